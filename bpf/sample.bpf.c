@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* On a tick of a perf event: counts the pc that was running, per thread and mode. */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "sample.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* Set by user space before the load. */
+const volatile __u32 sides = SAMPLE_USER | SAMPLE_KERNEL;
+/* The inode of user space's pid namespace; 0 is the initial one, where no search is needed. */
+const volatile __u32 pid_namespace = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, SAMPLE_SLOTS);
+	__type(key, __u32);
+	__type(value, struct sample);
+} table SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* possible CPUs; set before the load */
+	__type(key, __u32);
+	__type(value, struct sample_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, SAMPLE_RING_BYTES);
+} ring SEC(".maps");
+
+static bool in_kernel(const struct bpf_perf_event_data *ctx)
+{
+	return (ctx->regs.cs & 3) == 0;
+}
+
+/* The pc that a tick in the kernel is counted at. */
+static __u64 kernel_tick_pc(struct bpf_perf_event_data *ctx, struct task_struct *task)
+{
+	__u64 user_pc = 0;
+
+	if (!(sides & SAMPLE_KERNEL_PC) && !(task->flags & PF_KTHREAD))
+		user_pc = ((struct pt_regs *)bpf_task_pt_regs(task))->ip;
+	/* A thread without a user side (kernel threads, io_uring workers) has only this pc. */
+	return user_pc ?: ctx->regs.ip;
+}
+
+/* The number of a process or thread in user space's pid namespace; 0: it is not in there. */
+static __u32 number_in_namespace(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	unsigned int level = BPF_CORE_READ(pid, level);
+	struct upid upid;
+
+	for (unsigned int i = 0; i < 33 && i <= level; i++) { /* MAX_PID_NS_LEVEL is 32 */
+		if (bpf_core_read(&upid.nr, sizeof(upid.nr), &pid->numbers[i].nr) ||
+		    bpf_core_read(&upid.ns, sizeof(upid.ns), &pid->numbers[i].ns))
+			break;
+		if (BPF_CORE_READ(upid.ns, ns.inum) == pid_namespace)
+			return upid.nr;
+	}
+	return 0;
+}
+
+static __u64 id_of(struct task_struct *task, bool kernel, __u64 late)
+{
+	__u64 both = bpf_get_current_pid_tgid();
+	__u64 tgid = both >> 32, tid = (__u32)both;
+
+	if (pid_namespace) {
+		tgid = number_in_namespace(BPF_CORE_READ(task, group_leader));
+		tid = number_in_namespace(task);
+	}
+	return sample_id_make(task->self_exec_id, tgid, tid) | late |
+	       (kernel ? SAMPLE_ID_KERNEL : 0);
+}
+
+/*
+ * Several CPUs may look for a slot at once; none ever waits. Who swaps its pc into an empty slot
+ * owns it and writes the id next; others pass over a slot whose id is not there yet, and so may
+ * take a second one for the same pc, which the reader sums.
+ */
+static bool count_in_table(__u64 pc, __u64 id)
+{
+	__u64 hash = (pc ^ id * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
+	__u32 slot_number = hash >> 32;
+
+	for (int i = 0; i < SAMPLE_PROBES; i++) {
+		__u32 key = (slot_number + i) & (SAMPLE_SLOTS - 1);
+		struct sample *slot = bpf_map_lookup_elem(&table, &key);
+
+		if (!slot)
+			return false;
+		if (slot->pc == pc && slot->id == id) {
+			__sync_fetch_and_add(&slot->count, 1);
+			return true;
+		}
+		if (slot->pc == 0 && __sync_val_compare_and_swap(&slot->pc, 0, pc) == 0) {
+			slot->first_ns = bpf_ktime_get_ns();
+			__sync_fetch_and_add(&slot->count, 1);
+			slot->id = id;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The way out when the table is full. User space also looks by the clock; wake it only early. */
+static bool send_through_ring(__u64 pc, __u64 id)
+{
+	struct sample *sample = bpf_ringbuf_reserve(&ring, sizeof(*sample), 0);
+	__u64 waiting;
+
+	if (!sample)
+		return false;
+	sample->pc = pc;
+	sample->id = id;
+	sample->first_ns = bpf_ktime_get_ns();
+	sample->count = 1;
+	waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
+	bpf_ringbuf_submit(sample, waiting > SAMPLE_RING_BYTES / 4 ? BPF_RB_FORCE_WAKEUP
+								   : BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+static void count_tick(struct bpf_perf_event_data *ctx, struct sample_counters *counter, __u64 late)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool kernel = in_kernel(ctx);
+	__u64 pc, id;
+
+	if (!(sides & (kernel ? SAMPLE_KERNEL : SAMPLE_USER))) {
+		counter->excluded++;
+		return;
+	}
+	pc = kernel ? kernel_tick_pc(ctx, task) : ctx->regs.ip;
+	id = id_of(task, kernel, late);
+	/* pc 0 would look like an empty slot: a jump to NULL goes the other way */
+	if (!pc || !count_in_table(pc, id)) {
+		if (!send_through_ring(pc, id)) {
+			counter->ring_full++;
+			return;
+		}
+		counter->ring++;
+	}
+	counter->counted++;
+	counter->kernel += kernel;
+}
+
+/*
+ * Counters need no atomic adds: the kernel runs no second perf_event program on a CPU while one
+ * runs there (bpf_prog_active), from an NMI neither.
+ */
+static int tick(struct bpf_perf_event_data *ctx, __u64 late)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct sample_counters *counter = bpf_map_lookup_elem(&counters, &cpu);
+	__u64 start;
+
+	if (!counter)
+		return 0;
+	/* One tick in 16 is timed: the clock costs about as much as all the rest. */
+	if (counter->ticks++ % 16 != 15) {
+		count_tick(ctx, counter, late);
+		return 0;
+	}
+	start = bpf_ktime_get_ns();
+	count_tick(ctx, counter, late);
+	counter->timed_ns += bpf_ktime_get_ns() - start;
+	counter->timed++;
+	return 0; /* no perf ring buffer record */
+}
+
+SEC("perf_event")
+int sample(struct bpf_perf_event_data *ctx)
+{
+	return tick(ctx, 0);
+}
+
+/* For a thread that may have inherited an event as well: its ticks are told apart. */
+SEC("perf_event")
+int sample_late(struct bpf_perf_event_data *ctx)
+{
+	return tick(ctx, SAMPLE_ID_LATE);
+}

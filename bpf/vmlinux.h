@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel's types that the programs touch, with the fields that they touch and no others.
+ * Field offsets are CO-RE relocations: libbpf fills in the running kernel's when it loads.
+ */
+#ifndef PROFIL_BPF_VMLINUX_H
+#define PROFIL_BPF_VMLINUX_H
+
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+
+enum {
+	false,
+	true,
+};
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+enum {
+	BPF_F_MMAPABLE = 1U << 10,
+};
+
+enum {
+	BPF_RB_NO_WAKEUP = 1U << 0,
+	BPF_RB_FORCE_WAKEUP = 1U << 1,
+};
+
+enum {
+	BPF_RB_AVAIL_DATA = 0,
+};
+
+/* In task_struct.flags: the thread has no user side. */
+#define PF_KTHREAD 0x00200000
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long ip;
+	unsigned long cs;
+};
+#endif
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct task_struct {
+	unsigned int flags;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	__u64 self_exec_id;
+};
+
+#pragma clang attribute pop
+
+/*
+ * The context of a perf_event program. Its layout is ABI (linux/bpf_perf_event.h), so that its
+ * registers are those of user space's struct pt_regs and are read at fixed offsets.
+ */
+#if defined(__TARGET_ARCH_x86)
+struct user_pt_regs {
+	unsigned long before_ip[16];
+	unsigned long ip;
+	unsigned long cs;
+	unsigned long flags;
+	unsigned long sp;
+	unsigned long ss;
+};
+#else
+#error "the registers of this architecture are not described here yet"
+#endif
+
+struct bpf_perf_event_data {
+	struct user_pt_regs regs;
+	__u64 sample_period;
+	__u64 addr;
+};
+
+#endif

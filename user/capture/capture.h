@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_CAPTURE_CAPTURE_H
+#define PROFIL_CAPTURE_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "util/error.h"
+
+/*
+ * Recording: attaches the sample program to perf events of the targets, follows their threads,
+ * children and mappings, and accounts for every tick. It never stops, traces or signals a
+ * target. The calls of one capture come from one thread.
+ */
+
+enum capture_event {
+	CAPTURE_AUTO, /* cycles when there is a PMU, else the target's clock */
+	CAPTURE_TASK_CLOCK,
+	CAPTURE_CPU_CLOCK,
+	CAPTURE_CYCLES,
+};
+
+enum capture_target {
+	CAPTURE_PROCESSES, /* pids: all threads of each */
+	CAPTURE_THREAD,	   /* pids[0] is one thread, alone */
+	CAPTURE_COMMAND,   /* a program to start */
+	CAPTURE_SYSTEM,	   /* every CPU that is online */
+};
+
+struct capture_options {
+	enum capture_target target;
+	const pid_t *pids;
+	size_t pid_count;
+	char *const *command; /* argv, NULL at its end */
+	enum capture_event event;
+	unsigned int frequency; /* Hz */
+	bool inherit;		/* follow children; threads to come are always followed */
+	bool user, kernel;	/* which sides' pcs; neither: all ticks, at the user pc */
+};
+
+struct capture;
+
+/*
+ * Starts recording: when it returns 0, ticks are being counted, and a command runs.
+ * *c is the caller's, to capture_free().
+ */
+int capture_start(const struct capture_options *options, struct capture **c, struct error *e);
+
+/* A file descriptor that becomes readable when there is something for capture_handle(). */
+int capture_fd(const struct capture *c);
+
+/* Takes in what has come: mappings, processes, samples through the ring. Call it when
+ * capture_fd() is readable and ten times a second besides. */
+int capture_handle(struct capture *c, struct error *e);
+
+/* Whether all targets have ended. */
+bool capture_ended(const struct capture *c);
+
+/* Stops counting and completes the account. Mappings are read once more. */
+int capture_stop(struct capture *c, struct error *e);
+
+void capture_free(struct capture *c);
+
+/* --- What was captured. All but the counts are valid after capture_stop() only. --- */
+
+struct capture_totals {
+	uint64_t ticks, counted, kernel, excluded, ring_full; /* struct sample_counters */
+	uint64_t ring;		       /* of the counted: came through the ring buffer */
+	uint64_t mapping_records_lost; /* of the kernel's records of mappings */
+	uint64_t bpf_ns_per_tick;      /* 0: not measured */
+	uint64_t interrupt_ns;	       /* one tick's interrupt without the program; 0: unknown */
+	uint64_t cpu_ns;	       /* CPU time of the targets, by the kernel's account */
+	uint64_t start_time_ns;	       /* since the epoch */
+	uint64_t duration_ns;
+	uint64_t first_tick_ns; /* from capture_start()'s beginning; 0: there was none */
+};
+
+/* Also while recording, then without cpu_ns, and duration_ns so far. */
+void capture_totals(const struct capture *c, struct capture_totals *totals);
+
+/* The name of the event in use: "task-clock", "cpu-clock" or "cycles". */
+const char *capture_event_name(const struct capture *c);
+uint64_t capture_period_ns(const struct capture *c);
+
+/* 32 when the first target runs in 32-bit mode, else 64. */
+unsigned int capture_bits(const struct capture *c);
+
+/* Status of the command as wait(2) gives it, or -1: none, or it has not ended. */
+int capture_command_status(const struct capture *c);
+
+#define CAPTURE_BUILD_ID_MAX 20 /* as the kernel's records have it */
+
+/* A file that was mapped for execution. */
+struct capture_image {
+	char *path;
+	uint8_t build_id[CAPTURE_BUILD_ID_MAX];
+	unsigned int build_id_size; /* 0: not known */
+	int fd;			    /* open for reading, or -1; owned by the capture */
+	uint64_t device, inode;	    /* of fd; inode 0: not known */
+};
+
+struct capture_mapping {
+	uint64_t start, limit, offset;
+	uint32_t image;
+	uint64_t time_ns; /* CLOCK_MONOTONIC since when; 0: before recording began */
+	bool executable;  /* the program itself, not a library */
+};
+
+const struct capture_image *capture_images(const struct capture *c, size_t *count);
+
+/* One pc of one thread in one mode, with its count; mapping is NULL when none is known. */
+struct capture_sample {
+	uint64_t pc;
+	uint64_t count;
+	pid_t pid, tid;
+	bool kernel;
+	const char *comm; /* the thread's name, "" when not known */
+	const struct capture_mapping *mapping;
+};
+
+/* Calls visit for each; stops when it returns non-zero, and returns that. */
+int capture_each_sample(struct capture *c,
+			int (*visit)(const struct capture_sample *sample, void *context),
+			void *context);
+
+/* The same for the mappings of the first target, its own executable's first. */
+int capture_each_mapping(const struct capture *c,
+			 int (*visit)(const struct capture_mapping *mapping, void *context),
+			 void *context);
+
+#endif

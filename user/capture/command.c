@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The caller may have signals blocked or ignored for its own sake: its program must not. */
+static void restore_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Never returns. argv is known to the child since the fork. */
+static void run_child(int go_fd, int failure_fd, char *const *argv)
+{
+	ssize_t n;
+	char go;
+	int code;
+
+	do
+		n = read(go_fd, &go, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(127);
+	restore_signals();
+	execvp(argv[0], argv);
+	code = errno;
+	if (write(failure_fd, &code, sizeof(code)) != sizeof(code))
+		_exit(126);
+	_exit(127);
+}
+
+int command_prepare(struct command *command, char *const *argv, struct error *e)
+{
+	int go[2], failure[2];
+
+	if (pipe2(go, O_CLOEXEC))
+		return error_set(e, errno, "cannot start %s", argv[0]);
+	if (pipe2(failure, O_CLOEXEC)) {
+		close(go[0]);
+		close(go[1]);
+		return error_set(e, errno, "cannot start %s", argv[0]);
+	}
+	command->pid = fork();
+	if (command->pid == 0) {
+		close(go[1]);
+		run_child(go[0], failure[1], argv);
+	}
+	close(go[0]);
+	close(failure[1]);
+	command->go_fd = go[1];
+	command->failure_fd = failure[0];
+	command->argv = argv;
+	if (command->pid < 0) {
+		command->pid = 0;
+		close(go[1]);
+		close(failure[0]);
+		return error_set(e, EAGAIN, "cannot start %s", argv[0]);
+	}
+	return 0;
+}
+
+int command_go(struct command *command, struct error *e)
+{
+	int code = 0;
+	ssize_t n;
+
+	if (write(command->go_fd, "", 1) != 1)
+		return error_set(e, errno, "cannot start %s", command->argv[0]);
+	close(command->go_fd);
+	command->go_fd = -1;
+	do
+		n = read(command->failure_fd, &code, sizeof(code));
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return 0;
+	error_set(e, n == sizeof(code) ? code : EIO, "cannot run %s", command->argv[0]);
+	if (code == ENOENT)
+		error_mend(e, "give the command's path, or look at PATH");
+	return -ENOEXEC;
+}
+
+int command_status(struct command *command)
+{
+	if (command->pid && !command->ended &&
+	    waitpid(command->pid, &command->status, WNOHANG) == command->pid)
+		command->ended = true;
+	return command->ended ? command->status : -1;
+}
+
+void command_release(struct command *command)
+{
+	if (!command->pid)
+		return;
+	if (command->go_fd >= 0) {
+		close(command->go_fd); /* the child reads the end of file and is gone */
+		waitpid(command->pid, NULL, 0);
+	}
+	close(command->failure_fd);
+	command->pid = 0;
+}

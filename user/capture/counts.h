@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_CAPTURE_COUNTS_H
+#define PROFIL_CAPTURE_COUNTS_H
+
+#include <stddef.h>
+
+#include "bpf/sample.h"
+#include "util/index.h"
+
+/* Samples summed by pc and id, outside the kernel. Zero-initialised is empty. */
+struct counts {
+	struct sample *samples;
+	size_t count, room;
+	struct index index;
+};
+
+/* Adds a sample's count to its like. Returns 0 or -ENOMEM. */
+int counts_add(struct counts *counts, const struct sample *sample);
+
+/* Adds all that the kernel's table of `slots` slots holds. */
+int counts_add_table(struct counts *counts, const struct sample *table, size_t slots);
+
+/*
+ * A thread that was ticked by both programs had two events: takes away what "sample_late"
+ * counted for it. The number of ticks taken away, and of those in the kernel.
+ */
+int counts_drop_doubles(struct counts *counts, uint64_t *dropped, uint64_t *dropped_kernel);
+
+/* Whether doubles were dropped for this thread. */
+bool counts_has_double(const struct counts *counts, unsigned int tid);
+
+void counts_free(struct counts *counts);
+
+#endif

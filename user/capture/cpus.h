@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_CAPTURE_CPUS_H
+#define PROFIL_CAPTURE_CPUS_H
+
+#include "util/error.h"
+
+/*
+ * Calls visit for each CPU of a list as the kernel writes them: "0-3,8,10-11". CPU numbers may
+ * have gaps. Stops when visit returns non-zero, and returns that; -EINVAL: not such a list.
+ */
+int cpus_each(const char *list, int (*visit)(int cpu, void *context), void *context);
+
+/* The same for the CPUs that are online now. */
+int cpus_each_online(int (*visit)(int cpu, void *context), void *context, struct error *e);
+
+#endif

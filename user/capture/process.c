@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/image.h"
+#include "util/array.h"
+#include "util/file.h"
+
+void process_table_free(struct process_table *table)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		for (size_t k = 0; k < table->processes[i].count; k++)
+			free(table->processes[i].spaces[k].mappings);
+		free(table->processes[i].spaces);
+	}
+	for (size_t i = 0; i < table->image_count; i++) {
+		free(table->images[i].path);
+		if (table->images[i].fd >= 0)
+			close(table->images[i].fd);
+	}
+	free(table->processes);
+	free(table->threads);
+	free(table->images);
+	index_free(&table->by_pid);
+	index_free(&table->by_tid);
+}
+
+static uint64_t hash_number(pid_t number)
+{
+	return hash_u64(number, 0);
+}
+
+/* Elements before `ended` ones: a number used again finds the process that lives. */
+static bool process_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct process *process = (const struct process *)array + id;
+
+	return process->pid == *(const pid_t *)key && !process->ended;
+}
+
+static bool ended_process_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct process *process = (const struct process *)array + id;
+
+	return process->pid == *(const pid_t *)key;
+}
+
+struct process *process_find(const struct process_table *table, pid_t pid)
+{
+	uint64_t hash = hash_number(pid);
+	uint32_t id = index_find(&table->by_pid, hash, process_equal, table->processes, &pid);
+
+	if (id == INDEX_NONE)
+		id = index_find(&table->by_pid, hash, ended_process_equal, table->processes, &pid);
+	return id == INDEX_NONE ? NULL : &table->processes[id];
+}
+
+static int add_space(struct process *process, uint64_t since_ns)
+{
+	if (array_reserve(&process->spaces, &process->room, process->count + 1,
+			  sizeof(*process->spaces)))
+		return -ENOMEM;
+	process->spaces[process->count++] = (struct address_space){ .since_ns = since_ns };
+	return 0;
+}
+
+int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
+{
+	struct process *process;
+
+	if (array_reserve(&table->processes, &table->room, table->count + 1, sizeof(*process)))
+		return -ENOMEM;
+	process = &table->processes[table->count];
+	*process = (struct process){ .pid = pid };
+	if (add_space(process, time_ns))
+		return -ENOMEM;
+	if (index_add(&table->by_pid, hash_number(pid), table->count)) {
+		free(process->spaces);
+		return -ENOMEM;
+	}
+	table->count++;
+	return 0;
+}
+
+struct address_space *process_space(struct process *process)
+{
+	return &process->spaces[process->count - 1];
+}
+
+struct address_space *process_space_at(struct process *process, uint64_t time_ns)
+{
+	size_t i = process->count - 1;
+
+	while (i > 0 && process->spaces[i].since_ns > time_ns)
+		i--;
+	return &process->spaces[i];
+}
+
+const struct capture_mapping *space_mapping_at(const struct address_space *space, uint64_t pc,
+					       uint64_t time_ns)
+{
+	const struct capture_mapping *first = NULL;
+
+	for (size_t i = space->count; i-- > 0;) {
+		const struct capture_mapping *mapping = &space->mappings[i];
+
+		if (pc < mapping->start || pc >= mapping->limit)
+			continue;
+		if (mapping->time_ns <= time_ns)
+			return mapping;
+		first = mapping;
+	}
+	return first;
+}
+
+/* Whether the youngest mapping at this place is the same one: then there is nothing to add. */
+static bool is_known(const struct address_space *space, const struct capture_mapping *mapping)
+{
+	const struct capture_mapping *there = space_mapping_at(space, mapping->start, UINT64_MAX);
+
+	return there && there->limit >= mapping->limit && there->image == mapping->image &&
+	       there->offset - there->start == mapping->offset - mapping->start;
+}
+
+int process_map(struct process_table *table, struct process *process,
+		const struct sideband_record *record)
+{
+	struct address_space *space = process_space(process);
+	struct capture_mapping mapping = {
+		.start = record->start,
+		.limit = record->limit,
+		.offset = record->offset,
+		.time_ns = record->time_ns,
+		/* The kernel maps the program first, then its interpreter, then libraries. */
+		.executable = space->count == 0,
+	};
+
+	if (image_of_mapping(table, record, &mapping.image))
+		return -ENOMEM;
+	/* Of memory without a file the offset says nothing. */
+	if (table->images[mapping.image].path[0] == '[')
+		mapping.offset = 0;
+	if (is_known(space, &mapping))
+		return 0;
+	if (array_reserve(&space->mappings, &space->room, space->count + 1, sizeof(mapping)))
+		return -ENOMEM;
+	space->mappings[space->count++] = mapping;
+	return 0;
+}
+
+static bool thread_equal(const void *array, uint32_t id, const void *key)
+{
+	return ((const struct thread *)array)[id].tid == *(const pid_t *)key;
+}
+
+static struct thread *find_thread(const struct process_table *table, pid_t tid)
+{
+	uint32_t id =
+		index_find(&table->by_tid, hash_number(tid), thread_equal, table->threads, &tid);
+
+	return id == INDEX_NONE ? NULL : &table->threads[id];
+}
+
+int process_name_thread(struct process_table *table, pid_t tid, const char *comm)
+{
+	struct thread *thread = find_thread(table, tid);
+
+	if (!thread) {
+		if (array_reserve(&table->threads, &table->thread_room, table->thread_count + 1,
+				  sizeof(*thread)) ||
+		    index_add(&table->by_tid, hash_number(tid), table->thread_count))
+			return -ENOMEM;
+		thread = &table->threads[table->thread_count++];
+		thread->tid = tid;
+	}
+	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
+	return 0;
+}
+
+const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid)
+{
+	struct thread *thread = find_thread(table, tid);
+	char path[64], comm[COMM_SIZE];
+
+	if (thread)
+		return thread->comm;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	if (file_read_line(path, comm, sizeof(comm)) == 0 &&
+	    process_name_thread(table, tid, comm) == 0)
+		return find_thread(table, tid)->comm;
+	thread = find_thread(table, pid);
+	return thread ? thread->comm : "";
+}
+
+/* A child begins with what its parent had mapped. */
+static int record_fork(struct process_table *table, const struct sideband_record *record)
+{
+	struct process *parent = process_find(table, record->parent);
+	struct address_space *from, *to;
+	size_t parent_number;
+
+	if (record->pid == record->parent) /* a thread; its name is its creator's till renamed */
+		return 0;
+	if (!table->everyone && !(table->inherit && parent))
+		return 0;
+	parent_number = parent ? (size_t)(parent - table->processes) : 0;
+	if (process_add(table, record->pid, record->time_ns))
+		return -ENOMEM;
+	if (!parent)
+		return 0;
+	from = process_space(&table->processes[parent_number]);
+	to = process_space(&table->processes[table->count - 1]);
+	if (array_reserve(&to->mappings, &to->room, from->count, sizeof(*to->mappings)))
+		return -ENOMEM;
+	if (from->count)
+		memcpy(to->mappings, from->mappings, from->count * sizeof(*to->mappings));
+	to->count = from->count;
+	return process_name_thread(table, record->tid,
+				   thread_comm(table, record->parent, record->parent));
+}
+
+int process_record(struct process_table *table, const struct sideband_record *record)
+{
+	struct process *process;
+
+	if (record->type == SIDEBAND_FORK)
+		return record_fork(table, record);
+	process = process_find(table, record->pid);
+	if (!process) {
+		if (!table->everyone || record->type == SIDEBAND_EXIT)
+			return 0;
+		if (process_add(table, record->pid, record->time_ns))
+			return -ENOMEM;
+		process = process_find(table, record->pid);
+	}
+	switch (record->type) {
+	case SIDEBAND_MMAP:
+		return process_map(table, process, record);
+	case SIDEBAND_EXEC:
+		return add_space(process, record->time_ns)
+			       ?: process_name_thread(table, record->tid, record->name);
+	case SIDEBAND_COMM:
+		return process_name_thread(table, record->tid, record->name);
+	case SIDEBAND_EXIT:
+		/* The leader's exit: other threads may live on, but no exec or mapping of a
+		 * process of this number comes from before that. */
+		process->ended = record->tid == record->pid;
+		return 0;
+	default:
+		return 0;
+	}
+}

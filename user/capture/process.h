@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_CAPTURE_PROCESS_H
+#define PROFIL_CAPTURE_PROCESS_H
+
+#include "capture/capture.h"
+#include "capture/sideband.h"
+#include "util/index.h"
+
+#define COMM_SIZE 16 /* TASK_COMM_LEN, with its NUL */
+
+/* What one program had mapped, from its exec (or birth, or our arrival) on. */
+struct address_space {
+	uint64_t since_ns;
+	struct capture_mapping *mappings; /* in the order of time */
+	size_t count, room;
+};
+
+struct process {
+	pid_t pid;
+	bool ended;
+	struct address_space *spaces; /* one more with each exec; at least one */
+	size_t count, room;
+};
+
+struct thread {
+	pid_t tid;
+	char comm[COMM_SIZE];
+};
+
+/*
+ * The processes that are followed, the files that they map for execution and the names of
+ * their threads. Zero-initialised is empty. A number that is used again by a new process
+ * replaces the old one in the index: a later element is the younger.
+ */
+struct process_table {
+	bool everyone; /* take in all processes that appear */
+	bool inherit;  /* take in the children of those that are there */
+	struct process *processes;
+	size_t count, room;
+	struct thread *threads;
+	size_t thread_count, thread_room;
+	struct capture_image *images;
+	size_t image_count, image_room;
+	struct index by_pid, by_tid;
+};
+
+void process_table_free(struct process_table *table);
+
+/* Takes in a process of which nothing is known yet. */
+int process_add(struct process_table *table, pid_t pid, uint64_t time_ns);
+
+/* Applies a record of the kernel's. Records of strangers are passed over. */
+int process_record(struct process_table *table, const struct sideband_record *record);
+
+/* The process of this number, or NULL. */
+struct process *process_find(const struct process_table *table, pid_t pid);
+
+/* The address space that is in use now. */
+struct address_space *process_space(struct process *process);
+
+/* Adds a mapping (a SIDEBAND_MMAP record) to it, unless it is known. */
+int process_map(struct process_table *table, struct process *process,
+		const struct sideband_record *record);
+
+int process_name_thread(struct process_table *table, pid_t tid, const char *comm);
+
+/* The address space that was in use at a time. */
+struct address_space *process_space_at(struct process *process, uint64_t time_ns);
+
+/* The mapping that held pc at a time: the youngest then; else the first to come. NULL: none. */
+const struct capture_mapping *space_mapping_at(const struct address_space *space, uint64_t pc,
+					       uint64_t time_ns);
+
+/* The name of a thread: as recorded, as it is now, or its process's; "" when nothing is known. */
+const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid);
+
+#endif

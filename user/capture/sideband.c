@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/sideband.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/cpus.h"
+#include "capture/events.h"
+#include "util/array.h"
+
+#define NS_PER_S 1000000000ULL
+
+/* A power of two. An exec makes some ten records of about 120 bytes. */
+#define RING_PAGES 32
+
+/* Of <linux/perf_event.h> since 5.12; Debian 12's headers have it, older ones do not. */
+#ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
+#define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)
+#endif
+
+struct ring {
+	struct perf_event_mmap_page *control; /* the data pages follow it */
+	size_t data_size;
+};
+
+/* A record that was taken from its ring and waits for its turn. */
+struct waiting {
+	uint64_t time_ns;
+	size_t offset; /* in sideband.bytes */
+};
+
+struct sideband {
+	int *fds;
+	struct ring *rings;
+	size_t count, fd_room, ring_room;
+	char *bytes; /* copies of the waiting records */
+	size_t byte_count, byte_room;
+	struct waiting *waiting;
+	size_t waiting_count, waiting_room;
+	uint64_t lost;
+	struct perf_event_attr attr;
+};
+
+static int open_event(struct sideband *s, int cpu)
+{
+	int fd = perf_event_open(&s->attr, -1, cpu, 0);
+
+	if (fd == -EINVAL && s->attr.build_id) {
+		s->attr.build_id = 0; /* before 5.12: found in the files instead */
+		fd = perf_event_open(&s->attr, -1, cpu, 0);
+	}
+	return fd;
+}
+
+struct open_context {
+	struct sideband *s;
+	struct error *e;
+};
+
+static int open_cpu(int cpu, void *context)
+{
+	struct sideband *s = ((struct open_context *)context)->s;
+	struct error *e = ((struct open_context *)context)->e;
+	size_t page = sysconf(_SC_PAGESIZE);
+	struct ring ring = { .data_size = RING_PAGES * page };
+	int fd;
+
+	if (array_reserve(&s->fds, &s->fd_room, s->count + 1, sizeof(*s->fds)) ||
+	    array_reserve(&s->rings, &s->ring_room, s->count + 1, sizeof(*s->rings)))
+		return error_no_memory(e);
+	fd = open_event(s, cpu);
+	if (fd == -ENODEV)
+		return 0; /* it went offline just now */
+	if (fd < 0)
+		return perf_event_error(e, -fd, "the records of mappings");
+	ring.control = mmap(NULL, page + ring.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring.control == MAP_FAILED) {
+		error_set(e, errno, "cannot map the buffer for the records of mappings");
+		error_mend(e, "raise the limit: sysctl kernel.perf_event_mlock_kb=1024");
+		close(fd);
+		return -EIO;
+	}
+	s->fds[s->count] = fd;
+	s->rings[s->count++] = ring;
+	return 0;
+}
+
+int sideband_open(struct sideband **out, struct error *e)
+{
+	struct sideband *s = calloc(1, sizeof(*s));
+	struct open_context context = { s, e };
+	int err;
+
+	if (!s)
+		return error_no_memory(e);
+	s->attr = (struct perf_event_attr){
+		.size = sizeof(s->attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.build_id = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = RING_PAGES * sysconf(_SC_PAGESIZE) / 4,
+	};
+	err = cpus_each_online(open_cpu, &context, e);
+	if (err)
+		sideband_free(s);
+	else
+		*out = s;
+	return err;
+}
+
+void sideband_free(struct sideband *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->count; i++) {
+		munmap(s->rings[i].control, sysconf(_SC_PAGESIZE) + s->rings[i].data_size);
+		close(s->fds[i]);
+	}
+	free(s->fds);
+	free(s->rings);
+	free(s->bytes);
+	free(s->waiting);
+	free(s);
+}
+
+/* Copies from a ring, whose size is a power of two, past its end to its beginning. */
+static void ring_copy(const struct ring *ring, uint64_t position, void *to, size_t size)
+{
+	const char *data = (const char *)ring->control + sysconf(_SC_PAGESIZE);
+	size_t at = position & (ring->data_size - 1);
+	size_t first = size < ring->data_size - at ? size : ring->data_size - at;
+
+	memcpy(to, data + at, first);
+	memcpy((char *)to + first, data, size - first);
+}
+
+static int take_record(struct sideband *s, const struct ring *ring, uint64_t position, size_t size)
+{
+	struct waiting *waiting;
+	char *copy;
+
+	if (array_reserve(&s->bytes, &s->byte_room, s->byte_count + size, 1) ||
+	    array_reserve(&s->waiting, &s->waiting_room, s->waiting_count + 1, sizeof(*waiting)))
+		return -ENOMEM;
+	copy = s->bytes + s->byte_count;
+	ring_copy(ring, position, copy, size);
+	waiting = &s->waiting[s->waiting_count++];
+	waiting->offset = s->byte_count;
+	/* sample_id_all puts TID and TIME at the end of each record. */
+	memcpy(&waiting->time_ns, copy + size - sizeof(uint64_t), sizeof(uint64_t));
+	s->byte_count += size;
+	return 0;
+}
+
+static int empty_ring(struct sideband *s, struct ring *ring)
+{
+	uint64_t head = __atomic_load_n(&ring->control->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->control->data_tail;
+	int err = 0;
+
+	while (tail < head && !err) {
+		struct perf_event_header header;
+
+		ring_copy(ring, tail, &header, sizeof(header));
+		if (header.size < sizeof(header) + 2 * sizeof(uint64_t) ||
+		    header.size > head - tail) {
+			tail = head; /* cannot happen; but never loop on it */
+			break;
+		}
+		err = take_record(s, ring, tail, header.size);
+		tail += header.size;
+	}
+	__atomic_store_n(&ring->control->data_tail, tail, __ATOMIC_RELEASE);
+	return err;
+}
+
+static int by_time(const void *left, const void *right)
+{
+	const struct waiting *a = left, *b = right;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return a->offset < b->offset ? -1 : 1;
+}
+
+/* The bodies of the records, as perf_event_open(2) gives them. */
+struct mmap2_body {
+	uint32_t pid, tid;
+	uint64_t start, length, offset;
+	uint8_t build_id_size, reserved[3];
+	uint8_t build_id[20];
+	uint32_t protection, flags;
+	char path[];
+};
+
+struct comm_body {
+	uint32_t pid, tid;
+	char name[];
+};
+
+struct task_body {
+	uint32_t pid, parent, tid, parent_tid;
+	uint64_t time_ns;
+};
+
+static void decode_mmap(struct sideband_record *record, const struct perf_event_header *header)
+{
+	const struct mmap2_body *body = (const void *)(header + 1);
+
+	record->type = SIDEBAND_MMAP;
+	record->pid = body->pid;
+	record->tid = body->tid;
+	record->start = body->start;
+	record->limit = body->start + body->length;
+	record->offset = body->offset;
+	record->name = body->path;
+	if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID &&
+	    body->build_id_size <= sizeof(body->build_id)) {
+		record->build_id = body->build_id;
+		record->build_id_size = body->build_id_size;
+	}
+}
+
+/* False for a record of no interest here. */
+static bool decode(struct sideband *s, const struct perf_event_header *header,
+		   struct sideband_record *record)
+{
+	const struct comm_body *comm = (const void *)(header + 1);
+	const struct task_body *task = (const void *)(header + 1);
+	uint64_t lost;
+
+	switch (header->type) {
+	case PERF_RECORD_MMAP2:
+		decode_mmap(record, header);
+		return true;
+	case PERF_RECORD_COMM:
+		record->type =
+			header->misc & PERF_RECORD_MISC_COMM_EXEC ? SIDEBAND_EXEC : SIDEBAND_COMM;
+		record->pid = comm->pid;
+		record->tid = comm->tid;
+		record->name = comm->name;
+		return true;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		record->type = header->type == PERF_RECORD_FORK ? SIDEBAND_FORK : SIDEBAND_EXIT;
+		record->pid = task->pid;
+		record->tid = task->tid;
+		record->parent = task->parent;
+		return true;
+	case PERF_RECORD_LOST:
+		memcpy(&lost, (const char *)(header + 1) + sizeof(uint64_t), sizeof(lost));
+		s->lost += lost;
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* Moves the records that wait on, from number `from`, to the beginning of the memory. */
+static int keep_from(struct sideband *s, size_t from)
+{
+	size_t bytes = 0, room = 0;
+	char *kept = NULL;
+
+	for (size_t i = from; i < s->waiting_count; i++) {
+		const struct perf_event_header *header =
+			(const void *)(s->bytes + s->waiting[i].offset);
+
+		if (array_reserve(&kept, &room, bytes + header->size, 1)) {
+			free(kept);
+			return -ENOMEM;
+		}
+		memcpy(kept + bytes, header, header->size);
+		s->waiting[i - from] = (struct waiting){ s->waiting[i].time_ns, bytes };
+		bytes += header->size;
+	}
+	free(s->bytes);
+	s->bytes = kept;
+	s->byte_count = bytes;
+	s->byte_room = room;
+	s->waiting_count -= from;
+	return 0;
+}
+
+/*
+ * A ring is read after another, so a record may still come to the first one while the last is
+ * read. What is younger than the beginning of this call therefore waits for the next.
+ */
+int sideband_read(struct sideband *s, int (*visit)(const struct sideband_record *, void *context),
+		  void *context)
+{
+	struct timespec now;
+	uint64_t until;
+	size_t done;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	until = now.tv_sec * NS_PER_S + now.tv_nsec;
+	for (size_t i = 0; i < s->count && !err; i++)
+		err = empty_ring(s, &s->rings[i]);
+	if (err || !s->waiting_count)
+		return err;
+	qsort(s->waiting, s->waiting_count, sizeof(*s->waiting), by_time);
+	for (done = 0; done < s->waiting_count && !err; done++) {
+		struct sideband_record record = { .time_ns = s->waiting[done].time_ns };
+
+		if (record.time_ns > until)
+			break;
+		if (decode(s, (const void *)(s->bytes + s->waiting[done].offset), &record))
+			err = visit(&record, context);
+	}
+	return keep_from(s, done) ?: err;
+}
+
+uint64_t sideband_lost(const struct sideband *s)
+{
+	return s->lost;
+}
+
+const int *sideband_fds(const struct sideband *s, size_t *count)
+{
+	*count = s->count;
+	return s->fds;
+}

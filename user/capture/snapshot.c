@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/snapshot.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "util/file.h"
+#include "util/number.h"
+
+/* One line of /proc/PID/maps: "start-limit rwxp offset dev inode   path". False: not code. */
+static bool parse_maps_line(char *line, struct sideband_record *record)
+{
+	unsigned int device_major, device_minor;
+	char permissions[5];
+	int path_at = 0;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
+		   &record->start, &record->limit, permissions, &record->offset, &device_major,
+		   &device_minor, &record->inode, &path_at) < 7)
+		return false;
+	record->device = makedev(device_major, device_minor);
+	record->name = line + path_at;
+	return permissions[2] == 'x';
+}
+
+/* The program itself stands where the kernel's link says, not always first. */
+static void mark_executable(struct process_table *table, struct process *process)
+{
+	struct address_space *space = process_space(process);
+	struct stat status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", process->pid);
+	if (stat(path, &status))
+		return;
+	for (size_t i = 0; i < space->count; i++) {
+		const struct capture_image *image = &table->images[space->mappings[i].image];
+
+		space->mappings[i].executable =
+			image->inode == status.st_ino && image->device == status.st_dev;
+	}
+}
+
+/* *found says whether the thread still had an address space. */
+static int read_maps(struct process_table *table, struct process *process, pid_t tid,
+		     uint64_t time_ns, bool *found)
+{
+	struct sideband_record record = { .pid = process->pid, .tid = tid, .time_ns = time_ns };
+	char path[64], *line = NULL;
+	size_t size = 0;
+	int err = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return 0; /* it ended, or is another user's: its pcs will have no image */
+	while (!err && getline(&line, &size, maps) > 0) {
+		*found = true;
+		if (parse_maps_line(line, &record))
+			err = process_map(table, process, &record);
+	}
+	free(line);
+	fclose(maps);
+	if (time_ns == 0)
+		mark_executable(table, process);
+	return err;
+}
+
+static int name_thread(struct process_table *table, pid_t pid, pid_t tid)
+{
+	char path[64], comm[COMM_SIZE];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	return file_read_line(path, comm, sizeof(comm)) ? 0 : process_name_thread(table, tid, comm);
+}
+
+/*
+ * All threads share one address space, but one that has ended shows none: the first thread may
+ * have ended long before its process.
+ */
+static int read_threads(struct process_table *table, struct process *process, uint64_t time_ns)
+{
+	char path[64];
+	struct dirent *entry;
+	bool found = false;
+	uint64_t tid;
+	DIR *directory;
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
+	directory = opendir(path);
+	if (!directory)
+		return 0; /* it ended */
+	while (!err && (entry = readdir(directory))) {
+		if (number_parse(entry->d_name, 1, INT32_MAX, &tid))
+			continue;
+		err = name_thread(table, process->pid, tid);
+		if (!err && !found)
+			err = read_maps(table, process, tid, time_ns, &found);
+	}
+	closedir(directory);
+	return err;
+}
+
+int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns)
+{
+	struct process *process = process_find(table, pid);
+
+	if (process && process->ended)
+		return 0; /* another may have its number by now */
+	if (!process) {
+		if (process_add(table, pid, time_ns))
+			return -ENOMEM;
+		process = process_find(table, pid);
+	}
+	return read_threads(table, process, time_ns);
+}
+
+int snapshot_all(struct process_table *table)
+{
+	DIR *directory = opendir("/proc");
+	struct dirent *entry;
+	uint64_t pid;
+	int err = 0;
+
+	while (directory && !err && (entry = readdir(directory)))
+		if (number_parse(entry->d_name, 1, INT32_MAX, &pid) == 0)
+			err = snapshot_process(table, pid, 0);
+	if (directory)
+		closedir(directory);
+	return err;
+}

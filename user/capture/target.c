@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "util/file.h"
+
+#define NS_PER_S   1000000000ULL
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h; shown in /proc/PID/stat */
+
+/* Fields of /proc/PID/stat, see proc(5). */
+struct stat_fields {
+	char comm[32];
+	char state;
+	unsigned int flags;
+	unsigned int threads;
+	uint64_t user, system, child_user, child_system; /* clock ticks */
+};
+
+static int read_stat(pid_t pid, struct stat_fields *fields)
+{
+	char path[64], line[1024], *open, *close;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	err = file_read_line(path, line, sizeof(line));
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	/* The name stands in parentheses and may hold parentheses itself. */
+	open = strchr(line, '(');
+	close = strrchr(line, ')');
+	if (!open || !close ||
+	    sscanf(close + 1,
+		   " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64
+		   " %" SCNu64 " %*d %*d %u",
+		   &fields->state, &fields->flags, &fields->user, &fields->system,
+		   &fields->child_user, &fields->child_system, &fields->threads) != 7)
+		return -EINVAL;
+	*close = '\0';
+	snprintf(fields->comm, sizeof(fields->comm), "%s", open + 1);
+	return 0;
+}
+
+/* A process whose first thread has ended while others go on is a zombie with threads. */
+static bool has_ended(const struct stat_fields *fields)
+{
+	return (fields->state == 'Z' || fields->state == 'X') && fields->threads <= 1;
+}
+
+pid_t target_process_of(pid_t tid)
+{
+	char path[64], line[256];
+	pid_t pid = -ESRCH;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	status = fopen(path, "re");
+	if (!status)
+		return -ESRCH;
+	while (fgets(line, sizeof(line), status))
+		if (sscanf(line, "Tgid: %d", &pid) == 1)
+			break;
+	fclose(status);
+	return pid;
+}
+
+int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e)
+{
+	const char *kind = thread ? "thread" : "process";
+	struct stat_fields fields;
+	int err = read_stat(pid, &fields);
+
+	if (err) {
+		error_set(e, err == -ESRCH ? 0 : -err, "cannot profile %s %d%s", kind, pid,
+			  err == -ESRCH ? ": there is no such process" : "");
+		error_mend(e, "list what runs with: ps -e%s", thread ? "L" : "");
+		return err;
+	}
+	if (!thread && target_process_of(pid) != pid) {
+		error_set(e, 0, "%d (%s) is not a process but a thread of process %d", pid,
+			  fields.comm, target_process_of(pid));
+		error_mend(e, "use -t %d for the thread alone, -p %d for its process", pid,
+			   target_process_of(pid));
+		return -EINVAL;
+	}
+	if (has_ended(&fields)) {
+		error_set(e, 0, "process %d (%s) has ended already (it is a zombie)", pid,
+			  fields.comm);
+		return -ESRCH;
+	}
+	if (fields.flags & PF_KTHREAD && !kernel_pcs) {
+		error_set(e, 0,
+			  "%d (%s) is a kernel thread: it has no program counter in user "
+			  "space",
+			  pid, fields.comm);
+		error_mend(e, "add --kernel to count its program counters in the kernel");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int target_open(pid_t pid)
+{
+	int fd = syscall(SYS_pidfd_open, pid, 0); /* is close-on-exec by itself */
+
+	return fd;
+}
+
+bool target_lives(pid_t pid)
+{
+	struct stat_fields fields;
+
+	return read_stat(pid, &fields) == 0 && !has_ended(&fields);
+}
+
+static uint64_t ticks_to_ns(uint64_t ticks)
+{
+	return ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));
+}
+
+uint64_t target_cpu_ns(pid_t pid)
+{
+	struct stat_fields fields;
+
+	if (read_stat(pid, &fields))
+		return 0;
+	return ticks_to_ns(fields.user + fields.system + fields.child_user + fields.child_system);
+}
+
+uint64_t target_system_cpu_ns(void)
+{
+	uint64_t user, nice, system, irq, softirq, steal;
+	char line[512];
+
+	/* cpu user nice system idle iowait irq softirq steal ...: proc(5) */
+	if (file_read_line("/proc/stat", line, sizeof(line)) ||
+	    sscanf(line,
+		   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %*u %*u %" SCNu64 " %" SCNu64
+		   " %" SCNu64,
+		   &user, &nice, &system, &irq, &softirq, &steal) != 6)
+		return 0;
+	return ticks_to_ns(user + nice + system + irq + softirq);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_CAPTURE_TARGET_H
+#define PROFIL_CAPTURE_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "util/error.h"
+
+/* Whether this is a process (or, with `thread`, a thread) that can be profiled; says why not. */
+int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e);
+
+/* The process of a thread, or -ESRCH. */
+pid_t target_process_of(pid_t tid);
+
+/* A descriptor that becomes readable when the process ends, or -1 (a thread: ask for it). */
+int target_open(pid_t pid);
+
+/* Whether a process or thread is there and not a zombie. */
+bool target_lives(pid_t pid);
+
+/* CPU time of a process and of its children that it has waited for, in clock-tick steps. */
+uint64_t target_cpu_ns(pid_t pid);
+
+/* CPU time of everything but idling, on all CPUs, in clock-tick steps. */
+uint64_t target_system_cpu_ns(void);
+
+#endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "format/address_space.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/image_name.h"
+
+/* Moved mappings start at multiples of the largest page, and leave one free behind them. */
+#define PAGE 0x10000ULL
+
+/* Addresses that code is moved to: [low, high) */
+#define LOW_32	PAGE
+#define HIGH_32 0xffff0000ULL
+#define LOW_64	0x100000000ULL
+#define HIGH_64 0x7fff00000000ULL
+
+/* Half of HIGH_64: if it does not fit, nothing is gained by looking for room. */
+#define MOVABLE_MAX 0x3fff00000000ULL
+
+#define UNMAPPED_BIT (1ULL << 62)
+
+struct address_range {
+	uint64_t start;
+	uint64_t limit;
+};
+
+struct layout {
+	struct address_space *s;
+	struct index homes; /* by what they hold */
+	uint32_t *moved;    /* the mappings to be moved */
+	size_t moved_count;
+	uint64_t cursor; /* nothing below it is looked at again */
+	size_t next;	 /* first of the kept that ends above the cursor */
+	size_t kept;	 /* those of s->taken that kept their address */
+	uint64_t high;
+};
+
+/* Whether the name says what the code is: [anon] of two processes is not the same code. */
+static bool has_identity(const char *path)
+{
+	if (strncmp(path, "//anon", 6) == 0 || !*path)
+		return false;
+	return *path != '[' || image_is_kernel(path) || strcmp(path, "[vdso]") == 0 ||
+	       strcmp(path, "[vsyscall]") == 0;
+}
+
+static bool same_code(const void *array, uint32_t id, const void *key)
+{
+	const struct profile *p = array;
+	const struct profile_mapping *a = &p->mappings[id], *b = key;
+
+	return a->image == b->image && a->offset == b->offset &&
+	       a->limit - a->start == b->limit - b->start &&
+	       (a->start == b->start || has_identity(p->images[a->image].path));
+}
+
+/* The first mapping that holds the same code as mapping `id`: itself when there is none. */
+static int find_home(struct layout *l, uint32_t id)
+{
+	const struct profile *p = l->s->p;
+	const struct profile_mapping *m = &p->mappings[id];
+	uint64_t hash = hash_u64(m->offset, hash_u64(m->limit - m->start, m->image));
+	uint32_t home = index_find(&l->homes, hash, same_code, p, m);
+
+	l->s->home[id] = home == INDEX_NONE ? id : home;
+	return home == INDEX_NONE ? index_add(&l->homes, hash, id) : 0;
+}
+
+/* Ranges that overlap are equal: a tree of such ranges finds what stands in the way of one. */
+static int compare_ranges(const void *x, const void *y)
+{
+	const struct address_range *a = x, *b = y;
+
+	return a->limit <= b->start ? -1 : a->start >= b->limit;
+}
+
+/* Keeps mapping `id` where it is if the place is free, else notes it for moving. */
+static int keep_or_note(struct layout *l, uint32_t id, void **tree, uint64_t limit_max)
+{
+	const struct profile_mapping *m = &l->s->p->mappings[id];
+	struct address_range *range = &l->s->taken[l->kept];
+	struct address_range **found;
+
+	if (m->limit > limit_max) {
+		l->moved[l->moved_count++] = id;
+		return 0;
+	}
+	*range = (struct address_range){ m->start, m->limit };
+	found = tsearch(range, tree, compare_ranges);
+	if (!found)
+		return -ENOMEM;
+	if (*found == range)
+		l->kept++;
+	else
+		l->moved[l->moved_count++] = id;
+	return 0;
+}
+
+static int keep_first_come(struct layout *l, uint64_t limit_max)
+{
+	const struct profile *p = l->s->p;
+	void *tree = NULL;
+	int err = 0;
+
+	for (uint32_t i = 0; i < p->mapping_count && !err; i++) {
+		const struct profile_mapping *m = &p->mappings[i];
+
+		l->s->home[i] = i;
+		l->s->start[i] = m->start;
+		if (m->start >= m->limit)
+			continue;
+		err = find_home(l, i);
+		if (!err && l->s->home[i] == i)
+			err = keep_or_note(l, i, &tree, limit_max);
+	}
+	while (tree)
+		tdelete(*(struct address_range **)tree, &tree, compare_ranges);
+	qsort(l->s->taken, l->kept, sizeof(*l->s->taken), compare_ranges);
+	return err;
+}
+
+/* Finds room from the cursor on. Returns 0 or -ENOSPC. */
+static int find_room(struct layout *l, uint64_t size, uint64_t *start)
+{
+	const struct address_range *kept = l->s->taken;
+
+	if (size > MOVABLE_MAX)
+		return -ENOSPC;
+	for (;;) {
+		uint64_t limit = l->cursor + size + PAGE;
+
+		if (l->cursor > l->high || limit > l->high)
+			return -ENOSPC;
+		while (l->next < l->kept && kept[l->next].limit <= l->cursor)
+			l->next++;
+		if (l->next == l->kept || kept[l->next].start >= limit) {
+			*start = l->cursor;
+			l->cursor = (limit + PAGE - 1) & -PAGE;
+			return 0;
+		}
+		if (kept[l->next].limit > l->high)
+			return -ENOSPC;
+		l->cursor = (kept[l->next].limit + PAGE - 1) & -PAGE;
+	}
+}
+
+static int move(struct layout *l)
+{
+	struct address_space *s = l->s;
+
+	s->taken_count = l->kept;
+	for (size_t i = 0; i < l->moved_count; i++) {
+		uint32_t id = l->moved[i];
+		const struct profile_mapping *m = &s->p->mappings[id];
+		/* An address keeps its place in its page. */
+		uint64_t in_page = m->start & (PAGE - 1);
+		uint64_t start;
+		int err = find_room(l, m->limit - m->start + in_page, &start);
+
+		if (err)
+			return err;
+		s->start[id] = start + in_page;
+		s->taken[s->taken_count++] = (struct address_range){
+			.start = s->start[id],
+			.limit = s->start[id] + (m->limit - m->start),
+		};
+	}
+	return 0;
+}
+
+static int lay_out(struct layout *l, unsigned int bits)
+{
+	struct address_space *s = l->s;
+	int err = keep_first_come(l, bits == 32 ? 1ULL << 32 : UINT64_MAX);
+
+	if (err)
+		return err;
+	err = move(l);
+	if (err == -ENOSPC && bits != 32)
+		err = 0;
+	qsort(s->taken, s->taken_count, sizeof(*s->taken), compare_ranges);
+	for (size_t i = 0; i < s->p->mapping_count; i++)
+		s->start[i] = s->start[s->home[i]];
+	return err;
+}
+
+int address_space_init(struct address_space *s, const struct profile *p, unsigned int bits)
+{
+	size_t count = p->mapping_count + 1;
+	struct layout l = {
+		.s = s,
+		.cursor = bits == 32 ? LOW_32 : LOW_64,
+		.high = bits == 32 ? HIGH_32 : HIGH_64,
+	};
+	int err = -ENOMEM;
+
+	*s = (struct address_space){ .p = p };
+	s->start = calloc(count, sizeof(*s->start));
+	s->home = calloc(count, sizeof(*s->home));
+	s->taken = calloc(count, sizeof(*s->taken));
+	l.moved = calloc(count, sizeof(*l.moved));
+	if (s->start && s->home && s->taken && l.moved)
+		err = lay_out(&l, bits);
+	free(l.moved);
+	index_free(&l.homes);
+	if (err)
+		address_space_free(s);
+	return err;
+}
+
+void address_space_free(struct address_space *s)
+{
+	free(s->start);
+	free(s->home);
+	free(s->taken);
+	*s = (struct address_space){ 0 };
+}
+
+uint64_t address_space_address(const struct address_space *s, uint32_t location)
+{
+	const struct profile_location *l = &s->p->locations[location];
+	struct address_range key = { l->address, l->address + 1 };
+
+	if (l->mapping != PROFILE_NONE)
+		return l->address - s->p->mappings[l->mapping].start + s->start[l->mapping];
+	if (l->address != UINT64_MAX &&
+	    bsearch(&key, s->taken, s->taken_count, sizeof(*s->taken), compare_ranges))
+		return l->address | UNMAPPED_BIT;
+	return l->address;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_REPORT_COST_H
+#define PROFIL_REPORT_COST_H
+
+#include <stdbool.h>
+
+#include "profile/profile.h"
+
+/*
+ * The share of the target's CPU time that all ticks took, their interrupts included, in percent:
+ * an estimate, for the interrupt is measured apart. false: the profile does not know enough.
+ */
+bool cost_cpu_percent(const struct profile *p, double *percent);
+
+#endif

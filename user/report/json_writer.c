@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/json_writer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "report/text.h"
+
+void json_begin(struct json_writer *w, FILE *out)
+{
+	*w = (struct json_writer){ .out = out };
+	fputc('{', out);
+}
+
+int json_end(struct json_writer *w)
+{
+	fputs("\n}\n", w->out);
+	return w->err;
+}
+
+/* Every line but the first begins here. */
+static void next(struct json_writer *w)
+{
+	fputs(w->any ? ",\n  " : "\n  ", w->out);
+	fputs(w->in_list ? "  " : "", w->out);
+	w->any = true;
+}
+
+static void print_value(struct json_writer *w, struct json_object *value)
+{
+	const char *text = NULL;
+
+	if (value)
+		text = json_object_to_json_string_ext(
+			value, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
+	if (text)
+		fputs(text, w->out);
+	else
+		w->err = -ENOMEM;
+	json_object_put(value);
+}
+
+void json_member(struct json_writer *w, const char *key, struct json_object *value)
+{
+	next(w);
+	fprintf(w->out, "\"%s\": ", key);
+	print_value(w, value);
+}
+
+void json_begin_list(struct json_writer *w, const char *key)
+{
+	next(w);
+	fprintf(w->out, "\"%s\": [", key);
+	w->in_list = true;
+	w->any = false;
+}
+
+void json_end_list(struct json_writer *w)
+{
+	fputs(w->any ? "\n  ]" : "]", w->out);
+	w->in_list = false;
+	w->any = true;
+}
+
+void json_element(struct json_writer *w, struct json_object *value)
+{
+	next(w);
+	print_value(w, value);
+}
+
+void json_next_element(struct json_writer *w)
+{
+	next(w);
+}
+
+struct json_object *json_text(const char *raw)
+{
+	char *text = text_utf8(raw);
+	struct json_object *value = text ? json_object_new_string(text) : NULL;
+
+	free(text);
+	return value;
+}
+
+struct json_object *json_hex(uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, value);
+	return json_object_new_string(text);
+}
+
+/* By integers, because "%.2f" may write a comma. */
+struct json_object *json_decimal(double value, int decimals)
+{
+	uint64_t unit = 1, scaled;
+	char text[48];
+
+	for (int i = 0; i < decimals; i++)
+		unit *= 10;
+	scaled = value * (double)unit + 0.5;
+	snprintf(text, sizeof(text), "%" PRIu64 ".%0*" PRIu64, scaled / unit, decimals,
+		 scaled % unit);
+	return json_object_new_double_s((double)scaled / (double)unit, text);
+}
+
+int json_add(struct json_object *object, const char *key, struct json_object *value)
+{
+	if (value && json_object_object_add(object, key, value) == 0)
+		return 0;
+	json_object_put(value);
+	return -ENOMEM;
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "report/cost.h"
+#include "report/text.h"
+
+/* A line made of parts, each only when known. */
+struct line {
+	FILE *out;
+	const char *gap; /* stands before the next part */
+};
+
+/* What stands in front of a part. */
+static void begin_part(struct line *line)
+{
+	fputs(line->gap, line->out);
+	line->gap = ", ";
+}
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+/* What was asked is mostly a whole number, which the period in ns has rounded. */
+static void print_asked(struct line *line, uint64_t period_ns)
+{
+	double hz = 1e9 / (double)period_ns;
+	double whole = (double)(uint64_t)(hz + 0.5);
+	bool is_whole = hz - whole < 0.05 && whole - hz < 0.05;
+
+	begin_part(line);
+	fprintf(line->out, "%.*f Hz asked", is_whole ? 0 : 1, hz);
+}
+
+static void print_rate(struct line *line, const struct profile *p)
+{
+	const struct profile_totals *t = &p->totals;
+
+	if (p->event[0]) {
+		begin_part(line);
+		text_print(p->event, line->out);
+	}
+	if (p->period_ns)
+		print_asked(line, p->period_ns);
+	if (t->known && t->cpu_ns) {
+		begin_part(line);
+		fprintf(line->out, "%.1f Hz reached", (double)t->ticks / seconds(t->cpu_ns));
+	}
+}
+
+static void print_run(const struct profile *p, const char *prefix, const char *target, FILE *out)
+{
+	const struct profile_totals *t = &p->totals;
+	struct line line = { out, "" };
+
+	if (!p->duration_ns && !t->cpu_ns && !p->event[0] && !p->period_ns)
+		return;
+	fputs(prefix, out);
+	if (target) {
+		text_print(target, out);
+		line.gap = ": ";
+	}
+	if (p->duration_ns) {
+		begin_part(&line);
+		fprintf(out, "%.2f s", seconds(p->duration_ns));
+	}
+	if (t->cpu_ns) {
+		begin_part(&line);
+		fprintf(out, "%.2f s of CPU", seconds(t->cpu_ns));
+	}
+	if (p->duration_ns || t->cpu_ns)
+		line.gap = "; ";
+	print_rate(&line, p);
+	fputc('\n', out);
+}
+
+static void print_lost(const struct profile_totals *t, FILE *out)
+{
+	struct line line = { out, " (" };
+	bool any = false;
+
+	for (size_t i = 0; i < t->lost_count; i++) {
+		if (!t->lost[i].count)
+			continue;
+		begin_part(&line);
+		text_print(t->lost[i].cause, out);
+		fprintf(out, " %" PRIu64, t->lost[i].count);
+		any = true;
+	}
+	fputs(any ? ")" : "", out);
+}
+
+static void print_account(const struct profile *p, const char *prefix, FILE *out)
+{
+	const struct profile_totals *t = &p->totals;
+	uint64_t lost = profile_lost(p);
+	bool exact = t->ticks == t->counted + t->out_of_range + t->excluded + lost;
+
+	if (!t->known)
+		return;
+	fprintf(out,
+		"%sticks %" PRIu64 " %s counted %" PRIu64 " + out_of_range %" PRIu64
+		" + excluded %" PRIu64 " + lost %" PRIu64,
+		prefix, t->ticks, exact ? "=" : "!=", t->counted, t->out_of_range, t->excluded,
+		lost);
+	print_lost(t, out);
+	fprintf(out, "; %" PRIu64 " of the counted in the kernel\n", t->kernel);
+}
+
+static void print_ns(uint64_t ns, FILE *out)
+{
+	if (ns < 1000)
+		fprintf(out, "%" PRIu64 " ns", ns);
+	else if (ns < 1000000)
+		fprintf(out, "%.1f us", (double)ns / 1e3);
+	else
+		fprintf(out, "%.1f ms", (double)ns / 1e6);
+}
+
+static void print_cost(const struct profile *p, const char *prefix, FILE *out)
+{
+	const struct profile_totals *t = &p->totals;
+	double percent;
+
+	if (!t->known || !t->bpf_ns_per_tick)
+		return;
+	fprintf(out, "%scost: ", prefix);
+	print_ns(t->bpf_ns_per_tick, out);
+	fputs(" BPF", out);
+	if (t->interrupt_ns) {
+		fputs(" + ", out);
+		print_ns(t->interrupt_ns, out);
+		fputs(" interrupt", out);
+	}
+	fputs(" per tick", out);
+	if (cost_cpu_percent(p, &percent))
+		fprintf(out, ", %.2f %% of the target's CPU", percent);
+	fputc('\n', out);
+}
+
+int report_summary(const struct profile *p, const char *prefix, const char *target, FILE *out)
+{
+	print_run(p, prefix, target, out);
+	print_account(p, prefix, out);
+	print_cost(p, prefix, out);
+	return 0;
+}
+
+struct unnamed {
+	const struct profile_image *image;
+	uint64_t samples;
+};
+
+static int compare_unnamed(const void *one, const void *other)
+{
+	const struct unnamed *a = one, *b = other;
+
+	if (a->samples != b->samples)
+		return a->samples < b->samples ? 1 : -1;
+	return (a->image > b->image) - (a->image < b->image); /* in the profile's order */
+}
+
+/* Adds each sample whose leaf has no name to its image. Returns all samples. */
+static uint64_t count_unnamed(const struct profile *p, struct unnamed *images)
+{
+	size_t value_index = profile_count_value(p);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		int64_t value = p->values[i * p->value_type_count + value_index];
+		const struct profile_location *leaf;
+
+		if (value <= 0)
+			continue;
+		sum += value;
+		if (!s->depth)
+			continue;
+		leaf = &p->locations[p->frames[s->first_frame]];
+		if (!leaf->line_count && leaf->mapping != PROFILE_NONE)
+			images[p->mappings[leaf->mapping].image].samples += value;
+	}
+	return sum;
+}
+
+static void print_unnamed(const struct unnamed *u, uint64_t sum, const char *prefix, FILE *out)
+{
+	char percent[TEXT_PERCENT_SIZE];
+
+	text_percent(percent, u->samples, sum);
+	fputs(prefix, out);
+	text_print(text_basename(u->image->path), out);
+	fprintf(out, ": %" PRIu64 " sample%s (%s %%) without a name: ", u->samples,
+		u->samples == 1 ? "" : "s", percent);
+	text_print(u->image->unnamed, out);
+	fputc('\n', out);
+}
+
+int report_unnamed(const struct profile *p, const char *prefix, FILE *out)
+{
+	struct unnamed *images;
+	uint64_t sum;
+
+	if (!p->image_count)
+		return 0;
+	images = calloc(p->image_count, sizeof(*images));
+	if (!images)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->image_count; i++)
+		images[i].image = &p->images[i];
+	sum = count_unnamed(p, images);
+	qsort(images, p->image_count, sizeof(*images), compare_unnamed);
+	for (size_t i = 0; i < p->image_count; i++)
+		if (images[i].samples && images[i].image->unnamed)
+			print_unnamed(&images[i], sum, prefix, out);
+	free(images);
+	return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_REPORT_TEXT_H
+#define PROFIL_REPORT_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * Text from files and processes made fit to print. Its visible form is valid UTF-8 in which every
+ * byte of a control character (C0, C1, DEL), of a character that is invisible or turns the
+ * writing direction, and of anything that is no UTF-8 stands as \xNN. A character counts as one
+ * column.
+ */
+
+/* Prints the visible form. */
+void text_print(const char *raw, FILE *out);
+
+/* The visible form, the caller's to free(), or NULL when memory runs out. */
+char *text_visible(const char *raw);
+
+/* How many columns the visible form takes. */
+size_t text_columns(const char *raw);
+
+/*
+ * Shortens a visible form to `columns` (at least 4), in place: the middle becomes "...", for the
+ * beginning of a name tells where it belongs and the end tells it from its neighbours.
+ */
+void text_shorten(char *visible, size_t columns);
+
+/* Valid UTF-8 for JSON, wrong bytes as U+FFFD; the caller's to free(), or NULL. */
+char *text_utf8(const char *raw);
+
+/* The last component of an image's path; names like [vdso] are whole, no path is [unknown]. */
+const char *text_basename(const char *path);
+
+#define TEXT_PERCENT_SIZE 24
+
+/* What `part` is of `whole` in percent, two decimals, whatever the locale; of nothing it is 0. */
+void text_percent(char text[TEXT_PERCENT_SIZE], uint64_t part, uint64_t whole);
+
+#endif

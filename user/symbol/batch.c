@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/batch.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/demangle.h"
+
+/* Longer names are cut here: no compiler makes them, and a hostile file could make gigabytes. */
+#define NAME_MAX_SIZE (64 * 1024)
+
+bool batch_stopped(struct batch *b)
+{
+	if (!b->stopped && b->stop)
+		b->stopped = b->stop(b->context);
+	return b->stopped;
+}
+
+static int by_address(const void *x, const void *y)
+{
+	const struct batch_address *a = x, *b = y;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return (a->location > b->location) - (a->location < b->location);
+}
+
+void batch_sort(struct batch *b)
+{
+	qsort(b->addresses, b->count, sizeof(*b->addresses), by_address);
+}
+
+/* The size of a symbol's name without the "@VERSION" or "@@VERSION" that linkers append to it. */
+static size_t unversioned_size(const char *symbol)
+{
+	size_t size = strnlen(symbol, NAME_MAX_SIZE);
+	const char *at = memchr(symbol, '@', size);
+
+	if (!at || at == symbol)
+		return size;
+	for (const char *c = at; c < symbol + size; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("@._-+", *c))
+			return size;
+	return at - symbol;
+}
+
+static int add_function(struct batch *b, const char *symbol)
+{
+	struct profile_function f = { .file = "" };
+	char *demangled;
+	int err;
+
+	err = profile_string_n(b->p, symbol, unversioned_size(symbol), &f.system_name);
+	if (err)
+		return err;
+	demangled = demangle(f.system_name);
+	f.name = demangled ? demangled : f.system_name;
+	err = profile_add_function(b->p, &f, &b->last_function);
+	free(demangled);
+	return err;
+}
+
+int batch_name(struct batch *b, size_t i, const char *symbol)
+{
+	struct profile_line line = { 0 };
+
+	if (symbol != b->last_symbol) {
+		int err = add_function(b, symbol);
+
+		if (err)
+			return err;
+		b->last_symbol = symbol;
+	}
+	line.function = b->last_function;
+	return profile_set_lines(b->p, b->addresses[i].location, &line, 1);
+}

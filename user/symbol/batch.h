@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_SYMBOL_BATCH_H
+#define PROFIL_SYMBOL_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+#include "util/error.h"
+
+/* What symbol.c and the two readers (elf.c, kallsyms.c) exchange. */
+
+/* One address that wants a name. */
+struct batch_address {
+	uint64_t address;  /* as in memory; a reader puts its own numbering in its place */
+	uint32_t location; /* of the profile */
+	uint32_t group;	   /* symbol.c's own */
+};
+
+/* All addresses of one image, or all of the kernel. */
+struct batch {
+	struct profile *p;
+	uint32_t image;			 /* PROFILE_NONE: the kernel */
+	struct batch_address *addresses; /* the reader may change their order */
+	size_t count;			 /* and may lower this, dropping what it cannot name */
+	bool (*stop)(void *context);	 /* may be NULL */
+	void *context;
+	struct error why; /* why some address stays without a name; why.what is "" at first */
+
+	/* private to batch.c */
+	const char *last_symbol;
+	uint32_t last_function;
+	bool stopped;
+};
+
+/* A reader. Returns 0, also when it names nothing, or -ENOMEM. */
+typedef int batch_reader(struct batch *b);
+batch_reader elf_resolve;
+batch_reader kallsyms_resolve;
+
+/* The same, from a file other than /proc/kallsyms, for tests. */
+int kallsyms_resolve_from(struct batch *b, const char *path);
+
+/* Whether to give up; stays true once it is. */
+bool batch_stopped(struct batch *b);
+
+void batch_sort(struct batch *b);
+
+/*
+ * Names addresses[i]. symbol is the name as in the symbol table and must stay where it is until
+ * the next call: a pointer seen in the call before is the same name. Returns 0 or -ENOMEM.
+ */
+int batch_name(struct batch *b, size_t i, const char *symbol);
+
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/cover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Names are compared no further: a hostile string table is one name of a gigabyte. */
+#define COMPARED_MAX 256
+
+int cover_init(struct cover *c, const struct batch_address *addresses, size_t count)
+{
+	*c = (struct cover){ .addresses = addresses, .count = count };
+	c->tree = calloc(count ? count : 1, 2 * sizeof(*c->tree));
+	c->nearest = calloc(count ? count : 1, sizeof(*c->nearest));
+	if (c->tree && c->nearest)
+		return 0;
+	cover_free(c);
+	return -ENOMEM;
+}
+
+void cover_free(struct cover *c)
+{
+	free(c->tree);
+	free(c->nearest);
+	*c = (struct cover){ 0 };
+}
+
+static size_t underscores(const char *name)
+{
+	size_t n = 0;
+
+	while (n < COMPARED_MAX && name[n] == '_')
+		n++;
+	return n;
+}
+
+/*
+ * Between aliases: what a person would call it. Fewer underscores go before strong over weak,
+ * because C libraries make the public name a weak alias of an internal one.
+ */
+static bool better_name(const struct cover_symbol *a, const struct cover_symbol *b)
+{
+	size_t x, y;
+
+	if (a->function != b->function)
+		return a->function;
+	if ((a->binding == COVER_LOCAL) != (b->binding == COVER_LOCAL))
+		return b->binding == COVER_LOCAL;
+	x = underscores(a->name);
+	y = underscores(b->name);
+	if (x != y)
+		return x < y;
+	if (a->binding != b->binding)
+		return a->binding > b->binding;
+	return strncmp(a->name, b->name, COMPARED_MAX) < 0;
+}
+
+/* Of two symbols that cover an address by their size: the innermost. */
+static bool better_cover(const struct cover_symbol *a, const struct cover_symbol *b)
+{
+	if (!b->name)
+		return true;
+	if (a->start != b->start)
+		return a->start > b->start;
+	if (a->limit != b->limit)
+		return a->limit < b->limit;
+	return better_name(a, b);
+}
+
+/* Of two symbols before an address: the nearer. A size is better evidence of an end than none. */
+static bool better_nearest(const struct cover_symbol *a, const struct cover_symbol *b)
+{
+	if (!b->name)
+		return true;
+	if (a->start != b->start)
+		return a->start > b->start;
+	if (a->sized != b->sized)
+		return a->sized;
+	return better_name(a, b);
+}
+
+/* The first address in [from, count) that is not below `bound`. */
+static size_t lower_bound(const struct cover *c, size_t from, uint64_t bound)
+{
+	size_t to = c->count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (c->addresses[middle].address < bound)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static void offer_node(struct cover_symbol *node, const struct cover_symbol *symbol)
+{
+	if (better_cover(symbol, node))
+		*node = *symbol;
+}
+
+/* Into the O(log n) nodes of the tree that together hold the addresses [first, last). */
+static void offer_range(struct cover *c, size_t first, size_t last,
+			const struct cover_symbol *symbol)
+{
+	size_t left = first + c->count, right = last + c->count;
+
+	for (; left < right; left /= 2, right /= 2) {
+		if (left % 2)
+			offer_node(&c->tree[left++], symbol);
+		if (right % 2)
+			offer_node(&c->tree[--right], symbol);
+	}
+}
+
+void cover_offer(struct cover *c, const struct cover_symbol *symbol)
+{
+	size_t first = lower_bound(c, 0, symbol->start);
+
+	if (first == c->count)
+		return;
+	if (better_nearest(symbol, &c->nearest[first]))
+		c->nearest[first] = *symbol;
+	if (symbol->sized && c->addresses[first].address < symbol->limit)
+		offer_range(c, first, lower_bound(c, first, symbol->limit), symbol);
+}
+
+void cover_settle(struct cover *c)
+{
+	for (size_t i = 1; i < c->count; i++)
+		if (!c->nearest[i].name)
+			c->nearest[i] = c->nearest[i - 1];
+}
+
+const struct cover_symbol *cover_find(const struct cover *c, size_t i)
+{
+	const struct cover_symbol *best = NULL, *nearest = &c->nearest[i];
+
+	for (size_t node = i + c->count; node; node /= 2)
+		if (c->tree[node].name && (!best || better_cover(&c->tree[node], best)))
+			best = &c->tree[node];
+	if (best)
+		return best;
+	if (nearest->name && !nearest->sized && c->addresses[i].address < nearest->limit)
+		return nearest;
+	return NULL;
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/demangle.h"
+
+#include <ctype.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+#define OPTIONS (DMGL_PARAMS | DMGL_ANSI)
+
+/* A few names of 300 characters expand without end (each type twice the one before). */
+#define OUTPUT_MAX (64 * 1024)
+
+/*
+ * libiberty refuses C++ names of more than half its recursion limit. Without that limit its
+ * recursion is bounded by the name's length: so long a name takes less than 1.5 MiB of stack.
+ */
+#define LIMITED_MAX   (DEMANGLE_RECURSION_LIMIT / 2)
+#define UNLIMITED_MAX 4096
+
+/* D has no callback that could stop it: back references ('Q') are what expands. */
+#define D_MAX		 1024
+#define D_REFERENCES_MAX 12
+
+struct output {
+	char *text;
+	size_t size;
+	size_t room;
+	jmp_buf give_up;
+};
+
+/*
+ * libiberty offers no other way to end an expansion than to leave its callback sideways. That is
+ * safe: its callback interfaces keep what they need on the stack.
+ */
+static void append(const char *text, size_t size, void *context)
+{
+	struct output *out = context;
+
+	if (out->size + size >= OUTPUT_MAX ||
+	    array_reserve(&out->text, &out->room, out->size + size + 1, 1))
+		longjmp(out->give_up, 1);
+	memcpy(out->text + out->size, text, size);
+	out->size += size;
+	out->text[out->size] = '\0';
+}
+
+static bool demangle_into(struct output *out, const char *symbol, size_t length)
+{
+	if (setjmp(out->give_up))
+		return false;
+	/* Rust first: its older scheme passes for C++. */
+	if (length <= LIMITED_MAX && rust_demangle_callback(symbol, OPTIONS, append, out))
+		return true;
+	out->size = 0;
+	if (length <= LIMITED_MAX)
+		return cplus_demangle_v3_callback(symbol, OPTIONS, append, out);
+	return cplus_demangle_v3_callback(symbol, OPTIONS | DMGL_NO_RECURSE_LIMIT, append, out);
+}
+
+static char *demangle_d(const char *symbol, size_t length)
+{
+	unsigned int references = 0;
+
+	for (size_t i = 0; i < length; i++)
+		references += symbol[i] == 'Q';
+	if (length > D_MAX || references > D_REFERENCES_MAX)
+		return NULL;
+	return dlang_demangle(symbol, OPTIONS);
+}
+
+char *demangle(const char *symbol)
+{
+	size_t length = strnlen(symbol, UNLIMITED_MAX + 1);
+	struct output out = { 0 };
+	char *text = NULL;
+
+	if (symbol[0] != '_' || length > UNLIMITED_MAX)
+		return NULL;
+	if (symbol[1] == 'D' &&
+	    (isdigit((unsigned char)symbol[2]) || strcmp(symbol, "_Dmain") == 0)) {
+		text = demangle_d(symbol, length);
+	} else if (strchr("ZRG_", symbol[1])) {
+		if (demangle_into(&out, symbol, length))
+			text = out.text;
+		else
+			free(out.text);
+	}
+	if (text && !*text) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}

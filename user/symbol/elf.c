@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbol/batch.h"
+#include "symbol/cover.h"
+#include "symbol/debug_file.h"
+#include "symbol/elf_file.h"
+#include "symbol/symbol_table.h"
+
+#define DELETED " (deleted)"
+
+/* Linkers make fewer than ten. */
+#define SEGMENTS_MAX 256
+
+/* Where symbols may come from: the file itself, its separate debug file, its mini debuginfo. */
+struct sources {
+	struct elf_file main;
+	struct elf_file debug;
+	struct elf_file mini;
+};
+
+/* What proc(5) shows in place of a file. */
+static const struct {
+	const char *prefix;
+	const char *reason;
+} no_files[] = {
+	{ "[vdso]", "vdso of another process" },
+	{ "[vsyscall]", "the vsyscall page has no symbol table" },
+	{ "[", "anonymous memory (JIT or generated code)" },
+	{ "//anon", "anonymous memory (JIT or generated code)" },
+	{ "/memfd:", "anonymous memory (JIT or generated code)" },
+	{ "/SYSV", "anonymous memory (JIT or generated code)" },
+	{ "/dev/zero", "anonymous memory (JIT or generated code)" },
+	{ "/anon_hugepage", "anonymous memory (JIT or generated code)" },
+};
+
+/* NULL when path is that of a file. */
+static const char *no_file_reason(const char *path)
+{
+	if (!*path)
+		return "anonymous memory (JIT or generated code)";
+	for (size_t i = 0; i < sizeof(no_files) / sizeof(*no_files); i++)
+		if (strncmp(path, no_files[i].prefix, strlen(no_files[i].prefix)) == 0)
+			return no_files[i].reason;
+	return NULL;
+}
+
+static bool is_deleted(const char *path)
+{
+	size_t size = strlen(path), suffix = strlen(DELETED);
+
+	return size > suffix && strcmp(path + size - suffix, DELETED) == 0;
+}
+
+/* The path that a deleted file had, in a string of p's; any other path as it is. */
+static int path_on_disk(struct profile *p, const char *path, const char **on_disk)
+{
+	if (is_deleted(path))
+		return profile_string_n(p, path, strlen(path) - strlen(DELETED), on_disk);
+	*on_disk = path;
+	return 0;
+}
+
+static void explain_open(struct batch *b, int code)
+{
+	if (code == EINVAL)
+		error_set(&b->why, 0, "not a regular file");
+	else if (code == ENOENT || code == ENOTDIR)
+		error_set(&b->why, code, "file is gone");
+	else if (code == EACCES || code == EPERM)
+		error_set(&b->why, code, "not permitted");
+	else
+		error_set(&b->why, code, "cannot open it");
+}
+
+static int duplicate(int fd)
+{
+	struct stat st;
+	int copy;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return copy < 0 ? -errno : copy;
+}
+
+/* A descriptor for the image's file. Negative: there is none, b->why says why. */
+static int image_fd(struct batch *b, const struct profile_image *image, const char *on_disk)
+{
+	const char *reason = no_file_reason(image->path);
+	bool deleted = on_disk != image->path;
+	int fd;
+
+	if (image->fd >= 0) {
+		fd = duplicate(image->fd);
+	} else if (reason) {
+		return error_set(&b->why, 0, "%s", reason);
+	} else {
+		/* What bears a deleted file's name now is only it when the build ID proves it. */
+		fd = deleted && !image->build_id_size ? -ENOENT : elf_open_path(on_disk);
+		if (deleted && fd == -ENOENT)
+			return error_set(&b->why, 0, "file deleted");
+	}
+	if (fd < 0)
+		explain_open(b, -fd);
+	return fd;
+}
+
+/* Fills in the image's build ID when it is not known. Returns whether the file is the image. */
+static bool is_same_build(struct profile_image *image, Elf *elf)
+{
+	const uint8_t *id;
+	size_t size = elf_build_id(elf, &id);
+
+	if (image->build_id_size)
+		return size == image->build_id_size && memcmp(id, image->build_id, size) == 0;
+	if (size)
+		memcpy(image->build_id, id, size);
+	image->build_id_size = size;
+	return true;
+}
+
+/* Returns whether `file` is open and is the image's; else b->why says why not. */
+static bool open_image(struct batch *b, struct profile_image *image, const char *on_disk,
+		       struct elf_file *file)
+{
+	const char *reason = no_file_reason(image->path);
+	int fd = image_fd(b, image, on_disk);
+
+	if (fd < 0)
+		return false;
+	if (elf_file_open(file, fd, &b->why)) {
+		if (reason)
+			error_set(&b->why, 0, "%s", reason);
+		return false;
+	}
+	if (is_same_build(image, file->elf))
+		return true;
+	elf_file_close(file);
+	error_set(&b->why, 0, "replaced since (build ID differs)");
+	return false;
+}
+
+struct segment {
+	uint64_t offset;
+	uint64_t size;
+	uint64_t address;
+};
+
+/* The file's PT_LOAD segments, executable ones first: to be free()d. Returns 0 or -ENOMEM. */
+static int find_segments(Elf *elf, struct segment **segments, size_t *count)
+{
+	size_t headers;
+	GElf_Phdr header;
+
+	*count = 0;
+	*segments = NULL;
+	if (elf_getphdrnum(elf, &headers))
+		return 0;
+	*segments = calloc(headers + 1, sizeof(**segments));
+	if (!*segments)
+		return -ENOMEM;
+	for (int executable = 1; executable >= 0; executable--)
+		for (size_t i = 0; i < headers && *count < SEGMENTS_MAX; i++)
+			if (gelf_getphdr(elf, i, &header) && header.p_type == PT_LOAD &&
+			    !!(header.p_flags & PF_X) == executable)
+				(*segments)[(*count)++] =
+					(struct segment){ header.p_offset, header.p_filesz,
+							  header.p_vaddr };
+	return 0;
+}
+
+static const struct segment *find_segment(const struct segment *segments, size_t count,
+					  uint64_t offset)
+{
+	for (size_t i = 0; i < count; i++)
+		if (offset >= segments[i].offset && offset - segments[i].offset < segments[i].size)
+			return &segments[i];
+	return NULL;
+}
+
+/*
+ * From addresses in memory to the ELF file's own, through the offset in the file, which is right
+ * for whatever the linker did: for position-independent, prelinked and fixed files alike. Drops
+ * addresses that no segment has.
+ */
+static int translate(struct batch *b, Elf *elf)
+{
+	struct segment *segments;
+	size_t segment_count, kept = 0;
+	int err = find_segments(elf, &segments, &segment_count);
+
+	for (size_t i = 0; !err && i < b->count; i++) {
+		struct batch_address swap = b->addresses[i];
+		struct profile_location *location = &b->p->locations[swap.location];
+		const struct profile_mapping *m = &b->p->mappings[location->mapping];
+		uint64_t offset = location->address - m->start + m->offset;
+		const struct segment *segment = find_segment(segments, segment_count, offset);
+
+		if (!segment)
+			continue;
+		location->image_address = offset - segment->offset + segment->address;
+		b->addresses[i] = b->addresses[kept];
+		b->addresses[kept] = swap;
+		b->addresses[kept++].address = location->image_address;
+	}
+	b->count = kept;
+	free(segments);
+	return err;
+}
+
+/*
+ * A .symtab has all; it may have been moved to a debug file. A stripped file still has its exported
+ * functions in .dynsym, and mini debuginfo holds those that are not in there.
+ */
+static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, const char *path)
+{
+	size_t functions = 0, exported = 0;
+	int err;
+
+	err = symbol_table_offer(b, c, s->main.elf, SHT_SYMTAB, &functions);
+	if (!err && !functions && debug_file_find(s->main.elf, path, &s->debug))
+		err = symbol_table_offer(b, c, s->debug.elf, SHT_SYMTAB, &functions);
+	if (!err && !functions && debug_data_unpack(s->main.elf, &s->mini))
+		err = symbol_table_offer(b, c, s->mini.elf, SHT_SYMTAB, &functions);
+	if (!err && !s->debug.elf && (!functions || s->mini.elf))
+		err = symbol_table_offer(b, c, s->main.elf, SHT_DYNSYM, &exported);
+	if (*b->why.what)
+		return err;
+	if (functions)
+		error_set(&b->why, 0, "no symbol covers it");
+	else if (exported)
+		error_set(&b->why, 0, "stripped: only exported functions have names");
+	else
+		error_set(&b->why, 0, "stripped: no symbol table");
+	return err;
+}
+
+/* Whether an address lies in the procedure linkage table, which has no symbols of its own. */
+static bool is_in(uint64_t address, const struct elf_range *ranges, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (address >= ranges[i].start && address < ranges[i].limit)
+			return true;
+	return false;
+}
+
+static int name_all(struct batch *b, const struct cover *c, Elf *elf)
+{
+	struct elf_range plt[4]; /* .plt, .plt.got, .plt.sec, .plt.bnd */
+	size_t plt_count = elf_section_ranges(elf, ".plt", plt, sizeof(plt) / sizeof(*plt));
+	int err = 0;
+
+	for (size_t i = 0; !err && i < b->count; i++) {
+		const struct cover_symbol *symbol = cover_find(c, i);
+
+		if (symbol)
+			err = batch_name(b, i, symbol->name);
+		else if (is_in(b->addresses[i].address, plt, plt_count))
+			err = batch_name(b, i, "[plt]");
+	}
+	return err;
+}
+
+static int resolve_from(struct batch *b, struct sources *s, const char *path)
+{
+	struct cover c;
+	int err = translate(b, s->main.elf);
+
+	if (err)
+		return err;
+	batch_sort(b);
+	err = cover_init(&c, b->addresses, b->count);
+	if (err)
+		return err;
+	err = offer_symbols(b, &c, s, path);
+	cover_settle(&c);
+	if (!err && !b->stopped)
+		err = name_all(b, &c, s->main.elf);
+	cover_free(&c);
+	return err;
+}
+
+int elf_resolve(struct batch *b)
+{
+	struct profile_image *image = &b->p->images[b->image];
+	struct sources s = { { .fd = -1 }, { .fd = -1 }, { .fd = -1 } };
+	const char *on_disk;
+	int err = path_on_disk(b->p, image->path, &on_disk);
+
+	if (!err && open_image(b, image, on_disk, &s.main))
+		err = resolve_from(b, &s, on_disk);
+	elf_file_close(&s.mini);
+	elf_file_close(&s.debug);
+	elf_file_close(&s.main);
+	return err;
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/elf_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The largest browsers' symbol tables, unstripped, are a quarter of this. */
+#define TABLE_MAX ((uint64_t)1024 * 1024 * 1024)
+#define NOTE_MAX  ((uint64_t)1024 * 1024)
+
+int elf_open_path(const char *path)
+{
+	int handle = open(path, O_PATH | O_CLOEXEC);
+	char reopen[32];
+	struct stat st;
+	int fd;
+
+	if (handle < 0)
+		return -errno;
+	if (fstat(handle, &st) == 0 && S_ISREG(st.st_mode)) {
+		snprintf(reopen, sizeof(reopen), "/proc/self/fd/%d", handle);
+		fd = open(reopen, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd < 0)
+			fd = -errno;
+	} else {
+		fd = -EINVAL;
+	}
+	close(handle);
+	return fd;
+}
+
+static uint64_t field(const uint8_t *bytes, size_t size, bool big_endian)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < size; i++)
+		value |= (uint64_t)bytes[i] << 8 * (big_endian ? size - 1 - i : i);
+	return value;
+}
+
+/*
+ * Looks at the ELF header before libelf does, which allocates by the number of sections. Numbers
+ * above 16 bits, which ELF writes elsewhere, exist in object files and core dumps only.
+ */
+static int check_header(const uint8_t *head, size_t size, struct error *e)
+{
+	bool big_endian, wide;
+	uint64_t type, sections_at;
+
+	if (size < SELFMAG || memcmp(head, ELFMAG, SELFMAG) != 0)
+		return error_set(e, 0, "not an ELF file");
+	if (size < sizeof(Elf32_Ehdr))
+		return error_set(e, 0, "corrupt ELF file: it ends in its header");
+	wide = head[EI_CLASS] == ELFCLASS64;
+	if (size < sizeof(Elf64_Ehdr) && wide)
+		return error_set(e, 0, "corrupt ELF file: it ends in its header");
+	big_endian = head[EI_DATA] == ELFDATA2MSB;
+	type = field(head + offsetof(Elf64_Ehdr, e_type), 2, big_endian);
+	if (type != ET_EXEC && type != ET_DYN)
+		return error_set(e, 0, "neither an ELF program nor a shared library");
+	sections_at = wide ? field(head + offsetof(Elf64_Ehdr, e_shoff), 8, big_endian)
+			   : field(head + offsetof(Elf32_Ehdr, e_shoff), 4, big_endian);
+	head += wide ? offsetof(Elf64_Ehdr, e_phnum) : offsetof(Elf32_Ehdr, e_phnum);
+	if (field(head, 2, big_endian) == PN_XNUM)
+		return error_set(e, 0, "corrupt ELF file: too many program headers");
+	head += offsetof(Elf64_Ehdr, e_shnum) - offsetof(Elf64_Ehdr, e_phnum);
+	if (sections_at && !field(head, 2, big_endian))
+		return error_set(e, 0, "corrupt ELF file: too many sections");
+	return 0;
+}
+
+/* Tables have a size that somebody may want, and are not compressed, as linkers never do that. */
+static bool is_sane_section(const GElf_Shdr *section)
+{
+	switch (section->sh_type) {
+	case SHT_NOTE:
+		return section->sh_size <= NOTE_MAX;
+	case SHT_STRTAB:
+	case SHT_SYMTAB:
+	case SHT_DYNSYM:
+		return section->sh_size <= TABLE_MAX && !(section->sh_flags & SHF_COMPRESSED);
+	default:
+		return true;
+	}
+}
+
+static int check_parts(Elf *elf, struct error *e)
+{
+	Elf_Scn *scn = NULL;
+	size_t count;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr section;
+
+		if (!gelf_getshdr(scn, &section))
+			return error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
+		if (!is_sane_section(&section))
+			return error_set(e, 0,
+					 "corrupt ELF file: section %zu is too large or packed",
+					 elf_ndxscn(scn));
+	}
+	if (elf_getphdrnum(elf, &count))
+		return error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr segment;
+
+		if (!gelf_getphdr(elf, i, &segment))
+			return error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
+		if (segment.p_type == PT_NOTE && segment.p_filesz > NOTE_MAX)
+			return error_set(e, 0, "corrupt ELF file: segment %zu is too large", i);
+	}
+	return 0;
+}
+
+static int adopt(struct elf_file *f, struct error *e)
+{
+	int err;
+
+	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF)
+		err = error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
+	else
+		err = check_parts(f->elf, e);
+	if (err)
+		elf_file_close(f);
+	return err;
+}
+
+int elf_file_open(struct elf_file *f, int fd, struct error *e)
+{
+	uint8_t head[sizeof(Elf64_Ehdr)];
+	ssize_t size;
+	int err;
+
+	*f = (struct elf_file){ .fd = fd };
+	size = pread(fd, head, sizeof(head), 0);
+	if (size < 0)
+		err = error_set(e, errno, "cannot read it");
+	else
+		err = check_header(head, size, e);
+	if (err) {
+		elf_file_close(f);
+		return err;
+	}
+	elf_version(EV_CURRENT);
+	f->elf = elf_begin(fd, ELF_C_READ, NULL);
+	return adopt(f, e);
+}
+
+int elf_file_open_memory(struct elf_file *f, void *memory, size_t size, struct error *e)
+{
+	int err;
+
+	*f = (struct elf_file){ .fd = -1, .memory = memory };
+	err = check_header(memory, size, e);
+	if (err) {
+		elf_file_close(f);
+		return err;
+	}
+	elf_version(EV_CURRENT);
+	f->elf = elf_memory(memory, size);
+	return adopt(f, e);
+}
+
+void elf_file_close(struct elf_file *f)
+{
+	if (f->elf)
+		elf_end(f->elf);
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->memory);
+	*f = (struct elf_file){ .fd = -1 };
+}
+
+size_t elf_build_id(Elf *elf, const uint8_t **id)
+{
+	const void *bytes;
+	ssize_t size = dwelf_elf_gnu_build_id(elf, &bytes);
+
+	if (size <= 0)
+		return 0;
+	*id = bytes;
+	return size < PROFILE_BUILD_ID_MAX ? size : PROFILE_BUILD_ID_MAX;
+}
+
+static const char *section_name(Elf *elf, const GElf_Shdr *section)
+{
+	size_t names;
+
+	return elf_getshdrstrndx(elf, &names) ? NULL : elf_strptr(elf, names, section->sh_name);
+}
+
+Elf_Data *elf_section_bytes(Elf *elf, const char *name, size_t size_max)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr section;
+		const char *found;
+
+		if (!gelf_getshdr(scn, &section) || section.sh_type == SHT_NOBITS)
+			continue;
+		found = section_name(elf, &section);
+		if (found && strcmp(found, name) == 0)
+			return section.sh_size <= size_max ? elf_rawdata(scn, NULL) : NULL;
+	}
+	return NULL;
+}
+
+bool elf_has_section(Elf *elf, GElf_Word type)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr section;
+
+	while ((scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &section) && section.sh_type == type)
+			return true;
+	return false;
+}
+
+size_t elf_section_ranges(Elf *elf, const char *prefix, struct elf_range *ranges, size_t max)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr section;
+	size_t count = 0;
+
+	while (count < max && (scn = elf_nextscn(elf, scn))) {
+		const char *name;
+
+		if (!gelf_getshdr(scn, &section) || !(section.sh_flags & SHF_ALLOC))
+			continue;
+		name = section_name(elf, &section);
+		if (!name || strncmp(name, prefix, strlen(prefix)) != 0)
+			continue;
+		ranges[count].start = section.sh_addr;
+		if (__builtin_add_overflow(section.sh_addr, section.sh_size, &ranges[count].limit))
+			ranges[count].limit = UINT64_MAX;
+		count++;
+	}
+	return count;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_SYMBOL_ELF_FILE_H
+#define PROFIL_SYMBOL_ELF_FILE_H
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+#include "util/error.h"
+
+/*
+ * An ELF file that came from anywhere: a user may have written it to harm whoever profiles.
+ *
+ * It is read, never mapped: a mapped file that its owner truncates meanwhile is a SIGBUS. Only the
+ * parts that are asked for are read. What libelf would take on trust, and allocate memory by, is
+ * checked first.
+ */
+struct elf_file {
+	Elf *elf; /* NULL: not open */
+	int fd;	  /* -1: in memory */
+	void *memory;
+};
+
+/*
+ * Opens a path for reading when it is a regular file, without touching it when it is not: a
+ * device or FIFO may react to a mere open(). Returns the fd, or -errno (-EINVAL: not regular).
+ */
+int elf_open_path(const char *path);
+
+/*
+ * Takes over fd, also when it fails. Returns 0, or a negative errno and says in e what is wrong
+ * with the file (libelf's own words when it is libelf that complains).
+ */
+int elf_file_open(struct elf_file *f, int fd, struct error *e);
+
+/* The same for a file in memory from malloc(), taken over too. */
+int elf_file_open_memory(struct elf_file *f, void *memory, size_t size, struct error *e);
+void elf_file_close(struct elf_file *f);
+
+/* Its GNU build ID, at most PROFILE_BUILD_ID_MAX bytes of it. Returns the size, 0 without one. */
+size_t elf_build_id(Elf *elf, const uint8_t **id);
+
+/* The section with this name, of at most size_max bytes, and its bytes as in the file; or NULL. */
+Elf_Data *elf_section_bytes(Elf *elf, const char *name, size_t size_max);
+
+/* Whether the file has a section of this type. */
+bool elf_has_section(Elf *elf, GElf_Word type);
+
+struct elf_range {
+	uint64_t start;
+	uint64_t limit;
+};
+
+/*
+ * Where in memory, by ELF virtual addresses, the sections stand whose names begin so: the first
+ * `max` of them. Returns their number.
+ */
+size_t elf_section_ranges(Elf *elf, const char *prefix, struct elf_range *ranges, size_t max);
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/symbol.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/batch.h"
+
+/*
+ * Addresses are resolved in groups: one for each image, and one for the kernel with all its
+ * modules, whose symbols come from a single file. The kernel's number is image_count.
+ */
+struct group {
+	uint32_t image;
+	uint32_t order;
+	double heat; /* samples, once for each frame that lies in it */
+};
+
+struct work {
+	struct profile *p;
+	struct group *groups; /* image_count + 1 */
+	size_t group_count;
+	struct batch_address *addresses;
+	size_t count;
+};
+
+static bool is_kernel(const struct profile_image *image, uint64_t address)
+{
+	if (image && strncmp(image->path, "[kernel", strlen("[kernel")) == 0)
+		return true;
+	/* The vsyscall page is the one address above that is the user's. */
+	return address >> 63 && !(image && strcmp(image->path, "[vsyscall]") == 0);
+}
+
+/* The group that names this location, or PROFILE_NONE: no file is known for it. */
+static uint32_t group_of(const struct profile *p, uint32_t location)
+{
+	const struct profile_location *l = &p->locations[location];
+
+	if (is_kernel(profile_location_image(p, location), l->address))
+		return p->image_count;
+	return l->mapping == PROFILE_NONE ? PROFILE_NONE : p->mappings[l->mapping].image;
+}
+
+static void measure_heat(struct work *w)
+{
+	const struct profile *p = w->p;
+	size_t value = profile_count_value(p);
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+		const uint32_t *frames = p->frames + sample->first_frame;
+		double count = p->values[i * p->value_type_count + value];
+
+		for (uint32_t depth = 0; depth < sample->depth; depth++) {
+			uint32_t group = group_of(p, frames[depth]);
+
+			if (group != PROFILE_NONE)
+				w->groups[group].heat += count;
+		}
+	}
+}
+
+static int by_heat(const void *x, const void *y)
+{
+	const struct group *const *a = x, *const *b = y;
+
+	if ((*a)->heat != (*b)->heat)
+		return (*a)->heat > (*b)->heat ? -1 : 1;
+	return ((*a)->image > (*b)->image) - ((*a)->image < (*b)->image);
+}
+
+/* Gives every group its place in the order of work. */
+static int order_groups(struct work *w)
+{
+	struct group **sorted = calloc(w->group_count, sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->group_count; i++)
+		sorted[i] = &w->groups[i];
+	qsort(sorted, w->group_count, sizeof(*sorted), by_heat);
+	for (size_t i = 0; i < w->group_count; i++)
+		sorted[i]->order = i;
+	free(sorted);
+	return 0;
+}
+
+static int make_groups(struct work *w)
+{
+	w->group_count = w->p->image_count + 1;
+	w->groups = calloc(w->group_count, sizeof(*w->groups));
+	if (!w->groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->group_count; i++)
+		w->groups[i].image = i;
+	measure_heat(w);
+	return order_groups(w);
+}
+
+/* batch_address.group holds the order while they are sorted, so that equal ones stand together. */
+static int by_order(const void *x, const void *y)
+{
+	const struct batch_address *a = x, *b = y;
+
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
+	return (a->location > b->location) - (a->location < b->location);
+}
+
+static int collect_addresses(struct work *w)
+{
+	const struct profile *p = w->p;
+
+	w->addresses = calloc(p->location_count + 1, sizeof(*w->addresses));
+	if (!w->addresses)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->location_count; i++) {
+		uint32_t group = group_of(p, i);
+
+		if (p->locations[i].line_count || group == PROFILE_NONE)
+			continue;
+		w->addresses[w->count++] = (struct batch_address){
+			.address = p->locations[i].address,
+			.location = i,
+			.group = w->groups[group].order,
+		};
+	}
+	qsort(w->addresses, w->count, sizeof(*w->addresses), by_order);
+	return 0;
+}
+
+/* Tells the images of those addresses that got no name why. */
+static int explain_unnamed(struct profile *p, const struct batch_address *addresses, size_t count,
+			   const char *why)
+{
+	const char *reason;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_location *l = &p->locations[addresses[i].location];
+
+		if (l->line_count || l->mapping == PROFILE_NONE)
+			continue;
+		if (profile_string(p, why, &reason))
+			return -ENOMEM;
+		p->images[p->mappings[l->mapping].image].unnamed = reason;
+	}
+	return 0;
+}
+
+static int resolve_group(struct work *w, struct batch *b)
+{
+	struct batch_address *addresses = b->addresses;
+	uint32_t first = addresses[0].location;
+	size_t count = b->count;
+	bool kernel = group_of(w->p, first) == w->p->image_count;
+	int err;
+
+	b->image = kernel ? PROFILE_NONE : group_of(w->p, first);
+	for (size_t i = 0; kernel && i < count; i++)
+		w->p->locations[addresses[i].location].image_address = addresses[i].address;
+	err = kernel ? kallsyms_resolve(b) : elf_resolve(b);
+	if (err || batch_stopped(b))
+		return err;
+	return explain_unnamed(w->p, addresses, count, b->why.what);
+}
+
+static int resolve_all(struct work *w, bool (*stop)(void *context), void *context)
+{
+	size_t first = 0, next;
+	bool stopped = false;
+	int err = 0;
+
+	for (; !err && !stopped && first < w->count; first = next) {
+		struct batch b = {
+			.p = w->p,
+			.addresses = w->addresses + first,
+			.stop = stop,
+			.context = context,
+		};
+
+		for (next = first; next < w->count; next++)
+			if (w->addresses[next].group != w->addresses[first].group)
+				break;
+		b.count = next - first;
+		if (!batch_stopped(&b))
+			err = resolve_group(w, &b);
+		stopped = b.stopped;
+	}
+	return err;
+}
+
+int symbol_resolve(struct profile *p, bool (*stop)(void *context), void *context, struct error *e)
+{
+	struct work w = { .p = p };
+	int err = make_groups(&w);
+
+	if (!err)
+		err = collect_addresses(&w);
+	if (!err)
+		err = resolve_all(&w, stop, context);
+	free(w.groups);
+	free(w.addresses);
+	return err ? error_no_memory(e) : 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_SYMBOL_SYMBOL_H
+#define PROFIL_SYMBOL_SYMBOL_H
+
+#include <stdbool.h>
+
+#include "profile/profile.h"
+#include "util/error.h"
+
+/*
+ * Gives every location without lines its function, as far as one can be found: from the image's
+ * open file, else from its path (whose build ID must then be the recorded one), else from
+ * separate debug files; kernel addresses from /proc/kallsyms. Sets location.image_address. An image
+ * in which some address stays without a name is told why in image.unnamed. Fills in build IDs that
+ * are not known.
+ *
+ * stop (may be NULL) is asked now and then; once it says true the rest stays without names, and
+ * that is no error. Returns 0 or -ENOMEM.
+ */
+int symbol_resolve(struct profile *p, bool (*stop)(void *context), void *context, struct error *e);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_SYMBOL_SYMBOL_TABLE_H
+#define PROFIL_SYMBOL_SYMBOL_TABLE_H
+
+#include "symbol/batch.h"
+#include "symbol/cover.h"
+#include "symbol/elf_file.h"
+
+/*
+ * Offers the functions of an ELF file's table of this type (SHT_SYMTAB, SHT_DYNSYM) to the cover,
+ * under their ELF virtual addresses, and adds their number to *functions. The names live as
+ * long as elf. Returns 0, also when there is no such table or it is corrupt (then b->why says it),
+ * or -ENOMEM.
+ */
+int symbol_table_offer(struct batch *b, struct cover *c, Elf *elf, GElf_Word type,
+		       size_t *functions);
+
+#endif

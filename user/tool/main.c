@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool/tool.h"
+
+static const struct tool_command *const commands[] = {
+	&record_command, &report_command, &dump_command, &convert_command, NULL,
+};
+
+static void print_usage(FILE *out)
+{
+	fputs("profiltool -p PID[,PID...] [OPTION...]\n"
+	      "  Shows where running programs spend their CPU time. The same as: profiltool record "
+	      "-p PID\n\n",
+	      out);
+	for (const struct tool_command *const *c = commands; *c; c++) {
+		tool_help(*c, out);
+		fputc('\n', out);
+	}
+	fputs("profiltool --help | --version\n\n"
+	      "Exit codes: 0 done, 1 failed, 2 usage, 3 written but incomplete, 4 no samples,\n"
+	      "5 not permitted, 6 the kernel lacks something.\n",
+	      out);
+}
+
+static const struct tool_command *find_command(const char *name)
+{
+	for (const struct tool_command *const *c = commands; *c; c++)
+		if (strcmp((*c)->name, name) == 0)
+			return *c;
+	return NULL;
+}
+
+/*
+ * A closed standard descriptor would be given to the next file that is opened, and output meant
+ * for a person would go there. The wrong mode makes its use fail, as a closed one would.
+ */
+static void fill_standard_descriptors(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* What could not be printed is an error, unless the reader left of its own will (a pager). */
+static int check_stdout(int code)
+{
+	struct error e;
+
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	if (errno == EPIPE)
+		return code;
+	error_set(&e, errno, "cannot write to standard output");
+	tool_fail(&e);
+	return code == EXIT_DONE ? EXIT_FAILED : code;
+}
+
+static int run(int argc, char **argv)
+{
+	const struct tool_command *command;
+	struct error e;
+
+	if (argc < 2) {
+		print_usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		print_usage(stdout);
+		return EXIT_DONE;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("profiltool " PROFIL_VERSION);
+		return EXIT_DONE;
+	}
+	if (argv[1][0] == '-')
+		return record_command.run(argc, argv);
+	command = find_command(argv[1]);
+	if (command)
+		return command->run(argc - 1, argv + 1);
+	error_set_kind(&e, ERROR_USAGE, 0, "there is no command \"%s\"", argv[1]);
+	error_mend(&e, "see profiltool --help; to profile a program: profiltool -p PID");
+	return tool_fail(&e);
+}
+
+int main(int argc, char **argv)
+{
+	fill_standard_descriptors();
+	/* A reader that leaves must not end a recording before its file is written. */
+	signal(SIGPIPE, SIG_IGN);
+	return check_stdout(run(argc, argv));
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+#define MOST_OPTIONS 32
+/* Long options without a letter get numbers beyond all letters. */
+#define FIRST_NUMBER 256
+
+/* The tables that getopt_long(3) wants. */
+struct getopt_tables {
+	struct option longs[MOST_OPTIONS + 2];
+	char shorts[2 * MOST_OPTIONS + 8];
+};
+
+static void make_tables(const struct option_spec *specs, bool stop, struct getopt_tables *tables)
+{
+	char *shorts = tables->shorts;
+	int i;
+
+	if (stop)
+		*shorts++ = '+';
+	*shorts++ = ':'; /* a missing value is told apart from an unknown option */
+	for (i = 0; specs[i].name && i < MOST_OPTIONS; i++) {
+		tables->longs[i] = (struct option){
+			.name = specs[i].name,
+			.has_arg = specs[i].metavar ? required_argument : no_argument,
+			.val = FIRST_NUMBER + i,
+		};
+		if (specs[i].letter)
+			*shorts++ = specs[i].letter;
+		if (specs[i].letter && specs[i].metavar)
+			*shorts++ = ':';
+	}
+	*shorts++ = 'h';
+	*shorts = '\0';
+	tables->longs[i++] = (struct option){ .name = "help", .val = 'h' };
+	tables->longs[i] = (struct option){ 0 };
+}
+
+static const struct option_spec *find_spec(const struct option_spec *specs, int value)
+{
+	if (value >= FIRST_NUMBER)
+		return &specs[value - FIRST_NUMBER];
+	for (; specs->name; specs++)
+		if (specs->letter == value)
+			return specs;
+	return NULL;
+}
+
+static int usage_error(struct error *e, const char *what, int letter, const char *word)
+{
+	if (letter && letter < FIRST_NUMBER)
+		return error_set_kind(e, ERROR_USAGE, 0, "%s: -%c", what, letter);
+	return error_set_kind(e, ERROR_USAGE, 0, "%s: %s", what, word);
+}
+
+static int take_option(const struct option_spec *spec, void *values, const char *value,
+		       struct error *e)
+{
+	void *member = (char *)values + spec->offset;
+	int err;
+
+	if (!spec->parse) {
+		*(bool *)member = true;
+		return 0;
+	}
+	err = spec->parse(value, member, e);
+	if (err)
+		e->kind = ERROR_USAGE;
+	return err;
+}
+
+int options_parse(const struct option_spec *specs, void *values, int argc, char **argv, bool stop,
+		  int *first, bool *help, struct error *e)
+{
+	struct getopt_tables tables;
+	int value, err;
+
+	make_tables(specs, stop, &tables);
+	opterr = 0;
+	optind = 1;
+	while ((value = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
+		if (value == 'h') {
+			*help = true;
+			return 0;
+		}
+		if (value == '?')
+			return usage_error(e, "unknown option", optopt, argv[optind - 1]);
+		if (value == ':')
+			return usage_error(e, "a value is missing after", optopt, argv[optind - 1]);
+		err = take_option(find_spec(specs, value), values, optarg, e);
+		if (err)
+			return err;
+	}
+	*first = optind;
+	return 0;
+}
+
+void options_print(const struct option_spec *specs, FILE *out)
+{
+	for (; specs->name; specs++) {
+		char left[64];
+
+		snprintf(left, sizeof(left), "%c%c%c --%s%s%s", specs->letter ? '-' : ' ',
+			 specs->letter ?: ' ', specs->letter ? ',' : ' ', specs->name,
+			 specs->metavar ? " " : "", specs->metavar ?: "");
+		fprintf(out, "  %-26s  %s\n", left, specs->help);
+	}
+}
+
+int option_text(const char *value, void *member, struct error *e)
+{
+	if (!*value)
+		return error_set(e, 0, "an option's value is empty");
+	*(const char **)member = value;
+	return 0;
+}

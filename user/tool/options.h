@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_TOOL_OPTIONS_H
+#define PROFIL_TOOL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "util/error.h"
+
+/* One option of a command: drives parsing and --help. A table of them ends with a NULL name. */
+struct option_spec {
+	const char *name;    /* long, without dashes */
+	char letter;	     /* short; 0: none */
+	const char *metavar; /* what stands for its value in --help; NULL: it takes none */
+	const char *help;
+	/*
+	 * Stores the value at `member` (the command's options + offset). NULL: the member is a
+	 * bool and becomes true. Returns 0 or -EINVAL with e set to why the value will not do.
+	 */
+	int (*parse)(const char *value, void *member, struct error *e);
+	size_t offset;
+};
+
+/*
+ * Parses argv into `values`. Options and other arguments may be mixed, unless `stop` says that
+ * the first other argument begins a command of its own. *first receives the number in argv (which
+ * is reordered) of the first argument that is no option. --help sets *help and ends parsing.
+ */
+int options_parse(const struct option_spec *specs, void *values, int argc, char **argv, bool stop,
+		  int *first, bool *help, struct error *e);
+
+/* One line for each option, as in --help. */
+void options_print(const struct option_spec *specs, FILE *out);
+
+/* Parsers for members of these types. */
+int option_text(const char *value, void *member, struct error *e); /* const char * */
+
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/tool.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "util/file.h"
+#include "util/number.h"
+
+int tool_fail(const struct error *e)
+{
+	static const int codes[] = {
+		[ERROR_FAILED] = EXIT_FAILED,
+		[ERROR_USAGE] = EXIT_USAGE,
+		[ERROR_NOT_PERMITTED] = EXIT_NOT_PERMITTED,
+		[ERROR_KERNEL_LACKS] = EXIT_KERNEL_LACKS,
+	};
+
+	fprintf(stderr, TOOL_PREFIX "%s\n", e->what);
+	if (e->mend[0])
+		fprintf(stderr, TOOL_PREFIX "  %s\n", e->mend);
+	return codes[e->kind];
+}
+
+void tool_warn(const char *format, ...)
+{
+	va_list arguments;
+
+	fputs(TOOL_PREFIX, stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+}
+
+void tool_help(const struct tool_command *command, FILE *out)
+{
+	fprintf(out, "profiltool %s %s\n  %s\n", command->name, command->arguments, command->help);
+	options_print(command->options, out);
+}
+
+int tool_options(const struct tool_command *command, void *values, int argc, char **argv, bool stop,
+		 int *first)
+{
+	struct error e;
+	bool help = false;
+
+	if (options_parse(command->options, values, argc, argv, stop, first, &help, &e)) {
+		error_mend(&e, "see profiltool %s --help", command->name);
+		return tool_fail(&e);
+	}
+	if (!help)
+		return -1;
+	tool_help(command, stdout);
+	return EXIT_DONE;
+}
+
+int tool_read(const char *path, bool strict, struct profile **p, struct error *e)
+{
+	int err = format_read(path, p, e);
+
+	if (err)
+		return err;
+	if (strict && (*p)->warning_count) {
+		err = error_set(e, 0, "%s: %s", path, (*p)->warnings[0]);
+		error_mend(e, "without --strict it is read all the same");
+		profile_free(*p);
+		*p = NULL;
+		return err;
+	}
+	for (size_t i = 0; i < (*p)->warning_count; i++)
+		tool_warn("%s: %s", path, (*p)->warnings[i]);
+	return 0;
+}
+
+static void list_formats(char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (const struct format *const *f = format_all; *f && used < size; f++)
+		if ((*f)->write)
+			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 (*f)->name);
+}
+
+const struct format *tool_output_format(const char *name, const char *path, struct error *e)
+{
+	const struct format *format;
+	char names[256];
+
+	if (name) {
+		format = format_by_name(name);
+		if (format && format->write)
+			return format;
+		list_formats(names, sizeof(names));
+		error_set_kind(e, ERROR_USAGE, 0, "no format \"%s\" can be written", name);
+		error_mend(e, "the formats are: %s", names);
+		return NULL;
+	}
+	format = path ? format_by_extension(path) : NULL;
+	return format && format->write ? format : format_by_name("pprof");
+}
+
+struct write_context {
+	const struct profile *p;
+	const struct format *format;
+};
+
+static int write_profile(FILE *out, void *context, struct error *e)
+{
+	const struct write_context *w = context;
+
+	return w->format->write(w->p, out, e);
+}
+
+int tool_write(const struct profile *p, const struct format *format, const char *path,
+	       struct error *e)
+{
+	struct write_context context = { p, format };
+	int err;
+
+	if (strcmp(path, "-") != 0)
+		return file_write(path, write_profile, &context, e);
+	err = format->write(p, stdout, e);
+	if (!err && (ferror(stdout) || fflush(stdout)))
+		err = error_set(e, errno, "cannot write to standard output");
+	return err;
+}
+
+struct report_table_options tool_table_options(long limit)
+{
+	struct report_table_options options = { .limit = limit < 0 ? 0 : limit };
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO))
+		return options;
+	options.color = !getenv("NO_COLOR") || !*getenv("NO_COLOR");
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return options;
+	options.width = size.ws_col;
+	/* Room for the header, the line about the rest, the summary and the prompt. */
+	if (limit < 0)
+		options.limit = size.ws_row > 20 ? size.ws_row - 10 : 10;
+	return options;
+}
+
+int tool_print(const struct profile *p, bool json, long limit, struct error *e)
+{
+	struct report_table_options options = tool_table_options(limit);
+	int err = json ? report_json(p, stdout) : report_table(p, &options, stdout);
+
+	return err ? error_no_memory(e) : 0;
+}
+
+int tool_option_limit(const char *value, void *member, struct error *e)
+{
+	uint64_t limit;
+
+	if (number_parse(value, 0, 1000000000, &limit))
+		return error_set(e, 0, "-n takes a number of rows (0: all), not \"%s\"", value);
+	*(long *)member = limit;
+	return 0;
+}

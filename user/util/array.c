@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "util/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int array_reserve(void *array, size_t *room, size_t need, size_t size)
+{
+	size_t wanted = *room + *room / 2 + 8;
+	char *memory;
+
+	if (need <= *room)
+		return 0;
+	if (wanted < need)
+		wanted = need;
+	/* `array` is a pointer to some T *: copied, because C has no type for "any T **". */
+	memcpy(&memory, array, sizeof(memory));
+	memory = reallocarray(memory, wanted, size);
+	if (!memory)
+		return -ENOMEM;
+	memset(memory + *room * size, 0, (wanted - *room) * size);
+	memcpy(array, &memory, sizeof(memory));
+	*room = wanted;
+	return 0;
+}

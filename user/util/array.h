@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_UTIL_ARRAY_H
+#define PROFIL_UTIL_ARRAY_H
+
+#include <stddef.h>
+
+/*
+ * Makes room for `need` elements of `size` bytes in *array, which has room for *room of them.
+ * Grows by half, so that appending one by one stays linear. New memory is zeroed.
+ * Returns 0 or -ENOMEM (*array is then as it was). *array is the caller's to free().
+ */
+int array_reserve(void *array, size_t *room, size_t need, size_t size);
+
+#endif

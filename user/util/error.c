@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "util/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static int error_fill(struct error *e, enum error_kind kind, int code, const char *format,
+		      va_list arguments)
+{
+	int n;
+
+	e->kind = kind;
+	e->mend[0] = '\0';
+	n = vsnprintf(e->what, sizeof(e->what), format, arguments);
+	if (code && n >= 0 && (size_t)n < sizeof(e->what))
+		snprintf(e->what + n, sizeof(e->what) - n, ": %s", strerror(code));
+	return code ? -code : -EINVAL;
+}
+
+int error_set(struct error *e, int code, const char *format, ...)
+{
+	va_list arguments;
+	int err;
+
+	va_start(arguments, format);
+	err = error_fill(e, ERROR_FAILED, code, format, arguments);
+	va_end(arguments);
+	return err;
+}
+
+int error_set_kind(struct error *e, enum error_kind kind, int code, const char *format, ...)
+{
+	va_list arguments;
+	int err;
+
+	va_start(arguments, format);
+	err = error_fill(e, kind, code, format, arguments);
+	va_end(arguments);
+	return err;
+}
+
+void error_mend(struct error *e, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(e->mend, sizeof(e->mend), format, arguments);
+	va_end(arguments);
+}
+
+int error_no_memory(struct error *e)
+{
+	return error_set(e, ENOMEM, "out of memory");
+}

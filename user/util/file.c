@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "util/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int file_read_line(const char *path, char *line, size_t size)
+{
+	FILE *in = fopen(path, "re");
+	int err = 0;
+
+	if (!in)
+		return -errno;
+	if (!fgets(line, size, in))
+		err = ferror(in) ? -EIO : -ENODATA;
+	else
+		line[strcspn(line, "\n")] = '\0';
+	fclose(in);
+	return err;
+}
+
+/* Whether the name stands for something that must not be replaced by a file. */
+static bool is_special(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+/* The error of a path that cannot be written, with what a person can do. */
+static int cannot_write(struct error *e, int code, const char *path)
+{
+	error_set(e, code, "cannot write %s", path);
+	if (code == ENOENT)
+		error_mend(e, "the folder does not exist: make it first, with mkdir -p");
+	else if (code == EROFS || code == EACCES || code == ENOSPC || code == EDQUOT)
+		error_mend(e, "give a file in another folder with -o");
+	return -code;
+}
+
+int file_check_writable(const char *path, struct error *e)
+{
+	struct stat status;
+	char *copy;
+	int fd, code = 0;
+
+	if (is_special(path))
+		return access(path, W_OK) ? cannot_write(e, errno, path) : 0;
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+		return cannot_write(e, EISDIR, path);
+	copy = strdup(path);
+	if (!copy)
+		return error_no_memory(e);
+	/* A file without a name: the surest trial, and it leaves nothing behind. */
+	fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+	else if (errno != EOPNOTSUPP && errno != EISDIR)
+		code = errno;
+	free(copy);
+	return code ? cannot_write(e, code, path) : 0;
+}
+
+/* Writes to the descriptor, which is closed in any case. */
+static int write_stream(int fd, const char *path,
+			int (*write)(FILE *out, void *context, struct error *e), void *context,
+			struct error *e)
+{
+	FILE *out = fdopen(fd, "w");
+	int err;
+
+	if (!out) {
+		err = cannot_write(e, errno, path);
+		close(fd);
+		return err;
+	}
+	errno = 0;
+	err = write(out, context, e);
+	if (!err && (ferror(out) || fflush(out)))
+		err = cannot_write(e, errno ?: EIO, path);
+	if (fclose(out) && !err)
+		err = cannot_write(e, errno, path);
+	return err;
+}
+
+static int write_beside(const char *path, const char *temporary, int fd,
+			int (*write)(FILE *out, void *context, struct error *e), void *context,
+			struct error *e)
+{
+	int err = write_stream(fd, path, write, context, e);
+
+	if (!err && rename(temporary, path))
+		err = cannot_write(e, errno, path);
+	if (err)
+		unlink(temporary);
+	return err;
+}
+
+int file_write(const char *path, int (*write)(FILE *out, void *context, struct error *e),
+	       void *context, struct error *e)
+{
+	char *temporary;
+	int fd, err;
+
+	if (is_special(path)) {
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd < 0)
+			return cannot_write(e, errno, path);
+		return write_stream(fd, path, write, context, e);
+	}
+	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
+		return error_no_memory(e);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		err = cannot_write(e, errno, path);
+	else
+		err = write_beside(path, temporary, fd, write, context, e);
+	free(temporary);
+	return err;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_UTIL_FILE_H
+#define PROFIL_UTIL_FILE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "util/error.h"
+
+/* The first line of a small file, without its newline. Returns 0 or -errno. */
+int file_read_line(const char *path, char *line, size_t size);
+
+/*
+ * Whether a file of this name could be written now: its folder is there and writable. To be
+ * asked before work begins whose result shall go there.
+ */
+int file_check_writable(const char *path, struct error *e);
+
+/*
+ * Writes a whole file or nothing: `write` fills a stream that goes to a temporary name beside
+ * the file, which takes its place when all went well and is removed when not. Mode 0600.
+ * What is not a regular file (a pipe, /dev/stdout) is written in place. write returns 0 or a
+ * negative errno with e set; the stream's own errors are checked here.
+ */
+int file_write(const char *path, int (*write)(FILE *out, void *context, struct error *e),
+	       void *context, struct error *e);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_UTIL_INDEX_H
+#define PROFIL_UTIL_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INDEX_NONE UINT32_MAX
+
+/*
+ * A hash index over elements that live in an array of the caller's: it finds the number of the
+ * element that equals a key. Zero-initialised is empty. Not thread-safe.
+ */
+struct index {
+	struct index_slot *slots;
+	size_t mask; /* slots - 1 */
+	size_t used;
+};
+
+/* Whether element `id` of `array` equals `key`. */
+typedef bool index_equal(const void *array, uint32_t id, const void *key);
+
+/* The number of the element with this hash that equals key, or INDEX_NONE. */
+uint32_t index_find(const struct index *index, uint64_t hash, index_equal *equal, const void *array,
+		    const void *key);
+
+/* Adds element `id`, which must not be in the index yet. Returns 0 or -ENOMEM. */
+int index_add(struct index *index, uint64_t hash, uint32_t id);
+
+void index_free(struct index *index);
+
+/* A 64-bit hash of some bytes, to be chained by `seed`. Not for keys from an attacker's hand. */
+uint64_t hash_bytes(const void *bytes, size_t size, uint64_t seed);
+uint64_t hash_u64(uint64_t value, uint64_t seed);
+
+#endif

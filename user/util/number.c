@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "util/number.h"
+
+#include <ctype.h>
+#include <errno.h>
+
+#define NS_PER_S 1000000000ULL
+
+/* Reads digits from *text on and moves it behind them. */
+static int parse_digits(const char **text, uint64_t *number)
+{
+	uint64_t sum = 0;
+	const char *at = *text;
+
+	if (!isdigit((unsigned char)*at))
+		return -EINVAL;
+	for (; isdigit((unsigned char)*at); at++)
+		if (__builtin_mul_overflow(sum, 10, &sum) ||
+		    __builtin_add_overflow(sum, (uint64_t)(*at - '0'), &sum))
+			return -ERANGE;
+	*text = at;
+	*number = sum;
+	return 0;
+}
+
+int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *number)
+{
+	uint64_t value;
+	int err = parse_digits(&text, &value);
+
+	if (err)
+		return err;
+	if (*text)
+		return -EINVAL;
+	if (value < least || value > most)
+		return -ERANGE;
+	*number = value;
+	return 0;
+}
+
+int number_parse_seconds(const char *text, uint64_t *nanoseconds)
+{
+	uint64_t whole = 0, fraction = 0, unit = NS_PER_S / 10;
+	int err = *text == '.' ? 0 : parse_digits(&text, &whole);
+
+	if (err)
+		return err;
+	if (*text == '.') {
+		text++;
+		if (!isdigit((unsigned char)*text))
+			return -EINVAL;
+		for (; isdigit((unsigned char)*text); text++, unit /= 10)
+			fraction += (uint64_t)(*text - '0') * unit;
+	}
+	if (*text)
+		return -EINVAL;
+	if (whole > NS_PER_S)
+		return -ERANGE;
+	*nanoseconds = whole * NS_PER_S + fraction;
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_UTIL_NUMBER_H
+#define PROFIL_UTIL_NUMBER_H
+
+#include <stdint.h>
+
+/*
+ * A whole decimal number from least to most, and nothing else, in text: no blanks, no sign.
+ * Returns 0, -EINVAL (not a number) or -ERANGE (out of the limits); *number is set only with 0.
+ */
+int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *number);
+
+/* Seconds, fractions allowed ("0.25"), as nanoseconds; the same returns. At most 10^9 s. */
+int number_parse_seconds(const char *text, uint64_t *nanoseconds);
+
+#endif
