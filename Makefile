@@ -117,8 +117,64 @@ $(BUILD)/tests/progs/%: tests/progs/%.c
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
+# --- the two commands ---
+
+demo:
+	$(Q)tests/packages.sh build
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/demo.sh $(BUILD)/profiltool
+
+test:
+	$(Q)tests/packages.sh test
+	$(Q)$(MAKE) --no-print-directory check
+
+SHELL_TESTS := $(filter-out tests/lib.sh,$(wildcard tests/cli/*.sh)) tests/docs.sh tests/layers.sh
+export PROFIL_BUILD := $(abspath $(BUILD))
+export PROFIL_TEST_DATA ?= $(abspath ../shared/data)
+
+check: all $(UNIT_TESTS) $(PROGRAMS)
+	$(Q)prove --exec tests/tap.sh $(UNIT_TESTS) $(SHELL_TESTS)
+
+bench: all $(PROGRAMS)
+	$(Q)tests/bench/bench.sh
+
+# --- style ---
+
+C_FILES := $(wildcard bpf/*.[ch] user/*/*.[ch] tests/*/*.[ch])
+
+format:
+	$(Q)$(CLANG_FORMAT) -i $(C_FILES)
+
+format-check:
+	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
+
+# All warnings are errors, in both compilers, in build folders of their own.
+lint: format-check
+	$(Q)shellcheck -x tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run
+	$(Q)mandoc -Tlint -Wwarning user/tool/profiltool.1
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all unit-tests programs
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-clang CC=$(CLANG) WERROR=-Werror all
+
+unit-tests: $(UNIT_TESTS)
+programs: $(PROGRAMS)
+
+# --- installation ---
+
+BINDIR := $(DESTDIR)$(PREFIX)/bin
+MANDIR := $(DESTDIR)$(PREFIX)/share/man
+COMPLETIONDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+
+install: all
+	install -D -m 755 $(BUILD)/profiltool $(BINDIR)/profiltool
+	install -D -m 644 user/tool/profiltool.1 $(MANDIR)/man1/profiltool.1
+	install -D -m 644 user/tool/profiltool.bash $(COMPLETIONDIR)/profiltool
+
+uninstall:
+	rm -f $(BINDIR)/profiltool $(MANDIR)/man1/profiltool.1 $(COMPLETIONDIR)/profiltool
+
 clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
-.PHONY: all help clean
+.PHONY: all help demo test check bench format format-check lint unit-tests programs install \
+	uninstall clean

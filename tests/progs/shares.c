@@ -58,7 +58,5 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&all_run);
 	puts("ready");
 	fflush(stdout);
-	for (int i = 0; i < threads; i++)
-		pthread_exit(NULL);
-	return 0;
+	pthread_exit(NULL); /* the process goes on without its first thread */
 }

@@ -1,35 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/capture.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/sample.h"
 #include "capture/command.h"
 #include "capture/cost.h"
 #include "capture/counts.h"
 #include "capture/events.h"
 #include "capture/process.h"
+#include "capture/program.h"
+#include "capture/resolve.h"
 #include "capture/sideband.h"
 #include "capture/snapshot.h"
 #include "capture/target.h"
-#include "sample.skel.h"
-#include "util/array.h"
 
 #define NS_PER_S 1000000000ULL
-
-/* include/linux/proc_ns.h: the inode of the initial pid namespace. */
-#define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
 
 struct target {
 	pid_t pid;
@@ -39,11 +29,7 @@ struct target {
 
 struct capture {
 	struct capture_options options;
-	struct sample_bpf *bpf;
-	const struct sample *table; /* the kernel's own, shared */
-	const struct sample_counters *counters;
-	size_t cpu_count;
-	struct ring_buffer *ring;
+	struct program program;
 	struct event_set events;
 	struct sideband *sideband;
 	struct process_table processes;
@@ -69,110 +55,12 @@ static uint64_t clock_ns(clockid_t clock)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* --- The program --- */
-
-/* libbpf's last complaint, for the error that follows it. Its callback carries no context. */
-static __thread char libbpf_message[512];
-
-static int keep_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	if (level == LIBBPF_WARN) {
-		vsnprintf(libbpf_message, sizeof(libbpf_message), format, arguments);
-		libbpf_message[strcspn(libbpf_message, "\n")] = '\0';
-	}
-	return 0;
-}
-
-static int load_error(struct error *e, int code)
-{
-	enum error_kind kind =
-		code == EPERM || code == EACCES ? ERROR_NOT_PERMITTED : ERROR_KERNEL_LACKS;
-
-	if (code == ENOMEM)
-		return error_no_memory(e);
-	error_set_kind(e, kind, code, "cannot load the BPF program");
-	if (kind == ERROR_NOT_PERMITTED)
-		error_mend(e, "run it as root, or give it the capabilities: "
-			      "setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog=ep PROGRAM");
-	else
-		error_mend(e,
-			   "Linux 5.15 or later with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF "
-			   "is needed; libbpf says: %s",
-			   libbpf_message);
-	return -code;
-}
-
-static uint32_t own_pid_namespace(void)
-{
-	struct stat status;
-
-	if (stat("/proc/self/ns/pid", &status) || status.st_ino == INITIAL_PID_NAMESPACE)
-		return 0;
-	return status.st_ino;
-}
-
 static uint32_t sides(const struct capture_options *options)
 {
 	if (!options->user && !options->kernel)
 		return SAMPLE_USER | SAMPLE_KERNEL;
 	return (options->user ? SAMPLE_USER : 0) |
 	       (options->kernel ? SAMPLE_KERNEL | SAMPLE_KERNEL_PC : 0);
-}
-
-static const void *map_shared(const struct bpf_map *map, size_t size)
-{
-	void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
-static size_t page_up(size_t size)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-
-	return (size + page - 1) / page * page;
-}
-
-static size_t table_size(void)
-{
-	return SAMPLE_SLOTS * sizeof(struct sample);
-}
-
-static size_t counters_size(const struct capture *c)
-{
-	return page_up(c->cpu_count * sizeof(struct sample_counters));
-}
-
-static int take_ring_sample(void *context, void *data, size_t size)
-{
-	struct capture *c = context;
-
-	return size < sizeof(struct sample) ? 0 : counts_add(&c->counts, data);
-}
-
-static int load(struct capture *c, struct error *e)
-{
-	int err, cpus = libbpf_num_possible_cpus();
-
-	libbpf_set_print(keep_libbpf_message);
-	if (cpus < 0)
-		return error_set(e, -cpus, "cannot tell the number of CPUs");
-	c->cpu_count = cpus;
-	c->bpf = sample_bpf__open();
-	if (!c->bpf)
-		return load_error(e, errno);
-	c->bpf->rodata->sides = sides(&c->options);
-	c->bpf->rodata->pid_namespace = own_pid_namespace();
-	err = bpf_map__set_max_entries(c->bpf->maps.counters, c->cpu_count);
-	err = err ?: sample_bpf__load(c->bpf);
-	if (err)
-		return load_error(e, -err);
-	c->table = map_shared(c->bpf->maps.table, table_size());
-	c->counters = map_shared(c->bpf->maps.counters, counters_size(c));
-	c->ring = ring_buffer__new(bpf_map__fd(c->bpf->maps.ring), take_ring_sample, c, NULL);
-	if (!c->table || !c->counters || !c->ring)
-		return error_set(e, errno, "cannot map the BPF program's counts");
-	return 0;
 }
 
 /* --- Targets --- */
@@ -262,8 +150,8 @@ static int open_task_events(struct capture *c, const struct event_programs *prog
 static int open_events(struct capture *c, struct error *e)
 {
 	struct event_programs programs = {
-		.sample_fd = bpf_program__fd(c->bpf->progs.sample),
-		.late_fd = bpf_program__fd(c->bpf->progs.sample_late),
+		.sample_fd = program_sample_fd(&c->program),
+		.late_fd = program_late_fd(&c->program),
 	};
 
 	if (c->options.target == CAPTURE_SYSTEM)
@@ -336,9 +224,9 @@ static int start(struct capture *c, struct error *e)
 		return error_set(e, errno, "cannot make an epoll instance");
 	err = check_targets(c, e);
 	err = err ?: events_prepare(&c->events, &c->options, e);
-	err = err ?: load(c, e);
+	err = err ?: program_load(&c->program, sides(&c->options), &c->counts, e);
 	err = err ?: add_targets(c, e);
-	err = err ?: watch(c, ring_buffer__epoll_fd(c->ring), e);
+	err = err ?: watch(c, program_ring_fd(&c->program), e);
 	err = err ?: open_sideband(c, e);
 	c->start_ns = clock_ns(CLOCK_MONOTONIC);
 	c->start_time_ns = clock_ns(CLOCK_REALTIME);
@@ -377,9 +265,9 @@ int capture_fd(const struct capture *c)
 
 int capture_handle(struct capture *c, struct error *e)
 {
-	int err = ring_buffer__consume(c->ring);
+	int err = program_read_ring(&c->program);
 
-	if (err < 0)
+	if (err)
 		return error_set(e, -err, "cannot read the samples");
 	for (size_t i = 0; i < c->target_count && !events_count_time(&c->events); i++) {
 		uint64_t now = target_cpu_ns(c->targets[i].pid);
@@ -429,7 +317,7 @@ int capture_stop(struct capture *c, struct error *e)
 	err = err ?: complete_mappings(c, e);
 	if (err)
 		return err;
-	if (counts_add_table(&c->counts, c->table, SAMPLE_SLOTS) ||
+	if (counts_add_table(&c->counts, c->program.table, SAMPLE_SLOTS) ||
 	    counts_drop_doubles(&c->counts, &c->doubles, &c->kernel_doubles))
 		return error_no_memory(e);
 	c->cpu_ns = account_cpu_time(c);
@@ -444,12 +332,7 @@ void capture_free(struct capture *c)
 	if (!c)
 		return;
 	events_close(&c->events);
-	ring_buffer__free(c->ring);
-	if (c->table)
-		munmap((void *)c->table, table_size());
-	if (c->counters)
-		munmap((void *)c->counters, counters_size(c));
-	sample_bpf__destroy(c->bpf);
+	program_free(&c->program);
 	sideband_free(c->sideband);
 	process_table_free(&c->processes);
 	counts_free(&c->counts);
@@ -467,18 +350,8 @@ void capture_free(struct capture *c)
 
 void capture_totals(const struct capture *c, struct capture_totals *totals)
 {
-	struct sample_counters sum = { 0 };
+	struct sample_counters sum = program_counters(&c->program);
 
-	for (size_t i = 0; i < c->cpu_count; i++) {
-		sum.ticks += c->counters[i].ticks;
-		sum.counted += c->counters[i].counted;
-		sum.kernel += c->counters[i].kernel;
-		sum.excluded += c->counters[i].excluded;
-		sum.ring_full += c->counters[i].ring_full;
-		sum.ring += c->counters[i].ring;
-		sum.timed += c->counters[i].timed;
-		sum.timed_ns += c->counters[i].timed_ns;
-	}
 	*totals = (struct capture_totals){
 		.ticks = sum.ticks - c->doubles,
 		.counted = sum.counted - c->doubles,
@@ -567,89 +440,9 @@ int capture_each_mapping(const struct capture *c,
 	return stop;
 }
 
-/*
- * One program's run in one process: from exec to exec. The kernel counts execs on from a number
- * that we do not know; when its first tick came tells which address space it had.
- */
-struct era {
-	uint64_t key; /* process and exec number of the samples' id */
-	uint64_t first_ns;
-};
-
-struct eras {
-	struct era *eras;
-	size_t count, room;
-	struct index index;
-};
-
-static uint64_t era_key(const struct sample *sample)
-{
-	return (uint64_t)sample_id_exec(sample->id) << SAMPLE_PID_BITS | sample_id_tgid(sample->id);
-}
-
-static bool era_equal(const void *array, uint32_t number, const void *key)
-{
-	return ((const struct era *)array)[number].key == *(const uint64_t *)key;
-}
-
-static struct era *find_era(const struct eras *eras, uint64_t key)
-{
-	uint32_t number = index_find(&eras->index, hash_u64(key, 0), era_equal, eras->eras, &key);
-
-	return number == INDEX_NONE ? NULL : &eras->eras[number];
-}
-
-static int add_to_era(struct eras *eras, const struct sample *sample)
-{
-	uint64_t key = era_key(sample);
-	struct era *era = find_era(eras, key);
-
-	if (!era) {
-		if (array_reserve(&eras->eras, &eras->room, eras->count + 1, sizeof(*era)) ||
-		    index_add(&eras->index, hash_u64(key, 0), eras->count))
-			return -ENOMEM;
-		era = &eras->eras[eras->count++];
-		*era = (struct era){ key, sample->first_ns };
-	}
-	if (sample->first_ns < era->first_ns)
-		era->first_ns = sample->first_ns;
-	return 0;
-}
-
-static int visit_sample(struct capture *c, const struct eras *eras, const struct sample *sample,
-			int (*visit)(const struct capture_sample *sample, void *context),
-			void *context)
-{
-	struct capture_sample out = {
-		.pc = sample->pc,
-		.count = sample->count,
-		.pid = sample_id_tgid(sample->id),
-		.tid = sample_id_tid(sample->id),
-		.kernel = sample->id & SAMPLE_ID_KERNEL,
-	};
-	struct process *process = process_find(&c->processes, out.pid);
-
-	if (process)
-		out.mapping = space_mapping_at(
-			process_space_at(process, find_era(eras, era_key(sample))->first_ns),
-			out.pc, sample->first_ns);
-	out.comm = thread_comm(&c->processes, out.pid, out.tid);
-	return visit(&out, context);
-}
-
 int capture_each_sample(struct capture *c,
 			int (*visit)(const struct capture_sample *sample, void *context),
 			void *context)
 {
-	struct eras eras = { 0 };
-	int err = 0;
-
-	for (size_t i = 0; i < c->counts.count && !err; i++)
-		err = add_to_era(&eras, &c->counts.samples[i]);
-	for (size_t i = 0; i < c->counts.count && !err; i++)
-		if (c->counts.samples[i].count)
-			err = visit_sample(c, &eras, &c->counts.samples[i], visit, context);
-	free(eras.eras);
-	index_free(&eras.index);
-	return err;
+	return resolve_each(&c->counts, &c->processes, visit, context);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capture/cpus.h"
+#include "capture/privilege.h"
 #include "util/array.h"
 #include "util/file.h"
 #include "util/number.h"
@@ -29,17 +30,15 @@ int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu, int flags)
 
 int perf_event_error(struct error *e, int code, const char *what)
 {
-	enum error_kind kind = ERROR_FAILED;
+	char text[128];
 
+	snprintf(text, sizeof(text), "cannot open a perf event for %s", what);
 	if (code == EACCES || code == EPERM)
-		kind = ERROR_NOT_PERMITTED;
-	else if (code == ENOENT || code == EOPNOTSUPP || code == EINVAL || code == ENOSYS)
-		kind = ERROR_KERNEL_LACKS;
-	error_set_kind(e, kind, code, "cannot open a perf event for %s", what);
-	if (kind == ERROR_NOT_PERMITTED)
-		error_mend(e, "run it as root, or give it the capabilities: "
-			      "setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog=ep PROGRAM");
-	else if (code == EMFILE)
+		return privilege_error(e, code, text);
+	if (code == ENOENT || code == EOPNOTSUPP || code == EINVAL || code == ENOSYS)
+		return error_set_kind(e, ERROR_KERNEL_LACKS, code, "%s", text);
+	error_set(e, code, "%s", text);
+	if (code == EMFILE)
 		error_mend(e, "raise the limit of open files: ulimit -n 65536");
 	return -code;
 }
@@ -91,6 +90,12 @@ int events_prepare(struct event_set *set, const struct capture_options *options,
 
 	if (check_sample_rate(options->frequency, e))
 		return -EINVAL;
+	if (event == CAPTURE_CYCLES && !have_cycles()) {
+		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
+			       "cannot count cycles: this machine has no performance counters");
+		error_mend(e, "use -e auto: it takes the best clock there is");
+		return -EOPNOTSUPP;
+	}
 	if (options->target == CAPTURE_SYSTEM && event == CAPTURE_TASK_CLOCK) {
 		error_set_kind(e, ERROR_USAGE, 0,
 			       "task-clock is the clock of one task: it "

@@ -203,9 +203,10 @@ static void take_brief_tail(struct map_line *m)
 	m->offset = offset;
 	m->build_id = tail;
 	m->path.end = before;
+	trim_end(&m->path);
 }
 
-/* Without permissions, a range of numbers before any text could be a date or a sum. */
+/* Without permissions, a range of numbers before any text could be a date or a time. */
 static bool looks_like_path(const struct text *t)
 {
 	return !is_empty(t) && strchr("/[$(@", *t->at);
@@ -222,7 +223,7 @@ static bool parse_map_line(struct text line, struct map_line *m)
 	if (take(&line, ":")) {
 		take_blanks(&line);
 		m->path = line;
-		return !is_empty(&line);
+		return looks_like_path(&line);
 	}
 	if (!take_blanks(&line))
 		return false;

@@ -41,16 +41,20 @@ static int inflate_member(z_stream *z, struct inflated *b, char *reason, size_t 
 	while (status != Z_STREAM_END) {
 		size_t room;
 
-		if (b->size > b->max)
-			return fail(EFBIG, reason, reason_size,
-				    "inflates to more than any profile of its size would");
 		if (array_reserve(&b->start, &b->room, b->size + 65536, 1))
 			return fail(ENOMEM, reason, reason_size, "cannot inflate");
-		room = at_most_uint(b->room - b->size);
+		room = b->room - b->size;
+		/* One byte more than is allowed tells that there is more. */
+		if (room > b->max - b->size + 1)
+			room = b->max - b->size + 1;
+		room = at_most_uint(room);
 		z->next_out = b->start + b->size;
 		z->avail_out = room;
 		status = inflate(z, Z_NO_FLUSH);
 		b->size += room - z->avail_out;
+		if (b->size > b->max)
+			return fail(EFBIG, reason, reason_size,
+				    "inflates to more than any profile of its size would");
 		if (status == Z_BUF_ERROR || (status == Z_OK && z->avail_in == 0 && z->avail_out))
 			return fail(EINVAL, reason, reason_size, "the gzip data is truncated");
 		if (status == Z_MEM_ERROR)

@@ -10,8 +10,9 @@
 #include "profile.pb-c.h"
 #include "util/array.h"
 
-/* How many fields have to make sense before a file is taken for a profile. */
+/* How many fields have to make sense before a file is taken for a profile: for a corrupt one. */
 #define DETECT_FIELDS 16
+#define DETECT_ENOUGH 4
 
 /* A field of Profile: its varint is in `number`, its bytes are in bytes and size. */
 struct field {
@@ -129,19 +130,16 @@ static const char *take_field(const struct input *in, size_t *offset, struct fie
 static bool pprof_detect(const struct input *in)
 {
 	size_t offset = 0;
-	int i;
 
-	for (i = 0; i < DETECT_FIELDS && offset < in->size; i++) {
+	for (int i = 0; i < DETECT_FIELDS && offset < in->size; i++) {
 		struct field f;
-		const char *reason = take_field(in, &offset, &f);
 
-		if (!reason && protobuf_c_message_descriptor_get_field(
-				       &profil__pprof__profile__descriptor, f.id))
-			continue;
-		/* A truncated profile is one still, if enough is left to tell. */
-		return reason && i >= 2 && offset == in->size;
+		if (take_field(in, &offset, &f))
+			return i >= DETECT_ENOUGH;
+		if (i == 0 && f.id >= PPROF_FIELD_UNKNOWN)
+			return false;
 	}
-	return i > 0;
+	return true;
 }
 
 typedef int field_reader(struct reader *r, const struct field *f);

@@ -21,6 +21,7 @@ enum pprof_field {
 	PPROF_PERIOD = 12,
 	PPROF_COMMENT = 13,
 	PPROF_DEFAULT_SAMPLE_TYPE = 14,
+	PPROF_FIELD_UNKNOWN = 16, /* from here on; its tag is no ASCII */
 };
 
 enum pprof_wire {

@@ -42,7 +42,9 @@ static int write_totals(const struct profile_totals *t, pprof_comment *comment, 
 		uint64_t value;
 
 		memcpy(&value, (const char *)t + numbers[i].offset, sizeof(value));
-		err = write_number(comment, context, "", numbers[i].key, value);
+		/* Zeros go without saying, but ticks says that there is an account. */
+		if (value || numbers[i].offset == offsetof(struct profile_totals, ticks))
+			err = write_number(comment, context, "", numbers[i].key, value);
 	}
 	for (size_t i = 0; i < t->lost_count && !err; i++)
 		err = write_number(comment, context, LOST_PREFIX, t->lost[i].cause,
@@ -119,21 +121,21 @@ static int read_number(struct profile *p, const char *key, size_t size, uint64_t
 
 int pprof_account_read(struct profile *p, const char *text)
 {
+	static const char event[] = "event=";
 	const char *key = text + strlen(PREFIX), *equals;
 	uint64_t value;
 
 	if (strncmp(text, PREFIX, strlen(PREFIX)) != 0)
 		return 0;
-	equals = strchr(key, '=');
-	if (!equals)
-		return 0;
-	if (key_is(key, equals - key, "event") && equals[1])
-		return profile_string(p, equals + 1, &p->event) ? -ENOMEM : 1;
+	if (strncmp(key, event, strlen(event)) == 0 && key[strlen(event)])
+		return profile_string(p, key + strlen(event), &p->event) ? -ENOMEM : 1;
 	if (strcmp(key, "endian=big") == 0) {
 		p->big_endian = true;
 		return 1;
 	}
-	if (!parse_number(equals + 1, &value))
+	/* A cause may have a "=" of its own. */
+	equals = strrchr(key, '=');
+	if (!equals || !parse_number(equals + 1, &value))
 		return 0;
 	return read_number(p, key, equals - key, value);
 }

@@ -188,6 +188,18 @@ static uint64_t count_unnamed(const struct profile *p, struct unnamed *images)
 	return sum;
 }
 
+/* To a person, builds of a file that cannot be told apart by path and reason are one. */
+static void fold_same(struct unnamed *images, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		for (size_t j = 0; j < i && images[i].samples; j++)
+			if (images[i].image->path == images[j].image->path &&
+			    images[i].image->unnamed == images[j].image->unnamed) {
+				images[j].samples += images[i].samples;
+				images[i].samples = 0;
+			}
+}
+
 static void print_unnamed(const struct unnamed *u, uint64_t sum, const char *prefix, FILE *out)
 {
 	char percent[TEXT_PERCENT_SIZE];
@@ -214,6 +226,7 @@ int report_unnamed(const struct profile *p, const char *prefix, FILE *out)
 	for (size_t i = 0; i < p->image_count; i++)
 		images[i].image = &p->images[i];
 	sum = count_unnamed(p, images);
+	fold_same(images, p->image_count);
 	qsort(images, p->image_count, sizeof(*images), compare_unnamed);
 	for (size_t i = 0; i < p->image_count; i++)
 		if (images[i].samples && images[i].image->unnamed)

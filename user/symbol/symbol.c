@@ -149,6 +149,10 @@ static int explain_unnamed(struct profile *p, const struct batch_address *addres
 	return 0;
 }
 
+/* The kernel places itself anew at each boot, and may be another by now. */
+static const char other_boot[] =
+	"kernel addresses can be named only where and when they are recorded";
+
 static int resolve_group(struct work *w, struct batch *b)
 {
 	struct batch_address *addresses = b->addresses;
@@ -160,6 +164,8 @@ static int resolve_group(struct work *w, struct batch *b)
 	b->image = kernel ? PROFILE_NONE : group_of(w->p, first);
 	for (size_t i = 0; kernel && i < count; i++)
 		w->p->locations[addresses[i].location].image_address = addresses[i].address;
+	if (kernel && w->p->format)
+		return explain_unnamed(w->p, addresses, count, other_boot);
 	err = kernel ? kallsyms_resolve(b) : elf_resolve(b);
 	if (err || batch_stopped(b))
 		return err;

@@ -50,15 +50,13 @@ static void fill_standard_descriptors(void)
 static int check_stdout(int code)
 {
 	struct error e;
+	int err = tool_flush();
 
-	errno = 0;
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	if (!err || err == -EPIPE || code == EXIT_FAILED)
 		return code;
-	if (errno == EPIPE)
-		return code;
-	error_set(&e, errno, "cannot write to standard output");
+	error_set(&e, -err, "cannot write to standard output");
 	tool_fail(&e);
-	return code == EXIT_DONE ? EXIT_FAILED : code;
+	return EXIT_FAILED;
 }
 
 static int run(int argc, char **argv)

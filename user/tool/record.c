@@ -433,7 +433,6 @@ static int present(struct recording *r, struct profile *p, const struct format *
 	written = write_result(p, o, format);
 	if (print && tool_print(p, o->json, o->limit, e))
 		return tool_fail(e);
-	fflush(stdout); /* before what follows on standard error */
 	if (!o->quiet && (report_summary(p, TOOL_PREFIX, r->target, stderr) ||
 			  report_unnamed(p, TOOL_PREFIX, stderr))) {
 		error_no_memory(e);

@@ -127,9 +127,10 @@ int tool_write(const struct profile *p, const struct format *format, const char 
 	if (strcmp(path, "-") != 0)
 		return file_write(path, write_profile, &context, e);
 	err = format->write(p, stdout, e);
-	if (!err && (ferror(stdout) || fflush(stdout)))
-		err = error_set(e, errno, "cannot write to standard output");
-	return err;
+	if (err)
+		return err;
+	err = tool_flush();
+	return err ? error_set(e, -err, "cannot write to standard output") : 0;
 }
 
 struct report_table_options tool_table_options(long limit)
@@ -154,7 +155,20 @@ int tool_print(const struct profile *p, bool json, long limit, struct error *e)
 	struct report_table_options options = tool_table_options(limit);
 	int err = json ? report_json(p, stdout) : report_table(p, &options, stdout);
 
+	tool_flush(); /* main() asks how it went */
 	return err ? error_no_memory(e) : 0;
+}
+
+int tool_flush(void)
+{
+	static int first_error;
+
+	errno = 0;
+	if (fflush(stdout) && !first_error)
+		first_error = -errno;
+	if (ferror(stdout) && !first_error)
+		first_error = -EIO; /* a write before, whose reason is forgotten */
+	return first_error;
 }
 
 int tool_option_limit(const char *value, void *member, struct error *e)

@@ -70,6 +70,12 @@ struct report_table_options tool_table_options(long limit);
 /* Prints the table, or JSON, on standard output. */
 int tool_print(const struct profile *p, bool json, long limit, struct error *e);
 
+/*
+ * Writes out standard output, before something else is said on standard error and at the end.
+ * Returns 0 or the first error that printing met: a negative errno.
+ */
+int tool_flush(void);
+
 /* Parser for the member `long limit` of -n. */
 int tool_option_limit(const char *value, void *member, struct error *e);
 

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# packages.sh build|test: sees to it that what is needed to build, or to build and test, is there.
+# On Debian and its kin, as root, installs what is missing; elsewhere says what to install.
+
+set -eu
+
+build="gcc make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev liblzma-dev zlib1g-dev
+	libprotobuf-c-dev protobuf-c-compiler libjson-c-dev libiberty-dev"
+test="libcmocka-dev perl python3 g++ gcc-multilib binutils xz-utils strace procps util-linux
+	mandoc google-perftools golang-go"
+# What CI checks besides.
+lint="clang-format shellcheck git"
+
+case "${1:-}" in
+build) wanted=$build ;;
+test) wanted="$build $test" ;;
+lint) wanted="$build $test $lint" ;;
+*)
+	echo "usage: packages.sh build|test|lint" >&2
+	exit 2
+	;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+	# Nothing can be looked up by these names: trust a machine that has the tools.
+	for tool in gcc clang pkg-config protoc-c; do
+		command -v "$tool" >/dev/null || missing="${missing:-} $tool"
+	done
+	[ -z "${missing:-}" ] && exit 0
+	echo "Not found:$missing. Install what your distribution calls these Debian packages:" >&2
+	echo "$wanted" | tr -s "\n\t" " " >&2
+	exit 1
+fi
+
+missing=""
+for package in $wanted; do
+	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+	[ "$state" = installed ] || missing="$missing $package"
+done
+[ -z "$missing" ] && exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+	echo "Missing packages. As root: apt-get install$missing" >&2
+	exit 1
+fi
+echo "Installing$missing"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2086 # a list of words
+if ! { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y \
+	--no-install-recommends $missing; } >"$log" 2>&1; then
+	cat "$log" >&2
+	echo "apt-get failed; install by hand:$missing" >&2
+	exit 1
+fi

@@ -1,0 +1,936 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The views of user/report: exact texts of small profiles made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report.h"
+#include "report/text.h"
+
+#define NO_OPTIONS (&(struct report_table_options){ 0 })
+
+/* ---- making profiles ---- */
+
+static struct profile *empty_profile(void)
+{
+	struct profile *p = profile_new();
+
+	assert_non_null(p);
+	assert_int_equal(profile_add_value_type(p, "samples", "count"), 0);
+	return p;
+}
+
+/* A mapping of 64 KiB, from offset 0 of the file. */
+static uint32_t add_mapping(struct profile *p, const char *path, uint64_t start)
+{
+	uint32_t image, mapping;
+
+	assert_int_equal(profile_add_image(p, path, NULL, 0, &image), 0);
+	assert_int_equal(profile_add_mapping(p, start, start + 0x10000, 0, image, &mapping), 0);
+	return mapping;
+}
+
+static uint32_t add_pc(struct profile *p, uint64_t address, uint32_t mapping)
+{
+	uint32_t location;
+
+	assert_int_equal(profile_add_location(p, address, mapping, &location), 0);
+	return location;
+}
+
+static uint32_t add_function(struct profile *p, const char *name)
+{
+	struct profile_function f = { .name = name, .system_name = name, .file = "" };
+	uint32_t function;
+
+	assert_int_equal(profile_add_function(p, &f, &function), 0);
+	return function;
+}
+
+/* A location in a function; with `outer`, one where `name` is inlined into that. */
+static uint32_t add_inlined(struct profile *p, uint64_t address, uint32_t mapping, const char *name,
+			    const char *outer)
+{
+	struct profile_line lines[2] = { { .function = add_function(p, name) } };
+	uint32_t location = add_pc(p, address, mapping);
+
+	if (outer)
+		lines[1].function = add_function(p, outer);
+	assert_int_equal(profile_set_lines(p, location, lines, outer ? 2 : 1), 0);
+	return location;
+}
+
+static uint32_t add_named(struct profile *p, uint64_t address, uint32_t mapping, const char *name)
+{
+	return add_inlined(p, address, mapping, name, NULL);
+}
+
+static void add_labelled(struct profile *p, int64_t count, const struct profile_labels *l,
+			 const uint32_t *frames, uint32_t depth)
+{
+	struct profile_labels none = { .comm = "" };
+	uint32_t labels;
+
+	assert_int_equal(profile_add_labels(p, l ? l : &none, &labels), 0);
+	assert_int_equal(profile_add_sample(p, frames, depth, labels, &count), 0);
+}
+
+#define DEPTH(...)		 (sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
+#define STACK(...)		 (const uint32_t[]){ __VA_ARGS__ }, DEPTH(__VA_ARGS__)
+#define add_stack(p, count, ...) add_labelled(p, count, NULL, STACK(__VA_ARGS__))
+
+static void add_without_pc(struct profile *p, int64_t count)
+{
+	const uint32_t no_frame = 0;
+
+	add_labelled(p, count, NULL, &no_frame, 0);
+}
+
+/* 10 samples: 6 work, 2 memcpy, 1 without a name in libc, 1 without any image. */
+static struct profile *flat_profile(void)
+{
+	struct profile *p = empty_profile();
+	uint32_t exe = add_mapping(p, "/usr/bin/prog", 0x400000);
+	uint32_t libc = add_mapping(p, "/lib/libc.so.6", 0x7f0000000000);
+
+	add_stack(p, 4, add_named(p, 0x401000, exe, "work(int, char)"));
+	add_stack(p, 2, add_named(p, 0x401004, exe, "work(int, char)"));
+	add_stack(p, 2, add_named(p, 0x7f0000000100, libc, "memcpy"));
+	add_stack(p, 1, add_pc(p, 0x7f0000000abc, libc));
+	add_stack(p, 1, add_pc(p, 0xdead, PROFILE_NONE));
+	return p;
+}
+
+/* main calls fib, which calls itself; leaf is inlined into fib. */
+static struct profile *stack_profile(void)
+{
+	struct profile *p = empty_profile();
+	uint32_t exe = add_mapping(p, "/usr/bin/prog", 0x400000);
+	uint32_t main_pc = add_named(p, 0x401000, exe, "main");
+	uint32_t fib = add_named(p, 0x402000, exe, "fib");
+	uint32_t again = add_named(p, 0x402010, exe, "fib");
+	uint32_t inlined = add_inlined(p, 0x402020, exe, "leaf", "fib");
+
+	add_stack(p, 3, fib, again, again, main_pc);
+	add_stack(p, 1, inlined, again, main_pc);
+	add_without_pc(p, 4);
+	return p;
+}
+
+/* ---- catching what is printed; each text lives until the next is caught ---- */
+
+static char *caught;
+
+static FILE *catch_begin(void)
+{
+	static size_t size;
+	FILE *out;
+
+	free(caught);
+	caught = NULL;
+	out = open_memstream(&caught, &size);
+	assert_non_null(out);
+	return out;
+}
+
+static const char *catch_end(FILE *out, int err)
+{
+	assert_int_equal(err, 0);
+	assert_int_equal(ferror(out), 0);
+	assert_int_equal(fclose(out), 0);
+	return caught;
+}
+
+static const char *table(const struct profile *p, const struct report_table_options *options)
+{
+	FILE *out = catch_begin();
+
+	return catch_end(out, report_table(p, options, out));
+}
+
+static const char *view(int (*report)(const struct profile *p, FILE *out), const struct profile *p)
+{
+	FILE *out = catch_begin();
+
+	return catch_end(out, report(p, out));
+}
+
+static const char *summary(const struct profile *p, const char *target)
+{
+	FILE *out = catch_begin();
+
+	return catch_end(out, report_summary(p, "tool: ", target, out));
+}
+
+static const char *unnamed(const struct profile *p)
+{
+	FILE *out = catch_begin();
+
+	return catch_end(out, report_unnamed(p, "tool: ", out));
+}
+
+/* ---- the table ---- */
+
+static void test_table_empty(void **state)
+{
+	struct profile *p = empty_profile();
+
+	(void)state;
+	assert_string_equal(table(p, NO_OPTIONS), "samples  %  cum%  function  image\n");
+	add_stack(p, 0, add_pc(p, 0x10, PROFILE_NONE));
+	assert_string_equal(table(p, NO_OPTIONS), "samples  %  cum%  function  image\n");
+	profile_free(p);
+	p = profile_new();
+	assert_non_null(p);
+	assert_string_equal(table(p, NO_OPTIONS), "samples  %  cum%  function  image\n");
+	profile_free(p);
+}
+
+static void test_table_flat(void **state)
+{
+	struct profile *p = flat_profile();
+
+	(void)state;
+	assert_string_equal(table(p, NO_OPTIONS),
+			    "samples      %    cum%  function         image\n"
+			    "      6  60.00   60.00  work(int, char)  prog\n"
+			    "      2  20.00   80.00  memcpy           libc.so.6\n"
+			    "      1  10.00   90.00  0xdead           [unknown]\n"
+			    "      1  10.00  100.00  libc.so.6+0xabc  libc.so.6\n");
+	profile_free(p);
+}
+
+static void test_table_inlined_flat(void **state)
+{
+	struct profile *p = empty_profile();
+	uint32_t exe = add_mapping(p, "/a", 0x1000);
+
+	(void)state;
+	add_stack(p, 2, add_inlined(p, 0x1000, exe, "inner", "outer"));
+	add_stack(p, 1, add_named(p, 0x1008, exe, "outer"));
+	assert_string_equal(table(p, NO_OPTIONS), "samples      %    cum%  function  image\n"
+						  "      2  66.67   66.67  inner     a\n"
+						  "      1  33.33  100.00  outer     a\n");
+	profile_free(p);
+}
+
+static void test_table_stacks(void **state)
+{
+	struct profile *p = stack_profile();
+
+	(void)state;
+	assert_string_equal(table(p, NO_OPTIONS),
+			    "self  self%  total  total%  function  image\n"
+			    "   4  50.00      4   50.00  [no pc]   [unknown]\n"
+			    "   3  37.50      4   50.00  fib       prog\n"
+			    "   1  12.50      1   12.50  leaf      prog\n"
+			    "   0   0.00      4   50.00  main      prog\n");
+	profile_free(p);
+}
+
+/* One name is one function in all images of the same path, and two in different ones. */
+static void test_table_key(void **state)
+{
+	struct profile *p = empty_profile();
+	const uint8_t build_id[] = { 1, 2 };
+	uint32_t a = add_mapping(p, "/x/a", 0x10000), b = add_mapping(p, "/y/a", 0x30000);
+	uint32_t image, again;
+
+	(void)state;
+	assert_int_equal(profile_add_image(p, "/x/a", build_id, 2, &image), 0);
+	assert_int_equal(profile_add_mapping(p, 0x50000, 0x60000, 0, image, &again), 0);
+	add_stack(p, 1, add_named(p, 0x10000, a, "f"));
+	add_stack(p, 1, add_named(p, 0x50000, again, "f"));
+	add_stack(p, 1, add_named(p, 0x30000, b, "f"));
+	add_stack(p, 1, add_pc(p, 0x10008, a));
+	add_stack(p, 1, add_pc(p, 0x50008, again));
+	assert_string_equal(table(p, NO_OPTIONS), "samples      %    cum%  function  image\n"
+						  "      2  40.00   40.00  a+0x8     a\n"
+						  "      2  40.00   80.00  f         a\n"
+						  "      1  20.00  100.00  f         a\n");
+	profile_free(p);
+}
+
+static void test_table_limit(void **state)
+{
+	struct profile *p = flat_profile();
+
+	(void)state;
+	assert_string_equal(table(p, &(struct report_table_options){ .limit = 2 }),
+			    "samples      %   cum%  function         image\n"
+			    "      6  60.00  60.00  work(int, char)  prog\n"
+			    "      2  20.00  80.00  memcpy           libc.so.6\n"
+			    "... 2 more functions, 20.00 %\n");
+	assert_non_null(strstr(table(p, &(struct report_table_options){ .limit = 3 }),
+			       "\n... 1 more function, 10.00 %\n"));
+	assert_null(strstr(table(p, &(struct report_table_options){ .limit = 4 }), "..."));
+	assert_null(strstr(table(p, &(struct report_table_options){ .limit = 5 }), "..."));
+	profile_free(p);
+}
+
+static void test_table_color(void **state)
+{
+	struct profile *p = empty_profile();
+
+	(void)state;
+	add_stack(p, 95, add_named(p, 1, PROFILE_NONE, "a"));
+	add_stack(p, 5, add_named(p, 2, PROFILE_NONE, "b"));
+	add_stack(p, 1, add_named(p, 3, PROFILE_NONE, "c"));
+	assert_string_equal(table(p, &(struct report_table_options){ .color = true }),
+			    "\033[1msamples      %    cum%  function  image\033[0m\n"
+			    "     95  \033[31m94.06\033[0m   94.06  a         [unknown]\n"
+			    "      5   4.95   99.01  b         [unknown]\n"
+			    "      1   0.99  100.00  c         [unknown]\n");
+	profile_free(p);
+}
+
+static void assert_lines_fit(const char *text, size_t width)
+{
+	while (*text) {
+		size_t size = strcspn(text, "\n"), columns = 0;
+
+		for (size_t i = 0; i < size; i++)
+			columns += (text[i] & 0xc0) != 0x80;
+		assert_true(columns <= width);
+		text += size + 1;
+	}
+}
+
+static void test_table_width(void **state)
+{
+	struct profile *p = empty_profile();
+	uint32_t lib = add_mapping(p, "/lib/libwith-a-long-name-indeed.so.1", 0x1000);
+	struct report_table_options options = { .width = 60 };
+
+	(void)state;
+	add_stack(p, 2, add_named(p, 0x1000, lib, "std::vector<int>::begin_of_a_long_one() const"));
+	add_stack(p, 1, add_named(p, 0x1004, lib, "f"));
+	assert_string_equal(table(p, &options),
+			    "samples      %    cum%  function        image\n"
+			    "      2  66.67   66.67  std::v...const  libwith-a...eed.so.1\n"
+			    "      1  33.33  100.00  f               libwith-a...eed.so.1\n");
+	for (options.width = 56; options.width < 140; options.width++)
+		assert_lines_fit(table(p, &options), options.width);
+	/* A terminal too narrow for anything, and none at all */
+	for (options.width = 1; options.width < 56; options.width++)
+		assert_non_null(strstr(table(p, &options), "..."));
+	options.width = 0;
+	assert_null(strstr(table(p, &options), "..."));
+	profile_free(p);
+}
+
+/* In a pipe a long name stays whole and does not push the other rows' images away. */
+static void test_table_pipe(void **state)
+{
+	struct profile *p = empty_profile();
+	uint32_t lib = add_mapping(p, "/lib/l.so", 0x1000);
+	char name[301] = "", expected[1024];
+
+	(void)state;
+	memset(name, 'n', 300);
+	add_stack(p, 2, add_named(p, 0x1000, lib, name));
+	add_stack(p, 2, add_named(p, 0x1004, lib, "z"));
+	snprintf(expected, sizeof(expected),
+		 "samples      %%    cum%%  %-60s  image\n"
+		 "      2  50.00   50.00  %-60s  l.so\n"
+		 "      2  50.00  100.00  %-60s  l.so\n",
+		 "function", name, "z");
+	assert_string_equal(table(p, NO_OPTIONS), expected);
+	profile_free(p);
+}
+
+static void test_table_large_counts(void **state)
+{
+	struct profile *p = empty_profile();
+
+	(void)state;
+	add_stack(p, 1, add_named(p, 1, PROFILE_NONE, "one"));
+	add_stack(p, INT64_C(1) << 31, add_named(p, 2, PROFILE_NONE, "31"));
+	add_stack(p, (INT64_C(1) << 32) + 1, add_named(p, 3, PROFILE_NONE, "32"));
+	add_stack(p, INT64_MAX, add_named(p, 4, PROFILE_NONE, "max"));
+	add_stack(p, -7, add_named(p, 5, PROFILE_NONE, "negative"));
+	assert_string_equal(table(p, NO_OPTIONS),
+			    "            samples       %    cum%  function  image\n"
+			    "9223372036854775807  100.00  100.00  max       [unknown]\n"
+			    "         4294967297    0.00  100.00  32        [unknown]\n"
+			    "         2147483648    0.00  100.00  31        [unknown]\n"
+			    "                  1    0.00  100.00  one       [unknown]\n");
+	/* Beyond 64 bits sums stay at the top. */
+	add_stack(p, INT64_MAX, add_named(p, 6, PROFILE_NONE, "max"));
+	add_stack(p, INT64_MAX, add_named(p, 7, PROFILE_NONE, "max"));
+	assert_non_null(
+		strstr(table(p, NO_OPTIONS), "\n18446744073709551615  100.00  100.00  max"));
+	profile_free(p);
+}
+
+/* Equal rows come by total, then by name, then by image. */
+static void test_table_order(void **state)
+{
+	struct profile *p = empty_profile();
+	uint32_t x = add_mapping(p, "/x", 0x1000), y = add_mapping(p, "/y", 0x20000);
+	uint32_t by = add_named(p, 0x20000, y, "b"), bx = add_named(p, 0x1000, x, "b");
+	uint32_t a = add_named(p, 0x1010, x, "a"), z = add_named(p, 0x1020, x, "z");
+
+	(void)state;
+	add_stack(p, 1, by);
+	add_stack(p, 1, bx);
+	add_stack(p, 1, a, z);
+	add_stack(p, 1, z);
+	assert_string_equal(table(p, NO_OPTIONS), "self  self%  total  total%  function  image\n"
+						  "   1  25.00      2   50.00  z         x\n"
+						  "   1  25.00      1   25.00  a         x\n"
+						  "   1  25.00      1   25.00  b         x\n"
+						  "   1  25.00      1   25.00  b         y\n");
+	profile_free(p);
+}
+
+static void test_table_hostile(void **state)
+{
+	struct profile *p = empty_profile();
+	uint32_t evil = add_mapping(p, "/tmp/\033]0;x\a\xff", 0x1000);
+
+	(void)state;
+	add_stack(p, 1, add_named(p, 0x1000, evil, "a\n\033[2Jb\xc2\x9b\xe2\x80\xae\xc3\xa9"));
+	assert_string_equal(
+		table(p, NO_OPTIONS),
+		"samples       %    cum%  function                            image\n"
+		"      1  100.00  100.00  a\\x0a\\x1b[2Jb\\xc2\\x9b\\xe2\\x80\\xae\xc3\xa9  "
+		"\\x1b]0;x\\x07\\xff\n");
+	profile_free(p);
+}
+
+/* ---- text ---- */
+
+static void assert_visible(const char *raw, const char *expected)
+{
+	FILE *out = catch_begin();
+	char *visible = text_visible(raw);
+
+	assert_non_null(visible);
+	assert_string_equal(visible, expected);
+	free(visible);
+	text_print(raw, out);
+	assert_string_equal(catch_end(out, 0), expected);
+}
+
+static void test_text_visible(void **state)
+{
+	char raw[1000] = "", expected[4000] = "";
+
+	(void)state;
+	for (size_t i = 0; i < 999; i++) {
+		raw[i] = i % 5 ? 'a' : '\n';
+		strcat(expected, i % 5 ? "a" : "\\x0a");
+	}
+	assert_visible(raw, expected);
+	assert_visible("", "");
+	assert_visible("operator new[](unsigned long) \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+		       "operator new[](unsigned long) \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+	assert_visible("\t\n\r\x1b\x7f", "\\x09\\x0a\\x0d\\x1b\\x7f");
+	assert_visible("\xc2\x80\xc2\x9f\xc2\xa0", "\\xc2\\x80\\xc2\\x9f\xc2\xa0");
+	assert_visible("\xe2\x81\xa6", "\\xe2\\x81\\xa6"); /* U+2066, an isolate */
+	assert_visible("\xef\xbb\xbf", "\\xef\\xbb\\xbf"); /* U+FEFF */
+	assert_visible("\xe2\x80", "\\xe2\\x80");	   /* cut off */
+	assert_visible("\xf0\x9f\x98", "\\xf0\\x9f\\x98");
+	assert_visible("\xc0\xaf", "\\xc0\\xaf"); /* overlong */
+	assert_visible("\xe0\x80\xaf", "\\xe0\\x80\\xaf");
+	assert_visible("\xed\xa0\x80", "\\xed\\xa0\\x80");	    /* a surrogate */
+	assert_visible("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"); /* above U+10FFFF */
+	assert_visible("\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80");
+	assert_visible("\x80z\xc3z", "\\x80z\\xc3z");
+	assert_int_equal(text_columns("a\n\xc3\xa9\xe2\x80\xae"), 1 + 4 + 1 + 12);
+}
+
+/* Whatever bytes come: printable ASCII or valid UTF-8 goes out, and the widths agree. */
+static void test_text_any_bytes(void **state)
+{
+	uint32_t seed = 1;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		char raw[24] = "", *visible, *again, *utf8;
+
+		for (size_t i = 0; i < sizeof(raw) - 1; i++) {
+			seed = seed * 1664525 + 1013904223;
+			raw[i] = seed >> 24;
+			if (i % 3)
+				raw[i] |= 0x80;
+		}
+		visible = text_visible(raw);
+		again = text_visible(visible);
+		assert_string_equal(visible, again);
+		assert_int_equal(text_columns(raw), text_columns(visible));
+		text_shorten(visible, 4 + seed % 20);
+		assert_true(text_columns(visible) <= 4 + seed % 20);
+		free(again);
+		again = text_visible(visible);
+		assert_string_equal(visible, again);
+		utf8 = text_utf8(raw);
+		assert_null(strpbrk(utf8, "\xc0\xc1\xf5\xff"));
+		free(utf8);
+		free(visible);
+		free(again);
+	}
+}
+
+static void assert_shortened(const char *text, size_t columns, const char *expected)
+{
+	char *copy = strdup(text);
+
+	assert_non_null(copy);
+	text_shorten(copy, columns);
+	assert_string_equal(copy, expected);
+	free(copy);
+}
+
+static void test_text_shorten(void **state)
+{
+	(void)state;
+	assert_shortened("", 4, "");
+	assert_shortened("abcd", 4, "abcd");
+	assert_shortened("abcde", 4, "a...");
+	assert_shortened("abcdefghij", 9, "abc...hij");
+	assert_shortened("abcdefghij", 8, "abc...ij");
+	assert_shortened("abcdefghij", 10, "abcdefghij");
+	assert_shortened("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 5,
+			 "\xc3\xa9...\xc3\xa9");
+}
+
+static void test_text_basename(void **state)
+{
+	(void)state;
+	assert_string_equal(text_basename("/usr/lib/libc.so.6"), "libc.so.6");
+	assert_string_equal(text_basename("prog"), "prog");
+	assert_string_equal(text_basename("[kernel.kallsyms]"), "[kernel.kallsyms]");
+	assert_string_equal(text_basename("[a/b]"), "[a/b]");
+	assert_string_equal(text_basename("/tmp/"), "/tmp/");
+	assert_string_equal(text_basename(""), "[unknown]");
+}
+
+static void assert_percent(uint64_t part, uint64_t whole, const char *expected)
+{
+	char text[TEXT_PERCENT_SIZE];
+
+	text_percent(text, part, whole);
+	assert_string_equal(text, expected);
+}
+
+static void test_text_percent(void **state)
+{
+	(void)state;
+	assert_percent(0, 0, "0.00");
+	assert_percent(1, 3, "33.33");
+	assert_percent(2, 3, "66.67");
+	assert_percent(1, 20000, "0.01");
+	assert_percent(1, 20001, "0.00");
+	assert_percent(999999, 1000000, "100.00");
+	assert_percent(UINT64_MAX, UINT64_MAX, "100.00");
+	assert_percent(INT64_MAX, UINT64_MAX, "50.00");
+}
+
+/* ---- JSON ---- */
+
+static struct json_object *parse(const char *text)
+{
+	struct json_object *object;
+	struct json_tokener *tokener = json_tokener_new();
+
+	assert_non_null(tokener);
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	object = json_tokener_parse_ex(tokener, text, strlen(text));
+	assert_int_equal(json_tokener_get_error(tokener), json_tokener_success);
+	json_tokener_free(tokener);
+	assert_int_equal(text[strlen(text) - 1], '\n');
+	return object;
+}
+
+static struct json_object *member(struct json_object *object, const char *key)
+{
+	struct json_object *value = NULL;
+
+	assert_true(json_object_object_get_ex(object, key, &value));
+	return value;
+}
+
+static const char *text_member(struct json_object *object, const char *key)
+{
+	return json_object_get_string(member(object, key));
+}
+
+static void set_totals(struct profile *p)
+{
+	p->totals = (struct profile_totals){
+		.known = true,
+		.ticks = 989,
+		.counted = 988,
+		.kernel = 12,
+		.cpu_ns = 9980000000,
+		.bpf_ns_per_tick = 85,
+		.interrupt_ns = 12100,
+	};
+	assert_int_equal(profile_add_lost(p, "ring_full", 1), 0);
+	assert_int_equal(profile_add_lost(p, "no_memory", 0), 0);
+	assert_int_equal(profile_string(p, "task-clock", &p->event), 0);
+	p->period_ns = 10101010;
+	p->duration_ns = 10020000000;
+}
+
+static void test_json_full(void **state)
+{
+	struct profile *p = stack_profile();
+	struct json_object *object;
+
+	(void)state;
+	set_totals(p);
+	assert_string_equal(view(report_json, p),
+			    "{\n"
+			    "  \"event\": \"task-clock\",\n"
+			    "  \"period_ns\": 10101010,\n"
+			    "  \"duration_s\": 10.020,\n"
+			    "  \"ticks\": 989,\n"
+			    "  \"counted\": 988,\n"
+			    "  \"out_of_range\": 0,\n"
+			    "  \"excluded\": 0,\n"
+			    "  \"lost\": { \"ring_full\": 1, \"no_memory\": 0 },\n"
+			    "  \"kernel\": 12,\n"
+			    "  \"cost\": { \"bpf_ns_per_tick\": 85, \"cpu_percent\": 0.12 },\n"
+			    "  \"functions\": [\n"
+			    "    { \"name\": \"[no pc]\", \"image\": \"[unknown]\", \"self\": 4, "
+			    "\"self_percent\": 50.00, \"total\": 4 },\n"
+			    "    { \"name\": \"fib\", \"image\": \"/usr/bin/prog\", \"self\": 3, "
+			    "\"self_percent\": 37.50, \"total\": 4 },\n"
+			    "    { \"name\": \"leaf\", \"image\": \"/usr/bin/prog\", \"self\": 1, "
+			    "\"self_percent\": 12.50, \"total\": 1 },\n"
+			    "    { \"name\": \"main\", \"image\": \"/usr/bin/prog\", \"self\": 0, "
+			    "\"self_percent\": 0.00, \"total\": 4 }\n"
+			    "  ]\n"
+			    "}\n");
+	object = parse(caught);
+	assert_true(json_object_get_double(member(object, "duration_s")) == 10.02);
+	assert_true(json_object_get_double(member(member(object, "cost"), "cpu_percent")) == 0.12);
+	assert_int_equal(json_object_array_length(member(object, "functions")), 4);
+	json_object_put(object);
+	profile_free(p);
+}
+
+static void test_json_unknown(void **state)
+{
+	struct profile *p = empty_profile();
+
+	(void)state;
+	assert_string_equal(view(report_json, p), "{\n  \"functions\": []\n}\n");
+	p->totals.known = true;
+	assert_string_equal(view(report_json, p), "{\n"
+						  "  \"ticks\": 0,\n"
+						  "  \"counted\": 0,\n"
+						  "  \"out_of_range\": 0,\n"
+						  "  \"excluded\": 0,\n"
+						  "  \"lost\": { },\n"
+						  "  \"kernel\": 0,\n"
+						  "  \"functions\": []\n"
+						  "}\n");
+	p->totals.bpf_ns_per_tick = 5;
+	assert_non_null(
+		strstr(view(report_json, p), "\n  \"cost\": { \"bpf_ns_per_tick\": 5 },\n"));
+	profile_free(p);
+}
+
+static void test_json_hostile(void **state)
+{
+	struct profile *p = empty_profile();
+	uint32_t evil = add_mapping(p, "/a\"\\\xff", 0x1000);
+	struct json_object *object, *row, *lost;
+
+	(void)state;
+	add_stack(p, INT64_MAX, add_named(p, 0x1000, evil, "\n\033\"\xe2\x80\xed\xa0\x80\xc3\xa9"));
+	p->totals.known = true;
+	p->totals.ticks = UINT64_MAX;
+	assert_int_equal(profile_add_lost(p, "twice\xff", 2), 0);
+	assert_int_equal(profile_add_lost(p, "twice\xff", 3), 0);
+	object = parse(view(report_json, p));
+	assert_true(json_object_get_uint64(member(object, "ticks")) == UINT64_MAX);
+	lost = member(object, "lost");
+	assert_int_equal(json_object_object_length(lost), 1);
+	assert_int_equal(json_object_get_int(member(lost, "twice\xef\xbf\xbd")), 5);
+	row = json_object_array_get_idx(member(object, "functions"), 0);
+	assert_string_equal(text_member(row, "name"),
+			    "\n\033\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
+			    "\xc3\xa9");
+	assert_string_equal(text_member(row, "image"), "/a\"\\\xef\xbf\xbd");
+	assert_true(json_object_get_int64(member(row, "self")) == INT64_MAX);
+	assert_true(json_object_get_double(member(row, "self_percent")) == 100);
+	json_object_put(object);
+	profile_free(p);
+}
+
+/* Percentages are of all samples, so they sum up to 100 but for their rounding. */
+static void test_json_percent_sum(void **state)
+{
+	struct profile *p = empty_profile();
+	struct json_object *object, *rows;
+	double sum = 0;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 37; i++)
+		add_stack(p, i * 3, add_pc(p, i, PROFILE_NONE));
+	object = parse(view(report_json, p));
+	rows = member(object, "functions");
+	assert_int_equal(json_object_array_length(rows), 37);
+	for (size_t i = 0; i < 37; i++)
+		sum += json_object_get_double(
+			member(json_object_array_get_idx(rows, i), "self_percent"));
+	assert_true(sum > 100 - 37 * 0.005 && sum < 100 + 37 * 0.005);
+	json_object_put(object);
+	profile_free(p);
+}
+
+/* ---- summary ---- */
+
+static void test_summary_full(void **state)
+{
+	struct profile *p = empty_profile();
+
+	(void)state;
+	set_totals(p);
+	assert_string_equal(
+		summary(p, "python3 (PID 1234)"),
+		"tool: python3 (PID 1234): 10.02 s, 9.98 s of CPU; task-clock, 99 Hz asked, "
+		"99.1 Hz reached\n"
+		"tool: ticks 989 = counted 988 + out_of_range 0 + excluded 0 + lost 1 "
+		"(ring_full 1); 12 of the counted in the kernel\n"
+		"tool: cost: 85 ns BPF + 12.1 us interrupt per tick, 0.12 % of the target's CPU\n");
+	profile_free(p);
+}
+
+static void test_summary_parts(void **state)
+{
+	struct profile *p = empty_profile();
+
+	(void)state;
+	assert_string_equal(summary(p, "x"), "");
+	p->duration_ns = 1500000000;
+	assert_string_equal(summary(p, "a\033"), "tool: a\\x1b: 1.50 s\n");
+	assert_string_equal(summary(p, NULL), "tool: 1.50 s\n");
+	p->duration_ns = 0;
+	p->period_ns = 3000000;
+	assert_string_equal(summary(p, "x"), "tool: x: 333.3 Hz asked\n");
+	p->period_ns = 0;
+	p->totals.known = true;
+	p->totals.ticks = 7;
+	p->totals.counted = 1;
+	assert_int_equal(profile_add_lost(p, "a", 2), 0);
+	assert_int_equal(profile_add_lost(p, "b\n", 4), 0);
+	assert_string_equal(summary(p, "x"),
+			    "tool: ticks 7 = counted 1 + out_of_range 0 + excluded 0 + lost 6 "
+			    "(a 2, b\\x0a 4); 0 of the counted in the kernel\n");
+	p->totals.ticks = 8; /* a file that does not add up */
+	assert_non_null(strstr(summary(p, "x"), "ticks 8 != counted 1"));
+	p->totals.bpf_ns_per_tick = 1500;
+	assert_non_null(strstr(summary(p, "x"), "\ntool: cost: 1.5 us BPF per tick\n"));
+	profile_free(p);
+}
+
+static void test_unnamed(void **state)
+{
+	struct profile *p = empty_profile();
+	uint32_t a = add_mapping(p, "/lib/liba.so", 0x10000);
+	uint32_t b = add_mapping(p, "/lib/libb\t.so", 0x30000);
+	uint32_t c = add_mapping(p, "/lib/libc.so", 0x50000);
+
+	(void)state;
+	assert_string_equal(unnamed(p), "");
+	add_stack(p, 1, add_pc(p, 0x10000, a));
+	add_stack(p, 2, add_pc(p, 0x30000, b), add_pc(p, 0x10000, a));
+	add_stack(p, 1, add_pc(p, 0x30008, b));
+	add_stack(p, 3, add_pc(p, 0x50008, c));
+	add_stack(p, 92, add_named(p, 0x30010, b, "named"));
+	add_stack(p, 1, add_pc(p, 0x1, PROFILE_NONE));
+	add_without_pc(p, 100);
+	assert_string_equal(unnamed(p), "");
+	p->images[0].unnamed = "stripped: no symbol table";
+	p->images[1].unnamed = "gone";
+	assert_string_equal(
+		unnamed(p),
+		"tool: libb\\x09.so: 3 samples (1.50 %) without a name: gone\n"
+		"tool: liba.so: 1 sample (0.50 %) without a name: stripped: no symbol table\n");
+	profile_free(p);
+}
+
+/* ---- dump ---- */
+
+static struct profile *dump_profile(void)
+{
+	struct profile *p = stack_profile();
+	struct profile_labels thread = { 1234, 1235, "my prog", true };
+	struct profile_labels kernel = { .comm = "", .kernel = true };
+	uint32_t id, anonymous = add_pc(p, 0xffffffff81000000, PROFILE_NONE);
+	uint32_t main_pc = add_named(p, 0x401000, 0, "main");
+
+	p->format = "gperftools";
+	p->bits = 64;
+	p->return_addresses = true;
+	assert_int_equal(profile_add_image(p, "/lib/b\n", (const uint8_t[]){ 0xab, 1 }, 2, &id), 0);
+	assert_int_equal(profile_add_mapping(p, 0x10, UINT64_MAX, 0x1000, id, &id), 0);
+	add_labelled(p, 2, &thread, STACK(anonymous, main_pc));
+	add_labelled(p, INT64_C(1) << 40, &kernel, STACK(anonymous));
+	assert_int_equal(profile_add_comment(p, "cpu: \033x"), 0);
+	return p;
+}
+
+static void test_dump(void **state)
+{
+	struct profile *p = dump_profile();
+
+	(void)state;
+	set_totals(p);
+	assert_string_equal(view(report_dump, p),
+			    "format gperftools\n"
+			    "bits 64\n"
+			    "endian little\n"
+			    "event task-clock\n"
+			    "period_ns 10101010\n"
+			    "duration_s 10.020000000\n"
+			    "ticks 989\n"
+			    "counted 988\n"
+			    "out_of_range 0\n"
+			    "excluded 0\n"
+			    "lost ring_full 1\n"
+			    "lost no_memory 0\n"
+			    "kernel 12\n"
+			    "cpu_ns 9980000000\n"
+			    "bpf_ns_per_tick 85\n"
+			    "interrupt_ns 12100\n"
+			    "samples 1099511627786\n"
+			    "comment cpu: \\x1bx\n"
+			    "mappings:\n"
+			    "0x400000-0x410000 0x0 /usr/bin/prog\n"
+			    "0x10-0xffffffffffffffff 0x1000 /lib/b\\x0a build-id=ab01\n"
+			    "stacks:\n"
+			    "3 0x402000 0x402011 0x402011 0x401001 # fib;fib;fib;main\n"
+			    "1 0x402020 0x402011 0x401001 # leaf (inlined);fib;fib;main\n"
+			    "4\n"
+			    "2 0xffffffff81000000 0x401001 [1234/1235 my prog kernel] # ?;main\n"
+			    "1099511627776 0xffffffff81000000 [kernel]\n");
+	profile_free(p);
+}
+
+static void test_dump_empty(void **state)
+{
+	struct profile *p = empty_profile();
+
+	(void)state;
+	assert_string_equal(view(report_dump, p), "samples 0\nmappings:\nstacks:\n");
+	assert_string_equal(view(report_dump_json, p), "{\n"
+						       "  \"samples\": 0,\n"
+						       "  \"stacks\": [],\n"
+						       "  \"mappings\": []\n"
+						       "}\n");
+	profile_free(p);
+}
+
+static void test_dump_json(void **state)
+{
+	struct profile *p = dump_profile();
+
+	(void)state;
+	p->big_endian = true;
+	p->period_ns = 10000000;
+	assert_string_equal(
+		view(report_dump_json, p),
+		"{\n"
+		"  \"format\": \"gperftools\",\n"
+		"  \"bits\": 64,\n"
+		"  \"endian\": \"big\",\n"
+		"  \"period_ns\": 10000000,\n"
+		"  \"samples\": 1099511627786,\n"
+		"  \"stacks\": [\n"
+		"    { \"count\": 3, \"pcs\": [ \"0x402000\", \"0x402011\", \"0x402011\", "
+		"\"0x401001\" ] },\n"
+		"    { \"count\": 1, \"pcs\": [ \"0x402020\", \"0x402011\", \"0x401001\" ] },\n"
+		"    { \"count\": 4, \"pcs\": [ ] },\n"
+		"    { \"count\": 2, \"pcs\": [ \"0xffffffff81000000\", \"0x401001\" ] },\n"
+		"    { \"count\": 1099511627776, \"pcs\": [ \"0xffffffff81000000\" ] }\n"
+		"  ],\n"
+		"  \"mappings\": [\n"
+		"    { \"start\": \"0x400000\", \"limit\": \"0x410000\", \"offset\": \"0x0\", "
+		"\"path\": \"/usr/bin/prog\" },\n"
+		"    { \"start\": \"0x10\", \"limit\": \"0xffffffffffffffff\", "
+		"\"offset\": \"0x1000\", \"path\": \"/lib/b\\n\" }\n"
+		"  ]\n"
+		"}\n");
+	json_object_put(parse(caught));
+	profile_free(p);
+}
+
+/* The value that counts samples is found by its name, wherever it stands. */
+static void test_count_value(void **state)
+{
+	struct profile *p = profile_new();
+	struct profile_labels none = { .comm = "" };
+	const int64_t values[] = { 70000000, 7 };
+	uint32_t labels, pc;
+
+	(void)state;
+	assert_non_null(p);
+	assert_int_equal(profile_add_value_type(p, "cpu", "nanoseconds"), 0);
+	assert_int_equal(profile_add_value_type(p, "samples", "count"), 0);
+	assert_int_equal(profile_add_labels(p, &none, &labels), 0);
+	pc = add_pc(p, 0x5, PROFILE_NONE);
+	assert_int_equal(profile_add_sample(p, &pc, 1, labels, values), 0);
+	assert_string_equal(table(p, NO_OPTIONS), "samples       %    cum%  function  image\n"
+						  "      7  100.00  100.00  0x5       [unknown]\n");
+	assert_non_null(strstr(view(report_dump, p), "\nstacks:\n7 0x5\n"));
+	profile_free(p);
+}
+
+static int free_caught(void **state)
+{
+	(void)state;
+	free(caught);
+	caught = NULL;
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table_empty),
+		cmocka_unit_test(test_table_flat),
+		cmocka_unit_test(test_table_inlined_flat),
+		cmocka_unit_test(test_table_stacks),
+		cmocka_unit_test(test_table_key),
+		cmocka_unit_test(test_table_limit),
+		cmocka_unit_test(test_table_color),
+		cmocka_unit_test(test_table_width),
+		cmocka_unit_test(test_table_pipe),
+		cmocka_unit_test(test_table_large_counts),
+		cmocka_unit_test(test_table_order),
+		cmocka_unit_test(test_table_hostile),
+		cmocka_unit_test(test_text_visible),
+		cmocka_unit_test(test_text_any_bytes),
+		cmocka_unit_test(test_text_shorten),
+		cmocka_unit_test(test_text_basename),
+		cmocka_unit_test(test_text_percent),
+		cmocka_unit_test(test_json_full),
+		cmocka_unit_test(test_json_unknown),
+		cmocka_unit_test(test_json_hostile),
+		cmocka_unit_test(test_json_percent_sum),
+		cmocka_unit_test(test_summary_full),
+		cmocka_unit_test(test_summary_parts),
+		cmocka_unit_test(test_unnamed),
+		cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_dump_empty),
+		cmocka_unit_test(test_dump_json),
+		cmocka_unit_test(test_count_value),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, free_caught);
+}

@@ -1,0 +1,896 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Addresses to names, on programs that are built here: each one runs once and tells where the
+ * kernel put its functions; nm says what the answer must be.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "symbol/batch.h"
+#include "symbol/demangle.h"
+#include "symbol/symbol.h"
+
+static const char program_source[] =
+	"#include <stdio.h>\n"
+	"#include <string.h>\n"
+	"#define KEEP __attribute__((noinline, used, noipa))\n"
+	"KEEP static int quiet(int x) { return x * 3 + 1; }\n"
+	"KEEP int loud(int x) { return quiet(x) + 2; }\n"
+	"KEEP int __inner(int x) { return x * 5; }\n"
+	"int outer(int x) __attribute__((weak, alias(\"__inner\")));\n"
+	"__asm__(\".pushsection .text\\n.globl bare\\nbare: nop\\nnop\\nnop\\nnop\\nret\\n\"\n"
+	"        \".globl after_bare\\n.type after_bare, %function\\nafter_bare: ret\\n\"\n"
+	"        \".size after_bare, 1\\n.popsection\");\n"
+	"extern void bare(void);\n"
+	"#ifdef LIBRARY\n"
+	"extern int library_work(int x);\n"
+	"#endif\n"
+	"static void tell(const char *name, unsigned long pc)\n"
+	"{\n"
+	"	FILE *maps = fopen(\"/proc/self/maps\", \"r\");\n"
+	"	unsigned long start, limit, offset;\n"
+	"	char line[512], path[256];\n"
+	"	while (maps && fgets(line, sizeof(line), maps))\n"
+	"		if (sscanf(line, \"%lx-%lx %*s %lx %*s %*s %255s\", &start, &limit, "
+	"&offset,\n"
+	"			   path) == 4 && pc >= start && pc < limit)\n"
+	"			printf(\"%s %lx %lx %lx %lx %s\\n\", name, pc, start, limit, "
+	"offset, path);\n"
+	"	if (maps)\n"
+	"		fclose(maps);\n"
+	"}\n"
+	"#define TELL(f) tell(#f, (unsigned long)f)\n"
+	"int main(void)\n"
+	"{\n"
+	"	TELL(quiet);\n"
+	"	TELL(loud);\n"
+	"	TELL(outer);\n"
+	"	TELL(bare);\n"
+	"#ifdef LIBRARY\n"
+	"	TELL(library_work);\n"
+	"#endif\n"
+	"	return loud(1) == 0;\n"
+	"}\n";
+
+static const char library_source[] =
+	"__attribute__((noinline, used)) static int library_quiet(int x) { return x * 7; }\n"
+	"int library_work(int x) { return library_quiet(x) + 1; }\n";
+
+static const char cxx_source[] =
+	"#include <cstdio>\n"
+	"namespace shape { template <class T> __attribute__((noinline, used)) T area(T w, T h)\n"
+	"{ return w * h; } }\n"
+	"int main() { return shape::area<int>(2, 3) == 0; }\n";
+
+/* Where a function of a program stood in memory. */
+struct place {
+	char name[64];
+	uint64_t pc, start, limit, offset;
+	char path[256];
+};
+
+static char directory[256];
+
+static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int shell(const char *format, ...)
+{
+	char command[2048];
+	va_list arguments;
+	int n = snprintf(command, sizeof(command), "cd '%s' && exec >/dev/null 2>&1; ", directory);
+
+	va_start(arguments, format);
+	vsnprintf(command + n, sizeof(command) - n, format, arguments);
+	va_end(arguments);
+	return system(command);
+}
+
+static const char *in_directory(const char *name)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return path;
+}
+
+static void write_bytes(const char *name, const void *bytes, size_t size)
+{
+	FILE *f = fopen(in_directory(name), "wb");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, size, f), size);
+	assert_int_equal(fclose(f), 0);
+}
+
+static size_t read_bytes(const char *name, char **bytes)
+{
+	FILE *f = fopen(in_directory(name), "rb");
+	struct stat st;
+
+	assert_non_null(f);
+	assert_int_equal(fstat(fileno(f), &st), 0);
+	*bytes = malloc(st.st_size);
+	assert_non_null(*bytes);
+	assert_int_equal(fread(*bytes, 1, st.st_size, f), st.st_size);
+	fclose(f);
+	return st.st_size;
+}
+
+static int setup(void **state)
+{
+	const char *base = getenv("TMPDIR");
+
+	(void)state;
+	snprintf(directory, sizeof(directory), "%s/sym-test.XXXXXX", base && *base ? base : "/tmp");
+	if (!mkdtemp(directory))
+		return -1;
+	write_bytes("program.c", program_source, sizeof(program_source) - 1);
+	write_bytes("library.c", library_source, sizeof(library_source) - 1);
+	write_bytes("shape.cc", cxx_source, sizeof(cxx_source) - 1);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[512];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
+	return system(command);
+}
+
+static void build(const char *output, const char *flags)
+{
+	if (shell("gcc -O1 -g0 -o %s program.c %s", output, flags)) {
+		print_message("cannot build with %s\n", flags);
+		skip();
+	}
+}
+
+static struct place place_of(const char *program, const char *function)
+{
+	struct place place;
+	char command[512], line[1024];
+	bool found = false;
+	FILE *f;
+
+	snprintf(command, sizeof(command), "'%s/%s'", directory, program);
+	f = popen(command, "r");
+	assert_non_null(f);
+	while (!found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%63s %lx %lx %lx %lx %255s", place.name, &place.pc,
+			       &place.start, &place.limit, &place.offset, place.path) == 6 &&
+			strcmp(place.name, function) == 0;
+	while (fgets(line, sizeof(line), f))
+		;
+	pclose(f);
+	assert_true(found);
+	return place;
+}
+
+static uint64_t nm_address(const char *program, const char *symbol)
+{
+	char command[512];
+	uint64_t address = 0;
+	FILE *f;
+
+	snprintf(command, sizeof(command), "nm %s/%s | awk '$3 == \"%s\" { print $1 }'", directory,
+		 program, symbol);
+	f = popen(command, "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lx", &address), 1);
+	pclose(f);
+	return address;
+}
+
+static uint32_t add_address(struct profile *p, uint64_t address, uint32_t mapping)
+{
+	struct profile_labels none = { .comm = "" };
+	uint32_t location, labels;
+	int64_t one = 1;
+
+	assert_int_equal(profile_add_location(p, address, mapping, &location), 0);
+	assert_int_equal(profile_add_labels(p, &none, &labels), 0);
+	assert_int_equal(profile_add_sample(p, &location, 1, labels, &one), 0);
+	return location;
+}
+
+static struct profile *new_profile(void)
+{
+	struct profile *p = profile_new();
+
+	assert_non_null(p);
+	assert_int_equal(profile_add_value_type(p, "samples", "count"), 0);
+	return p;
+}
+
+/* A profile with one address, in the function's second byte. */
+static struct profile *profile_at(const struct place *place, const char *path)
+{
+	struct profile *p = new_profile();
+	uint32_t image, mapping;
+
+	assert_int_equal(profile_add_image(p, path ? path : place->path, NULL, 0, &image), 0);
+	assert_int_equal(
+		profile_add_mapping(p, place->start, place->limit, place->offset, image, &mapping),
+		0);
+	assert_int_equal(add_address(p, place->pc + 1, mapping), 0);
+	return p;
+}
+
+static const struct profile_function *function_at(const struct profile *p, uint32_t location)
+{
+	const struct profile_location *l = &p->locations[location];
+
+	return l->line_count ? &p->functions[p->lines[l->first_line].function] : NULL;
+}
+
+static const char *name_at(const struct profile *p, uint32_t location)
+{
+	const struct profile_function *f = function_at(p, location);
+
+	return f ? f->name : NULL;
+}
+
+static void resolve(struct profile *p)
+{
+	struct error e = { 0 };
+
+	assert_int_equal(symbol_resolve(p, NULL, NULL, &e), 0);
+}
+
+static void assert_named(struct profile *p, const char *name)
+{
+	resolve(p);
+	if (!name_at(p, 0))
+		print_message("unnamed: %s\n", p->images[0].unnamed);
+	assert_non_null(name_at(p, 0));
+	assert_string_equal(name_at(p, 0), name);
+	assert_null(p->images[0].unnamed);
+	profile_free(p);
+}
+
+static void assert_unnamed(struct profile *p, const char *reason)
+{
+	resolve(p);
+	assert_null(name_at(p, 0));
+	assert_non_null(p->images[0].unnamed);
+	if (!strstr(p->images[0].unnamed, reason))
+		assert_string_equal(p->images[0].unnamed, reason);
+	profile_free(p);
+}
+
+static void check_program(const char *name)
+{
+	static const char *const functions[] = { "quiet", "loud", "outer", "bare" };
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		struct place place = place_of(name, functions[i]);
+		struct profile *p = profile_at(&place, NULL);
+
+		resolve(p);
+		assert_non_null(name_at(p, 0));
+		assert_string_equal(name_at(p, 0), functions[i]);
+		assert_int_equal(p->locations[0].image_address, nm_address(name, functions[i]) + 1);
+		profile_free(p);
+	}
+}
+
+static void test_pie(void **state)
+{
+	(void)state;
+	build("pie", "-pie -fPIE");
+	check_program("pie");
+}
+
+static void test_no_pie(void **state)
+{
+	(void)state;
+	build("nopie", "-no-pie -fno-pie");
+	check_program("nopie");
+}
+
+static void test_static(void **state)
+{
+	(void)state;
+	build("static", "-static");
+	check_program("static");
+	build("staticpie", "-static-pie -fPIE");
+	check_program("staticpie");
+}
+
+static void test_32_bit(void **state)
+{
+	(void)state;
+	build("m32", "-m32 -pie -fPIE");
+	check_program("m32");
+	build("m32nopie", "-m32 -no-pie -fno-pie");
+	check_program("m32nopie");
+}
+
+/* Segments whose addresses are not congruent with their offsets as GNU ld would have them. */
+static void test_other_layouts(void **state)
+{
+	(void)state;
+	build("fixed", "-no-pie -fno-pie -Wl,-Ttext-segment=0x7000000");
+	check_program("fixed");
+	build("huge", "-pie -fPIE -Wl,-z,max-page-size=0x200000");
+	check_program("huge");
+	build("joined", "-pie -fPIE -Wl,-z,noseparate-code");
+	check_program("joined");
+	build("lld", "-pie -fPIE -fuse-ld=lld");
+	check_program("lld");
+}
+
+static void test_shared_library(void **state)
+{
+	struct place place;
+
+	(void)state;
+	assert_int_equal(shell("gcc -O1 -shared -fPIC -o libwork.so library.c"), 0);
+	build("user", "-DLIBRARY -pie -fPIE -L. -lwork -Wl,-rpath,'$ORIGIN'");
+	place = place_of("user", "library_work");
+	assert_non_null(strstr(place.path, "libwork.so"));
+	assert_named(profile_at(&place, NULL), "library_work");
+	/* Stripped, it keeps what it exports. */
+	assert_int_equal(shell("strip libwork.so"), 0);
+	place = place_of("user", "library_work");
+	assert_named(profile_at(&place, NULL), "library_work");
+}
+
+/* The stub through which `user` calls the library has no symbol of its own. */
+static void test_plt(void **state)
+{
+	struct place place = { .start = 0x10000000, .limit = 0x20000000 };
+	unsigned long address, offset;
+	char line[512];
+	FILE *f;
+
+	(void)state;
+	build("plt", "-no-pie -fno-pie -fcf-protection=none -Wl,-z,lazy");
+	snprintf(line, sizeof(line),
+		 "readelf -SW %s/plt | awk '/ \\.plt /{sub(/.*\\.plt/, \"\"); "
+		 "print $2, $3}'",
+		 directory);
+	f = popen(line, "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lx %lx", &address, &offset), 2);
+	pclose(f);
+	place.pc = place.start + offset + 16;
+	assert_named(profile_at(&place, in_directory("plt")), "[plt]");
+}
+
+static void test_stripped(void **state)
+{
+	struct place place;
+
+	(void)state;
+	build("bare", "-pie -fPIE");
+	assert_int_equal(shell("strip bare"), 0);
+	place = place_of("bare", "quiet");
+	assert_unnamed(profile_at(&place, NULL), "stripped: no symbol table");
+	build("exporting", "-pie -fPIE -rdynamic");
+	assert_int_equal(shell("strip exporting"), 0);
+	place = place_of("exporting", "quiet");
+	assert_unnamed(profile_at(&place, NULL), "stripped: only exported functions have names");
+	place = place_of("exporting", "loud");
+	assert_named(profile_at(&place, NULL), "loud");
+}
+
+/* With a build ID, and without one, when the checksum has to do. */
+static void check_debug_link(const char *flags)
+{
+	struct place place;
+
+	build("linked", flags);
+	assert_int_equal(shell("objcopy --only-keep-debug linked linked.debug && strip linked && "
+			       "objcopy --add-gnu-debuglink=linked.debug linked"),
+			 0);
+	place = place_of("linked", "quiet");
+	assert_named(profile_at(&place, NULL), "quiet");
+	assert_int_equal(shell("mkdir -p .debug && mv linked.debug .debug/"), 0);
+	assert_named(profile_at(&place, NULL), "quiet");
+	/* Another build's debug file is none. */
+	assert_int_equal(shell("gcc -O2 -DOTHER -Wl,--build-id=0x12345678 -o other program.c && "
+			       "objcopy --only-keep-debug other .debug/linked.debug"),
+			 0);
+	assert_unnamed(profile_at(&place, NULL), "stripped: no symbol table");
+	assert_int_equal(shell("rm .debug/linked.debug"), 0);
+	assert_unnamed(profile_at(&place, NULL), "stripped: no symbol table");
+}
+
+static void test_debug_link(void **state)
+{
+	(void)state;
+	check_debug_link("-pie -fPIE -Wl,--build-id=sha1");
+	check_debug_link("-pie -fPIE -Wl,--build-id=none");
+}
+
+static void test_mini_debuginfo(void **state)
+{
+	struct place place;
+
+	(void)state;
+	build("mini", "-pie -fPIE -rdynamic");
+	if (shell("objcopy --only-keep-debug mini mini.sym && xz -k mini.sym && strip mini && "
+		  "objcopy --add-section .gnu_debugdata=mini.sym.xz mini"))
+		skip();
+	place = place_of("mini", "quiet");
+	assert_named(profile_at(&place, NULL), "quiet");
+	place = place_of("mini", "loud");
+	assert_named(profile_at(&place, NULL), "loud");
+}
+
+/* A gigabyte of zeros in 150 KB of xz: given up on, not unpacked. */
+static void test_mini_debuginfo_bomb(void **state)
+{
+	struct place place;
+
+	(void)state;
+	build("bomb", "-pie -fPIE");
+	if (shell("head -c 1000000000 /dev/zero | xz -0 > bomb.xz && strip bomb && "
+		  "objcopy --add-section .gnu_debugdata=bomb.xz bomb"))
+		skip();
+	place = place_of("bomb", "quiet");
+	assert_unnamed(profile_at(&place, NULL), "stripped: no symbol table");
+}
+
+static void test_replaced(void **state)
+{
+	struct place place;
+	struct profile *p;
+
+	(void)state;
+	build("first", "-pie -fPIE -Wl,--build-id=0x0102030405060708");
+	place = place_of("first", "loud");
+	p = profile_at(&place, NULL);
+	resolve(p);
+	assert_string_equal(name_at(p, 0), "loud");
+	assert_int_equal(p->images[0].build_id_size, 8);
+	assert_memory_equal(p->images[0].build_id, "\1\2\3\4\5\6\7\10", 8);
+	profile_free(p);
+
+	p = profile_at(&place, NULL);
+	p->images[0].build_id_size = 8;
+	memcpy(p->images[0].build_id, "\1\2\3\4\5\6\7\11", 8);
+	assert_unnamed(p, "replaced since (build ID differs)");
+}
+
+static void test_deleted(void **state)
+{
+	struct place place;
+	struct profile *p;
+	char path[600];
+
+	(void)state;
+	build("gone", "-pie -fPIE -Wl,--build-id=0x0102030405060708");
+	place = place_of("gone", "loud");
+	snprintf(path, sizeof(path), "%s (deleted)", in_directory("gone"));
+
+	/* The same build was installed again: as good as the deleted file. */
+	p = profile_at(&place, path);
+	p->images[0].build_id_size = 8;
+	memcpy(p->images[0].build_id, "\1\2\3\4\5\6\7\10", 8);
+	assert_named(p, "loud");
+	/* Without a build ID nobody knows. */
+	assert_unnamed(profile_at(&place, path), "file deleted");
+
+	p = profile_at(&place, path);
+	p->images[0].fd = open(in_directory("gone"), O_RDONLY | O_CLOEXEC);
+	assert_true(p->images[0].fd >= 0);
+	assert_int_equal(unlink(in_directory("gone")), 0);
+	resolve(p);
+	assert_string_equal(name_at(p, 0), "loud");
+	assert_int_not_equal(fcntl(p->images[0].fd, F_GETFD), -1);
+	profile_free(p);
+
+	assert_unnamed(profile_at(&place, path), "file deleted");
+	assert_unnamed(profile_at(&place, NULL), "file is gone: No such file or directory");
+}
+
+static void test_no_program(void **state)
+{
+	struct place place = { .pc = 0x10100, .start = 0x10000, .limit = 0x20000 };
+
+	(void)state;
+	assert_unnamed(profile_at(&place, in_directory("program.c")), "not an ELF file");
+	write_bytes("empty", "", 0);
+	assert_unnamed(profile_at(&place, in_directory("empty")), "not an ELF file");
+	assert_unnamed(profile_at(&place, directory), "not a regular file");
+	assert_int_equal(mkfifo(in_directory("fifo"), 0600), 0);
+	assert_unnamed(profile_at(&place, in_directory("fifo")), "not a regular file");
+	assert_unnamed(profile_at(&place, "/dev/null"), "not a regular file");
+	assert_int_equal(shell("gcc -c program.c -o object.o"), 0);
+	assert_unnamed(profile_at(&place, in_directory("object.o")), "neither an ELF program");
+	assert_unnamed(profile_at(&place, "[heap]"), "anonymous memory (JIT or generated code)");
+	assert_unnamed(profile_at(&place, "//anon"), "anonymous memory (JIT or generated code)");
+	assert_unnamed(profile_at(&place, "/memfd:jit (deleted)"), "anonymous memory");
+	assert_unnamed(profile_at(&place, "[vdso]"), "vdso of another process");
+}
+
+static void test_not_permitted(void **state)
+{
+	struct place place;
+	int status;
+	pid_t child;
+
+	(void)state;
+	build("secret", "-pie -fPIE");
+	place = place_of("secret", "loud");
+	assert_int_equal(chmod(in_directory("secret"), 0), 0);
+	child = fork();
+	if (child == 0) {
+		struct profile *p = profile_at(&place, NULL);
+		struct error e;
+
+		/* Root may read anything: become nobody, in a directory open to all. */
+		if (chmod(directory, 0755) || (geteuid() == 0 && (setgid(65534) || setuid(65534))))
+			_exit(2);
+		_exit(symbol_resolve(p, NULL, NULL, &e) || !p->images[0].unnamed ||
+		      strcmp(p->images[0].unnamed, "not permitted: Permission denied") != 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* The vdso comes as a copy in a memfd. */
+static void test_vdso(void **state)
+{
+	struct place place = { .path = "[vdso]" };
+	FILE *maps = fopen("/proc/self/maps", "r");
+	struct profile *p;
+	char line[512];
+
+	(void)state;
+	assert_non_null(maps);
+	while (!place.start && fgets(line, sizeof(line), maps))
+		if (strstr(line, "[vdso]"))
+			sscanf(line, "%lx-%lx", &place.start, &place.limit);
+	fclose(maps);
+	if (!place.start)
+		skip();
+	p = new_profile();
+	uint32_t image, mapping;
+	assert_int_equal(profile_add_image(p, "[vdso]", NULL, 0, &image), 0);
+	assert_int_equal(profile_add_mapping(p, place.start, place.limit, 0, image, &mapping), 0);
+	p->images[0].fd = memfd_create("vdso", MFD_CLOEXEC);
+	assert_true(p->images[0].fd >= 0);
+	assert_true(write(p->images[0].fd, (void *)place.start, place.limit - place.start) > 0);
+	for (uint64_t pc = place.start; pc < place.limit; pc += 16)
+		add_address(p, pc, mapping);
+	resolve(p);
+
+	bool found = false;
+	for (uint32_t i = 0; i < p->location_count; i++)
+		found |= name_at(p, i) && strstr(name_at(p, i), "clock_gettime");
+	assert_true(found);
+	profile_free(p);
+}
+
+static void test_cxx(void **state)
+{
+	struct place place = { .start = 0x555500000000, .limit = 0x555600000000 };
+	struct profile *p;
+
+	(void)state;
+	if (shell("g++ -O1 -no-pie -fno-pie -Wl,-z,noseparate-code -o shape shape.cc"))
+		skip();
+	/* One segment from offset 0: the offset is the address less the segment's. */
+	place.pc = place.start + nm_address("shape", "_ZN5shape4areaIiEET_S1_S1_") - 0x400000;
+	p = profile_at(&place, in_directory("shape"));
+	resolve(p);
+	assert_non_null(function_at(p, 0));
+	assert_string_equal(function_at(p, 0)->name, "int shape::area<int>(int, int)");
+	assert_string_equal(function_at(p, 0)->system_name, "_ZN5shape4areaIiEET_S1_S1_");
+	assert_string_equal(function_at(p, 0)->file, "");
+	profile_free(p);
+}
+
+static void assert_demangled(const char *symbol, const char *name)
+{
+	char *text = demangle(symbol);
+
+	if (!name) {
+		assert_null(text);
+		return;
+	}
+	assert_non_null(text);
+	assert_string_equal(text, name);
+	free(text);
+}
+
+static void test_demangle(void **state)
+{
+	(void)state;
+	assert_demangled("main", NULL);
+	assert_demangled("", NULL);
+	assert_demangled("_", NULL);
+	assert_demangled("_Z", NULL);
+	assert_demangled("_ZN", NULL);
+	assert_demangled("_start", NULL);
+	assert_demangled("_D", NULL);
+	assert_demangled("_ZN3foo3barEv", "foo::bar()");
+	assert_demangled("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+			 "core::fmt::Write::write_fmt");
+	assert_demangled("_RNvC6_123foo3bar", "123foo::bar");
+	assert_demangled("_D3std5stdio4File5closeMFZv", "std.stdio.File.close()");
+	assert_demangled("_Dmain", "D main");
+}
+
+/* Names that would expand without end, or take the stack with them. */
+static void test_demangle_hostile(void **state)
+{
+	static char name[100000];
+	char *end = stpcpy(name, "_Z1f");
+
+	(void)state;
+	end = stpcpy(end, "St4pairIiiE");
+	for (int i = 0; i < 40; i++)
+		end += sprintf(end, "S_IS%c_S%c_E", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 36],
+			       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 36]);
+	free(demangle(name));
+	for (size_t size = 100; size < sizeof(name); size = size * 3 / 2) {
+		static const char *const fillers[] = { "P", "N1a", "I1a", "FvP",
+						       "X", "cv",  "S_",  "L" };
+
+		for (size_t f = 0; f < sizeof(fillers) / sizeof(*fillers); f++) {
+			end = stpcpy(name, "_Z1f");
+			while (end < name + size - 4)
+				end = stpcpy(end, fillers[f]);
+			free(demangle(name));
+			name[1] = 'R';
+			free(demangle(name));
+			name[1] = 'D';
+			name[2] = '3';
+			free(demangle(name));
+		}
+	}
+}
+
+/* Two images and two copies of one: each gets its own answer, and the hot one comes first. */
+static void test_many(void **state)
+{
+	struct place first, second;
+	struct profile *p = new_profile();
+	uint32_t image, mapping, again, locations[3];
+
+	(void)state;
+	build("one", "-pie -fPIE");
+	build("two", "-pie -fPIE -static-pie");
+	first = place_of("one", "loud");
+	second = place_of("two", "quiet");
+	profile_add_image(p, first.path, NULL, 0, &image);
+	profile_add_mapping(p, first.start, first.limit, first.offset, image, &mapping);
+	profile_add_mapping(p, first.start + (1ULL << 32), first.limit + (1ULL << 32), first.offset,
+			    image, &again);
+	locations[0] = add_address(p, first.pc, mapping);
+	locations[1] = add_address(p, first.pc + (1ULL << 32), again);
+	profile_add_image(p, second.path, NULL, 0, &image);
+	profile_add_mapping(p, second.start, second.limit, second.offset, image, &mapping);
+	locations[2] = add_address(p, second.pc, mapping);
+	add_address(p, 0x1234, PROFILE_NONE);
+	resolve(p);
+	assert_string_equal(name_at(p, locations[0]), "loud");
+	assert_string_equal(name_at(p, locations[1]), "loud");
+	assert_string_equal(name_at(p, locations[2]), "quiet");
+	assert_null(name_at(p, 3));
+	profile_free(p);
+}
+
+static bool stop_at_once(void *context)
+{
+	++*(int *)context;
+	return true;
+}
+
+static void test_stop(void **state)
+{
+	struct error e = { 0 };
+	struct profile *p;
+	struct place place;
+	int asked = 0;
+
+	(void)state;
+	build("stop", "-pie -fPIE");
+	place = place_of("stop", "loud");
+	p = profile_at(&place, NULL);
+	assert_int_equal(symbol_resolve(p, stop_at_once, &asked, &e), 0);
+	assert_int_equal(asked, 1);
+	assert_null(name_at(p, 0));
+	assert_null(p->images[0].unnamed);
+	/* What is named already stays as it is. */
+	resolve(p);
+	assert_string_equal(name_at(p, 0), "loud");
+	assert_int_equal(symbol_resolve(p, stop_at_once, &asked, &e), 0);
+	assert_int_equal(asked, 1);
+	profile_free(p);
+}
+
+static void test_kernel(void **state)
+{
+	FILE *f = fopen("/proc/kallsyms", "r");
+	unsigned long long address = 0;
+	char line[512], symbol[256] = "", type;
+	struct profile *p;
+	uint32_t image, mapping;
+
+	(void)state;
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%llx %c %255s", &address, &type, symbol) == 3 &&
+		    strcmp(symbol, "schedule") == 0)
+			break;
+	if (f)
+		fclose(f);
+	if (strcmp(symbol, "schedule") != 0 || !address)
+		skip();
+	p = new_profile();
+	profile_add_image(p, "[kernel.kallsyms]", NULL, 0, &image);
+	profile_add_mapping(p, 0xffff800000000000ULL, UINT64_MAX, 0, image, &mapping);
+	add_address(p, address + 5, mapping);
+	add_address(p, address + 6, PROFILE_NONE);
+	resolve(p);
+	assert_string_equal(name_at(p, 0), "schedule");
+	assert_string_equal(name_at(p, 1), "schedule");
+	assert_true(p->locations[0].image_address == address + 5);
+	profile_free(p);
+}
+
+static void check_kallsyms(const char *text, const char *const names[3], const char *why)
+{
+	struct profile *p = new_profile();
+	struct batch_address addresses[3];
+	struct batch b = { .p = p, .addresses = addresses, .count = 3, .image = PROFILE_NONE };
+
+	write_bytes("kallsyms", text, strlen(text));
+	for (uint32_t i = 0; i < 3; i++) {
+		uint64_t address = 0xffffffff81000010ULL + 0x100 * (2 - i);
+
+		addresses[i] = (struct batch_address){ .address = address };
+		addresses[i].location = add_address(p, address, PROFILE_NONE);
+	}
+	assert_int_equal(kallsyms_resolve_from(&b, in_directory("kallsyms")), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		if (names[i])
+			assert_string_equal(name_at(p, i), names[i]);
+		else
+			assert_null(name_at(p, i));
+	}
+	assert_non_null(strstr(b.why.what, why));
+	profile_free(p);
+}
+
+static void test_kallsyms_text(void **state)
+{
+	static const char *const named[] = { "in_module", NULL, "plain" };
+	static const char *const unnamed[] = { NULL, NULL, NULL };
+
+	(void)state;
+	check_kallsyms("ffffffff81000000 t __plain\n"
+		       "ffffffff81000000 t plain\n"
+		       "ffffffff81000000 T _stext\n"
+		       "ffffffff81000100 D data\n"
+		       "ffffffff81000200 t in_module\t[some]\n"
+		       "ffffffff81000300 t next\t[some]\n",
+		       (const char *const[]){ "in_module", NULL, "_stext" }, "no kernel symbol");
+	check_kallsyms("ffffffff81000200 t in_module\t[some]\n"
+		       "ffffffff81000000 t __plain\n"
+		       "ffffffff81000000 t plain\n"
+		       "ffffffff81000100 b data\n",
+		       named, "no kernel symbol");
+	check_kallsyms("0000000000000000 T _stext\n0000000000000000 t plain\n", unnamed,
+		       "kptr_restrict");
+	check_kallsyms("", unnamed, "kptr_restrict");
+	check_kallsyms("nonsense\n\n zz\nffffffff81000000", unnamed, "kptr_restrict");
+	/* Nothing for a megabyte before it. */
+	check_kallsyms("ffffffff80000000 T far\n", unnamed, "no kernel symbol");
+}
+
+/* Any answer will do, as long as there is one. */
+static void resolve_bytes(const char *bytes, size_t size, const struct place *place)
+{
+	struct profile *p = new_profile();
+	uint32_t image, mapping;
+
+	profile_add_image(p, in_directory("broken"), NULL, 0, &image);
+	profile_add_mapping(p, place->start, place->limit, place->offset, image, &mapping);
+	for (uint64_t pc = place->pc - 64; pc < place->pc + 256; pc += 8)
+		add_address(p, pc, mapping);
+	p->images[0].fd = memfd_create("broken", MFD_CLOEXEC);
+	assert_true(p->images[0].fd >= 0);
+	assert_int_equal(write(p->images[0].fd, bytes, size), size);
+	resolve(p);
+	for (uint32_t i = 0; i < p->location_count; i++)
+		assert_true(name_at(p, i) || p->images[0].unnamed);
+	profile_free(p);
+}
+
+/* PROFIL_TEST_THOROUGH=1: every truncation and many more flipped bits. */
+static void check_broken(const char *name, const struct place *place)
+{
+	bool thorough = getenv("PROFIL_TEST_THOROUGH") != NULL;
+	char *bytes;
+	size_t size = read_bytes(name, &bytes);
+
+	for (size_t cut = 0; cut < size; cut += thorough ? 1 : 37)
+		resolve_bytes(bytes, cut, place);
+	srandom(1);
+	for (int i = 0; i < (thorough ? 60000 : 2000); i++) {
+		size_t flips = 1 + random() % 4, at[4];
+
+		for (size_t j = 0; j < flips; j++) {
+			/* Headers, at both ends, are where it hurts. */
+			size_t range = random() % 2 ? size : 1024;
+
+			at[j] = random() % range;
+			if (random() % 3 == 0)
+				at[j] = size - 1 - at[j];
+			bytes[at[j]] ^= 1 << (random() % 8);
+		}
+		resolve_bytes(bytes, size, place);
+		for (size_t j = 0; j < flips; j++)
+			bytes[at[j]] = bytes[at[j]] ^ (i % 2 ? 0xff : 0);
+	}
+	free(bytes);
+}
+
+static void test_broken(void **state)
+{
+	struct place place;
+
+	(void)state;
+	build("small", "-pie -fPIE -s -rdynamic -Wl,-z,noseparate-code");
+	place = place_of("small", "loud");
+	check_broken("small", &place);
+	build("small", "-pie -fPIE -Wl,-z,noseparate-code");
+	place = place_of("small", "loud");
+	check_broken("small", &place);
+	if (shell("objcopy --only-keep-debug small small.sym && xz -kf small.sym && strip small && "
+		  "objcopy --add-section .gnu_debugdata=small.sym.xz small && touch small.debug && "
+		  "objcopy --add-gnu-debuglink=small.debug small"))
+		return;
+	check_broken("small", &place);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pie),
+		cmocka_unit_test(test_no_pie),
+		cmocka_unit_test(test_static),
+		cmocka_unit_test(test_32_bit),
+		cmocka_unit_test(test_other_layouts),
+		cmocka_unit_test(test_shared_library),
+		cmocka_unit_test(test_plt),
+		cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_debug_link),
+		cmocka_unit_test(test_mini_debuginfo),
+		cmocka_unit_test(test_mini_debuginfo_bomb),
+		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_deleted),
+		cmocka_unit_test(test_no_program),
+		cmocka_unit_test(test_not_permitted),
+		cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_cxx),
+		cmocka_unit_test(test_demangle),
+		cmocka_unit_test(test_demangle_hostile),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_kallsyms_text),
+		cmocka_unit_test(test_broken),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

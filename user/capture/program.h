@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_CAPTURE_PROGRAM_H
+#define PROFIL_CAPTURE_PROGRAM_H
+
+#include "bpf/sample.h"
+#include "capture/counts.h"
+#include "util/error.h"
+
+/* The loaded BPF programs and what they share with us. Zero-initialised is none. */
+struct program {
+	struct sample_bpf *bpf;
+	const struct sample *table;		/* the kernel's own, SAMPLE_SLOTS of them */
+	const struct sample_counters *counters; /* one for each possible CPU */
+	size_t cpu_count;
+	struct ring_buffer *ring;
+};
+
+/*
+ * Loads the programs, to count on these sides (SAMPLE_USER, ...). What comes through the ring
+ * buffer is added to `counts`, which must live as long as the program.
+ */
+int program_load(struct program *program, uint32_t sides, struct counts *counts, struct error *e);
+void program_free(struct program *program);
+
+int program_sample_fd(const struct program *program);
+int program_late_fd(const struct program *program);
+
+/* Readable when the ring buffer fills up. */
+int program_ring_fd(const struct program *program);
+
+/* Adds what is in the ring buffer to the counts. Returns 0 or -errno. */
+int program_read_ring(struct program *program);
+
+/* The sum over all CPUs. */
+struct sample_counters program_counters(const struct program *program);
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/resolve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/array.h"
+
+/*
+ * One program's run in one process: from exec to exec. The kernel counts execs on from a number
+ * that we do not know; when its first tick came tells which address space it had.
+ */
+struct era {
+	uint64_t key; /* process and exec number of the samples' id */
+	uint64_t first_ns;
+};
+
+struct eras {
+	struct era *eras;
+	size_t count, room;
+	struct index index;
+};
+
+static uint64_t era_key(const struct sample *sample)
+{
+	return (uint64_t)sample_id_exec(sample->id) << SAMPLE_PID_BITS | sample_id_tgid(sample->id);
+}
+
+static bool era_equal(const void *array, uint32_t number, const void *key)
+{
+	return ((const struct era *)array)[number].key == *(const uint64_t *)key;
+}
+
+static struct era *find_era(const struct eras *eras, uint64_t key)
+{
+	uint32_t number = index_find(&eras->index, hash_u64(key, 0), era_equal, eras->eras, &key);
+
+	return number == INDEX_NONE ? NULL : &eras->eras[number];
+}
+
+static int add_to_era(struct eras *eras, const struct sample *sample)
+{
+	uint64_t key = era_key(sample);
+	struct era *era = find_era(eras, key);
+
+	if (!era) {
+		if (array_reserve(&eras->eras, &eras->room, eras->count + 1, sizeof(*era)) ||
+		    index_add(&eras->index, hash_u64(key, 0), eras->count))
+			return -ENOMEM;
+		era = &eras->eras[eras->count++];
+		*era = (struct era){ key, sample->first_ns };
+	}
+	if (sample->first_ns < era->first_ns)
+		era->first_ns = sample->first_ns;
+	return 0;
+}
+
+static int visit_sample(struct process_table *processes, const struct eras *eras,
+			const struct sample *sample,
+			int (*visit)(const struct capture_sample *sample, void *context),
+			void *context)
+{
+	struct capture_sample out = {
+		.pc = sample->pc,
+		.count = sample->count,
+		.pid = sample_id_tgid(sample->id),
+		.tid = sample_id_tid(sample->id),
+		.kernel = sample->id & SAMPLE_ID_KERNEL,
+	};
+	struct process *process = process_find(processes, out.pid);
+
+	if (process)
+		out.mapping = space_mapping_at(
+			process_space_at(process, find_era(eras, era_key(sample))->first_ns),
+			out.pc, sample->first_ns);
+	out.comm = thread_comm(processes, out.pid, out.tid);
+	return visit(&out, context);
+}
+
+int resolve_each(const struct counts *counts, struct process_table *processes,
+		 int (*visit)(const struct capture_sample *sample, void *context), void *context)
+{
+	struct eras eras = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < counts->count && !err; i++)
+		err = add_to_era(&eras, &counts->samples[i]);
+	for (size_t i = 0; i < counts->count && !err; i++)
+		if (counts->samples[i].count)
+			err = visit_sample(processes, &eras, &counts->samples[i], visit, context);
+	free(eras.eras);
+	index_free(&eras.index);
+	return err;
+}
