@@ -2,12 +2,23 @@
 /*
  * Burns CPU in three functions at 60, 30 and 10 % of its time, in as many threads as argv[1]
  * says (1), for argv[2] seconds of CPU time each (0: until it is killed). Prints "ready" once
- * all threads run.
+ * all threads run, and "cpu_ns N", its CPU time, when the last of them ends. More words:
+ *   wait  after "ready", burn only once a line has come on standard input
+ *   stay  the first thread waits for the others; without it, it ends at once
+ * Tests also build it as a library: burn_cpu().
  */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+
+void burn_sixty(unsigned long turns);
+void burn_thirty(unsigned long turns);
+void burn_ten(unsigned long turns);
+void burn_cpu(double seconds);
 
 static volatile unsigned long sink;
 
@@ -22,35 +33,59 @@ BURNER(burn_sixty)
 BURNER(burn_thirty)
 BURNER(burn_ten)
 
-static double cpu_seconds(void)
+static double cpu_seconds(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	clock_gettime(clock, &now);
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
+/* Of this thread's CPU time; 0: for ever. */
+void burn_cpu(double seconds)
+{
+	double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + seconds;
+
+	while (seconds == 0 || cpu_seconds(CLOCK_THREAD_CPUTIME_ID) < end)
+		/* A round much shorter than a tick's period, lest ticks march in step with it. */
+		for (int i = 0; i < 32; i++) {
+			burn_sixty(6000);
+			burn_thirty(3000);
+			burn_ten(1000);
+		}
+}
+
 static pthread_barrier_t all_run;
+static atomic_int running;
 
 static void *burn(void *seconds)
 {
-	double end = *(double *)seconds;
-
 	pthread_barrier_wait(&all_run);
-	while (end == 0 || cpu_seconds() < end) {
-		burn_sixty(600000);
-		burn_thirty(300000);
-		burn_ten(100000);
+	pthread_barrier_wait(&all_run);
+	burn_cpu(*(double *)seconds);
+	if (atomic_fetch_sub(&running, 1) == 1) {
+		printf("cpu_ns %.0f\n", cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) * 1e9);
+		fflush(stdout);
 	}
 	return NULL;
+}
+
+static bool has_word(char **words, const char *word)
+{
+	for (; *words; words++)
+		if (strcmp(*words, word) == 0)
+			return true;
+	return false;
 }
 
 int main(int argc, char **argv)
 {
 	int threads = argc > 1 ? atoi(argv[1]) : 1;
-	double seconds = argc > 2 ? atof(argv[2]) : 0;
+	static double seconds; /* outlives this thread */
 	pthread_t thread;
 
+	seconds = argc > 2 ? atof(argv[2]) : 0;
+	running = threads;
 	pthread_barrier_init(&all_run, NULL, threads + 1);
 	for (int i = 0; i < threads; i++)
 		if (pthread_create(&thread, NULL, burn, &seconds))
@@ -58,5 +93,10 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&all_run);
 	puts("ready");
 	fflush(stdout);
+	if (has_word(argv, "wait") && getchar() == EOF)
+		return 1;
+	pthread_barrier_wait(&all_run);
+	if (has_word(argv, "stay"))
+		pthread_join(thread, NULL);
 	pthread_exit(NULL); /* the process goes on without its first thread */
 }

@@ -2,6 +2,7 @@
 #include "capture/capture.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -65,9 +66,13 @@ static uint32_t sides(const struct capture_options *options)
 
 /* --- Targets --- */
 
+/*
+ * Edge-triggered: the ring buffer counts as readable from its first sample on, and a process
+ * that ended for ever; what is wanted is to be woken once, when something happens.
+ */
 static int watch(struct capture *c, int fd, struct error *e)
 {
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 
 	if (epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &event))
 		return error_set(e, errno, "cannot watch a file descriptor");
@@ -265,8 +270,12 @@ int capture_fd(const struct capture *c)
 
 int capture_handle(struct capture *c, struct error *e)
 {
-	int err = program_read_ring(&c->program);
+	struct epoll_event woken[16];
+	int err;
 
+	while (epoll_wait(c->epoll, woken, 16, 0) == 16)
+		; /* only taken off the list: all that can have something is looked at below */
+	err = program_read_ring(&c->program);
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
 	for (size_t i = 0; i < c->target_count && !events_count_time(&c->events); i++) {
@@ -278,10 +287,17 @@ int capture_handle(struct capture *c, struct error *e)
 	return take_records(c, e);
 }
 
+static bool has_ended(const struct target *target)
+{
+	struct pollfd fd = { .fd = target->pidfd, .events = POLLIN };
+
+	return target->pidfd < 0 ? !target_lives(target->pid) : poll(&fd, 1, 0) > 0;
+}
+
 bool capture_ended(const struct capture *c)
 {
 	for (size_t i = 0; i < c->target_count; i++)
-		if (target_lives(c->targets[i].pid))
+		if (!has_ended(&c->targets[i]))
 			return false;
 	return c->target_count > 0;
 }

@@ -9,14 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The caller may have signals blocked or ignored for its own sake: its program must not. */
+/* The caller has signals blocked and ignored for its own sake: its program must not. */
 static void restore_signals(void)
 {
 	sigset_t none;
 
 	sigemptyset(&none);
-	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
 }
 
 /* Never returns. argv is known to the child since the fork. */

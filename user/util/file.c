@@ -44,6 +44,14 @@ static int cannot_write(struct error *e, int code, const char *path)
 	return -code;
 }
 
+/* Where a symbolic link leads, so that the link itself is not replaced; else the path itself. */
+static char *follow_link(const char *path)
+{
+	char *target = realpath(path, NULL);
+
+	return target ?: strdup(path);
+}
+
 int file_check_writable(const char *path, struct error *e)
 {
 	struct stat status;
@@ -54,7 +62,7 @@ int file_check_writable(const char *path, struct error *e)
 		return access(path, W_OK) ? cannot_write(e, errno, path) : 0;
 	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
 		return cannot_write(e, EISDIR, path);
-	copy = strdup(path);
+	copy = follow_link(path);
 	if (!copy)
 		return error_no_memory(e);
 	/* A file without a name: the surest trial, and it leaves nothing behind. */
@@ -89,23 +97,33 @@ static int write_stream(int fd, const char *path,
 	return err;
 }
 
-static int write_beside(const char *path, const char *temporary, int fd,
-			int (*write)(FILE *out, void *context, struct error *e), void *context,
-			struct error *e)
+static int write_beside(const char *path, int (*write)(FILE *out, void *context, struct error *e),
+			void *context, struct error *e)
 {
-	int err = write_stream(fd, path, write, context, e);
+	char *temporary;
+	int fd, err;
 
+	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
+		return error_no_memory(e);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0) {
+		err = cannot_write(e, errno, path);
+		free(temporary);
+		return err;
+	}
+	err = write_stream(fd, path, write, context, e);
 	if (!err && rename(temporary, path))
 		err = cannot_write(e, errno, path);
 	if (err)
 		unlink(temporary);
+	free(temporary);
 	return err;
 }
 
 int file_write(const char *path, int (*write)(FILE *out, void *context, struct error *e),
 	       void *context, struct error *e)
 {
-	char *temporary;
+	char *target;
 	int fd, err;
 
 	if (is_special(path)) {
@@ -114,13 +132,10 @@ int file_write(const char *path, int (*write)(FILE *out, void *context, struct e
 			return cannot_write(e, errno, path);
 		return write_stream(fd, path, write, context, e);
 	}
-	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
+	target = follow_link(path);
+	if (!target)
 		return error_no_memory(e);
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		err = cannot_write(e, errno, path);
-	else
-		err = write_beside(path, temporary, fd, write, context, e);
-	free(temporary);
+	err = write_beside(target, write, context, e);
+	free(target);
 	return err;
 }
