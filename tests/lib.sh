@@ -125,3 +125,80 @@ cleanup() {
 	rm -rf "$work"
 }
 trap cleanup EXIT
+
+# begin NAME COMMAND...: starts a program that prints "ready" and then waits for what `tell` sends
+# to its standard input. Its output is in $work/NAME.out; $pid is its process.
+begin() {
+	local name=$1
+	shift
+	mkfifo "$work/$name.in"
+	: >"$work/$name.out"
+	"$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
+	pid=$!
+	started+=("$pid")
+	wait_for grep -q ready "$work/$name.out"
+}
+
+# tell NAME LINE: sends a line to a program that was begun.
+tell() {
+	echo "$2" >"$work/$1.in"
+}
+
+# record_begin NAME OPTION...: starts profiltool and waits until it records. Its output is in
+# $work/NAME.json and $work/NAME.err; $recorder is its process.
+record_begin() {
+	local name=$1
+	shift
+	"$profiltool" "$@" >"$work/$name.json" 2>"$work/$name.err" &
+	recorder=$!
+	started+=("$recorder")
+	wait_for records "$recorder"
+}
+
+# records PID: whether that profiltool waits for events: it does so once it has attached.
+records() {
+	grep -q poll "/proc/$1/wchan" || ! kill -0 "$1"
+}
+
+# recorded EXPRESSION FILE: as `json`, for what record --json prints, with these names besides:
+#   whole           the account adds up to the tick, and the functions' samples to what was counted
+#   samples(NAME)   of the functions whose name is NAME, or begins so when NAME ends in "*"
+#   share(NAME)     the same in percent of all
+#   images(NAME)    the base names of the files that they are in
+#   ticked          the CPU time that the ticks stand for, in nanoseconds
+#   near(A, B, C)   whether A is within C percent of B
+recorded() {
+	python3 -c '
+import json, os, sys
+j = json.load(open(sys.argv[2]))
+def rows(name):
+	return [f for f in j["functions"]
+		if f["name"] == name or name[-1] == "*" and f["name"].startswith(name[:-1])]
+def samples(name):
+	return sum(f["self"] for f in rows(name))
+def share(name):
+	return 100 * samples(name) / max(1, j["counted"])
+def images(name):
+	return {os.path.basename(f["image"]) for f in rows(name)}
+def near(a, b, percent):
+	return abs(a - b) <= b * percent / 100
+ticked = j["ticks"] * j["period_ns"]
+whole = (sum(f["self"] for f in j["functions"]) == j["counted"] and
+	 j["ticks"] == j["counted"] + j["out_of_range"] + j["excluded"] + sum(j["lost"].values()))
+value = eval(sys.argv[1])
+if not value:
+	for f in j["functions"][:10]:
+		print(f["self"], f["name"], f["image"])
+	print({k: v for k, v in j.items() if k != "functions"})
+sys.exit(not value)' "$1" "$2"
+}
+
+# dumped KEY FILE: the value of a line of the header that `dump` prints.
+dumped() {
+	"$profiltool" dump "$2" | sed -n "s/^$1 //p"
+}
+
+# told_cpu NAME: the CPU time in nanoseconds that a program which was begun has printed.
+told_cpu() {
+	sed -n 's/^cpu_ns //p' "$work/$1.out"
+}

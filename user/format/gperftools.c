@@ -295,10 +295,7 @@ static const char *const extensions[] = { ".prof", ".cpuprofile", NULL };
 const struct format format_gperftools = {
 	.name = "gperftools",
 	.extensions = extensions,
-	.loses = "names of functions, lines and build IDs; processes, threads and what was in the "
-		 "kernel; start, duration, totals and comments; samples without a pc; frames past "
-		 "the 254th; the period's part below a microsecond. Where other readers would "
-		 "strip a caller, a leaf stands twice; where processes overlap, code is moved.",
+	.loses = "names, lines and build IDs, processes, threads and the account of ticks",
 	.detect = gperftools_detect,
 	.read = gperftools_read,
 	.write = gperftools_write,

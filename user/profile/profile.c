@@ -281,7 +281,7 @@ static void add_saturating(int64_t *sum, int64_t value)
 
 static int new_sample(struct profile *p, const struct stack *stack, uint64_t hash)
 {
-	size_t value_size = p->value_type_count * sizeof(*p->values);
+	size_t value_size = (p->value_type_count ?: 1) * sizeof(*p->values);
 
 	if (RESERVE(p, samples, sample_room, p->sample_count + 1) ||
 	    RESERVE(p, frames, frame_room, p->frame_count + stack->depth) ||

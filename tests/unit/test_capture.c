@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The parts of capture that are arithmetic and bookkeeping. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/sample.h"
+#include "capture/counts.h"
+#include "capture/cpus.h"
+#include "capture/process.h"
+#include "capture/resolve.h"
+#include "capture/snapshot.h"
+
+/* --- lists of CPUs --- */
+
+static int append_cpu(int cpu, void *text)
+{
+	sprintf((char *)text + strlen(text), "%d ", cpu);
+	return 0;
+}
+
+static int stop_at_two(int cpu, void *context)
+{
+	(void)context;
+	return cpu == 2 ? 42 : 0;
+}
+
+static void test_cpus(void **state)
+{
+	char text[256] = "";
+
+	(void)state;
+	assert_int_equal(cpus_each("0-2,8,10-11\n", append_cpu, text), 0);
+	assert_string_equal(text, "0 1 2 8 10 11 ");
+	text[0] = '\0';
+	assert_int_equal(cpus_each("5", append_cpu, text), 0);
+	assert_string_equal(text, "5 ");
+	assert_int_equal(cpus_each("0-3", stop_at_two, NULL), 42);
+	assert_int_equal(cpus_each("3-1", append_cpu, text), -EINVAL);
+	assert_int_equal(cpus_each("a", append_cpu, text), -EINVAL);
+	assert_int_equal(cpus_each("1-", append_cpu, text), -EINVAL);
+	assert_int_equal(cpus_each("1;2", append_cpu, text), -EINVAL);
+	assert_int_equal(cpus_each("-1", append_cpu, text), -EINVAL);
+}
+
+/* --- ids --- */
+
+static void test_id(void **state)
+{
+	unsigned int most = (1U << SAMPLE_PID_BITS) - 1;
+	unsigned long long id = sample_id_make(0x12345678, most, most - 1);
+
+	(void)state;
+	assert_int_equal(sample_id_tgid(id), most);
+	assert_int_equal(sample_id_tid(id), most - 1);
+	assert_int_equal(sample_id_exec(id), 0x12345678 % (1 << SAMPLE_EXEC_BITS));
+	assert_true(id & SAMPLE_ID_VALID);
+	assert_false(id & (SAMPLE_ID_LATE | SAMPLE_ID_KERNEL));
+	assert_int_not_equal(sample_id_make(0, 0, 0), 0);
+}
+
+/* --- counts --- */
+
+static struct sample make_sample(uint64_t pc, uint64_t id, uint64_t count)
+{
+	return (struct sample){ .pc = pc, .id = id, .first_ns = 100 - count, .count = count };
+}
+
+/* Slots for the same pc are summed; slots that are not filled in are passed over. */
+static void test_counts_table(void **state)
+{
+	uint64_t id = sample_id_make(1, 10, 11);
+	struct sample table[] = {
+		make_sample(0x1000, id, 3), { 0 },
+		make_sample(0x1000, id, 4), make_sample(0x1000, id | SAMPLE_ID_KERNEL, 5),
+		{ .pc = 0x2000 }, /* claimed, its id not written yet */
+	};
+	struct counts counts = { 0 };
+
+	(void)state;
+	assert_int_equal(counts_add_table(&counts, table, 5), 0);
+	assert_int_equal(counts.count, 2);
+	assert_int_equal(counts.samples[0].count, 7);
+	assert_int_equal(counts.samples[0].first_ns, 96);
+	assert_int_equal(counts.samples[1].count, 5);
+	counts_free(&counts);
+}
+
+/* A thread with two events keeps what the first one counted; one with the late alone keeps it. */
+static void test_doubles(void **state)
+{
+	uint64_t both = sample_id_make(1, 10, 11), late = sample_id_make(1, 10, 12);
+	struct sample samples[] = {
+		make_sample(0x1000, both, 3),
+		make_sample(0x1000, both | SAMPLE_ID_LATE, 2),
+		make_sample(0x3000, both | SAMPLE_ID_LATE | SAMPLE_ID_KERNEL, 1),
+		make_sample(0x1000, late | SAMPLE_ID_LATE, 4),
+	};
+	struct counts counts = { 0 };
+	uint64_t dropped, kernel, sum = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(counts_add(&counts, &samples[i]), 0);
+	assert_int_equal(counts_drop_doubles(&counts, &dropped, &kernel), 0);
+	assert_int_equal(dropped, 3);
+	assert_int_equal(kernel, 1);
+	for (size_t i = 0; i < counts.count; i++)
+		sum += counts.samples[i].count;
+	assert_int_equal(sum, 7);
+	assert_true(counts_has_double(&counts, 11));
+	assert_false(counts_has_double(&counts, 12));
+	counts_free(&counts);
+}
+
+/* --- address spaces in time --- */
+
+static struct sideband_record map_record(pid_t pid, uint64_t time, uint64_t start, uint64_t limit,
+					 const char *name)
+{
+	static const uint8_t build_id[4] = { 1, 2, 3, 4 };
+
+	return (struct sideband_record){
+		.type = SIDEBAND_MMAP,
+		.time_ns = time,
+		.pid = pid,
+		.tid = pid,
+		.start = start,
+		.limit = limit,
+		.build_id = build_id,
+		.build_id_size = sizeof(build_id),
+		.name = name,
+	};
+}
+
+/* No process has this number, so nothing of it can be looked up. */
+#define NOBODY 4194303
+
+static const char *image_at(const struct process_table *table, uint64_t when, uint64_t pc)
+{
+	struct process *process = process_find(table, NOBODY);
+	const struct capture_mapping *mapping =
+		space_mapping_at(process_space_at(process, when), pc, when);
+
+	return mapping ? table->images[mapping->image].path : "";
+}
+
+static void apply(struct process_table *table, const struct sideband_record *record)
+{
+	assert_int_equal(process_record(table, record), 0);
+}
+
+/* A library is replaced by another at its place, then the process execs. */
+static void test_spaces(void **state)
+{
+	struct process_table table = { 0 };
+	struct sideband_record first = map_record(NOBODY, 100, 0x1000, 0x2000, "/lib/first");
+	struct sideband_record second = map_record(NOBODY, 200, 0x1000, 0x3000, "/lib/second");
+	struct sideband_record exec = { SIDEBAND_EXEC, .time_ns = 300, .pid = NOBODY, .tid = NOBODY,
+					.name = "new" };
+	struct sideband_record third = map_record(NOBODY, 310, 0x1000, 0x2000, "/bin/new");
+
+	(void)state;
+	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	apply(&table, &first);
+	apply(&table, &first); /* told twice: kept once */
+	assert_int_equal(process_space(process_find(&table, NOBODY))->count, 1);
+	apply(&table, &second);
+	apply(&table, &exec);
+	apply(&table, &third);
+	assert_string_equal(image_at(&table, 150, 0x1800), "/lib/first");
+	assert_string_equal(image_at(&table, 250, 0x1800), "/lib/second");
+	assert_string_equal(image_at(&table, 250, 0x2800), "/lib/second");
+	assert_string_equal(image_at(&table, 350, 0x1800), "/bin/new");
+	assert_string_equal(image_at(&table, 350, 0x2800), "");
+	/* earlier than all that is known: the first to come */
+	assert_string_equal(image_at(&table, 50, 0x1800), "/lib/first");
+	assert_string_equal(thread_comm(&table, NOBODY, NOBODY), "new");
+	process_table_free(&table);
+}
+
+/* A child has its parent's mappings; strangers and, without inherit, children are left out. */
+static void test_fork(void **state)
+{
+	struct process_table table = { .inherit = true };
+	struct sideband_record map = map_record(NOBODY, 100, 0x1000, 0x2000, "/bin/parent");
+	struct sideband_record fork = { SIDEBAND_FORK, .time_ns = 200, .pid = NOBODY - 1,
+					.tid = NOBODY - 1, .parent = NOBODY };
+	struct sideband_record stranger = map_record(NOBODY - 7, 200, 0x1000, 0x2000, "/bin/x");
+	struct process *child;
+
+	(void)state;
+	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	apply(&table, &map);
+	apply(&table, &fork);
+	apply(&table, &stranger);
+	child = process_find(&table, NOBODY - 1);
+	assert_non_null(child);
+	assert_non_null(space_mapping_at(process_space(child), 0x1234, 300));
+	assert_null(process_find(&table, NOBODY - 7));
+	table.inherit = false;
+	fork.pid = NOBODY - 2;
+	apply(&table, &fork);
+	assert_null(process_find(&table, NOBODY - 2));
+	process_table_free(&table);
+}
+
+/* Samples of two programs that one process ran after another find each its own mapping. */
+static int collect_paths(const struct capture_sample *sample, void *context)
+{
+	snprintf((char *)context + strlen(context), 64, "%d:%u ",
+		 sample->mapping ? (int)sample->mapping->image : -1, (unsigned int)sample->count);
+	return 0;
+}
+
+static void test_eras(void **state)
+{
+	struct process_table table = { 0 };
+	struct sideband_record old = map_record(NOBODY, 100, 0x1000, 0x2000, "/bin/old");
+	struct sideband_record exec = { SIDEBAND_EXEC, .time_ns = 300, .pid = NOBODY, .tid = NOBODY,
+					.name = "new" };
+	struct sideband_record fresh = map_record(NOBODY, 310, 0x1000, 0x2000, "/bin/new");
+	struct sample before = { 0x1800, sample_id_make(5, NOBODY, NOBODY), 150, 2 };
+	struct sample after = { 0x1800, sample_id_make(6, NOBODY, NOBODY), 350, 3 };
+	struct counts counts = { 0 };
+	char text[256] = "";
+
+	(void)state;
+	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	apply(&table, &old);
+	apply(&table, &exec);
+	apply(&table, &fresh);
+	assert_int_equal(counts_add(&counts, &before), 0);
+	assert_int_equal(counts_add(&counts, &after), 0);
+	assert_int_equal(resolve_each(&counts, &table, collect_paths, text), 0);
+	assert_string_equal(text, "0:2 1:3 ");
+	counts_free(&counts);
+	process_table_free(&table);
+}
+
+/* This very program is mapped somewhere, and its file is held open. */
+static void test_snapshot(void **state)
+{
+	struct process_table table = { 0 };
+	const struct capture_mapping *mapping;
+
+	(void)state;
+	assert_int_equal(snapshot_process(&table, getpid(), 0), 0);
+	mapping = space_mapping_at(process_space(process_find(&table, getpid())),
+				   (uintptr_t)test_snapshot, 0);
+	assert_non_null(mapping);
+	assert_true(mapping->executable);
+	assert_true(table.images[mapping->image].fd >= 0);
+	assert_non_null(strstr(table.images[mapping->image].path, "test_capture"));
+	assert_string_equal(thread_comm(&table, getpid(), getpid()), "test_capture");
+	process_table_free(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cpus),	     cmocka_unit_test(test_id),
+		cmocka_unit_test(test_counts_table), cmocka_unit_test(test_doubles),
+		cmocka_unit_test(test_spaces),	     cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_eras),	     cmocka_unit_test(test_snapshot),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

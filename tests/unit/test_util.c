@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/array.h"
+#include "util/file.h"
+#include "util/index.h"
+#include "util/number.h"
+
+static void test_number(void **state)
+{
+	uint64_t number = 7;
+
+	(void)state;
+	assert_int_equal(number_parse("0", 0, 9, &number), 0);
+	assert_int_equal(number, 0);
+	assert_int_equal(number_parse("18446744073709551615", 0, UINT64_MAX, &number), 0);
+	assert_true(number == UINT64_MAX);
+	number = 7;
+	assert_int_equal(number_parse("18446744073709551616", 0, UINT64_MAX, &number), -ERANGE);
+	assert_int_equal(number_parse("10", 0, 9, &number), -ERANGE);
+	assert_int_equal(number_parse("1", 2, 9, &number), -ERANGE);
+	assert_int_equal(number_parse("", 0, 9, &number), -EINVAL);
+	assert_int_equal(number_parse(" 1", 0, 9, &number), -EINVAL);
+	assert_int_equal(number_parse("1 ", 0, 9, &number), -EINVAL);
+	assert_int_equal(number_parse("-1", 0, 9, &number), -EINVAL);
+	assert_int_equal(number_parse("+1", 0, 9, &number), -EINVAL);
+	assert_int_equal(number_parse("1e9", 0, UINT64_MAX, &number), -EINVAL);
+	assert_int_equal(number_parse("0x10", 0, 99, &number), -EINVAL);
+	assert_int_equal(number, 7); /* untouched by errors */
+}
+
+static void test_seconds(void **state)
+{
+	uint64_t ns = 7;
+
+	(void)state;
+	assert_int_equal(number_parse_seconds("2", &ns), 0);
+	assert_int_equal(ns, 2000000000);
+	assert_int_equal(number_parse_seconds("0.25", &ns), 0);
+	assert_int_equal(ns, 250000000);
+	assert_int_equal(number_parse_seconds(".5", &ns), 0);
+	assert_int_equal(ns, 500000000);
+	assert_int_equal(number_parse_seconds("1.0000000019", &ns), 0);
+	assert_int_equal(ns, 1000000001);
+	assert_int_equal(number_parse_seconds("1000000000", &ns), 0);
+	assert_int_equal(number_parse_seconds("1000000001", &ns), -ERANGE);
+	assert_int_equal(number_parse_seconds("", &ns), -EINVAL);
+	assert_int_equal(number_parse_seconds(".", &ns), -EINVAL);
+	assert_int_equal(number_parse_seconds("1.", &ns), -EINVAL);
+	assert_int_equal(number_parse_seconds("-1", &ns), -EINVAL);
+	assert_int_equal(number_parse_seconds("1s", &ns), -EINVAL);
+	assert_int_equal(number_parse_seconds("nan", &ns), -EINVAL);
+}
+
+static bool number_equal(const void *array, uint32_t id, const void *key)
+{
+	return ((const uint64_t *)array)[id] == *(const uint64_t *)key;
+}
+
+/* Many keys, among them ones that differ in few bits, are all found again, and no others. */
+static void test_index(void **state)
+{
+	enum {
+		COUNT = 100000
+	};
+	uint64_t *numbers = NULL, missing = 1;
+	struct index index = { 0 };
+	size_t room = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < COUNT; i++) {
+		assert_int_equal(array_reserve(&numbers, &room, i + 1, sizeof(*numbers)), 0);
+		numbers[i] = (uint64_t)i << (i % 3 * 16);
+		if (index_find(&index, hash_u64(numbers[i], 0), number_equal, numbers,
+			       &numbers[i]) == INDEX_NONE)
+			assert_int_equal(index_add(&index, hash_u64(numbers[i], 0), i), 0);
+	}
+	for (uint32_t i = 0; i < COUNT; i++) {
+		uint32_t id = index_find(&index, hash_u64(numbers[i], 0), number_equal, numbers,
+					 &numbers[i]);
+
+		assert_true(id <= i);
+		assert_true(numbers[id] == numbers[i]);
+	}
+	missing = UINT64_MAX;
+	assert_true(index_find(&index, hash_u64(missing, 0), number_equal, numbers, &missing) ==
+		    INDEX_NONE);
+	index_free(&index);
+	free(numbers);
+}
+
+static void test_hash_bytes(void **state)
+{
+	const char text[] = "the same bytes";
+
+	(void)state;
+	assert_true(hash_bytes(text, 14, 0) == hash_bytes(text, 14, 0));
+	assert_true(hash_bytes(text, 14, 0) != hash_bytes(text, 13, 0));
+	assert_true(hash_bytes(text, 14, 0) != hash_bytes(text, 14, 1));
+	assert_true(hash_bytes(NULL, 0, 0) == hash_bytes(text, 0, 0));
+}
+
+/* --- whole files or nothing --- */
+
+struct folder {
+	char path[64], file[128];
+};
+
+static int make_folder(void **state)
+{
+	struct folder *f = calloc(1, sizeof(*f));
+
+	strcpy(f->path, "/tmp/profil-file.XXXXXX");
+	if (!mkdtemp(f->path))
+		return -1;
+	snprintf(f->file, sizeof(f->file), "%s/out", f->path);
+	*state = f;
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	struct folder *f = *state;
+	int err;
+
+	unlink(f->file);
+	err = rmdir(f->path); /* fails when a temporary file was left */
+	free(f);
+	return err;
+}
+
+static int write_text(FILE *out, void *text, struct error *e)
+{
+	(void)e;
+	fputs(text, out);
+	return 0;
+}
+
+static int write_half(FILE *out, void *text, struct error *e)
+{
+	fputs(text, out);
+	return error_set(e, 0, "half way");
+}
+
+static void test_file_write(void **state)
+{
+	struct folder *f = *state;
+	struct stat status;
+	struct error e;
+	char line[32];
+
+	assert_int_equal(file_write(f->file, write_text, "one\n", &e), 0);
+	assert_int_equal(stat(f->file, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	assert_int_equal(file_write(f->file, write_half, "two\n", &e), -EINVAL);
+	assert_string_equal(e.what, "half way");
+	assert_int_equal(file_read_line(f->file, line, sizeof(line)), 0);
+	assert_string_equal(line, "one");
+}
+
+/* A link stays a link, and what it leads to is replaced. */
+static void test_file_link(void **state)
+{
+	struct folder *f = *state;
+	char link[160], line[32];
+	struct stat status;
+	struct error e;
+
+	snprintf(link, sizeof(link), "%s/link", f->path);
+	assert_int_equal(file_write(f->file, write_text, "one\n", &e), 0);
+	assert_int_equal(symlink(f->file, link), 0);
+	assert_int_equal(file_write(link, write_text, "two\n", &e), 0);
+	assert_int_equal(lstat(link, &status), 0);
+	assert_true(S_ISLNK(status.st_mode));
+	assert_int_equal(file_read_line(f->file, line, sizeof(line)), 0);
+	assert_string_equal(line, "two");
+	unlink(link);
+}
+
+static void test_file_errors(void **state)
+{
+	struct folder *f = *state;
+	char missing[160];
+	struct error e;
+
+	snprintf(missing, sizeof(missing), "%s/none/out", f->path);
+	assert_int_equal(file_check_writable(missing, &e), -ENOENT);
+	assert_non_null(strstr(e.what, missing));
+	assert_non_null(strstr(e.mend, "mkdir"));
+	assert_int_equal(file_write(missing, write_text, "x", &e), -ENOENT);
+	assert_int_equal(file_check_writable(f->path, &e), -EISDIR);
+	assert_int_equal(file_check_writable(f->file, &e), 0);
+	assert_int_equal(file_write("/dev/full", write_text, "x", &e), -ENOSPC);
+	assert_non_null(strstr(e.what, "/dev/full"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_number),
+		cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_index),
+		cmocka_unit_test(test_hash_bytes),
+		cmocka_unit_test_setup_teardown(test_file_write, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_file_link, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_file_errors, make_folder, remove_folder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
