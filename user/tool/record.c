@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "capture/capture.h"
 #include "profile/from_capture.h"
 #include "symbol/symbol.h"
+#include "tool/recording.h"
 #include "tool/tool.h"
 #include "util/file.h"
 #include "util/number.h"
 
-#define NS_PER_S  UINT64_C(1000000000)
-#define NS_PER_MS UINT64_C(1000000)
-
-#define LOOK_MS	   100 /* how often the capture is looked at when nothing happens */
 #define MOST_PIDS  1024
 #define MOST_HZ	   100000
 #define DEFAULT_HZ 99 /* not a divisor of the usual clocks, so as not to march in step */
@@ -220,124 +213,6 @@ static void describe_target(const struct record_options *o, char **command, char
 	}
 }
 
-/* --- Recording --- */
-
-/*
- * Signals that end a recording come through a descriptor, so that nothing is ever interrupted.
- * A hang-up that is ignored (nohup) stays ignored.
- */
-static int open_signals(struct error *e)
-{
-	struct sigaction action;
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-		sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? error_set(e, errno, "cannot watch for signals") : fd;
-}
-
-/* Takes one signal, when one has come. Also the question symbol_resolve() asks. */
-static bool signal_came(void *context)
-{
-	struct signalfd_siginfo info;
-
-	return read(*(int *)context, &info, sizeof(info)) == sizeof(info);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
-enum end {
-	END_ASKED,   /* a signal */
-	END_TIME,    /* -d is over */
-	END_TARGETS, /* they ended */
-};
-
-struct recording {
-	const struct record_options *options;
-	struct capture *capture;
-	int signals;
-	const char *target;
-	uint64_t start_ns, progress_ns;
-	bool progress; /* a line of progress is on the terminal */
-	enum end end;
-};
-
-static void show_progress(struct recording *r, uint64_t now)
-{
-	struct capture_totals totals;
-
-	if (r->options->quiet || !isatty(STDERR_FILENO) || now < r->progress_ns)
-		return;
-	capture_totals(r->capture, &totals);
-	fprintf(stderr,
-		"\r\033[K" TOOL_PREFIX "%s: %" PRIu64 " s, %" PRIu64
-		" samples; Ctrl-C ends the recording",
-		r->target, (now - r->start_ns) / NS_PER_S, totals.counted);
-	r->progress = true;
-	r->progress_ns = now + NS_PER_S;
-}
-
-static void clear_progress(struct recording *r)
-{
-	if (r->progress)
-		fputs("\r\033[K", stderr);
-	r->progress = false;
-}
-
-static int milliseconds_left(const struct recording *r, uint64_t now)
-{
-	uint64_t end = r->start_ns + r->options->duration_ns;
-
-	if (!r->options->duration_ns || end - now > LOOK_MS * NS_PER_MS)
-		return LOOK_MS;
-	return (end - now) / NS_PER_MS + 1;
-}
-
-/* Until a signal, the time or the targets end it. */
-static int record_until_end(struct recording *r, struct error *e)
-{
-	struct pollfd fds[] = {
-		{ .fd = capture_fd(r->capture), .events = POLLIN },
-		{ .fd = r->signals, .events = POLLIN },
-	};
-
-	for (;;) {
-		uint64_t now = now_ns();
-		int err;
-
-		if (r->options->duration_ns && now - r->start_ns >= r->options->duration_ns) {
-			r->end = END_TIME;
-			return 0;
-		}
-		if (signal_came(&r->signals)) {
-			r->end = END_ASKED;
-			return 0;
-		}
-		if (capture_ended(r->capture)) {
-			r->end = END_TARGETS;
-			return 0;
-		}
-		show_progress(r, now);
-		if (poll(fds, 2, milliseconds_left(r, now)) < 0 && errno != EINTR)
-			return error_set(e, errno, "cannot wait");
-		err = capture_handle(r->capture, e);
-		if (err)
-			return err;
-	}
-}
-
 static void tell_command_status(const struct capture *c, const char *name)
 {
 	int status = capture_command_status(c);
@@ -368,24 +243,29 @@ static void tell_details(const struct capture *c)
 /* --- The result --- */
 
 /*
- * Hours of samples must not be lost for want of room in one folder: they are offered another.
- * Returns the error that the first try met.
+ * Hours of samples must not be lost for want of room in one folder: a new one is made for them
+ * where temporary files go. (A fixed name there could be another user's trap.)
  */
-static int save_elsewhere(const struct profile *p, const struct format *format,
-			  const struct error *first)
+static void save_elsewhere(const struct profile *p, const struct format *format)
 {
-	const char *folder = getenv("TMPDIR");
+	const char *parent = getenv("TMPDIR");
+	char folder[4096], path[4096 + 32];
 	struct error e;
-	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/profiltool-%d%s", folder && *folder ? folder : "/tmp",
-		 getpid(), format->extensions[0]);
-	tool_fail(first);
-	if (tool_write(p, format, path, &e))
-		tool_fail(&e);
-	else
+	snprintf(folder, sizeof(folder), "%s/profiltool.XXXXXX",
+		 parent && *parent ? parent : "/tmp");
+	if (!mkdtemp(folder)) {
+		tool_warn("nor is there a place for it: cannot make %s: %s", folder,
+			  strerror(errno));
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/profile%s", folder, format->extensions[0]);
+	if (tool_write(p, format, path, &e) == 0) {
 		tool_warn("the profile is kept in %s", path);
-	return -EIO;
+		return;
+	}
+	tool_fail(&e);
+	rmdir(folder);
 }
 
 static int write_result(const struct profile *p, const struct record_options *o,
@@ -395,16 +275,31 @@ static int write_result(const struct profile *p, const struct record_options *o,
 
 	if (!o->output)
 		return 0;
-	if (tool_write(p, format, o->output, &e))
-		return save_elsewhere(p, format, &e);
+	if (tool_write(p, format, o->output, &e)) {
+		tool_fail(&e);
+		save_elsewhere(p, format);
+		return -EIO;
+	}
 	if (format->loses && !o->quiet)
 		tool_warn("%s: the %s format does not hold %s", o->output, format->name,
 			  format->loses);
 	return 0;
 }
 
+/* Ticks that never came are no lost samples, but the rate is not what was asked for. */
+static void tell_missing_ticks(const struct profile *p)
+{
+	uint64_t due = p->totals.cpu_ns / p->period_ns;
+
+	if (due > 100 && p->totals.ticks < due / 10 * 9)
+		tool_warn("%" PRIu64 " ticks were due, %" PRIu64 " came: the kernel throttled the "
+			  "clock, or the host of this virtual machine took the time",
+			  due, p->totals.ticks);
+}
+
 static int exit_code(const struct recording *r, const struct profile *p)
 {
+	tell_missing_ticks(p);
 	if (p->totals.counted == 0) {
 		tool_warn("no samples: %s used no CPU time%s", r->target,
 			  p->totals.excluded ? " on the side that was asked for" : "");
@@ -414,21 +309,20 @@ static int exit_code(const struct recording *r, const struct profile *p)
 		tool_warn("incomplete: %" PRIu64 " samples were lost", profile_lost(p));
 		return EXIT_INCOMPLETE;
 	}
-	if (r->end == END_TARGETS && r->options->duration_ns) {
+	if (r->end == RECORDING_TARGETS && r->duration_ns) {
 		tool_warn("incomplete: %s ended after %.2f s", r->target, p->duration_ns / 1e9);
 		return EXIT_INCOMPLETE;
 	}
 	return EXIT_DONE;
 }
 
-static int present(struct recording *r, struct profile *p, const struct format *format,
-		   struct error *e)
+static int present(struct recording *r, struct profile *p, const struct record_options *o,
+		   const struct format *format, struct error *e)
 {
-	const struct record_options *o = r->options;
 	bool print = !o->output || strcmp(o->output, "-") != 0;
 	int code, written;
 
-	if (symbol_resolve(p, signal_came, &r->signals, e))
+	if (symbol_resolve(p, recording_signal_came, &r->signals, e))
 		return tool_fail(e);
 	written = write_result(p, o, format);
 	if (print && tool_print(p, o->json, o->limit, e))
@@ -442,8 +336,8 @@ static int present(struct recording *r, struct profile *p, const struct format *
 	return written ? EXIT_FAILED : code;
 }
 
-static int record(struct recording *r, const struct capture_options *what,
-		  const struct format *format)
+static int record(struct recording *r, const struct record_options *o,
+		  const struct capture_options *what, const struct format *format)
 {
 	struct error e;
 	struct profile *p;
@@ -451,21 +345,19 @@ static int record(struct recording *r, const struct capture_options *what,
 
 	if (capture_start(what, &r->capture, &e))
 		return tool_fail(&e);
-	r->start_ns = now_ns();
 	/* An error while recording ends it; what was counted until then is still shown. */
-	code = record_until_end(r, &e) ? tool_fail(&e) : EXIT_DONE;
-	clear_progress(r);
+	code = recording_run(r, &e) ? tool_fail(&e) : EXIT_DONE;
 	if (capture_stop(r->capture, &e) || profile_from_capture(r->capture, &p, &e)) {
 		capture_free(r->capture);
 		return tool_fail(&e);
 	}
-	if (r->options->verbose)
+	if (o->verbose)
 		tell_details(r->capture);
 	if (what->target == CAPTURE_COMMAND)
 		tell_command_status(r->capture, what->command[0]);
 	capture_free(r->capture);
 	r->capture = NULL;
-	code = present(r, p, format, &e) ?: code;
+	code = present(r, p, o, format, &e) ?: code;
 	profile_free(p);
 	return code;
 }
@@ -473,7 +365,7 @@ static int record(struct recording *r, const struct capture_options *what,
 static int run(int argc, char **argv)
 {
 	struct record_options o = { .frequency = DEFAULT_HZ, .limit = -1 };
-	struct recording r = { .options = &o };
+	struct recording r = { 0 };
 	struct capture_options c;
 	const struct format *format;
 	char target[256], **command;
@@ -485,13 +377,15 @@ static int run(int argc, char **argv)
 	command = first < argc ? argv + first : NULL;
 	if (check_targets(&o, command, &e) || check_output(&o, &format, &e))
 		return tool_fail(&e);
-	r.signals = open_signals(&e);
+	r.signals = recording_open_signals(&e);
 	if (r.signals < 0)
 		return tool_fail(&e);
 	c = capture_options(&o, command);
 	describe_target(&o, command, target, sizeof(target));
 	r.target = target;
-	code = record(&r, &c, format);
+	r.duration_ns = o.duration_ns;
+	r.quiet = o.quiet;
+	code = record(&r, &o, &c, format);
 	close(r.signals);
 	return code;
 }

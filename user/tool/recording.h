@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_TOOL_RECORDING_H
+#define PROFIL_TOOL_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/capture.h"
+#include "util/error.h"
+
+/* A capture from its start to what ends it, with a line of progress on a terminal meanwhile. */
+struct recording {
+	struct capture *capture;
+	int signals;	      /* recording_open_signals() */
+	uint64_t duration_ns; /* 0: until something else ends it */
+	const char *target;   /* what is recorded, for a person */
+	bool quiet;
+
+	enum recording_end {
+		RECORDING_ASKED,   /* by a signal */
+		RECORDING_TIME,	   /* the duration is over */
+		RECORDING_TARGETS, /* they have ended */
+	} end;			   /* set by recording_run() */
+
+	/* private */
+	uint64_t start_ns, progress_ns;
+	bool progress; /* a line of progress is on the terminal */
+};
+
+/*
+ * Signals that end a recording (INT, TERM, HUP) come through a descriptor from here on, so that
+ * nothing is ever interrupted. A hang-up that is ignored (nohup) stays ignored. Returns the
+ * descriptor or a negative errno.
+ */
+int recording_open_signals(struct error *e);
+
+/* Whether such a signal has come; takes it. context: int *, the descriptor. */
+bool recording_signal_came(void *context);
+
+/* Records until a signal, the time or the targets end it. */
+int recording_run(struct recording *r, struct error *e);
+
+#endif
