@@ -20,13 +20,17 @@ void burn_thirty(unsigned long turns);
 void burn_ten(unsigned long turns);
 void burn_cpu(double seconds);
 
-static volatile unsigned long sink;
+static volatile unsigned int sink;
 
-#define BURNER(name)                                                                              \
-	__attribute__((noinline)) void name(unsigned long turns)                                  \
-	{                                                                                         \
-		for (unsigned long i = 0; i < turns; i++)                                         \
-			sink += i;                                                                \
+/* Each turn waits for the one before, so that it takes the same time wherever the code lies. */
+#define BURNER(name)                                             \
+	__attribute__((noinline)) void name(unsigned long turns) \
+	{                                                        \
+		unsigned int x = 1;                              \
+                                                                 \
+		while (turns--)                                  \
+			x = x * 1664525 + 1013904223;            \
+		sink = x;                                        \
 	}
 
 BURNER(burn_sixty)

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <string.h>
-
-#include "symbol/symbol.h"
 #include "tool/tool.h"
 
 struct convert_options {
@@ -30,7 +27,7 @@ static int convert(const char *in, const char *out, const struct convert_options
 	if (err)
 		return err;
 	/* A file that cannot carry names gains them here, while its images can still be read. */
-	err = symbol_resolve(p, NULL, NULL, e);
+	err = tool_resolve(p, in, e);
 	err = err ?: tool_write(p, format, out, e);
 	if (!err && format->loses)
 		tool_warn("%s: the %s format does not hold %s", out, format->name, format->loses);

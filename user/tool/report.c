@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "symbol/symbol.h"
 #include "tool/tool.h"
 
 struct report_options {
@@ -24,9 +23,10 @@ static int report(const char *path, const struct report_options *o, struct error
 
 	if (err)
 		return err;
-	err = symbol_resolve(p, NULL, NULL, e);
+	err = tool_resolve(p, path, e);
 	err = err ?: tool_print(p, o->json, o->limit, e);
-	if (!err && report_unnamed(p, TOOL_PREFIX, stderr))
+	if (!err && (report_summary(p, TOOL_PREFIX, path, stderr) ||
+		     report_unnamed(p, TOOL_PREFIX, stderr)))
 		err = error_no_memory(e);
 	profile_free(p);
 	return err;

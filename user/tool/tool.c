@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbol/symbol.h"
 #include "util/file.h"
 #include "util/number.h"
 
@@ -75,6 +77,26 @@ int tool_read(const char *path, bool strict, struct profile **p, struct error *e
 	for (size_t i = 0; i < (*p)->warning_count; i++)
 		tool_warn("%s: %s", path, (*p)->warnings[i]);
 	return 0;
+}
+
+/* Without a build ID, all that tells a file that was built anew is that it is too young. */
+static void warn_of_younger_images(const struct profile *p, const char *path)
+{
+	struct stat profile, image;
+
+	if (stat(path, &profile))
+		return;
+	for (size_t i = 0; i < p->image_count; i++)
+		if (!p->images[i].build_id_size && p->images[i].path[0] == '/' &&
+		    stat(p->images[i].path, &image) == 0 && image.st_mtime > profile.st_mtime)
+			tool_warn("%s has changed since %s was written: its names may be wrong",
+				  p->images[i].path, path);
+}
+
+int tool_resolve(struct profile *p, const char *path, struct error *e)
+{
+	warn_of_younger_images(p, path); /* before build IDs are filled in from the files */
+	return symbol_resolve(p, NULL, NULL, e);
 }
 
 static void list_formats(char *text, size_t size)

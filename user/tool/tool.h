@@ -55,6 +55,12 @@ void tool_help(const struct tool_command *command, FILE *out);
 int tool_read(const char *path, bool strict, struct profile **p, struct error *e);
 
 /*
+ * Gives the addresses of a profile that was read from `path` their names, as far as the images are
+ * on this machine. Warns of an image that may not be the one that ran.
+ */
+int tool_resolve(struct profile *p, const char *path, struct error *e);
+
+/*
  * The format of a file to write: the one of this name, else the one of the path's extension, else
  * pprof. NULL with e set: there is none of this name.
  */
