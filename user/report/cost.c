@@ -5,7 +5,7 @@ bool cost_cpu_percent(const struct profile *p, double *percent)
 {
 	const struct profile_totals *t = &p->totals;
 
-	if (!t->known || !t->bpf_ns_per_tick || !t->cpu_ns)
+	if (!t->known || !t->bpf_ns_per_tick || !t->interrupt_ns || !t->cpu_ns)
 		return false;
 	*percent = (double)t->ticks * ((double)t->bpf_ns_per_tick + (double)t->interrupt_ns) /
 		   (double)t->cpu_ns * 100;

@@ -117,8 +117,8 @@ static int resolve_text(struct batch *b, char *text)
 		return err;
 	if (!offer_lines(b, &c, text) && !b->stopped) {
 		error_set(&b->why, 0,
-			  "not permitted to read kernel addresses (kptr_restrict): needs "
-			  "`sysctl kernel.kptr_restrict=0` or CAP_SYSLOG");
+			  "not permitted to read kernel addresses: needs CAP_SYSLOG, and "
+			  "`sysctl kernel.kptr_restrict` below 2");
 	} else if (!b->stopped) {
 		error_set(&b->why, 0, "no kernel symbol covers it");
 		cover_settle(&c);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+
 #include "tool/tool.h"
 
 struct convert_options {
@@ -22,8 +24,9 @@ static int convert(const char *in, const char *out, const struct convert_options
 	int err;
 
 	if (!format)
-		return -1;
-	err = tool_read(in, o->strict, &p, e);
+		return -EINVAL;
+	err = tool_check_output(out, e);
+	err = err ?: tool_read(in, o->strict, &p, e);
 	if (err)
 		return err;
 	/* A file that cannot carry names gains them here, while its images can still be read. */

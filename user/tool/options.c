@@ -57,6 +57,21 @@ static int usage_error(struct error *e, const char *what, int letter, const char
 	return error_set_kind(e, ERROR_USAGE, 0, "%s: %s", what, word);
 }
 
+/*
+ * getopt_long(3) takes any beginning of a name that fits one option alone: a script that relied on
+ * it would break when another option comes to begin alike. The abbreviated word, or NULL.
+ */
+static const char *abbreviated(const struct option_spec *specs, int value, char **argv)
+{
+	bool apart = optarg && optarg == argv[optind - 1];
+	const char *word = argv[optind - 1 - apart], *name;
+
+	if (value < FIRST_NUMBER)
+		return NULL;
+	name = specs[value - FIRST_NUMBER].name;
+	return strncmp(word + strlen("--"), name, strlen(name)) == 0 ? NULL : word;
+}
+
 static int take_option(const struct option_spec *spec, void *values, const char *value,
 		       struct error *e)
 {
@@ -87,10 +102,15 @@ int options_parse(const struct option_spec *specs, void *values, int argc, char 
 			*help = true;
 			return 0;
 		}
+		if (value == '?' && optopt >= FIRST_NUMBER)
+			return usage_error(e, "this option takes no value", optopt,
+					   argv[optind - 1]);
 		if (value == '?')
 			return usage_error(e, "unknown option", optopt, argv[optind - 1]);
 		if (value == ':')
 			return usage_error(e, "a value is missing after", optopt, argv[optind - 1]);
+		if (abbreviated(specs, value, argv))
+			return usage_error(e, "unknown option", 0, abbreviated(specs, value, argv));
 		err = take_option(find_spec(specs, value), values, optarg, e);
 		if (err)
 			return err;

@@ -156,15 +156,10 @@ static int check_output(const struct record_options *o, const struct format **fo
 		return -EINVAL;
 	if (!o->output)
 		return 0;
-	if (strcmp(o->output, "-") != 0)
-		return file_check_writable(o->output, e);
-	if (o->json)
+	if (strcmp(o->output, "-") == 0 && o->json)
 		return error_set_kind(e, ERROR_USAGE, 0,
 				      "--json and -o - both want standard output");
-	if (isatty(STDOUT_FILENO))
-		return error_set_kind(e, ERROR_USAGE, 0,
-				      "a profile is binary: it does not go to a terminal");
-	return 0;
+	return tool_check_output(o->output, e);
 }
 
 static struct capture_options capture_options(const struct record_options *o, char **command)
@@ -224,6 +219,18 @@ static void tell_command_status(const struct capture *c, const char *name)
 			  strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
 		tool_warn("%s ended with status %d", name, WEXITSTATUS(status));
+}
+
+static void tell_lost_mappings(const struct capture *c)
+{
+	struct capture_totals totals;
+
+	capture_totals(c, &totals);
+	if (totals.mapping_records_lost)
+		tool_warn("%" PRIu64
+			  " records of mappings were lost: of processes that ended, some "
+			  "addresses may have no name",
+			  totals.mapping_records_lost);
 }
 
 static void tell_details(const struct capture *c)
@@ -301,7 +308,7 @@ static int exit_code(const struct recording *r, const struct profile *p)
 {
 	tell_missing_ticks(p);
 	if (p->totals.counted == 0) {
-		tool_warn("no samples: %s used no CPU time%s", r->target,
+		tool_warn("no samples: %s used less CPU time than one tick%s", r->target,
 			  p->totals.excluded ? " on the side that was asked for" : "");
 		return EXIT_NO_SAMPLES;
 	}
@@ -316,13 +323,22 @@ static int exit_code(const struct recording *r, const struct profile *p)
 	return EXIT_DONE;
 }
 
+/* Asked by symbol_resolve(). A second signal means: I do not want to wait for names. */
+static bool stop_naming(void *context)
+{
+	if (!recording_signal_came(context))
+		return false;
+	tool_warn("the search for names was cut short");
+	return true;
+}
+
 static int present(struct recording *r, struct profile *p, const struct record_options *o,
 		   const struct format *format, struct error *e)
 {
 	bool print = !o->output || strcmp(o->output, "-") != 0;
 	int code, written;
 
-	if (symbol_resolve(p, recording_signal_came, &r->signals, e))
+	if (symbol_resolve(p, stop_naming, &r->signals, e))
 		return tool_fail(e);
 	written = write_result(p, o, format);
 	if (print && tool_print(p, o->json, o->limit, e))
@@ -351,6 +367,7 @@ static int record(struct recording *r, const struct record_options *o,
 		capture_free(r->capture);
 		return tool_fail(&e);
 	}
+	tell_lost_mappings(r->capture);
 	if (o->verbose)
 		tell_details(r->capture);
 	if (what->target == CAPTURE_COMMAND)

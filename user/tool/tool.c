@@ -128,6 +128,17 @@ const struct format *tool_output_format(const char *name, const char *path, stru
 	return format && format->write ? format : format_by_name("pprof");
 }
 
+int tool_check_output(const char *path, struct error *e)
+{
+	if (strcmp(path, "-") != 0)
+		return file_check_writable(path, e);
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	error_set_kind(e, ERROR_USAGE, 0, "a profile is binary: it does not go to a terminal");
+	error_mend(e, "give a file, or pipe it to a program");
+	return -EINVAL;
+}
+
 struct write_context {
 	const struct profile *p;
 	const struct format *format;

@@ -66,6 +66,9 @@ int tool_resolve(struct profile *p, const char *path, struct error *e);
  */
 const struct format *tool_output_format(const char *name, const char *path, struct error *e);
 
+/* Whether a profile could be written there now, to be asked before work begins. */
+int tool_check_output(const char *path, struct error *e);
+
 /* Writes a profile to a file, or standard output for "-", whole or not at all. */
 int tool_write(const struct profile *p, const struct format *format, const char *path,
 	       struct error *e);

@@ -1,0 +1,256 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Options, commands and exit statuses are the same in --help, the man page and the completion.
+# PROFIL_MAN and PROFIL_COMPLETION name other files to compare.
+# shellcheck disable=SC2317 # functions are called through check
+
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+man=${PROFIL_MAN:-$top/user/tool/profiltool.1}
+completion=${PROFIL_COMPLETION:-$top/user/tool/profiltool.bash}
+
+# --- Each source's commands, one on a line ---
+
+help_commands() {
+	sed -n 's/^profiltool \([a-z]\+\) .*/\1/p' "$1" | sort
+}
+
+man_commands() {
+	sed -n '/^\.Sh COMMANDS/,/^\.Sh [^C]/s/^\.Ss //p' "$1" | sort
+}
+
+completion_commands() {
+	complete_words "$1" profiltool '' | grep '^[a-z]' | sort
+}
+
+# --- Each source's options of a command: one on a line, with "=" when it takes a value ---
+
+# FILE is the output of `profiltool COMMAND --help`.
+help_options() {
+	sed -nE '
+		s/^  (-., |    )(--[a-z-]+) [^ ]+  .*/\1\2=/
+		s/^  (-., |    )(--[a-z-]+)  .*/\1\2/
+		s/^(-.), (--.*)=$/\1=\n\2=/
+		s/^(-.), (--.*)$/\1\n\2/
+		s/^    --/--/
+		/^-/p' "$1" | sort
+}
+
+# The list items that begin with an option, in the command's subsection.
+man_options() {
+	awk -v command="$2" '
+		/^\.S[sh] / { inside = $1 == ".Ss" && $2 == command }
+		inside && /^\.It Fl / {
+			value = / Ar / ? "=" : ""
+			for (i = 2; i < NF; i++)
+				if ($i == "Fl")
+					print "-" $(i + 1) value
+		}' "$1" | sort
+}
+
+# What the completion in file $1 offers for the last of the words.
+complete_words() {
+	bash -c '
+		. "$1"
+		shift
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		_profiltool 2>/dev/null
+		[ ${#COMPREPLY[@]} -eq 0 ] || printf "%s\n" "${COMPREPLY[@]}"' - "$@" | sort -u
+}
+
+# --help is everywhere and in no list. An option takes a value when no option is offered behind it.
+completion_options() {
+	local option
+
+	complete_words "$1" profiltool "$2" - | grep -vx -e -h -e --help | while read -r option; do
+		if complete_words "$1" profiltool "$2" "$option" - | grep -q '^-'; then
+			echo "$option"
+		else
+			echo "$option="
+		fi
+	done | sort
+}
+
+# --- Exit statuses: "NUMBER what it means" ---
+
+help_statuses() {
+	sed -n '/^Exit codes:/,$p' "$1" | tr '\n' ' ' |
+		sed 's/^Exit codes: //; s/\. *$//; s/, */\n/g' | tr '[:upper:]' '[:lower:]'
+}
+
+man_statuses() {
+	awk '
+		/^\.S[sh] / { inside = $0 == ".Sh EXIT STATUS" }
+		inside && /^\.It [0-9]+$/ { number = $2; next }
+		inside && number != "" { print number, $0; number = "" }' "$1" |
+		sed 's/[:.,].*//' | tr '[:upper:]' '[:lower:]'
+}
+
+# --- Comparisons; they take the files, so that changed copies can be tried ---
+
+# same NAME1 LIST1 NAME2 LIST2: prints what only one has, and fails then.
+same() {
+	local differences
+
+	if [ -z "$2" ]; then
+		echo "nothing found in $1"
+		return 1
+	fi
+	differences=$(diff <(echo "$2") <(echo "$4") | sed -n "s/^</only in $1:/p; s/^>/only in $3:/p")
+	[ -z "$differences" ] && return
+	echo "$differences"
+	return 1
+}
+
+same_commands() {
+	local help
+
+	help=$(help_commands "$1")
+	same --help "$help" "the man page" "$(man_commands "$2")" &&
+		same --help "$help" "the completion" "$(completion_commands "$3")"
+}
+
+same_options() {
+	local help
+
+	help=$(help_options "$2")
+	same --help "$help" "the man page" "$(man_options "$3" "$1")" &&
+		same --help "$help" "the completion" "$(completion_options "$4" "$1")"
+}
+
+same_statuses() {
+	same --help "$(help_statuses "$1")" "the man page" "$(man_statuses "$2")"
+}
+
+# notices TEXT COMMAND...: whether a comparison fails and says this.
+notices() {
+	local text=$1 output
+	shift
+
+	output=$("$@") && return 1
+	echo "$output"
+	[[ $output == *"$text"* ]]
+}
+
+# changed FILE SED-EXPRESSION: prints the name of a changed copy.
+changed() {
+	local copy
+
+	copy=$(mktemp "$work/changed.XXXXXX")
+	sed -E "$2" "$1" >"$copy"
+	echo "$copy"
+}
+
+offers() {
+	local word=$1
+	shift
+	complete_words "$completion" "$@" | grep -qxF -e "$word"
+}
+
+offers_only() {
+	local expected=$1
+	shift
+	same expected "$expected" completion "$(complete_words "$completion" "$@")"
+}
+
+exits_with_help() {
+	exits 0 "$profiltool" "$1" --help && [ -s "$work/out" ] && exits 0 "$profiltool" "$1" -h
+}
+
+# --- The tests ---
+
+"$profiltool" --help >"$work/help"
+check "commands are the same everywhere" same_commands "$work/help" "$man" "$completion"
+check "exit statuses are the same in --help and man page" same_statuses "$work/help" "$man"
+mapfile -t commands < <(help_commands "$work/help")
+for command in "${commands[@]}"; do
+	"$profiltool" "$command" --help >"$work/help.$command"
+	check "$command: options are the same everywhere" \
+		same_options "$command" "$work/help.$command" "$man" "$completion"
+	check "$command: --help and -h are taken" exits_with_help "$command"
+	check "$command: stands in the synopsis" \
+		grep -qx "\.Cm $command" <(sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESC/p' "$man")
+done
+
+if command -v mandoc >/dev/null; then
+	check "the man page is clean" mandoc -Tlint -Wwarning "$man"
+else
+	skip "the man page is clean" "no mandoc"
+fi
+
+# The completion's values.
+start sleep 60
+sleeper=$pid
+wait_for grep -q sleep "/proc/$sleeper/cmdline"
+check "completion: processes for -p" offers "$sleeper" profiltool -p "$sleeper"
+check "completion: another process for -p" offers "1,$sleeper" profiltool -p "1,$sleeper"
+check "completion: threads for -t" offers "$sleeper" profiltool record -t "$sleeper"
+check "completion: formats" offers_only $'gperftools\npprof' profiltool convert -f ''
+check "completion: formats behind =" \
+	offers_only gperftools profiltool record --format = g
+check "completion: events" \
+	offers_only $'auto\ncpu-clock\ncycles\ntask-clock' profiltool -p 1 -e ''
+stop "$sleeper"
+touch "$work/a.pb.gz"
+check "completion: files to report" offers "$work/a.pb.gz" profiltool report "$work/a"
+check "completion: files to write" offers "$work/a.pb.gz" profiltool -p 1 -o "$work/a"
+check "completion: a command to record" offers sleep profiltool record -F 9 -- slee
+check "completion: options without a command" offers --duration profiltool -p 1 --du
+
+# Every format and event that the tool takes is completed, and no other.
+tool_formats() {
+	"$profiltool" convert -f . "$work/a.pb.gz" x 2>&1 | sed -n 's/.*formats are: //p' |
+		sed 's/, /\n/g' | sort
+}
+check "completion: formats are those of the tool" \
+	offers_only "$(tool_formats)" profiltool convert -f ''
+tool_events() {
+	"$profiltool" record -e . 2>&1 | sed -n 's/.*-e takes \(.*\), not.*/\1/p' |
+		sed 's/, \| or /\n/g' | sort
+}
+check "completion: events are those of the tool" offers_only "$(tool_events)" profiltool -e ''
+
+# The comparisons notice what they are made for.
+check "an option that only --help has is noticed" \
+	notices "only in --help: --new" same_options report \
+	"$(changed "$work/help.report" 's/^  -n, --limit ROWS/&\n      --new              x/')" \
+	"$man" "$completion"
+check "an option that --help lacks is noticed" \
+	notices "only in the man page: --strict" same_options report \
+	"$(changed "$work/help.report" '/--strict/d')" "$man" "$completion"
+check "an option that the man page lacks is noticed" \
+	notices "only in --help: --verbose" same_options record \
+	"$work/help.record" "$(changed "$man" '/^\.It Fl v , Fl -verbose/d')" "$completion"
+check "a letter that the man page lacks is noticed" \
+	notices "only in --help: -v" same_options record \
+	"$work/help.record" "$(changed "$man" 's/^\.It Fl v , /.It /')" "$completion"
+check "a value that the man page lacks is noticed" \
+	notices "only in --help: --duration=" same_options record \
+	"$work/help.record" "$(changed "$man" 's/^(\.It Fl d , .*) Ar SECONDS/\1/')" "$completion"
+check "an option that only the man page has is noticed" \
+	notices "only in the man page: --new" same_options dump \
+	"$work/help.dump" "$(changed "$man" 's/^\.Ss dump/&\n.It Fl -new/')" "$completion"
+check "an option that the completion lacks is noticed" \
+	notices "only in --help: --kernel" same_options record \
+	"$work/help.record" "$man" "$(changed "$completion" 's/ --kernel//')"
+check "an option that only the completion has is noticed" \
+	notices "only in the completion: -x" same_options dump \
+	"$work/help.dump" "$man" "$(changed "$completion" 's/"--json --strict"/"--json --strict -x"/')"
+check "a value that the completion forgets is noticed" \
+	notices "only in the completion: --limit" same_options record \
+	"$work/help.record" "$man" "$(changed "$completion" 's/--limit= --json -q/--limit --json -q/')"
+check "a command that is not documented is noticed" \
+	notices "only in --help: top" same_commands \
+	"$(changed "$work/help" 's/^profiltool dump/profiltool top FILE\n&/')" "$man" "$completion"
+check "a command that only the man page has is noticed" \
+	notices "only in the man page: top" same_commands \
+	"$work/help" "$(changed "$man" 's/^\.Ss dump/.Ss top\n&/')" "$completion"
+check "an exit status that the man page lacks is noticed" \
+	notices "only in --help: 5 not permitted" same_statuses \
+	"$work/help" "$(changed "$man" '/^\.It 5$/d')"
+check "an exit status with another meaning is noticed" \
+	notices "only in --help: 4 no target" same_statuses \
+	"$(changed "$work/help" 's/4 no samples/4 no target/')" "$man"
+
+finish

@@ -1,0 +1,316 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The directions of #include between the layers, and rules that hold for every source file.
+# PROFIL_TREE names another tree to look at.
+# shellcheck disable=SC2317 # functions are called through check
+
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+tree=${PROFIL_TREE:-$top}
+
+# The layers from top to bottom. An include may point to the own layer or up.
+layers='bpf util capture lib profile symbol format report tool,daemon'
+
+# Headers that are made by the build, and the one layer that may include each.
+generated='sample.skel.h:capture profile.pb-c.h:format'
+
+# Headers of the system that only these layers may include.
+reserved='
+	^bpf/			bpf capture
+	^linux/perf_event\.h$	bpf capture
+	^perf_event\.h$		bpf capture
+	^libelf\.h$		symbol
+	^gelf\.h$		symbol
+	^elfutils/		symbol
+	^dwarf\.h$		symbol
+'
+
+# The files of the tree: what git tracks or would track; all of it where there is no git.
+files() {
+	(
+		cd "$1" || exit
+		if [ -e .git ]; then
+			git ls-files --cached --others --exclude-standard
+		else
+			find . -path ./build -prune -o -type f -printf '%P\n'
+		fi
+	) | while IFS= read -r file; do
+		[ -f "$1/$file" ] && printf '%s\n' "$file"
+	done | sort -u
+}
+
+sources() {
+	files "$1" | grep -E '^(bpf|user)/.*\.[ch]$'
+}
+
+# "FILE HEADER" for each #include of the kind that begins with $2: " or <
+includes() {
+	local pattern="^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*$2"
+
+	sources "$1" | (cd "$1" && xargs -d '\n' grep -HE "$pattern") |
+		sed -E 's/:[^"<]*["<]/ /; s/[">].*//'
+}
+
+# The layer of a file, from its path: bpf/x, user/LAYER/x.
+layer_of() {
+	local path=${1#user/}
+
+	echo "${path%%/*}"
+}
+
+# The number of each layer, from 1 at the top.
+declare -A rank
+number=0
+for group in $layers; do
+	number=$((number + 1))
+	for layer in ${group//,/ }; do
+		rank[$layer]=$number
+	done
+done
+
+# The file of the tree that FILE means by HEADER; nothing when there is none.
+find_header() {
+	local root=$1 folder=${2%/*} header=$3 path
+
+	for path in "$folder/$header" "$header" "user/$header"; do
+		[ -f "$root/$path" ] || continue
+		[[ $path != *..* ]] || path=$(realpath -s --relative-to="$root" "$root/$path")
+		echo "$path"
+		return
+	done
+}
+
+# --- Rules. Each prints what breaks it: nothing when all is well ---
+
+# Generated headers, and headers that are nowhere.
+check_unfound() {
+	local file=$1 header=$2 entry
+
+	for entry in $generated; do
+		[ "$header" = "${entry%:*}" ] || continue
+		[ "$(layer_of "$file")" = "${entry#*:}" ] ||
+			echo "$file: only ${entry#*:} may include $header"
+		return
+	done
+	echo "$file: there is no $header"
+}
+
+rule_direction() {
+	local file header found from to
+
+	includes "$1" '"' | while read -r file header; do
+		found=$(find_header "$1" "$file" "$header")
+		if [ -z "$found" ]; then
+			check_unfound "$file" "$header"
+			continue
+		fi
+		from=$(layer_of "$file")
+		to=$(layer_of "$found")
+		[ "$from" = "$to" ] && continue
+		if [ -z "${rank[$from]:-}" ] || [ -z "${rank[$to]:-}" ]; then
+			echo "$file: $header: a layer that is not known"
+		elif [ "${rank[$to]}" -ge "${rank[$from]}" ]; then
+			echo "$file: $header points down, from $from to $to"
+		fi
+	done
+}
+
+rule_headers_only() {
+	includes "$1" '["<]' | grep -vE '\.h$' | sed 's/ /: is no header: /'
+}
+
+rule_reserved() {
+	local file header pattern allowed
+
+	includes "$1" '<' | while read -r file header; do
+		while read -r pattern allowed; do
+			[[ -n $pattern && $header =~ $pattern ]] || continue
+			[[ " $allowed " == *" $(layer_of "$file") "* ]] ||
+				echo "$file: only these may include <$header>: $allowed"
+		done <<<"$reserved"
+	done
+}
+
+# The kinds of which one must not know another, by the names of their files without .c.
+formats() {
+	sources "$1" | grep '^user/format/' | (cd "$1" && xargs -d '\n' grep -ohE \
+		'^const struct format format_[a-z0-9_]+ = ') | sed -E 's/.*format_(.*) = /\1/'
+}
+
+views() {
+	includes "$1" '"' | sed -nE 's|^user/report/(.*)\.c report/report\.h$|\1|p'
+}
+
+commands() {
+	sources "$1" | grep '^user/tool/' | (cd "$1" && xargs -d '\n' grep -lE \
+		'^const struct tool_command [a-z]+_command = ') | sed -E 's|.*/(.*)\.c|\1|'
+}
+
+# owner LAYER FILE KIND...: the kind that a file belongs to. NAME.c is NAME's, and in format/, where
+# a format may have several files, so is NAME_more.c.
+owner() {
+	local layer=$1 name=${2##*/} kind
+	shift 2
+	name=${name%.[ch]}
+	for kind in "$@"; do
+		if [[ $name == "$kind" || ($layer == format && $name == "$kind"_*) ]]; then
+			echo "$kind"
+			return
+		fi
+	done
+}
+
+# sideways TREE LAYER TABLE KIND...: in a layer, a kind's headers are for its own files. TABLE may
+# know them all.
+sideways() {
+	local root=$1 layer=$2 table=$3 file header found kind
+	shift 3
+	includes "$root" '"' | grep "^user/$layer/" | while read -r file header; do
+		found=$(find_header "$root" "$file" "$header")
+		[[ $found == "user/$layer/"* && $file != "user/$layer/$table" ]] || continue
+		kind=$(owner "$layer" "$found" "$@")
+		[ -z "$kind" ] || [ "$(owner "$layer" "$file" "$@")" = "$kind" ] ||
+			echo "$file: $header is only for $kind"
+	done
+}
+
+rule_formats() {
+	# shellcheck disable=SC2046 # one word for each
+	sideways "$1" format format.c $(formats "$1")
+}
+
+rule_views() {
+	# shellcheck disable=SC2046
+	sideways "$1" report '' $(views "$1")
+}
+
+rule_commands() {
+	# shellcheck disable=SC2046
+	sideways "$1" tool main.c $(commands "$1")
+}
+
+written_here() {
+	files "$1" | grep -E '(\.([ch]|sh|bash|py|proto|md|[1-8])|(^|/)(Makefile|Kbuild))$'
+}
+
+rule_spdx() {
+	local file lines
+
+	written_here "$1" | while IFS= read -r file; do
+		lines=1
+		[ "$(head -c 2 "$1/$file" | tr -d '\0')" = '#!' ] && lines=3
+		head -n "$lines" "$1/$file" | grep -q 'SPDX-License-Identifier: ' ||
+			echo "$file: no SPDX-License-Identifier on top"
+	done
+}
+
+rule_length() {
+	local file lines most
+
+	written_here "$1" | while IFS= read -r file; do
+		lines=$(wc -l <"$1/$file")
+		# A test's cases are a list: it may be longer than what must be understood at once.
+		most=800
+		[[ $file == tests/* ]] && most=1000
+		[ "$lines" -le "$most" ] || echo "$file: $lines lines, more than $most"
+	done
+}
+
+# Written so that this line is none itself.
+rule_finished() {
+	written_here "$1" | (cd "$1" && xargs -d '\n' grep -HnE '\<(TO''DO|FIX''ME|X''XX)\>')
+}
+
+# --- The tests ---
+
+nothing() {
+	local output
+
+	output=$("$@")
+	[ -z "$output" ] && return
+	echo "$output"
+	return 1
+}
+
+something() {
+	[ -n "$("$@")" ]
+}
+
+check "there are sources" something sources "$tree"
+check "there are formats" something formats "$tree"
+check "there are views" something views "$tree"
+check "there are commands" something commands "$tree"
+check "includes point up" nothing rule_direction "$tree"
+check "only headers are included" nothing rule_headers_only "$tree"
+check "libbpf, perf events and elfutils have one place each" nothing rule_reserved "$tree"
+check "no format knows another" nothing rule_formats "$tree"
+check "no view knows another" nothing rule_views "$tree"
+check "no command knows another" nothing rule_commands "$tree"
+check "every file has its licence on top" nothing rule_spdx "$tree"
+check "no file is too long to be read at a sitting" nothing rule_length "$tree"
+check "nothing is left to be done" nothing rule_finished "$tree"
+
+# The rules notice what they are made for: a copy of the tree in which one line breaks one rule.
+# Views and commands have no headers of their own yet: the copy has two.
+copy=$work/tree
+mkdir "$copy"
+files "$tree" | grep -E '^(bpf|user)/' | (cd "$tree" && xargs -d '\n' cp --parents -t "$copy")
+touch "$copy/user/report/flat.h" "$copy/user/tool/dump.h"
+
+# notices RULE FILE LINES: whether a rule has more to say about the file once it has these lines.
+notices() {
+	local rule=$1 file=$2 before after
+
+	[ -f "$work/$rule" ] || "$rule" "$copy" >"$work/$rule"
+	before=$(grep -cF "$file:" "$work/$rule")
+	mkdir -p "$(dirname "$copy/$file")"
+	[ -f "$copy/$file" ] && cp "$copy/$file" "$work/saved"
+	printf '%s\n' "$3" >>"$copy/$file"
+	after=$("$rule" "$copy" | grep -cF "$file:")
+	rm "$copy/$file"
+	[ -f "$work/saved" ] && mv "$work/saved" "$copy/$file"
+	[ "$after" -gt "$before" ]
+}
+
+check "util that includes a profile is noticed" \
+	notices rule_direction user/util/file.c '#include "profile/profile.h"'
+check "a profile that includes a format is noticed" \
+	notices rule_direction user/profile/profile.c '#include "format/format.h"'
+check "a profile that includes symbols is noticed" \
+	notices rule_direction user/profile/profile.h ' # include "symbol/symbol.h" /* x */'
+check "a capture that includes a report is noticed" \
+	notices rule_direction user/capture/target.c '#include "report/text.h"'
+check "a report that includes the tool by a path of its own is noticed" \
+	notices rule_direction user/report/flat.c '#include "../tool/tool.h"'
+check "a program in bpf that includes user space is noticed" \
+	notices rule_direction bpf/sample.bpf.c '#include "util/error.h"'
+check "a daemon that includes the tool is noticed" \
+	notices rule_direction user/daemon/main.c '#include "tool/tool.h"'
+check "a tool that includes the skeleton is noticed" \
+	notices rule_direction user/tool/record.c '#include "sample.skel.h"'
+check "a header that is nowhere is noticed" \
+	notices rule_direction user/tool/record.c '#include "nowhere.h"'
+check "an included source is noticed" notices rule_headers_only user/tool/main.c '#include "tool.c"'
+check "a tool that includes libbpf is noticed" \
+	notices rule_reserved user/tool/record.c '#include <bpf/libbpf.h>'
+check "a profile that includes perf events is noticed" \
+	notices rule_reserved user/profile/profile.c '#include <linux/perf_event.h>'
+check "a format that includes libelf is noticed" \
+	notices rule_reserved user/format/pprof.c '#include <gelf.h>'
+check "a capture that includes libdw is noticed" \
+	notices rule_reserved user/capture/image.c '#include <elfutils/libdw.h>'
+check "a format that includes another is noticed" \
+	notices rule_formats user/format/pprof_write.c '#include "format/gperftools.h"'
+check "a shared part that includes a format is noticed" \
+	notices rule_formats user/format/input.c '#include "format/pprof.h"'
+
+check "a view that includes another is noticed" \
+	notices rule_views user/report/dump.c '#include "report/flat.h"'
+check "a command that includes another is noticed" \
+	notices rule_commands user/tool/report.c '#include "tool/dump.h"'
+check "a file without a licence is noticed" notices rule_spdx user/util/new.c 'int x;'
+check "a file that is too long is noticed" notices rule_length user/util/file.c "$(seq 801)"
+check "a thing to do is noticed" notices rule_finished user/util/file.c "/* TO""DO: this */"
+
+finish

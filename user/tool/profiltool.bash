@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Completion of profiltool for bash. tests/docs.sh compares its options with --help and the manual.
+
+_profiltool_commands='record report dump convert'
+_profiltool_formats='pprof gperftools'
+_profiltool_events='auto task-clock cpu-clock cycles'
+
+# The options of a command, one line for each. Those that take a value end with "=".
+_profiltool_options() {
+	case $1 in
+	record)
+		echo "-p= --pid= -t= --tid= -a --all -F= --frequency= -d= --duration=
+			-e= --event= -o= --output= -f= --format= --no-inherit --user --kernel
+			-n= --limit= --json -q --quiet -v --verbose"
+		;;
+	report)
+		echo "--json -n= --limit= --strict"
+		;;
+	dump)
+		echo "--json --strict"
+		;;
+	convert)
+		echo "-f= --format= --strict"
+		;;
+	esac
+	echo "-h --help"
+}
+
+_profiltool_takes_value() {
+	local option
+
+	for option in $(_profiltool_options "$1"); do
+		[ "$option" = "$2=" ] && return
+	done
+	return 1
+}
+
+# Processes with a command line: kernel threads have none.
+_profiltool_pids() {
+	local process line
+
+	for process in /proc/[0-9]*; do
+		line=
+		IFS= read -r -d '' line 2>/dev/null <"$process/cmdline"
+		[ -n "$line" ] && echo "${process##*/}"
+	done
+}
+
+_profiltool_tids() {
+	local thread
+
+	for thread in /proc/[0-9]*/task/"$1"*; do
+		[ -d "$thread" ] && echo "${thread##*/}"
+	done
+}
+
+_profiltool_reply() {
+	mapfile -t COMPREPLY < <(compgen "$@")
+}
+
+_profiltool_files() {
+	compopt -o filenames 2>/dev/null
+	_profiltool_reply -f -- "$1"
+}
+
+# The value of an option. Of a list of processes, the last one.
+_profiltool_value() {
+	local option=$1 word=$2 before=''
+
+	case $option in
+	-p | --pid)
+		[[ $word == *,* ]] && before=${word%,*},
+		_profiltool_reply -P "$before" -W "$(_profiltool_pids)" -- "${word##*,}"
+		;;
+	-t | --tid)
+		_profiltool_reply -W "$(_profiltool_tids "$word")" -- "$word"
+		;;
+	-e | --event)
+		_profiltool_reply -W "$_profiltool_events" -- "$word"
+		;;
+	-f | --format)
+		_profiltool_reply -W "$_profiltool_formats" -- "$word"
+		;;
+	-o | --output)
+		_profiltool_files "$word"
+		;;
+	*)
+		COMPREPLY=()
+		;;
+	esac
+}
+
+# The number of the word at which record's COMMAND begins; fails while there is none.
+_profiltool_command_at() {
+	local i=$1 word
+
+	for (( ; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		case $word in
+		--)
+			echo $((i + 1))
+			return
+			;;
+		-*)
+			if _profiltool_takes_value record "$word"; then
+				[ "${COMP_WORDS[i + 1]:-}" = = ] && i=$((i + 1))
+				i=$((i + 1))
+			fi
+			;;
+		*)
+			echo "$i"
+			return
+			;;
+		esac
+	done
+	return 1
+}
+
+_profiltool_of_command() {
+	local offset=$1 word=$2
+
+	if declare -F _comp_command_offset >/dev/null; then
+		_comp_command_offset "$offset"
+	elif declare -F _command_offset >/dev/null; then
+		_command_offset "$offset"
+	elif [ "$COMP_CWORD" -eq "$offset" ]; then
+		_profiltool_reply -c -- "$word"
+	else
+		_profiltool_files "$word"
+	fi
+}
+
+_profiltool() {
+	local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}
+	local command=${COMP_WORDS[1]} first=2 offset
+
+	COMPREPLY=()
+	if [ "$COMP_CWORD" -eq 1 ]; then
+		_profiltool_reply -W "$_profiltool_commands --help --version
+			$(_profiltool_options record | tr -d =)" -- "$word"
+		return
+	fi
+	# Without a command, it records.
+	if [[ $command == -* ]]; then
+		command=record
+		first=1
+	fi
+	if [ "$command" = record ] && offset=$(_profiltool_command_at "$first"); then
+		_profiltool_of_command "$offset" "$word"
+		return
+	fi
+	# bash makes --format=x three words.
+	if [ "$word" = = ]; then
+		word=
+	elif [ "$last" = = ]; then
+		last=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	if _profiltool_takes_value "$command" "$last"; then
+		_profiltool_value "$last" "$word"
+	elif [[ $word == -* ]]; then
+		_profiltool_reply -W "$(_profiltool_options "$command" | tr -d =)" -- "$word"
+	elif [ "$command" = record ]; then
+		_profiltool_reply -c -- "$word"
+	else
+		_profiltool_files "$word"
+	fi
+}
+
+complete -F _profiltool profiltool
