@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /* The largest browsers' symbol tables, unstripped, are a quarter of this. */
-#define TABLE_MAX ((uint64_t)1024 * 1024 * 1024)
-#define NOTE_MAX  ((uint64_t)1024 * 1024)
+#define TABLES_MAX ((uint64_t)1024 * 1024 * 1024)
+#define NOTES_MAX  ((uint64_t)4 * 1024 * 1024)
 
 int elf_open_path(const char *path)
 {
@@ -75,23 +75,38 @@ static int check_header(const uint8_t *head, size_t size, struct error *e)
 	return 0;
 }
 
-/* Tables have a size that somebody may want, and are not compressed, as linkers never do that. */
-static bool is_sane_section(const GElf_Shdr *section)
+/* What libelf and libdwelf may come to read of a file: sums, for parts may overlap. */
+struct sizes {
+	uint64_t tables, notes;
+};
+
+/* Linkers compress neither, so a packed one is there to harm. */
+static bool add_section(struct sizes *sizes, const GElf_Shdr *section)
 {
-	switch (section->sh_type) {
-	case SHT_NOTE:
-		return section->sh_size <= NOTE_MAX;
-	case SHT_STRTAB:
-	case SHT_SYMTAB:
-	case SHT_DYNSYM:
-		return section->sh_size <= TABLE_MAX && !(section->sh_flags & SHF_COMPRESSED);
-	default:
+	uint64_t *sum;
+
+	if (section->sh_type == SHT_NOTE)
+		sum = &sizes->notes;
+	else if (section->sh_type == SHT_STRTAB || section->sh_type == SHT_SYMTAB ||
+		 section->sh_type == SHT_DYNSYM)
+		sum = &sizes->tables;
+	else
 		return true;
-	}
+	return !(section->sh_flags & SHF_COMPRESSED) &&
+	       !__builtin_add_overflow(*sum, section->sh_size, sum) && sizes->notes <= NOTES_MAX &&
+	       sizes->tables <= TABLES_MAX;
+}
+
+static bool add_segment(struct sizes *sizes, const GElf_Phdr *segment)
+{
+	return segment->p_type != PT_NOTE ||
+	       (!__builtin_add_overflow(sizes->notes, segment->p_filesz, &sizes->notes) &&
+		sizes->notes <= NOTES_MAX);
 }
 
 static int check_parts(Elf *elf, struct error *e)
 {
+	struct sizes sizes = { 0 };
 	Elf_Scn *scn = NULL;
 	size_t count;
 
@@ -100,7 +115,7 @@ static int check_parts(Elf *elf, struct error *e)
 
 		if (!gelf_getshdr(scn, &section))
 			return error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
-		if (!is_sane_section(&section))
+		if (!add_section(&sizes, &section))
 			return error_set(e, 0,
 					 "corrupt ELF file: section %zu is too large or packed",
 					 elf_ndxscn(scn));
@@ -112,7 +127,7 @@ static int check_parts(Elf *elf, struct error *e)
 
 		if (!gelf_getphdr(elf, i, &segment))
 			return error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
-		if (segment.p_type == PT_NOTE && segment.p_filesz > NOTE_MAX)
+		if (!add_segment(&sizes, &segment))
 			return error_set(e, 0, "corrupt ELF file: segment %zu is too large", i);
 	}
 	return 0;

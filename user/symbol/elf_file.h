@@ -16,6 +16,10 @@
  * It is read, never mapped: a mapped file that its owner truncates meanwhile is a SIGBUS. Only the
  * parts that are asked for are read. What libelf would take on trust, and allocate memory by, is
  * checked first.
+ *
+ * That is why this is libelf and not libdwfl, which does more for less: libdwfl (elfutils 0.188)
+ * maps debug files, waits on a FIFO that a debug link names, unpacks .gnu_debugdata without a
+ * limit, and goes to the network when DEBUGINFOD_URLS is set.
  */
 struct elf_file {
 	Elf *elf; /* NULL: not open */
