@@ -16,9 +16,9 @@ const volatile __u32 pid_namespace = 0;
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, SAMPLE_SLOTS);
+	__uint(max_entries, SAMPLE_BUCKETS);
 	__type(key, __u32);
-	__type(value, struct sample);
+	__type(value, struct sample_bucket);
 } table SEC(".maps");
 
 struct {
@@ -81,33 +81,57 @@ static __u64 id_of(struct task_struct *task, bool kernel, __u64 late)
 }
 
 /*
- * Several CPUs may look for a slot at once; none ever waits. Who swaps its pc into an empty slot
- * owns it and writes the id next; others pass over a slot whose id is not there yet, and so may
+ * Several CPUs may look for a place at once; none ever waits. Who swaps its pc into an empty place
+ * owns it and writes the id next; others pass over a place whose id is not there yet, and so may
  * take a second one for the same pc, which the reader sums.
  */
-static bool count_in_table(__u64 pc, __u64 id)
+static bool count_in_bucket(struct sample_bucket *bucket, __u64 pc, __u64 id)
 {
-	__u64 hash = (pc ^ id * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
-	__u32 slot_number = hash >> 32;
+	for (int i = 0; i < SAMPLE_PER_BUCKET; i++) {
+		struct sample *sample = &bucket->samples[i];
 
-	for (int i = 0; i < SAMPLE_PROBES; i++) {
-		__u32 key = (slot_number + i) & (SAMPLE_SLOTS - 1);
-		struct sample *slot = bpf_map_lookup_elem(&table, &key);
-
-		if (!slot)
-			return false;
-		if (slot->pc == pc && slot->id == id) {
-			__sync_fetch_and_add(&slot->count, 1);
+		if (sample->pc == pc && sample->id == id) {
+			__sync_fetch_and_add(&sample->count, 1);
 			return true;
 		}
-		if (slot->pc == 0 && __sync_val_compare_and_swap(&slot->pc, 0, pc) == 0) {
-			slot->first_ns = bpf_ktime_get_ns();
-			__sync_fetch_and_add(&slot->count, 1);
-			slot->id = id;
+		if (sample->pc == 0 && __sync_val_compare_and_swap(&sample->pc, 0, pc) == 0) {
+			sample->first_ns = bpf_ktime_get_ns();
+			__sync_fetch_and_add(&sample->count, 1);
+			sample->id = id;
 			return true;
 		}
 	}
 	return false;
+}
+
+static bool count_in_table(__u64 pc, __u64 id)
+{
+	__u32 home = ((pc ^ id * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93) >> 32;
+
+	for (__u32 i = 0; i < SAMPLE_PROBES; i++) {
+		__u32 key = (home + i) & (SAMPLE_BUCKETS - 1);
+		struct sample_bucket *bucket = bpf_map_lookup_elem(&table, &key);
+
+		if (!bucket)
+			return false;
+		if (i == 0)
+			__sync_fetch_and_add(&bucket->ticks, 1);
+		/* pc 0, a jump to NULL, would look like an empty place: it goes the other way */
+		if (pc && count_in_bucket(bucket, pc, id))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Counters need no atomic adds: the kernel runs no second perf_event program on a CPU while one
+ * runs there (bpf_prog_active), from an NMI neither.
+ */
+static struct sample_counters *cpu_counters(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&counters, &cpu);
 }
 
 /* The way out when the table is full. User space also looks by the clock; wake it only early. */
@@ -128,51 +152,65 @@ static bool send_through_ring(__u64 pc, __u64 id)
 	return true;
 }
 
-static void count_tick(struct bpf_perf_event_data *ctx, struct sample_counters *counter, __u64 late)
+static void count_outside_table(__u64 pc, __u64 id)
+{
+	struct sample_counters *counter = cpu_counters();
+
+	if (!counter)
+		return;
+	if (send_through_ring(pc, id))
+		counter->ring++;
+	else
+		counter->ring_full++;
+}
+
+static void exclude(void)
+{
+	struct sample_counters *counter = cpu_counters();
+
+	if (counter)
+		counter->excluded++;
+}
+
+static void count_tick(struct bpf_perf_event_data *ctx, __u64 late)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	bool kernel = in_kernel(ctx);
 	__u64 pc, id;
 
 	if (!(sides & (kernel ? SAMPLE_KERNEL : SAMPLE_USER))) {
-		counter->excluded++;
+		exclude();
 		return;
 	}
 	pc = kernel ? kernel_tick_pc(ctx, task) : ctx->regs.ip;
 	id = id_of(task, kernel, late);
-	/* pc 0 would look like an empty slot: a jump to NULL goes the other way */
-	if (!pc || !count_in_table(pc, id)) {
-		if (!send_through_ring(pc, id)) {
-			counter->ring_full++;
-			return;
-		}
-		counter->ring++;
-	}
-	counter->counted++;
-	counter->kernel += kernel;
+	if (!count_in_table(pc, id))
+		count_outside_table(pc, id);
+}
+
+static void count_time(__u64 start)
+{
+	struct sample_counters *counter;
+	__u64 run_ns = bpf_ktime_get_ns() - start;
+
+	counter = cpu_counters();
+	if (!counter)
+		return;
+	counter->timed++;
+	counter->timed_ns += run_ns;
 }
 
 /*
- * Counters need no atomic adds: the kernel runs no second perf_event program on a CPU while one
- * runs there (bpf_prog_active), from an NMI neither.
+ * Ticks in one jiffy out of 16 are timed: to read the clock at every tick would cost about as much
+ * as all the rest, and to count ticks for it another cache line.
  */
 static int tick(struct bpf_perf_event_data *ctx, __u64 late)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct sample_counters *counter = bpf_map_lookup_elem(&counters, &cpu);
-	__u64 start;
+	__u64 start = bpf_jiffies64() % 16 ? 0 : bpf_ktime_get_ns();
 
-	if (!counter)
-		return 0;
-	/* One tick in 16 is timed: the clock costs about as much as all the rest. */
-	if (counter->ticks++ % 16 != 15) {
-		count_tick(ctx, counter, late);
-		return 0;
-	}
-	start = bpf_ktime_get_ns();
-	count_tick(ctx, counter, late);
-	counter->timed_ns += bpf_ktime_get_ns() - start;
-	counter->timed++;
+	count_tick(ctx, late);
+	if (start)
+		count_time(start);
 	return 0; /* no perf ring buffer record */
 }
 

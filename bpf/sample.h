@@ -44,33 +44,44 @@ static inline unsigned int sample_id_exec(unsigned long long id)
 }
 
 /*
- * One slot of the table, and one record of the ring buffer. In the table pc is written first,
- * by the CPU that claims the slot; id follows, and the slot is valid once id is not 0.
- * Two slots may hold the same pc and id: sum them.
+ * One pc in the table, and one record of the ring buffer. In the table pc is written first, by the
+ * CPU that claims the place; id follows, and the sample is valid once id is not 0. Two samples may
+ * have the same pc and id: sum them.
  */
 struct sample {
-	unsigned long long pc; /* 0 in an empty slot */
+	unsigned long long pc; /* 0 in an empty place */
 	unsigned long long id;
 	unsigned long long first_ns; /* CLOCK_MONOTONIC of its first tick */
 	unsigned long long count;
 };
 
-/* A power of two: 4 MiB of samples. */
-#define SAMPLE_SLOTS (1U << 17)
-/* How many slots are tried for one pc before it goes to the ring buffer. */
-#define SAMPLE_PROBES	  16
+#define SAMPLE_PER_BUCKET 3
+
+/*
+ * The table is an array of buckets. A tick belongs to the bucket that its pc and thread hash to,
+ * is told there, and counted there or in one of the next. A tick that finds the table warm or cold
+ * so touches two neighbouring cache lines and no others.
+ */
+struct sample_bucket {
+	unsigned long long ticks; /* that belong here, whatever became of them */
+	unsigned long long unused[3];
+	struct sample samples[SAMPLE_PER_BUCKET];
+};
+
+/* A power of two: 8 MiB, for 196,608 samples. */
+#define SAMPLE_BUCKETS (1U << 16)
+/* How many buckets are tried for one pc before it goes to the ring buffer. */
+#define SAMPLE_PROBES	  6
 #define SAMPLE_RING_BYTES (1U << 20)
 
-/* One of these for each CPU; 64 bytes, so that no two CPUs share a cache line. */
+/* What is rare, for each CPU; 64 bytes, so that no two CPUs share a cache line. */
 struct sample_counters {
-	unsigned long long ticks;     /* every run of the program */
-	unsigned long long counted;   /* in the table or the ring buffer */
-	unsigned long long kernel;    /* of the counted: in the kernel */
-	unsigned long long excluded;  /* on the side that was not asked for */
+	unsigned long long excluded;  /* ticks on the side that was not asked for: in no bucket */
+	unsigned long long ring;      /* counted through the ring buffer */
 	unsigned long long ring_full; /* lost: table and ring buffer full */
-	unsigned long long ring;      /* of the counted: through the ring buffer */
 	unsigned long long timed;     /* ticks whose run time was taken */
 	unsigned long long timed_ns;  /* their run time */
+	unsigned long long unused[3];
 };
 
 /* Which ticks are counted. */

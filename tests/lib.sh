@@ -202,3 +202,6 @@ dumped() {
 told_cpu() {
 	sed -n 's/^cpu_ns //p' "$work/$1.out"
 }
+
+# A child that a signal ends between fork and exec runs the trap of its shell, too: not its affair.
+trap '[ "$BASHPID" = $$ ] && cleanup' EXIT

@@ -39,13 +39,12 @@ struct capture {
 	struct target *targets;
 	size_t target_count;
 	int epoll;
-	bool stopped;
 	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC */
 	uint64_t start_time_ns;		      /* since the epoch */
 	uint64_t interrupt_ns;
 	uint64_t system_cpu_start_ns;
 	uint64_t cpu_ns;
-	uint64_t doubles, kernel_doubles;
+	uint64_t doubles;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -333,13 +332,12 @@ int capture_stop(struct capture *c, struct error *e)
 	err = err ?: complete_mappings(c, e);
 	if (err)
 		return err;
-	if (counts_add_table(&c->counts, c->program.table, SAMPLE_SLOTS) ||
-	    counts_drop_doubles(&c->counts, &c->doubles, &c->kernel_doubles))
+	if (counts_add_table(&c->counts, c->program.table, SAMPLE_BUCKETS) ||
+	    counts_drop_doubles(&c->counts, &c->doubles))
 		return error_no_memory(e);
 	c->cpu_ns = account_cpu_time(c);
 	command_status(&c->command);
 	events_close(&c->events);
-	c->stopped = true;
 	return 0;
 }
 
@@ -362,6 +360,11 @@ void capture_free(struct capture *c)
 	free(c);
 }
 
+uint64_t capture_ticks(const struct capture *c)
+{
+	return program_ticks(&c->program);
+}
+
 /* --- What was captured --- */
 
 void capture_totals(const struct capture *c, struct capture_totals *totals)
@@ -369,9 +372,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	struct sample_counters sum = program_counters(&c->program);
 
 	*totals = (struct capture_totals){
-		.ticks = sum.ticks - c->doubles,
-		.counted = sum.counted - c->doubles,
-		.kernel = sum.kernel - c->kernel_doubles,
+		.ticks = program_ticks(&c->program) - c->doubles,
 		.excluded = sum.excluded,
 		.ring_full = sum.ring_full,
 		.ring = sum.ring,
@@ -380,8 +381,9 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		.interrupt_ns = c->interrupt_ns,
 		.cpu_ns = c->cpu_ns,
 		.start_time_ns = c->start_time_ns,
-		.duration_ns = (c->stop_ns ?: clock_ns(CLOCK_MONOTONIC)) - c->start_ns,
+		.duration_ns = c->stop_ns - c->start_ns,
 	};
+	totals->counted = counts_sum(&c->counts, &totals->kernel);
 	for (size_t i = 0; i < c->counts.count; i++) {
 		uint64_t after = c->counts.samples[i].first_ns - c->begin_ns;
 

@@ -63,11 +63,18 @@ int capture_stop(struct capture *c, struct error *e);
 
 void capture_free(struct capture *c);
 
-/* --- What was captured. All but the counts are valid after capture_stop() only. --- */
+/* How many ticks came so far. */
+uint64_t capture_ticks(const struct capture *c);
+
+/* --- What was captured: after capture_stop() only. --- */
 
 struct capture_totals {
-	uint64_t ticks, counted, kernel, excluded, ring_full; /* struct sample_counters */
-	uint64_t ring;		       /* of the counted: came through the ring buffer */
+	uint64_t ticks;	    /* every run of the program; told apart from what became of it */
+	uint64_t counted;   /* the sum of all samples */
+	uint64_t kernel;    /* of them: in the kernel */
+	uint64_t excluded;  /* on the side that was not asked for */
+	uint64_t ring_full; /* lost */
+	uint64_t ring;	    /* of the counted: came through the ring buffer */
 	uint64_t mapping_records_lost; /* of the kernel's records of mappings */
 	uint64_t bpf_ns_per_tick;      /* 0: not measured */
 	uint64_t interrupt_ns;	       /* one tick's interrupt without the program; 0: unknown */
@@ -77,7 +84,6 @@ struct capture_totals {
 	uint64_t first_tick_ns; /* from capture_start()'s beginning; 0: there was none */
 };
 
-/* Also while recording, then without cpu_ns, and duration_ns so far. */
 void capture_totals(const struct capture *c, struct capture_totals *totals);
 
 /* The name of the event in use: "task-clock", "cpu-clock" or "cycles". */

@@ -32,12 +32,29 @@ int counts_add(struct counts *counts, const struct sample *sample)
 	return 0;
 }
 
-int counts_add_table(struct counts *counts, const struct sample *table, size_t slots)
+int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets)
 {
-	for (size_t i = 0; i < slots; i++)
-		if (table[i].id && counts_add(counts, &table[i]))
-			return -ENOMEM;
+	for (size_t i = 0; i < buckets; i++)
+		for (size_t k = 0; k < SAMPLE_PER_BUCKET; k++) {
+			const struct sample *sample = &table[i].samples[k];
+
+			if (sample->id && counts_add(counts, sample))
+				return -ENOMEM;
+		}
 	return 0;
+}
+
+uint64_t counts_sum(const struct counts *counts, uint64_t *kernel)
+{
+	uint64_t sum = 0;
+
+	*kernel = 0;
+	for (size_t i = 0; i < counts->count; i++) {
+		sum += counts->samples[i].count;
+		if (counts->samples[i].id & SAMPLE_ID_KERNEL)
+			*kernel += counts->samples[i].count;
+	}
+	return sum;
 }
 
 /* The thread numbers of the samples with or without the late bit, as a sorted array. */
@@ -62,12 +79,12 @@ static unsigned int *list_threads(const struct counts *counts, size_t *count)
 	return tids;
 }
 
-int counts_drop_doubles(struct counts *counts, uint64_t *dropped, uint64_t *dropped_kernel)
+int counts_drop_doubles(struct counts *counts, uint64_t *dropped)
 {
 	size_t count;
 	unsigned int *tids = list_threads(counts, &count);
 
-	*dropped = *dropped_kernel = 0;
+	*dropped = 0;
 	if (!tids)
 		return -ENOMEM;
 	for (size_t i = 0; i < counts->count; i++) {
@@ -78,8 +95,6 @@ int counts_drop_doubles(struct counts *counts, uint64_t *dropped, uint64_t *drop
 		    !bsearch(&tid, tids, count, sizeof(tid), ascending))
 			continue;
 		*dropped += sample->count;
-		if (sample->id & SAMPLE_ID_KERNEL)
-			*dropped_kernel += sample->count;
 		sample->count = 0;
 	}
 	free(tids);

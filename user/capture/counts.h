@@ -17,14 +17,17 @@ struct counts {
 /* Adds a sample's count to its like. Returns 0 or -ENOMEM. */
 int counts_add(struct counts *counts, const struct sample *sample);
 
-/* Adds all that the kernel's table of `slots` slots holds. */
-int counts_add_table(struct counts *counts, const struct sample *table, size_t slots);
+/* Adds all that the kernel's table of so many buckets holds. */
+int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets);
+
+/* The sum of all counts; *kernel receives how many of them came in the kernel. */
+uint64_t counts_sum(const struct counts *counts, uint64_t *kernel);
 
 /*
  * A thread that was ticked by both programs had two events: takes away what "sample_late"
- * counted for it. The number of ticks taken away, and of those in the kernel.
+ * counted for it. *dropped receives how many ticks that were. Returns 0 or -ENOMEM.
  */
-int counts_drop_doubles(struct counts *counts, uint64_t *dropped, uint64_t *dropped_kernel);
+int counts_drop_doubles(struct counts *counts, uint64_t *dropped);
 
 /* Whether doubles were dropped for this thread. */
 bool counts_has_double(const struct counts *counts, unsigned int tid);

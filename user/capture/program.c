@@ -53,7 +53,7 @@ static uint32_t own_pid_namespace(void)
 
 static size_t table_size(void)
 {
-	return SAMPLE_SLOTS * sizeof(struct sample);
+	return SAMPLE_BUCKETS * sizeof(struct sample_bucket);
 }
 
 /* Maps are shared in whole pages. */
@@ -143,14 +143,20 @@ struct sample_counters program_counters(const struct program *program)
 	for (size_t i = 0; i < program->cpu_count; i++) {
 		const struct sample_counters *cpu = &program->counters[i];
 
-		sum.ticks += cpu->ticks;
-		sum.counted += cpu->counted;
-		sum.kernel += cpu->kernel;
 		sum.excluded += cpu->excluded;
-		sum.ring_full += cpu->ring_full;
 		sum.ring += cpu->ring;
+		sum.ring_full += cpu->ring_full;
 		sum.timed += cpu->timed;
 		sum.timed_ns += cpu->timed_ns;
 	}
 	return sum;
+}
+
+uint64_t program_ticks(const struct program *program)
+{
+	uint64_t ticks = program_counters(program).excluded;
+
+	for (size_t i = 0; i < SAMPLE_BUCKETS; i++)
+		ticks += program->table[i].ticks;
+	return ticks;
 }

@@ -9,7 +9,7 @@
 /* The loaded BPF programs and what they share with us. Zero-initialised is none. */
 struct program {
 	struct sample_bpf *bpf;
-	const struct sample *table;		/* the kernel's own, SAMPLE_SLOTS of them */
+	const struct sample_bucket *table;	/* the kernel's own, SAMPLE_BUCKETS of them */
 	const struct sample_counters *counters; /* one for each possible CPU */
 	size_t cpu_count;
 	struct ring_buffer *ring;
@@ -33,5 +33,8 @@ int program_read_ring(struct program *program);
 
 /* The sum over all CPUs. */
 struct sample_counters program_counters(const struct program *program);
+
+/* Every run of the program so far. */
+uint64_t program_ticks(const struct program *program);
 
 #endif

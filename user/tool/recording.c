@@ -54,15 +54,12 @@ static uint64_t now_ns(void)
 
 static void show_progress(struct recording *r, uint64_t now)
 {
-	struct capture_totals totals;
-
 	if (r->quiet || !isatty(STDERR_FILENO) || now < r->progress_ns)
 		return;
-	capture_totals(r->capture, &totals);
 	fprintf(stderr,
 		"\r\033[K" TOOL_PREFIX "%s: %" PRIu64 " s, %" PRIu64
-		" samples; Ctrl-C ends the recording",
-		r->target, (now - r->start_ns) / NS_PER_S, totals.counted);
+		" ticks; Ctrl-C ends the recording",
+		r->target, (now - r->start_ns) / NS_PER_S, capture_ticks(r->capture));
 	r->progress = true;
 	r->progress_ns = now + NS_PER_S;
 }

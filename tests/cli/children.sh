@@ -1,0 +1,153 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Children, programs that become others, and commands that profiltool starts itself.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# run NAME OPTIONS COMMAND...: records a program that was begun, from before it burns to its end.
+run() {
+	local name=$1 options=$2
+	shift 2
+	begin "$name" "$@" || return 1
+	# shellcheck disable=SC2086 # several words
+	record_begin "$name" -p "$pid" $options --json -o "$work/$name.pb.gz"
+	recorders[$name]=$recorder
+	tell "$name" go
+}
+declare -A recorders
+
+# --- fork, exec ---
+
+run family "-F 999" "$progs/family" fork 0.5
+run alone "-F 999 --no-inherit" "$progs/family" fork 0.5
+run exec "-F 999" "$progs/family" exec 0.4 "$progs/shares" 2 0.4
+for name in family alone exec; do
+	wait "${recorders[$name]}"
+	check "$name: well" test $? -eq 0
+done
+
+check "a thread and a child that are born while it records count" recorded "whole and \
+	abs(share('burn_parent') - 33.3) < 5 and abs(share('burn_thread') - 33.3) < 5 and \
+	abs(share('burn_child') - 33.3) < 5" "$work/family.json"
+check "the ticks make up the CPU time of parent and child" recorded \
+	"near(ticked, $(told_cpu family), 3)" "$work/family.json"
+check "--no-inherit: the thread counts, the child does not" recorded "whole and \
+	samples('burn_child') == 0 and abs(share('burn_parent') - 50) < 5 and \
+	abs(share('burn_thread') - 50) < 5" "$work/alone.json"
+check "--no-inherit: the ticks make up the CPU time of the parent" recorded \
+	"near(ticked, $(told_cpu alone) * 2 / 3, 4)" "$work/alone.json"
+check "a program that becomes another: both have their names and files" recorded "whole and \
+	abs(share('burn_before') - 33.3) < 5 and images('burn_before') == {'family'} and \
+	abs(share('burn_sixty') - 40) < 5 and images('burn_sixty') == {'shares'}" "$work/exec.json"
+
+# --- Commands ---
+
+command_recorded() {
+	local name=$1
+	shift
+	"$profiltool" record -F 999 --json -o "$work/$name.pb.gz" "$@" \
+		>"$work/$name.json" 2>"$work/$name.err" </dev/null
+}
+
+# A child prints nothing where the table goes: "cpu_ns N" must not be in the JSON.
+program_quietly() {
+	cat >"$work/$1" <<EOF
+#!/bin/sh
+$2
+EOF
+	chmod 755 "$work/$1"
+}
+
+program_quietly short "for i in 1 2 3 4 5 6 7 8 9 10; do $progs/shares 1 0.04 >/dev/null; done; true"
+check "children that become a program and end at once: well" \
+	command_recorded short -F 4999 -- "$work/short"
+check "they have names, though all have ended" recorded "whole and share('burn_sixty') > 45 and \
+	images('burn_sixty') == {'shares'} and share('0x*') < 5" "$work/short.json"
+
+program_quietly pipeline "$progs/shares 1 0.3 | cat >/dev/null & $progs/family swarm 0.3 300 \
+	</dev/null >/dev/null; echo go | $progs/family swarm 0.3 300 | cat >/dev/null; wait"
+check "a shell's pipelines: well" command_recorded pipeline -- sh -c "$work/pipeline; true"
+check "all of them count" recorded "whole and 110 < samples('burn_sixty') < 250 and \
+	240 < samples('burn_child') < 360" "$work/pipeline.json"
+
+"$profiltool" record -F 4999 -o "$work/first.pb.gz" -- "$progs/shares" 1 0.3 stay \
+	>"$work/first.out" 2>"$work/first.err"
+check "a command is recorded from its first instruction to its last" python3 -c '
+import sys
+ticks, period, cpu = map(int, sys.argv[1:])
+print(ticks * period, cpu)
+sys.exit(abs(ticks * period - cpu) > cpu * 0.02)' \
+	"$(dumped ticks "$work/first.pb.gz")" "$(dumped period_ns "$work/first.pb.gz")" "$(told_cpu first)"
+
+# --- Its status ---
+
+burn="$progs/shares 1 0.1 >/dev/null"
+check "a command's status is not returned" \
+	exits 0 "$profiltool" record -F 999 -- sh -c "$burn; exit 7"
+check "but told" says "sh ended with status 7"
+check "nor is a signal that ended it" exits 0 "$profiltool" record -F 999 -- sh -c "$burn; kill -SEGV \$\$"
+check "but told, too" says "sh was ended by signal 11"
+check "status 0 needs no word" exits 0 "$profiltool" record -F 999 -- sh -c "$burn; exit 0"
+check "and gets none" test "$(grep -c 'status' "$work/err")" -eq 0
+check "words after the command are the command's own" \
+	exits 0 "$profiltool" record -F 999 sh -c "$burn; test \$0 = -d" -d
+check "and it ends well" test "$(grep -c 'status' "$work/err")" -eq 0
+
+check "a command that is not there" exits 1 "$profiltool" record -- "$work/none"
+check "is named, with the reason" says "$work/none: No such file or directory"
+check "a name that is not in PATH" exits 1 "$profiltool" record -- no-such-program-here
+check "says where to look" says "PATH"
+: >"$work/plain"
+check "a file that cannot be run" exits 1 "$profiltool" record -- "$work/plain"
+check "is named, with the reason of that" says "$work/plain: Permission denied"
+check "no command and no process" exits 2 "$profiltool" record
+check "says how" says "-p PID"
+check "nor an empty one" exits 2 "$profiltool" record --
+
+# A command gets the signals and descriptors that it would get from a shell.
+check "a command's signals are as they were" exits 0 "$profiltool" record -F 999 -- \
+	sh -c "$burn; grep -E '^Sig(Blk|Ign)' /proc/self/status >$work/signals.is"
+check "none blocked or ignored" cmp "$work/signals.is" <(grep -E '^Sig(Blk|Ign)' /proc/self/status)
+check "a command's descriptors are as they were" exits 0 "$profiltool" record -F 999 -- \
+	sh -c "$burn; ls /proc/self/fd >$work/fds.is"
+check "no others are open" cmp "$work/fds.is" <(sh -c 'ls /proc/self/fd </dev/null')
+
+# -d ends the recording, not the command.
+check "-d ends the recording of a command that goes on" exits 0 "$profiltool" record -F 999 -d 0.3 -- \
+	sh -c "echo \$\$ >$work/left; exec $progs/shares 1"
+left=$(cat "$work/left")
+started+=("$left")
+check "which is left running" grep -q '^State:.*[RSZ]' "/proc/$left/status"
+kill -KILL "$left"
+
+# --- Everything ---
+
+begin one "$progs/shares" 1
+one=$pid
+begin two "$progs/family" exec 100 true
+two=$pid
+tell two go
+"$profiltool" -a -F 999 -d 1 --json -o "$work/all.pb.gz" >"$work/all.json" 2>"$work/all.err"
+check "-a: well" test $? -eq 0
+stop "$one"
+stop "$two"
+check "-a: sees two processes that nobody named" recorded "whole and \
+	images('burn_sixty') == {'shares'} and samples('burn_before') > 50 and \
+	images('burn_before') == {'family'}" "$work/all.json"
+check "-a: with their numbers" bash -c "'$profiltool' dump '$work/all.pb.gz' >'$work/all.dump' && \
+	grep -q '\[$one/' '$work/all.dump' && grep -q '\[$two/$two ' '$work/all.dump'"
+
+# --- Children that live shorter than a tick's period ---
+
+# 400 children of 3 ms and ticks every 10 ms: each must have its chance of a tick.
+begin swarm "$progs/family" swarm 1.2 3
+record_begin swarm -p "$pid" -F 99 --json -o "$work/swarm.pb.gz"
+tell swarm go
+wait "$recorder"
+check "children shorter than the period: samples all the same" test $? -eq 0
+check "the ticks make up their CPU time" recorded "whole and near(ticked, $(told_cpu swarm), 30)" \
+	"$work/swarm.json"
+
+finish

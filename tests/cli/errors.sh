@@ -1,0 +1,179 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Bad input and targets that cannot be profiled: the exit code, and a message that says what
+# failed, on what, why, and how to mend it.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# refuses CODE TEXT ARG...: exits so, at once, says TEXT, and prints nothing on standard output.
+refuses() {
+	local code=$1 text=$2
+	shift 2
+	exits "$code" timeout 10 "$profiltool" "$@" && says "$text" && test ! -s "$work/out"
+}
+
+# usage TEXT ARG...: the same for what no profiltool understands, with a hint to the help.
+usage() {
+	refuses 2 "$@" && says "see profiltool record --help"
+}
+
+sleep 1000 &
+sleeper=$!
+started+=("$sleeper")
+
+# --- Values ---
+
+for value in 0 -1 abc "" 99999999999999999999 "$sleeper," ",$sleeper" "$sleeper,,$sleeper" "$sleeper x"; do
+	check "-p \"$value\"" usage "-p takes process numbers" -p "$value"
+done
+for value in 0 -1 abc ""; do
+	check "-t \"$value\"" usage "-t takes a thread number" -t "$value"
+done
+for value in 0 -1 1e9 1000000000 abc 100001 99.5 "" 99999999999999999999; do
+	check "-F \"$value\"" usage "1 to 100000 Hz" -p "$sleeper" -F "$value"
+done
+for value in 0 0.0 .0 -1 abc "" 1e3 inf nan 1. 1s; do
+	check "-d \"$value\"" usage "-d takes seconds above 0" -p "$sleeper" -d "$value"
+done
+check "-e nothing" usage "-e takes auto" -p "$sleeper" -e nothing
+check "-n many" usage "-n takes a number of rows" -p "$sleeper" -n many
+check "-o \"\"" usage "empty" -p "$sleeper" -o ""
+check "-f nothing" refuses 2 "no format \"nothing\"" -p "$sleeper" -f nothing
+check "-f nothing names the formats" says "gperftools, "
+
+# --- Words ---
+
+check "an unknown option" usage "unknown option: --nonsense" -p "$sleeper" --nonsense
+check "an unknown letter" usage "unknown option: -Z" -p "$sleeper" -Z
+check "an option without its value" usage "a value is missing after: -p" -p
+check "an unknown command" refuses 2 "there is no command \"nonsense\"" nonsense
+check "an unknown command: the way out" says "profiltool -p PID"
+check "nothing at all" refuses 2 "profiltool -p PID"
+for second in -a "-t 1" "-- true" true; do
+	# shellcheck disable=SC2086 # several words
+	check "-p with $second" usage "exclude each other" -p "$sleeper" $second
+done
+check "-a with a command" usage "exclude each other" -a true
+check "--json and -o - at once" refuses 2 "both want standard output" -p "$sleeper" --json -o -
+for command in report dump convert; do
+	out=()
+	[ $command = convert ] && out=("$work/out.pb.gz")
+	check "$command without a file" refuses 2 "profiltool $command" "$command"
+	check "$command --help" exits 0 "$profiltool" "$command" --help
+	check "$command of a file that is not there" refuses 1 "$work/none: No such file or directory" \
+		"$command" "$work/none" "${out[@]}"
+	check "$command of a folder" refuses 1 "$work" "$command" "$work" \
+		"${out[@]}"
+	check "$command of what is no profile" refuses 1 "/etc/passwd is not a profile" \
+		"$command" /etc/passwd "${out[@]}"
+done
+check "no file came of it" test ! -e "$work/out.pb.gz"
+check "--help" exits 0 "$profiltool" --help
+check "--help is on standard output" grep -q -- "--frequency" "$work/out"
+check "--version" exits 0 "$profiltool" --version
+
+# --- Frequencies above the kernel's limit ---
+
+limit=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
+if [ "$limit" -lt 100000 ]; then
+	check "a frequency above the kernel's limit" refuses 1 "above the kernel's limit of $limit Hz" \
+		-p "$sleeper" -F $((limit + 1))
+	check "names the sysctl that mends it" says "sysctl kernel.perf_event_max_sample_rate="
+else
+	skip "a frequency above the kernel's limit" "the limit is $limit, above the tool's own"
+fi
+
+# --- Targets ---
+
+# The number of a process that has ended.
+true &
+gone=$!
+wait "$gone"
+check "a process that is not there" refuses 1 "process $gone: there is no such process" -p "$gone"
+check "one of two is not there" refuses 1 "process $gone: there is no such process" \
+	-p "$sleeper,$gone"
+check "a thread that is not there" refuses 1 "thread $gone: there is no such" -t "$gone"
+check "a number that no process can have" refuses 1 "there is no such process" -p 2147483647
+check "how to find one" says "ps -e"
+
+kernel_thread=$(ps -e -o pid=,ppid=,comm= | awk '$2 == 2 && $3 ~ /^ksoftirqd/ { print $1; exit }')
+if [ -n "$kernel_thread" ]; then
+	check "a kernel thread" refuses 1 "is a kernel thread" -p "$kernel_thread"
+	check "a kernel thread: the way out" says "--kernel"
+	code=$(status "$profiltool" -p "$kernel_thread" --kernel -F 9999 -d 0.2)
+	check "a kernel thread with --kernel" test "$code" = 0 -o "$code" = 4
+else
+	skip "a kernel thread" "none is to be seen here"
+fi
+
+# A zombie: its parent does not ask for it.
+bash -c 'sleep 0.3 & echo $!; exec sleep 1000' >"$work/zombie" &
+started+=($!)
+is_zombie() {
+	zombie=$(cat "$work/zombie") && grep -q '^State:.Z' "/proc/$zombie/status"
+}
+wait_for is_zombie
+check "a zombie" refuses 1 "it is a zombie" -p "$zombie"
+
+begin shares "$progs/shares" 1
+tid=$(basename "$(printf '%s\n' "/proc/$pid/task/"* | grep -v "/$pid\$")")
+check "a thread given to -p" refuses 1 "$tid (shares) is not a process but a thread of process $pid" \
+	-p "$tid"
+check "a thread given to -p: the way out" says "-t $tid"
+check "-t of a thread" exits 0 "$profiltool" -t "$tid" -F 999 -d 0.4
+stop "$pid"
+
+check "itself asleep: no samples" exits 4 "$profiltool" -p "$sleeper" -F 999 -d 0.2 -o "$work/none.pb.gz"
+check "no samples: says so" says "no samples"
+check "no samples: the account is there" says "ticks 0 = counted 0"
+
+# What ends while it is recorded.
+begin ends "$progs/shares" 1 0.3 wait
+record_begin ends -p "$pid" -F 999 -d 60 -o "$work/ends.pb.gz"
+tell ends go
+wait "$recorder"
+check "it ends before -d: written but incomplete" test $? -eq 3
+check "it ends before -d: says when" grep -q 'incomplete: shares (PID [0-9]*) ended after [0-9.]* s' \
+	"$work/ends.err"
+check "it ends before -d: the table is there" grep -q 'burn_sixty  *shares' "$work/ends.json"
+check "it ends before -d: the file is there" exits 0 "$profiltool" report "$work/ends.pb.gz"
+
+begin ended "$progs/shares" 1 0.3 wait
+record_begin ended -p "$pid" -F 999
+tell ended go
+wait "$recorder"
+check "it ends, without -d: done" test $? -eq 0
+check "it ends, without -d: the table is there" grep -q 'burn_sixty  *shares' "$work/ended.json"
+
+# Ends at once: whenever it does so, there is an answer, in time.
+codes=""
+for delay in 0 0.01 0.03 0.05 0.1; do
+	sleep "$delay" &
+	codes+=$(status timeout 10 "$profiltool" -p $! -F 999)
+done
+check "it ends while profiltool attaches: no samples or not there" test "${codes//[14]/}" = ""
+
+# --- Permission ---
+
+# Where nobody may read and run it, whatever the folder that the tests are in.
+cp "$profiltool" "$work/profiltool"
+chmod 755 "$work" "$work/profiltool"
+if setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" --version >/dev/null 2>&1; then
+	as_nobody() {
+		setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" "$@"
+	}
+	for target in "-p $sleeper" "-t $sleeper" -a "-- touch $work/touched"; do
+		# shellcheck disable=SC2086 # several words
+		check "as nobody, $target: not permitted" exits 5 as_nobody record -d 0.1 $target
+		check "as nobody, $target: why" says "Operation not permitted"
+		check "as nobody, $target: the way out" says "setcap cap_bpf,cap_perfmon"
+	done
+	check "as nobody: the command was not started" test ! -e "$work/touched"
+	check "as nobody: help" exits 0 as_nobody --help
+else
+	skip "as nobody" "setpriv cannot become nobody here"
+fi
+
+finish

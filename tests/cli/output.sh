@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Where the profile and the table go, and what happens when they cannot go there.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+begin shares "$progs/shares" 1
+target=$pid
+record=("$profiltool" -p "$target" -F 999 -d 0.2)
+
+readable() {
+	exits 0 "$profiltool" report "$1" && grep -q 'burn_sixty  *shares' "$work/out"
+}
+
+# only NAME...: whether the folder $work/folder holds these and nothing else.
+only() {
+	[ "$(ls -A "$work/folder")" = "$(printf '%s\n' "$@")" ] || {
+		ls -lA "$work/folder"
+		return 1
+	}
+}
+
+has_table() {
+	grep -q 'burn_sixty  *shares' "${1:-$work/out}"
+}
+
+mode() {
+	[ "$(stat -c %a "$1")" = "$2" ] || {
+		stat "$1"
+		return 1
+	}
+}
+
+mkdir "$work/folder"
+
+# --- Files ---
+
+umask 022
+check "a file: well" exits 0 "${record[@]}" -o "$work/folder/new.pb.gz"
+check "a file: a table besides" has_table
+check "a file: can be read" readable "$work/folder/new.pb.gz"
+check "a file: for its owner alone" mode "$work/folder/new.pb.gz" 600
+check "a file: no temporary is left" only new.pb.gz
+rm "$work/folder/new.pb.gz"
+
+echo old >"$work/folder/old.pb.gz"
+chmod 644 "$work/folder/old.pb.gz"
+ln "$work/folder/old.pb.gz" "$work/old.link"
+check "a file that is there: well" exits 0 "${record[@]}" -o "$work/folder/old.pb.gz"
+check "a file that is there: is replaced" readable "$work/folder/old.pb.gz"
+check "a file that is there: who has it open keeps the old one" grep -qx old "$work/old.link"
+check "a file that is there: the new one is for its owner alone" mode "$work/folder/old.pb.gz" 600
+rm "$work/folder/old.pb.gz"
+
+echo old >"$work/pointed.pb.gz"
+ln -s "$work/pointed.pb.gz" "$work/folder/link.pb.gz"
+check "a symbolic link: well" exits 0 "${record[@]}" -o "$work/folder/link.pb.gz"
+check "a symbolic link: the profile is found under its name" readable "$work/folder/link.pb.gz"
+check "a symbolic link: no temporary is left" only link.pb.gz
+rm "$work/folder/link.pb.gz"
+
+cd "$work/folder" || exit
+check "a name without a folder: well" exits 0 "${record[@]}" -o plain
+cd / || exit
+check "a name without a folder or ending: is pprof, in the current folder" readable "$work/folder/plain"
+check "a name without a folder or ending: as dump says" test \
+	"$(dumped format "$work/folder/plain")" = pprof
+rm "$work/folder/plain"
+
+check "/dev/null: well" exits 0 "${record[@]}" -o /dev/null
+check "/dev/null: is left what it is" test -c /dev/null
+mkfifo "$work/folder/pipe"
+cat "$work/folder/pipe" >"$work/piped.pb.gz" &
+check "a named pipe: well" exits 0 "${record[@]}" -o "$work/folder/pipe"
+wait $!
+check "a named pipe: is written into" readable "$work/piped.pb.gz"
+check "a named pipe: stays a pipe" test -p "$work/folder/pipe"
+rm "$work/folder/pipe"
+
+# --- Standard output ---
+
+check "-o -: well" exits 0 "${record[@]}" -o -
+cp "$work/out" "$work/stdout.pb.gz"
+check "-o -: is the profile and nothing else" readable "$work/stdout.pb.gz"
+check "-o -: the account is on standard error" says "ticks "
+through() {
+	"${record[@]}" -q -o - 2>"$work/err" | "$@" >"$work/out"
+	[ "${PIPESTATUS[*]}" = "0 0" ]
+}
+check "-o - | dump" through "$profiltool" dump /dev/stdin
+check "-o - | dump: what was sampled" grep -q 'burn_sixty' "$work/out"
+if command -v go >/dev/null; then
+	# Not in a pipe: pprof opens its input twice.
+	check "-o -: go tool pprof reads it" exits 0 env HOME="$work" go tool pprof -top "$work/stdout.pb.gz"
+	check "-o -: go tool pprof finds what was sampled" grep -q burn_sixty "$work/out"
+else
+	skip "-o -: go tool pprof reads it" "there is no go here"
+fi
+
+check "-q: well" exits 0 "${record[@]}" -q
+check "-q: says nothing" test ! -s "$work/err"
+check "-q: has the table" has_table
+
+first_line() {
+	"${record[@]}" 2>"$work/err" | head -n 1 >"$work/out"
+	[ "${PIPESTATUS[*]}" = "0 0" ] && grep -q function "$work/out" && grep -q '^profiltool: ticks' "$work/err"
+}
+check "| head -1: well" first_line
+check "| head -1: no complaint" test "$(grep -ciE 'pipe|cannot' "$work/err")" -eq 0
+
+"${record[@]}" -o "$work/folder/closed.pb.gz" >&- 2>"$work/err"
+check "standard output is closed: failed" test $? -eq 1
+check "standard output is closed: said so" says "standard output"
+check "standard output is closed: the file is kept" readable "$work/folder/closed.pb.gz"
+"${record[@]}" -o "$work/folder/closed.pb.gz" >/dev/full 2>"$work/err"
+check "standard output is full: failed" test $? -eq 1
+check "standard output is full: said so" says "cannot write to standard output: No space left"
+check "standard output is full: the file is kept" readable "$work/folder/closed.pb.gz"
+"${record[@]}" -o - >/dev/full 2>"$work/err"
+check "-o - is full: failed" test $? -eq 1
+check "-o - is full: said so" says "No space left"
+"${record[@]}" -o "$work/folder/closed.pb.gz" >"$work/out" 2>&-
+check "standard error is closed: well" test $? -eq 0
+check "standard error is closed: the table is there, alone" test \
+	"$(grep -c 'profiltool:' "$work/out")" -eq 0 -a "$(grep -c burn_sixty "$work/out")" -eq 1
+check "standard error is closed: so is the file" readable "$work/folder/closed.pb.gz"
+check "standard error is closed: nothing else is in it" test \
+	"$(zgrep -ac 'profiltool: ticks' "$work/folder/closed.pb.gz")" -eq 0
+"${record[@]}" -o "$work/folder/closed.pb.gz" >"$work/out" 2>"$work/err" <&-
+check "standard input is closed: well" test $? -eq 0
+check "standard input is closed: the file is written" readable "$work/folder/closed.pb.gz"
+rm "$work/folder/closed.pb.gz"
+
+# --- Where nothing can be written: told before the time is spent ---
+
+soon() {
+	local code=$1 text=$2
+	shift 2
+	exits "$code" timeout 10 "$profiltool" -p "$target" -d 100 -o "$@" && says "$text"
+}
+check "no such folder: failed, at once" soon 1 \
+	"cannot write $work/folder/none/x.pb.gz: No such file or directory" "$work/folder/none/x.pb.gz"
+check "no such folder: the way out" says "mkdir"
+check "a file where a folder should be" soon 1 "Not a directory" "$progs/shares/x.pb.gz"
+check "the name is a folder's" soon 1 "$work/folder: Is a directory" "$work/folder"
+check "the name is a folder's, with a slash" soon 1 "$work/folder/" "$work/folder/"
+check "nothing was left there" only
+
+# Mounts of our own, which go when the shell that made them ends.
+if unshare -m mount -t tmpfs none "$work/folder" 2>/dev/null; then
+	cat >"$work/read-only" <<'EOF'
+mount -t tmpfs -o ro none "$1" || exit 99
+exec timeout 10 "$2" -p "$3" -d 100 -o "$1/x.pb.gz"
+EOF
+	check "a read-only folder: failed, at once" exits 1 unshare -m bash "$work/read-only" \
+		"$work/folder" "$profiltool" "$target"
+	check "a read-only folder: why" says "$work/folder/x.pb.gz: Read-only file system"
+	check "a read-only folder: the way out" says "another folder"
+
+	# It has room when the recording begins and none when it ends.
+	cat >"$work/full" <<'EOF'
+mount -t tmpfs -o size=64k none "$1" || exit 99
+echo old >"$1/kept.pb.gz"
+"$2" -p "$3" -F 999 -o "$1/kept.pb.gz" &
+recorder=$!
+until grep -q poll /proc/$recorder/wchan; do sleep 0.02; done
+sleep 0.2
+cat /dev/zero >"$1/fill" 2>/dev/null
+kill -INT $recorder
+wait $recorder
+code=$?
+ls -A "$1" >"$4"
+cat "$1/kept.pb.gz" >>"$4"
+exit $code
+EOF
+	check "a full disk: failed" exits 1 unshare -m bash "$work/full" "$work/folder" "$profiltool" \
+		"$target" "$work/listing"
+	check "a full disk: why" says "cannot write $work/folder/kept.pb.gz: No space left on device"
+	check "a full disk: the table is printed all the same" has_table
+	check "a full disk: no temporary is left, and the old file as it was" test \
+		"$(cat "$work/listing")" = $'fill\nkept.pb.gz\nold'
+	kept=$(sed -n 's/.*the profile is kept in //p' "$work/err")
+	check "a full disk: the profile is kept elsewhere, as told" readable "${kept:-none}"
+	check "a full disk: that is below TMPDIR" test "${kept#"$TMPDIR"/}" != "$kept"
+	check "a full disk: that file is for its owner alone" mode "$kept" 600
+else
+	skip "a read-only folder" "unshare -m does not work here"
+	skip "a full disk" "unshare -m does not work here"
+fi
+
+stop "$target"
+finish

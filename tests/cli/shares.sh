@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Programs of known shares, built in all the ways that programs are: each function's share, and
+# the CPU time that the ticks stand for.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+source=$top/tests/progs/shares.c
+flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread)
+targets=()
+
+# run NAME COMMAND...: starts the target and its recording; both wait.
+run() {
+	local name=$1
+	shift
+	begin "$name" "$@" && record_begin "$name" -p "$pid" -F 2999 --json -o "$work/$name.pb.gz"
+	recorders[$name]=$recorder
+	targets+=("$name")
+}
+
+# go NAME: lets it run.
+go() {
+	case $1 in
+	library)
+		tell library "$work/libshares.so"
+		wait_for grep -q loaded "$work/library.out" && rm "$work/libshares.so"
+		;;
+	*) tell "$1" go ;;
+	esac
+}
+
+# shares_of SUFFIX IMAGE FILE: the three shares, whose names go on with SUFFIX.
+shares_of() {
+	recorded "whole and j['ticks'] >= 5000 and abs(share('burn_sixty$1') - 60) <= 3 and \
+		abs(share('burn_thirty$1') - 30) <= 3 and abs(share('burn_ten$1') - 10) <= 3 and \
+		images('burn_sixty$1') == {'$2'}" "$3"
+}
+
+declare -A recorders
+
+gcc "${flags[@]}" -fPIE -pie "$source" -o "$work/pie" && run pie "$work/pie" 2 1.1 wait
+gcc "${flags[@]}" -no-pie "$source" -o "$work/fixed" && run fixed "$work/fixed" 2 1.1 wait stay
+
+if gcc "${flags[@]}" -m32 "$source" -o "$work/bits32" 2>/dev/null && "$work/bits32" 0 >/dev/null; then
+	run bits32 "$work/bits32" 2 1.1 wait
+else
+	skip "a 32-bit program" "gcc -m32 does not work here"
+fi
+
+gcc "${flags[@]}" "$source" -o "$work/stripped" &&
+	objcopy --only-keep-debug "$work/stripped" "$work/stripped.debug" &&
+	strip "$work/stripped" &&
+	objcopy --add-gnu-debuglink="$work/stripped.debug" "$work/stripped" &&
+	run stripped "$work/stripped" 2 1.1 wait
+
+gcc "${flags[@]}" -fPIC -shared "$source" -o "$work/libshares.so" &&
+	run library "$progs/plugin" 1.1
+
+cat >"$work/cxx.cc" <<'EOF'
+#include <cstdio>
+#include <ctime>
+
+namespace work {
+static volatile unsigned int sink;
+
+template <class T, int number> struct Burner {
+	__attribute__((noinline)) void burn(T turns) const
+	{
+		unsigned int x = number;
+
+		while (turns--)
+			x = x * 1664525 + 1013904223;
+		sink = x;
+	}
+};
+}
+
+int main()
+{
+	work::Burner<unsigned long, 1> sixty;
+	work::Burner<unsigned long, 2> thirty;
+	work::Burner<unsigned long, 3> ten;
+	timespec now;
+
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	do {
+		for (int i = 0; i < 32; i++) {
+			sixty.burn(6000);
+			thirty.burn(3000);
+			ten.burn(1000);
+		}
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	} while (now.tv_sec + now.tv_nsec / 1e9 < 2.2);
+	printf("cpu_ns %.0f\n", now.tv_sec * 1e9 + now.tv_nsec);
+}
+EOF
+if g++ -O1 -g "$work/cxx.cc" -o "$work/cxx" 2>/dev/null; then
+	run cxx "$work/cxx"
+else
+	skip "a C++ program" "there is no g++ here"
+fi
+
+for name in "${targets[@]}"; do
+	go "$name"
+done
+
+for name in "${targets[@]}"; do
+	wait "${recorders[$name]}"
+	code=$?
+	file=$work/$name.json
+	check "$name: the recording ends with its target, and well" test $code -eq 0
+	case $name in
+	cxx)
+		check "cxx: shares, of names in C++" recorded "whole and j['ticks'] >= 5000 and \
+			abs(share('work::Burner<unsigned long, 1>::burn*') - 60) <= 3 and \
+			abs(share('work::Burner<unsigned long, 2>::burn*') - 30) <= 3 and \
+			abs(share('work::Burner<unsigned long, 3>::burn*') - 10) <= 3" "$file"
+		;;
+	library) check "library: shares, of a file loaded later and gone" shares_of "" libshares.so "$file" ;;
+	*) check "$name: shares" shares_of "" "$name" "$file" ;;
+	esac
+	check "$name: the ticks make up the kernel's account of its CPU time" \
+		recorded "near(ticked, $(dumped cpu_ns "$work/$name.pb.gz"), 2)" "$file"
+	[ "$name" = library ] || check "$name: and the program's own" \
+		recorded "near(ticked, $(told_cpu "$name"), 2)" "$file"
+done
+
+for name in "${targets[@]}"; do
+	case $name in
+	bits32) check "$name: told to be of 32 bits" test "$(dumped bits "$work/$name.pb.gz")" = 32 ;;
+	*) check "$name: told to be of 64 bits" test "$(dumped bits "$work/$name.pb.gz")" = 64 ;;
+	esac
+done
+
+finish

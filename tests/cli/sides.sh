@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Ticks in user mode and in the kernel: --user, --kernel, neither.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# Four of a kind, recorded at the same time from beginning to end; half of each is in the kernel.
+recorders=()
+names=(all user kernel both)
+options=("" --user --kernel "--user --kernel")
+for i in "${!names[@]}"; do
+	name=${names[i]}
+	begin "$name" "$progs/halves" 1 wait
+	# shellcheck disable=SC2086 # several words
+	record_begin "$name" -p "$pid" -F 1999 --json -o "$work/$name.pb.gz" ${options[i]}
+	recorders+=("$recorder")
+done
+for name in "${names[@]}"; do
+	tell "$name" go
+done
+for i in "${!names[@]}"; do
+	wait "${recorders[i]}"
+	check "${names[i]}: well" test $? -eq 0
+	check "${names[i]}: the account is whole, and about all ticks came" recorded \
+		"whole and near(ticked, 1e9, 5)" "$work/${names[i]}.json"
+done
+
+# half WHAT: a Python expression that tells whether that is about half of the ticks.
+half() {
+	echo "(0.42 * j['ticks'] < $1 < 0.58 * j['ticks'])"
+}
+
+check "neither: nothing is left out, and how much was in the kernel is told" recorded \
+	"j['excluded'] == 0 and $(half "j['kernel']") and $(half "samples('burn_user')")" "$work/all.json"
+check "neither: a tick in the kernel is charged to who entered it: read(2), in the C library" recorded \
+	"$(half "sum(f['self'] for f in j['functions'] if 'read' in f['name'])") and not any('kernel' in f['image'] for f in j['functions'])" \
+	"$work/all.json"
+check "--user: what was in the kernel is left out" recorded \
+	"j['kernel'] == 0 and $(half "j['excluded']") and share('burn_user') > 85" "$work/user.json"
+check "--kernel: what was in user mode is left out" recorded \
+	"j['kernel'] == j['counted'] and $(half "j['excluded']") and samples('burn_user') == 0" \
+	"$work/kernel.json"
+check "--user --kernel: nothing is left out" recorded \
+	"j['excluded'] == 0 and $(half "j['kernel']") and $(half "samples('burn_user')")" "$work/both.json"
+
+# names_are_kernel FILE: nearly all that is in the kernel's image has a name that the kernel knows.
+names_are_kernel() {
+	python3 -c '
+import json, sys
+known = {line.split()[2] for line in open("/proc/kallsyms")}
+rows = [f for f in json.load(open(sys.argv[1]))["functions"] if "kernel" in f["image"]]
+named = sum(f["self"] for f in rows if f["name"] in known)
+print(rows[:10])
+sys.exit(named < 0.95 * sum(f["self"] for f in rows) or not named)' "$1"
+}
+if grep -q '^0*[1-9a-f][0-9a-f]* ' /proc/kallsyms; then
+	check "--kernel: the kernel's functions by name" names_are_kernel "$work/kernel.json"
+	check "--user --kernel: the kernel's functions by name" names_are_kernel "$work/both.json"
+else
+	skip "--kernel: the kernel's functions by name" "the kernel hides its addresses"
+	skip "--user --kernel: the kernel's functions by name" "the kernel hides its addresses"
+fi
+
+# marked FILE: how many samples are marked as taken in the kernel.
+marked() {
+	"$profiltool" dump "$1" | awk '/\[.* kernel\]/ { sum += $1 } END { print sum + 0 }'
+}
+check "ticks in the kernel are marked so" test "$(marked "$work/all.pb.gz")" = \
+	"$(dumped kernel "$work/all.pb.gz")"
+check "--user: none is" test "$(marked "$work/user.pb.gz")" = 0
+check "--kernel: all are" test "$(marked "$work/kernel.pb.gz")" = "$(dumped counted "$work/kernel.pb.gz")"
+
+finish

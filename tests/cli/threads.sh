@@ -1,0 +1,181 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Threads: those that come while it records, those that come while it attaches, one alone, many
+# processes at once. And that the target notices nothing.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# --- Threads that begin and end all the time, while it attaches too ---
+
+# The CPU time of churn between two times, from the lines that it prints; the window is the one
+# that the profile tells (time_nanos, field 9, and duration_nanos, field 10, of profile.proto).
+# Prints ticks * period / CPU time - 1 of each recording, in percent.
+churn_errors() {
+	python3 - "$work" <<'EOF'
+import bisect, glob, gzip, json, sys
+
+work = sys.argv[1]
+lines = [tuple(map(int, line.split())) for line in open(work + "/churn.out")
+	 if line[0].isdigit() and line.endswith("\n")]
+times = [line[0] for line in lines]
+
+def cpu_at(time):
+	i = min(max(1, bisect.bisect(times, time)), len(lines) - 1)
+	(t0, c0), (t1, c1) = lines[i - 1], lines[i]
+	return c0 + (c1 - c0) * (time - t0) / (t1 - t0)
+
+def varint(data, i):
+	value = shift = 0
+	while True:
+		value |= (data[i] & 127) << shift
+		shift += 7
+		i += 1
+		if data[i - 1] < 128:
+			return value, i
+
+def fields(data):
+	i, found = 0, {}
+	while i < len(data):
+		key, i = varint(data, i)
+		value, i = varint(data, i)
+		if key & 7 == 2:
+			i += value
+		else:
+			found[key >> 3] = value
+	return found
+
+errors = []
+for file in sorted(glob.glob(work + "/churn-*.json")):
+	j = json.load(open(file))
+	f = fields(gzip.open(file[:-4] + "pb.gz").read())
+	used = cpu_at(f[9] + f[10]) - cpu_at(f[9])
+	errors.append((j["ticks"] * j["period_ns"] / used - 1) * 100)
+print("percent over:", *("%.2f" % e for e in errors))
+mean = sum(errors) / len(errors)
+print("mean %.2f" % mean)
+# One chain of the two too many or too few would be 50. The edges of a single window are not exact on
+# a busy machine.
+sys.exit(len(errors) != 20 or abs(mean) > 3 or max(map(abs, errors)) > 15)
+EOF
+}
+
+each_is_whole() {
+	local file
+
+	for file in "$work"/churn-*.json; do
+		recorded whole "$file" || return 1
+	done
+}
+
+start_churn() {
+	"$progs/churn" 2 10 >"$work/churn.out" 2>&1 &
+	pid=$!
+	started+=("$pid")
+	wait_for grep -q ready "$work/churn.out"
+}
+
+check "threads come and go" start_churn
+churn=$pid
+codes=""
+for i in {1..20}; do
+	"$profiltool" -p "$churn" -F 9999 -d 0.2 --json -o "$work/churn-$i.pb.gz" \
+		>"$work/churn-$i.json" 2>"$work/churn-$i.err"
+	codes+=$?
+done
+stop "$churn"
+check "20 recordings of it: well" test "$codes" = 00000000000000000000
+check "in each the ticks make up its CPU time: no thread counts twice or not at all" churn_errors
+check "in each the account is whole" each_is_whole
+
+# The same when attaching takes longer than a thread lives, as on a busy machine or with thousands
+# of threads: each system call of the attachment is held up. One chain cannot use more CPU time
+# than passes.
+if strace -o /dev/null true 2>/dev/null; then
+	begin slow "$progs/churn" 1 60
+	for i in 1 2; do
+		check "attached to slowly, $i: well" exits 0 timeout 20 strace -o /dev/null \
+			-e trace=ioctl -e inject=ioctl:delay_enter=40000 \
+			"$profiltool" -p "$pid" -F 999 -d 0.5 --json
+		check "attached to slowly, $i: no tick counts twice" \
+			recorded "whole and ticked < j['duration_s'] * 1.05e9" "$work/out"
+	done
+	stop "$pid"
+else
+	skip "attached to slowly" "strace does not work here"
+fi
+
+# --- A thread alone, and several processes ---
+
+begin shares "$progs/shares" 2
+shares=$pid
+begin other "$progs/family" exec 100 true
+other=$pid
+tell other go
+
+# burning PID: its threads as PID/TID, without the first of shares, which has ended.
+burning() {
+	local task
+
+	for task in "/proc/$1/task/"*; do
+		grep -q '^State:.*Z' "$task/status" || echo "$1/${task##*/}"
+	done
+}
+
+# labels FILE: the PID/TID of its samples.
+labels() {
+	"$profiltool" dump "$1" | sed -n 's/.* \[\([0-9]*\/[0-9]*\) .*/\1/p' | sort -u
+}
+
+tid=$(burning "$shares" | head -n 1)
+tid=${tid#*/}
+record_begin thread -t "$tid" -F 999 -d 0.6 --json -o "$work/thread.pb.gz"
+thread=$recorder
+record_begin both -p "$shares,$other" -F 999 -d 0.6 --json -o "$work/both.pb.gz"
+wait "$thread"
+check "-t: well" test $? -eq 0
+wait "$recorder"
+check "-p A,B: well" test $? -eq 0
+
+check "-t: the thread alone" test "$(labels "$work/thread.pb.gz")" = "$shares/$tid"
+check "-t: its CPU time alone" recorded \
+	"whole and near(ticked, $(dumped cpu_ns "$work/thread.pb.gz"), 2) and \
+	ticked < j['duration_s'] * 1.02e9" "$work/thread.json"
+check "-p A,B: all threads of both" test "$(labels "$work/both.pb.gz")" = \
+	"$({ burning "$shares" && burning "$other"; } | sort)"
+check "-p A,B: names of both" recorded "whole and images('burn_sixty') == {'shares'} and \
+	images('burn_before') == {'family'}" "$work/both.json"
+check "-p A,A: well" exits 0 "$profiltool" -p "$other,$other" -F 999 -d 0.3 --json
+check "-p A,A: counted once" recorded "whole and ticked < j['duration_s'] * 1.02e9" "$work/out"
+stop "$shares"
+stop "$other"
+
+# --- The target is not to notice ---
+
+# watch PID: prints what of its state must not be, until it ends.
+watch() {
+	while kill -0 "$1" 2>/dev/null; do
+		grep -hE '^(State:.*[tT] |TracerPid:.*[1-9])' /proc/"$1"/{,task/*/}status
+		sleep 0.005
+	done
+}
+
+begin signals "$progs/signals"
+watch "$pid" >"$work/watched" 2>/dev/null &
+started+=($!)
+watcher=$!
+codes=""
+for options in "-F 999" "-F 9999" "-F 99 --kernel" "-F 999 -e cpu-clock"; do
+	# shellcheck disable=SC2086 # several words
+	"$profiltool" -p "$pid" $options -d 0.2 >"$work/out" 2>"$work/err"
+	codes+=$?
+done
+tell signals go
+wait "$pid"
+wait "$watcher"
+check "four recordings of one process, one after the other, went well" test "${codes//[04]/}" = ""
+check "the target got no signal" grep -qx "signals 0" "$work/signals.out"
+check "the target was never stopped or traced" test ! -s "$work/watched"
+
+finish

@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# All of user space in the virtual machines that kernels.sh starts: their /init, run by busybox.
+# The run NAME leaves NAME.json, NAME.err, NAME.status and what its target printed, NAME.out, in
+# /results, which goes as an archive to the second serial line; the first shows how far it came.
+# $machine comes from the kernel's command line.
+
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+cd /results || exit 1
+
+# begin NAME COMMAND...: starts a target, $target, which prints "ready" and waits for an order.
+begin() {
+	name=$1
+	shift
+	mkfifo "/run/$name"
+	"$@" <>"/run/$name" >"$name.out" 2>&1 &
+	target=$!
+	until grep -q ready "$name.out"; do
+		usleep 10000
+	done
+}
+
+# ended NAME STATUS: of a run.
+ended() {
+	echo "$2" >"$1.status"
+	echo "$1: exit status $2, after $(cut -d' ' -f1 /proc/uptime) s"
+}
+
+# run NAME COMMAND...: from its start to its end.
+run() {
+	name=$1
+	shift
+	"$@" >"$name.json" 2>"$name.err"
+	ended "$name" $?
+}
+
+# attach NAME "OPTION..." COMMAND...: records a target by its PID from before it works.
+attach() {
+	name=$1
+	options=$2
+	shift 2
+	begin "$name" "$@"
+	# shellcheck disable=SC2086 # a list of words
+	profiltool -p "$target" -F 997 --json -v $options >"$name.json" 2>"$name.err" &
+	recorder=$!
+	until grep -q poll /proc/$recorder/wchan || ! kill -0 $recorder; do
+		usleep 10000
+	done 2>/dev/null
+	echo go >"/run/$name"
+	wait $recorder
+	ended "$name" $?
+}
+
+# One CPU, whose time is counted in instructions: nothing that the host does is seen in here.
+exact() {
+	attach pid "-o pid.pb.gz" shares 2 0.7 wait
+	run pid-dump profiltool dump --json pid.pb.gz
+	attach fork "-o fork.prof" family fork 0.4
+	run fork-dump profiltool dump --json fork.prof
+	echo go | run command profiltool record -F 997 --json -o command.pb.gz -- \
+		sh -c "exec family exec 0.3 shares 2 0.3 >command.out"
+	begin background nice -n 19 shares 2 0
+	run all profiltool -a -d 0.7 -F 997 --json -o all.pb.gz
+	for thread in "/proc/$target/task"/*; do
+		:
+	done
+	run thread profiltool -t "${thread##*/}" -d 0.7 -F 997 --json -o thread.pb.gz
+	kill -KILL "$target"
+}
+
+# Two CPUs at once.
+parallel() {
+	attach pid "" shares 2 0.5 wait stay
+	attach no-inherit --no-inherit family fork 0.3
+	attach kernel --kernel halves 0.5 wait
+	begin background nice -n 19 shares 3 0
+	run all profiltool -a -d 0.5 -F 997 --json
+	kill -KILL "$target"
+	begin churn churn 4 30
+	run threads profiltool -p "$target" -d 0.5 -F 997 --json
+	kill -KILL "$target"
+	run cycles profiltool record -e cycles -- true
+}
+
+# shellcheck disable=SC2154
+"$machine"
+dmesg >/results/dmesg
+stty -F /dev/ttyS1 raw
+tar -cz ./* >/dev/ttyS1
+poweroff -f

@@ -1,0 +1,235 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Debian's own kernels, booted in qemu without KVM: does the eBPF of each take our program, and is
+# the account right there? guest.sh is what runs inside; here its results are checked.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+kernels=$build/kernels # kept between runs
+longest=120	       # seconds that a machine may take; it takes about 10
+
+# --- Kernels ---
+
+# newest SERIES: prints the package of the newest kernel of a series that apt knows.
+newest() {
+	apt-cache search --names-only "^linux-image-${1//./\\.}\.[0-9.]+[-+][a-z0-9.]+-amd64\$" |
+		cut -d' ' -f1 | sort -V | tail -n 1
+}
+
+download() {
+	(cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$1") &&
+		dpkg-deb --fsys-tarfile "$work/$1"_*.deb |
+		tar -x -C "$work" --wildcards './boot/vmlinuz-*'
+}
+
+# get_kernel SERIES: sets $kernel to the file to boot; $why, when there is none. One that an
+# earlier run has fetched will do when the archive cannot be reached.
+get_kernel() {
+	local package old
+
+	package=$(newest "$1")
+	old=$(find "$kernels" -name "linux-image-$1.*" | sort -V | tail -n 1)
+	kernel=$kernels/$package
+	[ -n "$package" ] && [ -s "$kernel" ] && return
+	if [ -n "$package" ] && download "$package" >"$work/download.out" 2>&1; then
+		[ -z "$old" ] || rm "$old"
+		mv "$work"/boot/vmlinuz-"$1".* "$kernel"
+		return
+	fi
+	kernel=$old
+	why="apt offers no kernel $1${package:+: $(tail -n 1 "$work/download.out")}"
+	[ -n "$kernel" ]
+}
+
+# --- The machine ---
+
+# copy_program FILE...: into the initramfs, each with the libraries that it takes.
+copy_program() {
+	local library
+
+	cp "$@" "$work/root/bin" || return
+	ldd "$@" | grep -o '/lib[^ :]*' | sort -u | while read -r library; do
+		install -D "$library" "$work/root$library" || return
+	done
+}
+
+make_initramfs() {
+	local root=$work/root applet
+
+	mkdir -p "$root"/{bin,dev,proc,results,run,sys,tmp} || return
+	copy_program "$profiltool" "$progs"/{shares,family,halves,churn} || return
+	# libc loads it by name when a thread ends itself.
+	install -D "$(gcc -print-file-name=libgcc_s.so.1)" "$root/lib/libgcc_s.so.1" || return
+	install -D "$(dirname "$0")/guest.sh" "$root/init" || return
+	cp "$(command -v busybox)" "$root/bin/busybox" || return
+	for applet in $("$root/bin/busybox" --list); do
+		[ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet" || return
+	done
+	(cd "$root" && find . | cpio --quiet -o -H newc) >"$work/initramfs"
+}
+
+# boot MACHINE QEMU-OPTION...: runs $kernel with what the function MACHINE of guest.sh does, to its
+# end. Its results are in $results then; without them, says what it said.
+boot() {
+	local end machine=$1
+	shift
+
+	results=$work/$series-$machine
+	mkdir "$results"
+	start qemu-system-x86_64 -accel tcg -cpu max -m 1024 -no-reboot -nodefaults \
+		-display none -serial "file:$results/console" -serial "file:$results/tar.gz" \
+		-kernel "$kernel" -initrd "$work/initramfs" \
+		-append "console=ttyS0 quiet panic=-1 oops=panic cryptomgr.notests machine=$machine" \
+		"$@"
+	end=$((SECONDS + longest))
+	while kill -0 "$pid" 2>/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || echo "ended by force after $longest seconds"
+		[ "$SECONDS" -lt "$end" ] || break
+		sleep 0.1
+	done
+	stop "$pid"
+	tar -C "$results" -xzf "$results/tar.gz" && [ -s "$results/dmesg" ] && return
+	cat "$work/start.out"
+	tail -n 30 "$results/console"
+	return 1
+}
+
+complains_of_nothing() {
+	! grep -E -A 20 'WARNING:|BUG:|Oops|blocked for more than|soft lockup' "$results/dmesg"
+}
+
+# --- What was recorded in it ---
+
+# ran RUN [CODE]: whether it ended with that exit code, 0.
+ran() {
+	local got
+
+	got=$(cat "$results/$1.status" 2>/dev/null)
+	[ "$got" = "${2:-0}" ] && return
+	echo "exit status ${got:-unknown, as it was not reached}, not ${2:-0}"
+	cat "$results/$1.err"
+	tail -n 5 "$results/console"
+	return 1
+}
+
+# found RUN EXPRESSION: it ran well, and its account is whole and as the expression says.
+found() {
+	ran "$1" && recorded "whole and ($2)" "$results/$1.json"
+}
+
+# Of all ticks; and, where much else is counted or ticks are few, of those in the three functions.
+shares="abs(share('burn_sixty') - 60) <= 4 and abs(share('burn_thirty') - 30) <= 4 and \
+	abs(share('burn_ten') - 10) <= 4"
+rough_shares="samples('burn_*') > 0.5 * j['counted'] > 50 and \
+	abs(100 * samples('burn_sixty') / samples('burn_*') - 60) <= 10 and \
+	abs(100 * samples('burn_thirty') / samples('burn_*') - 30) <= 10 and \
+	abs(100 * samples('burn_ten') / samples('burn_*') - 10) <= 8"
+
+# cpu_ns RUN: the kernel's account, as the profile has it; 0 without one.
+cpu_ns() {
+	local ns
+
+	[ -e "$results/$1.pb.gz" ] && ns=$(dumped cpu_ns "$results/$1.pb.gz")
+	echo "${ns:-0}"
+}
+
+# told_ns RUN: the target's own account, 0 without one.
+told_ns() {
+	local ns
+
+	[ -e "$results/$1.out" ] && ns=$(sed -n 's/^cpu_ns //p' "$results/$1.out")
+	echo "${ns:-0}"
+}
+
+# counted RUN: how many ticks it counted.
+counted() {
+	sed -n 's/^ *"counted": \([0-9]*\),$/\1/p' "$results/$1.json"
+}
+
+# read_back RUN FORMAT PROGRAM: what it dumped is what it had counted.
+read_back() {
+	ran "$1-dump" && json "j['format'] == '$2' and j['bits'] == 64 and j['samples'] == \
+		sum(s['count'] for s in j['stacks']) == $(counted "$1") and \
+		any(m['path'] == '/bin/$3' for m in j['mappings'])" "$results/$1-dump.json"
+}
+
+complains() {
+	ran "$1" "$2" && grep -F "$3" "$results/$1.err"
+}
+
+# One CPU, and a clock that counts instructions, 8 ns for each: every tick comes, however busy the
+# host is. An idle CPU's time passes at once.
+check_exact() {
+	local k="$series, exact clock"
+
+	check "$k: it boots and runs all" boot exact -smp 1 -icount shift=3,sleep=off
+	[ -s "$results/dmesg" ] || return
+	check "$k: by PID: shares" found pid "$shares"
+	check "$k: by PID: there is no PMU, auto takes the task's clock" \
+		found pid "j['event'] == 'task-clock'"
+	check "$k: by PID: the ticks make up the kernel's account of its CPU time" \
+		found pid "near(ticked, $(cpu_ns pid), 1)"
+	check "$k: by PID: and what the threads burn" found pid "near(ticked, 1.4e9, 4)"
+	check "$k: a pprof file is read back" read_back pid pprof shares
+	check "$k: a child and a thread to come: shares and CPU time" found fork "\
+		abs(share('burn_parent') - 33) <= 4 and abs(share('burn_thread') - 33) <= 4 and \
+		abs(share('burn_child') - 33) <= 4 and near(ticked, 1.2e9, 5)"
+	check "$k: a gperftools file is read back" read_back fork gperftools family
+	check "$k: a command that becomes another program: shares and CPU time" found command "\
+		abs(samples('burn_before') * j['period_ns'] - 3e8) < 1e7 and \
+		abs(samples('burn_sixty') / samples('burn_thirty') - 2) < 0.3 and \
+		abs(samples('burn_*') * j['period_ns'] - 9e8) < 3e7 and \
+		images('burn_before') == {'family'} and images('burn_sixty') == {'shares'} and \
+		near(ticked, $(cpu_ns command), 2)"
+	check "$k: the whole machine: shares and clock" found all "j['event'] == 'cpu-clock' and \
+		$rough_shares and near(ticked, 1e9 * j['duration_s'], 4)"
+	check "$k: one thread of two has half the time" found thread \
+		"$shares and 0.4 < ticked / 1e9 / j['duration_s'] < 0.6 and \
+		near(ticked, $(cpu_ns thread), 1)"
+	check "$k: the kernel complains of nothing" complains_of_nothing
+}
+
+# Two CPUs that run at once, in the host's time. Ticks are late or left out when the host is busy,
+# so there cannot be more than the CPU time makes, but fewer.
+check_parallel() {
+	local k="$series, two CPUs"
+
+	check "$k: it boots and runs all" boot parallel -smp 2
+	[ -s "$results/dmesg" ] || return
+	check "$k: two threads: shares, no tick twice" found pid \
+		"$rough_shares and ticked <= 1.03 * $(told_ns pid)"
+	check "$k: --no-inherit: a thread to come, but no child" found no-inherit "\
+		samples('burn_parent') > 10 and samples('burn_thread') > 10 and \
+		samples('burn_child') == 0"
+	check "$k: --kernel: functions of the kernel" found kernel "j['excluded'] > 20 and \
+		j['kernel'] == j['counted'] > 20 and samples('burn_user') == 0 and \
+		images('read_zero*') == {'[kernel.kallsyms]'} and \
+		share('read_zero*') + share('clear_user*') + share('rep_stos*') > 50"
+	check "$k: the whole machine: both CPUs, no tick twice" found all \
+		"$rough_shares and ticked <= 2.06e9 * j['duration_s']"
+	check "$k: threads that come and go" found threads "j['ticks'] > 20"
+	check "$k: cycles are refused with the reason" complains cycles 6 \
+		"this machine has no performance counters"
+	check "$k: the kernel complains of nothing" complains_of_nothing
+}
+
+for tool in qemu-system-x86_64 busybox cpio apt-get; do
+	command -v "$tool" >/dev/null || missing="${missing:-} $tool"
+done
+if [ -n "${missing:-}" ]; then
+	skip "Debian's kernels" "not found:$missing"
+	finish
+fi
+mkdir -p "$kernels"
+check "the machine's files" make_initramfs
+for series in 6.1 6.12; do
+	if get_kernel "$series"; then
+		check_exact
+		check_parallel
+	else
+		skip "Linux $series" "$why"
+	fi
+done
+finish
