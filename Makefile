@@ -128,7 +128,8 @@ test:
 	$(Q)tests/packages.sh test
 	$(Q)$(MAKE) --no-print-directory check
 
-SHELL_TESTS := $(filter-out tests/lib.sh,$(wildcard tests/cli/*.sh)) tests/docs.sh tests/layers.sh
+SHELL_TESTS := $(filter-out tests/lib.sh,$(wildcard tests/cli/*.sh)) tests/docs.sh tests/layers.sh \
+	tests/kernels/kernels.sh
 export PROFIL_BUILD := $(abspath $(BUILD))
 export PROFIL_TEST_DATA ?= $(abspath ../shared/data)
 

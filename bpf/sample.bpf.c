@@ -12,6 +12,8 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile __u32 sides = SAMPLE_USER | SAMPLE_KERNEL;
 /* The inode of user space's pid namespace; 0 is the initial one, where no search is needed. */
 const volatile __u32 pid_namespace = 0;
+/* Tells ticks of this program from those of another load of it that shares the maps. */
+const volatile __u64 generation = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -67,7 +69,7 @@ static __u32 number_in_namespace(struct task_struct *task)
 	return 0;
 }
 
-static __u64 id_of(struct task_struct *task, bool kernel, __u64 late)
+static __u64 id_of(struct task_struct *task, bool kernel)
 {
 	__u64 both = bpf_get_current_pid_tgid();
 	__u64 tgid = both >> 32, tid = (__u32)both;
@@ -76,8 +78,8 @@ static __u64 id_of(struct task_struct *task, bool kernel, __u64 late)
 		tgid = number_in_namespace(BPF_CORE_READ(task, group_leader));
 		tid = number_in_namespace(task);
 	}
-	return sample_id_make(task->self_exec_id, tgid, tid) | late |
-	       (kernel ? SAMPLE_ID_KERNEL : 0);
+	return sample_id_make(task->self_exec_id, tgid, tid) |
+	       generation << SAMPLE_GENERATION_SHIFT | (kernel ? SAMPLE_ID_KERNEL : 0);
 }
 
 /*
@@ -172,7 +174,7 @@ static void exclude(void)
 		counter->excluded++;
 }
 
-static void count_tick(struct bpf_perf_event_data *ctx, __u64 late)
+static void count_tick(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	bool kernel = in_kernel(ctx);
@@ -183,7 +185,7 @@ static void count_tick(struct bpf_perf_event_data *ctx, __u64 late)
 		return;
 	}
 	pc = kernel ? kernel_tick_pc(ctx, task) : ctx->regs.ip;
-	id = id_of(task, kernel, late);
+	id = id_of(task, kernel);
 	if (!count_in_table(pc, id))
 		count_outside_table(pc, id);
 }
@@ -204,25 +206,13 @@ static void count_time(__u64 start)
  * Ticks in one jiffy out of 16 are timed: to read the clock at every tick would cost about as much
  * as all the rest, and to count ticks for it another cache line.
  */
-static int tick(struct bpf_perf_event_data *ctx, __u64 late)
-{
-	__u64 start = bpf_jiffies64() % 16 ? 0 : bpf_ktime_get_ns();
-
-	count_tick(ctx, late);
-	if (start)
-		count_time(start);
-	return 0; /* no perf ring buffer record */
-}
-
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
-	return tick(ctx, 0);
-}
+	__u64 start = bpf_jiffies64() % 16 ? 0 : bpf_ktime_get_ns();
 
-/* For a thread that may have inherited an event as well: its ticks are told apart. */
-SEC("perf_event")
-int sample_late(struct bpf_perf_event_data *ctx)
-{
-	return tick(ctx, SAMPLE_ID_LATE);
+	count_tick(ctx);
+	if (start)
+		count_time(start);
+	return 0; /* no perf ring buffer record */
 }

@@ -7,18 +7,20 @@
  * Who and in which mode, in one word that is never 0:
  *   bit 63      always 1
  *   bit 62      the tick came in the kernel
- *   bit 61      the tick came from the program "sample_late"
- *   bits 60..44 how many times the thread's process has called exec, modulo 2^17
+ *   bits 61..59 the generation of the program that took the tick (user/capture/attach.h)
+ *   bits 58..44 how many times the thread's process has called exec, modulo 2^15
  *   bits 43..22 process (tgid)
  *   bits 21..0  thread (tid)
  * Linux process numbers end below 2^22 (PID_MAX_LIMIT).
  */
 #define SAMPLE_ID_VALID	 (1ULL << 63)
 #define SAMPLE_ID_KERNEL (1ULL << 62)
-#define SAMPLE_ID_LATE	 (1ULL << 61)
 
 #define SAMPLE_PID_BITS	 22
-#define SAMPLE_EXEC_BITS 17
+#define SAMPLE_EXEC_BITS 15
+
+#define SAMPLE_GENERATION_SHIFT (2 * SAMPLE_PID_BITS + SAMPLE_EXEC_BITS)
+#define SAMPLE_GENERATIONS	8
 
 static inline unsigned long long sample_id_make(unsigned long long exec, unsigned int tgid,
 						unsigned int tid)
@@ -41,6 +43,11 @@ static inline unsigned int sample_id_tgid(unsigned long long id)
 static inline unsigned int sample_id_exec(unsigned long long id)
 {
 	return id >> (2 * SAMPLE_PID_BITS) & ((1 << SAMPLE_EXEC_BITS) - 1);
+}
+
+static inline unsigned int sample_id_generation(unsigned long long id)
+{
+	return id >> SAMPLE_GENERATION_SHIFT & (SAMPLE_GENERATIONS - 1);
 }
 
 /*

@@ -17,7 +17,7 @@ begin() {
 	mkfifo "/run/$name"
 	"$@" <>"/run/$name" >"$name.out" 2>&1 &
 	target=$!
-	until grep -q ready "$name.out"; do
+	until grep -q ready "$name.out" || ! kill -0 "$target"; do
 		usleep 10000
 	done
 }
@@ -36,14 +36,11 @@ run() {
 	ended "$name" $?
 }
 
-# attach NAME "OPTION..." COMMAND...: records a target by its PID from before it works.
-attach() {
+# record NAME "OPTION...": records while the target that was begun by that name works.
+record() {
 	name=$1
-	options=$2
-	shift 2
-	begin "$name" "$@"
 	# shellcheck disable=SC2086 # a list of words
-	profiltool -p "$target" -F 997 --json -v $options >"$name.json" 2>"$name.err" &
+	profiltool record -F 997 --json -v $2 >"$name.json" 2>"$name.err" &
 	recorder=$!
 	until grep -q poll /proc/$recorder/wchan || ! kill -0 $recorder; do
 		usleep 10000
@@ -51,6 +48,15 @@ attach() {
 	echo go >"/run/$name"
 	wait $recorder
 	ended "$name" $?
+}
+
+# attach NAME "OPTION..." COMMAND...: records a target by its PID from before it works.
+attach() {
+	name=$1
+	options=$2
+	shift 2
+	begin "$name" "$@"
+	record "$name" "-p $target $options"
 }
 
 # One CPU, whose time is counted in instructions: nothing that the host does is seen in here.
@@ -61,12 +67,14 @@ exact() {
 	run fork-dump profiltool dump --json fork.prof
 	echo go | run command profiltool record -F 997 --json -o command.pb.gz -- \
 		sh -c "exec family exec 0.3 shares 2 0.3 >command.out"
-	begin background nice -n 19 shares 2 0
-	run all profiltool -a -d 0.7 -F 997 --json -o all.pb.gz
+	begin all shares 2 0 wait
+	record all "-a -d 0.7"
+	kill -KILL "$target"
+	begin thread shares 2 0 wait
 	for thread in "/proc/$target/task"/*; do
 		:
 	done
-	run thread profiltool -t "${thread##*/}" -d 0.7 -F 997 --json -o thread.pb.gz
+	record thread "-t ${thread##*/} -d 0.7 -o thread.pb.gz"
 	kill -KILL "$target"
 }
 
@@ -75,8 +83,8 @@ parallel() {
 	attach pid "" shares 2 0.5 wait stay
 	attach no-inherit --no-inherit family fork 0.3
 	attach kernel --kernel halves 0.5 wait
-	begin background nice -n 19 shares 3 0
-	run all profiltool -a -d 0.5 -F 997 --json
+	begin all shares 3 0 wait
+	record all "-a -d 0.5"
 	kill -KILL "$target"
 	begin churn churn 4 30
 	run threads profiltool -p "$target" -d 0.5 -F 997 --json

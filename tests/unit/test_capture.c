@@ -61,7 +61,9 @@ static void test_id(void **state)
 	assert_int_equal(sample_id_tid(id), most - 1);
 	assert_int_equal(sample_id_exec(id), 0x12345678 % (1 << SAMPLE_EXEC_BITS));
 	assert_true(id & SAMPLE_ID_VALID);
-	assert_false(id & (SAMPLE_ID_LATE | SAMPLE_ID_KERNEL));
+	assert_false(id & SAMPLE_ID_KERNEL);
+	assert_int_equal(sample_id_generation(id), 0);
+	assert_int_equal(sample_id_generation(id | 5ULL << SAMPLE_GENERATION_SHIFT), 5);
 	assert_int_not_equal(sample_id_make(0, 0, 0), 0);
 }
 
@@ -95,15 +97,16 @@ static void test_counts_table(void **state)
 	counts_free(&counts);
 }
 
-/* A thread with two events keeps what the first one counted; one with the late alone keeps it. */
+/* A thread with several events keeps what the lowest generation counted. */
 static void test_doubles(void **state)
 {
-	uint64_t both = sample_id_make(1, 10, 11), late = sample_id_make(1, 10, 12);
+	uint64_t first = 1ULL << SAMPLE_GENERATION_SHIFT, second = 2ULL << SAMPLE_GENERATION_SHIFT;
+	uint64_t many = sample_id_make(1, 10, 11), one = sample_id_make(1, 10, 12);
 	struct sample samples[] = {
-		make_sample(0x1000, both, 3),
-		make_sample(0x1000, both | SAMPLE_ID_LATE, 2),
-		make_sample(0x3000, both | SAMPLE_ID_LATE | SAMPLE_ID_KERNEL, 1),
-		make_sample(0x1000, late | SAMPLE_ID_LATE, 4),
+		make_sample(0x1000, many, 3),
+		make_sample(0x1000, many | first, 2),
+		make_sample(0x3000, many | second | SAMPLE_ID_KERNEL, 1),
+		make_sample(0x1000, one | second, 4),
 	};
 	struct counts counts = { 0 };
 	uint64_t dropped, kernel;
@@ -115,8 +118,10 @@ static void test_doubles(void **state)
 	assert_int_equal(dropped, 3);
 	assert_int_equal(counts_sum(&counts, &kernel), 7);
 	assert_int_equal(kernel, 0);
-	assert_true(counts_has_double(&counts, 11));
-	assert_false(counts_has_double(&counts, 12));
+	assert_true(counts_has_double(&counts, 11, 1));
+	assert_true(counts_has_double(&counts, 11, 2));
+	assert_false(counts_has_double(&counts, 11, 0));
+	assert_false(counts_has_double(&counts, 12, 2));
 	counts_free(&counts);
 }
 

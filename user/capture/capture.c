@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/attach.h"
 #include "capture/command.h"
 #include "capture/cost.h"
 #include "capture/counts.h"
@@ -130,8 +131,7 @@ static void raise_file_limit(void)
 	}
 }
 
-static int open_task_events(struct capture *c, const struct event_programs *programs,
-			    struct error *e)
+static int open_task_events(struct capture *c, struct error *e)
 {
 	pid_t *pids = calloc(c->target_count ?: 1, sizeof(*pids));
 	int err;
@@ -141,9 +141,10 @@ static int open_task_events(struct capture *c, const struct event_programs *prog
 	for (size_t i = 0; i < c->target_count; i++)
 		pids[i] = c->targets[i].pid;
 	if (c->options.target == CAPTURE_PROCESSES)
-		err = events_open_processes(&c->events, pids, c->target_count, programs, e);
+		err = attach_processes(&c->events, pids, c->target_count, &c->program, c->sideband,
+				       &c->processes, e);
 	else
-		err = events_open_thread(&c->events, pids[0], programs, e);
+		err = events_open_thread(&c->events, pids[0], &c->program, 0, e);
 	free(pids);
 	if (!err && c->events.count == 0)
 		err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",
@@ -153,14 +154,9 @@ static int open_task_events(struct capture *c, const struct event_programs *prog
 
 static int open_events(struct capture *c, struct error *e)
 {
-	struct event_programs programs = {
-		.sample_fd = program_sample_fd(&c->program),
-		.late_fd = program_late_fd(&c->program),
-	};
-
 	if (c->options.target == CAPTURE_SYSTEM)
-		return events_open_cpus(&c->events, &programs, e);
-	return open_task_events(c, &programs, e);
+		return events_open_cpus(&c->events, &c->program, e);
+	return open_task_events(c, e);
 }
 
 /* --- Mappings --- */
@@ -198,9 +194,7 @@ static int take_snapshot(struct capture *c, struct error *e)
 	c->processes.inherit = c->options.inherit;
 	if (c->options.target == CAPTURE_SYSTEM)
 		err = snapshot_all(&c->processes);
-	else if (c->options.target == CAPTURE_COMMAND)
-		err = process_add(&c->processes, c->command.pid, 0); /* its exec will tell */
-	for (size_t i = 0; i < c->target_count && c->options.target != CAPTURE_COMMAND && !err; i++)
+	for (size_t i = 0; i < c->target_count && !err; i++)
 		err = snapshot_process(&c->processes, target_process_of(c->targets[i].pid), 0);
 	return err ? error_no_memory(e) : 0;
 }
@@ -232,11 +226,11 @@ static int start(struct capture *c, struct error *e)
 	err = err ?: add_targets(c, e);
 	err = err ?: watch(c, program_ring_fd(&c->program), e);
 	err = err ?: open_sideband(c, e);
+	err = err ?: take_snapshot(c, e);
 	c->start_ns = clock_ns(CLOCK_MONOTONIC);
 	c->start_time_ns = clock_ns(CLOCK_REALTIME);
 	c->system_cpu_start_ns = target_system_cpu_ns();
 	err = err ?: open_events(c, e);
-	err = err ?: take_snapshot(c, e);
 	if (!err && c->options.target == CAPTURE_COMMAND)
 		err = command_go(&c->command, e);
 	if (!err)
@@ -312,8 +306,9 @@ static uint64_t account_cpu_time(const struct capture *c)
 		for (size_t i = 0; i < c->events.count; i++) {
 			const struct event *event = &c->events.events[i];
 
-			if (!event->late || !counts_has_double(&c->counts, event->tid))
-				sum += events_read(event);
+			if (!event->generation ||
+			    !counts_has_double(&c->counts, event->tid, event->generation))
+				sum += event->count;
 		}
 		return sum;
 	}
@@ -326,7 +321,7 @@ int capture_stop(struct capture *c, struct error *e)
 {
 	int err;
 
-	events_disable(&c->events);
+	events_stop(&c->events);
 	c->stop_ns = clock_ns(CLOCK_MONOTONIC);
 	err = capture_handle(c, e);
 	err = err ?: complete_mappings(c, e);
@@ -337,7 +332,6 @@ int capture_stop(struct capture *c, struct error *e)
 		return error_no_memory(e);
 	c->cpu_ns = account_cpu_time(c);
 	command_status(&c->command);
-	events_close(&c->events);
 	return 0;
 }
 

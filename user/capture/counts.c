@@ -57,55 +57,77 @@ uint64_t counts_sum(const struct counts *counts, uint64_t *kernel)
 	return sum;
 }
 
-/* The thread numbers of the samples with or without the late bit, as a sorted array. */
+/* Thread and generation in one number, so that a thread's lowest generation sorts first. */
+static uint64_t origin(const struct sample *sample)
+{
+	return (uint64_t)sample_id_tid(sample->id) * SAMPLE_GENERATIONS +
+	       sample_id_generation(sample->id);
+}
+
 static int ascending(const void *left, const void *right)
 {
-	unsigned int a = *(const unsigned int *)left, b = *(const unsigned int *)right;
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
 
 	return a < b ? -1 : a > b;
 }
 
-static unsigned int *list_threads(const struct counts *counts, size_t *count)
+static int same_thread(const void *left, const void *right)
 {
-	unsigned int *tids = calloc(counts->count ?: 1, sizeof(*tids));
+	uint64_t a = *(const uint64_t *)left / SAMPLE_GENERATIONS;
+	uint64_t b = *(const uint64_t *)right / SAMPLE_GENERATIONS;
 
-	*count = 0;
-	if (!tids)
+	return a < b ? -1 : a > b;
+}
+
+/* The lowest origin of each thread, sorted. */
+static uint64_t *list_origins(const struct counts *counts, size_t *count)
+{
+	uint64_t *origins = calloc(counts->count ?: 1, sizeof(*origins));
+	size_t kept = 0;
+
+	if (!origins)
 		return NULL;
 	for (size_t i = 0; i < counts->count; i++)
-		if (!(counts->samples[i].id & SAMPLE_ID_LATE))
-			tids[(*count)++] = sample_id_tid(counts->samples[i].id);
-	qsort(tids, *count, sizeof(*tids), ascending);
-	return tids;
+		origins[i] = origin(&counts->samples[i]);
+	qsort(origins, counts->count, sizeof(*origins), ascending);
+	for (size_t i = 0; i < counts->count; i++)
+		if (!kept || same_thread(&origins[i], &origins[kept - 1]) != 0)
+			origins[kept++] = origins[i];
+	*count = kept;
+	return origins;
 }
 
 int counts_drop_doubles(struct counts *counts, uint64_t *dropped)
 {
 	size_t count;
-	unsigned int *tids = list_threads(counts, &count);
+	uint64_t *origins = list_origins(counts, &count);
 
 	*dropped = 0;
-	if (!tids)
+	if (!origins)
 		return -ENOMEM;
 	for (size_t i = 0; i < counts->count; i++) {
 		struct sample *sample = &counts->samples[i];
-		unsigned int tid = sample_id_tid(sample->id);
+		uint64_t key = origin(sample);
+		const uint64_t *lowest = bsearch(&key, origins, count, sizeof(key), same_thread);
 
-		if (!(sample->id & SAMPLE_ID_LATE) ||
-		    !bsearch(&tid, tids, count, sizeof(tid), ascending))
+		if (*lowest == key)
 			continue;
 		*dropped += sample->count;
 		sample->count = 0;
 	}
-	free(tids);
+	free(origins);
 	return 0;
 }
 
-bool counts_has_double(const struct counts *counts, unsigned int tid)
+bool counts_has_double(const struct counts *counts, unsigned int tid, unsigned int generation)
 {
-	for (size_t i = 0; i < counts->count; i++)
-		if (!counts->samples[i].count && sample_id_tid(counts->samples[i].id) == tid)
+	for (size_t i = 0; i < counts->count; i++) {
+		const struct sample *sample = &counts->samples[i];
+
+		if (!sample->count && sample_id_tid(sample->id) == tid &&
+		    sample_id_generation(sample->id) == generation)
 			return true;
+	}
 	return false;
 }
 

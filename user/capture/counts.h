@@ -24,13 +24,14 @@ int counts_add_table(struct counts *counts, const struct sample_bucket *table, s
 uint64_t counts_sum(const struct counts *counts, uint64_t *kernel);
 
 /*
- * A thread that was ticked by both programs had two events: takes away what "sample_late"
- * counted for it. *dropped receives how many ticks that were. Returns 0 or -ENOMEM.
+ * A thread that was ticked by programs of several generations had several events: takes away what
+ * all but the lowest counted for it. *dropped receives how many ticks that were. Returns 0 or
+ * -ENOMEM.
  */
 int counts_drop_doubles(struct counts *counts, uint64_t *dropped);
 
-/* Whether doubles were dropped for this thread. */
-bool counts_has_double(const struct counts *counts, unsigned int tid);
+/* Whether ticks of this generation were taken away from this thread. */
+bool counts_has_double(const struct counts *counts, unsigned int tid, unsigned int generation);
 
 void counts_free(struct counts *counts);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/events.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,155 +146,84 @@ static int attach(int fd, int program_fd, bool enable)
 	return 0;
 }
 
-static int open_one(struct event_set *set, pid_t tid, int cpu, int program_fd, bool late,
-		    const char *what, struct error *e)
+/* For the thread, or with tid -1 for the CPU. */
+static int open_one(struct event_set *set, pid_t tid, int cpu, struct program *program,
+		    unsigned int generation, struct error *e)
 {
-	int fd, err;
-
-	if (array_reserve(&set->events, &set->room, set->count + 1, sizeof(*set->events)))
-		return error_no_memory(e);
-	fd = perf_event_open(&set->attr, tid, cpu, 0);
-	if (fd < 0)
-		return perf_event_error(e, -fd, what);
-	err = attach(fd, program_fd, !set->attr.enable_on_exec);
-	if (err) {
-		close(fd);
-		return error_set(e, -err, "cannot attach the BPF program to the event of %s", what);
-	}
-	set->events[set->count++] = (struct event){ .fd = fd, .tid = cpu < 0 ? tid : 0, late };
-	return 0;
-}
-
-static int open_task(struct event_set *set, pid_t tid, const struct event_programs *programs,
-		     bool late, struct error *e)
-{
+	struct event event = { .tid = tid, .generation = generation };
+	int err, program_number = program_fd(program, generation, e);
 	char what[32];
 
-	snprintf(what, sizeof(what), "thread %d", tid);
-	return open_one(set, tid, -1, late ? programs->late_fd : programs->sample_fd, late, what,
-			e);
-}
-
-int events_open_thread(struct event_set *set, pid_t tid, const struct event_programs *programs,
-		       struct error *e)
-{
-	return open_task(set, tid, programs, false, e);
-}
-
-static bool is_open(const struct event_set *set, pid_t tid)
-{
-	/* New threads have high numbers and are appended: the last is the likeliest. */
-	for (size_t i = set->count; i-- > 0;)
-		if (set->events[i].tid == tid)
-			return true;
-	return false;
-}
-
-struct thread_list {
-	pid_t *tids;
-	size_t count, room;
-};
-
-/* Appends the threads of a process that have no event yet. A process that ended has none. */
-static int list_threads(struct thread_list *list, const struct event_set *set, pid_t pid,
-			struct error *e)
-{
-	char path[64];
-	struct dirent *entry;
-	uint64_t tid;
-	DIR *directory;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	directory = opendir(path);
-	if (!directory)
-		return errno == ENOENT ? 0 : error_set(e, errno, "cannot read %s", path);
-	while ((entry = readdir(directory))) {
-		if (number_parse(entry->d_name, 1, INT32_MAX, &tid) || is_open(set, tid))
-			continue;
-		if (array_reserve(&list->tids, &list->room, list->count + 1, sizeof(pid_t))) {
-			closedir(directory);
-			return error_no_memory(e);
-		}
-		list->tids[list->count++] = tid;
+	if (program_number < 0)
+		return program_number;
+	if (cpu < 0)
+		snprintf(what, sizeof(what), "thread %d", tid);
+	else
+		snprintf(what, sizeof(what), "CPU %d", cpu);
+	if (array_reserve(&set->events, &set->room, set->count + 1, sizeof(*set->events)))
+		return error_no_memory(e);
+	event.fd = perf_event_open(&set->attr, tid, cpu, 0);
+	if (event.fd < 0)
+		return perf_event_error(e, -event.fd, what);
+	err = attach(event.fd, program_number, !set->attr.enable_on_exec);
+	if (err) {
+		close(event.fd);
+		return error_set(e, -err, "cannot attach the BPF program to the event of %s", what);
 	}
-	closedir(directory);
+	set->events[set->count++] = event;
 	return 0;
 }
 
-/* Opens events for the threads found in one look. Their number goes to *opened. */
-static int open_new_threads(struct event_set *set, const pid_t *pids, size_t pid_count,
-			    const struct event_programs *programs, bool late, size_t *opened,
-			    struct error *e)
+int events_open_thread(struct event_set *set, pid_t tid, struct program *program,
+		       unsigned int generation, struct error *e)
 {
-	struct thread_list list = { 0 };
-	int err = 0;
-
-	*opened = 0;
-	for (size_t i = 0; i < pid_count && !err; i++)
-		err = list_threads(&list, set, pids[i], e);
-	for (size_t i = 0; i < list.count && !err; i++) {
-		err = open_task(set, list.tids[i], programs, late, e);
-		if (err == -ESRCH)
-			err = 0; /* it ended between the look and the call */
-		else
-			(*opened)++;
-	}
-	free(list.tids);
-	return err;
-}
-
-int events_open_processes(struct event_set *set, const pid_t *pids, size_t pid_count,
-			  const struct event_programs *programs, struct error *e)
-{
-	size_t opened;
-	int err = open_new_threads(set, pids, pid_count, programs, false, &opened, e);
-
-	while (!err && opened)
-		err = open_new_threads(set, pids, pid_count, programs, true, &opened, e);
-	return err;
+	return open_one(set, tid, -1, program, generation, e);
 }
 
 struct cpu_context {
 	struct event_set *set;
-	const struct event_programs *programs;
+	struct program *program;
 	struct error *e;
 };
 
 static int open_cpu(int cpu, void *context)
 {
 	struct cpu_context *c = context;
-	char what[32];
-	int err;
+	int err = open_one(c->set, -1, cpu, c->program, 0, c->e);
 
-	snprintf(what, sizeof(what), "CPU %d", cpu);
-	err = open_one(c->set, -1, cpu, c->programs->sample_fd, false, what, c->e);
 	return err == -ENODEV ? 0 : err; /* it went offline just now */
 }
 
-int events_open_cpus(struct event_set *set, const struct event_programs *programs, struct error *e)
+int events_open_cpus(struct event_set *set, struct program *program, struct error *e)
 {
-	struct cpu_context context = { set, programs, e };
+	struct cpu_context context = { set, program, e };
 
 	return cpus_each_online(open_cpu, &context, e);
 }
 
-void events_disable(struct event_set *set)
+/*
+ * To disable an event reaches those inherited from it, but not one of a thread that is being made
+ * just now; to close it does. Counts are read in between, before they are gone.
+ */
+void events_stop(struct event_set *set)
 {
 	for (size_t i = 0; i < set->count; i++)
 		ioctl(set->events[i].fd, PERF_EVENT_IOC_DISABLE, 0);
-}
+	for (size_t i = 0; i < set->count; i++) {
+		struct event *event = &set->events[i];
 
-uint64_t events_read(const struct event *event)
-{
-	uint64_t count;
-
-	return read(event->fd, &count, sizeof(count)) == sizeof(count) ? count : 0;
+		if (read(event->fd, &event->count, sizeof(event->count)) != sizeof(event->count))
+			event->count = 0;
+		close(event->fd);
+		event->fd = -1;
+	}
 }
 
 void events_close(struct event_set *set)
 {
 	for (size_t i = 0; i < set->count; i++)
-		close(set->events[i].fd);
+		if (set->events[i].fd >= 0)
+			close(set->events[i].fd);
 	free(set->events);
 	set->events = NULL;
 	set->count = set->room = 0;

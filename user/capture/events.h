@@ -5,17 +5,13 @@
 #include <linux/perf_event.h>
 
 #include "capture/capture.h"
-
-/* The programs to run on a tick. */
-struct event_programs {
-	int sample_fd;
-	int late_fd; /* for threads that may have inherited an event as well */
-};
+#include "capture/program.h"
 
 struct event {
 	int fd;
-	pid_t tid; /* 0 for an event of a CPU */
-	bool late;
+	pid_t tid;		 /* -1 for an event of a CPU */
+	unsigned int generation; /* of the program on it */
+	uint64_t count; /* its own and that of the events inherited from it, once it has stopped */
 };
 
 /* All open perf events of a capture. Zero-initialised (but for attr) is empty. */
@@ -34,27 +30,15 @@ const char *events_name(const struct event_set *set);
 /* Whether the event's own count is CPU time in nanoseconds. */
 bool events_count_time(const struct event_set *set);
 
-/*
- * One event for every thread that the processes have, until no new thread appears. A thread
- * that appears in a later look may be the child of one that had its event already and so have
- * inherited it: it gets the `late` program, and whoever reads the counts drops the late ones of
- * a thread that has both.
- */
-int events_open_processes(struct event_set *set, const pid_t *pids, size_t pid_count,
-			  const struct event_programs *programs, struct error *e);
-
-/* One event for one thread. -ESRCH when it has ended. */
-int events_open_thread(struct event_set *set, pid_t tid, const struct event_programs *programs,
-		       struct error *e);
+/* One event for one thread, with this generation of the program. -ESRCH when it has ended. */
+int events_open_thread(struct event_set *set, pid_t tid, struct program *program,
+		       unsigned int generation, struct error *e);
 
 /* One event for every CPU that is online. */
-int events_open_cpus(struct event_set *set, const struct event_programs *programs, struct error *e);
+int events_open_cpus(struct event_set *set, struct program *program, struct error *e);
 
-/* No tick comes any more after this. */
-void events_disable(struct event_set *set);
-
-/* What an event and the ones inherited from it counted so far, 0 when it cannot be read. */
-uint64_t events_read(const struct event *event);
+/* Ends them: no tick comes any more after this. Sets their counts. */
+void events_stop(struct event_set *set);
 
 void events_close(struct event_set *set);
 

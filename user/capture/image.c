@@ -82,14 +82,29 @@ static bool is_same_file(const struct capture_image *image, const struct sideban
 	       memcmp(image->build_id, record->build_id, image->build_id_size) == 0;
 }
 
+/* How long a path is without what /proc writes behind it when the file is gone. */
+static size_t path_length(const char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t size = strlen(path), tail = strlen(deleted);
+
+	return size > tail && strcmp(path + size - tail, deleted) == 0 ? size - tail : size;
+}
+
+static bool same_path(const char *a, const char *b)
+{
+	size_t size = path_length(a);
+
+	return size == path_length(b) && strncmp(a, b, size) == 0;
+}
+
 static uint32_t find_image(const struct process_table *table, const char *name,
 			   const struct sideband_record *record)
 {
 	for (uint32_t i = 0; i < table->image_count; i++) {
 		const struct capture_image *image = &table->images[i];
 
-		if ((name[0] == '[' || is_same_file(image, record)) &&
-		    strcmp(image->path, name) == 0)
+		if ((name[0] == '[' || is_same_file(image, record)) && same_path(image->path, name))
 			return i;
 	}
 	return INDEX_NONE;
@@ -99,7 +114,8 @@ static int add_image(struct process_table *table, const char *name,
 		     const struct sideband_record *record, int fd)
 {
 	struct capture_image image = {
-		.path = strdup(name),
+		/* Gone or not, the file that is held open is the one that had this name. */
+		.path = strndup(name, fd < 0 ? strlen(name) : path_length(name)),
 		.build_id_size = record->build_id_size,
 		.fd = fd,
 		.device = record->device,

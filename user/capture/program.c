@@ -77,27 +77,57 @@ static int take_ring_sample(void *counts, void *data, size_t size)
 	return size < sizeof(struct sample) ? 0 : counts_add(counts, data);
 }
 
+/* Later generations take over the maps of the first. */
+static int share_maps(const struct program *program, struct sample_bpf *bpf)
+{
+	const struct sample_bpf *first = program->loads[0];
+	int err;
+
+	if (!first)
+		return bpf_map__set_max_entries(bpf->maps.counters, program->cpu_count);
+	err = bpf_map__reuse_fd(bpf->maps.table, bpf_map__fd(first->maps.table));
+	err = err ?: bpf_map__reuse_fd(bpf->maps.counters, bpf_map__fd(first->maps.counters));
+	return err ?: bpf_map__reuse_fd(bpf->maps.ring, bpf_map__fd(first->maps.ring));
+}
+
+static int load(struct program *program, unsigned int generation, struct error *e)
+{
+	struct sample_bpf *bpf = sample_bpf__open();
+	int err;
+
+	if (!bpf)
+		return load_error(e, errno);
+	bpf->rodata->sides = program->sides;
+	bpf->rodata->pid_namespace = own_pid_namespace();
+	bpf->rodata->generation = generation;
+	err = share_maps(program, bpf);
+	err = err ?: sample_bpf__load(bpf);
+	if (err) {
+		sample_bpf__destroy(bpf);
+		return load_error(e, -err);
+	}
+	program->loads[generation] = bpf;
+	return 0;
+}
+
 int program_load(struct program *program, uint32_t sides, struct counts *counts, struct error *e)
 {
 	int err, cpus = libbpf_num_possible_cpus();
+	const struct sample_bpf *bpf;
 
 	libbpf_set_print(keep_libbpf_message);
 	if (cpus < 0)
 		return error_set(e, -cpus, "cannot tell the number of CPUs");
 	program->cpu_count = cpus;
-	program->bpf = sample_bpf__open();
-	if (!program->bpf)
-		return load_error(e, errno);
-	program->bpf->rodata->sides = sides;
-	program->bpf->rodata->pid_namespace = own_pid_namespace();
-	err = bpf_map__set_max_entries(program->bpf->maps.counters, program->cpu_count);
-	err = err ?: sample_bpf__load(program->bpf);
+	program->sides = sides;
+	err = load(program, 0, e);
 	if (err)
-		return load_error(e, -err);
-	program->table = map_shared(program->bpf->maps.table, table_size());
-	program->counters = map_shared(program->bpf->maps.counters, counters_size(program));
-	program->ring = ring_buffer__new(bpf_map__fd(program->bpf->maps.ring), take_ring_sample,
-					 counts, NULL);
+		return err;
+	bpf = program->loads[0];
+	program->table = map_shared(bpf->maps.table, table_size());
+	program->counters = map_shared(bpf->maps.counters, counters_size(program));
+	program->ring =
+		ring_buffer__new(bpf_map__fd(bpf->maps.ring), take_ring_sample, counts, NULL);
 	if (!program->table || !program->counters || !program->ring)
 		return error_set(e, errno, "cannot map the counts of the BPF program");
 	return 0;
@@ -110,18 +140,16 @@ void program_free(struct program *program)
 		munmap((void *)program->table, table_size());
 	if (program->counters)
 		munmap((void *)program->counters, counters_size(program));
-	sample_bpf__destroy(program->bpf);
+	for (size_t i = 0; i < SAMPLE_GENERATIONS; i++)
+		sample_bpf__destroy(program->loads[i]);
 	*program = (struct program){ 0 };
 }
 
-int program_sample_fd(const struct program *program)
+int program_fd(struct program *program, unsigned int generation, struct error *e)
 {
-	return bpf_program__fd(program->bpf->progs.sample);
-}
+	int err = program->loads[generation] ? 0 : load(program, generation, e);
 
-int program_late_fd(const struct program *program)
-{
-	return bpf_program__fd(program->bpf->progs.sample_late);
+	return err ?: bpf_program__fd(program->loads[generation]->progs.sample);
 }
 
 int program_ring_fd(const struct program *program)

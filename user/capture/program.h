@@ -6,9 +6,10 @@
 #include "capture/counts.h"
 #include "util/error.h"
 
-/* The loaded BPF programs and what they share with us. Zero-initialised is none. */
+/* The loaded BPF program and what it shares with us. Zero-initialised is none. */
 struct program {
-	struct sample_bpf *bpf;
+	struct sample_bpf *loads[SAMPLE_GENERATIONS]; /* the first makes the maps, all share them */
+	uint32_t sides;
 	const struct sample_bucket *table;	/* the kernel's own, SAMPLE_BUCKETS of them */
 	const struct sample_counters *counters; /* one for each possible CPU */
 	size_t cpu_count;
@@ -16,14 +17,18 @@ struct program {
 };
 
 /*
- * Loads the programs, to count on these sides (SAMPLE_USER, ...). What comes through the ring
+ * Loads the program, to count on these sides (SAMPLE_USER, ...). What comes through the ring
  * buffer is added to `counts`, which must live as long as the program.
  */
 int program_load(struct program *program, uint32_t sides, struct counts *counts, struct error *e);
 void program_free(struct program *program);
 
-int program_sample_fd(const struct program *program);
-int program_late_fd(const struct program *program);
+/*
+ * The program of a generation: the same program, but what it counts can be told apart. Those after
+ * the first are loaded when they are asked for. Returns a descriptor, which stays the program's, or
+ * a negative errno.
+ */
+int program_fd(struct program *program, unsigned int generation, struct error *e);
 
 /* Readable when the ring buffer fills up. */
 int program_ring_fd(const struct program *program);

@@ -262,6 +262,7 @@ static bool decode(struct sideband *s, const struct perf_event_header *header,
 		record->pid = task->pid;
 		record->tid = task->tid;
 		record->parent = task->parent;
+		record->parent_tid = task->parent_tid;
 		return true;
 	case PERF_RECORD_LOST:
 		memcpy(&lost, (const char *)(header + 1) + sizeof(uint64_t), sizeof(lost));

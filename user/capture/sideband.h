@@ -26,7 +26,7 @@ struct sideband_record {
 	enum sideband_type type;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	pid_t pid, tid;
-	pid_t parent;		       /* FORK */
+	pid_t parent, parent_tid;      /* FORK: whose child it is */
 	uint64_t start, limit, offset; /* MMAP */
 	const uint8_t *build_id;       /* MMAP */
 	unsigned int build_id_size;    /* MMAP; 0: the kernel told none */
