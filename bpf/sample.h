@@ -75,8 +75,8 @@ struct sample_bucket {
 	struct sample samples[SAMPLE_PER_BUCKET];
 };
 
-/* A power of two: 8 MiB, for 196,608 samples. */
-#define SAMPLE_BUCKETS (1U << 16)
+/* A power of two: 4 MiB, for 98,304 samples. */
+#define SAMPLE_BUCKETS (1U << 15)
 /* How many buckets are tried for one pc before it goes to the ring buffer. */
 #define SAMPLE_PROBES	  6
 #define SAMPLE_RING_BYTES (1U << 20)

@@ -298,17 +298,19 @@ static void tell_missing_ticks(const struct profile *p)
 {
 	uint64_t due = p->totals.cpu_ns / p->period_ns;
 
-	if (due > 100 && p->totals.ticks < due / 10 * 9)
-		tool_warn("%" PRIu64 " ticks were due, %" PRIu64 " came: the kernel throttled the "
-			  "clock, or the host of this virtual machine took the time",
-			  due, p->totals.ticks);
+	if (due < 20 || p->totals.ticks >= due / 10 * 9)
+		return;
+	tool_warn("%" PRIu64 " ticks were due, %" PRIu64 " came. Threads that live shorter than a "
+		  "period (%.1f ms) get none: then raise -F. Else the kernel throttled the clock, "
+		  "or the host of this virtual machine took the time",
+		  due, p->totals.ticks, p->period_ns / 1e6);
 }
 
 static int exit_code(const struct recording *r, const struct profile *p)
 {
 	tell_missing_ticks(p);
 	if (p->totals.counted == 0) {
-		tool_warn("no samples: %s used less CPU time than one tick%s", r->target,
+		tool_warn("no samples: no tick fell into %s%s", r->target,
 			  p->totals.excluded ? " on the side that was asked for" : "");
 		return EXIT_NO_SAMPLES;
 	}
