@@ -8,11 +8,19 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Set by user space before the load. */
-const volatile __u32 sides = SAMPLE_USER | SAMPLE_KERNEL;
-/* The inode of user space's pid namespace; 0 is the initial one, where no search is needed. */
+/* How ticks are to be counted. */
+struct settings {
+	__u32 sides; /* SAMPLE_USER, ... */
+	/* The inode of user space's pid namespace; 0 is the initial one, where no search is needed.
+	 */
+	__u32 pid_namespace;
+	/* Tells ticks of this load of the program from those of another that shares the maps. */
+	__u64 generation;
+};
+
+/* For sample_with_settings, set by user space before the load. */
+const volatile __u32 sides = 0;
 const volatile __u32 pid_namespace = 0;
-/* Tells ticks of this program from those of another load of it that shares the maps. */
 const volatile __u64 generation = 0;
 
 struct {
@@ -42,7 +50,7 @@ static bool in_kernel(const struct bpf_perf_event_data *ctx)
 }
 
 /* The pc that a tick in the kernel is counted at. */
-static __u64 kernel_tick_pc(struct bpf_perf_event_data *ctx, struct task_struct *task)
+static __u64 kernel_tick_pc(struct bpf_perf_event_data *ctx, struct task_struct *task, __u32 sides)
 {
 	__u64 user_pc = 0;
 
@@ -53,7 +61,7 @@ static __u64 kernel_tick_pc(struct bpf_perf_event_data *ctx, struct task_struct 
 }
 
 /* The number of a process or thread in user space's pid namespace; 0: it is not in there. */
-static __u32 number_in_namespace(struct task_struct *task)
+static __u32 number_in_namespace(struct task_struct *task, __u32 pid_namespace)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
 	unsigned int level = BPF_CORE_READ(pid, level);
@@ -69,17 +77,17 @@ static __u32 number_in_namespace(struct task_struct *task)
 	return 0;
 }
 
-static __u64 id_of(struct task_struct *task, bool kernel)
+static __always_inline __u64 id_of(struct task_struct *task, bool kernel, struct settings settings)
 {
-	__u64 both = bpf_get_current_pid_tgid();
-	__u64 tgid = both >> 32, tid = (__u32)both;
+	__u64 tgid = task->tgid, tid = task->pid;
 
-	if (pid_namespace) {
-		tgid = number_in_namespace(BPF_CORE_READ(task, group_leader));
-		tid = number_in_namespace(task);
+	if (settings.pid_namespace) {
+		tgid = number_in_namespace(BPF_CORE_READ(task, group_leader),
+					   settings.pid_namespace);
+		tid = number_in_namespace(task, settings.pid_namespace);
 	}
 	return sample_id_make(task->self_exec_id, tgid, tid) |
-	       generation << SAMPLE_GENERATION_SHIFT | (kernel ? SAMPLE_ID_KERNEL : 0);
+	       settings.generation << SAMPLE_GENERATION_SHIFT | (kernel ? SAMPLE_ID_KERNEL : 0);
 }
 
 /*
@@ -174,18 +182,18 @@ static void exclude(void)
 		counter->excluded++;
 }
 
-static void count_tick(struct bpf_perf_event_data *ctx)
+static __always_inline void count_tick(struct bpf_perf_event_data *ctx, struct settings settings)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	bool kernel = in_kernel(ctx);
 	__u64 pc, id;
 
-	if (!(sides & (kernel ? SAMPLE_KERNEL : SAMPLE_USER))) {
+	if (!(settings.sides & (kernel ? SAMPLE_KERNEL : SAMPLE_USER))) {
 		exclude();
 		return;
 	}
-	pc = kernel ? kernel_tick_pc(ctx, task) : ctx->regs.ip;
-	id = id_of(task, kernel);
+	pc = kernel ? kernel_tick_pc(ctx, task, settings.sides) : ctx->regs.ip;
+	id = id_of(task, kernel, settings);
 	if (!count_in_table(pc, id))
 		count_outside_table(pc, id);
 }
@@ -206,13 +214,25 @@ static void count_time(__u64 start)
  * Ticks in one jiffy out of 16 are timed: to read the clock at every tick would cost about as much
  * as all the rest, and to count ticks for it another cache line.
  */
-SEC("perf_event")
-int sample(struct bpf_perf_event_data *ctx)
+static __always_inline int tick(struct bpf_perf_event_data *ctx, struct settings settings)
 {
 	__u64 start = bpf_jiffies64() % 16 ? 0 : bpf_ktime_get_ns();
 
-	count_tick(ctx);
+	count_tick(ctx, settings);
 	if (start)
 		count_time(start);
 	return 0; /* no perf ring buffer record */
+}
+
+/* The usual settings are compiled in: to read them would cost a tick another cache line. */
+SEC("perf_event")
+int sample(struct bpf_perf_event_data *ctx)
+{
+	return tick(ctx, (struct settings){ .sides = SAMPLE_USER | SAMPLE_KERNEL });
+}
+
+SEC("?perf_event")
+int sample_with_settings(struct bpf_perf_event_data *ctx)
+{
+	return tick(ctx, (struct settings){ sides, pid_namespace, generation });
 }

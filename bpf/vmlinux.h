@@ -73,6 +73,8 @@ struct pid {
 
 struct task_struct {
 	unsigned int flags;
+	int pid;
+	int tgid;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	__u64 self_exec_id;

@@ -90,16 +90,30 @@ static int share_maps(const struct program *program, struct sample_bpf *bpf)
 	return err ?: bpf_map__reuse_fd(bpf->maps.ring, bpf_map__fd(first->maps.ring));
 }
 
+/* Chooses the program whose settings are compiled in, or the one that is told them. */
+static struct bpf_program *choose(const struct program *program, unsigned int generation,
+				  struct sample_bpf *bpf)
+{
+	bool usual = program->sides == (SAMPLE_USER | SAMPLE_KERNEL) && !own_pid_namespace() &&
+		     generation == 0;
+
+	bpf->rodata->sides = program->sides;
+	bpf->rodata->pid_namespace = own_pid_namespace();
+	bpf->rodata->generation = generation;
+	bpf_program__set_autoload(bpf->progs.sample, usual);
+	bpf_program__set_autoload(bpf->progs.sample_with_settings, !usual);
+	return usual ? bpf->progs.sample : bpf->progs.sample_with_settings;
+}
+
 static int load(struct program *program, unsigned int generation, struct error *e)
 {
 	struct sample_bpf *bpf = sample_bpf__open();
+	struct bpf_program *chosen;
 	int err;
 
 	if (!bpf)
 		return load_error(e, errno);
-	bpf->rodata->sides = program->sides;
-	bpf->rodata->pid_namespace = own_pid_namespace();
-	bpf->rodata->generation = generation;
+	chosen = choose(program, generation, bpf);
 	err = share_maps(program, bpf);
 	err = err ?: sample_bpf__load(bpf);
 	if (err) {
@@ -107,6 +121,7 @@ static int load(struct program *program, unsigned int generation, struct error *
 		return load_error(e, -err);
 	}
 	program->loads[generation] = bpf;
+	program->fds[generation] = bpf_program__fd(chosen);
 	return 0;
 }
 
@@ -149,7 +164,7 @@ int program_fd(struct program *program, unsigned int generation, struct error *e
 {
 	int err = program->loads[generation] ? 0 : load(program, generation, e);
 
-	return err ?: bpf_program__fd(program->loads[generation]->progs.sample);
+	return err ?: program->fds[generation];
 }
 
 int program_ring_fd(const struct program *program)

@@ -8,7 +8,9 @@
 
 /* The loaded BPF program and what it shares with us. Zero-initialised is none. */
 struct program {
-	struct sample_bpf *loads[SAMPLE_GENERATIONS]; /* the first makes the maps, all share them */
+	/* One for each generation; the first makes the maps, all share them. */
+	struct sample_bpf *loads[SAMPLE_GENERATIONS];
+	int fds[SAMPLE_GENERATIONS];
 	uint32_t sides;
 	const struct sample_bucket *table;	/* the kernel's own, SAMPLE_BUCKETS of them */
 	const struct sample_counters *counters; /* one for each possible CPU */
