@@ -93,7 +93,7 @@ $(BUILD)/proto/%.o: $(BUILD)/proto/%.c
 
 # --- user space ---
 
-$(BUILD)/user/%.o: user/%.c | $(GENERATED)
+$(BUILD)/user/%.o: user/%.c Makefile | $(GENERATED)
 	@mkdir -p $(@D)
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@

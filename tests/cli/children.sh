@@ -141,15 +141,14 @@ check "-a: with their numbers" bash -c "'$profiltool' dump '$work/all.pb.gz' >'$
 
 # --- Children that live shorter than a tick's period ---
 
-# The kernel begins a period anew in each child, so 3 ms are never a tick of 10 ms. That is told, with
-# what helps; and it helps.
+# The kernel begins a period anew in each child, so 3 ms are hardly ever a tick of 10 ms. That is told,
+# with what helps; and it helps.
 begin swarm "$progs/family" swarm 1.2 3
 record_begin swarm -p "$pid" -F 99 --json
 tell swarm go
 wait "$recorder"
-status_of_swarm=$?
-check "children shorter than the period: no samples" test $status_of_swarm -eq 4
-check "it is told how many were missed" grep -qE 'ticks were due, 0 came' "$work/swarm.err"
+check "children shorter than the period: it is told how many ticks were due" \
+	grep -qE 'ticks were due, [0-9]+ came' "$work/swarm.err"
 check "and what helps" grep -qF 'raise -F' "$work/swarm.err"
 begin denser "$progs/family" swarm 1.2 3
 record_begin denser -p "$pid" -F 4999 --json

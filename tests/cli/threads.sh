@@ -178,4 +178,22 @@ check "four recordings of one process, one after the other, went well" test "${c
 check "the target got no signal" grep -qx "signals 0" "$work/signals.out"
 check "the target was never stopped or traced" test ! -s "$work/watched"
 
+# --- Threads that make others all the time ---
+
+# The kernel passes the progress to the next tick on to a thread that inherited all events, unless it
+# is kept from it: then the makers would hardly ever be ticked.
+check "makers of threads" start_ready "$progs/makers" 4
+check "makers of threads: well" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 --json -o "$work/makers.pb.gz"
+cp "$work/out" "$work/makers.json"
+stop "$pid"
+check "they are ticked for their CPU time" \
+	recorded "whole and near(ticked, $(dumped cpu_ns "$work/makers.pb.gz"), 15)" "$work/makers.json"
+check "in their own function" recorded "share('burn_maker') > 80" "$work/makers.json"
+# The same when they have inherited their event.
+"$profiltool" record -F 999 --json -o "$work/makers.pb.gz" -- \
+	sh -c 'exec timeout -s KILL 1.5 "$1" 4 >/dev/null' sh "$progs/makers" \
+	>"$work/makers.json" 2>/dev/null
+check "also when they have inherited their event" \
+	recorded "whole and near(ticked, $(dumped cpu_ns "$work/makers.pb.gz"), 20)" "$work/makers.json"
+
 finish

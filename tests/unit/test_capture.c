@@ -152,7 +152,7 @@ static const char *image_at(const struct process_table *table, uint64_t when, ui
 {
 	struct process *process = process_find(table, NOBODY);
 	const struct capture_mapping *mapping =
-		space_mapping_at(process_space_at(process, when), pc, when);
+		space_mapping_at(table, process_space_at(process, when), pc, when);
 
 	return mapping ? table->images[mapping->image].path : "";
 }
@@ -208,12 +208,56 @@ static void test_fork(void **state)
 	apply(&table, &stranger);
 	child = process_find(&table, NOBODY - 1);
 	assert_non_null(child);
-	assert_non_null(space_mapping_at(process_space(child), 0x1234, 300));
+	assert_non_null(space_mapping_at(&table, process_space(child), 0x1234, 300));
 	assert_null(process_find(&table, NOBODY - 7));
 	table.inherit = false;
 	fork.pid = NOBODY - 2;
 	apply(&table, &fork);
 	assert_null(process_find(&table, NOBODY - 2));
+	process_table_free(&table);
+}
+
+/* A pid that is used again: each process keeps its own mappings. */
+static void test_pid_reuse(void **state)
+{
+	struct process_table table = { .everyone = true };
+	struct sideband_record first = map_record(NOBODY, 100, 0x1000, 0x2000, "/bin/first");
+	struct sideband_record fork = { SIDEBAND_FORK, .time_ns = 200, .pid = NOBODY,
+					.tid = NOBODY, .parent = 1,    .parent_tid = 1 };
+	struct sideband_record second = map_record(NOBODY, 210, 0x1000, 0x2000, "/bin/second");
+
+	(void)state;
+	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	apply(&table, &first);
+	apply(&table, &fork);
+	apply(&table, &second);
+	assert_int_equal(table.count, 2);
+	assert_ptr_equal(process_at(&table, NOBODY, 150), &table.processes[0]);
+	assert_ptr_equal(process_at(&table, NOBODY, 250), &table.processes[1]);
+	assert_ptr_equal(process_find(&table, NOBODY), &table.processes[1]);
+	assert_string_equal(image_at(&table, 250, 0x1800), "/bin/second");
+	process_table_free(&table);
+}
+
+/* Memory of a JIT compiler that grows piece by piece is one mapping. */
+static void test_anonymous(void **state)
+{
+	struct process_table table = { 0 };
+	struct address_space *space;
+
+	(void)state;
+	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct sideband_record record = map_record(NOBODY, 100 + i, 0x100000 + i * 0x1000,
+							   0x102000 + i * 0x1000, "//anon");
+
+		apply(&table, &record);
+	}
+	space = process_space(process_find(&table, NOBODY));
+	assert_int_equal(space->count, 1);
+	assert_int_equal(space->mappings[0].start, 0x100000);
+	assert_int_equal(space->mappings[0].limit, 0x102000 + 999 * 0x1000);
+	assert_string_equal(image_at(&table, 2000, 0x100000 + 500 * 0x1000), "[anon]");
 	process_table_free(&table);
 }
 
@@ -258,7 +302,7 @@ static void test_snapshot(void **state)
 
 	(void)state;
 	assert_int_equal(snapshot_process(&table, getpid(), 0), 0);
-	mapping = space_mapping_at(process_space(process_find(&table, getpid())),
+	mapping = space_mapping_at(&table, process_space(process_find(&table, getpid())),
 				   (uintptr_t)test_snapshot, 0);
 	assert_non_null(mapping);
 	assert_true(mapping->executable);
@@ -274,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_cpus),	     cmocka_unit_test(test_id),
 		cmocka_unit_test(test_counts_table), cmocka_unit_test(test_doubles),
 		cmocka_unit_test(test_spaces),	     cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_pid_reuse),    cmocka_unit_test(test_anonymous),
 		cmocka_unit_test(test_eras),	     cmocka_unit_test(test_snapshot),
 	};
 

@@ -8,10 +8,8 @@
 #include <time.h>
 
 #include "util/array.h"
+#include "util/clock.h"
 #include "util/number.h"
-
-#define NS_PER_S  1000000000ULL
-#define NS_PER_MS 1000000ULL
 
 /*
  * fork(2) passes events on some time before it tells of the birth. A birth that is told longer
@@ -47,14 +45,6 @@ struct attaching {
 	size_t opened, untold; /* in one look */
 	uint64_t start_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 static bool tid_equal(const void *array, uint32_t number, const void *key)
 {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "capture/attach.h"
@@ -20,8 +19,7 @@
 #include "capture/sideband.h"
 #include "capture/snapshot.h"
 #include "capture/target.h"
-
-#define NS_PER_S 1000000000ULL
+#include "util/clock.h"
 
 struct target {
 	pid_t pid;
@@ -47,14 +45,6 @@ struct capture {
 	uint64_t cpu_ns;
 	uint64_t doubles;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 static uint32_t sides(const struct capture_options *options)
 {
@@ -94,30 +84,18 @@ static int check_targets(struct capture *c, struct error *e)
 static int add_target(struct capture *c, pid_t pid, struct error *e)
 {
 	struct target *target = &c->targets[c->target_count];
+	bool thread = c->options.target == CAPTURE_THREAD;
 
 	for (size_t i = 0; i < c->target_count; i++)
 		if (c->targets[i].pid == pid)
 			return 0; /* named twice */
 	target->pid = pid;
-	target->pidfd = c->options.target == CAPTURE_THREAD ? -1 : target_open(pid);
-	target->cpu_start_ns = target->cpu_last_ns = target_cpu_ns(pid);
+	target->pidfd = thread ? -1 : target_open(pid);
+	if (!thread && target->pidfd < 0)
+		return error_set(e, errno, "cannot watch process %d", pid);
+	target->cpu_start_ns = target->cpu_last_ns = target_cpu_ns(pid, thread);
 	c->target_count++;
-	return target->pidfd < 0 ? 0 : watch(c, target->pidfd, e);
-}
-
-static int add_targets(struct capture *c, struct error *e)
-{
-	int err = 0;
-
-	c->targets = calloc(c->options.pid_count + 1, sizeof(*c->targets));
-	if (!c->targets)
-		return error_no_memory(e);
-	if (c->options.target == CAPTURE_COMMAND)
-		return command_prepare(&c->command, c->options.command, e)
-			       ?: add_target(c, c->command.pid, e);
-	for (size_t i = 0; i < c->options.pid_count && !err; i++)
-		err = add_target(c, c->options.pids[i], e);
-	return err;
+	return thread ? 0 : watch(c, target->pidfd, e);
 }
 
 /* Each thread of the targets takes a descriptor, and so does each file that they map. */
@@ -129,6 +107,23 @@ static void raise_file_limit(void)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
+}
+
+static int add_targets(struct capture *c, struct error *e)
+{
+	int err = 0;
+
+	c->targets = calloc(c->options.pid_count + 1, sizeof(*c->targets));
+	if (!c->targets)
+		return error_no_memory(e);
+	if (c->options.target == CAPTURE_COMMAND) {
+		err = command_prepare(&c->command, c->options.command, e);
+		err = err ?: add_target(c, c->command.pid, e);
+	}
+	raise_file_limit(); /* not before the command was forked: it shall have the usual one */
+	for (size_t i = 0; i < c->options.pid_count && !err; i++)
+		err = add_target(c, c->options.pids[i], e);
+	return err;
 }
 
 static int open_task_events(struct capture *c, struct error *e)
@@ -175,14 +170,22 @@ static int open_sideband(struct capture *c, struct error *e)
 	return err;
 }
 
+/* A thread that makes others, and has inherited its event itself, is kept apart from them. */
 static int take_record(const struct sideband_record *record, void *context)
 {
-	return process_record(context, record);
+	struct capture *c = context;
+
+	if (record->type == SIDEBAND_FORK && c->events.attr.inherit &&
+	    process_find(&c->processes, record->parent))
+		apart_add(&c->events.apart, record->parent_tid);
+	if (record->type == SIDEBAND_EXIT)
+		apart_remove(&c->events.apart, record->tid);
+	return process_record(&c->processes, record);
 }
 
 static int take_records(struct capture *c, struct error *e)
 {
-	return sideband_read(c->sideband, take_record, &c->processes) ? error_no_memory(e) : 0;
+	return sideband_read(c->sideband, take_record, c) ? error_no_memory(e) : 0;
 }
 
 /* The targets' mappings as they are; what is younger comes as records. */
@@ -194,8 +197,12 @@ static int take_snapshot(struct capture *c, struct error *e)
 	c->processes.inherit = c->options.inherit;
 	if (c->options.target == CAPTURE_SYSTEM)
 		err = snapshot_all(&c->processes);
-	for (size_t i = 0; i < c->target_count && !err; i++)
-		err = snapshot_process(&c->processes, target_process_of(c->targets[i].pid), 0);
+	for (size_t i = 0; i < c->target_count && !err; i++) {
+		pid_t pid = target_process_of(c->targets[i].pid);
+
+		if (pid > 0) /* else it has just ended, as opening its event will tell */
+			err = snapshot_process(&c->processes, pid, 0);
+	}
 	return err ? error_no_memory(e) : 0;
 }
 
@@ -216,7 +223,6 @@ static int start(struct capture *c, struct error *e)
 {
 	int err;
 
-	raise_file_limit();
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll < 0)
 		return error_set(e, errno, "cannot make an epoll instance");
@@ -227,7 +233,7 @@ static int start(struct capture *c, struct error *e)
 	err = err ?: watch(c, program_ring_fd(&c->program), e);
 	err = err ?: open_sideband(c, e);
 	err = err ?: take_snapshot(c, e);
-	c->start_ns = clock_ns(CLOCK_MONOTONIC);
+	c->start_ns = now_ns();
 	c->start_time_ns = clock_ns(CLOCK_REALTIME);
 	c->system_cpu_start_ns = target_system_cpu_ns();
 	err = err ?: open_events(c, e);
@@ -247,7 +253,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 		return error_no_memory(e);
 	c->options = *options;
 	c->epoll = -1;
-	c->begin_ns = clock_ns(CLOCK_MONOTONIC);
+	c->begin_ns = now_ns();
 	err = start(c, e);
 	if (err)
 		capture_free(c);
@@ -272,7 +278,7 @@ int capture_handle(struct capture *c, struct error *e)
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
 	for (size_t i = 0; i < c->target_count && !events_count_time(&c->events); i++) {
-		uint64_t now = target_cpu_ns(c->targets[i].pid);
+		uint64_t now = target_cpu_ns(c->targets[i].pid, c->targets[i].pidfd < 0);
 
 		if (now)
 			c->targets[i].cpu_last_ns = now;
@@ -284,7 +290,7 @@ static bool has_ended(const struct target *target)
 {
 	struct pollfd fd = { .fd = target->pidfd, .events = POLLIN };
 
-	return target->pidfd < 0 ? !target_lives(target->pid) : poll(&fd, 1, 0) > 0;
+	return target->pidfd < 0 ? !target_lives(target->pid, true) : poll(&fd, 1, 0) > 0;
 }
 
 bool capture_ended(const struct capture *c)
@@ -322,7 +328,7 @@ int capture_stop(struct capture *c, struct error *e)
 	int err;
 
 	events_stop(&c->events);
-	c->stop_ns = clock_ns(CLOCK_MONOTONIC);
+	c->stop_ns = now_ns();
 	err = capture_handle(c, e);
 	err = err ?: complete_mappings(c, e);
 	if (err)

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +39,7 @@ static void run_child(int go_fd, int failure_fd, char *const *argv)
 
 int command_prepare(struct command *command, char *const *argv, struct error *e)
 {
-	int go[2], failure[2];
+	int go[2], failure[2], code;
 
 	if (pipe2(go, O_CLOEXEC))
 		return error_set(e, errno, "cannot start %s", argv[0]);
@@ -51,6 +49,7 @@ int command_prepare(struct command *command, char *const *argv, struct error *e)
 		return error_set(e, errno, "cannot start %s", argv[0]);
 	}
 	command->pid = fork();
+	code = errno;
 	if (command->pid == 0) {
 		close(go[1]);
 		run_child(go[0], failure[1], argv);
@@ -64,7 +63,7 @@ int command_prepare(struct command *command, char *const *argv, struct error *e)
 		command->pid = 0;
 		close(go[1]);
 		close(failure[0]);
-		return error_set(e, EAGAIN, "cannot start %s", argv[0]);
+		return error_set(e, code, "cannot start %s", argv[0]);
 	}
 	return 0;
 }

@@ -2,25 +2,16 @@
 #include "capture/cost.h"
 
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "capture/events.h"
+#include "util/clock.h"
 
 #define PERIOD_NS 100000
 #define GAPS	  32	   /* enough for a median */
 #define MOST_NS	  30000000 /* a busy machine may take the CPU away meanwhile */
 /* Two reads of the clock are some 50 ns apart; no interrupt is served in less than this. */
 #define SHORTEST_NS 400
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 static int ascending(const void *left, const void *right)
 {

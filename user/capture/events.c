@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,10 +11,9 @@
 #include "capture/cpus.h"
 #include "capture/privilege.h"
 #include "util/array.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/number.h"
-
-#define NS_PER_S 1000000000ULL
 
 #define SAMPLE_RATE_SYSCTL "kernel.perf_event_max_sample_rate"
 
@@ -162,6 +160,8 @@ static int open_one(struct event_set *set, pid_t tid, int cpu, struct program *p
 		snprintf(what, sizeof(what), "CPU %d", cpu);
 	if (array_reserve(&set->events, &set->room, set->count + 1, sizeof(*set->events)))
 		return error_no_memory(e);
+	if (set->attr.inherit)
+		apart_add(&set->apart, tid);
 	event.fd = perf_event_open(&set->attr, tid, cpu, 0);
 	if (event.fd < 0)
 		return perf_event_error(e, -event.fd, what);
@@ -225,6 +225,8 @@ void events_close(struct event_set *set)
 		if (set->events[i].fd >= 0)
 			close(set->events[i].fd);
 	free(set->events);
+	apart_free(&set->apart);
+	set->apart = (struct apart){ 0 };
 	set->events = NULL;
 	set->count = set->room = 0;
 }

@@ -4,6 +4,7 @@
 
 #include <linux/perf_event.h>
 
+#include "capture/apart.h"
 #include "capture/capture.h"
 #include "capture/program.h"
 
@@ -18,6 +19,7 @@ struct event {
 struct event_set {
 	struct perf_event_attr attr;
 	struct event *events;
+	struct apart apart; /* of the threads that have an event, and of those that made others */
 	size_t count, room;
 };
 

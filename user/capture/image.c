@@ -13,15 +13,23 @@
 
 #include "util/array.h"
 
-/* Opens a regular file and nothing else: to open a device may do something. */
+/*
+ * Opens a regular file and nothing else: to open a device may do something. The path is its
+ * process's to change, so what was looked at is what is opened.
+ */
 static int open_regular(const char *path, struct stat *status)
 {
-	int fd;
+	int fd = -1, place = open(path, O_PATH | O_CLOEXEC);
+	char again[64];
 
-	if (stat(path, status) || !S_ISREG(status->st_mode))
+	if (place < 0)
 		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && fstat(fd, status)) {
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
+	if (fstat(place, status) == 0 && S_ISREG(status->st_mode))
+		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	close(place);
+	/* Some must be left for the threads' events, and for the result. */
+	if (fd > sysconf(_SC_OPEN_MAX) / 4 * 3) {
 		close(fd);
 		fd = -1;
 	}

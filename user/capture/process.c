@@ -35,29 +35,28 @@ static uint64_t hash_number(pid_t number)
 	return hash_u64(number, 0);
 }
 
-/* Elements before `ended` ones: a number used again finds the process that lives. */
-static bool process_equal(const void *array, uint32_t id, const void *key)
+static bool pid_equal(const void *array, uint32_t id, const void *key)
 {
-	const struct process *process = (const struct process *)array + id;
-
-	return process->pid == *(const pid_t *)key && !process->ended;
+	return ((const struct process *)array)[id].pid == *(const pid_t *)key;
 }
 
-static bool ended_process_equal(const void *array, uint32_t id, const void *key)
+struct process *process_at(const struct process_table *table, pid_t pid, uint64_t time_ns)
 {
-	const struct process *process = (const struct process *)array + id;
+	uint32_t id =
+		index_find(&table->by_pid, hash_number(pid), pid_equal, table->processes, &pid);
+	uint32_t younger;
 
-	return process->pid == *(const pid_t *)key;
+	if (id == INDEX_NONE)
+		return NULL;
+	for (; (younger = table->processes[id].younger) != INDEX_NONE; id = younger)
+		if (table->processes[younger].spaces[0].since_ns > time_ns)
+			break;
+	return &table->processes[id];
 }
 
 struct process *process_find(const struct process_table *table, pid_t pid)
 {
-	uint64_t hash = hash_number(pid);
-	uint32_t id = index_find(&table->by_pid, hash, process_equal, table->processes, &pid);
-
-	if (id == INDEX_NONE)
-		id = index_find(&table->by_pid, hash, ended_process_equal, table->processes, &pid);
-	return id == INDEX_NONE ? NULL : &table->processes[id];
+	return process_at(table, pid, UINT64_MAX);
 }
 
 static int add_space(struct process *process, uint64_t since_ns)
@@ -65,21 +64,27 @@ static int add_space(struct process *process, uint64_t since_ns)
 	if (array_reserve(&process->spaces, &process->room, process->count + 1,
 			  sizeof(*process->spaces)))
 		return -ENOMEM;
-	process->spaces[process->count++] = (struct address_space){ .since_ns = since_ns };
+	process->spaces[process->count++] = (struct address_space){
+		.since_ns = since_ns,
+		.parent = INDEX_NONE,
+	};
 	return 0;
 }
 
 int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
 {
-	struct process *process;
+	struct process *process, *older;
 
 	if (array_reserve(&table->processes, &table->room, table->count + 1, sizeof(*process)))
 		return -ENOMEM;
 	process = &table->processes[table->count];
-	*process = (struct process){ .pid = pid };
+	*process = (struct process){ .pid = pid, .younger = INDEX_NONE };
 	if (add_space(process, time_ns))
 		return -ENOMEM;
-	if (index_add(&table->by_pid, hash_number(pid), table->count)) {
+	older = process_find(table, pid);
+	if (older) {
+		older->younger = table->count;
+	} else if (index_add(&table->by_pid, hash_number(pid), table->count)) {
 		free(process->spaces);
 		return -ENOMEM;
 	}
@@ -101,12 +106,13 @@ struct address_space *process_space_at(struct process *process, uint64_t time_ns
 	return &process->spaces[i];
 }
 
-const struct capture_mapping *space_mapping_at(const struct address_space *space, uint64_t pc,
-					       uint64_t time_ns)
+/* Among the first `count` mappings of a space. */
+static const struct capture_mapping *own_mapping_at(const struct address_space *space, size_t count,
+						    uint64_t pc, uint64_t time_ns)
 {
 	const struct capture_mapping *first = NULL;
 
-	for (size_t i = space->count; i-- > 0;) {
+	for (size_t i = count; i-- > 0;) {
 		const struct capture_mapping *mapping = &space->mappings[i];
 
 		if (pc < mapping->start || pc >= mapping->limit)
@@ -118,13 +124,51 @@ const struct capture_mapping *space_mapping_at(const struct address_space *space
 	return first;
 }
 
-/* Whether the youngest mapping at this place is the same one: then there is nothing to add. */
-static bool is_known(const struct address_space *space, const struct capture_mapping *mapping)
+const struct capture_mapping *space_mapping_at(const struct process_table *table,
+					       const struct address_space *space, uint64_t pc,
+					       uint64_t time_ns)
 {
-	const struct capture_mapping *there = space_mapping_at(space, mapping->start, UINT64_MAX);
+	size_t count = space->count;
 
-	return there && there->limit >= mapping->limit && there->image == mapping->image &&
-	       there->offset - there->start == mapping->offset - mapping->start;
+	for (;;) {
+		const struct capture_mapping *mapping = own_mapping_at(space, count, pc, time_ns);
+
+		if (mapping || space->parent == INDEX_NONE)
+			return mapping;
+		count = space->parent_count;
+		space = &table->processes[space->parent].spaces[space->parent_space];
+	}
+}
+
+/* Memory without a file: its offset says nothing, and what adjoins is one. */
+static bool is_anonymous(const struct process_table *table, uint32_t image)
+{
+	return strcmp(table->images[image].path, "[anon]") == 0;
+}
+
+/*
+ * Whether the youngest mapping at this place is the same one, or can be made to be: then there is
+ * nothing to add. A JIT compiler maps new memory beside the old all the time.
+ */
+static bool is_known(const struct process_table *table, struct address_space *space,
+		     const struct capture_mapping *mapping)
+{
+	const struct capture_mapping *there =
+		space_mapping_at(table, space, mapping->start, UINT64_MAX);
+	struct capture_mapping *last = space->count ? &space->mappings[space->count - 1] : NULL;
+
+	if (there && there->limit >= mapping->limit && there->image == mapping->image &&
+	    there->offset - there->start == mapping->offset - mapping->start)
+		return true;
+	if (!last || last->image != mapping->image || !is_anonymous(table, mapping->image) ||
+	    mapping->start > last->limit || mapping->limit < last->start)
+		return false;
+	if (mapping->start < last->start)
+		last->start = mapping->start;
+	if (mapping->limit > last->limit)
+		last->limit = mapping->limit;
+	last->offset = last->start;
+	return true;
 }
 
 int process_map(struct process_table *table, struct process *process,
@@ -137,15 +181,17 @@ int process_map(struct process_table *table, struct process *process,
 		.offset = record->offset,
 		.time_ns = record->time_ns,
 		/* The kernel maps the program first, then its interpreter, then libraries. */
-		.executable = space->count == 0,
+		.executable = space->count == 0 && space->parent == INDEX_NONE,
 	};
 
 	if (image_of_mapping(table, record, &mapping.image))
 		return -ENOMEM;
-	/* Of memory without a file the offset says nothing. */
-	if (table->images[mapping.image].path[0] == '[')
+	/* So that all that is anonymous is one: an address is its own offset. */
+	if (is_anonymous(table, mapping.image))
+		mapping.offset = mapping.start;
+	else if (table->images[mapping.image].path[0] == '[')
 		mapping.offset = 0;
-	if (is_known(space, &mapping))
+	if (is_known(table, space, &mapping))
 		return 0;
 	if (array_reserve(&space->mappings, &space->room, space->count + 1, sizeof(mapping)))
 		return -ENOMEM;
@@ -197,31 +243,29 @@ const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid)
 	return thread ? thread->comm : "";
 }
 
-/* A child begins with what its parent had mapped. */
 static int record_fork(struct process_table *table, const struct sideband_record *record)
 {
 	struct process *parent = process_find(table, record->parent);
-	struct address_space *from, *to;
-	size_t parent_number;
+	struct address_space *space;
 
-	if (record->pid == record->parent) /* a thread; its name is its creator's till renamed */
+	/* A new thread has its maker's name; only of one whose number was used is another known. */
+	if (find_thread(table, record->tid) || record->pid != record->parent)
+		if (parent &&
+		    process_name_thread(table, record->tid,
+					thread_comm(table, record->parent, record->parent_tid)))
+			return -ENOMEM;
+	if (record->pid == record->parent || (!table->everyone && !(table->inherit && parent)))
 		return 0;
-	if (!table->everyone && !(table->inherit && parent))
-		return 0;
-	parent_number = parent ? (size_t)(parent - table->processes) : 0;
 	if (process_add(table, record->pid, record->time_ns))
 		return -ENOMEM;
+	parent = process_find(table, record->parent); /* the table may have moved */
 	if (!parent)
 		return 0;
-	from = process_space(&table->processes[parent_number]);
-	to = process_space(&table->processes[table->count - 1]);
-	if (array_reserve(&to->mappings, &to->room, from->count, sizeof(*to->mappings)))
-		return -ENOMEM;
-	if (from->count)
-		memcpy(to->mappings, from->mappings, from->count * sizeof(*to->mappings));
-	to->count = from->count;
-	return process_name_thread(table, record->tid,
-				   thread_comm(table, record->parent, record->parent));
+	space = process_space(&table->processes[table->count - 1]);
+	space->parent = parent - table->processes;
+	space->parent_space = parent->count - 1;
+	space->parent_count = process_space(parent)->count;
+	return 0;
 }
 
 int process_record(struct process_table *table, const struct sideband_record *record)

@@ -8,15 +8,22 @@
 
 #define COMM_SIZE 16 /* TASK_COMM_LEN, with its NUL */
 
-/* What one program had mapped, from its exec (or birth, or our arrival) on. */
+/*
+ * What one program had mapped, from its exec (or birth, or our arrival) on. A child begins with
+ * its parent's mappings, and refers to them: most children exec or end soon.
+ */
 struct address_space {
 	uint64_t since_ns;
+	uint32_t parent;		  /* a process's number in the table, or INDEX_NONE */
+	uint32_t parent_space;		  /* the number of that process's address space then, */
+	uint32_t parent_count;		  /* and how many mappings it had itself */
 	struct capture_mapping *mappings; /* in the order of time */
 	size_t count, room;
 };
 
 struct process {
 	pid_t pid;
+	uint32_t younger; /* the number of the next process with this pid, or INDEX_NONE */
 	bool ended;
 	struct address_space *spaces; /* one more with each exec; at least one */
 	size_t count, room;
@@ -28,9 +35,8 @@ struct thread {
 };
 
 /*
- * The processes that are followed, the files that they map for execution and the names of
- * their threads. Zero-initialised is empty. A number that is used again by a new process
- * replaces the old one in the index: a later element is the younger.
+ * The processes that are followed, the files that they map for execution and the names of their
+ * threads. Zero-initialised is empty.
  */
 struct process_table {
 	bool everyone; /* take in all processes that appear */
@@ -41,7 +47,8 @@ struct process_table {
 	size_t thread_count, thread_room;
 	struct capture_image *images;
 	size_t image_count, image_room;
-	struct index by_pid, by_tid;
+	struct index by_pid; /* the oldest process of each pid */
+	struct index by_tid;
 };
 
 void process_table_free(struct process_table *table);
@@ -52,8 +59,11 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns);
 /* Applies a record of the kernel's. Records of strangers are passed over. */
 int process_record(struct process_table *table, const struct sideband_record *record);
 
-/* The process of this number, or NULL. */
+/* The process that has, or had last, this pid; or NULL. */
 struct process *process_find(const struct process_table *table, pid_t pid);
+
+/* The one that had it at a time; the first to have it when none had it yet. */
+struct process *process_at(const struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /* The address space that is in use now. */
 struct address_space *process_space(struct process *process);
@@ -68,7 +78,8 @@ int process_name_thread(struct process_table *table, pid_t tid, const char *comm
 struct address_space *process_space_at(struct process *process, uint64_t time_ns);
 
 /* The mapping that held pc at a time: the youngest then; else the first to come. NULL: none. */
-const struct capture_mapping *space_mapping_at(const struct address_space *space, uint64_t pc,
+const struct capture_mapping *space_mapping_at(const struct process_table *table,
+					       const struct address_space *space, uint64_t pc,
 					       uint64_t time_ns);
 
 /* The name of a thread: as recorded, as it is now, or its process's; "" when nothing is known. */

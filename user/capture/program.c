@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/program.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -17,12 +16,12 @@
 /* include/linux/proc_ns.h: the inode of the initial pid namespace. */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
 
-/* libbpf's last complaint, for the error that follows it. Its callback carries no context. */
+/* libbpf's first complaint, for the error that follows it. Its callback carries no context. */
 static __thread char libbpf_message[256];
 
 static int keep_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	if (level == LIBBPF_WARN) {
+	if (level == LIBBPF_WARN && !libbpf_message[0]) { /* the first tells the cause */
 		vsnprintf(libbpf_message, sizeof(libbpf_message), format, arguments);
 		libbpf_message[strcspn(libbpf_message, "\n")] = '\0';
 	}
@@ -33,7 +32,7 @@ static int load_error(struct error *e, int code)
 {
 	if (code == ENOMEM)
 		return error_no_memory(e);
-	if (code == EPERM || code == EACCES)
+	if (code == EPERM) /* EACCES is the verifier's */
 		return privilege_error(e, code, "cannot load the BPF program");
 	error_set_kind(e, ERROR_KERNEL_LACKS, code, "cannot load the BPF program (%s)",
 		       libbpf_message);
@@ -113,6 +112,7 @@ static int load(struct program *program, unsigned int generation, struct error *
 
 	if (!bpf)
 		return load_error(e, errno);
+	libbpf_message[0] = '\0';
 	chosen = choose(program, generation, bpf);
 	err = share_maps(program, bpf);
 	err = err ?: sample_bpf__load(bpf);

@@ -11,7 +11,7 @@
  * that we do not know; when its first tick came tells which address space it had.
  */
 struct era {
-	uint64_t key; /* process and exec number of the samples' id */
+	uint64_t key; /* a process's number in the table, and the exec number of the samples */
 	uint64_t first_ns;
 };
 
@@ -21,9 +21,11 @@ struct eras {
 	struct index index;
 };
 
-static uint64_t era_key(const struct sample *sample)
+static uint64_t era_key(const struct process_table *processes, const struct process *process,
+			const struct sample *sample)
 {
-	return (uint64_t)sample_id_exec(sample->id) << SAMPLE_PID_BITS | sample_id_tgid(sample->id);
+	return (uint64_t)(process - processes->processes) << SAMPLE_EXEC_BITS |
+	       sample_id_exec(sample->id);
 }
 
 static bool era_equal(const void *array, uint32_t number, const void *key)
@@ -38,11 +40,23 @@ static struct era *find_era(const struct eras *eras, uint64_t key)
 	return number == INDEX_NONE ? NULL : &eras->eras[number];
 }
 
-static int add_to_era(struct eras *eras, const struct sample *sample)
+static struct process *process_of(const struct process_table *processes,
+				  const struct sample *sample)
 {
-	uint64_t key = era_key(sample);
-	struct era *era = find_era(eras, key);
+	return process_at(processes, sample_id_tgid(sample->id), sample->first_ns);
+}
 
+static int add_to_era(struct eras *eras, const struct process_table *processes,
+		      const struct sample *sample)
+{
+	const struct process *process = process_of(processes, sample);
+	struct era *era;
+	uint64_t key;
+
+	if (!process)
+		return 0;
+	key = era_key(processes, process, sample);
+	era = find_era(eras, key);
 	if (!era) {
 		if (array_reserve(&eras->eras, &eras->room, eras->count + 1, sizeof(*era)) ||
 		    index_add(&eras->index, hash_u64(key, 0), eras->count))
@@ -53,6 +67,20 @@ static int add_to_era(struct eras *eras, const struct sample *sample)
 	if (sample->first_ns < era->first_ns)
 		era->first_ns = sample->first_ns;
 	return 0;
+}
+
+static const struct capture_mapping *mapping_of(const struct process_table *processes,
+						const struct eras *eras,
+						const struct sample *sample)
+{
+	struct process *process = process_of(processes, sample);
+	const struct era *era;
+
+	if (!process)
+		return NULL;
+	era = find_era(eras, era_key(processes, process, sample));
+	return space_mapping_at(processes, process_space_at(process, era->first_ns), sample->pc,
+				sample->first_ns);
 }
 
 static int visit_sample(struct process_table *processes, const struct eras *eras,
@@ -66,13 +94,9 @@ static int visit_sample(struct process_table *processes, const struct eras *eras
 		.pid = sample_id_tgid(sample->id),
 		.tid = sample_id_tid(sample->id),
 		.kernel = sample->id & SAMPLE_ID_KERNEL,
+		.mapping = mapping_of(processes, eras, sample),
 	};
-	struct process *process = process_find(processes, out.pid);
 
-	if (process)
-		out.mapping = space_mapping_at(
-			process_space_at(process, find_era(eras, era_key(sample))->first_ns),
-			out.pc, sample->first_ns);
 	out.comm = thread_comm(processes, out.pid, out.tid);
 	return visit(&out, context);
 }
@@ -84,7 +108,7 @@ int resolve_each(const struct counts *counts, struct process_table *processes,
 	int err = 0;
 
 	for (size_t i = 0; i < counts->count && !err; i++)
-		err = add_to_era(&eras, &counts->samples[i]);
+		err = add_to_era(&eras, processes, &counts->samples[i]);
 	for (size_t i = 0; i < counts->count && !err; i++)
 		if (counts->samples[i].count)
 			err = visit_sample(processes, &eras, &counts->samples[i], visit, context);

@@ -5,19 +5,18 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "capture/cpus.h"
 #include "capture/events.h"
 #include "util/array.h"
-
-#define NS_PER_S 1000000000ULL
+#include "util/clock.h"
 
 /* A power of two. An exec makes some ten records of about 120 bytes. */
 #define RING_PAGES 32
+/* Some thirty records: soon enough to open files of short-lived processes. */
+#define WAKEUP_BYTES 4096
 
 /* Of <linux/perf_event.h> since 5.12; Debian 12's headers have it, older ones do not. */
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
@@ -114,7 +113,7 @@ int sideband_open(struct sideband **out, struct error *e)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = RING_PAGES * sysconf(_SC_PAGESIZE) / 4,
+		.wakeup_watermark = WAKEUP_BYTES,
 	};
 	err = cpus_each_online(open_cpu, &context, e);
 	if (err)
@@ -306,13 +305,10 @@ static int keep_from(struct sideband *s, size_t from)
 int sideband_read(struct sideband *s, int (*visit)(const struct sideband_record *, void *context),
 		  void *context)
 {
-	struct timespec now;
-	uint64_t until;
+	uint64_t until = now_ns();
 	size_t done;
 	int err = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	until = now.tv_sec * NS_PER_S + now.tv_nsec;
 	for (size_t i = 0; i < s->count && !err; i++)
 		err = empty_ring(s, &s->rings[i]);
 	if (err || !s->waiting_count)

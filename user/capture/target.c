@@ -2,16 +2,15 @@
 #include "capture/target.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "util/clock.h"
 #include "util/file.h"
 
-#define NS_PER_S   1000000000ULL
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h; shown in /proc/PID/stat */
 
 /* Fields of /proc/PID/stat, see proc(5). */
@@ -23,12 +22,36 @@ struct stat_fields {
 	uint64_t user, system, child_user, child_system; /* clock ticks */
 };
 
-static int read_stat(pid_t pid, struct stat_fields *fields)
+pid_t target_process_of(pid_t tid)
+{
+	char path[64], line[256];
+	pid_t pid = -ESRCH;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	status = fopen(path, "re");
+	if (!status)
+		return -ESRCH;
+	while (fgets(line, sizeof(line), status))
+		if (sscanf(line, "Tgid: %d", &pid) == 1)
+			break;
+	fclose(status);
+	return pid;
+}
+
+/* Of a process, or of one thread alone. */
+static int read_stat(pid_t id, bool thread, struct stat_fields *fields)
 {
 	char path[64], line[1024], *open, *close;
+	pid_t pid = thread ? target_process_of(id) : id;
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (pid < 0)
+		return pid;
+	if (thread)
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, id);
+	else
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	err = file_read_line(path, line, sizeof(line));
 	if (err)
 		return err == -ENOENT ? -ESRCH : err;
@@ -48,33 +71,16 @@ static int read_stat(pid_t pid, struct stat_fields *fields)
 }
 
 /* A process whose first thread has ended while others go on is a zombie with threads. */
-static bool has_ended(const struct stat_fields *fields)
+static bool has_ended(const struct stat_fields *fields, bool thread)
 {
-	return (fields->state == 'Z' || fields->state == 'X') && fields->threads <= 1;
-}
-
-pid_t target_process_of(pid_t tid)
-{
-	char path[64], line[256];
-	pid_t pid = -ESRCH;
-	FILE *status;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	status = fopen(path, "re");
-	if (!status)
-		return -ESRCH;
-	while (fgets(line, sizeof(line), status))
-		if (sscanf(line, "Tgid: %d", &pid) == 1)
-			break;
-	fclose(status);
-	return pid;
+	return (fields->state == 'Z' || fields->state == 'X') && (thread || fields->threads <= 1);
 }
 
 int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e)
 {
 	const char *kind = thread ? "thread" : "process";
 	struct stat_fields fields;
-	int err = read_stat(pid, &fields);
+	int err = read_stat(pid, thread, &fields);
 
 	if (err) {
 		error_set(e, err == -ESRCH ? 0 : -err, "cannot profile %s %d%s", kind, pid,
@@ -89,8 +95,8 @@ int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e)
 			   target_process_of(pid));
 		return -EINVAL;
 	}
-	if (has_ended(&fields)) {
-		error_set(e, 0, "process %d (%s) has ended already (it is a zombie)", pid,
+	if (has_ended(&fields, thread)) {
+		error_set(e, 0, "%s %d (%s) has ended already (it is a zombie)", kind, pid,
 			  fields.comm);
 		return -ESRCH;
 	}
@@ -107,16 +113,14 @@ int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e)
 
 int target_open(pid_t pid)
 {
-	int fd = syscall(SYS_pidfd_open, pid, 0); /* is close-on-exec by itself */
-
-	return fd;
+	return syscall(SYS_pidfd_open, pid, 0); /* is close-on-exec by itself */
 }
 
-bool target_lives(pid_t pid)
+bool target_lives(pid_t pid, bool thread)
 {
 	struct stat_fields fields;
 
-	return read_stat(pid, &fields) == 0 && !has_ended(&fields);
+	return read_stat(pid, thread, &fields) == 0 && !has_ended(&fields, thread);
 }
 
 static uint64_t ticks_to_ns(uint64_t ticks)
@@ -124,26 +128,24 @@ static uint64_t ticks_to_ns(uint64_t ticks)
 	return ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));
 }
 
-uint64_t target_cpu_ns(pid_t pid)
+uint64_t target_cpu_ns(pid_t pid, bool thread)
 {
 	struct stat_fields fields;
 
-	if (read_stat(pid, &fields))
+	if (read_stat(pid, thread, &fields))
 		return 0;
 	return ticks_to_ns(fields.user + fields.system + fields.child_user + fields.child_system);
 }
 
 uint64_t target_system_cpu_ns(void)
 {
-	uint64_t user, nice, system, irq, softirq, steal;
+	uint64_t user, nice, system, irq, softirq;
 	char line[512];
 
 	/* cpu user nice system idle iowait irq softirq steal ...: proc(5) */
 	if (file_read_line("/proc/stat", line, sizeof(line)) ||
-	    sscanf(line,
-		   "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %*u %*u %" SCNu64 " %" SCNu64
-		   " %" SCNu64,
-		   &user, &nice, &system, &irq, &softirq, &steal) != 6)
+	    sscanf(line, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %*u %*u %" SCNu64 " %" SCNu64,
+		   &user, &nice, &system, &irq, &softirq) != 5)
 		return 0;
 	return ticks_to_ns(user + nice + system + irq + softirq);
 }

@@ -14,14 +14,17 @@ int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e);
 /* The process of a thread, or -ESRCH. */
 pid_t target_process_of(pid_t tid);
 
-/* A descriptor that becomes readable when the process ends, or -1 (a thread: ask for it). */
+/* A descriptor that becomes readable when the process ends, or -1 with errno set. */
 int target_open(pid_t pid);
 
 /* Whether a process or thread is there and not a zombie. */
-bool target_lives(pid_t pid);
+bool target_lives(pid_t pid, bool thread);
 
-/* CPU time of a process and of its children that it has waited for, in clock-tick steps. */
-uint64_t target_cpu_ns(pid_t pid);
+/*
+ * CPU time, in steps of clock ticks: of a process and of its children that it has waited for, or of
+ * a thread.
+ */
+uint64_t target_cpu_ns(pid_t pid, bool thread);
 
 /* CPU time of everything but idling, on all CPUs, in clock-tick steps. */
 uint64_t target_system_cpu_ns(void);

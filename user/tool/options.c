@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tool/options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <string.h>
 

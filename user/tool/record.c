@@ -228,8 +228,8 @@ static void tell_lost_mappings(const struct capture *c)
 	capture_totals(c, &totals);
 	if (totals.mapping_records_lost)
 		tool_warn("%" PRIu64
-			  " records of mappings were lost: of processes that ended, some "
-			  "addresses may have no name",
+			  " records of mappings, births and names were lost: some addresses "
+			  "may have no name, some new threads no ticks",
 			  totals.mapping_records_lost);
 }
 
@@ -342,7 +342,10 @@ static int present(struct recording *r, struct profile *p, const struct record_o
 
 	if (symbol_resolve(p, stop_naming, &r->signals, e))
 		return tool_fail(e);
+	if (!print)
+		recording_release_signals();
 	written = write_result(p, o, format);
+	recording_release_signals();
 	if (print && tool_print(p, o->json, o->limit, e))
 		return tool_fail(e);
 	if (!o->quiet && (report_summary(p, TOOL_PREFIX, r->target, stderr) ||

@@ -7,34 +7,42 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "report/text.h"
 #include "tool/tool.h"
-
-#define NS_PER_S  UINT64_C(1000000000)
-#define NS_PER_MS UINT64_C(1000000)
+#include "util/clock.h"
 
 #define LOOK_MS 100 /* how often the capture is looked at when nothing happens */
 
-/*
- * Signals that end a recording come through a descriptor, so that nothing is ever interrupted.
- * A hang-up that is ignored (nohup) stays ignored.
- */
-int recording_open_signals(struct error *e)
+static void take_signals(sigset_t *set)
 {
 	struct sigaction action;
+
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	if (sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+		sigaddset(set, SIGHUP);
+}
+
+int recording_open_signals(struct error *e)
+{
 	sigset_t set;
 	int fd;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-		sigaddset(&set, SIGHUP);
+	take_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? error_set(e, errno, "cannot watch for signals") : fd;
+}
+
+void recording_release_signals(void)
+{
+	sigset_t set;
+
+	take_signals(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 bool recording_signal_came(void *context)
@@ -44,22 +52,14 @@ bool recording_signal_came(void *context)
 	return read(*(int *)context, &info, sizeof(info)) == sizeof(info);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static void show_progress(struct recording *r, uint64_t now)
 {
 	if (r->quiet || !isatty(STDERR_FILENO) || now < r->progress_ns)
 		return;
-	fprintf(stderr,
-		"\r\033[K" TOOL_PREFIX "%s: %" PRIu64 " s, %" PRIu64
-		" ticks; Ctrl-C ends the recording",
-		r->target, (now - r->start_ns) / NS_PER_S, capture_ticks(r->capture));
+	fputs("\r\033[K" TOOL_PREFIX, stderr);
+	text_print(r->target, stderr);
+	fprintf(stderr, ": %" PRIu64 " s, %" PRIu64 " ticks; Ctrl-C ends the recording",
+		(now - r->start_ns) / NS_PER_S, capture_ticks(r->capture));
 	r->progress = true;
 	r->progress_ns = now + NS_PER_S;
 }

@@ -34,6 +34,12 @@ struct recording {
  */
 int recording_open_signals(struct error *e);
 
+/*
+ * They end the program again, as usual: for when the file is written, and only printing is left,
+ * which may wait for a reader.
+ */
+void recording_release_signals(void);
+
 /* Whether such a signal has come; takes it. context: int *, the descriptor. */
 bool recording_signal_came(void *context);
 

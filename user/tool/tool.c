@@ -9,9 +9,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/text.h"
 #include "symbol/symbol.h"
 #include "util/file.h"
 #include "util/number.h"
+
+/* Paths and names of processes are in it: nobody vouches for them. */
+static void say(const char *indent, const char *text)
+{
+	fprintf(stderr, TOOL_PREFIX "%s", indent);
+	text_print(text, stderr);
+	fputc('\n', stderr);
+}
 
 int tool_fail(const struct error *e)
 {
@@ -22,21 +31,21 @@ int tool_fail(const struct error *e)
 		[ERROR_KERNEL_LACKS] = EXIT_KERNEL_LACKS,
 	};
 
-	fprintf(stderr, TOOL_PREFIX "%s\n", e->what);
+	say("", e->what);
 	if (e->mend[0])
-		fprintf(stderr, TOOL_PREFIX "  %s\n", e->mend);
+		say("  ", e->mend);
 	return codes[e->kind];
 }
 
 void tool_warn(const char *format, ...)
 {
+	char text[4096 + 512];
 	va_list arguments;
 
-	fputs(TOOL_PREFIX, stderr);
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	fputc('\n', stderr);
+	say("", text);
 }
 
 void tool_help(const struct tool_command *command, FILE *out)
@@ -166,7 +175,8 @@ int tool_write(const struct profile *p, const struct format *format, const char 
 	return err ? error_set(e, -err, "cannot write to standard output") : 0;
 }
 
-struct report_table_options tool_table_options(long limit)
+/* limit -1: as many rows as a terminal shows. */
+static struct report_table_options table_options(long limit)
 {
 	struct report_table_options options = { .limit = limit < 0 ? 0 : limit };
 	struct winsize size;
@@ -185,7 +195,7 @@ struct report_table_options tool_table_options(long limit)
 
 int tool_print(const struct profile *p, bool json, long limit, struct error *e)
 {
-	struct report_table_options options = tool_table_options(limit);
+	struct report_table_options options = table_options(limit);
 	int err = json ? report_json(p, stdout) : report_table(p, &options, stdout);
 
 	tool_flush(); /* main() asks how it went */

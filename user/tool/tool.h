@@ -73,10 +73,7 @@ int tool_check_output(const char *path, struct error *e);
 int tool_write(const struct profile *p, const struct format *format, const char *path,
 	       struct error *e);
 
-/* How a table is to look on standard output. limit -1: as many rows as a terminal shows. */
-struct report_table_options tool_table_options(long limit);
-
-/* Prints the table, or JSON, on standard output. */
+/* Prints the table, or JSON, on standard output. limit -1: as many rows as a terminal shows. */
 int tool_print(const struct profile *p, bool json, long limit, struct error *e);
 
 /*

@@ -39,39 +39,60 @@ static int cannot_write(struct error *e, int code, const char *path)
 	error_set(e, code, "cannot write %s", path);
 	if (code == ENOENT)
 		error_mend(e, "the folder does not exist: make it first, with mkdir -p");
-	else if (code == EROFS || code == EACCES || code == ENOSPC || code == EDQUOT)
-		error_mend(e, "give a file in another folder with -o");
+	else if (code == EROFS || code == EACCES || code == EPERM || code == ENOSPC ||
+		 code == EDQUOT)
+		error_mend(e, "give a file in another folder");
 	return -code;
 }
 
-/* Where a symbolic link leads, so that the link itself is not replaced; else the path itself. */
-static char *follow_link(const char *path)
+/*
+ * Where a symbolic link leads, so that the link itself is not replaced; else the path itself. The
+ * kernel follows it, by an open: in a folder like /tmp it refuses another user's link
+ * (fs.protected_symlinks), which readlink(2) would not.
+ */
+static int follow_link(const char *path, char **target)
 {
-	char *target = realpath(path, NULL);
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	char link[64];
 
-	return target ?: strdup(path);
+	if (fd < 0 && errno != ENOENT)
+		return -errno;
+	if (fd < 0) {
+		*target = strdup(path); /* a new file, or a link that leads nowhere */
+	} else {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		*target = realpath(link, NULL);
+		close(fd);
+	}
+	return *target ? 0 : -ENOMEM;
+}
+
+/* The surest trial: a file without a name, which leaves nothing behind. */
+static int try_folder(char *target)
+{
+	int fd = open(dirname(target), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return errno == EOPNOTSUPP || errno == EISDIR ? 0 : errno;
+	close(fd);
+	return 0;
 }
 
 int file_check_writable(const char *path, struct error *e)
 {
 	struct stat status;
-	char *copy;
-	int fd, code = 0;
+	char *target;
+	int code;
 
 	if (is_special(path))
 		return access(path, W_OK) ? cannot_write(e, errno, path) : 0;
 	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
 		return cannot_write(e, EISDIR, path);
-	copy = follow_link(path);
-	if (!copy)
-		return error_no_memory(e);
-	/* A file without a name: the surest trial, and it leaves nothing behind. */
-	fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		close(fd);
-	else if (errno != EOPNOTSUPP && errno != EISDIR)
-		code = errno;
-	free(copy);
+	code = -follow_link(path, &target);
+	if (!code) {
+		code = try_folder(target);
+		free(target);
+	}
 	return code ? cannot_write(e, code, path) : 0;
 }
 
@@ -120,21 +141,39 @@ static int write_beside(const char *path, int (*write)(FILE *out, void *context,
 	return err;
 }
 
+/*
+ * A pipe without a reader is an error, not something to wait for: signals may be blocked. One that
+ * another user has put there, in a folder like /tmp, is not to get the data.
+ */
+static int write_special(const char *path, int (*write)(FILE *out, void *context, struct error *e),
+			 void *context, struct error *e)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status;
+
+	if (fd < 0 && errno == ENXIO)
+		return error_set(e, 0, "cannot write %s: nobody reads from this pipe", path);
+	if (fd < 0)
+		return cannot_write(e, errno, path);
+	if (fstat(fd, &status) || (S_ISFIFO(status.st_mode) && status.st_uid != geteuid())) {
+		close(fd);
+		return error_set(e, 0, "cannot write %s: the pipe is another user's", path);
+	}
+	fcntl(fd, F_SETFL, 0);
+	return write_stream(fd, path, write, context, e);
+}
+
 int file_write(const char *path, int (*write)(FILE *out, void *context, struct error *e),
 	       void *context, struct error *e)
 {
 	char *target;
-	int fd, err;
+	int err;
 
-	if (is_special(path)) {
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-		if (fd < 0)
-			return cannot_write(e, errno, path);
-		return write_stream(fd, path, write, context, e);
-	}
-	target = follow_link(path);
-	if (!target)
-		return error_no_memory(e);
+	if (is_special(path))
+		return write_special(path, write, context, e);
+	err = follow_link(path, &target);
+	if (err)
+		return cannot_write(e, -err, path);
 	err = write_beside(target, write, context, e);
 	free(target);
 	return err;

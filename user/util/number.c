@@ -4,7 +4,9 @@
 #include <ctype.h>
 #include <errno.h>
 
-#define NS_PER_S 1000000000ULL
+#include "util/clock.h"
+
+#define MOST_SECONDS 1000000000
 
 /* Reads digits from *text on and moves it behind them. */
 static int parse_digits(const char **text, uint64_t *number)
@@ -54,7 +56,7 @@ int number_parse_seconds(const char *text, uint64_t *nanoseconds)
 	}
 	if (*text)
 		return -EINVAL;
-	if (whole > NS_PER_S)
+	if (whole > MOST_SECONDS)
 		return -ERANGE;
 	*nanoseconds = whole * NS_PER_S + fraction;
 	return 0;
