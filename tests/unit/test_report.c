@@ -734,7 +734,8 @@ static void test_summary_parts(void **state)
 	p->totals.ticks = 8; /* a file that does not add up */
 	assert_non_null(strstr(summary(p, "x"), "ticks 8 != counted 1"));
 	p->totals.bpf_ns_per_tick = 1500;
-	assert_non_null(strstr(summary(p, "x"), "\ntool: cost: 1.5 us BPF per tick, and that of the interrupt"));
+	assert_non_null(strstr(summary(p, "x"),
+			       "\ntool: cost: 1.5 us BPF per tick, and that of the interrupt"));
 	profile_free(p);
 }
 
