@@ -190,6 +190,7 @@ check "they are ticked for their CPU time" \
 	recorded "whole and near(ticked, $(dumped cpu_ns "$work/makers.pb.gz"), 15)" "$work/makers.json"
 check "in their own function" recorded "share('burn_maker') > 80" "$work/makers.json"
 # The same when they have inherited their event.
+# shellcheck disable=SC2016 # the inner shell expands it
 "$profiltool" record -F 999 --json -o "$work/makers.pb.gz" -- \
 	sh -c 'exec timeout -s KILL 1.5 "$1" 4 >/dev/null' sh "$progs/makers" \
 	>"$work/makers.json" 2>/dev/null
