@@ -166,7 +166,9 @@ echo old >"$1/kept.pb.gz"
 "$2" -p "$3" -F 999 -o "$1/kept.pb.gz" &
 recorder=$!
 until grep -q poll /proc/$recorder/wchan; do sleep 0.02; done
-sleep 0.2
+used() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+end=$(($(used $3) + 10))
+until [ "$(used $3)" -ge $end ]; do sleep 0.02; done
 cat /dev/zero >"$1/fill" 2>/dev/null
 kill -INT $recorder
 wait $recorder

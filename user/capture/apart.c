@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "capture/events.h"
+#include "capture/perf_event.h"
 #include "util/array.h"
 
 struct apart_event {
@@ -34,7 +34,7 @@ static int open_dummy(pid_t tid)
 		.disabled = 1,
 	};
 
-	return perf_event_open(&attr, tid, -1, 0);
+	return perf_event_open(&attr, tid, -1);
 }
 
 void apart_add(struct apart *apart, pid_t tid)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "capture/events.h"
+#include "capture/perf_event.h"
 #include "util/clock.h"
 
 #define PERIOD_NS 100000
@@ -30,7 +30,7 @@ uint64_t cost_of_interrupt(void)
 	};
 	uint64_t gaps[GAPS], start = now_ns(), before = start;
 	size_t count = 0;
-	int fd = perf_event_open(&attr, 0, -1, 0);
+	int fd = perf_event_open(&attr, 0, -1);
 
 	if (fd < 0)
 		return 0;

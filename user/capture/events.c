@@ -5,40 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/cpus.h"
-#include "capture/privilege.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/number.h"
 
 #define SAMPLE_RATE_SYSCTL "kernel.perf_event_max_sample_rate"
-
-int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu, int flags)
-{
-	int fd =
-		syscall(SYS_perf_event_open, attr, tid, cpu, -1, flags | (int)PERF_FLAG_FD_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
-int perf_event_error(struct error *e, int code, const char *what)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text), "cannot open a perf event for %s", what);
-	if (code == EACCES || code == EPERM)
-		return privilege_error(e, code, text);
-	if (code == ENOENT || code == EOPNOTSUPP || code == EINVAL || code == ENOSYS)
-		return error_set_kind(e, ERROR_KERNEL_LACKS, code, "%s", text);
-	error_set(e, code, "%s", text);
-	if (code == EMFILE)
-		error_mend(e, "raise the limit of open files: ulimit -n 65536");
-	return -code;
-}
 
 static int check_sample_rate(unsigned int frequency, struct error *e)
 {
@@ -63,7 +38,7 @@ static bool have_cycles(void)
 		.sample_period = 1000000,
 		.disabled = 1,
 	};
-	int fd = perf_event_open(&attr, 0, -1, 0);
+	int fd = perf_event_open(&attr, 0, -1);
 
 	if (fd < 0)
 		return false;
@@ -162,7 +137,7 @@ static int open_one(struct event_set *set, pid_t tid, int cpu, struct program *p
 		return error_no_memory(e);
 	if (set->attr.inherit)
 		apart_add(&set->apart, tid);
-	event.fd = perf_event_open(&set->attr, tid, cpu, 0);
+	event.fd = perf_event_open(&set->attr, tid, cpu);
 	if (event.fd < 0)
 		return perf_event_error(e, -event.fd, what);
 	err = attach(event.fd, program_number, !set->attr.enable_on_exec);

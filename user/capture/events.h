@@ -2,10 +2,9 @@
 #ifndef PROFIL_CAPTURE_EVENTS_H
 #define PROFIL_CAPTURE_EVENTS_H
 
-#include <linux/perf_event.h>
-
 #include "capture/apart.h"
 #include "capture/capture.h"
+#include "capture/perf_event.h"
 #include "capture/program.h"
 
 struct event {
@@ -43,11 +42,5 @@ int events_open_cpus(struct event_set *set, struct program *program, struct erro
 void events_stop(struct event_set *set);
 
 void events_close(struct event_set *set);
-
-/* perf_event_open(2), which has no wrapper in libc. Returns a descriptor or -errno. */
-int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu, int flags);
-
-/* Explains a perf_event_open() that failed with `code`. Returns -code. */
-int perf_event_error(struct error *e, int code, const char *what);
 
 #endif

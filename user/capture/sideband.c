@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "capture/cpus.h"
-#include "capture/events.h"
+#include "capture/perf_event.h"
 #include "util/array.h"
 #include "util/clock.h"
 
@@ -48,11 +48,11 @@ struct sideband {
 
 static int open_event(struct sideband *s, int cpu)
 {
-	int fd = perf_event_open(&s->attr, -1, cpu, 0);
+	int fd = perf_event_open(&s->attr, -1, cpu);
 
 	if (fd == -EINVAL && s->attr.build_id) {
 		s->attr.build_id = 0; /* before 5.12: found in the files instead */
-		fd = perf_event_open(&s->attr, -1, cpu, 0);
+		fd = perf_event_open(&s->attr, -1, cpu);
 	}
 	return fd;
 }
