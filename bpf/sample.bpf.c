@@ -11,8 +11,7 @@ char LICENSE[] SEC("license") = "GPL";
 /* How ticks are to be counted. */
 struct settings {
 	__u32 sides; /* SAMPLE_USER, ... */
-	/* The inode of user space's pid namespace; 0 is the initial one, where no search is needed.
-	 */
+	/* The inode of user space's pid namespace; 0: the initial one, nothing to search for. */
 	__u32 pid_namespace;
 	/* Tells ticks of this load of the program from those of another that shares the maps. */
 	__u64 generation;
@@ -211,12 +210,12 @@ static void count_time(__u64 start)
 }
 
 /*
- * Ticks in one jiffy out of 16 are timed: to read the clock at every tick would cost about as much
+ * Ticks in one jiffy out of 8 are timed: to read the clock at every tick would cost about as much
  * as all the rest, and to count ticks for it another cache line.
  */
 static __always_inline int tick(struct bpf_perf_event_data *ctx, struct settings settings)
 {
-	__u64 start = bpf_jiffies64() % 16 ? 0 : bpf_ktime_get_ns();
+	__u64 start = bpf_jiffies64() % 8 ? 0 : bpf_ktime_get_ns();
 
 	count_tick(ctx, settings);
 	if (start)
