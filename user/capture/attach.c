@@ -141,13 +141,13 @@ static int open_thread(struct attaching *a, struct coverage coverage, struct err
 		return 0; /* so often in doubt that it surely has inherited one */
 	coverage.begin_ns = now_ns();
 	err = events_open_thread(a->set, coverage.tid, a->program, coverage.generation, e);
-	if (err == -ESRCH)
-		return 0; /* it ended between the look and the call */
-	if (err)
+	if (err && err != -ESRCH)
 		return err;
+	/* One that has ended needs none; a first thread stays in sight as long as there are others.
+	 */
 	coverage.end_ns = now_ns();
 	coverage.has |= 1 << coverage.generation;
-	a->opened++;
+	a->opened += !err;
 	return set_coverage(a, &coverage) ? error_no_memory(e) : 0;
 }
 
