@@ -217,6 +217,26 @@ static void test_fork(void **state)
 	process_table_free(&table);
 }
 
+/* What a child maps in the place of what it was born with does not reach back in time. */
+static void test_child_remaps(void **state)
+{
+	struct process_table table = { .inherit = true };
+	struct sideband_record map = map_record(NOBODY - 1, 100, 0x1000, 0x2000, "/lib/parent");
+	struct sideband_record fork = { SIDEBAND_FORK,	      .time_ns = 200,
+					.pid = NOBODY,	      .tid = NOBODY,
+					.parent = NOBODY - 1, .parent_tid = NOBODY - 1 };
+	struct sideband_record later = map_record(NOBODY, 300, 0x1000, 0x2000, "/lib/child");
+
+	(void)state;
+	assert_int_equal(process_add(&table, NOBODY - 1, 0), 0);
+	apply(&table, &map);
+	apply(&table, &fork);
+	apply(&table, &later);
+	assert_string_equal(image_at(&table, 250, 0x1800), "/lib/parent");
+	assert_string_equal(image_at(&table, 350, 0x1800), "/lib/child");
+	process_table_free(&table);
+}
+
 /* A pid that is used again: each process keeps its own mappings. */
 static void test_pid_reuse(void **state)
 {
@@ -318,8 +338,9 @@ int main(void)
 		cmocka_unit_test(test_cpus),	     cmocka_unit_test(test_id),
 		cmocka_unit_test(test_counts_table), cmocka_unit_test(test_doubles),
 		cmocka_unit_test(test_spaces),	     cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_pid_reuse),    cmocka_unit_test(test_anonymous),
-		cmocka_unit_test(test_eras),	     cmocka_unit_test(test_snapshot),
+		cmocka_unit_test(test_child_remaps), cmocka_unit_test(test_pid_reuse),
+		cmocka_unit_test(test_anonymous),    cmocka_unit_test(test_eras),
+		cmocka_unit_test(test_snapshot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,8 @@ struct address_space *process_space_at(struct process *process, uint64_t time_ns
 	return &process->spaces[i];
 }
 
-/* Among the first `count` mappings of a space. */
+/* Among the first `count` mappings of a space: the youngest at that time, else the first to come.
+ */
 static const struct capture_mapping *own_mapping_at(const struct address_space *space, size_t count,
 						    uint64_t pc, uint64_t time_ns)
 {
@@ -117,9 +118,9 @@ static const struct capture_mapping *own_mapping_at(const struct address_space *
 
 		if (pc < mapping->start || pc >= mapping->limit)
 			continue;
-		if (mapping->time_ns <= time_ns)
-			return mapping;
 		first = mapping;
+		if (mapping->time_ns <= time_ns)
+			break;
 	}
 	return first;
 }
@@ -128,13 +129,17 @@ const struct capture_mapping *space_mapping_at(const struct process_table *table
 					       const struct address_space *space, uint64_t pc,
 					       uint64_t time_ns)
 {
+	const struct capture_mapping *to_come = NULL;
 	size_t count = space->count;
 
 	for (;;) {
 		const struct capture_mapping *mapping = own_mapping_at(space, count, pc, time_ns);
 
-		if (mapping || space->parent == INDEX_NONE)
+		if (mapping && mapping->time_ns <= time_ns)
 			return mapping;
+		to_come = mapping ?: to_come;
+		if (space->parent == INDEX_NONE)
+			return to_come;
 		count = space->parent_count;
 		space = &table->processes[space->parent].spaces[space->parent_space];
 	}

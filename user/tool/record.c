@@ -306,7 +306,8 @@ static void tell_missing_ticks(const struct profile *p)
 		  due, p->totals.ticks, p->period_ns / 1e6);
 }
 
-static int exit_code(const struct recording *r, const struct profile *p)
+/* Says what is not as it was asked for. Returns the exit code for it. */
+static int conclude(const struct recording *r, const struct profile *p)
 {
 	tell_missing_ticks(p);
 	if (p->totals.counted == 0) {
@@ -353,7 +354,7 @@ static int present(struct recording *r, struct profile *p, const struct record_o
 		error_no_memory(e);
 		return tool_fail(e);
 	}
-	code = exit_code(r, p);
+	code = conclude(r, p);
 	return written ? EXIT_FAILED : code;
 }
 
