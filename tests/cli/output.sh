@@ -193,4 +193,21 @@ else
 fi
 
 stop "$target"
+# --- A terminal ---
+
+# on_terminal COMMAND: what a person would get to see.
+on_terminal() {
+	script -qec "$*" /dev/null </dev/null >"$work/terminal" 2>&1
+}
+check "a terminal runs" start_ready "$progs/shares" 1
+check "on a terminal: well" on_terminal "$profiltool -p $pid -d 1.2 -n 2"
+check "on a terminal: it tells how far it is" \
+	grep -qE "shares \(PID $pid\): 1 s, [0-9]+ ticks; Ctrl-C ends the recording" "$work/terminal"
+check "on a terminal: what does not fit is told" grep -qE '^\.\.\. [0-9]+ more function' "$work/terminal"
+check "on a terminal: the header is bold" grep -q $'\e\\[1msamples' "$work/terminal"
+check "NO_COLOR: well" on_terminal "NO_COLOR=1 $profiltool -p $pid -d 0.2 -q"
+check "NO_COLOR and --quiet: no escape at all" test -z "$(grep $'\e' "$work/terminal")"
+check "a pipe: neither progress nor color" test -z "$("$profiltool" -p "$pid" -d 0.2 2>&1 | grep $'\e')"
+stop "$pid"
+
 finish
