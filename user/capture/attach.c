@@ -42,7 +42,7 @@ struct attaching {
 	struct index by_tid;
 	pid_t *found; /* the threads of one look */
 	size_t found_count, found_room;
-	size_t opened, untold; /* in one look */
+	size_t needed, untold; /* in one look: threads that needed an event, or may need one */
 	uint64_t start_ns;
 };
 
@@ -143,11 +143,13 @@ static int open_thread(struct attaching *a, struct coverage coverage, struct err
 	err = events_open_thread(a->set, coverage.tid, a->program, coverage.generation, e);
 	if (err && err != -ESRCH)
 		return err;
-	/* One that has ended needs none; a first thread stays in sight as long as there are others.
+	/*
+	 * One that has ended needs none, and is marked so: a first thread stays in sight as long as
+	 * there are others. But since the look it may have made another, that has none either.
 	 */
 	coverage.end_ns = now_ns();
 	coverage.has |= 1 << coverage.generation;
-	a->opened += !err;
+	a->needed++;
 	return set_coverage(a, &coverage) ? error_no_memory(e) : 0;
 }
 
@@ -174,7 +176,7 @@ static int look(struct attaching *a, const pid_t *pids, size_t pid_count, bool f
 {
 	int err = 0;
 
-	a->found_count = a->opened = a->untold = 0;
+	a->found_count = a->needed = a->untold = 0;
 	for (size_t i = 0; i < pid_count && !err; i++)
 		err = list_threads(a, pids[i], e);
 	if (!err && sideband_read(a->sideband, take_record, a))
@@ -198,8 +200,8 @@ int attach_processes(struct event_set *set, const pid_t *pids, size_t pid_count,
 	int err = look(&a, pids, pid_count, true, e);
 
 	/* Until a look finds no thread that needs an event, or may need one. */
-	while (!err && (a.opened || a.untold)) {
-		if (!a.opened)
+	while (!err && (a.needed || a.untold)) {
+		if (!a.needed)
 			nanosleep(&record_delay, NULL);
 		err = look(&a, pids, pid_count, false, e);
 	}
