@@ -16,6 +16,7 @@ PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 LIBRARIES := libbpf libdw libelf zlib liblzma libprotobuf-c json-c
+SOVERSION := 1
 
 # `make V=1` shows the commands.
 ifeq ($(V),1)
@@ -31,11 +32,21 @@ endif
 .SUFFIXES:
 .DEFAULT_GOAL := all
 
-SOURCES := $(wildcard user/*/*.c)
-OBJECTS := $(SOURCES:user/%.c=$(BUILD)/user/%.o) $(BUILD)/proto/profile.pb-c.o
-# All but main(): what the unit tests link.
-PARTS := $(filter-out $(BUILD)/user/tool/main.o,$(OBJECTS))
-GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/proto/profile.pb-c.h
+# What each program and library is made of: whole folders, but for these files.
+objects = $(patsubst user/%.c,$(BUILD)/user/%.o,$(wildcard $(addprefix user/,$(addsuffix /*.c,$(1)))))
+
+TOOL_OBJECTS := $(call objects,util capture profile symbol format report tool) \
+	$(BUILD)/proto/profile.pb-c.o
+DAEMON_OBJECTS := $(call objects,util capture daemon)
+MODULE_OBJECTS := $(call objects,util capture) $(BUILD)/user/lib/bpf_module.o
+# The gcc -pg runtime, beside the library.
+GMON_SOURCES := $(wildcard user/lib/gmon*.c user/lib/*.S)
+LIB_SOURCES := $(filter-out user/lib/bpf_module.c $(GMON_SOURCES),$(wildcard user/lib/*.c))
+library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
+# All but the main() of each: what the unit tests link.
+PARTS = $(filter-out $(BUILD)/user/tool/main.o,$(TOOL_OBJECTS)) \
+	$(call library_objects,$(BUILD),$(LIB_SOURCES))
+GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h $(BUILD)/proto/profile.pb-c.h
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 PROGRAMS := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c))
@@ -43,15 +54,18 @@ PROGRAMS := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/p
 # As lazily as this: on a new machine `make test` installs pkg-config first.
 ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -I. -Iuser -I$(BUILD)/bpf \
 	-I$(BUILD)/proto $(shell $(PKG_CONFIG) --cflags $(LIBRARIES)) $(CPPFLAGS)
-ALL_CFLAGS = -std=gnu11 -fvisibility=hidden $(WARNINGS) $(WERROR) $(CFLAGS)
+ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden $(WARNINGS) $(WERROR) $(CFLAGS)
 ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty $(LDLIBS)
+# What the layers up to capture need.
+CAPTURE_LDLIBS = $(shell $(PKG_CONFIG) --libs libbpf) $(LDLIBS)
 
 all: $(BUILD)/profiltool
 
 help:
 	@sed -n 's/^## //p' Makefile
 
-## make                       build profiltool into build/
+## make                       build profiltool, profild and libprofil into build/
+## make lib32                 build libprofil for 32-bit programs, too
 ## make demo                  profile a running program by its PID and show the result
 ## make test                  run every test (as root; on Debian installs what is missing)
 ## make bench                 measure speed and cost, beside perf
@@ -66,7 +80,7 @@ help:
 
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst i%86,x86,$(shell uname -m)))
 
-$(BUILD)/bpf/%.compiled.o: bpf/%.bpf.c bpf/%.h bpf/vmlinux.h
+$(BUILD)/bpf/%.compiled.o: bpf/%.bpf.c bpf/%.h bpf/vmlinux.h bpf/cell.h
 	@mkdir -p $(@D)
 	$(say) CLANG $<
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra \
@@ -98,9 +112,70 @@ $(BUILD)/user/%.o: user/%.c Makefile | $(GENERATED)
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/profiltool: $(OBJECTS)
+$(BUILD)/profiltool: $(TOOL_OBJECTS)
 	$(say) LD $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(ALL_LDLIBS) -o $@
+
+$(BUILD)/profild: $(DAEMON_OBJECTS)
+	$(say) LD $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CAPTURE_LDLIBS) -lcap -o $@
+
+# --- libprofil: libc alone; the module is loaded when it is chosen ---
+
+# $(1): the folder that it is built in, $(2): where its objects are, $(3): more options for gcc
+define library_rules
+$(1)/libprofil.so.$(SOVERSION): $(call library_objects,$(2),$(LIB_SOURCES)) user/lib/libprofil.map
+	@mkdir -p $$(@D)
+	$$(say) LD $$@
+	$$(Q)$$(CC) $(3) $$(CFLAGS) $$(LDFLAGS) -shared -Wl,-soname,$$(@F) -Wl,-z,defs \
+		-Wl,--version-script=user/lib/libprofil.map $$(filter %.o,$$^) -o $$@
+
+$(1)/libprofil.so: $(1)/libprofil.so.$(SOVERSION)
+	$$(Q)ln -sf $$(<F) $$@
+
+$(1)/libprofil-gmon.so: $(call library_objects,$(2),$(GMON_SOURCES)) $(1)/libprofil.so \
+		user/lib/libprofil-gmon.map
+	$$(say) LD $$@
+	$$(Q)$$(CC) $(3) $$(CFLAGS) $$(LDFLAGS) -shared -Wl,-soname,$$(@F) -Wl,-z,defs \
+		-Wl,--version-script=user/lib/libprofil-gmon.map -Wl,-rpath,'$$$$ORIGIN' \
+		$$(filter %.o,$$^) -L$(1) -lprofil -o $$@
+
+$(1)/libprofil.a: $(call library_objects,$(2),$(LIB_SOURCES) $(GMON_SOURCES))
+	@mkdir -p $$(@D)
+	$$(say) AR $$@
+	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
+endef
+$(eval $(call library_rules,$(BUILD)/lib,$(BUILD)))
+$(eval $(call library_rules,$(BUILD)/lib32,$(BUILD)/32,-m32))
+
+LIBRARY := libprofil.so.$(SOVERSION) libprofil.so libprofil.a libprofil-gmon.so
+library: $(addprefix $(BUILD)/lib/,$(LIBRARY)) $(BUILD)/lib/profil/libprofil-bpf.so
+lib32: $(addprefix $(BUILD)/lib32/,$(LIBRARY))
+
+$(BUILD)/lib/profil/libprofil-bpf.so: $(MODULE_OBJECTS) user/lib/bpf_module.map
+	@mkdir -p $(@D)
+	$(say) LD $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs \
+		-Wl,--version-script=user/lib/bpf_module.map $(filter %.o,$^) $(CAPTURE_LDLIBS) -o $@
+
+# mcount() runs at every call of a program: it may touch no vector register, and not call itself.
+GMON_CFLAGS := -mgeneral-regs-only -fno-stack-protector -fcf-protection=none
+$(BUILD)/user/lib/gmon%.o $(BUILD)/32/user/lib/gmon%.o: private CFLAGS += $(GMON_CFLAGS)
+
+$(BUILD)/user/lib/%.o: user/lib/%.S Makefile
+	@mkdir -p $(@D)
+	$(say) AS $<
+	$(Q)$(CC) -c $< -o $@
+
+$(BUILD)/32/user/lib/%.o: user/lib/%.S Makefile
+	@mkdir -p $(@D)
+	$(say) AS -m32 $<
+	$(Q)$(CC) -m32 -c $< -o $@
+
+$(BUILD)/32/user/lib/%.o: user/lib/%.c Makefile
+	@mkdir -p $(@D)
+	$(say) CC -m32 $<
+	$(Q)$(CC) -m32 -D_GNU_SOURCE -I. -Iuser $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(PARTS)
 	@mkdir -p $(@D)
@@ -128,7 +203,7 @@ test:
 	$(Q)tests/packages.sh test
 	$(Q)$(MAKE) --no-print-directory check
 
-SHELL_TESTS := $(filter-out tests/lib.sh,$(wildcard tests/cli/*.sh)) tests/docs.sh tests/layers.sh \
+SHELL_TESTS := $(wildcard tests/cli/*.sh tests/profil/*.sh) tests/docs.sh tests/layers.sh \
 	tests/kernels/kernels.sh
 export PROFIL_BUILD := $(abspath $(BUILD))
 export PROFIL_TEST_DATA ?= $(abspath ../shared/data)
@@ -177,5 +252,5 @@ clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
-.PHONY: all help demo test check bench format format-check lint unit-tests programs install \
+.PHONY: all library lib32 help demo test check bench format format-check lint unit-tests programs install \
 	uninstall clean

@@ -13,7 +13,7 @@ tree=${PROFIL_TREE:-$top}
 layers='bpf util capture lib profile symbol format report tool,daemon'
 
 # Headers that are made by the build, and the one layer that may include each.
-generated='sample.skel.h:capture profile.pb-c.h:format'
+generated='sample.skel.h:capture profil.skel.h:capture profile.pb-c.h:format'
 
 # Headers of the system that only these layers may include.
 reserved='

@@ -9,7 +9,8 @@
 
 struct apart_event {
 	pid_t tid;
-	int fd; /* -1: the thread has ended, or it failed */
+	int fd;	     /* -1: the thread has ended, or it failed */
+	bool listed; /* in apart_update() */
 };
 
 static bool tid_equal(const void *array, uint32_t number, const void *key)
@@ -37,6 +38,15 @@ static int open_dummy(pid_t tid)
 	return perf_event_open(&attr, tid, -1);
 }
 
+static void close_event(struct apart *apart, struct apart_event *event)
+{
+	if (event->fd < 0)
+		return;
+	close(event->fd);
+	event->fd = -1;
+	apart->open--;
+}
+
 void apart_add(struct apart *apart, pid_t tid)
 {
 	struct apart_event *event = find(apart, tid);
@@ -51,16 +61,32 @@ void apart_add(struct apart *apart, pid_t tid)
 		event->tid = tid;
 	}
 	event->fd = open_dummy(tid);
+	apart->open += event->fd >= 0;
+}
+
+void apart_update(struct apart *apart, const pid_t *tids, size_t count)
+{
+	for (size_t i = 0; i < apart->count; i++)
+		apart->events[i].listed = false;
+	for (size_t i = 0; i < count; i++) {
+		struct apart_event *event;
+
+		apart_add(apart, tids[i]);
+		event = find(apart, tids[i]);
+		if (event)
+			event->listed = true;
+	}
+	for (size_t i = 0; i < apart->count; i++)
+		if (!apart->events[i].listed)
+			close_event(apart, &apart->events[i]);
 }
 
 void apart_remove(struct apart *apart, pid_t tid)
 {
 	struct apart_event *event = find(apart, tid);
 
-	if (!event || event->fd < 0)
-		return;
-	close(event->fd);
-	event->fd = -1;
+	if (event)
+		close_event(apart, event);
 }
 
 void apart_free(struct apart *apart)

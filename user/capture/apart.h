@@ -17,11 +17,15 @@
 struct apart {
 	struct apart_event *events;
 	size_t count, room;
+	size_t open; /* how many of them hold a descriptor */
 	struct index by_tid;
 };
 
 /* Keeps a thread's events apart from its children's, if it can: there may be no descriptor left. */
 void apart_add(struct apart *apart, pid_t tid);
+
+/* Does so for these threads, and takes those for ended that are not among them. */
+void apart_update(struct apart *apart, const pid_t *tids, size_t count);
 
 /* The thread has ended. */
 void apart_remove(struct apart *apart, pid_t tid);

@@ -32,17 +32,21 @@ struct coverage {
 	uint64_t begin_ns, end_ns; /* 0: it has none of its own */
 };
 
+struct thread_list {
+	pid_t *tids;
+	size_t count, room;
+};
+
 struct attaching {
 	struct event_set *set;
 	struct program *program;
 	struct sideband *sideband;
-	struct process_table *table;
+	const struct attach_request *request;
 	struct coverage *threads;
 	size_t count, room;
 	struct index by_tid;
-	pid_t *found; /* the threads of one look */
-	size_t found_count, found_room;
-	size_t needed, untold; /* in one look: threads that needed an event, or may need one */
+	struct thread_list found; /* in one look */
+	size_t needed, untold;	  /* in one look: threads that needed an event, or may need one */
 	uint64_t start_ns;
 };
 
@@ -103,10 +107,10 @@ static int take_record(const struct sideband_record *record, void *context)
 		if (set_coverage(a, &born))
 			return -ENOMEM;
 	}
-	return process_record(a->table, record);
+	return a->request->take ? a->request->take(record, a->request->context) : 0;
 }
 
-static int list_threads(struct attaching *a, pid_t pid, struct error *e)
+static int list_threads(struct thread_list *list, pid_t pid, struct error *e)
 {
 	char path[64];
 	struct dirent *entry;
@@ -121,23 +125,59 @@ static int list_threads(struct attaching *a, pid_t pid, struct error *e)
 	while (!err && (entry = readdir(directory))) {
 		if (number_parse(entry->d_name, 1, INT32_MAX, &tid))
 			continue;
-		if (array_reserve(&a->found, &a->found_room, a->found_count + 1, sizeof(pid_t)))
+		if (array_reserve(&list->tids, &list->room, list->count + 1, sizeof(pid_t)))
 			err = error_no_memory(e);
 		else
-			a->found[a->found_count++] = tid;
+			list->tids[list->count++] = tid;
 	}
 	closedir(directory);
 	return err;
 }
 
+int attach_list_threads(pid_t pid, pid_t **tids, size_t *count, struct error *e)
+{
+	struct thread_list list = { 0 };
+	int err = list_threads(&list, pid, e);
+
+	if (!err && list.count == 0)
+		err = error_set(e, ESRCH, "cannot profile process %d", pid);
+	if (err)
+		free(list.tids);
+	*tids = err ? NULL : list.tids;
+	*count = list.count;
+	return err;
+}
+
+static int check_events(const struct attaching *a, struct error *e)
+{
+	const struct attach_request *request = a->request;
+
+	if (!request->most_events || a->set->count < request->most_events)
+		return 0;
+	return error_set(e, EDQUOT, "process %d takes more than %zu perf events", request->pids[0],
+			 request->most_events);
+}
+
+static int check_time(const struct attaching *a, struct error *e)
+{
+	const struct attach_request *request = a->request;
+
+	if (!request->most_ns || now_ns() - a->start_ns < request->most_ns)
+		return 0;
+	return error_set(e, EAGAIN, "process %d makes threads faster than they can be attached to",
+			 request->pids[0]);
+}
+
 /* An event of the lowest generation that the thread surely has none of. */
 static int open_thread(struct attaching *a, struct coverage coverage, struct error *e)
 {
-	int err;
+	int err = check_events(a, e);
 
+	if (err)
+		return err;
 	while (coverage.may_have & 1 << coverage.generation)
 		coverage.generation++;
-	if (coverage.generation == SAMPLE_GENERATIONS)
+	if (coverage.generation == PROGRAM_GENERATIONS)
 		return 0; /* so often in doubt that it surely has inherited one */
 	coverage.begin_ns = now_ns();
 	err = events_open_thread(a->set, coverage.tid, a->program, coverage.generation, e);
@@ -158,6 +198,8 @@ static int cover_thread(struct attaching *a, pid_t tid, bool first_look, struct 
 	const struct coverage *known = find(a, tid);
 	struct coverage untold = { .tid = tid };
 
+	if (tid == a->request->except)
+		return 0;
 	if (known)
 		return known->has ? 0 : open_thread(a, *known, e);
 	if (first_look) /* it was there before there was any event */
@@ -171,42 +213,41 @@ static int cover_thread(struct attaching *a, pid_t tid, bool first_look, struct 
 }
 
 /* One look at all threads. The list is made before the first event of the look is opened. */
-static int look(struct attaching *a, const pid_t *pids, size_t pid_count, bool first_look,
-		struct error *e)
+static int look(struct attaching *a, bool first_look, struct error *e)
 {
 	int err = 0;
 
-	a->found_count = a->needed = a->untold = 0;
-	for (size_t i = 0; i < pid_count && !err; i++)
-		err = list_threads(a, pids[i], e);
+	a->found.count = a->needed = a->untold = 0;
+	for (size_t i = 0; i < a->request->pid_count && !err; i++)
+		err = list_threads(&a->found, a->request->pids[i], e);
 	if (!err && sideband_read(a->sideband, take_record, a))
 		err = error_no_memory(e);
-	for (size_t i = 0; i < a->found_count && !err; i++)
-		err = cover_thread(a, a->found[i], first_look, e);
+	for (size_t i = 0; i < a->found.count && !err; i++)
+		err = cover_thread(a, a->found.tids[i], first_look, e);
 	return err;
 }
 
-int attach_processes(struct event_set *set, const pid_t *pids, size_t pid_count,
-		     struct program *program, struct sideband *sideband,
-		     struct process_table *table, struct error *e)
+int attach_processes(struct event_set *set, struct program *program, struct sideband *sideband,
+		     const struct attach_request *request, struct error *e)
 {
 	struct attaching a = {
 		.set = set,
 		.program = program,
 		.sideband = sideband,
-		.table = table,
+		.request = request,
 		.start_ns = now_ns(),
 	};
-	int err = look(&a, pids, pid_count, true, e);
+	int err = look(&a, true, e);
 
 	/* Until a look finds no thread that needs an event, or may need one. */
 	while (!err && (a.needed || a.untold)) {
 		if (!a.needed)
 			nanosleep(&record_delay, NULL);
-		err = look(&a, pids, pid_count, false, e);
+		err = check_time(&a, e);
+		err = err ?: look(&a, false, e);
 	}
 	free(a.threads);
-	free(a.found);
+	free(a.found.tids);
 	index_free(&a.by_tid);
 	return err;
 }

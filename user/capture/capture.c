@@ -14,7 +14,7 @@
 #include "capture/counts.h"
 #include "capture/events.h"
 #include "capture/process.h"
-#include "capture/program.h"
+#include "capture/sample_program.h"
 #include "capture/resolve.h"
 #include "capture/sideband.h"
 #include "capture/snapshot.h"
@@ -29,7 +29,7 @@ struct target {
 
 struct capture {
 	struct capture_options options;
-	struct program program;
+	struct sample_program sample;
 	struct event_set events;
 	struct sideband *sideband;
 	struct process_table processes;
@@ -126,8 +126,18 @@ static int add_targets(struct capture *c, struct error *e)
 	return err;
 }
 
+static int process_take(const struct sideband_record *record, void *table)
+{
+	return process_record(table, record);
+}
+
 static int open_task_events(struct capture *c, struct error *e)
 {
+	struct attach_request request = {
+		.pid_count = c->target_count,
+		.take = process_take,
+		.context = &c->processes,
+	};
 	pid_t *pids = calloc(c->target_count ?: 1, sizeof(*pids));
 	int err;
 
@@ -135,11 +145,11 @@ static int open_task_events(struct capture *c, struct error *e)
 		return error_no_memory(e);
 	for (size_t i = 0; i < c->target_count; i++)
 		pids[i] = c->targets[i].pid;
+	request.pids = pids;
 	if (c->options.target == CAPTURE_PROCESSES)
-		err = attach_processes(&c->events, pids, c->target_count, &c->program, c->sideband,
-				       &c->processes, e);
+		err = attach_processes(&c->events, &c->sample.program, c->sideband, &request, e);
 	else
-		err = events_open_thread(&c->events, pids[0], &c->program, 0, e);
+		err = events_open_thread(&c->events, pids[0], &c->sample.program, 0, e);
 	free(pids);
 	if (!err && c->events.count == 0)
 		err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",
@@ -150,7 +160,7 @@ static int open_task_events(struct capture *c, struct error *e)
 static int open_events(struct capture *c, struct error *e)
 {
 	if (c->options.target == CAPTURE_SYSTEM)
-		return events_open_cpus(&c->events, &c->program, e);
+		return events_open_cpus(&c->events, &c->sample.program, e);
 	return open_task_events(c, e);
 }
 
@@ -228,9 +238,9 @@ static int start(struct capture *c, struct error *e)
 		return error_set(e, errno, "cannot make an epoll instance");
 	err = check_targets(c, e);
 	err = err ?: events_prepare(&c->events, &c->options, e);
-	err = err ?: program_load(&c->program, sides(&c->options), &c->counts, e);
+	err = err ?: sample_program_load(&c->sample, sides(&c->options), &c->counts, e);
 	err = err ?: add_targets(c, e);
-	err = err ?: watch(c, program_ring_fd(&c->program), e);
+	err = err ?: watch(c, sample_program_ring_fd(&c->sample), e);
 	err = err ?: open_sideband(c, e);
 	err = err ?: take_snapshot(c, e);
 	c->start_ns = now_ns();
@@ -274,7 +284,7 @@ int capture_handle(struct capture *c, struct error *e)
 
 	while (epoll_wait(c->epoll, woken, 16, 0) == 16)
 		; /* only taken off the list: all that can have something is looked at below */
-	err = program_read_ring(&c->program);
+	err = sample_program_read_ring(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
 	for (size_t i = 0; i < c->target_count && !events_count_time(&c->events); i++) {
@@ -333,7 +343,7 @@ int capture_stop(struct capture *c, struct error *e)
 	err = err ?: complete_mappings(c, e);
 	if (err)
 		return err;
-	if (counts_add_table(&c->counts, c->program.table, SAMPLE_BUCKETS) ||
+	if (counts_add_table(&c->counts, c->sample.table, SAMPLE_BUCKETS) ||
 	    counts_drop_doubles(&c->counts, &c->doubles))
 		return error_no_memory(e);
 	c->cpu_ns = account_cpu_time(c);
@@ -346,7 +356,7 @@ void capture_free(struct capture *c)
 	if (!c)
 		return;
 	events_close(&c->events);
-	program_free(&c->program);
+	sample_program_free(&c->sample);
 	sideband_free(c->sideband);
 	process_table_free(&c->processes);
 	counts_free(&c->counts);
@@ -362,17 +372,17 @@ void capture_free(struct capture *c)
 
 uint64_t capture_ticks(const struct capture *c)
 {
-	return program_ticks(&c->program);
+	return sample_program_ticks(&c->sample);
 }
 
 /* --- What was captured --- */
 
 void capture_totals(const struct capture *c, struct capture_totals *totals)
 {
-	struct sample_counters sum = program_counters(&c->program);
+	struct sample_counters sum = sample_program_counters(&c->sample);
 
 	*totals = (struct capture_totals){
-		.ticks = program_ticks(&c->program) - c->doubles,
+		.ticks = sample_program_ticks(&c->sample) - c->doubles,
 		.excluded = sum.excluded,
 		.ring_full = sum.ring_full,
 		.ring = sum.ring,

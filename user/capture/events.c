@@ -98,6 +98,21 @@ int events_prepare(struct event_set *set, const struct capture_options *options,
 	return 0;
 }
 
+int events_prepare_threads(struct event_set *set, unsigned int frequency, struct error *e)
+{
+	set->attr = (struct perf_event_attr){
+		.size = sizeof(set->attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.sample_period = NS_PER_S / frequency,
+		.disabled = 1,
+		.inherit = 1,
+		.inherit_thread = 1,
+		.remove_on_exec = 1,
+	};
+	return check_sample_rate(frequency, e);
+}
+
 const char *events_name(const struct event_set *set)
 {
 	if (set->attr.type == PERF_TYPE_HARDWARE)

@@ -25,6 +25,9 @@ struct event_set {
 /* Chooses the clock and fills in set->attr. */
 int events_prepare(struct event_set *set, const struct capture_options *options, struct error *e);
 
+/* The task's clock, for threads and those that they make, until exec. */
+int events_prepare_threads(struct event_set *set, unsigned int frequency, struct error *e);
+
 /* "task-clock", "cpu-clock" or "cycles". */
 const char *events_name(const struct event_set *set);
 

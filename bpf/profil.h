@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * What the profil program and user space share. Included by both, so it includes nothing. 32-bit
+ * programs map the same memory: every field lies where it lies in 64-bit ones.
+ */
+#ifndef PROFIL_BPF_PROFIL_H
+#define PROFIL_BPF_PROFIL_H
+
+/*
+ * A run of addresses whose ticks are counted by one offset and scale. Those of a process are in
+ * the order of their addresses and do not overlap.
+ */
+struct profil_range {
+	unsigned long long first, last; /* addresses, both of the range */
+	unsigned long long offset;	/* of profil(2): at most `first` */
+	unsigned int scale;
+	unsigned int base; /* the cell that is the first of the region's */
+	unsigned int wide; /* 1: a cell is 32 bits of the buffer (PROF_UINT), else 0 */
+	unsigned int unused;
+};
+
+/* A power of two. 512 regions can overlap so that they make up almost as many. */
+#define PROFIL_RANGES 1024
+
+/* All cells of a process; they are 64 bits wide here, whatever they are in a buffer: 1 GiB. */
+#define PROFIL_CELLS (1U << 27)
+
+/* Bits that tell where a count changed. */
+#define PROFIL_DIRTY_BITS  4096
+#define PROFIL_DIRTY_WORDS (PROFIL_DIRTY_BITS / 64)
+
+/*
+ * The counts of a process beside its cells. Every tick is in a cell, out of range, or lost.
+ *
+ * Who reads the cells takes away a dirty bit first, then reads the cells that it stands for: the
+ * program counts first and sets the bit then.
+ */
+struct profil_state {
+	unsigned long long ticks;
+	unsigned long long out_of_range;
+	unsigned long long lost;    /* a cell that the map does not have */
+	unsigned long long doubles; /* not in ticks: of a thread that had one tick event too many */
+	unsigned long long timed;   /* ticks whose run time was taken */
+	unsigned long long timed_ns;
+	/* Set by user space. As long as it is 0, no tick is counted in any way. */
+	unsigned int range_count;
+	unsigned int dirty_shift; /* a dirty bit stands for 1 << dirty_shift cells */
+	unsigned int in_doubt;	  /* 1: a thread may have two tick events */
+	unsigned int unused;
+	unsigned long long dirty[PROFIL_DIRTY_WORDS];
+};
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/profil_program.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "profil.skel.h"
+
+/* Threads that can be told apart when some have two events. */
+#define CHURNING_THREADS 4096
+
+/* Maps are shared in whole pages. */
+static size_t mapped_size(size_t size)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) / page * page;
+}
+
+static size_t cells_size(const struct profil_program *profil)
+{
+	return mapped_size(profil->cell_count * sizeof(*profil->cells));
+}
+
+static void *map_shared(const struct bpf_map *map, size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Later generations take over the maps of the first. */
+static int share_maps(const struct profil_program *profil, struct profil_bpf *bpf)
+{
+	const struct profil_bpf *first = profil->loads[0];
+	int err;
+
+	if (first) {
+		err = bpf_map__reuse_fd(bpf->maps.state, bpf_map__fd(first->maps.state));
+		err = err ?: bpf_map__reuse_fd(bpf->maps.ranges, bpf_map__fd(first->maps.ranges));
+		err = err ?: bpf_map__reuse_fd(bpf->maps.cells, bpf_map__fd(first->maps.cells));
+		return err ?: bpf_map__reuse_fd(bpf->maps.lowest, bpf_map__fd(first->maps.lowest));
+	}
+	err = bpf_map__set_max_entries(bpf->maps.ranges, profil->range_count);
+	err = err ?: bpf_map__set_max_entries(bpf->maps.cells, profil->cell_count);
+	return err
+		       ?: bpf_map__set_max_entries(bpf->maps.lowest,
+						   profil->churning ? CHURNING_THREADS : 1);
+}
+
+/* How often so many ranges are halved until none is left. */
+static unsigned int search_steps(size_t range_count)
+{
+	unsigned int steps = 0;
+
+	for (; range_count; range_count /= 2)
+		steps++;
+	return steps;
+}
+
+/* program.load */
+static int load(struct program *program, unsigned int generation)
+{
+	struct profil_program *profil = (struct profil_program *)program;
+	struct profil_bpf *bpf = profil_bpf__open();
+	int err;
+
+	if (!bpf)
+		return -errno;
+	bpf->rodata->generation = generation;
+	bpf->rodata->timing = profil->timing;
+	bpf->rodata->search_steps = search_steps(profil->range_count);
+	err = share_maps(profil, bpf);
+	err = err ?: profil_bpf__load(bpf);
+	if (err) {
+		profil_bpf__destroy(bpf);
+		return err;
+	}
+	if (generation)
+		__atomic_store_n(&profil->state->in_doubt, 1, __ATOMIC_SEQ_CST);
+	profil->loads[generation] = bpf;
+	return bpf_program__fd(bpf->progs.profil);
+}
+
+static int fill_ranges(const struct profil_program *profil, const struct profil_range *ranges)
+{
+	int fd = bpf_map__fd(profil->loads[0]->maps.ranges);
+	int err = 0;
+
+	for (uint32_t i = 0; i < profil->range_count && !err; i++)
+		err = bpf_map_update_elem(fd, &i, &ranges[i], BPF_ANY);
+	return err;
+}
+
+static unsigned int dirty_shift(size_t cell_count)
+{
+	unsigned int shift = 0;
+
+	while ((cell_count - 1) >> shift >= PROFIL_DIRTY_BITS)
+		shift++;
+	return shift;
+}
+
+int profil_program_load(struct profil_program *profil, const struct profil_range *ranges,
+			struct error *e)
+{
+	const struct profil_bpf *bpf;
+	int err;
+
+	profil->program.load = load;
+	err = program_fd(&profil->program, 0, e);
+	if (err < 0)
+		return err;
+	bpf = profil->loads[0];
+	err = fill_ranges(profil, ranges);
+	if (err)
+		return error_set(e, -err, "cannot tell the BPF program its ranges");
+	profil->state = map_shared(bpf->maps.state, mapped_size(sizeof(*profil->state)));
+	profil->cells = map_shared(bpf->maps.cells, cells_size(profil));
+	if (!profil->state || !profil->cells)
+		return error_set(e, errno, "cannot map the counts of the BPF program");
+	profil->state->dirty_shift = dirty_shift(profil->cell_count);
+	return 0;
+}
+
+void profil_program_free(struct profil_program *profil)
+{
+	if (profil->state)
+		munmap(profil->state, mapped_size(sizeof(*profil->state)));
+	if (profil->cells)
+		munmap(profil->cells, cells_size(profil));
+	for (size_t i = 0; i < PROGRAM_GENERATIONS; i++)
+		profil_bpf__destroy(profil->loads[i]);
+	*profil = (struct profil_program){ 0 };
+}
+
+int profil_program_state_fd(const struct profil_program *profil)
+{
+	return bpf_map__fd(profil->loads[0]->maps.state);
+}
+
+int profil_program_cells_fd(const struct profil_program *profil)
+{
+	return bpf_map__fd(profil->loads[0]->maps.cells);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * What libprofil and profild say to each other through a SOCK_SEQPACKET unix socket, one message
+ * for each request and one for each reply. All fields are in the machine's byte order and lie where
+ * they lie in 64-bit programs.
+ *
+ * Each request carries SCM_CREDENTIALS of its sender, filled in by the kernel (profild's socket has
+ * SO_PASSCRED on), and a START also SCM_RIGHTS with one pidfd, of the sender itself. The pidfd was
+ * open before the message was sent: as long as its process lives and has the sender's number, it is
+ * the sender. profild serves a process about itself and nobody else.
+ *
+ * One connection is one histogram. It ends with STOP, when the connection is closed (by exec too:
+ * the client's socket is close-on-exec), and when the process ends.
+ */
+#ifndef PROFIL_LIB_PROTOCOL_H
+#define PROFIL_LIB_PROTOCOL_H
+
+#include <stdint.h>
+
+#include "bpf/profil.h"
+
+#define PROFILD_SOCKET	"/run/profild/socket"
+#define PROFILD_VERSION 1
+
+enum {
+	/* Begin to count; a START on a connection that counts replaces the histogram by a new one.
+	 */
+	PROFILD_START = 1,
+	/* End; when the reply has come, the counts do not change any more. */
+	PROFILD_STOP = 2,
+	/* Look for new threads: histogram_rescan(). */
+	PROFILD_RESCAN = 3,
+};
+
+struct profild_request {
+	uint32_t version; /* PROFILD_VERSION */
+	uint32_t type;
+	/* START only; else 0, and no ranges follow. */
+	uint32_t frequency;   /* ticks per second of CPU time */
+	uint32_t except;      /* a thread of the sender, as the sender numbers it, or 0 */
+	uint32_t range_count; /* 1 to PROFIL_RANGES */
+	uint32_t unused;      /* 0 */
+	uint64_t cell_count;  /* 1 to PROFIL_CELLS; each takes 8 bytes of profild's limit */
+	struct profil_range ranges[];
+};
+
+/*
+ * A START that succeeds brings SCM_RIGHTS with two descriptors: to mmap(2) shared, readable and
+ * writable, the struct profil_state and the cells (cell_count of uint64_t), each in whole pages.
+ */
+struct profild_reply {
+	uint32_t version;
+	int32_t error;	   /* 0, or an errno */
+	char message[248]; /* why, for a person; ends with NUL; empty when all went well */
+};
+
+#endif
