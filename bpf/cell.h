@@ -26,4 +26,23 @@ static inline unsigned long long cell_index(unsigned long long delta, unsigned i
 	return byte >> 1;
 }
 
+/*
+ * The last delta that is counted in one of the first `cells` cells, of which there is at least one.
+ * The next delta is the first of a later cell. scale is not 0.
+ */
+static inline unsigned long long cell_last_delta(unsigned long long cells, unsigned int scale)
+{
+	unsigned long long low = 0, high = ~0ULL;
+
+	while (low < high) { /* the cell of low is among them, that of high + 1 is not */
+		unsigned long long middle = high - (high - low) / 2;
+
+		if (cell_index(middle, scale) < cells)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
 #endif

@@ -9,19 +9,23 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Set by user space before the load. */
-const volatile __u32 generation = 0; /* user/capture/attach.h */
-const volatile bool timing = false;  /* whether to take the program's run time */
-/* How often the ranges are to be halved until one is left. Few make the program load faster. */
-const volatile __u32 search_steps = 1;
+/* How ticks are to be counted. */
+struct settings {
+	bool timing;	    /* take the program's run time */
+	bool churning;	    /* a thread can have two tick events */
+	__u32 generation;   /* then: user/capture/attach.h */
+	__u32 search_steps; /* to halve the ranges until none is left; 0: there is one, in the state
+			     */
+};
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct profil_state);
-} state SEC(".maps");
+/* For profil_with_settings, set by user space before the load. */
+const volatile bool timing = false;
+const volatile bool churning = false;
+const volatile __u32 generation = 0;
+const volatile __u32 search_steps = 0;
+
+/* A map of its own, which needs no lookup. */
+struct profil_state state SEC(".data.state");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -50,9 +54,8 @@ struct {
  * Where the tick left user mode. struct pt_regs is ABI, so its offsets need no relocation, which
  * would have libbpf read all types of the kernel first: ten times as long as all the rest.
  */
-static __u64 user_pc(const struct bpf_perf_event_data *ctx)
+static __u64 user_pc(const struct bpf_perf_event_data *ctx, bool kernel)
 {
-	bool kernel = (ctx->regs.cs & 3) == 0;
 	__u64 pc = ctx->regs.ip;
 
 	barrier_var(pc); /* the verifier wants this load apart from the other */
@@ -65,12 +68,12 @@ static __u64 user_pc(const struct bpf_perf_event_data *ctx)
 }
 
 /* The last range that begins at or before pc. */
-static const struct profil_range *find_range(__u64 pc, __u32 count)
+static const struct profil_range *search(__u64 pc, __u32 steps)
 {
 	const struct profil_range *range, *found = NULL;
-	__u32 low = 0, high = count;
+	__u32 low = 0, high = state.range_count;
 
-	for (__u32 i = 0; i < 16 && i < search_steps && low < high; i++) {
+	for (__u32 i = 0; i < 16 && i < steps && low < high; i++) {
 		__u32 middle = (low + high) / 2;
 
 		range = bpf_map_lookup_elem(&ranges, &middle);
@@ -83,13 +86,13 @@ static const struct profil_range *find_range(__u64 pc, __u32 count)
 			high = middle;
 		}
 	}
-	return found && pc <= found->last ? found : NULL;
+	return found;
 }
 
 /* Whether a program of a lower generation ticks this thread as well: only that one counts then. */
-static bool is_double(void)
+static bool is_double(__u32 mine)
 {
-	__u32 tid = bpf_get_current_pid_tgid(), mine = generation;
+	__u32 tid = bpf_get_current_pid_tgid();
 	__u32 *known = bpf_map_lookup_elem(&lowest, &tid);
 
 	if (known && *known < mine)
@@ -99,63 +102,76 @@ static bool is_double(void)
 	return false;
 }
 
-static void set_dirty(struct profil_state *s, __u32 cell)
+static void set_dirty(__u32 cell)
 {
-	__u32 bit = cell >> (s->dirty_shift & 31);
-	__u64 *word = &s->dirty[bit / 64 & (PROFIL_DIRTY_WORDS - 1)];
+	__u32 bit = cell >> (state.dirty_shift & 31);
+	__u64 *word = &state.dirty[bit / 64 & (PROFIL_DIRTY_WORDS - 1)];
 	__u64 mask = 1ULL << (bit & 63);
 
 	if (!(*word & mask))
 		__sync_fetch_and_or(word, mask);
 }
 
-static void count(struct profil_state *s, __u64 pc, const struct profil_range *range)
+static void count(__u64 pc, const struct profil_range *range, bool kernel)
 {
 	__u64 number = cell_index(pc - range->offset, range->scale) >> (range->wide & 1);
 	__u32 cell = range->base + number;
 	__u64 *cell_count = bpf_map_lookup_elem(&cells, &cell);
 
 	if (!cell_count) {
-		__sync_fetch_and_add(&s->lost, 1);
+		__sync_fetch_and_add(&state.lost, 1);
 		return;
 	}
 	__sync_fetch_and_add(cell_count, 1);
-	set_dirty(s, cell);
+	if (kernel)
+		__sync_fetch_and_add(&state.kernel, 1);
+	set_dirty(cell);
 }
 
-static void count_tick(const struct bpf_perf_event_data *ctx, struct profil_state *s)
+static __always_inline void count_tick(const struct bpf_perf_event_data *ctx,
+				       struct settings settings)
 {
+	bool kernel = (ctx->regs.cs & 3) == 0;
 	const struct profil_range *range;
 	__u64 pc;
 
-	if (s->in_doubt && is_double()) {
-		__sync_fetch_and_add(&s->doubles, 1);
+	if (settings.churning && state.in_doubt && is_double(settings.generation)) {
+		__sync_fetch_and_add(&state.doubles, 1);
 		return;
 	}
-	__sync_fetch_and_add(&s->ticks, 1);
-	pc = user_pc(ctx);
-	range = find_range(pc, s->range_count);
-	if (range)
-		count(s, pc, range);
+	__sync_fetch_and_add(&state.ticks, 1);
+	pc = user_pc(ctx, kernel);
+	range = settings.search_steps ? search(pc, settings.search_steps) : &state.range;
+	if (range && pc >= range->first && pc <= range->last)
+		count(pc, range, kernel);
 	else
-		__sync_fetch_and_add(&s->out_of_range, 1);
+		__sync_fetch_and_add(&state.out_of_range, 1);
 }
 
+static __always_inline int tick(const struct bpf_perf_event_data *ctx, struct settings settings)
+{
+	/* Ticks of one jiffy in 8 are timed, as in sample.bpf.c. */
+	__u64 start = !settings.timing || bpf_jiffies64() % 8 ? 0 : bpf_ktime_get_ns();
+
+	if (!state.range_count)
+		return 0;
+	count_tick(ctx, settings);
+	if (start) {
+		__sync_fetch_and_add(&state.timed, 1);
+		__sync_fetch_and_add(&state.timed_ns, bpf_ktime_get_ns() - start);
+	}
+	return 0; /* no perf ring buffer record */
+}
+
+/* The usual settings are compiled in: to read them would cost a tick another cache line. */
 SEC("perf_event")
 int profil(struct bpf_perf_event_data *ctx)
 {
-	/* Ticks of one jiffy in 8 are timed, as in sample.bpf.c. */
-	__u64 start = !timing || bpf_jiffies64() % 8 ? 0 : bpf_ktime_get_ns();
-	struct profil_state *s;
-	__u32 zero = 0;
+	return tick(ctx, (struct settings){ 0 });
+}
 
-	s = bpf_map_lookup_elem(&state, &zero);
-	if (!s || !s->range_count)
-		return 0;
-	count_tick(ctx, s);
-	if (start) {
-		__sync_fetch_and_add(&s->timed, 1);
-		__sync_fetch_and_add(&s->timed_ns, bpf_ktime_get_ns() - start);
-	}
-	return 0; /* no perf ring buffer record */
+SEC("?perf_event")
+int profil_with_settings(struct bpf_perf_event_data *ctx)
+{
+	return tick(ctx, (struct settings){ timing, churning, generation, search_steps });
 }

@@ -30,7 +30,9 @@ struct profil_range {
 #define PROFIL_DIRTY_WORDS (PROFIL_DIRTY_BITS / 64)
 
 /*
- * The counts of a process beside its cells. Every tick is in a cell, out of range, or lost.
+ * The counts of a process beside its cells. Every tick is in a cell, out of range, or lost. A tick
+ * of a process with one range touches the first cache line, that of its dirty bit, which most often
+ * is the next, and that of its cell.
  *
  * Who reads the cells takes away a dirty bit first, then reads the cells that it stands for: the
  * program counts first and sets the bit then.
@@ -38,16 +40,20 @@ struct profil_range {
 struct profil_state {
 	unsigned long long ticks;
 	unsigned long long out_of_range;
-	unsigned long long lost;    /* a cell that the map does not have */
+	/* Set by user space. As long as it is 0, no tick is counted in any way. */
+	unsigned int range_count;
+	unsigned int dirty_shift;  /* a dirty bit stands for 1 << dirty_shift cells */
+	struct profil_range range; /* the only one, if there is one only; others are in a map */
+
+	unsigned long long dirty[PROFIL_DIRTY_WORDS];
+
+	unsigned long long lost;    /* ticks whose cell the map does not have */
+	unsigned long long kernel;  /* of those in a cell: came while it was in the kernel */
 	unsigned long long doubles; /* not in ticks: of a thread that had one tick event too many */
 	unsigned long long timed;   /* ticks whose run time was taken */
 	unsigned long long timed_ns;
-	/* Set by user space. As long as it is 0, no tick is counted in any way. */
-	unsigned int range_count;
-	unsigned int dirty_shift; /* a dirty bit stands for 1 << dirty_shift cells */
-	unsigned int in_doubt;	  /* 1: a thread may have two tick events */
+	unsigned int in_doubt; /* 1: a thread may have two tick events */
 	unsigned int unused;
-	unsigned long long dirty[PROFIL_DIRTY_WORDS];
 };
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capture/attach.h"
+#include "capture/cells.h"
 #include "capture/command.h"
 #include "capture/cost.h"
 #include "capture/counts.h"
@@ -29,7 +30,9 @@ struct target {
 
 struct capture {
 	struct capture_options options;
-	struct sample_program sample;
+	struct sample_program sample; /* one of these two */
+	struct profil_program profil;
+	struct profil_range range; /* of profil */
 	struct event_set events;
 	struct sideband *sideband;
 	struct process_table processes;
@@ -44,7 +47,18 @@ struct capture {
 	uint64_t system_cpu_start_ns;
 	uint64_t cpu_ns;
 	uint64_t doubles;
+	bool became_another; /* the target of a histogram has called exec */
 };
+
+static bool has_histogram(const struct capture *c)
+{
+	return c->options.scale != 0;
+}
+
+static struct program *program_of(struct capture *c)
+{
+	return has_histogram(c) ? &c->profil.program : &c->sample.program;
+}
 
 static uint32_t sides(const struct capture_options *options)
 {
@@ -147,9 +161,9 @@ static int open_task_events(struct capture *c, struct error *e)
 		pids[i] = c->targets[i].pid;
 	request.pids = pids;
 	if (c->options.target == CAPTURE_PROCESSES)
-		err = attach_processes(&c->events, &c->sample.program, c->sideband, &request, e);
+		err = attach_processes(&c->events, program_of(c), c->sideband, &request, e);
 	else
-		err = events_open_thread(&c->events, pids[0], &c->sample.program, 0, e);
+		err = events_open_thread(&c->events, pids[0], program_of(c), 0, e);
 	free(pids);
 	if (!err && c->events.count == 0)
 		err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",
@@ -160,7 +174,7 @@ static int open_task_events(struct capture *c, struct error *e)
 static int open_events(struct capture *c, struct error *e)
 {
 	if (c->options.target == CAPTURE_SYSTEM)
-		return events_open_cpus(&c->events, &c->sample.program, e);
+		return events_open_cpus(&c->events, program_of(c), e);
 	return open_task_events(c, e);
 }
 
@@ -190,6 +204,8 @@ static int take_record(const struct sideband_record *record, void *context)
 		apart_add(&c->events.apart, record->parent_tid);
 	if (record->type == SIDEBAND_EXIT)
 		apart_remove(&c->events.apart, record->tid);
+	if (record->type == SIDEBAND_EXEC && has_histogram(c) && record->pid == c->targets[0].pid)
+		c->became_another = true;
 	return process_record(&c->processes, record);
 }
 
@@ -227,6 +243,41 @@ static int complete_mappings(struct capture *c, struct error *e)
 	return 0;
 }
 
+/* --- Programs --- */
+
+/* The first target's mappings as they were last. */
+static const struct address_space *first_space(const struct capture *c)
+{
+	const struct process *process = NULL;
+
+	if (c->target_count)
+		process = process_find(&c->processes, c->options.target == CAPTURE_THREAD
+							      ? c->processes.processes[0].pid
+							      : c->targets[0].pid);
+	return process ? &process->spaces[process->count - 1] : NULL;
+}
+
+static int load_sample(struct capture *c, struct error *e)
+{
+	int err = sample_program_load(&c->sample, sides(&c->options), &c->counts, e);
+
+	return err ?: watch(c, sample_program_ring_fd(&c->sample), e);
+}
+
+/* Once it is known where the target's program lies. */
+static int load_profil(struct capture *c, struct error *e)
+{
+	int err = cells_range(first_space(c), c->options.offset, c->options.bufsiz,
+			      c->options.scale, &c->range, &c->profil.cell_count, e);
+
+	c->profil.range_count = 1;
+	c->profil.timing = c->profil.churning = true;
+	err = err ?: profil_program_load(&c->profil, &c->range, e);
+	if (!err)
+		c->profil.state->range_count = 1; /* from now on it counts */
+	return err;
+}
+
 /* --- Recording --- */
 
 static int start(struct capture *c, struct error *e)
@@ -238,11 +289,13 @@ static int start(struct capture *c, struct error *e)
 		return error_set(e, errno, "cannot make an epoll instance");
 	err = check_targets(c, e);
 	err = err ?: events_prepare(&c->events, &c->options, e);
-	err = err ?: sample_program_load(&c->sample, sides(&c->options), &c->counts, e);
+	if (!has_histogram(c))
+		err = err ?: load_sample(c, e);
 	err = err ?: add_targets(c, e);
-	err = err ?: watch(c, sample_program_ring_fd(&c->sample), e);
 	err = err ?: open_sideband(c, e);
 	err = err ?: take_snapshot(c, e);
+	if (has_histogram(c))
+		err = err ?: load_profil(c, e);
 	c->start_ns = now_ns();
 	c->start_time_ns = clock_ns(CLOCK_REALTIME);
 	c->system_cpu_start_ns = target_system_cpu_ns();
@@ -284,7 +337,7 @@ int capture_handle(struct capture *c, struct error *e)
 
 	while (epoll_wait(c->epoll, woken, 16, 0) == 16)
 		; /* only taken off the list: all that can have something is looked at below */
-	err = sample_program_read_ring(&c->sample);
+	err = has_histogram(c) ? 0 : sample_program_read_ring(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
 	for (size_t i = 0; i < c->target_count && !events_count_time(&c->events); i++) {
@@ -305,6 +358,8 @@ static bool has_ended(const struct target *target)
 
 bool capture_ended(const struct capture *c)
 {
+	if (c->became_another)
+		return true;
 	for (size_t i = 0; i < c->target_count; i++)
 		if (!has_ended(&c->targets[i]))
 			return false;
@@ -343,8 +398,10 @@ int capture_stop(struct capture *c, struct error *e)
 	err = err ?: complete_mappings(c, e);
 	if (err)
 		return err;
-	if (counts_add_table(&c->counts, c->sample.table, SAMPLE_BUCKETS) ||
-	    counts_drop_doubles(&c->counts, &c->doubles))
+	err = has_histogram(c)
+		      ? cells_add(&c->profil, &c->range, c->targets[0].pid, c->start_ns, &c->counts)
+		      : counts_add_table(&c->counts, c->sample.table, SAMPLE_BUCKETS);
+	if (err || counts_drop_doubles(&c->counts, &c->doubles))
 		return error_no_memory(e);
 	c->cpu_ns = account_cpu_time(c);
 	command_status(&c->command);
@@ -357,6 +414,7 @@ void capture_free(struct capture *c)
 		return;
 	events_close(&c->events);
 	sample_program_free(&c->sample);
+	profil_program_free(&c->profil);
 	sideband_free(c->sideband);
 	process_table_free(&c->processes);
 	counts_free(&c->counts);
@@ -372,27 +430,19 @@ void capture_free(struct capture *c)
 
 uint64_t capture_ticks(const struct capture *c)
 {
-	return sample_program_ticks(&c->sample);
+	return has_histogram(c) ? c->profil.state->ticks : sample_program_ticks(&c->sample);
 }
 
 /* --- What was captured --- */
 
-void capture_totals(const struct capture *c, struct capture_totals *totals)
+static void sample_totals(const struct capture *c, struct capture_totals *totals)
 {
 	struct sample_counters sum = sample_program_counters(&c->sample);
 
-	*totals = (struct capture_totals){
-		.ticks = sample_program_ticks(&c->sample) - c->doubles,
-		.excluded = sum.excluded,
-		.ring_full = sum.ring_full,
-		.ring = sum.ring,
-		.mapping_records_lost = sideband_lost(c->sideband),
-		.bpf_ns_per_tick = sum.timed ? sum.timed_ns / sum.timed : 0,
-		.interrupt_ns = c->interrupt_ns,
-		.cpu_ns = c->cpu_ns,
-		.start_time_ns = c->start_time_ns,
-		.duration_ns = c->stop_ns - c->start_ns,
-	};
+	totals->excluded = sum.excluded;
+	totals->ring_full = sum.ring_full;
+	totals->ring = sum.ring;
+	totals->bpf_ns_per_tick = sum.timed ? sum.timed_ns / sum.timed : 0;
 	totals->counted = counts_sum(&c->counts, &totals->kernel);
 	for (size_t i = 0; i < c->counts.count; i++) {
 		uint64_t after = c->counts.samples[i].first_ns - c->begin_ns;
@@ -400,6 +450,34 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		if (!totals->first_tick_ns || after < totals->first_tick_ns)
 			totals->first_tick_ns = after;
 	}
+}
+
+static void profil_totals(const struct capture *c, struct capture_totals *totals)
+{
+	const struct profil_state *state = c->profil.state;
+	uint64_t ignored;
+
+	totals->out_of_range = state->out_of_range;
+	totals->no_cell = state->lost;
+	totals->bpf_ns_per_tick = state->timed ? state->timed_ns / state->timed : 0;
+	totals->counted = counts_sum(&c->counts, &ignored);
+	totals->kernel = state->kernel;
+}
+
+void capture_totals(const struct capture *c, struct capture_totals *totals)
+{
+	*totals = (struct capture_totals){
+		.ticks = capture_ticks(c) - c->doubles,
+		.mapping_records_lost = sideband_lost(c->sideband),
+		.interrupt_ns = c->interrupt_ns,
+		.cpu_ns = c->cpu_ns,
+		.start_time_ns = c->start_time_ns,
+		.duration_ns = c->stop_ns - c->start_ns,
+	};
+	if (has_histogram(c))
+		profil_totals(c, totals);
+	else
+		sample_totals(c, totals);
 }
 
 const char *capture_event_name(const struct capture *c)
@@ -421,18 +499,6 @@ const struct capture_image *capture_images(const struct capture *c, size_t *coun
 {
 	*count = c->processes.image_count;
 	return c->processes.images;
-}
-
-/* The first target's mappings as they were last. */
-static const struct address_space *first_space(const struct capture *c)
-{
-	const struct process *process = NULL;
-
-	if (c->target_count)
-		process = process_find(&c->processes, c->options.target == CAPTURE_THREAD
-							      ? c->processes.processes[0].pid
-							      : c->targets[0].pid);
-	return process ? &process->spaces[process->count - 1] : NULL;
 }
 
 unsigned int capture_bits(const struct capture *c)

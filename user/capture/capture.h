@@ -38,6 +38,12 @@ struct capture_options {
 	unsigned int frequency; /* Hz */
 	bool inherit;		/* follow children; threads to come are always followed */
 	bool user, kernel;	/* which sides' pcs; neither: all ticks, at the user pc */
+	/*
+	 * Not 0: profil(2)'s histogram with this scale instead of exact pcs, of one process at the
+	 * user pc. It ends at exec. With bufsiz 0 it covers the program's own text.
+	 */
+	uint32_t scale;
+	uint64_t offset, bufsiz;
 };
 
 struct capture;
@@ -69,12 +75,14 @@ uint64_t capture_ticks(const struct capture *c);
 /* --- What was captured: after capture_stop() only. --- */
 
 struct capture_totals {
-	uint64_t ticks;	    /* every run of the program; told apart from what became of it */
-	uint64_t counted;   /* the sum of all samples */
-	uint64_t kernel;    /* of them: in the kernel */
-	uint64_t excluded;  /* on the side that was not asked for */
-	uint64_t ring_full; /* lost */
-	uint64_t ring;	    /* of the counted: came through the ring buffer */
+	uint64_t ticks;	       /* every run of the program; told apart from what became of it */
+	uint64_t counted;      /* the sum of all samples */
+	uint64_t kernel;       /* of them: in the kernel */
+	uint64_t out_of_range; /* at a pc that has no cell */
+	uint64_t excluded;     /* on the side that was not asked for */
+	uint64_t ring_full;    /* lost */
+	uint64_t no_cell;      /* lost */
+	uint64_t ring;	       /* of the counted: came through the ring buffer */
 	uint64_t mapping_records_lost; /* of the kernel's records of mappings */
 	uint64_t bpf_ns_per_tick;      /* 0: not measured */
 	uint64_t interrupt_ns;	       /* one tick's interrupt without the program; 0: unknown */

@@ -82,6 +82,7 @@ int events_prepare(struct event_set *set, const struct capture_options *options,
 		.inherit = tasks,
 		.inherit_thread = tasks && !options->inherit,
 		.enable_on_exec = options->target == CAPTURE_COMMAND,
+		.remove_on_exec = options->scale != 0, /* the histogram is of one program */
 		.exclude_idle = 1,
 	};
 	if (event == CAPTURE_CYCLES) {

@@ -40,7 +40,7 @@ static int share_maps(const struct profil_program *profil, struct profil_bpf *bp
 	int err;
 
 	if (first) {
-		err = bpf_map__reuse_fd(bpf->maps.state, bpf_map__fd(first->maps.state));
+		err = bpf_map__reuse_fd(bpf->maps.data_state, bpf_map__fd(first->maps.data_state));
 		err = err ?: bpf_map__reuse_fd(bpf->maps.ranges, bpf_map__fd(first->maps.ranges));
 		err = err ?: bpf_map__reuse_fd(bpf->maps.cells, bpf_map__fd(first->maps.cells));
 		return err ?: bpf_map__reuse_fd(bpf->maps.lowest, bpf_map__fd(first->maps.lowest));
@@ -52,14 +52,31 @@ static int share_maps(const struct profil_program *profil, struct profil_bpf *bp
 						   profil->churning ? CHURNING_THREADS : 1);
 }
 
-/* How often so many ranges are halved until none is left. */
+/* How often so many ranges are halved until none is left; one need not be searched. */
 static unsigned int search_steps(size_t range_count)
 {
 	unsigned int steps = 0;
 
+	if (range_count == 1)
+		return 0;
 	for (; range_count; range_count /= 2)
 		steps++;
 	return steps;
+}
+
+/* Chooses the program whose settings are compiled in, or the one that is told them. */
+static struct bpf_program *choose(const struct profil_program *profil, unsigned int generation,
+				  struct profil_bpf *bpf)
+{
+	bool usual = !profil->timing && !profil->churning && profil->range_count == 1;
+
+	bpf->rodata->timing = profil->timing;
+	bpf->rodata->churning = profil->churning;
+	bpf->rodata->generation = generation;
+	bpf->rodata->search_steps = search_steps(profil->range_count);
+	bpf_program__set_autoload(bpf->progs.profil, usual);
+	bpf_program__set_autoload(bpf->progs.profil_with_settings, !usual);
+	return usual ? bpf->progs.profil : bpf->progs.profil_with_settings;
 }
 
 /* program.load */
@@ -67,13 +84,12 @@ static int load(struct program *program, unsigned int generation)
 {
 	struct profil_program *profil = (struct profil_program *)program;
 	struct profil_bpf *bpf = profil_bpf__open();
+	struct bpf_program *chosen;
 	int err;
 
 	if (!bpf)
 		return -errno;
-	bpf->rodata->generation = generation;
-	bpf->rodata->timing = profil->timing;
-	bpf->rodata->search_steps = search_steps(profil->range_count);
+	chosen = choose(profil, generation, bpf);
 	err = share_maps(profil, bpf);
 	err = err ?: profil_bpf__load(bpf);
 	if (err) {
@@ -83,7 +99,7 @@ static int load(struct program *program, unsigned int generation)
 	if (generation)
 		__atomic_store_n(&profil->state->in_doubt, 1, __ATOMIC_SEQ_CST);
 	profil->loads[generation] = bpf;
-	return bpf_program__fd(bpf->progs.profil);
+	return bpf_program__fd(chosen);
 }
 
 static int fill_ranges(const struct profil_program *profil, const struct profil_range *ranges)
@@ -119,10 +135,11 @@ int profil_program_load(struct profil_program *profil, const struct profil_range
 	err = fill_ranges(profil, ranges);
 	if (err)
 		return error_set(e, -err, "cannot tell the BPF program its ranges");
-	profil->state = map_shared(bpf->maps.state, mapped_size(sizeof(*profil->state)));
+	profil->state = map_shared(bpf->maps.data_state, mapped_size(sizeof(*profil->state)));
 	profil->cells = map_shared(bpf->maps.cells, cells_size(profil));
 	if (!profil->state || !profil->cells)
 		return error_set(e, errno, "cannot map the counts of the BPF program");
+	profil->state->range = ranges[0];
 	profil->state->dirty_shift = dirty_shift(profil->cell_count);
 	return 0;
 }
@@ -140,7 +157,7 @@ void profil_program_free(struct profil_program *profil)
 
 int profil_program_state_fd(const struct profil_program *profil)
 {
-	return bpf_map__fd(profil->loads[0]->maps.state);
+	return bpf_map__fd(profil->loads[0]->maps.data_state);
 }
 
 int profil_program_cells_fd(const struct profil_program *profil)

@@ -111,6 +111,7 @@ static int add_totals(struct profile *p, const struct capture_totals *from)
 	t->known = true;
 	t->ticks = from->ticks;
 	t->counted = from->counted;
+	t->out_of_range = from->out_of_range;
 	t->excluded = from->excluded;
 	t->kernel = from->kernel;
 	t->cpu_ns = from->cpu_ns;
@@ -118,6 +119,8 @@ static int add_totals(struct profile *p, const struct capture_totals *from)
 	t->interrupt_ns = from->interrupt_ns;
 	p->time_ns = from->start_time_ns;
 	p->duration_ns = from->duration_ns;
+	if (from->no_cell && profile_add_lost(p, "no_cell", from->no_cell))
+		return -ENOMEM;
 	return profile_add_lost(p, "ring_full", from->ring_full);
 }
 

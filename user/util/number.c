@@ -3,32 +3,42 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 
 #include "util/clock.h"
 
 #define MOST_SECONDS 1000000000
 
+/* What a digit stands for; 16 when it is none. */
+static unsigned int digit_value(char digit)
+{
+	if (isdigit((unsigned char)digit))
+		return digit - '0';
+	return isxdigit((unsigned char)digit) ? tolower((unsigned char)digit) - 'a' + 10 : 16;
+}
+
 /* Reads digits from *text on and moves it behind them. */
-static int parse_digits(const char **text, uint64_t *number)
+static int parse_digits(const char **text, unsigned int base, uint64_t *number)
 {
 	uint64_t sum = 0;
 	const char *at = *text;
 
-	if (!isdigit((unsigned char)*at))
+	if (digit_value(*at) >= base)
 		return -EINVAL;
-	for (; isdigit((unsigned char)*at); at++)
-		if (__builtin_mul_overflow(sum, 10, &sum) ||
-		    __builtin_add_overflow(sum, (uint64_t)(*at - '0'), &sum))
+	for (; digit_value(*at) < base; at++)
+		if (__builtin_mul_overflow(sum, base, &sum) ||
+		    __builtin_add_overflow(sum, digit_value(*at), &sum))
 			return -ERANGE;
 	*text = at;
 	*number = sum;
 	return 0;
 }
 
-int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *number)
+static int parse_whole(const char *text, unsigned int base, uint64_t least, uint64_t most,
+		       uint64_t *number)
 {
 	uint64_t value;
-	int err = parse_digits(&text, &value);
+	int err = parse_digits(&text, base, &value);
 
 	if (err)
 		return err;
@@ -40,10 +50,22 @@ int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *numb
 	return 0;
 }
 
+int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *number)
+{
+	return parse_whole(text, 10, least, most, number);
+}
+
+int number_parse_hex(const char *text, uint64_t least, uint64_t most, uint64_t *number)
+{
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+
+	return parse_whole(hex ? text + 2 : text, hex ? 16 : 10, least, most, number);
+}
+
 int number_parse_seconds(const char *text, uint64_t *nanoseconds)
 {
 	uint64_t whole = 0, fraction = 0, unit = NS_PER_S / 10;
-	int err = *text == '.' ? 0 : parse_digits(&text, &whole);
+	int err = *text == '.' ? 0 : parse_digits(&text, 10, &whole);
 
 	if (err)
 		return err;

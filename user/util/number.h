@@ -10,6 +10,9 @@
  */
 int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
+/* The same for a number that may also be hexadecimal, as 0x10000. */
+int number_parse_hex(const char *text, uint64_t least, uint64_t most, uint64_t *number);
+
 /* Seconds, fractions allowed ("0.25"), as nanoseconds; the same returns. At most 10^9 s. */
 int number_parse_seconds(const char *text, uint64_t *nanoseconds);
 

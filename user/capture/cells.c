@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/cells.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "bpf/cell.h"
+
+/* The program's own executable mappings: [*start, *limit), or -ENOENT. */
+static int find_text(const struct address_space *space, uint64_t *start, uint64_t *limit)
+{
+	*start = UINT64_MAX;
+	*limit = 0;
+	for (size_t i = 0; space && i < space->count; i++) {
+		const struct capture_mapping *mapping = &space->mappings[i];
+
+		if (!mapping->executable)
+			continue;
+		if (mapping->start < *start)
+			*start = mapping->start;
+		if (mapping->limit > *limit)
+			*limit = mapping->limit;
+	}
+	return *start < *limit ? 0 : -ENOENT;
+}
+
+static int check_size(uint64_t cells, struct error *e)
+{
+	if (cells <= PROFIL_CELLS)
+		return 0;
+	error_set_kind(e, ERROR_USAGE, 0,
+		       "a histogram of %" PRIu64 " cells is too large: %u are the most", cells,
+		       PROFIL_CELLS);
+	error_mend(e, "use a smaller --scale or --bufsiz");
+	return -EINVAL;
+}
+
+int cells_range(const struct address_space *space, uint64_t offset, uint64_t bufsiz, uint32_t scale,
+		struct profil_range *range, size_t *cell_count, struct error *e)
+{
+	uint64_t cells = bufsiz / 2, limit, last;
+
+	if (!bufsiz) {
+		if (find_text(space, &offset, &limit))
+			return error_set(e, 0, "the text of the process's executable is not known");
+		cells = cell_index(limit - 1 - offset, scale) + 1;
+	}
+	if (check_size(cells, e))
+		return -EINVAL;
+	last = cell_last_delta(cells, scale);
+	if (last > UINT64_MAX - offset)
+		last = UINT64_MAX - offset; /* the end of the address space */
+	*range = (struct profil_range){
+		.first = offset,
+		.last = offset + last,
+		.offset = offset,
+		.scale = scale,
+	};
+	*cell_count = cells;
+	return 0;
+}
+
+int cells_add(const struct profil_program *profil, const struct profil_range *range, pid_t pid,
+	      uint64_t time_ns, struct counts *counts)
+{
+	struct sample sample = { .id = sample_id_make(0, pid, pid), .first_ns = time_ns };
+	int err = 0;
+
+	for (size_t i = 0; i < profil->cell_count && !err; i++) {
+		sample.count = profil->cells[i];
+		if (!sample.count)
+			continue;
+		sample.pc = range->offset + (i ? cell_last_delta(i, range->scale) + 1 : 0);
+		err = counts_add(counts, &sample);
+	}
+	return err;
+}
