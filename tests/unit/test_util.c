@@ -29,6 +29,7 @@ static void test_number(void **state)
 	assert_int_equal(number_parse("10", 0, 9, &number), -ERANGE);
 	assert_int_equal(number_parse("1", 2, 9, &number), -ERANGE);
 	assert_int_equal(number_parse("", 0, 9, &number), -EINVAL);
+	assert_int_equal(number_parse("0x9", 0, 9, &number), -EINVAL);
 	assert_int_equal(number_parse(" 1", 0, 9, &number), -EINVAL);
 	assert_int_equal(number_parse("1 ", 0, 9, &number), -EINVAL);
 	assert_int_equal(number_parse("-1", 0, 9, &number), -EINVAL);
@@ -36,6 +37,27 @@ static void test_number(void **state)
 	assert_int_equal(number_parse("1e9", 0, UINT64_MAX, &number), -EINVAL);
 	assert_int_equal(number_parse("0x10", 0, 99, &number), -EINVAL);
 	assert_int_equal(number, 7); /* untouched by errors */
+}
+
+static void test_hex(void **state)
+{
+	uint64_t number = 7;
+
+	(void)state;
+	assert_int_equal(number_parse_hex("0x10000", 2, UINT32_MAX, &number), 0);
+	assert_int_equal(number, 0x10000);
+	assert_int_equal(number_parse_hex("0XfFfFfFfFfFfFfFfF", 0, UINT64_MAX, &number), 0);
+	assert_true(number == UINT64_MAX);
+	assert_int_equal(number_parse_hex("4096", 0, 4096, &number), 0);
+	assert_int_equal(number, 4096);
+	assert_int_equal(number_parse_hex("0x10000000000000000", 0, UINT64_MAX, &number), -ERANGE);
+	assert_int_equal(number_parse_hex("0x", 0, 9, &number), -EINVAL);
+	assert_int_equal(number_parse_hex("x9", 0, 9, &number), -EINVAL);
+	assert_int_equal(number_parse_hex("0xg", 0, 9, &number), -EINVAL);
+	assert_int_equal(number_parse_hex("ff", 0, 999, &number), -EINVAL);
+	assert_int_equal(number_parse_hex("0x1 ", 0, 9, &number), -EINVAL);
+	assert_int_equal(number_parse_hex("-0x1", 0, 9, &number), -EINVAL);
+	assert_int_equal(number, 4096);
 }
 
 static void test_seconds(void **state)
@@ -207,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_number),
+		cmocka_unit_test(test_hex),
 		cmocka_unit_test(test_seconds),
 		cmocka_unit_test(test_index),
 		cmocka_unit_test(test_hash_bytes),

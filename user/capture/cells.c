@@ -24,14 +24,17 @@ static int find_text(const struct address_space *space, uint64_t *start, uint64_
 	return *start < *limit ? 0 : -ENOENT;
 }
 
-static int check_size(uint64_t cells, struct error *e)
+static int check_size(uint64_t cells, uint64_t bufsiz, struct error *e)
 {
 	if (cells <= PROFIL_CELLS)
 		return 0;
 	error_set_kind(e, ERROR_USAGE, 0,
 		       "a histogram of %" PRIu64 " cells is too large: %u are the most", cells,
 		       PROFIL_CELLS);
-	error_mend(e, "use a smaller --scale or --bufsiz");
+	if (bufsiz)
+		error_mend(e, "use a smaller --bufsiz, and with it a smaller --scale");
+	else
+		error_mend(e, "use a smaller --scale, or --offset and --bufsiz for a part");
 	return -EINVAL;
 }
 
@@ -41,11 +44,14 @@ int cells_range(const struct address_space *space, uint64_t offset, uint64_t buf
 	uint64_t cells = bufsiz / 2, limit, last;
 
 	if (!bufsiz) {
-		if (find_text(space, &offset, &limit))
-			return error_set(e, 0, "the text of the process's executable is not known");
+		if (find_text(space, &offset, &limit)) {
+			error_set(e, 0, "it is not known where the process's executable lies");
+			error_mend(e, "name the addresses, with --offset and --bufsiz");
+			return -ENOENT;
+		}
 		cells = cell_index(limit - 1 - offset, scale) + 1;
 	}
-	if (check_size(cells, e))
+	if (check_size(cells, bufsiz, e))
 		return -EINVAL;
 	last = cell_last_delta(cells, scale);
 	if (last > UINT64_MAX - offset)
@@ -63,7 +69,7 @@ int cells_range(const struct address_space *space, uint64_t offset, uint64_t buf
 int cells_add(const struct profil_program *profil, const struct profil_range *range, pid_t pid,
 	      uint64_t time_ns, struct counts *counts)
 {
-	struct sample sample = { .id = sample_id_make(0, pid, pid), .first_ns = time_ns };
+	struct sample sample = { .id = sample_id_make(0, pid, 0), .first_ns = time_ns };
 	int err = 0;
 
 	for (size_t i = 0; i < profil->cell_count && !err; i++) {

@@ -14,29 +14,18 @@
 #define CHURNING_THREADS 4096
 
 /* Maps are shared in whole pages. */
-static size_t mapped_size(size_t size)
+static size_t cells_size(const struct profil_program *profil)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 
-	return (size + page - 1) / page * page;
-}
-
-static size_t cells_size(const struct profil_program *profil)
-{
-	return mapped_size(profil->cell_count * sizeof(*profil->cells));
-}
-
-static void *map_shared(const struct bpf_map *map, size_t size)
-{
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
+	return (profil->cell_count * sizeof(*profil->cells) + page - 1) / page * page;
 }
 
 /* Later generations take over the maps of the first. */
 static int share_maps(const struct profil_program *profil, struct profil_bpf *bpf)
 {
 	const struct profil_bpf *first = profil->loads[0];
+	size_t threads = profil->churning ? CHURNING_THREADS : 1;
 	int err;
 
 	if (first) {
@@ -47,9 +36,7 @@ static int share_maps(const struct profil_program *profil, struct profil_bpf *bp
 	}
 	err = bpf_map__set_max_entries(bpf->maps.ranges, profil->range_count);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.cells, profil->cell_count);
-	return err
-		       ?: bpf_map__set_max_entries(bpf->maps.lowest,
-						   profil->churning ? CHURNING_THREADS : 1);
+	return err ?: bpf_map__set_max_entries(bpf->maps.lowest, threads);
 }
 
 /* How often so many ranges are halved until none is left; one need not be searched. */
@@ -135,10 +122,13 @@ int profil_program_load(struct profil_program *profil, const struct profil_range
 	err = fill_ranges(profil, ranges);
 	if (err)
 		return error_set(e, -err, "cannot tell the BPF program its ranges");
-	profil->state = map_shared(bpf->maps.data_state, mapped_size(sizeof(*profil->state)));
-	profil->cells = map_shared(bpf->maps.cells, cells_size(profil));
-	if (!profil->state || !profil->cells)
+	profil->state = &bpf->data_state->state;
+	profil->cells = mmap(NULL, cells_size(profil), PROT_READ | PROT_WRITE, MAP_SHARED,
+			     bpf_map__fd(bpf->maps.cells), 0);
+	if (profil->cells == MAP_FAILED) {
+		profil->cells = NULL;
 		return error_set(e, errno, "cannot map the counts of the BPF program");
+	}
 	profil->state->range = ranges[0];
 	profil->state->dirty_shift = dirty_shift(profil->cell_count);
 	return 0;
@@ -146,8 +136,6 @@ int profil_program_load(struct profil_program *profil, const struct profil_range
 
 void profil_program_free(struct profil_program *profil)
 {
-	if (profil->state)
-		munmap(profil->state, mapped_size(sizeof(*profil->state)));
 	if (profil->cells)
 		munmap(profil->cells, cells_size(profil));
 	for (size_t i = 0; i < PROGRAM_GENERATIONS; i++)
