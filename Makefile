@@ -45,21 +45,21 @@ LIB_SOURCES := $(filter-out user/lib/bpf_module.c $(GMON_SOURCES),$(wildcard use
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 # All but the main() of each: what the unit tests link.
 PARTS = $(filter-out $(BUILD)/user/tool/main.o,$(TOOL_OBJECTS)) \
-	$(call library_objects,$(BUILD),$(LIB_SOURCES))
+	$(call library_objects,$(BUILD),$(LIB_SOURCES) $(GMON_SOURCES))
 GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h $(BUILD)/proto/profile.pb-c.h
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 PROGRAMS := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c))
 
 # As lazily as this: on a new machine `make test` installs pkg-config first.
-ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -I. -Iuser -I$(BUILD)/bpf \
+ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -DPROFIL_LIBDIR='"$(LIBDIR)"' -I. -Iuser -I$(BUILD)/bpf \
 	-I$(BUILD)/proto $(shell $(PKG_CONFIG) --cflags $(LIBRARIES)) $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden $(WARNINGS) $(WERROR) $(CFLAGS)
 ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty $(LDLIBS)
 # What the layers up to capture need.
 CAPTURE_LDLIBS = $(shell $(PKG_CONFIG) --libs libbpf) $(LDLIBS)
 
-all: $(BUILD)/profiltool
+all: $(BUILD)/profiltool $(BUILD)/profild library
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -187,8 +187,8 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(PARTS)
 $(BUILD)/tests/progs/%: tests/progs/%.c
 	@mkdir -p $(@D)
 	$(say) CC $<
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline $(WARNINGS) $(WERROR) $< -pthread -ldl \
-		-o $@
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -O1 -g -fno-inline $(WARNINGS) $(WERROR) $< \
+		-pthread -ldl -o $@
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
@@ -208,7 +208,7 @@ SHELL_TESTS := $(wildcard tests/cli/*.sh tests/profil/*.sh) tests/docs.sh tests/
 export PROFIL_BUILD := $(abspath $(BUILD))
 export PROFIL_TEST_DATA ?= $(abspath ../shared/data)
 
-check: all $(UNIT_TESTS) $(PROGRAMS)
+check: all lib32 $(UNIT_TESTS) $(PROGRAMS)
 	$(Q)prove --exec tests/tap.sh $(UNIT_TESTS) $(SHELL_TESTS)
 
 bench: all $(PROGRAMS)
@@ -227,7 +227,7 @@ format-check:
 # All warnings are errors, in both compilers, in build folders of their own.
 lint: format-check
 	$(Q)shellcheck -x tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run
-	$(Q)mandoc -Tlint -Wwarning user/tool/profiltool.1
+	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all unit-tests programs
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-clang CC=$(CLANG) WERROR=-Werror all
 
@@ -236,21 +236,64 @@ programs: $(PROGRAMS)
 
 # --- installation ---
 
-BINDIR := $(DESTDIR)$(PREFIX)/bin
-MANDIR := $(DESTDIR)$(PREFIX)/share/man
-COMPLETIONDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+BINDIR := $(PREFIX)/bin
+SBINDIR := $(PREFIX)/sbin
+LIBDIR ?= $(PREFIX)/lib
+LIB32DIR ?= $(PREFIX)/lib32
+INCLUDEDIR := $(PREFIX)/include
+MANDIR := $(PREFIX)/share/man
+COMPLETIONDIR := $(PREFIX)/share/bash-completion/completions
+SYSTEMDDIR ?= $(PREFIX)/lib/systemd/system
 
-install: all
-	install -D -m 755 $(BUILD)/profiltool $(BINDIR)/profiltool
-	install -D -m 644 user/tool/profiltool.1 $(MANDIR)/man1/profiltool.1
-	install -D -m 644 user/tool/profiltool.bash $(COMPLETIONDIR)/profiltool
+MANUALS := $(wildcard user/*/*.[1-8])
+
+# Templates: what is installed knows where it is installed.
+$(BUILD)/%: user/lib/%.in Makefile
+	$(Q)sed 's|@VERSION@|$(VERSION)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' $< >$@
+
+$(BUILD)/%.service: user/daemon/%.service.in Makefile
+	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
+
+install: all $(BUILD)/profil.pc $(BUILD)/profild.service
+	install -D -m 755 -t $(DESTDIR)$(BINDIR) $(BUILD)/profiltool
+	install -D -m 755 -t $(DESTDIR)$(SBINDIR) $(BUILD)/profild
+	install -D -m 755 -t $(DESTDIR)$(LIBDIR) $(BUILD)/lib/libprofil.so.$(SOVERSION) \
+		$(BUILD)/lib/libprofil-gmon.so
+	ln -sf libprofil.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libprofil.so
+	install -D -m 644 -t $(DESTDIR)$(LIBDIR) $(BUILD)/lib/libprofil.a
+	install -D -m 755 -t $(DESTDIR)$(LIBDIR)/profil $(BUILD)/lib/profil/libprofil-bpf.so
+	install -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig $(BUILD)/profil.pc
+	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR) user/lib/profil.h
+	install -D -m 644 -t $(DESTDIR)$(SYSTEMDDIR) $(BUILD)/profild.service \
+		user/daemon/profild.socket
+	for page in $(MANUALS); do \
+		install -D -m 644 -t $(DESTDIR)$(MANDIR)/man$${page##*.} $$page || exit; \
+	done
+	install -D -m 644 user/tool/profiltool.bash $(DESTDIR)$(COMPLETIONDIR)/profiltool
+
+## make install-lib32         install what make lib32 has built
+install-lib32: lib32
+	install -D -m 755 -t $(DESTDIR)$(LIB32DIR) $(BUILD)/lib32/libprofil.so.$(SOVERSION) \
+		$(BUILD)/lib32/libprofil-gmon.so
+	ln -sf libprofil.so.$(SOVERSION) $(DESTDIR)$(LIB32DIR)/libprofil.so
+	install -D -m 644 -t $(DESTDIR)$(LIB32DIR) $(BUILD)/lib32/libprofil.a
 
 uninstall:
-	rm -f $(BINDIR)/profiltool $(MANDIR)/man1/profiltool.1 $(COMPLETIONDIR)/profiltool
+	rm -f $(DESTDIR)$(BINDIR)/profiltool $(DESTDIR)$(SBINDIR)/profild
+	for folder in $(LIBDIR) $(LIB32DIR); do \
+		rm -f $(addprefix $(DESTDIR)$$folder/,$(LIBRARY)); \
+	done
+	rm -f $(DESTDIR)$(LIBDIR)/profil/libprofil-bpf.so $(DESTDIR)$(LIBDIR)/pkgconfig/profil.pc
+	rm -f $(DESTDIR)$(INCLUDEDIR)/profil.h $(DESTDIR)$(COMPLETIONDIR)/profiltool
+	rm -f $(addprefix $(DESTDIR)$(SYSTEMDDIR)/profild.,service socket)
+	for page in $(notdir $(MANUALS)); do \
+		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$$page; \
+	done
+	-rmdir $(DESTDIR)$(LIBDIR)/profil 2>/dev/null
 
 clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
-.PHONY: all library lib32 help demo test check bench format format-check lint unit-tests programs install \
-	uninstall clean
+.PHONY: all library lib32 help demo test check bench format format-check lint unit-tests \
+	programs install install-lib32 uninstall clean

@@ -4,13 +4,19 @@
  * for each request and one for each reply. All fields are in the machine's byte order and lie where
  * they lie in 64-bit programs.
  *
- * Each request carries SCM_CREDENTIALS of its sender, filled in by the kernel (profild's socket has
- * SO_PASSCRED on), and a START also SCM_RIGHTS with one pidfd, of the sender itself. The pidfd was
- * open before the message was sent: as long as its process lives and has the sender's number, it is
- * the sender. profild serves a process about itself and nobody else.
+ * profild speaks first: a reply as soon as it has accepted the connection, with an error when it
+ * refuses, and then it closes. The client sends nothing before it has read that, and no second
+ * request before it has read the reply to the first: profild hangs up on one that does.
+ *
+ * So every request was sent after the accept, and it carries SCM_CREDENTIALS of its sender, filled
+ * in by the kernel (profild's socket has SO_PASSCRED on). At the accept profild opened a pidfd of
+ * the process that had connected: as long as that one lives, whoever has its number is this
+ * process. profild serves a process about itself and nobody else; a child that inherits the
+ * connection must make its own. Descriptors that come with a request are thrown away unseen.
  *
  * One connection is one histogram. It ends with STOP, when the connection is closed (by exec too:
- * the client's socket is close-on-exec), and when the process ends.
+ * the client's socket is close-on-exec), and when the process ends. The maps that it was given
+ * count as the user's memory until nobody has them mapped or open any more.
  */
 #ifndef PROFIL_LIB_PROTOCOL_H
 #define PROFIL_LIB_PROTOCOL_H
@@ -21,6 +27,7 @@
 
 #define PROFILD_SOCKET	"/run/profild/socket"
 #define PROFILD_VERSION 1
+#define PROFILD_MOST_HZ 10000
 
 enum {
 	/* Begin to count; a START on a connection that counts replaces the histogram by a new one.
@@ -36,7 +43,7 @@ struct profild_request {
 	uint32_t version; /* PROFILD_VERSION */
 	uint32_t type;
 	/* START only; else 0, and no ranges follow. */
-	uint32_t frequency;   /* ticks per second of CPU time */
+	uint32_t frequency;   /* ticks per second of CPU time, 1 to PROFILD_MOST_HZ */
 	uint32_t except;      /* a thread of the sender, as the sender numbers it, or 0 */
 	uint32_t range_count; /* 1 to PROFIL_RANGES */
 	uint32_t unused;      /* 0 */

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash disable=SC2034,SC2154 # lib.sh sets some, and some is for those who source it
+# What the tests of libprofil share, to be sourced after lib.sh: a program that calls profil() is
+# run with each back end that there is.
+#   bpf      in the process itself, which is root's
+#   daemon   through profild, as root; `user`: as a user without rights
+#   kmod     /dev/profil, where it is
+#   libc     the C library's profil() below libprofil
+#   glibc    the C library's alone, without libprofil: not judged, what it does otherwise is shown
+
+# A tree of its own, which every user can read wherever the build is.
+tree=$work/tree
+sock=$work/profild.socket
+chmod 711 "$work"
+mkdir -p "$tree/progs"
+cp -r "$build/lib" "$tree/"
+cp "$progs"/profil_* "$tree/progs/"
+mkdir -m 1777 "$work/tmp"
+lib=$tree/lib/libprofil.so.1
+
+# Ticks per second, so that rows are short; the C library has 100 at any rate.
+hz=10000
+
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+
+backends="bpf daemon user"
+[ -e /dev/profil ] && backends+=" kmod"
+beside=glibc # shown as well; empty: nothing
+
+# start_profild: $profild is its process.
+start_profild() {
+	rm -f "$sock"
+	"$build/profild" --socket "$sock" >"$work/profild.log" 2>&1 &
+	profild=$!
+	started+=("$profild")
+	wait_for test -S "$sock"
+}
+
+# with BACKEND COMMAND...: runs it so; ended after 60 seconds.
+with() {
+	local backend=$1 as=() set=(TMPDIR="$work/tmp")
+	shift
+	case $backend in
+	glibc) set+=(PROFIL_TEST_BRIEF=1) ;;
+	libc) set+=(LD_PRELOAD="$lib" PROFIL_BACKEND=libc PROFIL_TEST_BRIEF=1) ;;
+	user)
+		as=("${nobody[@]}")
+		set+=(LD_PRELOAD="$lib" PROFIL_BACKEND=daemon PROFIL_HZ="$hz" PROFIL_SOCKET="$sock")
+		;;
+	*) set+=(LD_PRELOAD="$lib" PROFIL_BACKEND="$backend" PROFIL_HZ="$hz" PROFIL_SOCKET="$sock") ;;
+	esac
+	timeout -k 1 60 "${as[@]}" env "${set[@]}" "$@"
+}
+
+# What a program says and how it ends, when it is not to be judged at once: $work/BACKEND.N.
+keep() {
+	local backend=$1 n=$2
+	shift 2
+	with "$backend" "$@" >"$work/$backend.$n" 2>&1
+	echo $? >"$work/$backend.$n.status"
+}
+
+# kept BACKEND N: for check.
+kept() {
+	cat "$work/$1.$2"
+	[ "$(cat "$work/$1.$2.status")" = 0 ]
+}
+
+# show BACKEND N NAME: what is wrong with it, as a comment.
+show() {
+	local status
+	status=$(cat "$work/$1.$2.status")
+	[ "$status" = 0 ] && return
+	[ "$status" -gt 128 ] && echo "ended by signal $((status - 128))" >>"$work/$1.$2"
+	echo "# $1: $3: $(head -n 3 "$work/$1.$2" | paste -sd ';' | tr -d '\r')"
+}
+
+# The C library's: they take long, so that all of a program run while the others do.
+keep_all() {
+	local n
+	for n in "${!rows[@]}"; do
+		keep libc "$n" "$tree/progs/$1" "${rows[n]#* }"
+		[ -z "$beside" ] || keep glibc "$n" "$tree/progs/$1" "${rows[n]#* }"
+	done 2>/dev/null
+}
+
+# rows PROGRAM: all of its rows with each back end: profil_row.h.
+rows() {
+	local rows n name backend
+	mapfile -t rows < <("$tree/progs/$1" list)
+	keep_all "$1" &
+	for n in "${!rows[@]}"; do
+		name=${rows[n]#* }
+		for backend in $backends; do
+			check "$backend: $name" with "$backend" "$tree/progs/$1" "$name"
+		done
+	done
+	wait $!
+	for n in "${!rows[@]}"; do
+		name=${rows[n]#* }
+		case ${rows[n]} in
+		any*) check "libc: $name" kept libc "$n" ;;
+		*) show libc "$n" "$name" ;;
+		esac
+		[ -z "$beside" ] || show glibc "$n" "$name"
+	done
+}

@@ -1,0 +1,451 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# profild: whom it serves, whom it refuses, and that nothing its clients do harms it.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# Where everybody may run them, whatever the folder that the tests are in.
+chmod 755 "$work"
+cp "$build/profild" "$progs/hostile" "$work"
+chmod 755 "$work/profild" "$work/hostile"
+profild=$work/profild
+hostile=$work/hostile
+socket=$work/socket
+man=$top/user/daemon/profild.8
+
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+capabilities=+bpf,+perfmon,+sys_ptrace
+
+# --- A daemon that runs; $daemon is its process ---
+
+descriptors() {
+	find "/proc/$daemon/fd" -mindepth 1 | wc -l
+}
+
+# Whether it has no client any more.
+alone() {
+	! ls -l "/proc/$daemon/fd" | grep -q pidfd
+}
+
+# begin_daemon ARGUMENT...: starts it and waits until it serves. $base: its descriptors then.
+begin_daemon() {
+	launch "$profild" --verbose --socket "$socket" "$@"
+}
+
+# launch COMMAND...: the same with a command that becomes profild.
+launch() {
+	"$@" >"$work/daemon.out" 2>"$work/daemon.err" &
+	daemon=$!
+	started+=("$daemon")
+	wait_for grep -q ready "$work/daemon.err" && wait_for talk connect greeting &&
+		wait_for alone
+	base=$(descriptors)
+}
+
+# end_daemon SIGNAL: ends it, and tells whether it ended well.
+end_daemon() {
+	kill -"$1" "$daemon"
+	wait "$daemon"
+}
+
+# As it was before there were clients: it lives, and has no more descriptors.
+is_base() {
+	[ "$(descriptors)" -eq "$base" ]
+}
+
+is_well() {
+	wait_for is_base || {
+		ls -l "/proc/$daemon/fd"
+		return 1
+	}
+	talk connect greeting start grow stop
+}
+
+talk() {
+	timeout 60 "$hostile" "$socket" "$@"
+}
+
+talk_as_nobody() {
+	timeout 60 "${nobody[@]}" "$hostile" "$socket" "$@"
+}
+
+# hold NAME STEP...: a client that stays: `tell NAME on` goes on behind the step "ready".
+hold() {
+	local name=$1
+	shift
+	begin "$name" "${nobody[@]}" "$hostile" "$socket" "$@"
+}
+
+# its FIELD: of its /proc/PID/status
+its() {
+	sed -n "s/^$1:\t//p" "/proc/$daemon/status"
+}
+
+told() {
+	wait_for grep -q -- "$1" "$work/daemon.err" && return
+	cat "$work/daemon.err"
+	return 1
+}
+
+# --- Options ---
+
+help_options() {
+	"$profild" --help | sed -nE '
+		s/^  (-., |    )(--[a-z-]+)( [A-Z]+|)  .*/\1\2\3/
+		s/^    --/--/
+		/^-/p' | sort
+}
+
+man_options() {
+	sed -nE '/^\.It Fl /{
+		s/^\.It //; s/Fl -/--/g; s/Fl ([a-z])/-\1/; s/ Ar / /; s/ ,/,/
+		p
+	}' "$man" | sort
+}
+
+same_options() {
+	[ -n "$(help_options)" ] && diff <(help_options) <(man_options)
+}
+
+help_statuses() {
+	"$profild" --help | sed -n '/^Exit codes:/s/^Exit codes: //p' | sed 's/\.$//; s/, */\n/g'
+}
+
+man_statuses() {
+	awk '
+		/^\.Sh/ { inside = $0 == ".Sh EXIT STATUS" }
+		inside && /^\.It [0-9]+$/ { number = $2; next }
+		inside && number != "" { print number, tolower($0); number = "" }' "$man" |
+		sed 's/[:.,].*//'
+}
+
+check "--help" exits 0 "$profild" --help
+check "--help is on standard output" grep -q -- --max-memory "$work/out"
+check "--version" exits 0 "$profild" --version
+check "--version is what it is of" grep -qx 'profild [0-9.]*' "$work/out"
+check "the man page has the options of --help" same_options
+check "the man page has the exit codes of --help" diff <(help_statuses) <(man_statuses)
+check "no option can be made up" exits 2 "$profild" --nonsense
+check "an unknown option: which one" says "--nonsense"
+check "an unknown option: where to look" says "profild --help"
+check "an option without its value" exits 2 "$profild" --socket
+check "an argument" exits 2 "$profild" "$socket"
+for option in --max-processes --max-memory --max-events; do
+	for value in 0 -1 x 1x "" 99999999999999999999; do
+		check "$option \"$value\"" exits 2 "$profild" $option "$value"
+	done
+	check "$option: what it takes" says "$option takes a number from 1 to"
+done
+check "the unit's socket is the one that programs look for" grep -q \
+	"^#define PROFILD_SOCKET.*\"$(sed -n 's/^ListenSequentialPacket=//p' \
+		"$top/user/daemon/profild.socket")\"" "$top/user/lib/protocol.h"
+
+# --- Where it listens ---
+
+: >"$work/file"
+check "a path that is no socket" exits 1 "$profild" --socket "$work/file"
+check "a path that is no socket: says so" says "not a socket"
+check "a path that is no socket: is left" test -f "$work/file"
+check "a folder that is not there" exits 1 "$profild" --socket "$work/none/socket"
+check "a folder that is not there: the mend" says "mkdir -p"
+check "a path that is too long" exits 2 "$profild" --socket "$work/$(printf '%0120d' 0)"
+check "a path that is empty" exits 2 "$profild" --socket ""
+check "a folder that is not its user's" exits 5 "${nobody[@]}" "$profild" --socket "$socket"
+mkdir -m 777 "$work/open"
+check "without capabilities" exits 5 "${nobody[@]}" "$profild" --socket "$work/open/socket"
+check "without capabilities: which one" says "needs cap_bpf"
+check "without capabilities: the mend" says "setcap cap_bpf,cap_perfmon,cap_sys_ptrace"
+check "without capabilities: leaves no socket" test ! -e "$work/open/socket"
+
+check "it starts" begin_daemon
+check "the socket is open to everybody" test "$(stat -c %a "$socket")" = 666
+check "another on the same socket" exits 1 "$profild" --socket "$socket"
+check "another on the same socket: says so" says "another process does already"
+check "the first still serves" is_well
+kill -KILL "$daemon"
+wait "$daemon" 2>/dev/null
+check "killed, it leaves its socket" test -S "$socket"
+check "which the next one replaces" begin_daemon
+
+# --- What it may do ---
+
+# CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE
+three=000000c000080000
+for set in CapPrm CapEff CapBnd; do
+	check "$set is the three capabilities" test "$(its $set)" = $three
+done
+for set in CapInh CapAmb; do
+	check "$set is empty" test "$(its $set)" = 0000000000000000
+done
+check "it gets no new privileges" test "$(its NoNewPrivs)" = 1
+check "it may have as many descriptors as it can" \
+	grep -qE '^Max open files +([0-9]+) +\1 ' "/proc/$daemon/limits"
+
+# --- Whom it serves ---
+
+check "root" talk connect greeting start grow stop still
+check "an ordinary user" talk_as_nobody connect greeting start grow rescan grow stop still
+check "is told of: when it begins" told 'process [0-9]* of user 65534 is counted: 1000 Hz'
+check "is told of: when it ends" told 'process [0-9]* of user 65534 is not counted any more'
+check "a second histogram in place of the first" \
+	talk_as_nobody connect greeting start grow start grow stop still
+check "one after the other" talk_as_nobody connect greeting start grow stop start grow stop
+check "all threads but one" talk_as_nobody threads=1 connect greeting start-except still
+check "no thread at all" talk_as_nobody connect greeting expect=ESRCH start-except
+check "a thread that it does not have" \
+	talk_as_nobody connect greeting "expect=EINVAL:no thread $daemon" start-except="$daemon"
+check "a process in a container" \
+	"${nobody[@]}" unshare -Urpf "$hostile" "$socket" connect greeting start grow stop
+check "all threads but one in a container" \
+	"${nobody[@]}" unshare -Urpf "$hostile" "$socket" threads=3 connect greeting start-except still
+check "nothing to stop" talk connect greeting "expect=EINVAL:nothing is counted" stop
+check "nothing to rescan" talk connect greeting "expect=EINVAL:nothing is counted" rescan
+check "all is well" is_well
+
+# --- Whom it does not serve: anybody but the one who connected, as the program that it was ---
+
+check "a child on its parent's connection" \
+	talk_as_nobody connect greeting start fork "expect=EPERM:cannot ask" start
+check "its rescan" talk_as_nobody connect greeting start fork "expect=EPERM:cannot ask" rescan
+check "its stop" talk_as_nobody connect greeting start fork "expect=EPERM:cannot ask" stop
+check "a child on its own connection" talk_as_nobody connect greeting start fork connect greeting \
+	start grow
+
+# Who sends a request before it was accepted may have gone since.
+kill -STOP "$daemon"
+hold early connect send ready "expect=EINVAL:before profild had accepted" greeting hung-up
+kill -CONT "$daemon"
+tell early on
+check "who speaks before profild does" wait "$pid"
+
+check "an undumpable process" \
+	talk_as_nobody connect greeting undumpable "expect=EPERM:closed to its user" start
+
+for kind in setuid setgid caps unreadable; do
+	cp "$hostile" "$work/$kind"
+done
+chmod 4755 "$work/setuid"
+chmod 2755 "$work/setgid"
+chmod 711 "$work/unreadable"
+kinds="setuid setgid unreadable"
+if setcap cap_net_raw=ep "$work/caps" 2>/dev/null; then
+	kinds+=" caps"
+else
+	skip "a program with file capabilities" "setcap does not work here"
+fi
+# Where set-user-ID bits are ignored (nosuid), there is nothing to be refused.
+if [ "$("${nobody[@]}" "$work/setuid" - euid)" = 0 ]; then
+	for kind in $kinds; do
+		check "a program that is $kind, on the connection of the one before" \
+			talk_as_nobody connect greeting keep "exec=$work/$kind" kept \
+			"expect=EPERM:closed to its user" start
+		check "its rescan, if the one before was counted" \
+			talk_as_nobody connect greeting start keep "exec=$work/$kind" kept \
+			"expect=EPERM:closed to its user" rescan
+	done
+	# Now the one is faster, now the other: but the second program is never counted.
+	races() {
+		local i
+
+		for i in {1..40}; do
+			talk_as_nobody connect greeting send keep "exec=$work/setuid" kept any-reply ||
+				return
+		done
+	}
+	check "a program that is executed while profild attaches" races
+else
+	skip "programs with other privileges" "set-user-ID bits are ignored in $work"
+fi
+check "all is well" is_well
+
+# --- How it ends ---
+
+hold ends connect greeting start ready wait
+check "counted" test "$(descriptors)" -gt "$base"
+kill -KILL "$pid"
+check "killed: detached" wait_for is_base
+
+hold ends2 connect greeting start ready close ready
+tell ends2 on
+check "closed: detached, while the process lives" wait_for is_base
+check "closed: it lives" kill -0 "$pid"
+stop "$pid"
+
+hold ends3 connect greeting start ready "exec=$hostile" ready
+tell ends3 on
+check "executes another program: detached" wait_for is_base
+check "executes another program: it lives" kill -0 "$pid"
+stop "$pid"
+
+hold ends4 connect greeting send ready keep "exec=$hostile" kept any-reply
+told "process $pid of user 65534 is counted"
+tell ends4 on
+check "executes another program that keeps the connection: not counted" wait "$pid"
+check "all is well" is_well
+
+# --- Bad messages ---
+
+check "each malformed request has its answer, and a good one behind it, too" \
+	talk_as_nobody malformed
+check "mistakes without end are hung up on" talk_as_nobody connect greeting mistakes
+check "who does not read is hung up on" talk_as_nobody connect greeting flood
+check "strange descriptors" talk_as_nobody connect greeting start strange
+check "threads that make threads without end" talk_as_nobody churn=4 connect greeting attempt=5
+check "all is well" is_well
+
+# --- Many ---
+
+wakeups() {
+	its voluntary_ctxt_switches
+}
+
+# Small enough that one user may have so many.
+hold thousand each=1000 connect greeting start=16384 told wait
+thousand=$pid
+check "1,000 clients" grep -qx ready "$work/thousand.out"
+check "they take descriptors in proportion" test "$(descriptors)" -le $((base + 1000 * 12))
+check "they take memory in proportion" test "$(its VmRSS | tr -dc 0-9)" -lt 300000
+hold idle connect greeting start ready grow grow
+before=$(wakeups)
+tell idle on
+wait "$pid"
+check "what they count costs profild nothing" test "$(wakeups)" -le $((before + 2))
+hold waits connect greeting start ready grow
+kill -KILL "$thousand"
+tell waits on
+check "all killed at once: others are served meanwhile" talk connect greeting start grow
+check "all killed at once: others go on" wait "$pid"
+check "all is well" is_well
+
+# --- Limits ---
+
+check "SIGTERM ends it" end_daemon TERM
+check "SIGTERM: its socket is gone" test ! -e "$socket"
+check "with limits" begin_daemon --max-processes 3 --max-memory 1 --max-events 20
+
+hold three each=3 connect greeting told wait
+check "processes: one too many" talk_as_nobody connect "expect=EDQUOT:profild --max-processes" \
+	greeting hung-up
+check "processes: another user" talk connect greeting start grow
+stop "$pid"
+wait_for alone
+check "processes: again when they are gone" talk_as_nobody connect greeting start grow
+
+check "memory: too much at once" \
+	talk_as_nobody connect greeting "expect=EDQUOT:profild --max-memory" start=200000
+check "memory: too much together" talk_as_nobody connect greeting start=100000 fork \
+	connect greeting "expect=EDQUOT:profild --max-memory" start=100000
+check "memory: what goes on being mapped" talk_as_nobody connect greeting start=100000 stop close \
+	connect greeting "expect=EDQUOT:profild --max-memory" start=100000 unmap start=100000
+check "memory: what is refused leaves what is counted" talk_as_nobody connect greeting \
+	start=100000 "expect=EDQUOT:profild --max-memory" start=100000 grow
+
+check "events: too many threads" talk_as_nobody threads=20 connect greeting \
+	"expect=EDQUOT:profild --max-events" start
+check "events: too many together" talk_as_nobody threads=6 connect greeting start fork \
+	threads=6 connect greeting "expect=EDQUOT:profild --max-events" start
+check "events: too many with time" talk_as_nobody connect greeting start threads=20 \
+	"expect=EDQUOT:profild --max-events" rescan grow
+check "events: again when they are gone" talk_as_nobody threads=6 connect greeting start grow
+check "all is well" is_well
+
+# --- No descriptor is left ---
+
+prlimit --pid "$daemon" --nofile=$((base + 3))
+check "no descriptor for the maps" talk_as_nobody connect greeting attempt=5
+check "no descriptor for the maps: says so" told "Too many open files"
+prlimit --pid "$daemon" --nofile="$base"
+hold none connect ready greeting start grow
+check "no descriptor for a connection: says so" told "cannot accept a connection: Too many open"
+check "no descriptor for a connection: the mend" told "LimitNOFILE="
+woken_again() {
+	[ "$(wakeups)" -ge $((before + 4)) ]
+}
+before=$(wakeups)
+start_ns=$(date +%s%N)
+wait_for woken_again
+check "no descriptor for a connection: it does not spin" \
+	test $(($(date +%s%N) - start_ns)) -ge 250000000
+prlimit --pid "$daemon" --nofile=1024
+tell none on
+check "it is accepted when there is one" wait "$pid"
+check "all is well" is_well
+
+# --- Its end, and its next beginning ---
+
+hold client connect greeting start ready hung-up still
+check "SIGINT ends it, with a client" end_daemon INT
+check "SIGINT: its socket is gone" test ! -e "$socket"
+tell client on
+check "the client lives, and learns of it" wait "$pid"
+check "the next starts at once" begin_daemon
+mv "$socket" "$work/moved"
+: >"$socket"
+check "SIGTERM" end_daemon TERM
+check "it removes nothing but what it has made" test -f "$socket"
+rm "$socket" "$work/moved"
+
+# --- As systemd starts it ---
+
+# activate TYPE COMMAND...: with a socket passed on, as sd_listen_fds(3) says
+cat >"$work/activate" <<'PYTHON'
+import os, socket, sys
+
+type, path, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+s = socket.socket(socket.AF_UNIX, getattr(socket, type))
+s.bind(path)
+os.chmod(path, 0o666)
+if type != "SOCK_DGRAM":
+	s.listen()
+os.dup2(s.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+os.execvp(command[0], command)
+PYTHON
+activate() {
+	local type=$1
+	shift
+	rm -f "$socket"
+	python3 "$work/activate" "$type" "$socket" "$@"
+}
+
+check "a passed socket" launch python3 "$work/activate" SOCK_SEQPACKET "$socket" \
+	"$profild" --verbose --socket "$work/none/socket"
+check "a passed socket: serves" talk_as_nobody connect greeting start grow
+check "a passed socket: ends" end_daemon TERM
+check "a passed socket: it is not profild's to remove" test -S "$socket"
+for type in SOCK_STREAM SOCK_DGRAM; do
+	check "a passed socket that is a $type" exits 1 activate $type "$profild"
+	check "a passed socket that is a $type: the mend" says "ListenSequentialPacket="
+done
+rm "$socket"
+LISTEN_PID=1 LISTEN_FDS=1 check "sockets that were passed to another process" begin_daemon
+check "all is well" is_well
+check "it ends" end_daemon TERM
+
+# A user of its own, three capabilities, and a /proc that hides the processes of others.
+chmod 777 "$work"
+service=(unshare -m sh -c 'mount -t proc -o hidepid=invisible proc /proc && exec "$@"' sh
+	setpriv --reuid=65533 --regid=65533 --clear-groups --no-new-privs
+	--inh-caps=-all,$capabilities --ambient-caps=-all,$capabilities
+	--bounding-set=-all,$capabilities)
+if "${service[@]}" true 2>/dev/null; then
+	check "as a user of its own" launch "${service[@]}" "$profild" --verbose --socket "$socket"
+	check "as a user of its own: no other capability" test \
+		"$(its CapPrm) $(its CapEff) $(its CapBnd) $(its CapAmb)" = \
+		"$three $three $three 0000000000000000"
+	check "as a user of its own: serves another" talk_as_nobody connect greeting start grow rescan
+	check "as a user of its own: serves threads" \
+		talk_as_nobody threads=2 connect greeting start-except start grow
+	check "as a user of its own: serves root" talk connect greeting start grow
+	check "as a user of its own: refuses what is closed" \
+		talk_as_nobody connect greeting undumpable "expect=EPERM:closed to its user" start
+	check "as a user of its own: all is well" is_well
+	check "as a user of its own: it ends" end_daemon TERM
+else
+	skip "as a user of its own" "unshare or setpriv cannot do that here"
+fi
+
+finish

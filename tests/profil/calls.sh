@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Calls of profil(), buffers, regions of sprofil().
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=SCRIPTDIR/../backends.sh
+. "$top/tests/backends.sh"
+
+check "profild" start_profild
+rows profil_calls
+rows profil_buffers
+rows profil_regions
+finish

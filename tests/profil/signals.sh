@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Signals, timers, calls that wait: what the program sees and what strace sees.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=SCRIPTDIR/../backends.sh
+. "$top/tests/backends.sh"
+
+check "profild" start_profild
+rows profil_signals
+
+# traced BACKEND OPTION NAME: the row under strace, whose record is $work/tmp/trace.
+traced() {
+	rm -f "$work/tmp/trace"
+	with "$1" env -u LD_PRELOAD strace -f -qq -o "$work/tmp/trace" "$2" \
+		-E LD_PRELOAD="$lib" "$tree/progs/profil_signals" "$3"
+}
+
+# Children of the program end, and that is all.
+no_signal() {
+	traced "$1" -etrace=none "threads, children and pauses" || return
+	! grep -v -e '--- SIGCHLD' -e '+++ exited' "$work/tmp/trace"
+}
+
+no_interruption() {
+	traced "$1" -etrace=all "no call that waits is interrupted" || return
+	grep -q nanosleep "$work/tmp/trace" || return
+	! grep -e EINTR -e ERESTART "$work/tmp/trace"
+}
+
+for backend in $backends; do
+	check "$backend: strace sees no signal" no_signal "$backend"
+	check "$backend: strace sees no call interrupted" no_interruption "$backend"
+done
+finish

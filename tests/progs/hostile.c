@@ -1,0 +1,720 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A client of profild that speaks the protocol by hand, well and badly: hostile SOCKET STEP...
+ * Each step is done after the other; exits with 1 and says why as soon as one does not go as it
+ * has to. The steps are in the table at the end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/protocol.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+#define MOST_STRANGE 200 /* descriptors in one message */
+
+struct maps {
+	struct profil_state *state;
+	uint64_t *cells;
+	size_t cells_size;
+};
+
+static const char *path;
+static int connection = -1;
+static struct maps maps;
+static int map_fds[2] = { -1, -1 };
+static struct profild_reply reply;
+static int expected;		  /* the error of the next reply */
+static const char *expected_text; /* in its message; NULL: any */
+static union {
+	struct profild_request request;
+	char bytes[2 * sizeof(struct profild_request) +
+		   (PROFIL_RANGES + 1) * sizeof(struct profil_range)];
+} message;
+
+static volatile unsigned long sink;
+
+__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	putchar('\n');
+	exit(1);
+}
+
+/* --- Messages --- */
+
+static size_t start_size(void)
+{
+	return sizeof(message.request) +
+	       message.request.range_count * sizeof(*message.request.ranges);
+}
+
+/* The 64 KiB around the code here, two bytes for each cell. */
+static void make_start(void)
+{
+	uint64_t here = (uintptr_t)make_start & ~0xffffULL;
+
+	message.request = (struct profild_request){
+		.version = PROFILD_VERSION,
+		.type = PROFILD_START,
+		.frequency = 1000,
+		.range_count = 1,
+		.cell_count = 0x8000,
+	};
+	message.request.ranges[0] = (struct profil_range){
+		.first = here,
+		.last = here + 0xffff,
+		.offset = here,
+		.scale = 0x10000,
+	};
+}
+
+static void make_plain(uint32_t type)
+{
+	message.request = (struct profild_request){ .version = PROFILD_VERSION, .type = type };
+}
+
+/* With descriptors, `count` of them. Returns what sendmsg(2) does. */
+static ssize_t send_with(size_t size, const int *fds, size_t count)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(MOST_STRANGE * sizeof(int))];
+	} control = { 0 };
+	struct iovec part = { &message, size };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (count) {
+		m.msg_control = &control;
+		m.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
+	}
+	return sendmsg(connection, &m, MSG_NOSIGNAL);
+}
+
+static void send_message(size_t size)
+{
+	if (send_with(size, NULL, 0) != (ssize_t)size)
+		fail("cannot send %zu bytes: %m", size);
+}
+
+/* Returns the size of a reply, 0 at the end; takes its descriptors. */
+static ssize_t receive(void)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(2 * sizeof(int))];
+	} control;
+	struct iovec part = { &reply, sizeof(reply) };
+	struct msghdr m = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control.space),
+	};
+	ssize_t size = recvmsg(connection, &m, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c = size < 0 ? NULL : CMSG_FIRSTHDR(&m);
+
+	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(2 * sizeof(int)))
+		memcpy(map_fds, CMSG_DATA(c), sizeof(map_fds));
+	return size;
+}
+
+/* A reply with the error that is expected, and its text. */
+static void take_reply(void)
+{
+	ssize_t size = receive();
+
+	if (size != sizeof(reply))
+		fail("a reply of %zd bytes: %m", size);
+	if (reply.version != PROFILD_VERSION || !memchr(reply.message, 0, sizeof(reply.message)))
+		fail("the reply is not well-formed");
+	if (reply.error != expected || !!reply.error != !!reply.message[0])
+		fail("error %d, not %d: %s", reply.error, expected, reply.message);
+	if (expected_text && !strstr(reply.message, expected_text))
+		fail("not said: \"%s\" but \"%s\"", expected_text, reply.message);
+	expected = 0;
+	expected_text = NULL;
+}
+
+static void be_hung_up_on(void)
+{
+	struct pollfd end = { .fd = connection, .events = POLLRDHUP };
+
+	if (poll(&end, 1, 20000) != 1 || !(end.revents & (POLLHUP | POLLRDHUP)))
+		fail("profild does not hang up");
+}
+
+/* --- The counts --- */
+
+static uint64_t sum_cells(void)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < maps.cells_size / sizeof(uint64_t); i++)
+		sum += __atomic_load_n(&maps.cells[i], __ATOMIC_RELAXED);
+	return sum;
+}
+
+static void map_counts(void)
+{
+	if (map_fds[0] < 0)
+		fail("no descriptors came");
+	maps.cells_size = message.request.cell_count * sizeof(uint64_t);
+	maps.state =
+		mmap(NULL, sizeof(*maps.state), PROT_READ | PROT_WRITE, MAP_SHARED, map_fds[0], 0);
+	maps.cells = mmap(NULL, maps.cells_size, PROT_READ | PROT_WRITE, MAP_SHARED, map_fds[1], 0);
+	if (maps.state == MAP_FAILED || maps.cells == MAP_FAILED)
+		fail("cannot map the counts: %m");
+	close(map_fds[0]);
+	close(map_fds[1]);
+	map_fds[0] = map_fds[1] = -1;
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec + now.tv_nsec * 1e-9;
+}
+
+__attribute__((noinline)) static void burn(double seconds)
+{
+	double end = cpu_seconds() + seconds;
+
+	while (cpu_seconds() < end)
+		for (int i = 0; i < 100000; i++)
+			sink += i;
+}
+
+/* --- Steps. Each takes its argument, or NULL when it has none. --- */
+
+static void step_connect(const char *unused)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	(void)unused;
+	strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
+	connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (connection < 0 || connect(connection, (struct sockaddr *)&address, sizeof(address)))
+		fail("cannot connect: %m");
+}
+
+static void step_greeting(const char *unused)
+{
+	(void)unused;
+	take_reply();
+}
+
+static void step_expect(const char *error)
+{
+	static const struct {
+		const char *name;
+		int code;
+	} errors[] = {
+		{ "EINVAL", EINVAL },
+		{ "EPERM", EPERM },
+		{ "EDQUOT", EDQUOT },
+		{ "ESRCH", ESRCH },
+	};
+	const char *colon = strchr(error, ':');
+
+	for (size_t i = 0; i < COUNT(errors); i++)
+		if (strncmp(error, errors[i].name, strlen(errors[i].name)) == 0)
+			expected = errors[i].code;
+	if (!expected)
+		fail("no such error: %s", error);
+	expected_text = colon ? colon + 1 : NULL;
+}
+
+static void start(void)
+{
+	bool well = !expected;
+
+	send_message(start_size());
+	take_reply();
+	if (well)
+		map_counts();
+}
+
+static void step_start(const char *cells)
+{
+	struct profil_range *range = &message.request.ranges[0];
+
+	make_start();
+	if (cells)
+		message.request.cell_count = strtoull(cells, NULL, 0);
+	if (message.request.cell_count < 0x8000)
+		range->last = range->first + 2 * message.request.cell_count - 1;
+	start();
+}
+
+/* All but the calling thread, or the one of this number. */
+static void step_start_except(const char *tid)
+{
+	make_start();
+	message.request.except = tid ? strtoul(tid, NULL, 0) : (unsigned long)gettid();
+	start();
+}
+
+static void step_unmap(const char *unused)
+{
+	(void)unused;
+	munmap(maps.state, sizeof(*maps.state));
+	munmap(maps.cells, maps.cells_size);
+}
+
+/* After a mistake all is as before. */
+static void start_after_mistake(void)
+{
+	make_start();
+	start();
+	step_unmap(NULL);
+}
+
+static void step_stop(const char *unused)
+{
+	(void)unused;
+	make_plain(PROFILD_STOP);
+	send_message(sizeof(message.request));
+	take_reply();
+}
+
+static void step_rescan(const char *unused)
+{
+	(void)unused;
+	make_plain(PROFILD_RESCAN);
+	send_message(sizeof(message.request));
+	take_reply();
+}
+
+/* The counts are those of the CPU time, within a tick or two, and add up. */
+static void step_grow(const char *unused)
+{
+	uint64_t before = __atomic_load_n(&maps.state->ticks, __ATOMIC_RELAXED), ticks;
+
+	(void)unused;
+	burn(0.1);
+	ticks = __atomic_load_n(&maps.state->ticks, __ATOMIC_RELAXED) - before;
+	if (ticks < 90 || ticks > 110)
+		fail("%llu ticks in 0.1 s at 1000 Hz", (unsigned long long)ticks);
+	if (!sum_cells())
+		fail("no tick is in a cell");
+}
+
+static void step_still(const char *unused)
+{
+	uint64_t before = maps.state->ticks;
+
+	(void)unused;
+	burn(0.05);
+	if (maps.state->ticks != before)
+		fail("%llu ticks more", (unsigned long long)(maps.state->ticks - before));
+	if (maps.state->ticks != maps.state->out_of_range + maps.state->lost + sum_cells())
+		fail("the counts do not add up");
+}
+
+static void step_close(const char *unused)
+{
+	(void)unused;
+	close(connection);
+}
+
+static void step_hung_up(const char *unused)
+{
+	(void)unused;
+	be_hung_up_on();
+}
+
+/* Prints "ready" and waits for a line. */
+static void step_ready(const char *unused)
+{
+	char line[16];
+
+	(void)unused;
+	puts("ready");
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		fail("no line");
+}
+
+/* The rest is done by a child. */
+static void step_fork(const char *unused)
+{
+	int status;
+	pid_t child = fork();
+
+	(void)unused;
+	if (child < 0)
+		fail("cannot fork: %m");
+	if (child == 0)
+		return;
+	waitpid(child, &status, 0);
+	exit(!WIFEXITED(status) || WEXITSTATUS(status));
+}
+
+/* The rest is done by so many children, each; this waits until all are ready and then for ever. */
+static void step_each(const char *count)
+{
+	long n = strtol(count, NULL, 0);
+	int ready[2], status;
+	char byte;
+
+	if (pipe(ready))
+		fail("no pipe: %m");
+	for (long i = 0; i < n; i++) {
+		pid_t child = fork();
+
+		if (child < 0)
+			fail("cannot fork: %m");
+		if (child)
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(ready[1], 100); /* for step_told */
+		return;
+	}
+	close(ready[1]);
+	for (long i = 0; i < n; i++)
+		if (read(ready[0], &byte, 1) != 1)
+			fail("only %ld are ready", i);
+	puts("ready");
+	fflush(stdout);
+	while (wait(&status) > 0)
+		;
+	exit(0);
+}
+
+static void step_told(const char *unused)
+{
+	(void)unused;
+	if (write(100, "", 1) != 1)
+		fail("nobody waits");
+}
+
+static void step_wait(const char *unused)
+{
+	(void)unused;
+	for (;;)
+		pause();
+}
+
+static void step_euid(const char *unused)
+{
+	(void)unused;
+	printf("%u\n", geteuid());
+}
+
+static void step_undumpable(const char *unused)
+{
+	(void)unused;
+	prctl(PR_SET_DUMPABLE, 0);
+}
+
+/* A START whose reply is left for later. */
+static void step_send(const char *unused)
+{
+	(void)unused;
+	make_start();
+	send_message(start_size());
+}
+
+/* The reply to it. Whether it was refused, or nothing is counted any more, is for chance to say. */
+static void step_any_reply(const char *unused)
+{
+	ssize_t size = receive();
+
+	(void)unused;
+	if (size != sizeof(reply))
+		fail("a reply of %zd bytes: %m", size);
+	if (reply.error)
+		return;
+	make_start();
+	map_counts();
+	step_still(NULL);
+}
+
+static void step_malformed(const char *unused)
+{
+	const size_t size = sizeof(message.request) + 2 * sizeof(struct profil_range);
+	const size_t range[2] = { sizeof(message.request), size - sizeof(struct profil_range) };
+	uint64_t here;
+
+#define FIELD(name) offsetof(struct profild_request, name), sizeof(message.request.name)
+#define RANGE(number, name)                                  \
+	range[number] + offsetof(struct profil_range, name), \
+		sizeof(((struct profil_range *)NULL)->name)
+	make_start();
+	here = message.request.ranges[0].first;
+	const struct {
+		size_t offset, width;
+		uint64_t value;
+		size_t size; /* of the message */
+		const char *text;
+	} cases[] = {
+		{ FIELD(version), 0, size, "version 0" },
+		{ FIELD(version), PROFILD_VERSION + 1, size, "version" },
+		{ FIELD(type), 0, size, "type 0" },
+		{ FIELD(type), 4, size, "type 4" },
+		{ FIELD(type), PROFILD_STOP, size, "no more" },
+		{ FIELD(type), PROFILD_RESCAN, sizeof(message.request), "no more" },
+		{ FIELD(frequency), 0, size, "0 Hz" },
+		{ FIELD(frequency), PROFILD_MOST_HZ + 1, size, "Hz" },
+		{ FIELD(except), 0x80000000, size, "no thread" },
+		{ FIELD(except), 1, size, "has no thread 1" },
+		{ FIELD(range_count), 0, size, "0 ranges" },
+		{ FIELD(range_count), 1, size, "bytes are not" },
+		{ FIELD(range_count), 3, size, "bytes are not" },
+		{ FIELD(range_count), PROFIL_RANGES + 1, size, "ranges" },
+		{ FIELD(range_count), UINT32_MAX, size, "ranges" },
+		{ FIELD(unused), 1, size, "not used" },
+		{ FIELD(cell_count), 0, size, "0 cells" },
+		{ FIELD(cell_count), 0x7fff, size, "range 1: its last cell" },
+		{ FIELD(cell_count), 1, size, "range 0: its last cell" },
+		{ FIELD(cell_count), PROFIL_CELLS + 1ULL, size, "cells" },
+		{ FIELD(cell_count), UINT64_MAX, size, "cells" },
+		{ RANGE(0, first), here + 0x8000, size, "range 0: its addresses" },
+		{ RANGE(0, offset), here + 1, size, "range 0: its addresses" },
+		{ RANGE(0, last), UINT64_MAX, size, "range 0: its last cell" },
+		{ RANGE(0, base), 0x4001, size, "range 0: its last cell" },
+		{ RANGE(0, base), UINT32_MAX, size, "range 0: its last cell" },
+		{ RANGE(0, scale), UINT32_MAX, size, "range 0: its last cell" },
+		{ RANGE(0, wide), 2, size, "range 0: there is no such kind" },
+		{ RANGE(0, unused), 1, size, "range 0: there is no such kind" },
+		{ RANGE(0, last), here + 0x8000, size, "range 1 does not come behind range 0" },
+		{ RANGE(1, first), here, size, "range 1 does not come behind range 0" },
+		{ RANGE(1, last), here + 0x7fff, size, "range 1: its addresses" },
+		{ RANGE(1, last), here + 0x10000, size, "range 1: its last cell" },
+		{ FIELD(version), PROFILD_VERSION, 0, "0 bytes" },
+		{ FIELD(version), PROFILD_VERSION, 1, "1 bytes" },
+		{ FIELD(version), PROFILD_VERSION, sizeof(message.request) - 1, "bytes are no" },
+		{ FIELD(version), PROFILD_VERSION, sizeof(message.request), "bytes are not" },
+		{ FIELD(version), PROFILD_VERSION, size - 1, "bytes are not" },
+		{ FIELD(version), PROFILD_VERSION, size + 1, "bytes are not" },
+		{ FIELD(version), PROFILD_VERSION, sizeof(message), "bytes are not" },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		uint64_t value = cases[i].value;
+
+		step_connect(NULL);
+		take_reply();
+		make_start();
+		message.request.range_count = 2;
+		message.request.ranges[1] = message.request.ranges[0];
+		message.request.ranges[0].last = here + 0x7fff;
+		message.request.ranges[1].first = here + 0x8000;
+		memcpy(message.bytes + cases[i].offset, &value, cases[i].width);
+		send_message(cases[i].size);
+		expected = EINVAL;
+		expected_text = cases[i].text;
+		take_reply();
+		start_after_mistake();
+		close(connection);
+	}
+}
+
+static void step_mistakes(const char *unused)
+{
+	(void)unused;
+	make_plain(0);
+	while (send_with(sizeof(message.request), NULL, 0) > 0 && receive() > 0)
+		;
+	be_hung_up_on();
+}
+
+/* Requests whose replies nobody reads. */
+static void step_flood(const char *unused)
+{
+	(void)unused;
+	make_plain(PROFILD_RESCAN);
+	while (send_with(sizeof(message.request), NULL, 0) > 0)
+		;
+	be_hung_up_on();
+}
+
+/* A START with descriptors, and another that brings the connection itself: none arrives. */
+static void step_strange(const char *unused)
+{
+	int fds[MOST_STRANGE], pair[2];
+
+	(void)unused;
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		fail("no sockets: %m");
+	for (size_t i = 0; i < COUNT(fds); i += 4) {
+		fds[i] = syscall(SYS_pidfd_open, getppid(), 0);
+		fds[i + 1] = open("/proc/self", O_RDONLY | O_DIRECTORY);
+		fds[i + 2] = pair[i / 4 % 2];
+		fds[i + 3] = connection;
+	}
+	for (size_t count = 1; count <= COUNT(fds); count = count * 3 + 1) {
+		make_start();
+		if (send_with(start_size(), fds, count) < 0)
+			fail("cannot send %zu descriptors: %m", count);
+		take_reply();
+		map_counts();
+		step_grow(NULL);
+		step_unmap(NULL);
+	}
+}
+
+static void *sleep_for_ever(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void step_threads(const char *count)
+{
+	long n = strtol(count, NULL, 0);
+	pthread_t thread;
+
+	for (long i = 0; i < n; i++)
+		if (pthread_create(&thread, NULL, sleep_for_ever, NULL))
+			fail("no thread");
+}
+
+static void *make_next(void *unused)
+{
+	pthread_t next;
+
+	while (pthread_create(&next, NULL, make_next, unused))
+		;
+	pthread_detach(next);
+	return NULL;
+}
+
+/* Chains of threads, each of which makes the next and ends, without end. */
+static void step_churn(const char *count)
+{
+	long n = strtol(count, NULL, 0);
+
+	for (long i = 0; i < n; i++)
+		make_next(NULL);
+}
+
+/* A START that may be refused, but not after long. */
+static void step_attempt(const char *seconds)
+{
+	struct pollfd answer = { .fd = connection, .events = POLLIN };
+
+	make_start();
+	send_message(start_size());
+	if (poll(&answer, 1, strtol(seconds, NULL, 0) * 1000) != 1)
+		fail("no answer in %s s", seconds);
+	receive();
+	printf("%d %s\n", reply.error, reply.message);
+}
+
+/* The connection stays open in a program that is executed, as this descriptor. */
+#define KEPT 99
+
+static void step_keep(const char *unused)
+{
+	(void)unused;
+	if (dup2(connection, KEPT) != KEPT)
+		fail("cannot keep the connection: %m");
+}
+
+static void step_kept(const char *unused)
+{
+	(void)unused;
+	connection = KEPT;
+}
+
+static char **rest; /* the arguments behind the step */
+
+/* The rest is done by another program of this kind. */
+static void step_exec(const char *program)
+{
+	rest[-1] = (char *)path;
+	rest[-2] = (char *)program;
+	execv(program, rest - 2);
+	fail("cannot execute %s: %m", program);
+}
+
+static const struct step {
+	const char *name;
+	void (*run)(const char *argument);
+} steps[] = {
+	{ "connect", step_connect },
+	{ "greeting", step_greeting }, /* reads it */
+	{ "expect", step_expect },     /* =ERROR:TEXT, for the next reply */
+	{ "start", step_start },       /* =CELLS */
+	{ "start-except", step_start_except },
+	{ "stop", step_stop },
+	{ "rescan", step_rescan },
+	{ "grow", step_grow },	 /* burns CPU time, which is counted */
+	{ "still", step_still }, /* which is not counted */
+	{ "unmap", step_unmap },
+	{ "close", step_close },
+	{ "hung-up", step_hung_up }, /* profild does */
+	{ "ready", step_ready },     /* prints it and waits for a line */
+	{ "fork", step_fork },	     /* the rest is the child's */
+	{ "each", step_each },	     /* =N children do the rest */
+	{ "told", step_told },	     /* ready, of each */
+	{ "wait", step_wait },
+	{ "euid", step_euid }, /* prints it */
+	{ "undumpable", step_undumpable },
+	{ "send", step_send },
+	{ "any-reply", step_any_reply },
+	{ "malformed", step_malformed },
+	{ "mistakes", step_mistakes },
+	{ "flood", step_flood },
+	{ "strange", step_strange },
+	{ "threads", step_threads }, /* =N that sleep */
+	{ "churn", step_churn },
+	{ "attempt", step_attempt }, /* =SECONDS */
+	{ "keep", step_keep },	     /* the connection, in the next program */
+	{ "exec", step_exec },	     /* =PROGRAM does the rest */
+	{ "kept", step_kept },	     /* the connection of the program before */
+};
+
+static void run_step(const char *word)
+{
+	const char *argument = strchr(word, '=');
+	size_t length = argument ? (size_t)(argument - word) : strlen(word);
+
+	for (size_t i = 0; i < COUNT(steps); i++)
+		if (strlen(steps[i].name) == length && strncmp(steps[i].name, word, length) == 0) {
+			steps[i].run(argument ? argument + 1 : NULL);
+			return;
+		}
+	fail("there is no step %s", word);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		fail("hostile SOCKET STEP...");
+	path = argv[1];
+	for (int i = 2; i < argc; i++) {
+		rest = argv + i + 1;
+		run_step(argv[i]);
+	}
+	return 0;
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a program finds of the back end, and its descriptors: profil_row.h. Besides:
+ *   profil_backends which     calls profil() and prints "RESULT ERRNO BACKEND TICKS", and, behind
+ * "#", what profil_error() says; "-" for what is not there profil_backends asked     prints
+ * "ready", and for each line on standard input: "on", "off" and "which" do so, "burn" burns some
+ * ticks and prints how many there came
+ */
+#include "profil_row.h"
+
+#include <dlfcn.h>
+#include <sys/resource.h>
+
+/* --- What there is beside profil() --- */
+
+static const char *ask(const char *function)
+{
+	const char *(*f)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, function);
+	const char *answer = f ? f() : NULL;
+
+	return answer ? answer : "-";
+}
+
+static const char *const errnos[] = {
+	[0] = "0",	     [EPERM] = "EPERM",	    [EAGAIN] = "EAGAIN", [ENOMEM] = "ENOMEM",
+	[EINVAL] = "EINVAL", [ENOTSUP] = "ENOTSUP", [EACCES] = "EACCES"
+};
+
+static const char *errno_name(int error)
+{
+	size_t count = sizeof(errnos) / sizeof(*errnos);
+
+	return (size_t)error < count && errnos[error] ? errnos[error] : strerror(error);
+}
+
+static int which(void)
+{
+	int result, error;
+	const char *why;
+
+	errno = 0;
+	result = profil_hot(cells);
+	error = errno;
+	why = ask("profil_error");
+	printf("%d %s ", result, errno_name(error));
+	burn(some());
+	profil_off();
+	printf("%s %u # %s\n", ask("profil_backend"), sum(), why);
+	return 0;
+}
+
+/* Waits until what was burnt is to be seen. */
+static unsigned int burn_and_look(void)
+{
+	unsigned int before = sum();
+
+	burn(some());
+	sleep_ms(20);
+	return sum() - before;
+}
+
+static int do_as_asked(void)
+{
+	char line[64];
+
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		if (strcmp(line, "on\n") == 0)
+			printf("on %d\n", profil_hot(cells));
+		else if (strcmp(line, "off\n") == 0)
+			printf("off %d\n", profil_off());
+		else if (strcmp(line, "which\n") == 0)
+			printf("which %s\n", ask("profil_backend"));
+		else
+			printf("burnt %.0f counted %u\n", some(), burn_and_look());
+		fflush(stdout);
+	}
+	return 0;
+}
+
+/* --- Descriptors --- */
+
+#define DESCRIPTORS 256
+
+/* What each of them is, or "". */
+struct table {
+	char names[DESCRIPTORS][64];
+	unsigned int count;
+};
+
+static void read_table(struct table *table)
+{
+	char name[32];
+
+	memset(table, 0, sizeof(*table));
+	for (int i = 0; i < DESCRIPTORS; i++) {
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", i);
+		if (readlink(name, table->names[i], sizeof(table->names[i]) - 1) > 0)
+			table->count++;
+	}
+}
+
+static void expect_same(const struct table *a, const struct table *b)
+{
+	for (int i = 0; i < DESCRIPTORS; i++)
+		expect(strcmp(a->names[i], b->names[i]) == 0, "descriptor %d: \"%s\" became \"%s\"",
+		       i, a->names[i], b->names[i]);
+}
+
+/* What the first call opens may stay; more calls may not add to it. */
+static void table_stays(void)
+{
+	static struct table first, last;
+
+	for (int i = 0; i < 10; i++) {
+		expect(profil_hot(cells) == 0, "on: %m");
+		burn(1);
+		if (i % 2)
+			expect(profil_hot(cells) == 0, "on again: %m");
+		profil_off();
+		read_table(i == 0 ? &first : &last);
+	}
+	expect_same(&first, &last);
+}
+
+static void table_as_before(void)
+{
+	static struct table before, after;
+
+	read_table(&before);
+	expect(profil_hot(cells) == 0, "on: %m");
+	burn(some());
+	profil_off();
+	read_table(&after);
+	expect_same(&before, &after);
+}
+
+static void closed_at_exec(void)
+{
+	static struct table before, on;
+
+	read_table(&before);
+	expect(profil_hot(cells) == 0, "on: %m");
+	read_table(&on);
+	for (int i = 0; i < DESCRIPTORS; i++)
+		if (!before.names[i][0] && on.names[i][0])
+			expect(fcntl(i, F_GETFD) & FD_CLOEXEC,
+			       "descriptor %d, %s, has no FD_CLOEXEC", i, on.names[i]);
+	profil_off();
+}
+
+/* Programs that become daemons close all descriptors, and some get their numbers. */
+static void all_closed(void)
+{
+	static struct table mine, after;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	burn(some());
+	close_range(3, ~0U, 0);
+	for (int i = 0; i < 100; i++)
+		need(open("/dev/null", O_RDONLY) >= 0, "/dev/null");
+	read_table(&mine);
+	burn(40e6 / period_ns());
+	profil_off();
+	read_table(&after);
+	/* New ones would be no harm, the program's must stay. */
+	for (int i = 0; i < DESCRIPTORS; i++)
+		if (mine.names[i][0])
+			expect(strcmp(mine.names[i], after.names[i]) == 0,
+			       "descriptor %d: \"%s\" became \"%s\"", i, mine.names[i],
+			       after.names[i]);
+	memset(cells, 0, sizeof(cells));
+	expect(profil_hot(cells) == 0, "on after that: %m");
+	burn(some());
+	profil_off();
+	expect_about("on after that", sum(), some());
+	read_table(&after);
+	for (int i = 3; i < 103; i++)
+		expect(strcmp(after.names[i], "/dev/null") == 0, "descriptor %d became \"%s\"", i,
+		       after.names[i]);
+}
+
+/* The same, and then a child and the end. */
+static void all_closed_and_fork(void)
+{
+	pid_t child;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	close_range(3, ~0U, 0);
+	for (int i = 0; i < 100; i++)
+		need(open("/dev/null", O_RDONLY) >= 0, "/dev/null");
+	child = fork();
+	burn(some());
+	for (int i = 3; i < 103; i++)
+		expect(fcntl(i, F_GETFD) >= 0, "descriptor %d was closed", i);
+	if (child == 0)
+		_exit(wrong);
+	expect_well(child, "child");
+}
+
+/* No descriptor is left: an error or not, but no harm. */
+static void none_left(void)
+{
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 64, 64 });
+	while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0)
+		;
+	if (profil_hot(cells) == 0)
+		burn(some());
+	else
+		expect(errno == EMFILE || errno == ENOMEM || errno == EAGAIN || errno == ENOTSUP,
+		       "on: %m");
+	profil_off();
+	close_range(3, ~0U, 0);
+	expect(profil_hot(cells) == 0, "on with descriptors: %m");
+	burn(some());
+	profil_off();
+	expect(sum() > 0, "no tick");
+}
+
+/* --- Fewer rights: what is on stays on --- */
+
+static void drops_rights(void)
+{
+	expect(profil_hot(cells) == 0, "on: %m");
+	burn(some());
+	need(geteuid() || setuid(65534) == 0, "setuid");
+	burn(some());
+	profil_off();
+	expect_about("before and after", sum(), 2 * some());
+}
+
+/* What the child may count depends on the back end, but it lives. */
+static void drops_rights_and_forks(void)
+{
+	pid_t child;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	need(geteuid() || setuid(65534) == 0, "setuid");
+	child = fork();
+	burn(some());
+	if (child == 0)
+		_exit(0);
+	expect_well(child, "child");
+	profil_off();
+	expect_about("parent", sum(), some());
+}
+
+static const struct row rows[] = {
+	{ "any", "descriptors are as before when it is off", table_as_before },
+	{ "any", "descriptors do not become more with calls", table_stays },
+	{ "any", "descriptors are closed at exec", closed_at_exec },
+	{ "any", "descriptors that the program closes and opens", all_closed },
+	{ "any", "descriptors that it closes and opens before fork", all_closed_and_fork },
+	{ "any", "no descriptor is left", none_left },
+	{ "any", "rights are dropped while on", drops_rights },
+	{ "any", "rights are dropped before fork", drops_rights_and_forks },
+};
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "which") == 0)
+		return which();
+	if (argc == 2 && strcmp(argv[1], "asked") == 0)
+		return do_as_asked();
+	return run_row(argc, argv, rows, sizeof(rows) / sizeof(*rows));
+}

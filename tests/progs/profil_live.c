@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* When the counts are in the buffer: while it is on, after it, and at the end: profil_row.h. */
+#include "profil_row.h"
+
+/* Ticks of half the time that the buffer may be behind: what is not exact misses some of them. */
+static double few(void)
+{
+	return 5e6 / period_ns();
+}
+
+/* --- While it is on --- */
+
+#define LOOKS 400
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* How far the counts are behind the CPU time, in milliseconds. */
+static double lag_ms(uint64_t begin)
+{
+	uint64_t used = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
+
+	return (used - (double)sum() * period_ns()) / 1e6;
+}
+
+/* A machine may be busy with something else for a while; that shows in single looks. */
+static void expect_behind(double *lags, double most)
+{
+	qsort(lags, LOOKS, sizeof(*lags), compare);
+	printf("behind by %.1f ms as a median, %.1f in the worst of ten, %.1f at most\n",
+	       lags[LOOKS / 2], lags[LOOKS * 9 / 10], lags[LOOKS - 1]);
+	expect(lags[LOOKS / 2] <= most, "the median is more than %.0f ms", most);
+	expect(lags[LOOKS * 9 / 10] <= 1.5 * most, "one of ten is more than %.0f ms", 1.5 * most);
+}
+
+/* The program reads while it burns. */
+static void reads_itself(void)
+{
+	static double lags[LOOKS];
+	uint64_t begin;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	for (int i = 0; i < LOOKS; i++) {
+		burn(0.37e6 / period_ns());
+		lags[i] = lag_ms(begin);
+	}
+	profil_off();
+	expect_behind(lags, 10);
+}
+
+static _Atomic bool go_on = true;
+
+static void *burn_on(void *unused)
+{
+	while (go_on)
+		burn(1);
+	return unused;
+}
+
+/* A thread reads what another is counted for. What there is of each CPU second is one second. */
+static void thread_reads(void)
+{
+	static double lags[LOOKS];
+	pthread_t thread;
+	uint64_t begin;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	need(pthread_create(&thread, NULL, burn_on, NULL) == 0, "pthread_create");
+	for (int i = 0; i < LOOKS; i++) {
+		sleep_ms(0.5);
+		lags[i] = lag_ms(begin);
+	}
+	go_on = false;
+	pthread_join(thread, NULL);
+	profil_off();
+	expect_behind(lags, 10);
+}
+
+/* Every other look is after a pause, when nothing runs: what was burnt must come by itself. */
+static void comes_while_asleep(void)
+{
+	double due = 0;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	for (int i = 0; i < 20; i++) {
+		due += burn(few());
+		sleep_ms(30);
+		expect_about("while it sleeps", sum(), due);
+	}
+	profil_off();
+}
+
+/* Nothing is taken back. */
+static void grows(void)
+{
+	unsigned int before = 0, now;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	for (int i = 0; i < 200; i++) {
+		burn(few() / 20);
+		now = sum();
+		expect(now >= before, "%u ticks became %u", before, now);
+		before = now;
+	}
+	profil_off();
+}
+
+/* --- Exact --- */
+
+/* What is exact: a tick begun is not a tick yet, and some are in the code around. */
+static bool exact(double got, double due)
+{
+	return got >= due * 0.95 - 2 && got <= due * 1.05 + 2;
+}
+
+static void expect_exact(const char *when)
+{
+	expect(exact(sum(), few()), "%s: %u ticks of %.0f", when, sum(), few());
+}
+
+/* Of many times, most must be exact; single ones may be disturbed by other work of the machine. */
+static void after_off(void)
+{
+	unsigned int times = 0, now;
+	double burnt;
+
+	for (int i = 0; i < 20; i++) {
+		memset(cells, 0, sizeof(cells));
+		expect(profil_hot(cells) == 0, "on: %m");
+		burnt = burn(few());
+		profil_off();
+		now = sum();
+		times += exact(now, burnt);
+		burn(3 * few());
+		expect(sum() == now, "%u ticks after it was off", sum() - now);
+	}
+	expect(times > 14, "%u of 20 times exact", times);
+}
+
+static void after_second_call(void)
+{
+	static unsigned short others[CELLS];
+	unsigned int times = 0;
+	double burnt;
+
+	for (int i = 0; i < 20; i++) {
+		memset(cells, 0, sizeof(cells));
+		expect(profil_hot(cells) == 0, "on: %m");
+		burnt = burn(few());
+		expect(profil_hot(others) == 0, "on: %m");
+		times += exact(sum(), burnt);
+	}
+	profil_off();
+	expect(times > 14, "%u of 20 times exact", times);
+}
+
+/* --- At the end of the process --- */
+
+/*
+ * A child in `end` burns a few ticks with its buffer in memory that both see. The parent looks once
+ * it has ended. Best of some: the machine is busy.
+ */
+static unsigned short *shared;
+
+static void expect_at_end(void (*end)(void))
+{
+	unsigned int got = 0;
+
+	shared = shared_memory(4096);
+	for (int i = 0; i < 5 && !wrong; i++) {
+		pid_t child;
+
+		memset(shared, 0, 4096);
+		child = fork();
+		if (child == 0)
+			end();
+		expect_well(child, "child");
+		got = sum_of(shared);
+		if (exact(got, few()))
+			return;
+	}
+	expect(false, "%u ticks of %.0f", got, few());
+}
+
+static void begin_shared(void)
+{
+	expect(profil_hot(shared) == 0, "on: %m");
+	burn(few());
+}
+
+static void end_by_exit(void)
+{
+	begin_shared();
+	exit(wrong);
+}
+
+static void at_exit(void)
+{
+	expect_at_end(end_by_exit);
+}
+
+static void *exit_in_thread(void *unused)
+{
+	exit(wrong);
+	return unused;
+}
+
+static void end_by_thread(void)
+{
+	pthread_t thread;
+
+	begin_shared();
+	need(pthread_create(&thread, NULL, exit_in_thread, NULL) == 0, "pthread_create");
+	for (;;)
+		pause();
+}
+
+static void at_exit_of_thread(void)
+{
+	expect_at_end(end_by_thread);
+}
+
+static void *burn_few(void *unused)
+{
+	while (go_on)
+		sleep_ms(1);
+	burn(few());
+	return unused;
+}
+
+/* The first thread ends before the other burns and ends. */
+static void end_by_pthread_exit(void)
+{
+	pthread_t thread;
+
+	expect(profil_hot(shared) == 0, "on: %m");
+	need(pthread_create(&thread, NULL, burn_few, NULL) == 0, "pthread_create");
+	go_on = false;
+	pthread_exit(NULL);
+}
+
+static void at_pthread_exit(void)
+{
+	expect_at_end(end_by_pthread_exit);
+}
+
+static void burn_in_handler(void)
+{
+	burn(few());
+}
+
+static void end_after_handler(void)
+{
+	expect(profil_hot(shared) == 0, "on: %m");
+	atexit(burn_in_handler);
+	exit(wrong);
+}
+
+static void after_handlers(void)
+{
+	expect_at_end(end_after_handler);
+}
+
+/* --- In atexit handlers: what they see goes to the exit status --- */
+
+static void look_at_exit(void)
+{
+	if (!exact(sum(), few()))
+		_exit(3);
+}
+
+static void begin_here(void)
+{
+	expect(profil_hot(cells) == 0, "on: %m");
+	burn(few());
+}
+
+static void end_handler_before(void)
+{
+	atexit(look_at_exit);
+	begin_here();
+	exit(wrong);
+}
+
+static void end_handler_after(void)
+{
+	expect(profil_hot(cells) == 0, "on: %m");
+	atexit(look_at_exit);
+	burn(few());
+	exit(wrong);
+}
+
+static void end_handler_thread(void)
+{
+	pthread_t thread;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	atexit(look_at_exit);
+	burn(few());
+	need(pthread_create(&thread, NULL, exit_in_thread, NULL) == 0, "pthread_create");
+	for (;;)
+		pause();
+}
+
+static void *profil_in_thread(void *unused)
+{
+	expect(profil_hot(cells) == 0, "on: %m");
+	return unused;
+}
+
+static void end_handler_caller(void)
+{
+	pthread_t thread;
+
+	need(pthread_create(&thread, NULL, profil_in_thread, NULL) == 0, "pthread_create");
+	pthread_join(thread, NULL);
+	atexit(look_at_exit);
+	burn(few());
+	exit(wrong);
+}
+
+static void end_handler_pthread_exit(void)
+{
+	pthread_t thread;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	atexit(look_at_exit);
+	need(pthread_create(&thread, NULL, burn_few, NULL) == 0, "pthread_create");
+	go_on = false;
+	pthread_exit(NULL);
+}
+
+static void end_handler_child(void)
+{
+	pid_t child;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	atexit(look_at_exit);
+	child = fork();
+	if (child == 0) { /* from now on, for it begins late after fork() */
+		profil_hot(cells);
+		memset(cells, 0, sizeof(cells));
+	}
+	burn(few());
+	if (child == 0)
+		exit(wrong);
+	expect_well(child, "grandchild");
+	exit(wrong);
+}
+
+/* Best of some, for the same reason. */
+static void expect_in_handler(void (*end)(void))
+{
+	int status = 0;
+
+	for (int i = 0; i < 5; i++) {
+		pid_t child = fork();
+
+		if (child == 0)
+			end();
+		need(waitpid(child, &status, 0) == child, "waitpid");
+		if (status == 0)
+			return;
+	}
+	expect(false, "%s (status 0x%x)", WEXITSTATUS(status) == 3 ? "not exact" : "failed",
+	       status);
+}
+
+static void handler_before(void)
+{
+	expect_in_handler(end_handler_before);
+}
+
+static void handler_after(void)
+{
+	expect_in_handler(end_handler_after);
+}
+
+static void handler_thread(void)
+{
+	expect_in_handler(end_handler_thread);
+}
+
+static void handler_caller(void)
+{
+	expect_in_handler(end_handler_caller);
+}
+
+static void handler_pthread_exit(void)
+{
+	expect_in_handler(end_handler_pthread_exit);
+}
+
+static void handler_child(void)
+{
+	expect_in_handler(end_handler_child);
+}
+
+/* By return from main(), with what a destructor sees. */
+static bool look_in_destructor;
+
+static __attribute__((destructor)) void see_last(void)
+{
+	if (look_in_destructor && !exact(sum(), few()))
+		_exit(3);
+}
+
+static void in_destructor(void)
+{
+	look_in_destructor = true;
+	begin_here();
+}
+
+static void exact_now(void)
+{
+	begin_here();
+	profil_off();
+	expect_exact("off");
+}
+
+static const struct row rows[] = {
+	{ "kernel", "the program reads its own counts", reads_itself },
+	{ "kernel", "a thread reads the counts of another", thread_reads },
+	{ "any", "counts come while it sleeps", comes_while_asleep },
+	{ "any", "counts grow only", grows },
+	{ "kernel", "exact after off", after_off },
+	{ "kernel", "exact after a second call", after_second_call },
+	{ "kernel", "exact after exit", at_exit },
+	{ "kernel", "exact after exit in a thread", at_exit_of_thread },
+	{ "kernel", "exact after pthread_exit of the first thread", at_pthread_exit },
+	{ "kernel", "exact after what atexit handlers burn", after_handlers },
+	{ "kernel", "exact in an atexit handler from before profil", handler_before },
+	{ "kernel", "exact in an atexit handler from after profil", handler_after },
+	{ "kernel", "exact in an atexit handler when a thread exits", handler_thread },
+	{ "kernel", "exact in an atexit handler when a thread called profil", handler_caller },
+	{ "kernel", "exact in an atexit handler after pthread_exit", handler_pthread_exit },
+	{ "kernel", "exact in an atexit handler of a child", handler_child },
+	{ "kernel", "exact in a destructor", in_destructor },
+	{ "kernel", "exact when it was short", exact_now },
+};
+
+int main(int argc, char **argv)
+{
+	return run_row(argc, argv, rows, sizeof(rows) / sizeof(*rows));
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Code at chosen addresses: a loop of a single instruction, so that each tick of the thread that
+ * runs it has the same pc.
+ */
+#ifndef TESTS_PROFIL_LOOP_H
+#define TESTS_PROFIL_LOOP_H
+
+#include "profil_row.h"
+
+struct loop {
+	void *map;
+	size_t map_size;
+	volatile unsigned char *pc;
+	pthread_t thread;
+};
+
+#define LOOP_SIZE 3 /* jmp, ret */
+
+/* Makes a loop whose pc is `pc`. Returns false if there is something else already, or may not be.
+ */
+static inline bool loop_make(struct loop *loop, uintptr_t pc)
+{
+	static const unsigned char code[LOOP_SIZE] = { 0xeb, 0xfe, 0xc3 }; /* jmp itself; ret */
+	uintptr_t first = pc & ~4095UL, end = ((pc + LOOP_SIZE - 1) & ~4095UL) + 4096;
+
+	loop->map_size = end - first;
+	loop->map = mmap((void *)first, loop->map_size, PROT_READ | PROT_WRITE | PROT_EXEC,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (loop->map == MAP_FAILED)
+		return false;
+	loop->pc = (unsigned char *)pc;
+	memcpy((void *)pc, code, LOOP_SIZE);
+	return true;
+}
+
+static inline void loop_unmap(struct loop *loop)
+{
+	munmap(loop->map, loop->map_size);
+}
+
+static inline void loop_start(struct loop *loop)
+{
+	void *(*entry)(void *) = (void *(*)(void *))loop->pc;
+
+	need(pthread_create(&loop->thread, NULL, entry, NULL) == 0, "pthread_create");
+}
+
+/* The tick periods that the loop has run for. */
+static inline double loop_ticks(const struct loop *loop)
+{
+	clockid_t clock;
+
+	need(pthread_getcpuclockid(loop->thread, &clock) == 0, "pthread_getcpuclockid");
+	return (double)clock_ns(clock) / period_ns();
+}
+
+/* Waits until the loop has run for that many tick periods more. */
+static inline void loop_wait(const struct loop *loop, double ticks)
+{
+	double begin = loop_ticks(loop);
+
+	while (loop_ticks(loop) - begin < ticks)
+		sleep_ms(0.1);
+}
+
+/*
+ * The jump becomes one to the instruction behind it. Returns the tick periods that it has run for
+ * in all: more than were waited for, on a busy machine.
+ */
+static inline double loop_stop(struct loop *loop)
+{
+	double ticks = loop_ticks(loop);
+
+	loop->pc[1] = 0;
+	pthread_join(loop->thread, NULL);
+	loop->pc[1] = 0xfe;
+	return ticks;
+}
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * For the programs of tests/profil: each is a table of rows, and a row is a fact that it verifies
+ * in a process of its own. They know profil(2) from the C library's headers alone, like any old
+ * program, and so run with libprofil preloaded or with the C library's own profil().
+ *   PROGRAM list       prints "WHERE NAME" for each row, WHERE it is to hold: `any` back end, or
+ *                      only where the `kernel` counts, not with the C library's signals
+ *   PROGRAM NAME       exits 0 if it holds, else 1 after telling what does not
+ */
+#ifndef TESTS_PROFIL_ROW_H
+#define TESTS_PROFIL_ROW_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/profil.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct row {
+	const char *where, *name;
+	void (*run)(void);
+};
+
+static int wrong;
+
+/* Tells what was found when it is not right. */
+static inline __attribute__((format(printf, 2, 3))) bool expect(bool right, const char *found, ...)
+{
+	va_list args;
+
+	if (right)
+		return true;
+	va_start(args, found);
+	vprintf(found, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout);
+	wrong = 1;
+	return false;
+}
+
+/* For what must be there for the test itself. */
+static inline void need(bool there, const char *what)
+{
+	if (there)
+		return;
+	printf("%s: %m\n", what);
+	exit(2);
+}
+
+static inline int run_row(int argc, char **argv, const struct row *rows, size_t count)
+{
+	bool list = argc == 2 && strcmp(argv[1], "list") == 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (list) {
+			printf("%s %s\n", rows[i].where, rows[i].name);
+		} else if (argc >= 2 && strcmp(argv[1], rows[i].name) == 0) {
+			rows[i].run();
+			return wrong;
+		}
+	}
+	return list ? 0 : 2;
+}
+
+/* --- Time --- */
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+static inline uint64_t period_ns(void)
+{
+	const char *hz = getenv("PROFIL_HZ");
+
+	return 1000000000 / (hz ? atoi(hz) : 100);
+}
+
+static inline void sleep_ms(double ms)
+{
+	struct timespec interval = { .tv_nsec = ms * 1e6 };
+
+	nanosleep(&interval, NULL);
+}
+
+/* --- A function to be counted in, and its cells --- */
+
+/* Defines a function that spins, alone in a section. Its extent is __start_SECTION, __stop_SECTION.
+ */
+#define SPINNER(section_name)                                                              \
+	extern char __start_##section_name[], __stop_##section_name[];                     \
+	__attribute__((noinline, section(#section_name))) static void spin_##section_name( \
+		unsigned int turns)                                                        \
+	{                                                                                  \
+		while (turns--)                                                            \
+			__asm__ volatile("");                                              \
+	}
+
+SPINNER(hot)
+
+/* Burns that many tick periods of this thread's CPU time in a spinner. Returns them, exactly. */
+static inline double burn_in(void (*spin)(unsigned int turns), double ticks)
+{
+	uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID), now;
+
+	do {
+		spin(20000);
+		now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	} while (now - begin < ticks * period_ns());
+	return (double)(now - begin) / period_ns();
+}
+
+static inline double burn(double ticks)
+{
+	return burn_in(spin_hot, ticks);
+}
+
+/* Ticks: enough of them, and a short time with the 100 Hz of the C library too. */
+static inline double some(void)
+{
+	return period_ns() < 1000000 ? 100 : 10;
+}
+
+#define CELLS 512
+static unsigned short cells[CELLS];
+
+static inline int profil_hot(unsigned short *buffer)
+{
+	return profil(buffer, CELLS * sizeof(*buffer), (size_t)__start_hot, 0x10000);
+}
+
+static inline int profil_off(void)
+{
+	/* The C library declares it nonnull, but NULL turns it off. */
+	unsigned short *volatile none = NULL;
+
+	return profil(none, 0, 0, 0);
+}
+
+static inline unsigned int sum_of(const volatile unsigned short *counts)
+{
+	unsigned int sum = 0;
+
+	for (int i = 0; i < CELLS; i++)
+		sum += counts[i];
+	return sum;
+}
+
+/* Of `cells`. Reads each but once: another thread may write them. */
+static inline unsigned int sum(void)
+{
+	return sum_of(cells);
+}
+
+/* Whether so many ticks may have been counted in that time: the C library's are not exact. */
+static inline bool about(double got, double due)
+{
+	double few = period_ns() < 10000000 ? 3 : 3 + due / 3;
+
+	return got >= due * 0.8 - few && got <= due * 1.1 + few;
+}
+
+static inline bool expect_about(const char *what, double got, double due)
+{
+	return expect(about(got, due), "%s: %.0f ticks, due were %.0f", what, got, due);
+}
+
+/*
+ * A forked child's counts begin a little late, and what comes late is not much of this time.
+ */
+static inline double long_time(void)
+{
+	return 50e6 / period_ns() < 2 * some() ? 2 * some() : 50e6 / period_ns();
+}
+
+static inline bool expect_child(double got, double due)
+{
+	double late = 10e6 / period_ns();
+
+	return expect(got >= (due - late) * 0.8 - 3 && got <= due * 1.1 + 3,
+		      "child: %.0f ticks, due were %.0f", got, due);
+}
+
+/* --- Memory and processes --- */
+
+/* Shared with the children. */
+static inline void *shared_memory(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	need(memory != MAP_FAILED, "mmap");
+	return memory;
+}
+
+/* Waits for a child; tells if it did not end well. */
+static inline void expect_well(pid_t child, const char *name)
+{
+	int status;
+
+	need(child > 0, name);
+	need(waitpid(child, &status, 0) == child, name);
+	if (WIFSIGNALED(status))
+		expect(false, "%s: ended by signal %d", name, WTERMSIG(status));
+	else
+		expect(status == 0, "%s: exit status %d", name, WEXITSTATUS(status));
+}
+
+#endif

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Signals, timers and system calls that wait: all the program's own. See profil_row.h. */
+#include "profil_row.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/time.h>
+
+static _Atomic unsigned int signals;
+
+static void count_signal(int signal)
+{
+	(void)signal;
+	signals++;
+}
+
+static struct sigaction own;
+
+/* `own` is what it reads back as. */
+static void set_handler(void (*handler)(int signal))
+{
+	struct sigaction action = { .sa_handler = handler };
+
+	need(sigaction(SIGPROF, &action, NULL) == 0 && sigaction(SIGPROF, NULL, &own) == 0,
+	     "sigaction");
+}
+
+static void expect_own(const char *when)
+{
+	struct sigaction action;
+
+	sigaction(SIGPROF, NULL, &action);
+	expect(action.sa_handler == own.sa_handler && action.sa_flags == own.sa_flags,
+	       "%s: SIGPROF has another handler", when);
+}
+
+static void on_and_off(void (*handler)(int signal))
+{
+	set_handler(handler);
+	expect(profil_hot(cells) == 0, "on: %m");
+	expect_own("on");
+	burn(some());
+	expect_own("while on");
+	profil_off();
+	expect_own("off");
+	expect_about("counted", sum(), some());
+}
+
+static void keeps_handler(void)
+{
+	on_and_off(count_signal);
+	expect(signals == 0, "it was called %u times", signals);
+}
+
+static void keeps_default(void)
+{
+	on_and_off(SIG_DFL);
+}
+
+static void keeps_ignored(void)
+{
+	on_and_off(SIG_IGN);
+}
+
+static void keeps_mask(void)
+{
+	sigset_t mask, now;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGPROF);
+	sigaddset(&mask, SIGUSR1);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	expect(profil_hot(cells) == 0, "on: %m");
+	burn(some());
+	profil_off();
+	sigprocmask(SIG_SETMASK, NULL, &now);
+	for (int i = 1; i < NSIG; i++)
+		expect(sigismember(&now, i) == sigismember(&mask, i), "mask of signal %d", i);
+	sigpending(&now);
+	for (int i = 1; i < NSIG; i++)
+		expect(sigismember(&now, i) != 1, "signal %d is pending", i);
+	expect_about("with SIGPROF blocked", sum(), some());
+}
+
+/* Any signal whatever, while it runs, forks and ends threads. */
+static void gets_none(void)
+{
+	struct sigaction action = { .sa_handler = count_signal };
+
+	for (int i = 1; i < NSIG; i++)
+		if (i != SIGKILL && i != SIGSTOP && i != SIGCHLD)
+			sigaction(i, &action, NULL);
+	for (int i = 0; i < 3; i++) {
+		expect(profil_hot(cells) == 0, "on: %m");
+		burn(some());
+		profil_off();
+	}
+	expect(signals == 0, "%u signals", signals);
+}
+
+/* A signal to the process is for the program's threads: no other may take it. */
+static void takes_none(void)
+{
+	sigset_t mask;
+	int got;
+	const struct timespec second = { .tv_sec = 1 };
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	set_handler(count_signal);
+	sigfillset(&mask);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	kill(getpid(), SIGPROF);
+	burn(some());
+	expect(signals == 0, "another thread got the signal");
+	got = sigtimedwait(&mask, NULL, &second);
+	expect(got == SIGPROF, "sigtimedwait: %d", got);
+	profil_off();
+}
+
+static void own_timer(void)
+{
+	struct itimerval timer = { { 0, 20000 }, { 0, 20000 } }, now;
+
+	set_handler(count_signal);
+	setitimer(ITIMER_PROF, &timer, NULL);
+	expect(profil_hot(cells) == 0, "on: %m");
+	burn(200e6 / period_ns());
+	profil_off();
+	expect_own("off");
+	expect(signals >= 7 && signals <= 10, "its timer fired %u of 10 times", signals);
+	getitimer(ITIMER_PROF, &now);
+	expect(now.it_interval.tv_usec == 20000, "its interval became %ld us",
+	       (long)now.it_interval.tv_usec);
+	setitimer(ITIMER_PROF, &(struct itimerval){ 0 }, NULL);
+	expect_about("beside it", sum(), 200e6 / period_ns());
+}
+
+static void no_timer(void)
+{
+	static const char *const names[] = { "ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF" };
+	struct itimerval now;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	for (int i = 0; i < 3; i++) {
+		getitimer(i, &now);
+		expect(!now.it_interval.tv_sec && !now.it_interval.tv_usec &&
+			       !now.it_value.tv_sec && !now.it_value.tv_usec,
+		       "%s runs", names[i]);
+	}
+	profil_off();
+}
+
+/* --- Calls that wait --- */
+
+static _Atomic bool go_on = true;
+
+static void *burn_on(void *unused)
+{
+	while (go_on)
+		burn(1);
+	return unused;
+}
+
+static int ends[2];
+
+static void *write_late(void *unused)
+{
+	sleep_ms(60);
+	need(write(ends[1], "", 1) == 1, "write");
+	return unused;
+}
+
+static long wait_poll(void)
+{
+	struct pollfd fd = { .fd = ends[0], .events = POLLIN };
+
+	return poll(&fd, 1, 60);
+}
+
+static long wait_nanosleep(void)
+{
+	struct timespec interval = { .tv_nsec = 60000000 };
+
+	return nanosleep(&interval, NULL);
+}
+
+static long wait_select(void)
+{
+	struct timeval interval = { .tv_usec = 60000 };
+
+	return select(0, NULL, NULL, NULL, &interval);
+}
+
+static long wait_epoll(void)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event event;
+	long got = epoll_wait(fd, &event, 1, 60);
+	int error = errno;
+
+	close(fd);
+	errno = error;
+	return got;
+}
+
+static long wait_read(void)
+{
+	pthread_t thread;
+	char byte;
+	long got;
+
+	need(pthread_create(&thread, NULL, write_late, NULL) == 0, "pthread_create");
+	got = read(ends[0], &byte, 1);
+	pthread_join(thread, NULL);
+	return got;
+}
+
+/* Each of them with a thread beside it that is ticked. */
+static void waits(void)
+{
+	static const struct {
+		const char *name;
+		long (*run)(void);
+		long expected;
+	} calls[] = {
+		{ "poll", wait_poll, 0 },     { "nanosleep", wait_nanosleep, 0 },
+		{ "select", wait_select, 0 }, { "epoll_wait", wait_epoll, 0 },
+		{ "read", wait_read, 1 },
+	};
+	pthread_t thread;
+
+	need(pipe(ends) == 0, "pipe");
+	expect(profil_hot(cells) == 0, "on: %m");
+	need(pthread_create(&thread, NULL, burn_on, NULL) == 0, "pthread_create");
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		long got = calls[i].run();
+
+		expect(got == calls[i].expected, "%s: %ld, %m", calls[i].name, got);
+	}
+	go_on = false;
+	pthread_join(thread, NULL);
+	profil_off();
+	expect(sum() > 0, "no tick meanwhile");
+}
+
+/* For strace: what there is to see of signals in a program with threads and children. */
+static void much(void)
+{
+	pthread_t thread;
+	pid_t child;
+
+	need(pthread_create(&thread, NULL, burn_on, NULL) == 0, "pthread_create");
+	for (int i = 0; i < 3; i++) {
+		expect(profil_hot(cells) == 0, "on: %m");
+		burn(some());
+		child = fork();
+		burn(some());
+		if (child == 0)
+			_exit(0);
+		waitpid(child, NULL, 0);
+		sleep_ms(20);
+		profil_off();
+	}
+	go_on = false;
+	pthread_join(thread, NULL);
+}
+
+static const struct row rows[] = {
+	{ "kernel", "SIGPROF's handler stays", keeps_handler },
+	{ "kernel", "SIGPROF's default stays", keeps_default },
+	{ "kernel", "SIGPROF stays ignored", keeps_ignored },
+	{ "kernel", "the mask stays", keeps_mask },
+	{ "kernel", "the program gets no signal", gets_none },
+	{ "kernel", "no other thread takes the program's signals", takes_none },
+	{ "kernel", "ITIMER_PROF is the program's", own_timer },
+	{ "kernel", "no timer is set", no_timer },
+	{ "any", "no call that waits is interrupted", waits },
+	{ "kernel", "threads, children and pauses", much },
+};
+
+int main(int argc, char **argv)
+{
+	return run_row(argc, argv, rows, sizeof(rows) / sizeof(*rows));
+}

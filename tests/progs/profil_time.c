@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* How many ticks are counted for the CPU time of which threads: profil_row.h. */
+#include "profil_row.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+SPINNER(warm)
+
+static _Atomic bool go_on;
+
+/* Spins in `hot` alone, without a system call. */
+static __attribute__((noinline, section("hot"))) void *spin_on(void *unused)
+{
+	while (go_on)
+		;
+	return unused;
+}
+
+static void start_threads(pthread_t *threads, int count, void *(*run)(void *))
+{
+	for (int i = 0; i < count; i++)
+		need(pthread_create(&threads[i], NULL, run, NULL) == 0, "pthread_create");
+}
+
+static void join_threads(const pthread_t *threads, int count)
+{
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* To be shown, not judged: with the 100 Hz of the C library's profil() all takes long. */
+static bool brief(void)
+{
+	return getenv("PROFIL_TEST_BRIEF");
+}
+
+/*
+ * The share of `due` that is wrong. On a busy machine a single measurement can be off, so that a
+ * few are made: one that is right would not come about by chance.
+ */
+#define ATTEMPTS 3
+
+static void measure(const char *name, double (*ticks)(double *due), double most)
+{
+	double due, error = 0;
+
+	for (int i = 0; i < (brief() ? 1 : ATTEMPTS); i++) {
+		double got = ticks(&due);
+
+		error = got / due - 1;
+		printf("%s: %.0f ticks, due were %.1f: %+.2f %%\n", name, got, due, error * 100);
+		if (error >= -most && error <= most)
+			return;
+	}
+	expect(false, "more than %.0f %% off", most * 100);
+}
+
+/* --- The rate --- */
+
+/* So many ticks that one does not matter, and so long that a single delay does not. */
+static double enough(void)
+{
+	double ticks = 2e9 / period_ns();
+
+	return ticks < 1000 && !brief() ? 1000 : ticks;
+}
+
+/* Half of 8 threads run already, half come. */
+static double ticks_of_8(double *due)
+{
+	pthread_t threads[8];
+	uint64_t begin, now;
+
+	memset(cells, 0, sizeof(cells));
+	go_on = true;
+	start_threads(threads, 4, spin_on);
+	expect(profil_hot(cells) == 0, "on: %m");
+	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	start_threads(threads + 4, 4, spin_on);
+	do {
+		sleep_ms(5);
+		now = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	} while (now - begin < enough() * period_ns());
+	profil_off();
+	*due = (double)(now - begin) / period_ns();
+	go_on = false;
+	join_threads(threads, 8);
+	return sum();
+}
+
+static void rate(void)
+{
+	measure("8 threads", ticks_of_8, 0.01);
+}
+
+static double ticks_of_one(double *due)
+{
+	memset(cells, 0, sizeof(cells));
+	expect(profil_hot(cells) == 0, "on: %m");
+	*due = burn(enough() / 4);
+	profil_off();
+	return sum();
+}
+
+static void rate_of_one(void)
+{
+	measure("one thread", ticks_of_one, 0.01);
+}
+
+/* --- Which time --- */
+
+/* Reads zeros for ever: the instruction behind the system call is in `hot`. */
+static __attribute__((noinline, section("hot"))) void *read_on(void *unused)
+{
+	static char zeros[1 << 16];
+	static int file;
+	long got;
+
+	file = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	while (go_on)
+		__asm__ volatile("syscall"
+				 : "=a"(got)
+				 : "a"(SYS_read), "D"(file), "S"(zeros), "d"(sizeof(zeros))
+				 : "rcx", "r11", "memory");
+	return unused;
+}
+
+static double ticks_of_system(double *due)
+{
+	struct rusage before, after;
+	pthread_t thread;
+	double system;
+	uint64_t begin;
+
+	memset(cells, 0, sizeof(cells));
+	go_on = true;
+	expect(profil_hot(cells) == 0, "on: %m");
+	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	getrusage(RUSAGE_SELF, &before);
+	start_threads(&thread, 1, read_on);
+	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin < 10 * some() * period_ns())
+		sleep_ms(5);
+	*due = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / period_ns();
+	getrusage(RUSAGE_SELF, &after);
+	profil_off();
+	go_on = false;
+	join_threads(&thread, 1);
+	system = (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1e6 +
+		 (after.ru_stime.tv_usec - before.ru_stime.tv_usec);
+	expect(system * 1000 / period_ns() > *due / 2, "it was not system time");
+	return sum();
+}
+
+static void system_time(void)
+{
+	measure("system time", ticks_of_system, 0.05);
+}
+
+static void *burn_warm(void *unused)
+{
+	burn_in(spin_warm, 5 * some());
+	return unused;
+}
+
+static void *wait_and_burn(void *unused)
+{
+	while (!go_on)
+		sleep_ms(1);
+	burn(5 * some());
+	return unused;
+}
+
+/* One thread runs already, one comes; each is in code of its own. */
+static void two_threads(void)
+{
+	static struct {
+		unsigned short hot[CELLS], warm[CELLS];
+	} counts;
+	struct prof regions[] = {
+		{ counts.hot, sizeof(counts.hot), (size_t)__start_hot, 0x10000 },
+		{ counts.warm, sizeof(counts.warm), (size_t)__start_warm, 0x10000 },
+	};
+	pthread_t threads[2];
+
+	start_threads(&threads[0], 1, wait_and_burn);
+	expect(sprofil(regions, 2, NULL, PROF_USHORT) == 0, "on: %m");
+	start_threads(&threads[1], 1, burn_warm);
+	go_on = true;
+	join_threads(threads, 2);
+	sprofil(NULL, 0, NULL, 0);
+	expect_about("the one that ran", sum_of(counts.hot), 5 * some());
+	expect_about("the one that came", sum_of(counts.warm), 5 * some());
+}
+
+static void asleep(void)
+{
+	uint64_t cpu;
+
+	expect(profil_hot(cells) == 0, "on: %m");
+	burn(some());
+	sleep_ms(50); /* what was burnt is still to be seen */
+	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	sleep_ms(400);
+	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	expect(cpu < 400000, "%lu ns of CPU time while asleep", cpu);
+	burn(some());
+	profil_off();
+	expect_about("before and after", sum(), 2 * some());
+}
+
+/* --- Threads that come and go --- */
+
+static _Atomic uint64_t burnt_ns;
+static _Atomic int left, running;
+
+static void burn_and_add(double ticks)
+{
+	burnt_ns += (uint64_t)(burn(ticks) * period_ns());
+}
+
+/* Each burns 100 ticks, makes the next of its chain and ends. */
+static void *link_of_chain(void *unused)
+{
+	pthread_t next;
+
+	burn_and_add(100);
+	if (atomic_fetch_sub(&left, 1) > 0) {
+		need(pthread_create(&next, NULL, link_of_chain, NULL) == 0, "pthread_create");
+		pthread_detach(next);
+	} else {
+		running--;
+	}
+	return unused;
+}
+
+static double ticks_of_chains(double *due)
+{
+	pthread_t first;
+
+	memset(cells, 0, sizeof(cells));
+	burnt_ns = 0;
+	left = brief() ? 0 : 100;
+	running = 4;
+	expect(profil_hot(cells) == 0, "on: %m");
+	for (int i = 0; i < 4; i++) {
+		need(pthread_create(&first, NULL, link_of_chain, NULL) == 0, "pthread_create");
+		pthread_detach(first);
+	}
+	while (running)
+		sleep_ms(5);
+	profil_off();
+	*due = (double)burnt_ns / period_ns();
+	return sum();
+}
+
+static void chains(void)
+{
+	measure("4 chains", ticks_of_chains, 0.03);
+}
+
+static void *end_at_once(void *unused)
+{
+	return unused;
+}
+
+/* Burns ten ticks between a thread that it makes, which ends at once, and the next. */
+static void *make(void *unused)
+{
+	pthread_t thread;
+
+	while (go_on) {
+		burn_and_add(10);
+		need(pthread_create(&thread, NULL, end_at_once, NULL) == 0, "pthread_create");
+		pthread_join(thread, NULL);
+	}
+	return unused;
+}
+
+static double ticks_of_makers(double *due)
+{
+	pthread_t threads[2];
+
+	memset(cells, 0, sizeof(cells));
+	burnt_ns = 0;
+	go_on = true;
+	expect(profil_hot(cells) == 0, "on: %m");
+	start_threads(threads, 2, make);
+	while (burnt_ns < 20 * some() * period_ns())
+		sleep_ms(5);
+	go_on = false;
+	join_threads(threads, 2);
+	profil_off();
+	*due = (double)burnt_ns / period_ns();
+	return sum();
+}
+
+static void makers(void)
+{
+	measure("2 makers", ticks_of_makers, 0.15);
+}
+
+static void *burn_some(void *unused)
+{
+	burn_and_add(some());
+	return unused;
+}
+
+static double ticks_of_many(double *due)
+{
+	pthread_t threads[100];
+	int count = brief() ? 10 : 100;
+
+	memset(cells, 0, sizeof(cells));
+	burnt_ns = 0;
+	expect(profil_hot(cells) == 0, "on: %m");
+	start_threads(threads, count, burn_some);
+	join_threads(threads, count);
+	profil_off();
+	*due = (double)burnt_ns / period_ns();
+	return sum();
+}
+
+static void many(void)
+{
+	measure("100 threads", ticks_of_many, 0.03);
+}
+
+static void *profil_and_end(void *unused)
+{
+	expect(profil_hot(cells) == 0, "on: %m");
+	return unused;
+}
+
+static void caller_ends(void)
+{
+	pthread_t thread;
+
+	start_threads(&thread, 1, profil_and_end);
+	join_threads(&thread, 1);
+	burn(some());
+	profil_off();
+	expect_about("after its end", sum(), some());
+}
+
+static const struct row rows[] = {
+	{ "kernel", "8 threads within 1 % of their CPU time", rate },
+	{ "kernel", "a thread within 1 % of its CPU time", rate_of_one },
+	{ "kernel", "system time is charged", system_time },
+	{ "kernel", "a thread that ran and one that came", two_threads },
+	{ "any", "asleep", asleep },
+	{ "kernel", "threads that make threads and end", chains },
+	{ "kernel", "threads that make threads which end at once", makers },
+	{ "kernel", "100 threads", many },
+	{ "any", "the thread that turned it on ends", caller_ends },
+};
+
+int main(int argc, char **argv)
+{
+	return run_row(argc, argv, rows, sizeof(rows) / sizeof(*rows));
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "daemon/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "util/number.h"
+
+#define FIRST_PASSED_FD 3 /* SD_LISTEN_FDS_START */
+
+static bool has_option(int fd, int option, int value)
+{
+	socklen_t size = sizeof(int);
+	int is;
+
+	return getsockopt(fd, SOL_SOCKET, option, &is, &size) == 0 && is == value;
+}
+
+/* How many sockets were passed to this process. */
+static uint64_t count_passed(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	uint64_t number, count;
+
+	if (!pid || !fds || number_parse(pid, 1, INT32_MAX, &number) ||
+	    number != (uint64_t)getpid() || number_parse(fds, 1, INT32_MAX, &count))
+		return 0;
+	return count;
+}
+
+static int take_passed(struct listener *listener, uint64_t count, struct error *e)
+{
+	int fd = FIRST_PASSED_FD, flags = fcntl(fd, F_GETFL);
+
+	if (count != 1 || flags < 0 || !has_option(fd, SO_DOMAIN, AF_UNIX) ||
+	    !has_option(fd, SO_TYPE, SOCK_SEQPACKET) || !has_option(fd, SO_ACCEPTCONN, 1)) {
+		error_set(e, 0, "what was passed on in LISTEN_FDS is not one socket to listen on");
+		error_mend(e,
+			   "in the .socket unit: one ListenSequentialPacket=/run/profild/socket");
+		return -EINVAL;
+	}
+	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC))
+		return error_set(e, errno, "cannot take over the socket that was passed on");
+	listener->fd = fd;
+	return 0;
+}
+
+static int cannot_listen(struct error *e, int code, const char *path)
+{
+	error_set_kind(e, code == EACCES || code == EPERM ? ERROR_NOT_PERMITTED : ERROR_FAILED,
+		       code, "cannot listen on %s", path);
+	if (code == ENOENT)
+		error_mend(e, "make its folder first: mkdir -p \"$(dirname %s)\"", path);
+	else if (code == EACCES || code == EPERM)
+		error_mend(e, "run it as root, or give another place: profild --socket PATH");
+	return -code;
+}
+
+static int make_address(struct sockaddr_un *address, const char *path, struct error *e)
+{
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (!*path || strlen(path) >= sizeof(address->sun_path))
+		return error_set_kind(e, ERROR_USAGE, 0,
+				      "a socket's path has 1 to %zu bytes, which \"%s\" has not",
+				      sizeof(address->sun_path) - 1, path);
+	strcpy(address->sun_path, path);
+	return 0;
+}
+
+/* Sees to it that the path is free: removes a socket that nobody listens on. */
+static int make_room(const struct sockaddr_un *address, struct error *e)
+{
+	const char *path = address->sun_path;
+	struct stat status;
+	int fd, code;
+
+	if (lstat(path, &status))
+		return errno == ENOENT ? 0 : cannot_listen(e, errno, path);
+	if (!S_ISSOCK(status.st_mode))
+		return error_set(e, 0, "cannot listen on %s: it is there, and not a socket", path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return error_set(e, errno, "cannot make a socket");
+	code = connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
+	close(fd);
+	if (code == ECONNREFUSED)
+		return unlink(path) && errno != ENOENT ? cannot_listen(e, errno, path) : 0;
+	if (code == ENOENT)
+		return 0;
+	error_set(e, 0, "cannot listen on %s: another process does already", path);
+	error_mend(e, "see who it is: ss -xlp src %s", path);
+	return -EADDRINUSE;
+}
+
+static int bind_and_listen(struct listener *listener, const struct sockaddr_un *address,
+			   struct error *e)
+{
+	/* The socket is to be open to everybody from the beginning. */
+	mode_t mask = umask(0111);
+	int code;
+
+	code = bind(listener->fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
+	umask(mask);
+	if (code)
+		return cannot_listen(e, code, address->sun_path);
+	if (listen(listener->fd, SOMAXCONN) || lstat(address->sun_path, &listener->status)) {
+		code = errno;
+		unlink(address->sun_path);
+		return cannot_listen(e, code, address->sun_path);
+	}
+	return 0;
+}
+
+int listener_open(struct listener *listener, const char *path, struct error *e)
+{
+	uint64_t passed = count_passed();
+	struct sockaddr_un address;
+	int err;
+
+	*listener = (struct listener){ .fd = -1 };
+	if (passed)
+		return take_passed(listener, passed, e);
+	err = make_address(&address, path, e);
+	err = err ?: make_room(&address, e);
+	if (err)
+		return err;
+	listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (listener->fd < 0)
+		return error_set(e, errno, "cannot make a socket");
+	err = bind_and_listen(listener, &address, e);
+	if (err)
+		close(listener->fd);
+	else
+		listener->path = path;
+	return err;
+}
+
+void listener_close(struct listener *listener)
+{
+	struct stat status;
+
+	if (listener->path && lstat(listener->path, &status) == 0 &&
+	    status.st_dev == listener->status.st_dev && status.st_ino == listener->status.st_ino)
+		unlink(listener->path);
+	close(listener->fd);
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "daemon/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/client.h"
+#include "daemon/log.h"
+#include "util/array.h"
+#include "util/clock.h"
+
+/* How long requests are served before there is a look for others that have a better claim. */
+#define TURN_NS (5 * NS_PER_MS)
+
+/* How many connections are accepted at a time. */
+#define MOST_ACCEPTED 64
+
+/* How long nobody is accepted after the system could give no descriptor. */
+#define PAUSE_NS (100 * NS_PER_MS)
+
+/* What a descriptor in the epoll instance is. */
+struct watch {
+	enum watch_kind {
+		WATCH_SIGNALS,
+		WATCH_LISTENER,
+		WATCH_SOCKET,
+		WATCH_PROCESS,
+	} kind;
+	struct connection *connection; /* of the last two */
+};
+
+struct connection {
+	struct client *client; /* NULL: closed; it goes when no event can mean it any more */
+	struct watch socket, process;
+	struct connection *previous, *next;
+};
+
+struct server {
+	int epoll, listener;
+	struct watch listener_watch, signals_watch;
+	struct accounts accounts;
+	struct connection *connections, *closed;
+	size_t connection_count;
+	struct epoll_event *events;
+	struct connection **ready; /* with requests to serve */
+	size_t event_room, ready_room, ready_count;
+	struct profild_request *request;
+	uint64_t pause_end_ns; /* 0: the listener is watched */
+	bool end;
+};
+
+int server_open_signals(struct error *e)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? error_set(e, errno, "cannot watch for signals") : fd;
+}
+
+static int watch(const struct server *s, int fd, struct watch *watch, struct error *e)
+{
+	struct epoll_event event = {
+		.events = EPOLLIN | (watch->kind == WATCH_SOCKET ? EPOLLRDHUP : 0),
+		.data.ptr = watch,
+	};
+
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event))
+		return error_set(e, errno, "cannot watch a descriptor");
+	return 0;
+}
+
+/* --- Connections --- */
+
+static void close_connection(struct server *s, struct connection *connection)
+{
+	if (!connection->client)
+		return;
+	client_free(connection->client, &s->accounts);
+	connection->client = NULL;
+	if (connection->previous)
+		connection->previous->next = connection->next;
+	else
+		s->connections = connection->next;
+	if (connection->next)
+		connection->next->previous = connection->previous;
+	connection->next = s->closed;
+	s->closed = connection;
+	s->connection_count--;
+}
+
+static void free_closed(struct server *s)
+{
+	struct connection *connection;
+
+	while ((connection = s->closed)) {
+		s->closed = connection->next;
+		free(connection);
+	}
+}
+
+static int watch_connection(struct server *s, struct connection *connection, struct error *e)
+{
+	int err;
+
+	connection->socket = (struct watch){ WATCH_SOCKET, connection };
+	connection->process = (struct watch){ WATCH_PROCESS, connection };
+	err = watch(s, connection->client->socket, &connection->socket, e);
+	return err ?: watch(s, connection->client->peer.pidfd, &connection->process, e);
+}
+
+static int add_connection(struct server *s, int socket, struct error *e)
+{
+	struct connection *connection = calloc(1, sizeof(*connection));
+	size_t count = s->connection_count + 1;
+	int err;
+
+	/* Each connection has two descriptors, that may all have events at once. */
+	if (!connection || array_reserve(&s->ready, &s->ready_room, count, sizeof(*s->ready)) ||
+	    array_reserve(&s->events, &s->event_room, 2 * count + 2, sizeof(*s->events))) {
+		free(connection);
+		close(socket);
+		return error_no_memory(e);
+	}
+	err = client_open(socket, &s->accounts, &connection->client, e);
+	if (err) {
+		free(connection);
+		return err;
+	}
+	connection->next = s->connections;
+	if (connection->next)
+		connection->next->previous = connection;
+	s->connections = connection;
+	s->connection_count++;
+	err = watch_connection(s, connection, e);
+	if (err)
+		close_connection(s, connection);
+	return err;
+}
+
+/* --- Accepting --- */
+
+static void set_listening(struct server *s, bool on)
+{
+	struct epoll_event event = {
+		.events = on ? EPOLLIN : 0,
+		.data.ptr = &s->listener_watch,
+	};
+
+	epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->listener, &event);
+	s->pause_end_ns = on ? 0 : now_ns() + PAUSE_NS;
+}
+
+static void accept_failed(struct server *s, int code)
+{
+	struct error e;
+
+	if (code == EAGAIN || code == EINTR || code == ECONNABORTED)
+		return;
+	error_set(&e, code, "cannot accept a connection");
+	if (code == EMFILE)
+		error_mend(&e, "raise profild's limit of descriptors: LimitNOFILE= in its unit, "
+			       "or ulimit -Hn");
+	log_problem(&e);
+	set_listening(s, false);
+}
+
+/* The client has been told already, if it could be. */
+static void refused(int err, const struct error *e)
+{
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+		log_problem(e);
+	else
+		log_detail("refused a connection: %s", e->what);
+}
+
+static void accept_connections(struct server *s)
+{
+	struct error e;
+
+	for (int i = 0; i < MOST_ACCEPTED; i++) {
+		int socket = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int err;
+
+		if (socket < 0) {
+			accept_failed(s, errno);
+			return;
+		}
+		err = add_connection(s, socket, &e);
+		if (err)
+			refused(err, &e);
+	}
+}
+
+/* Listens again when a pause is over. Returns how long to wait for events, as epoll_wait(2). */
+static int end_pause(struct server *s)
+{
+	uint64_t now = now_ns();
+
+	if (!s->pause_end_ns)
+		return -1;
+	if (now < s->pause_end_ns)
+		return (s->pause_end_ns - now) / NS_PER_MS + 1;
+	set_listening(s, true);
+	return -1;
+}
+
+/* --- Requests --- */
+
+static int compare_claims(const void *one, const void *other)
+{
+	const struct client *a = (*(struct connection *const *)one)->client;
+	const struct client *b = (*(struct connection *const *)other)->client;
+
+	if (!a || !b)
+		return !a - !b;
+	return a->user->time_ns < b->user->time_ns ? -1 : a->user->time_ns > b->user->time_ns;
+}
+
+static void serve(struct server *s, struct connection *connection)
+{
+	struct client *client = connection->client;
+	struct user *user;
+	uint64_t start_ns = now_ns();
+	struct error e;
+	int err;
+
+	if (!client)
+		return;
+	user = client->user;
+	err = client_serve(client, &s->accounts, s->request, &e);
+	account_time(&s->accounts, user, now_ns() - start_ns);
+	if (!err)
+		return;
+	log_detail("hung up on process %d of user %u: %s", client->peer.pid, user->uid, e.what);
+	close_connection(s, connection);
+}
+
+/*
+ * Serves those first whose users have had the least time, and leaves the rest when that has taken
+ * long: they are ready still, and by then others may be that wait for their first request.
+ */
+static void serve_ready(struct server *s)
+{
+	uint64_t end_ns = now_ns() + TURN_NS;
+
+	qsort(s->ready, s->ready_count, sizeof(*s->ready), compare_claims);
+	for (size_t i = 0; i < s->ready_count && (i == 0 || now_ns() < end_ns); i++)
+		serve(s, s->ready[i]);
+	s->ready_count = 0;
+}
+
+/* --- Events --- */
+
+static void take_event(struct server *s, const struct epoll_event *event)
+{
+	const struct watch *watch = event->data.ptr;
+
+	switch (watch->kind) {
+	case WATCH_SIGNALS:
+		s->end = true;
+		break;
+	case WATCH_LISTENER:
+		accept_connections(s);
+		break;
+	case WATCH_PROCESS:
+		close_connection(s, watch->connection);
+		break;
+	case WATCH_SOCKET:
+		if (event->events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
+			close_connection(s, watch->connection);
+		else
+			s->ready[s->ready_count++] = watch->connection;
+		break;
+	}
+}
+
+static int take_events(struct server *s, struct error *e)
+{
+	int count = epoll_wait(s->epoll, s->events, s->event_room, end_pause(s));
+
+	if (count < 0 && errno != EINTR)
+		return error_set(e, errno, "cannot wait for events");
+	for (int i = 0; i < count; i++)
+		take_event(s, &s->events[i]);
+	serve_ready(s);
+	free_closed(s);
+	return 0;
+}
+
+static int open_server(struct server *s, int signals, const struct limits *limits, struct error *e)
+{
+	int err = accounts_open(&s->accounts, limits, e);
+
+	if (err)
+		return err;
+	s->signals_watch.kind = WATCH_SIGNALS;
+	s->listener_watch.kind = WATCH_LISTENER;
+	s->request = malloc(REQUEST_SIZE);
+	if (!s->request || array_reserve(&s->events, &s->event_room, 2, sizeof(*s->events)))
+		return error_no_memory(e);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0)
+		return error_set(e, errno, "cannot make an epoll instance");
+	err = watch(s, signals, &s->signals_watch, e);
+	return err ?: watch(s, s->listener, &s->listener_watch, e);
+}
+
+static void close_server(struct server *s)
+{
+	while (s->connections)
+		close_connection(s, s->connections);
+	free_closed(s);
+	accounts_close(&s->accounts);
+	free(s->request);
+	free(s->events);
+	free(s->ready);
+	if (s->epoll >= 0)
+		close(s->epoll);
+}
+
+int server_run(int listener, int signals, const struct limits *limits, struct error *e)
+{
+	struct server s = { .listener = listener, .epoll = -1 };
+	int err = open_server(&s, signals, limits, e);
+
+	while (!err && !s.end)
+		err = take_events(&s, e);
+	close_server(&s);
+	return err;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* The sessions of the public interface. */
+#include "lib/profil.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/backend.h"
+#include "lib/error.h"
+#include "lib/export.h"
+#include "lib/fold.h"
+#include "lib/process.h"
+#include "lib/rate.h"
+#include "lib/session.h"
+
+#define MOST_REGIONS 512
+
+static int make_session(struct profil_session **session, const struct profil_region *regions,
+			size_t count)
+{
+	struct region *copies;
+	int err = 0;
+
+	if (!count || count > MOST_REGIONS)
+		return profil__error(EINVAL, "%zu regions: 1 to %d are possible", count,
+				     MOST_REGIONS);
+	copies = calloc(count, sizeof(*copies));
+	if (!copies)
+		return profil__error(ENOMEM, "out of memory");
+	for (size_t i = 0; i < count && !err; i++) {
+		if (regions[i].scale < 2 || regions[i].bufsiz < 2 || regions[i].unused)
+			err = profil__error(EINVAL, "region %zu has no cells", i);
+		copies[i] = (struct region){
+			.offset = regions[i].offset,
+			.bufsiz = regions[i].bufsiz,
+			.scale = regions[i].scale,
+		};
+	}
+	err = err ?: profil__session_make(session, copies, count, false);
+	free(copies);
+	return err;
+}
+
+/* With the lock. */
+static int attach(struct profil_session **session, pid_t pid, const struct profil_region *regions,
+		  size_t count, unsigned int hz)
+{
+	struct profil_session *s;
+	int err = make_session(&s, regions, count);
+
+	if (err)
+		return err;
+	s->pid = pid;
+	s->hz = hz;
+	err = profil__session_start(s);
+	if (err)
+		profil__session_free(s);
+	else
+		*session = s;
+	return err;
+}
+
+EXPORT int profil_attach(struct profil_session **session, pid_t pid,
+			 const struct profil_region *regions, size_t count, unsigned int hz)
+{
+	struct guard guard;
+	int err;
+
+	profil__error_clear();
+	if (pid < 0)
+		return profil__error(EINVAL, "process %d", pid);
+	if (pid == getpid())
+		pid = 0;
+	err = hz ? profil__rate_check(hz, "hz") : profil__rate(false, &hz);
+	if (err)
+		return err;
+	profil__backend_prepare(pid);
+	err = profil__enter(&guard);
+	if (err)
+		return err;
+	err = attach(session, pid, regions, count, hz);
+	profil__leave(&guard);
+	return err;
+}
+
+/* --- Counts. The counts of a session are always written. --- */
+
+EXPORT int profil_read(struct profil_session *session, size_t region, uint64_t *counts, size_t n)
+{
+	const struct region *of;
+	struct guard guard;
+	int err;
+
+	profil__error_clear();
+	if (region >= session->plan.region_count)
+		return profil__error(EINVAL, "region %zu of %zu", region,
+				     session->plan.region_count);
+	err = profil__enter(&guard);
+	if (err)
+		return err;
+	profil__fold(session);
+	of = &session->plan.regions[region];
+	memcpy(counts, session->counts + of->base,
+	       (n < of->cell_count ? n : of->cell_count) * sizeof(*counts));
+	profil__leave(&guard);
+	return 0;
+}
+
+EXPORT int profil_totals(struct profil_session *session, struct profil_totals *totals)
+{
+	struct guard guard;
+	int err;
+
+	profil__error_clear();
+	err = profil__enter(&guard);
+	if (err)
+		return err;
+	profil__fold(session);
+	*totals = (struct profil_totals){
+		.in_range = session->in_range,
+		.out_of_range = session->out_of_range + session->latest_out_of_range,
+		.lost = session->lost + session->latest_lost,
+		.period_ns = 1000000000 / session->hz,
+	};
+	totals->ticks = totals->in_range + totals->out_of_range + totals->lost;
+	profil__leave(&guard);
+	return 0;
+}
+
+/* --- The end --- */
+
+EXPORT int profil_detach(struct profil_session *session)
+{
+	struct guard guard;
+	int err;
+
+	profil__error_clear();
+	err = profil__enter(&guard);
+	if (err)
+		return err;
+	profil__session_stop(session);
+	profil__leave(&guard);
+	return 0;
+}
+
+EXPORT void profil_free(struct profil_session *session)
+{
+	struct guard guard;
+
+	profil__error_clear();
+	if (!session || profil__enter(&guard))
+		return;
+	profil__session_stop(session);
+	profil__session_free(session);
+	profil__leave(&guard);
+}
+
+/* --- The back end --- */
+
+/* Chooses one by counting in one cell. */
+static void try_backends(void)
+{
+	static unsigned short cell;
+	const struct region region = { .bufsiz = 2, .scale = 2, .buffer = (char *)&cell };
+	struct profil_session *s;
+	unsigned int hz;
+
+	if (profil__rate(false, &hz) || profil__session_make(&s, &region, 1, false))
+		return;
+	s->hz = hz;
+	s->trial = true;
+	if (profil__session_start(s) == 0)
+		profil__session_stop(s);
+	profil__session_free(s);
+}
+
+EXPORT const char *profil_backend(void)
+{
+	struct guard guard;
+	const char *name;
+
+	profil__error_clear();
+	profil__backend_prepare(false);
+	if (profil__enter(&guard))
+		return NULL;
+	if (!profil__backend_name())
+		try_backends();
+	name = profil__backend_name();
+	profil__leave(&guard);
+	return name;
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* eBPF through profild: protocol.h. */
+#include "lib/backend.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/error.h"
+#include "lib/live.h"
+#include "lib/protocol.h"
+#include "lib/session.h"
+
+/* A daemon that hangs must not hang the program. */
+#define TIMEOUT_S 2
+
+/* Of the maps: state and cells. */
+#define MAP_COUNT 2
+
+/* Maps are shared in whole pages. */
+static size_t mapped_size(size_t size)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) / page * page;
+}
+
+static size_t cells_size(const struct profil_session *s)
+{
+	return mapped_size(s->plan.cell_count * sizeof(*s->cells));
+}
+
+/* --- Messages --- */
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const struct timeval timeout = { .tv_sec = TIMEOUT_S };
+	int fd, err;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return profil__error(ENAMETOOLONG, "the name of profild's socket is too long");
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return profil__system_error("cannot make a socket");
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	err = profil__system_error("cannot connect to %s", path);
+	close(fd);
+	return err;
+}
+
+/* The descriptors that came with a message. More than MAP_COUNT are closed by the kernel. */
+static size_t take_descriptors(struct msghdr *message, int *fds)
+{
+	struct cmsghdr *control = CMSG_FIRSTHDR(message);
+	size_t size;
+
+	if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS)
+		return 0;
+	size = control->cmsg_len - CMSG_LEN(0);
+	memcpy(fds, CMSG_DATA(control), size);
+	return size / sizeof(*fds);
+}
+
+static void close_descriptors(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+/* What profild says goes to a terminal, perhaps. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+/* A reply, and the descriptors with it, which are the caller's only when it returns 0. */
+static int receive(int fd, int fds[MAP_COUNT], size_t *fd_count)
+{
+	char control[CMSG_SPACE(MAP_COUNT * sizeof(int))] __attribute__((aligned(8)));
+	struct profild_reply reply;
+	struct iovec data = { &reply, sizeof(reply) };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t size = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	int err = 0;
+
+	if (size < 0)
+		return profil__system_error("no answer from profild");
+	*fd_count = take_descriptors(&message, fds);
+	if (size == 0)
+		err = profil__error(EPIPE, "profild hung up");
+	else if (size != sizeof(reply) || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
+		 reply.version != PROFILD_VERSION || reply.error < 0)
+		err = profil__error(EPROTO, "profild speaks another protocol");
+	else if (reply.error) {
+		reply.message[sizeof(reply.message) - 1] = '\0';
+		make_printable(reply.message);
+		err = profil__error(reply.error, "%s", reply.message);
+	}
+	if (err)
+		close_descriptors(fds, *fd_count);
+	return err;
+}
+
+/* A reply that has no descriptors. */
+static int receive_plain(int fd)
+{
+	int fds[MAP_COUNT];
+	size_t count;
+	int err = receive(fd, fds, &count);
+
+	if (err || !count)
+		return err;
+	close_descriptors(fds, count);
+	return profil__error(EPROTO, "profild sent what nobody asked for");
+}
+
+static int send_request(int fd, const struct profild_request *request,
+			const struct profil_range *ranges)
+{
+	struct iovec data[] = {
+		{ (void *)request, sizeof(*request) },
+		{ (void *)ranges, request->range_count * sizeof(*ranges) },
+	};
+	const struct msghdr message = { .msg_iov = data, .msg_iovlen = 2 };
+
+	if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
+		return profil__system_error("cannot ask profild");
+	return 0;
+}
+
+static int ask(int fd, uint32_t type)
+{
+	const struct profild_request request = { .version = PROFILD_VERSION, .type = type };
+	int err = send_request(fd, &request, NULL);
+
+	return err ?: receive_plain(fd);
+}
+
+/* --- Maps --- */
+
+/*
+ * Memory that somebody could take away from us, like a file's, is none to count in: touching it
+ * would be SIGBUS.
+ */
+static void *map(int fd, size_t size)
+{
+	char path[48], target[32];
+	ssize_t length;
+	void *memory;
+
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length < 0)
+		return NULL;
+	target[length] = '\0';
+	if (strcmp(target, "anon_inode:bpf-map") != 0)
+		return NULL;
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	if (madvise(memory, size, MADV_DONTFORK) == 0)
+		return memory;
+	munmap(memory, size);
+	return NULL;
+}
+
+static int map_counts(struct profil_session *s, const int *fds, size_t count)
+{
+	size_t state_size = mapped_size(sizeof(*s->state));
+
+	if (count != MAP_COUNT)
+		return profil__error(EPROTO, "profild sent %zu maps, not %d", count, MAP_COUNT);
+	s->state = map(fds[0], state_size);
+	s->cells = map(fds[1], cells_size(s));
+	if (s->state && s->cells)
+		return 0;
+	if (s->state)
+		munmap(s->state, state_size);
+	if (s->cells)
+		munmap(s->cells, cells_size(s));
+	s->state = NULL;
+	s->cells = NULL;
+	return profil__error(EPROTO, "profild sent maps that cannot be used");
+}
+
+/* --- The back end --- */
+
+static int start_session(struct profil_session *s)
+{
+	const struct profild_request request = {
+		.version = PROFILD_VERSION,
+		.type = PROFILD_START,
+		.frequency = s->hz,
+		.except = profil__live_tid(),
+		.range_count = s->plan.range_count,
+		.cell_count = s->plan.cell_count,
+	};
+	int fds[MAP_COUNT];
+	size_t fd_count;
+	int err;
+
+	err = receive_plain(s->fd); /* profild speaks first */
+	err = err ?: send_request(s->fd, &request, s->plan.ranges);
+	err = err ?: receive(s->fd, fds, &fd_count);
+	if (err)
+		return err;
+	err = map_counts(s, fds, fd_count);
+	close_descriptors(fds, fd_count);
+	return err;
+}
+
+static void hang_up(struct profil_session *s)
+{
+	close(s->fd);
+	s->fd = -1;
+}
+
+static int daemon_start(struct profil_session *s)
+{
+	const char *path = secure_getenv("PROFIL_SOCKET");
+	int err;
+
+	s->fd = connect_to(path && *path ? path : PROFILD_SOCKET);
+	if (s->fd < 0)
+		return s->fd;
+	err = start_session(s);
+	if (err)
+		hang_up(s);
+	return err;
+}
+
+/* It says nothing unasked: what can be read now is that it hung up. */
+static bool daemon_lives(const struct profil_session *s)
+{
+	char byte;
+
+	return recv(s->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+static int daemon_rescan(struct profil_session *s)
+{
+	return ask(s->fd, PROFILD_RESCAN);
+}
+
+static void daemon_stop(struct profil_session *s)
+{
+	ask(s->fd, PROFILD_STOP);
+	hang_up(s);
+}
+
+static void daemon_release(struct profil_session *s)
+{
+	munmap(s->state, mapped_size(sizeof(*s->state)));
+	munmap(s->cells, cells_size(s));
+}
+
+const struct backend profil__backend_daemon = {
+	.name = "daemon",
+	.start = daemon_start,
+	.lives = daemon_lives,
+	.rescan = daemon_rescan,
+	.stop = daemon_stop,
+	.release = daemon_release,
+};

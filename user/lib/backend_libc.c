@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* libc's own profil(), by signals: where nothing else is there. */
+#include "lib/backend.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#include "lib/error.h"
+#include "lib/session.h"
+
+typedef int profil_function(unsigned short *, size_t, size_t, unsigned int);
+
+static profil_function *find(void)
+{
+	static profil_function *found;
+
+	if (!found)
+		found = (profil_function *)dlsym(RTLD_NEXT, "profil");
+	return found;
+}
+
+/* It has one histogram, of one region, with 16-bit cells. */
+static bool can_count(const struct profil_session *s)
+{
+	return !s->counts && s->plan.region_count == 1 && !s->plan.wide &&
+	       s->plan.regions[0].scale;
+}
+
+static int libc_start(struct profil_session *s)
+{
+	const struct region *region = &s->plan.regions[0];
+	profil_function *profil_of_libc = find();
+
+	if (!profil_of_libc)
+		return profil__error(ENOTSUP, "libc has no profil()");
+	if (s->trial)
+		return 0;
+	if (!can_count(s))
+		return profil__error(ENOTSUP, "libc's profil() has one region, 16-bit cells, and "
+					      "no sessions");
+	if (profil_of_libc((unsigned short *)region->buffer, region->bufsiz, region->offset,
+			   region->scale))
+		return profil__system_error("libc's profil()");
+	return 0;
+}
+
+static void libc_stop(struct profil_session *s)
+{
+	if (!s->trial)
+		find()(NULL, 0, 0, 0);
+}
+
+const struct backend profil__backend_libc = {
+	.name = "libc",
+	.direct = true,
+	.hz = 100,
+	.start = libc_start,
+	.stop = libc_stop,
+};

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/fold.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "lib/error.h"
+#include "lib/session.h"
+
+/* Cells that are read and written by one system call. */
+#define BATCH 64
+
+/*
+ * Cells of the caller's and what is to be added. They are read and written by the kernel, on our
+ * behalf: what is not there any more is an error then, and no signal.
+ */
+struct batch {
+	size_t limit, count;
+	size_t width; /* bytes of a cell */
+	struct iovec cells[BATCH];
+	uint64_t counts[BATCH];
+};
+
+/* Atomically, as the kernel counts on meanwhile. */
+static uint64_t take(uint64_t *count)
+{
+	return __atomic_exchange_n(count, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Adds to the cells as they are in `values`. */
+static void add(const struct batch *batch, void *values)
+{
+	uint16_t *narrow = values;
+	uint32_t *wide = values;
+
+	for (size_t i = 0; i < batch->count; i++)
+		if (batch->width == sizeof(*wide))
+			wide[i] += batch->counts[i];
+		else
+			narrow[i] += batch->counts[i];
+}
+
+static int flush(struct batch *batch)
+{
+	uint32_t values[BATCH];
+	struct iovec local = { .iov_base = values, .iov_len = batch->count * batch->width };
+	ssize_t size = local.iov_len;
+	pid_t self = getpid();
+
+	if (!batch->count)
+		return 0;
+	if (process_vm_readv(self, &local, 1, batch->cells, batch->count, 0) != size)
+		return -EFAULT;
+	add(batch, values);
+	if (process_vm_writev(self, &local, 1, batch->cells, batch->count, 0) != size)
+		return -EFAULT;
+	batch->count = 0;
+	return 0;
+}
+
+static int add_to_buffer(struct batch *batch, const struct plan *plan, uint32_t cell,
+			 uint64_t count)
+{
+	const struct region *region = profil__plan_region(plan, cell);
+
+	batch->cells[batch->count] = (struct iovec){
+		.iov_base = region->buffer + (cell - region->base) * batch->width,
+		.iov_len = batch->width,
+	};
+	batch->counts[batch->count++] = count;
+	return batch->count == batch->limit ? flush(batch) : 0;
+}
+
+/* The cells from first to before end. */
+static int fold_cells(struct profil_session *s, struct batch *batch, uint32_t first, uint32_t end)
+{
+	int err = 0;
+
+	for (uint32_t cell = first; cell < end && !err; cell++) {
+		uint64_t count;
+
+		if (!__atomic_load_n(&s->cells[cell], __ATOMIC_RELAXED))
+			continue;
+		count = take(&s->cells[cell]);
+		if (s->counts) {
+			s->counts[cell] += count;
+			s->in_range += count;
+		} else {
+			err = add_to_buffer(batch, &s->plan, cell, count);
+		}
+	}
+	return err;
+}
+
+/* The cells that a word of dirty bits stands for. */
+static int fold_word(struct profil_session *s, struct batch *batch, unsigned int word)
+{
+	unsigned int shift = s->state->dirty_shift & 31;
+	uint64_t dirty = 0;
+	int err = 0;
+
+	if (__atomic_load_n(&s->state->dirty[word], __ATOMIC_RELAXED))
+		dirty = take((uint64_t *)&s->state->dirty[word]);
+	for (; dirty && !err; dirty &= dirty - 1) {
+		uint64_t first = (uint64_t)(word * 64 + __builtin_ctzll(dirty)) << shift;
+		uint64_t end = first + (1ULL << shift);
+
+		if (first < s->plan.cell_count)
+			err = fold_cells(s, batch, first,
+					 end < s->plan.cell_count ? end : s->plan.cell_count);
+	}
+	return err;
+}
+
+/* Regions that share memory: one cell at a time, so that none is read before it was written. */
+static size_t batch_limit(const struct plan *plan)
+{
+	return plan->buffers_overlap ? 1 : BATCH;
+}
+
+int profil__fold(struct profil_session *s)
+{
+	struct batch batch = { .limit = batch_limit(&s->plan), .width = s->plan.wide ? 4 : 2 };
+	int err = 0;
+
+	if (!s->state)
+		return 0;
+	for (unsigned int word = 0; word < PROFIL_DIRTY_WORDS && !err; word++)
+		err = fold_word(s, &batch, word);
+	err = err ?: flush(&batch);
+	s->latest_out_of_range = __atomic_load_n(&s->state->out_of_range, __ATOMIC_RELAXED);
+	s->latest_lost = __atomic_load_n(&s->state->lost, __ATOMIC_RELAXED);
+	return err;
+}
+
+int profil__fold_check(void)
+{
+	char from = 0, to;
+	struct iovec local = { &to, 1 }, remote = { &from, 1 };
+
+	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 1)
+		return profil__system_error("process_vm_readv(2) on the process itself");
+	return 0;
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * The functions of libc's gmon runtime by its names, to be preloaded or linked before libc.
+ * Programs built with gcc -pg call __monstartup() before main() and _mcleanup() at exit, both
+ * through gcrt1.o; some call monstartup() and moncontrol() themselves.
+ */
+#include "lib/gmon.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/gmon.h>
+
+#include "lib/export.h"
+
+/* <sys/gmon.h> has the others. */
+void moncontrol(int mode);
+
+/* All of this is guarded by the lock. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gmon_arcs *arcs; /* NULL: not started, or ended */
+static struct gmon_histogram histogram;
+static bool told; /* that there is no histogram */
+
+/* --- Lock and fork --- */
+
+/*
+ * What leave() sets back. Who has the lock has all signals blocked, for a handler may exit, and
+ * cannot be cancelled.
+ */
+struct guard {
+	sigset_t signals;
+	int cancel;
+};
+
+static struct guard fork_guard; /* of the thread that forks, which has the lock */
+
+static void enter(struct guard *guard)
+{
+	sigset_t all;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &guard->signals);
+	pthread_mutex_lock(&lock);
+}
+
+static void leave(const struct guard *guard)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
+	pthread_setcancelstate(guard->cancel, NULL);
+}
+
+static void before_fork(void)
+{
+	struct guard guard;
+
+	enter(&guard);
+	fork_guard = guard;
+}
+
+static void after_fork(void)
+{
+	struct guard guard = fork_guard;
+
+	leave(&guard);
+}
+
+/*
+ * Registered once libprofil has registered its own handlers: those before fork run in the reverse
+ * order, so that the locks are always taken in the same one, ours first.
+ */
+static void handle_forks(void)
+{
+	static bool handled;
+
+	if (!handled)
+		handled = !pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+/* --- Range --- */
+
+static int find_image(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct gmon_range *range = context;
+	uintptr_t low = UINTPTR_MAX, high = 0;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		if (start < low)
+			low = start;
+		if (start + part->p_memsz > high)
+			high = start + part->p_memsz;
+	}
+	if (range->low < low || range->low >= high)
+		return 0;
+	range->image_low = low;
+	range->image_high = high;
+	range->load_bias = info->dlpi_addr;
+	return 1;
+}
+
+/* --- Start and end --- */
+
+static void resume(void)
+{
+	if (profil__histogram_start(&histogram) && !told) {
+		profil__gmon_say("no histogram: %s", profil_error());
+		told = true;
+	}
+	profil__arcs_count(arcs);
+	handle_forks();
+}
+
+static void pause_all(void)
+{
+	profil__arcs_count(NULL);
+	profil__histogram_pause(&histogram);
+}
+
+static void start(uintptr_t low, uintptr_t high)
+{
+	struct gmon_range range = { .low = low, .high = high, .image_high = UINTPTR_MAX };
+
+	if (low >= high) {
+		profil__gmon_say("monstartup: no code to profile");
+		return;
+	}
+	dl_iterate_phdr(find_image, &range);
+	if (profil__histogram_open(&histogram, &range) == 0)
+		arcs = profil__arcs_open(&range);
+	if (arcs) {
+		resume();
+	} else {
+		profil__histogram_close(&histogram);
+		profil__gmon_say("monstartup: out of memory");
+	}
+}
+
+static void end(void)
+{
+	pause_all();
+	profil__histogram_close(&histogram);
+	arcs = NULL;
+}
+
+static void tell_losses(void)
+{
+	unsigned long long calls = gmon_count_value(&arcs->lost);
+
+	if (calls)
+		profil__gmon_say("%llu calls are not in the call graph: it has room for %u arcs",
+				 calls, arcs->limit);
+	if (histogram.lost)
+		profil__gmon_say("%llu ticks are not in the histogram",
+				 (unsigned long long)histogram.lost);
+}
+
+/* --- What programs call --- */
+
+/*
+ * Starts anew, also when it was started before: what was counted until then is dropped. Servers
+ * call it in each of the processes that they fork.
+ */
+EXPORT void __monstartup(unsigned long low, unsigned long high)
+{
+	struct guard guard;
+
+	enter(&guard);
+	end();
+	start(low, high);
+	leave(&guard);
+}
+
+/* Weak, as libc's: a static program may have functions of its own with these names. */
+EXPORT void monstartup(unsigned long low, unsigned long high)
+	__attribute__((weak, alias("__monstartup")));
+
+/* Goes on, or pauses for mode 0. */
+EXPORT __attribute__((weak)) void moncontrol(int mode)
+{
+	struct guard guard;
+
+	enter(&guard);
+	if (mode && arcs)
+		resume();
+	else
+		pause_all();
+	leave(&guard);
+}
+
+/* Ends it all and writes gmon.out. Until the next start, there is nothing to write again. */
+EXPORT void _mcleanup(void)
+{
+	struct guard guard;
+
+	enter(&guard);
+	if (arcs) {
+		pause_all();
+		profil__gmon_make_file(&histogram, arcs);
+		tell_losses();
+		end();
+	}
+	leave(&guard);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * gmon.out: <sys/gmon_out.h>, in the program's own byte order and pointer size, with the image's
+ * own addresses. Records have no padding.
+ */
+#include "lib/gmon.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/gmon_out.h>
+#include <unistd.h>
+
+/* Collects what is written; after the first error all else does nothing. */
+struct output {
+	int fd;
+	int err;
+	size_t used;
+	char *buffer;
+};
+
+/* Not on the stack: a signal handler's, that calls exit(), may be small. */
+static char output_buffer[1 << 15];
+
+static void flush(struct output *out)
+{
+	size_t done = 0;
+
+	while (!out->err && done < out->used) {
+		ssize_t n = write(out->fd, out->buffer + done, out->used - done);
+
+		if (n >= 0)
+			done += n;
+		else if (errno != EINTR)
+			out->err = -errno;
+	}
+	out->used = 0;
+}
+
+static void put(struct output *out, const void *data, size_t size)
+{
+	if (size > sizeof(output_buffer) - out->used)
+		flush(out);
+	memcpy(out->buffer + out->used, data, size);
+	out->used += size;
+}
+
+static void put_tag(struct output *out, unsigned char tag)
+{
+	put(out, &tag, sizeof(tag));
+}
+
+static void put_header(struct output *out)
+{
+	struct gmon_hdr header = { .cookie = GMON_MAGIC };
+	uint32_t version = GMON_VERSION;
+
+	memcpy(header.version, &version, sizeof(header.version));
+	put(out, &header, sizeof(header));
+}
+
+/* --- Histogram --- */
+
+/*
+ * The cells of one record. The histogram is cut at the same places in every file of a program, as
+ * gprof refuses records that overlap without being of the same range, and reads several files.
+ */
+#define PIECE_CELLS 2048
+
+static void put_histogram_header(struct output *out, const struct gmon_histogram *h, size_t first,
+				 uint32_t count)
+{
+	uintptr_t low = h->range.low - h->range.load_bias + first * h->cell_size;
+	uintptr_t high = low + count * h->cell_size;
+	struct gmon_hist_hdr header = { .dimen = "seconds", .dimen_abbrev = 's' };
+	uint32_t rate = h->hz;
+
+	memcpy(header.low_pc, &low, sizeof(header.low_pc));
+	memcpy(header.high_pc, &high, sizeof(header.high_pc));
+	memcpy(header.hist_size, &count, sizeof(header.hist_size));
+	memcpy(header.prof_rate, &rate, sizeof(header.prof_rate));
+	put_tag(out, GMON_TAG_TIME_HIST);
+	put(out, &header, sizeof(header));
+}
+
+/* What of a count goes into a record, when so many records before it have had all they can hold. */
+static uint16_t part_of(uint64_t count, uint64_t records)
+{
+	uint64_t had = records * UINT16_MAX;
+
+	if (count <= had)
+		return 0;
+	return count - had < UINT16_MAX ? count - had : UINT16_MAX;
+}
+
+/* As many records as the largest count needs: readers add up those of the same range. */
+static void put_piece(struct output *out, const struct gmon_histogram *h, size_t first,
+		      uint32_t count)
+{
+	uint64_t largest = 0, records;
+
+	for (size_t i = 0; i < count; i++)
+		if (h->counts[first + i] > largest)
+			largest = h->counts[first + i];
+	records = largest / UINT16_MAX + (largest % UINT16_MAX != 0);
+	if (!records && !first)
+		records = 1; /* gprof wants a histogram, be it an empty one */
+	for (uint64_t record = 0; record < records && !out->err; record++) {
+		put_histogram_header(out, h, first, count);
+		for (size_t i = 0; i < count; i++) {
+			uint16_t cell = part_of(h->counts[first + i], record);
+
+			put(out, &cell, sizeof(cell));
+		}
+	}
+}
+
+static void put_histogram(struct output *out, const struct gmon_histogram *h)
+{
+	size_t left, first;
+
+	for (first = 0; first < h->cell_count; first += PIECE_CELLS) {
+		left = h->cell_count - first;
+		put_piece(out, h, first, left < PIECE_CELLS ? left : PIECE_CELLS);
+	}
+}
+
+/* --- Call graph --- */
+
+/* As many records as the count needs: readers add them up. */
+static void put_arc(struct output *out, uintptr_t from, uintptr_t self, uint64_t calls)
+{
+	struct gmon_cg_arc_record record;
+	uint32_t count;
+
+	memcpy(record.from_pc, &from, sizeof(record.from_pc));
+	memcpy(record.self_pc, &self, sizeof(record.self_pc));
+	for (; calls && !out->err; calls -= count) {
+		count = calls < UINT32_MAX ? calls : UINT32_MAX;
+		memcpy(record.count, &count, sizeof(record.count));
+		put_tag(out, GMON_TAG_CG_ARC);
+		put(out, &record, sizeof(record));
+	}
+}
+
+/* A callee in another image has no name in this one, or a wrong one. */
+static void put_arcs(struct output *out, const struct gmon_arcs *arcs)
+{
+	const struct gmon_range *range = &arcs->range;
+
+	for (uint32_t i = 1; i < gmon_arcs_end(arcs); i++) {
+		const struct gmon_arc *arc = &arcs->arcs[i];
+		uint64_t calls = gmon_count_value(&arc->count);
+
+		if (calls && arc->self >= range->image_low && arc->self < range->image_high)
+			put_arc(out, arc->from - range->load_bias, arc->self - range->load_bias,
+				calls);
+	}
+}
+
+int profil__gmon_write(int fd, const struct gmon_histogram *h, const struct gmon_arcs *arcs)
+{
+	struct output out = { .fd = fd, .buffer = output_buffer };
+
+	put_header(&out);
+	put_histogram(&out, h);
+	put_arcs(&out, arcs);
+	flush(&out);
+	return out.err;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * What gcc -pg puts a call of into each function: mcount() behind its prologue, or __fentry__()
+ * before it (-mfentry). Neither is called as a C function is: all registers hold arguments or
+ * other values of the caller that it wants back, but for the flags. __mcount_internal() uses general
+ * registers alone.
+ */
+#if defined(__CET__)
+#include <cet.h>
+#else
+#define _CET_ENDBR
+#endif
+
+	.text
+
+/* Begins a function that is known by this name in other files, too. */
+.macro function name
+	.globl	\name
+	.type	\name, @function
+	.p2align 4
+\name:
+	.cfi_startproc
+	_CET_ENDBR
+.endm
+
+.macro end name
+	ret
+	.cfi_endproc
+	.size	\name, . - \name
+.endm
+
+#if defined(__x86_64__)
+
+#define SAVED (9 * 8)
+
+.macro save register
+	pushq	%\register
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset \register, 0
+.endm
+
+.macro restore register
+	popq	%\register
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore \register
+.endm
+
+/* All that a C function may change; r10 and r11 because of static chains and -mcmodel=large. */
+.macro save_all
+	save	rax
+	save	rcx
+	save	rdx
+	save	rsi
+	save	rdi
+	save	r8
+	save	r9
+	save	r10
+	save	r11
+.endm
+
+.macro restore_all
+	restore	r11
+	restore	r10
+	restore	r9
+	restore	r8
+	restore	rdi
+	restore	rsi
+	restore	rdx
+	restore	rcx
+	restore	rax
+.endm
+
+/* The caller has a frame; mcount's return address is in the function that was called. */
+function _mcount
+	save_all
+	movq	8(%rbp), %rdi
+	movq	SAVED(%rsp), %rsi
+	call	__mcount_internal
+	restore_all
+end _mcount
+
+/* No frame yet: the return address of the function that was called lies above its own. */
+function __fentry__
+	save_all
+	movq	SAVED + 8(%rsp), %rdi
+	movq	SAVED(%rsp), %rsi
+	call	__mcount_internal
+	restore_all
+end __fentry__
+
+#elif defined(__i386__)
+
+#define SAVED (3 * 4)
+
+.macro save register
+	pushl	%\register
+	.cfi_adjust_cfa_offset 4
+	.cfi_rel_offset \register, 0
+.endm
+
+.macro restore register
+	popl	%\register
+	.cfi_adjust_cfa_offset -4
+	.cfi_restore \register
+.endm
+
+.macro save_all
+	save	eax
+	save	ecx
+	save	edx
+.endm
+
+.macro restore_all
+	restore	edx
+	restore	ecx
+	restore	eax
+.endm
+
+function _mcount
+	save_all
+	movl	4(%ebp), %eax
+	movl	SAVED(%esp), %edx
+	call	__mcount_internal
+	restore_all
+end _mcount
+
+function __fentry__
+	save_all
+	movl	SAVED + 4(%esp), %eax
+	movl	SAVED(%esp), %edx
+	call	__mcount_internal
+	restore_all
+end __fentry__
+
+#else
+#error "no mcount() for this machine"
+#endif
+
+	.hidden	__mcount_internal
+	.weak	mcount
+	.set	mcount, _mcount
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/process.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/error.h"
+#include "lib/live.h"
+#include "lib/session.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/*
+ * Whose state it is, in a page that the kernel wipes in a forked child: there it is 0 until the
+ * child has made the state its own. A child that shares the memory, of vfork(2), reads another
+ * number than its own.
+ */
+static pid_t *owner;
+
+/* Of the thread that forks. */
+static __thread struct guard fork_guard;
+static __thread bool fork_entered;
+
+static void before_fork(void)
+{
+	fork_entered = profil__enter(&fork_guard) == 0;
+	if (fork_entered)
+		profil__sessions_fold();
+}
+
+static void after_fork(void)
+{
+	if (fork_entered)
+		profil__leave(&fork_guard);
+}
+
+static void after_fork_in_child(void)
+{
+	if (!fork_entered)
+		return;
+	*owner = getpid();
+	profil__sessions_forked();
+	profil__leave(&fork_guard);
+}
+
+static void prepare(void)
+{
+	static pid_t not_wiped;
+	void *page = mmap(NULL, sizeof(*owner), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	/* Before Linux 4.14 what fork(2) without handlers makes is taken for a child of vfork(2). */
+	if (page == MAP_FAILED || madvise(page, sizeof(*owner), MADV_WIPEONFORK))
+		page = &not_wiped;
+	owner = page;
+	*owner = getpid();
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+/* Early: a child of vfork(2) that is the first to call would take the state for its own. */
+__attribute__((constructor)) static void begin(void)
+{
+	int code = errno;
+
+	pthread_once(&once, prepare);
+	errno = code;
+}
+
+/* A child that was made without fork handlers, by a system call: nothing that there is is its. */
+static void start_anew(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	profil__sessions_forget();
+	*owner = getpid();
+}
+
+bool profil__is_borrowed(void)
+{
+	pthread_once(&once, prepare);
+	return *owner && *owner != getpid();
+}
+
+static void block_signals(struct guard *guard)
+{
+	sigset_t all;
+
+	guard->code = errno;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &guard->signals);
+}
+
+int profil__enter(struct guard *guard)
+{
+	if (profil__is_borrowed())
+		return profil__error(EPERM, "a child of vfork(2) cannot profile: its memory is its "
+					    "parent's");
+	block_signals(guard);
+	if (!*owner)
+		start_anew();
+	pthread_mutex_lock(&lock);
+	return 0;
+}
+
+void profil__leave(const struct guard *guard)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
+	errno = guard->code;
+}
+
+bool profil__try_lock(void)
+{
+	return pthread_mutex_trylock(&lock) == 0;
+}
+
+void profil__unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void fold(void)
+{
+	struct guard guard;
+
+	if (profil__enter(&guard))
+		return;
+	profil__sessions_fold();
+	profil__leave(&guard);
+}
+
+static void fold_in_thread(void *unused)
+{
+	(void)unused;
+	fold();
+}
+
+/* In libc, for C++: what to call when the thread exits, before all that atexit(3) has. */
+extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *dso);
+extern void *__dso_handle;
+
+void profil__fold_at_exit(void)
+{
+	static __thread bool in_thread;
+	static bool in_process;
+
+	if (!in_thread)
+		in_thread = !__cxa_thread_atexit_impl(fold_in_thread, NULL, &__dso_handle);
+	if (!in_process) /* for handlers that are older than this, when another thread exits */
+		in_process = !atexit(fold);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	fold();
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* profil(2) and sprofil(). */
+#include "lib/profil.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "lib/backend.h"
+#include "lib/error.h"
+#include "lib/export.h"
+#include "lib/process.h"
+#include "lib/rate.h"
+#include "lib/session.h"
+
+#define ALL_SPROFIL_FLAGS (PROF_USHORT | PROF_UINT | PROF_FAST)
+
+/* The histogram of the process: profil() has no handle for it. */
+static struct profil_session *current;
+
+/* Both scales stand for off: profil(2), NOTICES. */
+static bool is_off(size_t bufsiz, unsigned long scale)
+{
+	return bufsiz == 0 || scale <= 1;
+}
+
+static void turn_off(void)
+{
+	if (!current)
+		return;
+	profil__session_stop(current);
+	profil__session_free(current);
+	current = NULL;
+}
+
+/* With the lock. What was on goes on when this fails for want of a sensible request. */
+static int replace(const struct region *regions, size_t count, bool wide, unsigned int hz)
+{
+	struct profil_session *s = NULL;
+	int err = 0;
+
+	if (count)
+		err = profil__session_make(&s, regions, count, wide);
+	if (err)
+		return err;
+	turn_off();
+	if (!s || !s->plan.range_count) { /* no tick can be counted */
+		if (s)
+			profil__session_free(s);
+		return 0;
+	}
+	s->hz = hz;
+	err = profil__session_start(s);
+	if (err) {
+		profil__session_free(s);
+		return err;
+	}
+	current = s;
+	profil__fold_at_exit();
+	return 0;
+}
+
+/* *hz is the rate to count at; then that at which it is counted. */
+static int set(const struct region *regions, size_t count, bool wide, unsigned int *hz)
+{
+	struct guard guard;
+	int err;
+
+	if (count)
+		profil__backend_prepare(false);
+	err = profil__enter(&guard);
+	if (err)
+		return err;
+	err = replace(regions, count, wide, *hz);
+	if (!err && current)
+		*hz = current->hz;
+	profil__leave(&guard);
+	return err;
+}
+
+/* What both functions return. */
+static int result(int err)
+{
+	if (!err)
+		return 0;
+	errno = -err;
+	return -1;
+}
+
+EXPORT int profil(unsigned short *buffer, size_t bufsiz, size_t offset, unsigned int scale)
+{
+	/* <unistd.h> says that it is never NULL, and the compiler would leave out the test. */
+	void *volatile hidden = buffer;
+	const struct region region = {
+		.offset = offset,
+		.bufsiz = bufsiz,
+		.scale = scale,
+		.buffer = hidden,
+	};
+	unsigned int hz;
+	int err;
+
+	profil__error_clear();
+	err = profil__rate(false, &hz);
+	return result(err ?: set(&region, region.buffer && !is_off(bufsiz, scale), false, &hz));
+}
+
+/* The entry whose first cell takes the ticks that no region has. */
+static bool is_overflow(const struct prof *entry)
+{
+	return entry->pr_off == 0 && entry->pr_scale == 2;
+}
+
+/* Adds the region of an entry, if it has one, to those that there are. */
+static size_t add_region(struct region *regions, size_t count, const struct prof *entry, bool wide)
+{
+	size_t bufsiz = entry->pr_size, cell = wide ? 4 : 2;
+
+	if (!entry->pr_base || is_off(bufsiz, entry->pr_scale))
+		return count;
+	if (is_overflow(entry))
+		bufsiz = bufsiz < cell ? 0 : cell;
+	regions[count] = (struct region){
+		.offset = entry->pr_off,
+		.bufsiz = bufsiz,
+		.scale = is_overflow(entry) ? 0 : entry->pr_scale,
+		.buffer = entry->pr_base,
+	};
+	return count + 1;
+}
+
+/* The overflow region has all addresses, so it comes last, wherever it stands. */
+static int set_entries(const struct prof *entries, size_t count, bool wide, unsigned int *hz)
+{
+	struct region *regions = calloc(count ? count : 1, sizeof(*regions));
+	size_t region_count = 0;
+	int err;
+
+	if (!regions)
+		return profil__error(ENOMEM, "out of memory");
+	for (size_t i = 0; i < count; i++)
+		if (!is_overflow(&entries[i]))
+			region_count = add_region(regions, region_count, &entries[i], wide);
+	for (size_t i = 0; i < count; i++)
+		if (is_overflow(&entries[i]))
+			region_count = add_region(regions, region_count, &entries[i], wide);
+	err = set(regions, region_count, wide, hz);
+	free(regions);
+	return err;
+}
+
+static int check_entries(const struct prof *entries, int count, unsigned int flags)
+{
+	if (flags & ~ALL_SPROFIL_FLAGS)
+		return profil__error(EINVAL, "flags of sprofil() that are not known: %#x", flags);
+	if (count < 0 || count > PROFIL_RANGES)
+		return profil__error(EINVAL, "%d regions: 0 to %d are possible", count,
+				     PROFIL_RANGES);
+	for (int i = 0; i < count; i++)
+		if (entries[i].pr_scale > UINT_MAX)
+			return profil__error(EINVAL, "scale %#lx: at most 32 bits are possible",
+					     entries[i].pr_scale);
+	return 0;
+}
+
+EXPORT int sprofil(struct prof *entries, int count, struct timeval *period, unsigned int flags)
+{
+	unsigned int hz;
+	int err;
+
+	profil__error_clear();
+	err = check_entries(entries, count, flags);
+	err = err ?: profil__rate(flags & PROF_FAST, &hz);
+	err = err ?: set_entries(entries, count, flags & PROF_UINT, &hz);
+	if (!err && period)
+		*period = (struct timeval){ 1 / hz, 1000000 / hz % 1000000 };
+	return result(err);
+}

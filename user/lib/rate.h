@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef PROFIL_LIB_RATE_H
+#define PROFIL_LIB_RATE_H
+
+#include <stdbool.h>
+
+/*
+ * The ticks per second of CPU time: PROFIL_HZ, else 100 (1000 if `fast`). Returns 0, or -EINVAL when
+ * PROFIL_HZ makes no sense.
+ */
+int profil__rate(bool fast, unsigned int *hz);
+
+/* Whether a rate is possible. Returns 0 or -EINVAL. */
+int profil__rate_check(unsigned long hz, const char *name);
+
+#endif

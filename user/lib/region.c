@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/region.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/cell.h"
+#include "lib/error.h"
+
+/* How many cells of a region can be counted in: those that an address leads to. */
+static uint64_t count_cells(const struct region *region, bool wide)
+{
+	uint64_t cells = region->bufsiz / (wide ? 4 : 2);
+	uint64_t last = cell_index(UINT64_MAX - region->offset, region->scale) >> wide;
+
+	return last < cells ? last + 1 : cells;
+}
+
+static uint64_t last_address(const struct region *region, bool wide)
+{
+	uint64_t delta = UINT64_MAX;
+
+	if (region->scale)
+		delta = cell_last_delta((uint64_t)region->cell_count << wide, region->scale);
+	return delta < UINT64_MAX - region->offset ? region->offset + delta : UINT64_MAX;
+}
+
+/* Makes it the range number i; those from there on get the next numbers. */
+static void insert_range(struct plan *plan, size_t i, const struct region *region, uint64_t first,
+			 uint64_t last)
+{
+	struct profil_range *range = &plan->ranges[i];
+
+	memmove(range + 1, range, (plan->range_count - i) * sizeof(*range));
+	plan->range_count++;
+	*range = (struct profil_range){
+		.first = first,
+		.last = last,
+		.offset = region->offset,
+		.scale = region->scale,
+		.base = region->base,
+		.wide = plan->wide,
+	};
+}
+
+/* Adds a region's addresses, but for those that earlier regions have. */
+static void add_region(struct plan *plan, const struct region *region)
+{
+	uint64_t next = region->offset, last = last_address(region, plan->wide);
+	size_t i;
+
+	for (i = 0; i < plan->range_count; i++) {
+		const struct profil_range taken = plan->ranges[i];
+
+		if (taken.last < next)
+			continue;
+		if (taken.first > last)
+			break;
+		if (taken.first > next)
+			insert_range(plan, i++, region, next, taken.first - 1);
+		if (taken.last >= last)
+			return;
+		next = taken.last + 1;
+	}
+	insert_range(plan, i, region, next, last);
+}
+
+/* Numbers the cells of all regions. */
+static int number_cells(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->region_count; i++) {
+		struct region *region = &plan->regions[i];
+		uint64_t cells = count_cells(region, plan->wide);
+
+		if (cells > PROFIL_CELLS - plan->cell_count)
+			return profil__error(ENOMEM, "the regions have more than %u cells",
+					     PROFIL_CELLS);
+		region->base = plan->cell_count;
+		region->cell_count = cells;
+		plan->cell_count += cells;
+	}
+	return 0;
+}
+
+static bool buffers_overlap(const struct plan *plan)
+{
+	size_t width = plan->wide ? 4 : 2;
+
+	for (size_t i = 0; i < plan->region_count; i++)
+		for (size_t k = 0; k < i; k++) {
+			const struct region *a = &plan->regions[i], *b = &plan->regions[k];
+
+			if (a->buffer && b->buffer && a->buffer < b->buffer + b->cell_count * width &&
+			    b->buffer < a->buffer + a->cell_count * width)
+				return true;
+		}
+	return false;
+}
+
+static int make(struct plan *plan, const struct region *regions)
+{
+	int err;
+
+	/* Each region adds one range, and one more for each range that it lies around. */
+	plan->regions = malloc(plan->region_count * sizeof(*plan->regions));
+	plan->ranges = malloc(2 * plan->region_count * sizeof(*plan->ranges));
+	if (!plan->regions || !plan->ranges)
+		return profil__error(ENOMEM, "out of memory");
+	memcpy(plan->regions, regions, plan->region_count * sizeof(*regions));
+	err = number_cells(plan);
+	if (err)
+		return err;
+	plan->buffers_overlap = buffers_overlap(plan);
+	for (size_t i = 0; i < plan->region_count; i++)
+		if (plan->regions[i].cell_count)
+			add_region(plan, &plan->regions[i]);
+	if (plan->range_count > PROFIL_RANGES)
+		return profil__error(EINVAL, "the regions overlap so that they make %zu ranges: "
+				     "%d are possible", plan->range_count, PROFIL_RANGES);
+	return 0;
+}
+
+int profil__plan_make(struct plan *plan, const struct region *regions, size_t count, bool wide)
+{
+	int err;
+
+	*plan = (struct plan){ .region_count = count, .wide = wide };
+	if (!count || count > PROFIL_RANGES)
+		return profil__error(EINVAL, "%zu regions: 1 to %d are possible", count,
+				     PROFIL_RANGES);
+	err = make(plan, regions);
+	if (err)
+		profil__plan_free(plan);
+	return err;
+}
+
+void profil__plan_free(struct plan *plan)
+{
+	free(plan->regions);
+	free(plan->ranges);
+	*plan = (struct plan){ 0 };
+}
+
+const struct region *profil__plan_region(const struct plan *plan, uint32_t cell)
+{
+	size_t low = 0, high = plan->region_count;
+
+	while (high - low > 1) {
+		size_t middle = (low + high) / 2;
+
+		if (plan->regions[middle].base <= cell)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &plan->regions[low];
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/backend.h"
+#include "lib/error.h"
+#include "lib/fold.h"
+#include "lib/live.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* A thousandth of the time at most goes into looking for new threads. */
+#define RESCAN_SHARE 1000
+
+/* Each that many seconds they are looked for even if their number is the same. */
+#define RESCAN_ANYWAY 16
+
+static struct profil_session *sessions; /* those that are on */
+
+/* --- One session --- */
+
+static size_t counts_size(const struct profil_session *s)
+{
+	return s->plan.cell_count * sizeof(*s->counts);
+}
+
+/* What is not counted takes no memory. */
+static int make_counts(struct profil_session *s)
+{
+	void *memory;
+
+	if (s->plan.regions[0].buffer || !s->plan.cell_count)
+		return 0;
+	memory = mmap(NULL, counts_size(s), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return profil__error(ENOMEM, "out of memory for %u cells", s->plan.cell_count);
+	s->counts = memory;
+	return 0;
+}
+
+int profil__session_make(struct profil_session **session, const struct region *regions,
+			 size_t count, bool wide)
+{
+	struct profil_session *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return profil__error(ENOMEM, "out of memory");
+	s->fd = -1;
+	err = profil__plan_make(&s->plan, regions, count, wide);
+	err = err ?: make_counts(s);
+	if (err)
+		profil__session_free(s);
+	else
+		*session = s;
+	return err;
+}
+
+void profil__session_free(struct profil_session *s)
+{
+	if (s->counts)
+		munmap(s->counts, counts_size(s));
+	profil__plan_free(&s->plan);
+	free(s);
+}
+
+/* The counts are in maps that are let go of, or were another process's. */
+static void end_maps(struct profil_session *s)
+{
+	s->out_of_range += s->latest_out_of_range;
+	s->lost += s->latest_lost;
+	s->latest_out_of_range = s->latest_lost = 0;
+	s->state = NULL;
+	s->cells = NULL;
+	s->attached = false;
+}
+
+/* A buffer that cannot be written is the end of it, which this is anyway. */
+static int detach(struct profil_session *s)
+{
+	s->backend->stop(s);
+	profil__fold(s);
+	if (s->backend->release)
+		s->backend->release(s);
+	end_maps(s);
+	return 0;
+}
+
+/* The thread is for sessions that are not counted by the back end itself. */
+static void end_idle_thread(void)
+{
+	for (const struct profil_session *s = sessions; s; s = s->next)
+		if (!s->backend->direct)
+			return;
+	profil__live_end();
+}
+
+int profil__session_start(struct profil_session *s)
+{
+	int err = profil__backend_start(s);
+
+	if (!err) {
+		s->on = true;
+		s->next = sessions;
+		sessions = s;
+	}
+	end_idle_thread();
+	return err;
+}
+
+void profil__session_stop(struct profil_session *s)
+{
+	struct profil_session **link = &sessions;
+
+	if (!s->on)
+		return;
+	if (s->attached && s->backend->direct)
+		detach(s);
+	else if (s->attached)
+		profil__live_call(detach, s);
+	while (*link != s)
+		link = &(*link)->next;
+	*link = s->next;
+	s->on = false;
+	end_idle_thread();
+}
+
+/* Off without a word, when a buffer cannot be written. */
+static void fold_or_stop(struct profil_session *s)
+{
+	if (profil__fold(s))
+		profil__session_stop(s);
+}
+
+/* --- All sessions that are on --- */
+
+void profil__sessions_fold(void)
+{
+	struct profil_session *next;
+
+	for (struct profil_session *s = sessions; s; s = next) {
+		next = s->next;
+		fold_or_stop(s);
+	}
+}
+
+/* The kernel's memory was not inherited (backend.h), nor were the descriptors. */
+static void forget(struct profil_session *s)
+{
+	end_maps(s);
+	s->fd = -1;
+	s->handle = NULL;
+	s->watch_ns = 0;
+}
+
+void profil__sessions_forget(void)
+{
+	struct profil_session *next;
+
+	for (struct profil_session *s = sessions; s; s = next) {
+		next = s->next;
+		forget(s);
+		s->on = false;
+	}
+	sessions = NULL;
+	profil__live_forget();
+}
+
+void profil__sessions_forked(void)
+{
+	struct profil_session *all = sessions, *next;
+	bool needs_thread = false;
+
+	profil__sessions_forget();
+	for (struct profil_session *s = all; s; s = next) {
+		next = s->next;
+		if (s->pid || (s->backend->direct && s->backend->start(s)))
+			continue;
+		s->attached = s->backend->direct;
+		needs_thread |= !s->attached;
+		s->on = true;
+		s->next = sessions;
+		sessions = s;
+	}
+	/* The others are attached by the thread: fork(2) need not wait, nor an exec at once. */
+	if (needs_thread && profil__live_begin(false))
+		profil__sessions_forget();
+}
+
+/* --- In the live thread --- */
+
+/* Links of the folder with the threads: it has as many more as there are threads. 0: unknown. */
+static unsigned int thread_links(const struct profil_session *s)
+{
+	char path[40] = "/proc/self/task";
+	struct stat status;
+
+	if (s->pid)
+		snprintf(path, sizeof(path), "/proc/%d/task", s->pid);
+	return stat(path, &status) ? 0 : status.st_nlink;
+}
+
+/* Whether there may be threads that the back end does not know. */
+static bool threads_changed(struct profil_session *s)
+{
+	unsigned int before = s->thread_links;
+
+	s->thread_links = thread_links(s);
+	return s->thread_links != before || ++s->watches % RESCAN_ANYWAY == 0;
+}
+
+/* Once a second, or less often when it takes long. */
+static void rescan(struct profil_session *s, uint64_t now)
+{
+	uint64_t taken;
+
+	s->backend->rescan(s);
+	taken = profil__now_ns() - now;
+	if (taken > NS_PER_S / RESCAN_SHARE)
+		s->watch_ns = now + taken * RESCAN_SHARE;
+}
+
+/* Again, in a forked child, or because the back end ended. */
+static void attach_again(struct profil_session *s)
+{
+	int err = s->backend->start(s);
+
+	s->attached = !err;
+	/* Privileges that there were at first may have been given up since. */
+	if (err == -EPERM && !profil__backend_is_forced())
+		s->backend = &profil__backend_daemon;
+}
+
+static void watch(struct profil_session *s, uint64_t now)
+{
+	s->watch_ns = now + NS_PER_S;
+	if (s->attached && s->backend->lives && !s->backend->lives(s))
+		detach(s);
+	if (!s->attached)
+		attach_again(s);
+	else if (s->backend->rescan && threads_changed(s))
+		rescan(s, now);
+}
+
+struct look profil__sessions_look(void)
+{
+	uint64_t now = profil__now_ns();
+	struct profil_session *next;
+	struct look look = { 0 };
+
+	for (struct profil_session *s = sessions; s; s = next) {
+		next = s->next;
+		if (!s->counts)
+			fold_or_stop(s);
+		if (!s->on || s->backend->direct)
+			continue;
+		if (now >= s->watch_ns)
+			watch(s, now);
+		look.any = true;
+		look.soon |= !s->counts;
+		look.depends |= s->pid || !s->attached;
+		if (s->state)
+			look.ticks += __atomic_load_n(&s->state->ticks, __ATOMIC_RELAXED);
+	}
+	return look;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef PROFIL_LIB_SESSION_H
+#define PROFIL_LIB_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/profil.h"
+#include "lib/region.h"
+
+/* A histogram: profil()'s own, or one of profil_attach(). All here is done with the lock held. */
+struct profil_session {
+	struct profil_session *next; /* of those that are on */
+	pid_t pid;		     /* 0: this process */
+	unsigned int hz;
+	struct plan plan;
+	/* The counts, one for each cell, of profil_attach(). NULL: they go to the buffers. */
+	uint64_t *counts;
+	uint64_t in_range; /* the sum of all that went to counts */
+	/* Until maps were let go of, and from these at the last look. */
+	uint64_t out_of_range, latest_out_of_range;
+	uint64_t lost, latest_lost;
+
+	const struct backend *backend; /* that counts or is to count */
+	bool on;		       /* is to count */
+	bool attached;		       /* the back end counts */
+	bool trial;		       /* only to see whether the back end is there */
+	int fd;			       /* the back end's: -1 for none */
+	void *handle;		       /* the back end's */
+	struct profil_state *state;    /* the kernel's, NULL when there is none */
+	uint64_t *cells;	       /* the kernel's */
+	uint64_t watch_ns;	       /* when to look after the threads again */
+	unsigned int thread_links;     /* of the folder of threads, when these were looked at */
+	unsigned int watches;
+};
+
+/*
+ * Makes a session that is off. *session is the caller's, to profil__session_free(). Returns 0 or a
+ * negative errno with profil__error() set, as those do that follow.
+ */
+int profil__session_make(struct profil_session **session, const struct region *regions,
+			 size_t count, bool wide);
+void profil__session_free(struct profil_session *s);
+
+/* Begins to count, by the process's back end; the first time that is chosen. */
+int profil__session_start(struct profil_session *s);
+
+/* Ends it, if it is on; all counts are where they belong then. */
+void profil__session_stop(struct profil_session *s);
+
+/* --- All sessions that are on --- */
+
+/* Brings the counts up to date. */
+void profil__sessions_fold(void);
+
+/* In a forked child: goes on with the sessions about itself. */
+void profil__sessions_forked(void);
+
+/* In a child that was made without fork handlers: they are off. */
+void profil__sessions_forget(void);
+
+/* What the live thread has to know. */
+struct look {
+	bool any;	/* there is a session */
+	bool soon;	/* counts go to a buffer: look every few milliseconds */
+	bool depends;	/* on something else than this process's run: look even if it does not run */
+	uint64_t ticks; /* changes when there were ticks */
+};
+
+/* What is to be done all the time, in the live thread. */
+struct look profil__sessions_look(void);
+
+#endif
