@@ -158,10 +158,6 @@ $(BUILD)/lib/profil/libprofil-bpf.so: $(MODULE_OBJECTS) user/lib/bpf_module.map
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs \
 		-Wl,--version-script=user/lib/bpf_module.map $(filter %.o,$^) $(CAPTURE_LDLIBS) -o $@
 
-# mcount() runs at every call of a program: it may touch no vector register, and not call itself.
-GMON_CFLAGS := -mgeneral-regs-only -fno-stack-protector -fcf-protection=none
-$(BUILD)/user/lib/gmon%.o $(BUILD)/32/user/lib/gmon%.o: private CFLAGS += $(GMON_CFLAGS)
-
 $(BUILD)/user/lib/%.o: user/lib/%.S Makefile
 	@mkdir -p $(@D)
 	$(say) AS $<

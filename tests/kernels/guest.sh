@@ -92,6 +92,37 @@ parallel() {
 	run cycles profiltool record -e cycles -- true
 }
 
+# rows BACKEND PROGRAM...: what each of their rows says and how it ends (tests/progs/profil_row.h).
+rows() {
+	backend=$1
+	shift
+	for program; do
+		# Time passes otherwise in here: a timer of the program, what calls cost.
+		"$program" list | grep -vE 'ITIMER_PROF|many calls' | while read -r _ row; do
+			LD_PRELOAD=/lib/profil/libprofil.so.1 PROFIL_BACKEND="$backend" \
+				PROFIL_HZ=1000 PROFIL_SOCKET=/run/profild \
+				timeout 20 "$program" "$row" >/run/row 2>&1 </dev/null
+			echo "$? $program $row"
+			sed 's/^/  /' /run/row
+		done
+	done >"$backend.rows"
+	ended "$backend.rows" "$(grep -c '^[1-9]' "$backend.rows")"
+}
+
+# profil(2): all that is judged where the kernel counts and that no clock decides.
+legacy() {
+	rows bpf profil_calls profil_buffers profil_regions profil_family profil_signals
+	# Debian's kernels begin with 3, and then want CAP_SYS_ADMIN for every perf event.
+	run closed profild --socket /run/profild
+	echo 2 >/proc/sys/kernel/perf_event_paranoid
+	profild --socket /run/profild 2>profild.err &
+	until [ -S /run/profild ] || ! kill -0 $!; do
+		usleep 10000
+	done
+	rows daemon profil_calls profil_family
+	kill $!
+}
+
 # shellcheck disable=SC2154
 "$machine"
 dmesg >/results/dmesg

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/apart.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -9,8 +10,7 @@
 
 struct apart_event {
 	pid_t tid;
-	int fd;	     /* -1: the thread has ended, or it failed */
-	bool listed; /* in apart_update() */
+	int fd; /* -1: the thread has ended, or it failed */
 };
 
 static bool tid_equal(const void *array, uint32_t number, const void *key)
@@ -47,38 +47,55 @@ static void close_event(struct apart *apart, struct apart_event *event)
 	apart->open--;
 }
 
+/* Notes a thread's event. Returns 0 or -ENOMEM. */
+static int add(struct apart *apart, pid_t tid, int fd)
+{
+	if (array_reserve(&apart->events, &apart->room, apart->count + 1, sizeof(*apart->events)) ||
+	    index_add(&apart->by_tid, hash_u64(tid, 0), apart->count))
+		return -ENOMEM;
+	apart->events[apart->count++] = (struct apart_event){ tid, fd };
+	apart->open += fd >= 0;
+	return 0;
+}
+
 void apart_add(struct apart *apart, pid_t tid)
 {
 	struct apart_event *event = find(apart, tid);
+	int fd;
 
 	if (event && event->fd >= 0)
 		return;
-	if (!event) {
-		if (array_reserve(&apart->events, &apart->room, apart->count + 1, sizeof(*event)) ||
-		    index_add(&apart->by_tid, hash_u64(tid, 0), apart->count))
-			return;
-		event = &apart->events[apart->count++];
-		event->tid = tid;
+	fd = open_dummy(tid);
+	if (event) {
+		event->fd = fd;
+		apart->open += fd >= 0;
+	} else if (add(apart, tid, fd) && fd >= 0) {
+		close(fd);
 	}
-	event->fd = open_dummy(tid);
-	apart->open += event->fd >= 0;
 }
 
+/* Takes over the event that a thread has in `from`, or opens one. */
+static void take_over(struct apart *apart, struct apart *from, pid_t tid)
+{
+	struct apart_event *event = find(from, tid);
+
+	if (event && event->fd >= 0 && add(apart, tid, event->fd) == 0) {
+		event->fd = -1;
+		from->open--;
+	} else {
+		apart_add(apart, tid);
+	}
+}
+
+/* Made anew, for the threads that a process had may be many more than those that it has. */
 void apart_update(struct apart *apart, const pid_t *tids, size_t count)
 {
-	for (size_t i = 0; i < apart->count; i++)
-		apart->events[i].listed = false;
-	for (size_t i = 0; i < count; i++) {
-		struct apart_event *event;
+	struct apart now = { 0 };
 
-		apart_add(apart, tids[i]);
-		event = find(apart, tids[i]);
-		if (event)
-			event->listed = true;
-	}
-	for (size_t i = 0; i < apart->count; i++)
-		if (!apart->events[i].listed)
-			close_event(apart, &apart->events[i]);
+	for (size_t i = 0; i < count; i++)
+		take_over(&now, apart, tids[i]);
+	apart_free(apart);
+	*apart = now;
 }
 
 void apart_remove(struct apart *apart, pid_t tid)

@@ -194,6 +194,16 @@ static int open_sideband(struct capture *c, struct error *e)
 	return err;
 }
 
+/* What the target is from its exec on is not in the histogram: nothing of it is taken in. */
+static bool is_of_another(struct capture *c, const struct sideband_record *record)
+{
+	if (!has_histogram(c) || record->pid != c->targets[0].pid)
+		return false;
+	if (record->type == SIDEBAND_EXEC)
+		c->became_another = true;
+	return c->became_another;
+}
+
 /* A thread that makes others, and has inherited its event itself, is kept apart from them. */
 static int take_record(const struct sideband_record *record, void *context)
 {
@@ -204,9 +214,7 @@ static int take_record(const struct sideband_record *record, void *context)
 		apart_add(&c->events.apart, record->parent_tid);
 	if (record->type == SIDEBAND_EXIT)
 		apart_remove(&c->events.apart, record->tid);
-	if (record->type == SIDEBAND_EXEC && has_histogram(c) && record->pid == c->targets[0].pid)
-		c->became_another = true;
-	return process_record(&c->processes, record);
+	return is_of_another(c, record) ? 0 : process_record(&c->processes, record);
 }
 
 static int take_records(struct capture *c, struct error *e)
@@ -235,7 +243,7 @@ static int take_snapshot(struct capture *c, struct error *e)
 /* Records may have been lost: look once more at the processes that are still there. */
 static int complete_mappings(struct capture *c, struct error *e)
 {
-	size_t count = c->processes.count;
+	size_t count = c->became_another ? 0 : c->processes.count;
 
 	for (size_t i = 0; i < count; i++)
 		if (snapshot_process(&c->processes, c->processes.processes[i].pid, c->stop_ns))

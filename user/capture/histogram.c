@@ -130,7 +130,7 @@ void histogram_enable(struct histogram *h)
 	__atomic_store_n(&h->profil.state->range_count, h->options.range_count, __ATOMIC_SEQ_CST);
 }
 
-int histogram_rescan(struct histogram *h, struct error *e)
+int histogram_rescan(struct histogram *h, size_t most_events, struct error *e)
 {
 	size_t count;
 	pid_t *tids;
@@ -138,9 +138,9 @@ int histogram_rescan(struct histogram *h, struct error *e)
 
 	if (err)
 		return err;
-	if (h->options.most_events && h->events.count + count > h->options.most_events)
+	if (most_events && h->events.count + count > most_events)
 		err = error_set(e, EDQUOT, "process %d takes more than %zu perf events",
-				h->options.pid, h->options.most_events);
+				h->options.pid, most_events);
 	else
 		apart_update(&h->events.apart, tids, count);
 	free(tids);

@@ -23,7 +23,7 @@ struct histogram_options {
 	const struct profil_range *ranges; /* sorted, apart from each other: bpf/profil.h */
 	size_t range_count;		   /* 1 to PROFIL_RANGES */
 	size_t cell_count;		   /* 1 to PROFIL_CELLS */
-	size_t most_events;		   /* refuse processes of more threads; 0: no limit */
+	size_t most_events;		   /* -EDQUOT when it takes more; 0: no limit */
 };
 
 /*
@@ -37,9 +37,10 @@ void histogram_enable(struct histogram *h);
 
 /*
  * Looks for threads that came since. They are counted in any case; but the ticks of one that makes
- * threads which end soon get lost with these (user/capture/apart.h) until this has seen it.
+ * threads which end soon get lost with these (user/capture/apart.h) until this has seen it. -EDQUOT
+ * when more than most_events would be held then; 0: no limit.
  */
-int histogram_rescan(struct histogram *h, struct error *e);
+int histogram_rescan(struct histogram *h, size_t most_events, struct error *e);
 
 /* Ends the ticks: when it returns, the counts do not change any more. They stay readable. */
 void histogram_stop(struct histogram *h);

@@ -2,11 +2,15 @@
 #include "capture/perf_event.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/privilege.h"
+#include "util/file.h"
+#include "util/number.h"
 
 int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
 {
@@ -15,13 +19,31 @@ int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * Debian's kernels know a level above the usual ones, and begin with it: perf events take
+ * CAP_SYS_ADMIN then, CAP_PERFMON is not enough.
+ */
+static bool is_closed(void)
+{
+	char text[32];
+	uint64_t level;
+
+	return file_read_line("/proc/sys/kernel/perf_event_paranoid", text, sizeof(text)) == 0 &&
+	       number_parse(text, 3, UINT64_MAX, &level) == 0;
+}
+
 int perf_event_error(struct error *e, int code, const char *what)
 {
 	char text[128];
 
 	snprintf(text, sizeof(text), "cannot open a perf event for %s", what);
-	if (code == EACCES || code == EPERM)
-		return privilege_error(e, code, text);
+	if (code == EACCES || code == EPERM) {
+		privilege_error(e, code, text);
+		if (is_closed())
+			error_mend(e, "run it as root, or: sysctl kernel.perf_event_paranoid=2 "
+				      "(above that, capabilities are not enough on this kernel)");
+		return -code;
+	}
 	if (code == ENOENT || code == EOPNOTSUPP || code == EINVAL || code == ENOSYS)
 		return error_set_kind(e, ERROR_KERNEL_LACKS, code, "%s", text);
 	error_set(e, code, "%s", text);

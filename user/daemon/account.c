@@ -142,7 +142,7 @@ static void end_leases(struct accounts *a)
 	}
 	if (all)
 		a->lease_count = kept;
-	a->looked_at = a->lease_count;
+	a->last_count = a->lease_count;
 	forget_unused(a);
 }
 
@@ -186,7 +186,7 @@ int account_lease(struct accounts *a, struct user *user, int fd, size_t bytes, s
 {
 	struct epoll_event none = { .data.u64 = a->last_lease + 1 };
 
-	if (a->lease_count >= 2 * a->looked_at + LEAST_LEASES)
+	if (a->lease_count >= 2 * a->last_count + LEAST_LEASES)
 		end_leases(a);
 	if (array_reserve(&a->leases, &a->lease_room, a->lease_count + 1, sizeof(*a->leases)))
 		return error_no_memory(e);

@@ -28,7 +28,8 @@ struct accounts {
 	struct limits limits;
 	struct user *users;
 	struct lease *leases; /* of all users, in the order of their numbers */
-	size_t lease_count, lease_room, looked_at;
+	size_t lease_count, lease_room;
+	size_t last_count; /* how many leases there were after the last look at all of them */
 	uint64_t last_lease;
 	int files; /* an epoll instance that holds the file of each lease, and waits for nothing */
 	uint64_t time_ns;

@@ -120,8 +120,7 @@ static void count_events(struct client *client)
 	client->events = events;
 }
 
-/* What went wrong with the histogram, for the client; and for the log, if it is profild's affair.
- */
+/* Why there is no histogram, for the client; and for the log, if it is profild's affair. */
 static int explain(const struct client *client, int err, struct error *e)
 {
 	switch (-err) {
@@ -130,13 +129,16 @@ static int explain(const struct client *client, int err, struct error *e)
 		return err;
 	case ESRCH:
 	case EAGAIN: /* it makes threads too fast */
+	case EINVAL: /* more ticks than the kernel allows */
 		return err;
 	}
 	log_problem(e);
-	if (err != -EMFILE && err != -ENFILE)
-		return err;
-	error_set(e, 0, "profild has no descriptor left for process %d", client->peer.pid);
-	return -EAGAIN;
+	if (err == -EMFILE || err == -ENFILE) {
+		error_set(e, 0, "profild has no descriptor left for process %d", client->peer.pid);
+		return -EAGAIN;
+	}
+	e->mend[0] = '\0'; /* is for who runs profild */
+	return err;
 }
 
 /* Both maps have the user's memory charged until nobody has them any more. */
@@ -206,12 +208,13 @@ static int start(struct client *client, struct accounts *accounts,
 
 static int rescan(struct client *client, struct accounts *accounts, struct error *e)
 {
+	size_t others = client->user->events - client->events;
 	int err = account_check_events(accounts, client->user, 1, e);
 
 	err = err ?: peer_check(&client->peer, e);
 	if (err)
 		return err;
-	err = histogram_rescan(client->histogram, e);
+	err = histogram_rescan(client->histogram, accounts->limits.events - others, e);
 	count_events(client);
 	return err ? explain(client, err, e) : 0;
 }

@@ -94,6 +94,8 @@ static int make_room(const struct sockaddr_un *address, struct error *e)
 		return unlink(path) && errno != ENOENT ? cannot_listen(e, errno, path) : 0;
 	if (code == ENOENT)
 		return 0;
+	if (code == EACCES)
+		return cannot_listen(e, code, path);
 	error_set(e, 0, "cannot listen on %s: another process does already", path);
 	error_mend(e, "see who it is: ss -xlp src %s", path);
 	return -EADDRINUSE;

@@ -18,11 +18,12 @@
 /* How long to look for a thread among those of a process that has many. */
 #define MOST_LOOK_NS (50 * NS_PER_MS)
 
+/* What it has said is taken: to close a socket on something unread would lose the reply. */
 static bool has_spoken(int socket)
 {
 	char byte;
 
-	return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+	return recv(socket, &byte, 1, MSG_DONTWAIT) >= 0;
 }
 
 int peer_open(int socket, struct peer *peer, struct error *e)
@@ -54,24 +55,49 @@ bool peer_lives(const struct peer *peer)
 	return poll(&ended, 1, 0) == 0;
 }
 
-/* /proc/PID itself always is the effective user's; the files in it also tell of exec. */
-int peer_check(const struct peer *peer, struct error *e)
+/* The first thread of a process that fits, or 0. */
+static pid_t find_thread(pid_t pid, bool (*fits)(pid_t pid, pid_t tid, const void *context),
+			 const void *context)
+{
+	uint64_t end_ns = now_ns() + MOST_LOOK_NS, tid;
+	struct dirent *entry;
+	pid_t found = 0;
+	char path[64];
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return 0;
+	while (!found && now_ns() < end_ns && (entry = readdir(tasks)))
+		if (number_parse(entry->d_name, 1, INT32_MAX, &tid) == 0 && fits(pid, tid, context))
+			found = tid;
+	closedir(tasks);
+	return found;
+}
+
+/* /proc/PID itself always is the effective user's; the files in it are root's if it is closed. */
+static bool belongs_to(pid_t pid, pid_t tid, const void *uid)
 {
 	struct stat status;
 	char path[64];
-	int err;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", peer->pid);
-	err = stat(path, &status) ? errno : 0;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	return stat(path, &status) == 0 && status.st_uid == *(const uid_t *)uid;
+}
+
+int peer_check(const struct peer *peer, struct error *e)
+{
+	/* A thread that has ended, as the first may have, is root's in any case. */
+	bool open = find_thread(peer->pid, belongs_to, &peer->uid);
+
 	if (!peer_lives(peer))
 		return error_set(e, ESRCH, "cannot profile process %d", peer->pid);
-	if (err)
-		return error_set(e, err, "cannot tell whose process %d is", peer->pid);
-	if (status.st_uid == peer->uid)
+	if (open)
 		return 0;
 	error_set(e, 0,
-		  "process %d is closed to its user: it runs a setuid program, or has made "
-		  "itself undumpable",
+		  "process %d is closed to its user: it runs a setuid program, or has made itself "
+		  "undumpable",
 		  peer->pid);
 	return -EPERM;
 }
@@ -98,36 +124,20 @@ static size_t read_numbers(pid_t pid, pid_t tid, uint64_t *innermost)
 	return count;
 }
 
-static int find_thread(const struct peer *peer, pid_t tid, pid_t *here)
+static bool is_numbered(pid_t pid, pid_t tid, const void *number)
 {
-	uint64_t end_ns = now_ns() + MOST_LOOK_NS, number, innermost = 0;
-	struct dirent *entry;
-	char path[64];
-	DIR *tasks;
+	uint64_t innermost;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", peer->pid);
-	tasks = opendir(path);
-	if (!tasks)
-		return -errno;
-	*here = 0;
-	while (!*here && now_ns() < end_ns && (entry = readdir(tasks)))
-		if (number_parse(entry->d_name, 1, INT32_MAX, &number) == 0 &&
-		    read_numbers(peer->pid, number, &innermost) && innermost == (uint64_t)tid)
-			*here = number;
-	closedir(tasks);
-	return *here ? 0 : -ESRCH;
+	return read_numbers(pid, tid, &innermost) && innermost == *(const uint64_t *)number;
 }
 
 int peer_thread(const struct peer *peer, pid_t tid, pid_t *here, struct error *e)
 {
-	uint64_t innermost;
-	int err;
+	uint64_t number = tid, innermost;
 
-	if (read_numbers(peer->pid, peer->pid, &innermost) > 1) {
-		err = find_thread(peer, tid, here);
-	} else {
-		*here = tid;
-		err = read_numbers(peer->pid, tid, &innermost) ? 0 : -ESRCH;
-	}
-	return err ? error_set(e, 0, "process %d has no thread %d", peer->pid, tid) : 0;
+	if (read_numbers(peer->pid, peer->pid, &innermost) > 1)
+		*here = find_thread(peer->pid, is_numbered, &number);
+	else
+		*here = read_numbers(peer->pid, tid, &innermost) ? tid : 0;
+	return *here ? 0 : error_set(e, 0, "process %d has no thread %d", peer->pid, tid);
 }

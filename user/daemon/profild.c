@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "daemon/privilege.h"
 #include "daemon/server.h"
 #include "lib/protocol.h"
+#include "util/file.h"
 #include "util/number.h"
 
 #define MIB (1024 * 1024)
@@ -122,6 +124,17 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 	return err;
 }
 
+/* Some distributions' kernels ask for more than CAP_PERFMON above 2 (Debian's at 3, its default).
+ */
+static bool is_restricted(void)
+{
+	char line[32];
+	uint64_t level;
+
+	return file_read_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line)) == 0 &&
+	       number_parse(line, 3, UINT64_MAX, &level) == 0;
+}
+
 /* Whether all works here: it counts itself for a moment. */
 static int try_histogram(struct error *e)
 {
@@ -138,6 +151,8 @@ static int try_histogram(struct error *e)
 
 	if (!err)
 		histogram_free(histogram);
+	else if (e->kind == ERROR_NOT_PERMITTED && is_restricted())
+		error_mend(e, "this kernel needs: sysctl kernel.perf_event_paranoid=2");
 	return err;
 }
 
@@ -200,6 +215,7 @@ int main(int argc, char **argv)
 
 	if (fill_standard_descriptors())
 		return EXIT_FAILED;
+	signal(SIGPIPE, SIG_IGN); /* whoever read the messages has gone: no reason to end */
 	umask(0077);
 	err = parse_options(argc, argv, &options, &e);
 	if (err > 0)

@@ -16,7 +16,7 @@
 #include "util/clock.h"
 
 /* How long requests are served before there is a look for others that have a better claim. */
-#define TURN_NS (5 * NS_PER_MS)
+#define TURN_NS NS_PER_MS
 
 /* How many connections are accepted at a time. */
 #define MOST_ACCEPTED 64

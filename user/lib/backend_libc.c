@@ -10,20 +10,31 @@
 
 typedef int profil_function(unsigned short *, size_t, size_t, unsigned int);
 
+/* As one of libc's, wherever libprofil stands: what a preloaded library needs comes behind it. */
+static void *find_in_libc(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), *found;
+
+	if (!libc)
+		return NULL;
+	found = dlsym(libc, "profil");
+	dlclose(libc);
+	return found;
+}
+
 static profil_function *find(void)
 {
 	static profil_function *found;
 
 	if (!found)
-		found = (profil_function *)dlsym(RTLD_NEXT, "profil");
+		found = (profil_function *)(dlsym(RTLD_NEXT, "profil") ?: find_in_libc());
 	return found;
 }
 
 /* It has one histogram, of one region, with 16-bit cells. */
 static bool can_count(const struct profil_session *s)
 {
-	return !s->counts && s->plan.region_count == 1 && !s->plan.wide &&
-	       s->plan.regions[0].scale;
+	return !s->counts && s->plan.region_count == 1 && !s->plan.wide && s->plan.regions[0].scale;
 }
 
 static int libc_start(struct profil_session *s)

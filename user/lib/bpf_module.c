@@ -2,23 +2,9 @@
 /* libprofil's private module: what needs libbpf. */
 #include "lib/bpf_module.h"
 
-#include <bpf/libbpf.h>
 #include <stdio.h>
 
 #include "capture/histogram.h"
-
-/* The program may use the same libbpf: what it does with libbpf's messages is its own affair. */
-static libbpf_print_fn_t program_print;
-
-static void enter(void)
-{
-	program_print = libbpf_set_print(NULL);
-}
-
-static void leave(void)
-{
-	libbpf_set_print(program_print);
-}
 
 static int start(const struct bpf_request *request, void **out, struct profil_state **state,
 		 uint64_t **cells, char *why, size_t size)
@@ -35,9 +21,7 @@ static int start(const struct bpf_request *request, void **out, struct profil_st
 	struct error e = { 0 };
 	int err;
 
-	enter();
 	err = histogram_start(&options, &h, &e);
-	leave();
 	if (err) {
 		snprintf(why, size, "%s", e.what);
 		return err;
@@ -52,26 +36,18 @@ static int start(const struct bpf_request *request, void **out, struct profil_st
 static int rescan(void *histogram)
 {
 	struct error e;
-	int err;
 
-	enter();
-	err = histogram_rescan(histogram, &e);
-	leave();
-	return err;
+	return histogram_rescan(histogram, 0, &e);
 }
 
 static void stop(void *histogram)
 {
-	enter();
 	histogram_stop(histogram);
-	leave();
 }
 
 static void free_histogram(void *histogram)
 {
-	enter();
 	histogram_free(histogram);
-	leave();
 }
 
 __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE = {

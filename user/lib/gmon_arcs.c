@@ -10,11 +10,11 @@
 #include <sys/mman.h>
 
 /*
- * One arc for 16 bytes of code. Code has a call for each 25 bytes or so, few of which have more
- * than one callee, and few are ever made. Memory that is not used stays unmapped.
+ * One arc for 8 bytes of code. Code has a call for each 25 bytes or so, few of which have more than
+ * one callee, and few are ever made. Memory that is not used stays unmapped.
  */
-#define CODE_PER_ARC 16
-#define FEWEST_ARCS  1024
+#define CODE_PER_ARC 8
+#define FEWEST_ARCS  4096
 #define MOST_ARCS    (1 << 22)
 
 /*

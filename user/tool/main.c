@@ -8,7 +8,7 @@
 #include "tool/tool.h"
 
 static const struct tool_command *const commands[] = {
-	&record_command, &report_command, &dump_command, &convert_command, NULL,
+	&record_command, &report_command, &dump_command, &convert_command, &run_command, NULL,
 };
 
 static void print_usage(FILE *out)
@@ -59,11 +59,13 @@ static int check_stdout(int code)
 	return EXIT_FAILED;
 }
 
-static int run(int argc, char **argv)
+/* command: the one that argv[1] names, or NULL. */
+static int run(const struct tool_command *command, int argc, char **argv)
 {
-	const struct tool_command *command;
 	struct error e;
 
+	if (command)
+		return command->run(argc - 1, argv + 1);
 	if (argc < 2) {
 		print_usage(stderr);
 		return EXIT_USAGE;
@@ -79,9 +81,6 @@ static int run(int argc, char **argv)
 	}
 	if (argv[1][0] == '-')
 		return record_command.run(argc, argv);
-	command = find_command(argv[1]);
-	if (command)
-		return command->run(argc - 1, argv + 1);
 	error_set_kind(&e, ERROR_USAGE, 0, "there is no command \"%s\"", argv[1]);
 	error_mend(&e, "see profiltool --help; to profile a program: profiltool -p PID");
 	return tool_fail(&e);
@@ -89,8 +88,12 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	fill_standard_descriptors();
-	/* A reader that leaves must not end a recording before its file is written. */
-	signal(SIGPIPE, SIG_IGN);
-	return check_stdout(run(argc, argv));
+	const struct tool_command *command = argc > 1 ? find_command(argv[1]) : NULL;
+
+	if (!command || !command->becomes_another) {
+		fill_standard_descriptors();
+		/* A reader that leaves must not end a recording before its file is written. */
+		signal(SIGPIPE, SIG_IGN);
+	}
+	return check_stdout(run(command, argc, argv));
 }

@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 # Completion of profiltool for bash. tests/docs.sh compares its options with --help and the manual.
 
-_profiltool_commands='record report dump convert'
+_profiltool_commands='record run report dump convert'
 _profiltool_formats='pprof gperftools'
 _profiltool_events='auto task-clock cpu-clock cycles'
+_profiltool_backends='kmod bpf daemon libc'
 
 # The options of a command, one line for each. Those that take a value end with "=".
 _profiltool_options() {
@@ -12,7 +13,10 @@ _profiltool_options() {
 	record)
 		echo "-p= --pid= -t= --tid= -a --all -F= --frequency= -d= --duration=
 			-e= --event= -o= --output= -f= --format= --no-inherit --user --kernel
-			-n= --limit= --json -q --quiet -v --verbose"
+			--scale= --offset= --bufsiz= -n= --limit= --json -q --quiet -v --verbose"
+		;;
+	run)
+		echo "--hz= --backend= --socket= -v --verbose"
 		;;
 	report)
 		echo "--json -n= --limit= --strict"
@@ -82,7 +86,10 @@ _profiltool_value() {
 	-f | --format)
 		_profiltool_reply -W "$_profiltool_formats" -- "$word"
 		;;
-	-o | --output)
+	--backend)
+		_profiltool_reply -W "$_profiltool_backends" -- "$word"
+		;;
+	-o | --output | --socket)
 		_profiltool_files "$word"
 		;;
 	*)
@@ -91,9 +98,9 @@ _profiltool_value() {
 	esac
 }
 
-# The number of the word at which record's COMMAND begins; fails while there is none.
+# The number of the word at which the COMMAND of record or run begins; fails while there is none.
 _profiltool_command_at() {
-	local i=$1 word
+	local command=$1 i=$2 word
 
 	for (( ; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
@@ -103,7 +110,7 @@ _profiltool_command_at() {
 			return
 			;;
 		-*)
-			if _profiltool_takes_value record "$word"; then
+			if _profiltool_takes_value "$command" "$word"; then
 				[ "${COMP_WORDS[i + 1]:-}" = = ] && i=$((i + 1))
 				i=$((i + 1))
 			fi
@@ -133,7 +140,7 @@ _profiltool_of_command() {
 
 _profiltool() {
 	local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}
-	local command=${COMP_WORDS[1]} first=2 offset
+	local command=${COMP_WORDS[1]} first=2 offset runs=''
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
@@ -146,7 +153,8 @@ _profiltool() {
 		command=record
 		first=1
 	fi
-	if [ "$command" = record ] && offset=$(_profiltool_command_at "$first"); then
+	[[ $command == record || $command == run ]] && runs=yes
+	if [ "$runs" ] && offset=$(_profiltool_command_at "$command" "$first"); then
 		_profiltool_of_command "$offset" "$word"
 		return
 	fi
@@ -160,7 +168,7 @@ _profiltool() {
 		_profiltool_value "$last" "$word"
 	elif [[ $word == -* ]]; then
 		_profiltool_reply -W "$(_profiltool_options "$command" | tr -d =)" -- "$word"
-	elif [ "$command" = record ]; then
+	elif [ "$runs" ]; then
 		_profiltool_reply -c -- "$word"
 	else
 		_profiltool_files "$word"

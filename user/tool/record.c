@@ -29,6 +29,12 @@ struct record_options {
 	const char *format;
 	const char *output;
 	bool no_inherit, user, kernel;
+	uint32_t scale; /* 0: exact pcs */
+	struct offset {
+		uint64_t address;
+		bool given;
+	} offset;
+	uint64_t bufsiz; /* 0: not given */
 	bool json, quiet, verbose;
 	long limit;
 };
@@ -104,6 +110,37 @@ static int parse_event(const char *value, void *member, struct error *e)
 	return error_set(e, 0, "-e takes auto, task-clock, cpu-clock or cycles, not \"%s\"", value);
 }
 
+static int parse_scale(const char *value, void *member, struct error *e)
+{
+	uint64_t scale;
+
+	if (number_parse_hex(value, 2, UINT32_MAX, &scale))
+		return error_set(e, 0,
+				 "--scale takes a number from 2 to 0xffffffff, as 0x10000 for "
+				 "cells of 2 bytes, not \"%s\"",
+				 value);
+	*(uint32_t *)member = scale;
+	return 0;
+}
+
+static int parse_offset(const char *value, void *member, struct error *e)
+{
+	struct offset *offset = member;
+
+	if (number_parse_hex(value, 0, UINT64_MAX, &offset->address))
+		return error_set(e, 0, "--offset takes an address, as 0x401000, not \"%s\"", value);
+	offset->given = true;
+	return 0;
+}
+
+static int parse_bufsiz(const char *value, void *member, struct error *e)
+{
+	if (number_parse_hex(value, 2, UINT64_MAX, member))
+		return error_set(e, 0, "--bufsiz takes a number of bytes, 2 or more, not \"%s\"",
+				 value);
+	return 0;
+}
+
 #define MEMBER(name) offsetof(struct record_options, name)
 
 static const struct option_spec options[] = {
@@ -124,6 +161,12 @@ static const struct option_spec options[] = {
 	{ "user", 0, NULL, "count only ticks in user mode", NULL, MEMBER(user) },
 	{ "kernel", 0, NULL, "count only ticks in the kernel, at the kernel's pc", NULL,
 	  MEMBER(kernel) },
+	{ "scale", 0, "S", "count in cells of profil(2), not at each pc", parse_scale,
+	  MEMBER(scale) },
+	{ "offset", 0, "ADDRESS", "with --scale: where the first cell begins (the text)",
+	  parse_offset, MEMBER(offset) },
+	{ "bufsiz", 0, "BYTES", "with --scale: 2 for each cell (as the text needs)", parse_bufsiz,
+	  MEMBER(bufsiz) },
 	{ "limit", 'n', "ROWS", "print the busiest ROWS functions; 0: all", tool_option_limit,
 	  MEMBER(limit) },
 	{ "json", 0, NULL, "print the account and the table as JSON", NULL, MEMBER(json) },
@@ -145,6 +188,26 @@ static int check_targets(const struct record_options *o, bool command, struct er
 			     : "nothing to profile is named");
 	error_mend(e, "profiltool -p PID, or profiltool record -- COMMAND; "
 		      "see profiltool record --help");
+	return -EINVAL;
+}
+
+static int check_histogram(const struct record_options *o, struct error *e)
+{
+	const char *why = NULL;
+
+	if (!o->scale && (o->offset.given || o->bufsiz))
+		why = "--offset and --bufsiz need --scale";
+	else if (o->scale && o->offset.given != (o->bufsiz > 0))
+		why = "--offset and --bufsiz need each other";
+	else if (o->scale && o->pid_count != 1)
+		why = "--scale takes the histogram of one process, with -p";
+	else if (o->scale && (o->user || o->kernel))
+		why = "--scale counts every tick, at its pc in user space: it excludes --user "
+		      "and --kernel";
+	if (!why)
+		return 0;
+	error_set_kind(e, ERROR_USAGE, 0, "%s", why);
+	error_mend(e, "profiltool record --scale 0x10000 -p PID; see profiltool record --help");
 	return -EINVAL;
 }
 
@@ -173,6 +236,9 @@ static struct capture_options capture_options(const struct record_options *o, ch
 		.inherit = !o->no_inherit,
 		.user = o->user,
 		.kernel = o->kernel,
+		.scale = o->scale,
+		.offset = o->offset.address,
+		.bufsiz = o->bufsiz,
 	};
 
 	if (o->tid) {
@@ -233,7 +299,7 @@ static void tell_lost_mappings(const struct capture *c)
 			  totals.mapping_records_lost);
 }
 
-static void tell_details(const struct capture *c)
+static void tell_details(const struct capture *c, bool histogram)
 {
 	struct capture_totals totals;
 
@@ -243,8 +309,10 @@ static void tell_details(const struct capture *c)
 	if (totals.first_tick_ns)
 		tool_warn("the first tick came %.1f ms after the start",
 			  totals.first_tick_ns / 1e6);
-	tool_warn("%" PRIu64 " samples came through the ring buffer, the rest through the table",
-		  totals.ring);
+	if (!histogram)
+		tool_warn("%" PRIu64
+			  " samples came through the ring buffer, the rest through the table",
+			  totals.ring);
 }
 
 /* --- The result --- */
@@ -306,13 +374,20 @@ static void tell_missing_ticks(const struct profile *p)
 		  due, p->totals.ticks, p->period_ns / 1e6);
 }
 
+/* Where no tick fell. */
+static const char *asked_for(const struct profile_totals *t)
+{
+	if (t->excluded)
+		return " on the side that was asked for";
+	return t->out_of_range ? " at an address that the histogram has" : "";
+}
+
 /* Says what is not as it was asked for. Returns the exit code for it. */
-static int conclude(const struct recording *r, const struct profile *p)
+static int conclude(const struct recording *r, const struct profile *p, bool histogram)
 {
 	tell_missing_ticks(p);
 	if (p->totals.counted == 0) {
-		tool_warn("no samples: no tick fell into %s%s", r->target,
-			  p->totals.excluded ? " on the side that was asked for" : "");
+		tool_warn("no samples: no tick fell into %s%s", r->target, asked_for(&p->totals));
 		return EXIT_NO_SAMPLES;
 	}
 	if (profile_lost(p)) {
@@ -320,7 +395,8 @@ static int conclude(const struct recording *r, const struct profile *p)
 		return EXIT_INCOMPLETE;
 	}
 	if (r->end == RECORDING_TARGETS && r->duration_ns) {
-		tool_warn("incomplete: %s ended after %.2f s", r->target, p->duration_ns / 1e9);
+		tool_warn("incomplete: %s ended%s after %.2f s", r->target,
+			  histogram ? " or became another program" : "", p->duration_ns / 1e9);
 		return EXIT_INCOMPLETE;
 	}
 	return EXIT_DONE;
@@ -354,7 +430,7 @@ static int present(struct recording *r, struct profile *p, const struct record_o
 		error_no_memory(e);
 		return tool_fail(e);
 	}
-	code = conclude(r, p);
+	code = conclude(r, p, o->scale != 0);
 	return written ? EXIT_FAILED : code;
 }
 
@@ -375,7 +451,7 @@ static int record(struct recording *r, const struct record_options *o,
 	}
 	tell_lost_mappings(r->capture);
 	if (o->verbose)
-		tell_details(r->capture);
+		tell_details(r->capture, o->scale != 0);
 	if (what->target == CAPTURE_COMMAND)
 		tell_command_status(r->capture, what->command[0]);
 	capture_free(r->capture);
@@ -398,7 +474,8 @@ static int run(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	command = first < argc ? argv + first : NULL;
-	if (check_targets(&o, command, &e) || check_output(&o, &format, &e))
+	if (check_targets(&o, command, &e) || check_histogram(&o, &e) ||
+	    check_output(&o, &format, &e))
 		return tool_fail(&e);
 	r.signals = recording_open_signals(&e);
 	if (r.signals < 0)

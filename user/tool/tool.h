@@ -27,11 +27,13 @@ struct tool_command {
 	const char *arguments; /* as in --help */
 	const char *help;
 	const struct option_spec *options;
+	bool becomes_another; /* program, that is to get signals and descriptors as they come */
 	/* argv[0] is the command's name. Returns an exit code. */
 	int (*run)(int argc, char **argv);
 };
 
-extern const struct tool_command record_command, report_command, dump_command, convert_command;
+extern const struct tool_command record_command, report_command, dump_command, convert_command,
+	run_command;
 
 /* The prefix of all that the tool says on standard error. */
 #define TOOL_PREFIX "profiltool: "

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Controls its own profiling, as argv[1] says, with 0.2 seconds of CPU time in each function:
+ *   pause    before(), while paused off(), then after()
+ *   restart  dropped(), then started anew, kept()
+ *   twice    early(), whose file becomes first.out, between(), started anew late()
+ *   own      starts and ends all by itself, for programs built without gcc -pg: kept()
+ *   part     of kept() alone, not of dropped()
+ *   often    pauses and goes on 1000 times, in kept() and off()
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/gmon.h>
+#include <time.h>
+
+void moncontrol(int mode);
+
+extern char __executable_start, etext; /* of the linker */
+
+void before(double seconds);
+void off(double seconds);
+void after(double seconds);
+void dropped(double seconds);
+void kept(double seconds);
+void early(double seconds);
+void between(double seconds);
+void late(double seconds);
+
+static volatile unsigned int sink;
+
+static double cpu_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+/* Nearly all of its time is in itself, and it is as large as a page, to be a range alone. */
+#define BURNER(name)                                                       \
+	__attribute__((noinline, aligned(4096))) void name(double seconds) \
+	{                                                                  \
+		double end = cpu_seconds() + seconds;                      \
+                                                                           \
+		do                                                         \
+			for (int i = 0; i < 100000; i++)                   \
+				sink = sink * 1664525 + 1013904223;        \
+		while (cpu_seconds() < end);                               \
+	}
+
+BURNER(before)
+BURNER(off)
+BURNER(after)
+BURNER(dropped)
+BURNER(kept)
+BURNER(early)
+BURNER(between)
+BURNER(late)
+
+static void start_all(void)
+{
+	monstartup((unsigned long)&__executable_start, (unsigned long)&etext);
+}
+
+static void pause_and_go_on(void)
+{
+	before(0.2);
+	moncontrol(0);
+	moncontrol(0);
+	off(0.2);
+	moncontrol(1);
+	moncontrol(1);
+	after(0.2);
+}
+
+static void write_twice(void)
+{
+	early(0.2);
+	_mcleanup();
+	if (rename("gmon.out", "first.out"))
+		exit(1);
+	_mcleanup();
+	moncontrol(1); /* there is nothing to go on with */
+	between(0.2);
+	start_all();
+	late(0.2);
+}
+
+static void pause_often(void)
+{
+	for (int i = 0; i < 1000; i++) {
+		moncontrol(0);
+		off(0);
+		moncontrol(1);
+		kept(0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+
+	if (strcmp(word, "pause") == 0) {
+		pause_and_go_on();
+	} else if (strcmp(word, "restart") == 0) {
+		dropped(0.2);
+		start_all();
+		kept(0.2);
+	} else if (strcmp(word, "twice") == 0) {
+		write_twice();
+	} else if (strcmp(word, "own") == 0) {
+		start_all();
+		kept(0.2);
+		_mcleanup();
+	} else if (strcmp(word, "part") == 0) {
+		monstartup((unsigned long)kept, (unsigned long)kept + 4096);
+		dropped(0.2);
+		kept(0.2);
+	} else if (strcmp(word, "often") == 0) {
+		pause_often();
+	} else {
+		return 2;
+	}
+	return 0;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/executable.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* As much as execve(2) looks at, for the line of a script's interpreter. */
+#define HEAD_SIZE 256
+
+#define HOST_DATA (__BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB)
+
+/* --- Where it is --- */
+
+static int check_runnable(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return S_ISDIR(status.st_mode) ? -EISDIR : -EACCES;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) ? -errno : 0;
+}
+
+/* Of several files that cannot be run, one that may not be is told. */
+static int find_in_path(const char *name, char path[PATH_MAX])
+{
+	const char *folders = getenv("PATH") ?: "/bin:/usr/bin";
+	int err = -ENOENT;
+
+	for (size_t length;; folders += length + 1) {
+		length = strcspn(folders, ":");
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)length, folders, length ? "/" : "./",
+			     name) < PATH_MAX) {
+			int found = check_runnable(path);
+
+			if (!found)
+				return 0;
+			err = found == -EACCES ? -EACCES : err;
+		}
+		if (!folders[length])
+			return err;
+	}
+}
+
+int executable_find(const char *name, char path[PATH_MAX], struct error *e)
+{
+	int err;
+
+	if (!*name)
+		err = -ENOENT;
+	else if (!strchr(name, '/'))
+		err = find_in_path(name, path);
+	else if (snprintf(path, PATH_MAX, "%s", name) >= PATH_MAX)
+		err = -ENAMETOOLONG;
+	else
+		err = check_runnable(path);
+	if (!err)
+		return 0;
+	error_set(e, -err, "cannot run %s", name);
+	if (err == -ENOENT)
+		error_mend(e, "give the command's path, or look at PATH");
+	else if (err == -EACCES)
+		error_mend(e, "make it executable, with chmod +x");
+	return err;
+}
+
+/* --- What it is --- */
+
+/* capabilities(7): root gains nothing by those of a file. */
+static bool is_privileged(const char *path, const struct stat *status)
+{
+	mode_t set_gid = S_ISGID | S_IXGRP;
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	struct statvfs system;
+
+	if (statvfs(path, &system) == 0 && !(system.f_flag & ST_NOSUID)) {
+		if (getuid() && getxattr(path, "security.capability", NULL, 0) > 0)
+			return true;
+		if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0) {
+			uid = status->st_mode & S_ISUID ? status->st_uid : uid;
+			gid = (status->st_mode & set_gid) == set_gid ? status->st_gid : gid;
+		}
+	}
+	return uid != getuid() || gid != getgid();
+}
+
+/* The program header at this place of the file, as one of 64 bits. */
+static bool read_segment(int fd, bool wide, uint64_t at, Elf64_Phdr *segment)
+{
+	Elf32_Phdr narrow;
+
+	if (wide)
+		return pread(fd, segment, sizeof(*segment), at) == sizeof(*segment);
+	if (pread(fd, &narrow, sizeof(narrow), at) != sizeof(narrow))
+		return false;
+	*segment = (Elf64_Phdr){
+		.p_type = narrow.p_type,
+		.p_offset = narrow.p_offset,
+		.p_filesz = narrow.p_filesz,
+	};
+	return true;
+}
+
+static void read_loader(int fd, bool wide, uint64_t table, unsigned int count, struct executable *x)
+{
+	size_t entry = wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+	Elf64_Phdr segment;
+
+	for (unsigned int i = 0; i < count; i++) {
+		if (!read_segment(fd, wide, table + i * entry, &segment))
+			return;
+		if (segment.p_type != PT_INTERP || segment.p_filesz >= sizeof(x->interpreter))
+			continue;
+		if (pread(fd, x->interpreter, segment.p_filesz, segment.p_offset) < 0)
+			x->interpreter[0] = '\0';
+		return;
+	}
+}
+
+static void read_elf(int fd, const unsigned char *head, struct executable *x)
+{
+	Elf64_Ehdr wide;
+	Elf32_Ehdr narrow;
+
+	memcpy(&wide, head, sizeof(wide));
+	memcpy(&narrow, head, sizeof(narrow));
+	x->kind = EXECUTABLE_ELF;
+	x->class = wide.e_ident[EI_CLASS];
+	if (wide.e_ident[EI_DATA] != HOST_DATA)
+		return;		     /* x->machine 0 is no machine: the file is not for this one */
+	x->machine = wide.e_machine; /* in the same place in both */
+	if (x->class == ELFCLASS64)
+		read_loader(fd, true, wide.e_phoff, wide.e_phnum, x);
+	else
+		read_loader(fd, false, narrow.e_phoff, narrow.e_phnum, x);
+}
+
+static void read_script(const char *line, struct executable *x)
+{
+	line += strlen("#!");
+	line += strspn(line, " \t");
+	snprintf(x->interpreter, sizeof(x->interpreter), "%.*s", (int)strcspn(line, " \t\n"), line);
+	x->kind = *x->interpreter ? EXECUTABLE_SCRIPT : EXECUTABLE_OTHER;
+}
+
+static int read_kind(int fd, struct executable *x)
+{
+	char head[HEAD_SIZE + 1] = { 0 };
+
+	if (pread(fd, head, HEAD_SIZE, 0) < 0)
+		return -errno;
+	x->kind = EXECUTABLE_OTHER;
+	if (memcmp(head, ELFMAG, SELFMAG) == 0)
+		read_elf(fd, (const unsigned char *)head, x);
+	else if (memcmp(head, "#!", strlen("#!")) == 0)
+		read_script(head, x);
+	return 0;
+}
+
+int executable_read(const char *path, struct executable *x, struct error *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int code = fd < 0 ? errno : 0;
+	struct stat status;
+
+	*x = (struct executable){ .kind = EXECUTABLE_UNREADABLE };
+	snprintf(x->path, sizeof(x->path), "%s", path);
+	if (stat(path, &status))
+		code = errno;
+	else
+		x->privileged = is_privileged(path, &status);
+	if (!code)
+		code = -read_kind(fd, x);
+	if (fd >= 0)
+		close(fd);
+	return code && code != EACCES ? error_set(e, code, "cannot read %s", path) : 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_TOOL_EXECUTABLE_H
+#define PROFIL_TOOL_EXECUTABLE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/error.h"
+
+/* A program's file, as execve(2) would take it. */
+struct executable {
+	enum executable_kind {
+		EXECUTABLE_ELF,
+		EXECUTABLE_SCRIPT, /* begins with #! */
+		EXECUTABLE_OTHER,
+		EXECUTABLE_UNREADABLE,
+	} kind;
+	char path[PATH_MAX];
+	char interpreter[PATH_MAX]; /* of a script; the loader of an ELF file, "": it has none */
+	unsigned char class;	    /* of an ELF file: ELFCLASS32, ELFCLASS64 */
+	uint16_t machine;	    /* EM_X86_64 and the like */
+	/* Who runs it gets privileges that he did not have: ld.so(8), secure-execution mode. */
+	bool privileged;
+};
+
+/* The file that execvp(3) would run. */
+int executable_find(const char *name, char path[PATH_MAX], struct error *e);
+
+/* What kind of a file it is. One that cannot be read is no error. */
+int executable_read(const char *path, struct executable *x, struct error *e);
+
+#endif

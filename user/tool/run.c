@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <elf.h>
+#include <errno.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool/executable.h"
+#include "tool/tool.h"
+#include "util/number.h"
+
+#define MOST_HZ	     100000
+#define MOST_SCRIPTS 5 /* execve(2) follows no more interpreters */
+
+#define LIBRARY	     "libprofil.so.1"
+#define GMON_LIBRARY "libprofil-gmon.so"
+
+struct run_options {
+	const char *hz, *backend, *socket;
+	bool verbose;
+};
+
+static int parse_hz(const char *value, void *member, struct error *e)
+{
+	uint64_t hz;
+
+	if (number_parse(value, 1, MOST_HZ, &hz))
+		return error_set(e, 0, "--hz takes a frequency from 1 to %d Hz, not \"%s\"",
+				 MOST_HZ, value);
+	*(const char **)member = value;
+	return 0;
+}
+
+static int parse_backend(const char *value, void *member, struct error *e)
+{
+	static const char *const names[] = { "kmod", "bpf", "daemon", "libc" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(value, names[i]) == 0) {
+			*(const char **)member = names[i];
+			return 0;
+		}
+	return error_set(e, 0, "--backend takes kmod, bpf, daemon or libc, not \"%s\"", value);
+}
+
+#define MEMBER(name) offsetof(struct run_options, name)
+
+static const struct option_spec options[] = {
+	{ "hz", 0, "HZ", "ticks per second of CPU time, 1 to 100000 (100)", parse_hz, MEMBER(hz) },
+	{ "backend", 0, "NAME", "kmod, bpf, daemon or libc (the first that works)", parse_backend,
+	  MEMBER(backend) },
+	{ "socket", 0, "PATH", "where profild listens (/run/profild/socket)", option_text,
+	  MEMBER(socket) },
+	{ "verbose", 'v', NULL, "say what is preloaded, and which back end counts", NULL,
+	  MEMBER(verbose) },
+	{ 0 },
+};
+
+/* --- The program --- */
+
+static int bad_interpreter(struct error *e, int code, const char *script, const char *name)
+{
+	error_set(e, code, "cannot run %s: its interpreter %s", script, name);
+	error_mend(e, "its first line, after #!, must name a program");
+	return -code;
+}
+
+/* The file that has the loader: a script's is that of its interpreter. */
+static int read_program(const char *path, struct executable *x, struct error *e)
+{
+	char next[PATH_MAX];
+	int err = executable_read(path, x, e);
+
+	for (int i = 0; !err && (x->kind == EXECUTABLE_SCRIPT || x->kind == EXECUTABLE_OTHER);
+	     i++) {
+		/* execvp(3) hands what the kernel does not know to the shell. */
+		snprintf(next, sizeof(next), "%s",
+			 x->kind == EXECUTABLE_SCRIPT ? x->interpreter : "/bin/sh");
+		if (i == MOST_SCRIPTS || access(next, F_OK))
+			return bad_interpreter(e, i == MOST_SCRIPTS ? ELOOP : errno, x->path, next);
+		err = executable_read(next, x, e);
+	}
+	return err;
+}
+
+static int check_loader(const struct executable *x, struct error *e)
+{
+	if (!*x->interpreter) {
+		error_set(e, 0, "%s is statically linked: no library can be loaded into it",
+			  x->path);
+		error_mend(e, "link it with libprofil.a, named in front of the C library");
+		return -ENOEXEC;
+	}
+	if (access(x->interpreter, F_OK)) {
+		error_set(e, errno, "cannot run %s: its loader %s", x->path, x->interpreter);
+		error_mend(e, "install the C library that it is made for");
+		return -ENOEXEC;
+	}
+	return 0;
+}
+
+static int check_privileges(const struct executable *x, struct error *e)
+{
+	if (!x->privileged)
+		return 0;
+	error_set(e, 0,
+		  "%s gives privileges to who runs it (set-user-ID, set-group-ID or "
+		  "capabilities): the loader adds no library to it",
+		  x->path);
+	error_mend(e, "run a copy of it, made with cp, or link it with -lprofil");
+	return -EPERM;
+}
+
+/* --- The libraries --- */
+
+/* Whether this folder has both, of the program's kind. */
+static bool has_libraries(const char *folder, const struct executable *program)
+{
+	char path[PATH_MAX];
+	struct executable library;
+	struct error ignored;
+
+	if (snprintf(path, sizeof(path), "%s/" GMON_LIBRARY, folder) >= (int)sizeof(path) ||
+	    access(path, R_OK))
+		return false;
+	snprintf(path, sizeof(path), "%s/" LIBRARY, folder);
+	return executable_read(path, &library, &ignored) == 0 && library.kind == EXECUTABLE_ELF &&
+	       library.class == program->class && library.machine == program->machine;
+}
+
+/* From our own folder, so that a tree works where it stands: in the build, and as installed. */
+static int search_folders(const struct executable *program, char folder[PATH_MAX])
+{
+	static const char *const places[] = {
+		"lib",
+		"lib32",
+		"../lib",
+		"../lib32",
+		"../lib64",
+		"../lib/x86_64-linux-gnu",
+		"../lib/i386-linux-gnu",
+	};
+	char own[PATH_MAX], path[2 * PATH_MAX];
+	const char *directory;
+
+	if (!realpath("/proc/self/exe", own))
+		return -errno;
+	directory = dirname(own);
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, places[i]);
+		if (realpath(path, folder) && has_libraries(folder, program))
+			return 0;
+	}
+	snprintf(folder, PATH_MAX, "%s", PROFIL_LIBDIR);
+	return has_libraries(folder, program) ? 0 : -ENOENT;
+}
+
+static int not_found(const struct executable *program, const struct executable *self,
+		     struct error *e)
+{
+	if (program->class == self->class && program->machine == self->machine) {
+		error_set(e, 0, "there is no libprofil, neither beside profiltool nor in %s",
+			  PROFIL_LIBDIR);
+		error_mend(e, "build it with make, or install it with make install");
+	} else if (program->machine == EM_386) {
+		error_set(e, 0, "%s is a 32-bit program, and there is no libprofil of 32 bits",
+			  program->path);
+		error_mend(e, "build it with make lib32, or install it with make install-lib32");
+	} else {
+		error_set(e, 0, "%s is made for another architecture than profiltool",
+			  program->path);
+		error_mend(e, "use a profiltool that is made for it");
+	}
+	return -ENOENT;
+}
+
+static int find_libraries(struct executable *program, char folder[PATH_MAX], struct error *e)
+{
+	struct executable self;
+
+	if (executable_read("/proc/self/exe", &self, e))
+		return -ENOENT;
+	if (program->kind == EXECUTABLE_UNREADABLE) { /* most likely it is as we are */
+		program->class = self.class;
+		program->machine = self.machine;
+	}
+	if (search_folders(program, folder))
+		return not_found(program, &self, e);
+	if (!strpbrk(folder, " :"))
+		return 0;
+	error_set(e, 0,
+		  "libprofil lies in \"%s\", and the loader splits names at blanks and colons",
+		  folder);
+	error_mend(e, "move it, or install it with make install");
+	return -EINVAL;
+}
+
+/* --- The environment --- */
+
+static int set_variable(const char *name, const char *value, struct error *e)
+{
+	return value && setenv(name, value, 1) ? error_no_memory(e) : 0;
+}
+
+/* What is preloaded already stays, behind ours. */
+static int set_preload(const char *folder, bool verbose, struct error *e)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *all;
+	int err;
+
+	if (asprintf(&all, "%s/" LIBRARY ":%s/" GMON_LIBRARY "%s%s", folder, folder,
+		     others && *others ? ":" : "", others ?: "") < 0)
+		return error_no_memory(e);
+	if (verbose)
+		tool_warn("LD_PRELOAD=%s", all);
+	err = set_variable("LD_PRELOAD", all, e);
+	free(all);
+	return err;
+}
+
+static int set_environment(const struct run_options *o, const char *folder, struct error *e)
+{
+	int err = set_variable("PROFIL_HZ", o->hz, e);
+
+	err = err ?: set_variable("PROFIL_BACKEND", o->backend, e);
+	err = err ?: set_variable("PROFIL_SOCKET", o->socket, e);
+	err = err ?: set_variable("PROFIL_VERBOSE", o->verbose ? "1" : NULL, e);
+	return err ?: set_preload(folder, o->verbose, e);
+}
+
+/* Returns only when it fails. */
+static int run_program(const struct run_options *o, char **command, struct error *e)
+{
+	char path[PATH_MAX], folder[PATH_MAX];
+	struct executable program;
+	int err;
+
+	err = executable_find(command[0], path, e);
+	err = err ?: read_program(path, &program, e);
+	err = err ?: check_privileges(&program, e);
+	err = err ?: find_libraries(&program, folder, e);
+	if (!err && program.kind == EXECUTABLE_ELF)
+		err = check_loader(&program, e);
+	err = err ?: set_environment(o, folder, e);
+	if (err)
+		return err;
+	execvp(path, command);
+	return error_set(e, errno, "cannot run %s", path);
+}
+
+static int run(int argc, char **argv)
+{
+	struct run_options o = { 0 };
+	struct error e;
+	int first, code = tool_options(&run_command, &o, argc, argv, true, &first);
+
+	if (code >= 0)
+		return code;
+	if (first == argc) {
+		error_set_kind(&e, ERROR_USAGE, 0, "run takes a command");
+		error_mend(&e, "profiltool run -- COMMAND; see profiltool run --help");
+		return tool_fail(&e);
+	}
+	run_program(&o, argv + first, &e);
+	return tool_fail(&e);
+}
+
+const struct tool_command run_command = {
+	.name = "run",
+	.arguments = "[OPTION...] -- COMMAND [ARG...]",
+	.help = "Runs a program that calls profil(2), or is built with gcc -pg, with libprofil.",
+	.options = options,
+	.becomes_another = true,
+	.run = run,
+};
