@@ -208,7 +208,7 @@ check: all lib32 $(UNIT_TESTS) $(PROGRAMS)
 	$(Q)prove --exec tests/tap.sh $(UNIT_TESTS) $(SHELL_TESTS)
 
 bench: all $(PROGRAMS)
-	$(Q)tests/bench/bench.sh
+	$(Q)failed=0; for bench in bench legacy; do tests/bench/$$bench.sh || failed=1; done; exit $$failed
 
 # --- style ---
 

@@ -15,7 +15,7 @@ fi
 
 cp -r "$build/lib32" "$tree/"
 lib=$tree/lib32/libprofil.so.1
-backends="daemon user"
+backends=user
 beside=""
 
 compile() {
@@ -24,7 +24,7 @@ compile() {
 }
 
 check "profild" start_profild
-for program in profil_calls profil_regions profil_family profil_live; do
+for program in profil_calls profil_regions profil_family; do
 	check "$program as a 32-bit program" compile $program
 	rows $program
 done

@@ -18,7 +18,7 @@ cells() {
 	for backend in $backends; do
 		check "$backend: $name" all_counted "$backend" "$expected" "$@"
 	done
-	keep glibc cells "$tree/progs/profil_cells" "$@"
+	keep glibc cells with glibc "$tree/progs/profil_cells" "$@"
 	show glibc cells "$name"
 }
 
@@ -39,7 +39,7 @@ else
 	skip "golden cells" "no $data"
 fi
 cells 70 "each scale, each kind of size, each place" each
-cells 3 "buffers of 1 GiB and 4 GiB" large
+cells 4 "buffers of 16 MiB, 1 GiB and 4 GiB" large
 cells 20 "random cells of seed $seed" random "$seed" 20
 for backend in $backends; do
 	check "$backend: many random cells of seed $seed" \

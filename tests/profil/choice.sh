@@ -161,6 +161,6 @@ check "profild has ended: off is no error" test "$(asked off off)" = 0
 check "profild has ended: on is one" test "$(asked on on)" = -1
 check "profild" start_profild
 check "profild is there again: on" test "$(asked on on)" = 0
-check "profild is there again: counts" counts
+check "profild is there again: counts" wait_for counts
 check "the client has lived all the time" kill -0 "$client"
 finish

@@ -125,6 +125,16 @@ read_insecurely() {
 	grep -nw getenv "$lib"/*.c
 }
 
+# Whether these pages have the number of regions that are possible.
+have_limit() {
+	local limit page
+
+	limit=$(gcc -E -P -I"$top" -include "$lib/region.h" - <<<MOST_REGIONS | tail -n 1)
+	for page in "$@"; do
+		grep -q "\b1 to $((limit))\b" "$page" || return
+	done
+}
+
 # References to pages of ours that are not there.
 dangling() {
 	local name number
@@ -157,6 +167,8 @@ check "libprofil-gmon.7 has these and its own" \
 	same "$(read_in "$lib"/*.c)" "$(described "$gmon_page")"
 check "none of them is read in a program with privileges" fails read_insecurely
 
+check "the pages tell how many regions are possible" \
+	have_limit "$lib/sprofil.3" "$lib/libprofil.3"
 check "pages refer to pages that are there" [ -z "$(dangling)" ]
 if command -v mandoc >/dev/null; then
 	check "the man pages are clean" mandoc -Tlint -Wwarning "${pages[@]}" "$gmon_page"

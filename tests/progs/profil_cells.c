@@ -5,7 +5,7 @@
  *   profil_cells golden FILE         each line of golden-cells.csv
  *   profil_cells random SEED COUNT   random (offset, scale, bufsiz, pc)
  *   profil_cells each                each scale with each size of buffer and place of code
- *   profil_cells large               buffers of 1 GiB and 4 GiB
+ *   profil_cells large               buffers of 16 MiB, 1 GiB and 4 GiB
  * Prints what is counted wrong, then "cases N". Exits 0 when nothing is.
  */
 #include "profil_loop.h"
@@ -141,8 +141,11 @@ static double count_loop(struct loop *loop, const struct call *call, unsigned sh
 	return after - before;
 }
 
-/* Whether what was counted in so many tick periods is in the one cell. */
-static void verify(const struct call *call, const struct buffer *b, unsigned short *buffer,
+/*
+ * Whether what was counted in so many tick periods is in the one cell. Returns false if nothing was
+ * counted that should have been.
+ */
+static bool verify(const struct call *call, const struct buffer *b, unsigned short *buffer,
 		   double periods)
 {
 	long long cell = cell_of(call, call->pc), last = cell_of(call, call->pc + 2);
@@ -152,7 +155,7 @@ static void verify(const struct call *call, const struct buffer *b, unsigned sho
 	if (cell >= 0) {
 		got = buffer[cell];
 		buffer[cell] = 0;
-		if (got < 1 || got > periods * 1.1 + 3) {
+		if (got > periods * 1.1 + 3) {
 			tell_case(call);
 			expect(false, "%u ticks of %.0f in cell %lld", got, periods, cell);
 		}
@@ -166,26 +169,37 @@ static void verify(const struct call *call, const struct buffer *b, unsigned sho
 		expect(false, "byte %td of the buffer is %d, counted must be in cell %lld",
 		       written - (unsigned char *)buffer, *written, cell);
 	}
+	return cell < 0 || got > 0;
 }
 
-/* Returns false when it cannot be run here. */
-static bool run_case(const struct call *call)
+/* Returns false when no tick was counted that should have been. */
+static bool try_case(struct loop *loop, const struct call *call)
 {
 	struct buffer b;
+	unsigned short *buffer = make_buffer(&b, call->bufsiz);
+	double periods = count_loop(loop, call, buffer);
+	bool counted = periods == 0 || verify(call, &b, buffer, periods);
+
+	munmap(b.map, b.size);
+	return counted;
+}
+
+/* A virtual machine may stand still while a tick is due, but not each time. */
+static void run_case(const struct call *call)
+{
 	struct loop loop;
-	unsigned short *buffer;
-	double periods;
+	int attempts = 5;
 
 	if (counts_other_code(call) || !loop_make(&loop, call->pc))
-		return false;
-	buffer = make_buffer(&b, call->bufsiz);
-	periods = count_loop(&loop, call, buffer);
-	if (periods > 0)
-		verify(call, &b, buffer, periods);
-	munmap(b.map, b.size);
+		return; /* it cannot be run here */
+	while (!try_case(&loop, call) && attempts--)
+		;
+	if (attempts < 0) {
+		tell_case(call);
+		expect(false, "no tick in cell %lld", cell_of(call, call->pc));
+	}
 	loop_unmap(&loop);
 	cases++;
-	return true;
 }
 
 /* --- Where the cases come from --- */
@@ -252,7 +266,7 @@ static size_t random_bufsiz(const struct call *call)
 	}
 }
 
-static bool run_random(void)
+static void run_random(void)
 {
 	struct call call;
 	uint64_t delta = random_below(1ULL << random_below(40));
@@ -265,7 +279,7 @@ static bool run_random(void)
 	if (random_below(16) == 0)
 		call.offset = call.pc + 1 + random_below(64);
 	call.bufsiz = random_bufsiz(&call);
-	return run_case(&call);
+	run_case(&call);
 }
 
 static void run_each(void)
@@ -285,7 +299,7 @@ static void run_each(void)
 static void run_large(void)
 {
 	static const struct call calls[] = {
-		{ 0x104000000 - 0x1001, 0x100000000, 1UL << 26, 0x10000 },
+		{ 0x101000000 - 0x1001, 0x100000000, 1UL << 24, 0x10000 },
 		{ 0x140000000 - 0x1001, 0x100000000, 1UL << 30, 0x10000 },
 		{ 0x1fffffffe, 0x100000000, 1UL << 32, 0x10000 },
 		{ 0x17fffffff, 0x100000000, 1UL << 32, 0x20000 },

@@ -15,8 +15,6 @@
 #include "lib/rate.h"
 #include "lib/session.h"
 
-#define MOST_REGIONS 512
-
 static int make_session(struct profil_session **session, const struct profil_region *regions,
 			size_t count)
 {
@@ -55,11 +53,13 @@ static int attach(struct profil_session **session, pid_t pid, const struct profi
 	s->pid = pid;
 	s->hz = hz;
 	err = profil__session_start(s);
-	if (err)
+	if (err) {
 		profil__session_free(s);
-	else
-		*session = s;
-	return err;
+		return err;
+	}
+	*session = s;
+	profil__be_there_at_exit();
+	return 0;
 }
 
 EXPORT int profil_attach(struct profil_session **session, pid_t pid,

@@ -33,11 +33,6 @@ static const char *forced_name(void)
 	return name && *name ? name : NULL;
 }
 
-bool profil__backend_is_forced(void)
-{
-	return forced_name();
-}
-
 const char *profil__backend_name(void)
 {
 	return chosen ? chosen->name : NULL;
@@ -53,6 +48,7 @@ static bool is_candidate(const struct backend *backend)
 void profil__backend_prepare(bool other)
 {
 	const struct backend *known = __atomic_load_n(&chosen, __ATOMIC_ACQUIRE);
+	int code = errno;
 
 	if (profil__is_borrowed())
 		return;
@@ -61,9 +57,10 @@ void profil__backend_prepare(bool other)
 
 		if (!backend || !backend->prepare)
 			continue;
-		if (other || known == backend || (!known && is_candidate(backend)))
+		if (other || (!known && is_candidate(backend)))
 			backend->prepare();
 	}
+	errno = code;
 }
 
 static int attach(const struct backend *backend, struct profil_session *s)
@@ -75,10 +72,9 @@ static int attach(const struct backend *backend, struct profil_session *s)
 		err = backend->start(s);
 	} else {
 		err = s->counts ? 0 : profil__fold_check();
-		err = err ?: profil__live_begin(true);
+		err = err ?: profil__live_begin();
 		err = err ?: profil__live_call(backend->start, s);
 	}
-	s->attached = !err;
 	if (!err && backend->hz)
 		s->hz = backend->hz;
 	return err;

@@ -12,7 +12,8 @@ struct backend {
 	/* It counts into the caller's buffer itself, and is not called in the live thread. */
 	bool direct;
 	unsigned int hz; /* its only rate; 0: it takes any */
-	/* Loads what it needs, before the lock is taken: the loader has one as well. May be NULL. */
+	/* Loads what it needs, before the lock is taken: the loader has one as well. May be NULL.
+	 */
 	void (*prepare)(void);
 	/*
 	 * Begins to count for a session: sets its state and cells, unless it is direct, and its fd
@@ -35,7 +36,8 @@ extern const struct backend profil__backend_daemon;
 extern const struct backend profil__backend_bpf __attribute__((weak));
 extern const struct backend profil__backend_libc __attribute__((weak));
 
-/* Loads what the choice of a back end may need, without the lock. `other`: for another process. */
+/* Loads what the choice of a back end may need, without the lock; errno stays as it is. `other`:
+ * for another process. */
 void profil__backend_prepare(bool other);
 
 /*
@@ -46,8 +48,5 @@ int profil__backend_start(struct profil_session *s);
 
 /* The name of the one that was chosen, NULL for none. */
 const char *profil__backend_name(void);
-
-/* Whether the program is to choose none but the one that it has. */
-bool profil__backend_is_forced(void);
 
 #endif

@@ -101,6 +101,8 @@ static int receive(int fd, int fds[MAP_COUNT], size_t *fd_count)
 	ssize_t size = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
 	int err = 0;
 
+	if (size < 0 && errno == EAGAIN)
+		return profil__error(ETIMEDOUT, "profild does not answer");
 	if (size < 0)
 		return profil__system_error("no answer from profild");
 	*fd_count = take_descriptors(&message, fds);
@@ -255,9 +257,14 @@ static bool daemon_lives(const struct profil_session *s)
 	return recv(s->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
+/* A reply that comes too late would be taken for that to the next request. */
 static int daemon_rescan(struct profil_session *s)
 {
-	return ask(s->fd, PROFILD_RESCAN);
+	int err = ask(s->fd, PROFILD_RESCAN);
+
+	if (err == -ETIMEDOUT)
+		shutdown(s->fd, SHUT_RDWR);
+	return err;
 }
 
 static void daemon_stop(struct profil_session *s)

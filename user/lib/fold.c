@@ -2,6 +2,7 @@
 #include "lib/fold.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -46,7 +47,7 @@ static int flush(struct batch *batch)
 	uint32_t values[BATCH];
 	struct iovec local = { .iov_base = values, .iov_len = batch->count * batch->width };
 	ssize_t size = local.iov_len;
-	pid_t self = getpid();
+	pid_t self = syscall(SYS_gettid); /* of the process the first thread may be gone */
 
 	if (!batch->count)
 		return 0;
@@ -139,7 +140,7 @@ int profil__fold_check(void)
 	char from = 0, to;
 	struct iovec local = { &to, 1 }, remote = { &from, 1 };
 
-	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 1)
+	if (process_vm_readv(syscall(SYS_gettid), &local, 1, &remote, 1, 0) != 1)
 		return profil__system_error("process_vm_readv(2) on the process itself");
 	return 0;
 }

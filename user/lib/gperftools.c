@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* Writes the counts of a session as a CPU profile of gperftools: words, then the mappings as text. */
+/* Writes the counts of a session as a CPU profile of gperftools: words, then the mappings as text.
+ */
 #include "lib/profil.h"
 
 #include <elf.h>
@@ -101,7 +102,7 @@ static void proc_path(char *path, size_t size, pid_t pid, const char *name)
 	if (pid)
 		snprintf(path, size, "/proc/%d/%s", pid, name);
 	else
-		snprintf(path, size, "/proc/self/%s", name);
+		snprintf(path, size, "/proc/thread-self/%s", name);
 }
 
 /* The bytes of an address of the process. */

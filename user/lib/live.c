@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "lib/error.h"
 #include "lib/process.h"
 #include "lib/session.h"
+#include "lib/threads.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -24,44 +26,67 @@
 #define CLOSE_RANGE_UNSHARE (1U << 1)
 #endif
 
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S  UINT64_C(1000000000)
 
-/* The buffers are at most 10 ms behind, and the thread may get the CPU a little late. */
-#define LOOK_NS (8 * NS_PER_MS)
+/*
+ * The buffers are at most 10 ms behind, and the thread may get the CPU a little late. The slack
+ * lets it go along with a tick of the kernel, for a timer of its own costs more than all that it
+ * does.
+ */
+#define LOOK_NS	 (13 * NS_PER_MS / 2)
+#define SLACK_NS (5 * NS_PER_MS / 2)
 
-/* In a forked child: most of those that exec at once have done it by then. */
-#define FIRST_LOOK_NS (2 * NS_PER_MS)
+/* So long without a tick, and the thread waits until the process runs again. */
+#define QUIET_NS (40 * NS_PER_MS)
 
-/* So long without a tick, and the thread sleeps until the process runs again. */
-#define QUIET_NS NS_PER_S
-
-/* CPU time that the thread itself takes from its last look until it sleeps is less. */
+/* CPU time that the thread itself takes from a look until it waits is less. */
 #define OWN_CPU_NS 50000
 
 /* Enough for the back ends. The threads' variables of the program are on it, too. */
 #define STACK_SIZE (256 * 1024)
 
+/*
+ * What wakes the thread: sent to no other, and taken up where it waits, so that the program never
+ * gets one and may do with this signal what it likes.
+ */
+#define WAKE_SIGNAL SIGRTMAX
+
 static struct {
 	pthread_t thread;
 	pid_t tid;
-	bool running; /* the thread is there: with the lock */
-	bool ending;
-	int unusable; /* why it must not be given work: a negative errno */
-	char dormant; /* it sleeps so that only CPU time of the process wakes it */
-	sem_t wake, done;
+	bool running;  /* with the lock */
+	timer_t timer; /* of the process's CPU time */
+	bool has_timer;
+	/* Work to be done, or the end: */
+	bool called;
 	int (*work)(struct profil_session *);
 	struct profil_session *session;
+	sem_t done;
 	int result;
 	char error[ERROR_SIZE]; /* of the work */
 } live;
 
-unsigned long long profil__now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+unsigned long long profil__now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+bool profil__live_runs(void)
+{
+	return live.running;
 }
 
 pid_t profil__live_tid(void)
@@ -79,160 +104,195 @@ static int own_descriptors(void)
 	return 0;
 }
 
-static void do_work(void)
+/* --- The thread --- */
+
+static void make_timer(void)
 {
-	profil__error_clear();
-	live.result = live.unusable ? live.unusable : live.work(live.session);
-	live.work = NULL;
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = WAKE_SIGNAL };
+
+	event.sigev_notify_thread_id = live.tid;
+	live.has_timer = timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &live.timer) == 0;
+}
+
+static void delete_timer(void)
+{
+	if (live.has_timer)
+		timer_delete(live.timer);
+}
+
+/* Wakes the thread when the process has used so much CPU time; the kernel looks at its ticks. */
+static bool wake_at_cpu_time(uint64_t cpu_ns)
+{
+	struct itimerspec when = { .it_value = { cpu_ns / NS_PER_S, cpu_ns % NS_PER_S } };
+
+	return live.has_timer && timer_settime(live.timer, TIMER_ABSTIME, &when, NULL) == 0;
+}
+
+/* Whether it was woken before the time was over. */
+static bool wait_for_signal(uint64_t ns)
+{
+	const struct timespec timeout = { ns / NS_PER_S, ns % NS_PER_S };
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, WAKE_SIGNAL);
+	return sigtimedwait(&signals, NULL, &timeout) == WAKE_SIGNAL;
+}
+
+/* Tells who waits for it what became of the work. */
+static void finish(void)
+{
 	snprintf(live.error, sizeof(live.error), "%s", profil__error_text());
 	sem_post(&live.done);
 }
 
-/* Looks after the sessions, unless the library is in use now. The last time ends the thread. */
+/* Looks after the sessions, unless the library is in use now. When none is left, returns false. */
 static bool look(struct look *seen)
 {
-	if (!live.unusable && profil__try_lock()) {
-		*seen = profil__sessions_look();
-		if (!seen->any) {
-			pthread_detach(live.thread);
-			live.running = false;
-		}
-		profil__unlock();
+	if (!profil__try_lock())
+		return true;
+	*seen = profil__sessions_look();
+	if (!seen->any) {
+		pthread_detach(live.thread);
+		delete_timer();
+		live.running = false;
 	}
+	profil__unlock();
 	return seen->any;
 }
 
-/*
- * Until the process runs again: as long as it does not, there is nothing to be seen. The kernel
- * notes it at the next of its ticks that finds the process running.
- */
-static bool sleep_until_it_runs(struct look *seen)
+/* Nobody is left to be counted. The next look ends the thread, and so the process. */
+static void stop(void)
 {
-	uint64_t ticks = seen->ticks;
-	struct timespec until;
-	int waiting;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &until);
-	until.tv_nsec += OWN_CPU_NS;
-	if (until.tv_nsec >= (long)NS_PER_S) {
-		until.tv_nsec -= NS_PER_S;
-		until.tv_sec++;
+	if (profil__try_lock()) {
+		profil__sessions_stop();
+		profil__unlock();
 	}
-	if (!look(seen))
+}
+
+/* When there was something to be seen. */
+struct pace {
+	uint64_t ticks, quiet_since;
+};
+
+/*
+ * Looks, and returns how long to wait then; 0: no more. Counts that change are looked at again
+ * soon. Of a process that does not run there is nothing to be seen until it does; it is looked at
+ * once a second all the same.
+ */
+static uint64_t look_in_pace(struct pace *pace)
+{
+	uint64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID), now;
+	struct look seen = { .soon = true, .ticks = pace->ticks };
+
+	if (!look(&seen))
+		return 0;
+	now = profil__now_ns();
+	if (seen.ticks != pace->ticks)
+		*pace = (struct pace){ seen.ticks, now };
+	if (!seen.soon)
+		return NS_PER_S;
+	if (now - pace->quiet_since <= QUIET_NS)
+		return LOOK_NS;
+	if (profil__program_ended(1))
+		stop();
+	return wake_at_cpu_time(cpu + OWN_CPU_NS) ? NS_PER_S : LOOK_NS;
+}
+
+/* Returns false when it is to end. */
+static bool do_work(void)
+{
+	if (!live.work)
 		return false;
-	__atomic_store_n(&live.dormant, 1, __ATOMIC_SEQ_CST);
-	if (seen->ticks == ticks && sem_getvalue(&live.wake, &waiting) == 0 && waiting == 0)
-		clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, TIMER_ABSTIME, &until, NULL);
-	__atomic_store_n(&live.dormant, 0, __ATOMIC_SEQ_CST);
+	profil__error_clear();
+	live.result = live.work(live.session);
+	finish();
 	return true;
-}
-
-/* Whether there is work to be done, or the end; false: it is time to look. */
-static bool wait_for_work(uint64_t until_ns)
-{
-	struct timespec until = { until_ns / NS_PER_S, until_ns % NS_PER_S };
-
-	return sem_clockwait(&live.wake, CLOCK_MONOTONIC, &until) == 0;
-}
-
-/* When the thread looks next. */
-static uint64_t next_look(const struct look *seen)
-{
-	return profil__now_ns() + (seen->soon ? LOOK_NS : NS_PER_S);
 }
 
 static void look_again_and_again(void)
 {
-	uint64_t quiet_since = profil__now_ns(), ticks = 0, next = quiet_since + FIRST_LOOK_NS;
-	struct look seen = { .any = true };
+	struct pace pace = { .quiet_since = profil__now_ns() };
+	uint64_t wait;
 
-	for (;;) {
-		if (wait_for_work(next)) {
-			if (live.ending)
-				return;
-			do_work();
-			quiet_since = profil__now_ns();
-			next = quiet_since + LOOK_NS;
+	while ((wait = look_in_pace(&pace))) {
+		if (!wait_for_signal(wait))
 			continue;
-		}
-		if (!look(&seen))
+		pace.quiet_since = profil__now_ns();
+		if (__atomic_exchange_n(&live.called, false, __ATOMIC_ACQ_REL) && !do_work()) {
+			delete_timer();
 			return;
-		if (seen.ticks != ticks || seen.depends)
-			quiet_since = profil__now_ns();
-		ticks = seen.ticks;
-		if (profil__now_ns() - quiet_since > QUIET_NS) {
-			if (!sleep_until_it_runs(&seen))
-				return;
-			quiet_since = profil__now_ns();
 		}
-		next = next_look(&seen);
 	}
 }
 
-static void *live_main(void *wait)
+static void *live_main(void *unused)
 {
+	int err;
+
+	(void)unused;
 	prctl(PR_SET_NAME, "profil");
+	prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	live.tid = syscall(SYS_gettid);
-	live.unusable = own_descriptors();
-	if (wait) {
-		snprintf(live.error, sizeof(live.error), "%s", profil__error_text());
-		sem_post(&live.done);
-	}
-	look_again_and_again();
+	err = live.result = own_descriptors();
+	if (!err)
+		make_timer();
+	finish();
+	if (!err)
+		look_again_and_again();
 	return NULL;
 }
 
-/* The CPU time that we burn wakes a thread that waits for just that. */
-static void wake(void)
+/* --- Those who call it --- */
+
+/* NULL: it is to end. */
+static void call(int (*work)(struct profil_session *), struct profil_session *s)
 {
-	sem_post(&live.wake);
-	while (__atomic_load_n(&live.dormant, __ATOMIC_SEQ_CST))
-		;
+	live.work = work;
+	live.session = s;
+	__atomic_store_n(&live.called, true, __ATOMIC_RELEASE);
+	pthread_kill(live.thread, WAKE_SIGNAL);
 }
 
-static void wait_until_done(void)
+/* What the thread returned. */
+static int wait_until_done(void)
 {
 	while (sem_wait(&live.done) && errno == EINTR)
 		;
+	return live.result ? profil__error(-live.result, "%s", live.error) : 0;
 }
 
-static int create_thread(bool wait)
+static int create_thread(void)
 {
-	void *argument = wait ? &live : NULL;
 	pthread_attr_t attr;
 	int code;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	code = pthread_create(&live.thread, &attr, live_main, argument);
+	code = pthread_create(&live.thread, &attr, live_main, NULL);
 	pthread_attr_destroy(&attr);
 	if (code == EINVAL) /* a program with more variables for each thread than that */
-		code = pthread_create(&live.thread, NULL, live_main, argument);
+		code = pthread_create(&live.thread, NULL, live_main, NULL);
 	errno = code;
 	return code ? profil__system_error("cannot create a thread") : 0;
 }
 
-int profil__live_begin(bool wait)
+int profil__live_begin(void)
 {
 	int err;
 
 	if (live.running)
 		return 0;
-	live.ending = false;
-	sem_init(&live.wake, 0, 0);
+	live.called = false;
 	sem_init(&live.done, 0, 0);
-	err = create_thread(wait);
+	err = create_thread();
 	if (err)
 		return err;
-	live.running = true;
-	if (!wait)
-		return 0;
-	wait_until_done();
-	if (live.unusable) {
-		profil__live_end();
-		return profil__error(-live.unusable, "%s", live.error);
-	}
-	return 0;
+	err = wait_until_done();
+	if (err)
+		pthread_join(live.thread, NULL);
+	live.running = !err;
+	return err;
 }
 
 static bool is_live_thread(void)
@@ -244,8 +304,7 @@ void profil__live_end(void)
 {
 	if (!live.running || is_live_thread())
 		return;
-	live.ending = true;
-	wake();
+	call(NULL, NULL);
 	pthread_join(live.thread, NULL);
 	live.running = false;
 }
@@ -254,11 +313,8 @@ int profil__live_call(int (*work)(struct profil_session *), struct profil_sessio
 {
 	if (is_live_thread())
 		return work(s);
-	live.work = work;
-	live.session = s;
-	wake();
-	wait_until_done();
-	return live.result ? profil__error(-live.result, "%s", live.error) : 0;
+	call(work, s);
+	return wait_until_done();
 }
 
 void profil__live_forget(void)

@@ -15,10 +15,9 @@ struct profil_session;
  */
 
 /*
- * Starts the thread if there is none, with the lock held. `wait`: until it can be called. Returns 0
- * or a negative errno.
+ * Starts the thread if there is none, with the lock held. Returns 0 or a negative errno.
  */
-int profil__live_begin(bool wait);
+int profil__live_begin(void);
 
 /* Ends it, with the lock held, if it is there. */
 void profil__live_end(void);
@@ -28,6 +27,9 @@ int profil__live_call(int (*work)(struct profil_session *), struct profil_sessio
 
 /* In a forked child: there is no such thread. */
 void profil__live_forget(void);
+
+/* Whether it is there. With the lock held. */
+bool profil__live_runs(void);
 
 /* Its number, for back ends, which must not count it. */
 pid_t profil__live_tid(void);

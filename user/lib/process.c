@@ -5,11 +5,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/error.h"
 #include "lib/live.h"
 #include "lib/session.h"
+#include "lib/threads.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -20,6 +23,64 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
  * number than its own.
  */
 static pid_t *owner;
+
+static bool has_heir; /* a thread runs end_process() */
+
+/* --- The lock --- */
+
+static void prepare(void);
+
+/* A child that was made without fork handlers, by a system call: nothing that there is is its. */
+static void start_anew(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	profil__sessions_forget();
+	has_heir = false;
+	*owner = getpid();
+}
+
+bool profil__is_borrowed(void)
+{
+	pthread_once(&once, prepare);
+	return *owner && *owner != getpid();
+}
+
+int profil__enter(struct guard *guard)
+{
+	sigset_t all;
+
+	if (profil__is_borrowed())
+		return profil__error(EPERM, "a child of vfork(2) cannot profile: its memory is its "
+					    "parent's");
+	guard->code = errno;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &guard->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
+	if (!*owner)
+		start_anew();
+	pthread_mutex_lock(&lock);
+	return 0;
+}
+
+void profil__leave(const struct guard *guard)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(guard->cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
+	errno = guard->code;
+}
+
+bool profil__try_lock(void)
+{
+	return pthread_mutex_trylock(&lock) == 0;
+}
+
+void profil__unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- fork(2) --- */
 
 /* Of the thread that forks. */
 static __thread struct guard fork_guard;
@@ -43,84 +104,15 @@ static void after_fork_in_child(void)
 	if (!fork_entered)
 		return;
 	*owner = getpid();
+	has_heir = false;
 	profil__sessions_forked();
 	profil__leave(&fork_guard);
 }
 
-static void prepare(void)
-{
-	static pid_t not_wiped;
-	void *page = mmap(NULL, sizeof(*owner), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			  -1, 0);
+/* --- Exit --- */
 
-	/* Before Linux 4.14 what fork(2) without handlers makes is taken for a child of vfork(2). */
-	if (page == MAP_FAILED || madvise(page, sizeof(*owner), MADV_WIPEONFORK))
-		page = &not_wiped;
-	owner = page;
-	*owner = getpid();
-	pthread_atfork(before_fork, after_fork, after_fork_in_child);
-}
-
-/* Early: a child of vfork(2) that is the first to call would take the state for its own. */
-__attribute__((constructor)) static void begin(void)
-{
-	int code = errno;
-
-	pthread_once(&once, prepare);
-	errno = code;
-}
-
-/* A child that was made without fork handlers, by a system call: nothing that there is is its. */
-static void start_anew(void)
-{
-	pthread_mutex_init(&lock, NULL);
-	profil__sessions_forget();
-	*owner = getpid();
-}
-
-bool profil__is_borrowed(void)
-{
-	pthread_once(&once, prepare);
-	return *owner && *owner != getpid();
-}
-
-static void block_signals(struct guard *guard)
-{
-	sigset_t all;
-
-	guard->code = errno;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &guard->signals);
-}
-
-int profil__enter(struct guard *guard)
-{
-	if (profil__is_borrowed())
-		return profil__error(EPERM, "a child of vfork(2) cannot profile: its memory is its "
-					    "parent's");
-	block_signals(guard);
-	if (!*owner)
-		start_anew();
-	pthread_mutex_lock(&lock);
-	return 0;
-}
-
-void profil__leave(const struct guard *guard)
-{
-	pthread_mutex_unlock(&lock);
-	pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
-	errno = guard->code;
-}
-
-bool profil__try_lock(void)
-{
-	return pthread_mutex_trylock(&lock) == 0;
-}
-
-void profil__unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
+static pthread_key_t key; /* has a destructor, for threads that end */
+static bool has_key;
 
 static void fold(void)
 {
@@ -138,17 +130,56 @@ static void fold_in_thread(void *unused)
 	fold();
 }
 
+/*
+ * Takes the place of a first thread that has ended: when the others have, too, it ends the live
+ * thread, and with itself the process, as the last of the others would have done. The live thread
+ * could not, for it does not have the program's descriptors, to which streams are to be flushed.
+ */
+static void *end_process(void *unused)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };
+	struct guard guard;
+
+	while (!profil__program_ended(2) && !profil__program_ended(1))
+		nanosleep(&pause, NULL);
+	if (profil__enter(&guard))
+		return unused;
+	profil__sessions_stop();
+	profil__leave(&guard);
+	return unused;
+}
+
+/* At pthread_exit(3), not at exit(3). */
+static void end_thread(void *unused)
+{
+	struct guard guard;
+	pthread_t thread;
+
+	(void)unused;
+	if (profil__enter(&guard))
+		return;
+	profil__sessions_fold();
+	if (profil__live_runs() && !has_heir &&
+	    (syscall(SYS_gettid) == getpid() || profil__first_thread_ended())) {
+		has_heir = pthread_create(&thread, NULL, end_process, NULL) == 0;
+		if (has_heir)
+			pthread_detach(thread);
+	}
+	profil__leave(&guard);
+}
+
 /* In libc, for C++: what to call when the thread exits, before all that atexit(3) has. */
 extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *dso);
 extern void *__dso_handle;
 
-void profil__fold_at_exit(void)
+void profil__be_there_at_exit(void)
 {
 	static __thread bool in_thread;
 	static bool in_process;
 
 	if (!in_thread)
-		in_thread = !__cxa_thread_atexit_impl(fold_in_thread, NULL, &__dso_handle);
+		in_thread = !__cxa_thread_atexit_impl(fold_in_thread, NULL, &__dso_handle) &&
+			    (!has_key || !pthread_setspecific(key, &key));
 	if (!in_process) /* for handlers that are older than this, when another thread exits */
 		in_process = !atexit(fold);
 }
@@ -156,4 +187,31 @@ void profil__fold_at_exit(void)
 __attribute__((destructor)) static void end(void)
 {
 	fold();
+}
+
+/* --- The begin --- */
+
+static void prepare(void)
+{
+	static pid_t not_wiped;
+	void *page = mmap(NULL, sizeof(*owner), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	/* Before Linux 4.14 what fork(2) without handlers makes is taken for a child of vfork(2).
+	 */
+	if (page == MAP_FAILED || madvise(page, sizeof(*owner), MADV_WIPEONFORK))
+		page = &not_wiped;
+	owner = page;
+	*owner = getpid();
+	has_key = pthread_key_create(&key, end_thread) == 0;
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+/* Early: a child of vfork(2) that is the first to call would take the state for its own. */
+__attribute__((constructor)) static void begin(void)
+{
+	int code = errno;
+
+	pthread_once(&once, prepare);
+	errno = code;
 }

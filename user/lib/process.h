@@ -7,11 +7,13 @@
 
 /*
  * The process that the library's state is about, and the one lock of that state. Who holds the lock
- * has all signals blocked: a handler that forks or exits would wait for it.
+ * has all signals blocked, as a handler that forks or exits would wait for it, and cannot be
+ * cancelled.
  */
 struct guard {
 	sigset_t signals;
-	int code; /* errno */
+	int cancel; /* whether the thread could be cancelled */
+	int code;   /* errno */
 };
 
 /* Returns 0, or -EPERM in a child of vfork(2), in which the state is the parent's: not locked. */
@@ -30,6 +32,6 @@ bool profil__is_borrowed(void);
  * Has the counts brought up to date when this thread exits, which it does first in exit(3), before
  * the handlers that the program gave to atexit(3). To be called with the lock.
  */
-void profil__fold_at_exit(void);
+void profil__be_there_at_exit(void);
 
 #endif

@@ -56,7 +56,7 @@ static int replace(const struct region *regions, size_t count, bool wide, unsign
 		return err;
 	}
 	current = s;
-	profil__fold_at_exit();
+	profil__be_there_at_exit();
 	return 0;
 }
 
@@ -153,9 +153,9 @@ static int check_entries(const struct prof *entries, int count, unsigned int fla
 {
 	if (flags & ~ALL_SPROFIL_FLAGS)
 		return profil__error(EINVAL, "flags of sprofil() that are not known: %#x", flags);
-	if (count < 0 || count > PROFIL_RANGES)
+	if (count < 0 || count > MOST_REGIONS)
 		return profil__error(EINVAL, "%d regions: 0 to %d are possible", count,
-				     PROFIL_RANGES);
+				     MOST_REGIONS);
 	for (int i = 0; i < count; i++)
 		if (entries[i].pr_scale > UINT_MAX)
 			return profil__error(EINVAL, "scale %#lx: at most 32 bits are possible",

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 /*
- * The ticks per second of CPU time: PROFIL_HZ, else 100 (1000 if `fast`). Returns 0, or -EINVAL when
- * PROFIL_HZ makes no sense.
+ * The ticks per second of CPU time: PROFIL_HZ, else 100 (1000 if `fast`). Returns 0, or -EINVAL
+ * when PROFIL_HZ makes no sense.
  */
 int profil__rate(bool fast, unsigned int *hz);
 

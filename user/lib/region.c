@@ -91,7 +91,8 @@ static bool buffers_overlap(const struct plan *plan)
 		for (size_t k = 0; k < i; k++) {
 			const struct region *a = &plan->regions[i], *b = &plan->regions[k];
 
-			if (a->buffer && b->buffer && a->buffer < b->buffer + b->cell_count * width &&
+			if (a->buffer && b->buffer &&
+			    a->buffer < b->buffer + b->cell_count * width &&
 			    b->buffer < a->buffer + a->cell_count * width)
 				return true;
 		}
@@ -115,9 +116,6 @@ static int make(struct plan *plan, const struct region *regions)
 	for (size_t i = 0; i < plan->region_count; i++)
 		if (plan->regions[i].cell_count)
 			add_region(plan, &plan->regions[i]);
-	if (plan->range_count > PROFIL_RANGES)
-		return profil__error(EINVAL, "the regions overlap so that they make %zu ranges: "
-				     "%d are possible", plan->range_count, PROFIL_RANGES);
 	return 0;
 }
 
@@ -126,9 +124,9 @@ int profil__plan_make(struct plan *plan, const struct region *regions, size_t co
 	int err;
 
 	*plan = (struct plan){ .region_count = count, .wide = wide };
-	if (!count || count > PROFIL_RANGES)
+	if (!count || count > MOST_REGIONS)
 		return profil__error(EINVAL, "%zu regions: 1 to %d are possible", count,
-				     PROFIL_RANGES);
+				     MOST_REGIONS);
 	err = make(plan, regions);
 	if (err)
 		profil__plan_free(plan);

@@ -18,6 +18,9 @@ struct region {
 	uint32_t cell_count;
 };
 
+/* However these overlap, they make no more ranges than PROFIL_RANGES. */
+#define MOST_REGIONS (PROFIL_RANGES / 2)
+
 /* How regions are counted. Zero-initialised is none. */
 struct plan {
 	struct region *regions;
@@ -30,7 +33,7 @@ struct plan {
 };
 
 /*
- * Makes the plan for a copy of the regions, 1 to PROFIL_RANGES of them. An address in several of
+ * Makes the plan for a copy of the regions, 1 to MOST_REGIONS of them. An address in several of
  * them counts in the first. A region may have no cell; if none has any, there are no ranges.
  * *plan is the caller's, to profil__plan_free(). Returns 0, -EINVAL or -ENOMEM.
  */

@@ -2,16 +2,14 @@
 #include "lib/session.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/backend.h"
 #include "lib/error.h"
 #include "lib/fold.h"
 #include "lib/live.h"
+#include "lib/threads.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -93,6 +91,14 @@ static int detach(struct profil_session *s)
 	return 0;
 }
 
+/* The back end knows all threads that there are now. */
+static void begin_to_watch(struct profil_session *s)
+{
+	s->attached = true;
+	s->thread_count = profil__thread_count(s->pid);
+	s->watch_ns = profil__now_ns() + NS_PER_S;
+}
+
 /* The thread is for sessions that are not counted by the back end itself. */
 static void end_idle_thread(void)
 {
@@ -107,6 +113,7 @@ int profil__session_start(struct profil_session *s)
 	int err = profil__backend_start(s);
 
 	if (!err) {
+		begin_to_watch(s);
 		s->on = true;
 		s->next = sessions;
 		sessions = s;
@@ -151,13 +158,18 @@ void profil__sessions_fold(void)
 	}
 }
 
+void profil__sessions_stop(void)
+{
+	while (sessions)
+		profil__session_stop(sessions);
+}
+
 /* The kernel's memory was not inherited (backend.h), nor were the descriptors. */
 static void forget(struct profil_session *s)
 {
 	end_maps(s);
 	s->fd = -1;
 	s->handle = NULL;
-	s->watch_ns = 0;
 }
 
 void profil__sessions_forget(void)
@@ -173,47 +185,53 @@ void profil__sessions_forget(void)
 	profil__live_forget();
 }
 
+/* In a forked child, or because the back end ended. */
+static int attach_again(struct profil_session *s)
+{
+	int err = s->backend->start(s);
+
+	if (!err)
+		begin_to_watch(s);
+	return err;
+}
+
+/* Returns whether it is on. If nobody counts for it now, the live thread tries it again. */
+static bool go_on(struct profil_session *s)
+{
+	if (s->backend->direct) {
+		s->attached = s->backend->start(s) == 0;
+		return s->attached;
+	}
+	if (profil__live_begin())
+		return false;
+	profil__live_call(attach_again, s);
+	return true;
+}
+
 void profil__sessions_forked(void)
 {
 	struct profil_session *all = sessions, *next;
-	bool needs_thread = false;
 
 	profil__sessions_forget();
 	for (struct profil_session *s = all; s; s = next) {
 		next = s->next;
-		if (s->pid || (s->backend->direct && s->backend->start(s)))
-			continue;
-		s->attached = s->backend->direct;
-		needs_thread |= !s->attached;
-		s->on = true;
-		s->next = sessions;
-		sessions = s;
+		s->on = !s->pid && go_on(s);
+		if (s->on) {
+			s->next = sessions;
+			sessions = s;
+		}
 	}
-	/* The others are attached by the thread: fork(2) need not wait, nor an exec at once. */
-	if (needs_thread && profil__live_begin(false))
-		profil__sessions_forget();
 }
 
 /* --- In the live thread --- */
 
-/* Links of the folder with the threads: it has as many more as there are threads. 0: unknown. */
-static unsigned int thread_links(const struct profil_session *s)
-{
-	char path[40] = "/proc/self/task";
-	struct stat status;
-
-	if (s->pid)
-		snprintf(path, sizeof(path), "/proc/%d/task", s->pid);
-	return stat(path, &status) ? 0 : status.st_nlink;
-}
-
 /* Whether there may be threads that the back end does not know. */
 static bool threads_changed(struct profil_session *s)
 {
-	unsigned int before = s->thread_links;
+	unsigned int before = s->thread_count;
 
-	s->thread_links = thread_links(s);
-	return s->thread_links != before || ++s->watches % RESCAN_ANYWAY == 0;
+	s->thread_count = profil__thread_count(s->pid);
+	return s->thread_count != before || ++s->watches % RESCAN_ANYWAY == 0;
 }
 
 /* Once a second, or less often when it takes long. */
@@ -225,17 +243,6 @@ static void rescan(struct profil_session *s, uint64_t now)
 	taken = profil__now_ns() - now;
 	if (taken > NS_PER_S / RESCAN_SHARE)
 		s->watch_ns = now + taken * RESCAN_SHARE;
-}
-
-/* Again, in a forked child, or because the back end ended. */
-static void attach_again(struct profil_session *s)
-{
-	int err = s->backend->start(s);
-
-	s->attached = !err;
-	/* Privileges that there were at first may have been given up since. */
-	if (err == -EPERM && !profil__backend_is_forced())
-		s->backend = &profil__backend_daemon;
 }
 
 static void watch(struct profil_session *s, uint64_t now)
@@ -265,7 +272,6 @@ struct look profil__sessions_look(void)
 			watch(s, now);
 		look.any = true;
 		look.soon |= !s->counts;
-		look.depends |= s->pid || !s->attached;
 		if (s->state)
 			look.ticks += __atomic_load_n(&s->state->ticks, __ATOMIC_RELAXED);
 	}

@@ -31,7 +31,7 @@ struct profil_session {
 	struct profil_state *state;    /* the kernel's, NULL when there is none */
 	uint64_t *cells;	       /* the kernel's */
 	uint64_t watch_ns;	       /* when to look after the threads again */
-	unsigned int thread_links;     /* of the folder of threads, when these were looked at */
+	unsigned int thread_count;     /* of the process, when they were looked for */
 	unsigned int watches;
 };
 
@@ -54,6 +54,9 @@ void profil__session_stop(struct profil_session *s);
 /* Brings the counts up to date. */
 void profil__sessions_fold(void);
 
+/* Ends them all. */
+void profil__sessions_stop(void);
+
 /* In a forked child: goes on with the sessions about itself. */
 void profil__sessions_forked(void);
 
@@ -63,8 +66,7 @@ void profil__sessions_forget(void);
 /* What the live thread has to know. */
 struct look {
 	bool any;	/* there is a session */
-	bool soon;	/* counts go to a buffer: look every few milliseconds */
-	bool depends;	/* on something else than this process's run: look even if it does not run */
+	bool soon;	/* counts go to a buffer: look as long as there are ticks */
 	uint64_t ticks; /* changes when there were ticks */
 };
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef PROFIL_LIB_THREADS_H
+#define PROFIL_LIB_THREADS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* How many threads a process has; 0 stands for this process. Returns 0 when that is unknown. */
+unsigned int profil__thread_count(pid_t pid);
+
+/* Whether it called pthread_exit(3) and others go on. */
+bool profil__first_thread_ended(void);
+
+/*
+ * A process ends with the last of its threads, but the live thread would go on for ever. So all of
+ * the program's threads have ended when these `own` of the library are left, and what remains of
+ * the first thread, which is there until the process ends.
+ */
+bool profil__program_ended(unsigned int own);
+
+#endif
