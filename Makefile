@@ -41,6 +41,8 @@ DAEMON_OBJECTS := $(call objects,util capture daemon)
 MODULE_OBJECTS := $(call objects,util capture) $(BUILD)/user/lib/bpf_module.o
 # The gcc -pg runtime, beside the library.
 GMON_SOURCES := $(wildcard user/lib/gmon*.c user/lib/*.S)
+# Replaces a function of libc that a static program has already.
+SHARED_ONLY := user/lib/atexit.c
 LIB_SOURCES := $(filter-out user/lib/bpf_module.c $(GMON_SOURCES),$(wildcard user/lib/*.c))
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 # All but the main() of each: what the unit tests link.
@@ -140,7 +142,7 @@ $(1)/libprofil-gmon.so: $(call library_objects,$(2),$(GMON_SOURCES)) $(1)/libpro
 		-Wl,--version-script=user/lib/libprofil-gmon.map -Wl,-rpath,'$$$$ORIGIN' \
 		$$(filter %.o,$$^) -L$(1) -lprofil -o $$@
 
-$(1)/libprofil.a: $(call library_objects,$(2),$(LIB_SOURCES) $(GMON_SOURCES))
+$(1)/libprofil.a: $(call library_objects,$(2),$(filter-out $(SHARED_ONLY),$(LIB_SOURCES) $(GMON_SOURCES)))
 	@mkdir -p $$(@D)
 	$$(say) AR $$@
 	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^

@@ -14,9 +14,11 @@ gmon_page=$lib/libprofil-gmon.7
 
 # --- Lists of functions, one on a line ---
 
-# What programs can link with; profil() and sprofil() are not in the version script.
+# What programs are to call; profil() and sprofil() are not in the version script. __cxa_atexit()
+# stands in front of libc's, and is what compilers call.
 exported() {
-	nm -D --defined-only "$1" | sed -n 's/.* [TW] \([^@]*\).*/\1/p' | sort
+	nm -D --defined-only "$1" | sed -n 's/.* [TW] \([^@]*\).*/\1/p' |
+		grep -vx __cxa_atexit | sort
 }
 
 # Of a version script.

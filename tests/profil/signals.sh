@@ -21,7 +21,7 @@ traced() {
 # Children of the program end, and that is all.
 no_signal() {
 	traced "$1" -etrace=none "threads, children and pauses" || return
-	! grep -v -e '--- SIGCHLD' -e '+++ exited' "$work/tmp/trace"
+	! grep -e '--- SIG' -e '+++ killed' "$work/tmp/trace" | grep -v SIGCHLD
 }
 
 no_interruption() {

@@ -113,6 +113,7 @@ static void after_fork_in_child(void)
 
 static pthread_key_t key; /* has a destructor, for threads that end */
 static bool has_key;
+static bool used;
 
 static void fold(void)
 {
@@ -124,7 +125,7 @@ static void fold(void)
 	profil__leave(&guard);
 }
 
-static void fold_in_thread(void *unused)
+void profil__fold_at_exit(void *unused)
 {
 	(void)unused;
 	fold();
@@ -175,13 +176,17 @@ extern void *__dso_handle;
 void profil__be_there_at_exit(void)
 {
 	static __thread bool in_thread;
-	static bool in_process;
 
 	if (!in_thread)
-		in_thread = !__cxa_thread_atexit_impl(fold_in_thread, NULL, &__dso_handle) &&
+		in_thread = !__cxa_thread_atexit_impl(profil__fold_at_exit, NULL, &__dso_handle) &&
 			    (!has_key || !pthread_setspecific(key, &key));
-	if (!in_process) /* for handlers that are older than this, when another thread exits */
-		in_process = !atexit(fold);
+	if (!used) /* for handlers that are older than this, when another thread exits */
+		used = !atexit(fold);
+}
+
+bool profil__was_used(void)
+{
+	return used;
 }
 
 __attribute__((destructor)) static void end(void)

@@ -34,4 +34,10 @@ bool profil__is_borrowed(void);
  */
 void profil__be_there_at_exit(void);
 
+/* Whether that was ever called. */
+bool profil__was_used(void);
+
+/* Brings the counts up to date: a handler for exit. */
+void profil__fold_at_exit(void *unused);
+
 #endif
