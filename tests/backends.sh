@@ -84,7 +84,8 @@ show() {
 	status=$(cat "$work/$1.$2.status")
 	[ "$status" = 0 ] && return
 	[ "$status" -gt 128 ] && echo "ended by signal $((status - 128))" >>"$work/$1.$2"
-	echo "# $1: $3: $(head -n 3 "$work/$1.$2" | paste -sd ';' | tr -d '\r')"
+	# Bash says the same in its own words.
+	echo "# $1: $3: $(grep -v '/backends.sh: line ' "$work/$1.$2" | head -n 3 | paste -sd ';')"
 }
 
 # The C library's: they take long, so that all of a program run while the others do.

@@ -3,85 +3,16 @@
 # bench.sh [MEASURE...]: measures speed and cost beside the goals that were set, as root: bpf, cpu,
 # start, stop, overhead, spread; all when none is named. Numbers are medians, with the quartiles
 # behind them. Fails only when something could not be measured: a timing is not a test.
+# shellcheck disable=SC2317 # the measures are called by their names
 
 # Temporary files are perf's output too: in memory, so that no disk is measured.
 [ -w /dev/shm ] && export TMPDIR=/dev/shm
-# shellcheck source=tests/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
-
-here=$top/tests/bench
-helpers=$build/bench
-failed=0
-pid=""
-
-row() { # MEASURE RESULT GOAL MET
-	printf '%-38s | %-46s | %-11s | %s\n' "$@"
-}
-
-# judge MEASURE NUMBER RESULT LIMIT UNIT: a row that is met when the number is at most the limit.
-judge() {
-	local met=not
-	awk -v n="$2" -v limit="$4" 'BEGIN { exit !(n <= limit) }' && met=met
-	row "$1" "$3" "<= $4${5:+ $5}" "$met"
-}
-
-end_target() {
-	[ -z "$pid" ] || stop "$pid"
-	pid=""
-}
-
-not_measured() { # MEASURE WHY
-	failed=1
-	row "$1" "could not be measured: $2" "" ""
-	sed 's/^/# /' "$work/session.err" "$work/profiler.err" 2>/dev/null | head -n 5
-	end_target
-	return 1
-}
-
-# quantile Q FILE: of the numbers in a file, one per line.
-quantile() {
-	sort -g "$2" | awk -v q="$1" '
-		{ v[NR] = $1 }
-		END {
-			at = 1 + q * (NR - 1)
-			low = int(at)
-			high = low < NR ? low + 1 : low
-			print v[low] + (at - low) * (v[high] - v[low])
-		}'
-}
-
-median() { quantile 0.5 "$1"; }
-
-# summary FILE DIGITS UNIT: "median unit (quartile..quartile)"
-summary() {
-	printf "%.$2f%s (%.$2f..%.$2f)" "$(median "$1")" "${3:+ $3}" "$(quantile 0.25 "$1")" \
-		"$(quantile 0.75 "$1")"
-}
-
-calculate() { awk "BEGIN { printf \"%.4f\\n\", $* }"; }
-
-# session ARG...: one run of a profiler; value NAME is then a number that it gave.
-session() {
-	rm -f "$work"/profiler.*
-	"$helpers/session" -o "$work/profiler" "$@" >"$work/session" 2>"$work/session.err" || return
-	case $(value status) in
-	"" | 0 | 3 | -2) ;; # nothing was run; done; samples were lost; ended by our SIGINT
-	*) return 1 ;;
-	esac
-}
-
-value() { sed -n "s/^$1=//p" "$work/session"; }
-
-compile() { # NAME [ARG...]
-	local name=$1
-	shift
-	[ "$helpers/$name" -nt "$here/$name.c" ] && return
-	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra "$@" "$here/$name.c" -o "$helpers/$name"
-}
+# shellcheck source=tests/bench/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # --- bpf: run time of the program on the tick, above that of an empty one ---
 
-bpf() {
+measure_bpf() {
 	local rate round name
 	start "$helpers/session" -w 1000000000
 	for rate in 999 4999; do
@@ -105,7 +36,7 @@ bpf() {
 
 # --- cpu: what profiltool itself uses while it records 64 busy threads ---
 
-cpu() {
+measure_cpu() {
 	local round
 	start_ready "$progs/shares" 64 0
 	rm -f "$work"/{percent,hwm,anonymous}
@@ -126,7 +57,7 @@ cpu() {
 
 # --- start: from exec to the first tick ---
 
-start_up() {
+measure_start() {
 	local round
 	start_ready "$progs/shares" 1 0
 	rm -f "$work"/{outside,inside}
@@ -163,7 +94,7 @@ build_symbols() {
 	local part objects=()
 	[ "$helpers/symbols" -nt "$here/hot.c" ] && [ "$helpers/symbols" -nt "$here/bench.sh" ] && return
 	for part in 0 1 2 3 4; do
-		${CC:-gcc} -O2 -DHOT=$part -c "$here/hot.c" -o "$work/hot$part.o" || return
+		${CC:-gcc} -O2 -DHOT="$part" -c "$here/hot.c" -o "$work/hot$part.o" || return
 		symbols $((part * 200000)) 200000 |
 			${CC:-gcc} -x assembler -c - -o "$work/symbols$part.o" || return
 		objects+=("$work/hot$part.o" "$work/symbols$part.o")
@@ -174,7 +105,7 @@ build_symbols() {
 	[ -x "$helpers/symbols" ]
 }
 
-stop_down() {
+measure_stop() {
 	local round
 	build_symbols || not_measured "stop" "the program with a million symbols" || return
 	start "$helpers/symbols"
@@ -265,7 +196,7 @@ compare() { # RATE
 	row "  ratio, start and end left out" "$(printf %.3f "$(ratio_of meanwhile "$1")")" "" ""
 }
 
-overhead() {
+measure_overhead() {
 	local amount=500 rates=(4999 19999 999) rate round
 	local perf=(perf --buildid-dir "$work/buildid" record -e task-clock -p SELF
 		-o "$work/perf.data")
@@ -300,7 +231,7 @@ overhead() {
 
 # --- spread: 10 kHz over 100000 different pcs ---
 
-spread() {
+measure_spread() {
 	local name="10 kHz on 100000 pcs" account ticks lost rest
 	start_ready "$progs/spread" 100000 1 0 || not_measured "$name" "no such program" || return
 	session -s 12 "$profiltool" -p "$pid" -F 10000 --json -o "$work/spread.pb.gz" ||
@@ -328,23 +259,6 @@ print(j["ticks"], lost, abs(rest))' "$work/profiler.out") || not_measured "$name
 # --- ---
 
 rounds=${PROFIL_BENCH_ROUNDS:-9}
-mkdir -p "$helpers"
-compile session && compile empty || exit 1
-[ $# -gt 0 ] || set -- bpf cpu start stop overhead spread
-row measure result goal met
-row "$(printf -- '-%.0s' {1..38})" "$(printf -- '-%.0s' {1..46})" ----------- ---
-for measure; do
-	case $measure in
-	bpf) bpf ;;
-	cpu) cpu ;;
-	start) start_up ;;
-	stop) stop_down ;;
-	overhead) overhead ;;
-	spread) spread ;;
-	*)
-		echo "bench.sh: no measure \"$measure\": bpf, cpu, start, stop, overhead, spread" >&2
-		exit 2
-		;;
-	esac
-done
-exit $failed
+build_helper session && build_helper empty || exit 1
+measures=(bpf cpu start stop overhead spread)
+bench "$@"

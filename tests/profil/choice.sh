@@ -162,5 +162,6 @@ check "profild has ended: on is one" test "$(asked on on)" = -1
 check "profild" start_profild
 check "profild is there again: on" test "$(asked on on)" = 0
 check "profild is there again: counts" wait_for counts
-check "the client has lived all the time" kill -0 "$client"
+tell client end
+check "the client has lived all the time" wait "$client"
 finish

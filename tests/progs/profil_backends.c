@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What a program finds of the back end, and its descriptors: profil_row.h. Besides:
- *   profil_backends which     calls profil() and prints "RESULT ERRNO BACKEND TICKS", and, behind
- * "#", what profil_error() says; "-" for what is not there profil_backends asked     prints
- * "ready", and for each line on standard input: "on", "off" and "which" do so, "burn" burns some
- * ticks and prints how many there came
+ *   profil_backends which   calls profil() and prints "RESULT ERRNO BACKEND TICKS # ERROR", "-" for
+ *                           what is not there
+ *   profil_backends asked   prints "ready" and does what it reads: "on", "off", "which", "end", or
+ *                           "burn", which tells how many ticks were counted
  */
 #include "profil_row.h"
 
@@ -65,7 +65,7 @@ static int do_as_asked(void)
 
 	puts("ready");
 	fflush(stdout);
-	while (fgets(line, sizeof(line), stdin)) {
+	while (fgets(line, sizeof(line), stdin) && strcmp(line, "end\n") != 0) {
 		if (strcmp(line, "on\n") == 0)
 			printf("on %d\n", profil_hot(cells));
 		else if (strcmp(line, "off\n") == 0)

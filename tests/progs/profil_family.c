@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * fork, vfork, spawn and exec while profiling is on: profil_row.h. Besides, what it becomes:
- *   profil_family burn TICKS             burns them and exits 0
- *   profil_family successor FILE MS      exits 0 if the cells in the file stay as they are while it
- *                                        burns and it has no descriptor that it did not open
+ *   profil_family burn TICKS       burns them and exits 0
+ *   profil_family successor FILE   exits 0 if the cells in the file stay as they are while it burns
+ *                                  and it has no descriptor that it did not open
  */
 #include "profil_row.h"
 
@@ -59,7 +59,7 @@ static void fork_both(void)
 	expect_about("at the fork", report[0].inherited, some());
 	expect(report[0].inherited == before, "the child's copy has %u ticks, the parent's %u",
 	       report[0].inherited, before);
-	expect_child(report[0].own, long_time());
+	expect_about("child", report[0].own, long_time());
 	expect_about("parent", report[1].own, 2 * some());
 }
 
@@ -84,7 +84,7 @@ static void grandchildren(void)
 		expect_well(child, "child");
 	/* The one before each has not burnt anything between its birth and the next one's. */
 	expect_about("inherited", mine->inherited, some());
-	expect_child(mine->own, long_time());
+	expect_about("child", mine->own, long_time());
 	if (depth)
 		_exit(wrong);
 }
@@ -194,7 +194,7 @@ static void parent_turns_off(void)
 		before = sum();
 		burn(long_time());
 		profil_off();
-		expect_child(sum() - before, long_time());
+		expect_about("child", sum() - before, long_time());
 		_exit(wrong);
 	}
 	profil_off();
@@ -244,7 +244,7 @@ static void parent_ends(void)
 	expect_well(parent, "parent");
 	while (!*(volatile unsigned int *)&report->inherited)
 		sleep_ms(1);
-	expect_child(report->own, long_time());
+	expect_about("child", report->own, long_time());
 }
 
 /* --- vfork and spawn --- */

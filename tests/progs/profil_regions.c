@@ -347,7 +347,7 @@ static void forks(void)
 	child = fork();
 	burn(long_time());
 	sprofil_off();
-	expect_child(wide_cells[0], some() + long_time());
+	expect_about("child", wide_cells[0], some() + long_time());
 	if (child == 0)
 		_exit(wrong);
 	expect_well(child, "child");

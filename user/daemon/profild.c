@@ -16,7 +16,6 @@
 #include "daemon/privilege.h"
 #include "daemon/server.h"
 #include "lib/protocol.h"
-#include "util/file.h"
 #include "util/number.h"
 
 #define MIB (1024 * 1024)
@@ -124,17 +123,6 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 	return err;
 }
 
-/* Some distributions' kernels ask for more than CAP_PERFMON above 2 (Debian's at 3, its default).
- */
-static bool is_restricted(void)
-{
-	char line[32];
-	uint64_t level;
-
-	return file_read_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line)) == 0 &&
-	       number_parse(line, 3, UINT64_MAX, &level) == 0;
-}
-
 /* Whether all works here: it counts itself for a moment. */
 static int try_histogram(struct error *e)
 {
@@ -151,8 +139,6 @@ static int try_histogram(struct error *e)
 
 	if (!err)
 		histogram_free(histogram);
-	else if (e->kind == ERROR_NOT_PERMITTED && is_restricted())
-		error_mend(e, "this kernel needs: sysctl kernel.perf_event_paranoid=2");
 	return err;
 }
 
