@@ -185,7 +185,7 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(PARTS)
 $(BUILD)/tests/progs/%: tests/progs/%.c
 	@mkdir -p $(@D)
 	$(say) CC $<
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -O1 -g -fno-inline $(WARNINGS) $(WERROR) $< \
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -MMD -MP -O1 -g -fno-inline $(WARNINGS) $(WERROR) $< \
 		-pthread -ldl -o $@
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

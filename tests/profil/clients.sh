@@ -46,7 +46,7 @@ cat >"$tree/work.lisp" <<'END'
 (si::bye)
 END
 
-# Nearly all of it is in its own code.
+# Nearly all of it is in its own code. Times are coarse, and told for the process as a whole.
 gcl_counts() {
 	local backend=$1 ticks used due
 	with "$backend" env PROFIL_VERBOSE=1 gcl -batch -load "$tree/work.lisp" \
@@ -55,7 +55,7 @@ gcl_counts() {
 	read -r ticks used < <(sed -n 's/^counted \([0-9]*\) in .* used \([0-9]*\)$/\1 \2/p' "$work/gcl")
 	due=$((used * $(rate_of "$backend") / 100))
 	[ "$due" -gt 0 ] && told "$backend" "$work/gcl" &&
-		[ $((ticks * 10)) -ge $((due * 8)) ] && [ $((ticks * 10)) -le $((due * 12)) ]
+		[ $((ticks * 2)) -ge "$due" ] && [ $((ticks * 2)) -le $((due * 3)) ]
 }
 
 # --- GDB: "maintenance set profile on" calls monstartup() and writes gmon.out ---
