@@ -54,8 +54,8 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 PROGRAMS := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c))
 
 # As lazily as this: on a new machine `make test` installs pkg-config first.
-ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -DPROFIL_LIBDIR='"$(LIBDIR)"' -I. -Iuser -I$(BUILD)/bpf \
-	-I$(BUILD)/proto $(shell $(PKG_CONFIG) --cflags $(LIBRARIES)) $(CPPFLAGS)
+ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -DPROFIL_LIBDIR='"$(LIBDIR)"' \
+	-I. -Iuser -I$(BUILD)/bpf -I$(BUILD)/proto $(shell $(PKG_CONFIG) --cflags $(LIBRARIES)) $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden $(WARNINGS) $(WERROR) $(CFLAGS)
 ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty $(LDLIBS)
 # What the layers up to capture need.
@@ -185,8 +185,8 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(PARTS)
 $(BUILD)/tests/progs/%: tests/progs/%.c
 	@mkdir -p $(@D)
 	$(say) CC $<
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -MMD -MP -O1 -g -fno-inline $(WARNINGS) $(WERROR) $< \
-		-pthread -ldl -o $@
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -MMD -MP -O1 -g -fno-inline $(WARNINGS) \
+		$(WERROR) $< -pthread -ldl -o $@
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "lib/count.h"
 #include "lib/error.h"
 #include "lib/session.h"
 
@@ -22,12 +23,6 @@ struct batch {
 	struct iovec cells[BATCH];
 	uint64_t counts[BATCH];
 };
-
-/* Atomically, as the kernel counts on meanwhile. */
-static uint64_t take(uint64_t *count)
-{
-	return __atomic_exchange_n(count, 0, __ATOMIC_SEQ_CST);
-}
 
 /* Adds to the cells as they are in `values`. */
 static void add(const struct batch *batch, void *values)
@@ -81,9 +76,9 @@ static int fold_cells(struct profil_session *s, struct batch *batch, uint32_t fi
 	for (uint32_t cell = first; cell < end && !err; cell++) {
 		uint64_t count;
 
-		if (!__atomic_load_n(&s->cells[cell], __ATOMIC_RELAXED))
+		if (!count_load(&s->cells[cell]))
 			continue;
-		count = take(&s->cells[cell]);
+		count = count_take(&s->cells[cell]);
 		if (s->counts) {
 			s->counts[cell] += count;
 			s->in_range += count;
@@ -101,8 +96,8 @@ static int fold_word(struct profil_session *s, struct batch *batch, unsigned int
 	uint64_t dirty = 0;
 	int err = 0;
 
-	if (__atomic_load_n(&s->state->dirty[word], __ATOMIC_RELAXED))
-		dirty = take((uint64_t *)&s->state->dirty[word]);
+	if (count_load(&s->state->dirty[word]))
+		dirty = count_take(&s->state->dirty[word]);
 	for (; dirty && !err; dirty &= dirty - 1) {
 		uint64_t first = (uint64_t)(word * 64 + __builtin_ctzll(dirty)) << shift;
 		uint64_t end = first + (1ULL << shift);
@@ -130,8 +125,8 @@ int profil__fold(struct profil_session *s)
 	for (unsigned int word = 0; word < PROFIL_DIRTY_WORDS && !err; word++)
 		err = fold_word(s, &batch, word);
 	err = err ?: flush(&batch);
-	s->latest_out_of_range = __atomic_load_n(&s->state->out_of_range, __ATOMIC_RELAXED);
-	s->latest_lost = __atomic_load_n(&s->state->lost, __ATOMIC_RELAXED);
+	s->latest_out_of_range = count_load(&s->state->out_of_range);
+	s->latest_lost = count_load(&s->state->lost);
 	return err;
 }
 

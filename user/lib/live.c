@@ -52,9 +52,10 @@
 
 /*
  * What wakes the thread: sent to no other, and taken up where it waits, so that the program never
- * gets one and may do with this signal what it likes.
+ * gets one and may do with this signal what it likes. (If it ignores it, one can get lost: then the
+ * thread finds out a second later.)
  */
-#define WAKE_SIGNAL SIGRTMAX
+#define WAKE_SIGNAL SIGURG
 
 static struct {
 	pthread_t thread;
@@ -216,9 +217,8 @@ static void look_again_and_again(void)
 	uint64_t wait;
 
 	while ((wait = look_in_pace(&pace))) {
-		if (!wait_for_signal(wait))
-			continue;
-		pace.quiet_since = profil__now_ns();
+		if (wait_for_signal(wait))
+			pace.quiet_since = profil__now_ns();
 		if (__atomic_exchange_n(&live.called, false, __ATOMIC_ACQ_REL) && !do_work()) {
 			delete_timer();
 			return;

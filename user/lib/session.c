@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "lib/backend.h"
+#include "lib/count.h"
 #include "lib/error.h"
 #include "lib/fold.h"
 #include "lib/live.h"
@@ -273,7 +274,7 @@ struct look profil__sessions_look(void)
 		look.any = true;
 		look.soon |= !s->counts;
 		if (s->state)
-			look.ticks += __atomic_load_n(&s->state->ticks, __ATOMIC_RELAXED);
+			look.ticks += count_load(&s->state->ticks);
 	}
 	return look;
 }
