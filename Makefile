@@ -54,8 +54,8 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 PROGRAMS := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c))
 
 # As lazily as this: on a new machine `make test` installs pkg-config first.
-ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -DPROFIL_LIBDIR='"$(LIBDIR)"' \
-	-I. -Iuser -I$(BUILD)/bpf -I$(BUILD)/proto $(shell $(PKG_CONFIG) --cflags $(LIBRARIES)) $(CPPFLAGS)
+ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -I. -Iuser \
+	-I$(BUILD)/bpf -I$(BUILD)/proto $(shell $(PKG_CONFIG) --cflags $(LIBRARIES)) $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden $(WARNINGS) $(WERROR) $(CFLAGS)
 ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty $(LDLIBS)
 # What the layers up to capture need.
@@ -129,7 +129,7 @@ define library_rules
 $(1)/libprofil.so.$(SOVERSION): $(call library_objects,$(2),$(LIB_SOURCES)) user/lib/libprofil.map
 	@mkdir -p $$(@D)
 	$$(say) LD $$@
-	$$(Q)$$(CC) $(3) $$(CFLAGS) $$(LDFLAGS) -shared -Wl,-soname,$$(@F) -Wl,-z,defs \
+	$$(Q)$$(CC) $(3) $$(CFLAGS) $$(LDFLAGS) -shared -Wl,-soname,$$(@F) -Wl,-z,defs,-z,nodelete \
 		-Wl,--version-script=user/lib/libprofil.map $$(filter %.o,$$^) -o $$@
 
 $(1)/libprofil.so: $(1)/libprofil.so.$(SOVERSION)
@@ -138,7 +138,7 @@ $(1)/libprofil.so: $(1)/libprofil.so.$(SOVERSION)
 $(1)/libprofil-gmon.so: $(call library_objects,$(2),$(GMON_SOURCES)) $(1)/libprofil.so \
 		user/lib/libprofil-gmon.map
 	$$(say) LD $$@
-	$$(Q)$$(CC) $(3) $$(CFLAGS) $$(LDFLAGS) -shared -Wl,-soname,$$(@F) -Wl,-z,defs \
+	$$(Q)$$(CC) $(3) $$(CFLAGS) $$(LDFLAGS) -shared -Wl,-soname,$$(@F) -Wl,-z,defs,-z,nodelete \
 		-Wl,--version-script=user/lib/libprofil-gmon.map -Wl,-rpath,'$$$$ORIGIN' \
 		$$(filter %.o,$$^) -L$(1) -lprofil -o $$@
 
@@ -226,8 +226,10 @@ format-check:
 lint: format-check
 	$(Q)shellcheck -x tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run
 	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all unit-tests programs
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-clang CC=$(CLANG) WERROR=-Werror all
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all lib32 unit-tests \
+		programs
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-clang CC=$(CLANG) WERROR=-Werror all \
+		programs
 
 unit-tests: $(UNIT_TESTS)
 programs: $(PROGRAMS)
@@ -245,11 +247,19 @@ SYSTEMDDIR ?= $(PREFIX)/lib/systemd/system
 
 MANUALS := $(wildcard user/*/*.[1-8])
 
-# Templates: what is installed knows where it is installed.
-$(BUILD)/%: user/lib/%.in Makefile
+# What is installed knows where it is installed: made anew for other folders.
+$(BUILD)/folders: always
+	@mkdir -p $(@D)
+	@echo '$(SBINDIR) $(LIBDIR) $(INCLUDEDIR)' | cmp -s - $@ || \
+		echo '$(SBINDIR) $(LIBDIR) $(INCLUDEDIR)' >$@
+
+$(BUILD)/user/tool/run.o: $(BUILD)/folders
+$(BUILD)/user/tool/run.o: private ALL_CPPFLAGS += -DPROFIL_LIBDIR='"$(LIBDIR)"'
+
+$(BUILD)/%: user/lib/%.in Makefile $(BUILD)/folders
 	$(Q)sed 's|@VERSION@|$(VERSION)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' $< >$@
 
-$(BUILD)/%.service: user/daemon/%.service.in Makefile
+$(BUILD)/%.service: user/daemon/%.service.in Makefile $(BUILD)/folders
 	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
 
 install: all $(BUILD)/profil.pc $(BUILD)/profild.service
@@ -294,4 +304,4 @@ clean:
 	$(Q)rm -rf $(BUILD)
 
 .PHONY: all library lib32 help demo test check bench format format-check lint unit-tests \
-	programs install install-lib32 uninstall clean
+	programs install install-lib32 uninstall clean always

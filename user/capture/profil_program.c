@@ -11,7 +11,7 @@
 #include "profil.skel.h"
 
 /* Threads that can be told apart when some have two events. */
-#define CHURNING_THREADS 4096
+#define CHURNING_THREADS 512
 
 /* Maps are shared in whole pages. */
 static size_t cells_size(const struct profil_program *profil)

@@ -17,7 +17,7 @@
 #define MOST_MISTAKES 16
 
 /* What a histogram takes beside its cells: the program, the ranges, what is held here of it. */
-#define HISTOGRAM_BYTES (64 * 1024)
+#define HISTOGRAM_BYTES (128 * 1024)
 
 /* --- Replies --- */
 
@@ -128,6 +128,7 @@ static int explain(const struct client *client, int err, struct error *e)
 		error_mend(e, "profild --max-events");
 		return err;
 	case ESRCH:
+	case EINTR:  /* it becomes another program, and takes long to */
 	case EAGAIN: /* it makes threads too fast */
 	case EINVAL: /* more ticks than the kernel allows */
 		return err;
@@ -229,8 +230,8 @@ static void stop(struct client *client)
 
 /*
  * Returns the size of a message, which may be larger than the buffer, or -errno. There is room for
- * the credentials alone: the kernel drops descriptors that came with it. To close them here could
- * take as long as another's file system likes. *sender is 0 when nobody has sent anything: the end.
+ * the credentials alone: descriptors that came with it are not received, which is -EPROTO. *sender
+ * is 0 when nobody has sent anything: the end.
  */
 static ssize_t receive(const struct client *client, struct profild_request *buffer, pid_t *sender)
 {
@@ -252,6 +253,8 @@ static ssize_t receive(const struct client *client, struct profild_request *buff
 
 	if (size < 0)
 		return -errno;
+	if (message.msg_flags & MSG_CTRUNC)
+		return -EPROTO;
 	*sender = 0;
 	if (first && first->cmsg_level == SOL_SOCKET && first->cmsg_type == SCM_CREDENTIALS &&
 	    first->cmsg_len == CMSG_LEN(sizeof(who))) {

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "daemon/client.h"
@@ -20,6 +21,12 @@
 
 /* How many connections are accepted at a time. */
 #define MOST_ACCEPTED 64
+
+/*
+ * What a client can make the kernel wait for while it serves profild: an exec(2) that does not end,
+ * a descriptor that lingers when its last owner closes it. A signal ends these waits.
+ */
+#define MOST_WAIT_NS (100 * NS_PER_MS)
 
 /* How long nobody is accepted after the system could give no descriptor. */
 #define PAUSE_NS (100 * NS_PER_MS)
@@ -285,15 +292,30 @@ static void take_event(struct server *s, const struct epoll_event *event)
 	}
 }
 
+static void interrupt(int signal)
+{
+	(void)signal; /* the system call that waits fails with EINTR */
+}
+
+/* Again and again, as a signal may come before the wait that it is to end. */
+static void limit_waits(bool on)
+{
+	const struct timeval often = { .tv_usec = on ? MOST_WAIT_NS / 1000 : 0 };
+
+	setitimer(ITIMER_REAL, &(struct itimerval){ often, often }, NULL);
+}
+
 static int take_events(struct server *s, struct error *e)
 {
 	int count = epoll_wait(s->epoll, s->events, s->event_room, end_pause(s));
 
 	if (count < 0 && errno != EINTR)
 		return error_set(e, errno, "cannot wait for events");
+	limit_waits(true);
 	for (int i = 0; i < count; i++)
 		take_event(s, &s->events[i]);
 	serve_ready(s);
+	limit_waits(false);
 	free_closed(s);
 	return 0;
 }
@@ -332,10 +354,14 @@ static void close_server(struct server *s)
 int server_run(int listener, int signals, const struct limits *limits, struct error *e)
 {
 	struct server s = { .listener = listener, .epoll = -1 };
+	const struct sigaction interruption = { .sa_handler = interrupt }; /* no SA_RESTART */
 	int err = open_server(&s, signals, limits, e);
 
+	sigaction(SIGALRM, &interruption, NULL);
 	while (!err && !s.end)
 		err = take_events(&s, e);
+	limit_waits(true); /* to close a socket can wait, too */
 	close_server(&s);
+	limit_waits(false);
 	return err;
 }

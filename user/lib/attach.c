@@ -58,7 +58,6 @@ static int attach(struct profil_session **session, pid_t pid, const struct profi
 		return err;
 	}
 	*session = s;
-	profil__be_there_at_exit();
 	return 0;
 }
 
@@ -77,6 +76,7 @@ EXPORT int profil_attach(struct profil_session **session, pid_t pid,
 	if (err)
 		return err;
 	profil__backend_prepare(pid);
+	profil__be_there_at_exit();
 	err = profil__enter(&guard);
 	if (err)
 		return err;

@@ -98,9 +98,13 @@ static int receive(int fd, int fds[MAP_COUNT], size_t *fd_count)
 		.msg_control = control,
 		.msg_controllen = sizeof(control),
 	};
-	ssize_t size = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	ssize_t size;
 	int err = 0;
 
+	/* With a timeout, Linux interrupts it when the process is stopped and goes on, too. */
+	do
+		size = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	while (size < 0 && errno == EINTR);
 	if (size < 0 && errno == EAGAIN)
 		return profil__error(ETIMEDOUT, "profild does not answer");
 	if (size < 0)

@@ -22,13 +22,14 @@ static void *find_in_libc(void)
 	return found;
 }
 
-static profil_function *find(void)
-{
-	static profil_function *found;
+static profil_function *profil_of_libc;
 
-	if (!found)
-		found = (profil_function *)(dlsym(RTLD_NEXT, "profil") ?: find_in_libc());
-	return found;
+/* Without the lock: the loader has one as well. */
+static void libc_prepare(void)
+{
+	void *found = dlsym(RTLD_NEXT, "profil") ?: find_in_libc();
+
+	__atomic_store_n(&profil_of_libc, (profil_function *)found, __ATOMIC_RELEASE);
 }
 
 /* It has one histogram, of one region, with 16-bit cells. */
@@ -40,7 +41,6 @@ static bool can_count(const struct profil_session *s)
 static int libc_start(struct profil_session *s)
 {
 	const struct region *region = &s->plan.regions[0];
-	profil_function *profil_of_libc = find();
 
 	if (!profil_of_libc)
 		return profil__error(ENOTSUP, "libc has no profil()");
@@ -58,13 +58,14 @@ static int libc_start(struct profil_session *s)
 static void libc_stop(struct profil_session *s)
 {
 	if (!s->trial)
-		find()(NULL, 0, 0, 0);
+		profil_of_libc(NULL, 0, 0, 0);
 }
 
 const struct backend profil__backend_libc = {
 	.name = "libc",
 	.direct = true,
 	.hz = 100,
+	.prepare = libc_prepare,
 	.start = libc_start,
 	.stop = libc_stop,
 };

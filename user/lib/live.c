@@ -51,11 +51,11 @@
 #define STACK_SIZE (256 * 1024)
 
 /*
- * What wakes the thread: sent to no other, and taken up where it waits, so that the program never
- * gets one and may do with this signal what it likes. (If it ignores it, one can get lost: then the
- * thread finds out a second later.)
+ * What wakes the thread: libc's own signal for pthread_cancel(3). It is sent to single threads
+ * only; one that can be sent to the process would be taken away from the program here. libc's
+ * functions refuse it, so it takes the system calls.
  */
-#define WAKE_SIGNAL SIGURG
+#define WAKE_SIGNAL 32
 
 static struct {
 	pthread_t thread;
@@ -129,15 +129,16 @@ static bool wake_at_cpu_time(uint64_t cpu_ns)
 	return live.has_timer && timer_settime(live.timer, TIMER_ABSTIME, &when, NULL) == 0;
 }
 
+/* The kernel's set of signals. */
+static const uint64_t wake_set = 1ULL << (WAKE_SIGNAL - 1);
+
 /* Whether it was woken before the time was over. */
 static bool wait_for_signal(uint64_t ns)
 {
 	const struct timespec timeout = { ns / NS_PER_S, ns % NS_PER_S };
-	sigset_t signals;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, WAKE_SIGNAL);
-	return sigtimedwait(&signals, NULL, &timeout) == WAKE_SIGNAL;
+	return syscall(SYS_rt_sigtimedwait, &wake_set, NULL, &timeout, sizeof(wake_set)) ==
+	       WAKE_SIGNAL;
 }
 
 /* Tells who waits for it what became of the work. */
@@ -191,12 +192,12 @@ static uint64_t look_in_pace(struct pace *pace)
 	now = profil__now_ns();
 	if (seen.ticks != pace->ticks)
 		*pace = (struct pace){ seen.ticks, now };
-	if (!seen.soon)
-		return NS_PER_S;
 	if (now - pace->quiet_since <= QUIET_NS)
-		return LOOK_NS;
+		return seen.soon ? LOOK_NS : NS_PER_S;
 	if (profil__program_ended(1))
 		stop();
+	if (!seen.soon)
+		return NS_PER_S;
 	return wake_at_cpu_time(cpu + OWN_CPU_NS) ? NS_PER_S : LOOK_NS;
 }
 
@@ -233,6 +234,7 @@ static void *live_main(void *unused)
 	(void)unused;
 	prctl(PR_SET_NAME, "profil");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &wake_set, NULL, sizeof(wake_set));
 	live.tid = syscall(SYS_gettid);
 	err = live.result = own_descriptors();
 	if (!err)
@@ -251,7 +253,8 @@ static void call(int (*work)(struct profil_session *), struct profil_session *s)
 	live.work = work;
 	live.session = s;
 	__atomic_store_n(&live.called, true, __ATOMIC_RELEASE);
-	pthread_kill(live.thread, WAKE_SIGNAL);
+	/* When no signal can be queued (RLIMIT_SIGPENDING), the thread sees it at its next look. */
+	syscall(SYS_tgkill, getpid(), live.tid, WAKE_SIGNAL);
 }
 
 /* What the thread returned. */
@@ -297,7 +300,7 @@ int profil__live_begin(void)
 
 static bool is_live_thread(void)
 {
-	return pthread_equal(pthread_self(), live.thread);
+	return live.running && pthread_equal(pthread_self(), live.thread);
 }
 
 void profil__live_end(void)

@@ -26,6 +26,8 @@ static pid_t *owner;
 
 static bool has_heir; /* a thread runs end_process() */
 
+static __thread bool fork_entered; /* this thread has the lock because it forks */
+
 /* --- The lock --- */
 
 static void prepare(void);
@@ -49,6 +51,8 @@ int profil__enter(struct guard *guard)
 {
 	sigset_t all;
 
+	if (fork_entered)
+		return profil__error(EDEADLK, "a fork handler that is older than libprofil");
 	if (profil__is_borrowed())
 		return profil__error(EPERM, "a child of vfork(2) cannot profile: its memory is its "
 					    "parent's");
@@ -84,7 +88,6 @@ void profil__unlock(void)
 
 /* Of the thread that forks. */
 static __thread struct guard fork_guard;
-static __thread bool fork_entered;
 
 static void before_fork(void)
 {
@@ -95,14 +98,17 @@ static void before_fork(void)
 
 static void after_fork(void)
 {
-	if (fork_entered)
-		profil__leave(&fork_guard);
+	if (!fork_entered)
+		return;
+	fork_entered = false;
+	profil__leave(&fork_guard);
 }
 
 static void after_fork_in_child(void)
 {
 	if (!fork_entered)
 		return;
+	fork_entered = false;
 	*owner = getpid();
 	has_heir = false;
 	profil__sessions_forked();
@@ -138,13 +144,14 @@ void profil__fold_at_exit(void *unused)
  */
 static void *end_process(void *unused)
 {
-	const struct timespec pause = { .tv_nsec = 20000000 };
+	const struct timespec pause = { .tv_nsec = 50000000 };
 	struct guard guard;
 
 	while (!profil__program_ended(2) && !profil__program_ended(1))
 		nanosleep(&pause, NULL);
 	if (profil__enter(&guard))
 		return unused;
+	has_heir = false;
 	profil__sessions_stop();
 	profil__leave(&guard);
 	return unused;
@@ -176,12 +183,17 @@ extern void *__dso_handle;
 void profil__be_there_at_exit(void)
 {
 	static __thread bool in_thread;
+	int code = errno;
 
+	if (profil__is_borrowed())
+		return;
 	if (!in_thread)
 		in_thread = !__cxa_thread_atexit_impl(profil__fold_at_exit, NULL, &__dso_handle) &&
 			    (!has_key || !pthread_setspecific(key, &key));
-	if (!used) /* for handlers that are older than this, when another thread exits */
-		used = !atexit(fold);
+	/* For handlers that are older than this, when another thread exits. */
+	if (!__atomic_exchange_n(&used, true, __ATOMIC_RELAXED))
+		atexit(fold);
+	errno = code;
 }
 
 bool profil__was_used(void)
@@ -202,13 +214,14 @@ static void prepare(void)
 	void *page = mmap(NULL, sizeof(*owner), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			  -1, 0);
 
-	/* Before Linux 4.14 what fork(2) without handlers makes is taken for a child of vfork(2).
-	 */
+	/* Without that, a child of fork(2) without handlers is taken for one of vfork(2). */
 	if (page == MAP_FAILED || madvise(page, sizeof(*owner), MADV_WIPEONFORK))
 		page = &not_wiped;
 	owner = page;
 	*owner = getpid();
 	has_key = pthread_key_create(&key, end_thread) == 0;
+	if (has_key && syscall(SYS_gettid) == getpid()) /* whoever will call the library */
+		pthread_setspecific(key, &key);
 	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 

@@ -30,7 +30,8 @@ bool profil__is_borrowed(void);
 
 /*
  * Has the counts brought up to date when this thread exits, which it does first in exit(3), before
- * the handlers that the program gave to atexit(3). To be called with the lock.
+ * the handlers that the program gave to atexit(3). To be called without the lock: it takes the
+ * loader's.
  */
 void profil__be_there_at_exit(void);
 

@@ -56,7 +56,6 @@ static int replace(const struct region *regions, size_t count, bool wide, unsign
 		return err;
 	}
 	current = s;
-	profil__be_there_at_exit();
 	return 0;
 }
 
@@ -66,8 +65,10 @@ static int set(const struct region *regions, size_t count, bool wide, unsigned i
 	struct guard guard;
 	int err;
 
-	if (count)
+	if (count) {
 		profil__backend_prepare(false);
+		profil__be_there_at_exit();
+	}
 	err = profil__enter(&guard);
 	if (err)
 		return err;
@@ -97,12 +98,13 @@ EXPORT int profil(unsigned short *buffer, size_t bufsiz, size_t offset, unsigned
 		.scale = scale,
 		.buffer = hidden,
 	};
-	unsigned int hz;
+	bool on = region.buffer && !is_off(bufsiz, scale);
+	unsigned int hz = 0;
 	int err;
 
 	profil__error_clear();
-	err = profil__rate(false, &hz);
-	return result(err ?: set(&region, region.buffer && !is_off(bufsiz, scale), false, &hz));
+	err = on ? profil__rate(false, &hz) : 0;
+	return result(err ?: set(&region, on, false, &hz));
 }
 
 /* The entry whose first cell takes the ticks that no region has. */
@@ -165,12 +167,13 @@ static int check_entries(const struct prof *entries, int count, unsigned int fla
 
 EXPORT int sprofil(struct prof *entries, int count, struct timeval *period, unsigned int flags)
 {
-	unsigned int hz;
+	unsigned int hz = 1;
 	int err;
 
 	profil__error_clear();
 	err = check_entries(entries, count, flags);
-	err = err ?: profil__rate(flags & PROF_FAST, &hz);
+	if (!err && count)
+		err = profil__rate(flags & PROF_FAST, &hz);
 	err = err ?: set_entries(entries, count, flags & PROF_UINT, &hz);
 	if (!err && period)
 		*period = (struct timeval){ 1 / hz, 1000000 / hz % 1000000 };

@@ -12,7 +12,7 @@
  * in by the kernel (profild's socket has SO_PASSCRED on). At the accept profild opened a pidfd of
  * the process that had connected: as long as that one lives, whoever has its number is this
  * process. profild serves a process about itself and nobody else; a child that inherits the
- * connection must make its own. Descriptors that come with a request are thrown away unseen.
+ * connection must make its own. profild hangs up on one that sends descriptors.
  *
  * One connection is one histogram. It ends with STOP, when the connection is closed (by exec too:
  * the client's socket is close-on-exec), and when the process ends. The maps that it was given

@@ -17,6 +17,10 @@
 /* A thousandth of the time at most goes into looking for new threads. */
 #define RESCAN_SHARE 1000
 
+/* The live thread has the lock while it tries to be counted again: not longer than 1/30 of the
+ * time. */
+#define RETRY_SHARE 30
+
 /* Each that many seconds they are looked for even if their number is the same. */
 #define RESCAN_ANYWAY 16
 
@@ -141,10 +145,11 @@ void profil__session_stop(struct profil_session *s)
 }
 
 /* Off without a word, when a buffer cannot be written. */
-static void fold_or_stop(struct profil_session *s)
+static int fold_or_stop(struct profil_session *s)
 {
 	if (profil__fold(s))
 		profil__session_stop(s);
+	return 0;
 }
 
 /* --- All sessions that are on --- */
@@ -155,8 +160,10 @@ void profil__sessions_fold(void)
 
 	for (struct profil_session *s = sessions; s; s = next) {
 		next = s->next;
-		fold_or_stop(s);
+		if (s->attached && !s->backend->direct)
+			profil__live_call(fold_or_stop, s); /* it has no seccomp(2) filter */
 	}
+	end_idle_thread();
 }
 
 void profil__sessions_stop(void)
@@ -251,10 +258,12 @@ static void watch(struct profil_session *s, uint64_t now)
 	s->watch_ns = now + NS_PER_S;
 	if (s->attached && s->backend->lives && !s->backend->lives(s))
 		detach(s);
-	if (!s->attached)
-		attach_again(s);
-	else if (s->backend->rescan && threads_changed(s))
+	if (!s->attached) {
+		if (attach_again(s))
+			s->watch_ns += (profil__now_ns() - now) * RETRY_SHARE;
+	} else if (s->backend->rescan && threads_changed(s)) {
 		rescan(s, now);
+	}
 }
 
 struct look profil__sessions_look(void)

@@ -28,5 +28,7 @@ bool profil__first_thread_ended(void)
 
 bool profil__program_ended(unsigned int own)
 {
-	return profil__thread_count(0) == own + 1 && profil__first_thread_ended();
+	unsigned int count = profil__thread_count(0);
+
+	return (!count || count == own + 1) && profil__first_thread_ended();
 }

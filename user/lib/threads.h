@@ -14,7 +14,8 @@ bool profil__first_thread_ended(void);
 /*
  * A process ends with the last of its threads, but the live thread would go on for ever. So all of
  * the program's threads have ended when these `own` of the library are left, and what remains of
- * the first thread, which is there until the process ends.
+ * the first thread, which is there until the process ends. Where /proc is not there to tell, they
+ * are taken to end with the first.
  */
 bool profil__program_ended(unsigned int own);
 

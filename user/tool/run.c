@@ -187,10 +187,10 @@ static int find_libraries(struct executable *program, char folder[PATH_MAX], str
 	}
 	if (search_folders(program, folder))
 		return not_found(program, &self, e);
-	if (!strpbrk(folder, " :"))
+	if (!strpbrk(folder, " :$"))
 		return 0;
 	error_set(e, 0,
-		  "libprofil lies in \"%s\", and the loader splits names at blanks and colons",
+		  "libprofil lies in \"%s\", which the loader takes apart at blanks, colons and dollars",
 		  folder);
 	error_mend(e, "move it, or install it with make install");
 	return -EINVAL;
