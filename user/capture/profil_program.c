@@ -21,20 +21,11 @@ static size_t cells_size(const struct profil_program *profil)
 	return (profil->cell_count * sizeof(*profil->cells) + page - 1) / page * page;
 }
 
-/* Later generations take over the maps of the first. */
-static int share_maps(const struct profil_program *profil, struct profil_bpf *bpf)
+static int set_sizes(const struct profil_program *profil, struct profil_bpf *bpf)
 {
-	const struct profil_bpf *first = profil->loads[0];
 	size_t threads = profil->churning ? CHURNING_THREADS : 1;
-	int err;
+	int err = bpf_map__set_max_entries(bpf->maps.ranges, profil->range_count);
 
-	if (first) {
-		err = bpf_map__reuse_fd(bpf->maps.data_state, bpf_map__fd(first->maps.data_state));
-		err = err ?: bpf_map__reuse_fd(bpf->maps.ranges, bpf_map__fd(first->maps.ranges));
-		err = err ?: bpf_map__reuse_fd(bpf->maps.cells, bpf_map__fd(first->maps.cells));
-		return err ?: bpf_map__reuse_fd(bpf->maps.lowest, bpf_map__fd(first->maps.lowest));
-	}
-	err = bpf_map__set_max_entries(bpf->maps.ranges, profil->range_count);
 	err = err ?: bpf_map__set_max_entries(bpf->maps.cells, profil->cell_count);
 	return err ?: bpf_map__set_max_entries(bpf->maps.lowest, threads);
 }
@@ -77,7 +68,9 @@ static int load(struct program *program, unsigned int generation)
 	if (!bpf)
 		return -errno;
 	chosen = choose(profil, generation, bpf);
-	err = share_maps(profil, bpf);
+	/* Later generations take over the maps of the first. */
+	err = profil->loads[0] ? program_share_maps(bpf->obj, profil->loads[0]->obj)
+			       : set_sizes(profil, bpf);
 	err = err ?: profil_bpf__load(bpf);
 	if (err) {
 		profil_bpf__destroy(bpf);

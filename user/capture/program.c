@@ -34,6 +34,22 @@ static int load_error(struct error *e, int code)
 	return -code;
 }
 
+int program_share_maps(struct bpf_object *object, struct bpf_object *first)
+{
+	struct bpf_map *map;
+	int err = 0;
+
+	bpf_object__for_each_map(map, object)
+	{
+		const char *name = bpf_map__name(map);
+		int fd = bpf_object__find_map_fd_by_name(first, name);
+
+		if (!err && !strstr(name, ".rodata"))
+			err = bpf_map__reuse_fd(map, fd);
+	}
+	return err;
+}
+
 int program_fd(struct program *program, unsigned int generation, struct error *e)
 {
 	libbpf_print_fn_t before;

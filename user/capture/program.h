@@ -17,6 +17,11 @@ struct program {
 	int fds[PROGRAM_GENERATIONS]; /* 0: not loaded yet; libbpf never hands out 0 */
 };
 
+struct bpf_object;
+
+/* Has an object that is not loaded yet take over the maps of another, but for its settings. */
+int program_share_maps(struct bpf_object *object, struct bpf_object *first);
+
 /* The descriptor of a generation, loaded when it is asked for first; or a negative errno. */
 int program_fd(struct program *program, unsigned int generation, struct error *e);
 

@@ -47,19 +47,6 @@ static int take_ring_sample(void *counts, void *data, size_t size)
 	return size < sizeof(struct sample) ? 0 : counts_add(counts, data);
 }
 
-/* Later generations take over the maps of the first. */
-static int share_maps(const struct sample_program *sample, struct sample_bpf *bpf)
-{
-	const struct sample_bpf *first = sample->loads[0];
-	int err;
-
-	if (!first)
-		return bpf_map__set_max_entries(bpf->maps.counters, sample->cpu_count);
-	err = bpf_map__reuse_fd(bpf->maps.table, bpf_map__fd(first->maps.table));
-	err = err ?: bpf_map__reuse_fd(bpf->maps.counters, bpf_map__fd(first->maps.counters));
-	return err ?: bpf_map__reuse_fd(bpf->maps.ring, bpf_map__fd(first->maps.ring));
-}
-
 /* Chooses the program whose settings are compiled in, or the one that is told them. */
 static struct bpf_program *choose(const struct sample_program *sample, unsigned int generation,
 				  struct sample_bpf *bpf)
@@ -86,7 +73,9 @@ static int load(struct program *program, unsigned int generation)
 	if (!bpf)
 		return -errno;
 	chosen = choose(sample, generation, bpf);
-	err = share_maps(sample, bpf);
+	/* Later generations take over the maps of the first. */
+	err = sample->loads[0] ? program_share_maps(bpf->obj, sample->loads[0]->obj)
+			       : bpf_map__set_max_entries(bpf->maps.counters, sample->cpu_count);
 	err = err ?: sample_bpf__load(bpf);
 	if (err) {
 		sample_bpf__destroy(bpf);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capture/histogram.h"
+#include "daemon/listener.h"
 #include "daemon/log.h"
 
 /* A client that goes on sending what means nothing is hung up on. */
@@ -65,6 +66,8 @@ static int begin(struct client *client, struct accounts *accounts, struct error 
 		close(client->peer.pidfd);
 		return -EDQUOT;
 	}
+	/* It may have connected to a socket that was passed on, before profild had it. */
+	listener_refuse_descriptors(client->socket);
 	/* Messages that are sent from now on have credentials: the reply asks for the first. */
 	if (setsockopt(client->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
 		err = error_set(e, errno, "cannot ask for credentials");

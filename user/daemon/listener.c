@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -15,12 +17,23 @@
 
 #define FIRST_PASSED_FD 3 /* SD_LISTEN_FDS_START */
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
 static bool has_option(int fd, int option, int value)
 {
 	socklen_t size = sizeof(int);
 	int is;
 
 	return getsockopt(fd, SOL_SOCKET, option, &is, &size) == 0 && is == value;
+}
+
+void listener_refuse_descriptors(int socket)
+{
+	const int off = 0;
+
+	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 }
 
 /* How many sockets were passed to this process. */
@@ -48,6 +61,7 @@ static int take_passed(struct listener *listener, uint64_t count, struct error *
 	}
 	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC))
 		return error_set(e, errno, "cannot take over the socket that was passed on");
+	listener_refuse_descriptors(fd);
 	listener->fd = fd;
 	return 0;
 }
@@ -74,6 +88,80 @@ static int make_address(struct sockaddr_un *address, const char *path, struct er
 	return 0;
 }
 
+static int in_use(struct error *e, const char *path)
+{
+	error_set(e, 0, "cannot listen on %s: another process does already", path);
+	error_mend(e, "see who it is: ss -xlp src %s", path);
+	return -EADDRINUSE;
+}
+
+/* --- The lock: from before there is a look at the path until it is removed --- */
+
+static bool is_at(const char *path, const struct stat *known)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && status.st_dev == known->st_dev &&
+	       status.st_ino == known->st_ino;
+}
+
+/* Returns 1 when the file was removed meanwhile, by the one who had it locked. */
+static int try_lock(struct listener *listener, const char *path, struct error *e)
+{
+	struct stat status;
+	int code;
+
+	listener->lock = open(listener->lock_path,
+			      O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (listener->lock < 0) {
+		code = errno;
+		return code == ENOENT || code == EACCES || code == EPERM
+			       ? cannot_listen(e, code, path)
+			       : error_set(e, code, "cannot lock %s", listener->lock_path);
+	}
+	code = flock(listener->lock, LOCK_EX | LOCK_NB) || fstat(listener->lock, &status) ? errno
+											  : 0;
+	/* Who locks removes it in the end: never what somebody keeps there. */
+	if (!code && S_ISREG(status.st_mode) && status.st_size == 0 &&
+	    is_at(listener->lock_path, &status))
+		return 0;
+	close(listener->lock);
+	listener->lock = -1;
+	if (code == EWOULDBLOCK)
+		return in_use(e, path);
+	if (code)
+		return error_set(e, code, "cannot lock %s", listener->lock_path);
+	if (S_ISREG(status.st_mode) && status.st_size == 0)
+		return 1;
+	return error_set(e, 0, "cannot lock %s: it is there, and not a lock", listener->lock_path);
+}
+
+static int lock(struct listener *listener, const char *path, struct error *e)
+{
+	int err;
+
+	snprintf(listener->lock_path, sizeof(listener->lock_path), "%s.lock", path);
+	do
+		err = try_lock(listener, path, e);
+	while (err > 0);
+	return err;
+}
+
+static void unlock(struct listener *listener)
+{
+	struct stat status;
+
+	if (listener->lock < 0)
+		return;
+	/* While it is locked: afterwards it may be another's. */
+	if (fstat(listener->lock, &status) == 0 && is_at(listener->lock_path, &status))
+		unlink(listener->lock_path);
+	close(listener->lock);
+	listener->lock = -1;
+}
+
+/* --- The socket --- */
+
 /* Sees to it that the path is free: removes a socket that nobody listens on. */
 static int make_room(const struct sockaddr_un *address, struct error *e)
 {
@@ -96,9 +184,7 @@ static int make_room(const struct sockaddr_un *address, struct error *e)
 		return 0;
 	if (code == EACCES)
 		return cannot_listen(e, code, path);
-	error_set(e, 0, "cannot listen on %s: another process does already", path);
-	error_mend(e, "see who it is: ss -xlp src %s", path);
-	return -EADDRINUSE;
+	return in_use(e, path);
 }
 
 static int bind_and_listen(struct listener *listener, const struct sockaddr_un *address,
@@ -120,25 +206,38 @@ static int bind_and_listen(struct listener *listener, const struct sockaddr_un *
 	return 0;
 }
 
+/* On a path that is locked. */
+static int make_socket(struct listener *listener, const struct sockaddr_un *address,
+		       struct error *e)
+{
+	int err = make_room(address, e);
+
+	if (err)
+		return err;
+	listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (listener->fd < 0)
+		return error_set(e, errno, "cannot make a socket");
+	listener_refuse_descriptors(listener->fd);
+	err = bind_and_listen(listener, address, e);
+	if (err)
+		close(listener->fd);
+	return err;
+}
+
 int listener_open(struct listener *listener, const char *path, struct error *e)
 {
 	uint64_t passed = count_passed();
 	struct sockaddr_un address;
 	int err;
 
-	*listener = (struct listener){ .fd = -1 };
+	*listener = (struct listener){ .fd = -1, .lock = -1 };
 	if (passed)
 		return take_passed(listener, passed, e);
 	err = make_address(&address, path, e);
-	err = err ?: make_room(&address, e);
+	err = err ?: lock(listener, path, e);
+	err = err ?: make_socket(listener, &address, e);
 	if (err)
-		return err;
-	listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (listener->fd < 0)
-		return error_set(e, errno, "cannot make a socket");
-	err = bind_and_listen(listener, &address, e);
-	if (err)
-		close(listener->fd);
+		unlock(listener);
 	else
 		listener->path = path;
 	return err;
@@ -146,10 +245,8 @@ int listener_open(struct listener *listener, const char *path, struct error *e)
 
 void listener_close(struct listener *listener)
 {
-	struct stat status;
-
-	if (listener->path && lstat(listener->path, &status) == 0 &&
-	    status.st_dev == listener->status.st_dev && status.st_ino == listener->status.st_ino)
+	if (listener->path && is_at(listener->path, &listener->status))
 		unlink(listener->path);
 	close(listener->fd);
+	unlock(listener);
 }

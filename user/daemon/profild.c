@@ -85,7 +85,7 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 	int option, index = 0, err = 0;
 
 	opterr = 0;
-	while (!err && (option = getopt_long(argc, argv, "vh", longs, &index)) != -1) {
+	while (!err && (option = getopt_long(argc, argv, ":vh", longs, &index)) != -1) {
 		switch (option) {
 		case SOCKET:
 			o->socket = optarg;
@@ -111,6 +111,10 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 		case VERSION:
 			puts("profild " PROFIL_VERSION);
 			return 1;
+		case ':':
+			err = error_set_kind(e, ERROR_USAGE, 0, "option %s wants a value",
+					     argv[optind - 1]);
+			break;
 		default:
 			err = error_set_kind(e, ERROR_USAGE, 0, "not understood: %s",
 					     argv[optind - 1]);

@@ -30,8 +30,9 @@ extern "C" {
  * stays the caller's and is never zeroed; while profiling is on it is at most 10 ms behind, and
  * exact after the call that turns it off. A buffer that cannot be written turns it off.
  *
- * Returns 0, or -1 with errno set: ENOMEM, EAGAIN (no thread could be made), ENOTSUP (the back end
- * that PROFIL_BACKEND asks for is not there), EPERM (in a vfork(2) child).
+ * Returns 0, or -1 with errno set: ENOMEM (also for more than 2^27 cells), EAGAIN (no thread could
+ * be made), EINVAL (PROFIL_HZ is not a rate), ENOTSUP (the back end that PROFIL_BACKEND asks for is
+ * not there, or none is), EPERM (in a vfork(2) child).
  */
 int profil(unsigned short *buffer, size_t bufsiz, size_t offset, unsigned int scale) __THROW;
 
