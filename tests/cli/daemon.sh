@@ -35,12 +35,17 @@ begin_daemon() {
 
 # launch COMMAND...: the same with a command that becomes profild.
 launch() {
-	"$@" >"$work/daemon.out" 2>"$work/daemon.err" &
-	daemon=$!
-	started+=("$daemon")
+	spawn "$@"
 	wait_for grep -q ready "$work/daemon.err" && wait_for talk connect greeting &&
 		wait_for alone
 	base=$(descriptors)
+}
+
+# spawn COMMAND...: the same, without a wait.
+spawn() {
+	"$@" >"$work/daemon.out" 2>"$work/daemon.err" &
+	daemon=$!
+	started+=("$daemon")
 }
 
 # end_daemon SIGNAL: ends it, and tells whether it ended well.
@@ -68,6 +73,11 @@ talk() {
 
 talk_as_nobody() {
 	timeout 60 "${nobody[@]}" "$hostile" "$socket" "$@"
+}
+
+# It may have to do with what came before when the first connects, but not with the second.
+greets_soon() {
+	timeout 2 "$hostile" "$socket" connect greeting close connect greeting
 }
 
 # hold NAME STEP...: a client that stays; `go NAME` lets it go on behind the step "ready".
@@ -134,7 +144,11 @@ check "the man page has the exit codes of --help" diff <(help_statuses) <(man_st
 check "no option can be made up" exits 2 "$profild" --nonsense
 check "an unknown option: which one" says "--nonsense"
 check "an unknown option: where to look" says "profild --help"
-check "an option without its value" exits 2 "$profild" --socket
+for option in --socket --max-events; do
+	check "an option without its value" exits 2 "$profild" --verbose $option
+	check "an option without its value: which one" says "option $option wants a value"
+	check "an option without its value: where to look" says "profild --help"
+done
 check "an argument" exits 2 "$profild" "$socket"
 for option in --max-processes --max-memory --max-events; do
 	for value in 0 -1 x 1x "" 99999999999999999999; do
@@ -152,6 +166,7 @@ check "the unit's socket is the one that programs look for" grep -q \
 check "a path that is no socket" exits 1 "$profild" --socket "$work/file"
 check "a path that is no socket: says so" says "not a socket"
 check "a path that is no socket: is left" test -f "$work/file"
+check "a path that is no socket: leaves no lock" test ! -e "$work/file.lock"
 check "a folder that is not there" exits 1 "$profild" --socket "$work/none/socket"
 check "a folder that is not there: the mend" says "mkdir -p"
 check "a path that is too long" exits 2 "$profild" --socket "$work/$(printf '%0120d' 0)"
@@ -161,7 +176,17 @@ mkdir -m 777 "$work/open"
 check "without capabilities" exits 5 "${nobody[@]}" "$profild" --socket "$work/open/socket"
 check "without capabilities: which one" says "needs cap_bpf"
 check "without capabilities: the mend" says "setcap cap_bpf,cap_perfmon,cap_sys_ptrace"
-check "without capabilities: leaves no socket" test ! -e "$work/open/socket"
+check "without capabilities: leaves nothing" rmdir "$work/open"
+ln -s "$work/elsewhere" "$socket.lock"
+check "a lock that is a link" exits 1 "$profild" --socket "$socket"
+check "a lock that is a link: says so" says "cannot lock $socket.lock"
+check "a lock that is a link: is not followed" test ! -e "$work/elsewhere"
+rm "$socket.lock"
+echo something >"$socket.lock"
+check "a lock that is none" exits 1 "$profild" --socket "$socket"
+check "a lock that is none: says so" says "not a lock"
+check "a lock that is none: is left" grep -q something "$socket.lock"
+rm "$socket.lock"
 
 # Where it does not start because the kernel restricts perf events, there is nothing to be tested.
 if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 2 ] &&
@@ -178,7 +203,33 @@ check "another on the same socket: says so" says "another process does already"
 check "the first still serves" is_well
 stop "$daemon"
 check "killed, it leaves its socket" test -S "$socket"
-check "which the next one replaces" begin_daemon
+
+# One that has bound its socket, and does not listen yet, looks like that.
+exec 9>"$socket.lock"
+flock 9
+check "one that is about to listen" exits 1 "$profild" --socket "$socket"
+check "one that is about to listen: says so" says "another process does already"
+check "one that is about to listen: keeps its socket" test -S "$socket"
+check "one that is about to listen: keeps its lock" test -f "$socket.lock"
+exec 9>&-
+
+several=()
+for i in 1 2 3 4 5 6 7 8; do
+	"$profild" --verbose --socket "$socket" 2>"$work/several.$i" &
+	several+=($!)
+	started+=($!)
+done
+one_is_left() {
+	[ "$(grep -l "another process does already" "$work"/several.* | wc -l)" = 7 ] &&
+		[ "$(grep -l ready "$work"/several.* | wc -l)" = 1 ]
+}
+check "of several at once, one replaces it" wait_for one_is_left
+check "of several at once, one serves" talk connect greeting start grow
+for process in "${several[@]}"; do
+	stop "$process"
+done
+check "the next one replaces it" begin_daemon
+check "its lock is its own alone" test "$(stat -c "%a %s" "$socket.lock")" = "600 0"
 
 # --- What it may do ---
 
@@ -309,6 +360,9 @@ check "requests changed at random" talk_as_nobody connect greeting fuzz=3000
 check "mistakes without end are hung up on" talk_as_nobody connect greeting mistakes
 check "who does not read is hung up on" talk_as_nobody connect greeting flood
 check "strange descriptors" talk_as_nobody connect greeting start strange
+check "a descriptor that takes long to close" hold lingers connect greeting linger=20 ready
+check "a descriptor that takes long to close: others are served meanwhile" greets_soon
+stop "$pid"
 check "threads that make threads without end" talk_as_nobody churn=4 connect greeting attempt=5
 check "all is well" is_well
 
@@ -340,6 +394,7 @@ check "all is well" is_well
 
 check "SIGTERM ends it" end_daemon TERM
 check "SIGTERM: its socket is gone" test ! -e "$socket"
+check "SIGTERM: its lock is gone" test ! -e "$socket.lock"
 check "with limits" begin_daemon --max-processes 3 --max-memory 1 --max-events 20
 
 hold three each=3 connect greeting told wait
@@ -350,6 +405,10 @@ stop "$pid"
 wait_for alone
 check "processes: again when they are gone" talk_as_nobody connect greeting start grow
 
+# 1 MiB, less 128 KiB, in cells of 8 bytes
+check "memory: all that there may be" talk_as_nobody connect greeting start=114688 grow
+check "memory: one cell more" \
+	talk_as_nobody connect greeting "expect=EDQUOT:profild --max-memory" start=114689
 check "memory: too much at once" \
 	talk_as_nobody connect greeting "expect=EDQUOT:profild --max-memory" start=200000
 check "memory: too much together" talk_as_nobody connect greeting start=100000 fork \
@@ -395,6 +454,7 @@ check "all is well" is_well
 hold client connect greeting start ready hung-up still
 check "SIGINT ends it, with a client" end_daemon INT
 check "SIGINT: its socket is gone" test ! -e "$socket"
+check "SIGINT: its lock is gone" test ! -e "$socket.lock"
 go client
 check "the client lives, and learns of it" wait "$pid"
 check "the next starts at once" begin_daemon
@@ -433,6 +493,26 @@ check "a passed socket" launch python3 "$work/activate" SOCK_SEQPACKET "$socket"
 check "a passed socket: serves" talk_as_nobody connect greeting start grow
 check "a passed socket: ends" end_daemon TERM
 check "a passed socket: it is not profild's to remove" test -S "$socket"
+check "a passed socket: needs no lock" test ! -e "$socket.lock"
+
+# Who connects before profild has the socket can send descriptors on every kernel.
+rm "$socket"
+mkfifo "$work/later.in"
+# shellcheck disable=SC2016 # is for the other shell
+spawn python3 "$work/activate" SOCK_SEQPACKET "$socket" \
+	bash -c 'read -r <"$0" && exec "$@"' "$work/later.in" "$profild" --verbose
+wait_for talk connect
+check "a descriptor that takes long to close, from before" \
+	hold before connect linger=20 ready "expect=EINVAL:before profild had accepted" greeting hung-up
+check "a descriptor that takes long to close, from before: it was sent" \
+	test -z "$(grep refused "$work/before.out")"
+go later
+wait_for grep -q ready "$work/daemon.err"
+check "a descriptor that takes long to close, from before: others are served" greets_soon
+go before
+check "a descriptor that takes long to close, from before: is refused" wait "$pid"
+check "it ends" end_daemon TERM
+
 for type in SOCK_STREAM SOCK_DGRAM; do
 	check "a passed socket that is a $type" exits 1 activate $type "$profild"
 	check "a passed socket that is a $type: the mend" says "ListenSequentialPacket="

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -588,29 +589,91 @@ static void step_flood(const char *unused)
 	be_hung_up_on();
 }
 
-/* A START with descriptors, and another that brings the connection itself: none arrives. */
-static void step_strange(const char *unused)
+/* Some of what can be sent, the connection itself too. */
+static void open_strange(int *fds)
 {
-	int fds[MOST_STRANGE], pair[2];
+	int pair[2];
 
-	(void)unused;
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
 		fail("no sockets: %m");
-	for (size_t i = 0; i < COUNT(fds); i += 4) {
+	for (size_t i = 0; i < MOST_STRANGE; i += 4) {
 		fds[i] = syscall(SYS_pidfd_open, getppid(), 0);
 		fds[i + 1] = open("/proc/self", O_RDONLY | O_DIRECTORY);
 		fds[i + 2] = pair[i / 4 % 2];
 		fds[i + 3] = connection;
 	}
+}
+
+/* A START with descriptors: whether it was sent. If not, it is the kernel that refuses them. */
+static bool send_start_with(const int *fds, size_t count)
+{
+	make_start();
+	if (send_with(start_size(), fds, count) >= 0)
+		return true;
+	if (errno != EPERM)
+		fail("cannot send %zu descriptors: %m", count);
+	printf("refused: %zu descriptors\n", count);
+	return false;
+}
+
+/* Where the kernel refuses descriptors (Linux 6.16) all goes on, else profild hangs up. */
+static void step_strange(const char *unused)
+{
+	int fds[MOST_STRANGE];
+
+	(void)unused;
+	open_strange(fds);
 	for (size_t count = 1; count <= COUNT(fds); count = count * 3 + 1) {
+		if (send_start_with(fds, count)) {
+			be_hung_up_on();
+			close(connection);
+			step_connect(NULL);
+			take_reply();
+			for (size_t i = 3; i < COUNT(fds); i += 4)
+				fds[i] = connection;
+		}
 		make_start();
-		if (send_with(start_size(), fds, count) < 0)
-			fail("cannot send %zu descriptors: %m", count);
-		take_reply();
-		map_counts();
+		start();
 		step_grow(NULL);
 		step_unmap(NULL);
 	}
+}
+
+/* A TCP connection whose other end, that stays open, reads nothing and has no room any more. */
+static int open_full(void)
+{
+	static const char zeros[65536];
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t size = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&address, &size) ||
+	    connect(fd, (struct sockaddr *)&address, size) || accept(listener, NULL, NULL) < 0)
+		fail("no TCP connection: %m");
+	while (send(fd, zeros, sizeof(zeros), MSG_DONTWAIT) > 0)
+		;
+	if (errno != EAGAIN)
+		fail("cannot fill a TCP connection: %m");
+	close(listener);
+	return fd;
+}
+
+/* A START with a descriptor that takes so many seconds to close, whoever closes it last. */
+static void step_linger(const char *seconds)
+{
+	const struct linger linger = { .l_onoff = 1, .l_linger = strtol(seconds, NULL, 0) };
+	int fd = open_full();
+	bool sent;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)))
+		fail("cannot make it linger: %m");
+	sent = send_start_with(&fd, 1);
+	if (sent)
+		close(fd);
 }
 
 static void *sleep_for_ever(void *unused)
@@ -736,6 +799,7 @@ static const struct step {
 	{ "mistakes", step_mistakes },
 	{ "flood", step_flood },
 	{ "strange", step_strange },
+	{ "linger", step_linger }, /* =SECONDS */
 	{ "leader-ends", step_leader_ends },
 	{ "threads", step_threads }, /* =N that sleep */
 	{ "churn", step_churn },

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/time.h>
 
@@ -116,6 +117,71 @@ static void takes_none(void)
 	got = sigtimedwait(&mask, NULL, &second);
 	expect(got == SIGPROF, "sigtimedwait: %d", got);
 	profil_off();
+}
+
+#define REQUESTS 10
+
+/* Takes what the process was sent: a value with each, in order, or one without. */
+static void expect_requests(int signal, const sigset_t *mask, int count)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	siginfo_t got;
+
+	for (int i = 0; i < count; i++) {
+		int number = sigtimedwait(mask, &got, &second);
+
+		expect(number == signal, "signal %d: got %d", signal, number);
+		expect(count == 1 || got.si_value.sival_int == i, "signal %d: %d instead of %d",
+		       signal, got.si_value.sival_int, i);
+		if (number != signal)
+			return;
+	}
+}
+
+/* All that the program sends itself comes to it. */
+static void takes_requests(void)
+{
+	sigset_t mask;
+
+	sigfillset(&mask);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	expect(profil_hot(cells) == 0, "on: %m");
+	burn(some());
+	for (int i = 1; i <= SIGRTMAX; i++) {
+		int count = i >= SIGRTMIN ? REQUESTS : 1;
+
+		if (sigismember(&mask, i) != 1 || i == SIGKILL || i == SIGSTOP)
+			continue;
+		for (int j = 0; j < count; j++) {
+			need((count == 1 ? kill(getpid(), i)
+					 : sigqueue(getpid(), i, (union sigval){ j })) == 0,
+			     "kill");
+		}
+		expect_requests(i, &mask, count);
+	}
+	profil_off();
+}
+
+/* With RLIMIT_SIGPENDING no signal that has data can be sent. */
+static void none_can_be_queued(void)
+{
+	need(setrlimit(RLIMIT_SIGPENDING, &(struct rlimit){ 0, 0 }) == 0, "setrlimit");
+	expect(profil_hot(cells) == 0, "on: %m");
+	burn(some());
+	expect(profil_off() == 0, "off: %m");
+	expect_about("counted", sum(), some());
+}
+
+/* It does not end when it goes wrong. */
+static void no_queue(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		none_can_be_queued();
+		exit(wrong);
+	}
+	expect_well(child, "child");
 }
 
 static void own_timer(void)
@@ -276,6 +342,8 @@ static const struct row rows[] = {
 	{ "kernel", "the mask stays", keeps_mask },
 	{ "kernel", "the program gets no signal", gets_none },
 	{ "kernel", "no other thread takes the program's signals", takes_none },
+	{ "kernel", "the program takes all signals that it sends itself", takes_requests },
+	{ "any", "no signal can be queued", no_queue },
 	{ "kernel", "ITIMER_PROF is the program's", own_timer },
 	{ "kernel", "no timer is set", no_timer },
 	{ "any", "no call that waits is interrupted", waits },

@@ -190,7 +190,8 @@ static int find_libraries(struct executable *program, char folder[PATH_MAX], str
 	if (!strpbrk(folder, " :$"))
 		return 0;
 	error_set(e, 0,
-		  "libprofil lies in \"%s\", which the loader takes apart at blanks, colons and dollars",
+		  "libprofil lies in \"%s\", which the loader takes apart at blanks, colons and "
+		  "dollars",
 		  folder);
 	error_mend(e, "move it, or install it with make install");
 	return -EINVAL;
