@@ -24,7 +24,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
  */
 static pid_t *owner;
 
-static bool has_heir; /* a thread runs end_process() */
+static bool has_heir;	      /* a thread runs end_process() */
+static sigset_t heir_signals; /* which it blocks: those that its parent did */
 
 static __thread bool fork_entered; /* this thread has the lock because it forks */
 
@@ -147,6 +148,7 @@ static void *end_process(void *unused)
 	const struct timespec pause = { .tv_nsec = 50000000 };
 	struct guard guard;
 
+	pthread_sigmask(SIG_SETMASK, &heir_signals, NULL);
 	while (!profil__program_ended(2) && !profil__program_ended(1))
 		nanosleep(&pause, NULL);
 	if (profil__enter(&guard))
@@ -169,6 +171,7 @@ static void end_thread(void *unused)
 	profil__sessions_fold();
 	if (profil__live_runs() && !has_heir &&
 	    (syscall(SYS_gettid) == getpid() || profil__first_thread_ended())) {
+		heir_signals = guard.signals;
 		has_heir = pthread_create(&thread, NULL, end_process, NULL) == 0;
 		if (has_heir)
 			pthread_detach(thread);
