@@ -157,6 +157,7 @@ static void takes_requests(void)
 					 : sigqueue(getpid(), i, (union sigval){ j })) == 0,
 			     "kill");
 		}
+		sleep_ms(10); /* another thread that waits for it would take it meanwhile */
 		expect_requests(i, &mask, count);
 	}
 	profil_off();

@@ -29,6 +29,35 @@ static sigset_t heir_signals; /* which it blocks: those that its parent did */
 
 static __thread bool fork_entered; /* this thread has the lock because it forks */
 
+static pthread_key_t key; /* has a destructor, for threads that end */
+static bool has_key;
+
+static bool is_first_thread(void)
+{
+	return syscall(SYS_gettid) == getpid();
+}
+
+/* Has end_thread() called when this thread ends; returns whether that need not be asked again. */
+static bool watch_this_thread(void)
+{
+	if (!has_key)
+		return true;
+	if (pthread_setspecific(key, &key))
+		return false;
+	if (is_first_thread())
+		profil__first_thread_tells(FIRST_THREAD_RUNS);
+	return true;
+}
+
+/* In a new process, whose first thread is the one that forked. */
+static void own_state(void)
+{
+	*owner = getpid();
+	has_heir = false;
+	profil__first_thread_tells(FIRST_THREAD_UNWATCHED);
+	watch_this_thread();
+}
+
 /* --- The lock --- */
 
 static void prepare(void);
@@ -38,8 +67,7 @@ static void start_anew(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	profil__sessions_forget();
-	has_heir = false;
-	*owner = getpid();
+	own_state();
 }
 
 bool profil__is_borrowed(void)
@@ -110,16 +138,13 @@ static void after_fork_in_child(void)
 	if (!fork_entered)
 		return;
 	fork_entered = false;
-	*owner = getpid();
-	has_heir = false;
+	own_state();
 	profil__sessions_forked();
 	profil__leave(&fork_guard);
 }
 
 /* --- Exit --- */
 
-static pthread_key_t key; /* has a destructor, for threads that end */
-static bool has_key;
 static bool used;
 
 static void fold(void)
@@ -169,8 +194,9 @@ static void end_thread(void *unused)
 	if (profil__enter(&guard))
 		return;
 	profil__sessions_fold();
-	if (profil__live_runs() && !has_heir &&
-	    (syscall(SYS_gettid) == getpid() || profil__first_thread_ended())) {
+	if (is_first_thread())
+		profil__first_thread_tells(FIRST_THREAD_ENDS);
+	if (profil__live_runs() && !has_heir && profil__first_thread_ended()) {
 		heir_signals = guard.signals;
 		has_heir = pthread_create(&thread, NULL, end_process, NULL) == 0;
 		if (has_heir)
@@ -192,7 +218,7 @@ void profil__be_there_at_exit(void)
 		return;
 	if (!in_thread)
 		in_thread = !__cxa_thread_atexit_impl(profil__fold_at_exit, NULL, &__dso_handle) &&
-			    (!has_key || !pthread_setspecific(key, &key));
+			    watch_this_thread();
 	/* For handlers that are older than this, when another thread exits. */
 	if (!__atomic_exchange_n(&used, true, __ATOMIC_RELAXED))
 		atexit(fold);
@@ -223,8 +249,8 @@ static void prepare(void)
 	owner = page;
 	*owner = getpid();
 	has_key = pthread_key_create(&key, end_thread) == 0;
-	if (has_key && syscall(SYS_gettid) == getpid()) /* whoever will call the library */
-		pthread_setspecific(key, &key);
+	if (is_first_thread()) /* whoever will call the library */
+		watch_this_thread();
 	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 

@@ -17,13 +17,29 @@ unsigned int profil__thread_count(pid_t pid)
 	return stat(path, &status) || status.st_nlink < 2 ? 0 : status.st_nlink - 2;
 }
 
+static enum first_thread told;
+
+void profil__first_thread_tells(enum first_thread first)
+{
+	__atomic_store_n(&told, first, __ATOMIC_RELAXED);
+}
+
 /* A thread that has ended has no memory any more. */
-bool profil__first_thread_ended(void)
+static bool first_thread_has_no_memory(void)
 {
 	char from = 0, to;
 	struct iovec local = { &to, 1 }, remote = { &from, 1 };
 
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) < 0;
+}
+
+bool profil__first_thread_ended(void)
+{
+	enum first_thread first = __atomic_load_n(&told, __ATOMIC_RELAXED);
+
+	if (first == FIRST_THREAD_UNWATCHED)
+		return first_thread_has_no_memory();
+	return first == FIRST_THREAD_ENDS;
 }
 
 bool profil__program_ended(unsigned int own)
