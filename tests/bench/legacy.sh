@@ -316,7 +316,7 @@ ticks_round() {
 judge_ticks() { # NAME
 	local beside="glibc cannot"
 	[ -e "$work/glibc" ] && beside="glibc $(summary "$work/glibc" 1 %)"
-	awk '{ print $1 > 100 ? $1 - 100 : 100 - $1 }' "$work/bpf" >"$work/off"
+	awk '{ print ($1 > 100 ? $1 - 100 : 100 - $1) }' "$work/bpf" >"$work/off"
 	judge "$1" "$(median "$work/off")" "$(summary "$work/bpf" 1 %); $beside" 1 "% off"
 }
 

@@ -105,35 +105,45 @@ static bool is_at(const char *path, const struct stat *known)
 	       status.st_ino == known->st_ino;
 }
 
+static int cannot_lock(const struct listener *listener, int code, const char *path, struct error *e)
+{
+	switch (code) {
+	case EWOULDBLOCK:
+		return in_use(e, path);
+	case ENOENT:
+	case EACCES:
+	case EPERM:
+		return cannot_listen(e, code, path);
+	}
+	return error_set(e, code, "cannot lock %s", listener->lock_path);
+}
+
 /* Returns 1 when the file was removed meanwhile, by the one who had it locked. */
 static int try_lock(struct listener *listener, const char *path, struct error *e)
 {
+	int code, fd = open(listener->lock_path,
+			    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	struct stat status;
-	int code;
 
-	listener->lock = open(listener->lock_path,
-			      O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	if (listener->lock < 0) {
+	if (fd < 0)
+		return cannot_lock(listener, errno, path, e);
+	if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &status)) {
 		code = errno;
-		return code == ENOENT || code == EACCES || code == EPERM
-			       ? cannot_listen(e, code, path)
-			       : error_set(e, code, "cannot lock %s", listener->lock_path);
+		close(fd);
+		return cannot_lock(listener, code, path, e);
 	}
-	code = flock(listener->lock, LOCK_EX | LOCK_NB) || fstat(listener->lock, &status) ? errno
-											  : 0;
-	/* Who locks removes it in the end: never what somebody keeps there. */
-	if (!code && S_ISREG(status.st_mode) && status.st_size == 0 &&
-	    is_at(listener->lock_path, &status))
-		return 0;
-	close(listener->lock);
-	listener->lock = -1;
-	if (code == EWOULDBLOCK)
-		return in_use(e, path);
-	if (code)
-		return error_set(e, code, "cannot lock %s", listener->lock_path);
-	if (S_ISREG(status.st_mode) && status.st_size == 0)
+	/* What is locked is removed in the end: never what somebody keeps there. */
+	if (!S_ISREG(status.st_mode) || status.st_size) {
+		close(fd);
+		return error_set(e, 0, "cannot lock %s: it is there, and not a lock",
+				 listener->lock_path);
+	}
+	if (!is_at(listener->lock_path, &status)) {
+		close(fd);
 		return 1;
-	return error_set(e, 0, "cannot lock %s: it is there, and not a lock", listener->lock_path);
+	}
+	listener->lock = fd;
+	return 0;
 }
 
 static int lock(struct listener *listener, const char *path, struct error *e)
