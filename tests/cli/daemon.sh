@@ -207,7 +207,7 @@ check "killed, it leaves its socket" test -S "$socket"
 # One that has bound its socket, and does not listen yet, looks like that.
 exec 9>"$socket.lock"
 flock 9
-check "one that is about to listen" exits 1 "$profild" --socket "$socket"
+check "one that is about to listen" exits 1 timeout 10 "$profild" --socket "$socket"
 check "one that is about to listen: says so" says "another process does already"
 check "one that is about to listen: keeps its socket" test -S "$socket"
 check "one that is about to listen: keeps its lock" test -f "$socket.lock"
