@@ -228,8 +228,7 @@ lint: format-check
 	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all lib32 unit-tests \
 		programs
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-clang CC=$(CLANG) WERROR=-Werror all \
-		programs
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-clang CC=$(CLANG) WERROR=-Werror all
 
 unit-tests: $(UNIT_TESTS)
 programs: $(PROGRAMS)
