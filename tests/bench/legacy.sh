@@ -73,7 +73,8 @@ tick_round() { # WORK RATE
 	tick_of 1 "$@" && tick_of 64 "$@" && tick_of_empty "$@"
 }
 
-# judge_tick REGIONS WORK RATE GOAL: no goal for code whose cells are all memory.
+# judge_tick REGIONS WORK RATE GOAL: spread work has none. The cell that it ticks was not touched for
+# a minute, so that it is a miss of every cache.
 judge_tick() {
 	local name result
 	name="tick, $2, $1 region$([ "$1" = 1 ] || echo s), $3 Hz"
@@ -106,19 +107,19 @@ measure_tick() {
 
 # --- onoff: profil() on and off again ---
 
-no_events() {
-	[ -z "$(find /proc/[0-9]*/task/[0-9]*/fd -lname 'anon_inode:\[perf_event\]' -print -quit \
+any_events() {
+	[ -n "$(find /proc/[0-9]*/task/[0-9]*/fd -lname 'anon_inode:\[perf_event\]' -print -quit \
 		2>/dev/null)" ]
 }
 
-# Until the kernel has taken perf events out of the scheduler's way: a second after the last of a
-# task. The next one waits until every CPU has passed it again.
+# Waits until the scheduler looks for no perf events: the kernel stops that a second after the last
+# one of a task, and to begin again takes it some 10 ms, for which the next one waits.
 wait_until_cold() {
 	local end=$((SECONDS + 30))
 	while [ "$SECONDS" -lt "$end" ]; do
-		if no_events; then
+		if ! any_events; then
 			sleep 2
-			no_events && return
+			any_events || return 0
 		fi
 		sleep 1
 	done
@@ -131,7 +132,7 @@ keep_warm() {
 	sleeper=$pid
 	start "$helpers/empty" "$sleeper" 1000000000
 	warmer=$pid
-	wait_for test -n "$(no_events || echo some)"
+	wait_for any_events
 }
 
 # onoff_each STATE BACKEND...: one process after the other.

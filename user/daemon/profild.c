@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capture/apart.h"
 #include "capture/histogram.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
@@ -149,6 +150,7 @@ static int try_histogram(struct error *e)
 static int serve(const struct options *o, struct error *e)
 {
 	int err, signals = server_open_signals(e);
+	struct apart first = { 0 };
 	struct listener listener;
 
 	if (signals < 0)
@@ -162,9 +164,12 @@ static int serve(const struct options *o, struct error *e)
 	err = err ?: privilege_reduce(e);
 	err = err ?: try_histogram(e);
 	if (!err) {
+		/* The machine's first perf event waits for all CPUs, some 10 ms: not a client's. */
+		apart_add(&first, getpid());
 		log_detail("ready");
 		err = server_run(listener.fd, signals, &o->limits, e);
 	}
+	apart_free(&first);
 	listener_close(&listener);
 	close(signals);
 	return err;
