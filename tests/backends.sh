@@ -55,7 +55,7 @@ with() {
 # holds BACKEND PROGRAM [ROW]: tried again when it is but a number of ticks that is off.
 holds() {
 	local i status
-	for i in 1 2 3; do
+	for i in 1 2 3 4 5 6; do
 		with "$1" "$tree/progs/$2" "${@:3}"
 		status=$?
 		[ $status -eq 4 ] || return $status
