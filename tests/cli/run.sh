@@ -313,7 +313,7 @@ if [ ! -e /usr/local/lib/libprofil.so.1 ]; then
 fi
 cp -r "$tree" "$work/a b"
 run=("$work/a b/profiltool" run)
-check "in a folder whose name the loader would split" refuses "splits names at blanks and colons" \
+check "in a folder whose name the loader would split" refuses "takes apart at blanks, colons and dollars" \
 	"install" true
 run=("$profiltool" run)
 
