@@ -292,9 +292,12 @@ static void off_with_bad_rate(void)
 
 static void off_at_once_with_bad_rate(void)
 {
+	struct prof off = { .pr_base = cells, .pr_size = sizeof(cells), .pr_scale = 1 };
+
 	setenv("PROFIL_HZ", "fast", 1);
 	expect(profil_off() == 0, "profil: %m");
 	expect(sprofil(NULL, 0, NULL, 0) == 0, "sprofil: %m");
+	expect(sprofil(&off, 1, NULL, 0) == 0, "sprofil of a region that is off: %m");
 }
 
 /* --- A library that is loaded when the program runs --- */

@@ -132,9 +132,11 @@ static size_t add_region(struct region *regions, size_t count, const struct prof
 }
 
 /* The overflow region has all addresses, so it comes last, wherever it stands. */
-static int set_entries(const struct prof *entries, size_t count, bool wide, unsigned int *hz)
+static int set_entries(const struct prof *entries, size_t count, unsigned int flags,
+		       unsigned int *hz)
 {
 	struct region *regions = calloc(count ? count : 1, sizeof(*regions));
+	bool wide = flags & PROF_UINT;
 	size_t region_count = 0;
 	int err;
 
@@ -146,7 +148,8 @@ static int set_entries(const struct prof *entries, size_t count, bool wide, unsi
 	for (size_t i = 0; i < count; i++)
 		if (is_overflow(&entries[i]))
 			region_count = add_region(regions, region_count, &entries[i], wide);
-	err = set(regions, region_count, wide, hz);
+	err = region_count ? profil__rate(flags & PROF_FAST, hz) : 0; /* else it is turned off */
+	err = err ?: set(regions, region_count, wide, hz);
 	free(regions);
 	return err;
 }
@@ -167,15 +170,13 @@ static int check_entries(const struct prof *entries, int count, unsigned int fla
 
 EXPORT int sprofil(struct prof *entries, int count, struct timeval *period, unsigned int flags)
 {
-	unsigned int hz = 1;
+	unsigned int hz = 0;
 	int err;
 
 	profil__error_clear();
 	err = check_entries(entries, count, flags);
-	if (!err && count)
-		err = profil__rate(flags & PROF_FAST, &hz);
-	err = err ?: set_entries(entries, count, flags & PROF_UINT, &hz);
-	if (!err && period)
+	err = err ?: set_entries(entries, count, flags, &hz);
+	if (!err && period && hz)
 		*period = (struct timeval){ 1 / hz, 1000000 / hz % 1000000 };
 	return result(err);
 }
