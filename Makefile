@@ -70,6 +70,7 @@ help:
 ## make lib32                 build libprofil for 32-bit programs, too
 ## make demo                  profile a running program by its PID and show the result
 ## make test                  run every test (as root; on Debian installs what is missing)
+## make fuzz                  fuzz every reader, for FUZZ_SECONDS=3600 each
 ## make bench                 measure speed and cost, beside perf
 ## make install               install below $(DESTDIR)$(PREFIX); DESTDIR= PREFIX=/usr/local
 ## make uninstall             remove what was installed
@@ -188,6 +189,30 @@ $(BUILD)/tests/progs/%: tests/progs/%.c
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -MMD -MP -O1 -g -fno-inline $(WARNINGS) \
 		$(WERROR) $< -pthread -ldl -o $@
 
+# Fuzzers: a reader, and nothing but what it needs, with sanitizers: see `fuzzers` below.
+FUZZ_FORMATS := callgrind dcpi folded gmon gperftools pprof
+FUZZ_OBJECTS := $(filter-out %/from_capture.o,$(call objects,util profile format)) \
+	$(BUILD)/proto/profile.pb-c.o
+FUZZ_FLAGS := -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
+FUZZ_LINK = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP \
+	-DFUZZ_FORMAT='"$*"' $< $(FUZZ_OBJECTS) $(ALL_LDLIBS) -o $@
+
+$(BUILD)/tests/fuzz/fuzz_input: tests/fuzz/fuzz_input.c $(FUZZ_OBJECTS)
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(FUZZ_LINK)
+
+$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_reader.c $(FUZZ_OBJECTS)
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(FUZZ_LINK)
+
+fuzz-targets: $(addprefix $(BUILD)/tests/fuzz/fuzz_,$(FUZZ_FORMATS) input)
+
+fuzzers:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=$(CLANG) CFLAGS='$(FUZZ_FLAGS)' \
+		fuzz-targets
+
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 # --- the two commands ---
@@ -202,15 +227,21 @@ test:
 	$(Q)$(MAKE) --no-print-directory check
 
 SHELL_TESTS := $(wildcard tests/cli/*.sh tests/profil/*.sh) tests/docs.sh tests/layers.sh \
-	tests/kernels/kernels.sh
+	tests/fuzz/fuzz.sh tests/kernels/kernels.sh
 export PROFIL_BUILD := $(abspath $(BUILD))
 export PROFIL_TEST_DATA ?= $(abspath ../shared/data)
 
-check: all lib32 $(UNIT_TESTS) $(PROGRAMS)
+check: all lib32 fuzzers $(UNIT_TESTS) $(PROGRAMS)
 	$(Q)prove --exec tests/tap.sh $(UNIT_TESTS) $(SHELL_TESTS)
 
+fuzz: export FUZZ_SECONDS ?= 3600
+fuzz:
+	$(Q)tests/packages.sh test
+	$(Q)$(MAKE) --no-print-directory all fuzzers $(PROGRAMS)
+	$(Q)prove --verbose --exec tests/tap.sh tests/fuzz/fuzz.sh
+
 bench: all $(PROGRAMS)
-	$(Q)failed=0; for bench in bench legacy; do tests/bench/$$bench.sh || failed=1; done; exit $$failed
+	$(Q)failed=0; for bench in bench legacy formats; do tests/bench/$$bench.sh || failed=1; done; exit $$failed
 
 # --- style ---
 
@@ -302,5 +333,5 @@ clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
-.PHONY: all library lib32 help demo test check bench format format-check lint unit-tests \
+.PHONY: all library lib32 help demo test check fuzz fuzzers fuzz-targets bench format format-check lint unit-tests \
 	programs install install-lib32 uninstall clean always

@@ -106,6 +106,25 @@ says() {
 	return 1
 }
 
+# terminal COLUMNS COMMAND...: runs it with its output on a terminal so wide, and prints what came
+# there.
+terminal() {
+	python3 -c '
+import fcntl, os, pty, struct, subprocess, sys, termios
+master, slave = pty.openpty()
+fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, int(sys.argv[1]), 0, 0))
+child = subprocess.Popen(sys.argv[2:], stdout=slave, stderr=subprocess.DEVNULL)
+os.close(slave)
+output = b""
+try:
+	while True:
+		output += os.read(master, 65536)
+except OSError: # it has ended
+	pass
+os.write(1, output.replace(b"\r\n", b"\n"))
+sys.exit(child.wait())' "$@"
+}
+
 # json EXPRESSION FILE: evaluates a Python expression over the parsed JSON, `j`; true or false.
 json() {
 	python3 -c '

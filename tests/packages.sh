@@ -8,7 +8,8 @@ set -eu
 build="gcc make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev liblzma-dev zlib1g-dev
 	libprotobuf-c-dev protobuf-c-compiler libjson-c-dev libiberty-dev libcap-dev"
 test="libcmocka-dev perl python3 g++ gcc-multilib binutils xz-utils strace procps util-linux bsdutils
-	libcap2-bin gcl gdb mandoc google-perftools golang-go qemu-system-x86 busybox-static cpio"
+	libcap2-bin gcl gdb mandoc google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-14-dev valgrind
+	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools4"
 # What CI checks besides.
 lint="clang-format shellcheck git"
 

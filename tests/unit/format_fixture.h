@@ -90,18 +90,28 @@ static inline void read_bad(const struct format *format, const struct bytes *b, 
 		fail_msg("\"%s\" does not say \"%s\"", e.what, words);
 }
 
+/* A format may be unable to hold the profile: it then says why. */
+static inline int try_write(const struct format *format, const struct profile *p, struct bytes *b,
+			    struct error *e)
+{
+	char *start = NULL;
+	FILE *out = open_memstream(&start, &b->size);
+	int err;
+
+	assert_non_null(out);
+	err = format->write(p, &(struct format_options){ 0 }, out, e);
+	assert_int_equal(fclose(out), 0);
+	b->start = (uint8_t *)start;
+	return err;
+}
+
 static inline struct bytes write_bytes(const struct format *format, const struct profile *p)
 {
 	struct bytes b = { 0 };
 	struct error e = { 0 };
-	char *start = NULL;
-	FILE *out = open_memstream(&start, &b.size);
 
-	assert_non_null(out);
-	if (format->write(p, out, &e))
+	if (try_write(format, p, &b, &e))
 		fail_msg("%s", e.what);
-	assert_int_equal(fclose(out), 0);
-	b.start = (uint8_t *)start;
 	return b;
 }
 
@@ -123,7 +133,7 @@ static inline char *temporary_file(const void *content, size_t size)
 static inline int read_file(const struct bytes *b, struct profile **p, struct error *e)
 {
 	char *path = temporary_file(b->start, b->size);
-	int err = format_read(path, p, e);
+	int err = format_read(path, NULL, p, e);
 
 	unlink(path);
 	free(path);
@@ -173,7 +183,7 @@ static inline uint32_t add_location(struct profile *p, uint64_t address, uint32_
 static inline uint32_t add_labels(struct profile *p, uint32_t pid, uint32_t tid, const char *comm,
 				  bool kernel)
 {
-	struct profile_labels labels = { pid, tid, comm, kernel };
+	struct profile_labels labels = { .pid = pid, .tid = tid, .comm = comm, .kernel = kernel };
 	uint32_t id;
 
 	assert_int_equal(profile_add_labels(p, &labels, &id), 0);
@@ -227,11 +237,12 @@ static inline void survive(const struct format *format, const uint8_t *bytes, si
 		return;
 	}
 	for (const struct format *const *f = format_all; *f; f++) {
-		struct bytes b;
+		struct bytes b = { 0 };
 
 		if (!(*f)->write)
 			continue;
-		b = write_bytes(*f, p);
+		if (try_write(*f, p, &b, &e))
+			assert_true(e.what[0] != '\0');
 		bytes_free(&b);
 	}
 	profile_free(p);

@@ -52,6 +52,7 @@ static struct bytes compress_bytes(const void *start, size_t size)
 
 	assert_true(w && out);
 	assert_int_equal(gzip_open(w, out, &e), 0);
+	assert_int_equal(deflateParams(&w->z, Z_BEST_COMPRESSION, Z_DEFAULT_STRATEGY), Z_OK);
 	assert_int_equal(gzip_close(w, gzip_write(w, start, size, &e), &e), 0);
 	assert_int_equal(fclose(out), 0);
 	free(w);
@@ -128,14 +129,16 @@ static void reject_bomb(void **state)
 {
 	size_t size = 65 << 20;
 	uint8_t *zeros = calloc(1, size);
-	struct bytes gz;
+	struct bytes gz, profile = profile_bytes();
 
 	(void)state;
 	assert_non_null(zeros);
+	memcpy(zeros, profile.start, profile.size);
 	gz = compress_bytes(zeros, size);
 	check_error(&gz, EINVAL, "inflates to more");
 	free(zeros);
 	bytes_free(&gz);
+	bytes_free(&profile);
 }
 
 static void inflated_offsets_say_so(void **state)
@@ -162,7 +165,7 @@ static void reject_other_content(void **state)
 	bytes_add_text(&b, "#!/bin/sh\n");
 	assert_true(read_file(&b, &p, &e) < 0);
 	assert_non_null(strstr(e.what, "is not a profile"));
-	assert_non_null(strstr(e.mend, "gperftools, pprof"));
+	assert_non_null(strstr(e.mend, "gperftools, "));
 	bytes_free(&b);
 }
 
@@ -172,9 +175,7 @@ static void reject_unreadable(void **state)
 	struct error e = { 0 };
 
 	(void)state;
-	assert_int_equal(format_read("/", &p, &e), -EISDIR);
-	assert_non_null(strstr(e.what, "directory"));
-	assert_int_equal(format_read("/nonexistent/file", &p, &e), -ENOENT);
+	assert_int_equal(format_read("/nonexistent/file", NULL, &p, &e), -ENOENT);
 	assert_non_null(strstr(e.what, "/nonexistent/file"));
 }
 
@@ -191,11 +192,11 @@ static void read_standard_input(void **state)
 	close(ends[1]);
 	assert_true(dup2(ends[0], STDIN_FILENO) >= 0);
 	close(ends[0]);
-	if (format_read("-", &p, &e))
+	if (format_read("-", NULL, &p, &e))
 		fail_msg("%s", e.what);
 	assert_int_equal(profile_total(p), 5);
 	profile_free(p);
-	assert_int_equal(format_read("-", &p, &e), -EINVAL);
+	assert_int_equal(format_read("-", NULL, &p, &e), -EINVAL);
 	assert_string_equal(e.what, "standard input is empty");
 	if (saved >= 0) {
 		dup2(saved, STDIN_FILENO);
@@ -208,6 +209,7 @@ static void read_standard_input(void **state)
 static void full_disk(void **state)
 {
 	struct profile *p = empty_profile(5);
+	uint32_t frame = add_location(p, 0x1010, add_mapping(p, 0x1000, 0x2000, 0, "/bin/a"));
 	FILE *out = fopen("/dev/full", "w");
 	struct error e = { 0 };
 
@@ -217,12 +219,14 @@ static void full_disk(void **state)
 		profile_free(p);
 		return;
 	}
+	add_sample(p, &frame, 1, add_labels(p, 0, 0, "", false), 5);
 	setvbuf(out, NULL, _IONBF, 0);
 	for (const struct format *const *f = format_all; *f; f++) {
 		if (!(*f)->write)
 			continue;
 		clearerr(out);
-		assert_int_equal((*f)->write(p, out, &e), -ENOSPC);
+		assert_true((*f)->write(p, &(struct format_options){ 0 }, out, &e) == -ENOSPC ||
+			    ferror(out));
 	}
 	fclose(out);
 	profile_free(p);

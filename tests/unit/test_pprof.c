@@ -164,7 +164,6 @@ static void reject(void **state)
 	CHECK_BAD("the mapping's id 30 is taken", MAPPING, 1, 30);
 	CHECK_BAD("the location has the id 0", LOCATION, 3, 5);
 	CHECK_BAD("the location's id 40 is taken", LOCATION, 1, 40);
-	CHECK_BAD("mapping 31, which the file does not have", LOCATION, 1, 41, 2, 31);
 	CHECK_BAD("the function has the id 0", FUNCTION, 2, 5);
 	CHECK_BAD("location 41, which", SAMPLE, 1, 41, 2, 1, 2, 1);
 	CHECK_BAD("1 values, where the file has 2 types", SAMPLE, 1, 40, 2, 1);
@@ -199,6 +198,38 @@ static void reject_line_without_function(void **state)
 	(void)state;
 	bytes_add(&b, location, sizeof(location));
 	check_bad(b, "function 9, which the file does not have");
+}
+
+/* A sample of these bytes behind the small file's. */
+static void check_bad_sample(const void *bytes, size_t size, const char *words)
+{
+	struct bytes b = small_file();
+
+	add_varint(&b, SAMPLE << 3 | 2);
+	add_varint(&b, size);
+	bytes_add(&b, bytes, size);
+	check_bad(b, words);
+}
+
+#define CHECK_BAD_SAMPLE(words, ...)                                                           \
+	check_bad_sample((const uint8_t[]){ __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ }), \
+			 words)
+
+static void reject_samples(void **state)
+{
+	(void)state;
+	/* 2^31 and 2^63 bytes of values; values and locations cut off */
+	CHECK_BAD_SAMPLE("the sample is corrupt", 0x12, 0x80, 0x80, 0x80, 0x80, 8, 1, 1);
+	CHECK_BAD_SAMPLE("the sample is corrupt", 0x12, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+			 0x80, 0x80, 1, 1);
+	CHECK_BAD_SAMPLE("a number is cut off", 0x12, 2, 1, 0x80);
+	CHECK_BAD_SAMPLE("a number is cut off", 0x0a, 1, 0xff);
+	CHECK_BAD_SAMPLE("the sample is corrupt", 0x0d, 1, 2, 3, 4);
+	CHECK_BAD_SAMPLE("the label is corrupt", 0x12, 2, 1, 1, 0x1a, 2, 8, 0x80);
+	CHECK_BAD_SAMPLE("the label is corrupt", 0x12, 2, 1, 1, 0x1a, 2, 0x12, 0);
+	CHECK_BAD_SAMPLE("string 99", 0x12, 2, 1, 1, 0x1a, 4, 8, 99, 0x18, 1);
+	CHECK_BAD_SAMPLE("string -1", 0x12, 2, 1, 1, 0x1a, 15, 8, 1, 0x18, 1, 0x10, 0xff, 0xff,
+			 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1);
 }
 
 static void reject_truncated(void **state)
@@ -278,6 +309,22 @@ static void same_address_different_lines(void **state)
 	bytes_free(&b);
 }
 
+static void location_in_no_mapping(void **state)
+{
+	struct bytes b = small_file();
+	struct profile *p;
+
+	(void)state;
+	MESSAGE(&b, LOCATION, 1, 41, 2, 31, 3, 0x1000);
+	MESSAGE(&b, SAMPLE, 1, 41, 2, 1, 2, 1);
+	add_strings(&b);
+	p = read_good(pprof, &b);
+	assert_warned(p, "mappings that are not in the file");
+	assert_int_equal(p->locations[1].mapping, PROFILE_NONE);
+	profile_free(p);
+	bytes_free(&b);
+}
+
 static void period_units(void **state)
 {
 	struct bytes b = { 0 };
@@ -294,36 +341,39 @@ static void period_units(void **state)
 	bytes_free(&b);
 }
 
-static struct profile *full_profile(void)
+static void add_tagged_sample(struct profile *p, uint32_t frame)
 {
-	static const uint8_t build_id[] = { 0xde, 0xad, 0xbe, 0xef };
-	struct profile *p = empty_profile(10101010);
-	struct profile_function leaf = { "ns::leaf(int)", "_ZN2ns4leafEi", "leaf.cc", 3 };
-	struct profile_function root = { "main", "main", "", 0 };
-	struct profile_line lines[] = { { 0, 5 }, { 1, 12 } };
-	uint32_t image, exe, kernel, f[4];
+	const struct profile_tag tags[] = {
+		{ "mode", "user", 0, "" },
+		{ "bytes", NULL, 4096, "bytes" },
+		{ "bytes", NULL, 0, "bytes" },
+		{ "pid", "the first", 0, "" },
+		{ "negative", NULL, -5, "" },
+		{ "key", "a", 0, "" },
+		{ "key", "b", 0, "" },
+		{ "tid", NULL, 7000000000, "" },
+		{ "\xff not UTF-8", "\xfe", 0, "" },
+	};
+	struct profile_labels labels = { .pid = 7, .comm = "", .tags = tags, .tag_count = 9 };
+	uint32_t id;
 
-	assert_int_equal(profile_add_image(p, "/bin/a b", build_id, 4, &image), 0);
-	assert_int_equal(profile_add_mapping(p, 0x400000, 0x500000, 0x1000, image, &exe), 0);
-	kernel = add_mapping(p, 0xffffffff81000000, 0xffffffff82000000, 0, "[kernel.kallsyms]");
-	f[0] = add_location(p, 0x400100, exe);
-	f[1] = add_location(p, 0x400200, exe);
-	f[2] = add_location(p, 0xffffffff81000100, kernel);
-	f[3] = add_location(p, 0x1234, PROFILE_NONE);
-	assert_int_equal(profile_add_function(p, &leaf, &image), 0);
-	assert_int_equal(profile_add_function(p, &root, &image), 0);
-	assert_int_equal(profile_set_lines(p, f[0], lines, 2), 0);
-	assert_int_equal(profile_set_lines(p, f[1], lines + 1, 1), 0);
-	add_sample(p, f, 2, add_labels(p, 7, 8, "a thread", false), 5);
-	add_sample(p, f, 2, add_labels(p, 7, 9, "", false), 6);
-	add_sample(p, (uint32_t[]){ f[2], f[1] }, 2, add_labels(p, 7, 8, "a thread", true), 1);
-	add_sample(p, f + 3, 1, add_labels(p, 0, 0, "", false), 2);
-	add_sample(p, f, 0, 0, 3);
+	assert_int_equal(profile_add_labels(p, &labels, &id), 0);
+	add_sample(p, &frame, 1, id, 4);
+}
+
+/* What has a place in comments only. */
+static void add_what_is_rare(struct profile *p, uint32_t linked)
+{
+	p->mappings[linked].linked = true;
+	p->images[p->mappings[linked].image].text_start = 0x2000;
+	p->images[p->mappings[linked].image].text_size = 0x500;
 	assert_int_equal(profile_string(p, "task-clock", &p->event), 0);
-	p->time_ns = 1700000000000000000;
-	p->duration_ns = 1500000000;
-	assert_int_equal(profile_add_comment(p, "free text"), 0);
-	assert_int_equal(profile_add_comment(p, "profil:ticks=many"), 0);
+	assert_int_equal(profile_string(p, "a host", &p->host), 0);
+	assert_int_equal(profile_string(p, "a b=c 'd'\n", &p->command), 0);
+	p->bucket = 16;
+	assert_int_equal(profile_string(p, "A long = title", &p->value_types[0].title), 0);
+	assert_int_equal(profile_string(p, "2 samples", &p->value_types[1].formula), 0);
+	p->value_types[0].period = 12345;
 	p->totals = (struct profile_totals){ .known = true,
 					     .ticks = 20,
 					     .counted = 17,
@@ -334,6 +384,43 @@ static struct profile *full_profile(void)
 					     .bpf_ns_per_tick = 300,
 					     .interrupt_ns = 900 };
 	assert_int_equal(profile_add_lost(p, "ring=full", 1), 0);
+}
+
+static struct profile *full_profile(void)
+{
+	static const uint8_t build_id[] = { 0xde, 0xad, 0xbe, 0xef };
+	struct profile *p = empty_profile(10101010);
+	struct profile_function leaf = { "ns::leaf(int)", "_ZN2ns4leafEi", "leaf.cc", 3 };
+	struct profile_function root = { "main", "main", "", 0 };
+	struct profile_line lines[] = { { .function = 0, .line = 5, .column = 17 },
+					{ .function = 1, .line = 12 } };
+	uint32_t image, exe, kernel, f[5];
+
+	assert_int_equal(profile_add_image(p, "/bin/a b", build_id, 4, &image), 0);
+	assert_int_equal(profile_add_mapping(p, 0x400000, 0x500000, 0x1000, image, &exe), 0);
+	kernel = add_mapping(p, 0xffffffff81000000, 0xffffffff82000000, 0, "[kernel.kallsyms]");
+	f[0] = add_location(p, 0x400100, exe);
+	f[1] = add_location(p, 0x400200, exe);
+	f[2] = add_location(p, 0xffffffff81000100, kernel);
+	f[3] = add_location(p, 0x1234, PROFILE_NONE);
+	f[4] = add_location(p, 0x2345, add_mapping(p, 0x2000, 0x3000, 0, "/bin/linked"));
+	p->locations[f[1]].folded = true;
+	assert_int_equal(profile_add_function(p, &leaf, &image), 0);
+	assert_int_equal(profile_add_function(p, &root, &image), 0);
+	assert_int_equal(profile_set_lines(p, f[0], lines, 2), 0);
+	assert_int_equal(profile_set_lines(p, f[1], lines + 1, 1), 0);
+	add_sample(p, f, 2, add_labels(p, 7, 8, "a thread", false), 5);
+	add_sample(p, f, 2, add_labels(p, 7, 9, "", false), 6);
+	add_sample(p, (uint32_t[]){ f[2], f[1] }, 2, add_labels(p, 7, 8, "a thread", true), 1);
+	add_sample(p, f + 3, 1, add_labels(p, 0, 0, "", false), 2);
+	add_sample(p, f + 4, 1, 0, 3);
+	add_sample(p, f, 0, 0, 3);
+	add_tagged_sample(p, f[0]);
+	p->time_ns = 1700000000000000000;
+	p->duration_ns = 1500000000;
+	assert_int_equal(profile_add_comment(p, "free text"), 0);
+	assert_int_equal(profile_add_comment(p, "profil:ticks=many"), 0);
+	add_what_is_rare(p, p->mapping_count - 1);
 	return p;
 }
 
@@ -344,6 +431,7 @@ static void assert_same_lines(const struct profile *p, uint32_t a, const struct 
 
 	assert_true(x->address == y->address);
 	assert_int_equal(x->mapping, y->mapping);
+	assert_int_equal(x->folded, y->folded);
 	assert_int_equal(x->line_count, y->line_count);
 	for (uint32_t i = 0; i < x->line_count; i++) {
 		const struct profile_line *m = &p->lines[x->first_line + i];
@@ -352,10 +440,25 @@ static void assert_same_lines(const struct profile *p, uint32_t a, const struct 
 		const struct profile_function *g = &q->functions[n->function];
 
 		assert_int_equal(m->line, n->line);
+		assert_int_equal(m->column, n->column);
 		assert_string_equal(f->name, g->name);
 		assert_string_equal(f->system_name, g->system_name);
 		assert_string_equal(f->file, g->file);
 		assert_int_equal(f->start_line, g->start_line);
+	}
+}
+
+static void assert_same_tags(const struct profile_labels *a, const struct profile_labels *b)
+{
+	assert_int_equal(a->tag_count, b->tag_count);
+	for (uint32_t i = 0; i < a->tag_count; i++) {
+		const struct profile_tag *t = &a->tags[i], *u = &b->tags[i];
+
+		assert_string_equal(t->key, u->key);
+		assert_int_equal(!t->text, !u->text);
+		assert_string_equal(t->text ?: "", u->text ?: "");
+		assert_true(t->number == u->number);
+		assert_string_equal(t->unit, u->unit);
 	}
 }
 
@@ -375,6 +478,7 @@ static void assert_same_samples(const struct profile *p, const struct profile *q
 		assert_int_equal(a->tid, b->tid);
 		assert_string_equal(a->comm, b->comm);
 		assert_int_equal(a->kernel, b->kernel);
+		assert_same_tags(a, b);
 	}
 }
 
@@ -384,11 +488,23 @@ static void assert_same_header(const struct profile *p, const struct profile *q)
 	assert_int_equal(p->period_ns, q->period_ns);
 	assert_int_equal(p->time_ns, q->time_ns);
 	assert_int_equal(p->duration_ns, q->duration_ns);
+	assert_string_equal(p->host, q->host);
+	assert_string_equal(p->command, q->command);
+	assert_int_equal(p->bucket, q->bucket);
 	assert_int_equal(p->value_type_count, q->value_type_count);
+	for (size_t i = 0; i < p->value_type_count; i++) {
+		assert_string_equal(p->value_types[i].type, q->value_types[i].type);
+		assert_string_equal(p->value_types[i].unit, q->value_types[i].unit);
+		assert_string_equal(p->value_types[i].title, q->value_types[i].title);
+		assert_string_equal(p->value_types[i].formula, q->value_types[i].formula);
+		assert_int_equal(p->value_types[i].period, q->value_types[i].period);
+	}
 	assert_int_equal(p->mapping_count, q->mapping_count);
 	assert_memory_equal(p->mappings, q->mappings, p->mapping_count * sizeof(*p->mappings));
 	for (size_t i = 0; i < p->image_count; i++) {
 		assert_string_equal(p->images[i].path, q->images[i].path);
+		assert_int_equal(p->images[i].text_start, q->images[i].text_start);
+		assert_int_equal(p->images[i].text_size, q->images[i].text_size);
 		assert_int_equal(p->images[i].build_id_size, q->images[i].build_id_size);
 		assert_memory_equal(p->images[i].build_id, q->images[i].build_id,
 				    PROFILE_BUILD_ID_MAX);
@@ -515,13 +631,372 @@ static void unused_is_left_out(void **state)
 
 static struct bytes inflated(const struct bytes *b)
 {
-	struct bytes raw = { 0 };
-	char reason[128];
+	struct bytes raw = { .start = malloc(1 << 20) };
+	struct gzip_reader r;
 
-	assert_int_equal(gzip_inflate(b->start, b->size, 1 << 20, &raw.start, &raw.size, reason,
-				      sizeof(reason)),
-			 0);
+	assert_non_null(raw.start);
+	assert_null(gzip_begin(&r));
+	gzip_feed(&r, b->start, b->size);
+	assert_null(gzip_inflate(&r, raw.start, 1 << 20, &raw.size));
+	assert_true(r.between);
+	gzip_end(&r);
 	return raw;
+}
+
+/* Writes the profile and reads it back. */
+static struct profile *again(const struct profile *p)
+{
+	struct bytes b = write_bytes(pprof, p);
+	struct profile *q = read_file_good(&b);
+
+	bytes_free(&b);
+	return q;
+}
+
+/* A sample's two events, and their periods: one has a field, the other a comment. */
+static void periods_of_events(void **state)
+{
+	struct profile *p = profile_new(), *q;
+	struct bytes b, raw;
+
+	(void)state;
+	assert_non_null(p);
+	assert_int_equal(profile_add_value_type(p, "cycles", "count"), 0);
+	assert_int_equal(profile_add_value_type(p, "cpu/event=0x3c/", "count"), 0);
+	p->value_types[0].period = 1000003;
+	p->value_types[1].period = 77;
+	b = write_bytes(pprof, p);
+	raw = inflated(&b);
+	assert_non_null(memmem(raw.start, raw.size, "profil:period.cpu/event=0x3c/=77", 32));
+	assert_null(memmem(raw.start, raw.size, "profil:period.cycles", 20));
+	q = read_file_good(&b);
+	assert_same_header(p, q);
+	assert_int_equal(q->period_ns, 0);
+	assert_int_equal(q->extra_count, 0);
+	profile_free(q);
+	profile_free(p);
+	bytes_free(&raw);
+	bytes_free(&b);
+}
+
+/* One source file in the function, another in the line: pprof has them by function. */
+static void line_of_another_file(void **state)
+{
+	struct profile *p = empty_profile(5), *q;
+	struct profile_function f = { "main", "main", "main.c", 3 };
+	const struct profile_line lines[] = { { .line = 5, .file = "inlined.h" },
+					      { .line = 7, .file = "inlined.h" },
+					      { .line = 9 } };
+	uint32_t frame, function;
+
+	(void)state;
+	assert_int_equal(profile_add_function(p, &f, &function), 0);
+	frame = add_location(p, 0x1000, PROFILE_NONE);
+	assert_int_equal(profile_set_lines(p, frame, lines, 3), 0);
+	add_sample(p, &frame, 1, add_labels(p, 0, 0, "", false), 1);
+	q = again(p);
+	assert_int_equal(q->line_count, 3);
+	assert_int_equal(q->function_count, 2);
+	for (int i = 0; i < 3; i++) {
+		const struct profile_function *g = &q->functions[q->lines[i].function];
+
+		assert_int_equal(q->lines[i].line, lines[i].line);
+		assert_string_equal(g->name, "main");
+		assert_string_equal(g->file, lines[i].file ?: "main.c");
+	}
+	profile_free(q);
+	profile_free(p);
+}
+
+/* Fields that have no place in a profile go through it, to pprof's own writer. */
+static struct bytes file_with_extras(void)
+{
+	static const char *const strings[] = { "space",	  "bytes",
+					       "drop|it", "https://a.b/",
+					       "not hex", "[kernel.kallsyms]_text",
+					       "thread",  "worker",
+					       "pid",	  "id" };
+	static const uint8_t unknown[] = { 0xa0, 1, 5, 0xa2, 1, 2, 0, 0 };
+	/* of two locations, with the labels thread=worker and pid=5, with a unit */
+	static const uint8_t sample[] = { SAMPLE << 3 | 2,
+					  22,
+					  0x0a,
+					  2,
+					  41,
+					  42,
+					  0x12,
+					  2,
+					  1,
+					  1,
+					  0x1a,
+					  4,
+					  8,
+					  14,
+					  0x10,
+					  15,
+					  0x1a,
+					  6,
+					  8,
+					  16,
+					  24,
+					  5,
+					  0x20,
+					  17 };
+	struct bytes b = small_file();
+
+	MESSAGE(&b, PPROF_PERIOD_TYPE, 1, 8, 2, 9);
+	add_number(&b, PPROF_PERIOD, 524288);
+	add_number(&b, PPROF_DEFAULT_SAMPLE_TYPE, 1);
+	add_number(&b, PPROF_DROP_FRAMES, 10);
+	add_number(&b, PPROF_KEEP_FRAMES, 6);
+	add_number(&b, PPROF_DOC_URL, 11);
+	bytes_add(&b, unknown, sizeof(unknown));
+	MESSAGE(&b, MAPPING, 1, 31, 2, 1, 3, 2, 5, 5, 6, 12);
+	MESSAGE(&b, MAPPING, 1, 32, 2, 3, 3, 4, 5, 13);
+	MESSAGE(&b, LOCATION, 1, 41, 2, 31, 3, 1, 5, 1);
+	MESSAGE(&b, LOCATION, 1, 42, 2, 32, 3, 3);
+	bytes_add(&b, sample, sizeof(sample));
+	add_strings(&b);
+	for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++)
+		add_text(&b, STRING, strings[i]);
+	return b;
+}
+
+static bool has_extra(const struct profile *p, const struct profile_extra *x)
+{
+	for (size_t i = 0; i < p->extra_count; i++)
+		if (p->extras[i].size == x->size &&
+		    memcmp(p->extras[i].bytes, x->bytes, x->size) == 0)
+			return true;
+	return false;
+}
+
+static bool has_bytes(const struct bytes *b, const void *bytes, size_t size)
+{
+	return memmem(b->start, b->size, bytes, size);
+}
+
+static void extras(void **state)
+{
+	struct bytes b = file_with_extras(), written, raw;
+	struct profile *p = read_good(pprof, &b), *q;
+
+	(void)state;
+	assert_int_equal(p->period_ns, 0);
+	assert_int_equal(profile_count_value(p), 0);
+	assert_string_equal(p->labels[1].comm, "worker");
+	assert_int_equal(p->labels[1].pid, 5);
+	assert_int_equal(p->labels[1].tag_count, 0);
+	assert_true(p->locations[1].folded);
+	assert_string_equal(p->images[2].path, "[kernel.kallsyms]");
+	written = write_bytes(pprof, p);
+	raw = inflated(&written);
+	assert_true(has_bytes(&raw, "[kernel.kallsyms]_text", 22));
+	assert_true(has_bytes(&raw, "not hex", 7));
+	assert_true(has_bytes(&raw, "\xa0\1\5\xa2\1\2\0", 8));
+	assert_false(has_bytes(&raw, "comm", 4));
+	assert_false(has_bytes(&raw, "profil:", 7));
+	q = read_good(pprof, &raw);
+	assert_int_equal(q->extra_count, 9);
+	assert_int_equal(p->extra_count, 9);
+	for (size_t i = 0; i < p->extra_count; i++)
+		assert_true(has_extra(q, &p->extras[i]));
+	assert_same_header(p, q);
+	assert_same_samples(p, q);
+	profile_free(q);
+	profile_free(p);
+	bytes_free(&raw);
+	bytes_free(&written);
+	bytes_free(&b);
+}
+
+/* Fields that we do not know inside of messages: told once. */
+static void unknown_inside(void **state)
+{
+	struct bytes b = small_file();
+	struct profile *p;
+
+	(void)state;
+	MESSAGE(&b, SAMPLE, 1, 40, 1, 40, 2, 7, 2, 70, 15, 1);
+	MESSAGE(&b, MAPPING, 1, 31, 77, 1);
+	MESSAGE(&b, FUNCTION, 1, 1, 2, 6, 77, 1);
+	add_strings(&b);
+	p = read_good(pprof, &b);
+	assert_int_equal(p->warning_count, 1);
+	assert_warned(p, "fields that are not known here");
+	assert_int_equal(p->values[0], 14);
+	profile_free(p);
+	bytes_free(&b);
+}
+
+/* A mapping of all addresses is one in the image's own numbering: so does pprof take it. */
+static void whole_mapping_is_linked(void **state)
+{
+	struct profile *p = empty_profile(5), *q;
+	uint32_t frame[3];
+
+	(void)state;
+	frame[0] = add_location(p, 0x1000, add_mapping(p, 0, UINT64_MAX, 0, "/bin/a"));
+	frame[1] = add_location(p, 0x1000, add_mapping(p, 0, UINT64_MAX, 0, ""));
+	frame[2] = add_location(p, 0x1000, add_mapping(p, 0, UINT64_MAX, 0, "[anon]"));
+	add_sample(p, frame, 3, add_labels(p, 0, 0, "", false), 1);
+	q = again(p);
+	assert_true(q->mappings[0].linked);
+	assert_false(q->mappings[1].linked);
+	assert_false(q->mappings[2].linked);
+	assert_int_equal(q->comment_count, 0);
+	profile_free(q);
+	profile_free(p);
+}
+
+/* Comments about mappings that are not there, or are not such. */
+static void comments_on_other_mappings(void **state)
+{
+	static const char *const texts[] = {
+		"profil:linked=0x1-0x2 /none",	"profil:linked=0x2-0x1 /bin/a",
+		"profil:linked=0x1 /bin/a",	"profil:linked=1-2",
+		"profil:text=0x1-0x2 /none",	"profil:text=",
+		"profil:title.none=x",		"profil:period.samples=x",
+		"profil:linked=0x1-0x2 /bin/b",
+	};
+	size_t count = sizeof(texts) / sizeof(*texts);
+	struct profile *p = empty_profile(5), *q;
+	uint32_t frame = add_location(p, 0x1000, add_mapping(p, 0x1000, 0x2000, 0, "/bin/b"));
+
+	(void)state;
+	add_sample(p, &frame, 1, add_labels(p, 0, 0, "", false), 1);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(profile_add_comment(p, texts[i]), 0);
+	q = again(p);
+	assert_int_equal(q->comment_count, count);
+	assert_int_equal(q->mappings[0].start, 0x1000);
+	assert_int_equal(q->images[0].text_size, 0);
+	profile_free(q);
+	profile_free(p);
+}
+
+/* The file is larger than what detection sees of it, and its first field is, too. */
+static void detect_in_window(void **state)
+{
+	struct bytes b = { 0 };
+	struct input in;
+
+	(void)state;
+	add_varint(&b, SAMPLE << 3 | 2);
+	add_varint(&b, 100000);
+	add_varint(&b, 1 << 3 | 2);
+	add_varint(&b, 99990);
+	for (int i = 0; i < 100000; i++)
+		bytes_add(&b, "\1", 1);
+	in = (struct input){ .path = "input", .bytes = b.start, .size = INPUT_WINDOW };
+	assert_true(pprof->detect(&in));
+	/* the second field is */
+	bytes_free(&b);
+	MESSAGE(&b, TYPE, 1, 1, 2, 2);
+	add_varint(&b, STRING << 3 | 2);
+	add_varint(&b, 1 << 20);
+	for (size_t i = 0; i < INPUT_WINDOW; i++)
+		bytes_add(&b, "x", 1);
+	in = (struct input){ .path = "input", .bytes = b.start, .size = INPUT_WINDOW };
+	assert_true(pprof->detect(&in));
+	/* a smaller file is not cut off by the window */
+	in.size = 1000;
+	assert_false(pprof->detect(&in));
+	bytes_free(&b);
+}
+
+static int read_salvage(const struct bytes *b, size_t size, struct profile *p)
+{
+	uint8_t *copy = malloc(size + 1);
+	struct input in = { .path = "input", .bytes = copy, .size = size };
+	struct error e = { 0 };
+	int err;
+
+	assert_non_null(copy);
+	memcpy(copy, b->start, size);
+	in.options.salvage = true;
+	err = pprof->read(&in, p, &e);
+	free(copy);
+	return err;
+}
+
+/* Whatever is cut off, the rest is read; a file that is whole is not warned about. */
+static void salvage(void **state)
+{
+	struct profile *p = full_profile();
+	struct bytes written = write_bytes(pprof, p), raw = inflated(&written), b;
+	size_t most = 0;
+
+	(void)state;
+	for (size_t size = 0; size <= raw.size; size++) {
+		struct profile *q = profile_new();
+
+		assert_non_null(q);
+		assert_int_equal(read_salvage(&raw, size, q), 0);
+		assert_true(q->value_type_count > 0);
+		assert_true(q->sample_count >= most || size == raw.size);
+		most = q->sample_count;
+		b = write_bytes(pprof, q);
+		bytes_free(&b);
+		if (size == raw.size)
+			assert_int_equal(q->warning_count, 0);
+		profile_free(q);
+	}
+	assert_true(most > 0);
+	bytes_free(&raw);
+	bytes_free(&written);
+	profile_free(p);
+}
+
+/* What the file lacks: strings, the function of a line, the location of a sample. */
+static void salvage_what_is_missing(void **state)
+{
+	static const uint8_t location[] = { 4 << 3 | 2, 6, 1 << 3, 41, 4 << 3 | 2, 2, 1 << 3, 9 };
+	struct bytes b = small_file();
+	struct profile *p = profile_new();
+
+	(void)state;
+	assert_non_null(p);
+	bytes_add(&b, location, sizeof(location));
+	MESSAGE(&b, SAMPLE, 1, 41, 1, 42, 2, 1, 2, 2);
+	MESSAGE(&b, SAMPLE, 1, 40, 2, 1);
+	assert_int_equal(read_salvage(&b, b.size, p), 0);
+	assert_int_equal(p->sample_count, 2);
+	assert_int_equal(p->samples[1].depth, 1);
+	assert_int_equal(p->locations[1].line_count, 0);
+	assert_int_equal(p->mappings[0].start, 0x400000);
+	assert_string_equal(p->value_types[1].type, "");
+	assert_warned(p, "left out what is corrupt: input: at byte");
+	assert_int_equal(p->warning_count, 1);
+	profile_free(p);
+	bytes_free(&b);
+}
+
+/* 100000 labels of one sample, and as many comments on what is not there: no quadratic time. */
+static void many_labels_and_comments(void **state)
+{
+	struct bytes b = small_file(), sample = { 0 };
+	struct profile *p;
+
+	(void)state;
+	bytes_add(&sample, "\x12\2\1\1", 4);
+	for (uint64_t i = 1; i <= 100000; i++) {
+		MESSAGE(&sample, 3, 1, 6, 3, i);
+		add_number(&b, PPROF_COMMENT, 8 + i % 3);
+	}
+	add_varint(&b, SAMPLE << 3 | 2);
+	add_varint(&b, sample.size);
+	bytes_add(&b, sample.start, sample.size);
+	add_strings(&b);
+	add_text(&b, STRING, "profil:linked=0x1-0x2 /none");
+	add_text(&b, STRING, "profil:text=0x1-0x2 /none");
+	add_text(&b, STRING, "profil:title.none=/none");
+	p = read_good(pprof, &b);
+	assert_int_equal(p->labels[1].tag_count, 100000);
+	assert_int_equal(p->comment_count, 100000);
+	profile_free(p);
+	bytes_free(&sample);
+	bytes_free(&b);
 }
 
 static void survive_anything(void **state)
@@ -548,16 +1023,28 @@ int main(void)
 		cmocka_unit_test(read_packed_and_unknown),
 		cmocka_unit_test(reject),
 		cmocka_unit_test(reject_line_without_function),
+		cmocka_unit_test(reject_samples),
 		cmocka_unit_test(reject_truncated),
 		cmocka_unit_test(not_of_this_format),
 		cmocka_unit_test(read_without_samples),
 		cmocka_unit_test(same_address_different_lines),
+		cmocka_unit_test(location_in_no_mapping),
 		cmocka_unit_test(period_units),
 		cmocka_unit_test(round_trip),
 		cmocka_unit_test(address_kind_travels),
 		cmocka_unit_test(no_account_stays_none),
 		cmocka_unit_test(malformed_accounts_stay_comments),
 		cmocka_unit_test(unused_is_left_out),
+		cmocka_unit_test(periods_of_events),
+		cmocka_unit_test(line_of_another_file),
+		cmocka_unit_test(extras),
+		cmocka_unit_test(unknown_inside),
+		cmocka_unit_test(whole_mapping_is_linked),
+		cmocka_unit_test(comments_on_other_mappings),
+		cmocka_unit_test(detect_in_window),
+		cmocka_unit_test(salvage),
+		cmocka_unit_test(salvage_what_is_missing),
+		cmocka_unit_test(many_labels_and_comments),
 		cmocka_unit_test(survive_anything),
 	};
 

@@ -163,6 +163,11 @@ static const char *view(int (*report)(const struct profile *p, FILE *out), const
 	return catch_end(out, report(p, out));
 }
 
+static int json(const struct profile *p, FILE *out)
+{
+	return report_json(p, &(struct rows_options){ 0 }, out);
+}
+
 static const char *summary(const struct profile *p, const char *target)
 {
 	FILE *out = catch_begin();
@@ -392,6 +397,64 @@ static void test_table_order(void **state)
 	profile_free(p);
 }
 
+static void add_call(struct profile *p, uint32_t from, uint32_t to, uint64_t count, int64_t cost)
+{
+	struct profile_arc arc = { .from = from, .to = to, .kind = PROFILE_CALL, .count = count };
+	struct profile_labels none = { .comm = "" };
+
+	assert_int_equal(profile_add_labels(p, &none, &arc.labels), 0);
+	assert_int_equal(profile_add_arc(p, &arc, &cost), 0);
+}
+
+/* Calls that were counted apart, as Callgrind has them, tell the totals as KCachegrind does. */
+static void test_table_calls(void **state)
+{
+	struct profile *p = empty_profile();
+	uint32_t exe = add_mapping(p, "/a", 0x1000);
+	uint32_t main_pc = add_named(p, 0x1000, exe, "main"), f = add_named(p, 0x1010, exe, "f");
+	uint32_t g = add_named(p, 0x1020, exe, "g"), lost = add_named(p, 0x1030, exe, "lost");
+	uint32_t idle = add_named(p, 0x1040, exe, "idle");
+
+	(void)state;
+	add_stack(p, 10, f);
+	add_stack(p, 90, g);
+	/* Nothing was called, or nothing is known to have been spent in it: no totals */
+	add_call(p, main_pc, f, 5, 0);
+	assert_non_null(strstr(table(p, NO_OPTIONS), "samples      %    cum%  function"));
+	add_call(p, main_pc, f, 5, 70);
+	add_call(p, f, g, 1, 60);
+	add_call(p, g, g, 9, 500); /* of itself: not once more */
+	add_call(p, lost, g, 0, 30);
+	add_call(p, main_pc, idle, 3, 0);
+	assert_string_equal(table(p, NO_OPTIONS), "self  self%  total  total%  function  image\n"
+						  "  90  90.00     90   90.00  g         a\n"
+						  "  10  10.00     70   70.00  f         a\n"
+						  "   0   0.00     70   70.00  main      a\n"
+						  "   0   0.00     30   30.00  lost      a\n");
+	profile_free(p);
+}
+
+/* Functions that call each other: no total is more than all samples. */
+static void test_table_circular_calls(void **state)
+{
+	struct profile *p = empty_profile();
+	uint32_t exe = add_mapping(p, "/a", 0x1000);
+	uint32_t even = add_named(p, 0x1000, exe, "even"), odd = add_named(p, 0x1010, exe, "odd");
+	uint32_t inlined = add_inlined(p, 0x1020, exe, "entry", "odd");
+
+	(void)state;
+	add_stack(p, 4, even);
+	add_stack(p, 6, odd);
+	add_call(p, even, inlined, 5, 9);
+	add_call(p, odd, even, 5, 8);
+	add_call(p, add_named(p, 0x1030, exe, "main"), even, 1, 10);
+	assert_string_equal(table(p, NO_OPTIONS), "self  self%  total  total%  function  image\n"
+						  "   6  60.00      9   90.00  odd       a\n"
+						  "   4  40.00     10  100.00  even      a\n"
+						  "   0   0.00     10  100.00  main      a\n");
+	profile_free(p);
+}
+
 static void test_table_hostile(void **state)
 {
 	struct profile *p = empty_profile();
@@ -590,7 +653,7 @@ static void test_json_full(void **state)
 
 	(void)state;
 	set_totals(p);
-	assert_string_equal(view(report_json, p),
+	assert_string_equal(view(json, p),
 			    "{\n"
 			    "  \"event\": \"task-clock\",\n"
 			    "  \"period_ns\": 10101010,\n"
@@ -626,20 +689,19 @@ static void test_json_unknown(void **state)
 	struct profile *p = empty_profile();
 
 	(void)state;
-	assert_string_equal(view(report_json, p), "{\n  \"functions\": []\n}\n");
+	assert_string_equal(view(json, p), "{\n  \"functions\": []\n}\n");
 	p->totals.known = true;
-	assert_string_equal(view(report_json, p), "{\n"
-						  "  \"ticks\": 0,\n"
-						  "  \"counted\": 0,\n"
-						  "  \"out_of_range\": 0,\n"
-						  "  \"excluded\": 0,\n"
-						  "  \"lost\": { },\n"
-						  "  \"kernel\": 0,\n"
-						  "  \"functions\": []\n"
-						  "}\n");
+	assert_string_equal(view(json, p), "{\n"
+					   "  \"ticks\": 0,\n"
+					   "  \"counted\": 0,\n"
+					   "  \"out_of_range\": 0,\n"
+					   "  \"excluded\": 0,\n"
+					   "  \"lost\": { },\n"
+					   "  \"kernel\": 0,\n"
+					   "  \"functions\": []\n"
+					   "}\n");
 	p->totals.bpf_ns_per_tick = 5;
-	assert_non_null(
-		strstr(view(report_json, p), "\n  \"cost\": { \"bpf_ns_per_tick\": 5 },\n"));
+	assert_non_null(strstr(view(json, p), "\n  \"cost\": { \"bpf_ns_per_tick\": 5 },\n"));
 	profile_free(p);
 }
 
@@ -655,7 +717,7 @@ static void test_json_hostile(void **state)
 	p->totals.ticks = UINT64_MAX;
 	assert_int_equal(profile_add_lost(p, "twice\xff", 2), 0);
 	assert_int_equal(profile_add_lost(p, "twice\xff", 3), 0);
-	object = parse(view(report_json, p));
+	object = parse(view(json, p));
 	assert_true(json_object_get_uint64(member(object, "ticks")) == UINT64_MAX);
 	lost = member(object, "lost");
 	assert_int_equal(json_object_object_length(lost), 1);
@@ -681,7 +743,7 @@ static void test_json_percent_sum(void **state)
 	(void)state;
 	for (uint64_t i = 1; i <= 37; i++)
 		add_stack(p, i * 3, add_pc(p, i, PROFILE_NONE));
-	object = parse(view(report_json, p));
+	object = parse(view(json, p));
 	rows = member(object, "functions");
 	assert_int_equal(json_object_array_length(rows), 37);
 	for (size_t i = 0; i < 37; i++)
@@ -770,7 +832,9 @@ static void test_unnamed(void **state)
 static struct profile *dump_profile(void)
 {
 	struct profile *p = stack_profile();
-	struct profile_labels thread = { 1234, 1235, "my prog", true };
+	struct profile_labels thread = {
+		.pid = 1234, .tid = 1235, .comm = "my prog", .kernel = true
+	};
 	struct profile_labels kernel = { .comm = "", .kernel = true };
 	uint32_t id, anonymous = add_pc(p, 0xffffffff81000000, PROFILE_NONE);
 	uint32_t main_pc = add_named(p, 0x401000, 0, "main");
@@ -831,6 +895,10 @@ static void test_dump_empty(void **state)
 	assert_string_equal(view(report_dump, p), "samples 0\nmappings:\nstacks:\n");
 	assert_string_equal(view(report_dump_json, p), "{\n"
 						       "  \"samples\": 0,\n"
+						       "  \"values\": [\n"
+						       "    { \"type\": \"samples\", \"unit\": "
+						       "\"count\" }\n"
+						       "  ],\n"
 						       "  \"stacks\": [],\n"
 						       "  \"mappings\": []\n"
 						       "}\n");
@@ -852,19 +920,27 @@ static void test_dump_json(void **state)
 		"  \"endian\": \"big\",\n"
 		"  \"period_ns\": 10000000,\n"
 		"  \"samples\": 1099511627786,\n"
+		"  \"values\": [\n"
+		"    { \"type\": \"samples\", \"unit\": \"count\" }\n"
+		"  ],\n"
 		"  \"stacks\": [\n"
 		"    { \"count\": 3, \"pcs\": [ \"0x402000\", \"0x402011\", \"0x402011\", "
-		"\"0x401001\" ] },\n"
-		"    { \"count\": 1, \"pcs\": [ \"0x402020\", \"0x402011\", \"0x401001\" ] },\n"
+		"\"0x401001\" ], \"functions\": [ [\"fib\"], [\"fib\"], [\"fib\"], [\"main\"] ] "
+		"},\n"
+		"    { \"count\": 1, \"pcs\": [ \"0x402020\", \"0x402011\", \"0x401001\" ], "
+		"\"functions\": [ [\"leaf\", \"fib\"], [\"fib\"], [\"main\"] ] },\n"
 		"    { \"count\": 4, \"pcs\": [ ] },\n"
-		"    { \"count\": 2, \"pcs\": [ \"0xffffffff81000000\", \"0x401001\" ] },\n"
-		"    { \"count\": 1099511627776, \"pcs\": [ \"0xffffffff81000000\" ] }\n"
+		"    { \"count\": 2, \"pcs\": [ \"0xffffffff81000000\", \"0x401001\" ], "
+		"\"functions\": [ [], [\"main\"] ], \"labels\": { \"pid\": 1234, \"tid\": 1235, "
+		"\"comm\": \"my prog\", \"kernel\": true } },\n"
+		"    { \"count\": 1099511627776, \"pcs\": [ \"0xffffffff81000000\" ], "
+		"\"labels\": { \"kernel\": true } }\n"
 		"  ],\n"
 		"  \"mappings\": [\n"
 		"    { \"start\": \"0x400000\", \"limit\": \"0x410000\", \"offset\": \"0x0\", "
 		"\"path\": \"/usr/bin/prog\" },\n"
 		"    { \"start\": \"0x10\", \"limit\": \"0xffffffffffffffff\", "
-		"\"offset\": \"0x1000\", \"path\": \"/lib/b\\n\" }\n"
+		"\"offset\": \"0x1000\", \"path\": \"/lib/b\\n\", \"build_id\": \"ab01\" }\n"
 		"  ]\n"
 		"}\n");
 	json_object_put(parse(caught));
@@ -914,6 +990,8 @@ int main(void)
 		cmocka_unit_test(test_table_pipe),
 		cmocka_unit_test(test_table_large_counts),
 		cmocka_unit_test(test_table_order),
+		cmocka_unit_test(test_table_calls),
+		cmocka_unit_test(test_table_circular_calls),
 		cmocka_unit_test(test_table_hostile),
 		cmocka_unit_test(test_text_visible),
 		cmocka_unit_test(test_text_any_bytes),

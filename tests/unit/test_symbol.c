@@ -710,11 +710,58 @@ static void test_stop(void **state)
 	assert_int_equal(asked, 1);
 	assert_null(name_at(p, 0));
 	assert_null(p->images[0].unnamed);
-	/* What is named already stays as it is. */
 	resolve(p);
 	assert_string_equal(name_at(p, 0), "loud");
-	assert_int_equal(symbol_resolve(p, stop_at_once, &asked, &e), 0);
-	assert_int_equal(asked, 1);
+	profile_free(p);
+}
+
+/* What has its name keeps it, and is placed in the image all the same. */
+static void test_named_before(void **state)
+{
+	struct profile_function f = { .name = "mine", .system_name = "mine", .file = "" };
+	struct profile_line line = { 0 };
+	struct profile *p, *unnamed;
+	struct place place;
+
+	(void)state;
+	build("named", "-no-pie");
+	place = place_of("named", "loud");
+	unnamed = profile_at(&place, NULL);
+	resolve(unnamed);
+	p = profile_at(&place, NULL);
+	assert_int_equal(profile_add_function(p, &f, &line.function), 0);
+	assert_int_equal(profile_set_lines(p, 0, &line, 1), 0);
+	resolve(p);
+	assert_string_equal(name_at(p, 0), "mine");
+	assert_int_equal(p->locations[0].image_address, unnamed->locations[0].image_address);
+	assert_int_equal(p->locations[0].image_address, place.pc);
+	assert_true(p->images[0].text_size != 0);
+	profile_free(unnamed);
+	profile_free(p);
+}
+
+/* The bounds of a function are those that nm tells. */
+static void test_extents(void **state)
+{
+	struct symbol_extent extents[2] = { 0 };
+	struct error e = { 0 };
+	struct profile *p;
+	struct place place;
+	bool wanted[2] = { true, false };
+
+	(void)state;
+	build("extents", "-no-pie");
+	place = place_of("extents", "loud");
+	p = profile_at(&place, NULL);
+	add_address(p, place.pc + 1, 0);
+	assert_int_equal(symbol_extents(p, wanted, extents, &e), 0);
+	assert_int_equal(extents[0].start, place.pc);
+	assert_true(extents[0].limit > place.pc + 1 && extents[0].limit < place.pc + 100);
+	assert_int_equal(extents[1].limit, 0);
+	assert_int_equal(symbol_extents(p, NULL, extents, &e), 0);
+	assert_int_equal(extents[1].start, place.pc);
+	assert_null(p->images[0].unnamed);
+	assert_null(name_at(p, 0));
 	profile_free(p);
 }
 
@@ -887,6 +934,8 @@ int main(void)
 		cmocka_unit_test(test_demangle_hostile),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_named_before),
+		cmocka_unit_test(test_extents),
 		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_kallsyms_text),
 		cmocka_unit_test(test_broken),

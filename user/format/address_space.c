@@ -52,7 +52,7 @@ static bool same_code(const void *array, uint32_t id, const void *key)
 	const struct profile *p = array;
 	const struct profile_mapping *a = &p->mappings[id], *b = key;
 
-	return a->image == b->image && a->offset == b->offset &&
+	return a->image == b->image && address_space_offset(a) == address_space_offset(b) &&
 	       a->limit - a->start == b->limit - b->start &&
 	       (a->start == b->start || has_identity(p->images[a->image].path));
 }
@@ -62,7 +62,7 @@ static int find_home(struct layout *l, uint32_t id)
 {
 	const struct profile *p = l->s->p;
 	const struct profile_mapping *m = &p->mappings[id];
-	uint64_t hash = hash_u64(m->offset, hash_u64(m->limit - m->start, m->image));
+	uint64_t hash = hash_u64(address_space_offset(m), hash_u64(m->limit - m->start, m->image));
 	uint32_t home = index_find(&l->homes, hash, same_code, p, m);
 
 	l->s->home[id] = home == INDEX_NONE ? id : home;

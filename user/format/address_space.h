@@ -26,6 +26,15 @@ int address_space_init(struct address_space *s, const struct profile *p, unsigne
 void address_space_free(struct address_space *s);
 
 /*
+ * Where a mapping's code begins in its file. Of one in the image's own numbering that is not known:
+ * addresses are taken for offsets, which they are in most position-independent images.
+ */
+static inline uint64_t address_space_offset(const struct profile_mapping *m)
+{
+	return m->linked ? m->start : m->offset;
+}
+
+/*
  * Where a location's address stands now. An address without a mapping that would fall into
  * another process's code is told by bit 62, which no user address has.
  */

@@ -4,14 +4,22 @@
 #include <errno.h>
 #include <string.h>
 
+#include "format/callgrind.h"
+#include "format/dcpi.h"
+#include "format/directory.h"
+#include "format/folded.h"
+#include "format/gmon.h"
 #include "format/gperftools.h"
-#include "format/input.h"
 #include "format/pprof.h"
 
 /* Those with a magic number come before those that are recognised by what they look like. */
 const struct format *const format_all[] = {
+	&format_gmon,
 	&format_gperftools,
+	&format_dcpi,
 	&format_pprof,
+	&format_callgrind,
+	&format_folded,
 	NULL,
 };
 
@@ -58,10 +66,42 @@ static int unknown_format(const struct input *in, struct error *e)
 					 used ? ", " : "", (*f)->name);
 	error_set(e, 0, "%s is not a profile of any format that is read here", in->path);
 	error_mend(e, "give a file of one of these formats: %s", names);
-	return -EINVAL;
+	return -EMEDIUMTYPE;
 }
 
-static int read_input(const struct input *in, struct profile **result, struct error *e)
+static int note_salvage(struct profile *p, struct error *e)
+{
+	p->salvaged = true;
+	return profile_warn(p, "salvaged what comes before this: %s", e->what) ? error_no_memory(e)
+									       : 0;
+}
+
+/* What was read before an error is a profile, too, if there is any. */
+static int salvage(struct profile *p, int err, struct error *e)
+{
+	if (err == -ENOMEM || (p->sample_count == 0 && p->arc_count == 0))
+		return err;
+	return note_salvage(p, e);
+}
+
+static int read_format(const struct format *format, struct input *in, struct profile *p,
+		       struct error *e)
+{
+	int err = format->streams ? 0 : input_need_all(in, e);
+
+	if (err && in->options.salvage && in->size)
+		err = note_salvage(p, e);
+	if (err)
+		return err;
+	err = format->read(in, p, e);
+	if (err && in->options.salvage)
+		err = salvage(p, err, e);
+	else if (err == -EINVAL && p->sample_count && !e->mend[0])
+		error_mend(e, "--salvage reads what comes before it");
+	return err;
+}
+
+static int read_input(struct input *in, struct profile **result, struct error *e)
 {
 	const struct format *format = detect(in);
 	struct profile *p;
@@ -72,7 +112,7 @@ static int read_input(const struct input *in, struct profile **result, struct er
 	p = profile_new();
 	if (!p)
 		return error_no_memory(e);
-	err = format->read(in, p, e);
+	err = read_format(format, in, p, e);
 	if (err) {
 		profile_free(p);
 		return err;
@@ -82,14 +122,17 @@ static int read_input(const struct input *in, struct profile **result, struct er
 	return 0;
 }
 
-int format_read(const char *path, struct profile **p, struct error *e)
+int format_read(const char *path, const struct input_options *options, struct profile **p,
+		struct error *e)
 {
 	struct input in;
-	int err = input_load(path, &in, e);
+	int err = input_open(path, options, &in, e);
 
+	if (err == -EISDIR && strcmp(path, "-") != 0)
+		return directory_read(path, options, p, e);
 	if (err)
 		return err;
 	err = read_input(&in, p, e);
-	input_free(&in);
+	input_close(&in);
 	return err;
 }

@@ -7,42 +7,78 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "format/input.h"
 #include "profile/profile.h"
 #include "util/error.h"
 
-/* A file in memory, already inflated when it was gzip. */
-struct input {
-	const char *path; /* for messages */
-	const uint8_t *bytes;
-	size_t size;
-	bool inflated; /* it was gzip: offsets are not those of the file on disk */
+/* What a profile can hold besides counts, and a format can keep or not. */
+enum format_aspect {
+	ASPECT_ADDRESSES, /* of pcs, at least in their image */
+	ASPECT_STACKS,	  /* more than the leaf */
+	ASPECT_NAMES,	  /* of functions */
+	ASPECT_LINES,	  /* source files and line numbers */
+	ASPECT_INLINED,	  /* the functions inlined at a pc */
+	ASPECT_IMAGES,	  /* which file a pc lies in */
+	ASPECT_MAPPINGS,  /* where images stood in memory */
+	ASPECT_BUILD_IDS,
+	ASPECT_THREADS, /* processes, threads and their names */
+	ASPECT_MODE,	/* which ticks came in the kernel */
+	ASPECT_TAGS,	/* other labels */
+	ASPECT_VALUES,	/* several values for each sample */
+	ASPECT_CALLS,	/* how often functions called each other */
+	ASPECT_COSTS,	/* what was spent in calls */
+	ASPECT_JUMPS,
+	ASPECT_EVENT, /* the clock or event */
+	ASPECT_PERIOD,
+	ASPECT_TIME, /* when it was recorded */
+	ASPECT_DURATION,
+	ASPECT_HOST,
+	ASPECT_COMMAND,
+	ASPECT_ACCOUNT, /* of all ticks, lost ones too */
+	ASPECT_COMMENTS,
+	ASPECT_COUNT
+};
+
+#define KEEPS(aspect) (1U << ASPECT_##aspect)
+
+/* How a file is to be written. */
+struct format_options {
+	bool instr_positions; /* Callgrind: addresses of instructions beside source lines */
 };
 
 /*
- * Sets "PATH: at byte OFFSET: " and the reason, which the format gives. Returns -EINVAL. For
- * readers of binary formats.
+ * One file format. Some go one way only: read, or write and write_directory, may be NULL. One that
+ * has a file for each image has write_directory in place of write.
  */
-int input_error(const struct input *in, size_t offset, struct error *e, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-
-/* One file format. read and write may be NULL: then the format goes one way only. */
 struct format {
 	const char *name;	       /* what -f takes */
 	const char *const *extensions; /* ".pb.gz", ...; ends with NULL */
-	const char *loses;	       /* what it cannot hold, for a person; NULL: nothing */
+	unsigned int keeps;	       /* KEEPS(aspect) | ... */
+	bool is_text;		       /* it may go to a terminal */
+	bool streams;		       /* read() asks for more of the input itself */
 
-	/* Whether the file is of this format, from its content; never reads past size. */
+	/*
+	 * Whether the file is of this format, from its beginning: INPUT_WINDOW bytes, or all of
+	 * it when it is smaller.
+	 */
 	bool (*detect)(const struct input *in);
 
 	/*
 	 * Fills an empty profile. What real writers get wrong and other readers take is
 	 * overlooked, with profile_warn(). Corrupt is an error: path, offset or line, reason.
-	 * Uses memory in proportion to the input's size at most.
+	 * What was read until then is left in the profile, which is whole in itself.
+	 * Uses memory in proportion to the input's size at most; one that streams, in proportion
+	 * to what is distinct in it. The whole input is in the window when it does not stream.
 	 */
-	int (*read)(const struct input *in, struct profile *p, struct error *e);
+	int (*read)(struct input *in, struct profile *p, struct error *e);
 
 	/* The profile is not changed. The caller checks the stream for write errors. */
-	int (*write)(const struct profile *p, FILE *out, struct error *e);
+	int (*write)(const struct profile *p, const struct format_options *options, FILE *out,
+		     struct error *e);
+
+	/* Writes files below a directory, which is made when it is not there: all or none. */
+	int (*write_directory)(const struct profile *p, const struct format_options *options,
+			       const char *path, struct error *e);
 };
 
 /* The format of this name, or NULL. */
@@ -55,9 +91,12 @@ const struct format *format_by_extension(const char *path);
 extern const struct format *const format_all[];
 
 /*
- * Reads a profile of any format, found by content. "-" is standard input. Inflates gzip.
- * On success *p is the caller's to profile_free().
+ * Reads a profile of any format, found by content. "-" is standard input. Inflates gzip. Of a
+ * directory, reads all profiles in it and below, and merges them. With options->salvage, what was
+ * read before an error is returned, with a warning. options may be NULL.
+ * On success *p is the caller's to profile_free(). -EMEDIUMTYPE: the file is of no format.
  */
-int format_read(const char *path, struct profile **p, struct error *e);
+int format_read(const char *path, const struct input_options *options, struct profile **p,
+		struct error *e);
 
 #endif

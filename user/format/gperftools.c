@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "format/gperftools.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,16 +19,15 @@ enum version {
 };
 
 struct reader {
-	const struct input *in;
+	struct input *in;
 	struct profile *p;
 	struct error *e;
 	size_t slot; /* bytes: 4 or 8 */
 	bool big_endian;
+	bool symbolized; /* names came first */
 	uint64_t version;
-	size_t records; /* offset of the first record */
-	size_t text;	/* offset of the memory map */
 	bool trailer;
-	struct mapping_index mappings;
+	uint32_t labels;
 	uint32_t *frames;
 	size_t frame_room;
 	/* What was overlooked */
@@ -36,20 +36,25 @@ struct reader {
 	uint64_t no_pcs;
 };
 
+/* The one that the window begins with. */
 struct record {
 	uint64_t count;
-	uint32_t depth;
-	size_t pcs; /* offset */
+	uint64_t depth;
+	size_t size; /* bytes */
 };
 
+/* The slot at this offset in the window. */
 static uint64_t slot_at(const struct reader *r, size_t offset)
 {
-	const uint8_t *bytes = r->in->bytes + offset;
-	uint64_t value = 0;
+	uint32_t narrow;
+	uint64_t wide;
 
-	for (size_t i = 0; i < r->slot; i++)
-		value = value << 8 | bytes[r->big_endian ? i : r->slot - 1 - i];
-	return value;
+	if (r->slot == sizeof(narrow)) {
+		memcpy(&narrow, r->in->bytes + offset, sizeof(narrow));
+		return r->big_endian ? be32toh(narrow) : le32toh(narrow);
+	}
+	memcpy(&wide, r->in->bytes + offset, sizeof(wide));
+	return r->big_endian ? be64toh(wide) : le64toh(wide);
 }
 
 /* Width and byte order are those in which the first two slots make sense. */
@@ -71,19 +76,12 @@ static bool identify(struct reader *r)
 	return false;
 }
 
-/* What google-pprof --raw writes: names in text, then the profile with addresses converted. */
-static bool is_symbolized(const struct input *in)
-{
-	static const char head[] = "--- symbol";
-
-	return in->size >= strlen(head) && memcmp(in->bytes, head, strlen(head)) == 0;
-}
-
 static bool gperftools_detect(const struct input *in)
 {
-	struct reader r = { .in = in };
+	struct input window = *in;
+	struct reader r = { .in = &window };
 
-	return is_symbolized(in) || identify(&r);
+	return gperftools_symbols_begin(in) || identify(&r);
 }
 
 static uint64_t multiply_saturating(uint64_t a, uint64_t b, uint64_t max)
@@ -93,145 +91,198 @@ static uint64_t multiply_saturating(uint64_t a, uint64_t b, uint64_t max)
 	return __builtin_mul_overflow(a, b, &product) || product > max ? max : product;
 }
 
-static int read_header(struct reader *r)
+static int set_period(struct reader *r, uint64_t period_us)
 {
-	uint64_t words = slot_at(r, r->slot);
-	uint64_t period_us;
+	/* google-pprof --raw does not know it, and writes 1. */
+	if (r->symbolized && period_us == 1)
+		return 0;
+	if (period_us == 0)
+		return profile_warn(r->p, "the header has a sampling period of 0: times are not "
+					  "known");
+	r->p->period_ns = multiply_saturating(period_us, 1000, UINT64_MAX);
+	return profile_add_value_type(r->p, "cpu", "nanoseconds");
+}
 
-	r->records = (2 + words) * r->slot;
-	if (r->records > r->in->size)
-		return input_error(r->in, r->in->size, r->e,
-				   "the file ends in its header of %zu bytes", r->records);
+static int read_version(struct reader *r)
+{
 	r->version = slot_at(r, 2 * r->slot);
 	if (r->version > VERSION_JAVA)
-		return input_error(r->in, 2 * r->slot, r->e,
+		return input_error(r->in, r->in->offset + 2 * r->slot, r->e,
 				   "version %" PRIu64 " of the format: only 0 and 1 are known",
 				   r->version);
-	period_us = slot_at(r, 3 * r->slot);
-	r->p->period_ns = multiply_saturating(period_us, 1000, UINT64_MAX);
 	r->p->bits = r->slot * 8;
 	r->p->big_endian = r->big_endian;
-	r->p->return_addresses = r->version == VERSION_NATIVE;
-	if (period_us == 0 && profile_warn(r->p, "the header has a sampling period of 0: times "
-						 "are not known"))
-		return error_no_memory(r->e);
-	if (slot_at(r, 4 * r->slot) != 0 &&
-	    profile_warn(r->p, "the header's padding is not 0: other readers reject the file"))
-		return error_no_memory(r->e);
-	if (words > HEADER_WORDS_MIN &&
-	    profile_warn(r->p, "the header has %" PRIu64 " more words than are known", words - 3))
-		return error_no_memory(r->e);
-	if (profile_add_value_type(r->p, "samples", "count") ||
-	    profile_add_value_type(r->p, "cpu", "nanoseconds"))
-		return error_no_memory(r->e);
+	r->p->return_addresses = r->version == VERSION_NATIVE && !r->symbolized;
 	return 0;
 }
 
-/* No record can stand here: text where the trailer was forgotten is fine, all else is not. */
-static int no_record(struct reader *r, size_t offset, uint64_t depth, size_t left)
+static int read_header(struct reader *r)
 {
-	if (gperftools_maps_begin(r->in, offset))
-		return 0;
-	if (left < 2)
-		return input_error(r->in, offset, r->e,
-				   "the file ends within a record: it is truncated");
-	return input_error(r->in, offset, r->e,
-			   "a record of %" PRIu64 " pcs, where only %zu fit in the file: it is "
-			   "truncated or corrupt",
-			   depth, left - 2);
+	const struct profile_labels none = { .comm = "" };
+	uint64_t words = slot_at(r, r->slot);
+	size_t size = (2 + words) * r->slot;
+	int err = input_need(r->in, size, r->e);
+
+	if (!err && r->in->size < size)
+		return input_error(r->in, r->in->offset + r->in->size, r->e,
+				   "the file ends in its header of %zu bytes", size);
+	err = err ?: read_version(r);
+	if (err)
+		return err;
+	if (profile_add_value_type(r->p, "samples", "count") ||
+	    profile_add_labels(r->p, &none, &r->labels) || set_period(r, slot_at(r, 3 * r->slot)) ||
+	    (slot_at(r, 4 * r->slot) != 0 &&
+	     profile_warn(r->p, "the header's padding is not 0: other readers reject the file")) ||
+	    (words > HEADER_WORDS_MIN &&
+	     profile_warn(r->p, "the header has %" PRIu64 " more words than are known",
+			  words - HEADER_WORDS_MIN)))
+		return error_no_memory(r->e);
+	input_skip(r->in, size);
+	return 0;
 }
 
-static bool is_trailer(const struct reader *r, size_t offset)
+static bool is_trailer(const struct reader *r)
 {
-	return r->in->size - offset >= 3 * r->slot && slot_at(r, offset) == 0 &&
-	       slot_at(r, offset + r->slot) == 1 && slot_at(r, offset + 2 * r->slot) == 0;
+	return r->in->size >= 3 * r->slot && slot_at(r, 0) == 0 && slot_at(r, r->slot) == 1 &&
+	       slot_at(r, 2 * r->slot) == 0;
+}
+
+/* The rest of the file is too small for the record. */
+static int no_record(struct reader *r, const struct record *record)
+{
+	size_t left = r->in->size / r->slot;
+
+	if (left < 2)
+		return input_error(r->in, r->in->offset, r->e,
+				   "the file ends within a record: it is truncated");
+	return input_error(r->in, r->in->offset, r->e,
+			   "a record of %" PRIu64 " pcs, where only %zu fit in the file: it is "
+			   "truncated or corrupt",
+			   record->depth, left - 2);
+}
+
+/* Returns 1 when all of the record is in the window, 0 when text begins there, or -errno. */
+static int need_record(struct reader *r, const struct record *record)
+{
+	size_t size = record->size < INPUT_WINDOW ? record->size : INPUT_WINDOW;
+	int err = input_need(r->in, size, r->e);
+
+	if (!err && r->in->size < record->size) {
+		/* Where the trailer was forgotten, characters look like a very deep stack. */
+		if (gperftools_maps_begin(r->in))
+			return 0;
+		err = input_need(r->in, record->size, r->e);
+	}
+	if (err)
+		return err;
+	return r->in->size < record->size ? no_record(r, record) : 1;
+}
+
+/* Returns 1, or 0 when the records are over and the window is at the text, or -errno. */
+static int next_record(struct reader *r, struct record *record)
+{
+	int err = input_need(r->in, 3 * r->slot, r->e);
+
+	if (err || r->in->size == 0)
+		return err;
+	if (is_trailer(r)) {
+		r->trailer = true;
+		input_skip(r->in, 3 * r->slot);
+		return 0;
+	}
+	*record = (struct record){ .size = 2 * r->slot };
+	if (r->in->size >= record->size) {
+		record->count = slot_at(r, 0);
+		record->depth = slot_at(r, r->slot);
+	}
+	record->size += multiply_saturating(record->depth, r->slot, SIZE_MAX - record->size);
+	return need_record(r, record);
 }
 
 /*
- * Reads the record at *offset and moves behind it. Returns 1, or 0 when the records are over
- * (*offset is then where the text begins), or a negative errno.
+ * The address in the call. Symbolized files hold it as it is, but for those that come from a
+ * server: there, the names have it and the records have return addresses.
  */
-static int next_record(struct reader *r, size_t *offset, struct record *record)
+static uint64_t caller_address(const struct reader *r, uint64_t pc)
 {
-	size_t left = r->in->size - *offset;
-	uint64_t depth;
+	bool is_return = r->p->return_addresses;
 
-	if (left == 0)
-		return 0;
-	if (is_trailer(r, *offset)) {
-		r->trailer = true;
-		*offset += 3 * r->slot;
-		return 0;
-	}
-	left /= r->slot;
-	depth = left < 2 ? 0 : slot_at(r, *offset + r->slot);
-	if (left < 2 || depth > left - 2)
-		return no_record(r, *offset, depth, left);
-	record->count = slot_at(r, *offset);
-	record->depth = depth;
-	record->pcs = *offset + 2 * r->slot;
-	*offset = record->pcs + depth * r->slot;
-	return 1;
+	if (r->symbolized)
+		is_return = profile_find_location(r->p, pc, PROFILE_NONE) == PROFILE_NONE &&
+			    profile_find_location(r->p, pc - 1, PROFILE_NONE) != PROFILE_NONE;
+	return pc - is_return;
 }
 
-/* The map stands behind the records, and they cannot be understood without it. */
-static int find_text(struct reader *r)
+/* The mapping is not known before the text is read. */
+static int add_frame(struct reader *r, uint32_t i)
 {
-	struct record record;
-	int more;
-
-	r->text = r->records;
-	do {
-		more = next_record(r, &r->text, &record);
-	} while (more > 0);
-	return more;
-}
-
-static int add_frame(struct reader *r, const struct record *record, uint32_t i)
-{
-	uint64_t address = slot_at(r, record->pcs + i * r->slot);
+	uint64_t address = slot_at(r, (2 + (size_t)i) * r->slot);
 
 	if (address == 0)
 		r->zero_pcs++;
-	if (i > 0 && r->p->return_addresses)
-		address--;
-	return profile_add_location(r->p, address, mapping_index_find(&r->mappings, address),
-				    &r->frames[i]);
+	if (i > 0)
+		address = caller_address(r, address);
+	return profile_add_location(r->p, address, PROFILE_NONE, &r->frames[i]);
 }
 
-static int add_record(struct reader *r, const struct record *record, uint32_t labels)
+static int add_record(struct reader *r, const struct record *record)
 {
 	int64_t values[2];
 
 	if (array_reserve(&r->frames, &r->frame_room, record->depth + 1, sizeof(*r->frames)))
 		return error_no_memory(r->e);
 	for (uint32_t i = 0; i < record->depth; i++)
-		if (add_frame(r, record, i))
+		if (add_frame(r, i))
 			return error_no_memory(r->e);
 	r->zero_counts += record->count == 0;
 	r->no_pcs += record->depth == 0;
 	values[0] = record->count > INT64_MAX ? INT64_MAX : record->count;
 	values[1] = multiply_saturating(record->count, r->p->period_ns, INT64_MAX);
-	if (profile_add_sample(r->p, r->frames, record->depth, labels, values))
+	if (profile_add_sample(r->p, r->frames, record->depth, r->labels, values))
 		return error_no_memory(r->e);
 	return 0;
 }
 
 static int read_records(struct reader *r)
 {
-	const struct profile_labels none = { .comm = "" };
-	size_t offset = r->records;
-	struct record record;
-	uint32_t labels;
-	int err;
+	struct record record = { 0 };
+	int more;
 
-	if (profile_add_labels(r->p, &none, &labels))
-		return error_no_memory(r->e);
-	while ((err = next_record(r, &offset, &record)) > 0) {
-		err = add_record(r, &record, labels);
+	while ((more = next_record(r, &record)) > 0) {
+		int err = add_record(r, &record);
+
 		if (err)
 			return err;
+		input_skip(r->in, record.size);
 	}
+	return more;
+}
+
+static int place_locations(struct reader *r)
+{
+	struct profile *p = r->p;
+	struct mapping_index mappings;
+	int err = mapping_index_init(&mappings, p);
+
+	for (size_t i = 0; i < p->location_count && !err; i++) {
+		uint32_t mapping = mapping_index_find(&mappings, p->locations[i].address);
+
+		if (mapping != PROFILE_NONE)
+			err = profile_place_location(p, i, mapping);
+	}
+	mapping_index_free(&mappings);
+	return err;
+}
+
+/* What came before an error is read, too. */
+static int read_text(struct reader *r)
+{
+	int err = input_need_all(r->in, r->e);
+
+	if (gperftools_read_maps(r->in, r->p) ||
+	    (r->version == VERSION_JAVA && gperftools_read_names(r->in, r->p)) ||
+	    place_locations(r))
+		return error_no_memory(r->e);
 	return err;
 }
 
@@ -239,53 +290,42 @@ static int warn(struct reader *r)
 {
 	struct profile *p = r->p;
 
-	if ((!r->trailer && profile_warn(p, "the trailer behind the records is missing: the end of "
-					    "the file may be lost")) ||
+	/* google-pprof --raw writes neither trailer nor map. */
+	if ((!r->trailer && !r->symbolized &&
+	     profile_warn(p, "the trailer behind the records is missing: the end of the file may "
+			     "be lost")) ||
 	    (r->zero_counts &&
 	     profile_warn(p, "%" PRIu64 " record(s) have a count of 0", r->zero_counts)) ||
 	    (r->zero_pcs && profile_warn(p, "%" PRIu64 " pc(s) are 0", r->zero_pcs)) ||
 	    (r->no_pcs &&
-	     profile_warn(p, "%" PRIu64 " record(s) have a count but no pc", r->no_pcs)))
-		return error_no_memory(r->e);
-	if (p->mapping_count == 0 && r->version == VERSION_NATIVE &&
-	    profile_warn(p, "the file has no map of the memory: addresses cannot be named"))
+	     profile_warn(p, "%" PRIu64 " record(s) have a count but no pc", r->no_pcs)) ||
+	    (p->mapping_count == 0 && p->return_addresses &&
+	     profile_warn(p, "the file has no map of the memory: addresses cannot be named")))
 		return error_no_memory(r->e);
 	return 0;
 }
 
-static int read_all(struct reader *r)
+/* Names in text, if there are any, and the marker of the slots behind them. */
+static int read_symbols(struct reader *r)
 {
-	int err = read_header(r);
+	int err = gperftools_read_symbols(r->in, r->p, &r->symbolized, r->e);
 
-	if (!err)
-		err = find_text(r);
-	if (!err)
-		err = gperftools_read_maps(r->in, r->text, r->p, r->e);
-	if (err)
-		return err;
-	if (mapping_index_init(&r->mappings, r->p))
-		return error_no_memory(r->e);
-	err = read_records(r);
-	if (!err && r->version == VERSION_JAVA)
-		err = gperftools_read_names(r->in, r->text, r->p, r->e);
-	return err ? err : warn(r);
+	err = err ?: input_need(r->in, 2 * sizeof(uint64_t), r->e);
+	if (!err && !identify(r))
+		err = input_error(r->in, r->in->offset, r->e,
+				  "no CPU profile follows the line \"--- profile\"");
+	return err;
 }
 
-static int gperftools_read(const struct input *in, struct profile *p, struct error *e)
+static int gperftools_read(struct input *in, struct profile *p, struct error *e)
 {
 	struct reader r = { .in = in, .p = p, .e = e };
-	int err;
+	int err = identify(&r) ? 0 : read_symbols(&r);
 
-	if (is_symbolized(in)) {
-		error_set(e, 0, "%s: a symbolized profile (of google-pprof --raw) is not read here",
-			  in->path);
-		error_mend(e, "give the file that google-pprof was given");
-		return -EINVAL;
-	}
-	if (!identify(&r))
-		return error_set(e, 0, "%s is not a gperftools profile", in->path);
-	err = read_all(&r);
-	mapping_index_free(&r.mappings);
+	err = err ?: read_header(&r);
+	err = err ?: read_records(&r);
+	err = err ?: read_text(&r);
+	err = err ?: warn(&r);
 	free(r.frames);
 	return err;
 }
@@ -295,7 +335,8 @@ static const char *const extensions[] = { ".prof", ".cpuprofile", NULL };
 const struct format format_gperftools = {
 	.name = "gperftools",
 	.extensions = extensions,
-	.loses = "names, lines and build IDs, processes, threads and the account of ticks",
+	.keeps = KEEPS(ADDRESSES) | KEEPS(STACKS) | KEEPS(IMAGES) | KEEPS(MAPPINGS) | KEEPS(PERIOD),
+	.streams = true,
 	.detect = gperftools_detect,
 	.read = gperftools_read,
 	.write = gperftools_write,

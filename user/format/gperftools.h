@@ -6,24 +6,36 @@
 
 /*
  * The CPU profile of gperftools: slots as wide as a pointer (header, records, trailer), then
- * text (the memory map).
+ * text (the memory map). A symbolized one, of google-pprof --raw, has names in text before them.
  */
 extern const struct format format_gperftools;
 
 /* gperftools_write.c */
-int gperftools_write(const struct profile *p, FILE *out, struct error *e);
+int gperftools_write(const struct profile *p, const struct format_options *options, FILE *out,
+		     struct error *e);
+
+/* gperftools_symbols.c: whether the file begins in text, with names or a marker. */
+bool gperftools_symbols_begin(const struct input *in);
 
 /*
- * gperftools_maps.c. The text from `offset` on. Adds the mappings that hold code; lines that are
- * none become comments.
+ * Reads that text, up to the slots. Names become those of locations in no mapping. Returns 0 or
+ * -errno.
  */
-int gperftools_read_maps(const struct input *in, size_t offset, struct profile *p, struct error *e);
+int gperftools_read_symbols(struct input *in, struct profile *p, bool *symbolized, struct error *e);
 
-/* Names the locations from the table of a Java profile, which stands in place of the map. */
-int gperftools_read_names(const struct input *in, size_t offset, struct profile *p,
-			  struct error *e);
+/*
+ * gperftools_maps.c. The text behind the slots, which is all in the window. Adds the mappings that
+ * hold code; lines that are none become comments. Returns 0 or -ENOMEM.
+ */
+int gperftools_read_maps(const struct input *in, struct profile *p);
 
-/* Whether the text from `offset` on begins with a line of a memory map. */
-bool gperftools_maps_begin(const struct input *in, size_t offset);
+/*
+ * Names the locations, in no mapping yet, from the table of a Java profile, which stands in place
+ * of the map. Returns 0 or -ENOMEM.
+ */
+int gperftools_read_names(const struct input *in, struct profile *p);
+
+/* Whether a line of a memory map is next. */
+bool gperftools_maps_begin(const struct input *in);
 
 #endif

@@ -15,15 +15,11 @@
 
 #include "format/gperftools.h"
 #include "format/image_name.h"
+#include "format/scan.h"
 #include "util/array.h"
 
 /* A path is no longer, even with $build replaced: many short lines could name a long one. */
 #define PATH_SIZE_MAX 4096
-
-struct text {
-	const char *at;
-	const char *end;
-};
 
 struct map_line {
 	uint64_t start;
@@ -39,67 +35,6 @@ struct maps {
 	struct text build; /* the last build= line's */
 	char path[PATH_SIZE_MAX + 1];
 };
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool is_empty(const struct text *t)
-{
-	return t->at == t->end;
-}
-
-static bool take_blanks(struct text *t)
-{
-	const char *from = t->at;
-
-	while (t->at < t->end && is_blank(*t->at))
-		t->at++;
-	return t->at > from;
-}
-
-static bool take(struct text *t, const char *word)
-{
-	size_t size = strlen(word);
-
-	if ((size_t)(t->end - t->at) < size || memcmp(t->at, word, size) != 0)
-		return false;
-	t->at += size;
-	return true;
-}
-
-static int digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 16;
-}
-
-static bool take_number(struct text *t, int base, uint64_t *value)
-{
-	const char *from = t->at;
-
-	*value = 0;
-	while (t->at < t->end && digit_value(*t->at) < base) {
-		if (__builtin_mul_overflow(*value, (uint64_t)base, value) ||
-		    __builtin_add_overflow(*value, (uint64_t)digit_value(*t->at), value))
-			return false;
-		t->at++;
-	}
-	return t->at > from;
-}
-
-static bool take_hex(struct text *t, uint64_t *value)
-{
-	if (!take(t, "0x"))
-		take(t, "0X");
-	return take_number(t, 16, value);
-}
 
 /* The next line, without what ends it. */
 static bool next_line(struct text *rest, struct text *line)
@@ -119,17 +54,11 @@ static bool next_line(struct text *rest, struct text *line)
 	return true;
 }
 
-static struct text text_from(const struct input *in, size_t offset)
+static struct text window_text(const struct input *in)
 {
 	const char *bytes = (const char *)in->bytes;
 
-	return (struct text){ bytes + offset, bytes + in->size };
-}
-
-static void trim_end(struct text *t)
-{
-	while (t->at < t->end && is_blank(t->end[-1]))
-		t->end--;
+	return (struct text){ bytes, bytes + in->size };
 }
 
 /* The log library's "...file.cc:123] " before a line that was cut out of a log. */
@@ -172,14 +101,6 @@ static bool take_proc_rest(struct text *t, struct map_line *m)
 		return false;
 	m->path = *t;
 	return true;
-}
-
-static const char *last_of(const struct text *t, char c)
-{
-	for (const char *at = t->end; at > t->at; at--)
-		if (at[-1] == c)
-			return at - 1;
-	return NULL;
 }
 
 /* Cuts "(@OFFSET) BUILD-ID" or "@OFFSET BUILD-ID" off the end of a brief line's path. */
@@ -241,9 +162,9 @@ static bool parse_map_line(struct text line, struct map_line *m)
 	return true;
 }
 
-bool gperftools_maps_begin(const struct input *in, size_t offset)
+bool gperftools_maps_begin(const struct input *in)
 {
-	struct text rest = text_from(in, offset), line = { 0 };
+	struct text rest = window_text(in), line = { 0 };
 	struct map_line m;
 
 	return next_line(&rest, &line) && parse_map_line(line, &m);
@@ -392,15 +313,15 @@ static void find_build(struct maps *maps, struct text rest)
 	}
 }
 
-int gperftools_read_maps(const struct input *in, size_t offset, struct profile *p, struct error *e)
+int gperftools_read_maps(const struct input *in, struct profile *p)
 {
 	struct maps maps = { .p = p };
-	struct text rest = text_from(in, offset), line = { 0 };
+	struct text rest = window_text(in), line = { 0 };
 
 	find_build(&maps, rest);
 	while (next_line(&rest, &line))
 		if (read_map_line(&maps, line))
-			return error_no_memory(e);
+			return -ENOMEM;
 	return 0;
 }
 
@@ -431,7 +352,7 @@ static void split_name(struct text t, struct text *name, struct text *file, uint
 static int name_location(struct profile *p, uint32_t location, struct text text)
 {
 	struct profile_function function = { 0 };
-	struct profile_line entry;
+	struct profile_line entry = { 0 };
 	struct text name, file;
 	uint64_t line;
 
@@ -450,47 +371,20 @@ static int name_location(struct profile *p, uint32_t location, struct text text)
 	return profile_set_lines(p, location, &entry, 1);
 }
 
-struct address {
-	uint64_t address;
-	uint32_t location;
-};
-
-static int compare_address(const void *x, const void *y)
+int gperftools_read_names(const struct input *in, struct profile *p)
 {
-	const struct address *a = x, *b = y;
-
-	return a->address < b->address ? -1 : a->address > b->address;
-}
-
-static int read_names(struct profile *p, const struct address *addresses, struct text rest)
-{
-	struct text line = { 0 };
-	struct address key = { 0 };
+	struct text rest = window_text(in), line = { 0 };
 
 	while (next_line(&rest, &line)) {
-		const struct address *found;
+		uint32_t location;
+		uint64_t id;
 
-		if (!take_name_id(&line, &key.address))
+		if (!take_name_id(&line, &id))
 			continue;
-		found = bsearch(&key, addresses, p->location_count, sizeof(key), compare_address);
-		if (found && p->locations[found->location].line_count == 0 &&
-		    name_location(p, found->location, line))
+		location = profile_find_location(p, id, PROFILE_NONE);
+		if (location != PROFILE_NONE && p->locations[location].line_count == 0 &&
+		    name_location(p, location, line))
 			return -ENOMEM;
 	}
 	return 0;
-}
-
-int gperftools_read_names(const struct input *in, size_t offset, struct profile *p, struct error *e)
-{
-	struct address *addresses = calloc(p->location_count + 1, sizeof(*addresses));
-	int err;
-
-	if (!addresses)
-		return error_no_memory(e);
-	for (size_t i = 0; i < p->location_count; i++)
-		addresses[i] = (struct address){ p->locations[i].address, i };
-	qsort(addresses, p->location_count, sizeof(*addresses), compare_address);
-	err = read_names(p, addresses, text_from(in, offset));
-	free(addresses);
-	return err ? error_no_memory(e) : 0;
 }

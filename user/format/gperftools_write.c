@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "format/address_space.h"
 #include "format/gperftools.h"
 #include "format/image_name.h"
-#include "util/array.h"
 
 /* gperftools itself records no more; the frames towards the root are cut. */
 #define DEPTH_MAX 254
@@ -18,176 +17,102 @@
 /* go's pprof rejects a file with a line of 64 KiB. */
 #define PATH_WIDTH 4096
 
-struct record {
-	size_t first_pc; /* in writer.pcs */
-	uint32_t depth;
-	uint32_t leaf_copies; /* how often the leaf is repeated: see guard_callers() */
-	uint64_t count;
-};
+/* Not enough bits: the caller tries again with 64. */
+#define TOO_NARROW (-ERANGE)
 
 struct writer {
 	const struct profile *p;
 	FILE *out;
 	unsigned int bits;
+	size_t value; /* the number of the one that is written */
 	struct address_space space;
-	struct record *records;
-	size_t record_count, record_room;
-	uint64_t *pcs;
-	size_t pc_count, pc_room;
-	struct index stacks;
-	struct index seconds;
+	uint64_t records; /* how many the file gets; but see put_only_record() */
+	/* See guard_callers() */
+	uint64_t second;  /* the pc that most records have behind their leaf, if one has */
+	uint64_t lead;	  /* its lead in the vote */
+	uint64_t guarded; /* how many records with it are to be told apart yet */
 };
 
-/* Not enough bits: the caller tries again with 64. */
-#define TOO_NARROW (-ERANGE)
+/* One sample as the file holds it. */
+struct stack {
+	uint64_t count;
+	uint32_t depth; /* 0: nothing of it can be written */
+	uint64_t pcs[DEPTH_MAX];
+};
 
-static bool same_stack(const void *array, uint32_t id, const void *key)
+/*
+ * Frames without an address are left out: some readers stop at a 0. Readers take 1 from all pcs but
+ * the leaf's.
+ */
+static void get_stack(const struct writer *w, size_t number, uint32_t depth_max, struct stack *s)
 {
-	const struct writer *w = array;
-	const struct record *a = &w->records[id], *b = key;
+	const struct profile *p = w->p;
+	const struct profile_sample *sample = &p->samples[number];
+	int64_t count = p->values[number * p->value_type_count + w->value];
 
-	return a->depth == b->depth &&
-	       memcmp(w->pcs + a->first_pc, w->pcs + b->first_pc, a->depth * sizeof(*w->pcs)) == 0;
-}
+	s->count = count;
+	s->depth = 0;
+	for (uint32_t i = 0; i < sample->depth && s->depth < depth_max && count > 0; i++) {
+		uint32_t location = p->frames[sample->first_frame + i];
+		uint64_t pc = 0;
 
-/* As the file holds it: readers take 1 from all pcs but the leaf's. */
-static uint64_t file_pc(const struct writer *w, uint32_t location, bool leaf)
-{
-	return address_space_address(&w->space, location) + !leaf;
-}
-
-/* Appends the sample's pcs behind w->pc_count, without a 0: some readers stop at one. */
-static int gather_pcs(struct writer *w, const struct profile_sample *sample, struct record *r)
-{
-	const uint32_t *frames = w->p->frames + sample->first_frame;
-
-	*r = (struct record){ .first_pc = w->pc_count };
-	if (array_reserve(&w->pcs, &w->pc_room, w->pc_count + DEPTH_MAX, sizeof(*w->pcs)))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < sample->depth && r->depth < DEPTH_MAX; i++) {
-		uint64_t pc = file_pc(w, frames[i], r->depth == 0);
-
-		if (w->bits == 32 && pc > UINT32_MAX)
-			return TOO_NARROW;
+		if (p->locations[location].address)
+			pc = address_space_address(&w->space, location) + (s->depth > 0);
 		if (pc)
-			w->pcs[w->pc_count + r->depth++] = pc;
+			s->pcs[s->depth++] = pc;
 	}
-	return 0;
 }
 
-static int add_record(struct writer *w, const struct record *r)
+static uint64_t second_pc(const struct stack *s)
 {
-	if (array_reserve(&w->records, &w->record_room, w->record_count + 1, sizeof(*w->records)))
-		return -ENOMEM;
-	w->records[w->record_count++] = *r;
-	return 0;
+	return s->depth < 2 ? 0 : s->pcs[1];
 }
 
-/* Adds a sample to the record of its stack: labels do not tell stacks apart in the file. */
-static int gather_sample(struct writer *w, const struct profile_sample *sample, uint64_t count)
+static uint64_t record_count_max(const struct writer *w)
 {
-	struct record r;
-	uint64_t hash;
-	uint32_t id;
-	int err = gather_pcs(w, sample, &r);
+	return w->bits == 32 ? UINT32_MAX : UINT64_MAX;
+}
 
-	if (err || r.depth == 0)
-		return err;
-	r.count = count;
-	hash = hash_bytes(w->pcs + r.first_pc, r.depth * sizeof(*w->pcs), 0);
-	id = index_find(&w->stacks, hash, same_stack, w, &r);
-	if (id != INDEX_NONE) {
-		if (__builtin_add_overflow(w->records[id].count, count, &w->records[id].count))
-			w->records[id].count = UINT64_MAX;
-		return 0;
+/* A slot may be too small for the count. */
+static uint64_t records_of(const struct writer *w, const struct stack *s)
+{
+	return s->depth ? (s->count - 1) / record_count_max(w) + 1 : 0;
+}
+
+static bool too_wide(const struct writer *w, const struct stack *s)
+{
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < s->depth; i++)
+		bits |= s->pcs[i];
+	return w->bits == 32 && (bits > UINT32_MAX || records_of(w, s) > SPLITS_MAX);
+}
+
+/* Boyer's and Moore's: the pc that most of all votes are for is the last to lead. */
+static void vote(struct writer *w, uint64_t pc, uint64_t votes)
+{
+	if (pc == w->second) {
+		w->lead += votes;
+	} else if (votes <= w->lead) {
+		w->lead -= votes;
+	} else {
+		w->second = pc;
+		w->lead = votes - w->lead;
 	}
-	w->pc_count += r.depth;
-	err = index_add(&w->stacks, hash, w->record_count);
-	return err ? err : add_record(w, &r);
 }
 
-/* Appends records for what a 32-bit slot cannot hold of a count. */
-static int split_counts(struct writer *w)
+static int count_records(struct writer *w)
 {
-	size_t count = w->record_count;
+	for (size_t i = 0; i < w->p->sample_count; i++) {
+		struct stack s;
 
-	if (w->bits != 32)
-		return 0;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t rest = w->records[i].count;
-
-		if (rest / UINT32_MAX > SPLITS_MAX)
+		get_stack(w, i, DEPTH_MAX, &s);
+		if (too_wide(w, &s))
 			return TOO_NARROW;
-		while (rest > UINT32_MAX) {
-			struct record part = w->records[i];
-
-			part.count = UINT32_MAX;
-			rest -= UINT32_MAX;
-			if (add_record(w, &part))
-				return -ENOMEM;
-		}
-		w->records[i].count = rest;
+		w->records += records_of(w, &s);
+		vote(w, second_pc(&s), records_of(w, &s));
 	}
 	return 0;
-}
-
-/* A pc that is second in some stacks, and in how many. */
-struct second {
-	uint64_t pc;
-	size_t count;
-};
-
-static bool same_pc(const void *array, uint32_t id, const void *key)
-{
-	const struct second *seconds = array;
-	const uint64_t *pc = key;
-
-	return seconds[id].pc == *pc;
-}
-
-static int commonest_second(struct writer *w, struct second *commonest)
-{
-	struct second *seconds = calloc(w->record_count + 1, sizeof(*seconds));
-	size_t used = 0;
-	int err = 0;
-
-	*commonest = (struct second){ 0 };
-	if (!seconds)
-		return -ENOMEM;
-	for (size_t i = 0; i < w->record_count && !err; i++) {
-		uint64_t pc, hash;
-		uint32_t id;
-
-		if (w->records[i].depth < 2)
-			continue;
-		pc = w->pcs[w->records[i].first_pc + 1];
-		hash = hash_u64(pc, 0);
-		id = index_find(&w->seconds, hash, same_pc, seconds, &pc);
-		if (id == INDEX_NONE) {
-			id = used++;
-			seconds[id].pc = pc;
-			err = index_add(&w->seconds, hash, id);
-		}
-		if (++seconds[id].count > commonest->count)
-			*commonest = seconds[id];
-	}
-	free(seconds);
-	return err;
-}
-
-/* Makes two records of the only one, or a file of one tick that go's two passes leave alone. */
-static int guard_only_record(struct writer *w)
-{
-	struct record copy = w->records[0];
-
-	if (copy.count == 1) {
-		w->records[0].leaf_copies = 2;
-		return 0;
-	}
-	w->records[0].count--;
-	copy.count = 1;
-	copy.leaf_copies = 1;
-	return add_record(w, &copy);
 }
 
 /*
@@ -195,66 +120,56 @@ static int guard_only_record(struct writer *w)
  * strip it: go's pprof when it is in all but one of 32 of them, google-pprof in all. Both take a
  * repeated leaf for what it is, so that repeating it in just enough records saves the caller.
  */
-static int guard_callers(struct writer *w)
+static void guard_callers(struct writer *w)
 {
-	size_t enough = w->record_count - w->record_count / 32;
-	struct second second;
-	size_t repeat;
-	int err = commonest_second(w, &second);
+	uint64_t enough = w->records - w->records / 32, found = 0;
 
-	if (err || second.count == 0 || second.count < enough)
-		return err;
-	if (w->record_count == 1)
-		return guard_only_record(w);
-	repeat = second.count - enough + 1;
-	for (size_t i = w->record_count; i-- > 0 && repeat;) {
-		struct record *r = &w->records[i];
+	for (size_t i = 0; w->second && i < w->p->sample_count; i++) {
+		struct stack s;
 
-		if (r->depth >= 2 && w->pcs[r->first_pc + 1] == second.pc) {
-			r->leaf_copies = 1;
-			repeat--;
-		}
+		get_stack(w, i, 2, &s);
+		if (second_pc(&s) == w->second)
+			found += records_of(w, &s);
 	}
-	return 0;
+	w->guarded = found && found >= enough ? found - enough + 1 : 0;
 }
 
-static int gather(struct writer *w)
+static int plan(struct writer *w, unsigned int bits)
 {
-	const struct profile *p = w->p;
-	size_t value = profile_count_value(p);
-	int err = address_space_init(&w->space, p, w->bits);
+	int err = address_space_init(&w->space, w->p, bits);
 
+	w->bits = bits;
+	w->records = w->second = w->lead = 0;
 	if (err)
 		return err == -ENOSPC ? TOO_NARROW : err;
-	for (size_t i = 0; i < p->sample_count && !err; i++) {
-		int64_t count = p->values[i * p->value_type_count + value];
+	err = count_records(w);
+	if (err)
+		address_space_free(&w->space);
+	else
+		guard_callers(w);
+	return err;
+}
 
-		if (count > 0)
-			err = gather_sample(w, &p->samples[i], count);
+static uint8_t *store_slot(const struct writer *w, uint8_t *at, uint64_t value)
+{
+	bool big = w->p->big_endian;
+
+	if (w->bits == 32) {
+		uint32_t narrow = big ? htobe32(value) : htole32(value);
+
+		return mempcpy(at, &narrow, sizeof(narrow));
 	}
-	if (!err)
-		err = split_counts(w);
-	return err ? err : guard_callers(w);
+	value = big ? htobe64(value) : htole64(value);
+	return mempcpy(at, &value, sizeof(value));
 }
 
-static void discard(struct writer *w)
+static void put_slots(const struct writer *w, const uint64_t *slots, size_t count)
 {
-	address_space_free(&w->space);
-	index_free(&w->stacks);
-	index_free(&w->seconds);
-	free(w->records);
-	free(w->pcs);
-	*w = (struct writer){ .p = w->p, .out = w->out, .bits = w->bits };
-}
+	uint8_t bytes[(2 + DEPTH_MAX) * sizeof(uint64_t)], *end = bytes;
 
-static void put_slot(const struct writer *w, uint64_t value)
-{
-	unsigned int size = w->bits / 8;
-	uint8_t bytes[8];
-
-	for (unsigned int i = 0; i < size; i++)
-		bytes[w->p->big_endian ? size - 1 - i : i] = value >> 8 * i;
-	fwrite(bytes, 1, size, w->out);
+	for (size_t i = 0; i < count; i++)
+		end = store_slot(w, end, slots[i]);
+	fwrite(bytes, 1, end - bytes, w->out);
 }
 
 static void put_header(const struct writer *w)
@@ -265,23 +180,59 @@ static void put_header(const struct writer *w)
 		period_us = 1;
 	if (w->bits == 32 && period_us > UINT32_MAX)
 		period_us = UINT32_MAX;
-	put_slot(w, 0);
-	put_slot(w, 3);
-	put_slot(w, 0);
-	put_slot(w, period_us);
-	put_slot(w, 0);
+	put_slots(w, (uint64_t[]){ 0, 3, 0, period_us, 0 }, 5);
 }
 
-static void put_record(const struct writer *w, const struct record *r)
+static void put_record(const struct writer *w, const struct stack *s, uint64_t count,
+		       uint32_t leaf_copies)
 {
-	uint32_t depth = r->depth + r->leaf_copies;
+	uint32_t depth = s->depth + leaf_copies;
+	uint64_t slots[2 + DEPTH_MAX];
 
 	if (depth > DEPTH_MAX)
 		depth = DEPTH_MAX;
-	put_slot(w, r->count);
-	put_slot(w, depth);
+	slots[0] = count;
+	slots[1] = depth;
 	for (uint32_t i = 0; i < depth; i++)
-		put_slot(w, w->pcs[r->first_pc + (i < r->leaf_copies ? 0 : i - r->leaf_copies)]);
+		slots[2 + i] = s->pcs[i < leaf_copies ? 0 : i - leaf_copies];
+	put_slots(w, slots, 2 + depth);
+}
+
+/* Makes two records of the only one, or a file of one tick that go's two passes leave alone. */
+static void put_only_record(const struct writer *w, const struct stack *s)
+{
+	if (s->count == 1) {
+		put_record(w, s, 1, 2);
+		return;
+	}
+	put_record(w, s, s->count - 1, 0);
+	put_record(w, s, 1, 1);
+}
+
+static void put_sample(struct writer *w, const struct stack *s)
+{
+	uint64_t part;
+
+	for (uint64_t rest = s->count; rest; rest -= part) {
+		bool guard = w->guarded && second_pc(s) == w->second;
+
+		part = rest < record_count_max(w) ? rest : record_count_max(w);
+		put_record(w, s, part, guard);
+		w->guarded -= guard;
+	}
+}
+
+static void put_samples(struct writer *w)
+{
+	for (size_t i = 0; i < w->p->sample_count; i++) {
+		struct stack s;
+
+		get_stack(w, i, DEPTH_MAX, &s);
+		if (s.depth && w->records == 1 && w->guarded)
+			put_only_record(w, &s);
+		else if (s.depth)
+			put_sample(w, &s);
+	}
 }
 
 /* As the kernel does: a newline in a path would end the line. */
@@ -305,39 +256,39 @@ static void put_mapping(const struct writer *w, uint32_t id)
 	if (m->start >= m->limit || w->space.home[id] != id)
 		return;
 	fprintf(w->out, "%08" PRIx64 "-%08" PRIx64 " r-xp %08" PRIx64 " 00:00 0%21s", start,
-		start + (m->limit - m->start), m->offset, "");
+		start + (m->limit - m->start), address_space_offset(m), "");
 	put_path(w, w->p->images[m->image].path);
 	fputc('\n', w->out);
 }
 
-static void put_all(const struct writer *w)
+static void put_all(struct writer *w)
 {
 	put_header(w);
-	for (size_t i = 0; i < w->record_count; i++)
-		put_record(w, &w->records[i]);
-	put_slot(w, 0);
-	put_slot(w, 1);
-	put_slot(w, 0);
+	put_samples(w);
+	put_slots(w, (uint64_t[]){ 0, 1, 0 }, 3);
 	for (size_t i = 0; i < w->p->mapping_count; i++)
 		put_mapping(w, i);
 }
 
-int gperftools_write(const struct profile *p, FILE *out, struct error *e)
+int gperftools_write(const struct profile *p, const struct format_options *options, FILE *out,
+		     struct error *e)
 {
-	struct writer w = { .p = p, .out = out, .bits = p->bits == 32 ? 32 : 64 };
-	int err = gather(&w);
+	struct writer w = { .p = p, .out = out, .value = profile_count_value(p) };
+	int err = plan(&w, p->bits == 32 ? 32 : 64);
 
-	if (err == TOO_NARROW) {
-		discard(&w);
-		w.bits = 64;
-		err = gather(&w);
-	}
-	if (!err)
-		put_all(&w);
-	discard(&w);
+	(void)options;
+	if (err == TOO_NARROW)
+		err = plan(&w, 64);
 	if (err)
 		return error_no_memory(e);
-	if (ferror(out))
+	if (w.records || !profile_total(p)) {
+		put_all(&w);
+	} else {
+		err = error_set(e, 0, "the profile has no addresses: gperftools cannot hold it");
+		error_mend(e, "write pprof, callgrind or folded instead");
+	}
+	address_space_free(&w.space);
+	if (!err && ferror(out))
 		return error_set(e, errno, "cannot write");
-	return 0;
+	return err;
 }

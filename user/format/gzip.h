@@ -13,11 +13,25 @@
 bool gzip_detect(const uint8_t *bytes, size_t size);
 
 /*
- * Inflates all members of a gzip file. *out is the caller's to free(). More than `max` bytes is
- * -EFBIG, corrupt or truncated -EINVAL, both with the reason.
+ * Inflates all members of a gzip file, a part at a time: feed, inflate until what was fed is used
+ * up (z.avail_in is 0), feed again. Functions return NULL, or why it cannot be.
  */
-int gzip_inflate(const uint8_t *bytes, size_t size, size_t max, uint8_t **out, size_t *out_size,
-		 char *reason, size_t reason_size);
+struct gzip_reader {
+	z_stream z;
+	bool between; /* members: what comes next is one, or the end */
+	unsigned int members;
+};
+
+const char *gzip_begin(struct gzip_reader *r);
+
+/* `bytes` stays the caller's, and where it is until it is used up. At most UINT_MAX are taken. */
+void gzip_feed(struct gzip_reader *r, const uint8_t *bytes, size_t size);
+
+/* Fills at most `room` bytes of out, and sets how many: 0 when all that was fed is used up. */
+const char *gzip_inflate(struct gzip_reader *r, uint8_t *out, size_t room, size_t *size);
+
+/* Frees. A file that ends while `between` is false is truncated. */
+void gzip_end(struct gzip_reader *r);
 
 /* Deflates to a stream, with the memory of one buffer. Does not close the stream. */
 struct gzip_writer {

@@ -15,35 +15,74 @@ enum pprof_field {
 	PPROF_LOCATION = 4,
 	PPROF_FUNCTION = 5,
 	PPROF_STRING_TABLE = 6,
+	PPROF_DROP_FRAMES = 7,
+	PPROF_KEEP_FRAMES = 8,
 	PPROF_TIME_NANOS = 9,
 	PPROF_DURATION_NANOS = 10,
 	PPROF_PERIOD_TYPE = 11,
 	PPROF_PERIOD = 12,
 	PPROF_COMMENT = 13,
 	PPROF_DEFAULT_SAMPLE_TYPE = 14,
+	PPROF_DOC_URL = 15,
 	PPROF_FIELD_UNKNOWN = 16, /* from here on; its tag is no ASCII */
 };
 
-enum pprof_wire {
-	PPROF_VARINT = 0,
-	PPROF_FIXED64 = 1,
-	PPROF_BYTES = 2,
-	PPROF_FIXED32 = 5
+/*
+ * What a profile has no place for is kept as extras (struct profile_extra). Their first byte says
+ * what they are; but for the last, text follows.
+ */
+enum pprof_extra {
+	EXTRA_DEFAULT_TYPE = 'd', /* Profile.default_sample_type */
+	EXTRA_DROP_FRAMES = 'f',
+	EXTRA_KEEP_FRAMES = 'k',
+	EXTRA_DOC_URL = 'u',
+	EXTRA_PERIOD = 'p',	/* "NUMBER UNIT TYPE", where it is no period of a value in memory */
+	EXTRA_THREAD_KEY = 't', /* the key of the labels that name threads, when it is not comm */
+	EXTRA_BUILD_ID = 'b',	/* of an image, when it is not in hex */
+	EXTRA_RELOCATION = 'r', /* of the kernel's image: the symbol that its name ends in */
+	EXTRA_UNKNOWN = '?',	/* Profile's fields from PPROF_FIELD_UNKNOWN on, as they came */
 };
 
-/* pprof_write.c */
-int pprof_write(const struct profile *p, FILE *out, struct error *e);
+/* The label that names a thread: the second is what some write in place of the first. */
+#define PPROF_COMM   "comm"
+#define PPROF_THREAD "thread"
+
+/* Its mapping has addresses in the image's own numbering, by what pprof takes it for, too. */
+static inline bool pprof_is_whole(uint64_t start, uint64_t limit, uint64_t offset)
+{
+	return start == 0 && limit == UINT64_MAX && offset == 0;
+}
+
+/* How many nanoseconds the unit has: 0 when it is none of time. pprof.c */
+uint64_t pprof_unit_ns(const char *unit);
+
+/* pprof_read.c, pprof_write.c */
+int pprof_read(struct input *in, struct profile *p, struct error *e);
+int pprof_write(const struct profile *p, const struct format_options *options, FILE *out,
+		struct error *e);
 
 /*
- * pprof_account.c: the account of the recording, which profile.proto has no fields for, travels
- * as comments "profil:KEY=VALUE".
+ * pprof_comment.c: what profile.proto has no fields for travels as comments "profil:KEY=VALUE".
  */
 
 /* Called with each comment that is to be written. Returns 0 or -errno. */
 typedef int pprof_comment(void *context, const char *text);
-int pprof_account_write(const struct profile *p, pprof_comment *comment, void *context);
 
-/* Takes a comment back. Returns 1 if it was one of these, 0 if not, or -ENOMEM. */
-int pprof_account_read(struct profile *p, const char *text);
+/*
+ * About the profile, except for the period of value type `period_type`, which has a field; then
+ * about one mapping, in the order of the mappings that are written.
+ */
+int pprof_comment_profile(const struct profile *p, size_t period_type, pprof_comment *comment,
+			  void *context);
+int pprof_comment_mapping(const struct profile *p, const struct profile_mapping *m,
+			  pprof_comment *comment, void *context);
+
+/* Takes comments back, when value types and mappings have been read. Zero-initialised. */
+struct pprof_comments {
+	size_t linked, text; /* mappings that cannot be the next that a comment tells about */
+};
+
+/* Returns 1 if it was one of these, 0 if not, or -ENOMEM. */
+int pprof_comment_read(struct pprof_comments *state, struct profile *p, const char *text);
 
 #endif

@@ -45,7 +45,11 @@ static bool mapping_equal(const void *array, uint32_t id, const void *key)
 /* The same place of the same file in several processes is one mapping. */
 static int mapping_id(struct builder *b, const struct capture_mapping *mapping, uint32_t *id)
 {
-	struct profile_mapping key = { mapping->start, mapping->limit, mapping->offset, 0 };
+	struct profile_mapping key = {
+		.start = mapping->start,
+		.limit = mapping->limit,
+		.offset = mapping->offset,
+	};
 	uint64_t hash;
 
 	if (image_id(b, mapping->image, &key.image))

@@ -18,12 +18,13 @@ struct profile *profile_new(void)
 	struct profile *p = calloc(1, sizeof(*p));
 	const char *empty;
 
-	if (p && profile_string(p, "", &empty)) {
+	/* Room for a frame: the stack of a sample without any is a pointer, too. */
+	if (p && (profile_string(p, "", &empty) || RESERVE(p, frames, frame_room, 1))) {
 		profile_free(p);
 		return NULL;
 	}
 	if (p)
-		p->event = empty;
+		p->event = p->host = p->command = empty;
 	return p;
 }
 
@@ -48,14 +49,27 @@ void profile_free(struct profile *p)
 	free(p->frames);
 	free(p->samples);
 	free(p->values);
+	free(p->arcs);
+	free(p->arc_values);
 	free(p->comments);
 	free(p->warnings);
+	for (size_t i = 0; i < p->extra_count; i++)
+		free((char *)p->extras[i].bytes);
+	free(p->extras);
+	for (size_t i = 0; i < p->tag_list_count; i++)
+		free(p->tag_lists[i]);
+	free(p->tag_lists);
 	index_free(&p->string_index);
 	index_free(&p->image_index);
 	index_free(&p->location_index);
+	index_free(&p->line_index);
 	index_free(&p->function_index);
 	index_free(&p->label_index);
+	index_free(&p->tag_index);
 	index_free(&p->sample_index);
+	index_free(&p->arc_index);
+	index_free(&p->extra_index);
+	index_free(&p->code_index);
 	free(p);
 }
 
@@ -105,13 +119,40 @@ int profile_string(struct profile *p, const char *text, const char **interned)
 
 int profile_add_value_type(struct profile *p, const char *type, const char *unit)
 {
-	struct profile_value_type entry;
+	struct profile_value_type entry = { 0 };
 
 	if (profile_string(p, type, &entry.type) || profile_string(p, unit, &entry.unit) ||
+	    profile_string(p, "", &entry.title) || profile_string(p, "", &entry.formula) ||
 	    RESERVE(p, value_types, value_type_room, p->value_type_count + 1))
 		return -ENOMEM;
 	p->value_types[p->value_type_count++] = entry;
 	return 0;
+}
+
+/* The rows of an array, each with zeros behind what it had. */
+static int widen_rows(int64_t **rows, size_t *room, size_t count, size_t width, size_t wider)
+{
+	int64_t *wide = calloc(count + 1, wider * sizeof(*wide));
+
+	if (!wide)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		memcpy(wide + i * wider, *rows + i * width, width * sizeof(*wide));
+	free(*rows);
+	*rows = wide;
+	*room = count + 1;
+	return 0;
+}
+
+int profile_widen_values(struct profile *p, size_t width)
+{
+	size_t wider = p->value_type_count;
+
+	if (width == wider || width == 0)
+		return 0;
+	if (widen_rows(&p->values, &p->value_room, p->sample_count, width, wider))
+		return -ENOMEM;
+	return widen_rows(&p->arc_values, &p->arc_value_room, p->arc_count, width, wider);
 }
 
 static bool image_equal(const void *array, uint32_t id, const void *key)
@@ -153,7 +194,7 @@ int profile_add_mapping(struct profile *p, uint64_t start, uint64_t limit, uint6
 	if (RESERVE(p, mappings, mapping_room, p->mapping_count + 1))
 		return -ENOMEM;
 	*id = p->mapping_count++;
-	p->mappings[*id] = (struct profile_mapping){ start, limit, offset, image };
+	p->mappings[*id] = (struct profile_mapping){ start, limit, offset, image, false };
 	return 0;
 }
 
@@ -194,38 +235,214 @@ static bool location_equal(const void *array, uint32_t id, const void *key)
 	return a->address == b->address && a->mapping == b->mapping;
 }
 
+static void set_image_address(const struct profile *p, struct profile_location *l)
+{
+	l->image_address = l->address;
+	if (l->mapping != PROFILE_NONE && !p->mappings[l->mapping].linked)
+		l->image_address += p->mappings[l->mapping].offset - p->mappings[l->mapping].start;
+}
+
+/* A new location, in no index. */
+static int new_location(struct profile *p, const struct profile_location *entry, uint32_t *id)
+{
+	if (RESERVE(p, locations, location_room, p->location_count + 1))
+		return -ENOMEM;
+	*id = p->location_count++;
+	p->locations[*id] = *entry;
+	set_image_address(p, &p->locations[*id]);
+	return 0;
+}
+
+uint32_t profile_find_location(const struct profile *p, uint64_t address, uint32_t mapping)
+{
+	struct profile_location key = { .address = address, .mapping = mapping };
+
+	return index_find(&p->location_index, hash_u64(address, mapping), location_equal,
+			  p->locations, &key);
+}
+
 int profile_add_location(struct profile *p, uint64_t address, uint32_t mapping, uint32_t *id)
 {
-	struct profile_location entry = {
-		.address = address,
-		.image_address = address,
-		.mapping = mapping,
-	};
+	struct profile_location entry = { .address = address, .mapping = mapping };
+
+	*id = profile_find_location(p, address, mapping);
+	if (*id != PROFILE_NONE)
+		return 0;
+	if (index_add(&p->location_index, hash_u64(address, mapping), p->location_count))
+		return -ENOMEM;
+	return new_location(p, &entry, id);
+}
+
+int profile_place_location(struct profile *p, uint32_t location, uint32_t mapping)
+{
+	struct profile_location *l = &p->locations[location];
+
+	/* What the index has of it is never found again: its element does not equal the key. */
+	if (index_add(&p->location_index, hash_u64(l->address, mapping), location))
+		return -ENOMEM;
+	l->mapping = mapping;
+	set_image_address(p, l);
+	return 0;
+}
+
+static bool line_equal(const struct profile_line *a, const struct profile_line *b)
+{
+	return a->function == b->function && a->line == b->line && a->column == b->column &&
+	       a->file == b->file;
+}
+
+struct line_location {
+	struct profile_location location;
+	const struct profile_line *lines; /* with interned files */
+};
+
+static bool line_location_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct profile *p = array;
+	const struct profile_location *a = &p->locations[id];
+	const struct line_location *b = key;
+
+	if (a->address != b->location.address || a->mapping != b->location.mapping ||
+	    a->line_count != b->location.line_count)
+		return false;
+	for (uint32_t i = 0; i < a->line_count; i++)
+		if (!line_equal(&p->lines[a->first_line + i], &b->lines[i]))
+			return false;
+	return true;
+}
+
+/* Appends lines behind all others, where they stay if the caller moves p->line_count. */
+static int place_lines(struct profile *p, const struct profile_line *lines, uint32_t count)
+{
+	if (RESERVE(p, lines, line_room, p->line_count + count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		struct profile_line *line = &p->lines[p->line_count + i];
+
+		*line = lines[i];
+		if (line->file && profile_string(p, line->file, &line->file))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int profile_add_line_location(struct profile *p, uint64_t address, uint32_t mapping,
+			      const struct profile_line *lines, uint32_t count, uint32_t *id)
+{
+	struct line_location key = { .location = { .address = address,
+						   .image_address = address,
+						   .mapping = mapping,
+						   .line_count = count } };
 	uint64_t hash = hash_u64(address, mapping);
 
-	*id = index_find(&p->location_index, hash, location_equal, p->locations, &entry);
+	if (place_lines(p, lines, count))
+		return -ENOMEM;
+	key.location.first_line = p->line_count;
+	key.lines = p->lines + p->line_count;
+	for (uint32_t i = 0; i < count; i++) {
+		hash = hash_u64((uint64_t)key.lines[i].function << 32 | key.lines[i].line, hash);
+		hash = hash_u64((uintptr_t)key.lines[i].file, hash);
+	}
+	*id = index_find(&p->line_index, hash, line_location_equal, p, &key);
 	if (*id != INDEX_NONE)
 		return 0;
-	if (RESERVE(p, locations, location_room, p->location_count + 1) ||
-	    index_add(&p->location_index, hash, p->location_count))
+	if (index_add(&p->line_index, hash, p->location_count))
 		return -ENOMEM;
-	if (mapping != PROFILE_NONE)
-		entry.image_address += p->mappings[mapping].offset - p->mappings[mapping].start;
-	*id = p->location_count++;
-	p->locations[*id] = entry;
-	return 0;
+	p->line_count += count;
+	return new_location(p, &key.location, id);
 }
 
 int profile_set_lines(struct profile *p, uint32_t location, const struct profile_line *lines,
 		      uint32_t count)
 {
-	if (RESERVE(p, lines, line_room, p->line_count + count))
+	if (place_lines(p, lines, count))
 		return -ENOMEM;
 	p->locations[location].first_line = p->line_count;
 	p->locations[location].line_count = count;
-	if (count)
-		memcpy(p->lines + p->line_count, lines, count * sizeof(*lines));
 	p->line_count += count;
+	return 0;
+}
+
+struct tags {
+	const struct profile_tag *tags;
+	uint32_t count;
+};
+
+static bool text_equal(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool tags_equal(const struct profile_tag *a, const struct profile_tag *b, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!text_equal(a[i].key, b[i].key) || !text_equal(a[i].text, b[i].text) ||
+		    !text_equal(a[i].unit, b[i].unit) || a[i].number != b[i].number)
+			return false;
+	return true;
+}
+
+static bool tag_list_equal(const void *array, uint32_t id, const void *key)
+{
+	struct profile_tag *const *lists = array;
+	const struct tags *tags = key;
+	uint32_t count = 0;
+
+	while (lists[id][count].key)
+		count++;
+	return count == tags->count && tags_equal(lists[id], tags->tags, count);
+}
+
+/* The tags with their texts interned; a list ends with a NULL key. */
+static struct profile_tag *copy_tags(struct profile *p, const struct tags *tags)
+{
+	struct profile_tag *list = calloc(tags->count + 1, sizeof(*list));
+
+	for (uint32_t i = 0; list && i < tags->count; i++) {
+		const struct profile_tag *from = &tags->tags[i];
+
+		list[i].number = from->text ? 0 : from->number;
+		if (profile_string(p, from->key, &list[i].key) ||
+		    (from->text && profile_string(p, from->text, &list[i].text)) ||
+		    profile_string(p, from->unit ?: "", &list[i].unit)) {
+			free(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+/* One list for all labels with these tags: equal lists are the same pointer. */
+static int intern_tags(struct profile *p, const struct tags *tags, const struct profile_tag **list)
+{
+	uint64_t hash = tags->count;
+	struct profile_tag *copy;
+	uint32_t id;
+
+	*list = NULL;
+	if (!tags->count)
+		return 0;
+	copy = copy_tags(p, tags);
+	if (!copy)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < tags->count; i++) {
+		hash = hash_u64((uintptr_t)copy[i].key, hash);
+		hash = hash_u64((uintptr_t)copy[i].text ^ copy[i].number, hash);
+	}
+	id = index_find(&p->tag_index, hash, tag_list_equal, p->tag_lists,
+			&(struct tags){ copy, tags->count });
+	if (id != INDEX_NONE) {
+		free(copy);
+		*list = p->tag_lists[id];
+		return 0;
+	}
+	if (RESERVE(p, tag_lists, tag_list_room, p->tag_list_count + 1) ||
+	    index_add(&p->tag_index, hash, p->tag_list_count)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	p->tag_lists[p->tag_list_count++] = copy;
+	*list = copy;
 	return 0;
 }
 
@@ -233,7 +450,8 @@ static bool labels_equal(const void *array, uint32_t id, const void *key)
 {
 	const struct profile_labels *a = (const struct profile_labels *)array + id, *b = key;
 
-	return a->pid == b->pid && a->tid == b->tid && a->comm == b->comm && a->kernel == b->kernel;
+	return a->pid == b->pid && a->tid == b->tid && a->comm == b->comm &&
+	       a->kernel == b->kernel && a->tags == b->tags;
 }
 
 int profile_add_labels(struct profile *p, const struct profile_labels *labels, uint32_t *id)
@@ -241,10 +459,12 @@ int profile_add_labels(struct profile *p, const struct profile_labels *labels, u
 	struct profile_labels entry = *labels;
 	uint64_t hash;
 
-	if (profile_string(p, labels->comm, &entry.comm))
+	if (profile_string(p, labels->comm, &entry.comm) ||
+	    intern_tags(p, &(struct tags){ labels->tags, labels->tag_count }, &entry.tags))
 		return -ENOMEM;
 	hash = hash_u64((uint64_t)entry.pid << 32 | entry.tid,
 			(uintptr_t)entry.comm + entry.kernel);
+	hash = hash_u64((uintptr_t)entry.tags, hash);
 	*id = index_find(&p->label_index, hash, labels_equal, p->labels, &entry);
 	if (*id != INDEX_NONE)
 		return 0;
@@ -319,6 +539,83 @@ int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth
 	return 0;
 }
 
+static bool arc_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct profile_arc *a = (const struct profile_arc *)array + id, *b = key;
+
+	return a->from == b->from && a->to == b->to && a->labels == b->labels && a->kind == b->kind;
+}
+
+static void add_count(uint64_t *sum, uint64_t value)
+{
+	if (__builtin_add_overflow(*sum, value, sum))
+		*sum = UINT64_MAX;
+}
+
+static int find_arc(struct profile *p, const struct profile_arc *arc, uint32_t *id)
+{
+	size_t value_size = (p->value_type_count ?: 1) * sizeof(*p->arc_values);
+	uint64_t hash = hash_u64((uint64_t)arc->from << 32 | arc->to,
+				 (uint64_t)arc->labels << 2 | arc->kind);
+
+	*id = index_find(&p->arc_index, hash, arc_equal, p->arcs, arc);
+	if (*id != INDEX_NONE)
+		return 0;
+	if (RESERVE(p, arcs, arc_room, p->arc_count + 1) ||
+	    array_reserve(&p->arc_values, &p->arc_value_room, p->arc_count + 1, value_size) ||
+	    index_add(&p->arc_index, hash, p->arc_count))
+		return -ENOMEM;
+	*id = p->arc_count++;
+	p->arcs[*id] = (struct profile_arc){ arc->from, arc->to, arc->labels, arc->kind, 0, 0 };
+	memset(p->arc_values + *id * p->value_type_count, 0, value_size);
+	return 0;
+}
+
+int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int64_t *values)
+{
+	uint32_t id;
+
+	if (find_arc(p, arc, &id))
+		return -ENOMEM;
+	add_count(&p->arcs[id].count, arc->count);
+	add_count(&p->arcs[id].executed, arc->executed);
+	for (size_t i = 0; values && i < p->value_type_count; i++)
+		add_saturating(&p->arc_values[id * p->value_type_count + i], values[i]);
+	return 0;
+}
+
+static bool extra_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct profile_extra *a = (const struct profile_extra *)array + id, *b = key;
+
+	return a->format == b->format && a->image == b->image && a->size == b->size &&
+	       memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+int profile_add_extra(struct profile *p, const char *format, uint32_t image, const void *bytes,
+		      size_t size)
+{
+	struct profile_extra entry = { NULL, image, bytes, size };
+	uint64_t hash = hash_bytes(bytes, size, image);
+	char *copy;
+
+	if (profile_string(p, format, &entry.format))
+		return -ENOMEM;
+	if (index_find(&p->extra_index, hash, extra_equal, p->extras, &entry) != INDEX_NONE)
+		return 0;
+	copy = malloc(size + 1);
+	if (!copy || RESERVE(p, extras, extra_room, p->extra_count + 1) ||
+	    index_add(&p->extra_index, hash, p->extra_count)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	memcpy(copy, bytes, size);
+	copy[size] = '\0';
+	entry.bytes = copy;
+	p->extras[p->extra_count++] = entry;
+	return 0;
+}
+
 int profile_add_lost(struct profile *p, const char *cause, uint64_t count)
 {
 	struct profile_totals *t = &p->totals;
@@ -377,8 +674,21 @@ uint32_t profile_find_mapping(const struct profile *p, uint32_t from, uint64_t a
 	return PROFILE_NONE;
 }
 
+int profile_choose_value(struct profile *p, const char *type)
+{
+	for (size_t i = 0; i < p->value_type_count; i++) {
+		if (strcmp(p->value_types[i].type, type) != 0)
+			continue;
+		p->chosen_value = i + 1;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 size_t profile_count_value(const struct profile *p)
 {
+	if (p->chosen_value)
+		return p->chosen_value - 1;
 	for (size_t i = 0; i < p->value_type_count; i++)
 		if (strcmp(p->value_types[i].type, "samples") == 0)
 			return i;

@@ -29,6 +29,12 @@ struct profile_image {
 	unsigned int build_id_size; /* 0: not known */
 	int fd; /* the open file, which may be deleted; -1: none. The profile closes it */
 	const char *unnamed; /* why addresses in it have no name; NULL: not tried, or they have */
+	/*
+	 * Where its code is in its own numbering: from its first executable segment to the end of
+	 * the last. 0 and 0: not known.
+	 */
+	uint64_t text_start, text_size;
+	unsigned int bits; /* 32 or 64: the size of its addresses; 0: not known */
 };
 
 /* Where a part of an image stood in memory: [start, limit) is the file from offset on. */
@@ -37,6 +43,12 @@ struct profile_mapping {
 	uint64_t limit;
 	uint64_t offset;
 	uint32_t image;
+	/*
+	 * start and limit are addresses in the image's own numbering, as files that know no process
+	 * have them (DCPI, gmon.out, Callgrind); offset is then 0 until the symbol layer has seen
+	 * the ELF file, which sets it and makes this false.
+	 */
+	bool linked;
 };
 
 struct profile_function {
@@ -49,7 +61,9 @@ struct profile_function {
 /* What stands at a location: one line, or several for inlined functions, innermost first. */
 struct profile_line {
 	uint32_t function;
-	uint32_t line; /* 0: not known */
+	uint32_t line;	  /* 0: not known */
+	uint32_t column;  /* 0: not known */
+	const char *file; /* the source file, where it is not the function's; else NULL */
 };
 
 struct profile_location {
@@ -63,14 +77,25 @@ struct profile_location {
 	uint32_t mapping;    /* PROFILE_NONE: in none that is known */
 	uint32_t first_line; /* its lines are profile.lines[first_line .. + line_count] */
 	uint32_t line_count; /* 0: no name */
+	bool folded;	     /* functions of other names have the same code: linkers fold them */
+};
+
+/* A label that has no field in profile_labels: a text, or a number with its unit. */
+struct profile_tag {
+	const char *key;
+	const char *text; /* NULL: it is a number */
+	int64_t number;
+	const char *unit; /* of the number; "" when none */
 };
 
 /* What is the same for all samples of one thread and mode. */
 struct profile_labels {
 	uint32_t pid; /* 0: not known */
 	uint32_t tid;
-	const char *comm; /* "" when not known */
-	bool kernel;	  /* the ticks came while the thread was in the kernel */
+	const char *comm;		/* "" when not known */
+	bool kernel;			/* the ticks came while the thread was in the kernel */
+	const struct profile_tag *tags; /* tag_count of them, in order; NULL: none */
+	uint32_t tag_count;
 };
 
 struct profile_sample {
@@ -79,9 +104,48 @@ struct profile_sample {
 	uint32_t labels;
 };
 
+/*
+ * What one value of each sample counts. A profile of one clock has samples/count, mostly with
+ * cpu/nanoseconds beside it; one of several events has one type for each, named like the event,
+ * with the unit count.
+ */
 struct profile_value_type {
-	const char *type; /* samples, cpu, ... */
+	const char *type; /* samples, cpu, ... or an event: cycles, Ir, ... */
 	const char *unit; /* count, nanoseconds, ... */
+	uint64_t period;  /* events that a count stands for, when they are not time; 0: not known */
+	const char *title;   /* a longer name for a person; "" when there is none */
+	const char *formula; /* "Ir + 2 Dw": the sum of others that it is; "" when counted itself */
+};
+
+/*
+ * A call or a jump that was counted apart from the samples, as Callgrind and gmon.out have them.
+ * Its values (profile.arc_values, like a sample's) are what was spent in the callee and all that
+ * it called; all 0 when that is not known, and for jumps.
+ */
+enum profile_arc_kind {
+	PROFILE_CALL,
+	PROFILE_JUMP,
+	PROFILE_CONDITIONAL_JUMP
+};
+
+struct profile_arc {
+	uint32_t from; /* location of the call or jump */
+	uint32_t to;   /* location of the callee's beginning, or of the jump's target */
+	uint32_t labels;
+	enum profile_arc_kind kind;
+	uint64_t count;	   /* how often it was taken; 0: not known */
+	uint64_t executed; /* how often a conditional jump was met, taken or not; else 0 */
+};
+
+/*
+ * A line or field of a file that has no other place here. Nothing but a writer of the same format
+ * looks at it. Two that are equal are one.
+ */
+struct profile_extra {
+	const char *format; /* the format's name */
+	uint32_t image;	    /* the image that it tells about; PROFILE_NONE: the whole file */
+	const char *bytes;  /* with a NUL behind them, and perhaps among them */
+	size_t size;	    /* without that NUL */
 };
 
 struct profile_lost {
@@ -111,6 +175,9 @@ struct profile {
 	uint64_t period_ns;   /* 0: not known */
 	uint64_t time_ns;     /* when recording began, since the epoch; 0: not known */
 	uint64_t duration_ns; /* 0: not known */
+	const char *host;     /* the machine's name; "" when not known */
+	const char *command;  /* the program with its arguments; "" when not known */
+	uint64_t bucket;      /* bytes: addresses are those of ranges so long; 0 or 1: exact */
 	struct profile_totals totals;
 
 	/* What the file it was read from looked like, for dump; 0 and NULL when recorded here */
@@ -118,6 +185,7 @@ struct profile {
 	unsigned int bits; /* 32 or 64: the target's address size */
 	bool big_endian;
 	bool return_addresses; /* the file holds callers as return addresses */
+	bool salvaged;	       /* the file was cut off or corrupt: there may have been more */
 
 	struct profile_value_type *value_types; /* at least one */
 	size_t value_type_count, value_type_room;
@@ -139,17 +207,31 @@ struct profile {
 	size_t sample_count, sample_room;
 	int64_t *values;   /* sample i's are values[i * value_type_count .. + value_type_count] */
 	size_t value_room; /* in samples' worth of value_type_count */
+	struct profile_arc *arcs;
+	size_t arc_count, arc_room;
+	int64_t *
+		arc_values; /* arc i's are arc_values[i * value_type_count .. + value_type_count] */
+	size_t arc_value_room;
 
 	const char **comments; /* free text that the format carried */
 	size_t comment_count, comment_room;
 	const char **warnings; /* what a reader had to overlook: one sentence each */
 	size_t warning_count, warning_room;
+	struct profile_extra *extras; /* in the order in which they were added */
+	size_t extra_count, extra_room;
+
+	/* private to merge_code.c: locations by address and mapping, as far as they were indexed */
+	struct index code_index;
+	size_t code_count;
 
 	/* private to profile.c */
 	char **strings;
 	size_t string_count, string_room;
-	struct index string_index, image_index, location_index, function_index, label_index,
-		sample_index;
+	struct profile_tag **tag_lists;
+	size_t tag_list_count, tag_list_room;
+	size_t chosen_value; /* number + 1; 0: none was chosen */
+	struct index string_index, image_index, location_index, line_index, function_index,
+		label_index, tag_index, sample_index, arc_index, extra_index;
 };
 
 /* An empty profile, or NULL when memory runs out. Free it with profile_free(). */
@@ -163,8 +245,17 @@ void profile_free(struct profile *p);
 int profile_string(struct profile *p, const char *text, const char **interned);
 int profile_string_n(struct profile *p, const char *text, size_t size, const char **interned);
 
-/* Before the first sample only. */
+/*
+ * Before the first sample, or with profile_widen_values() behind it. period, title and formula are
+ * the caller's to fill in.
+ */
 int profile_add_value_type(struct profile *p, const char *type, const char *unit);
+
+/*
+ * Gives all samples and arcs, which were made when there were `width` value types, a 0 for each
+ * that was added since.
+ */
+int profile_widen_values(struct profile *p, size_t width);
 
 /* Images are equal when path and build ID are. fd is -1 in a new one. */
 int profile_add_image(struct profile *p, const char *path, const uint8_t *build_id,
@@ -174,9 +265,30 @@ int profile_add_mapping(struct profile *p, uint64_t start, uint64_t limit, uint6
 int profile_add_function(struct profile *p, const struct profile_function *f, uint32_t *id);
 int profile_add_location(struct profile *p, uint64_t address, uint32_t mapping, uint32_t *id);
 
-/* Gives a location its lines, innermost first; replaces what it had. */
+/* The location that profile_add_location() made of these, or PROFILE_NONE. */
+uint32_t profile_find_location(const struct profile *p, uint64_t address, uint32_t mapping);
+
+/*
+ * Puts such a location, which is in no mapping, into one: for readers that learn of mappings last.
+ * No other with its address may be in there.
+ */
+int profile_place_location(struct profile *p, uint32_t location, uint32_t mapping);
+
+/*
+ * The same as profile_add_location() for files that name their locations, where one address may stand for several (0 in
+ * files without addresses): locations are equal when their lines are, too. `lines` as for
+ * profile_set_lines(). The two do not find each other's locations.
+ */
+int profile_add_line_location(struct profile *p, uint64_t address, uint32_t mapping,
+			      const struct profile_line *lines, uint32_t count, uint32_t *id);
+
+/*
+ * Gives a location its lines, innermost first; replaces what it had. Not for one that
+ * profile_add_line_location() made.
+ */
 int profile_set_lines(struct profile *p, uint32_t location, const struct profile_line *lines,
 		      uint32_t count);
+/* labels->tags are copied. */
 int profile_add_labels(struct profile *p, const struct profile_labels *labels, uint32_t *id);
 
 /*
@@ -185,6 +297,14 @@ int profile_add_labels(struct profile *p, const struct profile_labels *labels, u
  */
 int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
 		       const int64_t *values);
+
+/*
+ * Adds counts and values (value_type_count of them; NULL: all 0) to the arc with the same from, to,
+ * labels and kind, which is made when it is new. Sums saturate.
+ */
+int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int64_t *values);
+int profile_add_extra(struct profile *p, const char *format, uint32_t image, const void *bytes,
+		      size_t size);
 int profile_add_lost(struct profile *p, const char *cause, uint64_t count);
 int profile_add_comment(struct profile *p, const char *text);
 
@@ -194,8 +314,11 @@ int profile_warn(struct profile *p, const char *format, ...) __attribute__((form
 /* The mapping in mappings[from ..] that holds this address, or PROFILE_NONE. */
 uint32_t profile_find_mapping(const struct profile *p, uint32_t from, uint64_t address);
 
-/* The number of the value that counts samples: type "samples", else the first. */
+/* The number of the value that is shown: the chosen one, else type "samples", else the first. */
 size_t profile_count_value(const struct profile *p);
+
+/* Chooses it by its type. Returns 0, or -ENOENT when no value is of this type. */
+int profile_choose_value(struct profile *p, const char *type);
 
 /* Sum of that value over all samples. */
 uint64_t profile_total(const struct profile *p);

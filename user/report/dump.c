@@ -2,13 +2,29 @@
 #include "report/report.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-#include "report/json_writer.h"
 #include "report/text.h"
 
-static int64_t sample_count(const struct profile *p, size_t sample)
+/* Samples, with or without the time that they stand for: the rest of the header tells all. */
+static bool has_one_value(const struct profile *p)
 {
-	return p->values[sample * p->value_type_count + profile_count_value(p)];
+	for (size_t i = 0; i < p->value_type_count; i++)
+		if (i != profile_count_value(p) && strcmp(p->value_types[i].type, "cpu") != 0)
+			return false;
+	return p->value_type_count == 0 ||
+	       strcmp(p->value_types[profile_count_value(p)].type, "samples") == 0;
+}
+
+/* All of a row, "7,0,31", or the one that is counted. */
+static void dump_values(const struct profile *p, const int64_t *row, FILE *out)
+{
+	if (has_one_value(p)) {
+		fprintf(out, "%" PRId64, row[profile_count_value(p)]);
+		return;
+	}
+	for (size_t i = 0; i < p->value_type_count; i++)
+		fprintf(out, "%s%" PRId64, i ? "," : "", row[i]);
 }
 
 static const char *endian(const struct profile *p)
@@ -54,6 +70,25 @@ static void dump_totals(const struct profile *p, FILE *out)
 		dump_number("interrupt_ns", t->interrupt_ns, out);
 }
 
+static void dump_value_type(const struct profile_value_type *t, FILE *out)
+{
+	fputs("value ", out);
+	text_print(t->type, out);
+	fputc(' ', out);
+	text_print(t->unit, out);
+	if (t->period)
+		fprintf(out, " period=%" PRIu64, t->period);
+	if (*t->formula) {
+		fputs(" = ", out);
+		text_print(t->formula, out);
+	}
+	if (*t->title) {
+		fputs(" : ", out);
+		text_print(t->title, out);
+	}
+	fputc('\n', out);
+}
+
 static void dump_header(const struct profile *p, FILE *out)
 {
 	dump_string("format", p->format, out);
@@ -61,9 +96,17 @@ static void dump_header(const struct profile *p, FILE *out)
 		dump_number("bits", p->bits, out);
 		dump_string("endian", endian(p), out);
 	}
+	dump_string("host", p->host, out);
+	dump_string("command", p->command, out);
 	dump_string("event", p->event, out);
 	if (p->period_ns)
 		dump_number("period_ns", p->period_ns, out);
+	if (p->bucket > 1)
+		dump_number("bucket", p->bucket, out);
+	for (size_t i = 0; i < p->value_type_count && !has_one_value(p); i++)
+		dump_value_type(&p->value_types[i], out);
+	if (p->time_ns)
+		dump_number("time_ns", p->time_ns, out);
 	if (p->duration_ns)
 		fprintf(out, "duration_s %" PRIu64 ".%09u\n", p->duration_ns / 1000000000,
 			(unsigned int)(p->duration_ns % 1000000000));
@@ -83,14 +126,48 @@ static void dump_mapping(const struct profile *p, const struct profile_mapping *
 		fputs(" build-id=", out);
 	for (unsigned int i = 0; i < image->build_id_size; i++)
 		fprintf(out, "%02x", image->build_id[i]);
+	if (image->text_size)
+		fprintf(out, " text_start=0x%" PRIx64 " text_size=0x%" PRIx64, image->text_start,
+			image->text_size);
+	fputs(m->linked ? " linked\n" : "\n", out);
+}
+
+/* Texts mostly; of what is binary, each NUL stands as \x00. */
+static void dump_extra(const struct profile *p, const struct profile_extra *x, FILE *out)
+{
+	text_print(x->format, out);
+	if (x->image != PROFILE_NONE) {
+		fputc(' ', out);
+		text_print(p->images[x->image].path, out);
+	}
+	fputs(": ", out);
+	for (size_t at = 0; at < x->size;) {
+		text_print(x->bytes + at, out);
+		at += strlen(x->bytes + at);
+		for (; at < x->size && !x->bytes[at]; at++)
+			fputs("\\x00", out);
+	}
 	fputc('\n', out);
+}
+
+static void dump_tag(const struct profile_tag *tag, const char *gap, FILE *out)
+{
+	fputs(gap, out);
+	text_print(tag->key, out);
+	fputc('=', out);
+	if (tag->text) {
+		text_print(tag->text, out);
+		return;
+	}
+	fprintf(out, "%" PRId64, tag->number);
+	text_print(tag->unit, out);
 }
 
 static void dump_labels(const struct profile_labels *l, FILE *out)
 {
 	const char *gap = " [";
 
-	if (!l->pid && !l->tid && !l->comm[0] && !l->kernel)
+	if (!l->pid && !l->tid && !l->comm[0] && !l->kernel && !l->tag_count)
 		return;
 	if (l->pid || l->tid) {
 		fprintf(out, "%s%" PRIu32 "/%" PRIu32, gap, l->pid, l->tid);
@@ -101,8 +178,14 @@ static void dump_labels(const struct profile_labels *l, FILE *out)
 		text_print(l->comm, out);
 		gap = " ";
 	}
-	if (l->kernel)
+	if (l->kernel) {
 		fprintf(out, "%skernel", gap);
+		gap = " ";
+	}
+	for (uint32_t i = 0; i < l->tag_count; i++) {
+		dump_tag(&l->tags[i], gap, out);
+		gap = " ";
+	}
 	fputc(']', out);
 }
 
@@ -112,6 +195,23 @@ static bool has_names(const struct profile *p, const uint32_t *frames, uint32_t 
 		if (p->locations[frames[i]].line_count)
 			return true;
 	return false;
+}
+
+static void dump_line(const struct profile *p, const struct profile_line *line, FILE *out)
+{
+	const struct profile_function *f = &p->functions[line->function];
+	const char *file = line->file ?: f->file;
+
+	text_print(f->name, out);
+	if (!*file && !line->line)
+		return;
+	fputs(" (", out);
+	text_print(*file ? file : "?", out);
+	if (line->line)
+		fprintf(out, ":%" PRIu32, line->line);
+	if (line->column)
+		fprintf(out, ":%" PRIu32, line->column);
+	fputc(')', out);
 }
 
 static void dump_names(const struct profile *p, const uint32_t *frames, uint32_t depth, FILE *out)
@@ -126,10 +226,8 @@ static void dump_names(const struct profile *p, const uint32_t *frames, uint32_t
 		if (!l->line_count)
 			fprintf(out, "%s?", gap);
 		for (uint32_t j = 0; j < l->line_count; j++) {
-			uint32_t function = p->lines[l->first_line + j].function;
-
 			fputs(j ? ";" : gap, out);
-			text_print(p->functions[function].name, out);
+			dump_line(p, &p->lines[l->first_line + j], out);
 			fputs(j + 1 < l->line_count ? " (inlined)" : "", out);
 		}
 		gap = ";";
@@ -141,13 +239,46 @@ static void dump_stack(const struct profile *p, size_t sample, FILE *out)
 	const struct profile_sample *s = &p->samples[sample];
 	const uint32_t *frames = p->frames + s->first_frame;
 
-	fprintf(out, "%" PRId64, sample_count(p, sample));
+	dump_values(p, p->values + sample * p->value_type_count, out);
 	for (uint32_t i = 0; i < s->depth; i++)
 		fprintf(out, " 0x%" PRIx64, profile_file_pc(p, frames[i], i));
 	if (s->labels < p->label_count)
 		dump_labels(&p->labels[s->labels], out);
 	dump_names(p, frames, s->depth, out);
 	fputc('\n', out);
+}
+
+static void dump_arc(const struct profile *p, size_t arc, FILE *out)
+{
+	const struct profile_arc *a = &p->arcs[arc];
+	const uint32_t ends[] = { a->from, a->to };
+
+	fprintf(out, "%" PRIu64, a->count);
+	if (a->kind == PROFILE_CONDITIONAL_JUMP)
+		fprintf(out, "/%" PRIu64, a->executed);
+	if (a->kind == PROFILE_CALL) {
+		fputc(' ', out);
+		dump_values(p, p->arc_values + arc * p->value_type_count, out);
+	}
+	fprintf(out, " 0x%" PRIx64 " 0x%" PRIx64, p->locations[a->from].address,
+		p->locations[a->to].address);
+	dump_labels(&p->labels[a->labels], out);
+	dump_names(p, ends, 2, out);
+	fputc('\n', out);
+}
+
+static void dump_arcs(const struct profile *p, bool calls, FILE *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < p->arc_count; i++) {
+		if ((p->arcs[i].kind == PROFILE_CALL) != calls)
+			continue;
+		if (!any)
+			fputs(calls ? "calls:\n" : "jumps:\n", out);
+		any = true;
+		dump_arc(p, i, out);
+	}
 }
 
 int report_dump(const struct profile *p, FILE *out)
@@ -159,64 +290,11 @@ int report_dump(const struct profile *p, FILE *out)
 	fputs("stacks:\n", out);
 	for (size_t i = 0; i < p->sample_count; i++)
 		dump_stack(p, i, out);
+	dump_arcs(p, true, out);
+	dump_arcs(p, false, out);
+	if (p->extra_count)
+		fputs("extras:\n", out);
+	for (size_t i = 0; i < p->extra_count; i++)
+		dump_extra(p, &p->extras[i], out);
 	return 0;
-}
-
-/* By hand: there may be millions, and there is nothing in them to be escaped. */
-static void write_stack(struct json_writer *w, const struct profile *p, size_t sample)
-{
-	const struct profile_sample *s = &p->samples[sample];
-
-	json_next_element(w);
-	fprintf(w->out, "{ \"count\": %" PRId64 ", \"pcs\": [", sample_count(p, sample));
-	for (uint32_t i = 0; i < s->depth; i++)
-		fprintf(w->out, "%s\"0x%" PRIx64 "\"", i ? ", " : " ",
-			profile_file_pc(p, p->frames[s->first_frame + i], i));
-	fputs(" ] }", w->out);
-}
-
-static struct json_object *mapping_object(const struct profile *p, const struct profile_mapping *m)
-{
-	struct json_object *object = json_object_new_object();
-
-	if (!object)
-		return NULL;
-	if (json_add(object, "start", json_hex(m->start)) ||
-	    json_add(object, "limit", json_hex(m->limit)) ||
-	    json_add(object, "offset", json_hex(m->offset)) ||
-	    json_add(object, "path", json_text(p->images[m->image].path))) {
-		json_object_put(object);
-		return NULL;
-	}
-	return object;
-}
-
-static void write_header(struct json_writer *w, const struct profile *p)
-{
-	if (p->format)
-		json_member(w, "format", json_text(p->format));
-	if (p->bits) {
-		json_member(w, "bits", json_object_new_uint64(p->bits));
-		json_member(w, "endian", json_text(endian(p)));
-	}
-	if (p->period_ns)
-		json_member(w, "period_ns", json_object_new_uint64(p->period_ns));
-	json_member(w, "samples", json_object_new_uint64(profile_total(p)));
-}
-
-int report_dump_json(const struct profile *p, FILE *out)
-{
-	struct json_writer w;
-
-	json_begin(&w, out);
-	write_header(&w, p);
-	json_begin_list(&w, "stacks");
-	for (size_t i = 0; i < p->sample_count && !w.err; i++)
-		write_stack(&w, p, i);
-	json_end_list(&w);
-	json_begin_list(&w, "mappings");
-	for (size_t i = 0; i < p->mapping_count && !w.err; i++)
-		json_element(&w, mapping_object(p, &p->mappings[i]));
-	json_end_list(&w);
-	return json_end(&w);
 }

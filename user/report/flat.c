@@ -4,239 +4,173 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "report/functions.h"
+#include "report/row_fields.h"
+#include "report/table.h"
 #include "report/text.h"
 
-#define BOLD  "\033[1m"
-#define RED   "\033[31m"
-#define PLAIN "\033[0m"
+#define HOT_PERCENT 5
+#define NUMBERS_MAX 4 /* of the first column of rows; the others have two each */
 
-#define GAP	     2	/* blanks between columns */
-#define NUMBERS_MAX  4	/* columns that hold numbers */
-#define NAME_MIN     12 /* a name is not shortened below this, whatever the width */
-#define NAME_PADDING 60 /* in a pipe: one long name must not push all images to the right */
-#define HOT_PERCENT  5
-
-/* What a number column shows of a row. */
-typedef void number_print(char text[TEXT_PERCENT_SIZE], const struct functions *f,
-			  const struct function_row *row);
-
-struct number_column {
-	const char *title;
-	number_print *print;
-	bool hot; /* in red when large */
+/* What a column of the table shows of a row. */
+enum content {
+	SELF,
+	SELF_PERCENT,
+	CUMULATIVE_PERCENT,
+	TOTAL,
+	TOTAL_PERCENT,
+	FIELD,
 };
 
-struct table {
-	const struct functions *f;
-	const struct number_column *numbers;
-	size_t number_count;
-	size_t shown; /* rows */
-	bool color;
-	bool shorten;
-	size_t number_width[NUMBERS_MAX];
-	size_t name_width;
-	size_t image_width;
+struct flat_column {
+	enum content content;
+	size_t column; /* of the rows */
+	enum row_field field;
 };
 
-static void print_self(char text[TEXT_PERCENT_SIZE], const struct functions *f,
-		       const struct function_row *row)
-{
-	(void)f;
-	snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, row->self);
-}
-
-static void print_self_percent(char text[TEXT_PERCENT_SIZE], const struct functions *f,
-			       const struct function_row *row)
-{
-	text_percent(text, row->self, f->samples);
-}
-
-static void print_cumulative_percent(char text[TEXT_PERCENT_SIZE], const struct functions *f,
-				     const struct function_row *row)
-{
-	text_percent(text, row->cumulative, f->samples);
-}
-
-static void print_total(char text[TEXT_PERCENT_SIZE], const struct functions *f,
-			const struct function_row *row)
-{
-	(void)f;
-	snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, row->total);
-}
-
-static void print_total_percent(char text[TEXT_PERCENT_SIZE], const struct functions *f,
-				const struct function_row *row)
-{
-	text_percent(text, row->total, f->samples);
-}
-
-static const struct number_column flat_numbers[] = {
-	{ "samples", print_self, false },
-	{ "%", print_self_percent, true },
-	{ "cum%", print_cumulative_percent, false },
+struct flat {
+	const struct rows *r;
+	struct flat_column *contents; /* of each of the table's columns */
+	struct table_column *columns;
+	size_t count;
 };
 
-static const struct number_column stack_numbers[] = {
-	{ "self", print_self, false },
-	{ "self%", print_self_percent, true },
-	{ "total", print_total, false },
-	{ "total%", print_total_percent, false },
-};
-
-static size_t max(size_t a, size_t b)
+static const char *print_count(uint64_t count, char buffer[TABLE_CELL_SIZE])
 {
-	return a > b ? a : b;
+	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, count);
+	return buffer;
 }
 
-static size_t min(size_t a, size_t b)
+static const char *print_percent(const struct flat *f, size_t column, uint64_t count,
+				 char buffer[TABLE_CELL_SIZE])
 {
-	return a < b ? a : b;
+	text_percent(buffer, count, f->r->columns[column].samples);
+	return buffer;
 }
 
-static void choose_columns(struct table *t, const struct functions *f)
+static const char *cell(const void *context, size_t number, size_t column,
+			char buffer[TABLE_CELL_SIZE])
 {
-	t->f = f;
-	t->numbers = f->stacks ? stack_numbers : flat_numbers;
-	t->number_count = f->stacks ? 4 : 3;
-}
+	const struct flat *f = context;
+	const struct flat_column *c = &f->contents[column];
+	const struct row *row = &f->r->rows[number];
+	const struct row_count *count = &row->counts[c->column];
 
-/* The widths that the header and the rows ask for. */
-static void measure(struct table *t)
-{
-	char text[TEXT_PERCENT_SIZE];
-
-	for (size_t i = 0; i < t->number_count; i++)
-		t->number_width[i] = strlen(t->numbers[i].title);
-	t->name_width = strlen("function");
-	t->image_width = strlen("image");
-	for (size_t r = 0; r < t->shown; r++) {
-		const struct function_row *row = &t->f->rows[r];
-
-		for (size_t i = 0; i < t->number_count; i++) {
-			t->numbers[i].print(text, t->f, row);
-			t->number_width[i] = max(t->number_width[i], strlen(text));
-		}
-		t->name_width = max(t->name_width, text_columns(row->name));
-		t->image_width = max(t->image_width, text_columns(text_basename(row->image)));
+	switch (c->content) {
+	case SELF:
+		return print_count(count->self, buffer);
+	case SELF_PERCENT:
+		return print_percent(f, c->column, count->self, buffer);
+	case CUMULATIVE_PERCENT:
+		return print_percent(f, c->column, row->cumulative, buffer);
+	case TOTAL:
+		return print_count(count->total, buffer);
+	case TOTAL_PERCENT:
+		return print_percent(f, c->column, count->total, buffer);
+	case FIELD:
+		return row_field_text(f->r->view, row, c->field, buffer);
 	}
+	return "";
 }
 
-/* Makes the widths fit a terminal: numbers stay whole, an image gets a third at most. */
-static void fit(struct table *t, size_t width)
+static bool is_hot(const void *context, size_t number)
 {
-	size_t used = 0;
+	const struct rows *r = ((const struct flat *)context)->r;
 
-	t->shorten = width != 0;
-	if (!width) {
-		t->name_width = min(t->name_width, NAME_PADDING);
-		return;
-	}
-	t->image_width = min(t->image_width, max(width / 3, NAME_MIN));
-	for (size_t i = 0; i < t->number_count; i++)
-		used += t->number_width[i] + GAP;
-	used += GAP + t->image_width;
-	t->name_width = min(t->name_width, max(width > used ? width - used : 0, NAME_MIN));
-}
-
-static void print_gap(size_t blanks, FILE *out)
-{
-	fprintf(out, "%*s", (int)blanks, "");
-}
-
-static void print_header(const struct table *t, FILE *out)
-{
-	fputs(t->color ? BOLD : "", out);
-	for (size_t i = 0; i < t->number_count; i++) {
-		fprintf(out, "%*s", (int)t->number_width[i], t->numbers[i].title);
-		print_gap(GAP, out);
-	}
-	fprintf(out, "%-*s", (int)t->name_width, "function");
-	print_gap(GAP, out);
-	fputs("image", out);
-	fputs(t->color ? PLAIN "\n" : "\n", out);
-}
-
-static void print_numbers(const struct table *t, const struct function_row *row, FILE *out)
-{
-	char text[TEXT_PERCENT_SIZE];
 	/* In double: a count times 100 may not fit 64 bits. */
-	bool hot = (double)row->self * 100 >= (double)t->f->samples * HOT_PERCENT;
+	return (double)r->rows[number].counts->self * 100 >=
+	       (double)r->columns->samples * HOT_PERCENT;
+}
 
-	for (size_t i = 0; i < t->number_count; i++) {
-		bool red = t->color && t->numbers[i].hot && hot;
+static void add_column(struct flat *f, enum content content, size_t column, const char *title)
+{
+	f->contents[f->count] = (struct flat_column){ .content = content, .column = column };
+	f->columns[f->count++] = (struct table_column){
+		.title = title,
+		.is_hot = content == SELF_PERCENT && column == 0,
+		.is_optional = column > 0,
+	};
+}
 
-		t->numbers[i].print(text, t->f, row);
-		print_gap(t->number_width[i] - strlen(text), out);
-		fprintf(out, "%s%s%s", red ? RED : "", text, red ? PLAIN : "");
-		print_gap(GAP, out);
+static void add_numbers(struct flat *f)
+{
+	const struct rows *r = f->r;
+
+	if (r->stacks) {
+		add_column(f, SELF, 0, "self");
+		add_column(f, SELF_PERCENT, 0, "self%");
+		add_column(f, TOTAL, 0, "total");
+		add_column(f, TOTAL_PERCENT, 0, "total%");
+	} else {
+		add_column(f, SELF, 0, r->columns->title);
+		add_column(f, SELF_PERCENT, 0, "%");
+		add_column(f, CUMULATIVE_PERCENT, 0, "cum%");
+	}
+	for (size_t i = 1; i < r->column_count; i++) {
+		add_column(f, SELF, i, r->columns[i].title);
+		add_column(f, SELF_PERCENT, i, "%");
 	}
 }
 
-/* Prints a name and, where another column follows, what is missing to `width`. */
-static int print_name(const struct table *t, const char *raw, size_t width, bool pad, FILE *out)
+static void add_fields(struct flat *f)
 {
-	char *visible = text_visible(raw);
-	size_t columns = text_columns(raw);
+	enum row_field fields[ROW_FIELDS_MAX];
+	size_t count = row_field_columns(f->r->view, f->columns + f->count, fields);
 
-	if (!visible)
-		return -ENOMEM;
-	if (t->shorten && columns > width) {
-		text_shorten(visible, width);
-		columns = width;
-	}
-	fputs(visible, out);
-	free(visible);
-	if (pad)
-		print_gap(columns < width ? width - columns : 0, out);
-	return 0;
+	for (size_t i = 0; i < count; i++)
+		f->contents[f->count++] =
+			(struct flat_column){ .content = FIELD, .field = fields[i] };
 }
 
-static int print_row(const struct table *t, const struct function_row *row, FILE *out)
+static void print_rest(const struct rows *r, size_t shown, FILE *out)
 {
-	int err;
-
-	print_numbers(t, row, out);
-	err = print_name(t, row->name, t->name_width, true, out);
-	if (err)
-		return err;
-	print_gap(GAP, out);
-	err = print_name(t, text_basename(row->image), t->image_width, false, out);
-	fputc('\n', out);
-	return err;
-}
-
-static void print_rest(const struct table *t, FILE *out)
-{
-	size_t rest = t->f->count - t->shown;
-	uint64_t above = t->shown ? t->f->rows[t->shown - 1].cumulative : 0;
+	size_t rest = r->count - shown;
+	uint64_t above = shown ? r->rows[shown - 1].cumulative : 0;
 	char percent[TEXT_PERCENT_SIZE];
 
 	if (!rest)
 		return;
-	text_percent(percent, t->f->samples - above, t->f->samples);
-	fprintf(out, "... %zu more function%s, %s %%\n", rest, rest == 1 ? "" : "s", percent);
+	text_percent(percent, r->rows[r->count - 1].cumulative - above, r->columns->samples);
+	fprintf(out, "... %zu more %s, %s %%\n", rest, rest == 1 ? r->view->name : r->view->plural,
+		percent);
 }
 
-int report_table(const struct profile *p, const struct report_table_options *options, FILE *out)
+static int print_rows(const struct rows *r, const struct report_table_options *o, FILE *out)
 {
-	struct table t = { .color = options->color };
-	struct functions f;
-	int err = functions_collect(p, &f);
+	size_t most = NUMBERS_MAX + 2 * r->column_count + ROW_FIELDS_MAX;
+	struct flat f = { .r = r };
+	struct table t = {
+		.row_count = o->limit && o->limit < r->count ? o->limit : r->count,
+		.cell = cell,
+		.is_hot = is_hot,
+		.context = &f,
+		.width = o->width,
+		.color = o->color,
+	};
+	int err = -ENOMEM;
 
-	if (err)
-		return err;
-	choose_columns(&t, &f);
-	t.shown = options->limit ? min(options->limit, f.count) : f.count;
-	measure(&t);
-	fit(&t, options->width);
-	print_header(&t, out);
-	for (size_t i = 0; i < t.shown && !err; i++)
-		err = print_row(&t, &f.rows[i], out);
+	f.contents = calloc(most, sizeof(*f.contents));
+	f.columns = calloc(most, sizeof(*f.columns));
+	if (f.contents && f.columns) {
+		add_numbers(&f);
+		add_fields(&f);
+		t.columns = f.columns;
+		t.column_count = f.count;
+		err = table_print(&t, out);
+	}
 	if (!err)
-		print_rest(&t, out);
-	functions_free(&f);
+		print_rest(r, t.row_count, out);
+	free(f.contents);
+	free(f.columns);
+	return err;
+}
+
+int report_table(const struct profile *p, const struct report_table_options *o, FILE *out)
+{
+	struct rows r;
+	int err = rows_collect(&r, p, &o->rows);
+
+	err = err ?: print_rows(&r, o, out);
+	rows_free(&r);
 	return err;
 }

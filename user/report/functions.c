@@ -149,6 +149,70 @@ static int add_samples(struct collector *c)
 	return 0;
 }
 
+/* A call comes from the innermost function at its pc, and goes to the one whose code begins. */
+static int add_arc(struct collector *c, const struct profile_arc *arc, uint64_t value)
+{
+	uint32_t lines = c->p->locations[arc->to].line_count;
+	uint32_t from, to;
+	int err = location_row(c, arc->from, 0, &from);
+
+	if (!err)
+		err = location_row(c, arc->to, lines ? lines - 1 : 0, &to);
+	if (err || from == to)
+		return err;
+	add_saturating(&c->f->rows[from].calling, value);
+	add_saturating(&c->f->rows[to].called, value);
+	c->f->rows[to].counted |= arc->count > 0;
+	return 0;
+}
+
+static uint64_t inclusive(const struct functions *f, const struct function_row *row)
+{
+	uint64_t total = row->called;
+
+	if (!row->counted || !row->called) {
+		total = row->self;
+		add_saturating(&total, row->calling);
+	}
+	return total < f->samples ? total : f->samples;
+}
+
+static void finish_totals(struct functions *f)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->count; i++) {
+		f->rows[i].total = inclusive(f, &f->rows[i]);
+		if (f->rows[i].total)
+			f->rows[kept++] = f->rows[i];
+	}
+	f->count = kept;
+	f->stacks = true;
+}
+
+/* Totals by calls that were counted apart, if anything is known to have been spent in them. */
+static int add_arcs(struct collector *c)
+{
+	const struct profile *p = c->p;
+	const int64_t *values = p->arc_values + profile_count_value(p);
+	bool known = false;
+	int err = 0;
+
+	for (size_t i = 0; i < p->arc_count && !known; i++)
+		known = p->arcs[i].kind == PROFILE_CALL && values[i * p->value_type_count] > 0;
+	if (!known || c->f->stacks)
+		return 0;
+	for (size_t i = 0; i < p->arc_count && !err; i++) {
+		int64_t value = values[i * p->value_type_count];
+
+		if (p->arcs[i].kind == PROFILE_CALL)
+			err = add_arc(c, &p->arcs[i], value > 0 ? value : 0);
+	}
+	if (!err)
+		finish_totals(c->f);
+	return err;
+}
+
 /* What a pc without a name is called; the caller's to free(), or NULL. */
 static char *make_name(const struct function_row *row)
 {
@@ -226,6 +290,8 @@ int functions_collect(const struct profile *p, struct functions *f)
 	c.location_rows = no_rows(p->location_count);
 	if (c.line_rows && c.location_rows)
 		err = add_samples(&c);
+	if (!err)
+		err = add_arcs(&c);
 	if (!err)
 		err = finish_rows(f);
 	if (err)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "report/cost.h"
-#include "report/functions.h"
 #include "report/json_writer.h"
+#include "report/row_fields.h"
 #include "report/text.h"
 
 /* {cause: n}: causes that are told twice are one key. */
@@ -63,35 +63,70 @@ static void write_totals(struct json_writer *w, const struct profile *p)
 		json_member(w, "cost", cost_object(p));
 }
 
-static struct json_object *function_object(const struct functions *f,
-					   const struct function_row *row)
+/* A row's count of each event, where the profile has several. */
+static int add_values(struct json_object *object, const struct rows *r, const struct row *row)
+{
+	struct json_object *values = json_object_new_object();
+	int err = values ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < r->column_count && !err; i++) {
+		struct json_object *title = json_text(r->columns[i].title);
+
+		err = title ? json_add(values, json_object_get_string(title),
+				       json_object_new_uint64(row->counts[i].self))
+			    : -ENOMEM;
+		json_object_put(title);
+	}
+	if (!err)
+		return json_add(object, "values", values);
+	json_object_put(values);
+	return err;
+}
+
+static struct json_object *row_object(const struct rows *r, const struct row *row)
 {
 	struct json_object *object = json_object_new_object();
-	double percent = (double)row->self * 100 / (double)f->samples;
+	uint64_t samples = r->columns->samples;
+	double percent = (double)row->counts->self * 100 / (double)(samples ?: 1);
 	char text[TEXT_PERCENT_SIZE];
 
 	if (!object)
 		return NULL;
-	text_percent(text, row->self, f->samples);
-	if (json_add(object, "name", json_text(row->name)) ||
-	    json_add(object, "image", json_text(row->image)) ||
-	    json_add(object, "self", json_object_new_uint64(row->self)) ||
+	text_percent(text, row->counts->self, samples);
+	if (row_fields_json(r->view, row, object) ||
+	    json_add(object, "self", json_object_new_uint64(row->counts->self)) ||
 	    json_add(object, "self_percent", json_object_new_double_s(percent, text)) ||
-	    json_add(object, "total", json_object_new_uint64(row->total))) {
+	    json_add(object, "total", json_object_new_uint64(row->counts->total)) ||
+	    (r->column_count > 1 && add_values(object, r, row))) {
 		json_object_put(object);
 		return NULL;
 	}
 	return object;
 }
 
-int report_json(const struct profile *p, FILE *out)
+static void write_rows(struct json_writer *w, const struct rows *r)
+{
+	if (r->view == row_views) {
+		json_begin_list(w, "functions");
+	} else {
+		json_member(w, "by", json_text(r->view->name));
+		json_begin_list(w, "rows");
+	}
+	for (size_t i = 0; i < r->count && !w->err; i++)
+		json_element(w, row_object(r, &r->rows[i]));
+	json_end_list(w);
+}
+
+int report_json(const struct profile *p, const struct rows_options *o, FILE *out)
 {
 	struct json_writer w;
-	struct functions f;
-	int err = functions_collect(p, &f);
+	struct rows r;
+	int err = rows_collect(&r, p, o);
 
-	if (err)
+	if (err) {
+		rows_free(&r);
 		return err;
+	}
 	json_begin(&w, out);
 	if (p->event[0])
 		json_member(&w, "event", json_text(p->event));
@@ -100,10 +135,7 @@ int report_json(const struct profile *p, FILE *out)
 	if (p->duration_ns)
 		json_member(&w, "duration_s", json_decimal((double)p->duration_ns / 1e9, 3));
 	write_totals(&w, p);
-	json_begin_list(&w, "functions");
-	for (size_t i = 0; i < f.count && !w.err; i++)
-		json_element(&w, function_object(&f, &f.rows[i]));
-	json_end_list(&w);
-	functions_free(&f);
+	write_rows(&w, &r);
+	rows_free(&r);
 	return json_end(&w);
 }

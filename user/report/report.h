@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 #include "profile/profile.h"
+#include "report/annotation.h"
+#include "report/rows.h"
 
 /*
  * Views of a profile, printed to `out` and nowhere else. All return 0 or -ENOMEM, and may then
@@ -17,19 +19,24 @@
  */
 
 struct report_table_options {
+	struct rows_options rows;
 	size_t limit;	    /* rows at most; 0: all */
 	unsigned int width; /* columns of the terminal; 0: do not shorten, the output is a pipe */
 	bool color;
 };
 
 /*
- * The table of functions, busiest first: one header line, one line per row. Without stacks
+ * The table of functions, or of what else options->rows says, busiest first: one header line, one
+ * line per row. Without stacks
  *
  *     samples  %  cum%  function  image
  *
  * and with stacks, which a profile has when any sample is deeper than 1
  *
  *     self  self%  total  total%  function  image
+ *
+ * A profile of several events has two columns more for each, its count and %, before the function;
+ * a narrow terminal shows as many of them as fit.
  *
  * Columns are at least two blanks apart. Function names contain blanks (C++) and may be of any
  * length: to a script the image, a basename, is the last column and the function all between it
@@ -39,13 +46,49 @@ struct report_table_options {
 int report_table(const struct profile *p, const struct report_table_options *options, FILE *out);
 
 /*
- * The summary and the table as one JSON object (DESIGN.md, 3). A key whose value the profile does
- * not know is left out.
+ * The summary and the rows as one JSON object (DESIGN.md, 3): functions as "functions", all else
+ * as "rows", with "by" telling what they are. A key whose value the profile does not know is left
+ * out.
  */
-int report_json(const struct profile *p, FILE *out);
+int report_json(const struct profile *p, const struct rows_options *o, FILE *out);
 
 /*
- * What happened, in up to three lines for a person, each begun by `prefix`; lines about what the
+ * Two profiles side by side, each by the value that it shows: samples in each, their part of all
+ * there, the difference of the parts in percentage points, and dcpidiff(1)'s normalised range of
+ * the parts, |old - new| / (old + new); the largest difference first.
+ *
+ *     old  old%  new  new%  diff  range%  function  image
+ *
+ * Images are the same when their base names are. options->rows as above, without extents.
+ */
+int report_diff(const struct profile *earlier, const struct profile *later,
+		const struct report_table_options *options, FILE *out);
+int report_diff_json(const struct profile *earlier, const struct profile *later,
+		     const struct rows_options *o, FILE *out);
+
+struct report_listing_options {
+	unsigned int width; /* as above */
+	bool color;
+	bool all; /* instructions without a sample, too */
+};
+
+/*
+ * A function's instructions with their samples, as dcpilist(1) has them:
+ *
+ *     samples  address  B  instruction
+ *
+ * with a column of counts for each event. `:` in B marks what is jumped to. Source lines stand
+ * before the instructions that they became, as FILE:LINE TEXT in the last column. There, `...`
+ * stands for instructions that have no sample and are not near one that has.
+ */
+int report_listing(const struct annotation *a, const struct report_listing_options *o, FILE *out);
+int report_listing_json(const struct annotation *a, FILE *out);
+
+/* One line, begun by `prefix`: the function, its image, its samples and their part of all. */
+int report_listing_title(const struct annotation *a, const char *prefix, FILE *out);
+
+/*
+ * What happened, in up to four lines for a person, each begun by `prefix`; lines about what the
  * profile does not know are left out. target: who was profiled, or NULL.
  */
 int report_summary(const struct profile *p, const char *prefix, const char *target, FILE *out);
@@ -61,17 +104,27 @@ int report_unnamed(const struct profile *p, const char *prefix, FILE *out);
  * (what is not known is left out), then
  *
  *     mappings:
- *     START-LIMIT OFFSET PATH [build-id=HEX]
+ *     START-LIMIT OFFSET PATH [build-id=HEX] [text_start=HEX text_size=HEX] [linked]
  *     stacks:
- *     COUNT PC... [PID/TID COMM kernel] # NAME;NAME...
+ *     COUNT PC... [PID/TID COMM kernel KEY=VALUE...] # NAME;NAME...
+ *     calls:
+ *     COUNT COST CALLER CALLEE [labels] # NAME;NAME
+ *     jumps:
+ *     COUNT[/EXECUTED] FROM TO [labels] # NAME;NAME
+ *     extras:
+ *     FORMAT [PATH]: TEXT
  *
  * with the leaf's pc first and callers as the file holds them. The labels are there when known
- * (and then in brackets), the names when any is known: one for each pc, `?` when it has none, and
- * the functions inlined there before it, marked `(inlined)`.
+ * (and then in brackets), the names when any is known: one for each pc, `?` when it has none, with
+ * its source line in parentheses when that is known, and the functions inlined there before it,
+ * marked `(inlined)`. The last three sections are there when they have a line.
+ *
+ * When the profile counts something else than samples and their time, the header has a line
+ * `value TYPE UNIT` for each of its values, and COUNT (COST) is all of them, with commas between.
  */
 int report_dump(const struct profile *p, FILE *out);
 
-/* Stacks, mappings and header as one JSON object (DESIGN.md, 3). */
+/* The same as one JSON object (DESIGN.md, 3); see profiltool(5) for its keys. */
 int report_dump_json(const struct profile *p, FILE *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "report/cost.h"
+#include "report/rows.h"
 #include "report/text.h"
 
 /* A line made of parts, each only when known. */
@@ -145,12 +146,51 @@ static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 	fputc('\n', out);
 }
 
+static uint64_t sum(const struct profile *p, size_t value)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		int64_t count = p->values[i * p->value_type_count + value];
+
+		if (count > 0 && __builtin_add_overflow(all, count, &all))
+			return UINT64_MAX;
+	}
+	return all;
+}
+
+/* All counts of each event, where there are several. */
+static int print_events(const struct profile *p, const char *prefix, FILE *out)
+{
+	size_t *values = calloc(p->value_type_count + 1, sizeof(*values));
+	size_t count = values ? rows_values(p, values) : 0;
+	struct line line = { out, "events: " };
+
+	if (!values)
+		return -ENOMEM;
+	if (count > 1)
+		fputs(prefix, out);
+	for (size_t i = 0; i < count && count > 1; i++) {
+		const struct profile_value_type *type = &p->value_types[values[i]];
+
+		begin_part(&line);
+		text_print(type->type, out);
+		fprintf(out, " %" PRIu64, sum(p, values[i]));
+		if (type->period)
+			fprintf(out, " (1 of %" PRIu64 ")", type->period);
+	}
+	if (count > 1)
+		fputc('\n', out);
+	free(values);
+	return 0;
+}
+
 int report_summary(const struct profile *p, const char *prefix, const char *target, FILE *out)
 {
 	print_run(p, prefix, target, out);
 	print_account(p, prefix, out);
 	print_cost(p, prefix, out);
-	return 0;
+	return print_events(p, prefix, out);
 }
 
 struct unnamed {

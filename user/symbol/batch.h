@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "profile/profile.h"
+#include "symbol/symbol.h"
 #include "util/error.h"
 
 /* What symbol.c and the two readers (elf.c, kallsyms.c) exchange. */
@@ -23,10 +24,12 @@ struct batch {
 	struct profile *p;
 	uint32_t image;			 /* PROFILE_NONE: the kernel */
 	struct batch_address *addresses; /* the reader may change their order */
-	size_t count;			 /* and may lower this, dropping what it cannot name */
+	size_t count;			 /* and may lower this, dropping what it need not name */
+	struct symbol_extent *extents;	 /* by location: wanted in place of names; NULL: names are */
 	bool (*stop)(void *context);	 /* may be NULL */
 	void *context;
 	struct error why; /* why some address stays without a name; why.what is "" at first */
+	bool was_read;	  /* the image's file: if it has no name for an address, nobody has */
 
 	/* private to batch.c */
 	const char *last_symbol;

@@ -91,6 +91,14 @@ static int duplicate(int fd)
 	return copy < 0 ? -errno : copy;
 }
 
+/* Whether the addresses are those of a file, and it is not known which: that of a gmon.out. */
+static bool is_of_unknown_file(const struct batch *b, const struct profile_image *image)
+{
+	uint32_t mapping = b->p->locations[b->addresses[0].location].mapping;
+
+	return !*image->path && b->p->mappings[mapping].linked;
+}
+
 /* A descriptor for the image's file. Negative: there is none, b->why says why. */
 static int image_fd(struct batch *b, const struct profile_image *image, const char *on_disk)
 {
@@ -100,6 +108,9 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 
 	if (image->fd >= 0) {
 		fd = duplicate(image->fd);
+	} else if (is_of_unknown_file(b, image)) {
+		return error_set(&b->why, 0, "the profile does not say which program it is of: "
+					     "--executable FILE does");
 	} else if (reason) {
 		return error_set(&b->why, 0, "%s", reason);
 	} else {
@@ -152,6 +163,7 @@ struct segment {
 	uint64_t offset;
 	uint64_t size;
 	uint64_t address;
+	bool executable;
 };
 
 /* The file's PT_LOAD segments, executable ones first: to be free()d. Returns 0 or -ENOMEM. */
@@ -173,7 +185,7 @@ static int find_segments(Elf *elf, struct segment **segments, size_t *count)
 			    !!(header.p_flags & PF_X) == executable)
 				(*segments)[(*count)++] =
 					(struct segment){ header.p_offset, header.p_filesz,
-							  header.p_vaddr };
+							  header.p_vaddr, executable };
 	return 0;
 }
 
@@ -186,10 +198,49 @@ static const struct segment *find_segment(const struct segment *segments, size_t
 	return NULL;
 }
 
+/* The image's text is all from its first executable segment to the end of the last. */
+static void note_text(struct profile_image *image, const struct segment *segments, size_t count)
+{
+	uint64_t start = UINT64_MAX, limit = 0;
+
+	for (size_t i = 0; i < count && segments[i].executable; i++) {
+		if (segments[i].address < start)
+			start = segments[i].address;
+		if (segments[i].address + segments[i].size > limit)
+			limit = segments[i].address + segments[i].size;
+	}
+	if (start >= limit)
+		return;
+	image->text_start = start;
+	image->text_size = limit - start;
+}
+
+/*
+ * A mapping that stands at the image's own addresses is like any other once it is known where in
+ * the file they are. It may span several segments, and is placed by the first that it meets.
+ */
+static void place_linked(struct batch *b, const struct segment *segments, size_t count)
+{
+	for (size_t i = 0; i < b->p->mapping_count; i++) {
+		struct profile_mapping *m = &b->p->mappings[i];
+
+		for (size_t j = 0; j < count && m->linked && m->image == b->image; j++) {
+			const struct segment *s = &segments[j];
+
+			if (s->address >= m->limit || s->address + s->size <= m->start)
+				continue;
+			if (s->address > s->offset && m->start < s->address - s->offset)
+				m->start = s->address - s->offset; /* where the file begins */
+			m->offset = m->start - (s->address - s->offset);
+			m->linked = false;
+		}
+	}
+}
+
 /*
  * From addresses in memory to the ELF file's own, through the offset in the file, which is right
  * for whatever the linker did: for position-independent, prelinked and fixed files alike. Drops
- * addresses that no segment has.
+ * addresses that no segment has, and those that have their name.
  */
 static int translate(struct batch *b, Elf *elf)
 {
@@ -197,6 +248,11 @@ static int translate(struct batch *b, Elf *elf)
 	size_t segment_count, kept = 0;
 	int err = find_segments(elf, &segments, &segment_count);
 
+	if (!err) {
+		b->p->images[b->image].bits = gelf_getclass(elf) == ELFCLASS32 ? 32 : 64;
+		note_text(&b->p->images[b->image], segments, segment_count);
+		place_linked(b, segments, segment_count);
+	}
 	for (size_t i = 0; !err && i < b->count; i++) {
 		struct batch_address swap = b->addresses[i];
 		struct profile_location *location = &b->p->locations[swap.location];
@@ -207,6 +263,8 @@ static int translate(struct batch *b, Elf *elf)
 		if (!segment)
 			continue;
 		location->image_address = offset - segment->offset + segment->address;
+		if (location->line_count && !b->extents)
+			continue;
 		b->addresses[i] = b->addresses[kept];
 		b->addresses[kept] = swap;
 		b->addresses[kept++].address = location->image_address;
@@ -252,6 +310,17 @@ static bool is_in(uint64_t address, const struct elf_range *ranges, size_t count
 	return false;
 }
 
+static void find_extents(struct batch *b, const struct cover *c)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		const struct cover_symbol *symbol = cover_find(c, i);
+
+		if (symbol)
+			b->extents[b->addresses[i].location] =
+				(struct symbol_extent){ symbol->start, symbol->limit };
+	}
+}
+
 static int name_all(struct batch *b, const struct cover *c, Elf *elf)
 {
 	struct elf_range plt[4]; /* .plt, .plt.got, .plt.sec, .plt.bnd */
@@ -276,13 +345,19 @@ static int resolve_from(struct batch *b, struct sources *s, const char *path)
 
 	if (err)
 		return err;
+	if (!b->count) {
+		error_set(&b->why, 0, "no symbol covers it");
+		return 0;
+	}
 	batch_sort(b);
 	err = cover_init(&c, b->addresses, b->count);
 	if (err)
 		return err;
 	err = offer_symbols(b, &c, s, path);
 	cover_settle(&c);
-	if (!err && !b->stopped)
+	if (!err && b->extents)
+		find_extents(b, &c);
+	else if (!err && !b->stopped)
 		err = name_all(b, &c, s->main.elf);
 	cover_free(&c);
 	return err;
@@ -295,7 +370,8 @@ int elf_resolve(struct batch *b)
 	const char *on_disk;
 	int err = path_on_disk(b->p, image->path, &on_disk);
 
-	if (!err && open_image(b, image, on_disk, &s.main))
+	b->was_read = !err && open_image(b, image, on_disk, &s.main);
+	if (b->was_read)
 		err = resolve_from(b, &s, on_disk);
 	elf_file_close(&s.mini);
 	elf_file_close(&s.debug);

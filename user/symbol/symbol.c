@@ -19,6 +19,8 @@ struct group {
 
 struct work {
 	struct profile *p;
+	const bool *wanted;	       /* locations; NULL: all */
+	struct symbol_extent *extents; /* wanted in place of names; or NULL */
 	struct group *groups; /* image_count + 1 */
 	size_t group_count;
 	struct batch_address *addresses;
@@ -109,6 +111,15 @@ static int by_order(const void *x, const void *y)
 	return (a->location > b->location) - (a->location < b->location);
 }
 
+/* Of the kernel's, only names are wanted; of others, their places in the image too. */
+static bool is_wanted(const struct work *w, uint32_t location, uint32_t group)
+{
+	if (group == PROFILE_NONE || (w->wanted && !w->wanted[location]))
+		return false;
+	return group != w->p->image_count ||
+	       (!w->extents && !w->p->locations[location].line_count);
+}
+
 static int collect_addresses(struct work *w)
 {
 	const struct profile *p = w->p;
@@ -119,7 +130,7 @@ static int collect_addresses(struct work *w)
 	for (uint32_t i = 0; i < p->location_count; i++) {
 		uint32_t group = group_of(p, i);
 
-		if (p->locations[i].line_count || group == PROFILE_NONE)
+		if (!is_wanted(w, i, group))
 			continue;
 		w->addresses[w->count++] = (struct batch_address){
 			.address = p->locations[i].address,
@@ -131,16 +142,17 @@ static int collect_addresses(struct work *w)
 	return 0;
 }
 
-/* Tells the images of those addresses that got no name why. */
-static int explain_unnamed(struct profile *p, const struct batch_address *addresses, size_t count,
-			   const char *why)
+/* Tells the images of those addresses that got nothing why. */
+static int explain_unnamed(const struct work *w, const struct batch_address *addresses,
+			   size_t count, const char *why)
 {
+	struct profile *p = w->p;
 	const char *reason;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct profile_location *l = &p->locations[addresses[i].location];
 
-		if (l->line_count || l->mapping == PROFILE_NONE)
+		if ((l->line_count && !w->extents) || l->mapping == PROFILE_NONE)
 			continue;
 		if (profile_string(p, why, &reason))
 			return -ENOMEM;
@@ -165,11 +177,11 @@ static int resolve_group(struct work *w, struct batch *b)
 	for (size_t i = 0; kernel && i < count; i++)
 		w->p->locations[addresses[i].location].image_address = addresses[i].address;
 	if (kernel && w->p->format)
-		return explain_unnamed(w->p, addresses, count, other_boot);
+		return explain_unnamed(w, addresses, count, other_boot);
 	err = kernel ? kallsyms_resolve(b) : elf_resolve(b);
-	if (err || batch_stopped(b))
+	if (err || batch_stopped(b) || (w->extents && b->was_read))
 		return err;
-	return explain_unnamed(w->p, addresses, count, b->why.what);
+	return explain_unnamed(w, addresses, count, b->why.what);
 }
 
 static int resolve_all(struct work *w, bool (*stop)(void *context), void *context)
@@ -182,6 +194,7 @@ static int resolve_all(struct work *w, bool (*stop)(void *context), void *contex
 		struct batch b = {
 			.p = w->p,
 			.addresses = w->addresses + first,
+			.extents = w->extents,
 			.stop = stop,
 			.context = context,
 		};
@@ -197,16 +210,30 @@ static int resolve_all(struct work *w, bool (*stop)(void *context), void *contex
 	return err;
 }
 
+static int resolve(struct work *w, bool (*stop)(void *context), void *context, struct error *e)
+{
+	int err = make_groups(w);
+
+	if (!err)
+		err = collect_addresses(w);
+	if (!err)
+		err = resolve_all(w, stop, context);
+	free(w->groups);
+	free(w->addresses);
+	return err ? error_no_memory(e) : 0;
+}
+
 int symbol_resolve(struct profile *p, bool (*stop)(void *context), void *context, struct error *e)
 {
 	struct work w = { .p = p };
-	int err = make_groups(&w);
 
-	if (!err)
-		err = collect_addresses(&w);
-	if (!err)
-		err = resolve_all(&w, stop, context);
-	free(w.groups);
-	free(w.addresses);
-	return err ? error_no_memory(e) : 0;
+	return resolve(&w, stop, context, e);
+}
+
+int symbol_extents(struct profile *p, const bool *wanted, struct symbol_extent *extents,
+		   struct error *e)
+{
+	struct work w = { .p = p, .wanted = wanted, .extents = extents };
+
+	return resolve(&w, NULL, NULL, e);
 }

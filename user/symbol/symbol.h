@@ -3,6 +3,7 @@
 #define PROFIL_SYMBOL_SYMBOL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "profile/profile.h"
 #include "util/error.h"
@@ -10,13 +11,28 @@
 /*
  * Gives every location without lines its function, as far as one can be found: from the image's
  * open file, else from its path (whose build ID must then be the recorded one), else from
- * separate debug files; kernel addresses from /proc/kallsyms. Sets location.image_address. An image
- * in which some address stays without a name is told why in image.unnamed. Fills in build IDs that
- * are not known.
+ * separate debug files; kernel addresses from /proc/kallsyms. Sets location.image_address of all
+ * locations. An image in which some address stays without a name is told why in image.unnamed.
+ * Fills in build IDs that are not known.
  *
  * stop (may be NULL) is asked now and then; once it says true the rest stays without names, and
  * that is no error. Returns 0 or -ENOMEM.
  */
 int symbol_resolve(struct profile *p, bool (*stop)(void *context), void *context, struct error *e);
+
+/* Where a function stands, in its image's own numbering. Both 0: not known. */
+struct symbol_extent {
+	uint64_t start;
+	uint64_t limit;
+};
+
+/*
+ * Finds the functions that hold some locations, by symbol tables alone: extents[i] becomes that of
+ * location i if wanted[i] (NULL: of all), and else stays as it is. Both are location_count long.
+ * Locations in the kernel have none. An image whose file cannot be read is told why in
+ * image.unnamed. Returns 0 or -ENOMEM.
+ */
+int symbol_extents(struct profile *p, const bool *wanted, struct symbol_extent *extents,
+		   struct error *e);
 
 #endif

@@ -1,46 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <string.h>
 
 #include "tool/tool.h"
 
 struct convert_options {
 	const char *format;
-	bool strict;
+	struct positions {
+		bool given;
+		bool instr;
+	} positions;
+	struct tool_reading reading;
 };
 
+static int parse_positions(const char *value, void *member, struct error *e)
+{
+	struct positions *positions = member;
+
+	positions->given = true;
+	positions->instr = strcmp(value, "instr") == 0;
+	if (positions->instr || strcmp(value, "line") == 0)
+		return 0;
+	return error_set(e, 0, "--positions takes line or instr, not \"%s\"", value);
+}
+
 static const struct option_spec options[] = {
-	{ "format", 'f', "FORMAT", "what to write: pprof, gperftools; else by OUT's extension",
+	{ "format", 'f', "FORMAT", "what to write; else by OUT's extension, else pprof",
 	  option_text, offsetof(struct convert_options, format) },
-	{ "strict", 0, NULL, "refuse a file that breaks a rule of its format", NULL,
-	  offsetof(struct convert_options, strict) },
+	{ "positions", 0, "WHAT", "callgrind: costs of each source line, or of each instr (line)",
+	  parse_positions, offsetof(struct convert_options, positions) },
+	TOOL_READING_OPTIONS(struct convert_options, reading),
 	{ 0 },
 };
 
-static int convert(const char *in, const char *out, const struct convert_options *o,
-		   struct error *e)
+static int check_positions(const struct convert_options *o, const char *out, struct error *e)
 {
 	const struct format *format = tool_output_format(o->format, out, e);
-	struct profile *p;
-	int err;
 
 	if (!format)
 		return -EINVAL;
-	err = tool_check_output(out, e);
-	err = err ?: tool_read(in, o->strict, &p, e);
-	if (err)
-		return err;
-	/* A file that cannot carry names gains them here, while its images can still be read. */
-	err = tool_resolve(p, in, e);
-	err = err ?: tool_write(p, format, out, e);
-	if (!err && format->loses)
-		tool_warn("%s: the %s format does not hold %s", out, format->name, format->loses);
-	profile_free(p);
-	return err;
+	if (!o->positions.given || strcmp(format->name, "callgrind") == 0)
+		return 0;
+	error_set_kind(e, ERROR_USAGE, 0, "--positions is for callgrind: %s has none",
+		       format->name);
+	error_mend(e, "leave it out, or add -f callgrind");
+	return -EINVAL;
 }
 
 static int run(int argc, char **argv)
 {
 	struct convert_options o = { 0 };
+	struct format_options writing = { 0 };
 	struct error e;
 	int first, code = tool_options(&convert_command, &o, argc, argv, false, &first);
 
@@ -51,7 +61,17 @@ static int run(int argc, char **argv)
 		error_mend(&e, "profiltool convert [-f FORMAT] IN OUT");
 		return tool_fail(&e);
 	}
-	return convert(argv[first], argv[first + 1], &o, &e) ? tool_fail(&e) : EXIT_DONE;
+	if (check_positions(&o, argv[first + 1], &e))
+		return tool_fail(&e);
+	writing.instr_positions = o.positions.instr;
+	return tool_rewrite(&(struct tool_rewrite){
+		.in = argv + first,
+		.count = 1,
+		.out = argv[first + 1],
+		.format = o.format,
+		.reading = &o.reading,
+		.writing = &writing,
+	});
 }
 
 const struct tool_command convert_command = {

@@ -2,35 +2,41 @@
 #include "tool/tool.h"
 
 struct dump_options {
-	bool json, strict;
+	bool json;
+	struct tool_reading reading;
 };
 
 static const struct option_spec options[] = {
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(struct dump_options, json) },
-	{ "strict", 0, NULL, "refuse a file that breaks a rule of its format", NULL,
-	  offsetof(struct dump_options, strict) },
+	TOOL_READING_OPTIONS(struct dump_options, reading),
 	{ 0 },
 };
 
-static int dump(const char *path, const struct dump_options *o, struct error *e)
+/* Returns an exit code. */
+static int dump(const char *path, const struct dump_options *o)
 {
 	struct profile *p;
-	int err = tool_read(path, o->strict, &p, e);
+	struct error e;
+	int code;
 
-	if (err)
-		return err;
-	if (o->json ? report_dump_json(p, stdout) : report_dump(p, stdout))
-		err = error_no_memory(e);
+	if (tool_read(path, &o->reading, &p, &e))
+		return tool_fail(&e);
+	code = tool_done(p);
+	if (o->json ? report_dump_json(p, stdout) : report_dump(p, stdout)) {
+		error_no_memory(&e);
+		code = tool_fail(&e);
+	}
 	profile_free(p);
-	return err;
+	return code;
 }
 
 static int run(int argc, char **argv)
 {
 	struct dump_options o = { 0 };
 	struct error e;
-	int first, code = tool_options(&dump_command, &o, argc, argv, false, &first);
+	int first, incomplete = EXIT_DONE, code;
 
+	code = tool_options(&dump_command, &o, argc, argv, false, &first);
 	if (code >= 0)
 		return code;
 	if (first == argc) {
@@ -38,16 +44,21 @@ static int run(int argc, char **argv)
 		error_mend(&e, "profiltool dump FILE...");
 		return tool_fail(&e);
 	}
-	for (int i = first; i < argc; i++)
-		if (dump(argv[i], &o, &e))
-			return tool_fail(&e);
-	return EXIT_DONE;
+	for (int i = first; i < argc; i++) {
+		code = dump(argv[i], &o);
+		if (code == EXIT_INCOMPLETE)
+			incomplete = code;
+		else if (code)
+			return code;
+	}
+	return incomplete;
 }
 
 const struct tool_command dump_command = {
 	.name = "dump",
 	.arguments = "[OPTION...] FILE...",
-	.help = "Prints all that a profile holds: header, mappings, every stack with its count.",
+	.help = "Prints all that a profile holds: header, mappings, every stack and call with its "
+		"count.",
 	.options = options,
 	.run = run,
 };

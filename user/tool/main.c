@@ -8,7 +8,8 @@
 #include "tool/tool.h"
 
 static const struct tool_command *const commands[] = {
-	&record_command, &report_command, &dump_command, &convert_command, &run_command, NULL,
+	&record_command,  &report_command, &annotate_command, &diff_command, &dump_command,
+	&convert_command, &merge_command,  &run_command,      NULL,
 };
 
 static void print_usage(FILE *out)

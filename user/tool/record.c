@@ -153,9 +153,10 @@ static const struct option_spec options[] = {
 	  MEMBER(duration_ns) },
 	{ "event", 'e', "EVENT", "auto, task-clock, cpu-clock or cycles (auto)", parse_event,
 	  MEMBER(event) },
-	{ "output", 'o', "FILE", "write the profile to FILE; - is standard output", option_text,
-	  MEMBER(output) },
-	{ "format", 'f', "FORMAT", "pprof or gperftools (by FILE's extension, else pprof)",
+	{ "output", 'o', "FILE",
+	  "write the profile to FILE, for some formats a directory; - is standard output",
+	  option_text, MEMBER(output) },
+	{ "format", 'f', "FORMAT", "what to write; else by FILE's extension, else pprof",
 	  option_text, MEMBER(format) },
 	{ "no-inherit", 0, NULL, "leave out child processes", NULL, MEMBER(no_inherit) },
 	{ "user", 0, NULL, "count only ticks in user mode", NULL, MEMBER(user) },
@@ -222,7 +223,7 @@ static int check_output(const struct record_options *o, const struct format **fo
 	if (strcmp(o->output, "-") == 0 && o->json)
 		return error_set_kind(e, ERROR_USAGE, 0,
 				      "--json and -o - both want standard output");
-	return tool_check_output(o->output, e);
+	return tool_check_output(*format, o->output, e);
 }
 
 static struct capture_options capture_options(const struct record_options *o, char **command)
@@ -334,8 +335,11 @@ static void save_elsewhere(const struct profile *p, const struct format *format)
 			  strerror(errno));
 		return;
 	}
-	snprintf(path, sizeof(path), "%s/profile%s", folder, format->extensions[0]);
-	if (tool_write(p, format, path, &e) == 0) {
+	if (format->write_directory)
+		snprintf(path, sizeof(path), "%s", folder);
+	else
+		snprintf(path, sizeof(path), "%s/profile%s", folder, format->extensions[0]);
+	if (tool_write(p, format, NULL, path, true, &e) == 0) {
 		tool_warn("the profile is kept in %s", path);
 		return;
 	}
@@ -350,14 +354,11 @@ static int write_result(const struct profile *p, const struct record_options *o,
 
 	if (!o->output)
 		return 0;
-	if (tool_write(p, format, o->output, &e)) {
+	if (tool_write(p, format, NULL, o->output, o->quiet, &e)) {
 		tool_fail(&e);
 		save_elsewhere(p, format);
 		return -EIO;
 	}
-	if (format->loses && !o->quiet)
-		tool_warn("%s: the %s format does not hold %s", o->output, format->name,
-			  format->loses);
 	return 0;
 }
 
@@ -423,7 +424,7 @@ static int present(struct recording *r, struct profile *p, const struct record_o
 		recording_release_signals();
 	written = write_result(p, o, format);
 	recording_release_signals();
-	if (print && tool_print(p, o->json, o->limit, e))
+	if (print && tool_print(p, &(struct tool_view){ .limit = o->limit, .json = o->json }, e))
 		return tool_fail(e);
 	if (!o->quiet && (report_summary(p, TOOL_PREFIX, r->target, stderr) ||
 			  report_unnamed(p, TOOL_PREFIX, stderr))) {

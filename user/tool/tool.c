@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/text.h"
 #include "symbol/symbol.h"
-#include "util/file.h"
 #include "util/number.h"
 
 /* Paths and names of processes are in it: nobody vouches for them. */
@@ -50,8 +48,14 @@ void tool_warn(const char *format, ...)
 
 void tool_help(const struct tool_command *command, FILE *out)
 {
+	char formats[256];
+
 	fprintf(out, "profiltool %s %s\n  %s\n", command->name, command->arguments, command->help);
 	options_print(command->options, out);
+	tool_list_formats(formats, sizeof(formats));
+	for (const struct option_spec *o = command->options; o->name; o++)
+		if (strcmp(o->name, "format") == 0)
+			fprintf(out, "  FORMAT is one of: %s\n", formats);
 }
 
 int tool_options(const struct tool_command *command, void *values, int argc, char **argv, bool stop,
@@ -70,115 +74,70 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 	return EXIT_DONE;
 }
 
-int tool_read(const char *path, bool strict, struct profile **p, struct error *e)
+int tool_option_by(const char *value, void *member, struct error *e)
 {
-	int err = format_read(path, p, e);
-
-	if (err)
-		return err;
-	if (strict && (*p)->warning_count) {
-		err = error_set(e, 0, "%s: %s", path, (*p)->warnings[0]);
-		error_mend(e, "without --strict it is read all the same");
-		profile_free(*p);
-		*p = NULL;
-		return err;
-	}
-	for (size_t i = 0; i < (*p)->warning_count; i++)
-		tool_warn("%s: %s", path, (*p)->warnings[i]);
-	return 0;
-}
-
-/* Without a build ID, all that tells a file that was built anew is that it is too young. */
-static void warn_of_younger_images(const struct profile *p, const char *path)
-{
-	struct stat profile, image;
-
-	if (stat(path, &profile))
-		return;
-	for (size_t i = 0; i < p->image_count; i++)
-		if (!p->images[i].build_id_size && p->images[i].path[0] == '/' &&
-		    stat(p->images[i].path, &image) == 0 && image.st_mtime > profile.st_mtime)
-			tool_warn("%s has changed since %s was written: its names may be wrong",
-				  p->images[i].path, path);
-}
-
-int tool_resolve(struct profile *p, const char *path, struct error *e)
-{
-	warn_of_younger_images(p, path); /* before build IDs are filled in from the files */
-	return symbol_resolve(p, NULL, NULL, e);
-}
-
-static void list_formats(char *text, size_t size)
-{
+	const struct row_view *view = row_view_by_name(value);
+	char names[128] = "";
 	size_t used = 0;
 
-	text[0] = '\0';
-	for (const struct format *const *f = format_all; *f && used < size; f++)
-		if ((*f)->write)
-			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-					 (*f)->name);
-}
-
-const struct format *tool_output_format(const char *name, const char *path, struct error *e)
-{
-	const struct format *format;
-	char names[256];
-
-	if (name) {
-		format = format_by_name(name);
-		if (format && format->write)
-			return format;
-		list_formats(names, sizeof(names));
-		error_set_kind(e, ERROR_USAGE, 0, "no format \"%s\" can be written", name);
-		error_mend(e, "the formats are: %s", names);
-		return NULL;
-	}
-	format = path ? format_by_extension(path) : NULL;
-	return format && format->write ? format : format_by_name("pprof");
-}
-
-int tool_check_output(const char *path, struct error *e)
-{
-	if (strcmp(path, "-") != 0)
-		return file_check_writable(path, e);
-	if (!isatty(STDOUT_FILENO))
+	if (view) {
+		*(const struct row_view **)member = view;
 		return 0;
-	error_set_kind(e, ERROR_USAGE, 0, "a profile is binary: it does not go to a terminal");
-	error_mend(e, "give a file, or pipe it to a program");
-	return -EINVAL;
+	}
+	for (const struct row_view *v = row_views; v->name && used < sizeof(names); v++)
+		used += snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
+				 v->name);
+	return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
 }
 
-struct write_context {
-	const struct profile *p;
-	const struct format *format;
-};
-
-static int write_profile(FILE *out, void *context, struct error *e)
+int tool_choose_value(struct profile *p, const char *type, struct error *e)
 {
-	const struct write_context *w = context;
+	char types[256] = "";
+	size_t used = 0;
 
-	return w->format->write(w->p, out, e);
+	if (!type || !profile_choose_value(p, type))
+		return 0;
+	for (size_t i = 0; i < p->value_type_count && used < sizeof(types); i++)
+		used += snprintf(types + used, sizeof(types) - used, "%s%s", used ? ", " : "",
+				 p->value_types[i].type);
+	error_set_kind(e, ERROR_USAGE, 0, "the profile has no value \"%s\"", type);
+	error_mend(e, "its values are: %s", types);
+	return -ENOENT;
 }
 
-int tool_write(const struct profile *p, const struct format *format, const char *path,
-	       struct error *e)
+bool tool_has_image(const struct profile *p, const char *image)
 {
-	struct write_context context = { p, format };
-	int err;
+	bool found = row_image_is(row_unknown, image);
 
-	if (strcmp(path, "-") != 0)
-		return file_write(path, write_profile, &context, e);
-	err = format->write(p, stdout, e);
-	if (err)
-		return err;
-	err = tool_flush();
-	return err ? error_set(e, -err, "cannot write to standard output") : 0;
+	for (size_t i = 0; i < p->image_count && !found; i++)
+		found = row_image_is(p->images[i].path, image);
+	return found;
 }
 
-/* limit -1: as many rows as a terminal shows. */
-static struct report_table_options table_options(long limit)
+int tool_no_image(const char *image, struct error *e)
 {
-	struct report_table_options options = { .limit = limit < 0 ? 0 : limit };
+	error_set(e, 0, "there is no image \"%s\"", image);
+	error_mend(e, "profiltool report --by image tells those that are there");
+	return -ENOENT;
+}
+
+int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_extent **extents,
+		      struct error *e)
+{
+	*extents = NULL;
+	if (!view->rows.view || !(view->rows.view->fields & ROW_ADDRESS))
+		return 0;
+	*extents = calloc(p->location_count + 1, sizeof(**extents));
+	view->rows.extents = *extents;
+	return *extents ? symbol_extents(p, NULL, *extents, e) : error_no_memory(e);
+}
+
+struct report_table_options tool_table_options(const struct tool_view *view)
+{
+	struct report_table_options options = {
+		.rows = view->rows,
+		.limit = view->limit < 0 ? 0 : view->limit,
+	};
 	struct winsize size;
 
 	if (!isatty(STDOUT_FILENO))
@@ -188,15 +147,16 @@ static struct report_table_options table_options(long limit)
 		return options;
 	options.width = size.ws_col;
 	/* Room for the header, the line about the rest, the summary and the prompt. */
-	if (limit < 0)
+	if (view->limit < 0)
 		options.limit = size.ws_row > 20 ? size.ws_row - 10 : 10;
 	return options;
 }
 
-int tool_print(const struct profile *p, bool json, long limit, struct error *e)
+int tool_print(const struct profile *p, const struct tool_view *view, struct error *e)
 {
-	struct report_table_options options = table_options(limit);
-	int err = json ? report_json(p, stdout) : report_table(p, &options, stdout);
+	struct report_table_options options = tool_table_options(view);
+	int err = view->json ? report_json(p, &view->rows, stdout)
+			     : report_table(p, &options, stdout);
 
 	tool_flush(); /* main() asks how it went */
 	return err ? error_no_memory(e) : 0;

@@ -33,7 +33,7 @@ struct tool_command {
 };
 
 extern const struct tool_command record_command, report_command, dump_command, convert_command,
-	run_command;
+	annotate_command, diff_command, merge_command, run_command;
 
 /* The prefix of all that the tool says on standard error. */
 #define TOOL_PREFIX "profiltool: "
@@ -53,14 +53,47 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 
 void tool_help(const struct tool_command *command, FILE *out);
 
-/* Reads a profile and passes its warnings on; with `strict` a warning is an error. */
-int tool_read(const char *path, bool strict, struct profile **p, struct error *e);
+/* What the commands that read profiles have in common, as a member of each one's options. */
+struct tool_reading {
+	bool strict;		/* a warning is an error */
+	const char *executable; /* of what the profile is, where the file does not say; or NULL */
+	struct input_options input;
+};
+
+/* clang-format off */
+#define TOOL_READING_OPTIONS(type, member)                                                        \
+	{ "executable", 0, "FILE", "the program, where the profile does not say: gmon.out",        \
+	  option_text, offsetof(type, member.executable) },                                        \
+	{ "dcpi-stride", 0, "BYTES", "bytes of code for each count of a DCPI file: 1 or 4",        \
+	  tool_option_stride, offsetof(type, member.input.dcpi_stride) },                          \
+	{ "salvage", 0, NULL, "take what can be read of a file that is truncated or corrupt",      \
+	  NULL, offsetof(type, member.input.salvage) },                                            \
+	{ "strict", 0, NULL, "refuse a file that breaks a rule of its format", NULL,               \
+	  offsetof(type, member.strict) }
+/* clang-format on */
+
+/* Parser for the member `unsigned int` of --dcpi-stride. */
+int tool_option_stride(const char *value, void *member, struct error *e);
+
+/* Reads a profile and passes its warnings on. */
+int tool_read(const char *path, const struct tool_reading *reading, struct profile **p,
+	      struct error *e);
+
+/*
+ * Reads `count` profiles, at least one, gives their addresses names as tool_resolve() does, so that
+ * those of different numberings meet, and merges them.
+ */
+int tool_read_all(char *const *paths, int count, const struct tool_reading *reading,
+		  struct profile **p, struct error *e);
 
 /*
  * Gives the addresses of a profile that was read from `path` their names, as far as the images are
  * on this machine. Warns of an image that may not be the one that ran.
  */
 int tool_resolve(struct profile *p, const char *path, struct error *e);
+
+/* The names of the formats that can be written: "pprof, gperftools". */
+void tool_list_formats(char *text, size_t size);
 
 /*
  * The format of a file to write: the one of this name, else the one of the path's extension, else
@@ -69,14 +102,77 @@ int tool_resolve(struct profile *p, const char *path, struct error *e);
 const struct format *tool_output_format(const char *name, const char *path, struct error *e);
 
 /* Whether a profile could be written there now, to be asked before work begins. */
-int tool_check_output(const char *path, struct error *e);
+int tool_check_output(const struct format *format, const char *path, struct error *e);
 
-/* Writes a profile to a file, or standard output for "-", whole or not at all. */
-int tool_write(const struct profile *p, const struct format *format, const char *path,
-	       struct error *e);
+/*
+ * Writes a profile to a file, or standard output for "-", or to a directory if the format has one
+ * file per image; whole or not at all. Says once what the format cannot hold of it, unless
+ * `quiet`. options may be NULL.
+ */
+int tool_write(const struct profile *p, const struct format *format,
+	       const struct format_options *options, const char *path, bool quiet, struct error *e);
 
-/* Prints the table, or JSON, on standard output. limit -1: as many rows as a terminal shows. */
-int tool_print(const struct profile *p, bool json, long limit, struct error *e);
+/* What `convert` and `merge` do. */
+struct tool_rewrite {
+	char *const *in;
+	int count;
+	const char *out;
+	const char *format; /* NULL: by out's extension */
+	const struct tool_reading *reading;
+	const struct format_options *writing;
+};
+
+/* Reads, names and merges profiles and writes the result. Returns an exit code. */
+int tool_rewrite(const struct tool_rewrite *r);
+
+/* The exit code of a command that has done all it could with what it read. */
+int tool_done(const struct profile *p);
+
+/* What the commands that print tables have in common, as a member of each one's options. */
+struct tool_view {
+	struct rows_options rows;
+	const char *value; /* the type of the one that is shown; NULL: the profile's own choice */
+	long limit;	   /* rows; -1: as many as a terminal shows */
+	bool by_image;
+	bool json;
+};
+
+/* clang-format off */
+#define TOOL_VIEW_OPTIONS(type, member)                                                           \
+	{ "by", 0, "FIELD", "rows are each a function (default), image, address, source, line,"    \
+	  " thread or process", tool_option_by, offsetof(type, member.rows.view) },                \
+	{ "by-image", 'i', NULL, "the same as --by image", NULL, offsetof(type, member.by_image) }, \
+	{ "image", 'p', "IMAGE", "only what lies in this file: its path or base name",             \
+	  option_text, offsetof(type, member.rows.image) },                                        \
+	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",         \
+	  option_text, offsetof(type, member.value) },                                             \
+	{ "limit", 'n', "ROWS", "print the first ROWS rows; 0: all", tool_option_limit,            \
+	  offsetof(type, member.limit) },                                                          \
+	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(type, member.json) }
+/* clang-format on */
+
+/* Parser for the member `const struct row_view *view` of --by. */
+int tool_option_by(const char *value, void *member, struct error *e);
+
+/* Has a profile show the value of this type; NULL: as it is. */
+int tool_choose_value(struct profile *p, const char *type, struct error *e);
+
+/* Whether code of an image that --image means is in a profile; NULL means all. */
+bool tool_has_image(const struct profile *p, const char *image);
+int tool_no_image(const char *image, struct error *e);
+
+/*
+ * Finds out where functions begin, when rows are addresses. *extents is to be free()d, and has to
+ * live as long as view->rows is used.
+ */
+int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_extent **extents,
+		      struct error *e);
+
+/* How a table is to look on standard output. */
+struct report_table_options tool_table_options(const struct tool_view *view);
+
+/* Prints the table, or JSON, on standard output. */
+int tool_print(const struct profile *p, const struct tool_view *view, struct error *e);
 
 /*
  * Writes out standard output, before something else is said on standard error and at the end.

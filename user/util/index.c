@@ -76,10 +76,13 @@ void index_free(struct index *index)
 	*index = (struct index){ 0 };
 }
 
-/* Multiply, then fold the halves: each input bit reaches the upper half that index uses. */
+/*
+ * Multiply, then fold the halves: each input bit reaches the upper half that index uses. Keys come
+ * from files, too: where the program was loaded is not known to those who would make them collide.
+ */
 uint64_t hash_u64(uint64_t value, uint64_t seed)
 {
-	uint64_t h = (value ^ seed) * 0x9e3779b97f4a7c15ULL;
+	uint64_t h = (value ^ seed ^ (uintptr_t)hash_u64) * 0x9e3779b97f4a7c15ULL;
 
 	h ^= h >> 32;
 	return h * 0xd6e8feb86659fd93ULL;

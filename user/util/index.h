@@ -30,7 +30,7 @@ int index_add(struct index *index, uint64_t hash, uint32_t id);
 
 void index_free(struct index *index);
 
-/* A 64-bit hash of some bytes, to be chained by `seed`. Not for keys from an attacker's hand. */
+/* A 64-bit hash of some bytes, to be chained by `seed`. Another one in each process. */
 uint64_t hash_bytes(const void *bytes, size_t size, uint64_t seed);
 uint64_t hash_u64(uint64_t value, uint64_t seed);
 

@@ -1,0 +1,241 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# annotate: the instructions are those that objdump prints, their samples those of the profile, and
+# what cannot be shown is refused with the reason.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+source=$top/tests/progs/shares.c
+flags=(-std=gnu11 -D_GNU_SOURCE -O1 -fno-inline -pthread)
+
+if ! command -v objdump >/dev/null; then
+	skip "annotate" "objdump is not installed"
+	finish
+fi
+
+record() {
+	"$profiltool" record -q -F 999 -o "$1" -- "${@:2}" >/dev/null
+}
+
+gcc "${flags[@]}" -g -fPIE -pie "$source" -o "$work/pie"
+gcc "${flags[@]}" -no-pie "$source" -o "$work/fixed"
+cp "$work/fixed" "$work/stripped"
+strip "$work/stripped"
+for name in pie fixed stripped; do
+	check "$name: recorded" record "$work/$name.pb.gz" "$work/$name" 1 0.6 stay
+done
+
+annotate() {
+	"$profiltool" annotate "$@" 2>"$work/err"
+}
+
+# same_code FUNCTION BINARY FILE: the addresses and instructions are objdump's, all of them; the
+# samples are those of report, by address and in sum; ":" is where a jump in the function goes.
+same_code() {
+	"$profiltool" report --json --by address "$3" >"$work/rows.json" 2>/dev/null
+	objdump -d -C --no-show-raw-insn --disassemble="$1" "$2" >"$work/objdump"
+	annotate --json "$1" "$3" >"$work/code.json" || return
+	python3 - "$work/rows.json" "$work/objdump" "$work/code.json" "$1" <<'EOF_PYTHON'
+import json, re, sys
+rows, code = json.load(open(sys.argv[1]))["rows"], json.load(open(sys.argv[3]))
+there = re.findall(r"^ +([0-9a-f]+):\t(.*?) *$", open(sys.argv[2]).read(), re.M)
+here = code["instructions"]
+assert [(i["address"], i["instruction"]) for i in here] == \
+	[("0x" + address, re.sub(r"\t", " ", text)) for address, text in there] and here
+by_address = {row["address"]: row["self"] for row in rows if row["image"] == code["image"]}
+assert all(i["self"] == by_address.get(i["address"], 0) for i in here)
+assert sum(i["self"] for i in here) == code["self"] == sum(
+	row["self"] for row in rows if row["function"].split("+")[0] == sys.argv[4]) > 50
+jumps = {"0x" + target for _, text in there
+	for target in re.findall(r"^j\S+ +([0-9a-f]+) <", text)}
+assert jumps and {i["address"] for i in here if i["target"]} == jumps
+EOF_PYTHON
+}
+for function in burn_sixty burn_thirty; do
+	for name in pie fixed; do
+		check "$name: $function is as objdump and report say" \
+			same_code $function "$work/$name" "$work/$name.pb.gz"
+	done
+done
+
+# --- The listing ---
+
+# The table without source lines is what JSON has, when all is shown.
+all_rows() {
+	diff <(annotate -a --no-source burn_sixty "$work/pie.pb.gz" | awk 'NR > 1 { print $1, $2 }') \
+		<(annotate --json burn_sixty "$work/pie.pb.gz" | python3 -c '
+import json, sys
+for i in json.load(sys.stdin)["instructions"]:
+	print(i["self"], i["address"])')
+}
+check "-a shows all instructions" all_rows
+check "the columns" grep -qxE 'samples +address  B  instruction' \
+	<(annotate burn_sixty "$work/fixed.pb.gz")
+check "in short, the busy ones and no sample less" \
+	test "$(annotate --no-source burn_sixty "$work/pie.pb.gz" | awk '/^ *[0-9]/ { n += $1 } END { print n }')" = \
+	"$(annotate --json burn_sixty "$work/pie.pb.gz" | python3 -c 'import json, sys; print(json.load(sys.stdin)["self"])')"
+check "the rest is told" grep -qE '^ +\.\.\.$' <(annotate burn_sixty "$work/pie.pb.gz")
+check "no more of it" test "$(annotate burn_sixty "$work/pie.pb.gz" | wc -l)" -lt \
+	"$(annotate -a burn_sixty "$work/pie.pb.gz" | wc -l)"
+line=$(grep -n '^BURNER(burn_sixty)' "$source" | cut -d : -f 1)
+check "source lines" grep -qF "shares.c:$line  BURNER(burn_sixty)" \
+	<(annotate burn_sixty "$work/pie.pb.gz")
+check "none when they are not wanted" test -z \
+	"$(annotate --no-source burn_sixty "$work/pie.pb.gz" | grep shares.c)"
+check "none in a program without them" test -z "$(annotate -a burn_sixty "$work/fixed.pb.gz" | grep shares.c)"
+check "what it is, is told" says "burn_sixty in $work/fixed: "
+
+check "several files add up" json "j['self'] == $(annotate --json burn_sixty "$work/pie.pb.gz" |
+	python3 -c 'import json, sys; print(2 * json.load(sys.stdin)["self"])')" \
+	<(annotate --json burn_sixty "$work/pie.pb.gz" "$work/pie.pb.gz")
+check "another value" grep -qE '^cpu/nanoseconds  samples  address  B' \
+	<(annotate --value cpu burn_sixty "$work/pie.pb.gz")
+
+check "hot instructions are red on a terminal" grep -q $'\x1b\[31m' \
+	<(terminal 100 "$profiltool" annotate burn_sixty "$work/pie.pb.gz")
+check "not with NO_COLOR" test -z \
+	"$(NO_COLOR=1 terminal 100 "$profiltool" annotate burn_sixty "$work/pie.pb.gz" | grep $'\x1b')"
+check "it fits a terminal" test -z \
+	"$(NO_COLOR=1 terminal 60 "$profiltool" annotate -a burn_sixty "$work/pie.pb.gz" | grep -E '.{61}')"
+
+# --- Which function ---
+
+address=$(nm "$work/fixed" | sed -n 's/^0*\([0-9a-f]*\) T burn_ten$/\1/p')
+check "by an address in it" diff <(annotate burn_ten "$work/fixed.pb.gz") \
+	<(annotate "0x$(printf %x $((0x$address + 1)))" "$work/fixed.pb.gz")
+check "a function without samples" exits 1 "$profiltool" annotate main "$work/fixed.pb.gz"
+check "says so" says "no sample fell into main"
+check "a function of another image" exits 1 "$profiltool" annotate -p libc.so.6 burn_ten "$work/fixed.pb.gz"
+check "of this image" exits 0 "$profiltool" annotate -p fixed burn_ten "$work/fixed.pb.gz"
+check "no profile" exits 2 "$profiltool" annotate burn_ten
+
+# In a stripped program, the busiest address.
+busiest=$("$profiltool" report --json --by address -p stripped "$work/stripped.pb.gz" 2>/dev/null |
+	python3 -c 'import json, sys; row = json.load(sys.stdin)["rows"][0]; print(row["address"], row["self"])')
+check "stripped: a name that is not there" exits 1 "$profiltool" annotate burn_sixty "$work/stripped.pb.gz"
+check "stripped: by address, it begins there" grep -qE "^ +${busiest#* } +${busiest% *} " \
+	<(annotate --no-source "${busiest% *}" "$work/stripped.pb.gz" | sed -n 2p)
+check "stripped: by the name that report gives it" diff \
+	<(annotate "${busiest% *}" "$work/stripped.pb.gz") \
+	<(annotate "stripped+${busiest% *}" "$work/stripped.pb.gz")
+
+# Two static functions of one name.
+for part in 1 2; do
+	cat >"$work/part$part.c" <<EOF_C
+static volatile unsigned int sink;
+__attribute__((noinline)) static void twin(unsigned long turns)
+{
+	while (turns--)
+		sink = sink * $part + 1013904223;
+}
+void part$part(unsigned long turns) { twin(turns); }
+EOF_C
+done
+cat >"$work/twins.c" <<'EOF_C'
+#include <time.h>
+void part1(unsigned long turns);
+void part2(unsigned long turns);
+int main(void)
+{
+	while (clock() < CLOCKS_PER_SEC * 6 / 10) {
+		part1(10000);
+		part2(10000);
+	}
+}
+EOF_C
+gcc -O1 "$work"/{twins,part1,part2}.c -o "$work/twins"
+check "two functions of one name: recorded" record "$work/twins.pb.gz" "$work/twins"
+check "two functions of one name" exits 1 "$profiltool" annotate twin "$work/twins.pb.gz"
+check "are told apart by address" says "twin is ambiguous: 0x"
+mapfile -t twins < <(nm "$work/twins" | sed -n 's/^0*\([0-9a-f]*\) t twin$/0x\1/p')
+check "both are told" says "${twins[0]} in twins, "
+check "the other, too" says "${twins[1]} in twins, "
+for twin in "${twins[@]}"; do
+	check "either can be shown" json "j['start'] == '$twin' and j['self'] > 10" \
+		<(annotate --json "$twin" "$work/twins.pb.gz")
+done
+
+cat >"$work/cxx.cc" <<'EOF_C'
+#include <ctime>
+static volatile unsigned int sink;
+namespace work {
+template <class T> __attribute__((noinline)) void burn(T turns)
+{
+	while (turns--)
+		sink = sink * 3 + 1;
+}
+}
+int main()
+{
+	while (clock() < CLOCKS_PER_SEC / 2)
+		work::burn<unsigned long>(10000);
+}
+EOF_C
+if g++ -O1 "$work/cxx.cc" -o "$work/cxx" 2>/dev/null; then
+	check "C++: recorded" record "$work/cxx.pb.gz" "$work/cxx"
+	check "C++: without the parameters" json "j['self'] > 50" \
+		<(annotate --json 'void work::burn<unsigned long>' "$work/cxx.pb.gz")
+	check "C++: with them" json "j['self'] > 50" \
+		<(annotate --json 'void work::burn<unsigned long>(unsigned long)' "$work/cxx.pb.gz")
+	check "C++: by the linker's name" json "j['self'] > 50" \
+		<(annotate --json "$(nm "$work/cxx" | sed -n 's/.* [tTW] \(.*burn.*\)/\1/p')" "$work/cxx.pb.gz")
+else
+	skip "a C++ program" "there is no g++ here"
+fi
+
+# --- What cannot be shown ---
+
+check "no objdump" exits 1 env PATH=/nowhere "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
+check "names the package" says "install the package binutils"
+
+cp "$work/pie" "$work/kept"
+gcc "${flags[@]}" -O2 -fPIE -pie "$source" -o "$work/pie"
+check "a file that was built anew" exits 1 "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
+check "is refused" says "$work/pie: replaced since (build ID differs)"
+check "by address, too" exits 1 "$profiltool" annotate \
+	"$("$profiltool" report --json --by address "$work/pie.pb.gz" 2>/dev/null | python3 -c '
+import json, sys
+print(json.load(sys.stdin)["rows"][0]["address"])')" "$work/pie.pb.gz"
+rm "$work/pie"
+check "a file that is gone" exits 1 "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
+check "says so" says "file is gone"
+mv "$work/kept" "$work/pie"
+check "the right one again" exits 0 "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
+
+cat >"$work/kernel.cg" <<'EOF_CALLGRIND'
+positions: instr
+events: cycles
+ob=[kernel.kallsyms]
+fn=schedule
+0xffffffff81000000 7
+EOF_CALLGRIND
+check "the kernel" exits 1 "$profiltool" annotate schedule "$work/kernel.cg"
+check "is in no file" says "code of the kernel is in no file"
+
+# --- Several events, and a name that begins with "-": a file made by hand ---
+
+cp "$work/fixed" "$work/-fixed"
+cat >"$work/dash.cg" <<EOF_CALLGRIND
+positions: instr
+events: cycles imiss
+ob=-fixed
+fn=burn_ten
+0x$address 700 3
+0x$(printf %x $((0x$address + 1))) 20 4
+EOF_CALLGRIND
+dash() {
+	cd "$work" && annotate burn_ten dash.cg | sed -n 2p | grep -qE "^ +720 +7 +0x$address "
+}
+check "a file whose name begins with a dash, two events" dash
+check "JSON has each event" json "j['instructions'][0]['values'] == {'cycles': 720, 'imiss': 7}" \
+	<(cd "$work" && annotate --json burn_ten dash.cg)
+
+# --- Names from an attacker's hand ---
+
+printf 'positions: instr\nevents: e\nob=/x\033[31m\nfn=f\033[2J\n0x10 5\n' >"$work/hostile.cg"
+check "a hostile file is refused" exits 1 "$profiltool" annotate 0x10 "$work/hostile.cg"
+check "and nothing of it reaches the terminal" test -z "$(grep $'\x1b' "$work/err")"
+
+finish

@@ -1,0 +1,264 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# report: rows by each field, compared with sums over what `dump`, readelf and nm print; several
+# files, several events, one image, and names that would harm a terminal.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+source=$top/tests/progs/shares.c
+flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread)
+
+# --- Recordings: two builds whose addresses differ from the offsets in their files ---
+
+gcc "${flags[@]}" -fPIE -pie "$source" -o "$work/pie"
+gcc "${flags[@]}" -no-pie "$source" -o "$work/fixed"
+for name in pie fixed; do
+	check "$name: recorded" exits 0 "$profiltool" record -F 999 -o "$work/$name.pb.gz" -- \
+		"$work/$name" 2 0.6 stay
+done
+
+report() {
+	"$profiltool" report "$@" 2>"$work/err"
+}
+
+# What python's checks have in common: rows are {key: samples}, with keys of the fields named.
+cat >"$work/views.py" <<'EOF_PYTHON'
+import collections, json, re, subprocess, sys
+
+def run(*command):
+	return subprocess.run(command, check=True, stdout=subprocess.PIPE,
+			      stderr=subprocess.DEVNULL, text=True).stdout
+
+profiltool = sys.argv[1]
+
+def report(*arguments):
+	return json.loads(run(profiltool, "report", "--json", *arguments))["rows"]
+
+def rows(by, keys, *files):
+	table = collections.Counter()
+	for row in report("--by", by, *files):
+		table[tuple(row.get(key) for key in keys)] += row["self"]
+	return table
+
+# The executable segments: (offset, address, size)
+def segments(path):
+	found = []
+	for line in run("readelf", "-lW", path).splitlines():
+		word = line.split()
+		if word and word[0] == "LOAD":
+			found.append((int(word[1], 16), int(word[2], 16), int(word[4], 16)))
+	return found
+
+# {(path, address in the image's own numbering): samples}, from what the file holds.
+def leaves(file):
+	dump = json.loads(run(profiltool, "dump", "--json", file))
+	table, known = collections.Counter(), {}
+	for stack in dump["stacks"]:
+		pc, path, address = int(stack["pcs"][0], 16), "[unknown]", None
+		for m in dump["mappings"]:
+			start = int(m["start"], 16)
+			if start <= pc < int(m["limit"], 16):
+				path, offset = m["path"], pc - start + int(m["offset"], 16)
+		if path.startswith("/"):
+			if path not in known:
+				known[path] = segments(path)
+			for begin, where, size in known[path]:
+				if begin <= offset < begin + size:
+					address = "0x%x" % (offset - begin + where)
+		table[path, address] += stack["count"]
+	return table
+
+def same(a, b):
+	if a != b:
+		print("here:", sorted((a - b).items(), key=str), "there:", sorted((b - a).items(), key=str))
+	assert a == b and a
+EOF_PYTHON
+
+views() {
+	python3 - "$profiltool" "$@" < <(cat "$work/views.py" -)
+}
+
+by_image() {
+	views "$1" <<'EOF_PYTHON'
+images = collections.Counter()
+for (path, address), count in leaves(sys.argv[2]).items():
+	images[path,] += count
+same(rows("image", ["image"], sys.argv[2]), images)
+EOF_PYTHON
+}
+
+by_address() {
+	views "$1" <<'EOF_PYTHON'
+there = collections.Counter({key: n for key, n in leaves(sys.argv[2]).items() if key[1]})
+here = rows("address", ["image", "address"], sys.argv[2])
+same(collections.Counter({key: n for key, n in here.items() if key[0].startswith("/")}), there)
+EOF_PYTHON
+}
+
+# "burn_sixty+0x14" is where nm has burn_sixty, and 0x14.
+offsets() {
+	views "$1" "$2" <<'EOF_PYTHON'
+symbols = {}
+for line in run("nm", sys.argv[3]).splitlines():
+	word = line.split()
+	if len(word) == 3:
+		symbols[word[2]] = int(word[0], 16)
+seen = 0
+for row in report("--by", "address", "-p", sys.argv[3], sys.argv[2]):
+	name, offset = row["function"].rsplit("+", 1)
+	if name in symbols:
+		assert symbols[name] + int(offset, 16) == int(row["address"], 16), row
+		seen += row["self"]
+assert seen > 100
+EOF_PYTHON
+}
+
+by_labels() {
+	views "$1" <<'EOF_PYTHON'
+threads, processes = collections.Counter(), collections.Counter()
+for line in run(profiltool, "dump", sys.argv[2]).splitlines():
+	found = re.match(r"(\d+) 0x\S+ \[(\d+)/(\d+) (\S+)", line)
+	if found:
+		count, pid, tid = (int(text) for text in found.groups()[:3])
+		threads[pid, tid, found.group(4).rstrip("]")] += count
+		processes[pid,] += count
+assert len(threads) > 1
+same(rows("thread", ["pid", "tid", "name"], sys.argv[2]), threads)
+same(rows("process", ["pid"], sys.argv[2]), processes)
+EOF_PYTHON
+}
+
+for name in pie fixed; do
+	check "$name: by image, as dump sums up" by_image "$work/$name.pb.gz"
+	check "$name: by address, as dump and readelf say" by_address "$work/$name.pb.gz"
+	check "$name: functions and offsets, as nm says" offsets "$work/$name.pb.gz" "$work/$name"
+	check "$name: by thread and process, as dump sums up" by_labels "$work/$name.pb.gz"
+done
+
+# --- Options ---
+
+check "-i is --by image" diff <(report -i "$work/pie.pb.gz") <(report --by image "$work/pie.pb.gz")
+check "functions are the default" diff <(report --by function "$work/pie.pb.gz") \
+	<(report "$work/pie.pb.gz")
+check "a line for each row, the header, and what is left out" \
+	test "$(report --by address -n 2 "$work/pie.pb.gz" | wc -l)" -eq 4
+check "as many as -n says, the rest is told" \
+	grep -qE '^\.\.\. [0-9]+ more (image|addresse)s?, [0-9.]+ %$' \
+	<(report --by address -n 2 "$work/pie.pb.gz")
+
+# Of one image: its rows alone, with their part of all samples.
+of_one_image() {
+	views "$@" <<'EOF_PYTHON'
+whole = json.loads(run(profiltool, "report", "--json", sys.argv[2]))["functions"]
+part = json.loads(run(profiltool, "report", "--json", "-p", sys.argv[3], sys.argv[2]))["functions"]
+assert part and part == [row for row in whole if row["image"].endswith("/" + sys.argv[4])]
+EOF_PYTHON
+}
+check "of one image, by its path" of_one_image "$work/pie.pb.gz" "$work/pie" pie
+check "of one image, by its base name" of_one_image "$work/pie.pb.gz" pie pie
+check "of an image that is not there" exits 1 "$profiltool" report -p nowhere "$work/pie.pb.gz"
+check "says so" says 'there is no image "nowhere"'
+
+check "a value by its type" grep -qE '^cpu/nanoseconds +% +cum% +samples +% +function +image$' \
+	<(report --value cpu "$work/pie.pb.gz")
+check "a value that is not there" exits 2 "$profiltool" report --value cycles "$work/pie.pb.gz"
+check "says which are" says "its values are: samples, cpu"
+check "a field that is not there" exits 2 "$profiltool" report --by colour "$work/pie.pb.gz"
+check "says which are there" says "function, image, address, source, line, thread, process"
+check "no file" exits 2 "$profiltool" report
+
+# --- Several files ---
+
+samples() {
+	report -i --json "$@" | python3 -c '
+import json, sys
+print(sum(row["self"] for row in json.load(sys.stdin)["rows"]))'
+}
+mkdir "$work/both"
+ln "$work/pie.pb.gz" "$work/fixed.pb.gz" "$work/both"
+sum=$(($(samples "$work/pie.pb.gz") + $(samples "$work/fixed.pb.gz")))
+check "two files add up" test "$(samples "$work/pie.pb.gz" "$work/fixed.pb.gz")" -eq $sum
+check "the same as a folder" test "$(samples "$work/both")" -eq $sum
+check "both images are there" test "$(report -i "$work/both" | grep -c "/pie$\|/fixed$")" -eq 2
+
+# --- Several events, source lines: a file made by hand ---
+
+cat >"$work/events.cg" <<'EOF_CALLGRIND'
+events: cycles imiss
+ob=/bin/busy
+fl=busy.c
+fn=hot
+12 3000 30
+13 1000 0
+fn=warm(int, char)
+40 900 50
+fi=inline.h
+7 100 20
+EOF_CALLGRIND
+
+events_table() {
+	diff - <(report "$work/events.cg") <<'EOF_TABLE'
+cycles      %    cum%  imiss      %  function         image
+  4000  80.00   80.00     30  30.00  hot              busy
+  1000  20.00  100.00     70  70.00  warm(int, char)  busy
+EOF_TABLE
+}
+check "each event has its column" events_table
+check "their sums are told" says "events: cycles 5000, imiss 100"
+
+lines_table() {
+	diff - <(report --by line --value imiss "$work/events.cg") <<'EOF_TABLE'
+imiss      %    cum%  cycles      %  source    line  function         image
+   50  50.00   50.00     900  18.00  busy.c      40  warm(int, char)  busy
+   30  30.00   80.00    3000  60.00  busy.c      12  hot              busy
+   20  20.00  100.00     100   2.00  inline.h     7  warm(int, char)  busy
+    0   0.00  100.00    1000  20.00  busy.c      13  hot              busy
+EOF_TABLE
+}
+check "by line, and by another event" lines_table
+check "by source" diff - <(report --by source "$work/events.cg" | sed 's/ \+/ /g') <<'EOF_TABLE'
+cycles % cum% imiss % source image
+ 4900 98.00 98.00 80 80.00 busy.c busy
+ 100 2.00 100.00 20 20.00 inline.h busy
+EOF_TABLE
+check "JSON has each event's count" json "j['functions'][0]['values'] == {'cycles': 4000, 'imiss': 30} \
+	and j['functions'][0]['self'] == 4000" <(report --json "$work/events.cg")
+check "JSON tells what rows are" json "j['by'] == 'line' and j['rows'][0]['source'] == 'busy.c' \
+	and j['rows'][0]['line'] == 12" <(report --json --by line "$work/events.cg")
+check "JSON of functions has the keys of one clock" \
+	json "set(j['functions'][0]) == {'name', 'image', 'self', 'self_percent', 'total'}" \
+	<(report --json "$work/pie.pb.gz")
+
+# --- On a terminal ---
+
+fits() {
+	terminal "$1" "$profiltool" report --by "$2" "$3" | sed 's/\x1b\[[0-9]*m//g' |
+		awk -v most="$1" 'length($0) > most { print; bad = 1 } END { exit bad || !NR }'
+}
+for by in function image address source line thread; do
+	check "by $by fits a narrow terminal" fits 72 "$by" "$work/pie.pb.gz"
+done
+check "events that do not fit are left out" fits 50 function "$work/events.cg"
+check "but not the first" grep -q cycles <(terminal 50 "$profiltool" report "$work/events.cg")
+check "hot rows are red" grep -q $'\x1b\[31m' <(terminal 100 "$profiltool" report -i "$work/pie.pb.gz")
+check "not with NO_COLOR" test -z "$(NO_COLOR=1 terminal 100 "$profiltool" report -i \
+	"$work/pie.pb.gz" | grep $'\x1b')"
+
+# --- Names from an attacker's hand ---
+
+printf 'events: e\nob=/x/\033[31mob\nfl=\033]0;fl\nfn=\033[2Jfn\n1 5\n' >"$work/hostile.cg"
+harmless() {
+	report --by "$1" "$work/hostile.cg" | grep -q 'x1b' &&
+		! report --by "$1" "$work/hostile.cg" | grep -q $'\x1b'
+}
+for by in function image address source line; do
+	check "by $by: nothing reaches the terminal" harmless "$by"
+	check "by $by: JSON is whole" json "j['rows' if '$by' != 'function' else 'functions'][0]['self'] == 5" \
+		<(report --json --by "$by" "$work/hostile.cg")
+done
+check "nor in a message" exits 1 "$profiltool" report -p $'\x1b[31m' "$work/hostile.cg"
+check "but made visible" says 'x1b[31m'
+
+finish

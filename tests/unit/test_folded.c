@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "format_fixture.h"
+
+#include <time.h>
+
+#include "format/folded.h"
+
+static const struct format *const folded = &format_folded;
+
+static struct profile *read_text(const char *text)
+{
+	struct bytes b = { 0 };
+	struct profile *p;
+
+	bytes_add_text(&b, text);
+	p = read_good(folded, &b);
+	bytes_free(&b);
+	return p;
+}
+
+/* Sample i as the writer would put it, but for its values: "main;work;leaf 10 20". */
+static void assert_stack(const struct profile *p, size_t i, const char *expected)
+{
+	char text[256] = "";
+	size_t used = 0;
+
+	assert_true(i < p->sample_count);
+	for (uint32_t depth = p->samples[i].depth; depth-- > 0;) {
+		uint32_t location = p->frames[p->samples[i].first_frame + depth];
+		const struct profile_location *l = &p->locations[location];
+
+		assert_int_equal(l->line_count, 1);
+		assert_int_equal(l->mapping, PROFILE_NONE);
+		used += snprintf(text + used, sizeof(text) - used, "%s%s",
+				 p->functions[p->lines[l->first_line].function].name,
+				 depth ? ";" : "");
+	}
+	for (size_t value = 0; value < p->value_type_count; value++)
+		used += snprintf(text + used, sizeof(text) - used, " %lld",
+				 (long long)p->values[i * p->value_type_count + value]);
+	assert_string_equal(text, expected);
+}
+
+static void read_lines(void **state)
+{
+	struct profile *p = read_text("main;work;leaf 42\nmain;work 7\nmain;work;leaf 1\n");
+
+	(void)state;
+	assert_int_equal(p->value_type_count, 1);
+	assert_string_equal(p->value_types[0].type, "samples");
+	assert_string_equal(p->value_types[0].unit, "count");
+	assert_int_equal(p->sample_count, 2);
+	assert_stack(p, 0, "main;work;leaf 43");
+	assert_stack(p, 1, "main;work 7");
+	assert_int_equal(p->location_count, 3);
+	assert_int_equal(p->function_count, 3);
+	assert_int_equal(p->warning_count, 0);
+	profile_free(p);
+}
+
+/* What writers make, as one stack and its count; warning NULL: without one. */
+static const struct {
+	const char *text;
+	const char *stack;
+	const char *warning;
+} writers[] = {
+	{ "a;b 3", "a;b 3", NULL },
+	{ "a;b 3\r\n", "a;b 3", NULL },
+	{ "a;b\t3\n", "a;b 3", NULL },
+	{ "  a;b  3  \n", "a;b 3", NULL },
+	{ "a;b 0\n", "a;b 0", NULL },
+	{ "a;b -3\n", "a;b -3", NULL },
+	{ "a;b 12.0\n", "a;b 12", NULL },
+	{ "a;b 12.\n", "a;b 12", NULL },
+	{ "a;b 1.5\n", "a;b 2", "rounded" },
+	{ "a;b 1.49\n", "a;b 1", "rounded" },
+	{ "a;b 9223372036854775806\n", "a;b 9223372036854775806", NULL },
+	{ "\n\na;b 3\n\n", "a;b 3", NULL },
+	{ "# interval: 100\n#\na;b 3\n", "a;b 3", NULL },
+	{ "#0;b 3\n", "#0;b 3", NULL },
+	{ "a;;b; 3\n", "a;b 3", "2 empty frame(s)" },
+	{ ";a 3\n", "a 3", "1 empty frame(s)" },
+	{ "; 3\n", " 3", "2 empty frame(s)" },
+	{ "bash;foo(int, char const*);operator new (x) 3\n",
+	  "bash;foo(int, char const*);operator new (x) 3", NULL },
+	{ "swapper;start_kernel_[k];-;jit_[j];inl_[i] 3\n",
+	  "swapper;start_kernel_[k];-;jit_[j];inl_[i] 3", NULL },
+	{ "P1 2;a b 3\n", "P1 2;a b 3", NULL },
+	{ "\xff\xfe;b 3\n", "\xff\xfe;b 3", NULL },
+	{ "[no pc] 3\n", " 3", NULL },
+	{ "0x401000 3\n", "0x401000 3", NULL },
+	{ "a\\x3bb;App\\x\\Foo\\x5cx3b;\\x7f 3\n", "a;b;App\\x\\Foo\\x3b;\\x7f 3", NULL },
+};
+
+static void read_what_writers_make(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(writers) / sizeof(*writers); i++) {
+		struct profile *p = read_text(writers[i].text);
+
+		assert_int_equal(p->sample_count, 1);
+		assert_stack(p, 0, writers[i].stack);
+		if (writers[i].warning)
+			assert_warned(p, writers[i].warning);
+		else
+			assert_int_equal(p->warning_count, 0);
+		profile_free(p);
+	}
+}
+
+/* Lines with a number at the end of a name are no comparison, unless all are. */
+static void read_comparison(void **state)
+{
+	struct profile *p = read_text("a;b 10 20\na;c 5 0\na;b 1 2\n");
+
+	(void)state;
+	assert_int_equal(p->value_type_count, 2);
+	assert_string_equal(p->value_types[0].type, "before");
+	assert_string_equal(p->value_types[1].type, "samples");
+	assert_int_equal(profile_total(p), 22);
+	assert_stack(p, 0, "a;b 11 22");
+	assert_stack(p, 1, "a;c 5 0");
+	profile_free(p);
+	p = read_text("a;b 10 20\na;c 5\n");
+	assert_int_equal(p->value_type_count, 1);
+	assert_stack(p, 0, "a;b 10 20");
+	assert_stack(p, 1, "a;c 5");
+	profile_free(p);
+}
+
+/* Enough good lines before it, so that it is taken for the format. */
+#define GOOD "a;b 1\n"
+#define TEN  GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD
+
+static void read_bad_text(const char *text, size_t size, const char *words)
+{
+	struct bytes b = { 0 };
+
+	bytes_add(&b, text, size);
+	read_bad(folded, &b, words);
+	bytes_free(&b);
+}
+
+static void reject(void **state)
+{
+	static const char *const bad[] = {
+		TEN "a;b\n",  TEN "a;b c\n",  TEN "12\n",      TEN "a;b 1e5\n",
+		TEN "a;b .5", TEN "a;b 0x5n", TEN "a;b 5 .\n", TEN "a;b --5\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		read_bad_text(bad[i], strlen(bad[i]), "input:11: there is no count");
+	read_bad_text(TEN "a;b 9223372036854775807\n", strlen(TEN) + 24, "input:11: the count has");
+	read_bad_text(TEN "a;b 18446744073709551617\n", strlen(TEN) + 25,
+		      "input:11: the count has");
+	read_bad_text(TEN "a;b -9223372036854775809\n", strlen(TEN) + 25,
+		      "input:11: the count has");
+}
+
+/* A NUL where detection does not see it. */
+static void reject_nul(void **state)
+{
+	struct bytes b = { 0 };
+
+	(void)state;
+	while (b.size <= INPUT_WINDOW)
+		bytes_add_text(&b, GOOD);
+	bytes_add(&b, "a\0b 5\n", 6);
+	read_bad(folded, &b, ": a NUL in the line");
+	bytes_free(&b);
+}
+
+static void what_was_read_before_an_error_is_there(void **state)
+{
+	static const char text[] = TEN "c;d 5\na;b\n";
+	struct input in = { .path = "input", .bytes = (const uint8_t *)text, .size = strlen(text) };
+	struct profile *p = profile_new();
+	struct error e = { 0 };
+
+	(void)state;
+	assert_true(folded->read(&in, p, &e) < 0);
+	assert_int_equal(p->sample_count, 2);
+	assert_int_equal(profile_total(p), 15);
+	profile_free(p);
+}
+
+static bool detects(const char *text)
+{
+	struct input in = { .bytes = (const uint8_t *)text, .size = strlen(text) };
+
+	return folded->detect(&in);
+}
+
+static void detect(void **state)
+{
+	static const char *const others[] = {
+		"hello\n",
+		"12\n",
+		"#include <stdio.h>\n\nint main(void)\n{\n\treturn 0;\n}\n",
+		"# callgrind format\nversion: 1\ncreator: x\nevents: Ir\n\nfn=main\n16 400\n",
+		"events: Ir\nfn=(1) main\n1 2\n2 3\n3 4\n4 5\n5 6\n",
+		"Nov 20 16:44:01 host kernel: started\nNov 20 16:44:02 host kernel: done 5\n",
+		"prog 1234 1.234567: 1 cycles:\n\t401000 main+0x10 (/bin/prog)\n",
+		"{\"a\": 5\n}\n",
+		"a;b 5\n\x01\n",
+		"image /bin/x\nepoch 2000-01-01 12\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (detects(others[i]))
+			fail_msg("taken for folded: %s", others[i]);
+	assert_true(detects("a 5"));
+	assert_true(detects("# by a profiler\na;b 5\n"));
+	assert_true(detects(TEN "a;b\n"));
+	assert_false(detects(GOOD GOOD "a;b\n"));
+	assert_false(detects("# nothing else\n"));
+}
+
+/* Lines that go on behind the window, and a name of 1 MB. */
+static void long_lines(void **state)
+{
+	struct bytes b = { 0 };
+	struct profile *p;
+	char *name = malloc(1 << 20);
+
+	(void)state;
+	assert_non_null(name);
+	memset(name, 'x', 1 << 20);
+	for (int i = 0; i < 100000; i++)
+		bytes_add_text(&b, "recurse;");
+	bytes_add(&b, name, 1 << 20);
+	bytes_add_text(&b, " 5\na 1\n");
+	p = read_good(folded, &b);
+	assert_int_equal(p->samples[0].depth, 100001);
+	assert_int_equal(strlen(p->functions[0].name), 1 << 20);
+	assert_int_equal(profile_total(p), 6);
+	profile_free(p);
+	bytes_free(&b);
+	free(name);
+}
+
+static uint32_t add_named(struct profile *p, const char *const *names, uint32_t count)
+{
+	struct profile_line lines[4] = { 0 };
+	uint32_t location;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct profile_function f = { names[i], names[i], "", 0 };
+
+		assert_int_equal(profile_add_function(p, &f, &lines[i].function), 0);
+	}
+	assert_int_equal(profile_add_line_location(p, 0, PROFILE_NONE, lines, count, &location), 0);
+	return location;
+}
+
+static void write_stacks(void **state)
+{
+	static const char *const inlined[] = { "inner", "outer" }, *const main_name[] = { "main" };
+	struct profile *p = empty_profile(1000000);
+	uint32_t frames[] = {
+		add_location(p, 0x402010, add_mapping(p, 0x402000, 0x403000, 0, "/lib/a b;c.so")),
+		add_named(p, inlined, 2),
+		add_location(p, 0x77, PROFILE_NONE),
+		add_named(p, main_name, 1),
+	};
+	uint32_t labels = add_labels(p, 1, 1, "x", false), other = add_labels(p, 2, 2, "y", true);
+	struct bytes b;
+
+	(void)state;
+	add_sample(p, frames, 4, labels, 7);
+	add_sample(p, frames + 3, 1, labels, 1);
+	add_sample(p, frames + 3, 1, other, 2);
+	add_sample(p, frames + 1, 1, other, 0);
+	add_sample(p, NULL, 0, other, 3);
+	b = write_bytes(folded, p);
+	bytes_add(&b, "", 1);
+	assert_string_equal((char *)b.start, "main;0x77;outer;inner;a b\\x3bc.so+0x10 7\n"
+					     "main 1\nmain 2\n[no pc] 3\n");
+	bytes_free(&b);
+	profile_free(p);
+}
+
+/* A name, and how it stands in the file. */
+static const char *const escapes[][2] = {
+	{ "plain", "plain" },
+	{ "a b", "a b" },
+	{ "Ljava/lang/String;.x", "Ljava/lang/String\\x3b.x" },
+	{ "a\nb\r", "a\\x0ab\\x0d" },
+	{ "App\\Foo", "App\\Foo" },
+	{ "a\\x3b", "a\\x5cx3b" },
+	{ "a\\x5cx3b", "a\\x5cx5cx3b" },
+	{ "\\\\x3b\\", "\\\\x5cx3b\\" },
+	{ "\\x7f\\x/a\\x3", "\\x7f\\x/a\\x3" },
+	{ "thread 3", "thread\\x203" },
+	{ "x 1 2.5", "x 1\\x202.5" },
+	{ "x -1", "x\\x20-1" },
+	{ "x 3b", "x 3b" },
+	{ " a ", "\\x20a\\x20" },
+	{ "\ta\t5", "\\x09a\\x095" },
+	{ "# a", "\\x23 a" },
+	{ "#", "\\x23" },
+	{ "#private", "#private" },
+	{ "12", "12" },
+	{ "\xc3\xa9\xff", "\xc3\xa9\xff" },
+};
+
+static void names_come_back(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(escapes) / sizeof(*escapes); i++) {
+		struct profile *p = empty_profile(0), *back;
+		uint32_t frame = add_named(p, &escapes[i][0], 1);
+		char *line = NULL;
+		struct bytes b;
+
+		add_sample(p, &frame, 1, add_labels(p, 0, 0, "", false), 5);
+		b = write_bytes(folded, p);
+		assert_true(asprintf(&line, "%s 5\n", escapes[i][1]) > 0);
+		assert_int_equal(b.size, strlen(line));
+		assert_memory_equal(b.start, line, b.size);
+		back = read_good(folded, &b);
+		assert_int_equal(back->value_type_count, 1);
+		assert_string_equal(back->functions[0].name, escapes[i][0]);
+		assert_int_equal(profile_total(back), 5);
+		profile_free(back);
+		profile_free(p);
+		bytes_free(&b);
+		free(line);
+	}
+}
+
+static void write_is_stable(void **state)
+{
+	struct profile *p = read_text("main;a b;c 5\nmain 1\n[no pc] 2\nmain;x -7\n");
+	struct bytes once = write_bytes(folded, p), twice;
+	struct profile *back = read_good(folded, &once);
+
+	(void)state;
+	twice = write_bytes(folded, back);
+	assert_int_equal(once.size, twice.size);
+	assert_memory_equal(once.start, twice.start, once.size);
+	profile_free(back);
+	profile_free(p);
+	bytes_free(&once);
+	bytes_free(&twice);
+}
+
+static void survive_corruption(void **state)
+{
+	struct bytes b = { 0 };
+
+	(void)state;
+	bytes_add_text(&b, TEN "main;a\\x3bb;c 5.5\r\n# x\n[no pc] 7\n\n;x 9223372036854775806");
+	survive_truncation(folded, &b);
+	survive_bit_flips(folded, &b);
+	bytes_free(&b);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+#define STACKS 1000000
+#define DEPTH  16
+
+/* Every stack another one. unnamed: without names, which have to be made. */
+static struct profile *many_stacks(bool unnamed)
+{
+	struct profile *p = empty_profile(0);
+	uint32_t labels = add_labels(p, 0, 0, "", false), locations[1000], frames[DEPTH];
+	uint32_t mapping = add_mapping(p, 0x400000, 0x500000, 0x400000, "/lib/libexample.so.1");
+
+	for (int i = 0; i < 1000; i++) {
+		char text[64];
+		const char *name = text;
+
+		snprintf(text, sizeof(text), "example::space::function_number_%d(int)", i);
+		locations[i] =
+			unnamed ? add_location(p, 0x400000 + i, mapping) : add_named(p, &name, 1);
+	}
+	for (int i = 0; i < STACKS; i++) {
+		for (int depth = 0; depth < DEPTH; depth++)
+			frames[depth] =
+				locations[(depth < 2 ? i / (depth ? 1000 : 1) : depth) % 1000];
+		add_sample(p, frames, DEPTH, labels, 1);
+	}
+	assert_int_equal(p->sample_count, STACKS);
+	return p;
+}
+
+/* The limits are generous: other work, valgrind and sanitizers are slow. */
+static void a_million_stacks(void **state)
+{
+	FILE *out = fopen("/dev/null", "w");
+	struct error e = { 0 };
+
+	(void)state;
+	assert_non_null(out);
+	for (int unnamed = 0; unnamed < 2; unnamed++) {
+		struct profile *p = many_stacks(unnamed);
+		double start = now();
+
+		assert_int_equal(folded->write(p, &(struct format_options){ 0 }, out, &e), 0);
+		print_message("# a million stacks written in %.2f s\n", now() - start);
+		assert_true(now() - start < 10);
+		profile_free(p);
+	}
+	fclose(out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(read_lines),
+		cmocka_unit_test(read_what_writers_make),
+		cmocka_unit_test(read_comparison),
+		cmocka_unit_test(reject),
+		cmocka_unit_test(reject_nul),
+		cmocka_unit_test(what_was_read_before_an_error_is_there),
+		cmocka_unit_test(detect),
+		cmocka_unit_test(long_lines),
+		cmocka_unit_test(write_stacks),
+		cmocka_unit_test(names_come_back),
+		cmocka_unit_test(write_is_stable),
+		cmocka_unit_test(survive_corruption),
+		cmocka_unit_test(a_million_stacks),
+	};
+
+	return cmocka_run_group_tests_name("folded", tests, NULL, NULL);
+}

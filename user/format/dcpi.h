@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_FORMAT_DCPI_H
+#define PROFIL_FORMAT_DCPI_H
+
+#include "format/format.h"
+
+/* dcpiformat(4), major version 0: one file per image and event, in a database of directories. */
+extern const struct format format_dcpi;
+
+#endif

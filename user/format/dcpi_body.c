@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "format/dcpi_body.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define WORD		((size_t)4)
+#define CHUNK_WORDS	((size_t)2) /* offset and number */
+#define FOOTER_WORDS	((size_t)2)
+#define STRIDE_MAX	64 /* no machine's instructions are longer */
+
+struct reader {
+	const struct input *in;
+	struct error *e;
+	uint64_t tstart, tsize, stride;
+	size_t words; /* in front of the footer */
+	uint64_t end;	  /* of the chunk before, as an offset from tstart */
+	uint64_t previous; /* its offset */
+	uint64_t addresses, total;
+};
+
+static uint32_t word_at(const struct input *in, size_t number)
+{
+	const uint8_t *b = in->bytes + number * WORD;
+
+	return b[0] | b[1] << 8 | b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+static uint64_t place(const struct reader *r, size_t word)
+{
+	return r->in->offset + word * WORD;
+}
+
+/* Decision and file: the file's own word counts more than the user's. */
+static int find_stride(struct reader *r, const struct dcpi_header *h)
+{
+	const struct dcpi_field *f = &h->fields[DCPI_STRIDE];
+
+	r->stride = f->given ? f->number : r->in->options.dcpi_stride ?: 1;
+	if (r->stride && r->stride <= STRIDE_MAX)
+		return 0;
+	return input_line_error(r->in, r->e, "a stride of %" PRIu64 " bytes", r->stride);
+}
+
+static int check_size(struct reader *r)
+{
+	const struct input *in = r->in;
+
+	if (in->size < FOOTER_WORDS * WORD)
+		return input_error(in, in->offset + in->size, r->e,
+				   "the file ends before its footer of 8 bytes: it is truncated");
+	if (in->size % WORD)
+		return input_error(in, in->offset + in->size, r->e,
+				   "a body of %zu bytes, which is no multiple of 4: it is truncated "
+				   "or corrupt",
+				   in->size);
+	r->words = in->size / WORD - FOOTER_WORDS;
+	return 0;
+}
+
+/* offset and number are in 64 bits, so that nothing here wraps. */
+static int check_chunk(struct reader *r, size_t at, uint64_t offset, uint64_t number)
+{
+	uint64_t left = r->words - at - CHUNK_WORDS;
+	uint64_t end = offset + (number - 1) * r->stride + 1;
+
+	if (number == 0)
+		return input_error(r->in, place(r, at + 1), r->e, "a chunk without counts");
+	if (number > left)
+		return input_error(r->in, place(r, at + 1), r->e,
+				   "a chunk of %" PRIu64 " counts, where only %" PRIu64
+				   " stand in front of the footer: it is truncated or corrupt",
+				   number, left);
+	if (at && offset <= r->previous)
+		return input_error(r->in, place(r, at), r->e,
+				   "a chunk's offset 0x%" PRIx64 " is not above 0x%" PRIx64
+				   ", that of the chunk before: they are not sorted",
+				   offset, r->previous);
+	if (offset < r->end)
+		return input_error(r->in, place(r, at), r->e,
+				   "a chunk begins at offset 0x%" PRIx64
+				   ", before the end of the one before at 0x%" PRIx64
+				   ": they overlap",
+				   offset, r->end);
+	if (end > r->tsize)
+		return input_error(r->in, place(r, at), r->e,
+				   "a chunk reaches to offset 0x%" PRIx64
+				   ", outside of the text of %" PRIu64 " bytes",
+				   end, r->tsize);
+	r->previous = offset;
+	r->end = offset + number * r->stride;
+	return 0;
+}
+
+/* Reads the chunk at *at and moves behind it. */
+static int read_chunk(struct reader *r, size_t *at,
+		      int (*each)(const struct dcpi_count *count, void *context), void *context)
+{
+	uint64_t offset, number;
+	int err;
+
+	if (r->words - *at <= CHUNK_WORDS)
+		return input_error(r->in, place(r, *at), r->e,
+				   "a chunk runs into the footer: it is truncated or corrupt");
+	offset = word_at(r->in, *at);
+	number = word_at(r->in, *at + 1);
+	err = check_chunk(r, *at, offset, number);
+	*at += CHUNK_WORDS;
+	for (uint64_t i = 0; i < number && !err; i++, ++*at) {
+		struct dcpi_count c = { r->tstart + offset + i * r->stride, word_at(r->in, *at) };
+
+		if (c.count && each(&c, context))
+			return error_no_memory(r->e);
+		r->addresses += c.count != 0;
+		r->total += c.count;
+	}
+	return err;
+}
+
+static int check_footer(const struct reader *r)
+{
+	uint32_t addresses = word_at(r->in, r->words), total = word_at(r->in, r->words + 1);
+
+	if (addresses != r->addresses)
+		return input_error(r->in, place(r, r->words), r->e,
+				   "the footer tells of %" PRIu32
+				   " addresses with samples, and there are %" PRIu64,
+				   addresses, r->addresses);
+	if (total != r->total)
+		return input_error(r->in, place(r, r->words + 1), r->e,
+				   "the footer tells of %" PRIu32 " samples, and the counts add up "
+				   "to %" PRIu64 "%s",
+				   total, r->total,
+				   total == (uint32_t)r->total ? ": it has wrapped" : "");
+	return 0;
+}
+
+int dcpi_body_read(const struct input *in, const struct dcpi_header *h,
+		   int (*each)(const struct dcpi_count *count, void *context), void *context,
+		   struct error *e)
+{
+	struct reader r = {
+		.in = in,
+		.e = e,
+		.tstart = h->fields[DCPI_TSTART].number,
+		.tsize = h->fields[DCPI_TSIZE].number,
+	};
+	int err = find_stride(&r, h);
+
+	err = err ?: check_size(&r);
+	for (size_t at = 0; !err && at < r.words;)
+		err = read_chunk(&r, &at, each, context);
+	return err ?: check_footer(&r);
+}
+
+static int by_address(const void *x, const void *y)
+{
+	const struct dcpi_count *a = x, *b = y;
+
+	return (a->address > b->address) - (a->address < b->address);
+}
+
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+	return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
+}
+
+size_t dcpi_body_fold(struct dcpi_count *counts, size_t count)
+{
+	size_t kept = 0;
+
+	if (count)
+		qsort(counts, count, sizeof(*counts), by_address);
+	for (size_t i = 0; i < count; i++) {
+		if (kept && counts[kept - 1].address == counts[i].address)
+			counts[kept - 1].count =
+				add_saturating(counts[kept - 1].count, counts[i].count);
+		else
+			counts[kept++] = counts[i];
+	}
+	return kept;
+}
+
+size_t dcpi_body_check(const struct dcpi_count *counts, size_t count, uint64_t tstart)
+{
+	size_t i = 0;
+
+	while (i < count && counts[i].count <= UINT32_MAX &&
+	       counts[i].address - tstart <= UINT32_MAX)
+		i++;
+	return i;
+}
+
+uint64_t dcpi_body_total(const struct dcpi_count *counts, size_t count)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total = add_saturating(total, counts[i].count);
+	return total;
+}
+
+static void write_word(uint32_t word, FILE *out)
+{
+	const uint8_t bytes[WORD] = { word, word >> 8, word >> 16, word >> 24 };
+
+	fwrite(bytes, WORD, 1, out);
+}
+
+/* How many addresses follow each other without a gap. */
+static size_t run_length(const struct dcpi_count *counts, size_t count)
+{
+	size_t i = 1;
+
+	while (i < count && counts[i].address == counts[0].address + i)
+		i++;
+	return i;
+}
+
+void dcpi_body_write(const struct dcpi_count *counts, size_t count, uint64_t tstart, FILE *out)
+{
+	for (size_t i = 0, run; i < count; i += run) {
+		run = run_length(counts + i, count - i);
+		write_word(counts[i].address - tstart, out);
+		write_word(run, out);
+		for (size_t j = i; j < i + run; j++)
+			write_word(counts[j].count, out);
+	}
+	write_word(count, out);
+	write_word(dcpi_body_total(counts, count), out);
+}

@@ -1,0 +1,719 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "format/dcpi_header.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <time.h>
+
+#include "util/array.h"
+#include "util/clock.h"
+
+/* The header's last line; blanks may follow. */
+#define TERMINATOR "samples"
+
+/* Lines are written so that values stand below each other. */
+#define WORD_WIDTH 10
+
+#define VALUE_SIZE 64 /* room for a number as text */
+#define CAUSES_MAX 1000 /* of lost ticks, in one file */
+#define QUOTE	   64 /* what a message quotes of a line at most */
+
+enum kind {
+	KIND_VERSION,
+	KIND_HEX_DIGITS, /* any number of them: text */
+	KIND_TEXT,
+	KIND_EPOCH,
+	KIND_DECIMAL,
+	KIND_HEX,
+	KIND_SECONDS, /* with a fraction */
+	KIND_ADDRESSES,
+	KIND_LOST, /* a number, and perhaps a text */
+};
+
+/* What becomes of a line when the samples of two files are added. */
+enum rule {
+	RULE_FIRST,  /* the first file's, if it has one */
+	RULE_AGREE,  /* it must be equal */
+	RULE_EQUAL,  /* it is dropped when it is not equal */
+	RULE_SUM,    /* of both */
+	RULE_OWN,    /* of its own: see dcpi_header_add() */
+};
+
+static const struct {
+	const char *word;
+	enum kind kind;
+	enum rule rule;
+} keywords[DCPI_KEYWORDS] = {
+	[DCPI_VERSION] = { "version", KIND_VERSION, RULE_FIRST },
+	[DCPI_IMAGE] = { "image", KIND_HEX_DIGITS, RULE_AGREE },
+	[DCPI_EPOCH] = { "epoch", KIND_EPOCH, RULE_OWN },
+	[DCPI_PLATFORM] = { "platform", KIND_TEXT, RULE_AGREE },
+	[DCPI_EVENT] = { "event", KIND_TEXT, RULE_AGREE },
+	[DCPI_PERIOD] = { "period", KIND_DECIMAL, RULE_AGREE },
+	[DCPI_TSTART] = { "tstart", KIND_HEX, RULE_OWN },
+	[DCPI_TSIZE] = { "tsize", KIND_DECIMAL, RULE_OWN },
+	[DCPI_CPUSPEED] = { "cpuspeed", KIND_DECIMAL, RULE_FIRST },
+	[DCPI_CPUAMASK] = { "cpuamask", KIND_HEX_DIGITS, RULE_FIRST },
+	[DCPI_CPUIMPLV] = { "cpuimplv", KIND_DECIMAL, RULE_FIRST },
+	[DCPI_CPUCOUNT] = { "cpucount", KIND_DECIMAL, RULE_FIRST },
+	[DCPI_PATH] = { "path", KIND_TEXT, RULE_FIRST },
+	[DCPI_LABEL] = { "label", KIND_TEXT, RULE_AGREE },
+	[DCPI_UNIT] = { "x-unit", KIND_TEXT, RULE_AGREE },
+	[DCPI_PERIOD_UNIT] = { "x-period-unit", KIND_TEXT, RULE_AGREE },
+	[DCPI_ADDRESSES] = { "x-addresses", KIND_ADDRESSES, RULE_AGREE },
+	[DCPI_BUCKET] = { "x-bucket", KIND_DECIMAL, RULE_AGREE },
+	[DCPI_STRIDE] = { "x-stride", KIND_DECIMAL, RULE_OWN },
+	[DCPI_COMMAND] = { "x-command", KIND_TEXT, RULE_EQUAL },
+	[DCPI_START] = { "x-start", KIND_SECONDS, RULE_OWN },
+	[DCPI_DURATION] = { "x-duration", KIND_SECONDS, RULE_SUM },
+	[DCPI_TICKS] = { "x-ticks", KIND_DECIMAL, RULE_SUM },
+	[DCPI_OUT_OF_RANGE] = { "x-out-of-range", KIND_DECIMAL, RULE_SUM },
+	[DCPI_EXCLUDED] = { "x-excluded", KIND_DECIMAL, RULE_SUM },
+	[DCPI_LOST] = { "x-lost", KIND_LOST, RULE_OWN },
+	[DCPI_KERNEL] = { "x-kernel", KIND_DECIMAL, RULE_SUM },
+	[DCPI_CPU] = { "x-cpu", KIND_SECONDS, RULE_SUM },
+};
+
+static const char *const address_names[] = {
+	[DCPI_OWN] = "image",
+	[DCPI_FILE] = "file",
+	[DCPI_MEMORY] = "memory",
+};
+
+/* --- Values --- */
+
+bool dcpi_is_clock(const char *event)
+{
+	static const char *const clocks[] = { "cpu-clock", "task-clock", "tick" };
+
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++)
+		if (strcmp(event, clocks[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool take_two(struct text *t, int *value)
+{
+	struct text two = { t->at, t->at + 2 };
+	uint64_t number;
+
+	if (t->end - t->at < 2 || !take_number(&two, 10, &number) || !is_empty(&two))
+		return false;
+	t->at += 2;
+	*value = number;
+	return true;
+}
+
+/* YYMMDDHHMM or YYYYMMDDHHMMSS, UTC. Of two digits, 69 is 1969 and 68 is 2068, as in POSIX. */
+static bool parse_epoch(struct text t, uint64_t *seconds)
+{
+	size_t size = t.end - t.at;
+	struct tm tm = { 0 }, same;
+	int century = 0;
+	time_t time;
+
+	if ((size != 10 && size != 14) || (size == 14 && !take_two(&t, &century)) ||
+	    !take_two(&t, &tm.tm_year) || !take_two(&t, &tm.tm_mon) || !take_two(&t, &tm.tm_mday) ||
+	    !take_two(&t, &tm.tm_hour) || !take_two(&t, &tm.tm_min) ||
+	    (size == 14 && !take_two(&t, &tm.tm_sec)))
+		return false;
+	if (size == 14)
+		tm.tm_year += 100 * century - 1900;
+	else if (tm.tm_year < 69)
+		tm.tm_year += 100;
+	tm.tm_mon--;
+	same = tm;
+	time = timegm(&same);
+	*seconds = time < 0 ? 0 : time;
+	/* What is no date becomes another one. */
+	return same.tm_mon == tm.tm_mon && same.tm_mday == tm.tm_mday &&
+	       same.tm_hour == tm.tm_hour && same.tm_min == tm.tm_min && same.tm_sec == tm.tm_sec;
+}
+
+void dcpi_epoch_text(uint64_t seconds, char text[static DCPI_EPOCH_SIZE])
+{
+	time_t time = seconds;
+	struct tm tm;
+
+	gmtime_r(&time, &tm);
+	snprintf(text, DCPI_EPOCH_SIZE, "%02u%02u%02u%02u%02u", tm.tm_year % 100U, tm.tm_mon % 12U + 1,
+		 tm.tm_mday % 100U, tm.tm_hour % 100U, tm.tm_min % 100U);
+}
+
+static bool parse_seconds(struct text t, uint64_t *ns)
+{
+	uint64_t fraction = 0;
+	struct text digits;
+
+	if (!take_number(&t, 10, ns) || __builtin_mul_overflow(*ns, NS_PER_S, ns))
+		return false;
+	if (is_empty(&t))
+		return true;
+	if (!take(&t, "."))
+		return false;
+	digits = t;
+	if (!take_number(&t, 10, &fraction) || !is_empty(&t) || digits.end - digits.at > 9)
+		return false;
+	for (size_t i = digits.end - digits.at; i < 9; i++)
+		fraction *= 10;
+	return !__builtin_add_overflow(*ns, fraction, ns);
+}
+
+static bool parse_hex_digits(struct text t)
+{
+	while (t.at < t.end && digit_value(*t.at) < 16)
+		t.at++;
+	return is_empty(&t);
+}
+
+/* "pdb-0.07": what the minor version changes is not known to change the body. */
+static bool parse_version(struct text t, uint64_t *major, uint64_t *minor)
+{
+	return take(&t, "pdb-") && take_number(&t, 10, major) && take(&t, ".") &&
+	       take_number(&t, 10, minor) && is_empty(&t);
+}
+
+static bool parse_addresses(const struct text *t, uint64_t *number)
+{
+	for (*number = DCPI_OWN; *number <= DCPI_MEMORY; ++*number) {
+		struct text name = dcpi_text(address_names[*number]);
+
+		if (dcpi_text_equal(t, &name))
+			return true;
+	}
+	return false;
+}
+
+static bool parse_number(struct text t, int base, uint64_t *number)
+{
+	return take_number(&t, base, number) && is_empty(&t);
+}
+
+/* Fills in the field's value from its text. The text of a lost line becomes its cause. */
+static bool parse_value(enum kind kind, struct dcpi_field *f)
+{
+	uint64_t major;
+
+	switch (kind) {
+	case KIND_VERSION:
+		return parse_version(f->text, &major, &f->number) && major == 0;
+	case KIND_HEX_DIGITS:
+		return parse_hex_digits(f->text);
+	case KIND_TEXT:
+		return true;
+	case KIND_EPOCH:
+		return parse_epoch(f->text, &f->number);
+	case KIND_DECIMAL:
+		return parse_number(f->text, 10, &f->number);
+	case KIND_HEX:
+		return parse_number(f->text, 16, &f->number);
+	case KIND_SECONDS:
+		return parse_seconds(f->text, &f->number);
+	case KIND_ADDRESSES:
+		return parse_addresses(&f->text, &f->number);
+	case KIND_LOST:
+		return take_number(&f->text, 10, &f->number) &&
+		       (take_blanks(&f->text) || is_empty(&f->text));
+	}
+	return false;
+}
+
+static bool is_text(enum kind kind)
+{
+	return kind == KIND_TEXT || kind == KIND_HEX_DIGITS;
+}
+
+static bool same_value(enum dcpi_keyword k, const struct dcpi_field *a, const struct dcpi_field *b)
+{
+	size_t size = a->text.end - a->text.at;
+
+	switch (keywords[k].kind) {
+	case KIND_TEXT:
+		return dcpi_text_equal(&a->text, &b->text);
+	case KIND_HEX_DIGITS:
+		return size == (size_t)(b->text.end - b->text.at) &&
+		       strncasecmp(a->text.at, b->text.at, size) == 0;
+	case KIND_EPOCH: /* some tell the seconds */
+		return a->number / 60 == b->number / 60;
+	default:
+		return a->number == b->number;
+	}
+}
+
+/* Returns the size of the text. */
+static int format_value(enum kind kind, const struct dcpi_field *f, char text[static VALUE_SIZE])
+{
+	int n;
+
+	switch (kind) {
+	case KIND_VERSION:
+		return snprintf(text, VALUE_SIZE, "pdb-0.%02" PRIu64, f->number);
+	case KIND_EPOCH:
+		dcpi_epoch_text(f->number, text);
+		return strlen(text);
+	case KIND_HEX:
+		return snprintf(text, VALUE_SIZE, "%" PRIx64, f->number);
+	case KIND_SECONDS:
+		n = snprintf(text, VALUE_SIZE, "%" PRIu64 ".%09" PRIu64, f->number / NS_PER_S,
+			     f->number % NS_PER_S);
+		while (text[n - 1] == '0')
+			n--;
+		return n - (text[n - 1] == '.');
+	case KIND_ADDRESSES:
+		return snprintf(text, VALUE_SIZE, "%s", address_names[f->number]);
+	default:
+		return snprintf(text, VALUE_SIZE, "%" PRIu64, f->number);
+	}
+}
+
+/* --- Lines --- */
+
+struct line {
+	struct text all, word, value;
+};
+
+/* False: dcpiformat(4) has no such line, nor is it the terminator. */
+static bool split_line(const struct text *all, struct line *line)
+{
+	struct text t = *all;
+
+	*line = (struct line){ .all = *all, .word.at = all->at };
+	while (t.at < t.end && !is_blank(*t.at))
+		t.at++;
+	line->word.end = t.at;
+	if (is_empty(&line->word) || !take_blanks(&t))
+		return false;
+	line->value = t;
+	return !is_empty(&t) && !memchr(all->at, '\0', all->end - all->at);
+}
+
+static bool is_terminator(const struct text *all)
+{
+	struct text t = *all;
+
+	if (!take(&t, TERMINATOR))
+		return false;
+	take_blanks(&t);
+	return is_empty(&t);
+}
+
+/* DCPI_KEYWORDS when it has no meaning here. */
+static enum dcpi_keyword find_keyword(const struct line *line)
+{
+	enum dcpi_keyword k = 0;
+
+	for (; k < DCPI_KEYWORDS; k++) {
+		struct text word = dcpi_text(keywords[k].word);
+
+		if (dcpi_text_equal(&word, &line->word))
+			break;
+	}
+	return k;
+}
+
+static bool text_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct text *texts = array;
+
+	return dcpi_text_equal(&texts[id], key);
+}
+
+static int add_other(struct dcpi_header *h, const struct text *line)
+{
+	uint64_t hash = hash_bytes(line->at, line->end - line->at, 0);
+
+	if (index_find(&h->other_index, hash, text_equal, h->others, line) != INDEX_NONE)
+		return 0;
+	if (array_reserve(&h->others, &h->other_room, h->other_count + 1, sizeof(*h->others)) ||
+	    index_add(&h->other_index, hash, h->other_count))
+		return -ENOMEM;
+	h->others[h->other_count++] = *line;
+	return 0;
+}
+
+int dcpi_header_add_lost(struct dcpi_header *h, const struct text *cause, uint64_t count)
+{
+	size_t i = 0;
+
+	while (i < h->lost_count && !dcpi_text_equal(&h->lost[i].cause, cause))
+		i++;
+	if (i == h->lost_count) {
+		if (array_reserve(&h->lost, &h->lost_room, i + 1, sizeof(*h->lost)))
+			return -ENOMEM;
+		h->lost[h->lost_count++].cause = *cause;
+	}
+	if (__builtin_add_overflow(h->lost[i].count, count, &h->lost[i].count))
+		h->lost[i].count = UINT64_MAX;
+	return 0;
+}
+
+void dcpi_header_free(struct dcpi_header *h)
+{
+	free(h->lost);
+	free(h->others);
+	index_free(&h->other_index);
+	*h = (struct dcpi_header){ 0 };
+}
+
+/* --- Reading --- */
+
+/* The next line of the header. False when it does not end in the window. */
+static bool next_line(const struct input *in, size_t *at, struct text *line)
+{
+	const char *start = (const char *)in->bytes + *at;
+	size_t limit = in->size < DCPI_HEADER_MAX ? in->size : DCPI_HEADER_MAX;
+	const char *newline = memchr(start, '\n', limit - *at);
+
+	if (!newline)
+		return false;
+	*line = (struct text){ start, newline };
+	*at += newline + 1 - start;
+	return true;
+}
+
+/* A version is proof enough; without one, that file is told what it lacks. */
+bool dcpi_header_detect(const struct input *in)
+{
+	unsigned int seen = 0;
+	struct text all;
+	struct line line;
+
+	for (size_t at = 0; next_line(in, &at, &all) && !is_terminator(&all);) {
+		enum dcpi_keyword k;
+
+		if (!split_line(&all, &line))
+			return false;
+		k = find_keyword(&line);
+		if (k == DCPI_VERSION && take(&line.value, "pdb-"))
+			return true;
+		if (k <= DCPI_CPUSPEED)
+			seen |= 1U << k;
+	}
+	return __builtin_popcount(seen) >= 4;
+}
+
+static int quoted(const struct text *t)
+{
+	return t->end - t->at < QUOTE ? t->end - t->at : QUOTE;
+}
+
+static int bad_line(const struct input *in, const struct line *line, struct error *e)
+{
+	const struct text *all = &line->all;
+
+	if (is_empty(all))
+		return input_line_error(in, e, "an empty line in the header");
+	if (is_blank(*all->at))
+		return input_line_error(in, e, "a line of the header begins with a blank");
+	if (memchr(all->at, '\0', all->end - all->at))
+		return input_line_error(in, e, "a NUL byte in the header");
+	return input_line_error(in, e, "no value follows \"%.*s\"", quoted(&line->word),
+				line->word.at);
+}
+
+static int bad_value(const struct input *in, const struct line *line, struct error *e)
+{
+	uint64_t major, minor;
+
+	if (find_keyword(line) == DCPI_VERSION && parse_version(line->value, &major, &minor)) {
+		input_line_error(in, e,
+				 "version %.*s of the format: only major version 0 is documented",
+				 quoted(&line->value), line->value.at);
+		error_mend(e, "ask its own tools to print it: dcpicat(1)");
+		return -EINVAL;
+	}
+	return input_line_error(in, e, "\"%.*s\" is no value for %.*s", quoted(&line->value),
+				line->value.at, quoted(&line->word), line->word.at);
+}
+
+static int read_line(struct dcpi_header *h, const struct input *in, const struct line *line,
+		     struct error *e)
+{
+	enum dcpi_keyword k = find_keyword(line);
+	struct dcpi_field field = { .given = true, .text = line->value, .line = line->all };
+	int err = 0;
+
+	if (k == DCPI_KEYWORDS)
+		return add_other(h, &line->all) ? error_no_memory(e) : 0;
+	if (h->fields[k].given && k <= DCPI_CPUSPEED)
+		return input_line_error(in, e, "a second line \"%s\"", keywords[k].word);
+	if (!parse_value(keywords[k].kind, &field)) {
+		if (k <= DCPI_CPUSPEED)
+			return bad_value(in, line, e);
+		h->malformed = line->all;
+		err = add_other(h, &line->all);
+	} else if (k == DCPI_LOST && h->lost_count < CAUSES_MAX) {
+		err = dcpi_header_add_lost(h, &field.text, field.number);
+	} else if (h->fields[k].given || k == DCPI_LOST) {
+		err = add_other(h, &line->all);
+	} else {
+		h->fields[k] = field;
+	}
+	return err ? error_no_memory(e) : 0;
+}
+
+static int check_required(const struct dcpi_header *h, const struct input *in, struct error *e)
+{
+	const struct dcpi_field *f = h->fields;
+	uint64_t end;
+
+	for (enum dcpi_keyword k = 0; k <= DCPI_CPUSPEED; k++)
+		if (!f[k].given)
+			return input_line_error(in, e, "the header has no line \"%s\"",
+						keywords[k].word);
+	if (__builtin_add_overflow(f[DCPI_TSTART].number, f[DCPI_TSIZE].number, &end))
+		return input_line_error(in, e, "tstart and tsize are beyond all addresses");
+	return 0;
+}
+
+int dcpi_header_read(struct input *in, struct dcpi_header *h, struct error *e)
+{
+	struct text all;
+	struct line line;
+	size_t at = 0;
+	int err = 0;
+
+	*h = (struct dcpi_header){ 0 };
+	while (!err) {
+		in->line++;
+		if (!next_line(in, &at, &all))
+			return input_line_error(in, e, "the header does not end: no line \"samples\"");
+		if (is_terminator(&all))
+			break;
+		err = split_line(&all, &line) ? read_line(h, in, &line, e) : bad_line(in, &line, e);
+	}
+	err = err ?: check_required(h, in, e);
+	if (!err)
+		input_skip(in, at);
+	return err;
+}
+
+uint64_t dcpi_header_time(const struct dcpi_header *h)
+{
+	uint64_t ns;
+
+	if (h->fields[DCPI_START].given)
+		return h->fields[DCPI_START].number;
+	return __builtin_mul_overflow(h->fields[DCPI_EPOCH].number, NS_PER_S, &ns) ? 0 : ns;
+}
+
+/* --- Writing --- */
+
+int dcpi_header_keep(struct dcpi_header *h, const struct text *all)
+{
+	struct dcpi_field field = { .given = true, .line = *all };
+	struct dcpi_field *f;
+	struct line line;
+	enum dcpi_keyword k;
+
+	if (!split_line(all, &line))
+		return 0;
+	field.text = line.value;
+	k = find_keyword(&line);
+	if (k == DCPI_KEYWORDS || !parse_value(keywords[k].kind, &field))
+		return add_other(h, all);
+	f = &h->fields[k];
+	if (!f->given && (keywords[k].rule == RULE_FIRST || k == DCPI_IMAGE))
+		*f = field;
+	else if (f->given && !f->line.at && same_value(k, f, &field))
+		*f = field;
+	else if (k > DCPI_CPUSPEED && k <= DCPI_PATH && !dcpi_text_equal(&f->line, all))
+		return add_other(h, all);
+	return 0;
+}
+
+/* The field's value as text, perhaps in `buffer`. */
+static struct text value_text(enum dcpi_keyword k, const struct dcpi_field *f,
+			      char buffer[static VALUE_SIZE])
+{
+	if (is_text(keywords[k].kind))
+		return f->text;
+	return (struct text){ buffer, buffer + format_value(keywords[k].kind, f, buffer) };
+}
+
+/* How many blanks stand behind a word. */
+static int gap(enum dcpi_keyword k)
+{
+	int size = strlen(keywords[k].word);
+
+	return size < WORD_WIDTH ? WORD_WIDTH - size + 1 : 1;
+}
+
+bool dcpi_header_is_canonical(const struct dcpi_header *h, enum dcpi_keyword k)
+{
+	const struct dcpi_field *f = &h->fields[k];
+	char buffer[VALUE_SIZE];
+	struct text value = value_text(k, f, buffer), rest = f->line;
+
+	take(&rest, keywords[k].word);
+	return rest.end - rest.at - (value.end - value.at) == gap(k) &&
+	       memchr(rest.at, '\t', gap(k)) == NULL && memcmp(rest.end - (value.end - value.at), value.at, value.end - value.at) == 0;
+}
+
+static size_t write_text(const struct text *t, FILE *out)
+{
+	return fwrite(t->at, 1, t->end - t->at, out);
+}
+
+static size_t write_line(const struct text *line, FILE *out)
+{
+	return write_text(line, out) + (fputc('\n', out) != EOF);
+}
+
+static size_t write_field(enum dcpi_keyword k, const struct dcpi_field *f, FILE *out)
+{
+	char buffer[VALUE_SIZE];
+	struct text value = value_text(k, f, buffer);
+
+	if (f->line.at)
+		return write_line(&f->line, out);
+	return fprintf(out, "%s%*s", keywords[k].word, gap(k), "") + write_line(&value, out);
+}
+
+static size_t write_lost(const struct dcpi_header *h, FILE *out)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < h->lost_count; i++) {
+		const struct dcpi_lost *lost = &h->lost[i];
+
+		size += fprintf(out, "%s%*s%" PRIu64 "%s", keywords[DCPI_LOST].word, gap(DCPI_LOST), "",
+				lost->count, is_empty(&lost->cause) ? "" : " ");
+		size += write_line(&lost->cause, out);
+	}
+	return size;
+}
+
+/* Whether the epoch's line tells a reader all that is known of the start. */
+static bool epoch_suffices(const struct dcpi_header *h)
+{
+	const struct dcpi_field *epoch = &h->fields[DCPI_EPOCH];
+	uint64_t seconds = epoch->number, ns;
+	char text[DCPI_EPOCH_SIZE];
+
+	if (!epoch->line.at) {
+		dcpi_epoch_text(seconds, text);
+		parse_epoch(dcpi_text(text), &seconds);
+	}
+	return !__builtin_mul_overflow(seconds, NS_PER_S, &ns) && ns == dcpi_header_time(h);
+}
+
+static bool is_written(const struct dcpi_header *h, enum dcpi_keyword k)
+{
+	if (k == DCPI_START && epoch_suffices(h))
+		return false;
+	return h->fields[k].given && k != DCPI_STRIDE;
+}
+
+void dcpi_header_write(const struct dcpi_header *h, FILE *out)
+{
+	size_t size = 0;
+
+	for (enum dcpi_keyword k = 0; k < DCPI_KEYWORDS; k++) {
+		if (is_written(h, k))
+			size += write_field(k, &h->fields[k], out);
+		if (k == DCPI_LOST)
+			size += write_lost(h, out);
+	}
+	for (size_t i = 0; i < h->other_count; i++)
+		size += write_line(&h->others[i], out);
+	size += strlen(TERMINATOR "\n");
+	fprintf(out, TERMINATOR "%*s\n", (int)(-size % 4), "");
+}
+
+/* --- The sum of two files --- */
+
+static void set_number(struct dcpi_field *f, uint64_t number)
+{
+	if (f->given && f->number == number)
+		return;
+	*f = (struct dcpi_field){ .given = true, .number = number };
+}
+
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+	return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
+}
+
+/* Returns whether the files may be added. */
+static bool add_field(enum dcpi_keyword k, struct dcpi_field *f, const struct dcpi_field *other)
+{
+	bool same = f->given == other->given && (!f->given || same_value(k, f, other));
+
+	switch (keywords[k].rule) {
+	case RULE_FIRST:
+		if (!f->given)
+			*f = *other;
+		return true;
+	case RULE_AGREE:
+		return same;
+	case RULE_EQUAL:
+		f->given = same && f->given;
+		return true;
+	case RULE_SUM:
+		if (other->given)
+			set_number(f, add_saturating(f->number, other->number));
+		return true;
+	case RULE_OWN:
+		break;
+	}
+	return true;
+}
+
+/* The image's own text begins where its file says; for all else it is only where samples were. */
+static bool add_range(struct dcpi_header *h, const struct dcpi_header *other)
+{
+	struct dcpi_field *start = &h->fields[DCPI_TSTART], *size = &h->fields[DCPI_TSIZE];
+	uint64_t other_start = other->fields[DCPI_TSTART].number;
+	uint64_t end = start->number + size->number;
+	uint64_t other_end = other_start + other->fields[DCPI_TSIZE].number;
+	uint64_t first = start->number < other_start ? start->number : other_start;
+
+	if (start->number != other_start && !h->fields[DCPI_ADDRESSES].number)
+		return false;
+	set_number(size, (end > other_end ? end : other_end) - first);
+	set_number(start, first);
+	return true;
+}
+
+/* A sum is known when both parts are. */
+static void forget_account(struct dcpi_header *h)
+{
+	static const enum dcpi_keyword account[] = { DCPI_TICKS, DCPI_OUT_OF_RANGE, DCPI_EXCLUDED,
+						     DCPI_KERNEL, DCPI_CPU };
+
+	for (size_t i = 0; i < sizeof(account) / sizeof(*account); i++)
+		h->fields[account[i]].given = false;
+}
+
+static int add_texts(struct dcpi_header *h, const struct dcpi_header *other)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < other->other_count && !err; i++)
+		err = add_other(h, &other->others[i]);
+	for (size_t i = 0; i < other->lost_count && !err; i++)
+		err = dcpi_header_add_lost(h, &other->lost[i].cause, other->lost[i].count);
+	return err;
+}
+
+int dcpi_header_add(struct dcpi_header *h, const struct dcpi_header *other, const char **differs)
+{
+	uint64_t start = dcpi_header_time(h), other_start = dcpi_header_time(other);
+	bool accounted = h->fields[DCPI_TICKS].given && other->fields[DCPI_TICKS].given;
+
+	for (enum dcpi_keyword k = 0; k < DCPI_KEYWORDS; k++) {
+		*differs = keywords[k].word;
+		if (!add_field(k, &h->fields[k], &other->fields[k]))
+			return -EINVAL;
+	}
+	*differs = keywords[DCPI_TSTART].word;
+	if (!add_range(h, other))
+		return -EINVAL;
+	set_number(&h->fields[DCPI_START], start < other_start ? start : other_start);
+	if (!accounted)
+		forget_account(h);
+	return add_texts(h, other);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "format/directory.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "format/format.h"
+#include "profile/merge.h"
+
+/* Files that are left out and named; how many more there are is told. */
+#define NAMED_MAX 10
+
+struct reader {
+	const char *path;
+	const struct input_options *options;
+	struct error *e;
+	struct profile *p;     /* all that was read; NULL: nothing yet */
+	struct profile *notes; /* has the warnings about files that are left out */
+	size_t left_out;
+};
+
+static int leave_out(struct reader *r, const char *what)
+{
+	if (r->left_out++ >= NAMED_MAX)
+		return 0;
+	return profile_warn(r->notes, "left out: %s", what) ? error_no_memory(r->e) : 0;
+}
+
+static int add(struct reader *r, struct profile *p)
+{
+	int err;
+
+	if (!r->p) {
+		r->p = p;
+		return 0;
+	}
+	err = profile_merge(r->p, p, r->e);
+	profile_free(p);
+	return err;
+}
+
+static int read_file(struct reader *r, const FTSENT *file)
+{
+	bool salvage = r->options && r->options->salvage;
+	struct profile *p;
+	int err;
+
+	if (file->fts_statp->st_size == 0) {
+		error_set(r->e, 0, "%s is empty", file->fts_path);
+		return leave_out(r, r->e->what);
+	}
+	err = format_read(file->fts_path, r->options, &p, r->e);
+	if (err == -EMEDIUMTYPE || (err == -EINVAL && salvage))
+		return leave_out(r, r->e->what);
+	return err ?: add(r, p);
+}
+
+static int visit(struct reader *r, FTS *tree, FTSENT *entry)
+{
+	bool hidden = entry->fts_level > FTS_ROOTLEVEL && entry->fts_name[0] == '.';
+
+	switch (entry->fts_info) {
+	case FTS_D:
+		if (hidden)
+			fts_set(tree, entry, FTS_SKIP);
+		return 0;
+	case FTS_F:
+		return hidden ? 0 : read_file(r, entry);
+	case FTS_DNR:
+	case FTS_ERR:
+	case FTS_NS:
+		return error_set_kind(r->e,
+				      entry->fts_errno == EACCES ? ERROR_NOT_PERMITTED : ERROR_FAILED,
+				      entry->fts_errno, "cannot read %s", entry->fts_path);
+	case FTS_DP:
+		return 0;
+	default: /* symbolic links and what is no regular file */
+		error_set(r->e, 0, "%s is not a regular file", entry->fts_path);
+		return hidden ? 0 : leave_out(r, r->e->what);
+	}
+}
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+	return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+static int read_tree(struct reader *r)
+{
+	char *const paths[] = { (char *)r->path, NULL };
+	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
+	FTSENT *entry;
+	int err = 0;
+
+	if (!tree)
+		return error_set(r->e, errno, "cannot read %s", r->path);
+	while (!err && (errno = 0, entry = fts_read(tree)))
+		err = visit(r, tree, entry);
+	if (!err && errno)
+		err = error_set(r->e, errno, "cannot read %s", r->path);
+	fts_close(tree);
+	return err;
+}
+
+static int nothing(struct reader *r)
+{
+	error_set(r->e, 0, "%s: there is no profile in this directory", r->path);
+	if (r->left_out)
+		error_mend(r->e, "%s", r->notes->warnings[0]);
+	return -EINVAL;
+}
+
+static int add_notes(struct reader *r)
+{
+	struct profile *notes = r->notes;
+
+	if (r->left_out > NAMED_MAX &&
+	    profile_warn(notes, "left out: %zu more files", r->left_out - NAMED_MAX))
+		return error_no_memory(r->e);
+	for (size_t i = 0; i < notes->warning_count; i++)
+		if (profile_warn(r->p, "%s", notes->warnings[i]))
+			return error_no_memory(r->e);
+	return 0;
+}
+
+int directory_read(const char *path, const struct input_options *options, struct profile **p,
+		   struct error *e)
+{
+	struct reader r = { .path = path, .options = options, .e = e, .notes = profile_new() };
+	int err = r.notes ? read_tree(&r) : error_no_memory(e);
+
+	if (!err)
+		err = r.p ? add_notes(&r) : nothing(&r);
+	profile_free(r.notes);
+	if (err)
+		profile_free(r.p);
+	else
+		*p = r.p;
+	return err;
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/directory.h"
+#include "util/array.h"
+
+/* How often a directory is made anew that a writer beside us, who failed, has just removed. */
+#define ATTEMPTS 100
+
+struct output {
+	char *target;
+	char *temporary; /* beside it */
+	enum {
+		ABSENT,
+		FILLED,	   /* complete, under its temporary name */
+		CREATED,   /* has its own name */
+		EXCHANGED, /* the same, and what was there before has the temporary name */
+		REPLACED /* the same, where the file system cannot exchange: there is no way back */
+	} state;
+};
+
+struct job {
+	int (*write)(FILE *out, size_t number, void *context, struct error *e);
+	void *context;
+	struct output *outputs;
+	size_t count;
+	int lock;    /* the first file's directory */
+	char **made; /* directories, the outer ones first */
+	size_t made_count, made_room;
+};
+
+static int cannot_write(struct error *e, int code, const char *path)
+{
+	error_set(e, code, "cannot write %s", path);
+	if (code == EROFS || code == EACCES || code == EPERM || code == ENOSPC || code == EDQUOT)
+		error_mend(e, "give another directory");
+	return -code;
+}
+
+void directory_clean_name(char *name)
+{
+	if (*name == '.')
+		*name = '_';
+	for (; *name; name++)
+		if (*name == '/' || (unsigned char)*name < ' ' || *name == 0x7f)
+			*name = '_';
+}
+
+/* --- Directories --- */
+
+static int make_directory(struct job *j, const char *path, struct error *e)
+{
+	if (array_reserve(&j->made, &j->made_room, j->made_count + 1, sizeof(*j->made)))
+		return error_no_memory(e);
+	if (mkdir(path, 0700))
+		return errno == EEXIST ? 0 : cannot_write(e, errno, path);
+	j->made[j->made_count] = strdup(path);
+	return j->made[j->made_count++] ? 0 : error_no_memory(e);
+}
+
+/* All on the way to a file. */
+static int make_directories(struct job *j, char *file, struct error *e)
+{
+	int err = 0;
+
+	for (char *slash = strchr(file + 1, '/'); slash && !err; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		err = make_directory(j, file, e);
+		*slash = '/';
+	}
+	return err;
+}
+
+/* A writer that fails removes the directories it has made: one that waited has a lock on nothing.
+ */
+static bool is_removed(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && status.st_nlink == 0;
+}
+
+/*
+ * So that what write() reads of the files that are there is what it replaces. Where the file system
+ * has no locks there is none.
+ */
+static int lock_directory(struct job *j, struct error *e)
+{
+	char *file = j->outputs[0].target, *slash = strrchr(file, '/');
+	int err = 0;
+
+	for (int attempt = 0; !err && attempt < ATTEMPTS; attempt++) {
+		err = make_directories(j, file, e);
+		if (err)
+			break;
+		*slash = '\0';
+		j->lock = open(file, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (j->lock < 0 && errno != ENOENT)
+			err = cannot_write(e, errno, file);
+		*slash = '/';
+		while (j->lock >= 0 && flock(j->lock, LOCK_EX) && errno == EINTR)
+			;
+		if (j->lock >= 0 && !is_removed(j->lock))
+			return 0;
+		if (j->lock >= 0)
+			close(j->lock);
+		j->lock = -1;
+	}
+	return err ?: cannot_write(e, ENOENT, file);
+}
+
+/* --- One file --- */
+
+/* Short, whatever the file's name, and hidden, lest a reader of the directory take it for one. */
+static int name_temporary(struct output *o, struct error *e)
+{
+	int length = strrchr(o->target, '/') + 1 - o->target;
+
+	free(o->temporary);
+	if (asprintf(&o->temporary, "%.*s.profil-XXXXXX", length, o->target) >= 0)
+		return 0;
+	o->temporary = NULL;
+	return error_no_memory(e);
+}
+
+static int open_temporary(struct job *j, struct output *o, struct error *e)
+{
+	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+		int err = name_temporary(o, e), fd;
+
+		if (err)
+			return err;
+		fd = mkostemp(o->temporary, O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+		if (errno != ENOENT)
+			break;
+		err = make_directories(j, o->target, e);
+		if (err)
+			return err;
+	}
+	return cannot_write(e, errno, o->target);
+}
+
+/* What takes the place of another file must be on the disk before that one is gone. */
+static int settle(FILE *out, const char *target)
+{
+	if (ferror(out) || fflush(out))
+		return -1;
+	return access(target, F_OK) ? 0 : fsync(fileno(out));
+}
+
+static int fill(struct job *j, size_t number, struct error *e)
+{
+	struct output *o = &j->outputs[number];
+	int fd = open_temporary(j, o, e), err;
+	FILE *out;
+
+	if (fd < 0)
+		return fd;
+	o->state = FILLED;
+	out = fdopen(fd, "w");
+	if (!out) {
+		close(fd);
+		return error_no_memory(e);
+	}
+	errno = 0;
+	err = j->write(out, number, j->context, e);
+	if (!err && settle(out, o->target))
+		err = cannot_write(e, errno ?: EIO, o->target);
+	if (fclose(out) && !err)
+		err = cannot_write(e, errno, o->target);
+	return err;
+}
+
+/* Gives it its name. Returns 0 or -errno. */
+static int place(struct output *o)
+{
+	struct stat status;
+	bool is_new;
+
+	if (lstat(o->target, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+		return S_ISDIR(status.st_mode) ? -EISDIR : -EEXIST;
+	if (renameat2(AT_FDCWD, o->temporary, AT_FDCWD, o->target, RENAME_EXCHANGE) == 0) {
+		o->state = EXCHANGED;
+		return 0;
+	}
+	is_new = errno == ENOENT;
+	if (!is_new && errno != EINVAL)
+		return -errno;
+	if (rename(o->temporary, o->target))
+		return -errno;
+	o->state = is_new ? CREATED : REPLACED;
+	return 0;
+}
+
+static void take_back(struct output *o)
+{
+	if (o->state == CREATED)
+		unlink(o->target);
+	else if (o->state == EXCHANGED)
+		renameat2(AT_FDCWD, o->temporary, AT_FDCWD, o->target, RENAME_EXCHANGE);
+}
+
+/* --- All of them --- */
+
+static int write_all(struct job *j, struct error *e)
+{
+	int err = lock_directory(j, e);
+
+	for (size_t i = 0; i < j->count && !err; i++)
+		err = fill(j, i, e);
+	for (size_t i = 0; i < j->count && !err; i++) {
+		err = place(&j->outputs[i]);
+		if (err)
+			cannot_write(e, -err, j->outputs[i].target);
+	}
+	return err;
+}
+
+static int name_targets(struct job *j, const char *path, char *const *names, struct error *e)
+{
+	j->outputs = calloc(j->count ?: 1, sizeof(*j->outputs));
+	if (!j->outputs)
+		return error_no_memory(e);
+	for (size_t i = 0; i < j->count; i++) {
+		if (asprintf(&j->outputs[i].target, "%s/%s", path, names[i]) >= 0)
+			continue;
+		j->outputs[i].target = NULL;
+		return error_no_memory(e);
+	}
+	return 0;
+}
+
+static void clean_up(struct job *j, bool failed)
+{
+	for (size_t i = 0; j->outputs && i < j->count; i++) {
+		struct output *o = &j->outputs[i];
+
+		if (failed)
+			take_back(o);
+		if (o->state == FILLED || o->state == EXCHANGED)
+			unlink(o->temporary);
+		free(o->temporary);
+		free(o->target);
+	}
+	for (size_t i = j->made_count; i-- > 0;) {
+		if (failed && j->made[i])
+			rmdir(j->made[i]);
+		free(j->made[i]);
+	}
+	if (j->lock >= 0)
+		close(j->lock);
+	free(j->made);
+	free(j->outputs);
+}
+
+int directory_write(const char *path, char *const *names, size_t count,
+		    int (*write)(FILE *out, size_t number, void *context, struct error *e),
+		    void *context, struct error *e)
+{
+	struct job j = { .write = write, .context = context, .count = count, .lock = -1 };
+	int err = name_targets(&j, path, names, e);
+
+	if (!err && count)
+		err = write_all(&j, e);
+	clean_up(&j, err);
+	return err;
+}

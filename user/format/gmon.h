@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_FORMAT_GMON_H
+#define PROFIL_FORMAT_GMON_H
+
+#include "format/format.h"
+
+/* gmon.out of `gcc -pg` programs, glibc's and BSD's, for gprof: one file per image. */
+extern const struct format format_gmon;
+
+/*
+ * <sys/gmon_out.h>: "gmon", the version in 4 bytes, 12 more; then records without padding, each a
+ * byte that tells its kind and what belongs to it. Addresses are as wide as the program's.
+ */
+#define GMON_HEADER_SIZE    20
+#define GMON_MAGIC	    "gmon"
+#define GMON_VERSION	    1
+#define GMON_DIMENSION_SIZE 15 /* of its name; a letter for it follows */
+
+enum gmon_kind {
+	GMON_HISTOGRAM = 0,
+	GMON_ARC = 1,
+	GMON_BLOCKS = 2
+};
+
+/* gmon_write.c */
+int gmon_write_directory(const struct profile *p, const struct format_options *options,
+			 const char *path, struct error *e);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_FORMAT_LOSS_H
+#define PROFIL_FORMAT_LOSS_H
+
+#include <stddef.h>
+
+#include "format/format.h"
+
+/* What an aspect is, in words for a person: "call stacks". */
+const char *aspect_name(enum format_aspect aspect);
+
+/* The aspects that this profile really has: KEEPS(aspect) | ... */
+unsigned int loss_aspects(const struct profile *p);
+
+/*
+ * Lists which of these aspects, and what else of the profile, the format does not keep: "names,
+ * build IDs and the account of ticks". False when that is nothing.
+ */
+bool loss_list(const struct profile *p, unsigned int aspects, const struct format *format,
+	       char *text, size_t size);
+
+#endif

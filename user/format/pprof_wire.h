@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_FORMAT_PPROF_WIRE_H
+#define PROFIL_FORMAT_PPROF_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile.pb-c.h"
+
+/*
+ * Messages as bytes (https://protobuf.dev/programming-guides/encoding): for Profile itself, whose
+ * fields are read and written one by one, and for samples, of which there are millions.
+ */
+
+enum wire_type {
+	WIRE_VARINT = 0,
+	WIRE_FIXED64 = 1,
+	WIRE_BYTES = 2,
+	WIRE_FIXED32 = 5
+};
+
+#define WIRE_VARINT_MAX 10
+
+/* Bytes that are read: those before `at` have been. */
+struct wire {
+	const uint8_t *at;
+	const uint8_t *end;
+};
+
+struct wire_field {
+	uint32_t id;
+	enum wire_type type;
+	uint64_t number;     /* of WIRE_VARINT */
+	struct wire content; /* of all others */
+	const uint8_t *start;
+};
+
+static inline size_t wire_left(const struct wire *w)
+{
+	return w->end - w->at;
+}
+
+/* False when it is cut off, or has more than 64 bits. */
+static inline bool wire_take_varint(struct wire *w, uint64_t *value)
+{
+	*value = 0;
+	for (unsigned int shift = 0; shift < 64 && w->at < w->end; shift += 7) {
+		uint8_t byte = *w->at++;
+
+		*value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+/* Takes a field. Returns NULL or why it cannot; w->at is then anywhere behind f->start. */
+const char *wire_take_field(struct wire *w, struct wire_field *f);
+
+/* Whether a field of this message may be of this wire type; one that is not known may be of any. */
+bool wire_fits(const ProtobufCMessageDescriptor *message, const struct wire_field *f);
+
+static inline size_t wire_varint_size(uint64_t value)
+{
+	return (63 - __builtin_clzll(value | 1)) / 7 + 1;
+}
+
+/* Writes at most WIRE_VARINT_MAX bytes. Returns where they end. */
+static inline uint8_t *wire_put_varint(uint8_t *to, uint64_t value)
+{
+	for (; value > 0x7f; value >>= 7)
+		*to++ = value | 0x80;
+	*to++ = value;
+	return to;
+}
+
+#endif

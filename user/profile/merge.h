@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_PROFILE_MERGE_H
+#define PROFIL_PROFILE_MERGE_H
+
+#include "profile/profile.h"
+#include "util/error.h"
+
+/*
+ * Adds a profile to another one.
+ *
+ * Code is the same when its images have the same build ID, or the same path where one has none,
+ * and the same offset in the file (or the same address in the image's own numbering; or the same
+ * address, in memory that is no file): it then has one location, in the first profile's mapping,
+ * wherever it was loaded. Two that have an address in common are apart all the same when their
+ * files name different functions or lines there. Samples add up where stacks and labels are equal,
+ * arcs where their ends are.
+ *
+ * Values add up where type and unit are equal; what only one profile has counts 0 in the other.
+ * Profiles of different events keep them apart: "samples" is then called by its event in both.
+ *
+ * Times: the earliest start, the sum of the durations. Accounts add up; they are not known when one
+ * of them is not. Event, period, host and command stay when they are equal, and are not known when
+ * not; a warning says so of the period. The bucket is the larger. Comments, extras and warnings:
+ * each text once, the first profile's first.
+ *
+ * A profile without value types is empty, and becomes like the one that is added.
+ *
+ * Takes time in proportion to `from`, and to the images, mappings and comments of `to`.
+ * Returns 0, or -ENOMEM with e set: `to` may then have a part, and is only to be freed.
+ */
+int profile_merge(struct profile *to, const struct profile *from, struct error *e);
+
+#endif

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "profile/merge_code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+/*
+ * A mapping by what it holds: from `offset` in its file on; of memory without a file, and of an
+ * image in its own numbering, from this address on.
+ */
+struct content {
+	uint32_t image;
+	uint64_t offset;
+	uint64_t start;
+	uint64_t limit;
+	uint32_t mapping;
+};
+
+struct merger {
+	struct profile *to;
+	const struct profile *from;
+	struct merged_code *map;
+	struct content *contents; /* of all of to's mappings, in the order of by_content() */
+	size_t content_count;
+	struct profile_line *lines; /* room for those of one location */
+	size_t line_room;
+};
+
+static uint32_t *new_map(size_t count)
+{
+	return calloc(count + 1, sizeof(uint32_t));
+}
+
+/* Each holds the first image with a build ID, or with a path. */
+struct image_indexes {
+	struct index by_build_id;
+	struct index by_path;
+};
+
+static bool same_build_id(const void *array, uint32_t id, const void *key)
+{
+	const struct profile_image *a = (const struct profile_image *)array + id, *b = key;
+
+	return a->build_id_size == b->build_id_size &&
+	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
+}
+
+static bool same_path(const void *array, uint32_t id, const void *path)
+{
+	const struct profile_image *images = array;
+
+	return images[id].path == path;
+}
+
+static uint64_t build_id_hash(const struct profile_image *image)
+{
+	return hash_bytes(image->build_id, image->build_id_size, 0);
+}
+
+static int index_images(const struct profile *p, struct image_indexes *indexes)
+{
+	for (uint32_t i = 0; i < p->image_count; i++) {
+		const struct profile_image *image = &p->images[i];
+		uint64_t hash = build_id_hash(image),
+			 path_hash = hash_u64((uintptr_t)image->path, 0);
+
+		if (image->build_id_size &&
+		    index_find(&indexes->by_build_id, hash, same_build_id, p->images, image) ==
+			    INDEX_NONE &&
+		    index_add(&indexes->by_build_id, hash, i))
+			return -ENOMEM;
+		if (index_find(&indexes->by_path, path_hash, same_path, p->images, image->path) ==
+			    INDEX_NONE &&
+		    index_add(&indexes->by_path, path_hash, i))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* INDEX_NONE when there is none. path: image's, as a string of p. */
+static uint32_t find_image(const struct profile *p, const struct image_indexes *indexes,
+			   const struct profile_image *image, const char *path)
+{
+	uint32_t id = INDEX_NONE;
+
+	if (image->build_id_size)
+		id = index_find(&indexes->by_build_id, build_id_hash(image), same_build_id,
+				p->images, image);
+	if (id != INDEX_NONE)
+		return id;
+	id = index_find(&indexes->by_path, hash_u64((uintptr_t)path, 0), same_path, p->images,
+			path);
+	if (id != INDEX_NONE && image->build_id_size && p->images[id].build_id_size)
+		return INDEX_NONE;
+	return id;
+}
+
+/* What only `from` knows of an image that both have. */
+static int complete_image(struct profile *to, uint32_t id, const struct profile_image *from)
+{
+	struct profile_image *image = &to->images[id];
+
+	if (!image->build_id_size) {
+		memcpy(image->build_id, from->build_id, from->build_id_size);
+		image->build_id_size = from->build_id_size;
+	}
+	if (!image->text_size) {
+		image->text_start = from->text_start;
+		image->text_size = from->text_size;
+	}
+	if (!image->bits)
+		image->bits = from->bits;
+	if (image->unnamed || !from->unnamed)
+		return 0;
+	return profile_string(to, from->unnamed, &image->unnamed);
+}
+
+static int merge_image(struct merger *m, const struct image_indexes *indexes, uint32_t number)
+{
+	const struct profile_image *image = &m->from->images[number];
+	uint32_t *id = &m->map->images[number];
+	const char *path;
+
+	if (profile_string(m->to, image->path, &path))
+		return -ENOMEM;
+	*id = find_image(m->to, indexes, image, path);
+	if (*id == INDEX_NONE &&
+	    profile_add_image(m->to, path, image->build_id, image->build_id_size, id))
+		return -ENOMEM;
+	return complete_image(m->to, *id, image);
+}
+
+static int merge_images(struct merger *m)
+{
+	struct image_indexes indexes = { 0 };
+	int err = index_images(m->to, &indexes);
+
+	for (uint32_t i = 0; i < m->from->image_count && !err; i++)
+		err = merge_image(m, &indexes, i);
+	index_free(&indexes.by_build_id);
+	index_free(&indexes.by_path);
+	return err;
+}
+
+/* Memory that no file is behind, by the names that proc(5) and our own recordings have for it. */
+static bool is_memory(const char *path)
+{
+	static const char *const prefixes[] = {
+		"//anon", "/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage",
+	};
+
+	if (*path == '[')
+		return strcmp(path, "[vdso]") != 0;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return !*path;
+}
+
+static struct content content_of(const struct profile *p, uint32_t mapping)
+{
+	const struct profile_mapping *m = &p->mappings[mapping];
+	bool by_address = m->linked || is_memory(p->images[m->image].path);
+
+	return (struct content){ m->image, by_address ? m->start : m->offset, m->start, m->limit,
+				 mapping };
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_content(const void *x, const void *y)
+{
+	const struct content *a = x, *b = y;
+
+	return compare(a->image, b->image)	       ?:
+		       compare(a->offset, b->offset)   ?:
+		       compare(a->mapping, b->mapping);
+}
+
+static int sort_contents(struct merger *m)
+{
+	m->content_count = m->to->mapping_count;
+	m->contents = calloc(m->content_count + 1, sizeof(*m->contents));
+	if (!m->contents)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->content_count; i++)
+		m->contents[i] = content_of(m->to, i);
+	qsort(m->contents, m->content_count, sizeof(*m->contents), by_content);
+	return 0;
+}
+
+/* The first that does not come before this image and offset. */
+static size_t lower_bound(const struct merger *m, uint32_t image, uint64_t offset)
+{
+	struct content key = { .image = image, .offset = offset };
+	size_t from = 0, to = m->content_count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (by_content(&m->contents[middle], &key) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static bool overlaps(const struct content *a, const struct content *b)
+{
+	if (a->image != b->image)
+		return false;
+	return a->offset <= b->offset ? b->offset - a->offset < a->limit - a->start
+				      : a->offset - b->offset < b->limit - b->start;
+}
+
+/* The first of to's mappings that holds some of the same, or NULL; one at the same place before. */
+static struct content *find_content(struct merger *m, const struct content *wanted)
+{
+	size_t at = lower_bound(m, wanted->image, wanted->offset), first = at;
+
+	for (size_t i = at; i < m->content_count && m->contents[i].image == wanted->image &&
+			    m->contents[i].offset == wanted->offset;
+	     i++)
+		if (m->contents[i].start == wanted->start && m->contents[i].limit == wanted->limit)
+			return &m->contents[i];
+	if (at < m->content_count && overlaps(&m->contents[at], wanted))
+		return &m->contents[at];
+	if (at == 0)
+		return NULL;
+	first = lower_bound(m, m->contents[at - 1].image, m->contents[at - 1].offset);
+	return overlaps(&m->contents[first], wanted) ? &m->contents[first] : NULL;
+}
+
+/*
+ * Makes to's mapping as wide as the other one of the same content: loaders map whole pages, other
+ * files know the text only. Returns whether it could.
+ */
+static bool widen(struct merger *m, struct content *have, const struct content *wanted)
+{
+	struct profile_mapping *mapping = &m->to->mappings[have->mapping];
+	uint64_t less = have->offset > wanted->offset ? have->offset - wanted->offset : 0;
+	uint64_t size = wanted->offset - (have->offset - less) + (wanted->limit - wanted->start);
+	uint64_t limit;
+
+	if (less > mapping->start || (!mapping->linked && less > mapping->offset) ||
+	    __builtin_add_overflow(mapping->start - less, size, &limit))
+		return false;
+	mapping->start -= less;
+	mapping->offset -= mapping->linked ? 0 : less;
+	if (limit > mapping->limit)
+		mapping->limit = limit;
+	*have = content_of(m->to, have->mapping);
+	return true;
+}
+
+static int merge_mapping(struct merger *m, uint32_t number)
+{
+	const struct profile_mapping *mapping = &m->from->mappings[number];
+	struct content wanted = content_of(m->from, number), *have;
+	uint32_t *id = &m->map->mappings[number];
+
+	wanted.image = m->map->images[wanted.image];
+	have = find_content(m, &wanted);
+	if (have && m->to->mappings[have->mapping].linked == mapping->linked &&
+	    widen(m, have, &wanted)) {
+		*id = have->mapping;
+		return 0;
+	}
+	if (profile_add_mapping(m->to, mapping->start, mapping->limit, mapping->offset,
+				wanted.image, id))
+		return -ENOMEM;
+	m->to->mappings[*id].linked = mapping->linked;
+	return 0;
+}
+
+static int merge_mappings(struct merger *m)
+{
+	int err = sort_contents(m);
+
+	for (uint32_t i = 0; i < m->from->mapping_count && !err; i++)
+		err = merge_mapping(m, i);
+	return err;
+}
+
+static bool same_place(const void *array, uint32_t id, const void *key)
+{
+	const struct profile_location *a = (const struct profile_location *)array + id, *b = key;
+
+	return a->address == b->address && a->mapping == b->mapping;
+}
+
+static uint64_t place_hash(const struct profile_location *l)
+{
+	return hash_u64(l->address, l->mapping);
+}
+
+/* The first location at the place of this one, or INDEX_NONE. */
+static uint32_t find_place(const struct profile *p, const struct profile_location *l)
+{
+	return index_find(&p->code_index, place_hash(l), same_place, p->locations, l);
+}
+
+/* Brings the index up to date, which lives as long as the profile: most merges find it so. */
+static int index_places(struct profile *p)
+{
+	for (; p->code_count < p->location_count; p->code_count++) {
+		const struct profile_location *l = &p->locations[p->code_count];
+
+		if (find_place(p, l) == INDEX_NONE &&
+		    index_add(&p->code_index, place_hash(l), p->code_count))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * Whether lines that two files give to one address may stand for the same code: one of them may
+ * have no name, no inlined functions, no line number.
+ */
+static bool lines_agree(const struct profile *p, const struct profile_location *l,
+			const struct profile_line *lines, uint32_t count)
+{
+	const struct profile_line *a, *b;
+
+	if (!l->line_count || !count)
+		return true;
+	a = &p->lines[l->first_line + l->line_count - 1];
+	b = &lines[count - 1];
+	return p->functions[a->function].name == p->functions[b->function].name &&
+	       (a->line == b->line || !a->line || !b->line);
+}
+
+/* from's lines of this location, in m->lines, as lines of to. */
+static int translate_lines(struct merger *m, const struct profile_location *l)
+{
+	if (array_reserve(&m->lines, &m->line_room, l->line_count, sizeof(*m->lines)))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->line_count; i++) {
+		m->lines[i] = m->from->lines[l->first_line + i];
+		m->lines[i].function = m->map->functions[m->lines[i].function];
+	}
+	return 0;
+}
+
+static int add_location(struct merger *m, const struct profile_location *l, uint32_t *id)
+{
+	int err;
+
+	if (l->line_count)
+		err = profile_add_line_location(m->to, l->address, l->mapping, m->lines,
+						l->line_count, id);
+	else
+		err = profile_add_location(m->to, l->address, l->mapping, id);
+	if (!err)
+		m->to->locations[*id].image_address = l->image_address;
+	return err;
+}
+
+/* l: from's location at its place in to. Files without addresses tell them by their lines. */
+static int place_location(struct merger *m, const struct profile_location *l, uint32_t *id)
+{
+	struct profile_location *same;
+
+	*id = l->address ? find_place(m->to, l) : INDEX_NONE;
+	if (*id == INDEX_NONE ||
+	    !lines_agree(m->to, &m->to->locations[*id], m->lines, l->line_count))
+		return add_location(m, l, id);
+	same = &m->to->locations[*id];
+	if (same->line_count || !l->line_count)
+		return 0;
+	same->image_address = l->image_address;
+	return profile_set_lines(m->to, *id, m->lines, l->line_count);
+}
+
+static int merge_location(struct merger *m, uint32_t number)
+{
+	struct profile_location l = m->from->locations[number];
+
+	if (l.mapping != PROFILE_NONE) {
+		struct content old = content_of(m->from, l.mapping);
+		struct content place = content_of(m->to, m->map->mappings[l.mapping]);
+
+		l.mapping = place.mapping;
+		if (l.address)
+			l.address += old.offset - old.start + place.start - place.offset;
+	}
+	if (translate_lines(m, &l) || place_location(m, &l, &m->map->locations[number]))
+		return -ENOMEM;
+	return index_places(m->to);
+}
+
+static int merge_locations(struct merger *m)
+{
+	int err = index_places(m->to);
+
+	for (uint32_t i = 0; i < m->from->location_count && !err; i++)
+		err = merge_location(m, i);
+	return err;
+}
+
+static int merge_functions(struct merger *m)
+{
+	for (uint32_t i = 0; i < m->from->function_count; i++)
+		if (profile_add_function(m->to, &m->from->functions[i], &m->map->functions[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+int merge_code(struct profile *to, const struct profile *from, struct merged_code *c)
+{
+	struct merger m = { .to = to, .from = from, .map = c };
+	int err;
+
+	*c = (struct merged_code){
+		.images = new_map(from->image_count),
+		.mappings = new_map(from->mapping_count),
+		.functions = new_map(from->function_count),
+		.locations = new_map(from->location_count),
+	};
+	err = c->images && c->mappings && c->functions && c->locations ? 0 : -ENOMEM;
+	err = err ?: merge_images(&m);
+	err = err ?: merge_mappings(&m);
+	err = err ?: merge_functions(&m);
+	err = err ?: merge_locations(&m);
+	free(m.contents);
+	free(m.lines);
+	return err;
+}
+
+void merged_code_free(struct merged_code *c)
+{
+	free(c->images);
+	free(c->mappings);
+	free(c->functions);
+	free(c->locations);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_PROFILE_PC_NAME_H
+#define PROFIL_PROFILE_PC_NAME_H
+
+#include <stdint.h>
+
+/* The last component of an image's path; names like [vdso] are whole. */
+const char *profile_basename(const char *path);
+
+/*
+ * What a pc without a name is called: IMAGE+0xADDRESS, by the last component of the image's path;
+ * 0xADDRESS when that is "". address: location.image_address. The caller's to free(), or NULL.
+ */
+char *profile_pc_name(const char *path, uint64_t address);
+
+#endif

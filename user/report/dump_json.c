@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/json_writer.h"
+#include "report/report.h"
+
+/* There may be millions of stacks: what they have in common is made into JSON once. */
+struct dump {
+	struct json_writer w;
+	const struct profile *p;
+	char **names;  /* of each function */
+	char **labels; /* each an object; NULL: it is empty */
+};
+
+/* The value as text, to be free()d. It is consumed. */
+static char *print_json(struct json_object *value)
+{
+	const char *text = NULL;
+	char *copy;
+
+	if (value)
+		text = json_object_to_json_string_ext(
+			value, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
+	copy = text ? strdup(text) : NULL;
+	json_object_put(value);
+	return copy;
+}
+
+static void free_texts(char **texts, size_t count)
+{
+	for (size_t i = 0; texts && i < count; i++)
+		free(texts[i]);
+	free(texts);
+}
+
+static int make_names(struct dump *d)
+{
+	d->names = calloc(d->p->function_count + 1, sizeof(*d->names));
+	if (!d->names)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->p->function_count; i++) {
+		d->names[i] = print_json(json_text(d->p->functions[i].name));
+		if (!d->names[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* One list for each pc: the functions inlined there come before the one they are in. */
+static void write_functions(struct dump *d, const uint32_t *frames, uint32_t depth)
+{
+	const struct profile *p = d->p;
+	bool any = false;
+
+	for (uint32_t i = 0; i < depth && !any; i++)
+		any = p->locations[frames[i]].line_count;
+	if (!any)
+		return;
+	fputs(", \"functions\": [", d->w.out);
+	for (uint32_t i = 0; i < depth; i++) {
+		const struct profile_location *l = &p->locations[frames[i]];
+
+		fputs(i ? ", [" : " [", d->w.out);
+		for (uint32_t j = 0; j < l->line_count; j++)
+			fprintf(d->w.out, "%s%s", j ? ", " : "",
+				d->names[p->lines[l->first_line + j].function]);
+		fputs("]", d->w.out);
+	}
+	fputs(" ]", d->w.out);
+}
+
+static void write_values(struct dump *d, const int64_t *row)
+{
+	if (d->p->value_type_count < 2)
+		return;
+	fputs(", \"values\": [", d->w.out);
+	for (size_t i = 0; i < d->p->value_type_count; i++)
+		fprintf(d->w.out, "%s%" PRId64, i ? ", " : " ", row[i]);
+	fputs(" ]", d->w.out);
+}
+
+/* An object for each thread and mode, made once. */
+static struct json_object *labels_object(const struct profile_labels *l)
+{
+	struct json_object *object = json_object_new_object(), *tags = NULL;
+	int err = object ? 0 : -ENOMEM;
+
+	if (!err && (l->pid || l->tid))
+		err = json_add(object, "pid", json_object_new_uint64(l->pid))
+			      ?: json_add(object, "tid", json_object_new_uint64(l->tid));
+	if (!err && *l->comm)
+		err = json_add(object, "comm", json_text(l->comm));
+	if (!err && l->kernel)
+		err = json_add(object, "kernel", json_object_new_boolean(true));
+	if (!err && l->tag_count) {
+		tags = json_object_new_object();
+		err = json_add(object, "tags", tags);
+	}
+	for (uint32_t i = 0; i < l->tag_count && !err; i++)
+		err = json_add(tags, l->tags[i].key,
+			       l->tags[i].text ? json_text(l->tags[i].text)
+					       : json_object_new_int64(l->tags[i].number));
+	if (!err)
+		return object;
+	json_object_put(object);
+	return NULL;
+}
+
+static int make_labels(struct dump *d)
+{
+	d->labels = calloc(d->p->label_count + 1, sizeof(*d->labels));
+	if (!d->labels)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->p->label_count; i++) {
+		const struct profile_labels *l = &d->p->labels[i];
+
+		if (!l->pid && !l->tid && !*l->comm && !l->kernel && !l->tag_count)
+			continue;
+		d->labels[i] = print_json(labels_object(l));
+		if (!d->labels[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void write_labels(struct dump *d, uint32_t labels)
+{
+	if (labels < d->p->label_count && d->labels[labels])
+		fprintf(d->w.out, ", \"labels\": %s", d->labels[labels]);
+}
+
+static void write_stack(struct dump *d, size_t sample)
+{
+	const struct profile_sample *s = &d->p->samples[sample];
+	const int64_t *row = d->p->values + sample * d->p->value_type_count;
+	const uint32_t *frames = d->p->frames + s->first_frame;
+
+	json_next_element(&d->w);
+	fprintf(d->w.out, "{ \"count\": %" PRId64 ", \"pcs\": [", row[profile_count_value(d->p)]);
+	for (uint32_t i = 0; i < s->depth; i++)
+		fprintf(d->w.out, "%s\"0x%" PRIx64 "\"", i ? ", " : " ",
+			profile_file_pc(d->p, frames[i], i));
+	fputs(" ]", d->w.out);
+	write_functions(d, frames, s->depth);
+	write_values(d, row);
+	write_labels(d, s->labels);
+	fputs(" }", d->w.out);
+}
+
+static void write_arc(struct dump *d, size_t arc)
+{
+	const struct profile_arc *a = &d->p->arcs[arc];
+	const uint32_t ends[] = { a->from, a->to };
+
+	json_next_element(&d->w);
+	fprintf(d->w.out, "{ \"count\": %" PRIu64, a->count);
+	if (a->kind == PROFILE_CONDITIONAL_JUMP)
+		fprintf(d->w.out, ", \"executed\": %" PRIu64, a->executed);
+	fprintf(d->w.out, ", \"from\": \"0x%" PRIx64 "\", \"to\": \"0x%" PRIx64 "\"",
+		d->p->locations[a->from].address, d->p->locations[a->to].address);
+	write_functions(d, ends, 2);
+	if (a->kind == PROFILE_CALL)
+		write_values(d, d->p->arc_values + arc * d->p->value_type_count);
+	write_labels(d, a->labels);
+	fputs(" }", d->w.out);
+}
+
+static void write_arcs(struct dump *d, const char *key, bool calls)
+{
+	json_begin_list(&d->w, key);
+	for (size_t i = 0; i < d->p->arc_count; i++)
+		if ((d->p->arcs[i].kind == PROFILE_CALL) == calls)
+			write_arc(d, i);
+	json_end_list(&d->w);
+}
+
+static struct json_object *build_id_text(const struct profile_image *image)
+{
+	char hex[2 * PROFILE_BUILD_ID_MAX + 1];
+
+	for (unsigned int i = 0; i < image->build_id_size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", image->build_id[i]);
+	return json_object_new_string(hex);
+}
+
+static struct json_object *mapping_object(const struct profile *p, const struct profile_mapping *m)
+{
+	const struct profile_image *image = &p->images[m->image];
+	struct json_object *object = json_object_new_object();
+	int err = object ? 0 : -ENOMEM;
+
+	err = err ?: json_add(object, "start", json_hex(m->start));
+	err = err ?: json_add(object, "limit", json_hex(m->limit));
+	err = err ?: json_add(object, "offset", json_hex(m->offset));
+	err = err ?: json_add(object, "path", json_text(image->path));
+	if (!err && image->build_id_size)
+		err = json_add(object, "build_id", build_id_text(image));
+	if (!err && image->text_size)
+		err = json_add(object, "text_start", json_hex(image->text_start))
+			      ?: json_add(object, "text_size", json_hex(image->text_size));
+	if (!err && m->linked)
+		err = json_add(object, "linked", json_object_new_boolean(true));
+	if (!err)
+		return object;
+	json_object_put(object);
+	return NULL;
+}
+
+static struct json_object *extra_object(const struct profile *p, const struct profile_extra *x)
+{
+	struct json_object *object = json_object_new_object();
+	int err = object ? 0 : -ENOMEM;
+
+	err = err ?: json_add(object, "format", json_text(x->format));
+	if (!err && x->image != PROFILE_NONE)
+		err = json_add(object, "path", json_text(p->images[x->image].path));
+	err = err ?: json_add(object, "text", json_text(x->bytes));
+	if (!err)
+		return object;
+	json_object_put(object);
+	return NULL;
+}
+
+static struct json_object *value_type_object(const struct profile_value_type *t)
+{
+	struct json_object *object = json_object_new_object();
+	int err = object ? 0 : -ENOMEM;
+
+	err = err ?: json_add(object, "type", json_text(t->type));
+	err = err ?: json_add(object, "unit", json_text(t->unit));
+	if (!err && t->period)
+		err = json_add(object, "period", json_object_new_uint64(t->period));
+	if (!err && *t->title)
+		err = json_add(object, "title", json_text(t->title));
+	if (!err && *t->formula)
+		err = json_add(object, "formula", json_text(t->formula));
+	if (!err)
+		return object;
+	json_object_put(object);
+	return NULL;
+}
+
+static void write_text(struct dump *d, const char *key, const char *text)
+{
+	if (text && *text)
+		json_member(&d->w, key, json_text(text));
+}
+
+static void write_number(struct dump *d, const char *key, uint64_t number)
+{
+	if (number)
+		json_member(&d->w, key, json_object_new_uint64(number));
+}
+
+static void write_header(struct dump *d)
+{
+	const struct profile *p = d->p;
+
+	write_text(d, "format", p->format);
+	if (p->bits) {
+		write_number(d, "bits", p->bits);
+		write_text(d, "endian", p->big_endian ? "big" : "little");
+	}
+	write_text(d, "host", p->host);
+	write_text(d, "command", p->command);
+	write_text(d, "event", p->event);
+	write_number(d, "period_ns", p->period_ns);
+	write_number(d, "bucket", p->bucket > 1 ? p->bucket : 0);
+	write_number(d, "time_ns", p->time_ns);
+	write_number(d, "duration_ns", p->duration_ns);
+	json_member(&d->w, "samples", json_object_new_uint64(profile_total(p)));
+}
+
+static void write_lists(struct dump *d)
+{
+	const struct profile *p = d->p;
+
+	json_begin_list(&d->w, "values");
+	for (size_t i = 0; i < p->value_type_count && !d->w.err; i++)
+		json_element(&d->w, value_type_object(&p->value_types[i]));
+	json_end_list(&d->w);
+	json_begin_list(&d->w, "stacks");
+	for (size_t i = 0; i < p->sample_count; i++)
+		write_stack(d, i);
+	json_end_list(&d->w);
+	json_begin_list(&d->w, "mappings");
+	for (size_t i = 0; i < p->mapping_count && !d->w.err; i++)
+		json_element(&d->w, mapping_object(p, &p->mappings[i]));
+	json_end_list(&d->w);
+	if (p->arc_count) {
+		write_arcs(d, "calls", true);
+		write_arcs(d, "jumps", false);
+	}
+	if (!p->extra_count)
+		return;
+	json_begin_list(&d->w, "extras");
+	for (size_t i = 0; i < p->extra_count && !d->w.err; i++)
+		json_element(&d->w, extra_object(p, &p->extras[i]));
+	json_end_list(&d->w);
+}
+
+int report_dump_json(const struct profile *p, FILE *out)
+{
+	struct dump d = { .p = p };
+	int err = make_names(&d) ?: make_labels(&d);
+
+	if (!err) {
+		json_begin(&d.w, out);
+		write_header(&d);
+		write_lists(&d);
+		err = json_end(&d.w);
+	}
+	free_texts(d.names, p->function_count);
+	free_texts(d.labels, p->label_count);
+	return err;
+}

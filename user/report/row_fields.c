@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/row_fields.h"
+
+#include <inttypes.h>
+
+#include "report/json_writer.h"
+#include "report/text.h"
+
+static const struct {
+	enum row_field field;
+	struct table_column column;
+} shown[] = {
+	{ ROW_ADDRESS, { .title = "address" } },
+	{ ROW_SOURCE, { .title = "source", .is_text = true } },
+	{ ROW_LINE, { .title = "line" } },
+	{ ROW_FUNCTION, { .title = "function", .is_text = true } },
+	{ ROW_IMAGE, { .title = "image", .is_text = true } },
+	{ ROW_PROCESS, { .title = "pid" } },
+	{ ROW_THREAD, { .title = "tid" } },
+	{ ROW_COMM, { .title = "name", .is_text = true } },
+};
+
+size_t row_field_columns(const struct row_view *view, struct table_column *columns,
+			 enum row_field *fields)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+		if (!(view->fields & shown[i].field))
+			continue;
+		columns[count] = shown[i].column;
+		fields[count++] = shown[i].field;
+	}
+	return count;
+}
+
+static const char *number_text(uint64_t number, char buffer[TABLE_CELL_SIZE])
+{
+	if (!number)
+		return "-";
+	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, number);
+	return buffer;
+}
+
+const char *row_field_text(const struct row_view *view, const struct row *row, enum row_field field,
+			   char buffer[TABLE_CELL_SIZE])
+{
+	const struct row_key *key = &row->key;
+
+	switch (field) {
+	case ROW_ADDRESS:
+		snprintf(buffer, TABLE_CELL_SIZE, "0x%" PRIx64, key->address);
+		return buffer;
+	case ROW_SOURCE:
+		return key->source;
+	case ROW_LINE:
+		return number_text(key->line, buffer);
+	case ROW_FUNCTION:
+		return row->name;
+	case ROW_IMAGE: /* the whole path where there is room for it */
+		return view->fields == ROW_IMAGE ? key->image : text_basename(key->image);
+	case ROW_PROCESS:
+		return number_text(key->pid, buffer);
+	case ROW_THREAD:
+		return number_text(key->tid, buffer);
+	case ROW_COMM:
+		return row->comm[0] ? row->comm : "[unknown]";
+	}
+	return "";
+}
+
+static int add_number(struct json_object *object, const char *key, uint64_t number)
+{
+	return number ? json_add(object, key, json_object_new_uint64(number)) : 0;
+}
+
+static int add_text(struct json_object *object, const char *key, const char *text)
+{
+	return text && text[0] ? json_add(object, key, json_text(text)) : 0;
+}
+
+int row_fields_json(const struct row_view *view, const struct row *row, struct json_object *object)
+{
+	const struct row_key *key = &row->key;
+	int err = 0;
+
+	if (view->fields & ROW_ADDRESS)
+		err = json_add(object, "address", json_hex(key->address));
+	err = err ?: add_text(object, "source", key->source);
+	err = err ?: add_number(object, "line", key->line);
+	err = err ?: add_text(object, view == row_views ? "name" : "function", row->name);
+	err = err ?: add_text(object, "image", key->image);
+	err = err ?: add_number(object, "pid", key->pid);
+	err = err ?: add_number(object, "tid", key->tid);
+	if (view->fields & ROW_COMM)
+		err = err ?: add_text(object, "name", row->comm);
+	return err;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_REPORT_ROWS_H
+#define PROFIL_REPORT_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+#include "report/row_key.h"
+#include "symbol/symbol.h"
+#include "util/index.h"
+
+/*
+ * Samples put together in rows: what every table of a profile is made of. A row is what is equal
+ * in the fields that a view tells apart; a column is one value of one profile.
+ */
+
+struct row_count {
+	uint64_t self;	/* samples whose leaf it is */
+	uint64_t total; /* samples in whose stack it is, once per stack; or by calls: see below */
+};
+
+struct row {
+	struct row_key key;
+	/*
+	 * The function's name as shown: IMAGE+0xADDRESS or 0xADDRESS when it has none, "[no pc]"
+	 * of samples without a pc, and with ROW_ADDRESS NAME+0xOFFSET where that is known. NULL
+	 * when the view does not tell functions apart.
+	 */
+	const char *name;
+	const char *comm; /* of the thread, or the process's first; "" when not known */
+	const struct row_count *counts; /* one for each column */
+	uint64_t cumulative; /* self in the first column, of this row and all before it */
+
+	/* private to rows.c */
+	char *made_name;
+	uint64_t function_start; /* 0: not known */
+	uint64_t last_stack;
+	uint64_t called, calling; /* what was spent in calls of it, and in those that it made */
+	bool called_often;	  /* how often it was called is known */
+};
+
+struct row_column {
+	char *title;	  /* "samples", "cycles", "cpu/nanoseconds" */
+	uint64_t samples; /* all, those in no row included */
+};
+
+struct rows {
+	const struct row_view *view;
+	struct row *rows;
+	size_t count, room;
+	struct row_column *columns;
+	size_t column_count;
+	bool stacks; /* false: total is self everywhere */
+
+	/* private to rows.c */
+	struct row_count *counts;
+	size_t count_room;
+	struct index index;
+	uint64_t stack_count;
+};
+
+/* Zero-initialised: all functions. */
+struct rows_options {
+	const struct row_view *view; /* NULL: functions */
+	const char *image;	     /* only what lies in it: its path or base name; NULL: all */
+	const struct symbol_extent *extents; /* of the functions at its locations; or NULL */
+	bool base_names;		     /* images are the same when their base names are */
+};
+
+/*
+ * Collects the rows of a profile. The first column is the value that is shown
+ * (profile_count_value()), the others are the other values that count events on their own; so the
+ * profile of one clock has one column. Rows without a count are left out, negative values count
+ * as 0, sums saturate. Rows are ordered by self, then total of the first column, both falling;
+ * then by name, image and the rest.
+ *
+ * Totals come from stacks, when a sample is deeper than 1; else from calls that were counted apart
+ * with what was spent in them, as Callgrind has them. The total of a function is then what
+ * KCachegrind calls its inclusive cost: the sum of all calls of it; or self and the calls that it
+ * made, when no calls of it were counted, or nothing was spent in them. Calls within a row do not
+ * count. Where rows call each other in a circle these sums have parts of the time twice: a total is
+ * not more than all samples.
+ *
+ * Rows point into the profile. Returns 0 or -ENOMEM; rows_free() is due in any case.
+ */
+int rows_collect(struct rows *r, const struct profile *p, const struct rows_options *o);
+
+/*
+ * The same step by step, for columns that are from several profiles: rows_begin(), rows_add() for
+ * each column, and rows_finish(), which names and orders the rows.
+ */
+int rows_begin(struct rows *r, const struct rows_options *o, size_t column_count);
+int rows_add(struct rows *r, const struct profile *p, const struct rows_options *o, size_t value,
+	     size_t column);
+int rows_finish(struct rows *r);
+
+/* The order of struct rows after rows_finish(), for qsort(3). */
+int rows_compare(const void *one, const void *other);
+void rows_free(struct rows *r);
+
+/*
+ * The numbers of the values that rows_collect() has columns for, in their order, in `values`, which
+ * has room for value_type_count + 1. Returns how many they are: at least one.
+ */
+size_t rows_values(const struct profile *p, size_t *values);
+
+/* What the column of a value is called; to be free()d. NULL when memory runs out. */
+char *rows_title(const struct profile *p, size_t value);
+
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/text.h"
+
+#define BOLD  "\033[1m"
+#define RED   "\033[31m"
+#define PLAIN "\033[0m"
+
+#define GAP	     2	/* blanks between columns */
+#define TEXT_MIN     12 /* a text is not shortened below this, whatever the width */
+#define TEXT_PADDING 60 /* in a pipe: one long text must not push the next column to the right */
+
+/* A table with what it takes to print it. */
+struct layout {
+	const struct table *t;
+	size_t count;	/* of columns that are shown */
+	size_t *shown;	/* their numbers */
+	size_t *widths; /* of all columns */
+};
+
+static size_t max(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static size_t min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The widths that the header and the rows ask for. */
+static void measure(struct layout *l)
+{
+	char buffer[TABLE_CELL_SIZE];
+
+	for (size_t i = 0; i < l->t->column_count; i++) {
+		l->shown[i] = i;
+		l->widths[i] = text_columns(l->t->columns[i].title);
+		for (size_t row = 0; row < l->t->row_count; row++)
+			l->widths[i] = max(l->widths[i],
+					   text_columns(l->t->cell(l->t->context, row, i, buffer)));
+	}
+	l->count = l->t->column_count;
+}
+
+static bool is_text(const struct layout *l, size_t i)
+{
+	return l->t->columns[l->shown[i]].is_text;
+}
+
+/* How wide the table is at least, and with the widths that it has now. */
+static size_t total_width(const struct layout *l, bool least)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		size_t width = l->widths[l->shown[i]];
+
+		sum += least && is_text(l, i) ? min(width, TEXT_MIN) : width;
+	}
+	return sum + (l->count - 1) * GAP;
+}
+
+static bool drop_optional(struct layout *l)
+{
+	for (size_t i = l->count; i-- > 0;) {
+		if (!l->t->columns[l->shown[i]].is_optional)
+			continue;
+		l->count--;
+		memmove(&l->shown[i], &l->shown[i + 1], (l->count - i) * sizeof(*l->shown));
+		return true;
+	}
+	return false;
+}
+
+/* The widest text that may be shortened still, but the last column; or NULL. */
+static size_t *widest_text(const struct layout *l)
+{
+	size_t *widest = NULL;
+
+	for (size_t i = 0; i + 1 < l->count; i++) {
+		size_t *width = &l->widths[l->shown[i]];
+
+		if (is_text(l, i) && *width > TEXT_MIN && (!widest || *width > *widest))
+			widest = width;
+	}
+	return widest;
+}
+
+/* Makes all fit a terminal. The last of several texts gets a third at most. */
+static void fit(struct layout *l, size_t width)
+{
+	size_t *last = &l->widths[l->shown[l->count - 1]], *widest;
+
+	while (total_width(l, true) > width && drop_optional(l))
+		;
+	if (widest_text(l))
+		*last = min(*last, max(width / 3, TEXT_MIN));
+	while (total_width(l, false) > width && (widest = widest_text(l)))
+		--*widest;
+	if (total_width(l, false) > width && is_text(l, l->count - 1)) {
+		size_t rest = total_width(l, false) - *last;
+
+		*last = max(width > rest ? width - rest : 0, min(*last, TEXT_MIN));
+	}
+}
+
+static void fit_pipe(struct layout *l)
+{
+	for (size_t i = 0; i + 1 < l->count; i++)
+		if (is_text(l, i))
+			l->widths[l->shown[i]] = min(l->widths[l->shown[i]], TEXT_PADDING);
+}
+
+static void print_blanks(size_t blanks, FILE *out)
+{
+	fprintf(out, "%*s", (int)blanks, "");
+}
+
+static int print_cell(const struct layout *l, size_t i, const char *raw, bool red, FILE *out)
+{
+	size_t width = l->widths[l->shown[i]], columns = text_columns(raw);
+	char *visible = text_visible(raw);
+
+	if (!visible)
+		return -ENOMEM;
+	if (l->t->width && is_text(l, i) && columns > width) {
+		text_shorten(visible, width);
+		columns = width;
+	}
+	if (!is_text(l, i))
+		print_blanks(columns < width ? width - columns : 0, out);
+	fprintf(out, "%s%s%s", red ? RED : "", visible, red ? PLAIN : "");
+	if (is_text(l, i) && i + 1 < l->count)
+		print_blanks(columns < width ? width - columns : 0, out);
+	if (i + 1 < l->count)
+		print_blanks(GAP, out);
+	free(visible);
+	return 0;
+}
+
+static int print_header(const struct layout *l, FILE *out)
+{
+	int err = 0;
+
+	fputs(l->t->color ? BOLD : "", out);
+	for (size_t i = 0; i < l->count && !err; i++)
+		err = print_cell(l, i, l->t->columns[l->shown[i]].title, false, out);
+	fputs(l->t->color ? PLAIN "\n" : "\n", out);
+	return err;
+}
+
+static int print_row(const struct layout *l, size_t row, FILE *out)
+{
+	const struct table *t = l->t;
+	bool hot = t->color && t->is_hot(t->context, row);
+	char buffer[TABLE_CELL_SIZE];
+	int err = 0;
+
+	for (size_t i = 0; i < l->count && !err; i++) {
+		size_t column = l->shown[i];
+
+		err = print_cell(l, i, t->cell(t->context, row, column, buffer),
+				 hot && t->columns[column].is_hot, out);
+	}
+	fputc('\n', out);
+	return err;
+}
+
+int table_print(const struct table *t, FILE *out)
+{
+	struct layout l = { .t = t };
+	int err = -ENOMEM;
+
+	l.shown = calloc(t->column_count, sizeof(*l.shown));
+	l.widths = calloc(t->column_count, sizeof(*l.widths));
+	if (l.shown && l.widths) {
+		measure(&l);
+		if (t->width)
+			fit(&l, t->width);
+		else
+			fit_pipe(&l);
+		err = print_header(&l, out);
+	}
+	for (size_t i = 0; i < t->row_count && !err; i++)
+		err = print_row(&l, i, out);
+	free(l.shown);
+	free(l.widths);
+	return err;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_REPORT_TABLE_H
+#define PROFIL_REPORT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/*
+ * A table of text: one header line, one line per row, columns two blanks apart. Numbers are at the
+ * right of their column and whole; texts are at the left, and in a terminal the widest gives way
+ * until all fits.
+ */
+
+#define TABLE_CELL_SIZE 32
+
+struct table_column {
+	const char *title;
+	bool is_text;
+	bool is_hot;	  /* in red where the row is */
+	bool is_optional; /* left out, the last first, when a terminal is too narrow */
+};
+
+struct table {
+	const struct table_column *columns;
+	size_t column_count;
+	size_t row_count;
+	/* The raw text of a cell: in `buffer`, or anywhere that outlives table_print(). */
+	const char *(*cell)(const void *context, size_t row, size_t column,
+			    char buffer[TABLE_CELL_SIZE]);
+	bool (*is_hot)(const void *context, size_t row);
+	const void *context;
+	unsigned int width; /* columns of the terminal; 0: shorten nothing, it is a pipe */
+	bool color;
+};
+
+/* Returns 0 or -ENOMEM. Whether printing went well is for the caller to ask: ferror(out). */
+int table_print(const struct table *t, FILE *out);
+
+#endif

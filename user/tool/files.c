@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/loss.h"
+#include "profile/merge.h"
+#include "symbol/symbol.h"
+#include "tool/tool.h"
+#include "util/file.h"
+#include "util/number.h"
+
+int tool_option_stride(const char *value, void *member, struct error *e)
+{
+	uint64_t stride;
+
+	if (number_parse(value, 1, 4, &stride) || (stride != 1 && stride != 4))
+		return error_set(e, 0, "--dcpi-stride takes 1 or 4, not \"%s\"", value);
+	*(unsigned int *)member = stride;
+	return 0;
+}
+
+/* Images that the file has no name for are the executable. */
+static int name_executable(struct profile *p, const char *path, struct error *e)
+{
+	char *whole = realpath(path, NULL);
+	const char *interned;
+	int err;
+
+	if (!whole)
+		return error_set(e, errno, "--executable %s", path);
+	err = profile_string(p, whole, &interned);
+	free(whole);
+	for (size_t i = 0; !err && i < p->image_count; i++)
+		if (!*p->images[i].path)
+			p->images[i].path = interned;
+	return err ? error_no_memory(e) : 0;
+}
+
+int tool_read(const char *path, const struct tool_reading *reading, struct profile **p,
+	      struct error *e)
+{
+	int err = format_read(path, &reading->input, p, e);
+
+	if (err)
+		return err;
+	if (reading->strict && (*p)->warning_count) {
+		err = error_set(e, 0, "%s: %s", path, (*p)->warnings[0]);
+		error_mend(e, "without --strict it is read all the same");
+	}
+	for (size_t i = 0; i < (*p)->warning_count && !err; i++)
+		tool_warn("%s: %s", path, (*p)->warnings[i]);
+	if (!err && reading->executable)
+		err = name_executable(*p, reading->executable, e);
+	if (err) {
+		profile_free(*p);
+		*p = NULL;
+	}
+	return err;
+}
+
+/* Without a build ID, all that tells a file that was built anew is that it is too young. */
+static void warn_of_younger_images(const struct profile *p, const char *path)
+{
+	struct stat profile, image;
+
+	if (stat(path, &profile))
+		return;
+	for (size_t i = 0; i < p->image_count; i++)
+		if (!p->images[i].build_id_size && p->images[i].path[0] == '/' &&
+		    stat(p->images[i].path, &image) == 0 && image.st_mtime > profile.st_mtime)
+			tool_warn("%s has changed since %s was written: its names may be wrong",
+				  p->images[i].path, path);
+}
+
+int tool_resolve(struct profile *p, const char *path, struct error *e)
+{
+	warn_of_younger_images(p, path); /* before build IDs are filled in from the files */
+	return symbol_resolve(p, NULL, NULL, e);
+}
+
+/* The same as tool_read_all(), for one. Adds to *aspects what the file has by itself. */
+static int read_named(const char *path, const struct tool_reading *reading, struct profile **p,
+		      unsigned int *aspects, struct error *e)
+{
+	int err = tool_read(path, reading, p, e);
+
+	if (err)
+		return err;
+	*aspects |= loss_aspects(*p);
+	err = tool_resolve(*p, path, e);
+	if (err) {
+		profile_free(*p);
+		*p = NULL;
+	}
+	return err;
+}
+
+/* Passes on what the merge itself has to say: what the files had is told already. */
+static int merge(struct profile *p, struct profile *next, struct error *e)
+{
+	size_t told = p->warning_count;
+	int err;
+
+	next->warning_count = 0;
+	err = profile_merge(p, next, e);
+	for (size_t i = told; !err && i < p->warning_count; i++)
+		tool_warn("%s", p->warnings[i]);
+	return err;
+}
+
+static int read_all(char *const *paths, int count, const struct tool_reading *reading,
+		    struct profile **p, unsigned int *aspects, struct error *e)
+{
+	int err;
+
+	*p = NULL;
+	err = read_named(paths[0], reading, p, aspects, e);
+	for (int i = 1; i < count && !err; i++) {
+		struct profile *next = NULL;
+
+		err = read_named(paths[i], reading, &next, aspects, e);
+		err = err ?: merge(*p, next, e);
+		profile_free(next);
+	}
+	if (err) {
+		profile_free(*p);
+		*p = NULL;
+	}
+	return err;
+}
+
+int tool_read_all(char *const *paths, int count, const struct tool_reading *reading,
+		  struct profile **p, struct error *e)
+{
+	unsigned int aspects = 0;
+
+	return read_all(paths, count, reading, p, &aspects, e);
+}
+
+static bool can_write(const struct format *format)
+{
+	return format->write || format->write_directory;
+}
+
+void tool_list_formats(char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (const struct format *const *f = format_all; *f && used < size; f++)
+		if (can_write(*f))
+			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 (*f)->name);
+}
+
+const struct format *tool_output_format(const char *name, const char *path, struct error *e)
+{
+	const struct format *format;
+	char names[256];
+
+	if (name) {
+		format = format_by_name(name);
+		if (format && can_write(format))
+			return format;
+		tool_list_formats(names, sizeof(names));
+		error_set_kind(e, ERROR_USAGE, 0, "no format \"%s\" can be written", name);
+		error_mend(e, "the formats are: %s", names);
+		return NULL;
+	}
+	format = path ? format_by_extension(path) : NULL;
+	return format && can_write(format) ? format : format_by_name("pprof");
+}
+
+/* The directory, or the nearest one above it that is there: those between are made. */
+static int check_ancestor(const char *path, struct error *e)
+{
+	char *ancestor = strdup(path);
+	struct stat st;
+	int code = 0;
+
+	if (!ancestor)
+		return error_no_memory(e);
+	while (stat(ancestor, &st) && errno == ENOENT)
+		dirname(ancestor);
+	if (access(ancestor, W_OK))
+		code = errno;
+	else if (!S_ISDIR(st.st_mode))
+		code = ENOTDIR;
+	free(ancestor);
+	if (!code)
+		return 0;
+	error_set(e, code, "cannot write %s", path);
+	error_mend(e, "give another directory");
+	return -code;
+}
+
+/* A format with one file per image has no single file. */
+static int check_directory(const struct format *format, const char *path, struct error *e)
+{
+	struct stat st;
+
+	if (strcmp(path, "-") != 0 && (stat(path, &st) || S_ISDIR(st.st_mode)))
+		return check_ancestor(path, e);
+	error_set_kind(e, ERROR_USAGE, 0, "%s is no directory: %s has one file for each image",
+		       strcmp(path, "-") == 0 ? "standard output" : path, format->name);
+	error_mend(e, "name a directory; it is made when it is not there");
+	return -ENOTDIR;
+}
+
+int tool_check_output(const struct format *format, const char *path, struct error *e)
+{
+	if (format->write_directory)
+		return check_directory(format, path, e);
+	if (strcmp(path, "-") != 0)
+		return file_check_writable(path, e);
+	if (format->is_text || !isatty(STDOUT_FILENO))
+		return 0;
+	error_set_kind(e, ERROR_USAGE, 0, "a profile is binary: it does not go to a terminal");
+	error_mend(e, "give a file, or pipe it to a program");
+	return -EINVAL;
+}
+
+struct write_context {
+	const struct profile *p;
+	const struct format *format;
+	const struct format_options *options;
+};
+
+static int write_profile(FILE *out, void *context, struct error *e)
+{
+	const struct write_context *w = context;
+
+	return w->format->write(w->p, w->options, out, e);
+}
+
+static int write_output(struct write_context *w, const char *path, struct error *e)
+{
+	int err;
+
+	if (w->format->write_directory)
+		return w->format->write_directory(w->p, w->options, path, e);
+	if (strcmp(path, "-") != 0)
+		return file_write(path, write_profile, w, e);
+	err = write_profile(stdout, w, e);
+	if (err)
+		return err;
+	err = tool_flush();
+	return err ? error_set(e, -err, "cannot write to standard output") : 0;
+}
+
+static void tell_loss(const struct profile *p, unsigned int aspects, const struct format *format,
+		      const char *path)
+{
+	char losses[1024];
+
+	if (loss_list(p, aspects, format, losses, sizeof(losses)))
+		tool_warn("%s: the %s format does not hold %s", path, format->name, losses);
+}
+
+int tool_write(const struct profile *p, const struct format *format,
+	       const struct format_options *options, const char *path, bool quiet, struct error *e)
+{
+	static const struct format_options none;
+	struct write_context context = { p, format, options ?: &none };
+	int err = write_output(&context, path, e);
+
+	if (!err && !quiet)
+		tell_loss(p, loss_aspects(p), format, path);
+	return err;
+}
+
+int tool_done(const struct profile *p)
+{
+	return p->salvaged ? EXIT_INCOMPLETE : EXIT_DONE;
+}
+
+int tool_rewrite(const struct tool_rewrite *r)
+{
+	struct error e;
+	const struct format *format = tool_output_format(r->format, r->out, &e);
+	struct profile *p;
+	unsigned int aspects = 0;
+	int code;
+
+	if (!format || tool_check_output(format, r->out, &e) ||
+	    read_all(r->in, r->count, r->reading, &p, &aspects, &e))
+		return tool_fail(&e);
+	/* Names that were looked up now were not in the files: they are not lost. */
+	if (tool_write(p, format, r->writing, r->out, true, &e)) {
+		code = tool_fail(&e);
+	} else {
+		tell_loss(p, aspects, format, r->out);
+		code = tool_done(p);
+	}
+	profile_free(p);
+	return code;
+}

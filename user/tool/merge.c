@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/tool.h"
+
+struct merge_options {
+	const char *format;
+	const char *output;
+	struct tool_reading reading;
+};
+
+static const struct option_spec options[] = {
+	{ "output", 'o', "OUT", "write the sum to OUT; - is standard output", option_text,
+	  offsetof(struct merge_options, output) },
+	{ "format", 'f', "FORMAT", "what to write; else by OUT's extension, else pprof",
+	  option_text, offsetof(struct merge_options, format) },
+	TOOL_READING_OPTIONS(struct merge_options, reading),
+	{ 0 },
+};
+
+static int run(int argc, char **argv)
+{
+	struct merge_options o = { 0 };
+	struct error e;
+	int first, code = tool_options(&merge_command, &o, argc, argv, false, &first);
+
+	if (code >= 0)
+		return code;
+	if (first == argc || !o.output) {
+		error_set_kind(&e, ERROR_USAGE, 0, "merge takes files, and -o OUT");
+		error_mend(&e, "profiltool merge [-f FORMAT] FILE... -o OUT");
+		return tool_fail(&e);
+	}
+	return tool_rewrite(&(struct tool_rewrite){
+		.in = argv + first,
+		.count = argc - first,
+		.out = o.output,
+		.format = o.format,
+		.reading = &o.reading,
+	});
+}
+
+const struct tool_command merge_command = {
+	.name = "merge",
+	.arguments = "[OPTION...] FILE... -o OUT",
+	.help = "Adds up profiles of any formats and writes the sum.",
+	.options = options,
+	.run = run,
+};
