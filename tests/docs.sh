@@ -174,9 +174,9 @@ for command in "${commands[@]}"; do
 done
 
 if command -v mandoc >/dev/null; then
-	check "the man page is clean" mandoc -Tlint -Wwarning "$man"
+	check "the man pages are clean" mandoc -Tlint -Wwarning "$man" "$top"/user/tool/*.5
 else
-	skip "the man page is clean" "no mandoc"
+	skip "the man pages are clean" "no mandoc"
 fi
 
 # The completion's values.
@@ -186,9 +186,10 @@ wait_for grep -q sleep "/proc/$sleeper/cmdline"
 check "completion: processes for -p" offers "$sleeper" profiltool -p "$sleeper"
 check "completion: another process for -p" offers "1,$sleeper" profiltool -p "1,$sleeper"
 check "completion: threads for -t" offers "$sleeper" profiltool record -t "$sleeper"
-check "completion: formats" offers_only $'gperftools\npprof' profiltool convert -f ''
+check "completion: formats" offers_only pprof profiltool merge -f p
 check "completion: formats behind =" \
-	offers_only gperftools profiltool record --format = g
+	offers_only folded profiltool record --format = f
+check "completion: positions" offers_only $'instr\nline' profiltool convert --positions ''
 check "completion: events" \
 	offers_only $'auto\ncpu-clock\ncycles\ntask-clock' profiltool -p 1 -e ''
 stop "$sleeper"
@@ -210,6 +211,14 @@ tool_events() {
 		sed 's/, \| or /\n/g' | sort
 }
 check "completion: events are those of the tool" offers_only "$(tool_events)" profiltool -e ''
+
+tool_fields() {
+	"$profiltool" report --by . 2>&1 | sed -n 's/.*--by takes one of \(.*\), not.*/\1/p' |
+		sed 's/, /\n/g' | sort
+}
+check "completion: fields are those of the tool" \
+	offers_only "$(tool_fields)" profiltool report --by ''
+check "completion: an image to report" offers "$work/a.pb.gz" profiltool report -p "$work/a"
 
 # The comparisons notice what they are made for.
 check "an option that only --help has is noticed" \
@@ -236,7 +245,7 @@ check "an option that the completion lacks is noticed" \
 	"$work/help.record" "$man" "$(changed "$completion" 's/ --kernel//')"
 check "an option that only the completion has is noticed" \
 	notices "only in the completion: -x" same_options dump \
-	"$work/help.dump" "$man" "$(changed "$completion" 's/"--json --strict"/"--json --strict -x"/')"
+	"$work/help.dump" "$man" "$(changed "$completion" 's/"--json --exec/"-x --json --exec/')"
 check "a value that the completion forgets is noticed" \
 	notices "only in the completion: --limit" same_options record \
 	"$work/help.record" "$man" "$(changed "$completion" 's/--limit= --json -q/--limit --json -q/')"

@@ -30,7 +30,7 @@ compare() {
 	read -r seconds mib <<<"$ours"
 	ratio=$(calculate "(${theirs% *} / $their_size) / ($seconds / $size)")
 	row "$name" "$(printf '%.2f s: %.0f times as fast as %s' "$seconds" "$ratio" "$their_name")" \
-		">= 5 times" "$(awk -v r="$ratio" 'BEGIN { print r >= 5 ? "met" : "not" }')"
+		">= 5 times" "$(awk -v r="$ratio" 'BEGIN { print (r >= 5 ? "met" : "not") }')"
 	judge "$name, memory by distinct data" "$(calculate "$mib / $distinct")" \
 		"$(printf '%.0f MiB for %.0f MiB' "$mib" "$distinct")" 3 times
 }
@@ -40,10 +40,11 @@ make_gperftools() {
 	python3 - "$@" <<-'END'
 		import random, struct, sys
 		random.seed(1)
+		code = [0x401000 + random.randrange(1 << 20) for _ in range(20000)]
 		stacks = []
 		for i in range(100000):
-		    pcs = [0x401000 + random.randrange(1 << 20) for _ in range(4)]
-		    pcs += [0x401000 + (i % 300 * 31 + d * 977) % (1 << 20) for d in range(16)]
+		    pcs = [random.choice(code) for _ in range(4)]
+		    pcs += [code[(i % 300 * 31 + d * 977) % len(code)] for d in range(16)]
 		    stacks.append(struct.pack("<22Q", 1, 20, *pcs))
 		with open(sys.argv[1], "wb") as f:
 		    f.write(struct.pack("<5Q", 0, 3, 0, 10000, 0))
@@ -114,7 +115,7 @@ build_writers() {
 	mkdir -p "$helpers"
 	# shellcheck disable=SC2046 # lists of words
 	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -I"$top" -I"$top/user" \
-		"$here/writers.c" "$build"/user/{util,format}/*.o "$build"/user/profile/{profile,merge}.o \
+		"$here/writers.c" "$build"/user/{util,format}/*.o "$build"/user/profile/{profile,merge,merge_code,pc_name}.o \
 		"$build"/proto/*.o $(pkg-config --libs libprotobuf-c zlib json-c) -o "$helpers/writers"
 }
 

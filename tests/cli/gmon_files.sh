@@ -47,9 +47,7 @@ int main(void)
 	return 0;
 }
 END
-"${CC:-gcc}" -O1 "$work/caller/caller.c" -o "$work/caller/caller" -L"$work/libburn.so" -lburn \
-	-Wl,-rpath,"$work/libburn.so" 2>"$work/caller.err" ||
-	"${CC:-gcc}" -O1 "$work/caller/caller.c" -o "$work/caller/caller" "$work/libburn.so/libburn.so" || exit
+"${CC:-gcc}" -O1 "$work/caller/caller.c" "$work/libburn.so/libburn.so" -o "$work/caller/caller" || exit
 
 # --- What both see ---
 
@@ -87,17 +85,17 @@ same() {
 for kind in $kinds libburn.so; do
 	program=$work/$kind/$kind
 	command=("$program" 1 1 stay)
-	[ $kind = libburn.so ] && command=("$work/caller/caller")
+	[ "$kind" = libburn.so ] && command=("$work/caller/caller")
 	check "$kind: recorded" exits 0 "$profiltool" record -F 100 -o "$work/$kind/a.pb.gz" -- \
 		"${command[@]}"
 	check "$kind: to gmon.out" exits 0 "$profiltool" convert -f gmon "$work/$kind/a.pb.gz" \
 		"$work/$kind/out"
-	ours $kind "$work/$kind/a.pb.gz" >"$work/$kind/ours"
+	ours "$kind" "$work/$kind/a.pb.gz" >"$work/$kind/ours"
 	flat "$program" "$work/$kind/out/$kind.gmon" >"$work/$kind/flat"
 	check "$kind: burns are seen" grep -q burn_sixty "$work/$kind/ours"
 	check "$kind: gprof sees the same functions and samples" same "$work/$kind/ours" \
 		"$work/$kind/flat"
-	ours $kind --executable "$program" "$work/$kind/out/$kind.gmon" >"$work/$kind/back"
+	ours "$kind" --executable "$program" "$work/$kind/out/$kind.gmon" >"$work/$kind/back"
 	check "$kind: so do we when it is read back" same "$work/$kind/ours" "$work/$kind/back"
 done
 check "what has no place is told" says "the gmon format does not hold"
@@ -249,8 +247,7 @@ for kind in $kinds; do
 	narrow) options=(-m32 -fPIE -pie) ;;
 	esac
 	program=$work/$kind-pg/$kind-pg
-	# 32-bit code of gcc -pg calls mcount through the PLT, -fno-plt or not.
-	build $kind-pg -pg "${options[@]}" || exit
+	build "$kind-pg" -pg "${options[@]}" || exit
 	check "$kind, gcc -pg: runs" exits 0 env -C "$work/$kind-pg" "$program" 1 1 stay
 	file=$work/$kind-pg/gmon.out
 	check "$kind, gcc -pg: as many samples as gprof sees in each function" judge "$program" "$file"
@@ -261,6 +258,20 @@ for kind in $kinds; do
 		<(graph "$program" "$work/$kind-pg/again/$kind-pg.gmon")
 	check "$kind, gcc -pg: which has calls" grep -q 'burn_cpu' <(graph "$program" "$file")
 done
+
+# Files of several images, as one recording gives: each is told by its name.
+mkdir "$work/several"
+cp "$work/pie-pg/gmon.out" "$work/several/pie-pg.gmon"
+cp "$work/pie-pg/gmon.out" "$work/several/other.gmon"
+check "a directory: the program is one image of it" exits 0 "$profiltool" report --json \
+	--executable "$work/pie-pg/pie-pg" "$work/several"
+cp "$work/out" "$work/several.json"
+check "half of the samples are the program's" json '(
+	sum(f["self"] for f in j["functions"] if f["image"].endswith("/pie-pg")) * 2 ==
+	sum(f["self"] for f in j["functions"]) > 0)' "$work/several.json"
+check "and the other half the other image's" json \
+	'{f["image"].split("/")[-1] for f in j["functions"] if f["self"]} == {"pie-pg", "other"}' \
+	"$work/several.json"
 
 file=$work/pie-pg/gmon.out
 check "which program it is of must be told" exits 0 "$profiltool" report "$file"
@@ -276,6 +287,13 @@ check "names without addresses are refused" exits 1 "$profiltool" convert -f gmo
 	"$work/names.folded" "$work/nothing"
 check "the reason is said" says "no sample is at an address"
 check "no directory is left" test ! -e "$work/nothing"
+check "a recording with samples in the kernel" exits 0 "$profiltool" record --user --kernel -F 100 \
+	-q -o "$work/kernel.pb.gz" -- sh -c \
+	"dd if=/dev/zero of=/dev/null bs=1M count=20000; $work/pie/pie 1 1"
+check "what is left out is told" exits 0 "$profiltool" convert -f gmon "$work/kernel.pb.gz" \
+	"$work/kernel"
+check "with its number" grep -qE "[0-9]+ of [0-9]+ samples are left out: the gmon format has no" \
+	"$work/err"
 check "a file in the place of the directory" exits 2 "$profiltool" convert -f gmon \
 	"$work/pie/a.pb.gz" "$work/names.folded"
 

@@ -294,33 +294,37 @@ static void frames_without_addresses(void **state)
 /* Several images that were read without a process may have the same addresses. */
 static void linked_mappings(void **state)
 {
+	static const char *const paths[] = { "/bin/a", "/bin/a", "/bin/b", "/bin/fixed" };
 	struct profile *p = empty_profile(1000000), *q;
 	uint32_t none = add_labels(p, 0, 0, "", false);
 	uint32_t a = add_mapping(p, 0x1000, 0x5000, 0, "/bin/a");
 	uint32_t c = add_mapping(p, 0x6000, 0xa000, 0, "/bin/a");
 	uint32_t b = add_mapping(p, 0x1000, 0x5000, 0, "/bin/b");
-	uint32_t f[3];
+	uint32_t d = add_mapping(p, 0x401000, 0x405000, 0, "/bin/fixed");
+	uint32_t f[4];
 	struct bytes bytes;
 
 	(void)state;
-	p->mappings[a].linked = p->mappings[b].linked = p->mappings[c].linked = true;
+	for (int i = 0; i < 4; i++)
+		p->mappings[i].linked = true;
 	f[0] = add_location(p, 0x1234, a);
 	f[1] = add_location(p, 0x6234, c);
 	f[2] = add_location(p, 0x1234, b);
-	for (int i = 0; i < 3; i++)
+	f[3] = add_location(p, 0x401234, d);
+	for (int i = 0; i < 4; i++)
 		add_sample(p, &f[i], 1, none, i + 1);
 	bytes = write_bytes(gperftools, p);
 	q = read_good(gperftools, &bytes);
-	assert_int_equal(q->mapping_count, 3);
+	assert_int_equal(q->mapping_count, 4);
+	assert_int_equal(q->mappings[3].offset, 0x1000);
 	assert_int_equal(q->mappings[0].start, 0x1000);
 	assert_int_equal(q->mappings[0].limit, 0x5000);
 	assert_true(q->mappings[2].start >= 0xa000);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		uint32_t location = q->frames[q->samples[i].first_frame];
 
 		assert_int_equal(q->values[2 * i], i + 1);
-		assert_string_equal(profile_location_image(q, location)->path,
-				    i == 2 ? "/bin/b" : "/bin/a");
+		assert_string_equal(profile_location_image(q, location)->path, paths[i]);
 		assert_int_equal(q->locations[location].image_address, i == 1 ? 0x6234 : 0x1234);
 	}
 	profile_free(q);

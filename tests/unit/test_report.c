@@ -397,64 +397,6 @@ static void test_table_order(void **state)
 	profile_free(p);
 }
 
-static void add_call(struct profile *p, uint32_t from, uint32_t to, uint64_t count, int64_t cost)
-{
-	struct profile_arc arc = { .from = from, .to = to, .kind = PROFILE_CALL, .count = count };
-	struct profile_labels none = { .comm = "" };
-
-	assert_int_equal(profile_add_labels(p, &none, &arc.labels), 0);
-	assert_int_equal(profile_add_arc(p, &arc, &cost), 0);
-}
-
-/* Calls that were counted apart, as Callgrind has them, tell the totals as KCachegrind does. */
-static void test_table_calls(void **state)
-{
-	struct profile *p = empty_profile();
-	uint32_t exe = add_mapping(p, "/a", 0x1000);
-	uint32_t main_pc = add_named(p, 0x1000, exe, "main"), f = add_named(p, 0x1010, exe, "f");
-	uint32_t g = add_named(p, 0x1020, exe, "g"), lost = add_named(p, 0x1030, exe, "lost");
-	uint32_t idle = add_named(p, 0x1040, exe, "idle");
-
-	(void)state;
-	add_stack(p, 10, f);
-	add_stack(p, 90, g);
-	/* Nothing was called, or nothing is known to have been spent in it: no totals */
-	add_call(p, main_pc, f, 5, 0);
-	assert_non_null(strstr(table(p, NO_OPTIONS), "samples      %    cum%  function"));
-	add_call(p, main_pc, f, 5, 70);
-	add_call(p, f, g, 1, 60);
-	add_call(p, g, g, 9, 500); /* of itself: not once more */
-	add_call(p, lost, g, 0, 30);
-	add_call(p, main_pc, idle, 3, 0);
-	assert_string_equal(table(p, NO_OPTIONS), "self  self%  total  total%  function  image\n"
-						  "  90  90.00     90   90.00  g         a\n"
-						  "  10  10.00     70   70.00  f         a\n"
-						  "   0   0.00     70   70.00  main      a\n"
-						  "   0   0.00     30   30.00  lost      a\n");
-	profile_free(p);
-}
-
-/* Functions that call each other: no total is more than all samples. */
-static void test_table_circular_calls(void **state)
-{
-	struct profile *p = empty_profile();
-	uint32_t exe = add_mapping(p, "/a", 0x1000);
-	uint32_t even = add_named(p, 0x1000, exe, "even"), odd = add_named(p, 0x1010, exe, "odd");
-	uint32_t inlined = add_inlined(p, 0x1020, exe, "entry", "odd");
-
-	(void)state;
-	add_stack(p, 4, even);
-	add_stack(p, 6, odd);
-	add_call(p, even, inlined, 5, 9);
-	add_call(p, odd, even, 5, 8);
-	add_call(p, add_named(p, 0x1030, exe, "main"), even, 1, 10);
-	assert_string_equal(table(p, NO_OPTIONS), "self  self%  total  total%  function  image\n"
-						  "   6  60.00      9   90.00  odd       a\n"
-						  "   4  40.00     10  100.00  even      a\n"
-						  "   0   0.00     10  100.00  main      a\n");
-	profile_free(p);
-}
-
 static void test_table_hostile(void **state)
 {
 	struct profile *p = empty_profile();
@@ -990,8 +932,6 @@ int main(void)
 		cmocka_unit_test(test_table_pipe),
 		cmocka_unit_test(test_table_large_counts),
 		cmocka_unit_test(test_table_order),
-		cmocka_unit_test(test_table_calls),
-		cmocka_unit_test(test_table_circular_calls),
 		cmocka_unit_test(test_table_hostile),
 		cmocka_unit_test(test_text_visible),
 		cmocka_unit_test(test_text_any_bytes),

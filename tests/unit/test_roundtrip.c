@@ -95,7 +95,7 @@ static void add_images(struct source *s)
 	uint8_t build_id[20];
 
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t start = s->linked ? 0x400000 + i * 0x1000 : (0x7f00 + i) << 24;
+		uint64_t start = s->linked ? 0x10000 + i * 0x1000 : (0x7f00 + i) << 24;
 		uint32_t image, mapping;
 
 		for (size_t j = 0; j < sizeof(build_id); j++)
@@ -459,7 +459,8 @@ static int compare_rows(const void *a, const void *b)
 static void print_rows(struct rows *rows, const struct profile *p, unsigned int keeps, bool counts,
 		       FILE *out)
 {
-	qsort(rows->rows, rows->count, sizeof(*rows->rows), compare_rows);
+	if (rows->count)
+		qsort(rows->rows, rows->count, sizeof(*rows->rows), compare_rows);
 	for (size_t i = 0; i < rows->count; i++) {
 		struct row *row = &rows->rows[i], *next = row + 1;
 

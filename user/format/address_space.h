@@ -25,13 +25,18 @@ struct address_space {
 int address_space_init(struct address_space *s, const struct profile *p, unsigned int bits);
 void address_space_free(struct address_space *s);
 
+/* Where GNU ld puts programs of a fixed address on most 64-bit machines; all else begins at 0. */
+#define LINK_BASE 0x400000ULL
+
 /*
  * Where a mapping's code begins in its file. Of one in the image's own numbering that is not known:
- * addresses are taken for offsets, which they are in most position-independent images.
+ * it is what it would be for GNU ld, whose addresses are offsets in the file behind the base.
  */
 static inline uint64_t address_space_offset(const struct profile_mapping *m)
 {
-	return m->linked ? m->start : m->offset;
+	if (!m->linked)
+		return m->offset;
+	return m->start / LINK_BASE == 1 ? m->start - LINK_BASE : m->start;
 }
 
 /*

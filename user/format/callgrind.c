@@ -206,7 +206,7 @@ static int warn(struct callgrind_reader *r)
 	for (size_t i = 0; i < OVERSIGHT_COUNT; i++) {
 		uint64_t count = r->oversights[i].count, first = r->oversights[i].first;
 
-		if (!count || !oversights[i])
+		if (!count)
 			continue;
 		if (count == 1 ? profile_warn(r->p, "line %" PRIu64 ": %s", first, oversights[i])
 			       : profile_warn(r->p, "line %" PRIu64 ": %s (and %" PRIu64 " more)",

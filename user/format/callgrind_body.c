@@ -175,8 +175,8 @@ static uint32_t line_number(const struct callgrind_position *position)
 /* --- calls and jumps --- */
 
 /*
- * The target's position. It may be missing; and a relative one is wrong where calls are not
- * counted: Go's pprof takes it from another base.
+ * The target's position, which may be missing. Relative ones of Go's pprof are of no use: it takes
+ * them from another line. It counts no calls, and does not say that it is the creator.
  */
 static void take_target(struct callgrind_reader *r, struct text t)
 {
@@ -189,7 +189,7 @@ static void take_target(struct callgrind_reader *r, struct text t)
 
 		if (!take_subposition(r, &t, r->last.at[what], &a->target.at[what]))
 			return;
-		if (relative && !a->arc.count)
+		if (relative && !a->arc.count && !r->has_creator)
 			a->target.at[what] = 0;
 	}
 }

@@ -18,6 +18,13 @@ static int add_extra(struct callgrind_reader *r, struct text line)
 	return 0;
 }
 
+static int read_creator(struct callgrind_reader *r, struct text value)
+{
+	(void)value;
+	r->has_creator = true;
+	return 0;
+}
+
 static int read_version(struct callgrind_reader *r, struct text value)
 {
 	uint64_t version;
@@ -276,7 +283,7 @@ static int read_description(struct callgrind_reader *r, struct text value, struc
 
 /* --- all of them --- */
 
-static int ignore(struct callgrind_reader *r, struct text value)
+static int read_part(struct callgrind_reader *r, struct text value)
 {
 	(void)r;
 	(void)value;
@@ -289,10 +296,10 @@ static const struct {
 	bool anywhere; /* stands in the body, too */
 } headers[] = {
 	{ "version", read_version, false },
-	{ "creator", ignore, false },
+	{ "creator", read_creator, false },
 	{ "pid", read_pid, false },
 	{ "cmd", read_command, false },
-	{ "part", ignore, false },
+	{ "part", read_part, false },
 	{ "thread", read_thread, false },
 	{ "positions", read_positions, false },
 	{ "event", callgrind_read_event, false },
@@ -323,8 +330,19 @@ static int keep_claim(struct callgrind_reader *r, const char *key,
 	return add_extra(r, (struct text){ line, line + size });
 }
 
-/* Other costs than the file has may be those of the run; other readers show either. */
-static int check_claim(struct callgrind_reader *r, const char *key, struct callgrind_claim *claim)
+static void note_mismatch(struct callgrind_reader *r, const char *key, uint64_t line, int64_t said,
+			  uint32_t value)
+{
+	if (!*r->mismatch)
+		snprintf(r->mismatch, sizeof(r->mismatch),
+			 "line %" PRIu64 ": %s says %" PRId64
+			 " of %.64s, but the costs add up to %" PRId64,
+			 line, key, said, r->p->value_types[value].type, r->sums[value]);
+}
+
+/* What is not the sum is kept, and a warning if it should be the sum. */
+static int check_claim(struct callgrind_reader *r, const char *key, struct callgrind_claim *claim,
+		       bool is_sum)
 {
 	const struct callgrind_events *events = &r->events;
 	uint64_t line = claim->line;
@@ -335,12 +353,8 @@ static int check_claim(struct callgrind_reader *r, const char *key, struct callg
 
 		if (value == PROFILE_NONE || claim->costs[i] == r->sums[value])
 			continue;
-		if (r->oversights[OVERSIGHT_TOTAL].count++ == 0)
-			snprintf(r->mismatch, sizeof(r->mismatch),
-				 "line %" PRIu64 ": %s says %" PRId64 " of %.64s, but the costs "
-				 "add up to %" PRId64,
-				 line, key, claim->costs[i], r->p->value_types[value].type,
-				 r->sums[value]);
+		if (is_sum)
+			note_mismatch(r, key, line, claim->costs[i], value);
 		return keep_claim(r, key, claim);
 	}
 	return 0;
@@ -348,12 +362,14 @@ static int check_claim(struct callgrind_reader *r, const char *key, struct callg
 
 int callgrind_end_part(struct callgrind_reader *r)
 {
+	/* callgrind writes both, and its "summary:" has costs that no line has. */
+	bool has_totals = r->totals.line;
 	int err = callgrind_end_association(r);
 
 	if (!err)
-		err = check_claim(r, "summary", &r->summary);
+		err = check_claim(r, "summary", &r->summary, !has_totals);
 	if (!err)
-		err = check_claim(r, "totals", &r->totals);
+		err = check_claim(r, "totals", &r->totals, true);
 	memset(r->sums, 0, sizeof(r->sums));
 	return err;
 }

@@ -25,7 +25,6 @@ enum callgrind_oversight {
 	OVERSIGHT_NO_FUNCTION,
 	OVERSIGHT_NO_CALLEE,
 	OVERSIGHT_NO_COSTS,
-	OVERSIGHT_TOTAL,
 	OVERSIGHT_COUNT
 };
 
@@ -108,6 +107,8 @@ struct callgrind_reader {
 	struct index function_index;			  /* by name and file */
 	struct callgrind_events events;
 	size_t width; /* value types that samples have */
+
+	bool has_creator;
 
 	/* The part */
 	uint32_t part;

@@ -147,11 +147,14 @@ static int add_mapping(struct reader *r)
 {
 	uint64_t start = field(r, DCPI_TSTART)->number, size = field(r, DCPI_TSIZE)->number;
 	enum dcpi_addresses addresses = field(r, DCPI_ADDRESSES)->number;
+	uint64_t limit;
 
 	if (size == 0)
 		return 0;
-	if (profile_add_mapping(r->p, start, start + size, addresses == DCPI_OWN ? 0 : start,
-				r->image, &r->mapping))
+	if (__builtin_add_overflow(start, size, &limit))
+		limit = UINT64_MAX;
+	if (profile_add_mapping(r->p, start, limit, addresses == DCPI_OWN ? 0 : start, r->image,
+				&r->mapping))
 		return -ENOMEM;
 	r->p->mappings[r->mapping].linked = addresses == DCPI_OWN;
 	if (addresses != DCPI_OWN)

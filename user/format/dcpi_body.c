@@ -5,17 +5,17 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define WORD		((size_t)4)
-#define CHUNK_WORDS	((size_t)2) /* offset and number */
-#define FOOTER_WORDS	((size_t)2)
-#define STRIDE_MAX	64 /* no machine's instructions are longer */
+#define WORD	     ((size_t)4)
+#define CHUNK_WORDS  ((size_t)2) /* offset and number */
+#define FOOTER_WORDS ((size_t)2)
+#define STRIDE_MAX   64 /* no machine's instructions are longer */
 
 struct reader {
 	const struct input *in;
 	struct error *e;
 	uint64_t tstart, tsize, stride;
-	size_t words; /* in front of the footer */
-	uint64_t end;	  /* of the chunk before, as an offset from tstart */
+	size_t words;	   /* in front of the footer */
+	uint64_t end;	   /* of the chunk before, as an offset from tstart */
 	uint64_t previous; /* its offset */
 	uint64_t addresses, total;
 };
@@ -32,7 +32,7 @@ static uint64_t place(const struct reader *r, size_t word)
 	return r->in->offset + word * WORD;
 }
 
-/* Decision and file: the file's own word counts more than the user's. */
+/* The file's own word counts more than the user's. */
 static int find_stride(struct reader *r, const struct dcpi_header *h)
 {
 	const struct dcpi_field *f = &h->fields[DCPI_STRIDE];
@@ -51,10 +51,11 @@ static int check_size(struct reader *r)
 		return input_error(in, in->offset + in->size, r->e,
 				   "the file ends before its footer of 8 bytes: it is truncated");
 	if (in->size % WORD)
-		return input_error(in, in->offset + in->size, r->e,
-				   "a body of %zu bytes, which is no multiple of 4: it is truncated "
-				   "or corrupt",
-				   in->size);
+		return input_error(
+			in, in->offset + in->size, r->e,
+			"a body of %zu bytes, which is no multiple of 4: it is truncated "
+			"or corrupt",
+			in->size);
 	r->words = in->size / WORD - FOOTER_WORDS;
 	return 0;
 }

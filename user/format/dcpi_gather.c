@@ -149,7 +149,7 @@ static void find_text(struct dcpi_group *g, const struct profile *p)
 /* Where nothing tells the text, or not all of it, the pages that have samples do. */
 static void find_range(struct dcpi_group *g, const struct profile *p)
 {
-	uint64_t end, first, limit;
+	uint64_t first, last, start;
 
 	g->size = 1;
 	if (g->image == PROFILE_NONE)
@@ -157,15 +157,18 @@ static void find_range(struct dcpi_group *g, const struct profile *p)
 	g->size = 0;
 	if (g->addresses == DCPI_OWN)
 		find_text(g, p);
-	end = g->start + g->size;
+	if (!g->count)
+		return;
 	first = g->counts[0].address;
-	limit = g->counts[g->count - 1].address;
-	limit = limit > UINT64_MAX - PAGE ? UINT64_MAX : limit + 1;
-	if (!g->size || first < g->start)
+	last = g->counts[g->count - 1].address;
+	start = g->start;
+	if (!g->size || first < start)
 		g->start = first & -PAGE;
-	if (!g->size || limit > end)
-		end = limit > UINT64_MAX - PAGE ? UINT64_MAX : (limit + PAGE - 1) & -PAGE;
-	g->size = end - g->start;
+	if (g->size)
+		g->size += start - g->start;
+	/* In this order, for the last page of all has no end in 64 bits. */
+	if (last - g->start >= g->size)
+		g->size = (last | (PAGE - 1)) - g->start + 1;
 }
 
 static int gather(const struct profile *p, struct dcpi_groups *groups, struct error *e)

@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <strings.h>
-#include <time.h>
+#include <string.h>
 
 #include "util/array.h"
 #include "util/clock.h"
@@ -16,257 +15,52 @@
 /* Lines are written so that values stand below each other. */
 #define WORD_WIDTH 10
 
-#define VALUE_SIZE 64 /* room for a number as text */
 #define CAUSES_MAX 1000 /* of lost ticks, in one file */
-#define QUOTE	   64 /* what a message quotes of a line at most */
-
-enum kind {
-	KIND_VERSION,
-	KIND_HEX_DIGITS, /* any number of them: text */
-	KIND_TEXT,
-	KIND_EPOCH,
-	KIND_DECIMAL,
-	KIND_HEX,
-	KIND_SECONDS, /* with a fraction */
-	KIND_ADDRESSES,
-	KIND_LOST, /* a number, and perhaps a text */
-};
+#define QUOTE	   64	/* what a message quotes of a line at most */
 
 /* What becomes of a line when the samples of two files are added. */
 enum rule {
-	RULE_FIRST,  /* the first file's, if it has one */
-	RULE_AGREE,  /* it must be equal */
-	RULE_EQUAL,  /* it is dropped when it is not equal */
-	RULE_SUM,    /* of both */
-	RULE_OWN,    /* of its own: see dcpi_header_add() */
+	RULE_FIRST, /* the first file's, if it has one */
+	RULE_AGREE, /* it must be equal */
+	RULE_EQUAL, /* it is dropped when it is not equal */
+	RULE_SUM,   /* of both */
+	RULE_OWN,   /* of its own: see dcpi_header_add() */
 };
 
 static const struct {
 	const char *word;
-	enum kind kind;
+	enum dcpi_kind kind;
 	enum rule rule;
 } keywords[DCPI_KEYWORDS] = {
-	[DCPI_VERSION] = { "version", KIND_VERSION, RULE_FIRST },
-	[DCPI_IMAGE] = { "image", KIND_HEX_DIGITS, RULE_AGREE },
-	[DCPI_EPOCH] = { "epoch", KIND_EPOCH, RULE_OWN },
-	[DCPI_PLATFORM] = { "platform", KIND_TEXT, RULE_AGREE },
-	[DCPI_EVENT] = { "event", KIND_TEXT, RULE_AGREE },
-	[DCPI_PERIOD] = { "period", KIND_DECIMAL, RULE_AGREE },
-	[DCPI_TSTART] = { "tstart", KIND_HEX, RULE_OWN },
-	[DCPI_TSIZE] = { "tsize", KIND_DECIMAL, RULE_OWN },
-	[DCPI_CPUSPEED] = { "cpuspeed", KIND_DECIMAL, RULE_FIRST },
-	[DCPI_CPUAMASK] = { "cpuamask", KIND_HEX_DIGITS, RULE_FIRST },
-	[DCPI_CPUIMPLV] = { "cpuimplv", KIND_DECIMAL, RULE_FIRST },
-	[DCPI_CPUCOUNT] = { "cpucount", KIND_DECIMAL, RULE_FIRST },
-	[DCPI_PATH] = { "path", KIND_TEXT, RULE_FIRST },
-	[DCPI_LABEL] = { "label", KIND_TEXT, RULE_AGREE },
-	[DCPI_UNIT] = { "x-unit", KIND_TEXT, RULE_AGREE },
-	[DCPI_PERIOD_UNIT] = { "x-period-unit", KIND_TEXT, RULE_AGREE },
-	[DCPI_ADDRESSES] = { "x-addresses", KIND_ADDRESSES, RULE_AGREE },
-	[DCPI_BUCKET] = { "x-bucket", KIND_DECIMAL, RULE_AGREE },
-	[DCPI_STRIDE] = { "x-stride", KIND_DECIMAL, RULE_OWN },
-	[DCPI_COMMAND] = { "x-command", KIND_TEXT, RULE_EQUAL },
-	[DCPI_START] = { "x-start", KIND_SECONDS, RULE_OWN },
-	[DCPI_DURATION] = { "x-duration", KIND_SECONDS, RULE_SUM },
-	[DCPI_TICKS] = { "x-ticks", KIND_DECIMAL, RULE_SUM },
-	[DCPI_OUT_OF_RANGE] = { "x-out-of-range", KIND_DECIMAL, RULE_SUM },
-	[DCPI_EXCLUDED] = { "x-excluded", KIND_DECIMAL, RULE_SUM },
-	[DCPI_LOST] = { "x-lost", KIND_LOST, RULE_OWN },
-	[DCPI_KERNEL] = { "x-kernel", KIND_DECIMAL, RULE_SUM },
-	[DCPI_CPU] = { "x-cpu", KIND_SECONDS, RULE_SUM },
+	[DCPI_VERSION] = { "version", DCPI_KIND_VERSION, RULE_FIRST },
+	[DCPI_IMAGE] = { "image", DCPI_KIND_HEX_DIGITS, RULE_AGREE },
+	[DCPI_EPOCH] = { "epoch", DCPI_KIND_EPOCH, RULE_OWN },
+	[DCPI_PLATFORM] = { "platform", DCPI_KIND_TEXT, RULE_AGREE },
+	[DCPI_EVENT] = { "event", DCPI_KIND_TEXT, RULE_AGREE },
+	[DCPI_PERIOD] = { "period", DCPI_KIND_DECIMAL, RULE_AGREE },
+	[DCPI_TSTART] = { "tstart", DCPI_KIND_HEX, RULE_OWN },
+	[DCPI_TSIZE] = { "tsize", DCPI_KIND_DECIMAL, RULE_OWN },
+	[DCPI_CPUSPEED] = { "cpuspeed", DCPI_KIND_DECIMAL, RULE_FIRST },
+	[DCPI_CPUAMASK] = { "cpuamask", DCPI_KIND_HEX_DIGITS, RULE_FIRST },
+	[DCPI_CPUIMPLV] = { "cpuimplv", DCPI_KIND_DECIMAL, RULE_FIRST },
+	[DCPI_CPUCOUNT] = { "cpucount", DCPI_KIND_DECIMAL, RULE_FIRST },
+	[DCPI_PATH] = { "path", DCPI_KIND_TEXT, RULE_FIRST },
+	[DCPI_LABEL] = { "label", DCPI_KIND_TEXT, RULE_AGREE },
+	[DCPI_UNIT] = { "x-unit", DCPI_KIND_TEXT, RULE_AGREE },
+	[DCPI_PERIOD_UNIT] = { "x-period-unit", DCPI_KIND_TEXT, RULE_AGREE },
+	[DCPI_ADDRESSES] = { "x-addresses", DCPI_KIND_ADDRESSES, RULE_AGREE },
+	[DCPI_BUCKET] = { "x-bucket", DCPI_KIND_DECIMAL, RULE_AGREE },
+	[DCPI_STRIDE] = { "x-stride", DCPI_KIND_DECIMAL, RULE_OWN },
+	[DCPI_COMMAND] = { "x-command", DCPI_KIND_TEXT, RULE_EQUAL },
+	[DCPI_START] = { "x-start", DCPI_KIND_SECONDS, RULE_OWN },
+	[DCPI_DURATION] = { "x-duration", DCPI_KIND_SECONDS, RULE_SUM },
+	[DCPI_TICKS] = { "x-ticks", DCPI_KIND_DECIMAL, RULE_SUM },
+	[DCPI_OUT_OF_RANGE] = { "x-out-of-range", DCPI_KIND_DECIMAL, RULE_SUM },
+	[DCPI_EXCLUDED] = { "x-excluded", DCPI_KIND_DECIMAL, RULE_SUM },
+	[DCPI_LOST] = { "x-lost", DCPI_KIND_LOST, RULE_OWN },
+	[DCPI_KERNEL] = { "x-kernel", DCPI_KIND_DECIMAL, RULE_SUM },
+	[DCPI_CPU] = { "x-cpu", DCPI_KIND_SECONDS, RULE_SUM },
 };
-
-static const char *const address_names[] = {
-	[DCPI_OWN] = "image",
-	[DCPI_FILE] = "file",
-	[DCPI_MEMORY] = "memory",
-};
-
-/* --- Values --- */
-
-bool dcpi_is_clock(const char *event)
-{
-	static const char *const clocks[] = { "cpu-clock", "task-clock", "tick" };
-
-	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++)
-		if (strcmp(event, clocks[i]) == 0)
-			return true;
-	return false;
-}
-
-static bool take_two(struct text *t, int *value)
-{
-	struct text two = { t->at, t->at + 2 };
-	uint64_t number;
-
-	if (t->end - t->at < 2 || !take_number(&two, 10, &number) || !is_empty(&two))
-		return false;
-	t->at += 2;
-	*value = number;
-	return true;
-}
-
-/* YYMMDDHHMM or YYYYMMDDHHMMSS, UTC. Of two digits, 69 is 1969 and 68 is 2068, as in POSIX. */
-static bool parse_epoch(struct text t, uint64_t *seconds)
-{
-	size_t size = t.end - t.at;
-	struct tm tm = { 0 }, same;
-	int century = 0;
-	time_t time;
-
-	if ((size != 10 && size != 14) || (size == 14 && !take_two(&t, &century)) ||
-	    !take_two(&t, &tm.tm_year) || !take_two(&t, &tm.tm_mon) || !take_two(&t, &tm.tm_mday) ||
-	    !take_two(&t, &tm.tm_hour) || !take_two(&t, &tm.tm_min) ||
-	    (size == 14 && !take_two(&t, &tm.tm_sec)))
-		return false;
-	if (size == 14)
-		tm.tm_year += 100 * century - 1900;
-	else if (tm.tm_year < 69)
-		tm.tm_year += 100;
-	tm.tm_mon--;
-	same = tm;
-	time = timegm(&same);
-	*seconds = time < 0 ? 0 : time;
-	/* What is no date becomes another one. */
-	return same.tm_mon == tm.tm_mon && same.tm_mday == tm.tm_mday &&
-	       same.tm_hour == tm.tm_hour && same.tm_min == tm.tm_min && same.tm_sec == tm.tm_sec;
-}
-
-void dcpi_epoch_text(uint64_t seconds, char text[static DCPI_EPOCH_SIZE])
-{
-	time_t time = seconds;
-	struct tm tm;
-
-	gmtime_r(&time, &tm);
-	snprintf(text, DCPI_EPOCH_SIZE, "%02u%02u%02u%02u%02u", tm.tm_year % 100U, tm.tm_mon % 12U + 1,
-		 tm.tm_mday % 100U, tm.tm_hour % 100U, tm.tm_min % 100U);
-}
-
-static bool parse_seconds(struct text t, uint64_t *ns)
-{
-	uint64_t fraction = 0;
-	struct text digits;
-
-	if (!take_number(&t, 10, ns) || __builtin_mul_overflow(*ns, NS_PER_S, ns))
-		return false;
-	if (is_empty(&t))
-		return true;
-	if (!take(&t, "."))
-		return false;
-	digits = t;
-	if (!take_number(&t, 10, &fraction) || !is_empty(&t) || digits.end - digits.at > 9)
-		return false;
-	for (size_t i = digits.end - digits.at; i < 9; i++)
-		fraction *= 10;
-	return !__builtin_add_overflow(*ns, fraction, ns);
-}
-
-static bool parse_hex_digits(struct text t)
-{
-	while (t.at < t.end && digit_value(*t.at) < 16)
-		t.at++;
-	return is_empty(&t);
-}
-
-/* "pdb-0.07": what the minor version changes is not known to change the body. */
-static bool parse_version(struct text t, uint64_t *major, uint64_t *minor)
-{
-	return take(&t, "pdb-") && take_number(&t, 10, major) && take(&t, ".") &&
-	       take_number(&t, 10, minor) && is_empty(&t);
-}
-
-static bool parse_addresses(const struct text *t, uint64_t *number)
-{
-	for (*number = DCPI_OWN; *number <= DCPI_MEMORY; ++*number) {
-		struct text name = dcpi_text(address_names[*number]);
-
-		if (dcpi_text_equal(t, &name))
-			return true;
-	}
-	return false;
-}
-
-static bool parse_number(struct text t, int base, uint64_t *number)
-{
-	return take_number(&t, base, number) && is_empty(&t);
-}
-
-/* Fills in the field's value from its text. The text of a lost line becomes its cause. */
-static bool parse_value(enum kind kind, struct dcpi_field *f)
-{
-	uint64_t major;
-
-	switch (kind) {
-	case KIND_VERSION:
-		return parse_version(f->text, &major, &f->number) && major == 0;
-	case KIND_HEX_DIGITS:
-		return parse_hex_digits(f->text);
-	case KIND_TEXT:
-		return true;
-	case KIND_EPOCH:
-		return parse_epoch(f->text, &f->number);
-	case KIND_DECIMAL:
-		return parse_number(f->text, 10, &f->number);
-	case KIND_HEX:
-		return parse_number(f->text, 16, &f->number);
-	case KIND_SECONDS:
-		return parse_seconds(f->text, &f->number);
-	case KIND_ADDRESSES:
-		return parse_addresses(&f->text, &f->number);
-	case KIND_LOST:
-		return take_number(&f->text, 10, &f->number) &&
-		       (take_blanks(&f->text) || is_empty(&f->text));
-	}
-	return false;
-}
-
-static bool is_text(enum kind kind)
-{
-	return kind == KIND_TEXT || kind == KIND_HEX_DIGITS;
-}
-
-static bool same_value(enum dcpi_keyword k, const struct dcpi_field *a, const struct dcpi_field *b)
-{
-	size_t size = a->text.end - a->text.at;
-
-	switch (keywords[k].kind) {
-	case KIND_TEXT:
-		return dcpi_text_equal(&a->text, &b->text);
-	case KIND_HEX_DIGITS:
-		return size == (size_t)(b->text.end - b->text.at) &&
-		       strncasecmp(a->text.at, b->text.at, size) == 0;
-	case KIND_EPOCH: /* some tell the seconds */
-		return a->number / 60 == b->number / 60;
-	default:
-		return a->number == b->number;
-	}
-}
-
-/* Returns the size of the text. */
-static int format_value(enum kind kind, const struct dcpi_field *f, char text[static VALUE_SIZE])
-{
-	int n;
-
-	switch (kind) {
-	case KIND_VERSION:
-		return snprintf(text, VALUE_SIZE, "pdb-0.%02" PRIu64, f->number);
-	case KIND_EPOCH:
-		dcpi_epoch_text(f->number, text);
-		return strlen(text);
-	case KIND_HEX:
-		return snprintf(text, VALUE_SIZE, "%" PRIx64, f->number);
-	case KIND_SECONDS:
-		n = snprintf(text, VALUE_SIZE, "%" PRIu64 ".%09" PRIu64, f->number / NS_PER_S,
-			     f->number % NS_PER_S);
-		while (text[n - 1] == '0')
-			n--;
-		return n - (text[n - 1] == '.');
-	case KIND_ADDRESSES:
-		return snprintf(text, VALUE_SIZE, "%s", address_names[f->number]);
-	default:
-		return snprintf(text, VALUE_SIZE, "%" PRIu64, f->number);
-	}
-}
 
 /* --- Lines --- */
 
@@ -417,7 +211,7 @@ static int bad_value(const struct input *in, const struct line *line, struct err
 {
 	uint64_t major, minor;
 
-	if (find_keyword(line) == DCPI_VERSION && parse_version(line->value, &major, &minor)) {
+	if (find_keyword(line) == DCPI_VERSION && dcpi_version_parse(line->value, &major, &minor)) {
 		input_line_error(in, e,
 				 "version %.*s of the format: only major version 0 is documented",
 				 quoted(&line->value), line->value.at);
@@ -439,7 +233,7 @@ static int read_line(struct dcpi_header *h, const struct input *in, const struct
 		return add_other(h, &line->all) ? error_no_memory(e) : 0;
 	if (h->fields[k].given && k <= DCPI_CPUSPEED)
 		return input_line_error(in, e, "a second line \"%s\"", keywords[k].word);
-	if (!parse_value(keywords[k].kind, &field)) {
+	if (!dcpi_value_parse(keywords[k].kind, &field)) {
 		if (k <= DCPI_CPUSPEED)
 			return bad_value(in, line, e);
 		h->malformed = line->all;
@@ -457,13 +251,13 @@ static int read_line(struct dcpi_header *h, const struct input *in, const struct
 static int check_required(const struct dcpi_header *h, const struct input *in, struct error *e)
 {
 	const struct dcpi_field *f = h->fields;
-	uint64_t end;
+	uint64_t last, size = f[DCPI_TSIZE].number;
 
 	for (enum dcpi_keyword k = 0; k <= DCPI_CPUSPEED; k++)
 		if (!f[k].given)
 			return input_line_error(in, e, "the header has no line \"%s\"",
 						keywords[k].word);
-	if (__builtin_add_overflow(f[DCPI_TSTART].number, f[DCPI_TSIZE].number, &end))
+	if (size && __builtin_add_overflow(f[DCPI_TSTART].number, size - 1, &last))
 		return input_line_error(in, e, "tstart and tsize are beyond all addresses");
 	return 0;
 }
@@ -479,7 +273,8 @@ int dcpi_header_read(struct input *in, struct dcpi_header *h, struct error *e)
 	while (!err) {
 		in->line++;
 		if (!next_line(in, &at, &all))
-			return input_line_error(in, e, "the header does not end: no line \"samples\"");
+			return input_line_error(in, e,
+						"the header does not end: no line \"samples\"");
 		if (is_terminator(&all))
 			break;
 		err = split_line(&all, &line) ? read_line(h, in, &line, e) : bad_line(in, &line, e);
@@ -512,25 +307,16 @@ int dcpi_header_keep(struct dcpi_header *h, const struct text *all)
 		return 0;
 	field.text = line.value;
 	k = find_keyword(&line);
-	if (k == DCPI_KEYWORDS || !parse_value(keywords[k].kind, &field))
+	if (k == DCPI_KEYWORDS || !dcpi_value_parse(keywords[k].kind, &field))
 		return add_other(h, all);
 	f = &h->fields[k];
 	if (!f->given && (keywords[k].rule == RULE_FIRST || k == DCPI_IMAGE))
 		*f = field;
-	else if (f->given && !f->line.at && same_value(k, f, &field))
+	else if (f->given && !f->line.at && dcpi_value_same(keywords[k].kind, f, &field))
 		*f = field;
 	else if (k > DCPI_CPUSPEED && k <= DCPI_PATH && !dcpi_text_equal(&f->line, all))
 		return add_other(h, all);
 	return 0;
-}
-
-/* The field's value as text, perhaps in `buffer`. */
-static struct text value_text(enum dcpi_keyword k, const struct dcpi_field *f,
-			      char buffer[static VALUE_SIZE])
-{
-	if (is_text(keywords[k].kind))
-		return f->text;
-	return (struct text){ buffer, buffer + format_value(keywords[k].kind, f, buffer) };
 }
 
 /* How many blanks stand behind a word. */
@@ -544,12 +330,13 @@ static int gap(enum dcpi_keyword k)
 bool dcpi_header_is_canonical(const struct dcpi_header *h, enum dcpi_keyword k)
 {
 	const struct dcpi_field *f = &h->fields[k];
-	char buffer[VALUE_SIZE];
-	struct text value = value_text(k, f, buffer), rest = f->line;
+	char buffer[DCPI_VALUE_SIZE];
+	struct text value = dcpi_value_text(keywords[k].kind, f, buffer), rest = f->line;
 
 	take(&rest, keywords[k].word);
 	return rest.end - rest.at - (value.end - value.at) == gap(k) &&
-	       memchr(rest.at, '\t', gap(k)) == NULL && memcmp(rest.end - (value.end - value.at), value.at, value.end - value.at) == 0;
+	       memchr(rest.at, '\t', gap(k)) == NULL &&
+	       memcmp(rest.end - (value.end - value.at), value.at, value.end - value.at) == 0;
 }
 
 static size_t write_text(const struct text *t, FILE *out)
@@ -564,8 +351,8 @@ static size_t write_line(const struct text *line, FILE *out)
 
 static size_t write_field(enum dcpi_keyword k, const struct dcpi_field *f, FILE *out)
 {
-	char buffer[VALUE_SIZE];
-	struct text value = value_text(k, f, buffer);
+	char buffer[DCPI_VALUE_SIZE];
+	struct text value = dcpi_value_text(keywords[k].kind, f, buffer);
 
 	if (f->line.at)
 		return write_line(&f->line, out);
@@ -579,8 +366,8 @@ static size_t write_lost(const struct dcpi_header *h, FILE *out)
 	for (size_t i = 0; i < h->lost_count; i++) {
 		const struct dcpi_lost *lost = &h->lost[i];
 
-		size += fprintf(out, "%s%*s%" PRIu64 "%s", keywords[DCPI_LOST].word, gap(DCPI_LOST), "",
-				lost->count, is_empty(&lost->cause) ? "" : " ");
+		size += fprintf(out, "%s%*s%" PRIu64 "%s", keywords[DCPI_LOST].word, gap(DCPI_LOST),
+				"", lost->count, is_empty(&lost->cause) ? "" : " ");
 		size += write_line(&lost->cause, out);
 	}
 	return size;
@@ -590,14 +377,14 @@ static size_t write_lost(const struct dcpi_header *h, FILE *out)
 static bool epoch_suffices(const struct dcpi_header *h)
 {
 	const struct dcpi_field *epoch = &h->fields[DCPI_EPOCH];
-	uint64_t seconds = epoch->number, ns;
-	char text[DCPI_EPOCH_SIZE];
+	struct dcpi_field told = *epoch;
+	char text[DCPI_VALUE_SIZE];
+	uint64_t ns;
 
-	if (!epoch->line.at) {
-		dcpi_epoch_text(seconds, text);
-		parse_epoch(dcpi_text(text), &seconds);
-	}
-	return !__builtin_mul_overflow(seconds, NS_PER_S, &ns) && ns == dcpi_header_time(h);
+	told.text = dcpi_value_text(DCPI_KIND_EPOCH, epoch, text);
+	if (!epoch->line.at)
+		dcpi_value_parse(DCPI_KIND_EPOCH, &told);
+	return !__builtin_mul_overflow(told.number, NS_PER_S, &ns) && ns == dcpi_header_time(h);
 }
 
 static bool is_written(const struct dcpi_header *h, enum dcpi_keyword k)
@@ -640,7 +427,8 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
 /* Returns whether the files may be added. */
 static bool add_field(enum dcpi_keyword k, struct dcpi_field *f, const struct dcpi_field *other)
 {
-	bool same = f->given == other->given && (!f->given || same_value(k, f, other));
+	bool same = f->given == other->given &&
+		    (!f->given || dcpi_value_same(keywords[k].kind, f, other));
 
 	switch (keywords[k].rule) {
 	case RULE_FIRST:
@@ -667,13 +455,13 @@ static bool add_range(struct dcpi_header *h, const struct dcpi_header *other)
 {
 	struct dcpi_field *start = &h->fields[DCPI_TSTART], *size = &h->fields[DCPI_TSIZE];
 	uint64_t other_start = other->fields[DCPI_TSTART].number;
-	uint64_t end = start->number + size->number;
-	uint64_t other_end = other_start + other->fields[DCPI_TSIZE].number;
 	uint64_t first = start->number < other_start ? start->number : other_start;
+	uint64_t reach = start->number - first + size->number;
+	uint64_t other_reach = other_start - first + other->fields[DCPI_TSIZE].number;
 
 	if (start->number != other_start && !h->fields[DCPI_ADDRESSES].number)
 		return false;
-	set_number(size, (end > other_end ? end : other_end) - first);
+	set_number(size, reach > other_reach ? reach : other_reach);
 	set_number(start, first);
 	return true;
 }

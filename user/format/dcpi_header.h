@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "format/dcpi_value.h"
 #include "format/input.h"
 #include "format/scan.h"
 #include "util/error.h"
@@ -37,29 +38,15 @@ enum dcpi_keyword {
 	DCPI_STRIDE,	  /* bytes of code for each count of a chunk; never written */
 	DCPI_COMMAND,
 	DCPI_START, /* when recording began, finer than the epoch */
-	/* What only adds up stands in one file of a recording, so that reading all gives the sum. */
+	/* These stand in one file of a recording: to read all of them gives the sum. */
 	DCPI_DURATION,
-	DCPI_TICKS, /* all that the counts and the next three account for */
+	DCPI_TICKS, /* but this in each: of its counts, and in one of the next three, too */
 	DCPI_OUT_OF_RANGE,
 	DCPI_EXCLUDED,
 	DCPI_LOST, /* ticks, and why: one line for each cause */
 	DCPI_KERNEL,
 	DCPI_CPU,
 	DCPI_KEYWORDS
-};
-
-/* Whose addresses tstart and the offsets are. Only DCPI_OWN are those of dcpiformat(4). */
-enum dcpi_addresses {
-	DCPI_OWN,    /* the image's own, by its ELF file */
-	DCPI_FILE,   /* offsets in the image's file, which could not be read */
-	DCPI_MEMORY, /* of the kernel, or of memory that has no file */
-};
-
-struct dcpi_field {
-	bool given;
-	uint64_t number;  /* in seconds for epoch, else nanoseconds for time */
-	struct text text; /* the value, where it is no number */
-	struct text line; /* to be written as it is; empty: not written before */
 };
 
 struct dcpi_lost {
@@ -75,7 +62,7 @@ struct dcpi_header {
 	struct text *others; /* all other lines, in order, each once */
 	size_t other_count, other_room;
 	struct index other_index;
-	struct text malformed; /* the first line that should have a meaning, but has a bad value */
+	struct text malformed; /* a line that should have a meaning, but has a bad value */
 };
 
 /* What to write where a profile or file does not say. */
@@ -86,9 +73,6 @@ struct dcpi_header {
 
 /* The tag of samples that DCPI has labelled: dcpilabel(1). */
 #define DCPI_LABEL_TAG "label"
-
-/* Whether this event's period is time. */
-bool dcpi_is_clock(const char *event);
 
 /* No header is longer. */
 #define DCPI_HEADER_MAX ((size_t)1 << 20)
@@ -126,22 +110,5 @@ bool dcpi_header_is_canonical(const struct dcpi_header *h, enum dcpi_keyword key
 
 /* Writes it, with its terminator, in a size that is a multiple of 4. */
 void dcpi_header_write(const struct dcpi_header *h, FILE *out);
-
-#define DCPI_EPOCH_SIZE 16
-
-/* "2501181015", of a time in seconds. */
-void dcpi_epoch_text(uint64_t seconds, char text[static DCPI_EPOCH_SIZE]);
-
-static inline struct text dcpi_text(const char *text)
-{
-	return (struct text){ text, text + strlen(text) };
-}
-
-static inline bool dcpi_text_equal(const struct text *a, const struct text *b)
-{
-	size_t size = a->end - a->at;
-
-	return size == (size_t)(b->end - b->at) && (size == 0 || memcmp(a->at, b->at, size) == 0);
-}
 
 #endif

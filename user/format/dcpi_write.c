@@ -381,7 +381,9 @@ static int name_file(const struct dcpi_header *h, char **name)
 	struct part id = make_part(&f[DCPI_IMAGE].text, PART_MAX);
 	struct part event = make_part(&f[DCPI_EVENT].text, PART_MAX);
 	struct part label = make_part(&f[DCPI_LABEL].text, PART_MAX);
-	size_t rest = strlen(id.text) + strlen(event.text) + strlen(label.text) + strlen("._" "_");
+	size_t rest = strlen(id.text) + strlen(event.text) + strlen(label.text) +
+		      strlen("._"
+			     "_");
 	struct part base = base_name(h, NAME_MAX - rest);
 	char epoch[DCPI_EPOCH_SIZE];
 

@@ -41,20 +41,47 @@ static int add(struct reader *r, struct profile *p)
 	return err;
 }
 
-static int read_file(struct reader *r, const FTSENT *file)
+/* Nearly all text could be folded stacks: one that is must be called so to be read unasked. */
+static bool is_profile(const char *path, const struct input *in)
+{
+	const struct format *format = format_detect(in);
+
+	if (format && strcmp(format->name, "folded") == 0)
+		return format_by_extension(path) == format;
+	return format;
+}
+
+static int read_profile(struct reader *r, const char *path)
 {
 	bool salvage = r->options && r->options->salvage;
 	struct profile *p;
+	int err = format_read(path, r->options, &p, r->e);
+
+	if (err == -EINVAL && salvage)
+		return leave_out(r, r->e->what);
+	return err ?: add(r, p);
+}
+
+static int read_file(struct reader *r, const FTSENT *file)
+{
+	const char *path = file->fts_path;
+	struct input in;
+	bool readable;
 	int err;
 
 	if (file->fts_statp->st_size == 0) {
-		error_set(r->e, 0, "%s is empty", file->fts_path);
+		error_set(r->e, 0, "%s is empty", path);
 		return leave_out(r, r->e->what);
 	}
-	err = format_read(file->fts_path, r->options, &p, r->e);
-	if (err == -EMEDIUMTYPE || (err == -EINVAL && salvage))
-		return leave_out(r, r->e->what);
-	return err ?: add(r, p);
+	err = input_open(path, r->options, &in, r->e);
+	if (err)
+		return err;
+	readable = is_profile(path, &in);
+	input_close(&in);
+	if (readable)
+		return read_profile(r, path);
+	error_set(r->e, 0, "%s is not a profile", path);
+	return leave_out(r, r->e->what);
 }
 
 static int visit(struct reader *r, FTS *tree, FTSENT *entry)
@@ -71,9 +98,9 @@ static int visit(struct reader *r, FTS *tree, FTSENT *entry)
 	case FTS_DNR:
 	case FTS_ERR:
 	case FTS_NS:
-		return error_set_kind(r->e,
-				      entry->fts_errno == EACCES ? ERROR_NOT_PERMITTED : ERROR_FAILED,
-				      entry->fts_errno, "cannot read %s", entry->fts_path);
+		return error_set_kind(
+			r->e, entry->fts_errno == EACCES ? ERROR_NOT_PERMITTED : ERROR_FAILED,
+			entry->fts_errno, "cannot read %s", entry->fts_path);
 	case FTS_DP:
 		return 0;
 	default: /* symbolic links and what is no regular file */

@@ -41,7 +41,7 @@ struct reader {
 struct look {
 	size_t good, bad;
 	size_t pairs;	  /* good ones with two counts */
-	bool other;	  /* characters that no text has */
+	bool binary;	  /* no text */
 	bool long_stacks; /* no line ends there, but frames do */
 };
 
@@ -69,19 +69,11 @@ static void look_at_line(struct look *l, struct text line)
 	l->pairs += folded_take_count(&line, &count, &rounded) > 0 && !is_empty(&line);
 }
 
-static bool has_other_characters(const struct text *t)
-{
-	for (const char *at = t->at; at < t->end; at++)
-		if ((unsigned char)*at < ' ' && !is_blank(*at) && *at != '\n' && *at != '\r')
-			return true;
-	return false;
-}
-
 static struct look look(const struct input *in)
 {
 	size_t size = in->size < INPUT_WINDOW ? in->size : INPUT_WINDOW;
 	struct text t = { (const char *)in->bytes, (const char *)in->bytes + size };
-	struct look l = { .other = has_other_characters(&t) };
+	struct look l = { .binary = memchr(in->bytes, '\0', size) };
 
 	while (!is_empty(&t)) {
 		const char *newline = memchr(t.at, '\n', t.end - t.at);
@@ -103,7 +95,7 @@ static bool folded_detect(const struct input *in)
 {
 	struct look l = look(in);
 
-	return !l.other && (l.long_stacks || (l.good && l.bad <= l.good / BAD_SHARE));
+	return !l.binary && (l.long_stacks || (l.good && l.bad <= l.good / BAD_SHARE));
 }
 
 static bool name_equal(const void *array, uint32_t id, const void *key)

@@ -13,6 +13,7 @@
 #include "format/pprof.h"
 
 /* Those with a magic number come before those that are recognised by what they look like. */
+/* clang-format off */
 const struct format *const format_all[] = {
 	&format_gmon,
 	&format_gperftools,
@@ -22,6 +23,7 @@ const struct format *const format_all[] = {
 	&format_folded,
 	NULL,
 };
+/* clang-format on */
 
 const struct format *format_by_name(const char *name)
 {
@@ -47,7 +49,7 @@ const struct format *format_by_extension(const char *path)
 	return NULL;
 }
 
-static const struct format *detect(const struct input *in)
+const struct format *format_detect(const struct input *in)
 {
 	for (const struct format *const *f = format_all; *f; f++)
 		if ((*f)->read && (*f)->detect(in))
@@ -66,7 +68,7 @@ static int unknown_format(const struct input *in, struct error *e)
 					 used ? ", " : "", (*f)->name);
 	error_set(e, 0, "%s is not a profile of any format that is read here", in->path);
 	error_mend(e, "give a file of one of these formats: %s", names);
-	return -EMEDIUMTYPE;
+	return -EINVAL;
 }
 
 static int note_salvage(struct profile *p, struct error *e)
@@ -103,7 +105,7 @@ static int read_format(const struct format *format, struct input *in, struct pro
 
 static int read_input(struct input *in, struct profile **result, struct error *e)
 {
-	const struct format *format = detect(in);
+	const struct format *format = format_detect(in);
 	struct profile *p;
 	int err;
 

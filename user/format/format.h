@@ -76,6 +76,13 @@ struct format {
 	int (*write)(const struct profile *p, const struct format_options *options, FILE *out,
 		     struct error *e);
 
+	/*
+	 * How many samples the format has no place for, and leaves out: those of which frames, in
+	 * words. NULL: it leaves out none.
+	 */
+	uint64_t (*left_out)(const struct profile *p);
+	const char *no_place_for;
+
 	/* Writes files below a directory, which is made when it is not there: all or none. */
 	int (*write_directory)(const struct profile *p, const struct format_options *options,
 			       const char *path, struct error *e);
@@ -87,6 +94,9 @@ const struct format *format_by_name(const char *name);
 /* The format whose extension the path ends with, or NULL. */
 const struct format *format_by_extension(const char *path);
 
+/* The format that a file's beginning is of, or NULL. */
+const struct format *format_detect(const struct input *in);
+
 /* All formats, for help texts; ends with NULL. */
 extern const struct format *const format_all[];
 
@@ -94,7 +104,7 @@ extern const struct format *const format_all[];
  * Reads a profile of any format, found by content. "-" is standard input. Inflates gzip. Of a
  * directory, reads all profiles in it and below, and merges them. With options->salvage, what was
  * read before an error is returned, with a warning. options may be NULL.
- * On success *p is the caller's to profile_free(). -EMEDIUMTYPE: the file is of no format.
+ * On success *p is the caller's to profile_free().
  */
 int format_read(const char *path, const struct input_options *options, struct profile **p,
 		struct error *e);

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "profile/pc_name.h"
+
 #define NS_PER_S UINT64_C(1000000000)
 
 /* The version in files of ld.so's LD_PROFILE, which are laid out otherwise. */
@@ -357,18 +359,33 @@ static int begin_values(struct reader *r)
 	return p->period_ns ? profile_add_value_type(p, "cpu", "nanoseconds") : 0;
 }
 
-/* The file does not say which program it is of. */
+/*
+ * The file does not say which program it is of. Our own writer names it PROGRAM.gmon, so that the
+ * files of one recording are kept apart.
+ */
+static int image_name(const struct reader *r, const char **name)
+{
+	static const char extension[] = ".gmon";
+	const char *base = profile_basename(r->in->path);
+	size_t size = strlen(base), tail = strlen(extension);
+
+	if (size <= tail || strcmp(base + size - tail, extension) != 0)
+		return profile_string(r->p, "", name);
+	return profile_string_n(r->p, base, size - tail, name);
+}
+
 static int begin_image(struct reader *r)
 {
 	const struct profile_labels none = { .comm = "" };
 	const struct survey *s = &r->survey;
+	const char *name;
 	uint32_t image;
 
 	if (profile_add_labels(r->p, &none, &r->labels))
 		return -ENOMEM;
 	if (!s->any)
 		return 0;
-	if (profile_add_image(r->p, "", NULL, 0, &image) ||
+	if (image_name(r, &name) || profile_add_image(r->p, name, NULL, 0, &image) ||
 	    profile_add_mapping(r->p, s->lowest, s->last == UINT64_MAX ? s->last : s->last + 1, 0,
 				image, &r->mapping))
 		return -ENOMEM;
@@ -510,4 +527,6 @@ const struct format format_gmon = {
 	.detect = gmon_detect,
 	.read = gmon_read,
 	.write_directory = gmon_write_directory,
+	.left_out = gmon_left_out,
+	.no_place_for = "the kernel, memory without a file and files that are not on this machine",
 };

@@ -23,6 +23,7 @@ enum gmon_kind {
 };
 
 /* gmon_write.c */
+uint64_t gmon_left_out(const struct profile *p);
 int gmon_write_directory(const struct profile *p, const struct format_options *options,
 			 const char *path, struct error *e);
 

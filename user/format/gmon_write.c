@@ -454,6 +454,22 @@ static void discard(struct writer *w)
 	free(w->arcs);
 }
 
+uint64_t gmon_left_out(const struct profile *p)
+{
+	size_t value = profile_count_value(p);
+	const struct writer w = { .p = p };
+	uint64_t left_out = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		int64_t count = p->values[i * p->value_type_count + value];
+
+		if (count > 0 && !(s->depth && has_place(&w, p->frames[s->first_frame])))
+			left_out += count;
+	}
+	return left_out;
+}
+
 int gmon_write_directory(const struct profile *p, const struct format_options *options,
 			 const char *path, struct error *e)
 {

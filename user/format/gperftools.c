@@ -340,4 +340,6 @@ const struct format format_gperftools = {
 	.detect = gperftools_detect,
 	.read = gperftools_read,
 	.write = gperftools_write,
+	.left_out = gperftools_left_out,
+	.no_place_for = "frames without an address",
 };

@@ -23,6 +23,8 @@ bool gperftools_symbols_begin(const struct input *in);
  */
 int gperftools_read_symbols(struct input *in, struct profile *p, bool *symbolized, struct error *e);
 
+uint64_t gperftools_left_out(const struct profile *p);
+
 /*
  * gperftools_maps.c. The text behind the slots, which is all in the window. Adds the mappings that
  * hold code; lines that are none become comments. Returns 0 or -ENOMEM.

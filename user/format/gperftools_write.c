@@ -270,6 +270,24 @@ static void put_all(struct writer *w)
 		put_mapping(w, i);
 }
 
+uint64_t gperftools_left_out(const struct profile *p)
+{
+	size_t value = profile_count_value(p);
+	uint64_t left_out = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		int64_t count = p->values[i * p->value_type_count + value];
+		uint32_t depth = 0;
+
+		while (depth < s->depth && !p->locations[p->frames[s->first_frame + depth]].address)
+			depth++;
+		if (count > 0 && depth == s->depth)
+			left_out += count;
+	}
+	return left_out;
+}
+
 int gperftools_write(const struct profile *p, const struct format_options *options, FILE *out,
 		     struct error *e)
 {

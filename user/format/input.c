@@ -278,6 +278,11 @@ static int open_input(const char *path, struct input *in, struct error *e)
 	err = err ?: input_need(in, INPUT_WINDOW, e);
 	if (!err && gzip_detect(in->bytes, in->size))
 		err = begin_gzip(in, e);
+	/* Where it is cut off is met, and told, again by whoever asks for more. */
+	if (err && in->size && in->options.salvage) {
+		in->source->ended = false;
+		return 0;
+	}
 	if (err || in->size)
 		return err;
 	error_set(e, 0, "%s is empty", in->path);

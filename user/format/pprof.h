@@ -68,21 +68,11 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 /* Called with each comment that is to be written. Returns 0 or -errno. */
 typedef int pprof_comment(void *context, const char *text);
 
-/*
- * About the profile, except for the period of value type `period_type`, which has a field; then
- * about one mapping, in the order of the mappings that are written.
- */
-int pprof_comment_profile(const struct profile *p, size_t period_type, pprof_comment *comment,
-			  void *context);
-int pprof_comment_mapping(const struct profile *p, const struct profile_mapping *m,
-			  pprof_comment *comment, void *context);
+/* All but the period of value type `period_type`, which has a field. */
+int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comment *comment,
+			void *context);
 
-/* Takes comments back, when value types and mappings have been read. Zero-initialised. */
-struct pprof_comments {
-	size_t linked, text; /* mappings that cannot be the next that a comment tells about */
-};
-
-/* Returns 1 if it was one of these, 0 if not, or -ENOMEM. */
-int pprof_comment_read(struct pprof_comments *state, struct profile *p, const char *text);
+/* Takes a comment back; value types have been read. Returns 1 if it was ours, 0 or -ENOMEM. */
+int pprof_comment_read(struct profile *p, const char *text);
 
 #endif

@@ -10,8 +10,6 @@
 
 #define PREFIX "profil:"
 #define LOST   "lost."
-#define LINKED "linked="
-#define TEXT   "text="
 
 /* More are made up: each is looked for among all. */
 #define LOST_MAX  256
@@ -140,8 +138,8 @@ static int write_lost(const struct output *o, const struct profile_totals *t)
 	return err;
 }
 
-int pprof_comment_profile(const struct profile *p, size_t period_type, pprof_comment *comment,
-			  void *context)
+int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comment *comment,
+			void *context)
 {
 	const struct output o = { comment, context };
 	int err = 0;
@@ -158,22 +156,6 @@ int pprof_comment_profile(const struct profile *p, size_t period_type, pprof_com
 		err = emit(&o, PREFIX "endian=big");
 	for (size_t i = 0; i < p->value_type_count && !err; i++)
 		err = write_value_type(&o, &p->value_types[i], i == period_type);
-	return err;
-}
-
-int pprof_comment_mapping(const struct profile *p, const struct profile_mapping *m,
-			  pprof_comment *comment, void *context)
-{
-	const struct output o = { comment, context };
-	const struct profile_image *image = &p->images[m->image];
-	int err = 0;
-
-	if (m->linked && !pprof_is_whole(m->start, m->limit, m->offset))
-		err = emit(&o, PREFIX LINKED "0x%" PRIx64 "-0x%" PRIx64 " %s", m->start, m->limit,
-			   image->path);
-	if (image->text_size && !err)
-		err = emit(&o, PREFIX TEXT "0x%" PRIx64 "-0x%" PRIx64 " %s", image->text_start,
-			   image->text_start + image->text_size, image->path);
 	return err;
 }
 
@@ -230,56 +212,6 @@ static int read_lost(struct profile *p, struct text rest)
 	return 1;
 }
 
-/* "0xSTART-0xLIMIT PATH" */
-static bool take_range(struct text *t, uint64_t *start, uint64_t *limit)
-{
-	return take_hex(t, start) && take(t, "-") && take_hex(t, limit) && take(t, " ") &&
-	       *start < *limit;
-}
-
-/* The first mapping from *from on that is of this file; what is before it is done with. */
-static struct profile_mapping *next_mapping(struct profile *p, size_t *from,
-					    const struct text *path, bool linked)
-{
-	for (; *from < p->mapping_count; ++*from) {
-		struct profile_mapping *m = &p->mappings[*from];
-
-		if ((m->linked || !linked) && strcmp(p->images[m->image].path, path->at) == 0)
-			return &p->mappings[(*from)++];
-	}
-	return NULL;
-}
-
-static int read_linked(struct pprof_comments *state, struct profile *p, struct text rest)
-{
-	struct profile_mapping *m;
-	uint64_t start, limit;
-
-	if (!take_range(&rest, &start, &limit))
-		return 0;
-	m = next_mapping(p, &state->linked, &rest, true);
-	if (!m)
-		return 0;
-	m->start = start;
-	m->limit = limit;
-	return 1;
-}
-
-static int read_text(struct pprof_comments *state, struct profile *p, struct text rest)
-{
-	struct profile_mapping *m;
-	uint64_t start, limit;
-
-	if (!take_range(&rest, &start, &limit))
-		return 0;
-	m = next_mapping(p, &state->text, &rest, false);
-	if (!m)
-		return 0;
-	p->images[m->image].text_start = start;
-	p->images[m->image].text_size = limit - start;
-	return 1;
-}
-
 static int read_members(struct profile *p, struct text rest)
 {
 	for (size_t i = 0; i < COUNT(profile_members); i++) {
@@ -297,7 +229,7 @@ static int read_members(struct profile *p, struct text rest)
 	return 0;
 }
 
-int pprof_comment_read(struct pprof_comments *state, struct profile *p, const char *text)
+int pprof_comment_read(struct profile *p, const char *text)
 {
 	struct text rest = { text, text + strlen(text) };
 
@@ -305,10 +237,6 @@ int pprof_comment_read(struct pprof_comments *state, struct profile *p, const ch
 		return 0;
 	if (take(&rest, LOST))
 		return read_lost(p, rest);
-	if (take(&rest, LINKED))
-		return read_linked(state, p, rest);
-	if (take(&rest, TEXT))
-		return read_text(state, p, rest);
 	if (strcmp(rest.at, "bits=32") == 0)
 		p->bits = 32;
 	else if (strcmp(rest.at, "endian=big") == 0)

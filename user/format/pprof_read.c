@@ -11,6 +11,10 @@
 #include "format/scan.h"
 #include "util/array.h"
 
+/* Unpacked, messages may be many times as large: no more than of a location with inlined functions
+ */
+#define MESSAGE_MAX ((size_t)1 << 20)
+
 int pprof_fail(struct pprof_reader *r, const uint8_t *at, const char *format, ...)
 {
 	char reason[256];
@@ -29,7 +33,7 @@ static int salvage(struct pprof_reader *r, int err)
 		return err;
 	if (!r->left_out && profile_warn(r->p, "left out what is corrupt: %s", r->e->what))
 		return error_no_memory(r->e);
-	r->left_out = true;
+	r->left_out = r->p->salvaged = true;
 	return 0;
 }
 
@@ -87,11 +91,10 @@ int pprof_string(struct pprof_reader *r, const uint8_t *at, uint64_t number, con
 
 	if (number >= r->string_count) {
 		*text = "";
-		return r->in->options.salvage
-			       ? 0
-			       : pprof_fail(r, at,
-					    "string %" PRId64 ", where the file has only %zu",
-					    (int64_t)number, r->string_count);
+		if (pprof_does_without(r))
+			return 0;
+		return pprof_fail(r, at, "string %" PRId64 ", where the file has only %zu",
+				  (int64_t)number, r->string_count);
 	}
 	entry = &r->strings[number];
 	if (!entry->interned && profile_string_n(r->p, (const char *)entry->bytes.at,
@@ -228,9 +231,11 @@ static int for_each(struct pprof_reader *r, enum pprof_field id, field_reader *r
 static void *unpack(struct pprof_reader *r, const struct wire_field *f,
 		    const ProtobufCMessageDescriptor *descriptor)
 {
-	ProtobufCMessage *message =
-		protobuf_c_message_unpack(descriptor, NULL, wire_left(&f->content), f->content.at);
+	size_t size = wire_left(&f->content);
+	ProtobufCMessage *message = NULL;
 
+	if (size <= MESSAGE_MAX)
+		message = protobuf_c_message_unpack(descriptor, NULL, size, f->content.at);
 	if (message)
 		r->unknown_inside |= message->n_unknown_fields;
 	else
@@ -339,7 +344,7 @@ static int add_comment(struct pprof_reader *r, const uint8_t *at, uint64_t numbe
 
 	if (err)
 		return err;
-	taken = pprof_comment_read(&r->comments, r->p, text);
+	taken = pprof_comment_read(r->p, text);
 	if (taken < 0 || (taken == 0 && profile_add_comment(r->p, text)))
 		return error_no_memory(r->e);
 	return 0;
@@ -398,6 +403,16 @@ static int add_image(struct pprof_reader *r, const char *path, const char *hex, 
 	return err;
 }
 
+static void set_linked(struct profile_mapping *m, const char *path,
+		       const Profil__Pprof__Mapping *message)
+{
+	m->linked = pprof_is_whole(m->start, m->limit, m->offset) && *path && *path != '[';
+	if (m->linked && message->linked_start < message->linked_limit) {
+		m->start = message->linked_start;
+		m->limit = message->linked_limit;
+	}
+}
+
 static int add_mapping(struct pprof_reader *r, const uint8_t *at, const Profil__Pprof__Mapping *m)
 {
 	const char *path, *hex;
@@ -412,9 +427,11 @@ static int add_mapping(struct pprof_reader *r, const uint8_t *at, const Profil__
 	if (profile_add_mapping(r->p, m->memory_start, m->memory_limit, m->file_offset, image,
 				&number))
 		return error_no_memory(r->e);
-	r->p->mappings[number].linked =
-		pprof_is_whole(m->memory_start, m->memory_limit, m->file_offset) && *path &&
-		*path != '[';
+	set_linked(&r->p->mappings[number], path, m);
+	if (m->text_size) {
+		r->p->images[image].text_start = m->text_start;
+		r->p->images[image].text_size = m->text_size;
+	}
 	return add_id(r, &r->mappings, m->id, number);
 }
 
@@ -483,7 +500,7 @@ static int read_lines(struct pprof_reader *r, const uint8_t *at, const Profil__P
 				.line = line_number(line->line),
 				.column = line_number(line->column),
 			};
-		else if (!r->in->options.salvage)
+		else if (!pprof_does_without(r))
 			return pprof_fail(r, at,
 					  "the location names function %" PRIu64
 					  ", which the file does not have",
@@ -546,6 +563,11 @@ static int choose_thread_key(struct pprof_reader *r)
 /* What is left to be done when all, or all that there is, has been read. */
 static int finish(struct pprof_reader *r)
 {
+	r->p->salvaged |= r->missing;
+	if (r->missing &&
+	    profile_warn(r->p, "%s lacks texts, functions or locations that it refers to",
+			 r->in->path))
+		return error_no_memory(r->e);
 	if (r->unknown_inside &&
 	    profile_warn(r->p, "%s has fields that are not known here, inside of others: lost",
 			 r->in->path))

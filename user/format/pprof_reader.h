@@ -37,13 +37,13 @@ struct pprof_reader {
 	struct pprof_text *strings;
 	size_t string_count, string_room;
 	struct pprof_ids mappings, functions, locations;
-	struct pprof_comments comments;
 	uint64_t period;
 	const char *period_type, *period_unit; /* NULL: the file does not say */
 	const char *thread_key;		       /* of the label that names the thread */
 	uint8_t *unknown;		       /* fields of Profile */
 	size_t unknown_size, unknown_room;
 	bool left_out;	     /* that is told once */
+	bool missing;	     /* texts, functions or locations that are referred to */
 	bool unknown_inside; /* of messages: there were fields that we do not know */
 
 	/* Room for one location's, or one sample's */
@@ -60,6 +60,12 @@ struct pprof_reader {
 /* Sets r->e to what is wrong at this byte. Returns -EINVAL. */
 int pprof_fail(struct pprof_reader *r, const uint8_t *at, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Whether to go on without what the file refers to and lacks: it may have been cut off. */
+static inline bool pprof_does_without(struct pprof_reader *r)
+{
+	return r->missing |= r->in->options.salvage;
+}
 
 /* Interns the string of this number. */
 int pprof_string(struct pprof_reader *r, const uint8_t *at, uint64_t number, const char **text);

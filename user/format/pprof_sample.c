@@ -33,7 +33,7 @@ static int add_frame(struct pprof_reader *r, const uint8_t *at, uint64_t id)
 
 	if (location != PROFILE_NONE)
 		r->frames[r->frame_count++] = location;
-	else if (!r->in->options.salvage)
+	else if (!pprof_does_without(r))
 		return pprof_fail(
 			r, at, "the sample has location %" PRIu64 ", which the file does not have",
 			id);

@@ -256,12 +256,8 @@ static void write_comments(struct writer *w, size_t period_type)
 
 	for (size_t i = 0; i < p->comment_count; i++)
 		emit_number(w, PPROF_COMMENT, string_number(w, p->comments[i]));
-	if (!w->err && pprof_comment_profile(p, period_type, write_comment, w))
+	if (!w->err && pprof_comment_write(p, period_type, write_comment, w))
 		fail(w, error_no_memory(w->e));
-	for (size_t i = 0; i < p->mapping_count && !w->err; i++)
-		if (w->mapping_ids[i] &&
-		    pprof_comment_mapping(p, &p->mappings[i], write_comment, w))
-			fail(w, error_no_memory(w->e));
 }
 
 static void write_image_extra(struct writer *w, const struct profile_extra *x)
@@ -478,6 +474,17 @@ static uint32_t path_number(struct writer *w, uint32_t number)
 	return string;
 }
 
+static void set_linked(const struct profile_mapping *m, Profil__Pprof__Mapping *message)
+{
+	if (!pprof_is_whole(m->start, m->limit, m->offset)) {
+		message->linked_start = m->start;
+		message->linked_limit = m->limit;
+	}
+	message->memory_start = 0;
+	message->memory_limit = UINT64_MAX;
+	message->file_offset = 0;
+}
+
 static void write_mapping(struct writer *w, size_t i, Profil__Pprof__Mapping *message)
 {
 	const struct profile_mapping *m = &w->p->mappings[i];
@@ -485,9 +492,13 @@ static void write_mapping(struct writer *w, size_t i, Profil__Pprof__Mapping *me
 	if (!w->mapping_ids[i])
 		return;
 	message->id = w->mapping_ids[i];
-	message->memory_start = m->linked ? 0 : m->start;
-	message->memory_limit = m->linked ? UINT64_MAX : m->limit;
-	message->file_offset = m->linked ? 0 : m->offset;
+	message->memory_start = m->start;
+	message->memory_limit = m->limit;
+	message->file_offset = m->offset;
+	message->text_start = w->p->images[m->image].text_start;
+	message->text_size = w->p->images[m->image].text_size;
+	if (m->linked)
+		set_linked(m, message);
 	message->filename = path_number(w, m->image);
 	message->build_id = build_id_number(w, m->image);
 	emit_message(w, PPROF_MAPPING, &message->base);

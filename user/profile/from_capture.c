@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 
 /* User addresses end below it, kernel addresses begin at or above it. */
 #define KERNEL_START 0x8000000000000000ULL
@@ -132,12 +133,15 @@ static int build(struct builder *b, struct capture *c)
 {
 	struct profile *p = b->p;
 	struct capture_totals totals;
+	struct utsname machine;
 	int err;
 
 	capture_totals(c, &totals);
+	uname(&machine); /* fails for a bad pointer only */
 	p->period_ns = capture_period_ns(c);
 	p->bits = capture_bits(c);
 	err = profile_string(p, capture_event_name(c), &p->event);
+	err = err ?: profile_string(p, machine.nodename, &p->host);
 	err = err ?: profile_add_value_type(p, "samples", "count");
 	err = err ?: profile_add_value_type(p, "cpu", "nanoseconds");
 	err = err ?: add_totals(p, &totals);

@@ -277,7 +277,7 @@ int profile_place_location(struct profile *p, uint32_t location, uint32_t mappin
 {
 	struct profile_location *l = &p->locations[location];
 
-	/* What the index has of it is never found again: its element does not equal the key. */
+	/* The entry that it has is dead then: what it leads to no longer equals the key. */
 	if (index_add(&p->location_index, hash_u64(l->address, mapping), location))
 		return -ENOMEM;
 	l->mapping = mapping;

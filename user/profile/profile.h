@@ -275,9 +275,9 @@ uint32_t profile_find_location(const struct profile *p, uint64_t address, uint32
 int profile_place_location(struct profile *p, uint32_t location, uint32_t mapping);
 
 /*
- * The same as profile_add_location() for files that name their locations, where one address may stand for several (0 in
- * files without addresses): locations are equal when their lines are, too. `lines` as for
- * profile_set_lines(). The two do not find each other's locations.
+ * The same as profile_add_location() for files that name their locations, where one address may
+ * stand for several (0 in files without addresses): locations are equal when their lines are, too.
+ * `lines` as for profile_set_lines(). The two do not find each other's locations.
  */
 int profile_add_line_location(struct profile *p, uint64_t address, uint32_t mapping,
 			      const struct profile_line *lines, uint32_t count, uint32_t *id);

@@ -25,8 +25,8 @@ struct batch {
 	uint32_t image;			 /* PROFILE_NONE: the kernel */
 	struct batch_address *addresses; /* the reader may change their order */
 	size_t count;			 /* and may lower this, dropping what it need not name */
-	struct symbol_extent *extents;	 /* by location: wanted in place of names; NULL: names are */
-	bool (*stop)(void *context);	 /* may be NULL */
+	struct symbol_extent *extents; /* by location: wanted in place of names; NULL: names are */
+	bool (*stop)(void *context);   /* may be NULL */
 	void *context;
 	struct error why; /* why some address stays without a name; why.what is "" at first */
 	bool was_read;	  /* the image's file: if it has no name for an address, nobody has */

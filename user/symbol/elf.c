@@ -91,12 +91,15 @@ static int duplicate(int fd)
 	return copy < 0 ? -errno : copy;
 }
 
-/* Whether the addresses are those of a file, and it is not known which: that of a gmon.out. */
+/*
+ * Whether the addresses are those of a file, and it is not known which, or not in which folder:
+ * that of a gmon.out.
+ */
 static bool is_of_unknown_file(const struct batch *b, const struct profile_image *image)
 {
 	uint32_t mapping = b->p->locations[b->addresses[0].location].mapping;
 
-	return !*image->path && b->p->mappings[mapping].linked;
+	return !strchr(image->path, '/') && *image->path != '[' && b->p->mappings[mapping].linked;
 }
 
 /* A descriptor for the image's file. Negative: there is none, b->why says why. */
@@ -109,8 +112,9 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 	if (image->fd >= 0) {
 		fd = duplicate(image->fd);
 	} else if (is_of_unknown_file(b, image)) {
-		return error_set(&b->why, 0, "the profile does not say which program it is of: "
-					     "--executable FILE does");
+		return error_set(&b->why, 0,
+				 "the profile does not say which program it is of: "
+				 "--executable FILE does");
 	} else if (reason) {
 		return error_set(&b->why, 0, "%s", reason);
 	} else {

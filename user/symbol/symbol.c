@@ -21,7 +21,7 @@ struct work {
 	struct profile *p;
 	const bool *wanted;	       /* locations; NULL: all */
 	struct symbol_extent *extents; /* wanted in place of names; or NULL */
-	struct group *groups; /* image_count + 1 */
+	struct group *groups;	       /* image_count + 1 */
 	size_t group_count;
 	struct batch_address *addresses;
 	size_t count;
@@ -116,8 +116,7 @@ static bool is_wanted(const struct work *w, uint32_t location, uint32_t group)
 {
 	if (group == PROFILE_NONE || (w->wanted && !w->wanted[location]))
 		return false;
-	return group != w->p->image_count ||
-	       (!w->extents && !w->p->locations[location].line_count);
+	return group != w->p->image_count || (!w->extents && !w->p->locations[location].line_count);
 }
 
 static int collect_addresses(struct work *w)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "format/loss.h"
 #include "profile/merge.h"
+#include "profile/pc_name.h"
 #include "symbol/symbol.h"
 #include "tool/tool.h"
 #include "util/file.h"
@@ -23,7 +25,19 @@ int tool_option_stride(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-/* Images that the file has no name for are the executable. */
+/*
+ * Whether the file does not say, or not with the folder, which program the image is: gmon.out, and
+ * what is named like the program's file.
+ */
+static bool is_nameless(const struct profile *p, const struct profile_image *image,
+			const char *executable)
+{
+	if (!*image->path)
+		return true;
+	return !strchr(image->path, '/') && image->path[0] != '[' &&
+	       (p->image_count == 1 || strcmp(image->path, profile_basename(executable)) == 0);
+}
+
 static int name_executable(struct profile *p, const char *path, struct error *e)
 {
 	char *whole = realpath(path, NULL);
@@ -35,7 +49,7 @@ static int name_executable(struct profile *p, const char *path, struct error *e)
 	err = profile_string(p, whole, &interned);
 	free(whole);
 	for (size_t i = 0; !err && i < p->image_count; i++)
-		if (!*p->images[i].path)
+		if (is_nameless(p, &p->images[i], interned))
 			p->images[i].path = interned;
 	return err ? error_no_memory(e) : 0;
 }
@@ -178,19 +192,20 @@ const struct format *tool_output_format(const char *name, const char *path, stru
 /* The directory, or the nearest one above it that is there: those between are made. */
 static int check_ancestor(const char *path, struct error *e)
 {
-	char *ancestor = strdup(path);
+	char *copy = strdup(path);
+	const char *ancestor = copy;
 	struct stat st;
-	int code = 0;
+	int code;
 
-	if (!ancestor)
+	if (!copy)
 		return error_no_memory(e);
-	while (stat(ancestor, &st) && errno == ENOENT)
-		dirname(ancestor);
-	if (access(ancestor, W_OK))
-		code = errno;
-	else if (!S_ISDIR(st.st_mode))
+	while ((code = stat(ancestor, &st) ? errno : 0) == ENOENT)
+		ancestor = dirname(copy);
+	if (!code && !S_ISDIR(st.st_mode))
 		code = ENOTDIR;
-	free(ancestor);
+	if (!code && access(ancestor, W_OK))
+		code = errno;
+	free(copy);
 	if (!code)
 		return 0;
 	error_set(e, code, "cannot write %s", path);
@@ -237,28 +252,36 @@ static int write_profile(FILE *out, void *context, struct error *e)
 	return w->format->write(w->p, w->options, out, e);
 }
 
+static int write_to_stdout(struct write_context *w, struct error *e)
+{
+	int err = write_profile(stdout, w, e), failed = tool_flush();
+
+	/* Who reads text may have seen enough. */
+	if (failed == -EPIPE && w->format->is_text)
+		return 0;
+	return failed ? error_set(e, -failed, "cannot write to standard output") : err;
+}
+
 static int write_output(struct write_context *w, const char *path, struct error *e)
 {
-	int err;
-
 	if (w->format->write_directory)
 		return w->format->write_directory(w->p, w->options, path, e);
-	if (strcmp(path, "-") != 0)
-		return file_write(path, write_profile, w, e);
-	err = write_profile(stdout, w, e);
-	if (err)
-		return err;
-	err = tool_flush();
-	return err ? error_set(e, -err, "cannot write to standard output") : 0;
+	return strcmp(path, "-") == 0 ? write_to_stdout(w, e)
+				      : file_write(path, write_profile, w, e);
 }
 
 static void tell_loss(const struct profile *p, unsigned int aspects, const struct format *format,
 		      const char *path)
 {
+	uint64_t left_out = format->left_out ? format->left_out(p) : 0;
 	char losses[1024];
 
 	if (loss_list(p, aspects, format, losses, sizeof(losses)))
 		tool_warn("%s: the %s format does not hold %s", path, format->name, losses);
+	if (left_out)
+		tool_warn("%s: %" PRIu64 " of %" PRIu64 " samples are left out: the %s format has "
+			  "no place for %s",
+			  path, left_out, profile_total(p), format->name, format->no_place_for);
 }
 
 int tool_write(const struct profile *p, const struct format *format,
@@ -290,6 +313,8 @@ int tool_rewrite(const struct tool_rewrite *r)
 	    read_all(r->in, r->count, r->reading, &p, &aspects, &e))
 		return tool_fail(&e);
 	/* Names that were looked up now were not in the files: they are not lost. */
+	if (r->writing && r->writing->instr_positions)
+		aspects &= ~KEEPS(ADDRESSES);
 	if (tool_write(p, format, r->writing, r->out, true, &e)) {
 		code = tool_fail(&e);
 	} else {

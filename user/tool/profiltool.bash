@@ -2,10 +2,11 @@
 # shellcheck shell=bash
 # Completion of profiltool for bash. tests/docs.sh compares its options with --help and the manual.
 
-_profiltool_commands='record run report dump convert'
-_profiltool_formats='pprof gperftools'
+_profiltool_commands='record run report annotate diff merge convert dump'
+_profiltool_formats='pprof gperftools dcpi callgrind gmon folded'
 _profiltool_events='auto task-clock cpu-clock cycles'
 _profiltool_backends='kmod bpf daemon libc'
+_profiltool_fields='function image address source line thread process'
 
 # The options of a command, one line for each. Those that take a value end with "=".
 _profiltool_options() {
@@ -18,14 +19,22 @@ _profiltool_options() {
 	run)
 		echo "--hz= --backend= --socket= -v --verbose"
 		;;
-	report)
-		echo "--json -n= --limit= --strict"
+	report | diff)
+		echo "--by= -i --by-image -p= --image= --value= -n= --limit= --json
+			--executable= --dcpi-stride= --salvage --strict"
 		;;
-	dump)
-		echo "--json --strict"
+	annotate)
+		echo "-p= --image= --value= -a --all --no-source --json
+			--executable= --dcpi-stride= --salvage --strict"
+		;;
+	merge)
+		echo "-o= --output= -f= --format= --executable= --dcpi-stride= --salvage --strict"
 		;;
 	convert)
-		echo "-f= --format= --strict"
+		echo "-f= --format= --positions= --executable= --dcpi-stride= --salvage --strict"
+		;;
+	dump)
+		echo "--json --executable= --dcpi-stride= --salvage --strict"
 		;;
 	esac
 	echo "-h --help"
@@ -68,10 +77,11 @@ _profiltool_files() {
 	_profiltool_reply -f -- "$1"
 }
 
-# The value of an option. Of a list of processes, the last one.
+# The value of a command's option. Of a list of processes, the last one.
 _profiltool_value() {
-	local option=$1 word=$2 before=''
+	local command=$1 option=$2 word=$3 before=''
 
+	[[ $command != record && $option == -p ]] && option=--image
 	case $option in
 	-p | --pid)
 		[[ $word == *,* ]] && before=${word%,*},
@@ -89,7 +99,16 @@ _profiltool_value() {
 	--backend)
 		_profiltool_reply -W "$_profiltool_backends" -- "$word"
 		;;
-	-o | --output | --socket)
+	--positions)
+		_profiltool_reply -W "line instr" -- "$word"
+		;;
+	--dcpi-stride)
+		_profiltool_reply -W "1 4" -- "$word"
+		;;
+	--by)
+		_profiltool_reply -W "$_profiltool_fields" -- "$word"
+		;;
+	-o | --output | --socket | --image | --executable)
 		_profiltool_files "$word"
 		;;
 	*)
@@ -165,7 +184,7 @@ _profiltool() {
 		last=${COMP_WORDS[COMP_CWORD - 2]}
 	fi
 	if _profiltool_takes_value "$command" "$last"; then
-		_profiltool_value "$last" "$word"
+		_profiltool_value "$command" "$last" "$word"
 	elif [[ $word == -* ]]; then
 		_profiltool_reply -W "$(_profiltool_options "$command" | tr -d =)" -- "$word"
 	elif [ "$runs" ]; then

@@ -435,6 +435,34 @@ static int present(struct recording *r, struct profile *p, const struct record_o
 	return written ? EXIT_FAILED : code;
 }
 
+/* The command with its arguments, as it was given here. */
+static int note_command(struct profile *p, char *const *command)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; command[i]; i++)
+		fprintf(out, "%s%s", i ? " " : "", command[i]);
+	err = fclose(out) ? -ENOMEM : profile_string(p, text, &p->command);
+	free(text);
+	return err;
+}
+
+static int make_profile(struct recording *r, const struct capture_options *what, struct profile **p,
+			struct error *e)
+{
+	int err = capture_stop(r->capture, e) ?: profile_from_capture(r->capture, p, e);
+
+	if (err || what->target != CAPTURE_COMMAND || !note_command(*p, what->command))
+		return err;
+	profile_free(*p);
+	return error_no_memory(e);
+}
+
 static int record(struct recording *r, const struct record_options *o,
 		  const struct capture_options *what, const struct format *format)
 {
@@ -446,7 +474,7 @@ static int record(struct recording *r, const struct record_options *o,
 		return tool_fail(&e);
 	/* An error while recording ends it; what was counted until then is still shown. */
 	code = recording_run(r, &e) ? tool_fail(&e) : EXIT_DONE;
-	if (capture_stop(r->capture, &e) || profile_from_capture(r->capture, &p, &e)) {
+	if (make_profile(r, what, &p, &e)) {
 		capture_free(r->capture);
 		return tool_fail(&e);
 	}

@@ -1,0 +1,349 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# DCPI databases: what is recorded into one is there by dcpiformat(4), is read again, and adds up;
+# nothing that was there is lost.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# A reader of our own, from dcpiformat(4) alone, that takes nothing but what stands there. For each
+# file: JSON with its header and its counts by address.
+cat >"$work/dcpi.py" <<'END'
+import json, os, re, struct, sys
+
+REQUIRED = {
+	"version": r"pdb-0\.[0-9]+", "image": r"[0-9a-fA-F]+", "epoch": r"[0-9]{10}|[0-9]{14}",
+	"platform": r"[^ \t\n][^\n]*", "event": r"[^ \t\n][^\n]*", "period": r"[0-9]+",
+	"tstart": r"[0-9a-fA-F]+", "tsize": r"[0-9]+", "cpuspeed": r"[0-9]+",
+}
+
+def read(path):
+	data = open(path, "rb").read()
+	lines, at, end = [], 0, None
+	while True:
+		newline = data.index(b"\n", at)
+		line = data[at:newline].decode()
+		at = newline + 1
+		if re.fullmatch(r"samples[ \t]*", line):
+			break
+		assert re.fullmatch(r"[^ \t\n]+[ \t]+[^ \t\n][^\n]*", line), line
+		lines.append(line)
+	assert at % 4 == 0, "not aligned"
+	header = {}
+	for line in lines:
+		word, value = re.fullmatch(r"([^ \t]+)[ \t]+(.*)", line).groups()
+		if word in REQUIRED:
+			assert word not in header, word
+			assert re.fullmatch(REQUIRED[word], value), line
+		header.setdefault(word, value)
+	assert not set(REQUIRED) - set(header), header
+	words = struct.unpack("<%dI" % ((len(data) - at) // 4), data[at:])
+	assert (len(data) - at) % 4 == 0 and len(words) >= 2
+	body, footer = words[:-2], words[-2:]
+	tstart, tsize, counts, before, i = int(header["tstart"], 16), int(header["tsize"]), {}, -1, 0
+	while i < len(body):
+		offset, number = body[i:i + 2]
+		assert number >= 1 and offset >= before and offset + number <= tsize
+		for j, count in enumerate(body[i + 2:i + 2 + number]):
+			if count:
+				counts[tstart + offset + j] = count
+		assert i + 2 + number <= len(body)
+		before, i = offset + number, i + 2 + number
+	assert footer == (len(counts), sum(counts.values())), footer
+	return {"path": path, "lines": lines, "header": header, "counts": counts,
+		"total": sum(counts.values())}
+
+files = []
+for top in sys.argv[1:]:
+	if os.path.isfile(top):
+		files.append(read(top))
+	for folder, _, names in os.walk(top):
+		files += [read(os.path.join(folder, name)) for name in sorted(names)]
+json.dump(files, sys.stdout)
+END
+
+# parse PATH: the files there, as JSON in $work/parsed.json.
+parse() {
+	python3 "$work/dcpi.py" "$1" >"$work/parsed.json"
+}
+
+# parsed EXPRESSION PATH: evaluates it over the files there.
+parsed() {
+	parse "$2" && json "$1" "$work/parsed.json"
+}
+
+# sum PATH: all samples in the files there.
+sum() {
+	parse "$1" && python3 -c 'import json, sys
+print(sum(f["total"] for f in json.load(open(sys.argv[1]))))' "$work/parsed.json"
+}
+
+# reported PATH: all samples that the report has.
+reported() {
+	"$profiltool" report --json "$1" 2>/dev/null |
+		python3 -c 'import json, sys
+print(sum(f["self"] for f in json.load(sys.stdin)["functions"]))'
+}
+
+# make FILE [LINE=VALUE...] [-- OFFSET COUNT...]: a file of one image, with other lines where given.
+make_file() {
+	python3 - "$@" <<'END'
+import struct, sys
+args = sys.argv[2:]
+cut = args.index("--") if "--" in args else len(args)
+lines = {"version": "pdb-0.07", "image": "1f2e3d4c5b6a79880f1e2d3c4b5a69788796a5b4",
+	"epoch": "2501181015", "platform": "walnut", "event": "cpu-clock", "period": "10101010",
+	"tstart": "401000", "tsize": "16777216", "cpuspeed": "0", "path": "/gone/demo"}
+lines.update(arg.split("=", 1) for arg in args[:cut])
+numbers = [int(n, 0) for n in args[cut + 1:]]
+header = "".join("%-10s %s\n" % line for line in lines.items()) + "samples"
+header += " " * (-(len(header) + 1) % 4) + "\n"
+counts = list(zip(numbers[::2], numbers[1::2]))
+body = b"".join(struct.pack("<3I", offset, 1, count) for offset, count in counts)
+open(sys.argv[1], "wb").write(header.encode() + body + struct.pack("<2I", len(counts),
+	sum(c for _, c in counts)))
+END
+}
+
+to_dcpi() {
+	"$profiltool" convert -f dcpi "$@"
+}
+
+only_file() {
+	find "$1" -type f | head -n 1
+}
+
+count_files() {
+	find "$1" -type f | wc -l
+}
+
+# --- As a user records ---
+
+check "a program runs" start_ready "$progs/shares" 2
+check "recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -f dcpi -o "$work/db"
+check "what the format loses is told" says "the dcpi format does not hold"
+first=$(reported "$work/db")
+check "recorded once more, into the same database" \
+	exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -f dcpi -o "$work/db"
+check "and as pprof" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -o "$work/a.pb.gz"
+stop "$pid"
+
+check "every file is one by dcpiformat(4)" parse "$work/db"
+check "EPOCH/HOST/IMAGE.ID_EVENT" json "all(
+	__import__('re').search(r'/db/[0-9]{10}/[^/]+/[^/]+[.][0-9a-f]+_[a-z-]+\$', f['path'])
+	for f in j)" "$work/parsed.json"
+check "the name is told by the header" json "all(
+	f['path'].split('/')[-3:] == [f['header']['epoch'], f['header']['platform'],
+		'%s.%s_%s' % (f['header']['path'].split('/')[-1], f['header']['image'],
+			f['header']['event'])] for f in j)" "$work/parsed.json"
+check "the program is one of the images" json \
+	"any(f['header']['path'] == '$progs/shares' for f in j)" "$work/parsed.json"
+check "the period is in nanoseconds" json \
+	"all(f['header']['period'] == '1001001' for f in j)" "$work/parsed.json"
+check "the file's build ID is the image" json "any(f['header']['image'] ==
+	'$(readelf -n "$progs/shares" | sed -n 's/.*Build ID: //p')' for f in j)" "$work/parsed.json"
+text=$(readelf -lW "$progs/shares" | awk '$1 == "LOAD" && / R E / { print $3; exit }')
+check "tstart is the first executable segment's address" json "all(
+	int(f['header']['tstart'], 16) == $text for f in j
+	if f['header']['path'] == '$progs/shares')" "$work/parsed.json"
+check "nobody else may read it" test -z "$(find "$work/db" -perm /077)"
+check "nothing else is there" test -z "$(find "$work/db" -name '.*')"
+
+check "report says as many samples as the files have" \
+	test "$(reported "$work/db")" -eq "$(sum "$work/db")"
+check "the second recording is in it" test "$(reported "$work/db")" -gt "$((first * 3 / 2))"
+"$profiltool" report --json "$work/db" >"$work/db.json" 2>/dev/null
+check "functions have names, and their shares" recorded \
+	"whole and 50 < share('burn_sixty') < 70 and images('burn_sixty') == {'shares'}" "$work/db.json"
+check "event and period are known" recorded \
+	"j['event'] == 'task-clock' and j['period_ns'] == 1001001" "$work/db.json"
+epoch=$(find "$work/db" -mindepth 1 -maxdepth 1 | head -n 1)
+check "one epoch of it" test "$(reported "$epoch")" -eq "$(sum "$epoch")"
+file=$(find "$epoch" -name 'shares.*' | head -n 1)
+check "one file of it" test "$(reported "$file")" -eq "$(sum "$file")"
+check "dump" exits 0 "$profiltool" dump "$file"
+check "dump tells the image" grep -q "$progs/shares" "$work/out"
+
+check "all epochs become one" exits 0 to_dcpi "$work/db" "$work/one"
+check "that is one" test "$(find "$work/one" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1
+check "the earliest" test "$(ls "$work/one")" = "$(find "$work/db" -mindepth 1 -maxdepth 1 \
+	-printf '%f\n' | sort | head -n 1)"
+check "no sample is lost by it" test "$(sum "$work/one")" -eq "$(sum "$work/db")"
+
+check "pprof becomes DCPI" exits 0 to_dcpi "$work/a.pb.gz" "$work/a"
+functions() {
+	"$profiltool" report "$1" 2>/dev/null | awk '{ print $1, $4 }' | sort
+}
+check "with the same functions" diff <(functions "$work/a.pb.gz") <(functions "$work/a")
+check "and back" exits 0 "$profiltool" convert "$work/a" "$work/b.pb.gz"
+check "with the same functions, too" diff <(functions "$work/a") <(functions "$work/b.pb.gz")
+
+# --- Unknown lines ---
+
+make_file "$work/lines.dcpi" version=pdb-0.06 epoch=20250118101507 image=19970328081403c0c18b \
+	cpuspeed=333 cpuamask=3 cpucount=4 "path=/gone/demo" "z=  two  words	 " \
+	"label=L" "samples=xyz" "a-line=1" -- 0x10 1 0x11 2
+check "a file with lines that we do not know" exits 0 to_dcpi "$work/lines.dcpi" "$work/lines"
+parse "$work/lines.dcpi"
+mv "$work/parsed.json" "$work/before.json"
+check "has them all again, byte for byte" parsed "sorted(j[0]['lines']) == sorted(
+	json.load(open('$work/before.json'))[0]['lines'])" "$work/lines"
+check "the unknown ones in order" parsed "[l for l in j[0]['lines'] if l[0] in 'zsa'] == [l for l in
+	json.load(open('$work/before.json'))[0]['lines'] if l[0] in 'zsa']" "$work/lines"
+make_file "$work/other.dcpi" image=19970328081403c0c18b epoch=20250118101507 label=L "b-line=1" \
+	"a-line=1" -- 0x10 1 0x12 5
+check "another with other lines is added" exits 0 to_dcpi "$work/other.dcpi" "$work/lines"
+check "the lines of both are there, each once" parsed \
+	"[l.split()[0] for l in j[0]['lines']][-4:] == ['z', 'samples', 'a-line', 'b-line']" "$work/lines"
+check "the counts are added" parsed \
+	"j[0]['counts'] == {'4198416': 2, '4198417': 2, '4198418': 5}" "$work/lines"
+
+# --- What is refused ---
+
+make_file "$work/full.dcpi" -- 0x123 0xffffffff
+check "the largest count" exits 0 to_dcpi "$work/full.dcpi" "$work/full"
+cp "$(only_file "$work/full")" "$work/full.before"
+make_file "$work/more.dcpi" -- 0x123 1
+check "one more is refused" exits 1 to_dcpi "$work/more.dcpi" "$work/full"
+check "the image is told" says "/gone/demo: 4294967296 samples"
+check "the address is told" says "at address 0x401123"
+check "the way out is told" says "write another format"
+check "what was there is as it was" cmp "$work/full.before" "$(only_file "$work/full")"
+check "nothing else is there" test "$(count_files "$work/full")" -eq 1
+make_file "$work/period.dcpi" period=5 -- 0x123 1
+check "another period is refused" exits 1 to_dcpi "$work/period.dcpi" "$work/full"
+check "the line is told" says "its period is another"
+check "a file in place of a directory" exits 2 to_dcpi "$work/full.dcpi" "$work/more.dcpi"
+check "standard output in place of a directory" exits 2 to_dcpi "$work/full.dcpi" -
+mkdir "$work/none"
+check "an empty directory" exits 1 "$profiltool" report "$work/none"
+check "an empty directory: why" says "there is no profile in this directory"
+mkdir "$work/logs"
+date >"$work/logs/hpcpid-walnut.log"
+cp "$work/more.dcpi" "$work/logs/"
+check "a log beside the profiles" exits 0 "$profiltool" report "$work/logs"
+check "is left out, and told" says "hpcpid-walnut.log is not a profile"
+
+# --- At once ---
+
+make_file "$work/tick.dcpi" -- 0x100 1 0x200 1
+writers=()
+for ((i = 0; i < 12; i++)); do
+	to_dcpi "$work/tick.dcpi" "$work/crowd" 2>"$work/crowd.$i" &
+	writers+=($!)
+done
+failed=0
+for writer in "${writers[@]}"; do
+	wait "$writer" || failed=$((failed + 1))
+done
+check "twelve write at once" test $failed -eq 0
+check "no tick is lost" test "$(sum "$work/crowd")" -eq 24
+check "nothing else is left" test "$(count_files "$work/crowd")" -eq 1
+
+# --- A full disk, and no permission ---
+
+# shellcheck disable=SC2046 # many words
+make_file "$work/large.dcpi" -- $(seq 0 3 60000 | sed 's/$/ 1/')
+# shellcheck disable=SC2016 # the inner shell expands it
+on_small_disk() {
+	unshare -m bash -c 'cd "$1" && mkdir -p disk && mount -t tmpfs -o size=64k tmpfs disk || exit 9
+		"$2" convert -f dcpi tick.dcpi disk/db 2>/dev/null || exit 8
+		"$2" convert -f dcpi large.dcpi disk/db && exit 7
+		"$2" convert -f dcpi other.dcpi disk/db 2>/dev/null || exit 6
+		"$2" convert -f dcpi large.dcpi disk/new && exit 5
+		cp -r disk/db after && ls -A disk >after.list' bash "$work" "$profiltool"
+}
+if unshare -m true 2>/dev/null; then
+	check "a full disk" exits 0 on_small_disk
+	check "a full disk: why" says "No space left on device"
+	check "what was there is there, and what came later" \
+		parsed "sorted(f['total'] for f in j) == [2, 6]" "$work/after"
+	check "nothing else is left" test "$(cat "$work/after.list")" = db
+else
+	skip "a full disk" "unshare -m does not work here"
+fi
+
+cp "$profiltool" "$work/profiltool"
+chmod 755 "$work" "$work/profiltool"
+chmod 644 "$work"/*.dcpi
+as_nobody() {
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" "$@"
+}
+if as_nobody --version >/dev/null 2>&1; then
+	check "as nobody: another's database is not read" exits 5 as_nobody report "$work/crowd"
+	check "as nobody: why" says "Permission denied"
+	for place in "$work/crowd" "$work/new"; do
+		check "as nobody: nor written: ${place##*/}" \
+			exits 1 as_nobody convert -f dcpi "$work/tick.dcpi" "$place"
+		check "as nobody: why not" says "Permission denied"
+	done
+	mkdir -m 777 "$work/open"
+	check "as nobody: an own one" exits 0 as_nobody convert -f dcpi "$work/tick.dcpi" "$work/open/db"
+else
+	skip "as nobody" "setpriv cannot become nobody here"
+fi
+
+# --- Many files, many addresses ---
+
+python3 - "$work" <<'END'
+import os, struct, sys
+work = sys.argv[1]
+def write(path, image, count):
+	header = ("version    pdb-0.07\nimage      %040x\nepoch      2501181015\nplatform   walnut\n"
+		"event      cpu-clock\nperiod     10101010\ntstart     0\ntsize      16777216\n"
+		"cpuspeed   0\npath       /gone/%d\nlabel-%d   %d\nsamples" % (image, image, image, image))
+	body = struct.pack("<3I", 0, count, 1) + b"\1\0\0\0" * (count - 1)
+	with open(path, "wb") as out:
+		out.write((header + " " * (-(len(header) + 1) % 4) + "\n").encode())
+		out.write(body + struct.pack("<2I", count, count))
+os.mkdir(work + "/many")
+for i in range(1, 2001):
+	write("%s/many/%d" % (work, i), i, 3)
+write(work + "/million.dcpi", 7, 1000000)
+END
+check "two thousand files are read and written" exits 0 timeout 60 "$profiltool" convert -f dcpi \
+	"$work/many" "$work/many2"
+check "all of them" test "$(sum "$work/many2")" -eq 6000
+check "a million addresses" exits 0 timeout 60 "$profiltool" convert -f dcpi \
+	"$work/million.dcpi" "$work/million"
+check "byte for byte" cmp "$work/million.dcpi" "$(only_file "$work/million")"
+
+# --- Files from elsewhere, when they are there ---
+
+for file in "$data"/dcpi/ok_*.dcpi; do
+	[ -e "$file" ] || continue
+	name=$(basename "$file" .dcpi)
+	check "$name" exits 0 to_dcpi "$file" "$work/$name"
+	parse "$file" && cp "$work/parsed.json" "$work/before.json"
+	check "$name: the same samples" parsed \
+		"j[0]['counts'] == json.load(open('$work/before.json'))[0]['counts']" "$work/$name"
+	check "$name: the same lines" parsed "sorted(j[0]['lines']) == sorted(
+		json.load(open('$work/before.json'))[0]['lines'])" "$work/$name"
+done
+while read -r name words; do
+	file=$data/dcpi/bad_$name.dcpi
+	[ -e "$file" ] || continue
+	check "bad_$name" exits 1 "$profiltool" report "$file"
+	check "bad_$name: why" says "$words"
+done <<'END'
+bad_tsize :8: "0x1000" is no value for tsize
+chunk_number_huge at byte 260: a chunk of 4294967295 counts, where only 1
+chunk_outside_text outside of the text of 4096 bytes
+chunks_overlap they overlap
+chunks_unsorted they are not sorted
+dup_image :12: a second line "image"
+empty_line :12: an empty line in the header
+epoch_month13 "2513011015" is no value for epoch
+footer_only_4 the file ends before its footer of 8 bytes
+footer_swapped the footer tells of 109 addresses with samples, and there are 5
+keyword_only_line no value follows "label"
+major1 only major version 0 is documented
+no_body the file ends before its footer
+no_version the header has no line "version"
+offset_wrap outside of the text
+trailing_space_numeric "100 " is no value for period
+trunc_4byte runs into the footer
+END
+
+finish

@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Folded stacks: written and read back, through files and pipes, those of other writers, and files
+# much larger than what is in them.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# stacks FILE: all lines of a folded file, with equal stacks added up, sorted.
+stacks() {
+	python3 -c '
+import collections, sys
+sums = collections.Counter()
+for line in open(sys.argv[1], "rb").read().split(b"\n")[:-1]:
+	stack, count = line.rsplit(b" ", 1)
+	sums[stack] += int(count)
+for stack, count in sorted(sums.items()):
+	sys.stdout.buffer.write(stack + b" " + str(count).encode() + b"\n")' "$1"
+}
+
+# folded FILE: what convert writes of it.
+folded() {
+	"$profiltool" convert -f folded "$1" - 2>"$work/err"
+}
+
+# --- There and back ---
+
+check "recorded" exits 0 "$profiltool" record -F 999 -o "$work/a.pb.gz" -- "$progs/shares" 1 0.5 stay
+check "written" exits 0 "$profiltool" convert "$work/a.pb.gz" "$work/a.folded"
+check "what it does not hold is told" says "the folded format does not hold"
+check "each line is a stack and its count" grep -qE '^burn_sixty [0-9]+$' "$work/a.folded"
+
+# functions FILE: "SAMPLES NAME" as report has it, whatever the image.
+functions() {
+	"$profiltool" report --json "$1" 2>/dev/null | python3 -c '
+import collections, json, sys
+sums = collections.Counter()
+for f in json.load(sys.stdin)["functions"]:
+	sums[f["name"]] += f["self"]
+for name, count in sorted(sums.items()):
+	print(count, name)'
+}
+functions "$work/a.pb.gz" >"$work/a.functions"
+check "busy functions" grep -q burn_sixty "$work/a.functions"
+check "the same functions, those without a name too" diff "$work/a.functions" \
+	<(functions "$work/a.folded")
+check "and back" exits 0 "$profiltool" convert "$work/a.folded" "$work/back.pb.gz"
+check "still the same" diff "$work/a.functions" <(functions "$work/back.pb.gz")
+check "written twice: the same" diff <(stacks "$work/a.folded") <(stacks <(folded "$work/back.pb.gz"))
+
+# --- What others write ---
+
+# bcc's profile.py -f, perf through stackcollapse-perf.pl, async-profiler, py-spy, Austin
+cat >"$work/others.folded" <<'END'
+# austin: 3.0.0
+# mode: wall
+
+mysqld;[unknown];start_thread;handle_connection;-;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k] 12
+perf script;[libc-2.31.so];__GI___libc_write 3
+java;Ljava/lang/Thread:::run;com/x/Main:::work_[j];vtable stub_[i] 41
+process 4711:python app.py;MainThread;<module> (app.py:12);run (app.py:7) 9
+swapper;native_safe_halt_[k] 0
+a;operator delete(void*, unsigned long);std::map<int, char const*>::~map() const 7
+END
+tail -n +4 "$work/others.folded" | grep -v ' 0$' >"$work/others.want"
+check "other writers' files are read" exits 0 "$profiltool" dump --strict "$work/others.folded"
+check "and written as they were" diff "$work/others.want" <(folded "$work/others.folded")
+check "through a pipe" diff "$work/others.want" \
+	<(tail -n +1 "$work/others.folded" | "$profiltool" convert -f folded - - 2>/dev/null)
+check "packed" diff "$work/others.want" <(gzip -c "$work/others.folded" | folded -)
+check "from Windows" diff "$work/others.want" <(sed 's/$/\r/' "$work/others.folded" | folded -)
+check "72 samples" json "j['samples'] == 72" <("$profiltool" dump --json "$work/others.folded")
+
+printf 'a;b 1.5\na;b 12.0\n' >"$work/float.folded"
+check "fractions are rounded" diff <(echo "a;b 14") <(folded "$work/float.folded")
+check "which is told" says "counts with a fraction were rounded"
+check "and refused with --strict" exits 1 "$profiltool" dump --strict "$work/float.folded"
+
+printf 'a;b 10 20\na;c 5 0\n' >"$work/difference.folded"
+check "two counts: what is written is the second" diff <(echo "a;b 20") \
+	<(folded "$work/difference.folded")
+
+# --- Names ---
+
+# A profile whose names hold what means something in the format.
+python3 - "$work/names.folded" <<'END'
+import sys
+names = ["Ljava/lang/String;.x", "two\nlines", "thread 3", " blanks ", "# x", "App\\x3b", "App\\Foo",
+	 "\x1b[1m", "x" * 1000000, "\u51fd\u6570"]
+def escape(name):
+	name = name.replace("\\x3b", "\\x5cx3b").replace(";", "\\x3b").replace("\n", "\\x0a")
+	if name[0] in " #":
+		name = "\\x%02x" % ord(name[0]) + name[1:]
+	if name[-1] == " ":
+		name = name[:-1] + "\\x20"
+	return name.replace("thread 3", "thread\\x203")
+with open(sys.argv[1], "w") as out:
+	for i, name in enumerate(names):
+		print("main;%s;%s %d" % (escape(name), escape(name), i + 1), file=out)
+END
+check "hostile names: read and written as they are" cmp "$work/names.folded" \
+	<(folded "$work/names.folded")
+check "hostile names: through pprof" exits 0 "$profiltool" convert "$work/names.folded" \
+	"$work/names.pb.gz"
+check "hostile names: and back" cmp "$work/names.folded" <(folded "$work/names.pb.gz")
+check "hostile names: they are what they were" json \
+	"{'Ljava/lang/String;.x', 'two\nlines', 'thread 3', ' blanks ', '# x', 'App\\\\x3b'} \
+		<= {f['name'] for f in j['functions']}" \
+	<("$profiltool" report --json "$work/names.folded" 2>/dev/null)
+
+# --- What is broken ---
+
+for _ in {1..20}; do echo "a;b 1"; done >"$work/good.folded"
+{ cat "$work/good.folded"; echo "a;b"; echo "a;c 4"; } >"$work/broken.folded"
+check "no count" exits 1 "$profiltool" dump "$work/broken.folded"
+check "the line is told" says "$work/broken.folded:21: there is no count at the end of the line"
+check "what can be salvaged is told" says "--salvage"
+check "and is salvaged" grep -q '^20 ' <("$profiltool" dump --salvage "$work/broken.folded" 2>&1)
+{ cat "$work/good.folded"; echo "a;b 9223372036854775808"; } >"$work/broken.folded"
+check "a count that is too large" exits 1 "$profiltool" dump "$work/broken.folded"
+check "is told" says "broken.folded:21: the count has more than 63 bits"
+for other in "$top/user/format/folded.c" "$top/README.md" "$top/Makefile" /etc/passwd; do
+	check "${other##*/} is not taken for folded stacks" exits 1 "$profiltool" dump "$other"
+	check "${other##*/}: which is said" says "is not a profile of any format"
+done
+
+# --- Large files ---
+
+# lines COUNT: so many lines of a few stacks, about 100 bytes each.
+lines() {
+	python3 - "$1" <<'END'
+import sys
+frames = ["function_number_%02d" % i for i in range(10)]
+block = "".join(";".join(frames[j % 5:j % 5 + 5]) + " %d\n" % (j % 7) for j in range(1000)).encode()
+for _ in range(int(sys.argv[1]) // 1000):
+	sys.stdout.buffer.write(block)
+END
+}
+
+# peak COMMAND...: runs it, and prints its largest size in memory in KiB.
+peak() {
+	python3 - "$@" <<'END'
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if code == 0 else "failed")
+END
+}
+
+lines 1100000 >"$work/large.folded"
+check "a file of 100 MB" test "$(stat -c %s "$work/large.folded")" -gt 100000000
+kib=$(peak "$profiltool" dump "$work/large.folded")
+check "is read in less than 50 MB of memory: $kib KiB" test "$kib" -lt 50000
+check "all of it" json "j['samples'] == 1100 * sum(i % 7 for i in range(1000)) and len(j['stacks']) == 5" \
+	<("$profiltool" dump --json "$work/large.folded")
+
+finish

@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# merge, as a user has it: recordings of one program that was loaded elsewhere each time, in different
+# formats, add up by code; and what cannot be added up.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+merge() {
+	"$profiltool" merge "$@"
+}
+
+# record NAME FORMAT: a new process of the program, so that it is loaded anew.
+shares=$progs/shares
+record() {
+	local code
+
+	start_ready "$shares" 1
+	"$profiltool" -p "$pid" -F 999 -d 0.5 -q -n 1 -f "$2" -o "$work/$1"
+	code=$?
+	stop "$pid"
+	return "$code"
+}
+
+# functions FILE...: "SAMPLES NAME" of the program's functions, added up over the files.
+functions() {
+	local file
+
+	for file in "$@"; do
+		"$profiltool" report --executable "$shares" --json "$file" 2>/dev/null
+	done | python3 -c '
+import collections, json, sys
+sums = collections.Counter()
+text, decoder = sys.stdin.read(), json.JSONDecoder()
+while text.strip():
+	j, end = decoder.raw_decode(text.lstrip())
+	text = text.lstrip()[end:]
+	for f in j["functions"]:
+		if f["name"].startswith("burn_") and f["self"]:
+			sums[f["name"]] += f["self"]
+for name, count in sorted(sums.items()):
+	print(count, name)'
+}
+
+# stacks FILE: how many different ones of the program's there are.
+stacks() {
+	"$profiltool" dump "$1" | sed '1,/^stacks:/d' | grep -c "# burn_"
+}
+
+# images FILE: how often the program is mapped.
+mapped() {
+	"$profiltool" dump "$1" | sed '1,/^mappings:/d; /^stacks:/,$d' | grep -c "/shares"
+}
+
+check "a recording" record a.pb.gz pprof
+check "another" record b.pb.gz pprof
+check "one as gperftools" record c.prof gperftools
+check "one as dcpi" record d dcpi
+check "one as gmon" record e gmon
+
+adds_up() {
+	diff <(functions "$work/$1") <(shift && functions "$@")
+}
+
+# The same but for a few: a function of one byte of gmon.out's two is the one before it.
+nearly() {
+	paste -d ' ' <(functions "$work/$1") <(shift && functions "$@") |
+		awk '{ print } $1 < $3 * 0.9 - 3 || $1 > $3 * 1.1 + 3 || $2 != $4 { bad = 1 }
+			END { exit bad || !NR }'
+}
+
+check "two add up" exits 0 merge "$work/a.pb.gz" "$work/b.pb.gz" -o "$work/ab.pb.gz"
+check "two add up: function by function" adds_up ab.pb.gz "$work/a.pb.gz" "$work/b.pb.gz"
+check "they were loaded at two places" test \
+	"$("$profiltool" dump "$work/a.pb.gz" | grep -m 1 /shares | cut -d ' ' -f 1)" != \
+	"$("$profiltool" dump "$work/b.pb.gz" | grep -m 1 /shares | cut -d ' ' -f 1)"
+check "in the sum at one" test "$(mapped "$work/ab.pb.gz")" = "$(mapped "$work/a.pb.gz")"
+check "the account adds up" test "$(dumped ticks "$work/ab.pb.gz")" -eq \
+	$(($(dumped ticks "$work/a.pb.gz") + $(dumped ticks "$work/b.pb.gz")))
+check "the period stays" test "$(dumped period_ns "$work/ab.pb.gz")" = "$(dumped period_ns "$work/a.pb.gz")"
+
+# Without processes, the same pc is the same sample.
+"$profiltool" convert "$work/a.pb.gz" "$work/a.prof" 2>/dev/null
+check "one with itself" exits 0 merge "$work/a.prof" "$work/a.prof" -o "$work/aa.prof"
+check "has no more stacks" test "$(stacks "$work/aa.prof")" -eq "$(stacks "$work/a.prof")"
+check "and twice the samples" test "$(dumped samples "$work/aa.prof")" -eq \
+	$((2 * $(dumped samples "$work/a.prof")))
+
+all=("$work/a.pb.gz" "$work/c.prof" "$work/d" "$work/e")
+check "all formats add up" exits 0 merge --executable "$shares" "${all[@]}" -o "$work/all.pb.gz"
+check "all formats: function by function" adds_up all.pb.gz "${all[@]}"
+check "in any order" exits 0 merge --executable "$shares" -o "$work/lla.pb.gz" \
+	"$work/e" "$work/d" "$work/c.prof" "$work/a.pb.gz"
+check "in any order: the same" adds_up lla.pb.gz "${all[@]}"
+# The files that do not tell processes have their leaves in common.
+meet() {
+	merge "$work/c.prof" "$work/d" -o "$work/cd.prof" 2>/dev/null
+	python3 - "$work/c.prof" "$work/d" "$work/cd.prof" "$profiltool" <<-'END'
+		import json, subprocess, sys
+		def leaves(path):
+		    out = subprocess.run([sys.argv[4], "dump", "--json", path], capture_output=True)
+		    j = json.loads(out.stdout)
+		    offsets = set()
+		    for s in j["stacks"]:
+		        pc = int(s["pcs"][0], 16)
+		        for m in j["mappings"]:
+		            start = int(m["start"], 16)
+		            if m["path"].endswith("/shares") and start <= pc < int(m["limit"], 16):
+		                offsets.add(pc - start + (start if m.get("linked") else int(m["offset"], 16)))
+		    return offsets
+		one, two, both = map(leaves, sys.argv[1:4])
+		print(len(one), len(two), len(one & two), len(both))
+		sys.exit(not (one & two) or len(both) != len(one | two))
+	END
+}
+check "the same pc of two formats is one" meet
+
+for format in dcpi gmon callgrind folded gperftools; do
+	check "into $format" exits 0 merge -f $format "$work/a.pb.gz" "$work/b.pb.gz" -o "$work/into.$format"
+	check "into $format: function by function" \
+		"$([ $format = gmon ] && echo nearly || echo adds_up)" "into.$format" "$work/a.pb.gz" "$work/b.pb.gz"
+	check "into $format: losses are told once" test "$(grep -c 'does not hold' "$work/err")" = 1
+done
+
+# --- Standard input and output, directories ---
+
+merge "$work/a.pb.gz" - -o - <"$work/b.pb.gz" >"$work/stdout.pb.gz"
+check "- is standard input and output" adds_up stdout.pb.gz "$work/a.pb.gz" "$work/b.pb.gz"
+mkdir "$work/several"
+cp "$work/a.pb.gz" "$work/b.pb.gz" "$work/several"
+echo "a note" >"$work/several/NOTE"
+check "a directory is all profiles in it" exits 0 merge "$work/several" -o "$work/several.pb.gz"
+check "a directory: function by function" adds_up several.pb.gz "$work/a.pb.gz" "$work/b.pb.gz"
+check "an input may be the output" exits 0 merge "$work/aa.prof" "$work/a.prof" -o "$work/aa.prof"
+check "and is the sum then" test "$(dumped samples "$work/aa.prof")" -eq \
+	$((3 * $(dumped samples "$work/a.prof")))
+
+# --- What differs ---
+
+printf 'main;work 3\nmain 1\n' >"$work/one.folded"
+printf 'main;work 4\nother 2\n' >"$work/two.folded"
+check "folded stacks" diff <(printf 'main 1\nmain;work 7\nother 2\n') \
+	<(merge -f folded "$work/one.folded" "$work/two.folded" -o - | sort)
+start_ready "$shares" 1
+"$profiltool" -p "$pid" -F 99 -d 0.5 -q -n 1 -o "$work/slow.pb.gz" >/dev/null 2>&1
+stop "$pid"
+check "different periods" exits 0 merge "$work/a.pb.gz" "$work/slow.pb.gz" -o "$work/x.pb.gz"
+check "are told" says "different periods"
+check "the time is right all the same" test \
+	"$("$profiltool" dump --json "$work/x.pb.gz" | python3 -c '
+import json, sys
+j = json.load(sys.stdin)
+print([v["type"] for v in j["values"]], "period_ns" in j)')" = "['samples', 'cpu'] False"
+cat >"$work/ir.callgrind" <<END
+# callgrind format
+version: 1
+positions: line
+events: Ir Dr
+summary: 30 4
+
+fl=a.c
+fn=main
+1 10 4
+2 20 0
+totals: 30 4
+END
+check "different events" exits 0 merge "$work/ir.callgrind" "$work/a.pb.gz" -o "$work/x.pb.gz"
+values() {
+	"$profiltool" dump --json "$work/x.pb.gz" | python3 -c '
+import json, sys
+j = json.load(sys.stdin)
+print(*sorted(v["type"] for v in j["values"]))'
+}
+check "are apart" test "$(values)" = "Dr Ir cpu $(dumped event "$work/a.pb.gz")"
+
+# --- Errors ---
+
+check "no file" exits 2 merge -o "$work/x"
+check "no output" exits 2 merge "$work/a.pb.gz"
+check "says what it takes" says "-o OUT"
+check "a file that is not there" exits 1 merge "$work/a.pb.gz" "$work/none" -o "$work/none.pb.gz"
+check "names it" says "$work/none"
+check "one that is no profile" exits 1 merge "$work/a.pb.gz" "$work/several/NOTE" -o "$work/none.pb.gz"
+check "nothing is written" test ! -e "$work/none.pb.gz"
+head -c 200 "$work/c.prof" >"$work/cut.prof"
+check "one that is cut" exits 1 merge "$work/a.pb.gz" "$work/cut.prof" -o "$work/none.pb.gz"
+check "one that is cut, with --salvage" exits 3 merge --salvage "$work/a.pb.gz" "$work/cut.prof" \
+	-o "$work/cut.pb.gz"
+check "the rest is there" test "$(dumped samples "$work/cut.pb.gz")" -ge "$(dumped samples "$work/a.pb.gz")"
+check "a full disk" exits 1 merge "$work/a.pb.gz" "$work/b.pb.gz" -o /dev/full
+
+finish

@@ -1,0 +1,243 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# pprof: profiles that Go's runtime and other writers made go through us and look the same to
+# `go tool pprof`, with all their values, labels and lines; of broken ones, what can be is saved.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+if ! command -v go >/dev/null; then
+	skip "profiles of Go" "go is not installed"
+	finish
+fi
+
+export HOME=$work GOPROXY=off GOTOOLCHAIN=local GOCACHE=$work/cache
+
+mkdir "$work/src" "$work/real" "$work/back"
+cat >"$work/src/main.go" <<'GO'
+package main
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"time"
+)
+
+var kept [][]byte
+
+//go:noinline
+func burn(d time.Duration) (n int) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		for i := 0; i < 1000; i++ {
+			n += i * n
+		}
+	}
+	return n
+}
+
+//go:noinline
+func allocate(n int) {
+	for i := 0; i < n; i++ {
+		kept = append(kept, make([]byte, 4096))
+	}
+}
+
+func create(name string) *os.File {
+	f, err := os.Create(os.Args[1] + "/" + name + ".pb.gz")
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+func main() {
+	runtime.MemProfileRate = 1024
+	runtime.SetMutexProfileFraction(1)
+	runtime.SetBlockProfileRate(1)
+	cpu := create("cpu")
+	pprof.StartCPUProfile(cpu)
+	var wait sync.WaitGroup
+	var lock sync.Mutex
+	for _, who := range []string{"one", "two"} {
+		wait.Add(1)
+		labels := pprof.Labels("worker", who, "kind", "a test")
+		go pprof.Do(context.Background(), labels, func(context.Context) {
+			defer wait.Done()
+			lock.Lock()
+			burn(300 * time.Millisecond)
+			allocate(500)
+			lock.Unlock()
+		})
+	}
+	wait.Wait()
+	pprof.StopCPUProfile()
+	cpu.Close()
+	for _, name := range []string{"heap", "allocs", "goroutine", "mutex", "block", "threadcreate"} {
+		f := create(name)
+		pprof.Lookup(name).WriteTo(f, 0)
+		f.Close()
+	}
+}
+GO
+check "a Go program builds" go build -o "$work/program" "$work/src/main.go"
+check "and profiles itself" "$work/program" "$work/real"
+
+# --- Files that no program here writes: made of numbers and texts, by hand ---
+
+# The fields are those of profile.proto.
+cat >"$work/make.py" <<'PY'
+import gzip, sys
+
+def varint(n):
+	n &= 2 ** 64 - 1
+	out = b""
+	while n > 127:
+		out += bytes([n & 127 | 128])
+		n >>= 7
+	return out + bytes([n])
+
+def field(number, value):
+	if isinstance(value, int):
+		return varint(number << 3) + varint(value)
+	return varint(number << 3 | 2) + varint(len(value)) + value
+
+def message(*fields):
+	return b"".join(field(n, v) for n, v in fields)
+
+class File:
+	def __init__(self):
+		self.strings, self.bytes = [""], b""
+	def s(self, text):
+		if text not in self.strings:
+			self.strings.append(text)
+		return self.strings.index(text)
+	def add(self, number, *fields):
+		self.bytes += field(number, message(*fields))
+	def number(self, number, value):
+		self.bytes += field(number, value)
+	def type(self, number, type, unit):
+		self.add(number, (1, self.s(type)), (2, self.s(unit)))
+	def label(self, key, text="", number=0, unit=""):
+		return 3, message((1, self.s(key)), (2, self.s(text)), (3, number), (4, self.s(unit)))
+	def save(self, name):
+		for text in self.strings:
+			self.bytes += field(6, text.encode())
+		with gzip.open(sys.argv[1] + "/" + name + ".pb.gz", "wb") as out:
+			out.write(self.bytes)
+
+# Of perf.data: an event's samples and its count; pid and tid without a unit
+f = File()
+f.type(1, "cycles_sample", "count")
+f.type(1, "cycles_event", "count")
+f.type(11, "cycles_event", "count")
+f.number(12, 1000003)
+f.add(3, (1, 1), (2, 0x400000), (3, 0x500000), (5, f.s("/bin/none")), (6, f.s("00ff")))
+f.add(3, (1, 2), (2, 0xffffffff81000000), (3, 0xffffffff82000000), (5, f.s("[kernel.kallsyms]_text")))
+f.add(4, (1, 1), (2, 1), (3, 0x400100))
+f.add(4, (1, 2), (2, 2), (3, 0xffffffff81000100))
+for i in range(1, 4):
+	f.add(2, (1, 2), (1, 1), (2, i), (2, i * 1000003), f.label("pid", number=i),
+	      f.label("tid", number=10 + i), f.label("comm", "worker"), f.label("execution_mode", "Host Kernel"))
+f.number(13, f.s("a comment"))
+f.save("perf")
+
+# Of an interpreted language: no address, no mapping, columns; threads by name
+f = File()
+f.type(1, "wall", "milliseconds")
+f.type(1, "samples", "count")
+f.type(11, "wall", "milliseconds")
+f.number(12, 10)
+f.number(14, f.s("wall"))
+f.number(7, f.s("ignored.*"))
+for i in range(1, 6):
+	f.add(5, (1, i * 10), (2, f.s("f%d" % i)), (3, f.s("f%d" % i)), (4, f.s("a.py")), (5, i))
+	f.add(4, (1, i * 100), (4, message((1, i * 10), (2, 7 + i), (3, 3))),
+	      (4, message((1, 10), (2, 99))), (5, i % 2))
+for i in range(1, 6):
+	f.add(2, (1, i * 100), (1, 100), (2, i * 10), (2, i), f.label("thread", "MainThread"),
+	      f.label("request", number=i, unit="id"), f.label("size", number=0, unit="bytes"),
+	      f.label("tag", "a"), f.label("tag", "b"), f.label("mode", "async"))
+f.save("interpreted")
+PY
+check "profiles of others are made" python3 "$work/make.py" "$work/real"
+for file in "$data"/pprof/*.pb; do
+	[ -e "$file" ] && go tool pprof -proto -output "$work/real/$(basename "$file" .cpu.pb).pb.gz" \
+		"$file" 2>/dev/null >"$work/proto.out"
+done
+
+# --- There and back ---
+
+# shown OPTION FILE: as pprof shows it. The flags of a mapping say which names its locations have:
+# Go's runtime does not say all that they have.
+shown() {
+	go tool pprof -symbolize=none "$@" 2>/dev/null |
+		sed 's/ *\(\[[FLI]N\]\|\[FL\]\)*$//'
+}
+
+same() {
+	shown "$1" "$2" >"$work/before.txt"
+	shown "$1" "$3" >"$work/after.txt"
+	[ "$1" = -tags ] || [ -s "$work/before.txt" ] && diff "$work/before.txt" "$work/after.txt"
+}
+
+for file in "$work"/real/*.pb.gz; do
+	name=$(basename "$file" .pb.gz)
+	back=$work/back/$name.pb.gz
+	check "$name: is converted" exits 0 "$profiltool" convert -f pprof "$file" "$back"
+	for option in -raw -tags -top -traces; do
+		check "$name: pprof $option shows the same" same $option "$file" "$back"
+	done
+done
+check "perf: the period is the event's" grep -q '^PeriodType: cycles_event count' \
+	<(shown -raw "$work/back/perf.pb.gz")
+check "interpreted: columns stay" cmp <("$profiltool" convert -f pprof "$work/real/interpreted.pb.gz" - |
+	zcat) <("$profiltool" convert -f pprof "$work/back/interpreted.pb.gz" - | zcat)
+check "cpu: source lines are the same" diff \
+	<(go tool pprof -list main.burn "$work/real/cpu.pb.gz" 2>/dev/null) \
+	<(go tool pprof -list main.burn "$work/back/cpu.pb.gz" 2>/dev/null)
+
+# ours FILE, theirs FILE: "SAMPLES FUNCTION" of all functions with samples
+ours() {
+	"$profiltool" report --json "$1" 2>/dev/null | python3 -c '
+import json, sys
+for f in json.load(sys.stdin)["functions"]:
+	if f["self"]:
+		print(f["self"], f["name"])' | sort
+}
+theirs() {
+	go tool pprof -symbolize=none -sample_index=0 -unit=count -top -nodecount=1000 -nodefraction=0 \
+		"$1" 2>/dev/null |
+		awk 'table && $1 > 0 { n = $1; $1 = $2 = $3 = $4 = $5 = ""; sub(/^ */, "")
+			sub(/ \(inline\)$/, ""); print n, $0 } / flat% / { table = 1 }' | sort
+}
+for name in cpu mutex goroutine; do
+	check "$name: our numbers are pprof's" diff <(ours "$work/real/$name.pb.gz") \
+		<(theirs "$work/real/$name.pb.gz")
+done
+
+# --- Broken files ---
+
+zcat "$work/real/heap.pb.gz" >"$work/heap.pb"
+size=$(stat -c %s "$work/heap.pb")
+head -c $((size * 2 / 3)) "$work/heap.pb" >"$work/cut.pb"
+head -c $(($(stat -c %s "$work/real/heap.pb.gz") * 2 / 3)) "$work/real/heap.pb.gz" >"$work/cut.pb.gz"
+check "a cut file is refused" exits 1 "$profiltool" convert -f pprof "$work/cut.pb" "$work/saved.pb.gz"
+check "with the byte" says "at byte"
+for file in cut.pb cut.pb.gz; do
+	check "$file: --salvage takes what is there" \
+		exits 3 "$profiltool" convert --salvage -f pprof "$work/$file" "$work/saved.pb.gz"
+	check "$file: and says so" says "left out"
+	check "$file: pprof reads it" go tool pprof -symbolize=none -raw "$work/saved.pb.gz"
+done
+check "a whole file needs none" exits 0 "$profiltool" convert --salvage -f pprof "$work/heap.pb" \
+	"$work/saved.pb.gz"
+check "and is the same" cmp "$work/saved.pb.gz" "$work/back/heap.pb.gz"
+cat "$work/real/cpu.pb.gz" "$work/real/heap.pb.gz" >"$work/two.pb.gz"
+check "two in one are refused" exits 1 "$profiltool" dump "$work/two.pb.gz"
+check "with the reason" says "one behind the other"
+
+finish
