@@ -226,9 +226,10 @@ done
 for file in "$data"/callgrind/speedscope/*; do
 	[ -f "$file" ] || continue
 	case $file in
-	*subposition*) # costs relative to others are speedscope's alone
-		check "${file##*/} is refused" exits 1 "$profiltool" report "$file"
-		check "for its line" says ":13: a cost is no number"
+	*subposition*) # its costs are relative, too
+		check "${file##*/}: the total" test "$(total "$file")" = 820
+		check "relative costs are told" exits 1 "$profiltool" report --strict "$file"
+		check "with their line" says "line 13: a cost is relative to that of the line before"
 		;;
 	*) check "${file##*/}" exits 0 "$profiltool" report --strict "$file" ;;
 	esac

@@ -526,6 +526,24 @@ static void overlook(void **state)
 	profile_free(read_clean("version: 0\nevents: t\nfn=f\n1 1\n"));
 }
 
+/* Costs relative to the line before, as speedscope reads them; a minus alone is below 0. */
+static void relative_costs(void **state)
+{
+	struct profile *p = read_text("events: t u\nfn=f\n1 -5 7\n2 10 +1\n3 -4 *\n4 * -9\n");
+
+	(void)state;
+	assert_int_equal(p->sample_count, 4);
+	assert_int_equal(p->values[0], 0);
+	assert_int_equal(p->values[1], 7);
+	assert_int_equal(p->values[2], 10);
+	assert_int_equal(p->values[3], 8);
+	assert_int_equal(p->values[4], 6);
+	assert_int_equal(p->values[5], 8);
+	assert_int_equal(p->values[6], 6);
+	assert_int_equal(p->values[7], 0);
+	profile_free(p);
+}
+
 static void reject(void **state)
 {
 	char text[4096] = "events:";
@@ -542,7 +560,7 @@ static void reject(void **state)
 	reject_text("# callgrind format\npositions:\n", "input:2: positions: names none");
 	reject_text("events: t\nfn=f\n1 x\n", "input:3: a cost is no number");
 	reject_text("events: t\nfn=f\n1 5x\n", "input:3: a cost is no number");
-	reject_text("events: t\nfn=f\n1 *\n", "input:3: a cost is no number");
+	reject_text("events: t\nfn=f\n1 *5\n", "input:3: a cost is no number");
 	reject_text("events: t\nfn=f\n1 -\n", "input:3: a cost is no number");
 	warns("events: t\nfn=f\n+x 1\n", "line 3: a line is not of the format");
 	reject_text("events: t\nfn=f\n1x 1\n", "input:3: a position is no number");
@@ -712,9 +730,9 @@ int main(void)
 		cmocka_unit_test(events),	   cmocka_unit_test(parts),
 		cmocka_unit_test(header),	   cmocka_unit_test(costs),
 		cmocka_unit_test(totals),	   cmocka_unit_test(overlook),
-		cmocka_unit_test(reject),	   cmocka_unit_test(detect),
-		cmocka_unit_test(hostile),	   cmocka_unit_test(partial),
-		cmocka_unit_test(many_parts),
+		cmocka_unit_test(relative_costs),  cmocka_unit_test(reject),
+		cmocka_unit_test(detect),	   cmocka_unit_test(hostile),
+		cmocka_unit_test(partial),	   cmocka_unit_test(many_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -192,6 +192,7 @@ static const char *const oversights[OVERSIGHT_COUNT] = {
 	[OVERSIGHT_COSTS] = "a line has more costs than there are events",
 	[OVERSIGHT_NEGATIVE] = "a cost is negative, and taken for 0",
 	[OVERSIGHT_FRACTION] = "a cost has a fraction, which is left out",
+	[OVERSIGHT_RELATIVE] = "a cost is relative to that of the line before",
 	[OVERSIGHT_OVERFLOW] = "a cost has more than 63 bits, and is taken for the most they hold",
 	[OVERSIGHT_POSITION] = "a relative position is below 0, or has more than 64 bits",
 	[OVERSIGHT_NO_FUNCTION] = "costs come before any function",

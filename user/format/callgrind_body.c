@@ -342,18 +342,44 @@ static int add_sample(struct callgrind_reader *r)
 	return err;
 }
 
+/*
+ * Some files have costs relative to those of the line before, as positions are, which speedscope
+ * reads. A minus means this only where a "*" or "+" came before: else it is that of old xdebug's
+ * negative costs.
+ */
+static bool take_any_cost(struct callgrind_reader *r, struct text *t, int64_t last, int64_t *cost)
+{
+	bool up = take(t, "+"), same = !up && take(t, "*");
+	bool down = r->oversights[OVERSIGHT_RELATIVE].count && !up && !same && take(t, "-");
+
+	if (up || same || down)
+		callgrind_overlook(r, OVERSIGHT_RELATIVE);
+	if (same) {
+		*cost = last;
+		return is_empty(t) || is_blank(*t->at);
+	}
+	if (!callgrind_take_cost(r, t, cost))
+		return false;
+	if (up && __builtin_add_overflow(last, *cost, cost))
+		*cost = INT64_MAX;
+	if (down)
+		*cost = *cost < last ? last - *cost : 0;
+	return true;
+}
+
 static int take_costs(struct callgrind_reader *r, struct text t)
 {
 	memset(r->values, 0, r->width * sizeof(*r->values));
 	for (size_t i = 0; take_blanks(&t), !is_empty(&t); i++) {
 		int64_t cost;
 
-		if (!callgrind_take_cost(r, &t, &cost))
-			return input_line_error(r->in, r->e, "a cost is no number");
 		if (i >= r->events.column_count) {
 			callgrind_overlook(r, OVERSIGHT_COSTS);
 			break;
 		}
+		if (!take_any_cost(r, &t, r->last_costs[i], &cost))
+			return input_line_error(r->in, r->e, "a cost is no number");
+		r->last_costs[i] = cost;
 		if (r->events.columns[i] != PROFILE_NONE)
 			r->values[r->events.columns[i]] = cost;
 	}

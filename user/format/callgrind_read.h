@@ -20,6 +20,7 @@ enum callgrind_oversight {
 	OVERSIGHT_COSTS,
 	OVERSIGHT_NEGATIVE,
 	OVERSIGHT_FRACTION,
+	OVERSIGHT_RELATIVE,
 	OVERSIGHT_OVERFLOW,
 	OVERSIGHT_POSITION,
 	OVERSIGHT_NO_FUNCTION,
@@ -127,6 +128,7 @@ struct callgrind_reader {
 	struct callgrind_position last;
 	struct callgrind_association association;
 	int64_t values[CALLGRIND_EVENTS_MAX];
+	int64_t last_costs[CALLGRIND_EVENTS_MAX]; /* by column */
 
 	struct {
 		uint64_t count;

@@ -79,8 +79,8 @@ int gzip_open(struct gzip_writer *w, FILE *out, struct error *e)
 {
 	w->z = (z_stream){ 0 };
 	w->out = out;
-	if (deflateInit2(&w->z, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, 8,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&w->z, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
 		return error_no_memory(e);
 	return 0;
 }

@@ -60,31 +60,6 @@ static int name_samples_by_event(struct profile *p)
 	return profile_string(p, p->event, &p->value_types[samples].type);
 }
 
-/* The rows of an array of `count`, each now with zeros behind what it had. */
-static int widen_rows(int64_t **rows, size_t *room, size_t count, size_t width, size_t wider)
-{
-	int64_t *wide = calloc(count + 1, wider * sizeof(*wide));
-
-	if (!wide)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		memcpy(wide + i * wider, *rows + i * width, width * sizeof(*wide));
-	free(*rows);
-	*rows = wide;
-	*room = count + 1;
-	return 0;
-}
-
-static int widen_values(struct profile *p, size_t width)
-{
-	if (width == p->value_type_count || width == 0)
-		return 0;
-	if (widen_rows(&p->values, &p->value_room, p->sample_count, width, p->value_type_count))
-		return -ENOMEM;
-	return widen_rows(&p->arc_values, &p->arc_value_room, p->arc_count, width,
-			  p->value_type_count);
-}
-
 static int add_value_type(struct profile *p, const struct profile_value_type *t, const char *type)
 {
 	struct profile_value_type *added;
@@ -128,7 +103,7 @@ static int merge_value_types(struct merge *m)
 		if (merge_value_type(m, i))
 			return -ENOMEM;
 	m->row = calloc(m->to->value_type_count + 1, sizeof(*m->row));
-	return m->row ? widen_values(m->to, width) : -ENOMEM;
+	return m->row ? profile_widen_values(m->to, width) : -ENOMEM;
 }
 
 static int merge_labels(struct merge *m)

@@ -358,9 +358,11 @@ static int add_location(struct merger *m, const struct profile_location *l, uint
 						l->line_count, id);
 	else
 		err = profile_add_location(m->to, l->address, l->mapping, id);
-	if (!err)
-		m->to->locations[*id].image_address = l->image_address;
-	return err;
+	if (err)
+		return err;
+	m->to->locations[*id].image_address = l->image_address;
+	m->to->locations[*id].folded |= l->folded;
+	return 0;
 }
 
 /* l: from's location at its place in to. Files without addresses tell them by their lines. */

@@ -698,11 +698,13 @@ size_t profile_count_value(const struct profile *p)
 uint64_t profile_total(const struct profile *p)
 {
 	size_t value = profile_count_value(p);
-	uint64_t total = 0;
+	__int128 total = 0;
 
 	for (size_t i = 0; i < p->sample_count; i++)
 		total += p->values[i * p->value_type_count + value];
-	return total;
+	if (total < 0)
+		return 0;
+	return total > UINT64_MAX ? UINT64_MAX : (uint64_t)total;
 }
 
 uint64_t profile_lost(const struct profile *p)

@@ -320,7 +320,7 @@ size_t profile_count_value(const struct profile *p);
 /* Chooses it by its type. Returns 0, or -ENOENT when no value is of this type. */
 int profile_choose_value(struct profile *p, const char *type);
 
-/* Sum of that value over all samples. */
+/* Sum of that value over all samples, 0 at least; saturates. */
 uint64_t profile_total(const struct profile *p);
 
 /* All lost ticks, of every cause. */

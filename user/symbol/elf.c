@@ -106,16 +106,12 @@ static bool is_of_unknown_file(const struct batch *b, const struct profile_image
 static int image_fd(struct batch *b, const struct profile_image *image, const char *on_disk)
 {
 	const char *reason = no_file_reason(image->path);
-	bool deleted = on_disk != image->path;
+	bool deleted = on_disk != image->path, unknown = is_of_unknown_file(b, image);
 	int fd;
 
 	if (image->fd >= 0) {
 		fd = duplicate(image->fd);
-	} else if (is_of_unknown_file(b, image)) {
-		return error_set(&b->why, 0,
-				 "the profile does not say which program it is of: "
-				 "--executable FILE does");
-	} else if (reason) {
+	} else if (reason && !unknown) {
 		return error_set(&b->why, 0, "%s", reason);
 	} else {
 		/* What bears a deleted file's name now is only it when the build ID proves it. */
@@ -123,6 +119,10 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 		if (deleted && fd == -ENOENT)
 			return error_set(&b->why, 0, "file deleted");
 	}
+	if (fd == -ENOENT && unknown)
+		return error_set(&b->why, 0,
+				 "the profile does not say which program it is of: "
+				 "--executable FILE does");
 	if (fd < 0)
 		explain_open(b, -fd);
 	return fd;

@@ -7,6 +7,7 @@ struct annotate_options {
 	const char *value;
 	bool all;
 	bool json;
+	int code; /* the command's */
 };
 
 static const struct option_spec options[] = {
@@ -42,17 +43,16 @@ static int print(struct profile *p, const struct annotate_options *o, struct err
 	return err;
 }
 
-static int annotate(char *const *paths, int count, const struct annotate_options *o,
-		    struct error *e)
+static int annotate(char *const *paths, int count, struct annotate_options *o, struct error *e)
 {
 	struct profile *p;
 	int err = tool_read_all(paths, count, &o->reading, &p, e);
 
 	if (err)
 		return err;
-	err = tool_resolve(p, paths[0], e);
-	err = err ?: tool_choose_value(p, o->value, e);
+	err = tool_choose_value(p, o->value, e);
 	err = err ?: print(p, o, e);
+	o->code = tool_done(p);
 	profile_free(p);
 	return err;
 }
@@ -71,7 +71,7 @@ static int run(int argc, char **argv)
 		return tool_fail(&e);
 	}
 	o.what.function = argv[first];
-	return annotate(argv + first + 1, argc - first - 1, &o, &e) ? tool_fail(&e) : EXIT_DONE;
+	return annotate(argv + first + 1, argc - first - 1, &o, &e) ? tool_fail(&e) : o.code;
 }
 
 const struct tool_command annotate_command = {

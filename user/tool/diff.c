@@ -6,6 +6,7 @@
 struct diff_options {
 	struct tool_view view;
 	struct tool_reading reading;
+	int code; /* the command's */
 };
 
 static const struct option_spec options[] = {
@@ -20,8 +21,7 @@ static int read_side(char *path, const struct diff_options *o, struct profile **
 
 	if (err)
 		return err;
-	err = tool_resolve(*p, path, e);
-	err = err ?: tool_choose_value(*p, o->view.value, e);
+	err = tool_choose_value(*p, o->view.value, e);
 	if (err) {
 		profile_free(*p);
 		*p = NULL;
@@ -50,7 +50,7 @@ static int print(const struct profile *earlier, const struct profile *later,
 	return 0;
 }
 
-static int diff(char *const *paths, const struct diff_options *o, struct error *e)
+static int diff(char *const *paths, struct diff_options *o, struct error *e)
 {
 	struct profile *earlier, *later = NULL;
 	int err = read_side(paths[0], o, &earlier, e);
@@ -62,6 +62,8 @@ static int diff(char *const *paths, const struct diff_options *o, struct error *
 	    !tool_has_image(later, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, e);
 	err = err ?: print(earlier, later, &o->view, e);
+	if (!err)
+		o->code = tool_done(earlier) ?: tool_done(later);
 	profile_free(earlier);
 	profile_free(later);
 	return err;
@@ -82,7 +84,7 @@ static int run(int argc, char **argv)
 	}
 	if (o.view.by_image)
 		o.view.rows.view = row_view_by_name("image");
-	return diff(argv + first, &o, &e) ? tool_fail(&e) : EXIT_DONE;
+	return diff(argv + first, &o, &e) ? tool_fail(&e) : o.code;
 }
 
 const struct tool_command diff_command = {

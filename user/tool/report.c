@@ -6,6 +6,7 @@
 struct report_options {
 	struct tool_view view;
 	struct tool_reading reading;
+	int code; /* the command's */
 };
 
 static const struct option_spec options[] = {
@@ -36,11 +37,11 @@ static int report(char *const *paths, int count, struct report_options *o, struc
 	if (err)
 		return err;
 	snprintf(name, sizeof(name), "%d profiles", count);
-	err = tool_resolve(p, paths[0], e);
-	err = err ?: tool_choose_value(p, o->view.value, e);
+	err = tool_choose_value(p, o->view.value, e);
 	if (!err && !tool_has_image(p, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, e);
 	err = err ?: print(p, count == 1 ? paths[0] : name, &o->view, e);
+	o->code = tool_done(p);
 	profile_free(p);
 	return err;
 }
@@ -60,7 +61,7 @@ static int run(int argc, char **argv)
 	}
 	if (o.view.by_image)
 		o.view.rows.view = row_view_by_name("image");
-	return report(argv + first, argc - first, &o, &e) ? tool_fail(&e) : EXIT_DONE;
+	return report(argv + first, argc - first, &o, &e) ? tool_fail(&e) : o.code;
 }
 
 const struct tool_command report_command = {
