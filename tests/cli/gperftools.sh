@@ -147,12 +147,12 @@ check "a truncated file is refused" exits 1 "$profiltool" report "$work/cut.prof
 check "with the place" says "$work/cut.prof: at byte 72: a record of 1 pcs, where only 0 fit"
 check "and what to do" says "--salvage"
 check "salvaged" exits 3 "$profiltool" dump --json --salvage "$work/cut.prof"
-check "that is told" says "salvaged what comes before this: $work/cut.prof: at byte 72"
+check "that is told" says "salvaged what comes before this: at byte 72"
 check "the whole record is kept" \
 	json "[(s['count'], s['pcs']) for s in j['stacks']] == [(7, ['0x400010', '0x400020'])]" \
 	"$work/out"
 check "salvaged through a pipe" exits 3 "$profiltool" dump --salvage - <"$work/cut.prof"
-check "names it" says "standard input: at byte 72"
+check "names it" says "-: salvaged what comes before this: at byte 72"
 prof 'put([(i, 0x400010 + i) for i in range(1, 20000)], MAP)' | gzip | head -c 20000 >"$work/cut.prof.gz"
 check "gzip that is truncated" exits 1 "$profiltool" dump "$work/cut.prof.gz"
 check "is told" says "the gzip data is truncated"

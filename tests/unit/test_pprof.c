@@ -348,7 +348,7 @@ static void salvage_what_is_missing(void **state)
 	assert_int_equal(p->mappings[0].start, 0x400000);
 	assert_string_equal(p->value_types[1].type, "");
 	assert_warned(p, "left out what is corrupt: input: at byte");
-	assert_warned(p, "lacks texts, functions or locations");
+	assert_warned(p, "left out: texts, functions or locations");
 	assert_int_equal(p->warning_count, 2);
 	assert_true(p->salvaged);
 	profile_free(p);

@@ -71,19 +71,30 @@ static int unknown_format(const struct input *in, struct error *e)
 	return -EINVAL;
 }
 
-static int note_salvage(struct profile *p, struct error *e)
+/* The error without the path, which stands before every warning. */
+static const char *without_path(const struct input *in, const struct error *e)
+{
+	size_t size = strlen(in->path);
+
+	if (strncmp(e->what, in->path, size) == 0 && strncmp(e->what + size, ": ", 2) == 0)
+		return e->what + size + 2;
+	return e->what;
+}
+
+static int note_salvage(const struct input *in, struct profile *p, struct error *e)
 {
 	p->salvaged = true;
-	return profile_warn(p, "salvaged what comes before this: %s", e->what) ? error_no_memory(e)
-									       : 0;
+	return profile_warn(p, "salvaged what comes before this: %s", without_path(in, e))
+		       ? error_no_memory(e)
+		       : 0;
 }
 
 /* What was read before an error is a profile, too, if there is any. */
-static int salvage(struct profile *p, int err, struct error *e)
+static int salvage(const struct input *in, struct profile *p, int err, struct error *e)
 {
 	if (err == -ENOMEM || (p->sample_count == 0 && p->arc_count == 0))
 		return err;
-	return note_salvage(p, e);
+	return note_salvage(in, p, e);
 }
 
 static int read_format(const struct format *format, struct input *in, struct profile *p,
@@ -92,12 +103,12 @@ static int read_format(const struct format *format, struct input *in, struct pro
 	int err = format->streams ? 0 : input_need_all(in, e);
 
 	if (err && in->options.salvage && in->size)
-		err = note_salvage(p, e);
+		err = note_salvage(in, p, e);
 	if (err)
 		return err;
 	err = format->read(in, p, e);
 	if (err && in->options.salvage)
-		err = salvage(p, err, e);
+		err = salvage(in, p, err, e);
 	else if (err == -EINVAL && p->sample_count && !e->mend[0])
 		error_mend(e, "--salvage reads what comes before it");
 	return err;

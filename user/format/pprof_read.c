@@ -565,12 +565,11 @@ static int finish(struct pprof_reader *r)
 {
 	r->p->salvaged |= r->missing;
 	if (r->missing &&
-	    profile_warn(r->p, "%s lacks texts, functions or locations that it refers to",
-			 r->in->path))
+	    profile_warn(r->p,
+			 "left out: texts, functions or locations that it refers to and lacks"))
 		return error_no_memory(r->e);
 	if (r->unknown_inside &&
-	    profile_warn(r->p, "%s has fields that are not known here, inside of others: lost",
-			 r->in->path))
+	    profile_warn(r->p, "fields that are not known here are inside of others: lost"))
 		return error_no_memory(r->e);
 	if (r->unknown_size &&
 	    profile_add_extra(r->p, format_pprof.name, PROFILE_NONE, r->unknown, r->unknown_size))
