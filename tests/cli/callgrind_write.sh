@@ -337,7 +337,8 @@ if desktop; then
 	mkdir -p home/.config
 	chmod 700 home
 	printf '[TipOfDay]\nRunOnStart=false\n' >home/.config/kcachegrindrc
-	start Xvfb -displayfd 1 -screen 0 1200x800x24
+	# The server would begin anew, and refuse connections meanwhile, when its last client leaves.
+	start Xvfb -noreset -displayfd 1 -screen 0 1200x800x24
 	wait_for grep -q '^[0-9]' start.out
 	DISPLAY=:$(grep -m 1 '^[0-9]' start.out)
 	start dbus-daemon --session --nofork --print-address
