@@ -297,4 +297,12 @@ check "with its number" grep -qE "[0-9]+ of [0-9]+ samples are left out: the gmo
 check "a file in the place of the directory" exits 2 "$profiltool" convert -f gmon \
 	"$work/pie/a.pb.gz" "$work/names.folded"
 
+# --- Calls that gprof has no place for ---
+
+printf 'events: e\npositions: instr line\nob=/x/a\nfl=a\nfn=f\ncob=/x/b\ncfn=g\ncalls=7 0x800 1\n0x10 1 5\n' \
+	>"$work/across.cg"
+printf '0x20 1 5\ncfn=h\ncalls=2 0x40 1\n0x20 1 5\n' >>"$work/across.cg"
+check "a call into another image" exits 0 "$profiltool" convert -f gmon "$work/across.cg" "$work/across"
+check "is left out, and told" says "1 call(s) are left out: the gmon format has no place for"
+
 finish

@@ -277,4 +277,15 @@ done
 check "nor in a message" exits 1 "$profiltool" report -p $'\x1b[31m' "$work/hostile.cg"
 check "but made visible" says 'x1b[31m'
 
+# --- A program that was built again since ---
+
+cp /bin/true "$work/built"
+printf 'events: e\nob=%s\nfl=x\nfn=f\n1 5\n' "$work/built" >"$work/built.cg"
+touch -d tomorrow "$work/built"
+check "an image younger than the profile" exits 0 "$profiltool" report "$work/built.cg"
+check "is told" says "$work/built has changed since $work/built.cg was written"
+touch -d yesterday "$work/built"
+check "an older one" exits 0 "$profiltool" report "$work/built.cg"
+check "is not" test -z "$(grep changed "$work/err")"
+
 finish

@@ -136,6 +136,14 @@ static void write_outside_of_the_text(void **state)
 	assert_has(&b, "tstart     4000\ntsize      12288\n");
 	profile_free(p);
 	bytes_free(&b);
+	/* Where it begins earlier, it ends where it did. */
+	p = recorded();
+	add_text(p, add_mapping(p, 0x5000, 0x9000, 0x5000, "/x"), 0x5000, 0x3800);
+	add_leaf(p, 0x4fff, 0, 1);
+	b = write_one(p);
+	assert_has(&b, "tstart     4000\ntsize      18432\n");
+	profile_free(p);
+	bytes_free(&b);
 }
 
 static void write_memory(void **state)
@@ -297,6 +305,12 @@ static void write_account(void **state)
 		/* And once more: the same epoch accumulates. */
 		write_good(p, directory);
 	}
+	/* What is added without an account leaves none that would be of a part. */
+	p->totals.known = false;
+	write_good(p, directory);
+	again = read_directory(directory);
+	assert_false(again->totals.known);
+	profile_free(again);
 	remove_directory(directory);
 	profile_free(p);
 }

@@ -651,7 +651,7 @@ static void names_of_files(void **state)
 	assert_int_equal(count_files(directory), 6);
 	assert_total(directory, "prog.gmon", 1);
 	assert_total(directory, "prog.2.gmon", 2);
-	assert_total(directory, "prog.2.2.gmon", 3);
+	assert_total(directory, "prog.2.3.gmon", 3);
 	assert_total(directory, "_.__[1m.gmon", 4);
 	name[200] = '\0';
 	strcat(name, ".gmon");

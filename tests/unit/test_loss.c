@@ -55,6 +55,10 @@ static void no_noise(void **state)
 	p->mappings[mapping].linked = true;
 	add_sample(p, &frame, 1, add_labels(p, 0, 0, "", false), 1);
 	assert_string_equal(losses(p, format_by_name("gmon")), "");
+	p->value_types[0].period = 65536;
+	assert_string_equal(losses(p, format_by_name("gmon")), "the period in events");
+	assert_string_equal(losses(p, format_by_name("gperftools")), "the period in events");
+	assert_string_equal(losses(p, format_by_name("pprof")), "");
 	profile_free(p);
 }
 

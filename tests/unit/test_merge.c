@@ -193,10 +193,15 @@ static void names_and_no_names(void **state)
 	name_location(q, 0, "work", 0);
 	merge(p, q);
 	assert_int_equal(p->sample_count, 1);
+	/* Another line of it is other code: two sources were built. */
+	q = loaded_at(0x77000000, "/bin/a", NULL, 0);
+	name_location(q, 0, "work", 99);
+	merge(p, q);
+	assert_int_equal(p->sample_count, 2);
 	/* Callgrind has inlined functions at their caller's address. */
 	add_sample(r, &b, 1, add_labels(r, 0, 0, "", false), 1);
 	merge(p, r);
-	assert_int_equal(p->sample_count, 2);
+	assert_int_equal(p->sample_count, 3);
 	profile_free(p);
 }
 

@@ -883,6 +883,9 @@ static void test_dump_json(void **state)
 		"\"path\": \"/usr/bin/prog\" },\n"
 		"    { \"start\": \"0x10\", \"limit\": \"0xffffffffffffffff\", "
 		"\"offset\": \"0x1000\", \"path\": \"/lib/b\\n\", \"build_id\": \"ab01\" }\n"
+		"  ],\n"
+		"  \"comments\": [\n"
+		"    \"cpu: \\u001bx\"\n"
 		"  ]\n"
 		"}\n");
 	json_object_put(parse(caught));

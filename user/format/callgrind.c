@@ -37,7 +37,8 @@ static bool is_word(char c)
 	       c == '_' || c == '-';
 }
 
-char callgrind_take_key(struct text *t, struct text *key)
+/* "KEY:" or "KEY=", blanks before the sign allowed. '\0' when it is neither. */
+static char take_key(struct text *t, struct text *key)
 {
 	key->at = t->at;
 	while (!is_empty(t) && is_word(*t->at))
@@ -87,7 +88,7 @@ static enum line_kind classify(struct text t)
 		return LINE_NOTHING;
 	if (begins_costs(&t))
 		return LINE_BODY;
-	sign = callgrind_take_key(&t, &key);
+	sign = take_key(&t, &key);
 	if (sign == '=')
 		return callgrind_is_body(key) ? LINE_BODY : LINE_OTHER;
 	if (sign != ':')
@@ -141,7 +142,7 @@ static int read_line(struct callgrind_reader *r, struct text t)
 	if (begins_costs(&t) || *t.at == '*')
 		return callgrind_read_costs(r, t);
 	line = t;
-	sign = callgrind_take_key(&t, &key);
+	sign = take_key(&t, &key);
 	if (sign == '=')
 		return callgrind_read_body(r, key, t);
 	if (sign == ':')
@@ -253,8 +254,8 @@ const struct format format_callgrind = {
 	.extensions = extensions,
 	.keeps = KEEPS(NAMES) | KEEPS(LINES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(VALUES) |
 		 KEEPS(CALLS) | KEEPS(COSTS) | KEEPS(JUMPS) | KEEPS(EVENT) | KEEPS(PERIOD) |
-		 KEEPS(TIME) | KEEPS(DURATION) | KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT) |
-		 KEEPS(COMMENTS),
+		 KEEPS(EVENT_PERIOD) | KEEPS(TIME) | KEEPS(DURATION) | KEEPS(HOST) |
+		 KEEPS(COMMAND) | KEEPS(ACCOUNT) | KEEPS(COMMENTS),
 	.is_text = true,
 	.streams = true,
 	.detect = callgrind_detect,

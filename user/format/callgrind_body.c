@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "format/callgrind_read.h"
+#include "util/sum.h"
 
 static const char unknown[] = "???";
 
@@ -331,8 +332,7 @@ static int add_sample(struct callgrind_reader *r)
 
 	for (size_t i = 0; i < r->width; i++) {
 		counted |= r->values[i] != 0;
-		if (__builtin_add_overflow(r->sums[i], r->values[i], &r->sums[i]))
-			r->sums[i] = INT64_MAX;
+		add_i64(&r->sums[i], r->values[i]);
 	}
 	if (!counted)
 		return 0;
@@ -360,8 +360,8 @@ static bool take_any_cost(struct callgrind_reader *r, struct text *t, int64_t la
 	}
 	if (!callgrind_take_cost(r, t, cost))
 		return false;
-	if (up && __builtin_add_overflow(last, *cost, cost))
-		*cost = INT64_MAX;
+	if (up)
+		add_i64(cost, last);
 	if (down)
 		*cost = *cost < last ? last - *cost : 0;
 	return true;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "format/callgrind_graph.h"
+#include "util/sum.h"
 
 /* The calls of a profile as a walk from the callers to what they call sees them. */
 struct walk {
@@ -112,10 +113,9 @@ static void sum_up(struct walk *w)
 		w->functions[i].called = 0;
 	for (uint32_t i = 0; i < g->arc_count; i++)
 		if (g->arcs[i].kind == PROFILE_CALL && !w->circular[i])
-			graph_add_count(&w->functions[callee_of(g, i)].called, count_of(g, i));
+			add_u64(&w->functions[callee_of(g, i)].called, count_of(g, i));
 	for (size_t i = 0; i < g->position_count * g->column_count; i++)
-		graph_add_cost(
-			&w->totals[g->positions[i / g->column_count].function * g->column_count +
+		add_i64(&w->totals[g->positions[i / g->column_count].function * g->column_count +
 				   i % g->column_count],
 			g->position_costs[i]);
 }
@@ -136,14 +136,14 @@ static void set_cost(struct walk *w, uint32_t arc)
 
 	if (w->circular[arc])
 		return;
-	graph_add_count(&after, count_of(g, arc));
+	add_u64(&after, count_of(g, arc));
 	w->functions[callee].shared = after;
 	for (size_t i = 0; i < g->column_count; i++) {
 		int64_t total = w->totals[callee * g->column_count + i];
 		int64_t cost = share(total, after, whole) - share(total, before, whole);
 
 		g->arc_costs[arc * g->column_count + i] = cost;
-		graph_add_cost(&w->totals[caller * g->column_count + i], cost);
+		add_i64(&w->totals[caller * g->column_count + i], cost);
 	}
 }
 

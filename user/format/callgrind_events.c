@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "format/callgrind_read.h"
+#include "util/sum.h"
 
 int callgrind_find_event(struct callgrind_reader *r, struct text name,
 			 struct callgrind_event **event)
@@ -124,13 +125,6 @@ int callgrind_read_events(struct callgrind_reader *r, struct text value)
 	return 0;
 }
 
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 /* a and b are not negative. */
 static int64_t multiply_saturating(int64_t a, int64_t b)
 {
@@ -190,8 +184,7 @@ static bool expand(struct callgrind_events *events, struct callgrind_event *even
 		for (size_t i = 0; i < CALLGRIND_EVENTS_MAX; i++) {
 			int64_t inherited = of->counted ? i == of->value : of->factors[i];
 
-			event->factors[i] = add_saturating(event->factors[i],
-							   multiply_saturating(factor, inherited));
+			add_i64(&event->factors[i], multiply_saturating(factor, inherited));
 		}
 	}
 	event->state = FORMULA_EXPANDED;
@@ -241,8 +234,7 @@ static void compute(const struct callgrind_event *event, size_t value_types, int
 
 		for (size_t j = 0; j < value_types; j++)
 			if (event->factors[j])
-				sum = add_saturating(
-					sum, multiply_saturating(event->factors[j], values[j]));
+				add_i64(&sum, multiply_saturating(event->factors[j], values[j]));
 		values[event->value] = sum;
 	}
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "util/sum.h"
 
 static const char unknown[] = GRAPH_UNKNOWN;
 static const char root_name[] = GRAPH_ROOT;
@@ -28,7 +29,7 @@ static void add_costs(const struct graph *g, int64_t *costs, const int64_t *valu
 {
 	for (size_t i = 0; i < g->column_count; i++)
 		if (values[g->columns[i]] > 0)
-			graph_add_cost(&costs[i], values[g->columns[i]]);
+			add_i64(&costs[i], values[g->columns[i]]);
 }
 
 /* Strings of the profile are interned: equal ones are the same pointer. */
@@ -216,8 +217,8 @@ static int add_arc(struct graph *g, const struct graph_arc *arc, const int64_t *
 
 	if (id == INDEX_NONE && new_arc(g, arc, hash, &id))
 		return -ENOMEM;
-	graph_add_count(&g->arcs[id].count, arc->count);
-	graph_add_count(&g->arcs[id].executed, arc->executed);
+	add_u64(&g->arcs[id].count, arc->count);
+	add_u64(&g->arcs[id].executed, arc->executed);
 	add_costs(g, g->arc_costs + id * g->column_count, values);
 	return 0;
 }

@@ -95,19 +95,6 @@ struct graph {
 	struct index function_index, position_index, arc_index;
 };
 
-/* Add up, and stay at the largest value. */
-static inline void graph_add_cost(int64_t *sum, int64_t cost)
-{
-	if (__builtin_add_overflow(*sum, cost, sum))
-		*sum = INT64_MAX;
-}
-
-static inline void graph_add_count(uint64_t *sum, uint64_t count)
-{
-	if (__builtin_add_overflow(*sum, count, sum))
-		*sum = UINT64_MAX;
-}
-
 /*
  * addresses: tells positions apart by their address, not only by their line. Returns 0 or -ENOMEM;
  * graph_free() is due after both.

@@ -152,9 +152,6 @@ static inline bool callgrind_take_number(struct text *t, uint64_t *value)
 /* Up to a blank; may be empty. */
 struct text callgrind_take_token(struct text *t);
 
-/* "KEY:" or "KEY=", blanks before the sign allowed. '\0' when it is neither. */
-char callgrind_take_key(struct text *t, struct text *key);
-
 /* Whether a key is the word. */
 bool callgrind_is(struct text key, const char *word);
 

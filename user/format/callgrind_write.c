@@ -7,6 +7,7 @@
 #include "format/callgrind.h"
 #include "format/callgrind_graph.h"
 #include "profile/pc_name.h"
+#include "util/sum.h"
 
 /*
  * What all readers take (callgrind_annotate, KCachegrind, gprof2dot, speedscope): the header's
@@ -449,11 +450,6 @@ static void put_position(struct writer *w, uint32_t id)
 		put_arc(w, position, w->g.arc_order[position->first_arc + i]);
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* By function; in it, its own file first; then as they stand in the program. */
 static int compare_positions(const void *one, const void *other, void *context)
 {
@@ -462,9 +458,9 @@ static int compare_positions(const void *one, const void *other, void *context)
 	const struct graph_position *b = &g->positions[*(const uint32_t *)other];
 	uint32_t own = g->functions[a->function].file;
 
-	return compare(a->function, b->function) ?: compare(a->file != own, b->file != own)
-		       ?: compare(a->file, b->file) ?: compare(a->address, b->address)
-		       ?: compare(a->line, b->line);
+	return compare_u64(a->function, b->function) ?: compare_u64(a->file != own, b->file != own)
+		       ?: compare_u64(a->file, b->file) ?: compare_u64(a->address, b->address)
+		       ?: compare_u64(a->line, b->line);
 }
 
 static int order_positions(struct writer *w)

@@ -286,8 +286,8 @@ const struct format format_dcpi = {
 	.name = "dcpi",
 	.extensions = extensions,
 	.keeps = KEEPS(ADDRESSES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(VALUES) |
-		 KEEPS(EVENT) | KEEPS(PERIOD) | KEEPS(TIME) | KEEPS(DURATION) | KEEPS(HOST) |
-		 KEEPS(COMMAND) | KEEPS(ACCOUNT),
+		 KEEPS(EVENT) | KEEPS(PERIOD) | KEEPS(EVENT_PERIOD) | KEEPS(TIME) |
+		 KEEPS(DURATION) | KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT),
 	.detect = dcpi_header_detect,
 	.read = dcpi_read,
 	.write_directory = dcpi_write_directory,

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "util/sum.h"
+
 #define WORD	     ((size_t)4)
 #define CHUNK_WORDS  ((size_t)2) /* offset and number */
 #define FOOTER_WORDS ((size_t)2)
@@ -159,12 +161,7 @@ static int by_address(const void *x, const void *y)
 {
 	const struct dcpi_count *a = x, *b = y;
 
-	return (a->address > b->address) - (a->address < b->address);
-}
-
-static uint64_t add_saturating(uint64_t a, uint64_t b)
-{
-	return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
+	return compare_u64(a->address, b->address);
 }
 
 size_t dcpi_body_fold(struct dcpi_count *counts, size_t count)
@@ -175,8 +172,7 @@ size_t dcpi_body_fold(struct dcpi_count *counts, size_t count)
 		qsort(counts, count, sizeof(*counts), by_address);
 	for (size_t i = 0; i < count; i++) {
 		if (kept && counts[kept - 1].address == counts[i].address)
-			counts[kept - 1].count =
-				add_saturating(counts[kept - 1].count, counts[i].count);
+			add_u64(&counts[kept - 1].count, counts[i].count);
 		else
 			counts[kept++] = counts[i];
 	}
@@ -198,7 +194,7 @@ uint64_t dcpi_body_total(const struct dcpi_count *counts, size_t count)
 	uint64_t total = 0;
 
 	for (size_t i = 0; i < count; i++)
-		total = add_saturating(total, counts[i].count);
+		add_u64(&total, counts[i].count);
 	return total;
 }
 

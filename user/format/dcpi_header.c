@@ -8,6 +8,7 @@
 
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/sum.h"
 
 /* The header's last line; blanks may follow. */
 #define TERMINATOR "samples"
@@ -138,8 +139,7 @@ int dcpi_header_add_lost(struct dcpi_header *h, const struct text *cause, uint64
 			return -ENOMEM;
 		h->lost[h->lost_count++].cause = *cause;
 	}
-	if (__builtin_add_overflow(h->lost[i].count, count, &h->lost[i].count))
-		h->lost[i].count = UINT64_MAX;
+	add_u64(&h->lost[i].count, count);
 	return 0;
 }
 
@@ -419,14 +419,10 @@ static void set_number(struct dcpi_field *f, uint64_t number)
 	*f = (struct dcpi_field){ .given = true, .number = number };
 }
 
-static uint64_t add_saturating(uint64_t a, uint64_t b)
-{
-	return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
-}
-
 /* Returns whether the files may be added. */
 static bool add_field(enum dcpi_keyword k, struct dcpi_field *f, const struct dcpi_field *other)
 {
+	uint64_t sum = f->number;
 	bool same = f->given == other->given &&
 		    (!f->given || dcpi_value_same(keywords[k].kind, f, other));
 
@@ -441,8 +437,9 @@ static bool add_field(enum dcpi_keyword k, struct dcpi_field *f, const struct dc
 		f->given = same && f->given;
 		return true;
 	case RULE_SUM:
+		add_u64(&sum, other->number);
 		if (other->given)
-			set_number(f, add_saturating(f->number, other->number));
+			set_number(f, sum);
 		return true;
 	case RULE_OWN:
 		break;

@@ -30,7 +30,8 @@ enum format_aspect {
 	ASPECT_JUMPS,
 	ASPECT_EVENT, /* the clock or event */
 	ASPECT_PERIOD,
-	ASPECT_TIME, /* when it was recorded */
+	ASPECT_EVENT_PERIOD, /* in events, where it is no time */
+	ASPECT_TIME,	     /* when it was recorded */
 	ASPECT_DURATION,
 	ASPECT_HOST,
 	ASPECT_COMMAND,
@@ -77,11 +78,13 @@ struct format {
 		     struct error *e);
 
 	/*
-	 * How many samples the format has no place for, and leaves out: those of which frames, in
-	 * words. NULL: it leaves out none.
+	 * What the format has no place for, and leaves out: samples of which frames, and calls of
+	 * which kind, in words. NULL: it leaves out none.
 	 */
-	uint64_t (*left_out)(const struct profile *p);
+	uint64_t (*samples_left_out)(const struct profile *p);
 	const char *no_place_for;
+	uint64_t (*calls_left_out)(const struct profile *p);
+	const char *no_place_for_calls;
 
 	/* Writes files below a directory, which is made when it is not there: all or none. */
 	int (*write_directory)(const struct profile *p, const struct format_options *options,

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "profile/pc_name.h"
-
-#define NS_PER_S UINT64_C(1000000000)
+#include "util/clock.h"
 
 /* The version in files of ld.so's LD_PROFILE, which are laid out otherwise. */
 #define SHARED_OBJECT_VERSION 0x1ffff
@@ -527,6 +526,8 @@ const struct format format_gmon = {
 	.detect = gmon_detect,
 	.read = gmon_read,
 	.write_directory = gmon_write_directory,
-	.left_out = gmon_left_out,
+	.samples_left_out = gmon_samples_left_out,
 	.no_place_for = "the kernel, memory without a file and files that are not on this machine",
+	.calls_left_out = gmon_calls_left_out,
+	.no_place_for_calls = "those from one image to another, or not counted",
 };

@@ -23,7 +23,8 @@ enum gmon_kind {
 };
 
 /* gmon_write.c */
-uint64_t gmon_left_out(const struct profile *p);
+uint64_t gmon_samples_left_out(const struct profile *p);
+uint64_t gmon_calls_left_out(const struct profile *p);
 int gmon_write_directory(const struct profile *p, const struct format_options *options,
 			 const char *path, struct error *e);
 

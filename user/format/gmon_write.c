@@ -8,9 +8,9 @@
 
 #include "format/directory.h"
 #include "profile/pc_name.h"
+#include "util/clock.h"
 #include "util/index.h"
-
-#define NS_PER_S UINT64_C(1000000000)
+#include "util/sum.h"
 
 /* gprof counts in units of 2 bytes, and does wrong with less. */
 #define BIN_SIZE 2
@@ -103,12 +103,6 @@ static bool has_place(const struct writer *w, uint32_t location)
 	return l->image_address < most - PIECE_SIZE;
 }
 
-static void add_saturating(uint64_t *sum, uint64_t value)
-{
-	if (__builtin_add_overflow(*sum, value, sum))
-		*sum = UINT64_MAX;
-}
-
 /* counts: of each location, the samples whose leaf it is. */
 static void count_leaves(const struct profile *p, uint64_t *counts)
 {
@@ -119,13 +113,8 @@ static void count_leaves(const struct profile *p, uint64_t *counts)
 		int64_t count = p->values[i * p->value_type_count + value];
 
 		if (s->depth && count > 0)
-			add_saturating(&counts[p->frames[s->first_frame]], count);
+			add_u64(&counts[p->frames[s->first_frame]], count);
 	}
-}
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
 }
 
 static int compare_bins(const void *one, const void *other)
@@ -143,7 +132,7 @@ static void merge_bins(struct writer *w)
 
 	for (size_t i = 0; i < w->bin_count; i++) {
 		if (kept && compare_bins(&w->bins[kept - 1], &w->bins[i]) == 0)
-			add_saturating(&w->bins[kept - 1].count, w->bins[i].count);
+			add_u64(&w->bins[kept - 1].count, w->bins[i].count);
 		else
 			w->bins[kept++] = w->bins[i];
 	}
@@ -268,7 +257,7 @@ static bool name_equal(const void *array, uint32_t id, const void *key)
 	return strcmp(names[id], key) == 0;
 }
 
-/* prog.gmon, or prog.2.gmon when another prog has that. */
+/* prog.gmon, or when another prog has that, prog.N.gmon: the Nth file. */
 static int name_file(struct writer *w, struct index *taken, size_t file)
 {
 	const char *path = w->p->images[w->files[file].image].path;
@@ -277,9 +266,9 @@ static int name_file(struct writer *w, struct index *taken, size_t file)
 
 	snprintf(name, sizeof(name), "%s", *path ? profile_basename(path) : "unknown");
 	directory_clean_name(name);
-	for (unsigned int i = 1;; i++) {
+	for (size_t i = 1;; i = i == 1 ? file + 1 : i + w->file_count) {
 		int size = i == 1 ? asprintf(result, "%s.gmon", name)
-				  : asprintf(result, "%s.%u.gmon", name, i);
+				  : asprintf(result, "%s.%zu.gmon", name, i);
 
 		if (size < 0) {
 			*result = NULL;
@@ -454,7 +443,7 @@ static void discard(struct writer *w)
 	free(w->arcs);
 }
 
-uint64_t gmon_left_out(const struct profile *p)
+uint64_t gmon_samples_left_out(const struct profile *p)
 {
 	size_t value = profile_count_value(p);
 	const struct writer w = { .p = p };
@@ -467,6 +456,16 @@ uint64_t gmon_left_out(const struct profile *p)
 		if (count > 0 && !(s->depth && has_place(&w, p->frames[s->first_frame])))
 			left_out += count;
 	}
+	return left_out;
+}
+
+uint64_t gmon_calls_left_out(const struct profile *p)
+{
+	const struct writer w = { .p = p };
+	uint64_t left_out = 0;
+
+	for (size_t i = 0; i < p->arc_count; i++)
+		left_out += p->arcs[i].kind == PROFILE_CALL && !is_written(&w, &p->arcs[i]);
 	return left_out;
 }
 

@@ -93,8 +93,8 @@ static uint64_t multiply_saturating(uint64_t a, uint64_t b, uint64_t max)
 
 static int set_period(struct reader *r, uint64_t period_us)
 {
-	/* google-pprof --raw does not know it, and writes 1. */
-	if (r->symbolized && period_us == 1)
+	/* google-pprof --raw does not know it, and writes 1; so do we. No clock ticks so often. */
+	if (period_us == 1)
 		return 0;
 	if (period_us == 0)
 		return profile_warn(r->p, "the header has a sampling period of 0: times are not "
@@ -340,6 +340,6 @@ const struct format format_gperftools = {
 	.detect = gperftools_detect,
 	.read = gperftools_read,
 	.write = gperftools_write,
-	.left_out = gperftools_left_out,
+	.samples_left_out = gperftools_left_out,
 	.no_place_for = "frames without an address",
 };

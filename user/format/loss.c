@@ -22,6 +22,7 @@ static const char *const names[ASPECT_COUNT] = {
 	[ASPECT_JUMPS] = "jumps",
 	[ASPECT_EVENT] = "the event",
 	[ASPECT_PERIOD] = "the period",
+	[ASPECT_EVENT_PERIOD] = "the period in events",
 	[ASPECT_TIME] = "the start time",
 	[ASPECT_DURATION] = "the duration",
 	[ASPECT_HOST] = "the host",
@@ -123,12 +124,12 @@ static bool has_several_values(const struct profile *p)
 	return p->value_type_count > 1;
 }
 
-static bool has_period(const struct profile *p)
+static bool has_event_period(const struct profile *p)
 {
 	for (size_t i = 0; i < p->value_type_count; i++)
 		if (p->value_types[i].period)
 			return true;
-	return p->period_ns;
+	return false;
 }
 
 static unsigned int header_aspects(const struct profile *p)
@@ -137,10 +138,15 @@ static unsigned int header_aspects(const struct profile *p)
 		unsigned int aspect;
 		bool has;
 	} fields[] = {
-		{ KEEPS(VALUES), has_several_values(p) }, { KEEPS(EVENT), *p->event },
-		{ KEEPS(PERIOD), has_period(p) },	  { KEEPS(TIME), p->time_ns },
-		{ KEEPS(DURATION), p->duration_ns },	  { KEEPS(HOST), *p->host },
-		{ KEEPS(COMMAND), *p->command },	  { KEEPS(ACCOUNT), p->totals.known },
+		{ KEEPS(VALUES), has_several_values(p) },
+		{ KEEPS(EVENT), *p->event },
+		{ KEEPS(PERIOD), p->period_ns },
+		{ KEEPS(EVENT_PERIOD), has_event_period(p) },
+		{ KEEPS(TIME), p->time_ns },
+		{ KEEPS(DURATION), p->duration_ns },
+		{ KEEPS(HOST), *p->host },
+		{ KEEPS(COMMAND), *p->command },
+		{ KEEPS(ACCOUNT), p->totals.known },
 		{ KEEPS(COMMENTS), p->comment_count },
 	};
 	unsigned int found = 0;

@@ -7,6 +7,7 @@
 
 #include "profile/merge_code.h"
 #include "util/array.h"
+#include "util/sum.h"
 
 struct merge {
 	struct profile *to;
@@ -164,11 +165,6 @@ static int merge_arcs(struct merge *m)
 	return 0;
 }
 
-static uint64_t add_saturating(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 /* The mean over all ticks, of what was measured. */
 static uint64_t mean(uint64_t a, uint64_t a_ticks, uint64_t b, uint64_t b_ticks)
 {
@@ -191,12 +187,12 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	t->known = true;
 	t->bpf_ns_per_tick = mean(t->bpf_ns_per_tick, t->ticks, from->bpf_ns_per_tick, from->ticks);
 	t->interrupt_ns = mean(t->interrupt_ns, t->ticks, from->interrupt_ns, from->ticks);
-	t->ticks = add_saturating(t->ticks, from->ticks);
-	t->counted = add_saturating(t->counted, from->counted);
-	t->out_of_range = add_saturating(t->out_of_range, from->out_of_range);
-	t->excluded = add_saturating(t->excluded, from->excluded);
-	t->kernel = add_saturating(t->kernel, from->kernel);
-	t->cpu_ns = add_saturating(t->cpu_ns, from->cpu_ns);
+	add_u64(&t->ticks, from->ticks);
+	add_u64(&t->counted, from->counted);
+	add_u64(&t->out_of_range, from->out_of_range);
+	add_u64(&t->excluded, from->excluded);
+	add_u64(&t->kernel, from->kernel);
+	add_u64(&t->cpu_ns, from->cpu_ns);
 	for (size_t i = 0; i < from->lost_count; i++)
 		if (profile_add_lost(p, from->lost[i].cause, from->lost[i].count))
 			return -ENOMEM;
@@ -228,7 +224,7 @@ static int merge_header(struct merge *m)
 	}
 	if (!to->time_ns || (from->time_ns && from->time_ns < to->time_ns))
 		to->time_ns = from->time_ns;
-	to->duration_ns = add_saturating(to->duration_ns, from->duration_ns);
+	add_u64(&to->duration_ns, from->duration_ns);
 	to->salvaged |= from->salvaged;
 	if (from->bits > to->bits)
 		to->bits = from->bits;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "util/sum.h"
 
 /*
  * A mapping by what it holds: from `offset` in its file on; of memory without a file, and of an
@@ -169,18 +170,13 @@ static struct content content_of(const struct profile *p, uint32_t mapping)
 				 mapping };
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int by_content(const void *x, const void *y)
 {
 	const struct content *a = x, *b = y;
 
-	return compare(a->image, b->image)	       ?:
-		       compare(a->offset, b->offset)   ?:
-		       compare(a->mapping, b->mapping);
+	return compare_u64(a->image, b->image)	       ?:
+		       compare_u64(a->offset, b->offset)   ?:
+		       compare_u64(a->mapping, b->mapping);
 }
 
 static int sort_contents(struct merger *m)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "util/array.h"
+#include "util/sum.h"
 
 #define RESERVE(p, array, room, need) \
 	array_reserve(&(p)->array, &(p)->room, (need), sizeof(*(p)->array))
@@ -493,12 +494,6 @@ static bool sample_equal(const void *array, uint32_t id, const void *key)
 					    stack->depth * sizeof(*stack->frames)) == 0);
 }
 
-static void add_saturating(int64_t *sum, int64_t value)
-{
-	if (__builtin_add_overflow(*sum, value, sum))
-		*sum = value < 0 ? INT64_MIN : INT64_MAX;
-}
-
 static int new_sample(struct profile *p, const struct stack *stack, uint64_t hash)
 {
 	size_t value_size = (p->value_type_count ?: 1) * sizeof(*p->values);
@@ -535,7 +530,7 @@ int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < p->value_type_count; i++)
-		add_saturating(&p->values[id * p->value_type_count + i], values[i]);
+		add_i64(&p->values[id * p->value_type_count + i], values[i]);
 	return 0;
 }
 
@@ -544,12 +539,6 @@ static bool arc_equal(const void *array, uint32_t id, const void *key)
 	const struct profile_arc *a = (const struct profile_arc *)array + id, *b = key;
 
 	return a->from == b->from && a->to == b->to && a->labels == b->labels && a->kind == b->kind;
-}
-
-static void add_count(uint64_t *sum, uint64_t value)
-{
-	if (__builtin_add_overflow(*sum, value, sum))
-		*sum = UINT64_MAX;
 }
 
 static int find_arc(struct profile *p, const struct profile_arc *arc, uint32_t *id)
@@ -577,10 +566,10 @@ int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int6
 
 	if (find_arc(p, arc, &id))
 		return -ENOMEM;
-	add_count(&p->arcs[id].count, arc->count);
-	add_count(&p->arcs[id].executed, arc->executed);
+	add_u64(&p->arcs[id].count, arc->count);
+	add_u64(&p->arcs[id].executed, arc->executed);
 	for (size_t i = 0; values && i < p->value_type_count; i++)
-		add_saturating(&p->arc_values[id * p->value_type_count + i], values[i]);
+		add_i64(&p->arc_values[id * p->value_type_count + i], values[i]);
 	return 0;
 }
 
@@ -626,7 +615,7 @@ int profile_add_lost(struct profile *p, const char *cause, uint64_t count)
 	for (size_t i = 0; i < t->lost_count; i++) {
 		if (t->lost[i].cause != entry.cause)
 			continue;
-		t->lost[i].count += count;
+		add_u64(&t->lost[i].count, count);
 		return 0;
 	}
 	if (array_reserve(&t->lost, &t->lost_room, t->lost_count + 1, sizeof(*t->lost)))
@@ -664,14 +653,6 @@ int profile_warn(struct profile *p, const char *format, ...)
 		return -ENOMEM;
 	p->warnings[p->warning_count++] = warning;
 	return 0;
-}
-
-uint32_t profile_find_mapping(const struct profile *p, uint32_t from, uint64_t address)
-{
-	for (uint32_t i = from; i < p->mapping_count; i++)
-		if (address >= p->mappings[i].start && address < p->mappings[i].limit)
-			return i;
-	return PROFILE_NONE;
 }
 
 int profile_choose_value(struct profile *p, const char *type)
@@ -712,7 +693,7 @@ uint64_t profile_lost(const struct profile *p)
 	uint64_t lost = 0;
 
 	for (size_t i = 0; i < p->totals.lost_count; i++)
-		lost += p->totals.lost[i].count;
+		add_u64(&lost, p->totals.lost[i].count);
 	return lost;
 }
 

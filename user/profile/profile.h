@@ -311,9 +311,6 @@ int profile_add_comment(struct profile *p, const char *text);
 /* Notes what a reader overlooked; the same sentence is kept once. */
 int profile_warn(struct profile *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The mapping in mappings[from ..] that holds this address, or PROFILE_NONE. */
-uint32_t profile_find_mapping(const struct profile *p, uint32_t from, uint64_t address);
-
 /* The number of the value that is shown: the chosen one, else type "samples", else the first. */
 size_t profile_count_value(const struct profile *p);
 

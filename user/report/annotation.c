@@ -11,6 +11,7 @@
 #include "report/rows.h"
 #include "report/text.h"
 #include "util/number.h"
+#include "util/sum.h"
 
 #define CANDIDATES_MAX 16
 
@@ -49,7 +50,7 @@ static void count_leaves(struct search *s)
 		int64_t value = p->values[i * p->value_type_count + number];
 
 		if (value > 0 && p->samples[i].depth)
-			s->samples[p->frames[p->samples[i].first_frame]] += value;
+			add_u64(&s->samples[p->frames[p->samples[i].first_frame]], value);
 	}
 }
 
@@ -134,7 +135,7 @@ static void add_candidate(struct search *s, uint32_t location, const struct symb
 
 		s->candidates[i].name = s->p->functions[s->p->lines[outermost].function].name;
 	}
-	s->candidates[i].samples += s->samples[location];
+	add_u64(&s->candidates[i].samples, s->samples[location]);
 }
 
 static const char *image_path(const struct search *s, uint32_t image)
@@ -287,10 +288,11 @@ static int count(struct annotation *a, struct error *e)
 
 		for (size_t j = 0; j < a->value_count && number != SIZE_MAX; j++)
 			if (values[a->values[j]] > 0)
-				a->counts[number * a->value_count + j] += values[a->values[j]];
+				add_u64(&a->counts[number * a->value_count + j],
+					values[a->values[j]]);
 	}
 	for (size_t i = 0; i < a->code.count; i++)
-		a->samples += a->counts[i * a->value_count];
+		add_u64(&a->samples, a->counts[i * a->value_count]);
 	a->all_samples = profile_total(p);
 	return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "report/json_writer.h"
 #include "report/report.h"
+#include "report/totals_json.h"
 
 /* There may be millions of stacks: what they have in common is made into JSON once. */
 struct dump {
@@ -162,8 +163,12 @@ static void write_arc(struct dump *d, size_t arc)
 	fprintf(d->w.out, ", \"from\": \"0x%" PRIx64 "\", \"to\": \"0x%" PRIx64 "\"",
 		d->p->locations[a->from].address, d->p->locations[a->to].address);
 	write_functions(d, ends, 2);
-	if (a->kind == PROFILE_CALL)
-		write_values(d, d->p->arc_values + arc * d->p->value_type_count);
+	if (a->kind == PROFILE_CALL) {
+		const int64_t *row = d->p->arc_values + arc * d->p->value_type_count;
+
+		fprintf(d->w.out, ", \"cost\": %" PRId64, row[profile_count_value(d->p)]);
+		write_values(d, row);
+	}
 	write_labels(d, a->labels);
 	fputs(" }", d->w.out);
 }
@@ -271,6 +276,7 @@ static void write_header(struct dump *d)
 	write_number(d, "bucket", p->bucket > 1 ? p->bucket : 0);
 	write_number(d, "time_ns", p->time_ns);
 	write_number(d, "duration_ns", p->duration_ns);
+	totals_json(&d->w, p);
 	json_member(&d->w, "samples", json_object_new_uint64(profile_total(p)));
 }
 
@@ -293,6 +299,12 @@ static void write_lists(struct dump *d)
 	if (p->arc_count) {
 		write_arcs(d, "calls", true);
 		write_arcs(d, "jumps", false);
+	}
+	if (p->comment_count) {
+		json_begin_list(&d->w, "comments");
+		for (size_t i = 0; i < p->comment_count && !d->w.err; i++)
+			json_element(&d->w, json_text(p->comments[i]));
+		json_end_list(&d->w);
 	}
 	if (!p->extra_count)
 		return;

@@ -4,64 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "report/cost.h"
 #include "report/json_writer.h"
 #include "report/row_fields.h"
 #include "report/text.h"
-
-/* {cause: n}: causes that are told twice are one key. */
-static struct json_object *lost_object(const struct profile_totals *t)
-{
-	struct json_object *object = json_object_new_object(), *known;
-
-	for (size_t i = 0; object && i < t->lost_count; i++) {
-		struct json_object *key = json_text(t->lost[i].cause);
-		const char *cause = key ? json_object_get_string(key) : "";
-		uint64_t count = t->lost[i].count;
-
-		if (json_object_object_get_ex(object, cause, &known))
-			count += json_object_get_uint64(known);
-		if (!key || json_add(object, cause, json_object_new_uint64(count))) {
-			json_object_put(object);
-			object = NULL;
-		}
-		json_object_put(key);
-	}
-	return object;
-}
-
-static struct json_object *cost_object(const struct profile *p)
-{
-	struct json_object *object = json_object_new_object();
-	uint64_t bpf_ns = p->totals.bpf_ns_per_tick;
-	double percent;
-
-	if (!object)
-		return NULL;
-	if (json_add(object, "bpf_ns_per_tick", json_object_new_uint64(bpf_ns)) ||
-	    (cost_cpu_percent(p, &percent) &&
-	     json_add(object, "cpu_percent", json_decimal(percent, 2)))) {
-		json_object_put(object);
-		return NULL;
-	}
-	return object;
-}
-
-static void write_totals(struct json_writer *w, const struct profile *p)
-{
-	const struct profile_totals *t = &p->totals;
-
-	if (!t->known)
-		return;
-	json_member(w, "ticks", json_object_new_uint64(t->ticks));
-	json_member(w, "counted", json_object_new_uint64(t->counted));
-	json_member(w, "out_of_range", json_object_new_uint64(t->out_of_range));
-	json_member(w, "excluded", json_object_new_uint64(t->excluded));
-	json_member(w, "lost", lost_object(t));
-	json_member(w, "kernel", json_object_new_uint64(t->kernel));
-	if (t->bpf_ns_per_tick)
-		json_member(w, "cost", cost_object(p));
-}
+#include "report/totals_json.h"
 
 /* A row's count of each event, where the profile has several. */
 static int add_values(struct json_object *object, const struct rows *r, const struct row *row)
@@ -134,7 +80,7 @@ int report_json(const struct profile *p, const struct rows_options *o, FILE *out
 		json_member(&w, "period_ns", json_object_new_uint64(p->period_ns));
 	if (p->duration_ns)
 		json_member(&w, "duration_s", json_decimal((double)p->duration_ns / 1e9, 3));
-	write_totals(&w, p);
+	totals_json(&w, p);
 	write_rows(&w, &r);
 	rows_free(&r);
 	return json_end(&w);

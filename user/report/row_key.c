@@ -5,6 +5,7 @@
 
 #include "report/text.h"
 #include "util/index.h"
+#include "util/sum.h"
 
 const char row_unknown[] = "[unknown]";
 
@@ -43,11 +44,6 @@ uint64_t row_key_hash(const struct row_key *key)
 
 	hash = hash_text(key->source, hash_u64(key->address, hash));
 	return hash_u64((uint64_t)key->pid << 32 | key->tid, hash_text(key->comm, hash));
-}
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
 }
 
 static int compare_text(const char *a, const char *b)

@@ -10,6 +10,7 @@
 #include "report/text.h"
 #include "util/array.h"
 #include "util/index.h"
+#include "util/sum.h"
 
 /* What is needed while one column is collected. */
 struct collector {
@@ -110,12 +111,6 @@ static struct row_count *count_of(const struct collector *c, uint32_t row)
 	return &c->r->counts[row * c->r->column_count + c->column];
 }
 
-static void add_saturating(uint64_t *sum, uint64_t value)
-{
-	if (__builtin_add_overflow(*sum, value, sum))
-		*sum = UINT64_MAX;
-}
-
 static bool is_wanted(const struct collector *c, uint32_t location)
 {
 	const struct profile *p = c->p;
@@ -135,10 +130,10 @@ static int add_place(struct collector *c, const struct row_place *place, bool le
 	if (row_of(c, place, &row))
 		return -ENOMEM;
 	if (leaf)
-		add_saturating(&count_of(c, row)->self, value);
+		add_u64(&count_of(c, row)->self, value);
 	last = &c->r->rows[row].last_stack;
 	if (*last != c->r->stack_count)
-		add_saturating(&count_of(c, row)->total, value);
+		add_u64(&count_of(c, row)->total, value);
 	*last = c->r->stack_count;
 	return 0;
 }
@@ -166,7 +161,7 @@ static int add_sample(struct collector *c, const struct profile_sample *sample, 
 	int err = 0;
 
 	c->r->stack_count++;
-	add_saturating(&c->r->columns[c->column].samples, value);
+	add_u64(&c->r->columns[c->column].samples, value);
 	if (!sample->depth)
 		return add_place(c, &place, true, value);
 	for (uint32_t i = 0; i < depth && !err; i++) {
@@ -203,9 +198,9 @@ static int add_call(struct collector *c, const struct profile_arc *arc, uint64_t
 	if (caller == callee)
 		return 0;
 	if (is_wanted(c, arc->from))
-		add_saturating(&c->r->rows[caller].calling, value);
+		add_u64(&c->r->rows[caller].calling, value);
 	if (is_wanted(c, arc->to))
-		add_saturating(&c->r->rows[callee].called, value);
+		add_u64(&c->r->rows[callee].called, value);
 	c->r->rows[callee].called_often |= arc->count > 0;
 	return 0;
 }
@@ -220,7 +215,7 @@ static void finish_totals(struct collector *c)
 		count->total = row->called;
 		if (!row->called_often || !row->called) {
 			count->total = count->self;
-			add_saturating(&count->total, row->calling);
+			add_u64(&count->total, row->calling);
 		}
 		if (count->total > c->r->columns[c->column].samples)
 			count->total = c->r->columns[c->column].samples;
@@ -380,7 +375,7 @@ int rows_finish(struct rows *r)
 	if (r->count)
 		qsort(r->rows, r->count, sizeof(*r->rows), rows_compare);
 	for (size_t i = 0; i < r->count; i++) {
-		add_saturating(&cumulative, r->rows[i].counts->self);
+		add_u64(&cumulative, r->rows[i].counts->self);
 		r->rows[i].cumulative = cumulative;
 	}
 	return 0;

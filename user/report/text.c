@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/pc_name.h"
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 #define CHARACTER_MAX 4			  /* bytes of one character in UTF-8 */
@@ -192,11 +194,7 @@ char *text_utf8(const char *raw)
 
 const char *text_basename(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	if (!path[0])
-		return "[unknown]";
-	return path[0] == '[' || !slash || !slash[1] ? path : slash + 1;
+	return path[0] ? profile_basename(path) : "[unknown]";
 }
 
 void text_percent(char text[TEXT_PERCENT_SIZE], uint64_t part, uint64_t whole)

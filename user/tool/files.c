@@ -90,12 +90,6 @@ static void warn_of_younger_images(const struct profile *p, const char *path)
 				  p->images[i].path, path);
 }
 
-int tool_resolve(struct profile *p, const char *path, struct error *e)
-{
-	warn_of_younger_images(p, path); /* before build IDs are filled in from the files */
-	return symbol_resolve(p, NULL, NULL, e);
-}
-
 /* The same as tool_read_all(), for one. Adds to *aspects what the file has by itself. */
 static int read_named(const char *path, const struct tool_reading *reading, struct profile **p,
 		      unsigned int *aspects, struct error *e)
@@ -105,7 +99,8 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 	if (err)
 		return err;
 	*aspects |= loss_aspects(*p);
-	err = tool_resolve(*p, path, e);
+	warn_of_younger_images(*p, path); /* before build IDs are filled in from the files */
+	err = symbol_resolve(*p, NULL, NULL, e);
 	if (err) {
 		profile_free(*p);
 		*p = NULL;
@@ -273,15 +268,19 @@ static int write_output(struct write_context *w, const char *path, struct error 
 static void tell_loss(const struct profile *p, unsigned int aspects, const struct format *format,
 		      const char *path)
 {
-	uint64_t left_out = format->left_out ? format->left_out(p) : 0;
+	uint64_t samples = format->samples_left_out ? format->samples_left_out(p) : 0;
+	uint64_t calls = format->calls_left_out ? format->calls_left_out(p) : 0;
 	char losses[1024];
 
 	if (loss_list(p, aspects, format, losses, sizeof(losses)))
 		tool_warn("%s: the %s format does not hold %s", path, format->name, losses);
-	if (left_out)
+	if (samples)
 		tool_warn("%s: %" PRIu64 " of %" PRIu64 " samples are left out: the %s format has "
 			  "no place for %s",
-			  path, left_out, profile_total(p), format->name, format->no_place_for);
+			  path, samples, profile_total(p), format->name, format->no_place_for);
+	if (calls)
+		tool_warn("%s: %" PRIu64 " call(s) are left out: the %s format has no place for %s",
+			  path, calls, format->name, format->no_place_for_calls);
 }
 
 int tool_write(const struct profile *p, const struct format *format,

@@ -80,17 +80,12 @@ int tool_read(const char *path, const struct tool_reading *reading, struct profi
 	      struct error *e);
 
 /*
- * Reads `count` profiles, at least one, gives their addresses names as tool_resolve() does, so that
- * those of different numberings meet, and merges them.
+ * Reads `count` profiles, at least one, gives their addresses names, as far as the images are on
+ * this machine, so that those of different numberings meet, and merges them. Warns of an image that
+ * may not be the one that ran.
  */
 int tool_read_all(char *const *paths, int count, const struct tool_reading *reading,
 		  struct profile **p, struct error *e);
-
-/*
- * Gives the addresses of a profile that was read from `path` their names, as far as the images are
- * on this machine. Warns of an image that may not be the one that ran.
- */
-int tool_resolve(struct profile *p, const char *path, struct error *e);
 
 /* The names of the formats that can be written: "pprof, gperftools". */
 void tool_list_formats(char *text, size_t size);

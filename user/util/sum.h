@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_UTIL_SUM_H
+#define PROFIL_UTIL_SUM_H
+
+#include <stdint.h>
+
+/* Counts come from files: sums stay at the end of their range. */
+
+static inline void add_u64(uint64_t *sum, uint64_t value)
+{
+	if (__builtin_add_overflow(*sum, value, sum))
+		*sum = UINT64_MAX;
+}
+
+static inline void add_i64(int64_t *sum, int64_t value)
+{
+	if (__builtin_add_overflow(*sum, value, sum))
+		*sum = value < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* For qsort() */
+static inline int compare_u64(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+#endif
