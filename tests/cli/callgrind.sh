@@ -223,6 +223,23 @@ for file in "$data"/callgrind/variants/*.cg; do
 	esac
 	check "$name: the total" test "$(total "$file")" = "$want"
 done
+# Other readers of pprof files show the last event, unless they are told which.
+cat >"$work/events.callgrind" <<-END
+	# callgrind format
+	events: Ir Dr Dw
+	fl=a.c
+	fn=work
+	1 100 20 3
+END
+if command -v go >/dev/null; then
+	check "several events as pprof" exits 0 "$profiltool" convert "$work/events.callgrind" \
+		"$work/events.pb.gz"
+	check "go tool pprof shows the first event, as we do" grep -q "Type: Ir" \
+		<(HOME=$work go tool pprof -top "$work/events.pb.gz" 2>/dev/null)
+	check "and back" exits 0 "$profiltool" convert "$work/events.pb.gz" "$work/back.callgrind"
+	check "with nothing that only pprof has" test -z "$(grep "what only pprof" "$work/err")"
+fi
+
 for file in "$data"/callgrind/speedscope/*; do
 	[ -f "$file" ] || continue
 	case $file in

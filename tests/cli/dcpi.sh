@@ -241,6 +241,24 @@ check "twelve write at once" test $failed -eq 0
 check "no tick is lost" test "$(sum "$work/crowd")" -eq 24
 check "nothing else is left" test "$(count_files "$work/crowd")" -eq 1
 
+# --- Killed while it writes ---
+
+killed() {
+	"$profiltool" convert -f dcpi "$work/tick.dcpi" "$work/killed" 2>/dev/null || return
+	# The shell would tell on standard error that it was killed.
+	(strace -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=KILL:when=1 \
+		"$profiltool" convert -f dcpi "$work/tick.dcpi" "$work/killed"; true) 2>/dev/null
+	[ -n "$(find "$work/killed" -name '.profil-*')" ]
+}
+if strace -o /dev/null -e inject=renameat2:signal=KILL:when=1 true 2>/dev/null; then
+	check "killed when a file was to take its name" killed
+	check "the database can be read" exits 0 "$profiltool" dump "$work/killed"
+	check "and written" exits 0 "$profiltool" convert -f dcpi "$work/tick.dcpi" "$work/killed"
+	check "nothing is left of what was killed" test -z "$(find "$work/killed" -name '.*')"
+else
+	skip "killed while it writes" "strace cannot inject a signal here"
+fi
+
 # --- A full disk, and no permission ---
 
 # shellcheck disable=SC2046 # many words

@@ -125,6 +125,15 @@ for other in "$top/user/format/folded.c" "$top/README.md" "$top/Makefile" /etc/p
 	check "${other##*/}: which is said" says "is not a profile of any format"
 done
 
+# --- Nothing to count ---
+
+echo 'main;work 0' >"$work/zero.folded"
+check "a profile without samples is written" exits 0 "$profiltool" convert -f folded \
+	"$work/zero.folded" "$work/none.folded"
+check "and read" exits 0 "$profiltool" dump "$work/none.folded"
+check "a file of comments is one of none, by its name" exits 0 "$profiltool" dump --json \
+	"$work/none.folded"
+
 # --- Large files ---
 
 # lines COUNT: so many lines of a few stacks, about 100 bytes each.

@@ -144,6 +144,18 @@ static void read_bad_text(const char *text, size_t size, const char *words)
 	bytes_free(&b);
 }
 
+static void read_largest_counts(void **state)
+{
+	struct profile *p = read_text(TEN "a;b 9223372036854775807\nc -9223372036854775808\n"
+					  "d 9223372036854775807.7\n");
+
+	(void)state;
+	assert_true(p->values[p->sample_count - 3] == INT64_MAX);
+	assert_true(p->values[p->sample_count - 2] == INT64_MIN);
+	assert_true(p->values[p->sample_count - 1] == INT64_MAX);
+	profile_free(p);
+}
+
 static void reject(void **state)
 {
 	static const char *const bad[] = {
@@ -154,7 +166,7 @@ static void reject(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		read_bad_text(bad[i], strlen(bad[i]), "input:11: there is no count");
-	read_bad_text(TEN "a;b 9223372036854775807\n", strlen(TEN) + 24, "input:11: the count has");
+	read_bad_text(TEN "a;b 9223372036854775808\n", strlen(TEN) + 24, "input:11: the count has");
 	read_bad_text(TEN "a;b 18446744073709551617\n", strlen(TEN) + 25,
 		      "input:11: the count has");
 	read_bad_text(TEN "a;b -9223372036854775809\n", strlen(TEN) + 25,
@@ -423,6 +435,7 @@ int main(void)
 		cmocka_unit_test(read_lines),
 		cmocka_unit_test(read_what_writers_make),
 		cmocka_unit_test(read_comparison),
+		cmocka_unit_test(read_largest_counts),
 		cmocka_unit_test(reject),
 		cmocka_unit_test(reject_nul),
 		cmocka_unit_test(what_was_read_before_an_error_is_there),

@@ -9,6 +9,9 @@
 #include "format/format.h"
 #include "profile/merge.h"
 
+/* More than there can be files, as a power of 2 */
+#define PARTS 64
+
 /* Files that are left out and named; how many more there are is told. */
 #define NAMED_MAX 10
 
@@ -16,7 +19,12 @@ struct reader {
 	const char *path;
 	const struct input_options *options;
 	struct error *e;
-	struct profile *p;     /* all that was read; NULL: nothing yet */
+	/*
+	 * What was read: parts[i] is of 2^i files, or NULL; those of lower i were read later. So
+	 * each file is merged as often as there are parts, not as there are files.
+	 */
+	struct profile *parts[PARTS];
+	struct profile *p;     /* all of it, in the end; NULL: nothing */
 	struct profile *notes; /* has the warnings about files that are left out */
 	size_t left_out;
 };
@@ -28,16 +36,35 @@ static int leave_out(struct reader *r, const char *what)
 	return profile_warn(r->notes, "left out: %s", what) ? error_no_memory(r->e) : 0;
 }
 
+/* Merges *later, if there is any, into the part, which then takes its place. */
+static int take_part(struct reader *r, size_t i, struct profile **later)
+{
+	int err = *later ? profile_merge(r->parts[i], *later, r->e) : 0;
+
+	profile_free(*later);
+	*later = r->parts[i];
+	r->parts[i] = NULL;
+	return err;
+}
+
 static int add(struct reader *r, struct profile *p)
 {
-	int err;
+	size_t i = 0;
+	int err = 0;
 
-	if (!r->p) {
-		r->p = p;
-		return 0;
-	}
-	err = profile_merge(r->p, p, r->e);
-	profile_free(p);
+	for (; r->parts[i] && !err; i++)
+		err = take_part(r, i, &p);
+	r->parts[i] = p;
+	return err;
+}
+
+static int add_up(struct reader *r)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < PARTS && !err; i++)
+		if (r->parts[i])
+			err = take_part(r, i, &r->p);
 	return err;
 }
 
@@ -158,8 +185,11 @@ int directory_read(const char *path, const struct input_options *options, struct
 	struct reader r = { .path = path, .options = options, .e = e, .notes = profile_new() };
 	int err = r.notes ? read_tree(&r) : error_no_memory(e);
 
+	err = err ?: add_up(&r);
 	if (!err)
 		err = r.p ? add_notes(&r) : nothing(&r);
+	for (size_t i = 0; i < PARTS; i++)
+		profile_free(r.parts[i]);
 	profile_free(r.notes);
 	if (err)
 		profile_free(r.p);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -32,6 +33,7 @@ struct job {
 	struct output *outputs;
 	size_t count;
 	int lock;    /* the first file's directory */
+	bool locked; /* it really is */
 	char **made; /* directories, the outer ones first */
 	size_t made_count, made_room;
 };
@@ -105,8 +107,9 @@ static int lock_directory(struct job *j, struct error *e)
 		if (j->lock < 0 && errno != ENOENT)
 			err = cannot_write(e, errno, file);
 		*slash = '/';
-		while (j->lock >= 0 && flock(j->lock, LOCK_EX) && errno == EINTR)
-			;
+		do {
+			j->locked = j->lock >= 0 && flock(j->lock, LOCK_EX) == 0;
+		} while (j->lock >= 0 && !j->locked && errno == EINTR);
 		if (j->lock >= 0 && !is_removed(j->lock))
 			return 0;
 		if (j->lock >= 0)
@@ -118,13 +121,31 @@ static int lock_directory(struct job *j, struct error *e)
 
 /* --- One file --- */
 
-/* Short, whatever the file's name, and hidden, lest a reader of the directory take it for one. */
+/* A temporary name is short, whatever the file's name, and hidden from who reads the directory. */
+#define TEMPORARY "profil-"
+
+/* What writers that were killed have left: whoever has the lock is the only one here. */
+static void remove_temporaries(int directory)
+{
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (fd >= 0 && !stream)
+		close(fd);
+	while (stream && (entry = readdir(stream)))
+		if (strncmp(entry->d_name, "." TEMPORARY, sizeof(TEMPORARY)) == 0)
+			unlinkat(directory, entry->d_name, 0);
+	if (stream)
+		closedir(stream);
+}
+
 static int name_temporary(struct output *o, struct error *e)
 {
 	int length = strrchr(o->target, '/') + 1 - o->target;
 
 	free(o->temporary);
-	if (asprintf(&o->temporary, "%.*s.profil-XXXXXX", length, o->target) >= 0)
+	if (asprintf(&o->temporary, "%.*s." TEMPORARY "XXXXXX", length, o->target) >= 0)
 		return 0;
 	o->temporary = NULL;
 	return error_no_memory(e);
@@ -215,6 +236,8 @@ static int write_all(struct job *j, struct error *e)
 {
 	int err = lock_directory(j, e);
 
+	if (!err && j->locked)
+		remove_temporaries(j->lock);
 	for (size_t i = 0; i < j->count && !err; i++)
 		err = fill(j, i, e);
 	for (size_t i = 0; i < j->count && !err; i++) {

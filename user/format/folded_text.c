@@ -53,16 +53,16 @@ static bool is_count(struct text t)
 static bool parse_count(struct text t, int64_t *count, bool *rounded)
 {
 	bool negative = take(&t, "-");
-	uint64_t value;
+	uint64_t value, limit = (uint64_t)INT64_MAX + negative;
 
-	if (!take_number(&t, 10, &value) || value >= INT64_MAX)
+	if (!take_number(&t, 10, &value) || value > limit)
 		return false;
 	if (take(&t, ".")) {
-		value += !is_empty(&t) && *t.at >= '5';
+		value += !is_empty(&t) && *t.at >= '5' && value < limit;
 		for (; !is_empty(&t); t.at++)
 			*rounded |= *t.at != '0';
 	}
-	*count = negative ? -(int64_t)value : (int64_t)value;
+	*count = (int64_t)(negative ? 0 - value : value);
 	return true;
 }
 

@@ -102,15 +102,19 @@ int folded_write(const struct profile *p, const struct format_options *options, 
 {
 	struct writer w = { .p = p, .out = out };
 	size_t value = profile_count_value(p);
+	bool any = false;
 	int err = make_names(&w);
 
 	(void)options;
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
 		int64_t count = p->values[i * p->value_type_count + value];
 
+		any |= count;
 		if (count)
 			put_sample(&w, &p->samples[i], count);
 	}
+	if (!any) /* an empty file would look like one that was never written */
+		fputs("# no samples\n", out);
 	free_names(&w);
 	if (err)
 		return error_no_memory(e);

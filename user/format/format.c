@@ -51,10 +51,13 @@ const struct format *format_by_extension(const char *path)
 
 const struct format *format_detect(const struct input *in)
 {
+	const struct format *named = format_by_extension(in->path);
+
 	for (const struct format *const *f = format_all; *f; f++)
 		if ((*f)->read && (*f)->detect(in))
 			return *f;
-	return NULL;
+	/* Text may begin with anything: the name tells, and the reader says what is wrong. */
+	return named && named->is_text ? named : NULL;
 }
 
 static int unknown_format(const struct input *in, struct error *e)

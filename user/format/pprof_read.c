@@ -232,10 +232,14 @@ static void *unpack(struct pprof_reader *r, const struct wire_field *f,
 		    const ProtobufCMessageDescriptor *descriptor)
 {
 	size_t size = wire_left(&f->content);
-	ProtobufCMessage *message = NULL;
+	ProtobufCMessage *message;
 
-	if (size <= MESSAGE_MAX)
-		message = protobuf_c_message_unpack(descriptor, NULL, size, f->content.at);
+	if (size > MESSAGE_MAX) {
+		pprof_fail(r, f->start, "the %s has more than %zu bytes: it is taken for corrupt",
+			   descriptor->short_name, MESSAGE_MAX);
+		return NULL;
+	}
+	message = protobuf_c_message_unpack(descriptor, NULL, size, f->content.at);
 	if (message)
 		r->unknown_inside |= message->n_unknown_fields;
 	else
@@ -320,6 +324,13 @@ static int settle_period(struct pprof_reader *r)
 	return keep_period(r, type, unit);
 }
 
+/* Whether it is what reports show unasked. */
+static bool is_shown(const struct profile *p, const char *type)
+{
+	return p->value_type_count &&
+	       strcmp(p->value_types[profile_count_value(p)].type, type) == 0;
+}
+
 static int read_text(struct pprof_reader *r, const struct wire_field *f)
 {
 	static const enum pprof_extra kinds[PPROF_FIELD_UNKNOWN] = {
@@ -333,6 +344,8 @@ static int read_text(struct pprof_reader *r, const struct wire_field *f)
 
 	if (err || !*text)
 		return err;
+	if (f->id == PPROF_DEFAULT_SAMPLE_TYPE && is_shown(r->p, text))
+		return profile_choose_value(r->p, text);
 	return keep_extra(r, kinds[f->id], PROFILE_NONE, text);
 }
 

@@ -229,17 +229,32 @@ static size_t write_period(struct writer *w, const char *extra)
 	return SIZE_MAX;
 }
 
-/* Readers show the last type unless told otherwise: time is what they should show. */
+static size_t find_cpu(const struct profile *p)
+{
+	size_t i = 0;
+
+	while (i < p->value_type_count && strcmp(p->value_types[i].type, "cpu") != 0)
+		i++;
+	return i;
+}
+
+/*
+ * Readers show the last type unless told otherwise. They should show time, else what we show; but
+ * of a file that told nothing, what they did.
+ */
 static void write_default_type(struct writer *w)
 {
 	const struct profile *p = w->p;
 	bool as_it_was = p->format && strcmp(p->format, format_pprof.name) == 0;
+	const char *type = w->default_type;
+	size_t shown = find_cpu(p);
 
-	if (w->default_type)
-		emit_number(w, PPROF_DEFAULT_SAMPLE_TYPE, string_number(w, w->default_type));
-	for (size_t i = 0; i + 1 < p->value_type_count && !w->default_type && !as_it_was; i++)
-		if (strcmp(p->value_types[i].type, "cpu") == 0)
-			return emit_number(w, PPROF_DEFAULT_SAMPLE_TYPE, string_number(w, "cpu"));
+	if (p->chosen_value || shown == p->value_type_count)
+		shown = profile_count_value(p);
+	if (!type && (p->chosen_value || (!as_it_was && shown + 1 < p->value_type_count)))
+		type = p->value_types[shown].type;
+	if (type)
+		emit_number(w, PPROF_DEFAULT_SAMPLE_TYPE, string_number(w, type));
 }
 
 static int write_comment(void *context, const char *text)

@@ -189,6 +189,7 @@ struct profile {
 
 	struct profile_value_type *value_types; /* at least one */
 	size_t value_type_count, value_type_room;
+	size_t chosen_value; /* number + 1; 0: none was chosen */
 	struct profile_image *images;
 	size_t image_count, image_room;
 	struct profile_mapping *mappings; /* the main executable's first, when known */
@@ -229,7 +230,6 @@ struct profile {
 	size_t string_count, string_room;
 	struct profile_tag **tag_lists;
 	size_t tag_list_count, tag_list_room;
-	size_t chosen_value; /* number + 1; 0: none was chosen */
 	struct index string_index, image_index, location_index, line_index, function_index,
 		label_index, tag_index, sample_index, arc_index, extra_index;
 };

@@ -9,11 +9,12 @@
 /* Samples, with or without the time that they stand for: the rest of the header tells all. */
 static bool has_one_value(const struct profile *p)
 {
+	size_t count = profile_count_value(p);
+
 	for (size_t i = 0; i < p->value_type_count; i++)
-		if (i != profile_count_value(p) && strcmp(p->value_types[i].type, "cpu") != 0)
+		if (i != count && strcmp(p->value_types[i].type, "cpu") != 0)
 			return false;
-	return p->value_type_count == 0 ||
-	       strcmp(p->value_types[profile_count_value(p)].type, "samples") == 0;
+	return p->value_type_count == 0 || strcmp(p->value_types[count].type, "samples") == 0;
 }
 
 /* All of a row, "7,0,31", or the one that is counted. */
@@ -91,6 +92,8 @@ static void dump_value_type(const struct profile_value_type *t, FILE *out)
 
 static void dump_header(const struct profile *p, FILE *out)
 {
+	bool one_value = has_one_value(p);
+
 	dump_string("format", p->format, out);
 	if (p->bits) {
 		dump_number("bits", p->bits, out);
@@ -103,7 +106,7 @@ static void dump_header(const struct profile *p, FILE *out)
 		dump_number("period_ns", p->period_ns, out);
 	if (p->bucket > 1)
 		dump_number("bucket", p->bucket, out);
-	for (size_t i = 0; i < p->value_type_count && !has_one_value(p); i++)
+	for (size_t i = 0; i < p->value_type_count && !one_value; i++)
 		dump_value_type(&p->value_types[i], out);
 	if (p->time_ns)
 		dump_number("time_ns", p->time_ns, out);

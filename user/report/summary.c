@@ -230,16 +230,34 @@ static uint64_t count_unnamed(const struct profile *p, struct unnamed *images)
 	return sum;
 }
 
+static int compare_same(const void *one, const void *other)
+{
+	const struct unnamed *a = one, *b = other;
+	uintptr_t path = (uintptr_t)a->image->path, other_path = (uintptr_t)b->image->path;
+	uintptr_t why = (uintptr_t)a->image->unnamed, other_why = (uintptr_t)b->image->unnamed;
+
+	if (path != other_path)
+		return path < other_path ? -1 : 1;
+	if (why != other_why)
+		return why < other_why ? -1 : 1;
+	return (a->image > b->image) - (a->image < b->image);
+}
+
 /* To a person, builds of a file that cannot be told apart by path and reason are one. */
 static void fold_same(struct unnamed *images, size_t count)
 {
-	for (size_t i = 1; i < count; i++)
-		for (size_t j = 0; j < i && images[i].samples; j++)
-			if (images[i].image->path == images[j].image->path &&
-			    images[i].image->unnamed == images[j].image->unnamed) {
-				images[j].samples += images[i].samples;
-				images[i].samples = 0;
-			}
+	size_t first = 0;
+
+	qsort(images, count, sizeof(*images), compare_same);
+	for (size_t i = 1; i < count; i++) {
+		if (images[i].image->path != images[first].image->path ||
+		    images[i].image->unnamed != images[first].image->unnamed) {
+			first = i;
+			continue;
+		}
+		images[first].samples += images[i].samples;
+		images[i].samples = 0;
+	}
 }
 
 static void print_unnamed(const struct unnamed *u, uint64_t sum, const char *prefix, FILE *out)

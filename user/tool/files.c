@@ -254,7 +254,21 @@ static int write_to_stdout(struct write_context *w, struct error *e)
 	/* Who reads text may have seen enough. */
 	if (failed == -EPIPE && w->format->is_text)
 		return 0;
-	return failed ? error_set(e, -failed, "cannot write to standard output") : err;
+	if (err)
+		return err;
+	return failed ? error_set(e, -failed, "cannot write to standard output") : 0;
+}
+
+/* Formats do not know where they write. */
+static void name_output(const char *path, struct error *e)
+{
+	const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
+	char what[sizeof(e->what)];
+
+	if (strstr(e->what, name))
+		return;
+	snprintf(what, sizeof(what), "%s", e->what);
+	snprintf(e->what, sizeof(e->what), "%.500s: %.500s", name, what);
 }
 
 static int write_output(struct write_context *w, const char *path, struct error *e)
@@ -290,6 +304,8 @@ int tool_write(const struct profile *p, const struct format *format,
 	struct write_context context = { p, format, options ?: &none };
 	int err = write_output(&context, path, e);
 
+	if (err)
+		name_output(path, e);
 	if (!err && !quiet)
 		tell_loss(p, loss_aspects(p), format, path);
 	return err;

@@ -82,8 +82,11 @@ void index_free(struct index *index)
  */
 uint64_t hash_u64(uint64_t value, uint64_t seed)
 {
-	uint64_t h = (value ^ seed ^ (uintptr_t)hash_u64) * 0x9e3779b97f4a7c15ULL;
+	uint64_t h = (seed ^ (uintptr_t)hash_u64) * 0xd6e8feb86659fd93ULL;
 
+	/* By itself first: pointers that go up in step, as value and seed, would cancel out. */
+	h ^= h >> 32;
+	h = (value ^ h) * 0x9e3779b97f4a7c15ULL;
 	h ^= h >> 32;
 	return h * 0xd6e8feb86659fd93ULL;
 }
