@@ -227,11 +227,14 @@ for line in open(flat):
 	f = line.split()
 	if len(f) >= 4 and re.match(r"[\d.]+$", f[0]):
 		theirs[f[-1]] += float(f[2]) * rate
-bad = [name for name in set(ours) | set(theirs)
-       if abs(ours[name] - theirs[name]) > bound[name] + 0.005 * rate + 1e-6]
+# A pc that no symbol covers, as in the PLT, is the function's before it to gprof.
+known = {name for _, name in starts}
+stray = sum(count for name, count in ours.items() if name not in known)
+bad = [name for name in known & (set(ours) | set(theirs))
+       if abs(ours[name] - theirs[name]) > bound[name] + stray + 0.005 * rate + 1e-6]
 print("ours", dict(ours), "gprof", dict(theirs), "bound", dict(bound))
 print("total", sum(ours.values()), sum(counts), "bad", bad)
-sys.exit(bool(bad) or sum(ours.values()) != sum(counts) or ours["burn_sixty"] == 0)
+sys.exit(bool(bad) or stray > 3 or sum(ours.values()) != sum(counts) or ours["burn_sixty"] == 0)
 END
 }
 

@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <search.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "format/image_name.h"
+#include "profile/image_name.h"
 
 /* Moved mappings start at multiples of the largest page, and leave one free behind them. */
 #define PAGE 0x10000ULL
@@ -41,10 +40,20 @@ struct layout {
 /* Whether the name says what the code is: [anon] of two processes is not the same code. */
 static bool has_identity(const char *path)
 {
-	if (strncmp(path, "//anon", 6) == 0 || !*path)
-		return false;
-	return *path != '[' || image_is_kernel(path) || strcmp(path, "[vdso]") == 0 ||
-	       strcmp(path, "[vsyscall]") == 0;
+	switch (image_kind(path)) {
+	case IMAGE_FILE:
+	case IMAGE_SHARED:
+	case IMAGE_VDSO:
+	case IMAGE_VSYSCALL:
+		return true;
+	case IMAGE_IN_KERNEL: /* what others call [kernel] may be any part of it */
+		return image_is_kernel(path);
+	case IMAGE_UNNAMED:
+	case IMAGE_BRACKETED:
+	case IMAGE_ANON:
+		break;
+	}
+	return false;
 }
 
 static bool same_code(const void *array, uint32_t id, const void *key)

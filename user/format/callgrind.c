@@ -14,23 +14,6 @@
 
 #define PAGE_SIZE UINT64_C(4096)
 
-struct text callgrind_take_token(struct text *t)
-{
-	struct text token = { t->at, t->at };
-
-	while (!is_empty(t) && !is_blank(*t->at))
-		t->at++;
-	token.end = t->at;
-	return token;
-}
-
-bool callgrind_is(struct text key, const char *word)
-{
-	size_t size = strlen(word);
-
-	return (size_t)(key.end - key.at) == size && memcmp(key.at, word, size) == 0;
-}
-
 static bool is_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -94,7 +77,7 @@ static enum line_kind classify(struct text t)
 	if (sign != ':')
 		return LINE_OTHER;
 	take_blanks(&t);
-	if (callgrind_is(key, "events") && !is_empty(&t))
+	if (text_is(&key, "events") && !is_empty(&t))
 		return LINE_EVENTS;
 	return callgrind_is_header(key) ? LINE_HEADER : LINE_NOTHING;
 }
@@ -105,13 +88,12 @@ static enum line_kind classify(struct text t)
  */
 static bool callgrind_detect(const struct input *in)
 {
-	struct text rest = { (const char *)in->bytes, (const char *)in->bytes + in->size };
+	struct text rest = { (const char *)in->bytes, (const char *)in->bytes + in->size }, line;
 	bool events = false;
 	unsigned int headers = 0;
 
-	while (!is_empty(&rest)) {
-		const char *newline = memchr(rest.at, '\n', rest.end - rest.at);
-		struct text line = { rest.at, newline ? newline : rest.end };
+	while (take_line(&rest, &line)) {
+		bool whole = line.end < rest.end;
 		enum line_kind kind;
 
 		if (line.end > line.at && line.end[-1] == '\r')
@@ -119,11 +101,10 @@ static bool callgrind_detect(const struct input *in)
 		kind = classify(line);
 		if (kind == LINE_MAGIC || (kind == LINE_BODY && events))
 			return true;
-		if (kind == LINE_OTHER || (kind == LINE_BODY && !newline))
+		if (kind == LINE_OTHER || (kind == LINE_BODY && !whole))
 			return false;
 		events |= kind == LINE_EVENTS;
 		headers += kind == LINE_HEADER;
-		rest.at = newline ? newline + 1 : rest.end;
 	}
 	return headers >= 2 && (events || in->size >= INPUT_WINDOW);
 }

@@ -234,13 +234,11 @@ static int read_jump(struct callgrind_reader *r, struct text value)
 static int read_jcnd(struct callgrind_reader *r, struct text value)
 {
 	struct profile_arc *arc = &r->association.arc;
-	struct text first = value;
-	const char *slash;
+	struct text first = take_token(&value);
+	const char *slash = memchr(first.at, '/', first.end - first.at);
 	int64_t second;
 	int err;
 
-	first = callgrind_take_token(&value);
-	slash = memchr(first.at, '/', first.end - first.at);
 	if (slash) {
 		value.at = slash + 1;
 		first.end = slash;
@@ -447,7 +445,7 @@ static size_t find_specification(struct text key)
 {
 	size_t i = 0;
 
-	while (i < SPECIFICATION_COUNT && !callgrind_is(key, specifications[i].key))
+	while (i < SPECIFICATION_COUNT && !text_is(&key, specifications[i].key))
 		i++;
 	return i;
 }

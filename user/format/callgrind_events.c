@@ -107,7 +107,7 @@ int callgrind_read_events(struct callgrind_reader *r, struct text value)
 		if (events->column_count == CALLGRIND_EVENTS_MAX)
 			return input_line_error(r->in, r->e, "more than %d events",
 						CALLGRIND_EVENTS_MAX);
-		err = callgrind_find_event(r, callgrind_take_token(&value), &event);
+		err = callgrind_find_event(r, take_token(&value), &event);
 		if (!err && event->value == PROFILE_NONE)
 			err = add_value_type(r, event);
 		if (err)
@@ -155,7 +155,7 @@ static bool take_term(struct text *t, int64_t *factor, struct text *name)
 static struct callgrind_event *known_event(struct callgrind_events *events, struct text name)
 {
 	for (size_t i = 0; i < events->count; i++)
-		if (callgrind_is(name, events->list[i].name))
+		if (text_is(&name, events->list[i].name))
 			return &events->list[i];
 	return NULL;
 }

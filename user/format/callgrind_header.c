@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "format/callgrind_read.h"
+#include "profile/build_id.h"
 
 static int add_extra(struct callgrind_reader *r, struct text line)
 {
@@ -68,10 +69,10 @@ static int read_positions(struct callgrind_reader *r, struct text value)
 
 	r->position_count = 0;
 	while (take_blanks(&value), !is_empty(&value)) {
-		struct text word = callgrind_take_token(&value);
+		struct text word = take_token(&value);
 		size_t i = r->position_count ? r->positions[r->position_count - 1] + 1 : 0;
 
-		while (i < POSITION_COUNT && !callgrind_is(word, words[i]))
+		while (i < POSITION_COUNT && !text_is(&word, words[i]))
 			i++;
 		if (i == POSITION_COUNT)
 			return input_line_error(r->in, r->e,
@@ -138,7 +139,7 @@ static int read_number(struct callgrind_reader *r, struct text key, struct text 
 	uint64_t number;
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		if (!callgrind_is(key, numbers[i].key) || !take_count(value, &number))
+		if (!text_is(&key, numbers[i].key) || !take_count(value, &number))
 			continue;
 		memcpy((char *)r->p + numbers[i].offset, &number, sizeof(number));
 		if (numbers[i].offset == offsetof(struct profile, totals.ticks))
@@ -184,7 +185,7 @@ static int read_period(struct callgrind_reader *r, struct text value)
 
 	if (!take_number(&value, 10, &period) || !take_blanks(&value) || is_empty(&value))
 		return 0;
-	if (callgrind_is(value, "ns")) {
+	if (text_is(&value, "ns")) {
 		r->p->period_ns = period;
 		return 1;
 	}
@@ -197,7 +198,7 @@ static int read_period(struct callgrind_reader *r, struct text value)
 /* EVENT UNIT */
 static int read_unit(struct callgrind_reader *r, struct text value)
 {
-	struct text name = callgrind_take_token(&value);
+	struct text name = take_token(&value);
 	struct callgrind_event *event;
 	int err;
 
@@ -228,26 +229,19 @@ static int read_lost(struct callgrind_reader *r, struct text value)
 /* HEX PATH */
 static int read_build_id(struct callgrind_reader *r, struct text value)
 {
-	struct text hex = callgrind_take_token(&value);
+	struct text hex = take_token(&value);
 	uint8_t id[PROFILE_BUILD_ID_MAX];
-	size_t digits = hex.end - hex.at;
+	size_t size = build_id_parse(hex.at, hex.end - hex.at, id);
 	const char *path;
 	uint32_t mapping;
 	int err;
 
 	take_blanks(&value);
-	if (!digits || digits % 2 || digits / 2 > sizeof(id) || is_empty(&value))
+	if (!size || is_empty(&value))
 		return 0;
-	for (size_t i = 0; i < digits; i++) {
-		int digit = digit_value(hex.at[i]);
-
-		if (digit > 15)
-			return 0;
-		id[i / 2] = i % 2 ? id[i / 2] << 4 | digit : digit;
-	}
 	err = callgrind_intern(r, value, &path);
 	if (!err)
-		err = callgrind_object(r, path, id, digits / 2, &mapping);
+		err = callgrind_object(r, path, id, size, &mapping);
 	return err ?: 1;
 }
 
@@ -274,7 +268,7 @@ static int read_description(struct callgrind_reader *r, struct text value, struc
 	trim_end(&value);
 	taken = read_number(r, key, value);
 	for (size_t i = 0; i < sizeof(descriptions) / sizeof(*descriptions) && !taken; i++)
-		if (callgrind_is(key, descriptions[i].key))
+		if (text_is(&key, descriptions[i].key))
 			taken = descriptions[i].read(r, value);
 	if (taken < 0)
 		return taken;
@@ -313,9 +307,9 @@ static const char description[] = "desc";
 bool callgrind_is_header(struct text key)
 {
 	for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++)
-		if (callgrind_is(key, headers[i].key))
+		if (text_is(&key, headers[i].key))
 			return true;
-	return callgrind_is(key, description);
+	return text_is(&key, description);
 }
 
 /* The line as it was */
@@ -392,11 +386,11 @@ static int begin_part(struct callgrind_reader *r)
 int callgrind_read_header(struct callgrind_reader *r, struct text key, struct text value,
 			  struct text line)
 {
-	bool is_description = callgrind_is(key, description);
+	bool is_description = text_is(&key, description);
 	size_t i = 0;
 	int err = 0;
 
-	while (i < sizeof(headers) / sizeof(*headers) && !callgrind_is(key, headers[i].key))
+	while (i < sizeof(headers) / sizeof(*headers) && !text_is(&key, headers[i].key))
 		i++;
 	if (i == sizeof(headers) / sizeof(*headers) && !is_description) {
 		callgrind_overlook(r, OVERSIGHT_LINE);

@@ -149,12 +149,6 @@ static inline bool callgrind_take_number(struct text *t, uint64_t *value)
 	return take(t, "0x") ? take_number(t, 16, value) : take_number(t, 10, value);
 }
 
-/* Up to a blank; may be empty. */
-struct text callgrind_take_token(struct text *t);
-
-/* Whether a key is the word. */
-bool callgrind_is(struct text key, const char *word);
-
 /* All below return 0 or a negative errno with r->e set. */
 
 int callgrind_intern(struct callgrind_reader *r, struct text t, const char **interned);

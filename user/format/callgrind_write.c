@@ -6,6 +6,7 @@
 
 #include "format/callgrind.h"
 #include "format/callgrind_graph.h"
+#include "profile/build_id.h"
 #include "profile/pc_name.h"
 #include "util/sum.h"
 
@@ -140,12 +141,13 @@ static void put_build_ids(const struct writer *w)
 {
 	for (size_t i = 0; i < w->p->image_count; i++) {
 		const struct profile_image *image = &w->p->images[i];
+		char hex[BUILD_ID_TEXT_SIZE];
 
 		if (!image->build_id_size || !graph_has_object(&w->g, image->path))
 			continue;
 		put(w, "desc: Build ID: ");
-		for (unsigned int j = 0; j < image->build_id_size; j++)
-			fprintf(w->out, "%02x", image->build_id[j]);
+		build_id_format(image->build_id, image->build_id_size, hex);
+		put(w, hex);
 		put_char(w, ' ');
 		put_text(w, image->path);
 		put_char(w, '\n');

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "format/dcpi_body.h"
 #include "format/dcpi_header.h"
 #include "format/dcpi_write.h"
+#include "profile/build_id.h"
 
 struct reader {
 	struct input *in;
@@ -34,9 +34,9 @@ static int size_of(const struct text *t)
 static int take_string(struct reader *r, enum dcpi_keyword k, const char *unknown,
 		       const char **string)
 {
-	const struct text *t = &field(r, k)->text, none = dcpi_text(unknown);
+	const struct text *t = &field(r, k)->text;
 
-	if (!field(r, k)->given || dcpi_text_equal(t, &none))
+	if (!field(r, k)->given || text_is(t, unknown))
 		return 0;
 	return profile_string_n(r->p, t->at, size_of(t), string);
 }
@@ -109,13 +109,9 @@ static bool is_zero(const struct text *digits)
 /* An id of DCPI's own is a date and a checksum: 20 digits. 0: it is none of a build ID's sizes. */
 static size_t build_id(const struct text *digits, uint8_t id[PROFILE_BUILD_ID_MAX])
 {
-	size_t size = size_of(digits) / 2;
+	size_t size = build_id_parse(digits->at, size_of(digits), id);
 
-	if (size_of(digits) % 2 || (size != 8 && size != 16 && size != 20 && size != 32))
-		return 0;
-	for (size_t i = 0; i < size; i++)
-		id[i] = digit_value(digits->at[2 * i]) << 4 | digit_value(digits->at[2 * i + 1]);
-	return size;
+	return size == 8 || size == 16 || size == 20 || size == 32 ? size : 0;
 }
 
 /* DCPI counts what lies in no image in a profile of its own. */

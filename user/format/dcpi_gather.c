@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/image_name.h"
+#include "profile/image_name.h"
 #include "util/array.h"
 
 #define PAGE UINT64_C(4096)
@@ -40,10 +40,14 @@ static int find_group(struct dcpi_groups *groups, const struct dcpi_group *key,
 	return 0;
 }
 
-/* Memory without a file: [anon], [heap], //anon, or no name at all. */
+/*
+ * Memory without a file: [anon], [heap], //anon, or no name at all. image_kind() knows more, but
+ * /memfd: and the like are written by their offsets, and a file of an older version is added to
+ * only when its "x-addresses" is the same.
+ */
 static bool is_memory(const char *path)
 {
-	return *path == '[' || *path == '\0' || strncmp(path, "//", 2) == 0;
+	return image_is_bracketed(path) || !*path || strncmp(path, "//", 2) == 0;
 }
 
 /* Whose addresses the locations of this mapping have. */

@@ -99,27 +99,23 @@ static enum dcpi_keyword find_keyword(const struct line *line)
 {
 	enum dcpi_keyword k = 0;
 
-	for (; k < DCPI_KEYWORDS; k++) {
-		struct text word = dcpi_text(keywords[k].word);
-
-		if (dcpi_text_equal(&word, &line->word))
-			break;
-	}
+	while (k < DCPI_KEYWORDS && !text_is(&line->word, keywords[k].word))
+		k++;
 	return k;
 }
 
-static bool text_equal(const void *array, uint32_t id, const void *key)
+static bool line_equal(const void *array, uint32_t id, const void *key)
 {
 	const struct text *texts = array;
 
-	return dcpi_text_equal(&texts[id], key);
+	return text_equal(&texts[id], key);
 }
 
 static int add_other(struct dcpi_header *h, const struct text *line)
 {
 	uint64_t hash = hash_bytes(line->at, line->end - line->at, 0);
 
-	if (index_find(&h->other_index, hash, text_equal, h->others, line) != INDEX_NONE)
+	if (index_find(&h->other_index, hash, line_equal, h->others, line) != INDEX_NONE)
 		return 0;
 	if (array_reserve(&h->others, &h->other_room, h->other_count + 1, sizeof(*h->others)) ||
 	    index_add(&h->other_index, hash, h->other_count))
@@ -132,7 +128,7 @@ int dcpi_header_add_lost(struct dcpi_header *h, const struct text *cause, uint64
 {
 	size_t i = 0;
 
-	while (i < h->lost_count && !dcpi_text_equal(&h->lost[i].cause, cause))
+	while (i < h->lost_count && !text_equal(&h->lost[i].cause, cause))
 		i++;
 	if (i == h->lost_count) {
 		if (array_reserve(&h->lost, &h->lost_room, i + 1, sizeof(*h->lost)))
@@ -314,7 +310,7 @@ int dcpi_header_keep(struct dcpi_header *h, const struct text *all)
 		*f = field;
 	else if (f->given && !f->line.at && dcpi_value_same(keywords[k].kind, f, &field))
 		*f = field;
-	else if (k > DCPI_CPUSPEED && k <= DCPI_PATH && !dcpi_text_equal(&f->line, all))
+	else if (k > DCPI_CPUSPEED && k <= DCPI_PATH && !text_equal(&f->line, all))
 		return add_other(h, all);
 	return 0;
 }

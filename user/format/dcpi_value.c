@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 #include <time.h>
 
@@ -106,12 +107,9 @@ bool dcpi_version_parse(struct text t, uint64_t *major, uint64_t *minor)
 
 static bool parse_addresses(const struct text *t, uint64_t *number)
 {
-	for (*number = DCPI_OWN; *number <= DCPI_MEMORY; ++*number) {
-		struct text name = dcpi_text(address_names[*number]);
-
-		if (dcpi_text_equal(t, &name))
+	for (*number = DCPI_OWN; *number <= DCPI_MEMORY; ++*number)
+		if (text_is(t, address_names[*number]))
 			return true;
-	}
 	return false;
 }
 
@@ -159,7 +157,7 @@ bool dcpi_value_same(enum dcpi_kind kind, const struct dcpi_field *a, const stru
 
 	switch (kind) {
 	case DCPI_KIND_TEXT:
-		return dcpi_text_equal(&a->text, &b->text);
+		return text_equal(&a->text, &b->text);
 	case DCPI_KIND_HEX_DIGITS:
 		return size == (size_t)(b->text.end - b->text.at) &&
 		       strncasecmp(a->text.at, b->text.at, size) == 0;

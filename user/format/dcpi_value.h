@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "format/scan.h"
 
@@ -58,17 +57,5 @@ bool dcpi_is_clock(const char *event);
 
 /* "2501181015", of a time in seconds. */
 void dcpi_epoch_text(uint64_t seconds, char text[static DCPI_EPOCH_SIZE]);
-
-static inline struct text dcpi_text(const char *text)
-{
-	return (struct text){ text, text + strlen(text) };
-}
-
-static inline bool dcpi_text_equal(const struct text *a, const struct text *b)
-{
-	size_t size = a->end - a->at;
-
-	return size == (size_t)(b->end - b->at) && (size == 0 || memcmp(a->at, b->at, size) == 0);
-}
 
 #endif

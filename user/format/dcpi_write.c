@@ -14,11 +14,10 @@
 #include "format/dcpi.h"
 #include "format/dcpi_gather.h"
 #include "format/directory.h"
-#include "format/image_name.h"
+#include "profile/build_id.h"
+#include "profile/image_name.h"
 #include "util/array.h"
 #include "util/clock.h"
-
-#define DELETED " (deleted)"
 
 /* Of a file's name, whose parts come from anywhere. */
 #define PART_MAX 64
@@ -66,7 +65,7 @@ static int line_text(struct writer *w, const char *text, size_t size, struct tex
 		*copy = '?';
 	for (char *newline = strchr(copy, '\n'); newline; newline = strchr(newline, '\n'))
 		*newline = '?';
-	*t = dcpi_text(copy);
+	*t = text_of(copy);
 	return 0;
 }
 
@@ -95,20 +94,12 @@ static void set_nonzero(struct dcpi_header *h, enum dcpi_keyword k, uint64_t num
 
 /* --- The image --- */
 
-/* A path without what the kernel says of a file that is gone. */
-static size_t path_size(const char *path)
-{
-	size_t size = strlen(path), tail = strlen(DELETED);
-
-	return size > tail && strcmp(path + size - tail, DELETED) == 0 ? size - tail : size;
-}
-
 static int hex_id(struct writer *w, const uint8_t *bytes, size_t size, struct dcpi_field *f)
 {
-	char *text = calloc(2 * size + 1, 1);
+	char hex[BUILD_ID_TEXT_SIZE], *text;
 
-	for (size_t i = 0; text && i < size; i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	build_id_format(bytes, size, hex);
+	text = strdup(hex);
 	f->given = true;
 	f->text = (struct text){ text, text ? text + 2 * size : NULL };
 	return own_text(w, text);
@@ -131,14 +122,14 @@ static int set_id(struct writer *w, const struct dcpi_group *g, struct dcpi_fiel
 	if (image->build_id_size)
 		return hex_id(w, image->build_id, image->build_id_size, f);
 	f->given = g->addresses == DCPI_MEMORY || !*image->path;
-	f->text = dcpi_text("0");
+	f->text = text_of("0");
 	return 0;
 }
 
 /* As DCPI made them: when the file was made, and a checksum, which here is that of its path. */
 static int make_id(struct writer *w, const struct profile_image *image, struct dcpi_field *f)
 {
-	uint32_t sum = crc32(0, (const Bytef *)image->path, path_size(image->path));
+	uint32_t sum = crc32(0, (const Bytef *)image->path, image_path_size(image->path));
 	char date[32] = "00000000000000", *id;
 	struct stat status;
 	struct tm tm;
@@ -149,7 +140,7 @@ static int make_id(struct writer *w, const struct profile_image *image, struct d
 	if (asprintf(&id, "%s%06" PRIx32, date, sum & 0xffffff) < 0)
 		return -ENOMEM;
 	f->given = true;
-	f->text = dcpi_text(id);
+	f->text = text_of(id);
 	return own_text(w, id);
 }
 
@@ -158,10 +149,10 @@ static int describe_unattributed(struct writer *w, struct dcpi_header *h)
 	struct text *host = &h->fields[DCPI_PLATFORM].text;
 	char *path;
 
-	h->fields[DCPI_IMAGE] = (struct dcpi_field){ .given = true, .text = dcpi_text("0") };
+	h->fields[DCPI_IMAGE] = (struct dcpi_field){ .given = true, .text = text_of("0") };
 	if (asprintf(&path, DCPI_UNKNOWN_AT "%.*s", (int)(host->end - host->at), host->at) < 0)
 		return -ENOMEM;
-	h->fields[DCPI_PATH] = (struct dcpi_field){ .given = true, .text = dcpi_text(path) };
+	h->fields[DCPI_PATH] = (struct dcpi_field){ .given = true, .text = text_of(path) };
 	return own_text(w, path);
 }
 
@@ -176,7 +167,8 @@ static int describe_image(struct writer *w, const struct dcpi_group *g, struct d
 	path->given = *image->path;
 	if (g->addresses != DCPI_OWN)
 		set_number(h, DCPI_ADDRESSES, g->addresses);
-	return line_text(w, image->path, path_size(image->path), &path->text) ?: set_id(w, g, id);
+	return line_text(w, image->path, image_path_size(image->path), &path->text)
+		       ?: set_id(w, g, id);
 }
 
 /* --- The recording --- */
@@ -300,7 +292,7 @@ static int describe(struct writer *w, const struct dcpi_group *g, struct dcpi_he
 	if (!err && !h->fields[DCPI_IMAGE].given)
 		err = make_id(w, &w->p->images[g->image], &h->fields[DCPI_IMAGE]);
 	/* An image without a path was called by its id. */
-	if (dcpi_text_equal(&h->fields[DCPI_PATH].text, &h->fields[DCPI_IMAGE].text))
+	if (text_equal(&h->fields[DCPI_PATH].text, &h->fields[DCPI_IMAGE].text))
 		h->fields[DCPI_PATH].given = false;
 	return err;
 }
@@ -365,7 +357,7 @@ static struct part make_part(const struct text *t, size_t most)
 /* The last part of the image's path. */
 static struct part base_name(const struct dcpi_header *h, size_t most)
 {
-	struct text path = h->fields[DCPI_PATH].text, none = dcpi_text("unnamed");
+	struct text path = h->fields[DCPI_PATH].text, none = text_of("unnamed");
 	const char *slash = last_of(&path, '/');
 
 	if (slash && slash + 1 < path.end)

@@ -72,20 +72,16 @@ static void look_at_line(struct look *l, struct text line)
 static struct look look(const struct input *in)
 {
 	size_t size = in->size < INPUT_WINDOW ? in->size : INPUT_WINDOW;
-	struct text t = { (const char *)in->bytes, (const char *)in->bytes + size };
+	struct text t = { (const char *)in->bytes, (const char *)in->bytes + size }, line;
 	struct look l = { .binary = memchr(in->bytes, '\0', size) };
 
-	while (!is_empty(&t)) {
-		const char *newline = memchr(t.at, '\n', t.end - t.at);
-		struct text line = { t.at, newline ?: t.end };
-
-		if (!newline && size == INPUT_WINDOW) { /* the line goes on behind it */
-			l.long_stacks = t.at == (const char *)in->bytes && last_of(&t, ';');
+	while (take_line(&t, &line)) {
+		if (line.end == t.end && size == INPUT_WINDOW) { /* the line goes on behind it */
+			l.long_stacks = line.at == (const char *)in->bytes && last_of(&line, ';');
 			break;
 		}
 		line.end -= line.end > line.at && line.end[-1] == '\r';
 		look_at_line(&l, line);
-		t.at = newline ? newline + 1 : t.end;
 	}
 	return l;
 }
@@ -174,9 +170,7 @@ static int read_stack(struct reader *r, struct text stack, uint32_t *depth)
 
 static bool is_no_pc(const struct text *stack)
 {
-	struct text t = *stack;
-
-	return take(&t, FOLDED_NO_PC) && is_empty(&t);
+	return text_is(stack, FOLDED_NO_PC);
 }
 
 static int add_sample(struct reader *r, const struct text *stack, const int64_t *counts)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "format/directory.h"
+#include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "util/clock.h"
 #include "util/index.h"
@@ -70,13 +71,14 @@ struct writer {
 
 /*
  * Whether gprof can use a file about it: there is an ELF file with these addresses. Until the
- * symbol layer has seen it, only those of a linked mapping are the file's own.
+ * symbol layer has seen it, only those of a linked mapping are the file's own. The vdso may
+ * have a text that it saw, but is in no file.
  */
 static bool has_file(const struct profile *p, const struct profile_mapping *m)
 {
 	const struct profile_image *image = &p->images[m->image];
 
-	return image->path[0] != '[' && (m->linked || image->text_size);
+	return !image_is_bracketed(image->path) && (m->linked || image->text_size);
 }
 
 static uint32_t image_of(const struct writer *w, uint32_t location)
@@ -101,20 +103,6 @@ static bool has_place(const struct writer *w, uint32_t location)
 		return false;
 	most = address_size(w, image_of(w, location)) == 4 ? UINT32_MAX : UINT64_MAX;
 	return l->image_address < most - PIECE_SIZE;
-}
-
-/* counts: of each location, the samples whose leaf it is. */
-static void count_leaves(const struct profile *p, uint64_t *counts)
-{
-	size_t value = profile_count_value(p);
-
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const struct profile_sample *s = &p->samples[i];
-		int64_t count = p->values[i * p->value_type_count + value];
-
-		if (s->depth && count > 0)
-			add_u64(&counts[p->frames[s->first_frame]], count);
-	}
 }
 
 static int compare_bins(const void *one, const void *other)
@@ -149,7 +137,7 @@ static int gather_bins(struct writer *w)
 		free(counts);
 		return -ENOMEM;
 	}
-	count_leaves(p, counts);
+	profile_count_leaves(p, counts);
 	for (uint32_t i = 0; i < p->location_count; i++)
 		if (counts[i] && has_place(w, i))
 			w->bins[w->bin_count++] = (struct bin){

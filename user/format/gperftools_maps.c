@@ -14,8 +14,9 @@
 #include <string.h>
 
 #include "format/gperftools.h"
-#include "format/image_name.h"
 #include "format/scan.h"
+#include "profile/build_id.h"
+#include "profile/image_name.h"
 #include "util/array.h"
 
 /* A path is no longer, even with $build replaced: many short lines could name a long one. */
@@ -39,14 +40,8 @@ struct maps {
 /* The next line, without what ends it. */
 static bool next_line(struct text *rest, struct text *line)
 {
-	const char *newline;
-
-	if (is_empty(rest))
+	if (!take_line(rest, line))
 		return false;
-	newline = memchr(rest->at, '\n', rest->end - rest->at);
-	line->at = rest->at;
-	line->end = newline ? newline : rest->end;
-	rest->at = newline ? newline + 1 : rest->end;
 	while (line->at < line->end && *line->at == '\0')
 		line->at++;
 	while (line->at < line->end && (line->end[-1] == '\r' || line->end[-1] == '\0'))
@@ -212,33 +207,14 @@ static bool expand_path(struct maps *maps, struct text path)
 
 static void strip_path(char *path)
 {
-	static const char deleted[] = " (deleted)";
-	size_t size = strlen(path), tail = strlen(deleted);
-
-	if (size > tail && strcmp(path + size - tail, deleted) == 0)
-		path[size - tail] = '\0';
+	path[image_path_size(path)] = '\0';
 	if (image_is_kernel(path))
 		path[strlen(IMAGE_KERNEL)] = '\0';
 }
 
-static size_t parse_build_id(struct text t, uint8_t *id)
-{
-	size_t size = t.end - t.at;
-
-	if (size % 2 || size / 2 > PROFILE_BUILD_ID_MAX)
-		return 0;
-	for (size_t i = 0; i < size; i += 2) {
-		int high = digit_value(t.at[i]), low = digit_value(t.at[i + 1]);
-
-		if (high > 15 || low > 15)
-			return 0;
-		id[i / 2] = high << 4 | low;
-	}
-	return size / 2;
-}
-
 static int add_mapping(struct maps *maps, const struct map_line *m)
 {
+	const struct text *hex = &m->build_id;
 	uint8_t build_id[PROFILE_BUILD_ID_MAX];
 	uint32_t image, mapping;
 	int err;
@@ -251,7 +227,7 @@ static int add_mapping(struct maps *maps, const struct map_line *m)
 		return profile_warn(maps->p, "a path in the memory map is too long");
 	strip_path(maps->path);
 	err = profile_add_image(maps->p, maps->path, build_id,
-				parse_build_id(m->build_id, build_id), &image);
+				build_id_parse(hex->at, hex->end - hex->at, build_id), &image);
 	if (err)
 		return err;
 	return profile_add_mapping(maps->p, m->start, m->limit, m->offset, image, &mapping);

@@ -113,9 +113,8 @@ static bool is_name(struct text name, uint64_t address)
 	struct text rest = name;
 	uint64_t number;
 
-	if (is_empty(&name) || (take(&rest, "??") && is_empty(&rest)))
+	if (is_empty(&name) || text_is(&name, "??"))
 		return false;
-	rest = name;
 	return !(take_hex(&rest, &number) && is_empty(&rest) && number == address);
 }
 

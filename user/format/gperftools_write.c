@@ -6,7 +6,7 @@
 
 #include "format/address_space.h"
 #include "format/gperftools.h"
-#include "format/image_name.h"
+#include "profile/image_name.h"
 
 /* gperftools itself records no more; the frames towards the root are cut. */
 #define DEPTH_MAX 254

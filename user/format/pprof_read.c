@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/image_name.h"
 #include "format/pprof_reader.h"
-#include "format/scan.h"
+#include "profile/build_id.h"
+#include "profile/image_name.h"
 #include "util/array.h"
 
 /* Unpacked, messages may be many times as large: no more than of a location with inlined functions
@@ -383,27 +383,10 @@ static int read_comment(struct pprof_reader *r, const struct wire_field *f)
 
 /* --- Mappings, functions, locations --- */
 
-/* 0 when it is not in hex, or too long. */
-static size_t parse_build_id(const char *hex, uint8_t *id)
-{
-	size_t size = strlen(hex);
-
-	if (size % 2 || size / 2 > PROFILE_BUILD_ID_MAX)
-		return 0;
-	for (size_t i = 0; i < size; i += 2) {
-		int high = digit_value(hex[i]), low = digit_value(hex[i + 1]);
-
-		if (high > 15 || low > 15)
-			return 0;
-		id[i / 2] = high << 4 | low;
-	}
-	return size / 2;
-}
-
 static int add_image(struct pprof_reader *r, const char *path, const char *hex, uint32_t *image)
 {
 	uint8_t build_id[PROFILE_BUILD_ID_MAX];
-	size_t size = parse_build_id(hex, build_id);
+	size_t size = build_id_parse(hex, strlen(hex), build_id);
 	const char *symbol = image_is_kernel(path) ? path + strlen(IMAGE_KERNEL) : "";
 	int err = 0;
 
@@ -419,7 +402,8 @@ static int add_image(struct pprof_reader *r, const char *path, const char *hex, 
 static void set_linked(struct profile_mapping *m, const char *path,
 		       const Profil__Pprof__Mapping *message)
 {
-	m->linked = pprof_is_whole(m->start, m->limit, m->offset) && *path && *path != '[';
+	m->linked =
+		pprof_is_whole(m->start, m->limit, m->offset) && *path && !image_is_bracketed(path);
 	if (m->linked && message->linked_start < message->linked_limit) {
 		m->start = message->linked_start;
 		m->limit = message->linked_limit;

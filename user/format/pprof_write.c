@@ -6,6 +6,7 @@
 #include "format/gzip.h"
 #include "format/pprof.h"
 #include "format/pprof_wire.h"
+#include "profile/build_id.h"
 #include "util/array.h"
 
 /* What goes to zlib at once */
@@ -463,12 +464,11 @@ static void note_names(const struct writer *w, Profil__Pprof__Mapping *messages)
 static uint32_t build_id_number(struct writer *w, uint32_t number)
 {
 	const struct profile_image *image = &w->p->images[number];
-	char hex[2 * PROFILE_BUILD_ID_MAX + 1] = "";
+	char hex[BUILD_ID_TEXT_SIZE];
 
 	if (!image->build_id_size)
 		return string_number(w, w->image_extras[number].build_id ?: "");
-	for (unsigned int i = 0; i < image->build_id_size; i++)
-		snprintf(hex + 2 * i, 3, "%02x", image->build_id[i]);
+	build_id_format(image->build_id, image->build_id_size, hex);
 	return string_number_copied(w, hex);
 }
 

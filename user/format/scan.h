@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "util/number.h"
+
 /*
  * Scanning of text that ends nowhere but at `end`: a NUL is a character like any other. take_x()
  * moves behind an x that stands at the beginning and says whether one did; a failed one may have
@@ -16,6 +18,25 @@ struct text {
 	const char *at;
 	const char *end;
 };
+
+static inline struct text text_of(const char *string)
+{
+	return (struct text){ string, string + strlen(string) };
+}
+
+static inline bool text_equal(const struct text *a, const struct text *b)
+{
+	size_t size = a->end - a->at;
+
+	return size == (size_t)(b->end - b->at) && (size == 0 || memcmp(a->at, b->at, size) == 0);
+}
+
+static inline bool text_is(const struct text *t, const char *string)
+{
+	struct text other = text_of(string);
+
+	return text_equal(t, &other);
+}
 
 static inline bool is_blank(char c)
 {
@@ -47,16 +68,31 @@ static inline bool take(struct text *t, const char *word)
 	return true;
 }
 
-/* 16 when it is no hexadecimal digit */
-static inline int digit_value(char c)
+/* Up to a blank or the end; may be empty. */
+static inline struct text take_token(struct text *t)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 16;
+	struct text token = { t->at, t->at };
+
+	while (!is_empty(t) && !is_blank(*t->at))
+		t->at++;
+	token.end = t->at;
+	return token;
+}
+
+/*
+ * The next line, without its newline. False when the text is at its end. The last line need not
+ * have a newline: then line->end is t->end.
+ */
+static inline bool take_line(struct text *t, struct text *line)
+{
+	const char *newline;
+
+	if (is_empty(t))
+		return false;
+	newline = memchr(t->at, '\n', t->end - t->at);
+	*line = (struct text){ t->at, newline ? newline : t->end };
+	t->at = newline ? newline + 1 : t->end;
+	return true;
 }
 
 /* Digits of this base. More than 64 bits are none. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <sys/utsname.h>
 
+#include "profile/image_name.h"
+
 /* User addresses end below it, kernel addresses begin at or above it. */
 #define KERNEL_START 0x8000000000000000ULL
 
@@ -77,7 +79,7 @@ static int kernel_mapping_id(struct builder *b, uint32_t *id)
 	uint32_t image;
 
 	if (b->kernel_mapping == PROFILE_NONE &&
-	    (profile_add_image(b->p, "[kernel.kallsyms]", NULL, 0, &image) ||
+	    (profile_add_image(b->p, IMAGE_KERNEL, NULL, 0, &image) ||
 	     profile_add_mapping(b->p, KERNEL_START, UINT64_MAX, KERNEL_START, image,
 				 &b->kernel_mapping)))
 		return -ENOMEM;

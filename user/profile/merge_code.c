@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/image_name.h"
 #include "util/array.h"
 #include "util/sum.h"
 
@@ -146,25 +147,18 @@ static int merge_images(struct merger *m)
 	return err;
 }
 
-/* Memory that no file is behind, by the names that proc(5) and our own recordings have for it. */
-static bool is_memory(const char *path)
+/* Whether offsets tell what is in it, as in a file. The vdso is one image wherever it stands. */
+static bool has_offsets(const char *path)
 {
-	static const char *const prefixes[] = {
-		"//anon", "/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage",
-	};
+	enum image_kind kind = image_kind(path);
 
-	if (*path == '[')
-		return strcmp(path, "[vdso]") != 0;
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
-		if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	return !*path;
+	return kind == IMAGE_FILE || kind == IMAGE_VDSO;
 }
 
 static struct content content_of(const struct profile *p, uint32_t mapping)
 {
 	const struct profile_mapping *m = &p->mappings[mapping];
-	bool by_address = m->linked || is_memory(p->images[m->image].path);
+	bool by_address = m->linked || !has_offsets(p->images[m->image].path);
 
 	return (struct content){ m->image, by_address ? m->start : m->offset, m->start, m->limit,
 				 mapping };

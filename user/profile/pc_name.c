@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/image_name.h"
+
 const char *profile_basename(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	return path[0] == '[' || !slash || !slash[1] ? path : slash + 1;
+	return image_is_bracketed(path) || !slash || !slash[1] ? path : slash + 1;
 }
 
 char *profile_pc_name(const char *path, uint64_t address)

@@ -688,6 +688,19 @@ uint64_t profile_total(const struct profile *p)
 	return total > UINT64_MAX ? UINT64_MAX : (uint64_t)total;
 }
 
+void profile_count_leaves(const struct profile *p, uint64_t *counts)
+{
+	size_t value = profile_count_value(p);
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		int64_t count = p->values[i * p->value_type_count + value];
+
+		if (s->depth && count > 0)
+			add_u64(&counts[p->frames[s->first_frame]], count);
+	}
+}
+
 uint64_t profile_lost(const struct profile *p)
 {
 	uint64_t lost = 0;

@@ -320,6 +320,12 @@ int profile_choose_value(struct profile *p, const char *type);
 /* Sum of that value over all samples, 0 at least; saturates. */
 uint64_t profile_total(const struct profile *p);
 
+/*
+ * Adds each sample's count of that value, if it is above 0, to counts[its leaf's location]: there
+ * is room for location_count of them. Saturates.
+ */
+void profile_count_leaves(const struct profile *p, uint64_t *counts);
+
 /* All lost ticks, of every cause. */
 uint64_t profile_lost(const struct profile *p);
 

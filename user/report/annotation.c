@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/image_name.h"
 #include "report/rows.h"
 #include "report/text.h"
 #include "util/number.h"
@@ -17,8 +18,6 @@
 
 /* Bytes of code that are shown where no symbol tells how long the function is. */
 #define WINDOW 256
-
-#define DELETED " (deleted)"
 
 /* A function that may be meant. */
 struct candidate {
@@ -40,19 +39,6 @@ struct search {
 	struct candidate candidates[CANDIDATES_MAX];
 	size_t count; /* of candidates; those past the last are not kept */
 };
-
-static void count_leaves(struct search *s)
-{
-	const struct profile *p = s->p;
-	size_t number = profile_count_value(p);
-
-	for (size_t i = 0; i < p->sample_count; i++) {
-		int64_t value = p->values[i * p->value_type_count + number];
-
-		if (value > 0 && p->samples[i].depth)
-			add_u64(&s->samples[p->frames[p->samples[i].first_frame]], value);
-	}
-}
 
 /* "work" is "work(int, char)", too. */
 static bool is_name(const char *name, const char *wanted)
@@ -176,7 +162,7 @@ static int check_candidate(const struct search *s, struct error *e)
 	const struct candidate *c = s->candidates;
 	const char *path = image_path(s, c->image), *reason = NULL;
 
-	if (strncmp(path, "[kernel", strlen("[kernel")) == 0)
+	if (image_is_in_kernel(path))
 		reason = "code of the kernel is in no file";
 	else if (c->image == PROFILE_NONE)
 		reason = "it is in no image that is known";
@@ -195,7 +181,7 @@ static int check_candidate(const struct search *s, struct error *e)
 
 static int search(struct search *s, struct error *e)
 {
-	count_leaves(s);
+	profile_count_leaves(s->p, s->samples);
 	if (!mark_wanted(s, false) && !mark_wanted(s, true))
 		return explain_none(s, e);
 	/* From here on, whether their files can be read. */
@@ -300,12 +286,8 @@ static int count(struct annotation *a, struct error *e)
 /* The name that a file has which was deleted when it was recorded, and is there all the same. */
 static void path_on_disk(char path[PATH_MAX], const char *recorded)
 {
-	size_t size;
-
 	snprintf(path, PATH_MAX, "%s", recorded);
-	size = strlen(path);
-	if (size > strlen(DELETED) && strcmp(path + size - strlen(DELETED), DELETED) == 0)
-		path[size - strlen(DELETED)] = '\0';
+	path[image_path_size(path)] = '\0';
 }
 
 int annotation_make(struct annotation *a, struct profile *p, const struct annotation_options *o,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "profile/build_id.h"
 #include "report/text.h"
 
 /* Samples, with or without the time that they stand for: the rest of the header tells all. */
@@ -122,13 +123,13 @@ static void dump_header(const struct profile *p, FILE *out)
 static void dump_mapping(const struct profile *p, const struct profile_mapping *m, FILE *out)
 {
 	const struct profile_image *image = &p->images[m->image];
+	char build_id[BUILD_ID_TEXT_SIZE];
 
 	fprintf(out, "0x%" PRIx64 "-0x%" PRIx64 " 0x%" PRIx64 " ", m->start, m->limit, m->offset);
 	text_print(image->path, out);
-	if (image->build_id_size)
-		fputs(" build-id=", out);
-	for (unsigned int i = 0; i < image->build_id_size; i++)
-		fprintf(out, "%02x", image->build_id[i]);
+	build_id_format(image->build_id, image->build_id_size, build_id);
+	if (*build_id)
+		fprintf(out, " build-id=%s", build_id);
 	if (image->text_size)
 		fprintf(out, " text_start=0x%" PRIx64 " text_size=0x%" PRIx64, image->text_start,
 			image->text_size);

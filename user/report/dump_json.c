@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/build_id.h"
 #include "report/json_writer.h"
 #include "report/report.h"
 #include "report/totals_json.h"
@@ -184,10 +185,9 @@ static void write_arcs(struct dump *d, const char *key, bool calls)
 
 static struct json_object *build_id_text(const struct profile_image *image)
 {
-	char hex[2 * PROFILE_BUILD_ID_MAX + 1];
+	char hex[BUILD_ID_TEXT_SIZE];
 
-	for (unsigned int i = 0; i < image->build_id_size; i++)
-		snprintf(hex + 2 * i, 3, "%02x", image->build_id[i]);
+	build_id_format(image->build_id, image->build_id_size, hex);
 	return json_object_new_string(hex);
 }
 

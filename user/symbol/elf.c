@@ -6,13 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/image_name.h"
 #include "symbol/batch.h"
 #include "symbol/cover.h"
 #include "symbol/debug_file.h"
 #include "symbol/elf_file.h"
 #include "symbol/symbol_table.h"
-
-#define DELETED " (deleted)"
 
 /* Linkers make fewer than ten. */
 #define SEGMENTS_MAX 256
@@ -24,44 +23,28 @@ struct sources {
 	struct elf_file mini;
 };
 
-/* What proc(5) shows in place of a file. */
-static const struct {
-	const char *prefix;
-	const char *reason;
-} no_files[] = {
-	{ "[vdso]", "vdso of another process" },
-	{ "[vsyscall]", "the vsyscall page has no symbol table" },
-	{ "[", "anonymous memory (JIT or generated code)" },
-	{ "//anon", "anonymous memory (JIT or generated code)" },
-	{ "/memfd:", "anonymous memory (JIT or generated code)" },
-	{ "/SYSV", "anonymous memory (JIT or generated code)" },
-	{ "/dev/zero", "anonymous memory (JIT or generated code)" },
-	{ "/anon_hugepage", "anonymous memory (JIT or generated code)" },
-};
-
-/* NULL when path is that of a file. */
+/* Why there is no file to look into; NULL: there may be one. */
 static const char *no_file_reason(const char *path)
 {
-	if (!*path)
+	switch (image_kind(path)) {
+	case IMAGE_FILE:
+		return NULL;
+	case IMAGE_VDSO:
+		return "vdso of another process";
+	case IMAGE_VSYSCALL:
+		return "the vsyscall page has no symbol table";
+	default:
 		return "anonymous memory (JIT or generated code)";
-	for (size_t i = 0; i < sizeof(no_files) / sizeof(*no_files); i++)
-		if (strncmp(path, no_files[i].prefix, strlen(no_files[i].prefix)) == 0)
-			return no_files[i].reason;
-	return NULL;
-}
-
-static bool is_deleted(const char *path)
-{
-	size_t size = strlen(path), suffix = strlen(DELETED);
-
-	return size > suffix && strcmp(path + size - suffix, DELETED) == 0;
+	}
 }
 
 /* The path that a deleted file had, in a string of p's; any other path as it is. */
 static int path_on_disk(struct profile *p, const char *path, const char **on_disk)
 {
-	if (is_deleted(path))
-		return profile_string_n(p, path, strlen(path) - strlen(DELETED), on_disk);
+	size_t size = image_path_size(path);
+
+	if (path[size])
+		return profile_string_n(p, path, size, on_disk);
 	*on_disk = path;
 	return 0;
 }
@@ -99,7 +82,7 @@ static bool is_of_unknown_file(const struct batch *b, const struct profile_image
 {
 	uint32_t mapping = b->p->locations[b->addresses[0].location].mapping;
 
-	return !strchr(image->path, '/') && *image->path != '[' && b->p->mappings[mapping].linked;
+	return image_has_no_folder(image->path) && b->p->mappings[mapping].linked;
 }
 
 /* A descriptor for the image's file. Negative: there is none, b->why says why. */

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "profile/image_name.h"
 #include "symbol/batch.h"
 
 /*
@@ -29,10 +29,10 @@ struct work {
 
 static bool is_kernel(const struct profile_image *image, uint64_t address)
 {
-	if (image && strncmp(image->path, "[kernel", strlen("[kernel")) == 0)
+	if (image && image_is_in_kernel(image->path))
 		return true;
 	/* The vsyscall page is the one address above that is the user's. */
-	return address >> 63 && !(image && strcmp(image->path, "[vsyscall]") == 0);
+	return address >> 63 && !(image && image_kind(image->path) == IMAGE_VSYSCALL);
 }
 
 /* The group that names this location, or PROFILE_NONE: no file is known for it. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format/loss.h"
+#include "profile/image_name.h"
 #include "profile/merge.h"
 #include "profile/pc_name.h"
 #include "symbol/symbol.h"
@@ -34,7 +35,7 @@ static bool is_nameless(const struct profile *p, const struct profile_image *ima
 {
 	if (!*image->path)
 		return true;
-	return !strchr(image->path, '/') && image->path[0] != '[' &&
+	return image_has_no_folder(image->path) &&
 	       (p->image_count == 1 || strcmp(image->path, profile_basename(executable)) == 0);
 }
 

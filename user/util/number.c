@@ -9,16 +9,8 @@
 
 #define MOST_SECONDS 1000000000
 
-/* What a digit stands for; 16 when it is none. */
-static unsigned int digit_value(char digit)
-{
-	if (isdigit((unsigned char)digit))
-		return digit - '0';
-	return isxdigit((unsigned char)digit) ? tolower((unsigned char)digit) - 'a' + 10 : 16;
-}
-
 /* Reads digits from *text on and moves it behind them. */
-static int parse_digits(const char **text, unsigned int base, uint64_t *number)
+static int parse_digits(const char **text, int base, uint64_t *number)
 {
 	uint64_t sum = 0;
 	const char *at = *text;
@@ -34,8 +26,7 @@ static int parse_digits(const char **text, unsigned int base, uint64_t *number)
 	return 0;
 }
 
-static int parse_whole(const char *text, unsigned int base, uint64_t least, uint64_t most,
-		       uint64_t *number)
+static int parse_whole(const char *text, int base, uint64_t least, uint64_t most, uint64_t *number)
 {
 	uint64_t value;
 	int err = parse_digits(&text, base, &value);

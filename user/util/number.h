@@ -4,6 +4,18 @@
 
 #include <stdint.h>
 
+/* What a digit stands for; 16 when it is no hexadecimal one. */
+static inline int digit_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return 16;
+}
+
 /*
  * A whole decimal number from least to most, and nothing else, in text: no blanks, no sign.
  * Returns 0, -EINVAL (not a number) or -ERANGE (out of the limits); *number is set only with 0.

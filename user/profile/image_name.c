@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "profile/image_name.h"
+
+#define DELETED " (deleted)"
+
+/* What proc(5) shows in place of a file, but for what stands in brackets. */
+static const struct {
+	const char *prefix;
+	enum image_kind kind;
+} memory[] = {
+	{ "//anon", IMAGE_ANON },	    { "/memfd:", IMAGE_SHARED },
+	{ "/SYSV", IMAGE_SHARED },	    { "/dev/zero", IMAGE_SHARED },
+	{ "/anon_hugepage", IMAGE_SHARED },
+};
+
+static enum image_kind bracketed_kind(const char *path)
+{
+	if (image_is_in_kernel(path))
+		return IMAGE_IN_KERNEL;
+	if (strcmp(path, "[vdso]") == 0)
+		return IMAGE_VDSO;
+	return strcmp(path, "[vsyscall]") == 0 ? IMAGE_VSYSCALL : IMAGE_BRACKETED;
+}
+
+enum image_kind image_kind(const char *path)
+{
+	if (!*path)
+		return IMAGE_UNNAMED;
+	if (image_is_bracketed(path))
+		return bracketed_kind(path);
+	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
+		if (strncmp(path, memory[i].prefix, strlen(memory[i].prefix)) == 0)
+			return memory[i].kind;
+	return IMAGE_FILE;
+}
+
+size_t image_path_size(const char *path)
+{
+	size_t size = strlen(path), tail = strlen(DELETED);
+
+	return size > tail && strcmp(path + size - tail, DELETED) == 0 ? size - tail : size;
+}
