@@ -202,12 +202,13 @@ $(BUILD)/tests/fuzz/fuzz_input: tests/fuzz/fuzz_input.c $(FUZZ_OBJECTS)
 	$(say) CC $@
 	$(Q)$(FUZZ_LINK)
 
-$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_reader.c $(FUZZ_OBJECTS)
+FUZZ_READERS := $(addprefix $(BUILD)/tests/fuzz/fuzz_,$(FUZZ_FORMATS))
+$(FUZZ_READERS): $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_reader.c $(FUZZ_OBJECTS)
 	@mkdir -p $(@D)
 	$(say) CC $@
 	$(Q)$(FUZZ_LINK)
 
-fuzz-targets: $(addprefix $(BUILD)/tests/fuzz/fuzz_,$(FUZZ_FORMATS) input)
+fuzz-targets: $(FUZZ_READERS) $(BUILD)/tests/fuzz/fuzz_input
 
 fuzzers:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=$(CLANG) CFLAGS='$(FUZZ_FLAGS)' \
