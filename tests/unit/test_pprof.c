@@ -250,6 +250,26 @@ static void same_address_different_lines(void **state)
 	bytes_free(&b);
 }
 
+/* Those that no source file has are not known, not others. */
+static void line_numbers(void **state)
+{
+	const uint64_t numbers[] = { 7, UINT32_MAX, (UINT64_C(1) << 32) + 5, UINT64_MAX };
+	const uint32_t expected[] = { 7, UINT32_MAX, 0, 0 };
+	struct bytes b = small_file();
+	struct profile *p;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		MESSAGE(&b, FUNCTION, 1, 70 + i, 2, 1 + i, 5, numbers[i]);
+	add_strings(&b);
+	p = read_good(pprof, &b);
+	assert_true(p->function_count >= 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(p->functions[p->function_count - 4 + i].start_line, expected[i]);
+	profile_free(p);
+	bytes_free(&b);
+}
+
 static void location_in_no_mapping(void **state)
 {
 	struct bytes b = small_file();
@@ -401,6 +421,7 @@ int main(void)
 		cmocka_unit_test(not_of_this_format),
 		cmocka_unit_test(read_without_samples),
 		cmocka_unit_test(same_address_different_lines),
+		cmocka_unit_test(line_numbers),
 		cmocka_unit_test(location_in_no_mapping),
 		cmocka_unit_test(period_units),
 		cmocka_unit_test(unknown_inside),
