@@ -275,12 +275,16 @@ static void describe_target(const struct record_options *o, char **command, char
 	}
 }
 
-static void tell_command_status(const struct capture *c, const char *name)
+/* A Ctrl-C that ends the recording ends the command, too, perhaps after us. */
+static void tell_command_status(const struct recording *r, const char *name)
 {
-	int status = capture_command_status(c);
+	int status = capture_command_status(r->capture);
 
-	if (status < 0)
+	if (status < 0) {
+		if (r->end == RECORDING_TIME)
+			tool_warn("%s goes on, and is not recorded any more", name);
 		return;
+	}
 	if (WIFSIGNALED(status))
 		tool_warn("%s was ended by signal %d (%s)", name, WTERMSIG(status),
 			  strsignal(WTERMSIG(status)));
@@ -482,7 +486,7 @@ static int record(struct recording *r, const struct record_options *o,
 	if (o->verbose)
 		tell_details(r->capture, o->scale != 0);
 	if (what->target == CAPTURE_COMMAND)
-		tell_command_status(r->capture, what->command[0]);
+		tell_command_status(r, what->command[0]);
 	capture_free(r->capture);
 	r->capture = NULL;
 	code = present(r, p, o, format, &e) ?: code;
