@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Options, commands and exit statuses are the same in --help, the man page and the completion.
-# PROFIL_MAN and PROFIL_COMPLETION name other files to compare.
+# Options, commands and exit statuses are the same in --help, the man pages and the completion.
 # shellcheck disable=SC2317 # functions are called through check
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-man=${PROFIL_MAN:-$top/user/tool/profiltool.1}
-completion=${PROFIL_COMPLETION:-$top/user/tool/profiltool.bash}
+man=$top/user/tool/profiltool.1 # the page of a command stands beside it
+completion=$top/user/tool/profiltool.bash
 
 # --- Each source's commands, one on a line ---
 
@@ -17,7 +16,7 @@ help_commands() {
 }
 
 man_commands() {
-	sed -n '/^\.Sh COMMANDS/,/^\.Sh [^C]/s/^\.Ss //p' "$1" | sort
+	sed -n '/^\.Sh COMMANDS/,/^\.Sh [^C]/s/^\.It Cm //p' "$1" | sort
 }
 
 completion_commands() {
@@ -37,11 +36,14 @@ help_options() {
 		/^-/p' "$1" | sort
 }
 
-# The list items that begin with an option, in the command's subsection.
+page_of() {
+	echo "${man%.1}-$1.1"
+}
+
+# The list items that begin with an option.
 man_options() {
-	awk -v command="$2" '
-		/^\.S[sh] / { inside = $1 == ".Ss" && $2 == command }
-		inside && /^\.It Fl / {
+	awk '
+		/^\.It Fl / {
 			value = / Ar / ? "=" : ""
 			for (i = 2; i < NF; i++)
 				if ($i == "Fl")
@@ -115,7 +117,7 @@ same_options() {
 	local help
 
 	help=$(help_options "$2")
-	same --help "$help" "the man page" "$(man_options "$3" "$1")" &&
+	same --help "$help" "the man page" "$(man_options "$3")" &&
 		same --help "$help" "the completion" "$(completion_options "$4" "$1")"
 }
 
@@ -167,14 +169,14 @@ mapfile -t commands < <(help_commands "$work/help")
 for command in "${commands[@]}"; do
 	"$profiltool" "$command" --help >"$work/help.$command"
 	check "$command: options are the same everywhere" \
-		same_options "$command" "$work/help.$command" "$man" "$completion"
+		same_options "$command" "$work/help.$command" "$(page_of "$command")" "$completion"
 	check "$command: --help and -h are taken" exits_with_help "$command"
 	check "$command: stands in the synopsis" \
 		grep -qx "\.Cm $command" <(sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESC/p' "$man")
 done
 
 if command -v mandoc >/dev/null; then
-	check "the man pages are clean" mandoc -Tlint -Wwarning "$man" "$top"/user/tool/*.5
+	check "the man pages are clean" mandoc -Tlint -Wwarning "$top"/user/tool/*.[15]
 else
 	skip "the man pages are clean" "no mandoc"
 fi
@@ -224,37 +226,37 @@ check "completion: an image to report" offers "$work/a.pb.gz" profiltool report 
 check "an option that only --help has is noticed" \
 	notices "only in --help: --new" same_options report \
 	"$(changed "$work/help.report" 's/^  -n, --limit ROWS/&\n      --new              x/')" \
-	"$man" "$completion"
+	"$(page_of report)" "$completion"
 check "an option that --help lacks is noticed" \
 	notices "only in the man page: --strict" same_options report \
-	"$(changed "$work/help.report" '/--strict/d')" "$man" "$completion"
+	"$(changed "$work/help.report" '/--strict/d')" "$(page_of report)" "$completion"
 check "an option that the man page lacks is noticed" \
 	notices "only in --help: --verbose" same_options record \
-	"$work/help.record" "$(changed "$man" '/^\.It Fl v , Fl -verbose/d')" "$completion"
+	"$work/help.record" "$(changed "$(page_of record)" '/^\.It Fl v , Fl -verbose/d')" "$completion"
 check "a letter that the man page lacks is noticed" \
 	notices "only in --help: -v" same_options record \
-	"$work/help.record" "$(changed "$man" 's/^\.It Fl v , /.It /')" "$completion"
+	"$work/help.record" "$(changed "$(page_of record)" 's/^\.It Fl v , /.It /')" "$completion"
 check "a value that the man page lacks is noticed" \
 	notices "only in --help: --duration=" same_options record \
-	"$work/help.record" "$(changed "$man" 's/^(\.It Fl d , .*) Ar SECONDS/\1/')" "$completion"
+	"$work/help.record" "$(changed "$(page_of record)" 's/^(\.It Fl d , .*) Ar SECONDS/\1/')" "$completion"
 check "an option that only the man page has is noticed" \
 	notices "only in the man page: --new" same_options dump \
-	"$work/help.dump" "$(changed "$man" 's/^\.Ss dump/&\n.It Fl -new/')" "$completion"
+	"$work/help.dump" "$(changed "$(page_of dump)" 's/^\.Sh OPTIONS/&\n.It Fl -new/')" "$completion"
 check "an option that the completion lacks is noticed" \
 	notices "only in --help: --kernel" same_options record \
-	"$work/help.record" "$man" "$(changed "$completion" 's/ --kernel//')"
+	"$work/help.record" "$(page_of record)" "$(changed "$completion" 's/ --kernel//')"
 check "an option that only the completion has is noticed" \
 	notices "only in the completion: -x" same_options dump \
-	"$work/help.dump" "$man" "$(changed "$completion" 's/"--json --exec/"-x --json --exec/')"
+	"$work/help.dump" "$(page_of dump)" "$(changed "$completion" 's/"--json --exec/"-x --json --exec/')"
 check "a value that the completion forgets is noticed" \
 	notices "only in the completion: --limit" same_options record \
-	"$work/help.record" "$man" "$(changed "$completion" 's/--limit= --json -q/--limit --json -q/')"
+	"$work/help.record" "$(page_of record)" "$(changed "$completion" 's/--limit= --json -q/--limit --json -q/')"
 check "a command that is not documented is noticed" \
-	notices "only in --help: top" same_commands \
-	"$(changed "$work/help" 's/^profiltool dump/profiltool top FILE\n&/')" "$man" "$completion"
+	notices "only in --help: new" same_commands \
+	"$(changed "$work/help" 's/^profiltool dump/profiltool new FILE\n&/')" "$man" "$completion"
 check "a command that only the man page has is noticed" \
-	notices "only in the man page: top" same_commands \
-	"$work/help" "$(changed "$man" 's/^\.Ss dump/.Ss top\n&/')" "$completion"
+	notices "only in the man page: new" same_commands \
+	"$work/help" "$(changed "$man" 's/^\.It Cm dump/.It Cm new\n&/')" "$completion"
 check "an exit status that the man page lacks is noticed" \
 	notices "only in --help: 5 not permitted" same_statuses \
 	"$work/help" "$(changed "$man" '/^\.It 5$/d')"
