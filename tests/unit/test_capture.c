@@ -285,7 +285,8 @@ static void test_anonymous(void **state)
 static int collect_paths(const struct capture_sample *sample, void *context)
 {
 	snprintf((char *)context + strlen(context), 64, "%d:%u ",
-		 sample->mapping ? (int)sample->mapping->image : -1, (unsigned int)sample->count);
+		 sample->frames->mapping ? (int)sample->frames->mapping->image : -1,
+		 (unsigned int)sample->count);
 	return 0;
 }
 

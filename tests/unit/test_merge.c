@@ -267,7 +267,7 @@ static struct profile *of_self(const struct self *self, uint64_t bias, bool link
 	frame = add_location(p, address, mapping);
 	add_sample(p, &frame, 1, add_labels(p, 0, 0, "", false), 1);
 	p->format = "pprof";
-	assert_int_equal(symbol_resolve(p, NULL, NULL, &e), 0);
+	assert_int_equal(symbol_resolve(p, NULL, &e), 0);
 	return p;
 }
 

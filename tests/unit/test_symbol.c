@@ -247,7 +247,7 @@ static void resolve(struct profile *p)
 {
 	struct error e = { 0 };
 
-	assert_int_equal(symbol_resolve(p, NULL, NULL, &e), 0);
+	assert_int_equal(symbol_resolve(p, NULL, &e), 0);
 }
 
 static void assert_named(struct profile *p, const char *name)
@@ -537,7 +537,7 @@ static void test_not_permitted(void **state)
 		/* Root may read anything: become nobody, in a directory open to all. */
 		if (chmod(directory, 0755) || (geteuid() == 0 && (setgid(65534) || setuid(65534))))
 			_exit(2);
-		_exit(symbol_resolve(p, NULL, NULL, &e) || !p->images[0].unnamed ||
+		_exit(symbol_resolve(p, NULL, &e) || !p->images[0].unnamed ||
 		      strcmp(p->images[0].unnamed, "not permitted: Permission denied") != 0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -701,12 +701,13 @@ static void test_stop(void **state)
 	struct profile *p;
 	struct place place;
 	int asked = 0;
+	struct symbol_options stopping = { .stop = stop_at_once, .context = &asked };
 
 	(void)state;
 	build("stop", "-pie -fPIE");
 	place = place_of("stop", "loud");
 	p = profile_at(&place, NULL);
-	assert_int_equal(symbol_resolve(p, stop_at_once, &asked, &e), 0);
+	assert_int_equal(symbol_resolve(p, &stopping, &e), 0);
 	assert_int_equal(asked, 1);
 	assert_null(name_at(p, 0));
 	assert_null(p->images[0].unnamed);

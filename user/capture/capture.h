@@ -38,6 +38,7 @@ struct capture_options {
 	unsigned int frequency; /* Hz */
 	bool inherit;		/* follow children; threads to come are always followed */
 	bool user, kernel;	/* which sides' pcs; neither: all ticks, at the user pc */
+	bool stacks; /* call stacks, by frame pointers; ticks in the kernel at the kernel's pc */
 	/*
 	 * Not 0: profil(2)'s histogram with this scale instead of exact pcs, of one process at the
 	 * user pc. It ends at exec. With bufsiz 0 it covers the program's own text.
@@ -64,6 +65,12 @@ int capture_handle(struct capture *c, struct error *e);
 /* Whether all targets have ended. */
 bool capture_ended(const struct capture *c);
 
+/*
+ * While it goes on: has capture_images(), capture_each_sample() and capture_each_mapping() tell
+ * what has been counted so far, until the next call.
+ */
+int capture_read(struct capture *c, struct error *e);
+
 /* Stops counting and completes the account. Mappings are read once more. */
 int capture_stop(struct capture *c, struct error *e);
 
@@ -72,7 +79,7 @@ void capture_free(struct capture *c);
 /* How many ticks came so far. */
 uint64_t capture_ticks(const struct capture *c);
 
-/* --- What was captured: after capture_stop() only. --- */
+/* --- What was captured: after capture_stop(), some after capture_read(). --- */
 
 struct capture_totals {
 	uint64_t ticks;	       /* every run of the program; told apart from what became of it */
@@ -124,15 +131,23 @@ struct capture_mapping {
 
 const struct capture_image *capture_images(const struct capture *c, size_t *count);
 
-/* One pc of one thread in one mode, with its count; mapping is NULL when none is known. */
+struct capture_frame {
+	uint64_t pc; /* of a caller: the address to which the call returns */
+	const struct capture_mapping *mapping; /* NULL: none is known, or it is the kernel's */
+};
+
+/* One pc, or stack, of one thread in one mode, with its count. */
 struct capture_sample {
-	uint64_t pc;
-	uint64_t count;
+	const struct capture_frame *frames; /* the leaf first; valid during the visit */
+	uint32_t depth;			    /* 1 at least; CAPTURE_DEPTH_MAX: more may be cut off */
+	uint64_t count;			    /* since recording began */
+	size_t number;			    /* the same in each visit, and dense */
 	pid_t pid, tid;
 	bool kernel;
 	const char *comm; /* the thread's name, "" when not known */
-	const struct capture_mapping *mapping;
 };
+
+#define CAPTURE_DEPTH_MAX 127 /* frames of a stack, of user space and kernel each */
 
 /* Calls visit for each; stops when it returns non-zero, and returns that. */
 int capture_each_sample(struct capture *c,

@@ -84,17 +84,19 @@ static const struct capture_mapping *mapping_of(const struct process_table *proc
 }
 
 static int visit_sample(struct process_table *processes, const struct eras *eras,
-			const struct sample *sample,
+			const struct sample *sample, size_t number,
 			int (*visit)(const struct capture_sample *sample, void *context),
 			void *context)
 {
+	struct capture_frame frame = { sample->pc, mapping_of(processes, eras, sample) };
 	struct capture_sample out = {
-		.pc = sample->pc,
+		.frames = &frame,
+		.depth = 1,
+		.number = number,
 		.count = sample->count,
 		.pid = sample_id_tgid(sample->id),
 		.tid = sample_id_tid(sample->id),
 		.kernel = sample->id & SAMPLE_ID_KERNEL,
-		.mapping = mapping_of(processes, eras, sample),
 	};
 
 	out.comm = thread_comm(processes, out.pid, out.tid);
@@ -111,7 +113,8 @@ int resolve_each(const struct counts *counts, struct process_table *processes,
 		err = add_to_era(&eras, processes, &counts->samples[i]);
 	for (size_t i = 0; i < counts->count && !err; i++)
 		if (counts->samples[i].count)
-			err = visit_sample(processes, &eras, &counts->samples[i], visit, context);
+			err = visit_sample(processes, &eras, &counts->samples[i], i, visit,
+					   context);
 	free(eras.eras);
 	index_free(&eras.index);
 	return err;

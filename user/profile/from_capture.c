@@ -87,6 +87,19 @@ static int kernel_mapping_id(struct builder *b, uint32_t *id)
 	return 0;
 }
 
+static int location_id(struct builder *b, const struct capture_frame *frame, bool caller,
+		       uint32_t *id)
+{
+	uint32_t mapping = PROFILE_NONE;
+	int err = 0;
+
+	if (frame->mapping)
+		err = mapping_id(b, frame->mapping, &mapping);
+	else if (frame->pc >= KERNEL_START)
+		err = kernel_mapping_id(b, &mapping);
+	return err ?: profile_add_location(b->p, frame->pc - caller, mapping, id);
+}
+
 static int add_sample(const struct capture_sample *sample, void *context)
 {
 	struct builder *b = context;
@@ -97,18 +110,15 @@ static int add_sample(const struct capture_sample *sample, void *context)
 		.kernel = sample->kernel,
 	};
 	int64_t values[] = { sample->count, 0 };
-	uint32_t mapping = PROFILE_NONE, location, label;
+	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label;
 	int err = 0;
 
-	if (sample->mapping)
-		err = mapping_id(b, sample->mapping, &mapping);
-	else if (sample->pc >= KERNEL_START)
-		err = kernel_mapping_id(b, &mapping);
+	for (uint32_t i = 0; i < sample->depth && !err; i++)
+		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
 	if (__builtin_mul_overflow(values[0], (int64_t)b->p->period_ns, &values[1]))
 		values[1] = INT64_MAX;
-	err = err ?: profile_add_location(b->p, sample->pc, mapping, &location);
 	err = err ?: profile_add_labels(b->p, &labels, &label);
-	return err ?: profile_add_sample(b->p, &location, 1, label, values);
+	return err ?: profile_add_sample(b->p, locations, sample->depth, label, values);
 }
 
 static int add_totals(struct profile *p, const struct capture_totals *from)

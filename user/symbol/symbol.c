@@ -183,7 +183,7 @@ static int resolve_group(struct work *w, struct batch *b)
 	return explain_unnamed(w, addresses, count, b->why.what);
 }
 
-static int resolve_all(struct work *w, bool (*stop)(void *context), void *context)
+static int resolve_all(struct work *w, const struct symbol_options *o)
 {
 	size_t first = 0, next;
 	bool stopped = false;
@@ -194,8 +194,8 @@ static int resolve_all(struct work *w, bool (*stop)(void *context), void *contex
 			.p = w->p,
 			.addresses = w->addresses + first,
 			.extents = w->extents,
-			.stop = stop,
-			.context = context,
+			.stop = o->stop,
+			.context = o->context,
 		};
 
 		for (next = first; next < w->count; next++)
@@ -209,30 +209,32 @@ static int resolve_all(struct work *w, bool (*stop)(void *context), void *contex
 	return err;
 }
 
-static int resolve(struct work *w, bool (*stop)(void *context), void *context, struct error *e)
+static int resolve(struct work *w, const struct symbol_options *o, struct error *e)
 {
 	int err = make_groups(w);
 
 	if (!err)
 		err = collect_addresses(w);
 	if (!err)
-		err = resolve_all(w, stop, context);
+		err = resolve_all(w, o);
 	free(w->groups);
 	free(w->addresses);
 	return err ? error_no_memory(e) : 0;
 }
 
-int symbol_resolve(struct profile *p, bool (*stop)(void *context), void *context, struct error *e)
+int symbol_resolve(struct profile *p, const struct symbol_options *options, struct error *e)
 {
-	struct work w = { .p = p };
+	struct symbol_options none = { 0 };
+	struct work w = { .p = p, .wanted = options ? options->wanted : NULL };
 
-	return resolve(&w, stop, context, e);
+	return resolve(&w, options ?: &none, e);
 }
 
 int symbol_extents(struct profile *p, const bool *wanted, struct symbol_extent *extents,
 		   struct error *e)
 {
+	struct symbol_options o = { 0 };
 	struct work w = { .p = p, .wanted = wanted, .extents = extents };
 
-	return resolve(&w, NULL, NULL, e);
+	return resolve(&w, &o, e);
 }

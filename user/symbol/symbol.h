@@ -8,17 +8,29 @@
 #include "profile/profile.h"
 #include "util/error.h"
 
+/* Zero-initialised: functions by symbol tables, of all locations, without a word. */
+struct symbol_options {
+	bool lines;	    /* from DWARF: source lines, and the functions inlined there */
+	bool debuginfod;    /* what is not on this machine is asked for: see debuginfod(8) */
+	const bool *wanted; /* location_count of them: only these; NULL: all */
+	/* Asked now and then: once it says true the rest stays without names, which is no error. */
+	bool (*stop)(void *context);
+	/* Told now and then how many of the addresses are done, and what is worked on. */
+	void (*progress)(size_t done, size_t count, const char *what, void *context);
+	void *context; /* of both; each may be NULL */
+};
+
 /*
  * Gives every location without lines its function, as far as one can be found: from the image's
  * open file, else from its path (whose build ID must then be the recorded one), else from
- * separate debug files; kernel addresses from /proc/kallsyms. Sets location.image_address of all
- * locations. An image in which some address stays without a name is told why in image.unnamed.
- * Fills in build IDs that are not known.
+ * separate debug files; kernel addresses from /proc/kallsyms. With options->lines, also gives those
+ * that have a function alone their source line and what is inlined there. Sets
+ * location.image_address of all locations. An image in which some address stays without a name is
+ * told why in image.unnamed. Fills in build IDs that are not known.
  *
- * stop (may be NULL) is asked now and then; once it says true the rest stays without names, and
- * that is no error. Returns 0 or -ENOMEM.
+ * options may be NULL. Returns 0 or -ENOMEM.
  */
-int symbol_resolve(struct profile *p, bool (*stop)(void *context), void *context, struct error *e);
+int symbol_resolve(struct profile *p, const struct symbol_options *options, struct error *e);
 
 /* Where a function stands, in its image's own numbering. Both 0: not known. */
 struct symbol_extent {

@@ -11,7 +11,6 @@
 #include "profile/image_name.h"
 #include "profile/merge.h"
 #include "profile/pc_name.h"
-#include "symbol/symbol.h"
 #include "tool/tool.h"
 #include "util/file.h"
 #include "util/number.h"
@@ -101,7 +100,7 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 		return err;
 	*aspects |= loss_aspects(*p);
 	warn_of_younger_images(*p, path); /* before build IDs are filled in from the files */
-	err = symbol_resolve(*p, NULL, NULL, e);
+	err = tool_name(*p, &reading->naming, NULL, NULL, e);
 	if (err) {
 		profile_free(*p);
 		*p = NULL;

@@ -8,7 +8,6 @@
 
 #include "capture/capture.h"
 #include "profile/from_capture.h"
-#include "symbol/symbol.h"
 #include "tool/recording.h"
 #include "tool/tool.h"
 #include "util/file.h"
@@ -35,6 +34,7 @@ struct record_options {
 		bool given;
 	} offset;
 	uint64_t bufsiz; /* 0: not given */
+	struct tool_naming naming;
 	bool json, quiet, verbose;
 	long limit;
 };
@@ -407,7 +407,7 @@ static int conclude(const struct recording *r, const struct profile *p, bool his
 	return EXIT_DONE;
 }
 
-/* Asked by symbol_resolve(). A second signal means: I do not want to wait for names. */
+/* Asked while names are looked for. A second signal means: I do not want to wait for names. */
 static bool stop_naming(void *context)
 {
 	if (!recording_signal_came(context))
@@ -422,7 +422,7 @@ static int present(struct recording *r, struct profile *p, const struct record_o
 	bool print = !o->output || strcmp(o->output, "-") != 0;
 	int code, written;
 
-	if (symbol_resolve(p, stop_naming, &r->signals, e))
+	if (tool_name(p, &o->naming, stop_naming, &r->signals, e))
 		return tool_fail(e);
 	if (!print)
 		recording_release_signals();

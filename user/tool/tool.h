@@ -53,8 +53,22 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 
 void tool_help(const struct tool_command *command, FILE *out);
 
+/* How addresses are to get names, as a member of a command's options. */
+struct tool_naming {
+	bool lines;	 /* functions that are inlined, and source lines */
+	bool debuginfod; /* ask debuginfod servers for what is not here */
+};
+
+/*
+ * Gives the addresses of a profile names; shows how far it is on a terminal when that takes long.
+ * stop (may be NULL) as in struct symbol_options.
+ */
+int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(void *context),
+	      void *context, struct error *e);
+
 /* What the commands that read profiles have in common, as a member of each one's options. */
 struct tool_reading {
+	struct tool_naming naming;
 	bool strict;		/* a warning is an error */
 	const char *executable; /* of what the profile is, where the file does not say; or NULL */
 	struct input_options input;
