@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* On a tick of a perf event: counts the pc that was running, per thread and mode. */
+/*
+ * On a tick of a perf event: counts the pc that was running, or the call stack, per thread and
+ * mode.
+ */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -17,10 +20,12 @@ struct settings {
 	__u64 generation;
 };
 
-/* For sample_with_settings, set by user space before the load. */
+/* For all programs but sample, set by user space before the load. */
 const volatile __u32 sides = 0;
 const volatile __u32 pid_namespace = 0;
 const volatile __u64 generation = 0;
+const volatile __u64 arena_words = STACK_ARENA_WORDS; /* how much of the arena is used */
+const volatile __u64 hash_bits = ~0ULL;		      /* of a stack's hash: those that are used */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -42,6 +47,31 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, SAMPLE_RING_BYTES);
 } ring SEC(".maps");
+
+/* Of the program sample_stacks, instead of table. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, SAMPLE_BUCKETS);
+	__type(key, __u32);
+	__type(value, struct stack_bucket);
+} stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, STACK_CHUNKS);
+	__type(key, __u32);
+	__type(value, struct stack_chunk);
+} arena SEC(".maps");
+
+/* Where each CPU gathers a stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* possible CPUs; set before the load */
+	__type(key, __u32);
+	__type(value, struct stack_sample);
+} scratch SEC(".maps");
 
 static bool in_kernel(const struct bpf_perf_event_data *ctx)
 {
@@ -143,11 +173,17 @@ static struct sample_counters *cpu_counters(void)
 	return bpf_map_lookup_elem(&counters, &cpu);
 }
 
-/* The way out when the table is full. User space also looks by the clock; wake it only early. */
+/* User space also looks by the clock: it is woken only when the ring buffer fills up. */
+static __u64 ring_wakeup(__u32 size)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > size / 4 ? BPF_RB_FORCE_WAKEUP
+								      : BPF_RB_NO_WAKEUP;
+}
+
+/* The way out when the table is full. */
 static bool send_through_ring(__u64 pc, __u64 id)
 {
 	struct sample *sample = bpf_ringbuf_reserve(&ring, sizeof(*sample), 0);
-	__u64 waiting;
 
 	if (!sample)
 		return false;
@@ -155,19 +191,17 @@ static bool send_through_ring(__u64 pc, __u64 id)
 	sample->id = id;
 	sample->first_ns = bpf_ktime_get_ns();
 	sample->count = 1;
-	waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	bpf_ringbuf_submit(sample, waiting > SAMPLE_RING_BYTES / 4 ? BPF_RB_FORCE_WAKEUP
-								   : BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(sample, ring_wakeup(SAMPLE_RING_BYTES));
 	return true;
 }
 
-static void count_outside_table(__u64 pc, __u64 id)
+static void count_sent(bool sent)
 {
 	struct sample_counters *counter = cpu_counters();
 
 	if (!counter)
 		return;
-	if (send_through_ring(pc, id))
+	if (sent)
 		counter->ring++;
 	else
 		counter->ring_full++;
@@ -194,7 +228,185 @@ static __always_inline void count_tick(struct bpf_perf_event_data *ctx, struct s
 	pc = kernel ? kernel_tick_pc(ctx, task, settings.sides) : ctx->regs.ip;
 	id = id_of(task, kernel, settings);
 	if (!count_in_table(pc, id))
-		count_outside_table(pc, id);
+		count_sent(send_through_ring(pc, id));
+}
+
+/* --- Call stacks --- */
+
+/* What the verifier could not follow within all that surrounds it are global functions. */
+
+__noinline __u64 hash_stack(struct stack *stack)
+{
+	const __u64 *words = (const __u64 *)stack;
+	__u64 hash = 0;
+	__u32 count;
+
+	if (!stack)
+		return 0;
+	count = stack_words(stack);
+	for (__u32 i = 0; i < STACK_WORDS_MAX && i < count; i++) {
+		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15;
+		hash ^= hash >> 32;
+	}
+	return (hash & hash_bits) | 1; /* 0 is an empty entry */
+}
+
+static __u64 *words_at(__u64 place)
+{
+	__u32 key = place / STACK_CHUNK_WORDS;
+	struct stack_chunk *chunk = bpf_map_lookup_elem(&arena, &key);
+
+	return chunk ? &chunk->words[place % STACK_CHUNK_WORDS] : NULL;
+}
+
+__noinline int is_stack_at(struct stack *stack, __u64 place)
+{
+	const __u64 *there = words_at(place), *words = (const __u64 *)stack;
+	__u32 count;
+
+	if (!stack || !there)
+		return 0;
+	count = stack_words(stack);
+	for (__u32 i = 0; i < STACK_WORDS_MAX && i < count; i++)
+		if (words[i] != there[i])
+			return 0;
+	return 1;
+}
+
+__noinline int write_stack(struct stack *stack, __u64 place)
+{
+	const __u64 *words = (const __u64 *)stack;
+	__u64 *there = words_at(place);
+	__u32 count;
+
+	if (!stack || !there)
+		return 0;
+	count = stack_words(stack);
+	for (__u32 i = 0; i < STACK_WORDS_MAX && i < count; i++)
+		there[i] = words[i];
+	return 1;
+}
+
+static bool arena_has_room(const __u64 *used)
+{
+	return *used + STACK_WORDS_MAX < arena_words;
+}
+
+/* Fills in an entry that this CPU has claimed. */
+static bool add_stack(struct stack_entry *entry, struct stack *stack, __u64 *used)
+{
+	__u64 place = __sync_fetch_and_add(used, stack_words(stack)) + 1;
+
+	if (!write_stack(stack, place)) /* others have just taken the last room */
+		return false;
+	entry->first_ns = bpf_ktime_get_ns();
+	__sync_fetch_and_add(&entry->count, 1);
+	entry->place = place;
+	return true;
+}
+
+/* As count_in_bucket(). */
+static __always_inline bool count_in_stack_bucket(struct stack_bucket *bucket, struct stack *stack,
+						  __u64 hash, __u64 *used)
+{
+	for (int i = 0; i < SAMPLE_PER_BUCKET; i++) {
+		struct stack_entry *entry = &bucket->entries[i];
+
+		if (entry->hash == hash && entry->place && is_stack_at(stack, entry->place)) {
+			__sync_fetch_and_add(&entry->count, 1);
+			return true;
+		}
+		if (entry->hash == 0 && arena_has_room(used) &&
+		    __sync_val_compare_and_swap(&entry->hash, 0, hash) == 0)
+			return add_stack(entry, stack, used);
+	}
+	return false;
+}
+
+static __always_inline bool count_in_stacks(struct stack *stack)
+{
+	__u64 hash = hash_stack(stack), *used = words_at(0);
+	__u32 home = hash >> 32;
+
+	if (!used)
+		return false;
+	for (__u32 i = 0; i < SAMPLE_PROBES; i++) {
+		__u32 key = (home + i) & (SAMPLE_BUCKETS - 1);
+		struct stack_bucket *bucket = bpf_map_lookup_elem(&stacks, &key);
+
+		if (!bucket)
+			return false;
+		if (i == 0)
+			__sync_fetch_and_add(&bucket->ticks, 1);
+		if (count_in_stack_bucket(bucket, stack, hash, used))
+			return true;
+	}
+	return false;
+}
+
+/* Writes frames to pcs; returns how many bytes. */
+static __always_inline long get_frames(struct bpf_perf_event_data *ctx, void *pcs, __u64 flags)
+{
+	long size = bpf_get_stack(ctx, pcs, STACK_DEPTH_MAX * sizeof(__u64), flags);
+
+	return size > 0 ? size : 0;
+}
+
+/*
+ * A thread in a system call goes on behind the instruction that made it, as behind a call. One that
+ * an interrupt or a fault has stopped goes on at the very instruction: add 1, which user space is
+ * going to take off all callers.
+ */
+static __always_inline void mark_interrupted(__u64 *user_pc)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	if ((long)regs->orig_ax < 0)
+		++*user_pc;
+}
+
+/* Returns how many bytes all frames take. */
+static __always_inline long get_stack(struct bpf_perf_event_data *ctx, struct stack *stack,
+				      bool kernel)
+{
+	long kernel_size = kernel ? get_frames(ctx, stack->pcs, 0) : 0;
+	long user_size = get_frames(ctx, (void *)stack->pcs + kernel_size, BPF_F_USER_STACK);
+
+	if (kernel_size && user_size)
+		mark_interrupted((void *)stack->pcs + kernel_size);
+	if (kernel_size + user_size == 0) { /* nothing could be read: the pc is known still */
+		stack->pcs[0] = ctx->regs.ip;
+		kernel_size = kernel ? sizeof(__u64) : 0;
+		user_size = kernel ? 0 : sizeof(__u64);
+	}
+	stack->kernel_depth = kernel_size / sizeof(__u64);
+	stack->user_depth = user_size / sizeof(__u64);
+	return kernel_size + user_size;
+}
+
+static bool send_stack_through_ring(struct stack_sample *sample, __u32 size)
+{
+	sample->time_ns = bpf_ktime_get_ns();
+	return bpf_ringbuf_output(&ring, sample, size, ring_wakeup(STACK_RING_BYTES)) == 0;
+}
+
+static __always_inline void count_stack(struct bpf_perf_event_data *ctx, struct settings settings)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct stack_sample *sample = bpf_map_lookup_elem(&scratch, &cpu);
+	bool kernel = in_kernel(ctx);
+	long size;
+
+	if (!(settings.sides & (kernel ? SAMPLE_KERNEL : SAMPLE_USER))) {
+		exclude();
+		return;
+	}
+	if (!sample)
+		return;
+	sample->stack.id = id_of(bpf_get_current_task_btf(), kernel, settings);
+	size = offsetof(struct stack_sample, stack.pcs) + get_stack(ctx, &sample->stack, kernel);
+	if (!count_in_stacks(&sample->stack))
+		count_sent(send_stack_through_ring(sample, size));
 }
 
 static void count_time(__u64 start)
@@ -213,9 +425,14 @@ static void count_time(__u64 start)
  * Ticks in one jiffy out of 8 are timed: to read the clock at every tick would cost about as much
  * as all the rest, and to count ticks for it another cache line.
  */
+static __u64 begin_timing(void)
+{
+	return bpf_jiffies64() % 8 ? 0 : bpf_ktime_get_ns();
+}
+
 static __always_inline int tick(struct bpf_perf_event_data *ctx, struct settings settings)
 {
-	__u64 start = bpf_jiffies64() % 8 ? 0 : bpf_ktime_get_ns();
+	__u64 start = begin_timing();
 
 	count_tick(ctx, settings);
 	if (start)
@@ -234,4 +451,15 @@ SEC("?perf_event")
 int sample_with_settings(struct bpf_perf_event_data *ctx)
 {
 	return tick(ctx, (struct settings){ sides, pid_namespace, generation });
+}
+
+SEC("?perf_event")
+int sample_stacks(struct bpf_perf_event_data *ctx)
+{
+	__u64 start = begin_timing();
+
+	count_stack(ctx, (struct settings){ sides, pid_namespace, generation });
+	if (start)
+		count_time(start);
+	return 0;
 }

@@ -81,6 +81,72 @@ struct sample_bucket {
 #define SAMPLE_PROBES	  6
 #define SAMPLE_RING_BYTES (1U << 20)
 
+/* --- Call stacks: programs that are asked for them count into these instead. --- */
+
+#define STACK_DEPTH_MAX 127 /* frames of user space and of the kernel, each */
+
+/* A stack is these words, as far as it goes: two stacks are one when all are the same. */
+struct stack {
+	unsigned long long id;
+	unsigned int kernel_depth, user_depth;
+	/*
+	 * Leaf first: the kernel's, and behind them the user's. All but the leaf are return
+	 * addresses: 1 is to be taken off them.
+	 */
+	unsigned long long pcs[2 * STACK_DEPTH_MAX];
+};
+
+#define STACK_HEAD_WORDS 2
+#define STACK_WORDS_MAX	 (STACK_HEAD_WORDS + 2 * STACK_DEPTH_MAX)
+
+static inline unsigned int stack_words(const struct stack *stack)
+{
+	return STACK_HEAD_WORDS + stack->kernel_depth + stack->user_depth;
+}
+
+/*
+ * Each stack that was met is written once, into the arena: an array of 64-bit words, of which the
+ * first tells how many are in use behind it. It is cut into chunks, since the kernel has no larger
+ * values. A stack begins in the chunk that its place tells, and may take words of the reserve at
+ * its end. 32 MiB.
+ */
+#define STACK_CHUNK_WORDS (1U << 17)
+#define STACK_CHUNKS	  32
+#define STACK_ARENA_WORDS (STACK_CHUNKS * STACK_CHUNK_WORDS)
+
+struct stack_chunk {
+	unsigned long long words[STACK_CHUNK_WORDS];
+	unsigned long long reserve[STACK_WORDS_MAX];
+};
+
+/*
+ * The table of stacks, as that of pcs above. hash is written first, by the CPU that claims the
+ * entry; place follows when the stack is in the arena, and the entry is valid from then on. The
+ * hash only finds an entry: whether it is the same stack is told by all its words.
+ */
+struct stack_entry {
+	unsigned long long hash;  /* 0 in an empty entry */
+	unsigned long long place; /* the stack's first word in the arena */
+	unsigned long long first_ns;
+	unsigned long long count;
+};
+
+struct stack_bucket {
+	unsigned long long ticks;
+	unsigned long long unused[3];
+	struct stack_entry entries[SAMPLE_PER_BUCKET];
+};
+
+/* One record of the ring buffer, as long as its stack. */
+struct stack_sample {
+	unsigned long long time_ns;
+	struct stack stack;
+};
+
+#define STACK_RING_BYTES (1U << 22)
+
+/* --- */
+
 /* What is rare, for each CPU; 64 bytes, so that no two CPUs share a cache line. */
 struct sample_counters {
 	unsigned long long excluded;  /* ticks on the side that was not asked for: in no bucket */

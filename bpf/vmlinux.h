@@ -38,6 +38,10 @@ enum {
 };
 
 enum {
+	BPF_F_USER_STACK = 1U << 8,
+};
+
+enum {
 	BPF_RB_NO_WAKEUP = 1U << 0,
 	BPF_RB_FORCE_WAKEUP = 1U << 1,
 };
@@ -53,6 +57,7 @@ enum {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
+	unsigned long orig_ax;
 	unsigned long ip;
 	unsigned long cs;
 };

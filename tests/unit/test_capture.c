@@ -7,12 +7,15 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bpf/sample.h"
 #include "capture/counts.h"
 #include "capture/cpus.h"
+#include "capture/image.h"
 #include "capture/process.h"
 #include "capture/resolve.h"
 #include "capture/snapshot.h"
@@ -74,10 +77,18 @@ static struct sample make_sample(uint64_t pc, uint64_t id, uint64_t count)
 	return (struct sample){ .pc = pc, .id = id, .first_ns = 100 - count, .count = count };
 }
 
+static void add_sample(struct counts *counts, uint64_t pc, uint64_t id, uint64_t first_ns,
+		       uint64_t count)
+{
+	struct counted sample = { .id = id, .first_ns = first_ns, .count = count, .user_depth = 1 };
+
+	assert_int_equal(counts_add(counts, &sample, &pc), 0);
+}
+
 /* Samples of the same pc are summed; ones that are not filled in are passed over. */
 static void test_counts_table(void **state)
 {
-	uint64_t id = sample_id_make(1, 10, 11), kernel;
+	uint64_t id = sample_id_make(1, 10, 11), kernel, taken[2 * SAMPLE_PER_BUCKET] = { 0 };
 	struct sample_bucket table[] = {
 		{ .ticks = 3, .samples = { make_sample(0x1000, id, 3) } },
 		{ .samples = { make_sample(0x1000, id, 4),
@@ -87,7 +98,7 @@ static void test_counts_table(void **state)
 	struct counts counts = { 0 };
 
 	(void)state;
-	assert_int_equal(counts_add_table(&counts, table, 2), 0);
+	assert_int_equal(counts_add_table(&counts, table, 2, taken), 0);
 	assert_int_equal(counts.count, 2);
 	assert_int_equal(counts.samples[0].count, 7);
 	assert_int_equal(counts.samples[0].first_ns, 96);
@@ -97,23 +108,43 @@ static void test_counts_table(void **state)
 	counts_free(&counts);
 }
 
-/* A thread with several events keeps what the lowest generation counted. */
+/* Read again, the table adds what it has counted since, beside what comes from elsewhere. */
+static void test_counts_again(void **state)
+{
+	uint64_t id = sample_id_make(1, 10, 11), kernel, taken[SAMPLE_PER_BUCKET] = { 0 };
+	struct sample_bucket table[] = { { .samples = { make_sample(0x1000, id, 3) } } };
+	struct counts counts = { 0 };
+
+	(void)state;
+	assert_int_equal(counts_add_table(&counts, table, 1, taken), 0);
+	assert_int_equal(counts_add_table(&counts, table, 1, taken), 0);
+	add_sample(&counts, 0x1000, id, 50, 10);
+	table[0].samples[0].count = 4;
+	table[0].samples[1] = make_sample(0x2000, id, 1);
+	assert_int_equal(counts_add_table(&counts, table, 1, taken), 0);
+	assert_int_equal(counts.count, 2);
+	assert_int_equal(counts.samples[0].count, 14);
+	assert_int_equal(counts.samples[0].first_ns, 50);
+	assert_int_equal(counts.samples[1].count, 1);
+	counts_clear(&counts);
+	assert_int_equal(counts_sum(&counts, &kernel), 0);
+	assert_int_equal(counts.count, 2);
+	counts_free(&counts);
+}
+
+/* A thread with several events keeps what the lowest generation counted, for all readings. */
 static void test_doubles(void **state)
 {
 	uint64_t first = 1ULL << SAMPLE_GENERATION_SHIFT, second = 2ULL << SAMPLE_GENERATION_SHIFT;
 	uint64_t many = sample_id_make(1, 10, 11), one = sample_id_make(1, 10, 12);
-	struct sample samples[] = {
-		make_sample(0x1000, many, 3),
-		make_sample(0x1000, many | first, 2),
-		make_sample(0x3000, many | second | SAMPLE_ID_KERNEL, 1),
-		make_sample(0x1000, one | second, 4),
-	};
 	struct counts counts = { 0 };
 	uint64_t dropped, kernel;
 
 	(void)state;
-	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(counts_add(&counts, &samples[i]), 0);
+	add_sample(&counts, 0x1000, many, 1, 3);
+	add_sample(&counts, 0x1000, many | first, 1, 2);
+	add_sample(&counts, 0x3000, many | second | SAMPLE_ID_KERNEL, 1, 1);
+	add_sample(&counts, 0x1000, one | second, 1, 4);
 	assert_int_equal(counts_drop_doubles(&counts, &dropped), 0);
 	assert_int_equal(dropped, 3);
 	assert_int_equal(counts_sum(&counts, &kernel), 7);
@@ -122,7 +153,107 @@ static void test_doubles(void **state)
 	assert_true(counts_has_double(&counts, 11, 2));
 	assert_false(counts_has_double(&counts, 11, 0));
 	assert_false(counts_has_double(&counts, 12, 2));
+	add_sample(&counts, 0x1000, many | first, 2, 5);
+	assert_int_equal(counts_drop_doubles(&counts, &dropped), 0);
+	assert_int_equal(dropped, 5);
+	assert_int_equal(counts_sum(&counts, &kernel), 7);
 	counts_free(&counts);
+}
+
+/* --- stacks --- */
+
+static void add_stack(struct counts *counts, uint64_t id, const uint64_t *pcs, uint32_t kernel,
+		      uint32_t user)
+{
+	struct counted stack = { .id = id, .count = 1, .kernel_depth = kernel, .user_depth = user };
+
+	assert_int_equal(counts_add(counts, &stack, pcs), 0);
+}
+
+/* Stacks are one if they have the same frames on the same side, in the same thread and mode. */
+static void test_stacks(void **state)
+{
+	const uint64_t pcs[] = { 0x1000, 0x2000, 0x3000 };
+	uint64_t id = sample_id_make(1, 10, 11);
+	struct counts counts = { 0 };
+
+	(void)state;
+	add_stack(&counts, id, pcs, 0, 3);
+	add_stack(&counts, id, pcs, 1, 2);
+	add_stack(&counts, id, pcs, 0, 2);
+	add_stack(&counts, id, pcs + 1, 0, 2);
+	add_stack(&counts, id | SAMPLE_ID_KERNEL, pcs, 0, 3);
+	assert_int_equal(counts.count, 5);
+	add_stack(&counts, id, pcs, 1, 2);
+	assert_int_equal(counts.count, 5);
+	assert_int_equal(counts.samples[1].count, 2);
+	counts_free(&counts);
+}
+
+/* What cannot be an address of user space ends a stack; the leaf stays. */
+static void test_stacks_astray(void **state)
+{
+	const uint64_t zero[] = { 0x1000, 0x2000, 0, 0x3000 };
+	const uint64_t kernel[] = { 0xffffffff81000000, 0x1000, 0xffffffff81000000 };
+	const uint64_t null[] = { 0, 0x2000 };
+	struct counts counts = { 0 };
+
+	(void)state;
+	add_stack(&counts, SAMPLE_ID_VALID, zero, 0, 4);
+	add_stack(&counts, SAMPLE_ID_VALID, kernel, 1, 2);
+	add_stack(&counts, SAMPLE_ID_VALID, null, 0, 2);
+	assert_int_equal(counts.samples[0].user_depth, 2);
+	assert_int_equal(counts.samples[1].user_depth, 1);
+	assert_int_equal(counts.samples[1].kernel_depth, 1);
+	assert_int_equal(counts.samples[2].user_depth, 2);
+	counts_free(&counts);
+}
+
+/* Many more than there are hashes without a collision: the index keeps 32 bits of them. */
+static void test_stacks_collide(void **state)
+{
+	const uint64_t many = 300000;
+	struct counts counts = { 0 };
+	uint64_t kernel;
+
+	(void)state;
+	for (uint64_t round = 0; round < 2; round++)
+		for (uint64_t i = 0; i < many; i++)
+			add_stack(&counts, SAMPLE_ID_VALID,
+				  (const uint64_t[]){ 0x1000 + i % 1000, 0x2000 + i / 1000 }, 0, 2);
+	assert_int_equal(counts.count, many);
+	assert_int_equal(counts_sum(&counts, &kernel), 2 * many);
+	for (uint64_t i = 0; i < many; i++)
+		assert_int_equal(counts.samples[i].count, 2);
+	counts_free(&counts);
+}
+
+/* The kernel's table: what it has in the arena, once its place is told. */
+static void test_stacks_table(void **state)
+{
+	struct stack_chunk *arena = calloc(2, sizeof(*arena));
+	struct stack *first = (struct stack *)&arena[0].words[1];
+	struct stack *last = (struct stack *)&arena[0].words[STACK_CHUNK_WORDS - 1];
+	struct stack_bucket buckets[1] = { { .entries = {
+						     { 7, 1, 100, 3 },
+						     { 7, STACK_CHUNK_WORDS - 1, 90, 2 },
+						     { 9, 0, 0, 0 }, /* being written */
+					     } } };
+	uint64_t taken[SAMPLE_PER_BUCKET] = { 0 }, kernel;
+	struct counts counts = { 0 };
+
+	(void)state;
+	assert_non_null(arena);
+	*first = (struct stack){ SAMPLE_ID_VALID, 0, 2, { 0x1000, 0x2000 } };
+	*last = (struct stack){ SAMPLE_ID_VALID, 1, 1, { 0xffffffff81000000, 0x2000 } };
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(counts_add_stacks(&counts, buckets, 1, arena, taken), 0);
+	assert_int_equal(counts.count, 2);
+	assert_int_equal(counts_sum(&counts, &kernel), 5);
+	assert_int_equal(counts.samples[1].kernel_depth, 1);
+	assert_int_equal(counts.pcs[counts.samples[1].first_pc + 1], 0x2000);
+	counts_free(&counts);
+	free(arena);
 }
 
 /* --- address spaces in time --- */
@@ -152,7 +283,7 @@ static const char *image_at(const struct process_table *table, uint64_t when, ui
 {
 	struct process *process = process_find(table, NOBODY);
 	const struct capture_mapping *mapping =
-		space_mapping_at(table, process_space_at(process, when), pc, when);
+		space_mapping_at(table, process_space_at(process, when), pc, when).mapping;
 
 	return mapping ? table->images[mapping->image].path : "";
 }
@@ -208,7 +339,7 @@ static void test_fork(void **state)
 	apply(&table, &stranger);
 	child = process_find(&table, NOBODY - 1);
 	assert_non_null(child);
-	assert_non_null(space_mapping_at(&table, process_space(child), 0x1234, 300));
+	assert_non_null(space_mapping_at(&table, process_space(child), 0x1234, 300).mapping);
 	assert_null(process_find(&table, NOBODY - 7));
 	table.inherit = false;
 	fork.pid = NOBODY - 2;
@@ -297,8 +428,6 @@ static void test_eras(void **state)
 	struct sideband_record exec = { SIDEBAND_EXEC, .time_ns = 300, .pid = NOBODY, .tid = NOBODY,
 					.name = "new" };
 	struct sideband_record fresh = map_record(NOBODY, 310, 0x1000, 0x2000, "/bin/new");
-	struct sample before = { 0x1800, sample_id_make(5, NOBODY, NOBODY), 150, 2 };
-	struct sample after = { 0x1800, sample_id_make(6, NOBODY, NOBODY), 350, 3 };
 	struct counts counts = { 0 };
 	char text[256] = "";
 
@@ -307,11 +436,102 @@ static void test_eras(void **state)
 	apply(&table, &old);
 	apply(&table, &exec);
 	apply(&table, &fresh);
-	assert_int_equal(counts_add(&counts, &before), 0);
-	assert_int_equal(counts_add(&counts, &after), 0);
-	assert_int_equal(resolve_each(&counts, &table, collect_paths, text), 0);
+	add_sample(&counts, 0x1800, sample_id_make(5, NOBODY, NOBODY), 150, 2);
+	add_sample(&counts, 0x1800, sample_id_make(6, NOBODY, NOBODY), 350, 3);
+	assert_int_equal(resolve_each(&counts, &table, false, collect_paths, text), 0);
 	assert_string_equal(text, "0:2 1:3 ");
 	counts_free(&counts);
+	process_table_free(&table);
+}
+
+/* A place that another file was mapped over: whoever asks for it, and in which order. */
+static void test_mapped_over(void **state)
+{
+	static const uint64_t times[] = { 250, 150, 160, 50, 260, 199, 200, 40 };
+	struct process_table table = { 0 };
+	struct sideband_record old = map_record(NOBODY, 100, 0x1000, 0x2000, "/bin/old");
+	struct sideband_record fresh = map_record(NOBODY, 200, 0x1000, 0x2000, "/bin/new");
+	struct counts counts = { 0 };
+	char text[256] = "";
+
+	(void)state;
+	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	apply(&table, &old);
+	apply(&table, &fresh);
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		add_sample(&counts, 0x1800, sample_id_make(5, NOBODY, i + 1), times[i], 1);
+	assert_int_equal(resolve_each(&counts, &table, false, collect_paths, text), 0);
+	assert_string_equal(text, "1:1 0:1 0:1 0:1 1:1 0:1 1:1 0:1 ");
+	counts_free(&counts);
+	process_table_free(&table);
+}
+
+/* Callers in memory without code, and none with code behind them, are none, if all is known. */
+static int collect_depth(const struct capture_sample *sample, void *context)
+{
+	snprintf((char *)context + strlen(context), 64, "%u/%u ", sample->user_depth,
+		 sample->depth);
+	return 0;
+}
+
+static void test_frames(void **state)
+{
+	struct process_table table = { 0 };
+	struct sideband_record map = map_record(NOBODY, 100, 0x1000, 0x2000, "/bin/program");
+	const uint64_t astray[] = { 0xffffffff81000000, 0x1800, 0x1900, 0x9000, 0x9100 };
+	const uint64_t moved[] = { 0x1800, 0x9000, 0x9100, 0x1900, 0x9000 };
+	const uint64_t at_end[] = { 0x1800, 0x2000 }, unknown[] = { 0x9000, 0x9100 };
+	uint64_t id = sample_id_make(5, NOBODY, NOBODY);
+	struct counts counts = { 0 };
+	char text[256] = "";
+
+	(void)state;
+	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	apply(&table, &map);
+	add_stack(&counts, id, astray, 1, 4);
+	add_stack(&counts, id, moved, 0, 5);
+	add_stack(&counts, id, at_end, 0, 2); /* behind a call at the end of the code */
+	add_stack(&counts, id, unknown, 0, 2);
+	assert_int_equal(resolve_each(&counts, &table, false, collect_depth, text), 0);
+	assert_string_equal(text, "2/3 4/4 2/2 2/2 ");
+	text[0] = '\0';
+	assert_int_equal(resolve_each(&counts, &table, true, collect_depth, text), 0);
+	assert_string_equal(text, "4/5 5/5 2/2 2/2 ");
+	counts_free(&counts);
+	process_table_free(&table);
+}
+
+/* A machine with many files and many more mappings: no mapping looks at all files. */
+static void test_many_images(void **state)
+{
+	enum {
+		IMAGES = 20000,
+		MAPPINGS = 200000
+	};
+	struct process_table table = { 0 };
+	struct sideband_record record = map_record(NOBODY, 1, 0x1000, 0x2000, NULL);
+	char name[64];
+	uint32_t image;
+	clock_t start;
+
+	(void)state;
+	record.inode = 1;
+	record.name = name;
+	for (uint32_t i = 0; i < IMAGES; i++) {
+		snprintf(name, sizeof(name), "/nowhere/%u", i / 2); /* two files of each name */
+		record.inode = 1 + i;
+		assert_int_equal(image_of_mapping(&table, &record, &image), 0);
+		assert_int_equal(image, i);
+	}
+	start = clock();
+	for (uint32_t i = 0; i < MAPPINGS; i++)
+		assert_int_equal(image_of_mapping(&table, &record, &image), 0);
+	assert_true(clock() - start < CLOCKS_PER_SEC);
+	assert_int_equal(image, IMAGES - 1);
+	record.inode--;
+	snprintf(name, sizeof(name), "/nowhere/%u (deleted)", IMAGES / 2 - 1);
+	assert_int_equal(image_of_mapping(&table, &record, &image), 0);
+	assert_int_equal(image, IMAGES - 2);
 	process_table_free(&table);
 }
 
@@ -324,7 +544,8 @@ static void test_snapshot(void **state)
 	(void)state;
 	assert_int_equal(snapshot_process(&table, getpid(), 0), 0);
 	mapping = space_mapping_at(&table, process_space(process_find(&table, getpid())),
-				   (uintptr_t)test_snapshot, 0);
+				   (uintptr_t)test_snapshot, 0)
+			  .mapping;
 	assert_non_null(mapping);
 	assert_true(mapping->executable);
 	assert_true(table.images[mapping->image].fd >= 0);
@@ -336,12 +557,16 @@ static void test_snapshot(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cpus),	     cmocka_unit_test(test_id),
-		cmocka_unit_test(test_counts_table), cmocka_unit_test(test_doubles),
-		cmocka_unit_test(test_spaces),	     cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_child_remaps), cmocka_unit_test(test_pid_reuse),
-		cmocka_unit_test(test_anonymous),    cmocka_unit_test(test_eras),
-		cmocka_unit_test(test_snapshot),
+		cmocka_unit_test(test_cpus),	      cmocka_unit_test(test_id),
+		cmocka_unit_test(test_counts_table),  cmocka_unit_test(test_doubles),
+		cmocka_unit_test(test_counts_again),  cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_stacks_astray), cmocka_unit_test(test_stacks_collide),
+		cmocka_unit_test(test_stacks_table),  cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_spaces),	      cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_child_remaps),  cmocka_unit_test(test_pid_reuse),
+		cmocka_unit_test(test_anonymous),     cmocka_unit_test(test_eras),
+		cmocka_unit_test(test_mapped_over),   cmocka_unit_test(test_snapshot),
+		cmocka_unit_test(test_many_images),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

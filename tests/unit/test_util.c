@@ -14,6 +14,7 @@
 #include "util/file.h"
 #include "util/index.h"
 #include "util/number.h"
+#include "util/utf8.h"
 
 static void test_number(void **state)
 {
@@ -225,9 +226,28 @@ static void test_file_errors(void **state)
 	assert_non_null(strstr(e.what, "/dev/full"));
 }
 
+static void test_utf8(void **state)
+{
+	static const char text[] = "a\xc3\xbc\xe2\x80\xae\xe4\xbd\xf0\x9f\x98\x80\xbd\x1b";
+	static const char hidden[] = "000111110000"
+				     "11";
+	uint32_t code = 0;
+
+	(void)state;
+	assert_int_equal(utf8_decode("\xf0\x9f\x98\x80", &code), 4);
+	assert_int_equal(code, 0x1f600);
+	assert_int_equal(utf8_decode("\xc0\x80", &code), 0);	 /* too long */
+	assert_int_equal(utf8_decode("\xed\xa0\x80", &code), 0); /* a surrogate */
+	assert_int_equal(utf8_decode("\xe4\xbd", &code), 0);
+	assert_int_equal(sizeof(text), sizeof(hidden));
+	for (size_t i = 0; i + 1 < sizeof(text); i++)
+		assert_int_equal(utf8_is_hidden_at(text, i), hidden[i] == '1');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_number),
 		cmocka_unit_test(test_hex),
 		cmocka_unit_test(test_seconds),

@@ -14,6 +14,7 @@
 #include "capture/cost.h"
 #include "capture/counts.h"
 #include "capture/events.h"
+#include "capture/jit.h"
 #include "capture/process.h"
 #include "capture/sample_program.h"
 #include "capture/resolve.h"
@@ -21,6 +22,8 @@
 #include "capture/snapshot.h"
 #include "capture/target.h"
 #include "util/clock.h"
+#include "util/file.h"
+#include "util/number.h"
 
 struct target {
 	pid_t pid;
@@ -41,12 +44,14 @@ struct capture {
 	struct target *targets;
 	size_t target_count;
 	int epoll;
-	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC */
+	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC; stop: of the last reading */
 	uint64_t start_time_ns;		      /* since the epoch */
 	uint64_t interrupt_ns;
 	uint64_t system_cpu_start_ns;
 	uint64_t cpu_ns;
 	uint64_t doubles;
+	uint32_t stack_limit; /* frames of a stack; 0: there are no stacks */
+	uint64_t stacks_truncated, stacks_user, stacks_one_frame; /* capture_totals */
 	bool became_another; /* the target of a histogram has called exec */
 };
 
@@ -248,7 +253,7 @@ static int complete_mappings(struct capture *c, struct error *e)
 	for (size_t i = 0; i < count; i++)
 		if (snapshot_process(&c->processes, c->processes.processes[i].pid, c->stop_ns))
 			return error_no_memory(e);
-	return 0;
+	return jit_look_again(&c->processes) ? error_no_memory(e) : 0;
 }
 
 /* --- Programs --- */
@@ -265,9 +270,22 @@ static const struct address_space *first_space(const struct capture *c)
 	return process ? &process->spaces[process->count - 1] : NULL;
 }
 
+/* The kernel's own limit may be lower. */
+static uint32_t read_stack_limit(void)
+{
+	char text[32];
+	uint64_t limit;
+
+	if (file_read_line("/proc/sys/kernel/perf_event_max_stack", text, sizeof(text)) ||
+	    number_parse(text, 0, UINT64_MAX, &limit) || limit > CAPTURE_DEPTH_MAX)
+		return CAPTURE_DEPTH_MAX;
+	return limit ?: 1; /* the leaf at least */
+}
+
 static int load_sample(struct capture *c, struct error *e)
 {
-	int err = sample_program_load(&c->sample, sides(&c->options), &c->counts, e);
+	int err = sample_program_load(&c->sample, sides(&c->options), c->options.stacks, &c->counts,
+				      e);
 
 	return err ?: watch(c, sample_program_ring_fd(&c->sample), e);
 }
@@ -297,6 +315,8 @@ static int start(struct capture *c, struct error *e)
 		return error_set(e, errno, "cannot make an epoll instance");
 	err = check_targets(c, e);
 	err = err ?: events_prepare(&c->events, &c->options, e);
+	if (c->options.stacks)
+		c->stack_limit = read_stack_limit();
 	if (!has_histogram(c))
 		err = err ?: load_sample(c, e);
 	err = err ?: add_targets(c, e);
@@ -396,6 +416,54 @@ static uint64_t account_cpu_time(const struct capture *c)
 	return sum;
 }
 
+static int count_stack(const struct capture_sample *sample, void *context)
+{
+	struct capture *c = context;
+	uint32_t kernel_depth = sample->depth - sample->user_depth;
+
+	if (sample->user_depth)
+		c->stacks_user += sample->count;
+	if (sample->user_depth == 1)
+		c->stacks_one_frame += sample->count;
+	if (sample->user_depth >= c->stack_limit || kernel_depth >= c->stack_limit)
+		c->stacks_truncated += sample->count;
+	return 0;
+}
+
+static int count_stacks(struct capture *c)
+{
+	c->stacks_truncated = c->stacks_user = c->stacks_one_frame = 0;
+	return c->stack_limit ? capture_each_sample(c, count_stack, c) : 0;
+}
+
+/* Takes over what the kernel has counted since the last time. */
+static int read_counts(struct capture *c, struct error *e)
+{
+	uint64_t doubles;
+	int err;
+
+	if (has_histogram(c)) {
+		counts_clear(&c->counts);
+		err = cells_add(&c->profil, &c->range, c->targets[0].pid, c->start_ns, &c->counts);
+	} else {
+		err = sample_program_read_table(&c->sample);
+	}
+	if (err || counts_drop_doubles(&c->counts, &doubles))
+		return error_no_memory(e);
+	c->doubles += doubles;
+	return count_stacks(c) ? error_no_memory(e) : 0;
+}
+
+int capture_read(struct capture *c, struct error *e)
+{
+	int err = capture_handle(c, e);
+
+	c->stop_ns = now_ns();
+	if (!err && jit_look_again(&c->processes))
+		err = error_no_memory(e);
+	return err ?: read_counts(c, e);
+}
+
 int capture_stop(struct capture *c, struct error *e)
 {
 	int err;
@@ -404,13 +472,9 @@ int capture_stop(struct capture *c, struct error *e)
 	c->stop_ns = now_ns();
 	err = capture_handle(c, e);
 	err = err ?: complete_mappings(c, e);
+	err = err ?: read_counts(c, e);
 	if (err)
 		return err;
-	err = has_histogram(c)
-		      ? cells_add(&c->profil, &c->range, c->targets[0].pid, c->start_ns, &c->counts)
-		      : counts_add_table(&c->counts, c->sample.table, SAMPLE_BUCKETS);
-	if (err || counts_drop_doubles(&c->counts, &c->doubles))
-		return error_no_memory(e);
 	c->cpu_ns = account_cpu_time(c);
 	command_status(&c->command);
 	return 0;
@@ -486,6 +550,10 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		profil_totals(c, totals);
 	else
 		sample_totals(c, totals);
+	totals->stack_limit = c->stack_limit;
+	totals->stacks_truncated = c->stacks_truncated;
+	totals->stacks_user = c->stacks_user;
+	totals->stacks_one_frame = c->stacks_one_frame;
 }
 
 const char *capture_event_name(const struct capture *c)
@@ -546,5 +614,6 @@ int capture_each_sample(struct capture *c,
 			int (*visit)(const struct capture_sample *sample, void *context),
 			void *context)
 {
-	return resolve_each(&c->counts, &c->processes, visit, context);
+	return resolve_each(&c->counts, &c->processes, sideband_lost(c->sideband) > 0, visit,
+			    context);
 }

@@ -66,8 +66,10 @@ int capture_handle(struct capture *c, struct error *e);
 bool capture_ended(const struct capture *c);
 
 /*
- * While it goes on: has capture_images(), capture_each_sample() and capture_each_mapping() tell
- * what has been counted so far, until the next call.
+ * While it goes on: has the calls below tell what has been counted so far. Counts are since the
+ * beginning; they only go up, but that of a thread which turns out to have been ticked twice
+ * (attach.h). What was unknown may be known the next time: mappings, names. It does what
+ * capture_handle() does, too; images and mappings are valid until the next call of either.
  */
 int capture_read(struct capture *c, struct error *e);
 
@@ -97,6 +99,11 @@ struct capture_totals {
 	uint64_t start_time_ns;	       /* since the epoch */
 	uint64_t duration_ns;
 	uint64_t first_tick_ns; /* from capture_start()'s beginning; 0: there was none */
+	/* Of the counted, when they have call stacks: */
+	uint64_t stack_limit;	   /* frames of user space and of the kernel, each; 0: no stacks */
+	uint64_t stacks_truncated; /* cut off there, at the root's end */
+	uint64_t stacks_user;	   /* with a stack in user space */
+	uint64_t stacks_one_frame; /* of these: that end after one frame */
 };
 
 void capture_totals(const struct capture *c, struct capture_totals *totals);
@@ -119,7 +126,9 @@ struct capture_image {
 	uint8_t build_id[CAPTURE_BUILD_ID_MAX];
 	unsigned int build_id_size; /* 0: not known */
 	int fd;			    /* open for reading, or -1; owned by the capture */
-	uint64_t device, inode;	    /* of fd; inode 0: not known */
+	int root;  /* the root folder of who mapped it, if not ours, or -1; owned by the capture */
+	char *why; /* why nothing in it can have a name; NULL: it may */
+	uint64_t device, inode; /* of fd; inode 0: not known */
 };
 
 struct capture_mapping {
@@ -139,9 +148,11 @@ struct capture_frame {
 /* One pc, or stack, of one thread in one mode, with its count. */
 struct capture_sample {
 	const struct capture_frame *frames; /* the leaf first; valid during the visit */
-	uint32_t depth;			    /* 1 at least; CAPTURE_DEPTH_MAX: more may be cut off */
-	uint64_t count;			    /* since recording began */
-	size_t number;			    /* the same in each visit, and dense */
+	uint32_t depth;			    /* 1 at least */
+	uint32_t user_depth; /* the last of them, in user space. Each side: CAPTURE_DEPTH_MAX at
+				most */
+	uint64_t count;	     /* since recording began */
+	size_t number;	     /* the same in each visit, and dense */
 	pid_t pid, tid;
 	bool kernel;
 	const char *comm; /* the thread's name, "" when not known */

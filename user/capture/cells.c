@@ -69,15 +69,19 @@ int cells_range(const struct address_space *space, uint64_t offset, uint64_t buf
 int cells_add(const struct profil_program *profil, const struct profil_range *range, pid_t pid,
 	      uint64_t time_ns, struct counts *counts)
 {
-	struct sample sample = { .id = sample_id_make(0, pid, 0), .first_ns = time_ns };
+	struct counted sample = {
+		.id = sample_id_make(0, pid, 0),
+		.first_ns = time_ns,
+		.user_depth = 1,
+	};
 	int err = 0;
 
 	for (size_t i = 0; i < profil->cell_count && !err; i++) {
+		uint64_t pc = range->offset + (i ? cell_last_delta(i, range->scale) + 1 : 0);
+
 		sample.count = profil->cells[i];
-		if (!sample.count)
-			continue;
-		sample.pc = range->offset + (i ? cell_last_delta(i, range->scale) + 1 : 0);
-		err = counts_add(counts, &sample);
+		if (sample.count)
+			err = counts_add(counts, &sample, &pc);
 	}
 	return err;
 }

@@ -3,45 +3,142 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/array.h"
 
-static bool sample_equal(const void *array, uint32_t number, const void *key)
-{
-	const struct sample *a = (const struct sample *)array + number, *b = key;
+/* User addresses end below it, kernel addresses begin at or above it. */
+#define KERNEL_START 0x8000000000000000ULL
 
-	return a->pc == b->pc && a->id == b->id;
+struct key {
+	const struct counted *sample;
+	const uint64_t *pcs, *there; /* there: counts.pcs */
+	size_t depth;
+};
+
+static bool sample_equal(const void *array, uint32_t number, const void *of)
+{
+	const struct counted *a = (const struct counted *)array + number;
+	const struct key *key = of;
+
+	return a->id == key->sample->id && a->kernel_depth == key->sample->kernel_depth &&
+	       a->user_depth == key->sample->user_depth &&
+	       memcmp(key->there + a->first_pc, key->pcs, key->depth * sizeof(*key->pcs)) == 0;
 }
 
-int counts_add(struct counts *counts, const struct sample *sample)
+static int append(struct counts *counts, const struct key *key, uint64_t hash)
 {
-	uint64_t hash = hash_u64(sample->pc, sample->id);
-	uint32_t number = index_find(&counts->index, hash, sample_equal, counts->samples, sample);
+	struct counted *sample;
 
-	if (number == INDEX_NONE) {
-		if (array_reserve(&counts->samples, &counts->room, counts->count + 1,
-				  sizeof(*sample)) ||
-		    index_add(&counts->index, hash, counts->count))
+	if (array_reserve(&counts->samples, &counts->room, counts->count + 1, sizeof(*sample)) ||
+	    array_reserve(&counts->pcs, &counts->pc_room, counts->pc_count + key->depth,
+			  sizeof(*counts->pcs)) ||
+	    index_add(&counts->index, hash, counts->count))
+		return -ENOMEM;
+	sample = &counts->samples[counts->count++];
+	*sample = *key->sample;
+	sample->first_pc = counts->pc_count;
+	memcpy(counts->pcs + counts->pc_count, key->pcs, key->depth * sizeof(*key->pcs));
+	counts->pc_count += key->depth;
+	return 0;
+}
+
+static uint32_t believable_depth(const uint64_t *pcs, uint32_t depth)
+{
+	for (uint32_t i = 1; i < depth; i++)
+		if (pcs[i] == 0 || pcs[i] >= KERNEL_START)
+			return i;
+	return depth;
+}
+
+int counts_add(struct counts *counts, const struct counted *added, const uint64_t *pcs)
+{
+	struct counted sample = *added;
+	struct key key = { &sample, pcs, counts->pcs, 0 };
+	uint32_t number;
+	uint64_t hash;
+
+	sample.user_depth = believable_depth(pcs + sample.kernel_depth, sample.user_depth);
+	key.depth = sample.kernel_depth + sample.user_depth;
+	hash = hash_bytes(pcs, key.depth * sizeof(*pcs), sample.id);
+	number = index_find(&counts->index, hash, sample_equal, counts->samples, &key);
+	if (number == INDEX_NONE)
+		return append(counts, &key, hash);
+	counts->samples[number].count += sample.count;
+	if (sample.first_ns < counts->samples[number].first_ns)
+		counts->samples[number].first_ns = sample.first_ns;
+	return 0;
+}
+
+int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets,
+		     uint64_t *taken)
+{
+	for (size_t i = 0; i < buckets * SAMPLE_PER_BUCKET; i++) {
+		const struct sample *from =
+			&table[i / SAMPLE_PER_BUCKET].samples[i % SAMPLE_PER_BUCKET];
+		struct counted sample = { .user_depth = 1 };
+		uint64_t count, pc;
+
+		/* The id is written last, and read first. */
+		sample.id = __atomic_load_n(&from->id, __ATOMIC_ACQUIRE);
+		count = sample.id ? __atomic_load_n(&from->count, __ATOMIC_RELAXED) : 0;
+		if (count == taken[i])
+			continue;
+		pc = from->pc;
+		sample.first_ns = from->first_ns;
+		sample.count = count - taken[i];
+		if (counts_add(counts, &sample, &pc))
 			return -ENOMEM;
-		counts->samples[counts->count++] = *sample;
-		return 0;
+		taken[i] = count;
 	}
-	counts->samples[number].count += sample->count;
-	if (sample->first_ns < counts->samples[number].first_ns)
-		counts->samples[number].first_ns = sample->first_ns;
 	return 0;
 }
 
-int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets)
+static int add_stack(struct counts *counts, const struct stack *stack, uint64_t first_ns,
+		     uint64_t count)
 {
-	for (size_t i = 0; i < buckets; i++)
-		for (size_t k = 0; k < SAMPLE_PER_BUCKET; k++) {
-			const struct sample *sample = &table[i].samples[k];
+	struct counted sample = {
+		.id = stack->id,
+		.first_ns = first_ns,
+		.count = count,
+		.kernel_depth = stack->kernel_depth,
+		.user_depth = stack->user_depth,
+	};
 
-			if (sample->id && counts_add(counts, sample))
-				return -ENOMEM;
-		}
+	return counts_add(counts, &sample, (const uint64_t *)stack->pcs);
+}
+
+int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, size_t buckets,
+		      const struct stack_chunk *arena, uint64_t *taken)
+{
+	for (size_t i = 0; i < buckets * SAMPLE_PER_BUCKET; i++) {
+		const struct stack_entry *entry =
+			&stacks[i / SAMPLE_PER_BUCKET].entries[i % SAMPLE_PER_BUCKET];
+		/* The place is written last, and read first. */
+		uint64_t place = __atomic_load_n(&entry->place, __ATOMIC_ACQUIRE);
+		uint64_t count = place ? __atomic_load_n(&entry->count, __ATOMIC_RELAXED) : 0;
+		const struct stack_chunk *chunk = &arena[place / STACK_CHUNK_WORDS];
+
+		if (count == taken[i])
+			continue;
+		if (add_stack(counts,
+			      (const struct stack *)&chunk->words[place % STACK_CHUNK_WORDS],
+			      entry->first_ns, count - taken[i]))
+			return -ENOMEM;
+		taken[i] = count;
+	}
 	return 0;
+}
+
+int counts_add_record(struct counts *counts, const struct stack_sample *record)
+{
+	return add_stack(counts, &record->stack, record->time_ns, 1);
+}
+
+void counts_clear(struct counts *counts)
+{
+	for (size_t i = 0; i < counts->count; i++)
+		counts->samples[i].count = 0;
 }
 
 uint64_t counts_sum(const struct counts *counts, uint64_t *kernel)
@@ -58,7 +155,7 @@ uint64_t counts_sum(const struct counts *counts, uint64_t *kernel)
 }
 
 /* Thread and generation in one number, so that a thread's lowest generation sorts first. */
-static uint64_t origin(const struct sample *sample)
+static uint64_t origin(const struct counted *sample)
 {
 	return (uint64_t)sample_id_tid(sample->id) * SAMPLE_GENERATIONS +
 	       sample_id_generation(sample->id);
@@ -77,6 +174,14 @@ static int same_thread(const void *left, const void *right)
 	uint64_t b = *(const uint64_t *)right / SAMPLE_GENERATIONS;
 
 	return a < b ? -1 : a > b;
+}
+
+static bool has_generations(const struct counts *counts)
+{
+	for (size_t i = 0; i < counts->count; i++)
+		if (sample_id_generation(counts->samples[i].id))
+			return true;
+	return false;
 }
 
 /* The lowest origin of each thread, sorted. */
@@ -99,14 +204,17 @@ static uint64_t *list_origins(const struct counts *counts, size_t *count)
 
 int counts_drop_doubles(struct counts *counts, uint64_t *dropped)
 {
+	uint64_t *origins;
 	size_t count;
-	uint64_t *origins = list_origins(counts, &count);
 
 	*dropped = 0;
+	if (!has_generations(counts)) /* as good as always */
+		return 0;
+	origins = list_origins(counts, &count);
 	if (!origins)
 		return -ENOMEM;
 	for (size_t i = 0; i < counts->count; i++) {
-		struct sample *sample = &counts->samples[i];
+		struct counted *sample = &counts->samples[i];
 		uint64_t key = origin(sample);
 		const uint64_t *lowest = bsearch(&key, origins, count, sizeof(key), same_thread);
 
@@ -122,7 +230,7 @@ int counts_drop_doubles(struct counts *counts, uint64_t *dropped)
 bool counts_has_double(const struct counts *counts, unsigned int tid, unsigned int generation)
 {
 	for (size_t i = 0; i < counts->count; i++) {
-		const struct sample *sample = &counts->samples[i];
+		const struct counted *sample = &counts->samples[i];
 
 		if (!sample->count && sample_id_tid(sample->id) == tid &&
 		    sample_id_generation(sample->id) == generation)
@@ -134,6 +242,7 @@ bool counts_has_double(const struct counts *counts, unsigned int tid, unsigned i
 void counts_free(struct counts *counts)
 {
 	free(counts->samples);
+	free(counts->pcs);
 	index_free(&counts->index);
 	*counts = (struct counts){ 0 };
 }

@@ -12,42 +12,91 @@
 #include <unistd.h>
 
 #include "util/array.h"
+#include "util/file.h"
 
-/*
- * Opens a regular file and nothing else: to open a device may do something. The path is its
- * process's to change, so what was looked at is what is opened.
- */
-static int open_regular(const char *path, struct stat *status)
+int image_keep(int fd)
 {
-	int fd = -1, place = open(path, O_PATH | O_CLOEXEC);
-	char again[64];
+	if (fd <= sysconf(_SC_OPEN_MAX) / 4 * 3)
+		return fd < 0 ? -1 : fd;
+	close(fd);
+	return -1;
+}
 
-	if (place < 0)
-		return -1;
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
-	if (fstat(place, status) == 0 && S_ISREG(status->st_mode))
-		fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	close(place);
-	/* Some must be left for the threads' events, and for the result. */
-	if (fd > sysconf(_SC_OPEN_MAX) / 4 * 3) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+static int open_root(pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", tid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 static int open_mapped(const struct sideband_record *record, struct stat *status)
 {
-	char path[64 + 4096];
-	int fd;
+	char path[128];
+	int fd, root;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, record->tid,
 		 record->start, record->limit);
-	fd = open_regular(path, status);
-	if (fd >= 0 || record->name[0] != '/')
-		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", record->tid, record->name);
-	return open_regular(path, status);
+	fd = file_open_regular(-1, path, status);
+	if (fd < 0 && record->name[0] == '/') {
+		root = open_root(record->tid);
+		if (root < 0)
+			return -1;
+		fd = file_open_regular(root, record->name, status);
+		close(root);
+	}
+	return image_keep(fd);
+}
+
+static bool same_root(const struct root *a, const struct root *b)
+{
+	return a->namespace == b->namespace && a->device == b->device && a->inode == b->inode;
+}
+
+/* proc: a process's folder in /proc */
+static int identify_root(const char *proc, struct root *root)
+{
+	char path[64];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/ns/mnt", proc);
+	if (stat(path, &status))
+		return -errno;
+	root->namespace = status.st_ino;
+	snprintf(path, sizeof(path), "%s/root", proc);
+	if (stat(path, &status))
+		return -errno;
+	root->device = status.st_dev;
+	root->inode = status.st_ino;
+	return 0;
+}
+
+int image_root(struct process_table *table, pid_t tid, int *root)
+{
+	struct root ours, its = { .fd = -1 };
+	char proc[32];
+
+	*root = -1;
+	snprintf(proc, sizeof(proc), "/proc/%d", tid);
+	if (identify_root("/proc/self", &ours) || identify_root(proc, &its))
+		return -ENOENT;
+	if (same_root(&ours, &its))
+		return 0;
+	for (size_t i = 0; i < table->root_count && *root < 0; i++)
+		if (same_root(&table->roots[i], &its))
+			*root = table->roots[i].fd;
+	if (*root >= 0)
+		return 0;
+	its.fd = image_keep(open_root(tid));
+	if (its.fd < 0)
+		return -ENOENT;
+	if (array_reserve(&table->roots, &table->root_room, table->root_count + 1, sizeof(its))) {
+		close(its.fd);
+		return -ENOMEM;
+	}
+	table->roots[table->root_count++] = its;
+	*root = its.fd;
+	return 0;
 }
 
 /* A copy of the process's vDSO in a file of memory. It is an ELF file of a few pages. */
@@ -71,11 +120,8 @@ static int copy_vdso(const struct sideband_record *record)
 	return copy;
 }
 
-/* The name for what has no file: anonymous memory that holds code is most often a JIT's. */
 static const char *image_name(const struct sideband_record *record)
 {
-	if (!record->name[0] || strcmp(record->name, "//anon") == 0)
-		return "[anon]";
 	/* Two kinds of programs have two kinds of vDSO. */
 	if (strcmp(record->name, "[vdso]") == 0 && record->limit <= UINT32_MAX)
 		return "[vdso32]";
@@ -106,16 +152,32 @@ static bool same_path(const char *a, const char *b)
 	return size == path_length(b) && strncmp(a, b, size) == 0;
 }
 
+static uint64_t hash_path(const char *path)
+{
+	return hash_bytes(path, path_length(path), 0);
+}
+
+struct wanted_image {
+	const char *name;
+	const struct sideband_record *record;
+};
+
+static bool is_wanted_image(const void *images, uint32_t id, const void *key)
+{
+	const struct capture_image *image = &((const struct capture_image *)images)[id];
+	const struct wanted_image *wanted = key;
+
+	return (wanted->name[0] == '[' || is_same_file(image, wanted->record)) &&
+	       same_path(image->path, wanted->name);
+}
+
 static uint32_t find_image(const struct process_table *table, const char *name,
 			   const struct sideband_record *record)
 {
-	for (uint32_t i = 0; i < table->image_count; i++) {
-		const struct capture_image *image = &table->images[i];
+	const struct wanted_image wanted = { name, record };
 
-		if ((name[0] == '[' || is_same_file(image, record)) && same_path(image->path, name))
-			return i;
-	}
-	return INDEX_NONE;
+	return index_find(&table->by_path, hash_path(name), is_wanted_image, table->images,
+			  &wanted);
 }
 
 static int add_image(struct process_table *table, const char *name,
@@ -126,12 +188,17 @@ static int add_image(struct process_table *table, const char *name,
 		.path = strndup(name, fd < 0 ? strlen(name) : path_length(name)),
 		.build_id_size = record->build_id_size,
 		.fd = fd,
+		.root = -1,
 		.device = record->device,
 		.inode = record->inode,
 	};
 
-	if (!image.path || array_reserve(&table->images, &table->image_room, table->image_count + 1,
-					 sizeof(image))) {
+	if (name[0] == '/')
+		image_root(table, record->tid, &image.root);
+	if (!image.path ||
+	    array_reserve(&table->images, &table->image_room, table->image_count + 1,
+			  sizeof(image)) ||
+	    index_add(&table->by_path, hash_path(name), table->image_count)) {
 		free(image.path);
 		return -ENOMEM;
 	}
@@ -180,4 +247,13 @@ int image_of_mapping(struct process_table *table, const struct sideband_record *
 	if (fd >= 0)
 		close(fd);
 	return *image == INDEX_NONE ? -ENOMEM : 0;
+}
+
+bool image_is_plain_memory(const struct capture_image *image)
+{
+	char magic[4];
+
+	return strncmp(image->path, "/memfd:", strlen("/memfd:")) == 0 && image->fd >= 0 &&
+	       (pread(image->fd, magic, sizeof(magic), 0) != sizeof(magic) ||
+		memcmp(magic, "\177ELF", sizeof(magic)) != 0);
 }

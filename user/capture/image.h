@@ -13,4 +13,19 @@
 int image_of_mapping(struct process_table *table, const struct sideband_record *record,
 		     uint32_t *image);
 
+/*
+ * The root folder of a process: *root is its descriptor, which the table owns; -1: it is ours.
+ * Returns 0, or a negative errno: it is not to be had.
+ */
+int image_root(struct process_table *table, pid_t tid, int *root);
+
+/*
+ * Keeps a descriptor, or closes it when they run short: some must be left for the threads' events,
+ * and for the result. Returns it, or -1.
+ */
+int image_keep(int fd);
+
+/* Whether it is shared memory (memfd_create(2)) that holds no program: a JIT compiler's. */
+bool image_is_plain_memory(const struct capture_image *image);
+
 #endif

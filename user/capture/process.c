@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "capture/image.h"
+#include "capture/jit.h"
 #include "util/array.h"
 #include "util/file.h"
 
@@ -20,14 +21,19 @@ void process_table_free(struct process_table *table)
 	}
 	for (size_t i = 0; i < table->image_count; i++) {
 		free(table->images[i].path);
+		free(table->images[i].why);
 		if (table->images[i].fd >= 0)
 			close(table->images[i].fd);
 	}
+	for (size_t i = 0; i < table->root_count; i++)
+		close(table->roots[i].fd);
+	free(table->roots);
 	free(table->processes);
 	free(table->threads);
 	free(table->images);
 	index_free(&table->by_pid);
 	index_free(&table->by_tid);
+	index_free(&table->by_path);
 }
 
 static uint64_t hash_number(pid_t number)
@@ -79,6 +85,12 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
 		return -ENOMEM;
 	process = &table->processes[table->count];
 	*process = (struct process){ .pid = pid, .younger = INDEX_NONE };
+	process->jit = (struct jit){
+		.image = INDEX_NONE,
+		.dump = INDEX_NONE,
+		.pid = pid,
+		.uid = geteuid(),
+	};
 	if (add_space(process, time_ns))
 		return -ENOMEM;
 	older = process_find(table, pid);
@@ -106,66 +118,65 @@ struct address_space *process_space_at(struct process *process, uint64_t time_ns
 	return &process->spaces[i];
 }
 
-/* Among the first `count` mappings of a space: the youngest at that time, else the first to come.
+/*
+ * Looks among the first `count` mappings of a space for the youngest at that time. Returns whether
+ * there is one; those that are younger shorten the time for which the answer holds.
  */
-static const struct capture_mapping *own_mapping_at(const struct address_space *space, size_t count,
-						    uint64_t pc, uint64_t time_ns)
+static bool find_own_mapping(const struct address_space *space, size_t count, uint64_t pc,
+			     uint64_t time_ns, struct mapping_answer *answer)
 {
-	const struct capture_mapping *first = NULL;
-
 	for (size_t i = count; i-- > 0;) {
 		const struct capture_mapping *mapping = &space->mappings[i];
 
 		if (pc < mapping->start || pc >= mapping->limit)
 			continue;
-		first = mapping;
-		if (mapping->time_ns <= time_ns)
-			break;
+		answer->mapping = mapping;
+		if (mapping->time_ns <= time_ns) {
+			answer->since_ns = mapping->time_ns;
+			return true;
+		}
+		answer->until_ns = mapping->time_ns;
 	}
-	return first;
+	return false;
 }
 
-const struct capture_mapping *space_mapping_at(const struct process_table *table,
-					       const struct address_space *space, uint64_t pc,
-					       uint64_t time_ns)
+struct mapping_answer space_mapping_at(const struct process_table *table,
+				       const struct address_space *space, uint64_t pc,
+				       uint64_t time_ns)
 {
-	const struct capture_mapping *to_come = NULL;
+	struct mapping_answer answer = { .until_ns = UINT64_MAX };
 	size_t count = space->count;
 
-	for (;;) {
-		const struct capture_mapping *mapping = own_mapping_at(space, count, pc, time_ns);
-
-		if (mapping && mapping->time_ns <= time_ns)
-			return mapping;
-		to_come = mapping ?: to_come;
-		if (space->parent == INDEX_NONE)
-			return to_come;
+	while (!find_own_mapping(space, count, pc, time_ns, &answer) &&
+	       space->parent != INDEX_NONE) {
 		count = space->parent_count;
 		space = &table->processes[space->parent].spaces[space->parent_space];
 	}
+	return answer;
 }
 
 /* Memory without a file: its offset says nothing, and what adjoins is one. */
-static bool is_anonymous(const struct process_table *table, uint32_t image)
+static bool is_anonymous(const struct process *process, uint32_t image)
 {
-	return strcmp(table->images[image].path, "[anon]") == 0;
+	return image == process->jit.image;
 }
 
 /*
  * Whether the youngest mapping at this place is the same one, or can be made to be: then there is
  * nothing to add. A JIT compiler maps new memory beside the old all the time.
  */
-static bool is_known(const struct process_table *table, struct address_space *space,
+static bool is_known(const struct process_table *table, struct process *process,
 		     const struct capture_mapping *mapping)
 {
+	struct address_space *space = process_space(process);
 	const struct capture_mapping *there =
-		space_mapping_at(table, space, mapping->start, UINT64_MAX);
+		space_mapping_at(table, space, mapping->start, UINT64_MAX).mapping;
 	struct capture_mapping *last = space->count ? &space->mappings[space->count - 1] : NULL;
 
 	if (there && there->limit >= mapping->limit && there->image == mapping->image &&
 	    there->offset - there->start == mapping->offset - mapping->start)
 		return true;
-	if (!last || last->image != mapping->image || !is_anonymous(table, mapping->image) ||
+	if (!last || last->image != mapping->image || !is_anonymous(process, mapping->image) ||
 	    mapping->start > last->limit || mapping->limit < last->start)
 		return false;
 	if (mapping->start < last->start)
@@ -174,6 +185,18 @@ static bool is_known(const struct process_table *table, struct address_space *sp
 		last->limit = mapping->limit;
 	last->offset = last->start;
 	return true;
+}
+
+static int find_image(struct process_table *table, struct process *process,
+		      const struct sideband_record *record, uint32_t *image)
+{
+	if (jit_is_memory(record->name))
+		return jit_image(table, process, record, image);
+	if (image_of_mapping(table, record, image))
+		return -ENOMEM;
+	if (image_is_plain_memory(&table->images[*image]))
+		return jit_image(table, process, record, image);
+	return jit_note_file(table, process, record, *image);
 }
 
 int process_map(struct process_table *table, struct process *process,
@@ -189,14 +212,14 @@ int process_map(struct process_table *table, struct process *process,
 		.executable = space->count == 0 && space->parent == INDEX_NONE,
 	};
 
-	if (image_of_mapping(table, record, &mapping.image))
+	if (find_image(table, process, record, &mapping.image))
 		return -ENOMEM;
 	/* So that all that is anonymous is one: an address is its own offset. */
-	if (is_anonymous(table, mapping.image))
+	if (is_anonymous(process, mapping.image))
 		mapping.offset = mapping.start;
 	else if (table->images[mapping.image].path[0] == '[')
 		mapping.offset = 0;
-	if (is_known(table, space, &mapping))
+	if (is_known(table, process, &mapping))
 		return 0;
 	if (array_reserve(&space->mappings, &space->room, space->count + 1, sizeof(mapping)))
 		return -ENOMEM;
@@ -220,7 +243,10 @@ static struct thread *find_thread(const struct process_table *table, pid_t tid)
 int process_name_thread(struct process_table *table, pid_t tid, const char *comm)
 {
 	struct thread *thread = find_thread(table, tid);
+	char copy[COMM_SIZE];
 
+	/* comm may be another thread's, in the table that moves below. */
+	snprintf(copy, sizeof(copy), "%s", comm);
 	if (!thread) {
 		if (array_reserve(&table->threads, &table->thread_room, table->thread_count + 1,
 				  sizeof(*thread)) ||
@@ -229,7 +255,7 @@ int process_name_thread(struct process_table *table, pid_t tid, const char *comm
 		thread = &table->threads[table->thread_count++];
 		thread->tid = tid;
 	}
-	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
+	memcpy(thread->comm, copy, sizeof(thread->comm));
 	return 0;
 }
 

@@ -2,6 +2,8 @@
 #ifndef PROFIL_CAPTURE_PROCESS_H
 #define PROFIL_CAPTURE_PROCESS_H
 
+#include <time.h>
+
 #include "capture/capture.h"
 #include "capture/sideband.h"
 #include "util/index.h"
@@ -21,17 +23,35 @@ struct address_space {
 	size_t count, room;
 };
 
+/* Where it is told what the code is called that a process has made: see capture/jit.h. */
+struct jit {
+	uint32_t image; /* its memory without a file, or INDEX_NONE */
+	uint32_t dump;	/* the jit-PID.dump that it has mapped, or INDEX_NONE */
+	int root;	/* see image_root() */
+	bool has_root;	/* and whether it is to be had */
+	pid_t pid;	/* its own number in its innermost PID namespace */
+	uid_t uid;	/* its effective user */
+	time_t start;	/* when it began, since the epoch; 0: not known */
+};
+
 struct process {
 	pid_t pid;
 	uint32_t younger; /* the number of the next process with this pid, or INDEX_NONE */
 	bool ended;
 	struct address_space *spaces; /* one more with each exec; at least one */
 	size_t count, room;
+	struct jit jit;
 };
 
 struct thread {
 	pid_t tid;
 	char comm[COMM_SIZE];
+};
+
+/* The root folder of a process, as its mount namespace has it. */
+struct root {
+	int fd;
+	uint64_t namespace, device, inode;
 };
 
 /*
@@ -47,8 +67,11 @@ struct process_table {
 	size_t thread_count, thread_room;
 	struct capture_image *images;
 	size_t image_count, image_room;
+	struct root *roots; /* of processes that have another than ours */
+	size_t root_count, root_room;
 	struct index by_pid; /* the oldest process of each pid */
 	struct index by_tid;
+	struct index by_path; /* images */
 };
 
 void process_table_free(struct process_table *table);
@@ -77,10 +100,16 @@ int process_name_thread(struct process_table *table, pid_t tid, const char *comm
 /* The address space that was in use at a time. */
 struct address_space *process_space_at(struct process *process, uint64_t time_ns);
 
-/* The mapping that held pc at a time: the youngest then; else the first to come. NULL: none. */
-const struct capture_mapping *space_mapping_at(const struct process_table *table,
-					       const struct address_space *space, uint64_t pc,
-					       uint64_t time_ns);
+/* What held a pc at a time, and from when until when it did. */
+struct mapping_answer {
+	const struct capture_mapping *mapping; /* NULL: none */
+	uint64_t since_ns, until_ns;	       /* [since_ns, until_ns) */
+};
+
+/* The mapping that held pc at a time: the youngest then; else the first to come. */
+struct mapping_answer space_mapping_at(const struct process_table *table,
+				       const struct address_space *space, uint64_t pc,
+				       uint64_t time_ns);
 
 /* The name of a thread: as recorded, as it is now, or its process's; "" when nothing is known. */
 const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid);

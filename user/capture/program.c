@@ -43,7 +43,7 @@ int program_share_maps(struct bpf_object *object, struct bpf_object *first)
 		const char *name = bpf_map__name(map);
 		int fd = bpf_object__find_map_fd_by_name(first, name);
 
-		if (!err && !strstr(name, ".rodata"))
+		if (!err && bpf_map__autocreate(map) && !strstr(name, ".rodata"))
 			err = bpf_map__reuse_fd(map, fd);
 	}
 	return err;

@@ -12,18 +12,27 @@ struct sample_program {
 	/* One for each generation; the first makes the maps, all share them. */
 	struct sample_bpf *loads[PROGRAM_GENERATIONS];
 	uint32_t sides;
-	const struct sample_bucket *table;	/* the kernel's own, SAMPLE_BUCKETS of them */
+	bool with_stacks;
+	/* For tests: */
+	uint64_t arena_words; /* how much of the arena is used; 0: all */
+	bool one_hash;	      /* all stacks have the same */
+	/* The kernel's own, SAMPLE_BUCKETS of them; with stacks: */
+	const struct sample_bucket *table;
+	const struct stack_bucket *stacks;
+	const struct stack_chunk *arena;
 	const struct sample_counters *counters; /* one for each possible CPU */
 	size_t cpu_count;
 	struct ring_buffer *ring;
+	struct counts *counts; /* what was taken of the table and the ring buffer */
+	uint64_t *taken;       /* of each sample of the table */
 };
 
 /*
- * Loads the program, to count on these sides (SAMPLE_USER, ...). What comes through the ring
- * buffer is added to `counts`, which must live as long as the program.
+ * Loads the program, to count pcs or call stacks on these sides (SAMPLE_USER, ...). What it counts
+ * is added to `counts`, which must live as long as the program, by the calls below.
  */
-int sample_program_load(struct sample_program *sample, uint32_t sides, struct counts *counts,
-			struct error *e);
+int sample_program_load(struct sample_program *sample, uint32_t sides, bool with_stacks,
+			struct counts *counts, struct error *e);
 void sample_program_free(struct sample_program *sample);
 
 /* Readable when the ring buffer fills up. */
@@ -31,6 +40,9 @@ int sample_program_ring_fd(const struct sample_program *sample);
 
 /* Adds what is in the ring buffer to the counts. Returns 0 or -errno. */
 int sample_program_read_ring(struct sample_program *sample);
+
+/* Adds what the table counted since the last call. Returns 0 or -ENOMEM. */
+int sample_program_read_table(struct sample_program *sample);
 
 /* The sum over all CPUs. */
 struct sample_counters sample_program_counters(const struct sample_program *sample);

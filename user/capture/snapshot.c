@@ -13,6 +13,18 @@
 #include "util/file.h"
 #include "util/number.h"
 
+/* The kernel writes the end of a line in a path as \012, and nothing else so. */
+static void restore_line_ends(char *path)
+{
+	static const char escape[] = "\\012";
+	char *at = path;
+
+	while ((at = strstr(at, escape))) {
+		*at++ = '\n';
+		memmove(at, at + strlen(escape) - 1, strlen(at + strlen(escape) - 1) + 1);
+	}
+}
+
 /* One line of /proc/PID/maps: "start-limit rwxp offset dev inode   path". False: not code. */
 static bool parse_maps_line(char *line, struct sideband_record *record)
 {
@@ -26,6 +38,7 @@ static bool parse_maps_line(char *line, struct sideband_record *record)
 		   &device_minor, &record->inode, &path_at) < 7)
 		return false;
 	record->device = makedev(device_major, device_minor);
+	restore_line_ends(line + path_at);
 	record->name = line + path_at;
 	return permissions[2] == 'x';
 }

@@ -49,6 +49,7 @@ static bool has_identity(const char *path)
 	case IMAGE_IN_KERNEL: /* what others call [kernel] may be any part of it */
 		return image_is_kernel(path);
 	case IMAGE_UNNAMED:
+	case IMAGE_JIT:
 	case IMAGE_BRACKETED:
 	case IMAGE_ANON:
 		break;

@@ -17,8 +17,10 @@ static enum image_kind bracketed_kind(const char *path)
 {
 	if (image_is_in_kernel(path))
 		return IMAGE_IN_KERNEL;
-	if (strcmp(path, "[vdso]") == 0)
+	if (strcmp(path, "[vdso]") == 0 || strcmp(path, "[vdso32]") == 0)
 		return IMAGE_VDSO;
+	if (strncmp(path, "[jit ", strlen("[jit ")) == 0)
+		return IMAGE_JIT;
 	return strcmp(path, "[vsyscall]") == 0 ? IMAGE_VSYSCALL : IMAGE_BRACKETED;
 }
 

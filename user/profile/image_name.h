@@ -17,7 +17,8 @@ enum image_kind {
 	IMAGE_IN_KERNEL, /* [kernel.kallsyms] and what else tools call it: [kernel] */
 	IMAGE_VDSO,	 /* an ELF image, the same in all processes, but in no file */
 	IMAGE_VSYSCALL,	 /* at the same address in all processes */
-	IMAGE_BRACKETED, /* [heap], [stack], [anon] */
+	IMAGE_JIT, /* [jit PID]: code that this process has made, and told what it is called */
+	IMAGE_BRACKETED, /* [heap], [stack], [anon]; a module of the kernel: [nf_tables] */
 	IMAGE_ANON,	 /* //anon, as perf has it */
 	IMAGE_SHARED,	 /* memory that several processes may have mapped: /memfd:NAME */
 };

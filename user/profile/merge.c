@@ -193,6 +193,11 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	add_u64(&t->excluded, from->excluded);
 	add_u64(&t->kernel, from->kernel);
 	add_u64(&t->cpu_ns, from->cpu_ns);
+	if (from->stack_limit > t->stack_limit)
+		t->stack_limit = from->stack_limit;
+	add_u64(&t->stacks_truncated, from->stacks_truncated);
+	add_u64(&t->stacks_user, from->stacks_user);
+	add_u64(&t->stacks_one_frame, from->stacks_one_frame);
 	for (size_t i = 0; i < from->lost_count; i++)
 		if (profile_add_lost(p, from->lost[i].cause, from->lost[i].count))
 			return -ENOMEM;

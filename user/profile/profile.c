@@ -33,9 +33,12 @@ void profile_free(struct profile *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->image_count; i++)
+	for (size_t i = 0; i < p->image_count; i++) {
 		if (p->images[i].fd >= 0)
 			close(p->images[i].fd);
+		if (p->images[i].root >= 0)
+			close(p->images[i].root);
+	}
 	for (size_t i = 0; i < p->string_count; i++)
 		free(p->strings[i]);
 	free(p->strings);
@@ -50,6 +53,7 @@ void profile_free(struct profile *p)
 	free(p->frames);
 	free(p->samples);
 	free(p->values);
+	free(p->filtered);
 	free(p->arcs);
 	free(p->arc_values);
 	free(p->comments);
@@ -167,7 +171,7 @@ static bool image_equal(const void *array, uint32_t id, const void *key)
 int profile_add_image(struct profile *p, const char *path, const uint8_t *build_id,
 		      size_t build_id_size, uint32_t *id)
 {
-	struct profile_image entry = { .fd = -1 };
+	struct profile_image entry = { .fd = -1, .root = -1 };
 	uint64_t hash;
 
 	if (build_id_size > sizeof(entry.build_id))
@@ -676,10 +680,24 @@ size_t profile_count_value(const struct profile *p)
 	return 0;
 }
 
+uint64_t profile_filtered(const struct profile *p, size_t value)
+{
+	return p->filtered ? p->filtered[value] : 0;
+}
+
+bool profile_has_stacks(const struct profile *p)
+{
+	bool found = p->filtered_stacks;
+
+	for (size_t i = 0; i < p->sample_count && !found; i++)
+		found = p->samples[i].depth > 1;
+	return found;
+}
+
 uint64_t profile_total(const struct profile *p)
 {
 	size_t value = profile_count_value(p);
-	__int128 total = 0;
+	__int128 total = profile_filtered(p, value);
 
 	for (size_t i = 0; i < p->sample_count; i++)
 		total += p->values[i * p->value_type_count + value];

@@ -27,7 +27,8 @@ struct profile_image {
 	const char *path; /* or [vdso], [kernel.kallsyms], [anon]; never NULL, may be "" */
 	uint8_t build_id[PROFILE_BUILD_ID_MAX];
 	unsigned int build_id_size; /* 0: not known */
-	int fd; /* the open file, which may be deleted; -1: none. The profile closes it */
+	int fd;	  /* the open file, which may be deleted; -1: none. The profile closes it */
+	int root; /* the root folder that path is in, if not ours; -1. The profile closes it */
 	const char *unnamed; /* why addresses in it have no name; NULL: not tried, or they have */
 	/*
 	 * Where its code is in its own numbering: from its first executable segment to the end of
@@ -167,6 +168,11 @@ struct profile_totals {
 	uint64_t cpu_ns;	  /* CPU time of the target, by the kernel's account */
 	uint64_t bpf_ns_per_tick; /* 0: not measured */
 	uint64_t interrupt_ns;	  /* what one tick's interrupt costs without the program */
+	/* Of the counted, when they have call stacks: */
+	uint64_t stack_limit;	   /* frames of user space and of the kernel, each; 0: no stacks */
+	uint64_t stacks_truncated; /* cut off there, at the root's end */
+	uint64_t stacks_user;	   /* with a stack in user space */
+	uint64_t stacks_one_frame; /* of these: that end after one frame */
 };
 
 struct profile {
@@ -208,6 +214,10 @@ struct profile {
 	size_t sample_count, sample_room;
 	int64_t *values;   /* sample i's are values[i * value_type_count .. + value_type_count] */
 	size_t value_room; /* in samples' worth of value_type_count */
+	/* Of each value, what profile_filter() took away, if it was above 0; NULL: nothing. */
+	uint64_t *filtered;
+	bool filtered_stacks; /* a sample that it took away was deeper than 1 */
+	bool filtered_calls;  /* it took calls away that were counted */
 	struct profile_arc *arcs;
 	size_t arc_count, arc_room;
 	int64_t *
@@ -283,8 +293,8 @@ int profile_add_line_location(struct profile *p, uint64_t address, uint32_t mapp
 			      const struct profile_line *lines, uint32_t count, uint32_t *id);
 
 /*
- * Gives a location its lines, innermost first; replaces what it had. Not for one that
- * profile_add_line_location() made.
+ * Gives a location its lines, innermost first; replaces what it had. One that
+ * profile_add_line_location() made is not found by that any more.
  */
 int profile_set_lines(struct profile *p, uint32_t location, const struct profile_line *lines,
 		      uint32_t count);
@@ -317,8 +327,14 @@ size_t profile_count_value(const struct profile *p);
 /* Chooses it by its type. Returns 0, or -ENOENT when no value is of this type. */
 int profile_choose_value(struct profile *p, const char *type);
 
-/* Sum of that value over all samples, 0 at least; saturates. */
+/* Sum of that value over all samples, those filtered too, 0 at least; saturates. */
 uint64_t profile_total(const struct profile *p);
+
+/* What profile_filter() took away of a value. */
+uint64_t profile_filtered(const struct profile *p, size_t value);
+
+/* Whether any sample is deeper than 1, those filtered too. */
+bool profile_has_stacks(const struct profile *p);
 
 /*
  * Adds each sample's count of that value, if it is above 0, to counts[its leaf's location]: there

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int file_read_line(const char *path, char *line, size_t size)
@@ -23,6 +25,38 @@ int file_read_line(const char *path, char *line, size_t size)
 		line[strcspn(line, "\n")] = '\0';
 	fclose(in);
 	return err;
+}
+
+int file_open_in(int root, const char *path, int flags)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	int fd = root < 0 ? open(path, flags | O_CLOEXEC)
+			  : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : fd;
+}
+
+int file_reopen_regular(int place, struct stat *status)
+{
+	struct stat ignored;
+	char path[64];
+	int fd = -EINVAL;
+
+	status = status ?: &ignored;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	if (fstat(place, status) == 0 && S_ISREG(status->st_mode)) {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = fd < 0 ? -errno : fd;
+	}
+	close(place);
+	return fd;
+}
+
+int file_open_regular(int root, const char *path, struct stat *status)
+{
+	int place = file_open_in(root, path, O_PATH);
+
+	return place < 0 ? place : file_reopen_regular(place, status);
 }
 
 /* Whether the name stands for something that must not be replaced by a file. */

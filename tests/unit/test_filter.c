@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which samples --focus and --ignore leave in a profile, and what is still known of the others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/filter.h"
+
+static uint32_t add_line(struct profile *p, const char *name)
+{
+	struct profile_function f = { .name = name, .system_name = name, .file = "" };
+	uint32_t function;
+
+	assert_int_equal(profile_add_function(p, &f, &function), 0);
+	return function;
+}
+
+/* A pc in a function, or in the first with that inlined into the second; NULL: without a name. */
+static uint32_t add_pc(struct profile *p, uint64_t address, const char *name, const char *outer)
+{
+	struct profile_line lines[2] = { 0 };
+	uint32_t location;
+
+	assert_int_equal(profile_add_location(p, address, 0, &location), 0);
+	if (name)
+		lines[0].function = add_line(p, name);
+	if (outer)
+		lines[1].function = add_line(p, outer);
+	if (name)
+		assert_int_equal(profile_set_lines(p, location, lines, outer ? 2 : 1), 0);
+	return location;
+}
+
+static void add_sample(struct profile *p, uint32_t leaf, uint32_t caller, int64_t count)
+{
+	struct profile_labels none = { .comm = "" };
+	const uint32_t frames[] = { leaf, caller };
+	const int64_t values[] = { count, 10 * count };
+	uint32_t labels;
+
+	assert_int_equal(profile_add_labels(p, &none, &labels), 0);
+	assert_int_equal(profile_add_sample(p, frames, 2, labels, values), 0);
+}
+
+/*
+ * main > work(int) 1, main > inner, inlined into work(int) 2, main > other 4, main > without a
+ * name 8, and -16 of what is in other, too
+ */
+static struct profile *make_profile(void)
+{
+	struct profile *p = profile_new();
+	uint32_t image, mapping, top, other;
+
+	assert_non_null(p);
+	assert_int_equal(profile_add_value_type(p, "samples", "count"), 0);
+	assert_int_equal(profile_add_value_type(p, "cpu", "nanoseconds"), 0);
+	assert_int_equal(profile_add_image(p, "/usr/lib/libx.so", NULL, 0, &image), 0);
+	assert_int_equal(profile_add_mapping(p, 0, 0x1000, 0, image, &mapping), 0);
+	top = add_pc(p, 1, "main", NULL);
+	other = add_pc(p, 4, "other", NULL);
+	add_sample(p, add_pc(p, 2, "work(int)", NULL), top, 1);
+	add_sample(p, add_pc(p, 3, "inner", "work(int)"), top, 2);
+	add_sample(p, other, top, 4);
+	add_sample(p, add_pc(p, 5, NULL, NULL), top, 8);
+	add_sample(p, add_pc(p, 6, "other", NULL), other, -16);
+	return p;
+}
+
+/* The counts of the samples that are left, summed up: each has a bit of its own. */
+static uint64_t kept(const char *focus, const char *ignore)
+{
+	const struct profile_filter filter = { focus, ignore };
+	struct profile *p = make_profile();
+	uint64_t sum = 0;
+	struct error e;
+
+	assert_int_equal(profile_filter(p, &filter, &e), 0);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		assert_int_equal(p->values[2 * i + 1], 10 * p->values[2 * i]);
+		if (p->values[2 * i] > 0)
+			sum += p->values[2 * i];
+	}
+	assert_int_equal(sum + profile_filtered(p, 0), 15);
+	assert_int_equal(10 * sum + profile_filtered(p, 1), 150);
+	profile_free(p);
+	return sum;
+}
+
+static void test_patterns(void **state)
+{
+	(void)state;
+	assert_int_equal(kept(NULL, NULL), 15);
+	assert_int_equal(kept("^main$", NULL), 15);
+	assert_int_equal(kept("^work\\(", NULL), 3);
+	assert_int_equal(kept("inner|other", NULL), 6);
+	assert_int_equal(kept("libx", NULL), 8); /* only what has no name goes by its image */
+	assert_int_equal(kept(NULL, "inner|other"), 9);
+	assert_int_equal(kept("work", "inner"), 1);
+	assert_int_equal(kept("nothing", NULL), 0);
+	assert_int_equal(kept(NULL, "main"), 0);
+}
+
+static void test_total_stays(void **state)
+{
+	const struct profile_filter filter = { .focus = "inner" }, again = { .focus = "work" };
+	struct profile *p = make_profile();
+	struct error e;
+
+	(void)state;
+	p->values[8] = 0;
+	assert_int_equal(profile_total(p), 15);
+	assert_int_equal(profile_filter(p, &filter, &e), 0);
+	assert_int_equal(p->sample_count, 1);
+	assert_int_equal(profile_total(p), 15);
+	assert_int_equal(profile_filter(p, &again, &e), 0);
+	assert_int_equal(profile_total(p), 15);
+	profile_free(p);
+}
+
+static void test_arcs_go(void **state)
+{
+	const struct profile_filter filter = { .focus = "main" };
+	struct profile *p = make_profile();
+	struct profile_arc arc = { .from = 0, .to = 1, .count = 3 };
+	struct error e;
+
+	(void)state;
+	assert_int_equal(profile_add_arc(p, &arc, NULL), 0);
+	assert_int_equal(profile_filter(p, &filter, &e), 0);
+	assert_int_equal(p->arc_count, 0);
+	assert_true(p->filtered_calls);
+	profile_free(p);
+}
+
+/* Back-references and names without end would take for ever. */
+static void test_hostile(void **state)
+{
+	enum {
+		SIZE = 65536
+	};
+	const struct profile_filter back = { .focus = "(a*)*\\1b" };
+	const struct profile_filter slow = { .focus = "(a|aa)*c", .ignore = "end$" };
+	struct profile *p = make_profile();
+	char *name = malloc(SIZE + 1);
+	struct error e;
+
+	(void)state;
+	assert_non_null(name);
+	assert_int_equal(profile_filter(p, &back, &e), -EINVAL);
+	assert_int_equal(e.kind, ERROR_USAGE);
+	assert_non_null(strstr(e.what, "has a back-reference"));
+	assert_int_equal(p->sample_count, 5);
+	assert_int_equal(kept("a\\\\1", NULL), 0); /* a backslash and a 1 */
+	assert_int_equal(kept("work\\(", NULL), 3);
+
+	memset(name, 'a', SIZE);
+	memcpy(name + SIZE - 4, "cend", 5);
+	add_sample(p, add_pc(p, 7, name, NULL), 0, 32);
+	assert_int_equal(profile_filter(p, &slow, &e), 0);
+	assert_int_equal(p->sample_count, 0);
+	profile_free(p);
+
+	p = make_profile();
+	name[4095] = 'c';
+	add_sample(p, add_pc(p, 7, name, NULL), 0, 32);
+	assert_int_equal(profile_filter(p, &slow, &e), 0);
+	assert_int_equal(p->sample_count, 1);
+	profile_free(p);
+	free(name);
+}
+
+static void test_no_pattern(void **state)
+{
+	const struct profile_filter focus = { .focus = "a(b" }, ignore = { "main", "[z-a]" };
+	struct profile *p = make_profile();
+	struct error e;
+
+	(void)state;
+	assert_int_equal(profile_filter(p, &focus, &e), -EINVAL);
+	assert_int_equal(e.kind, ERROR_USAGE);
+	assert_non_null(strstr(e.what, "'a(b' is no regular expression: "));
+	assert_non_null(strstr(e.mend, "regex(7)"));
+	assert_int_equal(profile_filter(p, &ignore, &e), -EINVAL);
+	assert_int_equal(p->sample_count, 5);
+	assert_int_equal(profile_filtered(p, 0), 0);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_patterns), cmocka_unit_test(test_total_stays),
+		cmocka_unit_test(test_arcs_go),	 cmocka_unit_test(test_no_pattern),
+		cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The sample program in the kernel, short of room. Takes the rights to record. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture/events.h"
+#include "capture/sample_program.h"
+#include "util/clock.h"
+
+/* --- A program with many stacks: each path through a tree, and below it frames to fill memory. */
+
+#define BRANCHES 12
+#define BELOW	 80
+
+#pragma GCC push_options
+#pragma GCC optimize("no-omit-frame-pointer", "no-optimize-sibling-calls")
+
+static volatile unsigned int steps;
+
+__attribute__((noinline)) static void walk(unsigned int path, int depth)
+{
+	if (depth == 0) {
+		steps++;
+	} else if (path & 1) {
+		walk(path >> 1, depth - 1);
+		steps += 2; /* keeps the two calls apart */
+	} else {
+		walk(path >> 1, depth - 1);
+	}
+	steps++;
+}
+
+__attribute__((noinline)) static void below(int depth)
+{
+	if (depth)
+		below(depth - 1);
+	else
+		for (unsigned int path = 0; getppid() != 1; path++)
+			for (int i = 0; i < 1000; i++)
+				walk(path, BRANCHES);
+	steps++;
+}
+
+#pragma GCC pop_options
+
+static pid_t start_child(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		alarm(60); /* whatever becomes of its parent */
+		below(BELOW);
+		_exit(0);
+	}
+	return child;
+}
+
+/* --- --- */
+
+/* No two stacks are the same, and all have the same root. */
+static void check_stacks(const struct counts *counts)
+{
+	const struct counted *first = &counts->samples[0];
+	uint64_t root = counts->pcs[first->first_pc + first->kernel_depth + first->user_depth - 1];
+
+	for (size_t i = 0; i < counts->count; i++) {
+		const struct counted *s = &counts->samples[i];
+		const uint64_t *pcs = counts->pcs + s->first_pc;
+
+		assert_true(s->count > 0);
+		assert_true(s->user_depth > BELOW && s->user_depth <= STACK_DEPTH_MAX);
+		assert_true(s->kernel_depth <= STACK_DEPTH_MAX);
+		assert_int_equal(pcs[s->kernel_depth + s->user_depth - 1], root);
+		assert_int_equal(!!s->kernel_depth, !!(s->id & SAMPLE_ID_KERNEL));
+	}
+}
+
+/* Until there is no place left and some ticks have come through the ring buffer. */
+static void record_until_full(struct sample_program *sample, uint64_t through_ring)
+{
+	uint64_t end = now_ns() + 30 * NS_PER_S;
+
+	while (sample_program_counters(sample).ring < through_ring && now_ns() < end) {
+		usleep(20000);
+		assert_int_equal(sample_program_read_ring(sample), 0);
+		assert_int_equal(sample_program_read_table(sample), 0);
+	}
+	assert_true(sample_program_counters(sample).ring >= through_ring);
+}
+
+static void record(pid_t child, struct sample_program *sample, struct event_set *events)
+{
+	struct capture_options options = {
+		.target = CAPTURE_THREAD,
+		.event = CAPTURE_TASK_CLOCK,
+		.frequency = 4999,
+	};
+	struct counts counts = { 0 };
+	struct sample_counters sum;
+	uint64_t kernel;
+	struct error e;
+	int err = events_prepare(events, &options, &e);
+
+	err = err ?: sample_program_load(sample, SAMPLE_USER | SAMPLE_KERNEL, true, &counts, &e);
+	if (err == -EPERM || err == -EACCES)
+		skip();
+	assert_int_equal(err, 0);
+	assert_int_equal(events_open_thread(events, child, &sample->program, 0, &e), 0);
+	record_until_full(sample, 100);
+	events_stop(events);
+	assert_int_equal(sample_program_read_ring(sample), 0);
+	assert_int_equal(sample_program_read_table(sample), 0);
+	sum = sample_program_counters(sample);
+	assert_int_equal(sum.excluded, 0);
+	assert_int_equal(counts_sum(&counts, &kernel) + sum.ring_full,
+			 sample_program_ticks(sample));
+	check_stacks(&counts);
+	counts_free(&counts);
+}
+
+static void record_child(struct sample_program *sample)
+{
+	struct event_set events = { .count = 0 };
+	pid_t child = start_child();
+
+	record(child, sample, &events);
+	assert_int_equal(sample_program_counters(sample).ring_full, 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	events_close(&events);
+	sample_program_free(sample);
+}
+
+/* With room for few stacks the rest goes through the ring buffer, and nothing is lost. */
+static void test_full_arena(void **state)
+{
+	struct sample_program sample = { .arena_words = 50 * STACK_WORDS_MAX };
+
+	(void)state;
+	record_child(&sample);
+}
+
+/* Stacks that have the same hash are told apart, and soon find no free entry. */
+static void test_one_hash(void **state)
+{
+	struct sample_program sample = { .one_hash = true };
+
+	(void)state;
+	record_child(&sample);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_full_arena),
+		cmocka_unit_test(test_one_hash),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

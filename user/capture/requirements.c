@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/requirements.h"
+
+#include <bpf/bpf.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "capture/perf_event.h"
+#include "capture/target.h"
+#include "util/clock.h"
+#include "util/file.h"
+
+/* include/linux/proc_ns.h: the inode of the initial user namespace. */
+#define INITIAL_USER_NAMESPACE 0xEFFFFFFDU
+
+#define SECCOMP_FILTER 2 /* of /proc/PID/status, see proc(5) */
+
+#define TRIAL_HZ      999
+#define TRIAL_NS      (NS_PER_S / 20)
+#define TRIAL_MOST_NS NS_PER_S /* the machine may be busy */
+
+static int read_sysctl(const char *name)
+{
+	char path[128], text[32];
+	int value;
+
+	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
+	if (file_read_line(path, text, sizeof(text)) || sscanf(text, "%d", &value) != 1)
+		return SYSCTL_UNKNOWN;
+	return value;
+}
+
+static void read_status(struct requirement_facts *f)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	unsigned int seccomp;
+	char line[256];
+
+	while (status && fgets(line, sizeof(line), status)) {
+		sscanf(line, "CapEff: %" SCNx64, &f->effective);
+		sscanf(line, "CapBnd: %" SCNx64, &f->bounding);
+		if (sscanf(line, "Seccomp: %u", &seccomp) == 1)
+			f->seccomp = seccomp == SECCOMP_FILTER;
+	}
+	if (status)
+		fclose(status);
+}
+
+/* Loads the smallest program of the kind that samples; it is gone at once. */
+static int try_bpf(void)
+{
+	const struct bpf_insn instructions[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "check", "GPL", instructions,
+			       sizeof(instructions) / sizeof(*instructions), NULL);
+
+	if (fd < 0)
+		return -fd;
+	close(fd);
+	return 0;
+}
+
+static int try_perf_event(uint32_t type, uint64_t config, pid_t pid)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = type,
+		.config = config,
+		.sample_period = NS_PER_MS,
+		.disabled = 1,
+	};
+	int fd = perf_event_open(&attr, pid, -1);
+
+	if (fd < 0)
+		return -fd;
+	close(fd);
+	return 0;
+}
+
+/* Whether the kernel shows addresses or zeros. */
+static bool sees_kernel_addresses(void)
+{
+	uint64_t address = 0;
+	char line[256];
+
+	return file_read_line("/proc/kallsyms", line, sizeof(line)) == 0 &&
+	       sscanf(line, "%" SCNx64, &address) == 1 && address;
+}
+
+void requirements_gather(struct requirement_facts *f)
+{
+	struct utsname name;
+	struct rlimit limit;
+	struct stat status;
+	ssize_t length;
+
+	*f = (struct requirement_facts){ 0 };
+	if (uname(&name) == 0) {
+		snprintf(f->release, sizeof(f->release), "%.64s", name.release);
+		snprintf(f->machine, sizeof(f->machine), "%.64s", name.machine);
+	}
+	length = readlink("/proc/self/exe", f->program, sizeof(f->program) - 1);
+	if (length < 0)
+		snprintf(f->program, sizeof(f->program), "PROGRAM");
+	read_status(f);
+	f->user_namespace =
+		stat("/proc/self/ns/user", &status) == 0 && status.st_ino != INITIAL_USER_NAMESPACE;
+	f->bpf_code = try_bpf();
+	f->perf_code = try_perf_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0);
+	f->cycles = try_perf_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0) == 0;
+	f->btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+	f->kernel_addresses = sees_kernel_addresses();
+	file_read_line("/sys/kernel/security/lockdown", f->lockdown, sizeof(f->lockdown));
+	f->paranoid = read_sysctl("perf_event_paranoid");
+	f->unprivileged_bpf = read_sysctl("unprivileged_bpf_disabled");
+	f->kptr_restrict = read_sysctl("kptr_restrict");
+	f->sample_rate = read_sysctl("perf_event_max_sample_rate");
+	f->stack_depth = read_sysctl("perf_event_max_stack");
+	f->open_files = getrlimit(RLIMIT_NOFILE, &limit) ? 0 : limit.rlim_max;
+}
+
+/* --- A trial --- */
+
+static struct requirement *add_failure(struct requirements *r, const char *name,
+				       const struct error *e)
+{
+	struct requirement *q = requirement_add(r, name, REQUIREMENT_NO, "%s", "");
+
+	q->told = *e;
+	return q;
+}
+
+/* The first of those that are missing; it comes first in a recording, too. */
+static const struct requirement *first_missing(const struct requirements *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->list[i].state == REQUIREMENT_NO)
+			return &r->list[i];
+	return NULL;
+}
+
+/* Uses CPU time until ticks have come. */
+static int burn(struct capture *c, struct error *e)
+{
+	uint64_t start = now_ns(), passed = 0;
+
+	while (passed < TRIAL_NS || (!capture_ticks(c) && passed < TRIAL_MOST_NS))
+		passed = now_ns() - start;
+	if (capture_ticks(c))
+		return 0;
+	error_set_kind(e, ERROR_KERNEL_LACKS, 0, "the program is loaded, but no tick comes");
+	error_mend(e, "try another clock: -e cpu-clock");
+	return -ENODATA;
+}
+
+int requirements_try(const struct requirement_facts *f, struct requirements *r, struct error *e)
+{
+	const pid_t self = getpid();
+	struct capture_options options = {
+		.pids = &self,
+		.pid_count = 1,
+		.frequency =
+			f->sample_rate > 0 && f->sample_rate < TRIAL_HZ ? f->sample_rate : TRIAL_HZ,
+	};
+	struct capture_totals totals;
+	const struct requirement *cause = first_missing(r);
+	struct capture *c = NULL;
+	int err = capture_start(&options, &c, e);
+
+	if (!err)
+		err = burn(c, e) ?: capture_stop(c, e);
+	if (err) {
+		struct requirement *q = add_failure(r, "recording", e);
+
+		if (cause) /* what is known of it is more exact */
+			error_mend(&q->told, "%s", cause->told.mend);
+	} else {
+		capture_totals(c, &totals);
+		requirement_add(r, "recording", REQUIREMENT_OK,
+				"works: %" PRIu64 " ticks of this process in %.2f s, %" PRIu64
+				" ns each",
+				totals.ticks, totals.duration_ns / 1e9, totals.bpf_ns_per_tick);
+	}
+	capture_free(c);
+	return err;
+}
+
+/* --- One process --- */
+
+/* /proc may be mounted so that other users' processes are not to be seen. */
+static void explain_absence(pid_t pid, struct error *e)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if ((kill(pid, 0) && errno != EPERM) || access(path, F_OK) == 0)
+		return;
+	error_set(e, 0, "process %d is there, but not to be seen in /proc", pid);
+	error_mend(e, "run it as root, or: mount -o remount,hidepid=0 /proc");
+}
+
+/* Its number where it lives, when that is another pid namespace; else 0. */
+static pid_t inner_number(pid_t pid)
+{
+	char path[64], line[256];
+	pid_t number = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status)) {
+		const char *last = strrchr(line, '\t');
+
+		if (strncmp(line, "NSpid:", strlen("NSpid:")) == 0 && last)
+			sscanf(last, "%d", &number);
+	}
+	if (status)
+		fclose(status);
+	return number == pid ? 0 : number;
+}
+
+static void add_process(pid_t pid, struct requirements *r)
+{
+	char path[64], comm[64] = "?", inside[64] = "";
+	pid_t inner = inner_number(pid);
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file_read_line(path, comm, sizeof(comm));
+	if (inner)
+		snprintf(inside, sizeof(inside), ", in a container, where it is %d", inner);
+	requirement_add(r, "process", REQUIREMENT_OK, "%d (%s)%s", pid, comm, inside);
+}
+
+static bool is_refusal(int code)
+{
+	return code == EACCES || code == EPERM;
+}
+
+/* What recording does with a process: it opens a perf event, and reads its mappings. */
+static int try_access(pid_t pid, const struct requirement_facts *f, struct requirements *r,
+		      struct error *e)
+{
+	char path[64], line[256];
+	struct requirement *q;
+
+	/* That none can be opened at all is told already. */
+	if (!f->perf_code &&
+	    is_refusal(try_perf_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, pid))) {
+		error_set_kind(e, ERROR_NOT_PERMITTED, 0,
+			       "process %d is another user's, or was privileged", pid);
+		requirement_mend(e, f, CAP_SYS_PTRACE);
+		add_failure(r, "access", e);
+		return -EACCES;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	if (!is_refusal(-file_read_line(path, line, sizeof(line)))) {
+		requirement_add(r, "access", REQUIREMENT_OK, "its mappings can be read");
+		return 0;
+	}
+	q = requirement_add(r, "access", REQUIREMENT_LIMITED,
+			    "its mappings cannot be read: its code gets no names");
+	requirement_mend(&q->told, f, CAP_SYS_PTRACE);
+	return 0;
+}
+
+static void add_program(pid_t pid, const struct requirement_facts *f, struct requirements *r)
+{
+	char path[64], program[PATH_MAX] = "";
+	unsigned char ident[EI_NIDENT];
+	struct requirement *q;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (readlink(path, program, sizeof(program) - 1) < 0)
+		snprintf(program, sizeof(program), "its program");
+	if (fd < 0) {
+		q = requirement_add(r, "program", REQUIREMENT_LIMITED,
+				    "%s cannot be read: its functions get no names", program);
+		requirement_mend(&q->told, f, CAP_SYS_PTRACE);
+		return;
+	}
+	if (read(fd, ident, sizeof(ident)) == sizeof(ident) && ident[EI_CLASS] == ELFCLASS32)
+		requirement_add(r, "program", REQUIREMENT_OK, "%s, of 32 bits", program);
+	else
+		requirement_add(r, "program", REQUIREMENT_OK, "%s", program);
+	close(fd);
+}
+
+int requirements_of_process(pid_t pid, const struct requirement_facts *f, struct requirements *r,
+			    struct error *e)
+{
+	int err = target_check(pid, false, false, e);
+
+	if (err) {
+		if (err == -ESRCH)
+			explain_absence(pid, e);
+		add_failure(r, "process", e);
+		return err;
+	}
+	add_process(pid, r);
+	err = try_access(pid, f, r, e);
+	if (!err)
+		add_program(pid, f, r);
+	return err;
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/requirements.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/capture.h"
+
+#define BIT(capability) (UINT64_C(1) << (capability))
+
+#define USUAL_HZ     99 /* what record takes by default */
+#define ENOUGH_FILES 4096
+
+/* What the manual tells to give; and what it takes to read every file besides. */
+#define CAPABILITIES	 "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog"
+#define ALL_CAPABILITIES CAPABILITIES ",cap_checkpoint_restore,cap_dac_read_search"
+
+struct requirement *requirement_add(struct requirements *r, const char *name,
+				    enum requirement_state state, const char *cause, ...)
+{
+	struct requirement *requirement =
+		&r->list[r->count < REQUIREMENTS_MAX ? r->count++ : REQUIREMENTS_MAX - 1];
+	char text[sizeof(requirement->told.what)];
+	va_list arguments;
+
+	va_start(arguments, cause);
+	vsnprintf(text, sizeof(text), cause, arguments);
+	va_end(arguments);
+	*requirement = (struct requirement){ .name = name, .state = state };
+	error_set(&requirement->told, 0, "%s", text);
+	return requirement;
+}
+
+/* Whether the process has one of these capabilities, on the whole machine. */
+static bool has(const struct requirement_facts *f, uint64_t capabilities)
+{
+	return !f->user_namespace && f->effective & capabilities;
+}
+
+static bool has_or_admin(const struct requirement_facts *f, unsigned int capability)
+{
+	return has(f, BIT(capability) | BIT(CAP_SYS_ADMIN));
+}
+
+static void mend_capabilities(struct error *e, const struct requirement_facts *f, uint64_t wanted,
+			      const char *names)
+{
+	if (f->user_namespace)
+		error_mend(e, "run it outside of the container or user namespace, as root");
+	else if ((f->bounding & wanted) != wanted)
+		error_mend(e, "run it outside of the container, as root, or start that one with: "
+			      "docker run --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE "
+			      "--cap-add SYSLOG");
+	else
+		error_mend(e, "run it as root, or: setcap %s=ep %s", names, f->program);
+}
+
+void requirement_mend(struct error *e, const struct requirement_facts *f, unsigned int capability)
+{
+	if (has(f, BIT(capability)))
+		error_mend(e, "see why the kernel refuses: journalctl -k --grep=denied");
+	else
+		mend_capabilities(e, f, BIT(capability), CAPABILITIES);
+}
+
+/* Behind the names of capabilities that are missing. */
+static const char *which(const struct requirement_facts *f)
+{
+	return f->user_namespace ? "; those of a user namespace do not count" : "";
+}
+
+static struct requirement *add_missing(struct requirements *r, const char *name,
+				       enum error_kind kind, const char *cause)
+{
+	struct requirement *q = requirement_add(r, name, REQUIREMENT_NO, "%s", cause);
+
+	q->told.kind = kind;
+	return q;
+}
+
+static void judge_kernel(const struct requirement_facts *f, struct requirements *r)
+{
+	unsigned int major = 0, minor = 0;
+	struct requirement *q;
+
+	sscanf(f->release, "%u.%u", &major, &minor);
+	if (major < 5 || (major == 5 && minor < 15)) {
+		q = requirement_add(r, "kernel", REQUIREMENT_LIMITED,
+				    "Linux %s is older than 5.15: it is not known to work",
+				    f->release);
+		error_mend(&q->told, "install a newer kernel and boot it (Debian: apt install "
+				     "linux-image-amd64)");
+	} else if (strcmp(f->machine, "x86_64") != 0) {
+		requirement_add(r, "kernel", REQUIREMENT_LIMITED,
+				"Linux %s on %s: only x86_64 is tested", f->release, f->machine);
+	} else {
+		requirement_add(r, "kernel", REQUIREMENT_OK, "Linux %s on x86_64", f->release);
+	}
+}
+
+static void judge_btf(const struct requirement_facts *f, struct requirements *r)
+{
+	struct requirement *q;
+
+	if (f->btf) {
+		requirement_add(r, "BTF", REQUIREMENT_OK, "/sys/kernel/btf/vmlinux is there");
+		return;
+	}
+	q = add_missing(
+		r, "BTF", ERROR_KERNEL_LACKS,
+		"there is no /sys/kernel/btf/vmlinux: the kernel does not describe its types");
+	error_mend(&q->told, "boot a kernel of a distribution, or one built with "
+			     "CONFIG_DEBUG_INFO_BTF=y; in a container, mount /sys");
+}
+
+/* The mode in force stands in brackets. */
+static void judge_lockdown(const struct requirement_facts *f, struct requirements *r)
+{
+	struct requirement *q;
+
+	if (strstr(f->lockdown, "[confidentiality]")) {
+		q = add_missing(
+			r, "lockdown", ERROR_NOT_PERMITTED,
+			"the kernel is locked down for confidentiality: eBPF programs cannot "
+			"read what they sample");
+		error_mend(&q->told, "boot with lockdown=integrity on the kernel's command line");
+	} else if (strstr(f->lockdown, "[integrity]")) {
+		requirement_add(r, "lockdown", REQUIREMENT_OK, "integrity: does not matter here");
+	} else {
+		requirement_add(r, "lockdown", REQUIREMENT_OK, "the kernel is not locked down");
+	}
+}
+
+/* A system call was refused, though the capabilities that it takes are there. */
+static void blame_policy(struct requirement *q, const struct requirement_facts *f, const char *call)
+{
+	if (f->seccomp) {
+		error_set_kind(&q->told, q->told.kind, 0, "a seccomp filter refuses %s", call);
+		error_mend(&q->told, "run it without the filter; docker run --security-opt "
+				     "seccomp=unconfined; in systemd, SystemCallFilter=bpf "
+				     "perf_event_open");
+		return;
+	}
+	error_set_kind(&q->told, q->told.kind, 0, "a security module of the kernel refuses %s",
+		       call);
+	error_mend(&q->told, "see why: journalctl -k --grep=denied");
+}
+
+/* It is not there: not built, or a filter says so. */
+static void blame_kernel(struct requirement *q, bool built, const char *call, const char *config)
+{
+	if (built) {
+		error_set_kind(&q->told, ERROR_KERNEL_LACKS, 0,
+			       "a seccomp filter hides %s (it says ENOSYS)", call);
+		error_mend(&q->told, "run it without the filter; docker run --security-opt "
+				     "seccomp=unconfined");
+		return;
+	}
+	error_set_kind(&q->told, ERROR_KERNEL_LACKS, 0, "the kernel is built without %s", config);
+	error_mend(&q->told, "boot a kernel of a distribution, or one built with %s=y", config);
+}
+
+static bool is_refusal(int code)
+{
+	return code == EPERM || code == EACCES;
+}
+
+static void judge_bpf(const struct requirement_facts *f, struct requirements *r)
+{
+	bool bpf = has_or_admin(f, CAP_BPF), perfmon = has_or_admin(f, CAP_PERFMON);
+	struct requirement *q;
+
+	if (!f->bpf_code) {
+		requirement_add(r, "eBPF", REQUIREMENT_OK, "programs can be loaded");
+		return;
+	}
+	q = add_missing(r, "eBPF", ERROR_KERNEL_LACKS, strerror(f->bpf_code));
+	if (f->bpf_code == ENOSYS) {
+		blame_kernel(q, f->unprivileged_bpf >= 0, "bpf(2)", "CONFIG_BPF_SYSCALL");
+	} else if (!is_refusal(f->bpf_code)) {
+		error_mend(&q->told, "boot a kernel of a distribution, or one built with "
+				     "CONFIG_BPF_EVENTS=y");
+	} else if (bpf && perfmon) {
+		q->told.kind = ERROR_NOT_PERMITTED;
+		blame_policy(q, f, "bpf(2)");
+	} else {
+		error_set_kind(&q->told, ERROR_NOT_PERMITTED, 0,
+			       "programs cannot be loaded without %s%s%s%s", bpf ? "" : "cap_bpf",
+			       bpf || perfmon ? "" : " and ", perfmon ? "" : "cap_perfmon",
+			       which(f));
+		mend_capabilities(&q->told, f, BIT(CAP_BPF) | BIT(CAP_PERFMON), CAPABILITIES);
+	}
+}
+
+static void judge_perf_events(const struct requirement_facts *f, struct requirements *r)
+{
+	struct requirement *q;
+	char paranoid[32];
+
+	if (!f->perf_code) {
+		requirement_add(r, "perf events", REQUIREMENT_OK, "can be opened");
+		return;
+	}
+	q = add_missing(r, "perf events", ERROR_NOT_PERMITTED, strerror(f->perf_code));
+	if (f->perf_code == ENOSYS) {
+		blame_kernel(q, f->paranoid != SYSCTL_UNKNOWN, "perf_event_open(2)",
+			     "CONFIG_PERF_EVENTS");
+	} else if (!is_refusal(f->perf_code)) {
+		q->told.kind = ERROR_KERNEL_LACKS;
+	} else if (!has_or_admin(f, CAP_PERFMON)) {
+		if (f->paranoid == SYSCTL_UNKNOWN)
+			snprintf(paranoid, sizeof(paranoid), "cannot be read");
+		else
+			snprintf(paranoid, sizeof(paranoid), "is %d", f->paranoid);
+		error_set_kind(
+			&q->told, ERROR_NOT_PERMITTED, 0,
+			"cannot be opened without cap_perfmon (kernel.perf_event_paranoid %s)%s",
+			paranoid, which(f));
+		mend_capabilities(&q->told, f, BIT(CAP_PERFMON), CAPABILITIES);
+		if (f->paranoid > 2)
+			error_mend(&q->told,
+				   "run it as root, or: setcap " CAPABILITIES "=ep %s; "
+				   "sysctl -w kernel.perf_event_paranoid=2",
+				   f->program);
+	} else if (f->paranoid > 2 && !has(f, BIT(CAP_SYS_ADMIN))) {
+		error_set_kind(&q->told, ERROR_NOT_PERMITTED, 0,
+			       "kernel.perf_event_paranoid is %d: capabilities are not enough then",
+			       f->paranoid);
+		error_mend(&q->told, "run it as root, or: sysctl -w kernel.perf_event_paranoid=2");
+	} else {
+		blame_policy(q, f, "perf_event_open(2)");
+	}
+}
+
+static void judge_clock(const struct requirement_facts *f, struct requirements *r)
+{
+	struct requirement *q;
+
+	if (!f->perf_code)
+		requirement_add(r, "clock", REQUIREMENT_OK,
+				f->cycles ? "cycles, which this machine can count"
+					  : "a timer: this machine cannot count cycles");
+	if (f->sample_rate < 0)
+		return;
+	q = requirement_add(r, "frequency",
+			    f->sample_rate < USUAL_HZ ? REQUIREMENT_LIMITED : REQUIREMENT_OK,
+			    "up to %d Hz (kernel.perf_event_max_sample_rate)", f->sample_rate);
+	if (f->sample_rate < USUAL_HZ)
+		error_mend(&q->told, "sysctl -w kernel.perf_event_max_sample_rate=100000, or -F %d",
+			   f->sample_rate);
+}
+
+static void judge_stacks(const struct requirement_facts *f, struct requirements *r)
+{
+	bool enough = f->stack_depth < 0 || f->stack_depth >= CAPTURE_DEPTH_MAX;
+	struct requirement *q =
+		requirement_add(r, "call stacks", enough ? REQUIREMENT_OK : REQUIREMENT_LIMITED,
+				"up to %d frames%s", enough ? CAPTURE_DEPTH_MAX : f->stack_depth,
+				enough ? "" : " (kernel.perf_event_max_stack)");
+
+	if (!enough)
+		error_mend(&q->told, "sysctl -w kernel.perf_event_max_stack=%d", CAPTURE_DEPTH_MAX);
+}
+
+static void judge_kernel_names(const struct requirement_facts *f, struct requirements *r)
+{
+	struct requirement *q;
+
+	if (f->kernel_addresses) {
+		requirement_add(r, "kernel names", REQUIREMENT_OK, "/proc/kallsyms has addresses");
+	} else if (f->kptr_restrict > 1) {
+		q = requirement_add(r, "kernel names", REQUIREMENT_LIMITED,
+				    "functions of the kernel get no names: kernel.kptr_restrict "
+				    "is %d, which hides their addresses from everyone",
+				    f->kptr_restrict);
+		error_mend(&q->told, "sysctl -w kernel.kptr_restrict=1");
+	} else {
+		q = requirement_add(r, "kernel names", REQUIREMENT_LIMITED,
+				    "functions of the kernel get no names without cap_syslog%s",
+				    which(f));
+		requirement_mend(&q->told, f, CAP_SYSLOG);
+	}
+}
+
+/* What recording is possible without, but poorer. */
+static const struct ability {
+	const char *name, *can, *cannot;
+	unsigned int capability;
+	uint64_t instead; /* capabilities that do as well */
+	const char *capability_name, *setcap;
+} abilities[] = {
+	{ "other users", "their processes get names, too", "code of their processes gets few names",
+	  CAP_SYS_PTRACE, 0, "cap_sys_ptrace", CAPABILITIES },
+	{ "deleted files", "get names while they are mapped",
+	  "code of files that were deleted or replaced gets no names", CAP_CHECKPOINT_RESTORE,
+	  BIT(CAP_SYS_ADMIN), "cap_checkpoint_restore", ALL_CAPABILITIES },
+	{ "private files", "every file can be read for its names",
+	  "code of files that this user may not read gets no names", CAP_DAC_READ_SEARCH,
+	  BIT(CAP_DAC_OVERRIDE), "cap_dac_read_search", ALL_CAPABILITIES },
+};
+
+static void judge_ability(const struct requirement_facts *f, const struct ability *a,
+			  struct requirements *r)
+{
+	struct requirement *q;
+
+	if (has(f, BIT(a->capability) | a->instead)) {
+		requirement_add(r, a->name, REQUIREMENT_OK, "%s", a->can);
+		return;
+	}
+	q = requirement_add(r, a->name, REQUIREMENT_LIMITED, "%s without %s%s", a->cannot,
+			    a->capability_name, which(f));
+	mend_capabilities(&q->told, f, BIT(a->capability), a->setcap);
+}
+
+static void judge_files(const struct requirement_facts *f, struct requirements *r)
+{
+	bool enough = f->open_files >= ENOUGH_FILES;
+	struct requirement *q = requirement_add(
+		r, "open files", enough ? REQUIREMENT_OK : REQUIREMENT_LIMITED,
+		"up to %" PRIu64 ", of which each thread of a target takes one", f->open_files);
+
+	if (!enough)
+		error_mend(&q->told, "as root: ulimit -n 65536; in systemd, LimitNOFILE=65536");
+}
+
+void requirements_judge(const struct requirement_facts *f, struct requirements *r)
+{
+	judge_kernel(f, r);
+	judge_btf(f, r);
+	judge_lockdown(f, r);
+	judge_bpf(f, r);
+	judge_perf_events(f, r);
+	judge_clock(f, r);
+	judge_stacks(f, r);
+	judge_kernel_names(f, r);
+	for (size_t i = 0; i < sizeof(abilities) / sizeof(*abilities); i++)
+		judge_ability(f, &abilities[i], r);
+	judge_files(f, r);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "profile/filter.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/sum.h"
+
+/* Bytes of a name that are matched: the time of a match may grow with the square of them. */
+#define MATCHED_MAX 4096
+
+/* POSIX has none in extended expressions; regexec(3) has, and they may take for ever. */
+static bool has_back_reference(const char *pattern)
+{
+	for (; *pattern; pattern++) {
+		if (*pattern != '\\')
+			continue;
+		if (*++pattern >= '0' && *pattern <= '9')
+			return true;
+		if (!*pattern)
+			break;
+	}
+	return false;
+}
+
+static int refuse_back_reference(const char *pattern, struct error *e)
+{
+	error_set_kind(e, ERROR_USAGE, 0, "'%s' has a back-reference", pattern);
+	error_mend(e, "extended regular expressions have none; see regex(7)");
+	return -EINVAL;
+}
+
+static int compile(regex_t *regex, const char *pattern, struct error *e)
+{
+	char why[256];
+	int code;
+
+	if (has_back_reference(pattern))
+		return refuse_back_reference(pattern, e);
+	code = regcomp(regex, pattern, REG_EXTENDED | REG_NOSUB);
+	if (!code)
+		return 0;
+	if (code == REG_ESPACE)
+		return error_no_memory(e);
+	regerror(code, regex, why, sizeof(why));
+	error_set_kind(e, ERROR_USAGE, 0, "'%s' is no regular expression: %s", pattern, why);
+	error_mend(e, "put a backslash before a character that stands for itself; see regex(7)");
+	return -EINVAL;
+}
+
+static bool matches(const regex_t *regex, const char *text)
+{
+	regmatch_t part = { .rm_eo = (regoff_t)strnlen(text, MATCHED_MAX) };
+
+	return regexec(regex, text, 1, &part, REG_STARTEND) == 0;
+}
+
+static bool location_matches(const struct profile *p, uint32_t location, const regex_t *regex,
+			     const bool *functions)
+{
+	const struct profile_location *l = &p->locations[location];
+	const struct profile_image *image = profile_location_image(p, location);
+
+	for (uint32_t i = 0; i < l->line_count; i++)
+		if (functions[p->lines[l->first_line + i].function])
+			return true;
+	return !l->line_count && image && matches(regex, image->path);
+}
+
+static void match_all(const struct profile *p, const regex_t *regex, bool *functions,
+		      bool *locations)
+{
+	for (size_t i = 0; i < p->function_count; i++)
+		functions[i] = matches(regex, p->functions[i].name);
+	for (size_t i = 0; i < p->location_count; i++)
+		locations[i] = location_matches(p, i, regex, functions);
+}
+
+/* Which locations a pattern matches: *locations is to be free()d; NULL when there is no pattern. */
+static int match_locations(const struct profile *p, const char *pattern, bool **locations,
+			   struct error *e)
+{
+	bool *functions;
+	regex_t regex;
+	int err;
+
+	*locations = NULL;
+	if (!pattern)
+		return 0;
+	err = compile(&regex, pattern, e);
+	if (err)
+		return err;
+	functions = calloc(p->function_count + 1, sizeof(*functions));
+	*locations = calloc(p->location_count + 1, sizeof(**locations));
+	if (functions && *locations)
+		match_all(p, &regex, functions, *locations);
+	else
+		err = error_no_memory(e);
+	free(functions);
+	regfree(&regex);
+	return err;
+}
+
+static bool has_match(const struct profile *p, const struct profile_sample *s, const bool *matching)
+{
+	for (uint32_t i = 0; i < s->depth; i++)
+		if (matching[p->frames[s->first_frame + i]])
+			return true;
+	return false;
+}
+
+static void count_filtered(struct profile *p, size_t sample)
+{
+	const int64_t *values = p->values + sample * p->value_type_count;
+
+	p->filtered_stacks |= p->samples[sample].depth > 1;
+	for (size_t i = 0; i < p->value_type_count; i++)
+		if (values[i] > 0)
+			add_u64(&p->filtered[i], values[i]);
+}
+
+/* focus, ignore: locations; NULL: no such pattern. */
+static void take_away(struct profile *p, const bool *focus, const bool *ignore)
+{
+	size_t kept = 0, width = p->value_type_count;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+
+		if ((focus && !has_match(p, s, focus)) || (ignore && has_match(p, s, ignore))) {
+			count_filtered(p, i);
+			continue;
+		}
+		p->samples[kept] = *s;
+		memmove(p->values + kept++ * width, p->values + i * width,
+			width * sizeof(*p->values));
+	}
+	p->sample_count = kept;
+	for (size_t i = 0; i < p->arc_count; i++)
+		p->filtered_calls |= p->arcs[i].kind == PROFILE_CALL;
+	p->arc_count = 0;
+	index_free(&p->sample_index);
+	index_free(&p->arc_index);
+}
+
+int profile_filter(struct profile *p, const struct profile_filter *filter, struct error *e)
+{
+	bool *focus, *ignore = NULL;
+	int err;
+
+	if (!filter->focus && !filter->ignore)
+		return 0;
+	if (!p->filtered)
+		p->filtered = calloc(p->value_type_count + 1, sizeof(*p->filtered));
+	if (!p->filtered)
+		return error_no_memory(e);
+	err = match_locations(p, filter->focus, &focus, e);
+	err = err ?: match_locations(p, filter->ignore, &ignore, e);
+	if (!err)
+		take_away(p, focus, ignore);
+	free(focus);
+	free(ignore);
+	return err;
+}

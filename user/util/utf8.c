@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "util/utf8.h"
+
+/* Characters that act on the terminal or on their neighbours, or that nobody can see. */
+static const struct {
+	uint32_t first;
+	uint32_t last;
+} hidden[] = {
+	{ 0x0, 0x1f },	      /* C0 controls */
+	{ 0x7f, 0x9f },	      /* DEL, C1 controls */
+	{ 0xad, 0xad },	      /* soft hyphen */
+	{ 0x61c, 0x61c },     /* Arabic letter mark */
+	{ 0x180e, 0x180e },   /* Mongolian vowel separator */
+	{ 0x200b, 0x200f },   /* zero widths, left-to-right and right-to-left marks */
+	{ 0x2028, 0x202e },   /* line and paragraph separators, embeddings and overrides */
+	{ 0x2060, 0x206f },   /* word joiner, invisible operators, isolates */
+	{ 0xfeff, 0xfeff },   /* byte order mark */
+	{ 0xfff9, 0xfffb },   /* interlinear annotations */
+	{ 0xe0000, 0xe0fff }, /* tags */
+};
+
+bool utf8_is_hidden(uint32_t code)
+{
+	if (code >= ' ' && code <= '~')
+		return false;
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden); i++)
+		if (code >= hidden[i].first && code <= hidden[i].last)
+			return true;
+	return false;
+}
+
+static size_t size_by_lead(unsigned char lead)
+{
+	if (lead < 0x80)
+		return 1;
+	if (lead >= 0xc0 && lead < 0xe0)
+		return 2;
+	if (lead >= 0xe0 && lead < 0xf0)
+		return 3;
+	return lead >= 0xf0 && lead < 0xf8 ? 4 : 0;
+}
+
+size_t utf8_decode(const char *s, uint32_t *code)
+{
+	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned char lead = s[0];
+	size_t size = size_by_lead(lead);
+
+	if (size <= 1) {
+		*code = lead;
+		return size;
+	}
+	*code = lead & (0x7f >> size);
+	for (size_t i = 1; i < size; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | (s[i] & 0x3f);
+	}
+	if (*code < smallest[size] || *code > 0x10ffff || (*code >= 0xd800 && *code <= 0xdfff))
+		return 0;
+	return size;
+}
+
+bool utf8_is_hidden_at(const char *text, size_t i)
+{
+	size_t start = i;
+	uint32_t code;
+
+	/* No character begins inside of another: the one that text[i] is of begins at a lead. */
+	while (start > 0 && i - start < 3 && (text[start] & 0xc0) == 0x80)
+		start--;
+	return utf8_decode(text + start, &code) <= i - start || utf8_is_hidden(code);
+}
