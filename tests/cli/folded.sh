@@ -90,6 +90,7 @@ names = ["Ljava/lang/String;.x", "two\nlines", "thread 3", " blanks ", "# x", "A
 	 "\x1b[1m", "x" * 1000000, "\u51fd\u6570"]
 def escape(name):
 	name = name.replace("\\x3b", "\\x5cx3b").replace(";", "\\x3b").replace("\n", "\\x0a")
+	name = name.replace("\x1b", "\\x1b") # would act on a terminal
 	if name[0] in " #":
 		name = "\\x%02x" % ord(name[0]) + name[1:]
 	if name[-1] == " ":

@@ -498,12 +498,14 @@ static void test_hostile_names(void **state)
 {
 	(void)state;
 	assert_named("a\nfn=(1) b\rc\td\x7f", "a fn=(1) b c d ");
+	assert_named("\xc3\xbc\xe2\x80\xae\xc2\x9b\xff\xe4",
+		     "\xc3\xbc\\xe2\\x80\\xae\\xc2\\x9b\\xff\\xe4");
 	assert_named("(2)x", "(2)x");
 	assert_named(" (3)", "(3)");
 	assert_named(" \t\n", "???");
 	assert_named("???", "???");
 	assert_named("operator new[](unsigned long)", "operator new[](unsigned long)");
-	assert_named("caf\xc3\xa9 \xff", "caf\xc3\xa9 \xff");
+	assert_named("caf\xc3\xa9 \xff", "caf\xc3\xa9 \\xff");
 }
 
 static void test_large_counts(void **state)

@@ -92,7 +92,7 @@ static const struct {
 	{ "\xff\xfe;b 3\n", "\xff\xfe;b 3", NULL },
 	{ "[no pc] 3\n", " 3", NULL },
 	{ "0x401000 3\n", "0x401000 3", NULL },
-	{ "a\\x3bb;App\\x\\Foo\\x5cx3b;\\x7f 3\n", "a;b;App\\x\\Foo\\x3b;\\x7f 3", NULL },
+	{ "a\\x3bb;App\\x\\Foo\\x5cx3b;\\x7e 3\n", "a;b;App\\x\\Foo\\x3b;\\x7e 3", NULL },
 };
 
 static void read_what_writers_make(void **state)
@@ -307,7 +307,12 @@ static const char *const escapes[][2] = {
 	{ "a\\x3b", "a\\x5cx3b" },
 	{ "a\\x5cx3b", "a\\x5cx5cx3b" },
 	{ "\\\\x3b\\", "\\\\x5cx3b\\" },
-	{ "\\x7f\\x/a\\x3", "\\x7f\\x/a\\x3" },
+	{ "\\x7e\\x/a\\x3", "\\x7e\\x/a\\x3" },
+	{ "\033[2J\x7f", "\\x1b[2J\\x7f" },
+	{ "\\x1b", "\\x5cx1b" },
+	{ "\xe2\x80\xae\xc2\x9b", "\\xe2\\x80\\xae\\xc2\\x9b" }, /* U+202E, U+009B */
+	{ "\xc3\xbc\xe4\xbd\xa0", "\xc3\xbc\xe4\xbd\xa0" },
+	{ "\xff\xe4\xbd\xed\xa0\x80", "\\xff\\xe4\\xbd\\xed\\xa0\\x80" }, /* no UTF-8 */
 	{ "thread 3", "thread\\x203" },
 	{ "x 1 2.5", "x 1\\x202.5" },
 	{ "x -1", "x\\x20-1" },
@@ -318,7 +323,7 @@ static const char *const escapes[][2] = {
 	{ "#", "\\x23" },
 	{ "#private", "#private" },
 	{ "12", "12" },
-	{ "\xc3\xa9\xff", "\xc3\xa9\xff" },
+	{ "\xc3\xa9\xff", "\xc3\xa9\\xff" },
 };
 
 static void names_come_back(void **state)

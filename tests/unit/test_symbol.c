@@ -349,12 +349,12 @@ static void test_shared_library(void **state)
 	assert_named(profile_at(&place, NULL), "library_work");
 }
 
-/* The stub through which `user` calls the library has no symbol of its own. */
+/* A stub through which libraries are called has no symbol of its own, but their function's. */
 static void test_plt(void **state)
 {
 	struct place place = { .start = 0x10000000, .limit = 0x20000000 };
 	unsigned long address, offset;
-	char line[512];
+	char line[512], name[65];
 	FILE *f;
 
 	(void)state;
@@ -367,7 +367,16 @@ static void test_plt(void **state)
 	assert_non_null(f);
 	assert_int_equal(fscanf(f, "%lx %lx", &address, &offset), 2);
 	pclose(f);
-	place.pc = place.start + offset + 16;
+	snprintf(line, sizeof(line), "objdump -d -j .plt %s/plt | grep -o '[a-z_]*@plt>:'",
+		 directory);
+	f = popen(line, "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%64[^>]", name), 1);
+	pclose(f);
+	place.pc = place.start + offset + 16 + 6;
+	assert_named(profile_at(&place, in_directory("plt")), name);
+	/* What all stubs have in common: they go there when the linker has not bound them yet. */
+	place.pc = place.start + offset;
 	assert_named(profile_at(&place, in_directory("plt")), "[plt]");
 }
 
@@ -496,7 +505,7 @@ static void test_deleted(void **state)
 	profile_free(p);
 
 	assert_unnamed(profile_at(&place, path), "file deleted");
-	assert_unnamed(profile_at(&place, NULL), "file is gone: No such file or directory");
+	assert_unnamed(profile_at(&place, NULL), "file is gone");
 }
 
 static void test_no_program(void **state)
@@ -516,7 +525,7 @@ static void test_no_program(void **state)
 	assert_unnamed(profile_at(&place, "[heap]"), "anonymous memory (JIT or generated code)");
 	assert_unnamed(profile_at(&place, "//anon"), "anonymous memory (JIT or generated code)");
 	assert_unnamed(profile_at(&place, "/memfd:jit (deleted)"), "anonymous memory");
-	assert_unnamed(profile_at(&place, "[vdso]"), "vdso of another process");
+	assert_unnamed(profile_at(&place, "[vdso32]"), "vdso of another process");
 }
 
 static void test_not_permitted(void **state)
@@ -538,7 +547,7 @@ static void test_not_permitted(void **state)
 		if (chmod(directory, 0755) || (geteuid() == 0 && (setgid(65534) || setuid(65534))))
 			_exit(2);
 		_exit(symbol_resolve(p, NULL, &e) || !p->images[0].unnamed ||
-		      strcmp(p->images[0].unnamed, "not permitted: Permission denied") != 0);
+		      strcmp(p->images[0].unnamed, "not permitted") != 0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));

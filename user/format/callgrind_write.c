@@ -9,6 +9,7 @@
 #include "profile/build_id.h"
 #include "profile/pc_name.h"
 #include "util/sum.h"
+#include "util/utf8.h"
 
 /*
  * What all readers take (callgrind_annotate, KCachegrind, gprof2dot, speedscope): the header's
@@ -54,15 +55,33 @@ static void put_decimal(const struct writer *w, uint64_t number)
 		put_char(w, digits[--count]);
 }
 
-/* A text in one line: control characters would end it, or a name. */
+static void put_byte(const struct writer *w, unsigned char byte)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	put_char(w, '\\');
+	put_char(w, 'x');
+	put_char(w, digits[byte >> 4]);
+	put_char(w, digits[byte & 15]);
+}
+
+/*
+ * A text in one line: control characters would end it, or a name. Readers print names on terminals
+ * as they are: what else is hidden comes as \xNN.
+ */
 static void put_text(const struct writer *w, const char *text)
 {
 	while (*text && (unsigned char)*text <= ' ')
 		text++;
 	if (!*text)
 		text = GRAPH_UNKNOWN;
-	for (; *text; text++)
-		put_char(w, (unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text);
+	for (size_t i = 0; text[i]; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			put_char(w, ' ');
+		else if (utf8_is_hidden_at(text, i))
+			put_byte(w, text[i]);
+		else
+			put_char(w, text[i]);
 }
 
 /* ---- the header ---- */
@@ -109,7 +128,7 @@ static char *event_name(const struct profile_value_type *type)
 		return strdup("ns");
 	name = strdup(*type->type ? type->type : GRAPH_UNKNOWN);
 	for (char *c = name; c && *c; c++)
-		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+		if ((unsigned char)*c <= ' ' || *c > '~')
 			*c = '_';
 	return name;
 }

@@ -24,7 +24,8 @@ int folded_take_count(struct text *line, int64_t *count, bool *rounded);
 
 /*
  * What a reader would take for something else in a name (a semicolon, the end of a line, a count at
- * its end) is written as \xHH, and so is a backslash that would begin such an escape.
+ * its end), or a terminal for a command (util/utf8.h), is written as \xHH, and so is a backslash
+ * that would begin such an escape.
  * *escaped is the caller's to free(), or NULL when the name needs none. Returns 0 or -ENOMEM.
  */
 int folded_escape(const char *name, char **escaped);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "format/folded.h"
+#include "util/utf8.h"
 
 /* "\x3b" */
 #define ESCAPE_SIZE 4
@@ -10,14 +11,14 @@
 /* The character that an escape at the beginning of the text stands for; NUL: there is none. */
 static char escaped_character(const char *text, size_t size)
 {
-	static const char all[] = ";\n\r\\# \t";
-	char c;
+	static const char visible[] = ";\\# ";
+	unsigned char c;
 
 	if (size < ESCAPE_SIZE || text[0] != '\\' || text[1] != 'x' || digit_value(text[2]) > 15 ||
 	    digit_value(text[3]) > 15)
 		return '\0';
 	c = digit_value(text[2]) << 4 | digit_value(text[3]);
-	return c && strchr(all, c) ? c : '\0';
+	return c < ' ' || c > '~' || strchr(visible, c) ? c : '\0';
 }
 
 size_t folded_unescape(const char *text, size_t size, char *name)
@@ -113,18 +114,15 @@ static bool is_special(const struct plain *n, size_t i)
 {
 	switch (n->text[i]) {
 	case ';':
-	case '\n':
-	case '\r':
 		return true;
 	case '\\':
 		return escaped_character(n->text + i, n->size - i);
 	case '#': /* a comment */
 		return i == 0 && (n->size == 1 || is_blank(n->text[1]));
 	case ' ':
-	case '\t':
 		return i == 0 || i == n->size - 1 || i == n->count_at;
 	default:
-		return false;
+		return utf8_is_hidden_at(n->text, i);
 	}
 }
 
@@ -150,7 +148,7 @@ int folded_escape(const char *name, char **escaped)
 		}
 		*end++ = '\\';
 		*end++ = 'x';
-		*end++ = digits[name[i] >> 4];
+		*end++ = digits[(unsigned char)name[i] >> 4];
 		*end++ = digits[name[i] & 15];
 	}
 	*end = '\0';

@@ -52,6 +52,10 @@ static const struct member profile_members[] = {
 	ACCOUNT_MEMBER(cpu_ns),
 	ACCOUNT_MEMBER(bpf_ns_per_tick),
 	ACCOUNT_MEMBER(interrupt_ns),
+	ACCOUNT_MEMBER(stack_limit),
+	ACCOUNT_MEMBER(stacks_truncated),
+	ACCOUNT_MEMBER(stacks_user),
+	ACCOUNT_MEMBER(stacks_one_frame),
 };
 
 /* KEY.TYPE=VALUE */

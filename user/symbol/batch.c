@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/pc_name.h"
 #include "symbol/demangle.h"
 
 /* Longer names are cut here: no compiler makes them, and a hostile file could make gigabytes. */
@@ -16,6 +17,15 @@ bool batch_stopped(struct batch *b)
 	if (!b->stopped && b->stop)
 		b->stopped = b->stop(b->context);
 	return b->stopped;
+}
+
+void batch_progress(const struct batch *b, size_t done, const char *what)
+{
+	if (!what)
+		what = b->image == PROFILE_NONE ? "the kernel"
+						: profile_basename(b->p->images[b->image].path);
+	if (b->progress)
+		b->progress(b->done + done, b->total, what, b->context);
 }
 
 static int by_address(const void *x, const void *y)

@@ -26,10 +26,18 @@ struct batch {
 	struct batch_address *addresses; /* the reader may change their order */
 	size_t count;			 /* and may lower this, dropping what it need not name */
 	struct symbol_extent *extents; /* by location: wanted in place of names; NULL: names are */
+	bool lines;		       /* source lines and inlined functions are wanted, too */
 	bool (*stop)(void *context);   /* may be NULL */
 	void *context;
+	void (*progress)(size_t done, size_t count, const char *what, void *context); /* or NULL */
+	size_t done, total;	       /* addresses of the batches before, and of all */
+	struct debuginfod *debuginfod; /* NULL: servers are not asked for this image */
+	struct symbol_cache *cache;    /* NULL: nothing is kept */
 	struct error why; /* why some address stays without a name; why.what is "" at first */
 	bool was_read;	  /* the image's file: if it has no name for an address, nobody has */
+
+	/* private to elf.c */
+	bool proven; /* a build ID tells whether a file is the image */
 
 	/* private to batch.c */
 	const char *last_symbol;
@@ -47,6 +55,9 @@ int kallsyms_resolve_from(struct batch *b, const char *path);
 
 /* Whether to give up; stays true once it is. */
 bool batch_stopped(struct batch *b);
+
+/* Tells how many of the batch's addresses are done, and with what; NULL: with its image. */
+void batch_progress(const struct batch *b, size_t done, const char *what);
 
 void batch_sort(struct batch *b);
 

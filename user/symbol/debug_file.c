@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "util/array.h"
+#include "util/file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 
@@ -25,6 +26,7 @@
 
 /* What proves that a debug file belongs to a stripped one. */
 struct proof {
+	int root; /* the folder to search in; -1: our own root */
 	const uint8_t *build_id;
 	size_t build_id_size;
 	uint32_t crc; /* of the whole debug file; when there is no build ID */
@@ -60,7 +62,7 @@ static bool is_proven(const struct elf_file *debug, const struct proof *proof)
 static bool try_path(const char *path, const struct proof *proof, struct elf_file *debug)
 {
 	struct error ignored;
-	int fd = elf_open_path(path);
+	int fd = file_open_regular(proof->root, path, NULL);
 
 	if (fd < 0 || elf_file_open(debug, fd, &ignored))
 		return false;
@@ -134,18 +136,21 @@ static bool find_beside(const char *link, const char *path, const struct proof *
 	strcpy(directory, path);
 	if (find_by_link(link, dirname(directory), proof, debug))
 		return true;
-	if (!realpath(path, canonical) || strcmp(path, canonical) == 0)
+	if (proof->root >= 0 || !realpath(path, canonical) || strcmp(path, canonical) == 0)
 		return false;
 	return find_by_link(link, dirname(canonical), proof, debug);
 }
 
-bool debug_file_find(Elf *stripped, const char *path, struct elf_file *debug)
+bool debug_file_find(Elf *stripped, int root, const char *path, struct elf_file *debug)
 {
-	struct proof proof = { 0 };
+	struct proof proof = { .root = root };
 	const char *link = debug_link(stripped, &proof.crc);
 
 	proof.build_id_size = elf_build_id(stripped, &proof.build_id);
-	return find_by_build_id(&proof, debug) || (link && find_beside(link, path, &proof, debug));
+	if (find_by_build_id(&proof, debug) || (link && find_beside(link, path, &proof, debug)))
+		return true;
+	proof.root = -1;
+	return root >= 0 && find_by_build_id(&proof, debug);
 }
 
 /* Decodes into *memory, to be free()d in any case. Returns the size, 0 when it is no good. */

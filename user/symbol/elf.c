@@ -10,8 +10,14 @@
 #include "symbol/batch.h"
 #include "symbol/cover.h"
 #include "symbol/debug_file.h"
+#include "symbol/debuginfod.h"
+#include "symbol/dwarf.h"
 #include "symbol/elf_file.h"
+#include "symbol/jit.h"
+#include "symbol/plt.h"
 #include "symbol/symbol_table.h"
+#include "symbol/vdso.h"
+#include "util/file.h"
 
 /* Linkers make fewer than ten. */
 #define SEGMENTS_MAX 256
@@ -34,7 +40,7 @@ static const char *no_file_reason(const char *path)
 	case IMAGE_VSYSCALL:
 		return "the vsyscall page has no symbol table";
 	default:
-		return "anonymous memory (JIT or generated code)";
+		return jit_no_names;
 	}
 }
 
@@ -54,9 +60,9 @@ static void explain_open(struct batch *b, int code)
 	if (code == EINVAL)
 		error_set(&b->why, 0, "not a regular file");
 	else if (code == ENOENT || code == ENOTDIR)
-		error_set(&b->why, code, "file is gone");
+		error_set(&b->why, 0, "file is gone");
 	else if (code == EACCES || code == EPERM)
-		error_set(&b->why, code, "not permitted");
+		error_set(&b->why, 0, "not permitted");
 	else
 		error_set(&b->why, code, "cannot open it");
 }
@@ -85,6 +91,12 @@ static bool is_of_unknown_file(const struct batch *b, const struct profile_image
 	return image_has_no_folder(image->path) && b->p->mappings[mapping].linked;
 }
 
+/* Ours is the same if it is of this moment, or else if a build ID proves it. */
+static bool may_be_our_vdso(const struct profile *p, const struct profile_image *image)
+{
+	return strcmp(image->path, "[vdso]") == 0 && (!p->format || image->build_id_size);
+}
+
 /* A descriptor for the image's file. Negative: there is none, b->why says why. */
 static int image_fd(struct batch *b, const struct profile_image *image, const char *on_disk)
 {
@@ -94,11 +106,15 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 
 	if (image->fd >= 0) {
 		fd = duplicate(image->fd);
+	} else if (may_be_our_vdso(b->p, image)) {
+		fd = vdso_open();
 	} else if (reason && !unknown) {
 		return error_set(&b->why, 0, "%s", reason);
 	} else {
 		/* What bears a deleted file's name now is only it when the build ID proves it. */
-		fd = deleted && !image->build_id_size ? -ENOENT : elf_open_path(on_disk);
+		fd = deleted && !image->build_id_size
+			     ? -ENOENT
+			     : file_open_regular(image->root, on_disk, NULL);
 		if (deleted && fd == -ENOENT)
 			return error_set(&b->why, 0, "file deleted");
 	}
@@ -142,7 +158,7 @@ static bool open_image(struct batch *b, struct profile_image *image, const char 
 	if (is_same_build(image, file->elf))
 		return true;
 	elf_file_close(file);
-	error_set(&b->why, 0, "replaced since (build ID differs)");
+	error_set(&b->why, 0, "%s", reason ?: "replaced since (build ID differs)");
 	return false;
 }
 
@@ -225,9 +241,20 @@ static void place_linked(struct batch *b, const struct segment *segments, size_t
 }
 
 /*
+ * Whether nothing more is to be found out about a location. Lines that a file has are as good as
+ * ours; a name alone may get its line from what is proven to be the same image.
+ */
+static bool is_known(const struct batch *b, const struct profile_location *l)
+{
+	if (!l->line_count || b->extents)
+		return false;
+	return !b->lines || !b->proven || l->line_count > 1 || b->p->lines[l->first_line].line;
+}
+
+/*
  * From addresses in memory to the ELF file's own, through the offset in the file, which is right
  * for whatever the linker did: for position-independent, prelinked and fixed files alike. Drops
- * addresses that no segment has, and those that have their name.
+ * addresses that no segment has, and those about which all is known.
  */
 static int translate(struct batch *b, Elf *elf)
 {
@@ -250,7 +277,7 @@ static int translate(struct batch *b, Elf *elf)
 		if (!segment)
 			continue;
 		location->image_address = offset - segment->offset + segment->address;
-		if (location->line_count && !b->extents)
+		if (is_known(b, location))
 			continue;
 		b->addresses[i] = b->addresses[kept];
 		b->addresses[kept] = swap;
@@ -267,14 +294,20 @@ static int translate(struct batch *b, Elf *elf)
  */
 static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, const char *path)
 {
+	const struct profile_image *image = &b->p->images[b->image];
+	const char *mend = image_kind(image->path) == IMAGE_FILE
+				   ? "; its debug package or --debuginfod has them"
+				   : "";
 	size_t functions = 0, exported = 0;
 	int err;
 
 	err = symbol_table_offer(b, c, s->main.elf, SHT_SYMTAB, &functions);
-	if (!err && !functions && debug_file_find(s->main.elf, path, &s->debug))
+	if (!err && !functions && debug_file_find(s->main.elf, image->root, path, &s->debug))
 		err = symbol_table_offer(b, c, s->debug.elf, SHT_SYMTAB, &functions);
 	if (!err && !functions && debug_data_unpack(s->main.elf, &s->mini))
 		err = symbol_table_offer(b, c, s->mini.elf, SHT_SYMTAB, &functions);
+	if (!err && !functions && debuginfod_find(b, &s->debug))
+		err = symbol_table_offer(b, c, s->debug.elf, SHT_SYMTAB, &functions);
 	if (!err && !s->debug.elf && (!functions || s->mini.elf))
 		err = symbol_table_offer(b, c, s->main.elf, SHT_DYNSYM, &exported);
 	if (*b->why.what)
@@ -282,19 +315,10 @@ static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, co
 	if (functions)
 		error_set(&b->why, 0, "no symbol covers it");
 	else if (exported)
-		error_set(&b->why, 0, "stripped: only exported functions have names");
+		error_set(&b->why, 0, "stripped: only exported functions have names%s", mend);
 	else
-		error_set(&b->why, 0, "stripped: no symbol table");
+		error_set(&b->why, 0, "stripped: no symbol table%s", mend);
 	return err;
-}
-
-/* Whether an address lies in the procedure linkage table, which has no symbols of its own. */
-static bool is_in(uint64_t address, const struct elf_range *ranges, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (address >= ranges[i].start && address < ranges[i].limit)
-			return true;
-	return false;
 }
 
 static void find_extents(struct batch *b, const struct cover *c)
@@ -310,34 +334,25 @@ static void find_extents(struct batch *b, const struct cover *c)
 
 static int name_all(struct batch *b, const struct cover *c, Elf *elf)
 {
-	struct elf_range plt[4]; /* .plt, .plt.got, .plt.sec, .plt.bnd */
-	size_t plt_count = elf_section_ranges(elf, ".plt", plt, sizeof(plt) / sizeof(*plt));
 	int err = 0;
 
 	for (size_t i = 0; !err && i < b->count; i++) {
 		const struct cover_symbol *symbol = cover_find(c, i);
 
+		if (b->p->locations[b->addresses[i].location].line_count)
+			continue;
 		if (symbol)
 			err = batch_name(b, i, symbol->name);
-		else if (is_in(b->addresses[i].address, plt, plt_count))
-			err = batch_name(b, i, "[plt]");
 	}
-	return err;
+	return err ?: plt_name_all(b, elf);
 }
 
-static int resolve_from(struct batch *b, struct sources *s, const char *path)
+/* Names all addresses, or tells the extents, by symbol tables. */
+static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 {
 	struct cover c;
-	int err = translate(b, s->main.elf);
+	int err = cover_init(&c, b->addresses, b->count);
 
-	if (err)
-		return err;
-	if (!b->count) {
-		error_set(&b->why, 0, "no symbol covers it");
-		return 0;
-	}
-	batch_sort(b);
-	err = cover_init(&c, b->addresses, b->count);
 	if (err)
 		return err;
 	err = offer_symbols(b, &c, s, path);
@@ -350,6 +365,33 @@ static int resolve_from(struct batch *b, struct sources *s, const char *path)
 	return err;
 }
 
+static int resolve_lines(struct batch *b, struct sources *s, const char *path)
+{
+	int root = b->p->images[b->image].root;
+
+	if (dwarf_is_in(&s->main))
+		return dwarf_resolve(b, &s->main, root, path);
+	if (s->debug.elf || debug_file_find(s->main.elf, root, path, &s->debug) ||
+	    debuginfod_find(b, &s->debug))
+		return dwarf_resolve(b, &s->debug, root, path);
+	return 0;
+}
+
+static int resolve_from(struct batch *b, struct sources *s, const char *path)
+{
+	int err = translate(b, s->main.elf);
+
+	if (err)
+		return err;
+	if (!b->count) {
+		error_set(&b->why, 0, "no symbol covers it");
+		return 0;
+	}
+	batch_sort(b);
+	err = resolve_symbols(b, s, path);
+	return err || !b->lines || b->stopped ? err : resolve_lines(b, s, path);
+}
+
 int elf_resolve(struct batch *b)
 {
 	struct profile_image *image = &b->p->images[b->image];
@@ -357,6 +399,7 @@ int elf_resolve(struct batch *b)
 	const char *on_disk;
 	int err = path_on_disk(b->p, image->path, &on_disk);
 
+	b->proven = image->build_id_size > 0;
 	b->was_read = !err && open_image(b, image, on_disk, &s.main);
 	if (b->was_read)
 		err = resolve_from(b, &s, on_disk);

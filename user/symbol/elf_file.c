@@ -3,37 +3,14 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The largest browsers' symbol tables, unstripped, are a quarter of this. */
 #define TABLES_MAX ((uint64_t)1024 * 1024 * 1024)
 #define NOTES_MAX  ((uint64_t)4 * 1024 * 1024)
-
-int elf_open_path(const char *path)
-{
-	int handle = open(path, O_PATH | O_CLOEXEC);
-	char reopen[32];
-	struct stat st;
-	int fd;
-
-	if (handle < 0)
-		return -errno;
-	if (fstat(handle, &st) == 0 && S_ISREG(st.st_mode)) {
-		snprintf(reopen, sizeof(reopen), "/proc/self/fd/%d", handle);
-		fd = open(reopen, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		if (fd < 0)
-			fd = -errno;
-	} else {
-		fd = -EINVAL;
-	}
-	close(handle);
-	return fd;
-}
 
 static uint64_t field(const uint8_t *bytes, size_t size, bool big_endian)
 {
@@ -48,7 +25,7 @@ static uint64_t field(const uint8_t *bytes, size_t size, bool big_endian)
  * Looks at the ELF header before libelf does, which allocates by the number of sections. Numbers
  * above 16 bits, which ELF writes elsewhere, exist in object files and core dumps only.
  */
-static int check_header(const uint8_t *head, size_t size, struct error *e)
+static int check_header(const uint8_t *head, size_t size, bool object, struct error *e)
 {
 	bool big_endian, wide;
 	uint64_t type, sections_at;
@@ -62,7 +39,7 @@ static int check_header(const uint8_t *head, size_t size, struct error *e)
 		return error_set(e, 0, "corrupt ELF file: it ends in its header");
 	big_endian = head[EI_DATA] == ELFDATA2MSB;
 	type = field(head + offsetof(Elf64_Ehdr, e_type), 2, big_endian);
-	if (type != ET_EXEC && type != ET_DYN)
+	if (type != ET_EXEC && type != ET_DYN && !(object && type == ET_REL))
 		return error_set(e, 0, "neither an ELF program nor a shared library");
 	sections_at = wide ? field(head + offsetof(Elf64_Ehdr, e_shoff), 8, big_endian)
 			   : field(head + offsetof(Elf32_Ehdr, e_shoff), 4, big_endian);
@@ -146,7 +123,7 @@ static int adopt(struct elf_file *f, struct error *e)
 	return err;
 }
 
-int elf_file_open(struct elf_file *f, int fd, struct error *e)
+static int open_file(struct elf_file *f, int fd, bool object, struct error *e)
 {
 	uint8_t head[sizeof(Elf64_Ehdr)];
 	ssize_t size;
@@ -157,7 +134,7 @@ int elf_file_open(struct elf_file *f, int fd, struct error *e)
 	if (size < 0)
 		err = error_set(e, errno, "cannot read it");
 	else
-		err = check_header(head, size, e);
+		err = check_header(head, size, object, e);
 	if (err) {
 		elf_file_close(f);
 		return err;
@@ -167,12 +144,22 @@ int elf_file_open(struct elf_file *f, int fd, struct error *e)
 	return adopt(f, e);
 }
 
+int elf_file_open(struct elf_file *f, int fd, struct error *e)
+{
+	return open_file(f, fd, false, e);
+}
+
+int elf_object_open(struct elf_file *f, int fd, struct error *e)
+{
+	return open_file(f, fd, true, e);
+}
+
 int elf_file_open_memory(struct elf_file *f, void *memory, size_t size, struct error *e)
 {
 	int err;
 
 	*f = (struct elf_file){ .fd = -1, .memory = memory };
-	err = check_header(memory, size, e);
+	err = check_header(memory, size, false, e);
 	if (err) {
 		elf_file_close(f);
 		return err;
@@ -238,6 +225,19 @@ bool elf_has_section(Elf *elf, GElf_Word type)
 	return false;
 }
 
+uint64_t elf_code_start(Elf *elf)
+{
+	uint64_t start = UINT64_MAX;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr section;
+
+	while ((scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &section) && (section.sh_flags & SHF_EXECINSTR) &&
+		    section.sh_addr < start)
+			start = section.sh_addr;
+	return start;
+}
+
 size_t elf_section_ranges(Elf *elf, const char *prefix, struct elf_range *ranges, size_t max)
 {
 	Elf_Scn *scn = NULL;
@@ -252,6 +252,7 @@ size_t elf_section_ranges(Elf *elf, const char *prefix, struct elf_range *ranges
 		name = section_name(elf, &section);
 		if (!name || strncmp(name, prefix, strlen(prefix)) != 0)
 			continue;
+		ranges[count].section = elf_ndxscn(scn);
 		ranges[count].start = section.sh_addr;
 		if (__builtin_add_overflow(section.sh_addr, section.sh_size, &ranges[count].limit))
 			ranges[count].limit = UINT64_MAX;

@@ -28,16 +28,13 @@ struct elf_file {
 };
 
 /*
- * Opens a path for reading when it is a regular file, without touching it when it is not: a
- * device or FIFO may react to a mere open(). Returns the fd, or -errno (-EINVAL: not regular).
- */
-int elf_open_path(const char *path);
-
-/*
  * Takes over fd, also when it fails. Returns 0, or a negative errno and says in e what is wrong
  * with the file (libelf's own words when it is libelf that complains).
  */
 int elf_file_open(struct elf_file *f, int fd, struct error *e);
+
+/* The same when it may be an object file, too, as .dwo files and those of dwz(1) are. */
+int elf_object_open(struct elf_file *f, int fd, struct error *e);
 
 /* The same for a file in memory from malloc(), taken over too. */
 int elf_file_open_memory(struct elf_file *f, void *memory, size_t size, struct error *e);
@@ -52,9 +49,13 @@ Elf_Data *elf_section_bytes(Elf *elf, const char *name, size_t size_max);
 /* Whether the file has a section of this type. */
 bool elf_has_section(Elf *elf, GElf_Word type);
 
+/* Where code begins, by ELF virtual addresses; UINT64_MAX: there is none. */
+uint64_t elf_code_start(Elf *elf);
+
 struct elf_range {
 	uint64_t start;
 	uint64_t limit;
+	size_t section; /* its number */
 };
 
 /*

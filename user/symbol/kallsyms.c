@@ -8,6 +8,7 @@
 #include "symbol/batch.h"
 #include "symbol/cover.h"
 #include "util/array.h"
+#include "util/clock.h"
 
 /*
  * The kernel's symbols have no sizes. Past the last one of a module there may be nothing, or the
@@ -15,11 +16,24 @@
  */
 #define FUNCTION_MAX (1024 * 1024)
 
+#define PAGE 4096ULL
+
 /* A generous bound: 500,000 symbols are some 25 MB. */
 #define KALLSYMS_MAX ((size_t)1024 * 1024 * 1024)
 
+/* Modules come and go. */
+#define KEEP_NS (60 * NS_PER_S)
+
+struct symbol_cache {
+	char *text;
+	struct cover_symbol *symbols;
+	size_t count, room;
+	bool readable; /* some address is not zero */
+	uint64_t read_ns;
+};
+
 /*
- * The whole file, to be free()d, with a '\0' behind it. It is read at once, because the kernel
+ * The whole file, to be free()d, with two '\0' behind it. It is read at once, because the kernel
  * makes it up while it is read and modules come and go.
  */
 static int read_all(int fd, char **text, size_t *size)
@@ -33,7 +47,7 @@ static int read_all(int fd, char **text, size_t *size)
 
 		if (*size > KALLSYMS_MAX || array_reserve(text, &room, *size + 128 * 1024, 1))
 			return -ENOMEM;
-		n = read(fd, *text + *size, room - *size - 1);
+		n = read(fd, *text + *size, room - *size - 2);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -42,13 +56,13 @@ static int read_all(int fd, char **text, size_t *size)
 			break;
 		*size += n;
 	}
-	(*text)[*size] = '\0';
+	(*text)[*size] = (*text)[*size + 1] = '\0';
 	return 0;
 }
 
 /*
- * Takes "ADDRESS TYPE NAME\t[MODULE]" apart; ends NAME with a '\0'. Data symbols come out as no
- * function: they only say where the one before them ends.
+ * Takes "ADDRESS TYPE NAME\t[MODULE]" apart; ends NAME with a '\0', see module_of(). Data symbols
+ * come out as no function: they only say where the one before them ends.
  */
 static bool parse_line(char *line, struct cover_symbol *symbol)
 {
@@ -70,43 +84,133 @@ static bool parse_line(char *line, struct cover_symbol *symbol)
 	return true;
 }
 
-/* Returns whether some address was not zero. */
-static bool offer_lines(struct batch *b, struct cover *c, char *text)
+/* All symbols of the text, which is changed. Returns 0 or -ENOMEM. */
+static int parse_text(struct symbol_cache *k)
 {
-	bool readable = false;
-	size_t count = 0;
-
-	for (char *line = text, *next; line && *line; line = next) {
+	for (char *line = k->text, *next; line && *line; line = next) {
 		struct cover_symbol symbol;
 
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
-		if (++count % 65536 == 0 && batch_stopped(b))
-			break;
 		if (!parse_line(line, &symbol))
 			continue;
-		readable |= symbol.start != 0;
-		cover_offer(c, &symbol);
+		if (array_reserve(&k->symbols, &k->room, k->count + 1, sizeof(symbol)))
+			return -ENOMEM;
+		k->symbols[k->count++] = symbol;
+		k->readable |= symbol.start != 0;
 	}
-	return readable;
+	return 0;
+}
+
+static void forget(struct symbol_cache *k)
+{
+	free(k->text);
+	free(k->symbols);
+	*k = (struct symbol_cache){ 0 };
+}
+
+/* Returns 0, also with b->why set when there are no symbols, or -ENOMEM. */
+static int read_symbols(struct symbol_cache *k, struct batch *b, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+	size_t size;
+
+	forget(k);
+	if (fd < 0) {
+		error_set(&b->why, errno, "cannot open %s", path);
+		return 0;
+	}
+	err = read_all(fd, &k->text, &size);
+	close(fd);
+	k->read_ns = now_ns();
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		error_set(&b->why, -err, "cannot read %s", path);
+	else if (parse_text(k))
+		return -ENOMEM;
+	else if (!k->readable)
+		error_set(&b->why, 0,
+			  "not permitted to read kernel addresses: needs CAP_SYSLOG, and "
+			  "`sysctl kernel.kptr_restrict` below 2");
+	return 0;
+}
+
+struct symbol_cache *symbol_cache_new(void)
+{
+	return calloc(1, sizeof(struct symbol_cache));
+}
+
+void symbol_cache_free(struct symbol_cache *cache)
+{
+	if (cache)
+		forget(cache);
+	free(cache);
+}
+
+/* "[nf_tables]", "[bpf]"; NULL: the kernel itself. Else the next line follows, or the end. */
+static const char *module_of(const char *name)
+{
+	const char *next = name + strlen(name) + 1;
+
+	return *next == '[' ? next : NULL;
+}
+
+static uint32_t mapping_with(const struct profile *p, uint32_t image, uint64_t address)
+{
+	for (uint32_t i = 0; i < p->mapping_count; i++)
+		if (p->mappings[i].image == image && address >= p->mappings[i].start &&
+		    address < p->mappings[i].limit)
+			return i;
+	return PROFILE_NONE;
+}
+
+/*
+ * Moves a location from the kernel's mapping to its module's. Nobody tells all that a module has in
+ * memory: its mapping is the pages with samples. Addresses come in their order, *mapping is that of
+ * the last one, if that was in a module, too.
+ */
+static int place_in_module(struct batch *b, size_t i, const char *module, uint32_t *mapping)
+{
+	uint64_t address = b->addresses[i].address, page = address / PAGE * PAGE;
+	uint32_t image;
+	int err = profile_add_image(b->p, module, NULL, 0, &image);
+
+	if (err)
+		return err;
+	if (*mapping == PROFILE_NONE || b->p->mappings[*mapping].image != image)
+		*mapping = mapping_with(b->p, image, address);
+	if (*mapping == PROFILE_NONE)
+		err = profile_add_mapping(b->p, page, page + PAGE, page, image, mapping);
+	if (err)
+		return err;
+	if (b->p->mappings[*mapping].limit < page + PAGE)
+		b->p->mappings[*mapping].limit = page + PAGE;
+	return profile_place_location(b->p, b->addresses[i].location, *mapping);
 }
 
 static int name_all(struct batch *b, const struct cover *c)
 {
+	uint32_t mapping = PROFILE_NONE;
+
 	for (size_t i = 0; i < b->count; i++) {
 		const struct cover_symbol *symbol = cover_find(c, i);
 		int err = 0;
 
 		if (symbol && symbol->function)
 			err = batch_name(b, i, symbol->name);
+		if (!err && symbol && symbol->function && module_of(symbol->name))
+			err = place_in_module(b, i, module_of(symbol->name), &mapping);
+		else
+			mapping = PROFILE_NONE;
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int resolve_text(struct batch *b, char *text)
+static int resolve_by(struct batch *b, const struct symbol_cache *k)
 {
 	struct cover c;
 	int err;
@@ -115,11 +219,9 @@ static int resolve_text(struct batch *b, char *text)
 	err = cover_init(&c, b->addresses, b->count);
 	if (err)
 		return err;
-	if (!offer_lines(b, &c, text) && !b->stopped) {
-		error_set(&b->why, 0,
-			  "not permitted to read kernel addresses: needs CAP_SYSLOG, and "
-			  "`sysctl kernel.kptr_restrict` below 2");
-	} else if (!b->stopped) {
+	for (size_t i = 0; i < k->count && (i % 65536 || !batch_stopped(b)); i++)
+		cover_offer(&c, &k->symbols[i]);
+	if (!b->stopped) {
 		error_set(&b->why, 0, "no kernel symbol covers it");
 		cover_settle(&c);
 		err = name_all(b, &c);
@@ -130,22 +232,14 @@ static int resolve_text(struct batch *b, char *text)
 
 int kallsyms_resolve_from(struct batch *b, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *text;
-	size_t size;
-	int err;
+	struct symbol_cache own = { 0 }, *k = b->cache ?: &own;
+	int err = 0;
 
-	if (fd < 0) {
-		error_set(&b->why, errno, "cannot open %s", path);
-		return 0;
-	}
-	err = read_all(fd, &text, &size);
-	close(fd);
-	if (!err)
-		err = resolve_text(b, text);
-	else if (err != -ENOMEM)
-		err = (error_set(&b->why, -err, "cannot read %s", path), 0);
-	free(text);
+	if (!k->readable || now_ns() - k->read_ns > KEEP_NS)
+		err = read_symbols(k, b, path);
+	if (!err && k->readable)
+		err = resolve_by(b, k);
+	forget(&own);
 	return err;
 }
 

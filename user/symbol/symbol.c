@@ -6,6 +6,8 @@
 
 #include "profile/image_name.h"
 #include "symbol/batch.h"
+#include "symbol/debuginfod.h"
+#include "symbol/jit.h"
 
 /*
  * Addresses are resolved in groups: one for each image, and one for the kernel with all its
@@ -25,6 +27,8 @@ struct work {
 	size_t group_count;
 	struct batch_address *addresses;
 	size_t count;
+	double total;		       /* all samples */
+	struct debuginfod *debuginfod; /* NULL: not to be asked */
 };
 
 static bool is_kernel(const struct profile_image *image, uint64_t address)
@@ -55,6 +59,7 @@ static void measure_heat(struct work *w)
 		const uint32_t *frames = p->frames + sample->first_frame;
 		double count = p->values[i * p->value_type_count + value];
 
+		w->total += count;
 		for (uint32_t depth = 0; depth < sample->depth; depth++) {
 			uint32_t group = group_of(p, frames[depth]);
 
@@ -164,6 +169,24 @@ static int explain_unnamed(const struct work *w, const struct batch_address *add
 static const char other_boot[] =
 	"kernel addresses can be named only where and when they are recorded";
 
+static batch_reader *reader_of(const struct profile *p, uint32_t image)
+{
+	if (image == PROFILE_NONE)
+		return kallsyms_resolve;
+	switch (image_kind(p->images[image].path)) {
+	case IMAGE_JIT:
+		return jit_resolve;
+	default:
+		return elf_resolve;
+	}
+}
+
+/* Whether it is worth waiting for: an image with 1 % of the samples. */
+static bool is_hot(const struct work *w, const struct batch *b)
+{
+	return b->image != PROFILE_NONE && w->groups[b->image].heat >= w->total / 100;
+}
+
 static int resolve_group(struct work *w, struct batch *b)
 {
 	struct batch_address *addresses = b->addresses;
@@ -177,7 +200,9 @@ static int resolve_group(struct work *w, struct batch *b)
 		w->p->locations[addresses[i].location].image_address = addresses[i].address;
 	if (kernel && w->p->format)
 		return explain_unnamed(w, addresses, count, other_boot);
-	err = kernel ? kallsyms_resolve(b) : elf_resolve(b);
+	b->debuginfod = is_hot(w, b) ? w->debuginfod : NULL;
+	batch_progress(b, 0, NULL);
+	err = reader_of(w->p, b->image)(b);
 	if (err || batch_stopped(b) || (w->extents && b->was_read))
 		return err;
 	return explain_unnamed(w, addresses, count, b->why.what);
@@ -194,7 +219,12 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 			.p = w->p,
 			.addresses = w->addresses + first,
 			.extents = w->extents,
+			.lines = o->lines,
+			.cache = o->cache,
 			.stop = o->stop,
+			.progress = o->progress,
+			.done = first,
+			.total = w->count,
 			.context = o->context,
 		};
 
@@ -211,15 +241,24 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 
 static int resolve(struct work *w, const struct symbol_options *o, struct error *e)
 {
-	int err = make_groups(w);
+	int err = o->debuginfod ? debuginfod_open(&w->debuginfod, e) : 0;
 
+	if (err)
+		return err;
+	err = make_groups(w);
 	if (!err)
 		err = collect_addresses(w);
 	if (!err)
 		err = resolve_all(w, o);
+	debuginfod_close(w->debuginfod);
 	free(w->groups);
 	free(w->addresses);
 	return err ? error_no_memory(e) : 0;
+}
+
+int symbol_check(const struct symbol_options *options, struct error *e)
+{
+	return options->debuginfod ? debuginfod_check(e) : 0;
 }
 
 int symbol_resolve(struct profile *p, const struct symbol_options *options, struct error *e)

@@ -8,17 +8,29 @@
 #include "profile/profile.h"
 #include "util/error.h"
 
+/* The kernel's symbols, for who asks for names again and again: they are read once a minute. */
+struct symbol_cache;
+struct symbol_cache *symbol_cache_new(void); /* NULL: memory has run out */
+void symbol_cache_free(struct symbol_cache *cache);
+
 /* Zero-initialised: functions by symbol tables, of all locations, without a word. */
 struct symbol_options {
-	bool lines;	    /* from DWARF: source lines, and the functions inlined there */
-	bool debuginfod;    /* what is not on this machine is asked for: see debuginfod(8) */
-	const bool *wanted; /* location_count of them: only these; NULL: all */
+	bool lines;	 /* from DWARF: source lines, and the functions inlined there */
+	bool debuginfod; /* hot images' symbols that are not here are asked for: symbol_check() */
+	const bool *wanted;	    /* location_count of them: only these; NULL: all */
+	struct symbol_cache *cache; /* NULL: nothing is kept from call to call */
 	/* Asked now and then: once it says true the rest stays without names, which is no error. */
 	bool (*stop)(void *context);
 	/* Told now and then how many of the addresses are done, and what is worked on. */
 	void (*progress)(size_t done, size_t count, const char *what, void *context);
 	void *context; /* of both; each may be NULL */
 };
+
+/*
+ * Whether names can be looked for like that, to be asked before long work begins. Returns 0 or a
+ * negative errno: what debuginfod needs is missing.
+ */
+int symbol_check(const struct symbol_options *options, struct error *e);
 
 /*
  * Gives every location without lines its function, as far as one can be found: from the image's
@@ -28,7 +40,7 @@ struct symbol_options {
  * location.image_address of all locations. An image in which some address stays without a name is
  * told why in image.unnamed. Fills in build IDs that are not known.
  *
- * options may be NULL. Returns 0 or -ENOMEM.
+ * options may be NULL. Returns 0, -ENOMEM, or what symbol_check() returns.
  */
 int symbol_resolve(struct profile *p, const struct symbol_options *options, struct error *e);
 

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/dwarf_section.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "util/array.h"
+
+#define WINDOW	      ((size_t)64 * 1024)
+#define WINDOW_PACKED ((size_t)1024 * 1024)
+#define WHOLE_PACKED  ((size_t)16 * 1024 * 1024)
+#define WINDOW_WIDE   ((size_t)32 * 1024 * 1024)
+#define STRING_MAX    ((size_t)64 * 1024)
+
+/* zlib packs debug information to a third or fifth, tables of zeros to a thirtieth. */
+#define RATIO_MAX 200
+#define SIZE_MOST ((uint64_t)16 * 1024 * 1024 * 1024)
+
+/* A section is read once or twice, and then here and there. */
+#define OFTEN	  8
+#define OFTEN_TOO ((uint64_t)64 * 1024 * 1024)
+
+#define MARKS	   128
+#define MARK_LEAST ((uint64_t)512 * 1024)
+
+/* Where inflating can begin anew. A mark takes 40 kB. */
+struct mark {
+	uint64_t in, out;
+	z_stream state;
+};
+
+struct dwarf_inflater {
+	z_stream stream;
+	uint64_t in, out; /* how far it is; of `in`, stream.avail_in bytes are still to be used */
+	uint8_t input[16 * 1024];
+	struct mark marks[MARKS]; /* by `out` */
+	size_t mark_count;
+	uint64_t mark_distance;
+};
+
+static bool is_name(Elf *elf, const GElf_Shdr *section, const char *name)
+{
+	size_t names;
+	const char *found =
+		elf_getshdrstrndx(elf, &names) ? NULL : elf_strptr(elf, names, section->sh_name);
+
+	return found && strcmp(found, name) == 0;
+}
+
+static Elf_Scn *find(Elf *elf, const char *name, GElf_Shdr *section)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, section) && section->sh_type != SHT_NOBITS &&
+		    is_name(elf, section, name))
+			return scn;
+	return NULL;
+}
+
+/* Notes where a section stands, as far as the file goes: what is read of it is measured by that. */
+static void place(struct dwarf_section *s, const GElf_Shdr *section)
+{
+	struct stat st;
+
+	if (fstat(s->fd, &st) || section->sh_offset >= (uint64_t)st.st_size)
+		return;
+	s->at = section->sh_offset;
+	s->stored = st.st_size - s->at;
+	if (section->sh_size < s->stored)
+		s->stored = section->sh_size;
+}
+
+/* Reads the header of a compressed section, in the file's own form. Returns its size, or 0. */
+static size_t read_header(struct dwarf_section *s, Elf *elf)
+{
+	bool wide = gelf_getclass(elf) == ELFCLASS64;
+	size_t size = wide ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+	uint8_t bytes[sizeof(Elf64_Chdr)];
+	struct dwarf_cursor c = { bytes, bytes + size, false, false };
+	size_t unused;
+	uint32_t type;
+
+	c.big_endian = elf_getident(elf, &unused)[EI_DATA] == ELFDATA2MSB;
+	if (s->stored < size || pread(s->fd, bytes, size, s->at) != (ssize_t)size)
+		return 0;
+	type = dwarf_number(&c, 4);
+	if (wide)
+		dwarf_skip(&c, 4);
+	s->size = dwarf_number(&c, wide ? 8 : 4);
+	return type == ELFCOMPRESS_ZLIB ? size : 0;
+}
+
+static int start_inflater(struct dwarf_section *s, size_t header)
+{
+	struct dwarf_inflater *f;
+
+	s->at += header;
+	s->stored -= header;
+	if (s->size > SIZE_MOST || s->size / RATIO_MAX > s->stored)
+		return -EINVAL;
+	f = s->inflater = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	if (inflateInit(&f->stream) != Z_OK) {
+		free(f);
+		s->inflater = NULL;
+		return -ENOMEM;
+	}
+	inflateValidate(&f->stream, 0); /* of what is read in parts, no checksum is met */
+	f->mark_distance = s->size / MARKS + MARK_LEAST;
+	return 0;
+}
+
+/* The older way of GNU tools: another name, and 12 bytes in front. */
+static int open_old(struct dwarf_section *s, Elf *elf, const char *name)
+{
+	uint8_t head[12];
+	struct dwarf_cursor c = { head + 4, head + sizeof(head), true, false };
+	GElf_Shdr section;
+	char old[64] = ".z";
+
+	if (strlen(name) >= sizeof(old) - 1)
+		return 0;
+	strcpy(old + 2, name + 1);
+	if (!find(elf, old, &section))
+		return 0;
+	place(s, &section);
+	if (s->stored < sizeof(head) ||
+	    pread(s->fd, head, sizeof(head), s->at) != (ssize_t)sizeof(head) ||
+	    memcmp(head, "ZLIB", 4) != 0)
+		return -EINVAL;
+	s->size = dwarf_number(&c, 8);
+	return start_inflater(s, sizeof(head));
+}
+
+int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, const char *name)
+{
+	GElf_Shdr section;
+	size_t header;
+	int err;
+
+	*s = (struct dwarf_section){ .fd = file->fd };
+	if (!find(file->elf, name, &section)) {
+		err = open_old(s, file->elf, name);
+	} else {
+		place(s, &section);
+		s->size = s->stored;
+		if (section.sh_flags & SHF_COMPRESSED) {
+			header = read_header(s, file->elf);
+			err = header ? start_inflater(s, header) : -EINVAL;
+		} else {
+			err = s->size > SIZE_MOST ? -EINVAL : 0;
+		}
+	}
+	if (err)
+		s->size = 0;
+	return err;
+}
+
+void dwarf_section_close(struct dwarf_section *s)
+{
+	struct dwarf_inflater *f = s->inflater;
+
+	if (f) {
+		inflateEnd(&f->stream);
+		for (size_t i = 0; i < f->mark_count; i++)
+			inflateEnd(&f->marks[i].state);
+		free(f);
+	}
+	free(s->bytes);
+	*s = (struct dwarf_section){ .fd = -1 };
+}
+
+bool dwarf_section_use(struct dwarf_section *s, uint64_t bytes)
+{
+	s->used += bytes;
+	return s->used / OFTEN <= s->size + OFTEN_TOO;
+}
+
+static void set_mark(struct dwarf_inflater *f)
+{
+	struct mark *m = &f->marks[f->mark_count];
+
+	if (f->mark_count == MARKS || f->out < (f->mark_count + 1) * f->mark_distance)
+		return;
+	if (inflateCopy(&m->state, &f->stream) != Z_OK)
+		return;
+	m->in = f->in - f->stream.avail_in;
+	m->out = f->out;
+	f->mark_count++;
+}
+
+/* To the last mark before an offset, or to the beginning. */
+static int go_back(struct dwarf_inflater *f, uint64_t offset)
+{
+	size_t i = f->mark_count;
+
+	while (i && f->marks[i - 1].out > offset)
+		i--;
+	if (f->out <= offset && (!i || f->marks[i - 1].out <= f->out))
+		return 0;
+	if (i) {
+		inflateEnd(&f->stream);
+		if (inflateCopy(&f->stream, &f->marks[i - 1].state) != Z_OK) {
+			f->stream = (z_stream){ 0 };
+			return -ENOMEM;
+		}
+	} else if (inflateReset(&f->stream) != Z_OK) {
+		return -EINVAL;
+	}
+	f->in = i ? f->marks[i - 1].in : 0;
+	f->out = i ? f->marks[i - 1].out : 0;
+	f->stream.avail_in = 0;
+	return 0;
+}
+
+/* The next `size` bytes. Returns how many there are. */
+static size_t inflate_next(struct dwarf_section *s, uint8_t *to, size_t size)
+{
+	struct dwarf_inflater *f = s->inflater;
+	z_stream *z = &f->stream;
+
+	z->next_out = to;
+	z->avail_out = size;
+	while (z->avail_out) {
+		uint64_t left = s->stored - f->in;
+		int result;
+
+		if (!z->avail_in) {
+			size_t want = left < sizeof(f->input) ? left : sizeof(f->input);
+			ssize_t n = pread(s->fd, f->input, want, s->at + f->in);
+
+			if (n <= 0)
+				break;
+			f->in += n;
+			z->next_in = f->input;
+			z->avail_in = n;
+		}
+		result = inflate(z, Z_NO_FLUSH);
+		if (result != Z_OK && result != Z_STREAM_END)
+			break;
+		if (result == Z_STREAM_END)
+			break;
+	}
+	size -= z->avail_out;
+	f->out += size;
+	set_mark(f);
+	return size;
+}
+
+static bool inflate_to(struct dwarf_section *s, uint64_t offset)
+{
+	uint8_t scratch[16 * 1024];
+	struct dwarf_inflater *f = s->inflater;
+
+	if (go_back(f, offset))
+		return false;
+	while (f->out < offset) {
+		uint64_t left = offset - f->out;
+		size_t want = left < sizeof(scratch) ? left : sizeof(scratch);
+
+		s->filled += want;
+		if (inflate_next(s, scratch, want) < want)
+			return false;
+	}
+	return true;
+}
+
+/* Fills the window from its `held` bytes on to `size`. */
+static void fill(struct dwarf_section *s, size_t size)
+{
+	size_t want = size - s->held;
+	ssize_t n;
+
+	if (s->failed)
+		return;
+	s->filled += want;
+	if (s->filled / OFTEN > s->size + OFTEN_TOO)
+		return;
+	if (s->inflater) {
+		if (inflate_to(s, s->from + s->held))
+			s->held += inflate_next(s, s->bytes + s->held, want);
+		s->failed = s->held < size;
+		return;
+	}
+	while (want &&
+	       (n = pread(s->fd, s->bytes + s->held, want, s->at + s->from + s->held)) > 0) {
+		s->held += n;
+		want -= n;
+	}
+}
+
+/* Lets the window begin at offset, keeping what it holds behind it. */
+static void move_window(struct dwarf_section *s, uint64_t offset)
+{
+	uint64_t gone = offset - s->from;
+
+	if (offset >= s->from && gone < s->held) {
+		memmove(s->bytes, s->bytes + gone, s->held - gone);
+		s->held -= gone;
+	} else {
+		s->held = 0;
+	}
+	s->from = offset;
+}
+
+/*
+ * Where the window is to begin, and how long it is to be. Going back in what is compressed is dear,
+ * so a section that is not large is kept whole. What was read twice over is read here and there:
+ * a wide window, to both sides, then saves more than it costs.
+ */
+static size_t choose_window(const struct dwarf_section *s, uint64_t offset, size_t want,
+			    uint64_t *from)
+{
+	size_t size = s->inflater ? WINDOW_PACKED : WINDOW;
+
+	*from = offset;
+	if (s->inflater && s->size <= WHOLE_PACKED) {
+		*from = 0;
+		return s->size;
+	}
+	if (s->filled / 2 > s->size + WINDOW_PACKED) {
+		size = WINDOW_WIDE;
+		*from -= *from < size / 2 ? *from : size / 2;
+	}
+	if (size < offset - *from + want)
+		size = offset - *from + want;
+	return size < s->size - *from ? size : s->size - *from;
+}
+
+const uint8_t *dwarf_section_read(struct dwarf_section *s, uint64_t offset, size_t want,
+				  size_t *got)
+{
+	uint64_t from;
+	size_t size;
+
+	if (offset >= s->size)
+		return NULL;
+	if (want > s->size - offset)
+		want = s->size - offset;
+	if (offset < s->from || offset - s->from > s->held || offset - s->from + want > s->held) {
+		size = choose_window(s, offset, want, &from);
+		move_window(s, from);
+		if (array_reserve(&s->bytes, &s->room, size, 1))
+			return NULL;
+		fill(s, size);
+	}
+	if (offset - s->from >= s->held)
+		return NULL;
+	size = s->held - (offset - s->from);
+	*got = size < want ? size : want;
+	return s->bytes + (offset - s->from);
+}
+
+const char *dwarf_section_string(struct dwarf_section *s, uint64_t offset)
+{
+	for (size_t want = 1024; want <= STRING_MAX; want *= STRING_MAX / 1024) {
+		size_t got;
+		const uint8_t *text = dwarf_section_read(s, offset, want, &got), *end;
+
+		if (!text)
+			return NULL;
+		end = memchr(text, '\0', got);
+		if (end) /* strings may overlap, and each may be kept */
+			return dwarf_section_use(s, end - text) ? (const char *)text : NULL;
+	}
+	return NULL;
+}
+
+uint64_t dwarf_number(struct dwarf_cursor *c, size_t size)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(c->end - c->at) < size) {
+		c->at = c->end;
+		c->bad = true;
+		return 0;
+	}
+	for (size_t i = 0; i < size; i++)
+		value |= (uint64_t)c->at[i] << 8 * (c->big_endian ? size - 1 - i : i);
+	c->at += size;
+	return value;
+}
+
+uint64_t dwarf_uleb(struct dwarf_cursor *c)
+{
+	uint64_t value = 0;
+	uint8_t byte;
+	unsigned int shift = 0;
+
+	do {
+		if (c->at == c->end) {
+			c->bad = true;
+			return 0;
+		}
+		byte = *c->at++;
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	return value;
+}
+
+int64_t dwarf_sleb(struct dwarf_cursor *c)
+{
+	const uint8_t *start = c->at;
+	uint64_t value = dwarf_uleb(c);
+	size_t bits = (c->at - start) * 7;
+
+	if (!c->bad && bits < 64 && (c->at[-1] & 0x40))
+		value |= UINT64_MAX << bits;
+	return value;
+}
+
+void dwarf_skip(struct dwarf_cursor *c, uint64_t bytes)
+{
+	if ((uint64_t)(c->end - c->at) < bytes) {
+		c->at = c->end;
+		c->bad = true;
+		return;
+	}
+	c->at += bytes;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_SYMBOL_DWARF_SECTION_H
+#define PROFIL_SYMBOL_DWARF_SECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbol/elf_file.h"
+
+/*
+ * A section with debug information, at any offset, in a window of it: sections of gigabytes are
+ * never in memory as a whole. One that is compressed is inflated as far as it is asked for.
+ * Reading from front to back costs one pass; going back, a part of one.
+ *
+ * A file from an enemy's hand may have its parts read over and over: what is read and what
+ * is used of a section is counted, and ends at some times its size.
+ */
+struct dwarf_section {
+	uint64_t size; /* 0: there is none, or it is not to be read */
+
+	/* private to dwarf_section.c */
+	int fd;
+	uint64_t at, stored; /* in the file */
+	uint64_t used, filled;
+	bool failed;	/* to inflate: it is corrupt */
+	uint8_t *bytes; /* the window: bytes from `from` on, `held` of them */
+	size_t room, held;
+	uint64_t from;
+	struct dwarf_inflater *inflater; /* NULL: not compressed */
+};
+
+/*
+ * Finds a section by its name, as in ".debug_info" or ".debug_info.dwo". It reads from file->fd,
+ * which must stay open. Returns 0, also when there is none (size is 0), -EINVAL when it is
+ * compressed in a way that is not known or not to be believed, or -ENOMEM.
+ */
+int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, const char *name);
+void dwarf_section_close(struct dwarf_section *s);
+
+/*
+ * Up to `want` bytes from offset on; *got receives how many. They stay where they are until
+ * the section is asked again. NULL: the section is not so long, or cannot be read.
+ */
+const uint8_t *dwarf_section_read(struct dwarf_section *s, uint64_t offset, size_t want,
+				  size_t *got);
+
+/* Counts that so many bytes were looked at. Returns false when it is too often. */
+bool dwarf_section_use(struct dwarf_section *s, uint64_t bytes);
+
+/* The string at an offset, which stays until the section is asked again; NULL: there is none. */
+const char *dwarf_section_string(struct dwarf_section *s, uint64_t offset);
+
+/*
+ * Reads numbers one behind the other. Behind the end all are 0, and `bad` is set.
+ */
+struct dwarf_cursor {
+	const uint8_t *at, *end;
+	bool big_endian;
+	bool bad;
+};
+
+uint64_t dwarf_number(struct dwarf_cursor *c, size_t size); /* of 1 to 8 bytes */
+uint64_t dwarf_uleb(struct dwarf_cursor *c);
+int64_t dwarf_sleb(struct dwarf_cursor *c);
+void dwarf_skip(struct dwarf_cursor *c, uint64_t bytes);
+
+#endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/jit.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DUMP_MAGIC "DTiJ" /* 0x4A695444 as little-endian machines write it */
+
+const char jit_no_names[] =
+	"anonymous memory (JIT or generated code): no /tmp/perf-PID.map has its "
+	"names; start it with --perf-basic-prof (node), "
+	"-XX:+DumpPerfMapAtExit (java), -X perf (python)";
+
+static void fill(struct jit_file *f, uint64_t offset)
+{
+	ssize_t n = 1;
+
+	f->offset = offset;
+	f->size = 0;
+	while (n > 0 && f->size < JIT_BUFFER && offset < JIT_FILE_MAX) {
+		n = pread(f->fd, f->buffer + f->size, JIT_BUFFER - f->size, offset + f->size);
+		f->size += n > 0 ? n : 0;
+	}
+}
+
+size_t jit_read(struct jit_file *f, uint64_t offset, size_t wanted, const char **bytes)
+{
+	uint64_t there = offset - f->offset;
+
+	if (offset < f->offset || there > f->size || wanted > f->size - there) {
+		fill(f, offset);
+		there = 0;
+	}
+	*bytes = f->buffer + there;
+	return wanted < f->size - there ? wanted : f->size - there;
+}
+
+/* The first address that is not below one. */
+static size_t lower_bound(const struct jit_cover *c, uint64_t address)
+{
+	size_t low = 0, high = c->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c->addresses[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void jit_offer(struct jit_cover *c, uint64_t start, uint64_t size, uint64_t entry)
+{
+	uint64_t limit;
+	size_t low, high;
+
+	if (__builtin_add_overflow(start, size, &limit))
+		limit = UINT64_MAX;
+	low = lower_bound(c, start);
+	if (low == c->count || c->addresses[low].address >= limit)
+		return; /* almost all of them */
+	high = lower_bound(c, limit) + c->count;
+	for (low += c->count; low < high; low /= 2, high /= 2) {
+		if (low % 2)
+			c->tree[low++] = entry;
+		if (high % 2)
+			c->tree[--high] = entry;
+	}
+}
+
+uint64_t jit_find(const struct jit_cover *c, size_t i)
+{
+	uint64_t last = 0;
+
+	for (size_t node = i + c->count; node; node /= 2)
+		if (c->tree[node] > last)
+			last = c->tree[node];
+	return last;
+}
+
+static int add_source_line(struct batch *b, uint32_t location, const struct jit_name *name)
+{
+	struct profile_line line = { .function = b->last_function, .line = name->line };
+
+	return profile_string(b->p, name->file, &line.file)
+		       ?: profile_set_lines(b->p, location, &line, 1);
+}
+
+/* batch_name() takes one pointer, twice in a row, for one name: so they are kept in turns. */
+static int name_address(struct batch *b, size_t i, const struct jit_name *name, char *kept[2])
+{
+	uint32_t location = b->addresses[i].location;
+	char *text = kept[0];
+	int err;
+
+	if (strlen(text) != name->size || memcmp(text, name->text, name->size) != 0) {
+		text = kept[1];
+		memcpy(text, name->text, name->size);
+		text[name->size] = '\0';
+		kept[1] = kept[0];
+		kept[0] = text;
+	}
+	if (!*text)
+		return 0;
+	err = batch_name(b, i, text);
+	return err || !name->file ? err : add_source_line(b, location, name);
+}
+
+int jit_name_all(struct batch *b, struct jit_file *f, const struct jit_cover *c,
+		 jit_find_name *find, void *context)
+{
+	char *memory = calloc(2, JIT_WINDOW + 1), *kept[] = { memory, memory + JIT_WINDOW + 1 };
+	int err = memory ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < b->count && !err && !batch_stopped(b); i++) {
+		uint64_t entry = jit_find(c, i);
+		struct jit_name name = { 0 };
+
+		if (!entry)
+			continue;
+		err = find(f, entry, b->addresses[i].address, context, &name);
+		if (!err && name.size)
+			err = name_address(b, i, &name, kept);
+		free(name.file);
+	}
+	free(memory);
+	return err;
+}
+
+int jit_resolve_from(struct batch *b, int fd)
+{
+	struct jit_file f = { .fd = fd };
+	struct jit_cover c = { .addresses = b->addresses, .count = b->count };
+	size_t size = strlen(DUMP_MAGIC);
+	const char *magic;
+	int err = -ENOMEM;
+
+	batch_sort(b);
+	f.buffer = malloc(JIT_BUFFER);
+	c.tree = calloc(b->count + 1, 2 * sizeof(*c.tree));
+	if (f.buffer && c.tree) {
+		bool dump = jit_read(&f, 0, size, &magic) == size &&
+			    memcmp(magic, DUMP_MAGIC, size) == 0;
+
+		err = dump ? jit_dump_resolve(b, &f, &c) : jit_map_resolve(b, &f, &c);
+	}
+	free(f.buffer);
+	free(c.tree);
+	return err;
+}
+
+/* Names are all that is wanted of such code: where a function begins is in its file only. */
+static void keep_unnamed(struct batch *b)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < b->count; i++)
+		if (!b->p->locations[b->addresses[i].location].line_count)
+			b->addresses[kept++] = b->addresses[i];
+	b->count = kept;
+}
+
+int jit_resolve(struct batch *b)
+{
+	const struct profile_image *image = &b->p->images[b->image];
+
+	/* Why a file was not taken is known since it was looked for. */
+	error_set(&b->why, 0, "%s", image->unnamed ?: jit_no_names);
+	if (b->extents)
+		return 0;
+	keep_unnamed(b);
+	if (image->fd < 0 || !b->count)
+		return 0;
+	error_set(&b->why, 0, "its file of names, perf-PID.map or jit-PID.dump, has none for it");
+	return jit_resolve_from(b, image->fd);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_SYMBOL_PLT_H
+#define PROFIL_SYMBOL_PLT_H
+
+#include "symbol/batch.h"
+#include "symbol/elf_file.h"
+
+/*
+ * Names the addresses in the procedure linkage table, which has no symbols of its own, by what its
+ * stubs jump to: "memcmp@plt"; "[plt]" where that is not known, as on other machines than x86-64.
+ * Returns 0 or -ENOMEM.
+ */
+int plt_name_all(struct batch *b, Elf *elf);
+
+#endif
