@@ -15,7 +15,7 @@ PKG_CONFIG ?= pkg-config
 
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-LIBRARIES := libbpf libdw libelf zlib liblzma libprotobuf-c json-c
+LIBRARIES := libbpf libdw libelf zlib liblzma libprotobuf-c json-c ncursesw
 SOVERSION := 1
 
 # `make V=1` shows the commands.
@@ -48,16 +48,17 @@ library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 # All but the main() of each: what the unit tests link.
 PARTS = $(filter-out $(BUILD)/user/tool/main.o,$(TOOL_OBJECTS)) \
 	$(call library_objects,$(BUILD),$(LIB_SOURCES) $(GMON_SOURCES))
-GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h $(BUILD)/proto/profile.pb-c.h
+GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h $(BUILD)/proto/profile.pb-c.h \
+	$(BUILD)/embed/flame_graph.js.h $(BUILD)/embed/flame_graph.css.h
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 PROGRAMS := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c))
 
 # As lazily as this: on a new machine `make test` installs pkg-config first.
 ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -I. -Iuser \
-	-I$(BUILD)/bpf -I$(BUILD)/proto $(shell $(PKG_CONFIG) --cflags $(LIBRARIES)) $(CPPFLAGS)
+	-I$(BUILD)/bpf -I$(BUILD)/proto -I$(BUILD)/embed $(shell $(PKG_CONFIG) --cflags $(LIBRARIES)) $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden $(WARNINGS) $(WERROR) $(CFLAGS)
-ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty $(LDLIBS)
+ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty -lm $(LDLIBS)
 # What the layers up to capture need.
 CAPTURE_LDLIBS = $(shell $(PKG_CONFIG) --libs libbpf) $(LDLIBS)
 
@@ -107,6 +108,13 @@ $(BUILD)/proto/%.pb-c.c $(BUILD)/proto/%.pb-c.h &: user/format/%.proto
 $(BUILD)/proto/%.o: $(BUILD)/proto/%.c
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
+
+# --- Text that is part of programs: a string literal, a line for each of its lines ---
+
+$(BUILD)/embed/%.h: user/report/%
+	@mkdir -p $(@D)
+	$(say) EMBED $<
+	$(Q)sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $< >$@
 
 # --- user space ---
 
@@ -242,7 +250,7 @@ fuzz:
 	$(Q)prove --verbose --exec tests/tap.sh tests/fuzz/fuzz.sh
 
 bench: all $(PROGRAMS)
-	$(Q)failed=0; for bench in bench legacy formats; do tests/bench/$$bench.sh || failed=1; done; exit $$failed
+	$(Q)failed=0; for bench in bench legacy formats flame top names; do tests/bench/$$bench.sh || failed=1; done; exit $$failed
 
 # --- style ---
 

@@ -28,6 +28,7 @@ completion_commands() {
 # FILE is the output of `profiltool COMMAND --help`.
 help_options() {
 	sed -nE '
+		s/^(  -., |      )(--[a-z-]+)\[=[^ ]+\]/\1\2/
 		s/^  (-., |    )(--[a-z-]+) [^ ]+  .*/\1\2=/
 		s/^  (-., |    )(--[a-z-]+)  .*/\1\2/
 		s/^(-.), (--.*)=$/\1=\n\2=/
@@ -40,11 +41,11 @@ page_of() {
 	echo "${man%.1}-$1.1"
 }
 
-# The list items that begin with an option.
+# The list items that begin with an option; [=VALUE] can be left out.
 man_options() {
 	awk '
 		/^\.It Fl / {
-			value = / Ar / ? "=" : ""
+			value = / Ar / && !/ Oo = / ? "=" : ""
 			for (i = 2; i < NF; i++)
 				if ($i == "Fl")
 					print "-" $(i + 1) value
@@ -187,10 +188,15 @@ sleeper=$pid
 wait_for grep -q sleep "/proc/$sleeper/cmdline"
 check "completion: processes for -p" offers "$sleeper" profiltool -p "$sleeper"
 check "completion: another process for -p" offers "1,$sleeper" profiltool -p "1,$sleeper"
+check "completion: processes for check -p" offers "$sleeper" profiltool check -p "$sleeper"
 check "completion: threads for -t" offers "$sleeper" profiltool record -t "$sleeper"
 check "completion: formats" offers_only pprof profiltool merge -f p
 check "completion: formats behind =" \
 	offers_only folded profiltool record --format = f
+check "completion: methods of call stacks" \
+	offers_only $'fp\nnone' profiltool record --call-graph = ''
+check "completion: a command to record behind such a method" \
+	offers sleep profiltool record --call-graph = fp slee
 check "completion: positions" offers_only $'instr\nline' profiltool convert --positions ''
 check "completion: events" \
 	offers_only $'auto\ncpu-clock\ncycles\ntask-clock' profiltool -p 1 -e ''
@@ -250,7 +256,7 @@ check "an option that only the completion has is noticed" \
 	"$work/help.dump" "$(page_of dump)" "$(changed "$completion" 's/"--json --exec/"-x --json --exec/')"
 check "a value that the completion forgets is noticed" \
 	notices "only in the completion: --limit" same_options record \
-	"$work/help.record" "$(page_of record)" "$(changed "$completion" 's/--limit= --json -q/--limit --json -q/')"
+	"$work/help.record" "$(page_of record)" "$(changed "$completion" 's/--limit= --debuginfod/--limit --debuginfod/')"
 check "a command that is not documented is noticed" \
 	notices "only in --help: new" same_commands \
 	"$(changed "$work/help" 's/^profiltool dump/profiltool new FILE\n&/')" "$man" "$completion"

@@ -13,7 +13,8 @@ tree=${PROFIL_TREE:-$top}
 layers='bpf util capture lib profile symbol format report tool,daemon'
 
 # Headers that are made by the build, and the one layer that may include each.
-generated='sample.skel.h:capture profil.skel.h:capture profile.pb-c.h:format'
+generated='sample.skel.h:capture profil.skel.h:capture profile.pb-c.h:format
+	flame_graph.js.h:report flame_graph.css.h:report'
 
 # Headers of the system that only these layers may include.
 reserved='
@@ -24,6 +25,7 @@ reserved='
 	^gelf\.h$		symbol
 	^elfutils/		symbol
 	^dwarf\.h$		symbol
+	^(n?curses|term)\.h$	tool
 '
 
 # The files of the tree: what git tracks or would track; all of it where there is no git.
@@ -300,6 +302,8 @@ check "a format that includes libelf is noticed" \
 	notices rule_reserved user/format/pprof.c '#include <gelf.h>'
 check "a capture that includes libdw is noticed" \
 	notices rule_reserved user/capture/image.c '#include <elfutils/libdw.h>'
+check "a report that includes ncurses is noticed" \
+	notices rule_reserved user/report/live.c '#include <curses.h>'
 check "a format that includes another is noticed" \
 	notices rule_formats user/format/pprof_write.c '#include "format/gperftools.h"'
 check "a shared part that includes a format is noticed" \

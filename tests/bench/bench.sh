@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # bench.sh [MEASURE...]: measures speed and cost beside the goals that were set, as root: bpf, cpu,
-# start, stop, overhead, spread; all when none is named. Numbers are medians, with the quartiles
+# start, stop, overhead, spread, stacks; all when none is named. Numbers are medians, with the quartiles
 # behind them. Fails only when something could not be measured: a timing is not a test.
 # shellcheck disable=SC2317 # the measures are called by their names
 
@@ -256,9 +256,51 @@ print(j["ticks"], lost, abs(rest))' "$work/profiler.out") || not_measured "$name
 	row "  stop: Ctrl-C to exit" "$(printf '%.0f ms' "$(value stop_ms)")" "" ""
 }
 
+# --- stacks: run time of the program with call stacks, beside what bcc's profile does ---
+
+# Its program, which build_helper does not make.
+build_stackid() {
+	build_helper stackid -lbpf && build_helper depth &&
+		${CLANG:-clang} -g -O2 -mcpu=v3 -target bpf -I"/usr/include/$(gcc -print-multiarch)" \
+			-c "$here/stackid.bpf.c" -o "$helpers/stackid.bpf.o"
+}
+
+# Both at once on one target, so that both meet the same caches and neighbours.
+run_both() { # RATE
+	local ours status
+	"$helpers/session" -b -f -s 2 -o "$work/ours" "$profiltool" record -g -p "$pid" \
+		-e task-clock -F "$1" >"$work/session.ours" &
+	ours=$!
+	"$helpers/session" -b -f -s 2 -o "$work/theirs" "$helpers/stackid" "$helpers/stackid.bpf.o" \
+		"$pid" $((1000000000 / $1)) >"$work/session.theirs"
+	status=$?
+	wait "$ours" && [ "$status" -eq 0 ]
+}
+
+measure_stacks() {
+	local depth round name ratio
+	build_stackid || not_measured "call stacks" "bcc's program could not be built" || return
+	for depth in 16 2 100; do
+		name="BPF run time, stacks of $depth frames"
+		rm -f "$work"/{ours,theirs}.ns "$work/ratio"
+		start "$helpers/depth" "$depth"
+		for ((round = 0; round < rounds; round++)); do
+			run_both 997 || not_measured "$name" "round $round" || return
+			sed -n 's/^bpf_ns=//p' "$work/session.ours" >>"$work/ours.ns"
+			sed -n 's/^bpf_ns=//p' "$work/session.theirs" >>"$work/theirs.ns"
+		done
+		end_target
+		paste "$work/ours.ns" "$work/theirs.ns" | awk '{ print $1 / $2 }' >"$work/ratio"
+		ratio=$(median "$work/ratio")
+		judge "$name" "$ratio" "$(summary "$work/ratio" 3) of bcc's profile" 1.3
+		row "  ours" "$(summary "$work/ours.ns" 0 ns)" "" ""
+		row "  bcc's" "$(summary "$work/theirs.ns" 0 ns)" "" ""
+	done
+}
+
 # --- ---
 
 rounds=${PROFIL_BENCH_ROUNDS:-9}
 build_helper session && build_helper empty || exit 1
-measures=(bpf cpu start stop overhead spread)
+measures=(bpf cpu start stop overhead spread stacks)
 bench "$@"

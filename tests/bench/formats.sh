@@ -111,14 +111,6 @@ measure_callgrind() {
 	rm -f "$work"/*.callgrind
 }
 
-build_writers() {
-	mkdir -p "$helpers"
-	# shellcheck disable=SC2046 # lists of words
-	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -I"$top" -I"$top/user" \
-		"$here/writers.c" "$build"/user/{util,format}/*.o "$build"/user/profile/{profile,merge,merge_code,pc_name}.o \
-		"$build"/proto/*.o $(pkg-config --libs libprotobuf-c zlib json-c) -o "$helpers/writers"
-}
-
 measure_writers() {
 	local name seconds mib
 	build_writers && mkdir -p "$work/written" && "$helpers/writers" "$work/written" \

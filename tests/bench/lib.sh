@@ -70,13 +70,24 @@ session() {
 
 value() { sed -n "s/^$1=//p" "$work/session"; }
 
-# build_helper NAME: compiles NAME.c, unless that is done.
+# build_helper NAME [LIBRARY...]: compiles NAME.c, unless that is done.
 build_helper() {
 	mkdir -p "$helpers"
 	[ -x "$helpers/$1" ] &&
 		[ -z "$(find "$here" -name '*.[ch]' -newer "$helpers/$1" -print -quit)" ] && return
 	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra "$here/$1.c" -pthread -ldl \
-		-o "$helpers/$1"
+		"${@:2}" -o "$helpers/$1"
+}
+
+# build_writers: compiles writers.c, with what files are written by.
+build_writers() {
+	local objects
+	objects=$(find "$build"/user/{util,profile,format} "$build/proto" -name '*.o' ! -name from_capture.o)
+	mkdir -p "$helpers"
+	# shellcheck disable=SC2046,SC2086 # lists of words
+	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -I"$top" -I"$top/user" \
+		"$here/writers.c" $objects $(pkg-config --libs libprotobuf-c zlib json-c) \
+		-o "$helpers/writers"
 }
 
 # bench [MEASURE...]: prints the table of them; of all when none is named.

@@ -64,19 +64,19 @@ done
 
 # The table without source lines is what JSON has, when all is shown.
 all_rows() {
-	diff <(annotate -a --no-source burn_sixty "$work/pie.pb.gz" | awk 'NR > 1 { print $1, $2 }') \
+	diff <(annotate -a --no-source burn_sixty "$work/pie.pb.gz" | awk 'NR > 1 { print $1, $3 }') \
 		<(annotate --json burn_sixty "$work/pie.pb.gz" | python3 -c '
 import json, sys
 for i in json.load(sys.stdin)["instructions"]:
 	print(i["self"], i["address"])')
 }
 check "-a shows all instructions" all_rows
-check "the columns" grep -qxE 'samples +address  B  instruction' \
+check "the columns" grep -qxE 'samples +% +address +B +instruction' \
 	<(annotate burn_sixty "$work/fixed.pb.gz")
 check "in short, the busy ones and no sample less" \
 	test "$(annotate --no-source burn_sixty "$work/pie.pb.gz" | awk '/^ *[0-9]/ { n += $1 } END { print n }')" = \
 	"$(annotate --json burn_sixty "$work/pie.pb.gz" | python3 -c 'import json, sys; print(json.load(sys.stdin)["self"])')"
-check "the rest is told" grep -qE '^ +\.\.\.$' <(annotate burn_sixty "$work/pie.pb.gz")
+check "the rest is told" grep -qE '^ +\.\.\. [0-9]+ instructions$' <(annotate burn_sixty "$work/pie.pb.gz")
 check "no more of it" test "$(annotate burn_sixty "$work/pie.pb.gz" | wc -l)" -lt \
 	"$(annotate -a burn_sixty "$work/pie.pb.gz" | wc -l)"
 line=$(grep -n '^BURNER(burn_sixty)' "$source" | cut -d : -f 1)
@@ -85,12 +85,13 @@ check "source lines" grep -qF "shares.c:$line  BURNER(burn_sixty)" \
 check "none when they are not wanted" test -z \
 	"$(annotate --no-source burn_sixty "$work/pie.pb.gz" | grep shares.c)"
 check "none in a program without them" test -z "$(annotate -a burn_sixty "$work/fixed.pb.gz" | grep shares.c)"
+check "it is told how to get them" says "no source lines: $work/fixed has no debug information for it; install its -dbgsym package, or build it with -g"
 check "what it is, is told" says "burn_sixty in $work/fixed: "
 
 check "several files add up" json "j['self'] == $(annotate --json burn_sixty "$work/pie.pb.gz" |
 	python3 -c 'import json, sys; print(2 * json.load(sys.stdin)["self"])')" \
 	<(annotate --json burn_sixty "$work/pie.pb.gz" "$work/pie.pb.gz")
-check "another value" grep -qE '^cpu/nanoseconds  samples  address  B' \
+check "another value" grep -qE '^cpu/nanoseconds +%  samples  address +B' \
 	<(annotate --value cpu burn_sixty "$work/pie.pb.gz")
 
 check "hot instructions are red on a terminal" grep -q $'\x1b\[31m' \
@@ -99,6 +100,154 @@ check "not with NO_COLOR" test -z \
 	"$(NO_COLOR=1 terminal 100 "$profiltool" annotate burn_sixty "$work/pie.pb.gz" | grep $'\x1b')"
 check "it fits a terminal" test -z \
 	"$(NO_COLOR=1 terminal 60 "$profiltool" annotate -a burn_sixty "$work/pie.pb.gz" | grep -E '.{61}')"
+
+# --- Source lines ---
+
+# Those that hold samples and instructions are what addr2line says.
+same_lines() {
+	annotate --json "$1" "$2" >"$work/code.json" || return
+	python3 - "$work/code.json" <<'EOF_PYTHON'
+import collections, json, os, subprocess, sys
+code = json.load(open(sys.argv[1]))
+here = code["instructions"]
+there = subprocess.run(["addr2line", "-e", code["image"]], check=True, text=True,
+	stdout=subprocess.PIPE, input="\n".join(i["address"] for i in here)).stdout.split("\n")
+counts = collections.Counter()
+for instruction, place in zip(here, there):
+	file, line = place.split(" ")[0].rsplit(":", 1)
+	assert os.path.realpath(instruction["file"]) == os.path.realpath(file)
+	assert instruction["line"] == int(line), (instruction, place)
+	counts[int(line)] += instruction["self"]
+assert {l["line"]: l["self"] for l in code["lines"]} == {l: n for l, n in counts.items() if n}
+text = open(code["lines"][0]["file"]).read().split("\n")
+assert all(l["source"] == text[l["line"] - 1] for l in code["lines"])
+EOF_PYTHON
+}
+if command -v addr2line >/dev/null; then
+	check "lines are what addr2line says" same_lines burn_sixty "$work/pie.pb.gz"
+fi
+
+# source_sum: of the samples of lines, less those of what is inlined there.
+source_sum() {
+	annotate --source "$@" | awk '/^ *[0-9]/ && !/  > / && $2 ~ /\./ { n += $1 } END { print n }'
+}
+sum=$(annotate --json burn_sixty "$work/pie.pb.gz" |
+	python3 -c 'import json, sys; print(json.load(sys.stdin)["self"])')
+check "--source: the columns" grep -qxE 'samples +%  line  source' \
+	<(annotate --source burn_sixty "$work/pie.pb.gz")
+check "no sample less" test "$(source_sum burn_sixty "$work/pie.pb.gz")" = "$sum"
+check "none with --all either" test "$(source_sum -a burn_sixty "$work/pie.pb.gz")" = "$sum"
+check "the file is told" grep -qxE " +$source" <(annotate -s burn_sixty "$work/pie.pb.gz")
+check "a program without lines" exits 1 "$profiltool" annotate --source burn_sixty "$work/fixed.pb.gz"
+check "says so" says "there are no source lines of burn_sixty: $work/fixed has no debug information"
+check "source and none" exits 2 "$profiltool" annotate --source --no-source burn_sixty "$work/pie.pb.gz"
+
+mkdir -p "$work/build/src" "$work/elsewhere/src"
+cat >"$work/build/src/inlined.c" <<'EOF_C'
+#include <time.h>
+
+static volatile unsigned int sink;
+
+__attribute__((always_inline)) static inline unsigned int mix(unsigned int value)
+{
+	return value * 3 + 1;
+}
+
+__attribute__((noinline)) void work(unsigned long turns)
+{
+	while (turns--)
+		sink = mix(sink);
+}
+
+/* It is passed over, as work(), which calls nothing, has no frame pointer. */
+__attribute__((noinline)) void twice(unsigned long turns)
+{
+	work(turns);
+	work(turns);
+}
+
+int main(void)
+{
+	while (clock() < CLOCKS_PER_SEC / 2)
+		twice(10000);
+}
+EOF_C
+gcc -O1 -g -fno-omit-frame-pointer "$work/build/src/inlined.c" -o "$work/inlined"
+check "inlined: recorded" exits 0 "$profiltool" record -q -g -F 999 -o "$work/inlined.pb.gz" -- "$work/inlined"
+check "without a function, the busiest" json "j['function'] == 'work' and j['self'] > 50" \
+	<(annotate --json "$work/inlined.pb.gz")
+check "without a function, from an image without samples" exits 1 \
+	"$profiltool" annotate -p nothing "$work/inlined.pb.gz"
+check "what is inlined stands below its line" grep -qE '^ +[0-9]+ +[0-9]+ +[0-9.]+ +> mix at inlined.c:7  return value \* 3 \+ 1;$' \
+	<(annotate -s work "$work/inlined.pb.gz")
+check "and before its instructions" grep -qE '^ +inlined.c:7 \(inlined mix\)  return value' \
+	<(annotate work "$work/inlined.pb.gz")
+check "a loop" grep -qE ' : ?/ .*  0x|0x[0-9a-f]+ +: / ' <(annotate -a work "$work/inlined.pb.gz")
+check "JSON tells what is inlined" json "any(l.get('inlined') == 'mix' and l['inlined_line'] == 7 and
+	l['line'] == 13 and l['self'] > 0 for l in j['lines'])" <(annotate --json work "$work/inlined.pb.gz")
+check "a caller has what it calls" json "(j['self'] < 10 and j['total'] > 50 and
+	max(i['total'] for i in j['instructions'] if i['instruction'].startswith('call')) > 50)" \
+	<(annotate --json main "$work/inlined.pb.gz")
+check "percent are of that" grep -qE '^ +0 +[0-9]+ +(9[0-9]|100)\.[0-9]+ +0x[0-9a-f]+ .*call ' \
+	<(annotate main "$work/inlined.pb.gz")
+
+touch "$work/build/src/inlined.c"
+touch -d '1 hour ago' "$work/inlined"
+check "a source that has changed" exits 0 "$profiltool" annotate -s work "$work/inlined.pb.gz"
+check "is told" says "changed since the program was built: $work/build/src/inlined.c; lines may be off"
+mv "$work/build/src/inlined.c" "$work/elsewhere/src/inlined.c"
+check "a source that is gone" exits 0 "$profiltool" annotate -s work "$work/inlined.pb.gz"
+check "is told, and what to do" says "not here: the source file $work/build/src/inlined.c; --source-path"
+check "its lines have numbers all the same" grep -qE '^ +[0-9]+ +[0-9]+ +[0-9.]+ +13 +$' "$work/out"
+check "a source elsewhere" grep -q 'sink = mix(sink)' \
+	<(annotate -s --source-path "$work/elsewhere" work "$work/inlined.pb.gz")
+check "nothing is missed" test -z "$(grep "not here" "$work/err")"
+mkfifo "$work/build/src/inlined.c"
+check "what is no file is not waited for" exits 0 timeout 20 \
+	"$profiltool" annotate -s work "$work/inlined.pb.gz"
+
+# --- Without the program: lines are in the file ---
+
+cat >"$work/lib.c" <<'EOF_C'
+int twice(int x)
+{
+	int y = 0;
+
+	/* far */
+	/* away */
+	/* from */
+	/* here */
+	y += add(x, x);
+	return y;
+}
+EOF_C
+cat >"$work/lines.cg" <<EOF_CALLGRIND
+events: Ir
+ob=/nowhere/lib.so
+fl=$work/lib.c
+fn=twice
+2 10
+9 20
+cfn=add
+calls=5 30
+9 60
+10 10
+fn=add
+30 60
+EOF_CALLGRIND
+check "the source alone" diff - <(cd "$work" && NO_COLOR=1 terminal 80 "$profiltool" annotate twice lines.cg |
+	sed "s|$work|WORK|") <<'EOF_TABLE'
+self  total      %  line  source
+                          WORK/lib.c
+  10     10  10.00     2  {
+                       3          int y = 0;
+                       4  
+                          ... 2 lines
+                       7          /* from */
+                       8          /* here */
+  20     80  80.00     9          y += add(x, x);
+  10     10  10.00    10          return y;
+EOF_TABLE
 
 # --- Which function ---
 
@@ -110,12 +259,13 @@ check "says so" says "no sample fell into main"
 check "a function of another image" exits 1 "$profiltool" annotate -p libc.so.6 burn_ten "$work/fixed.pb.gz"
 check "of this image" exits 0 "$profiltool" annotate -p fixed burn_ten "$work/fixed.pb.gz"
 check "no profile" exits 2 "$profiltool" annotate burn_ten
+check "nothing at all" exits 2 "$profiltool" annotate
 
 # In a stripped program, the busiest address.
 busiest=$("$profiltool" report --json --by address -p stripped "$work/stripped.pb.gz" 2>/dev/null |
 	python3 -c 'import json, sys; row = json.load(sys.stdin)["rows"][0]; print(row["address"], row["self"])')
 check "stripped: a name that is not there" exits 1 "$profiltool" annotate burn_sixty "$work/stripped.pb.gz"
-check "stripped: by address, it begins there" grep -qE "^ +${busiest#* } +${busiest% *} " \
+check "stripped: by address, it begins there" grep -qE "^ +${busiest#* } +[0-9.]+ +${busiest% *} " \
 	<(annotate --no-source "${busiest% *}" "$work/stripped.pb.gz" | sed -n 2p)
 check "stripped: by the name that report gives it" diff \
 	<(annotate "${busiest% *}" "$work/stripped.pb.gz") \
@@ -157,6 +307,12 @@ for twin in "${twins[@]}"; do
 		<(annotate --json "$twin" "$work/twins.pb.gz")
 done
 
+for i in {1..20}; do
+	printf 'ob=lib%s.so\nfl=%s.c\nfn=twin\n0x%s00 5\n' "$i" "$i" "$i"
+done | { printf 'positions: instr\nevents: e\n' && cat; } >"$work/twenty.cg"
+check "many of one name" exits 1 "$profiltool" annotate twin "$work/twenty.cg"
+check "more than are told" says " in lib16.so, 5 samples; and more"
+
 cat >"$work/cxx.cc" <<'EOF_C'
 #include <ctime>
 static volatile unsigned int sink;
@@ -187,8 +343,11 @@ fi
 
 # --- What cannot be shown ---
 
-check "no objdump" exits 1 env PATH=/nowhere "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
+check "no objdump" exits 1 env PATH=/nowhere "$profiltool" annotate --no-source burn_sixty "$work/pie.pb.gz"
 check "names the package" says "install the package binutils"
+check "the source will do" exits 0 env PATH=/nowhere "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
+check "and it is told" says "no instructions: cannot run objdump"
+check "with the package" says "install the package binutils"
 
 cp "$work/pie" "$work/kept"
 gcc "${flags[@]}" -O2 -fPIE -pie "$source" -o "$work/pie"
@@ -213,6 +372,7 @@ fn=schedule
 EOF_CALLGRIND
 check "the kernel" exits 1 "$profiltool" annotate schedule "$work/kernel.cg"
 check "is in no file" says "code of the kernel is in no file"
+check "says what there is" says "profiltool report --by address -p '[kernel.kallsyms]'"
 
 # --- Several events, and a name that begins with "-": a file made by hand ---
 
@@ -226,7 +386,7 @@ fn=burn_ten
 0x$(printf %x $((0x$address + 1))) 20 4
 EOF_CALLGRIND
 dash() {
-	cd "$work" && annotate burn_ten dash.cg | sed -n 2p | grep -qE "^ +720 +7 +0x$address "
+	cd "$work" && annotate burn_ten dash.cg | sed -n 2p | grep -qE "^ +720 +100.00 +7 +0x$address "
 }
 check "a file whose name begins with a dash, two events" dash
 check "JSON has each event" json "j['instructions'][0]['values'] == {'cycles': 720, 'imiss': 7}" \

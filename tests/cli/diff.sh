@@ -71,6 +71,13 @@ check "a build is the same program wherever it lies" test \
 check "nothing has changed in the same file" test -z \
 	"$(diff_of "$work/old.pb.gz" "$work/old.pb.gz" | awk 'NR > 1 && ($5 != "0.00" || $6 != "0.00")')"
 
+for by in process thread; do
+	check "the same $by in two runs is known by its name" json "(j['by'] == '$by' and
+		[(r['name'], r['old'] > 0, r['new'] > 0) for r in j['rows']] == [('shares', True, True)])" \
+		<(diff_of --json --by $by "$work/old.pb.gz" "$work/new.pb.gz")
+done
+check "and has no number" test "$(diff_of --by thread "$work/old.pb.gz" "$work/new.pb.gz" | sed 1q | grep -cE ' [pt]id ')" -eq 0
+
 # --- Tables of files made by hand ---
 
 cat >"$work/a.cg" <<'EOF_CALLGRIND'
@@ -109,6 +116,8 @@ check "JSON" json "([j['old_samples'], j['new_samples'], j['by'], len(j['rows'])
 	[100, 200, 'function', 4] and j['rows'][1] == {'name': 'shrinks', 'image': 'libx.so',
 	'old': 50, 'old_percent': 50, 'new': 50, 'new_percent': 25, 'difference': -25,
 	'range_percent': 33.33})" <(diff_of --json "$work/a.cg" "$work/b.cg")
+check "its first rows" json "[r['name'] for r in j['rows']] == ['comes'] and j['left_out'] == 3" \
+	<(diff_of --json -n 1 "$work/a.cg" "$work/b.cg")
 check "one image alone" test "$(diff_of -p libx.so "$work/a.cg" "$work/b.cg" | wc -l)" -eq 5
 check "no such image" exits 1 "$profiltool" diff -p liby.so "$work/a.cg" "$work/b.cg"
 printf 'events: cycles\nfn=f\n1 0\n' >"$work/empty.cg"
@@ -116,6 +125,94 @@ check "against a profile without samples" diff - <(diff_of "$work/empty.cg" "$wo
 	<<'EOF_TABLE'
   0  0.00   80  40.00  +40.00  100.00  stays     libx.so
 EOF_TABLE
+
+# --- Significance, of profiles that count samples ---
+
+cat >"$work/a.folded" <<'EOF_FOLDED'
+main;shrinks 500
+main;goes(int) 100
+main;stays 400
+main;rare 2
+EOF_FOLDED
+cat >"$work/b.folded" <<'EOF_FOLDED'
+main;shrinks 500
+main;comes 700
+main;stays 805
+main;rare 5
+main;once 1
+EOF_FOLDED
+check "the table has p" diff - <(diff_of "$work/a.folded" "$work/b.folded") <<'EOF_TABLE'
+old   old%  new   new%    diff  range%       p  function   image
+  0   0.00  700  34.81  +34.81  100.00  <0.001  comes      [unknown]
+500  49.90  500  24.86  -25.04   33.49  <0.001  shrinks    [unknown]
+100   9.98    0   0.00   -9.98  100.00  <0.001  goes(int)  [unknown]
+400  39.92  805  40.03   +0.11    0.14  ~1.000  stays      [unknown]
+  0   0.00    1   0.05   +0.05  100.00       ~  once       [unknown]
+  2   0.20    5   0.25   +0.05   10.94  ~1.000  rare       [unknown]
+EOF_TABLE
+check "on a terminal" diff - <(NO_COLOR=1 terminal 80 "$profiltool" diff -s "$work/a.folded" "$work/b.folded") \
+	<<'EOF_TABLE'
+old   old%  new   new%    diff       p  function   image
+  0   0.00  700  34.81  +34.81  <0.001  comes      [unknown]
+500  49.90  500  24.86  -25.04  <0.001  shrinks    [unknown]
+100   9.98    0   0.00   -9.98  <0.001  goes(int)  [unknown]
+... 3 more functions, not significant
+EOF_TABLE
+check "what is not significant is faint there" grep -q $'^\x1b\\[2m400 .* stays ' \
+	<(terminal 80 "$profiltool" diff "$work/a.folded" "$work/b.folded")
+check "what is compared is told" exits 0 "$profiltool" diff "$work/a.folded" "$work/b.folded"
+check "the old one" says "old: $work/a.folded: 1002 samples"
+check "the new one" says "new: $work/b.folded: 2011 samples"
+check "and how many differ" says "3 of 6 functions differ by more than chance (p <= 0.05 for all together)"
+check "JSON has it" json "([r.get('significant') for r in j['rows']] == [True] * 3 + [False] * 3 and
+	['p' in r for r in j['rows']] == [True] * 4 + [False, True])" \
+	<(diff_of --json "$work/a.folded" "$work/b.folded")
+check "counts that are no samples have none" test -z "$(diff_of "$work/a.cg" "$work/b.cg" | grep -w p)"
+check "nor are they significant" exits 1 "$profiltool" diff --significant "$work/a.cg" "$work/b.cg"
+check "says so" says "counts no samples"
+check "the same program is the same" test "$(diff_of -s "$work/old.pb.gz" "$work/old.pb.gz" | head -n 2 | wc -l)" -eq 2
+swapped() {
+	diff_of -s --json "$work/old.pb.gz" "$work/new.pb.gz" >"$work/swapped.json"
+	json "{r['name'] for r in j['rows'][:2]} == {'burn_sixty', 'burn_thirty'}" "$work/swapped.json"
+}
+check "what was swapped is significant" swapped
+
+# --- Time ---
+
+# clock PERIOD_NS HOST: such a header, for a Callgrind file like those that convert writes
+clock() {
+	printf 'events: task-clock\ndesc: Event: task-clock\ndesc: Period: %s ns\ndesc: Host: %s\nob=/lib/x\n' "$@"
+}
+{ clock 10000000 one && printf 'fn=work\n1 600\nfn=rest\n2 200\n'; } >"$work/slow.cg"
+{ clock 1000000 two && printf 'fn=work\n1 3000\nfn=rest\n2 1000\n'; } >"$work/fast.cg"
+check "twice as fast all over: the shares are the same" diff - <(diff_of "$work/slow.cg" "$work/fast.cg") \
+	<<'EOF_TABLE'
+old   old%   new   new%  diff  range%       p  function  image
+600  75.00  3000  75.00  0.00    0.00  ~1.000  work      x
+200  25.00  1000  25.00  0.00    0.00  ~1.000  rest      x
+EOF_TABLE
+check "the times are not" diff - <(diff_of --normalize time "$work/slow.cg" "$work/fast.cg") <<'EOF_TABLE'
+old  old s   new  new s  diff s  range%       p  function  image
+600  6.000  3000  3.000  -3.000   33.33  <0.001  work      x
+200  2.000  1000  1.000  -1.000   33.33  <0.001  rest      x
+EOF_TABLE
+{ clock 1000000 two && printf 'fn=work\n1 6000\nfn=rest\n2 1000\n'; } >"$work/same.cg"
+check "ten times the samples of a tenth of the time are no difference" diff - \
+	<(diff_of --normalize time "$work/slow.cg" "$work/same.cg") <<'EOF_TABLE'
+old  old s   new  new s  diff s  range%       p  function  image
+200  2.000  1000  1.000  -1.000   33.33  <0.001  rest      x
+600  6.000  6000  6.000   0.000    0.00  ~1.000  work      x
+EOF_TABLE
+check "JSON of times" json "(j['normalize'] == 'time' and j['rows'][0] == {'name': 'work', 'image': 'x',
+	'old': 600, 'old_seconds': 6, 'new': 3000, 'new_seconds': 3, 'difference': -3,
+	'range_percent': 33.33, 'p': 0, 'significant': True})" \
+	<(diff_of --json --normalize time "$work/slow.cg" "$work/fast.cg")
+check "other machines" exits 0 "$profiltool" diff "$work/slow.cg" "$work/fast.cg"
+check "are told" says "the profiles are of different machines: one and two"
+check "with the clock and the time" says "slow.cg: 800 task-clock, 100 Hz, 8.00 s"
+check "no time known" exits 1 "$profiltool" diff --normalize time "$work/a.folded" "$work/slow.cg"
+check "says so" says "the old profile does not tell the time of its counts"
+check "no such unit" exits 2 "$profiltool" diff --normalize weight "$work/a.cg" "$work/b.cg"
 
 # --- Several events, and what is not the same ---
 

@@ -71,7 +71,7 @@ for command in report dump convert; do
 done
 check "no file came of it" test ! -e "$work/out.pb.gz"
 check "--help" exits 0 "$profiltool" --help
-check "--help is on standard output" grep -q -- "--frequency" "$work/out"
+check "--help is on standard output" grep -q "profiltool -p PID" "$work/out"
 check "--version" exits 0 "$profiltool" --version
 
 # --- Frequencies above the kernel's limit ---

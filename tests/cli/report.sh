@@ -23,6 +23,22 @@ report() {
 	"$profiltool" report "$@" 2>"$work/err"
 }
 
+printf 'events: e\nfn=f\n1 0\n' >"$work/none.cg"
+none() {
+	exits 4 "$profiltool" "$@" && says "profiltool: $work/none.cg has no samples" &&
+		test ! -s "$work/out"
+}
+check "a profile without samples" none report "$work/none.cg"
+check "a tree without samples" none report --tree "$work/none.cg"
+check "annotate without samples" none annotate "$work/none.cg"
+check "annotate without samples, of a function" none annotate f "$work/none.cg"
+check "no samples as JSON" exits 4 "$profiltool" report --json "$work/none.cg"
+check "have no rows" json "j['functions'] == []" "$work/out"
+check "no samples as a tree, in JSON" exits 4 "$profiltool" report --json --tree "$work/none.cg"
+check "it has no root" json "j == {'samples': 0, 'tree': []}" "$work/out"
+check "several without samples" exits 4 "$profiltool" report "$work/none.cg" "$work/none.cg"
+check "are told" says "the 2 profiles have no samples"
+
 # What python's checks have in common: rows are {key: samples}, with keys of the fields named.
 cat >"$work/views.py" <<'EOF_PYTHON'
 import collections, json, re, subprocess, sys

@@ -76,6 +76,9 @@ exact() {
 	done
 	record thread "-t ${thread##*/} -d 0.7 -o thread.pb.gz"
 	kill -KILL "$target"
+	begin stacks chains kernel
+	run stacks profiltool record -g -p "$target" -d 0.4 -F 997 --json
+	kill -KILL "$target"
 }
 
 # Two CPUs at once.
@@ -88,6 +91,9 @@ parallel() {
 	kill -KILL "$target"
 	begin churn churn 4 30
 	run threads profiltool -p "$target" -d 0.5 -F 997 --json
+	kill -KILL "$target"
+	begin tree chains tree
+	run tree profiltool record -g -p "$target" -d 1 -F 997 --json
 	kill -KILL "$target"
 	run cycles profiltool record -e cycles -- true
 }

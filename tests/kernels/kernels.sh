@@ -62,7 +62,7 @@ make_initramfs() {
 	local root=$work/root applet
 
 	mkdir -p "$root"/{bin,dev,lib/profil,proc,results,run,sys,tmp} || return
-	copy_program "$profiltool" "$build/profild" "$progs"/{shares,family,halves,churn} || return
+	copy_program "$profiltool" "$build/profild" "$progs"/{shares,family,halves,churn,chains} || return
 	copy_program "$progs"/profil_{calls,buffers,regions,family,signals} || return
 	copy_libraries "$build/lib/profil/libprofil-bpf.so" || return
 	cp -r "$build"/lib/{libprofil.so.1,profil} "$root/lib/profil" || return
@@ -194,6 +194,9 @@ check_exact() {
 	check "$k: one thread of two has half the time" found thread \
 		"$shares and 0.4 < ticked / 1e9 / j['duration_s'] < 0.6 and \
 		near(ticked, $(cpu_ns thread), 1)"
+	check "$k: call stacks: the kernel's frames above the user's" found stacks "\
+		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
+		if r['total'] > 0.95 * j['counted'] > 300][3:]"
 	check "$k: the kernel complains of nothing" complains_of_nothing
 }
 
@@ -216,6 +219,8 @@ check_parallel() {
 	check "$k: the whole machine: both CPUs, no tick twice" found all \
 		"$rough_shares and ticked <= 2.06e9 * j['duration_s']"
 	check "$k: threads that come and go" found threads "j['ticks'] > 20"
+	check "$k: call stacks from two CPUs" found tree "\
+		rows('walk')[0]['total'] > 0.9 * j['counted'] > 20 and not sum(j['lost'].values())"
 	check "$k: cycles are refused with the reason" complains cycles 6 \
 		"this machine has no performance counters"
 	check "$k: the kernel complains of nothing" complains_of_nothing

@@ -165,7 +165,7 @@ static const char *view(int (*report)(const struct profile *p, FILE *out), const
 
 static int json(const struct profile *p, FILE *out)
 {
-	return report_json(p, &(struct rows_options){ 0 }, out);
+	return report_json(p, &(struct report_table_options){ 0 }, out);
 }
 
 static const char *summary(const struct profile *p, const char *target)
@@ -507,6 +507,30 @@ static void test_text_shorten(void **state)
 	assert_shortened("abcdefghij", 10, "abcdefghij");
 	assert_shortened("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 5,
 			 "\xc3\xa9...\xc3\xa9");
+	assert_shortened("abc(defghi", 9, "abc...ghi");
+	assert_shortened("abc)(defghi", 9, "abc...ghi");
+}
+
+static void test_shorten_brackets(void **state)
+{
+	static const char name[] = "void std::sort<It<int*, std::vector<int> > >(It<int*>, less&&)";
+
+	(void)state;
+	assert_shortened(name, 62, name);
+	assert_shortened(name, 61, "void std::sort<It<...> >(It<...>, less&&)");
+	assert_shortened(name, 52, "void std::sort<It<...> >(It<...>, less&&)");
+	assert_shortened(name, 40, "void std::sort<...>(...)");
+	assert_shortened(name, 24, "void std::sort<...>(...)");
+	assert_shortened(name, 23, "void std::sort<>()");
+	assert_shortened(name, 17, "void st...ort<>()");
+	assert_shortened("bool operator<<A, long_name>(A const&)", 30,
+			 "bool operator<...me>(A const&)");
+	assert_shortened("A::operator()(std::string const&) const", 30, "A::operator()(...) const");
+	assert_shortened("std::operator<< <std::char_traits>(std::ostream&)", 30,
+			 "std::operator<< <...>(...)");
+	assert_shortened("P::operator->(int, int)::{lambda(int)#1}::x", 35,
+			 "P::operator->(...)::{...}::x");
+	assert_shortened("<alloc::Vec<T> as core::Drop>::drop", 20, "<...>::drop");
 }
 
 static void test_text_basename(void **state)
@@ -939,6 +963,7 @@ int main(void)
 		cmocka_unit_test(test_text_visible),
 		cmocka_unit_test(test_text_any_bytes),
 		cmocka_unit_test(test_text_shorten),
+		cmocka_unit_test(test_shorten_brackets),
 		cmocka_unit_test(test_text_basename),
 		cmocka_unit_test(test_text_percent),
 		cmocka_unit_test(test_json_full),

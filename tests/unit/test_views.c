@@ -337,6 +337,8 @@ static void test_two_profiles(void **state)
 
 	(void)state;
 	b->images[0].path = "/elsewhere/exe";
+	a->images[1].path = "[jit 612]";
+	b->images[1].path = "[jit 845]";
 	assert_int_equal(rows_begin(&r, &o, 2), 0);
 	assert_int_equal(rows_add(&r, a, &o, 0, 0), 0);
 	assert_int_equal(rows_add(&r, b, &o, 0, 1), 0);
@@ -347,6 +349,54 @@ static void test_two_profiles(void **state)
 	rows_free(&r);
 	profile_free(a);
 	profile_free(b);
+}
+
+/* Numbers of processes and threads are those of one run; their names are the same in all. */
+static void test_names_of_runs(void **state)
+{
+	const struct profile_labels labels[][4] = {
+		{ { .pid = 7, .tid = 8, .comm = "worker" },
+		  { .pid = 7, .tid = 7, .comm = "main" },
+		  { .pid = 9, .tid = 10, .comm = "worker" },
+		  { .comm = "a" } },
+		{ { .pid = 5, .tid = 5, .comm = "main" },
+		  { .pid = 6, .tid = 6, .comm = "main" },
+		  { .pid = 6, .tid = 8, .comm = "worker" },
+		  { .comm = "a" } },
+	};
+	struct rows_options o = { .base_names = true, .view = row_view_by_name("process") };
+	struct profile *profiles[2];
+	struct rows r;
+
+	(void)state;
+	for (size_t side = 0; side < 2; side++) {
+		profiles[side] = new_profile("samples", NULL);
+		for (size_t i = 0; i < 4; i++)
+			add_sample(profiles[side], &labels[side][i], NULL, 0, 1 << i, 0);
+	}
+	for (size_t k = 0; k < 2; k++) {
+		assert_int_equal(rows_begin(&r, &o, 2), 0);
+		for (size_t side = 0; side < 2; side++)
+			assert_int_equal(rows_add(&r, profiles[side], &o, 0, side), 0);
+		assert_int_equal(rows_finish(&r), 0);
+		assert_string_equal(r.view->name, o.view->name);
+		assert_int_equal(r.count, 3);
+		assert_string_equal(r.rows[0].comm, "a");
+		assert_int_equal(r.rows[0].counts[0].self, 8);
+		assert_int_equal(r.rows[0].counts[1].self, 8);
+		/* The second process's name is its thread's: no other is known. */
+		assert_string_equal(r.rows[1].comm, "worker");
+		assert_int_equal(r.rows[1].counts[0].self, k ? 5 : 4);
+		assert_int_equal(r.rows[1].counts[1].self, k ? 4 : 0);
+		assert_string_equal(r.rows[2].comm, "main");
+		assert_int_equal(r.rows[2].counts[0].self, k ? 2 : 3);
+		assert_int_equal(r.rows[2].counts[1].self, k ? 3 : 7);
+		assert_int_equal(r.rows[2].key.pid, 0);
+		rows_free(&r);
+		o.view = row_view_by_name("thread");
+	}
+	profile_free(profiles[0]);
+	profile_free(profiles[1]);
 }
 
 /* ---- tables ---- */
@@ -396,12 +446,22 @@ static void test_table_fits(void **state)
 			    "  n  more  name            place\n"
 			    "  1     2  a_name...nd_on  x\n"
 			    "100        short           a_pla..., too\n");
-	t.width = 30;
+	t.width = 31;
 	out = print_begin();
 	assert_string_equal(print_end(out, table_print(&t, out)),
 			    "  n  name          place\n"
 			    "  1  a_nam...d_on  x\n"
 			    "100  short         a_pla... too\n");
+	t.width = 30;
+	out = print_begin();
+	assert_string_equal(print_end(out, table_print(&t, out)), "  n  name\n"
+								  "  1  a_name_that...s_on_and_on\n"
+								  "100  short\n");
+	t.width = 1;
+	out = print_begin();
+	assert_string_equal(print_end(out, table_print(&t, out)), "  n  name\n"
+								  "  1  a_nam...d_on\n"
+								  "100  short\n");
 }
 
 /* ---- disassembly ---- */
@@ -425,7 +485,7 @@ static void test_disassembly(void **state)
 	if (access("/usr/bin/objdump", X_OK))
 		skip();
 	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-	if (disassemble(&d, self, start, start + 1, false, &e) && d.count == 0) {
+	if (disassemble(&d, self, start, start + 1, 60, &e) && d.count == 0) {
 		disassembly_free(&d);
 		fail_msg("%s", e.what);
 	}
@@ -434,21 +494,22 @@ static void test_disassembly(void **state)
 	assert_int_equal(disassembly_find(&d, start), 0);
 	disassembly_free(&d);
 
-	assert_true(disassemble(&d, "/nowhere", 0, 16, true, &e) < 0);
+	assert_true(disassemble(&d, "/nowhere", 0, 16, 60, &e) < 0);
 	assert_non_null(strstr(e.what, "/nowhere"));
 	disassembly_free(&d);
-	assert_true(disassemble(&d, "/dev/null", 0, 16, true, &e) < 0);
+	assert_true(disassemble(&d, "/dev/null", 0, 16, 60, &e) < 0);
 	disassembly_free(&d);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields),	   cmocka_unit_test(test_offsets),
-		cmocka_unit_test(test_labels),	   cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_events),	   cmocka_unit_test(test_saturation),
-		cmocka_unit_test(test_calls),	   cmocka_unit_test(test_two_profiles),
-		cmocka_unit_test(test_table_fits), cmocka_unit_test(test_disassembly),
+		cmocka_unit_test(test_fields),	      cmocka_unit_test(test_offsets),
+		cmocka_unit_test(test_labels),	      cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_events),	      cmocka_unit_test(test_saturation),
+		cmocka_unit_test(test_calls),	      cmocka_unit_test(test_two_profiles),
+		cmocka_unit_test(test_table_fits),    cmocka_unit_test(test_disassembly),
+		cmocka_unit_test(test_names_of_runs),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
-#include "report/json_writer.h"
-#include "report/table.h"
+#include "report/annotate_source.h"
+#include "report/code_loops.h"
+#include "report/listing.h"
 #include "report/text.h"
-#include "util/array.h"
-
-#define HOT_PERCENT 5
 
 /*
  * Instructions so near to one with samples are shown, too: what took the time may be before the one
@@ -26,252 +26,137 @@ enum {
 	COLUMNS
 };
 
-struct line {
-	enum line_kind {
-		CODE,
-		SOURCE,
-		LEFT_OUT
-	} kind;
-	size_t number; /* of the instruction, or the source line */
+static const struct table_column columns[COLUMNS] = {
+	[ADDRESS] = { .title = "address" },
+	[TARGET] = { .title = "B" },
+	[INSTRUCTION] = { .title = "instruction", .is_text = true, .is_hot = true },
 };
 
-struct listing {
-	const struct annotation *a;
-	struct line *lines;
-	size_t count, room;
-	size_t shown_source; /* the last */
-};
-
-static uint64_t first_count(const struct annotation *a, size_t instruction)
+static const char *cell(const struct listing *l, const struct listing_line *line, size_t column,
+			char buffer[TABLE_CELL_SIZE])
 {
-	return a->counts[instruction * a->value_count];
-}
+	const struct instruction *i = &l->a->code.instructions[line->number];
+	const struct code_loops *loops = l->context;
 
-static bool is_quiet(const struct annotation *a, size_t instruction)
-{
-	for (size_t i = 0; i < a->value_count; i++)
-		if (a->counts[instruction * a->value_count + i])
-			return false;
-	return true;
-}
-
-static int add_line(struct listing *l, enum line_kind kind, size_t number)
-{
-	if (array_reserve(&l->lines, &l->room, l->count + 1, sizeof(*l->lines)))
-		return -ENOMEM;
-	l->lines[l->count++] = (struct line){ kind, number };
-	return 0;
-}
-
-/* The source lines that begin at it, or that which it belongs to if another one was shown last. */
-static int add_sources(struct listing *l, const struct instruction *i)
-{
-	size_t first = i->new_source;
-	int err = 0;
-
-	if (i->source == NO_SOURCE || i->source == l->shown_source)
-		return 0;
-	if (first > i->source)
-		first = i->source;
-	for (size_t j = first; j <= i->source && !err; j++)
-		err = add_line(l, SOURCE, j);
-	l->shown_source = i->source;
-	return err;
-}
-
-static bool is_shown(const struct annotation *a, size_t instruction)
-{
-	size_t from = instruction > NEAR ? instruction - NEAR : 0;
-
-	for (size_t i = from; i <= instruction + NEAR && i < a->code.count; i++)
-		if (!is_quiet(a, i))
-			return true;
-	return false;
-}
-
-static int add_lines(struct listing *l, bool all)
-{
-	bool left_out = false;
-	int err = 0;
-
-	for (size_t i = 0; i < l->a->code.count && !err; i++) {
-		bool shown = all || is_shown(l->a, i);
-
-		if (shown) {
-			err = add_sources(l, &l->a->code.instructions[i]);
-			err = err ?: add_line(l, CODE, i);
-		} else if (!left_out) {
-			err = add_line(l, LEFT_OUT, 0);
-		}
-		left_out = !shown;
-	}
-	return err;
-}
-
-static const char *code_cell(const struct annotation *a, size_t number, size_t column,
-			     char buffer[TABLE_CELL_SIZE])
-{
-	const struct instruction *i = &a->code.instructions[number];
-
-	if (column < a->value_count) {
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64,
-			 a->counts[number * a->value_count + column]);
-		return buffer;
-	}
-	switch (column - a->value_count) {
+	switch (column) {
 	case ADDRESS:
 		snprintf(buffer, TABLE_CELL_SIZE, "0x%" PRIx64, i->address);
 		return buffer;
 	case TARGET:
-		return i->is_target ? ":" : "";
+		snprintf(buffer, TABLE_CELL_SIZE, "%s%s%s",
+			 i->is_target	? ":"
+			 : loops->depth ? " "
+					: "",
+			 loops->depth ? " " : "", loops->marks[line->number]);
+		return buffer;
 	default:
 		return i->text;
 	}
 }
 
-static const char *cell(const void *context, size_t row, size_t column,
-			char buffer[TABLE_CELL_SIZE])
+/* "x.c:12  text", or "x.h:12 (inlined f)  text". */
+static int add_source(struct listing *l, struct source_files *files, const struct source_line *line)
 {
-	const struct listing *l = context;
-	const struct line *line = &l->lines[row];
+	const char *name = line->inlined ? line->inlined_file : line->file, *text;
+	uint32_t number = line->inlined ? line->inlined_number : line->number;
+	const struct source_file *file;
+	char *expanded, *whole;
+	int n;
 
-	if (line->kind == CODE)
-		return code_cell(l->a, line->number, column, buffer);
-	if (column != l->a->value_count + INSTRUCTION)
-		return "";
-	return line->kind == LEFT_OUT ? "..." : l->a->code.sources[line->number];
+	if (!number)
+		return 0;
+	if (source_files_find(files, name, &file))
+		return -ENOMEM;
+	text = source_file_line(file, number) ?: "";
+	expanded = text_expand_tabs(text);
+	n = expanded ? asprintf(&whole, "%s:%" PRIu32 "%s%s%s%s%s", text_basename(name), number,
+				line->inlined ? " (inlined " : "", line->inlined ?: "",
+				line->inlined ? ")" : "", *expanded ? "  " : "",
+				expanded + strspn(expanded, " "))
+		     : -1;
+	free(expanded);
+	return n < 0 ? -ENOMEM : listing_add(l, LISTING_TEXT, 0, whole);
 }
 
-static bool is_hot(const void *context, size_t row)
+static bool is_same(const struct source_line *a, const struct source_line *b)
 {
-	const struct listing *l = context;
-	const struct line *line = &l->lines[row];
-
-	return line->kind == CODE &&
-	       (double)first_count(l->a, line->number) * 100 >= (double)l->a->samples * HOT_PERCENT;
+	return a->number == b->number && a->inlined == b->inlined &&
+	       a->inlined_number == b->inlined_number && strcmp(a->file, b->file) == 0;
 }
 
-static int print(const struct listing *l, const struct report_listing_options *o, FILE *out)
+static bool is_shown(const struct listing *l, size_t instruction)
 {
-	const struct annotation *a = l->a;
-	struct table_column *columns = calloc(a->value_count + COLUMNS, sizeof(*columns));
-	char **titles = calloc(a->value_count, sizeof(*titles));
-	struct table t = {
-		.columns = columns,
-		.column_count = a->value_count + COLUMNS,
-		.row_count = l->count,
-		.cell = cell,
-		.is_hot = is_hot,
-		.context = l,
-		.width = o->width,
-		.color = o->color,
-	};
-	int err = columns && titles ? 0 : -ENOMEM;
+	size_t from = instruction > NEAR ? instruction - NEAR : 0;
 
-	for (size_t i = 0; i < a->value_count && !err; i++) {
-		titles[i] = rows_title(a->p, a->values[i]);
-		columns[i] = (struct table_column){ .title = titles[i], .is_hot = i == 0 };
-		err = titles[i] ? 0 : -ENOMEM;
-	}
-	if (!err) {
-		columns[a->value_count + ADDRESS].title = "address";
-		columns[a->value_count + TARGET].title = "B";
-		columns[a->value_count + INSTRUCTION] = (struct table_column){
-			.title = "instruction", .is_text = true, .is_hot = true
-		};
-		err = table_print(&t, out);
-	}
-	for (size_t i = 0; titles && i < a->value_count; i++)
-		free(titles[i]);
-	free(titles);
-	free(columns);
-	return err;
+	for (size_t i = from; i <= instruction + NEAR && i < l->a->code.count; i++)
+		if (!listing_is_quiet(l, i))
+			return true;
+	return false;
 }
 
-int report_listing(const struct annotation *a, const struct report_listing_options *o, FILE *out)
+/* Those before instruction `next`. One is shown, for no more room than it takes to say so. */
+static int add_left_out(struct listing *l, size_t next, size_t *left_out)
 {
-	struct listing l = { .a = a, .shown_source = NO_SOURCE };
-	int err = add_lines(&l, o->all);
+	size_t count = *left_out;
 
-	err = err ?: print(&l, o, out);
-	free(l.lines);
-	return err;
+	*left_out = 0;
+	if (count == 1)
+		return listing_add(l, LISTING_COUNTED, next - 1, NULL);
+	return count ? listing_add_left_out(l, count, "instructions") : 0;
 }
 
-static struct json_object *sources_array(const struct annotation *a, const struct instruction *i)
+static int add_lines(struct listing *l, struct annotation *a, bool all)
 {
-	struct json_object *array = json_object_new_array();
+	struct source_line shown = { .file = "" };
+	size_t left_out = 0;
+	int err = 0;
 
-	for (size_t j = i->new_source; array && i->source != NO_SOURCE && j <= i->source; j++) {
-		struct json_object *text = json_text(a->code.sources[j]);
+	for (size_t i = 0; i < a->code.count && !err; i++) {
+		struct source_line line = shown;
 
-		if (!text || json_object_array_add(array, text)) {
-			json_object_put(text);
-			json_object_put(array);
-			return NULL;
+		if (!all && !is_shown(l, i)) {
+			left_out++;
+			continue;
 		}
+		err = add_left_out(l, i, &left_out);
+		if (a->code_places)
+			line = source_line_inlined(a->code_places, i);
+		if (!err && !is_same(&line, &shown))
+			err = add_source(l, &a->files, &line);
+		shown = line;
+		err = err ?: listing_add(l, LISTING_COUNTED, i, NULL);
 	}
-	return array;
+	return err ?: add_left_out(l, a->code.count, &left_out);
 }
 
-/* Its count of each event, where the profile has several. */
-static int add_values(struct json_object *object, const struct annotation *a, size_t number)
+static int list_code(struct annotation *a, const struct report_listing_options *o, FILE *out)
 {
-	struct json_object *values = json_object_new_object();
-	int err = values ? 0 : -ENOMEM;
+	struct code_loops loops;
+	struct listing l = {
+		.a = a,
+		.tallies = &a->code_counts,
+		.columns = columns,
+		.column_count = COLUMNS,
+		.cell = cell,
+		.context = &loops,
+	};
+	int err = code_loops_draw(&loops, &a->code);
 
-	for (size_t i = 0; i < a->value_count && !err; i++) {
-		uint64_t count = a->counts[number * a->value_count + i];
-		char *title = rows_title(a->p, a->values[i]);
-
-		err = title ? json_add(values, title, json_object_new_uint64(count)) : -ENOMEM;
-		free(title);
-	}
-	if (!err)
-		return json_add(object, "values", values);
-	json_object_put(values);
+	err = err ?: add_lines(&l, a, o->all);
+	err = err ?: listing_print(&l, o, out);
+	listing_free(&l);
+	code_loops_free(&loops);
 	return err;
 }
 
-static struct json_object *instruction_object(const struct annotation *a, size_t number)
+int report_listing(struct annotation *a, const struct report_listing_options *o, FILE *out)
 {
-	const struct instruction *i = &a->code.instructions[number];
-	struct json_object *object = json_object_new_object();
-
-	if (!object)
-		return NULL;
-	if (json_add(object, "address", json_hex(i->address)) ||
-	    json_add(object, "target", json_object_new_boolean(i->is_target)) ||
-	    json_add(object, "instruction", json_text(i->text)) ||
-	    json_add(object, "source", sources_array(a, i)) ||
-	    json_add(object, "self", json_object_new_uint64(first_count(a, number))) ||
-	    (a->value_count > 1 && add_values(object, a, number))) {
-		json_object_put(object);
-		return NULL;
-	}
-	return object;
-}
-
-int report_listing_json(const struct annotation *a, FILE *out)
-{
-	struct json_writer w;
-
-	json_begin(&w, out);
-	if (a->function)
-		json_member(&w, "function", json_text(a->function));
-	json_member(&w, "image", json_text(a->p->images[a->image].path));
-	json_member(&w, "start", json_hex(a->extent.start));
-	json_member(&w, "limit", json_hex(a->extent.limit));
-	json_member(&w, "self", json_object_new_uint64(a->samples));
-	json_begin_list(&w, "instructions");
-	for (size_t i = 0; i < a->code.count && !w.err; i++)
-		json_element(&w, instruction_object(a, i));
-	json_end_list(&w);
-	return json_end(&w);
+	return o->source || !a->code.count ? annotate_source(a, o, out) : list_code(a, o, out);
 }
 
 int report_listing_title(const struct annotation *a, const char *prefix, FILE *out)
 {
+	const char *image = a->image == PROFILE_NONE ? row_unknown : a->p->images[a->image].path;
 	char *counted = rows_title(a->p, a->values[0]);
 	char percent[TEXT_PERCENT_SIZE];
 
@@ -283,11 +168,85 @@ int report_listing_title(const struct annotation *a, const char *prefix, FILE *o
 	else
 		fprintf(out, "0x%" PRIx64, a->extent.start);
 	fputs(" in ", out);
-	text_print(a->p->images[a->image].path, out);
+	text_print(image, out);
 	text_percent(percent, a->samples, a->all_samples);
 	fprintf(out, ": %" PRIu64 " ", a->samples);
 	text_print(counted, out);
-	fprintf(out, ", %s %% of all\n", percent);
+	fprintf(out, ", %s %% of all", percent);
+	if (a->stacks) {
+		text_percent(percent, a->total, a->all_samples);
+		fprintf(out, "; with what it calls %" PRIu64 ", %s %%", a->total, percent);
+	}
+	fputc('\n', out);
 	free(counted);
 	return 0;
+}
+
+/* A line of notes: prefix, what precedes the name, the name, what follows it. */
+static void print_note(const char *prefix, const char *before, const char *name, const char *after,
+		       FILE *out)
+{
+	fprintf(out, "%s%s", prefix, before);
+	text_print(name, out);
+	fprintf(out, "%s\n", after);
+}
+
+/* One line for all files of a kind, by the first of them. */
+static void print_files(const char *prefix, const char *before, const struct source_file *first,
+			size_t count, const char *after, FILE *out)
+{
+	if (!count)
+		return;
+	fprintf(out, "%s%s", prefix, before);
+	text_print(first->name, out);
+	if (count > 1)
+		fprintf(out, " and %zu more", count - 1);
+	fprintf(out, "%s\n", after);
+}
+
+/* About the files that were wanted: all that have been looked for by now. */
+static void print_file_notes(const struct annotation *a, const char *prefix, FILE *out)
+{
+	const char *image = a->image == PROFILE_NONE ? "" : a->p->images[a->image].path;
+	const struct source_file *missing = NULL, *changed = NULL, *large = NULL;
+	size_t missing_count = 0, changed_count = 0, large_count = 0;
+	struct stat status;
+	bool has_image = *image == '/' && stat(image, &status) == 0;
+
+	for (size_t i = 0; i < a->files.count; i++) {
+		const struct source_file *f = a->files.files[i];
+
+		if (f->too_large) {
+			large = large ?: f;
+			large_count++;
+		} else if (*f->name && !f->text) {
+			missing = missing ?: f;
+			missing_count++;
+		} else if (f->text && has_image && f->changed > status.st_mtime) {
+			changed = changed ?: f;
+			changed_count++;
+		}
+	}
+	print_files(prefix, "not here: the source file ", missing, missing_count,
+		    "; --source-path tells where to look", out);
+	print_files(prefix, "not read: the source file ", large, large_count,
+		    ": all together may have 64 MiB", out);
+	print_files(prefix, "changed since the program was built: ", changed, changed_count,
+		    "; lines may be off", out);
+}
+
+void report_listing_notes(const struct annotation *a, const char *prefix, FILE *out)
+{
+	if (!a->code.count)
+		print_note(prefix, "no instructions: ", a->no_code.what, "", out);
+	if (!a->code.count && a->no_code.mend[0])
+		print_note(prefix, "  ", a->no_code.mend, "", out);
+	if (a->code_places && !annotation_has_lines(a))
+		print_note(prefix, "no source lines: ", a->p->images[a->image].path,
+			   " has no debug information for it; install its -dbgsym package, or "
+			   "build it with -g",
+			   out);
+	for (size_t i = 0; a->code_places && i < a->code_places->warning_count; i++)
+		print_note(prefix, "", a->code_places->warnings[i], "", out);
+	print_file_notes(a, prefix, out);
 }

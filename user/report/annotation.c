@@ -2,313 +2,351 @@
 #include "report/annotation.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profile/image_name.h"
+#include "report/function_search.h"
 #include "report/rows.h"
 #include "report/text.h"
-#include "util/number.h"
 #include "util/sum.h"
 
-#define CANDIDATES_MAX 16
+/* ---- the code ---- */
 
-/* Bytes of code that are shown where no symbol tells how long the function is. */
-#define WINDOW 256
-
-/* A function that may be meant. */
-struct candidate {
-	uint32_t image;
-	const char *name; /* or NULL */
-	struct symbol_extent extent;
-	uint64_t samples;
-};
-
-struct search {
-	struct profile *p;
-	const struct annotation_options *o;
-	const char *image; /* as --image, or as the address is told in; NULL: any */
-	bool by_address;
-	uint64_t address;
-	uint64_t *samples; /* of each location, as a leaf */
-	bool *wanted;	   /* locations */
-	struct symbol_extent *extents;
-	struct candidate candidates[CANDIDATES_MAX];
-	size_t count; /* of candidates; those past the last are not kept */
-};
-
-/* "work" is "work(int, char)", too. */
-static bool is_name(const char *name, const char *wanted)
+/* Why there is no code to be shown; 0: there is. */
+static int check_code(const struct annotation *a, struct error *e)
 {
-	size_t size = strlen(wanted);
+	const char *name = a->function ?: "the address";
+	const struct profile_image *image;
 
-	return strncmp(name, wanted, size) == 0 && (!name[size] || name[size] == '(');
+	if (a->image == PROFILE_NONE)
+		return error_set(e, 0, "cannot disassemble %s: it is in no image that is known",
+				 name);
+	image = &a->p->images[a->image];
+	if (image_is_in_kernel(image->path)) {
+		error_set(e, 0, "cannot disassemble %s: %s: code of the kernel is in no file", name,
+			  image->path);
+		error_mend(e, "profiltool report --by address -p '%s' tells its addresses",
+			   text_basename(image->path));
+		return -EINVAL;
+	}
+	if (image_is_bracketed(image->path))
+		return error_set(e, 0, "cannot disassemble %s: %s: it is in no file", name,
+				 image->path);
+	if (image->unnamed) {
+		error_set(e, 0, "cannot disassemble %s: %s: %s", name, image->path, image->unnamed);
+		error_mend(e, "when it is on another machine or in a container, annotate there or "
+			      "put a copy at that path");
+		return -EINVAL;
+	}
+	if (a->extent.limit)
+		return 0;
+	error_set(e, 0, "%s has no symbol %s: nobody knows where it ends", image->path, name);
+	error_mend(e, "give an address; profiltool report --by address -p %s tells them",
+		   text_basename(image->path));
+	return -ENOENT;
 }
 
-static bool is_function(const struct profile *p, uint32_t function, const char *wanted)
+/* The image's file as it can be opened: by descriptor, or by the name it had when deleted. */
+static void path_on_disk(char path[PATH_MAX], const struct profile_image *image)
 {
-	return is_name(p->functions[function].name, wanted) ||
-	       is_name(p->functions[function].system_name, wanted);
+	if (image->fd >= 0) {
+		snprintf(path, PATH_MAX, "/proc/%d/fd/%d", (int)getpid(), image->fd);
+		return;
+	}
+	snprintf(path, PATH_MAX, "%s", image->path);
+	path[image_path_size(path)] = '\0';
 }
 
-/* Whether a location's code is the function's own, or with `inlined`, the function's at all. */
-static bool has_name(const struct search *s, uint32_t location, bool inlined)
+static int read_code(struct annotation *a, struct error *e)
 {
-	const struct profile_location *l = &s->p->locations[location];
-	uint32_t first = inlined || !l->line_count ? 0 : l->line_count - 1;
+	char path[PATH_MAX];
+	int err = check_code(a, e);
 
-	for (uint32_t i = first; i < l->line_count; i++)
-		if (is_function(s->p, s->p->lines[l->first_line + i].function, s->o->function))
+	if (err)
+		return err;
+	path_on_disk(path, &a->p->images[a->image]);
+	err = disassemble(&a->code, path, a->extent.start, a->extent.limit, DISASSEMBLY_SECONDS, e);
+	if (err)
+		disassembly_free(&a->code);
+	return err;
+}
+
+/* ---- source lines ---- */
+
+/* A profile of all instructions, samples or not: only to get their lines. */
+static int add_places(struct annotation *a)
+{
+	const struct profile_image *image = &a->p->images[a->image];
+	struct profile *places = a->code_places;
+	uint32_t image_id, mapping, location;
+
+	if (profile_add_image(places, image->path, image->build_id, image->build_id_size,
+			      &image_id) ||
+	    profile_add_mapping(places, a->extent.start, a->extent.limit, 0, image_id, &mapping))
+		return -ENOMEM;
+	places->mappings[mapping].linked = true;
+	if (image->fd >= 0)
+		places->images[image_id].fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
+	if (image->root >= 0)
+		places->images[image_id].root = fcntl(image->root, F_DUPFD_CLOEXEC, 0);
+	for (size_t i = 0; i < a->code.count; i++)
+		if (profile_add_location(places, a->code.instructions[i].address, mapping,
+					 &location))
+			return -ENOMEM;
+	return 0;
+}
+
+/* Lines of all instructions; in the listing of lines, of those that have a sample. */
+static int find_code_lines(struct annotation *a, const bool *locations,
+			   const struct symbol_options *options, struct error *e)
+{
+	bool *used = calloc(a->code.count + 1, sizeof(*used));
+	int err = -ENOMEM;
+
+	a->code_places = profile_new();
+	if (used && a->code_places && !add_places(a))
+		err = 0;
+	for (uint32_t i = 0; !err && i < a->p->location_count; i++) {
+		size_t found =
+			locations[i] ? disassembly_find(&a->code, a->p->locations[i].image_address)
+				     : SIZE_MAX;
+
+		if (found != SIZE_MAX)
+			used[found] = true;
+	}
+	if (err)
+		error_no_memory(e);
+	err = err ?: symbol_resolve(a->code_places, options, e);
+	if (!err && source_lines_make(&a->lines, a->code_places, used))
+		err = error_no_memory(e);
+	free(used);
+	a->line_places = a->code_places;
+	return err;
+}
+
+/* From the program's own debug information; where there is none, what the profile itself has. */
+static int find_lines(struct annotation *a, struct profile *p, const bool *locations,
+		      const struct annotation_options *o, struct error *e)
+{
+	struct symbol_options options = { .lines = true, .debuginfod = o->debuginfod };
+	int err;
+
+	if (o->no_sources)
+		return 0;
+	a->files.folder = o->source_path;
+	if (a->code.count) {
+		err = find_code_lines(a, locations, &options, e);
+		if (err || annotation_has_lines(a))
+			return err;
+		source_lines_free(&a->lines);
+	}
+	options.wanted = locations;
+	err = symbol_resolve(p, &options, e);
+	if (!err && source_lines_make(&a->lines, p, locations))
+		err = error_no_memory(e);
+	a->line_places = p;
+	return err;
+}
+
+bool annotation_has_lines(const struct annotation *a)
+{
+	const struct profile *places = a->code_places;
+
+	for (size_t i = 0; i < a->lines.count; i++)
+		if (a->lines.lines[i].number)
+			return true;
+	for (uint32_t i = 0; places && i < places->location_count; i++)
+		if (source_line_of(places, i).number)
 			return true;
 	return false;
 }
 
-static bool is_in_image(const struct search *s, uint32_t location)
-{
-	const struct profile_image *image = profile_location_image(s->p, location);
+/* ---- counts ---- */
 
-	return row_image_is(image ? image->path : row_unknown, s->image);
+/* Where the samples of a location are counted. */
+struct place {
+	size_t instruction; /* or SIZE_MAX */
+	uint32_t line, inlined;
+};
+
+struct counter {
+	struct annotation *a;
+	const bool *locations;
+	struct place *places;
+	uint64_t stack;	     /* the number of the one that is being counted */
+	uint64_t last_stack; /* the last that was in the function */
+};
+
+static int make_tallies(struct tallies *t, size_t count, size_t value_count)
+{
+	t->self = calloc(count + 1, value_count * sizeof(*t->self));
+	t->total = calloc(count + 1, sizeof(*t->total));
+	t->last_stack = calloc(count + 1, sizeof(*t->last_stack));
+	return t->self && t->total && t->last_stack ? 0 : -ENOMEM;
 }
 
-/* Marks the locations whose functions may be meant. Returns whether there are any. */
-static bool mark_wanted(struct search *s, bool inlined)
+static void free_tallies(struct tallies *t)
 {
+	free(t->self);
+	free(t->total);
+	free(t->last_stack);
+}
+
+/* Once per stack, however often recursion brings it up. */
+static void add_total(uint64_t *total, uint64_t *last_stack, uint64_t stack, int64_t value)
+{
+	if (*last_stack != stack && value > 0)
+		add_u64(total, value);
+	*last_stack = stack;
+}
+
+static void tally(const struct counter *c, struct tallies *t, size_t number, const int64_t *values,
+		  bool leaf)
+{
+	const struct annotation *a = c->a;
+
+	for (size_t i = 0; i < a->value_count && leaf; i++)
+		if (values[a->values[i]] > 0)
+			add_u64(&t->self[number * a->value_count + i], values[a->values[i]]);
+	add_total(&t->total[number], &t->last_stack[number], c->stack, values[a->values[0]]);
+}
+
+static void count_frame(struct counter *c, uint32_t location, const int64_t *values, bool leaf)
+{
+	const struct place *place = &c->places[location];
+	int64_t value = values[c->a->values[0]];
+
+	if (!c->locations[location])
+		return;
+	if (leaf && value > 0)
+		add_u64(&c->a->samples, value);
+	add_total(&c->a->total, &c->last_stack, c->stack, value);
+	if (place->instruction != SIZE_MAX)
+		tally(c, &c->a->code_counts, place->instruction, values, leaf);
+	if (place->line != PROFILE_NONE)
+		tally(c, &c->a->line_counts, place->line, values, leaf);
+	if (place->inlined != PROFILE_NONE)
+		tally(c, &c->a->line_counts, place->inlined, values, leaf);
+}
+
+static void count_samples(struct counter *c)
+{
+	const struct profile *p = c->a->p;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+
+		c->stack++;
+		c->a->stacks |= sample->depth > 1;
+		for (uint32_t j = 0; j < sample->depth; j++)
+			count_frame(c, p->frames[sample->first_frame + j],
+				    &p->values[i * p->value_type_count], j == 0);
+	}
+}
+
+/* Calls that were counted apart, where there are no stacks: what was spent in each. */
+static void count_calls(struct counter *c)
+{
+	const struct profile *p = c->a->p;
 	bool any = false;
 
-	for (uint32_t i = 0; i < s->p->location_count; i++) {
-		s->wanted[i] = s->samples[i] && is_in_image(s, i) &&
-			       (s->by_address || has_name(s, i, inlined));
-		any |= s->wanted[i];
-	}
-	return any;
-}
+	for (size_t i = 0; i < p->arc_count && !c->a->stacks; i++) {
+		const int64_t *values = &p->arc_values[i * p->value_type_count];
 
-/* The code that is to be shown for a location; false: it is not meant. */
-static bool choose_extent(const struct search *s, uint32_t location, struct symbol_extent *extent)
-{
-	uint64_t address = s->p->locations[location].image_address;
-
-	*extent = s->extents[location];
-	if (!s->by_address)
-		return true;
-	if (!extent->limit)
-		*extent = (struct symbol_extent){ s->address, s->address + WINDOW };
-	else
-		address = s->address;
-	return address >= extent->start && address < extent->limit;
-}
-
-static void add_candidate(struct search *s, uint32_t location, const struct symbol_extent *extent)
-{
-	const struct profile_location *l = &s->p->locations[location];
-	uint32_t mapping = l->mapping;
-	uint32_t image = mapping == PROFILE_NONE ? PROFILE_NONE : s->p->mappings[mapping].image;
-	size_t i;
-
-	for (i = 0; i < s->count; i++)
-		if (s->candidates[i].image == image &&
-		    s->candidates[i].extent.start == extent->start)
-			break;
-	if (i == CANDIDATES_MAX)
-		return;
-	if (i == s->count)
-		s->candidates[s->count++] = (struct candidate){ .image = image, .extent = *extent };
-	if (l->line_count) {
-		uint32_t outermost = l->first_line + l->line_count - 1;
-
-		s->candidates[i].name = s->p->functions[s->p->lines[outermost].function].name;
-	}
-	add_u64(&s->candidates[i].samples, s->samples[location]);
-}
-
-static const char *image_path(const struct search *s, uint32_t image)
-{
-	return image == PROFILE_NONE ? row_unknown : s->p->images[image].path;
-}
-
-static int explain_ambiguous(const struct search *s, struct error *e)
-{
-	char list[800] = "";
-	size_t used = 0;
-
-	for (size_t i = 0; i < s->count && used < sizeof(list); i++) {
-		const struct candidate *c = &s->candidates[i];
-
-		used += snprintf(list + used, sizeof(list) - used,
-				 "%s0x%" PRIx64 " in %s, %" PRIu64 " sample%s", used ? "; " : "",
-				 c->extent.start, text_basename(image_path(s, c->image)),
-				 c->samples, c->samples == 1 ? "" : "s");
-	}
-	error_set(e, 0, "%s is ambiguous: %s", s->o->function, list);
-	error_mend(e, "name the image with --image, or give one of these addresses");
-	return -EINVAL;
-}
-
-static int explain_none(const struct search *s, struct error *e)
-{
-	error_set(e, 0, "no sample fell into %s%s%s", s->o->function, s->o->image ? " of " : "",
-		  s->o->image ?: "");
-	error_mend(e, "profiltool report tells the functions that have samples, "
-		      "report --by address the addresses");
-	return -ENOENT;
-}
-
-/* Why there is no code to be shown of the only candidate; 0: there is. */
-static int check_candidate(const struct search *s, struct error *e)
-{
-	const struct candidate *c = s->candidates;
-	const char *path = image_path(s, c->image), *reason = NULL;
-
-	if (image_is_in_kernel(path))
-		reason = "code of the kernel is in no file";
-	else if (c->image == PROFILE_NONE)
-		reason = "it is in no image that is known";
-	else
-		reason = s->p->images[c->image].unnamed;
-	if (reason)
-		return error_set(e, 0, "cannot disassemble %s: %s: %s", s->o->function, path,
-				 reason);
-	if (c->extent.limit)
-		return 0;
-	error_set(e, 0, "%s has no symbol %s: nobody knows where it ends", path, s->o->function);
-	error_mend(e, "give an address; profiltool report --by address -p %s tells them",
-		   text_basename(path));
-	return -ENOENT;
-}
-
-static int search(struct search *s, struct error *e)
-{
-	profile_count_leaves(s->p, s->samples);
-	if (!mark_wanted(s, false) && !mark_wanted(s, true))
-		return explain_none(s, e);
-	/* From here on, whether their files can be read. */
-	for (size_t i = 0; i < s->p->image_count; i++)
-		s->p->images[i].unnamed = NULL;
-	if (symbol_extents(s->p, s->wanted, s->extents, e))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < s->p->location_count; i++) {
-		struct symbol_extent extent;
-
-		if (s->wanted[i] && choose_extent(s, i, &extent))
-			add_candidate(s, i, &extent);
-	}
-	if (!s->count)
-		return explain_none(s, e);
-	return s->count > 1 ? explain_ambiguous(s, e) : check_candidate(s, e);
-}
-
-/* 0xADDRESS, or IMAGE+0xADDRESS as report calls what has no name: else it is a name. */
-static void parse_function(struct search *s)
-{
-	const char *text = s->o->function, *plus = strrchr(text, '+');
-
-	s->image = s->o->image;
-	for (size_t i = 0; plus && i < s->p->image_count; i++) {
-		const char *image = text_basename(s->p->images[i].path);
-		size_t size = strlen(image);
-
-		if (size != (size_t)(plus - s->o->function) ||
-		    memcmp(image, s->o->function, size) != 0)
+		if (p->arcs[i].kind != PROFILE_CALL || !c->locations[p->arcs[i].from])
 			continue;
-		s->image = image;
-		text = plus + 1;
+		c->stack++;
+		any |= values[c->a->values[0]] > 0;
+		count_frame(c, p->arcs[i].from, values, false);
 	}
-	s->by_address = strncmp(text, "0x", 2) == 0 &&
-			number_parse_hex(text, 0, UINT64_MAX - WINDOW, &s->address) == 0;
+	c->a->stacks |= any;
+	if (c->a->total > c->a->all_samples)
+		c->a->total = c->a->all_samples; /* of functions that call themselves */
 }
 
-static int find(struct annotation *a, struct profile *p, const struct annotation_options *o,
-		struct error *e)
+static void find_places(struct counter *c)
 {
-	struct search s = { .p = p, .o = o };
-	size_t count = p->location_count + 1;
-	int err;
+	const struct annotation *a = c->a;
 
-	s.samples = calloc(count, sizeof(*s.samples));
-	s.wanted = calloc(count, sizeof(*s.wanted));
-	s.extents = calloc(count, sizeof(*s.extents));
-	parse_function(&s);
-	err = s.samples && s.wanted && s.extents ? search(&s, e) : error_no_memory(e);
-	if (!err) {
-		a->image = s.candidates->image;
-		a->function = s.candidates->name;
-		a->extent = s.candidates->extent;
+	for (uint32_t i = 0; i < a->p->location_count; i++) {
+		struct place *place = &c->places[i];
+		size_t line = i;
+
+		*place = (struct place){ SIZE_MAX, PROFILE_NONE, PROFILE_NONE };
+		if (c->locations[i] && a->code.count)
+			place->instruction =
+				disassembly_find(&a->code, a->p->locations[i].image_address);
+		if (a->line_places != a->p)
+			line = place->instruction;
+		if (!c->locations[i] || !a->line_places || line == SIZE_MAX)
+			continue;
+		place->line = a->lines.own[line];
+		place->inlined = a->lines.inlined[line];
 	}
-	free(s.samples);
-	free(s.wanted);
-	free(s.extents);
-	return err;
 }
 
-/* The instruction that a sample's leaf is in, or SIZE_MAX: it is elsewhere. */
-static size_t find_instruction(const struct annotation *a, const struct profile_sample *sample)
-{
-	const struct profile_location *leaf;
-
-	if (!sample->depth)
-		return SIZE_MAX;
-	leaf = &a->p->locations[a->p->frames[sample->first_frame]];
-	if (leaf->mapping == PROFILE_NONE || a->p->mappings[leaf->mapping].image != a->image ||
-	    leaf->image_address < a->extent.start || leaf->image_address >= a->extent.limit)
-		return SIZE_MAX;
-	return disassembly_find(&a->code, leaf->image_address);
-}
-
-static int count(struct annotation *a, struct error *e)
+static int count(struct annotation *a, const bool *locations, struct error *e)
 {
 	const struct profile *p = a->p;
+	struct counter c = { .a = a, .locations = locations };
+	int err = -ENOMEM;
 
-	a->values = calloc(p->value_type_count + 1, sizeof(*a->values));
-	if (!a->values)
-		return error_no_memory(e);
-	a->value_count = rows_values(p, a->values);
-	a->counts = calloc(a->code.count, a->value_count * sizeof(*a->counts));
-	if (!a->counts)
-		return error_no_memory(e);
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const int64_t *values = &p->values[i * p->value_type_count];
-		size_t number = find_instruction(a, &p->samples[i]);
-
-		for (size_t j = 0; j < a->value_count && number != SIZE_MAX; j++)
-			if (values[a->values[j]] > 0)
-				add_u64(&a->counts[number * a->value_count + j],
-					values[a->values[j]]);
-	}
-	for (size_t i = 0; i < a->code.count; i++)
-		add_u64(&a->samples, a->counts[i * a->value_count]);
 	a->all_samples = profile_total(p);
-	return 0;
+	a->values = calloc(p->value_type_count + 1, sizeof(*a->values));
+	c.places = calloc(p->location_count + 1, sizeof(*c.places));
+	if (a->values && c.places) {
+		a->value_count = rows_values(p, a->values);
+		err = make_tallies(&a->code_counts, a->code.count, a->value_count);
+		err = err ?: make_tallies(&a->line_counts, a->lines.count, a->value_count);
+	}
+	if (!err) {
+		find_places(&c);
+		count_samples(&c);
+		count_calls(&c);
+	}
+	free(c.places);
+	return err ? error_no_memory(e) : 0;
 }
 
-/* The name that a file has which was deleted when it was recorded, and is there all the same. */
-static void path_on_disk(char path[PATH_MAX], const char *recorded)
-{
-	snprintf(path, PATH_MAX, "%s", recorded);
-	path[image_path_size(path)] = '\0';
-}
+/* ---- all of it ---- */
 
 int annotation_make(struct annotation *a, struct profile *p, const struct annotation_options *o,
 		    struct error *e)
 {
-	char path[PATH_MAX];
-	int err;
+	struct found_function found;
+	int err = function_search(p, o->function, o->image, &found, e);
 
 	*a = (struct annotation){ .p = p };
-	err = find(a, p, o, e);
-	if (err)
-		return err;
-	path_on_disk(path, p->images[a->image].path);
-	err = disassemble(&a->code, path, a->extent.start, a->extent.limit, !o->no_sources, e);
-	return err ?: count(a, e);
+	if (!err) {
+		a->image = found.image;
+		a->function = found.name;
+		a->extent = found.extent;
+		read_code(a, &a->no_code);
+		err = find_lines(a, p, found.locations, o, e);
+	}
+	if (!err && !a->code.count && !annotation_has_lines(a)) {
+		*e = a->no_code;
+		err = -EINVAL;
+	}
+	err = err ?: count(a, found.locations, e);
+	free(found.locations);
+	return err;
 }
 
 void annotation_free(struct annotation *a)
 {
 	disassembly_free(&a->code);
+	free_tallies(&a->code_counts);
+	free_tallies(&a->line_counts);
+	profile_free(a->code_places);
+	source_lines_free(&a->lines);
+	source_files_free(&a->files);
 	free(a->values);
-	free(a->counts);
 	*a = (struct annotation){ 0 };
 }

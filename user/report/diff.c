@@ -12,71 +12,72 @@
 #include "report/table.h"
 #include "report/text.h"
 
-#define HOT_PERCENT 5
+/* A terminal as narrow as this has no room for what DCPI's users alone ask for. */
+#define NARROW 100
 
-enum {
-	OLD,
-	NEW,
-	SIDES
-};
+/* Percentage points that are red where nobody knows what is significant. */
+#define HOT 5
 
 /* What a column shows of a row. */
 enum content {
 	OLD_SELF,
-	OLD_PERCENT,
+	OLD_AMOUNT,
 	NEW_SELF,
-	NEW_PERCENT,
+	NEW_AMOUNT,
 	DIFFERENCE,
 	RANGE,
+	SIGNIFICANCE,
 	NUMBERS /* the fields follow */
 };
 
 struct diff {
-	struct rows r;
+	const struct comparison *c;
 	struct table_column columns[NUMBERS + ROW_FIELDS_MAX];
-	enum row_field fields[ROW_FIELDS_MAX];
-	size_t field_count;
+	int contents[NUMBERS + ROW_FIELDS_MAX]; /* enum content, or NUMBERS + enum row_field */
+	size_t column_count;
 };
 
-static double share(const struct rows *r, const struct row *row, size_t side)
+/* dcpidiff's normalised range: |a - b| / (a + b), in percent. */
+static double range(const struct compared *row)
 {
-	uint64_t all = r->columns[side].samples;
+	double sum = row->amount[OLD] + row->amount[NEW];
 
-	return all ? (double)row->counts[side].self * 100 / (double)all : 0;
+	return sum > 0 ? fabs(row->difference) * 100 / sum : 0;
 }
 
-/* In percentage points. */
-static double difference(const struct rows *r, const struct row *row)
+/* Whatever the locale; with a sign, if asked for, in front of what is not 0. */
+static const char *print_amount(const struct comparison *c, double value, bool is_signed,
+				char buffer[TABLE_CELL_SIZE])
 {
-	return share(r, row, NEW) - share(r, row, OLD);
+	bool is_time = c->amount == AMOUNT_TIME;
+	uint64_t unit = is_time ? 1000 : 100;
+	uint64_t scaled = (uint64_t)(fmin(fabs(value), 1e12) * (double)unit + 0.5);
+
+	snprintf(buffer, TABLE_CELL_SIZE, "%s%" PRIu64 ".%0*" PRIu64,
+		 !is_signed || !scaled ? ""
+		 : value < 0	       ? "-"
+				       : "+",
+		 scaled / unit, is_time ? 3 : 2, scaled % unit);
+	return buffer;
 }
 
-/* dcpidiff's normalised range: |a - b| / (a + b) of the two shares, in percent. */
-static double range(const struct rows *r, const struct row *row)
+static const char *print_p(const struct compared *row, char buffer[TABLE_CELL_SIZE])
 {
-	double sum = share(r, row, NEW) + share(r, row, OLD);
+	unsigned int thousandths = (unsigned int)(row->p * 1000 + 0.5);
 
-	return sum > 0 ? fabs(difference(r, row)) * 100 / sum : 0;
+	if (!row->is_tested)
+		return "~";
+	if (row->p < 0.001)
+		return "<0.001";
+	snprintf(buffer, TABLE_CELL_SIZE, "%s%u.%03u", row->is_significant ? "" : "~",
+		 thousandths / 1000, thousandths % 1000);
+	return buffer;
 }
 
-static int compare_effects(const void *one, const void *other, void *context)
+static const char *print_count(const struct compared *row, size_t side,
+			       char buffer[TABLE_CELL_SIZE])
 {
-	double a = fabs(difference(context, one)), b = fabs(difference(context, other));
-
-	return (a < b) - (a > b) ?: rows_compare(one, other);
-}
-
-/* Two decimals, whatever the locale; a sign in front of what is not 0. */
-static const char *print_signed(double value, char buffer[TABLE_CELL_SIZE])
-{
-	char text[TEXT_PERCENT_SIZE];
-
-	text_percent(text, (uint64_t)(fabs(value) * 100 + 0.5), 10000);
-	snprintf(buffer, TABLE_CELL_SIZE, "%s%s",
-		 strcmp(text, "0.00") == 0 ? ""
-		 : value < 0		   ? "-"
-					   : "+",
-		 text);
+	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, row->row->counts[side].self);
 	return buffer;
 }
 
@@ -84,134 +85,200 @@ static const char *cell(const void *context, size_t number, size_t column,
 			char buffer[TABLE_CELL_SIZE])
 {
 	const struct diff *d = context;
-	const struct rows *r = &d->r;
-	const struct row *row = &r->rows[number];
+	const struct compared *row = &d->c->compared[number];
+	int content = d->contents[column];
 
-	switch (column) {
+	switch (content) {
 	case OLD_SELF:
+		return print_count(row, OLD, buffer);
 	case NEW_SELF:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64,
-			 row->counts[column == OLD_SELF ? OLD : NEW].self);
-		return buffer;
-	case OLD_PERCENT:
-		text_percent(buffer, row->counts[OLD].self, r->columns[OLD].samples);
-		return buffer;
-	case NEW_PERCENT:
-		text_percent(buffer, row->counts[NEW].self, r->columns[NEW].samples);
-		return buffer;
+		return print_count(row, NEW, buffer);
+	case OLD_AMOUNT:
+		return print_amount(d->c, row->amount[OLD], false, buffer);
+	case NEW_AMOUNT:
+		return print_amount(d->c, row->amount[NEW], false, buffer);
 	case DIFFERENCE:
-		return print_signed(difference(r, row), buffer);
+		return print_amount(d->c, row->difference, true, buffer);
 	case RANGE:
-		text_percent(buffer, (uint64_t)(range(r, row) * 100 + 0.5), 10000);
+		text_percent(buffer, (uint64_t)(range(row) * 100 + 0.5), 10000);
 		return buffer;
+	case SIGNIFICANCE:
+		return print_p(row, buffer);
 	default:
-		return row_field_text(r->view, row, d->fields[column - NUMBERS], buffer);
+		return row_field_text(d->c->rows.view, row->row, content - NUMBERS, buffer);
 	}
 }
 
 static bool is_hot(const void *context, size_t number)
 {
-	const struct rows *r = &((const struct diff *)context)->r;
+	const struct comparison *c = ((const struct diff *)context)->c;
+	const struct compared *row = &c->compared[number];
 
-	return fabs(difference(r, &r->rows[number])) >= HOT_PERCENT;
+	return c->has_p ? row->is_significant : fabs(row->difference) >= HOT;
 }
 
-static int collect(struct rows *r, const struct profile *const *profiles,
-		   const struct rows_options *o)
+static bool is_faint(const void *context, size_t number)
 {
-	struct rows_options both = *o;
-	int err = rows_begin(r, &both, SIDES);
+	const struct comparison *c = ((const struct diff *)context)->c;
 
-	both.base_names = true; /* a new build may lie elsewhere */
-	for (size_t side = 0; side < SIDES && !err; side++)
-		err = rows_add(r, profiles[side], &both, profile_count_value(profiles[side]), side);
-	err = err ?: rows_finish(r);
-	if (!err && r->count)
-		qsort_r(r->rows, r->count, sizeof(*r->rows), compare_effects, r);
-	return err;
+	return c->has_p && !c->compared[number].is_significant;
 }
 
-static void name_columns(struct diff *d)
+static void add_columns(struct diff *d, unsigned int width)
 {
-	static const char *const titles[] = { "old", "old%", "new", "new%", "diff", "range%" };
+	static const char *const titles[][NUMBERS] = {
+		[AMOUNT_SHARE] = { "old", "old%", "new", "new%", "diff", "range%", "p" },
+		[AMOUNT_TIME] = { "old", "old s", "new", "new s", "diff s", "range%", "p" },
+	};
+	enum row_field fields[ROW_FIELDS_MAX];
+	size_t field_count;
 
-	for (size_t i = 0; i < NUMBERS; i++)
-		d->columns[i] = (struct table_column){ .title = titles[i] };
-	d->columns[DIFFERENCE].is_hot = true;
-	d->field_count = row_field_columns(d->r.view, d->columns + NUMBERS, d->fields);
+	for (int i = 0; i < NUMBERS; i++) {
+		if ((i == RANGE && width && width < NARROW) || (i == SIGNIFICANCE && !d->c->has_p))
+			continue;
+		d->columns[d->column_count] = (struct table_column){
+			.title = titles[d->c->amount][i],
+			.is_hot = i == DIFFERENCE || i == SIGNIFICANCE,
+			.is_optional = i == OLD_SELF || i == NEW_SELF,
+		};
+		d->contents[d->column_count++] = i;
+	}
+	field_count = row_field_columns(d->c->rows.view, d->columns + d->column_count, fields);
+	for (size_t i = 0; i < field_count; i++)
+		d->contents[d->column_count++] = NUMBERS + (int)fields[i];
 }
 
-int report_diff(const struct profile *earlier, const struct profile *later,
-		const struct report_table_options *o, FILE *out)
+static void print_more(const struct row_view *view, size_t count, const char *why, FILE *out)
 {
-	const struct profile *profiles[SIDES] = { earlier, later };
-	struct diff d = { 0 };
+	if (count)
+		fprintf(out, "... %zu more %s%s\n", count, count == 1 ? view->name : view->plural,
+			why);
+}
+
+static size_t rows_to_show(const struct comparison *c, const struct report_table_options *o)
+{
+	return o->limit && o->limit < c->count ? o->limit : c->count;
+}
+
+int report_diff(const struct comparison *c, const struct report_table_options *o, FILE *out)
+{
+	struct diff d = { .c = c };
 	struct table t = {
 		.columns = d.columns,
+		.row_count = rows_to_show(c, o),
 		.cell = cell,
 		.is_hot = is_hot,
+		.is_faint = is_faint,
 		.context = &d,
 		.width = o->width,
 		.color = o->color,
 	};
-	int err = collect(&d.r, profiles, &o->rows);
+	int err;
 
-	if (!err) {
-		name_columns(&d);
-		t.column_count = NUMBERS + d.field_count;
-		t.row_count = o->limit && o->limit < d.r.count ? o->limit : d.r.count;
-		err = table_print(&t, out);
-	}
-	if (!err && t.row_count < d.r.count)
-		fprintf(out, "... %zu more %s\n", d.r.count - t.row_count,
-			d.r.count - t.row_count == 1 ? d.r.view->name : d.r.view->plural);
-	rows_free(&d.r);
-	return err;
+	add_columns(&d, o->width);
+	t.column_count = d.column_count;
+	err = table_print(&t, out);
+	if (err)
+		return err;
+	print_more(c->rows.view, c->count - t.row_count, "", out);
+	print_more(c->rows.view, c->left_out, ", not significant", out);
+	return 0;
 }
 
-static struct json_object *row_object(const struct rows *r, const struct row *row)
+static void print_side(const struct profile *p, const char *prefix, const char *side,
+		       const char *name, FILE *out)
+{
+	char *counted = rows_title(p, profile_count_value(p));
+
+	fprintf(out, "%s%s: ", prefix, side);
+	text_print(name, out);
+	fprintf(out, ": %" PRIu64 " ", profile_total(p));
+	text_print(counted ?: "", out);
+	if (p->event[0] && counted && strcmp(p->event, counted) != 0) {
+		fputs(" of ", out);
+		text_print(p->event, out);
+	}
+	if (p->period_ns)
+		fprintf(out, ", %.4g Hz", 1e9 / (double)p->period_ns);
+	if (p->totals.cpu_ns)
+		fprintf(out, ", %.2f s of CPU", (double)p->totals.cpu_ns / 1e9);
+	else if (comparison_seconds(p) > 0)
+		fprintf(out, ", %.2f s", comparison_seconds(p));
+	if (p->duration_ns)
+		fprintf(out, " in %.2f s", (double)p->duration_ns / 1e9);
+	fputc('\n', out);
+	free(counted);
+}
+
+void report_diff_summary(const struct comparison *c, const char *const *names, const char *prefix,
+			 FILE *out)
+{
+	size_t all = c->count + c->left_out;
+
+	print_side(c->profiles[OLD], prefix, "old", names[OLD], out);
+	print_side(c->profiles[NEW], prefix, "new", names[NEW], out);
+	if (!c->has_p)
+		return;
+	fprintf(out, "%s%zu of %zu %s differ%s by more than chance (p <= 0.05 for all together)\n",
+		prefix, c->significant, all, all == 1 ? c->rows.view->name : c->rows.view->plural,
+		c->significant == 1 ? "s" : "");
+}
+
+static struct json_object *json_amount(const struct comparison *c, double value)
+{
+	char text[TABLE_CELL_SIZE];
+
+	print_amount(c, value, true, text);
+	return json_object_new_double_s(value, text + (*text == '+'));
+}
+
+static int add_amounts(struct json_object *object, const struct comparison *c,
+		       const struct compared *row)
+{
+	static const char *const keys[][SIDES] = {
+		[AMOUNT_SHARE] = { "old_percent", "new_percent" },
+		[AMOUNT_TIME] = { "old_seconds", "new_seconds" },
+	};
+
+	return json_add(object, "old", json_object_new_uint64(row->row->counts[OLD].self)) ?:
+	       json_add(object, keys[c->amount][OLD], json_amount(c, row->amount[OLD])) ?:
+	       json_add(object, "new", json_object_new_uint64(row->row->counts[NEW].self)) ?:
+	       json_add(object, keys[c->amount][NEW], json_amount(c, row->amount[NEW])) ?:
+	       json_add(object, "difference", json_amount(c, row->difference)) ?:
+	       json_add(object, "range_percent", json_decimal(range(row), 2));
+}
+
+static struct json_object *row_object(const struct comparison *c, const struct compared *row)
 {
 	struct json_object *object = json_object_new_object();
-	char text[TABLE_CELL_SIZE];
-	double effect = difference(r, row);
 
 	if (!object)
 		return NULL;
-	print_signed(effect, text);
-	if (row_fields_json(r->view, row, object) ||
-	    json_add(object, "old", json_object_new_uint64(row->counts[OLD].self)) ||
-	    json_add(object, "old_percent", json_decimal(share(r, row, OLD), 2)) ||
-	    json_add(object, "new", json_object_new_uint64(row->counts[NEW].self)) ||
-	    json_add(object, "new_percent", json_decimal(share(r, row, NEW), 2)) ||
-	    json_add(object, "difference",
-		     json_object_new_double_s(effect, text + (*text == '+'))) ||
-	    json_add(object, "range_percent", json_decimal(range(r, row), 2))) {
+	if (row_fields_json(c->rows.view, row->row, object) || add_amounts(object, c, row) ||
+	    (row->is_tested && json_add(object, "p", json_decimal(row->p, 6))) ||
+	    (c->has_p &&
+	     json_add(object, "significant", json_object_new_boolean(row->is_significant)))) {
 		json_object_put(object);
 		return NULL;
 	}
 	return object;
 }
 
-int report_diff_json(const struct profile *earlier, const struct profile *later,
-		     const struct rows_options *o, FILE *out)
+int report_diff_json(const struct comparison *c, const struct report_table_options *o, FILE *out)
 {
-	const struct profile *profiles[SIDES] = { earlier, later };
+	size_t shown = rows_to_show(c, o), left_out = c->count - shown + c->left_out;
 	struct json_writer w;
-	struct rows r = { 0 };
-	int err = collect(&r, profiles, o);
 
-	if (err) {
-		rows_free(&r);
-		return err;
-	}
 	json_begin(&w, out);
-	json_member(&w, "old_samples", json_object_new_uint64(r.columns[OLD].samples));
-	json_member(&w, "new_samples", json_object_new_uint64(r.columns[NEW].samples));
-	json_member(&w, "by", json_text(r.view->name));
+	json_member(&w, "old_samples", json_object_new_uint64(c->rows.columns[OLD].samples));
+	json_member(&w, "new_samples", json_object_new_uint64(c->rows.columns[NEW].samples));
+	json_member(&w, "by", json_text(c->rows.view->name));
+	json_member(&w, "normalize", json_text(c->amount == AMOUNT_TIME ? "time" : "share"));
 	json_begin_list(&w, "rows");
-	for (size_t i = 0; i < r.count && !w.err; i++)
-		json_element(&w, row_object(&r, &r.rows[i]));
+	for (size_t i = 0; i < shown && !w.err; i++)
+		json_element(&w, row_object(c, &c->compared[i]));
 	json_end_list(&w);
-	rows_free(&r);
+	if (left_out)
+		json_member(&w, "left_out", json_object_new_uint64(left_out));
 	return json_end(&w);
 }

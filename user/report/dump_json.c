@@ -21,12 +21,20 @@ struct dump {
 static char *print_json(struct json_object *value)
 {
 	const char *text = NULL;
-	char *copy;
+	char *copy = NULL;
+	size_t size;
+	FILE *out;
 
 	if (value)
 		text = json_object_to_json_string_ext(
 			value, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
-	copy = text ? strdup(text) : NULL;
+	out = text ? open_memstream(&copy, &size) : NULL;
+	if (out)
+		json_print_text(text, out);
+	if (out && fclose(out)) {
+		free(copy);
+		copy = NULL;
+	}
 	json_object_put(value);
 	return copy;
 }

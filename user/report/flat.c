@@ -140,7 +140,7 @@ static int print_rows(const struct rows *r, const struct report_table_options *o
 	size_t most = NUMBERS_MAX + 2 * r->column_count + ROW_FIELDS_MAX;
 	struct flat f = { .r = r };
 	struct table t = {
-		.row_count = o->limit && o->limit < r->count ? o->limit : r->count,
+		.row_count = rows_shown(r, o->limit, o->percent),
 		.cell = cell,
 		.is_hot = is_hot,
 		.context = &f,

@@ -50,7 +50,21 @@ static struct json_object *row_object(const struct rows *r, const struct row *ro
 	return object;
 }
 
-static void write_rows(struct json_writer *w, const struct rows *r)
+/* What is left out behind the rows that are shown. */
+static struct json_object *rest_object(const struct rows *r, size_t shown)
+{
+	struct json_object *object = json_object_new_object();
+	uint64_t above = shown ? r->rows[shown - 1].cumulative : 0;
+	uint64_t self = r->rows[r->count - 1].cumulative - above;
+
+	if (!object || (!json_add(object, "rows", json_object_new_uint64(r->count - shown)) &&
+			!json_add(object, "self", json_object_new_uint64(self))))
+		return object;
+	json_object_put(object);
+	return NULL;
+}
+
+static void write_rows(struct json_writer *w, const struct rows *r, size_t shown)
 {
 	if (r->view == row_views) {
 		json_begin_list(w, "functions");
@@ -58,30 +72,26 @@ static void write_rows(struct json_writer *w, const struct rows *r)
 		json_member(w, "by", json_text(r->view->name));
 		json_begin_list(w, "rows");
 	}
-	for (size_t i = 0; i < r->count && !w->err; i++)
+	for (size_t i = 0; i < shown && !w->err; i++)
 		json_element(w, row_object(r, &r->rows[i]));
 	json_end_list(w);
+	if (shown < r->count)
+		json_member(w, "left_out", rest_object(r, shown));
 }
 
-int report_json(const struct profile *p, const struct rows_options *o, FILE *out)
+int report_json(const struct profile *p, const struct report_table_options *o, FILE *out)
 {
 	struct json_writer w;
 	struct rows r;
-	int err = rows_collect(&r, p, o);
+	int err = rows_collect(&r, p, &o->rows);
 
 	if (err) {
 		rows_free(&r);
 		return err;
 	}
 	json_begin(&w, out);
-	if (p->event[0])
-		json_member(&w, "event", json_text(p->event));
-	if (p->period_ns)
-		json_member(&w, "period_ns", json_object_new_uint64(p->period_ns));
-	if (p->duration_ns)
-		json_member(&w, "duration_s", json_decimal((double)p->duration_ns / 1e9, 3));
-	totals_json(&w, p);
-	write_rows(&w, &r);
+	recording_json(&w, p);
+	write_rows(&w, &r, rows_shown(&r, o->limit, o->percent));
 	rows_free(&r);
 	return json_end(&w);
 }

@@ -6,6 +6,36 @@
 #include <stdlib.h>
 
 #include "report/text.h"
+#include "util/utf8.h"
+
+static void print_escape(uint32_t code, FILE *out)
+{
+	if (code < 0x10000)
+		fprintf(out, "\\u%04x", code);
+	else
+		fprintf(out, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10),
+			0xdc00 + (code & 0x3ff));
+}
+
+void json_print_text(const char *json, FILE *out)
+{
+	const char *printed = json;
+	uint32_t code;
+
+	while (*json) {
+		size_t size = utf8_decode(json, &code);
+
+		if (*json == '\n' || !size || !utf8_is_hidden(code)) {
+			json += size ?: 1;
+			continue;
+		}
+		fwrite(printed, 1, json - printed, out);
+		print_escape(code, out);
+		json += size;
+		printed = json;
+	}
+	fputs(printed, out);
+}
 
 void json_begin(struct json_writer *w, FILE *out)
 {
@@ -35,7 +65,7 @@ static void print_value(struct json_writer *w, struct json_object *value)
 		text = json_object_to_json_string_ext(
 			value, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (text)
-		fputs(text, w->out);
+		json_print_text(text, w->out);
 	else
 		w->err = -ENOMEM;
 	json_object_put(value);

@@ -33,6 +33,12 @@ void json_end_list(struct json_writer *w);
 void json_element(struct json_writer *w, struct json_object *value);
 void json_next_element(struct json_writer *w);
 
+/*
+ * Prints JSON of valid UTF-8, as json-c makes it. What it leaves as it is in strings, but would act
+ * on a terminal (util/utf8.h), is escaped.
+ */
+void json_print_text(const char *json, FILE *out);
+
 /* Values; all may be NULL when memory runs out. */
 struct json_object *json_text(const char *raw);
 struct json_object *json_hex(uint64_t value);

@@ -8,6 +8,7 @@
 
 #include "profile/profile.h"
 #include "report/annotation.h"
+#include "report/comparison.h"
 #include "report/rows.h"
 
 /*
@@ -21,6 +22,7 @@
 struct report_table_options {
 	struct rows_options rows;
 	size_t limit;	    /* rows at most; 0: all */
+	double percent;	    /* of all samples: rows with less are left out */
 	unsigned int width; /* columns of the terminal; 0: do not shorten, the output is a pipe */
 	bool color;
 };
@@ -50,42 +52,64 @@ int report_table(const struct profile *p, const struct report_table_options *opt
  * as "rows", with "by" telling what they are. A key whose value the profile does not know is left
  * out.
  */
-int report_json(const struct profile *p, const struct rows_options *o, FILE *out);
+int report_json(const struct profile *p, const struct report_table_options *o, FILE *out);
 
 /*
- * Two profiles side by side, each by the value that it shows: samples in each, their part of all
- * there, the difference of the parts in percentage points, and dcpidiff(1)'s normalised range of
- * the parts, |old - new| / (old + new); the largest difference first.
+ * Two profiles side by side, the largest difference first: samples in each; their part of all there
+ * and the difference of the parts in percentage points, or their time in seconds and its
+ * difference; dcpidiff(1)'s normalised range, |old - new| / (old + new) of these parts or times;
+ * and the significance. options->rows has no effect.
  *
- *     old  old%  new  new%  diff  range%  function  image
+ *     old  old%  new  new%  diff  range%  p  function  image
+ *     old  old s  new  new s  diff s  range%  p  function  image
  *
- * Images are the same when their base names are. options->rows as above, without extents.
+ * p has `~` in front where it is above 0.05, and nothing else where there are too few samples to
+ * tell; the column is missing when a profile counts no samples. On a narrow terminal range% is.
  */
-int report_diff(const struct profile *earlier, const struct profile *later,
-		const struct report_table_options *options, FILE *out);
-int report_diff_json(const struct profile *earlier, const struct profile *later,
-		     const struct rows_options *o, FILE *out);
+int report_diff(const struct comparison *c, const struct report_table_options *options, FILE *out);
+int report_diff_json(const struct comparison *c, const struct report_table_options *options,
+		     FILE *out);
+
+/* Up to three lines, begun by `prefix`: what is compared, and how many rows really differ. */
+void report_diff_summary(const struct comparison *c, const char *const *names, const char *prefix,
+			 FILE *out);
 
 struct report_listing_options {
 	unsigned int width; /* as above */
 	bool color;
-	bool all; /* instructions without a sample, too */
+	bool all;    /* instructions and lines without a sample, too */
+	bool source; /* the source alone */
 };
 
 /*
  * A function's instructions with their samples, as dcpilist(1) has them:
  *
- *     samples  address  B  instruction
+ *     samples  %  address  B  instruction
  *
- * with a column of counts for each event. `:` in B marks what is jumped to. Source lines stand
- * before the instructions that they became, as FILE:LINE TEXT in the last column. There, `...`
- * stands for instructions that have no sample and are not near one that has.
+ * and of a profile with stacks, or costs of calls
+ *
+ *     self  total  %  address  B  instruction
+ *
+ * where the total of a call is what was spent in it. % is the part of the function's samples, or
+ * of its total. Further events have a column each behind it. `:` in B marks what is jumped to;
+ * loops are drawn beside it. The source line stands before the instructions that it became, as
+ * FILE:LINE TEXT in the last column. `...` tells how many instructions are left out which have no
+ * sample and are not near one that has.
+ *
+ * With options->source, or where there are no instructions, the lines of the source instead:
+ *
+ *     samples  %  line  source
+ *
+ * Below a line, `>` begins what is inlined there: a part of the line's samples.
  */
-int report_listing(const struct annotation *a, const struct report_listing_options *o, FILE *out);
-int report_listing_json(const struct annotation *a, FILE *out);
+int report_listing(struct annotation *a, const struct report_listing_options *options, FILE *out);
+int report_listing_json(struct annotation *a, FILE *out);
 
 /* One line, begun by `prefix`: the function, its image, its samples and their part of all. */
 int report_listing_title(const struct annotation *a, const char *prefix, FILE *out);
+
+/* What was missing when the listing was printed: one line for each, begun by `prefix`. */
+void report_listing_notes(const struct annotation *a, const char *prefix, FILE *out);
 
 /*
  * What happened, in up to four lines for a person, each begun by `prefix`; lines about what the

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "profile/image_name.h"
 #include "report/text.h"
 #include "util/index.h"
 #include "util/sum.h"
@@ -28,9 +29,31 @@ const struct row_view *row_view_by_name(const char *name)
 	return NULL;
 }
 
+const struct row_view *row_view_of_any_run(const struct row_view *view)
+{
+	static const struct row_view names[] = {
+		{ "process", "processes", ROW_COMM },
+		{ "thread", "threads", ROW_COMM },
+	};
+
+	return view->fields & ROW_COMM ? &names[!!(view->fields & ROW_THREAD)] : view;
+}
+
 bool row_image_is(const char *path, const char *image)
 {
-	return !image || strcmp(path, image) == 0 || strcmp(text_basename(path), image) == 0;
+	return !image || strcmp(path, image) == 0 || strcmp(row_image_of_any_run(path), image) == 0;
+}
+
+const char *row_image_of_any_run(const char *path)
+{
+	return image_kind(path) == IMAGE_JIT ? "[jit]" : text_basename(path);
+}
+
+bool row_function_is(const char *name, const char *function)
+{
+	size_t size = strlen(function);
+
+	return strncmp(name, function, size) == 0 && (!name[size] || name[size] == '(');
 }
 
 static uint64_t hash_text(const char *text, uint64_t seed)

@@ -34,6 +34,9 @@ extern const struct row_view row_views[]; /* functions are the first; ends with 
 /* The view of this name, or NULL. */
 const struct row_view *row_view_by_name(const char *name);
 
+/* The same for several runs: processes and threads by their names alone. */
+const struct row_view *row_view_of_any_run(const struct row_view *view);
+
 /* What a row stands for. Fields that its view does not tell apart are NULL or 0. */
 struct row_key {
 	const char *function; /* NULL: it has no name; "[no pc]" of samples without a pc */
@@ -49,6 +52,12 @@ extern const char row_unknown[]; /* "[unknown]" */
 
 /* Whether --image means this path: it is it, or its base name; NULL means all. */
 bool row_image_is(const char *path, const char *image);
+
+/* What an image is called in every run: its base name, without the process in "[jit 612]". */
+const char *row_image_of_any_run(const char *path);
+
+/* Whether a function that was asked for means this one: "work" is "work(int, char)", too. */
+bool row_function_is(const char *name, const char *function);
 
 /* Where, and in what, a frame of a stack is. */
 struct row_place {

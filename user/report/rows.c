@@ -20,8 +20,9 @@ struct collector {
 	size_t column;
 	size_t value;
 	bool has_stacks;
-	bool *wanted;	 /* images, and behind them what lies in none */
-	uint32_t *known; /* each place's row by place_number(); INDEX_NONE: not yet known */
+	bool *wanted;		/* images, and behind them what lies in none */
+	uint32_t *known;	/* each place's row by place_number(); INDEX_NONE: not yet known */
+	struct index processes; /* with base_names: the labels that have a process's name */
 };
 
 /* Rows of who ran have samples, but no frames of stacks. */
@@ -53,15 +54,54 @@ static int add_row(struct rows *r, const struct row_key *key)
 	return 0;
 }
 
+static bool is_of_process(const void *labels, uint32_t id, const void *pid)
+{
+	return ((const struct profile_labels *)labels)[id].pid == *(const uint32_t *)pid;
+}
+
+/* The labels of each process's first thread, else the first that there are. */
+static int index_processes(struct collector *c)
+{
+	const struct profile_labels *labels = c->p->labels;
+
+	for (int others = 0; others < 2; others++)
+		for (size_t i = 0; i < c->p->label_count; i++) {
+			uint64_t hash = hash_u64(labels[i].pid, 0);
+
+			if ((others || labels[i].tid == labels[i].pid) &&
+			    index_find(&c->processes, hash, is_of_process, labels,
+				       &labels[i].pid) == INDEX_NONE &&
+			    index_add(&c->processes, hash, i))
+				return -ENOMEM;
+		}
+	return 0;
+}
+
+/* Leaves of a key what is the same in every run. */
+static void name_for_any_run(const struct collector *c, struct row_key *key)
+{
+	const struct profile_labels *labels = c->p->labels;
+
+	key->image = row_image_of_any_run(key->image);
+	if (!is_of_labels(c->r->view))
+		return;
+	if (key->pid && !(c->o->view->fields & ROW_THREAD))
+		key->comm = labels[index_find(&c->processes, hash_u64(key->pid, 0), is_of_process,
+					      labels, &key->pid)]
+				    .comm;
+	key->pid = key->tid = 0;
+}
+
 /* The row of a place: found or made. */
 static int find_row(struct collector *c, const struct row_place *place, uint32_t *id)
 {
 	struct rows *r = c->r;
-	struct row_key whole = row_key_of(c->p, place), key = whole;
+	struct row_key whole = row_key_of(c->p, place), key;
 	uint64_t hash;
 
 	if (c->o->base_names)
-		key.image = text_basename(key.image);
+		name_for_any_run(c, &whole);
+	key = whole;
 	row_key_reduce(r->view, &key);
 	hash = row_key_hash(&key);
 	*id = index_find(&r->index, hash, row_equal, r->rows, &key);
@@ -153,6 +193,16 @@ static int add_frame(struct collector *c, struct row_place *place, bool leaf, ui
 	return err;
 }
 
+static bool is_of_wanted_thread(const struct collector *c, const struct profile_sample *sample)
+{
+	const struct profile_labels *labels;
+
+	if (!c->o->pid && !c->o->tid)
+		return true;
+	labels = &c->p->labels[sample->labels];
+	return (!c->o->pid || labels->pid == c->o->pid) && (!c->o->tid || labels->tid == c->o->tid);
+}
+
 static int add_sample(struct collector *c, const struct profile_sample *sample, uint64_t value)
 {
 	struct row_place place = { .location = PROFILE_NONE, .labels = sample->labels };
@@ -162,6 +212,8 @@ static int add_sample(struct collector *c, const struct profile_sample *sample, 
 
 	c->r->stack_count++;
 	add_u64(&c->r->columns[c->column].samples, value);
+	if (!is_of_wanted_thread(c, sample))
+		return 0;
 	if (!sample->depth)
 		return add_place(c, &place, true, value);
 	for (uint32_t i = 0; i < depth && !err; i++) {
@@ -274,15 +326,21 @@ static int prepare(struct collector *c)
 	for (size_t i = 0; i < p->image_count; i++)
 		c->wanted[i] = row_image_is(p->images[i].path, c->o->image);
 	c->wanted[p->image_count] = row_image_is(row_unknown, c->o->image);
-	for (size_t i = 0; i < p->sample_count && !is_of_labels(c->r->view); i++)
-		c->has_stacks |= p->samples[i].depth > 1;
+	c->has_stacks = !is_of_labels(c->r->view) && profile_has_stacks(p);
+	c->r->columns[c->column].samples = profile_filtered(p, c->value);
 	c->r->stacks |= c->has_stacks;
-	return 0;
+	return c->o->base_names && is_of_labels(c->r->view) ? index_processes(c) : 0;
 }
 
 int rows_begin(struct rows *r, const struct rows_options *o, size_t column_count)
 {
-	*r = (struct rows){ .view = o->view ?: row_views, .column_count = column_count };
+	*r = (struct rows){
+		.view = o->view ?: row_views,
+		.column_count = column_count,
+		.by_total = o->by_total,
+	};
+	if (o->base_names)
+		r->view = row_view_of_any_run(r->view);
 	r->columns = calloc(column_count, sizeof(*r->columns));
 	return r->columns ? 0 : -ENOMEM;
 }
@@ -297,6 +355,7 @@ int rows_add(struct rows *r, const struct profile *p, const struct rows_options 
 	err = err ?: add_calls(&c);
 	free(c.wanted);
 	free(c.known);
+	index_free(&c.processes);
 	return err;
 }
 
@@ -336,6 +395,13 @@ int rows_compare(const void *one, const void *other)
 	return order ?: row_key_compare(&a->key, &b->key);
 }
 
+static int compare_totals(const void *one, const void *other)
+{
+	const struct row *a = one, *b = other;
+
+	return compare_falling(a->counts->total, b->counts->total) ?: rows_compare(a, b);
+}
+
 static bool is_empty(const struct rows *r, size_t number)
 {
 	const struct row_count *counts = &r->counts[number * r->column_count];
@@ -373,12 +439,28 @@ int rows_finish(struct rows *r)
 			return -ENOMEM;
 	}
 	if (r->count)
-		qsort(r->rows, r->count, sizeof(*r->rows), rows_compare);
+		qsort(r->rows, r->count, sizeof(*r->rows),
+		      r->by_total ? compare_totals : rows_compare);
 	for (size_t i = 0; i < r->count; i++) {
 		add_u64(&cumulative, r->rows[i].counts->self);
 		r->rows[i].cumulative = cumulative;
 	}
 	return 0;
+}
+
+size_t rows_shown(const struct rows *r, size_t limit, double percent)
+{
+	double least = (double)r->columns->samples * percent / 100;
+	size_t count = limit && limit < r->count ? limit : r->count;
+
+	while (count > 0) {
+		const struct row_count *last = r->rows[count - 1].counts;
+
+		if ((double)(r->by_total ? last->total : last->self) >= least)
+			break;
+		count--;
+	}
+	return count;
 }
 
 size_t rows_values(const struct profile *p, size_t *values)

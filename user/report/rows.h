@@ -53,6 +53,7 @@ struct rows {
 	struct row_column *columns;
 	size_t column_count;
 	bool stacks; /* false: total is self everywhere */
+	bool by_total;
 
 	/* private to rows.c */
 	struct row_count *counts;
@@ -65,8 +66,11 @@ struct rows {
 struct rows_options {
 	const struct row_view *view; /* NULL: functions */
 	const char *image;	     /* only what lies in it: its path or base name; NULL: all */
+	uint32_t pid, tid;	     /* only samples of this process, of this thread; 0: of all */
 	const struct symbol_extent *extents; /* of the functions at its locations; or NULL */
-	bool base_names;		     /* images are the same when their base names are */
+	/* For several runs: images, processes and threads are the same by their names. */
+	bool base_names;
+	bool by_total; /* ordered by total, then self */
 };
 
 /*
@@ -96,7 +100,13 @@ int rows_add(struct rows *r, const struct profile *p, const struct rows_options 
 	     size_t column);
 int rows_finish(struct rows *r);
 
-/* The order of struct rows after rows_finish(), for qsort(3). */
+/*
+ * How many rows are to be shown: `limit` of them at most (0: all), each with so many percent of
+ * all samples, of what it is ordered by.
+ */
+size_t rows_shown(const struct rows *r, size_t limit, double percent);
+
+/* The order of struct rows after rows_finish(), by self, for qsort(3). */
 int rows_compare(const void *one, const void *other);
 void rows_free(struct rows *r);
 

@@ -146,6 +146,34 @@ static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 	fputc('\n', out);
 }
 
+static void print_truncated(const struct profile_totals *t, const char *prefix, FILE *out)
+{
+	char percent[TEXT_PERCENT_SIZE];
+
+	if (!t->stacks_truncated)
+		return;
+	text_percent(percent, t->stacks_truncated, t->counted);
+	fprintf(out,
+		"%s%" PRIu64 " stack%s (%s %%) %s cut off at %" PRIu64
+		" frames: who called the rest is not known\n",
+		prefix, t->stacks_truncated, t->stacks_truncated == 1 ? "" : "s", percent,
+		t->stacks_truncated == 1 ? "was" : "were", t->stack_limit);
+}
+
+/* Some such stacks are right: main loops without a caller, code in assembly. */
+static void print_one_frame(const struct profile_totals *t, const char *prefix, FILE *out)
+{
+	char percent[TEXT_PERCENT_SIZE];
+
+	if (!t->stacks_one_frame || t->stacks_one_frame < t->stacks_user / 10)
+		return;
+	text_percent(percent, t->stacks_one_frame, t->stacks_user);
+	fprintf(out,
+		"%s%s %% of the user stacks end after one frame: their code was built without "
+		"frame pointers (-fno-omit-frame-pointer), so callers are missing\n",
+		prefix, percent);
+}
+
 static uint64_t sum(const struct profile *p, size_t value)
 {
 	uint64_t all = 0;
@@ -190,6 +218,8 @@ int report_summary(const struct profile *p, const char *prefix, const char *targ
 	print_run(p, prefix, target, out);
 	print_account(p, prefix, out);
 	print_cost(p, prefix, out);
+	print_truncated(&p->totals, prefix, out);
+	print_one_frame(&p->totals, prefix, out);
 	return print_events(p, prefix, out);
 }
 

@@ -7,10 +7,6 @@
 
 #include "report/text.h"
 
-#define BOLD  "\033[1m"
-#define RED   "\033[31m"
-#define PLAIN "\033[0m"
-
 #define GAP	     2	/* blanks between columns */
 #define TEXT_MIN     12 /* a text is not shortened below this, whatever the width */
 #define TEXT_PADDING 60 /* in a pipe: one long text must not push the next column to the right */
@@ -40,7 +36,7 @@ static void measure(struct layout *l)
 
 	for (size_t i = 0; i < l->t->column_count; i++) {
 		l->shown[i] = i;
-		l->widths[i] = text_columns(l->t->columns[i].title);
+		l->widths[i] = max(text_columns(l->t->columns[i].title), l->t->columns[i].width);
 		for (size_t row = 0; row < l->t->row_count; row++)
 			l->widths[i] = max(l->widths[i],
 					   text_columns(l->t->cell(l->t->context, row, i, buffer)));
@@ -66,16 +62,36 @@ static size_t total_width(const struct layout *l, bool least)
 	return sum + (l->count - 1) * GAP;
 }
 
-static bool drop_optional(struct layout *l)
+/*
+ * What goes next where a terminal is too narrow, the last first: what is optional, texts but the
+ * first one, numbers but the first two. l->count: nothing.
+ */
+static size_t least_wanted(const struct layout *l)
 {
-	for (size_t i = l->count; i-- > 0;) {
-		if (!l->t->columns[l->shown[i]].is_optional)
-			continue;
-		l->count--;
-		memmove(&l->shown[i], &l->shown[i + 1], (l->count - i) * sizeof(*l->shown));
-		return true;
+	size_t optional = l->count, text = l->count, number = l->count, texts = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		if (l->t->columns[l->shown[i]].is_optional)
+			optional = i;
+		if (is_text(l, i) && texts++ > 0)
+			text = i;
+		if (!is_text(l, i) && i > 1)
+			number = i;
 	}
-	return false;
+	if (optional < l->count)
+		return optional;
+	return text < l->count ? text : number;
+}
+
+static bool drop_column(struct layout *l)
+{
+	size_t i = least_wanted(l);
+
+	if (i == l->count)
+		return false;
+	l->count--;
+	memmove(&l->shown[i], &l->shown[i + 1], (l->count - i) * sizeof(*l->shown));
+	return true;
 }
 
 /* The widest text that may be shortened still, but the last column; or NULL. */
@@ -95,10 +111,11 @@ static size_t *widest_text(const struct layout *l)
 /* Makes all fit a terminal. The last of several texts gets a third at most. */
 static void fit(struct layout *l, size_t width)
 {
-	size_t *last = &l->widths[l->shown[l->count - 1]], *widest;
+	size_t *last, *widest;
 
-	while (total_width(l, true) > width && drop_optional(l))
+	while (total_width(l, true) > width && drop_column(l))
 		;
+	last = &l->widths[l->shown[l->count - 1]];
 	if (widest_text(l))
 		*last = min(*last, max(width / 3, TEXT_MIN));
 	while (total_width(l, false) > width && (widest = widest_text(l)))
@@ -131,11 +148,11 @@ static int print_cell(const struct layout *l, size_t i, const char *raw, bool re
 		return -ENOMEM;
 	if (l->t->width && is_text(l, i) && columns > width) {
 		text_shorten(visible, width);
-		columns = width;
+		columns = text_columns(visible);
 	}
 	if (!is_text(l, i))
 		print_blanks(columns < width ? width - columns : 0, out);
-	fprintf(out, "%s%s%s", red ? RED : "", visible, red ? PLAIN : "");
+	fprintf(out, "%s%s%s", red ? TEXT_RED : "", visible, red ? TEXT_PLAIN : "");
 	if (is_text(l, i) && i + 1 < l->count)
 		print_blanks(columns < width ? width - columns : 0, out);
 	if (i + 1 < l->count)
@@ -148,10 +165,10 @@ static int print_header(const struct layout *l, FILE *out)
 {
 	int err = 0;
 
-	fputs(l->t->color ? BOLD : "", out);
+	fputs(l->t->color ? TEXT_BOLD : "", out);
 	for (size_t i = 0; i < l->count && !err; i++)
 		err = print_cell(l, i, l->t->columns[l->shown[i]].title, false, out);
-	fputs(l->t->color ? PLAIN "\n" : "\n", out);
+	fputs(l->t->color ? TEXT_PLAIN "\n" : "\n", out);
 	return err;
 }
 
@@ -159,16 +176,18 @@ static int print_row(const struct layout *l, size_t row, FILE *out)
 {
 	const struct table *t = l->t;
 	bool hot = t->color && t->is_hot(t->context, row);
+	bool faint = t->color && t->is_faint && t->is_faint(t->context, row);
 	char buffer[TABLE_CELL_SIZE];
 	int err = 0;
 
+	fputs(faint ? TEXT_FAINT : "", out);
 	for (size_t i = 0; i < l->count && !err; i++) {
 		size_t column = l->shown[i];
 
 		err = print_cell(l, i, t->cell(t->context, row, column, buffer),
 				 hot && t->columns[column].is_hot, out);
 	}
-	fputc('\n', out);
+	fputs(faint ? TEXT_PLAIN "\n" : "\n", out);
 	return err;
 }
 

@@ -9,7 +9,7 @@
 /*
  * A table of text: one header line, one line per row, columns two blanks apart. Numbers are at the
  * right of their column and whole; texts are at the left, and in a terminal the widest gives way
- * until all fits.
+ * until all fits. Where even that is not enough, columns are left out.
  */
 
 #define TABLE_CELL_SIZE 32
@@ -18,7 +18,8 @@ struct table_column {
 	const char *title;
 	bool is_text;
 	bool is_hot;	  /* in red where the row is */
-	bool is_optional; /* left out, the last first, when a terminal is too narrow */
+	bool is_optional; /* the first to be left out */
+	size_t width;	  /* at least, where there is room; 0: as its texts need */
 };
 
 struct table {
@@ -29,6 +30,7 @@ struct table {
 	const char *(*cell)(const void *context, size_t row, size_t column,
 			    char buffer[TABLE_CELL_SIZE]);
 	bool (*is_hot)(const void *context, size_t row);
+	bool (*is_faint)(const void *context, size_t row); /* shown so; NULL: none is */
 	const void *context;
 	unsigned int width; /* columns of the terminal; 0: shorten nothing, it is a pipe */
 	bool color;

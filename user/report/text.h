@@ -13,8 +13,20 @@
  * column.
  */
 
+/* What a terminal takes for the looks of a text; only where colours are wanted. */
+#define TEXT_BOLD  "\033[1m"
+#define TEXT_FAINT "\033[2m"
+#define TEXT_RED   "\033[31m"
+#define TEXT_PLAIN "\033[0m"
+
 /* Prints the visible form. */
 void text_print(const char *raw, FILE *out);
+
+/*
+ * Prints the visible form in lines of `width` columns, broken at blanks; 0: in one line. It begins
+ * at `column`, each other line at `indent`; a word that is too long for a line is left whole.
+ */
+void text_wrap(const char *raw, size_t column, size_t indent, size_t width, FILE *out);
 
 /* The visible form, the caller's to free(), or NULL when memory runs out. */
 char *text_visible(const char *raw);
@@ -23,8 +35,9 @@ char *text_visible(const char *raw);
 size_t text_columns(const char *raw);
 
 /*
- * Shortens a visible form to `columns` (at least 4), in place: the middle becomes "...", for the
- * beginning of a name tells where it belongs and the end tells it from its neighbours.
+ * Shortens a visible form to `columns` (at least 4) or less, in place: template arguments and
+ * parameters become "...", no more of them than it takes; then the middle, for the beginning of a
+ * name tells where it belongs and the end tells it from its neighbours.
  */
 void text_shorten(char *visible, size_t columns);
 
@@ -33,6 +46,9 @@ char *text_utf8(const char *raw);
 
 /* The last component of an image's path; names like [vdso] are whole, no path is [unknown]. */
 const char *text_basename(const char *path);
+
+/* A copy of a line with blanks in place of tabs, and none at its end; to be free()d, or NULL. */
+char *text_expand_tabs(const char *line);
 
 #define TEXT_PERCENT_SIZE 24
 

@@ -43,6 +43,22 @@ static struct json_object *cost_object(const struct profile *p)
 	return object;
 }
 
+static struct json_object *stacks_object(const struct profile_totals *t)
+{
+	struct json_object *object = json_object_new_object();
+
+	if (!object)
+		return NULL;
+	if (json_add(object, "limit", json_object_new_uint64(t->stack_limit)) ||
+	    json_add(object, "truncated", json_object_new_uint64(t->stacks_truncated)) ||
+	    json_add(object, "user", json_object_new_uint64(t->stacks_user)) ||
+	    json_add(object, "one_frame", json_object_new_uint64(t->stacks_one_frame))) {
+		json_object_put(object);
+		return NULL;
+	}
+	return object;
+}
+
 void totals_json(struct json_writer *w, const struct profile *p)
 {
 	const struct profile_totals *t = &p->totals;
@@ -57,4 +73,17 @@ void totals_json(struct json_writer *w, const struct profile *p)
 	json_member(w, "kernel", json_object_new_uint64(t->kernel));
 	if (t->bpf_ns_per_tick)
 		json_member(w, "cost", cost_object(p));
+	if (t->stack_limit)
+		json_member(w, "stacks", stacks_object(t));
+}
+
+void recording_json(struct json_writer *w, const struct profile *p)
+{
+	if (p->event[0])
+		json_member(w, "event", json_text(p->event));
+	if (p->period_ns)
+		json_member(w, "period_ns", json_object_new_uint64(p->period_ns));
+	if (p->duration_ns)
+		json_member(w, "duration_s", json_decimal((double)p->duration_ns / 1e9, 3));
+	totals_json(w, p);
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "tool/tool.h"
 
 struct annotate_options {
 	struct annotation_options what;
+	struct report_listing_options listing;
 	struct tool_reading reading;
 	const char *value;
-	bool all;
 	bool json;
 	int code; /* the command's */
 };
@@ -15,8 +19,12 @@ static const struct option_spec options[] = {
 	  option_text, offsetof(struct annotate_options, what.image) },
 	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",
 	  option_text, offsetof(struct annotate_options, value) },
-	{ "all", 'a', NULL, "print instructions without a sample, too", NULL,
-	  offsetof(struct annotate_options, all) },
+	{ "all", 'a', NULL, "print instructions and lines without a sample, too", NULL,
+	  offsetof(struct annotate_options, listing.all) },
+	{ "source", 's', NULL, "print the source alone, without instructions", NULL,
+	  offsetof(struct annotate_options, listing.source) },
+	{ "source-path", 0, "FOLDER", "where to look for source files that are not in their place",
+	  option_text, offsetof(struct annotate_options, what.source_path) },
 	{ "no-source", 0, NULL, "print no source lines", NULL,
 	  offsetof(struct annotate_options, what.no_sources) },
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(struct annotate_options, json) },
@@ -24,21 +32,36 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-static int print(struct profile *p, const struct annotate_options *o, struct error *e)
+static int no_lines(const struct annotation *a, struct error *e)
+{
+	const char *image = a->image == PROFILE_NONE ? row_unknown : a->p->images[a->image].path;
+
+	error_set(e, 0, "there are no source lines of %s: %s has no debug information for it",
+		  a->function ?: "the address", image);
+	error_mend(e, "install its -dbgsym package, or build it with -g");
+	return -ENOENT;
+}
+
+static int print(struct profile *p, struct annotate_options *o, struct error *e)
 {
 	struct report_table_options table = tool_table_options(&(struct tool_view){ 0 });
-	struct report_listing_options listing = { .width = table.width,
-						  .color = table.color,
-						  .all = o->all };
 	struct annotation a;
-	int err = annotation_make(&a, p, &o->what, e);
+	int err;
 
+	o->what.debuginfod = o->reading.naming.debuginfod;
+	err = annotation_make(&a, p, &o->what, e);
+	o->listing.width = table.width;
+	o->listing.color = table.color;
+	if (!err && o->listing.source && !annotation_has_lines(&a))
+		err = no_lines(&a, e);
 	if (!err &&
-	    (o->json ? report_listing_json(&a, stdout) : report_listing(&a, &listing, stdout)))
+	    (o->json ? report_listing_json(&a, stdout) : report_listing(&a, &o->listing, stdout)))
 		err = error_no_memory(e);
 	tool_flush();
 	if (!err && report_listing_title(&a, TOOL_PREFIX, stderr))
 		err = error_no_memory(e);
+	if (!err)
+		report_listing_notes(&a, TOOL_PREFIX, stderr);
 	annotation_free(&a);
 	return err;
 }
@@ -51,10 +74,22 @@ static int annotate(char *const *paths, int count, struct annotate_options *o, s
 	if (err)
 		return err;
 	err = tool_choose_value(p, o->value, e);
-	err = err ?: print(p, o, e);
-	o->code = tool_done(p);
+	if (!err && tool_has_no_samples(p)) {
+		o->code = tool_no_samples(p, paths, count);
+	} else {
+		err = err ?: print(p, o, e);
+		o->code = tool_done(p);
+	}
 	profile_free(p);
 	return err;
+}
+
+/* One argument that is a file, and no more, is a profile: of the function that is the busiest. */
+static bool is_profile(const char *argument)
+{
+	struct stat status;
+
+	return stat(argument, &status) == 0 && access(argument, R_OK) == 0;
 }
 
 static int run(int argc, char **argv)
@@ -65,19 +100,25 @@ static int run(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (argc - first < 2) {
+	if (argc - first < (first < argc && is_profile(argv[first]) ? 1 : 2)) {
 		error_set_kind(&e, ERROR_USAGE, 0, "annotate takes a function and a profile");
 		error_mend(&e, "profiltool annotate FUNCTION FILE...");
 		return tool_fail(&e);
 	}
-	o.what.function = argv[first];
-	return annotate(argv + first + 1, argc - first - 1, &o, &e) ? tool_fail(&e) : o.code;
+	if (o.listing.source && o.what.no_sources) {
+		error_set_kind(&e, ERROR_USAGE, 0, "--source and --no-source exclude each other");
+		return tool_fail(&e);
+	}
+	if (argc - first > 1)
+		o.what.function = argv[first++];
+	return annotate(argv + first, argc - first, &o, &e) ? tool_fail(&e) : o.code;
 }
 
 const struct tool_command annotate_command = {
 	.name = "annotate",
-	.arguments = "[OPTION...] {FUNCTION | 0xADDRESS} FILE...",
-	.help = "Prints a function's instructions with the samples that fell on each.",
+	.arguments = "[OPTION...] [FUNCTION | 0xADDRESS] FILE...",
+	.help = "Prints a function's instructions and source lines with the samples that fell on "
+		"each; of one FILE alone, the busiest function's.",
 	.options = options,
 	.run = run,
 };

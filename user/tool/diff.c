@@ -6,10 +6,29 @@
 struct diff_options {
 	struct tool_view view;
 	struct tool_reading reading;
+	enum comparison_amount amount;
+	bool significant;
 	int code; /* the command's */
 };
 
+static int option_normalize(const char *value, void *member, struct error *e)
+{
+	enum comparison_amount *amount = member;
+
+	if (strcmp(value, "share") == 0)
+		*amount = AMOUNT_SHARE;
+	else if (strcmp(value, "time") == 0)
+		*amount = AMOUNT_TIME;
+	else
+		return error_set(e, 0, "--normalize takes share or time, not \"%s\"", value);
+	return 0;
+}
+
 static const struct option_spec options[] = {
+	{ "normalize", 0, "UNIT", "compare each row's share of all samples (default), or its time",
+	  option_normalize, offsetof(struct diff_options, amount) },
+	{ "significant", 's', NULL, "only rows that differ by more than chance", NULL,
+	  offsetof(struct diff_options, significant) },
 	TOOL_VIEW_OPTIONS(struct diff_options, view),
 	TOOL_READING_OPTIONS(struct diff_options, reading),
 	{ 0 },
@@ -34,20 +53,37 @@ static const char *shown_value(const struct profile *p)
 	return p->value_type_count ? p->value_types[profile_count_value(p)].type : "";
 }
 
-static int print(const struct profile *earlier, const struct profile *later,
-		 const struct tool_view *view, struct error *e)
+static void warn_of_differences(const struct profile *earlier, const struct profile *later)
 {
-	struct report_table_options table = tool_table_options(view);
-	int err = view->json ? report_diff_json(earlier, later, &view->rows, stdout)
-			     : report_diff(earlier, later, &table, stdout);
-
-	tool_flush();
-	if (err)
-		return error_no_memory(e);
 	if (strcmp(shown_value(earlier), shown_value(later)) != 0)
 		tool_warn("the profiles count different things: %s and %s", shown_value(earlier),
 			  shown_value(later));
-	return 0;
+	if (earlier->event[0] && later->event[0] && strcmp(earlier->event, later->event) != 0)
+		tool_warn("the profiles are of different clocks: %s and %s", earlier->event,
+			  later->event);
+	if (earlier->host[0] && later->host[0] && strcmp(earlier->host, later->host) != 0)
+		tool_warn("the profiles are of different machines: %s and %s", earlier->host,
+			  later->host);
+}
+
+static int print(const struct profile *earlier, const struct profile *later, char *const *paths,
+		 const struct diff_options *o, struct error *e)
+{
+	struct report_table_options table = tool_table_options(&o->view);
+	struct comparison_options what = { o->view.rows, o->amount, o->significant };
+	struct comparison c;
+	int err = comparison_make(&c, earlier, later, &what, e);
+
+	if (!err &&
+	    (o->view.json ? report_diff_json(&c, &table, stdout) : report_diff(&c, &table, stdout)))
+		err = error_no_memory(e);
+	tool_flush();
+	if (!err) {
+		report_diff_summary(&c, (const char *const *)paths, TOOL_PREFIX, stderr);
+		warn_of_differences(earlier, later);
+	}
+	comparison_free(&c);
+	return err;
 }
 
 static int diff(char *const *paths, struct diff_options *o, struct error *e)
@@ -61,7 +97,7 @@ static int diff(char *const *paths, struct diff_options *o, struct error *e)
 	if (!err && !tool_has_image(earlier, o->view.rows.image) &&
 	    !tool_has_image(later, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, e);
-	err = err ?: print(earlier, later, &o->view, e);
+	err = err ?: print(earlier, later, paths, o, e);
 	if (!err)
 		o->code = tool_done(earlier) ?: tool_done(later);
 	profile_free(earlier);
@@ -84,13 +120,15 @@ static int run(int argc, char **argv)
 	}
 	if (o.view.by_image)
 		o.view.rows.view = row_view_by_name("image");
+	if (o.view.rows.view && o.view.rows.view->fields & ROW_SOURCE)
+		o.reading.naming.lines = true;
 	return diff(argv + first, &o, &e) ? tool_fail(&e) : o.code;
 }
 
 const struct tool_command diff_command = {
 	.name = "diff",
 	.arguments = "[OPTION...] OLD NEW",
-	.help = "Compares two profiles: where the part of the samples has changed, most first.",
+	.help = "Compares two profiles: where time is spent now and was not before, most first.",
 	.options = options,
 	.run = run,
 };

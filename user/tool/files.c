@@ -311,6 +311,22 @@ int tool_write(const struct profile *p, const struct format *format,
 	return err;
 }
 
+bool tool_has_no_samples(const struct profile *p)
+{
+	return profile_total(p) == profile_filtered(p, profile_count_value(p));
+}
+
+int tool_no_samples(const struct profile *p, char *const *paths, int count)
+{
+	if (profile_total(p))
+		return EXIT_NO_SAMPLES;
+	if (count == 1)
+		tool_warn("%s has no samples", paths[0]);
+	else
+		tool_warn("the %d profiles have no samples", count);
+	return EXIT_NO_SAMPLES;
+}
+
 int tool_done(const struct profile *p)
 {
 	return p->salvaged ? EXIT_INCOMPLETE : EXIT_DONE;

@@ -8,21 +8,21 @@
 #include "tool/tool.h"
 
 static const struct tool_command *const commands[] = {
-	&record_command,  &report_command, &annotate_command, &diff_command, &dump_command,
-	&convert_command, &merge_command,  &run_command,      NULL,
+	&record_command, &report_command,     &annotate_command, &diff_command,
+	&dump_command,	 &convert_command,    &merge_command,	 &run_command,
+	&check_command,	 &flamegraph_command, &top_command,	 NULL,
 };
 
 static void print_usage(FILE *out)
 {
 	fputs("profiltool -p PID[,PID...] [OPTION...]\n"
-	      "  Shows where running programs spend their CPU time. The same as: profiltool record "
-	      "-p PID\n\n",
+	      "  Shows where running programs spend their CPU time.\n"
+	      "  The same as: profiltool record -p PID\n",
 	      out);
-	for (const struct tool_command *const *c = commands; *c; c++) {
-		tool_help(*c, out);
-		fputc('\n', out);
-	}
+	for (const struct tool_command *const *c = commands; *c; c++)
+		tool_usage(*c, out);
 	fputs("profiltool --help | --version\n\n"
+	      "The options of each command: profiltool COMMAND --help\n\n"
 	      "Exit codes: 0 done, 1 failed, 2 usage, 3 written but incomplete, 4 no samples,\n"
 	      "5 not permitted, 6 the kernel lacks something.\n",
 	      out);

@@ -1,16 +1,93 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <stdio.h>
+#include <unistd.h>
+
+#include "report/text.h"
 #include "symbol/symbol.h"
 #include "tool/tool.h"
+#include "util/clock.h"
+
+#define SILENT_NS NS_PER_S	    /* nobody wonders before that */
+#define REDRAW_NS (100 * NS_PER_MS) /* as often as it is worth */
+
+struct naming {
+	bool (*stop)(void *context);
+	void *context;
+	bool terminal; /* where a line of progress goes */
+	uint64_t next_ns;
+	bool shown;
+	size_t done, count;
+	char what[64];
+};
+
+static void show(struct naming *n)
+{
+	uint64_t now = now_ns();
+
+	if (!n->terminal || now < n->next_ns || !*n->what)
+		return;
+	n->next_ns = now + REDRAW_NS;
+	n->shown = true;
+	fprintf(stderr, "\r\033[K" TOOL_PREFIX "names: %zu of %zu, ", n->done, n->count);
+	text_print(n->what, stderr);
+	fflush(stderr);
+}
+
+static void clear(struct naming *n)
+{
+	if (n->shown)
+		fputs("\r\033[K", stderr);
+	n->shown = false;
+}
+
+static void take_progress(size_t done, size_t count, const char *what, void *context)
+{
+	struct naming *n = context;
+
+	n->done = done;
+	n->count = count;
+	snprintf(n->what, sizeof(n->what), "%s", what);
+	show(n);
+}
+
+/* It is asked more often than progress is told. */
+static bool take_stop(void *context)
+{
+	struct naming *n = context;
+
+	show(n);
+	if (!n->stop || !n->stop(n->context))
+		return false;
+	clear(n);
+	return true;
+}
+
+int tool_check_naming(const struct tool_naming *naming, struct error *e)
+{
+	return symbol_check(&(struct symbol_options){ .debuginfod = naming->debuginfod }, e);
+}
 
 int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(void *context),
 	      void *context, struct error *e)
 {
+	struct naming n = {
+		.stop = stop,
+		.context = context,
+		.terminal = !naming->quiet && isatty(STDERR_FILENO),
+		.next_ns = now_ns() + SILENT_NS,
+	};
 	struct symbol_options o = {
 		.lines = naming->lines,
 		.debuginfod = naming->debuginfod,
-		.stop = stop,
-		.context = context,
+		.stop = take_stop,
+		.progress = take_progress,
+		.context = &n,
 	};
+	size_t told = p->warning_count;
+	int err = symbol_resolve(p, &o, e);
 
-	return symbol_resolve(p, &o, e);
+	clear(&n);
+	for (size_t i = told; !err && i < p->warning_count; i++)
+		tool_warn("%s", p->warnings[i]);
+	return err;
 }

@@ -4,6 +4,10 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "report/text.h"
+
+#define HELP_INDENT 30 /* of what an option does */
+
 #define MOST_OPTIONS 32
 /* Long options without a letter get numbers beyond all letters. */
 #define FIRST_NUMBER 256
@@ -11,8 +15,16 @@
 /* The tables that getopt_long(3) wants. */
 struct getopt_tables {
 	struct option longs[MOST_OPTIONS + 2];
-	char shorts[2 * MOST_OPTIONS + 8];
+	char shorts[3 * MOST_OPTIONS + 8];
 };
+
+/* As getopt_long(3) has it. */
+static int has_value(const struct option_spec *spec)
+{
+	if (!spec->metavar)
+		return no_argument;
+	return spec->metavar[0] == '[' ? optional_argument : required_argument;
+}
 
 static void make_tables(const struct option_spec *specs, bool stop, struct getopt_tables *tables)
 {
@@ -25,12 +37,12 @@ static void make_tables(const struct option_spec *specs, bool stop, struct getop
 	for (i = 0; specs[i].name && i < MOST_OPTIONS; i++) {
 		tables->longs[i] = (struct option){
 			.name = specs[i].name,
-			.has_arg = specs[i].metavar ? required_argument : no_argument,
+			.has_arg = has_value(&specs[i]),
 			.val = FIRST_NUMBER + i,
 		};
 		if (specs[i].letter)
 			*shorts++ = specs[i].letter;
-		if (specs[i].letter && specs[i].metavar)
+		for (int colons = specs[i].letter ? has_value(&specs[i]) : 0; colons; colons--)
 			*shorts++ = ':';
 	}
 	*shorts++ = 'h';
@@ -122,11 +134,14 @@ void options_print(const struct option_spec *specs, FILE *out)
 {
 	for (; specs->name; specs++) {
 		char left[64];
+		size_t column;
 
 		snprintf(left, sizeof(left), "%c%c%c --%s%s%s", specs->letter ? '-' : ' ',
 			 specs->letter ?: ' ', specs->letter ? ',' : ' ', specs->name,
-			 specs->metavar ? " " : "", specs->metavar ?: "");
-		fprintf(out, "  %-26s  %s\n", left, specs->help);
+			 has_value(specs) == required_argument ? " " : "", specs->metavar ?: "");
+		column = fprintf(out, "  %-*s  ", HELP_INDENT - 4, left);
+		text_wrap(specs->help, column, HELP_INDENT, HELP_WIDTH, out);
+		fputc('\n', out);
 	}
 }
 

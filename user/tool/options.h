@@ -10,13 +10,15 @@
 
 /* One option of a command: drives parsing and --help. A table of them ends with a NULL name. */
 struct option_spec {
-	const char *name;    /* long, without dashes */
-	char letter;	     /* short; 0: none */
-	const char *metavar; /* what stands for its value in --help; NULL: it takes none */
+	const char *name; /* long, without dashes */
+	char letter;	  /* short; 0: none */
+	/* What stands for its value in --help: VALUE, or [=VALUE] if it can do without one. */
+	const char *metavar; /* NULL: it takes none */
 	const char *help;
 	/*
-	 * Stores the value at `member` (the command's options + offset). NULL: the member is a
-	 * bool and becomes true. Returns 0 or -EINVAL with e set to why the value will not do.
+	 * Stores the value at `member` (the command's options + offset); value is NULL when an
+	 * option that can do without one has none. No parser: the member is a bool and becomes
+	 * true. Returns 0 or -EINVAL with e set to why the value will not do.
 	 */
 	int (*parse)(const char *value, void *member, struct error *e);
 	size_t offset;
@@ -30,7 +32,9 @@ struct option_spec {
 int options_parse(const struct option_spec *specs, void *values, int argc, char **argv, bool stop,
 		  int *first, bool *help, struct error *e);
 
-/* One line for each option, as in --help. */
+#define HELP_WIDTH 80 /* columns of --help */
+
+/* One line for each option, as in --help, and as many more as it takes. */
 void options_print(const struct option_spec *specs, FILE *out);
 
 /* Parsers for members of these types. */

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Completion of profiltool for bash. tests/docs.sh compares its options with --help and the manual.
 
-_profiltool_commands='record run report annotate diff merge convert dump'
+_profiltool_commands='record top run report annotate diff merge convert dump check flamegraph'
 _profiltool_formats='pprof gperftools dcpi callgrind gmon folded'
 _profiltool_events='auto task-clock cpu-clock cycles'
 _profiltool_backends='kmod bpf daemon libc'
@@ -13,28 +13,48 @@ _profiltool_options() {
 	case $1 in
 	record)
 		echo "-p= --pid= -t= --tid= -a --all -F= --frequency= -d= --duration=
-			-e= --event= -o= --output= -f= --format= --no-inherit --user --kernel
-			--scale= --offset= --bufsiz= -n= --limit= --json -q --quiet -v --verbose"
+			-e= --event= -g --call-graph -o= --output= -f= --format= --no-inherit
+			--user --kernel --scale= --offset= --bufsiz= -n= --limit= --debuginfod --inline --json
+			-q --quiet -v --verbose"
+		;;
+	top)
+		echo "-p= --pid= -t= --tid= -a --all -F= --frequency= -e= --event= -g --call-graph
+			--no-inherit --user --kernel -d= --delay= --half-life= --by= --sort= --inline
+			--plain --count= -n= --limit= --json"
 		;;
 	run)
 		echo "--hz= --backend= --socket= -v --verbose"
 		;;
-	report | diff)
-		echo "--by= -i --by-image -p= --image= --value= -n= --limit= --json
-			--executable= --dcpi-stride= --salvage --strict"
+	diff)
+		echo "--normalize= -s --significant --by= -i --by-image -p= --image= --value=
+			-n= --limit= --json
+			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
+		;;
+	report)
+		echo "--tree --callers= --callees= --percent= --sort= --focus= --ignore=
+			--by= -i --by-image -p= --image= --value= -n= --limit= --json
+			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
+		;;
+	flamegraph)
+		echo "-o= --output= -f= --format= --diff= --icicle --inverted --by= --percent= --title=
+			--value= --focus= --ignore=
+			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	annotate)
-		echo "-p= --image= --value= -a --all --no-source --json
-			--executable= --dcpi-stride= --salvage --strict"
+		echo "-p= --image= --value= -a --all -s --source --source-path= --no-source --json
+			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	merge)
-		echo "-o= --output= -f= --format= --executable= --dcpi-stride= --salvage --strict"
+		echo "-o= --output= -f= --format= --executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	convert)
-		echo "-f= --format= --positions= --executable= --dcpi-stride= --salvage --strict"
+		echo "-f= --format= --positions= --executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
+		;;
+	check)
+		echo "-p= --pid= --json"
 		;;
 	dump)
-		echo "--json --executable= --dcpi-stride= --salvage --strict"
+		echo "--json --executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	esac
 	echo "-h --help"
@@ -81,7 +101,21 @@ _profiltool_files() {
 _profiltool_value() {
 	local command=$1 option=$2 word=$3 before=''
 
-	[[ $command != record && $option == -p ]] && option=--image
+	[[ $command != @(record|top|check) && $option == -p ]] && option=--image
+	case $command:$option in
+	flamegraph:-f | flamegraph:--format)
+		_profiltool_reply -W "svg html" -- "$word"
+		return
+		;;
+	report:--sort)
+		_profiltool_reply -W "self total" -- "$word"
+		return
+		;;
+	flamegraph:--by)
+		_profiltool_reply -W "function process thread" -- "$word"
+		return
+		;;
+	esac
 	case $option in
 	-p | --pid)
 		[[ $word == *,* ]] && before=${word%,*},
@@ -99,6 +133,15 @@ _profiltool_value() {
 	--backend)
 		_profiltool_reply -W "$_profiltool_backends" -- "$word"
 		;;
+	--normalize)
+		_profiltool_reply -W "share time" -- "$word"
+		;;
+	--sort)
+		_profiltool_reply -W "self total name image" -- "$word"
+		;;
+	--call-graph)
+		_profiltool_reply -W "none fp" -- "$word"
+		;;
 	--positions)
 		_profiltool_reply -W "line instr" -- "$word"
 		;;
@@ -108,7 +151,7 @@ _profiltool_value() {
 	--by)
 		_profiltool_reply -W "$_profiltool_fields" -- "$word"
 		;;
-	-o | --output | --socket | --image | --executable)
+	-o | --output | --diff | --socket | --image | --executable | --source-path)
 		_profiltool_files "$word"
 		;;
 	*)
@@ -129,8 +172,9 @@ _profiltool_command_at() {
 			return
 			;;
 		-*)
-			if _profiltool_takes_value "$command" "$word"; then
-				[ "${COMP_WORDS[i + 1]:-}" = = ] && i=$((i + 1))
+			if [ "${COMP_WORDS[i + 1]:-}" = = ]; then
+				i=$((i + 2))
+			elif _profiltool_takes_value "$command" "$word"; then
 				i=$((i + 1))
 			fi
 			;;
@@ -159,7 +203,7 @@ _profiltool_of_command() {
 
 _profiltool() {
 	local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}
-	local command=${COMP_WORDS[1]} first=2 offset runs=''
+	local command=${COMP_WORDS[1]} first=2 offset runs='' given=''
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
@@ -179,11 +223,11 @@ _profiltool() {
 	fi
 	# bash makes --format=x three words.
 	if [ "$word" = = ]; then
-		word=
+		word='' given=yes
 	elif [ "$last" = = ]; then
-		last=${COMP_WORDS[COMP_CWORD - 2]}
+		last=${COMP_WORDS[COMP_CWORD - 2]} given=yes
 	fi
-	if _profiltool_takes_value "$command" "$last"; then
+	if [ "$given" ] || _profiltool_takes_value "$command" "$last"; then
 		_profiltool_value "$command" "$last" "$word"
 	elif [[ $word == -* ]]; then
 		_profiltool_reply -W "$(_profiltool_options "$command" | tr -d =)" -- "$word"

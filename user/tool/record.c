@@ -9,25 +9,16 @@
 #include "capture/capture.h"
 #include "profile/from_capture.h"
 #include "tool/recording.h"
+#include "tool/target.h"
 #include "tool/tool.h"
 #include "util/file.h"
 #include "util/number.h"
 
-#define MOST_PIDS  1024
-#define MOST_HZ	   100000
-#define DEFAULT_HZ 99 /* not a divisor of the usual clocks, so as not to march in step */
-
 struct record_options {
-	pid_t pids[MOST_PIDS];
-	size_t pid_count;
-	pid_t tid;
-	bool all;
-	enum capture_event event;
-	unsigned int frequency;
+	struct tool_target target;
 	uint64_t duration_ns; /* 0: until the end */
 	const char *format;
 	const char *output;
-	bool no_inherit, user, kernel;
 	uint32_t scale; /* 0: exact pcs */
 	struct offset {
 		uint64_t address;
@@ -39,50 +30,6 @@ struct record_options {
 	long limit;
 };
 
-static int parse_pids(const char *value, void *member, struct error *e)
-{
-	struct record_options *o = member;
-	char *copy = strdup(value), *rest = copy, *word;
-	uint64_t pid;
-	int err = 0;
-
-	if (!copy)
-		return error_no_memory(e);
-	while (!err && (word = strsep(&rest, ","))) {
-		if (number_parse(word, 1, INT32_MAX, &pid))
-			err = error_set(e, 0, "-p takes process numbers, not \"%s\"", word);
-		else if (o->pid_count == MOST_PIDS)
-			err = error_set(e, 0, "-p takes %d processes at most", MOST_PIDS);
-		else
-			o->pids[o->pid_count++] = pid;
-	}
-	free(copy);
-	return err;
-}
-
-static int parse_tid(const char *value, void *member, struct error *e)
-{
-	uint64_t tid;
-
-	if (number_parse(value, 1, INT32_MAX, &tid))
-		return error_set(e, 0, "-t takes a thread number, not \"%s\"", value);
-	*(pid_t *)member = tid;
-	return 0;
-}
-
-static int parse_frequency(const char *value, void *member, struct error *e)
-{
-	uint64_t frequency;
-
-	if (number_parse(value, 1, MOST_HZ, &frequency))
-		return error_set(e, 0,
-				 "-F takes a frequency from 1 to %d Hz, not \"%s\" (the kernel's "
-				 "own limit: sysctl kernel.perf_event_max_sample_rate)",
-				 MOST_HZ, value);
-	*(unsigned int *)member = frequency;
-	return 0;
-}
-
 static int parse_duration(const char *value, void *member, struct error *e)
 {
 	uint64_t duration;
@@ -91,23 +38,6 @@ static int parse_duration(const char *value, void *member, struct error *e)
 		return error_set(e, 0, "-d takes seconds above 0, as 10 or 0.5, not \"%s\"", value);
 	*(uint64_t *)member = duration;
 	return 0;
-}
-
-static int parse_event(const char *value, void *member, struct error *e)
-{
-	static const char *const names[] = {
-		[CAPTURE_AUTO] = "auto",
-		[CAPTURE_TASK_CLOCK] = "task-clock",
-		[CAPTURE_CPU_CLOCK] = "cpu-clock",
-		[CAPTURE_CYCLES] = "cycles",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(value, names[i]) == 0) {
-			*(enum capture_event *)member = i;
-			return 0;
-		}
-	return error_set(e, 0, "-e takes auto, task-clock, cpu-clock or cycles, not \"%s\"", value);
 }
 
 static int parse_scale(const char *value, void *member, struct error *e)
@@ -144,24 +74,14 @@ static int parse_bufsiz(const char *value, void *member, struct error *e)
 #define MEMBER(name) offsetof(struct record_options, name)
 
 static const struct option_spec options[] = {
-	{ "pid", 'p', "PID[,PID...]", "profile these processes", parse_pids, 0 },
-	{ "tid", 't', "TID", "profile this thread alone", parse_tid, MEMBER(tid) },
-	{ "all", 'a', NULL, "profile the whole machine", NULL, MEMBER(all) },
-	{ "frequency", 'F', "HZ", "ticks per second of CPU time, 1 to 100000 (99)", parse_frequency,
-	  MEMBER(frequency) },
+	TOOL_TARGET_OPTIONS(struct record_options, target),
 	{ "duration", 'd', "SECONDS", "stop after SECONDS; fractions allowed", parse_duration,
 	  MEMBER(duration_ns) },
-	{ "event", 'e', "EVENT", "auto, task-clock, cpu-clock or cycles (auto)", parse_event,
-	  MEMBER(event) },
 	{ "output", 'o', "FILE",
 	  "write the profile to FILE, for some formats a directory; - is standard output",
 	  option_text, MEMBER(output) },
 	{ "format", 'f', "FORMAT", "what to write; else by FILE's extension, else pprof",
 	  option_text, MEMBER(format) },
-	{ "no-inherit", 0, NULL, "leave out child processes", NULL, MEMBER(no_inherit) },
-	{ "user", 0, NULL, "count only ticks in user mode", NULL, MEMBER(user) },
-	{ "kernel", 0, NULL, "count only ticks in the kernel, at the kernel's pc", NULL,
-	  MEMBER(kernel) },
 	{ "scale", 0, "S", "count in cells of profil(2), not at each pc", parse_scale,
 	  MEMBER(scale) },
 	{ "offset", 0, "ADDRESS", "with --scale: where the first cell begins (the text)",
@@ -170,6 +90,10 @@ static const struct option_spec options[] = {
 	  MEMBER(bufsiz) },
 	{ "limit", 'n', "ROWS", "print the busiest ROWS functions; 0: all", tool_option_limit,
 	  MEMBER(limit) },
+	{ "debuginfod", 0, NULL, "fetch symbols that are not here from servers: DEBUGINFOD_URLS",
+	  NULL, MEMBER(naming.debuginfod) },
+	{ "inline", 0, NULL, "find out source lines, and functions that are inlined there", NULL,
+	  MEMBER(naming.lines) },
 	{ "json", 0, NULL, "print the account and the table as JSON", NULL, MEMBER(json) },
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL, MEMBER(quiet) },
 	{ "verbose", 'v', NULL, "say more of what happens", NULL, MEMBER(verbose) },
@@ -180,7 +104,7 @@ static const struct option_spec options[] = {
 
 static int check_targets(const struct record_options *o, bool command, struct error *e)
 {
-	int kinds = (o->pid_count > 0) + (o->tid > 0) + o->all + command;
+	int kinds = tool_target_kinds(&o->target) + command;
 
 	if (kinds == 1)
 		return 0;
@@ -192,6 +116,21 @@ static int check_targets(const struct record_options *o, bool command, struct er
 	return -EINVAL;
 }
 
+/* perf takes the method of -g as a word of its own. Here, that is where a command begins. */
+static int check_method(const struct record_options *o, char **command, struct error *e)
+{
+	static const char *const methods[] = { "none", "fp", "dwarf", "lbr" };
+
+	for (size_t i = 0; i < 4 && command && o->target.stacks; i++)
+		if (strcmp(command[0], methods[i]) == 0) {
+			error_set_kind(e, ERROR_USAGE, 0, "\"%s\" would be the command to record",
+				       command[0]);
+			error_mend(e, "-g alone means frame pointers; or --call-graph=fp");
+			return -EINVAL;
+		}
+	return 0;
+}
+
 static int check_histogram(const struct record_options *o, struct error *e)
 {
 	const char *why = NULL;
@@ -200,11 +139,13 @@ static int check_histogram(const struct record_options *o, struct error *e)
 		why = "--offset and --bufsiz need --scale";
 	else if (o->scale && o->offset.given != (o->bufsiz > 0))
 		why = "--offset and --bufsiz need each other";
-	else if (o->scale && o->pid_count != 1)
+	else if (o->scale && o->target.pid_count != 1)
 		why = "--scale takes the histogram of one process, with -p";
-	else if (o->scale && (o->user || o->kernel))
+	else if (o->scale && (o->target.user || o->target.kernel))
 		why = "--scale counts every tick, at its pc in user space: it excludes --user "
 		      "and --kernel";
+	else if (o->scale && o->target.stacks)
+		why = "--scale counts pcs alone: it excludes --call-graph";
 	if (!why)
 		return 0;
 	error_set_kind(e, ERROR_USAGE, 0, "%s", why);
@@ -228,51 +169,16 @@ static int check_output(const struct record_options *o, const struct format **fo
 
 static struct capture_options capture_options(const struct record_options *o, char **command)
 {
-	struct capture_options c = {
-		.target = CAPTURE_PROCESSES,
-		.pids = o->pids,
-		.pid_count = o->pid_count,
-		.event = o->event,
-		.frequency = o->frequency,
-		.inherit = !o->no_inherit,
-		.user = o->user,
-		.kernel = o->kernel,
-		.scale = o->scale,
-		.offset = o->offset.address,
-		.bufsiz = o->bufsiz,
-	};
+	struct capture_options c = tool_capture_options(&o->target);
 
-	if (o->tid) {
-		c.target = CAPTURE_THREAD;
-		c.pids = &o->tid;
-		c.pid_count = 1;
-	} else if (o->all) {
-		c.target = CAPTURE_SYSTEM;
-	} else if (command) {
+	c.scale = o->scale;
+	c.offset = o->offset.address;
+	c.bufsiz = o->bufsiz;
+	if (command) {
 		c.target = CAPTURE_COMMAND;
 		c.command = command;
 	}
 	return c;
-}
-
-/* "python3 (PID 1234)", for the progress line and the summary. */
-static void describe_target(const struct record_options *o, char **command, char *text, size_t size)
-{
-	pid_t pid = o->pid_count ? o->pids[0] : o->tid;
-	char path[64], comm[64] = "?";
-
-	if (o->all) {
-		snprintf(text, size, "the whole machine");
-	} else if (command) {
-		snprintf(text, size, "%s", command[0]);
-	} else {
-		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-		file_read_line(path, comm, sizeof(comm));
-		snprintf(text, size, "%s (%s %d)", comm, o->tid ? "TID" : "PID", pid);
-		if (o->pid_count > 1)
-			snprintf(text, size, "%s (PID %d) and %zu more", comm, pid,
-				 o->pid_count - 1);
-	}
 }
 
 /* A Ctrl-C that ends the recording ends the command, too, perhaps after us. */
@@ -302,6 +208,17 @@ static void tell_lost_mappings(const struct capture *c)
 			  " records of mappings, births and names were lost: some addresses "
 			  "may have no name, some new threads no ticks",
 			  totals.mapping_records_lost);
+}
+
+static void tell_stack_limit(const struct capture *c)
+{
+	struct capture_totals totals;
+
+	capture_totals(c, &totals);
+	if (totals.stack_limit && totals.stack_limit < CAPTURE_DEPTH_MAX)
+		tool_warn("call stacks have %" PRIu64 " frames at most, not %d: sysctl "
+			  "kernel.perf_event_max_stack=%d, before recording, lifts that",
+			  totals.stack_limit, CAPTURE_DEPTH_MAX, CAPTURE_DEPTH_MAX);
 }
 
 static void tell_details(const struct capture *c, bool histogram)
@@ -475,7 +392,7 @@ static int record(struct recording *r, const struct record_options *o,
 	int code;
 
 	if (capture_start(what, &r->capture, &e))
-		return tool_fail(&e);
+		return tool_refuse(&e);
 	/* An error while recording ends it; what was counted until then is still shown. */
 	code = recording_run(r, &e) ? tool_fail(&e) : EXIT_DONE;
 	if (make_profile(r, what, &p, &e)) {
@@ -483,6 +400,7 @@ static int record(struct recording *r, const struct record_options *o,
 		return tool_fail(&e);
 	}
 	tell_lost_mappings(r->capture);
+	tell_stack_limit(r->capture);
 	if (o->verbose)
 		tell_details(r->capture, o->scale != 0);
 	if (what->target == CAPTURE_COMMAND)
@@ -496,7 +414,7 @@ static int record(struct recording *r, const struct record_options *o,
 
 static int run(int argc, char **argv)
 {
-	struct record_options o = { .frequency = DEFAULT_HZ, .limit = -1 };
+	struct record_options o = { .target = TOOL_TARGET_DEFAULT, .limit = -1 };
 	struct recording r = { 0 };
 	struct capture_options c;
 	const struct format *format;
@@ -507,15 +425,17 @@ static int run(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	command = first < argc ? argv + first : NULL;
-	if (check_targets(&o, command, &e) || check_histogram(&o, &e) ||
-	    check_output(&o, &format, &e))
+	if (check_method(&o, command, &e) || check_targets(&o, command, &e) ||
+	    check_histogram(&o, &e) || check_output(&o, &format, &e) ||
+	    tool_check_naming(&o.naming, &e))
 		return tool_fail(&e);
+	o.naming.quiet = o.quiet;
 	r.signals = recording_open_signals(&e);
 	if (r.signals < 0)
 		return tool_fail(&e);
 	c = capture_options(&o, command);
-	describe_target(&o, command, target, sizeof(target));
-	r.target = target;
+	tool_describe_target(&o.target, target, sizeof(target));
+	r.target = command ? command[0] : target;
 	r.duration_ns = o.duration_ns;
 	r.quiet = o.quiet;
 	code = record(&r, &o, &c, format);

@@ -1,30 +1,119 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "report/call_view.h"
 #include "tool/tool.h"
+
+/* Percent of all samples that a line of a call tree has at least. */
+#define TREE_PERCENT 1
 
 struct report_options {
 	struct tool_view view;
 	struct tool_reading reading;
-	int code; /* the command's */
+	struct profile_filter filter;
+	bool tree;
+	const char *callers, *callees; /* functions */
+	int code;		       /* the command's */
 };
 
+static int option_sort(const char *value, void *member, struct error *e)
+{
+	if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0)
+		return error_set(e, 0, "--sort takes self or total, not \"%s\"", value);
+	*(bool *)member = strcmp(value, "total") == 0;
+	return 0;
+}
+
 static const struct option_spec options[] = {
+	{ "tree", 0, NULL, "the call tree, from the outermost functions on", NULL,
+	  offsetof(struct report_options, tree) },
+	{ "callers", 0, "FUNCTION", "who calls a function, as a tree", option_text,
+	  offsetof(struct report_options, callers) },
+	{ "callees", 0, "FUNCTION", "what a function calls, as a tree", option_text,
+	  offsetof(struct report_options, callees) },
+	{ "percent", 0, "PERCENT", "leave out what has less of all samples; trees: 1",
+	  tool_option_percent, offsetof(struct report_options, view.percent) },
+	{ "sort", 0, "ORDER", "order rows by self (default) or total", option_sort,
+	  offsetof(struct report_options, view.rows.by_total) },
+	TOOL_FILTER_OPTIONS(struct report_options, filter),
 	TOOL_VIEW_OPTIONS(struct report_options, view),
 	TOOL_READING_OPTIONS(struct report_options, reading),
 	{ 0 },
 };
 
-static int print(struct profile *p, const char *name, struct tool_view *view, struct error *e)
+/* Lines can be drawn where the terminal is of the locale's codeset. */
+static bool has_utf8(void)
+{
+	locale_t locale = newlocale(LC_CTYPE_MASK, "", 0);
+	bool utf8 = locale && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+
+	if (locale)
+		freelocale(locale);
+	return utf8;
+}
+
+static bool is_tree(const struct report_options *o)
+{
+	return o->tree || o->callers || o->callees;
+}
+
+static int print_tree(const struct profile *p, const struct report_options *o, struct error *e)
+{
+	static const enum call_tree_roots roots[] = { CALL_TREE_FUNCTIONS, CALL_TREE_PROCESSES,
+						      CALL_TREE_THREADS };
+	const struct report_table_options table = tool_table_options(&o->view);
+	const struct call_view_style style = { table.width, table.color, has_utf8() };
+	const struct row_view *by = o->view.rows.view;
+	const struct call_view_options what = {
+		.roots = roots[!by			 ? 0
+			       : by->fields & ROW_THREAD ? 2
+							 : !!(by->fields & ROW_COMM)],
+		.function = o->callers ?: o->callees,
+		.image = o->view.rows.image,
+		.callers = o->callers,
+		.percent = o->view.percent < 0 ? TREE_PERCENT : o->view.percent,
+		.limit = o->view.limit < 0 ? 0 : o->view.limit,
+	};
+	struct call_view v;
+	int err = call_view_make(&v, p, &what, e);
+
+	if (!err &&
+	    (o->view.json ? call_view_json(&v, p, stdout) : call_view_print(&v, &style, stdout)))
+		err = error_no_memory(e);
+	call_view_free(&v);
+	tool_flush();
+	return err;
+}
+
+static int print_table(struct profile *p, struct report_options *o, struct error *e)
 {
 	struct symbol_extent *extents;
-	int err = tool_find_extents(p, view, &extents, e);
+	int err = tool_find_extents(p, &o->view, &extents, e);
 
-	err = err ?: tool_print(p, view, e);
+	err = err ?: tool_print(p, &o->view, e);
+	free(extents);
+	return err;
+}
+
+/* Counted calls have functions without a sample, too. */
+static bool is_empty(const struct profile *p, const struct report_options *o)
+{
+	return tool_has_no_samples(p) && !(is_tree(o) && p->arc_count);
+}
+
+static int print(struct profile *p, const char *name, struct report_options *o, struct error *e)
+{
+	int err = 0;
+
+	if (o->view.json || !is_empty(p, o))
+		err = is_tree(o) ? print_tree(p, o, e) : print_table(p, o, e);
 	if (!err && (report_summary(p, TOOL_PREFIX, name, stderr) ||
 		     report_unnamed(p, TOOL_PREFIX, stderr)))
 		err = error_no_memory(e);
-	free(extents);
 	return err;
 }
 
@@ -40,15 +129,38 @@ static int report(char *const *paths, int count, struct report_options *o, struc
 	err = tool_choose_value(p, o->view.value, e);
 	if (!err && !tool_has_image(p, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, e);
-	err = err ?: print(p, count == 1 ? paths[0] : name, &o->view, e);
-	o->code = tool_done(p);
+	err = err ?: tool_filter(p, &o->filter, e);
+	err = err ?: print(p, count == 1 ? paths[0] : name, o, e);
+	if (!err)
+		o->code = is_empty(p, o) ? tool_no_samples(p, paths, count) : tool_done(p);
 	profile_free(p);
 	return err;
 }
 
+static int check_options(const struct report_options *o, struct error *e)
+{
+	const struct row_view *by = o->view.rows.view;
+
+	if (o->tree + !!o->callers + !!o->callees > 1)
+		error_set_kind(e, ERROR_USAGE, 0,
+			       "--tree, --callers and --callees are three views");
+	else if (is_tree(o) && by && by != row_views && (!o->tree || !(by->fields & ROW_COMM)))
+		error_set_kind(e, ERROR_USAGE, 0, "--by %s is not for %s", by->name,
+			       o->tree ? "trees: only process and thread are"
+				       : "callers and callees");
+	else if (is_tree(o) && o->view.rows.by_total)
+		error_set_kind(e, ERROR_USAGE, 0, "--sort is not for trees: they are by total");
+	else if (o->tree && o->view.rows.image)
+		error_set_kind(e, ERROR_USAGE, 0, "--image is not for trees");
+	else
+		return 0;
+	error_mend(e, "see profiltool report --help");
+	return -EINVAL;
+}
+
 static int run(int argc, char **argv)
 {
-	struct report_options o = { .view.limit = -1 };
+	struct report_options o = { .view.limit = -1, .view.percent = -1 };
 	struct error e;
 	int first, code = tool_options(&report_command, &o, argc, argv, false, &first);
 
@@ -61,6 +173,10 @@ static int run(int argc, char **argv)
 	}
 	if (o.view.by_image)
 		o.view.rows.view = row_view_by_name("image");
+	if (o.view.rows.view && o.view.rows.view->fields & ROW_SOURCE)
+		o.reading.naming.lines = true;
+	if (check_options(&o, &e))
+		return tool_fail(&e);
 	return report(argv + first, argc - first, &o, &e) ? tool_fail(&e) : o.code;
 }
 

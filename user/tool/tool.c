@@ -46,15 +46,25 @@ void tool_warn(const char *format, ...)
 	say("", text);
 }
 
-void tool_help(const struct tool_command *command, FILE *out)
+void tool_usage(const struct tool_command *command, FILE *out)
+{
+	size_t column = fprintf(out, "profiltool %s ", command->name);
+
+	text_wrap(command->arguments, column, column, HELP_WIDTH, out);
+	fputs("\n  ", out);
+	text_wrap(command->help, 2, 2, HELP_WIDTH, out);
+	fputc('\n', out);
+}
+
+static void print_help(const struct tool_command *command, FILE *out)
 {
 	char formats[256];
 
-	fprintf(out, "profiltool %s %s\n  %s\n", command->name, command->arguments, command->help);
+	tool_usage(command, out);
 	options_print(command->options, out);
 	tool_list_formats(formats, sizeof(formats));
 	for (const struct option_spec *o = command->options; o->name; o++)
-		if (strcmp(o->name, "format") == 0)
+		if (o->metavar && strcmp(o->metavar, "FORMAT") == 0)
 			fprintf(out, "  FORMAT is one of: %s\n", formats);
 }
 
@@ -70,7 +80,7 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 	}
 	if (!help)
 		return -1;
-	tool_help(command, stdout);
+	print_help(command, stdout);
 	return EXIT_DONE;
 }
 
@@ -132,17 +142,26 @@ int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_e
 	return *extents ? symbol_extents(p, NULL, *extents, e) : error_no_memory(e);
 }
 
+/* https://no-color.org; and a terminal that is dumb would show the escapes. */
+static bool wants_color(void)
+{
+	const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	return !(no_color && *no_color) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
 struct report_table_options tool_table_options(const struct tool_view *view)
 {
 	struct report_table_options options = {
 		.rows = view->rows,
 		.limit = view->limit < 0 ? 0 : view->limit,
+		.percent = view->percent < 0 ? 0 : view->percent,
 	};
 	struct winsize size;
 
-	if (!isatty(STDOUT_FILENO))
+	if (view->json || !isatty(STDOUT_FILENO))
 		return options;
-	options.color = !getenv("NO_COLOR") || !*getenv("NO_COLOR");
+	options.color = wants_color();
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
 		return options;
 	options.width = size.ws_col;
@@ -155,8 +174,7 @@ struct report_table_options tool_table_options(const struct tool_view *view)
 int tool_print(const struct profile *p, const struct tool_view *view, struct error *e)
 {
 	struct report_table_options options = tool_table_options(view);
-	int err = view->json ? report_json(p, &view->rows, stdout)
-			     : report_table(p, &options, stdout);
+	int err = view->json ? report_json(p, &options, stdout) : report_table(p, &options, stdout);
 
 	tool_flush(); /* main() asks how it went */
 	return err ? error_no_memory(e) : 0;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "format/format.h"
+#include "profile/filter.h"
 #include "profile/profile.h"
 #include "report/report.h"
 #include "tool/options.h"
@@ -33,13 +34,17 @@ struct tool_command {
 };
 
 extern const struct tool_command record_command, report_command, dump_command, convert_command,
-	annotate_command, diff_command, merge_command, run_command;
+	annotate_command, diff_command, merge_command, run_command, check_command,
+	flamegraph_command, top_command;
 
 /* The prefix of all that the tool says on standard error. */
 #define TOOL_PREFIX "profiltool: "
 
 /* Prints why something failed and how to mend it. Returns the exit code for it. */
 int tool_fail(const struct error *e);
+
+/* The same for a recording that could not begin; adds what it lacks, of what `check` asks for. */
+int tool_refuse(const struct error *e);
 
 /* Prints a warning, one sentence. */
 void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -51,13 +56,18 @@ void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int tool_options(const struct tool_command *command, void *values, int argc, char **argv, bool stop,
 		 int *first);
 
-void tool_help(const struct tool_command *command, FILE *out);
+/* The first lines of a command's --help: its arguments and what it does. */
+void tool_usage(const struct tool_command *command, FILE *out);
 
 /* How addresses are to get names, as a member of a command's options. */
 struct tool_naming {
 	bool lines;	 /* functions that are inlined, and source lines */
 	bool debuginfod; /* ask debuginfod servers for what is not here */
+	bool quiet;	 /* show no progress */
 };
+
+/* Whether they can be looked for like that; to be asked before a recording. */
+int tool_check_naming(const struct tool_naming *naming, struct error *e);
 
 /*
  * Gives the addresses of a profile names; shows how far it is on a terminal when that takes long.
@@ -80,6 +90,10 @@ struct tool_reading {
 	  option_text, offsetof(type, member.executable) },                                        \
 	{ "dcpi-stride", 0, "BYTES", "bytes of code for each count of a DCPI file: 1 or 4",        \
 	  tool_option_stride, offsetof(type, member.input.dcpi_stride) },                          \
+	{ "debuginfod", 0, NULL, "fetch symbols that are not here from servers: DEBUGINFOD_URLS",  \
+	  NULL, offsetof(type, member.naming.debuginfod) },                                        \
+	{ "inline", 0, NULL, "find out source lines, and functions that are inlined there",        \
+	  NULL, offsetof(type, member.naming.lines) },                                             \
 	{ "salvage", 0, NULL, "take what can be read of a file that is truncated or corrupt",      \
 	  NULL, offsetof(type, member.input.salvage) },                                            \
 	{ "strict", 0, NULL, "refuse a file that breaks a rule of its format", NULL,               \
@@ -134,6 +148,12 @@ struct tool_rewrite {
 /* Reads, names and merges profiles and writes the result. Returns an exit code. */
 int tool_rewrite(const struct tool_rewrite *r);
 
+/* Whether no sample counts of the value that is shown, or none that --focus and --ignore leave. */
+bool tool_has_no_samples(const struct profile *p);
+
+/* Says that profiles have none, unless tool_filter() has. Returns the exit code. */
+int tool_no_samples(const struct profile *p, char *const *paths, int count);
+
 /* The exit code of a command that has done all it could with what it read. */
 int tool_done(const struct profile *p);
 
@@ -142,6 +162,7 @@ struct tool_view {
 	struct rows_options rows;
 	const char *value; /* the type of the one that is shown; NULL: the profile's own choice */
 	long limit;	   /* rows; -1: as many as a terminal shows */
+	double percent;	   /* rows below it are left out; negative: as the view has it */
 	bool by_image;
 	bool json;
 };
@@ -162,6 +183,23 @@ struct tool_view {
 
 /* Parser for the member `const struct row_view *view` of --by. */
 int tool_option_by(const char *value, void *member, struct error *e);
+
+/* clang-format off */
+#define TOOL_FILTER_OPTIONS(type, member)                                                         \
+	{ "focus", 0, "REGEX", "only samples with a function in their stack that matches",         \
+	  option_text, offsetof(type, member.focus) },                                             \
+	{ "ignore", 0, "REGEX", "no samples with a function in their stack that matches",          \
+	  option_text, offsetof(type, member.ignore) }
+/* clang-format on */
+
+/*
+ * Takes away the samples that --focus and --ignore do not mean, and says how many are left. After
+ * all that adds to the profile.
+ */
+int tool_filter(struct profile *p, const struct profile_filter *filter, struct error *e);
+
+/* Parser for the member `double percent`, of --percent. */
+int tool_option_percent(const char *value, void *member, struct error *e);
 
 /* Has a profile show the value of this type; NULL: as it is. */
 int tool_choose_value(struct profile *p, const char *type, struct error *e);

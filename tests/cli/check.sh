@@ -1,0 +1,220 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# profiltool check: what is missing, why, and what mends it; the same as record would meet.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# Where nobody may read and run it, whatever the folder that the tests are in.
+tool=$work/profiltool
+cp "$profiltool" "$tool"
+chmod 755 "$work" "$tool"
+start sleep 1000
+sleeper=$pid
+# No profild but those that are started here.
+export PROFIL_SOCKET=$work/profild.socket
+
+# line STATE NAME TEXT: whether the check that `exits` ran has such a line.
+line() {
+	grep -q "^$1  *$2  .*$3" "$work/out" && return
+	echo "no line: $1 $2 $3"
+	cat "$work/out"
+	return 1
+}
+
+# mends NAME TEXT: whether the line behind that of NAME has this.
+mends() {
+	grep -A 1 "^[a-z]*  *$1  " "$work/out" | grep -F -- '->' | grep -qF -- "$2" && return
+	cat "$work/out"
+	return 1
+}
+
+# like_record WITH...: whether check and record end with the same status, run so.
+like_record() {
+	local code
+
+	code=$(status "$@" "$tool" record -q -F 999 -- "$progs/shares" 1 0.1)
+	exits "$code" "$@" "$tool" check
+}
+
+# says_refusal CALL: whether record tells of the filter that refuses CALL.
+says_refusal() {
+	status "$progs/seccomp" "$1" 1 "$tool" -p "$sleeper" -d 0.1 >/dev/null
+	says "a seccomp filter refuses $1(2)"
+}
+
+# --- All is well ---
+
+check "as root: well" exits 0 "$tool" check
+check "as root: the proof" line ok recording "works: [1-9][0-9]* ticks"
+check "as root: nothing is missing" test "$(grep -c '^no' "$work/out")" -eq 0
+check "as root: nothing is said besides" test ! -s "$work/err"
+check "each line has a state" test "$(grep -cvE '^(ok|limited|no|absent) |^ +-> ' "$work/out")" -eq 0
+check "record agrees" like_record env
+check "--json: well" exits 0 "$tool" check --json
+check "--json: a list with these keys" json \
+	'all(list(q) == ["requirement", "state", "cause", "mend"] for q in j) and len(j) > 12' "$work/out"
+check "--json: says what the lines say" json \
+	'[q["state"] for q in j if q["requirement"] == "recording"] == ["ok"]' "$work/out"
+check "an argument" exits 2 "$tool" check it
+check "no process number" exits 2 "$tool" check -p x
+
+# --- Privileges ---
+
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+if "${nobody[@]}" "$tool" --version >/dev/null 2>&1; then
+	check "as nobody: not permitted" exits 5 "${nobody[@]}" "$tool" check
+	check "as nobody: eBPF" line no eBPF "without cap_bpf and cap_perfmon"
+	check "as nobody: perf events" line no "perf events" "without cap_perfmon"
+	check "as nobody: the command that mends it" mends eBPF "setcap cap_bpf,cap_perfmon"
+	check "as nobody: names the file" mends eBPF "=ep $tool"
+	check "as nobody: the trial" line no recording "Operation not permitted"
+	check "as nobody: what is said twice is mended once" mends "perf events" "the same as for eBPF"
+	check "as nobody: other users" line limited "other users" cap_sys_ptrace
+	check "as nobody: deleted files" line limited "deleted files" cap_checkpoint_restore
+	check "as nobody: private files" line limited "private files" cap_dac_read_search
+	check "as nobody: record agrees" like_record "${nobody[@]}"
+
+	check "refused: record says what is missing" exits 5 "${nobody[@]}" "$tool" -p "$sleeper" -d 0.1
+	check "refused: eBPF" says "eBPF: programs cannot be loaded without cap_bpf and cap_perfmon"
+	check "refused: perf events" says "perf events: cannot be opened without cap_perfmon"
+	check "refused: where more is told" says "profiltool check"
+	check "refused: no wall of text" test "$(wc -l <"$work/err")" -le 6
+
+	# shellcheck disable=SC2054 # commas are setpriv's
+	some=("${nobody[@]}" --inh-caps=+bpf,+perfmon --ambient-caps=+bpf,+perfmon)
+	check "two capabilities are enough" exits 0 "${some[@]}" "$tool" check
+	check "two capabilities: the kernel's names" line limited "kernel names" cap_syslog
+	check "two capabilities: record agrees" like_record "${some[@]}"
+	check "another user's process" exits 0 "${some[@]}" "$tool" check -p "$sleeper"
+	check "another user's process: no names" line limited program "cannot be read"
+	check "another user's process: what mends it" mends program "the same as for"
+	check "one capability is not" exits 5 "${nobody[@]}" --inh-caps=+bpf --ambient-caps=+bpf "$tool" check
+	check "one capability: the other is named" line no eBPF "without cap_perfmon"
+	check "the other is not" exits 5 "${nobody[@]}" --inh-caps=+perfmon --ambient-caps=+perfmon "$tool" check
+	check "the other: the one is named" line no eBPF "without cap_bpf"
+	check "the other: perf events can be had" line ok "perf events" ""
+else
+	skip "as nobody" "setpriv cannot become nobody here"
+fi
+
+check "a bounding set without it" exits 5 setpriv --bounding-set=-perfmon,-sys_admin "$tool" check
+check "a bounding set without it: outside of the container" mends eBPF "cap-add PERFMON"
+check "a bounding set without it: record agrees" like_record setpriv --bounding-set=-perfmon,-sys_admin
+if unshare -Ur true 2>/dev/null; then
+	check "root of a user namespace" exits 5 unshare -Ur "$tool" check
+	check "root of a user namespace: says why" line no eBPF "of a user namespace do not count"
+	check "root of a user namespace: the way out" mends eBPF "outside of the container"
+	check "root of a user namespace: record agrees" like_record unshare -Ur
+else
+	skip "root of a user namespace" "unshare -Ur does not work here"
+fi
+
+# --- Filters of system calls ---
+
+for call in bpf perf_event_open; do
+	name=eBPF
+	[ $call = bpf ] || name="perf events"
+	check "$call is refused" exits 5 "$progs/seccomp" $call 1 "$tool" check
+	check "$call is refused: a filter" line no "$name" "a seccomp filter refuses $call(2)"
+	check "$call is refused: the way out" mends "$name" "seccomp=unconfined"
+	check "$call is refused: record agrees" like_record "$progs/seccomp" $call 1
+	check "$call is refused: record tells of the filter" says_refusal "$call"
+	check "$call is not there" exits 6 "$progs/seccomp" $call 38 "$tool" check
+	check "$call is not there: a filter hides it" line no "$name" "hides $call(2)"
+	check "$call is not there: record agrees" like_record "$progs/seccomp" $call 38
+done
+
+# --- Another machine: files of ours stand in the place of the kernel's, where only the tool sees it.
+
+# elsewhere SETUP: runs `check` where the shell command SETUP has changed the files.
+cat >"$work/elsewhere" <<'EOF'
+set -e
+eval "$1"
+shift
+exec "$@"
+EOF
+# shellcheck disable=SC2016 # the inner shell expands it
+sysctl='put() { echo "$2" >"$TMPDIR/sysctl.$1"; mount --bind "$TMPDIR/sysctl.$1" "/proc/sys/kernel/$1"; }'
+elsewhere() {
+	local setup=$1
+	shift
+	unshare -m bash "$work/elsewhere" "$sysctl; $setup" "$@"
+}
+if unshare -m true 2>/dev/null; then
+	check "a low frequency" exits 0 elsewhere "put perf_event_max_sample_rate 50" "$tool" check
+	check "a low frequency: limited" line limited frequency "up to 50 Hz"
+	check "a low frequency: the sysctl" mends frequency "sysctl -w kernel.perf_event_max_sample_rate="
+	check "shallow stacks" exits 0 elsewhere "put perf_event_max_stack 16" "$tool" check
+	check "shallow stacks: limited" line limited "call stacks" "16 frames"
+	check "shallow stacks: the sysctl" mends "call stacks" "sysctl -w kernel.perf_event_max_stack=127"
+	# shellcheck disable=SC2016
+	check "hidden addresses" exits 0 elsewhere 'put kptr_restrict 2
+		echo "0000000000000000 T _text" >"$TMPDIR/kallsyms"
+		mount --bind "$TMPDIR/kallsyms" /proc/kallsyms' "$tool" check
+	check "hidden addresses: limited" line limited "kernel names" "kptr_restrict is 2"
+	check "hidden addresses: the sysctl" mends "kernel names" "sysctl -w kernel.kptr_restrict=1"
+	check "no BTF" exits 6 elsewhere "mount -t tmpfs none /sys/kernel/btf" "$tool" check
+	check "no BTF: says so" line no BTF "there is no /sys/kernel/btf/vmlinux"
+	# shellcheck disable=SC2016
+	check "lockdown" status elsewhere 'mount -t tmpfs none /sys/kernel/security
+		echo "none integrity [confidentiality]" >/sys/kernel/security/lockdown' "$tool" check
+	check "lockdown: told" line no lockdown "confidentiality"
+	check "lockdown: the way out" mends lockdown "lockdown=integrity"
+	check "a process that is hidden" exits 1 elsewhere \
+		"mount -t proc -o hidepid=2 none /proc" "${some[@]}" "$tool" check -p "$sleeper"
+	check "a process that is hidden: told" line no process "not to be seen in /proc"
+else
+	skip "another machine" "unshare -m does not work here"
+fi
+# shellcheck disable=SC2016
+check "few files" exits 0 bash -c 'ulimit -n 512 && exec "$0" check' "$tool"
+check "few files: limited" line limited "open files" "up to 512"
+
+# --- One process ---
+
+check "-p: well" exits 0 "$tool" check -p "$sleeper"
+check "-p: which" line ok process "$sleeper (sleep)"
+check "-p: its program" line ok program "/sleep"
+true &
+gone=$!
+wait "$gone"
+check "-p: there is none" exits 1 "$tool" check -p "$gone"
+check "-p: there is none: told" line no process "there is no such process"
+kernel_thread=$(ps -e -o pid=,ppid= | awk '$2 == 2 { print $1; exit }')
+if [ -n "$kernel_thread" ]; then
+	check "-p: a kernel thread" exits 1 "$tool" check -p "$kernel_thread"
+	check "-p: a kernel thread: told" line no process "is a kernel thread"
+else
+	skip "-p: a kernel thread" "none is to be seen here"
+fi
+if unshare -fp true 2>/dev/null; then
+	start unshare -fp --kill-child sleep 1000
+	wait_for pgrep -P "$pid" sleep
+	inner=$(pgrep -P "$pid" sleep)
+	check "-p: in a container" exits 0 "$tool" check -p "$inner"
+	check "-p: in a container: its number there" line ok process "where it is 1"
+else
+	skip "-p: in a container" "unshare -p does not work here"
+fi
+
+# --- Others ---
+
+check "no objdump" exits 0 env PATH=/nowhere "$tool" check
+check "no objdump: limited" line limited objdump "annotate"
+check "no profild: absent" line absent profild "is not running"
+check "no profild: how to start it" mends profild "systemctl enable --now profild.socket"
+"$build/profild" --socket "$PROFIL_SOCKET" >"$work/profild.log" 2>&1 &
+started+=($!)
+profild=$!
+wait_for test -S "$PROFIL_SOCKET"
+check "profild: well" exits 0 "$tool" check
+check "profild: answers" line ok profild "answers at $PROFIL_SOCKET"
+stop "$profild"
+check "profild has died" exits 0 "$tool" check
+check "profild has died: limited" line limited profild "Connection refused"
+check "debuginfod" exits 0 env DEBUGINFOD_URLS=$'http://\e[31mhost' "$tool" check
+check "debuginfod: nothing of it acts on the terminal" test "$(grep -c $'\e' "$work/out")" -eq 0
+
+finish

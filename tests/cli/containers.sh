@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Programs in containers and chroots: files that nobody outside can see, or sees another in their
+# place; their debug files; their JIT maps.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for the inner shell
+. "$(dirname "$0")/../lib.sh"
+
+if ! unshare -m -p --fork true 2>/dev/null; then
+	skip "programs in containers" "unshare is not permitted"
+	finish
+fi
+
+# image FOLDER: a root folder for containers, filled with what the tests need. "env" is a program
+# that outside is another; it is stripped, and its debug file lies in the container alone, behind a
+# link that leads elsewhere when it is followed from outside. "linked" has no build ID.
+image() {
+	local id
+	mkdir -p "$1"/usr/bin "$1"/usr/lib "$1"/data/debug/.build-id "$1"/tmp "$1"/proc "$1"/old
+	gcc -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread -static -Wl,--build-id \
+		"$top/tests/progs/shares.c" -o "$work/full" || return
+	id=$(readelf -n "$work/full" | sed -n 's/.*Build ID: //p')
+	mkdir -p "$1/data/debug/.build-id/${id:0:2}"
+	objcopy --only-keep-debug "$work/full" "$1/data/debug/.build-id/${id:0:2}/${id:2}.debug"
+	ln -s /data/debug "$1/usr/lib/debug"
+	strip -o "$1/usr/bin/env" "$work/full"
+	gcc -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread -static -Wl,--build-id=none \
+		"$top/tests/progs/shares.c" -o "$work/noid"
+	mkdir "$1/usr/bin/.debug"
+	objcopy --only-keep-debug "$work/noid" "$1/usr/bin/.debug/noid.debug"
+	strip -o "$1/usr/bin/linked" "$work/noid"
+	objcopy --add-gnu-debuglink="$1/usr/bin/.debug/noid.debug" "$1/usr/bin/linked"
+	gcc -std=gnu11 -D_GNU_SOURCE -O1 -static "$top/tests/progs/jitter.c" -o "$1/usr/bin/jitter"
+}
+
+# What runs in a new mount namespace: makes a root of its own, of memory, that is seen nowhere else.
+cat >"$work/contain" <<'EOF_SH'
+#!/bin/sh
+set -e
+mount --make-rprivate /
+mount -t tmpfs none "$1/root"
+cp -a "$1/image/." "$1/root"
+mount -t proc none "$1/root/proc"
+cd "$1/root"
+pivot_root . old
+shift
+exec "$@"
+EOF_SH
+
+# contain COMMAND...: runs it as the first process of a container, and waits until it is ready.
+# $pid is its process, as it is called outside.
+contain() {
+	start_ready unshare -m -p --fork sh "$work/contain" "$work" "$@"
+	outer=$pid
+	pid=$(cat "/proc/$outer/task/$outer/children")
+	pid=${pid% }
+	started+=("$pid")
+}
+
+# record NAME OPTION...
+record() {
+	local name=$1
+	shift
+	"$profiltool" record -p "$pid" -F 999 -d 0.4 --json "$@" >"$work/$name.json" \
+		2>"$work/err" && return
+	cat "$work/err"
+	return 1
+}
+
+shares='share("burn_sixty") > 45 and share("burn_thirty") > 15'
+mkdir "$work/root"
+check "an image for containers" image "$work/image"
+
+contain /usr/bin/env 1
+check "a container: recorded" record own -o "$work/own.pb.gz"
+check "a container: names, from its own debug file" recorded "$shares" "$work/own.json"
+check "a container: paths are its own" recorded '{f["image"] for f in j["functions"]
+	if f["name"].startswith("burn")} <= {"env", "/usr/bin/env"}' "$work/own.json"
+check "a container: the path in the file" bash -c \
+	"'$profiltool' dump '$work/own.pb.gz' | grep -q ' /usr/bin/env build-id='"
+check "a container: from a root that records all" bash -c \
+	"'$profiltool' record -a -F 999 -d 0.4 --json >'$work/all.json' 2>/dev/null"
+check "a container: names, when all is recorded" recorded '"env" in images("burn_sixty")' \
+	"$work/all.json"
+stop "$pid"
+
+contain /usr/bin/linked 1
+check "without a build ID: recorded" record linked
+check "without a build ID: names by debug link" recorded "$shares" "$work/linked.json"
+stop "$pid"
+
+# The container ends while it is recorded: its files go with it.
+contain /usr/bin/env 1 0.6
+check "a container that ends: recorded" exits 3 "$profiltool" record -p "$pid" -F 999 -d 20 --json
+cp "$work/out" "$work/ends.json"
+check "a container that ends: names" recorded "$shares" "$work/ends.json"
+
+# What it calls itself is another number, and its /tmp is another folder.
+contain /usr/bin/jitter anon 60
+read -r _ one _ <"$work/start.out"
+echo "$one 40 of_the_container" >"/proc/$pid/root/tmp/perf-1.map"
+echo "$one 40 of_somebody_outside" >"/tmp/perf-$pid.map"
+check "code made in a container: recorded" record jit
+rm -f "/tmp/perf-$pid.map"
+check "code made in a container: its own map, by its own number" recorded \
+	'share("of_the_container") > 50 and not samples("of_somebody_outside")' "$work/jit.json"
+check "code made in a container: its number here is shown" recorded \
+	"images('of_the_container') == {'[jit $pid]'}" "$work/jit.json"
+stop "$pid"
+
+# A chroot in our own mount namespace; a link on the path leads out of it when taken from outside.
+start_ready chroot "$work/image" /usr/bin/env 1
+check "a chroot: recorded" record chroot
+check "a chroot: names" recorded "$shares" "$work/chroot.json"
+stop "$pid"
+
+finish

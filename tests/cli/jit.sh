@@ -1,0 +1,187 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Code that programs make while they run: names from perf-PID.map and jitdump, of a real JavaScript
+# engine and of a small program of our own; files that must not be trusted or are broken.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+maps=()
+
+# What a test puts into /tmp, which is where such files are looked for.
+cleanup_maps() {
+	[ ${#maps[@]} = 0 ] || rm -rf "${maps[@]}"
+}
+trap '[ "$BASHPID" = $$ ] && { cleanup; cleanup_maps; }' EXIT
+
+# jitter OPTION...: starts it; $pid is its process, $one and $two are its functions' addresses.
+jitter() {
+	start_ready "$progs/jitter" "$@"
+	read -r _ one two <"$work/start.out"
+	map=/tmp/perf-$pid.map
+	maps+=("$map")
+}
+
+# record NAME OPTION...: records $pid for a moment. The table is in NAME.json.
+record() {
+	local name=$1
+	shift
+	"$profiltool" record -p "$pid" -F 999 -d 0.3 --json "$@" >"$work/$name.json" \
+		2>"$work/err"
+	local code=$?
+	[ "$code" = 0 ] || cat "$work/err"
+	return "$code"
+}
+
+if ! [ -x "$progs/jitter" ]; then
+	skip "code that a program makes" "no tests/progs/jitter"
+	finish
+fi
+
+# --- perf-PID.map ---
+
+jitter anon 60
+first=$pid
+check "no map: recorded" record none
+check "no map: the memory has no name" recorded 'images("[anon]*") == {"[anon]"}' "$work/none.json"
+check "no map: says how to get one" says "--perf-basic-prof (node)"
+
+printf '%s 40 one\n%s 40 a \e[31mtwo <&>\n' "$one" "$two" >"$map"
+check "a map: recorded" record map
+check "a map: names, with blanks and escapes as they are" recorded \
+	'share("one") > 55 and share("a \x1b[31mtwo <&>") > 12' "$work/map.json"
+check "a map: the process is the image" recorded \
+	"images('one') == {'[jit $pid]'}" "$work/map.json"
+check "a map: escapes do not reach a terminal" bash -c \
+	"'$profiltool' -p $pid -F 999 -d 0.4 2>/dev/null | grep -qF 'a \\x1b[31mtwo <&>'"
+
+printf 'rubbish\n\n%s\nzz 10 x\n%s 40 old\n%s 40 one again\n%s 40 half' \
+	"$one" "$one" "$one" "$one" >"$map"
+check "overlapping, broken and half written lines: recorded" record broken
+check "the last whole line counts" recorded \
+	'share("one again") > 55 and not samples("half") and not samples("old")' \
+	"$work/broken.json"
+check "what the map lacks: says so" says "has none for it"
+
+chmod 666 "$map"
+check "a map that all can write: recorded" record shared
+check "a map that all can write: refused" says "$map may be written by every user: refused"
+check "a map that all can write: not used" recorded 'not samples("one again")' "$work/shared.json"
+chmod 644 "$map"
+
+chown 1001 "$map"
+check "another user's map: recorded" record foreign
+check "another user's map: refused" says \
+	"$map belongs to uid 1001, not to the process's user: refused"
+chown "$(id -u)" "$map"
+touch -d '1 hour ago' "$map"
+check "a map of an earlier process: recorded" record old
+check "a map of an earlier process: refused" says "$map is older than the process: refused"
+rm -f "$map"
+ln -s "$work/elsewhere" "$map"
+check "a link in place of a map: recorded" record link
+check "a link in place of a map: refused" says "$map is a symbolic link: refused"
+rm -f "$map"
+mkfifo "$map"
+check "a pipe in place of a map: recorded, without waiting for it" \
+	timeout 20 "$profiltool" record -q -p "$pid" -d 0.2
+rm -f "$map"
+
+# Two processes with code at the same addresses, by turns.
+printf '%s 40 of_the_first\n' "$one" >"$map"
+stop "$first"
+setarch -R "$progs/jitter" anon 60 >"$work/a.out" &
+a=$!
+setarch -R "$progs/jitter" anon 60 >"$work/b.out" &
+b=$!
+started+=("$a" "$b")
+maps+=("/tmp/perf-$a.map" "/tmp/perf-$b.map")
+wait_for grep -q ready "$work/a.out"
+wait_for grep -q ready "$work/b.out"
+echo "$(cut -d' ' -f2 "$work/a.out") 40 of_a" >"/tmp/perf-$a.map"
+echo "$(cut -d' ' -f2 "$work/b.out") 40 of_b" >"/tmp/perf-$b.map"
+check "two processes, code at one place: recorded" exits 0 "$profiltool" record -F 999 \
+	-p "$a,$b" -d 0.3 --json -o "$work/two.pb.gz"
+cp "$work/out" "$work/two.json"
+check "two processes: each has its own names" recorded \
+	"images('of_a') == {'[jit $a]'} and images('of_b') == {'[jit $b]'}" "$work/two.json"
+check "two processes: in the file, too" bash -c \
+	"'$profiltool' report --json '$work/two.pb.gz' >'$work/read.json'"
+check "two processes: read again" recorded 'share("of_a") > 20 and share("of_b") > 20' \
+	"$work/read.json"
+check "the code itself is in no file" exits 1 "$profiltool" annotate of_a "$work/two.pb.gz"
+check "says so" says "[jit $a]"
+stop "$a"
+stop "$b"
+
+# A map that is written when the program ends, as Java does.
+begin late "$progs/jitter" anon 0.4 late
+map=/tmp/perf-$pid.map
+maps+=("$map")
+record_begin late record -p "$pid" -F 999 --json
+tell late go
+wait_for grep -q "ready " "$work/late.out"
+read -r _ one two < <(grep "ready " "$work/late.out")
+printf '%s 40 late_one\n%s 40 late_two\n' "$one" "$two" >"$map"
+wait "$recorder"
+check "a program that has ended: names" recorded 'share("late_one") > 50' "$work/late.json"
+
+jitter memfd 60
+printf '%s 40 in_memfd\n' "$one" >"$map"
+check "shared memory without a program: recorded" record memfd
+check "shared memory: names" recorded 'share("in_memfd") > 50' "$work/memfd.json"
+stop "$pid"
+
+# 100 MB of lines
+jitter anon 60
+python3 -c '
+import sys
+for i in range(600000):
+	sys.stdout.write("%x 10 %d %s\n" % (0x10000000 + 16 * i, i, "long " * 32))
+print(sys.argv[1], "40 at_the_end")' "$one" >"$map"
+check "a map of 100 MB: recorded" record large
+check "a map of 100 MB: names" recorded 'share("at_the_end") > 50' "$work/large.json"
+rm -f "$map"
+stop "$pid"
+
+# --- A JavaScript engine ---
+
+cat >"$work/hot.js" <<'EOF_JS'
+function multiply(n) { let s = 1; for (let i = 1; i < n; i++) s = (s * i) % 1000003; return s; }
+function collect(n) { const a = []; for (let i = 0; i < n; i++) a.push(i ^ 7); return a.length; }
+const spent = () => process.cpuUsage().user / 1000;
+const end = spent() + Number(process.argv[2]);
+let sum = 0;
+while (spent() < end) { sum += multiply(100000); sum += collect(10000); }
+console.log(sum);
+EOF_JS
+
+# Whether all of 1 % or more has its name.
+all_named() {
+	recorded 'not [f for f in j["functions"] if f["self_percent"] >= 1 and "+0x" in f["name"]]' \
+		"$1"
+}
+
+javascript() {
+	(cd "$work" && "$profiltool" record -F 999 --json -- node "$@" hot.js 800) \
+		>"$work/js.out" 2>"$work/err"
+	grep -v '^[0-9]*$' "$work/js.out" >"$work/js.json"
+}
+
+# Its engine puts "JS:*" or "LazyCompile:*" before names of code that it has optimised.
+multiply='sum(f["self"] for f in j["functions"] if "*multiply " in f["name"]) > j["counted"] / 2'
+
+if command -v node >/dev/null; then
+	check "JavaScript, a map: recorded" javascript --perf-basic-prof
+	check "JavaScript, a map: the hot function" recorded "$multiply" "$work/js.json"
+	check "JavaScript, a map: all that is hot has a name" all_named "$work/js.json"
+	maps+=("/tmp/perf-$(sed -n 's/.*\[jit \([0-9]*\)\].*/\1/p' "$work/js.json" | head -n 1).map")
+	check "JavaScript, jitdump: recorded" javascript --perf-prof
+	check "JavaScript, jitdump: the hot function" recorded "$multiply" "$work/js.json"
+	check "JavaScript, jitdump: all that is hot has a name" all_named "$work/js.json"
+else
+	skip "JavaScript" "no node"
+fi
+
+finish

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# lines.py compare TOOL PROGRAM [ORIGINAL]: what the tool makes of every address in a program's
+# .text, beside what llvm-addr2line (or that of binutils) says of the ORIGINAL, which is the program
+# before its debug information was moved or packed.
+# lines.py corrupt TOOL PROGRAM FILE COUNT: bytes of FILE's debug information are changed again and
+# again; the tool must still name all functions by their symbols.
+# lines.py profile PROGRAM FILE: a profile with a sample at each address, without names.
+import gzip, os, random, re, shutil, struct, subprocess, sys, tempfile, time
+
+BASE = 0x7F0000000000
+
+
+def run(*command, **more):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, **more).stdout
+
+
+# {name: (address, offset, size)}
+def sections(path):
+    found = {}
+    for line in run("readelf", "-SW", path).splitlines():
+        word = line.replace("[ ", "[").split()
+        if len(word) > 5 and word[0][0] == "[" and word[0] != "[Nr]":
+            try:
+                found[word[1]] = tuple(int(number, 16) for number in word[3:6])
+            except ValueError:
+                pass
+    return found
+
+
+# The executable segments: (offset, address, size)
+def segments(path):
+    found = []
+    for line in run("readelf", "-lW", path).splitlines():
+        word = line.split()
+        if word and word[0] == "LOAD" and "E" in word[6:-1]:
+            found.append((int(word[1], 16), int(word[2], 16), int(word[4], 16)))
+    return found
+
+
+def text_addresses(path, step=1):
+    address, _, size = sections(path)[".text"]
+    return range(address, address + size, step)
+
+
+# In gperftools' format, which holds no names.
+def write_profile(file, image, addresses):
+    slots = [0, 3, 0, 10000, 0]
+    for address in addresses:
+        slots += [1, 1, BASE + address]
+    slots += [0, 1, 0]
+    with open(file, "wb") as out:
+        out.write(struct.pack("<%dQ" % len(slots), *slots))
+        for offset, address, size in segments(image):
+            start = (BASE + address) & ~0xFFF
+            limit = (BASE + address + size + 0xFFF) & ~0xFFF
+            out.write(b"%x-%x r-xp %08x 00:00 1 %s\n"
+                      % (start, limit, offset & ~0xFFF, image.encode()))
+
+
+# The fields of a message: (number, value)
+def fields(data):
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            value |= (data[at] & 127) << shift
+            shift += 7
+            at += 1
+            if data[at - 1] < 128:
+                return value
+
+    while at < len(data):
+        key = varint()
+        if key & 7 == 0:
+            yield key >> 3, varint()
+        else:
+            size = varint()
+            yield key >> 3, data[at:at + size]
+            at += size
+
+
+# {address: [(function, file, line), ...], innermost first} of a pprof file
+def read_lines(file):
+    strings, functions, locations, table = [], {}, [], {}
+    with gzip.open(file) as packed:
+        for number, value in fields(packed.read()):
+            if number == 6:
+                strings.append(value.decode(errors="replace"))
+            elif number == 5:
+                functions[dict(fields(value))[1]] = dict(fields(value))
+            elif number == 4:
+                locations.append(list(fields(value)))
+    for location in locations:
+        lines = table.setdefault(dict(location).get(3, 0) - BASE, [])
+        for number, value in location:
+            if number == 4:
+                line = dict(fields(value))
+                f = functions[line[1]]
+                lines.append((strings[f.get(2, 0)], strings[f.get(4, 0)], line.get(2, 0)))
+    return table
+
+
+def names(tool, profile, inline=True):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "named.pb.gz")
+        command = [tool, "convert", *(["--inline"] if inline else []), profile, out]
+        done = subprocess.run(command, stderr=subprocess.PIPE, timeout=60)
+        if done.returncode:
+            sys.exit("exit status %d: %s" % (done.returncode, done.stderr.decode()))
+        return read_lines(out), done.stderr.decode()
+
+
+# The same from another tool; where it does not know the line, nothing.
+def addr2line(image, addresses):
+    tool = next(filter(shutil.which, ("llvm-addr2line", "llvm-addr2line-14", "addr2line")))
+    out = run(tool, "-a", "-i", "-f", "-C", "-e", image,
+              input="".join("0x%x\n" % address for address in addresses)).splitlines()
+    table, at = {}, 0
+    while at < len(out):
+        if re.match("0x[0-9a-f]+:?$", out[at]):
+            chain = table.setdefault(int(out[at].rstrip(":"), 16), [])
+            at += 1
+        else:
+            place, _, line = out[at + 1].split(" (")[0].rpartition(":")
+            chain.append((out[at], place, int(line) if line.isdigit() else 0))
+            at += 2
+    return {a: chain for a, chain in table.items() if any(line for _, _, line in chain)}
+
+
+# "std::vector<int>::size() const" as "size": tools differ in what stands around a name, for what
+# has no linkage name.
+def plain(name):
+    name = name.replace("operator()", "call").split(" [clone")[0]
+    while True:
+        shorter = re.sub(r"<[^<>]*>|\([^()]*\)", "", name)
+        if shorter == name:
+            break
+        name = shorter
+    return re.split("::|[ .]", name.replace(" const", "").strip())[-1] if name else ""
+
+
+def is_same(ours, theirs, path):
+    return (len(ours) == len(theirs) and
+            all(a[2] == b[2] and path(a[1]) == path(b[1]) for a, b in zip(ours, theirs)) and
+            all(plain(a[0]) == plain(b[0]) or b[0].startswith("_Z")
+                for a, b in zip(ours, theirs)))
+
+
+def compare(tool, program, original):
+    addresses = text_addresses(original)
+    with tempfile.NamedTemporaryFile() as profile:
+        write_profile(profile.name, program, addresses)
+        ours, said = names(tool, profile.name)
+        symbols, _ = names(tool, profile.name, inline=False)
+    theirs = addr2line(original, addresses)
+    # What was compiled elsewhere has other folders.
+    path = os.path.normpath if program == original else os.path.basename
+    bad = [a for a in theirs if symbols[a] and not is_same(ours[a], theirs[a], path)]
+    # Between functions, where no symbol is, lines alone have no row to stand in.
+    compared = [a for a in theirs if symbols[a]]
+    inlined = sum(len(ours[a]) > 1 for a in compared)
+    outer = [a for a in ours if symbols[a] and ours[a][-1][0] != symbols[a][0][0]]
+    for a in bad[:3] + outer[:3]:
+        print(hex(a), "ours:", ours[a], "theirs:", theirs.get(a), "symbol:", symbols[a])
+    print("%d addresses, %d compared, %d with inlined functions, %d differ, %d renamed; %s"
+          % (len(addresses), len(compared), inlined, len(bad), len(outer), said))
+    return len(compared) > 100 and inlined > 50 and not bad and not outer
+
+
+# Most bytes of DWARF are small numbers: what hurts are large ones, and other small ones.
+def damage(data, places, count):
+    for _ in range(count):
+        offset, size = random.choice(places)
+        near = random.random() < 0.3
+        at = offset + random.randrange(min(size, 64) if near else size)
+        data[at] = random.choice((0, 1, 0x7F, 0x80, 0xFF, data[at] ^ 1 << random.randrange(8)))
+
+
+def corrupt(tool, program, file, count):
+    random.seed(count)
+    with open(file, "rb") as f:
+        original = f.read()
+    places = [(offset, size) for name, (_, offset, size) in sections(file).items()
+              if name.startswith(".debug_") and size]
+    slowest = 0
+    with tempfile.NamedTemporaryFile() as profile:
+        write_profile(profile.name, program, text_addresses(program, 13))
+        symbols, _ = names(tool, profile.name, inline=False)
+        for i in range(count):
+            data = bytearray(original)
+            damage(data, places, random.choice((1, 4, 32, 256)))
+            with open(file, "wb") as f:
+                f.write(data)
+            begin = time.monotonic()
+            lines, _ = names(tool, profile.name)
+            slowest = max(slowest, time.monotonic() - begin)
+            for a in symbols:
+                if symbols[a] and lines[a][-1][0] != symbols[a][0][0]:
+                    sys.exit("%d: %x was %s: %s" % (i, a, symbols[a], lines[a]))
+    print("slowest: %.2f s" % slowest)
+    return slowest < 20
+
+
+what, arguments = sys.argv[1], sys.argv[2:]
+if what == "compare":
+    done = compare(arguments[0], arguments[1], arguments[-1])
+elif what == "corrupt":
+    done = corrupt(*arguments[:3], int(arguments[3]))
+else:
+    done = write_profile(arguments[1], arguments[0], text_addresses(arguments[0])) is None
+sys.exit(not done)

@@ -1,0 +1,277 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Names of functions in programs that are deleted, replaced, stripped, in no file that can be found
+# by its path; and in those of several languages. Whatever takes 1 % or more has its name.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317,SC2016,SC2054 # functions are called by check; "$" is for other shells
+. "$(dirname "$0")/../lib.sh"
+
+flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread -Wl,--build-id)
+source=$top/tests/progs/shares.c
+named='share("burn_sixty") > 45 and share("burn_thirty") > 15'
+all_named='not [f for f in j["functions"] if f["self_percent"] >= 1 and "+0x" in f["name"]]'
+
+gcc "${flags[@]}" "$source" -o "$work/full"
+
+# record NAME OPTION...: records $pid for a moment. The table is in NAME.json.
+record() {
+	local name=$1
+	shift
+	exits 0 "$profiltool" record -p "$pid" -F 999 -d 0.3 --json "$@" || return
+	mv "$work/out" "$work/$name.json"
+}
+
+# --- Deleted, replaced, unmounted ---
+
+cp "$work/full" "$work/program"
+start_ready "$work/program" 1
+rm "$work/program"
+check "deleted: recorded" record deleted -o "$work/deleted.pb.gz"
+check "deleted: names" recorded "$named and $all_named" "$work/deleted.json"
+check "deleted: its path is what it was" bash -c \
+	"'$profiltool' dump '$work/deleted.pb.gz' | grep -q ' $work/program build-id='"
+
+echo 'int main(void) { for (;;) ; }' >"$work/other.c"
+gcc -Wl,--build-id "$work/other.c" -o "$work/program"
+check "replaced: recorded" record replaced -o "$work/replaced.folded"
+check "replaced: names of the program that runs" recorded "$named and $all_named" \
+	"$work/replaced.json"
+stop "$pid"
+
+if mkdir "$work/mount" && mount -t tmpfs none "$work/mount" 2>/dev/null; then
+	cp "$work/full" "$work/mount/program"
+	start_ready "$work/mount/program" 1
+	umount -l "$work/mount"
+	check "on a mount that is gone: recorded" record unmounted
+	check "on a mount that is gone: names" recorded "$named and $all_named" \
+		"$work/unmounted.json"
+	stop "$pid"
+else
+	skip "on a mount that is gone" "mount is not permitted"
+fi
+
+# --- In memory ---
+
+start_ready python3 -c '
+import os, sys
+fd = os.memfd_create("program")
+os.write(fd, open(sys.argv[1], "rb").read())
+os.execve(fd, ["program", "1"], {})' "$work/full"
+check "in memory: recorded" record memfd
+check "in memory: names" recorded "$named and $all_named" "$work/memfd.json"
+stop "$pid"
+
+# --- Stripped ---
+
+# As Fedora does: the symbols of functions that are not exported, compressed, in the file itself.
+mini() {
+	objcopy --only-keep-debug "$work/full" "$work/full.debug" &&
+		nm -D "$work/full" --format=posix --defined-only | awk '{ print $1 }' | sort \
+			>"$work/exported" &&
+		nm "$work/full.debug" --format=posix --defined-only |
+		awk '$2 == "T" || $2 == "t" { print $1 }' | sort | comm -13 "$work/exported" - \
+			>"$work/kept" &&
+		objcopy -S --remove-section .gdb_index --remove-section .comment \
+			--keep-symbols="$work/kept" "$work/full.debug" "$work/mini" &&
+		xz -f "$work/mini" && strip -o "$work/program" "$work/full" &&
+		objcopy --add-section .gnu_debugdata="$work/mini.xz" "$work/program"
+}
+check "mini debuginfo: made" mini
+start_ready "$work/program" 1
+check "mini debuginfo: recorded" record mini
+check "mini debuginfo: names" recorded "$named and $all_named" "$work/mini.json"
+stop "$pid"
+
+strip -o "$work/program" "$work/full"
+start_ready "$work/program" 1
+check "stripped: recorded" record stripped
+check "stripped: says why, and how to mend it" says \
+	"program: " && says "stripped: no symbol table; its debug package or --debuginfod has them"
+check "stripped: addresses that addr2line takes" bash -c 'address=$(sed -n \
+	"s/.*program+\(0x[0-9a-f]*\).*/\1/p" "$1/stripped.json" | head -n 1)
+	addr2line -f -e "$1/full" "$address" | grep -q burn_' _ "$work"
+
+# The debug file comes later, by the build ID's path, as a debug package would bring it.
+id=$(readelf -n "$work/full" | sed -n 's/.*Build ID: //p')
+folder=/usr/lib/debug/.build-id/${id:0:2}
+if mkdir -p "$folder" 2>/dev/null; then
+	objcopy --only-keep-debug "$work/full" "$folder/${id:2}.debug"
+	check "a debug file by build ID: recorded" record debug
+	rm -f "$folder/${id:2}.debug"
+	rmdir --ignore-fail-on-non-empty "$folder"
+	check "a debug file by build ID: names" recorded "$named and $all_named" "$work/debug.json"
+else
+	skip "a debug file by build ID" "cannot write below /usr/lib/debug"
+fi
+stop "$pid"
+
+# --- The kernel's own code in user space ---
+
+cat >"$work/clock.c" <<'EOF_C'
+#include <stdio.h>
+#include <time.h>
+int main(void)
+{
+	struct timespec t;
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		clock_gettime(CLOCK_MONOTONIC, &t);
+}
+EOF_C
+gcc -O1 "$work/clock.c" -o "$work/clock"
+start_ready "$work/clock"
+check "vDSO: recorded" record clock -o "$work/clock.pb.gz"
+vdso='sum(f["self"] for f in j["functions"] if f["image"].startswith("[vdso")) == 0 or \
+	[f for f in j["functions"] if f["image"].startswith("[vdso") and "clock_gettime" in f["name"]]'
+check "vDSO: names" recorded "$vdso" "$work/clock.json"
+stop "$pid"
+if gcc -m32 -O1 "$work/clock.c" -o "$work/clock32" 2>/dev/null; then
+	start_ready "$work/clock32"
+	check "vDSO of 32 bits: recorded" record clock32
+	check "vDSO of 32 bits: names" recorded "$vdso" "$work/clock32.json"
+	stop "$pid"
+else
+	skip "vDSO of 32 bits" "no compiler for 32 bits"
+fi
+
+# --- Languages: functions are called as their authors call them ---
+
+# language NAME FUNCTION COMMAND...: builds NAME.* by the command, runs it; most is in FUNCTION.
+language() {
+	local name=$1 function=$2
+	shift 2
+	check "$name: built" "$@"
+	check "$name: recorded" exits 0 "$profiltool" record -F 999 --json -- "$work/$name"
+	mv "$work/out" "$work/$name.json"
+	check "$name: $function" recorded "share('$function') > 60 and $all_named" \
+		"$work/$name.json"
+}
+
+cat >"$work/cxx.cc" <<'EOF_CXX'
+#include <ctime>
+#include <vector>
+namespace shape {
+template <typename T> struct Circle {
+	std::vector<T> points;
+	__attribute__((noinline)) T area(T n) const {
+		T s = 1;
+		for (T i = 0; i < n; i++)
+			s = s * 31 + i;
+		return s;
+	}
+};
+}
+int main()
+{
+	shape::Circle<unsigned long> c;
+	volatile unsigned long sum = 0;
+	clock_t end = clock() + CLOCKS_PER_SEC * 4 / 10;
+	while (clock() < end)
+		sum = sum + c.area(100000);
+}
+EOF_CXX
+language cxx 'shape::Circle<unsigned long>::area(unsigned long) const' \
+	g++ -O1 "$work/cxx.cc" -o "$work/cxx"
+
+cat >"$work/rust.rs" <<'EOF_RUST'
+use std::time::{Duration, Instant};
+mod shape {
+    pub struct Circle { pub factor: u64 }
+    impl Circle {
+        #[inline(never)]
+        pub fn area(&self, n: u64) -> u64 {
+            let mut s = 1u64;
+            for i in 0..n { s = s.wrapping_mul(self.factor).wrapping_add(i); }
+            s
+        }
+    }
+}
+fn main() {
+    let circle = shape::Circle { factor: 31 };
+    let end = Instant::now() + Duration::from_millis(400);
+    let mut sum = 0u64;
+    while Instant::now() < end { sum ^= circle.area(100000); }
+    std::process::exit((sum == 1) as i32);
+}
+EOF_RUST
+if command -v rustc >/dev/null; then
+	language rust '<rust::shape::Circle>::area' rustc -O -C symbol-mangling-version=v0 \
+		"$work/rust.rs" -o "$work/rust"
+	# The older scheme was the only one for long, and tells no more than this.
+	check "rust, older names: built" rustc -O "$work/rust.rs" -o "$work/rust"
+	check "rust, older names: recorded" exits 0 "$profiltool" record -F 999 --json -- \
+		"$work/rust"
+	check "rust, older names" recorded "share('rust::shape::Circle::area') > 60" "$work/out"
+else
+	skip "rust" "no rustc"
+fi
+
+cat >"$work/d.d" <<'EOF_D'
+module d;
+import core.time;
+struct Circle {
+	ulong factor;
+	pragma(inline, false) ulong area(ulong n) {
+		ulong s = 1;
+		foreach (i; 0 .. n)
+			s = s * factor + i;
+		return s;
+	}
+}
+int main() {
+	auto circle = Circle(31);
+	auto end = MonoTime.currTime + msecs(400);
+	ulong sum = 0;
+	while (MonoTime.currTime < end)
+		sum ^= circle.area(100000);
+	return sum == 1;
+}
+EOF_D
+if command -v ldc2 >/dev/null; then
+	language d 'd.Circle.area(ulong)' ldc2 -O1 -of="$work/d" -od="$work" "$work/d.d"
+elif command -v gdc >/dev/null; then
+	language d 'd.Circle.area(ulong)' gdc -O1 "$work/d.d" -o "$work/d"
+else
+	skip "d" "no compiler"
+fi
+
+cat >"$work/go.go" <<'EOF_GO'
+package main
+
+import (
+	"os"
+	"time"
+)
+
+type Circle struct{ factor uint64 }
+
+//go:noinline
+func (c *Circle) Area(n uint64) uint64 {
+	s := uint64(1)
+	for i := uint64(0); i < n; i++ {
+		s = s*c.factor + i
+	}
+	return s
+}
+
+func main() {
+	circle := &Circle{31}
+	sum := uint64(0)
+	for end := time.Now().Add(400 * time.Millisecond); time.Now().Before(end); {
+		sum ^= circle.Area(100000)
+	}
+	if sum == 1 {
+		os.Exit(1)
+	}
+}
+EOF_GO
+if command -v go >/dev/null; then
+	language go 'main.(*Circle).Area' env HOME="$work" GOCACHE="${GOCACHE:-$work/gocache}" \
+		GO111MODULE=off go build -o "$work/go" "$work/go.go"
+else
+	skip "go" "no go"
+fi
+
+finish

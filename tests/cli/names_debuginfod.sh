@@ -1,0 +1,190 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# --debuginfod: symbols from a real debuginfod server on this machine, and from servers that do not
+# answer or send what they should not.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for awk
+. "$(dirname "$0")/../lib.sh"
+
+export DEBUGINFOD_CACHE_PATH=$work/cache HOME=$work no_proxy=127.0.0.1
+unset http_proxy https_proxy
+
+if ! ldconfig -p | grep -q libdebuginfod.so.1; then
+	skip "debuginfod" "no libdebuginfod"
+	finish
+fi
+
+# --- A stripped program, its debug file elsewhere, and one whose share is small ---
+
+gcc -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread -Wl,--build-id \
+	"$top/tests/progs/shares.c" -o "$work/full"
+id=$(readelf -n "$work/full" | sed -n 's/.*Build ID: //p')
+mkdir "$work/served"
+objcopy --only-keep-debug "$work/full" "$work/served/program.debug"
+strip -o "$work/program" "$work/full"
+check "a stripped program: recorded" exits 0 "$profiltool" record -F 999 --json \
+	-o "$work/program.pb.gz" -- sh -c "exec '$work/program' 1 0.4 stay >/dev/null"
+check "not asked: no names" json 'not [f for f in j["functions"] if f["name"] == "burn_sixty"]' \
+	"$work/out"
+check "not asked: says how to get them" says "--debuginfod"
+
+check "no server is named: an error" exits 2 "$profiltool" report --debuginfod "$work/program.pb.gz"
+check "no server is named: says so" says "DEBUGINFOD_URLS does not name a server"
+check "no server is named: told before recording" exits 2 "$profiltool" record --debuginfod -- \
+	touch "$work/was_started"
+check "no server is named: nothing was started" test ! -e "$work/was_started"
+
+# --- Servers that are no good. serve MODE: $url is its address; it writes what it is asked for. ---
+
+cat >"$work/server.py" <<'EOF_PYTHON'
+import http.server, socketserver, sys, time
+
+mode, answer = sys.argv[1], sys.argv[2]
+
+class Handler(http.server.BaseHTTPRequestHandler):
+	def do_GET(self):
+		print("asked", self.path, flush=True)
+		if mode == "silent":
+			time.sleep(100)
+		if mode == "missing":
+			return self.send_error(404)
+		data = open(answer, "rb").read()
+		self.send_response(200)
+		self.send_header("Content-Length", str(len(data)))
+		self.end_headers()
+		self.wfile.write(data)
+	def log_message(self, *arguments):
+		pass
+
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+	daemon_threads = True
+
+server = Server(("127.0.0.1", 0), Handler)
+print("ready", server.server_address[1], flush=True)
+server.serve_forever()
+EOF_PYTHON
+
+serve() {
+	start_ready python3 "$work/server.py" "$@"
+	mv "$work/start.out" "$work/server.out"
+	url=http://127.0.0.1:$(sed -n 's/^ready //p' "$work/server.out")
+}
+
+# asked NAME OPTION...: reports with a cache of its own.
+asked() {
+	local name=$1
+	shift
+	DEBUGINFOD_CACHE_PATH=$work/cache.$name DEBUGINFOD_URLS=$url exits 0 \
+		"$profiltool" report --debuginfod --json "$@" "$work/program.pb.gz" || return
+	mv "$work/out" "$work/$name.json"
+}
+
+named='share("burn_sixty") > 45 and share("burn_thirty") > 15'
+nameless='not samples("burn_sixty")'
+
+# It has ten seconds, in which the other tests go on.
+serve silent -
+silent=$pid
+silent_url=$url
+mv "$work/server.out" "$work/silent.out"
+(
+	began=$SECONDS
+	DEBUGINFOD_CACHE_PATH=$work/cache.silent DEBUGINFOD_URLS=$silent_url \
+		"$profiltool" report --debuginfod --json "$work/program.pb.gz" \
+		>"$work/silent.json" 2>"$work/silent.err"
+	echo "$? $((SECONDS - began))" >"$work/silent.status"
+) &
+waiting=$!
+check "a server that does not answer: was asked" wait_for grep -q asked "$work/silent.out"
+
+# The same on a terminal, where it shows what it waits for; ended by the terminal's hang-up.
+DEBUGINFOD_CACHE_PATH=$work/cache.terminal DEBUGINFOD_URLS=$silent_url start script -qfc \
+	"'$profiltool' report --debuginfod '$work/program.pb.gz'" "$work/terminal"
+check "on a terminal: shows what it waits for" wait_for grep -qE \
+	"names: [0-9]+ of [0-9]+, debuginfod: program, 0 MB" "$work/terminal"
+stop "$pid"
+
+# Ctrl-C while it waits.
+start_ready "$work/program" 1
+program=$pid
+DEBUGINFOD_CACHE_PATH=$work/cache.interrupted DEBUGINFOD_URLS=$silent_url "$profiltool" record \
+	-p "$program" -F 999 -d 0.3 --debuginfod --json >"$work/interrupted.json" \
+	2>"$work/interrupted.err" &
+recorder=$!
+started+=("$recorder")
+asked_thrice() {
+	[ "$(grep -c asked "$work/silent.out")" -ge 3 ]
+}
+check "interrupted: the server was asked" wait_for asked_thrice
+began=$SECONDS
+kill -INT "$recorder"
+wait "$recorder"
+check "interrupted: it ends at once" test $((SECONDS - began)) -le 3
+check "interrupted: what was counted is shown" recorded 'whole and j["counted"] > 50' \
+	"$work/interrupted.json"
+check "interrupted: says so" grep -q "cut short" "$work/interrupted.err"
+stop "$program"
+
+serve missing -
+check "a server that has nothing" asked missing
+check "a server that has nothing: says so" says "debuginfod sent no symbols"
+stop "$pid"
+head -c 100000 /dev/urandom >"$work/noise"
+serve answer "$work/noise"
+check "a server that sends noise" asked noise
+check "a server that sends noise: says so" says "what debuginfod sent is no good"
+check "a server that sends noise: no names" recorded "$nameless" "$work/noise.json"
+stop "$pid"
+echo 'void burn_sixty(void) {} int main(void) { return 0; }' >"$work/other.c"
+gcc -g -Wl,--build-id "$work/other.c" -o "$work/other"
+serve answer "$work/other"
+check "a server that sends another build" asked other
+check "a server that sends another build: says so" says "those of another build"
+check "a server that sends another build: no names" recorded "$nameless" "$work/other.json"
+check "only what is hot was asked for" test "$(grep -c asked "$work/server.out")" = 1
+check "by its build ID" grep -q "asked /buildid/$id/debuginfo" "$work/server.out"
+stop "$pid"
+
+wait "$waiting"
+check "a server that does not answer: the limit holds" awk \
+	'$1 != 0 || $2 > 15 { exit 1 }' "$work/silent.status"
+check "a server that does not answer: no names" recorded "$nameless" "$work/silent.json"
+check "not on a terminal: shows nothing" test -z "$(grep "names:" "$work/silent.err")"
+check "a server that does not answer: says so" grep -q "did not send its symbols in time" \
+	"$work/silent.err"
+stop "$silent"
+
+# --- The real one ---
+
+if ! command -v debuginfod >/dev/null; then
+	skip "a real server" "no debuginfod"
+	finish
+fi
+
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+port=$(free_port)
+start debuginfod -d "$work/index.sqlite" -p "$port" -F "$work/served"
+real=$pid
+url=http://127.0.0.1:$port
+fetch() {
+	python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1]).read()' \
+		"$url/buildid/$id/debuginfo"
+}
+check "a real server runs" wait_for fetch
+check "a real server" asked real
+check "a real server: names" recorded "$named" "$work/real.json"
+check "a real server: while recording" env DEBUGINFOD_URLS="$url" bash -c \
+	"'$profiltool' record -F 999 --json --debuginfod -- \
+		sh -c 'exec $work/program 1 0.4 stay >/dev/null' >'$work/recorded.json' 2>'$work/err'"
+check "a real server: names while recording" recorded "$named" "$work/recorded.json"
+stop "$real"
+check "the cache is used" asked real
+check "the cache is used: names" recorded "$named" "$work/real.json"
+check "not asked: the network is not used" bash -c \
+	"DEBUGINFOD_URLS=$url DEBUGINFOD_CACHE_PATH=$work/unused '$profiltool' report \
+		'$work/program.pb.gz' && [ ! -e '$work/unused' ]"
+
+finish

@@ -1,0 +1,251 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Call stacks of programs whose call chains are known: recorded whole, counted to the tick, and the
+# same in every format and in the readers that people have.
+# shellcheck disable=SC2317 # functions are called by check
+
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+cd "$work" || exit
+
+# record_chains NAME KIND OPTION...: records chains KIND for a moment: NAME.pb.gz, NAME.json and
+# NAME.folded, where a line ends with the leaf.
+record_chains() {
+	local name=$1 kind=$2
+	shift 2
+	start_ready "$progs/${program:-chains}" "$kind"
+	record "$name" -p "$pid" "$@"
+	stop "$pid"
+}
+
+# record NAME ARGUMENT...
+record() {
+	local name=$1
+	shift
+	"$profiltool" record -g -F 1999 -d 0.5 --json -o "$name.pb.gz" "$@" \
+		>"$name.json" 2>"$name.err"
+	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
+}
+
+# chains_are NAME LOW HIGH PATTERN: within LOW and HIGH percent of the samples have a stack that is
+# as a regular expression says.
+chains_are() {
+	python3 - "$@" <<'END'
+import re, sys
+name, low, high, pattern = sys.argv[1:]
+stacks = [line.rsplit(" ", 1) for line in open(name + ".folded")]
+others = [(int(count), stack) for stack, count in stacks if not re.fullmatch(pattern, stack)]
+whole = sum(int(count) for stack, count in stacks)
+share = 100 * (1 - sum(count for count, stack in others) / whole) if whole else -1
+for count, stack in sorted(others, reverse=True)[:10]:
+	print(count, stack[-300:])
+print(share, "%")
+sys.exit(not int(low) <= share <= int(high))
+END
+}
+
+# whole NAME: the account is exact, and the table has all that was counted.
+whole() {
+	recorded 'whole and j["counted"] > 50' "$1.json"
+}
+
+base='(__libc_start_call_main;)?main' # the loader of libc may have no frame of its own
+
+# --- What is recorded. A tick in a function's first or last instructions misses its caller. ---
+
+record_chains set set --user
+check "known chains: no other stack" chains_are set 97 100 \
+	"$base;set;(inner|outer;inner|outer;middle;inner)"
+for chain in set set,outer set,outer,middle; do
+	check "known chains: $chain has a third" chains_are set 20 47 "$base;${chain//,/;};inner"
+done
+check "known chains: the account is exact" whole set
+check "main has a total of all" recorded 'rows("main")[0]["total"] > 0.97 * j["counted"]' set.json
+check "a caller has a total of what it called" recorded \
+	'near(rows("outer")[0]["total"], 2 / 3 * j["counted"], 25)' set.json
+check "the table has the columns of stacks" \
+	grep -q "^ *self *self% *total *total% *function" <("$profiltool" report set.pb.gz 2>/dev/null)
+check "nothing is cut off" recorded \
+	'j["stacks"]["truncated"] == 0 and j["stacks"]["limit"] == 127' set.json
+check "nothing ends after one frame" recorded \
+	'j["stacks"]["user"] == j["counted"] > 20 * j["stacks"]["one_frame"]' set.json
+check "and nothing is said of that" [ "$(grep -c -e "cut off" -e "one frame" set.err)" = 0 ]
+
+record_chains deep deep
+check "recursion: 127 frames are kept" chains_are deep 95 100 "(descend;){126}inner(;.*)?"
+check "recursion: a function counts once per stack" recorded \
+	'rows("descend")[0]["total"] == j["counted"]' deep.json
+check "recursion: what is cut off is counted" recorded \
+	'j["stacks"]["truncated"] > 0.98 * j["counted"]' deep.json
+check "recursion: and said" grep -qE "stacks \([0-9.]+ %\) were cut off at 127 frames" deep.err
+"$profiltool" report --json deep.pb.gz >deep.report 2>/dev/null
+check "recursion: and known from the file" json 'j["stacks"]["truncated"] > 0' deep.report
+
+record_chains thread thread --user
+check "a thread's stack begins where the thread does" chains_are thread 95 100 \
+	"((clone3;)?start_thread;)threaded;inner"
+record_chains kernel kernel --kernel
+check "in a system call: the kernel's frames on top of the user's" chains_are kernel 95 100 \
+	"$base;kernel;ask;entry_SYSCALL_64_after_hwframe;do_syscall_64;.*getrandom.*"
+check "in a system call: the account is exact" whole kernel
+check "in a system call: ticks are the kernel's" recorded 'j["kernel"] == j["counted"]' kernel.json
+record_chains user kernel --user
+check "--user leaves ticks in the kernel out" recorded \
+	'j["kernel"] == 0 and j["excluded"] > 0.8 * j["ticks"]' user.json
+record_chains fault fault --kernel
+check "in a fault: the user's frame is the instruction that faults" chains_are fault 60 100 \
+	"$base;(touch;)?fault;asm_exc_page_fault.*"
+
+# A child, and what it executes, and its parent.
+record family -d 20 timeout 0.7 "$progs/chains" child
+check "the parent has its own stacks" chains_are family 30 70 "$base;parent;inner(;.*)?"
+check "the child has those of what it executes" chains_are family 30 70 "$base;set;.*inner(;.*)?"
+check "parent and child: the account is exact" whole family
+
+# --- Frame pointers that are not there ---
+
+program=frameless record_chains frameless set --user
+check "without frame pointers: stacks end after one frame" recorded \
+	'j["stacks"]["one_frame"] > 0.9 * j["stacks"]["user"]' frameless.json
+check "without frame pointers: said, with what it means" \
+	grep -q "of the user stacks end after one frame.*-fno-omit-frame-pointer" frameless.err
+record_chains random random --user
+check "a frame pointer into data adds no frame" chains_are random 95 100 "returns_into_data"
+
+# --- Return addresses ---
+
+record_chains last last --user
+check "a call that ends its function: the caller's name" chains_are last 95 100 \
+	"$base;calls_last;forever;inner"
+# last_frame N: the address of frame N of the commonest stack, as in the program's file.
+last_frame() {
+	"$profiltool" dump last.pb.gz | python3 -c '
+import re, sys
+text = sys.stdin.read()
+start, offset = re.search(r"^(0x\w+)-0x\w+ (0x\w+) \S*/chains ", text, re.M).groups()
+stacks = re.findall(r"^(\d+) (0x.*?) \[", text, re.M)
+frames = max(stacks, key=lambda s: int(s[0]))[1].split()
+print(hex(int(frames[int(sys.argv[1])], 16) - int(start, 16) + int(offset, 16)))' "$1"
+}
+# The instruction behind the call is another function's.
+is_last_call() {
+	local address=$1 end line
+	end=$(nm -S "$progs/chains" | sed -n "s/^\(\S*\) \(\S*\) t calls_last$/0x\1 + 0x\2/p")
+	line=$(grep -n "^	forever();" "$top/tests/progs/chains.c")
+	echo "$address, the end $end, line $line"
+	[ $((address + 1)) -eq $((end)) ] &&
+		addr2line -e "$progs/chains" "$address" | grep ":${line%%:*}\b"
+}
+check "a call that ends its function: its address and line" is_last_call "$(last_frame 2)"
+
+# --- Many stacks ---
+
+record_chains tree tree -F 9999 -d 1.5
+check "many stacks: the account is exact" whole tree
+check "many stacks: none is lost" recorded 'sum(j["lost"].values()) == 0' tree.json
+"$profiltool" dump --json tree.pb.gz >dump.json
+check "many stacks: each has its own count" json \
+	'len(j["stacks"]) > 1000 and sum(s["count"] for s in j["stacks"]) == j["samples"]' dump.json
+check "many stacks: each is a path through the tree" chains_are tree 90 100 \
+	"($base;tree;|(clone3;)?start_thread;)walk;(below;){100}(left|right)(;(left|right)){0,17}(;.*)?"
+
+# --- Every format, in the readers that people have ---
+
+# readable NAME KIND...: a recording as others are to read it: user and kernel frames in it.
+record_chains both kernel
+functions() {
+	"$profiltool" report --json "$1" 2>/dev/null | python3 -c '
+import json, sys
+for f in json.load(sys.stdin)["functions"]:
+	print(f["name"], f["self"], f["total"])' | sort
+}
+
+# go_functions FILE: the same rows by Go.
+go_functions() {
+	HOME=$work go tool pprof -sample_index=samples -top -nodecount=10000 -nodefraction=0 "$1" \
+		2>/dev/null | awk 'table { print $6, $1, $4 } / flat% / { table = 1 }' | sort
+}
+
+google_functions() {
+	google-pprof --text --nodecount=10000 --nodefraction=0 "$progs/chains" "$1" 2>/dev/null |
+		awk '/^Total:/ { next } { print $6, $1, $4 }' | sort
+}
+
+# annotated FILE: functions with what callgrind_annotate says they and what they called took.
+annotated() {
+	sed -nE 's/^ *([0-9,]+) \( *[0-9.]+%\) +.*:([^:[]+) \[.*/\1 \2/p' "$1" | tr -d , |
+		awk '{ sum[$2] += $1 } END { for (name in sum) print name, sum[name] }' | sort
+}
+
+same_rows() {
+	[ -s "$1" ] && diff "$1" "$2"
+}
+
+for name in both deep family set; do
+	functions "$name.pb.gz" >"$name.ours"
+	if command -v go >/dev/null; then
+		go_functions "$name.pb.gz" >"$name.go"
+		check "$name, pprof: go tool pprof -top has our numbers" same_rows "$name.ours" "$name.go"
+	else
+		skip "$name, pprof: go tool pprof" "go is not installed"
+	fi
+	if command -v callgrind_annotate >/dev/null; then
+		"$profiltool" convert "$name.pb.gz" "$name.callgrind" 2>/dev/null
+		awk '$3 { print $1, $3 }' "$name.ours" >"$name.totals"
+		callgrind_annotate --auto=no --threshold=100 --inclusive=yes "$name.callgrind" \
+			>"$name.annotated" 2>&1
+		check "$name, callgrind: callgrind_annotate has our totals" \
+			same_rows "$name.totals" <(annotated "$name.annotated")
+	else
+		skip "$name, callgrind: callgrind_annotate" "it is not installed"
+	fi
+done
+if command -v go >/dev/null; then
+	HOME=$work go tool pprof -sample_index=samples -traces set.pb.gz >traces 2>/dev/null
+	check "pprof: go tool pprof -traces has the chains" \
+		grep -q " inner middle outer set main " <(awk '{ printf " " $NF }' traces | tr -s " ")
+	HOME=$work go tool pprof -sample_index=samples -peek "^middle\$" set.pb.gz >peek 2>/dev/null
+	check "pprof: go tool pprof -peek: who called it" grep -qE "100% .*outer$" peek
+	check "pprof: go tool pprof -peek: whom it called" grep -qE " inner$" peek
+fi
+
+# gperftools: its reader drops a frame that it takes for a signal's, unless the file provides.
+"$profiltool" convert set.pb.gz set.prof 2>/dev/null
+"$profiltool" convert both.pb.gz both.prof 2>/dev/null
+if command -v google-pprof >/dev/null; then
+	google_functions set.prof >set.google
+	check "gperftools: google-pprof --text has our numbers" same_rows set.ours set.google
+	google-pprof --text "$progs/chains" both.prof >both.google 2>/dev/null
+	google-pprof --text "$progs/chains" both.prof >both.google 2>/dev/null
+	check "gperftools: below the kernel's frames the caller has it all" \
+		grep -qE "100\.0% (ask|kernel)$" both.google
+else
+	skip "gperftools: google-pprof" "it is not installed"
+fi
+functions set.prof >set.back
+check "gperftools: read back, the same functions" same_rows set.ours set.back
+
+"$profiltool" convert -f dcpi set.pb.gz dcpi 2>dcpi.err
+check "dcpi: says that it has no stacks" grep -q "does not hold.*call stacks" dcpi.err
+"$profiltool" convert -f gmon set.pb.gz gmon 2>gmon.err
+check "gmon: says that it has no stacks" grep -q "does not hold.*call stacks" gmon.err
+
+# --- Options ---
+
+start_ready "$progs/chains" set
+for option in -g --call-graph --call-graph=fp; do
+	"$profiltool" record "$option" -F 999 -d 0.2 --json -p "$pid" >out.json 2>out.err
+	check "$option: by frame pointers" json 'j["stacks"]["user"] > 0' out.json
+done
+"$profiltool" record -g --call-graph=none -F 999 -d 0.2 --json -p "$pid" >out.json 2>out.err
+check "--call-graph=none: no stacks" json 'j["counted"] > 0 and "stacks" not in j' out.json
+check "another method is an error" exits 2 "$profiltool" record --call-graph=dwarf -p "$pid"
+check "it lists the methods" says "none or fp"
+check "a method as a word of its own is an error" exits 2 "$profiltool" record -g fp -p "$pid"
+check "it says how to write it" says "--call-graph=fp"
+check "--scale excludes call stacks" exits 2 "$profiltool" record -g --scale 0x10000 -p "$pid"
+check "and says so" says "--call-graph"
+stop "$pid"
+
+finish

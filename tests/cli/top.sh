@@ -1,0 +1,339 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# top: tables in a pipe, compared with what the programs do; and the screen, in a tmux of its own,
+# through every key, sizes of the terminal, signals and ends.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# A name that would clear the terminal, with a letter that is two bytes long.
+hostile=$'h\e[2J\xc3\xa9'
+cp "$progs/shares" "$work/$hostile"
+start_ready "$progs/shares" 1 0 stay
+shares=$pid
+# It has the thread that burns, and the first, which waits.
+for thread in "/proc/$shares/task"/*; do
+	burner=${thread##*/}
+done
+
+top() {
+	"$profiltool" top "$@"
+}
+
+# --- Tables ---
+
+# tables EXPRESSION COMMAND...: Python over `t`, the printed tables, each a list of rows of words.
+tables() {
+	local expression=$1
+	shift
+	"$@" >"$work/out" 2>"$work/err"
+	python3 -c '
+import sys
+t = [[line.split() for line in table.splitlines()[3:]] for table in
+     open(sys.argv[2]).read().split("\n\n") if table]
+def column(table, title):
+	return [row[table[0].index(title)] for row in table[1:] if row[0] != "..."]
+def near(a, b, points):
+	return abs(float(a) - b) <= points
+value = eval(sys.argv[1])
+if not value:
+	print(*map(str, t), sep="\n")
+sys.exit(not value)' "$expression" "$work/out" || {
+		cat "$work/err"
+		return 1
+	}
+}
+
+check "a table for each time" tables \
+	'len(t) == 3 and all(column(x, "function")[0] == "burn_sixty" for x in t)' \
+	top -p "$shares" --count 3 -d 0.3 -F 499
+check "the shares are those of the program" tables \
+	'near(column(t[0], "%")[0], 60, 8) and near(column(t[0], "%")[1], 30, 8)' \
+	top -p "$shares" --count 1 -d 1 -F 999
+check "each table counts its own time alone" tables \
+	'len(t) == 2 and max(sum(map(int, column(x, "samples"))) for x in t) <= 350' \
+	top -p "$shares" --count 2 -d 0.5 -F 499
+check "rows are left out and told" tables \
+	'len(t[0]) == 3 and t[0][2][0] == "..." and t[0][2][2:4] == ["more", "functions,"]' \
+	top -p "$shares" --count 1 -d 1 -F 1999 -n 1 --user
+check "by thread" tables 't[0][0][3:] == ["pid", "tid", "name"] and t[0][1][4:] == ["'"$burner"'", "shares"]' \
+	top -p "$shares" --count 1 -d 0.3 --by thread
+check "sorted by name" tables 'column(t[0], "function") == sorted(column(t[0], "function"))' \
+	top -p "$shares" --count 1 -d 0.5 --sort name
+check "one thread" tables 'column(t[0], "function")[0] == "burn_sixty"' \
+	top -t "$burner" --count 1 -d 1 -F 1999
+check "the whole machine is the default" tables '"burn_sixty" in column(t[0], "function")' \
+	top --count 1 -d 1
+
+json_lines() {
+	exits 0 top -p "$shares" --json --count 2 -d 0.5 -F 499 -n 1 && python3 -c '
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+assert len(lines) == 2, lines
+for j in lines:
+	assert j["rows"][0]["name"] == "burn_sixty" and len(j["rows"]) == 1, j
+	assert j["by"] == "function" and 0.45 < j["seconds"] < 2 and j["lost"] == 0, j
+	assert 0 < j["rows"][0]["cpu_percent"] <= j["cpu_percent"] <= 130, j' "$work/out"
+}
+check "a line of JSON for each time" json_lines
+
+# As many different pcs as ticks: the recording has to begin anew, more than once.
+start_ready "$progs/spread" 1000000 1 0
+check "many samples: it begins anew, and goes on" tables \
+	'len(t) == 8 and all(float(x[1][1]) < 5 for x in t)' \
+	top -p "$pid" -F 10000 --count 8 -d 0.5 -n 1
+check "and nothing is lost" grep -q ' 0 lost' "$work/out"
+stop "$pid"
+
+start "$work/$hostile" 1 0.5
+check "a target that ends: what was asked for is incomplete" exits 3 \
+	top -p "$pid" --count 1000 -d 0.2
+check "which is told" says "has ended"
+check "hostile names are made visible" \
+	grep -qF $'h\\x1b[2J\xc3\xa9' "$work/out"
+start "$progs/shares" 1 0.5
+check "a target that ends, without --count" exits 0 top -p "$pid" -d 0.2
+start sleep 100
+check "no samples" exits 4 top -p "$pid" --count 2 -d 0.1
+check "no such process" exits 1 top -p 999999999 --count 1
+check "two kinds of target" exits 2 top -p 1 -a --count 1
+check "no file is taken" exits 2 top "$work/x.pb.gz"
+check "a delay of nothing" exits 2 top -d 0
+check "no such order" exits 2 top --sort size
+to_head() {
+	top -p "$shares" -d 0.1 | head -n 1 | grep -q shares
+}
+check "a reader that leaves ends it" to_head
+
+ended() {
+	"$profiltool" top -p "$shares" -d 0.2 >"$work/out" &
+	started+=($!)
+	wait_for grep -q burn_sixty "$work/out"
+	kill -TERM $!
+	wait $!
+}
+check "SIGTERM ends it well" ended
+
+# --- The screen ---
+
+if ! command -v tmux >/dev/null; then
+	skip "the screen" "no tmux"
+	finish
+fi
+
+tm() {
+	tmux -u -S "$work/tmux" "$@"
+}
+
+pane() {
+	tm capture-pane -p
+}
+
+# shows PATTERN: waits until the screen has it; shows the screen if it does not come.
+shows() {
+	wait_for shows_now "$1" && return
+	pane
+	return 1
+}
+
+shows_now() {
+	pane | grep -qE -- "$1"
+}
+
+shows_no_more() {
+	wait_for lacks "$1" && return
+	pane
+	return 1
+}
+
+lacks() {
+	! shows_now "$1"
+}
+
+# key KEY PATTERN: what the screen shows after a key.
+key() {
+	tm send-keys "$1"
+	shows "$2"
+}
+
+prompt_now() {
+	pane | grep -v '^$' | tail -n 1 | grep -q '^\$ *$'
+}
+
+# run_top OPTION...: types the command at the shell's prompt.
+run_top() {
+	tm send-keys -l "clear; $environment $profiltool top $*; echo status \$?"
+	tm send-keys Enter
+}
+
+environment=
+TERM=xterm tm -f /dev/null new-session -d -x 100 -y 30 \
+	"PS1='\$ ' exec bash --norc --noprofile -i"
+started+=("$(tm display-message -p '#{pid}')")
+wait_for prompt_now
+tm send-keys -l "stty -a >$work/before" \; send-keys Enter
+wait_for test -s "$work/before"
+
+run_top -p "$shares" -d 0.2
+check "the hot function is on top" shows '^ *[456][0-9]\.[0-9]+ +[0-9.]+ +burn_sixty +shares'
+check "what is profiled is told" shows_now "shares \(PID $shares\)"
+check "and what the rows are" shows_now '^functions by self, fading by half in 5 s'
+check "and keys" shows_now '^\? help  q quit'
+check "s: by name" key s '^functions by name'
+in_order() {
+	pane | grep -o 'burn_[a-z]*' | head -n 3 | sort -C
+}
+check "in order" in_order
+check "s: by image" key s '^functions by image'
+check "s: by self again" key s '^functions by self'
+check "Space freezes" key Space FROZEN
+rows() {
+	pane | grep 'burn_'
+}
+frozen=$(rows)
+# The clock goes on.
+later=$(date -d '2 seconds' +%T)
+stays() {
+	shows "^$later" && [ "$(rows)" = "$frozen" ]
+}
+check "for as long as one likes" stays
+tm send-keys Space
+check "Space goes on" shows_no_more FROZEN
+check "t: threads" key t "^ *100\.00 .* $shares +$burner +shares"
+check "Enter: the functions of one" key Enter "only thread $burner"
+check "which are there" shows burn_thirty
+check "Escape: back" key Escape '^threads by self'
+check "t: functions" key t '^functions by self'
+check "P: processes" key P '^processes by self'
+check "Tab: the next, from the beginning" key Tab '^functions by self'
+check "Tab: images" key Tab '^images by self'
+check "F: functions" key F '^functions by self'
+check "?: help" key '?' 'what calls the function'
+check "q: back" key q '^functions by self'
+tm send-keys -l '/TEN'
+check "/: asks" shows 'rows that match: TEN'
+tm send-keys Enter
+check "and shows those rows" shows 'only TEN'
+alone() {
+	[ "$(rows | wc -l)" -eq 1 ]
+}
+check "alone" alone
+tm send-keys Escape
+check "Escape: all rows" shows burn_sixty
+tm send-keys -l '/('
+tm send-keys Enter
+check "a pattern that is none is told" shows '^"\(": '
+
+check "Enter: code" key Enter '^burn_sixty in .*shares: [0-9]+ samples'
+check "its instructions" shows 'imul '
+samples() {
+	pane | sed -n 's/^burn_sixty in .*: \([0-9]*\) samples.*/\1/p'
+}
+before=$(samples)
+grows() {
+	[ "$(samples)" -gt "$before" ]
+}
+check "with samples that grow" wait_for grows
+check "Down scrolls no further than there is" key Down '^burn_sixty in '
+check "q: back" key q '^functions by self'
+check "c without stacks: what it needs" key c 'profiltool top -g'
+
+tm resize-window -x 50 -y 12
+check "a narrow terminal" shows '^ +% +cpu% +function +image'
+narrow() {
+	shows burn_sixty && [ "$(pane | awk '{ if (length($0) > most) most = length($0) }
+		END { print most }')" -le 50 ]
+}
+check "has lines as narrow" narrow
+tm resize-window -x 20 -y 5
+check "a tiny terminal" shows '^ *[456][0-9]\.[0-9]+ '
+tm resize-window -x 120 -y 40
+check "a large one" shows '^functions by self.*'
+
+is_shell() {
+	[ "$(tm display-message -p '#{cursor_flag} #{alternate_on}')" = "1 0" ]
+}
+sane() {
+	wait_for is_shell || return
+	rm -f "$work/after"
+	tm send-keys -l "stty -a >$work/after" \; send-keys Enter
+	wait_for test -s "$work/after"
+	diff <(sed 's/rows [0-9]*; columns [0-9]*;//' "$work/before") \
+		<(sed 's/rows [0-9]*; columns [0-9]*;//' "$work/after")
+}
+
+tm send-keys C-c
+check "Ctrl-C ends it well" shows 'status 0'
+check "and leaves a sane terminal" sane
+tm resize-window -x 80 -y 24
+run_top -p "$shares" -d 0.2
+check "it starts again" shows burn_sixty
+tm send-keys C-z
+check "Ctrl-Z stops it" shows Stopped
+check "and leaves the cursor" wait_for is_shell
+tm send-keys -l fg
+check "fg goes on" key Enter '^functions by self'
+check "with what is busy" shows burn_sixty
+
+check "q ends it well" key q '^\$ *$'
+run_top -p "$shares" -d 0.2
+check "and again" shows burn_sixty
+kill -TERM "$(pgrep -n -f "profiltool top -p $shares")"
+check "SIGTERM ends it well" shows 'status 0'
+check "and leaves a sane terminal, too" sane
+run_top -p "$shares" -d 0.2
+check "and once more" shows burn_sixty
+tm send-keys C-\\
+check "so does Ctrl-\\, which ends it by its signal" shows 'status 131'
+check "on a sane terminal" sane
+
+start "$work/$hostile" 1 0
+run_top -p "$pid" -d 0.2
+check "hostile names are shown" shows $'h\\\\x1b\\[2J\xc3\xa9'
+check "with what is busy" shows 'burn_[a-z]+'
+stop "$pid"
+check "the target's end is told" shows 'has ended; q quits'
+check "its last picture stays" shows_now 'burn_[a-z]+'
+check "q still quits" key q 'status 0'
+
+run_top -t 999999999
+check "what cannot be is told on a sane terminal" shows 'status 1'
+check "which it is" sane
+
+has_color() {
+	tm capture-pane -p -e | grep -q $'\e\\[[0-9;]*31m'
+}
+environment=TERM=xterm-256color
+run_top -p "$shares" -d 0.2
+check "what is hot is red" wait_for has_color
+check "q ends it" key q 'status 0'
+environment="NO_COLOR=1 TERM=xterm-256color"
+run_top -p "$shares" -d 0.2
+check "NO_COLOR: there are rows" shows burn_ten
+has_no_color() {
+	! tm capture-pane -p -e | grep -q $'\e\\[[0-9;]*3[0-7]m'
+}
+check "without a colour" has_no_color
+check "q ends it, too" key q 'status 0'
+environment=TERM=vt100
+run_top -p "$shares" -d 0.2
+check "a VT100 will do" shows burn_ten
+check "q ends that" key q 'status 0'
+environment=TERM=dumb
+run_top -p "$shares" -d 0.2 --count 2
+check "a dumb terminal gets tables" shows 'status 0'
+check "in lines" shows_now '^samples +%'
+
+# Callers, of known chains.
+environment=
+start_ready "$progs/chains" deep
+run_top -g -p "$pid" -d 0.2
+check "with stacks: totals" shows 'self% +total% +cpu% +function'
+check "of the one that is always there" shows '^ *0\.00 +100\.00 .*descend'
+check "c: callers" key c '^What calls inner'
+check "are there" shows descend
+check "q ends the callers" key q 'functions by self'
+check "q ends it all" key q 'status 0'
+
+finish

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* seccomp bpf|perf_event_open ERRNO COMMAND...: runs it where a filter refuses this system call. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	if (argc < 4)
+		return 2;
+
+	const unsigned int call = strcmp(argv[1], "bpf") == 0 ? SYS_bpf : SYS_perf_event_open;
+	const unsigned int code = strtoul(argv[2], NULL, 10);
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
+		perror("seccomp");
+		return 99;
+	}
+	execvp(argv[3], argv + 3);
+	perror(argv[3]);
+	return 99;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/json_writer.h"
+#include "report/text.h"
+
+static int add_text(struct json_object *object, const char *key, const char *text)
+{
+	return text && *text ? json_add(object, key, json_text(text)) : 0;
+}
+
+static int add_number(struct json_object *object, const char *key, uint32_t number)
+{
+	return number ? json_add(object, key, json_object_new_uint64(number)) : 0;
+}
+
+/* Its count of each event, where the profile has several. */
+static int add_values(struct json_object *object, const struct annotation *a, const uint64_t *self)
+{
+	struct json_object *values = json_object_new_object();
+	int err = values ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < a->value_count && !err; i++) {
+		char *title = rows_title(a->p, a->values[i]);
+
+		err = title ? json_add(values, title, json_object_new_uint64(self[i])) : -ENOMEM;
+		free(title);
+	}
+	if (!err)
+		return json_add(object, "values", values);
+	json_object_put(values);
+	return err;
+}
+
+static int add_counts(struct json_object *object, const struct annotation *a,
+		      const struct tallies *t, size_t number)
+{
+	const uint64_t *self = &t->self[number * a->value_count];
+
+	if (json_add(object, "self", json_object_new_uint64(self[0])) ||
+	    (a->stacks && json_add(object, "total", json_object_new_uint64(t->total[number]))))
+		return -ENOMEM;
+	return a->value_count > 1 ? add_values(object, a, self) : 0;
+}
+
+/* The innermost function is told where it is inlined. */
+static int add_place(struct json_object *object, const struct source_line *s)
+{
+	int err = add_text(object, "file", s->file);
+
+	err = err ?: add_number(object, "line", s->number);
+	if (!s->inlined)
+		return err;
+	err = err ?: add_text(object, "inlined", s->inlined);
+	err = err ?: add_text(object, "inlined_file", s->inlined_file);
+	return err ?: add_number(object, "inlined_line", s->inlined_number);
+}
+
+static struct json_object *instruction_object(const struct annotation *a, size_t number)
+{
+	const struct instruction *i = &a->code.instructions[number];
+	struct json_object *object = json_object_new_object();
+	struct source_line s = { .file = "" };
+
+	if (!object)
+		return NULL;
+	if (a->code_places)
+		s = source_line_inlined(a->code_places, number);
+	if (json_add(object, "address", json_hex(i->address)) ||
+	    json_add(object, "target", json_object_new_boolean(i->is_target)) ||
+	    json_add(object, "instruction", json_text(i->text)) || add_place(object, &s) ||
+	    add_counts(object, a, &a->code_counts, number)) {
+		json_object_put(object);
+		return NULL;
+	}
+	return object;
+}
+
+static struct json_object *line_object(struct annotation *a, size_t number)
+{
+	const struct source_line *s = &a->lines.lines[number];
+	struct json_object *object = json_object_new_object();
+	const struct source_file *file;
+	const char *text;
+	int err;
+
+	if (!object)
+		return NULL;
+	err = source_files_find(&a->files, s->inlined ? s->inlined_file : s->file, &file);
+	if (!err) {
+		text = source_file_line(file, s->inlined ? s->inlined_number : s->number);
+		err = add_place(object, s) ?: add_text(object, "source", text);
+	}
+	if (!err && !add_counts(object, a, &a->line_counts, number))
+		return object;
+	json_object_put(object);
+	return NULL;
+}
+
+int report_listing_json(struct annotation *a, FILE *out)
+{
+	struct json_writer w;
+
+	json_begin(&w, out);
+	if (a->function)
+		json_member(&w, "function", json_text(a->function));
+	if (a->image != PROFILE_NONE)
+		json_member(&w, "image", json_text(a->p->images[a->image].path));
+	if (a->extent.limit) {
+		json_member(&w, "start", json_hex(a->extent.start));
+		json_member(&w, "limit", json_hex(a->extent.limit));
+	}
+	json_member(&w, "self", json_object_new_uint64(a->samples));
+	if (a->stacks)
+		json_member(&w, "total", json_object_new_uint64(a->total));
+	json_begin_list(&w, "instructions");
+	for (size_t i = 0; i < a->code.count && !w.err; i++)
+		json_element(&w, instruction_object(a, i));
+	json_end_list(&w);
+	json_begin_list(&w, "lines");
+	for (size_t i = 0; i < a->lines.count && !w.err; i++)
+		json_element(&w, line_object(a, i));
+	json_end_list(&w);
+	return json_end(&w);
+}

@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: 0BSD
+/*
+ * What shows a flame graph in a browser. flame_graph.c embeds it, with flame_graph.css and the tree
+ * as JSON (flame_graph_data.c tells its keys), in each HTML or SVG file that it writes. An SVG file
+ * has a picture besides, for where no scripts run; this takes the picture's place.
+ *
+ * Names come from files and processes that nobody vouches for: they become text, never markup.
+ */
+"use strict";
+(() => {
+const XHTML = "http://www.w3.org/1999/xhtml", SVG = "http://www.w3.org/2000/svg";
+const ROW = 18, FONT = 12; // pixels, as .frame has them in the style sheet
+const LEAST = 0.5; // pixels: what is narrower is not drawn
+const LEAST_ELEMENT = 3; // pixels: what is narrower is a sliver in a path, with many others
+const LEAST_TEXT = 24; // pixels: what is narrower has no text
+const LEAST_BOTH = 12; // characters: a name that has room for fewer is cut at its end
+const LEGEND = 8; // images that it has at most
+
+const data = JSON.parse(document.getElementById("profile").textContent);
+const compared = "oldAll" in data;
+
+// --- The tree: nodes in depth-first order, so that those below node i are i + 1 .. end[i] - 1 ---
+
+const FIELDS = compared ? 6 : 4; // depth, frame, total, self; and heat, old total
+const size = data.nodes.length / FIELDS;
+const depth = new Int32Array(size), frame = new Int32Array(size);
+const total = new Float64Array(size), self = new Float64Array(size);
+const heat = new Float64Array(size), old = new Float64Array(size);
+const parent = new Int32Array(size), end = new Int32Array(size).fill(size);
+const start = new Float64Array(size); // the samples that are left of it
+
+function load() {
+	const path = []; // the last node of each depth
+	const next = []; // where its next child starts
+
+	for (let i = 0; i < size; i++) {
+		[depth[i], frame[i], total[i], self[i], heat[i], old[i]] =
+			data.nodes.slice(i * FIELDS, (i + 1) * FIELDS);
+		const d = depth[i];
+		while (path.length > d)
+			end[path.pop()] = i;
+		parent[i] = d ? path[d - 1] : -1;
+		start[i] = d ? next[d - 1] : 0;
+		if (d)
+			next[d - 1] += total[i];
+		next[d] = start[i];
+		path.push(i);
+	}
+}
+
+const frameOf = (i) => data.frames[frame[i]];
+const nameOf = (i) => frameOf(i)[0];
+const imageOf = (i) => frameOf(i)[1];
+
+// --- Numbers and names for people ---
+
+function count(samples) {
+	if (data.unit === "nanoseconds")
+		return (samples / 1e9).toLocaleString("en", { minimumFractionDigits: 3 }) + " s";
+	return samples.toLocaleString("en") + " " + data.unit;
+}
+
+const percent = (part, whole) => (whole ? part * 100 / whole : 0).toFixed(2) + " %";
+
+function signed(points) {
+	const rounded = Math.round(points * 100) / 100 || 0; // and never -0
+
+	return (rounded > 0 ? "+" : "") + rounded.toFixed(2);
+}
+
+function change(i) {
+	const before = data.oldAll ? old[i] * 100 / data.oldAll : 0;
+	const after = data.all ? total[i] * 100 / data.all : 0;
+
+	return `old ${before.toFixed(2)} %, new ${after.toFixed(2)} %, change ` +
+		`${signed(after - before)} percentage points`;
+}
+
+// What is told of a node besides its name.
+function details(i) {
+	const parts = imageOf(i) ? [imageOf(i)] : [];
+
+	if (frameOf(i)[3] === "inlined")
+		parts.push("inlined");
+	parts.push(`${count(total[i])}, ${percent(total[i], data.all)} of all`);
+	if (zoomed)
+		parts.push(`${percent(total[i], total[zoomed])} of what is zoomed to`);
+	parts.push(`self ${count(self[i])}, ${percent(self[i], data.all)}`);
+	if (compared)
+		parts.push(change(i));
+	return parts.join(" \u00b7 ");
+}
+
+const pen = document.createElementNS(XHTML, "canvas").getContext("2d");
+const textWidths = []; // in pixels, of each frame's name, once it was needed
+
+// A name in so many pixels. Of a long one the middle goes: its end tells it from its neighbours.
+function shorten(f, pixels) {
+	const name = data.frames[f][0];
+
+	textWidths[f] ??= pen.measureText(name).width;
+	if (textWidths[f] <= pixels)
+		return name;
+	const characters = Array.from(name);
+	for (let kept = Math.floor(characters.length * pixels / textWidths[f]); kept > 1; kept--) {
+		const tail = kept < LEAST_BOTH ? 0 : kept >> 1;
+		const text = characters.slice(0, kept - tail).join("") + "\u2026" +
+			characters.slice(characters.length - tail).join("");
+		if (pen.measureText(text).width <= pixels)
+			return text;
+	}
+	return "";
+}
+
+// --- The page ---
+
+function make(into, tag, attributes, text) {
+	const made = document.createElementNS(XHTML, tag);
+
+	for (const [name, value] of Object.entries(attributes ?? {}))
+		made.setAttribute(name, value);
+	if (text !== undefined)
+		made.textContent = text;
+	into.append(made);
+	return made;
+}
+
+// The body of this document. One of SVG becomes one of XHTML: pages scroll, wrap text and print.
+function makeBody() {
+	if (document.body)
+		return document.body;
+	const style = document.querySelector("style").textContent;
+	const page = document.createElementNS(XHTML, "html");
+	const head = make(page, "head");
+	make(head, "title", {}, data.title);
+	make(head, "meta", { name: "viewport", content: "width=device-width" });
+	make(head, "style", {}, style);
+	make(page, "body");
+	page.setAttribute("lang", "en");
+	document.replaceChild(page, document.documentElement);
+	return page.lastChild;
+}
+
+const body = makeBody();
+pen.font = `${FONT}px ${getComputedStyle(body).fontFamily}`;
+const header = make(body, "header");
+const heading = make(header, "h1", {}, data.title + " ");
+make(heading, "small", {}, count(data.all));
+const matched = make(header, "output", { "aria-live": "polite" });
+const search = make(header, "input", { type: "search", placeholder: "Search: text or regexp  /",
+	"aria-label": "search functions", spellcheck: "false", autocomplete: "off" });
+const resetButton = make(header, "button", { type: "button", disabled: "" }, "Reset zoom");
+const helpButton = make(header, "button", { type: "button", "aria-label": "help" }, "?");
+const notes = make(header, "div", { class: "notes" });
+const graph = make(body, "main", { class: data.icicle ? "graph icicle" : "graph", role: "tree",
+	"aria-label": "flame graph" });
+const footer = make(body, "footer", { role: "status" });
+const help = make(body, "dialog", { "aria-label": "help" });
+
+function paint(element, i) {
+	element.style.setProperty("--hue", compared ? (heat[i] > 0 ? 12 : 215) : frameOf(i)[2]);
+	if (compared)
+		element.style.setProperty("--heat", Math.abs(heat[i]));
+}
+
+// The images with most samples of their own, and their colours.
+function makeLegend(into) {
+	const selves = new Map(), example = new Map();
+
+	for (let i = 1; i < size; i++) {
+		const image = imageOf(i).replace(/^.*\//, "");
+		if (!image)
+			continue;
+		selves.set(image, (selves.get(image) ?? 0) + self[i]);
+		if (!example.has(image) || frameOf(example.get(image))[3])
+			example.set(image, i);
+	}
+	const images = Array.from(selves.keys()).sort((a, b) => selves.get(b) - selves.get(a));
+	for (const image of images.slice(0, LEGEND)) {
+		const entry = make(into, "span");
+		paint(make(entry, "i"), example.get(image));
+		entry.append(image);
+	}
+	if (images.length > LEGEND)
+		make(into, "span", {}, `and ${images.length - LEGEND} more`);
+}
+
+// From the largest loss of share to the largest gain.
+function makeScale(into) {
+	for (const step of [-1, -0.5, 0, 0.5, 1]) {
+		const entry = make(into, "span");
+		const swatch = make(entry, "i", { class: "changed" });
+		swatch.style.setProperty("--hue", step > 0 ? 12 : 215);
+		swatch.style.setProperty("--heat", Math.abs(step));
+		// The square root makes small changes visible.
+		entry.append(signed(Math.sign(step) * step * step * data.scale));
+	}
+	make(into, "span", {}, "percentage points of all samples, against the old profile");
+}
+
+function makeNotes() {
+	const legend = make(notes, "p", { class: "legend" });
+
+	if (compared)
+		makeScale(legend);
+	else
+		makeLegend(legend);
+	for (const note of data.notes)
+		make(notes, "p", {}, note);
+	if (!data.gone?.length)
+		return;
+	const list = make(notes, "details");
+	make(list, "summary", {}, "What is gone, the largest first");
+	const items = make(list, "ol");
+	for (const [f, before] of data.gone)
+		make(items, "li", {}, `${data.frames[f][0]}: ${percent(before, data.oldAll)} of the old`);
+}
+
+function makeHelp() {
+	const table = make(help, "table");
+	const keys = [
+		["click, Enter", "zoom to a frame; on the root: back to all"],
+		["Escape", "back to all"],
+		["arrows", "go from frame to frame"],
+		["/, Ctrl-F", "search for functions: a regular expression or any part of the name; " +
+			"small letters stand for capitals, too. The sum counts each sample once."],
+		["n, N", "go to the next match, the one before"],
+		["?", "this help"],
+	];
+
+	for (const [key, meaning] of keys) {
+		const row = make(table, "tr");
+		make(make(row, "td"), "kbd", {}, key);
+		make(row, "td", {}, meaning);
+	}
+	make(help, "p", {}, "The width of a frame is its part of the samples. Next to it, away from " +
+		`the root, is ${data.inverted ? "what it was called from" : "what it called"}. ` +
+		"The order is by size, not by time.");
+	make(make(help, "form", { method: "dialog" }), "button", {}, "Close");
+}
+
+// --- Drawing ---
+
+let zoomed = 0;
+let rows = 1; // that the graph has now
+let current = 0; // the frame that has, or would have, the focus
+let matches = null; // by frame: whether the search found it
+const drawn = new Map(); // node: element, in the order of nodes
+
+const look = (i) => (compared ? "changed" : frameOf(i)[3]) + (i < zoomed ? " above" : "") +
+	(matches?.[frame[i]] ? " match" : "");
+
+// left and width are percentages.
+function drawFrame(i, left, width, pixels) {
+	const element = document.createElementNS(XHTML, "div");
+
+	element.className = `frame ${look(i)}`;
+	element.style.cssText = `left:${left}%;width:${width}%;${data.icicle ? "top" : "bottom"}:` +
+		`${depth[i] * ROW}px`;
+	paint(element, i);
+	element.dataset.node = i;
+	element.setAttribute("role", "treeitem");
+	element.setAttribute("aria-level", depth[i] + 1);
+	element.setAttribute("aria-label", nameOf(i));
+	element.tabIndex = i === current ? 0 : -1;
+	if (pixels >= LEAST_TEXT)
+		element.textContent = shorten(frame[i], pixels - 8);
+	drawn.set(i, element);
+}
+
+/*
+ * Browsers cannot draw tens of thousands of elements in a moment. So what is narrow becomes part of
+ * a path with all that looks the same. left and width are pixels; a seam is left free.
+ */
+function drawSliver(picture, paths, i, left, width) {
+	const key = `${look(i)} ${compared ? heat[i] : frameOf(i)[2]}`;
+	const top = data.icicle ? depth[i] * ROW : -(depth[i] + 1) * ROW;
+
+	if (!paths.has(key)) {
+		const path = document.createElementNS(SVG, "path");
+		path.setAttribute("class", look(i));
+		paint(path, i);
+		picture.append(path);
+		paths.set(key, { path, rectangles: "" });
+	}
+	const rounded = Math.round(width * 80) / 100;
+	paths.get(key).rectangles += `M${Math.round(left * 100) / 100} ${top + 1}h${rounded}v` +
+		`${ROW - 1}h-${rounded}z`;
+}
+
+// What stands upon the zoomed frame, as far as it can be seen. Returns the highest level.
+function drawAbove(picture, pixels) {
+	const scale = 1 / (total[zoomed] || 1);
+	const paths = new Map();
+	let deepest = depth[zoomed];
+
+	for (let i = zoomed + 1; i < end[zoomed];) {
+		const left = (start[i] - start[zoomed]) * scale, width = total[i] * scale;
+
+		if (width * pixels < LEAST) {
+			i = end[i];
+			continue;
+		}
+		if (width * pixels < LEAST_ELEMENT)
+			drawSliver(picture, paths, i, left * pixels, width * pixels);
+		else
+			drawFrame(i, left * 100, width * 100, width * pixels);
+		deepest = Math.max(deepest, depth[i]);
+		i++;
+	}
+	for (const { path, rectangles } of paths.values())
+		path.setAttribute("d", rectangles);
+	return deepest;
+}
+
+// The zoomed frame over the whole width, with all that it stands upon and all upon it.
+function draw() {
+	const pixels = graph.clientWidth;
+	const picture = document.createElementNS(SVG, "svg");
+	const path = [];
+
+	drawn.clear();
+	for (let i = zoomed; i >= 0; i = parent[i])
+		path.push(i);
+	for (const i of path.reverse())
+		drawFrame(i, 0, 100, pixels);
+	rows = drawAbove(picture, pixels) + 1;
+	picture.setAttribute("viewBox",
+		`0 ${data.icicle ? 0 : -rows * ROW} ${pixels} ${rows * ROW}`);
+	picture.setAttribute("preserveAspectRatio", "none");
+	picture.setAttribute("aria-hidden", "true");
+	if (!drawn.has(current))
+		setCurrent(zoomed);
+	graph.style.height = `${rows * ROW}px`;
+	graph.replaceChildren(picture, ...drawn.values());
+	resetButton.disabled = !zoomed;
+}
+
+function tell(i) {
+	footer.replaceChildren();
+	make(footer, "b", {}, nameOf(i));
+	footer.append(details(i));
+}
+
+function setCurrent(i) {
+	drawn.get(current)?.setAttribute("tabindex", -1);
+	current = i;
+	drawn.get(i)?.setAttribute("tabindex", 0);
+}
+
+function focus(i) {
+	if (!drawn.has(i))
+		return;
+	setCurrent(i);
+	drawn.get(i).focus({ preventScroll: true });
+	drawn.get(i).scrollIntoView({ block: "nearest" });
+}
+
+function zoom(i) {
+	zoomed = i;
+	current = i;
+	draw();
+	focus(i);
+	tell(i);
+}
+
+// --- Search ---
+
+// Whether a name has the text in it or matches it as a regular expression.
+function matcher(text) {
+	const fold = text === text.toLowerCase();
+	let pattern = null;
+
+	try {
+		pattern = new RegExp(text, fold ? "i" : "");
+	} catch {
+		// Half typed, or a name with brackets: then it is text only.
+	}
+	return (name) => pattern?.test(name) || (fold ? name.toLowerCase() : name).includes(text);
+}
+
+// A sample counts once, however many of its frames match.
+function sumMatches() {
+	let sum = 0;
+
+	for (let i = 0; i < size;) {
+		if (matches[frame[i]]) {
+			sum += total[i];
+			i = end[i];
+		} else {
+			i++;
+		}
+	}
+	return sum;
+}
+
+function find() {
+	const matchesName = matcher(search.value);
+
+	matches = search.value ? data.frames.map((f) => matchesName(f[0])) : null;
+	if (matches)
+		matches[frame[0]] = false; // the root is no function
+	graph.classList.toggle("searching", matches !== null);
+	draw();
+	if (!matches)
+		matched.textContent = "";
+	else if (!matches.includes(true))
+		matched.textContent = "no match";
+	else
+		matched.textContent = `${percent(sumMatches(), data.all)} match`;
+}
+
+// --- What a person does ---
+
+// The nearest frame to one side on the same level.
+function beside(step) {
+	const level = Array.from(drawn.keys()).filter((i) => depth[i] === depth[current]);
+
+	return level[level.indexOf(current) + step] ?? current;
+}
+
+function child() {
+	return drawn.has(current + 1) && parent[current + 1] === current ? current + 1 : current;
+}
+
+function nextMatch(step) {
+	const found = Array.from(drawn.keys()).filter((i) => matches?.[frame[i]]);
+	const after = found.findIndex((i) => step > 0 ? i > current : i >= current);
+
+	if (!found.length)
+		return current;
+	if (step > 0)
+		return found[after < 0 ? 0 : after];
+	return found.at((after < 0 ? found.length : after) - 1);
+}
+
+const commands = {
+	__proto__: null,
+	"/": () => search.select(),
+	"?": () => help.showModal(),
+	Escape: () => zoom(0),
+	Enter: () => zoom(current),
+	" ": () => zoom(current),
+	ArrowLeft: () => focus(beside(-1)),
+	ArrowRight: () => focus(beside(1)),
+	[data.icicle ? "ArrowDown" : "ArrowUp"]: () => focus(child()),
+	[data.icicle ? "ArrowUp" : "ArrowDown"]: () => focus(parent[current]),
+	n: () => focus(nextMatch(1)),
+	N: () => focus(nextMatch(-1)),
+};
+
+const searchCommands = {
+	__proto__: null,
+	Enter: () => focus(current),
+	Escape: () => {
+		search.value = "";
+		find();
+		focus(current);
+	},
+};
+
+function press(event) {
+	const control = event.ctrlKey || event.metaKey;
+	const onButton = ["button", "summary"].includes(event.target.localName);
+	const known = event.target === search ? searchCommands : commands;
+	let act = control || event.altKey ? undefined : known[event.key];
+
+	// Pressed again there, Ctrl-F is the browser's.
+	if (event.key === "f" && control && event.target !== search)
+		act = commands["/"];
+	if (!act || help.open || (onButton && [" ", "Enter"].includes(event.key)))
+		return;
+	event.preventDefault();
+	act();
+}
+
+// The node of an event, or of the sliver under the pointer; undefined where there is none.
+function nodeAt(event) {
+	if (event.target.dataset.node)
+		return Number(event.target.dataset.node);
+	const box = graph.getBoundingClientRect();
+	const at = start[zoomed] + (event.clientX - box.left) / box.width * total[zoomed];
+	const row = Math.floor((event.clientY - box.top) / ROW);
+	const level = data.icicle ? row : rows - 1 - row;
+	let i = zoomed;
+
+	while (depth[i] < level) {
+		const above = end[i];
+		for (i++; i < above && start[i] + total[i] <= at; i = end[i])
+			;
+		if (i >= above || start[i] > at)
+			return undefined;
+	}
+	return i;
+}
+
+function listen() {
+	const onNode = (type, act) => graph.addEventListener(type, (event) => {
+		const i = nodeAt(event);
+		if (i !== undefined)
+			act(i);
+	});
+
+	onNode("click", zoom);
+	onNode("pointermove", tell);
+	onNode("focusin", (i) => {
+		setCurrent(i);
+		tell(i);
+	});
+	search.addEventListener("input", find);
+	resetButton.addEventListener("click", () => zoom(0));
+	helpButton.addEventListener("click", () => help.showModal());
+	document.addEventListener("keydown", press);
+	window.addEventListener("resize", draw);
+}
+
+load();
+makeNotes();
+makeHelp();
+draw();
+tell(0);
+listen();
+// The root is at the bottom of a graph that grows upward.
+if (!data.icicle)
+	window.scrollTo(0, document.documentElement.scrollHeight);
+})();

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/function_search.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/image_name.h"
+#include "report/rows.h"
+#include "report/text.h"
+#include "util/number.h"
+#include "util/sum.h"
+
+/* Of functions with one name; of those past the last is told that they are there. */
+#define CANDIDATES_MAX 16
+
+struct search {
+	struct profile *p;
+	const char *function; /* as asked for, or that of the busiest row */
+	const char *image;    /* as asked for, or as the address is told in; NULL: any */
+	bool by_busiest;
+	bool by_address;
+	uint64_t address;
+	bool *reached;	   /* locations in the stack of any sample */
+	uint64_t *samples; /* of each location, as a leaf */
+	bool *wanted;	   /* locations */
+	struct symbol_extent *extents;
+	struct found_function candidates[CANDIDATES_MAX];
+	size_t count; /* of candidates */
+	bool more;    /* than there is room for */
+};
+
+static bool is_function(const struct profile *p, uint32_t function, const char *wanted)
+{
+	return row_function_is(p->functions[function].name, wanted) ||
+	       row_function_is(p->functions[function].system_name, wanted);
+}
+
+/* Whether a location's code is the function's own, or with `inlined`, the function's at all. */
+static bool has_name(const struct search *s, uint32_t location, bool inlined)
+{
+	const struct profile_location *l = &s->p->locations[location];
+	uint32_t first = inlined || !l->line_count ? 0 : l->line_count - 1;
+
+	for (uint32_t i = first; i < l->line_count; i++)
+		if (is_function(s->p, s->p->lines[l->first_line + i].function, s->function))
+			return true;
+	return false;
+}
+
+static bool is_in_image(const struct search *s, uint32_t location)
+{
+	const struct profile_image *image = profile_location_image(s->p, location);
+
+	return row_image_is(image ? image->path : row_unknown, s->image);
+}
+
+/* Marks the locations whose functions may be meant. Returns whether there are any. */
+static bool mark_wanted(struct search *s, bool inlined)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < s->p->location_count; i++) {
+		s->wanted[i] = s->reached[i] && is_in_image(s, i) &&
+			       (s->by_address || has_name(s, i, inlined));
+		any |= s->wanted[i];
+	}
+	return any;
+}
+
+static void count_locations(struct search *s)
+{
+	const struct profile *p = s->p;
+	size_t value = profile_count_value(p);
+
+	profile_count_leaves(p, s->samples);
+	for (size_t i = 0; i < p->sample_count; i++)
+		for (uint32_t j = 0; j < p->samples[i].depth; j++)
+			s->reached[p->frames[p->samples[i].first_frame + j]] |=
+				p->values[i * p->value_type_count + value] > 0;
+}
+
+static uint32_t image_of(const struct search *s, uint32_t location)
+{
+	uint32_t mapping = s->p->locations[location].mapping;
+
+	return mapping == PROFILE_NONE ? PROFILE_NONE : s->p->mappings[mapping].image;
+}
+
+/* The code that is to be shown for a location; false: it is not meant. */
+static bool choose_extent(const struct search *s, uint32_t location, struct symbol_extent *extent)
+{
+	uint64_t address = s->p->locations[location].image_address;
+
+	*extent = s->extents[location];
+	if (!s->by_address)
+		return true;
+	if (!extent->limit)
+		*extent = (struct symbol_extent){ s->address, s->address + FUNCTION_WINDOW };
+	else
+		address = s->address;
+	return address >= extent->start && address < extent->limit;
+}
+
+static void add_candidate(struct search *s, uint32_t location, const struct symbol_extent *extent)
+{
+	const struct profile_location *l = &s->p->locations[location];
+	uint32_t image = image_of(s, location);
+	size_t i;
+
+	for (i = 0; i < s->count; i++)
+		if (s->candidates[i].image == image &&
+		    s->candidates[i].extent.start == extent->start)
+			break;
+	if (i == CANDIDATES_MAX) {
+		s->more = true;
+		return;
+	}
+	if (i == s->count)
+		s->candidates[s->count++] =
+			(struct found_function){ .image = image, .extent = *extent };
+	if (l->line_count) {
+		uint32_t outermost = l->first_line + l->line_count - 1;
+
+		s->candidates[i].name = s->p->functions[s->p->lines[outermost].function].name;
+	}
+	add_u64(&s->candidates[i].samples, s->samples[location]);
+}
+
+static int explain_ambiguous(const struct search *s, struct error *e)
+{
+	char list[800] = "";
+	size_t used = 0, i;
+
+	for (i = 0; i < s->count; i++) {
+		const struct found_function *c = &s->candidates[i];
+		const char *path =
+			c->image == PROFILE_NONE ? row_unknown : s->p->images[c->image].path;
+
+		size_t size = snprintf(list + used, sizeof(list) - used,
+				       "%s0x%" PRIx64 " in %s, %" PRIu64 " sample%s",
+				       used ? "; " : "", c->extent.start, text_basename(path),
+				       c->samples, c->samples == 1 ? "" : "s");
+
+		if (size >= sizeof(list) - used)
+			break;
+		used += size;
+	}
+	error_set(e, 0, "%s is ambiguous: %.*s%s", s->function, (int)used, list,
+		  i < s->count || s->more ? "; and more" : "");
+	error_mend(e, "name the image with --image, or give one of these addresses");
+	return -EINVAL;
+}
+
+static int explain_none(const struct search *s, struct error *e)
+{
+	if (s->by_busiest)
+		error_set(e, 0, "no sample fell into a function of a file");
+	else
+		error_set(e, 0, "no sample fell into %s%s%s", s->function, s->image ? " of " : "",
+			  s->image ?: "");
+	error_mend(e, "profiltool report tells the functions that have samples, "
+		      "report --by address the addresses");
+	return -ENOENT;
+}
+
+/* 0xADDRESS, or IMAGE+0xADDRESS as report calls what has no name: else it is a name. */
+static void parse_function(struct search *s)
+{
+	const char *text = s->function, *plus = strrchr(text, '+');
+
+	for (size_t i = 0; plus && i < s->p->image_count; i++) {
+		const char *image = text_basename(s->p->images[i].path);
+		size_t size = strlen(image);
+
+		if (size != (size_t)(plus - s->function) || memcmp(image, s->function, size) != 0)
+			continue;
+		s->image = image;
+		text = plus + 1;
+	}
+	s->by_address = strncmp(text, "0x", 2) == 0 &&
+			number_parse_hex(text, 0, UINT64_MAX - FUNCTION_WINDOW, &s->address) == 0;
+}
+
+static bool is_in_file(const struct row_key *key)
+{
+	enum image_kind kind = image_kind(key->image);
+
+	return key->function && key->image != row_unknown &&
+	       (kind == IMAGE_FILE || kind == IMAGE_SHARED);
+}
+
+static int take_busiest(struct search *s)
+{
+	const struct rows_options o = { .image = s->image };
+	struct rows rows;
+	int err = rows_collect(&rows, s->p, &o);
+
+	for (size_t i = 0; !err && i < rows.count && !s->function; i++) {
+		if (!is_in_file(&rows.rows[i].key) || !rows.rows[i].counts->self)
+			continue;
+		s->function = rows.rows[i].key.function;
+		s->image = rows.rows[i].key.image;
+	}
+	rows_free(&rows);
+	return err;
+}
+
+static void find_candidates(struct search *s)
+{
+	for (uint32_t i = 0; i < s->p->location_count; i++) {
+		struct symbol_extent extent;
+
+		if (s->wanted[i] && choose_extent(s, i, &extent))
+			add_candidate(s, i, &extent);
+	}
+}
+
+static const struct found_function *choose_candidate(const struct search *s)
+{
+	const struct found_function *chosen = s->candidates;
+
+	for (size_t i = 1; i < s->count; i++)
+		if (s->candidates[i].samples > chosen->samples)
+			chosen = &s->candidates[i];
+	return chosen;
+}
+
+/* All its locations, those of other functions that are inlined there, too. */
+static void mark_locations(const struct search *s, struct found_function *found)
+{
+	for (uint32_t i = 0; i < s->p->location_count; i++) {
+		uint64_t address = s->p->locations[i].image_address;
+
+		if (image_of(s, i) != found->image)
+			continue;
+		if (found->extent.limit)
+			found->locations[i] =
+				address >= found->extent.start && address < found->extent.limit;
+		else
+			found->locations[i] = s->wanted[i] && !s->extents[i].limit;
+	}
+}
+
+static int search(struct search *s, struct found_function *found, struct error *e)
+{
+	bool *locations = found->locations;
+
+	count_locations(s);
+	if (s->by_busiest && take_busiest(s))
+		return error_no_memory(e);
+	if (!s->function)
+		return explain_none(s, e);
+	if (!s->by_busiest)
+		parse_function(s);
+	if (!mark_wanted(s, false) && !mark_wanted(s, true))
+		return explain_none(s, e);
+	/* From here on, whether their files can be read. */
+	for (size_t i = 0; i < s->p->image_count; i++)
+		s->p->images[i].unnamed = NULL;
+	if (symbol_extents(s->p, s->wanted, s->extents, e))
+		return -ENOMEM;
+	find_candidates(s);
+	if (!s->count)
+		return explain_none(s, e);
+	if (s->count > 1 && !s->by_busiest)
+		return explain_ambiguous(s, e);
+	*found = *choose_candidate(s);
+	found->locations = locations;
+	mark_locations(s, found);
+	return 0;
+}
+
+int function_search(struct profile *p, const char *function, const char *image,
+		    struct found_function *found, struct error *e)
+{
+	struct search s = { .p = p, .function = function, .image = image, .by_busiest = !function };
+	size_t count = p->location_count + 1;
+	int err;
+
+	s.reached = calloc(count, sizeof(*s.reached));
+	s.samples = calloc(count, sizeof(*s.samples));
+	s.wanted = calloc(count, sizeof(*s.wanted));
+	s.extents = calloc(count, sizeof(*s.extents));
+	*found = (struct found_function){ .locations = calloc(count, sizeof(*found->locations)) };
+	if (s.reached && s.samples && s.wanted && s.extents && found->locations)
+		err = search(&s, found, e);
+	else
+		err = error_no_memory(e);
+	free(s.reached);
+	free(s.samples);
+	free(s.wanted);
+	free(s.extents);
+	return err;
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <dlfcn.h>
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "capture/requirements.h"
+#include "lib/protocol.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+#include "tool/tool.h"
+#include "util/number.h"
+
+#define KMOD_DEVICE  "/dev/profil"
+#define DEBUG_FOLDER "/usr/lib/debug"
+#define DEBUGINFOD   "libdebuginfod.so.1" /* what libdw loads to ask servers */
+
+struct check_options {
+	pid_t pid; /* 0: none */
+	bool json;
+};
+
+static int parse_pid(const char *value, void *member, struct error *e)
+{
+	uint64_t pid;
+
+	if (number_parse(value, 1, INT32_MAX, &pid))
+		return error_set(e, 0, "-p takes a process number, not \"%s\"", value);
+	*(pid_t *)member = pid;
+	return 0;
+}
+
+static const struct option_spec options[] = {
+	{ "pid", 'p', "PID", "ask about this process, too", parse_pid,
+	  offsetof(struct check_options, pid) },
+	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(struct check_options, json) },
+	{ 0 },
+};
+
+/* --- What only some commands need --- */
+
+static bool is_in_path(const char *program)
+{
+	const char *path = getenv("PATH");
+	char *copy = strdup(path ?: ""), *rest = copy, *folder, name[4096];
+	bool found = false;
+
+	while (copy && !found && (folder = strsep(&rest, ":"))) {
+		snprintf(name, sizeof(name), "%s/%s", *folder ? folder : ".", program);
+		found = access(name, X_OK) == 0;
+	}
+	free(copy);
+	return found;
+}
+
+static void check_objdump(struct requirements *r)
+{
+	struct requirement *q;
+
+	if (is_in_path("objdump")) {
+		requirement_add(r, "objdump", REQUIREMENT_OK, "annotate can run it");
+		return;
+	}
+	q = requirement_add(r, "objdump", REQUIREMENT_LIMITED,
+			    "is not in PATH: annotate cannot show instructions");
+	error_mend(&q->told, "apt install binutils");
+}
+
+static void check_debug_files(struct requirements *r)
+{
+	if (access(DEBUG_FOLDER, F_OK) == 0)
+		requirement_add(r, "debug files", REQUIREMENT_OK, DEBUG_FOLDER " is there");
+	else
+		requirement_add(r, "debug files", REQUIREMENT_ABSENT,
+				"there is no " DEBUG_FOLDER
+				": optional, for source lines and the names in stripped files");
+}
+
+static void check_debuginfod(struct requirements *r)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	struct requirement *q;
+	void *library;
+
+	if (!urls || !*urls) {
+		requirement_add(r, "debuginfod", REQUIREMENT_ABSENT,
+				"DEBUGINFOD_URLS is not set: optional, for --debuginfod");
+		return;
+	}
+	library = dlopen(DEBUGINFOD, RTLD_LAZY);
+	if (library) {
+		dlclose(library);
+		requirement_add(r, "debuginfod", REQUIREMENT_OK, "--debuginfod asks %s", urls);
+		return;
+	}
+	q = requirement_add(r, "debuginfod", REQUIREMENT_LIMITED, "%s is not installed",
+			    DEBUGINFOD);
+	error_mend(&q->told, "apt install libdebuginfod1");
+}
+
+static void check_kmod(struct requirements *r)
+{
+	if (access(KMOD_DEVICE, F_OK))
+		requirement_add(r, KMOD_DEVICE, REQUIREMENT_ABSENT,
+				"the kernel module is not loaded: optional, nothing needs it");
+	else if (access(KMOD_DEVICE, R_OK | W_OK))
+		requirement_add(r, KMOD_DEVICE, REQUIREMENT_LIMITED, "cannot be opened: %s",
+				strerror(errno));
+	else
+		requirement_add(r, KMOD_DEVICE, REQUIREMENT_OK, "is there");
+}
+
+/* profild speaks first: protocol.h. Returns 0 or a negative errno. */
+static int ask_profild(const char *path, struct profild_reply *reply)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const struct timeval timeout = { .tv_sec = 1 };
+	int fd, err = 0;
+	ssize_t size;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) ||
+	    (size = recv(fd, reply, sizeof(*reply), 0)) < 0)
+		err = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	else if (size != sizeof(*reply) || reply->version != PROFILD_VERSION)
+		err = -EPROTO;
+	close(fd);
+	return err;
+}
+
+static void check_profild(struct requirements *r)
+{
+	const char *path = getenv("PROFIL_SOCKET") ?: PROFILD_SOCKET;
+	struct profild_reply reply;
+	struct requirement *q;
+	int err = ask_profild(path, &reply);
+
+	if (err == -ENOENT) {
+		q = requirement_add(r, "profild", REQUIREMENT_ABSENT,
+				    "is not running: optional, for programs of users without "
+				    "privileges that call profil(2)");
+		error_mend(&q->told, "systemctl enable --now profild.socket");
+	} else if (err) {
+		q = requirement_add(r, "profild", REQUIREMENT_LIMITED, "%s: %s", path,
+				    strerror(-err));
+		error_mend(&q->told, "systemctl restart profild.socket profild");
+	} else if (reply.error) {
+		reply.message[sizeof(reply.message) - 1] = '\0';
+		requirement_add(r, "profild", REQUIREMENT_LIMITED, "refuses this process: %s",
+				reply.message);
+	} else {
+		requirement_add(r, "profild", REQUIREMENT_OK, "answers at %s", path);
+	}
+}
+
+/* --- Output --- */
+
+static const struct {
+	const char *name, *color;
+} states[] = {
+	[REQUIREMENT_OK] = { "ok", "\033[32m" },
+	[REQUIREMENT_LIMITED] = { "limited", "\033[33m" },
+	[REQUIREMENT_NO] = { "no", "\033[31m" },
+	[REQUIREMENT_ABSENT] = { "absent", "" },
+};
+
+#define STATE_WIDTH 7
+#define NAME_WIDTH  13
+#define INDENT	    (STATE_WIDTH + 2 + NAME_WIDTH + 2)
+#define NARROW	    60 /* columns of a terminal */
+
+/* The first that is mended in the same way. */
+static const struct requirement *same_mend(const struct requirements *r,
+					   const struct requirement *q)
+{
+	const struct requirement *first = r->list;
+
+	while (strcmp(first->told.mend, q->told.mend) != 0)
+		first++;
+	return first;
+}
+
+static void print_requirement(const struct requirements *r, const struct requirement *q,
+			      const struct report_table_options *o, FILE *out)
+{
+	bool color = o->color && *states[q->state].color;
+	const struct requirement *first = same_mend(r, q);
+
+	fprintf(out, "%s%-*s%s  %-*s  ", color ? states[q->state].color : "", STATE_WIDTH,
+		states[q->state].name, color ? "\033[0m" : "", NAME_WIDTH, q->name);
+	text_wrap(q->told.what, INDENT, o->width < NARROW ? STATE_WIDTH + 2 : INDENT, o->width,
+		  out);
+	fputc('\n', out);
+	if (!q->told.mend[0])
+		return;
+	fprintf(out, "%*s-> ", STATE_WIDTH + 2, "");
+	if (first != q)
+		fprintf(out, "the same as for %s", first->name);
+	else /* whole, however long: it is there to be copied */
+		text_print(q->told.mend, out);
+	fputc('\n', out);
+}
+
+static struct json_object *requirement_json(const struct requirement *q)
+{
+	struct json_object *object = json_object_new_object();
+
+	if (object && (json_add(object, "requirement", json_text(q->name)) ||
+		       json_add(object, "state", json_text(states[q->state].name)) ||
+		       json_add(object, "cause", json_text(q->told.what)) ||
+		       json_add(object, "mend", json_text(q->told.mend)))) {
+		json_object_put(object);
+		return NULL;
+	}
+	return object;
+}
+
+static int print_json(const struct requirements *r, struct error *e)
+{
+	struct json_object *list = json_object_new_array();
+	const char *text = NULL;
+
+	for (size_t i = 0; list && i < r->count; i++) {
+		struct json_object *object = requirement_json(&r->list[i]);
+
+		if (!object || json_object_array_add(list, object)) {
+			json_object_put(object);
+			json_object_put(list);
+			return error_no_memory(e);
+		}
+	}
+	if (list)
+		text = json_object_to_json_string_ext(list, JSON_C_TO_STRING_PRETTY |
+								    JSON_C_TO_STRING_SPACED |
+								    JSON_C_TO_STRING_NOSLASHESCAPE);
+	if (text) {
+		json_print_text(text, stdout);
+		putchar('\n');
+	}
+	json_object_put(list);
+	return text ? 0 : error_no_memory(e);
+}
+
+/* --- The command --- */
+
+int tool_refuse(const struct error *e)
+{
+	struct requirement_facts facts;
+	struct requirements r = { 0 };
+	int code = tool_fail(e);
+
+	if (code != EXIT_NOT_PERMITTED && code != EXIT_KERNEL_LACKS)
+		return code;
+	requirements_gather(&facts);
+	requirements_judge(&facts, &r);
+	for (size_t i = 0; i < r.count; i++)
+		if (r.list[i].state == REQUIREMENT_NO)
+			tool_warn("  %s: %s", r.list[i].name, r.list[i].told.what);
+	tool_warn("  profiltool check tells more");
+	return code;
+}
+
+static int exit_code(const struct error *e)
+{
+	if (e->kind == ERROR_NOT_PERMITTED)
+		return EXIT_NOT_PERMITTED;
+	return e->kind == ERROR_KERNEL_LACKS ? EXIT_KERNEL_LACKS : EXIT_FAILED;
+}
+
+static void check_others(struct requirements *r)
+{
+	check_objdump(r);
+	check_debug_files(r);
+	check_debuginfod(r);
+	check_profild(r);
+	check_kmod(r);
+}
+
+/* Returns an exit code: that of a recording. */
+static int check(const struct check_options *o, struct requirements *r)
+{
+	struct requirement_facts facts;
+	struct error e;
+	int code = EXIT_DONE;
+
+	requirements_gather(&facts);
+	requirements_judge(&facts, r);
+	if (requirements_try(&facts, r, &e))
+		code = exit_code(&e);
+	if (o->pid && requirements_of_process(o->pid, &facts, r, &e) && code == EXIT_DONE)
+		code = exit_code(&e);
+	check_others(r);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	const struct tool_view view = { .limit = -1 };
+	struct report_table_options table;
+	struct check_options o = { 0 };
+	struct requirements r = { 0 };
+	struct error e;
+	int first, code = tool_options(&check_command, &o, argc, argv, false, &first);
+
+	if (code >= 0)
+		return code;
+	if (first < argc) {
+		error_set_kind(&e, ERROR_USAGE, 0, "check takes no argument \"%s\"", argv[first]);
+		error_mend(&e, "profiltool check [-p PID]");
+		return tool_fail(&e);
+	}
+	code = check(&o, &r);
+	if (o.json)
+		return print_json(&r, &e) ? tool_fail(&e) : code;
+	table = tool_table_options(&view);
+	for (size_t i = 0; i < r.count; i++)
+		print_requirement(&r, &r.list[i], &table, stdout);
+	return code;
+}
+
+const struct tool_command check_command = {
+	.name = "check",
+	.arguments = "[-p PID] [--json]",
+	.help = "Tells what recording needs, what of it is there, and how to mend the rest.",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string.h>
+#include <strings.h>
+
+#include "report/flame_graph.h"
+#include "tool/tool.h"
+#include "util/file.h"
+
+#define LEAST_PERCENT 0.1
+
+enum form {
+	FORM_BY_NAME,
+	FORM_SVG,
+	FORM_HTML,
+};
+
+enum roots {
+	ROOTS_BY_PROFILE, /* processes when there are several */
+	ROOTS_FUNCTIONS,
+	ROOTS_PROCESSES,
+	ROOTS_THREADS,
+};
+
+struct flamegraph_options {
+	const char *output;
+	enum form form;
+	enum roots by;
+	const char *title;
+	char *earlier; /* path of the profile to compare with */
+	const char *value;
+	double percent;
+	bool icicle;
+	bool inverted;
+	struct profile_filter filter;
+	struct tool_reading reading;
+};
+
+/* Stores the number of a word in a list that ends with NULL, counted from 1. */
+static int parse_word(const char *option, const char *value, const char *const *words, int *member,
+		      struct error *e)
+{
+	char names[64] = "";
+	size_t used = 0;
+
+	for (int i = 0; words[i]; i++) {
+		if (strcmp(value, words[i]) == 0) {
+			*member = i + 1;
+			return 0;
+		}
+		used += snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+				 words[i]);
+	}
+	return error_set(e, 0, "%s takes one of %s, not \"%s\"", option, names, value);
+}
+
+static int parse_format(const char *value, void *member, struct error *e)
+{
+	static const char *const words[] = { "svg", "html", NULL };
+
+	return parse_word("--format", value, words, member, e);
+}
+
+static int parse_by(const char *value, void *member, struct error *e)
+{
+	static const char *const words[] = { "function", "process", "thread", NULL };
+
+	return parse_word("--by", value, words, member, e);
+}
+
+/* clang-format off */
+static const struct option_spec options[] = {
+	{ "output", 'o', "OUT", "write it to OUT, .svg or .html; - is standard output",
+	  option_text, offsetof(struct flamegraph_options, output) },
+	{ "format", 'f', "svg|html", "what to write; else by OUT's extension, else svg",
+	  parse_format, offsetof(struct flamegraph_options, form) },
+	{ "diff", 0, "OLD", "colour it by what has changed since this profile",
+	  option_text, offsetof(struct flamegraph_options, earlier) },
+	{ "icicle", 0, NULL, "the root on top", NULL,
+	  offsetof(struct flamegraph_options, icicle) },
+	{ "inverted", 0, NULL, "from the functions that ran to their callers", NULL,
+	  offsetof(struct flamegraph_options, inverted) },
+	{ "by", 0, "FIELD", "the lowest frames: function, process or thread (processes, when"
+	  " there are several)", parse_by, offsetof(struct flamegraph_options, by) },
+	{ "percent", 0, "P", "fold frames under P % of all samples (0.1)",
+	  tool_option_percent, offsetof(struct flamegraph_options, percent) },
+	{ "title", 0, "TEXT", "what stands above it", option_text,
+	  offsetof(struct flamegraph_options, title) },
+	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",
+	  option_text, offsetof(struct flamegraph_options, value) },
+	TOOL_FILTER_OPTIONS(struct flamegraph_options, filter),
+	TOOL_READING_OPTIONS(struct flamegraph_options, reading),
+	{ 0 },
+};
+/* clang-format on */
+
+/* ---- what is drawn ---- */
+
+struct graph {
+	struct profile *p;
+	struct profile *earlier; /* NULL: none */
+	struct flame_graph_options options;
+};
+
+static int read_side(char *const *paths, int count, const struct flamegraph_options *o,
+		     struct profile **p, struct error *e)
+{
+	int err = tool_read_all(paths, count, &o->reading, p, e);
+
+	return err ?: tool_choose_value(*p, o->value, e);
+}
+
+static int read_graph(struct graph *g, char *const *paths, int count,
+		      const struct flamegraph_options *o, struct error *e)
+{
+	char *earlier = o->earlier;
+	int err = read_side(paths, count, o, &g->p, e);
+
+	err = err ?: tool_filter(g->p, &o->filter, e);
+	if (err || !earlier)
+		return err;
+	err = read_side(&earlier, 1, o, &g->earlier, e);
+	/* There, none may be left: what is new was not in it. */
+	return err ?: profile_filter(g->earlier, &o->filter, e);
+}
+
+static bool has_processes(const struct profile *p)
+{
+	const struct profile_labels *first = NULL;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_labels *l = &p->labels[p->samples[i].labels];
+
+		first = first ?: l;
+		if (l->pid != first->pid)
+			return true;
+	}
+	return false;
+}
+
+static enum call_tree_roots roots_of(const struct flamegraph_options *o, const struct graph *g)
+{
+	switch (o->by) {
+	case ROOTS_PROCESSES:
+		return CALL_TREE_PROCESSES;
+	case ROOTS_THREADS:
+		return CALL_TREE_THREADS;
+	case ROOTS_BY_PROFILE:
+		/* Of two recordings, numbers of processes have nothing in common. */
+		if (!g->earlier && !o->inverted && has_processes(g->p))
+			return CALL_TREE_PROCESSES;
+		return CALL_TREE_FUNCTIONS;
+	default:
+		return CALL_TREE_FUNCTIONS;
+	}
+}
+
+static bool is_html(const struct flamegraph_options *o)
+{
+	const char *dot = strrchr(o->output, '.');
+
+	if (o->form != FORM_BY_NAME)
+		return o->form == FORM_HTML;
+	return dot && (strcasecmp(dot, ".html") == 0 || strcasecmp(dot, ".htm") == 0);
+}
+
+static int write_graph(FILE *out, void *context, struct error *e)
+{
+	const struct graph *g = context;
+
+	return flame_graph_print(g->p, g->earlier, &g->options, out) ? error_no_memory(e) : 0;
+}
+
+static int draw(struct graph *g, const struct flamegraph_options *o, struct error *e)
+{
+	if (strcmp(o->output, "-") != 0)
+		return file_write(o->output, write_graph, g, e);
+	return write_graph(stdout, g, e); /* main() asks how it went */
+}
+
+/* What stands above the graph when --title does not say. */
+static void make_title(const struct graph *g, const char *path, const char *earlier, char *title,
+		       size_t size)
+{
+	if (g->earlier)
+		snprintf(title, size, "%s against %s", path, earlier);
+	else
+		snprintf(title, size, "%s", *g->p->command ? g->p->command : path);
+}
+
+/* Returns an exit code. */
+static int flamegraph(char *const *paths, int count, const struct flamegraph_options *o)
+{
+	struct graph g = { 0 };
+	char title[1024];
+	struct error e;
+	int code;
+
+	if ((strcmp(o->output, "-") != 0 && file_check_writable(o->output, &e)) ||
+	    read_graph(&g, paths, count, o, &e)) {
+		code = tool_fail(&e);
+	} else if (tool_has_no_samples(g.p)) {
+		tool_warn("%s: there are no samples to draw", paths[0]);
+		code = EXIT_NO_SAMPLES;
+	} else {
+		make_title(&g, paths[0], o->earlier, title, sizeof(title));
+		g.options = (struct flame_graph_options){
+			.html = is_html(o),
+			.icicle = o->icicle,
+			.title = o->title ?: title,
+			.tree.roots = roots_of(o, &g),
+			.tree.inverted = o->inverted,
+			.tree.min_share = o->percent / 100,
+		};
+		if (!profile_has_stacks(g.p))
+			tool_warn("%s has no call stacks: record with -g", paths[0]);
+		code = draw(&g, o, &e) ? tool_fail(&e) : tool_done(g.p);
+	}
+	profile_free(g.p);
+	profile_free(g.earlier);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	struct flamegraph_options o = { .percent = LEAST_PERCENT };
+	struct error e;
+	int first, code = tool_options(&flamegraph_command, &o, argc, argv, false, &first);
+
+	if (code >= 0)
+		return code;
+	if (first == argc || !o.output) {
+		error_set_kind(&e, ERROR_USAGE, 0, "flamegraph takes a profile, and -o OUT");
+		error_mend(&e, "profiltool flamegraph FILE... -o OUT.svg");
+		return tool_fail(&e);
+	}
+	return flamegraph(argv + first, argc - first, &o);
+}
+
+const struct tool_command flamegraph_command = {
+	.name = "flamegraph",
+	.arguments = "[OPTION...] FILE... -o OUT",
+	.help = "Draws the call stacks of profiles: a file to be looked at with a browser.",
+	.options = options,
+	.run = run,
+};

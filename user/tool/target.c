@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/file.h"
+#include "util/number.h"
+
+#define MOST_HZ 100000
+
+int tool_option_pids(const char *value, void *member, struct error *e)
+{
+	struct tool_target *t = member;
+	char *copy = strdup(value), *rest = copy, *word;
+	uint64_t pid;
+	int err = 0;
+
+	if (!copy)
+		return error_no_memory(e);
+	while (!err && (word = strsep(&rest, ","))) {
+		if (number_parse(word, 1, INT32_MAX, &pid))
+			err = error_set(e, 0, "-p takes process numbers, not \"%s\"", word);
+		else if (t->pid_count == TARGET_MOST_PIDS)
+			err = error_set(e, 0, "-p takes %d processes at most", TARGET_MOST_PIDS);
+		else
+			t->pids[t->pid_count++] = pid;
+	}
+	free(copy);
+	return err;
+}
+
+int tool_option_tid(const char *value, void *member, struct error *e)
+{
+	uint64_t tid;
+
+	if (number_parse(value, 1, INT32_MAX, &tid))
+		return error_set(e, 0, "-t takes a thread number, not \"%s\"", value);
+	*(pid_t *)member = tid;
+	return 0;
+}
+
+int tool_option_frequency(const char *value, void *member, struct error *e)
+{
+	uint64_t frequency;
+
+	if (number_parse(value, 1, MOST_HZ, &frequency))
+		return error_set(e, 0,
+				 "-F takes a frequency from 1 to %d Hz, not \"%s\" (the kernel's "
+				 "own limit: sysctl kernel.perf_event_max_sample_rate)",
+				 MOST_HZ, value);
+	*(unsigned int *)member = frequency;
+	return 0;
+}
+
+int tool_option_event(const char *value, void *member, struct error *e)
+{
+	static const char *const names[] = {
+		[CAPTURE_AUTO] = "auto",
+		[CAPTURE_TASK_CLOCK] = "task-clock",
+		[CAPTURE_CPU_CLOCK] = "cpu-clock",
+		[CAPTURE_CYCLES] = "cycles",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(value, names[i]) == 0) {
+			*(enum capture_event *)member = i;
+			return 0;
+		}
+	return error_set(e, 0, "-e takes auto, task-clock, cpu-clock or cycles, not \"%s\"", value);
+}
+
+int tool_option_call_graph(const char *value, void *member, struct error *e)
+{
+	bool none = value && strcmp(value, "none") == 0;
+
+	if (value && !none && strcmp(value, "fp") != 0)
+		return error_set(e, 0, "--call-graph takes none or fp (frame pointers), not \"%s\"",
+				 value);
+	*(bool *)member = !none;
+	return 0;
+}
+
+int tool_target_kinds(const struct tool_target *t)
+{
+	return (t->pid_count > 0) + (t->tid > 0) + t->all;
+}
+
+struct capture_options tool_capture_options(const struct tool_target *t)
+{
+	struct capture_options c = {
+		.target = CAPTURE_PROCESSES,
+		.pids = t->pids,
+		.pid_count = t->pid_count,
+		.event = t->event,
+		.frequency = t->frequency,
+		.inherit = !t->no_inherit,
+		.user = t->user,
+		.kernel = t->kernel,
+		.stacks = t->stacks,
+	};
+
+	if (t->tid) {
+		c.target = CAPTURE_THREAD;
+		c.pids = &t->tid;
+		c.pid_count = 1;
+	} else if (t->all) {
+		c.target = CAPTURE_SYSTEM;
+	}
+	return c;
+}
+
+void tool_describe_target(const struct tool_target *t, char *text, size_t size)
+{
+	pid_t pid = t->pid_count ? t->pids[0] : t->tid;
+	char path[64], comm[64] = "?";
+
+	if (t->all) {
+		snprintf(text, size, "the whole machine");
+		return;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file_read_line(path, comm, sizeof(comm));
+	snprintf(text, size, "%s (%s %d)", comm, t->tid ? "TID" : "PID", pid);
+	if (t->pid_count > 1)
+		snprintf(text, size, "%s (PID %d) and %zu more", comm, pid, t->pid_count - 1);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_TOOL_TARGET_H
+#define PROFIL_TOOL_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "capture/capture.h"
+#include "tool/options.h"
+
+#define TARGET_MOST_PIDS 1024
+
+/* What the commands that watch programs have in common, as a member of each one's options. */
+struct tool_target {
+	pid_t pids[TARGET_MOST_PIDS];
+	size_t pid_count;
+	pid_t tid; /* 0: none */
+	bool all;
+	enum capture_event event;
+	unsigned int frequency;
+	bool no_inherit, user, kernel;
+	bool stacks;
+};
+
+/* 99 is no divisor of the usual clocks, so as not to march in step. */
+#define TOOL_TARGET_DEFAULT     \
+	{                       \
+		.frequency = 99 \
+	}
+
+/* clang-format off */
+#define TOOL_TARGET_OPTIONS(type, member)                                                         \
+	{ "pid", 'p', "PID[,PID...]", "profile these processes", tool_option_pids,                 \
+	  offsetof(type, member) },                                                                \
+	{ "tid", 't', "TID", "profile this thread alone", tool_option_tid,                         \
+	  offsetof(type, member.tid) },                                                            \
+	{ "all", 'a', NULL, "profile the whole machine", NULL, offsetof(type, member.all) },       \
+	{ "frequency", 'F', "HZ", "ticks per second of CPU time, 1 to 100000 (99)",                \
+	  tool_option_frequency, offsetof(type, member.frequency) },                               \
+	{ "event", 'e', "EVENT", "auto, task-clock, cpu-clock or cycles (auto)",                   \
+	  tool_option_event, offsetof(type, member.event) },                                       \
+	{ "call-graph", 'g', "[=METHOD]", "count call stacks: by fp (frame pointers), or none",    \
+	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
+	{ "no-inherit", 0, NULL, "leave out child processes", NULL,                                \
+	  offsetof(type, member.no_inherit) },                                                     \
+	{ "user", 0, NULL, "count only ticks in user mode", NULL, offsetof(type, member.user) },   \
+	{ "kernel", 0, NULL, "count only ticks in the kernel, at the kernel's pc", NULL,           \
+	  offsetof(type, member.kernel) }
+/* clang-format on */
+
+/* Parsers for struct tool_target, and its members tid, frequency, event and stacks. */
+int tool_option_pids(const char *value, void *member, struct error *e);
+int tool_option_tid(const char *value, void *member, struct error *e);
+int tool_option_frequency(const char *value, void *member, struct error *e);
+int tool_option_event(const char *value, void *member, struct error *e);
+int tool_option_call_graph(const char *value, void *member, struct error *e);
+
+/* How many of -p, -t and -a were given. */
+int tool_target_kinds(const struct tool_target *t);
+
+/* What to capture. It points into t. */
+struct capture_options tool_capture_options(const struct tool_target *t);
+
+/* "python3 (PID 1234)", for a person. */
+void tool_describe_target(const struct tool_target *t, char *text, size_t size);
+
+#endif

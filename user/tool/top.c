@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/live.h"
+#include "tool/recording.h"
+#include "tool/target.h"
+#include "tool/tool.h"
+#include "tool/top_screen.h"
+#include "tool/top_terminal.h"
+#include "tool/top_watch.h"
+#include "util/clock.h"
+#include "util/number.h"
+
+#define SHORTEST_DELAY_NS (100 * NS_PER_MS)
+
+struct top_options {
+	struct tool_target target;
+	uint64_t delay_ns;
+	struct half_life {
+		uint64_t ns;
+		bool given;
+	} half_life;
+	const struct row_view *view;
+	enum live_sort sort;
+	long limit;
+	uint64_t tables; /* to print; 0: until the end */
+	bool lines, json, plain;
+};
+
+static int parse_delay(const char *value, void *member, struct error *e)
+{
+	uint64_t delay;
+
+	if (number_parse_seconds(value, &delay) || delay < SHORTEST_DELAY_NS)
+		return error_set(e, 0, "-d takes seconds, 0.1 at least, not \"%s\"", value);
+	*(uint64_t *)member = delay;
+	return 0;
+}
+
+static int parse_half_life(const char *value, void *member, struct error *e)
+{
+	struct half_life *half_life = member;
+
+	if (number_parse_seconds(value, &half_life->ns))
+		return error_set(e, 0, "--half-life takes seconds, not \"%s\"", value);
+	half_life->given = true;
+	return 0;
+}
+
+static int parse_count(const char *value, void *member, struct error *e)
+{
+	if (number_parse(value, 1, UINT64_MAX, member))
+		return error_set(e, 0, "--count takes a number of tables above 0, not \"%s\"",
+				 value);
+	return 0;
+}
+
+static int parse_sort(const char *value, void *member, struct error *e)
+{
+	for (int i = 0; i < LIVE_SORTS; i++)
+		if (strcmp(value, live_sort_names[i]) == 0) {
+			*(enum live_sort *)member = i;
+			return 0;
+		}
+	return error_set(e, 0, "--sort takes self, total, name or image, not \"%s\"", value);
+}
+
+#define MEMBER(name) offsetof(struct top_options, name)
+
+static const struct option_spec options[] = {
+	TOOL_TARGET_OPTIONS(struct top_options, target),
+	{ "delay", 'd', "SECONDS", "how often to look (1); fractions allowed", parse_delay,
+	  MEMBER(delay_ns) },
+	{ "half-life", 0, "SECONDS",
+	  "what was counted so long ago counts half (5; as text 0: each table tells of its own "
+	  "time)",
+	  parse_half_life, MEMBER(half_life) },
+	{ "by", 0, "FIELD",
+	  "rows are each a function (default), image, address, source, line, thread or process",
+	  tool_option_by, MEMBER(view) },
+	{ "sort", 0, "KEY", "self (default), total, name or image", parse_sort, MEMBER(sort) },
+	{ "inline", 0, NULL, "functions that are inlined, and source lines", NULL, MEMBER(lines) },
+	{ "plain", 0, NULL, "print tables one after the other, on a terminal, too", NULL,
+	  MEMBER(plain) },
+	{ "count", 0, "N", "end after N tables; means --plain", parse_count, MEMBER(tables) },
+	{ "limit", 'n', "ROWS", "rows of a table (20); 0: all; on the whole screen: as fit",
+	  tool_option_limit, MEMBER(limit) },
+	{ "json", 0, NULL, "print each table as a line of JSON; means --plain", NULL,
+	  MEMBER(json) },
+	{ 0 },
+};
+
+/* --- As text --- */
+
+static int print_table(struct watch *w, const struct top_options *o, struct error *e)
+{
+	size_t limit = o->limit ? (size_t)o->limit : SIZE_MAX;
+	struct live_table_options table = { .count = limit };
+	int err = 0;
+
+	if (o->json) {
+		err = live_json(&w->live, &w->status, limit, stdout);
+	} else {
+		err = live_header(&w->live, &w->status, LIVE_HEADER_LINES, 0, stdout);
+		err = err ?: live_table(&w->live, &table, stdout);
+		putchar('\n');
+	}
+	return err ? error_no_memory(e) : 0;
+}
+
+/*
+ * Prints tables until all are printed, a signal comes or the targets have ended: *complete is then
+ * false if more tables were asked for. Ends, too, when nothing can be printed, as main() will tell.
+ */
+static int run_plain(struct watch *w, const struct top_options *o, int signals, bool *complete,
+		     struct error *e)
+{
+	struct pollfd fds[2] = { { .fd = signals, .events = POLLIN } };
+	uint64_t next = now_ns(), printed = 0;
+	int err = 0;
+
+	while (!err && !w->ended && (!o->tables || printed < o->tables)) {
+		next += o->delay_ns;
+		err = watch_wait(w, fds, 1, next, e);
+		if (err || recording_signal_came(&signals))
+			break;
+		err = watch_update(w, e) ?: print_table(w, o, e);
+		printed++;
+		if (tool_flush())
+			break;
+	}
+	*complete = !w->ended || printed >= o->tables;
+	return err;
+}
+
+/* --- The command --- */
+
+static int check_options(struct top_options *o, bool arguments, struct error *e)
+{
+	int kinds = tool_target_kinds(&o->target);
+
+	if (arguments || kinds > 1) {
+		error_set_kind(e, ERROR_USAGE, 0,
+			       arguments ? "top takes no file and no command"
+					 : "-p, -t and -a exclude each other");
+		error_mend(e, "profiltool top -p PID; see profiltool top --help");
+		return -1;
+	}
+	o->target.all |= kinds == 0;
+	o->plain |= o->json || o->tables || !terminal_is_fit();
+	if (o->plain && !o->half_life.given)
+		o->half_life.ns = 0;
+	return 0;
+}
+
+/* Says what is not as it should be. Returns the exit code for it. */
+static int conclude(const struct watch *w, bool complete)
+{
+	if (!w->any) {
+		tool_warn("no samples: no tick fell into %s", w->status.target);
+		return EXIT_NO_SAMPLES;
+	}
+	if (w->status.lost) {
+		tool_warn("incomplete: %" PRIu64 " samples were lost", w->status.lost);
+		return EXIT_INCOMPLETE;
+	}
+	if (w->ended)
+		tool_warn("%s%s has ended", complete ? "" : "incomplete: ", w->status.target);
+	return complete ? EXIT_DONE : EXIT_INCOMPLETE;
+}
+
+static int watch(const struct top_options *o, int signals)
+{
+	struct watch w;
+	struct error e;
+	bool complete = true;
+	int err, code;
+
+	if (watch_start(&w, &o->target, o->half_life.ns, &e)) {
+		watch_free(&w);
+		return tool_refuse(&e);
+	}
+	live_show(&w.live, o->view);
+	w.live.sort = o->sort;
+	w.live.lines |= o->lines;
+	err = o->plain ? run_plain(&w, o, signals, &complete, &e)
+		       : screen_run(&w, signals, o->delay_ns, &e);
+	recording_release_signals();
+	code = err ? tool_fail(&e) : conclude(&w, complete);
+	watch_free(&w);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	struct top_options o = {
+		.target = TOOL_TARGET_DEFAULT,
+		.delay_ns = NS_PER_S,
+		.half_life.ns = 5 * NS_PER_S,
+		.view = row_views,
+		.limit = 20,
+	};
+	struct error e;
+	int first, signals, code = tool_options(&top_command, &o, argc, argv, false, &first);
+
+	if (code >= 0)
+		return code;
+	if (check_options(&o, first < argc, &e))
+		return tool_fail(&e);
+	signals = recording_open_signals(&e);
+	if (signals < 0)
+		return tool_fail(&e);
+	code = watch(&o, signals);
+	close(signals);
+	return code;
+}
+
+const struct tool_command top_command = {
+	.name = "top",
+	.arguments = "[-p PID | -t TID | -a] [OPTION...]",
+	.help = "Shows the busiest functions of processes, a thread or the machine (default), "
+		"live.",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/top_pane.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/annotation.h"
+#include "report/call_view.h"
+#include "report/report.h"
+#include "report/text.h"
+#include "util/array.h"
+#include "util/clock.h"
+
+/* The time that passes before a text is made anew, in terms of how long it took. */
+#define REST 50
+
+#define CALLERS_PERCENT 0.5 /* of all samples: what has less is not worth a line */
+
+static const char help[] =
+	"Keys\n"
+	"\n"
+	"  q            quit; in another view: back\n"
+	"  Esc          back; out of a process, thread or image; end of the filter\n"
+	"  Up Down PgUp PgDn Home End, or j k g G\n"
+	"               move\n"
+	"  Enter        of a function: its code; else: the functions of the row\n"
+	"  c            what calls the function; needs stacks: profiltool top -g\n"
+	"  n            in code: the next hot line\n"
+	"  Space, f     freeze, and go on\n"
+	"  s            sort by: self, total (with stacks), name, image\n"
+	"  Tab          rows: functions, images, addresses, sources, lines, threads,\n"
+	"               processes\n"
+	"  t P i F      rows: threads, processes, images, functions\n"
+	"  /            only rows that match a regular expression; none: all rows\n"
+	"  z            begin anew, from nothing\n"
+	"  ?            this help\n"
+	"\n"
+	"Columns\n"
+	"\n"
+	"  self%        of all samples: those in the function itself; without stacks %\n"
+	"  total%       those in what it calls, too\n"
+	"  cpu%         CPU time in the function itself, of one CPU: as %CPU in top(1)\n"
+	"\n"
+	"Older samples fade: after the half-life (5 s, or --half-life) they count half.\n"
+	"Numbers of code and of callers do not fade: they are of all samples since the\n"
+	"beginning.\n"
+	"\n"
+	"In the second line: the CPU time of what is profiled, of one CPU, and what of\n"
+	"it was spent in the kernel; samples that were lost for want of room; what one\n"
+	"tick costs the profiled program; how much of a CPU this program uses itself.\n";
+
+static int print_help(FILE *out)
+{
+	fputs(help, out);
+	return 0;
+}
+
+static int print_code(struct pane *pane, struct live *l, unsigned int width, FILE *out,
+		      struct error *e)
+{
+	struct annotation_options options = { .function = pane->function, .image = pane->image };
+	struct report_listing_options listing = { .width = width, .color = true };
+	struct annotation a;
+	int err = annotation_make(&a, l->p, &options, e);
+
+	if (!err && (report_listing_title(&a, "", out) || report_listing(&a, &listing, out)))
+		err = error_no_memory(e);
+	if (!err)
+		report_listing_notes(&a, "", out);
+	annotation_free(&a);
+	pane->fixed = 2;
+	return err;
+}
+
+static int print_callers(struct pane *pane, struct live *l, unsigned int width, FILE *out,
+			 struct error *e)
+{
+	struct call_view_options options = {
+		.function = pane->function,
+		.image = pane->image,
+		.callers = true,
+		.percent = CALLERS_PERCENT,
+	};
+	struct call_view_style style = { .width = width, .color = true, .utf8 = true };
+	struct call_view view;
+	int err = call_view_make(&view, l->p, &options, e);
+
+	fputs("What calls ", out);
+	text_print(pane->function, out);
+	fputs(", each below what it calls\n", out);
+	if (!err && call_view_print(&view, &style, out))
+		err = error_no_memory(e);
+	call_view_free(&view);
+	pane->fixed = 2;
+	return err;
+}
+
+/* --- Lines --- */
+
+static int find_lines(struct pane *pane)
+{
+	const char *text = pane->text, *end;
+
+	pane->count = 0;
+	for (;;) {
+		if (array_reserve(&pane->lines, &pane->room, pane->count + 1, sizeof(*pane->lines)))
+			return -ENOMEM;
+		pane->lines[pane->count] = text - pane->text;
+		end = strchr(text, '\n');
+		if (!end)
+			return 0;
+		pane->count++;
+		text = end + 1;
+	}
+}
+
+static int print_text(struct pane *pane, struct live *l, unsigned int width, FILE *out,
+		      struct error *e)
+{
+	switch (pane->kind) {
+	case PANE_CODE:
+		return print_code(pane, l, width, out, e);
+	case PANE_CALLERS:
+		return print_callers(pane, l, width, out, e);
+	default:
+		return print_help(out);
+	}
+}
+
+int pane_update(struct pane *pane, struct live *l, unsigned int width, struct error *e)
+{
+	uint64_t start = now_ns(), now;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+	int err;
+
+	if (pane->width == width && (pane->kind == PANE_HELP || start < pane->due_ns))
+		return 0;
+	pane->width = width;
+	out = open_memstream(&text, &size);
+	if (!out)
+		return error_no_memory(e);
+	err = print_text(pane, l, width, out, e);
+	if (fclose(out) && !err)
+		err = error_no_memory(e);
+	if (err) {
+		free(text);
+		return err;
+	}
+	free(pane->text);
+	pane->text = text;
+	now = now_ns();
+	pane->due_ns = now + (now - start) * REST;
+	return find_lines(pane) ? error_no_memory(e) : 0;
+}
+
+static int copy_text(char **copy, const char *text)
+{
+	*copy = text ? strdup(text) : NULL;
+	return text && !*copy ? -ENOMEM : 0;
+}
+
+int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const struct row *row,
+	      unsigned int width, struct error *e)
+{
+	int err = 0;
+
+	*pane = (struct pane){ .kind = kind };
+	if (kind == PANE_CALLERS && !l->rows.stacks)
+		err = error_set(e, 0, "callers are known with call stacks: profiltool top -g fp");
+	else if (row && (copy_text(&pane->function, row->key.function ?: row->name) ||
+			 copy_text(&pane->image, row->key.image)))
+		err = error_no_memory(e);
+	err = err ?: pane_update(pane, l, width, e);
+	if (err)
+		pane_close(pane);
+	return err;
+}
+
+void pane_close(struct pane *pane)
+{
+	free(pane->function);
+	free(pane->image);
+	free(pane->text);
+	free(pane->lines);
+	*pane = (struct pane){ 0 };
+}
+
+static bool is_hot(const struct pane *pane, size_t line)
+{
+	return memmem(pane->text + pane->lines[line], pane->lines[line + 1] - pane->lines[line],
+		      TEXT_RED, strlen(TEXT_RED));
+}
+
+size_t pane_next_hot(const struct pane *pane, size_t line)
+{
+	for (size_t i = 1; i <= pane->count; i++)
+		if (is_hot(pane, (line + i) % pane->count))
+			return (line + i) % pane->count;
+	return SIZE_MAX;
+}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/top_screen.h"
+
+#include <errno.h>
+#include <curses.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/text.h"
+#include "tool/recording.h"
+#include "tool/top_pane.h"
+#include "tool/top_terminal.h"
+#include "util/clock.h"
+
+#define SMALL_HEIGHT 12 /* where lines are few, one is enough for a header */
+#define ESCAPE	     27
+#define PATTERN_MAX  128
+#define FIRST_NS     (300 * NS_PER_MS) /* until there is something to be seen, at most */
+
+struct screen {
+	struct watch *w;
+	uint64_t delay_ns;
+	int signals; /* that end it */
+	struct terminal terminal;
+	bool frozen, quit;
+	size_t first;		     /* of the shown rows: the one at the top */
+	const struct row_view *view; /* from where a row was entered */
+	struct pane pane;
+	char message[1024]; /* at the bottom, until the next key */
+	bool asking;	    /* for a pattern, which is typed there */
+	char pattern[PATTERN_MAX];
+};
+
+/* --- Drawing --- */
+
+/* The attribute that the number of an escape sequence for colours means, beside those before. */
+static attr_t attribute(attr_t before, int number)
+{
+	switch (number) {
+	case 0:
+		return A_NORMAL;
+	case 1:
+		return before | A_BOLD;
+	case 2:
+		return before | A_DIM;
+	case 31:
+		return before | (COLOR_PAIRS > 1 ? COLOR_PAIR(1) : A_BOLD);
+	default:
+		return before;
+	}
+}
+
+/* Text as the reports print it in colour: no other escape sequence is in it. */
+static void draw_line(int y, const char *text, size_t size, attr_t basic)
+{
+	const char *end = text + size, *escape;
+	attr_t now = A_NORMAL;
+
+	move(y, 0);
+	clrtoeol();
+	while (text < end) {
+		escape = memchr(text, '\033', end - text);
+		attrset(now | basic);
+		addnstr(text, (escape ?: end) - text);
+		if (!escape)
+			break;
+		now = attribute(now, strtol(escape + 2, NULL, 10));
+		text = memchr(escape, 'm', end - escape);
+		text = text ? text + 1 : end;
+	}
+	attrset(A_NORMAL);
+	if (basic)
+		mvchgat(y, 0, -1, basic, 0, NULL);
+}
+
+/* Draws a text from line y on; line `chosen` of it stands out. Returns the line behind it. */
+static int draw_text(int y, const char *text, int chosen)
+{
+	const char *end;
+
+	for (int i = 0; (end = strchr(text, '\n')) && y < LINES - 1; i++) {
+		draw_line(y++, text, end - text, i == chosen ? A_REVERSE : A_NORMAL);
+		text = end + 1;
+	}
+	return y;
+}
+
+static int header_lines(void)
+{
+	return LINES < SMALL_HEIGHT ? 1 : LIVE_HEADER_LINES;
+}
+
+/* Rows of the table that fit between header, title and bottom line. */
+static size_t room_for_rows(void)
+{
+	int room = LINES - header_lines() - 2;
+
+	return room > 0 ? room : 0;
+}
+
+static void scroll_to_cursor(struct screen *s)
+{
+	size_t cursor = s->w->live.cursor, room = room_for_rows();
+
+	if (cursor < s->first)
+		s->first = cursor;
+	if (cursor >= s->first + room)
+		s->first = cursor - room + 1;
+}
+
+static int draw_table(struct screen *s)
+{
+	struct live *l = &s->w->live;
+	struct live_table_options o = { .width = COLS, .color = true, .count = room_for_rows() };
+	int header = header_lines(), err, y;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	scroll_to_cursor(s);
+	o.first = s->first;
+	s->w->status.frozen = s->frozen;
+	err = live_header(l, &s->w->status, header, COLS, out);
+	err = err ?: live_table(l, &o, out);
+	err = fclose(out) ? -ENOMEM : err;
+	if (!err) {
+		y = draw_text(0, text, header + 1 + (int)(l->cursor - s->first));
+		move(y, 0);
+		clrtobot();
+	}
+	free(text);
+	return err;
+}
+
+static size_t pane_room(const struct screen *s)
+{
+	int room = LINES - 1 - (int)s->pane.fixed;
+
+	return room > 0 ? room : 0;
+}
+
+static void draw_pane(struct screen *s)
+{
+	struct pane *pane = &s->pane;
+	size_t lines = pane->count - pane->fixed, room = pane_room(s);
+
+	if (pane->top + room > lines)
+		pane->top = lines > room ? lines - room : 0;
+	for (int y = 0; y < LINES - 1; y++) {
+		size_t i = (size_t)y < pane->fixed ? (size_t)y : y + pane->top;
+
+		if (i < pane->count)
+			draw_line(y, pane->text + pane->lines[i],
+				  pane->lines[i + 1] - pane->lines[i] - 1,
+				  i == 0 ? A_BOLD : A_NORMAL);
+		else
+			draw_line(y, "", 0, A_NORMAL);
+	}
+}
+
+/* As many of the keys as fit. */
+static void print_keys(const struct screen *s, char *text, size_t size)
+{
+	static const char *const table_keys[] = { "? help",   "q quit",	   "Enter code",
+						  "Tab rows", "s sort",	   "Space freeze",
+						  "/ filter", "c callers", NULL };
+	static const char *const pane_keys[] = { "q back", "n next hot line", "Space freeze",
+						 NULL };
+	const char *const *keys = s->pane.kind ? pane_keys : table_keys;
+	size_t used = 0;
+
+	*text = '\0';
+	for (; *keys && used + strlen(*keys) + 2 < (size_t)COLS && used < size; keys++)
+		used += snprintf(text + used, size - used, "%s%s", used ? "  " : "", *keys);
+}
+
+static void draw_bottom(const struct screen *s)
+{
+	const struct row *row = live_row(&s->w->live);
+	const char *why = row && !s->pane.kind ? live_unnamed(&s->w->live, row) : NULL;
+	char text[1280], *visible;
+
+	if (s->asking)
+		snprintf(text, sizeof(text), "only rows that match: %s_", s->pattern);
+	else if (s->message[0])
+		snprintf(text, sizeof(text), "%s", s->message);
+	else if (s->w->ended)
+		snprintf(text, sizeof(text), "%s has ended; q quits", s->w->status.target);
+	else if (why)
+		snprintf(text, sizeof(text), "no name: %s", why);
+	else
+		print_keys(s, text, sizeof(text));
+	visible = text_visible(text);
+	if (!visible)
+		return;
+	if (COLS > 4)
+		text_shorten(visible, COLS - 1);
+	draw_line(LINES - 1, visible, strlen(visible), A_REVERSE);
+	free(visible);
+}
+
+static void tell(struct screen *s, const struct error *e)
+{
+	snprintf(s->message, sizeof(s->message), "%s", e->what);
+}
+
+static void update_pane(struct screen *s)
+{
+	struct error e;
+
+	if (s->pane.kind && pane_update(&s->pane, &s->w->live, COLS, &e))
+		tell(s, &e);
+}
+
+static int draw(struct screen *s, struct error *e)
+{
+	if (s->pane.kind && s->pane.width != (unsigned int)COLS)
+		update_pane(s);
+	if (s->pane.kind)
+		draw_pane(s);
+	else if (draw_table(s))
+		return error_no_memory(e);
+	draw_bottom(s);
+	refresh();
+	return 0;
+}
+
+/* --- Keys --- */
+
+static void open_pane(struct screen *s, enum pane_kind kind)
+{
+	struct live *l = &s->w->live;
+	const struct row *row = kind == PANE_HELP ? NULL : live_row(l);
+	struct error e;
+	size_t hot;
+
+	if (kind != PANE_HELP && (!row || !row->name))
+		return;
+	if (kind == PANE_CODE) {
+		snprintf(s->message, sizeof(s->message), "reading the code ...");
+		draw_bottom(s);
+		refresh();
+		s->message[0] = '\0';
+	}
+	if (pane_open(&s->pane, kind, l, row, COLS, &e)) {
+		tell(s, &e);
+		return;
+	}
+	hot = pane_next_hot(&s->pane, 0);
+	if (kind == PANE_CODE && hot != SIZE_MAX && hot > pane_room(s) / 2)
+		s->pane.top = hot - pane_room(s) / 2;
+}
+
+static int show(struct screen *s, const struct row_view *view)
+{
+	live_show(&s->w->live, view);
+	s->first = 0;
+	return live_collect(&s->w->live);
+}
+
+/* A view by its name; from that, back to functions. */
+static int toggle(struct screen *s, const char *name)
+{
+	const struct row_view *view = row_view_by_name(name);
+
+	return show(s, s->w->live.view == view ? row_views : view);
+}
+
+static int enter(struct screen *s)
+{
+	struct live *l = &s->w->live;
+	const struct row *row = live_row(l);
+
+	if (row && row->name) {
+		open_pane(s, PANE_CODE);
+		return 0;
+	}
+	if (!row)
+		return 0;
+	s->view = l->view;
+	return live_enter(l, row) ?: show(s, row_views);
+}
+
+static int leave(struct screen *s)
+{
+	struct error e;
+
+	if (s->w->live.pattern)
+		return live_match(&s->w->live, NULL, &e) ?: live_collect(&s->w->live);
+	return live_leave(&s->w->live) ? show(s, s->view) : 0;
+}
+
+static int sort_next(struct screen *s)
+{
+	struct live *l = &s->w->live;
+
+	l->sort = (l->sort + 1) % LIVE_SORTS;
+	if (l->sort == LIVE_BY_TOTAL && !l->rows.stacks)
+		l->sort++;
+	return live_collect(l);
+}
+
+static int begin_anew(struct screen *s)
+{
+	live_fade(&s->w->live, UINT64_MAX);
+	s->w->live.elapsed_ns = 0;
+	return live_collect(&s->w->live);
+}
+
+/* Where a key moves to, of `count` lines of which `room` are shown. */
+static size_t move_to(int key, size_t at, size_t count, size_t room)
+{
+	size_t last = count ? count - 1 : 0, page = room > 1 ? room - 1 : 1;
+
+	switch (key) {
+	case KEY_UP:
+	case 'k':
+		return at ? at - 1 : 0;
+	case KEY_DOWN:
+	case 'j':
+		return at < last ? at + 1 : last;
+	case KEY_PPAGE:
+		return at > page ? at - page : 0;
+	case KEY_NPAGE:
+		return at + page < last ? at + page : last;
+	case KEY_HOME:
+	case 'g':
+		return 0;
+	case KEY_END:
+	case 'G':
+		return last;
+	default:
+		return at;
+	}
+}
+
+static int table_key(struct screen *s, int key)
+{
+	struct live *l = &s->w->live;
+
+	switch (key) {
+	case 'q':
+		s->quit = true;
+		return 0;
+	case ESCAPE:
+		return leave(s);
+	case '\r':
+	case KEY_ENTER:
+	case KEY_RIGHT:
+		return enter(s);
+	case 'c':
+		open_pane(s, PANE_CALLERS);
+		return 0;
+	case 's':
+		return sort_next(s);
+	case '\t':
+		return show(s, l->view[1].name ? l->view + 1 : row_views);
+	case 't':
+		return toggle(s, "thread");
+	case 'P':
+		return toggle(s, "process");
+	case 'i':
+		return toggle(s, "image");
+	case 'F':
+		return show(s, row_views);
+	case 'z':
+		return begin_anew(s);
+	case '/':
+		s->asking = true;
+		s->pattern[0] = '\0';
+		return 0;
+	default:
+		l->cursor = move_to(key, l->cursor, l->shown_count, room_for_rows());
+		return 0;
+	}
+}
+
+static void pane_key(struct screen *s, int key)
+{
+	struct pane *pane = &s->pane;
+	size_t hot;
+
+	switch (key) {
+	case 'q':
+	case ESCAPE:
+	case KEY_LEFT:
+		pane_close(pane);
+		return;
+	case 'n':
+		hot = pane_next_hot(pane, pane->top + pane_room(s) / 2 + pane->fixed);
+		if (hot != SIZE_MAX)
+			pane->top = hot > pane_room(s) / 2 + pane->fixed
+					    ? hot - pane_room(s) / 2 - pane->fixed
+					    : 0;
+		return;
+	default:
+		pane->top = move_to(key, pane->top, pane->count - pane->fixed, pane_room(s));
+	}
+}
+
+/* A key of the pattern that is asked for. */
+static int pattern_key(struct screen *s, int key)
+{
+	size_t size = strlen(s->pattern);
+	struct error e;
+
+	if (key == ESCAPE) {
+		s->asking = false;
+	} else if (key == '\r' || key == KEY_ENTER) {
+		s->asking = false;
+		if (live_match(&s->w->live, s->pattern, &e)) {
+			tell(s, &e);
+			return 0;
+		}
+		s->w->live.cursor = 0;
+		return live_collect(&s->w->live);
+	} else if (key == KEY_BACKSPACE || key == 127 || key == '\b') {
+		/* A character of several bytes goes whole. */
+		while (size && ((unsigned char)s->pattern[--size] & 0xc0) == 0x80)
+			;
+		s->pattern[size] = '\0';
+	} else if (key >= ' ' && key < 0x100 && size + 1 < sizeof(s->pattern)) {
+		s->pattern[size] = key;
+		s->pattern[size + 1] = '\0';
+	}
+	return 0;
+}
+
+static int take_key(struct screen *s, int key)
+{
+	s->message[0] = '\0';
+	if (s->asking)
+		return pattern_key(s, key);
+	if (key == ' ' || key == 'f') {
+		s->frozen = !s->frozen;
+		return 0;
+	}
+	if (key == '?' || key == 'h') {
+		pane_close(&s->pane);
+		open_pane(s, PANE_HELP);
+		return 0;
+	}
+	if (!s->pane.kind)
+		return table_key(s, key);
+	pane_key(s, key);
+	return 0;
+}
+
+static int take_keys(struct screen *s, struct error *e)
+{
+	int key, err = 0;
+
+	while (!err && !s->quit && (key = getch()) != ERR)
+		err = take_key(s, key);
+	return err ? error_no_memory(e) : 0;
+}
+
+/* --- Life --- */
+
+static int update(struct screen *s, struct error *e)
+{
+	if (s->frozen || s->w->ended)
+		return 0;
+	if (watch_update(s->w, e))
+		return -EINVAL;
+	update_pane(s);
+	return 0;
+}
+
+static int run(struct screen *s, struct error *e)
+{
+	uint64_t first = s->delay_ns < FIRST_NS ? s->delay_ns : FIRST_NS;
+	uint64_t next = now_ns() + first;
+	int err = 0;
+
+	while (!err && !s->quit) {
+		struct pollfd fds[4] = {
+			{ .fd = STDIN_FILENO, .events = POLLIN },
+			{ .fd = s->signals, .events = POLLIN },
+			{ .fd = s->terminal.signals, .events = POLLIN },
+		};
+
+		err = draw(s, e) ?: watch_wait(s->w, fds, 3, next, e);
+		if (err || recording_signal_came(&s->signals))
+			break;
+		terminal_take_signals(&s->terminal);
+		err = take_keys(s, e);
+		if (fds[0].revents & (POLLHUP | POLLERR))
+			s->quit = true;
+		if (!err && now_ns() >= next) {
+			err = update(s, e);
+			next = now_ns() + s->delay_ns;
+		}
+	}
+	return err;
+}
+
+int screen_run(struct watch *w, int signals, uint64_t delay_ns, struct error *e)
+{
+	struct screen s = {
+		.w = w,
+		.delay_ns = delay_ns,
+		.signals = signals,
+		.view = row_views,
+	};
+	int err = terminal_open(&s.terminal, e);
+
+	err = err ?: run(&s, e);
+	terminal_close(&s.terminal);
+	pane_close(&s.pane);
+	return err;
+}

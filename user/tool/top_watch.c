@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/top_watch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "util/clock.h"
+
+#define LOOK_MS 100 /* how often the capture is looked at when nothing happens */
+
+/*
+ * A capture keeps all that it has ever counted, and each reading goes through all of it. So that
+ * neither memory nor the CPU time of a reading grows for ever, and the kernel's table never fills
+ * up, it is begun anew after so many different samples; and after so long, for it keeps every
+ * process that was born, too, when it watches all.
+ */
+#define MOST_SAMPLES 16384
+#define LONGEST_NS   (1800 * NS_PER_S)
+
+static uint64_t time_ns(const struct timeval *t)
+{
+	return t->tv_sec * NS_PER_S + t->tv_usec * 1000;
+}
+
+/* Of this program, and of those that it runs to disassemble. */
+static uint64_t own_cpu_ns(void)
+{
+	uint64_t sum = 0;
+	struct rusage used;
+
+	for (int who = RUSAGE_CHILDREN; who <= RUSAGE_SELF; who++)
+		if (getrusage(who, &used) == 0)
+			sum += time_ns(&used.ru_utime) + time_ns(&used.ru_stime);
+	return sum;
+}
+
+static int begin(struct watch *w, struct error *e)
+{
+	struct capture_options options = tool_capture_options(&w->target);
+	int err = capture_start(&options, &w->capture, e);
+
+	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
+	w->samples_before = w->live.p->sample_count;
+	w->start_ns = w->read_ns = now_ns();
+	return err;
+}
+
+static void end(struct watch *w)
+{
+	capture_profile_end(w->growth);
+	capture_free(w->capture);
+	w->growth = NULL;
+	w->capture = NULL;
+}
+
+int watch_start(struct watch *w, const struct tool_target *target, uint64_t half_life_ns,
+		struct error *e)
+{
+	*w = (struct watch){ .target = *target, .own_cpu_ns = own_cpu_ns() };
+	tool_describe_target(target, w->name, sizeof(w->name));
+	w->status.target = w->name;
+	if (live_init(&w->live, half_life_ns))
+		return error_no_memory(e);
+	return begin(w, e);
+}
+
+void watch_free(struct watch *w)
+{
+	end(w);
+	live_free(&w->live);
+}
+
+int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until_ns,
+	       struct error *e)
+{
+	int ready = 0, err = 0;
+
+	while (!err && !ready) {
+		uint64_t now = now_ns(), left = until_ns > now ? until_ns - now : 0;
+		int timeout =
+			left / NS_PER_MS < LOOK_MS ? (left + NS_PER_MS - 1) / NS_PER_MS : LOOK_MS;
+
+		/* Without a capture, poll() passes over the descriptor. */
+		fds[count] = (struct pollfd){ .fd = -1, .events = POLLIN };
+		if (w->capture)
+			fds[count].fd = capture_fd(w->capture);
+		if (!left || (w->capture && capture_ended(w->capture)))
+			break;
+		if (poll(fds, count + 1, timeout) < 0 && errno != EINTR)
+			return error_set(e, errno, "cannot wait for samples");
+		if (w->capture)
+			err = capture_handle(w->capture, e);
+		for (nfds_t i = 0; i < count; i++)
+			ready |= fds[i].revents;
+	}
+	return err;
+}
+
+/* --- Beginning anew --- */
+
+static bool lives(pid_t pid)
+{
+	return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+static bool is_target(const struct tool_target *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->pid_count; i++)
+		if (t->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Those of the processes that are still there, and the children that they had, if they are busy. */
+static void renew_target(struct watch *w)
+{
+	struct tool_target *t = &w->target;
+	const struct profile *p = w->live.p;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->pid_count; i++)
+		if (lives(t->pids[i]))
+			t->pids[kept++] = t->pids[i];
+	if (!t->pid_count)
+		return;
+	t->pid_count = kept;
+	for (size_t i = 0; i < p->label_count && !t->no_inherit; i++) {
+		pid_t pid = p->labels[i].pid;
+
+		if (t->pid_count < TARGET_MOST_PIDS && !is_target(t, pid) && lives(pid))
+			t->pids[t->pid_count++] = pid;
+	}
+}
+
+static bool is_gone(const struct tool_target *t)
+{
+	return !t->all && !t->pid_count && !(t->tid && lives(t->tid));
+}
+
+static bool is_due(const struct watch *w)
+{
+	return w->live.p->sample_count - w->samples_before > MOST_SAMPLES ||
+	       (w->target.all && now_ns() - w->start_ns > LONGEST_NS);
+}
+
+/* The time that it takes is not told as time that was watched. */
+static int begin_anew(struct watch *w, struct error *e)
+{
+	w->lost_before = w->status.lost;
+	end(w);
+	if (live_compact(&w->live))
+		return error_no_memory(e);
+	renew_target(w);
+	w->ended = begin(w, e) && is_gone(&w->target);
+	if (w->ended)
+		end(w);
+	return w->ended || w->growth ? 0 : -EINVAL;
+}
+
+/* --- Reading --- */
+
+static void update_status(struct watch *w, uint64_t passed_ns)
+{
+	struct live_status *s = &w->status;
+	uint64_t own = own_cpu_ns();
+	struct capture_totals totals;
+
+	capture_totals(w->capture, &totals);
+	s->lost = w->lost_before + totals.ring_full + totals.no_cell;
+	w->any |= totals.counted > 0;
+	s->bpf_ns_per_tick = totals.bpf_ns_per_tick;
+	s->own_percent = passed_ns ? (double)(own - w->own_cpu_ns) * 100 / passed_ns : 0;
+	w->own_cpu_ns = own;
+}
+
+static int read_capture(struct watch *w, struct error *e)
+{
+	uint64_t passed, before = w->read_ns;
+	int err;
+
+	w->ended = capture_ended(w->capture);
+	err = w->ended ? capture_stop(w->capture, e) : capture_read(w->capture, e);
+	w->read_ns = now_ns();
+	passed = w->read_ns - before;
+	live_fade(&w->live, passed);
+	err = err ?: capture_profile_add(w->growth, e);
+	if (!err)
+		update_status(w, passed);
+	return err;
+}
+
+int watch_update(struct watch *w, struct error *e)
+{
+	int err = read_capture(w, e);
+
+	if (!err && w->ended)
+		end(w);
+	else if (!err && is_due(w))
+		err = begin_anew(w, e);
+	err = err ?: live_name(&w->live, e);
+	if (!err && live_collect(&w->live))
+		err = error_no_memory(e);
+	return err;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_TOOL_TOP_WATCH_H
+#define PROFIL_TOOL_TOP_WATCH_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/capture.h"
+#include "profile/from_capture.h"
+#include "report/live.h"
+#include "tool/target.h"
+#include "util/error.h"
+
+/* A capture that goes on for days if need be, and what it counts, live. */
+struct watch {
+	struct live live;
+	struct live_status status;
+	bool any;   /* a sample was counted */
+	bool ended; /* there is nothing to watch any more */
+
+	/* private */
+	struct tool_target target;
+	char name[256];
+	struct capture *capture;
+	struct capture_profile *growth;
+	size_t samples_before; /* those of the profile when the capture began */
+	uint64_t lost_before;  /* by captures before this one */
+	uint64_t start_ns, read_ns, own_cpu_ns;
+};
+
+int watch_start(struct watch *w, const struct tool_target *target, uint64_t half_life_ns,
+		struct error *e);
+void watch_free(struct watch *w);
+
+/*
+ * Waits until one of fds can be read, the time has come (now_ns()) or all targets have ended, and
+ * takes in meanwhile what the kernel tells. There is room behind fds for one more.
+ */
+int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until_ns,
+	       struct error *e);
+
+/* Takes over what was counted, and makes the rows anew. */
+int watch_update(struct watch *w, struct error *e);
+
+#endif
