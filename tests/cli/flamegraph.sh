@@ -176,6 +176,11 @@ check "--inline: functions that are inlined are marked" \
 check "no -o is a usage error" exits 2 flamegraph "$work/new.folded"
 check "and says what is missing" says "-o OUT"
 check "no file is a usage error" exits 2 flamegraph -o "$work/x.svg"
+cp "$work/new.folded" "$work/same.folded"
+check "a profile is not overwritten by its graph" \
+	exits 2 flamegraph "$work/new.folded" "$work/same.folded" -o "$work/same.folded"
+check "which is told" says "same.folded is one of the profiles to read"
+check "and the profile is whole" cmp "$work/new.folded" "$work/same.folded"
 check "a wrong format" exits 2 flamegraph -f png "$work/new.folded" -o "$work/x.png"
 check "tells those that there are" says "svg, html"
 check "a wrong field" exits 2 flamegraph --by line "$work/new.folded" -o "$work/x.svg"

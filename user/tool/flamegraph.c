@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "report/flame_graph.h"
 #include "tool/tool.h"
@@ -187,6 +189,31 @@ static void make_title(const struct graph *g, const char *path, const char *earl
 		snprintf(title, size, "%s", *g->p->command ? g->p->command : path);
 }
 
+static bool is_same_file(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino && S_ISREG(a.st_mode);
+}
+
+/* A profile cannot be had back from its graph. */
+static int check_output(char *const *paths, int count, const struct flamegraph_options *o,
+			struct error *e)
+{
+	bool same = o->earlier && is_same_file(o->earlier, o->output);
+
+	if (strcmp(o->output, "-") == 0)
+		return 0;
+	for (int i = 0; i < count; i++)
+		same |= is_same_file(paths[i], o->output);
+	if (!same)
+		return file_check_writable(o->output, e);
+	error_set_kind(e, ERROR_USAGE, 0, "-o %s is one of the profiles to read", o->output);
+	error_mend(e, "write the graph to another file: -o graph.svg");
+	return -EINVAL;
+}
+
 /* Returns an exit code. */
 static int flamegraph(char *const *paths, int count, const struct flamegraph_options *o)
 {
@@ -195,8 +222,7 @@ static int flamegraph(char *const *paths, int count, const struct flamegraph_opt
 	struct error e;
 	int code;
 
-	if ((strcmp(o->output, "-") != 0 && file_check_writable(o->output, &e)) ||
-	    read_graph(&g, paths, count, o, &e)) {
+	if (check_output(paths, count, o, &e) || read_graph(&g, paths, count, o, &e)) {
 		code = tool_fail(&e);
 	} else if (tool_has_no_samples(g.p)) {
 		tool_warn("%s: there are no samples to draw", paths[0]);
