@@ -274,4 +274,36 @@ else
 	skip "go" "no go"
 fi
 
+# --- Lines of a file that no build ID proves ---
+
+cat >"$work/unproven.c" <<'EOF_C'
+#include <time.h>
+volatile unsigned long sum;
+__attribute__((noinline)) static void spin(void)
+{
+	for (int i = 0; i < 1000000; i++)
+		sum += i;
+}
+int main(void)
+{
+	while (clock() < CLOCKS_PER_SEC / 2)
+		spin();
+	return 0;
+}
+EOF_C
+unproven() {
+	gcc -O1 -g -Wl,--build-id=none "$work/unproven.c" -o "$work/unproven"
+}
+lines_of_unproven() {
+	"$profiltool" report --by line "$work/unproven.pb.gz" 2>"$work/err" |
+		grep -qE "/unproven.c +6 +$1 +unproven"
+}
+unproven
+"$profiltool" record -q -o "$work/unproven.pb.gz" -- "$work/unproven" >/dev/null
+check "no build ID: the same names prove a file" lines_of_unproven spin
+sed -i s/spin/turn/ "$work/unproven.c"
+unproven
+check "no build ID: of a file with other names there are no lines" eval '! lines_of_unproven "spin|turn"'
+check "no build ID: which is told" grep -q "without a build ID only names prove" "$work/err"
+
 finish

@@ -178,6 +178,11 @@ annotated() {
 		awk '{ sum[$2] += $1 } END { for (name in sum) print name, sum[name] }' | sort
 }
 
+# named FILE: rows without those of code without a name, which Go puts together: timeout may have one.
+named() {
+	grep -v -e '^\[' -e '+0x' "$1"
+}
+
 same_rows() {
 	[ -s "$1" ] && diff "$1" "$2"
 }
@@ -186,7 +191,9 @@ for name in both deep family set; do
 	functions "$name.pb.gz" >"$name.ours"
 	if command -v go >/dev/null; then
 		go_functions "$name.pb.gz" >"$name.go"
-		check "$name, pprof: go tool pprof -top has our numbers" same_rows "$name.ours" "$name.go"
+		named "$name.ours" >"$name.named"
+		check "$name, pprof: go tool pprof -top has our numbers" \
+			same_rows "$name.named" <(named "$name.go")
 	else
 		skip "$name, pprof: go tool pprof" "go is not installed"
 	fi
@@ -206,7 +213,9 @@ if command -v go >/dev/null; then
 	check "pprof: go tool pprof -traces has the chains" \
 		grep -q " inner middle outer set main " <(awk '{ printf " " $NF }' traces | tr -s " ")
 	HOME=$work go tool pprof -sample_index=samples -peek "^middle\$" set.pb.gz >peek 2>/dev/null
-	check "pprof: go tool pprof -peek: who called it" grep -qE "100% .*outer$" peek
+	# A tick before a function has set up its frame has no caller.
+	check "pprof: go tool pprof -peek: who called it" \
+		grep -qE " (100|9[0-9](\.[0-9]+)?)% .*outer$" peek
 	check "pprof: go tool pprof -peek: whom it called" grep -qE " inner$" peek
 fi
 

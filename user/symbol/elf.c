@@ -242,13 +242,13 @@ static void place_linked(struct batch *b, const struct segment *segments, size_t
 
 /*
  * Whether nothing more is to be found out about a location. Lines that a file has are as good as
- * ours; a name alone may get its line from what is proven to be the same image.
+ * ours; a name alone may get its line.
  */
 static bool is_known(const struct batch *b, const struct profile_location *l)
 {
 	if (!l->line_count || b->extents)
 		return false;
-	return !b->lines || !b->proven || l->line_count > 1 || b->p->lines[l->first_line].line;
+	return !b->lines || l->line_count > 1 || b->p->lines[l->first_line].line;
 }
 
 /*
@@ -347,6 +347,40 @@ static int name_all(struct batch *b, const struct cover *c, Elf *elf)
 	return err ?: plt_name_all(b, elf);
 }
 
+/* Whether the profile has another name for an address than the symbol, which may be NULL. */
+static bool has_other_name(const struct batch *b, size_t i, const struct cover_symbol *symbol)
+{
+	const struct profile_location *l = &b->p->locations[b->addresses[i].location];
+	const struct profile_function *function;
+
+	if (!l->line_count || !symbol)
+		return false;
+	function = &b->p->functions[b->p->lines[l->first_line].function];
+	return strcmp(function->system_name, symbol->name) != 0;
+}
+
+/*
+ * Programs without a build ID (Go's have none of GNU's) may have been built anew since: only where
+ * names are still the same are lines looked for.
+ */
+static int drop_unproven(struct batch *b, const struct cover *c)
+{
+	size_t kept = 0, count = b->count;
+
+	if (!b->lines || b->proven)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (!has_other_name(b, i, cover_find(c, i)))
+			b->addresses[kept++] = b->addresses[i];
+	b->count = kept;
+	if (kept == count)
+		return 0;
+	return profile_warn(b->p,
+			    "%s: without a build ID only names prove that it is what was profiled, "
+			    "and not all are the same: some source lines are not known",
+			    b->p->images[b->image].path);
+}
+
 /* Names all addresses, or tells the extents, by symbol tables. */
 static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 {
@@ -360,7 +394,7 @@ static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 	if (!err && b->extents)
 		find_extents(b, &c);
 	else if (!err && !b->stopped)
-		err = name_all(b, &c, s->main.elf);
+		err = name_all(b, &c, s->main.elf) ?: drop_unproven(b, &c);
 	cover_free(&c);
 	return err;
 }
