@@ -4,6 +4,7 @@
 # before its debug information was moved or packed.
 # lines.py corrupt TOOL PROGRAM FILE COUNT: bytes of FILE's debug information are changed again and
 # again; the tool must still name all functions by their symbols.
+# lines.py patch FILE SECTION OFFSET SIZE VALUE: writes a number of SIZE bytes into a section.
 # lines.py profile PROGRAM FILE: a profile with a sample at each address, without names.
 import gzip, os, random, re, shutil, struct, subprocess, sys, tempfile, time
 
@@ -204,11 +205,21 @@ def corrupt(tool, program, file, count):
     return slowest < 20
 
 
+def patch(file, section, at, size, value):
+    offset = sections(file)[section][1] + int(at)
+    with open(file, "r+b") as f:
+        f.seek(offset)
+        f.write(int(value).to_bytes(int(size), "little"))
+    return True
+
+
 what, arguments = sys.argv[1], sys.argv[2:]
 if what == "compare":
     done = compare(arguments[0], arguments[1], arguments[-1])
 elif what == "corrupt":
     done = corrupt(*arguments[:3], int(arguments[3]))
+elif what == "patch":
+    done = patch(*arguments)
 else:
     done = write_profile(arguments[1], arguments[0], text_addresses(arguments[0])) is None
 sys.exit(not done)

@@ -82,8 +82,9 @@ EOF_CXX
 	echo 'volatile int g;'
 	echo 'static inline __attribute__((always_inline)) int twice(int x) { return x * 2; }'
 	echo 'int main(void) {'
+	yes 'g += twice(g) * twice(g + 1);' | head -n 10
 	for i in {1..1500}; do
-		printf '#line %d "%0100d.c"\ng += twice(g);\n' "$i" "$i"
+		printf '#line %d "%0100d.c"\ng++;\n' "$i" "$i"
 	done
 	echo 'return 0; }'
 } >long.c
@@ -197,7 +198,16 @@ made "a separate file" separate && check "in a separate file" same "$work/apart"
 multifile() {
 	cp gcc-4 dwz-1 && cp gcc-4 dwz-2 && dwz -m dwz.common dwz-1 dwz-2
 }
-made "by dwz" multifile && check "common parts moved by dwz" same "$work/dwz-1" "$work/gcc-4"
+if made "by dwz" multifile; then
+	check "common parts moved by dwz" same "$work/dwz-1" "$work/gcc-4"
+	cp dwz.common dwz.kept
+	python3 "$lines" patch dwz.common .note.gnu.build-id 16 8 42
+	python3 "$lines" profile "$work/dwz-1" dwz.prof
+	check "a common file of another build: no error" exits 0 "$profiltool" convert --inline \
+		dwz.prof dwz.folded
+	check "it is not taken" says "file of dwz(1)"
+	mv dwz.kept dwz.common
+fi
 
 moved() {
 	mkdir -p objects && cp names.cc objects && (
@@ -215,6 +225,15 @@ package() {
 	cp moved.dwo names.dwo
 	"$profiltool" convert --inline packed.prof beside.folded 2>/dev/null
 	check "$1 .dwo beside the program" grep -q 'sum(.*;.*scale' beside.folded
+	{ cat names.cc && echo 'int another;'; } >objects/other.cc
+	(cd objects && "$2" -O2 -g -gsplit-dwarf "-gdwarf-$3" -c other.cc)
+	cp objects/other.dwo names.dwo
+	"$profiltool" convert --inline packed.prof other.folded 2>/dev/null
+	check "$1 .dwo of another build is not taken" test "$(grep -c scale other.folded)" -eq 0
+	objcopy --compress-debug-sections=zstd moved.dwo names.dwo 2>/dev/null || echo >names.dwo
+	check "$1 .dwo that cannot be read: no error" exits 0 "$profiltool" convert --inline \
+		packed.prof unread.folded
+	[ "$(wc -c <names.dwo)" -eq 1 ] || check "$1 .dwo: the reason is told" says "with zstd"
 	rm names.dwo
 	check "$1 .dwo that is missing: no error" exits 0 "$profiltool" convert --inline packed.prof \
 		missing.folded
@@ -262,21 +281,22 @@ check "broken: packed" broken gcc-packed "" 20
 [ -e dwz-1 ] && check "broken: dwz's common file" broken dwz-1 "$work/dwz.common" 20
 
 # A table of 1 GB that is said to be in a few bytes.
-bomb() {
-	cp gcc-packed bomb && python3 - <<-'EOF_PYTHON'
-		import struct, subprocess
-		data = bytearray(open("bomb", "rb").read())
-		for line in subprocess.run(["readelf", "-SW", "bomb"], stdout=subprocess.PIPE, text=True).stdout.splitlines():
-		    word = line.replace("[ ", "[").split()
-		    if len(word) > 5 and word[1] == ".debug_info":
-		        struct.pack_into("<Q", data, int(word[4], 16) + 8, 1 << 40)
-		open("bomb", "wb").write(data)
-	EOF_PYTHON
-}
-bomb
+cp gcc-packed bomb
+python3 "$lines" patch bomb .debug_info 8 8 $((1 << 40))
 python3 "$lines" profile "$work/bomb" bomb.prof
 check "a bomb: names by symbols" exits 0 "$profiltool" convert --inline bomb.prof bomb.folded
 check "the reason is told" says "debug information is corrupt"
 check "they are there" grep -q '^main ' bomb.folded
+
+zstd() {
+	objcopy --compress-debug-sections=zstd "$1" "$2" 2>/dev/null && return
+	cp gcc-packed "$2" && python3 "$lines" patch "$2" .debug_info 0 4 2 # ELFCOMPRESS_ZSTD
+}
+zstd gcc-5 zstd
+python3 "$lines" profile "$work/zstd" zstd.prof
+check "zstd: names by symbols" exits 0 "$profiltool" convert --inline zstd.prof zstd.folded
+check "the reason is told" says "debug information is compressed with zstd, which is not supported"
+check "and no other" test "$(grep -c corrupt "$work/err")" -eq 0
+check "they are there" grep -q '^main ' zstd.folded
 
 finish

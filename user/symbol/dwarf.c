@@ -58,6 +58,7 @@ struct work {
 	struct dwarf_names names;
 	uint64_t visits; /* of addresses by ranges */
 	bool corrupt;
+	bool unsupported;  /* compressed with zstd */
 	bool no_alternate; /* it is missing */
 	size_t missing;	   /* .dwo files */
 };
@@ -78,13 +79,12 @@ static size_t lower_bound(const struct batch *b, uint64_t bound)
 	return from;
 }
 
-/* Notes that a part of the file is corrupt; other errors pass. */
+/* Notes that a part of the file is corrupt or not supported; other errors pass. */
 static int overlook(struct work *w, int err)
 {
-	if (err != -EINVAL)
-		return err;
-	w->corrupt = true;
-	return 0;
+	w->corrupt |= err == -EINVAL;
+	w->unsupported |= err == -ENOTSUP;
+	return err == -EINVAL || err == -ENOTSUP ? 0 : err;
 }
 
 /* Counts that a range holds an address. Returns 0, or -EINVAL when it is too often. */
@@ -253,15 +253,11 @@ static int cover(void *context, uint64_t start, uint64_t limit)
 	return err;
 }
 
-static struct dwarf_value value(const struct dwarf_die *die, enum dwarf_attribute attribute)
-{
-	return dwarf_has(die, attribute) ? die->values[attribute] : (struct dwarf_value){ 0 };
-}
-
 static int visit_function(struct scan *s)
 {
-	struct dwarf_value low = value(&s->die, ATTR_LOW_PC), high = value(&s->die, ATTR_HIGH_PC),
-			   ranges = value(&s->die, ATTR_RANGES);
+	struct dwarf_value low = dwarf_value(&s->die, ATTR_LOW_PC),
+			   high = dwarf_value(&s->die, ATTR_HIGH_PC),
+			   ranges = dwarf_value(&s->die, ATTR_RANGES);
 	struct dwarf_die *die = &s->die;
 	int err;
 
@@ -304,6 +300,7 @@ static int scan_entries(struct work *w, const struct dwarf_unit *unit)
 {
 	struct scan *s = calloc(1, sizeof(*s));
 	uint64_t at = unit->first;
+	enum dwarf_wanted wanted;
 	bool end = false;
 	int err = 0;
 
@@ -315,10 +312,8 @@ static int scan_entries(struct work *w, const struct dwarf_unit *unit)
 	for (size_t n = 1; !err && !end; n++, at = s->die.next) {
 		if (n % ASK_STOP == 0 && batch_stopped(w->b))
 			err = -ECANCELED;
-		err = err ?: dwarf_die_read(unit, at,
-					    s->around == UINT64_MAX ? DWARF_CODE
-								    : DWARF_CODE_OF_FUNCTION,
-					    &s->die);
+		wanted = s->around == UINT64_MAX ? DWARF_CODE : DWARF_CODE_OF_FUNCTION;
+		err = err ?: dwarf_die_read(unit, at, wanted, &s->die);
 		err = err ?: step(s, &end);
 	}
 	free(s);
@@ -573,8 +568,7 @@ static int resolve(struct work *w)
 		return overlook(w, err);
 	err = dwarf_open_alternate(&w->file, w->root);
 	w->no_alternate = err == -ENOENT;
-	if (err == -ENOENT)
-		err = 0;
+	err = err == -ENOENT ? 0 : overlook(w, err);
 	err = err ?: find_units(w);
 	err = err ?: scan_units(w);
 	err = err ?: dwarf_names_resolve(&w->names, 0);
@@ -592,6 +586,12 @@ static int warn(const struct work *w)
 		err = profile_warn(p,
 				   "%s: its debug information is corrupt: source lines and "
 				   "inlined functions may be missing",
+				   path);
+	if (!err && w->unsupported)
+		err = profile_warn(p,
+				   "%s: its debug information is compressed with zstd, which is "
+				   "not supported: source lines and inlined functions may be "
+				   "missing",
 				   path);
 	if (!err && w->missing)
 		err = profile_warn(p,

@@ -512,8 +512,8 @@ int dwarf_die_read(const struct dwarf_unit *unit, uint64_t offset, enum dwarf_wa
 	}
 	if (err || !dwarf_section_use(&unit->file->sections[DWARF_INFO], die->next - offset))
 		return err ? err : -EINVAL;
-	if (wanted && die->children && has_no_code(die->tag, wanted) && dwarf_has(die, ATTR_SIBLING) &&
-	    die->values[ATTR_SIBLING].number > die->next) {
+	if (wanted && die->children && has_no_code(die->tag, wanted) &&
+	    dwarf_has(die, ATTR_SIBLING) && die->values[ATTR_SIBLING].number > die->next) {
 		die->next = die->values[ATTR_SIBLING].number;
 		die->children = false;
 	}

@@ -98,22 +98,14 @@ static int find_source(struct reading *r, uint64_t number, const char **path)
 	return r->lines.unit ? dwarf_lines_file(&r->lines, number, path) : err == -ENOMEM ? err : 0;
 }
 
-static struct dwarf_text text_of(const struct reading *r, const struct dwarf_die *die,
-				 enum dwarf_attribute attribute)
-{
-	if (!dwarf_has(die, attribute))
-		return (struct dwarf_text){ 0 };
-	return dwarf_text(&r->unit, &die->values[attribute]);
-}
-
 static int note_entry(struct reading *r, struct dwarf_function *f, const struct dwarf_die *die)
 {
 	int err = 0;
 
 	if (!f->linkage.section)
-		f->linkage = text_of(r, die, ATTR_LINKAGE_NAME);
+		f->linkage = dwarf_text_of(&r->unit, die, ATTR_LINKAGE_NAME);
 	if (!f->plain.section)
-		f->plain = text_of(r, die, ATTR_NAME);
+		f->plain = dwarf_text_of(&r->unit, die, ATTR_NAME);
 	if (!f->line)
 		f->line = dwarf_constant(die, ATTR_DECL_LINE);
 	if (!f->file && dwarf_has(die, ATTR_DECL_FILE))
@@ -237,8 +229,8 @@ static int find_scopes(struct reading *r, struct dwarf_function *f)
 		}
 		if (depth == DEPTH_MAX)
 			return -EINVAL;
-		path[depth++] =
-			is_scope(die.tag) ? text_of(r, &die, ATTR_NAME) : (struct dwarf_text){ 0 };
+		path[depth++] = is_scope(die.tag) ? dwarf_text_of(&r->unit, &die, ATTR_NAME)
+						  : (struct dwarf_text){ 0 };
 	}
 	if (array_reserve(&n->scopes, &n->scope_room, n->scope_count + SCOPES_MAX,
 			  sizeof(*n->scopes)))

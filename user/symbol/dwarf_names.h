@@ -11,6 +11,11 @@
  * The functions that entries of .debug_info are of: their names, files and lines. They are noted
  * first, and then found out all together, from front to back in each section: entries refer to
  * others anywhere, and a section that is compressed is best read once.
+ *
+ * Reading happens in two passes. dwarf_names_read() takes what is in the unit at hand, which is
+ * most, while that is in memory, for to come back later may mean to read and inflate it again.
+ * dwarf_names_resolve() takes what is in other units, and all strings, when it is known which are
+ * wanted, and so in the order in which they stand: each section is then gone through once.
  */
 struct dwarf_function {
 	const char *name;	 /* as shown; NULL: not known */

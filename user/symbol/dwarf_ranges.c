@@ -245,6 +245,8 @@ int dwarf_unit_ranges(struct dwarf_file *file,
 
 			if (c.bad)
 				return -EINVAL;
+			if (!start && !size)
+				break;
 			set.at += 2 * set.address_size;
 			err = size ? tell(context, start, start + size, set.unit) : 0;
 			if (err)

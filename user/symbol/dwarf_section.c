@@ -10,6 +10,10 @@
 
 #include "util/array.h"
 
+#ifndef ELFCOMPRESS_ZSTD /* glibc 2.36 and older */
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
 #define WINDOW	      ((size_t)64 * 1024)
 #define WINDOW_PACKED ((size_t)1024 * 1024)
 #define WHOLE_PACKED  ((size_t)16 * 1024 * 1024)
@@ -22,7 +26,7 @@
 
 /* A section is read once or twice, and then here and there. */
 #define OFTEN	  8
-#define OFTEN_TOO ((uint64_t)64 * 1024 * 1024)
+#define OFTEN_TOO ((uint64_t)16 * 1024 * 1024)
 
 #define MARKS	   128
 #define MARK_LEAST ((uint64_t)512 * 1024)
@@ -75,8 +79,11 @@ static void place(struct dwarf_section *s, const GElf_Shdr *section)
 		s->stored = section->sh_size;
 }
 
-/* Reads the header of a compressed section, in the file's own form. Returns its size, or 0. */
-static size_t read_header(struct dwarf_section *s, Elf *elf)
+/*
+ * Reads the header of a compressed section, in the file's own form. Returns its size, -EINVAL, or
+ * -ENOTSUP for zstd.
+ */
+static ssize_t read_header(struct dwarf_section *s, Elf *elf)
 {
 	bool wide = gelf_getclass(elf) == ELFCLASS64;
 	size_t size = wide ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
@@ -87,12 +94,14 @@ static size_t read_header(struct dwarf_section *s, Elf *elf)
 
 	c.big_endian = elf_getident(elf, &unused)[EI_DATA] == ELFDATA2MSB;
 	if (s->stored < size || pread(s->fd, bytes, size, s->at) != (ssize_t)size)
-		return 0;
+		return -EINVAL;
 	type = dwarf_number(&c, 4);
 	if (wide)
 		dwarf_skip(&c, 4);
 	s->size = dwarf_number(&c, wide ? 8 : 4);
-	return type == ELFCOMPRESS_ZLIB ? size : 0;
+	if (type == ELFCOMPRESS_ZSTD)
+		return -ENOTSUP;
+	return type == ELFCOMPRESS_ZLIB ? (ssize_t)size : -EINVAL;
 }
 
 static int start_inflater(struct dwarf_section *s, size_t header)
@@ -141,7 +150,7 @@ static int open_old(struct dwarf_section *s, Elf *elf, const char *name)
 int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, const char *name)
 {
 	GElf_Shdr section;
-	size_t header;
+	ssize_t header;
 	int err;
 
 	*s = (struct dwarf_section){ .fd = file->fd };
@@ -152,7 +161,7 @@ int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, con
 		s->size = s->stored;
 		if (section.sh_flags & SHF_COMPRESSED) {
 			header = read_header(s, file->elf);
-			err = header ? start_inflater(s, header) : -EINVAL;
+			err = header < 0 ? (int)header : start_inflater(s, header);
 		} else {
 			err = s->size > SIZE_MOST ? -EINVAL : 0;
 		}

@@ -32,8 +32,8 @@ struct dwarf_section {
 
 /*
  * Finds a section by its name, as in ".debug_info" or ".debug_info.dwo". It reads from file->fd,
- * which must stay open. Returns 0, also when there is none (size is 0), -EINVAL when it is
- * compressed in a way that is not known or not to be believed, or -ENOMEM.
+ * which must stay open. Returns 0, also when there is none (size is 0), -ENOTSUP when it is
+ * compressed with zstd, -EINVAL when in a way that is not known or not to be believed, or -ENOMEM.
  */
 int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, const char *name);
 void dwarf_section_close(struct dwarf_section *s);

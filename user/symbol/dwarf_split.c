@@ -98,7 +98,7 @@ int dwarf_open_alternate(struct dwarf_file *file, int root)
 	}
 	file->alternate->elf = elf;
 	file->alternate->owned = true;
-	return dwarf_file_open(file->alternate) == -ENOMEM ? -ENOMEM : 0;
+	return dwarf_file_open(file->alternate);
 }
 
 /* --- .dwp: many .dwo files in one, with an index by their IDs --- */
@@ -265,7 +265,7 @@ int dwarf_open_split(const struct dwarf_unit *skeleton, int root, const char *im
 	char name[PATH_MAX], directory[PATH_MAX], beside[PATH_MAX], path[2 * PATH_MAX + 2];
 	int err = try_package(skeleton, root, image, file, unit);
 
-	if (!err || err == -ENOMEM)
+	if (err != -ENOENT)
 		return err;
 	if (!copy_text(&skeleton->dwo_name, name, sizeof(name)) || strlen(image) >= sizeof(beside))
 		return -ENOENT;
@@ -274,7 +274,7 @@ int dwarf_open_split(const struct dwarf_unit *skeleton, int root, const char *im
 	else
 		snprintf(path, sizeof(path), "%s/%s", directory, name);
 	err = *path == '/' ? try_object(skeleton, root, path, file, unit) : -ENOENT;
-	if (!err || err == -ENOMEM)
+	if (err != -ENOENT)
 		return err;
 	strcpy(beside, image);
 	snprintf(path, sizeof(path), "%s/%s", dirname(beside), basename(name));

@@ -124,19 +124,6 @@ static void guess_bases(struct dwarf_unit *unit)
 	unit->addr_base = wide ? 16 : 8;
 }
 
-static struct dwarf_text text_of(const struct dwarf_unit *unit, const struct dwarf_die *die,
-				 enum dwarf_attribute attribute)
-{
-	if (!dwarf_has(die, attribute))
-		return (struct dwarf_text){ 0 };
-	return dwarf_text(unit, &die->values[attribute]);
-}
-
-static struct dwarf_value value_of(const struct dwarf_die *die, enum dwarf_attribute attribute)
-{
-	return dwarf_has(die, attribute) ? die->values[attribute] : (struct dwarf_value){ 0 };
-}
-
 static void note_attributes(struct dwarf_unit *unit, const struct dwarf_die *die)
 {
 	unit->tag = die->tag;
@@ -150,16 +137,16 @@ static void note_attributes(struct dwarf_unit *unit, const struct dwarf_die *die
 	if (dwarf_has(die, ATTR_DWO_ID))
 		unit->id = die->values[ATTR_DWO_ID].number;
 	unit->has_lines = dwarf_has(die, ATTR_STMT_LIST);
-	unit->lines = value_of(die, ATTR_STMT_LIST).number;
-	unit->low = value_of(die, ATTR_LOW_PC);
-	unit->high = value_of(die, ATTR_HIGH_PC);
-	unit->ranges = value_of(die, ATTR_RANGES);
+	unit->lines = dwarf_value(die, ATTR_STMT_LIST).number;
+	unit->low = dwarf_value(die, ATTR_LOW_PC);
+	unit->high = dwarf_value(die, ATTR_HIGH_PC);
+	unit->ranges = dwarf_value(die, ATTR_RANGES);
 	unit->low_pc = unit->low.number;
 	if (unit->low.class == CLASS_ADDRESS_INDEX)
 		dwarf_address(unit, unit->low.number, &unit->low_pc);
-	unit->name = text_of(unit, die, ATTR_NAME);
-	unit->directory = text_of(unit, die, ATTR_COMP_DIR);
-	unit->dwo_name = text_of(unit, die, ATTR_DWO_NAME);
+	unit->name = dwarf_text_of(unit, die, ATTR_NAME);
+	unit->directory = dwarf_text_of(unit, die, ATTR_COMP_DIR);
+	unit->dwo_name = dwarf_text_of(unit, die, ATTR_DWO_NAME);
 }
 
 /* Returns 0, or -EINVAL when not even its length is known. */

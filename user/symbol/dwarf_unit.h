@@ -134,7 +134,7 @@ struct dwarf_die {
 	struct dwarf_value values[ATTR_COUNT];
 };
 
-/* Returns 0, -EINVAL (compressed in an unknown way) or -ENOMEM. Close it in any case. */
+/* Returns 0, or an error as dwarf_section_open(). Close it in any case. */
 int dwarf_file_open(struct dwarf_file *file);
 void dwarf_file_close(struct dwarf_file *file);
 
@@ -187,11 +187,27 @@ static inline bool dwarf_has(const struct dwarf_die *die, enum dwarf_attribute a
 	return die->have >> attribute & 1;
 }
 
+/* CLASS_OTHER: there is none. */
+static inline struct dwarf_value dwarf_value(const struct dwarf_die *die,
+					     enum dwarf_attribute attribute)
+{
+	return dwarf_has(die, attribute) ? die->values[attribute] : (struct dwarf_value){ 0 };
+}
+
 /* Its value, or 0 when there is none that is a constant. */
 uint64_t dwarf_constant(const struct dwarf_die *die, enum dwarf_attribute attribute);
 
 /* Where a string stands; .section is NULL when there is none. */
 struct dwarf_text dwarf_text(const struct dwarf_unit *unit, const struct dwarf_value *value);
+
+static inline struct dwarf_text dwarf_text_of(const struct dwarf_unit *unit,
+					      const struct dwarf_die *die,
+					      enum dwarf_attribute attribute)
+{
+	struct dwarf_value value = dwarf_value(die, attribute);
+
+	return dwarf_text(unit, &value);
+}
 
 /* Address number `index` in .debug_addr. */
 bool dwarf_address(const struct dwarf_unit *unit, uint64_t index, uint64_t *address);
