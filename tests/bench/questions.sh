@@ -84,7 +84,7 @@ ask "keep it, with call stacks" profiltool \
 ask "the call tree" perf \
 	'perf report -i g.data --stdio --children'
 ask "the call tree" profiltool \
-	'profiltool report -t g.pb.gz'
+	'profiltool report --tree g.pb.gz'
 ask "who calls malloc so often" perf \
 	'perf report -i g.data --stdio --no-children -S malloc -g caller'
 ask "who calls malloc so often" profiltool \
