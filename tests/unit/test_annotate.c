@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Listings of instructions and of source lines; an objdump that does not do what it should. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "print_fixture.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -59,27 +55,11 @@ static int remove_folder(void **state)
 
 /* ---- what is printed; each text lives until the next ---- */
 
-static char *printed;
-
-static FILE *print_begin(void)
-{
-	static size_t size;
-	FILE *out;
-
-	free(printed);
-	printed = NULL;
-	out = open_memstream(&printed, &size);
-	assert_non_null(out);
-	return out;
-}
-
 static const char *listing(struct annotation *a, const struct report_listing_options *o)
 {
 	FILE *out = print_begin();
 
-	assert_int_equal(report_listing(a, o, out), 0);
-	assert_int_equal(fclose(out), 0);
-	return printed;
+	return print_end(out, report_listing(a, o, out));
 }
 
 static const char *notes(const struct annotation *a)
@@ -87,8 +67,7 @@ static const char *notes(const struct annotation *a)
 	FILE *out = print_begin();
 
 	report_listing_notes(a, "# ", out);
-	assert_int_equal(fclose(out), 0);
-	return printed;
+	return print_end(out, 0);
 }
 
 /* ---- instructions ---- */

@@ -15,51 +15,22 @@
 
 #include <cmocka.h>
 
+#include "directory_fixture.h"
 #include "symbol/dwarf.h"
 #include "symbol/dwarf_section.h"
 #include "symbol/symbol.h"
 #include "util/clock.h"
 
-static char directory[256];
-
-static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int shell(const char *format, ...)
-{
-	char command[2048];
-	va_list arguments;
-	int n = snprintf(command, sizeof(command), "cd '%s' && exec >/dev/null 2>&1; ", directory);
-
-	va_start(arguments, format);
-	vsnprintf(command + n, sizeof(command) - n, format, arguments);
-	va_end(arguments);
-	return system(command);
-}
-
 static int setup(void **state)
 {
-	const char *base = getenv("TMPDIR");
-
 	(void)state;
-	snprintf(directory, sizeof(directory), "%s/dwarf-test.XXXXXX",
-		 base && *base ? base : "/tmp");
-	return mkdtemp(directory) ? 0 : -1;
+	return directory_make();
 }
 
 static int teardown(void **state)
 {
-	char command[512];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
-	return system(command);
-}
-
-static const char *in_directory(const char *name)
-{
-	static char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	return path;
+	return directory_remove();
 }
 
 /* --- Numbers --- */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Flame graphs: the data and the picture of each form, colours, notes, and names that are hostile.
  */
+#include "print_fixture.h"
 #include "stack_fixture.h"
 
 #include <stdlib.h>
@@ -8,22 +9,14 @@
 #include "report/flame_graph.h"
 #include "report/flame_graph_parts.h"
 
-static char *printed;
-
 static const char *print(const struct profile *p, const struct profile *earlier,
 			 const struct flame_graph_options *o)
 {
 	struct flame_graph_options all = *o;
-	size_t size;
-	FILE *out;
+	FILE *out = print_begin();
 
-	free(printed);
-	out = open_memstream(&printed, &size);
-	assert_non_null(out);
 	all.title = o->title ?: "title";
-	assert_int_equal(flame_graph_print(p, earlier, &all, out), 0);
-	assert_int_equal(fclose(out), 0);
-	return printed;
+	return print_end(out, flame_graph_print(p, earlier, &all, out));
 }
 
 /* What stands behind "KEY": in the data, up to the next key. */

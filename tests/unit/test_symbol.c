@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "directory_fixture.h"
 #include "symbol/batch.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol.h"
@@ -81,29 +82,6 @@ struct place {
 	char path[256];
 };
 
-static char directory[256];
-
-static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int shell(const char *format, ...)
-{
-	char command[2048];
-	va_list arguments;
-	int n = snprintf(command, sizeof(command), "cd '%s' && exec >/dev/null 2>&1; ", directory);
-
-	va_start(arguments, format);
-	vsnprintf(command + n, sizeof(command) - n, format, arguments);
-	va_end(arguments);
-	return system(command);
-}
-
-static const char *in_directory(const char *name)
-{
-	static char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	return path;
-}
-
 static void write_bytes(const char *name, const void *bytes, size_t size)
 {
 	FILE *f = fopen(in_directory(name), "wb");
@@ -129,11 +107,8 @@ static size_t read_bytes(const char *name, char **bytes)
 
 static int setup(void **state)
 {
-	const char *base = getenv("TMPDIR");
-
 	(void)state;
-	snprintf(directory, sizeof(directory), "%s/sym-test.XXXXXX", base && *base ? base : "/tmp");
-	if (!mkdtemp(directory))
+	if (directory_make())
 		return -1;
 	write_bytes("program.c", program_source, sizeof(program_source) - 1);
 	write_bytes("library.c", library_source, sizeof(library_source) - 1);
@@ -143,11 +118,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	char command[512];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
-	return system(command);
+	return directory_remove();
 }
 
 static void build(const char *output, const char *flags)

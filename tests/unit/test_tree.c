@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Call trees, callers and callees as they are printed: in a pipe, at 80 columns, as JSON. */
+#include "print_fixture.h"
 #include "stack_fixture.h"
 
 #include <locale.h>
 #include <stdlib.h>
 
 #include "report/call_view.h"
-
-static char *printed;
-
-static FILE *print_begin(void)
-{
-	static size_t size;
-	FILE *out;
-
-	free(printed);
-	printed = NULL;
-	out = open_memstream(&printed, &size);
-	assert_non_null(out);
-	return out;
-}
 
 static const char *print(const struct profile *p, const struct call_view_options *o,
 			 const struct call_view_style *style)
@@ -29,8 +16,7 @@ static const char *print(const struct profile *p, const struct call_view_options
 	struct error e;
 
 	assert_int_equal(call_view_make(&v, p, o, &e), 0);
-	assert_int_equal(call_view_print(&v, style, out), 0);
-	assert_int_equal(fclose(out), 0);
+	print_end(out, call_view_print(&v, style, out));
 	call_view_free(&v);
 	return printed;
 }
@@ -47,8 +33,7 @@ static const char *json(const struct profile *p, const struct call_view_options 
 	struct error e;
 
 	assert_int_equal(call_view_make(&v, p, o, &e), 0);
-	assert_int_equal(call_view_json(&v, p, out), 0);
-	assert_int_equal(fclose(out), 0);
+	print_end(out, call_view_json(&v, p, out));
 	call_view_free(&v);
 	return printed;
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Rows by each field, of several columns and by calls; tables that do not fit; listings. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "print_fixture.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -94,27 +90,6 @@ static void add_call(struct profile *p, uint32_t from, uint32_t to, uint64_t cou
 }
 
 /* ---- what is printed; each text lives until the next ---- */
-
-static char *printed;
-
-static FILE *print_begin(void)
-{
-	static size_t size;
-	FILE *out;
-
-	free(printed);
-	printed = NULL;
-	out = open_memstream(&printed, &size);
-	assert_non_null(out);
-	return out;
-}
-
-static const char *print_end(FILE *out, int err)
-{
-	assert_int_equal(err, 0);
-	assert_int_equal(fclose(out), 0);
-	return printed;
-}
 
 static const char *print(const struct profile *p, const struct report_table_options *o)
 {

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_TESTS_DIRECTORY_FIXTURE_H
+#define PROFIL_TESTS_DIRECTORY_FIXTURE_H
+
+/* What the tests share that build programs: a folder of their own, and commands that run there. */
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static char directory[256];
+
+/* For a test program's setup function. Returns 0 or -1. */
+static inline int directory_make(void)
+{
+	const char *base = getenv("TMPDIR");
+
+	snprintf(directory, sizeof(directory), "%s/profil-test.XXXXXX",
+		 base && *base ? base : "/tmp");
+	return mkdtemp(directory) ? 0 : -1;
+}
+
+/* For its teardown. */
+static inline int directory_remove(void)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
+	return system(command);
+}
+
+/* Runs a command in the folder, silently. Returns its status as wait(2) gives it. */
+__attribute__((format(printf, 1, 2))) static inline int shell(const char *format, ...)
+{
+	char command[2048];
+	va_list arguments;
+	int n = snprintf(command, sizeof(command), "cd '%s' && exec >/dev/null 2>&1; ", directory);
+
+	va_start(arguments, format);
+	vsnprintf(command + n, sizeof(command) - n, format, arguments);
+	va_end(arguments);
+	return system(command);
+}
+
+/* The path of a file there; until the next call. */
+static inline const char *in_directory(const char *name)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return path;
+}
+
+#endif
