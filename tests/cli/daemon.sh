@@ -92,6 +92,13 @@ go() {
 	timeout 10 tee "$work/$1.in" <<<on >"$work/go.out"
 }
 
+# ends_well NAME: waits for the last that was held, and shows what it said if it failed.
+ends_well() {
+	wait "$pid" && return
+	cat "$work/$1.out"
+	return 1
+}
+
 # its FIELD: of its /proc/PID/status
 its() {
 	sed -n "s/^$1:\t//p" "/proc/$daemon/status"
@@ -395,7 +402,7 @@ hold waits connect greeting start ready grow
 stop "$thousand"
 go waits
 check "all killed at once: others are served meanwhile" talk connect greeting start grow
-check "all killed at once: others go on" wait "$pid"
+check "all killed at once: others go on" ends_well waits
 check "all is well" is_well
 
 # --- Limits ---
