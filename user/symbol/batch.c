@@ -42,6 +42,22 @@ void batch_sort(struct batch *b)
 	qsort(b->addresses, b->count, sizeof(*b->addresses), by_address);
 }
 
+size_t batch_lower_bound(const struct batch_address *addresses, size_t from, size_t count,
+			 uint64_t bound)
+{
+	size_t to = count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (addresses[middle].address < bound)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
 /* The size of a symbol's name without the "@VERSION" or "@@VERSION" that linkers append to it. */
 static size_t unversioned_size(const char *symbol)
 {

@@ -61,6 +61,10 @@ void batch_progress(const struct batch *b, size_t done, const char *what);
 
 void batch_sort(struct batch *b);
 
+/* Of `count` sorted ones: the number of the first in [from, count) that is not below bound. */
+size_t batch_lower_bound(const struct batch_address *addresses, size_t from, size_t count,
+			 uint64_t bound);
+
 /*
  * Names addresses[i]. symbol is the name as in the symbol table and must stay where it is until
  * the next call: a pointer seen in the call before is the same name. Returns 0 or -ENOMEM.

@@ -80,22 +80,6 @@ static bool better_nearest(const struct cover_symbol *a, const struct cover_symb
 	return better_name(a, b);
 }
 
-/* The first address in [from, count) that is not below `bound`. */
-static size_t lower_bound(const struct cover *c, size_t from, uint64_t bound)
-{
-	size_t to = c->count;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (c->addresses[middle].address < bound)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
 static void offer_node(struct cover_symbol *node, const struct cover_symbol *symbol)
 {
 	if (better_cover(symbol, node))
@@ -118,14 +102,16 @@ static void offer_range(struct cover *c, size_t first, size_t last,
 
 void cover_offer(struct cover *c, const struct cover_symbol *symbol)
 {
-	size_t first = lower_bound(c, 0, symbol->start);
+	size_t first = batch_lower_bound(c->addresses, 0, c->count, symbol->start);
 
 	if (first == c->count)
 		return;
 	if (better_nearest(symbol, &c->nearest[first]))
 		c->nearest[first] = *symbol;
 	if (symbol->sized && c->addresses[first].address < symbol->limit)
-		offer_range(c, first, lower_bound(c, first, symbol->limit), symbol);
+		offer_range(c, first,
+			    batch_lower_bound(c->addresses, first, c->count, symbol->limit),
+			    symbol);
 }
 
 void cover_settle(struct cover *c)

@@ -63,22 +63,6 @@ struct work {
 	size_t missing;	   /* .dwo files */
 };
 
-/* The first address that is not below bound. */
-static size_t lower_bound(const struct batch *b, uint64_t bound)
-{
-	size_t from = 0, to = b->count;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (b->addresses[middle].address < bound)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
 /* Notes that a part of the file is corrupt or not supported; other errors pass. */
 static int overlook(struct work *w, int err)
 {
@@ -101,7 +85,8 @@ static int claim(void *context, uint64_t start, uint64_t limit, uint64_t unit)
 
 	if (start < w->file.code_start)
 		return 0;
-	for (size_t i = lower_bound(w->b, start); i < w->b->count; i++) {
+	for (size_t i = batch_lower_bound(w->b->addresses, 0, w->b->count, start); i < w->b->count;
+	     i++) {
 		if (w->b->addresses[i].address >= limit)
 			break;
 		if (count_visit(w))
@@ -242,7 +227,8 @@ static int cover(void *context, uint64_t start, uint64_t limit)
 
 	if (start < s->w->file.code_start)
 		return 0;
-	for (size_t i = lower_bound(b, start); !err && i < b->count; i++) {
+	for (size_t i = batch_lower_bound(b->addresses, 0, b->count, start); !err && i < b->count;
+	     i++) {
 		if (b->addresses[i].address >= limit)
 			break;
 		s->covers = true;
@@ -338,7 +324,7 @@ static int place_row(void *context, const struct dwarf_row *row, uint64_t limit)
 	/* Rows mostly rise: the search goes on where it was. */
 	if (row->address < r->from ||
 	    (r->next < b->count && b->addresses[r->next].address < row->address))
-		r->next = lower_bound(b, row->address);
+		r->next = batch_lower_bound(b->addresses, 0, b->count, row->address);
 	for (; !err && r->next < b->count && b->addresses[r->next].address < limit; r->next++) {
 		struct place *place = &r->w->places[r->next];
 

@@ -38,22 +38,6 @@ size_t jit_read(struct jit_file *f, uint64_t offset, size_t wanted, const char *
 	return wanted < f->size - there ? wanted : f->size - there;
 }
 
-/* The first address that is not below one. */
-static size_t lower_bound(const struct jit_cover *c, uint64_t address)
-{
-	size_t low = 0, high = c->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->addresses[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 void jit_offer(struct jit_cover *c, uint64_t start, uint64_t size, uint64_t entry)
 {
 	uint64_t limit;
@@ -61,10 +45,10 @@ void jit_offer(struct jit_cover *c, uint64_t start, uint64_t size, uint64_t entr
 
 	if (__builtin_add_overflow(start, size, &limit))
 		limit = UINT64_MAX;
-	low = lower_bound(c, start);
+	low = batch_lower_bound(c->addresses, 0, c->count, start);
 	if (low == c->count || c->addresses[low].address >= limit)
 		return; /* almost all of them */
-	high = lower_bound(c, limit) + c->count;
+	high = batch_lower_bound(c->addresses, 0, c->count, limit) + c->count;
 	for (low += c->count; low < high; low /= 2, high /= 2) {
 		if (low % 2)
 			c->tree[low++] = entry;
