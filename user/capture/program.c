@@ -39,7 +39,7 @@ int program_share_maps(struct bpf_object *object, struct bpf_object *first)
 	struct bpf_map *map;
 	int err = 0;
 
-	bpf_object__for_each_map (map, object) {
+	bpf_object__for_each_map(map, object) {
 		const char *name = bpf_map__name(map);
 		int fd = bpf_object__find_map_fd_by_name(first, name);
 

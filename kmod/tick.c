@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A tick: one more in a cell of the process's own memory. It is written just as the process itself
+ * would write it, in the interrupt that came while the process ran. What is not in memory then is
+ * brought there, and counted, before the thread returns to user mode: 4.4BSD did it so.
+ */
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+
+#include <asm/futex.h>
+
+#include "kmod/process.h"
+
+/* How often a page may vanish again before its cell is written. */
+#define MOST_TRIES 16
+
+/*
+ * Cells are in words of 32 bits, which are written at once: memory may be shared with a process
+ * that has a lock of its own, or that takes counts away. These wait for no page: -EFAULT.
+ */
+static int add_in_word(u32 __user *word, unsigned int shift, u32 mask, u32 n)
+{
+	u32 found, old, sum;
+	int err = get_user(found, word);
+
+	if (err)
+		return err;
+	do {
+		old = found;
+		sum = (old & ~mask) | ((old + (n << shift)) & mask);
+		err = futex_atomic_cmpxchg_inatomic(&found, word, old, sum);
+	} while (!err && found != old);
+	return err;
+}
+
+static int add_across_words(unsigned long cell, bool wide, u32 n)
+{
+	u32 __user *wide_cell = (u32 __user *)cell;
+	u16 __user *narrow_cell = (u16 __user *)cell;
+	u32 wide_count = 0;
+	u16 count = 0;
+
+	if (wide)
+		return get_user(wide_count, wide_cell) ?: put_user(wide_count + n, wide_cell);
+	return get_user(count, narrow_cell) ?: put_user((u16)(count + n), narrow_cell);
+}
+
+/* With the lock, so that no other tick of the process comes between. */
+static int add_to_cell(unsigned long cell, bool wide, u32 n)
+{
+	unsigned int width = wide ? sizeof(u32) : sizeof(u16), place = cell % sizeof(u32);
+	unsigned int behind = sizeof(u32) - width - place;
+	unsigned int shift = 8 * (IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? behind : place);
+	u32 mask = wide ? U32_MAX : U16_MAX << shift;
+	int err;
+
+	pagefault_disable();
+	if (place + width <= sizeof(u32))
+		err = add_in_word((u32 __user *)(cell - place), shift, mask, n);
+	else
+		err = add_across_words(cell, wide, n);
+	pagefault_enable();
+	return err;
+}
+
+/* With the lock. */
+static void told_counted(struct process *process, u32 ticks, u32 kernel)
+{
+	process->counts.counted += ticks;
+	process->counts.kernel += kernel;
+}
+
+/* --- Late ticks --- */
+
+/* Returns whether they are counted, or not to be counted any more. */
+static bool add_late(struct process *process, unsigned long cell, u32 ticks, u32 kernel)
+{
+	unsigned long flags;
+	bool done;
+
+	raw_spin_lock_irqsave(&process->lock, flags);
+	done = !process->on;
+	if (process->on && !add_to_cell(cell, process->table->wide, ticks)) {
+		told_counted(process, ticks, kernel);
+		done = true;
+	}
+	raw_spin_unlock_irqrestore(&process->lock, flags);
+	return done;
+}
+
+static void lose(struct process *process, u32 ticks)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&process->lock, flags);
+	process->counts.lost += ticks;
+	raw_spin_unlock_irqrestore(&process->lock, flags);
+}
+
+static void bring_and_add(struct process *process, unsigned long cell, u32 ticks, u32 kernel)
+{
+	size_t width = process->table->wide ? sizeof(u32) : sizeof(u16);
+
+	for (int i = 0; i < MOST_TRIES; i++) {
+		if (add_late(process, cell, ticks, kernel))
+			return;
+		if (fault_in_safe_writeable((char __user *)cell, width)) {
+			process_switch_off(process); /* it cannot be written: profil(2) */
+			return;
+		}
+	}
+	lose(process, ticks);
+}
+
+/* In the thread, on its way to user mode or to its end. */
+static void count_late(struct callback_head *work)
+{
+	struct thread *thread = container_of(work, struct thread, late);
+	struct process *process = thread->process;
+	unsigned long flags, cell;
+	u32 ticks, kernel;
+
+	raw_spin_lock_irqsave(&process->lock, flags);
+	cell = thread->late_cell;
+	ticks = thread->late_ticks;
+	kernel = thread->late_kernel;
+	thread->late_ticks = thread->late_kernel = 0;
+	raw_spin_unlock_irqrestore(&process->lock, flags);
+
+	/* It may have become another program in the meantime, or given up its memory. */
+	if (current->mm == process->mm)
+		bring_and_add(process, cell, ticks, kernel);
+	else
+		lose(process, ticks);
+	process_put(process);
+}
+
+/* With the lock. */
+static void defer(struct thread *thread, unsigned long cell, u32 ticks, bool kernel)
+{
+	struct process *process = thread->process;
+
+	if (!thread->late_ticks) {
+		init_task_work(&thread->late, count_late);
+		if (task_work_add(current, &thread->late, TWA_RESUME)) { /* it exits */
+			process->counts.lost += ticks;
+			return;
+		}
+		kref_get(&process->refs);
+		thread->late_cell = cell;
+	}
+	thread->late_ticks += ticks;
+	thread->late_kernel += kernel ? ticks : 0;
+}
+
+/* --- The interrupt --- */
+
+/*
+ * How many ticks are due. It is more than one when interrupts were late, as on a busy host: the
+ * counts stay true to CPU time. The timer and the clock of the event may differ by a little.
+ */
+static u32 ticks_due(struct thread *thread, struct perf_event *event)
+{
+	u64 period = event->attr.sample_period, time = local64_read(&event->count) + period / 2;
+	u32 ticks;
+
+	if (time < thread->due)
+		return 0;
+	ticks = time - thread->due < period ? 1 : 1 + div64_u64(time - thread->due, period);
+	thread->due += ticks * period;
+	return ticks;
+}
+
+void tick(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
+{
+	struct thread *thread = event->overflow_handler_context;
+	struct process *process = thread->process;
+	bool kernel = !user_mode(regs), in_range;
+	unsigned long cell;
+	u32 ticks;
+
+	if (current->mm != process->mm) /* between programs */
+		return;
+	ticks = ticks_due(thread, event);
+	if (!ticks)
+		return;
+	in_range = table_cell(process->table,
+			      instruction_pointer(kernel ? task_pt_regs(current) : regs), &cell);
+
+	raw_spin_lock(&process->lock);
+	if (process->on) {
+		if (!in_range)
+			process->counts.out_of_range += ticks;
+		else if (add_to_cell(cell, process->table->wide, ticks))
+			defer(thread, cell, ticks, kernel);
+		else
+			told_counted(process, ticks, kernel ? ticks : 0);
+	}
+	raw_spin_unlock(&process->lock);
+}
