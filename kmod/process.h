@@ -32,8 +32,13 @@ struct table *table_read(const struct profil_device_set *set);
 struct table *table_get(struct table *table);
 void table_put(struct table *table);
 
-/* Whether a cell counts pc; *cell is its address then. */
-bool table_cell(const struct table *table, u64 pc, unsigned long *cell);
+/*
+ * The address of the cell that counts pc; NO_CELL, which no cell can have, when none does. *last is
+ * a region, and the next one is often the same.
+ */
+unsigned long table_cell(const struct table *table, u64 pc,
+			 const struct profil_device_region **last);
+#define NO_CELL ULONG_MAX
 
 /* Whether a buffer has a byte from start on, before end. */
 bool table_overlaps(const struct table *table, unsigned long start, unsigned long end);
@@ -48,9 +53,10 @@ struct thread {
 	struct hlist_node node;	  /* in the table of all */
 	struct list_head sibling; /* in its process's list */
 	struct process *process;
-	struct task_struct *task; /* a reference: no other task gets its address */
-	struct perf_event *event; /* NULL when it was let go of */
-	u64 due;		  /* when the next tick is, in ns of its CPU time */
+	struct task_struct *task;		 /* a reference: no other task gets its address */
+	struct perf_event *event;		 /* NULL when it was let go of */
+	u64 due;				 /* when the next tick is, in ns of its CPU time */
+	const struct profil_device_region *last; /* that had a tick; at first, any */
 
 	/*
 	 * Ticks whose cell was not in memory: the thread adds them before it returns to user mode.

@@ -118,17 +118,21 @@ static const struct profil_device_region *search(const struct table *table, u64 
 	return found;
 }
 
-bool table_cell(const struct table *table, u64 pc, unsigned long *cell)
+unsigned long table_cell(const struct table *table, u64 pc,
+			 const struct profil_device_region **last)
 {
-	const struct profil_device_region *region = search(table, pc);
+	const struct profil_device_region *region = *last;
 	unsigned int shift = cell_shift(table);
 	u64 number;
 
-	if (!region || pc > region->last)
-		return false;
+	if (pc < region->first || pc > region->last) {
+		region = search(table, pc);
+		if (!region || pc > region->last)
+			return NO_CELL;
+		*last = region;
+	}
 	number = cell_index(pc - region->offset, region->scale) >> table->wide;
-	*cell = region->buffer + (number << shift);
-	return number < region->bufsiz >> shift;
+	return number < region->bufsiz >> shift ? region->buffer + (number << shift) : NO_CELL;
 }
 
 bool table_overlaps(const struct table *table, unsigned long start, unsigned long end)

@@ -73,8 +73,7 @@ static void prune(struct process *process)
 
 	if (process->thread_count < process->prune_at)
 		return;
-	list_for_each_entry_safe(thread, next, &process->threads, sibling)
-	{
+	list_for_each_entry_safe(thread, next, &process->threads, sibling) {
 		if (!has_ended(thread))
 			continue;
 		remove_thread(thread);
@@ -102,6 +101,7 @@ static struct thread *make_thread(struct process *process, struct task_struct *t
 		return NULL;
 	thread->process = process;
 	thread->due = NSEC_PER_SEC / process->table->hz;
+	thread->last = process->table->regions;
 	thread->task = get_task_struct(task);
 	return thread;
 }
@@ -112,8 +112,8 @@ static bool is_known(const struct process *process, const struct task_struct *ta
 	bool known = false;
 
 	spin_lock(&threads_lock);
-	hash_for_each_possible(threads, thread, node, (unsigned long)task) known |=
-		thread->task == task && thread->process == process;
+	hash_for_each_possible(threads, thread, node, (unsigned long)task)
+		known |= thread->task == task && thread->process == process;
 	spin_unlock(&threads_lock);
 	return known;
 }
@@ -158,8 +158,7 @@ void threads_end(struct process *process)
 	struct thread *thread;
 
 	mutex_lock(&process->mutex);
-	list_for_each_entry(thread, &process->threads, sibling)
-	{
+	list_for_each_entry(thread, &process->threads, sibling) {
 		if (thread->event)
 			perf_event_release_kernel(thread->event);
 		thread->event = NULL;
@@ -172,7 +171,8 @@ void threads_free(struct process *process)
 {
 	struct thread *thread, *next;
 
-	list_for_each_entry_safe(thread, next, &process->threads, sibling) remove_thread(thread);
+	list_for_each_entry_safe(thread, next, &process->threads, sibling)
+		remove_thread(thread);
 }
 
 /* --- All that there are --- */

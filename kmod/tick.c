@@ -17,6 +17,19 @@
 /* How often a page may vanish again before its cell is written. */
 #define MOST_TRIES 16
 
+/* As get_user(), inline. */
+static __always_inline int read_word(const u32 __user *word, u32 *value)
+{
+	if (!user_read_access_begin(word, sizeof(*word)))
+		return -EFAULT;
+	unsafe_get_user(*value, word, failed);
+	user_read_access_end();
+	return 0;
+failed:
+	user_read_access_end();
+	return -EFAULT;
+}
+
 /*
  * Cells are in words of 32 bits, which are written at once: memory may be shared with a process
  * that has a lock of its own, or that takes counts away. These wait for no page: -EFAULT.
@@ -24,7 +37,7 @@
 static int add_in_word(u32 __user *word, unsigned int shift, u32 mask, u32 n)
 {
 	u32 found, old, sum;
-	int err = get_user(found, word);
+	int err = read_word(word, &found);
 
 	if (err)
 		return err;
@@ -178,7 +191,7 @@ void tick(struct perf_event *event, struct perf_sample_data *data, struct pt_reg
 {
 	struct thread *thread = event->overflow_handler_context;
 	struct process *process = thread->process;
-	bool kernel = !user_mode(regs), in_range;
+	bool kernel = !user_mode(regs);
 	unsigned long cell;
 	u32 ticks;
 
@@ -187,12 +200,13 @@ void tick(struct perf_event *event, struct perf_sample_data *data, struct pt_reg
 	ticks = ticks_due(thread, event);
 	if (!ticks)
 		return;
-	in_range = table_cell(process->table,
-			      instruction_pointer(kernel ? task_pt_regs(current) : regs), &cell);
+	cell = table_cell(process->table,
+			  instruction_pointer(kernel ? task_pt_regs(current) : regs),
+			  &thread->last);
 
 	raw_spin_lock(&process->lock);
 	if (process->on) {
-		if (!in_range)
+		if (cell == NO_CELL)
 			process->counts.out_of_range += ticks;
 		else if (add_to_cell(cell, process->table->wide, ticks))
 			defer(thread, cell, ticks, kernel);
