@@ -129,6 +129,19 @@ static int tell_regions(const struct process *process, u64 address, u32 room)
 	return 0;
 }
 
+/* The process that is on, which *told is of then, but for the regions; NULL when it is off. */
+static struct process *find_and_tell(struct profil_device_query *told)
+{
+	struct process *process;
+
+	while ((process = process_find(current->mm))) {
+		if (tell_process(process, told))
+			return process;
+		process_put(process); /* another has taken its place, or none */
+	}
+	return NULL;
+}
+
 static long query(void __user *argument)
 {
 	struct profil_device_query asked, told = {
@@ -142,10 +155,9 @@ static long query(void __user *argument)
 	if (err)
 		return err;
 	told.regions = asked.regions;
-	process = process_find(current->mm);
+	process = find_and_tell(&told);
 	if (process) {
-		if (tell_process(process, &told))
-			err = tell_regions(process, asked.regions, asked.region_count);
+		err = tell_regions(process, asked.regions, asked.region_count);
 		process_put(process);
 	}
 	if (!err && copy_to_user(argument, &told, sizeof(told)))

@@ -197,6 +197,13 @@ struct process *process_find(const struct mm_struct *mm)
 	return process;
 }
 
+/* With the lock. Readers find one of the two all the time. */
+static void replace(struct process *old, struct process *process)
+{
+	hlist_replace_rcu(&old->node, &process->node);
+	WRITE_ONCE(old->node.pprev, NULL); /* it is unhashed */
+}
+
 /*
  * Takes the place of what was on, whose counts so far are in its own buffer. If the buffer was
  * unmapped just now, the process is not to be found: nobody would take it away any more.
@@ -209,10 +216,10 @@ static void publish(struct process *process)
 	old = lookup(process->mm);
 	if (old)
 		kref_get(&old->refs);
-	if (is_on(process))
+	if (old && is_on(process))
+		replace(old, process);
+	else if (is_on(process))
 		hash_add_rcu(processes, &process->node, (unsigned long)process->mm);
-	if (old)
-		hash_del_rcu(&old->node);
 	spin_unlock(&processes_lock);
 	if (!old)
 		return;
