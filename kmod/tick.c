@@ -7,14 +7,14 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/ptrace.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
 #include <asm/futex.h>
 
 #include "kmod/process.h"
 
-/* How often a page may vanish again before its cell is written. */
+/* How often a page may vanish again before its cell is written, or others write to its word. */
 #define MOST_TRIES 16
 
 /* As get_user(), inline. */
@@ -32,7 +32,7 @@ failed:
 
 /*
  * Cells are in words of 32 bits, which are written at once: memory may be shared with a process
- * that has a lock of its own, or that takes counts away. These wait for no page: -EFAULT.
+ * that has a lock of its own, or that takes counts away. These wait for nothing: -EFAULT, -EAGAIN.
  */
 static int add_in_word(u32 __user *word, unsigned int shift, u32 mask, u32 n)
 {
@@ -41,12 +41,14 @@ static int add_in_word(u32 __user *word, unsigned int shift, u32 mask, u32 n)
 
 	if (err)
 		return err;
-	do {
+	for (int i = 0; i < MOST_TRIES; i++) {
 		old = found;
 		sum = (old & ~mask) | ((old + (n << shift)) & mask);
 		err = futex_atomic_cmpxchg_inatomic(&found, word, old, sum);
-	} while (!err && found != old);
-	return err;
+		if (err || found == old)
+			return err;
+	}
+	return -EAGAIN;
 }
 
 static int add_across_words(unsigned long cell, bool wide, u32 n)
@@ -62,7 +64,7 @@ static int add_across_words(unsigned long cell, bool wide, u32 n)
 }
 
 /* With the lock, so that no other tick of the process comes between. */
-static int add_to_cell(unsigned long cell, bool wide, u32 n)
+static __always_inline int add_to_cell(unsigned long cell, bool wide, u32 n)
 {
 	unsigned int width = wide ? sizeof(u32) : sizeof(u16), place = cell % sizeof(u32);
 	unsigned int behind = sizeof(u32) - width - place;
@@ -120,8 +122,10 @@ static void bring_and_add(struct process *process, unsigned long cell, u32 ticks
 	for (int i = 0; i < MOST_TRIES; i++) {
 		if (add_late(process, cell, ticks, kernel))
 			return;
-		if (fault_in_safe_writeable((char __user *)cell, width)) {
-			process_switch_off(process); /* it cannot be written: profil(2) */
+		if (!fault_in_safe_writeable((char __user *)cell, width))
+			continue;
+		if (!fatal_signal_pending(current)) { /* it cannot be written: profil(2) */
+			process_switch_off(process);
 			return;
 		}
 	}
