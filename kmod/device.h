@@ -6,14 +6,14 @@
  * is on for every thread, those that there are and those to come, and for processes to come that
  * share the memory, as a child of vfork(2) does. A forked child goes on by itself, in its own copy
  * of the buffers. It is off from execve(2) on, and when a buffer is unmapped, moved, or cannot be
- * written.
+ * written, be it for want of memory.
  *
  * Cells are written as by the process itself, just when its clock ticks: nothing is pinned, and
  * who reads a cell finds every tick that came before. A cell is in the byte order of the machine,
  * need not be aligned, and wraps.
  *
  * 32-bit programs have the same structures. Those may grow at their end: `size` says how many bytes
- * the caller knows; what the kernel does not know has to be 0. Fields that are unused have to be 0.
+ * the caller knows; what the kernel does not know has to be 0, as has what is unused in a request.
  *
  * All calls return 0, or -1 with errno:
  *   EFAULT   a structure, the regions or a buffer are not in the address space of the process
@@ -77,7 +77,7 @@ struct profil_device_query {
 	__aligned_u64 ticks;
 	__aligned_u64 counted;
 	__aligned_u64 out_of_range; /* in no region, or behind the end of its buffer */
-	__aligned_u64 lost;	    /* no memory to count them with */
+	__aligned_u64 lost;	    /* their cell could not be written in time */
 	__aligned_u64 kernel;	    /* of the counted: came while the thread was in the kernel */
 };
 

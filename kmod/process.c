@@ -4,6 +4,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "kmod/process.h"
@@ -114,7 +115,9 @@ static int insert_notifier(struct process *process)
 		work |= test_and_clear_thread_flag(TIF_NOTIFY_SIGNAL);
 		err = mmu_interval_notifier_insert(&process->notifier, process->mm, start, length,
 						   &notifier_ops);
-	} while (err == -EINTR);
+	} while (err == -EINTR && !__fatal_signal_pending(current));
+	if (!err) /* it may be told of nothing until what is being unmapped now is unmapped */
+		mmu_interval_read_begin(&process->notifier);
 	if (signal)
 		set_thread_flag(TIF_SIGPENDING);
 	if (work)
@@ -180,12 +183,12 @@ static struct process *lookup(const struct mm_struct *mm)
 struct process *process_find(const struct mm_struct *mm)
 {
 	struct process *process;
-	bool any;
+	bool maybe;
 
 	rcu_read_lock(); /* most processes are not counted, and wait for nobody */
-	any = lookup(mm);
+	maybe = lookup(mm);
 	rcu_read_unlock();
-	if (!any)
+	if (!maybe)
 		return NULL;
 	spin_lock(&processes_lock);
 	process = lookup(mm);

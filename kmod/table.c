@@ -20,7 +20,7 @@ static int check_region(const struct profil_device_region *region, u64 next)
 	    region->last < region->first)
 		return -EINVAL;
 	if (region->buffer != (unsigned long)region->buffer ||
-	    region->bufsiz != (unsigned long)region->bufsiz ||
+	    region->bufsiz > ULONG_MAX - region->buffer ||
 	    !access_ok((void __user *)(unsigned long)region->buffer, region->bufsiz))
 		return -EFAULT;
 	return 0;
@@ -86,7 +86,7 @@ struct table *table_get(struct table *table)
 	return table;
 }
 
-/* Where the last user is gone, vfree() may not be possible. */
+/* The last reference may go with preemption disabled, where vfree() is not possible. */
 static void table_free(struct kref *users)
 {
 	struct table *table = container_of(users, struct table, users);
@@ -135,12 +135,18 @@ unsigned long table_cell(const struct table *table, u64 pc,
 	return number < region->bufsiz >> shift ? region->buffer + (number << shift) : NO_CELL;
 }
 
+/* Where its buffer is: arm64 has a tag in the address besides. */
+static unsigned long place(const struct profil_device_region *region)
+{
+	return untagged_addr((unsigned long)region->buffer);
+}
+
 bool table_overlaps(const struct table *table, unsigned long start, unsigned long end)
 {
 	for (u32 i = 0; i < table->count; i++) {
 		const struct profil_device_region *region = &table->regions[i];
 
-		if (start < region->buffer + region->bufsiz && end > region->buffer)
+		if (start < place(region) + region->bufsiz && end > place(region))
 			return true;
 	}
 	return false;
@@ -154,8 +160,8 @@ void table_span(const struct table *table, unsigned long *start, unsigned long *
 	for (u32 i = 0; i < table->count; i++) {
 		const struct profil_device_region *region = &table->regions[i];
 
-		*start = min_t(unsigned long, *start, region->buffer);
-		end = max_t(unsigned long, end, region->buffer + max(region->bufsiz, 1ULL));
+		*start = min_t(unsigned long, *start, place(region));
+		end = max_t(unsigned long, end, place(region) + max(region->bufsiz, 1ULL));
 	}
 	*length = end - *start;
 }

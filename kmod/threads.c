@@ -9,7 +9,7 @@
 #include "kmod/process.h"
 
 /* Below that many threads, those that have ended do not matter. */
-#define PRUNE_LEAST 64
+#define PRUNE_LEAST 8
 
 static DEFINE_HASHTABLE(threads, 10); /* by task */
 static DEFINE_SPINLOCK(threads_lock);
@@ -21,8 +21,8 @@ void threads_init(struct process *process)
 	process->prune_at = PRUNE_LEAST;
 }
 
-/* It ticks each time that the task has used so much CPU time. */
-static struct perf_event *make_event(struct thread *thread)
+/* Sets the event, which ticks each time that the task has used so much CPU time. */
+static int begin(struct thread *thread)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -31,8 +31,13 @@ static struct perf_event *make_event(struct thread *thread)
 		.sample_period = thread->due,
 		.remove_on_exec = 1,
 	};
+	struct perf_event *event =
+		perf_event_create_kernel_counter(&attr, -1, thread->task, tick, thread);
 
-	return perf_event_create_kernel_counter(&attr, -1, thread->task, tick, thread);
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	thread->event = event;
+	return 0;
 }
 
 static void free_thread(struct thread *thread)
@@ -77,20 +82,9 @@ static void prune(struct process *process)
 		if (!has_ended(thread))
 			continue;
 		remove_thread(thread);
-		process->thread_count--;
+		WRITE_ONCE(process->thread_count, process->thread_count - 1);
 	}
 	process->prune_at = max_t(u32, PRUNE_LEAST, 2 * process->thread_count);
-}
-
-/* Sets the event. */
-static int begin(struct thread *thread)
-{
-	struct perf_event *event = make_event(thread);
-
-	if (IS_ERR(event))
-		return PTR_ERR(event);
-	thread->event = event;
-	return 0;
 }
 
 static struct thread *make_thread(struct process *process, struct task_struct *task)
@@ -139,7 +133,7 @@ static int add_thread(struct process *process, struct task_struct *task)
 	hash_add(threads, &thread->node, (unsigned long)task);
 	spin_unlock(&threads_lock);
 	list_add(&thread->sibling, &process->threads);
-	process->thread_count++;
+	WRITE_ONCE(process->thread_count, process->thread_count + 1);
 	return 0;
 }
 
@@ -162,6 +156,7 @@ void threads_end(struct process *process)
 		if (thread->event)
 			perf_event_release_kernel(thread->event);
 		thread->event = NULL;
+		cond_resched();
 	}
 	process->closed = true;
 	mutex_unlock(&process->mutex);
@@ -185,6 +180,9 @@ static u32 get_tasks(struct task_struct **tasks, u32 room)
 
 	rcu_read_lock();
 	for_each_thread(current, task) {
+		if (task->flags & (PF_IO_WORKER | PF_USER_WORKER))
+			continue; /* the kernel's own, which have no program counter of the user's
+				   */
 		if (count < room)
 			tasks[count] = get_task_struct(task);
 		count++;

@@ -82,7 +82,7 @@ static __always_inline int add_to_cell(unsigned long cell, bool wide, u32 n)
 }
 
 /* With the lock. */
-static void told_counted(struct process *process, u32 ticks, u32 kernel)
+static void add_counted(struct process *process, u32 ticks, u32 kernel)
 {
 	process->counts.counted += ticks;
 	process->counts.kernel += kernel;
@@ -99,7 +99,7 @@ static bool add_late(struct process *process, unsigned long cell, u32 ticks, u32
 	raw_spin_lock_irqsave(&process->lock, flags);
 	done = !process->on;
 	if (process->on && !add_to_cell(cell, process->table->wide, ticks)) {
-		told_counted(process, ticks, kernel);
+		add_counted(process, ticks, kernel);
 		done = true;
 	}
 	raw_spin_unlock_irqrestore(&process->lock, flags);
@@ -215,7 +215,7 @@ void tick(struct perf_event *event, struct perf_sample_data *data, struct pt_reg
 		else if (add_to_cell(cell, process->table->wide, ticks))
 			defer(thread, cell, ticks, kernel);
 		else
-			told_counted(process, ticks, kernel ? ticks : 0);
+			add_counted(process, ticks, kernel ? ticks : 0);
 	}
 	raw_spin_unlock(&process->lock);
 }
