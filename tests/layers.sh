@@ -10,7 +10,7 @@
 tree=${PROFIL_TREE:-$top}
 
 # The layers from top to bottom. An include may point to the own layer or up.
-layers='bpf util capture lib profile symbol format report tool,daemon'
+layers='bpf kmod util capture lib profile symbol format report tool,daemon'
 
 # Headers that are made by the build, and the one layer that may include each.
 generated='sample.skel.h:capture profil.skel.h:capture profile.pb-c.h:format

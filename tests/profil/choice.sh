@@ -62,6 +62,14 @@ check "forced and not there: daemon" \
 check "forced: a name that there is not" \
 	answers "-1 ENOTSUP - 0 # .+" env PROFIL_BACKEND=nonsense
 
+# --- The kernel module: tests/kernels has it, wherever that is run ---
+
+if [ -e /dev/profil ]; then
+	while read -r _ row; do
+		check "kmod: $row" holds kmod profil_kmod "$row"
+	done < <("$tree/progs/profil_kmod" list)
+fi
+
 # --- What is said ---
 
 said() {

@@ -218,6 +218,43 @@ static void none_left(void)
 	expect(sum() > 0, "no tick");
 }
 
+/* Whatever becomes of its descriptors and its files, a program can turn it off. */
+static void expect_off(void)
+{
+	unsigned int before;
+
+	expect(profil_off() == 0, "off: %m");
+	before = sum();
+	expect_about("while on", before, some());
+	burn(some());
+	sleep_ms(20);
+	expect(sum() == before, "%u ticks when off", sum() - before);
+}
+
+static void off_without_descriptors(void)
+{
+	expect(profil_hot(cells) == 0, "on: %m");
+	burn(some());
+	close_range(3, ~0U, 0);
+	need(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 0, 0 }) == 0, "setrlimit");
+	expect_off();
+}
+
+/* Only root may chroot(2). */
+static void off_without_files(void)
+{
+	const char *dir = getenv("TMPDIR");
+	char empty[4096];
+
+	snprintf(empty, sizeof(empty), "%s/empty-XXXXXX", dir ? dir : "/tmp");
+	expect(profil_hot(cells) == 0, "on: %m");
+	burn(some());
+	need(mkdtemp(empty) && chdir(empty) == 0 && rmdir(empty) == 0, empty);
+	need(geteuid() || chroot(".") == 0, "chroot");
+	close_range(3, ~0U, 0);
+	expect_off();
+}
+
 /* --- Fewer rights: what is on stays on --- */
 
 static void drops_rights(void)
@@ -253,6 +290,8 @@ static const struct row rows[] = {
 	{ "any", "descriptors that the program closes and opens", all_closed },
 	{ "any", "descriptors that it closes and opens before fork", all_closed_and_fork },
 	{ "any", "no descriptor is left", none_left },
+	{ "any", "off when no descriptor can be had", off_without_descriptors },
+	{ "any", "off after chroot, with all descriptors closed", off_without_files },
 	{ "any", "rights are dropped while on", drops_rights },
 	{ "any", "rights are dropped before fork", drops_rights_and_forks },
 };

@@ -247,6 +247,32 @@ static void parent_ends(void)
 	expect_about("child", report->own, long_time());
 }
 
+/* A child that no fork handler has seen: it may be on or off there, but it can be turned off. */
+static void no_handlers(void)
+{
+	unsigned int before;
+	pid_t child;
+
+	begin();
+	child = _Fork();
+	if (child == 0) {
+		expect(profil_off() == 0, "off: %m");
+		before = sum();
+		burn(some());
+		expect(sum() == before, "child: %u ticks when off", sum() - before);
+		memset(cells, 0, sizeof(cells));
+		expect(profil_hot(cells) == 0, "on: %m");
+		burn(some());
+		profil_off();
+		expect_about("child", sum(), some());
+		_exit(wrong);
+	}
+	expect_well(child, "child");
+	burn(some());
+	profil_off();
+	expect_about("parent", sum(), 2 * some());
+}
+
 /* --- vfork and spawn --- */
 
 static volatile int answer, error;
@@ -425,6 +451,7 @@ static const struct row rows[] = {
 	{ "kernel", "fork: the parent turns its own off", parent_turns_off },
 	{ "any", "fork: the child turns on what was off", child_turns_on },
 	{ "kernel", "fork: the parent ends", parent_ends },
+	{ "kernel", "_Fork: off and on again in the child", no_handlers },
 	{ "any", "vfork: profil in the child is refused", vfork_child_calls },
 	{ "any", "vfork: off in the child is refused", vfork_child_turns_off },
 	{ "any", "vfork: the child becomes another program", vfork_and_exec },

@@ -5,7 +5,7 @@
  * program, and so run with libprofil preloaded or with the C library's own profil().
  *   PROGRAM list       prints "WHERE NAME" for each row, WHERE it is to hold: `any` back end; only
  *                      where the `kernel` counts, not with the C library's signals; or, the same,
- *                      at a `rate` that is chosen for it
+ *                      at a `rate` that is chosen for it; or with `kmod` alone
  *   PROGRAM NAME       exits 0 if it holds, else 1 after telling what does not; 4 if it is but how
  *                      many ticks there are, so that it is worth another try
  */

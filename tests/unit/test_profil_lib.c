@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "bpf/cell.h"
+#include "lib/backend.h"
+#include "lib/device_regions.h"
 #include "lib/fold.h"
 #include "lib/profil.h"
 #include "lib/rate.h"
@@ -296,6 +298,138 @@ static void test_overflow_region(void **state)
 	profil__plan_free(&plan);
 }
 
+/* --- The regions of /dev/profil --- */
+
+/* What the module does with them. Returns the address of the cell, 0 if it counts nothing. */
+static uintptr_t cell_of_device(const struct device_regions *made, uint64_t pc)
+{
+	unsigned int width = made->wide ? 4 : 2;
+
+	for (uint32_t i = 0; i < made->count; i++) {
+		const struct profil_device_region *region = &made->regions[i];
+		uint64_t cell;
+
+		if (pc < region->first || pc > region->last)
+			continue;
+		cell = cell_index(pc - region->offset, region->scale) >> made->wide;
+		return cell < region->bufsiz / width ? region->buffer + cell * width : 0;
+	}
+	return 0;
+}
+
+/* As kmod/device.h asks for; and none counts outside of its own cells. */
+static void check_device_regions(const struct device_regions *made, const char *memory)
+{
+	const struct profil_device_region *last = &made->regions[made->count - 1];
+
+	for (uint32_t i = 0; i < made->count; i++) {
+		const struct profil_device_region *region = &made->regions[i];
+
+		assert_true(region->offset <= region->first && region->first <= region->last);
+		assert_true(i == 0 || region[-1].last < region->first);
+		assert_int_equal(region->unused, 0);
+	}
+	assert_true(last->buffer == (uintptr_t)memory && last->bufsiz > 0);
+	assert_int_equal(cell_of_device(made, last->first), 0);
+}
+
+/* The cell of the first region that has the address, in its buffer or in the memory. */
+static uintptr_t cell_of_regions(const struct plan *plan, uint64_t pc, const char *memory)
+{
+	for (size_t i = 0; i < plan->region_count; i++) {
+		const struct region *region = &plan->regions[i];
+		int64_t cell = cell_of_rule(region, pc, plan->wide);
+
+		if (cell == NO_CELL)
+			continue;
+		if (region->buffer)
+			return (uintptr_t)region->buffer + cell * (plan->wide ? 4 : 2);
+		return (uintptr_t)memory + (region->base + cell) * 4;
+	}
+	return 0;
+}
+
+static void check_device_cell(const struct device_regions *made, const struct plan *plan,
+			      uint64_t pc, const char *memory)
+{
+	if (pc < UINT64_MAX) /* there is no code */
+		assert_int_equal(cell_of_device(made, pc), cell_of_regions(plan, pc, memory));
+}
+
+static void test_device_regions(void **state)
+{
+	static char memory[4];
+	size_t made_count = 0;
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		struct region regions[4] = { 0 };
+		size_t count = 1 + random_u64() % 4;
+		struct device_regions made;
+		struct plan plan;
+
+		for (size_t k = 0; k < count; k++) {
+			regions[k].offset = random_size();
+			regions[k].bufsiz = random_u64() >> (40 + random_u64() % 24);
+			regions[k].scale = random_u64() % UINT32_MAX >> 1 >> random_u64() % 31;
+			if (i % 3)
+				regions[k].buffer = (char *)(k << 60);
+		}
+		regions[0].buffer = i % 3 ? (char *)0x1001 : NULL;
+		if (profil__plan_make(&plan, regions, count, i % 3 == 1))
+			continue;
+		made_count++;
+		assert_true(profil__device_memory_size(&plan) >= (i % 3 ? 1 : plan.cell_count * 4));
+		assert_int_equal(profil__device_regions_make(&made, &plan, memory), 0);
+		check_device_regions(&made, memory);
+		for (size_t k = 0; k < 4 * count; k++)
+			check_device_cell(&made, &plan, regions[k / 4].offset + random_size(),
+					  memory);
+		for (size_t k = 0; k < plan.range_count; k++)
+			for (int delta = -2; delta <= 2; delta++)
+				check_device_cell(&made, &plan, plan.ranges[k].last + delta,
+						  memory);
+		free(made.regions);
+		profil__plan_free(&plan);
+	}
+	assert_true(made_count > 1000);
+}
+
+/* Scale 0 is the overflow region's, and not one that a session can have. */
+static void test_device_overflow(void **state)
+{
+	static char memory[1];
+	const struct region regions[] = { REGION(0x1000, 0x10, 0x10000, 0x5000),
+					  REGION(0, 4, 0, 0x6000) };
+	struct device_regions made;
+	struct plan plan;
+
+	(void)state;
+	assert_int_equal(profil__plan_make(&plan, regions, 2, true), 0);
+	assert_int_equal(profil__device_regions_make(&made, &plan, memory), 0);
+	check_device_regions(&made, memory);
+	assert_true(made.wide);
+	assert_int_equal(made.count, 4);
+	assert_int_equal(cell_of_device(&made, 0x100f), 0x5000 + 3 * 4);
+	assert_int_equal(cell_of_device(&made, 0), 0x6000);
+	assert_int_equal(cell_of_device(&made, UINT64_MAX - 1), 0x6000);
+	free(made.regions);
+	profil__plan_free(&plan);
+}
+
+static void test_device_scale(void **state)
+{
+	struct region region = REGION(0x1000, 0x10, 0x80000000, NULL);
+	struct device_regions made;
+	struct plan plan;
+
+	(void)state;
+	assert_int_equal(profil__plan_make(&plan, &region, 1, false), 0);
+	assert_int_equal(profil__device_regions_make(&made, &plan, NULL), -EBUSY);
+	assert_non_null(strstr(profil_error(), "0x7fffffff"));
+	profil__plan_free(&plan);
+}
+
 /* --- Counts --- */
 
 /* A session with the kernel's part played by the test. */
@@ -479,6 +613,31 @@ static void test_session_counts(void **state)
 	profil_free(NULL);
 }
 
+/* The module's cells have 32 bits; the counts do not wrap with them. */
+static void test_device_counts(void **state)
+{
+	const struct region region = REGION(0x1000, 6, 0x10000, NULL);
+	uint32_t cells[3] = { 5, 0xfffffffe, 0 };
+	struct profil_session *s;
+
+	(void)state;
+	assert_int_equal(profil__session_make(&s, &region, 1, false), 0);
+	s->handle = cells;
+	profil__backend_kmod.fold(s);
+	profil__backend_kmod.fold(s);
+	assert_int_equal(s->counts[0], 5);
+	assert_int_equal(s->counts[1], 0xfffffffe);
+	assert_int_equal(s->in_range, 0x100000003);
+	cells[1] += 5;
+	cells[2] += 1;
+	profil__backend_kmod.fold(s);
+	assert_int_equal(s->counts[0], 5);
+	assert_int_equal(s->counts[1], 0x100000003);
+	assert_int_equal(s->counts[2], 1);
+	assert_int_equal(s->in_range, 0x100000009);
+	profil__session_free(s);
+}
+
 /* --- The file --- */
 
 static size_t read_file(const char *path, void *data, size_t size)
@@ -562,12 +721,16 @@ int main(void)
 		cmocka_unit_test(test_overlaps),
 		cmocka_unit_test(test_most_regions),
 		cmocka_unit_test(test_overflow_region),
+		cmocka_unit_test(test_device_regions),
+		cmocka_unit_test(test_device_overflow),
+		cmocka_unit_test(test_device_scale),
 		cmocka_unit_test(test_fold),
 		cmocka_unit_test(test_fold_shifted),
 		cmocka_unit_test(test_fold_wide),
 		cmocka_unit_test(test_fold_shared),
 		cmocka_unit_test(test_fold_fault),
 		cmocka_unit_test(test_session_counts),
+		cmocka_unit_test(test_device_counts),
 		cmocka_unit_test(test_gperftools),
 		cmocka_unit_test(test_rate),
 	};

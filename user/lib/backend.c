@@ -57,7 +57,7 @@ void profil__backend_prepare(bool other)
 
 		if (!backend || !backend->prepare)
 			continue;
-		if (other || (!known && is_candidate(backend)))
+		if (other || ((!known || known->single) && is_candidate(backend)))
 			backend->prepare();
 	}
 	errno = code;
@@ -103,7 +103,7 @@ static void pass_over(char *reasons, const struct backend *backend)
 		 backend->name, profil__error_text());
 }
 
-/* The first that can count for the session is the process's from now on. */
+/* The first that can count for the session is the process's from now on, if none was chosen. */
 static int choose(struct profil_session *s)
 {
 	char reasons[ERROR_SIZE] = "";
@@ -112,7 +112,8 @@ static int choose(struct profil_session *s)
 		if (!is_candidate(backends[i]))
 			continue;
 		if (attach(backends[i], s) == 0) {
-			__atomic_store_n(&chosen, backends[i], __ATOMIC_RELEASE);
+			if (!chosen)
+				__atomic_store_n(&chosen, backends[i], __ATOMIC_RELEASE);
 			tell(backends[i]->name, reasons);
 			profil__error_clear();
 			return 0;
@@ -128,10 +129,14 @@ static int choose(struct profil_session *s)
 
 int profil__backend_start(struct profil_session *s)
 {
-	if (chosen && !s->pid)
-		return attach(chosen, s);
-	if (!s->pid)
+	int err;
+
+	if (!s->pid && !chosen)
 		return choose(s);
+	if (!s->pid) {
+		err = attach(chosen, s);
+		return err == -EBUSY && chosen->single ? choose(s) : err;
+	}
 	if (!&profil__backend_bpf)
 		return profil__error(ENOTSUP, "a static program can profile only itself");
 	return attach(&profil__backend_bpf, s);

@@ -9,24 +9,36 @@ struct profil_session;
 /* One way to count. What returns int returns 0 or a negative errno with profil__error() set. */
 struct backend {
 	const char *name;
-	/* It counts into the caller's buffer itself, and is not called in the live thread. */
+	/* It counts in memory of the process itself, and is not called in the live thread. */
 	bool direct;
+	/* A forked child goes on by itself, with its copy of what start made. */
+	bool inherited;
+	/*
+	 * It does not take each session, as it has one at a time: start returns -EBUSY for another,
+	 * and the next back end is to be asked.
+	 */
+	bool single;
 	unsigned int hz; /* its only rate; 0: it takes any */
 	/* Loads what it needs, before the lock is taken: the loader has one as well. May be NULL.
 	 */
 	void (*prepare)(void);
 	/*
 	 * Begins to count for a session: sets its state and cells, unless it is direct, and its fd
-	 * and handle as it likes. A forked child does not inherit that memory (MADV_DONTFORK).
+	 * and handle as it likes. Unless it is inherited, a forked child does not have that memory
+	 * (MADV_DONTFORK).
 	 */
 	int (*start)(struct profil_session *s);
 	/* Whether it still counts; NULL: it always does. */
 	bool (*lives)(const struct profil_session *s);
+	/* Brings the session's counts up to date; NULL: it is done from state and cells. */
+	void (*fold)(struct profil_session *s);
+	/* Takes what a forked child does not find in its copy; may be NULL. */
+	void (*before_fork)(struct profil_session *s);
 	/* Looks for threads that came since; may be NULL. */
 	int (*rescan)(struct profil_session *s);
 	/* Ends it: the counts do not change any more. */
 	void (*stop)(struct profil_session *s);
-	/* Lets go of state and cells; NULL: there are none. */
+	/* Lets go of what start made, state and cells; NULL: there are none. */
 	void (*release)(struct profil_session *s);
 };
 
@@ -42,7 +54,8 @@ void profil__backend_prepare(bool other);
 
 /*
  * Begins to count by the back end that was chosen. The first time that is the first one that can,
- * or the one that PROFIL_BACKEND names.
+ * or the one that PROFIL_BACKEND names. A session that the one chosen does not take beside another
+ * gets the first of the others that can.
  */
 int profil__backend_start(struct profil_session *s);
 

@@ -1,28 +1,223 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* The place of the kernel module, which counts into the caller's buffer. It is not written yet. */
+/*
+ * The kernel module, which counts in the memory of the process itself: kmod/device.h. A buffer is
+ * the caller's; for a session's counts it is memory of the library's, in 32-bit cells that are the
+ * low halves of the counts.
+ *
+ * No descriptor is kept: the program might close it, and open something else under its number. A
+ * program that cannot open the device any more is turned off all the same, when memory that the
+ * module was given for a buffer is unmapped.
+ */
 #include "lib/backend.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "kmod/device.h"
+#include "lib/device_regions.h"
 #include "lib/error.h"
+#include "lib/session.h"
 
-#define DEVICE "/dev/profil"
+#define PARAMETERS "/sys/module/profil/parameters/"
+
+/* The last session that was begun: the module has one request for each process. */
+static const struct profil_session *counting;
+
+/* --- The device --- */
+
+/* Returns 0, or -1 with errno. */
+static int ask(unsigned long request, void *argument)
+{
+	int fd = open(PROFIL_DEVICE, O_RDONLY | O_CLOEXEC | O_NOCTTY), result, code;
+
+	if (fd < 0)
+		return -1;
+	result = ioctl(fd, request, argument);
+	code = errno;
+	close(fd);
+	errno = code;
+	return result;
+}
+
+static int query(struct profil_device_query *answer)
+{
+	*answer = (struct profil_device_query){ .size = sizeof(*answer) };
+	return ask(PROFIL_IOC_QUERY, answer);
+}
+
+/* It cannot be used. */
+static int tell_why(void)
+{
+	switch (errno) {
+	case ENOENT:
+	case ENXIO:
+	case ENODEV:
+		return profil__error(errno, "there is no " PROFIL_DEVICE
+					    ": has root loaded profil.ko (modprobe profil)?");
+	case EACCES:
+		return profil__error(errno, PROFIL_DEVICE
+				     ": permission denied: its mode is 0666 by default");
+	case ENOTTY:
+	case EINVAL:
+	case E2BIG:
+		return profil__error(ENOTSUP, PROFIL_DEVICE " is not that of this libprofil: take "
+							    "both from one release");
+	default:
+		return profil__system_error("cannot use " PROFIL_DEVICE);
+	}
+}
+
+/* Whether the module is there, and would do what the session wants. */
+static int check(const struct profil_session *s)
+{
+	struct profil_device_query answer;
+
+	if (query(&answer))
+		return tell_why();
+	if (answer.version != PROFIL_DEVICE_VERSION)
+		return profil__error(ENOTSUP,
+				     PROFIL_DEVICE " has version %u, libprofil knows %u: take both "
+						   "from one release",
+				     answer.version, PROFIL_DEVICE_VERSION);
+	if (answer.flags & PROFIL_ON)
+		return profil__error(EBUSY, "profil.ko counts for the process already, and does so "
+					    "in one way at a time");
+	if (s->hz > answer.max_hz)
+		return profil__error(EINVAL,
+				     "%u ticks per second: root allows %u in " PARAMETERS "max_hz",
+				     s->hz, answer.max_hz);
+	if (s->plan.range_count >= answer.max_regions)
+		return profil__error(EINVAL,
+				     "%zu regions and one of libprofil's: root allows %u "
+				     "in " PARAMETERS "max_regions",
+				     s->plan.range_count, answer.max_regions);
+	return 0;
+}
+
+/* --- Memory --- */
+
+static int make_memory(struct profil_session *s)
+{
+	void *memory = mmap(NULL, profil__device_memory_size(&s->plan), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return profil__error(ENOMEM, "out of memory for %u cells", s->plan.cell_count);
+	s->handle = memory;
+	return 0;
+}
+
+/* Here it goes off at the latest. */
+static void kmod_release(struct profil_session *s)
+{
+	if (s->handle)
+		munmap(s->handle, profil__device_memory_size(&s->plan));
+	s->handle = NULL;
+}
+
+/* --- A session's counts --- */
+
+static void take_totals(struct profil_session *s)
+{
+	struct profil_device_query answer;
+
+	if (query(&answer) || !(answer.flags & PROFIL_ON))
+		return;
+	s->latest_out_of_range = answer.out_of_range;
+	s->latest_lost = answer.lost;
+}
+
+static void take_counts(struct profil_session *s)
+{
+	const uint32_t *cells = s->handle;
+
+	for (uint32_t i = 0; i < s->plan.cell_count; i++) {
+		uint32_t low = __atomic_load_n(&cells[i], __ATOMIC_RELAXED);
+		uint32_t more = low - (uint32_t)s->counts[i];
+
+		if (more) {
+			s->counts[i] += more;
+			s->in_range += more;
+		}
+	}
+}
+
+static void kmod_fold(struct profil_session *s)
+{
+	if (!s->counts)
+		return;
+	take_totals(s);
+	take_counts(s);
+}
+
+/* The child has a copy of the cells. */
+static void kmod_before_fork(struct profil_session *s)
+{
+	if (s->counts)
+		take_totals(s);
+}
+
+/* --- The back end --- */
+
+/* A buffer that no memory can be at is one that cannot be written: off at once, without a word. */
+static int set(const struct profil_session *s)
+{
+	struct device_regions made;
+	int err = profil__device_regions_make(&made, &s->plan, s->handle);
+	struct profil_device_set request = { .size = sizeof(request), .hz = s->hz };
+
+	if (err)
+		return err;
+	request.flags = made.wide ? PROFIL_WIDE : 0;
+	request.region_count = made.count;
+	request.regions = (uintptr_t)made.regions;
+	if (ask(PROFIL_IOC_SET, &request) && errno != EFAULT)
+		err = tell_why();
+	free(made.regions);
+	return err;
+}
+
+static int start(struct profil_session *s)
+{
+	int err = make_memory(s);
+
+	err = err ?: set(s);
+	if (err)
+		kmod_release(s);
+	else
+		counting = s;
+	return err;
+}
 
 static int kmod_start(struct profil_session *s)
 {
-	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	int err = check(s);
 
-	(void)s;
-	if (fd < 0)
-		return profil__system_error("cannot open " DEVICE);
-	close(fd);
-	return profil__error(ENOTSUP, "this libprofil does not know " DEVICE " yet");
+	return err || s->trial ? err : start(s);
+}
+
+/* The totals are told while it is on. If it went off by itself, another may be on now. */
+static void kmod_stop(struct profil_session *s)
+{
+	if (counting != s)
+		return;
+	kmod_fold(s);
+	ask(PROFIL_IOC_OFF, NULL);
+	counting = NULL;
 }
 
 const struct backend profil__backend_kmod = {
 	.name = "kmod",
 	.direct = true,
+	.inherited = true,
+	.single = true,
 	.start = kmod_start,
+	.fold = kmod_fold,
+	.before_fork = kmod_before_fork,
+	.stop = kmod_stop,
+	.release = kmod_release,
 };

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "lib/backend.h"
 #include "lib/count.h"
 #include "lib/error.h"
 #include "lib/session.h"
@@ -120,6 +121,8 @@ int profil__fold(struct profil_session *s)
 	struct batch batch = { .limit = batch_limit(&s->plan), .width = s->plan.wide ? 4 : 2 };
 	int err = 0;
 
+	if (s->attached && s->backend->fold)
+		s->backend->fold(s);
 	if (!s->state)
 		return 0;
 	for (unsigned int word = 0; word < PROFIL_DIRTY_WORDS && !err; word++)

@@ -122,7 +122,7 @@ static void before_fork(void)
 {
 	fork_entered = profil__enter(&fork_guard) == 0;
 	if (fork_entered)
-		profil__sessions_fold();
+		profil__sessions_before_fork();
 }
 
 static void after_fork(void)

@@ -27,12 +27,13 @@ extern "C" {
  * program a cell, 0x8000 four; 0x20000 one.
  *
  * buffer NULL, bufsiz 0, or scale 0 or 1 turns it off. A second call replaces the first. The buffer
- * stays the caller's and is never zeroed; while profiling is on it is at most 10 ms behind, and
- * exact after the call that turns it off. A buffer that cannot be written turns it off.
+ * stays the caller's and is never zeroed; while profiling is on it is at most 10 ms behind (never
+ * with "kmod"), and exact after the call that turns it off. A buffer that cannot be written turns
+ * it off.
  *
  * Returns 0, or -1 with errno set: ENOMEM (also for more than 2^27 cells), EAGAIN (no thread could
- * be made), EINVAL (PROFIL_HZ is not a rate), ENOTSUP (the back end that PROFIL_BACKEND asks for is
- * not there, or none is), EPERM (in a vfork(2) child).
+ * be made), EINVAL (PROFIL_HZ is not a rate, or one that is not allowed), ENOTSUP (the back end
+ * that PROFIL_BACKEND asks for is not there, or none is), EPERM (in a vfork(2) child).
  */
 int profil(unsigned short *buffer, size_t bufsiz, size_t offset, unsigned int scale) __THROW;
 
@@ -75,11 +76,12 @@ struct profil_totals {
  * of them. `regions` (`count` of them, 1 to 512) need not outlive the call. This process's forked
  * children go on with a copy of a session about itself; counting ends at exec.
  *
- * Another process takes the "bpf" back end, so the privileges for it. *session is the caller's, to
+ * Another process takes the "bpf" back end, so the privileges for it. "kmod" counts for one session
+ * or profil() at a time; others beside it get the next back end. *session is the caller's, to
  * profil_free().
  *
- * Returns 0 or a negative errno: -EINVAL (a region), -ESRCH, -EPERM, -ENOTSUP (the back end has no
- * sessions: "libc"), -ENOMEM.
+ * Returns 0 or a negative errno: -EINVAL (a region), -ESRCH, -EPERM, -ENOTSUP (no back end has a
+ * session for it: "libc" has none), -ENOMEM.
  */
 int profil_attach(struct profil_session **session, pid_t pid, const struct profil_region *regions,
 		  size_t count, unsigned int hz);

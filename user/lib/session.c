@@ -74,12 +74,18 @@ void profil__session_free(struct profil_session *s)
 	free(s);
 }
 
-/* The counts are in maps that are let go of, or were another process's. */
-static void end_maps(struct profil_session *s)
+/* What the back end tells from now on begins at 0. */
+static void keep_totals(struct profil_session *s)
 {
 	s->out_of_range += s->latest_out_of_range;
 	s->lost += s->latest_lost;
 	s->latest_out_of_range = s->latest_lost = 0;
+}
+
+/* The counts are in maps that are let go of, or were another process's. */
+static void end_maps(struct profil_session *s)
+{
+	keep_totals(s);
 	s->state = NULL;
 	s->cells = NULL;
 	s->attached = false;
@@ -166,6 +172,14 @@ void profil__sessions_fold(void)
 	end_idle_thread();
 }
 
+void profil__sessions_before_fork(void)
+{
+	for (struct profil_session *s = sessions; s; s = s->next)
+		if (s->attached && s->backend->before_fork)
+			s->backend->before_fork(s);
+	profil__sessions_fold();
+}
+
 void profil__sessions_stop(void)
 {
 	while (sessions)
@@ -178,19 +192,6 @@ static void forget(struct profil_session *s)
 	end_maps(s);
 	s->fd = -1;
 	s->handle = NULL;
-}
-
-void profil__sessions_forget(void)
-{
-	struct profil_session *next;
-
-	for (struct profil_session *s = sessions; s; s = next) {
-		next = s->next;
-		forget(s);
-		s->on = false;
-	}
-	sessions = NULL;
-	profil__live_forget();
 }
 
 /* In a forked child, or because the back end ended. */
@@ -216,19 +217,42 @@ static bool go_on(struct profil_session *s)
 	return true;
 }
 
-void profil__sessions_forked(void)
+/* In a child: whether it is on there without help. If not, nothing of it is there. */
+static bool stays_on(struct profil_session *s)
+{
+	if (s->attached && s->backend->inherited) {
+		keep_totals(s);
+		return true;
+	}
+	forget(s);
+	return false;
+}
+
+/* In a child; `again`: those that are off there are to go on. */
+static void begin_child(bool again)
 {
 	struct profil_session *all = sessions, *next;
 
-	profil__sessions_forget();
+	sessions = NULL;
+	profil__live_forget();
 	for (struct profil_session *s = all; s; s = next) {
 		next = s->next;
-		s->on = !s->pid && go_on(s);
+		s->on = stays_on(s) || (again && !s->pid && go_on(s));
 		if (s->on) {
 			s->next = sessions;
 			sessions = s;
 		}
 	}
+}
+
+void profil__sessions_forked(void)
+{
+	begin_child(true);
+}
+
+void profil__sessions_forget(void)
+{
+	begin_child(false);
 }
 
 /* --- In the live thread --- */

@@ -51,8 +51,12 @@ void profil__session_stop(struct profil_session *s);
 
 /* --- All sessions that are on --- */
 
-/* Brings the counts up to date. */
+/* Brings the counts in buffers up to date, and those of sessions that are in the kernel's memory.
+ */
 void profil__sessions_fold(void);
+
+/* The same, and what else a forked child is to have. */
+void profil__sessions_before_fork(void);
 
 /* Ends them all. */
 void profil__sessions_stop(void);
@@ -60,7 +64,8 @@ void profil__sessions_stop(void);
 /* In a forked child: goes on with the sessions about itself. */
 void profil__sessions_forked(void);
 
-/* In a child that was made without fork handlers: they are off. */
+/* In a child that was made without fork handlers: they are off, but for those that the back end has
+ * on there by itself. */
 void profil__sessions_forget(void);
 
 /* What the live thread has to know. */
