@@ -172,6 +172,70 @@ fi
 check "few files" exits 0 bash -c 'ulimit -n 512 && exec "$0" check' "$tool"
 check "few files: limited" line limited "open files" "up to 512"
 
+# --- The kernel module: what there is of it on another machine ---
+
+# A /dev without it, no module that is loaded or installed, and a kernel that takes modules.
+cat >"$work/plain" <<'EOF'
+mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3
+mount -t tmpfs none /sys/module
+mkdir -p "$TMPDIR/sysctls" "$TMPDIR/lib/modules/$(uname -r)"
+cp -r /proc/sys/kernel/. "$TMPDIR/sysctls" 2>/dev/null || true
+echo 0 >"$TMPDIR/sysctls/modules_disabled"
+mount --bind "$TMPDIR/sysctls" /proc/sys/kernel
+mount -t tmpfs none /sys/kernel/security
+: >"$TMPDIR/modules.dep"
+ln -sf "$TMPDIR/modules.dep" "$TMPDIR/lib/modules/$(uname -r)"
+mount -t overlay -o "lowerdir=$TMPDIR/lib:/lib" none /lib
+installed() { echo "updates/dkms/profil.ko.xz: kernel/x.ko" >"$TMPDIR/modules.dep"; }
+EOF
+
+# module STATE TEXT SETUP [RUNNER...]: whether that is said of it, run so.
+module() {
+	local state=$1 text=$2 setup=$3
+	shift 3
+	status elsewhere ". $work/plain; $setup" "$@" "$tool" check >/dev/null
+	line "$state" /dev/profil "$text"
+}
+
+# shellcheck disable=SC2016 # the inner shell expands it
+if unshare -m true 2>/dev/null; then
+	check "no module: absent" module absent "is not installed: optional" true
+	check "no module: a signed one is wanted" module absent "only if it is signed" \
+		'echo "none [integrity] confidentiality" >/sys/kernel/security/lockdown'
+	check "no module: the kernel's own rule" module absent "only if it is signed" \
+		'mkdir -p /sys/module/module/parameters; echo Y >/sys/module/module/parameters/sig_enforce'
+	check "a module that is not loaded: absent" module absent "installed, but not loaded" installed
+	check "a module that is not loaded: it need not be signed" test "$(grep -c signed "$work/out")" -eq 0
+	check "a module that is not loaded: mended" mends /dev/profil "modprobe profil"
+	check "a module of another name: absent" module absent "is not installed" \
+		'echo "extra/noprofil.ko: extra/profil.ko" >"$TMPDIR/modules.dep"'
+	check "no module can be loaded any more" module absent "installed, but not loaded" \
+		'installed; echo 1 >/proc/sys/kernel/modules_disabled'
+	check "no module can be loaded any more: why" mends /dev/profil "kernel.modules_disabled is 1"
+	check "a kernel without modules" module absent "built without modules" \
+		'rm /proc/sys/kernel/modules_disabled'
+	check "a container without it: absent" module absent "not in this /dev" 'mkdir /sys/module/profil'
+	check "a container without it: the way out" mends /dev/profil "--device /dev/profil"
+	check "something else by its name" module limited "does not answer as the kernel module does" \
+		': >/dev/profil'
+	check "something else by its name: mended" mends /dev/profil "rm /dev/profil"
+	check "a device without its driver" module limited "cannot be opened: No such device" \
+		'mknod /dev/profil c 10 250'
+	check "a device without its driver: mended" mends /dev/profil "modprobe profil"
+	if "${nobody[@]}" "$tool" --version >/dev/null 2>&1; then
+		check "a device that is root's" module limited "Permission denied: its mode is 0600" \
+			'install -m 600 /dev/null /dev/profil' "${nobody[@]}"
+		check "a device that is root's: mended" mends /dev/profil "chmod 0666 /dev/profil"
+		check "a device of a group" module limited "mode is 0660, its group daemon" \
+			'install -m 660 -g daemon /dev/null /dev/profil' "${nobody[@]}"
+		check "a device of a group: mended" mends /dev/profil "usermod -aG daemon"
+	else
+		skip "a device that is not everybody's" "setpriv cannot become nobody here"
+	fi
+else
+	skip "the kernel module" "unshare -m does not work here"
+fi
+
 # --- One process ---
 
 check "-p: well" exits 0 "$tool" check -p "$sleeper"

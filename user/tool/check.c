@@ -13,10 +13,10 @@
 #include "lib/protocol.h"
 #include "report/json_writer.h"
 #include "report/text.h"
+#include "tool/check_module.h"
 #include "tool/tool.h"
 #include "util/number.h"
 
-#define KMOD_DEVICE  "/dev/profil"
 #define DEBUG_FOLDER "/usr/lib/debug"
 #define DEBUGINFOD   "libdebuginfod.so.1" /* what libdw loads to ask servers */
 
@@ -101,18 +101,6 @@ static void check_debuginfod(struct requirements *r)
 	q = requirement_add(r, "debuginfod", REQUIREMENT_LIMITED, "%s is not installed",
 			    DEBUGINFOD);
 	error_mend(&q->told, "apt install libdebuginfod1");
-}
-
-static void check_kmod(struct requirements *r)
-{
-	if (access(KMOD_DEVICE, F_OK))
-		requirement_add(r, KMOD_DEVICE, REQUIREMENT_ABSENT,
-				"the kernel module is not loaded: optional, nothing needs it");
-	else if (access(KMOD_DEVICE, R_OK | W_OK))
-		requirement_add(r, KMOD_DEVICE, REQUIREMENT_LIMITED, "cannot be opened: %s",
-				strerror(errno));
-	else
-		requirement_add(r, KMOD_DEVICE, REQUIREMENT_OK, "is there");
 }
 
 /* profild speaks first: protocol.h. Returns 0 or a negative errno. */
@@ -279,13 +267,13 @@ static int exit_code(const struct error *e)
 	return e->kind == ERROR_KERNEL_LACKS ? EXIT_KERNEL_LACKS : EXIT_FAILED;
 }
 
-static void check_others(struct requirements *r)
+static void check_others(const struct requirement_facts *f, struct requirements *r)
 {
 	check_objdump(r);
 	check_debug_files(r);
 	check_debuginfod(r);
 	check_profild(r);
-	check_kmod(r);
+	check_module(f, r);
 }
 
 /* Returns an exit code: that of a recording. */
@@ -301,7 +289,7 @@ static int check(const struct check_options *o, struct requirements *r)
 		code = exit_code(&e);
 	if (o->pid && requirements_of_process(o->pid, &facts, r, &e) && code == EXIT_DONE)
 		code = exit_code(&e);
-	check_others(r);
+	check_others(&facts, r);
 	return code;
 }
 
