@@ -69,8 +69,11 @@ help:
 
 ## make                       build profiltool, profild and libprofil into build/
 ## make lib32                 build libprofil for 32-bit programs, too
+## make kmod                  build profil.ko for the running kernel, or KDIR=, into build/kmod/
 ## make demo                  profile a running program by its PID and show the result
 ## make test                  run every test (as root; on Debian installs what is missing)
+## make test-kernels          those of them that build profil.ko and boot kernels
+## make test-kernel-debug     the same on a kernel made to find faults, which is built first
 ## make fuzz                  fuzz every reader, for FUZZ_SECONDS=3600 each
 ## make bench                 measure speed and cost, beside perf
 ## make install               install below $(DESTDIR)$(PREFIX); DESTDIR= PREFIX=/usr/local
@@ -222,7 +225,23 @@ fuzzers:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=$(CLANG) CFLAGS='$(FUZZ_FLAGS)' \
 		fuzz-targets
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -path $(BUILD)/kernels -prune -o -name '*.d' -print 2>/dev/null)
+
+# --- profil.ko: the kernel's build works in a folder of links to the sources ---
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+KMOD := $(abspath $(BUILD))/kmod
+KMOD_FILES := Kbuild $(wildcard kmod/*.[ch]) bpf/cell.h
+
+kmod:
+	$(Q)[ -e $(KDIR)/Makefile ] || { \
+		echo 'No kernel headers in $(KDIR).' >&2; \
+		echo "Install them (Debian: apt-get install linux-headers-$$(uname -r))," \
+			'or say where others are: make kmod KDIR=...' >&2; exit 1; }
+	$(Q)mkdir -p $(KMOD)/kmod $(KMOD)/bpf && find $(KMOD) -type l -delete
+	$(Q)for file in $(KMOD_FILES); do ln -s $(CURDIR)/$$file $(KMOD)/$$file || exit; done
+	$(say) KBUILD $(KMOD)/profil.ko
+	$(Q)$(MAKE) --no-print-directory -C $(KDIR) M=$(KMOD) modules
 
 # --- the two commands ---
 
@@ -235,13 +254,24 @@ test:
 	$(Q)tests/packages.sh test
 	$(Q)$(MAKE) --no-print-directory check
 
+KERNEL_TESTS := tests/kernels/build.sh tests/kernels/kernels.sh
 SHELL_TESTS := $(wildcard tests/cli/*.sh tests/profil/*.sh) tests/docs.sh tests/layers.sh \
-	tests/fuzz/fuzz.sh tests/kernels/kernels.sh
+	tests/fuzz/fuzz.sh $(KERNEL_TESTS)
 export PROFIL_BUILD := $(abspath $(BUILD))
 export PROFIL_TEST_DATA ?= $(abspath ../shared/data)
 
 check: all lib32 fuzzers $(UNIT_TESTS) $(PROGRAMS)
 	$(Q)prove --exec tests/tap.sh $(UNIT_TESTS) $(SHELL_TESTS)
+
+test-kernels:
+	$(Q)tests/packages.sh test
+	$(Q)$(MAKE) --no-print-directory all $(PROGRAMS)
+	$(Q)prove --verbose --exec tests/tap.sh $(KERNEL_TESTS)
+
+test-kernel-debug:
+	$(Q)tests/packages.sh debug
+	$(Q)$(MAKE) --no-print-directory all $(PROGRAMS)
+	$(Q)prove --verbose --exec tests/tap.sh tests/kernels/debug.sh
 
 fuzz: export FUZZ_SECONDS ?= 3600
 fuzz:
@@ -250,11 +280,11 @@ fuzz:
 	$(Q)prove --verbose --exec tests/tap.sh tests/fuzz/fuzz.sh
 
 bench: all $(PROGRAMS)
-	$(Q)failed=0; for bench in bench legacy formats flame top names; do tests/bench/$$bench.sh || failed=1; done; exit $$failed
+	$(Q)failed=0; for bench in bench legacy kmod formats flame top names; do tests/bench/$$bench.sh || failed=1; done; exit $$failed
 
 # --- style ---
 
-C_FILES := $(wildcard bpf/*.[ch] user/*/*.[ch] tests/*/*.[ch])
+C_FILES := $(wildcard bpf/*.[ch] kmod/*.[ch] user/*/*.[ch] tests/*/*.[ch])
 
 format:
 	$(Q)$(CLANG_FORMAT) -i $(C_FILES)
@@ -325,6 +355,14 @@ install-lib32: lib32
 	ln -sf libprofil.so.$(SOVERSION) $(DESTDIR)$(LIB32DIR)/libprofil.so
 	install -D -m 644 -t $(DESTDIR)$(LIB32DIR) $(BUILD)/lib32/libprofil.a
 
+DKMSDIR ?= /usr/src/profil-$(VERSION)
+
+## make install-dkms          install the sources of profil.ko where dkms looks, DKMSDIR=
+install-dkms:
+	for file in dkms.conf $(KMOD_FILES); do \
+		install -D -m 644 $$file $(DESTDIR)$(DKMSDIR)/$$file || exit; \
+	done
+
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/profiltool $(DESTDIR)$(SBINDIR)/profild
 	for folder in $(LIBDIR) $(LIB32DIR); do \
@@ -336,11 +374,13 @@ uninstall:
 	for page in $(notdir $(MANUALS)); do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$$page; \
 	done
-	-rmdir $(DESTDIR)$(LIBDIR)/profil 2>/dev/null
+	rm -f $(addprefix $(DESTDIR)$(DKMSDIR)/,dkms.conf $(KMOD_FILES))
+	-rmdir $(DESTDIR)$(LIBDIR)/profil $(addprefix $(DESTDIR)$(DKMSDIR),/kmod /bpf) \
+		$(DESTDIR)$(DKMSDIR) 2>/dev/null
 
 clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
-.PHONY: all library lib32 help demo test check fuzz fuzzers fuzz-targets bench format format-check lint unit-tests \
-	programs install install-lib32 uninstall clean always
+.PHONY: all library lib32 kmod help demo test check test-kernels test-kernel-debug fuzz fuzzers fuzz-targets bench \
+	format format-check lint unit-tests programs install install-lib32 install-dkms uninstall clean always

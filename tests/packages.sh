@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# packages.sh build|test: sees to it that what is needed to build, or to build and test, is there.
+# packages.sh build|test|debug|lint: sees to it that what is needed to build, or to test, is there.
 # On Debian and its kin, as root, installs what is missing; elsewhere says what to install.
 
 set -eu
@@ -10,16 +10,19 @@ build="gcc make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev liblzma
 test="libcmocka-dev perl python3 g++ gcc-multilib binutils xz-utils strace procps util-linux bsdutils
 	libcap2-bin gcl gdb mandoc google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-14-dev valgrind
 	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools4 tmux chromium
-	debuginfod libdebuginfod1 nodejs rustc ldc dwz llvm"
+	debuginfod libdebuginfod1 nodejs rustc ldc dwz llvm sparse dkms kmod pahole"
+# To build the kernel of tests/kernels/debug.sh besides.
+debug="flex bison bc dwarves libssl-dev"
 # What CI checks besides.
 lint="clang-format shellcheck git"
 
 case "${1:-}" in
 build) wanted=$build ;;
 test) wanted="$build $test" ;;
+debug) wanted="$build $test $debug" ;;
 lint) wanted="$build $test $lint" ;;
 *)
-	echo "usage: packages.sh build|test|lint" >&2
+	echo "usage: packages.sh build|test|debug|lint" >&2
 	exit 2
 	;;
 esac

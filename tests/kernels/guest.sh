@@ -8,6 +8,7 @@
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
+mount -t debugfs debugfs /sys/kernel/debug
 cd /results || exit 1
 
 # begin NAME COMMAND...: starts a target, $target, which prints "ready" and waits for an order.
@@ -98,26 +99,46 @@ parallel() {
 	run cycles profiltool record -e cycles -- true
 }
 
-# rows BACKEND PROGRAM...: what each of their rows says and how it ends (tests/progs/profil_row.h).
+as_nobody="/bin/setpriv --reuid 65534 --regid 65534 --clear-groups"
+libprofil="env LD_PRELOAD=/lib/profil/libprofil.so.1 PROFIL_HZ=1000 PROFIL_SOCKET=/run/profild"
+
+# Where instructions are counted time passes otherwise: a timer of the program, what calls and turns
+# of many threads cost.
+left_out='^rate |ITIMER_PROF|many calls|100 threads'
+tries=3 # for a row with but a number of ticks that is off, as in tests/backends.sh
+patience=${row_seconds:-20} # seconds for a row
+
+# row COMMAND...: one row, whose name is the last word.
+row() {
+	for _ in $(seq "$tries"); do
+		timeout "$patience" "$@" >/run/row 2>&1 </dev/null
+		status=$?
+		[ $status -eq 4 ] || break
+	done
+	return "$status"
+}
+
+# rows NAME "COMMAND..." PROGRAM...: what each of their rows says and how it ends when the command
+# runs it (tests/progs/profil_row.h), in NAME.rows.
 rows() {
-	backend=$1
-	shift
+	name=$1
+	command=$2
+	shift 2
 	for program; do
-		# Time passes otherwise in here: a timer of the program, what calls cost.
-		"$program" list | grep -vE 'ITIMER_PROF|many calls' | while read -r _ row; do
-			LD_PRELOAD=/lib/profil/libprofil.so.1 PROFIL_BACKEND="$backend" \
-				PROFIL_HZ=1000 PROFIL_SOCKET=/run/profild \
-				timeout 20 "$program" "$row" >/run/row 2>&1 </dev/null
-			echo "$? $program $row"
+		"$program" list | grep -vE "$left_out" | while read -r _ row; do
+			# shellcheck disable=SC2086 # a list of words
+			row $command "$program" "$row"
+			echo "$? ${program##*/} $row"
 			sed 's/^/  /' /run/row
 		done
-	done >"$backend.rows"
-	ended "$backend.rows" "$(grep -c '^[1-9]' "$backend.rows")"
+	done >"$name.rows"
+	ended "$name.rows" "$(grep -c '^[1-9]' "$name.rows")"
 }
 
 # profil(2): all that is judged where the kernel counts and that no clock decides.
 legacy() {
-	rows bpf profil_calls profil_buffers profil_regions profil_family profil_signals
+	rows bpf "$libprofil PROFIL_BACKEND=bpf" \
+		profil_calls profil_buffers profil_regions profil_family profil_signals
 	# Debian's kernels begin with 3, and then want CAP_SYS_ADMIN for every perf event.
 	run closed profild --socket /run/profild
 	echo 2 >/proc/sys/kernel/perf_event_paranoid
@@ -125,13 +146,132 @@ legacy() {
 	until [ -S /run/profild ] || ! kill -0 $!; do
 		usleep 10000
 	done
-	rows daemon profil_calls profil_family
+	rows daemon "$libprofil PROFIL_BACKEND=daemon" profil_calls profil_family
 	kill $!
+}
+
+# pg SECONDS [WORD...]: a program of gcc -pg, through /dev/profil.
+pg="$as_nobody env LD_PRELOAD=/lib/profil/libprofil-gmon.so PROFIL_BACKEND=kmod PROFIL_HZ=997 \
+	shares-pg 1"
+
+# lisp NAME "COMMAND...": GNU Common Lisp with its profiler on.
+lisp() {
+	# shellcheck disable=SC2086 # a list of words
+	run "$1" $2 PROFIL_VERBOSE=1 gcl -batch -load /lib/work.lisp
+}
+
+# measure: what is in use, once all that can be has been given back.
+measure() {
+	echo 3 >/proc/sys/vm/drop_caches
+	echo 1 >/sys/kernel/slab/perf_event/shrink
+	echo >/proc/sys/vm/stat_refresh
+	sed -n 's/^\(perf_event\) *\([0-9]*\) .*/\1 \2/p' /proc/slabinfo
+	awk '
+		$1 == "MemTotal:" { total = $2 }
+		$1 == "MemFree:" { print "used_kb", total - $2 }
+		$1 == "Slab:" { print "slab_kb", $2 }' /proc/meminfo
+}
+
+# unload: once what a process had that has ended is given back, which takes a moment.
+unload() {
+	for _ in $(seq 1000); do
+		rmmod profil 2>/run/unload && return
+		usleep 1000
+	done
+	cat /run/unload >&2
+	return 1
+}
+
+# load_use_unload TIMES
+load_use_unload() {
+	for _ in $(seq "$1"); do
+		# shellcheck disable=SC2086 # a list of words
+		insmod /lib/profil.ko && $pg 0.003 && unload || return
+	done
+}
+
+# One CPU, whose time is counted in instructions.
+module() {
+	run insmod insmod /lib/profil.ko
+	run device stat -c %a /dev/profil
+	rows kmod "$as_nobody $libprofil PROFIL_BACKEND=kmod" /bin/profil_*
+	rows module "" kmod_calls kmod_ticks
+	# shellcheck disable=SC2086 # a list of words
+	begin pg $pg 1 wait
+	run busy rmmod profil
+	echo go >/run/pg
+	wait "$target"
+	ended pg $?
+	lisp gcl "$as_nobody $libprofil PROFIL_BACKEND=kmod"
+	lisp gcl-bpf "$libprofil PROFIL_BACKEND=bpf"
+	run rmmod unload
+	mv gmon.out gmon.pg
+	load_use_unload 10
+	measure >left
+	run again load_use_unload "${times:-30}"
+	measure >>left
+	mv gmon.pg gmon.out
+}
+
+# load_while_used TIMES: programs begin to use it at any moment, and it is unloaded between two.
+load_while_used() {
+	touch /run/used
+	for _ in 1 2; do
+		while [ -e /run/used ]; do
+			# Ends with 6 when there is no /dev/profil.
+			$pg 0.003 2>/run/null
+		done &
+	done
+	for _ in $(seq "$1"); do
+		insmod /lib/profil.ko && unload
+		failed=$?
+		[ "$failed" -eq 0 ] || break
+	done
+	rm /run/used
+	wait
+	return "$failed"
+}
+
+# Memory runs out wherever the module asks for some, where a kernel can have it so.
+scarce() {
+	for kind in failslab fail_page_alloc; do
+		echo N >/sys/kernel/debug/$kind/ignore-gfp-wait
+		echo 0 >/sys/kernel/debug/$kind/verbose
+		echo Y >/sys/kernel/debug/$kind/task-filter
+	done
+	echo 0 >/sys/kernel/debug/fail_page_alloc/min-order
+	echo -1 >/sys/kernel/debug/failslab/times
+	echo 5 >/sys/kernel/debug/failslab/probability
+	rows scarce "" kmod_scarce
+}
+
+# What a kernel that looks for faults has found. It tells of memory that is older than 5 seconds and
+# that it has found lost twice.
+look_for_leaks() {
+	sleep 6
+	echo scan >/sys/kernel/debug/kmemleak
+	echo scan >/sys/kernel/debug/kmemleak
+	cat /sys/kernel/debug/kmemleak >kmemleak
+	cat /proc/lockdep_stats >lockdep_stats
+}
+
+# Two CPUs at once.
+module_parallel() {
+	run insmod insmod /lib/profil.ko
+	left_out='^exact '
+	tries=6
+	patience=${row_seconds:-60}
+	rows module "" kmod_calls kmod_memory kmod_life kmod_family
+	[ ! -e /proc/self/fail-nth ] || scarce
+	run fuzz kmod_fuzz "${fuzz_seconds:-10}"
+	run rmmod unload
+	run races load_while_used 20
 }
 
 # shellcheck disable=SC2154
 "$machine"
+[ ! -e /sys/kernel/debug/kmemleak ] || look_for_leaks
 dmesg >/results/dmesg
 stty -F /dev/ttyS1 raw
 tar -cz ./* >/dev/ttyS1
-poweroff -f
+reboot -f

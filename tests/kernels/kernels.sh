@@ -7,118 +7,12 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-kernels=$build/kernels # kept between runs
-longest=180		# seconds that a machine may take; it takes 10 to 60
-
-# --- Kernels ---
-
-# newest SERIES: prints the package of the newest kernel of a series that apt knows.
-newest() {
-	apt-cache search --names-only "^linux-image-${1//./\\.}\.[0-9.]+[-+][a-z0-9.]+-amd64\$" |
-		cut -d' ' -f1 | sort -V | tail -n 1
-}
-
-download() {
-	(cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$1") &&
-		dpkg-deb --fsys-tarfile "$work/$1"_*.deb |
-		tar -x -C "$work" --wildcards './boot/vmlinuz-*'
-}
-
-# get_kernel SERIES: sets $kernel to the file to boot; $why, when there is none. One that an
-# earlier run has fetched will do when the archive cannot be reached.
-get_kernel() {
-	local package old
-
-	package=$(newest "$1")
-	old=$(find "$kernels" -name "linux-image-$1.*" | sort -V | tail -n 1)
-	kernel=$kernels/$package
-	[ -n "$package" ] && [ -s "$kernel" ] && return
-	if [ -n "$package" ] && download "$package" >"$work/download.out" 2>&1; then
-		[ -z "$old" ] || rm "$old"
-		mv "$work"/boot/vmlinuz-"$1".* "$kernel"
-		return
-	fi
-	kernel=$old
-	why="apt offers no kernel $1${package:+: $(tail -n 1 "$work/download.out")}"
-	[ -n "$kernel" ]
-}
-
-# --- The machine ---
-
-# copy_program FILE...: into the initramfs, each with the libraries that it takes.
-copy_program() {
-	cp "$@" "$work/root/bin" && copy_libraries "$@"
-}
-
-copy_libraries() {
-	local library
-
-	ldd "$@" | grep -o '/lib[^ :]*' | sort -u | while read -r library; do
-		install -D "$library" "$work/root$library" || return
-	done
-}
-
-make_initramfs() {
-	local root=$work/root applet
-
-	mkdir -p "$root"/{bin,dev,lib/profil,proc,results,run,sys,tmp} || return
-	copy_program "$profiltool" "$build/profild" "$progs"/{shares,family,halves,churn,chains} || return
-	copy_program "$progs"/profil_{calls,buffers,regions,family,signals} || return
-	copy_libraries "$build/lib/profil/libprofil-bpf.so" || return
-	cp -r "$build"/lib/{libprofil.so.1,profil} "$root/lib/profil" || return
-	# libc loads it by name when a thread ends itself.
-	install -D "$(gcc -print-file-name=libgcc_s.so.1)" "$root/lib/libgcc_s.so.1" || return
-	install -D "$(dirname "$0")/guest.sh" "$root/init" || return
-	cp "$(command -v busybox)" "$root/bin/busybox" || return
-	for applet in $("$root/bin/busybox" --list); do
-		[ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet" || return
-	done
-	(cd "$root" && find . | cpio --quiet -o -H newc) >"$work/initramfs"
-}
-
-# boot MACHINE QEMU-OPTION...: runs $kernel with what the function MACHINE of guest.sh does, to its
-# end. Its results are in $results then; without them, says what it said.
-boot() {
-	local end machine=$1
-	shift
-
-	results=$work/$series-$machine
-	mkdir "$results"
-	start qemu-system-x86_64 -accel tcg -cpu max -m 1024 -no-reboot -nodefaults \
-		-display none -serial "file:$results/console" -serial "file:$results/tar.gz" \
-		-kernel "$kernel" -initrd "$work/initramfs" \
-		-append "console=ttyS0 quiet panic=-1 oops=panic cryptomgr.notests machine=$machine" \
-		"$@"
-	end=$((SECONDS + longest))
-	while kill -0 "$pid" 2>/dev/null; do
-		[ "$SECONDS" -lt "$end" ] || echo "ended by force after $longest seconds"
-		[ "$SECONDS" -lt "$end" ] || break
-		sleep 0.1
-	done
-	stop "$pid"
-	tar -C "$results" -xzf "$results/tar.gz" && [ -s "$results/dmesg" ] && return
-	cat "$work/start.out"
-	tail -n 30 "$results/console"
-	return 1
-}
-
-complains_of_nothing() {
-	! grep -E -A 20 'WARNING:|BUG:|Oops|blocked for more than|soft lockup' "$results/dmesg"
-}
+# shellcheck source=SCRIPTDIR/debian.sh
+. "$top/tests/kernels/debian.sh"
+# shellcheck source=SCRIPTDIR/machine.sh
+. "$top/tests/kernels/machine.sh"
 
 # --- What was recorded in it ---
-
-# ran RUN [CODE]: whether it ended with that exit code, 0.
-ran() {
-	local got
-
-	got=$(cat "$results/$1.status" 2>/dev/null)
-	[ "$got" = "${2:-0}" ] && return
-	echo "exit status ${got:-unknown, as it was not reached}, not ${2:-0}"
-	cat "$results/$1.err"
-	tail -n 5 "$results/console"
-	return 1
-}
 
 # found RUN EXPRESSION: it ran well, and its account is whole and as the expression says.
 found() {
@@ -161,16 +55,12 @@ read_back() {
 		any(m['path'] == '/bin/$3' for m in j['mappings'])" "$results/$1-dump.json"
 }
 
-complains() {
-	ran "$1" "$2" && grep -F "$3" "$results/$1.err"
-}
-
 # One CPU, and a clock that counts instructions, 8 ns for each: every tick comes, however busy the
 # host is. An idle CPU's time passes at once.
 check_exact() {
 	local k="$series, exact clock"
 
-	check "$k: it boots and runs all" boot exact -smp 1 -icount shift=3,sleep=off
+	check "$k: it boots and runs all" ends exact
 	[ -s "$results/dmesg" ] || return
 	check "$k: by PID: shares" found pid "$shares"
 	check "$k: by PID: there is no PMU, auto takes the task's clock" \
@@ -205,7 +95,7 @@ check_exact() {
 check_parallel() {
 	local k="$series, two CPUs"
 
-	check "$k: it boots and runs all" boot parallel -smp 2
+	check "$k: it boots and runs all" ends parallel
 	[ -s "$results/dmesg" ] || return
 	check "$k: two threads: shares, no tick twice" found pid \
 		"$rough_shares and ticked <= 1.03 * $(told_ns pid)"
@@ -226,16 +116,10 @@ check_parallel() {
 	check "$k: the kernel complains of nothing" complains_of_nothing
 }
 
-# rows_hold BACKEND N: every row of the tests of profil(2), of which there are N or more.
-rows_hold() {
-	ran "$1.rows" || grep -A 5 '^[1-9]' "$results/$1.rows"
-	[ "$(grep -c '^0 ' "$results/$1.rows")" -ge "$2" ] && ! grep -q '^[1-9]' "$results/$1.rows"
-}
-
 check_legacy() {
 	local k="$series, profil(2)"
 
-	check "$k: it boots and runs all" boot legacy -smp 1 -icount shift=3,sleep=off
+	check "$k: it boots and runs all" ends legacy
 	[ -s "$results/dmesg" ] || return
 	check "$k: in process: every row" rows_hold bpf 70
 	check "$k: profild says what Debian's kernel wants" \
@@ -251,15 +135,44 @@ if [ -n "${missing:-}" ]; then
 	skip "Debian's kernels" "not found:$missing"
 	finish
 fi
-mkdir -p "$kernels"
+
+# turn_on SERIES: sets what is of this kernel.
+turn_on() {
+	series=$1
+	kernel=${kernel_of[$1]}
+	module=${module_of[$1]}
+}
+
+all=()
+declare -A kernel_of=() module_of=()
 check "the machine's files" make_initramfs
+[ -s "$work/initramfs" ] || finish
 for series in 6.1 6.12; do
 	if get_kernel "$series"; then
-		check_exact
-		check_parallel
-		check_legacy
+		all+=("$series")
+		kernel_of[$series]=$kernel
+		module_of[$series]=$kernels/$series.module/kmod/profil.ko
+		check "$series: profil.ko is built" build_module "$headers" "$kernels/$series.module"
 	else
 		skip "Linux $series" "$why"
 	fi
+done
+
+# One CPU whose time is counted in instructions does not mind another beside it; two at once do.
+for machine in exact legacy module; do
+	for series in "${all[@]}"; do
+		turn_on "$series"
+		power_on "$machine" -smp 1 -icount shift=3,sleep=off
+	done
+	for series in "${all[@]}"; do
+		"check_$machine"
+	done
+done
+for series in "${all[@]}"; do
+	turn_on "$series"
+	for machine in parallel module_parallel; do
+		power_on "$machine" -smp 2
+		"check_$machine"
+	done
 done
 finish

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash disable=SC2034,SC2154 # lib.sh sets some, and some is for those who source it
+# What the tests of kernels take from Debian's archive, to be sourced after lib.sh. Nothing is
+# installed: it is unpacked below $kernels, where a later run finds it.
+
+kernels=$build/kernels
+
+# newest REGEX: prints the newest package of such a name that apt knows.
+newest() {
+	apt-cache search --names-only "^$1\$" | cut -d' ' -f1 | sort -V | tail -n 1
+}
+
+# fetch PACKAGE...: into $work.
+fetch() {
+	(cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$@") >"$work/fetch.out" 2>&1
+}
+
+# unpack PACKAGE FOLDER [TAR-OPTION...]: what was fetched.
+unpack() {
+	local package=$1 folder=$2
+	shift 2
+	dpkg-deb --fsys-tarfile "$work/$package"_*.deb | tar -x -C "$folder" "$@"
+}
+
+# headers_of RELEASE: the packages that a module for it is built with.
+headers_of() {
+	echo "linux-headers-$1"
+	apt-cache depends "linux-headers-$1" |
+		sed -n 's/^ *Depends: \(linux-\(headers\|kbuild\)-.*\)/\1/p'
+}
+
+# get_release RELEASE FOLDER: a kernel and its headers, the paths in which are made those of the
+# folder where they will be.
+get_release() {
+	local release=$1 folder=$2 part=$2.part headers package
+
+	headers=$(headers_of "$release")
+	rm -rf "$part"
+	# shellcheck disable=SC2086 # a list of words
+	mkdir -p "$part" && fetch "linux-image-$release" $headers || return
+	unpack "linux-image-$release" "$part" --wildcards './boot/vmlinuz-*' || return
+	for package in $headers; do
+		unpack "$package" "$part" || return
+	done
+	sed -i "s|/usr/src|$folder/usr/src|" "$part/usr/src/linux-headers-$release/Makefile" &&
+		rm "$work"/*.deb && mv "$part" "$folder"
+}
+
+# get_kernel SERIES: sets $kernel to the file to boot, and $headers to the folder that a module is
+# built with; $why, when there is none. One that an earlier run has fetched will do when the
+# archive cannot be reached.
+get_kernel() {
+	local release old
+
+	release=$(newest "linux-image-${1//./\\.}\.[0-9.]+[-+][a-z0-9.]+-amd64")
+	release=${release#linux-image-}
+	old=$(find "$kernels" -maxdepth 1 -name "$1.*-amd64" -printf '%f\n' | sort -V | tail -n 1)
+	if [ -n "$release" ] && [ "$release" != "$old" ]; then
+		if get_release "$release" "$kernels/$release"; then
+			[ -z "$old" ] || rm -r "${kernels:?}/$old"
+			old=$release
+		fi
+	fi
+	kernel=$kernels/$old/boot/vmlinuz-$old
+	headers=$kernels/$old/usr/src/linux-headers-$old
+	[ -n "$old" ] && return
+	why="apt offers no kernel $1${release:+: $(tail -n 1 "$work/fetch.out")}"
+	return 1
+}
+
+# get_checkpatch: sets $checkpatch to the newest that there is; it is in the kernel's sources alone.
+get_checkpatch() {
+	local package
+
+	checkpatch=$kernels/checkpatch/scripts/checkpatch.pl
+	[ -s "$checkpatch" ] && return
+	package=$(newest 'linux-source-[0-9.]+')
+	why="apt offers no linux-source"
+	[ -n "$package" ] && fetch "$package" && mkdir -p "$kernels/checkpatch" || return
+	unpack "$package" "$work" --wildcards "*/$package.tar.xz" &&
+		tar -xJf "$work/usr/src/$package.tar.xz" -C "$kernels/checkpatch" \
+			--strip-components 1 "$package/scripts/"{checkpatch.pl,spelling.txt,const_structs.checkpatch} &&
+		rm -r "$work"/*.deb "${work:?}/usr"
+}
+
+# build_module HEADERS FOLDER OPTION...: by `make kmod`, into FOLDER/kmod.
+build_module() {
+	local headers=$1 folder=$2
+	shift 2
+	env -u MAKEFLAGS -u MAKELEVEL make -C "$top" kmod KDIR="$headers" BUILD="$folder" "$@"
+}
+
+mkdir -p "$kernels"

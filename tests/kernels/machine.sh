@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash disable=SC2034,SC2154 # lib.sh sets some, and some is for those who source it
+# Kernels booted in qemu without KVM, to be sourced after lib.sh. guest.sh is all that runs inside; it
+# sends back its results. What is run has names there: the run NAME leaves NAME.json and so on.
+
+longest=400 # seconds that a machine may take; it takes 10 to 60 on a host that has nothing else to do
+# More for the kernel's command line, where NAME=VALUE is a variable of guest.sh:
+# times=1000 fuzz_seconds=300
+append=${PROFIL_KERNEL_APPEND:-}
+declare -A machines=() # their processes, by $series-MACHINE
+
+# --- User space ---
+
+# copy_program FILE...: into the initramfs, each with the libraries that it takes.
+copy_program() {
+	cp "$@" "$work/root/bin" && copy_libraries "$@"
+}
+
+copy_libraries() {
+	local library
+
+	ldd "$@" | grep -o '/lib[^ :]*' | sort -u | while read -r library; do
+		install -D "$library" "$work/root$library" || return
+	done
+}
+
+# GNU Common Lisp as Debian has it, where it is installed, and its profiler.
+copy_gcl() {
+	local lisp
+
+	lisp=$(echo /usr/lib/gcl-*[0-9]/unixport/saved_gcl)
+	[ -e "$lisp" ] || return 0
+	install -D "$lisp" "$work/root$lisp" && copy_libraries "$lisp" &&
+		install -D /etc/default/gcl "$work/root/etc/default/gcl" &&
+		cp /usr/bin/gcl "$work/root/bin" &&
+		cp /usr/lib/gcl-*[0-9]/lsp/gcl_profile.lsp "$top/tests/kernels/work.lisp" "$work/root/lib"
+}
+
+# The C library's, but for what libprofil-gmon has in its place.
+make_pg_program() {
+	"${CC:-gcc}" -pg -O2 -fno-inline -D_GNU_SOURCE -w "$top/tests/progs/shares.c" \
+		-o "$work/shares-pg" && copy_program "$work/shares-pg"
+}
+
+make_initramfs() {
+	local root=$work/root applet
+
+	mkdir -p "$root"/{bin,dev,etc,lib/profil,proc,results,run,sys,tmp} || return
+	chmod 1777 "$root"/{results,tmp}
+	copy_program "$profiltool" "$build/profild" "$(command -v setpriv)" || return
+	copy_program "$progs"/{shares,family,halves,churn,chains} || return
+	# shellcheck disable=SC2046 # a list of words
+	(cd "$progs" && copy_program $(basename -s .c "$top"/tests/progs/{profil,kmod}_*.c)) || return
+	copy_libraries "$build/lib/profil/libprofil-bpf.so" || return
+	cp -r "$build"/lib/{libprofil.so.1,libprofil-gmon.so,profil} "$root/lib/profil" || return
+	# libc loads it by name when a thread ends itself.
+	install -D "$(gcc -print-file-name=libgcc_s.so.1)" "$root/lib/libgcc_s.so.1" || return
+	copy_gcl && make_pg_program || return
+	install -D "$top/tests/kernels/guest.sh" "$root/init" || return
+	cp "$(command -v busybox)" "$root/bin/busybox" || return
+	for applet in $("$root/bin/busybox" --list); do
+		[ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet" || return
+	done
+	(cd "$root" && find . | cpio --quiet -o -H newc) >"$work/initramfs"
+}
+
+# --- The machine ---
+
+# power_on MACHINE QEMU-OPTION...: starts $kernel with what the function MACHINE of guest.sh does;
+# the module $module, if that is set, is /lib/profil.ko there.
+power_on() {
+	local machine=$1
+	shift
+
+	results=$work/$series-$machine
+	mkdir -p "$results/lib" && cp "$work/initramfs" "$results/initramfs" || return
+	if [ -n "${module:-}" ]; then
+		# The kernel unpacks one archive after the other.
+		cp "$module" "$results/lib/profil.ko" &&
+			(cd "$results" && echo lib/profil.ko | cpio --quiet -o -H newc) \
+				>>"$results/initramfs" || return
+	fi
+	start qemu-system-x86_64 -accel tcg -cpu max -m 1024 -no-reboot -nodefaults \
+		-display none -serial "file:$results/console" -serial "file:$results/tar.gz" \
+		-kernel "$kernel" -initrd "$results/initramfs" -append "console=ttyS0 quiet panic=-1 \
+		oops=panic softlockup_panic=1 cryptomgr.notests machine=$machine $append" "$@"
+	machines[$series-$machine]=$pid
+}
+
+# ends MACHINE: waits for its end. Its results are in $results then; without them, says what it
+# said.
+ends() {
+	local pid=${machines[$series-$1]} end=$((SECONDS + longest))
+
+	results=$work/$series-$1
+	while kill -0 "$pid" 2>/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || echo "ended by force after $longest seconds"
+		[ "$SECONDS" -lt "$end" ] || break
+		sleep 0.1
+	done
+	stop "$pid"
+	rm "$results/initramfs"
+	tar -C "$results" -xzf "$results/tar.gz" && [ -s "$results/dmesg" ] && return
+	tail -n 30 "$results/console"
+	return 1
+}
+
+# boot MACHINE QEMU-OPTION...: from its start to its end.
+boot() {
+	power_on "$@" && ends "$1"
+}
+
+complains_of_nothing() {
+	! grep -E -A 20 'WARNING:|BUG:|Oops|UBSAN:|INFO: (task|trying|rcu)|blocked for more than|soft lockup' \
+		"$results/dmesg"
+}
+
+# --- What was run in it ---
+
+# ran RUN [CODE]: whether it ended with that exit code, 0.
+ran() {
+	local got
+
+	got=$(cat "$results/$1.status" 2>/dev/null)
+	[ "$got" = "${2:-0}" ] && return
+	echo "exit status ${got:-unknown, as it was not reached}, not ${2:-0}"
+	cat "$results/$1.err"
+	tail -n 5 "$results/console"
+	return 1
+}
+
+# complains RUN CODE TEXT: whether it ended so, and had the text in its messages.
+complains() {
+	ran "$1" "$2" && grep -F "$3" "$results/$1.err"
+}
+
+# rows_hold NAME N: every row that was run by that name, of which there are N or more.
+rows_hold() {
+	ran "$1.rows" || grep -A 5 '^[1-9]' "$results/$1.rows"
+	[ "$(grep -c '^0 ' "$results/$1.rows")" -ge "$2" ] && ! grep -q '^[1-9]' "$results/$1.rows"
+}
+
+# --- profil.ko ---
+
+# gmon_shares FILE: how the time of make_pg_program's went, as gprof has it.
+gmon_shares() {
+	gprof -b -p "$work/shares-pg" "$1" | awk '
+		$NF ~ /^burn_/ { print; share[$NF] = $1 }
+		function near(a, b) { return a > b - 4 && a < b + 4 }
+		END { exit !(near(share["burn_sixty"], 60) && near(share["burn_thirty"], 30) && \
+			near(share["burn_ten"], 10)) }'
+}
+
+# gcl_counts: whether work.lisp found most ticks where the eBPF program finds them, and so many as
+# its own clock says, which counts hundredths of a second.
+gcl_counts() {
+	ran gcl && ran gcl-bpf && grep -q 'back end: kmod' "$results/gcl.err" || return
+	cat "$results"/gcl{,-bpf}.json
+	awk '
+		$3 == "eval" || $4 == "eval" { share[FILENAME] = $1 + 0 }
+		$1 == "used" { due[FILENAME] = 10 * $2 }
+		$1 == "Total" { ticks[FILENAME] = $3 }
+		END {
+			for (f in ticks)
+				if (ticks[f] < 100 || ticks[f] < 0.9 * due[f] || ticks[f] > 1.1 * due[f])
+					exit 1
+			off = share[ARGV[1]] - share[ARGV[2]]
+			exit !(share[ARGV[1]] > 20 && off > -5 && off < 5)
+		}' "$results/gcl.json" "$results/gcl-bpf.json"
+}
+
+# left MEASURE MORE: whether what guest.sh measured is at most so much more than it was at first.
+left() {
+	awk -v name="$1" -v more="$2" '
+		$1 == name { print; n++; if (n == 1) first = $2; last = $2 }
+		END { exit !(n >= 2 && last <= first + more) }' "$results/left"
+}
+
+# What guest.sh's `module` did, on a machine whose clock counts instructions.
+check_module() {
+	local k="$series, profil.ko"
+
+	check "$k: it boots and runs all" ends module
+	[ -s "$results/dmesg" ] || return
+	check "$k: it is loaded, for everyone" grep -x 666 "$results/device.json"
+	check "$k: libprofil through it, as nobody: every row" rows_hold kmod 90
+	check "$k: its own tests: every row" rows_hold module 30
+	check "$k: it cannot be unloaded while a process is on" complains busy 1 "unavailable"
+	check "$k: a program of gcc -pg, as nobody: the shares of its functions" \
+		gmon_shares "$results/gmon.out"
+	if [ -e "$work/root/bin/gcl" ]; then
+		check "$k: gcl, as nobody: its own table of its functions" gcl_counts
+	else
+		skip "$k: gcl" "it is not installed"
+	fi
+	check "$k: it is unloaded" ran rmmod
+	check "$k: loaded, used and unloaded again and again" ran again
+	check "$k: that leaves no perf event" left perf_event 0
+	check "$k: that leaves no memory" left used_kb 500
+	check "$k: that leaves no memory of the kernel's own" left slab_kb 200
+	check "$k: the kernel complains of nothing" complains_of_nothing
+}
+
+# What its `module_parallel` did, with two CPUs.
+check_module_parallel() {
+	local k="$series, profil.ko, two CPUs"
+
+	check "$k: it boots and runs all" ends module_parallel
+	[ -s "$results/dmesg" ] || return
+	check "$k: its own tests: every row" rows_hold module 80
+	check "$k: whatever a program may ask" ran fuzz
+	check "$k: loaded and unloaded while programs use it" ran races
+	check "$k: it is unloaded" ran rmmod
+	check "$k: the kernel complains of nothing" complains_of_nothing
+}
