@@ -194,6 +194,7 @@ load_use_unload() {
 module() {
 	run insmod insmod /lib/profil.ko
 	run device stat -c %a /dev/profil
+	run check profiltool check
 	rows kmod "$as_nobody $libprofil PROFIL_BACKEND=kmod" /bin/profil_*
 	rows module "" kmod_calls kmod_ticks
 	# shellcheck disable=SC2086 # a list of words

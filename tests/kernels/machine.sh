@@ -183,6 +183,8 @@ check_module() {
 	check "$k: it boots and runs all" ends module
 	[ -s "$results/dmesg" ] || return
 	check "$k: it is loaded, for everyone" grep -x 666 "$results/device.json"
+	check "$k: profiltool check tells of it" grep -E \
+		'^ok +/dev/profil +version 1 of .* up to 10000 Hz, 2048 regions' "$results/check.json"
 	check "$k: libprofil through it, as nobody: every row" rows_hold kmod 90
 	check "$k: its own tests: every row" rows_hold module 30
 	check "$k: it cannot be unloaded while a process is on" complains busy 1 "unavailable"
