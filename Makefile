@@ -197,7 +197,7 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(PARTS)
 $(BUILD)/tests/progs/%: tests/progs/%.c
 	@mkdir -p $(@D)
 	$(say) CC $<
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -MMD -MP -O1 -g -fno-inline $(WARNINGS) \
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -MMD -MP -O1 -g -fno-inline -fno-omit-frame-pointer $(WARNINGS) \
 		$(WERROR) $< -pthread -ldl -o $@
 
 # Fuzzers: a reader, and nothing but what it needs, with sanitizers: see `fuzzers` below.
