@@ -609,13 +609,29 @@ static void run_life(uint64_t seed)
 	_exit(0);
 }
 
+/*
+ * Until it has ended or stopped. The alarm of one that is stopped waits, and it does not count as
+ * stopped before a thread that waits for a stopped child of vfork() is: that one is not waited for.
+ */
+static void wait_for_life(pid_t life)
+{
+	double late = seconds(CLOCK_MONOTONIC) + 6;
+	siginfo_t info = { .si_pid = 0 };
+
+	while (info.si_pid == 0 && seconds(CLOCK_MONOTONIC) < late) {
+		need(waitid(P_PID, life, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG) == 0,
+		     "waitid");
+		if (info.si_pid == 0)
+			sleep_ms(5);
+	}
+}
+
 /* Until the end, one life after the other. What one leaves behind is of its group, and ends with
  * it. */
 static void work(uint64_t seed, double end)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (; seconds(CLOCK_MONOTONIC) < end; seed = seed * 6364136223846793005 + 1) {
-		siginfo_t unused;
 		pid_t life;
 
 		processes[0] = 0;
@@ -625,7 +641,7 @@ static void work(uint64_t seed, double end)
 			run_life(seed);
 		}
 		need(life > 0, "fork");
-		need(waitid(P_PID, life, &unused, WEXITED | WSTOPPED | WNOWAIT) == 0, "waitid");
+		wait_for_life(life);
 		kill(-life, SIGKILL);
 		while (waitpid(-1, NULL, 0) > 0)
 			;
