@@ -154,10 +154,11 @@ legacy() {
 pg="$as_nobody env LD_PRELOAD=/lib/profil/libprofil-gmon.so PROFIL_BACKEND=kmod PROFIL_HZ=997 \
 	shares-pg 1"
 
-# lisp NAME "COMMAND...": GNU Common Lisp with its profiler on.
+# lisp NAME "COMMAND...": GNU Common Lisp with its profiler on. At a round rate, where instructions
+# are the clock, ticks fall into step with the interpreter's loop, which takes as many each time.
 lisp() {
 	# shellcheck disable=SC2086 # a list of words
-	run "$1" $2 PROFIL_VERBOSE=1 gcl -batch -load /lib/work.lisp
+	run "$1" $2 PROFIL_HZ=733 PROFIL_VERBOSE=1 gcl -batch -load /lib/work.lisp
 }
 
 # measure: what is in use, once all that can be has been given back.

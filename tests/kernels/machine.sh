@@ -169,10 +169,10 @@ gmon_shares() {
 # its own clock says, which counts hundredths of a second.
 gcl_counts() {
 	ran gcl && ran gcl-bpf && grep -q 'back end: kmod' "$results/gcl.err" || return
-	cat "$results"/gcl{,-bpf}.json
+	grep -E 'eval|used|Total' "$results"/gcl{,-bpf}.json
 	awk '
 		$3 == "eval" || $4 == "eval" { share[FILENAME] = $1 + 0 }
-		$1 == "used" { due[FILENAME] = 10 * $2 }
+		$1 == "used" { due[FILENAME] = 7.33 * $2 }
 		$1 == "Total" { ticks[FILENAME] = $3 }
 		END {
 			for (f in ticks)
