@@ -328,8 +328,7 @@ static const struct row rows[] = {
 	{ "any", "a second call for other code", other_offset },
 	{ "kernel", "many calls", many_calls },
 	{ "any", "errno stays when all is well", keeps_errno },
-	/* The C library's handler, in another thread, may write to a buffer that is taken away. */
-	{ "kernel", "two threads call it at once", two_callers },
+	{ "any", "two threads call it at once", two_callers },
 	{ "any", "profil in a constructor", in_constructor },
 	{ "any", "profil in an atexit handler", in_atexit },
 	{ "any", "profil on, and again in an atexit handler", on_and_in_atexit },

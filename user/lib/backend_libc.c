@@ -55,10 +55,18 @@ static int libc_start(struct profil_session *s)
 	return 0;
 }
 
+/*
+ * Its handler may run in another thread now. It looks whether there is such a cell, then where the
+ * cells are: so they become none first, where they are, and only then is their place forgotten.
+ */
 static void libc_stop(struct profil_session *s)
 {
-	if (!s->trial)
-		profil_of_libc(NULL, 0, 0, 0);
+	const struct region *region = &s->plan.regions[0];
+
+	if (s->trial)
+		return;
+	profil_of_libc((unsigned short *)region->buffer, 0, region->offset, region->scale);
+	profil_of_libc(NULL, 0, 0, 0);
 }
 
 const struct backend profil__backend_libc = {
