@@ -177,6 +177,14 @@ static void chain(void)
 }
 
 /* It ends at once, and what it began goes on. */
+/* Waits for what a process writes there in the end that is nobody's child: 1 if all was well. */
+static void expect_told(volatile uint32_t *report, const char *name)
+{
+	for (int i = 0; i < 10000 && !*report; i++)
+		sleep_ms(1);
+	expect(*report == 1, "%s did not end well: %u", name, *report);
+}
+
 static void daemonised(void)
 {
 	volatile uint32_t *report = shared_memory(PAGE);
@@ -193,9 +201,7 @@ static void daemonised(void)
 		_exit(wrong);
 	}
 	expect_well(parent, "parent");
-	for (int i = 0; i < 10000 && !report[0]; i++)
-		sleep_ms(1);
-	expect(report[0] == 1, "the daemon did not end well: %u", report[0]);
+	expect_told(report, "the daemon");
 }
 
 /* What the child maps there at once is nothing's of the parent. */
@@ -407,9 +413,7 @@ static void outlives_parent(void)
 		_exit(wrong);
 	}
 	expect_well(parent, "parent");
-	for (int i = 0; i < 10000 && !outlived[0]; i++)
-		sleep_ms(1);
-	expect(outlived[0] == 1, "the child did not end well: %u", outlived[0]);
+	expect_told(outlived, "the child");
 }
 
 static void burns_after_vfork(void)

@@ -7,10 +7,6 @@
 #include "profil_row.h"
 
 #include <dlfcn.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 static char path[4096];
@@ -224,26 +220,16 @@ ROW_OF_LAST(on_and_last_without_proc)
 /* --- A filter of system calls that comes after it was turned on --- */
 
 /* One must not read memory so, as in the programs that filter what they need not. */
-static void forbid(void)
+static void forbid_to_read(void)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
-
-	need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS");
-	need(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "PR_SET_SECCOMP");
+	forbid(SYS_process_vm_readv, SYS_process_vm_writev);
 }
 
 static void filtered_exit(void)
 {
 	begin_to_end();
 	turn_on(NULL);
-	forbid();
+	forbid_to_read();
 	burn(some());
 	printf("last ");
 }
@@ -252,14 +238,14 @@ static void filtered_last(void)
 {
 	begin_to_end();
 	turn_on(NULL);
-	forbid();
+	forbid_to_read();
 	leave_to(last);
 }
 
 static void *turn_on_and_forbid(void *unused)
 {
 	turn_on(NULL);
-	forbid();
+	forbid_to_read();
 	return unused;
 }
 

@@ -14,16 +14,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/profil.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -269,6 +273,33 @@ static inline void expect_well(pid_t child, const char *name)
 		expect_count(false, "%s: see above", name);
 	else
 		expect(status == 0, "%s: exit status %d", name, WEXITSTATUS(status));
+}
+
+/* Turns it off. Tells if anything is counted then. */
+static inline void expect_turned_off(const char *name)
+{
+	unsigned int before;
+
+	expect(profil_off() == 0, "%s: off: %m", name);
+	before = sum();
+	burn(some());
+	expect(sum() == before, "%s: %u ticks when off", name, sum() - before);
+}
+
+/* From now on this thread may not make the system calls of these numbers. */
+static inline void forbid(unsigned int first, unsigned int last)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, first, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, last, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
+
+	need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS");
+	need(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "PR_SET_SECCOMP");
 }
 
 #endif
