@@ -61,6 +61,9 @@ static int tell_why(void)
 	case EACCES:
 		return profil__error(errno, PROFIL_DEVICE
 				     ": permission denied: its mode is 0666 by default");
+	case EPERM:
+		return profil__error(EPERM, PROFIL_DEVICE
+				     ": not permitted: a container wants --device " PROFIL_DEVICE);
 	case ENOTTY:
 	case EINVAL:
 	case E2BIG:

@@ -101,7 +101,7 @@ static void tell_closed(int code, struct requirements *r)
 			   "outside of the container: run it with --device " PROFIL_DEVICE);
 	else if (code != EACCES)
 		error_mend(&q->told, "modprobe profil");
-	else if (group && (status.st_mode & 0060) == 0060)
+	else if (group && status.st_mode & 0040)
 		error_mend(&q->told, "as root: usermod -aG %s USER, who then logs in anew",
 			   group->gr_name);
 	else
@@ -132,7 +132,7 @@ static void tell_answer(int fd, struct requirements *r)
 
 void check_module(const struct requirement_facts *f, struct requirements *r)
 {
-	int fd = open(PROFIL_DEVICE, O_RDWR | O_CLOEXEC);
+	int fd = open(PROFIL_DEVICE, O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0) {
 		tell_answer(fd, r);
