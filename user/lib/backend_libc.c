@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #include "lib/error.h"
 #include "lib/session.h"
@@ -55,9 +57,22 @@ static int libc_start(struct profil_session *s)
 	return 0;
 }
 
+/* No SIGPROF comes any more, and none that has come is there to end the program when it has no
+ * handler: the kernel drops those when the signal is ignored. */
+static void end_signals(void)
+{
+	static const struct itimerval never;
+	static const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	setitimer(ITIMER_PROF, &never, NULL);
+	sigaction(SIGPROF, &ignore, NULL);
+}
+
 /*
- * Its handler may run in another thread now. It looks whether there is such a cell, then where the
- * cells are: so they become none first, where they are, and only then is their place forgotten.
+ * Two things that libc's own end leaves to luck in a program of several threads. A signal that
+ * waits for its thread would end the program. A handler that runs in another thread looks whether
+ * there is such a cell, then where the cells are: so they become none first, where they are, and
+ * only then is their place forgotten.
  */
 static void libc_stop(struct profil_session *s)
 {
@@ -65,7 +80,9 @@ static void libc_stop(struct profil_session *s)
 
 	if (s->trial)
 		return;
+	end_signals();
 	profil_of_libc((unsigned short *)region->buffer, 0, region->offset, region->scale);
+	end_signals();
 	profil_of_libc(NULL, 0, 0, 0);
 }
 
