@@ -132,6 +132,23 @@ else
 	skip "report | less" "there is no less here"
 fi
 
+# --- Wide and combining characters ---
+
+printf '%s\n' 'main;数える 4' 'main;café 3' 'main;😀::smile 2' 'main;plain 1' >"$work/wide.folded"
+cat >"$work/wide.report" <<'END'
+self  self%  total  total%  function   image
+   4  40.00      4   40.00  数える     [unknown]
+   3  30.00      3   30.00  café       [unknown]
+   2  20.00      2   20.00  😀::smile  [unknown]
+   1  10.00      1   10.00  plain      [unknown]
+   0   0.00     10  100.00  main       [unknown]
+END
+aligned_wide() {
+	LC_ALL=$1 "$profiltool" report "$work/wide.folded" >"$work/out" && cmp "$work/out" "$work/wide.report"
+}
+check "columns are those of a terminal, in the locale C" aligned_wide C
+check "and in that of UTF-8" aligned_wide C.UTF-8
+
 # --- Numbers ---
 
 # Each right-aligned: they end where the title does.

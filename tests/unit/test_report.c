@@ -412,6 +412,36 @@ static void test_table_hostile(void **state)
 	profile_free(p);
 }
 
+#define COUNT "\u6570\u3048\u308b" /* three characters of two columns */
+#define CAFE  "cafe\u0301"	   /* with an accent that combines */
+#define SMILE "\U0001f600"
+
+static void test_table_wide(void **state)
+{
+	struct profile *p = empty_profile();
+	uint32_t prog = add_mapping(p, "/usr/bin/prog", 0x1000);
+	struct report_table_options narrow = { .width = 48 };
+
+	(void)state;
+	add_stack(p, 4, add_named(p, 0x1000, prog, COUNT));
+	add_stack(p, 3, add_named(p, 0x1010, prog, CAFE));
+	add_stack(p, 2, add_named(p, 0x1020, prog, SMILE "::smile"));
+	add_stack(p, 1, add_named(p, 0x1030, prog, COUNT "::" COUNT "::" COUNT));
+	assert_string_equal(table(p, NO_OPTIONS),
+			    "samples      %    cum%  function                image\n"
+			    "      4  40.00   40.00  " COUNT "                  prog\n"
+			    "      3  30.00   70.00  " CAFE "                    prog\n"
+			    "      2  20.00   90.00  " SMILE "::smile               prog\n"
+			    "      1  10.00  100.00  " COUNT "::" COUNT "::" COUNT "  prog\n");
+	assert_string_equal(table(p, &narrow),
+			    "samples      %    cum%  function           image\n"
+			    "      4  40.00   40.00  " COUNT "             prog\n"
+			    "      3  30.00   70.00  " CAFE "               prog\n"
+			    "      2  20.00   90.00  " SMILE "::smile          prog\n"
+			    "      1  10.00  100.00  " COUNT ":...:" COUNT "  prog\n");
+	profile_free(p);
+}
+
 /* ---- text ---- */
 
 static void assert_visible(const char *raw, const char *expected)
@@ -452,6 +482,7 @@ static void test_text_visible(void **state)
 	assert_visible("\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80");
 	assert_visible("\x80z\xc3z", "\\x80z\\xc3z");
 	assert_int_equal(text_columns("a\n\xc3\xa9\xe2\x80\xae"), 1 + 4 + 1 + 12);
+	assert_int_equal(text_columns(COUNT CAFE SMILE), 6 + 4 + 2);
 }
 
 /* Whatever bytes come: printable ASCII or valid UTF-8 goes out, and the widths agree. */
@@ -509,6 +540,11 @@ static void test_text_shorten(void **state)
 			 "\xc3\xa9...\xc3\xa9");
 	assert_shortened("abc(defghi", 9, "abc...ghi");
 	assert_shortened("abc)(defghi", 9, "abc...ghi");
+	assert_shortened(COUNT, 6, COUNT);
+	assert_shortened(COUNT, 5, "...");
+	assert_shortened(COUNT COUNT, 9, "\u6570...\u308b");
+	assert_shortened("a" COUNT COUNT, 9, "a\u6570...\u308b");
+	assert_shortened(CAFE CAFE CAFE, 11, CAFE "..." CAFE);
 }
 
 static void test_shorten_brackets(void **state)
@@ -531,6 +567,26 @@ static void test_shorten_brackets(void **state)
 	assert_shortened("P::operator->(int, int)::{lambda(int)#1}::x", 35,
 			 "P::operator->(...)::{...}::x");
 	assert_shortened("<alloc::Vec<T> as core::Drop>::drop", 20, "<...>::drop");
+}
+
+static void assert_expanded(const char *line, const char *expected)
+{
+	char *copy = text_expand_tabs(line);
+
+	assert_non_null(copy);
+	assert_string_equal(copy, expected);
+	free(copy);
+}
+
+static void test_expand_tabs(void **state)
+{
+	(void)state;
+	assert_expanded("", "");
+	assert_expanded("\ta \t\r", "        a");
+	assert_expanded("abcdefgh\ti", "abcdefgh        i");
+	assert_expanded(COUNT "\t1", COUNT "  1");
+	assert_expanded(CAFE "\t2", CAFE "    2");
+	assert_expanded("\xff\t3", "\xff    3"); /* shown as \xff */
 }
 
 static void test_text_basename(void **state)
@@ -960,10 +1016,12 @@ int main(void)
 		cmocka_unit_test(test_table_large_counts),
 		cmocka_unit_test(test_table_order),
 		cmocka_unit_test(test_table_hostile),
+		cmocka_unit_test(test_table_wide),
 		cmocka_unit_test(test_text_visible),
 		cmocka_unit_test(test_text_any_bytes),
 		cmocka_unit_test(test_text_shorten),
 		cmocka_unit_test(test_shorten_brackets),
+		cmocka_unit_test(test_expand_tabs),
 		cmocka_unit_test(test_text_basename),
 		cmocka_unit_test(test_text_percent),
 		cmocka_unit_test(test_json_full),

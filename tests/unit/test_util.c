@@ -244,10 +244,30 @@ static void test_utf8(void **state)
 		assert_int_equal(utf8_is_hidden_at(text, i), hidden[i] == '1');
 }
 
+/* The tests run with the locale C. */
+static void test_utf8_columns(void **state)
+{
+	(void)state;
+	assert_int_equal(utf8_columns('a'), 1);
+	assert_int_equal(utf8_columns(0xe9), 1);
+	assert_int_equal(utf8_columns(0x3b1), 1);
+	assert_int_equal(utf8_columns(0xff71), 1); /* halfwidth katakana */
+	assert_int_equal(utf8_columns(0x4e00), 2);
+	assert_int_equal(utf8_columns(0xac00), 2);
+	assert_int_equal(utf8_columns(0xff21), 2); /* fullwidth A */
+	assert_int_equal(utf8_columns(0x1f600), 2);
+	assert_int_equal(utf8_columns(0x20000), 2);
+	assert_int_equal(utf8_columns(0x301), 0);
+	assert_int_equal(utf8_columns(0x3099), 0);
+	assert_int_equal(utf8_columns(0xfe0f), 0);
+	assert_int_equal(utf8_columns(0x10ffff), 1); /* no character */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_utf8_columns),
 		cmocka_unit_test(test_number),
 		cmocka_unit_test(test_hex),
 		cmocka_unit_test(test_seconds),

@@ -31,7 +31,7 @@ static size_t next_visible(const char **raw, char *visible, size_t *columns)
 	if (size && !utf8_is_hidden(code)) {
 		memcpy(visible, s, size);
 		*raw += size;
-		*columns = 1;
+		*columns = utf8_columns(code);
 		return size;
 	}
 	if (!size)
@@ -45,21 +45,6 @@ static size_t next_visible(const char **raw, char *visible, size_t *columns)
 	*raw += size;
 	*columns = size * 4;
 	return size * 4;
-}
-
-static bool begins_character(char c)
-{
-	return (c & 0xc0) != 0x80;
-}
-
-/* Of valid UTF-8. */
-static size_t character_count(const char *text)
-{
-	size_t count = 0;
-
-	for (; *text; text++)
-		count += begins_character(*text);
-	return count;
 }
 
 /* By the buffer, because a dump prints millions of names. */
@@ -83,7 +68,7 @@ void text_wrap(const char *raw, size_t column, size_t indent, size_t width, FILE
 	bool first = true;
 
 	while (rest && (word = strsep(&rest, " "))) {
-		size_t columns = character_count(word);
+		size_t columns = text_columns(word);
 
 		if (width && column + !first + columns > width && (!first || column > indent)) {
 			fprintf(out, "\n%*s", (int)indent, "");
@@ -144,16 +129,21 @@ const char *text_basename(const char *path)
 
 char *text_expand_tabs(const char *line)
 {
-	char *copy = calloc(strlen(line) + 1, TAB), *end = copy;
+	char *copy = calloc(strlen(line) + 1, TAB), *end = copy, visible[VISIBLE_MAX];
+	size_t column = 0, columns;
 
-	for (; copy && *line; line++) {
-		if (*line != '\t') {
-			*end++ = *line;
-			continue;
+	while (copy && *line) {
+		const char *start = line;
+
+		next_visible(&line, visible, &columns);
+		if (*start == '\t') {
+			columns = TAB - column % TAB;
+			memset(end, ' ', columns);
+			end += columns;
+		} else {
+			end = mempcpy(end, start, line - start);
 		}
-		do
-			*end++ = ' ';
-		while ((end - copy) % TAB);
+		column += columns;
 	}
 	while (end > copy && (end[-1] == ' ' || end[-1] == '\r'))
 		*--end = '\0';

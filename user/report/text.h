@@ -9,8 +9,8 @@
 /*
  * Text from files and processes made fit to print. Its visible form is valid UTF-8 in which every
  * byte of a control character (C0, C1, DEL), of a character that is invisible or turns the
- * writing direction, and of anything that is no UTF-8 stands as \xNN. A character counts as one
- * column.
+ * writing direction, and of anything that is no UTF-8 stands as \xNN. Its columns are those that
+ * it takes in a terminal: utf8_columns().
  */
 
 /* What a terminal takes for the looks of a text; only where colours are wanted. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/text.h"
+#include "util/utf8.h"
 
 /*
  * Names of C++ and Rust carry template arguments and parameters that are longer than all else and
@@ -13,17 +14,15 @@
 
 static const char dots[] = "...";
 
-static bool begins_character(char c)
-{
-	return (c & 0xc0) != 0x80;
-}
-
+/* Of the characters of valid UTF-8 that begin there. */
 static size_t count_columns(const char *text, const char *end)
 {
 	size_t columns = 0;
+	uint32_t code;
 
 	for (; text < end; text++)
-		columns += begins_character(*text);
+		if (utf8_decode(text, &code))
+			columns += utf8_columns(code);
 	return columns;
 }
 
@@ -112,7 +111,7 @@ static size_t fold(const char *name, size_t level, const char *mark, char *to)
 		s = end;
 		end = find_end(name, s);
 		depth--;
-		if ((size_t)(end - s) > mark_size) {
+		if (count_columns(s, end) > mark_size) {
 			columns += mark_size + 1;
 			append(&to, mark, mark_size);
 		} else {
@@ -138,29 +137,33 @@ static size_t fold_brackets(char *name, size_t columns)
 	return fold(name, level, fold(name, level, dots, NULL) > columns ? "" : dots, name);
 }
 
-/* Where the character with this number begins, in valid UTF-8; the end when there is none. */
-static char *character_at(char *text, size_t number)
+/* What combines with a character stays with it or goes with it. */
+static void cut_middle(char *visible, size_t length, size_t columns)
 {
-	for (; *text; text++)
-		if (begins_character(*text) && number-- == 0)
+	size_t tail = (columns - strlen(dots)) / 2, head = columns - strlen(dots) - tail;
+	size_t column = 0, width, size;
+	char *cut = NULL, *rest;
+	uint32_t code;
+
+	for (rest = visible; *rest; rest += size, column += width) {
+		size = utf8_decode(rest, &code);
+		width = utf8_columns(code);
+		if (!cut && column + width > head)
+			cut = rest;
+		if (width && column >= length - tail)
 			break;
-	return text;
+	}
+	/* More than three columns go, so that the dots cannot run over the rest. */
+	memcpy(cut, dots, strlen(dots));
+	memmove(cut + strlen(dots), rest, strlen(rest) + 1);
 }
 
 void text_shorten(char *visible, size_t columns)
 {
 	size_t length = count_columns(visible, visible + strlen(visible));
-	size_t tail = (columns - strlen(dots)) / 2, head = columns - strlen(dots) - tail;
-	char *cut, *rest;
 
-	if (length <= columns)
-		return;
-	length = fold_brackets(visible, columns);
-	if (length <= columns)
-		return;
-	cut = character_at(visible, head);
-	rest = character_at(visible, length - tail);
-	/* More than three characters go, so that the dots cannot run over the rest. */
-	memcpy(cut, dots, strlen(dots));
-	memmove(cut + strlen(dots), rest, strlen(rest) + 1);
+	if (length > columns)
+		length = fold_brackets(visible, columns);
+	if (length > columns)
+		cut_middle(visible, length, columns);
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "util/utf8.h"
 
+#include <locale.h>
+#include <wchar.h>
+
+#define FIRST_COMBINING 0x300 /* those before it take one column each */
+
 /* Characters that act on the terminal or on their neighbours, or that nobody can see. */
 static const struct {
 	uint32_t first;
@@ -27,6 +32,22 @@ bool utf8_is_hidden(uint32_t code)
 		if (code >= hidden[i].first && code <= hidden[i].last)
 			return true;
 	return false;
+}
+
+size_t utf8_columns(uint32_t code)
+{
+	static locale_t utf8;
+	locale_t before;
+	int columns;
+
+	if (code < FIRST_COMBINING)
+		return 1;
+	if (!utf8)
+		utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL) ?: LC_GLOBAL_LOCALE;
+	before = uselocale(utf8);
+	columns = wcwidth(code);
+	uselocale(before);
+	return columns < 0 ? 1 : columns;
 }
 
 static size_t size_by_lead(unsigned char lead)

@@ -11,6 +11,12 @@
 /* The size of the character at s in bytes, or 0 when there is none: RFC 3629. */
 size_t utf8_decode(const char *s, uint32_t *code);
 
+/*
+ * How many columns of a terminal a character takes: 0 for one that combines with the one before, 2
+ * for a wide one. Whatever the locale; not for threads.
+ */
+size_t utf8_columns(uint32_t code);
+
 /* Whether a character acts on a terminal or on its neighbours, or nobody can see it. */
 bool utf8_is_hidden(uint32_t code);
 
