@@ -4,6 +4,7 @@
 import base64
 import json
 import os
+import select
 import subprocess
 
 CHROMIUM = "chromium"
@@ -11,13 +12,14 @@ OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm
            "--no-first-run", "--disable-background-networking", "--disable-component-update",
            "--disable-sync", "--disable-extensions", "--hide-scrollbars", "--mute-audio",
            "--remote-debugging-pipe"]
+PATIENCE = 120  # seconds
 
 KEYS = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
         "ArrowDown": 40}
 
 
 class Browser:
-    """profile: a folder for its files. All waits end when the browser ends."""
+    """profile: a folder for its files. All waits end when the browser does, or hangs."""
 
     def __init__(self, profile):
         there, self.commands = os.pipe()  # its descriptors 3 and 4
@@ -50,6 +52,8 @@ class Browser:
 
     def receive(self):
         while b"\0" not in self.buffer:
+            if not select.select([self.answers], [], [], PATIENCE)[0]:
+                raise RuntimeError("the browser does not answer")
             piece = os.read(self.answers, 1 << 20)
             if not piece:
                 raise RuntimeError("the browser has ended")

@@ -28,7 +28,10 @@ printf '%b' \
 	'main;compute;not a character \xef\xbf\xbe 1\n' \
 	'main;compute;reversed \xe2\x80\xae line\xe2\x80\xa8 1\n' \
 	'main;a_name_that_is_far_too_long_for_the_frame_that_it_stands_in_however_wide_the_window_is_and_so_is_cut 9\n' \
-	'main;write 14\n' \
+	'main;write 10\n' \
+	'main;write;aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa! 1\n' \
+	'main;write;data 2\n' \
+	'main;write;(a+)+ 1\n' \
 	'start 2\n' | sed 's/window.pwned=1;alert/window.pwned=1,alert/' >"$work/new.folded"
 # 200 samples, in which solve had half of its share, parse more, and legacy was.
 printf '%s\n' 'main;parse;read 80' 'main;parse;[lex] 26' 'main;compute;solve 20' \

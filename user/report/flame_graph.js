@@ -147,7 +147,7 @@ const header = make(body, "header");
 const heading = make(header, "h1", {}, data.title + " ");
 make(heading, "small", {}, count(data.all));
 const matched = make(header, "output", { "aria-live": "polite" });
-const search = make(header, "input", { type: "search", placeholder: "Search: text or regexp  /",
+const search = make(header, "input", { type: "search", placeholder: "Search: any part  /",
 	"aria-label": "search functions", spellcheck: "false", autocomplete: "off" });
 const resetButton = make(header, "button", { type: "button", disabled: "" }, "Reset zoom");
 const helpButton = make(header, "button", { type: "button", "aria-label": "help" }, "?");
@@ -222,8 +222,9 @@ function makeHelp() {
 		["click, Enter", "zoom to a frame; on the root: back to all"],
 		["Escape", "back to all"],
 		["arrows", "go from frame to frame"],
-		["/, Ctrl-F", "search for functions: a regular expression or any part of the name; " +
-			"small letters stand for capitals, too. The sum counts each sample once."],
+		["/, Ctrl-F", "search for functions: any part of the name; * stands for anything, " +
+			"^ and $ for the name's ends, | for or, small letters for capitals, too. " +
+			"The sum counts each sample once."],
 		["n, N", "go to the next match, the one before"],
 		["?", "this help"],
 	];
@@ -366,17 +367,38 @@ function zoom(i) {
 
 // --- Search ---
 
-// Whether a name has the text in it or matches it as a regular expression.
+// Whether a name has the pieces in it, one behind the other.
+function hasPieces(name, { pieces, first, last }) {
+	let end = 0;
+
+	for (const [i, piece] of pieces.entries()) {
+		const atEnd = last && i === pieces.length - 1;
+		const at = atEnd ? name.length - piece.length : name.indexOf(piece, end);
+		if (at < end || (first && i === 0 && at > 0) || !name.startsWith(piece, at))
+			return false;
+		end = at + piece.length;
+	}
+	return true;
+}
+
+function parsePattern(text) {
+	const first = text.startsWith("^"), last = text.endsWith("$");
+
+	return { first, last, pieces: text.slice(first ? 1 : 0, last ? -1 : undefined).split("*") };
+}
+
+/*
+ * Whether a name has the text in it or matches it as a pattern: * for anything, ^ and $ for the
+ * ends of the name, | for or. With regular expressions a few characters can take for ever.
+ */
 function matcher(text) {
 	const fold = text === text.toLowerCase();
-	let pattern = null;
+	const patterns = text.split("|").filter((part) => part).map(parsePattern);
 
-	try {
-		pattern = new RegExp(text, fold ? "i" : "");
-	} catch {
-		// Half typed, or a name with brackets: then it is text only.
-	}
-	return (name) => pattern?.test(name) || (fold ? name.toLowerCase() : name).includes(text);
+	return (name) => {
+		const searched = fold ? name.toLowerCase() : name;
+		return searched.includes(text) || patterns.some((p) => hasPieces(searched, p));
+	};
 }
 
 // A sample counts once, however many of its frames match.
