@@ -30,7 +30,7 @@ beside=glibc # shown as well; empty: nothing
 # start_profild: $profild is its process.
 start_profild() {
 	rm -f "$sock"
-	"$build/profild" --socket "$sock" >"$work/profild.log" 2>&1 &
+	"${leash[@]}" "$build/profild" --socket "$sock" >"$work/profild.log" 2>&1 &
 	profild=$!
 	started+=("$profild")
 	wait_for test -S "$sock"

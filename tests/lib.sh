@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034 # what it sets is for those who source it
 # What the shell tests share. A test sources it, calls `check` once for each fact it verifies, and
 # ends with `finish`. Output is TAP, for prove. Everything a test makes is in $work, and every
-# process that it starts through `start` is ended when the test ends, however it ends.
+# process that it starts through `start` or `begin` is ended when the test ends, however it ends.
 
 set -u
 export LC_ALL=C
@@ -19,6 +19,10 @@ export TMPDIR=$work
 count=0
 failures=0
 started=()
+
+# In front of a command: it is killed when the shell that starts it ends, by SIGKILL as well. Not
+# for what is to outlive a subshell.
+leash=(setpriv --pdeathsig KILL)
 
 # check NAME COMMAND...: one test; passes when the command succeeds. Its output is shown if not.
 check() {
@@ -54,7 +58,7 @@ finish() {
 
 # start COMMAND...: runs it in the background; $pid is its process. Output goes to $work/start.PID.
 start() {
-	"$@" >"$work/start.out" 2>&1 &
+	"${leash[@]}" "$@" >"$work/start.out" 2>&1 &
 	pid=$!
 	started+=("$pid")
 }
@@ -152,7 +156,7 @@ begin() {
 	shift
 	mkfifo "$work/$name.in"
 	: >"$work/$name.out"
-	"$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
+	"${leash[@]}" "$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
 	pid=$!
 	started+=("$pid")
 	wait_for grep -q ready "$work/$name.out"
@@ -168,7 +172,7 @@ tell() {
 record_begin() {
 	local name=$1
 	shift
-	"$profiltool" "$@" >"$work/$name.json" 2>"$work/$name.err" &
+	"${leash[@]}" "$profiltool" "$@" >"$work/$name.json" 2>"$work/$name.err" &
 	recorder=$!
 	started+=("$recorder")
 	wait_for records "$recorder"

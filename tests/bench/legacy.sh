@@ -46,7 +46,7 @@ start_program() {
 
 start_profild() {
 	rm -f "$socket"
-	"$build/profild" --socket "$socket" 2>"$work/profild.err" &
+	"${leash[@]}" "$build/profild" --socket "$socket" 2>"$work/profild.err" &
 	profild=$!
 	started+=("$profild")
 	wait_for test -S "$socket"

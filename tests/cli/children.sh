@@ -116,7 +116,7 @@ check "no others are open" cmp "$work/fds.is" <(sh -c 'ls /proc/self/fd </dev/nu
 
 # -d ends the recording, not the command.
 check "-d ends the recording of a command that goes on" exits 0 "$profiltool" record -F 999 -d 0.3 -- \
-	sh -c "echo \$\$ >$work/left; exec $progs/shares 1"
+	sh -c "echo \$\$ >$work/left; exec $progs/shares 1 60"
 check "that it does is told" says "goes on, and is not recorded any more"
 left=$(cat "$work/left")
 started+=("$left")

@@ -51,7 +51,7 @@ EOF_SH
 # contain COMMAND...: runs it as the first process of a container, and waits until it is ready.
 # $pid is its process, as it is called outside.
 contain() {
-	start_ready unshare -m -p --fork sh "$work/contain" "$work" "$@"
+	start_ready unshare -m -p --kill-child sh "$work/contain" "$work" "$@"
 	outer=$pid
 	pid=$(cat "/proc/$outer/task/$outer/children")
 	pid=${pid% }

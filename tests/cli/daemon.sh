@@ -43,7 +43,7 @@ launch() {
 
 # spawn COMMAND...: the same, without a wait.
 spawn() {
-	"$@" >"$work/daemon.out" 2>"$work/daemon.err" &
+	"${leash[@]}" "$@" >"$work/daemon.out" 2>"$work/daemon.err" &
 	daemon=$!
 	started+=("$daemon")
 }
@@ -222,7 +222,7 @@ exec 9>&-
 
 several=()
 for i in 1 2 3 4 5 6 7 8; do
-	"$profild" --verbose --socket "$socket" 2>"$work/several.$i" &
+	"${leash[@]}" "$profild" --verbose --socket "$socket" 2>"$work/several.$i" &
 	several+=($!)
 	started+=($!)
 done

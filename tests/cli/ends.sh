@@ -96,7 +96,7 @@ check "nohup: what came after SIGHUP was counted" test "$(dumped ticks "$work/no
 # At a terminal Ctrl-C goes to the whole group: COMMAND gets it, too. A script's background jobs
 # ignore it, unless told otherwise.
 setsid env --default-signal=INT "$profiltool" record -F 999 -o "$work/group.pb.gz" -- \
-	"$progs/shares" 1 >"$work/group.out" 2>"$work/group.err" </dev/null &
+	"$progs/shares" 1 60 >"$work/group.out" 2>"$work/group.err" </dev/null &
 leader=$!
 started+=("$leader" "-$leader")
 wait_for grep -q ready "$work/group.out"
@@ -123,5 +123,18 @@ wait "$recorder" 2>/dev/null
 check "SIGKILL: the target goes on" kill -0 "$pid"
 check "SIGKILL: it can be recorded again" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.2
 stop "$pid"
+
+# --- A test's own end ---
+
+# shellcheck disable=SC2016 # for the other shell
+{
+	bash -c '. "$1/tests/lib.sh"; begin left "$progs/shares" 1; echo "$pid" >"$2"; kill -KILL $$' \
+		killed "$top" "$work/left"
+} 2>/dev/null
+started+=("$(cat "$work/left")")
+is_gone() {
+	[ -s "$work/left" ] && ! kill -0 "$(cat "$work/left")"
+}
+check "a test that is killed leaves no program behind" wait_for is_gone
 
 finish

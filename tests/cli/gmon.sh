@@ -279,7 +279,7 @@ unset PROFIL_HZ
 
 daemon=
 if [ -x "$build/profild" ]; then
-	"$build/profild" --socket "$work/socket" >"$work/profild.out" 2>&1 &
+	"${leash[@]}" "$build/profild" --socket "$work/socket" >"$work/profild.out" 2>&1 &
 	daemon=$!
 	started+=("$daemon")
 	export PROFIL_SOCKET=$work/socket

@@ -70,7 +70,7 @@ each_is_whole() {
 }
 
 start_churn() {
-	"$progs/churn" 2 10 >"$work/churn.out" 2>&1 &
+	"${leash[@]}" "$progs/churn" 2 10 >"$work/churn.out" 2>&1 &
 	pid=$!
 	started+=("$pid")
 	wait_for grep -q ready "$work/churn.out"
