@@ -86,6 +86,29 @@ check "many samples: it begins anew, and goes on" tables \
 check "and nothing is lost" grep -q ' 0 lost' "$work/out"
 stop "$pid"
 
+# Processes that are born, each too short for a tick, while it watches all.
+programs() { # PID: its BPF programs' numbers
+	grep -hs '^prog_id' "/proc/$1/fdinfo"/* | sort -u
+}
+other_programs() {
+	local now
+
+	now=$(programs "$watcher")
+	[ -n "$first" ] && [ -n "$now" ] && [ "$now" != "$first" ]
+}
+begin swarm "$progs/family" swarm 0.17 0.01 # 17000 of them
+swarm=$pid
+: >"$work/start.out"
+start "$profiltool" top --json -d 0.2 -a
+watcher=$pid
+check "it watches all" wait_for grep -q '"rows"' "$work/start.out"
+first=$(programs "$watcher")
+tell swarm go
+wait "$swarm"
+check "many births: it begins anew" wait_for other_programs
+check "and goes on" kill -0 "$watcher"
+stop "$watcher"
+
 start "$work/$hostile" 1 0.5
 check "a target that ends: what was asked for is incomplete" exits 3 \
 	top -p "$pid" --count 1000 -d 0.2

@@ -505,6 +505,11 @@ uint64_t capture_ticks(const struct capture *c)
 	return has_histogram(c) ? c->profil.state->ticks : sample_program_ticks(&c->sample);
 }
 
+size_t capture_tasks(const struct capture *c)
+{
+	return c->processes.count + c->processes.thread_count;
+}
+
 /* --- What was captured --- */
 
 static void sample_totals(const struct capture *c, struct capture_totals *totals)

@@ -81,6 +81,9 @@ void capture_free(struct capture *c);
 /* How many ticks came so far. */
 uint64_t capture_ticks(const struct capture *c);
 
+/* How many processes and threads it keeps in mind; those that have ended, too. */
+size_t capture_tasks(const struct capture *c);
+
 /* --- What was captured: after capture_stop(), some after capture_read(). --- */
 
 struct capture_totals {

@@ -10,12 +10,13 @@
 #define LOOK_MS 100 /* how often the capture is looked at when nothing happens */
 
 /*
- * A capture keeps all that it has ever counted, and each reading goes through all of it. So that
- * neither memory nor the CPU time of a reading grows for ever, and the kernel's table never fills
- * up, it is begun anew after so many different samples; and after so long, for it keeps every
- * process that was born, too, when it watches all.
+ * A capture keeps all that it has ever counted and every process that was born, and each reading
+ * goes through all of it. So that neither memory nor the CPU time of a reading grows for ever, and
+ * the kernel's table never fills up, it is begun anew after so many different samples, after so
+ * many births, and after so long when it watches all.
  */
 #define MOST_SAMPLES 16384
+#define MOST_BIRTHS  16384
 #define LONGEST_NS   (1800 * NS_PER_S)
 
 static uint64_t time_ns(const struct timeval *t)
@@ -42,6 +43,7 @@ static int begin(struct watch *w, struct error *e)
 
 	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
 	w->samples_before = w->live.p->sample_count;
+	w->tasks_before = err ? 0 : capture_tasks(w->capture);
 	w->start_ns = w->read_ns = now_ns();
 	return err;
 }
@@ -141,6 +143,7 @@ static bool is_gone(const struct tool_target *t)
 static bool is_due(const struct watch *w)
 {
 	return w->live.p->sample_count - w->samples_before > MOST_SAMPLES ||
+	       capture_tasks(w->capture) - w->tasks_before > MOST_BIRTHS ||
 	       (w->target.all && now_ns() - w->start_ns > LONGEST_NS);
 }
 

@@ -24,7 +24,8 @@ struct watch {
 	char name[256];
 	struct capture *capture;
 	struct capture_profile *growth;
-	size_t samples_before; /* those of the profile when the capture began */
+	size_t samples_before; /* those of the profile when the capture began, */
+	size_t tasks_before;   /* and the processes and threads that were there */
 	uint64_t lost_before;  /* by captures before this one */
 	uint64_t start_ns, read_ns, own_cpu_ns;
 };
