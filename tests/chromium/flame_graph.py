@@ -198,6 +198,7 @@ def check_search(b, file):
                           ("^read$", lambda n: n.lower() == "read"),
                           ("re*all", lambda n: re.search("re.*all", n.lower())),
                           ("^m*n$", lambda n: n == "main"),
+                          ("^re.*all$", lambda n: re.search("^re.*all$", n.lower())),
                           ("solve|^parse|", lambda n: "solve" in n or n.startswith("parse")),
                           ("(a+)+$", lambda n: n.endswith("(a+)+")),
                           ("<script>", lambda n: "<script>" in n)):

@@ -384,12 +384,13 @@ function hasPieces(name, { pieces, first, last }) {
 function parsePattern(text) {
 	const first = text.startsWith("^"), last = text.endsWith("$");
 
-	return { first, last, pieces: text.slice(first ? 1 : 0, last ? -1 : undefined).split("*") };
+	return { first, last, pieces: text.slice(first ? 1 : 0, last ? -1 : undefined).split(/\.?\*/) };
 }
 
 /*
  * Whether a name has the text in it or matches it as a pattern: * for anything, ^ and $ for the
- * ends of the name, | for or. With regular expressions a few characters can take for ever.
+ * ends of the name, | for or. With regular expressions a few characters can take for ever; who is
+ * used to them may also write .* for anything.
  */
 function matcher(text) {
 	const fold = text === text.toLowerCase();
