@@ -87,7 +87,7 @@ help:
 
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst i%86,x86,$(shell uname -m)))
 
-$(BUILD)/bpf/%.compiled.o: bpf/%.bpf.c bpf/%.h bpf/vmlinux.h bpf/cell.h
+$(BUILD)/bpf/%.compiled.o: bpf/%.bpf.c $(wildcard bpf/*.h)
 	@mkdir -p $(@D)
 	$(say) CLANG $<
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra \
