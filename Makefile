@@ -48,7 +48,8 @@ library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 # All but the main() of each: what the unit tests link.
 PARTS = $(filter-out $(BUILD)/user/tool/main.o,$(TOOL_OBJECTS)) \
 	$(call library_objects,$(BUILD),$(LIB_SOURCES) $(GMON_SOURCES))
-GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h $(BUILD)/proto/profile.pb-c.h \
+GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/tick.skel.h $(BUILD)/bpf/profil.skel.h \
+	$(BUILD)/proto/profile.pb-c.h \
 	$(BUILD)/embed/flame_graph.js.h $(BUILD)/embed/flame_graph.css.h
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))

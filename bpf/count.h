@@ -160,7 +160,8 @@ static bool count_in_table(__u64 pc, __u64 id)
 
 /*
  * Counters need no atomic adds: the kernel runs no second perf_event program on a CPU while one
- * runs there (bpf_prog_active), from an NMI neither.
+ * runs there (bpf_prog_active), from an NMI neither; nor does the scheduler's tick interrupt
+ * itself.
  */
 static struct sample_counters *cpu_counters(void)
 {

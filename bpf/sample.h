@@ -154,7 +154,8 @@ struct sample_counters {
 	unsigned long long ring_full; /* lost: table and ring buffer full */
 	unsigned long long timed;     /* ticks whose run time was taken */
 	unsigned long long timed_ns;  /* their run time */
-	unsigned long long unused[3];
+	unsigned long long untold;    /* of members' children: no room for them (bpf/tick.bpf.c) */
+	unsigned long long unused[2];
 };
 
 /* Which ticks are counted. */
@@ -162,5 +163,15 @@ struct sample_counters {
 #define SAMPLE_KERNEL 2 /* those in the kernel */
 /* At which pc a tick in the kernel is counted: without this, where it left user mode. */
 #define SAMPLE_KERNEL_PC 4
+
+/* --- Of the programs on the scheduler's tick --- */
+
+/* Whose ticks count: processes, or a thread, by their numbers in user space's pid namespace. */
+#define TICK_MEMBERS 65536
+
+enum tick_member {
+	TICK_FROM_EXEC = 1, /* not before it calls exec */
+	TICK_COUNTS,
+};
 
 #endif

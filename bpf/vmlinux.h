@@ -24,6 +24,7 @@ enum {
 };
 
 enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
@@ -81,12 +82,37 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct hrtimer_cpu_base {
+	unsigned int cpu;
+};
+
+struct hrtimer_clock_base {
+	struct hrtimer_cpu_base *cpu_base;
+};
+
+struct hrtimer {
+	struct hrtimer_clock_base *base;
+};
+
+struct tick_sched {
+	struct hrtimer sched_timer;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads that have not ended */
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid;
 	int tgid;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct signal_struct *signal;
 	__u64 self_exec_id;
 };
 

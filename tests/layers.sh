@@ -13,7 +13,7 @@ tree=${PROFIL_TREE:-$top}
 layers='bpf kmod util capture lib profile symbol format report tool,daemon'
 
 # Headers that are made by the build, and the one layer that may include each.
-generated='sample.skel.h:capture profil.skel.h:capture profile.pb-c.h:format
+generated='sample.skel.h:capture tick.skel.h:capture profil.skel.h:capture profile.pb-c.h:format
 	flame_graph.js.h:report flame_graph.css.h:report'
 
 # Headers of the system that only these layers may include.

@@ -21,6 +21,7 @@
 #include "capture/sideband.h"
 #include "capture/snapshot.h"
 #include "capture/target.h"
+#include "capture/tick.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/number.h"
@@ -37,6 +38,7 @@ struct capture {
 	struct profil_program profil;
 	struct profil_range range; /* of profil */
 	struct event_set events;
+	struct tick tick; /* instead of events */
 	struct sideband *sideband;
 	struct process_table processes;
 	struct counts counts;
@@ -60,6 +62,11 @@ static bool has_histogram(const struct capture *c)
 	return c->options.scale != 0;
 }
 
+static bool has_tick(const struct capture *c)
+{
+	return c->options.event == CAPTURE_TICK;
+}
+
 static struct program *program_of(struct capture *c)
 {
 	return has_histogram(c) ? &c->profil.program : &c->sample.program;
@@ -74,6 +81,20 @@ static uint32_t sides(const struct capture_options *options)
 }
 
 /* --- Targets --- */
+
+static uint64_t cpu_time(const struct capture *c, pid_t pid)
+{
+	bool thread = c->options.target == CAPTURE_THREAD;
+
+	return target_cpu_ns(pid, thread, c->options.inherit && !thread);
+}
+
+static bool has_ended(const struct target *target)
+{
+	struct pollfd fd = { .fd = target->pidfd, .events = POLLIN };
+
+	return target->pidfd < 0 ? !target_lives(target->pid, true) : poll(&fd, 1, 0) > 0;
+}
 
 /*
  * Edge-triggered: the ring buffer counts as readable from its first sample on, and a process
@@ -112,7 +133,7 @@ static int add_target(struct capture *c, pid_t pid, struct error *e)
 	target->pidfd = thread ? -1 : target_open(pid);
 	if (!thread && target->pidfd < 0)
 		return error_set(e, errno, "cannot watch process %d", pid);
-	target->cpu_start_ns = target->cpu_last_ns = target_cpu_ns(pid, thread);
+	target->cpu_start_ns = target->cpu_last_ns = cpu_time(c, pid);
 	c->target_count++;
 	return thread ? 0 : watch(c, target->pidfd, e);
 }
@@ -176,8 +197,29 @@ static int open_task_events(struct capture *c, struct error *e)
 	return err;
 }
 
+/* A target that ended before it was added has left no trace: its number may be a stranger's. */
+static int begin_tick(struct capture *c, struct error *e)
+{
+	size_t added = 0;
+	int err = tick_begin(&c->tick, e);
+
+	for (size_t i = 0; i < c->target_count && !err; i++) {
+		err = tick_add(&c->tick, c->targets[i].pid, e);
+		if (err || !has_ended(&c->targets[i]))
+			added++;
+		else
+			tick_remove(&c->tick, c->targets[i].pid);
+	}
+	if (!err && c->target_count && !added)
+		err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",
+				c->targets[0].pid);
+	return err;
+}
+
 static int open_events(struct capture *c, struct error *e)
 {
+	if (has_tick(c))
+		return begin_tick(c, e);
 	if (c->options.target == CAPTURE_SYSTEM)
 		return events_open_cpus(&c->events, program_of(c), e);
 	return open_task_events(c, e);
@@ -287,6 +329,8 @@ static int load_sample(struct capture *c, struct error *e)
 	int err = sample_program_load(&c->sample, sides(&c->options), c->options.stacks, &c->counts,
 				      e);
 
+	if (has_tick(c))
+		err = err ?: tick_load(&c->tick, &c->sample, e);
 	return err ?: watch(c, sample_program_ring_fd(&c->sample), e);
 }
 
@@ -314,7 +358,10 @@ static int start(struct capture *c, struct error *e)
 	if (c->epoll < 0)
 		return error_set(e, errno, "cannot make an epoll instance");
 	err = check_targets(c, e);
-	err = err ?: events_prepare(&c->events, &c->options, e);
+	if (has_tick(c))
+		err = err ?: tick_prepare(&c->tick, &c->options, e);
+	else
+		err = err ?: events_prepare(&c->events, &c->options, e);
 	if (c->options.stacks)
 		c->stack_limit = read_stack_limit();
 	if (!has_histogram(c))
@@ -369,19 +416,12 @@ int capture_handle(struct capture *c, struct error *e)
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
 	for (size_t i = 0; i < c->target_count && !events_count_time(&c->events); i++) {
-		uint64_t now = target_cpu_ns(c->targets[i].pid, c->targets[i].pidfd < 0);
+		uint64_t now = cpu_time(c, c->targets[i].pid);
 
 		if (now)
 			c->targets[i].cpu_last_ns = now;
 	}
 	return take_records(c, e);
-}
-
-static bool has_ended(const struct target *target)
-{
-	struct pollfd fd = { .fd = target->pidfd, .events = POLLIN };
-
-	return target->pidfd < 0 ? !target_lives(target->pid, true) : poll(&fd, 1, 0) > 0;
 }
 
 bool capture_ended(const struct capture *c)
@@ -469,6 +509,7 @@ int capture_stop(struct capture *c, struct error *e)
 	int err;
 
 	events_stop(&c->events);
+	tick_end(&c->tick);
 	c->stop_ns = now_ns();
 	err = capture_handle(c, e);
 	err = err ?: complete_mappings(c, e);
@@ -485,6 +526,7 @@ void capture_free(struct capture *c)
 	if (!c)
 		return;
 	events_close(&c->events);
+	tick_free(&c->tick);
 	sample_program_free(&c->sample);
 	profil_program_free(&c->profil);
 	sideband_free(c->sideband);
@@ -519,6 +561,7 @@ static void sample_totals(const struct capture *c, struct capture_totals *totals
 	totals->excluded = sum.excluded;
 	totals->ring_full = sum.ring_full;
 	totals->ring = sum.ring;
+	totals->mapping_records_lost += sum.untold;
 	totals->bpf_ns_per_tick = sum.timed ? sum.timed_ns / sum.timed : 0;
 	totals->counted = counts_sum(&c->counts, &totals->kernel);
 	for (size_t i = 0; i < c->counts.count; i++) {
@@ -563,12 +606,12 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 
 const char *capture_event_name(const struct capture *c)
 {
-	return events_name(&c->events);
+	return has_tick(c) ? "tick" : events_name(&c->events);
 }
 
 uint64_t capture_period_ns(const struct capture *c)
 {
-	return NS_PER_S / c->options.frequency;
+	return has_tick(c) ? c->tick.period_ns : NS_PER_S / c->options.frequency;
 }
 
 int capture_command_status(const struct capture *c)

@@ -20,6 +20,7 @@ enum capture_event {
 	CAPTURE_TASK_CLOCK,
 	CAPTURE_CPU_CLOCK,
 	CAPTURE_CYCLES,
+	CAPTURE_TICK, /* the scheduler's own, at its own rate */
 };
 
 enum capture_target {
@@ -35,7 +36,7 @@ struct capture_options {
 	size_t pid_count;
 	char *const *command; /* argv, NULL at its end */
 	enum capture_event event;
-	unsigned int frequency; /* Hz */
+	unsigned int frequency; /* Hz; of the tick 0 will do, or the kernel's */
 	bool inherit;		/* follow children; threads to come are always followed */
 	bool user, kernel;	/* which sides' pcs; neither: all ticks, at the user pc */
 	bool stacks; /* call stacks, by frame pointers; ticks in the kernel at the kernel's pc */
@@ -48,6 +49,12 @@ struct capture_options {
 };
 
 struct capture;
+
+/*
+ * Writes the list of CPUs that have no tick while a single task runs there ("2-7"): CAPTURE_TICK
+ * then misses it. "" where there are none.
+ */
+void capture_tickless_cpus(char *list, size_t size);
 
 /*
  * Starts recording: when it returns 0, ticks are being counted, and a command runs.
@@ -111,7 +118,7 @@ struct capture_totals {
 
 void capture_totals(const struct capture *c, struct capture_totals *totals);
 
-/* The name of the event in use: "task-clock", "cpu-clock" or "cycles". */
+/* The name of the event in use: "task-clock", "cpu-clock", "cycles" or "tick". */
 const char *capture_event_name(const struct capture *c);
 uint64_t capture_period_ns(const struct capture *c);
 

@@ -41,10 +41,12 @@ int program_share_maps(struct bpf_object *object, struct bpf_object *first)
 
 	bpf_object__for_each_map(map, object) {
 		const char *name = bpf_map__name(map);
-		int fd = bpf_object__find_map_fd_by_name(first, name);
+		const struct bpf_map *other = bpf_object__find_map_by_name(first, name);
 
-		if (!err && bpf_map__autocreate(map) && !strstr(name, ".rodata"))
-			err = bpf_map__reuse_fd(map, fd);
+		if (err || !other || strstr(name, ".rodata"))
+			continue;
+		err = bpf_map__autocreate(other) ? bpf_map__reuse_fd(map, bpf_map__fd(other))
+						 : bpf_map__set_autocreate(map, false);
 	}
 	return err;
 }

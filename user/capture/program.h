@@ -19,7 +19,10 @@ struct program {
 
 struct bpf_object;
 
-/* Has an object that is not loaded yet take over the maps of another, but for its settings. */
+/*
+ * Has an object that is not loaded yet take over the maps of another, but for its settings: those
+ * of the same name. What the other has not made of them is not made here either.
+ */
 int program_share_maps(struct bpf_object *object, struct bpf_object *first);
 
 /* The descriptor of a generation, loaded when it is asked for first; or a negative errno. */

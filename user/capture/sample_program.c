@@ -13,7 +13,7 @@
 /* include/linux/proc_ns.h: the inode of the initial pid namespace. */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
 
-static uint32_t own_pid_namespace(void)
+uint32_t sample_program_pid_namespace(void)
 {
 	struct stat status;
 
@@ -92,7 +92,7 @@ static struct bpf_program *choose(const struct sample_program *sample, unsigned 
 {
 	if (sample->with_stacks)
 		return bpf->progs.sample_stacks;
-	if (sample->sides == (SAMPLE_USER | SAMPLE_KERNEL) && !own_pid_namespace() &&
+	if (sample->sides == (SAMPLE_USER | SAMPLE_KERNEL) && !sample_program_pid_namespace() &&
 	    generation == 0)
 		return bpf->progs.sample;
 	return bpf->progs.sample_with_settings;
@@ -105,7 +105,7 @@ static int prepare(const struct sample_program *sample, unsigned int generation,
 	bool stacks = sample->with_stacks;
 
 	bpf->rodata->sides = sample->sides;
-	bpf->rodata->pid_namespace = own_pid_namespace();
+	bpf->rodata->pid_namespace = sample_program_pid_namespace();
 	bpf->rodata->generation = generation;
 	if (sample->arena_words)
 		bpf->rodata->arena_words = sample->arena_words;
@@ -202,6 +202,11 @@ void sample_program_free(struct sample_program *sample)
 	*sample = (struct sample_program){ 0 };
 }
 
+struct bpf_object *sample_program_object(const struct sample_program *sample)
+{
+	return sample->loads[0]->obj;
+}
+
 int sample_program_ring_fd(const struct sample_program *sample)
 {
 	return ring_buffer__epoll_fd(sample->ring);
@@ -234,6 +239,7 @@ struct sample_counters sample_program_counters(const struct sample_program *samp
 		sum.ring_full += cpu->ring_full;
 		sum.timed += cpu->timed;
 		sum.timed_ns += cpu->timed_ns;
+		sum.untold += cpu->untold;
 	}
 	return sum;
 }

@@ -35,6 +35,11 @@ int sample_program_load(struct sample_program *sample, uint32_t sides, bool with
 			struct counts *counts, struct error *e);
 void sample_program_free(struct sample_program *sample);
 
+/* What other programs that count in its maps are told: the object that has them, */
+struct bpf_object *sample_program_object(const struct sample_program *sample);
+/* and the inode of our pid namespace; 0: it is the initial one. */
+uint32_t sample_program_pid_namespace(void);
+
 /* Readable when the ring buffer fills up. */
 int sample_program_ring_fd(const struct sample_program *sample);
 

@@ -128,12 +128,14 @@ static uint64_t ticks_to_ns(uint64_t ticks)
 	return ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));
 }
 
-uint64_t target_cpu_ns(pid_t pid, bool thread)
+uint64_t target_cpu_ns(pid_t pid, bool thread, bool children)
 {
 	struct stat_fields fields;
 
 	if (read_stat(pid, thread, &fields))
 		return 0;
+	if (!children)
+		fields.child_user = fields.child_system = 0;
 	return ticks_to_ns(fields.user + fields.system + fields.child_user + fields.child_system);
 }
 

@@ -21,10 +21,10 @@ int target_open(pid_t pid);
 bool target_lives(pid_t pid, bool thread);
 
 /*
- * CPU time, in steps of clock ticks: of a process and of its children that it has waited for, or of
- * a thread.
+ * CPU time, in steps of clock ticks: of a process, with `children` also of those that it has waited
+ * for, or of a thread.
  */
-uint64_t target_cpu_ns(pid_t pid, bool thread);
+uint64_t target_cpu_ns(pid_t pid, bool thread, bool children);
 
 /* CPU time of everything but idling, on all CPUs, in clock-tick steps. */
 uint64_t target_system_cpu_ns(void);

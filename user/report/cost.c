@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "report/cost.h"
 
+#include <string.h>
+
+/* The scheduler's tick comes anyway. */
+bool cost_has_interrupt(const struct profile *p)
+{
+	return strcmp(p->event, "tick") != 0;
+}
+
 bool cost_cpu_percent(const struct profile *p, double *percent)
 {
 	const struct profile_totals *t = &p->totals;
 
-	if (!t->known || !t->bpf_ns_per_tick || !t->interrupt_ns || !t->cpu_ns)
+	if (!t->known || !t->bpf_ns_per_tick || !t->cpu_ns ||
+	    (!t->interrupt_ns && cost_has_interrupt(p)))
 		return false;
 	*percent = (double)t->ticks * ((double)t->bpf_ns_per_tick + (double)t->interrupt_ns) /
 		   (double)t->cpu_ns * 100;

@@ -6,6 +6,9 @@
 
 #include "profile/profile.h"
 
+/* Whether each tick is an interrupt that would not come otherwise. */
+bool cost_has_interrupt(const struct profile *p);
+
 /*
  * The share of the target's CPU time that all ticks took, their interrupts included, in percent:
  * an estimate, for the interrupt is measured apart. false: the profile does not know enough.

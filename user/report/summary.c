@@ -139,7 +139,9 @@ static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 		fputs(" interrupt", out);
 	}
 	fputs(" per tick", out);
-	if (!t->interrupt_ns)
+	if (!cost_has_interrupt(p))
+		fputs(", of an interrupt that comes anyway", out);
+	else if (!t->interrupt_ns)
 		fputs(", and that of the interrupt, which could not be measured", out);
 	if (cost_cpu_percent(p, &percent))
 		fprintf(out, ", %.2f %% of the target's CPU", percent);

@@ -144,6 +144,8 @@ static int check_histogram(const struct record_options *o, struct error *e)
 	else if (o->scale && (o->target.user || o->target.kernel))
 		why = "--scale counts every tick, at its pc in user space: it excludes --user "
 		      "and --kernel";
+	else if (o->scale && o->target.event == CAPTURE_TICK)
+		why = "--scale counts at ticks of perf events: it excludes -e tick";
 	else if (o->scale && o->target.stacks)
 		why = "--scale counts pcs alone: it excludes --call-graph";
 	if (!why)
@@ -287,13 +289,21 @@ static int write_result(const struct profile *p, const struct record_options *o,
 static void tell_missing_ticks(const struct profile *p)
 {
 	uint64_t due = p->totals.cpu_ns / p->period_ns;
+	bool own_clock = strcmp(p->event, "tick") != 0;
 
 	if (due < 20 || p->totals.ticks >= due / 10 * 9)
 		return;
-	tool_warn("%" PRIu64 " ticks were due, %" PRIu64 " came. Threads that live shorter than a "
-		  "period (%.1f ms) get none: then raise -F. Else the kernel throttled the clock, "
-		  "or the host of this virtual machine took the time",
-		  due, p->totals.ticks, p->period_ns / 1e6);
+	if (own_clock)
+		tool_warn("%" PRIu64 " ticks were due, %" PRIu64
+			  " came. Threads that live shorter than a period (%.1f ms) get none: then "
+			  "raise -F. Else the kernel throttled the clock, or the host of this "
+			  "virtual machine took the time",
+			  due, p->totals.ticks, p->period_ns / 1e6);
+	else
+		tool_warn("%" PRIu64 " ticks were due, %" PRIu64
+			  " came. Work in step with the tick gets none: then use another clock. "
+			  "Else the host of this virtual machine took the time",
+			  due, p->totals.ticks);
 }
 
 /* Where no tick fell. */
@@ -393,6 +403,7 @@ static int record(struct recording *r, const struct record_options *o,
 
 	if (capture_start(what, &r->capture, &e))
 		return tool_refuse(&e);
+	tool_warn_of_clock(&o->target);
 	/* An error while recording ends it; what was counted until then is still shown. */
 	code = recording_run(r, &e) ? tool_fail(&e) : EXIT_DONE;
 	if (make_profile(r, what, &p, &e)) {
@@ -414,7 +425,7 @@ static int record(struct recording *r, const struct record_options *o,
 
 static int run(int argc, char **argv)
 {
-	struct record_options o = { .target = TOOL_TARGET_DEFAULT, .limit = -1 };
+	struct record_options o = { .limit = -1 };
 	struct recording r = { 0 };
 	struct capture_options c;
 	const struct format *format;

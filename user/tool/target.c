@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/tool.h"
 #include "util/file.h"
 #include "util/number.h"
 
 #define MOST_HZ 100000
+/* No divisor of the usual clocks, so as not to march in step. */
+#define DEFAULT_HZ 99
 
 int tool_option_pids(const char *value, void *member, struct error *e)
 {
@@ -57,10 +60,9 @@ int tool_option_frequency(const char *value, void *member, struct error *e)
 int tool_option_event(const char *value, void *member, struct error *e)
 {
 	static const char *const names[] = {
-		[CAPTURE_AUTO] = "auto",
-		[CAPTURE_TASK_CLOCK] = "task-clock",
-		[CAPTURE_CPU_CLOCK] = "cpu-clock",
-		[CAPTURE_CYCLES] = "cycles",
+		[CAPTURE_AUTO] = "auto",	   [CAPTURE_TASK_CLOCK] = "task-clock",
+		[CAPTURE_CPU_CLOCK] = "cpu-clock", [CAPTURE_CYCLES] = "cycles",
+		[CAPTURE_TICK] = "tick",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -68,7 +70,8 @@ int tool_option_event(const char *value, void *member, struct error *e)
 			*(enum capture_event *)member = i;
 			return 0;
 		}
-	return error_set(e, 0, "-e takes auto, task-clock, cpu-clock or cycles, not \"%s\"", value);
+	return error_set(e, 0, "-e takes auto, task-clock, cpu-clock, cycles or tick, not \"%s\"",
+			 value);
 }
 
 int tool_option_call_graph(const char *value, void *member, struct error *e)
@@ -101,6 +104,8 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.stacks = t->stacks,
 	};
 
+	if (!c.frequency && c.event != CAPTURE_TICK)
+		c.frequency = DEFAULT_HZ;
 	if (t->tid) {
 		c.target = CAPTURE_THREAD;
 		c.pids = &t->tid;
@@ -109,6 +114,19 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		c.target = CAPTURE_SYSTEM;
 	}
 	return c;
+}
+
+void tool_warn_of_clock(const struct tool_target *t)
+{
+	char cpus[256];
+
+	if (t->event != CAPTURE_TICK)
+		return;
+	capture_tickless_cpus(cpus, sizeof(cpus));
+	if (cpus[0])
+		tool_warn("CPUs %s have no tick while a single task runs there (nohz_full): -e "
+			  "tick misses what such a task does",
+			  cpus);
 }
 
 void tool_describe_target(const struct tool_target *t, char *text, size_t size)

@@ -18,16 +18,10 @@ struct tool_target {
 	pid_t tid; /* 0: none */
 	bool all;
 	enum capture_event event;
-	unsigned int frequency;
+	unsigned int frequency; /* 0: not given */
 	bool no_inherit, user, kernel;
 	bool stacks;
 };
-
-/* 99 is no divisor of the usual clocks, so as not to march in step. */
-#define TOOL_TARGET_DEFAULT     \
-	{                       \
-		.frequency = 99 \
-	}
 
 /* clang-format off */
 #define TOOL_TARGET_OPTIONS(type, member)                                                         \
@@ -36,9 +30,9 @@ struct tool_target {
 	{ "tid", 't', "TID", "profile this thread alone", tool_option_tid,                         \
 	  offsetof(type, member.tid) },                                                            \
 	{ "all", 'a', NULL, "profile the whole machine", NULL, offsetof(type, member.all) },       \
-	{ "frequency", 'F', "HZ", "ticks per second of CPU time, 1 to 100000 (99)",                \
+	{ "frequency", 'F', "HZ", "ticks per second of CPU time, 1 to 100000 (99; of tick: its own)",                \
 	  tool_option_frequency, offsetof(type, member.frequency) },                               \
-	{ "event", 'e', "EVENT", "auto, task-clock, cpu-clock or cycles (auto)",                   \
+	{ "event", 'e', "EVENT", "auto, task-clock, cpu-clock, cycles or tick (auto)",                   \
 	  tool_option_event, offsetof(type, member.event) },                                       \
 	{ "call-graph", 'g', "[=METHOD]", "count call stacks: by fp (frame pointers), or none",    \
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
@@ -61,6 +55,9 @@ int tool_target_kinds(const struct tool_target *t);
 
 /* What to capture. It points into t. */
 struct capture_options tool_capture_options(const struct tool_target *t);
+
+/* Warns of what the clock cannot see on this machine. */
+void tool_warn_of_clock(const struct tool_target *t);
 
 /* "python3 (PID 1234)", for a person. */
 void tool_describe_target(const struct tool_target *t, char *text, size_t size);

@@ -182,6 +182,7 @@ static int watch(const struct top_options *o, int signals)
 		watch_free(&w);
 		return tool_refuse(&e);
 	}
+	tool_warn_of_clock(&o->target);
 	live_show(&w.live, o->view);
 	w.live.sort = o->sort;
 	w.live.lines |= o->lines;
@@ -196,7 +197,6 @@ static int watch(const struct top_options *o, int signals)
 static int run(int argc, char **argv)
 {
 	struct top_options o = {
-		.target = TOOL_TARGET_DEFAULT,
 		.delay_ns = NS_PER_S,
 		.half_life.ns = 5 * NS_PER_S,
 		.view = row_views,

@@ -1,0 +1,179 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# -e tick: the scheduler's own tick, at the kernel's rate, which knows of no target: who counts is
+# told apart in the kernel.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# The period in nanoseconds, and the rate. 6 is CLOCK_MONOTONIC_COARSE.
+period=$(python3 -c 'import time; print(round(time.clock_getres(6) * 1e9))')
+hz=$(((1000000000 + period / 2) / period))
+
+# run NAME "OPTION..." COMMAND...: records a program that was begun, from before it burns.
+run() {
+	local name=$1 options=$2
+	shift 2
+	begin "$name" "$@" || return 1
+	# shellcheck disable=SC2086 # several words
+	record_begin "$name" -p "$pid" -e tick $options --json -o "$work/$name.pb.gz"
+	recorders[$name]=$recorder
+}
+declare -A recorders
+
+# ended NAME...: waits for their recordings, which must end well.
+ended() {
+	local name
+
+	for name in "$@"; do
+		wait "${recorders[$name]}"
+		check "$name: well" test $? -eq 0
+	done
+}
+
+# about NS: a Python expression: the ticks make up that CPU time, as near as it gets on a busy machine:
+# whoever runs when a tick comes has all of it, and a virtual machine that does not run has none.
+about() {
+	echo "0.4 * $1 < ticked < 1.4 * $1"
+}
+
+# --- Processes: threads, children, two recordings at once, and no others ---
+
+run pid "" "$progs/shares" 2 1.5 wait stay
+shares=$pid
+record_begin again -p "$shares" -e tick -F "$hz" -v --json -o "$work/again.pb.gz"
+recorders[again]=$recorder
+run kernel --kernel "$progs/halves" 1 wait
+begin halves "$progs/halves" 1 wait
+record_begin user -p "$pid" -e tick --user --json
+recorders[user]=$recorder
+# programs PID: the numbers of the BPF programs that it holds.
+programs() {
+	sed -n 's/^prog_id:[[:blank:]]*//p' "/proc/$1/fdinfo/"*
+}
+loaded=$(for name in pid again kernel user; do programs "${recorders[$name]}"; done)
+for name in pid kernel halves; do
+	tell "$name" go
+done
+ended pid again kernel user
+
+thirds="abs(share('burn_sixty') - 60) <= 8 and abs(share('burn_thirty') - 30) <= 8 and \
+	abs(share('burn_ten') - 10) <= 6"
+check "two threads: shares, and nobody else's ticks" recorded "whole and $thirds and \
+	j['excluded'] == 0 and not samples('burn_user') and not samples('read_zeros')" "$work/pid.json"
+check "their CPU time" recorded "$(about "$(told_cpu pid)")" "$work/pid.json"
+check "the clock and its period are told" recorded \
+	"j['event'] == 'tick' and j['period_ns'] == $period" "$work/pid.json"
+check "a second recording at the same time, with -F as it is: the same" recorded \
+	"whole and $thirds and $(about "$(told_cpu pid)")" "$work/again.json"
+check "-v: the clock and its period" grep -qF "clock tick, period $period ns" "$work/again.err"
+check "the summary: there is no interrupt more" \
+	grep -qE '^profiltool: cost: .* BPF per tick, of an interrupt that comes anyway, [0-9.]+ %' \
+	"$work/pid.err"
+check "--kernel: at the kernel's pcs, user mode is left out" recorded "whole and \
+	j['kernel'] == j['counted'] > 20 and j['excluded'] > 20 and not samples('burn_user') and \
+	all('kernel' in f['image'] for f in j['functions'])" "$work/kernel.json"
+check "--user: the kernel is left out" recorded "whole and j['kernel'] == 0 and \
+	j['excluded'] > 20 and share('burn_user') > 80" "$work/user.json"
+
+check "while they record, programs are loaded" test -n "$loaded"
+none_loaded() {
+	local id
+
+	for id in $loaded; do
+		! bpftool prog show id "$id" || return
+	done
+}
+check "afterwards none of them is" wait_for none_loaded
+
+run fork "" "$progs/family" fork 0.6
+run alone --no-inherit "$progs/family" fork 0.6
+for name in fork alone; do
+	tell "$name" go
+done
+ended fork alone
+check "a thread and a child that are born while it records count" recorded "whole and \
+	abs(share('burn_parent') - 33) < 12 and abs(share('burn_thread') - 33) < 12 and \
+	abs(share('burn_child') - 33) < 12 and $(about "$(told_cpu fork)")" "$work/fork.json"
+check "--no-inherit: the thread counts, the child does not" recorded "whole and \
+	samples('burn_child') == 0 and abs(share('burn_parent') - 50) < 15 and \
+	abs(share('burn_thread') - 50) < 15" "$work/alone.json"
+
+# A period begins anew with each child where the clock is the task's: 3 ms are hardly ever ticked.
+run swarm "" "$progs/family" swarm 0.8 3
+tell swarm go
+ended swarm
+check "children shorter than a period: they are ticked nevertheless" recorded \
+	"whole and $(about "$(told_cpu swarm)") and share('burn_child') > 50" "$work/swarm.json"
+
+# --- Commands ---
+
+echo go | "$profiltool" record -e tick --json -o "$work/command.pb.gz" -- \
+	sh -c "exec $progs/family exec 0.4 $progs/shares 1 0.6 >$work/command.out" \
+	>"$work/command.json" 2>"$work/command.err"
+check "a command: well" test $? -eq 0
+check "it counts from its exec on, and what it becomes" recorded "whole and \
+	samples('burn_before') > 0.2 * j['counted'] and samples('burn_*') > 0.8 * j['counted'] and \
+	images('burn_sixty') == {'shares'} and \
+	not any(f['image'].endswith('profiltool') for f in j['functions'])" "$work/command.json"
+if unshare --pid --fork --mount-proc true 2>/dev/null; then
+	check "in a pid namespace of its own: well" exits 0 unshare --pid --fork --mount-proc \
+		"$profiltool" record -e tick --json -- sh -c "$progs/shares 1 0.4 >/dev/null"
+	check "it knows its own" recorded "whole and samples('burn_*') > 20" "$work/out"
+else
+	skip "in a pid namespace of its own" "unshare does not work here"
+fi
+
+# --- One thread, the machine, call stacks, live ---
+
+begin shares "$progs/shares" 2
+shares=$pid
+for task in "/proc/$shares/task/"*; do
+	grep -q '^State:.*Z' "$task/status" || tid=${task##*/}
+done
+check "-t: well" exits 0 "$profiltool" -t "$tid" -e tick -d 0.8 --json -o "$work/thread.pb.gz"
+check "-t: this thread alone" test "$("$profiltool" dump "$work/thread.pb.gz" |
+	sed -n 's/.* \[\([0-9]*\/[0-9]*\) .*/\1/p' | sort -u)" = "$shares/$tid"
+check "-t: no tick too many" recorded "whole and ticked < j['duration_s'] * 1.05e9" "$work/out"
+check "-a: well" exits 0 "$profiltool" -a -e tick -d 1.5 --json -o "$work/all.pb.gz"
+check "-a: the ticks are those of which the kernel makes its own account" recorded \
+	"whole and near(ticked, $(dumped cpu_ns "$work/all.pb.gz"), 5)" "$work/out"
+check "-a: who was not named is there, no idle time, no tick too many" recorded "whole and \
+	'$progs/shares' in [f['image'] for f in rows('burn_sixty')] and \
+	not any('idle' in f['name'] for f in j['functions']) and \
+	ticked <= j['duration_s'] * 1.05e9 * $(getconf _NPROCESSORS_ONLN)" "$work/out"
+check "top: well" exits 0 "$profiltool" top -p "$shares" -e tick -d 0.8 --count 1 --json
+check "top: it has its functions" json "j['event'] == 'tick' and j['samples'] > 20 and \
+	any(f['name'] == 'burn_sixty' for f in j['rows'])" "$work/out"
+stop "$shares"
+
+begin chains "$progs/chains" kernel
+check "-g: well" exits 0 "$profiltool" -g -p "$pid" -e tick -d 0.8 --json
+check "-g: stacks of both sides, without the tick's own interrupt" recorded "whole and [r['total'] \
+	for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
+	if r['total'] > 0.9 * j['counted'] > 20][3:] and \
+	not any('hrtimer_interrupt' in f['name'] or 'apic_timer' in f['name'] for f in j['functions'])" \
+	"$work/out"
+stop "$pid"
+
+# --- What it cannot do ---
+
+check "another rate is refused" exits 2 "$profiltool" record -e tick -F $((hz + 1)) -- true
+check "with the one that there is" says "at $hz Hz, not $((hz + 1))"
+check "and what would do" says "use -e task-clock"
+check "-a names the clock of CPUs" exits 2 "$profiltool" -a -e tick -F $((hz + 1)) -d 0.1
+check "as it is called" says "use -e cpu-clock"
+if unshare -m true 2>/dev/null; then
+	check "a kernel without BTF" exits 6 unshare -m sh -c \
+		"mount -t tmpfs none /sys/kernel/btf && exec '$profiltool' record -e tick -- true"
+	check "says what it lacks" says "cannot find the scheduler's tick"
+else
+	skip "a kernel without BTF" "unshare is not permitted"
+fi
+check "a histogram is refused" exits 2 "$profiltool" -p $$ -e tick --scale 0x10000
+check "with the reason" says "it excludes -e tick"
+check "a clock that there is not" exits 2 "$profiltool" -a -e ticks
+check "is told those that there are" says "cycles or tick, not \"ticks\""
+
+finish
