@@ -48,6 +48,7 @@ says_refusal() {
 
 check "as root: well" exits 0 "$tool" check
 check "as root: the proof" line ok recording "works: [1-9][0-9]* ticks"
+check "as root: the scheduler's tick" line ok tick "-e tick works: [1-9][0-9]* Hz"
 check "as root: nothing is missing" test "$(grep -c '^no' "$work/out")" -eq 0
 check "as root: nothing is said besides" test ! -s "$work/err"
 check "each line has a state" test "$(grep -cvE '^(ok|limited|no|absent) |^ +-> ' "$work/out")" -eq 0

@@ -168,6 +168,27 @@ static int burn(struct capture *c, struct error *e)
 	return -ENODATA;
 }
 
+/* Where recording works: whether the scheduler's tick can be its clock, too. */
+static void try_tick(struct requirements *r)
+{
+	const pid_t self = getpid();
+	struct capture_options options = {
+		.pids = &self,
+		.pid_count = 1,
+		.event = CAPTURE_TICK,
+	};
+	struct capture *c = NULL;
+	struct error e;
+
+	if (capture_start(&options, &c, &e))
+		add_failure(r, "tick", &e)->state = REQUIREMENT_LIMITED;
+	else
+		requirement_add(r, "tick", REQUIREMENT_OK,
+				"-e tick works: %.0f Hz, no interrupt of its own",
+				(double)NS_PER_S / capture_period_ns(c));
+	capture_free(c);
+}
+
 int requirements_try(const struct requirement_facts *f, struct requirements *r, struct error *e)
 {
 	const pid_t self = getpid();
@@ -195,6 +216,7 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 				"works: %" PRIu64 " ticks of this process in %.2f s, %" PRIu64
 				" ns each",
 				totals.ticks, totals.duration_ns / 1e9, totals.bpf_ns_per_tick);
+		try_tick(r);
 	}
 	capture_free(c);
 	return err;
