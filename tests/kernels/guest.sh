@@ -79,7 +79,11 @@ exact() {
 	kill -KILL "$target"
 	begin stacks chains kernel
 	run stacks profiltool record -g -p "$target" -d 0.4 -F 997 --json
+	run tick-stacks profiltool record -g -e tick -p "$target" -d 0.4 --json
 	kill -KILL "$target"
+	attach tick "-e tick -F 250 -o tick.pb.gz" shares 2 0.7 wait
+	echo go | run tick-command profiltool record -e tick --json -- \
+		sh -c "exec family exec 0.3 shares 2 0.3 >tick-command.out"
 }
 
 # Two CPUs at once.
@@ -87,6 +91,8 @@ parallel() {
 	attach pid "" shares 2 0.5 wait stay
 	attach no-inherit --no-inherit family fork 0.3
 	attach kernel --kernel halves 0.5 wait
+	attach tick "-e tick -F 250" family fork 0.5
+	attach tick-kernel "-e tick -F 250 --kernel" halves 0.5 wait
 	begin all shares 3 0 wait
 	record all "-a -d 0.5"
 	kill -KILL "$target"

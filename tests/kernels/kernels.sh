@@ -87,6 +87,17 @@ check_exact() {
 	check "$k: call stacks: the kernel's frames above the user's" found stacks "\
 		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
 		if r['total'] > 0.95 * j['counted'] > 300][3:]"
+	# No shares: where instructions are the clock, a loop goes in step with a tick at 250 Hz.
+	check "$k: the scheduler's tick: CPU time" found tick "j['event'] == 'tick' and \
+		samples('burn_*') > 0.9 * j['counted'] and \
+		near(ticked, $(cpu_ns tick), 4) and near(ticked, 1.4e9, 6)"
+	check "$k: the scheduler's tick: a command" found tick-command "\
+		near(samples('burn_before') * j['period_ns'], 3e8, 10) and \
+		near((samples('burn_*') - samples('burn_before')) * j['period_ns'], 6e8, 10)"
+	check "$k: the scheduler's tick: call stacks without its own interrupt" found tick-stacks "\
+		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
+		if r['total'] > 0.95 * j['counted'] > 80][3:] and \
+		not any('hrtimer_interrupt' in f['name'] for f in j['functions'])"
 	check "$k: the kernel complains of nothing" complains_of_nothing
 }
 
@@ -106,6 +117,13 @@ check_parallel() {
 		j['kernel'] == j['counted'] > 20 and samples('burn_user') == 0 and \
 		images('read_zero*') == {'[kernel.kallsyms]'} and \
 		share('read_zero*') + share('clear_user*') + share('rep_stos*') > 50"
+	check "$k: the scheduler's tick: a thread and a child to come" found tick "\
+		samples('burn_parent') > 10 and samples('burn_thread') > 10 and \
+		samples('burn_child') > 10 and ticked <= 1.2 * $(told_ns tick)"
+	check "$k: the scheduler's tick, --kernel: functions of the kernel" found tick-kernel "\
+		j['excluded'] > 10 and j['kernel'] == j['counted'] > 10 and \
+		samples('burn_user') == 0 and \
+		all('kernel' in f['image'] for f in j['functions'])"
 	check "$k: the whole machine: both CPUs, no tick twice" found all \
 		"$rough_shares and ticked <= 2.06e9 * j['duration_s']"
 	check "$k: threads that come and go" found threads "j['ticks'] > 20"
