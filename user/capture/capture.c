@@ -10,6 +10,7 @@
 
 #include "capture/attach.h"
 #include "capture/cells.h"
+#include "capture/cgroup.h"
 #include "capture/command.h"
 #include "capture/cost.h"
 #include "capture/counts.h"
@@ -45,6 +46,7 @@ struct capture {
 	struct command command;
 	struct target *targets;
 	size_t target_count;
+	struct cgroup group; /* fd -1: none */
 	int epoll;
 	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC; stop: of the last reading */
 	uint64_t start_time_ns;		      /* since the epoch */
@@ -107,6 +109,20 @@ static int watch(struct capture *c, int fd, struct error *e)
 	if (epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &event))
 		return error_set(e, errno, "cannot watch a file descriptor");
 	return 0;
+}
+
+static int open_group(struct capture *c, struct error *e)
+{
+	int err;
+
+	if (c->options.target != CAPTURE_CGROUP)
+		return 0;
+	c->group.path = c->options.cgroup;
+	err = cgroup_open(&c->group, e);
+	/* As the group's CPU time, its events would have idle time besides. */
+	if (!err && cgroup_has_all(&c->group))
+		c->options.target = CAPTURE_SYSTEM;
+	return err;
 }
 
 static int check_targets(struct capture *c, struct error *e)
@@ -221,7 +237,9 @@ static int open_events(struct capture *c, struct error *e)
 	if (has_tick(c))
 		return begin_tick(c, e);
 	if (c->options.target == CAPTURE_SYSTEM)
-		return events_open_cpus(&c->events, program_of(c), e);
+		return events_open_cpus(&c->events, NULL, program_of(c), e);
+	if (c->options.target == CAPTURE_CGROUP)
+		return events_open_cpus(&c->events, &c->group, program_of(c), e);
 	return open_task_events(c, e);
 }
 
@@ -269,14 +287,17 @@ static int take_records(struct capture *c, struct error *e)
 	return sideband_read(c->sideband, take_record, c) ? error_no_memory(e) : 0;
 }
 
-/* The targets' mappings as they are; what is younger comes as records. */
+/*
+ * The targets' mappings as they are; what is younger comes as records. Any process may come into a
+ * control group at any time, with all that it has mapped before.
+ */
 static int take_snapshot(struct capture *c, struct error *e)
 {
 	int err = 0;
 
-	c->processes.everyone = c->options.target == CAPTURE_SYSTEM;
+	c->processes.everyone = events_are_of_cpus(&c->options);
 	c->processes.inherit = c->options.inherit;
-	if (c->options.target == CAPTURE_SYSTEM)
+	if (c->processes.everyone)
 		err = snapshot_all(&c->processes);
 	for (size_t i = 0; i < c->target_count && !err; i++) {
 		pid_t pid = target_process_of(c->targets[i].pid);
@@ -357,7 +378,8 @@ static int start(struct capture *c, struct error *e)
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll < 0)
 		return error_set(e, errno, "cannot make an epoll instance");
-	err = check_targets(c, e);
+	err = open_group(c, e);
+	err = err ?: check_targets(c, e);
 	if (has_tick(c))
 		err = err ?: tick_prepare(&c->tick, &c->options, e);
 	else
@@ -390,7 +412,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 	if (!c)
 		return error_no_memory(e);
 	c->options = *options;
-	c->epoll = -1;
+	c->epoll = c->group.fd = -1;
 	c->begin_ns = now_ns();
 	err = start(c, e);
 	if (err)
@@ -428,6 +450,8 @@ bool capture_ended(const struct capture *c)
 {
 	if (c->became_another)
 		return true;
+	if (c->options.target == CAPTURE_CGROUP)
+		return cgroup_is_gone(&c->group);
 	for (size_t i = 0; i < c->target_count; i++)
 		if (!has_ended(&c->targets[i]))
 			return false;
@@ -441,6 +465,8 @@ static uint64_t account_cpu_time(const struct capture *c)
 
 	if (c->options.target == CAPTURE_SYSTEM)
 		return target_system_cpu_ns() - c->system_cpu_start_ns;
+	if (c->options.target == CAPTURE_CGROUP)
+		return events_group_ns(&c->events);
 	if (events_count_time(&c->events)) {
 		for (size_t i = 0; i < c->events.count; i++) {
 			const struct event *event = &c->events.events[i];
@@ -537,6 +563,8 @@ void capture_free(struct capture *c)
 		if (c->targets[i].pidfd >= 0)
 			close(c->targets[i].pidfd);
 	free(c->targets);
+	if (c->group.fd >= 0)
+		close(c->group.fd);
 	if (c->epoll >= 0)
 		close(c->epoll);
 	free(c);

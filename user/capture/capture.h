@@ -28,6 +28,7 @@ enum capture_target {
 	CAPTURE_THREAD,	   /* pids[0] is one thread, alone */
 	CAPTURE_COMMAND,   /* a program to start */
 	CAPTURE_SYSTEM,	   /* every CPU that is online */
+	CAPTURE_CGROUP,	   /* a control group and those below it, on every CPU that is online */
 };
 
 struct capture_options {
@@ -35,6 +36,7 @@ struct capture_options {
 	const pid_t *pids;
 	size_t pid_count;
 	char *const *command; /* argv, NULL at its end */
+	const char *cgroup;   /* see capture/cgroup.h */
 	enum capture_event event;
 	unsigned int frequency; /* Hz; of the tick 0 will do, or the kernel's */
 	bool inherit;		/* follow children; threads to come are always followed */

@@ -46,13 +46,18 @@ static bool have_cycles(void)
 	return true;
 }
 
+bool events_are_of_cpus(const struct capture_options *options)
+{
+	return options->target == CAPTURE_SYSTEM || options->target == CAPTURE_CGROUP;
+}
+
 static enum capture_event choose_event(const struct capture_options *options)
 {
 	if (options->event != CAPTURE_AUTO)
 		return options->event;
 	if (have_cycles())
 		return CAPTURE_CYCLES;
-	return options->target == CAPTURE_SYSTEM ? CAPTURE_CPU_CLOCK : CAPTURE_TASK_CLOCK;
+	return events_are_of_cpus(options) ? CAPTURE_CPU_CLOCK : CAPTURE_TASK_CLOCK;
 }
 
 int events_prepare(struct event_set *set, const struct capture_options *options, struct error *e)
@@ -68,11 +73,11 @@ int events_prepare(struct event_set *set, const struct capture_options *options,
 		error_mend(e, "use -e auto: it takes the best clock there is");
 		return -EOPNOTSUPP;
 	}
-	if (options->target == CAPTURE_SYSTEM && event == CAPTURE_TASK_CLOCK) {
+	if (events_are_of_cpus(options) && event == CAPTURE_TASK_CLOCK) {
 		error_set_kind(e, ERROR_USAGE, 0,
 			       "task-clock is the clock of one task: it "
 			       "cannot sample a CPU");
-		error_mend(e, "use -e cpu-clock with -a");
+		error_mend(e, "use -e cpu-clock with -a and --cgroup");
 		return -EINVAL;
 	}
 	set->attr = (struct perf_event_attr){
@@ -85,6 +90,8 @@ int events_prepare(struct event_set *set, const struct capture_options *options,
 		.remove_on_exec = options->scale != 0, /* the histogram is of one program */
 		.exclude_idle = 1,
 	};
+	if (options->target == CAPTURE_CGROUP) /* it is enabled while the group runs */
+		set->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
 	if (event == CAPTURE_CYCLES) {
 		set->attr.type = PERF_TYPE_HARDWARE;
 		set->attr.config = PERF_COUNT_HW_CPU_CYCLES;
@@ -135,9 +142,9 @@ static int attach(int fd, int program_fd, bool enable)
 	return 0;
 }
 
-/* For the thread, or with tid -1 for the CPU. */
-static int open_one(struct event_set *set, pid_t tid, int cpu, struct program *program,
-		    unsigned int generation, struct error *e)
+/* For the thread, or with tid -1 for the CPU: for the group on it, unless that is NULL. */
+static int open_one(struct event_set *set, pid_t tid, int cpu, const struct cgroup *group,
+		    struct program *program, unsigned int generation, struct error *e)
 {
 	struct event event = { .tid = tid, .generation = generation };
 	int err, program_number = program_fd(program, generation, e);
@@ -153,9 +160,10 @@ static int open_one(struct event_set *set, pid_t tid, int cpu, struct program *p
 		return error_no_memory(e);
 	if (set->attr.inherit)
 		apart_add(&set->apart, tid);
-	event.fd = perf_event_open(&set->attr, tid, cpu);
+	event.fd = group ? cgroup_open_event(group, &set->attr, cpu, e)
+			 : perf_event_open(&set->attr, tid, cpu);
 	if (event.fd < 0)
-		return perf_event_error(e, -event.fd, what);
+		return group ? event.fd : perf_event_error(e, -event.fd, what);
 	err = attach(event.fd, program_number, !set->attr.enable_on_exec);
 	if (err) {
 		close(event.fd);
@@ -168,11 +176,12 @@ static int open_one(struct event_set *set, pid_t tid, int cpu, struct program *p
 int events_open_thread(struct event_set *set, pid_t tid, struct program *program,
 		       unsigned int generation, struct error *e)
 {
-	return open_one(set, tid, -1, program, generation, e);
+	return open_one(set, tid, -1, NULL, program, generation, e);
 }
 
 struct cpu_context {
 	struct event_set *set;
+	const struct cgroup *group;
 	struct program *program;
 	struct error *e;
 };
@@ -180,14 +189,15 @@ struct cpu_context {
 static int open_cpu(int cpu, void *context)
 {
 	struct cpu_context *c = context;
-	int err = open_one(c->set, -1, cpu, c->program, 0, c->e);
+	int err = open_one(c->set, -1, cpu, c->group, c->program, 0, c->e);
 
 	return err == -ENODEV ? 0 : err; /* it went offline just now */
 }
 
-int events_open_cpus(struct event_set *set, struct program *program, struct error *e)
+int events_open_cpus(struct event_set *set, const struct cgroup *group, struct program *program,
+		     struct error *e)
 {
-	struct cpu_context context = { set, program, e };
+	struct cpu_context context = { set, group, program, e };
 
 	return cpus_each_online(open_cpu, &context, e);
 }
@@ -202,12 +212,24 @@ void events_stop(struct event_set *set)
 		ioctl(set->events[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 	for (size_t i = 0; i < set->count; i++) {
 		struct event *event = &set->events[i];
+		uint64_t values[2] = { 0 }; /* as attr.read_format asks: one, or two */
 
-		if (read(event->fd, &event->count, sizeof(event->count)) != sizeof(event->count))
-			event->count = 0;
+		if (read(event->fd, values, sizeof(values)) > 0) {
+			event->count = values[0];
+			event->group_ns = values[1];
+		}
 		close(event->fd);
 		event->fd = -1;
 	}
+}
+
+uint64_t events_group_ns(const struct event_set *set)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < set->count; i++)
+		sum += set->events[i].group_ns;
+	return sum;
 }
 
 void events_close(struct event_set *set)

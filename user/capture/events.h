@@ -4,6 +4,7 @@
 
 #include "capture/apart.h"
 #include "capture/capture.h"
+#include "capture/cgroup.h"
 #include "capture/perf_event.h"
 #include "capture/program.h"
 
@@ -12,6 +13,7 @@ struct event {
 	pid_t tid;		 /* -1 for an event of a CPU */
 	unsigned int generation; /* of the program on it */
 	uint64_t count; /* its own and that of the events inherited from it, once it has stopped */
+	uint64_t group_ns; /* of a control group's event, once it has stopped: its CPU time there */
 };
 
 /* All open perf events of a capture. Zero-initialised (but for attr) is empty. */
@@ -21,6 +23,9 @@ struct event_set {
 	struct apart apart; /* of the threads that have an event, and of those that made others */
 	size_t count, room;
 };
+
+/* Whether events are of CPUs, whoever runs there, and not of tasks. */
+bool events_are_of_cpus(const struct capture_options *options);
 
 /* Chooses the clock and fills in set->attr. */
 int events_prepare(struct event_set *set, const struct capture_options *options, struct error *e);
@@ -38,11 +43,15 @@ bool events_count_time(const struct event_set *set);
 int events_open_thread(struct event_set *set, pid_t tid, struct program *program,
 		       unsigned int generation, struct error *e);
 
-/* One event for every CPU that is online. */
-int events_open_cpus(struct event_set *set, struct program *program, struct error *e);
+/* One event for every CPU that is online; ticked by the group alone, unless it is NULL. */
+int events_open_cpus(struct event_set *set, const struct cgroup *group, struct program *program,
+		     struct error *e);
 
 /* Ends them: no tick comes any more after this. Sets their counts. */
 void events_stop(struct event_set *set);
+
+/* The CPU time of the control group, after that. */
+uint64_t events_group_ns(const struct event_set *set);
 
 void events_close(struct event_set *set);
 

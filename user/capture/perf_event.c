@@ -12,11 +12,21 @@
 #include "util/file.h"
 #include "util/number.h"
 
-int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
+static int open_event(struct perf_event_attr *attr, int id, int cpu, unsigned long flags)
 {
-	int fd = syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = syscall(SYS_perf_event_open, attr, id, cpu, -1, PERF_FLAG_FD_CLOEXEC | flags);
 
 	return fd < 0 ? -errno : fd;
+}
+
+int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	return open_event(attr, tid, cpu, 0);
+}
+
+int perf_event_open_cgroup(struct perf_event_attr *attr, int directory, int cpu)
+{
+	return open_event(attr, directory, cpu, PERF_FLAG_PID_CGROUP);
 }
 
 /*

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/events.h"
 #include "capture/privilege.h"
 #include "tick.skel.h"
 #include "util/clock.h"
@@ -19,7 +20,14 @@
 /* The clock that does as well, and asks less of the kernel. */
 static const char *other_clock(const struct capture_options *options)
 {
-	return options->target == CAPTURE_SYSTEM ? "cpu-clock" : "task-clock";
+	return events_are_of_cpus(options) ? "cpu-clock" : "task-clock";
+}
+
+static int refuse_group(const struct tick *tick, struct error *e)
+{
+	error_set_kind(e, ERROR_USAGE, 0, "-e tick cannot tell the processes of a control group");
+	error_mend(e, "use -e %s", other_clock(tick->options));
+	return -EINVAL;
 }
 
 static uint64_t resolution_ns(clockid_t clock)
@@ -75,6 +83,8 @@ int tick_prepare(struct tick *tick, const struct capture_options *options, struc
 	/* Coarse clocks go forward at each tick. */
 	tick->period_ns = resolution_ns(CLOCK_MONOTONIC_COARSE);
 	tick->options = options;
+	if (options->target == CAPTURE_CGROUP)
+		return refuse_group(tick, e);
 	hz = (NS_PER_S + tick->period_ns / 2) / tick->period_ns;
 	if (options->frequency && options->frequency != hz) {
 		error_set_kind(e, ERROR_USAGE, 0,

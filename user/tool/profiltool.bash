@@ -12,13 +12,13 @@ _profiltool_fields='function image address source line thread process'
 _profiltool_options() {
 	case $1 in
 	record)
-		echo "-p= --pid= -t= --tid= -a --all -F= --frequency= -d= --duration=
+		echo "-p= --pid= -t= --tid= -a --all --cgroup= -F= --frequency= -d= --duration=
 			-e= --event= -g --call-graph -o= --output= -f= --format= --no-inherit
 			--user --kernel --scale= --offset= --bufsiz= -n= --limit= --debuginfod --inline --json
 			-q --quiet -v --verbose"
 		;;
 	top)
-		echo "-p= --pid= -t= --tid= -a --all -F= --frequency= -e= --event= -g --call-graph
+		echo "-p= --pid= -t= --tid= -a --all --cgroup= -F= --frequency= -e= --event= -g --call-graph
 			--no-inherit --user --kernel -d= --delay= --half-life= --by= --sort= --inline
 			--plain --count= -n= --limit= --json"
 		;;
@@ -88,6 +88,19 @@ _profiltool_tids() {
 	done
 }
 
+# Control groups, as --cgroup takes them: directories, or below where such are mounted.
+_profiltool_cgroups() {
+	local place type options
+
+	[[ $1 == [./]* ]] && compgen -d -S / -- "$1"
+	[[ $1 == .* ]] && return
+	while read -r _ place type options _; do
+		[[ $type == cgroup2 || $type,$options, == cgroup,*,perf_event,* ]] &&
+			cd "$place" 2>/dev/null &&
+			compgen -d -S / -P "${1%%[!/]*}" -- "${1#/}"
+	done </proc/self/mounts
+}
+
 _profiltool_reply() {
 	mapfile -t COMPREPLY < <(compgen "$@")
 }
@@ -123,6 +136,10 @@ _profiltool_value() {
 		;;
 	-t | --tid)
 		_profiltool_reply -W "$(_profiltool_tids "$word")" -- "$word"
+		;;
+	--cgroup)
+		compopt -o nospace 2>/dev/null
+		mapfile -t COMPREPLY < <(_profiltool_cgroups "$word" | sort -u)
 		;;
 	-e | --event)
 		_profiltool_reply -W "$_profiltool_events" -- "$word"

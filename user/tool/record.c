@@ -109,7 +109,7 @@ static int check_targets(const struct record_options *o, bool command, struct er
 	if (kinds == 1)
 		return 0;
 	error_set_kind(e, ERROR_USAGE, 0,
-		       kinds ? "-p, -t, -a and a command exclude each other"
+		       kinds ? "-p, -t, -a, --cgroup and a command exclude each other"
 			     : "nothing to profile is named");
 	error_mend(e, "profiltool -p PID, or profiltool record -- COMMAND; "
 		      "see profiltool record --help");
@@ -456,8 +456,8 @@ static int run(int argc, char **argv)
 
 const struct tool_command record_command = {
 	.name = "record",
-	.arguments =
-		"{-p PID | -t TID | -a} [OPTION...], or record [OPTION...] -- COMMAND [ARG...]",
+	.arguments = "{-p PID | -t TID | -a | --cgroup PATH} [OPTION...], or record [OPTION...] -- "
+		     "COMMAND [ARG...]",
 	.help = "Records until -d, Ctrl-C or the target's end, then prints its busiest functions.",
 	.options = options,
 	.run = run,

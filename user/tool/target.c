@@ -87,7 +87,7 @@ int tool_option_call_graph(const char *value, void *member, struct error *e)
 
 int tool_target_kinds(const struct tool_target *t)
 {
-	return (t->pid_count > 0) + (t->tid > 0) + t->all;
+	return (t->pid_count > 0) + (t->tid > 0) + t->all + (t->cgroup != NULL);
 }
 
 struct capture_options tool_capture_options(const struct tool_target *t)
@@ -112,6 +112,9 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		c.pid_count = 1;
 	} else if (t->all) {
 		c.target = CAPTURE_SYSTEM;
+	} else if (t->cgroup) {
+		c.target = CAPTURE_CGROUP;
+		c.cgroup = t->cgroup;
 	}
 	return c;
 }
@@ -136,6 +139,10 @@ void tool_describe_target(const struct tool_target *t, char *text, size_t size)
 
 	if (t->all) {
 		snprintf(text, size, "the whole machine");
+		return;
+	}
+	if (t->cgroup) {
+		snprintf(text, size, "control group %s", t->cgroup);
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);

@@ -17,6 +17,7 @@ struct tool_target {
 	size_t pid_count;
 	pid_t tid; /* 0: none */
 	bool all;
+	const char *cgroup; /* NULL: none */
 	enum capture_event event;
 	unsigned int frequency; /* 0: not given */
 	bool no_inherit, user, kernel;
@@ -30,9 +31,12 @@ struct tool_target {
 	{ "tid", 't', "TID", "profile this thread alone", tool_option_tid,                         \
 	  offsetof(type, member.tid) },                                                            \
 	{ "all", 'a', NULL, "profile the whole machine", NULL, offsetof(type, member.all) },       \
-	{ "frequency", 'F', "HZ", "ticks per second of CPU time, 1 to 100000 (99; of tick: its own)",                \
+	{ "cgroup", 0, "PATH", "profile this control group and those below it", option_text,       \
+	  offsetof(type, member.cgroup) },                                                         \
+	{ "frequency", 'F', "HZ",                                                                  \
+	  "ticks per second of CPU time, 1 to 100000 (99; of tick: its own)",                      \
 	  tool_option_frequency, offsetof(type, member.frequency) },                               \
-	{ "event", 'e', "EVENT", "auto, task-clock, cpu-clock, cycles or tick (auto)",                   \
+	{ "event", 'e', "EVENT", "auto, task-clock, cpu-clock, cycles or tick (auto)",             \
 	  tool_option_event, offsetof(type, member.event) },                                       \
 	{ "call-graph", 'g', "[=METHOD]", "count call stacks: by fp (frame pointers), or none",    \
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
@@ -50,7 +54,7 @@ int tool_option_frequency(const char *value, void *member, struct error *e);
 int tool_option_event(const char *value, void *member, struct error *e);
 int tool_option_call_graph(const char *value, void *member, struct error *e);
 
-/* How many of -p, -t and -a were given. */
+/* How many of -p, -t, -a and --cgroup were given. */
 int tool_target_kinds(const struct tool_target *t);
 
 /* What to capture. It points into t. */

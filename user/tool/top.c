@@ -144,7 +144,7 @@ static int check_options(struct top_options *o, bool arguments, struct error *e)
 	if (arguments || kinds > 1) {
 		error_set_kind(e, ERROR_USAGE, 0,
 			       arguments ? "top takes no file and no command"
-					 : "-p, -t and -a exclude each other");
+					 : "-p, -t, -a and --cgroup exclude each other");
 		error_mend(e, "profiltool top -p PID; see profiltool top --help");
 		return -1;
 	}
@@ -219,9 +219,9 @@ static int run(int argc, char **argv)
 
 const struct tool_command top_command = {
 	.name = "top",
-	.arguments = "[-p PID | -t TID | -a] [OPTION...]",
-	.help = "Shows the busiest functions of processes, a thread or the machine (default), "
-		"live.",
+	.arguments = "[-p PID | -t TID | -a | --cgroup PATH] [OPTION...]",
+	.help = "Shows the busiest functions of processes, a thread, a control group or the "
+		"machine (default), live.",
 	.options = options,
 	.run = run,
 };

@@ -137,14 +137,14 @@ static void renew_target(struct watch *w)
 
 static bool is_gone(const struct tool_target *t)
 {
-	return !t->all && !t->pid_count && !(t->tid && lives(t->tid));
+	return !t->all && !t->cgroup && !t->pid_count && !(t->tid && lives(t->tid));
 }
 
 static bool is_due(const struct watch *w)
 {
 	return w->live.p->sample_count - w->samples_before > MOST_SAMPLES ||
 	       capture_tasks(w->capture) - w->tasks_before > MOST_BIRTHS ||
-	       (w->target.all && now_ns() - w->start_ns > LONGEST_NS);
+	       ((w->target.all || w->target.cgroup) && now_ns() - w->start_ns > LONGEST_NS);
 }
 
 /* The time that it takes is not told as time that was watched. */

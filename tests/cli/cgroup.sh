@@ -1,0 +1,213 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Control groups: what is in one and below it is counted, nothing else is, whoever it is and
+# whenever it comes; and what cannot be profiled so.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for the inner shell
+. "$(dirname "$0")/../lib.sh"
+
+# mount_of TYPE OPTION: where such a hierarchy is mounted; without an option its name is the type's.
+mount_of() {
+	awk -v type="$1" -v option="$2" '$3 == type && "," $4 "," ~ "," option "," { print $2; exit }' \
+		/proc/self/mounts
+}
+
+place=$(mount_of cgroup perf_event)
+place=${place:-$(mount_of cgroup2 '.*')}
+if [ -z "$place" ] || ! group=$(mktemp -d "$place/profil-test.XXXXXX" 2>/dev/null); then
+	skip "control groups" "no control group can be made here"
+	finish
+fi
+
+# Whatever still runs in a group keeps it from being removed.
+remove_groups() {
+	local folder
+
+	find "${groups[@]}" -depth -type d 2>/dev/null | while read -r folder; do
+		xargs -r kill -KILL <"$folder/cgroup.procs" 2>/dev/null
+		wait_for rmdir "$folder"
+	done
+}
+groups=("$group")
+trap '[ "$BASHPID" = $$ ] && remove_groups && cleanup' EXIT
+
+in=$group/in
+below=$group/in/below/deeper
+outside=$group/outside
+mkdir -p "$below" "$outside" "$group/empty"
+
+# enter GROUP COMMAND...: becomes the command, in that group.
+cat >"$work/enter" <<'EOF_SH'
+#!/bin/sh
+echo $$ >"$1/cgroup.procs" && shift && exec "$@"
+EOF_SH
+chmod 755 "$work" "$work/enter"
+# The same program under names that tell its processes apart.
+for name in stays comes born leaves stranger; do
+	cp "$progs/shares" "$work/$name"
+done
+
+# --- What is counted ---
+
+# of NAME: an expression for what was counted in images of this name.
+of() {
+	echo "sum(f['self'] for f in j['functions'] if f['image'].endswith('$1'))"
+}
+
+usage_us() {
+	sed -n 's/^usage_usec //p' "$in/cpu.stat"
+}
+
+begin stranger "$work/enter" "$outside" "$work/stranger" 1
+stranger=$pid
+begin stays "$work/enter" "$in" "$work/stays" 2 0.6 wait stay
+stays=$pid
+begin family "$work/enter" "$below" "$progs/family" fork 0.4
+family=$pid
+begin comes "$work/enter" "$outside" "$work/comes" 1 0.5 wait stay
+comes=$pid
+begin leaves "$work/enter" "$in" "$progs/family" exec 0.4 "$work/enter" "$outside" \
+	"$work/leaves" 1 0.3 stay
+leaves=$pid
+
+[ -e "$in/cpu.stat" ] && used=$(usage_us)
+record_begin all --cgroup "$in" -F 999 --json -o "$work/all.pb.gz"
+for name in stays family leaves; do
+	tell $name go
+done
+echo "$comes" >"$in/cgroup.procs"
+tell comes go
+begin born "$work/enter" "$in" setpriv --reuid=65534 --regid=65534 --clear-groups \
+	"$work/born" 1 0.4 stay
+for target in "$stays" "$family" "$comes" "$leaves" "$pid"; do
+	wait "$target"
+done
+[ -e "$in/cpu.stat" ] && used=$(($(usage_us) - used))
+kill -INT "$recorder"
+wait "$recorder"
+check "a group: well" test $? -eq 0
+check "a group: nothing came from outside" recorded "whole and not $(of stranger)" "$work/all.json"
+check "shares of 60, 30 and 10 %" recorded "near(samples('burn_sixty'), 6 * samples('burn_ten'), 15) and \
+	near(samples('burn_thirty'), samples('burn_sixty') / 2, 10)" "$work/all.json"
+check "two threads of a process" recorded "near($(of /stays), 1200, 5)" "$work/all.json"
+check "groups below it: a process, its thread and its child" recorded \
+	"near(samples('burn_parent'), 400, 10) and near(samples('burn_thread'), 400, 10) and \
+	near(samples('burn_child'), 400, 10)" "$work/all.json"
+check "a process that comes later" recorded "near($(of /comes), 500, 10)" "$work/all.json"
+check "one that is born there, of another user" recorded "near($(of /born), 400, 10)" "$work/all.json"
+check "one that leaves: until then" recorded "near(samples('burn_before'), 400, 10)" "$work/all.json"
+check "one that leaves: and no more" recorded "not $(of /leaves)" "$work/all.json"
+check "all have names" recorded "share('0x*') < 1" "$work/all.json"
+check "the ticks make up the account of its CPU time" recorded \
+	"near(ticked, $(dumped cpu_ns "$work/all.pb.gz"), 2)" "$work/all.json"
+if [ -n "${used:-}" ]; then
+	check "and the kernel's own" recorded "near(ticked, $used * 1000, 4)" "$work/all.json"
+fi
+check "the summary names it" grep -qF "control group $in: " "$work/all.err"
+
+check "the uppermost group: all there is" bash -c \
+	"'$profiltool' --cgroup / -F 999 -d 0.4 --json >'$work/root.json' 2>/dev/null"
+check "the uppermost group: strangers too" recorded "whole and $(of /stranger) > 0" \
+	"$work/root.json"
+
+echo "$stranger" >"$in/cgroup.procs"
+check "top" exits 0 "$profiltool" top --cgroup "$in" -F 999 -d 0.4 --count 1 -n 3
+check "top: the group's functions" grep -q 'burn_sixty  *stranger' "$work/out"
+check "top: its name" grep -qF "control group $in" "$work/out"
+stop "$stranger"
+
+# --- Its end ---
+
+mkdir "$group/ends"
+begin ends "$work/enter" "$group/ends" "$work/stays" 1 0.3 wait
+record_begin ends --cgroup "$group/ends" -F 999
+tell ends go
+wait "$pid"
+rmdir "$group/ends"
+wait "$recorder"
+check "a group that is removed: done" test $? -eq 0
+check "a group that is removed: the table is there" grep -q 'burn_sixty  *stays' "$work/ends.json"
+
+mkdir "$group/ends"
+record_begin early --cgroup "$group/ends" -F 999 -d 60
+rmdir "$group/ends"
+wait "$recorder"
+check "removed before -d, without a tick" test $? -eq 4
+
+# --- How it is named ---
+
+finds() {
+	exits 4 "$profiltool" --cgroup "$1" -d 0.1 && says "no tick fell into control group $1"
+}
+name=${group#"$place"/}
+check "an absolute path" finds "$group/empty"
+check "a path below the mount" finds "$name/empty"
+check "the same with a slash in front" finds "/$name/empty"
+check "a slash behind" finds "$name/empty/"
+cd "$group" || exit
+check "a path from the working folder" finds ./empty
+cd .. || exit
+check "two" finds "./$name/../$name/empty"
+cd "$top" || exit
+
+# --- What cannot be ---
+
+# refuses CODE TEXT ARG...
+refuses() {
+	local code=$1 text=$2
+	shift 2
+	exits "$code" timeout 10 "$profiltool" record -d 0.1 "$@" && says "$text" && test ! -s "$work/out"
+}
+
+check "none of this name" refuses 1 "there is no control group $name/none" --cgroup "$name/none"
+check "none of this name: the way out" says "find $place -type d"
+check "none of this path" refuses 1 "there is no control group $group/none" --cgroup "$group/none"
+check "none here" refuses 1 "there is no control group ./$name" --cgroup "./$name"
+check "a folder of another file system" refuses 1 "$work is not a control group" --cgroup "$work"
+check "a file" refuses 1 "$in/cgroup.procs: Not a directory" --cgroup "$in/cgroup.procs"
+check "an empty word" refuses 2 "empty" --cgroup ""
+check "too long a word" refuses 1 "cannot open the control group /0" --cgroup "/$(printf '%05000d' 0)"
+
+sleep 1000 &
+started+=($!)
+for other in "-p $!" "-t $!" -a "-- true"; do
+	# shellcheck disable=SC2086 # several words
+	check "with $other" refuses 2 "exclude each other" --cgroup "$in" $other
+done
+check "with --scale" refuses 2 "of one process, with -p" --cgroup "$in" --scale 0x10000
+check "top: with -p" exits 2 "$profiltool" top --cgroup "$in" -p 1 --count 1
+check "task-clock" refuses 2 "cannot sample a CPU" --cgroup "$in" -e task-clock
+check "task-clock: the way out" says "-e cpu-clock"
+
+bare=$(awk '$3 == "cgroup" && "," $4 "," !~ /,perf_event,/ { print $2; exit }' /proc/self/mounts)
+if [ -n "$bare" ] && bare=$(mktemp -d "$bare/profil-test.XXXXXX"); then
+	groups+=("$bare")
+	check "a hierarchy without perf_event" refuses 1 "its hierarchy is without perf_event" \
+		--cgroup "$bare"
+	check "a hierarchy without perf_event: the way out" says "below $place"
+else
+	skip "a hierarchy without perf_event" "none is mounted"
+fi
+
+check "a kernel without CONFIG_CGROUP_PERF" exits 6 "$progs/seccomp" perf_cgroup 22 \
+	"$profiltool" --cgroup "$in" -d 0.1
+check "a kernel without CONFIG_CGROUP_PERF: why" says "no perf events of control groups"
+check "a kernel without CONFIG_CGROUP_PERF: the way out" says "CONFIG_CGROUP_PERF"
+
+cp "$profiltool" "$work/profiltool"
+if setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" --version >/dev/null 2>&1; then
+	as_nobody() {
+		setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" "$@"
+	}
+	chmod 700 "$group"
+	check "as nobody, in a folder that is closed" exits 5 as_nobody record -d 0.1 --cgroup "$in"
+	check "as nobody, in a folder that is closed: why" says "$in: Permission denied"
+	chmod 755 "$group"
+	check "as nobody" exits 5 as_nobody record -d 0.1 --cgroup "$in"
+	check "as nobody: the way out" says "setcap cap_bpf,cap_perfmon"
+else
+	skip "as nobody" "setpriv cannot become nobody here"
+fi
+
+finish

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_CAPTURE_CGROUP_H
+#define PROFIL_CAPTURE_CGROUP_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+
+#include "util/error.h"
+
+/* A control group, by the directory that it is in a cgroup file system. */
+struct cgroup {
+	const char *path; /* as the user has given it */
+	int fd;
+};
+
+/*
+ * Opens group->path: a directory as it stands, when it begins with a slash or a dot, or else one
+ * below the place where the hierarchy is mounted, as systemd shows it: "/system.slice/x.service",
+ * with the slash or without. Sets group->fd, which is the caller's. Returns 0 or -errno.
+ */
+int cgroup_open(struct cgroup *group, struct error *e);
+
+/* Whether all processes of the machine are in it or in the groups below it. */
+bool cgroup_has_all(const struct cgroup *group);
+
+/* Whether it has been removed: then no process will ever be in it again. */
+bool cgroup_is_gone(const struct cgroup *group);
+
+/*
+ * Opens a perf event of a CPU for the time that it spends on processes of the group and of those
+ * below it. Returns a descriptor, or -errno with e set.
+ */
+int cgroup_open_event(const struct cgroup *group, struct perf_event_attr *attr, int cpu,
+		      struct error *e);
+
+#endif
