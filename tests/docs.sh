@@ -190,6 +190,7 @@ check "completion: processes for -p" offers "$sleeper" profiltool -p "$sleeper"
 check "completion: another process for -p" offers "1,$sleeper" profiltool -p "1,$sleeper"
 check "completion: processes for check -p" offers "$sleeper" profiltool check -p "$sleeper"
 check "completion: threads for -t" offers "$sleeper" profiltool record -t "$sleeper"
+check "completion: folders for --cgroup" offers /proc/ profiltool record --cgroup /pr
 check "completion: formats" offers_only pprof profiltool merge -f p
 check "completion: formats behind =" \
 	offers_only folded profiltool record --format = f

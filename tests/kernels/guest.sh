@@ -71,6 +71,15 @@ exact() {
 	begin all shares 2 0 wait
 	record all "-a -d 0.7"
 	kill -KILL "$target"
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup && mkdir /sys/fs/cgroup/in
+	run bare profiltool --cgroup in -d 0.1
+	echo +pids >/sys/fs/cgroup/cgroup.subtree_control
+	begin stranger family exec 100 true
+	stranger=$target
+	echo go >/run/stranger
+	begin group sh -c 'echo $$ >/sys/fs/cgroup/in/cgroup.procs && exec shares 2 0 wait'
+	record group "--cgroup in -d 0.7 -o group.pb.gz"
+	kill -KILL "$target" "$stranger"
 	begin thread shares 2 0 wait
 	for thread in "/proc/$target/task"/*; do
 		:

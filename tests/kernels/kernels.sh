@@ -81,6 +81,11 @@ check_exact() {
 		near(ticked, $(cpu_ns command), 2)"
 	check "$k: the whole machine: shares and clock" found all "j['event'] == 'cpu-clock' and \
 		$rough_shares and near(ticked, 1e9 * j['duration_s'], 6)"
+	check "$k: a group before any controller is given: what helps" \
+		grep -q 'echo +pids >/sys/fs/cgroup/cgroup.subtree_control' "$results/bare.err"
+	check "$k: two threads in a group, one outside of it" found group "\
+		$shares and not samples('burn_before') and 0.6 < ticked / 1e9 / j['duration_s'] < 0.73 and \
+		near(ticked, $(cpu_ns group), 1)"
 	check "$k: one thread of two has half the time" found thread \
 		"$shares and 0.4 < ticked / 1e9 / j['duration_s'] < 0.6 and \
 		near(ticked, $(cpu_ns thread), 1)"

@@ -122,20 +122,42 @@ bool cgroup_is_gone(const struct cgroup *group)
 	return faccessat(group->fd, "cgroup.procs", F_OK, 0) && errno == ENOENT;
 }
 
-/* The group is there, but in a hierarchy without the controller. */
+/* Whether a hierarchy of cgroup v1 has the controller, mounted here or not: see cgroups(7). */
+static bool is_in_v1(void)
+{
+	FILE *groups = fopen("/proc/self/cgroup", "re");
+	char line[PATH_MAX], names[256];
+	bool found = false;
+
+	while (groups && !found && fgets(line, sizeof(line), groups))
+		found = sscanf(line, "%*d:%255[^:]:", names) == 1 && strstr(names, "perf_event");
+	if (groups)
+		fclose(groups);
+	return found;
+}
+
+/*
+ * The group is there, but without the controller. A kernel that has just booted gives cgroup2's
+ * groups even this one, which nobody has to ask for, only once it gives them some other.
+ */
 static int explain_hierarchy(const struct cgroup *group, struct error *e)
 {
 	struct mounts mounts;
 
 	find_mounts(&mounts);
-	error_set(e, 0, "cannot profile the control group %s: its hierarchy is without perf_event",
+	error_set(e, 0, "cannot profile the control group %s: it is without perf_event",
 		  group->path);
 	if (*mounts.v1)
 		error_mend(e, "give a directory below %s, where perf_event is", mounts.v1);
 	else if (is_of(group->fd, CGROUP_SUPER_MAGIC) && *mounts.v2)
 		error_mend(e, "give a directory below %s: cgroup2 has perf_event", mounts.v2);
+	else if (is_of(group->fd, CGROUP2_SUPER_MAGIC) && !is_in_v1())
+		error_mend(e,
+			   "the kernel gives it to groups along with any other controller: "
+			   "echo +pids >%s/cgroup.subtree_control",
+			   mounts.v2);
 	else
-		error_mend(e, "another has it, which is not mounted here: "
+		error_mend(e, "another hierarchy has it, which is not mounted here: "
 			      "mount -t cgroup -o perf_event none DIRECTORY");
 	return -ENOENT;
 }
