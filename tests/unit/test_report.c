@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The views of user/report: exact texts of small profiles made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <inttypes.h>
 #include <json-c/json.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "print_fixture.h"
 #include "report/report.h"
-#include "report/text.h"
 
 #define NO_OPTIONS (&(struct report_table_options){ 0 })
 
@@ -125,42 +117,20 @@ static struct profile *stack_profile(void)
 	return p;
 }
 
-/* ---- catching what is printed; each text lives until the next is caught ---- */
-
-static char *caught;
-
-static FILE *catch_begin(void)
-{
-	static size_t size;
-	FILE *out;
-
-	free(caught);
-	caught = NULL;
-	out = open_memstream(&caught, &size);
-	assert_non_null(out);
-	return out;
-}
-
-static const char *catch_end(FILE *out, int err)
-{
-	assert_int_equal(err, 0);
-	assert_int_equal(ferror(out), 0);
-	assert_int_equal(fclose(out), 0);
-	return caught;
-}
+/* ---- what is printed; each text lives until the next ---- */
 
 static const char *table(const struct profile *p, const struct report_table_options *options)
 {
-	FILE *out = catch_begin();
+	FILE *out = print_begin();
 
-	return catch_end(out, report_table(p, options, out));
+	return print_end(out, report_table(p, options, out));
 }
 
 static const char *view(int (*report)(const struct profile *p, FILE *out), const struct profile *p)
 {
-	FILE *out = catch_begin();
+	FILE *out = print_begin();
 
-	return catch_end(out, report(p, out));
+	return print_end(out, report(p, out));
 }
 
 static int json(const struct profile *p, FILE *out)
@@ -170,16 +140,16 @@ static int json(const struct profile *p, FILE *out)
 
 static const char *summary(const struct profile *p, const char *target)
 {
-	FILE *out = catch_begin();
+	FILE *out = print_begin();
 
-	return catch_end(out, report_summary(p, "tool: ", target, out));
+	return print_end(out, report_summary(p, "tool: ", target, out));
 }
 
 static const char *unnamed(const struct profile *p)
 {
-	FILE *out = catch_begin();
+	FILE *out = print_begin();
 
-	return catch_end(out, report_unnamed(p, "tool: ", out));
+	return print_end(out, report_unnamed(p, "tool: ", out));
 }
 
 /* ---- the table ---- */
@@ -442,185 +412,6 @@ static void test_table_wide(void **state)
 	profile_free(p);
 }
 
-/* ---- text ---- */
-
-static void assert_visible(const char *raw, const char *expected)
-{
-	FILE *out = catch_begin();
-	char *visible = text_visible(raw);
-
-	assert_non_null(visible);
-	assert_string_equal(visible, expected);
-	free(visible);
-	text_print(raw, out);
-	assert_string_equal(catch_end(out, 0), expected);
-}
-
-static void test_text_visible(void **state)
-{
-	char raw[1000] = "", expected[4000] = "";
-
-	(void)state;
-	for (size_t i = 0; i < 999; i++) {
-		raw[i] = i % 5 ? 'a' : '\n';
-		strcat(expected, i % 5 ? "a" : "\\x0a");
-	}
-	assert_visible(raw, expected);
-	assert_visible("", "");
-	assert_visible("operator new[](unsigned long) \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
-		       "operator new[](unsigned long) \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
-	assert_visible("\t\n\r\x1b\x7f", "\\x09\\x0a\\x0d\\x1b\\x7f");
-	assert_visible("\xc2\x80\xc2\x9f\xc2\xa0", "\\xc2\\x80\\xc2\\x9f\xc2\xa0");
-	assert_visible("\xe2\x81\xa6", "\\xe2\\x81\\xa6"); /* U+2066, an isolate */
-	assert_visible("\xef\xbb\xbf", "\\xef\\xbb\\xbf"); /* U+FEFF */
-	assert_visible("\xe2\x80", "\\xe2\\x80");	   /* cut off */
-	assert_visible("\xf0\x9f\x98", "\\xf0\\x9f\\x98");
-	assert_visible("\xc0\xaf", "\\xc0\\xaf"); /* overlong */
-	assert_visible("\xe0\x80\xaf", "\\xe0\\x80\\xaf");
-	assert_visible("\xed\xa0\x80", "\\xed\\xa0\\x80");	    /* a surrogate */
-	assert_visible("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"); /* above U+10FFFF */
-	assert_visible("\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80");
-	assert_visible("\x80z\xc3z", "\\x80z\\xc3z");
-	assert_int_equal(text_columns("a\n\xc3\xa9\xe2\x80\xae"), 1 + 4 + 1 + 12);
-	assert_int_equal(text_columns(COUNT CAFE SMILE), 6 + 4 + 2);
-}
-
-/* Whatever bytes come: printable ASCII or valid UTF-8 goes out, and the widths agree. */
-static void test_text_any_bytes(void **state)
-{
-	uint32_t seed = 1;
-
-	(void)state;
-	for (int round = 0; round < 20000; round++) {
-		char raw[24] = "", *visible, *again, *utf8;
-
-		for (size_t i = 0; i < sizeof(raw) - 1; i++) {
-			seed = seed * 1664525 + 1013904223;
-			raw[i] = seed >> 24;
-			if (i % 3)
-				raw[i] |= 0x80;
-		}
-		visible = text_visible(raw);
-		again = text_visible(visible);
-		assert_string_equal(visible, again);
-		assert_int_equal(text_columns(raw), text_columns(visible));
-		text_shorten(visible, 4 + seed % 20);
-		assert_true(text_columns(visible) <= 4 + seed % 20);
-		free(again);
-		again = text_visible(visible);
-		assert_string_equal(visible, again);
-		utf8 = text_utf8(raw);
-		assert_null(strpbrk(utf8, "\xc0\xc1\xf5\xff"));
-		free(utf8);
-		free(visible);
-		free(again);
-	}
-}
-
-static void assert_shortened(const char *text, size_t columns, const char *expected)
-{
-	char *copy = strdup(text);
-
-	assert_non_null(copy);
-	text_shorten(copy, columns);
-	assert_string_equal(copy, expected);
-	free(copy);
-}
-
-static void test_text_shorten(void **state)
-{
-	(void)state;
-	assert_shortened("", 4, "");
-	assert_shortened("abcd", 4, "abcd");
-	assert_shortened("abcde", 4, "a...");
-	assert_shortened("abcdefghij", 9, "abc...hij");
-	assert_shortened("abcdefghij", 8, "abc...ij");
-	assert_shortened("abcdefghij", 10, "abcdefghij");
-	assert_shortened("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 5,
-			 "\xc3\xa9...\xc3\xa9");
-	assert_shortened("abc(defghi", 9, "abc...ghi");
-	assert_shortened("abc)(defghi", 9, "abc...ghi");
-	assert_shortened(COUNT, 6, COUNT);
-	assert_shortened(COUNT, 5, "...");
-	assert_shortened(COUNT COUNT, 9, "\u6570...\u308b");
-	assert_shortened("a" COUNT COUNT, 9, "a\u6570...\u308b");
-	assert_shortened(CAFE CAFE CAFE, 11, CAFE "..." CAFE);
-}
-
-static void test_shorten_brackets(void **state)
-{
-	static const char name[] = "void std::sort<It<int*, std::vector<int> > >(It<int*>, less&&)";
-
-	(void)state;
-	assert_shortened(name, 62, name);
-	assert_shortened(name, 61, "void std::sort<It<...> >(It<...>, less&&)");
-	assert_shortened(name, 52, "void std::sort<It<...> >(It<...>, less&&)");
-	assert_shortened(name, 40, "void std::sort<...>(...)");
-	assert_shortened(name, 24, "void std::sort<...>(...)");
-	assert_shortened(name, 23, "void std::sort<>()");
-	assert_shortened(name, 17, "void st...ort<>()");
-	assert_shortened("bool operator<<A, long_name>(A const&)", 30,
-			 "bool operator<...me>(A const&)");
-	assert_shortened("A::operator()(std::string const&) const", 30, "A::operator()(...) const");
-	assert_shortened("std::operator<< <std::char_traits>(std::ostream&)", 30,
-			 "std::operator<< <...>(...)");
-	assert_shortened("P::operator->(int, int)::{lambda(int)#1}::x", 35,
-			 "P::operator->(...)::{...}::x");
-	assert_shortened("<alloc::Vec<T> as core::Drop>::drop", 20, "<...>::drop");
-}
-
-static void assert_expanded(const char *line, const char *expected)
-{
-	char *copy = text_expand_tabs(line);
-
-	assert_non_null(copy);
-	assert_string_equal(copy, expected);
-	free(copy);
-}
-
-static void test_expand_tabs(void **state)
-{
-	(void)state;
-	assert_expanded("", "");
-	assert_expanded("\ta \t\r", "        a");
-	assert_expanded("abcdefgh\ti", "abcdefgh        i");
-	assert_expanded(COUNT "\t1", COUNT "  1");
-	assert_expanded(CAFE "\t2", CAFE "    2");
-	assert_expanded("\xff\t3", "\xff    3"); /* shown as \xff */
-}
-
-static void test_text_basename(void **state)
-{
-	(void)state;
-	assert_string_equal(text_basename("/usr/lib/libc.so.6"), "libc.so.6");
-	assert_string_equal(text_basename("prog"), "prog");
-	assert_string_equal(text_basename("[kernel.kallsyms]"), "[kernel.kallsyms]");
-	assert_string_equal(text_basename("[a/b]"), "[a/b]");
-	assert_string_equal(text_basename("/tmp/"), "/tmp/");
-	assert_string_equal(text_basename(""), "[unknown]");
-}
-
-static void assert_percent(uint64_t part, uint64_t whole, const char *expected)
-{
-	char text[TEXT_PERCENT_SIZE];
-
-	text_percent(text, part, whole);
-	assert_string_equal(text, expected);
-}
-
-static void test_text_percent(void **state)
-{
-	(void)state;
-	assert_percent(0, 0, "0.00");
-	assert_percent(1, 3, "33.33");
-	assert_percent(2, 3, "66.67");
-	assert_percent(1, 20000, "0.01");
-	assert_percent(1, 20001, "0.00");
-	assert_percent(999999, 1000000, "100.00");
-	assert_percent(UINT64_MAX, UINT64_MAX, "100.00");
-	assert_percent(INT64_MAX, UINT64_MAX, "50.00");
-}
-
 /* ---- JSON ---- */
 
 static struct json_object *parse(const char *text)
@@ -698,7 +489,7 @@ static void test_json_full(void **state)
 			    "\"self_percent\": 0.00, \"total\": 4 }\n"
 			    "  ]\n"
 			    "}\n");
-	object = parse(caught);
+	object = parse(printed);
 	assert_true(json_object_get_double(member(object, "duration_s")) == 10.02);
 	assert_true(json_object_get_double(member(member(object, "cost"), "cpu_percent")) == 0.12);
 	assert_int_equal(json_object_array_length(member(object, "functions")), 4);
@@ -968,7 +759,7 @@ static void test_dump_json(void **state)
 		"    \"cpu: \\u001bx\"\n"
 		"  ]\n"
 		"}\n");
-	json_object_put(parse(caught));
+	json_object_put(parse(printed));
 	profile_free(p);
 }
 
@@ -993,11 +784,11 @@ static void test_count_value(void **state)
 	profile_free(p);
 }
 
-static int free_caught(void **state)
+static int free_printed(void **state)
 {
 	(void)state;
-	free(caught);
-	caught = NULL;
+	free(printed);
+	printed = NULL;
 	return 0;
 }
 
@@ -1017,13 +808,6 @@ int main(void)
 		cmocka_unit_test(test_table_order),
 		cmocka_unit_test(test_table_hostile),
 		cmocka_unit_test(test_table_wide),
-		cmocka_unit_test(test_text_visible),
-		cmocka_unit_test(test_text_any_bytes),
-		cmocka_unit_test(test_text_shorten),
-		cmocka_unit_test(test_shorten_brackets),
-		cmocka_unit_test(test_expand_tabs),
-		cmocka_unit_test(test_text_basename),
-		cmocka_unit_test(test_text_percent),
 		cmocka_unit_test(test_json_full),
 		cmocka_unit_test(test_json_unknown),
 		cmocka_unit_test(test_json_hostile),
@@ -1037,5 +821,5 @@ int main(void)
 		cmocka_unit_test(test_count_value),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, free_caught);
+	return cmocka_run_group_tests(tests, NULL, free_printed);
 }
