@@ -134,6 +134,32 @@ static void test_shorten_brackets(void **state)
 	assert_shortened("<alloc::Vec<T> as core::Drop>::drop", 20, "<...>::drop");
 }
 
+static void assert_path(const char *path, size_t columns, const char *expected)
+{
+	char *copy = strdup(path);
+
+	assert_non_null(copy);
+	text_shorten_path(copy, columns);
+	assert_string_equal(copy, expected);
+	free(copy);
+}
+
+static void test_shorten_path(void **state)
+{
+	(void)state;
+	assert_path("/src/Objects/object.c", 21, "/src/Objects/object.c");
+	assert_path("/src/Objects/object.c", 20, ".../Objects/object.c");
+	assert_path("/src/Objects/object.c", 12, ".../object.c");
+	assert_path("/src/Objects/object.c", 11, "object.c");
+	assert_path("/src/Objects/object.c", 6, "ob...c");
+	assert_path("libpython3.11.so.1.0", 18, "libpytho....so.1.0");
+	assert_path("[kernel.kallsyms]", 12, "[kern...yms]");
+	assert_path("/src/" COUNT "/" COUNT ".c", 14,
+		    "..."
+		    "\u308b"
+		    "/" COUNT ".c");
+}
+
 static void assert_expanded(const char *line, const char *expected)
 {
 	char *copy = text_expand_tabs(line);

@@ -11,10 +11,10 @@ static const struct {
 	struct table_column column;
 } shown[] = {
 	{ ROW_ADDRESS, { .title = "address" } },
-	{ ROW_SOURCE, { .title = "source", .is_text = true } },
+	{ ROW_SOURCE, { .title = "source", .is_text = true, .is_path = true } },
 	{ ROW_LINE, { .title = "line" } },
 	{ ROW_FUNCTION, { .title = "function", .is_text = true } },
-	{ ROW_IMAGE, { .title = "image", .is_text = true } },
+	{ ROW_IMAGE, { .title = "image", .is_text = true, .is_path = true } },
 	{ ROW_PROCESS, { .title = "pid" } },
 	{ ROW_THREAD, { .title = "tid" } },
 	{ ROW_COMM, { .title = "name", .is_text = true } },

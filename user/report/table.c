@@ -147,7 +147,10 @@ static int print_cell(const struct layout *l, size_t i, const char *raw, bool re
 	if (!visible)
 		return -ENOMEM;
 	if (l->t->width && is_text(l, i) && columns > width) {
-		text_shorten(visible, width);
+		if (l->t->columns[l->shown[i]].is_path)
+			text_shorten_path(visible, width);
+		else
+			text_shorten(visible, width);
 		columns = text_columns(visible);
 	}
 	if (!is_text(l, i))

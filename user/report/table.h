@@ -17,6 +17,7 @@
 struct table_column {
 	const char *title;
 	bool is_text;
+	bool is_path;	  /* a text whose end says the most */
 	bool is_hot;	  /* in red where the row is */
 	bool is_optional; /* the first to be left out */
 	size_t width;	  /* at least, where there is room; 0: as its texts need */

@@ -137,10 +137,12 @@ static size_t fold_brackets(char *name, size_t columns)
 	return fold(name, level, fold(name, level, dots, NULL) > columns ? "" : dots, name);
 }
 
-/* What combines with a character stays with it or goes with it. */
-static void cut_middle(char *visible, size_t length, size_t columns)
+/*
+ * Leaves so many columns at both ends of a text of `length`, which has more than these and the
+ * dots. What combines with a character stays with it or goes with it.
+ */
+static void cut_between(char *visible, size_t length, size_t head, size_t tail)
 {
-	size_t tail = (columns - strlen(dots)) / 2, head = columns - strlen(dots) - tail;
 	size_t column = 0, width, size;
 	char *cut = NULL, *rest;
 	uint32_t code;
@@ -161,9 +163,26 @@ static void cut_middle(char *visible, size_t length, size_t columns)
 void text_shorten(char *visible, size_t columns)
 {
 	size_t length = count_columns(visible, visible + strlen(visible));
+	size_t tail = (columns - strlen(dots)) / 2;
 
 	if (length > columns)
 		length = fold_brackets(visible, columns);
 	if (length > columns)
-		cut_middle(visible, length, columns);
+		cut_between(visible, length, columns - strlen(dots) - tail, tail);
+}
+
+void text_shorten_path(char *visible, size_t columns)
+{
+	const char *end = visible + strlen(visible), *slash = strrchr(visible, '/');
+	size_t length = count_columns(visible, end);
+
+	if (length <= columns)
+		return;
+	if (slash && count_columns(slash, end) + strlen(dots) <= columns) {
+		cut_between(visible, length, 0, columns - strlen(dots));
+		return;
+	}
+	if (slash)
+		memmove(visible, slash + 1, end - slash);
+	text_shorten(visible, columns);
 }
