@@ -94,15 +94,15 @@ static bool drop_column(struct layout *l)
 	return true;
 }
 
-/* The widest text that may be shortened still, but the last column; or NULL. */
-static size_t *widest_text(const struct layout *l)
+/* Of the first columns, the widest text that may be shortened still, the last of such; or NULL. */
+static size_t *widest_text(const struct layout *l, size_t count)
 {
 	size_t *widest = NULL;
 
-	for (size_t i = 0; i + 1 < l->count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		size_t *width = &l->widths[l->shown[i]];
 
-		if (is_text(l, i) && *width > TEXT_MIN && (!widest || *width > *widest))
+		if (is_text(l, i) && *width > TEXT_MIN && (!widest || *width >= *widest))
 			widest = width;
 	}
 	return widest;
@@ -116,10 +116,12 @@ static void fit(struct layout *l, size_t width)
 	while (total_width(l, true) > width && drop_column(l))
 		;
 	last = &l->widths[l->shown[l->count - 1]];
-	if (widest_text(l))
+	if (widest_text(l, l->count - 1))
 		*last = min(*last, max(width / 3, TEXT_MIN));
-	while (total_width(l, false) > width && (widest = widest_text(l)))
+	while (total_width(l, false) > width && widest_text(l, l->count - 1)) {
+		widest = widest_text(l, l->count);
 		--*widest;
+	}
 	if (total_width(l, false) > width && is_text(l, l->count - 1)) {
 		size_t rest = total_width(l, false) - *last;
 
