@@ -122,6 +122,17 @@ for n in "${!names[@]}"; do
 	check "${names[n]} | head -n 1" cut_short "$n"
 	check "${names[n]}: to a full disk" full "$n"
 done
+# What it writes ends in one large piece, so that nothing is left to be written at the end.
+drawn_to_full() {
+	"$profiltool" flamegraph "$profile" -f html -o - 2>"$work/err" >/dev/full
+	[ $? -eq 1 ] && says 'No space left on device'
+}
+drawn_cut_short() {
+	"$profiltool" flamegraph "$profile" -f html -o - 2>"$work/err" | head -c 1 >"$work/line"
+	[ "${PIPESTATUS[0]}" -eq 0 ] && [ -s "$work/line" ] && ! grep cannot "$work/err"
+}
+check "flamegraph -o -: to a full disk" drawn_to_full
+check "flamegraph -o - | head" drawn_cut_short
 if command -v less >/dev/null; then
 	paged() {
 		"$profiltool" report "$profile" 2>"$work/err" | less -FX >"$work/out"

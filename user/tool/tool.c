@@ -187,8 +187,9 @@ int tool_flush(void)
 	errno = 0;
 	if (fflush(stdout) && !first_error)
 		first_error = -errno;
+	/* A write before, whose reason is forgotten: another one fails for the same. */
 	if (ferror(stdout) && !first_error)
-		first_error = -EIO; /* a write before, whose reason is forgotten */
+		first_error = write(STDOUT_FILENO, "\n", 1) < 0 ? -errno : -EIO;
 	return first_error;
 }
 
