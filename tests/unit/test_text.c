@@ -222,10 +222,10 @@ static int free_printed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text_visible), cmocka_unit_test(test_text_any_bytes),
-		cmocka_unit_test(test_text_shorten), cmocka_unit_test(test_shorten_brackets),
-		cmocka_unit_test(test_expand_tabs),  cmocka_unit_test(test_text_basename),
-		cmocka_unit_test(test_text_percent),
+		cmocka_unit_test(test_text_visible),  cmocka_unit_test(test_text_any_bytes),
+		cmocka_unit_test(test_text_shorten),  cmocka_unit_test(test_shorten_brackets),
+		cmocka_unit_test(test_shorten_path),  cmocka_unit_test(test_expand_tabs),
+		cmocka_unit_test(test_text_basename), cmocka_unit_test(test_text_percent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, free_printed);
