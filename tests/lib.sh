@@ -56,9 +56,15 @@ finish() {
 	exit $((failures > 0))
 }
 
+# leashed COMMAND...: so, unless it is a function, in a subshell of its own.
+leashed() {
+	[ "$(type -t "$1")" = function ] || exec "${leash[@]}" "$@"
+	"$@"
+}
+
 # start COMMAND...: runs it in the background; $pid is its process. Output goes to $work/start.PID.
 start() {
-	"${leash[@]}" "$@" >"$work/start.out" 2>&1 &
+	leashed "$@" >"$work/start.out" 2>&1 &
 	pid=$!
 	started+=("$pid")
 }
@@ -156,7 +162,7 @@ begin() {
 	shift
 	mkfifo "$work/$name.in"
 	: >"$work/$name.out"
-	"${leash[@]}" "$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
+	leashed "$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
 	pid=$!
 	started+=("$pid")
 	wait_for grep -q ready "$work/$name.out"
@@ -164,7 +170,7 @@ begin() {
 
 # tell NAME LINE: sends a line to a program that was begun.
 tell() {
-	echo "$2" >"$work/$1.in"
+	echo "$2" 1<>"$work/$1.in" # with a reader, so as not to wait for one that has ended
 }
 
 # record_begin NAME OPTION...: starts profiltool and waits until it records. Its output is in
