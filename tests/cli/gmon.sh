@@ -361,7 +361,7 @@ files() {
 }
 
 export PROFIL_HZ=4999 GMON_OUT_PREFIX=counts
-check "fork" run calls 30000 0 fork
+check "fork" run calls 60000 0 fork
 unset GMON_OUT_PREFIX
 fork_counts() {
 	local file parent='' child=''
