@@ -184,6 +184,34 @@ check "--salvage of a whole file" exits 0 convert --salvage "$work/many.folded" 
 head -c 20 "$work/one.gperftools" >"$work/stump"
 check "--salvage of nothing" exits 1 convert --salvage "$work/stump" "$work/x.pb.gz"
 
+# --- A signal while it writes ---
+
+awk 'BEGIN { for (i = 0; i < 300000; i++) print "main;f" i % 1000 ";g" i " 1" }' >"$work/big.folded"
+# Ends convert when its file is there under another name; a slow host may be too late for that.
+ended_while_writing() {
+	local converter got
+
+	for _ in 1 2 3 4 5; do
+		rm -f "$work/big.callgrind"
+		"$profiltool" convert "$work/big.folded" "$work/big.callgrind" 2>"$work/err" &
+		converter=$!
+		until compgen -G "$work/big.callgrind*" || ! kill -0 "$converter"; do
+			:
+		done >"$work/out" 2>&1
+		kill -TERM "$converter"
+		wait "$converter"
+		got=$?
+		[ "$got" -eq 143 ] && break
+	done
+	[ "$got" -eq 143 ]
+}
+alone() {
+	[ "$(compgen -G "$work/big.callgrind*")" = "$work/big.callgrind" ]
+}
+check "it is ended while it writes" ended_while_writing
+check "the file is there, and no other" alone
+check "and it is whole" exits 0 "$profiltool" report -n 1 "$work/big.callgrind"
+
 cp "$profiltool" "$work/profiltool"
 chmod 755 "$work" "$work/profiltool"
 cp "$work/a.pb.gz" "$work/secret.pb.gz"

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <linux/openat2.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,25 +153,25 @@ static int write_stream(int fd, const char *path,
 	return err;
 }
 
+/* A signal that ends the process waits until the file has its name or is gone. */
 static int write_beside(const char *path, int (*write)(FILE *out, void *context, struct error *e),
 			void *context, struct error *e)
 {
+	sigset_t all, before;
 	char *temporary;
 	int fd, err;
 
 	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
 		return error_no_memory(e);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
 	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0) {
-		err = cannot_write(e, errno, path);
-		free(temporary);
-		return err;
-	}
-	err = write_stream(fd, path, write, context, e);
+	err = fd < 0 ? cannot_write(e, errno, path) : write_stream(fd, path, write, context, e);
 	if (!err && rename(temporary, path))
 		err = cannot_write(e, errno, path);
-	if (err)
+	if (fd >= 0 && err)
 		unlink(temporary);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	free(temporary);
 	return err;
 }
