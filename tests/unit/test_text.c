@@ -160,6 +160,26 @@ static void test_shorten_path(void **state)
 		    "/" COUNT ".c");
 }
 
+static void assert_line(const char *line, size_t columns, const char *expected)
+{
+	char *copy = strdup(line);
+
+	assert_non_null(copy);
+	text_shorten_line(copy, columns);
+	assert_string_equal(copy, expected);
+	free(copy);
+}
+
+static void test_shorten_line(void **state)
+{
+	(void)state;
+	assert_line("    if (f(a, b))", 16, "    if (f(a, b))");
+	assert_line("    if (f(a, b))", 15, "    if (f(a,...");
+	assert_line("abcde", 4, "a...");
+	assert_line(COUNT COUNT, 10, "\u6570\u3048\u308b...");
+	assert_line(CAFE CAFE, 7, CAFE "...");
+}
+
 static void assert_expanded(const char *line, const char *expected)
 {
 	char *copy = text_expand_tabs(line);
@@ -222,10 +242,11 @@ static int free_printed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text_visible),  cmocka_unit_test(test_text_any_bytes),
-		cmocka_unit_test(test_text_shorten),  cmocka_unit_test(test_shorten_brackets),
-		cmocka_unit_test(test_shorten_path),  cmocka_unit_test(test_expand_tabs),
-		cmocka_unit_test(test_text_basename), cmocka_unit_test(test_text_percent),
+		cmocka_unit_test(test_text_visible), cmocka_unit_test(test_text_any_bytes),
+		cmocka_unit_test(test_text_shorten), cmocka_unit_test(test_shorten_brackets),
+		cmocka_unit_test(test_shorten_path), cmocka_unit_test(test_shorten_line),
+		cmocka_unit_test(test_expand_tabs),  cmocka_unit_test(test_text_basename),
+		cmocka_unit_test(test_text_percent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, free_printed);

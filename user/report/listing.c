@@ -103,6 +103,14 @@ static bool is_faint(const void *context, size_t row)
 	return line->kind == LISTING_COUNTED && listing_is_quiet(l, line->number);
 }
 
+/* Of a source; `cell` tells instructions. */
+static bool is_line(const void *context, size_t row)
+{
+	const struct listing *l = context;
+
+	return l->lines[row].text != NULL;
+}
+
 /* titles: of the values, to be free()d. */
 static int name_columns(const struct listing *l, struct table_column *columns, char **titles)
 {
@@ -139,6 +147,7 @@ int listing_print(const struct listing *l, const struct report_listing_options *
 		.cell = cell,
 		.is_hot = is_hot,
 		.is_faint = is_faint,
+		.is_line = is_line,
 		.context = l,
 		.width = o->width,
 		.color = o->color,

@@ -141,7 +141,25 @@ static void print_blanks(size_t blanks, FILE *out)
 	fprintf(out, "%*s", (int)blanks, "");
 }
 
-static int print_cell(const struct layout *l, size_t i, const char *raw, bool red, FILE *out)
+/* Of the cells of a row. */
+struct looks {
+	bool red, is_line;
+};
+
+static void shorten(const struct layout *l, size_t i, struct looks looks, char *visible)
+{
+	size_t width = l->widths[l->shown[i]];
+
+	if (looks.is_line)
+		text_shorten_line(visible, width);
+	else if (l->t->columns[l->shown[i]].is_path)
+		text_shorten_path(visible, width);
+	else
+		text_shorten(visible, width);
+}
+
+static int print_cell(const struct layout *l, size_t i, const char *raw, struct looks looks,
+		      FILE *out)
 {
 	size_t width = l->widths[l->shown[i]], columns = text_columns(raw);
 	char *visible = text_visible(raw);
@@ -149,15 +167,12 @@ static int print_cell(const struct layout *l, size_t i, const char *raw, bool re
 	if (!visible)
 		return -ENOMEM;
 	if (l->t->width && is_text(l, i) && columns > width) {
-		if (l->t->columns[l->shown[i]].is_path)
-			text_shorten_path(visible, width);
-		else
-			text_shorten(visible, width);
+		shorten(l, i, looks, visible);
 		columns = text_columns(visible);
 	}
 	if (!is_text(l, i))
 		print_blanks(columns < width ? width - columns : 0, out);
-	fprintf(out, "%s%s%s", red ? TEXT_RED : "", visible, red ? TEXT_PLAIN : "");
+	fprintf(out, "%s%s%s", looks.red ? TEXT_RED : "", visible, looks.red ? TEXT_PLAIN : "");
 	if (is_text(l, i) && i + 1 < l->count)
 		print_blanks(columns < width ? width - columns : 0, out);
 	if (i + 1 < l->count)
@@ -172,7 +187,7 @@ static int print_header(const struct layout *l, FILE *out)
 
 	fputs(l->t->color ? TEXT_BOLD : "", out);
 	for (size_t i = 0; i < l->count && !err; i++)
-		err = print_cell(l, i, l->t->columns[l->shown[i]].title, false, out);
+		err = print_cell(l, i, l->t->columns[l->shown[i]].title, (struct looks){ 0 }, out);
 	fputs(l->t->color ? TEXT_PLAIN "\n" : "\n", out);
 	return err;
 }
@@ -182,6 +197,7 @@ static int print_row(const struct layout *l, size_t row, FILE *out)
 	const struct table *t = l->t;
 	bool hot = t->color && t->is_hot(t->context, row);
 	bool faint = t->color && t->is_faint && t->is_faint(t->context, row);
+	struct looks looks = { .is_line = t->is_line && t->is_line(t->context, row) };
 	char buffer[TABLE_CELL_SIZE];
 	int err = 0;
 
@@ -189,8 +205,8 @@ static int print_row(const struct layout *l, size_t row, FILE *out)
 	for (size_t i = 0; i < l->count && !err; i++) {
 		size_t column = l->shown[i];
 
-		err = print_cell(l, i, t->cell(t->context, row, column, buffer),
-				 hot && t->columns[column].is_hot, out);
+		looks.red = hot && t->columns[column].is_hot;
+		err = print_cell(l, i, t->cell(t->context, row, column, buffer), looks, out);
 	}
 	fputs(faint ? TEXT_PLAIN "\n" : "\n", out);
 	return err;

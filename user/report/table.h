@@ -32,6 +32,7 @@ struct table {
 			    char buffer[TABLE_CELL_SIZE]);
 	bool (*is_hot)(const void *context, size_t row);
 	bool (*is_faint)(const void *context, size_t row); /* shown so; NULL: none is */
+	bool (*is_line)(const void *context, size_t row);  /* its text is no name; NULL: none is */
 	const void *context;
 	unsigned int width; /* columns of the terminal; 0: shorten nothing, it is a pipe */
 	bool color;

@@ -44,6 +44,9 @@ void text_shorten(char *visible, size_t columns);
 /* The same for a file's path: its folders give way first, from the root on. */
 void text_shorten_path(char *visible, size_t columns);
 
+/* The same for a line of a text, of which the beginning stays. */
+void text_shorten_line(char *visible, size_t columns);
+
 /* Valid UTF-8 for JSON, wrong bytes as U+FFFD; the caller's to free(), or NULL. */
 char *text_utf8(const char *raw);
 

@@ -186,3 +186,11 @@ void text_shorten_path(char *visible, size_t columns)
 		memmove(visible, slash + 1, end - slash);
 	text_shorten(visible, columns);
 }
+
+void text_shorten_line(char *visible, size_t columns)
+{
+	size_t length = count_columns(visible, visible + strlen(visible));
+
+	if (length > columns)
+		cut_between(visible, length, columns - strlen(dots), 0);
+}
