@@ -92,19 +92,26 @@ burnt="($(of /stays) + $(of /comes) + $(of /born))"
 check "shares of 60, 30 and 10 %" recorded "abs(samples('burn_sixty') / $burnt - 0.6) < 0.05 and \
 	abs(samples('burn_thirty') / $burnt - 0.3) < 0.05 and \
 	abs(samples('burn_ten') / $burnt - 0.1) < 0.04" "$work/all.json"
-check "two threads of a process" recorded "near($(of /stays), 1200, 5)" "$work/all.json"
-check "groups below it: a process, its thread and its child" recorded \
-	"near(samples('burn_parent'), 400, 10) and near(samples('burn_thread'), 400, 10) and \
-	near(samples('burn_child'), 400, 10)" "$work/all.json"
-check "a process that comes later" recorded "near($(of /comes), 500, 10)" "$work/all.json"
-check "one that is born there, of another user" recorded "near($(of /born), 400, 10)" "$work/all.json"
-check "one that leaves: until then" recorded "near(samples('burn_before'), 400, 10)" "$work/all.json"
+# part SAMPLES SECONDS: an expression for whether it has its part of the 3.7 s that all burn there.
+part() {
+	echo "near($1, j['counted'] * $2 / 3.7, 10)"
+}
+check "two threads of a process" recorded "$(part "$(of /stays)" 1.2)" "$work/all.json"
+for function in burn_parent burn_thread burn_child; do
+	check "groups below it: $function" recorded "$(part "samples('$function')" 0.4)" "$work/all.json"
+done
+check "a process that comes later" recorded "$(part "$(of /comes)" 0.5)" "$work/all.json"
+check "one that is born there, of another user" recorded "$(part "$(of /born)" 0.4)" \
+	"$work/all.json"
+check "one that leaves: until then" recorded "$(part "samples('burn_before')" 0.4)" "$work/all.json"
 check "one that leaves: and no more" recorded "not $(of /leaves)" "$work/all.json"
 check "all have names" recorded "share('0x*') < 1" "$work/all.json"
+# A host that does not let this machine run takes ticks from it, but adds none.
+cpu_ns=$(dumped cpu_ns "$work/all.pb.gz")
 check "the ticks make up the account of its CPU time" recorded \
-	"near(ticked, $(dumped cpu_ns "$work/all.pb.gz"), 2)" "$work/all.json"
+	"0.85 * $cpu_ns < ticked < 1.02 * $cpu_ns" "$work/all.json"
 if [ -n "${used:-}" ]; then
-	check "and the kernel's own" recorded "near(ticked, $used * 1000, 4)" "$work/all.json"
+	check "which is the kernel's own" recorded "near($cpu_ns, $used * 1000, 4)" "$work/all.json"
 fi
 check "the summary names it" grep -qF "control group $in: " "$work/all.err"
 
@@ -186,9 +193,7 @@ if [ -n "$bare" ] && bare=$(mktemp -d "$bare/profil-test.XXXXXX"); then
 	check "a hierarchy without perf_event" refuses 1 "$bare: it is without perf_event" \
 		--cgroup "$bare"
 	check "a hierarchy without perf_event: the way out" says "below $place"
-else
-	skip "a hierarchy without perf_event" "none is mounted"
-fi
+fi # else all are cgroup2, which has it
 
 check "a kernel without CONFIG_CGROUP_PERF" exits 6 "$progs/seccomp" perf_cgroup 22 \
 	"$profiltool" --cgroup "$in" -d 0.1
