@@ -100,12 +100,13 @@ check "--no-inherit: the thread counts, the child does not" recorded "whole and 
 	samples('burn_child') == 0 and abs(share('burn_parent') - 50) < 15 and \
 	abs(share('burn_thread') - 50) < 15" "$work/alone.json"
 
-# A period begins anew with each child where the clock is the task's: 3 ms are hardly ever ticked.
+# A period begins anew with each child where the clock is the task's: 3 ms are hardly ever ticked. How
+# many there are cannot be told: where the machine is busy, children begin right behind a tick.
 run swarm "" "$progs/family" swarm 0.8 3
 tell swarm go
 ended swarm
 check "children shorter than a period: they are ticked nevertheless" recorded \
-	"whole and $(about "$(told_cpu swarm)") and share('burn_child') > 50" "$work/swarm.json"
+	"whole and share('burn_child') > 50 and samples('burn_child') > 5" "$work/swarm.json"
 
 # --- Commands ---
 
