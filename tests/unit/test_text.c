@@ -82,12 +82,13 @@ static void test_text_any_bytes(void **state)
 	}
 }
 
-static void assert_shortened(const char *text, size_t columns, const char *expected)
+static void assert_shortened(void (*shorten)(char *visible, size_t columns), const char *text,
+			     size_t columns, const char *expected)
 {
 	char *copy = strdup(text);
 
 	assert_non_null(copy);
-	text_shorten(copy, columns);
+	shorten(copy, columns);
 	assert_string_equal(copy, expected);
 	free(copy);
 }
@@ -95,21 +96,21 @@ static void assert_shortened(const char *text, size_t columns, const char *expec
 static void test_text_shorten(void **state)
 {
 	(void)state;
-	assert_shortened("", 4, "");
-	assert_shortened("abcd", 4, "abcd");
-	assert_shortened("abcde", 4, "a...");
-	assert_shortened("abcdefghij", 9, "abc...hij");
-	assert_shortened("abcdefghij", 8, "abc...ij");
-	assert_shortened("abcdefghij", 10, "abcdefghij");
-	assert_shortened("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 5,
+	assert_shortened(text_shorten, "", 4, "");
+	assert_shortened(text_shorten, "abcd", 4, "abcd");
+	assert_shortened(text_shorten, "abcde", 4, "a...");
+	assert_shortened(text_shorten, "abcdefghij", 9, "abc...hij");
+	assert_shortened(text_shorten, "abcdefghij", 8, "abc...ij");
+	assert_shortened(text_shorten, "abcdefghij", 10, "abcdefghij");
+	assert_shortened(text_shorten, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 5,
 			 "\xc3\xa9...\xc3\xa9");
-	assert_shortened("abc(defghi", 9, "abc...ghi");
-	assert_shortened("abc)(defghi", 9, "abc...ghi");
-	assert_shortened(COUNT, 6, COUNT);
-	assert_shortened(COUNT, 5, "...");
-	assert_shortened(COUNT COUNT, 9, "\u6570...\u308b");
-	assert_shortened("a" COUNT COUNT, 9, "a\u6570...\u308b");
-	assert_shortened(CAFE CAFE CAFE, 11, CAFE "..." CAFE);
+	assert_shortened(text_shorten, "abc(defghi", 9, "abc...ghi");
+	assert_shortened(text_shorten, "abc)(defghi", 9, "abc...ghi");
+	assert_shortened(text_shorten, COUNT, 6, COUNT);
+	assert_shortened(text_shorten, COUNT, 5, "...");
+	assert_shortened(text_shorten, COUNT COUNT, 9, "\u6570...\u308b");
+	assert_shortened(text_shorten, "a" COUNT COUNT, 9, "a\u6570...\u308b");
+	assert_shortened(text_shorten, CAFE CAFE CAFE, 11, CAFE "..." CAFE);
 }
 
 static void test_shorten_brackets(void **state)
@@ -117,67 +118,48 @@ static void test_shorten_brackets(void **state)
 	static const char name[] = "void std::sort<It<int*, std::vector<int> > >(It<int*>, less&&)";
 
 	(void)state;
-	assert_shortened(name, 62, name);
-	assert_shortened(name, 61, "void std::sort<It<...> >(It<...>, less&&)");
-	assert_shortened(name, 52, "void std::sort<It<...> >(It<...>, less&&)");
-	assert_shortened(name, 40, "void std::sort<...>(...)");
-	assert_shortened(name, 24, "void std::sort<...>(...)");
-	assert_shortened(name, 23, "void std::sort<>()");
-	assert_shortened(name, 17, "void st...ort<>()");
-	assert_shortened("bool operator<<A, long_name>(A const&)", 30,
+	assert_shortened(text_shorten, name, 62, name);
+	assert_shortened(text_shorten, name, 61, "void std::sort<It<...> >(It<...>, less&&)");
+	assert_shortened(text_shorten, name, 52, "void std::sort<It<...> >(It<...>, less&&)");
+	assert_shortened(text_shorten, name, 40, "void std::sort<...>(...)");
+	assert_shortened(text_shorten, name, 24, "void std::sort<...>(...)");
+	assert_shortened(text_shorten, name, 23, "void std::sort<>()");
+	assert_shortened(text_shorten, name, 17, "void st...ort<>()");
+	assert_shortened(text_shorten, "bool operator<<A, long_name>(A const&)", 30,
 			 "bool operator<...me>(A const&)");
-	assert_shortened("A::operator()(std::string const&) const", 30, "A::operator()(...) const");
-	assert_shortened("std::operator<< <std::char_traits>(std::ostream&)", 30,
+	assert_shortened(text_shorten, "A::operator()(std::string const&) const", 30,
+			 "A::operator()(...) const");
+	assert_shortened(text_shorten, "std::operator<< <std::char_traits>(std::ostream&)", 30,
 			 "std::operator<< <...>(...)");
-	assert_shortened("P::operator->(int, int)::{lambda(int)#1}::x", 35,
+	assert_shortened(text_shorten, "P::operator->(int, int)::{lambda(int)#1}::x", 35,
 			 "P::operator->(...)::{...}::x");
-	assert_shortened("<alloc::Vec<T> as core::Drop>::drop", 20, "<...>::drop");
-}
-
-static void assert_path(const char *path, size_t columns, const char *expected)
-{
-	char *copy = strdup(path);
-
-	assert_non_null(copy);
-	text_shorten_path(copy, columns);
-	assert_string_equal(copy, expected);
-	free(copy);
+	assert_shortened(text_shorten, "<alloc::Vec<T> as core::Drop>::drop", 20, "<...>::drop");
 }
 
 static void test_shorten_path(void **state)
 {
 	(void)state;
-	assert_path("/src/Objects/object.c", 21, "/src/Objects/object.c");
-	assert_path("/src/Objects/object.c", 20, ".../Objects/object.c");
-	assert_path("/src/Objects/object.c", 12, ".../object.c");
-	assert_path("/src/Objects/object.c", 11, "object.c");
-	assert_path("/src/Objects/object.c", 6, "ob...c");
-	assert_path("libpython3.11.so.1.0", 18, "libpytho....so.1.0");
-	assert_path("[kernel.kallsyms]", 12, "[kern...yms]");
-	assert_path("/src/" COUNT "/" COUNT ".c", 14,
-		    "..."
-		    "\u308b"
-		    "/" COUNT ".c");
-}
-
-static void assert_line(const char *line, size_t columns, const char *expected)
-{
-	char *copy = strdup(line);
-
-	assert_non_null(copy);
-	text_shorten_line(copy, columns);
-	assert_string_equal(copy, expected);
-	free(copy);
+	assert_shortened(text_shorten_path, "/src/Objects/object.c", 21, "/src/Objects/object.c");
+	assert_shortened(text_shorten_path, "/src/Objects/object.c", 20, ".../Objects/object.c");
+	assert_shortened(text_shorten_path, "/src/Objects/object.c", 12, ".../object.c");
+	assert_shortened(text_shorten_path, "/src/Objects/object.c", 11, "object.c");
+	assert_shortened(text_shorten_path, "/src/Objects/object.c", 6, "ob...c");
+	assert_shortened(text_shorten_path, "libpython3.11.so.1.0", 18, "libpytho....so.1.0");
+	assert_shortened(text_shorten_path, "[kernel.kallsyms]", 12, "[kern...yms]");
+	assert_shortened(text_shorten_path, "/src/" COUNT "/" COUNT ".c", 14,
+			 "..."
+			 "\u308b"
+			 "/" COUNT ".c");
 }
 
 static void test_shorten_line(void **state)
 {
 	(void)state;
-	assert_line("    if (f(a, b))", 16, "    if (f(a, b))");
-	assert_line("    if (f(a, b))", 15, "    if (f(a,...");
-	assert_line("abcde", 4, "a...");
-	assert_line(COUNT COUNT, 10, "\u6570\u3048\u308b...");
-	assert_line(CAFE CAFE, 7, CAFE "...");
+	assert_shortened(text_shorten_line, "    if (f(a, b))", 16, "    if (f(a, b))");
+	assert_shortened(text_shorten_line, "    if (f(a, b))", 15, "    if (f(a,...");
+	assert_shortened(text_shorten_line, "abcde", 4, "a...");
+	assert_shortened(text_shorten_line, COUNT COUNT, 10, "\u6570\u3048\u308b...");
+	assert_shortened(text_shorten_line, CAFE CAFE, 7, CAFE "...");
 }
 
 static void assert_expanded(const char *line, const char *expected)
