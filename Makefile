@@ -188,11 +188,17 @@ $(BUILD)/32/user/lib/%.o: user/lib/%.c Makefile
 	$(say) CC -m32 $<
 	$(Q)$(CC) -m32 -D_GNU_SOURCE -I. -Iuser $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/tests/unit/%: tests/unit/%.c $(PARTS)
+# An archive, from which each test takes what it calls.
+$(BUILD)/tests/parts.a: $(PARTS)
+	@mkdir -p $(@D)
+	$(say) AR $@
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/tests/parts.a
 	@mkdir -p $(@D)
 	$(say) CC $<
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP $< $(PARTS) $(ALL_LDLIBS) \
-		-lcmocka -o $@
+	$(Q)$(CC) $(ALL_CPPFLAGS) -DPROFIL_TESTS='"$(CURDIR)/tests"' $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP \
+		$< $(BUILD)/tests/parts.a $(ALL_LDLIBS) -lcmocka -o $@
 
 # Targets of the tests: plain programs, with frame pointers and a name for each function.
 $(BUILD)/tests/progs/%: tests/progs/%.c

@@ -12,7 +12,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${PROFIL_BUILD:-$top/build}
 profiltool=$build/profiltool
 progs=$build/tests/progs
-data=${PROFIL_TEST_DATA:-$top/../shared/data}
+data=$top/tests/data
 work=$(mktemp -d "${TMPDIR:-/tmp}/profil-test.XXXXXX")
 export TMPDIR=$work
 

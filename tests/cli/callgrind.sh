@@ -201,28 +201,22 @@ check "what other readers take" exits 0 "$profiltool" report <(printf 'events: t
 check "is told" says "line 2: a line begins with a blank"
 check "or refused" exits 1 "$profiltool" report --strict <(printf 'events: t\n fn=f\n1 1\n')
 
-# --- Files from elsewhere, when they are there: the total is KCachegrind's ---
+# --- Files that writers may come to write, and their totals ---
 
-for file in "$data"/callgrind/variants/*.cg; do
-	[ -f "$file" ] || continue
+for file in "$data"/callgrind/*.cg; do
 	name=${file##*/}
-	want=$(sed -n '/^Totals for event types/{n;s/^ *\([0-9]*\) .*/\1/p}' "${file%.cg}.expect.txt")
-	case $name in
-	49-*) # a version that nobody knows
+	want=$(sed -n "s/^$name //p" "$data/callgrind/totals")
+	if [ -n "$want" ]; then
+		check "$name: the total" test "$(total "$file")" = "$want"
+	else
 		check "$name is refused" exits 1 "$profiltool" report "$file"
-		continue
-		;;
-	53-*) continue ;; # nothing is in it
-	09-* | 55-*) want=$(sed -n '/^fn=/,$ { s/.* //; p }' "$file" | awk '{ s += $1 } END { print s }') ;;
-	11-*) want=6 ;; # which KCachegrind does not survive
-	31-*) want=1 ;; # nor see what it is
-	19-*) want=4 ;; # KCachegrind does not know tabs, nor blanks before a line
-	21-*) want=1 ;;
-	25-*) want=4 ;; # nor fractions
-	39-*) continue ;; # more than 63 bits
-	esac
-	check "$name: the total" test "$(total "$file")" = "$want"
+	fi
 done
+check "relative costs are told" exits 1 "$profiltool" report --strict "$data/callgrind/relative-costs.cg"
+check "with their line" says "line 13: a cost is relative to that of the line before"
+check "a callee's file holds until the next" exits 0 \
+	"$profiltool" report --strict "$data/callgrind/cfl-persists.cg"
+
 # Other readers of pprof files show the last event, unless they are told which.
 cat >"$work/events.callgrind" <<-END
 	# callgrind format
@@ -239,17 +233,5 @@ if command -v go >/dev/null; then
 	check "and back" exits 0 "$profiltool" convert "$work/events.pb.gz" "$work/back.callgrind"
 	check "with nothing that only pprof has" test -z "$(grep "what only pprof" "$work/err")"
 fi
-
-for file in "$data"/callgrind/speedscope/*; do
-	[ -f "$file" ] || continue
-	case $file in
-	*subposition*) # its costs are relative, too
-		check "${file##*/}: the total" test "$(total "$file")" = 820
-		check "relative costs are told" exits 1 "$profiltool" report --strict "$file"
-		check "with their line" says "line 13: a cost is relative to that of the line before"
-		;;
-	*) check "${file##*/}" exits 0 "$profiltool" report --strict "$file" ;;
-	esac
-done
 
 finish

@@ -134,23 +134,18 @@ done
 check "a cut file: the place is told" exits 1 "$profiltool" dump "$work/cut.prof"
 check "as an offset" says "at byte"
 
-# --- Files from elsewhere, when they are there ---
+# --- Files that writers may come to write ---
 
 # Those that break a rule of the format are read all the same when other readers do; not strictly.
-if [ -d "$data/gperftools/slots" ]; then
-	for file in "$data"/gperftools/slots/ok-*.prof; do
-		check "strictly: ${file##*/}" exits 0 "$profiltool" dump --strict "$file"
-	done
-	for file in "$data"/gperftools/slots/bad-*.prof; do
-		check "strictly: ${file##*/}" exits 1 "$profiltool" dump --strict "$file"
-	done
-	for file in "$data"/gperftools/variants/*.prof; do
-		want=$(sed -n 's/^Total: \([0-9]*\) samples$/\1/p' "${file%.prof}.expect.txt" | head -n 1)
-		# Where google-pprof gives up or stops early, the unit tests have the number.
-		case ${file##*/} in 09-* | 11-* | 21-* | 43-*) continue ;; esac
-		check "${file##*/}: as many samples as google-pprof saw" \
-			json "j['samples'] == $want" <("$profiltool" dump --json "$file" 2>/dev/null)
-	done
-fi
+for file in "$data"/gperftools/strict/ok-*.prof; do
+	check "strictly: ${file##*/}" exits 0 "$profiltool" dump --strict "$file"
+done
+for file in "$data"/gperftools/strict/bad-*.prof; do
+	check "strictly: ${file##*/}" exits 1 "$profiltool" dump --strict "$file"
+done
+while read -r name want; do
+	check "$name: as many samples as google-pprof saw" \
+		json "j['samples'] == $want" <("$profiltool" dump --json "$data/gperftools/$name" 2>/dev/null)
+done < <(grep -v '^#' "$data/gperftools/totals")
 
 finish

@@ -41,7 +41,7 @@ static void find_code(void)
 	fclose(maps);
 }
 
-/* The cell of an address, or -1: DESIGN's formula in 128 bits. */
+/* The cell of an address, or -1: the formula of profil(3) in 128 bits. */
 static long long cell_of(const struct call *call, uintptr_t address)
 {
 	__int128 cell = ((__int128)address - (__int128)call->offset) * call->scale;

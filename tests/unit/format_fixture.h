@@ -150,16 +150,28 @@ static inline struct profile *read_file_good(const struct bytes *b)
 	return p;
 }
 
-/* The path of a file that came with the project's facts, or NULL: then the test is skipped. */
+/* The path of a file in tests/data. */
 static inline char *data_path(const char *name)
 {
-	const char *dir = getenv("PROFIL_TEST_DATA");
 	char *path = NULL;
 
-	if (!dir || access(dir, R_OK))
-		return NULL;
-	assert_true(asprintf(&path, "%s/%s", dir, name) > 0);
+	assert_true(asprintf(&path, PROFIL_TESTS "/data/%s", name) > 0);
 	return path;
+}
+
+/* The path of a file that others made, which is not in the tree; NULL where it is not. */
+static inline char *others_path(const char *name)
+{
+	const char *folder = getenv("PROFIL_TEST_DATA");
+	char *path = NULL;
+
+	if (!folder)
+		return NULL;
+	assert_true(asprintf(&path, "%s/%s", folder, name) > 0);
+	if (access(path, R_OK) == 0)
+		return path;
+	free(path);
+	return NULL;
 }
 
 static inline uint32_t add_mapping(struct profile *p, uint64_t start, uint64_t limit,

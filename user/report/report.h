@@ -48,7 +48,7 @@ struct report_table_options {
 int report_table(const struct profile *p, const struct report_table_options *options, FILE *out);
 
 /*
- * The summary and the rows as one JSON object (DESIGN.md, 3): functions as "functions", all else
+ * The summary and the rows as one JSON object (profiltool(5)): functions as "functions", all else
  * as "rows", with "by" telling what they are. A key whose value the profile does not know is left
  * out.
  */
@@ -148,7 +148,7 @@ int report_unnamed(const struct profile *p, const char *prefix, FILE *out);
  */
 int report_dump(const struct profile *p, FILE *out);
 
-/* The same as one JSON object (DESIGN.md, 3); see profiltool(5) for its keys. */
+/* The same as one JSON object; see profiltool(5) for its keys. */
 int report_dump_json(const struct profile *p, FILE *out);
 
 #endif
