@@ -281,6 +281,7 @@ test-kernel-debug:
 	$(Q)prove --verbose --exec tests/tap.sh tests/kernels/debug.sh
 
 fuzz: export FUZZ_SECONDS ?= 3600
+fuzz: export PROFIL_TEST_SECONDS ?= 0
 fuzz:
 	$(Q)tests/packages.sh test
 	$(Q)$(MAKE) --no-print-directory all fuzzers $(PROGRAMS)

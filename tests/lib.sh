@@ -5,6 +5,14 @@
 # process that it starts through `start` or `begin` is ended when the test ends, however it ends.
 
 set -u
+
+# What nohup, or a script that runs this in the background, lets a process ignore, a shell cannot
+# take back; tests rely on it that signals end what they are sent to.
+if grep -q '^SigIgn:.*[1-9a-f]' /proc/self/status && [ -z "${PROFIL_TEST_SIGNALS:-}" ]; then
+	PROFIL_TEST_SIGNALS=default exec env --default-signal "$0" "$@"
+fi
+unset PROFIL_TEST_SIGNALS
+
 export LC_ALL=C
 unset NO_COLOR DEBUGINFOD_URLS
 

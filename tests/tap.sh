@@ -1,16 +1,70 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# tap.sh TEST: runs a test for prove. Makes cmocka speak TAP, and mends its "not ok # SKIP".
-# With PROFIL_TEST_STRICT a skipped test is a failure. What failed, and why, goes to standard error
-# as well, which prove shows.
+# tap.sh TEST [ARGUMENT...]: runs a test for prove. Makes cmocka speak TAP, and mends its "not ok #
+# SKIP". With PROFIL_TEST_STRICT a skipped test is a failure. What failed, and why, goes to standard
+# error as well, which prove shows.
+#
+# A test that takes longer than PROFIL_TEST_SECONDS (0: no limit) fails: what runs in it then is
+# printed and ended. By default that is what a line "# Time limit: N s" of the test says, or 900 s,
+# some ten times what the slowest of the others takes.
 
 set -u
-if [ -n "${PROFIL_TEST_STRICT:-}" ]; then
-	mend='s/# SKIP\b/(skipped, which a strict run takes for a failure)/'
-else
-	mend='s/^not ok \(.*# SKIP\b\)/ok \1/'
+
+if [ "$1" = --in-session ]; then
+	shift
+	if [ -n "${PROFIL_TEST_STRICT:-}" ]; then
+		mend='s/# SKIP\b/(skipped, which a strict run takes for a failure)/'
+	else
+		mend='s/^not ok \(.*# SKIP\b\)/ok \1/'
+	fi
+	passed='/^\(ok\|1\.\.\)/'
+	# The filter outlives SIGTERM, for what a test prints when it is ended.
+	CMOCKA_MESSAGE_OUTPUT=TAP "$@" 2>&1 | (
+		trap '' TERM
+		exec sed -u -e "$mend" -e "/^not ok/,$passed { $passed!w /dev/stderr" -e '}'
+	)
+	exit "${PIPESTATUS[0]}"
 fi
-passed='/^\(ok\|1\.\.\)/'
-CMOCKA_MESSAGE_OUTPUT=TAP "$@" 2>&1 |
-	sed -u -e "$mend" -e "/^not ok/,$passed { $passed!w /dev/stderr" -e '}'
-exit "${PIPESTATUS[0]}"
+
+limit=${PROFIL_TEST_SECONDS:-$(sed -n 's/^# Time limit: \([0-9]*\) s$/\1/p' "$1" 2>/dev/null)}
+limit=${limit:-900}
+if ! [[ $limit =~ ^[0-9]+$ ]]; then
+	echo "PROFIL_TEST_SECONDS takes a number of seconds, not \"$limit\"" >&2
+	exit 2
+fi
+[ "$limit" -gt 0 ] || limit=infinity
+
+# A session has all that a test starts, but for daemons. What calls this may ignore signals, as
+# nohup does, and background processes of a shell do so.
+setsid env --default-signal "$0" --in-session "$@" </dev/null &
+session=$!
+sleep "$limit" >/dev/null 2>&1 &
+timer=$!
+
+session_is_empty() {
+	! pgrep -s "$session" >/dev/null
+}
+
+# end_session: its shell gets the time to remove what it has made.
+end_session() {
+	kill -TERM -- "-$session" 2>/dev/null
+	for _ in {1..100}; do
+		session_is_empty && return
+		sleep 0.1
+	done
+	pkill -KILL -s "$session"
+}
+
+trap 'end_session; kill "$timer" 2>/dev/null; exit 130' INT TERM HUP
+wait -n "$session" "$timer"
+status=$?
+if kill "$timer" 2>/dev/null; then
+	wait "$timer" 2>/dev/null
+	exit "$status"
+fi
+{
+	echo "not ok - $1 took longer than $limit s and was ended; this ran in it:"
+	pgrep -a -s "$session" | sed 's/^/# /'
+} | tee /dev/stderr
+end_session
+exit 1

@@ -124,17 +124,4 @@ check "SIGKILL: the target goes on" kill -0 "$pid"
 check "SIGKILL: it can be recorded again" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.2
 stop "$pid"
 
-# --- A test's own end ---
-
-# shellcheck disable=SC2016 # for the other shell
-{
-	bash -c '. "$1/tests/lib.sh"; begin left "$progs/shares" 1; echo "$pid" >"$2"; kill -KILL $$' \
-		killed "$top" "$work/left"
-} 2>/dev/null
-started+=("$(cat "$work/left")")
-is_gone() {
-	[ -s "$work/left" ] && ! kill -0 "$(cat "$work/left")"
-}
-check "a test that is killed leaves no program behind" wait_for is_gone
-
 finish

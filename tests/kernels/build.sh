@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # profil.ko is built without a warning on the headers of Debian's kernels, by `make kmod` and dkms,
 # and what looks over the kernel's sources has nothing to say about ours.
+# Time limit: 3600 s
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -3,6 +3,7 @@
 # profil.ko under a kernel that looks for faults: debug.config, built from the newest sources of
 # Debian's archive. It must find none, whatever the module's tests and the fuzzer do. README.md tells
 # what that takes. FUZZ_SECONDS is how long the fuzzer runs.
+# Time limit: 14400 s
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

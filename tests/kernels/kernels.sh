@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Debian's own kernels, booted in qemu without KVM: does the eBPF of each take our program, and is
 # the account right there? guest.sh is what runs inside; here its results are checked.
+# Time limit: 3600 s
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The tests' own tools: what a test does that hangs, that is started by nohup, or that is killed.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+# make_test NAME: a shell test whose body is standard input, which `tap` can run.
+make_test() {
+	{
+		echo "#!/bin/bash"
+		echo ". '$top/tests/lib.sh'"
+		cat
+	} >"$work/$1"
+	chmod +x "$work/$1"
+}
+
+# tap NAME: runs it as prove does; prints its output, and its exit status.
+tap() {
+	"$top/tests/tap.sh" "$work/$1" >"$work/tap.out" 2>"$work/tap.err"
+	echo "exit status $?" >>"$work/tap.out"
+	cat "$work/tap.out"
+	sed 's/^/stderr: /' "$work/tap.err"
+}
+
+# prints LINE COMMAND...: whether such a line, a pattern of grep, is in what it prints.
+prints() {
+	local line=$1
+	shift
+	"$@" >"$work/prints.out"
+	cat "$work/prints.out"
+	grep -qx -- "$line" "$work/prints.out"
+}
+
+# --- Time ---
+
+make_test quick <<-'END'
+	check "good" true
+	check "bad" false
+	finish
+END
+check "a test in time: its lines" prints "ok 1 - good" tap quick
+check "a test in time: what failed goes to standard error, too" \
+	grep -qx "stderr: not ok 2 - bad" "$work/prints.out"
+check "a test in time: its exit status" grep -qx "exit status 1" "$work/prints.out"
+
+make_test hangs <<-'END'
+	start sleep 4321
+	echo $$ $pid $work >"${0%/*}/hangs.left"
+	check "good" true
+	check "hangs" sleep 1234
+	finish
+END
+export PROFIL_TEST_SECONDS=1
+check "one that hangs: it fails, with its name" prints \
+	"not ok - $work/hangs took longer than 1 s and was ended; this ran in it:" tap hangs
+check "one that hangs: what hangs in it" grep -qxE "# [0-9]+ sleep 1234" "$work/prints.out"
+check "one that hangs: on standard error, too" grep -qxE "stderr: # [0-9]+ sleep 1234" \
+	"$work/prints.out"
+check "one that hangs: what it did before" grep -qx "ok 1 - good" "$work/prints.out"
+check "one that hangs: its exit status" grep -qx "exit status 1" "$work/prints.out"
+read -r test child folder <"$work/hangs.left"
+check "one that hangs: it is ended" test ! -e "/proc/$test"
+check "one that hangs: and what it has started" test ! -e "/proc/$child"
+check "one that hangs: it has removed its files" test ! -e "$folder"
+
+make_test stubborn <<-'END'
+	trap "" TERM
+	rmdir "$work"
+	sleep 1234
+	finish
+END
+check "one that ignores SIGTERM is ended" prints "exit status 1" tap stubborn
+
+# What it leaves behind keeps prove waiting for the end of its output.
+make_test leaves <<-'END'
+	check "good" true
+	sleep 1234 &
+	started=()
+	trap 'rm -r "$work"' EXIT
+	finish
+END
+check "one that leaves something behind: what that is" \
+	prints "# [0-9]* sleep 1234" tap leaves
+unset PROFIL_TEST_SECONDS
+
+make_test limited <<-'END'
+	# Time limit: 1 s
+	rmdir "$work"
+	exec sleep 1234
+END
+check "a test may have a limit of its own" prints \
+	"not ok - $work/limited took longer than 1 s and was ended; this ran in it:" tap limited
+check "a limit that is no number" exits 2 env PROFIL_TEST_SECONDS=never \
+	"$top/tests/tap.sh" "$work/quick"
+check "says so" says 'PROFIL_TEST_SECONDS takes a number of seconds, not "never"'
+
+# Ctrl-C at prove.
+make_test waits <<-'END'
+	echo $$ >"${0%/*}/waits.left"
+	sleep 1234
+END
+waits() {
+	[ -s "$work/waits.left" ]
+}
+env --default-signal "$top/tests/tap.sh" "$work/waits" >/dev/null 2>&1 &
+started+=($!)
+check "a test that is interrupted: it runs" wait_for waits
+kill -INT $!
+wait $!
+check "a test that is interrupted: it is ended" test ! -e "/proc/$(cat "$work/waits.left")"
+
+# --- Signals ---
+
+# shellcheck disable=SC2016 # for the other shell
+in_background() {
+	bash -c '"$1" & wait' sh "$@"
+}
+
+make_test disposition <<-'END'
+	check "default" grep -q '^SigIgn:[[:blank:]]*0*$' /proc/self/status
+	finish
+END
+check "nohup: SIGHUP is as a test expects it" prints "ok 1 - default" nohup "$work/disposition"
+check "in the background of a script: so are SIGINT and SIGQUIT" prints "ok 1 - default" \
+	in_background "$work/disposition"
+
+# --- A test's own end ---
+
+# shellcheck disable=SC2016 # for the other shell
+{
+	bash -c '. "$1/tests/lib.sh"; begin left "$progs/shares" 1; echo "$pid" >"$2"; kill -KILL $$' \
+		killed "$top" "$work/left"
+} 2>/dev/null
+started+=("$(cat "$work/left")")
+is_gone() {
+	[ -s "$work/left" ] && ! kill -0 "$(cat "$work/left")"
+}
+check "a test that is killed leaves no program behind" wait_for is_gone
+
+finish
