@@ -183,11 +183,25 @@ check "a file that is not there" exits 1 merge "$work/a.pb.gz" "$work/none" -o "
 check "names it" says "$work/none"
 check "one that is no profile" exits 1 merge "$work/a.pb.gz" "$work/several/NOTE" -o "$work/none.pb.gz"
 check "nothing is written" test ! -e "$work/none.pb.gz"
-head -c 200 "$work/c.prof" >"$work/cut.prof"
+# Three records of 24 bytes behind a header of 40, the trailer and the map; cut within the third.
+python3 - >"$work/whole.prof" <<-'END'
+	import struct, sys
+	slots = [0, 3, 0, 10000, 0]
+	for count, pc in (5, 0x400010), (7, 0x400020), (9, 0x400030), (0, 0):
+	    slots += count, 1, pc
+	sys.stdout.buffer.write(struct.pack("<17Q", *slots) +
+	    b"00400000-00500000 r-xp 00001000 08:01 77          /bin/nothing\n")
+END
+head -c 100 "$work/whole.prof" >"$work/cut.prof"
+check "one that is not cut" exits 0 merge "$work/a.pb.gz" "$work/whole.prof" -o "$work/whole.pb.gz"
+check "all of it is there" test "$(dumped samples "$work/whole.pb.gz")" -eq \
+	$(($(dumped samples "$work/a.pb.gz") + 5 + 7 + 9))
 check "one that is cut" exits 1 merge "$work/a.pb.gz" "$work/cut.prof" -o "$work/none.pb.gz"
+check "nothing is written then" test ! -e "$work/none.pb.gz"
 check "one that is cut, with --salvage" exits 3 merge --salvage "$work/a.pb.gz" "$work/cut.prof" \
 	-o "$work/cut.pb.gz"
-check "the rest is there" test "$(dumped samples "$work/cut.pb.gz")" -ge "$(dumped samples "$work/a.pb.gz")"
+check "the rest is there" test "$(dumped samples "$work/cut.pb.gz")" -eq \
+	$(($(dumped samples "$work/a.pb.gz") + 5 + 7))
 check "a full disk" exits 1 merge "$work/a.pb.gz" "$work/b.pb.gz" -o /dev/full
 
 finish
