@@ -306,4 +306,41 @@ unproven
 check "no build ID: of a file with other names there are no lines" eval '! lines_of_unproven "spin|turn"'
 check "no build ID: which is told" grep -q "without a build ID only names prove" "$work/err"
 
+# Linkers write the version of a symbol behind its name in .symtab; profiles hold the name alone.
+cat >"$work/versioned.c" <<'EOF_C'
+#include <time.h>
+volatile unsigned long sum;
+__asm__(".symver work_1, work@@WORK_1");
+__attribute__((noinline)) void work_1(void)
+{
+	for (int i = 0; i < 1000000; i++)
+		sum += i;
+}
+EOF_C
+echo 'WORK_1 { global: work; local: *; };' >"$work/versioned.map"
+cat >"$work/calls_versioned.c" <<'EOF_C'
+#include <time.h>
+void work(void);
+int main(void)
+{
+	while (clock() < CLOCKS_PER_SEC / 2)
+		work();
+	return 0;
+}
+EOF_C
+versioned() {
+	gcc -O1 -g -shared -fPIC -Wl,--build-id=none -Wl,--version-script="$work/versioned.map" \
+		"$work/versioned.c" -o "$work/libversioned.so" &&
+		gcc -O1 -g "$work/calls_versioned.c" "$work/libversioned.so" -o "$work/calls_versioned" &&
+		readelf -sW "$work/libversioned.so" | grep -q 'work@@WORK_1' &&
+		"$profiltool" record -q -o "$work/versioned.pb.gz" -- "$work/calls_versioned" >/dev/null
+}
+lines_of_versioned() {
+	"$profiltool" report --by line "$work/versioned.pb.gz" >"$work/versioned.txt" 2>"$work/err"
+	grep -E '/versioned.c +[67] +work +libversioned.so' "$work/versioned.txt"
+}
+check "no build ID: a versioned symbol is recorded" versioned
+check "no build ID: lines of a versioned symbol" lines_of_versioned
+check "no build ID: and no warning" eval '! says "without a build ID"'
+
 finish

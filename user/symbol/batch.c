@@ -72,6 +72,13 @@ static size_t unversioned_size(const char *symbol)
 	return at - symbol;
 }
 
+bool batch_is_name(const char *name, const char *symbol)
+{
+	size_t size = unversioned_size(symbol);
+
+	return strncmp(name, symbol, size) == 0 && !name[size];
+}
+
 static int add_function(struct batch *b, const char *symbol)
 {
 	struct profile_function f = { .file = "" };

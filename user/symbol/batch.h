@@ -71,4 +71,7 @@ size_t batch_lower_bound(const struct batch_address *addresses, size_t from, siz
  */
 int batch_name(struct batch *b, size_t i, const char *symbol);
 
+/* Whether batch_name() gives a function this system name for the symbol. */
+bool batch_is_name(const char *name, const char *symbol);
+
 #endif

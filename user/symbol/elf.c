@@ -356,7 +356,7 @@ static bool has_other_name(const struct batch *b, size_t i, const struct cover_s
 	if (!l->line_count || !symbol)
 		return false;
 	function = &b->p->functions[b->p->lines[l->first_line].function];
-	return strcmp(function->system_name, symbol->name) != 0;
+	return !batch_is_name(function->system_name, symbol->name);
 }
 
 /*
