@@ -5,8 +5,9 @@
 # lines.py corrupt TOOL PROGRAM FILE COUNT: bytes of FILE's debug information are changed again and
 # again; the tool must still name all functions by their symbols.
 # lines.py patch FILE SECTION OFFSET SIZE VALUE: writes a number of SIZE bytes into a section.
+# lines.py zstd FILE: compresses its debug information so, by libzstd, for not every objcopy can.
 # lines.py profile PROGRAM FILE: a profile with a sample at each address, without names.
-import gzip, os, random, re, shutil, struct, subprocess, sys, tempfile, time
+import ctypes, gzip, os, random, re, shutil, struct, subprocess, sys, tempfile, time
 
 BASE = 0x7F0000000000
 
@@ -213,11 +214,43 @@ def patch(file, section, at, size, value):
     return True
 
 
+# Of a 64-bit file. Compressed sections go behind its end.
+def compress_zstd(file):
+    zstd = ctypes.CDLL("libzstd.so.1")
+    zstd.ZSTD_compressBound.restype = zstd.ZSTD_compress.restype = ctypes.c_size_t
+    zstd.ZSTD_compressBound.argtypes = [ctypes.c_size_t]
+    zstd.ZSTD_compress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p,
+                                   ctypes.c_size_t, ctypes.c_int]
+    with open(file, "rb") as f:
+        data = bytearray(f.read())
+    headers, = struct.unpack_from("<Q", data, 40)
+    names = sections(file)
+    for i in range(struct.unpack_from("<H", data, 60)[0]):
+        at = headers + 64 * i
+        header = list(struct.unpack_from("<IIQQQQIIQQ", data, at))
+        if not any(name.startswith(".debug_") and offset == header[4] and header[5]
+                   for name, (_, offset, _) in names.items()) or header[1] == 8:
+            continue
+        plain = bytes(data[header[4]:header[4] + header[5]])
+        packed = ctypes.create_string_buffer(zstd.ZSTD_compressBound(len(plain)))
+        size = zstd.ZSTD_compress(packed, len(packed), plain, len(plain), 3)
+        data += b"\0" * (-len(data) % 8)
+        header[2] |= 0x800  # SHF_COMPRESSED
+        header[4], header[5] = len(data), 24 + size
+        struct.pack_into("<IIQQQQIIQQ", data, at, *header)
+        data += struct.pack("<IIQQ", 2, 0, len(plain), header[8]) + packed.raw[:size]
+    with open(file, "wb") as f:
+        f.write(data)
+    return True
+
+
 what, arguments = sys.argv[1], sys.argv[2:]
 if what == "compare":
     done = compare(arguments[0], arguments[1], arguments[-1])
 elif what == "corrupt":
     done = corrupt(*arguments[:3], int(arguments[3]))
+elif what == "zstd":
+    done = compress_zstd(*arguments)
 elif what == "patch":
     done = patch(*arguments)
 else:

@@ -3,6 +3,7 @@
  * The reader of DWARF: its numbers, its windows into sections that are compressed, and debug
  * information that no compiler would write. What compilers write is in tests/cli/lines.sh.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,14 +107,20 @@ static void make_large(void)
 	assert_int_equal(shell("objcopy --compress-debug-sections=zlib flat packed"), 0);
 }
 
-static void open_file(const char *name, struct elf_file *file, struct dwarf_section *s)
+static int open_section(const char *name, struct elf_file *file, struct dwarf_section *s,
+			uint64_t *room)
 {
 	struct error e;
 	int fd = open(in_directory(name), O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
 	assert_int_equal(elf_file_open(file, fd, &e), 0);
-	assert_int_equal(dwarf_section_open(s, file, ".debug_str"), 0);
+	return dwarf_section_open(s, file, ".debug_str", room);
+}
+
+static void open_file(const char *name, struct elf_file *file, struct dwarf_section *s)
+{
+	assert_int_equal(open_section(name, file, s, NULL), 0);
 }
 
 static void check_bytes(struct dwarf_section *s, uint64_t offset, size_t want)
@@ -127,13 +134,13 @@ static void check_bytes(struct dwarf_section *s, uint64_t offset, size_t want)
 		assert_int_equal(bytes[i], byte_at(offset + i));
 }
 
-static void check_section(const char *name)
+static void check_section(const char *name, uint64_t room)
 {
 	struct elf_file file;
 	struct dwarf_section s;
 	size_t got;
 
-	open_file(name, &file, &s);
+	assert_int_equal(open_section(name, &file, &s, &room), 0);
 	assert_int_equal(s.size, LARGE);
 	check_bytes(&s, LARGE - 10, 100);
 	check_bytes(&s, 0, 100);
@@ -151,8 +158,64 @@ static void test_sections(void **state)
 {
 	(void)state;
 	make_large();
-	check_section("flat");
-	check_section("packed");
+	check_section("flat", 0);
+	check_section("flat", LARGE);
+	check_section("packed", LARGE - 1);
+	check_section("packed", LARGE);
+}
+
+/* Where there is room for a section it is inflated once, as far as it is asked for. */
+static void test_whole(void **state)
+{
+	uint64_t room = LARGE + 100;
+	struct elf_file file, other_file;
+	struct dwarf_section s, other;
+
+	(void)state;
+	assert_int_equal(open_section("packed", &file, &s, &room), 0);
+	assert_true(room == 100);
+	check_bytes(&s, 0, 100);
+	assert_true(s.filled < LARGE / 8);
+	for (uint64_t i = 1; i < 60; i++)
+		check_bytes(&s, i * 2654435761u % LARGE, 100);
+	assert_true(s.filled <= LARGE);
+	/* There is none left for another, which is read all the same. */
+	assert_int_equal(open_section("packed", &other_file, &other, &room), 0);
+	assert_true(room == 100);
+	check_bytes(&other, LARGE - 10, 100);
+	check_bytes(&other, 0, 100);
+	dwarf_section_close(&other);
+	assert_true(room == 100);
+	dwarf_section_close(&s);
+	assert_true(room == LARGE + 100);
+	elf_file_close(&other_file);
+	elf_file_close(&file);
+}
+
+/* Says that it is zstd's, of which only what can be kept whole is read; and is none. */
+static void test_zstd(void **state)
+{
+	uint64_t room = LARGE - 1;
+	struct elf_file file;
+	struct dwarf_section s;
+	size_t got;
+
+	(void)state;
+	assert_int_equal(
+		shell("cp packed zstd && offset=$(readelf -SW zstd | "
+		      "sed -n 's/.* .debug_str *[A-Z]* *[0-9a-f]* \\([0-9a-f]*\\).*/\\1/p')"
+		      " && printf '\\2' | dd of=zstd bs=1 seek=$((0x$offset)) conv=notrunc"),
+		0);
+	assert_int_equal(open_section("zstd", &file, &s, &room), -EFBIG);
+	assert_true(room == LARGE - 1);
+	dwarf_section_close(&s);
+	elf_file_close(&file);
+	room = LARGE;
+	assert_int_equal(open_section("zstd", &file, &s, &room), 0);
+	assert_null(dwarf_section_read(&s, 0, 1, &got));
+	assert_null(dwarf_section_read(&s, LARGE - 1, 1, &got));
+	dwarf_section_close(&s);
+	elf_file_close(&file);
 }
 
 /* Reading the same again and again comes to an end. */
@@ -377,6 +440,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),	  cmocka_unit_test(test_leb),
 		cmocka_unit_test(test_sections),  cmocka_unit_test(test_work_ends),
+		cmocka_unit_test(test_whole),	  cmocka_unit_test(test_zstd),
 		cmocka_unit_test(test_truncated), cmocka_unit_test(test_inlined),
 		cmocka_unit_test(test_cycle),	  cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_nested),	  cmocka_unit_test(test_unknown_abbreviation),

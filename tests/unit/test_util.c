@@ -5,14 +5,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "directory_fixture.h"
 #include "util/array.h"
 #include "util/file.h"
 #include "util/index.h"
+#include "util/memory.h"
 #include "util/number.h"
 #include "util/utf8.h"
 
@@ -263,6 +266,61 @@ static void test_utf8_columns(void **state)
 	assert_int_equal(utf8_columns(0x10ffff), 1); /* no character */
 }
 
+/* --- Memory that is free, by files as the kernel has them --- */
+
+static void set_file(const char *name, const char *text)
+{
+	FILE *f;
+
+	assert_int_equal(shell("mkdir -p \"$(dirname '%s')\"", name), 0);
+	f = fopen(in_directory(name), "w");
+	assert_non_null(f);
+	assert_int_equal(fputs(text, f) < 0, 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static uint64_t free_megabytes(void)
+{
+	return memory_available_below(directory) >> 20;
+}
+
+static void test_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(directory_make(), 0);
+	assert_int_equal(free_megabytes(), 0);
+	set_file("proc/meminfo", "MemTotal: 8388608 kB\nMemFree: 1024 kB\n"
+				 "MemAvailable:    4194304 kB\nBuffers: 9 kB\n");
+	assert_int_equal(free_megabytes(), 4096);
+	/* Version 2: the lowest of the group and those around it. */
+	set_file("proc/self/cgroup", "0::/system.slice/ssh.service\n");
+	assert_int_equal(free_megabytes(), 4096);
+	set_file("sys/fs/cgroup/system.slice/ssh.service/memory.max", "max\n");
+	assert_int_equal(free_megabytes(), 4096);
+	set_file("sys/fs/cgroup/system.slice/memory.max", "1073741824\n");
+	assert_int_equal(free_megabytes(), 1024);
+	set_file("sys/fs/cgroup/system.slice/ssh.service/memory.max", "536870912\n");
+	assert_int_equal(free_megabytes(), 512);
+	set_file("sys/fs/cgroup/system.slice/ssh.service/memory.max", "8589934592\n");
+	set_file("sys/fs/cgroup/system.slice/memory.max", "8589934592\n");
+	assert_int_equal(free_megabytes(), 4096);
+	/* In a container: the group is named as it is outside, and what is there is its own. */
+	set_file("proc/self/cgroup", "0::/docker/0123\n");
+	set_file("sys/fs/cgroup/memory.max", "2147483648\n");
+	assert_int_equal(free_megabytes(), 2048);
+	set_file("sys/fs/cgroup/memory.max", "max\n");
+	/* Version 1 */
+	set_file("proc/self/cgroup", "5:cpu,cpuacct:/b\n4:memory:/a/b\n3:memory_not:/c\n0::/\n");
+	set_file("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	assert_int_equal(free_megabytes(), 4096);
+	set_file("sys/fs/cgroup/memory/c/memory.limit_in_bytes", "1048576\n");
+	set_file("sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "3221225472\n");
+	assert_int_equal(free_megabytes(), 3072);
+	assert_int_equal(directory_remove(), 0);
+	/* This machine's own */
+	assert_true(memory_available() > 1024 * 1024);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +334,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_file_write, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_file_link, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_file_errors, make_folder, remove_folder),
+		cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

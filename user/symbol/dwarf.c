@@ -12,6 +12,7 @@
 #include "symbol/dwarf_split.h"
 #include "symbol/dwarf_unit.h"
 #include "util/array.h"
+#include "util/memory.h"
 
 #define DEPTH_MAX  1024
 #define FRAMES_MAX ((size_t)4 * 1024 * 1024)
@@ -23,6 +24,14 @@
  */
 #define VISITS_MAX   1000
 #define VISITS_LEAST ((uint64_t)10 * 1000 * 1000)
+
+/*
+ * Compressed sections are kept whole, as far as they are read, in an eighth of the memory that is
+ * free: what else starts meanwhile finds the rest, and of today's machines that is still enough for
+ * all but the largest debug files. What always fits is the sections of most programs.
+ */
+#define SHARE	   8
+#define ROOM_LEAST ((uint64_t)16 * 1024 * 1024)
 
 /* How often it is asked whether to stop: in entries. */
 #define ASK_STOP 65536
@@ -57,18 +66,21 @@ struct work {
 	size_t frame_count, frame_room;
 	struct dwarf_names names;
 	uint64_t visits; /* of addresses by ranges */
+	uint64_t room;	 /* to keep compressed sections whole */
 	bool corrupt;
-	bool unsupported;  /* compressed with zstd */
+	bool no_zstd;	   /* compressed with it, and the library is not there */
+	bool too_large;	   /* compressed with zstd, and too large for the memory that is free */
 	bool no_alternate; /* it is missing */
 	size_t missing;	   /* .dwo files */
 };
 
-/* Notes that a part of the file is corrupt or not supported; other errors pass. */
+/* Notes that a part of the file cannot be read; other errors pass. */
 static int overlook(struct work *w, int err)
 {
 	w->corrupt |= err == -EINVAL;
-	w->unsupported |= err == -ENOTSUP;
-	return err == -EINVAL || err == -ENOTSUP ? 0 : err;
+	w->no_zstd |= err == -ENOTSUP;
+	w->too_large |= err == -EFBIG;
+	return err == -EINVAL || err == -ENOTSUP || err == -EFBIG ? 0 : err;
 }
 
 /* Counts that a range holds an address. Returns 0, or -EINVAL when it is too often. */
@@ -573,11 +585,19 @@ static int warn(const struct work *w)
 				   "%s: its debug information is corrupt: source lines and "
 				   "inlined functions may be missing",
 				   path);
-	if (!err && w->unsupported)
+	if (!err && w->no_zstd)
+		err = profile_warn(
+			p,
+			"%s: its debug information is compressed with zstd, and there is "
+			"no libzstd.so.1: source lines and inlined functions may be "
+			"missing (install libzstd1 (Debian) or libzstd (Fedora))",
+			path);
+	if (!err && w->too_large)
 		err = profile_warn(p,
-				   "%s: its debug information is compressed with zstd, which is "
-				   "not supported: source lines and inlined functions may be "
-				   "missing",
+				   "%s: its debug information is compressed with zstd, and larger "
+				   "than an eighth of the memory that is free: source lines and "
+				   "inlined functions may be missing (objcopy "
+				   "--decompress-debug-sections unpacks it)",
 				   path);
 	if (!err && w->missing)
 		err = profile_warn(p,
@@ -597,6 +617,9 @@ int dwarf_resolve(struct batch *b, const struct elf_file *elf, int root, const c
 	struct work w = { .b = b, .file = { .elf = *elf }, .root = root, .image = image };
 	int err = 0;
 
+	w.room = memory_available() / SHARE;
+	w.room = w.room > ROOM_LEAST ? w.room : ROOM_LEAST;
+	w.file.room = &w.room;
 	w.names.p = b->p;
 	w.places = calloc(b->count + 1, sizeof(*w.places));
 	if (!w.places)
@@ -619,7 +642,7 @@ int dwarf_resolve(struct batch *b, const struct elf_file *elf, int root, const c
 bool dwarf_is_in(const struct elf_file *elf)
 {
 	struct dwarf_section section;
-	bool found = dwarf_section_open(&section, elf, ".debug_info") != 0 || section.size;
+	bool found = dwarf_section_open(&section, elf, ".debug_info", NULL) != 0 || section.size;
 
 	dwarf_section_close(&section);
 	return found;

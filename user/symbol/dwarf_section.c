@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "symbol/dwarf_inflate.h"
 #include "util/array.h"
 
 #ifndef ELFCOMPRESS_ZSTD /* glibc 2.36 and older */
@@ -16,7 +16,6 @@
 
 #define WINDOW	      ((size_t)64 * 1024)
 #define WINDOW_PACKED ((size_t)1024 * 1024)
-#define WHOLE_PACKED  ((size_t)16 * 1024 * 1024)
 #define WINDOW_WIDE   ((size_t)32 * 1024 * 1024)
 #define STRING_MAX    ((size_t)64 * 1024)
 
@@ -27,24 +26,6 @@
 /* A section is read once or twice, and then here and there. */
 #define OFTEN	  8
 #define OFTEN_TOO ((uint64_t)16 * 1024 * 1024)
-
-#define MARKS	   128
-#define MARK_LEAST ((uint64_t)512 * 1024)
-
-/* Where inflating can begin anew. A mark takes 40 kB. */
-struct mark {
-	uint64_t in, out;
-	z_stream state;
-};
-
-struct dwarf_inflater {
-	z_stream stream;
-	uint64_t in, out; /* how far it is; of `in`, stream.avail_in bytes are still to be used */
-	uint8_t input[16 * 1024];
-	struct mark marks[MARKS]; /* by `out` */
-	size_t mark_count;
-	uint64_t mark_distance;
-};
 
 static bool is_name(Elf *elf, const GElf_Shdr *section, const char *name)
 {
@@ -79,11 +60,8 @@ static void place(struct dwarf_section *s, const GElf_Shdr *section)
 		s->stored = section->sh_size;
 }
 
-/*
- * Reads the header of a compressed section, in the file's own form. Returns its size, -EINVAL, or
- * -ENOTSUP for zstd.
- */
-static ssize_t read_header(struct dwarf_section *s, Elf *elf)
+/* Reads the header of a compressed section, in the file's own form. Returns its size or -EINVAL. */
+static ssize_t read_header(struct dwarf_section *s, Elf *elf, bool *zstd)
 {
 	bool wide = gelf_getclass(elf) == ELFCLASS64;
 	size_t size = wide ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
@@ -99,34 +77,34 @@ static ssize_t read_header(struct dwarf_section *s, Elf *elf)
 	if (wide)
 		dwarf_skip(&c, 4);
 	s->size = dwarf_number(&c, wide ? 8 : 4);
-	if (type == ELFCOMPRESS_ZSTD)
-		return -ENOTSUP;
-	return type == ELFCOMPRESS_ZLIB ? (ssize_t)size : -EINVAL;
+	*zstd = type == ELFCOMPRESS_ZSTD;
+	return *zstd || type == ELFCOMPRESS_ZLIB ? (ssize_t)size : -EINVAL;
 }
 
-static int start_inflater(struct dwarf_section *s, size_t header)
+/*
+ * Going back in what is compressed is slow: a section that the room is enough for is kept whole.
+ * Others are read by windows, which zstd does not allow for: it can go back to the beginning only.
+ */
+static int start_inflater(struct dwarf_section *s, size_t header, bool zstd, uint64_t *room)
 {
-	struct dwarf_inflater *f;
+	struct dwarf_packed packed = { s->fd, s->at + header, s->stored - header, s->size, zstd };
+	int err;
 
-	s->at += header;
-	s->stored -= header;
-	if (s->size > SIZE_MOST || s->size / RATIO_MAX > s->stored)
+	if (s->size > SIZE_MOST || s->size / RATIO_MAX > packed.stored)
 		return -EINVAL;
-	f = s->inflater = calloc(1, sizeof(*f));
-	if (!f)
-		return -ENOMEM;
-	if (inflateInit(&f->stream) != Z_OK) {
-		free(f);
-		s->inflater = NULL;
-		return -ENOMEM;
-	}
-	inflateValidate(&f->stream, 0); /* of what is read in parts, no checksum is met */
-	f->mark_distance = s->size / MARKS + MARK_LEAST;
+	s->whole = room && s->size <= *room;
+	if (zstd && !s->whole)
+		return -EFBIG;
+	err = dwarf_inflater_new(&s->inflater, &packed, !s->whole);
+	if (err || !s->whole)
+		return err;
+	s->room_left = room;
+	*room -= s->size;
 	return 0;
 }
 
 /* The older way of GNU tools: another name, and 12 bytes in front. */
-static int open_old(struct dwarf_section *s, Elf *elf, const char *name)
+static int open_old(struct dwarf_section *s, Elf *elf, const char *name, uint64_t *room)
 {
 	uint8_t head[12];
 	struct dwarf_cursor c = { head + 4, head + sizeof(head), true, false };
@@ -144,24 +122,26 @@ static int open_old(struct dwarf_section *s, Elf *elf, const char *name)
 	    memcmp(head, "ZLIB", 4) != 0)
 		return -EINVAL;
 	s->size = dwarf_number(&c, 8);
-	return start_inflater(s, sizeof(head));
+	return start_inflater(s, sizeof(head), false, room);
 }
 
-int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, const char *name)
+int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, const char *name,
+		       uint64_t *room)
 {
 	GElf_Shdr section;
 	ssize_t header;
+	bool zstd;
 	int err;
 
 	*s = (struct dwarf_section){ .fd = file->fd };
 	if (!find(file->elf, name, &section)) {
-		err = open_old(s, file->elf, name);
+		err = open_old(s, file->elf, name, room);
 	} else {
 		place(s, &section);
 		s->size = s->stored;
 		if (section.sh_flags & SHF_COMPRESSED) {
-			header = read_header(s, file->elf);
-			err = header < 0 ? (int)header : start_inflater(s, header);
+			header = read_header(s, file->elf, &zstd);
+			err = header < 0 ? (int)header : start_inflater(s, header, zstd, room);
 		} else {
 			err = s->size > SIZE_MOST ? -EINVAL : 0;
 		}
@@ -173,14 +153,9 @@ int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, con
 
 void dwarf_section_close(struct dwarf_section *s)
 {
-	struct dwarf_inflater *f = s->inflater;
-
-	if (f) {
-		inflateEnd(&f->stream);
-		for (size_t i = 0; i < f->mark_count; i++)
-			inflateEnd(&f->marks[i].state);
-		free(f);
-	}
+	if (s->room_left)
+		*s->room_left += s->size;
+	dwarf_inflater_free(s->inflater);
 	free(s->bytes);
 	*s = (struct dwarf_section){ .fd = -1 };
 }
@@ -191,90 +166,18 @@ bool dwarf_section_use(struct dwarf_section *s, uint64_t bytes)
 	return s->used / OFTEN <= s->size + OFTEN_TOO;
 }
 
-static void set_mark(struct dwarf_inflater *f)
-{
-	struct mark *m = &f->marks[f->mark_count];
-
-	if (f->mark_count == MARKS || f->out < (f->mark_count + 1) * f->mark_distance)
-		return;
-	if (inflateCopy(&m->state, &f->stream) != Z_OK)
-		return;
-	m->in = f->in - f->stream.avail_in;
-	m->out = f->out;
-	f->mark_count++;
-}
-
-/* To the last mark before an offset, or to the beginning. */
-static int go_back(struct dwarf_inflater *f, uint64_t offset)
-{
-	size_t i = f->mark_count;
-
-	while (i && f->marks[i - 1].out > offset)
-		i--;
-	if (f->out <= offset && (!i || f->marks[i - 1].out <= f->out))
-		return 0;
-	if (i) {
-		inflateEnd(&f->stream);
-		if (inflateCopy(&f->stream, &f->marks[i - 1].state) != Z_OK) {
-			f->stream = (z_stream){ 0 };
-			return -ENOMEM;
-		}
-	} else if (inflateReset(&f->stream) != Z_OK) {
-		return -EINVAL;
-	}
-	f->in = i ? f->marks[i - 1].in : 0;
-	f->out = i ? f->marks[i - 1].out : 0;
-	f->stream.avail_in = 0;
-	return 0;
-}
-
-/* The next `size` bytes. Returns how many there are. */
-static size_t inflate_next(struct dwarf_section *s, uint8_t *to, size_t size)
-{
-	struct dwarf_inflater *f = s->inflater;
-	z_stream *z = &f->stream;
-
-	z->next_out = to;
-	z->avail_out = size;
-	while (z->avail_out) {
-		uint64_t left = s->stored - f->in;
-		int result;
-
-		if (!z->avail_in) {
-			size_t want = left < sizeof(f->input) ? left : sizeof(f->input);
-			ssize_t n = pread(s->fd, f->input, want, s->at + f->in);
-
-			if (n <= 0)
-				break;
-			f->in += n;
-			z->next_in = f->input;
-			z->avail_in = n;
-		}
-		result = inflate(z, Z_NO_FLUSH);
-		if (result != Z_OK && result != Z_STREAM_END)
-			break;
-		if (result == Z_STREAM_END)
-			break;
-	}
-	size -= z->avail_out;
-	f->out += size;
-	set_mark(f);
-	return size;
-}
-
 static bool inflate_to(struct dwarf_section *s, uint64_t offset)
 {
 	uint8_t scratch[16 * 1024];
-	struct dwarf_inflater *f = s->inflater;
+	uint64_t left;
 
-	if (go_back(f, offset))
+	if (dwarf_inflate_seek(s->inflater, offset))
 		return false;
-	while (f->out < offset) {
-		uint64_t left = offset - f->out;
+	while ((left = offset - dwarf_inflater_offset(s->inflater))) {
 		size_t want = left < sizeof(scratch) ? left : sizeof(scratch);
 
 		s->filled += want;
-		if (inflate_next(s, scratch, want) < want)
+		if (dwarf_inflate(s->inflater, scratch, want) < want)
 			return false;
 	}
 	return true;
@@ -293,7 +196,7 @@ static void fill(struct dwarf_section *s, size_t size)
 		return;
 	if (s->inflater) {
 		if (inflate_to(s, s->from + s->held))
-			s->held += inflate_next(s, s->bytes + s->held, want);
+			s->held += dwarf_inflate(s->inflater, s->bytes + s->held, want);
 		s->failed = s->held < size;
 		return;
 	}
@@ -309,6 +212,8 @@ static void move_window(struct dwarf_section *s, uint64_t offset)
 {
 	uint64_t gone = offset - s->from;
 
+	if (!gone)
+		return;
 	if (offset >= s->from && gone < s->held) {
 		memmove(s->bytes, s->bytes + gone, s->held - gone);
 		s->held -= gone;
@@ -319,9 +224,9 @@ static void move_window(struct dwarf_section *s, uint64_t offset)
 }
 
 /*
- * Where the window is to begin, and how long it is to be. Going back in what is compressed is dear,
- * so a section that is not large is kept whole. What was read twice over is read here and there:
- * a wide window, to both sides, then saves more than it costs.
+ * Where the window is to begin, and how long it is to be. One that is to become the whole section
+ * grows as far as it is asked for. What was read twice over is read here and there: a wide window,
+ * to both sides, then saves more than it costs.
  */
 static size_t choose_window(const struct dwarf_section *s, uint64_t offset, size_t want,
 			    uint64_t *from)
@@ -329,17 +234,26 @@ static size_t choose_window(const struct dwarf_section *s, uint64_t offset, size
 	size_t size = s->inflater ? WINDOW_PACKED : WINDOW;
 
 	*from = offset;
-	if (s->inflater && s->size <= WHOLE_PACKED) {
+	if (s->whole) {
 		*from = 0;
-		return s->size;
-	}
-	if (s->filled / 2 > s->size + WINDOW_PACKED) {
+		size += offset;
+	} else if (s->filled / 2 > s->size + WINDOW_PACKED) {
 		size = WINDOW_WIDE;
 		*from -= *from < size / 2 ? *from : size / 2;
 	}
 	if (size < offset - *from + want)
 		size = offset - *from + want;
 	return size < s->size - *from ? size : s->size - *from;
+}
+
+/* Memory of which nothing is used is not taken: what is not read of a section costs none. */
+static int reserve(struct dwarf_section *s, size_t size)
+{
+	if (!s->whole)
+		return array_reserve(&s->bytes, &s->room, size, 1);
+	if (!s->bytes)
+		s->bytes = malloc(s->size);
+	return s->bytes ? 0 : -ENOMEM;
 }
 
 const uint8_t *dwarf_section_read(struct dwarf_section *s, uint64_t offset, size_t want,
@@ -355,7 +269,7 @@ const uint8_t *dwarf_section_read(struct dwarf_section *s, uint64_t offset, size
 	if (offset < s->from || offset - s->from > s->held || offset - s->from + want > s->held) {
 		size = choose_window(s, offset, want, &from);
 		move_window(s, from);
-		if (array_reserve(&s->bytes, &s->room, size, 1))
+		if (reserve(s, size))
 			return NULL;
 		fill(s, size);
 	}

@@ -10,8 +10,9 @@
 
 /*
  * A section with debug information, at any offset, in a window of it: sections of gigabytes are
- * never in memory as a whole. One that is compressed is inflated as far as it is asked for.
- * Reading from front to back costs one pass; going back, a part of one.
+ * not in memory as a whole. One that is compressed is inflated as far as it is asked for, and is
+ * kept whole if there is room for it; else reading from front to back costs one pass, and going
+ * back a part of one.
  *
  * A file from an enemy's hand may have its parts read over and over: what is read and what
  * is used of a section is counted, and ends at some times its size.
@@ -24,18 +25,24 @@ struct dwarf_section {
 	uint64_t at, stored; /* in the file */
 	uint64_t used, filled;
 	bool failed;	/* to inflate: it is corrupt */
+	bool whole;	/* the window is to become all of it */
 	uint8_t *bytes; /* the window: bytes from `from` on, `held` of them */
 	size_t room, held;
 	uint64_t from;
 	struct dwarf_inflater *inflater; /* NULL: not compressed */
+	uint64_t *room_left;		 /* that it has taken `size` of; NULL: it has not */
 };
 
 /*
  * Finds a section by its name, as in ".debug_info" or ".debug_info.dwo". It reads from file->fd,
- * which must stay open. Returns 0, also when there is none (size is 0), -ENOTSUP when it is
- * compressed with zstd, -EINVAL when in a way that is not known or not to be believed, or -ENOMEM.
+ * which must stay open. *room is how many bytes of compressed sections may still be kept whole; it
+ * must outlive the section, which takes its part and gives it back. NULL: none may be.
+ * Returns 0, also when there is no such section (size is 0), -EINVAL (unknown compression or
+ * implausible size), -ENOTSUP (compressed with zstd, and there is no libzstd), -EFBIG (with zstd,
+ * and there is not the room to keep it), or -ENOMEM.
  */
-int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, const char *name);
+int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, const char *name,
+		       uint64_t *room);
 void dwarf_section_close(struct dwarf_section *s);
 
 /*

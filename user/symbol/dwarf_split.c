@@ -98,6 +98,7 @@ int dwarf_open_alternate(struct dwarf_file *file, int root)
 	}
 	file->alternate->elf = elf;
 	file->alternate->owned = true;
+	file->alternate->room = file->room;
 	return dwarf_file_open(file->alternate);
 }
 
@@ -174,7 +175,7 @@ static bool find_parts(struct dwarf_file *file, uint64_t id)
 	uint64_t row = 0;
 	bool found;
 
-	if (dwarf_section_open(&x.section, &file->elf, ".debug_cu_index"))
+	if (dwarf_section_open(&x.section, &file->elf, ".debug_cu_index", file->room))
 		return false;
 	if (read_index(&x))
 		row = find_row(&x, id);
@@ -195,12 +196,12 @@ static bool find_parts(struct dwarf_file *file, uint64_t id)
 
 /* --- .dwo --- */
 
-static int open_file(int root, const char *path, struct dwarf_file *file)
+static int open_file(int root, const char *path, uint64_t *room, struct dwarf_file *file)
 {
 	struct error ignored;
 	int fd = file_open_regular(root, path, NULL);
 
-	*file = (struct dwarf_file){ .split = true, .owned = true };
+	*file = (struct dwarf_file){ .split = true, .owned = true, .room = room };
 	if (fd < 0 || elf_object_open(&file->elf, fd, &ignored)) {
 		*file = (struct dwarf_file){ 0 };
 		return -ENOENT;
@@ -228,7 +229,7 @@ static int try_package(const struct dwarf_unit *skeleton, int root, const char *
 	int err;
 
 	snprintf(path, sizeof(path), "%s.dwp", image);
-	err = open_file(root, path, file);
+	err = open_file(root, path, skeleton->file->room, file);
 	if (!err && !find_parts(file, skeleton->id))
 		err = -ENOENT;
 	if (!err)
@@ -240,7 +241,7 @@ static int try_package(const struct dwarf_unit *skeleton, int root, const char *
 static int try_object(const struct dwarf_unit *skeleton, int root, const char *path,
 		      struct dwarf_file *file, struct dwarf_unit *unit)
 {
-	int err = open_file(root, path, file);
+	int err = open_file(root, path, skeleton->file->room, file);
 
 	if (!err)
 		return take(skeleton, file, unit);

@@ -35,7 +35,7 @@ int dwarf_file_open(struct dwarf_file *file)
 		char name[64];
 
 		snprintf(name, sizeof(name), "%s%s", section_names[i], file->split ? ".dwo" : "");
-		err = dwarf_section_open(&file->sections[i], &file->elf, name);
+		err = dwarf_section_open(&file->sections[i], &file->elf, name, file->room);
 	}
 	return err;
 }
