@@ -354,6 +354,48 @@ static void test_dump_many_lines(void **state)
 	profile_free(p);
 }
 
+/* Two functions, one in the other, with addresses by turns: the lines of both are read anew. */
+static void test_dump_lines_again(void **state)
+{
+	enum {
+		LINES = 50000,
+		ADDRESSES = 200,
+	};
+	struct file f = new_dump(1);
+	struct profile *p = profile_new();
+	struct batch_address addresses[ADDRESSES];
+	struct batch b = { .p = p, .addresses = addresses, .count = ADDRESSES };
+	uint32_t image;
+
+	(void)state;
+	assert_int_equal(profile_add_image(p, "[jit 612]", NULL, 0, &image), 0);
+	add_record(&f, 2, 16 + LINES * 18);
+	add_u64(&f, MEMORY);
+	add_u64(&f, LINES);
+	for (uint64_t i = 0; i < LINES; i++)
+		add_line(&f, MEMORY, i + 1, "a");
+	add_load(&f, MEMORY, ADDRESSES, 0, "outer");
+	for (uint32_t i = 0; i < ADDRESSES; i++) {
+		addresses[i].address = MEMORY + i;
+		assert_int_equal(
+			profile_add_location(p, MEMORY + i, PROFILE_NONE, &addresses[i].location),
+			0);
+		if (i % 2)
+			add_load(&f, MEMORY + i, 1, i, "inner");
+	}
+	assert_int_equal(jit_resolve_from(&b, f.fd), 0);
+	assert_int_equal(p->warning_count, 1);
+	assert_string_equal(p->warnings[0],
+			    "[jit 612]: its file of names has more than 4194304 source lines for "
+			    "the samples: some were not read");
+	assert_name(p, 0, "outer");
+	assert_int_equal(p->lines[p->locations[0].first_line].line, LINES);
+	assert_name(p, 1, "inner");
+	assert_name(p, ADDRESSES - 2, "outer");
+	close(f.fd);
+	profile_free(p);
+}
+
 /* Cut off at every byte: nothing is read that is not there. */
 static void test_dump_cut(void **state)
 {
@@ -503,6 +545,7 @@ int main(void)
 		cmocka_unit_test(test_map_overlapping),
 		cmocka_unit_test(test_dump),
 		cmocka_unit_test(test_dump_lines),
+		cmocka_unit_test(test_dump_lines_again),
 		cmocka_unit_test(test_dump_cut),
 		cmocka_unit_test(test_dump_corrupt),
 		cmocka_unit_test(test_dump_many_lines),

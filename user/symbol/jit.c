@@ -2,9 +2,11 @@
 #include "symbol/jit.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DUMP_MAGIC "DTiJ" /* 0x4A695444 as little-endian machines write it */
@@ -16,12 +18,14 @@ const char jit_no_names[] =
 
 static void fill(struct jit_file *f, uint64_t offset)
 {
+	uint64_t left = offset < f->limit ? f->limit - offset : 0;
+	size_t want = left < JIT_BUFFER ? left : JIT_BUFFER;
 	ssize_t n = 1;
 
 	f->offset = offset;
 	f->size = 0;
-	while (n > 0 && f->size < JIT_BUFFER && offset < JIT_FILE_MAX) {
-		n = pread(f->fd, f->buffer + f->size, JIT_BUFFER - f->size, offset + f->size);
+	while (n > 0 && f->size < want) {
+		n = pread(f->fd, f->buffer + f->size, want - f->size, offset + f->size);
 		f->size += n > 0 ? n : 0;
 	}
 }
@@ -36,6 +40,25 @@ size_t jit_read(struct jit_file *f, uint64_t offset, size_t wanted, const char *
 	}
 	*bytes = f->buffer + there;
 	return wanted < f->size - there ? wanted : f->size - there;
+}
+
+bool jit_count_entry(struct jit_file *f, uint64_t at)
+{
+	if (at >= f->limit)
+		return false;
+	if (f->entries++ < JIT_ENTRIES_MAX)
+		return true;
+	f->crowded = true;
+	f->limit = at;
+	return false;
+}
+
+bool jit_count_line(struct jit_file *f)
+{
+	if (f->lines++ < JIT_ENTRIES_MAX)
+		return true;
+	f->long_winded = true;
+	return false;
 }
 
 void jit_offer(struct jit_cover *c, uint64_t start, uint64_t size, uint64_t entry)
@@ -116,23 +139,59 @@ int jit_name_all(struct batch *b, struct jit_file *f, const struct jit_cover *c,
 	return err;
 }
 
+static int resolve(struct batch *b, struct jit_file *f, struct jit_cover *c)
+{
+	size_t size = strlen(DUMP_MAGIC);
+	struct stat status;
+	const char *magic;
+	bool dump;
+
+	f->limit = JIT_DUMP_MAX;
+	dump = jit_read(f, 0, size, &magic) == size && memcmp(magic, DUMP_MAGIC, size) == 0;
+	if (!dump)
+		f->limit = JIT_MAP_MAX;
+	f->large = fstat(f->fd, &status) == 0 && (uint64_t)status.st_size > f->limit;
+	return dump ? jit_dump_resolve(b, f, c) : jit_map_resolve(b, f, c);
+}
+
+static int warn(const struct batch *b, const struct jit_file *f)
+{
+	const char *path =
+		f->large || f->crowded || f->long_winded ? b->p->images[b->image].path : NULL;
+	int err = 0;
+
+	if (f->crowded)
+		err = profile_warn(
+			b->p,
+			"%s: its file of names has more than %" PRIu64
+			" entries: those behind were not read, and functions may have no "
+			"name or an older one",
+			path, JIT_ENTRIES_MAX);
+	else if (f->large)
+		err = profile_warn(b->p,
+				   "%s: its file of names is larger than %" PRIu64
+				   " MiB: what is behind that was not read, and functions may have "
+				   "no name or an older one",
+				   path, f->limit >> 20);
+	if (!err && f->long_winded)
+		err = profile_warn(b->p,
+				   "%s: its file of names has more than %" PRIu64
+				   " source lines for the samples: some were not read",
+				   path, JIT_ENTRIES_MAX);
+	return err;
+}
+
 int jit_resolve_from(struct batch *b, int fd)
 {
 	struct jit_file f = { .fd = fd };
 	struct jit_cover c = { .addresses = b->addresses, .count = b->count };
-	size_t size = strlen(DUMP_MAGIC);
-	const char *magic;
 	int err = -ENOMEM;
 
 	batch_sort(b);
 	f.buffer = malloc(JIT_BUFFER);
 	c.tree = calloc(b->count + 1, 2 * sizeof(*c.tree));
-	if (f.buffer && c.tree) {
-		bool dump = jit_read(&f, 0, size, &magic) == size &&
-			    memcmp(magic, DUMP_MAGIC, size) == 0;
-
-		err = dump ? jit_dump_resolve(b, &f, &c) : jit_map_resolve(b, &f, &c);
-	}
+	if (f.buffer && c.tree)
+		err = resolve(b, &f, &c) ?: warn(b, &f);
 	free(f.buffer);
 	free(c.tree);
 	return err;

@@ -2,6 +2,7 @@
 #ifndef PROFIL_SYMBOL_JIT_H
 #define PROFIL_SYMBOL_JIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,9 +10,10 @@
 
 /*
  * Names of code that a process has made at run time, from the file that it writes them to. Such a
- * file may be half written, wrong, or made to harm whoever reads it: it is read, never mapped, in
- * time that follows its size (of which 1 GiB is looked at), and memory follows the addresses.
- * The file goes on growing: what is behind its last whole line or record is not looked at.
+ * file may be half written, wrong, or made to harm whoever reads it: it is read, never mapped, and
+ * memory follows the addresses. Time follows the file's size and the number of its entries, of
+ * which there are budgets: what is beyond them is not read, and the profile is warned. The file
+ * goes on growing: what is behind its last whole line or record is not looked at.
  */
 
 /* Why such code has no names when there is no such file, and how to get one */
@@ -24,15 +26,25 @@ batch_reader jit_resolve;
 int jit_resolve_from(struct batch *b, int fd);
 
 /* What such a file is read by */
-#define JIT_WINDOW   ((size_t)64 * 1024) /* longer lines and names are cut */
-#define JIT_BUFFER   ((size_t)1024 * 1024)
-#define JIT_FILE_MAX ((uint64_t)1024 * 1024 * 1024)
+#define JIT_WINDOW ((size_t)64 * 1024) /* longer lines and names are cut */
+#define JIT_BUFFER ((size_t)1024 * 1024)
+
+/*
+ * The budgets. Engines write maps of 100 MB with a million functions; dumps hold the code besides,
+ * most of which is passed over. Source lines, of the functions with samples, have one of their own.
+ */
+#define JIT_MAP_MAX	((uint64_t)256 * 1024 * 1024)
+#define JIT_DUMP_MAX	((uint64_t)1024 * 1024 * 1024)
+#define JIT_ENTRIES_MAX ((uint64_t)4 * 1024 * 1024)
 
 struct jit_file {
 	int fd;
 	char *buffer; /* JIT_BUFFER bytes */
 	uint64_t offset;
 	size_t size;
+	uint64_t limit; /* what stands from here on is not read */
+	uint64_t entries, lines;
+	bool large, crowded, long_winded; /* a budget is used up: bytes, entries, lines */
 };
 
 /*
@@ -40,6 +52,12 @@ struct jit_file {
  * (at most JIT_WINDOW), or less when the file ends there.
  */
 size_t jit_read(struct jit_file *f, uint64_t offset, size_t wanted, const char **bytes);
+
+/* Counts the entry at `at`. False: it is one too many, and the file ends there. */
+bool jit_count_entry(struct jit_file *f, uint64_t at);
+
+/* Counts a source line. False: it is one too many. */
+bool jit_count_line(struct jit_file *f);
 
 /*
  * Which entry of the file holds each address: the last one that covers it. Entries pass by in

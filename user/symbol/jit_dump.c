@@ -127,7 +127,8 @@ static void find_loads(struct batch *b, struct jit_file *f, uint64_t first, stru
 	struct load load;
 	size_t count = 0;
 
-	for (uint64_t at = first; moves->count && read_record(f, at, &record); at += record.size) {
+	for (uint64_t at = first; moves->count && at < f->limit && read_record(f, at, &record);
+	     at += record.size) {
 		struct moved *moved;
 
 		if (++count % 65536 == 0 && batch_stopped(b))
@@ -174,7 +175,8 @@ static int find_line(struct jit_file *f, uint64_t address, struct function *func
 	size_t size;
 
 	while (function->left && function->at < function->limit &&
-	       read_all(f, function->at, &line, sizeof(line)) && line.address <= address) {
+	       read_all(f, function->at, &line, sizeof(line)) && line.address <= address &&
+	       jit_count_line(f)) {
 		size = jit_read(f, function->at + sizeof(line), JIT_WINDOW, &bytes);
 		size = strnlen(bytes, size);
 		if (size != 1 || (unsigned char)*bytes != 0xff) {
@@ -284,7 +286,6 @@ int jit_dump_resolve(struct batch *b, struct jit_file *f, struct jit_cover *c)
 	struct function function = { .moves = &moves };
 	struct record record;
 	uint64_t lines = 0;
-	size_t count = 0;
 	int err;
 
 	if (!read_all(f, 0, &header, sizeof(header)) || header.version != VERSION ||
@@ -293,7 +294,7 @@ int jit_dump_resolve(struct batch *b, struct jit_file *f, struct jit_cover *c)
 		return 0;
 	}
 	for (uint64_t at = header.size; read_record(f, at, &record); at += record.size) {
-		if (++count % 65536 == 0 && batch_stopped(b))
+		if (!jit_count_entry(f, at) || (f->entries % 65536 == 0 && batch_stopped(b)))
 			break;
 		offer_record(f, at, &record, c, &lines);
 	}

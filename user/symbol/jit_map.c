@@ -65,11 +65,11 @@ int jit_map_resolve(struct batch *b, struct jit_file *f, struct jit_cover *c)
 {
 	uint64_t start, size;
 	const char *line;
-	size_t length, count = 0;
+	size_t length;
 	bool begins, ends = true;
 
 	for (uint64_t at = 0; (length = read_line(f, at, &line)); at += length) {
-		if (++count % 65536 == 0 && batch_stopped(b))
+		if (!jit_count_entry(f, at) || (f->entries % 65536 == 0 && batch_stopped(b)))
 			break;
 		begins = ends;
 		ends = line[length - 1] == '\n';
