@@ -274,6 +274,18 @@ else
 	skip "go" "no go"
 fi
 
+# --- A target that maps more than anybody would ---
+
+# 4,000 mappings with a path of 3 kB: some 12 MB of paths, of which 4 MiB are read.
+check "many mappings: there is such a process" start_ready "$progs/mapper" "$work/mapped" 4000
+check "many mappings: recorded" exits 0 "$profiltool" record -p "$pid" -F 999 -d 0.3 --json \
+	-o "$work/mapper.pb.gz"
+cp "$work/out" "$work/mapper.json"
+check "many mappings: says that not all are known" says \
+	"process $pid has more mappings of code than are kept"
+check "many mappings: the first are" recorded 'whole and share("spin") > 90' "$work/mapper.json"
+stop "$pid"
+
 # --- Lines of a file that no build ID proves ---
 
 cat >"$work/unproven.c" <<'EOF_C'

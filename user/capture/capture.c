@@ -617,6 +617,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	*totals = (struct capture_totals){
 		.ticks = capture_ticks(c) - c->doubles,
 		.mapping_records_lost = sideband_lost(c->sideband),
+		.crowded = c->processes.crowded,
 		.interrupt_ns = c->interrupt_ns,
 		.cpu_ns = c->cpu_ns,
 		.start_time_ns = c->start_time_ns,

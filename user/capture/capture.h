@@ -105,10 +105,11 @@ struct capture_totals {
 	uint64_t no_cell;      /* lost */
 	uint64_t ring;	       /* of the counted: came through the ring buffer */
 	uint64_t mapping_records_lost; /* of the kernel's records of mappings */
-	uint64_t bpf_ns_per_tick;      /* 0: not measured */
-	uint64_t interrupt_ns;	       /* one tick's interrupt without the program; 0: unknown */
-	uint64_t cpu_ns;	       /* CPU time of the targets, by the kernel's account */
-	uint64_t start_time_ns;	       /* since the epoch */
+	pid_t crowded;		  /* a process that has more mappings of code than are kept, or 0 */
+	uint64_t bpf_ns_per_tick; /* 0: not measured */
+	uint64_t interrupt_ns;	  /* one tick's interrupt without the program; 0: unknown */
+	uint64_t cpu_ns;	  /* CPU time of the targets, by the kernel's account */
+	uint64_t start_time_ns;	  /* since the epoch */
 	uint64_t duration_ns;
 	uint64_t first_tick_ns; /* from capture_start()'s beginning; 0: there was none */
 	/* Of the counted, when they have call stacks: */

@@ -199,6 +199,11 @@ static int find_image(struct process_table *table, struct process *process,
 	return jit_note_file(table, process, record, *image);
 }
 
+bool process_is_crowded(struct process *process)
+{
+	return process_space(process)->bytes > SPACE_BYTES_MAX;
+}
+
 int process_map(struct process_table *table, struct process *process,
 		const struct sideband_record *record)
 {
@@ -212,6 +217,10 @@ int process_map(struct process_table *table, struct process *process,
 		.executable = space->count == 0 && space->parent == INDEX_NONE,
 	};
 
+	if (process_is_crowded(process)) {
+		table->crowded = table->crowded ?: process->pid;
+		return 0;
+	}
 	if (find_image(table, process, record, &mapping.image))
 		return -ENOMEM;
 	/* So that all that is anonymous is one: an address is its own offset. */
@@ -224,6 +233,7 @@ int process_map(struct process_table *table, struct process *process,
 	if (array_reserve(&space->mappings, &space->room, space->count + 1, sizeof(mapping)))
 		return -ENOMEM;
 	space->mappings[space->count++] = mapping;
+	space->bytes += sizeof(mapping) + strlen(record->name);
 	return 0;
 }
 

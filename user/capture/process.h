@@ -11,6 +11,13 @@
 #define COMM_SIZE 16 /* TASK_COMM_LEN, with its NUL */
 
 /*
+ * A target may map whatever it likes, and each mapping is a file to open and a path to keep: those
+ * of one address space have a budget. This is 40,000 of usual length; the largest browsers and
+ * Java programs have 2,000.
+ */
+#define SPACE_BYTES_MAX ((size_t)4 * 1024 * 1024)
+
+/*
  * What one program had mapped, from its exec (or birth, or our arrival) on. A child begins with
  * its parent's mappings, and refers to them: most children exec or end soon.
  */
@@ -21,6 +28,7 @@ struct address_space {
 	uint32_t parent_count;		  /* and how many mappings it had itself */
 	struct capture_mapping *mappings; /* in the order of time */
 	size_t count, room;
+	size_t bytes; /* of its own mappings, with their paths */
 };
 
 /* Where it is told what the code is called that a process has made: see capture/jit.h. */
@@ -69,6 +77,8 @@ struct process_table {
 	size_t image_count, image_room;
 	struct root *roots; /* of processes that have another than ours */
 	size_t root_count, root_room;
+	pid_t crowded; /* a process of which mappings were dropped, as its budget is used up; or 0
+			*/
 	struct index by_pid; /* the oldest process of each pid */
 	struct index by_tid;
 	struct index by_path; /* images */
@@ -91,9 +101,12 @@ struct process *process_at(const struct process_table *table, pid_t pid, uint64_
 /* The address space that is in use now. */
 struct address_space *process_space(struct process *process);
 
-/* Adds a mapping (a SIDEBAND_MMAP record) to it, unless it is known. */
+/* Adds a mapping (a SIDEBAND_MMAP record) to it, unless it is known or its budget is used up. */
 int process_map(struct process_table *table, struct process *process,
 		const struct sideband_record *record);
+
+/* Whether the budget is used up for the mappings that it has now. */
+bool process_is_crowded(struct process *process);
 
 int process_name_thread(struct process_table *table, pid_t tid, const char *comm);
 

@@ -77,8 +77,11 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 		return 0; /* it ended, or is another user's: its pcs will have no image */
 	while (!err && getline(&line, &size, maps) > 0) {
 		*found = true;
-		if (parse_maps_line(line, &record))
-			err = process_map(table, process, &record);
+		if (!parse_maps_line(line, &record))
+			continue;
+		err = process_map(table, process, &record);
+		if (process_is_crowded(process) && table->crowded)
+			break; /* it takes no more */
 	}
 	free(line);
 	fclose(maps);

@@ -210,6 +210,10 @@ static void tell_lost_mappings(const struct capture *c)
 			  " records of mappings, births and names were lost: some addresses "
 			  "may have no name, some new threads no ticks",
 			  totals.mapping_records_lost);
+	if (totals.crowded)
+		tool_warn("process %d has more mappings of code than are kept, which is 4 MiB of "
+			  "them with their paths: addresses in the others have no name",
+			  totals.crowded);
 }
 
 static void tell_stack_limit(const struct capture *c)
