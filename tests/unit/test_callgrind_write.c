@@ -303,7 +303,7 @@ static void test_inlined(void **state)
 		"fn=(3) inner\n4 3\n\nob=(2)\nfl=(2)\nfn=(4)\ncfl=(3)\ncfn=(3)\ncalls=3 3\n6 3\n");
 	profile_free(p);
 
-	/* Without stacks nothing calls anything. */
+	/* One location with several lines is a stack, too. */
 	p = new_profile();
 	inlined = add_location(p, 0x1010, PROFILE_NONE);
 	lines[0].function = add_function(p, "inner", "a.h", 3);
@@ -312,7 +312,10 @@ static void test_inlined(void **state)
 	add_stack(p, 3, STACK(inlined));
 	assert_written(p, false,
 		       HEAD "part: 1\npositions: line\nevents: samples\nsummary: 3\n\n"
-			    "ob=(1) ???\nfl=(1) a.h\nfn=(1) inner\n4 3\n\ntotals: 3\n");
+			    "ob=(1) ???\nfl=(1) ???\nfn=(1) [root]\ncfl=(3) a.c\ncfn=(3) outer\ncalls=3 5\n"
+			    "0 3\n\nob=(1)\nfl=(2) a.h\nfn=(2) inner\n4 3\n\n"
+			    "ob=(1)\nfl=(3)\nfn=(3)\ncfl=(2)\ncfn=(2)\ncalls=3 3\n6 3\n\n"
+			    "totals: 3\n");
 	profile_free(p);
 }
 

@@ -183,6 +183,7 @@ static void test_table_flat(void **state)
 	profile_free(p);
 }
 
+/* A location with several lines is a stack, without any other frame. */
 static void test_table_inlined_flat(void **state)
 {
 	struct profile *p = empty_profile();
@@ -191,9 +192,9 @@ static void test_table_inlined_flat(void **state)
 	(void)state;
 	add_stack(p, 2, add_inlined(p, 0x1000, exe, "inner", "outer"));
 	add_stack(p, 1, add_named(p, 0x1008, exe, "outer"));
-	assert_string_equal(table(p, NO_OPTIONS), "samples      %    cum%  function  image\n"
-						  "      2  66.67   66.67  inner     a\n"
-						  "      1  33.33  100.00  outer     a\n");
+	assert_string_equal(table(p, NO_OPTIONS), "self  self%  total  total%  function  image\n"
+						  "   2  66.67      2   66.67  inner     a\n"
+						  "   1  33.33      3  100.00  outer     a\n");
 	profile_free(p);
 }
 

@@ -137,18 +137,20 @@ static void test_fields(void **state)
 			    "      2  20.00   80.00     0x11  work      exe\n"
 			    "      1  10.00   90.00      0x0  [no pc]   [unknown]\n"
 			    "      1  10.00  100.00     0x30  x+0x30    x\n");
-	assert_string_equal(by(p, "source"), "samples      %    cum%  source     image\n"
-					     "      6  60.00   60.00  own.c      exe\n"
-					     "      2  20.00   80.00  inline.h   x\n"
-					     "      1  10.00   90.00  [unknown]  x\n"
-					     "      1  10.00  100.00  [unknown]  [unknown]\n");
+	assert_string_equal(by(p, "source"), "self  self%  total  total%  source     image\n"
+					     "   6  60.00      6   60.00  own.c      exe\n"
+					     "   2  20.00      2   20.00  inline.h   x\n"
+					     "   1  10.00      1   10.00  [unknown]  x\n"
+					     "   1  10.00      1   10.00  [unknown]  [unknown]\n"
+					     "   0   0.00      2   20.00  own.c      x\n");
 	assert_string_equal(by(p, "line"),
-			    "samples      %    cum%  source     line  function  image\n"
-			    "      4  40.00   40.00  own.c        16  work      exe\n"
-			    "      2  20.00   60.00  inline.h     32  inner     x\n"
-			    "      2  20.00   80.00  own.c        17  work      exe\n"
-			    "      1  10.00   90.00  [unknown]     -  [no pc]   [unknown]\n"
-			    "      1  10.00  100.00  [unknown]     -  x+0x30    x\n");
+			    "self  self%  total  total%  source     line  function  image\n"
+			    "   4  40.00      4   40.00  own.c        16  work      exe\n"
+			    "   2  20.00      2   20.00  inline.h     32  inner     x\n"
+			    "   2  20.00      2   20.00  own.c        17  work      exe\n"
+			    "   1  10.00      1   10.00  [unknown]     -  [no pc]   [unknown]\n"
+			    "   1  10.00      1   10.00  [unknown]     -  x+0x30    x\n"
+			    "   0   0.00      2   20.00  own.c        99  outer     x\n");
 	assert_string_equal(by(p, "thread"), "samples       %    cum%  pid  tid  name\n"
 					     "     10  100.00  100.00    -    -  [unknown]\n");
 	profile_free(p);
@@ -318,7 +320,7 @@ static void test_two_profiles(void **state)
 	assert_int_equal(rows_add(&r, a, &o, 0, 0), 0);
 	assert_int_equal(rows_add(&r, b, &o, 0, 1), 0);
 	assert_int_equal(rows_finish(&r), 0);
-	assert_int_equal(r.count, 4);
+	assert_int_equal(r.count, 5);
 	for (size_t i = 0; i < r.count; i++)
 		assert_int_equal(r.rows[i].counts[0].self, r.rows[i].counts[1].self);
 	rows_free(&r);

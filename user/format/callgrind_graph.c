@@ -383,8 +383,7 @@ int graph_build(struct graph *g, const struct profile *p, bool addresses)
 	g->location_positions = calloc(p->location_count + 1, sizeof(*g->location_positions));
 	if (!g->line_positions || !g->location_positions)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->sample_count; i++)
-		g->stacks |= p->samples[i].depth > 1;
+	g->stacks = profile_stacks(p) != PROFILE_NO_STACKS;
 	if (choose_columns(g) || (g->stacks && find_synthetic(g, root_name, &g->root)) ||
 	    add_positions(g) || add_samples(g))
 		return -ENOMEM;

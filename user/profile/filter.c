@@ -113,9 +113,11 @@ static bool has_match(const struct profile *p, const struct profile_sample *s, c
 
 static void count_filtered(struct profile *p, size_t sample)
 {
+	enum profile_stacks stacks = profile_sample_stacks(p, &p->samples[sample]);
 	const int64_t *values = p->values + sample * p->value_type_count;
 
-	p->filtered_stacks |= p->samples[sample].depth > 1;
+	if (stacks > p->filtered_stacks)
+		p->filtered_stacks = stacks;
 	for (size_t i = 0; i < p->value_type_count; i++)
 		if (values[i] > 0)
 			add_u64(&p->filtered[i], values[i]);

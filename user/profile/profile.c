@@ -685,13 +685,25 @@ uint64_t profile_filtered(const struct profile *p, size_t value)
 	return p->filtered ? p->filtered[value] : 0;
 }
 
-bool profile_has_stacks(const struct profile *p)
+enum profile_stacks profile_sample_stacks(const struct profile *p, const struct profile_sample *s)
 {
-	bool found = p->filtered_stacks;
+	if (s->depth > 1)
+		return PROFILE_CALL_STACKS;
+	if (!s->depth || p->arc_count || p->locations[p->frames[s->first_frame]].line_count < 2)
+		return PROFILE_NO_STACKS;
+	return PROFILE_INLINED_STACKS;
+}
 
-	for (size_t i = 0; i < p->sample_count && !found; i++)
-		found = p->samples[i].depth > 1;
-	return found;
+enum profile_stacks profile_stacks(const struct profile *p)
+{
+	enum profile_stacks deepest = p->filtered_stacks;
+
+	for (size_t i = 0; i < p->sample_count && deepest != PROFILE_CALL_STACKS; i++) {
+		enum profile_stacks stacks = profile_sample_stacks(p, &p->samples[i]);
+
+		deepest = stacks > deepest ? stacks : deepest;
+	}
+	return deepest;
 }
 
 uint64_t profile_total(const struct profile *p)

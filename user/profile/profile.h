@@ -175,6 +175,13 @@ struct profile_totals {
 	uint64_t stacks_one_frame; /* of these: that end after one frame */
 };
 
+/* A location with several lines is a stack by itself: its functions are inlined in each other. */
+enum profile_stacks {
+	PROFILE_NO_STACKS,
+	PROFILE_INLINED_STACKS, /* of one location; not where calls were counted apart */
+	PROFILE_CALL_STACKS
+};
+
 struct profile {
 	/* What was recorded */
 	const char *event;    /* task-clock, cycles, ...; "" when not known */
@@ -216,7 +223,7 @@ struct profile {
 	size_t value_room; /* in samples' worth of value_type_count */
 	/* Of each value, what profile_filter() took away, if it was above 0; NULL: nothing. */
 	uint64_t *filtered;
-	bool filtered_stacks; /* a sample that it took away was deeper than 1 */
+	enum profile_stacks filtered_stacks; /* the deepest of the samples that it took away */
 	bool filtered_calls;  /* it took calls away that were counted */
 	struct profile_arc *arcs;
 	size_t arc_count, arc_room;
@@ -333,8 +340,9 @@ uint64_t profile_total(const struct profile *p);
 /* What profile_filter() took away of a value. */
 uint64_t profile_filtered(const struct profile *p, size_t value);
 
-/* Whether any sample is deeper than 1, those filtered too. */
-bool profile_has_stacks(const struct profile *p);
+/* What stacks the samples have, those filtered too; and one of them. */
+enum profile_stacks profile_stacks(const struct profile *p);
+enum profile_stacks profile_sample_stacks(const struct profile *p, const struct profile_sample *s);
 
 /*
  * Adds each sample's count of that value, if it is above 0, to counts[its leaf's location]: there

@@ -83,7 +83,7 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 	bool calls = has_calls(p);
 	int err;
 
-	if (profile_has_stacks(p) || (!calls && !profile_total(p)))
+	if (profile_stacks(p) || (!calls && !profile_total(p)))
 		err = call_tree_make(&v->tree, &p, 1, &o);
 	else if (calls && o.function)
 		err = call_arcs_make(v, p, &o);

@@ -105,12 +105,14 @@ static int note_gone(struct flame_graph *g)
 static void note_stacks(struct flame_graph *g, const struct profile *p)
 {
 	const struct profile_totals *t = &p->totals;
+	enum profile_stacks stacks = profile_stacks(p);
 	char part[TEXT_PERCENT_SIZE];
 
 	text_percent(part, t->stacks_one_frame, t->stacks_user);
-	if (!profile_has_stacks(p))
+	if (stacks != PROFILE_CALL_STACKS)
 		snprintf(g->notes[NOTE_STACKS], sizeof(g->notes[0]),
-			 "There are no call stacks here: record them with -g.");
+			 "There are no call stacks here%s: record them with -g.",
+			 stacks == PROFILE_INLINED_STACKS ? " but of inlined functions" : "");
 	else if (t->stacks_one_frame && t->stacks_one_frame >= t->stacks_user / 10)
 		snprintf(g->notes[NOTE_STACKS], sizeof(g->notes[0]),
 			 "%s %% of the user stacks end after one frame: their code was built "

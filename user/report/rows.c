@@ -31,6 +31,12 @@ static bool is_of_labels(const struct row_view *view)
 	return view->fields & ROW_COMM;
 }
 
+/* Whether a function and what is inlined in it at one address may be rows apart. */
+static bool tells_inlined(const struct row_view *view)
+{
+	return view->fields & (ROW_FUNCTION | ROW_SOURCE) && !(view->fields & ROW_ADDRESS);
+}
+
 static bool row_equal(const void *array, uint32_t id, const void *key)
 {
 	return row_key_compare(&((const struct row *)array)[id].key, key) == 0;
@@ -178,11 +184,10 @@ static int add_place(struct collector *c, const struct row_place *place, bool le
 	return 0;
 }
 
-/* A frame, and the functions that it is inlined into, which without stacks have no total either. */
+/* A frame, and the functions that it is inlined into. */
 static int add_frame(struct collector *c, struct row_place *place, bool leaf, uint64_t value)
 {
-	unsigned int fields = c->r->view->fields & (ROW_FUNCTION | ROW_SOURCE | ROW_ADDRESS);
-	bool inlined = c->has_stacks && fields && !(fields & ROW_ADDRESS);
+	bool inlined = c->has_stacks && tells_inlined(c->r->view);
 	uint32_t lines = inlined ? c->p->locations[place->location].line_count : 0;
 	int err = 0;
 
@@ -326,7 +331,9 @@ static int prepare(struct collector *c)
 	for (size_t i = 0; i < p->image_count; i++)
 		c->wanted[i] = row_image_is(p->images[i].path, c->o->image);
 	c->wanted[p->image_count] = row_image_is(row_unknown, c->o->image);
-	c->has_stacks = !is_of_labels(c->r->view) && profile_has_stacks(p);
+	c->has_stacks = !is_of_labels(c->r->view) &&
+			profile_stacks(p) > (tells_inlined(c->r->view) ? PROFILE_NO_STACKS
+								       : PROFILE_INLINED_STACKS);
 	c->r->columns[c->column].samples = profile_filtered(p, c->value);
 	c->r->stacks |= c->has_stacks;
 	return c->o->base_names && is_of_labels(c->r->view) ? index_processes(c) : 0;

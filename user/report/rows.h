@@ -80,12 +80,12 @@ struct rows_options {
  * as 0, sums saturate. Rows are ordered by self, then total of the first column, both falling;
  * then by name, image and the rest.
  *
- * Totals come from stacks, when a sample is deeper than 1; else from calls that were counted apart
- * with what was spent in them, as Callgrind has them. The total of a function is then what
- * KCachegrind calls its inclusive cost: the sum of all calls of it; or self and the calls that it
- * made, when no calls of it were counted, or nothing was spent in them. Calls within a row do not
- * count. Where rows call each other in a circle these sums have parts of the time twice: a total is
- * not more than all samples.
+ * Totals come from stacks, when a sample has one (profile_stacks()); else from calls that were
+ * counted apart with what was spent in them, as Callgrind has them. The total of a function is then
+ * what KCachegrind calls its inclusive cost: the sum of all calls of it; or self and the calls that
+ * it made, when no calls of it were counted, or nothing was spent in them. Calls within a row do
+ * not count. Where rows call each other in a circle these sums have parts of the time twice: a
+ * total is not more than all samples.
  *
  * Rows point into the profile. Returns 0 or -ENOMEM; rows_free() is due in any case.
  */

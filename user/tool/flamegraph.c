@@ -237,8 +237,9 @@ static int flamegraph(char *const *paths, int count, const struct flamegraph_opt
 			.tree.inverted = o->inverted,
 			.tree.min_share = o->percent / 100,
 		};
-		if (!profile_has_stacks(g.p))
-			tool_warn("%s has no call stacks: record with -g", paths[0]);
+		if (profile_stacks(g.p) != PROFILE_CALL_STACKS)
+			tool_warn("%s has no call stacks%s: record with -g", paths[0],
+				  profile_stacks(g.p) ? " but of inlined functions" : "");
 		code = draw(&g, o, &e) ? tool_fail(&e) : tool_done(g.p);
 	}
 	profile_free(g.p);
