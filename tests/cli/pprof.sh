@@ -162,6 +162,19 @@ for i in range(1, 6):
 	      f.label("request", number=i, unit="id"), f.label("size", number=0, unit="bytes"),
 	      f.label("tag", "a"), f.label("tag", "b"), f.label("mode", "async"))
 f.save("interpreted")
+
+# All that is known of a stack is inlined at one address, as of Go's mutexes.
+f = File()
+f.type(1, "contentions", "count")
+f.type(1, "delay", "nanoseconds")
+f.add(3, (1, 1), (2, 0x400000), (3, 0x500000), (5, f.s("/bin/none")), (7, 1), (8, 1), (9, 1), (10, 1))
+for i, name in enumerate(["leaf", "middle", "outer"], 1):
+	f.add(5, (1, i), (2, f.s(name)), (3, f.s(name)), (4, f.s("a.go")), (5, i))
+f.add(4, (1, 1), (2, 1), (3, 0x400100), *[(4, message((1, i), (2, 10 * i))) for i in (1, 2, 3)])
+f.add(4, (1, 2), (2, 1), (3, 0x400200), (4, message((1, 3), (2, 33))))
+f.add(2, (1, 1), (2, 3), (2, 300))
+f.add(2, (1, 2), (2, 1), (2, 100))
+f.save("inlined")
 PY
 check "profiles of others are made" python3 "$work/make.py" "$work/real"
 # What Go makes of a file of gperftools, from a program that is not here.
@@ -199,24 +212,97 @@ check "cpu: source lines are the same" diff \
 	<(go tool pprof -list main.burn "$work/real/cpu.pb.gz" 2>/dev/null) \
 	<(go tool pprof -list main.burn "$work/back/cpu.pb.gz" 2>/dev/null)
 
-# ours FILE, theirs FILE: "SAMPLES FUNCTION" of all functions with samples
+# ours FILE [OPTION...]: "SELF TOTAL FUNCTION" of all functions; theirs FILE [OPTION...] as pprof has
+# them
 ours() {
-	"$profiltool" report --json "$1" 2>/dev/null | python3 -c '
+	"$profiltool" report --json "$@" 2>/dev/null | python3 -c '
 import json, sys
 for f in json.load(sys.stdin)["functions"]:
-	if f["self"]:
-		print(f["self"], f["name"])' | sort
+	if f["total"]:
+		print(f["self"], f["total"], f["name"])' | sort
 }
 theirs() {
-	go tool pprof -symbolize=none -sample_index=0 -unit=count -top -nodecount=1000 -nodefraction=0 \
-		"$1" 2>/dev/null |
-		awk 'table && $1 > 0 { n = $1; $1 = $2 = $3 = $4 = $5 = ""; sub(/^ */, "")
+	local file=$1
+	shift
+	go tool pprof -symbolize=none -unit=ns "$@" -top -nodecount=1000 -nodefraction=0 "$file" 2>/dev/null |
+		awk 'table { n = $1 + 0 " " $4 + 0; $1 = $2 = $3 = $4 = $5 = ""; sub(/^ */, "")
 			sub(/ \(inline\)$/, ""); print n, $0 } / flat% / { table = 1 }' | sort
 }
-for name in cpu mutex goroutine; do
-	check "$name: our numbers are pprof's" diff <(ours "$work/real/$name.pb.gz") \
-		<(theirs "$work/real/$name.pb.gz")
+
+# What every command shows unasked is what pprof does; of a clock, its samples in place of its time.
+pprof_type() {
+	go tool pprof -symbolize=none -top "$1" 2>/dev/null | sed -n 's/^Type: //p'
+}
+sum() {
+	awk '{ n += $NF } END { print n + 0 }' "$@"
+}
+values="heap=inuse_space/bytes allocs=alloc_space/bytes mutex=delay/nanoseconds
+	block=delay/nanoseconds goroutine=goroutine inlined=delay/nanoseconds cpu=samples"
+for pair in $values; do
+	name=${pair%=*} value=${pair#*=} type=${value%/*}
+	file=$work/real/$name.pb.gz back=$work/back/$name.pb.gz
+	[ "$type" = samples ] || check "$name: pprof shows $type" test "$(pprof_type "$file")" = "$type"
+	"$profiltool" report --json "$file" >"$work/report.json" 2>"$work/report.err"
+	check "$name: it is named" json "j['value'] == '$value'" "$work/report.json"
+	check "$name: our numbers are pprof's" diff <(ours "$file") \
+		<(theirs "$file" -sample_index="$type")
+	check "$name: the same once it is rewritten" diff <(ours "$file") <(ours "$back")
+	"$profiltool" convert "$file" "$work/$name.folded" 2>/dev/null
+	total=$(sum "$work/$name.folded")
+	check "$name: folded" test "$total" -eq "$("$profiltool" report --json "$file" 2>/dev/null |
+		json 'print(sum(f["self"] for f in j["functions"])) or True' /dev/stdin | head -n 1)"
+	"$profiltool" report --tree --json "$file" >"$work/tree.json" 2>/dev/null
+	check "$name: the tree" json "j['value'] == '$value' and j['samples'] == $total" "$work/tree.json"
+	"$profiltool" flamegraph "$file" -o "$work/$name.html" 2>/dev/null
+	check "$name: the flame graph" grep -qE "\b$total\b" "$work/$name.html"
+	"$profiltool" diff "$file" "$back" >/dev/null 2>"$work/diff.err"
+	check "$name: diff" grep -q "^profiltool: old: .*: $total $value\b" "$work/diff.err"
+	[ "$name" = goroutine ] || check "$name: gperftools" test "$total" -eq \
+		"$("$profiltool" convert -f gperftools "$file" "$work/$name.prof" 2>/dev/null
+		"$profiltool" dump "$work/$name.prof" | sed -n 's/^samples //p')"
 done
+# --- What is inlined at one address is a stack ---
+
+file=$work/real/inlined.pb.gz
+check "inlined: our numbers are pprof's" diff <(ours "$file") <(theirs "$file")
+check "inlined: callers have a total" grep -qx '100 400 outer' <(ours "$file")
+# stacks: as pprof has them, root first
+stacks() {
+	go tool pprof -symbolize=none -unit=ns -traces "$1" 2>/dev/null | sed '1,/-----/d' | awk '
+		/-----/ { if (stack) print stack, n; stack = ""; next }
+		stack { sub(/^ */, ""); sub(/ \(inline\)$/, ""); stack = $0 ";" stack; next }
+		{ n = $1 + 0; sub(/^ *[^ ]* */, ""); sub(/ \(inline\)$/, ""); stack = $0 }' | sort
+}
+check "inlined: folded has pprof's stacks" diff <(stacks "$file") <(sort "$work/inlined.folded")
+outer="j['tree'][0]"
+check "inlined: the tree" json "$outer['name'] == 'outer' and $outer['total'] == 400 and \
+$outer['children'][0]['children'][0]['name'] == 'leaf'" \
+	<("$profiltool" report --tree --json "$file" 2>/dev/null)
+check "inlined: callers" json "j['callers'][0]['children'][0]['name'] == 'middle'" \
+	<("$profiltool" report --callers leaf --json "$file" 2>/dev/null)
+check "inlined: the flame graph draws them" test \
+	"$(grep -c '>outer<\|>middle<\|>leaf<' <("$profiltool" flamegraph "$file" -o "$work/inlined.svg" \
+		2>/dev/null && tr -d '\n' <"$work/inlined.svg" | sed 's/<text/\n<text/g'))" -ge 3
+"$profiltool" convert "$file" "$work/inlined.callgrind" 2>/dev/null
+check "inlined: callgrind has the calls, with what was spent in them" diff \
+	<(ours "$work/inlined.callgrind" --value delay | grep -v '\[root\]') <(ours "$file")
+check "cpu: its time can be had" diff <(ours "$work/real/cpu.pb.gz" --value cpu) \
+	<(theirs "$work/real/cpu.pb.gz")
+check "the summary names the value, and the others" grep -qxF \
+	"profiltool: value: inuse_space/bytes; --value takes alloc_objects, alloc_space, inuse_objects, too" \
+	<("$profiltool" report "$work/real/heap.pb.gz" 2>&1 >/dev/null)
+check "convert --value: another one" exits 0 "$profiltool" convert --value alloc_objects \
+	"$work/real/heap.pb.gz" "$work/objects.folded"
+check "is what is written" test "$(sum "$work/objects.folded")" -eq \
+	"$(theirs "$work/real/heap.pb.gz" -sample_index=alloc_objects | awk '{ n += $1 } END { print n }')"
+check "and what pprof shows of a profile" exits 0 "$profiltool" convert --value alloc_objects \
+	"$work/real/heap.pb.gz" "$work/objects.pb.gz"
+check "unasked" test "$(pprof_type "$work/objects.pb.gz")" = alloc_objects
+check "as we do" json "j['value'] == 'alloc_objects'" \
+	<("$profiltool" report --json "$work/objects.pb.gz" 2>/dev/null)
+check "one that is not there is refused" exits 2 "$profiltool" convert --value none \
+	"$work/real/heap.pb.gz" "$work/none.folded"
+check "and nothing written" test ! -e "$work/none.folded"
 
 # --- Broken files ---
 

@@ -469,6 +469,7 @@ static void test_json_full(void **state)
 	set_totals(p);
 	assert_string_equal(view(json, p),
 			    "{\n"
+			    "  \"value\": \"samples\",\n"
 			    "  \"event\": \"task-clock\",\n"
 			    "  \"period_ns\": 10101010,\n"
 			    "  \"duration_s\": 10.020,\n"
@@ -503,9 +504,11 @@ static void test_json_unknown(void **state)
 	struct profile *p = empty_profile();
 
 	(void)state;
-	assert_string_equal(view(json, p), "{\n  \"functions\": []\n}\n");
+	assert_string_equal(view(json, p),
+			    "{\n  \"value\": \"samples\",\n  \"functions\": []\n}\n");
 	p->totals.known = true;
 	assert_string_equal(view(json, p), "{\n"
+					   "  \"value\": \"samples\",\n"
 					   "  \"ticks\": 0,\n"
 					   "  \"counted\": 0,\n"
 					   "  \"out_of_range\": 0,\n"

@@ -222,6 +222,7 @@ static void test_json(void **state)
 	assert_string_equal(
 		json(p, &(struct call_view_options){ .percent = 25 }),
 		"{\n"
+		"  \"value\": \"samples\",\n"
 		"  \"samples\": 1000,\n"
 		"  \"tree\": [\n"
 		"      { \"name\": \"_start\", \"image\": \"/bin/exe\", \"total\": 940, "
@@ -246,6 +247,7 @@ static void test_json(void **state)
 						     .callers = true,
 						     .limit = 2 }),
 		"{\n"
+		"  \"value\": \"samples\",\n"
 		"  \"samples\": 1000,\n"
 		"  \"callers\": [\n"
 		"    { \"name\": \"count\", \"image\": \"/bin/exe\", \"inlined\": true, "
@@ -313,6 +315,7 @@ static void test_counted_calls(void **state)
 								 .callers = true,
 								 .percent = 1 }),
 			    "{\n"
+			    "  \"value\": \"samples\",\n"
 			    "  \"samples\": 100,\n"
 			    "  \"callers\": [\n"
 			    "    { \"name\": \"part\", \"image\": \"/bin/exe\", \"total\": 40, "

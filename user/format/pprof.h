@@ -32,7 +32,7 @@ enum pprof_field {
  * what they are; but for the last, text follows.
  */
 enum pprof_extra {
-	EXTRA_DEFAULT_TYPE = 'd', /* Profile.default_sample_type */
+	EXTRA_DEFAULT_TYPE = 'd', /* Profile.default_sample_type, where no value is of this type */
 	EXTRA_DROP_FRAMES = 'f',
 	EXTRA_KEEP_FRAMES = 'k',
 	EXTRA_DOC_URL = 'u',
@@ -55,6 +55,13 @@ static inline bool pprof_is_whole(uint64_t start, uint64_t limit, uint64_t offse
 
 /* How many nanoseconds the unit has: 0 when it is none of time. pprof.c */
 uint64_t pprof_unit_ns(const char *unit);
+
+/*
+ * The number of the value that a file without a default_sample_type is to show: as pprof, the last.
+ * But what was recorded here shows samples, and so does a file whose last value is nothing but the
+ * time of its samples. There is one, at least. pprof.c
+ */
+size_t pprof_default_value(const struct profile *p);
 
 /* pprof_read.c, pprof_write.c */
 int pprof_read(struct input *in, struct profile *p, struct error *e);

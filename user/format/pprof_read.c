@@ -324,19 +324,11 @@ static int settle_period(struct pprof_reader *r)
 	return keep_period(r, type, unit);
 }
 
-/* Whether it is what reports show unasked. */
-static bool is_shown(const struct profile *p, const char *type)
-{
-	return p->value_type_count &&
-	       strcmp(p->value_types[profile_count_value(p)].type, type) == 0;
-}
-
 static int read_text(struct pprof_reader *r, const struct wire_field *f)
 {
 	static const enum pprof_extra kinds[PPROF_FIELD_UNKNOWN] = {
 		[PPROF_DROP_FRAMES] = EXTRA_DROP_FRAMES,
 		[PPROF_KEEP_FRAMES] = EXTRA_KEEP_FRAMES,
-		[PPROF_DEFAULT_SAMPLE_TYPE] = EXTRA_DEFAULT_TYPE,
 		[PPROF_DOC_URL] = EXTRA_DOC_URL,
 	};
 	const char *text;
@@ -344,8 +336,10 @@ static int read_text(struct pprof_reader *r, const struct wire_field *f)
 
 	if (err || !*text)
 		return err;
-	if (f->id == PPROF_DEFAULT_SAMPLE_TYPE && is_shown(r->p, text))
-		return profile_choose_value(r->p, text);
+	if (f->id == PPROF_DEFAULT_SAMPLE_TYPE) {
+		r->default_type = text;
+		return 0;
+	}
 	return keep_extra(r, kinds[f->id], PROFILE_NONE, text);
 }
 
@@ -557,6 +551,16 @@ static int choose_thread_key(struct pprof_reader *r)
 	return keep_extra(r, EXTRA_THREAD_KEY, PROFILE_NONE, PPROF_THREAD);
 }
 
+static int choose_value(struct pprof_reader *r)
+{
+	const char *type = r->default_type;
+
+	r->p->default_value = pprof_default_value(r->p) + 1;
+	if (!type || !profile_choose_value(r->p, type))
+		return 0;
+	return keep_extra(r, EXTRA_DEFAULT_TYPE, PROFILE_NONE, type);
+}
+
 /* What is left to be done when all, or all that there is, has been read. */
 static int finish(struct pprof_reader *r)
 {
@@ -573,7 +577,7 @@ static int finish(struct pprof_reader *r)
 		return error_no_memory(r->e);
 	if (r->p->value_type_count == 0 && profile_add_value_type(r->p, "samples", "count"))
 		return error_no_memory(r->e);
-	return 0;
+	return choose_value(r);
 }
 
 /* Messages refer to each other in any order in the file; here each kind after what it needs. */

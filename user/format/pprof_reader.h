@@ -39,6 +39,7 @@ struct pprof_reader {
 	struct pprof_ids mappings, functions, locations;
 	uint64_t period;
 	const char *period_type, *period_unit; /* NULL: the file does not say */
+	const char *default_type;	       /* NULL: the file does not say */
 	const char *thread_key;		       /* of the label that names the thread */
 	uint8_t *unknown;		       /* fields of Profile */
 	size_t unknown_size, unknown_room;

@@ -230,29 +230,20 @@ static size_t write_period(struct writer *w, const char *extra)
 	return SIZE_MAX;
 }
 
-static size_t find_cpu(const struct profile *p)
-{
-	size_t i = 0;
-
-	while (i < p->value_type_count && strcmp(p->value_types[i].type, "cpu") != 0)
-		i++;
-	return i;
-}
-
 /*
- * Readers show the last type unless told otherwise. They should show time, else what we show; but
- * of a file that told nothing, what they did.
+ * Readers show the last type unless told otherwise. They should show what we show, or the time of
+ * these samples; but of a file from elsewhere what they did, unless another value was chosen.
  */
 static void write_default_type(struct writer *w)
 {
 	const struct profile *p = w->p;
 	bool as_it_was = p->format && strcmp(p->format, format_pprof.name) == 0;
 	const char *type = w->default_type;
-	size_t shown = find_cpu(p);
+	size_t shown = profile_count_value(p);
+	size_t last = p->value_type_count ? p->value_type_count - 1 : 0;
 
-	if (p->chosen_value || shown == p->value_type_count)
-		shown = profile_count_value(p);
-	if (!type && (p->chosen_value || (!as_it_was && shown + 1 < p->value_type_count)))
+	if (p->chosen_value ||
+	    (!as_it_was && shown < last && strcmp(p->value_types[last].type, "cpu") != 0))
 		type = p->value_types[shown].type;
 	if (type)
 		emit_number(w, PPROF_DEFAULT_SAMPLE_TYPE, string_number(w, type));

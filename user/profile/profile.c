@@ -672,8 +672,8 @@ int profile_choose_value(struct profile *p, const char *type)
 
 size_t profile_count_value(const struct profile *p)
 {
-	if (p->chosen_value)
-		return p->chosen_value - 1;
+	if (p->chosen_value || p->default_value)
+		return (p->chosen_value ?: p->default_value) - 1;
 	for (size_t i = 0; i < p->value_type_count; i++)
 		if (strcmp(p->value_types[i].type, "samples") == 0)
 			return i;

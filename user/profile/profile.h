@@ -202,7 +202,8 @@ struct profile {
 
 	struct profile_value_type *value_types; /* at least one */
 	size_t value_type_count, value_type_room;
-	size_t chosen_value; /* number + 1; 0: none was chosen */
+	size_t chosen_value;  /* number + 1; 0: none was chosen */
+	size_t default_value; /* the same: what the file's format has one show; 0: it does not say */
 	struct profile_image *images;
 	size_t image_count, image_room;
 	struct profile_mapping *mappings; /* the main executable's first, when known */
@@ -328,7 +329,10 @@ int profile_add_comment(struct profile *p, const char *text);
 /* Notes what a reader overlooked; the same sentence is kept once. */
 int profile_warn(struct profile *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The number of the value that is shown: the chosen one, else type "samples", else the first. */
+/*
+ * The number of the value that is shown: the chosen one, else the file's default, else type
+ * "samples", else the first.
+ */
 size_t profile_count_value(const struct profile *p);
 
 /* Chooses it by its type. Returns 0, or -ENOENT when no value is of this type. */

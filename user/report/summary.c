@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/cost.h"
 #include "report/rows.h"
@@ -215,6 +216,31 @@ static int print_events(const struct profile *p, const char *prefix, FILE *out)
 	return 0;
 }
 
+/* The value that the table is about, where that does not go without saying. */
+static int print_value(const struct profile *p, const char *prefix, FILE *out)
+{
+	size_t shown = profile_count_value(p);
+	struct line line = { out, "; --value takes " };
+	char *title;
+
+	if (p->value_type_count < 2 || strcmp(p->value_types[shown].type, "samples") == 0)
+		return 0;
+	title = rows_title(p, shown);
+	if (!title)
+		return -ENOMEM;
+	fprintf(out, "%svalue: ", prefix);
+	text_print(title, out);
+	free(title);
+	for (size_t i = 0; i < p->value_type_count; i++) {
+		if (i == shown)
+			continue;
+		begin_part(&line);
+		text_print(p->value_types[i].type, out);
+	}
+	fputs(", too\n", out);
+	return 0;
+}
+
 int report_summary(const struct profile *p, const char *prefix, const char *target, FILE *out)
 {
 	print_run(p, prefix, target, out);
@@ -222,7 +248,7 @@ int report_summary(const struct profile *p, const char *prefix, const char *targ
 	print_cost(p, prefix, out);
 	print_truncated(&p->totals, prefix, out);
 	print_one_frame(&p->totals, prefix, out);
-	return print_events(p, prefix, out);
+	return print_value(p, prefix, out) ?: print_events(p, prefix, out);
 }
 
 struct unnamed {

@@ -2,8 +2,10 @@
 #include "report/totals_json.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "report/cost.h"
+#include "report/rows.h"
 
 /* {cause: n}: causes that are told twice are one key. */
 static struct json_object *lost_object(const struct profile_totals *t)
@@ -79,6 +81,10 @@ void totals_json(struct json_writer *w, const struct profile *p)
 
 void recording_json(struct json_writer *w, const struct profile *p)
 {
+	char *value = rows_title(p, profile_count_value(p));
+
+	json_member(w, "value", value ? json_text(value) : NULL);
+	free(value);
 	if (p->event[0])
 		json_member(w, "event", json_text(p->event));
 	if (p->period_ns)

@@ -8,7 +8,7 @@
 /* The account of ticks and what they cost, as members; none when the profile has no account. */
 void totals_json(struct json_writer *w, const struct profile *p);
 
-/* The same after what was recorded: the clock and how long. */
+/* The same after the value that is shown and what was recorded: the clock and how long. */
 void recording_json(struct json_writer *w, const struct profile *p);
 
 #endif

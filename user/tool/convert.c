@@ -6,6 +6,7 @@
 
 struct convert_options {
 	const char *format;
+	const char *value;
 	struct positions {
 		bool given;
 		bool instr;
@@ -29,6 +30,8 @@ static const struct option_spec options[] = {
 	  option_text, offsetof(struct convert_options, format) },
 	{ "positions", 0, "WHAT", "callgrind: costs of each source line, or of each instr (line)",
 	  parse_positions, offsetof(struct convert_options, positions) },
+	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",
+	  option_text, offsetof(struct convert_options, value) },
 	TOOL_READING_OPTIONS(struct convert_options, reading),
 	{ 0 },
 };
@@ -69,6 +72,7 @@ static int run(int argc, char **argv)
 		.count = 1,
 		.out = argv[first + 1],
 		.format = o.format,
+		.value = o.value,
 		.reading = &o.reading,
 		.writing = &writing,
 	});

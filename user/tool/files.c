@@ -343,6 +343,10 @@ int tool_rewrite(const struct tool_rewrite *r)
 	if (!format || tool_check_output(format, r->out, &e) ||
 	    read_all(r->in, r->count, r->reading, &p, &aspects, &e))
 		return tool_fail(&e);
+	if (tool_choose_value(p, r->value, &e)) {
+		profile_free(p);
+		return tool_fail(&e);
+	}
 	/* Names that were looked up now were not in the files: they are not lost. */
 	if (r->writing && r->writing->instr_positions)
 		aspects &= ~KEEPS(ADDRESSES);

@@ -48,7 +48,7 @@ _profiltool_options() {
 		echo "-o= --output= -f= --format= --executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	convert)
-		echo "-f= --format= --positions= --executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
+		echo "-f= --format= --positions= --value= --executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	check)
 		echo "-p= --pid= --json"

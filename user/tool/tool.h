@@ -141,6 +141,7 @@ struct tool_rewrite {
 	int count;
 	const char *out;
 	const char *format; /* NULL: by out's extension */
+	const char *value;  /* that is shown, and alone kept where there is room for one; or NULL */
 	const struct tool_reading *reading;
 	const struct format_options *writing;
 };
