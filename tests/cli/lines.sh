@@ -249,7 +249,9 @@ package "LLVM's" clang++ 5 "$(command -v llvm-dwp || echo llvm-dwp-14)"
 # --- What is printed ---
 
 gcc -O2 -g chain.c -o chain
-"$profiltool" record -F 999 -o chain.pb.gz -- "$work/chain" many >/dev/null 2>&1
+"$profiltool" record --no-inline -F 999 -o chain.pb.gz -- "$work/chain" many >/dev/null 2>&1
+check "record --no-inline: none in the file" test \
+	"$("$profiltool" report --json chain.pb.gz 2>/dev/null | grep -c '"leaf"')" -eq 0
 "$profiltool" convert chain.pb.gz bare.prof 2>/dev/null
 check "report: functions by symbols" grep -qE ' outer +chain$' <("$profiltool" report bare.prof 2>&1)
 check "no inlined ones" test "$("$profiltool" report bare.prof | grep -c 'leaf')" -eq 0
@@ -261,9 +263,62 @@ check "--by source implies it" grep -qE 'chain\.h +chain$' <("$profiltool" repor
 check "a file with functions alone gets its lines" grep -qE 'chain\.h +4 +leaf +chain$' \
 	<("$profiltool" report --by line chain.pb.gz 2>&1)
 check "diff --by line" grep -q 'chain\.h' <("$profiltool" diff --by line bare.prof chain.pb.gz 2>&1)
-"$profiltool" record --inline -F 999 -o inline.pb.gz -- "$work/chain" many >/dev/null 2>&1
-check "record --inline: the file holds them" grep -q '"leaf"' \
+"$profiltool" record -F 999 -o inline.pb.gz -- "$work/chain" many >recorded.txt 2>/dev/null
+check "record -o: the file holds them" grep -q '"leaf"' \
 	<("$profiltool" report --json inline.pb.gz 2>&1)
+check "and so does the table" grep -qE ' leaf +chain$' recorded.txt
+check "as report prints it" diff <(grep -v '^ready' recorded.txt) <("$profiltool" report inline.pb.gz 2>/dev/null)
+"$profiltool" record -F 999 -f callgrind -o inline.callgrind -- "$work/chain" many >/dev/null 2>&1
+check "of callgrind, too" grep -q 'fl=.*chain\.h' inline.callgrind
+"$profiltool" record -F 999 -- "$work/chain" many >recorded.txt 2>/dev/null
+check "without a file, functions are those of symbols" test "$(grep -cE ' leaf +chain$' recorded.txt)" -eq 0
+"$profiltool" record --inline -F 999 -- "$work/chain" many >recorded.txt 2>/dev/null
+check "unless --inline asks for more" grep -qE ' leaf +chain$' recorded.txt
+check "--inline --no-inline is refused" exits 2 "$profiltool" record --inline --no-inline -- true
+
+# listed LINE COMMAND...: whether what the command lists has samples at this source line.
+listed() {
+	local text=$1
+	shift
+	"$@" 2>/dev/null >listed.txt
+	awk -v text="$text" 'index($0, text) && $1 + 0 > 0 { found = 1 } END { exit !found }' listed.txt && return
+	cat listed.txt
+	return 1
+}
+if command -v go >/dev/null; then
+	list=(env HOME="$work" go tool pprof -list)
+	check "go tool pprof -list: lines of a function" listed "s += leaf(x + i)" \
+		"${list[@]}" '^middle$' inline.pb.gz
+	check "of an inlined one" listed "y += x * 3" "${list[@]}" '^leaf$' inline.pb.gz
+	check "and of who calls it" grep -q 'chain\.c$' <("${list[@]}" '^outer$' inline.pb.gz 2>/dev/null)
+	mkdir away && mv chain away
+	check "without the program" listed "y += x * 3" "${list[@]}" '^leaf$' inline.pb.gz
+	mv away/chain .
+else
+	skip "go tool pprof -list" "go is not installed"
+fi
+if command -v google-pprof >/dev/null; then
+	# It does not know of inlined functions.
+	cat >plain.c <<'EOF_C'
+__attribute__((noinline)) unsigned long work(unsigned long n)
+{
+	unsigned long sum = 0;
+	for (unsigned long i = 1; i < n; i++)
+		sum += n / i;
+	return sum;
+}
+int main(void)
+{
+	return work(200000000) == 1;
+}
+EOF_C
+	gcc -O1 -g plain.c -o plain
+	"$profiltool" record -F 999 -q -o list.prof -- "$work/plain" >/dev/null 2>&1
+	check "google-pprof --list: lines of a recording in its format" listed "sum += n / i" \
+		google-pprof --list=work plain list.prof
+else
+	skip "google-pprof --list" "google-pprof is not installed"
+fi
 mv chain chain.away
 check "and needs no program" grep -qE 'chain\.h +4 +leaf +chain$' \
 	<("$profiltool" report --by line inline.pb.gz 2>&1)

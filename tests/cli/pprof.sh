@@ -275,8 +275,8 @@ stacks() {
 }
 check "inlined: folded has pprof's stacks" diff <(stacks "$file") <(sort "$work/inlined.folded")
 outer="j['tree'][0]"
-check "inlined: the tree" json "$outer['name'] == 'outer' and $outer['total'] == 400 and \
-$outer['children'][0]['children'][0]['name'] == 'leaf'" \
+check "inlined: the tree" json "${outer}['name'] == 'outer' and ${outer}['total'] == 400 and \
+${outer}['children'][0]['children'][0]['name'] == 'leaf'" \
 	<("$profiltool" report --tree --json "$file" 2>/dev/null)
 check "inlined: callers" json "j['callers'][0]['children'][0]['name'] == 'middle'" \
 	<("$profiltool" report --callers leaf --json "$file" 2>/dev/null)

@@ -14,7 +14,7 @@ _profiltool_options() {
 	record)
 		echo "-p= --pid= -t= --tid= -a --all --cgroup= -F= --frequency= -d= --duration=
 			-e= --event= -g --call-graph -o= --output= -f= --format= --no-inherit
-			--user --kernel --scale= --offset= --bufsiz= -n= --limit= --debuginfod --inline --json
+			--user --kernel --scale= --offset= --bufsiz= -n= --limit= --debuginfod --inline --no-inline --json
 			-q --quiet -v --verbose"
 		;;
 	top)

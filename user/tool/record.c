@@ -26,6 +26,7 @@ struct record_options {
 	} offset;
 	uint64_t bufsiz; /* 0: not given */
 	struct tool_naming naming;
+	bool no_inline;
 	bool json, quiet, verbose;
 	long limit;
 };
@@ -92,8 +93,11 @@ static const struct option_spec options[] = {
 	  MEMBER(limit) },
 	{ "debuginfod", 0, NULL, "fetch symbols that are not here from servers: DEBUGINFOD_URLS",
 	  NULL, MEMBER(naming.debuginfod) },
-	{ "inline", 0, NULL, "find out source lines, and functions that are inlined there", NULL,
+	{ "inline", 0, NULL,
+	  "find out source lines and inlined functions: as for a file that can hold them", NULL,
 	  MEMBER(naming.lines) },
+	{ "no-inline", 0, NULL, "do not: functions are those of symbol tables", NULL,
+	  MEMBER(no_inline) },
 	{ "json", 0, NULL, "print the account and the table as JSON", NULL, MEMBER(json) },
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL, MEMBER(quiet) },
 	{ "verbose", 'v', NULL, "say more of what happens", NULL, MEMBER(verbose) },
@@ -153,6 +157,18 @@ static int check_histogram(const struct record_options *o, struct error *e)
 	error_set_kind(e, ERROR_USAGE, 0, "%s", why);
 	error_mend(e, "profiltool record --scale 0x10000 -p PID; see profiltool record --help");
 	return -EINVAL;
+}
+
+/* Who reads the file elsewhere, or later, may not have the program and its debug information. */
+static int choose_lines(struct record_options *o, const struct format *format, struct error *e)
+{
+	if (o->naming.lines && o->no_inline) {
+		error_set_kind(e, ERROR_USAGE, 0, "--inline and --no-inline exclude each other");
+		error_mend(e, "leave out one of them");
+		return -EINVAL;
+	}
+	o->naming.lines |= o->output && format->keeps & KEEPS(LINES) && !o->no_inline;
+	return 0;
 }
 
 static int check_output(const struct record_options *o, const struct format **format,
@@ -442,7 +458,7 @@ static int run(int argc, char **argv)
 	command = first < argc ? argv + first : NULL;
 	if (check_method(&o, command, &e) || check_targets(&o, command, &e) ||
 	    check_histogram(&o, &e) || check_output(&o, &format, &e) ||
-	    tool_check_naming(&o.naming, &e))
+	    choose_lines(&o, format, &e) || tool_check_naming(&o.naming, &e))
 		return tool_fail(&e);
 	o.naming.quiet = o.quiet;
 	r.signals = recording_open_signals(&e);
