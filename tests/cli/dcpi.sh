@@ -327,6 +327,97 @@ check "a million addresses" exits 0 timeout 60 "$profiltool" convert -f dcpi \
 	"$work/million.dcpi" "$work/million"
 check "byte for byte" cmp "$work/million.dcpi" "$(only_file "$work/million")"
 
+# --- A damaged file ---
+
+make_file "$work/whole.dcpi" -- 0x100 3
+make_file "$work/other_image.dcpi" image=22222222222222222222222222222222222222aa path=/gone/other \
+	-- 0x10 4 0x20 5
+mkdir -p "$work/torn/2501181015/walnut"
+cp "$work/whole.dcpi" "$work/torn/2501181015/walnut/demo.1_cpu-clock"
+head -c -12 "$work/other_image.dcpi" >"$work/torn/2501181015/walnut/other.2_cpu-clock"
+check "a database with a damaged file is read" exits 3 "$profiltool" report --json "$work/torn"
+check "the file is named" says "left out: $work/torn/2501181015/walnut/other.2_cpu-clock: at byte"
+check "the rest is reported" json "sum(f['self'] for f in j['functions']) == 3" "$work/out"
+check "with --strict it is refused" exits 1 "$profiltool" report --strict "$work/torn"
+check "converted" exits 3 to_dcpi "$work/torn" "$work/torn2"
+check "the rest is there" test "$(sum "$work/torn2")" -eq 3
+rm "$work/torn/2501181015/walnut/demo.1_cpu-clock"
+check "damaged files alone are none" exits 1 "$profiltool" report "$work/torn"
+check "the first is named" says "other.2_cpu-clock: at byte"
+
+# --- Files without samples ---
+
+for addresses in "" file memory; do
+	path=/gone/idle
+	[ "$addresses" != memory ] || path=//anon
+	set -- version=pdb-0.06 image=33333333333333333333333333333333333333bb "path=$path" cpuspeed=333 \
+		cpucount=4 label=L z=y tstart=402000 tsize=8192
+	[ -z "$addresses" ] || set -- "$@" "x-addresses=$addresses"
+	make_file "$work/idle.dcpi" "$@"
+	rm -rf "$work/idle"
+	check "a file without samples${addresses:+, of $addresses}" \
+		exits 0 to_dcpi "$work/idle.dcpi" "$work/idle"
+	parse "$work/idle.dcpi" && mv "$work/parsed.json" "$work/before.json"
+	check "has all its lines again" parsed "sorted(j[0]['lines']) == sorted(
+		json.load(open('$work/before.json'))[0]['lines'])" "$work/idle"
+	cp "$work/whole.dcpi" "$work/idle/"
+	check "beside one with samples" exits 0 to_dcpi "$work/idle" "$work/idle2"
+	check "both are there" parsed "{f['header']['path'] for f in j} == {
+		'/gone/demo', '$path'} and sum(f['total'] for f in j) == 3" "$work/idle2"
+	rm -rf "$work/idle2"
+done
+
+# --- Labels ---
+
+make_file "$work/label.dcpi" label=L -- 0x10 1
+check "a label" exits 0 to_dcpi "$work/label.dcpi" "$work/label"
+check "is kept" parsed "j[0]['header']['label'] == 'L'" "$work/label"
+check "and nothing else is said" test ! -s "$work/err"
+check "where it is lost" exits 0 "$profiltool" convert "$work/label.dcpi" "$work/label.folded"
+check "it is said" says "the label"
+
+# --- Several machines ---
+
+mkdir "$work/fleet"
+cp "$work/whole.dcpi" "$work/fleet/1"
+make_file "$work/fleet/2" platform=oak -- 0x100 3
+make_file "$work/fleet/3" platform=walnut -- 0x100 3
+check "files of two machines" exits 0 "$profiltool" report "$work/fleet"
+check "are told" says "profiles of several machines, which are added up: walnut, oak"
+rm "$work/fleet/2"
+check "of one" exits 0 "$profiltool" report "$work/fleet"
+check "nothing is told" test "$(grep -c machines "$work/err")" -eq 0
+
+# --- The clock of the CPU ---
+
+# with_cpuinfo FILE: as if that were /proc/cpuinfo, and there were no cpufreq.
+# shellcheck disable=SC2016 # the inner shell expands it
+with_cpuinfo() {
+	rm -rf "$work/speed"
+	unshare -m bash -c 'mount --bind "$1" /proc/cpuinfo &&
+		mount -t tmpfs none /sys/devices/system/cpu &&
+		"$2" convert -f dcpi "$3" "$4"' bash "$1" "$profiltool" "$work/a.pb.gz" "$work/speed"
+}
+printf 'processor\t: 0\ncpu MHz\t\t: 2394.470\n\nprocessor\t: 1\ncpu MHz\t\t: 800.000\n' >"$work/x86"
+printf 'processor\t: 0\nclock\t\t: 3425.000000MHz\n' >"$work/power"
+printf 'processor\t: 0\nBogoMIPS\t: 100.00\n' >"$work/arm"
+if unshare -m true 2>/dev/null; then
+	while read -r machine speed; do
+		check "written on $machine" exits 0 with_cpuinfo "$work/$machine"
+		check "cpuspeed is $speed" parsed \
+			"{f['header']['cpuspeed'] for f in j} == {'$speed'}" "$work/speed"
+	done <<-'END'
+		x86 2394
+		power 3425
+		arm 0
+	END
+	check "on this machine" exits 0 to_dcpi "$work/tick.dcpi" "$work/speed2"
+	check "what another machine recorded has no speed" \
+		parsed "j[0]['header']['cpuspeed'] == '0'" "$work/speed2"
+else
+	skip "the clock of the CPU" "unshare -m does not work here"
+fi
+
 # --- Files that keep the grammar or break it ---
 
 for file in "$data"/dcpi/ok_*.dcpi; do

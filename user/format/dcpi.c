@@ -145,6 +145,8 @@ static int add_mapping(struct reader *r)
 	enum dcpi_addresses addresses = field(r, DCPI_ADDRESSES)->number;
 	uint64_t limit;
 
+	if (addresses == DCPI_OWN)
+		r->p->images[r->image].text_start = start;
 	if (size == 0)
 		return 0;
 	if (__builtin_add_overflow(start, size, &limit))
@@ -155,7 +157,6 @@ static int add_mapping(struct reader *r)
 	r->p->mappings[r->mapping].linked = addresses == DCPI_OWN;
 	if (addresses != DCPI_OWN)
 		return 0;
-	r->p->images[r->image].text_start = start;
 	r->p->images[r->image].text_size = size;
 	return 0;
 }
@@ -163,7 +164,7 @@ static int add_mapping(struct reader *r)
 static int read_image(struct reader *r)
 {
 	struct profile_labels labels = { .comm = "" };
-	struct profile_tag label = { .key = DCPI_LABEL_TAG };
+	struct profile_tag label = { .key = PROFILE_DCPI_LABEL };
 	int err = take_string(r, DCPI_LABEL, "", &label.text);
 
 	if (label.text) {
@@ -281,8 +282,8 @@ static const char *const extensions[] = { ".dcpi", NULL };
 const struct format format_dcpi = {
 	.name = "dcpi",
 	.extensions = extensions,
-	.keeps = KEEPS(ADDRESSES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(VALUES) |
-		 KEEPS(EVENT) | KEEPS(PERIOD) | KEEPS(EVENT_PERIOD) | KEEPS(TIME) |
+	.keeps = KEEPS(ADDRESSES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(LABEL) |
+		 KEEPS(VALUES) | KEEPS(EVENT) | KEEPS(PERIOD) | KEEPS(EVENT_PERIOD) | KEEPS(TIME) |
 		 KEEPS(DURATION) | KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT),
 	.detect = dcpi_header_detect,
 	.read = dcpi_read,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/dcpi.h"
 #include "profile/image_name.h"
 #include "util/array.h"
 
@@ -64,7 +65,7 @@ static enum dcpi_addresses addresses_of(const struct profile_mapping *m,
 static const char *label_of(const struct profile_labels *labels)
 {
 	for (uint32_t i = 0; i < labels->tag_count; i++)
-		if (strcmp(labels->tags[i].key, DCPI_LABEL_TAG) == 0)
+		if (strcmp(labels->tags[i].key, PROFILE_DCPI_LABEL) == 0)
 			return labels->tags[i].text;
 	return NULL;
 }
@@ -155,10 +156,12 @@ static void find_range(struct dcpi_group *g, const struct profile *p)
 {
 	uint64_t first, last, start;
 
-	g->size = 1;
-	if (g->image == PROFILE_NONE)
+	if (g->image == PROFILE_NONE) {
+		g->size = 1;
 		return;
-	g->size = 0;
+	}
+	if (g->count)
+		g->size = 0;
 	if (g->addresses == DCPI_OWN)
 		find_text(g, p);
 	if (!g->count)
@@ -175,9 +178,58 @@ static void find_range(struct dcpi_group *g, const struct profile *p)
 		g->size = (last | (PAGE - 1)) - g->start + 1;
 }
 
+/* The label of all of a profile, when it has one alone. */
+static const char *only_label(const struct profile *p)
+{
+	const char *label = NULL;
+
+	for (size_t i = 0; i < p->label_count; i++) {
+		const char *next = label_of(&p->labels[i]);
+
+		if (label && next && next != label)
+			return NULL;
+		label = next ?: label;
+	}
+	return label;
+}
+
+/* The group of a file that had no samples: its header says something all the same. */
+static int add_empty(struct dcpi_groups *groups, const struct profile *p, uint32_t image)
+{
+	struct dcpi_group *group, key = { .image = image, .value = profile_count_value(p) };
+	const struct profile_mapping *m = p->mappings, *end = p->mappings + p->mapping_count;
+
+	while (m < end && m->image != image)
+		m++;
+	if (m < end) {
+		key.addresses = addresses_of(m, &p->images[image]);
+		key.start = m->start;
+		key.size = m->limit - m->start;
+	}
+	if (!p->sample_count)
+		key.label = only_label(p);
+	return find_group(groups, &key, &group);
+}
+
+/* Files come from files: where those had no samples, their images would else be lost. */
+static int add_images_without_samples(struct dcpi_groups *groups, const struct profile *p)
+{
+	bool *seen = calloc(p->image_count + 1, sizeof(*seen));
+	int err = seen ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < groups->count && !err; i++)
+		if (groups->all[i].image != PROFILE_NONE)
+			seen[groups->all[i].image] = true;
+	for (size_t i = 0; i < p->image_count && !err; i++)
+		err = seen[i] ? 0 : add_empty(groups, p, i);
+	free(seen);
+	return err;
+}
+
 static int gather(const struct profile *p, struct dcpi_groups *groups, struct error *e)
 {
 	struct dcpi_group none = { .image = PROFILE_NONE, .value = profile_count_value(p) }, *first;
+	bool from_dcpi = p->format && strcmp(p->format, format_dcpi.name) == 0;
 
 	for (uint32_t value = 0; value < p->value_type_count; value++) {
 		if (is_told_by_period(p, value))
@@ -189,6 +241,8 @@ static int gather(const struct profile *p, struct dcpi_groups *groups, struct er
 				return err;
 		}
 	}
+	if (from_dcpi && add_images_without_samples(groups, p))
+		return error_no_memory(e);
 	return groups->count || !find_group(groups, &none, &first) ? 0 : error_no_memory(e);
 }
 

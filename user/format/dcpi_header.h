@@ -71,9 +71,6 @@ struct dcpi_header {
 #define DCPI_SAMPLES	"samples"  /* event */
 #define DCPI_UNKNOWN_AT "unknown@" /* path of the samples without an image: unknown@platform */
 
-/* The tag of samples that DCPI has labelled: dcpilabel(1). */
-#define DCPI_LABEL_TAG "label"
-
 /* No header is longer. */
 #define DCPI_HEADER_MAX ((size_t)1 << 20)
 

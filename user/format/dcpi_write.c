@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -18,6 +19,7 @@
 #include "profile/image_name.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/cpu.h"
 
 /* Of a file's name, whose parts come from anywhere. */
 #define PART_MAX 64
@@ -32,7 +34,8 @@ struct writer {
 	/* What is not accounted for by the counts of the other groups stands in the first. */
 	uint64_t other_ticks;
 	bool accounted;
-	char **texts; /* that were made for the headers */
+	uint64_t cpu_mhz; /* 0: not known */
+	char **texts;	  /* that were made for the headers */
 	size_t text_count, text_room;
 };
 
@@ -288,7 +291,7 @@ static int describe(struct writer *w, const struct dcpi_group *g, struct dcpi_he
 	if (!h->fields[DCPI_VERSION].given)
 		set_number(h, DCPI_VERSION, DCPI_MINOR);
 	if (!h->fields[DCPI_CPUSPEED].given)
-		set_number(h, DCPI_CPUSPEED, 0);
+		set_number(h, DCPI_CPUSPEED, w->cpu_mhz);
 	if (!err && !h->fields[DCPI_IMAGE].given)
 		err = make_id(w, &w->p->images[g->image], &h->fields[DCPI_IMAGE]);
 	/* An image without a path was called by its id. */
@@ -554,10 +557,18 @@ static void free_writer(struct writer *w)
 	dcpi_groups_free(&w->groups);
 }
 
+/* Of the machine that was recorded, when it is this one. */
+static uint64_t recorded_cpu_mhz(const struct profile *p)
+{
+	struct utsname machine;
+
+	return uname(&machine) == 0 && strcmp(machine.nodename, p->host) == 0 ? cpu_mhz() : 0;
+}
+
 int dcpi_write_directory(const struct profile *p, const struct format_options *options,
 			 const char *path, struct error *e)
 {
-	struct writer w = { .p = p, .path = path };
+	struct writer w = { .p = p, .path = path, .cpu_mhz = recorded_cpu_mhz(p) };
 	int err = dcpi_gather(p, &w.groups, e);
 
 	(void)options;

@@ -27,6 +27,9 @@ struct reader {
 	struct profile *p;     /* all of it, in the end; NULL: nothing */
 	struct profile *notes; /* has the warnings about files that are left out */
 	size_t left_out;
+	bool damaged;		      /* at least one of them is a profile */
+	const char *hosts[NAMED_MAX]; /* those that the profiles are from; texts of notes */
+	size_t host_count;
 };
 
 static int leave_out(struct reader *r, const char *what)
@@ -78,14 +81,36 @@ static bool is_profile(const char *path, const struct input *in)
 	return format;
 }
 
+static int note_host(struct reader *r, const char *host)
+{
+	const char *interned;
+	size_t i = 0;
+
+	if (!*host || r->host_count == NAMED_MAX)
+		return 0;
+	if (profile_string(r->notes, host, &interned))
+		return error_no_memory(r->e);
+	while (i < r->host_count && r->hosts[i] != interned)
+		i++;
+	r->hosts[i] = interned;
+	r->host_count += i == r->host_count;
+	return 0;
+}
+
 static int read_profile(struct reader *r, const char *path)
 {
-	bool salvage = r->options && r->options->salvage;
 	struct profile *p;
 	int err = format_read(path, r->options, &p, r->e);
 
-	if (err == -EINVAL && salvage)
+	if (err == -EINVAL) {
+		r->damaged = true;
 		return leave_out(r, r->e->what);
+	}
+	if (err)
+		return err;
+	err = note_host(r, p->host);
+	if (err)
+		profile_free(p);
 	return err ?: add(r, p);
 }
 
@@ -166,6 +191,22 @@ static int nothing(struct reader *r)
 	return -EINVAL;
 }
 
+/* The sum does not tell from which of them a sample is. */
+static int note_hosts(struct reader *r)
+{
+	char names[512] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < r->host_count && used < sizeof(names); i++)
+		used += snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+				 r->hosts[i]);
+	if (r->host_count < 2 ||
+	    !profile_warn(r->notes, "it has profiles of several machines, which are added up: %s%s",
+			  names, r->host_count == NAMED_MAX ? ", ..." : ""))
+		return 0;
+	return error_no_memory(r->e);
+}
+
 static int add_notes(struct reader *r)
 {
 	struct profile *notes = r->notes;
@@ -173,6 +214,8 @@ static int add_notes(struct reader *r)
 	if (r->left_out > NAMED_MAX &&
 	    profile_warn(notes, "left out: %zu more files", r->left_out - NAMED_MAX))
 		return error_no_memory(r->e);
+	if (note_hosts(r))
+		return -ENOMEM;
 	for (size_t i = 0; i < notes->warning_count; i++)
 		if (profile_warn(r->p, "%s", notes->warnings[i]))
 			return error_no_memory(r->e);
@@ -188,6 +231,8 @@ int directory_read(const char *path, const struct input_options *options, struct
 	err = err ?: add_up(&r);
 	if (!err)
 		err = r.p ? add_notes(&r) : nothing(&r);
+	if (r.p)
+		r.p->salvaged |= r.damaged;
 	for (size_t i = 0; i < PARTS; i++)
 		profile_free(r.parts[i]);
 	profile_free(r.notes);

@@ -29,8 +29,9 @@ void directory_clean_name(char *name);
 
 /*
  * Reads all profiles in a directory and below, in the order of their paths, and merges them.
- * A file that is no profile is left out, with a warning; a profile that is corrupt is an error.
- * Symbolic links are not followed. No profile at all is an error.
+ * A file that is no profile is left out, with a warning, and so is a profile that is corrupt: the
+ * sum then counts as salvaged. Profiles of several hosts are added up, with a warning. Symbolic
+ * links are not followed. No profile at all is an error.
  */
 int directory_read(const char *path, const struct input_options *options, struct profile **p,
 		   struct error *e);

@@ -23,6 +23,7 @@ enum format_aspect {
 	ASPECT_BUILD_IDS,
 	ASPECT_THREADS, /* processes, threads and their names */
 	ASPECT_MODE,	/* which ticks came in the kernel */
+	ASPECT_LABEL,	/* the one that dcpilabel(1) gives */
 	ASPECT_TAGS,	/* other labels */
 	ASPECT_VALUES,	/* several values for each sample */
 	ASPECT_CALLS,	/* how often functions called each other */

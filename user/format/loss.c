@@ -15,6 +15,7 @@ static const char *const names[ASPECT_COUNT] = {
 	[ASPECT_BUILD_IDS] = "build IDs",
 	[ASPECT_THREADS] = "processes and threads",
 	[ASPECT_MODE] = "which ticks came in the kernel",
+	[ASPECT_LABEL] = "the label",
 	[ASPECT_TAGS] = "labels",
 	[ASPECT_VALUES] = "more than one value",
 	[ASPECT_CALLS] = "call counts",
@@ -79,6 +80,11 @@ static unsigned int image_aspects(const struct profile *p)
 	return found;
 }
 
+static bool is_dcpi_label(const struct profile_tag *tag)
+{
+	return tag->text && strcmp(tag->key, PROFILE_DCPI_LABEL) == 0;
+}
+
 static unsigned int label_aspects(const struct profile *p)
 {
 	unsigned int found = 0;
@@ -90,8 +96,8 @@ static unsigned int label_aspects(const struct profile *p)
 			found |= KEEPS(THREADS);
 		if (l->kernel)
 			found |= KEEPS(MODE);
-		if (l->tag_count)
-			found |= KEEPS(TAGS);
+		for (uint32_t j = 0; j < l->tag_count; j++)
+			found |= is_dcpi_label(&l->tags[j]) ? KEEPS(LABEL) : KEEPS(TAGS);
 	}
 	return found;
 }

@@ -89,6 +89,9 @@ struct profile_tag {
 	const char *unit; /* of the number; "" when none */
 };
 
+/* The key of the text that dcpilabel(1) has labelled samples with. */
+#define PROFILE_DCPI_LABEL "label"
+
 /* What is the same for all samples of one thread and mode. */
 struct profile_labels {
 	uint32_t pid; /* 0: not known */
@@ -198,7 +201,7 @@ struct profile {
 	unsigned int bits; /* 32 or 64: the target's address size */
 	bool big_endian;
 	bool return_addresses; /* the file holds callers as return addresses */
-	bool salvaged;	       /* the file was cut off or corrupt: there may have been more */
+	bool salvaged;	       /* a file was cut off or corrupt: there may have been more */
 
 	struct profile_value_type *value_types; /* at least one */
 	size_t value_type_count, value_type_room;

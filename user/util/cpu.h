@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_UTIL_CPU_H
+#define PROFIL_UTIL_CPU_H
+
+#include <stdint.h>
+
+/*
+ * The clock of this machine's fastest CPU in MHz: the nominal one where the kernel knows it, else
+ * the highest, else the present one. 0: the machine does not say.
+ */
+uint64_t cpu_mhz(void);
+
+#endif
