@@ -18,15 +18,22 @@ static void find_by_name(void **state)
 	assert_null(format_by_name(""));
 }
 
-static void find_by_extension(void **state)
+static void find_by_path(void **state)
 {
 	(void)state;
-	assert_string_equal(format_by_extension("/a/x.pb.gz")->name, "pprof");
-	assert_string_equal(format_by_extension("x.prof")->name, "gperftools");
-	assert_null(format_by_extension("x.gz"));
-	assert_null(format_by_extension("prof"));
-	assert_null(format_by_extension(".prof"));
-	assert_null(format_by_extension(""));
+	assert_string_equal(format_by_path("/a/x.pb.gz")->name, "pprof");
+	assert_string_equal(format_by_path("x.prof")->name, "gperftools");
+	assert_string_equal(format_by_path("x.folded.gz")->name, "folded");
+	assert_string_equal(format_by_path("callgrind.out.123")->name, "callgrind");
+	assert_string_equal(format_by_path("./cachegrind.out")->name, "callgrind");
+	assert_string_equal(format_by_path("/a/gmon.out.7")->name, "gmon");
+	assert_null(format_by_path("callgrind.outer"));
+	assert_null(format_by_path("gmon.out/x"));
+	assert_null(format_by_path("x.cpuprofile"));
+	assert_null(format_by_path("x.gz"));
+	assert_null(format_by_path("prof"));
+	assert_null(format_by_path(".prof"));
+	assert_null(format_by_path(""));
 }
 
 /* A small gperftools file. */
@@ -236,7 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(find_by_name),
-		cmocka_unit_test(find_by_extension),
+		cmocka_unit_test(find_by_path),
 		cmocka_unit_test(read_plain_and_gzip),
 		cmocka_unit_test(read_concatenated_gzip),
 		cmocka_unit_test(reject_gzip),

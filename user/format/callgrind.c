@@ -229,10 +229,12 @@ static int callgrind_read(struct input *in, struct profile *p, struct error *e)
 }
 
 static const char *const extensions[] = { ".callgrind", NULL };
+static const char *const files[] = { "callgrind.out", "cachegrind.out", NULL };
 
 const struct format format_callgrind = {
 	.name = "callgrind",
 	.extensions = extensions,
+	.files = files,
 	.keeps = KEEPS(NAMES) | KEEPS(LINES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(VALUES) |
 		 KEEPS(CALLS) | KEEPS(COSTS) | KEEPS(JUMPS) | KEEPS(EVENT) | KEEPS(PERIOD) |
 		 KEEPS(EVENT_PERIOD) | KEEPS(TIME) | KEEPS(DURATION) | KEEPS(HOST) |

@@ -282,6 +282,7 @@ static const char *const extensions[] = { ".dcpi", NULL };
 const struct format format_dcpi = {
 	.name = "dcpi",
 	.extensions = extensions,
+	.place = "DCPIDB",
 	.keeps = KEEPS(ADDRESSES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(LABEL) |
 		 KEEPS(VALUES) | KEEPS(EVENT) | KEEPS(PERIOD) | KEEPS(EVENT_PERIOD) | KEEPS(TIME) |
 		 KEEPS(DURATION) | KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT),

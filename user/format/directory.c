@@ -77,7 +77,7 @@ static bool is_profile(const char *path, const struct input *in)
 	const struct format *format = format_detect(in);
 
 	if (format && strcmp(format->name, "folded") == 0)
-		return format_by_extension(path) == format;
+		return format_by_path(path) == format;
 	return format;
 }
 

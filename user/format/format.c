@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "format/format.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -33,25 +34,54 @@ const struct format *format_by_name(const char *name)
 	return NULL;
 }
 
-static bool ends_with(const char *path, const char *extension)
+static bool ends_with(const char *path, size_t size, const char *extension)
 {
-	size_t size = strlen(path), tail = strlen(extension);
+	size_t tail = strlen(extension);
 
-	return size > tail && strcmp(path + size - tail, extension) == 0;
+	return size > tail && memcmp(path + size - tail, extension, tail) == 0;
 }
 
-const struct format *format_by_extension(const char *path)
+bool format_is_gzip_path(const char *path)
 {
+	return ends_with(path, strlen(path), FORMAT_GZIP);
+}
+
+bool format_names_file(const struct format *format, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (const char *const *file = format->files; file && *file; file++) {
+		size_t size = strlen(*file);
+
+		if (strncmp(name, *file, size) == 0 && !isalnum((unsigned char)name[size]))
+			return true;
+	}
+	return false;
+}
+
+static bool has_extension(const struct format *format, const char *path, size_t size)
+{
+	for (const char *const *extension = format->extensions; *extension; extension++)
+		if (ends_with(path, size, *extension))
+			return true;
+	return false;
+}
+
+const struct format *format_by_path(const char *path)
+{
+	size_t size = strlen(path);
+
 	for (const struct format *const *f = format_all; *f; f++)
-		for (const char *const *extension = (*f)->extensions; *extension; extension++)
-			if (ends_with(path, *extension))
-				return *f;
+		if (has_extension(*f, path, size) || format_names_file(*f, path) ||
+		    (format_is_gzip_path(path) &&
+		     has_extension(*f, path, size - strlen(FORMAT_GZIP))))
+			return *f;
 	return NULL;
 }
 
 const struct format *format_detect(const struct input *in)
 {
-	const struct format *named = format_by_extension(in->path);
+	const struct format *named = format_by_path(in->path);
 
 	for (const struct format *const *f = format_all; *f; f++)
 		if ((*f)->read && (*f)->detect(in))

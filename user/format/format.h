@@ -55,9 +55,12 @@ struct format_options {
 struct format {
 	const char *name;	       /* what -f takes */
 	const char *const *extensions; /* ".pb.gz", ...; ends with NULL */
-	unsigned int keeps;	       /* KEEPS(aspect) | ... */
-	bool is_text;		       /* it may go to a terminal */
-	bool streams;		       /* read() asks for more of the input itself */
+	const char *const *files; /* what names of its files begin with; ends with NULL; or NULL */
+	unsigned int keeps;	  /* KEEPS(aspect) | ... */
+	bool is_text;		  /* it may go to a terminal */
+	bool is_gzip;		  /* what write() makes */
+	const char *place; /* the environment variable with the directory of its files; or NULL */
+	bool streams;	   /* read() asks for more of the input itself */
 
 	/*
 	 * Whether the file is of this format, from its beginning: INPUT_WINDOW bytes, or all of
@@ -87,7 +90,10 @@ struct format {
 	uint64_t (*calls_left_out)(const struct profile *p);
 	const char *no_place_for_calls;
 
-	/* Writes files below a directory, which is made when it is not there: all or none. */
+	/*
+	 * Writes files below a directory, which is made when it is not there: all or none. One
+	 * file, when the path is named as one.
+	 */
 	int (*write_directory)(const struct profile *p, const struct format_options *options,
 			       const char *path, struct error *e);
 };
@@ -95,8 +101,18 @@ struct format {
 /* The format of this name, or NULL. */
 const struct format *format_by_name(const char *name);
 
-/* The format whose extension the path ends with, or NULL. */
-const struct format *format_by_extension(const char *path);
+/*
+ * The format that the path's extension names, perhaps with FORMAT_GZIP behind it, or the beginning
+ * of its last part: callgrind.out.PID. Or NULL.
+ */
+const struct format *format_by_path(const char *path);
+#define FORMAT_GZIP ".gz"
+
+/* Whether the path ends in FORMAT_GZIP. */
+bool format_is_gzip_path(const char *path);
+
+/* Whether the path is named as one file of the format, by format->files. */
+bool format_names_file(const struct format *format, const char *path);
 
 /* The format that a file's beginning is of, or NULL. */
 const struct format *format_detect(const struct input *in);

@@ -518,10 +518,12 @@ static int gmon_read(struct input *in, struct profile *p, struct error *e)
 }
 
 static const char *const extensions[] = { ".gmon", NULL };
+static const char *const files[] = { "gmon.out", "gmon.sum", NULL };
 
 const struct format format_gmon = {
 	.name = "gmon",
 	.extensions = extensions,
+	.files = files,
 	.keeps = KEEPS(ADDRESSES) | KEEPS(CALLS) | KEEPS(PERIOD),
 	.detect = gmon_detect,
 	.read = gmon_read,

@@ -10,6 +10,7 @@
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "util/clock.h"
+#include "util/file.h"
 #include "util/index.h"
 #include "util/sum.h"
 
@@ -457,6 +458,21 @@ uint64_t gmon_calls_left_out(const struct profile *p)
 	return left_out;
 }
 
+static int write_only(FILE *out, void *context, struct error *e)
+{
+	return write_file(out, 0, context, e);
+}
+
+static int write_one(struct writer *w, const char *path, struct error *e)
+{
+	if (w->file_count == 1)
+		return file_write(path, write_only, w, e);
+	error_set(e, 0, "%s would be of one image, and the samples are of %zu", path,
+		  w->file_count);
+	error_mend(e, "have a file for each in a directory: -f gmon DIRECTORY");
+	return -EINVAL;
+}
+
 int gmon_write_directory(const struct profile *p, const struct format_options *options,
 			 const char *path, struct error *e)
 {
@@ -468,7 +484,10 @@ int gmon_write_directory(const struct profile *p, const struct format_options *o
 	err = gather(&w) ? error_no_memory(e) : 0;
 	err = err ?: check_counts(&w, e);
 	err = err ?: check_any(&w, e);
-	err = err ?: directory_write(path, w.names, w.file_count, write_file, &w, e);
+	if (!err && format_names_file(&format_gmon, path))
+		err = write_one(&w, path, e);
+	else if (!err)
+		err = directory_write(path, w.names, w.file_count, write_file, &w, e);
 	discard(&w);
 	return err;
 }

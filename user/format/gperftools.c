@@ -330,7 +330,7 @@ static int gperftools_read(struct input *in, struct profile *p, struct error *e)
 	return err;
 }
 
-static const char *const extensions[] = { ".prof", ".cpuprofile", NULL };
+static const char *const extensions[] = { ".prof", NULL };
 
 const struct format format_gperftools = {
 	.name = "gperftools",

@@ -116,6 +116,18 @@ int gzip_write(struct gzip_writer *w, const void *bytes, size_t size, struct err
 	return 0;
 }
 
+static ssize_t write_cookie(void *cookie, const char *bytes, size_t size)
+{
+	struct error e;
+
+	return gzip_write(cookie, bytes, size, &e) ? 0 : (ssize_t)size;
+}
+
+FILE *gzip_stream(struct gzip_writer *w)
+{
+	return fopencookie(w, "w", (cookie_io_functions_t){ .write = write_cookie });
+}
+
 int gzip_close(struct gzip_writer *w, int earlier, struct error *e)
 {
 	int err = earlier;

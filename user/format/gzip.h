@@ -43,6 +43,9 @@ struct gzip_writer {
 int gzip_open(struct gzip_writer *w, FILE *out, struct error *e);
 int gzip_write(struct gzip_writer *w, const void *bytes, size_t size, struct error *e);
 
+/* A stream that deflates what is written to it. Close it before gzip_close(). NULL: no memory. */
+FILE *gzip_stream(struct gzip_writer *w);
+
 /* Writes what is left, unless an earlier call failed; frees always. */
 int gzip_close(struct gzip_writer *w, int earlier, struct error *e);
 

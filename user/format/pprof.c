@@ -113,6 +113,7 @@ static const char *const extensions[] = { ".pb.gz", ".pb", ".pprof", NULL };
 const struct format format_pprof = {
 	.name = "pprof",
 	.extensions = extensions,
+	.is_gzip = true,
 	.keeps = KEEPS(ADDRESSES) | KEEPS(STACKS) | KEEPS(NAMES) | KEEPS(LINES) | KEEPS(INLINED) |
 		 KEEPS(IMAGES) | KEEPS(MAPPINGS) | KEEPS(BUILD_IDS) | KEEPS(THREADS) | KEEPS(MODE) |
 		 KEEPS(LABEL) | KEEPS(TAGS) | KEEPS(VALUES) | KEEPS(EVENT) | KEEPS(PERIOD) |

@@ -95,12 +95,16 @@ static bool is_profile(const char *argument)
 static int run(int argc, char **argv)
 {
 	struct annotate_options o = { 0 };
+	struct tool_inputs in;
 	struct error e;
 	int first, code = tool_options(&annotate_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
-	if (argc - first < (first < argc && is_profile(argv[first]) ? 1 : 2)) {
+	if (argc - first > 1 || (first < argc && !is_profile(argv[first])))
+		o.what.function = argv[first++];
+	tool_find_inputs(argv + first, argc - first, &in);
+	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "annotate takes a function and a profile");
 		error_mend(&e, "profiltool annotate FUNCTION FILE...");
 		return tool_fail(&e);
@@ -109,9 +113,7 @@ static int run(int argc, char **argv)
 		error_set_kind(&e, ERROR_USAGE, 0, "--source and --no-source exclude each other");
 		return tool_fail(&e);
 	}
-	if (argc - first > 1)
-		o.what.function = argv[first++];
-	return annotate(argv + first, argc - first, &o, &e) ? tool_fail(&e) : o.code;
+	return annotate(in.paths, in.count, &o, &e) ? tool_fail(&e) : o.code;
 }
 
 const struct tool_command annotate_command = {

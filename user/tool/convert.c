@@ -26,7 +26,7 @@ static int parse_positions(const char *value, void *member, struct error *e)
 }
 
 static const struct option_spec options[] = {
-	{ "format", 'f', "FORMAT", "what to write; else by OUT's extension, else pprof",
+	{ "format", 'f', "FORMAT", "what to write; else by OUT's name: x.pb.gz, x.prof, ...",
 	  option_text, offsetof(struct convert_options, format) },
 	{ "positions", 0, "WHAT", "callgrind: costs of each source line, or of each instr (line)",
 	  parse_positions, offsetof(struct convert_options, positions) },
@@ -54,23 +54,25 @@ static int run(int argc, char **argv)
 {
 	struct convert_options o = { 0 };
 	struct format_options writing = { 0 };
+	const char *out;
 	struct error e;
 	int first, code = tool_options(&convert_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
-	if (argc - first != 2) {
+	out = tool_output_place(o.format, argc - first == 1 ? NULL : argv[argc - 1]);
+	if (!out || argc - first < 1 || argc - first > 2) {
 		error_set_kind(&e, ERROR_USAGE, 0, "convert takes two files");
 		error_mend(&e, "profiltool convert [-f FORMAT] IN OUT");
 		return tool_fail(&e);
 	}
-	if (check_positions(&o, argv[first + 1], &e))
+	if (check_positions(&o, out, &e))
 		return tool_fail(&e);
 	writing.instr_positions = o.positions.instr;
 	return tool_rewrite(&(struct tool_rewrite){
 		.in = argv + first,
 		.count = 1,
-		.out = argv[first + 1],
+		.out = out,
 		.format = o.format,
 		.value = o.value,
 		.reading = &o.reading,

@@ -33,19 +33,21 @@ static int dump(const char *path, const struct dump_options *o)
 static int run(int argc, char **argv)
 {
 	struct dump_options o = { 0 };
+	struct tool_inputs in;
 	struct error e;
 	int first, incomplete = EXIT_DONE, code;
 
 	code = tool_options(&dump_command, &o, argc, argv, false, &first);
 	if (code >= 0)
 		return code;
-	if (first == argc) {
+	tool_find_inputs(argv + first, argc - first, &in);
+	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "dump takes a profile file");
 		error_mend(&e, "profiltool dump FILE...");
 		return tool_fail(&e);
 	}
-	for (int i = first; i < argc; i++) {
-		code = dump(argv[i], &o);
+	for (int i = 0; i < in.count; i++) {
+		code = dump(in.paths[i], &o);
 		if (code == EXIT_INCOMPLETE)
 			incomplete = code;
 		else if (code)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/gzip.h"
 #include "format/loss.h"
 #include "profile/image_name.h"
 #include "profile/merge.h"
@@ -150,40 +151,6 @@ int tool_read_all(char *const *paths, int count, const struct tool_reading *read
 	return read_all(paths, count, reading, p, &aspects, e);
 }
 
-static bool can_write(const struct format *format)
-{
-	return format->write || format->write_directory;
-}
-
-void tool_list_formats(char *text, size_t size)
-{
-	size_t used = 0;
-
-	text[0] = '\0';
-	for (const struct format *const *f = format_all; *f && used < size; f++)
-		if (can_write(*f))
-			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-					 (*f)->name);
-}
-
-const struct format *tool_output_format(const char *name, const char *path, struct error *e)
-{
-	const struct format *format;
-	char names[256];
-
-	if (name) {
-		format = format_by_name(name);
-		if (format && can_write(format))
-			return format;
-		tool_list_formats(names, sizeof(names));
-		error_set_kind(e, ERROR_USAGE, 0, "no format \"%s\" can be written", name);
-		error_mend(e, "the formats are: %s", names);
-		return NULL;
-	}
-	format = path ? format_by_extension(path) : NULL;
-	return format && can_write(format) ? format : format_by_name("pprof");
-}
-
 /* The directory, or the nearest one above it that is there: those between are made. */
 static int check_ancestor(const char *path, struct error *e)
 {
@@ -213,6 +180,8 @@ static int check_directory(const struct format *format, const char *path, struct
 {
 	struct stat st;
 
+	if (format_names_file(format, path))
+		return file_check_writable(path, e);
 	if (strcmp(path, "-") != 0 && (stat(path, &st) || S_ISDIR(st.st_mode)))
 		return check_ancestor(path, e);
 	error_set_kind(e, ERROR_USAGE, 0, "%s is no directory: %s has one file for each image",
@@ -238,13 +207,28 @@ struct write_context {
 	const struct profile *p;
 	const struct format *format;
 	const struct format_options *options;
+	bool gzip;
 };
+
+static int write_gzip(const struct write_context *w, FILE *out, struct error *e)
+{
+	struct gzip_writer gzip;
+	int err = gzip_open(&gzip, out, e);
+	FILE *stream = err ? NULL : gzip_stream(&gzip);
+
+	if (err)
+		return err;
+	err = stream ? w->format->write(w->p, w->options, stream, e) : error_no_memory(e);
+	if (stream && fclose(stream) && !err)
+		err = error_set(e, errno, "cannot write");
+	return gzip_close(&gzip, err, e);
+}
 
 static int write_profile(FILE *out, void *context, struct error *e)
 {
 	const struct write_context *w = context;
 
-	return w->format->write(w->p, w->options, out, e);
+	return w->gzip ? write_gzip(w, out, e) : w->format->write(w->p, w->options, out, e);
 }
 
 static int write_to_stdout(struct write_context *w, struct error *e)
@@ -301,7 +285,8 @@ int tool_write(const struct profile *p, const struct format *format,
 	       const struct format_options *options, const char *path, bool quiet, struct error *e)
 {
 	static const struct format_options none;
-	struct write_context context = { p, format, options ?: &none };
+	bool gzip = format_is_gzip_path(path) && !format->is_gzip;
+	struct write_context context = { p, format, options ?: &none, gzip };
 	int err = write_output(&context, path, e);
 
 	if (err)

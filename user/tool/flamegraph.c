@@ -250,17 +250,19 @@ static int flamegraph(char *const *paths, int count, const struct flamegraph_opt
 static int run(int argc, char **argv)
 {
 	struct flamegraph_options o = { .percent = LEAST_PERCENT };
+	struct tool_inputs in;
 	struct error e;
 	int first, code = tool_options(&flamegraph_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
-	if (first == argc || !o.output) {
+	tool_find_inputs(argv + first, argc - first, &in);
+	if (!in.count || !o.output) {
 		error_set_kind(&e, ERROR_USAGE, 0, "flamegraph takes a profile, and -o OUT");
 		error_mend(&e, "profiltool flamegraph FILE... -o OUT.svg");
 		return tool_fail(&e);
 	}
-	return flamegraph(argv + first, argc - first, &o);
+	return flamegraph(in.paths, in.count, &o);
 }
 
 const struct tool_command flamegraph_command = {

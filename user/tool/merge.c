@@ -10,7 +10,7 @@ struct merge_options {
 static const struct option_spec options[] = {
 	{ "output", 'o', "OUT", "write the sum to OUT; - is standard output", option_text,
 	  offsetof(struct merge_options, output) },
-	{ "format", 'f', "FORMAT", "what to write; else by OUT's extension, else pprof",
+	{ "format", 'f', "FORMAT", "what to write; else by OUT's name: x.pb.gz, x.prof, ...",
 	  option_text, offsetof(struct merge_options, format) },
 	TOOL_READING_OPTIONS(struct merge_options, reading),
 	{ 0 },
@@ -19,19 +19,22 @@ static const struct option_spec options[] = {
 static int run(int argc, char **argv)
 {
 	struct merge_options o = { 0 };
+	struct tool_inputs in;
 	struct error e;
 	int first, code = tool_options(&merge_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
-	if (first == argc || !o.output) {
+	tool_find_inputs(argv + first, argc - first, &in);
+	o.output = tool_output_place(o.format, o.output);
+	if (!in.count || !o.output) {
 		error_set_kind(&e, ERROR_USAGE, 0, "merge takes files, and -o OUT");
 		error_mend(&e, "profiltool merge [-f FORMAT] FILE... -o OUT");
 		return tool_fail(&e);
 	}
 	return tool_rewrite(&(struct tool_rewrite){
-		.in = argv + first,
-		.count = argc - first,
+		.in = in.paths,
+		.count = in.count,
 		.out = o.output,
 		.format = o.format,
 		.reading = &o.reading,

@@ -81,7 +81,7 @@ static const struct option_spec options[] = {
 	{ "output", 'o', "FILE",
 	  "write the profile to FILE, for some formats a directory; - is standard output",
 	  option_text, MEMBER(output) },
-	{ "format", 'f', "FORMAT", "what to write; else by FILE's extension, else pprof",
+	{ "format", 'f', "FORMAT", "what to write; else by FILE's name: x.pb.gz, x.prof, ...",
 	  option_text, MEMBER(format) },
 	{ "scale", 0, "S", "count in cells of profil(2), not at each pc", parse_scale,
 	  MEMBER(scale) },
@@ -456,6 +456,7 @@ static int run(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	command = first < argc ? argv + first : NULL;
+	o.output = tool_output_place(o.format, o.output);
 	if (check_method(&o, command, &e) || check_targets(&o, command, &e) ||
 	    check_histogram(&o, &e) || check_output(&o, &format, &e) ||
 	    choose_lines(&o, format, &e) || tool_check_naming(&o.naming, &e))

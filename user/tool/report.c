@@ -161,12 +161,14 @@ static int check_options(const struct report_options *o, struct error *e)
 static int run(int argc, char **argv)
 {
 	struct report_options o = { .view.limit = -1, .view.percent = -1 };
+	struct tool_inputs in;
 	struct error e;
 	int first, code = tool_options(&report_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
-	if (first == argc) {
+	tool_find_inputs(argv + first, argc - first, &in);
+	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "report takes a profile");
 		error_mend(&e, "profiltool report FILE...");
 		return tool_fail(&e);
@@ -177,7 +179,7 @@ static int run(int argc, char **argv)
 		o.reading.naming.lines = true;
 	if (check_options(&o, &e))
 		return tool_fail(&e);
-	return report(argv + first, argc - first, &o, &e) ? tool_fail(&e) : o.code;
+	return report(in.paths, in.count, &o, &e) ? tool_fail(&e) : o.code;
 }
 
 const struct tool_command report_command = {

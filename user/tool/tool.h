@@ -119,10 +119,29 @@ int tool_read_all(char *const *paths, int count, const struct tool_reading *read
 void tool_list_formats(char *text, size_t size);
 
 /*
- * The format of a file to write: the one of this name, else the one of the path's extension, else
- * pprof. NULL with e set: there is none of this name.
+ * The format of a file to write: the one of this name; else the one that the path's name says; else
+ * pprof, when the path is NULL, a pipe or a device. NULL with e set: there is none of this name.
  */
 const struct format *tool_output_format(const char *name, const char *path, struct error *e);
+
+/*
+ * The path, or where it is NULL the directory that the environment has for files of the format of
+ * this name: DCPIDB. NULL: there is none.
+ */
+const char *tool_output_place(const char *name, const char *path);
+
+/* What a command reads. */
+struct tool_inputs {
+	char *const *paths;
+	int count; /* 0: nothing was named */
+	char *place[1];
+};
+
+/*
+ * The files of a command line or, when there are none, the directory that the environment has for
+ * files of a format: DCPIDB. `in` must stay where it is.
+ */
+void tool_find_inputs(char *const *paths, int count, struct tool_inputs *in);
 
 /* Whether a profile could be written there now, to be asked before work begins. */
 int tool_check_output(const struct format *format, const char *path, struct error *e);
@@ -140,7 +159,7 @@ struct tool_rewrite {
 	char *const *in;
 	int count;
 	const char *out;
-	const char *format; /* NULL: by out's extension */
+	const char *format; /* NULL: by out's name */
 	const char *value;  /* that is shown, and alone kept where there is room for one; or NULL */
 	const struct tool_reading *reading;
 	const struct format_options *writing;

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "tool/tool.h"
+
+/* Names of what other commands, or nobody here, can make of a profile. */
+static const struct {
+	const char *extension, *what, *mend;
+} others[] = {
+	{ ".svg", "a picture", "write x.pb.gz, then: profiltool flamegraph x.pb.gz -o x.svg" },
+	{ ".html", "a page", "write x.pb.gz, then: profiltool flamegraph x.pb.gz -o x.html" },
+	{ ".json", "JSON",
+	  "write x.pb.gz, then: profiltool report --json x.pb.gz >x.json, or dump --json" },
+	{ ".txt", "text", "write x.pb.gz, then: profiltool report x.pb.gz >x.txt, or dump" },
+};
+
+static bool can_write(const struct format *format)
+{
+	return format->write || format->write_directory;
+}
+
+void tool_list_formats(char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (const struct format *const *f = format_all; *f && used < size; f++)
+		if (can_write(*f))
+			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 (*f)->name);
+}
+
+static const struct format *named_format(const char *name, struct error *e)
+{
+	const struct format *format = format_by_name(name);
+	char names[256];
+
+	if (format && can_write(format))
+		return format;
+	tool_list_formats(names, sizeof(names));
+	error_set_kind(e, ERROR_USAGE, 0, "no format \"%s\" can be written", name);
+	error_mend(e, "the formats are: %s", names);
+	return NULL;
+}
+
+/* Pipes and devices have names that say nothing. */
+static bool has_no_name(const char *path)
+{
+	struct stat status;
+
+	if (strcmp(path, "-") == 0 || strncmp(path, "/dev/", strlen("/dev/")) == 0)
+		return true;
+	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+static const struct format *unknown_name(const char *path, struct error *e)
+{
+	const char *dot = strrchr(path, '.');
+	char names[256];
+
+	for (size_t i = 0; dot && i < sizeof(others) / sizeof(*others); i++)
+		if (strcasecmp(dot, others[i].extension) == 0) {
+			error_set_kind(e, ERROR_USAGE, 0, "%s would be %s, not a profile", path,
+				       others[i].what);
+			error_mend(e, "%s", others[i].mend);
+			return NULL;
+		}
+	tool_list_formats(names, sizeof(names));
+	error_set_kind(e, ERROR_USAGE, 0, "the name %s says no format to write", path);
+	error_mend(e, "add -f with one of %s; or end it in .pb.gz, .prof, .folded, ...", names);
+	return NULL;
+}
+
+const struct format *tool_output_format(const char *name, const char *path, struct error *e)
+{
+	const struct format *format = NULL;
+
+	if (name)
+		format = named_format(name, e);
+	else if (!path || has_no_name(path))
+		return format_by_name("pprof");
+	else if (!(format = format_by_path(path)))
+		return unknown_name(path, e);
+	if (!format || !path || !format->write_directory || !format_is_gzip_path(path))
+		return format;
+	error_set_kind(e, ERROR_USAGE, 0, "%s: %s is not written compressed", path, format->name);
+	error_mend(e, "leave " FORMAT_GZIP " out");
+	return NULL;
+}
+
+const char *tool_output_place(const char *name, const char *path)
+{
+	const struct format *format = !path && name ? format_by_name(name) : NULL;
+	const char *place = format && format->place ? getenv(format->place) : NULL;
+
+	return place && *place ? place : path;
+}
+
+void tool_find_inputs(char *const *paths, int count, struct tool_inputs *in)
+{
+	*in = (struct tool_inputs){ .paths = paths, .count = count };
+	for (const struct format *const *f = format_all; *f && !in->count; f++) {
+		in->place[0] = (*f)->place ? getenv((*f)->place) : NULL;
+		if (!in->place[0] || !*in->place[0])
+			continue;
+		in->paths = in->place;
+		in->count = 1;
+	}
+}
