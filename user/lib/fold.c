@@ -133,6 +133,17 @@ int profil__fold(struct profil_session *s)
 	return err;
 }
 
+bool profil__fold_pending(const struct profil_session *s)
+{
+	uint64_t dirty = 0;
+
+	if (!s->state)
+		return false;
+	for (unsigned int word = 0; word < PROFIL_DIRTY_WORDS; word++)
+		dirty |= count_load(&s->state->dirty[word]);
+	return dirty;
+}
+
 int profil__fold_check(void)
 {
 	char from = 0, to;

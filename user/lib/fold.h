@@ -2,6 +2,8 @@
 #ifndef PROFIL_LIB_FOLD_H
 #define PROFIL_LIB_FOLD_H
 
+#include <stdbool.h>
+
 struct profil_session;
 
 /*
@@ -10,6 +12,9 @@ struct profil_session;
  * a buffer cannot be written.
  */
 int profil__fold(struct profil_session *s);
+
+/* Whether there is anything to take: not before the next tick that is counted in a cell. */
+bool profil__fold_pending(const struct profil_session *s);
 
 /* Whether the kernel lets us write to buffers in this way. Returns 0 or a negative errno. */
 int profil__fold_check(void);

@@ -32,6 +32,9 @@ static __thread bool fork_entered; /* this thread has the lock because it forks 
 static pthread_key_t key; /* has a destructor, for threads that end */
 static bool has_key;
 
+/* What the key holds: which thread it is. At its end, a system call that asks may be forbidden. */
+static char first_thread, other_thread;
+
 static bool is_first_thread(void)
 {
 	return syscall(SYS_gettid) == getpid();
@@ -40,11 +43,14 @@ static bool is_first_thread(void)
 /* Has end_thread() called when this thread ends; returns whether that need not be asked again. */
 static bool watch_this_thread(void)
 {
+	bool first;
+
 	if (!has_key)
 		return true;
-	if (pthread_setspecific(key, &key))
+	first = is_first_thread();
+	if (pthread_setspecific(key, first ? &first_thread : &other_thread))
 		return false;
-	if (is_first_thread())
+	if (first)
 		profil__first_thread_tells(FIRST_THREAD_RUNS);
 	return true;
 }
@@ -147,11 +153,15 @@ static void after_fork_in_child(void)
 
 static bool used;
 
+/*
+ * With nothing on, it makes no system call: a filter of seccomp(2) may end who makes one that the
+ * program itself does not need.
+ */
 static void fold(void)
 {
 	struct guard guard;
 
-	if (profil__enter(&guard))
+	if (!profil__sessions_any() || profil__enter(&guard))
 		return;
 	profil__sessions_fold();
 	profil__leave(&guard);
@@ -185,16 +195,21 @@ static void *end_process(void *unused)
 }
 
 /* At pthread_exit(3), not at exit(3). */
-static void end_thread(void *unused)
+static void end_thread(void *which)
 {
+	bool first = which == &first_thread;
 	struct guard guard;
 	pthread_t thread;
 
-	(void)unused;
+	if (!profil__sessions_any()) { /* as in fold() */
+		if (first)
+			profil__first_thread_tells(FIRST_THREAD_ENDS);
+		return;
+	}
 	if (profil__enter(&guard))
 		return;
 	profil__sessions_fold();
-	if (is_first_thread())
+	if (first)
 		profil__first_thread_tells(FIRST_THREAD_ENDS);
 	if (profil__live_runs() && !has_heir && profil__first_thread_ended()) {
 		heir_signals = guard.signals;

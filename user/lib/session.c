@@ -24,7 +24,7 @@
 /* Each that many seconds they are looked for even if their number is the same. */
 #define RESCAN_ANYWAY 16
 
-static struct profil_session *sessions; /* those that are on */
+static struct profil_session *sessions; /* those that are on; changed with the lock held */
 
 /* --- One session --- */
 
@@ -160,13 +160,18 @@ static int fold_or_stop(struct profil_session *s)
 
 /* --- All sessions that are on --- */
 
+bool profil__sessions_any(void)
+{
+	return __atomic_load_n(&sessions, __ATOMIC_RELAXED);
+}
+
 void profil__sessions_fold(void)
 {
 	struct profil_session *next;
 
 	for (struct profil_session *s = sessions; s; s = next) {
 		next = s->next;
-		if (s->attached && !s->backend->direct)
+		if (s->attached && !s->backend->direct && profil__fold_pending(s))
 			profil__live_call(fold_or_stop, s); /* it has no seccomp(2) filter */
 	}
 	end_idle_thread();

@@ -51,6 +51,9 @@ void profil__session_stop(struct profil_session *s);
 
 /* --- All sessions that are on --- */
 
+/* Whether there are any. The lock is not needed, but for an answer that stays right. */
+bool profil__sessions_any(void);
+
 /* Brings the counts in buffers up to date, and those of sessions that are in the kernel's memory.
  */
 void profil__sessions_fold(void);
