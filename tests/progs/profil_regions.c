@@ -295,6 +295,26 @@ static void wide_overflow(void)
 	expect(outside_ticks[1] == 4321, "the cell behind became %u", outside_ticks[1]);
 }
 
+/* No cell has room in it, but it is a region: another beside it goes on counting. */
+static void small_overflow(void)
+{
+	unsigned short outside_ticks[2] = { 1234, 4321 };
+	struct prof regions[] = {
+		{ outside_ticks, 1, 0, 2 },
+		{ counts[0], sizeof(counts[0]), PLACE, 0x10000 },
+	};
+	struct loop loop;
+
+	make(&loop, PLACE + 4);
+	start(regions, 2, PROF_USHORT);
+	burn(some());
+	run(&loop, some());
+	sprofil_off();
+	expect(counts[0][2] > 0, "no tick in the region");
+	expect(outside_ticks[0] == 1234 && outside_ticks[1] == 4321, "counted: %u, %u",
+	       outside_ticks[0], outside_ticks[1]);
+}
+
 /* The first of those that an address is in. */
 static void overlap(void)
 {
@@ -386,6 +406,7 @@ static const struct row rows[] = {
 	{ "kernel", "sprofil: pcs outside of all regions", outside },
 	{ "kernel", "sprofil: the overflow region", overflow },
 	{ "kernel", "sprofil: a wide overflow region", wide_overflow },
+	{ "kernel", "sprofil: an overflow region without room for a cell", small_overflow },
 	{ "kernel", "sprofil: of overlapping regions the first counts", overlap },
 	{ "kernel", "sprofil: regions that cannot count", empty_regions },
 	{ "kernel", "sprofil: fork", forks },
