@@ -13,7 +13,7 @@ if grep -q '^SigIgn:.*[1-9a-f]' /proc/self/status && [ -z "${PROFIL_TEST_SIGNALS
 fi
 unset PROFIL_TEST_SIGNALS
 
-export LC_ALL=C
+export LC_ALL=C TERM=xterm
 unset NO_COLOR DEBUGINFOD_URLS
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -8,13 +8,13 @@ set -eu
 build="gcc make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev liblzma-dev zlib1g-dev
 	libprotobuf-c-dev protobuf-c-compiler libjson-c-dev libiberty-dev libcap-dev libncurses-dev"
 test="libcmocka-dev perl python3 g++ gcc-multilib binutils xz-utils strace procps util-linux bsdutils
-	libcap2-bin gcl gdb mandoc google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-14-dev valgrind
-	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools4 tmux chromium
-	debuginfod libdebuginfod1 nodejs rustc ldc dwz llvm sparse dkms kmod pahole"
+	libcap2-bin gcl gdb mandoc google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-dev valgrind
+	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools-dev tmux chromium
+	debuginfod libdebuginfod-dev nodejs rustc ldc dwz llvm sparse dkms kmod pahole git"
 # To build the kernel of tests/kernels/debug.sh besides.
 debug="flex bison bc dwarves libssl-dev"
 # What CI checks besides.
-lint="clang-format shellcheck git"
+lint="clang-format shellcheck"
 
 case "${1:-}" in
 build) wanted=$build ;;

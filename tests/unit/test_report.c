@@ -2,6 +2,8 @@
 /* The views of user/report: exact texts of small profiles made by hand. */
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <locale.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "print_fixture.h"
@@ -415,13 +417,33 @@ static void test_table_wide(void **state)
 
 /* ---- JSON ---- */
 
+/* What the tests ask of json-c. From 0.18 on, strictness refuses every character beyond ASCII. */
+static int parser_flags(void)
+{
+	return json_c_version_num() < (0 << 16 | 18 << 8) ? JSON_TOKENER_STRICT : 0;
+}
+
+static bool is_utf8(const char *text)
+{
+	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0), before;
+	size_t length;
+
+	assert_non_null(utf8);
+	before = uselocale(utf8);
+	length = mbstowcs(NULL, text, 0);
+	uselocale(before);
+	freelocale(utf8);
+	return length != (size_t)-1;
+}
+
 static struct json_object *parse(const char *text)
 {
 	struct json_object *object;
 	struct json_tokener *tokener = json_tokener_new();
 
 	assert_non_null(tokener);
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	assert_true(is_utf8(text));
+	json_tokener_set_flags(tokener, parser_flags());
 	object = json_tokener_parse_ex(tokener, text, strlen(text));
 	assert_int_equal(json_tokener_get_error(tokener), json_tokener_success);
 	json_tokener_free(tokener);
