@@ -102,26 +102,47 @@ static const struct mmu_interval_notifier_ops notifier_ops = {
 	.invalidate = invalidate,
 };
 
-/* It gives up when a signal waits. But it is quick, and a new process cannot try again later. */
-static int insert_notifier(struct process *process)
+struct insertion {
+	struct work_struct work;
+	struct process *process;
+	int err;
+};
+
+static int insert(struct process *process)
 {
 	unsigned long start, length;
-	bool signal = false, work = false;
-	int err;
 
 	table_span(process->table, &start, &length);
-	do {
-		signal |= test_and_clear_thread_flag(TIF_SIGPENDING);
-		work |= test_and_clear_thread_flag(TIF_NOTIFY_SIGNAL);
-		err = mmu_interval_notifier_insert(&process->notifier, process->mm, start, length,
-						   &notifier_ops);
-	} while (err == -EINTR && !__fatal_signal_pending(current));
+	return mmu_interval_notifier_insert(&process->notifier, process->mm, start, length,
+					    &notifier_ops);
+}
+
+static void insert_by_work(struct work_struct *work)
+{
+	struct insertion *insertion = container_of(work, struct insertion, work);
+
+	insertion->err = insert(insertion->process);
+}
+
+/*
+ * The first notifier of some memory is refused with -EINTR while the current task has a signal
+ * pending. A new child, which is not in a system call, could not restart one after the signal: a
+ * worker, which gets no signals, inserts it then, and the task waits with its memory.
+ */
+static int insert_notifier(struct process *process)
+{
+	struct insertion insertion = { .process = process };
+	int err = insert(process);
+
+	if (err == -EINTR) {
+		INIT_WORK_ONSTACK(&insertion.work, insert_by_work);
+		queue_work(works, &insertion.work);
+		flush_work(&insertion.work);
+		destroy_work_on_stack(&insertion.work);
+		err = insertion.err;
+	}
 	if (!err) /* it may be told of nothing until what is being unmapped now is unmapped */
 		mmu_interval_read_begin(&process->notifier);
-	if (signal)
-		set_thread_flag(TIF_SIGPENDING);
-	if (work)
-		set_thread_flag(TIF_NOTIFY_SIGNAL);
 	return err;
 }
 

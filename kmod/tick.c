@@ -191,6 +191,20 @@ static u32 ticks_due(struct thread *thread, struct perf_event *event)
 	return ticks;
 }
 
+/*
+ * Whether user addresses mean the current task's memory. Firmware calls (efi_mm) run with other
+ * page tables in the task's own time. copy_from_user_nmi() asks the same by nmi_uaccess_okay(),
+ * which modules cannot call; architectures but x86 have nothing to ask.
+ */
+static bool has_own_memory(void)
+{
+#ifdef CONFIG_X86
+	return current->mm->pgd == __va(read_cr3_pa());
+#else
+	return true;
+#endif
+}
+
 void tick(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
 {
 	struct thread *thread = event->overflow_handler_context;
@@ -212,7 +226,7 @@ void tick(struct perf_event *event, struct perf_sample_data *data, struct pt_reg
 	if (process->on) {
 		if (cell == NO_CELL)
 			process->counts.out_of_range += ticks;
-		else if (add_to_cell(cell, process->table->wide, ticks))
+		else if (!has_own_memory() || add_to_cell(cell, process->table->wide, ticks))
 			defer(thread, cell, ticks, kernel);
 		else
 			add_counted(process, ticks, kernel ? ticks : 0);
