@@ -135,6 +135,12 @@ struct user_pt_regs {
 #error "the registers of this architecture are not described here yet"
 #endif
 
+/* What bpf_get_ns_current_pid_tgid() fills in (linux/bpf.h). */
+struct bpf_pidns_info {
+	__u32 pid;
+	__u32 tgid;
+};
+
 struct bpf_perf_event_data {
 	struct user_pt_regs regs;
 	__u64 sample_period;

@@ -113,7 +113,7 @@ static void record(pid_t child, struct sample_program *sample, struct event_set 
 	if (err == -EPERM || err == -EACCES)
 		skip();
 	assert_int_equal(err, 0);
-	assert_int_equal(events_open_thread(events, child, &sample->program, 0, &e), 0);
+	assert_int_equal(events_open_thread(events, child, child, &sample->program, 0, &e), 0);
 	record_until_full(sample, 100);
 	events_stop(events);
 	assert_int_equal(sample_program_read_ring(sample), 0);

@@ -45,8 +45,8 @@ struct attaching {
 	struct coverage *threads;
 	size_t count, room;
 	struct index by_tid;
-	struct thread_list found; /* in one look */
-	size_t needed, untold;	  /* in one look: threads that needed an event, or may need one */
+	struct thread_list *found; /* in one look: of each process */
+	size_t needed, untold;	   /* in one look: threads that needed an event, or may need one */
 	uint64_t start_ns;
 };
 
@@ -169,7 +169,7 @@ static int check_time(const struct attaching *a, struct error *e)
 }
 
 /* An event of the lowest generation that the thread surely has none of. */
-static int open_thread(struct attaching *a, struct coverage coverage, struct error *e)
+static int open_thread(struct attaching *a, pid_t pid, struct coverage coverage, struct error *e)
 {
 	int err = check_events(a, e);
 
@@ -180,7 +180,7 @@ static int open_thread(struct attaching *a, struct coverage coverage, struct err
 	if (coverage.generation == PROGRAM_GENERATIONS)
 		return 0; /* so often in doubt that it surely has inherited one */
 	coverage.begin_ns = now_ns();
-	err = events_open_thread(a->set, coverage.tid, a->program, coverage.generation, e);
+	err = events_open_thread(a->set, pid, coverage.tid, a->program, coverage.generation, e);
 	if (err && err != -ESRCH)
 		return err;
 	/*
@@ -193,7 +193,7 @@ static int open_thread(struct attaching *a, struct coverage coverage, struct err
 	return set_coverage(a, &coverage) ? error_no_memory(e) : 0;
 }
 
-static int cover_thread(struct attaching *a, pid_t tid, bool first_look, struct error *e)
+static int cover_thread(struct attaching *a, pid_t pid, pid_t tid, bool first_look, struct error *e)
 {
 	const struct coverage *known = find(a, tid);
 	struct coverage untold = { .tid = tid };
@@ -201,30 +201,43 @@ static int cover_thread(struct attaching *a, pid_t tid, bool first_look, struct 
 	if (tid == a->request->except)
 		return 0;
 	if (known)
-		return known->has ? 0 : open_thread(a, *known, e);
+		return known->has ? 0 : open_thread(a, pid, *known, e);
 	if (first_look) /* it was there before there was any event */
-		return open_thread(a, untold, e);
+		return open_thread(a, pid, untold, e);
 	if (now_ns() - a->start_ns < RECORD_NS) {
 		a->untold++;
 		return 0;
 	}
 	untold.may_have = 1;
-	return open_thread(a, untold, e);
+	return open_thread(a, pid, untold, e);
 }
 
-/* One look at all threads. The list is made before the first event of the look is opened. */
+/* One look at all threads. The lists are made before the first event of the look is opened. */
 static int look(struct attaching *a, bool first_look, struct error *e)
 {
+	const struct attach_request *request = a->request;
 	int err = 0;
 
-	a->found.count = a->needed = a->untold = 0;
-	for (size_t i = 0; i < a->request->pid_count && !err; i++)
-		err = list_threads(&a->found, a->request->pids[i], e);
+	a->needed = a->untold = 0;
+	for (size_t i = 0; i < request->pid_count && !err; i++) {
+		a->found[i].count = 0;
+		err = list_threads(&a->found[i], request->pids[i], e);
+	}
 	if (!err && sideband_read(a->sideband, take_record, a))
 		err = error_no_memory(e);
-	for (size_t i = 0; i < a->found.count && !err; i++)
-		err = cover_thread(a, a->found.tids[i], first_look, e);
+	for (size_t i = 0; i < request->pid_count; i++)
+		for (size_t k = 0; k < a->found[i].count && !err; k++)
+			err = cover_thread(a, request->pids[i], a->found[i].tids[k], first_look, e);
 	return err;
+}
+
+static void free_attaching(struct attaching *a)
+{
+	for (size_t i = 0; i < a->request->pid_count; i++)
+		free(a->found[i].tids);
+	free(a->found);
+	free(a->threads);
+	index_free(&a->by_tid);
 }
 
 int attach_processes(struct event_set *set, struct program *program, struct sideband *sideband,
@@ -235,10 +248,14 @@ int attach_processes(struct event_set *set, struct program *program, struct side
 		.program = program,
 		.sideband = sideband,
 		.request = request,
+		.found = calloc(request->pid_count, sizeof(*a.found)),
 		.start_ns = now_ns(),
 	};
-	int err = look(&a, true, e);
+	int err;
 
+	if (!a.found)
+		return error_no_memory(e);
+	err = look(&a, true, e);
 	/* Until a look finds no thread that needs an event, or may need one. */
 	while (!err && (a.needed || a.untold)) {
 		if (!a.needed)
@@ -246,8 +263,6 @@ int attach_processes(struct event_set *set, struct program *program, struct side
 		err = check_time(&a, e);
 		err = err ?: look(&a, false, e);
 	}
-	free(a.threads);
-	free(a.found.tids);
-	index_free(&a.by_tid);
+	free_attaching(&a);
 	return err;
 }

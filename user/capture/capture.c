@@ -205,7 +205,7 @@ static int open_task_events(struct capture *c, struct error *e)
 	if (c->options.target == CAPTURE_PROCESSES)
 		err = attach_processes(&c->events, program_of(c), c->sideband, &request, e);
 	else
-		err = events_open_thread(&c->events, pids[0], program_of(c), 0, e);
+		err = events_open_thread(&c->events, 0, pids[0], program_of(c), 0, e);
 	free(pids);
 	if (!err && c->events.count == 0)
 		err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",
@@ -362,6 +362,8 @@ static int load_profil(struct capture *c, struct error *e)
 			      c->options.scale, &c->range, &c->profil.cell_count, e);
 
 	c->profil.range_count = 1;
+	c->profil.pid = c->targets[0].pid;
+	c->profil.all_processes = c->options.inherit;
 	c->profil.timing = c->profil.churning = true;
 	err = err ?: profil_program_load(&c->profil, &c->range, e);
 	if (!err)

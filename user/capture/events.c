@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "capture/cpus.h"
+#include "capture/pid_numbers.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -133,8 +134,15 @@ bool events_count_time(const struct event_set *set)
 	return set->attr.type == PERF_TYPE_SOFTWARE;
 }
 
-static int attach(int fd, int program_fd, bool enable)
+/*
+ * The event is on the thread that had the number when it was opened. When a thread of the process
+ * has the number now, that is this one, or the other has ended since. (Or it has executed a program
+ * and become its process's first thread: no event of a histogram outlives that.)
+ */
+static int attach(int fd, int program_fd, bool enable, pid_t pid, pid_t tid)
 {
+	if (pid && !pid_has_thread(pid, tid))
+		return -ESRCH;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program_fd))
 		return -errno;
 	if (enable && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
@@ -143,8 +151,9 @@ static int attach(int fd, int program_fd, bool enable)
 }
 
 /* For the thread, or with tid -1 for the CPU: for the group on it, unless that is NULL. */
-static int open_one(struct event_set *set, pid_t tid, int cpu, const struct cgroup *group,
-		    struct program *program, unsigned int generation, struct error *e)
+static int open_one(struct event_set *set, pid_t pid, pid_t tid, int cpu,
+		    const struct cgroup *group, struct program *program, unsigned int generation,
+		    struct error *e)
 {
 	struct event event = { .tid = tid, .generation = generation };
 	int err, program_number = program_fd(program, generation, e);
@@ -164,19 +173,20 @@ static int open_one(struct event_set *set, pid_t tid, int cpu, const struct cgro
 			 : perf_event_open(&set->attr, tid, cpu);
 	if (event.fd < 0)
 		return group ? event.fd : perf_event_error(e, -event.fd, what);
-	err = attach(event.fd, program_number, !set->attr.enable_on_exec);
+	err = attach(event.fd, program_number, !set->attr.enable_on_exec, pid, tid);
 	if (err) {
 		close(event.fd);
+		apart_remove(&set->apart, tid);
 		return error_set(e, -err, "cannot attach the BPF program to the event of %s", what);
 	}
 	set->events[set->count++] = event;
 	return 0;
 }
 
-int events_open_thread(struct event_set *set, pid_t tid, struct program *program,
+int events_open_thread(struct event_set *set, pid_t pid, pid_t tid, struct program *program,
 		       unsigned int generation, struct error *e)
 {
-	return open_one(set, tid, -1, NULL, program, generation, e);
+	return open_one(set, pid, tid, -1, NULL, program, generation, e);
 }
 
 struct cpu_context {
@@ -189,7 +199,7 @@ struct cpu_context {
 static int open_cpu(int cpu, void *context)
 {
 	struct cpu_context *c = context;
-	int err = open_one(c->set, -1, cpu, c->group, c->program, 0, c->e);
+	int err = open_one(c->set, 0, -1, cpu, c->group, c->program, 0, c->e);
 
 	return err == -ENODEV ? 0 : err; /* it went offline just now */
 }

@@ -39,8 +39,12 @@ const char *events_name(const struct event_set *set);
 /* Whether the event's own count is CPU time in nanoseconds. */
 bool events_count_time(const struct event_set *set);
 
-/* One event for one thread, with this generation of the program. -ESRCH when it has ended. */
-int events_open_thread(struct event_set *set, pid_t tid, struct program *program,
+/*
+ * One event for one thread, with this generation of the program. -ESRCH when it has ended: then
+ * the number may be that of a thread of another process than `pid` (0: any). No tick comes from
+ * that one.
+ */
+int events_open_thread(struct event_set *set, pid_t pid, pid_t tid, struct program *program,
 		       unsigned int generation, struct error *e);
 
 /* One event for every CPU that is online; ticked by the group alone, unless it is NULL. */

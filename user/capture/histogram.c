@@ -36,6 +36,7 @@ static int load(struct histogram *h, bool churning, struct error *e)
 {
 	h->profil.range_count = h->options.range_count;
 	h->profil.cell_count = h->options.cell_count;
+	h->profil.pid = h->options.pid;
 	h->profil.churning = churning;
 	return profil_program_load(&h->profil, h->options.ranges, e);
 }
@@ -59,7 +60,7 @@ static int attach_only_thread(struct histogram *h, bool *done, struct error *e)
 	if (!tid)
 		return 0;
 	err = load(h, false, e);
-	err = err ?: events_open_thread(&h->events, tid, &h->profil.program, 0, e);
+	err = err ?: events_open_thread(&h->events, h->options.pid, tid, &h->profil.program, 0, e);
 	if (err == -ESRCH)
 		return 0; /* it ended, but others may be there by now */
 	err = err ?: list_counted(h, &tids, &count, e);

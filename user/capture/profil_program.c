@@ -46,8 +46,13 @@ static unsigned int search_steps(size_t range_count)
 static struct bpf_program *choose(const struct profil_program *profil, unsigned int generation,
 				  struct profil_bpf *bpf)
 {
-	bool usual = !profil->timing && !profil->churning && profil->range_count == 1;
+	bool usual = !profil->all_processes && !profil->timing && !profil->churning &&
+		     profil->range_count == 1;
 
+	bpf->rodata->namespace_device = profil->identity.device;
+	bpf->rodata->namespace_inode = profil->identity.inode;
+	bpf->rodata->tgid = profil->identity.tgid;
+	bpf->rodata->all_processes = profil->all_processes;
 	bpf->rodata->timing = profil->timing;
 	bpf->rodata->churning = profil->churning;
 	bpf->rodata->generation = generation;
@@ -105,8 +110,10 @@ int profil_program_load(struct profil_program *profil, const struct profil_range
 			struct error *e)
 {
 	const struct profil_bpf *bpf;
-	int err;
+	int err = pid_identity_read(profil->pid, &profil->identity, e);
 
+	if (err)
+		return err;
 	profil->program.load = load;
 	err = program_fd(&profil->program, 0, e);
 	if (err < 0)

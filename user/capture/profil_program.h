@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "bpf/profil.h"
+#include "capture/pid_numbers.h"
 #include "capture/program.h"
 
 /* The program `profil` and what it shares with us. Zero-initialised is none. */
@@ -15,16 +17,19 @@ struct profil_program {
 	/* One for each generation; the first makes the maps, all share them. */
 	struct profil_bpf *loads[PROGRAM_GENERATIONS];
 	size_t range_count, cell_count;
-	bool timing;   /* the program takes its own run time */
-	bool churning; /* threads may get two events: profil_state.in_doubt */
+	pid_t pid;		      /* the process that is counted */
+	bool all_processes;	      /* all that have an event are */
+	bool timing;		      /* the program takes its own run time */
+	bool churning;		      /* threads may get two events: profil_state.in_doubt */
+	struct pid_identity identity; /* of pid */
 	struct profil_state *state;
 	uint64_t *cells; /* cell_count of them */
 };
 
 /*
  * Loads the program for these ranges (bpf/profil.h), range_count of them. range_count, cell_count,
- * timing and churning are set before; later generations can be loaded only with `churning`. It
- * counts nothing until state->range_count is set.
+ * pid, all_processes, timing and churning are set before; later generations can be loaded only with
+ * `churning`. It counts nothing until state->range_count is set.
  */
 int profil_program_load(struct profil_program *profil, const struct profil_range *ranges,
 			struct error *e);

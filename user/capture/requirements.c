@@ -19,6 +19,7 @@
 
 #include "capture/capture.h"
 #include "capture/perf_event.h"
+#include "capture/pid_numbers.h"
 #include "capture/target.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -239,21 +240,9 @@ static void explain_absence(pid_t pid, struct error *e)
 /* Its number where it lives, when that is another pid namespace; else 0. */
 static pid_t inner_number(pid_t pid)
 {
-	char path[64], line[256];
-	pid_t number = 0;
-	FILE *status;
+	uint64_t innermost;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status)) {
-		const char *last = strrchr(line, '\t');
-
-		if (strncmp(line, "NSpid:", strlen("NSpid:")) == 0 && last)
-			sscanf(last, "%d", &number);
-	}
-	if (status)
-		fclose(status);
-	return number == pid ? 0 : number;
+	return pid_numbers(pid, pid, &innermost) > 1 ? innermost : 0;
 }
 
 static void add_process(pid_t pid, struct requirements *r)

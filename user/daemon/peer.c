@@ -6,12 +6,12 @@
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/pid_numbers.h"
 #include "util/clock.h"
 #include "util/number.h"
 
@@ -102,42 +102,20 @@ int peer_check(const struct peer *peer, struct error *e)
 	return -EPERM;
 }
 
-/* The numbers of a thread from our namespace to its own: how many, and the last. */
-static size_t read_numbers(pid_t pid, pid_t tid, uint64_t *innermost)
-{
-	char path[64], line[512], *rest, *word;
-	size_t count = 0;
-	FILE *status;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	status = fopen(path, "re");
-	if (!status)
-		return 0;
-	while (!count && fgets(line, sizeof(line), status)) {
-		if (strncmp(line, "NSpid:", strlen("NSpid:")) != 0)
-			continue;
-		rest = line + strlen("NSpid:");
-		while ((word = strsep(&rest, "\t\n")))
-			count += number_parse(word, 1, INT32_MAX, innermost) == 0;
-	}
-	fclose(status);
-	return count;
-}
-
 static bool is_numbered(pid_t pid, pid_t tid, const void *number)
 {
 	uint64_t innermost;
 
-	return read_numbers(pid, tid, &innermost) && innermost == *(const uint64_t *)number;
+	return pid_numbers(pid, tid, &innermost) && innermost == *(const uint64_t *)number;
 }
 
 int peer_thread(const struct peer *peer, pid_t tid, pid_t *here, struct error *e)
 {
 	uint64_t number = tid, innermost;
 
-	if (read_numbers(peer->pid, peer->pid, &innermost) > 1)
+	if (pid_numbers(peer->pid, peer->pid, &innermost) > 1)
 		*here = find_thread(peer->pid, is_numbered, &number);
 	else
-		*here = read_numbers(peer->pid, tid, &innermost) ? tid : 0;
+		*here = pid_numbers(peer->pid, tid, &innermost) ? tid : 0;
 	return *here ? 0 : error_set(e, 0, "process %d has no thread %d", peer->pid, tid);
 }

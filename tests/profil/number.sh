@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A client of profild is counted, and nobody else: not a program of another user that gets the
+# number of one of the client's threads while profild attaches to them.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=SCRIPTDIR/../backends.sh
+. "$top/tests/backends.sh"
+
+victim=$tree/victim
+cp "$progs/profil_number" "$victim"
+chmod 4755 "$victim"
+
+# replay PROFILD: whether the client's own ticks are counted, and none of the other program's.
+replay() {
+	local own other
+	with daemon "$tree/progs/profil_number" "$1" "$victim" | tee "$work/replay"
+	read -r own other <"$work/replay"
+	echo "ticks of its own: $own, of the other: $other"
+	[ "$own" -gt 0 ] && [ "$other" -eq 0 ]
+}
+
+if findmnt -nT "$work" -o OPTIONS | grep -q nosuid; then
+	skip "a program of another user on a thread's number" "$work does not allow set-user-ID"
+	finish
+fi
+
+check "profild" start_profild
+check "a program of another user on a thread's number" replay "$profild"
+stop "$profild"
+
+# With numbers that the kernel's own view of the machine does not have.
+in_a_container() {
+	export -f replay start_profild with leashed wait_for
+	unshare -pf --mount-proc "${leash[@]}" bash -c "
+		$(declare -p work tree sock hz build victim lib leash nobody)
+		started=()
+		start_profild && replay \"\$profild\""
+}
+check "the same where profild is in a container" in_a_container
+
+finish
