@@ -35,7 +35,7 @@ endif
 # What each program and library is made of: whole folders, but for these files.
 objects = $(patsubst user/%.c,$(BUILD)/user/%.o,$(wildcard $(addprefix user/,$(addsuffix /*.c,$(1)))))
 
-TOOL_OBJECTS := $(call objects,util capture profile symbol format report tool) \
+TOOL_OBJECTS := $(call objects,util dcpi capture profile symbol format report tool) \
 	$(BUILD)/proto/profile.pb-c.o
 DAEMON_OBJECTS := $(call objects,util capture daemon)
 MODULE_OBJECTS := $(call objects,util capture) $(BUILD)/user/lib/bpf_module.o
@@ -209,7 +209,7 @@ $(BUILD)/tests/progs/%: tests/progs/%.c
 
 # Fuzzers: a reader, and nothing but what it needs, with sanitizers: see `fuzzers` below.
 FUZZ_FORMATS := callgrind dcpi folded gmon gperftools pprof
-FUZZ_OBJECTS := $(filter-out %/from_capture.o,$(call objects,util profile format)) \
+FUZZ_OBJECTS := $(filter-out %/from_capture.o,$(call objects,util dcpi profile format)) \
 	$(BUILD)/proto/profile.pb-c.o
 FUZZ_FLAGS := -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
 FUZZ_LINK = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP \

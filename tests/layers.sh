@@ -10,7 +10,7 @@
 tree=${PROFIL_TREE:-$top}
 
 # The layers from top to bottom. An include may point to the own layer or up.
-layers='bpf kmod util capture lib profile symbol format report tool,daemon'
+layers='bpf kmod util dcpi capture lib profile symbol format report tool,daemon'
 
 # Headers that are made by the build, and the one layer that may include each.
 generated='sample.skel.h:capture tick.skel.h:capture profil.skel.h:capture profile.pb-c.h:format
@@ -180,6 +180,17 @@ sideways() {
 rule_formats() {
 	# shellcheck disable=SC2046 # one word for each
 	sideways "$1" format format.c $(formats "$1")
+	# Of DCPI files a layer of its own knows more, for libprofil needs it as well.
+	includes "$1" '"' | grep -vE '^user/(dcpi/|lib/|format/dcpi)' | grep ' dcpi/' |
+		sed -E 's/ (.*)/: \1 is only for dcpi and lib/'
+}
+
+# What libprofil is made of links libc alone: of the layers above lib, no other folder.
+rule_library() {
+	includes "$1" '"' | grep -E '^user/(lib|dcpi|util)/' |
+		grep -v '^user/lib/bpf_module\.c ' |
+		grep -vE ' (bpf/(cell|profil)\.h|kmod/device\.h|(util|dcpi|lib)/.*)$' |
+		sed -E 's/ (.*)/: \1 is none of what libprofil is made of/'
 }
 
 rule_views() {
@@ -247,6 +258,7 @@ check "includes point up" nothing rule_direction "$tree"
 check "only headers are included" nothing rule_headers_only "$tree"
 check "libbpf, perf events and elfutils have one place each" nothing rule_reserved "$tree"
 check "no format knows another" nothing rule_formats "$tree"
+check "libprofil is made of few folders" nothing rule_library "$tree"
 check "no view knows another" nothing rule_views "$tree"
 check "no command knows another" nothing rule_commands "$tree"
 check "every file has its licence on top" nothing rule_spdx "$tree"
@@ -308,6 +320,11 @@ check "a format that includes another is noticed" \
 	notices rule_formats user/format/pprof_write.c '#include "format/gperftools.h"'
 check "a shared part that includes a format is noticed" \
 	notices rule_formats user/format/input.c '#include "format/pprof.h"'
+
+check "a format that includes DCPI's parts is noticed" \
+	notices rule_formats user/format/pprof_write.c '#include "dcpi/header.h"'
+check "a library that includes capture is noticed" \
+	notices rule_library user/lib/session.c '#include "capture/image.h"'
 
 check "a view that includes another is noticed" \
 	notices rule_views user/report/dump.c '#include "report/flat.h"'

@@ -12,6 +12,7 @@
 
 #include "format/dcpi.h"
 #include "format/directory.h"
+#include "util/directory.h"
 
 static const struct format *const dcpi = &format_dcpi;
 

@@ -5,7 +5,7 @@
 /* What the parts of the reader share: callgrind.c, _header.c, _events.c, _names.c and _body.c. */
 
 #include "format/callgrind.h"
-#include "format/scan.h"
+#include "util/scan.h"
 
 /* Events that are counted and inherited ones. KCachegrind gives up at 200. */
 #define CALLGRIND_EVENTS_MAX 100

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "format/dcpi_body.h"
-#include "format/dcpi_header.h"
+#include "dcpi/body.h"
+#include "dcpi/header.h"
 #include "format/dcpi_write.h"
 #include "profile/build_id.h"
 

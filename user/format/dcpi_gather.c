@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dcpi/describe.h"
 #include "format/dcpi.h"
 #include "profile/image_name.h"
 #include "util/array.h"
-
-#define PAGE UINT64_C(4096)
 
 static bool group_equal(const void *array, uint32_t id, const void *key)
 {
@@ -41,16 +40,6 @@ static int find_group(struct dcpi_groups *groups, const struct dcpi_group *key,
 	return 0;
 }
 
-/*
- * Memory without a file: [anon], [heap], //anon, or no name at all. image_kind() knows more, but
- * /memfd: and the like are written by their offsets, and a file of an older version is added to
- * only when its "x-addresses" is the same.
- */
-static bool is_memory(const char *path)
-{
-	return image_is_bracketed(path) || !*path || strncmp(path, "//", 2) == 0;
-}
-
 /* Whose addresses the locations of this mapping have. */
 static enum dcpi_addresses addresses_of(const struct profile_mapping *m,
 					const struct profile_image *image)
@@ -59,7 +48,7 @@ static enum dcpi_addresses addresses_of(const struct profile_mapping *m,
 		return DCPI_MEMORY;
 	if (m->linked || image->text_size)
 		return DCPI_OWN;
-	return is_memory(image->path) ? DCPI_MEMORY : DCPI_FILE;
+	return dcpi_is_memory(image->path) ? DCPI_MEMORY : DCPI_FILE;
 }
 
 static const char *label_of(const struct profile_labels *labels)
@@ -154,8 +143,6 @@ static void find_text(struct dcpi_group *g, const struct profile *p)
 /* Where nothing tells the text, or not all of it, the pages that have samples do. */
 static void find_range(struct dcpi_group *g, const struct profile *p)
 {
-	uint64_t first, last, start;
-
 	if (g->image == PROFILE_NONE) {
 		g->size = 1;
 		return;
@@ -164,18 +151,7 @@ static void find_range(struct dcpi_group *g, const struct profile *p)
 		g->size = 0;
 	if (g->addresses == DCPI_OWN)
 		find_text(g, p);
-	if (!g->count)
-		return;
-	first = g->counts[0].address;
-	last = g->counts[g->count - 1].address;
-	start = g->start;
-	if (!g->size || first < start)
-		g->start = first & -PAGE;
-	if (g->size)
-		g->size += start - g->start;
-	/* In this order, for the last page of all has no end in 64 bits. */
-	if (last - g->start >= g->size)
-		g->size = (last | (PAGE - 1)) - g->start + 1;
+	dcpi_fit_range(g->counts, g->count, &g->start, &g->size);
 }
 
 /* The label of all of a profile, when it has one alone. */

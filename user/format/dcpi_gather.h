@@ -2,8 +2,8 @@
 #ifndef PROFIL_FORMAT_DCPI_GATHER_H
 #define PROFIL_FORMAT_DCPI_GATHER_H
 
-#include "format/dcpi_body.h"
-#include "format/dcpi_header.h"
+#include "dcpi/body.h"
+#include "dcpi/header.h"
 #include "profile/profile.h"
 
 /* What one DCPI file counts: one event in one image, under one label. */

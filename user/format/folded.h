@@ -3,7 +3,7 @@
 #define PROFIL_FORMAT_FOLDED_H
 
 #include "format/format.h"
-#include "format/scan.h"
+#include "util/scan.h"
 
 /* A line for each stack, its root first: "main;work;leaf 42". */
 extern const struct format format_folded;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/directory.h"
+#include "util/directory.h"
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "util/clock.h"

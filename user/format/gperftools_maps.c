@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "format/gperftools.h"
-#include "format/scan.h"
+#include "util/scan.h"
 #include "profile/build_id.h"
 #include "profile/image_name.h"
 #include "util/array.h"

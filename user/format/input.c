@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,39 +35,6 @@ struct input_source {
 	uint8_t *buffer;
 	size_t room;
 };
-
-static int set_error(struct error *e, const char *place, const char *format, va_list arguments)
-{
-	char reason[512];
-
-	vsnprintf(reason, sizeof(reason), format, arguments);
-	return error_set(e, 0, "%s: %s", place, reason);
-}
-
-int input_error(const struct input *in, uint64_t offset, struct error *e, const char *format, ...)
-{
-	char place[sizeof(e->what) / 2];
-	va_list arguments;
-
-	snprintf(place, sizeof(place), "%s: at byte %" PRIu64 "%s", in->path, offset,
-		 in->inflated ? " of the inflated data" : "");
-	va_start(arguments, format);
-	set_error(e, place, format, arguments);
-	va_end(arguments);
-	return -EINVAL;
-}
-
-int input_line_error(const struct input *in, struct error *e, const char *format, ...)
-{
-	char place[sizeof(e->what) / 2];
-	va_list arguments;
-
-	snprintf(place, sizeof(place), "%s:%" PRIu64, in->path, in->line);
-	va_start(arguments, format);
-	set_error(e, place, format, arguments);
-	va_end(arguments);
-	return -EINVAL;
-}
 
 /* Reads up to `room` bytes of the file as it is on disk. *size 0: its end. */
 static int read_part(struct input *in, uint8_t *out, size_t room, size_t *size, struct error *e)
@@ -181,13 +146,6 @@ int input_need_all(struct input *in, struct error *e)
 	while (!err && in->source && !in->source->ended)
 		err = input_need(in, in->size + 1, e);
 	return err;
-}
-
-void input_skip(struct input *in, size_t size)
-{
-	in->bytes += size;
-	in->size -= size;
-	in->offset += size;
 }
 
 /* The size of the line at the window's start, with its newline, as far as it is in the window. */

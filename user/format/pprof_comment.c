@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "format/pprof.h"
-#include "format/scan.h"
+#include "util/scan.h"
 
 #define PREFIX "profil:"
 #define LOST   "lost."

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_FORMAT_SCAN_H
-#define PROFIL_FORMAT_SCAN_H
+#ifndef PROFIL_UTIL_SCAN_H
+#define PROFIL_UTIL_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "format/directory.h"
+#include "util/directory.h"
 #include "util/array.h"
+#include "util/signals.h"
 
 /* How often a directory is made anew that a writer beside us, who failed, has just removed. */
 #define ATTEMPTS 100
@@ -170,33 +171,67 @@ static int open_temporary(struct job *j, struct output *o, struct error *e)
 	return cannot_write(e, errno, o->target);
 }
 
-/* What takes the place of another file must be on the disk before that one is gone. */
-static int settle(FILE *out, const char *target)
+static int write_all_bytes(int fd, const char *bytes, size_t size)
 {
-	if (ferror(out) || fflush(out))
+	while (size) {
+		ssize_t written = write(fd, bytes, size);
+
+		if (written == 0)
+			errno = EIO;
+		if (written <= 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return -1;
+		bytes += written;
+		size -= written;
+	}
+	return 0;
+}
+
+/* What takes the place of another file must be on the disk before that one is gone. */
+static int settle(int fd, const char *target, const char *bytes, size_t size)
+{
+	if (write_all_bytes(fd, bytes, size))
 		return -1;
-	return access(target, F_OK) ? 0 : fsync(fileno(out));
+	return access(target, F_OK) ? 0 : fsync(fd);
+}
+
+/*
+ * Has the content made, in memory: a stream on the file would be written to it a second time by a
+ * child that was forked meanwhile, when that exits. *bytes is the caller's, to free().
+ */
+static int make_content(struct job *j, size_t number, char **bytes, size_t *size, struct error *e)
+{
+	FILE *out = open_memstream(bytes, size);
+	bool failed;
+	int err;
+
+	if (!out)
+		return error_no_memory(e);
+	err = j->write(out, number, j->context, e);
+	failed = ferror(out);
+	failed |= fclose(out) != 0;
+	return err ?: failed ? error_no_memory(e) : 0;
 }
 
 static int fill(struct job *j, size_t number, struct error *e)
 {
 	struct output *o = &j->outputs[number];
-	int fd = open_temporary(j, o, e), err;
-	FILE *out;
+	char *bytes = NULL;
+	size_t size;
+	int err = make_content(j, number, &bytes, &size, e), fd = -1;
 
-	if (fd < 0)
-		return fd;
-	o->state = FILLED;
-	out = fdopen(fd, "w");
-	if (!out) {
-		close(fd);
-		return error_no_memory(e);
+	if (!err) {
+		fd = open_temporary(j, o, e);
+		err = fd < 0 ? fd : 0;
 	}
-	errno = 0;
-	err = j->write(out, number, j->context, e);
-	if (!err && settle(out, o->target))
-		err = cannot_write(e, errno ?: EIO, o->target);
-	if (fclose(out) && !err)
+	if (!err) {
+		o->state = FILLED;
+		if (settle(fd, o->target, bytes, size))
+			err = cannot_write(e, errno, o->target);
+	}
+	free(bytes);
+	if (fd >= 0 && close(fd) && !err)
 		err = cannot_write(e, errno, o->target);
 	return err;
 }
@@ -232,11 +267,11 @@ static void take_back(struct output *o)
 
 /* --- All of them --- */
 
-static int write_all(struct job *j, struct error *e)
+static int write_files(struct job *j, struct error *e)
 {
-	int err = lock_directory(j, e);
+	int err = 0;
 
-	if (!err && j->locked)
+	if (j->locked)
 		remove_temporaries(j->lock);
 	for (size_t i = 0; i < j->count && !err; i++)
 		err = fill(j, i, e);
@@ -262,23 +297,46 @@ static int name_targets(struct job *j, const char *path, char *const *names, str
 	return 0;
 }
 
-static void clean_up(struct job *j, bool failed)
+/* Whatever failed is taken back; temporary files go. */
+static void remove_rest(struct job *j, bool failed)
 {
-	for (size_t i = 0; j->outputs && i < j->count; i++) {
+	for (size_t i = 0; i < j->count; i++) {
 		struct output *o = &j->outputs[i];
 
 		if (failed)
 			take_back(o);
 		if (o->state == FILLED || o->state == EXCHANGED)
 			unlink(o->temporary);
-		free(o->temporary);
-		free(o->target);
 	}
-	for (size_t i = j->made_count; i-- > 0;) {
-		if (failed && j->made[i])
+	for (size_t i = j->made_count; failed && i-- > 0;)
+		if (j->made[i])
 			rmdir(j->made[i]);
-		free(j->made[i]);
+}
+
+/* A signal may end the process while it waits for another writer, but not in the midst of files. */
+static int write_all(struct job *j, struct error *e)
+{
+	struct held_signals held;
+	int err = lock_directory(j, e);
+
+	signals_hold(&held);
+	err = err ?: write_files(j, e);
+	remove_rest(j, err);
+	signals_release(&held);
+	return err;
+}
+
+static void free_job(struct job *j)
+{
+	for (size_t i = 0; j->outputs && i < j->count; i++) {
+		free(j->outputs[i].temporary);
+		free(j->outputs[i].target);
 	}
+	for (size_t i = 0; i < j->made_count; i++)
+		free(j->made[i]);
+	/* A child that was forked meanwhile has the descriptor, too, and would keep the lock. */
+	if (j->locked)
+		flock(j->lock, LOCK_UN);
 	if (j->lock >= 0)
 		close(j->lock);
 	free(j->made);
@@ -294,6 +352,6 @@ int directory_write(const char *path, char *const *names, size_t count,
 
 	if (!err && count)
 		err = write_all(&j, e);
-	clean_up(&j, err);
+	free_job(&j);
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "format/dcpi_body.h"
+#include "dcpi/body.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "format/dcpi_value.h"
+#include "dcpi/value.h"
 
 #include <inttypes.h>
 #include <stdio.h>

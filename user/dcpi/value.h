@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_FORMAT_DCPI_VALUE_H
-#define PROFIL_FORMAT_DCPI_VALUE_H
+#ifndef PROFIL_DCPI_VALUE_H
+#define PROFIL_DCPI_VALUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "format/scan.h"
+#include "util/scan.h"
 
 /* What stands in a line of a DCPI file's header behind its word. */
 

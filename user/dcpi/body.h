@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_FORMAT_DCPI_BODY_H
-#define PROFIL_FORMAT_DCPI_BODY_H
+#ifndef PROFIL_DCPI_BODY_H
+#define PROFIL_DCPI_BODY_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "format/dcpi_header.h"
-#include "format/input.h"
+#include "dcpi/header.h"
+#include "util/input.h"
 #include "util/error.h"
 
 /* The counts of a DCPI file: dcpiformat(4), BINARY DATA FOR MAJOR-VERSION 0. */

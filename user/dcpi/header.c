@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "format/dcpi_header.h"
+#include "dcpi/header.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_FORMAT_DCPI_HEADER_H
-#define PROFIL_FORMAT_DCPI_HEADER_H
+#ifndef PROFIL_DCPI_HEADER_H
+#define PROFIL_DCPI_HEADER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "format/dcpi_value.h"
-#include "format/input.h"
-#include "format/scan.h"
+#include "dcpi/value.h"
+#include "util/input.h"
+#include "util/scan.h"
 #include "util/error.h"
 #include "util/index.h"
 

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "dcpi/database.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/array.h"
+#include "util/directory.h"
+#include "util/index.h"
+#include "util/input.h"
+
+/* Of a file's name, whose parts come from anywhere. */
+#define PART_MAX 64
+
+struct writer {
+	const char *path;
+	struct dcpi_file *files;
+	size_t count;
+	char **names; /* of the files, below the path */
+};
+
+/* --- Names --- */
+
+/* A part of a file's name. */
+struct part {
+	char text[NAME_MAX + 1];
+};
+
+static struct part make_part(const struct text *t, size_t most)
+{
+	struct part part = { "" };
+	size_t size = t->end - t->at;
+
+	if (size)
+		memcpy(part.text, t->at, size < most ? size : most);
+	directory_clean_name(part.text);
+	return part;
+}
+
+/* The last part of the image's path. */
+static struct part base_name(const struct dcpi_header *h, size_t most)
+{
+	struct text path = h->fields[DCPI_PATH].text, none = text_of("unnamed");
+	const char *slash = last_of(&path, '/');
+
+	if (slash && slash + 1 < path.end)
+		path.at = slash + 1;
+	return make_part(is_empty(&path) ? &none : &path, most);
+}
+
+/* EPOCH/HOST/IMAGE.ID[_LABEL]_EVENT. Returns 0 or -ENOMEM. */
+static int name_file(const struct dcpi_header *h, char **name)
+{
+	const struct dcpi_field *f = h->fields;
+	struct part host = make_part(&f[DCPI_PLATFORM].text, NAME_MAX);
+	struct part id = make_part(&f[DCPI_IMAGE].text, PART_MAX);
+	struct part event = make_part(&f[DCPI_EVENT].text, PART_MAX);
+	struct part label = make_part(&f[DCPI_LABEL].text, PART_MAX);
+	size_t rest = strlen(id.text) + strlen(event.text) + strlen(label.text) +
+		      strlen("._"
+			     "_");
+	struct part base = base_name(h, NAME_MAX - rest);
+	char epoch[DCPI_EPOCH_SIZE];
+
+	dcpi_epoch_text(f[DCPI_EPOCH].number, epoch);
+	if (asprintf(name, "%s/%s/%s.%s%s%s_%s", epoch, host.text, base.text, id.text,
+		     *label.text ? "_" : "", label.text, event.text) >= 0)
+		return 0;
+	*name = NULL;
+	return -ENOMEM;
+}
+
+static bool name_equal(const void *array, uint32_t id, const void *key)
+{
+	char *const *names = array;
+
+	return strcmp(names[id], key) == 0;
+}
+
+/* What would be in one file must be one group: names are cut, and labels may be anything. */
+static int check_names(const struct writer *w, struct error *e)
+{
+	struct index index = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < w->count && !err; i++) {
+		const char *name = w->names[i];
+		uint64_t hash = hash_bytes(name, strlen(name), 0);
+
+		if (index_find(&index, hash, name_equal, w->names, name) != INDEX_NONE)
+			err = error_set(e, 0, "two images would be the one file %s/%s", w->path,
+					name);
+		else if (index_add(&index, hash, i))
+			err = error_no_memory(e);
+	}
+	index_free(&index);
+	return err;
+}
+
+static int name_files(struct writer *w, struct error *e)
+{
+	int err = 0;
+
+	w->names = calloc(w->count ?: 1, sizeof(*w->names));
+	for (size_t i = 0; w->names && i < w->count && !err; i++)
+		err = name_file(&w->files[i].header, &w->names[i]);
+	return err || !w->names ? error_no_memory(e) : check_names(w, e);
+}
+
+/* --- Files --- */
+
+static int too_much(const struct dcpi_header *h, const struct dcpi_file *file, struct error *e)
+{
+	const struct text *path = &h->fields[DCPI_PATH].text;
+	int size = path->end - path->at < 512 ? path->end - path->at : 512;
+	uint64_t start = h->fields[DCPI_TSTART].number;
+	size_t bad = dcpi_body_check(file->counts, file->count, start);
+	int err;
+
+	if (bad == file->count)
+		err = error_set(e, EOVERFLOW, "%.*s: %" PRIu64 " samples in all", size, path->at,
+				dcpi_body_total(file->counts, file->count));
+	else if (file->counts[bad].count > UINT32_MAX)
+		err = error_set(e, EOVERFLOW, "%.*s: %" PRIu64 " samples at address 0x%" PRIx64,
+				size, path->at, file->counts[bad].count, file->counts[bad].address);
+	else
+		err = error_set(e, EOVERFLOW,
+				"%.*s: address 0x%" PRIx64 " is 4 GiB or more behind the text's "
+				"beginning at 0x%" PRIx64,
+				size, path->at, file->counts[bad].address, start);
+	error_mend(e, "a DCPI file counts in 32 bits: write another format, or more often");
+	return err;
+}
+
+static int check_counts(const struct dcpi_header *h, const struct dcpi_file *file, struct error *e)
+{
+	uint64_t start = h->fields[DCPI_TSTART].number;
+
+	if (dcpi_body_check(file->counts, file->count, start) < file->count ||
+	    dcpi_body_total(file->counts, file->count) > UINT32_MAX)
+		return too_much(h, file, e);
+	return 0;
+}
+
+static int append_count(const struct dcpi_count *c, void *context)
+{
+	struct dcpi_file *file = context;
+
+	if (array_reserve(&file->counts, &file->room, file->count + 1, sizeof(*file->counts)))
+		return -ENOMEM;
+	file->counts[file->count++] = *c;
+	return 0;
+}
+
+/* All of a file that is there. *bytes is the caller's, to free(). */
+static int read_all(int fd, struct input *in, uint8_t **bytes, struct error *e)
+{
+	struct stat status;
+	ssize_t n = 1;
+
+	if (fstat(fd, &status))
+		return error_set(e, errno, "cannot read %s", in->path);
+	if (!S_ISREG(status.st_mode))
+		return error_set(e, 0, "cannot add to %s: it is no regular file", in->path);
+	if (status.st_size >= PTRDIFF_MAX || !(*bytes = malloc(status.st_size + 1)))
+		return error_no_memory(e);
+	while (n && in->size < (size_t)status.st_size) {
+		n = read(fd, *bytes + in->size, status.st_size - in->size);
+		if (n < 0 && errno != EINTR)
+			return error_set(e, errno, "cannot read %s", in->path);
+		in->size += n > 0 ? n : 0;
+	}
+	in->bytes = *bytes;
+	return 0;
+}
+
+static int read_file(const char *path, struct input *in, uint8_t **bytes, struct error *e)
+{
+	/* A device or FIFO is not to be waited for. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int err;
+
+	*in = (struct input){ .path = path };
+	if (fd < 0)
+		return error_set(e, errno, "cannot open %s", path);
+	err = read_all(fd, in, bytes, e);
+	close(fd);
+	return err;
+}
+
+/* Reads what is there, and adds the file's to it: *old becomes the header of both. */
+static int add_to_file(struct input *in, struct dcpi_header *old, struct dcpi_file *file,
+		       struct error *e)
+{
+	const char *differs;
+	int err = dcpi_header_read(in, old, e);
+
+	/* The body is read by its own header, before that becomes another one. */
+	err = err ?: dcpi_body_read(in, old, append_count, file, e);
+	if (err)
+		return err;
+	file->count = dcpi_body_fold(file->counts, file->count);
+	err = dcpi_header_add(old, &file->header, &differs);
+	if (err == -ENOMEM)
+		return error_no_memory(e);
+	if (err) {
+		error_set(e, 0, "cannot add to %s: its %s is another", in->path, differs);
+		error_mend(e, "give another directory");
+	}
+	return err;
+}
+
+static int write_counts(const struct dcpi_header *h, const struct dcpi_file *file, FILE *out,
+			struct error *e)
+{
+	int err = check_counts(h, file, e);
+
+	if (err)
+		return err;
+	dcpi_header_write(h, out);
+	dcpi_body_write(file->counts, file->count, h->fields[DCPI_TSTART].number, out);
+	return 0;
+}
+
+/* The same image in the same epoch accumulates: dcpid(1) adds to the file of both. */
+static int write_sum(const char *path, struct dcpi_file *file, FILE *out, struct error *e)
+{
+	struct dcpi_header old = { 0 };
+	uint8_t *bytes = NULL;
+	struct input in;
+	int err = read_file(path, &in, &bytes, e);
+
+	err = err ?: add_to_file(&in, &old, file, e);
+	err = err ?: write_counts(&old, file, out, e);
+	dcpi_header_free(&old);
+	free(bytes);
+	return err;
+}
+
+static int write_file(FILE *out, size_t number, void *context, struct error *e)
+{
+	struct writer *w = context;
+	struct dcpi_file *file = &w->files[number];
+	char *path;
+	int err;
+
+	if (asprintf(&path, "%s/%s", w->path, w->names[number]) < 0)
+		return error_no_memory(e);
+	if (access(path, F_OK) == 0)
+		err = write_sum(path, file, out, e);
+	else
+		err = write_counts(&file->header, file, out, e);
+	free(path);
+	return err;
+}
+
+int dcpi_database_write(const char *path, struct dcpi_file *files, size_t count, struct error *e)
+{
+	struct writer w = { .path = path, .files = files, .count = count };
+	int err = name_files(&w, e);
+
+	err = err ?: directory_write(path, w.names, count, write_file, &w, e);
+	for (size_t i = 0; w.names && i < count; i++)
+		free(w.names[i]);
+	free(w.names);
+	return err;
+}
+
+void dcpi_file_free(struct dcpi_file *file)
+{
+	dcpi_header_free(&file->header);
+	free(file->counts);
+	*file = (struct dcpi_file){ 0 };
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_UTIL_SIGNALS_H
+#define PROFIL_UTIL_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+/*
+ * While a file has a temporary name, this thread takes no signals: one that ends the process waits
+ * until the file has its own name or is gone. SIGXFSZ does not come at all: write(2) fails with
+ * EFBIG, which is reported.
+ */
+struct held_signals {
+	sigset_t before;
+	bool had_file_size; /* a SIGXFSZ was pending, which is not ours */
+};
+
+static inline void signals_hold(struct held_signals *held)
+{
+	sigset_t all, pending;
+
+	sigemptyset(&pending);
+	sigpending(&pending);
+	held->had_file_size = sigismember(&pending, SIGXFSZ);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &held->before);
+}
+
+static inline void signals_release(const struct held_signals *held)
+{
+	const struct timespec at_once = { 0 };
+	sigset_t file_size;
+
+	sigemptyset(&file_size);
+	sigaddset(&file_size, SIGXFSZ);
+	if (!held->had_file_size)
+		sigtimedwait(&file_size, NULL, &at_once);
+	pthread_sigmask(SIG_SETMASK, &held->before, NULL);
+}
+
+#endif
