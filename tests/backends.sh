@@ -27,10 +27,10 @@ backends="bpf daemon user"
 [ -e /dev/profil ] && backends+=" kmod"
 beside=glibc # shown as well; empty: nothing
 
-# start_profild: $profild is its process.
+# start_profild OPTION...: $profild is its process.
 start_profild() {
 	rm -f "$sock"
-	"${leash[@]}" "$build/profild" --socket "$sock" >"$work/profild.log" 2>&1 &
+	"${leash[@]}" "$build/profild" --socket "$sock" "$@" >"$work/profild.log" 2>&1 &
 	profild=$!
 	started+=("$profild")
 	wait_for test -S "$sock"

@@ -157,7 +157,7 @@ for option in --socket --max-events; do
 	check "an option without its value: where to look" says "profild --help"
 done
 check "an argument" exits 2 "$profild" "$socket"
-for option in --max-processes --max-memory --max-events; do
+for option in --max-processes --max-memory --max-events --max-ticks; do
 	for value in 0 -1 x 1x "" 99999999999999999999; do
 		check "$option \"$value\"" exits 2 "$profild" $option "$value"
 	done
@@ -388,7 +388,7 @@ wakeups() {
 }
 
 # Small enough that one user may have so many.
-hold thousand each=1000 connect greeting start=16384 told wait
+hold thousand hz=50 each=1000 connect greeting start=16384 told wait
 thousand=$pid
 check "1,000 clients" grep -qx ready "$work/thousand.out"
 check "they take descriptors in proportion" test "$(descriptors)" -le $((base + 1000 * 12))
@@ -410,7 +410,7 @@ check "all is well" is_well
 check "SIGTERM ends it" end_daemon TERM
 check "SIGTERM: its socket is gone" test ! -e "$socket"
 check "SIGTERM: its lock is gone" test ! -e "$socket.lock"
-check "with limits" begin_daemon --max-processes 3 --max-memory 1 --max-events 20
+check "with limits" begin_daemon --max-processes 3 --max-memory 1 --max-events 20 --max-ticks 2500
 
 hold three each=3 connect greeting told wait
 check "processes: one too many" talk_as_nobody connect "expect=EDQUOT:profild --max-processes" \
@@ -440,6 +440,23 @@ check "events: too many together" talk_as_nobody threads=6 connect greeting star
 check "events: too many with time" talk_as_nobody connect greeting start threads=20 \
 	"expect=EDQUOT:profild --max-events" rescan grow
 check "events: again when they are gone" talk_as_nobody threads=6 connect greeting start grow
+
+check "ticks: all that there may be" talk_as_nobody hz=2500 connect greeting start=64
+check "ticks: one too many" \
+	talk_as_nobody hz=2501 connect greeting "expect=EDQUOT:profild --max-ticks" start=64
+hold two hz=1250 each=2 connect greeting start=64 told wait
+check "ticks: too many together" \
+	talk_as_nobody hz=1 connect greeting "expect=EDQUOT:user 65534 has 2500 ticks" start=64
+check "ticks: another user" talk connect greeting start grow
+stop "$pid"
+wait_for alone
+check "ticks: again when they are gone" talk_as_nobody hz=2500 connect greeting start=64
+check "ticks: too many of one process" talk_as_nobody hz=2000 connect greeting start=64 \
+	connect greeting "expect=EDQUOT:profild --max-ticks" start=64
+check "ticks: what is replaced does not count" talk_as_nobody hz=2000 connect greeting start=64 \
+	hz=2500 start=64 stop start=64
+check "ticks: what is refused leaves what is counted" talk_as_nobody connect greeting start \
+	hz=2501 "expect=EDQUOT:profild --max-ticks" start grow
 check "all is well" is_well
 
 # --- No descriptor is left ---

@@ -70,6 +70,18 @@ if [ -e /dev/profil ]; then
 	done < <("$tree/progs/profil_kmod" list)
 fi
 
+# --- profild's limits ---
+
+stop "$profild"
+check "profild with a limit" start_profild --max-ticks 150
+check "below the limit: daemon" answers "0 0 daemon $ticks" PROFIL_HZ=150 "${nobody[@]}"
+check "above the limit: libc" answers "0 0 libc $ticks" PROFIL_HZ=151 "${nobody[@]}"
+check "above the limit, forced: which one" \
+	answers "-1 ENOTSUP - 0 # .*has 0 ticks.*151 more.*limit of 150: profild --max-ticks" \
+	PROFIL_BACKEND=daemon PROFIL_HZ=151 "${nobody[@]}"
+stop "$profild"
+check "profild again" start_profild
+
 # --- What is said ---
 
 said() {

@@ -40,8 +40,9 @@ static int connection = -1;
 static struct maps maps;
 static int map_fds[2] = { -1, -1 };
 static struct profild_reply reply;
-static int expected;		  /* the error of the next reply */
-static const char *expected_text; /* in its message; NULL: any */
+static unsigned int frequency = 1000; /* of histograms */
+static int expected;		      /* the error of the next reply */
+static const char *expected_text;     /* in its message; NULL: any */
 static union {
 	struct profild_request request;
 	char bytes[2 * sizeof(struct profild_request) +
@@ -81,7 +82,7 @@ static void make_start(void)
 	message.request = (struct profild_request){
 		.version = PROFILD_VERSION,
 		.type = PROFILD_START,
-		.frequency = 1000,
+		.frequency = frequency,
 		.range_count = 1,
 		.cell_count = 0x8000,
 	};
@@ -253,6 +254,12 @@ static void step_expect(const char *error)
 	if (!expected)
 		fail("no such error: %s", error);
 	expected_text = colon ? colon + 1 : NULL;
+}
+
+/* Of those to come. */
+static void step_hz(const char *hz)
+{
+	frequency = strtoul(hz, NULL, 0);
 }
 
 static void start(void)
@@ -776,6 +783,7 @@ static const struct step {
 	{ "connect", step_connect },
 	{ "greeting", step_greeting }, /* reads it */
 	{ "expect", step_expect },     /* =ERROR:TEXT, for the next reply */
+	{ "hz", step_hz },	       /* =FREQUENCY of what is started, instead of 1000 */
 	{ "start", step_start },       /* =CELLS */
 	{ "start-except", step_start_except },
 	{ "stop", step_stop },

@@ -182,6 +182,20 @@ int account_check_events(const struct accounts *a, const struct user *user, size
 	return -EDQUOT;
 }
 
+int account_check_ticks(const struct accounts *a, const struct user *user, size_t others,
+			size_t ticks, struct error *e)
+{
+	size_t limit = a->limits.ticks;
+
+	if (ticks <= limit && others <= limit - ticks)
+		return 0;
+	error_set(e, 0,
+		  "user %u has %zu ticks per second, and %zu more are above the limit of %zu: "
+		  "profild --max-ticks",
+		  user->uid, others, ticks, limit);
+	return -EDQUOT;
+}
+
 int account_lease(struct accounts *a, struct user *user, int fd, size_t bytes, struct error *e)
 {
 	struct epoll_event none = { .data.u64 = a->last_lease + 1 };

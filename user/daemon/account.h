@@ -13,12 +13,13 @@ struct limits {
 	size_t processes; /* connections */
 	size_t memory;	  /* bytes of maps, as long as anybody has them mapped or open */
 	size_t events;	  /* perf events */
+	size_t ticks;	  /* per second of CPU time: the frequencies of all histograms */
 };
 
 /* What one user has. */
 struct user {
 	uid_t uid;
-	size_t processes, memory, events;
+	size_t processes, memory, events, ticks;
 	uint64_t time_ns; /* of profild's, see account_time() */
 	struct user *next;
 };
@@ -50,6 +51,10 @@ int account_check_memory(struct accounts *a, const struct user *user, size_t byt
 			 struct error *e);
 int account_check_events(const struct accounts *a, const struct user *user, size_t events,
 			 struct error *e);
+
+/* Whether it may have so many ticks per second beside `others` of its own: the same returns. */
+int account_check_ticks(const struct accounts *a, const struct user *user, size_t others,
+			size_t ticks, struct error *e);
 
 /*
  * Charges the memory behind a descriptor to the user until the last descriptor and the last mapping

@@ -110,7 +110,8 @@ static void detach(struct client *client)
 	histogram_free(client->histogram);
 	client->histogram = NULL;
 	client->user->events -= client->events;
-	client->events = 0;
+	client->user->ticks -= client->ticks;
+	client->events = client->ticks = 0;
 	log_detail("process %d of user %u is not counted any more", client->peer.pid,
 		   client->peer.uid);
 }
@@ -169,10 +170,13 @@ static int open_histogram(struct client *client, struct accounts *accounts,
 		.range_count = request->range_count,
 		.cell_count = request->cell_count,
 	};
+	/* The histogram that it replaces ends before this one begins. */
+	size_t others = client->user->ticks - client->ticks;
 	int err = account_check_memory(accounts, client->user, cells_bytes + HISTOGRAM_BYTES, e);
 
 	/* A thread takes two: one that ticks, one that keeps it apart from its children. */
 	err = err ?: account_check_events(accounts, client->user, 2, e);
+	err = err ?: account_check_ticks(accounts, client->user, others, request->frequency, e);
 	if (!err && request->except)
 		err = peer_thread(&client->peer, request->except, &options.except, e);
 	if (err)
@@ -202,6 +206,8 @@ static int start(struct client *client, struct accounts *accounts,
 	histogram_enable(histogram);
 	detach(client);
 	client->histogram = histogram;
+	client->ticks = request->frequency;
+	client->user->ticks += client->ticks;
 	count_events(client);
 	log_detail("process %d of user %u is counted: %u Hz, %u ranges, %llu cells, %zu perf "
 		   "events",

@@ -12,7 +12,7 @@ struct client {
 	struct user *user;
 	int socket;
 	struct histogram *histogram; /* NULL: nothing is counted */
-	size_t events;		     /* of its user's, those of the histogram */
+	size_t events, ticks;	     /* of its user's, those of the histogram */
 	unsigned int mistakes;
 };
 

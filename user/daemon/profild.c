@@ -38,6 +38,7 @@ static const char help[] =
 	"      --max-processes N      of one user at once (1024)\n"
 	"      --max-memory MIB       of one user's counts (256)\n"
 	"      --max-events N         perf events of one user (16384); a thread takes two\n"
+	"      --max-ticks N          of one user, per second (100000): the sum of all rates\n"
 	"  -v, --verbose              tell of every process\n"
 	"  -h, --help                 print this\n"
 	"      --version              print the version\n"
@@ -71,6 +72,7 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 		PROCESSES,
 		MEMORY,
 		EVENTS,
+		TICKS,
 		VERSION
 	};
 	static const struct option longs[] = {
@@ -78,6 +80,7 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 		{ "max-processes", required_argument, NULL, PROCESSES },
 		{ "max-memory", required_argument, NULL, MEMORY },
 		{ "max-events", required_argument, NULL, EVENTS },
+		{ "max-ticks", required_argument, NULL, TICKS },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, VERSION },
@@ -102,6 +105,10 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 		case EVENTS:
 			err = parse_limit(longs[index].name, optarg, 1000000, 1, &o->limits.events,
 					  e);
+			break;
+		case TICKS:
+			err = parse_limit(longs[index].name, optarg, 1000000000, 1,
+					  &o->limits.ticks, e);
 			break;
 		case 'v':
 			log_set_verbose(true);
@@ -203,7 +210,10 @@ int main(int argc, char **argv)
 {
 	struct options options = {
 		.socket = PROFILD_SOCKET,
-		.limits = { .processes = 1024, .memory = 256 * MIB, .events = 16384 },
+		.limits = { .processes = 1024,
+			    .memory = 256 * MIB,
+			    .events = 16384,
+			    .ticks = 100000 },
 	};
 	struct error e;
 	int err;
