@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/gmon_out.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/gmon.h"
@@ -30,8 +31,22 @@ static uint64_t count_of(const struct gmon_arcs *arcs, uintptr_t from, uintptr_t
 
 	for (uint32_t i = 1; i < gmon_arcs_end(arcs); i++)
 		if (arcs->arcs[i].from == from && arcs->arcs[i].self == self)
-			count += gmon_count_value(&arcs->arcs[i].count);
+			count += gmon_arcs_calls(arcs, i);
 	return count;
+}
+
+/* The count of an arc that one thread alone has called. */
+static struct gmon_count *only_count(const struct gmon_arcs *arcs, uint32_t arc)
+{
+	struct gmon_count *only = NULL;
+
+	for (size_t at = arc; at < (size_t)arcs->limit << arcs->shard_bits; at += arcs->limit)
+		if (gmon_count_value(&arcs->counts[at])) {
+			assert_null(only);
+			only = &arcs->counts[at];
+		}
+	assert_non_null(only);
+	return only;
 }
 
 static void test_arcs(void **state)
@@ -75,7 +90,7 @@ static void test_many_calls(void **state)
 	assert_non_null(arcs);
 	profil__arcs_count(arcs);
 	__mcount_internal(0x20010, 0x20100);
-	arcs->arcs[1].count.low = UINT32_MAX;
+	only_count(arcs, 1)->low = UINT32_MAX;
 	__mcount_internal(0x20010, 0x20100);
 	__mcount_internal(0x20010, 0x20100);
 	profil__arcs_count(NULL);
@@ -97,11 +112,11 @@ static void test_full(void **state)
 			__mcount_internal(0x30000 + i % 16, 0x30000 + i);
 	profil__arcs_count(NULL);
 	for (uint32_t i = 1; i < arcs->limit; i++)
-		sum += gmon_count_value(&arcs->arcs[i].count);
+		sum += gmon_arcs_calls(arcs, i);
 	assert_int_equal(sum, 3 * (arcs->limit - 1));
-	assert_int_equal(gmon_count_value(&arcs->lost), 3 * 100);
+	assert_int_equal(gmon_arcs_calls(arcs, 0), 3 * 100);
 	assert_ptr_equal(profil__arcs_open(&range), arcs);
-	assert_int_equal(gmon_count_value(&arcs->lost), 0);
+	assert_int_equal(gmon_arcs_calls(arcs, 0), 0);
 }
 
 enum {
@@ -145,7 +160,51 @@ static void test_threads(void **state)
 	for (uintptr_t site = 0; site < SITES; site++)
 		assert_int_equal(count_of(arcs, 0x40000 + site % 30, 0x40000 + site / 30),
 				 THREADS * ROUNDS / 100);
-	assert_int_equal(gmon_count_value(&arcs->lost), 0);
+	assert_int_equal(gmon_arcs_calls(arcs, 0), 0);
+}
+
+static void *count_one_arc(void *unused)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		__mcount_internal(0x60010, 0x60100);
+	return unused;
+}
+
+/* Threads whose stacks lie as the C library lays them do not share the cache line of a count. */
+static void test_shards(void **state)
+{
+	const size_t stack_size = 8 << 20, distance = stack_size + 4096;
+	const struct gmon_range range = range_of(0x60000, 0x1000);
+	struct gmon_arcs *arcs = profil__arcs_open(&range);
+	char *stacks = mmap(NULL, THREADS * distance, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned int used = 0;
+
+	(void)state;
+	assert_non_null(arcs);
+	assert_ptr_not_equal(stacks, MAP_FAILED);
+	profil__arcs_count(arcs);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_attr_t attr;
+		pthread_t thread;
+
+		pthread_attr_init(&attr);
+		assert_int_equal(pthread_attr_setstack(&attr, stacks + i * distance, stack_size),
+				 0);
+		assert_int_equal(pthread_create(&thread, &attr, count_one_arc, NULL), 0);
+		pthread_join(thread, NULL);
+		pthread_attr_destroy(&attr);
+	}
+	profil__arcs_count(NULL);
+	munmap(stacks, THREADS * distance);
+	for (size_t i = 1; i < (size_t)arcs->limit << arcs->shard_bits; i += arcs->limit) {
+		assert_int_equal((uintptr_t)&arcs->counts[i - 1] % 64, 0);
+		used += gmon_count_value(&arcs->counts[i]) == ROUNDS;
+	}
+	assert_int_equal(used, THREADS);
+	assert_int_equal(gmon_arcs_calls(arcs, 1), THREADS * ROUNDS);
+	profil__arcs_open(&range);
+	assert_int_equal(gmon_arcs_calls(arcs, 1), 0);
 }
 
 /* --- gmon.out --- */
@@ -267,7 +326,7 @@ static void test_write(void **state)
 	__mcount_internal(0x51010, 0x51100);
 	__mcount_internal(0x51010, 0x61100); /* in another image */
 	profil__arcs_count(NULL);
-	arcs->arcs[1].count.wraps = 2;
+	only_count(arcs, 1)->wraps = 2;
 	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
 		h.counts[4000 + i * 7] = some[i];
 	h.counts[7999] = 5;
@@ -391,8 +450,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_arcs),	    cmocka_unit_test(test_many_calls),
 		cmocka_unit_test(test_full),	    cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_write),	    cmocka_unit_test(test_write_error),
-		cmocka_unit_test(test_large_range), cmocka_unit_test(test_gprof),
+		cmocka_unit_test(test_shards),	    cmocka_unit_test(test_write),
+		cmocka_unit_test(test_write_error), cmocka_unit_test(test_large_range),
+		cmocka_unit_test(test_gprof),
 	};
 
 	return cmocka_run_group_tests_name("gmon", tests, NULL, NULL);

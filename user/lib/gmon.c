@@ -153,7 +153,7 @@ static void end(void)
 
 static void tell_losses(void)
 {
-	unsigned long long calls = gmon_count_value(&arcs->lost);
+	unsigned long long calls = gmon_arcs_calls(arcs, 0);
 
 	if (calls)
 		profil__gmon_say("%llu calls are not in the call graph: it has room for %u arcs",

@@ -36,7 +36,6 @@ static inline uint64_t gmon_count_value(const struct gmon_count *count)
 /* That `self` was called from `from`: addresses in these functions, not their first ones. */
 struct gmon_arc {
 	uintptr_t from, self;
-	struct gmon_count count;
 	uint32_t next; /* in its bucket: an index into the arcs, 0 for none */
 };
 
@@ -47,12 +46,17 @@ struct gmon_arc {
 struct gmon_arcs {
 	struct gmon_arcs *next;
 	struct gmon_range range;
-	struct gmon_count lost; /* calls that found no room */
 	uint32_t limit;
 	uint32_t used;	       /* up to `limit`, or a little above when threads are at it */
 	unsigned int shift;    /* of the hash, which makes it the number of a bucket */
 	uint32_t *buckets;     /* the first arc of each */
-	struct gmon_arc *arcs; /* `limit` of them; the first is not used */
+	struct gmon_arc *arcs; /* `limit` of them; the first stands for calls that found no room */
+	/*
+	 * 1 << shard_bits times `limit` counts. An arc has one in each of these shards, lest CPUs
+	 * take the cache line of a count away from each other at each call: its calls are the sum.
+	 */
+	unsigned int shard_bits;
+	struct gmon_count *counts;
 };
 
 /* One more than the number of the last arc; those with count 0 may not be complete yet. */
@@ -61,6 +65,16 @@ static inline uint32_t gmon_arcs_end(const struct gmon_arcs *arcs)
 	uint32_t used = __atomic_load_n(&arcs->used, __ATOMIC_RELAXED);
 
 	return used < arcs->limit ? used : arcs->limit;
+}
+
+/* How often an arc was called. 0: calls that found no room. */
+static inline uint64_t gmon_arcs_calls(const struct gmon_arcs *arcs, uint32_t arc)
+{
+	uint64_t calls = 0;
+
+	for (size_t shard = 0; shard < (size_t)1 << arcs->shard_bits; shard++)
+		calls += gmon_count_value(&arcs->counts[shard * arcs->limit + arc]);
+	return calls;
 }
 
 /* The arcs of the range, none of them counted yet; NULL when there is no memory. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
  * The call graph: a hash table of (caller, callee) that all threads and their signal handlers
- * count into without a lock. An arc that is in a bucket never changes but for its count, so that
+ * count into without a lock. An arc that is in a bucket never changes, so that
  * buckets can be read at any time; arcs come into a bucket at its front, by compare-and-swap.
  */
 #include "lib/gmon.h"
@@ -17,11 +17,23 @@
 #define FEWEST_ARCS  4096
 #define MOST_ARCS    (1 << 22)
 
+/* Shards of the counts: 64, or as many as are in this size, but 2 at least. */
+#define MOST_SHARD_BITS	 6
+#define MOST_COUNTS_SIZE (sizeof(uintptr_t) == 8 ? (size_t)1 << 28 : (size_t)1 << 24)
+
+/* The least distance of the stacks of two threads that are to have different shards. */
+#define STACK_BITS 14
+
+#define CACHE_LINE 64
+
 /*
  * Callers of mcount() have live values in vector registers, which mcount.S does not save. And a
  * build with -pg must not make it call itself.
  */
 #define IN_MCOUNT __attribute__((target("general-regs-only"), no_instrument_function))
+
+/* What few calls come to: not in __mcount_internal(), which would save more registers for it. */
+#define RARELY __attribute__((noinline))
 
 static struct gmon_arcs *counting;   /* what calls are counted in, or NULL */
 static struct gmon_arcs *all_tables; /* one for each range that there ever was */
@@ -33,36 +45,37 @@ IN_MCOUNT static uint32_t *bucket_of(const struct gmon_arcs *t, uintptr_t from, 
 	return &t->buckets[hash >> t->shift];
 }
 
-/* Looks from arc `first` on, up to but not including arc `last`. */
-IN_MCOUNT static struct gmon_arc *find(const struct gmon_arcs *t, uint32_t first, uint32_t last,
-				       uintptr_t from, uintptr_t self)
+/* Looks from arc `first` on, up to but not including arc `last`. Returns 0 when it is not there. */
+IN_MCOUNT static uint32_t find(const struct gmon_arcs *t, uint32_t first, uint32_t last,
+			       uintptr_t from, uintptr_t self)
 {
 	while (first != last) {
-		struct gmon_arc *arc = &t->arcs[first];
+		const struct gmon_arc *arc = &t->arcs[first];
 
 		if (arc->from == from && arc->self == self)
-			return arc;
+			return first;
 		first = arc->next;
 	}
-	return NULL;
+	return 0;
 }
 
 /*
  * Puts the arc in front of its bucket, whose first arc is `head`; or finds it there, when another
- * thread or a signal handler was faster. Its own arc then stays unused, with count 0.
+ * thread or a signal handler was faster. Its own arc then stays unused, with count 0. Returns 0
+ * when there is no room.
  */
-IN_MCOUNT static struct gmon_arc *insert(struct gmon_arcs *t, uint32_t *bucket, uint32_t head,
-					 uintptr_t from, uintptr_t self)
+IN_MCOUNT RARELY static uint32_t insert(struct gmon_arcs *t, uint32_t *bucket, uint32_t head,
+					uintptr_t from, uintptr_t self)
 {
-	struct gmon_arc *arc, *found;
-	uint32_t number;
+	uint32_t number, found;
+	struct gmon_arc *arc;
 
 	/* Looked at first, lest the number goes up until it wraps. */
 	if (__atomic_load_n(&t->used, __ATOMIC_RELAXED) >= t->limit)
-		return NULL;
+		return 0;
 	number = __atomic_fetch_add(&t->used, 1, __ATOMIC_RELAXED);
 	if (number >= t->limit)
-		return NULL;
+		return 0;
 	arc = &t->arcs[number];
 	arc->from = from;
 	arc->self = self;
@@ -74,7 +87,19 @@ IN_MCOUNT static struct gmon_arc *insert(struct gmon_arcs *t, uint32_t *bucket, 
 			return found;
 		arc->next = head;
 	}
-	return arc;
+	return number;
+}
+
+/*
+ * Which counts this thread adds to: by where its stack is, which needs neither a variable for each
+ * thread, which a dynamic linker may have to allocate, nor a system call, and is right in signal
+ * handlers. Threads that share one are slower, but counted as exactly.
+ */
+IN_MCOUNT static size_t shard(const struct gmon_arcs *t)
+{
+	uint32_t stack = (uintptr_t)__builtin_frame_address(0) >> STACK_BITS;
+
+	return stack * UINT32_C(0x9e3779b9) >> (32 - t->shard_bits);
 }
 
 IN_MCOUNT static void add_one(struct gmon_count *count)
@@ -86,8 +111,7 @@ IN_MCOUNT static void add_one(struct gmon_count *count)
 IN_MCOUNT GMON_IN_REGISTERS void __mcount_internal(uintptr_t from, uintptr_t self)
 {
 	struct gmon_arcs *t = __atomic_load_n(&counting, __ATOMIC_ACQUIRE);
-	struct gmon_arc *arc;
-	uint32_t *bucket, head;
+	uint32_t *bucket, head, arc;
 
 	if (!t || from - t->range.low >= t->range.high - t->range.low)
 		return;
@@ -96,7 +120,7 @@ IN_MCOUNT GMON_IN_REGISTERS void __mcount_internal(uintptr_t from, uintptr_t sel
 	arc = find(t, head, 0, from, self);
 	if (!arc)
 		arc = insert(t, bucket, head, from, self);
-	add_one(arc ? &arc->count : &t->lost);
+	add_one(&t->counts[shard(t) * t->limit + arc]);
 }
 
 void profil__arcs_count(struct gmon_arcs *arcs)
@@ -107,10 +131,11 @@ void profil__arcs_count(struct gmon_arcs *arcs)
 static struct gmon_arcs *make_table(const struct gmon_range *range)
 {
 	size_t limit = (range->high - range->low) / CODE_PER_ARC;
-	unsigned int bits = 0;
+	const size_t header = (sizeof(struct gmon_arcs) + CACHE_LINE - 1) & -CACHE_LINE;
+	unsigned int bits = 0, shard_bits = MOST_SHARD_BITS;
 	struct gmon_arcs *t;
+	size_t size, counts;
 	char *memory;
-	size_t size;
 
 	if (limit < FEWEST_ARCS)
 		limit = FEWEST_ARCS;
@@ -118,14 +143,22 @@ static struct gmon_arcs *make_table(const struct gmon_range *range)
 		limit = MOST_ARCS;
 	while (1U << bits < limit)
 		bits++;
+	/* So that no two shards have counts in one cache line. */
+	limit = (limit + CACHE_LINE - 1) & -CACHE_LINE;
+	while (shard_bits > 1 && limit * sizeof(*t->counts) << shard_bits > MOST_COUNTS_SIZE)
+		shard_bits--;
+	counts = limit << shard_bits;
 	/* In the order of their alignment. */
-	size = sizeof(*t) + limit * sizeof(*t->arcs) + (sizeof(*t->buckets) << bits);
+	size = header + counts * sizeof(*t->counts) + limit * sizeof(*t->arcs) +
+	       (sizeof(*t->buckets) << bits);
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return NULL;
 	t = (struct gmon_arcs *)memory;
-	t->arcs = (struct gmon_arc *)(t + 1);
+	t->shard_bits = shard_bits;
+	t->counts = (struct gmon_count *)(memory + header);
+	t->arcs = (struct gmon_arc *)(t->counts + counts);
 	t->buckets = (uint32_t *)(t->arcs + limit);
 	t->range = *range;
 	t->limit = limit;
@@ -134,17 +167,18 @@ static struct gmon_arcs *make_table(const struct gmon_range *range)
 	return t;
 }
 
-static void clear_count(struct gmon_count *count)
-{
-	__atomic_store_n(&count->low, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&count->wraps, 0, __ATOMIC_RELAXED);
-}
-
+/* Counts that were never used take no memory after that either. */
 static void clear_counts(struct gmon_arcs *t)
 {
-	for (uint32_t i = 1; i < gmon_arcs_end(t); i++)
-		clear_count(&t->arcs[i].count);
-	clear_count(&t->lost);
+	uint32_t end = gmon_arcs_end(t);
+
+	for (size_t first = 0; first < (size_t)t->limit << t->shard_bits; first += t->limit)
+		for (size_t i = first; i < first + end; i++) {
+			if (!gmon_count_value(&t->counts[i]))
+				continue;
+			__atomic_store_n(&t->counts[i].low, 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&t->counts[i].wraps, 0, __ATOMIC_RELAXED);
+		}
 }
 
 struct gmon_arcs *profil__arcs_open(const struct gmon_range *range)

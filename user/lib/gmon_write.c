@@ -149,7 +149,7 @@ static void put_arcs(struct output *out, const struct gmon_arcs *arcs)
 
 	for (uint32_t i = 1; i < gmon_arcs_end(arcs); i++) {
 		const struct gmon_arc *arc = &arcs->arcs[i];
-		uint64_t calls = gmon_count_value(&arc->count);
+		uint64_t calls = gmon_arcs_calls(arcs, i);
 
 		if (calls && arc->self >= range->image_low && arc->self < range->image_high)
 			put_arc(out, arc->from - range->load_bias, arc->self - range->load_bias,
