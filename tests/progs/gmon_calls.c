@@ -58,11 +58,22 @@ void recursive(unsigned long depth)
 	sink = depth;
 }
 
+static __thread unsigned int random_bits;
+
+/*
+ * Rounds of one length would go in step with the ticks, which have a fixed period: where in a round
+ * a tick comes would say where the next one does, and shares would be off by more than what chance
+ * allows, the same way in threads that begin together.
+ */
 void one_round(unsigned long round)
 {
-	burn_sixty(6000);
-	burn_thirty(3000);
-	burn_ten(1000);
+	unsigned long turns;
+
+	random_bits = random_bits * 1664525 + 1013904223;
+	turns = 500 + (random_bits >> 16) % 1000;
+	burn_sixty(6 * turns);
+	burn_thirty(3 * turns);
+	burn_ten(turns);
 	through_pointer(round);
 	recursive(4);
 }
@@ -71,6 +82,10 @@ static unsigned long rounds;
 
 void all_rounds(void)
 {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	random_bits = now.tv_nsec;
 	for (unsigned long i = 0; i < rounds; i++)
 		one_round(i);
 }
