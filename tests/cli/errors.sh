@@ -50,6 +50,15 @@ check "an unknown letter" usage "unknown option: -Z" -p "$sleeper" -Z
 check "an option without its value" usage "a value is missing after: -p" -p
 check "an unknown command" refuses 2 "there is no command \"nonsense\"" nonsense
 check "an unknown command: the way out" says "profiltool -p PID"
+for pair in reprot:report repotr:report dif:diff flame-graph:flamegraph flamegrap:flamegraph \
+	rcord:record convertt:convert checl:check tpo:top; do
+	check "${pair%:*} is no command" refuses 2 "did you mean profiltool ${pair#*:}?" "${pair%:*}"
+done
+long=$(printf 'report%.0s' {1..100})
+for word in "$long" x nonsense "" $'\xff\xfe'; do
+	check "a word that is like no command" refuses 2 "there is no command" "$word"
+	check "is like none" test "$(grep -c 'did you mean' "$work/err")" -eq 0
+done
 check "nothing at all" refuses 2 "profiltool -p PID"
 for second in -a "-t 1" "-- true" true; do
 	# shellcheck disable=SC2086 # several words
@@ -99,8 +108,16 @@ true &
 gone=$!
 wait "$gone"
 check "a process that is not there" refuses 1 "process $gone: there is no such process" -p "$gone"
-check "one of two is not there" refuses 1 "process $gone: there is no such process" \
-	-p "$sleeper,$gone"
+check "two that are not there" refuses 1 "process $gone: there is no such process" -p "$gone,2147483647"
+check "one of three is not there" exits 4 "$profiltool" -p "$gone,$sleeper,$$" --kernel -d 0.1
+check "it is left out" says "left out: cannot profile process $gone: there is no such process"
+check "the others are recorded" says "sleep (PID $sleeper) and 1 more"
+check "of many, the first are told" exits 4 "$profiltool" -d 0.1 \
+	-p "$sleeper,$(seq -s , 2147483000 2147483019)"
+check "five" test "$(grep -c 'left out: cannot' "$work/err")" -eq 5
+check "and how many are not" says "left out: 15 more"
+check "top: one of two is not there" exits 4 "$profiltool" top -p "$gone,$sleeper" --count 1 -d 0.1
+check "top: it is left out" says "left out: cannot profile process $gone: there is no such process"
 check "a thread that is not there" refuses 1 "thread $gone: there is no such" -t "$gone"
 check "a number that no process can have" refuses 1 "there is no such process" -p 2147483647
 check "how to find one" says "ps -e"
@@ -135,6 +152,63 @@ stop "$pid"
 check "itself asleep: no samples" exits 4 "$profiltool" -p "$sleeper" -F 999 -d 0.2 -o "$work/none.pb.gz"
 check "no samples: says so" says "no samples"
 check "no samples: the account is there" says "ticks 0 = counted 0"
+
+# What it does instead. waits TEXT COMMAND...
+waits() {
+	local text=$1
+	shift
+	exits 4 "$@" && grep -qE "no samples: no tick fell into .*, which used 0\.[0-9]{2} s of CPU in [0-9]\.[0-9]{2} s: $text\$" \
+		"$work/err" && return
+	echo "not: $text"
+	cat "$work/err"
+	return 1
+}
+wait_for grep -q nanosleep "/proc/$sleeper/wchan"
+where=$(cat "/proc/$sleeper/wchan")
+check "a process that sleeps" waits "it waits in $where" "$profiltool" -p "$sleeper" -d 0.1
+check "a thread that sleeps" waits "it waits in $where" "$profiltool" -t "$sleeper" -d 0.1
+cat >"$work/threads.py" <<'PY'
+import os, select, threading, time
+for i in range(4):
+	threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
+threading.Thread(target=lambda: select.poll().poll(), daemon=True).start()
+print("ready", flush=True)
+os.read(os.pipe()[0], 1)
+PY
+check "a program of six threads" start_ready python3 -u "$work/threads.py"
+# places PID: how many threads wait where, most first, as it is to be said
+places() {
+	for task in "/proc/$1/task"/*; do
+		sed 's/\..*//' "$task/wchan" # poll_schedule_timeout.constprop.0
+		echo
+	done | sort | uniq -c | sort -k1,1nr -k2 | awk '{ text = text sprintf("%s%d%s %s in %s",
+		NR > 1 ? ", " : "", $1, NR > 1 ? "" : " threads", $1 == 1 ? "waits" : "wait", $2) }
+		END { print text }'
+}
+settled() {
+	places "$pid" | grep -qE '^4 threads wait in [a-z]\w+, 1 waits in [a-z]\w+, 1 waits in [a-z]\w+$'
+}
+check "they all wait" wait_for settled
+check "threads that wait in one place are counted" waits "$(places "$pid")" "$profiltool" -p "$pid" -d 0.1
+check "of several processes, too" waits "$(places "$pid" | sed 's/^4/5/')" "$profiltool" \
+	-p "$pid,$sleeper" -d 0.1
+sleep 1000 &
+stopped=$!
+started+=("$stopped")
+kill -STOP "$stopped"
+wait_for grep -q '^State:.T' "/proc/$stopped/status"
+check "a process that was stopped" waits "it is stopped by a signal" "$profiltool" -p "$stopped" -d 0.1
+
+# A recording without samples in a pipe.
+piped() {
+	"$profiltool" record -p "$sleeper" -d 0.1 -o - 2>/dev/null | exits 4 "$profiltool" report "$@" -
+}
+check "record -o - | report -" piped
+check "is an empty table" test "$(cat "$work/out")" = "samples  %  cum%  function  image"
+check "with a summary" says "profiltool: standard input: 0."
+check "and told" says "profiltool: standard input has no samples"
+check "report -q: no summary" piped -q
+check "only what is wrong" test "$(cat "$work/err")" = "profiltool: standard input has no samples"
 
 # What ends while it is recorded.
 begin ends "$progs/shares" 1 0.3 wait

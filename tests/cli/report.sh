@@ -28,14 +28,19 @@ none() {
 	exits 4 "$profiltool" "$@" && says "profiltool: $work/none.cg has no samples" &&
 		test ! -s "$work/out"
 }
-check "a profile without samples" none report "$work/none.cg"
+check "a profile without samples" exits 4 "$profiltool" report "$work/none.cg"
+check "is an empty table" test "$(cat "$work/out")" = "e  %  cum%  function  image"
+check "and told" says "profiltool: $work/none.cg has no samples"
+check "of standard input, too" exits 4 "$profiltool" report - <"$work/none.cg"
+check "is a table" test "$(cat "$work/out")" = "e  %  cum%  function  image"
+check "is told by its name" says "profiltool: standard input has no samples"
 check "a tree without samples" none report --tree "$work/none.cg"
 check "annotate without samples" none annotate "$work/none.cg"
 check "annotate without samples, of a function" none annotate f "$work/none.cg"
 check "no samples as JSON" exits 4 "$profiltool" report --json "$work/none.cg"
 check "have no rows" json "j['functions'] == []" "$work/out"
 check "no samples as a tree, in JSON" exits 4 "$profiltool" report --json --tree "$work/none.cg"
-check "it has no root" json "j == {'samples': 0, 'tree': []}" "$work/out"
+check "it has no root" json "j == {'value': 'e', 'samples': 0, 'tree': []}" "$work/out"
 check "several without samples" exits 4 "$profiltool" report "$work/none.cg" "$work/none.cg"
 check "are told" says "the 2 profiles have no samples"
 

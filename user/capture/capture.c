@@ -650,6 +650,11 @@ int capture_command_status(const struct capture *c)
 	return c->command.ended ? c->command.status : -1;
 }
 
+pid_t capture_command_pid(const struct capture *c)
+{
+	return c->options.target == CAPTURE_COMMAND && !c->command.ended ? c->command.pid : 0;
+}
+
 const struct capture_image *capture_images(const struct capture *c, size_t *count)
 {
 	*count = c->processes.image_count;

@@ -131,6 +131,9 @@ unsigned int capture_bits(const struct capture *c);
 /* Status of the command as wait(2) gives it, or -1: none, or it has not ended. */
 int capture_command_status(const struct capture *c);
 
+/* The process of the command, or 0: there is none, or it has ended. */
+pid_t capture_command_pid(const struct capture *c);
+
 #define CAPTURE_BUILD_ID_MAX 20 /* as the kernel's records have it */
 
 /* A file that was mapped for execution. */

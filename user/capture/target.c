@@ -123,6 +123,25 @@ bool target_lives(pid_t pid, bool thread)
 	return read_stat(pid, thread, &fields) == 0 && !has_ended(&fields, thread);
 }
 
+int target_wait(pid_t tid, struct target_wait *wait)
+{
+	struct stat_fields fields;
+	char path[64];
+	int err = read_stat(tid, true, &fields);
+
+	if (err)
+		return err;
+	wait->state = fields.state;
+	snprintf(path, sizeof(path), "/proc/%d/wchan", tid);
+	/* "0" of one that runs, and where the kernel keeps it from us */
+	if (file_read_line(path, wait->where, sizeof(wait->where)) ||
+	    strcmp(wait->where, "0") == 0)
+		wait->where[0] = '\0';
+	/* What compilers add to a function's name: ".constprop.0" */
+	wait->where[strcspn(wait->where, ".")] = '\0';
+	return 0;
+}
+
 static uint64_t ticks_to_ns(uint64_t ticks)
 {
 	return ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));

@@ -20,6 +20,15 @@ int target_open(pid_t pid);
 /* Whether a process or thread is there and not a zombie. */
 bool target_lives(pid_t pid, bool thread);
 
+/* What a thread does: its state, see proc(5), and the function of the kernel in which it waits. */
+struct target_wait {
+	char state;
+	char where[64]; /* "": it does not wait, or the kernel does not tell */
+};
+
+/* Returns 0 or a negative errno: -ESRCH when it has ended. */
+int target_wait(pid_t tid, struct target_wait *wait);
+
 /*
  * CPU time, in steps of clock ticks: of a process, with `children` also of those that it has waited
  * for, or of a thread.

@@ -55,6 +55,11 @@ static int name_executable(struct profile *p, const char *path, struct error *e)
 	return err ? error_no_memory(e) : 0;
 }
 
+const char *tool_input_name(const char *path)
+{
+	return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 int tool_read(const char *path, const struct tool_reading *reading, struct profile **p,
 	      struct error *e)
 {
@@ -306,7 +311,7 @@ int tool_no_samples(const struct profile *p, char *const *paths, int count)
 	if (profile_total(p))
 		return EXIT_NO_SAMPLES;
 	if (count == 1)
-		tool_warn("%s has no samples", paths[0]);
+		tool_warn("%s has no samples", tool_input_name(paths[0]));
 	else
 		tool_warn("the %d profiles have no samples", count);
 	return EXIT_NO_SAMPLES;

@@ -32,7 +32,7 @@ _profiltool_options() {
 		;;
 	report)
 		echo "--tree --callers= --callees= --percent= --sort= --focus= --ignore=
-			--by= -i --by-image -p= --image= --value= -n= --limit= --json
+			--by= -i --by-image -p= --image= --value= -n= --limit= -q --quiet --json
 			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	flamegraph)

@@ -11,6 +11,7 @@
 #include "tool/recording.h"
 #include "tool/target.h"
 #include "tool/tool.h"
+#include "tool/waits.h"
 #include "util/file.h"
 #include "util/number.h"
 
@@ -326,22 +327,45 @@ static void tell_missing_ticks(const struct profile *p)
 			  due, p->totals.ticks);
 }
 
-/* Where no tick fell. */
-static const char *asked_for(const struct profile_totals *t)
+/* Where no tick fell, and what the target did instead. */
+static int tell_none(const struct recording *r, const struct profile *p, const char *waits)
 {
+	const struct profile_totals *t = &p->totals;
+
 	if (t->excluded)
-		return " on the side that was asked for";
-	return t->out_of_range ? " at an address that the histogram has" : "";
+		tool_warn("no samples: no tick fell into %s on the side that was asked for",
+			  r->target);
+	else if (t->out_of_range)
+		tool_warn("no samples: no tick fell into %s at an address that the histogram has",
+			  r->target);
+	else
+		tool_warn("no samples: no tick fell into %s, which used %.2f s of CPU in %.2f s%s%s",
+			  r->target, (double)t->cpu_ns / 1e9, (double)p->duration_ns / 1e9,
+			  *waits ? ": " : "", waits);
+	return EXIT_NO_SAMPLES;
+}
+
+/* What those are doing who got no ticks: before a command is ended. */
+static void describe_waits(const struct recording *r, const struct tool_target *t, char *text,
+			   size_t size)
+{
+	pid_t command = capture_command_pid(r->capture);
+
+	if (command)
+		waits_describe(&command, 1, false, text, size);
+	else if (t->tid)
+		waits_describe(&t->tid, 1, true, text, size);
+	else
+		waits_describe(t->pids, t->pid_count, false, text, size);
 }
 
 /* Says what is not as it was asked for. Returns the exit code for it. */
-static int conclude(const struct recording *r, const struct profile *p, bool histogram)
+static int conclude(const struct recording *r, const struct profile *p, const char *waits,
+		    bool histogram)
 {
 	tell_missing_ticks(p);
-	if (p->totals.counted == 0) {
-		tool_warn("no samples: no tick fell into %s%s", r->target, asked_for(&p->totals));
-		return EXIT_NO_SAMPLES;
-	}
+	if (p->totals.counted == 0)
+		return tell_none(r, p, waits);
 	if (profile_lost(p)) {
 		tool_warn("incomplete: %" PRIu64 " samples were lost", profile_lost(p));
 		return EXIT_INCOMPLETE;
@@ -364,7 +388,7 @@ static bool stop_naming(void *context)
 }
 
 static int present(struct recording *r, struct profile *p, const struct record_options *o,
-		   const struct format *format, struct error *e)
+		   const struct format *format, const char *waits, struct error *e)
 {
 	bool print = !o->output || strcmp(o->output, "-") != 0;
 	int code, written;
@@ -382,7 +406,7 @@ static int present(struct recording *r, struct profile *p, const struct record_o
 		error_no_memory(e);
 		return tool_fail(e);
 	}
-	code = conclude(r, p, o->scale != 0);
+	code = conclude(r, p, waits, o->scale != 0);
 	return written ? EXIT_FAILED : code;
 }
 
@@ -417,6 +441,7 @@ static int make_profile(struct recording *r, const struct capture_options *what,
 static int record(struct recording *r, const struct record_options *o,
 		  const struct capture_options *what, const struct format *format)
 {
+	char waits[512] = "";
 	struct error e;
 	struct profile *p;
 	int code;
@@ -436,9 +461,11 @@ static int record(struct recording *r, const struct record_options *o,
 		tell_details(r->capture, o->scale != 0);
 	if (what->target == CAPTURE_COMMAND)
 		tell_command_status(r, what->command[0]);
+	if (!p->totals.counted)
+		describe_waits(r, &o->target, waits, sizeof(waits));
 	capture_free(r->capture);
 	r->capture = NULL;
-	code = present(r, p, o, format, &e) ?: code;
+	code = present(r, p, o, format, waits, &e) ?: code;
 	profile_free(p);
 	return code;
 }
@@ -461,6 +488,7 @@ static int run(int argc, char **argv)
 	    check_histogram(&o, &e) || check_output(&o, &format, &e) ||
 	    choose_lines(&o, format, &e) || tool_check_naming(&o.naming, &e))
 		return tool_fail(&e);
+	tool_leave_out_targets(&o.target);
 	o.naming.quiet = o.quiet;
 	r.signals = recording_open_signals(&e);
 	if (r.signals < 0)

@@ -15,7 +15,7 @@ struct report_options {
 	struct tool_view view;
 	struct tool_reading reading;
 	struct profile_filter filter;
-	bool tree;
+	bool tree, quiet;
 	const char *callers, *callees; /* functions */
 	int code;		       /* the command's */
 };
@@ -39,6 +39,8 @@ static const struct option_spec options[] = {
 	  tool_option_percent, offsetof(struct report_options, view.percent) },
 	{ "sort", 0, "ORDER", "order rows by self (default) or total", option_sort,
 	  offsetof(struct report_options, view.rows.by_total) },
+	{ "quiet", 'q', NULL, "print no progress and no summary", NULL,
+	  offsetof(struct report_options, quiet) },
 	TOOL_FILTER_OPTIONS(struct report_options, filter),
 	TOOL_VIEW_OPTIONS(struct report_options, view),
 	TOOL_READING_OPTIONS(struct report_options, reading),
@@ -109,9 +111,9 @@ static int print(struct profile *p, const char *name, struct report_options *o, 
 {
 	int err = 0;
 
-	if (o->view.json || !is_empty(p, o))
+	if (o->view.json || !is_tree(o) || !is_empty(p, o))
 		err = is_tree(o) ? print_tree(p, o, e) : print_table(p, o, e);
-	if (!err && (report_summary(p, TOOL_PREFIX, name, stderr) ||
+	if (!err && !o->quiet && (report_summary(p, TOOL_PREFIX, name, stderr) ||
 		     report_unnamed(p, TOOL_PREFIX, stderr)))
 		err = error_no_memory(e);
 	return err;
@@ -130,7 +132,7 @@ static int report(char *const *paths, int count, struct report_options *o, struc
 	if (!err && !tool_has_image(p, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, e);
 	err = err ?: tool_filter(p, &o->filter, e);
-	err = err ?: print(p, count == 1 ? paths[0] : name, o, e);
+	err = err ?: print(p, count > 1 ? name : tool_input_name(paths[0]), o, e);
 	if (!err)
 		o->code = is_empty(p, o) ? tool_no_samples(p, paths, count) : tool_done(p);
 	profile_free(p);
@@ -173,6 +175,7 @@ static int run(int argc, char **argv)
 		error_mend(&e, "profiltool report FILE...");
 		return tool_fail(&e);
 	}
+	o.reading.naming.quiet = o.quiet;
 	if (o.view.by_image)
 		o.view.rows.view = row_view_by_name("image");
 	if (o.view.rows.view && o.view.rows.view->fields & ROW_SOURCE)

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/target.h"
 #include "tool/tool.h"
 #include "util/file.h"
 #include "util/number.h"
 
-#define MOST_HZ 100000
+#define MOST_HZ	      100000
+#define MOST_WARNINGS 5
 /* No divisor of the usual clocks, so as not to march in step. */
 #define DEFAULT_HZ 99
 
@@ -88,6 +90,27 @@ int tool_option_call_graph(const char *value, void *member, struct error *e)
 int tool_target_kinds(const struct tool_target *t)
 {
 	return (t->pid_count > 0) + (t->tid > 0) + t->all + (t->cgroup != NULL);
+}
+
+void tool_leave_out_targets(struct tool_target *t)
+{
+	size_t kept = 0, left_out = 0;
+	bool good[TARGET_MOST_PIDS];
+	struct error e;
+
+	for (size_t i = 0; i < t->pid_count; i++)
+		kept += good[i] = !target_check(t->pids[i], false, t->kernel, &e);
+	if (!kept || kept == t->pid_count)
+		return;
+	kept = 0;
+	for (size_t i = 0; i < t->pid_count; i++)
+		if (good[i])
+			t->pids[kept++] = t->pids[i];
+		else if (left_out++ < MOST_WARNINGS && target_check(t->pids[i], false, t->kernel, &e))
+			tool_warn("left out: %s", e.what);
+	if (left_out > MOST_WARNINGS)
+		tool_warn("left out: %zu more that cannot be profiled", left_out - MOST_WARNINGS);
+	t->pid_count = kept;
 }
 
 struct capture_options tool_capture_options(const struct tool_target *t)

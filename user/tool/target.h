@@ -57,6 +57,13 @@ int tool_option_call_graph(const char *value, void *member, struct error *e);
 /* How many of -p, -t, -a and --cgroup were given. */
 int tool_target_kinds(const struct tool_target *t);
 
+/*
+ * Leaves out, with a warning, those of several processes that cannot be profiled: they have ended,
+ * as in a list that pgrep(1) made, or are the kernel's. Where none can, all stay: capture_start()
+ * says why.
+ */
+void tool_leave_out_targets(struct tool_target *t);
+
 /* What to capture. It points into t. */
 struct capture_options tool_capture_options(const struct tool_target *t);
 

@@ -103,6 +103,9 @@ struct tool_reading {
 /* Parser for the member `unsigned int` of --dcpi-stride. */
 int tool_option_stride(const char *value, void *member, struct error *e);
 
+/* What a file to read is called: "standard input" is "-". */
+const char *tool_input_name(const char *path);
+
 /* Reads a profile and passes its warnings on. */
 int tool_read(const char *path, const struct tool_reading *reading, struct profile **p,
 	      struct error *e);

@@ -209,6 +209,7 @@ static int run(int argc, char **argv)
 		return code;
 	if (check_options(&o, first < argc, &e))
 		return tool_fail(&e);
+	tool_leave_out_targets(&o.target);
 	signals = recording_open_signals(&e);
 	if (signals < 0)
 		return tool_fail(&e);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/waits.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/attach.h"
+#include "capture/target.h"
+#include "util/array.h"
+
+#define MOST_GROUPS  5	   /* that are printed */
+#define MOST_THREADS 10000 /* that are looked at: some 10 us each */
+
+/* Threads that do the same. */
+struct group {
+	struct target_wait wait;
+	size_t threads;
+};
+
+struct waits {
+	struct group *groups;
+	size_t count, room;
+	size_t threads; /* that were looked at */
+};
+
+static int add_thread(struct waits *w, pid_t tid)
+{
+	struct target_wait wait;
+	size_t i = 0;
+
+	if (w->threads == MOST_THREADS || target_wait(tid, &wait))
+		return 0; /* it may have ended */
+	while (i < w->count && (w->groups[i].wait.state != wait.state ||
+				strcmp(w->groups[i].wait.where, wait.where) != 0))
+		i++;
+	if (i == w->count) {
+		if (array_reserve(&w->groups, &w->room, w->count + 1, sizeof(*w->groups)))
+			return -1;
+		w->groups[w->count++] = (struct group){ .wait = wait };
+	}
+	w->groups[i].threads++;
+	w->threads++;
+	return 0;
+}
+
+static int add_process(struct waits *w, pid_t pid)
+{
+	struct error ignored;
+	pid_t *tids;
+	size_t count;
+	int err = 0;
+
+	if (attach_list_threads(pid, &tids, &count, &ignored))
+		return 0;
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_thread(w, tids[i]);
+	free(tids);
+	return err;
+}
+
+static int compare_groups(const void *one, const void *other)
+{
+	const struct group *a = one, *b = other;
+
+	if (a->threads != b->threads)
+		return a->threads < b->threads ? 1 : -1;
+	return strcmp(a->wait.where, b->wait.where) ?: a->wait.state - b->wait.state;
+}
+
+/* proc(5) has the states. */
+static void describe_group(const struct group *g, bool single, char *text, size_t size)
+{
+	const char *in = *g->wait.where ? " in " : "", *where = g->wait.where;
+
+	switch (g->wait.state) {
+	case 'R':
+		snprintf(text, size, "%s running", single ? "is" : "are");
+		break;
+	case 'T':
+	case 't':
+		snprintf(text, size, "%s %s", single ? "is" : "are",
+			 g->wait.state == 'T' ? "stopped by a signal" : "stopped by a tracer");
+		break;
+	case 'Z':
+	case 'X':
+		snprintf(text, size, "%s ended", single ? "has" : "have");
+		break;
+	case 'D':
+		snprintf(text, size, "%s%s%s, uninterruptibly", single ? "waits" : "wait", in,
+			 where);
+		break;
+	default:
+		snprintf(text, size, "%s%s%s", single ? "waits" : "wait", in, where);
+	}
+}
+
+static void describe(const struct waits *w, char *text, size_t size)
+{
+	size_t used = 0, told = 0;
+	char what[128];
+
+	for (size_t i = 0; i < w->count && i < MOST_GROUPS && used < size; i++) {
+		const struct group *g = &w->groups[i];
+
+		describe_group(g, g->threads == 1, what, sizeof(what));
+		told += g->threads;
+		if (w->threads == 1)
+			used += snprintf(text + used, size - used, "it %s", what);
+		else
+			used += snprintf(text + used, size - used, "%s%zu%s %s", i ? ", " : "",
+					 g->threads,
+					 i		   ? ""
+					 : g->threads == 1 ? " thread"
+							   : " threads",
+					 what);
+	}
+	if (told < w->threads && used < size)
+		snprintf(text + used, size - used, ", and %zu elsewhere", w->threads - told);
+}
+
+void waits_describe(const pid_t *pids, size_t count, bool thread, char *text, size_t size)
+{
+	struct waits w = { 0 };
+	int err = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < count && !err; i++)
+		err = thread ? add_thread(&w, pids[i]) : add_process(&w, pids[i]);
+	if (!err && w.count) {
+		qsort(w.groups, w.count, sizeof(*w.groups), compare_groups);
+		describe(&w, text, size);
+	}
+	free(w.groups);
+}
