@@ -16,7 +16,7 @@ if ! command -v objdump >/dev/null; then
 fi
 
 record() {
-	"$profiltool" record -q -F 999 -o "$1" -- "${@:2}" >/dev/null
+	"$profiltool" record --no-inline -q -F 999 -o "$1" -- "${@:2}" >/dev/null
 }
 
 gcc "${flags[@]}" -g -fPIE -pie "$source" -o "$work/pie"

@@ -80,7 +80,7 @@ done
 # --- What is told ---
 
 check "folded: the loss is told" exits 0 convert -f folded "$work/a.pb.gz" "$work/x"
-check "once, with all" says "$work/x: the folded format does not hold addresses, images, mappings"
+check "once, with all" says "$work/x: the folded format does not hold addresses, source lines, images, mappings"
 check "in one line" test "$(grep -c 'does not hold' "$work/err")" = 1
 check "pprof to pprof loses nothing" exits 0 convert "$work/a.pb.gz" "$work/x.pb.gz"
 check "and says nothing" test ! -s "$work/err"

@@ -44,6 +44,8 @@ sides, sums = collections.defaultdict(lambda: [0, 0]), [0, 0]
 for side, name in enumerate(("old", "new")):
 	report = run("report", "--json", "--by", by, "%s/%s.pb.gz" % (work, name))
 	for row in report["functions" if by == "function" else "rows"]:
+		if not row["self"]: # only what is inlined there was met
+			continue
 		sides[key(row)][side] += row["self"]
 		sums[side] += row["self"]
 diff = run("diff", "--json", "--by", by, work + "/old.pb.gz", work + "/new.pb.gz")

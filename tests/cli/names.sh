@@ -311,7 +311,7 @@ lines_of_unproven() {
 		grep -qE "/unproven.c +6 +$1 +unproven"
 }
 unproven
-"$profiltool" record -q -o "$work/unproven.pb.gz" -- "$work/unproven" >/dev/null
+"$profiltool" record --no-inline -q -o "$work/unproven.pb.gz" -- "$work/unproven" >/dev/null
 check "no build ID: the same names prove a file" lines_of_unproven spin
 sed -i s/spin/turn/ "$work/unproven.c"
 unproven

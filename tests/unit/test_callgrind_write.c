@@ -310,12 +310,14 @@ static void test_inlined(void **state)
 	lines[1].function = add_function(p, "outer", "a.c", 5);
 	assert_int_equal(profile_set_lines(p, inlined, lines, 2), 0);
 	add_stack(p, 3, STACK(inlined));
-	assert_written(p, false,
-		       HEAD "part: 1\npositions: line\nevents: samples\nsummary: 3\n\n"
-			    "ob=(1) ???\nfl=(1) ???\nfn=(1) [root]\ncfl=(3) a.c\ncfn=(3) outer\ncalls=3 5\n"
-			    "0 3\n\nob=(1)\nfl=(2) a.h\nfn=(2) inner\n4 3\n\n"
-			    "ob=(1)\nfl=(3)\nfn=(3)\ncfl=(2)\ncfn=(2)\ncalls=3 3\n6 3\n\n"
-			    "totals: 3\n");
+	assert_written(
+		p, false,
+		HEAD
+		"part: 1\npositions: line\nevents: samples\nsummary: 3\n\n"
+		"ob=(1) ???\nfl=(1) ???\nfn=(1) [root]\ncfl=(3) a.c\ncfn=(3) outer\ncalls=3 5\n"
+		"0 3\n\nob=(1)\nfl=(2) a.h\nfn=(2) inner\n4 3\n\n"
+		"ob=(1)\nfl=(3)\nfn=(3)\ncfl=(2)\ncfn=(2)\ncalls=3 3\n6 3\n\n"
+		"totals: 3\n");
 	profile_free(p);
 }
 

@@ -134,8 +134,7 @@ int target_wait(pid_t tid, struct target_wait *wait)
 	wait->state = fields.state;
 	snprintf(path, sizeof(path), "/proc/%d/wchan", tid);
 	/* "0" of one that runs, and where the kernel keeps it from us */
-	if (file_read_line(path, wait->where, sizeof(wait->where)) ||
-	    strcmp(wait->where, "0") == 0)
+	if (file_read_line(path, wait->where, sizeof(wait->where)) || strcmp(wait->where, "0") == 0)
 		wait->where[0] = '\0';
 	/* What compilers add to a function's name: ".constprop.0" */
 	wait->where[strcspn(wait->where, ".")] = '\0';

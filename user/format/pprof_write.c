@@ -242,7 +242,7 @@ static void write_default_type(struct writer *w)
 	size_t shown = profile_count_value(p);
 	size_t last = p->value_type_count ? p->value_type_count - 1 : 0;
 
-	if (p->chosen_value ||
+	if (p->chosen_value || (shown < last && shown != pprof_default_value(p)) ||
 	    (!as_it_was && shown < last && strcmp(p->value_types[last].type, "cpu") != 0))
 		type = p->value_types[shown].type;
 	if (type)

@@ -206,7 +206,8 @@ struct profile {
 	struct profile_value_type *value_types; /* at least one */
 	size_t value_type_count, value_type_room;
 	size_t chosen_value;  /* number + 1; 0: none was chosen */
-	size_t default_value; /* the same: what the file's format has one show; 0: it does not say */
+	size_t default_value; /* the same: what the file's format has one show; 0: it does not say
+			       */
 	struct profile_image *images;
 	size_t image_count, image_room;
 	struct profile_mapping *mappings; /* the main executable's first, when known */
@@ -228,7 +229,7 @@ struct profile {
 	/* Of each value, what profile_filter() took away, if it was above 0; NULL: nothing. */
 	uint64_t *filtered;
 	enum profile_stacks filtered_stacks; /* the deepest of the samples that it took away */
-	bool filtered_calls;  /* it took calls away that were counted */
+	bool filtered_calls;		     /* it took calls away that were counted */
 	struct profile_arc *arcs;
 	size_t arc_count, arc_room;
 	int64_t *

@@ -112,8 +112,8 @@ int report_listing_title(const struct annotation *a, const char *prefix, FILE *o
 void report_listing_notes(const struct annotation *a, const char *prefix, FILE *out);
 
 /*
- * What happened, and what is shown, in some lines for a person, each begun by `prefix`; lines about what the
- * profile does not know are left out. target: who was profiled, or NULL.
+ * What happened, and what is shown, in some lines for a person, each begun by `prefix`; lines about
+ * what the profile does not know are left out. target: who was profiled, or NULL.
  */
 int report_summary(const struct profile *p, const char *prefix, const char *target, FILE *out);
 

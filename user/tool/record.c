@@ -339,9 +339,10 @@ static int tell_none(const struct recording *r, const struct profile *p, const c
 		tool_warn("no samples: no tick fell into %s at an address that the histogram has",
 			  r->target);
 	else
-		tool_warn("no samples: no tick fell into %s, which used %.2f s of CPU in %.2f s%s%s",
-			  r->target, (double)t->cpu_ns / 1e9, (double)p->duration_ns / 1e9,
-			  *waits ? ": " : "", waits);
+		tool_warn(
+			"no samples: no tick fell into %s, which used %.2f s of CPU in %.2f s%s%s",
+			r->target, (double)t->cpu_ns / 1e9, (double)p->duration_ns / 1e9,
+			*waits ? ": " : "", waits);
 	return EXIT_NO_SAMPLES;
 }
 

@@ -113,8 +113,9 @@ static int print(struct profile *p, const char *name, struct report_options *o, 
 
 	if (o->view.json || !is_tree(o) || !is_empty(p, o))
 		err = is_tree(o) ? print_tree(p, o, e) : print_table(p, o, e);
-	if (!err && !o->quiet && (report_summary(p, TOOL_PREFIX, name, stderr) ||
-		     report_unnamed(p, TOOL_PREFIX, stderr)))
+	if (!err && !o->quiet &&
+	    (report_summary(p, TOOL_PREFIX, name, stderr) ||
+	     report_unnamed(p, TOOL_PREFIX, stderr)))
 		err = error_no_memory(e);
 	return err;
 }

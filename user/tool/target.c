@@ -106,7 +106,8 @@ void tool_leave_out_targets(struct tool_target *t)
 	for (size_t i = 0; i < t->pid_count; i++)
 		if (good[i])
 			t->pids[kept++] = t->pids[i];
-		else if (left_out++ < MOST_WARNINGS && target_check(t->pids[i], false, t->kernel, &e))
+		else if (left_out++ < MOST_WARNINGS &&
+			 target_check(t->pids[i], false, t->kernel, &e))
 			tool_warn("left out: %s", e.what);
 	if (left_out > MOST_WARNINGS)
 		tool_warn("left out: %zu more that cannot be profiled", left_out - MOST_WARNINGS);
