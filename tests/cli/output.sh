@@ -62,11 +62,10 @@ check "a symbolic link: no temporary is left" only link.pb.gz
 rm "$work/folder/link.pb.gz"
 
 cd "$work/folder" || exit
-check "a name without a folder: well" exits 0 "${record[@]}" -o plain
+check "a name without a folder or ending: no format" exits 2 "${record[@]}" -o plain
+check "a name without a folder: well" exits 0 "${record[@]}" -f pprof -o plain
 cd / || exit
-check "a name without a folder or ending: is pprof, in the current folder" readable "$work/folder/plain"
-check "a name without a folder or ending: as dump says" test \
-	"$(dumped format "$work/folder/plain")" = pprof
+check "a name without a folder: is in the current folder" readable "$work/folder/plain"
 rm "$work/folder/plain"
 
 check "/dev/null: well" exits 0 "${record[@]}" -o /dev/null
@@ -144,8 +143,10 @@ check "no such folder: failed, at once" soon 1 \
 	"cannot write $work/folder/none/x.pb.gz: No such file or directory" "$work/folder/none/x.pb.gz"
 check "no such folder: the way out" says "mkdir"
 check "a file where a folder should be" soon 1 "Not a directory" "$progs/shares/x.pb.gz"
-check "the name is a folder's" soon 1 "$work/folder: Is a directory" "$work/folder"
-check "the name is a folder's, with a slash" soon 1 "$work/folder/" "$work/folder/"
+check "the name is a folder's" soon 2 "$work/folder is a directory" "$work/folder"
+check "the way out" says "name a file in it, as $work/folder/x.pb.gz"
+check "the name is a folder's, with a slash" soon 2 "$work/folder/ is a directory" "$work/folder/"
+check "with a format of one file" soon 1 "$work/folder: Is a directory" "$work/folder" -f pprof
 check "nothing was left there" only
 
 # Mounts of our own, which go when the shell that made them ends.

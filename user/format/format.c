@@ -9,6 +9,7 @@
 #include "format/dcpi.h"
 #include "format/directory.h"
 #include "format/folded.h"
+#include "format/foreign.h"
 #include "format/gmon.h"
 #include "format/gperftools.h"
 #include "format/pprof.h"
@@ -83,6 +84,8 @@ const struct format *format_detect(const struct input *in)
 {
 	const struct format *named = format_by_path(in->path);
 
+	if (foreign_detect(in))
+		return NULL;
 	for (const struct format *const *f = format_all; *f; f++)
 		if ((*f)->read && (*f)->detect(in))
 			return *f;
@@ -92,9 +95,12 @@ const struct format *format_detect(const struct input *in)
 
 static int unknown_format(const struct input *in, struct error *e)
 {
+	const struct foreign *foreign = foreign_detect(in);
 	char names[256] = "";
 	size_t used = 0;
 
+	if (foreign)
+		return foreign_error(foreign, in, e);
 	for (const struct format *const *f = format_all; *f; f++)
 		if ((*f)->read && used < sizeof(names))
 			used += snprintf(names + used, sizeof(names) - used, "%s%s",

@@ -253,7 +253,7 @@ int input_open(const char *path, const struct input_options *options, struct inp
 {
 	int err;
 
-	*in = (struct input){ .path = strcmp(path, "-") == 0 ? "standard input" : path };
+	*in = (struct input){ .path = strcmp(path, "-") == 0 ? INPUT_STDIN : path };
 	if (options)
 		in->options = *options;
 	in->source = calloc(1, sizeof(*in->source));

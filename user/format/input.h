@@ -4,6 +4,9 @@
 
 #include "util/input.h"
 
+/* The path of standard input */
+#define INPUT_STDIN "standard input"
+
 /* What is in the window before anything was skipped, if the file has so much. */
 #define INPUT_WINDOW ((size_t)65536)
 

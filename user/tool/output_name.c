@@ -59,8 +59,18 @@ static bool has_no_name(const char *path)
 static const struct format *unknown_name(const char *path, struct error *e)
 {
 	const char *dot = strrchr(path, '.');
+	struct stat status;
 	char names[256];
 
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+		error_set_kind(e, ERROR_USAGE, 0, "%s is a directory, and no format is named",
+			       path);
+		error_mend(e,
+			   "name a file in it, as %s%sx.pb.gz; or add -f dcpi or -f gmon, which "
+			   "have a file for each image",
+			   path, path[strlen(path) - 1] == '/' ? "" : "/");
+		return NULL;
+	}
 	for (size_t i = 0; dot && i < sizeof(others) / sizeof(*others); i++)
 		if (strcasecmp(dot, others[i].extension) == 0) {
 			error_set_kind(e, ERROR_USAGE, 0, "%s would be %s, not a profile", path,

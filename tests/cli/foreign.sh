@@ -1,0 +1,187 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Files that are not read are named for what they are, with the command that makes a profile of them:
+# those of real programs where they are here, and where the command is, that it does.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2016,SC2317 # other programs expand it; functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+cd "$work" || exit 1
+export HOME=$work
+
+# named FILE WHAT HINT: whether report refuses it so.
+named() {
+	check "$1" exits 1 "$profiltool" report "$1"
+	check "$1 is $2" says "$1 is $2"
+	check "$1: the way out" says "$3"
+}
+
+# hinted FILE: the command in the hint that makes x.folded or x.pb.gz of it.
+hinted() {
+	"$profiltool" report "$1" 2>&1 | sed -n '2s/^profiltool: *//; 2s/;.*//; 2s/.*: //; 2p'
+}
+
+# works FILE OUT: runs that, and whether there is a profile.
+works() {
+	rm -f "$2"
+	bash -c "$(hinted "$1")" 2>hint.err || return
+	exits 0 "$profiltool" report "$2"
+}
+
+has() {
+	command -v "$1" >/dev/null && return
+	skip "$1" "it is not installed"
+	return 1
+}
+
+printf 'main;work 3\n' >a.folded
+
+# --- perf ---
+
+if has perf && perf record -q -e cpu-clock -g -o perf.data -- \
+	sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done' >/dev/null 2>&1; then
+	named perf.data "a recording of perf" "perf script -i perf.data report stackcollapse >x.folded"
+	if [ "$(perf script -i perf.data report stackcollapse 2>/dev/null | wc -l)" -gt 0 ]; then
+		check "the command of perf.data works" works perf.data x.folded
+	else
+		skip "the command of perf.data" "this perf has no Python"
+	fi
+	perf script -i perf.data >script.txt 2>/dev/null
+	named script.txt "the text that perf script prints" "stackcollapse-perf.pl script.txt >x.folded"
+	perf script -i perf.data -F comm,pid,tid,cpu,time,event,ip,sym >fields.folded 2>/dev/null
+	named fields.folded "the text that perf script prints" "stackcollapse-perf.pl"
+fi
+
+# --- V8 ---
+
+if has node; then
+	echo 'let s = 0; for (let i = 0; i < 1e7; i++) s += Math.sqrt(i); console.log(s)' >a.js
+	check "node writes a profile" node --cpu-prof --cpu-prof-name=a.cpuprofile a.js
+	named a.cpuprofile "a CPU profile of V8" "node --perf-basic-prof"
+	check "node writes a trace" node --trace-event-categories v8 a.js
+	named node_trace.1.log "a trace for Chrome" "ui.perfetto.dev"
+	check "node writes a heap profile" \
+		node --heap-prof --heap-prof-interval=1024 --heap-prof-name=a.heapprofile a.js
+	named a.heapprofile "a heap profile of V8" "DevTools"
+fi
+
+# --- Java ---
+
+if has java && java -XX:StartFlightRecording=filename=a.jfr -version >/dev/null 2>&1; then
+	named a.jfr "a recording of Java's Flight Recorder" "jfrconv a.jfr x.pb.gz"
+fi
+printf 'JAVA PROFILE 1.0.2\0\0\0\0\10' >a.hprof
+named a.hprof "a heap dump or a profile of Java's hprof" "profiltool record -g -p PID"
+
+# --- Old text of pprof ---
+
+cat >old.go <<'END'
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+)
+
+var keep [][]byte
+
+func main() {
+	runtime.MemProfileRate = 1
+	runtime.SetMutexProfileFraction(1)
+	for i := 0; i < 100; i++ {
+		keep = append(keep, make([]byte, 10000))
+	}
+	var m sync.Mutex
+	var w sync.WaitGroup
+	for i := 0; i < 4; i++ {
+		w.Add(1)
+		go func() {
+			for j := 0; j < 1000; j++ {
+				m.Lock()
+				runtime.Gosched()
+				m.Unlock()
+			}
+			w.Done()
+		}()
+	}
+	w.Wait()
+	for _, name := range []string{"heap", "goroutine", "mutex", "threadcreate"} {
+		f, _ := os.Create("go." + name)
+		pprof.Lookup(name).WriteTo(f, 1)
+		f.Close()
+	}
+}
+END
+if has go && check "go writes old text" eval "go build -o old old.go && ./old"; then
+	for name in heap goroutine mutex threadcreate; do
+		named "go.$name" "a profile in pprof's old text format" "go tool pprof -proto"
+		# Of threads that have no stack it makes nothing.
+		[ $name = threadcreate ] || check "the command of go.$name works" works "go.$name" x.pb.gz
+	done
+fi
+printf -- '--- contentionz 1 ---\ncycles/second = 2000\n  8 1 @ 0x10\n' >a.contention
+named a.contention "a profile in pprof's old text format" "go tool pprof -proto"
+
+# --- gprof ---
+
+if has gprof; then
+	cat >counted.c <<-'END'
+		static volatile int n;
+		__attribute__((noinline)) void work(void) { for (int i = 0; i < 100000; i++) n++; }
+		int main(void) { for (int i = 0; i < 1000; i++) work(); }
+	END
+	gcc -pg -o counted counted.c && ./counted
+	gprof -b ./counted gmon.out >flat.txt
+	gprof -b -q ./counted gmon.out >graph.txt
+	named flat.txt "the text that gprof prints" "gmon.out, with --executable"
+	named graph.txt "the text that gprof prints" "gmon.out, with --executable"
+fi
+
+# --- JSON ---
+
+printf '{"exporter":"x","$schema":"https://www.speedscope.app/file-format-schema.json",
+"shared":{"frames":[]}}' >a.speedscope.json
+named a.speedscope.json "a profile for speedscope" "py-spy record -f raw"
+printf '{ "meta": { "interval": 1, "processType": 0, "version": 27 }, "threads": [] }' >firefox.json
+named firefox.json "a profile for the Firefox Profiler" "profiler.firefox.com"
+printf '[{"name":"a","ph":"B","ts":1,"pid":1,"tid":1}]' >array.json
+named array.json "a trace for Chrome" "ui.perfetto.dev"
+"$profiltool" report --json a.folded >report.json
+"$profiltool" dump --json a.folded >dump.json
+named report.json "what profiltool report --json prints" "the profile that it was printed of"
+named dump.json "what profiltool dump --json prints" "the profile that it was printed of"
+
+# --- Compressed, and programs ---
+
+for program in zstd xz bzip2; do
+	has $program || continue
+	$program -c a.folded >a.$program 2>/dev/null
+	named a.$program "compressed with $program" "$program -dc a.$program | profiltool report -"
+	check "the command of $program works" test "$($program -dc a.$program |
+		"$profiltool" report - 2>/dev/null | grep -c work)" -eq 1
+done
+cp "$profiltool" program
+named program "an ELF file" "profiltool record -- program"
+
+# --- What only looks so ---
+
+printf 'PERFILE;a 2\n{closure};"traceEvent" 1\n[heap];Flat profile: 3\n' >like.folded
+check "folded stacks are no foreign file" exits 0 "$profiltool" report like.folded
+printf 'sh 12 3.5: x 3\na;b 2\n' >time.folded
+check "nor with a time in a name" exits 0 "$profiltool" report time.folded
+head -c 3000 /dev/urandom | tr '\n' x >unknown
+check "what is nothing of this" exits 1 "$profiltool" report unknown
+mkdir directory
+cp a.folded a.hprof directory/
+check "in a directory" exits 0 "$profiltool" report directory
+check "they are left out" says "directory/a.hprof is not a profile"
+printf 'PERFILE2\0\0' >perf.magic
+"$profiltool" report - <a.hprof 2>err
+check "from standard input" says "standard input is a heap dump"
+"$profiltool" report - <perf.magic 2>err
+check "with a command that a file can be put into" says "perf script -i FILE report"
+
+finish

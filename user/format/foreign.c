@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "format/foreign.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- By the first bytes --- */
+
+/* clang-format off */
+#define MAGIC(text) text, sizeof(text) - 1
+
+static const struct {
+	const char *bytes;
+	size_t size;
+	struct foreign foreign;
+} magics[] = {
+	{ MAGIC("PERFILE2"), { "a recording of perf",
+	  "perf script -i %s report stackcollapse >x.folded" } },
+	{ MAGIC("2ELIFREP"), { "a recording of perf, of the other byte order",
+	  "perf script -i %s report stackcollapse >x.folded" } },
+	{ MAGIC("FLR\0"), { "a recording of Java's Flight Recorder",
+	  "async-profiler's converter makes pprof of it: jfrconv %s x.pb.gz" } },
+	{ MAGIC("JAVA PROFILE 1.0"), { "a heap dump or a profile of Java's hprof",
+	  "record the running program: profiltool record -g -p PID -o x.pb.gz" } },
+	{ MAGIC("\x28\xb5\x2f\xfd"), { "compressed with zstd", "zstd -dc %s | profiltool report -" } },
+	{ MAGIC("\xfd" "7zXZ\0"), { "compressed with xz", "xz -dc %s | profiltool report -" } },
+	{ MAGIC("BZh"), { "compressed with bzip2", "bzip2 -dc %s | profiltool report -" } },
+	{ MAGIC("\177ELF"), { "an ELF file (a program, a library or a core), not a profile",
+	  "to profile it: profiltool record -- %s; to name it for a profile: --executable" } },
+	{ MAGIC("Flat profile:\n"), { "the text that gprof prints",
+	  "give what gprof has read: gmon.out, with --executable" } },
+	{ MAGIC("\t\t     Call graph"), { "the text that gprof prints",
+	  "give what gprof has read: gmon.out, with --executable" } },
+	{ MAGIC("\t\t\tCall graph"), { "the text that gprof prints",
+	  "give what gprof has read: gmon.out, with --executable" } },
+};
+
+/* --- Text of pprof from before profile.proto --- */
+
+static const struct foreign legacy = {
+	"a profile in pprof's old text format",
+	"go tool pprof -proto -output x.pb.gz %s; of a Go server, ask for it without debug=1"
+};
+
+static const char *const legacy_beginnings[] = {
+	"heap profile: ", "heapz ", "growthz ", "goroutine profile: total ",
+	"threadcreate profile: total ", "--- contention", "--- mutex:", "--- heap", "--- threadz",
+	"--- growth", "--- Thread",
+};
+
+/* --- JSON --- */
+
+/* All words are in the beginning. */
+static const struct {
+	const char *words[2];
+	struct foreign foreign;
+} jsons[] = {
+	{ { "speedscope.app/file-format-schema", "" }, { "a profile for speedscope",
+	  "www.speedscope.app shows it; its writer may have another format: "
+	  "py-spy record -f raw writes folded stacks" } },
+	{ { "\"callFrame\"", "\"hitCount\"" }, { "a CPU profile of V8 (Node.js, Chrome)",
+	  "Chrome's DevTools show it; or record again: "
+	  "profiltool record -g -o x.pb.gz -- node --perf-basic-prof PROGRAM" } },
+	{ { "\"callFrame\"", "\"selfSize\"" }, { "a heap profile of V8 (Node.js, Chrome)",
+	  "Chrome's DevTools show it" } },
+	{ { "\"preprocessedProfileVersion\"", "" }, { "a profile for the Firefox Profiler",
+	  "profiler.firefox.com shows it; or record again: profiltool record -g -o x.pb.gz" } },
+	{ { "\"meta\"", "\"processType\"" }, { "a profile for the Firefox Profiler",
+	  "profiler.firefox.com shows it; or record again: profiltool record -g -o x.pb.gz" } },
+	{ { "\"traceEvents\"", "" }, { "a trace for Chrome: events in time, not samples",
+	  "ui.perfetto.dev shows it; for a profile: profiltool record -g -o x.pb.gz" } },
+	{ { "\"ph\"", "\"ts\"" }, { "a trace for Chrome: events in time, not samples",
+	  "ui.perfetto.dev shows it; for a profile: profiltool record -g -o x.pb.gz" } },
+	{ { "\"functions\"", "\"self_percent\"" }, { "what profiltool report --json prints",
+	  "give the profile that it was printed of" } },
+	{ { "\"stacks\"", "\"pcs\"" }, { "what profiltool dump --json prints",
+	  "give the profile that it was printed of" } },
+};
+
+/* --- What perf script prints --- */
+
+static const struct foreign perf_script = {
+	"the text that perf script prints",
+	"stackcollapse-perf.pl of FlameGraph makes folded stacks of it: "
+	"stackcollapse-perf.pl %s >x.folded"
+};
+/* clang-format on */
+
+/* "comm PID[/TID] [[CPU]] SECONDS.FRACTION: [PERIOD] EVENT:" */
+#define PERF_SCRIPT_LINE                                                                         \
+	"^[^;]*[^[:space:];][[:space:]]+[0-9]+(/[0-9]+)?[[:space:]]+(\\[[0-9]+\\][[:space:]]+)?" \
+	"[0-9]+\\.[0-9]+:[[:space:]]+([0-9]+[[:space:]]+)?[^[:space:]]+:"
+
+#define LINE_MAX_SIZE 512 /* of perf script, as far as it is looked at */
+
+static bool begins(const struct input *in, const char *bytes, size_t size)
+{
+	return in->size >= size && memcmp(in->bytes, bytes, size) == 0;
+}
+
+static bool has_word(const struct input *in, const char *word)
+{
+	return memmem(in->bytes, in->size, word, strlen(word));
+}
+
+static const struct foreign *detect_json(const struct input *in)
+{
+	size_t at = begins(in, MAGIC("\xef\xbb\xbf")) ? 3 : 0;
+
+	while (at < in->size && isspace(in->bytes[at]))
+		at++;
+	if (at == in->size || (in->bytes[at] != '{' && in->bytes[at] != '['))
+		return NULL;
+	for (size_t i = 0; i < sizeof(jsons) / sizeof(*jsons); i++)
+		if (has_word(in, jsons[i].words[0]) && has_word(in, jsons[i].words[1]))
+			return &jsons[i].foreign;
+	return NULL;
+}
+
+/* The first line that is no comment, cut where it is long. */
+static void first_line(const struct input *in, char line[LINE_MAX_SIZE])
+{
+	const char *at = (const char *)in->bytes, *end = at + in->size, *newline;
+	size_t size;
+
+	while (at < end && (*at == '#' || *at == '\n')) {
+		newline = memchr(at, '\n', end - at);
+		at = newline ? newline + 1 : end;
+	}
+	newline = memchr(at, '\n', end - at);
+	size = (newline ?: end) - at;
+	size = size < LINE_MAX_SIZE - 1 ? size : LINE_MAX_SIZE - 1;
+	memcpy(line, at, size);
+	line[size] = '\0';
+}
+
+static bool is_perf_script(const struct input *in)
+{
+	char line[LINE_MAX_SIZE];
+	regex_t pattern;
+	bool found;
+
+	first_line(in, line);
+	if (regcomp(&pattern, PERF_SCRIPT_LINE, REG_EXTENDED | REG_NOSUB))
+		return false;
+	found = regexec(&pattern, line, 0, NULL, 0) == 0;
+	regfree(&pattern);
+	return found;
+}
+
+const struct foreign *foreign_detect(const struct input *in)
+{
+	const struct foreign *json;
+
+	for (size_t i = 0; i < sizeof(magics) / sizeof(*magics); i++)
+		if (begins(in, magics[i].bytes, magics[i].size))
+			return &magics[i].foreign;
+	for (size_t i = 0; i < sizeof(legacy_beginnings) / sizeof(*legacy_beginnings); i++)
+		if (begins(in, legacy_beginnings[i], strlen(legacy_beginnings[i])))
+			return &legacy;
+	json = detect_json(in);
+	if (json)
+		return json;
+	return is_perf_script(in) ? &perf_script : NULL;
+}
+
+/* Other programs do not read standard input by the name that it has in messages. */
+static const char *argument(const struct input *in)
+{
+	return strcmp(in->path, INPUT_STDIN) == 0 ? "FILE" : in->path;
+}
+
+int foreign_error(const struct foreign *foreign, const struct input *in, struct error *e)
+{
+	const char *place = strstr(foreign->hint, "%s");
+
+	error_set(e, 0, "%s is %s", in->path, foreign->what);
+	if (place)
+		error_mend(e, "%.*s%s%s", (int)(place - foreign->hint), foreign->hint, argument(in),
+			   place + strlen("%s"));
+	else
+		error_mend(e, "%s", foreign->hint);
+	return -EINVAL;
+}
