@@ -366,4 +366,15 @@ else
 	skip "KCachegrind" "it, Xvfb, dbus-daemon or xdotool is not installed"
 fi
 
+# --- The object of every call ---
+
+# gprof2dot keeps the last cob= where a call has none.
+printf 'events: e\nob=/x/a\nfl=a\nfn=f\ncob=/x/b\ncfn=g\ncalls=7 1\n1 5\ncfn=h\ncalls=2 1\n3 4\n' \
+	>own.callgrind
+check "a call of another object, and one of the own" \
+	exits 0 "$profiltool" convert own.callgrind own2.callgrind
+check "each call says its object" test "$(grep -c ^cob= own2.callgrind)" -eq \
+	"$(grep -c ^calls= own2.callgrind)"
+check "the own one, too" grep -qx 'cob=(1)' own2.callgrind
+
 finish

@@ -135,6 +135,16 @@ check "and read" exits 0 "$profiltool" dump "$work/none.folded"
 check "a file of comments is one of none, by its name" exits 0 "$profiltool" dump --json \
 	"$work/none.folded"
 
+# --- Stacks that differ in addresses alone ---
+
+check "a program runs" start_ready "$progs/shares" 2
+check "recorded with stacks" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.5 -g -q -o "$work/g.pb.gz"
+stop "$pid"
+check "written" exits 0 "$profiltool" convert "$work/g.pb.gz" "$work/g.folded"
+check "has no stack twice" test -z "$(sed 's/ [0-9]*$//' "$work/g.folded" | sort | uniq -d)"
+check "and all samples" test "$(dumped samples "$work/g.pb.gz")" = "$(awk '{ sum += $NF }
+	END { print sum }' "$work/g.folded")"
+
 # --- Large files ---
 
 # lines COUNT: so many lines of a few stacks, about 100 bytes each.

@@ -307,4 +307,16 @@ touch -d yesterday "$work/built"
 check "an older one" exits 0 "$profiltool" report "$work/built.cg"
 check "is not" test -z "$(grep changed "$work/err")"
 
+# --- What has no name, of a value that is no count ---
+
+strip -o "$work/bare" "$progs/shares"
+check "a program without names" start_ready "$work/bare" 2
+check "recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.5 -q -o "$work/bare.pb.gz"
+stop "$pid"
+check "reported" exits 0 "$profiltool" report "$work/bare.pb.gz"
+unnamed=$(sed -nE 's/.*bare: ([0-9]+) samples? .*without a name.*/\1/p' "$work/err")
+check "samples without a name are told" test "$unnamed" -gt 0
+check "reported by CPU time" exits 0 "$profiltool" report --value cpu "$work/bare.pb.gz"
+check "it is seconds, not samples" says "bare: $(awk "BEGIN { printf \"%.3f\", $unnamed * 0.001001001 }") s of cpu ("
+
 finish

@@ -213,8 +213,8 @@ static void test_stacks(void **state)
 			    "cob=(2) /usr/bin/prog\ncfl=(2) /src/a.c\ncfn=(2) main\n"
 			    "calls=10 20\n0 10\n\n"
 			    "ob=(2)\nfl=(2)\nfn=(2)\n"
-			    "cfl=(3) /src/b.c\ncfn=(3) work\ncalls=5 5\n21 5\n"
-			    "22 1\ncfl=(3)\ncfn=(3)\ncalls=4 5\n22 4\n\n"
+			    "cob=(2)\ncfl=(3) /src/b.c\ncfn=(3) work\ncalls=5 5\n21 5\n"
+			    "22 1\ncob=(2)\ncfl=(3)\ncfn=(3)\ncalls=4 5\n22 4\n\n"
 			    "ob=(2)\nfl=(3)\nfn=(3)\n6 7\n"
 			    "cob=(3) /lib/libc.so.6\ncfl=(1)\ncfn=(4) copy\ncalls=2 0\n6 2\n\n"
 			    "ob=(3)\nfl=(1)\nfn=(4)\n0 2\n\ntotals: 10\n");
@@ -232,8 +232,8 @@ static void test_stacks_instr(void **state)
 			    "cob=(2) /usr/bin/prog\ncfl=(2) /src/a.c\ncfn=(2) main\n"
 			    "calls=10 0x0 20\n0x0 0 10\n\n"
 			    "ob=(2)\nfl=(2)\nfn=(2)\n"
-			    "cfl=(3) /src/b.c\ncfn=(3) work\ncalls=5 0x0 5\n0x2000 21 5\n"
-			    "+8 22 1\ncfl=(3)\ncfn=(3)\ncalls=4 -8200 5\n* 22 4\n\n"
+			    "cob=(2)\ncfl=(3) /src/b.c\ncfn=(3) work\ncalls=5 0x0 5\n0x2000 21 5\n"
+			    "+8 22 1\ncob=(2)\ncfl=(3)\ncfn=(3)\ncalls=4 -8200 5\n* 22 4\n\n"
 			    "ob=(2)\nfl=(3)\nfn=(3)\n0x1000 6 7\n"
 			    "cob=(3) /lib/libc.so.6\ncfl=(1)\ncfn=(4) copy\ncalls=2 -4096 0\n"
 			    "* 6 2\n\n"
@@ -298,9 +298,8 @@ static void test_inlined(void **state)
 	add_stack(p, 3, STACK(inlined, caller));
 	assert_inclusive(p, "inner", 3);
 	assert_inclusive(p, "outer", 3);
-	assert_holds(
-		p,
-		"fn=(3) inner\n4 3\n\nob=(2)\nfl=(2)\nfn=(4)\ncfl=(3)\ncfn=(3)\ncalls=3 3\n6 3\n");
+	assert_holds(p, "fn=(3) inner\n4 "
+			"3\n\nob=(2)\nfl=(2)\nfn=(4)\ncob=(2)\ncfl=(3)\ncfn=(3)\ncalls=3 3\n6 3\n");
 	profile_free(p);
 
 	/* One location with several lines is a stack, too. */

@@ -292,7 +292,7 @@ static void write_stacks(void **state)
 	b = write_bytes(folded, p);
 	bytes_add(&b, "", 1);
 	assert_string_equal((char *)b.start, "main;0x77;outer;inner;a b\\x3bc.so+0x10 7\n"
-					     "main 1\nmain 2\n[no pc] 3\n");
+					     "main 3\n[no pc] 3\n");
 	bytes_free(&b);
 	profile_free(p);
 }

@@ -401,7 +401,8 @@ static void put_call(struct writer *w, const struct graph_arc *arc)
 	const struct graph_position *to = &w->g.positions[arc->to];
 	const struct graph_function *callee = &w->g.functions[to->function];
 
-	if (callee->object != w->g.functions[w->function].object)
+	/* Where one had it, gprof2dot takes the next call without it for one of the same object. */
+	if (w->g.objects.count > 1)
 		put_name(w, "cob=", &w->g.objects, callee->object);
 	if (!is_own_file(w, callee->file))
 		put_name(w, "cfl=", &w->g.files, callee->file);

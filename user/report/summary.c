@@ -318,15 +318,37 @@ static void fold_same(struct unnamed *images, size_t count)
 	}
 }
 
-static void print_unnamed(const struct unnamed *u, uint64_t sum, const char *prefix, FILE *out)
+/* "3 samples", "0.250 s of cpu", "512 bytes of inuse_space", "7 of cycles". */
+static void print_amount(const struct profile_value_type *t, uint64_t amount, FILE *out)
+{
+	if (strcmp(t->type, "samples") == 0 && strcmp(t->unit, "count") == 0) {
+		fprintf(out, "%" PRIu64 " sample%s", amount, amount == 1 ? "" : "s");
+		return;
+	}
+	if (strcmp(t->unit, "nanoseconds") == 0) {
+		fprintf(out, "%.3f s", amount / 1e9);
+	} else {
+		fprintf(out, "%" PRIu64, amount);
+		if (strcmp(t->unit, "count") != 0) {
+			fputc(' ', out);
+			text_print(t->unit, out);
+		}
+	}
+	fputs(" of ", out);
+	text_print(t->type, out);
+}
+
+static void print_unnamed(const struct unnamed *u, uint64_t sum,
+			  const struct profile_value_type *type, const char *prefix, FILE *out)
 {
 	char percent[TEXT_PERCENT_SIZE];
 
 	text_percent(percent, u->samples, sum);
 	fputs(prefix, out);
 	text_print(text_basename(u->image->path), out);
-	fprintf(out, ": %" PRIu64 " sample%s (%s %%) without a name: ", u->samples,
-		u->samples == 1 ? "" : "s", percent);
+	fputs(": ", out);
+	print_amount(type, u->samples, out);
+	fprintf(out, " (%s %%) without a name: ", percent);
 	text_print(u->image->unnamed, out);
 	fputc('\n', out);
 }
@@ -348,7 +370,8 @@ int report_unnamed(const struct profile *p, const char *prefix, FILE *out)
 	qsort(images, p->image_count, sizeof(*images), compare_unnamed);
 	for (size_t i = 0; i < p->image_count; i++)
 		if (images[i].samples && images[i].image->unnamed)
-			print_unnamed(&images[i], sum, prefix, out);
+			print_unnamed(&images[i], sum, &p->value_types[profile_count_value(p)],
+				      prefix, out);
 	free(images);
 	return 0;
 }
