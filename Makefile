@@ -75,7 +75,7 @@ help:
 ## make test                  run every test (as root; on Debian installs what is missing)
 ## make test-kernels          those of them that build profil.ko and boot kernels
 ## make test-kernel-debug     the same on a kernel made to find faults, which is built first
-## make fuzz                  fuzz every reader, for FUZZ_SECONDS=3600 each
+## make fuzz                  fuzz all that reads what others made, for FUZZ_SECONDS=3600 each
 ## make bench                 measure speed and cost, beside perf
 ## make install               install below $(DESTDIR)$(PREFIX); DESTDIR= PREFIX=/usr/local
 ## make uninstall             remove what was installed
@@ -209,24 +209,29 @@ $(BUILD)/tests/progs/%: tests/progs/%.c
 
 # Fuzzers: a reader, and nothing but what it needs, with sanitizers: see `fuzzers` below.
 FUZZ_FORMATS := callgrind dcpi folded gmon gperftools pprof
-FUZZ_OBJECTS := $(filter-out %/from_capture.o,$(call objects,util dcpi profile format)) \
-	$(BUILD)/proto/profile.pb-c.o
+FUZZ_SYMBOLS := dwarf elf jitdump kallsyms perf_map
+fuzzer = $(addprefix $(BUILD)/tests/fuzz/fuzz_,$(1))
+FUZZERS := $(call fuzzer,$(FUZZ_FORMATS) $(FUZZ_SYMBOLS) input requests replies)
 FUZZ_FLAGS := -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
-FUZZ_LINK = $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP \
-	-DFUZZ_FORMAT='"$*"' $< $(FUZZ_OBJECTS) $(ALL_LDLIBS) -o $@
 
-$(BUILD)/tests/fuzz/fuzz_input: tests/fuzz/fuzz_input.c $(FUZZ_OBJECTS)
+$(call fuzzer,$(FUZZ_FORMATS)): tests/fuzz/fuzz_reader.c
+$(call fuzzer,$(FUZZ_SYMBOLS)): tests/fuzz/fuzz_symbol.c
+$(call fuzzer,input requests replies): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c
+
+$(call fuzzer,$(FUZZ_FORMATS) input): $(filter-out %/from_capture.o,$(call objects,util dcpi profile format)) \
+	$(BUILD)/proto/profile.pb-c.o
+$(call fuzzer,$(FUZZ_SYMBOLS)): $(filter-out %/from_capture.o,$(call objects,util profile symbol))
+# The histogram is the fuzzer's own.
+$(call fuzzer,requests): $(filter-out %/profild.o %/server.o %/privilege.o,$(call objects,util daemon))
+$(call fuzzer,replies): $(call library_objects,$(BUILD),$(filter-out $(SHARED_ONLY),$(LIB_SOURCES)))
+
+$(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%:
 	@mkdir -p $(@D)
 	$(say) CC $@
-	$(Q)$(FUZZ_LINK)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP \
+		-DFUZZ_FORMAT='"$*"' $(filter %.c %.o,$^) $(ALL_LDLIBS) -o $@
 
-FUZZ_READERS := $(addprefix $(BUILD)/tests/fuzz/fuzz_,$(FUZZ_FORMATS))
-$(FUZZ_READERS): $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_reader.c $(FUZZ_OBJECTS)
-	@mkdir -p $(@D)
-	$(say) CC $@
-	$(Q)$(FUZZ_LINK)
-
-fuzz-targets: $(FUZZ_READERS) $(BUILD)/tests/fuzz/fuzz_input
+fuzz-targets: $(FUZZERS)
 
 fuzzers:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=$(CLANG) CFLAGS='$(FUZZ_FLAGS)' \

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Fuzzes every reader, with what our own writers make to begin with, and the layer before them.
+# Fuzzes every reader, with what our own writers make to begin with, and the layer before them; what
+# names come from, with what compilers make; and both sides of profild's protocol.
 # FUZZ_SECONDS for each (5), as many at once as there are CPUs. What a fuzzer finds stays in
 # build/fuzz/found.
 
@@ -68,6 +69,55 @@ make_seeds() {
 	printf 'one\r\ntwo\n\nthree' | gzip >"$work/seeds.input/lines.gz"
 }
 
+# compile NAME OPTION...: a small program as a seed for elf and dwarf.
+compile() {
+	local name=$1
+	shift
+	gcc -O1 -nostdlib -static -Wl,-N,-Ttext=0x401000,--build-id "$@" "$work/small.c" \
+		-o "$work/$name" && cp "$work/$name" "$work/seeds.elf" &&
+		cp "$work/$name" "$work/seeds.dwarf"
+}
+
+make_symbol_seeds() {
+	local version
+
+	mkdir -p "$work/seeds.elf" "$work/seeds.dwarf"
+	cat >"$work/small.c" <<-'END'
+		volatile int sum;
+		static inline __attribute__((always_inline)) int twice(int x) { return sum * x; }
+		__attribute__((noinline)) int work(int n)
+		{
+			for (int i = 0; i < n; i++)
+				sum += twice(i) + twice(n);
+			return sum;
+		}
+		__attribute__((noinline, cold)) int other(int n) { return twice(work(n)); }
+		void _start(void) { work(3); other(4); }
+	END
+	for version in 3 4 5; do
+		compile "dwarf-$version" -g "-gdwarf-$version" || return
+	done
+	compile sections -g -ffunction-sections || return
+	compile frame -g -fno-asynchronous-unwind-tables || return
+	readelf -SW "$work/frame" | grep -q debug_frame || return
+	compile packed -g -gz=zlib || return
+	compile packed-old -g -gz=zlib-gnu || return
+	compile wide -g -gdwarf64 || return
+	compile types -g -gdwarf-5 -fdebug-types-section || return
+	compile split -g -gdwarf-5 -gsplit-dwarf || return
+	compile bits32 -g -m32 || return
+	cp "$work/dwarf-5" "$work/seeds.dwarf/zstd" &&
+		python3 "$top/tests/cli/lines.py" zstd "$work/seeds.dwarf/zstd" || return
+	nm "$work/packed" >/dev/null && strip -o "$work/stripped" "$work/dwarf-5" &&
+		objcopy --only-keep-debug "$work/dwarf-5" "$work/mini" && strip -g "$work/mini" &&
+		xz "$work/mini" && objcopy --add-section .gnu_debugdata="$work/mini.xz" \
+		"$work/stripped" "$work/seeds.elf/stripped" || return
+	echo 'int far(int); int near(int x) { return far(x) + far(2); }' >"$work/stubs.c"
+	gcc -O1 -nostdlib -shared -fPIC -Wl,-z,noseparate-code,-Ttext=0x1000 "$work/stubs.c" \
+		-o "$work/seeds.elf/stubs" || return
+	python3 "$top/tests/fuzz/seeds.py" "$work"
+}
+
 seeded() {
 	[ -n "$(ls -A "$work/seeds.$1")" ]
 }
@@ -88,15 +138,21 @@ nothing_found() {
 }
 
 all=()
+formats=()
 for fuzzer in "$fuzzers"/fuzz_*; do
-	[[ $fuzzer != *.d ]] && all+=("${fuzzer##*/fuzz_}")
+	name=${fuzzer##*/fuzz_}
+	[[ $name != *.d ]] || continue
+	all+=("$name")
+	case $name in
+	input | dwarf | elf | jitdump | kallsyms | perf_map | requests | replies) ;;
+	*) formats+=("$name") ;;
+	esac
 done
-formats=("${all[@]/input/}")
-read -ra formats <<<"${formats[*]}"
 
-check "there are fuzzers" [ ${#formats[@]} -ge 6 ]
+check "there are fuzzers" [ "${#all[@]}" -ge 14 ]
 check "seeds are written" make_seeds
-for name in "${formats[@]}"; do
+check "seeds of names and messages are written" make_symbol_seeds
+for name in "${all[@]}"; do
 	check "there is a seed for $name" seeded "$name"
 done
 running=0

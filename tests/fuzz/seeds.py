@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# seeds.py DIRECTORY: what the fuzzers of names and of profild's protocol begin with, as far as no
+# compiler makes it: DIRECTORY/seeds.NAME/ for each fuzzer.
+import os, struct, sys
+
+
+def write(name, file, data):
+    folder = os.path.join(sys.argv[1], "seeds." + name)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, file), "wb") as out:
+        out.write(data)
+
+
+write("perf_map", "map", b"10000 100 first\n0x10100 0x80 with blanks\n10200 200 _ZN3foo3barEv\n"
+      b"10000 ffffffffffffffff over all\n\nno line\n10300 10 later\n10310 10 half writ")
+write("kallsyms", "kallsyms", b"ffffffff81000000 T core\nffffffff81000080 t local\n"
+      b"ffffffff81000100 d data\nffffffff81000200 t in_module\t[nf_tables]\n"
+      b"ffffffff81000300 w weak\nffffffff81000380 t program\t[bpf]\n0000000000000000 a none\n")
+
+# --- jitdump: jitdump-specification.txt of the kernel's tools/perf ---
+
+
+def record(kind, body):
+    return struct.pack("<IIQ", kind, 16 + len(body), 1) + body
+
+
+def load(address, size, index, name):
+    return record(0, struct.pack("<IIQQQQ", 1, 1, address, address, size, index) + name + b"\0code")
+
+
+def move(old, new, size, index):
+    return record(1, struct.pack("<IIQQQQQ", 1, 1, new, old, new, size, index))
+
+
+def lines(address, rows):
+    return record(2, struct.pack("<QQ", address, len(rows)) + b"".join(
+        struct.pack("<QII", at, line, 0) + file + b"\0" for at, line, file in rows))
+
+
+header = struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, 1, 1, 0)
+write("jitdump", "dump", header + load(0x10000, 256, 0, b"first") +
+      lines(0x10100, [(0x10100, 7, b"a.js"), (0x10140, 8, b"\xff"), (0x10180, 9, b"b.js")]) +
+      record(4, b"unwinding") + load(0x10100, 256, 1, b"with lines") +
+      move(0x10000, 0x10200, 256, 0) + load(0x10300, 64, 2, b"last") + record(3, b""))
+
+# --- profild: user/lib/protocol.h ---
+
+
+def request(kind, frequency=0, excepted=0, cells=0, ranges=()):
+    return struct.pack("<IIIIIIQ", 1, kind, frequency, excepted, len(ranges), 0, cells) + b"".join(
+        struct.pack("<QQQIIII", *r) for r in ranges)
+
+
+def messages(*all_of_them):
+    return b"".join(struct.pack("<H", len(m)) + m for m in all_of_them)
+
+
+one = [(0x401000, 0x401FFF, 0x401000, 0x10000, 0, 0, 0)]
+two = one + [(0x500000, 0x5000FF, 0x4FFF00, 0x20000, 2048, 1, 0)]
+START, STOP, RESCAN = 1, 2, 3
+write("requests", "one", messages(request(START, 100, 0, 2048, one), request(STOP)))
+write("requests", "two", messages(request(START, 1000, 0, 4096, two), request(RESCAN),
+                                  request(START, 1, 0, 2048, one), request(STOP)))
+write("requests", "refused", messages(request(STOP), request(START, 99, 0, 2048, one),
+                                      request(START, 0, 1, 9, one[::-1] * 3), b"short"))
+
+
+def replies(*all_of_them):
+    return b"".join(struct.pack("<HB", 256, fds) + struct.pack("<Ii248s", 1, error, message)
+                    for error, message, fds in all_of_them)
+
+
+plain = (0, b"", 0)
+# 2: two descriptors, of the maps; 3: one more; 7: two others
+write("replies", "counts", replies(plain, (0, b"", 2), plain, plain))
+write("replies", "refused", replies((11, b"too many connections", 0)))
+write("replies", "error", replies(plain, (1, b"not \x1b[31mpermitted\n", 0)))
+write("replies", "descriptors", replies(plain, (0, b"", 3), (0, b"", 2)))
+write("replies", "others", replies((0, b"", 2), (0, b"", 7)))
