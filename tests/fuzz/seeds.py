@@ -61,6 +61,8 @@ START, STOP, RESCAN = 1, 2, 3
 write("requests", "one", messages(request(START, 100, 0, 2048, one), request(STOP)))
 write("requests", "two", messages(request(START, 1000, 0, 4096, two), request(RESCAN),
                                   request(START, 1, 0, 2048, one), request(STOP)))
+# One cell more than there are: refused, and by chance it takes long to find.
+write("requests", "beyond", messages(request(START, 100, 0, 2048, [one[0][:4] + (1, 0, 0)])))
 write("requests", "refused", messages(request(STOP), request(START, 99, 0, 2048, one),
                                       request(START, 0, 1, 9, one[::-1] * 3), b"short"))
 
