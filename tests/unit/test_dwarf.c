@@ -388,6 +388,25 @@ static void test_base(void **state)
 	profile_free(p);
 }
 
+/* Ranges of one entry that overlap, and of functions that do: each address is in one of them, once.
+ */
+static void test_overlap(void **state)
+{
+	struct profile *p = resolve_made(".pushsection .debug_ranges, \"\", @progbits\n"
+					 ".quad 0, 16, 4, 32, 0, 0\n.popsection\n"
+					 "called: .byte 6\n.asciz \"called\"\n" VICTIM
+					 ".byte 7\n.long called - unit, 0\n.byte 0\n" VICTIM
+					 ".byte 3\n.long called - unit\n.quad victim, 16\n" ENDS,
+					 NULL);
+
+	(void)state;
+	assert_int_equal(p->warning_count, 0);
+	assert_int_equal(p->locations[0].line_count, 2);
+	assert_string_equal(name_of(p, 0), "called");
+	assert_string_equal(name_of(p, 1), "victim");
+	profile_free(p);
+}
+
 /* What stands behind the end of a set, here a unit that is none, is not believed. */
 static void test_aranges(void **state)
 {
@@ -446,6 +465,7 @@ int main(void)
 		cmocka_unit_test(test_nested),	  cmocka_unit_test(test_unknown_abbreviation),
 		cmocka_unit_test(test_base),	  cmocka_unit_test(test_aranges),
 		cmocka_unit_test(test_indirect),  cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_overlap),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -466,6 +466,47 @@ static void addresses_move_with_their_mapping(void **state)
 	profile_free(p);
 }
 
+/* What touches does not overlap; what is moved takes the first place where it fits, to the byte. */
+static void places_are_used_up(void **state)
+{
+	struct profile *p = empty_profile(1000000);
+	struct address_space s;
+
+	(void)state;
+	add_mapping(p, 0x8000000, 0xfffd0000, 0, "/most");
+	/* One page and the free one behind it, before and behind what is kept. */
+	add_mapping(p, 0x30000, 0x7fe0000, 0, "/low");
+	add_mapping(p, 0x30000, 0x40000, 0, "/before");
+	add_mapping(p, 0x30000, 0x40000, 0x1000, "/behind");
+	add_mapping(p, 0x7fe0000, 0x8000000, 0, "/between");
+	assert_int_equal(address_space_init(&s, p, 32), 0);
+	assert_no_overlap(&s);
+	for (size_t i = 0; i < p->mapping_count; i++)
+		assert_int_equal(s.start[i], i == 2   ? 0x10000
+					     : i == 3 ? 0xfffd0000
+						      : p->mappings[i].start);
+	address_space_free(&s);
+	add_mapping(p, 0x30000, 0x30001, 0x2000, "/one more");
+	assert_int_equal(address_space_init(&s, p, 32), -ENOSPC);
+	profile_free(p);
+}
+
+/* With 32 bits the last address is 0xffffffff. */
+static void mappings_beyond_32_bits_move(void **state)
+{
+	struct profile *p = empty_profile(1000000);
+	struct address_space s;
+
+	(void)state;
+	add_mapping(p, 0xffff0000, 1ULL << 32, 0, "/end");
+	add_mapping(p, 0xfffe0001, (1ULL << 32) + 1, 0, "/beyond");
+	assert_int_equal(address_space_init(&s, p, 32), 0);
+	assert_int_equal(s.start[0], 0xffff0000);
+	assert_int_equal(s.start[1], 0x10001); /* it keeps its place in the page */
+	address_space_free(&s);
+	profile_free(p);
+}
+
 static void address_space_is_too_small(void **state)
 {
 	struct profile *p = empty_profile(1000000);
@@ -552,6 +593,8 @@ int main(void)
 		cmocka_unit_test(newline_in_a_path),
 		cmocka_unit_test(mappings_that_overlap_move),
 		cmocka_unit_test(addresses_move_with_their_mapping),
+		cmocka_unit_test(places_are_used_up),
+		cmocka_unit_test(mappings_beyond_32_bits_move),
 		cmocka_unit_test(address_space_is_too_small),
 		cmocka_unit_test(many_mappings),
 		cmocka_unit_test(two_processes),

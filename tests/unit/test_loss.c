@@ -44,6 +44,27 @@ static void list(void **state)
 	profile_free(p);
 }
 
+/* Calls and jumps are two things, and so are counts and costs. */
+static void arcs(void **state)
+{
+	static const int64_t costs[] = { 5, 0 };
+	struct profile *p = empty_profile(1000);
+	uint32_t location = add_location(p, 0, PROFILE_NONE);
+	struct profile_arc arc = { location,	 location, add_labels(p, 0, 0, "", false),
+				   PROFILE_JUMP, 1,	   0 };
+
+	(void)state;
+	assert_int_equal(profile_add_arc(p, &arc, NULL), 0);
+	assert_string_equal(losses(p, nothing), "jumps and the period");
+	arc.kind = PROFILE_CALL;
+	assert_int_equal(profile_add_arc(p, &arc, NULL), 0);
+	assert_string_equal(losses(p, nothing), "call counts, jumps and the period");
+	assert_int_equal(profile_add_arc(p, &arc, costs), 0);
+	assert_string_equal(losses(p, nothing),
+			    "call counts, inclusive costs of calls, jumps and the period");
+	profile_free(p);
+}
+
 /* What is nothing but another way to tell the same is no loss. */
 static void no_noise(void **state)
 {
@@ -135,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(list),
+		cmocka_unit_test(arcs),
 		cmocka_unit_test(no_noise),
 		cmocka_unit_test(man_page),
 	};

@@ -135,6 +135,42 @@ static void test_hash_bytes(void **state)
 	assert_true(hash_bytes(NULL, 0, 0) == hash_bytes(text, 0, 0));
 }
 
+static int compare_halves(const void *x, const void *y)
+{
+	const uint32_t *a = x, *b = y;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* How many upper halves, which the index uses, two pointers that go up in step have. */
+static size_t distinct_halves(unsigned int shift)
+{
+	enum {
+		COUNT = 4096
+	};
+	static uint32_t halves[COUNT];
+	size_t distinct = 1;
+
+	for (uint64_t i = 0; i < COUNT; i++)
+		halves[i] =
+			hash_u64(0x7f0012345670 + (i << shift), 0x7f1000000010 + (i << shift)) >>
+			32;
+	qsort(halves, COUNT, sizeof(*halves), compare_halves);
+	for (size_t i = 1; i < COUNT; i++)
+		distinct += halves[i] != halves[i - 1];
+	return distinct;
+}
+
+/* Value and seed do not cancel out: not when both are pointers, nor when only high bits change. */
+static void test_hash_spreads(void **state)
+{
+	(void)state;
+	for (unsigned int shift = 0; shift <= 52; shift++)
+		if (distinct_halves(shift) < 4090)
+			fail_msg("in steps of 1 << %u: %zu of 4096 differ", shift,
+				 distinct_halves(shift));
+}
+
 /* --- whole files or nothing --- */
 
 struct folder {
@@ -331,6 +367,7 @@ int main(void)
 		cmocka_unit_test(test_seconds),
 		cmocka_unit_test(test_index),
 		cmocka_unit_test(test_hash_bytes),
+		cmocka_unit_test(test_hash_spreads),
 		cmocka_unit_test_setup_teardown(test_file_write, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_file_link, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_file_errors, make_folder, remove_folder),

@@ -218,14 +218,13 @@ static int add_frame(struct scan *s, struct place *place)
 
 /*
  * Of functions that overlap, which they should not, the first counts; but one inside of another
- * takes its place, as that of a nested function does.
+ * takes its place, as that of a nested function does. Nothing is inside of itself: ranges of one
+ * function that overlap are no matter.
  */
 static bool belongs(const struct scan *s, const struct place *place)
 {
 	const struct frame *inner = place->inner == NONE ? NULL : &s->w->frames[place->inner];
 
-	if (inner && inner->entry == s->die.offset)
-		return false; /* it has this one already: ranges overlap */
 	if (s->die.tag == DW_TAG_inlined_subroutine)
 		return inner && inner->entry == s->around;
 	return !inner || inner->entry == s->around;
