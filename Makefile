@@ -9,6 +9,7 @@ BUILD ?= build
 CC ?= gcc
 CLANG ?= clang
 CLANG_FORMAT ?= clang-format
+OBJCOPY ?= objcopy
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PROTOC_C ?= protoc-c
 PKG_CONFIG ?= pkg-config
@@ -43,11 +44,16 @@ MODULE_OBJECTS := $(call objects,util capture) $(BUILD)/user/lib/bpf_module.o
 GMON_SOURCES := $(wildcard user/lib/gmon*.c user/lib/*.S)
 # Replaces a function of libc that a static program has already.
 SHARED_ONLY := user/lib/atexit.c
-LIB_SOURCES := $(filter-out user/lib/bpf_module.c $(GMON_SOURCES),$(wildcard user/lib/*.c))
+OWN_SOURCES := $(filter-out user/lib/bpf_module.c $(GMON_SOURCES),$(wildcard user/lib/*.c))
+# The parts of the tools that link libc alone, too, and what of the library needs them. In a static
+# program their names would be in the way of others: there they are one object.
+COMMON_SOURCES := $(wildcard user/dcpi/*.c user/util/*.c)
+PACKED_SOURCES := $(COMMON_SOURCES) $(addprefix user/lib/,dcpi.c image.c maps.c)
+LIB_SOURCES := $(OWN_SOURCES) $(COMMON_SOURCES)
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 # All but the main() of each: what the unit tests link.
 PARTS = $(filter-out $(BUILD)/user/tool/main.o,$(TOOL_OBJECTS)) \
-	$(call library_objects,$(BUILD),$(LIB_SOURCES) $(GMON_SOURCES))
+	$(call library_objects,$(BUILD),$(OWN_SOURCES) $(GMON_SOURCES))
 GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/tick.skel.h $(BUILD)/bpf/profil.skel.h \
 	$(BUILD)/proto/profile.pb-c.h \
 	$(BUILD)/embed/flame_graph.js.h $(BUILD)/embed/flame_graph.css.h
@@ -155,7 +161,13 @@ $(1)/libprofil-gmon.so: $(call library_objects,$(2),$(GMON_SOURCES)) $(1)/libpro
 		-Wl,--version-script=user/lib/libprofil-gmon.map -Wl,-rpath,'$$$$ORIGIN' \
 		$$(filter %.o,$$^) -L$(1) -lprofil -o $$@
 
-$(1)/libprofil.a: $(call library_objects,$(2),$(filter-out $(SHARED_ONLY),$(LIB_SOURCES) $(GMON_SOURCES)))
+$(2)/packed.o: $(call library_objects,$(2),$(PACKED_SOURCES))
+	@mkdir -p $$(@D)
+	$$(say) LD $$@
+	$$(Q)$$(CC) $(3) -r -nostdlib $$^ -o $$@
+	$$(Q)$$(OBJCOPY) --wildcard --keep-global-symbol='profil_*' $$@
+
+$(1)/libprofil.a: $(2)/packed.o $(call library_objects,$(2),$(filter-out $(SHARED_ONLY) $(PACKED_SOURCES),$(LIB_SOURCES) $(GMON_SOURCES)))
 	@mkdir -p $$(@D)
 	$$(say) AR $$@
 	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
@@ -183,10 +195,10 @@ $(BUILD)/32/user/lib/%.o: user/lib/%.S Makefile
 	$(say) AS -m32 $<
 	$(Q)$(CC) -m32 -c $< -o $@
 
-$(BUILD)/32/user/lib/%.o: user/lib/%.c Makefile
+$(BUILD)/32/user/%.o: user/%.c Makefile
 	@mkdir -p $(@D)
 	$(say) CC -m32 $<
-	$(Q)$(CC) -m32 -D_GNU_SOURCE -I. -Iuser $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) -m32 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -Iuser $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 # An archive, from which each test takes what it calls.
 $(BUILD)/tests/parts.a: $(PARTS)

@@ -117,8 +117,9 @@ half() {
 	awk -F '[ ,]+' '{ print; exit !($4 > $2 * 0.35 && $4 < $2 * 0.7) }' "$work/$1.out"
 }
 
+# in_report FILE: whether it has both functions of the example.
 in_report() {
-	"$profiltool" report "$work/loops.prof" >"$work/report" && cat "$work/report" &&
+	"$profiltool" report "$work/$1" >"$work/report" && cat "$work/report" &&
 		grep -qw first "$work/report" && grep -qw second "$work/report"
 }
 
@@ -189,7 +190,8 @@ check "libprofil.3: the program can be compiled" compile libprofil
 check "libprofil.3: it counts each function" prints libprofil \
 	'first [0-9]+, second [0-9]+, elsewhere [0-9]+, lost 0'
 check "libprofil.3: in proportion" half libprofil
-check "libprofil.3: its file has both" in_report
+check "libprofil.3: its file has both" in_report loops.prof
+check "libprofil.3: its database has both" in_report loops.dcpi
 
 # The comparisons notice what they are made for.
 check "a function that no page has is noticed" fails same "$functions" \

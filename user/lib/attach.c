@@ -13,6 +13,7 @@
 #include "lib/fold.h"
 #include "lib/process.h"
 #include "lib/rate.h"
+#include "lib/samples.h"
 #include "lib/session.h"
 
 static int make_session(struct profil_session **session, const struct profil_region *regions,
@@ -41,6 +42,18 @@ static int make_session(struct profil_session **session, const struct profil_reg
 	return err;
 }
 
+/* For a file that is written when the process has ended. Without them it has fewer names. */
+static void keep_maps(struct profil_session *s)
+{
+	char path[40];
+
+	if (!s->pid)
+		return;
+	profil__proc_path(path, sizeof(path), s->pid, "maps");
+	profil__bytes_read(&s->maps, path);
+	profil__error_clear();
+}
+
 /* With the lock. */
 static int attach(struct profil_session **session, pid_t pid, const struct profil_region *regions,
 		  size_t count, unsigned int hz)
@@ -57,6 +70,7 @@ static int attach(struct profil_session **session, pid_t pid, const struct profi
 		profil__session_free(s);
 		return err;
 	}
+	keep_maps(s);
 	*session = s;
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/error.h"
+#include "util/signals.h"
 
 /* Makes room for `size` bytes more. */
 static int reserve(struct bytes *bytes, size_t size)
@@ -108,16 +109,20 @@ static int write_special(const struct bytes *bytes, const char *path)
 /* To a temporary name, which then becomes the file's. */
 static int write_renamed(const struct bytes *bytes, const char *path, char *temporary)
 {
-	int fd = mkostemp(temporary, O_CLOEXEC); /* of mode 0600 */
-	int err;
+	struct held_signals held;
+	int fd, err;
 
+	signals_hold(&held);
+	fd = mkostemp(temporary, O_CLOEXEC); /* of mode 0600 */
 	if (fd < 0)
-		return profil__system_error("cannot write %s", path);
-	err = write_all(bytes, fd, path);
+		err = profil__system_error("cannot write %s", path);
+	else
+		err = write_all(bytes, fd, path);
 	if (!err && rename(temporary, path))
 		err = profil__system_error("cannot write %s", path);
-	if (err)
+	if (err && fd >= 0)
 		unlink(temporary);
+	signals_release(&held);
 	return err;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* Writes the counts of a session as a CPU profile of gperftools: words, then the mappings as text.
+/* Writes counts as a CPU profile of gperftools: words, then the mappings as text.
  */
 #include "lib/profil.h"
 
@@ -12,13 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bpf/cell.h"
 #include "lib/bytes.h"
 #include "lib/error.h"
 #include "lib/export.h"
-#include "lib/fold.h"
-#include "lib/process.h"
-#include "lib/session.h"
+#include "lib/samples.h"
 
 #define US_PER_S 1000000
 
@@ -57,53 +54,22 @@ static int add_sample(struct bytes *out, size_t width, uint64_t pc, uint64_t cou
 	return err;
 }
 
-/* The address that a cell begins with. Readers take address 0 for the end of the file. */
-static uint64_t cell_address(const struct region *region, uint32_t cell)
+static int add_counts(struct bytes *out, size_t width, const struct samples *samples)
 {
-	uint64_t address = region->offset;
-
-	if (cell)
-		address += cell_last_delta(cell, region->scale) + 1;
-	return address ? address : 1;
-}
-
-static int add_region(struct bytes *out, size_t width, const struct region *region,
-		      const uint64_t *counts)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; i < region->cell_count && !err; i++)
-		if (counts[i])
-			err = add_sample(out, width, cell_address(region, i), counts[i]);
-	return err;
-}
-
-/* With the lock. */
-static int add_counts(struct bytes *out, size_t width, struct profil_session *s)
-{
-	const uint64_t header[] = { 0, 3, 0, US_PER_S / s->hz, 0 };
+	const uint64_t header[] = { 0, 3, 0, US_PER_S / samples->hz, 0 };
 	const uint64_t trailer[] = { 0, 1, 0 };
 	int err = add_words(out, width, header, 5);
 
-	profil__fold(s);
-	for (size_t i = 0; i < s->plan.region_count && !err; i++) {
-		const struct region *region = &s->plan.regions[i];
+	for (size_t i = 0; i < samples->count && !err; i++) {
+		const struct sample *s = &samples->all[i];
 
-		err = add_region(out, width, region, s->counts + region->base);
+		/* Readers take address 0 for the end of the file. */
+		err = add_sample(out, width, s->address ? s->address : 1, s->count);
 	}
 	return err ?: add_words(out, width, trailer, 3);
 }
 
 /* --- The process --- */
-
-/* The name of a file in its folder in /proc. */
-static void proc_path(char *path, size_t size, pid_t pid, const char *name)
-{
-	if (pid)
-		snprintf(path, size, "/proc/%d/%s", pid, name);
-	else
-		snprintf(path, size, "/proc/thread-self/%s", name);
-}
 
 /* The bytes of an address of the process. */
 static size_t word_width(pid_t pid)
@@ -115,7 +81,7 @@ static size_t word_width(pid_t pid)
 
 	if (!pid)
 		return sizeof(void *);
-	proc_path(path, sizeof(path), pid, "exe");
+	profil__proc_path(path, sizeof(path), pid, "exe");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return sizeof(void *);
@@ -153,48 +119,55 @@ static int add_lines(struct bytes *out, const struct bytes *maps, const char *ex
 	return err;
 }
 
-/*
- * The executable's code comes first: readers take the first mapping for the program. A process that
- * has ended has no mappings.
- */
-static int add_maps(struct bytes *out, pid_t pid)
+/* The executable's code comes first: readers take the first mapping for the program. */
+static int add_maps(struct bytes *out, const struct samples *samples)
 {
-	struct bytes maps = { 0 };
 	char executable[4096];
 	char path[40];
 	ssize_t length;
-	int err = 0;
+	int err;
 
-	proc_path(path, sizeof(path), pid, "exe");
+	profil__proc_path(path, sizeof(path), samples->pid, "exe");
 	length = readlink(path, executable, sizeof(executable) - 1);
 	executable[length < 0 ? 0 : length] = '\0';
-	proc_path(path, sizeof(path), pid, "maps");
-	if (profil__bytes_read(&maps, path) == 0) {
-		err = add_lines(out, &maps, executable, true);
-		err = err ?: add_lines(out, &maps, executable, false);
-	}
-	free(maps.data);
+	err = add_lines(out, &samples->maps, executable, true);
+	return err ?: add_lines(out, &samples->maps, executable, false);
+}
+
+static int write_samples(const struct samples *samples, const char *path)
+{
+	struct bytes out = { 0 };
+	int err = add_counts(&out, word_width(samples->pid), samples);
+
+	err = err ?: add_maps(&out, samples);
+	err = err ?: profil__bytes_write(&out, path);
+	free(out.data);
 	return err;
 }
 
 EXPORT int profil_write_gperftools(struct profil_session *session, const char *path)
 {
-	struct bytes out = { 0 };
-	struct guard guard;
-	int code = errno;
-	int err;
+	struct samples samples;
+	int code = errno, err;
 
 	profil__error_clear();
-	err = profil__enter(&guard);
-	if (err)
-		return err;
-	err = add_counts(&out, word_width(session->pid), session);
-	profil__leave(&guard);
-	err = err ?: add_maps(&out, session->pid);
-	err = err ?: profil__bytes_write(&out, path);
-	free(out.data);
-	if (!err)
-		profil__error_clear();
+	err = profil__samples_of_session(&samples, session);
+	err = err ?: write_samples(&samples, path);
+	profil__samples_free(&samples);
+	errno = code;
+	return err;
+}
+
+EXPORT int profil_write_gperftools_buffer(const unsigned short *buffer, size_t bufsiz,
+					  size_t offset, unsigned int scale, const char *path)
+{
+	struct samples samples;
+	int code = errno, err;
+
+	profil__error_clear();
+	err = profil__samples_of_buffer(&samples, buffer, bufsiz, offset, scale);
+	err = err ?: write_samples(&samples, path);
+	profil__samples_free(&samples);
 	errno = code;
 	return err;
 }

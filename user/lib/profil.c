@@ -18,6 +18,12 @@
 /* The histogram of the process: profil() has no handle for it. */
 static struct profil_session *current;
 
+/* How profil() or sprofil() counted last; 0: it has not. */
+static struct {
+	unsigned int hz;
+	uint64_t start_ns;
+} latest;
+
 /* Both scales stand for off: profil(2), NOTICES. */
 static bool is_off(size_t bufsiz, unsigned long scale)
 {
@@ -56,7 +62,19 @@ static int replace(const struct region *regions, size_t count, bool wide, unsign
 		return err;
 	}
 	current = s;
+	latest.hz = hz;
+	latest.start_ns = s->start_ns;
 	return 0;
+}
+
+int profil__latest(unsigned int *hz, uint64_t *start_ns)
+{
+	*hz = latest.hz;
+	*start_ns = latest.start_ns;
+	if (*hz)
+		return 0;
+	*start_ns = profil__wall_ns();
+	return profil__rate(false, hz);
 }
 
 /* *hz is the rate to count at; then that at which it is counted. */

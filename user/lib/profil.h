@@ -104,10 +104,34 @@ void profil_free(struct profil_session *session);
 /*
  * Writes the counts as a CPU profile of gperftools, which google-pprof, `go tool pprof` and
  * profiltool read: each cell that is not 0 at the address that it begins with, and the mappings of
- * the process (as they are now; of one that ended, none). `path` is written to a temporary name
- * beside it, mode 0600, and renamed. Returns 0 or a negative errno.
+ * the process (as they are now; of another one that ended, as profil_attach() found them). `path`
+ * is written to a temporary name beside it, mode 0600, and renamed. Returns 0 or a negative errno.
  */
 int profil_write_gperftools(struct profil_session *session, const char *path);
+
+/*
+ * Adds the counts to the DCPI database in `directory`, which profiltool reads, as dcpiformat(4) has
+ * it: DIRECTORY/EPOCH/HOST/FILE, with a file for each image (ELF file, or memory without one) that
+ * has counts, or one without counts when none has. What does not exist is made, files of mode 0600,
+ * directories 0700. The epoch is the minute of profil_attach(). A file that is there becomes the
+ * sum, so write a session once. All files are written or none; other writers of the database may
+ * be at work. Cells count at the address that they begin with; the line "x-bucket" says how many
+ * bytes they have.
+ *
+ * Returns 0 or a negative errno: -EOVERFLOW (an image has 2^32 or more), -EINVAL (a file that is
+ * there is damaged or counts something else), what system calls on files say.
+ */
+int profil_write_dcpi(struct profil_session *session, const char *directory);
+
+/*
+ * The same for a buffer that profil() counted in, with the arguments that it got, whether it still
+ * counts or was turned off. What the buffer had before counts as well. -EINVAL: profil() would be
+ * off with these arguments.
+ */
+int profil_write_gperftools_buffer(const unsigned short *buffer, size_t bufsiz, size_t offset,
+				   unsigned int scale, const char *path);
+int profil_write_dcpi_buffer(const unsigned short *buffer, size_t bufsiz, size_t offset,
+			     unsigned int scale, const char *directory);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "lib/backend.h"
 #include "lib/count.h"
@@ -71,7 +72,16 @@ void profil__session_free(struct profil_session *s)
 	if (s->counts)
 		munmap(s->counts, counts_size(s));
 	profil__plan_free(&s->plan);
+	free(s->maps.data);
 	free(s);
+}
+
+uint64_t profil__wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
 /* What the back end tells from now on begins at 0. */
@@ -126,6 +136,7 @@ int profil__session_start(struct profil_session *s)
 	if (!err) {
 		begin_to_watch(s);
 		s->on = true;
+		s->start_ns = profil__wall_ns();
 		s->next = sessions;
 		sessions = s;
 	}

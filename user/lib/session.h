@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/bytes.h"
 #include "lib/profil.h"
 #include "lib/region.h"
 
@@ -14,6 +15,8 @@ struct profil_session {
 	struct profil_session *next; /* of those that are on */
 	pid_t pid;		     /* 0: this process */
 	unsigned int hz;
+	uint64_t start_ns; /* when it began to count, since 1970 */
+	struct bytes maps; /* of another process: what it had mapped then */
 	struct plan plan;
 	/* The counts, one for each cell, of profil_attach(). NULL: they go to the buffers. */
 	uint64_t *counts;
@@ -48,6 +51,15 @@ int profil__session_start(struct profil_session *s);
 
 /* Ends it, if it is on; all counts are where they belong then. */
 void profil__session_stop(struct profil_session *s);
+
+/* The time of day, in nanoseconds since 1970. */
+uint64_t profil__wall_ns(void);
+
+/*
+ * With the lock: the rate of the last profil() or sprofil() that counted, and when that began; the
+ * usual rate and this moment when none has. Returns 0 or a negative errno.
+ */
+int profil__latest(unsigned int *hz, uint64_t *start_ns);
 
 /* --- All sessions that are on --- */
 

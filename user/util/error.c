@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause
 #include "util/error.h"
 
 #include <errno.h>
@@ -9,13 +9,14 @@
 static int error_fill(struct error *e, enum error_kind kind, int code, const char *format,
 		      va_list arguments)
 {
+	const char *text = strerrordesc_np(code); /* strerror() would read the locale's files */
 	int n;
 
 	e->kind = kind;
 	e->mend[0] = '\0';
 	n = vsnprintf(e->what, sizeof(e->what), format, arguments);
 	if (code && n >= 0 && (size_t)n < sizeof(e->what))
-		snprintf(e->what + n, sizeof(e->what) - n, ": %s", strerror(code));
+		snprintf(e->what + n, sizeof(e->what) - n, ": %s", text ?: "unknown error");
 	return code ? -code : -EINVAL;
 }
 

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/* Writes counts to a DCPI database: a file for each image, by what user/dcpi/ does for profiltool.
+ */
+#include "lib/profil.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "dcpi/database.h"
+#include "dcpi/describe.h"
+#include "lib/error.h"
+#include "lib/export.h"
+#include "lib/image.h"
+#include "lib/maps.h"
+#include "lib/samples.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/cpu.h"
+#include "util/sum.h"
+
+#define NONE SIZE_MAX
+
+/* A file that processes have mapped, or memory without one. */
+struct mapped {
+	bool known; /* elf was read */
+	struct image elf;
+	size_t file; /* the last one of its counts; NONE */
+};
+
+/* What a file's header is made of beside its counts. */
+struct target {
+	uint32_t image; /* of maps.all; unless it is unattributed */
+	bool unattributed;
+	enum dcpi_addresses addresses;
+	uint32_t window;
+	uint64_t bucket;
+};
+
+struct writer {
+	const struct samples *samples;
+	struct maps maps;
+	struct mapped *images; /* by the number of their first map */
+	struct dcpi_file *files;
+	struct target *targets; /* one for each file */
+	size_t count, file_room, target_room;
+	size_t unattributed; /* the file of what lies in no image; NONE */
+	struct dcpi_texts texts;
+	struct utsname machine;
+	uint64_t cpu_mhz;
+};
+
+/* --- The image of an address --- */
+
+static int read_image(struct writer *w, uint32_t number)
+{
+	struct mapped *m = &w->images[number];
+
+	if (m->known)
+		return 0;
+	m->known = true;
+	return profil__image_read(&m->elf, w->samples->pid, &w->maps, number);
+}
+
+/* What the address is counted as, in *target; it becomes that of the file. */
+static int place(struct writer *w, uint64_t *address, struct target *target)
+{
+	const struct map *map = profil__maps_find(&w->maps, *address);
+	const struct mapped *m;
+	uint64_t offset;
+	int err;
+
+	*target = (struct target){ .unattributed = true };
+	if (map) {
+		err = read_image(w, map->image);
+		if (err)
+			return err;
+		m = &w->images[map->image];
+		offset = *address - map->start + map->offset;
+		*target = (struct target){ .image = map->image };
+		if (m->elf.segment_count) {
+			target->addresses = DCPI_OWN;
+			if (profil__image_address(&m->elf, offset, address))
+				return 0;
+			target->unattributed = true;
+		} else if (dcpi_is_memory(map->path)) {
+			target->addresses = DCPI_MEMORY;
+			target->window = *address >> 32;
+		} else {
+			target->addresses = DCPI_FILE;
+			*address = offset;
+		}
+	}
+	if (target->unattributed)
+		*address = 0;
+	return 0;
+}
+
+/* --- Files --- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Whether two images are copies of one file, which have one name in a database. */
+static bool same_image(const struct writer *w, uint32_t a, uint32_t b)
+{
+	const struct image *x = &w->images[a].elf, *y = &w->images[b].elf;
+
+	return *x->id && strcmp(x->id, y->id) == 0 &&
+	       strcmp(base_name(w->maps.all[a].path), base_name(w->maps.all[b].path)) == 0;
+}
+
+static size_t find_copy(const struct writer *w, uint32_t image)
+{
+	for (size_t i = 0; *w->images[image].elf.id && i < w->count; i++)
+		if (!w->targets[i].unattributed && same_image(w, w->targets[i].image, image))
+			return i;
+	return NONE;
+}
+
+static int add_file(struct writer *w, const struct target *target, size_t *number)
+{
+	if (array_reserve(&w->files, &w->file_room, w->count + 1, sizeof(*w->files)) ||
+	    array_reserve(&w->targets, &w->target_room, w->count + 1, sizeof(*w->targets)))
+		return -ENOMEM;
+	w->targets[w->count] = *target;
+	*number = w->count++;
+	return 0;
+}
+
+/* Addresses ascend, so that an image's windows do: only its last file can be the one. */
+static int find_file(struct writer *w, const struct target *target, size_t *number)
+{
+	size_t *last = target->unattributed ? &w->unattributed : &w->images[target->image].file;
+
+	if (*last == NONE && !target->unattributed)
+		*last = find_copy(w, target->image);
+	if (*last == NONE || w->targets[*last].window != target->window) {
+		int err = add_file(w, target, last);
+
+		if (err)
+			return err;
+	}
+	*number = *last;
+	return 0;
+}
+
+static int add_sample(struct writer *w, const struct sample *sample)
+{
+	struct dcpi_count count = { sample->address, sample->count };
+	struct target target;
+	struct dcpi_file *file;
+	size_t number = 0;
+	int err = place(w, &count.address, &target);
+
+	err = err ?: find_file(w, &target, &number);
+	if (err)
+		return err;
+	file = &w->files[number];
+	if (array_reserve(&file->counts, &file->room, file->count + 1, sizeof(count)))
+		return -ENOMEM;
+	file->counts[file->count++] = count;
+	if (sample->bucket > w->targets[number].bucket)
+		w->targets[number].bucket = sample->bucket;
+	return 0;
+}
+
+static int by_address(const void *x, const void *y)
+{
+	const struct sample *a = x, *b = y;
+
+	return compare_u64(a->address, b->address);
+}
+
+/* At least one, for the account. */
+static int make_files(struct writer *w)
+{
+	const struct target none = { .unattributed = true };
+	const struct samples *s = w->samples;
+	int err = 0;
+
+	if (s->count)
+		qsort(s->all, s->count, sizeof(*s->all), by_address);
+	for (size_t i = 0; i < s->count && !err; i++)
+		err = add_sample(w, &s->all[i]);
+	if (!err && !w->count)
+		err = add_file(w, &none, &w->unattributed);
+	for (size_t i = 0; i < w->count && !err; i++) {
+		struct dcpi_file *file = &w->files[i];
+
+		file->count = dcpi_body_fold(file->counts, file->count);
+	}
+	return err;
+}
+
+/* --- Headers --- */
+
+static int describe_image(struct writer *w, const struct target *t, struct dcpi_header *h)
+{
+	const struct image *elf = &w->images[t->image].elf;
+	const char *path = w->maps.all[t->image].path;
+	const struct dcpi_image image = {
+		.path = path,
+		.path_size = strlen(path),
+		.id = elf->id,
+		.addresses = t->addresses,
+		.window = t->window,
+	};
+	int err = dcpi_set_image(&w->texts, h, &image);
+
+	if (!err && !h->fields[DCPI_IMAGE].given)
+		err = dcpi_make_id(&w->texts, h, &image, elf->mtime);
+	return err;
+}
+
+static void describe_range(struct writer *w, const struct target *t, struct dcpi_file *file)
+{
+	uint64_t start = 0, size = 0;
+
+	if (t->unattributed)
+		size = 1;
+	else if (t->addresses == DCPI_OWN) {
+		start = w->images[t->image].elf.text_start;
+		size = w->images[t->image].elf.text_size;
+	}
+	dcpi_fit_range(file->counts, file->count, &start, &size);
+	dcpi_set_number(&file->header, DCPI_TSTART, start);
+	dcpi_set_number(&file->header, DCPI_TSIZE, size);
+}
+
+/* Each file accounts for its own counts, and the first for all that is in none. */
+static int describe_account(struct writer *w, const struct dcpi_file *file, struct dcpi_header *h)
+{
+	const struct samples *s = w->samples;
+	const struct text no_cause = { "", "" };
+	uint64_t ticks = dcpi_body_total(file->counts, file->count);
+	bool first = file == w->files;
+
+	if (!s->accounted)
+		return 0;
+	if (first)
+		ticks += s->out_of_range + s->lost;
+	dcpi_set_number(h, DCPI_TICKS, ticks);
+	if (first)
+		dcpi_set_nonzero(h, DCPI_OUT_OF_RANGE, s->out_of_range);
+	return first && s->lost ? dcpi_header_add_lost(h, &no_cause, s->lost) : 0;
+}
+
+static int describe(struct writer *w, const struct target *t, struct dcpi_file *file)
+{
+	const struct samples *s = w->samples;
+	struct dcpi_header *h = &file->header;
+	int err = dcpi_set_text(&w->texts, h, DCPI_PLATFORM, w->machine.nodename, DCPI_UNKNOWN);
+
+	err = err
+		      ?: dcpi_set_text(&w->texts, h, DCPI_EVENT, s->is_tick ? "tick" : "task-clock",
+				       NULL);
+	dcpi_set_number(h, DCPI_PERIOD, NS_PER_S / s->hz);
+	dcpi_set_start(h, s->start_ns);
+	if (t->bucket > 1)
+		dcpi_set_number(h, DCPI_BUCKET, t->bucket);
+	err = err ?: describe_account(w, file, h);
+	if (t->unattributed)
+		err = err ?: dcpi_set_unattributed(&w->texts, h);
+	else
+		err = err ?: describe_image(w, t, h);
+	describe_range(w, t, file);
+	dcpi_complete(h, w->cpu_mhz);
+	return err;
+}
+
+/* --- All of it --- */
+
+static int prepare(struct writer *w)
+{
+	int err = profil__maps_parse(&w->maps, &w->samples->maps);
+
+	w->images = calloc(w->maps.count ?: 1, sizeof(*w->images));
+	if (err || !w->images)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->maps.count; i++)
+		w->images[i].file = NONE;
+	err = make_files(w);
+	for (size_t i = 0; i < w->count && !err; i++)
+		err = describe(w, &w->targets[i], &w->files[i]);
+	return err;
+}
+
+static void free_writer(struct writer *w)
+{
+	for (size_t i = 0; w->images && i < w->maps.count; i++)
+		profil__image_free(&w->images[i].elf);
+	free(w->images);
+	profil__maps_free(&w->maps);
+	for (size_t i = 0; i < w->count; i++)
+		dcpi_file_free(&w->files[i]);
+	free(w->files);
+	free(w->targets);
+	dcpi_texts_free(&w->texts);
+}
+
+static int fail(int err, const struct error *e)
+{
+	return profil__error(-err, "%s%s%s", e->what, *e->mend ? "; " : "", e->mend);
+}
+
+static int write_samples(const struct samples *samples, const char *directory)
+{
+	struct writer w = { .samples = samples, .unattributed = NONE, .cpu_mhz = cpu_mhz() };
+	struct error e = { 0 };
+	int err;
+
+	if (uname(&w.machine))
+		*w.machine.nodename = '\0';
+	err = prepare(&w) ? error_no_memory(&e) : 0;
+	err = err ?: dcpi_database_write(directory, w.files, w.count, &e);
+	free_writer(&w);
+	return err ? fail(err, &e) : 0;
+}
+
+/* As a thread that is cancelled would leave its files and the lock behind. */
+static int write_uncancelled(const struct samples *samples, const char *directory)
+{
+	int cancel, err;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	err = write_samples(samples, directory);
+	pthread_setcancelstate(cancel, NULL);
+	return err;
+}
+
+EXPORT int profil_write_dcpi(struct profil_session *session, const char *directory)
+{
+	struct samples samples;
+	int code = errno, err;
+
+	profil__error_clear();
+	err = profil__samples_of_session(&samples, session);
+	err = err ?: write_uncancelled(&samples, directory);
+	profil__samples_free(&samples);
+	errno = code;
+	return err;
+}
+
+EXPORT int profil_write_dcpi_buffer(const unsigned short *buffer, size_t bufsiz, size_t offset,
+				    unsigned int scale, const char *directory)
+{
+	struct samples samples;
+	int code = errno, err;
+
+	profil__error_clear();
+	err = profil__samples_of_buffer(&samples, buffer, bufsiz, offset, scale);
+	err = err ?: write_uncancelled(&samples, directory);
+	profil__samples_free(&samples);
+	errno = code;
+	return err;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/samples.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bpf/cell.h"
+#include "lib/backend.h"
+#include "lib/error.h"
+#include "lib/fold.h"
+#include "lib/process.h"
+#include "lib/rate.h"
+#include "lib/session.h"
+
+#define CELL_SCALE (UINT64_C(1) << 17) /* of a cell for each byte */
+
+void profil__proc_path(char *path, size_t size, pid_t pid, const char *name)
+{
+	if (pid)
+		snprintf(path, size, "/proc/%d/%s", pid, name);
+	else
+		snprintf(path, size, "/proc/thread-self/%s", name);
+}
+
+/* --- Cells --- */
+
+/* The address that a cell begins with. */
+static uint64_t cell_address(const struct region *region, uint32_t cell)
+{
+	return region->offset + (cell ? cell_last_delta(cell, region->scale) + 1 : 0);
+}
+
+static int add_cell(struct bytes *samples, const struct region *region, uint32_t cell,
+		    uint64_t count)
+{
+	const struct sample sample = {
+		.address = cell_address(region, cell),
+		.count = count,
+		.bucket = (CELL_SCALE + region->scale / 2) / region->scale,
+	};
+
+	return profil__bytes_add(samples, &sample, sizeof(sample));
+}
+
+static void keep(struct samples *samples, const struct bytes *cells)
+{
+	samples->all = (struct sample *)cells->data;
+	samples->count = cells->size / sizeof(*samples->all);
+}
+
+/* --- The process --- */
+
+/*
+ * The mappings of a process that has ended are those that it had when counting began. None at all
+ * is no failure: its addresses are written all the same.
+ */
+static int take_maps(struct samples *samples, const struct bytes *earlier)
+{
+	struct bytes *maps = &samples->maps;
+	char path[40];
+
+	profil__proc_path(path, sizeof(path), samples->pid, "maps");
+	if (profil__bytes_read(maps, path) == -ENOMEM)
+		return -ENOMEM;
+	profil__error_clear();
+	return maps->size ? 0 : profil__bytes_add(maps, earlier->data, earlier->size);
+}
+
+/* --- Sessions --- */
+
+/* With the lock. */
+static int take_session(struct samples *samples, struct profil_session *s)
+{
+	struct bytes cells = { 0 };
+	int err = 0;
+
+	profil__fold(s);
+	for (size_t i = 0; i < s->plan.region_count && !err; i++) {
+		const struct region *region = &s->plan.regions[i];
+		const uint64_t *counts = s->counts + region->base;
+
+		for (uint32_t cell = 0; cell < region->cell_count && !err; cell++)
+			if (counts[cell])
+				err = add_cell(&cells, region, cell, counts[cell]);
+	}
+	keep(samples, &cells);
+	samples->accounted = true;
+	samples->out_of_range = s->out_of_range + s->latest_out_of_range;
+	samples->lost = s->lost + s->latest_lost;
+	return err;
+}
+
+int profil__samples_of_session(struct samples *samples, struct profil_session *s)
+{
+	struct guard guard;
+	int err;
+
+	*samples = (struct samples){
+		.pid = s->pid,
+		.hz = s->hz,
+		.start_ns = s->start_ns,
+		.is_tick = s->backend && strcmp(s->backend->name, "kmod") == 0,
+	};
+	err = profil__enter(&guard);
+	if (err)
+		return err;
+	err = take_session(samples, s);
+	profil__leave(&guard);
+	return err ?: take_maps(samples, &s->maps);
+}
+
+/* --- Buffers --- */
+
+/* With the lock. */
+static int take_buffer(struct samples *samples, const struct region *region)
+{
+	const unsigned short *buffer = (const unsigned short *)region->buffer;
+	const char *backend = profil__backend_name();
+	struct bytes cells = { 0 };
+	struct plan plan;
+	int err = profil__plan_make(&plan, region, 1, false);
+
+	if (err)
+		return err;
+	profil__sessions_fold();
+	for (uint32_t cell = 0; cell < plan.regions[0].cell_count && !err; cell++) {
+		unsigned short count = __atomic_load_n(&buffer[cell], __ATOMIC_RELAXED);
+
+		if (count)
+			err = add_cell(&cells, region, cell, count);
+	}
+	keep(samples, &cells);
+	profil__plan_free(&plan);
+	samples->is_tick = backend && strcmp(backend, "kmod") == 0;
+	return err;
+}
+
+int profil__samples_of_buffer(struct samples *samples, const unsigned short *buffer, size_t bufsiz,
+			      size_t offset, unsigned int scale)
+{
+	const struct region region = { offset, bufsiz, scale, (char *)buffer, 0, 0 };
+	const struct bytes none = { 0 };
+	struct guard guard;
+	int err;
+
+	*samples = (struct samples){ 0 };
+	if (!buffer || bufsiz < sizeof(*buffer) || scale < 2)
+		return profil__error(
+			EINVAL, "a buffer of %zu bytes with scale %#x: profil() counts in none",
+			buffer ? bufsiz : 0, scale);
+	err = profil__enter(&guard);
+	if (err)
+		return err;
+	err = profil__latest(&samples->hz, &samples->start_ns);
+	err = err ?: take_buffer(samples, &region);
+	profil__leave(&guard);
+	return err ?: take_maps(samples, &none);
+}
+
+void profil__samples_free(struct samples *samples)
+{
+	free(samples->all);
+	free(samples->maps.data);
+	*samples = (struct samples){ 0 };
+}
