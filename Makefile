@@ -212,12 +212,18 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/tests/parts.a
 	$(Q)$(CC) $(ALL_CPPFLAGS) -DPROFIL_TESTS='"$(CURDIR)/tests"' $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP \
 		$< $(BUILD)/tests/parts.a $(ALL_LDLIBS) -lcmocka -o $@
 
+# For those that judge their own ticks: tests/progs/chance.h.
+$(BUILD)/tests/chance.a: $(BUILD)/user/report/binomial.o
+	@mkdir -p $(@D)
+	$(say) AR $@
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
 # Targets of the tests: plain programs, with frame pointers and a name for each function.
-$(BUILD)/tests/progs/%: tests/progs/%.c
+$(BUILD)/tests/progs/%: tests/progs/%.c $(BUILD)/tests/chance.a
 	@mkdir -p $(@D)
 	$(say) CC $<
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -MMD -MP -O1 -g -fno-inline -fno-omit-frame-pointer $(WARNINGS) \
-		$(WERROR) $< -pthread -ldl -o $@
+		$(WERROR) $< $(BUILD)/tests/chance.a -pthread -ldl -lm -o $@
 
 # Fuzzers: a reader, and nothing but what it needs, with sanitizers: see `fuzzers` below.
 FUZZ_FORMATS := callgrind dcpi folded gmon gperftools pprof

@@ -52,16 +52,9 @@ with() {
 	timeout -s KILL 120 "${as[@]}" env "${set[@]}" "$@"
 }
 
-# holds BACKEND PROGRAM [ROW]: tried again when it is but a number of ticks that is off.
+# holds BACKEND PROGRAM [ARGUMENT]: a row, or all of a program.
 holds() {
-	local i status
-	for i in 1 2 3 4 5 6; do
-		with "$1" "$tree/progs/$2" "${@:3}"
-		status=$?
-		[ $status -eq 4 ] || return $status
-		echo "(attempt $i)"
-	done
-	return 1
+	with "$1" "$tree/progs/$2" "${@:3}"
 }
 
 # keep BACKEND N COMMAND...: what it says and how it ends, not to be judged at once.

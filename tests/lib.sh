@@ -70,8 +70,24 @@ leashed() {
 	"$@"
 }
 
+# stolen_since: the nanoseconds that the host has not let this machine run, in steps of 10 ms, since
+# stolen_mark: since the last program was started. Meanwhile ticks come late, or several as one; and
+# the kernel charges nobody for that time, so that there are more ticks for the CPU time that it knows.
+stolen_mark() {
+	stolen_before=0
+	stolen_before=$(stolen_since)
+}
+stolen_since() {
+	local stolen
+
+	read -r _ _ _ _ _ _ _ _ stolen _ </proc/stat
+	echo $((stolen * 10000000 - stolen_before))
+}
+stolen_mark
+
 # start COMMAND...: runs it in the background; $pid is its process. Output goes to $work/start.PID.
 start() {
+	stolen_mark
 	leashed "$@" >"$work/start.out" 2>&1 &
 	pid=$!
 	started+=("$pid")
@@ -170,6 +186,7 @@ begin() {
 	shift
 	mkfifo "$work/$name.in"
 	: >"$work/$name.out"
+	stolen_mark
 	leashed "$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
 	pid=$!
 	started+=("$pid")
@@ -186,6 +203,7 @@ tell() {
 record_begin() {
 	local name=$1
 	shift
+	stolen_mark
 	"${leash[@]}" "$profiltool" "$@" >"$work/$name.json" 2>"$work/$name.err" &
 	recorder=$!
 	started+=("$recorder")
@@ -203,10 +221,14 @@ records() {
 #   share(NAME)     the same in percent of all
 #   images(NAME)    the base names of the files that they are in
 #   ticked          the CPU time that the ticks stand for, in nanoseconds
-#   near(A, B, C)   whether A is within C percent of B
+# and whether a number can be so, or is too far off to be chance (tests/chance.py):
+#   is_share(COUNT, LOW, HIGH, of=ALL)  of the samples (ALL, or all that were counted), the part LOW,
+#                   or one between LOW and HIGH, is in COUNT, a number or a function
+#   is_cpu(NS, COUNT, tasks=N, least=L, most=M)  the ticks (or COUNT) are those of that CPU time, in
+#                   N threads and processes that begin or end meanwhile; or of L to M times as much
 recorded() {
-	python3 -c '
-import json, os, sys
+	PYTHONPATH=$top/tests stolen_ns=$(stolen_since) python3 -c '
+import chance, json, os, sys
 j = json.load(open(sys.argv[2]))
 def rows(name):
 	return [f for f in j["functions"]
@@ -217,8 +239,14 @@ def share(name):
 	return 100 * samples(name) / max(1, j["counted"])
 def images(name):
 	return {os.path.basename(f["image"]) for f in rows(name)}
-def near(a, b, percent):
-	return abs(a - b) <= b * percent / 100
+def is_share(count, low, high=None, of=None):
+	count = samples(count) if isinstance(count, str) else count
+	return chance.is_share(count, j["counted"] if of is None else of, low, high)
+def is_cpu(ns, count=None, tasks=1, least=1, most=1):
+	stolen = int(os.environ["stolen_ns"])
+	return chance.is_rate(j["ticks"] if count is None else count,
+		(ns * least - stolen) / j["period_ns"] - tasks,
+		(ns * most + stolen) / j["period_ns"] + 1)
 ticked = j["ticks"] * j["period_ns"]
 whole = (sum(f["self"] for f in j["functions"]) == j["counted"] and
 	 j["ticks"] == j["counted"] + j["out_of_range"] + j["excluded"] + sum(j["lost"].values()))

@@ -29,18 +29,19 @@ for name in family alone exec; do
 done
 
 check "a thread and a child that are born while it records count" recorded "whole and \
-	abs(share('burn_parent') - 33.3) < 5 and abs(share('burn_thread') - 33.3) < 5 and \
-	abs(share('burn_child') - 33.3) < 5" "$work/family.json"
+	is_share('burn_parent', 1 / 3, of=samples('burn_*')) and \
+	is_share('burn_thread', 1 / 3, of=samples('burn_*')) and \
+	is_share('burn_child', 1 / 3, of=samples('burn_*'))" "$work/family.json"
 check "the ticks make up the CPU time of parent and child" recorded \
-	"near(ticked, $(told_cpu family), 3)" "$work/family.json"
+	"is_cpu($(told_cpu family), tasks=3)" "$work/family.json"
 check "--no-inherit: the thread counts, the child does not" recorded "whole and \
-	samples('burn_child') == 0 and abs(share('burn_parent') - 50) < 5 and \
-	abs(share('burn_thread') - 50) < 5" "$work/alone.json"
+	samples('burn_child') == 0 and is_share('burn_parent', .5, of=samples('burn_*')) and \
+	is_share('burn_thread', .5, of=samples('burn_*'))" "$work/alone.json"
 check "--no-inherit: the ticks make up the CPU time of the parent" recorded \
-	"near(ticked, $(told_cpu alone) * 2 / 3, 4)" "$work/alone.json"
+	"is_cpu($(told_cpu alone) * 2 / 3, tasks=2)" "$work/alone.json"
 check "a program that becomes another: both have their names and files" recorded "whole and \
-	abs(share('burn_before') - 33.3) < 5 and images('burn_before') == {'family'} and \
-	abs(share('burn_sixty') - 40) < 5 and images('burn_sixty') == {'shares'}" "$work/exec.json"
+	is_share('burn_before', 1 / 3, of=samples('burn_*')) and images('burn_before') == {'family'} and \
+	is_share('burn_sixty', .4, of=samples('burn_*')) and images('burn_sixty') == {'shares'}" "$work/exec.json"
 
 # --- Commands ---
 
@@ -63,23 +64,20 @@ EOF
 program_quietly short "for i in 1 2 3 4 5 6 7 8 9 10; do $progs/shares 1 0.04 >/dev/null; done; true"
 check "children that become a program and end at once: well" \
 	command_recorded short -F 4999 -- "$work/short"
-check "they have names, though all have ended" recorded "whole and share('burn_sixty') > 45 and \
-	images('burn_sixty') == {'shares'} and share('0x*') < 5" "$work/short.json"
+check "they have names, though all have ended" recorded "whole and is_share('burn_sixty', .45, .6) and \
+	images('burn_sixty') == {'shares'} and is_share('0x*', 0, .05)" "$work/short.json"
 
 program_quietly pipeline "$progs/shares 1 0.3 | cat >/dev/null & $progs/family swarm 0.3 300 \
 	</dev/null >/dev/null; echo go | $progs/family swarm 0.3 300 | cat >/dev/null; wait"
 check "a shell's pipelines: well" command_recorded pipeline -- sh -c "$work/pipeline; true"
-check "all of them count" recorded "whole and 110 < samples('burn_sixty') < 250 and \
-	240 < samples('burn_child') < 360" "$work/pipeline.json"
+check "all of them count" recorded "whole and is_cpu(0.18e9, samples('burn_sixty')) and \
+	is_cpu(0.3e9, samples('burn_child'), least=.9)" "$work/pipeline.json"
 
 "$profiltool" record -F 4999 -o "$work/first.pb.gz" -- "$progs/shares" 1 0.3 stay \
 	>"$work/first.out" 2>"$work/first.err"
-check "a command is recorded from its first instruction to its last" python3 -c '
-import sys
-ticks, period, cpu = map(int, sys.argv[1:])
-print(ticks * period, cpu)
-sys.exit(abs(ticks * period - cpu) > cpu * 0.02)' \
-	"$(dumped ticks "$work/first.pb.gz")" "$(dumped period_ns "$work/first.pb.gz")" "$(told_cpu first)"
+"$profiltool" report --json "$work/first.pb.gz" >"$work/first.json" 2>/dev/null
+check "a command is recorded from its first instruction to its last" recorded \
+	"is_cpu($(told_cpu first), $(dumped ticks "$work/first.pb.gz"), tasks=2)" "$work/first.json"
 
 # --- Its status ---
 
@@ -135,8 +133,8 @@ check "-a: well" test $? -eq 0
 stop "$one"
 stop "$two"
 check "-a: sees two processes that nobody named" recorded "whole and \
-	images('burn_sixty') == {'shares'} and samples('burn_before') > 50 and \
-	images('burn_before') == {'family'}" "$work/all.json"
+	'$progs/shares' in [f['image'] for f in rows('burn_sixty')] and \
+	'$progs/family' in [f['image'] for f in rows('burn_before')]" "$work/all.json"
 check "-a: with their numbers" bash -c "'$profiltool' dump '$work/all.pb.gz' >'$work/all.dump' && \
 	grep -q '\[$one/' '$work/all.dump' && grep -q '\[$two/$two ' '$work/all.dump'"
 
@@ -156,6 +154,6 @@ record_begin denser -p "$pid" -F 4999 --json
 tell denser go
 wait "$recorder"
 check "with a shorter period the ticks make up their CPU time" \
-	recorded "whole and near(ticked, $(told_cpu denser), 15)" "$work/denser.json"
+	recorded "whole and is_cpu($(told_cpu denser), tasks=401)" "$work/denser.json"
 
 finish

@@ -68,7 +68,7 @@ record() {
 	return 1
 }
 
-shares='share("burn_sixty") > 45 and share("burn_thirty") > 15'
+shares='is_share("burn_sixty", .6) and is_share("burn_thirty", .3)'
 mkdir "$work/root"
 check "an image for containers" image "$work/image"
 
@@ -104,7 +104,7 @@ echo "$one 40 of_somebody_outside" >"/tmp/perf-$pid.map"
 check "code made in a container: recorded" record jit
 rm -f "/tmp/perf-$pid.map"
 check "code made in a container: its own map, by its own number" recorded \
-	'share("of_the_container") > 50 and not samples("of_somebody_outside")' "$work/jit.json"
+	'is_share("of_the_container", .75) and not samples("of_somebody_outside")' "$work/jit.json"
 check "code made in a container: its number here is shown" recorded \
 	"images('of_the_container') == {'[jit $pid]'}" "$work/jit.json"
 stop "$pid"

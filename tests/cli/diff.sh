@@ -29,8 +29,8 @@ done
 
 # The rows are those of the two reports, with shares of all samples; the largest change first.
 as_reports_say() {
-	python3 - "$profiltool" "$work" "$1" <<'EOF_PYTHON'
-import collections, json, os, subprocess, sys
+	PYTHONPATH=$top/tests python3 - "$profiltool" "$work" "$1" <<'EOF_PYTHON'
+import chance, collections, json, os, subprocess, sys
 profiltool, work, by = sys.argv[1:]
 
 def run(*arguments):
@@ -62,8 +62,10 @@ for row in diff["rows"]:
 	assert abs(row["difference"]) <= last + 0.001
 	last = abs(row["difference"])
 if by == "function":
-	first = {row["name"]: row["difference"] for row in diff["rows"][:2]}
-	assert -40 < first["burn_sixty"] < -20 and 20 < first["burn_thirty"] < 40, first
+	assert {row["name"] for row in diff["rows"][:2]} == {"burn_sixty", "burn_thirty"}
+	for name, parts in ("burn_sixty", (.6, .3)), ("burn_thirty", (.3, .6)):
+		for count, part, whole in zip(sides[name, "shares"], parts, sums):
+			assert chance.is_share(count, whole, part), (name, count, whole)
 EOF_PYTHON
 }
 check "by function, as the reports say" as_reports_say function

@@ -43,16 +43,20 @@ run_with() {
 
 # gmon EXPRESSION NAME [FILE]: evaluates a Python expression over what gprof says of the file of the
 # program, gmon.out. Names:
-#   calls(F), seconds(F), share(F)   calls, seconds and percent of a function; 0 if it is not there
+#   calls(F), seconds(F)             calls and seconds of a function; 0 if it is not there
 #   total                            seconds of all
+#   is_share(F, LOW, HIGH)           the part LOW, or one from LOW to HIGH, of the ticks can be its
+#   is_cpu(SECONDS, TICKS)           so many ticks, or all, can be those of that CPU time: as in lib.sh
+#                                    mcount is not in the histogram, so up to a tenth less
+#   ticks, ticks_of(F)               in the histogram, and those of a function by gprof's percentage
 #   said(F)                          how often the program says that it called it
 #   said_right                       that these are all as gprof has them
 #   cpu                              seconds of CPU time that the program says it took
 #   rate                             ticks per second, in the file
 gmon() {
 	gprof -b -p "$work/$2/$2" "$work/$2/${3:-gmon.out}" >"$work/flat" || return
-	python3 -c '
-import re, struct, sys
+	PYTHONPATH=$top/tests stolen_ns=$(stolen_since) python3 -c '
+import chance, os, re, struct, sys
 flat, said_calls, cpu = {}, {}, 0
 for line in open(sys.argv[2]):
 	f = line.split()
@@ -67,29 +71,44 @@ for line in open(sys.argv[3]):
 	elif f and f[0] == "cpu_ns":
 		cpu = int(f[1]) / 1e9
 none = 0, 0, 0
-def share(name):
-	return flat.get(name, none)[0]
 def seconds(name):
 	return flat.get(name, none)[1]
 def calls(name):
 	return flat.get(name, none)[2]
 def said(name):
 	return said_calls[name]
-def near(a, b, percent):
-	return abs(a - b) <= b * percent / 100
 total = sum(f[1] for f in flat.values())
 said_right = said_calls != {} and all(calls(f) == n for f, n in said_calls.items())
 data = open(sys.argv[4], "rb").read()
 bits = 32 if open(sys.argv[5], "rb").read(5)[4] == 1 else 64
-rate = struct.unpack_from("<I", data, 21 + 2 * bits // 8 + 4)[0]
+ticks, at = 0, 20
+while at < len(data):
+	if data[at] == 0: # a histogram; else an arc
+		at += 1 + 2 * bits // 8
+		cells, rate = struct.unpack_from("<2I", data, at)
+		ticks += sum(struct.unpack_from("<%dH" % cells, data, at + 24))
+		at += 24 + 2 * cells
+	else:
+		at += 1 + 2 * bits // 8 + 4
+def ticks_of(name):
+	return round(flat.get(name, none)[0] * ticks / 100)
+def is_share(name, low, high=None):
+	return chance.is_share(ticks_of(name), ticks, low, high)
+def is_cpu(seconds, count=None, least=0.9, most=1):
+	stolen = int(os.environ["stolen_ns"]) / 1e9
+	return chance.is_rate(ticks if count is None else count,
+		(seconds * least - stolen) * rate - 9, (seconds * most + stolen) * rate + 1)
 value = eval(sys.argv[1])
 if not value:
 	print(flat, said_calls, cpu, rate)
 sys.exit(not value)' "$1" "$work/flat" "$work/$2/out" "$work/$2/${3:-gmon.out}" "$work/$2/$2"
 }
 
-shares="abs(share('burn_sixty') - 60) < 3 and abs(share('burn_thirty') - 30) < 3 and \
-	abs(share('burn_ten') - 10) < 3"
+shares="is_share('burn_sixty', .6) and is_share('burn_thirty', .3) and is_share('burn_ten', .1)"
+
+# The C library's timer goes by the time that the kernel accounts at the scheduler's ticks, all to
+# whoever runs then: on a busy machine much of it is others'.
+libc_cpu="ticks > 0 and is_cpu(cpu, least=.3, most=1.4)"
 
 # silent NAME: whether the last run of it had no message.
 silent() {
@@ -129,13 +148,13 @@ check "one thread" run calls 60000
 check "no message" silent calls
 check "each call is counted" gmon "said_right" calls
 check "the time is where it is burnt" gmon "$shares" calls
-check "all of it" gmon "near(total, cpu, 10)" calls
+check "all of it" gmon "is_cpu(cpu)" calls
 check "the rate is the true one" gmon "rate == 4999" calls
 cp "$work/calls/gmon.out" "$work/calls/first"
 
 check "8 threads" run calls 20000 8
 check "8 threads: each call is counted" gmon "said_right" calls
-check "8 threads: all of their time" gmon "$shares and near(total, cpu, 10)" calls
+check "8 threads: all of their time" gmon "$shares and is_cpu(cpu)" calls
 
 check "a signal handler" run calls 60000 0 signal
 check "a signal handler: each call is counted" gmon "said_right and said('in_handler') > 100" calls
@@ -249,7 +268,7 @@ variant() {
 	check "$name: run" run "$name" 20000 2
 	check "$name: no message" silent "$name"
 	check "$name: each call is counted" gmon "said_right" "$name"
-	check "$name: the time is where it is burnt" gmon "$shares and near(total, cpu, 10)" "$name"
+	check "$name: the time is where it is burnt" gmon "$shares and is_cpu(cpu)" "$name"
 }
 
 # registers NAME OPTION...: what functions get in registers arrives.
@@ -272,7 +291,7 @@ check "what is in registers arrives: aligned stacks" registers realigned -mstack
 check "linked: build" build linked "$source/gmon_calls.c" -L"$lib" -lprofil-gmon \
 	-Wl,-rpath,"$lib" -Wl,-rpath-link,"$lib"
 check "linked: run" run_with linked ./linked 20000 2
-check "linked: all is counted" gmon "said_right and $shares and near(total, cpu, 10)" linked
+check "linked: all is counted" gmon "said_right and $shares and is_cpu(cpu)" linked
 unset PROFIL_HZ
 
 # --- Through profild: ordinary users and static programs ---
@@ -305,7 +324,7 @@ if [ "$ordinary" ] && [ -x "$build/profild" ]; then
 	export PROFIL_HZ=4999
 	check "an ordinary user: run" run_in_place 20000 4
 	check "an ordinary user: no message" silent user
-	check "an ordinary user: all is counted" gmon "said_right and $shares and near(total, cpu, 15)" user
+	check "an ordinary user: all is counted" gmon "said_right and $shares and is_cpu(cpu)" user
 	unset PROFIL_HZ
 else
 	skip "an ordinary user" "not root, no setpriv, or no profild"
@@ -319,7 +338,7 @@ for option in -static -static-pie; do
 	check "$option: with profild" run_with "$name" env PROFIL_HZ=4999 "./$name" 20000 2
 	check "$option: with profild: no message" silent "$name"
 	check "$option: with profild: all is counted" \
-		gmon "said_right and $shares and near(total, cpu, 10)" "$name"
+		gmon "said_right and $shares and is_cpu(cpu)" "$name"
 	check "$option: without profild" run_with "$name" env PROFIL_SOCKET=/nowhere "./$name" 2000
 	check "$option: without profild: it says that there is no histogram" \
 		one_line "$name" "no histogram"
@@ -341,12 +360,12 @@ if [ -e "$build/lib32/libprofil-gmon.so" ]; then
 		-fno-pic
 	check "-m32: libc's ticks" run_with m32 env PROFIL_BACKEND=libc LD_PRELOAD="$preload" ./m32 60000
 	check "-m32: libc's ticks: all is counted" \
-		gmon "said_right and near(total, cpu, 20) and rate == 100" m32
+		gmon "said_right and $libc_cpu and rate == 100" m32
 	check "-m32 -static: build" build m32-static "$source/gmon_calls.c" -m32 -static \
 		-L"$build/lib32" -lprofil
 	check "-m32 -static: run" run_with m32-static env PROFIL_HZ=4999 ./m32-static 20000 2
 	check "-m32 -static: all is counted" \
-		gmon "said_right and $shares and near(total, cpu, 10)" m32-static
+		gmon "said_right and $shares and is_cpu(cpu)" m32-static
 	preload=$lib/libprofil-gmon.so
 else
 	skip "-m32" "make lib32 has not been run"
@@ -377,16 +396,12 @@ fork_counts() {
 		fi
 	done
 	[ -n "$parent" ] && [ -n "$child" ] &&
-		gmon "$shares and near(total, cpu, 10)" calls "${parent##*/}" &&
-		gmon "$shares and near(total, 2 * cpu, 15)" calls "${child##*/}"
+		gmon "$shares and is_cpu(cpu)" calls "${parent##*/}" &&
+		gmon "$shares and is_cpu(2 * cpu)" calls "${child##*/}"
 }
 check "fork: a file for each" test "$(files "$work/calls/counts")" -eq 2
 check "fork: no gmon.out" test ! -e "$work/calls/gmon.out"
-# Rounds of a fixed length may go in step with the ticks: another run has another phase.
-fork_counts_in_three() {
-	fork_counts || { fork_run && fork_counts; } || { fork_run && fork_counts; }
-}
-check "fork: the child goes on from the parent's counts" fork_counts_in_three
+check "fork: the child goes on from the parent's counts" fork_counts
 check "fork: no message" silent calls
 
 unset PROFIL_HZ
@@ -404,15 +419,15 @@ check "paused: run" run control pause
 check "paused: neither calls nor time" gmon \
 	"calls('off') == seconds('off') == 0 and calls('before') == calls('after') == 1" control
 check "paused: what was before and after is there" \
-	gmon "near(seconds('before'), 0.2, 10) and near(seconds('after'), 0.2, 10)" control
+	gmon "is_cpu(.2, ticks_of('before')) and is_cpu(.2, ticks_of('after'))" control
 check "started anew: run" run control restart
 check "started anew: from zero" gmon "calls('dropped') == seconds('dropped') == 0 and \
-	calls('kept') == 1 and near(seconds('kept'), 0.2, 10)" control
+	calls('kept') == 1 and is_cpu(.2, ticks_of('kept'))" control
 check "ended twice: run" run control twice
-check "ended twice: the first file" gmon "calls('early') == 1 and share('early') > 95" control first.out
-check "ended twice: the second" gmon "calls('late') == 1 and share('late') > 95" control
+check "ended twice: the first file" gmon "calls('early') == 1 and is_share('early', .95, 1)" control first.out
+check "ended twice: the second" gmon "calls('late') == 1 and is_share('late', .95, 1)" control
 check "a range of its own: run" run control part
-check "a range of its own: its time alone" gmon "share('kept') == 100 and total > 0.15" control
+check "a range of its own: its time alone" gmon "ticks_of('kept') == ticks and is_cpu(.2)" control
 check "a range of its own: calls from it alone" \
 	gmon "calls('kept') == 0 and calls('cpu_seconds') > 1" control
 check "paused often: run" run control often
@@ -424,13 +439,13 @@ check "no message" silent control
 mkdir "$work/own"
 cp "$progs/gmon_control" "$work/own/own"
 check "started without -pg: run" run own own
-check "started without -pg: it counts" gmon "share('kept') > 95 and near(total, 0.2, 10)" own
+check "started without -pg: it counts" gmon "is_share('kept', .95, 1) and is_cpu(.2)" own
 unset PROFIL_HZ
 
 # --- Back ends ---
 
 check "libc's ticks: run" run_with calls env PROFIL_BACKEND=libc LD_PRELOAD="$preload" ./calls 100000
-check "libc's ticks: a histogram, too" gmon "said_right and near(total, cpu, 20) and rate == 100" calls
+check "libc's ticks: a histogram, too" gmon "said_right and $libc_cpu and rate == 100" calls
 check "libc's ticks: no message" silent calls
 check "no ticks: run" run_with calls env PROFIL_BACKEND=kmod LD_PRELOAD="$preload" ./calls 1000
 if [ ! -e /dev/profil ]; then

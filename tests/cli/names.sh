@@ -9,7 +9,7 @@
 
 flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread -Wl,--build-id)
 source=$top/tests/progs/shares.c
-named='share("burn_sixty") > 45 and share("burn_thirty") > 15'
+named='is_share("burn_sixty", .6) and is_share("burn_thirty", .3)'
 all_named='not [f for f in j["functions"] if f["self_percent"] >= 1 and "+0x" in f["name"]]'
 
 gcc "${flags[@]}" "$source" -o "$work/full"
@@ -145,7 +145,7 @@ language() {
 	check "$name: built" "$@"
 	check "$name: recorded" exits 0 "$profiltool" record -F 999 --json -- "$work/$name"
 	mv "$work/out" "$work/$name.json"
-	check "$name: $function" recorded "share('$function') > 60 and $all_named" \
+	check "$name: $function" recorded "is_share('$function', .6, 1) and $all_named" \
 		"$work/$name.json"
 }
 
@@ -203,7 +203,7 @@ if command -v rustc >/dev/null; then
 	check "rust, older names: built" rustc -O "$work/rust.rs" -o "$work/rust"
 	check "rust, older names: recorded" exits 0 "$profiltool" record -F 999 --json -- \
 		"$work/rust"
-	check "rust, older names" recorded "share('rust::shape::Circle::area') > 60" "$work/out"
+	check "rust, older names" recorded "is_share('rust::shape::Circle::area', .6, 1)" "$work/out"
 else
 	skip "rust" "no rustc"
 fi

@@ -80,7 +80,7 @@ asked() {
 	mv "$work/out" "$work/$name.json"
 }
 
-named='share("burn_sixty") > 45 and share("burn_thirty") > 15'
+named='is_share("burn_sixty", .6) and is_share("burn_thirty", .3)'
 nameless='not samples("burn_sixty")'
 
 # It has ten seconds, in which the other tests go on.

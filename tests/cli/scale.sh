@@ -73,14 +73,14 @@ fi
 ended "${names[@]}"
 for name in "${names[@]}"; do
 	file=$work/$name.json
-	check "$name: shares, and an exact account" recorded "whole and j['ticks'] >= 5000 and \
-		abs(share('burn_sixty') - 60) <= 3 and abs(share('burn_thirty') - 30) <= 3 and \
-		abs(share('burn_ten') - 10) <= 3 and len(images('burn_sixty')) == 1" "$file"
+	check "$name: shares, and an exact account" recorded "whole and \
+		is_share('burn_sixty', .6) and is_share('burn_thirty', .3) and \
+		is_share('burn_ten', .1) and len(images('burn_sixty')) == 1" "$file"
 	check "$name: what is left, of libraries, is out of range" recorded \
-		"0 < j['counted'] and j['out_of_range'] < j['ticks'] / 50" "$file"
+		"0 < j['counted'] and is_share(j['out_of_range'], 0, .02, of=j['ticks'])" "$file"
 	check "$name: the ticks make up the kernel's account of its CPU time" recorded \
-		"near(ticked, $(dumped cpu_ns "$work/$name.pb.gz"), 2)" "$file"
-	check "$name: and the program's own" recorded "near(ticked, $(told_cpu "$name"), 2)" "$file"
+		"is_cpu($(dumped cpu_ns "$work/$name.pb.gz"), tasks=3)" "$file"
+	check "$name: and the program's own" recorded "is_cpu($(told_cpu "$name"), tasks=3)" "$file"
 	check "$name: the file has the account" test "$(dumped out_of_range "$work/$name.pb.gz")" = \
 		"$(json "j['out_of_range']" "$file")"
 	check "$name: all is of the process, and of no thread that is known" test \
@@ -123,7 +123,7 @@ half=(--scale 0x10000 --offset "$sixty" --bufsiz $((ten - sixty)))
 check "--offset and --bufsiz: well" exits 0 "${record[@]}" -d 1 "${half[@]}"
 check "--offset and --bufsiz: only what they cover, the rest is out of range" recorded "whole and \
 	{f['name'] for f in j['functions']} == {'burn_sixty', 'burn_thirty'} and \
-	abs(share('burn_sixty') - 66.7) < 3 and abs(j['out_of_range'] / j['ticks'] - 0.1) < 0.03" "$work/out"
+	is_share('burn_sixty', 2 / 3) and is_share(j['out_of_range'], .1, .11, of=j['ticks'])" "$work/out"
 pc=$("$profiltool" dump "$work/exact.pb.gz" | sed '1,/^stacks:/d' | sort -nr |
 	awk 'NR == 1 { print $2 }')
 check "an odd --bufsiz: well" exits 0 "${record[@]}" -d 0.3 --scale 0x20000 --offset "$pc" --bufsiz 3 \
@@ -151,7 +151,8 @@ libc=$(sed -n 's/^\([0-9a-f]*\)-\([0-9a-f]*\) r-xp .*\/libc\.so\.6$/0x\1 0x\2/p'
 check "ticks in the kernel: well" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 --json \
 	--scale 0x10000 --offset "${libc% *}" --bufsiz $((${libc#* } - ${libc% *}))
 check "ticks in the kernel: at the pc that entered it" recorded "whole and \
-	j['kernel'] > 0.4 * j['ticks'] and near(j['counted'], j['kernel'], 10) and near(j['out_of_range'], j['kernel'], 30) and \
+	is_share(j['kernel'], .47, .53, of=j['ticks']) and \
+	is_share(j['counted'], .47, .53, of=j['ticks']) and \
 	all('libc' in f['image'] for f in j['functions'])" "$work/out"
 stop "$pid"
 
@@ -166,17 +167,18 @@ run child "-F 999 --scale 0x10000" bash -c 'echo ready; read -r; "$1" 1 0.5 >"$2
 	for ((i = 0; i < 50000; i++)); do :; done' bash "$progs/shares" "$work/child.cpu"
 ended family alone exec child
 check "a new thread and a forked child are counted" recorded "whole and \
-	abs(share('burn_parent') - 33.3) < 5 and abs(share('burn_thread') - 33.3) < 5 and \
-	abs(share('burn_child') - 33.3) < 5" "$work/family.json"
+	is_share('burn_parent', 1 / 3, of=samples('burn_*')) and \
+	is_share('burn_thread', 1 / 3, of=samples('burn_*')) and \
+	is_share('burn_child', 1 / 3, of=samples('burn_*'))" "$work/family.json"
 check "the ticks make up the CPU time of parent and child" recorded \
-	"near(ticked, $(told_cpu family), 3)" "$work/family.json"
+	"is_cpu($(told_cpu family), tasks=3)" "$work/family.json"
 check "--no-inherit: the thread is counted, the child is not" recorded "whole and \
-	samples('burn_child') == 0 and abs(share('burn_parent') - 50) < 5 and \
-	abs(share('burn_thread') - 50) < 5" "$work/alone.json"
+	samples('burn_child') == 0 and is_share('burn_parent', .5, of=samples('burn_*')) and \
+	is_share('burn_thread', .5, of=samples('burn_*'))" "$work/alone.json"
 check "--no-inherit: the ticks make up the CPU time of the parent" recorded \
-	"near(ticked, $(told_cpu alone) * 2 / 3, 4)" "$work/alone.json"
+	"is_cpu($(told_cpu alone) * 2 / 3, tasks=2)" "$work/alone.json"
 check "exec: what came before is counted" recorded \
-	"whole and near(ticked, 0.4e9, 10) and share('burn_before') > 95" "$work/exec.json"
+	"whole and is_cpu(0.4e9) and is_share('burn_before', .95, 1)" "$work/exec.json"
 check "exec: nothing of the other program is there" test \
 	"$("$profiltool" dump "$work/exec.pb.gz" | grep -c shares)" -eq 0
 check "exec: the other program lives" kill -0 "${pids[exec]}"

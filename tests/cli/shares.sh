@@ -33,8 +33,8 @@ go() {
 
 # shares_of SUFFIX IMAGE FILE: the three shares, whose names go on with SUFFIX.
 shares_of() {
-	recorded "whole and j['ticks'] >= 5000 and abs(share('burn_sixty$1') - 60) <= 3 and \
-		abs(share('burn_thirty$1') - 30) <= 3 and abs(share('burn_ten$1') - 10) <= 3 and \
+	recorded "whole and is_share('burn_sixty$1', .6) and is_share('burn_thirty$1', .3) and \
+		is_share('burn_ten$1', .1) and \
 		images('burn_sixty$1') == {'$2'}" "$3"
 }
 
@@ -115,18 +115,18 @@ for name in "${targets[@]}"; do
 	check "$name: the recording ends with its target, and well" test $code -eq 0
 	case $name in
 	cxx)
-		check "cxx: shares, of names in C++" recorded "whole and j['ticks'] >= 5000 and \
-			abs(share('work::Burner<unsigned long, 1>::burn*') - 60) <= 3 and \
-			abs(share('work::Burner<unsigned long, 2>::burn*') - 30) <= 3 and \
-			abs(share('work::Burner<unsigned long, 3>::burn*') - 10) <= 3" "$file"
+		check "cxx: shares, of names in C++" recorded "whole and \
+			is_share('work::Burner<unsigned long, 1>::burn*', .6) and \
+			is_share('work::Burner<unsigned long, 2>::burn*', .3) and \
+			is_share('work::Burner<unsigned long, 3>::burn*', .1)" "$file"
 		;;
 	library) check "library: shares, of a file loaded later and gone" shares_of "" libshares.so "$file" ;;
 	*) check "$name: shares" shares_of "" "$name" "$file" ;;
 	esac
 	check "$name: the ticks make up the kernel's account of its CPU time" \
-		recorded "near(ticked, $(dumped cpu_ns "$work/$name.pb.gz"), 2)" "$file"
+		recorded "is_cpu($(dumped cpu_ns "$work/$name.pb.gz"), tasks=3)" "$file"
 	[ "$name" = library ] || check "$name: and the program's own" \
-		recorded "near(ticked, $(told_cpu "$name"), 2)" "$file"
+		recorded "is_cpu($(told_cpu "$name"), tasks=3)" "$file"
 done
 
 for name in "${targets[@]}"; do

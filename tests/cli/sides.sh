@@ -23,13 +23,13 @@ done
 for i in "${!names[@]}"; do
 	wait "${recorders[i]}"
 	check "${names[i]}: well" test $? -eq 0
-	check "${names[i]}: the account is whole, and about all ticks came" recorded \
-		"whole and near(ticked, 1e9, 5)" "$work/${names[i]}.json"
+	check "${names[i]}: the account is whole, and all ticks came" recorded \
+		"whole and is_cpu(1e9)" "$work/${names[i]}.json"
 done
 
 # half WHAT: a Python expression that tells whether that is about half of the ticks.
 half() {
-	echo "(0.42 * j['ticks'] < $1 < 0.58 * j['ticks'])"
+	echo "is_share($1, .47, .53, of=j['ticks'])"
 }
 
 check "neither: nothing is left out, and how much was in the kernel is told" recorded \
@@ -38,7 +38,7 @@ check "neither: a tick in the kernel is charged to who entered it: read(2), in t
 	"$(half "sum(f['self'] for f in j['functions'] if 'read' in f['name'])") and not any('kernel' in f['image'] for f in j['functions'])" \
 	"$work/all.json"
 check "--user: what was in the kernel is left out" recorded \
-	"j['kernel'] == 0 and $(half "j['excluded']") and share('burn_user') > 85" "$work/user.json"
+	"j['kernel'] == 0 and $(half "j['excluded']") and is_share('burn_user', .85, 1)" "$work/user.json"
 check "--kernel: what was in user mode is left out" recorded \
 	"j['kernel'] == j['counted'] and $(half "j['excluded']") and samples('burn_user') == 0" \
 	"$work/kernel.json"

@@ -32,10 +32,11 @@ ended() {
 	done
 }
 
-# about NS: a Python expression: the ticks make up that CPU time, as near as it gets on a busy machine:
-# whoever runs when a tick comes has all of it, and a virtual machine that does not run has none.
+# about NS: a Python expression: the ticks make up that CPU time. Whoever runs when a tick comes has all
+# of the period, and the scheduler changes tasks at ticks: where others wake up between two and run on
+# until the next, a program gets too few, half of them on a busy machine; where others sleep then, too many.
 about() {
-	echo "0.4 * $1 < ticked < 1.4 * $1"
+	echo "is_cpu($1, least=0.4, most=1.4)"
 }
 
 # --- Processes: threads, children, two recordings at once, and no others ---
@@ -58,8 +59,7 @@ for name in pid kernel halves; do
 done
 ended pid again kernel user
 
-thirds="abs(share('burn_sixty') - 60) <= 8 and abs(share('burn_thirty') - 30) <= 8 and \
-	abs(share('burn_ten') - 10) <= 6"
+thirds="is_share('burn_sixty', .6) and is_share('burn_thirty', .3) and is_share('burn_ten', .1)"
 check "two threads: shares, and nobody else's ticks" recorded "whole and $thirds and \
 	j['excluded'] == 0 and not samples('burn_user') and not samples('read_zeros')" "$work/pid.json"
 check "their CPU time" recorded "$(about "$(told_cpu pid)")" "$work/pid.json"
@@ -75,7 +75,7 @@ check "--kernel: at the kernel's pcs, user mode is left out" recorded "whole and
 	j['kernel'] == j['counted'] > 20 and j['excluded'] > 20 and not samples('burn_user') and \
 	all('kernel' in f['image'] for f in j['functions'])" "$work/kernel.json"
 check "--user: the kernel is left out" recorded "whole and j['kernel'] == 0 and \
-	j['excluded'] > 20 and share('burn_user') > 80" "$work/user.json"
+	j['excluded'] > 20 and is_share('burn_user', .8, 1)" "$work/user.json"
 
 check "while they record, programs are loaded" test -n "$loaded"
 none_loaded() {
@@ -94,11 +94,12 @@ for name in fork alone; do
 done
 ended fork alone
 check "a thread and a child that are born while it records count" recorded "whole and \
-	abs(share('burn_parent') - 33) < 12 and abs(share('burn_thread') - 33) < 12 and \
-	abs(share('burn_child') - 33) < 12 and $(about "$(told_cpu fork)")" "$work/fork.json"
+	is_share('burn_parent', 1 / 3, of=samples('burn_*')) and \
+	is_share('burn_thread', 1 / 3, of=samples('burn_*')) and \
+	is_share('burn_child', 1 / 3, of=samples('burn_*')) and $(about "$(told_cpu fork)")" "$work/fork.json"
 check "--no-inherit: the thread counts, the child does not" recorded "whole and \
-	samples('burn_child') == 0 and abs(share('burn_parent') - 50) < 15 and \
-	abs(share('burn_thread') - 50) < 15" "$work/alone.json"
+	samples('burn_child') == 0 and is_share('burn_parent', .5, of=samples('burn_*')) and \
+	is_share('burn_thread', .5, of=samples('burn_*'))" "$work/alone.json"
 
 # A period begins anew with each child where the clock is the task's: 3 ms are hardly ever ticked. How
 # many there are cannot be told: where the machine is busy, children begin right behind a tick.
@@ -106,7 +107,7 @@ run swarm "" "$progs/family" swarm 0.8 3
 tell swarm go
 ended swarm
 check "children shorter than a period: they are ticked nevertheless" recorded \
-	"whole and share('burn_child') > 50 and samples('burn_child') > 5" "$work/swarm.json"
+	"whole and is_share('burn_child', .5, 1) and samples('burn_child') > 5" "$work/swarm.json"
 
 # --- Commands ---
 
@@ -115,7 +116,7 @@ echo go | "$profiltool" record -e tick --json -o "$work/command.pb.gz" -- \
 	>"$work/command.json" 2>"$work/command.err"
 check "a command: well" test $? -eq 0
 check "it counts from its exec on, and what it becomes" recorded "whole and \
-	samples('burn_before') > 0.2 * j['counted'] and samples('burn_*') > 0.8 * j['counted'] and \
+	is_share('burn_before', .4, of=samples('burn_*')) and is_share('burn_*', .8, 1) and \
 	images('burn_sixty') == {'shares'} and \
 	not any(f['image'].endswith('profiltool') for f in j['functions'])" "$work/command.json"
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
@@ -136,14 +137,14 @@ done
 check "-t: well" exits 0 "$profiltool" -t "$tid" -e tick -d 0.8 --json -o "$work/thread.pb.gz"
 check "-t: this thread alone" test "$("$profiltool" dump "$work/thread.pb.gz" |
 	sed -n 's/.* \[\([0-9]*\/[0-9]*\) .*/\1/p' | sort -u)" = "$shares/$tid"
-check "-t: no tick too many" recorded "whole and ticked < j['duration_s'] * 1.05e9" "$work/out"
+check "-t: no tick too many" recorded "whole and is_cpu(j['duration_s'] * 1e9, least=0)" "$work/out"
 check "-a: well" exits 0 "$profiltool" -a -e tick -d 1.5 --json -o "$work/all.pb.gz"
 check "-a: the ticks are those of which the kernel makes its own account" recorded \
-	"whole and near(ticked, $(dumped cpu_ns "$work/all.pb.gz"), 5)" "$work/out"
+	"whole and is_cpu($(dumped cpu_ns "$work/all.pb.gz"))" "$work/out"
 check "-a: who was not named is there, no idle time, no tick too many" recorded "whole and \
 	'$progs/shares' in [f['image'] for f in rows('burn_sixty')] and \
 	not any('idle' in f['name'] for f in j['functions']) and \
-	ticked <= j['duration_s'] * 1.05e9 * $(getconf _NPROCESSORS_ONLN)" "$work/out"
+	is_cpu(j['duration_s'] * 1e9 * $(getconf _NPROCESSORS_ONLN), least=0)" "$work/out"
 check "top: well" exits 0 "$profiltool" top -p "$shares" -e tick -d 0.8 --count 1 --json
 check "top: it has its functions" json "j['event'] == 'tick' and j['samples'] > 20 and \
 	any(f['name'] == 'burn_sixty' for f in j['rows'])" "$work/out"

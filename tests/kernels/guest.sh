@@ -120,17 +120,11 @@ libprofil="env LD_PRELOAD=/lib/profil/libprofil.so.1 PROFIL_HZ=1000 PROFIL_SOCKE
 # Where instructions are counted time passes otherwise: a timer of the program, what calls and turns
 # of many threads cost.
 left_out='^rate |ITIMER_PROF|many calls|100 threads'
-tries=3 # for a row with but a number of ticks that is off, as in tests/backends.sh
 patience=${row_seconds:-20} # seconds for a row
 
 # row COMMAND...: one row, whose name is the last word.
 row() {
-	for _ in $(seq "$tries"); do
-		timeout "$patience" "$@" >/run/row 2>&1 </dev/null
-		status=$?
-		[ $status -eq 4 ] || break
-	done
-	return "$status"
+	timeout "$patience" "$@" >/run/row 2>&1 </dev/null
 }
 
 # rows NAME "COMMAND..." PROGRAM...: what each of their rows says and how it ends when the command
@@ -276,7 +270,6 @@ look_for_leaks() {
 module_parallel() {
 	run insmod insmod /lib/profil.ko
 	left_out='^exact '
-	tries=6
 	patience=${row_seconds:-60}
 	rows module "" kmod_calls kmod_memory kmod_life kmod_family
 	[ ! -e /proc/self/fail-nth ] || scarce

@@ -20,13 +20,25 @@ found() {
 	ran "$1" && recorded "whole and ($2)" "$results/$1.json"
 }
 
-# Of all ticks; and, where much else is counted or ticks are few, of those in the three functions.
+# near A B PERCENT: an expression: A is within so much of B. For a clock that is exact, so that there is
+# no chance about it.
+near() {
+	echo "abs(($1) - ($2)) <= ($2) * $3 / 100"
+}
+
+# Of all ticks, the same; and, where much else is counted or ticks are few, of those in the three
+# functions.
 shares="abs(share('burn_sixty') - 60) <= 4 and abs(share('burn_thirty') - 30) <= 4 and \
 	abs(share('burn_ten') - 10) <= 4"
 rough_shares="samples('burn_*') > 0.5 * j['counted'] > 50 and \
-	abs(100 * samples('burn_sixty') / samples('burn_*') - 60) <= 10 and \
-	abs(100 * samples('burn_thirty') / samples('burn_*') - 30) <= 10 and \
-	abs(100 * samples('burn_ten') / samples('burn_*') - 10) <= 8"
+	is_share('burn_sixty', .6, of=samples('burn_*')) and \
+	is_share('burn_thirty', .3, of=samples('burn_*')) and \
+	is_share('burn_ten', .1, of=samples('burn_*'))"
+
+# no_more NS FACTOR: an expression: no more ticks than that CPU time makes, as far as it is not chance.
+no_more() {
+	echo "chance.is_rate(j['ticks'], 0, $1 * $2 / j['period_ns'] + 3)"
+}
 
 # cpu_ns RUN: the kernel's account, as the profile has it; 0 without one.
 cpu_ns() {
@@ -67,39 +79,39 @@ check_exact() {
 	check "$k: by PID: there is no PMU, auto takes the task's clock" \
 		found pid "j['event'] == 'task-clock'"
 	check "$k: by PID: the ticks make up the kernel's account of its CPU time" \
-		found pid "near(ticked, $(cpu_ns pid), 1)"
-	check "$k: by PID: and what the threads burn" found pid "near(ticked, 1.4e9, 4)"
+		found pid "$(near ticked "$(cpu_ns pid)" 1)"
+	check "$k: by PID: and what the threads burn" found pid "$(near ticked 1.4e9 4)"
 	check "$k: a pprof file is read back" read_back pid pprof shares
 	check "$k: a child and a thread to come: shares and CPU time" found fork "\
 		abs(share('burn_parent') - 33) <= 4 and abs(share('burn_thread') - 33) <= 4 and \
-		abs(share('burn_child') - 33) <= 4 and near(ticked, 1.2e9, 5)"
+		abs(share('burn_child') - 33) <= 4 and $(near ticked 1.2e9 5)"
 	check "$k: a gperftools file is read back" read_back fork gperftools family
 	check "$k: a command that becomes another program: shares and CPU time" found command "\
 		abs(samples('burn_before') * j['period_ns'] - 3e8) < 1e7 and \
 		abs(samples('burn_sixty') / samples('burn_thirty') - 2) < 0.3 and \
 		abs(samples('burn_*') * j['period_ns'] - 9e8) < 3e7 and \
 		images('burn_before') == {'family'} and images('burn_sixty') == {'shares'} and \
-		near(ticked, $(cpu_ns command), 2)"
+		$(near ticked "$(cpu_ns command)" 2)"
 	check "$k: the whole machine: shares and clock" found all "j['event'] == 'cpu-clock' and \
-		$rough_shares and near(ticked, 1e9 * j['duration_s'], 6)"
+		$rough_shares and $(near ticked "1e9 * j['duration_s']" 6)"
 	check "$k: a group before any controller is given: what helps" \
 		grep -q 'echo +pids >/sys/fs/cgroup/cgroup.subtree_control' "$results/bare.err"
 	check "$k: two threads in a group, one outside of it" found group "\
 		$shares and not samples('burn_before') and 0.6 < ticked / 1e9 / j['duration_s'] < 0.73 and \
-		near(ticked, $(cpu_ns group), 1)"
+		$(near ticked "$(cpu_ns group)" 1)"
 	check "$k: one thread of two has half the time" found thread \
 		"$shares and 0.4 < ticked / 1e9 / j['duration_s'] < 0.6 and \
-		near(ticked, $(cpu_ns thread), 1)"
+		$(near ticked "$(cpu_ns thread)" 1)"
 	check "$k: call stacks: the kernel's frames above the user's" found stacks "\
 		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
 		if r['total'] > 0.95 * j['counted'] > 300][3:]"
 	# No shares: where instructions are the clock, a loop goes in step with a tick at 250 Hz.
 	check "$k: the scheduler's tick: CPU time" found tick "j['event'] == 'tick' and \
 		samples('burn_*') > 0.9 * j['counted'] and \
-		near(ticked, $(cpu_ns tick), 4) and near(ticked, 1.4e9, 6)"
+		$(near ticked "$(cpu_ns tick)" 4) and $(near ticked 1.4e9 6)"
 	check "$k: the scheduler's tick: a command" found tick-command "\
-		near(samples('burn_before') * j['period_ns'], 3e8, 10) and \
-		near((samples('burn_*') - samples('burn_before')) * j['period_ns'], 6e8, 10)"
+		$(near "samples('burn_before') * j['period_ns']" 3e8 10) and \
+		$(near "(samples('burn_*') - samples('burn_before')) * j['period_ns']" 6e8 10)"
 	check "$k: the scheduler's tick: call stacks without its own interrupt" found tick-stacks "\
 		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
 		if r['total'] > 0.95 * j['counted'] > 80][3:] and \
@@ -115,23 +127,23 @@ check_parallel() {
 	check "$k: it boots and runs all" ends parallel
 	[ -s "$results/dmesg" ] || return
 	check "$k: two threads: shares, no tick twice" found pid \
-		"$rough_shares and ticked <= 1.03 * $(told_ns pid)"
+		"$rough_shares and $(no_more "$(told_ns pid)" 1)"
 	check "$k: --no-inherit: a thread to come, but no child" found no-inherit "\
 		samples('burn_parent') > 10 and samples('burn_thread') > 10 and \
 		samples('burn_child') == 0"
 	check "$k: --kernel: functions of the kernel" found kernel "j['excluded'] > 20 and \
 		j['kernel'] == j['counted'] > 20 and samples('burn_user') == 0 and \
 		images('read_zero*') == {'[kernel.kallsyms]'} and \
-		share('read_zero*') + share('clear_user*') + share('rep_stos*') > 50"
+		is_share(samples('read_zero*') + samples('clear_user*') + samples('rep_stos*'), .5, 1)"
 	check "$k: the scheduler's tick: a thread and a child to come" found tick "\
 		samples('burn_parent') > 10 and samples('burn_thread') > 10 and \
-		samples('burn_child') > 10 and ticked <= 1.2 * $(told_ns tick)"
+		samples('burn_child') > 10 and $(no_more "$(told_ns tick)" 1.4)"
 	check "$k: the scheduler's tick, --kernel: functions of the kernel" found tick-kernel "\
 		j['excluded'] > 10 and j['kernel'] == j['counted'] > 10 and \
 		samples('burn_user') == 0 and \
 		all('kernel' in f['image'] for f in j['functions'])"
 	check "$k: the whole machine: both CPUs, no tick twice" found all \
-		"$rough_shares and ticked <= 2.06e9 * j['duration_s']"
+		"$rough_shares and $(no_more 2e9 "j['duration_s']")"
 	check "$k: threads that come and go" found threads "j['ticks'] > 20"
 	check "$k: call stacks from two CPUs" found tree "\
 		rows('walk')[0]['total'] > 0.9 * j['counted'] > 20 and not sum(j['lost'].values())"

@@ -22,8 +22,8 @@ double due;
 
 __attribute__((destructor)) static void look(void)
 {
-	if (watched && sum_of(watched) < due * 0.9 - 2)
-		_exit(OFF);
+	if (watched && !can_be(sum_of(watched), due, due, 1))
+		_exit(1);
 }
 END
 
@@ -42,9 +42,12 @@ int main(void)
 }
 END
 
+compiler=(gcc -D_GNU_SOURCE -I"$top" -I"$top/user" -O1)
+chance=("$top/user/report/binomial.c" -lm) # of profil_row.h
+
 compile() {
-	gcc -D_GNU_SOURCE -I"$top" -O1 -shared -fPIC "$work/last.c" -o "$tree/liblast.so" &&
-		gcc -D_GNU_SOURCE -I"$top" -O1 "$work/main.c" -L"$tree" -llast \
+	"${compiler[@]}" -shared -fPIC "$work/last.c" "${chance[@]}" -o "$tree/liblast.so" &&
+		"${compiler[@]}" "$work/main.c" "${chance[@]}" -L"$tree" -llast \
 			-Wl,-rpath,"$tree" -o "$tree/progs/last"
 }
 
@@ -125,8 +128,8 @@ int main(int argc, char **argv)
 END
 
 compile_loads() {
-	gcc -D_GNU_SOURCE -I"$top" -O1 -shared -fPIC "$work/calls.c" -o "$tree/libcalls.so" &&
-		gcc -D_GNU_SOURCE -I"$top" -O1 "$work/loads.c" -pthread -ldl -o "$tree/progs/loads"
+	"${compiler[@]}" -shared -fPIC "$work/calls.c" "${chance[@]}" -o "$tree/libcalls.so" &&
+		"${compiler[@]}" "$work/loads.c" "${chance[@]}" -pthread -ldl -o "$tree/progs/loads"
 }
 
 check "a program that loads such a library" compile_loads

@@ -20,9 +20,9 @@ within() {
 	show glibc rate "$name"
 }
 
-within 1000 "a thread within 1 % of its CPU time"
-within 1000 "8 threads within 1 % of their CPU time"
+within 1000 "a thread: its CPU time"
+within 1000 "8 threads: their CPU time"
 backends="bpf user" # more of them would take too long
-within 100 "8 threads within 1 % of their CPU time"
+within 100 "8 threads: their CPU time"
 check "100 Hz by default" with daemon env -u PROFIL_HZ "$tree/progs/profil_time" asleep
 finish

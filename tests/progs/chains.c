@@ -154,7 +154,7 @@ NOINLINE static void right(uint32_t path, int depth);
 NOINLINE static void left(uint32_t path, int depth)
 {
 	if (depth == 0)
-		for (volatile int i = 0; i < 20; i++)
+		for (volatile int i = 0; i < 200; i++)
 			;
 	else if (path & 1)
 		right(path >> 1, depth - 1);
@@ -166,7 +166,7 @@ NOINLINE static void left(uint32_t path, int depth)
 NOINLINE static void right(uint32_t path, int depth)
 {
 	if (depth == 0)
-		for (volatile int i = 0; i < 20; i++)
+		for (volatile int i = 0; i < 200; i++)
 			;
 	else if (path & 1)
 		right(path >> 1, depth - 1);

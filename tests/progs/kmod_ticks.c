@@ -18,8 +18,8 @@ static void look(int looks, volatile uint32_t *cell, void (*between)(void))
 		before = *cell;
 		still += query().counted == *cell;
 	}
-	expect_count(moved > looks / 20, "only %d of %d looks saw a tick", moved, looks);
-	expect_count(still > looks / 2, "only %d of %d looks saw the same", still, looks);
+	expect(moved > looks / 20, "only %d of %d looks saw a tick", moved, looks);
+	expect(still > looks / 2, "only %d of %d looks saw the same", still, looks);
 }
 
 static void burn_little(void)
@@ -54,7 +54,7 @@ static void reads_threads(void)
 	go_on = false;
 	join_threads(threads, 4);
 	look(200, cells32, burn_little);
-	expect_count(cells32[0] > 20, "%u ticks in all", cells32[0]);
+	expect(cells32[0] > 20, "%u ticks in all", cells32[0]);
 }
 
 /* Of all kinds, in many cells: what is in no cell is told. */
@@ -103,8 +103,8 @@ static void read_by_another(void)
 
 static void expect_share(const char *what, double got, double due)
 {
-	expect_count(got >= due * 0.99 - 1 && got <= due * 1.01 + 1, "%s: %.0f ticks of %.1f", what,
-		     got, due);
+	expect(got >= due * 0.99 - 1 && got <= due * 1.01 + 1, "%s: %.0f ticks of %.1f", what, got,
+	       due);
 }
 
 static void at_rate(unsigned int hz)
@@ -152,8 +152,8 @@ static void rate_of_threads(void)
 	start_threads(threads, 4, burn_part);
 	join_threads(threads, 4);
 	used = (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / 1e9;
-	expect_count(query().ticks >= used * 950 - 5 && query().ticks <= used * 1010 + 5,
-		     "%llu ticks of %.1f", query().ticks, used * 1000);
+	expect(query().ticks >= used * 950 - 5 && query().ticks <= used * 1010 + 5,
+	       "%llu ticks of %.1f", query().ticks, used * 1000);
 }
 
 /* What one burns that the other does not: asleep, no tick comes. */
@@ -166,8 +166,7 @@ static void asleep(void)
 	before = query().ticks;
 	for (int i = 0; i < 5; i++)
 		sleep_ms(100);
-	expect_count(query().ticks <= before + 20, "%llu ticks while it slept",
-		     query().ticks - before);
+	expect(query().ticks <= before + 20, "%llu ticks while it slept", query().ticks - before);
 	burn_counted(2);
 }
 
@@ -225,13 +224,12 @@ static void at_scale(unsigned int scale, unsigned int flags, __u64 before, unsig
 	for (unsigned int i = 0; i < CELLS; i++) {
 		unsigned int cell = flags ? i / 2 : i;
 
-		expect_count(
-			!cells[i] || (cell >= from && cell <= to),
-			"scale 0x%x, flags %u, %llu before it: %u in cell %u, not %llu to %llu",
-			scale, flags, before, cells[i], cell, from, to);
+		expect(!cells[i] || (cell >= from && cell <= to),
+		       "scale 0x%x, flags %u, %llu before it: %u in cell %u, not %llu to %llu",
+		       scale, flags, before, cells[i], cell, from, to);
 	}
-	expect_count(sum() > 0 || to >= (flags ? CELLS / 2 : CELLS),
-		     "scale 0x%x, flags %u, %llu before it: no tick", scale, flags, before);
+	expect(sum() > 0 || to >= (flags ? CELLS / 2 : CELLS),
+	       "scale 0x%x, flags %u, %llu before it: no tick", scale, flags, before);
 }
 
 static void arithmetic(void)
@@ -267,8 +265,8 @@ static void borders(void)
 		burn(3);
 		turn_off();
 		/* What is before the spinner, as in a library below it, is in the first as well. */
-		expect_count(at < last || !cells[1], "up to byte %u: %u behind it", at, cells[1]);
-		expect_count(at >= first || cells[1] > 0, "up to byte %u: none behind it", at);
+		expect(at < last || !cells[1], "up to byte %u: %u behind it", at, cells[1]);
+		expect(at >= first || cells[1] > 0, "up to byte %u: none behind it", at);
 	}
 }
 
@@ -291,10 +289,10 @@ static void many_regions(void)
 	burn(20);
 	turn_off();
 	for (unsigned int i = 0; i <= most; i++)
-		expect_count(!counts[i] || (i >= behind + first && i <= behind + last),
-			     "%u in that of byte %d of the spinner, not %u to %u", counts[i],
-			     (int)(i - behind), first, last);
-	expect_count(counts[behind + first] > 0, "none in that of byte %u", first);
+		expect(!counts[i] || (i >= behind + first && i <= behind + last),
+		       "%u in that of byte %d of the spinner, not %u to %u", counts[i],
+		       (int)(i - behind), first, last);
+	expect(counts[behind + first] > 0, "none in that of byte %u", first);
 }
 
 /* Two cells that overlap: what overflows in the one is never carried into a byte behind it. */

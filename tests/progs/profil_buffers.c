@@ -274,8 +274,8 @@ static void shared_with_child(void)
 	if (child == 0)
 		_exit(wrong);
 	expect_well(child, "child");
-	expect_count(sum_of(buffer) >= due * 0.7 && sum_of(buffer) <= due * 2.2,
-		     "%u ticks of twice %.0f", sum_of(buffer), due);
+	expect(can_be(sum_of(buffer), due * 0.7, due * 2, 2), "%u ticks of twice %.0f",
+	       sum_of(buffer), due);
 }
 
 static const struct row rows[] = {

@@ -121,11 +121,8 @@ static void fork_of_threads(void)
 	go_on = false;
 	pthread_join(thread, NULL);
 	tell_counted(report + 1, before);
-	expect_count(report[0].own >= 0.8 * long_time(),
-		     "child and its thread: %u ticks of at least %.0f", report[0].own,
-		     long_time() + some());
-	expect_count(report[1].own >= 1.7 * some(),
-		     "parent and its thread: %u ticks of at least %.0f", report[1].own, 2 * some());
+	expect_least("child and its thread", report[0].own, long_time() + some());
+	expect_least("parent and its thread", report[1].own, 2 * some());
 }
 
 static void *fork_children(void *unused)

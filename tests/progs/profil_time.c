@@ -25,12 +25,13 @@ static bool brief(void)
 	return getenv("PROFIL_TEST_BRIEF");
 }
 
-static void measure(const char *name, double (*ticks)(double *due), double most)
+/* In so many threads, each of which may lose a period. */
+static void measure(const char *name, double (*ticks)(double *due), unsigned int threads)
 {
-	double due, got = ticks(&due), error = got / due - 1;
+	double due, got = ticks(&due);
 
-	expect_count(error >= -most && error <= most, "%s: %.0f ticks, due were %.1f: %+.2f %%",
-		     name, got, due, error * 100);
+	expect(can_be(got, due, due, threads), "%s: %.0f ticks, due were %.1f: %+.2f %%", name, got,
+	       due, (got / due - 1) * 100);
 }
 
 /* --- The rate --- */
@@ -68,7 +69,7 @@ static double ticks_of_8(double *due)
 
 static void rate(void)
 {
-	measure("8 threads", ticks_of_8, 0.01);
+	measure("8 threads", ticks_of_8, 8);
 }
 
 static double ticks_of_one(double *due)
@@ -82,7 +83,7 @@ static double ticks_of_one(double *due)
 
 static void rate_of_one(void)
 {
-	measure("one thread", ticks_of_one, 0.01);
+	measure("one thread", ticks_of_one, 1);
 }
 
 /* --- Which time --- */
@@ -131,7 +132,7 @@ static double ticks_of_system(double *due)
 
 static void system_time(void)
 {
-	measure("system time", ticks_of_system, 0.05);
+	measure("system time", ticks_of_system, 2);
 }
 
 static void *burn_warm(void *unused)
@@ -234,7 +235,7 @@ static double ticks_of_chains(double *due)
 
 static void chains(void)
 {
-	measure("4 chains", ticks_of_chains, 0.03);
+	measure("4 chains", ticks_of_chains, 404);
 }
 
 static void *end_at_once(void *unused)
@@ -275,7 +276,10 @@ static double ticks_of_makers(double *due)
 
 static void makers(void)
 {
-	measure("2 makers", ticks_of_makers, 0.15);
+	double due, got = ticks_of_makers(&due);
+
+	/* A period begun may go on in a thread that inherited the event, and ends at once. */
+	expect(can_be(got, due * 0.85, due, 2), "2 makers: %.0f ticks, due were %.1f", got, due);
 }
 
 static void *burn_some(void *unused)
@@ -301,7 +305,7 @@ static double ticks_of_many(double *due)
 
 static void many(void)
 {
-	measure("100 threads", ticks_of_many, 0.03);
+	measure("100 threads", ticks_of_many, 100);
 }
 
 static void *profil_and_end(void *unused)
@@ -322,8 +326,8 @@ static void caller_ends(void)
 }
 
 static const struct row rows[] = {
-	{ "rate", "8 threads within 1 % of their CPU time", rate },
-	{ "rate", "a thread within 1 % of its CPU time", rate_of_one },
+	{ "rate", "8 threads: their CPU time", rate },
+	{ "rate", "a thread: its CPU time", rate_of_one },
 	{ "kernel", "system time is charged", system_time },
 	{ "kernel", "a thread that ran and one that came", two_threads },
 	{ "any", "asleep", asleep },
