@@ -78,10 +78,13 @@ help:
 ## make lib32                 build libprofil for 32-bit programs, too
 ## make kmod                  build profil.ko for the running kernel, or KDIR=, into build/kmod/
 ## make demo                  profile a running program by its PID and show the result
+## make check                 run what needs no root, no network and no other packages; in a minute
 ## make test                  run every test (as root; on Debian installs what is missing)
 ## make test-kernels          those of them that build profil.ko and boot kernels
 ## make test-kernel-debug     the same on a kernel made to find faults, which is built first
 ## make fuzz                  fuzz all that reads what others made, for FUZZ_SECONDS=3600 each
+## make coverage              say which lines of user/ `make check` runs
+## make sanitize              run the unit and format tests with address and undefined-behaviour checks
 ## make bench                 measure speed and cost, beside perf
 ## make install               install below $(DESTDIR)$(PREFIX); DESTDIR= PREFIX=/usr/local
 ## make uninstall             remove what was installed
@@ -280,18 +283,50 @@ demo:
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/demo.sh $(BUILD)/profiltool
 
-test:
-	$(Q)tests/packages.sh test
-	$(Q)$(MAKE) --no-print-directory check
+# How much runs at once, where make is not told: tests, and what they need built.
+JOBS ?= $(shell nproc)
+PARALLEL_MAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
+# Those of kernels take turns: they share what they fetch.
+PROVE := prove -j$(JOBS) --rules 'seq=tests/kernels/*' --rules 'par=**' --exec tests/tap.sh
 
-KERNEL_TESTS := tests/kernels/build.sh tests/kernels/kernels.sh
-SHELL_TESTS := $(wildcard tests/cli/*.sh tests/profil/*.sh) tests/docs.sh tests/layers.sh \
-	tests/fuzz/fuzz.sh $(KERNEL_TESTS)
+KERNEL_TESTS := tests/kernels/kernels.sh tests/kernels/build.sh
+# What needs files alone: no root, no network.
+FORMAT_TESTS := $(patsubst %,tests/cli/%.sh,callgrind callgrind_write dcpi flamegraph folded formats \
+	gperftools pprof tree)
+CHECKS := $(FORMAT_TESTS) tests/docs.sh tests/layers.sh tests/profil/docs.sh
+# The longest first: what is last has the machine for itself.
+TESTS := $(KERNEL_TESTS) $(filter-out $(CHECKS),tests/fuzz/fuzz.sh \
+	$(wildcard tests/cli/*.sh tests/profil/*.sh)) $(CHECKS)
 export PROFIL_BUILD := $(abspath $(BUILD))
 export PROFIL_TEST_DATA ?= $(abspath ../shared/data)
 
-check: all lib32 fuzzers $(UNIT_TESTS) $(PROGRAMS)
-	$(Q)prove --exec tests/tap.sh $(UNIT_TESTS) $(SHELL_TESTS)
+check:
+	$(Q)$(PARALLEL_MAKE) all unit-tests programs
+	$(Q)$(PROVE) $(UNIT_TESTS) $(CHECKS)
+
+test:
+	@echo 'make test runs every test: some 15 minutes on two CPUs, 10 when it was run before.' \
+		'make check takes one.'
+	$(Q)tests/packages.sh test
+	$(Q)$(PARALLEL_MAKE) all lib32 fuzzers unit-tests programs
+	$(Q)$(PROVE) $(TESTS) $(UNIT_TESTS)
+
+comma := ,
+# In build folders of their own. What is tested there is profiltool and the parts.
+instrumented = $(PARALLEL_MAKE) BUILD=$(BUILD)/$(1) CFLAGS='$(2)' LDFLAGS='$(2)' \
+	$(BUILD)/$(1)/profiltool unit-tests programs
+run_instrumented = PROFIL_BUILD=$(abspath $(BUILD))/$(1) $(PROVE) \
+	$(patsubst $(BUILD)/%,$(BUILD)/$(1)/%,$(UNIT_TESTS)) $(FORMAT_TESTS)
+
+coverage:
+	$(Q)$(call instrumented,coverage,-O0 -g --coverage -fprofile-update=atomic)
+	$(Q)find $(BUILD)/coverage -name '*.gcda' -delete
+	$(Q)$(call run_instrumented,coverage)
+	$(Q)tests/coverage.py $(BUILD)/coverage
+
+sanitize:
+	$(Q)$(call instrumented,sanitize,-O1 -g -fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
+	$(Q)$(call run_instrumented,sanitize)
 
 test-kernels:
 	$(Q)tests/packages.sh test
@@ -323,13 +358,22 @@ format:
 format-check:
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
 
-# All warnings are errors, in both compilers, in build folders of their own.
-lint: format-check
-	$(Q)shellcheck -x tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run
+# All warnings are errors, in both compilers.
+lint: format-check lint-texts lint-clang lint-gcc
+
+lint-texts:
+	$(Q)printf '%s\n' tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run | \
+		xargs -P $(JOBS) -n 4 shellcheck -x
 	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
+
+lint-gcc:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all lib32 unit-tests \
 		programs
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-clang CC=$(CLANG) WERROR=-Werror all
+
+# clang finds what it warns of without making code.
+lint-clang: $(GENERATED)
+	$(Q)printf '%s\n' $(wildcard user/*/*.c) | xargs -P $(JOBS) -n 8 \
+		$(CLANG) $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' $(ALL_CFLAGS) -Werror -fsyntax-only
 
 unit-tests: $(UNIT_TESTS)
 programs: $(PROGRAMS)
@@ -413,5 +457,5 @@ clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
-.PHONY: all library lib32 kmod help demo test check test-kernels test-kernel-debug fuzz fuzzers fuzz-targets bench \
-	format format-check lint unit-tests programs install install-lib32 install-dkms uninstall clean always
+.PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-kernel-debug fuzz fuzzers fuzz-targets bench \
+	format format-check lint lint-texts lint-clang lint-gcc unit-tests programs install install-lib32 install-dkms uninstall clean always

@@ -193,14 +193,36 @@ rule_library() {
 		sed -E 's/ (.*)/: \1 is none of what libprofil is made of/'
 }
 
+# exported FILE: the functions that others could call, and the command that it is.
+exported() {
+	sed -nE '/^(static|typedef|extern)\>/d
+		s/^const struct tool_command ([a-z_]+_command) = .*/\1/p
+		s/^[a-z][a-z0-9_ ]*[ *]([a-z0-9_]+)\(.*/\1/p' "$1"
+}
+
+# strangers TREE LAYER KIND...: what one kind defines, another must not use. They share a header that
+# declares them all, so it is the names that are looked for.
+strangers() {
+	local folder=$1/user/$2 layer=$2 kind other names
+	shift 2
+	for kind in "$@"; do
+		names=$(exported "$folder/$kind.c" | paste -sd '|')
+		[ -n "$names" ] || continue
+		for other in "$@"; do
+			[ "$other" = "$kind" ] || grep -owE "$names" "$folder/$other.c" | sort -u |
+				sed "s|.*|user/$layer/$other.c: & is of $kind.c|"
+		done
+	done
+}
+
 rule_views() {
 	# shellcheck disable=SC2046
-	sideways "$1" report '' $(views "$1")
+	strangers "$1" report $(views "$1")
 }
 
 rule_commands() {
 	# shellcheck disable=SC2046
-	sideways "$1" tool main.c $(commands "$1")
+	strangers "$1" tool $(commands "$1")
 }
 
 written_here() {
@@ -266,11 +288,9 @@ check "no file is too long to be read at a sitting" nothing rule_length "$tree"
 check "nothing is left to be done" nothing rule_finished "$tree"
 
 # The rules notice what they are made for: a copy of the tree in which one line breaks one rule.
-# Views and commands have no headers of their own yet: the copy has two.
 copy=$work/tree
 mkdir "$copy"
 files "$tree" | grep -E '^(bpf|user)/' | (cd "$tree" && xargs -d '\n' cp --parents -t "$copy")
-touch "$copy/user/report/flat.h" "$copy/user/tool/dump.h"
 
 # notices RULE FILE LINES: whether a rule has more to say about the file once it has these lines.
 notices() {
@@ -326,10 +346,10 @@ check "a format that includes DCPI's parts is noticed" \
 check "a library that includes capture is noticed" \
 	notices rule_library user/lib/session.c '#include "capture/image.h"'
 
-check "a view that includes another is noticed" \
-	notices rule_views user/report/dump.c '#include "report/flat.h"'
-check "a command that includes another is noticed" \
-	notices rule_commands user/tool/report.c '#include "tool/dump.h"'
+check "a view that uses another is noticed" \
+	notices rule_views user/report/flat.c 'int again(void) { return report_dump(0, 0); }'
+check "a command that uses another is noticed" \
+	notices rule_commands user/tool/report.c 'void *other = &dump_command;'
 check "a file without a licence is noticed" notices rule_spdx user/util/new.c 'int x;'
 check "a file that is too long is noticed" notices rule_length user/util/file.c "$(seq 801)"
 check "a thing to do is noticed" notices rule_finished user/util/file.c "/* TO""DO: this */"

@@ -6,8 +6,9 @@
 set -eu
 
 build="gcc make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev liblzma-dev zlib1g-dev
-	libprotobuf-c-dev protobuf-c-compiler libjson-c-dev libiberty-dev libcap-dev libncurses-dev"
-test="libcmocka-dev perl python3 g++ gcc-multilib binutils xz-utils strace procps util-linux bsdutils
+	libprotobuf-c-dev protobuf-c-compiler libjson-c-dev libiberty-dev libcap-dev libncurses-dev
+	libcmocka-dev perl python3"
+test="g++ gcc-multilib binutils xz-utils strace procps util-linux bsdutils
 	libcap2-bin gcl gdb mandoc google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-dev valgrind
 	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools-dev tmux chromium
 	debuginfod libdebuginfod-dev nodejs rustc ldc dwz llvm sparse dkms kmod pahole git"
@@ -49,12 +50,14 @@ if [ "$(id -u)" -ne 0 ]; then
 	echo "Missing packages. As root: apt-get install$missing" >&2
 	exit 1
 fi
-echo "Installing$missing"
+echo "Installing what is missing, with all that it needs:$missing"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086 # a list of words
-if ! { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y \
-	--no-install-recommends $missing; } >"$log" 2>&1; then
+if ! { apt-get update && { apt-get install --assume-no --no-install-recommends $missing |
+	grep -E '^(Need to get|After this operation)' >&3 || true; } &&
+	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; } \
+	3>&1 >"$log" 2>&1; then
 	cat "$log" >&2
 	echo "apt-get failed; install by hand:$missing" >&2
 	exit 1

@@ -121,12 +121,12 @@ count_files() {
 # --- As a user records ---
 
 check "a program runs" start_ready "$progs/shares" 2
-check "recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -f dcpi -o "$work/db"
-check "what the format loses is told" says "the dcpi format does not hold"
+check_recorded "recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -f dcpi -o "$work/db"
+check_recorded "what the format loses is told" says "the dcpi format does not hold"
 first=$(reported "$work/db")
-check "recorded once more, into the same database" \
+check_recorded "recorded once more, into the same database" \
 	exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -f dcpi -o "$work/db"
-check "and as pprof" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -o "$work/a.pb.gz"
+check_recorded "and as pprof" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -o "$work/a.pb.gz"
 stop "$pid"
 
 check "every file is one by dcpiformat(4)" parse "$work/db"
@@ -137,11 +137,11 @@ check "the name is told by the header" json "all(
 	f['path'].split('/')[-3:] == [f['header']['epoch'], f['header']['platform'],
 		'%s.%s_%s' % (f['header']['path'].split('/')[-1], f['header']['image'],
 			f['header']['event'])] for f in j)" "$work/parsed.json"
-check "the program is one of the images" json \
+check_recorded "the program is one of the images" json \
 	"any(f['header']['path'] == '$progs/shares' for f in j)" "$work/parsed.json"
 check "the period is in nanoseconds" json \
 	"all(f['header']['period'] == '1001001' for f in j)" "$work/parsed.json"
-check "the file's build ID is the image" json "any(f['header']['image'] ==
+check_recorded "the file's build ID is the image" json "any(f['header']['image'] ==
 	'$(readelf -n "$progs/shares" | sed -n 's/.*Build ID: //p')' for f in j)" "$work/parsed.json"
 text=$(readelf -lW "$progs/shares" | awk '$1 == "LOAD" && / R E / { print $3; exit }')
 check "tstart is the first executable segment's address" json "all(
@@ -150,33 +150,33 @@ check "tstart is the first executable segment's address" json "all(
 check "nobody else may read it" test -z "$(find "$work/db" -perm /077)"
 check "nothing else is there" test -z "$(find "$work/db" -name '.*')"
 
-check "report says as many samples as the files have" \
+check_recorded "report says as many samples as the files have" \
 	test "$(reported "$work/db")" -eq "$(sum "$work/db")"
-check "the second recording is in it" test "$(reported "$work/db")" -gt "$((first * 3 / 2))"
+check_recorded "the second recording is in it" test "$(reported "$work/db")" -gt "$((first * 3 / 2))"
 "$profiltool" report --json "$work/db" >"$work/db.json" 2>/dev/null
-check "functions have names, and their shares" recorded \
+check_recorded "functions have names, and their shares" recorded \
 	"whole and is_share('burn_sixty', .6) and images('burn_sixty') == {'shares'}" "$work/db.json"
-check "event and period are known" recorded \
+check_recorded "event and period are known" recorded \
 	"j['event'] == 'task-clock' and j['period_ns'] == 1001001" "$work/db.json"
 epoch=$(find "$work/db" -mindepth 1 -maxdepth 1 | head -n 1)
-check "one epoch of it" test "$(reported "$epoch")" -eq "$(sum "$epoch")"
+check_recorded "one epoch of it" test "$(reported "$epoch")" -eq "$(sum "$epoch")"
 file=$(find "$epoch" -name 'shares.*' | head -n 1)
-check "one file of it" test "$(reported "$file")" -eq "$(sum "$file")"
-check "dump" exits 0 "$profiltool" dump "$file"
-check "dump tells the image" grep -q "$progs/shares" "$work/out"
+check_recorded "one file of it" test "$(reported "$file")" -eq "$(sum "$file")"
+check_recorded "dump" exits 0 "$profiltool" dump "$file"
+check_recorded "dump tells the image" grep -q "$progs/shares" "$work/out"
 
-check "all epochs become one" exits 0 to_dcpi "$work/db" "$work/one"
-check "that is one" test "$(find "$work/one" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1
+check_recorded "all epochs become one" exits 0 to_dcpi "$work/db" "$work/one"
+check_recorded "that is one" test "$(find "$work/one" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1
 check "the earliest" test "$(ls "$work/one")" = "$(find "$work/db" -mindepth 1 -maxdepth 1 \
 	-printf '%f\n' | sort | head -n 1)"
 check "no sample is lost by it" test "$(sum "$work/one")" -eq "$(sum "$work/db")"
 
-check "pprof becomes DCPI" exits 0 to_dcpi "$work/a.pb.gz" "$work/a"
+check_recorded "pprof becomes DCPI" exits 0 to_dcpi "$work/a.pb.gz" "$work/a"
 functions() {
 	"$profiltool" report "$1" 2>/dev/null | awk '{ print $1, $4 }' | sort
 }
 check "with the same functions" diff <(functions "$work/a.pb.gz") <(functions "$work/a")
-check "and back" exits 0 "$profiltool" convert "$work/a" "$work/b.pb.gz"
+check_recorded "and back" exits 0 "$profiltool" convert "$work/a" "$work/b.pb.gz"
 check "with the same functions, too" diff <(functions "$work/a") <(functions "$work/b.pb.gz")
 
 # --- Unknown lines ---

@@ -134,16 +134,16 @@ j = json.load(sys.stdin)
 nodes = [j["nodes"][i:i + 4] for i in range(0, len(j["nodes"]), 4)]
 print(len({n[1] for n in nodes if n[0] == 1 and j["frames"][n[1]][3] == "who"}))'
 }
-check "several processes are the lowest frames" test "$(roots)" -ge 2
-check "--by function: none" test "$(roots --by function)" -eq 0
-check "--by thread" test "$(roots --by thread)" -ge 2
+check_recorded "several processes are the lowest frames" test "$(roots)" -ge 2
+check_recorded "--by function: none" test "$(roots --by function)" -eq 0
+check_recorded "--by thread" test "$(roots --by thread)" -ge 2
 
 data_of_two() { # OPTION...: a graph's data
 	flamegraph "$@" "$work/two.pb.gz" -o "$work/two.html" 2>/dev/null
 	data_of "$work/two.html" >"$work/data.json"
 }
 data_of_two --value cpu
-check "--value" json 'j["unit"] == "nanoseconds"' "$work/data.json"
+check_recorded "--value" json 'j["unit"] == "nanoseconds"' "$work/data.json"
 
 # --- Inlined functions ---
 
@@ -171,7 +171,7 @@ gcc -O1 -g -fno-omit-frame-pointer "$work/inlined.c" -o "$work/inlined"
 "$profiltool" record -g -F 999 -o "$work/in.pb.gz" -- "$work/inlined" >/dev/null 2>&1
 flamegraph --inline "$work/in.pb.gz" -o "$work/in.html"
 data_of "$work/in.html" >"$work/data.json"
-check "--inline: functions that are inlined are marked" \
+check_recorded "--inline: functions that are inlined are marked" \
 	json '[f[3] for f in j["frames"] if f[0] == "innermost"] == ["inlined"]' "$work/data.json"
 
 # --- Errors ---

@@ -26,10 +26,10 @@ folded() {
 
 # --- There and back ---
 
-check "recorded" exits 0 "$profiltool" record -F 999 -o "$work/a.pb.gz" -- "$progs/shares" 1 0.5 stay
-check "written" exits 0 "$profiltool" convert "$work/a.pb.gz" "$work/a.folded"
-check "what it does not hold is told" says "the folded format does not hold"
-check "each line is a stack and its count" grep -qE '^burn_sixty [0-9]+$' "$work/a.folded"
+check_recorded "recorded" exits 0 "$profiltool" record -F 999 -o "$work/a.pb.gz" -- "$progs/shares" 1 0.5 stay
+check_recorded "written" exits 0 "$profiltool" convert "$work/a.pb.gz" "$work/a.folded"
+check_recorded "what it does not hold is told" says "the folded format does not hold"
+check_recorded "each line is a stack and its count" grep -qE '^burn_sixty [0-9]+$' "$work/a.folded"
 
 # functions FILE: "SAMPLES NAME" as report has it, whatever the image.
 functions() {
@@ -42,10 +42,10 @@ for name, count in sorted(sums.items()):
 	print(count, name)'
 }
 functions "$work/a.pb.gz" >"$work/a.functions"
-check "busy functions" grep -q burn_sixty "$work/a.functions"
+check_recorded "busy functions" grep -q burn_sixty "$work/a.functions"
 check "the same functions, those without a name too" diff "$work/a.functions" \
 	<(functions "$work/a.folded")
-check "and back" exits 0 "$profiltool" convert "$work/a.folded" "$work/back.pb.gz"
+check_recorded "and back" exits 0 "$profiltool" convert "$work/a.folded" "$work/back.pb.gz"
 check "still the same" diff "$work/a.functions" <(functions "$work/back.pb.gz")
 check "written twice: the same" diff <(stacks "$work/a.folded") <(stacks <(folded "$work/back.pb.gz"))
 

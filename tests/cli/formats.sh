@@ -11,9 +11,9 @@
 
 shares=$progs/shares
 check "a program runs" start_ready "$shares" 2
-check "recorded as pprof" exits 0 "$profiltool" -p "$pid" -F 999 -d 2 -o "$work/a.pb.gz"
-check "recorded as gperftools" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -o "$work/b.prof"
-check "what the format loses is told" says "the gperftools format does not hold"
+check_recorded "recorded as pprof" exits 0 "$profiltool" -p "$pid" -F 999 -d 2 -o "$work/a.pb.gz"
+check_recorded "recorded as gperftools" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -o "$work/b.prof"
+check_recorded "what the format loses is told" says "the gperftools format does not hold"
 stop "$pid"
 
 # ours FILE: "SAMPLES FUNCTION" of the functions with samples, busiest first, and the sum.
@@ -47,18 +47,18 @@ same() {
 
 ours "$work/a.pb.gz" >"$work/a.ours"
 ours "$work/b.prof" >"$work/b.ours"
-check "the busiest function is known" grep -q burn_sixty <(head -n 1 "$work/b.ours")
+check_recorded "the busiest function is known" grep -q burn_sixty <(head -n 1 "$work/b.ours")
 if command -v google-pprof >/dev/null; then
 	google_pprof "$shares" "$work/b.prof" >"$work/b.google"
-	check "google-pprof: the same functions, samples and total" same "$work/b.ours" "$work/b.google"
+	check_recorded "google-pprof: the same functions, samples and total" same "$work/b.ours" "$work/b.google"
 else
 	skip "google-pprof" "it is not installed"
 fi
 if command -v go >/dev/null; then
 	go_pprof "$work/a.pb.gz" >"$work/a.go"
-	check "go tool pprof, pprof: the same" same "$work/a.ours" "$work/a.go"
+	check_recorded "go tool pprof, pprof: the same" same "$work/a.ours" "$work/a.go"
 	go_pprof "$shares" "$work/b.prof" >"$work/b.go"
-	check "go tool pprof, gperftools: the same" same "$work/b.ours" "$work/b.go"
+	check_recorded "go tool pprof, gperftools: the same" same "$work/b.ours" "$work/b.go"
 else
 	skip "go tool pprof" "it is not installed"
 fi
@@ -82,11 +82,11 @@ there_and_back() {
 		diff <(stacks "$work/a.pb.gz") <(stacks "$work/a.prof") &&
 		diff <(stacks "$work/a.pb.gz") <(stacks "$work/back.pb.gz")
 }
-check "pprof to gperftools and back: the same stacks" there_and_back
+check_recorded "pprof to gperftools and back: the same stacks" there_and_back
 ours "$work/back.pb.gz" >"$work/back.ours"
 check "and the same functions" same "$work/a.ours" "$work/back.ours"
-check "a format by its name" exits 0 "$profiltool" convert -f gperftools "$work/a.pb.gz" "$work/named"
-check "is written" grep -q '"gperftools"' <("$profiltool" dump --json "$work/named")
+check_recorded "a format by its name" exits 0 "$profiltool" convert -f gperftools "$work/a.pb.gz" "$work/named"
+check_recorded "is written" grep -q '"gperftools"' <("$profiltool" dump --json "$work/named")
 check "through pipes" diff <(stacks "$work/a.pb.gz") \
 	<(stacks <("$profiltool" convert -f gperftools - - <"$work/a.pb.gz" 2>/dev/null))
 check "a format that is not there" exits 2 "$profiltool" convert -f speedscope "$work/a.pb.gz" "$work/x"
@@ -132,7 +132,7 @@ for command in report dump convert; do
 	check "$command leaves no half of a result" test ! -e "$work/broken.out.pb.gz"
 done
 check "a cut file: the place is told" exits 1 "$profiltool" dump "$work/cut.prof"
-check "as an offset" says "at byte"
+check_recorded "as an offset" says "at byte"
 
 # --- Files that writers may come to write ---
 

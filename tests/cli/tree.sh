@@ -271,13 +271,13 @@ assert {("main", "set", "outer", "middle", "inner"), ("main", "set", "outer", "i
 	("main", "set", "inner")} <= ends, ends
 EOF_PYTHON
 }
-check "the tree of a recorded program" recorded_tree
+check_recorded "the tree of a recorded program" recorded_tree
 by_process() {
 	report --json --tree --by thread "$work/set.pb.gz" >"$work/out" &&
 		json '(j["tree"][0]["name"].split()[0] == "chains" and "image" not in j["tree"][0] and
 			j["tree"][0]["children"][0]["name"].split()[0] == "chains")' "$work/out"
 }
-check "processes and threads above the tree" by_process
+check_recorded "processes and threads above the tree" by_process
 
 # --- What does not go ---
 

@@ -243,23 +243,6 @@ static int print_json(const struct requirements *r, struct error *e)
 
 /* --- The command --- */
 
-int tool_refuse(const struct error *e)
-{
-	struct requirement_facts facts;
-	struct requirements r = { 0 };
-	int code = tool_fail(e);
-
-	if (code != EXIT_NOT_PERMITTED && code != EXIT_KERNEL_LACKS)
-		return code;
-	requirements_gather(&facts);
-	requirements_judge(&facts, &r);
-	for (size_t i = 0; i < r.count; i++)
-		if (r.list[i].state == REQUIREMENT_NO)
-			tool_warn("  %s: %s", r.list[i].name, r.list[i].told.what);
-	tool_warn("  profiltool check tells more");
-	return code;
-}
-
 static int exit_code(const struct error *e)
 {
 	if (e->kind == ERROR_NOT_PERMITTED)

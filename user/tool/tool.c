@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "capture/requirements.h"
 #include "report/text.h"
 #include "symbol/symbol.h"
 #include "util/number.h"
@@ -33,6 +34,23 @@ int tool_fail(const struct error *e)
 	if (e->mend[0])
 		say("  ", e->mend);
 	return codes[e->kind];
+}
+
+int tool_refuse(const struct error *e)
+{
+	struct requirement_facts facts;
+	struct requirements r = { 0 };
+	int code = tool_fail(e);
+
+	if (code != EXIT_NOT_PERMITTED && code != EXIT_KERNEL_LACKS)
+		return code;
+	requirements_gather(&facts);
+	requirements_judge(&facts, &r);
+	for (size_t i = 0; i < r.count; i++)
+		if (r.list[i].state == REQUIREMENT_NO)
+			tool_warn("  %s: %s", r.list[i].name, r.list[i].told.what);
+	tool_warn("  profiltool check tells more");
+	return code;
 }
 
 void tool_warn(const char *format, ...)
