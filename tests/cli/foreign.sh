@@ -49,7 +49,7 @@ if has perf && perf record -q -e cpu-clock -g -o perf.data -- \
 	fi
 	perf script -i perf.data >script.txt 2>/dev/null
 	named script.txt "the text that perf script prints" "stackcollapse-perf.pl script.txt >x.folded"
-	perf script -i perf.data -F comm,pid,tid,cpu,time,event,ip,sym >fields.folded 2>/dev/null
+	perf script -i perf.data -F comm,pid,tid,time,event,ip,sym >fields.folded 2>/dev/null
 	named fields.folded "the text that perf script prints" "stackcollapse-perf.pl"
 fi
 
