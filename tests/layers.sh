@@ -28,8 +28,14 @@ reserved='
 	^(n?curses|term)\.h$	tool
 '
 
-# The files of the tree: what git tracks or would track; all of it where there is no git.
+# The files of the tree: what git tracks or would track; all of it where there is no git. $only names
+# the one to look at.
+only=
 files() {
+	if [ -n "$only" ]; then
+		[ ! -f "$1/$only" ] || echo "$only"
+		return
+	fi
 	(
 		cd "$1" || exit
 		if [ -e .git ]; then
@@ -294,10 +300,11 @@ files "$tree" | grep -E '^(bpf|user)/' | (cd "$tree" && xargs -d '\n' cp --paren
 
 # notices RULE FILE LINES: whether a rule has more to say about the file once it has these lines.
 notices() {
-	local rule=$1 file=$2 before after
+	local rule=$1 file=$2 before after only=
 
-	[ -f "$work/$rule" ] || "$rule" "$copy" >"$work/$rule"
-	before=$(grep -cF "$file:" "$work/$rule")
+	# The others have to know what there is besides the file.
+	[[ $rule == rule_@(formats|views|commands) ]] || only=$file
+	before=$("$rule" "$copy" | grep -cF "$file:")
 	mkdir -p "$(dirname "$copy/$file")"
 	[ -f "$copy/$file" ] && cp "$copy/$file" "$work/saved"
 	printf '%s\n' "$3" >>"$copy/$file"

@@ -84,10 +84,10 @@ there_and_back() {
 }
 check_recorded "pprof to gperftools and back: the same stacks" there_and_back
 ours "$work/back.pb.gz" >"$work/back.ours"
-check "and the same functions" same "$work/a.ours" "$work/back.ours"
+check_recorded "and the same functions" same "$work/a.ours" "$work/back.ours"
 check_recorded "a format by its name" exits 0 "$profiltool" convert -f gperftools "$work/a.pb.gz" "$work/named"
 check_recorded "is written" grep -q '"gperftools"' <("$profiltool" dump --json "$work/named")
-check "through pipes" diff <(stacks "$work/a.pb.gz") \
+check_recorded "through pipes" diff <(stacks "$work/a.pb.gz") \
 	<(stacks <("$profiltool" convert -f gperftools - - <"$work/a.pb.gz" 2>/dev/null))
 check "a format that is not there" exits 2 "$profiltool" convert -f speedscope "$work/a.pb.gz" "$work/x"
 check "says which are" says "pprof"
