@@ -243,7 +243,8 @@ $(call fuzzer,$(FUZZ_FORMATS) input): $(filter-out %/from_capture.o,$(call objec
 	$(BUILD)/proto/profile.pb-c.o
 $(call fuzzer,$(FUZZ_SYMBOLS)): $(filter-out %/from_capture.o,$(call objects,util profile symbol))
 # The histogram is the fuzzer's own.
-$(call fuzzer,requests): $(filter-out %/profild.o %/server.o %/privilege.o,$(call objects,util daemon))
+$(call fuzzer,requests): $(BUILD)/user/capture/pid_numbers.o \
+	$(filter-out %/profild.o %/server.o %/privilege.o,$(call objects,util daemon))
 $(call fuzzer,replies): $(call library_objects,$(BUILD),$(filter-out $(SHARED_ONLY),$(LIB_SOURCES)))
 
 $(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%:
