@@ -101,8 +101,10 @@ check "it is what was asked for" grep -q '^main;work 2$' x.cg
 check "standard output" test "$(convert a.folded - 2>/dev/null | "$profiltool" dump - |
 	head -n 1)" = "format pprof"
 mkfifo fifo
-leashed cat fifo >from_fifo &
+exec 3<>fifo # a reader that is there at once
+leashed cat <fifo >from_fifo 3>&- &
 check "a pipe" exits 0 convert a.folded fifo
+exec 3>&-
 wait $!
 check "gets pprof" test "$(dumped format from_fifo)" = pprof
 check "/dev/stdout" test "$(convert a.folded /dev/stdout 2>/dev/null | "$profiltool" dump - |

@@ -47,6 +47,9 @@ enum pprof_extra {
 #define PPROF_COMM   "comm"
 #define PPROF_THREAD "thread"
 
+/* A function whose name the file leaves empty, as Go's runtime does where a stack is not known. */
+#define PPROF_NO_NAME "??"
+
 /* Its mapping has addresses in the image's own numbering, by what pprof takes it for, too. */
 static inline bool pprof_is_whole(uint64_t start, uint64_t limit, uint64_t offset)
 {

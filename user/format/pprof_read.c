@@ -456,7 +456,7 @@ static int add_function(struct pprof_reader *r, const uint8_t *at, const Profil_
 	if (err)
 		return err;
 	if (!*function.name)
-		function.name = *function.system_name ? function.system_name : "??";
+		function.name = *function.system_name ? function.system_name : PPROF_NO_NAME;
 	if (profile_add_function(r->p, &function, &number))
 		return error_no_memory(r->e);
 	return add_id(r, &r->functions, m->id, number);

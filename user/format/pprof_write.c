@@ -588,7 +588,7 @@ static void write_function(struct writer *w, uint64_t id, const struct profile_f
 	Profil__Pprof__Function message = PROFIL__PPROF__FUNCTION__INIT;
 
 	message.id = id;
-	message.name = string_number(w, f->name);
+	message.name = string_number(w, strcmp(f->name, PPROF_NO_NAME) == 0 ? "" : f->name);
 	message.system_name = string_number(w, f->system_name);
 	message.filename = string_number(w, file);
 	message.start_line = start_line;
