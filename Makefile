@@ -287,8 +287,7 @@ demo:
 # How much runs at once, where make is not told: tests, and what they need built.
 JOBS ?= $(shell nproc)
 PARALLEL_MAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
-# Those of kernels take turns: they share what they fetch.
-PROVE := prove -j$(JOBS) --rules 'seq=tests/kernels/*' --rules 'par=**' --exec tests/tap.sh
+PROVE := prove -j$(JOBS) --exec tests/tap.sh
 
 KERNEL_TESTS := tests/kernels/kernels.sh tests/kernels/build.sh
 # What needs files alone: no root, no network.
@@ -302,14 +301,14 @@ export PROFIL_BUILD := $(abspath $(BUILD))
 export PROFIL_TEST_DATA ?= $(abspath ../shared/data)
 
 check:
-	$(Q)$(PARALLEL_MAKE) all unit-tests programs
+	+$(Q)$(PARALLEL_MAKE) all unit-tests programs
 	$(Q)$(PROVE) $(UNIT_TESTS) $(CHECKS)
 
 test:
 	@echo 'make test runs every test: some 15 minutes on two CPUs, 10 when it was run before.' \
 		'make check takes one.'
 	$(Q)tests/packages.sh test
-	$(Q)$(PARALLEL_MAKE) all lib32 fuzzers unit-tests programs
+	+$(Q)$(PARALLEL_MAKE) all lib32 fuzzers unit-tests programs
 	$(Q)$(PROVE) $(TESTS) $(UNIT_TESTS)
 
 comma := ,
@@ -320,13 +319,13 @@ run_instrumented = PROFIL_BUILD=$(abspath $(BUILD))/$(1) $(PROVE) \
 	$(patsubst $(BUILD)/%,$(BUILD)/$(1)/%,$(UNIT_TESTS)) $(FORMAT_TESTS)
 
 coverage:
-	$(Q)$(call instrumented,coverage,-O0 -g --coverage -fprofile-update=atomic)
+	+$(Q)$(call instrumented,coverage,-O0 -g --coverage -fprofile-update=atomic)
 	$(Q)find $(BUILD)/coverage -name '*.gcda' -delete
 	$(Q)$(call run_instrumented,coverage)
 	$(Q)tests/coverage.py $(BUILD)/coverage
 
 sanitize:
-	$(Q)$(call instrumented,sanitize,-O1 -g -fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
+	+$(Q)$(call instrumented,sanitize,-O1 -g -fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
 	$(Q)$(call run_instrumented,sanitize)
 
 test-kernels:

@@ -46,10 +46,26 @@ get_release() {
 		rm "$work"/*.deb && mv "$part" "$folder"
 }
 
+# taking_turns COMMAND...: two tests may want the same kernel at the same time.
+taking_turns() {
+	local lock code
+
+	exec {lock}>"$kernels/lock"
+	flock "$lock"
+	"$@"
+	code=$?
+	exec {lock}>&-
+	return $code
+}
+
 # get_kernel SERIES: sets $kernel to the file to boot, and $headers to the folder that a module is
 # built with; $why, when there is none. One that an earlier run has fetched will do when the
 # archive cannot be reached.
 get_kernel() {
+	taking_turns find_kernel "$@"
+}
+
+find_kernel() {
 	local release old
 
 	release=$(newest "linux-image-${1//./\\.}\.[0-9.]+[-+][a-z0-9.]+-amd64")
@@ -70,6 +86,10 @@ get_kernel() {
 
 # get_checkpatch: sets $checkpatch to the newest that there is; it is in the kernel's sources alone.
 get_checkpatch() {
+	taking_turns find_checkpatch
+}
+
+find_checkpatch() {
 	local package
 
 	checkpatch=$kernels/checkpatch/scripts/checkpatch.pl
