@@ -595,7 +595,7 @@ static void read_files_of_others(void **state)
 		char *path = others_path(files_of_others[i].name);
 
 		if (!path) {
-			print_message("# PROFIL_TEST_DATA names no folder with %s\n",
+			print_message("# PROFIL_TEST_DATA names no directory with %s\n",
 				      files_of_others[i].name);
 			skip();
 			return;

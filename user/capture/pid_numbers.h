@@ -19,7 +19,7 @@ size_t pid_numbers(pid_t pid, pid_t tid, uint64_t *innermost);
 bool pid_has_thread(pid_t pid, pid_t tid);
 
 /*
- * What tells a process from all others in a BPF program, whatever pid namespace we are in: the
+ * What identifies a process in a BPF program, whatever pid namespace we are in: the
  * arguments of bpf_get_ns_current_pid_tgid(), and the tgid that it answers.
  */
 struct pid_identity {

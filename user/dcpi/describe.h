@@ -62,8 +62,8 @@ int dcpi_make_id(struct dcpi_texts *texts, struct dcpi_header *h, const struct d
 int dcpi_set_unattributed(struct dcpi_texts *texts, struct dcpi_header *h);
 
 /*
- * Where nothing tells the text (*size is 0), or not all of it, the pages that have counts do: the
- * range grows to hold them. They are folded.
+ * Where nothing says what the text is (*size is 0), or not all of it, the pages that have counts
+ * do: the range grows to hold them. They are folded.
  */
 void dcpi_fit_range(const struct dcpi_count *counts, size_t count, uint64_t *start, uint64_t *size);
 

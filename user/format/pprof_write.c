@@ -231,7 +231,7 @@ static size_t write_period(struct writer *w, const char *extra)
 }
 
 /*
- * Readers show the last type unless told otherwise. They should show what we show, or the time of
+ * Readers show the last type by default. They should show what we show, or the time of
  * these samples; but of a file from elsewhere what they did, unless another value was chosen.
  */
 static void write_default_type(struct writer *w)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* ELF files, as far as a DCPI file tells of them: without a library for that. */
+/* ELF files, as far as a DCPI file describes them, without an ELF library. */
 #include "lib/image.h"
 
 #include <elf.h>

@@ -98,14 +98,14 @@ static void describe_group(const struct group *g, bool single, char *text, size_
 
 static void describe(const struct waits *w, char *text, size_t size)
 {
-	size_t used = 0, told = 0;
+	size_t used = 0, printed = 0;
 	char what[128];
 
 	for (size_t i = 0; i < w->count && i < MOST_GROUPS && used < size; i++) {
 		const struct group *g = &w->groups[i];
 
 		describe_group(g, g->threads == 1, what, sizeof(what));
-		told += g->threads;
+		printed += g->threads;
 		if (w->threads == 1)
 			used += snprintf(text + used, size - used, "it %s", what);
 		else
@@ -116,8 +116,8 @@ static void describe(const struct waits *w, char *text, size_t size)
 							   : " threads",
 					 what);
 	}
-	if (told < w->threads && used < size)
-		snprintf(text + used, size - used, ", and %zu elsewhere", w->threads - told);
+	if (printed < w->threads && used < size)
+		snprintf(text + used, size - used, ", and %zu elsewhere", w->threads - printed);
 }
 
 void waits_describe(const pid_t *pids, size_t count, bool thread, char *text, size_t size)
