@@ -119,7 +119,7 @@ in_background() {
 }
 
 make_test disposition <<-'END'
-	check "default" grep -q '^SigIgn:[[:blank:]]*0*$' /proc/self/status
+	check "default" test "$(ignored_signals)" -eq 0
 	finish
 END
 check "nohup: SIGHUP is as a test expects it" prints "ok 1 - default" nohup "$work/disposition"
