@@ -80,7 +80,7 @@ help:
 ## make demo                  profile a running program by its PID and show the result
 ## make check                 run what needs no root, no network and no other packages; in a minute
 ## make test                  run every test (as root; on Debian installs what is missing)
-## make test-kernels          those of them that build profil.ko and boot kernels
+## make test-kernels          those of them that build profil.ko and boot kernels, at length
 ## make test-kernel-debug     the same on a kernel made to find faults, which is built first
 ## make fuzz                  fuzz all that reads what others made, for FUZZ_SECONDS=3600 each
 ## make coverage              say which lines of user/ `make check` runs
@@ -331,7 +331,7 @@ sanitize:
 test-kernels:
 	$(Q)tests/packages.sh test
 	$(Q)$(MAKE) --no-print-directory all $(PROGRAMS)
-	$(Q)prove --verbose --exec tests/tap.sh $(KERNEL_TESTS)
+	$(Q)PROFIL_TEST_KERNELS=all prove --verbose --exec tests/tap.sh $(KERNEL_TESTS)
 
 test-kernel-debug:
 	$(Q)tests/packages.sh debug
