@@ -155,9 +155,11 @@ static struct gmon_arcs *make_table(const struct gmon_range *range)
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return NULL;
-	/* Few of the counts are ever used: a huge page would clear and hold 2 MiB for one of them.
+	/*
+	 * Few of the counts are ever used: a huge page would clear and hold 2 MiB for one of them.
+	 * An error means that there are no huge pages.
 	 */
-	madvise(memory, size, MADV_NOHUGEPAGE); /* fails where there are none: as well */
+	madvise(memory, size, MADV_NOHUGEPAGE);
 	t = (struct gmon_arcs *)memory;
 	t->shard_bits = shard_bits;
 	t->counts = (struct gmon_count *)(memory + header);
