@@ -77,7 +77,7 @@ talk_as_nobody() {
 
 # It may have to do with what came before when the first connects, but not with the second.
 greets_soon() {
-	timeout 2 "$hostile" "$socket" connect greeting close connect greeting
+	timeout 10 "$hostile" "$socket" connect greeting close connect greeting
 }
 
 # hold NAME STEP...: a client that stays; `go NAME` lets it go on behind the step "ready".

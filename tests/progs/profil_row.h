@@ -282,14 +282,14 @@ static inline void *shared_memory(size_t size)
 	return memory;
 }
 
-/* The status of a child; of one that does not end in ten seconds, it is killed. */
+/* The status of a child; one that does not end in a minute is killed. */
 static inline int wait_for_child(pid_t child, const char *name)
 {
 	int status;
 
 	need(child > 0, name);
 	for (int i = 0; waitpid(child, &status, WNOHANG) == 0; i++) {
-		if (i == 10000) {
+		if (i == 60000) {
 			expect(false, "%s: does not end", name);
 			kill(child, SIGKILL);
 		}
