@@ -60,11 +60,10 @@ includes() {
 		sed -E 's/:[^"<]*["<]/ /; s/[">].*//'
 }
 
-# The layer of a file, from its path: bpf/x, user/LAYER/x.
+# layer_of FILE: sets $layer, from its path: bpf/x, user/LAYER/x.
 layer_of() {
-	local path=${1#user/}
-
-	echo "${path%%/*}"
+	layer=${1#user/}
+	layer=${layer%%/*}
 }
 
 # The number of each layer, from 1 at the top.
@@ -77,14 +76,15 @@ for group in $layers; do
 	done
 done
 
-# The file of the tree that FILE means by HEADER; nothing when there is none.
+# find_header TREE FILE HEADER: sets $found to the file of the tree that FILE means; empty: there is none.
 find_header() {
 	local root=$1 folder=${2%/*} header=$3 path
 
+	found=
 	for path in "$folder/$header" "$header" "user/$header"; do
 		[ -f "$root/$path" ] || continue
 		[[ $path != *..* ]] || path=$(realpath -s --relative-to="$root" "$root/$path")
-		echo "$path"
+		found=$path
 		return
 	done
 }
@@ -93,11 +93,12 @@ find_header() {
 
 # Generated headers, and headers that are nowhere.
 check_unfound() {
-	local file=$1 header=$2 entry
+	local file=$1 header=$2 entry layer
 
+	layer_of "$file"
 	for entry in $generated; do
 		[ "$header" = "${entry%:*}" ] || continue
-		[ "$(layer_of "$file")" = "${entry#*:}" ] ||
+		[ "$layer" = "${entry#*:}" ] ||
 			echo "$file: only ${entry#*:} may include $header"
 		return
 	done
@@ -105,16 +106,18 @@ check_unfound() {
 }
 
 rule_direction() {
-	local file header found from to
+	local file header found layer from to
 
 	includes "$1" '"' | while read -r file header; do
-		found=$(find_header "$1" "$file" "$header")
+		find_header "$1" "$file" "$header"
 		if [ -z "$found" ]; then
 			check_unfound "$file" "$header"
 			continue
 		fi
-		from=$(layer_of "$file")
-		to=$(layer_of "$found")
+		layer_of "$file"
+		from=$layer
+		layer_of "$found"
+		to=$layer
 		[ "$from" = "$to" ] && continue
 		if [ -z "${rank[$from]:-}" ] || [ -z "${rank[$to]:-}" ]; then
 			echo "$file: $header: a layer that is not known"
@@ -129,14 +132,20 @@ rule_headers_only() {
 }
 
 rule_reserved() {
-	local file header pattern allowed
+	local file header rule rules pattern allowed layer
 
+	mapfile -t rules < <(grep . <<<"$reserved")
 	includes "$1" '<' | while read -r file header; do
-		while read -r pattern allowed; do
-			[[ -n $pattern && $header =~ $pattern ]] || continue
-			[[ " $allowed " == *" $(layer_of "$file") "* ]] ||
+		layer_of "$file"
+		for rule in "${rules[@]}"; do
+			pattern=${rule//[[:blank:]]/ }
+			pattern=${pattern#"${pattern%%[! ]*}"}
+			allowed=${pattern#* }
+			pattern=${pattern%% *}
+			[[ $header =~ $pattern ]] || continue
+			[[ " $allowed " == *" $layer "* ]] ||
 				echo "$file: only these may include <$header>: $allowed"
-		done <<<"$reserved"
+		done
 	done
 }
 
@@ -175,7 +184,7 @@ sideways() {
 	local root=$1 layer=$2 table=$3 file header found kind
 	shift 3
 	includes "$root" '"' | grep "^user/$layer/" | while read -r file header; do
-		found=$(find_header "$root" "$file" "$header")
+		find_header "$root" "$file" "$header"
 		[[ $found == "user/$layer/"* && $file != "user/$layer/$table" ]] || continue
 		kind=$(owner "$layer" "$found" "$@")
 		[ -z "$kind" ] || [ "$(owner "$layer" "$file" "$@")" = "$kind" ] ||
@@ -236,21 +245,22 @@ written_here() {
 }
 
 rule_spdx() {
-	local file lines
-
-	written_here "$1" | while IFS= read -r file; do
-		lines=1
-		[ "$(head -c 2 "$1/$file" | tr -d '\0')" = '#!' ] && lines=3
-		head -n "$lines" "$1/$file" | grep -q 'SPDX-License-Identifier: ' ||
-			echo "$file: no SPDX-License-Identifier on top"
-	done
+	written_here "$1" | (cd "$1" && xargs -d '\n' awk '
+		FNR == 1 { lines = /^#!/ ? 3 : 1 }
+		FNR <= lines && /SPDX-License-Identifier: / { on_top[FILENAME] = 1 }
+		FNR >= lines { nextfile }
+		END {
+			for (i = 1; i < ARGC; i++)
+				if (!(ARGV[i] in on_top))
+					print ARGV[i] ": no SPDX-License-Identifier on top"
+		}')
 }
 
 rule_length() {
 	local file lines most
 
-	written_here "$1" | while IFS= read -r file; do
-		lines=$(wc -l <"$1/$file")
+	written_here "$1" | (cd "$1" && xargs -d '\n' wc -l) | while read -r lines file; do
+		[ "$file" != total ] || continue
 		# A test's cases are a list: it may be longer than what must be understood at once.
 		most=800
 		[[ $file == tests/* ]] && most=1000
