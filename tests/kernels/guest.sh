@@ -3,7 +3,7 @@
 # All of user space in the virtual machines that kernels.sh starts: their /init, run by busybox.
 # The run NAME leaves NAME.json, NAME.err, NAME.status and what its target printed, NAME.out, in
 # /results, which goes as an archive to the second serial line; the first shows how far it came.
-# $machine comes from the kernel's command line.
+# $machine, the functions to call, with "+" between them, comes from the kernel's command line.
 
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -60,7 +60,8 @@ attach() {
 	record "$name" "-p $target $options"
 }
 
-# One CPU, whose time is counted in instructions: nothing that the host does is seen in here.
+# The first three on one CPU, whose time is counted in instructions: nothing that the host does is seen
+# in here. They may follow one another in one machine.
 exact() {
 	attach pid "-o pid.pb.gz" shares 2 0.7 wait
 	run pid-dump profiltool dump --json pid.pb.gz
@@ -170,17 +171,23 @@ lisp() {
 	run "$1" $2 PROFIL_HZ=733 PROFIL_VERBOSE=1 gcl -batch -load /lib/work.lisp
 }
 
-# measure: what is in use, once all that can be has been given back.
+# measure: "NAME COUNT" for each kind of the kernel's objects, and for pages and their uses, once all
+# that can be has been given back. An idle CPU's time passes at once.
 measure() {
+	sleep 2
 	echo 3 >/proc/sys/vm/drop_caches
-	echo 1 >/sys/kernel/slab/perf_event/shrink
-	echo 1 >/proc/sys/vm/compact_memory # which takes free pages from the lists of each CPU
+	for cache in /sys/kernel/slab/*; do # each counts what a CPU keeps for itself as in use
+		[ -L "$cache" ] || echo 1 >"$cache/shrink"
+	done
+	echo 1 >/proc/sys/vm/compact_memory
 	echo >/proc/sys/vm/stat_refresh
-	sed -n 's/^\(perf_event\) *\([0-9]*\) .*/\1 \2/p' /proc/slabinfo
 	awk '
-		$1 == "MemTotal:" { total = $2 }
-		$1 == "MemFree:" { print "used_kb", total - $2 }
-		$1 == "Slab:" { print "slab_kb", $2 }' /proc/meminfo
+		FILENAME ~ /slabinfo/ && FNR > 2 { print $1, $2 }
+		/^MemTotal:/ { pages += $2 / 4 }
+		/^MemFree:/ { pages -= $2 / 4 }
+		/^(VmallocUsed|Percpu):/ { print $1, $2 / 4 }
+		FILENAME ~ /zoneinfo/ && $1 == "count:" { pages -= $2 } # free, but kept for a CPU
+		END { print "pages", pages }' /proc/slabinfo /proc/meminfo /proc/zoneinfo
 }
 
 # unload: once what a process had that has ended is given back, which takes a moment.
@@ -201,6 +208,18 @@ load_use_unload() {
 	done
 }
 
+# use_again: $times in each of four legs, with what is in use after each, and before them, in `left`.
+use_again() {
+	for _ in 1 2 3; do # what else ran here is given back by and by
+		load_use_unload 4 && measure >/run/measure || return
+	done
+	echo "times ${times:=8}" >left
+	cat /run/measure >>left
+	for _ in 1 2 3 4; do
+		load_use_unload "$times" && measure >>left || return
+	done
+}
+
 # One CPU, whose time is counted in instructions.
 module() {
 	run insmod insmod /lib/profil.ko
@@ -208,7 +227,7 @@ module() {
 	run check profiltool check
 	rm /bin/profil_number # of profild's clock alone: tests/profil/number.sh
 	rows kmod "$as_nobody $libprofil PROFIL_BACKEND=kmod" /bin/profil_*
-	rows module "" kmod_calls kmod_ticks
+	rows module "" kmod_calls kmod_memory kmod_ticks
 	# shellcheck disable=SC2086 # a list of words
 	begin pg $pg 1 wait
 	run busy rmmod profil
@@ -219,10 +238,7 @@ module() {
 	lisp gcl-bpf "$libprofil PROFIL_BACKEND=bpf"
 	run rmmod unload
 	mv gmon.out gmon.pg
-	load_use_unload 10
-	measure >left
-	run again load_use_unload "${times:-30}"
-	measure >>left
+	run again use_again
 	mv gmon.pg gmon.out
 }
 
@@ -268,20 +284,31 @@ look_for_leaks() {
 	cat /proc/lockdep_stats >lockdep_stats
 }
 
-# Two CPUs at once.
+# Two CPUs at once; with $brief, what depends on there being two.
 module_parallel() {
+	programs="kmod_calls kmod_memory kmod_life kmod_family"
+	turns=20
+	seconds=10
+	if [ -n "${brief:-}" ]; then
+		programs="kmod_life kmod_family"
+		turns=5
+		seconds=3
+	fi
 	run insmod insmod /lib/profil.ko
 	left_out='^exact '
-	patience=${row_seconds:-180}
-	rows module "" kmod_calls kmod_memory kmod_life kmod_family
+	patience=${row_seconds:-600}
+	# shellcheck disable=SC2086 # a list of words
+	rows parallel "" $programs
 	[ ! -e /proc/self/fail-nth ] || scarce
-	run fuzz kmod_fuzz "${fuzz_seconds:-10}"
+	run fuzz kmod_fuzz "${fuzz_seconds:-$seconds}"
 	run rmmod unload
-	run races load_while_used 20
+	run races load_while_used "$turns"
 }
 
 # shellcheck disable=SC2154
-"$machine"
+for part in $(echo "$machine" | tr + ' '); do
+	"$part"
+done
 [ ! -e /sys/kernel/debug/kmemleak ] || look_for_leaks
 dmesg >/results/dmesg
 stty -F /dev/ttyS1 raw

@@ -30,7 +30,7 @@ near() {
 # functions.
 shares="abs(share('burn_sixty') - 60) <= 4 and abs(share('burn_thirty') - 30) <= 4 and \
 	abs(share('burn_ten') - 10) <= 4"
-rough_shares="samples('burn_*') > 0.5 * j['counted'] > 50 and \
+rough_shares="samples('burn_*') > 0.5 * j['counted'] > 0 and \
 	is_share('burn_sixty', .6, of=samples('burn_*')) and \
 	is_share('burn_thirty', .3, of=samples('burn_*')) and \
 	is_share('burn_ten', .1, of=samples('burn_*'))"
@@ -73,8 +73,6 @@ read_back() {
 check_exact() {
 	local k="$series, exact clock"
 
-	check "$k: it boots and runs all" ends exact
-	[ -s "$results/dmesg" ] || return
 	check "$k: by PID: shares" found pid "$shares"
 	check "$k: by PID: there is no PMU, auto takes the task's clock" \
 		found pid "j['event'] == 'task-clock'"
@@ -116,52 +114,45 @@ check_exact() {
 		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
 		if r['total'] > 0.95 * j['counted'] > 80][3:] and \
 		not any('hrtimer_interrupt' in f['name'] for f in j['functions'])"
-	check "$k: the kernel complains of nothing" complains_of_nothing
 }
 
-# Two CPUs that run at once, in the host's time. Ticks are late or left out when the host is busy,
-# so there cannot be more than the CPU time makes, but fewer.
+# Two CPUs that run at once, in the host's time. Ticks are late or several become one when the host is
+# busy, so there cannot be more than the CPU time makes, but any number fewer.
 check_parallel() {
 	local k="$series, two CPUs"
 
-	check "$k: it boots and runs all" ends parallel
-	[ -s "$results/dmesg" ] || return
 	check "$k: two threads: shares, no tick twice" found pid \
 		"$rough_shares and $(no_more "$(told_ns pid)" 1)"
 	check "$k: --no-inherit: a thread to come, but no child" found no-inherit "\
-		samples('burn_parent') > 10 and samples('burn_thread') > 10 and \
+		samples('burn_parent') > 0 and samples('burn_thread') > 0 and \
 		samples('burn_child') == 0"
-	check "$k: --kernel: functions of the kernel" found kernel "j['excluded'] > 20 and \
-		j['kernel'] == j['counted'] > 20 and samples('burn_user') == 0 and \
+	check "$k: --kernel: functions of the kernel" found kernel "j['excluded'] > 0 and \
+		j['kernel'] == j['counted'] > 0 and samples('burn_user') == 0 and \
 		images('read_zero*') | images('clear_user*') == {'[kernel.kallsyms]'} and \
 		is_share(samples('read_zero*') + samples('clear_user*') + samples('rep_stos*'), .5, 1)"
 	check "$k: the scheduler's tick: a thread and a child to come" found tick "\
-		samples('burn_parent') > 10 and samples('burn_thread') > 10 and \
-		samples('burn_child') > 10 and $(no_more "$(told_ns tick)" 1.4)"
+		samples('burn_parent') > 0 and samples('burn_thread') > 0 and \
+		samples('burn_child') > 0 and $(no_more "$(told_ns tick)" 1.4)"
 	check "$k: the scheduler's tick, --kernel: functions of the kernel" found tick-kernel "\
-		j['excluded'] > 10 and j['kernel'] == j['counted'] > 10 and \
+		j['excluded'] > 0 and j['kernel'] == j['counted'] > 0 and \
 		samples('burn_user') == 0 and \
 		all('kernel' in f['image'] for f in j['functions'])"
 	check "$k: the whole machine: both CPUs, no tick twice" found all \
 		"$rough_shares and $(no_more 2e9 "j['duration_s']")"
-	check "$k: threads that come and go" found threads "j['ticks'] > 20"
+	check "$k: threads that come and go" found threads "j['ticks'] > 0"
 	check "$k: call stacks from two CPUs" found tree "\
-		rows('walk')[0]['total'] > 0.9 * j['counted'] > 20 and not sum(j['lost'].values())"
+		rows('walk')[0]['total'] > 0.9 * j['counted'] > 0 and not sum(j['lost'].values())"
 	check "$k: cycles are refused with the reason" complains cycles 6 \
 		"this machine has no performance counters"
-	check "$k: the kernel complains of nothing" complains_of_nothing
 }
 
 check_legacy() {
 	local k="$series, profil(2)"
 
-	check "$k: it boots and runs all" ends legacy
-	[ -s "$results/dmesg" ] || return
 	check "$k: in process: every row" rows_hold bpf 70
 	check "$k: profild says what Debian's kernel wants" \
 		complains closed 5 "sysctl kernel.perf_event_paranoid=2"
 	check "$k: through profild: every row" rows_hold daemon 25
-	check "$k: the kernel complains of nothing" complains_of_nothing
 }
 
 for tool in qemu-system-x86_64 busybox cpio apt-get; do
@@ -179,6 +170,18 @@ turn_on() {
 	module=${module_of[$1]}
 }
 
+# check_machine NAME MACHINE: what its parts are to have done.
+check_machine() {
+	local part k="$series, $1"
+
+	check "$k: it boots and runs all" ends "$2"
+	[ -s "$results/dmesg" ] || return
+	for part in ${2//+/ }; do
+		"check_$part"
+	done
+	check "$k: the kernel complains of nothing" complains_of_nothing
+}
+
 all=()
 declare -A kernel_of=() module_of=()
 check "the machine's files" make_initramfs
@@ -194,26 +197,28 @@ for series in 6.1 6.12; do
 	fi
 done
 
-# One CPU whose time is counted in instructions does not mind another beside it; two at once do.
-for machine in exact legacy module; do
-	for series in "${all[@]}"; do
-		turn_on "$series"
-		power_on "$machine" -smp 1 -icount shift=3,sleep=off
-	done
-	for series in "${all[@]}"; do
-		"check_$machine"
-	done
-done
-# profil.ko's own tests and the fuzzer on two CPUs take minutes of both: `make test` has them on the
-# newest kernel, `make test-kernels` on all.
+# `make test` has what an old kernel may lack on the oldest alone, and what takes minutes of two CPUs on
+# the newest alone, in brief; `make test-kernels` has all on all.
+one_cpu() {
+	[ "$series" != "${all[0]}" ] && [ -z "${PROFIL_TEST_KERNELS:-}" ] &&
+		echo exact+module || echo exact+module+legacy
+}
+
+# One CPU whose time is counted in instructions does not mind another machine beside it; two at once do.
 for series in "${all[@]}"; do
 	turn_on "$series"
-	two_cpus="parallel"
-	[ "$series" != "${all[-1]}" ] && [ -z "${PROFIL_TEST_KERNELS:-}" ] ||
-		two_cpus="parallel module_parallel"
-	for machine in $two_cpus; do
-		power_on "$machine" -smp 2
-		"check_$machine"
-	done
+	power_on "$(one_cpu)" -smp 1 -icount shift=3,sleep=off
+done
+for series in "${all[@]}"; do
+	check_machine "one CPU" "$(one_cpu)"
+done
+for series in "${all[@]}"; do
+	if [ -z "${PROFIL_TEST_KERNELS:-}" ]; then
+		[ "$series" = "${all[-1]}" ] || continue
+		append="brief=1 $append"
+	fi
+	turn_on "$series"
+	power_on parallel+module_parallel -smp 2
+	check_machine "two CPUs" parallel+module_parallel
 done
 finish
