@@ -294,14 +294,17 @@ KERNEL_TESTS := tests/kernels/kernels.sh tests/kernels/build.sh
 FORMAT_TESTS := $(patsubst %,tests/cli/%.sh,callgrind callgrind_write dcpi flamegraph folded formats \
 	gperftools pprof tree)
 CHECKS := $(FORMAT_TESTS) tests/docs.sh tests/layers.sh tests/profil/docs.sh
-# The longest first: what is last has the machine for itself.
-TESTS := $(KERNEL_TESTS) $(filter-out $(CHECKS),tests/fuzz/fuzz.sh \
-	$(wildcard tests/cli/*.sh tests/profil/*.sh)) $(CHECKS)
+# The longest first, so that all CPUs have something to do until the end.
+LONG_TESTS := $(KERNEL_TESTS) $(addprefix tests/,profil/calls.sh cli/scale.sh cli/lines.sh cli/stacks.sh \
+	profil/bits32.sh cli/top.sh profil/clients.sh fuzz/fuzz.sh cli/tick.sh profil/family.sh cli/gmon.sh \
+	cli/threads.sh)
+TESTS := $(LONG_TESTS) $(filter-out $(LONG_TESTS) $(CHECKS),$(wildcard tests/cli/*.sh tests/profil/*.sh)) \
+	$(CHECKS)
 export PROFIL_BUILD := $(abspath $(BUILD))
 export PROFIL_TEST_DATA ?= $(abspath ../shared/data)
 
 check:
-	+$(Q)$(PARALLEL_MAKE) all unit-tests programs
+	+$(Q)$(PARALLEL_MAKE) $(BUILD)/profiltool library unit-tests $(addprefix $(BUILD)/tests/progs/,shares chains)
 	$(Q)$(PROVE) $(UNIT_TESTS) $(CHECKS)
 
 test:

@@ -6,7 +6,8 @@
 #   daemon   through profild, as root; `user`: as a user without rights
 #   kmod     /dev/profil, where it is
 #   libc     the C library's profil() below libprofil
-#   glibc    the C library's alone, without libprofil: not judged, what it does otherwise is shown
+#   glibc    the C library's alone, without libprofil: not judged, what it does otherwise is shown; with
+#            PROFIL_TEST_GLIBC=1
 
 # A tree of its own, which every user can read wherever the build is.
 tree=$work/tree
@@ -25,7 +26,7 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
 backends="bpf daemon user"
 [ -e /dev/profil ] && backends+=" kmod"
-beside=glibc # shown as well; empty: nothing
+beside=${PROFIL_TEST_GLIBC:+glibc} # shown as well; empty: nothing
 
 # start_profild OPTION...: $profild is its process.
 start_profild() {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Fuzzes every reader, with what our own writers make to begin with, and the layer before them; what
 # names come from, with what compilers make; and both sides of profild's protocol.
-# FUZZ_SECONDS for each (5), as many at once as there are CPUs. What a fuzzer finds stays in
+# FUZZ_SECONDS for each (2), as many at once as there are CPUs. What a fuzzer finds stays in
 # build/fuzz/found.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
@@ -11,7 +11,7 @@
 
 fuzzers=$build/fuzz/tests/fuzz
 found=$build/fuzz/found
-seconds=${FUZZ_SECONDS:-5}
+seconds=${FUZZ_SECONDS:-2}
 mkdir -p "$found"
 
 # --- Seeds: a recording in every format, and by hand what no recording has ---

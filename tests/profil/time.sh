@@ -16,6 +16,7 @@ within() {
 	for backend in $backends; do
 		check "$backend: $name, at $hz Hz" holds "$backend" profil_time "$name"
 	done
+	[ -n "$beside" ] || return
 	keep glibc rate with glibc "$tree/progs/profil_time" "$name"
 	show glibc rate "$name"
 }
