@@ -5,9 +5,9 @@
 #   bpf      in the process itself, which is root's
 #   daemon   through profild, as root; `user`: as a user without rights
 #   kmod     /dev/profil, where it is
-#   libc     the C library's profil() below libprofil
-#   glibc    the C library's alone, without libprofil: not judged, what it does otherwise is shown; with
-#            PROFIL_TEST_GLIBC=1
+#   libc     the C library's profil() below libprofil. With PROFIL_TEST_GLIBC=1 what it does otherwise
+#            than where the kernel counts is shown, too, and not judged
+#   glibc    the C library's alone, without libprofil: shown with PROFIL_TEST_GLIBC=1, not judged
 
 # A tree of its own, which every user can read wherever the build is.
 tree=$work/tree
@@ -82,14 +82,12 @@ show() {
 	echo "# $1: $3: $(grep -v '/backends.sh: line ' "$work/$1.$2" | head -n 3 | paste -sd ';')"
 }
 
-# The C library's: they take long, so that all of a program run while the others do.
+# The C library's: they take long, so that all of a program run while the others do; those that need
+# not hold, only to be shown.
 keep_all() {
 	local n
 	for n in "${!rows[@]}"; do
-		case ${rows[n]} in
-		any*) keep libc "$n" holds libc "$1" "${rows[n]#* }" ;;
-		*) keep libc "$n" with libc "$tree/progs/$1" "${rows[n]#* }" ;;
-		esac
+		[[ ${rows[n]} != any* && -z $beside ]] || keep libc "$n" holds libc "$1" "${rows[n]#* }"
 		[ -z "$beside" ] || keep glibc "$n" with glibc "$tree/progs/$1" "${rows[n]#* }"
 	done 2>/dev/null
 }
@@ -110,7 +108,7 @@ rows() {
 		name=${rows[n]#* }
 		case ${rows[n]} in
 		any*) check "libc: $name" kept libc "$n" ;;
-		*) show libc "$n" "$name" ;;
+		*) [ -z "$beside" ] || show libc "$n" "$name" ;;
 		esac
 		[ -z "$beside" ] || show glibc "$n" "$name"
 	done

@@ -41,7 +41,7 @@ static double enough(void)
 {
 	double ticks = 2e9 / period_ns();
 
-	return ticks < 1000 && !brief() ? 1000 : ticks;
+	return ticks < 500 && !brief() ? 500 : ticks;
 }
 
 /* Half of 8 threads run already, half come. */
