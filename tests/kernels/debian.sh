@@ -38,7 +38,10 @@ get_release() {
 	rm -rf "$part"
 	# shellcheck disable=SC2086 # a list of words
 	mkdir -p "$part" && fetch "linux-image-$release" $headers || return
-	unpack "linux-image-$release" "$part" --wildcards './boot/vmlinuz-*' || return
+	# Of its first files; what follows, the modules, would only take time.
+	dpkg-deb --fsys-tarfile "$work/linux-image-$release"_*.deb 2>/dev/null | head -c 64M |
+		tar -x -C "$part" --wildcards './boot/vmlinuz-*' 2>/dev/null
+	[ -s "$part/boot/vmlinuz-$release" ] || return
 	for package in $headers; do
 		unpack "$package" "$part" || return
 	done
@@ -97,10 +100,25 @@ find_checkpatch() {
 	package=$(newest 'linux-source-[0-9.]+')
 	why="apt offers no linux-source"
 	[ -n "$package" ] && fetch "$package" && mkdir -p "$kernels/checkpatch" || return
-	unpack "$package" "$work" --wildcards "*/$package.tar.xz" &&
-		tar -xJf "$work/usr/src/$package.tar.xz" -C "$kernels/checkpatch" \
-			--strip-components 1 "$package/scripts/"{checkpatch.pl,spelling.txt,const_structs.checkpatch} &&
+	unpack "$package" "$work" --wildcards "*/$package.tar.xz" || return
+	last_blocks "$work/usr/src/$package.tar.xz" | unpack_checkpatch 2>/dev/null
+	[ -s "$checkpatch" ] || unpack_checkpatch -J <"$work/usr/src/$package.tar.xz" &&
 		rm -r "$work"/*.deb "${work:?}/usr"
+}
+
+# unpack_checkpatch [TAR-OPTION]: with what it reads, of the sources on standard input.
+unpack_checkpatch() {
+	tar -x "$@" -C "$kernels/checkpatch" --strip-components 1 \
+		--wildcards "*/scripts/"{checkpatch.pl,spelling.txt,const_structs.checkpatch}
+}
+
+# last_blocks FILE: what the last of 62 blocks of the sources hold, scripts/ among it. To unpack all of them
+# takes ten times as long. A block needs none of those before it, but the header of the file.
+last_blocks() {
+	local offset
+
+	offset=$(xz --robot --list -vv "$1" | awk '$1 == "block" { print $5 }' | tail -n 8 | head -n 1)
+	{ head -c 12 "$1" && tail -c +$((offset + 1)) "$1"; } | xz -dc 2>/dev/null
 }
 
 # build_module HEADERS FOLDER OPTION...: by `make kmod`, into FOLDER/kmod.

@@ -18,6 +18,15 @@
 #define PAGE   4096UL
 #define NOBODY 65534
 
+/*
+ * How often a row repeats what goes wrong by chance, if it does: a tenth of that in brief, where an
+ * emulated machine takes minutes for all.
+ */
+static inline int rounds(int all)
+{
+	return getenv("PROFIL_TEST_BRIEF") ? all / 10 : all;
+}
+
 /* --- The device --- */
 
 static inline int open_device(void)

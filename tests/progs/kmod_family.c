@@ -211,7 +211,7 @@ static void child_replaces(void)
 	void *guarded = shared_memory(PAGE);
 
 	memset(guarded, GUARD, PAGE);
-	for (int i = 0; i < 30; i++) {
+	for (int i = 0; i < rounds(30); i++) {
 		pid_t child;
 
 		turn_on(cell);
@@ -239,7 +239,7 @@ static void after_replaced(void)
 
 	memset(guard, GUARD, PAGE);
 	need(file >= 0 && write(file, guard, PAGE) == (ssize_t)PAGE, "memfd_create");
-	for (int i = 0; i < 30; i++) {
+	for (int i = 0; i < rounds(30); i++) {
 		pid_t child;
 
 		need(mmap((void *)cell, PAGE, PROT_READ | PROT_WRITE,
@@ -341,7 +341,7 @@ static void while_set_and_off(void)
 
 	turn_on(cells32);
 	start_threads(threads, 3, fork_on);
-	for (int i = 0; i < 300 && seconds(CLOCK_MONOTONIC) < end; i++) {
+	for (int i = 0; i < rounds(300) && seconds(CLOCK_MONOTONIC) < end; i++) {
 		turn_on(cells32 + i % 4);
 		spin_hot(5000);
 		if (i % 2)
@@ -495,7 +495,7 @@ static void spawned(void)
 	char *nothing[] = { program, "nothing", NULL };
 
 	turn_on(cells32);
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < rounds(1000); i++) {
 		pid_t child;
 
 		need(posix_spawn(&child, program, NULL, NULL, nothing, environ) == 0,
@@ -597,7 +597,7 @@ static void many_execs(void)
 {
 	char *nothing[] = { program, "nothing", NULL };
 
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < rounds(100); i++) {
 		pid_t child = fork();
 
 		if (child == 0) {
@@ -632,11 +632,11 @@ static const struct row rows[] = {
 	{ "any", "vfork: calls of the child", calls_after_vfork },
 	{ "any", "vfork: the child forks", forks_after_vfork },
 	{ "any", "vfork: the child burns and becomes another program", spawned_to_burn },
-	{ "any", "posix_spawn, 1000 times", spawned },
+	{ "any", "posix_spawn, again and again", spawned },
 	{ "any", "exec", become_successor },
 	{ "any", "exec in a thread", exec_in_thread },
 	{ "any", "exec that fails", exec_fails },
-	{ "any", "exec, 100 times", many_execs },
+	{ "any", "exec, again and again", many_execs },
 };
 
 int main(int argc, char **argv)

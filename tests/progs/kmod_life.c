@@ -42,7 +42,7 @@ static void many_threads(void)
 	turn_on(cells32);
 	expect(query().threads >= 33, "%u threads", query().threads);
 	start_threads(threads + 32, 32, burn_on);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < rounds(20); i++) {
 		burn_counted(1);
 		expect_exact("with 64 threads", cells32, 0);
 	}
@@ -61,7 +61,7 @@ static void threads_come_and_go(void)
 	pthread_t threads[8];
 
 	turn_on(cells32);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < rounds(100); i++) {
 		start_threads(threads, 8, burn_little);
 		join_threads(threads, 8);
 		expect_exact("when eight ended", cells32, 0);
@@ -136,7 +136,7 @@ static void *set_and_off(void *unused)
 	static _Atomic int next;
 	volatile uint32_t *cell = their_cells[next++ % CALLERS];
 
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < rounds(200); i++) {
 		expect(set_cell(cell) == 0, "SET: %m");
 		spin_hot(1000);
 		if (i % 5 == 0)
@@ -177,7 +177,7 @@ static void replaced_at_once(void)
 
 	turn_on(cells32);
 	start_threads(threads, 3, see_it_on);
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < rounds(300); i++) {
 		turn_on(cells32 + i % 4);
 		spin_hot(1000);
 	}
@@ -201,7 +201,7 @@ static void mapped_while_set(void)
 
 	need(pthread_create(&threads[0], NULL, map_again, (void *)cell) == 0, "pthread_create");
 	start_threads(threads + 1, 1, query_on);
-	for (int i = 0; i < 1000 && seconds(CLOCK_MONOTONIC) < end; i++) {
+	for (int i = 0; i < rounds(1000) && seconds(CLOCK_MONOTONIC) < end; i++) {
 		expect(set_cell(cell) == 0, "SET: %m");
 		if (i % 3 == 0)
 			turn_off();
@@ -227,7 +227,7 @@ static void replaced_under_ticks(void)
 	memset(guarded, GUARD, PAGE);
 	setenv("PROFIL_HZ", "10000", 1);
 	start_threads(threads, 3, burn_on);
-	for (int i = 0; i < 200 && seconds(CLOCK_MONOTONIC) < end; i++) {
+	for (int i = 0; i < rounds(200) && seconds(CLOCK_MONOTONIC) < end; i++) {
 		need(mmap(buffer, PAGE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == buffer,
 		     "mmap");
@@ -265,7 +265,7 @@ static void under_signals(void)
 
 	signal(SIGUSR1, ignore);
 	need(pthread_create(&thread, NULL, send_signals, &self) == 0, "pthread_create");
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < rounds(200); i++) {
 		expect(set_cell(cells32) == 0, "SET: %m");
 		expect(turn_off() == 0, "OFF: %m");
 		query();
@@ -350,7 +350,7 @@ static void killed_waiting_for_page(void)
 	pid_t child;
 
 	report = shared_memory(PAGE);
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < rounds(10); i++) {
 		report[0] = 0;
 		child = fork();
 		if (child == 0)
@@ -451,11 +451,11 @@ static void end_busy(int end_signal)
 	int status;
 
 	report = shared_memory(PAGE);
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < rounds(40); i++) {
 		report[0] = 0;
 		child = fork();
 		if (child == 0) {
-			run_busy(i % 8);
+			run_busy(i * 3 % 8);
 			if (end_signal == 0)
 				_exit(0);
 			burn_forever(NULL);
@@ -509,18 +509,17 @@ static void stopped(void)
 }
 
 /* At once, each with the device open, and none in another's way. */
-static void thousand_processes(void)
+static void many_processes(void)
 {
-	enum {
-		PROCESSES = 1000
-	};
+	unsigned int processes = rounds(1000);
 	_Atomic unsigned int *ready = shared_memory(PAGE);
-	int gate[2], status, ended = 0;
+	int gate[2], status;
+	unsigned int ended = 0;
 	pid_t child;
 	char byte;
 
 	need(pipe(gate) == 0, "pipe");
-	for (int i = 0; i < PROCESSES; i++) {
+	for (unsigned int i = 0; i < processes; i++) {
 		child = fork();
 		need(child >= 0, "fork");
 		if (child == 0) {
@@ -534,13 +533,13 @@ static void thousand_processes(void)
 			_exit(wrong);
 		}
 	}
-	while (ready[0] < PROCESSES && waitpid(-1, &status, WNOHANG) == 0)
+	while (ready[0] < processes && waitpid(-1, &status, WNOHANG) == 0)
 		sleep_ms(1);
-	expect(ready[0] == PROCESSES, "only %u processes are on", ready[0]);
+	expect(ready[0] == processes, "only %u processes are on", ready[0]);
 	close(gate[1]);
 	while (wait(&status) > 0)
 		ended += status == 0;
-	expect(ended == PROCESSES, "only %d ended well", ended);
+	expect(ended == processes, "only %u ended well", ended);
 }
 
 /* --- The descriptor --- */
@@ -651,7 +650,7 @@ static const struct row rows[] = {
 	{ "any", "end: crashed", crashed },
 	{ "any", "end: exit while threads run", exits_with_threads },
 	{ "any", "end: stopped and continued", stopped },
-	{ "any", "1000 processes at once", thousand_processes },
+	{ "any", "many processes at once", many_processes },
 	{ "any", "descriptor: closed", closed },
 	{ "any", "descriptor: used by parent and child", passed_on },
 	{ "root", "who: after setuid", other_user },
