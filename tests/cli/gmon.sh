@@ -152,13 +152,13 @@ check "all of it" gmon "is_cpu(cpu)" calls
 check "the rate is the true one" gmon "rate == 4999" calls
 cp "$work/calls/gmon.out" "$work/calls/first"
 
-check "8 threads" run calls 20000 8
+check "8 threads" run calls 8000 8
 check "8 threads: each call is counted" gmon "said_right" calls
 check "8 threads: all of their time" gmon "$shares and is_cpu(cpu)" calls
 
 check "a signal handler" run calls 60000 0 signal
 check "a signal handler: each call is counted" gmon "said_right and said('in_handler') > 100" calls
-check "a signal handler and threads" run calls 20000 4 signal
+check "a signal handler and threads" run calls 8000 4 signal
 check "a signal handler and threads: each call is counted" gmon "said_right" calls
 
 unset PROFIL_HZ
@@ -322,7 +322,7 @@ if [ "$(id -u)" -eq 0 ] && setpriv --version >/dev/null 2>&1; then
 fi
 if [ "$ordinary" ] && [ -x "$build/profild" ]; then
 	export PROFIL_HZ=4999
-	check "an ordinary user: run" run_in_place 20000 4
+	check "an ordinary user: run" run_in_place 8000 4
 	check "an ordinary user: no message" silent user
 	check "an ordinary user: all is counted" gmon "said_right and $shares and is_cpu(cpu)" user
 	unset PROFIL_HZ
@@ -382,7 +382,7 @@ files() {
 export PROFIL_HZ=4999
 fork_run() {
 	rm -f "$work/calls"/counts.*
-	GMON_OUT_PREFIX=counts run calls 60000 0 fork
+	GMON_OUT_PREFIX=counts run calls 20000 0 fork
 }
 check "fork" fork_run
 fork_counts() {

@@ -309,7 +309,7 @@ __attribute__((noinline)) unsigned long work(unsigned long n)
 }
 int main(void)
 {
-	return work(200000000) == 1;
+	return work(50000000) == 1;
 }
 EOF_C
 	gcc -O1 -g plain.c -o plain

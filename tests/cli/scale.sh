@@ -60,12 +60,12 @@ sys.exit(missing(exact, shown) + missing(shown, exact) != [])' "$1" "$2"
 # --- Shares, account and rate, at scales that tell the functions apart ---
 
 gcc "${flags[@]}" -no-pie "$source" -o "$work/fixed" || exit
-run pie "-F 2999 --scale 0x10000" "$progs/shares" 2 1.1 wait
-run fixed "-F 2999 --scale 65536" "$work/fixed" 2 1.1 wait stay
-run fine "-F 2999 --scale 0x20000" "$progs/shares" 2 1.1 wait
+run pie "-F 2999 --scale 0x10000" "$progs/shares" 2 0.6 wait
+run fixed "-F 2999 --scale 65536" "$work/fixed" 2 0.6 wait stay
+run fine "-F 2999 --scale 0x20000" "$progs/shares" 2 0.6 wait
 names=(pie fixed fine)
 if gcc "${flags[@]}" -m32 "$source" -o "$work/bits32" 2>/dev/null && "$work/bits32" 0 >/dev/null; then
-	run bits32 "-F 2999 --scale 0x8000" "$work/bits32" 2 1.1 wait
+	run bits32 "-F 2999 --scale 0x8000" "$work/bits32" 2 0.6 wait
 	names+=(bits32)
 else
 	skip "a 32-bit program" "gcc -m32 does not work here"
