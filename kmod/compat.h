@@ -5,9 +5,6 @@
 
 #include <linux/kconfig.h>
 
-#ifndef CONFIG_PERF_EVENTS
-#error "profil.ko needs a kernel with CONFIG_PERF_EVENTS: its ticks are perf events"
-#endif
 #ifndef CONFIG_MMU_NOTIFIER
 #error "profil.ko needs a kernel with CONFIG_MMU_NOTIFIER, to know when a buffer is unmapped"
 #endif
@@ -15,13 +12,41 @@
 #error "profil.ko needs a kernel with CONFIG_TRACEPOINTS, to follow fork(2)"
 #endif
 #ifdef CONFIG_PREEMPT_RT
-#error "profil.ko cannot allocate memory where it follows fork(2) in a PREEMPT_RT kernel"
+#error "profil.ko cannot allocate memory in interrupts of a PREEMPT_RT kernel"
 #endif
 
+#include <linux/hrtimer.h>
 #include <linux/sched.h>
 
 #ifndef PF_USER_WORKER /* 6.1: all such are PF_IO_WORKER */
 #define PF_USER_WORKER PF_IO_WORKER
 #endif
+
+#ifdef NO_HRTIMER_SETUP /* before 6.13 */
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+/*
+ * task_work_add() with TWA_RESUME, for the current task or one that has not run yet: most kernels
+ * do not export it. The list of works is this task's own, but for others that add to it or cancel
+ * theirs, and always takes one more until it exits (PF_EXITING).
+ */
+static inline void add_task_work(struct task_struct *task, struct callback_head *work,
+				 void (*function)(struct callback_head *))
+{
+	struct callback_head *first = READ_ONCE(task->task_works);
+
+	work->func = function;
+	do {
+		work->next = first;
+	} while (!try_cmpxchg(&task->task_works, &first, work));
+	set_tsk_thread_flag(task, TIF_NOTIFY_RESUME);
+}
 
 #endif

@@ -8,7 +8,12 @@
  * of the buffers. It is off from execve(2) on, and when a buffer is unmapped, moved, or cannot be
  * written, be it for want of memory.
  *
- * Cells are written as by the process itself, just when its clock ticks: nothing is pinned, and
+ * The clock is the CPU's: each CPU has a tick in every period of 1/hz seconds, and the task that
+ * runs there counts it, however short it lives. So ticks times 1/hz is the CPU time of the process
+ * in the long run; where in a period the tick comes changes evenly, and the period is exactly that
+ * of hz, rounded down to nanoseconds. Whatever rates others ask for, each has its own.
+ *
+ * Cells are written as by the process itself, just when the clock ticks: nothing is pinned, and
  * who reads a cell finds every tick that came before. A cell is in the byte order of the machine,
  * need not be aligned, and wraps.
  *
@@ -58,7 +63,7 @@ enum {
 struct profil_device_set {
 	__u32 size;
 	__u32 flags; /* PROFIL_WIDE */
-	__u32 hz;    /* ticks per second of CPU time: 1 to max_hz */
+	__u32 hz;    /* ticks per second of CPU time: 1 to max_hz, any */
 	__u32 region_count;
 	__aligned_u64 regions; /* their address; sorted, apart from each other; 1 to max_regions */
 };
@@ -70,7 +75,7 @@ struct profil_device_query {
 	__u32 flags;   /* PROFIL_ON, PROFIL_WIDE */
 	__u32 hz;
 	__u32 max_hz, max_regions;
-	__u32 threads;	       /* tasks that tick, or did and have ended since */
+	__u32 unused;	       /* 0 */
 	__u32 region_count;    /* when called: for how many there is room at regions */
 	__aligned_u64 regions; /* where to write as many of them as have room; may be 0 */
 	/* Since it was set: ticks = counted + out_of_range + lost. */

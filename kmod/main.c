@@ -23,7 +23,7 @@ static unsigned int max_regions = 2048;
 module_param(max_regions, uint, 0644);
 MODULE_PARM_DESC(max_regions, "regions that a process may ask for");
 
-/* perf events do not tick more often. */
+/* No timer ticks more often. */
 #define MOST_HZ 100000
 
 /* So that what a process has takes a megabyte at most. */
@@ -76,7 +76,10 @@ static long set(const void __user *argument)
 	if (is_borrower())
 		return -EPERM;
 	table = table_read(&request);
-	return IS_ERR(table) ? PTR_ERR(table) : process_start(table);
+	if (IS_ERR(table))
+		return PTR_ERR(table);
+	clock_add(table);
+	return process_start(table);
 }
 
 static long off(void)
@@ -107,7 +110,6 @@ static bool tell_process(struct process *process, struct profil_device_query *to
 		return false;
 	told->flags = PROFIL_ON | (process->table->wide ? PROFIL_WIDE : 0);
 	told->hz = process->table->hz;
-	told->threads = READ_ONCE(process->thread_count);
 	told->region_count = process->table->count;
 	told->ticks = counts.counted + counts.out_of_range + counts.lost;
 	told->counted = counts.counted;
@@ -199,14 +201,19 @@ static int __init profil_init(void)
 
 	if (err)
 		return err;
+	err = clock_init();
+	if (err)
+		goto out_processes;
 	err = newcomers_init();
 	if (err)
-		goto out_process;
+		goto out_clock;
 	err = misc_register(&device);
 	if (!err)
 		return 0;
 	newcomers_exit();
-out_process:
+out_clock:
+	clock_exit();
+out_processes:
 	processes_exit();
 	return err;
 }
@@ -215,6 +222,7 @@ static void __exit profil_exit(void)
 {
 	misc_deregister(&device);
 	newcomers_exit();
+	clock_exit();
 	processes_exit();
 	synchronize_rcu_tasks(); /* who let go of the last reference has left this code */
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * New tasks of processes that are counted. The kernel tells of each before it runs; it is given
- * some work then, which it does by itself before its first instruction in user mode.
+ * Forked children of processes that are counted. The kernel tells of each before it runs; it is
+ * given some work then, which it does by itself before its first instruction in user mode. It
+ * cannot be later: what the child unmaps before its memory has a notifier nobody would learn. Nor
+ * earlier, for the parent cannot sleep there. Threads, and whoever else shares the memory, need
+ * nothing.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -12,7 +15,7 @@
 
 struct newcomer {
 	struct callback_head work;
-	struct process *process; /* its parent's; its own when it shares the memory */
+	struct process *process; /* its parent's */
 };
 
 static struct tracepoint *tracepoint;
@@ -20,17 +23,15 @@ static struct tracepoint *tracepoint;
 static void join(struct callback_head *work)
 {
 	struct newcomer *newcomer = container_of(work, struct newcomer, work);
-	struct process *process = newcomer->process;
+	struct process *parent = newcomer->process;
 	int err = 0;
 
-	if (current->mm == process->mm)
-		err = threads_add(process, current);
-	else if (current->mm) /* it was not killed */
-		err = process_start(table_get(process->table));
+	if (current->mm) /* it was not killed */
+		err = process_start(table_get(parent->table));
 	if (err)
-		pr_warn_ratelimited("profil: a new task is not counted: error %d\n", err);
+		pr_warn_ratelimited("profil: a forked process is not counted: error %d\n", err);
 	kfree(newcomer);
-	process_put(process);
+	process_put(parent);
 }
 
 /* In the parent, with preemption disabled. */
@@ -39,22 +40,19 @@ static void probe(void *unused, struct task_struct *parent, struct task_struct *
 	struct newcomer *newcomer;
 	struct process *process;
 
-	smp_mb(); /* with that of threads_add_all() */
+	if (child->mm == parent->mm)
+		return;
 	process = process_find(parent->mm);
 	if (!process)
 		return;
 	newcomer = kmalloc(sizeof(*newcomer), GFP_ATOMIC | __GFP_NOWARN);
 	if (!newcomer) {
-		pr_warn_ratelimited("profil: a new task is not counted: out of memory\n");
+		pr_warn_ratelimited("profil: a forked process is not counted: out of memory\n");
 		process_put(process);
 		return;
 	}
 	newcomer->process = process;
-	init_task_work(&newcomer->work, join);
-	if (task_work_add(child, &newcomer->work, TWA_RESUME)) { /* it was killed */
-		kfree(newcomer);
-		process_put(process);
-	}
+	add_task_work(child, &newcomer->work, join);
 }
 
 static void look_at(struct tracepoint *one, void *unused)

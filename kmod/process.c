@@ -20,7 +20,6 @@ static void free_process(struct kref *refs)
 {
 	struct process *process = container_of(refs, struct process, refs);
 
-	threads_free(process);
 	table_put(process->table);
 	kfree_rcu(process, rcu);
 	module_put(THIS_MODULE);
@@ -51,7 +50,6 @@ static void unhash(struct process *process)
 static void end_process(struct process *process)
 {
 	unhash(process);
-	threads_end(process);
 	mmu_interval_notifier_remove(&process->notifier);
 	process_put(process);
 }
@@ -71,12 +69,10 @@ void process_switch_off(struct process *process)
 void process_stop(struct process *process)
 {
 	switch_off(process);
-	if (!test_and_set_bit(0, &process->ended)) {
+	if (!test_and_set_bit(0, &process->ended))
 		end_process(process);
-	} else {
+	else
 		unhash(process);
-		threads_end(process);
-	}
 }
 
 /* --- What becomes of the memory --- */
@@ -164,7 +160,6 @@ static struct process *make_process(struct table *table)
 	kref_init(&process->refs);
 	process->mm = current->mm;
 	process->table = table;
-	threads_init(process);
 	INIT_WORK(&process->end, end_by_work);
 	raw_spin_lock_init(&process->lock);
 	process->on = true;
@@ -189,8 +184,8 @@ static bool is_on(struct process *process)
 	return on;
 }
 
-/* In an RCU read-side section or with the lock. It may be off by now. */
-static struct process *lookup(const struct mm_struct *mm)
+/* With the lock, too. */
+struct process *process_lookup(const struct mm_struct *mm)
 {
 	struct process *process;
 
@@ -207,12 +202,12 @@ struct process *process_find(const struct mm_struct *mm)
 	bool maybe;
 
 	rcu_read_lock(); /* most processes are not counted, and wait for nobody */
-	maybe = lookup(mm);
+	maybe = process_lookup(mm);
 	rcu_read_unlock();
 	if (!maybe)
 		return NULL;
 	spin_lock(&processes_lock);
-	process = lookup(mm);
+	process = process_lookup(mm);
 	if (process && is_on(process))
 		kref_get(&process->refs);
 	else
@@ -237,7 +232,7 @@ static void publish(struct process *process)
 	struct process *old;
 
 	spin_lock(&processes_lock);
-	old = lookup(process->mm);
+	old = process_lookup(process->mm);
 	if (old)
 		kref_get(&old->refs);
 	if (old && is_on(process))
@@ -254,16 +249,12 @@ static void publish(struct process *process)
 int process_start(struct table *table)
 {
 	struct process *process = make_process(table);
-	int err;
 
 	if (IS_ERR(process))
 		return PTR_ERR(process);
 	publish(process);
-	err = threads_add_all(process);
-	if (err)
-		process_stop(process);
 	process_put(process);
-	return err;
+	return 0;
 }
 
 int processes_init(void)

@@ -6,10 +6,8 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mmu_notifier.h>
-#include <linux/mutex.h>
-#include <linux/perf_event.h>
+#include <linux/rbtree.h>
 #include <linux/spinlock.h>
-#include <linux/task_work.h>
 #include <linux/workqueue.h>
 
 #include "kmod/compat.h"
@@ -21,7 +19,9 @@
 struct table {
 	struct kref users;
 	struct rcu_head rcu;
-	u32 hz;
+	struct rb_node rate; /* among all that the clock ticks for */
+	u64 since;	     /* when it began to, in ns; no time before is counted */
+	u32 hz, period;	     /* in ns */
 	bool wide;
 	u32 count; /* at least 1 */
 	struct profil_device_region regions[];
@@ -32,12 +32,8 @@ struct table *table_read(const struct profil_device_set *set);
 struct table *table_get(struct table *table);
 void table_put(struct table *table);
 
-/*
- * The address of the cell that counts pc; NO_CELL, which no cell can have, when none does. *last is
- * a region, and the next one is often the same.
- */
-unsigned long table_cell(const struct table *table, u64 pc,
-			 const struct profil_device_region **last);
+/* The address of the cell that counts pc; NO_CELL, which no cell can have, when none does. */
+unsigned long table_cell(const struct table *table, u64 pc);
 #define NO_CELL ULONG_MAX
 
 /* Whether a buffer has a byte from start on, before end. */
@@ -47,25 +43,6 @@ bool table_overlaps(const struct table *table, unsigned long start, unsigned lon
 void table_span(const struct table *table, unsigned long *start, unsigned long *length);
 
 /* --- Processes that are counted: process.c --- */
-
-/* Whose ticks are counted. It lives as long as its process's struct. */
-struct thread {
-	struct hlist_node node;	  /* in the table of all */
-	struct list_head sibling; /* in its process's list */
-	struct process *process;
-	struct task_struct *task;		 /* a reference: no other task gets its address */
-	struct perf_event *event;		 /* NULL when it was let go of */
-	u64 due;				 /* when the next tick is, in ns of its CPU time */
-	const struct profil_device_region *last; /* that had a tick; at first, any */
-
-	/*
-	 * Ticks whose cell was not in memory: the thread adds them before it returns to user mode.
-	 * Until then its user pc is the same, but for signals, so they are taken to be of one cell.
-	 */
-	struct callback_head late;
-	unsigned long late_cell;
-	u32 late_ticks, late_kernel; /* 0: `late` is not queued */
-};
 
 /* Every tick is in one of the first three, but for late ones. */
 struct counts {
@@ -80,28 +57,22 @@ struct process {
 	struct kref refs;
 	struct hlist_node node; /* in the table of all; unhashed when it is off */
 	struct mmu_interval_notifier notifier;
-
-	struct mutex mutex; /* for what follows */
-	struct list_head threads;
-	u32 thread_count;
-	u32 prune_at; /* so many threads: look for those that have ended */
-	bool closed;  /* no more threads are added */
-
 	struct work_struct end;
 	unsigned long ended; /* bit 0: somebody sees to its end */
 	struct rcu_head rcu;
 
-	/* What a tick needs is in one cache line. on and counts belong to the lock. */
+	/* What a tick needs is in one cache line. What follows mm and table belongs to the lock. */
 	raw_spinlock_t lock ____cacheline_aligned;
-	bool on;
-	struct counts counts;
 	struct mm_struct *mm; /* the notifier keeps it from being freed */
 	struct table *table;
+	bool on;
+	struct counts counts;
+	struct hlist_head late; /* ticks: tick.c */
 };
 
 /*
- * Counts for the current process from now on, in all its threads, instead of what was on. Takes
- * over the reference to the table. Returns 0 or a negative errno.
+ * Counts for the memory of the current process from now on, instead of what was on. Takes over the
+ * reference to the table, which the clock has. Returns 0 or a negative errno.
  */
 int process_start(struct table *table);
 
@@ -109,35 +80,39 @@ int process_start(struct table *table);
 struct process *process_find(const struct mm_struct *mm);
 void process_put(struct process *process);
 
-/* No count changes any more, and no thread ticks. */
+/* The same in an RCU read-side section, without a reference. It may be off by now. */
+struct process *process_lookup(const struct mm_struct *mm);
+
+/* No count changes any more. */
 void process_stop(struct process *process);
 
-/* The same, from any context: no count changes any more, and soon no thread ticks. */
+/* The same, from any context. */
 void process_switch_off(struct process *process);
 
 int processes_init(void);
 void processes_exit(void);
 
-/* --- Threads of a process: threads.c --- */
+/* --- The clock: clock.c --- */
 
-void threads_init(struct process *process);
-void threads_free(struct process *process);
+/* From now on it ticks at the table's rate, until the table is freed, which removes it. */
+void clock_add(struct table *table);
+void clock_remove(struct table *table);
 
-/* Has the ticks of a task counted, if they are not yet. Returns 0 or a negative errno. */
-int threads_add(struct process *process, struct task_struct *task);
+/* How many points of that period there are up to some time. */
+u64 clock_points(u64 time, u32 period);
 
-/* Those of the current process. It has been published: who comes later adds itself. */
-int threads_add_all(struct process *process);
-
-/* Ends all ticks, and adds no more threads. The structs stay, for something may be late. */
-void threads_end(struct process *process);
+int clock_init(void);
+void clock_exit(void);
 
 /* --- Ticks: tick.c --- */
 
-/* Of a thread's event, in the interrupt; the context is its struct thread. */
-void tick(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs);
+/*
+ * In the interrupt: counts for whom it hits. The CPU's time is ahead by `phase`; it is `now`, and
+ * was `before` when the CPU ticked last.
+ */
+void tick(u64 before, u64 now, u64 phase);
 
-/* --- New tasks: newcomers.c --- */
+/* --- Forked children: newcomers.c --- */
 
 int newcomers_init(void);
 void newcomers_exit(void);

@@ -66,7 +66,9 @@ struct table *table_read(const struct profil_device_set *set)
 	if (!table)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&table->users);
+	RB_CLEAR_NODE(&table->rate);
 	table->hz = set->hz;
+	table->period = NSEC_PER_SEC / set->hz;
 	table->wide = set->flags & PROFIL_WIDE;
 	table->count = set->region_count;
 	if (copy_from_user(table->regions, (void __user *)(unsigned long)set->regions,
@@ -91,6 +93,7 @@ static void table_free(struct kref *users)
 {
 	struct table *table = container_of(users, struct table, users);
 
+	clock_remove(table);
 	kvfree_rcu(table, rcu);
 }
 
@@ -118,19 +121,14 @@ static const struct profil_device_region *search(const struct table *table, u64 
 	return found;
 }
 
-unsigned long table_cell(const struct table *table, u64 pc,
-			 const struct profil_device_region **last)
+unsigned long table_cell(const struct table *table, u64 pc)
 {
-	const struct profil_device_region *region = *last;
+	const struct profil_device_region *region = search(table, pc);
 	unsigned int shift = cell_shift(table);
 	u64 number;
 
-	if (pc < region->first || pc > region->last) {
-		region = search(table, pc);
-		if (!region || pc > region->last)
-			return NO_CELL;
-		*last = region;
-	}
+	if (!region || pc > region->last)
+		return NO_CELL;
 	number = cell_index(pc - region->offset, region->scale) >> table->wide;
 	return number < region->bufsiz >> shift ? region->buffer + (number << shift) : NO_CELL;
 }

@@ -8,9 +8,12 @@
 #include <linux/pagemap.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include <asm/futex.h>
+#include <asm/irq_regs.h>
 
 #include "kmod/process.h"
 
@@ -90,6 +93,19 @@ static void add_counted(struct process *process, u32 ticks, u32 kernel)
 
 /* --- Late ticks --- */
 
+/*
+ * Ticks of a task whose cell was not in memory, which it adds before it returns to user mode. Until
+ * then its user pc is the same, but for signals, so they are taken to be of one cell.
+ */
+struct late {
+	struct callback_head work;
+	struct hlist_node node; /* in its process's list */
+	struct process *process;
+	struct task_struct *task;
+	unsigned long cell;
+	u32 ticks, kernel;
+};
+
 /* Returns whether they are counted, or not to be counted any more. */
 static bool add_late(struct process *process, unsigned long cell, u32 ticks, u32 kernel)
 {
@@ -135,61 +151,74 @@ static void bring_and_add(struct process *process, unsigned long cell, u32 ticks
 /* In the thread, on its way to user mode or to its end. */
 static void count_late(struct callback_head *work)
 {
-	struct thread *thread = container_of(work, struct thread, late);
-	struct process *process = thread->process;
-	unsigned long flags, cell;
-	u32 ticks, kernel;
+	struct late *late = container_of(work, struct late, work);
+	struct process *process = late->process;
+	unsigned long flags;
 
 	raw_spin_lock_irqsave(&process->lock, flags);
-	cell = thread->late_cell;
-	ticks = thread->late_ticks;
-	kernel = thread->late_kernel;
-	thread->late_ticks = thread->late_kernel = 0;
+	hlist_del(&late->node);
 	raw_spin_unlock_irqrestore(&process->lock, flags);
 
 	/* It may have become another program in the meantime, or given up its memory. */
 	if (current->mm == process->mm)
-		bring_and_add(process, cell, ticks, kernel);
+		bring_and_add(process, late->cell, late->ticks, late->kernel);
 	else
-		lose(process, ticks);
+		lose(process, late->ticks);
+	kfree(late);
 	process_put(process);
 }
 
-/* With the lock. */
-static void defer(struct thread *thread, unsigned long cell, u32 ticks, bool kernel)
+/* With the lock: those of the current task. */
+static struct late *find_late(struct process *process)
 {
-	struct process *process = thread->process;
+	struct late *late;
 
-	if (!thread->late_ticks) {
-		init_task_work(&thread->late, count_late);
-		if (task_work_add(current, &thread->late, TWA_RESUME)) { /* it exits */
-			process->counts.lost += ticks;
-			return;
-		}
-		kref_get(&process->refs);
-		thread->late_cell = cell;
+	hlist_for_each_entry(late, &process->late, node)
+		if (late->task == current)
+			return late;
+	return NULL;
+}
+
+/* With the lock, which it gives up for a moment: the current task's, new if it has none; or NULL.
+ */
+static struct late *get_late(struct process *process, unsigned long cell)
+{
+	struct late *late = find_late(process);
+
+	if (late || current->flags & PF_EXITING)
+		return late;
+	raw_spin_unlock(&process->lock); /* a raw lock, under which nothing is allocated */
+	late = kzalloc(sizeof(*late), GFP_ATOMIC | __GFP_NOWARN);
+	raw_spin_lock(&process->lock);
+	if (!late)
+		return NULL;
+	if (!process->on) { /* and nobody may have a reference any more */
+		kfree(late);
+		return NULL;
 	}
-	thread->late_ticks += ticks;
-	thread->late_kernel += kernel ? ticks : 0;
+	kref_get(&process->refs);
+	late->process = process;
+	late->task = current;
+	late->cell = cell;
+	hlist_add_head(&late->node, &process->late);
+	add_task_work(current, &late->work, count_late);
+	return late;
+}
+
+/* With the lock. */
+static void defer(struct process *process, unsigned long cell, u32 ticks, u32 kernel)
+{
+	struct late *late = get_late(process, cell);
+
+	if (late) {
+		late->ticks += ticks;
+		late->kernel += kernel;
+	} else {
+		process->counts.lost += ticks;
+	}
 }
 
 /* --- The interrupt --- */
-
-/*
- * How many ticks are due. It is more than one when interrupts were late, as on a busy host: the
- * counts stay true to CPU time. The timer and the clock of the event may differ by a little.
- */
-static u32 ticks_due(struct thread *thread, struct perf_event *event)
-{
-	u64 period = event->attr.sample_period, time = local64_read(&event->count) + period / 2;
-	u32 ticks;
-
-	if (time < thread->due)
-		return 0;
-	ticks = time - thread->due < period ? 1 : 1 + div64_u64(time - thread->due, period);
-	thread->due += ticks * period;
-	return ticks;
-}
 
 /*
  * Whether user addresses mean the current task's memory. Firmware calls (efi_mm) run with other
@@ -205,31 +234,44 @@ static bool has_own_memory(void)
 #endif
 }
 
-void tick(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
+/* In an RCU read-side section. */
+static void count(struct process *process, u32 ticks, bool in_kernel)
 {
-	struct thread *thread = event->overflow_handler_context;
-	struct process *process = thread->process;
-	bool kernel = !user_mode(regs);
-	unsigned long cell;
-	u32 ticks;
-
-	if (current->mm != process->mm) /* between programs */
-		return;
-	ticks = ticks_due(thread, event);
-	if (!ticks)
-		return;
-	cell = table_cell(process->table,
-			  instruction_pointer(kernel ? task_pt_regs(current) : regs),
-			  &thread->last);
+	unsigned long cell = table_cell(process->table, instruction_pointer(task_pt_regs(current)));
+	u32 kernel = in_kernel ? ticks : 0;
 
 	raw_spin_lock(&process->lock);
 	if (process->on) {
 		if (cell == NO_CELL)
 			process->counts.out_of_range += ticks;
 		else if (!has_own_memory() || add_to_cell(cell, process->table->wide, ticks))
-			defer(thread, cell, ticks, kernel);
+			defer(process, cell, ticks, kernel);
 		else
-			add_counted(process, ticks, kernel ? ticks : 0);
+			add_counted(process, ticks, kernel);
 	}
 	raw_spin_unlock(&process->lock);
+}
+
+/* The kernel's own threads may use a process's memory, but have no program counter of the user's.
+ */
+#define KERNEL_THREADS (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)
+
+void tick(u64 before, u64 now, u64 phase)
+{
+	struct pt_regs *regs = get_irq_regs();
+	struct process *process;
+	u32 period, ticks;
+
+	if (!current->mm || current->flags & KERNEL_THREADS)
+		return;
+	rcu_read_lock();
+	process = process_lookup(current->mm);
+	if (process) {
+		before = max(before, process->table->since + phase);
+		period = process->table->period;
+		ticks = clock_points(now, period) - clock_points(before, period);
+		if (ticks)
+			count(process, ticks, regs && !user_mode(regs));
+	}
+	rcu_read_unlock();
 }

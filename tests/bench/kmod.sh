@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # kmod.sh [MEASURE...]: measures what profil.ko costs, beside the goals that were set, in virtual
-# machines with Debian's kernels: tick, onoff, crowd, share, family; all when none is named. All but
+# machines with Debian's kernels: tick, switch, onoff, crowd, share, family; all when none is named. All but
 # share have one CPU whose time is counted in instructions, one in each nanosecond: no caches, no
 # noise, and the eBPF back end beside it. Fails only when something could not be measured.
 # shellcheck disable=SC2317 # the measures are called by their names
@@ -104,6 +104,27 @@ show_tick() {
 }
 
 measure_tick() { in_machines tick "${counted_time[@]}"; }
+
+# --- switch: two that hand a byte to and fro, which is two switches ---
+
+show_switch() {
+	local who hz alone more
+
+	for who in threads processes; do
+		alone=$(of turn_ns "alone-$who")
+		for hz in 100 1000; do
+			more=$(calculate "100 * ($(of turn_ns "kmod-$who-$hz") - $alone) / $alone")
+			judge "switch: two $who, $hz Hz" "$more" "$(printf '%.1f %% of %d instructions' \
+				"$more" "$alone")" "$((hz == 100 ? 4 : 6))" "%"
+		done
+	done
+	for hz in 100 1000; do
+		row "switch: by eBPF, two threads, $hz Hz" "$(calculate "($(of turn_ns \
+			"bpf-threads-$hz") / $(of turn_ns alone-threads) - 1) * 100") %" "" ""
+	done
+}
+
+measure_switch() { in_machines switch "${counted_time[@]}"; }
 
 # --- onoff: SET and OFF ---
 
@@ -213,5 +234,5 @@ for tool in qemu-system-x86_64 busybox cpio apt-get; do
 	exit
 done
 prepare || exit
-measures=(tick onoff crowd share family)
+measures=(tick switch onoff crowd share family)
 bench "$@"

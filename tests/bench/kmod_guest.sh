@@ -105,6 +105,20 @@ family() {
 	run unloaded kmod_cost -a family 100
 }
 
+# Of the eBPF back end, which is not for processes of others, two threads alone.
+switch() {
+	for who in threads processes; do
+		run "alone-$who" kmod_cost -a switch $who 5000
+		for PROFIL_HZ in 100 1000; do
+			run "kmod-$who-$PROFIL_HZ" kmod_cost -a -d switch $who 5000
+		done
+	done
+	for PROFIL_HZ in 100 1000; do
+		# shellcheck disable=SC2086 # a list of words
+		run "bpf-threads-$PROFIL_HZ" $libprofil kmod_cost -a -p switch threads 5000
+	done
+}
+
 insmod /lib/profil.ko || exit
 # shellcheck disable=SC2154
 "$measure"

@@ -227,7 +227,7 @@ module() {
 	run check profiltool check
 	rm /bin/profil_number # of profild's clock alone: tests/profil/number.sh
 	rows kmod "$as_nobody $libprofil PROFIL_BACKEND=kmod" /bin/profil_*
-	rows module "" kmod_calls kmod_memory kmod_ticks
+	rows module "" kmod_calls kmod_memory kmod_ticks kmod_clock
 	# shellcheck disable=SC2086 # a list of words
 	begin pg $pg 1 wait
 	run busy rmmod profil
@@ -286,7 +286,7 @@ look_for_leaks() {
 
 # Two CPUs at once; with $brief, what depends on there being two.
 module_parallel() {
-	programs="kmod_calls kmod_memory kmod_life kmod_family"
+	programs="kmod_calls kmod_memory kmod_life kmod_family kmod_clock"
 	turns=20
 	seconds=10
 	if [ -n "${brief:-}" ]; then

@@ -12,11 +12,14 @@
  * As root:
  *   -a           nothing else runs beside (alone)
  *
- *   tick loop|memory|fault       some work, always the same: instructions without memory; with 2
- * MiB of it; page faults, so that most of the time is the kernel's onoff THREADS TIMES          SET
- * and OFF, for the first time and so many times again crowd PROCESSES THREADS TURNS   so many
- * processes with so many threads, each with its own SET, then each spins for so many turns family
- * TIMES                 fork, fork and exec, new threads, so many times each
+ *   tick loop|memory|kernel      some work, always the same: instructions without memory; with
+ *                                2 MiB of it; most of the time in the kernel
+ *   onoff THREADS TIMES          SET and OFF, for the first time and so many times again
+ *   crowd PROCESSES THREADS TURNS
+ *                                so many processes with so many threads, each with its own SET,
+ * then each spins for so many turns family TIMES                 fork, fork and exec, new threads,
+ * so many times each switch threads|processes TURNS two that hand a byte to and fro over pipes;
+ * each process is on
  */
 #include "kmod_device.h"
 
@@ -474,6 +477,51 @@ static void family(char **args)
 	time_each("thread", times, thread_once);
 }
 
+/* --- switch --- */
+
+static int there[2], back[2];
+
+static void *answer(void *unused)
+{
+	char byte;
+
+	while (read(there[0], &byte, 1) == 1)
+		need(write(back[1], &byte, 1) == 1, "write");
+	return unused;
+}
+
+static void start_answering(const char *who)
+{
+	pthread_t thread;
+
+	need(pipe(there) == 0 && pipe(back) == 0, "pipe");
+	if (strcmp(who, "threads") == 0) {
+		start_threads(&thread, 1, answer);
+	} else if (fork() == 0) {
+		close(there[1]);
+		all_on((size_t)__executable_start);
+		answer(NULL);
+		_exit(0);
+	}
+}
+
+static void switch_tasks(char **args)
+{
+	unsigned long turns = number_of(args[1]);
+	uint64_t begin = 0;
+	char byte = 0;
+
+	be_alone();
+	start_answering(args[0]);
+	all_on((size_t)__executable_start);
+	for (unsigned long i = 0; i < turns + 100; i++) {
+		if (i == 100)
+			begin = clock_ns(CLOCK_MONOTONIC);
+		need(write(there[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1, "a pipe");
+	}
+	give("", "turn_ns", (clock_ns(CLOCK_MONOTONIC) - begin) / turns);
+}
+
 /* --- --- */
 
 static void nothing(char **args)
@@ -486,8 +534,8 @@ static const struct command {
 	int args;
 	void (*run)(char **args);
 } commands[] = {
-	{ "tick", 1, tick },	 { "onoff", 2, onoff },	    { "crowd", 3, run_crowd },
-	{ "family", 1, family }, { "nothing", 0, nothing },
+	{ "tick", 1, tick },	 { "onoff", 2, onoff },		{ "crowd", 3, run_crowd },
+	{ "family", 1, family }, { "switch", 2, switch_tasks }, { "nothing", 0, nothing },
 };
 
 static bool parse(int argc, char **argv)
@@ -531,6 +579,6 @@ int main(int argc, char **argv)
 			}
 	fprintf(stderr, "usage: kmod_cost [-adepw] [-r REGIONS] "
 			"tick WORK | onoff THREADS TIMES | crowd PROCESSES THREADS TURNS | "
-			"family TIMES\n");
+			"family TIMES | switch WHO TURNS\n");
 	return 2;
 }
