@@ -8,7 +8,8 @@
  * gets a tick for each point of its rate since the interrupt before: so many for so much time,
  * whichever other rates there are, and however late interrupts come. The time before a late one is
  * thus counted for the task that it finds, which ran with interrupts disabled, or on a virtual CPU
- * that its host did not let run: the kernel adds the same time to that task's CPU time.
+ * that its host did not let run: the kernel adds the same time to that task's CPU time, but for
+ * what a host says that it stole.
  *
  * The points keep no step with anything: each has its place in the period a golden ratio behind the
  * last one's, so that any number of them are spread evenly over the period; and over that of the

@@ -204,13 +204,13 @@ static int __init profil_init(void)
 	err = clock_init();
 	if (err)
 		goto out_processes;
-	err = newcomers_init();
+	err = forks_init();
 	if (err)
 		goto out_clock;
 	err = misc_register(&device);
 	if (!err)
 		return 0;
-	newcomers_exit();
+	forks_exit();
 out_clock:
 	clock_exit();
 out_processes:
@@ -221,7 +221,7 @@ out_processes:
 static void __exit profil_exit(void)
 {
 	misc_deregister(&device);
-	newcomers_exit();
+	forks_exit();
 	clock_exit();
 	processes_exit();
 	synchronize_rcu_tasks(); /* who let go of the last reference has left this code */

@@ -112,9 +112,9 @@ void clock_exit(void);
  */
 void tick(u64 before, u64 now, u64 phase);
 
-/* --- Forked children: newcomers.c --- */
+/* --- Forked children: forks.c --- */
 
-int newcomers_init(void);
-void newcomers_exit(void);
+int forks_init(void);
+void forks_exit(void);
 
 #endif

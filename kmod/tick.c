@@ -179,8 +179,7 @@ static struct late *find_late(struct process *process)
 	return NULL;
 }
 
-/* With the lock, which it gives up for a moment: the current task's, new if it has none; or NULL.
- */
+/* With the lock, which it releases for a moment: the current task's, or a new one; or NULL. */
 static struct late *get_late(struct process *process, unsigned long cell)
 {
 	struct late *late = find_late(process);
@@ -252,8 +251,7 @@ static void count(struct process *process, u32 ticks, bool in_kernel)
 	raw_spin_unlock(&process->lock);
 }
 
-/* The kernel's own threads may use a process's memory, but have no program counter of the user's.
- */
+/* They may use a process's memory, but have no program counter of the user's. */
 #define KERNEL_THREADS (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)
 
 void tick(u64 before, u64 now, u64 phase)

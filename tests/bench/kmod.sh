@@ -99,6 +99,8 @@ show_tick() {
 	judge_tick "512 regions" regions base-loop 10000 empty-loop-10000
 	judge_tick "32-bit cells" wide base-loop 10000 empty-loop-10000
 	judge_tick "out of range" elsewhere base-loop 10000 empty-loop-10000
+	row "tick: in someone else's process" "$(printf '%.0f instructions' \
+		"$(per_tick kmod-beside base-loop 10000)")" "" ""
 	judge_tick "in the kernel" kernel base-kernel 10000 empty-kernel
 	judge_tick "with libprofil's thread" live base-live 10000 empty-loop-10000
 }

@@ -27,11 +27,24 @@ run_empty() {
 	wait
 }
 
-# run_all NAME "OPTION..." WORK: on each back end.
+# run_beside NAME COMMAND...: while another process is on, and asleep.
+run_beside() {
+	kmod_cost -d stay >/run/stay &
+	until grep -q ready /run/stay || ! kill -0 $!; do
+		usleep 10000
+	done
+	run "$@"
+	kill $!
+	wait
+	sleep 1.5
+}
+
+# run_all NAME "OPTION..." WORK: on each back end. The module's timers run a second longer.
 run_all() {
 	# shellcheck disable=SC2086 # lists of words
 	{
 		run "kmod-$1" kmod_cost -a -d $2 tick "$3"
+		sleep 1.5
 		run "bpf-$1" $libprofil kmod_cost -a -p $2 tick "$3"
 	}
 }
@@ -49,6 +62,7 @@ tick() {
 	run_all regions "-r 512" loop
 	run_all wide -w loop
 	run_all elsewhere -e loop
+	run_beside kmod-beside kmod_cost -a tick loop
 	run_empty empty-kernel kmod_cost -a tick kernel
 	run_all kernel "" kernel
 	# With the thread that brings the counts to the buffer.
@@ -111,6 +125,7 @@ switch() {
 		run "alone-$who" kmod_cost -a switch $who 5000
 		for PROFIL_HZ in 100 1000; do
 			run "kmod-$who-$PROFIL_HZ" kmod_cost -a -d switch $who 5000
+			sleep 1.5
 		done
 	done
 	for PROFIL_HZ in 100 1000; do

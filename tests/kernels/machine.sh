@@ -236,7 +236,6 @@ check_module() {
 	fi
 	check "$k: it is unloaded" ran rmmod
 	check "$k: loaded, used and unloaded again and again" ran again
-	check "$k: that leaves no perf event" leaves_none perf_event
 	check "$k: that leaves no memory: objects, pages" leaves_no_memory
 	growth | sed 's/^/# more after each leg: /'
 }

@@ -524,6 +524,16 @@ static void switch_tasks(char **args)
 
 /* --- --- */
 
+/* For others to run beside. */
+static void stay(char **args)
+{
+	(void)args;
+	all_on((size_t)__executable_start);
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+
 static void nothing(char **args)
 {
 	(void)args;
@@ -536,6 +546,7 @@ static const struct command {
 } commands[] = {
 	{ "tick", 1, tick },	 { "onoff", 2, onoff },		{ "crowd", 3, run_crowd },
 	{ "family", 1, family }, { "switch", 2, switch_tasks }, { "nothing", 0, nothing },
+	{ "stay", 0, stay },
 };
 
 static bool parse(int argc, char **argv)
@@ -579,6 +590,6 @@ int main(int argc, char **argv)
 			}
 	fprintf(stderr, "usage: kmod_cost [-adepw] [-r REGIONS] "
 			"tick WORK | onoff THREADS TIMES | crowd PROCESSES THREADS TURNS | "
-			"family TIMES | switch WHO TURNS\n");
+			"family TIMES | switch WHO TURNS | stay\n");
 	return 2;
 }

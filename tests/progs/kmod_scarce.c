@@ -120,18 +120,18 @@ static void clone_one(void)
 
 static void each_of_set(void)
 {
-	fail_each(set_from_off, 4);
+	fail_each(set_from_off, 2);
 }
 
 static void each_of_set_again(void)
 {
 	turn_on(cells32);
-	fail_each(set_one, 4);
+	fail_each(set_one, 2);
 }
 
 static void each_of_many_regions(void)
 {
-	fail_each(set_many, 4);
+	fail_each(set_many, 2);
 }
 
 static void each_of_fork(void)

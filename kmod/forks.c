@@ -13,46 +13,47 @@
 
 #include "kmod/process.h"
 
-struct newcomer {
+struct entry {
 	struct callback_head work;
-	struct process *process; /* its parent's */
+	struct process *parent;
 };
 
 static struct tracepoint *tracepoint;
 
-static void join(struct callback_head *work)
+/* In the child. */
+static void enter(struct callback_head *work)
 {
-	struct newcomer *newcomer = container_of(work, struct newcomer, work);
-	struct process *parent = newcomer->process;
+	struct entry *entry = container_of(work, struct entry, work);
+	struct process *parent = entry->parent;
 	int err = 0;
 
 	if (current->mm) /* it was not killed */
 		err = process_start(table_get(parent->table));
 	if (err)
 		pr_warn_ratelimited("profil: a forked process is not counted: error %d\n", err);
-	kfree(newcomer);
+	kfree(entry);
 	process_put(parent);
 }
 
 /* In the parent, with preemption disabled. */
 static void probe(void *unused, struct task_struct *parent, struct task_struct *child)
 {
-	struct newcomer *newcomer;
 	struct process *process;
+	struct entry *entry;
 
 	if (child->mm == parent->mm)
 		return;
 	process = process_find(parent->mm);
 	if (!process)
 		return;
-	newcomer = kmalloc(sizeof(*newcomer), GFP_ATOMIC | __GFP_NOWARN);
-	if (!newcomer) {
+	entry = kmalloc(sizeof(*entry), GFP_ATOMIC | __GFP_NOWARN);
+	if (!entry) {
 		pr_warn_ratelimited("profil: a forked process is not counted: out of memory\n");
 		process_put(process);
 		return;
 	}
-	newcomer->process = process;
-	add_task_work(child, &newcomer->work, join);
+	entry->parent = process;
+	add_task_work(child, &entry->work, enter);
 }
 
 static void look_at(struct tracepoint *one, void *unused)
@@ -61,13 +62,13 @@ static void look_at(struct tracepoint *one, void *unused)
 		tracepoint = one;
 }
 
-int newcomers_init(void)
+int forks_init(void)
 {
 	for_each_kernel_tracepoint(look_at, NULL);
 	return tracepoint ? tracepoint_probe_register(tracepoint, probe, NULL) : -ENOENT;
 }
 
-void newcomers_exit(void)
+void forks_exit(void)
 {
 	tracepoint_probe_unregister(tracepoint, probe, NULL);
 	tracepoint_synchronize_unregister();
