@@ -133,33 +133,17 @@ measure_switch() { in_machines switch "${counted_time[@]}"; }
 # times NAME RUN: makes $work/NAME of what it printed for each.
 times() { of "$1_ns" "$2" | awk '{ print $1 / 1000 }' >"$work/$1"; }
 
-# linear CALL: whether a thousand threads take no more for each than a hundred do.
-judge_linear() {
-	local few many
-
-	few=$(calculate "($3 - $2) / 90")
-	many=$(calculate "($4 - $3) / 900")
-	judge "$1: each thread more" "$many" "$(printf '%.2f us; of 10 to 100 %.2f' "$many" "$few")" \
-		"$(awk -v few="$few" 'BEGIN { printf "%.2f", few * 1.5 }')" us
-}
-
 show_onoff() {
-	local call threads medians
+	local call threads
 
 	for call in set off; do
-		medians=()
 		for threads in 1 10 100 1000; do
 			times "$call" "onoff-$threads"
-			medians+=("$(median "$work/$call")")
-			if [ "$threads" = 1 ]; then
-				judge "$call: 1 thread" "${medians[0]}" "$(summary "$work/$call" 1 us)" 200 us
-			else
-				row "$call: $threads threads" "$(summary "$work/$call" 1 us)" "" ""
-			fi
-			row "  first, nobody has perf events" "$(printf '%.1f us' \
+			judge "$call: $threads threads" "$(median "$work/$call")" \
+				"$(summary "$work/$call" 1 us)" 200 us
+			row "  first, the memory has no notifier" "$(printf '%.1f us' \
 				"$(calculate "$(of "first_${call}_ns" "onoff-$threads") / 1000")")" "" ""
 		done
-		judge_linear "$call" "${medians[@]:1}"
 	done
 }
 
@@ -200,7 +184,7 @@ show_share() {
 		most=$(calculate "$(of most_ns "kmod-$processes") / 1e5")
 		judge "ticks of $processes processes, 2 CPUs" "$(awk -v ticks="$ticks" -v least="$least" \
 			-v most="$most" -v parts="$processes" 'BEGIN {
-				# Each has begun a period before, and not ended its last.
+				# A period of the clock begins before the work, or ends behind it.
 				least -= parts
 				most += parts
 				off = ticks < least ? least - ticks : ticks > most ? ticks - most : 0

@@ -74,7 +74,6 @@ tick() {
 
 onoff() {
 	for threads in 1 10 100 1000; do
-		sleep 5 # until the scheduler looks for no perf events any more
 		run "onoff-$threads" kmod_cost onoff $threads 20
 	done
 }
