@@ -206,11 +206,6 @@ growth() {
 		}' "$results/left" | sort
 }
 
-# leaves_none NAME: whether there are no more of these at the end.
-leaves_none() {
-	grep "^$1 " "$results/left" && ! growth | grep "^$1 "
-}
-
 # leaves_no_memory: a leak grows with every leg; what the kernel keeps for a while, does not.
 leaves_no_memory() {
 	growth
