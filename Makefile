@@ -209,10 +209,11 @@ $(BUILD)/tests/parts.a: $(PARTS)
 	$(say) AR $@
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
+# What they test is as $(CFLAGS) say: they themselves are compiled in half the time.
 $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/tests/parts.a
 	@mkdir -p $(@D)
 	$(say) CC $<
-	$(Q)$(CC) $(ALL_CPPFLAGS) -DPROFIL_TESTS='"$(CURDIR)/tests"' $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP \
+	$(Q)$(CC) $(ALL_CPPFLAGS) -DPROFIL_TESTS='"$(CURDIR)/tests"' $(ALL_CFLAGS) -O1 $(LDFLAGS) -MMD -MP \
 		$< $(BUILD)/tests/parts.a $(ALL_LDLIBS) -lcmocka -o $@
 
 # For those that judge their own ticks: tests/progs/chance.h.
