@@ -350,7 +350,7 @@ run_top -p "$shares" -d 0.2
 check "a VT100 will do" shows burn_ten
 check "q ends that" key q 'status 0'
 environment=TERM=dumb
-run_top -p "$shares" -d 0.2 --count 2
+run_top -p "$shares" -F 999 -d 0.2 --count 2
 check "a dumb terminal gets tables" shows 'status 0'
 check "in lines" shows_now '^samples +%'
 
