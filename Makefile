@@ -309,7 +309,7 @@ check:
 	$(Q)$(PROVE) $(UNIT_TESTS) $(CHECKS)
 
 test:
-	@echo 'make test runs every test: some 16 minutes on two CPUs.' \
+	@echo 'make test runs every test: some 11 minutes on two CPUs.' \
 		'make check takes one.'
 	$(Q)tests/packages.sh test
 	+$(Q)$(PARALLEL_MAKE) all lib32 fuzzers unit-tests programs
