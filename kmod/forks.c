@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Forked children of processes that are counted. The kernel tells of each before it runs; it is
- * given some work then, which it does by itself before its first instruction in user mode. It
- * cannot be later: what the child unmaps before its memory has a notifier nobody would learn. Nor
- * earlier, for the parent cannot sleep there. Threads, and whoever else shares the memory, need
- * nothing.
+ * Forked children of processes that are counted. A tracepoint reports each child before it runs;
+ * the child is given task work then, which runs before its first instruction in user mode. Not
+ * later: what the child unmaps before its memory has a notifier would go unnoticed. Not earlier:
+ * the parent cannot sleep there. Threads, and all others that share the memory, need nothing.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
