@@ -54,7 +54,7 @@ library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 # All but the main() of each: what the unit tests link.
 PARTS = $(filter-out $(BUILD)/user/tool/main.o,$(TOOL_OBJECTS)) \
 	$(call library_objects,$(BUILD),$(OWN_SOURCES) $(GMON_SOURCES))
-GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/tick.skel.h $(BUILD)/bpf/profil.skel.h \
+GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h \
 	$(BUILD)/proto/profile.pb-c.h \
 	$(BUILD)/embed/flame_graph.js.h $(BUILD)/embed/flame_graph.css.h
 
@@ -350,7 +350,7 @@ fuzz:
 	$(Q)prove --verbose --exec tests/tap.sh tests/fuzz/fuzz.sh
 
 bench: all $(PROGRAMS)
-	$(Q)failed=0; for bench in bench legacy kmod formats flame top names; do tests/bench/$$bench.sh || failed=1; done; exit $$failed
+	$(Q)failed=0; for bench in bench legacy clock kmod formats flame top names; do tests/bench/$$bench.sh || failed=1; done; exit $$failed
 
 # --- style ---
 

@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How the programs on a tick count, whatever it is that ticks: pcs or call stacks, per thread and
- * mode. Each of them includes it once, and has the maps that it defines.
+ * mode.
  */
 #ifndef PROFIL_BPF_COUNT_H
 #define PROFIL_BPF_COUNT_H
 
-#include "vmlinux.h"
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-
+#include "members.h"
 #include "sample.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* How ticks are to be counted. */
-struct settings {
-	__u32 sides; /* SAMPLE_USER, ... */
-	/* The inode of user space's pid namespace; 0: the initial one, nothing to search for. */
-	__u32 pid_namespace;
-	/* Tells ticks of this load of the program from those of another that shares the maps. */
-	__u64 generation;
-};
-
-/* For all programs but sample, set by user space before the load. */
-const volatile __u32 sides = 0;
-const volatile __u32 pid_namespace = 0;
-const volatile __u64 generation = 0;
+/* Set by user space before the load. */
+const volatile __u32 sides = 0;			      /* SAMPLE_USER, ... */
 const volatile __u64 arena_words = STACK_ARENA_WORDS; /* how much of the arena is used */
 const volatile __u64 hash_bits = ~0ULL;		      /* of a stack's hash: those that are used */
 
@@ -51,7 +37,7 @@ struct {
 	__uint(max_entries, SAMPLE_RING_BYTES);
 } ring SEC(".maps");
 
-/* Of the program sample_stacks, instead of table. */
+/* Of the programs that count call stacks, instead of table. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -76,43 +62,54 @@ struct {
 	__type(value, struct stack_sample);
 } scratch SEC(".maps");
 
+/*
+ * Counters need no atomic adds: the kernel runs no second perf_event program on a CPU while one
+ * runs there (bpf_prog_active), from an NMI neither; nor does the scheduler's tick interrupt
+ * itself.
+ */
+static struct sample_counters *cpu_counters(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&counters, &cpu);
+}
+
+static void exclude(void)
+{
+	struct sample_counters *counter = cpu_counters();
+
+	if (counter)
+		counter->excluded++;
+}
+
+/*
+ * Whose tick it is and in which mode, as in sample.h; 0: it is none that is to be counted. The tick
+ * of a stranger ends here.
+ */
+static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
+{
+	__u32 tgid = tgid_of(task), tid = tid_of(task);
+	const struct member *member;
+
+	if (!everyone) {
+		member = find_member(one_thread ? tid : tgid);
+		if (!member || member->state != MEMBER_COUNTS)
+			return 0;
+	}
+	if (!(sides & (kernel ? SAMPLE_KERNEL : SAMPLE_USER))) {
+		exclude();
+		return 0;
+	}
+	return sample_id_make(task->self_exec_id, tgid, tid) | (kernel ? SAMPLE_ID_KERNEL : 0);
+}
+
 /* Where a tick in the kernel is counted in user space; 0: at the kernel's own pc. */
-static __u64 entering_pc(struct task_struct *task, __u32 sides)
+static __u64 entering_pc(struct task_struct *task)
 {
 	if (sides & SAMPLE_KERNEL_PC || task->flags & PF_KTHREAD)
 		return 0;
 	/* 0 for a thread without a user side (io_uring workers), too. */
 	return ((struct pt_regs *)bpf_task_pt_regs(task))->ip;
-}
-
-/* The number of a process or thread in user space's pid namespace; 0: it is not in there. */
-static __u32 number_in_namespace(struct task_struct *task, __u32 pid_namespace)
-{
-	struct pid *pid = BPF_CORE_READ(task, thread_pid);
-	unsigned int level = BPF_CORE_READ(pid, level);
-	struct upid upid;
-
-	for (unsigned int i = 0; i < 33 && i <= level; i++) { /* MAX_PID_NS_LEVEL is 32 */
-		if (bpf_core_read(&upid.nr, sizeof(upid.nr), &pid->numbers[i].nr) ||
-		    bpf_core_read(&upid.ns, sizeof(upid.ns), &pid->numbers[i].ns))
-			break;
-		if (BPF_CORE_READ(upid.ns, ns.inum) == pid_namespace)
-			return upid.nr;
-	}
-	return 0;
-}
-
-static __always_inline __u64 id_of(struct task_struct *task, bool kernel, struct settings settings)
-{
-	__u64 tgid = task->tgid, tid = task->pid;
-
-	if (settings.pid_namespace) {
-		tgid = number_in_namespace(BPF_CORE_READ(task, group_leader),
-					   settings.pid_namespace);
-		tid = number_in_namespace(task, settings.pid_namespace);
-	}
-	return sample_id_make(task->self_exec_id, tgid, tid) |
-	       settings.generation << SAMPLE_GENERATION_SHIFT | (kernel ? SAMPLE_ID_KERNEL : 0);
 }
 
 /*
@@ -158,18 +155,6 @@ static bool count_in_table(__u64 pc, __u64 id)
 	return false;
 }
 
-/*
- * Counters need no atomic adds: the kernel runs no second perf_event program on a CPU while one
- * runs there (bpf_prog_active), from an NMI neither; nor does the scheduler's tick interrupt
- * itself.
- */
-static struct sample_counters *cpu_counters(void)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&counters, &cpu);
-}
-
 /* User space also looks by the clock: it is woken only when the ring buffer fills up. */
 static __u64 ring_wakeup(__u32 size)
 {
@@ -202,14 +187,6 @@ static void count_sent(bool sent)
 		counter->ring++;
 	else
 		counter->ring_full++;
-}
-
-static void exclude(void)
-{
-	struct sample_counters *counter = cpu_counters();
-
-	if (counter)
-		counter->excluded++;
 }
 
 static __always_inline void count_pc(__u64 pc, __u64 id)

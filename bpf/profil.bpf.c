@@ -1,202 +1,227 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* On a tick of a perf event: profil(2)'s offset and scale, for the one process that has the event.
+/*
+ * On a tick, of a CPU's perf event or of the scheduler: profil(2)'s offset and scale, for the
+ * process that it hits. One clock serves many processes: each has memory of its own, which it
+ * shares.
  */
-#include "vmlinux.h"
-#include <bpf/bpf_helpers.h>
-
 #include "cell.h"
+#include "members.h"
 #include "profil.h"
+#include "tick.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/*
- * The process that is counted: its own pid namespace, and its number there; set by user space
- * before the load. Not in the state, which the process can write.
- */
-const volatile __u64 namespace_device = 0;
-const volatile __u64 namespace_inode = 0;
-const volatile __u32 tgid = 0;
+/* By the number of a client in struct member: whom it counts, and the memory that it shares. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROFIL_CLIENTS);
+	__type(key, __u32);
+	__type(value, struct profil_client_entry);
+} entries SEC(".maps");
 
-/* How ticks are to be counted. */
-struct settings {
-	bool timing;	    /* take the program's run time */
-	bool churning;	    /* a thread can have two tick events */
-	__u32 generation;   /* then: user/capture/attach.h */
-	__u32 search_steps; /* to halve the ranges until none is left; 0: there is one, in the state
-			     */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, PROFIL_CLIENTS);
+	__type(key, __u32);
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_ARRAY);
+			__uint(map_flags, BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+			__uint(max_entries, 1); /* or more */
+			__uint(key_size, sizeof(__u32));
+			__uint(value_size, sizeof(struct profil_page));
+		});
+} clients SEC(".maps");
+
+static __always_inline const struct profil_range *range_at(void *pages, __u32 number)
+{
+	__u32 key = 1 + number / PROFIL_PAGE_RANGES;
+	const struct profil_page *page = bpf_map_lookup_elem(pages, &key);
+
+	if (!page)
+		return NULL;
+	barrier_var(page); /* the verifier wants the check before the arithmetic */
+	return (const struct profil_range *)page + number % PROFIL_PAGE_RANGES;
+}
+
+struct search {
+	__u32 low, high, middle, unused; /* low to high: those that may be the first behind pc */
+	__u64 pc;
 };
 
-/* For profil_with_settings, set by user space before the load. */
-const volatile bool all_processes = false; /* that have the event: children are counted, too */
-const volatile bool timing = false;
-const volatile bool churning = false;
-const volatile __u32 generation = 0;
-const volatile __u32 search_steps = 0;
-
-/* A map of its own, which needs no lookup. */
-struct profil_state state SEC(".data.state");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set before the load */
-	__type(key, __u32);
-	__type(value, struct profil_range);
-} ranges SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before the load */
-	__type(key, __u32);
-	__type(value, __u64);
-} cells SEC(".maps");
-
-/* For threads in doubt: the lowest generation of the program that has ticked a thread. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1); /* set before the load */
-	__type(key, __u32);
-	__type(value, __u32);
-} lowest SEC(".maps");
-
 /*
- * Where the tick left user mode. struct pt_regs is ABI, so its offsets need no relocation, which
- * would have libbpf read all types of the kernel first: ten times as long as all the rest.
+ * Whether there is more than one left; `first` is where the middle range begins. The verifier takes
+ * a global function by itself, and knows nothing of what it leaves behind: else it tries all paths.
  */
-static __u64 user_pc(const struct bpf_perf_event_data *ctx, bool kernel)
+__noinline int narrow(struct search *s, __u64 first)
 {
-	__u64 pc = ctx->regs.ip;
+	if (!s)
+		return 0;
+	if (first <= s->pc)
+		s->low = s->middle + 1;
+	else
+		s->high = s->middle;
+	s->middle = (s->low + s->high) / 2;
+	return s->low < s->high;
+}
 
-	barrier_var(pc); /* the verifier wants this load apart from the other */
-	if (kernel) {
-		const void *regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+/* How many of the ranges begin at or before pc. */
+static __noinline __u32 search(void *pages, __u64 pc, __u32 count)
+{
+	struct search s = { .high = count, .middle = count / 2, .pc = pc };
 
-		pc = ((const struct user_pt_regs *)regs)->ip;
+	/* As often as PROFIL_RANGES can be halved, and once more. */
+	for (__u32 i = 0; i < 11; i++) {
+		const struct profil_range *range = range_at(pages, s.middle);
+
+		if (!range || !narrow(&s, range->first))
+			break;
 	}
-	return pc;
+	return s.low;
 }
 
 /* The last range that begins at or before pc. */
-static const struct profil_range *search(__u64 pc, __u32 steps)
+static __always_inline const struct profil_range *find_range(struct profil_state *state,
+							     void *pages, __u64 pc, __u32 count)
 {
-	const struct profil_range *range, *found = NULL;
-	__u32 low = 0, high = state.range_count;
+	__u32 before;
 
-	for (__u32 i = 0; i < 16 && i < steps && low < high; i++) {
-		__u32 middle = (low + high) / 2;
-
-		range = bpf_map_lookup_elem(&ranges, &middle);
-		if (!range)
-			return NULL;
-		if (range->first <= pc) {
-			found = range;
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return found;
+	if (count == 1)
+		return &state->range;
+	before = search(pages, pc, count);
+	return before ? range_at(pages, before - 1) : NULL;
 }
 
-/* Whether a program of a lower generation ticks this thread as well: only that one counts then. */
-static bool is_double(__u32 mine)
+static void set_dirty(struct profil_state *state, __u32 cell)
 {
-	__u32 tid = bpf_get_current_pid_tgid();
-	__u32 *known = bpf_map_lookup_elem(&lowest, &tid);
-
-	if (known && *known < mine)
-		return true;
-	if (!known || *known > mine)
-		bpf_map_update_elem(&lowest, &tid, &mine, BPF_ANY);
-	return false;
-}
-
-static void set_dirty(__u32 cell)
-{
-	__u32 bit = cell >> (state.dirty_shift & 31);
-	__u64 *word = &state.dirty[bit / 64 & (PROFIL_DIRTY_WORDS - 1)];
+	__u32 bit = cell >> (state->dirty_shift & 31);
+	__u64 *word = &state->dirty[bit / 64 & (PROFIL_DIRTY_WORDS - 1)];
 	__u64 mask = 1ULL << (bit & 63);
 
 	if (!(*word & mask))
 		__sync_fetch_and_or(word, mask);
 }
 
-static void count(__u64 pc, const struct profil_range *range, bool kernel)
-{
-	__u64 number = cell_index(pc - range->offset, range->scale) >> (range->wide & 1);
-	__u32 cell = range->base + number;
-	__u64 *cell_count = bpf_map_lookup_elem(&cells, &cell);
+/* What is known of a tick before it is known who counts it. */
+struct tick {
+	__u64 pc; /* of the user's program */
+	__u64 clock;
+	__u64 start_ns; /* 0: it is not timed */
+	__u32 process, thread;
+	__u64 kernel; /* 1: it came in the kernel */
+};
 
-	if (!cell_count) {
-		__sync_fetch_and_add(&state.lost, 1);
+static void count(struct profil_state *state, void *pages, const struct tick *tick,
+		  __u32 range_count)
+{
+	const struct profil_range *range = find_range(state, pages, tick->pc, range_count);
+	struct profil_page *page;
+	__u32 cell, key;
+
+	if (!range || tick->pc < range->first || tick->pc > range->last) {
+		__sync_fetch_and_add(&state->out_of_range, 1);
 		return;
 	}
-	__sync_fetch_and_add(cell_count, 1);
-	if (kernel)
-		__sync_fetch_and_add(&state.kernel, 1);
-	set_dirty(cell);
-}
-
-static __always_inline void count_tick(const struct bpf_perf_event_data *ctx,
-				       struct settings settings)
-{
-	bool kernel = (ctx->regs.cs & 3) == 0;
-	const struct profil_range *range;
-	__u64 pc;
-
-	if (settings.churning && state.in_doubt && is_double(settings.generation)) {
-		__sync_fetch_and_add(&state.doubles, 1);
+	cell = range->base +
+	       (cell_index(tick->pc - range->offset, range->scale) >> (range->wide & 1));
+	key = profil_first_page(range_count) + cell / PROFIL_PAGE_CELLS;
+	page = bpf_map_lookup_elem(pages, &key);
+	if (!page || key == 0) {
+		__sync_fetch_and_add(&state->lost, 1);
 		return;
 	}
-	__sync_fetch_and_add(&state.ticks, 1);
-	pc = user_pc(ctx, kernel);
-	range = settings.search_steps ? search(pc, settings.search_steps) : &state.range;
-	if (range && pc >= range->first && pc <= range->last)
-		count(pc, range, kernel);
-	else
-		__sync_fetch_and_add(&state.out_of_range, 1);
+	__sync_fetch_and_add(&page->cells[cell % PROFIL_PAGE_CELLS], 1);
+	if (tick->kernel)
+		__sync_fetch_and_add(&state->kernel, 1);
+	set_dirty(state, cell);
 }
 
-/*
- * Whether it is the process that is counted. Events are opened on numbers of threads, and a number
- * may have become another's. Not inlined: its place on the stack has the verifier take 1000 times
- * as long for search().
- */
-__noinline int is_counted(void)
+static void count_for(__u32 client, const struct tick *tick)
 {
-	struct bpf_pidns_info numbers;
+	void *pages = bpf_map_lookup_elem(&clients, &client);
+	struct profil_state *state;
+	__u32 range_count, zero = 0;
+	__u64 before;
 
-	return !bpf_get_ns_current_pid_tgid(namespace_device, namespace_inode, &numbers,
-					    sizeof(numbers)) &&
-	       numbers.tgid == tgid;
+	state = pages ? bpf_map_lookup_elem(pages, &zero) : NULL;
+	if (!state || !state->range_count)
+		return;
+	before = __sync_fetch_and_add(&state->ticks, 1);
+	barrier_var(before); /* asked for, it is a memory barrier: profil.h */
+	range_count = *(volatile __u32 *)&state->range_count;
+	if (!range_count) {
+		__sync_fetch_and_add(&state->ticks, -1);
+		return;
+	}
+	count(state, pages, tick, range_count);
+	if (tick->start_ns) {
+		__sync_fetch_and_add(&state->timed, 1);
+		__sync_fetch_and_add(&state->timed_ns, bpf_ktime_get_ns() - tick->start_ns);
+	}
+	before = __sync_fetch_and_add(&state->done, 1);
+	barrier_var(before);
 }
 
-static __always_inline int tick(const struct bpf_perf_event_data *ctx, struct settings settings)
+/* Counts it for a client, if that is to have it; returns the next one. */
+__noinline int offer(const struct tick *tick, __u32 client)
 {
-	/* Ticks of one jiffy in 8 are timed, as in sample.bpf.c. */
-	__u64 start = !settings.timing || bpf_jiffies64() % 8 ? 0 : bpf_ktime_get_ns();
+	const struct profil_client_entry *entry = bpf_map_lookup_elem(&entries, &client);
 
-	if (!state.range_count)
+	/* A number may be another's by now. */
+	if (!tick || !entry || (entry->process && entry->process != tick->process))
 		return 0;
-	count_tick(ctx, settings);
-	if (start) {
-		__sync_fetch_and_add(&state.timed, 1);
-		__sync_fetch_and_add(&state.timed_ns, bpf_ktime_get_ns() - start);
-	}
-	return 0; /* no perf ring buffer record */
+	if ((entry->clock == PROFIL_ANY_CLOCK || entry->clock == tick->clock) &&
+	    (!entry->except || entry->except != tick->thread))
+		count_for(client, tick);
+	return entry->next;
 }
 
-/* The usual settings are compiled in: to read them would cost a tick another cache line. */
-SEC("perf_event")
-int profil(struct bpf_perf_event_data *ctx)
+static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool kernel, __u64 clock)
 {
-	return is_counted() ? tick(ctx, (struct settings){ 0 }) : 0;
+	struct tick tick = { .pc = pc, .clock = clock, .kernel = kernel };
+	const struct member *member;
+	__u32 client;
+
+	tick.process = number_of(task);
+	member = find_member(tick.process);
+	if (!member || member->state != MEMBER_COUNTS)
+		return;
+	if (kernel) {
+		/* Its registers are those of the program that it becomes, before that runs. */
+		if (BPF_CORE_READ_BITFIELD(task, in_execve))
+			return;
+		tick.pc = ((struct pt_regs *)bpf_task_pt_regs(task))
+				  ->ip; /* where it left user mode */
+	}
+	tick.thread = tid_of(task);
+	if (bpf_jiffies64() % 8 == 0) /* ticks of one jiffy in 8 are timed, as in count.h */
+		tick.start_ns = bpf_ktime_get_ns();
+	client = member->client;
+	for (int i = 0; i < PROFIL_CLIENTS_OF_PROCESS; i++) {
+		client = offer(&tick, client);
+		if (!client)
+			break;
+	}
 }
 
 SEC("?perf_event")
-int profil_with_settings(struct bpf_perf_event_data *ctx)
+int profil(struct bpf_perf_event_data *ctx)
 {
-	if (!all_processes && !is_counted())
+	count_tick(bpf_get_current_task_btf(), ctx->regs.ip, in_kernel(ctx), ctx->sample_period);
+	return 0; /* no perf ring buffer record */
+}
+
+SEC("?tp_btf/hrtimer_expire_entry")
+int profil_tick(const __u64 *ctx) /* timer, now */
+{
+	struct hrtimer *timer = (void *)ctx[0];
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs;
+
+	if (!is_tick(timer, task))
 		return 0;
-	return tick(ctx, (struct settings){ timing, churning, generation, search_steps });
+	regs = interrupted(timer);
+	count_tick(task, BPF_CORE_READ(regs, ip), has_interrupted_kernel(regs),
+		   PROFIL_SCHEDULER_TICK);
+	return 0;
 }

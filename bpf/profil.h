@@ -30,16 +30,19 @@ struct profil_range {
 #define PROFIL_DIRTY_WORDS (PROFIL_DIRTY_BITS / 64)
 
 /*
- * The counts of a process beside its cells. Every tick is in a cell, out of range, or lost. A tick
- * of a process with one range touches the first cache line, that of its dirty bit, which most often
+ * The counts of a client beside its cells. Every tick is in a cell, out of range, or lost. A tick
+ * of a client with one range touches the first cache line, that of its dirty bit, which most often
  * is the next, and that of its cell.
+ *
+ * To end it, range_count becomes 0 first; then, as soon as `done` is as many as `ticks`, no count
+ * changes any more.
  *
  * Who reads the cells takes away a dirty bit first, then reads the cells that it stands for: the
  * program counts first and sets the bit then.
  */
 struct profil_state {
-	unsigned long long ticks;
-	unsigned long long out_of_range;
+	unsigned long long ticks; /* that began to be counted */
+	unsigned long long done;  /* and were */
 	/* Set by user space. As long as it is 0, no tick is counted in any way. */
 	unsigned int range_count;
 	unsigned int dirty_shift;  /* a dirty bit stands for 1 << dirty_shift cells */
@@ -47,13 +50,55 @@ struct profil_state {
 
 	unsigned long long dirty[PROFIL_DIRTY_WORDS];
 
-	unsigned long long lost;    /* ticks whose cell the map does not have */
-	unsigned long long kernel;  /* of those in a cell: came while it was in the kernel */
-	unsigned long long doubles; /* not in ticks: of a thread that had one tick event too many */
-	unsigned long long timed;   /* ticks whose run time was taken */
+	unsigned long long out_of_range;
+	unsigned long long lost;   /* ticks whose cell the map does not have */
+	unsigned long long kernel; /* of those in a cell: came while it was in the kernel */
+	unsigned long long timed;  /* ticks whose run time was taken */
 	unsigned long long timed_ns;
-	unsigned int in_doubt; /* 1: a thread may have two tick events */
+};
+
+/* Those that are counted at once, each by a number that user space chooses. */
+#define PROFIL_CLIENTS 16384
+
+/* Of one process; each of its ticks is looked at for all of them. */
+#define PROFIL_CLIENTS_OF_PROCESS 32
+
+/* The clock of a client: the period of its perf events in nanoseconds, or one of these. */
+#define PROFIL_ANY_CLOCK      0
+#define PROFIL_SCHEDULER_TICK 1
+
+/* What the program knows of a client, out of that one's reach. */
+struct profil_client_entry {
+	unsigned long long clock; /* whose ticks it counts */
+	unsigned int process;	  /* that it is about; 0: any that is a member for it */
+	unsigned int except;	  /* a thread that is not counted; 0: none */
+	unsigned int next;	  /* the next client of the process; 0: none */
 	unsigned int unused;
 };
+
+/*
+ * All that a client itself has is one array of pages: first its state, then its ranges if they are
+ * more than one, then its cells.
+ */
+#define PROFIL_PAGE_BYTES  4096
+#define PROFIL_PAGE_CELLS  (PROFIL_PAGE_BYTES / 8)
+#define PROFIL_PAGE_RANGES 64 /* a power of two: the verifier can follow */
+
+struct profil_page {
+	unsigned long long cells[PROFIL_PAGE_CELLS];
+};
+
+/* The first page of the cells. */
+static inline unsigned int profil_first_page(unsigned int range_count)
+{
+	if (range_count <= 1)
+		return 1;
+	return 1 + (range_count + PROFIL_PAGE_RANGES - 1) / PROFIL_PAGE_RANGES;
+}
+
+static inline unsigned long long profil_pages(unsigned int range_count, unsigned long long cells)
+{
+	return profil_first_page(range_count) + (cells + PROFIL_PAGE_CELLS - 1) / PROFIL_PAGE_CELLS;
+}
 
 #endif

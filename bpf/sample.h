@@ -7,8 +7,7 @@
  * Who and in which mode, in one word that is never 0:
  *   bit 63      always 1
  *   bit 62      the tick came in the kernel
- *   bits 61..59 the generation of the program that took the tick (user/capture/attach.h)
- *   bits 58..44 how many times the thread's process has called exec, modulo 2^15
+ *   bits 61..44 how many times the thread's process has called exec, modulo 2^18
  *   bits 43..22 process (tgid)
  *   bits 21..0  thread (tid)
  * Linux process numbers end below 2^22 (PID_MAX_LIMIT).
@@ -17,10 +16,7 @@
 #define SAMPLE_ID_KERNEL (1ULL << 62)
 
 #define SAMPLE_PID_BITS	 22
-#define SAMPLE_EXEC_BITS 15
-
-#define SAMPLE_GENERATION_SHIFT (2 * SAMPLE_PID_BITS + SAMPLE_EXEC_BITS)
-#define SAMPLE_GENERATIONS	8
+#define SAMPLE_EXEC_BITS 18
 
 static inline unsigned long long sample_id_make(unsigned long long exec, unsigned int tgid,
 						unsigned int tid)
@@ -43,11 +39,6 @@ static inline unsigned int sample_id_tgid(unsigned long long id)
 static inline unsigned int sample_id_exec(unsigned long long id)
 {
 	return id >> (2 * SAMPLE_PID_BITS) & ((1 << SAMPLE_EXEC_BITS) - 1);
-}
-
-static inline unsigned int sample_id_generation(unsigned long long id)
-{
-	return id >> SAMPLE_GENERATION_SHIFT & (SAMPLE_GENERATIONS - 1);
 }
 
 /*
@@ -154,8 +145,7 @@ struct sample_counters {
 	unsigned long long ring_full; /* lost: table and ring buffer full */
 	unsigned long long timed;     /* ticks whose run time was taken */
 	unsigned long long timed_ns;  /* their run time */
-	unsigned long long untold;    /* of members' children: no room for them (bpf/tick.bpf.c) */
-	unsigned long long unused[2];
+	unsigned long long unused[3];
 };
 
 /* Which ticks are counted. */
@@ -163,15 +153,5 @@ struct sample_counters {
 #define SAMPLE_KERNEL 2 /* those in the kernel */
 /* At which pc a tick in the kernel is counted: without this, where it left user mode. */
 #define SAMPLE_KERNEL_PC 4
-
-/* --- Of the programs on the scheduler's tick --- */
-
-/* Whose ticks count: processes, or a thread, by their numbers in user space's pid namespace. */
-#define TICK_MEMBERS 65536
-
-enum tick_member {
-	TICK_FROM_EXEC = 1, /* not before it calls exec */
-	TICK_COUNTS,
-};
 
 #endif

@@ -26,16 +26,19 @@ enum {
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
-	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_HASH_OF_MAPS = 13,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
 enum {
 	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
 };
 
 enum {
 	BPF_F_MMAPABLE = 1U << 10,
+	BPF_F_INNER_MAP = 1U << 12,
 };
 
 enum {
@@ -106,14 +109,26 @@ struct signal_struct {
 	atomic_t live; /* threads that have not ended */
 };
 
+struct sched_entity {
+	__u64 sum_exec_runtime; /* CPU time: ns */
+};
+
 struct task_struct {
 	unsigned int flags;
+	struct sched_entity se;
+	const __u64 *cpus_ptr; /* a bit for each CPU */
+	unsigned int in_execve : 1;
 	int pid;
 	int tgid;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
+	__u64 start_time; /* CLOCK_MONOTONIC */
 	__u64 self_exec_id;
+};
+
+struct bpf_iter__task {
+	struct task_struct *task; /* NULL at the end */
 };
 
 #pragma clang attribute pop
@@ -135,16 +150,15 @@ struct user_pt_regs {
 #error "the registers of this architecture are not described here yet"
 #endif
 
-/* What bpf_get_ns_current_pid_tgid() fills in (linux/bpf.h). */
-struct bpf_pidns_info {
-	__u32 pid;
-	__u32 tgid;
-};
-
 struct bpf_perf_event_data {
 	struct user_pt_regs regs;
 	__u64 sample_period;
 	__u64 addr;
 };
+
+static inline bool in_kernel(const struct bpf_perf_event_data *ctx)
+{
+	return (ctx->regs.cs & 3) == 0;
+}
 
 #endif

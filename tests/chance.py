@@ -5,9 +5,8 @@ has a probability below 1e-9 by the exact binomial distribution: that is red by 
 million runs of a thousand rows. tests/progs/chance.h is the same for C programs.
 
 A clock of each CPU ticks at moments that have nothing to do with what runs: each of its ticks falls
-into a target with the share of time that the target has. A clock of each thread does better than
-that, but for what the kernel has it lose: at most one period of each thread or process, which ends
-before its next tick.
+into a target with the share of time that the target has. Of a target that has the CPU for itself it
+is exact, but for the ticks at both ends.
 """
 
 from math import exp, lgamma, log, log1p

@@ -200,7 +200,7 @@ check "completion: a command to record behind such a method" \
 	offers sleep profiltool record --call-graph = fp slee
 check "completion: positions" offers_only $'instr\nline' profiltool convert --positions ''
 check "completion: events" \
-	offers_only $'auto\ncpu-clock\ncycles\ntask-clock\ntick' profiltool -p 1 -e ''
+	offers_only $'auto\ncpu-clock\ncycles\ntick' profiltool -p 1 -e ''
 stop "$sleeper"
 touch "$work/a.pb.gz"
 check "completion: files to report" offers "$work/a.pb.gz" profiltool report "$work/a"

@@ -182,8 +182,6 @@ for other in "-p $$" "-t $$" -a "-- true"; do
 done
 check "with --scale" refuses 2 "of one process, with -p" --cgroup "$in" --scale 0x10000
 check "top: with -p" exits 2 "$profiltool" top --cgroup "$in" -p 1 --count 1
-check "task-clock" refuses 2 "cannot sample a CPU" --cgroup "$in" -e task-clock
-check "task-clock: the way out" says "-e cpu-clock"
 check "tick" refuses 2 "cannot tell the processes of a control group" --cgroup "$in" -e tick
 check "tick: the way out" says "-e cpu-clock"
 

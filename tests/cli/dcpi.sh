@@ -157,7 +157,7 @@ check_recorded "the second recording is in it" test "$(reported "$work/db")" -gt
 check_recorded "functions have names, and their shares" recorded \
 	"whole and is_share('burn_sixty', .6) and images('burn_sixty') == {'shares'}" "$work/db.json"
 check_recorded "event and period are known" recorded \
-	"j['event'] == 'task-clock' and j['period_ns'] == 1001001" "$work/db.json"
+	"j['event'] == 'cpu-clock' and j['period_ns'] == 1001001" "$work/db.json"
 epoch=$(find "$work/db" -mindepth 1 -maxdepth 1 | head -n 1)
 check_recorded "one epoch of it" test "$(reported "$epoch")" -eq "$(sum "$epoch")"
 file=$(find "$epoch" -name 'shares.*' | head -n 1)

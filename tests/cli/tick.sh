@@ -163,7 +163,7 @@ stop "$pid"
 
 check "another rate is refused" exits 2 "$profiltool" record -e tick -F $((hz + 1)) -- true
 check "with the one that there is" says "at $hz Hz, not $((hz + 1))"
-check "and what would do" says "use -e task-clock"
+check "and what would do" says "use -e cpu-clock"
 check "-a names the clock of CPUs" exits 2 "$profiltool" -a -e tick -F $((hz + 1)) -d 0.1
 check "as it is called" says "use -e cpu-clock"
 if unshare -m true 2>/dev/null; then
@@ -173,8 +173,6 @@ if unshare -m true 2>/dev/null; then
 else
 	skip "a kernel without BTF" "unshare is not permitted"
 fi
-check "a histogram is refused" exits 2 "$profiltool" -p $$ -e tick --scale 0x10000
-check "with the reason" says "it excludes -e tick"
 check "a clock that there is not" exits 2 "$profiltool" -a -e ticks
 check "is told those that there are" says "cycles or tick, not \"ticks\""
 

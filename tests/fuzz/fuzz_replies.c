@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A libFuzzer target for what profild, or whoever has its socket, sends to libprofil. Whatever that
- * is, starting ends with an error or with maps to count in, no descriptor is left, and nothing
+ * is, starting ends with an error or with memory to count in, no descriptor is left, and nothing
  * waits.
  *
  * The input: for each message two bytes with its size, one for the descriptors that come with it
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static struct {
 	int listener;
-	int kinds[4]; /* maps of the state and of the cells, a file in memory, a pipe's end */
+	int kinds[4]; /* a map that fits, one that is too small, a file in memory, a pipe's end */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	const uint8_t *bytes;
 	size_t size;
@@ -48,13 +48,13 @@ static void require(bool holds, const char *what)
 }
 
 /* Who is not permitted to make maps has a file in the place: then none is taken. */
-static int make_map(size_t size)
+static int make_map(uint32_t pages)
 {
 	union bpf_attr attr = {
 		.map_type = BPF_MAP_TYPE_ARRAY,
 		.key_size = sizeof(uint32_t),
-		.value_size = size,
-		.max_entries = 1,
+		.value_size = PROFIL_PAGE_BYTES,
+		.max_entries = pages,
 		.map_flags = BPF_F_MMAPABLE,
 	};
 	int fd = syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
@@ -83,8 +83,8 @@ static void make_server(void)
 	    setenv("PROFIL_SOCKET", server.path, 1))
 		abort();
 	atexit(remove_socket);
-	server.kinds[0] = make_map(sizeof(struct profil_state));
-	server.kinds[1] = make_map(CELLS * sizeof(uint64_t));
+	server.kinds[0] = make_map(profil_pages(1, CELLS));
+	server.kinds[1] = make_map(1);
 	server.kinds[2] = memfd_create("file", MFD_CLOEXEC);
 	server.kinds[3] = ends[0];
 }
@@ -146,7 +146,6 @@ static void count(struct profil_session *s)
 	state->ticks++;
 	s->cells[CELLS - 1]++;
 	profil__backend_daemon.lives(s);
-	profil__backend_daemon.rescan(s);
 	profil__backend_daemon.stop(s);
 	require(s->fd < 0, "it hangs up when it stops");
 	state->ticks++; /* it can still be read */

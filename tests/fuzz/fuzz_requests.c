@@ -33,8 +33,9 @@ static void require(bool holds, const char *what)
 /* --- The histogram --- */
 
 struct histogram {
-	int state, cells;
-	bool enabled, stopped;
+	int map;
+	unsigned int clock;
+	bool enabled;
 };
 
 static size_t histograms;
@@ -55,7 +56,7 @@ static void check_ranges(const struct histogram_options *o)
 
 int histogram_start(const struct histogram_options *o, struct histogram **h, struct error *e)
 {
-	require(o->pid == getpid(), "whose process it is");
+	require(!o->all && o->pid == getpid(), "whose process it is");
 	require(o->frequency >= 1 && o->frequency <= PROFILD_MOST_HZ, "the frequency");
 	require(o->range_count >= 1 && o->range_count <= PROFIL_RANGES, "how many ranges");
 	require(o->cell_count >= 1 && o->cell_count * sizeof(uint64_t) <= MEMORY, "how many cells");
@@ -65,52 +66,48 @@ int histogram_start(const struct histogram_options *o, struct histogram **h, str
 	*h = calloc(1, sizeof(**h));
 	if (!*h)
 		return error_no_memory(e);
-	(*h)->state = eventfd(0, EFD_CLOEXEC);
-	(*h)->cells = eventfd(0, EFD_CLOEXEC);
+	(*h)->map = eventfd(0, EFD_CLOEXEC);
+	(*h)->clock = o->frequency % HISTOGRAM_CLOCKS;
 	histograms++;
 	return 0;
 }
 
-void histogram_enable(struct histogram *h)
+int histogram_enable(struct histogram *h)
 {
-	require(!h->enabled && !h->stopped, "what is enabled");
+	require(!h->enabled, "what is enabled");
 	h->enabled = true;
-}
-
-int histogram_rescan(struct histogram *h, size_t most_events, struct error *e)
-{
-	(void)e;
-	require(h->enabled && !h->stopped && most_events, "what is looked at again");
-	return 0;
-}
-
-void histogram_stop(struct histogram *h)
-{
-	h->stopped = true;
+	return h->clock == 1 ? -ESRCH : 0; /* it has become another program */
 }
 
 void histogram_free(struct histogram *h)
 {
-	close(h->state);
-	close(h->cells);
+	if (!h)
+		return;
+	close(h->map);
 	free(h);
 	histograms--;
 }
 
-int histogram_state_fd(const struct histogram *h)
+int histogram_fd(const struct histogram *h)
 {
-	return h->state;
+	return h->map;
 }
 
-int histogram_cells_fd(const struct histogram *h)
+unsigned int histogram_clock(const struct histogram *h)
 {
-	return h->cells;
+	return h->clock;
 }
 
-size_t histogram_events(const struct histogram *h)
+uint64_t histogram_period_ns(const struct histogram *h)
 {
 	(void)h;
-	return 2;
+	return 1000000;
+}
+
+const char *histograms_without_events(const struct histograms *all)
+{
+	(void)all;
+	return "";
 }
 
 /* --- A client --- */
@@ -156,7 +153,7 @@ static void talk(struct client *client, struct accounts *accounts, int socket, c
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	const struct limits limits = { .processes = 1, .memory = MEMORY, .events = 8 };
+	const struct limits limits = { .processes = 1, .memory = MEMORY, .ticks = 20000 };
 	struct accounts accounts;
 	struct client *client;
 	struct profild_reply reply;
@@ -167,14 +164,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (accounts_open(&accounts, &limits, &e) ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		abort();
-	require(client_open(ends[0], &accounts, &client, &e) == 0, "a connection");
+	require(client_open(ends[0], NULL, &accounts, &client, &e) == 0, "a connection");
 	require(read_reply(ends[1], &reply) && !reply.error, "the first reply");
 	talk(client, &accounts, ends[1], bytes, size);
 	client_free(client, &accounts);
 	close(ends[1]);
 	require(!histograms, "a histogram is left");
-	require(!accounts.users || (!accounts.users->processes && !accounts.users->events),
-		"an account is left");
+	for (size_t i = 0; accounts.users && i < HISTOGRAM_CLOCKS; i++)
+		require(!accounts.users->processes && !accounts.users->histograms[i] &&
+				!accounts.users->ticks[i],
+			"an account is left");
 	accounts_close(&accounts);
 	after = dup(0);
 	require(after == before, "descriptors: one is left open");

@@ -47,7 +47,7 @@ write("jitdump", "dump", header + load(0x10000, 256, 0, b"first") +
 
 
 def request(kind, frequency=0, excepted=0, cells=0, ranges=()):
-    return struct.pack("<IIIIIIQ", 1, kind, frequency, excepted, len(ranges), 0, cells) + b"".join(
+    return struct.pack("<IIIIIIQ", 2, kind, frequency, excepted, len(ranges), 0, cells) + b"".join(
         struct.pack("<QQQIIII", *r) for r in ranges)
 
 
@@ -57,9 +57,9 @@ def messages(*all_of_them):
 
 one = [(0x401000, 0x401FFF, 0x401000, 0x10000, 0, 0, 0)]
 two = one + [(0x500000, 0x5000FF, 0x4FFF00, 0x20000, 2048, 1, 0)]
-START, STOP, RESCAN = 1, 2, 3
+START, STOP = 1, 2
 write("requests", "one", messages(request(START, 100, 0, 2048, one), request(STOP)))
-write("requests", "two", messages(request(START, 1000, 0, 4096, two), request(RESCAN),
+write("requests", "two", messages(request(START, 1000, 0, 4096, two),
                                   request(START, 1, 0, 2048, one), request(STOP)))
 # One cell more than there are: refused, and by chance it takes long to find.
 write("requests", "beyond", messages(request(START, 100, 0, 2048, [one[0][:4] + (1, 0, 0)])))
@@ -68,14 +68,19 @@ write("requests", "refused", messages(request(STOP), request(START, 99, 0, 2048,
 
 
 def replies(*all_of_them):
-    return b"".join(struct.pack("<HB", 256, fds) + struct.pack("<Ii248s", 1, error, message)
-                    for error, message, fds in all_of_them)
+    return b"".join(
+        struct.pack("<HB", 256, fds) + struct.pack("<IiQ240s", 2, error, period, message)
+        for error, message, fds, period in all_of_them)
 
 
-plain = (0, b"", 0)
-# 2: two descriptors, of the maps; 3: one more; 7: two others
-write("replies", "counts", replies(plain, (0, b"", 2), plain, plain))
-write("replies", "refused", replies((11, b"too many connections", 0)))
-write("replies", "error", replies(plain, (1, b"not \x1b[31mpermitted\n", 0)))
-write("replies", "descriptors", replies(plain, (0, b"", 3), (0, b"", 2)))
-write("replies", "others", replies((0, b"", 2), (0, b"", 7)))
+plain = (0, b"", 0, 0)
+counts = (0, b"", 1, 10000350)
+write("replies", "counts", replies(plain, counts, plain, plain))
+write("replies", "refused", replies((11, b"too many connections", 0, 0)))
+write("replies", "error", replies(plain, (1, b"not \x1b[31mpermitted\n", 0, 0)))
+# 2: another descriptor as well; 6: a map that is too small; 11: a file; 16: a pipe
+write("replies", "descriptors", replies(plain, (0, b"", 2, 10000350)))
+for name, fds in ("small", 6), ("file", 11), ("pipe", 16):
+    write("replies", name, replies(plain, (0, b"", fds, 10000350)))
+write("replies", "no period", replies(plain, (0, b"", 1, 0)))
+write("replies", "others", replies(counts, counts))

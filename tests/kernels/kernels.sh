@@ -74,8 +74,8 @@ check_exact() {
 	local k="$series, exact clock"
 
 	check "$k: by PID: shares" found pid "$shares"
-	check "$k: by PID: there is no PMU, auto takes the task's clock" \
-		found pid "j['event'] == 'task-clock'"
+	check "$k: by PID: there is no PMU, auto takes the clock of the CPU" \
+		found pid "j['event'] == 'cpu-clock'"
 	check "$k: by PID: the ticks make up the kernel's account of its CPU time" \
 		found pid "$(near ticked "$(cpu_ns pid)" 1)"
 	check "$k: by PID: and what the threads burn" found pid "$(near ticked 1.4e9 4)"

@@ -27,14 +27,16 @@ ticks="[1-9][0-9]*"
 none=(env PROFIL_SOCKET="$work/nowhere")
 no_rights=(setpriv --bounding-set=-all --inh-caps=-all)
 some_rights=("${nobody[@]}" "--inh-caps=-all,+bpf,+perfmon" "--ambient-caps=-all,+bpf,+perfmon")
-first=bpf
-[ -e /dev/profil ] && first=kmod
+first=daemon alone=bpf # where profild is, and where it is not
+[ -e /dev/profil ] && first=kmod alone=kmod
 
 # --- The order ---
 
 check "root: $first" answers "0 0 $first $ticks" env
-check "a user with the two rights: bpf" answers "0 0 $first $ticks" "${some_rights[@]}"
-if [ "$first" = bpf ]; then
+check "root where no profild is: $alone" answers "0 0 $alone $ticks" "${none[@]}"
+check "a user with the two rights where no profild is: $alone" \
+	answers "0 0 $alone $ticks" "${none[@]}" "${some_rights[@]}"
+if [ "$first" = daemon ]; then
 	check "root without rights: daemon" answers "0 0 daemon $ticks" "${no_rights[@]}"
 	check "a user: daemon" answers "0 0 daemon $ticks" "${nobody[@]}"
 	check "a user where no profild is: libc" \
@@ -42,7 +44,8 @@ if [ "$first" = bpf ]; then
 	mkdir -p "$work/tree/alone"
 	cp "$lib" "$tree/alone/"
 	preload=$tree/alone/libprofil.so.1
-	check "root, without the module: daemon" answers "0 0 daemon $ticks" env
+	check "root, without profild and the module: libc" \
+		answers "0 0 libc $ticks" "${none[@]}"
 	check "without the module bpf cannot be forced" \
 		answers "-1 ENOTSUP - 0 # .+" env PROFIL_BACKEND=bpf
 	unset preload
@@ -122,7 +125,7 @@ linked() {
 	local compiler=$1 language=$2
 	"$compiler" -x "$language" "$work/linked.c" -I"$top/user/lib" -Wall -Wextra -Werror \
 		-L"$tree/lib" -lprofil -Wl,-rpath,"$tree/lib" -o "$tree/linked" &&
-		[ "$("$tree/linked")" = "0 $first" ]
+		[ "$(PROFIL_SOCKET=$sock "$tree/linked")" = "0 $first" ]
 }
 
 check "linked by a C program" linked gcc c

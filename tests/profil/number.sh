@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A client of profild is counted, and nobody else: not a program of another user that gets the
-# number of one of the client's threads while profild attaches to them.
+# number of one of the client's threads while profild attaches to them, nor one that it becomes.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
@@ -29,6 +29,21 @@ fi
 
 check "profild" start_profild
 check "a program of another user on a thread's number" replay "$profild"
+
+# The client becomes a program of another user while it is counted, and a child of it keeps the
+# counts, and the connection, as they were. Ticks that come while it becomes one are not had each time.
+cp "$progs/hostile" "$tree/hostile"
+cp "$progs/hostile" "$tree/hostile-root"
+chmod 4755 "$tree/hostile-root"
+becomes() {
+	local left=20
+
+	while [ $((left--)) -gt 0 ]; do
+		timeout 60 "${nobody[@]}" "$tree/hostile" "$sock" hz=10000 connect greeting start \
+			burn watch keep "exec=$tree/hostile-root" collect || return
+	done
+}
+check "a program of another user in the place of the client" becomes
 stop "$profild"
 
 # With numbers that the kernel's own view of the machine does not have.

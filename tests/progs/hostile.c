@@ -29,16 +29,17 @@
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define MOST_STRANGE 200 /* descriptors in one message */
 
-struct maps {
-	struct profil_state *state;
+struct counts {
+	struct profil_state *state; /* where the map begins */
+	size_t size;		    /* of all of it */
 	uint64_t *cells;
-	size_t cells_size;
+	size_t cell_count;
 };
 
 static const char *path;
 static int connection = -1;
-static struct maps maps;
-static int map_fds[2] = { -1, -1 };
+static struct counts counts;
+static int map_fd = -1;
 static struct profild_reply reply;
 static unsigned int frequency = 1000; /* of histograms */
 static int expected;		      /* the error of the next reply */
@@ -126,12 +127,12 @@ static void send_message(size_t size)
 		fail("cannot send %zu bytes: %m", size);
 }
 
-/* Returns the size of a reply, 0 at the end; takes its descriptors. */
+/* Returns the size of a reply, 0 at the end; takes its descriptor. */
 static ssize_t receive(void)
 {
 	union {
 		struct cmsghdr header;
-		char space[CMSG_SPACE(2 * sizeof(int))];
+		char space[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct iovec part = { &reply, sizeof(reply) };
 	struct msghdr m = {
@@ -143,8 +144,8 @@ static ssize_t receive(void)
 	ssize_t size = recvmsg(connection, &m, MSG_CMSG_CLOEXEC);
 	const struct cmsghdr *c = size < 0 ? NULL : CMSG_FIRSTHDR(&m);
 
-	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(2 * sizeof(int)))
-		memcpy(map_fds, CMSG_DATA(c), sizeof(map_fds));
+	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&map_fd, CMSG_DATA(c), sizeof(map_fd));
 	return size;
 }
 
@@ -179,24 +180,27 @@ static uint64_t sum_cells(void)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < maps.cells_size / sizeof(uint64_t); i++)
-		sum += __atomic_load_n(&maps.cells[i], __ATOMIC_RELAXED);
+	for (size_t i = 0; i < counts.cell_count; i++)
+		sum += __atomic_load_n(&counts.cells[i], __ATOMIC_RELAXED);
 	return sum;
 }
 
 static void map_counts(void)
 {
-	if (map_fds[0] < 0)
-		fail("no descriptors came");
-	maps.cells_size = message.request.cell_count * sizeof(uint64_t);
-	maps.state =
-		mmap(NULL, sizeof(*maps.state), PROT_READ | PROT_WRITE, MAP_SHARED, map_fds[0], 0);
-	maps.cells = mmap(NULL, maps.cells_size, PROT_READ | PROT_WRITE, MAP_SHARED, map_fds[1], 0);
-	if (maps.state == MAP_FAILED || maps.cells == MAP_FAILED)
+	const struct profild_request *request = &message.request;
+
+	if (map_fd < 0 || reply.period_ns < 100000 || reply.period_ns > 1010000000)
+		fail("no descriptor came, or no period: %llu ns",
+		     (unsigned long long)reply.period_ns);
+	counts.size = profil_pages(request->range_count, request->cell_count) * PROFIL_PAGE_BYTES;
+	counts.state = mmap(NULL, counts.size, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
+	if (counts.state == MAP_FAILED)
 		fail("cannot map the counts: %m");
-	close(map_fds[0]);
-	close(map_fds[1]);
-	map_fds[0] = map_fds[1] = -1;
+	counts.cells = (uint64_t *)((char *)counts.state +
+				    profil_first_page(request->range_count) * PROFIL_PAGE_BYTES);
+	counts.cell_count = request->cell_count;
+	close(map_fd);
+	map_fd = -1;
 }
 
 static double seconds_of(clockid_t clock)
@@ -305,8 +309,7 @@ static void step_start_except(const char *tid)
 static void step_unmap(const char *unused)
 {
 	(void)unused;
-	munmap(maps.state, sizeof(*maps.state));
-	munmap(maps.cells, maps.cells_size);
+	munmap(counts.state, counts.size);
 }
 
 /* After a mistake all is as before. */
@@ -325,14 +328,6 @@ static void step_stop(const char *unused)
 	take_reply();
 }
 
-static void step_rescan(const char *unused)
-{
-	(void)unused;
-	make_plain(PROFILD_RESCAN);
-	send_message(sizeof(message.request));
-	take_reply();
-}
-
 /*
  * It is not the time here that is tested: a busy machine may lose some ticks, and a thread whose
  * CPU the host has taken ticks for no CPU time; but there are no more than the clock on the wall
@@ -340,12 +335,12 @@ static void step_rescan(const char *unused)
  */
 static void step_grow(const char *unused)
 {
-	uint64_t before = __atomic_load_n(&maps.state->ticks, __ATOMIC_RELAXED), ticks;
+	uint64_t before = __atomic_load_n(&counts.state->ticks, __ATOMIC_RELAXED), ticks;
 	double begin = wall_seconds(), wall;
 
 	(void)unused;
 	burn(0.1);
-	ticks = __atomic_load_n(&maps.state->ticks, __ATOMIC_RELAXED) - before;
+	ticks = __atomic_load_n(&counts.state->ticks, __ATOMIC_RELAXED) - before;
 	wall = wall_seconds() - begin;
 	if (ticks < 10 || ticks > wall * 1000 + 2)
 		fail("%llu ticks in %.3f s at 1000 Hz", (unsigned long long)ticks, wall);
@@ -353,15 +348,21 @@ static void step_grow(const char *unused)
 		fail("no tick is in a cell");
 }
 
+static void step_burn(const char *unused)
+{
+	(void)unused;
+	burn(0.05);
+}
+
 static void step_still(const char *unused)
 {
-	uint64_t before = maps.state->ticks;
+	uint64_t before = counts.state->ticks;
 
 	(void)unused;
 	burn(0.05);
-	if (maps.state->ticks != before)
-		fail("%llu ticks more", (unsigned long long)(maps.state->ticks - before));
-	if (maps.state->ticks != maps.state->out_of_range + maps.state->lost + sum_cells())
+	if (counts.state->ticks != before)
+		fail("%llu ticks more", (unsigned long long)(counts.state->ticks - before));
+	if (counts.state->ticks != counts.state->out_of_range + counts.state->lost + sum_cells())
 		fail("the counts do not add up");
 }
 
@@ -505,9 +506,8 @@ static void step_malformed(const char *unused)
 		{ FIELD(version), 0, size, "version 0" },
 		{ FIELD(version), PROFILD_VERSION + 1, size, "version" },
 		{ FIELD(type), 0, size, "type 0" },
-		{ FIELD(type), 4, size, "type 4" },
+		{ FIELD(type), 3, size, "type 3" },
 		{ FIELD(type), PROFILD_STOP, size, "no more" },
-		{ FIELD(type), PROFILD_RESCAN, sizeof(message.request), "no more" },
 		{ FIELD(frequency), 0, size, "0 Hz" },
 		{ FIELD(frequency), PROFILD_MOST_HZ + 1, size, "Hz" },
 		{ FIELD(except), 0x80000000, size, "no thread" },
@@ -582,9 +582,8 @@ static void step_fuzz(const char *count)
 			size = rand() % sizeof(message);
 		send_message(size);
 		if (receive() == sizeof(reply)) {
-			close(map_fds[0]);
-			close(map_fds[1]);
-			map_fds[0] = map_fds[1] = -1;
+			close(map_fd);
+			map_fd = -1;
 			continue;
 		}
 		close(connection); /* too many mistakes */
@@ -606,7 +605,7 @@ static void step_mistakes(const char *unused)
 static void step_flood(const char *unused)
 {
 	(void)unused;
-	make_plain(PROFILD_RESCAN);
+	make_plain(PROFILD_STOP);
 	while (send_with(sizeof(message.request), NULL, 0) > 0)
 		;
 	be_hung_up_on();
@@ -764,6 +763,47 @@ static void step_kept(const char *unused)
 	connection = KEPT;
 }
 
+/*
+ * A child that keeps the counts mapped sees none change once this process has become another
+ * program, which closes the other end of a pipe.
+ */
+static void step_watch(const char *unused)
+{
+	const struct timespec while_it_burns = { .tv_nsec = 150000000 };
+	uint64_t before, ticks;
+	int ends[2];
+	char byte;
+
+	(void)unused;
+	if (pipe2(ends, O_CLOEXEC))
+		fail("no pipe: %m");
+	if (fork()) {
+		close(ends[0]);
+		return;
+	}
+	close(ends[1]);
+	if (read(ends[0], &byte, 1))
+		fail("the other end of the pipe was not closed");
+	before = __atomic_load_n(&counts.state->ticks, __ATOMIC_SEQ_CST);
+	nanosleep(&while_it_burns, NULL);
+	ticks = __atomic_load_n(&counts.state->ticks, __ATOMIC_SEQ_CST);
+	if (ticks != before || !before)
+		fail("%llu ticks before it was another program, %llu of that",
+		     (unsigned long long)before, (unsigned long long)(ticks - before));
+	exit(0);
+}
+
+/* That one, in the other program. */
+static void step_collect(const char *unused)
+{
+	int status;
+
+	(void)unused;
+	burn(0.2);
+	if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
+		fail("the child that watches has seen something");
+}
+
 /* The rest is done by another program of this kind. */
 static void step_exec(const char *program)
 {
@@ -803,7 +843,6 @@ static const struct step {
 	{ "start", step_start },       /* =CELLS */
 	{ "start-except", step_start_except },
 	{ "stop", step_stop },
-	{ "rescan", step_rescan },
 	{ "grow", step_grow },	 /* burns CPU time, which is counted */
 	{ "still", step_still }, /* which is not counted */
 	{ "unmap", step_unmap },
@@ -828,9 +867,12 @@ static const struct step {
 	{ "threads", step_threads }, /* =N that sleep */
 	{ "churn", step_churn },
 	{ "attempt", step_attempt }, /* =SECONDS */
-	{ "keep", step_keep },	     /* the connection, in the next program */
-	{ "exec", step_exec },	     /* =PROGRAM does the rest */
-	{ "kept", step_kept },	     /* the connection of the program before */
+	{ "burn", step_burn },
+	{ "watch", step_watch }, /* from another process */
+	{ "collect", step_collect },
+	{ "keep", step_keep }, /* the connection, in the next program */
+	{ "exec", step_exec }, /* =PROGRAM does the rest */
+	{ "kept", step_kept }, /* the connection of the program before */
 };
 
 static void run_step(const char *word)

@@ -68,7 +68,7 @@ static void record_child(pid_t child, bool stacks)
 		.target = CAPTURE_PROCESSES,
 		.pids = &child,
 		.pid_count = 1,
-		.event = CAPTURE_TASK_CLOCK,
+		.event = CAPTURE_CPU_CLOCK,
 		.frequency = 999,
 		.inherit = true,
 		.stacks = stacks,

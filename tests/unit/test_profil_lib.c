@@ -579,7 +579,7 @@ static void test_session_counts(void **state)
 
 	(void)state;
 	assert_int_equal(profil__session_make(&s, regions, 2, false), 0);
-	s->hz = 100;
+	s->period_ns = 10000000;
 	s->state = &kernel;
 	s->cells = cells;
 	cells[4] = 0x100000000;
@@ -659,7 +659,7 @@ static void test_gperftools(void **state)
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/file", folder);
 	assert_int_equal(profil__session_make(&s, regions, 2, false), 0);
-	s->hz = 100;
+	s->period_ns = 10000000;
 	s->counts[0] = 7;
 	s->counts[3] = 1;
 	s->counts[4 + 1] = 5; /* begins a little behind 0x2006 */

@@ -474,6 +474,8 @@ static void set_totals(struct profile *p)
 		.cpu_ns = 9980000000,
 		.bpf_ns_per_tick = 85,
 		.interrupt_ns = 12100,
+		.interrupts = 5000,
+		.machine_ns = 2400000000,
 	};
 	assert_int_equal(profile_add_lost(p, "ring_full", 1), 0);
 	assert_int_equal(profile_add_lost(p, "no_memory", 0), 0);
@@ -501,7 +503,9 @@ static void test_json_full(void **state)
 			    "  \"excluded\": 0,\n"
 			    "  \"lost\": { \"ring_full\": 1, \"no_memory\": 0 },\n"
 			    "  \"kernel\": 12,\n"
-			    "  \"cost\": { \"bpf_ns_per_tick\": 85, \"cpu_percent\": 0.12 },\n"
+			    "  \"due\": 988,\n"
+			    "  \"cost\": { \"bpf_ns_per_tick\": 85, \"cpu_percent\": 0.12, "
+			    "\"machine_percent\": 2.52 },\n"
 			    "  \"functions\": [\n"
 			    "    { \"name\": \"[no pc]\", \"image\": \"[unknown]\", \"self\": 4, "
 			    "\"self_percent\": 50.00, \"total\": 4 },\n"
@@ -607,7 +611,8 @@ static void test_summary_full(void **state)
 		"99.1 Hz reached\n"
 		"tool: ticks 989 = counted 988 + out_of_range 0 + excluded 0 + lost 1 "
 		"(ring_full 1); 12 of the counted in the kernel\n"
-		"tool: cost: 85 ns BPF + 12.1 us interrupt per tick, 0.12 % of the target's CPU\n");
+		"tool: cost: 85 ns BPF + 12.1 us interrupt per tick, 0.12 % of the target's CPU, "
+		"2.52 % of the machine's\n");
 	profile_free(p);
 }
 
@@ -712,6 +717,8 @@ static void test_dump(void **state)
 			    "cpu_ns 9980000000\n"
 			    "bpf_ns_per_tick 85\n"
 			    "interrupt_ns 12100\n"
+			    "interrupts 5000\n"
+			    "machine_ns 2400000000\n"
 			    "samples 1099511627786\n"
 			    "comment cpu: \\x1bx\n"
 			    "mappings:\n"

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "capture/events.h"
+#include "capture/members.h"
 #include "capture/sample_program.h"
 #include "util/clock.h"
 
@@ -98,24 +100,31 @@ static void record_until_full(struct sample_program *sample, uint64_t through_ri
 
 static void record(pid_t child, struct sample_program *sample, struct event_set *events)
 {
-	struct capture_options options = {
-		.target = CAPTURE_THREAD,
-		.event = CAPTURE_TASK_CLOCK,
-		.frequency = 4999,
+	const struct sample_settings settings = {
+		.sides = SAMPLE_USER | SAMPLE_KERNEL,
+		.stacks = true,
 	};
+	const struct member member = { .state = MEMBER_COUNTS };
+	struct members members = { 0 };
 	struct counts counts = { 0 };
 	struct sample_counters sum;
 	uint64_t kernel;
 	struct error e;
-	int err = events_prepare(events, &options, &e);
+	int err = events_prepare(events, CAPTURE_CPU_CLOCK, 4999, false, &e);
 
-	err = err ?: sample_program_load(sample, SAMPLE_USER | SAMPLE_KERNEL, true, &counts, &e);
+	err = err ?: sample_program_load(sample, &settings, &counts, &e);
 	if (err == -EPERM || err == -EACCES)
 		skip();
 	assert_int_equal(err, 0);
-	assert_int_equal(events_open_thread(events, child, child, &sample->program, 0, &e), 0);
+	err = members_begin(&members, sample_program_object(sample), false, &e);
+	err = err ?: members_add(&members, child, &member, &e);
+	err = err
+		      ?: events_open(events, NULL, NULL,
+				     bpf_program__fd(sample_program_on_tick(sample)), &e);
+	assert_int_equal(err, 0);
 	record_until_full(sample, 100);
 	events_stop(events);
+	members_end(&members);
 	assert_int_equal(sample_program_read_ring(sample), 0);
 	assert_int_equal(sample_program_read_table(sample), 0);
 	sum = sample_program_counters(sample);

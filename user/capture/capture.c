@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/capture.h"
 
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -8,7 +9,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "capture/attach.h"
 #include "capture/cells.h"
 #include "capture/cgroup.h"
 #include "capture/command.h"
@@ -16,6 +16,7 @@
 #include "capture/counts.h"
 #include "capture/events.h"
 #include "capture/jit.h"
+#include "capture/members.h"
 #include "capture/process.h"
 #include "capture/sample_program.h"
 #include "capture/resolve.h"
@@ -27,19 +28,23 @@
 #include "util/file.h"
 #include "util/number.h"
 
+/* How long a CPU may be without its clock that comes online, or that a target may run on again. */
+#define CLOCKS_NS NS_PER_S
+
 struct target {
 	pid_t pid;
 	int pidfd; /* -1 for a thread */
-	uint64_t cpu_start_ns, cpu_last_ns;
 };
 
 struct capture {
 	struct capture_options options;
 	struct sample_program sample; /* one of these two */
 	struct profil_program profil;
-	struct profil_range range; /* of profil */
-	struct event_set events;
-	struct tick tick; /* instead of events */
+	struct profil_client histogram; /* of profil */
+	struct profil_range range;	/* of the histogram */
+	struct event_set events;	/* one of these two */
+	struct tick tick;
+	struct members members; /* whose ticks count, if not all do */
 	struct sideband *sideband;
 	struct process_table processes;
 	struct counts counts;
@@ -49,11 +54,13 @@ struct capture {
 	struct cgroup group; /* fd -1: none */
 	int epoll;
 	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC; stop: of the last reading */
-	uint64_t start_time_ns;		      /* since the epoch */
+	uint64_t next_clocks_ns;	      /* when to look for CPUs that have no clock */
+	bool stopped;
+	uint64_t start_time_ns; /* since the epoch */
 	uint64_t interrupt_ns;
-	uint64_t system_cpu_start_ns;
+	uint64_t cpu_start_ns; /* of the group, or of the machine */
+	bool has_group_ns;     /* the kernel tells the group's */
 	uint64_t cpu_ns;
-	uint64_t doubles;
 	uint32_t stack_limit; /* frames of a stack; 0: there are no stacks */
 	uint64_t stacks_truncated, stacks_user, stacks_one_frame; /* capture_totals */
 	bool became_another; /* the target of a histogram has called exec */
@@ -69,9 +76,10 @@ static bool has_tick(const struct capture *c)
 	return c->options.event == CAPTURE_TICK;
 }
 
-static struct program *program_of(struct capture *c)
+/* Whether ticks count whoever runs there; else those of members. */
+static bool counts_everyone(const struct capture *c)
 {
-	return has_histogram(c) ? &c->profil.program : &c->sample.program;
+	return c->options.target == CAPTURE_SYSTEM || c->options.target == CAPTURE_CGROUP;
 }
 
 static uint32_t sides(const struct capture_options *options)
@@ -83,13 +91,6 @@ static uint32_t sides(const struct capture_options *options)
 }
 
 /* --- Targets --- */
-
-static uint64_t cpu_time(const struct capture *c, pid_t pid)
-{
-	bool thread = c->options.target == CAPTURE_THREAD;
-
-	return target_cpu_ns(pid, thread, c->options.inherit && !thread);
-}
 
 static bool has_ended(const struct target *target)
 {
@@ -149,12 +150,11 @@ static int add_target(struct capture *c, pid_t pid, struct error *e)
 	target->pidfd = thread ? -1 : target_open(pid);
 	if (!thread && target->pidfd < 0)
 		return error_set(e, errno, "cannot watch process %d", pid);
-	target->cpu_start_ns = target->cpu_last_ns = cpu_time(c, pid);
 	c->target_count++;
 	return thread ? 0 : watch(c, target->pidfd, e);
 }
 
-/* Each thread of the targets takes a descriptor, and so does each file that they map. */
+/* Each CPU takes some descriptors, and so does each file that the targets map. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -182,65 +182,83 @@ static int add_targets(struct capture *c, struct error *e)
 	return err;
 }
 
-static int process_take(const struct sideband_record *record, void *table)
-{
-	return process_record(table, record);
-}
-
-static int open_task_events(struct capture *c, struct error *e)
-{
-	struct attach_request request = {
-		.pid_count = c->target_count,
-		.take = process_take,
-		.context = &c->processes,
-	};
-	pid_t *pids = calloc(c->target_count ?: 1, sizeof(*pids));
-	int err;
-
-	if (!pids)
-		return error_no_memory(e);
-	for (size_t i = 0; i < c->target_count; i++)
-		pids[i] = c->targets[i].pid;
-	request.pids = pids;
-	if (c->options.target == CAPTURE_PROCESSES)
-		err = attach_processes(&c->events, program_of(c), c->sideband, &request, e);
-	else
-		err = events_open_thread(&c->events, 0, pids[0], program_of(c), 0, e);
-	free(pids);
-	if (!err && c->events.count == 0)
-		err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",
-				c->targets[0].pid);
-	return err;
-}
-
 /* A target that ended before it was added has left no trace: its number may be a stranger's. */
-static int begin_tick(struct capture *c, struct error *e)
+static int add_members(struct capture *c, struct error *e)
 {
+	const struct member member = {
+		.state = c->options.target == CAPTURE_COMMAND && !has_histogram(c)
+				 ? MEMBER_FROM_EXEC
+				 : MEMBER_COUNTS,
+		.client = c->histogram.number,
+	};
 	size_t added = 0;
-	int err = tick_begin(&c->tick, e);
+	int err = 0;
 
 	for (size_t i = 0; i < c->target_count && !err; i++) {
-		err = tick_add(&c->tick, c->targets[i].pid, e);
+		err = members_add(&c->members, c->targets[i].pid, &member, e);
 		if (err || !has_ended(&c->targets[i]))
 			added++;
 		else
-			tick_remove(&c->tick, c->targets[i].pid);
+			members_remove(&c->members, c->targets[i].pid);
 	}
-	if (!err && c->target_count && !added)
+	if (!err && !added)
 		err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",
 				c->targets[0].pid);
 	return err;
 }
 
-static int open_events(struct capture *c, struct error *e)
+/* From here on births are followed. */
+static int begin_members(struct capture *c, struct error *e)
 {
+	struct bpf_object *object = has_histogram(c) ? profil_program_object(&c->profil)
+						     : sample_program_object(&c->sample);
+	int err;
+
+	if (counts_everyone(c))
+		return 0;
+	err = members_begin(&c->members, object, true, e);
+	err = err ?: watch(c, members_fd(&c->members), e);
+	err = err ?: add_members(c, e);
+	return err ?: members_look(&c->members, e);
+}
+
+static int begin_ticks(struct capture *c, struct error *e)
+{
+	const struct bpf_program *program = has_histogram(c) ? profil_program_on_tick(&c->profil)
+							     : sample_program_on_tick(&c->sample);
+
 	if (has_tick(c))
-		return begin_tick(c, e);
-	if (c->options.target == CAPTURE_SYSTEM)
-		return events_open_cpus(&c->events, NULL, program_of(c), e);
+		return tick_begin(&c->tick, program, e);
+	return events_open(&c->events, c->options.target == CAPTURE_CGROUP ? &c->group : NULL,
+			   counts_everyone(c) ? NULL : &c->members, bpf_program__fd(program), e);
+}
+
+/* CPUs come online, and the targets may run on others than before. */
+static int add_clocks(struct capture *c, struct error *e)
+{
+	uint64_t now = now_ns();
+	int err;
+
+	if (has_tick(c) || now < c->next_clocks_ns)
+		return 0;
+	c->next_clocks_ns = now + CLOCKS_NS;
+	err = c->events.incomplete ? members_look(&c->members, e) : 0;
+	return err ?: begin_ticks(c, e);
+}
+
+/* From here on CPU time is of the account. */
+static int begin_account(struct capture *c, struct error *e)
+{
+	c->start_ns = now_ns();
+	c->next_clocks_ns = c->start_ns + CLOCKS_NS;
+	c->start_time_ns = clock_ns(CLOCK_REALTIME);
+	if (!counts_everyone(c))
+		return members_begin_account(&c->members, e);
 	if (c->options.target == CAPTURE_CGROUP)
-		return events_open_cpus(&c->events, &c->group, program_of(c), e);
-	return open_task_events(c, e);
+		c->has_group_ns = cgroup_cpu_ns(&c->group, &c->cpu_start_ns) == 0;
+	else
+		c->cpu_start_ns = target_system_cpu_ns();
+	return 0;
 }
 
 /* --- Mappings --- */
@@ -249,7 +267,7 @@ static int open_sideband(struct capture *c, struct error *e)
 {
 	const int *fds;
 	size_t count;
-	int err = sideband_open(&c->sideband, e);
+	int err = sideband_open(counts_everyone(c), &c->sideband, e);
 
 	if (err)
 		return err;
@@ -269,22 +287,36 @@ static bool is_of_another(struct capture *c, const struct sideband_record *recor
 	return c->became_another;
 }
 
-/* A thread that makes others, and has inherited its event itself, is kept apart from them. */
 static int take_record(const struct sideband_record *record, void *context)
 {
 	struct capture *c = context;
 
-	if (record->type == SIDEBAND_FORK && c->events.attr.inherit &&
-	    process_find(&c->processes, record->parent))
-		apart_add(&c->events.apart, record->parent_tid);
-	if (record->type == SIDEBAND_EXIT)
-		apart_remove(&c->events.apart, record->tid);
 	return is_of_another(c, record) ? 0 : process_record(&c->processes, record);
+}
+
+static int take_birth(const struct member_record *from, void *context)
+{
+	struct capture *c = context;
+	const struct sideband_record record = {
+		.type = from->ended ? SIDEBAND_EXIT : SIDEBAND_FORK,
+		.time_ns = from->time_ns,
+		.pid = from->pid,
+		.tid = from->tid,
+		.parent = from->parent,
+		.parent_tid = from->parent_tid,
+	};
+
+	return sideband_add(c->sideband, &record);
 }
 
 static int take_records(struct capture *c, struct error *e)
 {
-	return sideband_read(c->sideband, take_record, c) ? error_no_memory(e) : 0;
+	uint64_t until_ns = now_ns();
+
+	if (members_read(&c->members, take_birth, c) ||
+	    sideband_read(c->sideband, until_ns, take_record, c))
+		return error_no_memory(e);
+	return 0;
 }
 
 /*
@@ -295,14 +327,14 @@ static int take_snapshot(struct capture *c, struct error *e)
 {
 	int err = 0;
 
-	c->processes.everyone = events_are_of_cpus(&c->options);
+	c->processes.everyone = counts_everyone(c);
 	c->processes.inherit = c->options.inherit;
 	if (c->processes.everyone)
 		err = snapshot_all(&c->processes);
 	for (size_t i = 0; i < c->target_count && !err; i++) {
 		pid_t pid = target_process_of(c->targets[i].pid);
 
-		if (pid > 0) /* else it has just ended, as opening its event will tell */
+		if (pid > 0) /* else it has just ended, as adding it to the members will tell */
 			err = snapshot_process(&c->processes, pid, 0);
 	}
 	return err ? error_no_memory(e) : 0;
@@ -347,11 +379,16 @@ static uint32_t read_stack_limit(void)
 
 static int load_sample(struct capture *c, struct error *e)
 {
-	int err = sample_program_load(&c->sample, sides(&c->options), c->options.stacks, &c->counts,
-				      e);
+	const struct sample_settings settings = {
+		.sides = sides(&c->options),
+		.stacks = c->options.stacks,
+		.everyone = counts_everyone(c),
+		.one_thread = c->options.target == CAPTURE_THREAD,
+		.inherit = c->options.inherit,
+		.tick = has_tick(c) ? &c->tick : NULL,
+	};
+	int err = sample_program_load(&c->sample, &settings, &c->counts, e);
 
-	if (has_tick(c))
-		err = err ?: tick_load(&c->tick, &c->sample, e);
 	return err ?: watch(c, sample_program_ring_fd(&c->sample), e);
 }
 
@@ -359,16 +396,30 @@ static int load_sample(struct capture *c, struct error *e)
 static int load_profil(struct capture *c, struct error *e)
 {
 	int err = cells_range(first_space(c), c->options.offset, c->options.bufsiz,
-			      c->options.scale, &c->range, &c->profil.cell_count, e);
+			      c->options.scale, &c->range, &c->histogram.cell_count, e);
 
-	c->profil.range_count = 1;
-	c->profil.pid = c->targets[0].pid;
-	c->profil.all_processes = c->options.inherit;
-	c->profil.timing = c->profil.churning = true;
-	err = err ?: profil_program_load(&c->profil, &c->range, e);
+	c->histogram.number = c->histogram.range_count = 1;
+	c->profil.inherit = c->options.inherit;
+	c->profil.account = true;
+	c->profil.tick = has_tick(c) ? &c->tick : NULL;
+	err = err ?: profil_program_load(&c->profil, e);
+	err = err ?: profil_client_add(&c->profil, &c->histogram, &c->range, e);
 	if (!err)
-		c->profil.state->range_count = 1; /* from now on it counts */
+		profil_client_enable(&c->histogram);
 	return err;
+}
+
+static int prepare_clock(struct capture *c, struct error *e)
+{
+	bool group = c->options.target == CAPTURE_CGROUP;
+
+	if (!has_tick(c))
+		return events_prepare(&c->events, c->options.event, c->options.frequency, group, e);
+	if (!group)
+		return tick_prepare(&c->tick, c->options.frequency, e);
+	error_set_kind(e, ERROR_USAGE, 0, "-e tick cannot tell the processes of a control group");
+	error_mend(e, "use -e cpu-clock");
+	return -EINVAL;
 }
 
 /* --- Recording --- */
@@ -382,27 +433,26 @@ static int start(struct capture *c, struct error *e)
 		return error_set(e, errno, "cannot make an epoll instance");
 	err = open_group(c, e);
 	err = err ?: check_targets(c, e);
-	if (has_tick(c))
-		err = err ?: tick_prepare(&c->tick, &c->options, e);
-	else
-		err = err ?: events_prepare(&c->events, &c->options, e);
+	err = err ?: prepare_clock(c, e);
 	if (c->options.stacks)
 		c->stack_limit = read_stack_limit();
 	if (!has_histogram(c))
 		err = err ?: load_sample(c, e);
 	err = err ?: add_targets(c, e);
 	err = err ?: open_sideband(c, e);
-	err = err ?: take_snapshot(c, e);
-	if (has_histogram(c))
+	if (has_histogram(c)) { /* it wants to know where the program lies */
+		err = err ?: take_snapshot(c, e);
 		err = err ?: load_profil(c, e);
-	c->start_ns = now_ns();
-	c->start_time_ns = clock_ns(CLOCK_REALTIME);
-	c->system_cpu_start_ns = target_system_cpu_ns();
-	err = err ?: open_events(c, e);
+	}
+	err = err ?: begin_members(c, e);
+	err = err ?: begin_ticks(c, e);
+	err = err ?: begin_account(c, e);
+	if (!has_histogram(c)) /* which takes long, of very many threads */
+		err = err ?: take_snapshot(c, e);
 	if (!err && c->options.target == CAPTURE_COMMAND)
 		err = command_go(&c->command, e);
-	if (!err)
-		c->interrupt_ns = events_count_time(&c->events) ? cost_of_interrupt() : 0;
+	if (!err && !has_tick(c))
+		c->interrupt_ns = cost_of_interrupt();
 	return err;
 }
 
@@ -439,13 +489,7 @@ int capture_handle(struct capture *c, struct error *e)
 	err = has_histogram(c) ? 0 : sample_program_read_ring(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
-	for (size_t i = 0; i < c->target_count && !events_count_time(&c->events); i++) {
-		uint64_t now = cpu_time(c, c->targets[i].pid);
-
-		if (now)
-			c->targets[i].cpu_last_ns = now;
-	}
-	return take_records(c, e);
+	return take_records(c, e) ?: (c->stopped ? 0 : add_clocks(c, e));
 }
 
 bool capture_ended(const struct capture *c)
@@ -460,28 +504,27 @@ bool capture_ended(const struct capture *c)
 	return c->target_count > 0;
 }
 
-/* What the kernel has charged to the targets. */
-static uint64_t account_cpu_time(const struct capture *c)
+/* Of a group that is gone by now, what its events know: the time that they were on. */
+static void read_group_time(struct capture *c)
 {
-	uint64_t sum = 0;
+	uint64_t now;
 
+	if (c->has_group_ns && cgroup_cpu_ns(&c->group, &now) == 0)
+		c->cpu_ns = now - c->cpu_start_ns;
+	else
+		c->cpu_ns = events_group_ns(&c->events);
+}
+
+/* What the kernel has charged to the targets so far. */
+static int read_cpu_time(struct capture *c, struct error *e)
+{
 	if (c->options.target == CAPTURE_SYSTEM)
-		return target_system_cpu_ns() - c->system_cpu_start_ns;
-	if (c->options.target == CAPTURE_CGROUP)
-		return events_group_ns(&c->events);
-	if (events_count_time(&c->events)) {
-		for (size_t i = 0; i < c->events.count; i++) {
-			const struct event *event = &c->events.events[i];
-
-			if (!event->generation ||
-			    !counts_has_double(&c->counts, event->tid, event->generation))
-				sum += event->count;
-		}
-		return sum;
-	}
-	for (size_t i = 0; i < c->target_count; i++)
-		sum += c->targets[i].cpu_last_ns - c->targets[i].cpu_start_ns;
-	return sum;
+		c->cpu_ns = target_system_cpu_ns() - c->cpu_start_ns;
+	else if (c->options.target == CAPTURE_CGROUP)
+		read_group_time(c);
+	else
+		return members_cpu_ns(&c->members, &c->cpu_ns, e);
+	return 0;
 }
 
 static int count_stack(const struct capture_sample *sample, void *context)
@@ -507,19 +550,16 @@ static int count_stacks(struct capture *c)
 /* Takes over what the kernel has counted since the last time. */
 static int read_counts(struct capture *c, struct error *e)
 {
-	uint64_t doubles;
 	int err;
 
 	if (has_histogram(c)) {
 		counts_clear(&c->counts);
-		err = cells_add(&c->profil, &c->range, c->targets[0].pid, c->start_ns, &c->counts);
+		err = cells_add(&c->histogram, &c->range, c->targets[0].pid, c->start_ns,
+				&c->counts);
 	} else {
 		err = sample_program_read_table(&c->sample);
 	}
-	if (err || counts_drop_doubles(&c->counts, &doubles))
-		return error_no_memory(e);
-	c->doubles += doubles;
-	return count_stacks(c) ? error_no_memory(e) : 0;
+	return err || count_stacks(c) ? error_no_memory(e) : 0;
 }
 
 int capture_read(struct capture *c, struct error *e)
@@ -536,17 +576,16 @@ int capture_stop(struct capture *c, struct error *e)
 {
 	int err;
 
+	c->stopped = true;
 	events_stop(&c->events);
 	tick_end(&c->tick);
 	c->stop_ns = now_ns();
-	err = capture_handle(c, e);
+	err = read_cpu_time(c, e);
+	err = err ?: capture_handle(c, e);
 	err = err ?: complete_mappings(c, e);
 	err = err ?: read_counts(c, e);
-	if (err)
-		return err;
-	c->cpu_ns = account_cpu_time(c);
 	command_status(&c->command);
-	return 0;
+	return err;
 }
 
 void capture_free(struct capture *c)
@@ -554,8 +593,10 @@ void capture_free(struct capture *c)
 	if (!c)
 		return;
 	events_close(&c->events);
-	tick_free(&c->tick);
+	tick_end(&c->tick);
+	members_free(&c->members);
 	sample_program_free(&c->sample);
+	profil_client_free(&c->histogram);
 	profil_program_free(&c->profil);
 	sideband_free(c->sideband);
 	process_table_free(&c->processes);
@@ -574,7 +615,8 @@ void capture_free(struct capture *c)
 
 uint64_t capture_ticks(const struct capture *c)
 {
-	return has_histogram(c) ? c->profil.state->ticks : sample_program_ticks(&c->sample);
+	return has_histogram(c) ? profil_client_state(&c->histogram)->ticks
+				: sample_program_ticks(&c->sample);
 }
 
 size_t capture_tasks(const struct capture *c)
@@ -591,7 +633,6 @@ static void sample_totals(const struct capture *c, struct capture_totals *totals
 	totals->excluded = sum.excluded;
 	totals->ring_full = sum.ring_full;
 	totals->ring = sum.ring;
-	totals->mapping_records_lost += sum.untold;
 	totals->bpf_ns_per_tick = sum.timed ? sum.timed_ns / sum.timed : 0;
 	totals->counted = counts_sum(&c->counts, &totals->kernel);
 	for (size_t i = 0; i < c->counts.count; i++) {
@@ -604,7 +645,7 @@ static void sample_totals(const struct capture *c, struct capture_totals *totals
 
 static void profil_totals(const struct capture *c, struct capture_totals *totals)
 {
-	const struct profil_state *state = c->profil.state;
+	const struct profil_state *state = profil_client_state(&c->histogram);
 	uint64_t ignored;
 
 	totals->out_of_range = state->out_of_range;
@@ -614,17 +655,27 @@ static void profil_totals(const struct capture *c, struct capture_totals *totals
 	totals->kernel = state->kernel;
 }
 
+static void clock_totals(const struct capture *c, struct capture_totals *totals)
+{
+	size_t cpus = has_tick(c) ? (size_t)sysconf(_SC_NPROCESSORS_ONLN) : c->events.count;
+
+	totals->interrupt_ns = c->interrupt_ns;
+	totals->machine_ns = totals->duration_ns * cpus;
+	if (!has_tick(c) && events_count_time(&c->events))
+		totals->interrupts = totals->machine_ns / c->events.period_ns;
+}
+
 void capture_totals(const struct capture *c, struct capture_totals *totals)
 {
 	*totals = (struct capture_totals){
-		.ticks = capture_ticks(c) - c->doubles,
-		.mapping_records_lost = sideband_lost(c->sideband),
+		.ticks = capture_ticks(c),
+		.mapping_records_lost = sideband_lost(c->sideband) + members_lost(&c->members),
 		.crowded = c->processes.crowded,
-		.interrupt_ns = c->interrupt_ns,
 		.cpu_ns = c->cpu_ns,
 		.start_time_ns = c->start_time_ns,
 		.duration_ns = c->stop_ns - c->start_ns,
 	};
+	clock_totals(c, totals);
 	if (has_histogram(c))
 		profil_totals(c, totals);
 	else
@@ -642,7 +693,12 @@ const char *capture_event_name(const struct capture *c)
 
 uint64_t capture_period_ns(const struct capture *c)
 {
-	return has_tick(c) ? c->tick.period_ns : NS_PER_S / c->options.frequency;
+	return has_tick(c) ? c->tick.period_ns : c->events.period_ns;
+}
+
+unsigned int capture_frequency(const struct capture *c)
+{
+	return c->options.frequency;
 }
 
 int capture_command_status(const struct capture *c)

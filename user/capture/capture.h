@@ -10,14 +10,13 @@
 #include "util/error.h"
 
 /*
- * Recording: attaches the sample program to perf events of the targets, follows their threads,
- * children and mappings, and accounts for every tick. It never stops, traces or signals a
- * target. The calls of one capture come from one thread.
+ * Recording: has the sample program on the clock of each CPU, tells it whose ticks count, follows
+ * the targets' children and mappings, and accounts for every tick. It never stops, traces or
+ * signals a target. The calls of one capture come from one thread.
  */
 
 enum capture_event {
-	CAPTURE_AUTO, /* cycles when there is a PMU, else the target's clock */
-	CAPTURE_TASK_CLOCK,
+	CAPTURE_AUTO, /* cycles when there is a PMU, else cpu-clock */
 	CAPTURE_CPU_CLOCK,
 	CAPTURE_CYCLES,
 	CAPTURE_TICK, /* the scheduler's own, at its own rate */
@@ -76,9 +75,8 @@ bool capture_ended(const struct capture *c);
 
 /*
  * While it goes on: has the calls below tell what has been counted so far. Counts are since the
- * beginning; they only go up, but that of a thread which turns out to have been ticked twice
- * (attach.h). What was unknown may be known the next time: mappings, names. It does what
- * capture_handle() does, too; images and mappings are valid until the next call of either.
+ * beginning; they only go up. What was unknown may be known the next time: mappings, names. It does
+ * what capture_handle() does, too; images and mappings are valid until the next call of either.
  */
 int capture_read(struct capture *c, struct error *e);
 
@@ -108,6 +106,8 @@ struct capture_totals {
 	pid_t crowded;		  /* a process that has more mappings of code than are kept, or 0 */
 	uint64_t bpf_ns_per_tick; /* 0: not measured */
 	uint64_t interrupt_ns;	  /* one tick's interrupt without the program; 0: unknown */
+	uint64_t interrupts;	  /* of the clock, on all CPUs; 0: unknown, or they come anyway */
+	uint64_t machine_ns;	  /* CPUs that had the clock, times how long */
 	uint64_t cpu_ns;	  /* CPU time of the targets, by the kernel's account */
 	uint64_t start_time_ns;	  /* since the epoch */
 	uint64_t duration_ns;
@@ -121,9 +121,10 @@ struct capture_totals {
 
 void capture_totals(const struct capture *c, struct capture_totals *totals);
 
-/* The name of the event in use: "task-clock", "cpu-clock", "cycles" or "tick". */
+/* The name of the event in use: "cpu-clock", "cycles" or "tick". */
 const char *capture_event_name(const struct capture *c);
 uint64_t capture_period_ns(const struct capture *c);
+unsigned int capture_frequency(const struct capture *c); /* that was asked; 0: none */
 
 /* 32 when the first target runs in 32-bit mode, else 64. */
 unsigned int capture_bits(const struct capture *c);

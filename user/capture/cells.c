@@ -66,7 +66,7 @@ int cells_range(const struct address_space *space, uint64_t offset, uint64_t buf
 	return 0;
 }
 
-int cells_add(const struct profil_program *profil, const struct profil_range *range, pid_t pid,
+int cells_add(const struct profil_client *client, const struct profil_range *range, pid_t pid,
 	      uint64_t time_ns, struct counts *counts)
 {
 	struct counted sample = {
@@ -74,12 +74,13 @@ int cells_add(const struct profil_program *profil, const struct profil_range *ra
 		.first_ns = time_ns,
 		.user_depth = 1,
 	};
+	const uint64_t *cells = profil_client_cells(client);
 	int err = 0;
 
-	for (size_t i = 0; i < profil->cell_count && !err; i++) {
+	for (size_t i = 0; i < client->cell_count && !err; i++) {
 		uint64_t pc = range->offset + (i ? cell_last_delta(i, range->scale) + 1 : 0);
 
-		sample.count = profil->cells[i];
+		sample.count = cells[i];
 		if (sample.count)
 			err = counts_add(counts, &sample, &pc);
 	}

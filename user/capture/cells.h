@@ -22,7 +22,7 @@ int cells_range(const struct address_space *space, uint64_t offset, uint64_t buf
  * Adds each cell that is not 0, as a sample of this process: of which thread is not known, so that
  * the thread is 0. Returns 0 or -ENOMEM.
  */
-int cells_add(const struct profil_program *profil, const struct profil_range *range, pid_t pid,
+int cells_add(const struct profil_client *client, const struct profil_range *range, pid_t pid,
 	      uint64_t time_ns, struct counts *counts);
 
 #endif

@@ -117,6 +117,29 @@ bool cgroup_has_all(const struct cgroup *group)
 	return fstat(group->fd, &status) == 0 && status.st_ino == 1;
 }
 
+int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns)
+{
+	int fd = openat(group->fd, "cpu.stat", O_RDONLY | O_CLOEXEC), err = -ENOENT;
+	unsigned long long usec;
+	char line[256];
+	FILE *stat;
+
+	if (fd < 0)
+		return -errno;
+	stat = fdopen(fd, "r");
+	if (!stat) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (err && fgets(line, sizeof(line), stat))
+		if (sscanf(line, "usage_usec %llu", &usec) == 1) {
+			*ns = usec * 1000;
+			err = 0;
+		}
+	fclose(stat);
+	return err;
+}
+
 bool cgroup_is_gone(const struct cgroup *group)
 {
 	return faccessat(group->fd, "cgroup.procs", F_OK, 0) && errno == ENOENT;

@@ -4,6 +4,7 @@
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "util/error.h"
 
@@ -22,6 +23,12 @@ int cgroup_open(struct cgroup *group, struct error *e);
 
 /* Whether all processes of the machine are in it or in the groups below it. */
 bool cgroup_has_all(const struct cgroup *group);
+
+/*
+ * The CPU time of its processes and of those below it, since it was made, as the kernel accounts it.
+ * -ENOENT when the kernel does not tell: of a hierarchy of cgroup v1.
+ */
+int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns);
 
 /* Whether it has been removed: then no process will ever be in it again. */
 bool cgroup_is_gone(const struct cgroup *group);

@@ -53,16 +53,6 @@ void counts_clear(struct counts *counts);
 /* The sum of all counts; *kernel receives how many of them came in the kernel. */
 uint64_t counts_sum(const struct counts *counts, uint64_t *kernel);
 
-/*
- * A thread that was ticked by programs of several generations had several events: takes away what
- * all but the lowest counted for it. *dropped receives how many ticks that were. Returns 0 or
- * -ENOMEM.
- */
-int counts_drop_doubles(struct counts *counts, uint64_t *dropped);
-
-/* Whether ticks of this generation were taken away from this thread. */
-bool counts_has_double(const struct counts *counts, unsigned int tid, unsigned int generation);
-
 void counts_free(struct counts *counts);
 
 #endif

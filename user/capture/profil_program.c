@@ -4,97 +4,102 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "bpf/member.h"
+#include "capture/members.h"
+#include "capture/program.h"
 #include "profil.skel.h"
 
-/* Threads that can be told apart when some have two events. */
-#define CHURNING_THREADS 512
+/* How often to look, at most, whether the last tick has been counted. */
+#define MOST_MOMENTS 500
 
-/* Maps are shared in whole pages. */
-static size_t cells_size(const struct profil_program *profil)
+/* --- The program --- */
+
+static struct bpf_program *choose(const struct profil_program *profil)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
-
-	return (profil->cell_count * sizeof(*profil->cells) + page - 1) / page * page;
+	return profil->tick ? profil->bpf->progs.profil_tick : profil->bpf->progs.profil;
 }
 
-static int set_sizes(const struct profil_program *profil, struct profil_bpf *bpf)
+/* For program_load(). */
+static int load(void *object)
 {
-	size_t threads = profil->churning ? CHURNING_THREADS : 1;
-	int err = bpf_map__set_max_entries(bpf->maps.ranges, profil->range_count);
-
-	err = err ?: bpf_map__set_max_entries(bpf->maps.cells, profil->cell_count);
-	return err ?: bpf_map__set_max_entries(bpf->maps.lowest, threads);
-}
-
-/* How often so many ranges are halved until none is left; one need not be searched. */
-static unsigned int search_steps(size_t range_count)
-{
-	unsigned int steps = 0;
-
-	if (range_count == 1)
-		return 0;
-	for (; range_count; range_count /= 2)
-		steps++;
-	return steps;
-}
-
-/* Chooses the program whose settings are compiled in, or the one that is told them. */
-static struct bpf_program *choose(const struct profil_program *profil, unsigned int generation,
-				  struct profil_bpf *bpf)
-{
-	bool usual = !profil->all_processes && !profil->timing && !profil->churning &&
-		     profil->range_count == 1;
-
-	bpf->rodata->namespace_device = profil->identity.device;
-	bpf->rodata->namespace_inode = profil->identity.inode;
-	bpf->rodata->tgid = profil->identity.tgid;
-	bpf->rodata->all_processes = profil->all_processes;
-	bpf->rodata->timing = profil->timing;
-	bpf->rodata->churning = profil->churning;
-	bpf->rodata->generation = generation;
-	bpf->rodata->search_steps = search_steps(profil->range_count);
-	bpf_program__set_autoload(bpf->progs.profil, usual);
-	bpf_program__set_autoload(bpf->progs.profil_with_settings, !usual);
-	return usual ? bpf->progs.profil : bpf->progs.profil_with_settings;
-}
-
-/* program.load */
-static int load(struct program *program, unsigned int generation)
-{
-	struct profil_program *profil = (struct profil_program *)program;
+	struct profil_program *profil = object;
 	struct profil_bpf *bpf = profil_bpf__open();
-	struct bpf_program *chosen;
 	int err;
 
 	if (!bpf)
 		return -errno;
-	chosen = choose(profil, generation, bpf);
-	/* Later generations take over the maps of the first. */
-	err = profil->loads[0] ? program_share_maps(bpf->obj, profil->loads[0]->obj)
-			       : set_sizes(profil, bpf);
-	err = err ?: profil_bpf__load(bpf);
+	profil->bpf = bpf;
+	bpf->rodata->inherit = profil->inherit;
+	bpf->rodata->ends_at_exec = true;
+	bpf->rodata->tells = profil->account;
+	bpf->rodata->cpu_words = members_cpu_words();
+	bpf->rodata->pid_namespace = members_pid_namespace();
+	if (profil->tick) {
+		bpf->rodata->tick_cpu_sched = profil->tick->timer_distance;
+		bpf->rodata->irq_regs = profil->tick->regs_distance;
+	}
+	if (profil->most) {
+		bpf_map__set_max_entries(bpf->maps.members, profil->most);
+		bpf_map__set_max_entries(bpf->maps.member_tasks, profil->most);
+	}
+	bpf_map__set_max_entries(bpf->maps.entries, profil->most ?: 1);
+	bpf_map__set_max_entries(bpf->maps.clients, profil->most ?: 1);
+	bpf_program__set_autoload(bpf->progs.profil, false);
+	bpf_program__set_autoload(choose(profil), true);
+	members_choose(bpf->obj, profil->account);
+	err = profil_bpf__load(bpf);
 	if (err) {
 		profil_bpf__destroy(bpf);
+		profil->bpf = NULL;
 		return err;
 	}
-	if (generation)
-		__atomic_store_n(&profil->state->in_doubt, 1, __ATOMIC_SEQ_CST);
-	profil->loads[generation] = bpf;
-	return bpf_program__fd(chosen);
+	profil->entries = bpf_map__fd(bpf->maps.entries);
+	profil->clients = bpf_map__fd(bpf->maps.clients);
+	return 0;
 }
 
-static int fill_ranges(const struct profil_program *profil, const struct profil_range *ranges)
+int profil_program_load(struct profil_program *profil, struct error *e)
 {
-	int fd = bpf_map__fd(profil->loads[0]->maps.ranges);
-	int err = 0;
+	return program_load(load, profil, e);
+}
 
-	for (uint32_t i = 0; i < profil->range_count && !err; i++)
-		err = bpf_map_update_elem(fd, &i, &ranges[i], BPF_ANY);
-	return err;
+void profil_program_free(struct profil_program *profil)
+{
+	profil_bpf__destroy(profil->bpf);
+	*profil = (struct profil_program){ 0 };
+}
+
+const struct bpf_program *profil_program_on_tick(const struct profil_program *profil)
+{
+	return choose(profil);
+}
+
+struct bpf_object *profil_program_object(const struct profil_program *profil)
+{
+	return profil->bpf->obj;
+}
+
+/* --- Clients --- */
+
+static size_t bytes_of(const struct profil_client *client)
+{
+	return profil_pages(client->range_count, client->elsewhere ? 0 : client->cell_count) *
+	       sizeof(*client->pages);
+}
+
+struct profil_state *profil_client_state(const struct profil_client *client)
+{
+	return (struct profil_state *)client->pages;
+}
+
+uint64_t *profil_client_cells(const struct profil_client *client)
+{
+	return (uint64_t *)&client->pages[profil_first_page(client->range_count)];
 }
 
 static unsigned int dirty_shift(size_t cell_count)
@@ -106,49 +111,100 @@ static unsigned int dirty_shift(size_t cell_count)
 	return shift;
 }
 
-int profil_program_load(struct profil_program *profil, const struct profil_range *ranges,
-			struct error *e)
+static int make_map(struct profil_client *client)
 {
-	const struct profil_bpf *bpf;
-	int err = pid_identity_read(profil->pid, &profil->identity, e);
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "profil_client", sizeof(uint32_t),
+				sizeof(struct profil_page),
+				profil_pages(client->range_count, client->cell_count), &options);
+	void *pages;
 
-	if (err)
-		return err;
-	profil->program.load = load;
-	err = program_fd(&profil->program, 0, e);
-	if (err < 0)
-		return err;
-	bpf = profil->loads[0];
-	err = fill_ranges(profil, ranges);
-	if (err)
-		return error_set(e, -err, "cannot tell the BPF program its ranges");
-	profil->state = &bpf->data_state->state;
-	profil->cells = mmap(NULL, cells_size(profil), PROT_READ | PROT_WRITE, MAP_SHARED,
-			     bpf_map__fd(bpf->maps.cells), 0);
-	if (profil->cells == MAP_FAILED) {
-		profil->cells = NULL;
-		return error_set(e, errno, "cannot map the counts of the BPF program");
-	}
-	profil->state->range = ranges[0];
-	profil->state->dirty_shift = dirty_shift(profil->cell_count);
+	if (fd < 0)
+		return fd;
+	client->map = fd;
+	pages = mmap(NULL, bytes_of(client), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (pages == MAP_FAILED)
+		return -errno;
+	client->pages = pages;
 	return 0;
 }
 
-void profil_program_free(struct profil_program *profil)
+static void fill_in(struct profil_client *client, const struct profil_range *ranges)
 {
-	if (profil->cells)
-		munmap(profil->cells, cells_size(profil));
-	for (size_t i = 0; i < PROGRAM_GENERATIONS; i++)
-		profil_bpf__destroy(profil->loads[i]);
-	*profil = (struct profil_program){ 0 };
+	struct profil_state *state = profil_client_state(client);
+
+	state->range = ranges[0];
+	state->dirty_shift = dirty_shift(client->cell_count);
+	for (size_t i = 0; i < client->range_count && client->range_count > 1; i++) {
+		struct profil_page *page = &client->pages[1 + i / PROFIL_PAGE_RANGES];
+
+		memcpy((struct profil_range *)page + i % PROFIL_PAGE_RANGES, &ranges[i],
+		       sizeof(*ranges));
+	}
 }
 
-int profil_program_state_fd(const struct profil_program *profil)
+int profil_client_make(struct profil_client *client, const struct profil_range *ranges,
+		       struct error *e)
 {
-	return bpf_map__fd(profil->loads[0]->maps.data_state);
+	int err = make_map(client);
+
+	if (err) {
+		profil_client_free(client);
+		return error_set(e, -err, "cannot make the memory for the counts");
+	}
+	fill_in(client, ranges);
+	return 0;
 }
 
-int profil_program_cells_fd(const struct profil_program *profil)
+int profil_client_publish(const struct profil_program *profil, const struct profil_client *client)
 {
-	return bpf_map__fd(profil->loads[0]->maps.cells);
+	return bpf_map_update_elem(profil->clients, &client->number, &client->map, BPF_ANY);
+}
+
+int profil_client_add(const struct profil_program *profil, struct profil_client *client,
+		      const struct profil_range *ranges, struct error *e)
+{
+	const struct profil_client_entry entry = { .clock = PROFIL_ANY_CLOCK };
+	int err = profil_client_make(client, ranges, e);
+
+	if (err)
+		return err;
+	err = bpf_map_update_elem(profil->entries, &client->number, &entry, BPF_ANY);
+	err = err ?: profil_client_publish(profil, client);
+	if (!err)
+		return 0;
+	profil_client_free(client);
+	return error_set(e, -err, "cannot have the counts made in memory");
+}
+
+void profil_client_enable(struct profil_client *client)
+{
+	__atomic_store_n(&profil_client_state(client)->range_count, client->range_count,
+			 __ATOMIC_SEQ_CST);
+}
+
+/* A tick takes a microsecond; but who shares the memory may have written anything to it. */
+void profil_client_end(struct profil_client *client)
+{
+	const struct timespec moment = { .tv_nsec = 20000 };
+	struct profil_state *state = profil_client_state(client);
+	uint64_t done;
+
+	__atomic_store_n(&state->range_count, 0, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < MOST_MOMENTS; i++) {
+		done = __atomic_load_n(&state->done, __ATOMIC_SEQ_CST);
+		if (done == __atomic_load_n(&state->ticks, __ATOMIC_SEQ_CST))
+			break;
+		nanosleep(&moment, NULL);
+	}
+}
+
+void profil_client_free(struct profil_client *client)
+{
+	if (client->pages)
+		munmap(client->pages, bytes_of(client));
+	if (client->map)
+		close(client->map);
+	client->pages = NULL;
+	client->map = 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/program.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -34,37 +35,21 @@ static int load_error(struct error *e, int code)
 	return -code;
 }
 
-int program_share_maps(struct bpf_object *object, struct bpf_object *first)
-{
-	struct bpf_map *map;
-	int err = 0;
-
-	bpf_object__for_each_map(map, object) {
-		const char *name = bpf_map__name(map);
-		const struct bpf_map *other = bpf_object__find_map_by_name(first, name);
-
-		if (err || !other || strstr(name, ".rodata"))
-			continue;
-		err = bpf_map__autocreate(other) ? bpf_map__reuse_fd(map, bpf_map__fd(other))
-						 : bpf_map__set_autocreate(map, false);
-	}
-	return err;
-}
-
-int program_fd(struct program *program, unsigned int generation, struct error *e)
+int program_load(int (*load)(void *object), void *object, struct error *e)
 {
 	libbpf_print_fn_t before;
-	int fd;
+	int err;
 
-	if (program->fds[generation])
-		return program->fds[generation];
 	libbpf_message[0] = '\0';
 	/* Put back afterwards: in libprofil, libbpf may be the host program's as well. */
 	before = libbpf_set_print(keep_libbpf_message);
-	fd = program->load(program, generation);
+	err = load(object);
 	libbpf_set_print(before);
-	if (fd < 0)
-		return load_error(e, -fd);
-	program->fds[generation] = fd;
-	return fd;
+	return err ? load_error(e, -err) : 0;
+}
+
+int program_attach(const struct bpf_program *program)
+{
+	/* Of what it traces, the program itself knows the name. */
+	return bpf_raw_tracepoint_open(NULL, bpf_program__fd(program));
 }

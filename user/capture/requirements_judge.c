@@ -322,7 +322,8 @@ static void judge_files(const struct requirement_facts *f, struct requirements *
 	bool enough = f->open_files >= ENOUGH_FILES;
 	struct requirement *q = requirement_add(
 		r, "open files", enough ? REQUIREMENT_OK : REQUIREMENT_LIMITED,
-		"up to %" PRIu64 ", of which each thread of a target takes one", f->open_files);
+		"up to %" PRIu64 ", of which each CPU and each file that a target maps take some",
+		f->open_files);
 
 	if (!enough)
 		error_mend(&q->told, "as root: ulimit -n 65536; in systemd, LimitNOFILE=65536");

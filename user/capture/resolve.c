@@ -82,6 +82,16 @@ static const struct address_space *space_of(const struct process_table *processe
 	return process_space_at(process, era->first_ns);
 }
 
+/* The one that its process had before; NULL: none is known. */
+static const struct address_space *space_before(const struct process_table *processes,
+						const struct counted *sample,
+						const struct address_space *space)
+{
+	const struct process *process = process_of(processes, sample);
+
+	return process && space > process->spaces ? space - 1 : NULL;
+}
+
 _Static_assert(CAPTURE_DEPTH_MAX == STACK_DEPTH_MAX, "a stack is longer than is said");
 
 /*
@@ -125,7 +135,7 @@ static const struct capture_mapping *find_mapping(const struct visitor *v,
 static uint32_t resolve_frames(const struct visitor *v, const struct counted *sample,
 			       const uint64_t *pcs, struct capture_frame *frames)
 {
-	const struct address_space *space = space_of(v->processes, &v->eras, sample);
+	const struct address_space *space = space_of(v->processes, &v->eras, sample), *before;
 	uint32_t depth = sample->kernel_depth + sample->user_depth, kept = 0;
 	bool sure = false; /* that memory without a mapping holds no code */
 
@@ -136,6 +146,11 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 		/* A call may be the last instruction of a mapping. */
 		frames[i].mapping =
 			user ? find_mapping(v, space, pcs[i] - (i > 0), sample->first_ns) : NULL;
+		/* While it executes another program, a thread has come from the one before. */
+		if (user && !frames[i].mapping && i == sample->kernel_depth &&
+		    sample->id & SAMPLE_ID_KERNEL &&
+		    (before = space_before(v->processes, sample, space)))
+			frames[i].mapping = find_mapping(v, before, pcs[i], sample->first_ns);
 		if (frames[i].mapping)
 			sure = !v->incomplete;
 		if (frames[i].mapping || !sure)

@@ -5,22 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "capture/members.h"
 #include "sample.skel.h"
-
-/* include/linux/proc_ns.h: the inode of the initial pid namespace. */
-#define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
-
-uint32_t sample_program_pid_namespace(void)
-{
-	struct stat status;
-
-	if (stat("/proc/self/ns/pid", &status) || status.st_ino == INITIAL_PID_NAMESPACE)
-		return 0;
-	return status.st_ino;
-}
 
 /* The kernel's memory that we map; sizes are those of whole pages, as maps are shared. */
 static size_t whole_pages(size_t size)
@@ -86,75 +74,81 @@ static int take_ring_stack(void *counts, void *data, size_t size)
 							       : counts_add_record(counts, from);
 }
 
-/* Chooses the program whose settings are compiled in, or the one that is told them. */
-static struct bpf_program *choose(const struct sample_program *sample, unsigned int generation,
-				  struct sample_bpf *bpf)
+static struct bpf_program *choose(const struct sample_program *sample)
 {
-	if (sample->with_stacks)
-		return bpf->progs.sample_stacks;
-	if (sample->sides == (SAMPLE_USER | SAMPLE_KERNEL) && !sample_program_pid_namespace() &&
-	    generation == 0)
-		return bpf->progs.sample;
-	return bpf->progs.sample_with_settings;
+	const struct sample_bpf *bpf = sample->bpf;
+
+	if (sample->settings.tick)
+		return sample->settings.stacks ? bpf->progs.tick_stacks : bpf->progs.tick;
+	return sample->settings.stacks ? bpf->progs.sample_stacks : bpf->progs.sample;
 }
 
 /* What is to be loaded of the object, and how large. */
-static int prepare(const struct sample_program *sample, unsigned int generation,
-		   struct sample_bpf *bpf)
+static int prepare(const struct sample_program *sample)
 {
-	bool stacks = sample->with_stacks;
+	const struct sample_settings *settings = &sample->settings;
+	struct sample_bpf *bpf = sample->bpf;
+	bool stacks = settings->stacks;
 
-	bpf->rodata->sides = sample->sides;
-	bpf->rodata->pid_namespace = sample_program_pid_namespace();
-	bpf->rodata->generation = generation;
+	bpf->rodata->sides = settings->sides;
+	bpf->rodata->everyone = settings->everyone;
+	bpf->rodata->one_thread = settings->one_thread;
+	bpf->rodata->inherit = settings->inherit;
+	bpf->rodata->tells = !settings->everyone;
+	bpf->rodata->cpu_words = members_cpu_words();
+	bpf->rodata->pid_namespace = members_pid_namespace();
+	if (settings->tick) {
+		bpf->rodata->tick_cpu_sched = settings->tick->timer_distance;
+		bpf->rodata->irq_regs = settings->tick->regs_distance;
+	}
 	if (sample->arena_words)
 		bpf->rodata->arena_words = sample->arena_words;
 	if (sample->one_hash)
 		bpf->rodata->hash_bits = 0;
-	bpf_program__set_autoload(bpf->progs.sample, false);
-	bpf_program__set_autoload(choose(sample, generation, bpf), true);
+	bpf_program__set_autoload(choose(sample), true);
+	if (!settings->everyone)
+		members_choose(bpf->obj, true);
 	bpf_map__set_autocreate(bpf->maps.table, !stacks);
 	bpf_map__set_autocreate(bpf->maps.stacks, stacks);
 	bpf_map__set_autocreate(bpf->maps.arena, stacks);
 	bpf_map__set_autocreate(bpf->maps.scratch, stacks);
-	/* Later generations take over the maps of the first. */
-	if (sample->loads[0])
-		return program_share_maps(bpf->obj, sample->loads[0]->obj);
+	bpf_map__set_autocreate(bpf->maps.members, !settings->everyone);
+	bpf_map__set_autocreate(bpf->maps.member_tasks, !settings->everyone);
+	bpf_map__set_autocreate(bpf->maps.member_records, !settings->everyone);
 	return bpf_map__set_max_entries(bpf->maps.counters, sample->cpu_count)
 		       ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count)
 		       ?: bpf_map__set_max_entries(bpf->maps.ring, stacks ? STACK_RING_BYTES
 									 : SAMPLE_RING_BYTES);
 }
 
-/* program.load */
-static int load(struct program *program, unsigned int generation)
+/* For program_load(). */
+static int load(void *object)
 {
-	struct sample_program *sample = (struct sample_program *)program;
-	struct sample_bpf *bpf = sample_bpf__open();
+	struct sample_program *sample = object;
 	int err;
 
-	if (!bpf)
+	sample->bpf = sample_bpf__open();
+	if (!sample->bpf)
 		return -errno;
-	err = prepare(sample, generation, bpf) ?: sample_bpf__load(bpf);
+	err = prepare(sample) ?: sample_bpf__load(sample->bpf);
 	if (err) {
-		sample_bpf__destroy(bpf);
-		return err;
+		sample_bpf__destroy(sample->bpf);
+		sample->bpf = NULL;
 	}
-	sample->loads[generation] = bpf;
-	return bpf_program__fd(choose(sample, generation, bpf));
+	return err;
 }
 
 static bool map_counts(struct sample_program *sample)
 {
-	const struct sample_bpf *bpf = sample->loads[0];
+	const struct sample_bpf *bpf = sample->bpf;
 
 	sample->counters = map_shared(bpf->maps.counters, counters_size(sample));
-	sample->ring = ring_buffer__new(bpf_map__fd(bpf->maps.ring),
-					sample->with_stacks ? take_ring_stack : take_ring_sample,
-					sample->counts, NULL);
+	sample->ring = ring_buffer__new(
+		bpf_map__fd(bpf->maps.ring),
+		sample->settings.stacks ? take_ring_stack : take_ring_sample, sample->counts, NULL);
 	if (!sample->counters || !sample->ring)
 		return false;
-	if (!sample->with_stacks) {
+	if (!sample->settings.stacks) {
 		sample->table = map_shared(bpf->maps.table, table_size());
 		return sample->table;
 	}
@@ -163,27 +157,25 @@ static bool map_counts(struct sample_program *sample)
 	return sample->stacks && sample->arena;
 }
 
-int sample_program_load(struct sample_program *sample, uint32_t sides, bool with_stacks,
+int sample_program_load(struct sample_program *sample, const struct sample_settings *settings,
 			struct counts *counts, struct error *e)
 {
-	int fd, cpus = libbpf_num_possible_cpus();
+	int err, cpus = libbpf_num_possible_cpus();
 
 	if (cpus < 0)
 		return error_set(e, -cpus, "cannot tell the number of CPUs");
-	sample->program.load = load;
+	sample->settings = *settings;
 	sample->cpu_count = cpus;
-	sample->sides = sides;
-	sample->with_stacks = with_stacks;
 	sample->counts = counts;
 	sample->taken = calloc(SAMPLE_BUCKETS * SAMPLE_PER_BUCKET, sizeof(*sample->taken));
 	if (!sample->taken)
 		return error_no_memory(e);
-	fd = program_fd(&sample->program, 0, e);
-	if (fd < 0 && with_stacks && e->kind == ERROR_KERNEL_LACKS)
+	err = program_load(load, sample, e);
+	if (err && settings->stacks && e->kind == ERROR_KERNEL_LACKS)
 		error_mend(e, "call stacks are known to work from Linux 6.1 on; try without -g, "
 			      "which asks less of the kernel");
-	if (fd < 0)
-		return fd;
+	if (err)
+		return err;
 	if (!map_counts(sample))
 		return error_set(e, errno, "cannot map the counts of the BPF program");
 	return 0;
@@ -197,14 +189,18 @@ void sample_program_free(struct sample_program *sample)
 	unmap(sample->arena, arena_size());
 	unmap(sample->counters, counters_size(sample));
 	free(sample->taken);
-	for (size_t i = 0; i < PROGRAM_GENERATIONS; i++)
-		sample_bpf__destroy(sample->loads[i]);
+	sample_bpf__destroy(sample->bpf);
 	*sample = (struct sample_program){ 0 };
+}
+
+const struct bpf_program *sample_program_on_tick(const struct sample_program *sample)
+{
+	return choose(sample);
 }
 
 struct bpf_object *sample_program_object(const struct sample_program *sample)
 {
-	return sample->loads[0]->obj;
+	return sample->bpf->obj;
 }
 
 int sample_program_ring_fd(const struct sample_program *sample)
@@ -221,7 +217,7 @@ int sample_program_read_ring(struct sample_program *sample)
 
 int sample_program_read_table(struct sample_program *sample)
 {
-	if (sample->with_stacks)
+	if (sample->settings.stacks)
 		return counts_add_stacks(sample->counts, sample->stacks, SAMPLE_BUCKETS,
 					 sample->arena, sample->taken);
 	return counts_add_table(sample->counts, sample->table, SAMPLE_BUCKETS, sample->taken);
@@ -239,7 +235,6 @@ struct sample_counters sample_program_counters(const struct sample_program *samp
 		sum.ring_full += cpu->ring_full;
 		sum.timed += cpu->timed;
 		sum.timed_ns += cpu->timed_ns;
-		sum.untold += cpu->untold;
 	}
 	return sum;
 }
@@ -249,6 +244,6 @@ uint64_t sample_program_ticks(const struct sample_program *sample)
 	uint64_t ticks = sample_program_counters(sample).excluded;
 
 	for (size_t i = 0; i < SAMPLE_BUCKETS; i++)
-		ticks += sample->with_stacks ? sample->stacks[i].ticks : sample->table[i].ticks;
+		ticks += sample->settings.stacks ? sample->stacks[i].ticks : sample->table[i].ticks;
 	return ticks;
 }

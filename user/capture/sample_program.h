@@ -5,14 +5,24 @@
 #include "bpf/sample.h"
 #include "capture/counts.h"
 #include "capture/program.h"
+#include "capture/tick.h"
+
+struct bpf_object;
+struct bpf_program;
+
+/* How ticks are to be counted, and whose. */
+struct sample_settings {
+	uint32_t sides;		  /* SAMPLE_USER, ... */
+	bool stacks;		  /* call stacks instead of pcs */
+	bool everyone;		  /* else of members: capture/members.h */
+	bool one_thread, inherit; /* of members: bpf/members.h */
+	const struct tick *tick;  /* it traces the scheduler's tick; NULL: perf events have it */
+};
 
 /* The program `sample` and what it shares with us. Zero-initialised is none. */
 struct sample_program {
-	struct program program; /* first, so that it is found from there */
-	/* One for each generation; the first makes the maps, all share them. */
-	struct sample_bpf *loads[PROGRAM_GENERATIONS];
-	uint32_t sides;
-	bool with_stacks;
+	struct sample_bpf *bpf;
+	struct sample_settings settings;
 	/* For tests: */
 	uint64_t arena_words; /* how much of the arena is used; 0: all */
 	bool one_hash;	      /* all stacks have the same */
@@ -28,17 +38,16 @@ struct sample_program {
 };
 
 /*
- * Loads the program, to count pcs or call stacks on these sides (SAMPLE_USER, ...). What it counts
- * is added to `counts`, which must live as long as the program, by the calls below.
+ * Loads the program. What it counts is added to `counts`, which must live as long as the program,
+ * by the calls below.
  */
-int sample_program_load(struct sample_program *sample, uint32_t sides, bool with_stacks,
+int sample_program_load(struct sample_program *sample, const struct sample_settings *settings,
 			struct counts *counts, struct error *e);
 void sample_program_free(struct sample_program *sample);
 
-/* What other programs that count in its maps are told: the object that has them, */
+/* What is to be on the tick, and the object that it is of. */
+const struct bpf_program *sample_program_on_tick(const struct sample_program *sample);
 struct bpf_object *sample_program_object(const struct sample_program *sample);
-/* and the inode of our pid namespace; 0: it is the initial one. */
-uint32_t sample_program_pid_namespace(void);
 
 /* Readable when the ring buffer fills up. */
 int sample_program_ring_fd(const struct sample_program *sample);

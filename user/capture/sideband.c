@@ -90,7 +90,7 @@ static int open_cpu(int cpu, void *context)
 	return 0;
 }
 
-int sideband_open(struct sideband **out, struct error *e)
+int sideband_open(bool births, struct sideband **out, struct error *e)
 {
 	struct sideband *s = calloc(1, sizeof(*s));
 	struct open_context context = { s, e };
@@ -108,7 +108,7 @@ int sideband_open(struct sideband **out, struct error *e)
 		.mmap2 = 1,
 		.comm = 1,
 		.comm_exec = 1,
-		.task = 1,
+		.task = births,
 		.build_id = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -149,21 +149,33 @@ static void ring_copy(const struct ring *ring, uint64_t position, void *to, size
 	memcpy((char *)to + first, data, size - first);
 }
 
+/* Room for the bytes of one record more; NULL: out of memory. */
+static char *reserve(struct sideband *s, size_t size)
+{
+	if (array_reserve(&s->bytes, &s->byte_room, s->byte_count + size, 1) ||
+	    array_reserve(&s->waiting, &s->waiting_room, s->waiting_count + 1, sizeof(*s->waiting)))
+		return NULL;
+	return s->bytes + s->byte_count;
+}
+
+/* The record that has been written there waits from now on. */
+static void append(struct sideband *s, size_t size, uint64_t time_ns)
+{
+	s->waiting[s->waiting_count++] = (struct waiting){ time_ns, s->byte_count };
+	s->byte_count += size;
+}
+
 static int take_record(struct sideband *s, const struct ring *ring, uint64_t position, size_t size)
 {
-	struct waiting *waiting;
-	char *copy;
+	char *copy = reserve(s, size);
+	uint64_t time_ns;
 
-	if (array_reserve(&s->bytes, &s->byte_room, s->byte_count + size, 1) ||
-	    array_reserve(&s->waiting, &s->waiting_room, s->waiting_count + 1, sizeof(*waiting)))
+	if (!copy)
 		return -ENOMEM;
-	copy = s->bytes + s->byte_count;
 	ring_copy(ring, position, copy, size);
-	waiting = &s->waiting[s->waiting_count++];
-	waiting->offset = s->byte_count;
 	/* sample_id_all puts TID and TIME at the end of each record. */
-	memcpy(&waiting->time_ns, copy + size - sizeof(uint64_t), sizeof(uint64_t));
-	s->byte_count += size;
+	memcpy(&time_ns, copy + size - sizeof(time_ns), sizeof(time_ns));
+	append(s, size, time_ns);
 	return 0;
 }
 
@@ -217,6 +229,25 @@ struct task_body {
 	uint32_t pid, parent, tid, parent_tid;
 	uint64_t time_ns;
 };
+
+/* As the kernel would have told it. */
+int sideband_add(struct sideband *s, const struct sideband_record *record)
+{
+	struct perf_event_header header = {
+		.type = record->type == SIDEBAND_FORK ? PERF_RECORD_FORK : PERF_RECORD_EXIT,
+		.size = sizeof(header) + sizeof(struct task_body),
+	};
+	const struct task_body body = { record->pid, record->parent, record->tid,
+					record->parent_tid, record->time_ns };
+	char *copy = reserve(s, header.size);
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, &header, sizeof(header));
+	memcpy(copy + sizeof(header), &body, sizeof(body));
+	append(s, header.size, record->time_ns);
+	return 0;
+}
 
 static void decode_mmap(struct sideband_record *record, const struct perf_event_header *header)
 {
@@ -300,12 +331,11 @@ static int keep_from(struct sideband *s, size_t from)
 
 /*
  * A ring is read after another, so a record may still come to the first one while the last is
- * read. What is younger than the beginning of this call therefore waits for the next.
+ * read. What is younger than until_ns therefore waits for the next call.
  */
-int sideband_read(struct sideband *s, int (*visit)(const struct sideband_record *, void *context),
-		  void *context)
+int sideband_read(struct sideband *s, uint64_t until_ns,
+		  int (*visit)(const struct sideband_record *, void *context), void *context)
 {
-	uint64_t until = now_ns();
 	size_t done;
 	int err = 0;
 
@@ -317,7 +347,7 @@ int sideband_read(struct sideband *s, int (*visit)(const struct sideband_record 
 	for (done = 0; done < s->waiting_count && !err; done++) {
 		struct sideband_record record = { .time_ns = s->waiting[done].time_ns };
 
-		if (record.time_ns > until)
+		if (record.time_ns > until_ns)
 			break;
 		if (decode(s, (const void *)(s->bytes + s->waiting[done].offset), &record))
 			err = visit(&record, context);

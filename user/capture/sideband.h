@@ -12,6 +12,7 @@
 /*
  * The kernel's own records of what processes do to their address spaces, from one dummy perf
  * event on each CPU. They come for every process of the machine; the reader picks its own.
+ * Births and ends come from the program that follows them, where it does so: of members alone.
  */
 
 enum sideband_type {
@@ -36,16 +37,23 @@ struct sideband_record {
 
 struct sideband;
 
-/* Begins to collect. *s is the caller's, to sideband_free(). */
-int sideband_open(struct sideband **s, struct error *e);
+/*
+ * Begins to collect; `births`: those of all processes, and their ends, else there are those that
+ * are added. *s is the caller's, to sideband_free().
+ */
+int sideband_open(bool births, struct sideband **s, struct error *e);
 void sideband_free(struct sideband *s);
 
+/* Has it hand on a birth or an end when its time comes. Returns 0 or -ENOMEM. */
+int sideband_add(struct sideband *s, const struct sideband_record *record);
+
 /*
- * Hands on, in the order of time, the records that came before this call. Later calls bring
- * none that is older. The record and what it points to live until visit returns.
+ * Hands on, in the order of time, the records that came before until_ns: all of them must have been
+ * added by then. Later calls bring none that is older. The record and what it points to live until
+ * visit returns.
  */
-int sideband_read(struct sideband *s, int (*visit)(const struct sideband_record *, void *context),
-		  void *context);
+int sideband_read(struct sideband *s, uint64_t until_ns,
+		  int (*visit)(const struct sideband_record *, void *context), void *context);
 
 /* Records that the kernel had no room for. */
 uint64_t sideband_lost(const struct sideband *s);

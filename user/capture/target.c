@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/target.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/number.h"
 
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h; shown in /proc/PID/stat */
 
@@ -19,7 +23,6 @@ struct stat_fields {
 	char state;
 	unsigned int flags;
 	unsigned int threads;
-	uint64_t user, system, child_user, child_system; /* clock ticks */
 };
 
 pid_t target_process_of(pid_t tid)
@@ -60,10 +63,8 @@ static int read_stat(pid_t id, bool thread, struct stat_fields *fields)
 	close = strrchr(line, ')');
 	if (!open || !close ||
 	    sscanf(close + 1,
-		   " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64
-		   " %" SCNu64 " %*d %*d %u",
-		   &fields->state, &fields->flags, &fields->user, &fields->system,
-		   &fields->child_user, &fields->child_system, &fields->threads) != 7)
+		   " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %u",
+		   &fields->state, &fields->flags, &fields->threads) != 3)
 		return -EINVAL;
 	*close = '\0';
 	snprintf(fields->comm, sizeof(fields->comm), "%s", open + 1);
@@ -146,17 +147,6 @@ static uint64_t ticks_to_ns(uint64_t ticks)
 	return ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));
 }
 
-uint64_t target_cpu_ns(pid_t pid, bool thread, bool children)
-{
-	struct stat_fields fields;
-
-	if (read_stat(pid, thread, &fields))
-		return 0;
-	if (!children)
-		fields.child_user = fields.child_system = 0;
-	return ticks_to_ns(fields.user + fields.system + fields.child_user + fields.child_system);
-}
-
 uint64_t target_system_cpu_ns(void)
 {
 	uint64_t user, nice, system, irq, softirq;
@@ -168,4 +158,33 @@ uint64_t target_system_cpu_ns(void)
 		   &user, &nice, &system, &irq, &softirq) != 5)
 		return 0;
 	return ticks_to_ns(user + nice + system + irq + softirq);
+}
+
+int target_list_threads(pid_t pid, pid_t **tids, size_t *count, struct error *e)
+{
+	size_t room = 0;
+	char path[64];
+	struct dirent *entry;
+	DIR *directory;
+	uint64_t tid;
+	int err = 0;
+
+	*tids = NULL;
+	*count = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	directory = opendir(path);
+	if (!directory)
+		return error_set(e, errno == ENOENT ? ESRCH : errno, "cannot read %s", path);
+	while (!err && (entry = readdir(directory))) {
+		if (number_parse(entry->d_name, 1, INT32_MAX, &tid))
+			continue;
+		if (array_reserve(tids, &room, *count + 1, sizeof(**tids)))
+			err = error_no_memory(e);
+		else
+			(*tids)[(*count)++] = tid;
+	}
+	closedir(directory);
+	if (err)
+		free(*tids);
+	return err;
 }

@@ -20,6 +20,9 @@ int target_open(pid_t pid);
 /* Whether a process or thread is there and not a zombie. */
 bool target_lives(pid_t pid, bool thread);
 
+/* The threads of a process, at *tids, which is the caller's to free(): -ESRCH when it has ended. */
+int target_list_threads(pid_t pid, pid_t **tids, size_t *count, struct error *e);
+
 /* What a thread does: its state, see proc(5), and the function of the kernel in which it waits. */
 struct target_wait {
 	char state;
@@ -28,12 +31,6 @@ struct target_wait {
 
 /* Returns 0 or a negative errno: -ESRCH when it has ended. */
 int target_wait(pid_t tid, struct target_wait *wait);
-
-/*
- * CPU time, in steps of clock ticks: of a process, with `children` also of those that it has waited
- * for, or of a thread.
- */
-uint64_t target_cpu_ns(pid_t pid, bool thread, bool children);
 
 /* CPU time of everything but idling, on all CPUs, in clock-tick steps. */
 uint64_t target_system_cpu_ns(void);

@@ -168,32 +168,29 @@ int account_check_memory(struct accounts *a, const struct user *user, size_t byt
 	return -EDQUOT;
 }
 
-int account_check_events(const struct accounts *a, const struct user *user, size_t events,
-			 struct error *e)
+int account_add_clock(const struct accounts *a, struct user *user, unsigned int clock, size_t rate,
+		      struct error *e)
 {
-	size_t limit = a->limits.events;
+	size_t others = 0;
 
-	if (events <= limit && user->events <= limit - events)
-		return 0;
-	error_set(e, 0,
-		  "user %u has %zu perf events, and more are above the limit of %zu: profild "
-		  "--max-events",
-		  user->uid, user->events, limit);
-	return -EDQUOT;
+	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
+		others += user->ticks[i];
+	if (!user->histograms[clock] && others + rate > a->limits.ticks) {
+		error_set(e, 0,
+			  "user %u has %zu ticks per second, and %zu more are above the limit of "
+			  "%zu: profild --max-ticks",
+			  user->uid, others, rate, a->limits.ticks);
+		return -EDQUOT;
+	}
+	user->histograms[clock]++;
+	user->ticks[clock] = rate;
+	return 0;
 }
 
-int account_check_ticks(const struct accounts *a, const struct user *user, size_t others,
-			size_t ticks, struct error *e)
+void account_drop_clock(struct user *user, unsigned int clock)
 {
-	size_t limit = a->limits.ticks;
-
-	if (ticks <= limit && others <= limit - ticks)
-		return 0;
-	error_set(e, 0,
-		  "user %u has %zu ticks per second, and %zu more are above the limit of %zu: "
-		  "profild --max-ticks",
-		  user->uid, others, ticks, limit);
-	return -EDQUOT;
+	if (--user->histograms[clock] == 0)
+		user->ticks[clock] = 0;
 }
 
 int account_lease(struct accounts *a, struct user *user, int fd, size_t bytes, struct error *e)

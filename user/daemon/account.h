@@ -6,21 +6,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/histogram.h"
 #include "util/error.h"
 
 /* What one user may have at once. */
 struct limits {
 	size_t processes; /* connections */
 	size_t memory;	  /* bytes of maps, as long as anybody has them mapped or open */
-	size_t events;	  /* perf events */
-	size_t ticks;	  /* per second of CPU time: the frequencies of all histograms */
+	size_t ticks;	  /* per second: the rates of all clocks that tick for it */
 };
 
 /* What one user has. */
 struct user {
 	uid_t uid;
-	size_t processes, memory, events, ticks;
-	uint64_t time_ns; /* of profild's, see account_time() */
+	size_t processes, memory;
+	size_t histograms[HISTOGRAM_CLOCKS]; /* that have each clock */
+	size_t ticks[HISTOGRAM_CLOCKS];	     /* per second, of each that any has */
+	uint64_t time_ns;		     /* of profild's, see account_time() */
 	struct user *next;
 };
 
@@ -49,12 +51,14 @@ void account_leave(struct accounts *a, struct user *user);
 /* Whether the user may have so much more: -EDQUOT with e set when not. */
 int account_check_memory(struct accounts *a, const struct user *user, size_t bytes,
 			 struct error *e);
-int account_check_events(const struct accounts *a, const struct user *user, size_t events,
-			 struct error *e);
 
-/* Whether it may have so many ticks per second beside `others` of its own: the same returns. */
-int account_check_ticks(const struct accounts *a, const struct user *user, size_t others,
-			size_t ticks, struct error *e);
+/*
+ * One histogram more has a clock, which ticks for the user at this rate from now on, if it did not
+ * yet: the same returns.
+ */
+int account_add_clock(const struct accounts *a, struct user *user, unsigned int clock, size_t rate,
+		      struct error *e);
+void account_drop_clock(struct user *user, unsigned int clock);
 
 /*
  * Charges the memory behind a descriptor to the user until the last descriptor and the last mapping

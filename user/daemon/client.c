@@ -13,39 +13,44 @@
 #include "capture/histogram.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "util/clock.h"
 
 /* A client that goes on sending what means nothing is hung up on. */
 #define MOST_MISTAKES 16
 
-/* What a histogram takes beside its cells: the program, the ranges, what is held here of it. */
-#define HISTOGRAM_BYTES (128 * 1024)
+/* What a histogram takes beside its pages: measured, what is held of it here and in the kernel. */
+#define HISTOGRAM_BYTES (16 * 1024)
 
 /* --- Replies --- */
 
 /*
- * Sends a reply, with two descriptors unless they are NULL. Never waits: each client has room for
- * a reply, since it has read the one before.
+ * Sends a reply, with what a client needs of a histogram unless that is NULL. Never waits: each
+ * client has room for a reply, since it has read the one before.
  */
-static int send_reply(int socket, int code, const struct error *e, const int *fds)
+static int send_reply(int socket, int code, const struct error *e,
+		      const struct histogram *histogram)
 {
 	struct profild_reply reply = { .version = PROFILD_VERSION, .error = code };
 	union {
 		struct cmsghdr header;
-		char space[CMSG_SPACE(2 * sizeof(int))];
+		char space[CMSG_SPACE(sizeof(int))];
 	} control = { 0 };
 	struct iovec part = { &reply, sizeof(reply) };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
 	if (code)
-		snprintf(reply.message, sizeof(reply.message), "%.159s%s%.80s", e->what,
+		snprintf(reply.message, sizeof(reply.message), "%.159s%s%.75s", e->what,
 			 e->mend[0] ? "; " : "", e->mend);
-	if (fds) {
+	if (histogram) {
+		int fd = histogram_fd(histogram);
+
+		reply.period_ns = histogram_period_ns(histogram);
 		message.msg_control = &control;
 		message.msg_controllen = sizeof(control.space);
 		control.header.cmsg_level = SOL_SOCKET;
 		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(2 * sizeof(int));
-		memcpy(CMSG_DATA(&control.header), fds, 2 * sizeof(int));
+		control.header.cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	}
 	if (sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return -errno;
@@ -80,13 +85,15 @@ static int begin(struct client *client, struct accounts *accounts, struct error 
 	return err;
 }
 
-int client_open(int socket, struct accounts *accounts, struct client **out, struct error *e)
+int client_open(int socket, struct histograms *histograms, struct accounts *accounts,
+		struct client **out, struct error *e)
 {
 	struct client *client = calloc(1, sizeof(*client));
 	int err;
 
 	if (client) {
 		client->socket = socket;
+		client->histograms = histograms;
 		err = begin(client, accounts, e);
 	} else {
 		err = error_no_memory(e);
@@ -107,33 +114,19 @@ static void detach(struct client *client)
 {
 	if (!client->histogram)
 		return;
+	account_drop_clock(client->user, histogram_clock(client->histogram));
 	histogram_free(client->histogram);
 	client->histogram = NULL;
-	client->user->events -= client->events;
-	client->user->ticks -= client->ticks;
-	client->events = client->ticks = 0;
 	log_detail("process %d of user %u is not counted any more", client->peer.pid,
 		   client->peer.uid);
-}
-
-static void count_events(struct client *client)
-{
-	size_t events = histogram_events(client->histogram);
-
-	client->user->events += events - client->events;
-	client->events = events;
 }
 
 /* Why there is no histogram, for the client; and for the log, if it is profild's affair. */
 static int explain(const struct client *client, int err, struct error *e)
 {
 	switch (-err) {
-	case EDQUOT:
-		error_mend(e, "profild --max-events");
-		return err;
 	case ESRCH:
-	case EINTR:  /* it becomes another program, and takes long to */
-	case EAGAIN: /* it makes threads too fast */
+	case EAGAIN: /* there are too many, of histograms or of rates */
 	case EINVAL: /* more ticks than the kernel allows */
 		return err;
 	}
@@ -146,48 +139,71 @@ static int explain(const struct client *client, int err, struct error *e)
 	return err;
 }
 
-/* Both maps have the user's memory charged until nobody has them any more. */
-static int lease_maps(struct client *client, struct accounts *accounts,
-		      const struct histogram *histogram, size_t cells_bytes, struct error *e)
+/* The scheduler's tick has a rate of its own. */
+static size_t rate_of(const struct client *client, const struct histogram *histogram,
+		      unsigned int frequency)
 {
-	int err = account_lease(accounts, client->user, histogram_cells_fd(histogram), cells_bytes,
-				e);
+	uint64_t period_ns = histogram_period_ns(histogram);
 
-	return err
-		       ?: account_lease(accounts, client->user, histogram_state_fd(histogram),
-					HISTOGRAM_BYTES, e);
+	if (*histograms_without_events(client->histograms))
+		return (NS_PER_S + period_ns / 2) / period_ns;
+	return frequency;
+}
+
+static int replace(struct client *client, const struct accounts *accounts,
+		   struct histogram *histogram, size_t rate, struct error *e)
+{
+	struct histogram *before = client->histogram;
+	int err;
+
+	if (before)
+		account_drop_clock(client->user, histogram_clock(before));
+	err = account_add_clock(accounts, client->user, histogram_clock(histogram), rate, e);
+	if (err) { /* the one before goes on, as it was */
+		struct error known;
+
+		if (before)
+			account_add_clock(accounts, client->user, histogram_clock(before),
+					  client->rate, &known);
+		return err;
+	}
+	histogram_free(before);
+	client->histogram = histogram;
+	client->rate = rate;
+	return 0;
 }
 
 static int open_histogram(struct client *client, struct accounts *accounts,
 			  const struct profild_request *request, struct histogram **histogram,
 			  struct error *e)
 {
-	size_t cells_bytes = request->cell_count * sizeof(uint64_t);
+	size_t bytes = profil_pages(request->range_count, request->cell_count) * PROFIL_PAGE_BYTES +
+		       HISTOGRAM_BYTES;
 	struct histogram_options options = {
+		.all = client->histograms,
 		.pid = client->peer.pid,
 		.frequency = request->frequency,
 		.ranges = request->ranges,
 		.range_count = request->range_count,
 		.cell_count = request->cell_count,
+		.elsewhere = true,
 	};
-	/* The histogram that it replaces ends before this one begins. */
-	size_t others = client->user->ticks - client->ticks;
-	int err = account_check_memory(accounts, client->user, cells_bytes + HISTOGRAM_BYTES, e);
+	int err = account_check_memory(accounts, client->user, bytes, e);
 
-	/* A thread takes two: one that ticks, one that keeps it apart from its children. */
-	err = err ?: account_check_events(accounts, client->user, 2, e);
-	err = err ?: account_check_ticks(accounts, client->user, others, request->frequency, e);
 	if (!err && request->except)
 		err = peer_thread(&client->peer, request->except, &options.except, e);
 	if (err)
 		return err;
-	options.most_events = (accounts->limits.events - client->user->events) / 2;
 	err = histogram_start(&options, histogram, e);
 	if (err)
 		return explain(client, err, e);
-	err = lease_maps(client, accounts, *histogram, cells_bytes, e);
-	/* Only now it is sure what program it attached to: none later has its events. */
+	/* Charged to the user until nobody has it any more. */
+	err = account_lease(accounts, client->user, histogram_fd(*histogram), bytes, e);
+	/* Only now it is sure what program it is: none that it becomes later will be counted. */
 	err = err ?: peer_check(&client->peer, e);
+	err = err
+		      ?: replace(client, accounts, *histogram,
+				 rate_of(client, *histogram, request->frequency), e);
 	if (err)
 		histogram_free(*histogram);
 	return err;
@@ -200,39 +216,16 @@ static int start(struct client *client, struct accounts *accounts,
 	int err = open_histogram(client, accounts, request, &histogram, e);
 
 	if (err)
-		return err; /* the one before goes on */
-	if (client->histogram)
-		histogram_stop(client->histogram);
-	histogram_enable(histogram);
-	detach(client);
-	client->histogram = histogram;
-	client->ticks = request->frequency;
-	client->user->ticks += client->ticks;
-	count_events(client);
-	log_detail("process %d of user %u is counted: %u Hz, %u ranges, %llu cells, %zu perf "
-		   "events",
-		   client->peer.pid, client->peer.uid, request->frequency, request->range_count,
-		   (unsigned long long)request->cell_count, client->events);
-	return 0;
-}
-
-static int rescan(struct client *client, struct accounts *accounts, struct error *e)
-{
-	size_t others = client->user->events - client->events;
-	int err = account_check_events(accounts, client->user, 1, e);
-
-	err = err ?: peer_check(&client->peer, e);
-	if (err)
 		return err;
-	err = histogram_rescan(client->histogram, accounts->limits.events - others, e);
-	count_events(client);
-	return err ? explain(client, err, e) : 0;
-}
-
-static void stop(struct client *client)
-{
-	histogram_stop(client->histogram);
-	detach(client);
+	err = histogram_enable(histogram);
+	if (err) {
+		detach(client);
+		return error_set(e, -err, "cannot profile process %d", client->peer.pid);
+	}
+	log_detail("process %d of user %u is counted: %u Hz, %u ranges, %llu cells",
+		   client->peer.pid, client->peer.uid, request->frequency, request->range_count,
+		   (unsigned long long)request->cell_count);
+	return 0;
 }
 
 /* --- Requests --- */
@@ -303,10 +296,8 @@ static int carry_out(struct client *client, struct accounts *accounts,
 	switch (request->type) {
 	case PROFILD_START:
 		return start(client, accounts, request, e);
-	case PROFILD_RESCAN:
-		return rescan(client, accounts, e);
 	default:
-		stop(client);
+		detach(client);
 		return 0;
 	}
 }
@@ -314,14 +305,9 @@ static int carry_out(struct client *client, struct accounts *accounts,
 static int answer(const struct client *client, const struct profild_request *request, int code,
 		  const struct error *why, struct error *e)
 {
-	int fds[2], err;
 	bool started = !code && request->type == PROFILD_START;
+	int err = send_reply(client->socket, code, why, started ? client->histogram : NULL);
 
-	if (started) {
-		fds[0] = histogram_state_fd(client->histogram);
-		fds[1] = histogram_cells_fd(client->histogram);
-	}
-	err = send_reply(client->socket, code, why, started ? fds : NULL);
 	return err ? error_set(e, -err, "cannot reply") : 0;
 }
 

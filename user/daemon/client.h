@@ -11,8 +11,9 @@ struct client {
 	struct peer peer;
 	struct user *user;
 	int socket;
-	struct histogram *histogram; /* NULL: nothing is counted */
-	size_t events, ticks;	     /* of its user's, those of the histogram */
+	struct histograms *histograms; /* that its own is to be of */
+	struct histogram *histogram;   /* NULL: nothing is counted */
+	size_t rate;		       /* of that, in its user's account */
 	unsigned int mistakes;
 };
 
@@ -20,9 +21,10 @@ struct client {
  * Takes over a connection that was just accepted, and tells the client so, or why not; then the
  * socket is closed. *client is the caller's, to client_free().
  */
-int client_open(int socket, struct accounts *accounts, struct client **client, struct error *e);
+int client_open(int socket, struct histograms *histograms, struct accounts *accounts,
+		struct client **client, struct error *e);
 
-/* Detaches from the process. */
+/* Ends the counting. */
 void client_free(struct client *client, struct accounts *accounts);
 
 /*

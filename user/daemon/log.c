@@ -17,17 +17,30 @@ void log_set_verbose(bool on)
 	verbose = on;
 }
 
+static void print(const char *format, va_list arguments)
+{
+	fputs("profild: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+}
+
 void log_detail(const char *format, ...)
 {
 	va_list arguments;
 
-	if (!verbose)
-		return;
-	fputs("profild: ", stderr);
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	if (verbose)
+		print(format, arguments);
 	va_end(arguments);
-	fputc('\n', stderr);
+}
+
+void log_note(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print(format, arguments);
+	va_end(arguments);
 }
 
 void log_error(const struct error *e)

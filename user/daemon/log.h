@@ -12,6 +12,9 @@
 void log_set_verbose(bool verbose);
 void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Without it, too: not more often than once. */
+void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Why something failed and how to mend it. */
 void log_error(const struct error *e);
 

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/apart.h"
 #include "capture/histogram.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
@@ -36,9 +35,8 @@ static const char help[] =
 	"  of their own.\n"
 	"      --socket PATH          listen there (" PROFILD_SOCKET ")\n"
 	"      --max-processes N      of one user at once (1024)\n"
-	"      --max-memory MIB       of one user's counts (256)\n"
-	"      --max-events N         perf events of one user (16384); a thread takes two\n"
-	"      --max-ticks N          of one user, per second (100000): the sum of all rates\n"
+	"      --max-memory MIB       of one user's counts (512)\n"
+	"      --max-ticks N          of one user, per second (20000): the sum of its rates\n"
 	"  -v, --verbose              tell of every process\n"
 	"  -h, --help                 print this\n"
 	"      --version              print the version\n"
@@ -79,7 +77,7 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 		{ "socket", required_argument, NULL, SOCKET },
 		{ "max-processes", required_argument, NULL, PROCESSES },
 		{ "max-memory", required_argument, NULL, MEMORY },
-		{ "max-events", required_argument, NULL, EVENTS },
+		{ "max-events", required_argument, NULL, EVENTS }, /* of old units */
 		{ "max-ticks", required_argument, NULL, TICKS },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
@@ -103,8 +101,8 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 					  &o->limits.memory, e);
 			break;
 		case EVENTS:
-			err = parse_limit(longs[index].name, optarg, 1000000, 1, &o->limits.events,
-					  e);
+			log_note("--max-events has no effect any more: no perf event is a "
+				 "client's own; see --max-ticks");
 			break;
 		case TICKS:
 			err = parse_limit(longs[index].name, optarg, 1000000000, 1,
@@ -135,29 +133,21 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 	return err;
 }
 
-/* Whether all works here: it counts itself for a moment. */
-static int try_histogram(struct error *e)
+/* Whether all works here is seen before anybody is served. */
+static int open_histograms(struct histograms **histograms, struct error *e)
 {
-	const struct profil_range nowhere = { .scale = 2 };
-	const struct histogram_options options = {
-		.pid = getpid(),
-		.frequency = 1,
-		.ranges = &nowhere,
-		.range_count = 1,
-		.cell_count = 1,
-	};
-	struct histogram *histogram;
-	int err = histogram_start(&options, &histogram, e);
+	int err = histograms_open(PROFIL_CLIENTS, true, histograms, e);
 
-	if (!err)
-		histogram_free(histogram);
+	if (!err && *histograms_without_events(*histograms))
+		log_note("the scheduler's tick is the clock, at any rate that is asked for: %s",
+			 histograms_without_events(*histograms));
 	return err;
 }
 
 static int serve(const struct options *o, struct error *e)
 {
 	int err, signals = server_open_signals(e);
-	struct apart first = { 0 };
+	struct histograms *histograms = NULL;
 	struct listener listener;
 
 	if (signals < 0)
@@ -169,14 +159,12 @@ static int serve(const struct options *o, struct error *e)
 	}
 	err = privilege_raise_descriptors(e);
 	err = err ?: privilege_reduce(e);
-	err = err ?: try_histogram(e);
+	err = err ?: open_histograms(&histograms, e);
 	if (!err) {
-		/* The machine's first perf event waits for all CPUs, some 10 ms: not a client's. */
-		apart_add(&first, getpid());
 		log_detail("ready");
-		err = server_run(listener.fd, signals, &o->limits, e);
+		err = server_run(listener.fd, signals, histograms, &o->limits, e);
 	}
-	apart_free(&first);
+	histograms_close(histograms);
 	listener_close(&listener);
 	close(signals);
 	return err;
@@ -210,10 +198,7 @@ int main(int argc, char **argv)
 {
 	struct options options = {
 		.socket = PROFILD_SOCKET,
-		.limits = { .processes = 1024,
-			    .memory = 256 * MIB,
-			    .events = 16384,
-			    .ticks = 100000 },
+		.limits = { .processes = 1024, .memory = 512 * MIB, .ticks = 20000 },
 	};
 	struct error e;
 	int err;

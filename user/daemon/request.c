@@ -57,7 +57,6 @@ int request_check(const struct profild_request *request, size_t size, struct err
 	case PROFILD_START:
 		return check_start(request, size, e);
 	case PROFILD_STOP:
-	case PROFILD_RESCAN:
 		if (size != sizeof(*request) || request->frequency || request->except ||
 		    request->range_count || request->unused || request->cell_count)
 			return error_set(e, 0, "a request of this type takes no more than that");

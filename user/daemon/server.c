@@ -51,6 +51,7 @@ struct connection {
 struct server {
 	int epoll, listener;
 	struct watch listener_watch, signals_watch;
+	struct histograms *histograms;
 	struct accounts accounts;
 	struct connection *connections, *closed;
 	size_t connection_count;
@@ -139,7 +140,7 @@ static int add_connection(struct server *s, int socket, struct error *e)
 		close(socket);
 		return error_no_memory(e);
 	}
-	err = client_open(socket, &s->accounts, &connection->client, e);
+	err = client_open(socket, s->histograms, &s->accounts, &connection->client, e);
 	if (err) {
 		free(connection);
 		return err;
@@ -351,9 +352,10 @@ static void close_server(struct server *s)
 		close(s->epoll);
 }
 
-int server_run(int listener, int signals, const struct limits *limits, struct error *e)
+int server_run(int listener, int signals, struct histograms *histograms,
+	       const struct limits *limits, struct error *e)
 {
-	struct server s = { .listener = listener, .epoll = -1 };
+	struct server s = { .listener = listener, .histograms = histograms, .epoll = -1 };
 	const struct sigaction interruption = { .sa_handler = interrupt }; /* no SA_RESTART */
 	int err = open_server(&s, signals, limits, e);
 

@@ -12,9 +12,10 @@
 int server_open_signals(struct error *e);
 
 /*
- * Serves clients that connect to the listening socket until a signal comes. Both descriptors stay
- * the caller's. Returns 0 or a negative errno.
+ * Serves clients that connect to the listening socket until a signal comes. The descriptors and the
+ * histograms, of which none is left then, stay the caller's. Returns 0 or a negative errno.
  */
-int server_run(int listener, int signals, const struct limits *limits, struct error *e);
+int server_run(int listener, int signals, struct histograms *histograms,
+	       const struct limits *limits, struct error *e);
 
 #endif

@@ -130,6 +130,8 @@ static const struct {
 	{ "CPU time", offsetof(struct profile, totals.cpu_ns) },
 	{ "BPF time per tick", offsetof(struct profile, totals.bpf_ns_per_tick) },
 	{ "Interrupt time", offsetof(struct profile, totals.interrupt_ns) },
+	{ "Interrupts", offsetof(struct profile, totals.interrupts) },
+	{ "Machine time", offsetof(struct profile, totals.machine_ns) },
 };
 
 /* Each returns 1 when it was one of these lines, 0 when not, or a negative errno. */

@@ -132,11 +132,13 @@ EXPORT int profil_totals(struct profil_session *session, struct profil_totals *t
 	if (err)
 		return err;
 	profil__fold(session);
+	profil__session_account(session);
 	*totals = (struct profil_totals){
 		.in_range = session->in_range,
 		.out_of_range = session->out_of_range + session->latest_out_of_range,
 		.lost = session->lost + session->latest_lost,
-		.period_ns = 1000000000 / session->hz,
+		.period_ns = session->period_ns,
+		.cpu_ns = session->cpu_ns,
 	};
 	totals->ticks = totals->in_range + totals->out_of_range + totals->lost;
 	profil__leave(&guard);

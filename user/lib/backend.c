@@ -16,10 +16,12 @@
 /* In the order in which they are tried. */
 static const struct backend *const backends[] = {
 	&profil__backend_kmod,
-	&profil__backend_bpf,
 	&profil__backend_daemon,
+	&profil__backend_bpf,
 	&profil__backend_libc,
 };
+
+#define NS_PER_S UINT64_C(1000000000)
 
 #define BACKEND_COUNT (sizeof(backends) / sizeof(*backends))
 
@@ -68,6 +70,7 @@ static int attach(const struct backend *backend, struct profil_session *s)
 	int err;
 
 	s->backend = backend;
+	s->period_ns = NS_PER_S / (backend->hz ?: s->hz);
 	if (backend->direct) {
 		err = backend->start(s);
 	} else {
@@ -75,8 +78,6 @@ static int attach(const struct backend *backend, struct profil_session *s)
 		err = err ?: profil__live_begin();
 		err = err ?: profil__live_call(backend->start, s);
 	}
-	if (!err && backend->hz)
-		s->hz = backend->hz;
 	return err;
 }
 
@@ -103,8 +104,8 @@ static void pass_over(char *reasons, const struct backend *backend)
 		 backend->name, profil__error_text());
 }
 
-/* The first that can count for the session is the process's from now on, if none was chosen. */
-static int choose(struct profil_session *s)
+/* The first that can count for the session is the process's from now on, unless `beside`. */
+static int choose(struct profil_session *s, bool beside)
 {
 	char reasons[ERROR_SIZE] = "";
 
@@ -112,7 +113,7 @@ static int choose(struct profil_session *s)
 		if (!is_candidate(backends[i]))
 			continue;
 		if (attach(backends[i], s) == 0) {
-			if (!chosen)
+			if (!beside)
 				__atomic_store_n(&chosen, backends[i], __ATOMIC_RELEASE);
 			tell(backends[i]->name, reasons);
 			profil__error_clear();
@@ -127,17 +128,50 @@ static int choose(struct profil_session *s)
 	return profil__error(ENOTSUP, "%s", reasons);
 }
 
+/* What becomes of a back end when a process gives up rights, or its root directory. */
+static bool is_out_of_reach(int err)
+{
+	switch (-err) {
+	case EPERM:
+	case EACCES:
+	case ENOENT:
+	case ESRCH: /* libbpf's, when it does not find what the kernel says of itself */
+	case ENOTSUP:
+		return true;
+	}
+	return false;
+}
+
+static int attach_or_choose(const struct backend *backend, struct profil_session *s)
+{
+	int err = attach(backend, s);
+	bool beside = err == -EBUSY && backend->single;
+
+	return beside || is_out_of_reach(err) ? choose(s, beside) : err;
+}
+
 int profil__backend_start(struct profil_session *s)
 {
-	int err;
-
-	if (!s->pid && !chosen)
-		return choose(s);
-	if (!s->pid) {
-		err = attach(chosen, s);
-		return err == -EBUSY && chosen->single ? choose(s) : err;
-	}
+	if (!s->pid)
+		return chosen ? attach_or_choose(chosen, s) : choose(s, false);
 	if (!&profil__backend_bpf)
 		return profil__error(ENOTSUP, "a static program can profile only itself");
 	return attach(&profil__backend_bpf, s);
+}
+
+int profil__backend_go_on(struct profil_session *s)
+{
+	const struct backend *before = s->backend;
+	int err = attach_or_choose(before, s);
+
+	if (err)
+		s->backend = before;
+	return err;
+}
+
+void profil__backend_after_fork(void)
+{
+	for (size_t i = 0; i < BACKEND_COUNT; i++)
+		if (backends[i] && backends[i]->after_fork)
+			backends[i]->after_fork();
 }

@@ -18,7 +18,7 @@ struct backend {
 	 * and the next back end is to be asked.
 	 */
 	bool single;
-	unsigned int hz; /* its only rate; 0: it takes any */
+	unsigned int hz; /* its only rate; 0: about any; one that is not exact sets period_ns */
 	/* Loads what it needs, before the lock is taken: the loader has one as well. May be NULL.
 	 */
 	void (*prepare)(void);
@@ -34,8 +34,8 @@ struct backend {
 	void (*fold)(struct profil_session *s);
 	/* Takes what a forked child does not find in its copy; may be NULL. */
 	void (*before_fork)(struct profil_session *s);
-	/* Looks for threads that came since; may be NULL. */
-	int (*rescan)(struct profil_session *s);
+	/* In both processes, once no session needs what the first of these took; may be NULL. */
+	void (*after_fork)(void);
 	/* Ends it: the counts do not change any more. */
 	void (*stop)(struct profil_session *s);
 	/* Lets go of what start made, state and cells; NULL: there are none. */
@@ -54,10 +54,16 @@ void profil__backend_prepare(bool other);
 
 /*
  * Begins to count by the back end that was chosen. The first time that is the first one that can,
- * or the one that PROFIL_BACKEND names. A session that the one chosen does not take beside another
- * gets the first of the others that can.
+ * or the one that PROFIL_BACKEND names. A session that the one chosen does not take, or cannot any
+ * more, gets the first of the others that can.
  */
 int profil__backend_start(struct profil_session *s);
+
+/* The same for a session that a forked child goes on with. */
+int profil__backend_go_on(struct profil_session *s);
+
+/* After fork(2), in both processes. */
+void profil__backend_after_fork(void);
 
 /* The name of the one that was chosen, NULL for none. */
 const char *profil__backend_name(void);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,6 +26,13 @@
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #define CAP_BPF	    39
+#endif
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
 #endif
 
 #define STRING_OF(name) #name
@@ -137,13 +145,73 @@ static void bpf_prepare(void)
 /* The memory is the module's; a forked child must neither have it nor free it. */
 static int keep_from_children(struct profil_session *s)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
-	size_t size = s->plan.cell_count * sizeof(*s->cells);
+	size_t pages = profil_pages(s->plan.range_count, s->plan.cell_count);
 
-	if (madvise(s->state, sizeof(*s->state), MADV_DONTFORK) ||
-	    madvise(s->cells, (size + page - 1) / page * page, MADV_DONTFORK))
+	if (madvise(s->state, pages * PROFIL_PAGE_BYTES, MADV_DONTFORK))
 		return profil__system_error("cannot keep the counts from forked children");
 	return 0;
+}
+
+/*
+ * A forked child counts by the program and the clocks of its parent. What it takes for that lies in
+ * a socket, which the thread that forks has open meanwhile: the other descriptors are not the
+ * program's, so that the child has none of them.
+ */
+static struct {
+	int in, out; /* -1: none */
+} heritage = { -1, -1 };
+
+/* A descriptor of the program's, in the live thread: -1 when it cannot be had. */
+static int take_over(int fd)
+{
+	int process = syscall(SYS_pidfd_open, getpid(), 0), copy;
+
+	if (process < 0)
+		return -1;
+	copy = syscall(SYS_pidfd_getfd, process, fd, 0);
+	close(process);
+	return copy;
+}
+
+static int share(struct profil_session *s)
+{
+	int fd = take_over(heritage.in), err;
+
+	(void)s;
+	if (fd < 0)
+		return -EPERM;
+	err = module->share(fd);
+	close(fd);
+	return err;
+}
+
+static void close_heritage(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void bpf_after_fork(void)
+{
+	close_heritage(&heritage.in);
+	close_heritage(&heritage.out);
+}
+
+/* If it does not work, the child has a program and clocks of its own. */
+static void bpf_before_fork(struct profil_session *s)
+{
+	int ends[2];
+
+	if (heritage.out >= 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return;
+	heritage.in = ends[0];
+	heritage.out = ends[1];
+	if (profil__live_call(share, s))
+		bpf_after_fork();
+	else
+		close_heritage(&heritage.in);
+	profil__error_clear();
 }
 
 static void bpf_stop(struct profil_session *s)
@@ -157,7 +225,7 @@ static void bpf_release(struct profil_session *s)
 	s->handle = NULL;
 }
 
-static int bpf_start(struct profil_session *s)
+static int start(struct profil_session *s)
 {
 	const struct bpf_request request = {
 		.pid = s->pid ? s->pid : getpid(),
@@ -166,17 +234,20 @@ static int bpf_start(struct profil_session *s)
 		.ranges = s->plan.ranges,
 		.range_count = s->plan.range_count,
 		.cell_count = s->plan.cell_count,
+		.inherited = heritage.out < 0 ? -1 : take_over(heritage.out),
 	};
+	struct bpf_counts counts;
 	char why[ERROR_SIZE];
 	int err;
 
-	if (!has_privileges())
-		return profil__error(EPERM, "it takes CAP_BPF and CAP_PERFMON");
-	if (!module)
-		return profil__error(ENOTSUP, "%s", why_not ? why_not : "no module");
-	err = module->start(&request, &s->handle, &s->state, &s->cells, why, sizeof(why));
+	err = module->start(&request, &s->handle, &counts, why, sizeof(why));
+	if (request.inherited >= 0)
+		close(request.inherited);
 	if (err)
 		return profil__error(-err, "%s", why);
+	s->state = counts.state;
+	s->cells = counts.cells;
+	s->period_ns = counts.period_ns;
 	err = keep_from_children(s);
 	if (err) {
 		bpf_release(s);
@@ -186,16 +257,21 @@ static int bpf_start(struct profil_session *s)
 	return err;
 }
 
-static int bpf_rescan(struct profil_session *s)
+static int bpf_start(struct profil_session *s)
 {
-	return module->rescan(s->handle);
+	if (!has_privileges())
+		return profil__error(EPERM, "it takes CAP_BPF and CAP_PERFMON");
+	if (!module)
+		return profil__error(ENOTSUP, "%s", why_not ? why_not : "no module");
+	return start(s);
 }
 
 const struct backend profil__backend_bpf = {
 	.name = "bpf",
 	.prepare = bpf_prepare,
 	.start = bpf_start,
-	.rescan = bpf_rescan,
+	.before_fork = bpf_before_fork,
+	.after_fork = bpf_after_fork,
 	.stop = bpf_stop,
 	.release = bpf_release,
 };

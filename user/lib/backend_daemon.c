@@ -20,20 +20,10 @@
 /* A daemon that hangs must not hang the program; on a busy machine an answer takes seconds. */
 #define TIMEOUT_S 10
 
-/* Of the maps: state and cells. */
-#define MAP_COUNT 2
-
-/* Maps are shared in whole pages. */
-static size_t mapped_size(size_t size)
+/* The state of a session begins the pages that it shares with the kernel. */
+static size_t shared_size(const struct profil_session *s)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
-
-	return (size + page - 1) / page * page;
-}
-
-static size_t cells_size(const struct profil_session *s)
-{
-	return mapped_size(s->plan.cell_count * sizeof(*s->cells));
+	return profil_pages(s->plan.range_count, s->plan.cell_count) * PROFIL_PAGE_BYTES;
 }
 
 /* --- Messages --- */
@@ -59,23 +49,15 @@ static int connect_to(const char *path)
 	return err;
 }
 
-/* The descriptors that came with a message. More than MAP_COUNT are closed by the kernel. */
-static size_t take_descriptors(struct msghdr *message, int *fds)
+/* The descriptor that came with a message, or -1. More than one are closed by the kernel. */
+static int take_descriptor(struct msghdr *message)
 {
 	struct cmsghdr *control = CMSG_FIRSTHDR(message);
-	size_t size;
+	int fd = -1;
 
-	if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS)
-		return 0;
-	size = control->cmsg_len - CMSG_LEN(0);
-	memcpy(fds, CMSG_DATA(control), size);
-	return size / sizeof(*fds);
-}
-
-static void close_descriptors(const int *fds, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		close(fds[i]);
+	if (control && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(control), sizeof(fd));
+	return fd;
 }
 
 /* What profild says goes to a terminal, perhaps. */
@@ -86,10 +68,13 @@ static void make_printable(char *text)
 			*text = '?';
 }
 
-/* A reply, and the descriptors with it, which are the caller's only when it returns 0. */
-static int receive(int fd, int fds[MAP_COUNT], size_t *fd_count)
+/*
+ * A reply, and the descriptor with it (-1: none), which is the caller's only when it returns 0.
+ * *period_ns: what the reply says.
+ */
+static int receive(int fd, int *map, uint64_t *period_ns)
 {
-	char control[CMSG_SPACE(MAP_COUNT * sizeof(int))] __attribute__((aligned(8)));
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	struct profild_reply reply;
 	struct iovec data = { &reply, sizeof(reply) };
 	struct msghdr message = {
@@ -109,7 +94,7 @@ static int receive(int fd, int fds[MAP_COUNT], size_t *fd_count)
 		return profil__error(ETIMEDOUT, "profild does not answer");
 	if (size < 0)
 		return profil__system_error("no answer from profild");
-	*fd_count = take_descriptors(&message, fds);
+	*map = take_descriptor(&message);
 	if (size == 0)
 		err = profil__error(EPIPE, "profild hung up");
 	else if (size != sizeof(reply) || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
@@ -120,21 +105,21 @@ static int receive(int fd, int fds[MAP_COUNT], size_t *fd_count)
 		make_printable(reply.message);
 		err = profil__error(reply.error, "%s", reply.message);
 	}
-	if (err)
-		close_descriptors(fds, *fd_count);
+	if (err && *map >= 0)
+		close(*map);
+	*period_ns = reply.period_ns;
 	return err;
 }
 
-/* A reply that has no descriptors. */
+/* A reply that has no descriptor. */
 static int receive_plain(int fd)
 {
-	int fds[MAP_COUNT];
-	size_t count;
-	int err = receive(fd, fds, &count);
+	uint64_t period_ns;
+	int map, err = receive(fd, &map, &period_ns);
 
-	if (err || !count)
+	if (err || map < 0)
 		return err;
-	close_descriptors(fds, count);
+	close(map);
 	return profil__error(EPROTO, "profild sent what nobody asked for");
 }
 
@@ -160,7 +145,7 @@ static int ask(int fd, uint32_t type)
 	return err ?: receive_plain(fd);
 }
 
-/* --- Maps --- */
+/* --- The map --- */
 
 /*
  * Memory that somebody could take away from us, like a file's, is none to count in: touching it
@@ -188,23 +173,20 @@ static void *map(int fd, size_t size)
 	return NULL;
 }
 
-static int map_counts(struct profil_session *s, const int *fds, size_t count)
+/* All that profild gives, of which nothing may be taken on trust. */
+static int take_counts(struct profil_session *s, int fd, uint64_t period_ns)
 {
-	size_t state_size = mapped_size(sizeof(*s->state));
-
-	if (count != MAP_COUNT)
-		return profil__error(EPROTO, "profild sent %zu maps, not %d", count, MAP_COUNT);
-	s->state = map(fds[0], state_size);
-	s->cells = map(fds[1], cells_size(s));
-	if (s->state && s->cells)
-		return 0;
-	if (s->state)
-		munmap(s->state, state_size);
-	if (s->cells)
-		munmap(s->cells, cells_size(s));
-	s->state = NULL;
-	s->cells = NULL;
-	return profil__error(EPROTO, "profild sent maps that cannot be used");
+	if (fd < 0)
+		return profil__error(EPROTO, "profild sent no map");
+	if (!period_ns)
+		return profil__error(EPROTO, "profild sent no period");
+	s->state = map(fd, shared_size(s));
+	if (!s->state)
+		return profil__error(EPROTO, "profild sent a map that cannot be used");
+	s->cells = (uint64_t *)((char *)s->state +
+				profil_first_page(s->plan.range_count) * PROFIL_PAGE_BYTES);
+	s->period_ns = period_ns;
+	return 0;
 }
 
 /* --- The back end --- */
@@ -219,17 +201,17 @@ static int start_session(struct profil_session *s)
 		.range_count = s->plan.range_count,
 		.cell_count = s->plan.cell_count,
 	};
-	int fds[MAP_COUNT];
-	size_t fd_count;
-	int err;
+	uint64_t period_ns;
+	int fd, err;
 
 	err = receive_plain(s->fd); /* profild speaks first */
 	err = err ?: send_request(s->fd, &request, s->plan.ranges);
-	err = err ?: receive(s->fd, fds, &fd_count);
+	err = err ?: receive(s->fd, &fd, &period_ns);
 	if (err)
 		return err;
-	err = map_counts(s, fds, fd_count);
-	close_descriptors(fds, fd_count);
+	err = take_counts(s, fd, period_ns);
+	if (fd >= 0)
+		close(fd);
 	return err;
 }
 
@@ -261,16 +243,6 @@ static bool daemon_lives(const struct profil_session *s)
 	return recv(s->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* A reply that comes too late would be taken for that to the next request. */
-static int daemon_rescan(struct profil_session *s)
-{
-	int err = ask(s->fd, PROFILD_RESCAN);
-
-	if (err == -ETIMEDOUT)
-		shutdown(s->fd, SHUT_RDWR);
-	return err;
-}
-
 static void daemon_stop(struct profil_session *s)
 {
 	ask(s->fd, PROFILD_STOP);
@@ -279,15 +251,13 @@ static void daemon_stop(struct profil_session *s)
 
 static void daemon_release(struct profil_session *s)
 {
-	munmap(s->state, mapped_size(sizeof(*s->state)));
-	munmap(s->cells, cells_size(s));
+	munmap(s->state, shared_size(s));
 }
 
 const struct backend profil__backend_daemon = {
 	.name = "daemon",
 	.start = daemon_start,
 	.lives = daemon_lives,
-	.rescan = daemon_rescan,
 	.stop = daemon_stop,
 	.release = daemon_release,
 };

@@ -2,14 +2,44 @@
 /* libprofil's private module: what needs libbpf. */
 #include "lib/bpf_module.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "capture/histogram.h"
 
-static int start(const struct bpf_request *request, void **out, struct profil_state **state,
-		 uint64_t **cells, char *why, size_t size)
+/* Processes that a parent and its children can have counted at once. */
+#define MOST_PROCESSES 4096
+
+/* The histograms of this process. What a forked child finds here is its parent's. */
+static struct histograms *all;
+static size_t count;
+static pid_t owner;
+
+static int open_all(int inherited, struct error *e)
+{
+	if (all && owner == getpid())
+		return 0;
+	all = NULL;
+	count = 0;
+	owner = getpid();
+	if (inherited >= 0 && histograms_receive(inherited, &all, e) == 0)
+		return 0;
+	return histograms_open(MOST_PROCESSES, false, &all, e);
+}
+
+static void close_unused(void)
+{
+	if (count)
+		return;
+	histograms_close(all);
+	all = NULL;
+}
+
+static int begin(const struct bpf_request *request, struct histogram **h, struct error *e)
 {
 	const struct histogram_options options = {
+		.all = all,
 		.pid = request->pid,
 		.except = request->except,
 		.frequency = request->frequency,
@@ -17,27 +47,37 @@ static int start(const struct bpf_request *request, void **out, struct profil_st
 		.range_count = request->range_count,
 		.cell_count = request->cell_count,
 	};
+	int err = histogram_start(&options, h, e);
+
+	if (err || (err = histogram_enable(*h)) == 0)
+		return err;
+	histogram_free(*h);
+	return error_set(e, -err, "cannot profile process %d", request->pid);
+}
+
+static int start(const struct bpf_request *request, void **out, struct bpf_counts *counts,
+		 char *why, size_t size)
+{
 	struct histogram *h;
 	struct error e = { 0 };
-	int err;
+	int err = open_all(request->inherited, &e);
 
-	err = histogram_start(&options, &h, &e);
+	err = err ?: begin(request, &h, &e);
 	if (err) {
 		snprintf(why, size, "%s", e.what);
+		close_unused();
 		return err;
 	}
-	histogram_enable(h);
+	count++;
 	*out = h;
-	*state = histogram_state(h);
-	*cells = histogram_cells(h);
+	*counts = (struct bpf_counts){ histogram_state(h), histogram_cells(h),
+				       histogram_period_ns(h) };
 	return 0;
 }
 
-static int rescan(void *histogram)
+static int share(int socket)
 {
-	struct error e;
-
-	return histogram_rescan(histogram, 0, &e);
+	return all ? histograms_send(all, socket) : -ENOENT;
 }
 
 static void stop(void *histogram)
@@ -48,11 +88,13 @@ static void stop(void *histogram)
 static void free_histogram(void *histogram)
 {
 	histogram_free(histogram);
+	count--;
+	close_unused();
 }
 
 __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE = {
 	.start = start,
-	.rescan = rescan,
+	.share = share,
 	.stop = stop,
 	.free = free_histogram,
 };

@@ -12,7 +12,7 @@
 
 #include "bpf/profil.h"
 
-#define PROFIL_BPF_MODULE profil_bpf_module_1
+#define PROFIL_BPF_MODULE profil_bpf_module_2
 
 struct bpf_request {
 	pid_t pid;
@@ -20,6 +20,14 @@ struct bpf_request {
 	unsigned int frequency;
 	const struct profil_range *ranges;
 	size_t range_count, cell_count;
+	/* In a forked child: where its parent's share() has sent to; -1: nowhere. */
+	int inherited;
+};
+
+struct bpf_counts {
+	struct profil_state *state; /* profil_pages() */
+	uint64_t *cells;	    /* which these are part of */
+	uint64_t period_ns;	    /* of CPU time between two ticks */
 };
 
 /* All are called by one thread, the one whose descriptors those of the module are. */
@@ -28,13 +36,13 @@ struct bpf_module {
 	 * Begins to count. *histogram is the caller's, to free(). Returns 0 or a negative errno
 	 * with the reason in `why`, of `size` bytes.
 	 */
-	int (*start)(const struct bpf_request *request, void **histogram,
-		     struct profil_state **state, uint64_t **cells, char *why, size_t size);
-	/* Looks for threads that came since. Returns 0 or a negative errno. */
-	int (*rescan)(void *histogram);
+	int (*start)(const struct bpf_request *request, void **histogram, struct bpf_counts *counts,
+		     char *why, size_t size);
+	/* Has a child that is about to be forked count by the same program and clocks. */
+	int (*share)(int socket);
 	/* The counts do not change any more. */
 	void (*stop)(void *histogram);
-	/* Frees it, and state and cells with it. */
+	/* Frees it, and the counts with it. */
 	void (*free)(void *histogram);
 };
 

@@ -260,9 +260,9 @@ static int describe(struct writer *w, const struct target *t, struct dcpi_file *
 	int err = dcpi_set_text(&w->texts, h, DCPI_PLATFORM, w->machine.nodename, DCPI_UNKNOWN);
 
 	err = err
-		      ?: dcpi_set_text(&w->texts, h, DCPI_EVENT, s->is_tick ? "tick" : "task-clock",
+		      ?: dcpi_set_text(&w->texts, h, DCPI_EVENT, s->is_tick ? "tick" : "cpu-clock",
 				       NULL);
-	dcpi_set_number(h, DCPI_PERIOD, NS_PER_S / s->hz);
+	dcpi_set_number(h, DCPI_PERIOD, s->period_ns);
 	dcpi_set_start(h, s->start_ns);
 	if (t->bucket > 1)
 		dcpi_set_number(h, DCPI_BUCKET, t->bucket);

@@ -151,6 +151,18 @@ static void end(void)
 	arcs = NULL;
 }
 
+/* Ticks that the CPU time is too much for, and that by more than chance: four standard deviations.
+ */
+static void tell_missing(void)
+{
+	uint64_t due = histogram.period_ns ? histogram.cpu_ns / histogram.period_ns : 0;
+	uint64_t missing = due > histogram.ticks ? due - histogram.ticks : 0;
+
+	if (missing > due / 20 && missing > 16 * due / missing)
+		profil__gmon_say("%llu of %llu ticks that were due did not come",
+				 (unsigned long long)missing, (unsigned long long)due);
+}
+
 static void tell_losses(void)
 {
 	unsigned long long calls = gmon_arcs_calls(arcs, 0);
@@ -161,6 +173,7 @@ static void tell_losses(void)
 	if (histogram.lost)
 		profil__gmon_say("%llu ticks are not in the histogram",
 				 (unsigned long long)histogram.lost);
+	tell_missing();
 }
 
 /* --- What programs call --- */

@@ -103,7 +103,8 @@ struct gmon_histogram {
 	size_t cell_count;
 	uint64_t *counts; /* right while it is paused; behind them is room for reading */
 	unsigned int hz;  /* ticks per second of CPU time */
-	uint64_t lost;	  /* ticks that belong into a cell and are in none: as counts */
+	uint64_t ticks, cpu_ns, period_ns; /* of the session, while it was not paused */
+	uint64_t lost; /* ticks that belong into a cell and are in none: as counts */
 	bool counting;
 	struct profil_session *session; /* from the first start on; NULL when there is none */
 	unsigned short *buffer;		/* for libc's profil() instead, while it counts */

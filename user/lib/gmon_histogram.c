@@ -47,7 +47,7 @@ int profil__histogram_open(struct gmon_histogram *h, const struct gmon_range *ra
 
 /* --- With a session --- */
 
-/* The true rate, and what was lost. */
+/* The true rate, what was lost, and what was due. */
 static void take_totals(struct gmon_histogram *h, int sign)
 {
 	struct profil_totals totals;
@@ -55,14 +55,18 @@ static void take_totals(struct gmon_histogram *h, int sign)
 	if (profil_totals(h->session, &totals))
 		return;
 	h->lost += sign * totals.lost;
-	if (totals.period_ns)
+	h->ticks += sign * totals.ticks;
+	h->cpu_ns += sign * totals.cpu_ns;
+	if (totals.period_ns) {
+		h->period_ns = totals.period_ns;
 		h->hz = (1000000000 + totals.period_ns / 2) / totals.period_ns;
+	}
 }
 
 /*
- * A session goes on while the histogram is paused, for to end it and to begin another would lose
- * what is left of each thread's period, and that is all there is if the pauses are close. So what
- * it has counted is taken away when the pause ends, and is added when the next one begins.
+ * A session goes on while the histogram is paused, for to begin another takes much longer, and with
+ * the kernel module it would lose what is left of each thread's period. So what it has counted is
+ * taken away when the pause ends, and is added when the next one begins.
  */
 static void take_counts(struct gmon_histogram *h, int sign)
 {

@@ -17,7 +17,7 @@
 #include "lib/export.h"
 #include "lib/samples.h"
 
-#define US_PER_S 1000000
+#define NS_PER_US 1000
 
 /* --- Words, of the width of the process's --- */
 
@@ -56,7 +56,7 @@ static int add_sample(struct bytes *out, size_t width, uint64_t pc, uint64_t cou
 
 static int add_counts(struct bytes *out, size_t width, const struct samples *samples)
 {
-	const uint64_t header[] = { 0, 3, 0, US_PER_S / samples->hz, 0 };
+	const uint64_t header[] = { 0, 3, 0, (samples->period_ns + NS_PER_US / 2) / NS_PER_US, 0 };
 	const uint64_t trailer[] = { 0, 1, 0 };
 	int err = add_words(out, width, header, 5);
 

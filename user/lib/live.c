@@ -90,6 +90,14 @@ bool profil__live_runs(void)
 	return live.running;
 }
 
+unsigned long long profil__live_cpu_ns(void)
+{
+	clockid_t clock;
+
+	return live.running && pthread_getcpuclockid(live.thread, &clock) == 0 ? clock_ns(clock)
+									       : 0;
+}
+
 pid_t profil__live_tid(void)
 {
 	return live.tid;

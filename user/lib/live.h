@@ -31,6 +31,9 @@ void profil__live_forget(void);
 /* Whether it is there. With the lock held. */
 bool profil__live_runs(void);
 
+/* The CPU time that it has used. */
+unsigned long long profil__live_cpu_ns(void);
+
 /* Its number, for back ends, which must not count it. */
 pid_t profil__live_tid(void);
 

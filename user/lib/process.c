@@ -136,6 +136,7 @@ static void after_fork(void)
 	if (!fork_entered)
 		return;
 	fork_entered = false;
+	profil__sessions_after_fork();
 	profil__leave(&fork_guard);
 }
 
@@ -146,6 +147,7 @@ static void after_fork_in_child(void)
 	fork_entered = false;
 	own_state();
 	profil__sessions_forked();
+	profil__sessions_after_fork();
 	profil__leave(&fork_guard);
 }
 

@@ -13,6 +13,8 @@
 #include "lib/rate.h"
 #include "lib/session.h"
 
+#define NS_PER_S UINT64_C(1000000000)
+
 #define ALL_SPROFIL_FLAGS (PROF_USHORT | PROF_UINT | PROF_FAST)
 
 /* The histogram of the process: profil() has no handle for it. */
@@ -20,7 +22,7 @@ static struct profil_session *current;
 
 /* How profil() or sprofil() counted last; 0: it has not. */
 static struct {
-	unsigned int hz;
+	uint64_t period_ns;
 	uint64_t start_ns;
 } latest;
 
@@ -62,23 +64,29 @@ static int replace(const struct region *regions, size_t count, bool wide, unsign
 		return err;
 	}
 	current = s;
-	latest.hz = hz;
+	latest.period_ns = s->period_ns;
 	latest.start_ns = s->start_ns;
 	return 0;
 }
 
-int profil__latest(unsigned int *hz, uint64_t *start_ns)
+int profil__latest(uint64_t *period_ns, uint64_t *start_ns)
 {
-	*hz = latest.hz;
+	unsigned int hz;
+	int err = 0;
+
+	*period_ns = latest.period_ns;
 	*start_ns = latest.start_ns;
-	if (*hz)
-		return 0;
-	*start_ns = profil__wall_ns();
-	return profil__rate(false, hz);
+	if (!*period_ns) {
+		*start_ns = profil__wall_ns();
+		err = profil__rate(false, &hz);
+		*period_ns = err ? 0 : NS_PER_S / hz;
+	}
+	return err;
 }
 
-/* *hz is the rate to count at; then that at which it is counted. */
-static int set(const struct region *regions, size_t count, bool wide, unsigned int *hz)
+/* *period_ns becomes that of the clock, if it is on then. */
+static int set(const struct region *regions, size_t count, bool wide, unsigned int hz,
+	       uint64_t *period_ns)
 {
 	struct guard guard;
 	int err;
@@ -90,9 +98,9 @@ static int set(const struct region *regions, size_t count, bool wide, unsigned i
 	err = profil__enter(&guard);
 	if (err)
 		return err;
-	err = replace(regions, count, wide, *hz);
+	err = replace(regions, count, wide, hz);
 	if (!err && current)
-		*hz = current->hz;
+		*period_ns = current->period_ns;
 	profil__leave(&guard);
 	return err;
 }
@@ -118,11 +126,12 @@ EXPORT int profil(unsigned short *buffer, size_t bufsiz, size_t offset, unsigned
 	};
 	bool on = region.buffer && !is_off(bufsiz, scale);
 	unsigned int hz = 0;
+	uint64_t period_ns;
 	int err;
 
 	profil__error_clear();
 	err = on ? profil__rate(false, &hz) : 0;
-	return result(err ?: set(&region, on, false, &hz));
+	return result(err ?: set(&region, on, false, hz, &period_ns));
 }
 
 /* The entry whose first cell takes the ticks that no region has. */
@@ -151,11 +160,12 @@ static size_t add_region(struct region *regions, size_t count, const struct prof
 
 /* The overflow region has all addresses, so it comes last, wherever it stands. */
 static int set_entries(const struct prof *entries, size_t count, unsigned int flags,
-		       unsigned int *hz)
+		       uint64_t *period_ns)
 {
 	struct region *regions = calloc(count ? count : 1, sizeof(*regions));
 	bool wide = flags & PROF_UINT;
 	size_t region_count = 0;
+	unsigned int hz = 0;
 	int err;
 
 	if (!regions)
@@ -166,8 +176,8 @@ static int set_entries(const struct prof *entries, size_t count, unsigned int fl
 	for (size_t i = 0; i < count; i++)
 		if (is_overflow(&entries[i]))
 			region_count = add_region(regions, region_count, &entries[i], wide);
-	err = region_count ? profil__rate(flags & PROF_FAST, hz) : 0; /* else it is turned off */
-	err = err ?: set(regions, region_count, wide, hz);
+	err = region_count ? profil__rate(flags & PROF_FAST, &hz) : 0; /* else it is turned off */
+	err = err ?: set(regions, region_count, wide, hz, period_ns);
 	free(regions);
 	return err;
 }
@@ -188,13 +198,13 @@ static int check_entries(const struct prof *entries, int count, unsigned int fla
 
 EXPORT int sprofil(struct prof *entries, int count, struct timeval *period, unsigned int flags)
 {
-	unsigned int hz = 0;
+	uint64_t ns = 0;
 	int err;
 
 	profil__error_clear();
 	err = check_entries(entries, count, flags);
-	err = err ?: set_entries(entries, count, flags, &hz);
-	if (!err && period && hz)
-		*period = (struct timeval){ 1 / hz, 1000000 / hz % 1000000 };
+	err = err ?: set_entries(entries, count, flags, &ns);
+	if (!err && period && ns)
+		*period = (struct timeval){ ns / NS_PER_S, (ns + 500) / 1000 % 1000000 };
 	return result(err);
 }

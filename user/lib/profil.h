@@ -61,13 +61,18 @@ struct profil_region {
 	uint32_t unused; /* 0 */
 };
 
-/* Ticks since profil_attach(): ticks = in_range + out_of_range + lost. */
+/*
+ * Ticks since profil_attach(): ticks = in_range + out_of_range + lost. By the kernel's account of
+ * CPU time cpu_ns / period_ns of them were due, chance apart: fewer were not counted, as while a
+ * virtual machine stands still.
+ */
 struct profil_totals {
 	uint64_t ticks;
 	uint64_t in_range; /* the sum of all cells */
 	uint64_t out_of_range;
-	uint64_t lost;
-	uint64_t period_ns; /* of CPU time between two ticks of a thread */
+	uint64_t lost;	    /* no memory for them, or due while profild was away */
+	uint64_t period_ns; /* of CPU time between two ticks: not exactly 1/hz */
+	uint64_t cpu_ns;    /* that the process has used meanwhile, all its threads */
 };
 
 /*
@@ -75,6 +80,8 @@ struct profil_totals {
  * rate of profil(), which is 100 or PROFIL_HZ). An address in several regions counts in the first
  * of them. `regions` (`count` of them, 1 to 512) need not outlive the call. This process's forked
  * children go on with a copy of a session about itself; counting ends at exec.
+ *
+ * The clock goes about at that rate, so that it is never in step with the kernel's: see period_ns.
  *
  * Another process takes the "bpf" back end, so the privileges for it. "kmod" counts for one session
  * or profil() at a time; others beside it get the next back end. *session is the caller's, to

@@ -15,8 +15,9 @@
  * connection must make its own. profild hangs up on one that sends descriptors.
  *
  * One connection is one histogram. It ends with STOP, when the connection is closed (by exec too:
- * the client's socket is close-on-exec), and when the process ends. The maps that it was given
- * count as the user's memory until nobody has them mapped or open any more.
+ * the client's socket is close-on-exec), when the process executes another program, and when it
+ * ends. The map that it was given counts as the user's memory until nobody has it mapped or open
+ * any more.
  */
 #ifndef PROFIL_LIB_PROTOCOL_H
 #define PROFIL_LIB_PROTOCOL_H
@@ -26,7 +27,7 @@
 #include "bpf/profil.h"
 
 #define PROFILD_SOCKET	"/run/profild/socket"
-#define PROFILD_VERSION 1
+#define PROFILD_VERSION 2
 #define PROFILD_MOST_HZ 10000
 
 enum {
@@ -35,15 +36,13 @@ enum {
 	PROFILD_START = 1,
 	/* End; when the reply has come, the counts do not change any more. */
 	PROFILD_STOP = 2,
-	/* Look for new threads: histogram_rescan(). */
-	PROFILD_RESCAN = 3,
 };
 
 struct profild_request {
 	uint32_t version; /* PROFILD_VERSION */
 	uint32_t type;
 	/* START only; else 0, and no ranges follow. */
-	uint32_t frequency;   /* ticks per second of CPU time, 1 to PROFILD_MOST_HZ */
+	uint32_t frequency;   /* ticks per second of CPU time, 1 to PROFILD_MOST_HZ; about */
 	uint32_t except;      /* a thread of the sender, as the sender numbers it, or 0 */
 	uint32_t range_count; /* 1 to PROFIL_RANGES */
 	uint32_t unused;      /* 0 */
@@ -52,13 +51,15 @@ struct profild_request {
 };
 
 /*
- * A START that succeeds brings SCM_RIGHTS with two descriptors: to mmap(2) shared, readable and
- * writable, the struct profil_state and the cells (cell_count of uint64_t), each in whole pages.
+ * A START that succeeds brings SCM_RIGHTS with one descriptor: to mmap(2) shared, readable and
+ * writable, the struct profil_page that are all that the client has (bpf/profil.h), profil_pages()
+ * of them.
  */
 struct profild_reply {
 	uint32_t version;
-	int32_t error;	   /* 0, or an errno */
-	char message[248]; /* why, for a person; ends with NUL; empty when all went well */
+	int32_t error;	    /* 0, or an errno */
+	uint64_t period_ns; /* of START that succeeds: of CPU time between two ticks */
+	char message[240];  /* why, for a person; ends with NUL; empty when all went well */
 };
 
 #endif

@@ -100,7 +100,7 @@ int profil__samples_of_session(struct samples *samples, struct profil_session *s
 
 	*samples = (struct samples){
 		.pid = s->pid,
-		.hz = s->hz,
+		.period_ns = s->period_ns,
 		.start_ns = s->start_ns,
 		.is_tick = s->backend && strcmp(s->backend->name, "kmod") == 0,
 	};
@@ -154,7 +154,7 @@ int profil__samples_of_buffer(struct samples *samples, const unsigned short *buf
 	err = profil__enter(&guard);
 	if (err)
 		return err;
-	err = profil__latest(&samples->hz, &samples->start_ns);
+	err = profil__latest(&samples->period_ns, &samples->start_ns);
 	err = err ?: take_buffer(samples, &region);
 	profil__leave(&guard);
 	return err ?: take_maps(samples, &none);

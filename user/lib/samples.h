@@ -22,10 +22,10 @@ struct sample {
 struct samples {
 	struct sample *all; /* in the order of the cells */
 	size_t count;
-	pid_t pid; /* 0: this process */
-	unsigned int hz;
-	uint64_t start_ns; /* when counting began, since 1970 */
-	bool is_tick;	   /* counted by the kernel's timer tick, else by the clock of a task */
+	pid_t pid;	    /* 0: this process */
+	uint64_t period_ns; /* of CPU time between two ticks */
+	uint64_t start_ns;  /* when counting began, since 1970 */
+	bool is_tick;	    /* counted by the kernel's timer tick, else by a clock of the CPU */
 	/* Of sessions, which account for all ticks. */
 	bool accounted;
 	uint64_t out_of_range, lost;

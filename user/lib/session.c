@@ -11,19 +11,12 @@
 #include "lib/error.h"
 #include "lib/fold.h"
 #include "lib/live.h"
-#include "lib/threads.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-
-/* A thousandth of the time at most goes into looking for new threads. */
-#define RESCAN_SHARE 1000
 
 /* The live thread has the lock while it tries to be counted again: not longer than 1/30 of the
  * time. */
 #define RETRY_SHARE 30
-
-/* Each that many seconds they are looked for even if their number is the same. */
-#define RESCAN_ANYWAY 16
 
 static struct profil_session *sessions; /* those that are on; changed with the lock held */
 
@@ -84,6 +77,45 @@ uint64_t profil__wall_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+/* --- The account --- */
+
+/* The CPU time of the process, without the thread that is not counted. */
+static uint64_t read_cpu_clock(const struct profil_session *s)
+{
+	clockid_t clock = CLOCK_PROCESS_CPUTIME_ID;
+	struct timespec now;
+
+	if (s->pid && clock_getcpuclockid(s->pid, &clock))
+		return s->cpu_at;
+	if (clock_gettime(clock, &now))
+		return s->cpu_at; /* it has ended */
+	return now.tv_sec * NS_PER_S + now.tv_nsec - (s->pid ? 0 : profil__live_cpu_ns());
+}
+
+void profil__session_account(struct profil_session *s)
+{
+	uint64_t now, due;
+
+	if (!s->on)
+		return;
+	now = read_cpu_clock(s);
+	if (now > s->cpu_at)
+		s->cpu_ns += now - s->cpu_at;
+	s->cpu_at = now;
+	if (s->attached || s->backend->direct)
+		return;
+	due = (s->cpu_ns - s->seen_cpu_ns + s->period_ns / 2) / s->period_ns;
+	s->latest_lost = due > s->seen_ticks ? due - s->seen_ticks : 0;
+}
+
+/* The back end was seen to count. */
+static void take_seen(struct profil_session *s)
+{
+	profil__session_account(s);
+	s->seen_cpu_ns = s->cpu_ns;
+	s->seen_ticks = s->state ? count_load(&s->state->ticks) : 0;
+}
+
 /* What the back end tells from now on begins at 0. */
 static void keep_totals(struct profil_session *s)
 {
@@ -112,12 +144,11 @@ static int detach(struct profil_session *s)
 	return 0;
 }
 
-/* The back end knows all threads that there are now. */
 static void begin_to_watch(struct profil_session *s)
 {
 	s->attached = true;
-	s->thread_count = profil__thread_count(s->pid);
 	s->watch_ns = profil__now_ns() + NS_PER_S;
+	take_seen(s);
 }
 
 /* The thread is for sessions that are not counted by the back end itself. */
@@ -134,8 +165,9 @@ int profil__session_start(struct profil_session *s)
 	int err = profil__backend_start(s);
 
 	if (!err) {
-		begin_to_watch(s);
+		s->cpu_at = read_cpu_clock(s);
 		s->on = true;
+		begin_to_watch(s);
 		s->start_ns = profil__wall_ns();
 		s->next = sessions;
 		sessions = s;
@@ -150,6 +182,7 @@ void profil__session_stop(struct profil_session *s)
 
 	if (!s->on)
 		return;
+	profil__session_account(s);
 	if (s->attached && s->backend->direct)
 		detach(s);
 	else if (s->attached)
@@ -190,10 +223,17 @@ void profil__sessions_fold(void)
 
 void profil__sessions_before_fork(void)
 {
-	for (struct profil_session *s = sessions; s; s = s->next)
+	for (struct profil_session *s = sessions; s; s = s->next) {
+		profil__session_account(s);
 		if (s->attached && s->backend->before_fork)
 			s->backend->before_fork(s);
+	}
 	profil__sessions_fold();
+}
+
+void profil__sessions_after_fork(void)
+{
+	profil__backend_after_fork();
 }
 
 void profil__sessions_stop(void)
@@ -210,27 +250,27 @@ static void forget(struct profil_session *s)
 	s->handle = NULL;
 }
 
-/* In a forked child, or because the back end ended. */
+/* In the live thread: what was not counted meanwhile is lost. */
 static int attach_again(struct profil_session *s)
 {
 	int err = s->backend->start(s);
 
-	if (!err)
+	if (!err) {
+		profil__session_account(s);
+		keep_totals(s);
 		begin_to_watch(s);
+	}
 	return err;
 }
 
 /* Returns whether it is on. If nobody counts for it now, the live thread tries it again. */
 static bool go_on(struct profil_session *s)
 {
-	if (s->backend->direct) {
-		s->attached = s->backend->start(s) == 0;
-		return s->attached;
+	if (profil__backend_go_on(s) == 0) {
+		begin_to_watch(s);
+		return true;
 	}
-	if (profil__live_begin())
-		return false;
-	profil__live_call(attach_again, s);
-	return true;
+	return !s->backend->direct && profil__live_begin() == 0;
 }
 
 /* In a child: whether it is on there without help. If not, nothing of it is there. */
@@ -253,6 +293,9 @@ static void begin_child(bool again)
 	profil__live_forget();
 	for (struct profil_session *s = all; s; s = next) {
 		next = s->next;
+		s->cpu_at = read_cpu_clock(s);
+		s->seen_cpu_ns = s->cpu_ns;
+		s->seen_ticks = 0;
 		s->on = stays_on(s) || (again && !s->pid && go_on(s));
 		if (s->on) {
 			s->next = sessions;
@@ -273,37 +316,17 @@ void profil__sessions_forget(void)
 
 /* --- In the live thread --- */
 
-/* Whether there may be threads that the back end does not know. */
-static bool threads_changed(struct profil_session *s)
-{
-	unsigned int before = s->thread_count;
-
-	s->thread_count = profil__thread_count(s->pid);
-	return s->thread_count != before || ++s->watches % RESCAN_ANYWAY == 0;
-}
-
-/* Once a second, or less often when it takes long. */
-static void rescan(struct profil_session *s, uint64_t now)
-{
-	uint64_t taken;
-
-	s->backend->rescan(s);
-	taken = profil__now_ns() - now;
-	if (taken > NS_PER_S / RESCAN_SHARE)
-		s->watch_ns = now + taken * RESCAN_SHARE;
-}
-
 static void watch(struct profil_session *s, uint64_t now)
 {
 	s->watch_ns = now + NS_PER_S;
-	if (s->attached && s->backend->lives && !s->backend->lives(s))
+	if (s->attached && s->backend->lives && !s->backend->lives(s)) {
+		s->seen_ticks = count_load(&s->state->ticks) - s->seen_ticks;
 		detach(s);
-	if (!s->attached) {
-		if (attach_again(s))
-			s->watch_ns += (profil__now_ns() - now) * RETRY_SHARE;
-	} else if (s->backend->rescan && threads_changed(s)) {
-		rescan(s, now);
 	}
+	if (s->attached)
+		take_seen(s);
+	else if (attach_again(s))
+		s->watch_ns += (profil__now_ns() - now) * RETRY_SHARE;
 }
 
 struct look profil__sessions_look(void)

@@ -14,9 +14,10 @@
 struct profil_session {
 	struct profil_session *next; /* of those that are on */
 	pid_t pid;		     /* 0: this process */
-	unsigned int hz;
-	uint64_t start_ns; /* when it began to count, since 1970 */
-	struct bytes maps; /* of another process: what it had mapped then */
+	unsigned int hz;	     /* that was asked for */
+	uint64_t period_ns;	     /* that the back end has: of CPU time between two ticks */
+	uint64_t start_ns;	     /* when it began to count, since 1970 */
+	struct bytes maps;	     /* of another process: what it had mapped then */
 	struct plan plan;
 	/* The counts, one for each cell, of profil_attach(). NULL: they go to the buffers. */
 	uint64_t *counts;
@@ -33,9 +34,11 @@ struct profil_session {
 	void *handle;		       /* the back end's */
 	struct profil_state *state;    /* the kernel's, NULL when there is none */
 	uint64_t *cells;	       /* the kernel's */
-	uint64_t watch_ns;	       /* when to look after the threads again */
-	unsigned int thread_count;     /* of the process, when they were looked for */
-	unsigned int watches;
+	uint64_t watch_ns;	       /* when to look after the back end again */
+	/* The CPU time while it is on, up to the moment when the process's clock was at cpu_at. */
+	uint64_t cpu_ns, cpu_at;
+	/* The same, and all ticks, when the back end was last seen to count. */
+	uint64_t seen_cpu_ns, seen_ticks;
 };
 
 /*
@@ -55,11 +58,14 @@ void profil__session_stop(struct profil_session *s);
 /* The time of day, in nanoseconds since 1970. */
 uint64_t profil__wall_ns(void);
 
+/* Brings s->cpu_ns up to date, and the ticks that are due to the account if nobody counts. */
+void profil__session_account(struct profil_session *s);
+
 /*
- * With the lock: the rate of the last profil() or sprofil() that counted, and when that began; the
- * usual rate and this moment when none has. Returns 0 or a negative errno.
+ * With the lock: the period of the last profil() or sprofil() that counted, and when that began;
+ * the usual one and this moment when none has. Returns 0 or a negative errno.
  */
-int profil__latest(unsigned int *hz, uint64_t *start_ns);
+int profil__latest(uint64_t *period_ns, uint64_t *start_ns);
 
 /* --- All sessions that are on --- */
 
@@ -70,8 +76,9 @@ bool profil__sessions_any(void);
  */
 void profil__sessions_fold(void);
 
-/* The same, and what else a forked child is to have. */
+/* The same, and what else a forked child is to have; and what that took is given back. */
 void profil__sessions_before_fork(void);
+void profil__sessions_after_fork(void);
 
 /* Ends them all. */
 void profil__sessions_stop(void);

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "lib/threads.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The folder of the threads has a link for each, and the two that every folder has. */
-unsigned int profil__thread_count(pid_t pid)
+/* Their directory has a link for each, and the two that every directory has. 0: unknown. */
+static unsigned int thread_count(void)
 {
-	char path[40] = "/proc/self/task";
 	struct stat status;
 
-	if (pid)
-		snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	return stat(path, &status) || status.st_nlink < 2 ? 0 : status.st_nlink - 2;
+	return stat("/proc/self/task", &status) || status.st_nlink < 2 ? 0 : status.st_nlink - 2;
 }
 
 static enum first_thread told;
@@ -44,7 +40,7 @@ bool profil__first_thread_ended(void)
 
 bool profil__program_ended(unsigned int own)
 {
-	unsigned int count = profil__thread_count(0);
+	unsigned int count = thread_count();
 
 	return (!count || count == own + 1) && profil__first_thread_ended();
 }

@@ -3,10 +3,6 @@
 #define PROFIL_LIB_THREADS_H
 
 #include <stdbool.h>
-#include <sys/types.h>
-
-/* How many threads a process has; 0 stands for this process. Returns 0 when that is unknown. */
-unsigned int profil__thread_count(pid_t pid);
 
 /* Whether it called pthread_exit(3) and others go on. */
 bool profil__first_thread_ended(void);

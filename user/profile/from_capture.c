@@ -202,6 +202,8 @@ static int add_totals(struct profile *p, const struct capture_totals *from)
 	t->cpu_ns = from->cpu_ns;
 	t->bpf_ns_per_tick = from->bpf_ns_per_tick;
 	t->interrupt_ns = from->interrupt_ns;
+	t->interrupts = from->interrupts;
+	t->machine_ns = from->machine_ns;
 	t->stack_limit = from->stack_limit;
 	t->stacks_truncated = from->stacks_truncated;
 	t->stacks_user = from->stacks_user;
@@ -221,6 +223,7 @@ static int add_header(struct profile *p, struct capture *c)
 
 	uname(&machine); /* fails for a bad pointer only */
 	p->period_ns = capture_period_ns(c);
+	p->frequency = capture_frequency(c);
 	p->bits = capture_bits(c);
 	err = profile_string(p, capture_event_name(c), &p->event);
 	err = err ?: profile_string(p, machine.nodename, &p->host);

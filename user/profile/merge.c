@@ -197,6 +197,8 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	add_u64(&t->excluded, from->excluded);
 	add_u64(&t->kernel, from->kernel);
 	add_u64(&t->cpu_ns, from->cpu_ns);
+	add_u64(&t->interrupts, from->interrupts);
+	add_u64(&t->machine_ns, from->machine_ns);
 	if (from->stack_limit > t->stack_limit)
 		t->stack_limit = from->stack_limit;
 	add_u64(&t->stacks_truncated, from->stacks_truncated);
@@ -223,13 +225,14 @@ static int merge_header(struct merge *m)
 
 	if (m->first) {
 		to->period_ns = from->period_ns;
+		to->frequency = from->frequency;
 		to->format = from->format;
 		to->big_endian = from->big_endian;
 		to->return_addresses = from->return_addresses;
 	}
 	if (to->period_ns != from->period_ns) {
 		m->different_periods |= !m->other_event;
-		to->period_ns = 0;
+		to->period_ns = to->frequency = 0;
 	}
 	if (!to->time_ns || (from->time_ns && from->time_ns < to->time_ns))
 		to->time_ns = from->time_ns;

@@ -740,6 +740,11 @@ uint64_t profile_lost(const struct profile *p)
 	return lost;
 }
 
+uint64_t profile_due(const struct profile *p)
+{
+	return p->totals.known && p->period_ns ? p->totals.cpu_ns / p->period_ns : 0;
+}
+
 const struct profile_image *profile_location_image(const struct profile *p, uint32_t location)
 {
 	uint32_t mapping = p->locations[location].mapping;

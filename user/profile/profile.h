@@ -171,6 +171,8 @@ struct profile_totals {
 	uint64_t cpu_ns;	  /* CPU time of the target, by the kernel's account */
 	uint64_t bpf_ns_per_tick; /* 0: not measured */
 	uint64_t interrupt_ns;	  /* what one tick's interrupt costs without the program */
+	uint64_t interrupts;	  /* of the clock, on all CPUs, whoever they hit; 0: not known */
+	uint64_t machine_ns;	  /* CPUs that had the clock, times how long; 0: not known */
 	/* Of the counted, when they have call stacks: */
 	uint64_t stack_limit;	   /* frames of user space and of the kernel, each; 0: no stacks */
 	uint64_t stacks_truncated; /* cut off there, at the root's end */
@@ -189,6 +191,7 @@ struct profile {
 	/* What was recorded */
 	const char *event;    /* task-clock, cycles, ...; "" when not known */
 	uint64_t period_ns;   /* 0: not known */
+	uint64_t frequency;   /* that was asked, in Hz: period_ns is near to it; 0: not known */
 	uint64_t time_ns;     /* when recording began, since the epoch; 0: not known */
 	uint64_t duration_ns; /* 0: not known */
 	const char *host;     /* the machine's name; "" when not known */
@@ -360,6 +363,9 @@ void profile_count_leaves(const struct profile *p, uint64_t *counts);
 
 /* All lost ticks, of every cause. */
 uint64_t profile_lost(const struct profile *p);
+
+/* The ticks that the target's CPU time makes; 0: not known. */
+uint64_t profile_due(const struct profile *p);
 
 /* The image that a location lies in, or NULL. */
 const struct profile_image *profile_location_image(const struct profile *p, uint32_t location);

@@ -20,3 +20,16 @@ bool cost_cpu_percent(const struct profile *p, double *percent)
 		   (double)t->cpu_ns * 100;
 	return true;
 }
+
+bool cost_machine_percent(const struct profile *p, double *percent)
+{
+	const struct profile_totals *t = &p->totals;
+
+	if (!t->known || !t->bpf_ns_per_tick || !t->machine_ns ||
+	    (cost_has_interrupt(p) && (!t->interrupt_ns || !t->interrupts)))
+		return false;
+	*percent = ((double)t->ticks * (double)t->bpf_ns_per_tick +
+		    (double)t->interrupts * (double)t->interrupt_ns) /
+		   (double)t->machine_ns * 100;
+	return true;
+}

@@ -15,4 +15,10 @@ bool cost_has_interrupt(const struct profile *p);
  */
 bool cost_cpu_percent(const struct profile *p, double *percent);
 
+/*
+ * The share of the whole machine's CPU time that was taken, idle or not: by all interrupts of the
+ * clock, those that hit others included, and by the program.
+ */
+bool cost_machine_percent(const struct profile *p, double *percent);
+
 #endif

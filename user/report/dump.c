@@ -70,6 +70,10 @@ static void dump_totals(const struct profile *p, FILE *out)
 		dump_number("bpf_ns_per_tick", t->bpf_ns_per_tick, out);
 	if (t->interrupt_ns)
 		dump_number("interrupt_ns", t->interrupt_ns, out);
+	if (t->interrupts)
+		dump_number("interrupts", t->interrupts, out);
+	if (t->machine_ns)
+		dump_number("machine_ns", t->machine_ns, out);
 }
 
 static void dump_value_type(const struct profile_value_type *t, FILE *out)

@@ -28,10 +28,11 @@ static double seconds(uint64_t ns)
 	return (double)ns / 1e9;
 }
 
-/* What was asked is mostly a whole number, which the period in ns has rounded. */
-static void print_asked(struct line *line, uint64_t period_ns)
+/* The period is near to what was asked: user/capture/period.h; where only that is known, it tells.
+ */
+static void print_asked(struct line *line, const struct profile *p)
 {
-	double hz = 1e9 / (double)period_ns;
+	double hz = p->frequency ? (double)p->frequency : 1e9 / (double)p->period_ns;
 	double whole = (double)(uint64_t)(hz + 0.5);
 	bool is_whole = hz - whole < 0.05 && whole - hz < 0.05;
 
@@ -48,7 +49,7 @@ static void print_rate(struct line *line, const struct profile *p)
 		text_print(p->event, line->out);
 	}
 	if (p->period_ns)
-		print_asked(line, p->period_ns);
+		print_asked(line, p);
 	if (t->known && t->cpu_ns) {
 		begin_part(line);
 		fprintf(line->out, "%.1f Hz reached", (double)t->ticks / seconds(t->cpu_ns));
@@ -146,6 +147,8 @@ static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 		fputs(", and that of the interrupt, which could not be measured", out);
 	if (cost_cpu_percent(p, &percent))
 		fprintf(out, ", %.2f %% of the target's CPU", percent);
+	if (cost_machine_percent(p, &percent))
+		fprintf(out, ", %.2f %% of the machine's", percent);
 	fputc('\n', out);
 }
 

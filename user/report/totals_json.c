@@ -38,7 +38,9 @@ static struct json_object *cost_object(const struct profile *p)
 		return NULL;
 	if (json_add(object, "bpf_ns_per_tick", json_object_new_uint64(bpf_ns)) ||
 	    (cost_cpu_percent(p, &percent) &&
-	     json_add(object, "cpu_percent", json_decimal(percent, 2)))) {
+	     json_add(object, "cpu_percent", json_decimal(percent, 2))) ||
+	    (cost_machine_percent(p, &percent) &&
+	     json_add(object, "machine_percent", json_decimal(percent, 2)))) {
 		json_object_put(object);
 		return NULL;
 	}
@@ -73,6 +75,8 @@ void totals_json(struct json_writer *w, const struct profile *p)
 	json_member(w, "excluded", json_object_new_uint64(t->excluded));
 	json_member(w, "lost", lost_object(t));
 	json_member(w, "kernel", json_object_new_uint64(t->kernel));
+	if (profile_due(p))
+		json_member(w, "due", json_object_new_uint64(profile_due(p)));
 	if (t->bpf_ns_per_tick)
 		json_member(w, "cost", cost_object(p));
 	if (t->stack_limit)

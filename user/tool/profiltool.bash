@@ -4,7 +4,7 @@
 
 _profiltool_commands='record top run report annotate diff merge convert dump check flamegraph'
 _profiltool_formats='pprof gperftools dcpi callgrind gmon folded'
-_profiltool_events='auto task-clock cpu-clock cycles tick'
+_profiltool_events='auto cpu-clock cycles tick'
 _profiltool_backends='kmod bpf daemon libc'
 _profiltool_fields='function image address source line thread process'
 

@@ -149,8 +149,6 @@ static int check_histogram(const struct record_options *o, struct error *e)
 	else if (o->scale && (o->target.user || o->target.kernel))
 		why = "--scale counts every tick, at its pc in user space: it excludes --user "
 		      "and --kernel";
-	else if (o->scale && o->target.event == CAPTURE_TICK)
-		why = "--scale counts at ticks of perf events: it excludes -e tick";
 	else if (o->scale && o->target.stacks)
 		why = "--scale counts pcs alone: it excludes --call-graph";
 	if (!why)
@@ -306,25 +304,30 @@ static int write_result(const struct profile *p, const struct record_options *o,
 	return 0;
 }
 
-/* Ticks that never came are no lost samples, but the rate is not what was asked for. */
+/*
+ * Ticks that never came are no lost samples, but the rate is not what was asked for. How many come
+ * is chance, with a standard deviation of at most the root of those that are due: 4 of them, and 2
+ * %.
+ */
 static void tell_missing_ticks(const struct profile *p)
 {
-	uint64_t due = p->totals.cpu_ns / p->period_ns;
+	uint64_t due = profile_due(p), ticks = p->totals.ticks;
+	double missing = (double)due * 0.98 - (double)ticks;
 	bool own_clock = strcmp(p->event, "tick") != 0;
 
-	if (due < 20 || p->totals.ticks >= due / 10 * 9)
+	if (missing <= 0 || missing * missing <= 16. * (double)due)
 		return;
 	if (own_clock)
 		tool_warn("%" PRIu64 " ticks were due, %" PRIu64
-			  " came. Threads that live shorter than a period (%.1f ms) get none: then "
-			  "raise -F. Else the kernel throttled the clock, or the host of this "
-			  "virtual machine took the time",
-			  due, p->totals.ticks, p->period_ns / 1e6);
+			  " came: the kernel throttled the clock, or the host of this virtual "
+			  "machine "
+			  "took the time",
+			  due, ticks);
 	else
 		tool_warn("%" PRIu64 " ticks were due, %" PRIu64
 			  " came. Work in step with the tick gets none: then use another clock. "
 			  "Else the host of this virtual machine took the time",
-			  due, p->totals.ticks);
+			  due, ticks);
 }
 
 /* Where no tick fell, and what the target did instead. */

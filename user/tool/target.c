@@ -62,18 +62,20 @@ int tool_option_frequency(const char *value, void *member, struct error *e)
 int tool_option_event(const char *value, void *member, struct error *e)
 {
 	static const char *const names[] = {
-		[CAPTURE_AUTO] = "auto",	   [CAPTURE_TASK_CLOCK] = "task-clock",
-		[CAPTURE_CPU_CLOCK] = "cpu-clock", [CAPTURE_CYCLES] = "cycles",
+		[CAPTURE_AUTO] = "auto",
+		[CAPTURE_CPU_CLOCK] = "cpu-clock",
+		[CAPTURE_CYCLES] = "cycles",
 		[CAPTURE_TICK] = "tick",
 	};
 
+	if (strcmp(value, "task-clock") == 0) /* as it was called when each thread had its own */
+		value = names[CAPTURE_CPU_CLOCK];
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(value, names[i]) == 0) {
 			*(enum capture_event *)member = i;
 			return 0;
 		}
-	return error_set(e, 0, "-e takes auto, task-clock, cpu-clock, cycles or tick, not \"%s\"",
-			 value);
+	return error_set(e, 0, "-e takes auto, cpu-clock, cycles or tick, not \"%s\"", value);
 }
 
 int tool_option_call_graph(const char *value, void *member, struct error *e)

@@ -36,7 +36,7 @@ struct tool_target {
 	{ "frequency", 'F', "HZ",                                                                  \
 	  "ticks per second of CPU time, 1 to 100000 (99; of tick: its own)",                      \
 	  tool_option_frequency, offsetof(type, member.frequency) },                               \
-	{ "event", 'e', "EVENT", "auto, task-clock, cpu-clock, cycles or tick (auto)",             \
+	{ "event", 'e', "EVENT", "auto, cpu-clock, cycles or tick (auto)",             \
 	  tool_option_event, offsetof(type, member.event) },                                       \
 	{ "call-graph", 'g', "[=METHOD]", "count call stacks: by fp (frame pointers), or none",    \
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/attach.h"
 #include "capture/target.h"
 #include "util/array.h"
 
@@ -52,7 +51,7 @@ static int add_process(struct waits *w, pid_t pid)
 	size_t count;
 	int err = 0;
 
-	if (attach_list_threads(pid, &tids, &count, &ignored))
+	if (target_list_threads(pid, &tids, &count, &ignored))
 		return 0;
 	for (size_t i = 0; i < count && !err; i++)
 		err = add_thread(w, tids[i]);

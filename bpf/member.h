@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Whose ticks count: what the programs in members.h and user space exchange. Included by both, so
+ * it includes nothing.
+ */
+#ifndef PROFIL_BPF_MEMBER_H
+#define PROFIL_BPF_MEMBER_H
+
+/* Processes, or threads, at once. */
+#define MEMBERS_MAX 65536
+
+enum member_state {
+	MEMBER_WAITS = 1, /* until user space says so */
+	MEMBER_FROM_EXEC, /* until it calls exec */
+	MEMBER_COUNTS,
+};
+
+/* By its number in user space's pid namespace. */
+struct member {
+	unsigned int state;  /* enum member_state */
+	unsigned int client; /* user space's own number for what it is counted in */
+	unsigned long long
+		last; /* which task it is gone with, by its address; 0 until it has ended */
+};
+
+/*
+ * A thread of a member whose CPU time is part of the account, by the address that the kernel has it
+ * at: one that was there when user space looked, or that has ended and is not yet forgotten.
+ */
+struct member_task {
+	unsigned long long charged_ns; /* of its CPU time: is in the account, or came before it */
+	unsigned int number;	       /* of its member */
+	unsigned int ended;
+};
+
+/* What user space is told of members, through the ring buffer. */
+struct member_record {
+	unsigned long long time_ns; /* CLOCK_MONOTONIC */
+	unsigned int ended;	    /* 1: pid's first thread has ended; 0: a birth */
+	unsigned int pid, tid;
+	unsigned int parent, parent_tid; /* of a birth */
+	unsigned int unused;
+};
+
+#define MEMBER_RING_BYTES (1U << 20)
+
+#define MEMBER_CPU_WORDS 128 /* CPUs below 8192 */
+
+/* User space reads it, and sets the first two. */
+struct member_account {
+	unsigned long long begin_ns; /* CLOCK_MONOTONIC; CPU time before is not of the account */
+	unsigned long long running;  /* 1: CPU time is taken down */
+	unsigned long long cpu_ns;
+	long long ended; /* threads that have ended and whose last CPU time is not known */
+	unsigned long long ended_seen; /* of them: met in the last look at all threads */
+	unsigned long long no_member;  /* children that found no room among the members */
+	unsigned long long no_record;  /* births and ends that found no room in the ring buffer */
+	unsigned long long cpus[MEMBER_CPU_WORDS]; /* bits: those that a thread may run on */
+	unsigned long long no_task;		   /* threads whose CPU time found no room */
+};
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Whose ticks count, kept by the kernel itself: births, execs and ends are followed where they
+ * happen, so that a child counts from its first instruction, and a number that is used again is a
+ * stranger's. And the CPU time of all of them, those that have ended included. Each object includes
+ * it once, and has the maps and programs that it defines.
+ */
+#ifndef PROFIL_BPF_MEMBERS_H
+#define PROFIL_BPF_MEMBERS_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "member.h"
+
+/* Set by user space before the load. */
+const volatile bool everyone = false;	  /* all ticks count; there are no members */
+const volatile bool one_thread = false;	  /* members are threads, else processes */
+const volatile bool inherit = false;	  /* children of members are members */
+const volatile bool ends_at_exec = false; /* a member that calls exec is none any more */
+const volatile bool tells = false;	  /* user space is told of births and ends */
+/* The inode of user space's pid namespace; 0: the initial one, nothing to search for. */
+const volatile __u32 pid_namespace = 0;
+const volatile __u32 cpu_words = 0; /* how many of MEMBER_CPU_WORDS the kernel's CPUs take */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MEMBERS_MAX);
+	__type(key, __u32);
+	__type(value, struct member);
+} members SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MEMBERS_MAX);
+	__type(key, __u64);
+	__type(value, struct member_task);
+} member_tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, MEMBER_RING_BYTES);
+} member_records SEC(".maps");
+
+struct member_account account SEC(".data.account");
+
+/* The number of a process or thread in user space's pid namespace; 0: it is not in there. */
+static __noinline __u32 search_number(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	unsigned int level = BPF_CORE_READ(pid, level);
+	struct upid upid;
+
+	for (unsigned int i = 0; i < 33 && i <= level; i++) { /* MAX_PID_NS_LEVEL is 32 */
+		if (bpf_core_read(&upid.nr, sizeof(upid.nr), &pid->numbers[i].nr) ||
+		    bpf_core_read(&upid.ns, sizeof(upid.ns), &pid->numbers[i].ns))
+			break;
+		if (BPF_CORE_READ(upid.ns, ns.inum) == pid_namespace)
+			return upid.nr;
+	}
+	return 0;
+}
+
+static __always_inline __u32 tid_of(struct task_struct *task)
+{
+	return pid_namespace ? search_number(task) : task->pid;
+}
+
+static __always_inline __u32 tgid_of(struct task_struct *task)
+{
+	return pid_namespace ? search_number(BPF_CORE_READ(task, group_leader)) : task->tgid;
+}
+
+static __always_inline __u32 number_of(struct task_struct *task)
+{
+	return one_thread ? tid_of(task) : tgid_of(task);
+}
+
+static __always_inline struct member *find_member(__u32 number)
+{
+	return bpf_map_lookup_elem(&members, &number);
+}
+
+/* --- Births, execs and ends --- */
+
+static __always_inline struct member_record *begin_record(struct task_struct *task)
+{
+	struct member_record *record = bpf_ringbuf_reserve(&member_records, sizeof(*record), 0);
+
+	if (!record) {
+		__sync_fetch_and_add(&account.no_record, 1);
+		return NULL;
+	}
+	record->time_ns = bpf_ktime_get_ns();
+	record->pid = tgid_of(task);
+	record->tid = tid_of(task);
+	record->ended = record->parent = record->parent_tid = record->unused = 0;
+	return record;
+}
+
+/* User space is woken when there is some to read. */
+static __always_inline void send_record(struct member_record *record)
+{
+	bpf_ringbuf_submit(record, bpf_ringbuf_query(&member_records, BPF_RB_AVAIL_DATA) >
+						   MEMBER_RING_BYTES / 16
+					   ? BPF_RB_FORCE_WAKEUP
+					   : BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void tell_birth(struct task_struct *parent, struct task_struct *child)
+{
+	struct member_record *record = tells ? begin_record(child) : NULL;
+
+	if (!record)
+		return;
+	record->parent = tgid_of(parent);
+	record->parent_tid = tid_of(parent);
+	send_record(record);
+}
+
+static __always_inline void tell_end(struct task_struct *task)
+{
+	struct member_record *record = tells && task->pid == task->tgid ? begin_record(task) : NULL;
+
+	if (!record)
+		return;
+	record->ended = 1;
+	send_record(record);
+}
+
+/* Before the child runs: none of its ticks is missed, and none counts for who had its number. */
+SEC("?tp_btf/sched_process_fork")
+int follow(const __u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	__u32 number = number_of(parent), child_number = number_of(child);
+	struct member *member, born;
+
+	member = find_member(number);
+	if (child_number == number) { /* a thread of its process */
+		if (member)
+			tell_birth(parent, child);
+		return 0;
+	}
+	if (!member || !inherit) {
+		bpf_map_delete_elem(&members, &child_number);
+		return 0;
+	}
+	born = *member;
+	born.last = 0;
+	if (bpf_map_update_elem(&members, &child_number, &born, BPF_ANY))
+		__sync_fetch_and_add(&account.no_member, 1);
+	tell_birth(parent, child);
+	return 0;
+}
+
+/* COMMAND's own ticks begin here, and those of a histogram end. */
+SEC("?tp_btf/sched_process_exec")
+int change_at_exec(const __u64 *ctx)
+{
+	__u32 number = number_of((void *)ctx[0]);
+	struct member *member = find_member(number);
+
+	if (!member)
+		return 0;
+	if (ends_at_exec)
+		bpf_map_delete_elem(&members, &number);
+	else if (member->state == MEMBER_FROM_EXEC)
+		member->state = MEMBER_COUNTS;
+	return 0;
+}
+
+/*
+ * It is a member still: to give up its memory takes CPU time, too. How much in all is known only
+ * when it is forgotten, as is that nobody has its number any more.
+ */
+SEC("?tp_btf/sched_process_exit")
+int note_end(const __u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct member_task fresh = { .number = number_of(task) }, *known;
+	struct member *member = find_member(fresh.number);
+	__u64 key = (__u64)task;
+
+	if (!member)
+		return 0;
+	tell_end(task);
+	if (one_thread)
+		member->last = key;
+	else if (task->signal->live.counter == 0)
+		member->last = (__u64)task->group_leader;
+	if (!account.running || task->start_time < account.begin_ns)
+		fresh.charged_ns = task->se.sum_exec_runtime;
+	if (bpf_map_update_elem(&member_tasks, &key, &fresh, BPF_NOEXIST) &&
+	    !bpf_map_lookup_elem(&member_tasks, &key)) {
+		__sync_fetch_and_add(&account.no_task, 1);
+		return 0;
+	}
+	known = bpf_map_lookup_elem(&member_tasks, &key);
+	if (known) {
+		known->ended = 1;
+		__sync_fetch_and_add(&account.ended, 1);
+	}
+	return 0;
+}
+
+static void charge(struct task_struct *task, struct member_task *known)
+{
+	__u64 total = task->se.sum_exec_runtime;
+	__u64 before = __sync_lock_test_and_set(&known->charged_ns, total);
+
+	if (account.running)
+		__sync_fetch_and_add(&account.cpu_ns, total - before);
+}
+
+/* Nothing of it will run again; its number may be another's by now. */
+SEC("?tp_btf/sched_process_free")
+int forget(const __u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct member_task *known;
+	struct member *member;
+	__u64 key = (__u64)task;
+	__u32 number;
+
+	known = bpf_map_lookup_elem(&member_tasks, &key);
+	if (!known)
+		return 0;
+	charge(task, known);
+	if (known->ended)
+		__sync_fetch_and_add(&account.ended, -1);
+	number = known->number;
+	bpf_map_delete_elem(&member_tasks, &key);
+	member = find_member(number);
+	if (member && member->last == key)
+		bpf_map_delete_elem(&members, &number);
+	return 0;
+}
+
+static __always_inline void note_cpus(struct task_struct *task)
+{
+	const __u64 *mask = task->cpus_ptr;
+	__u64 word;
+
+	for (__u32 i = 0; i < MEMBER_CPU_WORDS && i < cpu_words; i++)
+		if (!bpf_probe_read_kernel(&word, sizeof(word), &mask[i]))
+			account.cpus[i] |= word;
+}
+
+/* Each task of the machine, when user space looks: what it used since the last time. */
+SEC("?iter/task")
+int take_cpu_time(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct member_task fresh = { 0 }, *known;
+	__u64 key = (__u64)task;
+
+	if (!task)
+		return 0;
+	fresh.number = number_of(task);
+	if (!find_member(fresh.number))
+		return 0;
+	known = bpf_map_lookup_elem(&member_tasks, &key);
+	if (!known) {
+		if (task->start_time < account.begin_ns)
+			fresh.charged_ns = task->se.sum_exec_runtime;
+		bpf_map_update_elem(&member_tasks, &key, &fresh, BPF_NOEXIST);
+		known = bpf_map_lookup_elem(&member_tasks, &key);
+		if (!known) {
+			__sync_fetch_and_add(&account.no_task, 1);
+			return 0;
+		}
+	}
+	charge(task, known);
+	if (known->ended)
+		__sync_fetch_and_add(&account.ended_seen, 1);
+	else
+		note_cpus(task);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/members.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/privilege.h"
+#include "capture/program.h"
+#include "util/clock.h"
+
+/* include/linux/proc_ns.h: the inode of the initial pid namespace. */
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
+
+/* How long the kernel may take to forget threads that have ended: some grace periods of RCU. */
+#define MOST_FORGET_NS (500 * NS_PER_MS)
+
+/* Those that follow, in the order in which they are attached: the first two lose nothing. */
+static const char *const programs[] = { "forget", "note_end", "follow", "change_at_exec" };
+_Static_assert(sizeof(programs) / sizeof(programs[0]) == MEMBERS_PROGRAMS, "a link for each");
+
+static const char look_program[] = "take_cpu_time";
+
+uint32_t members_pid_namespace(void)
+{
+	struct stat status;
+
+	if (stat("/proc/self/ns/pid", &status) || status.st_ino == INITIAL_PID_NAMESPACE)
+		return 0;
+	return status.st_ino;
+}
+
+static struct bpf_program *find_program(struct bpf_object *object, const char *name)
+{
+	return bpf_object__find_program_by_name(object, name);
+}
+
+void members_choose(struct bpf_object *object, bool account)
+{
+	for (size_t i = 0; i < MEMBERS_PROGRAMS; i++)
+		bpf_program__set_autoload(find_program(object, programs[i]), true);
+	bpf_program__set_autoload(find_program(object, look_program), account);
+	bpf_map__set_autocreate(bpf_object__find_map_by_name(object, "member_records"), account);
+}
+
+static int attach(struct members *members, const struct bpf_program *program, struct error *e)
+{
+	int fd = program_attach(program);
+
+	if (fd >= 0) {
+		members->links[members->link_count++] = fd;
+		return 0;
+	}
+	if (fd == -EPERM || fd == -EACCES)
+		return privilege_error(e, -fd, "cannot follow processes");
+	return error_set_kind(e, ERROR_KERNEL_LACKS, -fd, "cannot follow processes (%s)",
+			      bpf_program__section_name(program));
+}
+
+/* A look at all threads. Returns 0 or a negative errno. */
+static int look(struct members *members)
+{
+	int fd = bpf_iter_create(members->look);
+	ssize_t n = fd < 0 ? -1 : 0;
+	char nothing[64]; /* it writes nothing */
+
+	if (fd < 0)
+		return -errno;
+	do
+		n = read(fd, nothing, sizeof(nothing));
+	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	close(fd);
+	return n < 0 ? -errno : 0;
+}
+
+static int take_record(void *context, void *data, size_t size)
+{
+	const struct members *members = context;
+
+	return size < sizeof(struct member_record) ? 0 : members->visit(data, members->context);
+}
+
+int members_begin(struct members *members, struct bpf_object *object, bool account, struct error *e)
+{
+	size_t size;
+	int err = 0;
+
+	members->map = bpf_map__fd(bpf_object__find_map_by_name(object, "members"));
+	members->account = (struct member_account *)bpf_map__initial_value(
+		bpf_object__find_map_by_name(object, ".data.account"), &size);
+	if (account) {
+		int ring = bpf_map__fd(bpf_object__find_map_by_name(object, "member_records"));
+
+		members->records = ring_buffer__new(ring, take_record, members, NULL);
+		if (!members->records)
+			return error_set(e, errno, "cannot map the records of births");
+	}
+	for (size_t i = 0; i < MEMBERS_PROGRAMS && !err; i++)
+		err = attach(members, find_program(object, programs[i]), e);
+	if (err || !account)
+		return err;
+	members->look = bpf_link_create(bpf_program__fd(find_program(object, look_program)), 0,
+					BPF_TRACE_ITER, NULL);
+	if (members->look >= 0)
+		return 0;
+	err = -errno;
+	members->look = 0;
+	return error_set_kind(e, ERROR_KERNEL_LACKS, -err, "cannot look at all threads");
+}
+
+int members_add(struct members *members, pid_t pid, const struct member *member, struct error *e)
+{
+	uint32_t number = pid;
+	int err = bpf_map_update_elem(members->map, &number, member, BPF_NOEXIST);
+
+	if (!err || err == -EEXIST)
+		return 0;
+	return error_set(e, -err, "cannot have the ticks of process %d counted", pid);
+}
+
+static bool find_member(const struct members *members, pid_t pid, struct member *member)
+{
+	uint32_t number = pid;
+
+	return bpf_map_lookup_elem(members->map, &number, member) == 0;
+}
+
+int members_change(struct members *members, pid_t pid, const struct member *to)
+{
+	uint32_t number = pid;
+	struct member member;
+
+	if (!find_member(members, pid, &member))
+		return -ESRCH;
+	member.state = to->state;
+	member.client = to->client;
+	return bpf_map_update_elem(members->map, &number, &member, BPF_EXIST) ? -ESRCH : 0;
+}
+
+bool members_has(const struct members *members, pid_t pid, uint32_t client)
+{
+	struct member member;
+
+	return find_member(members, pid, &member) && member.client == client;
+}
+
+void members_remove(struct members *members, pid_t pid)
+{
+	uint32_t number = pid;
+
+	bpf_map_delete_elem(members->map, &number);
+}
+
+uint32_t members_cpu_words(void)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	return cpus < 0 || cpus > 64 * MEMBER_CPU_WORDS ? MEMBER_CPU_WORDS : (cpus + 63) / 64;
+}
+
+bool members_may_run_on(const struct members *members, int cpu)
+{
+	return cpu >= 64 * MEMBER_CPU_WORDS || members->account->cpus[cpu / 64] & 1ULL << cpu % 64;
+}
+
+int members_look(struct members *members, struct error *e)
+{
+	int err = look(members);
+
+	return err ? error_set(e, -err, "cannot read the CPU time of the processes") : 0;
+}
+
+/* The look takes down what all have used before. */
+int members_begin_account(struct members *members, struct error *e)
+{
+	int err = members_look(members, e);
+
+	members->account->begin_ns = now_ns();
+	__atomic_store_n(&members->account->running, 1, __ATOMIC_SEQ_CST);
+	return err;
+}
+
+/*
+ * A thread that has ended is seen for as long as nobody has waited for it, and has its last CPU
+ * time taken down when it is forgotten; there is some time between.
+ */
+int members_cpu_ns(struct members *members, uint64_t *ns, struct error *e)
+{
+	const struct timespec moment = { .tv_nsec = NS_PER_MS };
+	struct member_account *account = members->account;
+	uint64_t start_ns = now_ns();
+	int err;
+
+	for (;;) {
+		__atomic_store_n(&account->ended_seen, 0, __ATOMIC_SEQ_CST);
+		err = members_look(members, e);
+		if (err)
+			return err;
+		if (__atomic_load_n(&account->ended, __ATOMIC_SEQ_CST) <=
+			    (long long)account->ended_seen ||
+		    now_ns() - start_ns > MOST_FORGET_NS)
+			break;
+		nanosleep(&moment, NULL);
+	}
+	*ns = __atomic_load_n(&account->cpu_ns, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+int members_read(struct members *members,
+		 int (*visit)(const struct member_record *record, void *context), void *context)
+{
+	int n;
+
+	if (!members->records)
+		return 0;
+	members->visit = visit;
+	members->context = context;
+	n = ring_buffer__consume(members->records);
+	return n < 0 ? n : 0;
+}
+
+int members_fd(const struct members *members)
+{
+	return ring_buffer__epoll_fd(members->records);
+}
+
+uint64_t members_lost(const struct members *members)
+{
+	const struct member_account *account = members->account;
+
+	return account ? account->no_member + account->no_record + account->no_task : 0;
+}
+
+void members_end(struct members *members)
+{
+	while (members->link_count)
+		close(members->links[--members->link_count]);
+	if (members->look)
+		close(members->look);
+	members->look = 0;
+}
+
+void members_free(struct members *members)
+{
+	members_end(members);
+	ring_buffer__free(members->records);
+	members->records = NULL;
+}
