@@ -1,0 +1,250 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Ticks times their period are the CPU time that the kernel accounts, at any rate, however short-lived
+# the threads and processes are that use it; and what is gone before anyone looks has a name.
+#
+# A row fails when the ticks are off by more than 2 % and by what has a probability of 1e-6 besides.
+# A clock of each CPU, whose phase has nothing to do with the work, gives a task with the share p of
+# the CPU's time n * p of n ticks, with a variance of at most n * p * (1 - p): less than that of the
+# Poisson distribution, which is_cpu() takes.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=SCRIPTDIR/../postgres.sh
+. "$top/tests/postgres.sh"
+
+# covers NS FILE [COUNT]: whether the ticks (or COUNT, a Python expression) in record's JSON are those
+# of that CPU time; none is lost.
+covers() {
+	recorded "setattr(chance, 'LIMIT', 1e-6) or whole and not any(j['lost'].values()) and \
+		is_cpu($1, ${3:-None}, tasks=0, least=.98, most=1.02)" "$2" && return
+	echo "due: $1 ns"
+	return 1
+}
+
+# of_process NAME FILE: the samples of all processes of that name in a profile.
+of_process() {
+	"$profiltool" report -q --by process --json "$2" | python3 -c '
+import json, sys
+print(sum(row["self"] for row in json.load(sys.stdin)["rows"] if row["name"] == sys.argv[1]))' "$1"
+}
+
+# spent FILE [NAME]: the nanoseconds that spends or brief wrote there, those of NAME added up.
+spent() {
+	awk -v name="${2:-}" '$2 == "cpu_ns" && (name == "" || $1 == name) { ns += $3 }
+		END { printf "%.0f\n", ns }' "$1"
+}
+
+# same_account NS FILE: whether profiltool's own account of the CPU time, in a profile, is within 2 %
+# of that; /proc, where it may be from, has it in steps of 10 ms.
+same_account() {
+	awk -v kernel="$1" -v ours="$(dumped cpu_ns "$2")" 'BEGIN {
+		off = ours > kernel ? ours - kernel : kernel - ours
+		print "account " ours ", kernel " kernel
+		exit !(off <= kernel * 0.02 + 20e6) }'
+}
+
+# judge NAME NS [WHAT]: rows about the recording NAME.
+judge() {
+	check "${3:-$1}: the ticks make up the kernel's CPU time" covers "$2" "$work/$1.json"
+	check "${3:-$1}: so does profiltool's own account of it" same_account "$2" "$work/$1.pb.gz"
+}
+
+# command_covered NAME HZ COMMAND...: record -- COMMAND, in rows.
+command_covered() {
+	local name=$1-$2 hz=$2 what="-- $1, $2 Hz"
+	shift 2
+	stolen_mark
+	check "$what: well" exits 0 "$profiltool" record -F "$hz" --json -o "$work/$name.pb.gz" -- \
+		"$progs/spends" "$work/$name.cpu" "$@"
+	mv "$work/out" "$work/$name.json"
+	judge "$name" "$(spent "$work/$name.cpu")" "$what"
+}
+
+# process_covered NAME "HZ..." COMMAND...: record -p of a process before it starts the command, at
+# several rates at once: all of them see all of it.
+process_covered() {
+	local name=$1 rates=$2 hz
+	local -A recorders
+	shift 2
+	begin "$name" "$progs/spends" -w "$work/$name.cpu" "$@" || return
+	for hz in $rates; do
+		record_begin "$name-$hz" -p "$pid" -F "$hz" --json -o "$work/$name-$hz.pb.gz"
+		recorders[$hz]=$recorder
+	done
+	tell "$name" go
+	for hz in $rates; do
+		wait "${recorders[$hz]}"
+		check "-p $name, $hz Hz: well" test $? -eq 0
+	done
+	for hz in $rates; do
+		judge "$name-$hz" "$(spent "$work/$name.cpu")" "-p $name, $hz Hz"
+	done
+}
+
+# --- A shell script of short commands ---
+
+cat >"$work/commands" <<'EOF_SH'
+i=0
+while [ $i -lt "$1" ]; do
+	/bin/true
+	/bin/echo "$i" >/dev/null
+	/usr/bin/expr "$i" + 1 >/dev/null
+	i=$((i + 1))
+done
+EOF_SH
+command_covered commands 99 sh "$work/commands" 800
+command_covered commands 997 sh "$work/commands" 400
+command_covered commands 4999 sh "$work/commands" 700
+
+# --- A build ---
+
+# Sources that take gcc some 20 ms each, of which cc1 has most.
+mkdir "$work/build"
+for i in {0..39}; do
+	printf '#include <stdio.h>\n#include <stdlib.h>\nint part%d(int n)\n{\n\treturn printf("%%d", n);\n}\n' "$i" \
+		>"$work/build/part$i.c"
+done
+# gcc runs cc1 and as through spends, which adds up their CPU time.
+cat >"$work/build/Makefile" <<EOF_MAKE
+all: $(echo part{0..39}.o)
+%.o: %.c
+	gcc -wrapper $progs/spends,-a,$work/build/cpu -O1 -c -o \$@ \$<
+EOF_MAKE
+process_covered make "99 997 4999" sh -c "for i in 1 2 3; do make -s -B -j2 -C $work/build; done"
+for hz in 997 4999; do
+	for name in cc1 as; do
+		check "make, $hz Hz: $name has its CPU time" covers "$(spent "$work/build/cpu" "$name")" \
+			"$work/make-$hz.json" "$(of_process "$name" "$work/make-$hz.pb.gz")"
+	done
+done
+
+# --- Threads ---
+
+process_covered "threads-of-5ms" "99 997 4999" "$progs/brief" threads 400 5000
+process_covered "threads-of-0.5ms" "99 997 4999" "$progs/brief" threads 5000 500
+command_covered "threads-of-5ms" 99 "$progs/brief" threads 200 5000
+command_covered "threads-of-0.5ms" 997 "$progs/brief" threads 2000 500
+process_covered "eight-threads" "99 997 4999" "$progs/shares" 8 .25 stay
+
+# --- Processes ---
+
+# A child of half a millisecond counts from its first instruction to its last.
+begin children "$progs/family" swarm 1.5 .5
+record_begin children-997 -p "$pid" -F 997 --json -o "$work/children-997.pb.gz"
+slow=$recorder
+record_begin children-4999 -p "$pid" -F 4999 --json -o "$work/children-4999.pb.gz"
+fast=$recorder
+tell children go
+wait "$slow"
+check "3,000 children, 997 Hz: well" test $? -eq 0
+wait "$fast"
+check "3,000 children, 4999 Hz: well" test $? -eq 0
+for hz in 997 4999; do
+	judge "children-$hz" "$(told_cpu children)" "3,000 children, $hz Hz"
+	check "3,000 children, $hz Hz: what they burn in their own code is in it" recorded \
+		"is_cpu(1.5e9, samples('burn_child'), tasks=0, least=.96, most=1.3)" \
+		"$work/children-$hz.json"
+done
+
+# A process that executes another program again and again.
+process_covered "execs" "997 4999" "$progs/brief" execs 500 2000
+
+# --- A server ---
+
+# PostgreSQL from its start to its end, with its clients; as many distributions start a server of their
+# own when it is installed, it is not asked for.
+if [ "$(id -u)" -eq 0 ] && find_postgres && make_postgres; then
+	serve() {
+		"${postmaster[@]}" &
+		wait_for pgbench -i -q
+		pgbench -S -n -c 4 -j 1 -T 1
+		kill -INT $!
+		wait $!
+	}
+	export work pgdata postgres
+	process_covered postgres "99 997 4999" bash -c "$(declare -p postmaster)
+		$(declare -f serve wait_for pgbench)
+		serve >'$work/postgres.out' 2>&1"
+else
+	echo "# PostgreSQL is left out: it is not here, nor does PGBINDIR name its directory"
+fi
+
+# --- Names of what is gone ---
+
+# One program under 60 names, each of which is run 50 times for 0.3 ms.
+cat >"$work/names" <<'EOF_SH'
+i=0
+while [ $i -lt 50 ]; do
+	for program in "$1"/name*; do
+		"$program" once 300
+	done
+	i=$((i + 1))
+done
+EOF_SH
+mkdir "$work/named"
+for i in {1..60}; do
+	cp "$progs/brief" "$work/named/name$i"
+done
+command_covered names 4999 sh "$work/names" "$work/named"
+named() {
+	recorded "setattr(chance, 'LIMIT', 1e-6) or \
+		all(is_cpu(50 * 300e3, f['self'], tasks=0, least=.9, most=3) for f in rows('burn_brief')) and \
+		images('burn_brief') == {'name%d' % i for i in range(1, 61)}" "$work/names-4999.json"
+}
+check "60 names: each has what it burnt" named
+# Nor has a tick in execve(2), whose pc is in an image that is not mapped any more.
+check "60 names: nothing is without an image" recorded \
+	"sum(f['self'] for f in j['functions'] if f['image'] == '[unknown]') <= .005 * j['counted']" "$work/names-4999.json"
+
+# --- A storm of other processes ---
+
+begin target "$progs/spends" -w "$work/target.cpu" "$progs/shares" 1 1
+target=$pid
+for i in 1 2; do
+	begin "storm$i" "$progs/brief" storm
+	storms[i]=$pid
+done
+record_begin target -p "$target" -F 997 --json -o "$work/target.pb.gz"
+tell target go
+wait "$recorder"
+check "beside a fork storm: well" test $? -eq 0
+for i in 1 2; do
+	stop "${storms[i]}"
+done
+judge target "$(spent "$work/target.cpu")" "beside a fork storm"
+check "beside a fork storm: nothing is told to be lost" test \
+	"$(grep -c 'were lost' "$work/target.err")" -eq 0
+check "beside a fork storm: its functions have their names" recorded \
+	"is_share('burn_sixty', .6, of=samples('burn_*')) and images('burn_sixty') == {'shares'}" "$work/target.json"
+
+# --- A control group ---
+
+# The hierarchy that --cgroup is documented to take.
+place=$(awk '$3 == "cgroup" && "," $4 "," ~ /,perf_event,/ { print $2; exit }' /proc/self/mounts)
+place=${place:-$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)}
+if [ -n "$place" ] && group=$(mktemp -d "$place/profil-test.XXXXXX" 2>/dev/null); then
+	remove_group() {
+		xargs -r kill -KILL <"$group/cgroup.procs" 2>/dev/null
+		wait_for rmdir "$group"
+	}
+	trap '[ "$BASHPID" = $$ ] && remove_group && cleanup' EXIT
+	for hz in 997 4999; do
+		record_begin "group-$hz" --cgroup "$group" -F "$hz" --json -o "$work/group-$hz.pb.gz"
+		recorders[hz]=$recorder
+	done
+	# shellcheck disable=SC2016 # the inner shell expands it
+	check "a control group: commands run in it" sh -c 'echo $$ >"$1/cgroup.procs" && shift &&
+		exec "$@"' sh "$group" "$progs/spends" "$work/group.cpu" sh "$work/commands" 400
+	for hz in 997 4999; do
+		kill -INT "${recorders[hz]}"
+		wait "${recorders[hz]}"
+		check "a control group, $hz Hz: well" test $? -eq 0
+		judge "group-$hz" "$(spent "$work/group.cpu")" "a control group, $hz Hz"
+	done
+else
+	skip "a control group" "no control group can be made here"
+fi
+
+finish

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Ticks times their period are the CPU time that the kernel accounts, however short the threads and
+# processes live that use it: tests/cli/coverage.sh is the same for profiltool.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=SCRIPTDIR/../backends.sh
+. "$top/tests/backends.sh"
+
+# covered "HZ..." NAME: a row of profil_coverage at each rate, by each back end.
+covered() {
+	local backend
+
+	for hz in $1; do
+		for backend in bpf daemon; do
+			check "$backend: $2, at $hz Hz" holds "$backend" profil_coverage "$2"
+		done
+	done
+}
+
+check "profild" start_profild
+covered "99 997" "400 threads of 5 ms"
+covered "997 4999" "5,000 threads of 0.5 ms"
+covered "99 4999" "8 threads: 2 s"
+covered "997" "500 children of 1 ms"
+finish
