@@ -9,50 +9,8 @@
 # shellcheck source=tests/bench/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# A tree of its own, which every user can read wherever the build is.
-tree=$work/tree
-socket=$work/profild.socket
-nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-
-# set_command BACKEND HZ PROGRAM ARG...: $command runs one of our programs so. BACKEND is bpf,
-# daemon, user (that, without rights) or glibc (the C library's own profil(), always 100 Hz).
-set_command() {
-	local backend=$1 hz=$2 as=()
-	shift 2
-	command=("$tree/bench/$1" "${@:2}")
-	case $backend in
-	glibc) return ;;
-	user) as=("${nobody[@]}") backend=daemon ;;
-	esac
-	command=("${as[@]}" env LD_PRELOAD="$tree/lib/libprofil.so.1" PROFIL_BACKEND="$backend"
-		PROFIL_HZ="$hz" PROFIL_SOCKET="$socket" "${command[@]}")
-}
-
-# run_program BACKEND HZ PROGRAM ARG...: to its end; told NAME is what it printed.
-run_program() {
-	set_command "$@"
-	"${command[@]}" >"$work/program" 2>"$work/program.err" </dev/null
-}
-
-told() { sed -n "s/^$1=//p" "$work/program"; }
-
-# start_program BACKEND HZ PROGRAM ARG...: in the background, until it is ready; $pid.
-start_program() {
-	set_command "$@"
-	start_ready "${command[@]}" && kill -0 "$pid" && return
-	cp "$work/start.out" "$work/start.err"
-	return 1
-}
-
-start_profild() {
-	rm -f "$socket"
-	"${leash[@]}" "$build/profild" --socket "$socket" 2>"$work/profild.err" &
-	profild=$!
-	started+=("$profild")
-	wait_for test -S "$socket"
-}
-
-now_ns() { echo "${EPOCHREALTIME/./}000"; }
+# shellcheck source=tests/bench/preload.sh
+. "$(dirname "${BASH_SOURCE[0]}")/preload.sh"
 
 # --- tick: run time of the program on the tick, above that of an empty one ---
 
@@ -234,8 +192,6 @@ measure_live() {
 
 # --- daemon: what profild takes for many clients ---
 
-profild_ns() { cat /proc/"$profild"/task/*/schedstat | awk '{ sum += $1 } END { print sum }'; }
-
 # All that the kernel counts as its memory, of maps and programs.
 profild_kernel_kib() {
 	cat /proc/"$profild"/fdinfo/* 2>/dev/null |
@@ -338,11 +294,6 @@ measure_ticks() {
 # --- ---
 
 rounds=${PROFIL_BENCH_ROUNDS:-9}
-chmod 711 "$work"
-mkdir -p "$tree/bench"
-for helper in session empty caller onoff wakes crowd ticks; do
-	build_helper "$helper" && cp "$helpers/$helper" "$tree/bench/" || exit 1
-done
-cp -r "$build/lib" "$tree/" || exit 1
+plant session empty caller onoff wakes crowd ticks || exit 1
 measures=(tick onoff live daemon ticks)
 bench "$@"
