@@ -25,8 +25,8 @@ int cgroup_open(struct cgroup *group, struct error *e);
 bool cgroup_has_all(const struct cgroup *group);
 
 /*
- * The CPU time of its processes and of those below it, since it was made, as the kernel accounts it.
- * -ENOENT when the kernel does not tell: of a hierarchy of cgroup v1.
+ * The CPU time of its processes and of those below it, since it was made, as the kernel accounts
+ * it. -ENOENT when the kernel does not tell: of a hierarchy of cgroup v1.
  */
 int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns);
 
