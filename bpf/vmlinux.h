@@ -113,6 +113,30 @@ struct sched_entity {
 	__u64 sum_exec_runtime; /* CPU time: ns */
 };
 
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	int level; /* 0: the root */
+	struct kernfs_node *kn;
+	struct cgroup *ancestors[]; /* by level, itself included */
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+/* The number of a controller is the kernel's own. */
+enum cgroup_subsys_id {
+	perf_event_cgrp_id,
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[16]; /* by controller: of whichever hierarchy has it */
+	struct cgroup *dfl_cgrp;		/* of cgroup2 */
+};
+
 struct task_struct {
 	unsigned int flags;
 	struct sched_entity se;
@@ -123,6 +147,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
+	struct css_set *cgroups;
 	__u64 start_time; /* CLOCK_MONOTONIC */
 	__u64 self_exec_id;
 };

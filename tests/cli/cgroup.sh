@@ -73,6 +73,8 @@ leaves=$pid
 
 [ -e "$in/cpu.stat" ] && used=$(usage_us)
 record_begin all --cgroup "$in" -F 999 --json -o "$work/all.pb.gz"
+everything=$recorder
+record_begin tick --cgroup "$in" -e tick --json
 for name in stays family leaves; do
 	tell $name go
 done
@@ -86,11 +88,17 @@ done
 [ -e "$in/cpu.stat" ] && used=$(($(usage_us) - used))
 kill -INT "$recorder"
 wait "$recorder"
+check "a group, by the scheduler's tick: well" test $? -eq 0
+kill -INT "$everything"
+wait "$everything"
 check "a group: well" test $? -eq 0
 check "a group: nothing came from outside" recorded "whole and not $(of stranger)" "$work/all.json"
 burnt="($(of /stays) + $(of /comes) + $(of /born))"
 check "shares of 60, 30 and 10 %" recorded "is_share('burn_sixty', .6, of=$burnt) and \
 	is_share('burn_thirty', .3, of=$burnt) and is_share('burn_ten', .1, of=$burnt)" "$work/all.json"
+check "by the scheduler's tick: shares, and nothing from outside" recorded "\
+	is_share('burn_sixty', .6, of=$burnt) and is_share('burn_thirty', .3, of=$burnt) and \
+	not $(of stranger)" "$work/tick.json"
 # part SAMPLES SECONDS: an expression for whether it has its part of the 3.7 s that all burn there.
 part() {
 	echo "is_share($1, $2 / 3.7, of=samples('burn_*'))"
@@ -182,21 +190,13 @@ for other in "-p $$" "-t $$" -a "-- true"; do
 done
 check "with --scale" refuses 2 "of one process, with -p" --cgroup "$in" --scale 0x10000
 check "top: with -p" exits 2 "$profiltool" top --cgroup "$in" -p 1 --count 1
-check "tick" refuses 2 "cannot tell the processes of a control group" --cgroup "$in" -e tick
-check "tick: the way out" says "-e cpu-clock"
-
 bare=$(awk '$3 == "cgroup" && "," $4 "," !~ /,perf_event,/ { print $2; exit }' /proc/self/mounts)
 if [ -n "$bare" ] && bare=$(mktemp -d "$bare/profil-test.XXXXXX"); then
 	groups+=("$bare")
-	check "a hierarchy without perf_event" refuses 1 "$bare: it is without perf_event" \
+	check "a hierarchy without perf_event" refuses 1 "$bare: it is of cgroup v1, without" \
 		--cgroup "$bare"
 	check "a hierarchy without perf_event: the way out" says "below $place"
-fi # else all are cgroup2, which has it
-
-check "a kernel without CONFIG_CGROUP_PERF" exits 6 "$progs/seccomp" perf_cgroup 22 \
-	"$profiltool" --cgroup "$in" -d 0.1
-check "a kernel without CONFIG_CGROUP_PERF: why" says "no perf events of control groups"
-check "a kernel without CONFIG_CGROUP_PERF: the way out" says "CONFIG_CGROUP_PERF"
+fi # else all are cgroup2
 
 cp "$profiltool" "$work/profiltool"
 if setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" --version >/dev/null 2>&1; then

@@ -127,6 +127,13 @@ for call in bpf perf_event_open; do
 	check "$call is not there: record agrees" like_record "$progs/seccomp" $call 38
 done
 
+if [ -e /sys/devices/system/cpu/cpu1 ]; then
+	check "events of some CPUs are refused" exits 5 "$progs/seccomp" perf_odd_cpu 13 "$tool" -a -d 0.1
+	check "events of some CPUs are refused: says of which" says "on CPU 1: Permission denied"
+else
+	skip "events of some CPUs are refused" "there is one CPU alone"
+fi
+
 # --- Another machine: files of ours stand in the place of the kernel's, where only the tool sees it.
 
 # elsewhere SETUP: runs `check` where the shell command SETUP has changed the files.

@@ -73,8 +73,6 @@ exact() {
 	record all "-a -d 0.7"
 	kill -KILL "$target"
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup && mkdir /sys/fs/cgroup/in
-	run bare profiltool --cgroup in -d 0.1
-	echo +pids >/sys/fs/cgroup/cgroup.subtree_control
 	begin stranger family exec 100 true
 	stranger=$target
 	echo go >/run/stranger
@@ -96,6 +94,52 @@ exact() {
 		sh -c "exec family exec 0.3 shares 2 0.3 >tick-command.out"
 }
 
+# start_profild NAME: $daemon, which listens; its messages are in NAME.err.
+start_profild() {
+	rm -f /run/profild
+	profild --socket /run/profild 2>"$1.err" &
+	daemon=$!
+	until [ -S /run/profild ] || ! kill -0 $daemon; do
+		usleep 10000
+	done
+}
+
+gmon_client="env LD_PRELOAD=/lib/profil/libprofil-gmon.so PROFIL_BACKEND=daemon PROFIL_SOCKET=/run/profild"
+
+# The second CPU goes and comes back, and the target is to run there.
+turn_cpu_off_and_on() {
+	echo 0 >/sys/devices/system/cpu/cpu1/online
+	nproc >"$name.cpus"
+	echo 1 >/sys/devices/system/cpu/cpu1/online
+	taskset -p 2 "$target" >/run/taskset
+}
+
+# What a CPU ticks that has been away, and comes back while all is on.
+hotplug() {
+	begin hotplug shares 1 2 wait
+	profiltool record -a -F 997 --json >hotplug.json 2>hotplug.err &
+	recorder=$!
+	until grep -q poll /proc/$recorder/wchan || ! kill -0 $recorder; do
+		usleep 10000
+	done 2>/dev/null
+	turn_cpu_off_and_on
+	echo go >/run/hotplug
+	wait "$target"
+	kill -INT $recorder
+	wait $recorder
+	ended hotplug $?
+
+	echo 2 >/proc/sys/kernel/perf_event_paranoid
+	start_profild profild
+	# shellcheck disable=SC2086 # a list of words
+	begin hotplug-daemon $gmon_client GMON_OUT_PREFIX=hotplug-gmon PROFIL_HZ=997 shares-pg 1 2 wait
+	turn_cpu_off_and_on
+	echo go >/run/hotplug-daemon
+	wait "$target"
+	run hotplug-daemon profiltool dump --json hotplug-gmon.*
+	kill $daemon
+}
+
 # Two CPUs at once.
 parallel() {
 	attach pid "" shares 2 0.5 wait stay
@@ -112,6 +156,7 @@ parallel() {
 	begin tree chains tree
 	run tree profiltool record -g -p "$target" -d 1 -F 997 --json
 	kill -KILL "$target"
+	hotplug
 	run cycles profiltool record -e cycles -- true
 }
 
@@ -145,19 +190,22 @@ rows() {
 	ended "$name.rows" "$(grep -c '^[1-9]' "$name.rows")"
 }
 
-# profil(2): all that is judged where the kernel counts and that no clock decides.
+# profil(2): all that is judged where the kernel counts and that no clock decides. With $brief, what
+# depends on the kernel; its program takes long to load here.
 legacy() {
-	rows bpf "$libprofil PROFIL_BACKEND=bpf" \
-		profil_calls profil_buffers profil_regions profil_family profil_signals
+	programs="profil_calls profil_buffers profil_regions profil_family profil_signals"
+	[ -z "$brief" ] || programs="profil_calls profil_family"
+	# shellcheck disable=SC2086 # a list of words
+	rows bpf "$libprofil PROFIL_BACKEND=bpf" $programs
 	# Debian's kernels begin with 3, and then want CAP_SYS_ADMIN for every perf event.
-	run closed profild --socket /run/profild
+	start_profild closed
+	$gmon_client GMON_OUT_PREFIX=closed-gmon shares-pg 1 0.5 >closed.out
+	run closed-dump profiltool dump --json closed-gmon.*
+	kill $daemon
 	echo 2 >/proc/sys/kernel/perf_event_paranoid
-	profild --socket /run/profild 2>profild.err &
-	until [ -S /run/profild ] || ! kill -0 $!; do
-		usleep 10000
-	done
+	start_profild profild
 	rows daemon "$libprofil PROFIL_BACKEND=daemon" profil_calls profil_family
-	kill $!
+	kill $daemon
 }
 
 # pg SECONDS [WORD...]: a program of gcc -pg, through /dev/profil.
@@ -226,7 +274,10 @@ module() {
 	run device stat -c %a /dev/profil
 	run check profiltool check
 	rm /bin/profil_number # of profild's clock alone: tests/profil/number.sh
-	rows kmod "$as_nobody $libprofil PROFIL_BACKEND=kmod" /bin/profil_*
+	programs=$(echo /bin/profil_*)
+	[ -z "$brief" ] || programs="profil_calls profil_family"
+	# shellcheck disable=SC2086 # a list of words
+	rows kmod "$as_nobody $libprofil PROFIL_BACKEND=kmod" $programs
 	rows module "" kmod_calls kmod_memory kmod_ticks kmod_clock
 	# shellcheck disable=SC2086 # a list of words
 	begin pg $pg 1 wait
@@ -289,7 +340,7 @@ module_parallel() {
 	programs="kmod_calls kmod_memory kmod_life kmod_family kmod_clock"
 	turns=20
 	seconds=10
-	if [ -n "${brief:-}" ]; then
+	if [ -n "$brief" ]; then
 		programs="kmod_life kmod_family"
 		turns=5
 		seconds=3
@@ -306,17 +357,12 @@ module_parallel() {
 	run races load_while_used "$turns"
 }
 
-# keep_event: one perf event of a task, to the end. The kernel patches its scheduler when it gets the first
-# of them and a second after the last has gone, and two CPUs of qemu's may trip over that. No child of
-# this shell, which waits for its children.
-keep_event() {
-	(profiltool -q --no-inherit -p $$ -d 100000 >/run/kept 2>&1 & echo $! >/run/keeper)
-	until grep -q poll "/proc/$(cat /run/keeper)/wchan" || ! kill -0 "$(cat /run/keeper)"; do
-		usleep 10000
-	done 2>/dev/null
+# brief: the parts after it leave out what takes long and depends neither on the kernel nor on CPUs.
+brief() {
+	brief=1
 }
 
-[ "$(nproc)" -eq 1 ] || keep_event
+brief=
 # shellcheck disable=SC2154
 for part in $(echo "$machine" | tr + ' '); do
 	"$part"

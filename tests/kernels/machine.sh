@@ -168,7 +168,8 @@ gmon_shares() {
 }
 
 # gcl_counts: whether work.lisp found most ticks where the eBPF program finds them, and so many as
-# its own clock says, which counts hundredths of a second.
+# its own clock says, which counts hundredths of a second. To load the eBPF program takes CPU time
+# here that is the process's, too.
 gcl_counts() {
 	ran gcl && ran gcl-bpf && grep -q 'back end: kmod' "$results/gcl.err" || return
 	grep -E 'eval|used|Total' "$results"/gcl{,-bpf}.json
@@ -178,7 +179,7 @@ gcl_counts() {
 		$1 == "Total" { ticks[FILENAME] = $3 }
 		END {
 			for (f in ticks)
-				if (ticks[f] < 100 || ticks[f] < 0.9 * due[f] || ticks[f] > 1.1 * due[f])
+				if (ticks[f] < 100 || ticks[f] < (f ~ /bpf/ ? 0.8 : 0.9) * due[f] || ticks[f] > 1.1 * due[f])
 					exit 1
 			off = share[ARGV[1]] - share[ARGV[2]]
 			exit !(share[ARGV[1]] > 20 && off > -5 && off < 5)
@@ -219,7 +220,7 @@ check_module() {
 	check "$k: it is loaded, for everyone" grep -x 666 "$results/device.json"
 	check "$k: profiltool check tells of it" grep -E \
 		'^ok +/dev/profil +version 1 of .* up to 10000 Hz, 2048 regions' "$results/check.json"
-	check "$k: libprofil through it, as nobody: every row" rows_hold kmod 90
+	check "$k: libprofil through it, as nobody: every row" rows_hold kmod "${brief:-90}"
 	check "$k: its own tests: every row" rows_hold module 60
 	check "$k: it cannot be unloaded while a process is on" complains busy 1 "unavailable"
 	check "$k: a program of gcc -pg, as nobody: the shares of its functions" \
@@ -240,7 +241,7 @@ check_module_parallel() {
 	local k="$series, profil.ko, two CPUs"
 
 	check "$k: its own tests: every row" \
-		rows_hold parallel "$([[ $append == *brief* ]] && echo 45 || echo 80)"
+		rows_hold parallel "$([ -n "${brief:-}" ] && echo 45 || echo 80)"
 	check "$k: whatever a program may ask" ran fuzz
 	check "$k: loaded and unloaded while programs use it" ran races
 	check "$k: it is unloaded" ran rmmod

@@ -50,7 +50,8 @@ column() {
 	awk -v n="$1" '$NF == "length" && NF == 7 { print $n; exit }' "$work/$2"
 }
 
-# right NAME RATE: the time, the function that has it, its calls, and the rate.
+# right NAME RATE: the time, the function that has it, its calls, and the rate: 1000 Hz, or 999, which do
+# not keep step with the scheduler's tick.
 right() {
 	local used seconds share
 
@@ -70,6 +71,6 @@ check "gcl without libprofil: it counts" test "$(column 4 libc)" -ge 2000
 lib=$tree/lib/libprofil-gmon.so
 for backend in $backends; do
 	check "$backend: gcl" gcl "$backend" with "$backend"
-	check "$backend: gcl's gprof is right" right "$backend" 0.001
+	check "$backend: gcl's gprof is right" right "$backend" '0.00100[01]*'
 done
 finish

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * seccomp bpf|perf_event_open|perf_cgroup ERRNO COMMAND...: runs it where a filter refuses this
- * system call; the last is perf_event_open for control groups alone.
+ * seccomp bpf|perf_event_open|perf_odd_cpu ERRNO COMMAND...: runs it where a filter refuses this
+ * system call; the last is perf_event_open for the CPUs 1, 3, ... alone.
  */
 #include <errno.h>
 #include <linux/filter.h>
-#include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,11 +22,11 @@ int main(int argc, char **argv)
 
 	const unsigned int call = strcmp(argv[1], "bpf") == 0 ? SYS_bpf : SYS_perf_event_open;
 	const unsigned int code = strtoul(argv[2], NULL, 10);
-	const bool cgroup = strcmp(argv[1], "perf_cgroup") == 0;
+	const bool odd = strcmp(argv[1], "perf_odd_cpu") == 0;
 	/* Of this word one of these bits has to be set: of the number always one is. */
 	const unsigned int word =
-		cgroup ? offsetof(struct seccomp_data, args[4]) : offsetof(struct seccomp_data, nr);
-	const unsigned int bits = cgroup ? PERF_FLAG_PID_CGROUP : ~0U;
+		odd ? offsetof(struct seccomp_data, args[2]) : offsetof(struct seccomp_data, nr);
+	const unsigned int bits = odd ? 1 : ~0U;
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 3),

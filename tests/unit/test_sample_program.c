@@ -110,7 +110,7 @@ static void record(pid_t child, struct sample_program *sample, struct event_set 
 	struct sample_counters sum;
 	uint64_t kernel;
 	struct error e;
-	int err = events_prepare(events, CAPTURE_CPU_CLOCK, 4999, false, &e);
+	int err = events_prepare(events, CAPTURE_CPU_CLOCK, 4999, &e);
 
 	err = err ?: sample_program_load(sample, &settings, &counts, &e);
 	if (err == -EPERM || err == -EACCES)
@@ -119,7 +119,7 @@ static void record(pid_t child, struct sample_program *sample, struct event_set 
 	err = members_begin(&members, sample_program_object(sample), false, &e);
 	err = err ?: members_add(&members, child, &member, &e);
 	err = err
-		      ?: events_open(events, NULL, NULL,
+		      ?: events_open(events, NULL,
 				     bpf_program__fd(sample_program_on_tick(sample)), &e);
 	assert_int_equal(err, 0);
 	record_until_full(sample, 100);

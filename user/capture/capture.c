@@ -28,8 +28,8 @@
 #include "util/file.h"
 #include "util/number.h"
 
-/* How long a CPU may be without its clock that comes online, or that a target may run on again. */
-#define CLOCKS_NS NS_PER_S
+/* How long a CPU may be without a clock that comes online, or that a target may run on again. */
+#define CPUS_NS NS_PER_S
 
 struct target {
 	pid_t pid;
@@ -54,7 +54,7 @@ struct capture {
 	struct cgroup group; /* fd -1: none */
 	int epoll;
 	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC; stop: of the last reading */
-	uint64_t next_clocks_ns;	      /* when to look for CPUs that have no clock */
+	uint64_t next_cpus_ns;		      /* when to look at them */
 	bool stopped;
 	uint64_t start_time_ns; /* since the epoch */
 	uint64_t interrupt_ns;
@@ -120,7 +120,6 @@ static int open_group(struct capture *c, struct error *e)
 		return 0;
 	c->group.path = c->options.cgroup;
 	err = cgroup_open(&c->group, e);
-	/* As the group's CPU time, its events would have idle time besides. */
 	if (!err && cgroup_has_all(&c->group))
 		c->options.target = CAPTURE_SYSTEM;
 	return err;
@@ -229,28 +228,15 @@ static int begin_ticks(struct capture *c, struct error *e)
 
 	if (has_tick(c))
 		return tick_begin(&c->tick, program, e);
-	return events_open(&c->events, c->options.target == CAPTURE_CGROUP ? &c->group : NULL,
-			   counts_everyone(c) ? NULL : &c->members, bpf_program__fd(program), e);
-}
-
-/* CPUs come online, and the targets may run on others than before. */
-static int add_clocks(struct capture *c, struct error *e)
-{
-	uint64_t now = now_ns();
-	int err;
-
-	if (has_tick(c) || now < c->next_clocks_ns)
-		return 0;
-	c->next_clocks_ns = now + CLOCKS_NS;
-	err = c->events.incomplete ? members_look(&c->members, e) : 0;
-	return err ?: begin_ticks(c, e);
+	return events_open(&c->events, counts_everyone(c) ? NULL : &c->members,
+			   bpf_program__fd(program), e);
 }
 
 /* From here on CPU time is of the account. */
 static int begin_account(struct capture *c, struct error *e)
 {
 	c->start_ns = now_ns();
-	c->next_clocks_ns = c->start_ns + CLOCKS_NS;
+	c->next_cpus_ns = c->start_ns + CPUS_NS;
 	c->start_time_ns = clock_ns(CLOCK_REALTIME);
 	if (!counts_everyone(c))
 		return members_begin_account(&c->members, e);
@@ -263,18 +249,39 @@ static int begin_account(struct capture *c, struct error *e)
 
 /* --- Mappings --- */
 
-static int open_sideband(struct capture *c, struct error *e)
+/* Those from `first` on. */
+static int watch_sideband(struct capture *c, size_t first, struct error *e)
 {
-	const int *fds;
 	size_t count;
-	int err = sideband_open(counts_everyone(c), &c->sideband, e);
+	const int *fds = sideband_fds(c->sideband, &count);
+	int err = 0;
 
-	if (err)
-		return err;
-	fds = sideband_fds(c->sideband, &count);
-	for (size_t i = 0; i < count && !err; i++)
+	for (size_t i = first; i < count && !err; i++)
 		err = watch(c, fds[i], e);
 	return err;
+}
+
+static int open_sideband(struct capture *c, struct error *e)
+{
+	return sideband_open(counts_everyone(c), &c->sideband, e) ?: watch_sideband(c, 0, e);
+}
+
+/* CPUs come and go, and the targets may run on others than before. */
+static int look_at_cpus(struct capture *c, struct error *e)
+{
+	uint64_t now = now_ns();
+	size_t count;
+	int err;
+
+	if (now < c->next_cpus_ns)
+		return 0;
+	c->next_cpus_ns = now + CPUS_NS;
+	sideband_fds(c->sideband, &count);
+	err = sideband_open_cpus(c->sideband, e) ?: watch_sideband(c, count, e);
+	if (err || has_tick(c))
+		return err;
+	err = c->events.incomplete ? members_look(&c->members, e) : 0;
+	return err ?: begin_ticks(c, e);
 }
 
 /* What the target is from its exec on is not in the histogram: nothing of it is taken in. */
@@ -383,6 +390,8 @@ static int load_sample(struct capture *c, struct error *e)
 		.sides = sides(&c->options),
 		.stacks = c->options.stacks,
 		.everyone = counts_everyone(c),
+		.group = c->options.target == CAPTURE_CGROUP ? c->group.id : 0,
+		.group_is_v1 = c->group.is_v1,
 		.one_thread = c->options.target == CAPTURE_THREAD,
 		.inherit = c->options.inherit,
 		.tick = has_tick(c) ? &c->tick : NULL,
@@ -411,15 +420,9 @@ static int load_profil(struct capture *c, struct error *e)
 
 static int prepare_clock(struct capture *c, struct error *e)
 {
-	bool group = c->options.target == CAPTURE_CGROUP;
-
-	if (!has_tick(c))
-		return events_prepare(&c->events, c->options.event, c->options.frequency, group, e);
-	if (!group)
+	if (has_tick(c))
 		return tick_prepare(&c->tick, c->options.frequency, e);
-	error_set_kind(e, ERROR_USAGE, 0, "-e tick cannot tell the processes of a control group");
-	error_mend(e, "use -e cpu-clock");
-	return -EINVAL;
+	return events_prepare(&c->events, c->options.event, c->options.frequency, e);
 }
 
 /* --- Recording --- */
@@ -489,7 +492,7 @@ int capture_handle(struct capture *c, struct error *e)
 	err = has_histogram(c) ? 0 : sample_program_read_ring(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
-	return take_records(c, e) ?: (c->stopped ? 0 : add_clocks(c, e));
+	return take_records(c, e) ?: (c->stopped ? 0 : look_at_cpus(c, e));
 }
 
 bool capture_ended(const struct capture *c)
@@ -504,15 +507,14 @@ bool capture_ended(const struct capture *c)
 	return c->target_count > 0;
 }
 
-/* Of a group that is gone by now, what its events know: the time that they were on. */
+/* 0, not known: of a group that is gone by now, too. */
 static void read_group_time(struct capture *c)
 {
 	uint64_t now;
 
+	c->cpu_ns = 0;
 	if (c->has_group_ns && cgroup_cpu_ns(&c->group, &now) == 0)
 		c->cpu_ns = now - c->cpu_start_ns;
-	else
-		c->cpu_ns = events_group_ns(&c->events);
 }
 
 /* What the kernel has charged to the targets so far. */

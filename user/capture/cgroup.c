@@ -12,11 +12,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "capture/perf_event.h"
-
-/* Where the hierarchies are mounted whose groups may have perf events; empty: nowhere. */
+/* Where the hierarchies are mounted whose groups can be told apart on a tick; empty: nowhere. */
 struct mounts {
-	char v1[PATH_MAX]; /* of cgroup v1 with the controller perf_event: then v2 is without it */
+	char v1[PATH_MAX]; /* of cgroup v1: the one with the controller perf_event */
 	char v2[PATH_MAX];
 };
 
@@ -88,6 +86,39 @@ static int explain(const struct mounts *mounts, const char *path, int code, stru
 	return -code;
 }
 
+/* Of the hierarchies of cgroup v1, each process has a group that we know of in one alone. */
+static int check_hierarchy(const struct cgroup *group, const struct mounts *mounts,
+			   const struct stat *status, struct error *e)
+{
+	struct stat root;
+
+	if (!group->is_v1 ||
+	    (*mounts->v1 && stat(mounts->v1, &root) == 0 && root.st_dev == status->st_dev))
+		return 0;
+	error_set(e, 0,
+		  "cannot profile the control group %s: it is of cgroup v1, without the "
+		  "controller perf_event",
+		  group->path);
+	if (*mounts->v1)
+		error_mend(e, "give a directory below %s, where perf_event is", mounts->v1);
+	else if (*mounts->v2)
+		error_mend(e, "give a directory below %s", mounts->v2);
+	else
+		error_mend(e, "mount -t cgroup2 none DIRECTORY, and give a directory below it");
+	return -ENOENT;
+}
+
+static int identify(struct cgroup *group, const struct mounts *mounts, struct error *e)
+{
+	struct stat status;
+
+	if (fstat(group->fd, &status))
+		return error_set(e, errno, "cannot look at the control group %s", group->path);
+	group->id = status.st_ino;
+	group->is_v1 = is_of(group->fd, CGROUP_SUPER_MAGIC);
+	return check_hierarchy(group, mounts, &status, e);
+}
+
 int cgroup_open(struct cgroup *group, struct error *e)
 {
 	bool as_it_stands = *group->path == '/' || *group->path == '.';
@@ -106,15 +137,12 @@ int cgroup_open(struct cgroup *group, struct error *e)
 		if (group->fd < 0 && code == ENOENT)
 			code = -group->fd;
 	}
-	return group->fd < 0 ? explain(&mounts, group->path, code, e) : 0;
+	return group->fd < 0 ? explain(&mounts, group->path, code, e) : identify(group, &mounts, e);
 }
 
 bool cgroup_has_all(const struct cgroup *group)
 {
-	struct stat status;
-
-	/* The kernel counts the nodes of a hierarchy from 1 on (cgroup_setup_root()). */
-	return fstat(group->fd, &status) == 0 && status.st_ino == 1;
+	return group->id == 1; /* kernfs counts the nodes of a hierarchy from 1 on */
 }
 
 int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns)
@@ -143,77 +171,4 @@ int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns)
 bool cgroup_is_gone(const struct cgroup *group)
 {
 	return faccessat(group->fd, "cgroup.procs", F_OK, 0) && errno == ENOENT;
-}
-
-/* Whether a hierarchy of cgroup v1 has the controller, mounted here or not: see cgroups(7). */
-static bool is_in_v1(void)
-{
-	FILE *groups = fopen("/proc/self/cgroup", "re");
-	char line[PATH_MAX], names[256];
-	bool found = false;
-
-	while (groups && !found && fgets(line, sizeof(line), groups))
-		found = sscanf(line, "%*d:%255[^:]:", names) == 1 && strstr(names, "perf_event");
-	if (groups)
-		fclose(groups);
-	return found;
-}
-
-/*
- * The group is there, but without the controller. A kernel that has just booted gives cgroup2's
- * groups even this one, which nobody has to ask for, only once it gives them some other.
- */
-static int explain_hierarchy(const struct cgroup *group, struct error *e)
-{
-	struct mounts mounts;
-
-	find_mounts(&mounts);
-	error_set(e, 0, "cannot profile the control group %s: it is without perf_event",
-		  group->path);
-	if (*mounts.v1)
-		error_mend(e, "give a directory below %s, where perf_event is", mounts.v1);
-	else if (is_of(group->fd, CGROUP_SUPER_MAGIC) && *mounts.v2)
-		error_mend(e, "give a directory below %s: cgroup2 has perf_event", mounts.v2);
-	else if (is_of(group->fd, CGROUP2_SUPER_MAGIC) && !is_in_v1())
-		error_mend(e,
-			   "the kernel gives it to groups along with any other controller: "
-			   "echo +pids >%s/cgroup.subtree_control",
-			   mounts.v2);
-	else
-		error_mend(e, "another hierarchy has it, which is not mounted here: "
-			      "mount -t cgroup -o perf_event none DIRECTORY");
-	return -ENOENT;
-}
-
-/* Whether the kernel would take the event if it were about all processes. */
-static bool is_taken_for_all(struct perf_event_attr *attr, int cpu)
-{
-	int fd = perf_event_open(attr, -1, cpu);
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
-
-int cgroup_open_event(const struct cgroup *group, struct perf_event_attr *attr, int cpu,
-		      struct error *e)
-{
-	int fd = perf_event_open_cgroup(attr, group->fd, cpu);
-
-	if (fd >= 0)
-		return fd;
-	if (fd == -ENOENT && cgroup_is_gone(group))
-		return error_set(e, ENOENT, "the control group %s was removed just now",
-				 group->path);
-	if (fd == -ENOENT)
-		return explain_hierarchy(group, e);
-	if (fd == -EINVAL && is_taken_for_all(attr, cpu)) {
-		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
-			       "this kernel has no perf events of control groups");
-		error_mend(e, "use a kernel with CONFIG_CGROUP_PERF; or -p with the processes, or "
-			      "-a");
-		return -EOPNOTSUPP;
-	}
-	return perf_event_error(e, -fd, group->path);
 }

@@ -2,7 +2,6 @@
 #ifndef PROFIL_CAPTURE_CGROUP_H
 #define PROFIL_CAPTURE_CGROUP_H
 
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,12 +11,14 @@
 struct cgroup {
 	const char *path; /* as the user has given it */
 	int fd;
+	uint64_t id; /* the kernel's own */
+	bool is_v1;  /* of cgroup v1 */
 };
 
 /*
  * Opens group->path: a directory as it stands, when it begins with a slash or a dot, or else one
  * below the place where the hierarchy is mounted, as systemd shows it: "/system.slice/x.service",
- * with the slash or without. Sets group->fd, which is the caller's. Returns 0 or -errno.
+ * with the slash or without. Sets all of *group; its fd is the caller's. Returns 0 or -errno.
  */
 int cgroup_open(struct cgroup *group, struct error *e);
 
@@ -32,12 +33,5 @@ int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns);
 
 /* Whether it has been removed: then no process will ever be in it again. */
 bool cgroup_is_gone(const struct cgroup *group);
-
-/*
- * Opens a perf event of a CPU for the time that it spends on processes of the group and of those
- * below it. Returns a descriptor, or -errno with e set.
- */
-int cgroup_open_event(const struct cgroup *group, struct perf_event_attr *attr, int cpu,
-		      struct error *e);
 
 #endif

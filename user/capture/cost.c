@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/cost.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -25,12 +26,12 @@ uint64_t cost_of_interrupt(void)
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = PERIOD_NS,
 	};
 	uint64_t gaps[GAPS], start = now_ns(), before = start;
 	size_t count = 0;
-	int fd = perf_event_open(&attr, 0, -1);
+	int fd = perf_event_open(&attr, -1, sched_getcpu());
 
 	if (fd < 0)
 		return 0;

@@ -2,6 +2,7 @@
 #include "capture/events.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -44,7 +45,8 @@ static bool have_cycles(void)
 		.sample_period = 1000000,
 		.disabled = 1,
 	};
-	int fd = perf_event_open(&attr, 0, -1);
+	/* An event of a task would make every switch of the machine longer for a second. */
+	int fd = perf_event_open(&attr, -1, sched_getcpu());
 
 	if (fd < 0)
 		return false;
@@ -70,7 +72,7 @@ uint64_t events_tick_ns(void)
 }
 
 int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
-		   bool group, struct error *e)
+		   struct error *e)
 {
 	if (check_sample_rate(frequency, e))
 		return -EINVAL;
@@ -85,11 +87,10 @@ int events_prepare(struct event_set *set, enum capture_event event, unsigned int
 		.size = sizeof(set->attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		.disabled = 1,
 		.exclude_idle = 1,
 	};
-	if (group) /* it is enabled while the group runs */
-		set->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
 	if (event == CAPTURE_CYCLES) {
 		set->attr.type = PERF_TYPE_HARDWARE;
 		set->attr.config = PERF_COUNT_HW_CPU_CYCLES;
@@ -114,9 +115,20 @@ bool events_count_time(const struct event_set *set)
 	return set->attr.type == PERF_TYPE_SOFTWARE;
 }
 
+static void remove_dead(struct event_set *set)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < set->count; i++)
+		if (perf_event_is_dead(set->events[i].fd, &set->events[i].enabled_ns))
+			close(set->events[i].fd);
+		else
+			set->events[left++] = set->events[i];
+	set->count = left;
+}
+
 struct cpu_context {
 	struct event_set *set;
-	const struct cgroup *group;
 	const struct members *members;
 	int program_fd;
 	struct error *e;
@@ -146,12 +158,11 @@ static int open_cpu(int cpu, void *context)
 	snprintf(what, sizeof(what), "CPU %d", cpu);
 	if (array_reserve(&set->events, &set->room, set->count + 1, sizeof(*set->events)))
 		return error_no_memory(c->e);
-	event.fd = c->group ? cgroup_open_event(c->group, &set->attr, cpu, c->e)
-			    : perf_event_open(&set->attr, -1, cpu);
+	event.fd = perf_event_open(&set->attr, -1, cpu);
 	if (event.fd == -ENODEV)
 		return 0; /* it went offline just now */
 	if (event.fd < 0)
-		return c->group ? event.fd : perf_event_error(c->e, -event.fd, what);
+		return perf_event_error(c->e, -event.fd, what);
 	set->events[set->count++] = event;
 	if (ioctl(event.fd, PERF_EVENT_IOC_SET_BPF, c->program_fd))
 		return error_set(c->e, errno, "cannot attach the BPF program to the event of %s",
@@ -177,41 +188,24 @@ static int enable(struct event_set *set, size_t first, struct error *e)
 	return 0;
 }
 
-int events_open(struct event_set *set, const struct cgroup *group, const struct members *members,
-		int program_fd, struct error *e)
+int events_open(struct event_set *set, const struct members *members, int program_fd,
+		struct error *e)
 {
-	struct cpu_context context = { set, group, members, program_fd, e };
-	size_t first = set->count;
+	struct cpu_context context = { set, members, program_fd, e };
+	size_t first;
 
+	remove_dead(set);
+	first = set->count;
 	set->incomplete = false;
 	return cpus_each_online(open_cpu, &context, e) ?: enable(set, first, e);
 }
 
-/* Counts are read before they are gone. */
 void events_stop(struct event_set *set)
 {
-	for (size_t i = 0; i < set->count; i++)
-		ioctl(set->events[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 	for (size_t i = 0; i < set->count; i++) {
-		struct event *event = &set->events[i];
-		uint64_t values[2] = { 0 }; /* as attr.read_format asks: one, or two */
-
-		if (read(event->fd, values, sizeof(values)) > 0) {
-			event->count = values[0];
-			event->group_ns = values[1];
-		}
-		close(event->fd);
-		event->fd = -1;
+		close(set->events[i].fd);
+		set->events[i].fd = -1;
 	}
-}
-
-uint64_t events_group_ns(const struct event_set *set)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < set->count; i++)
-		sum += set->events[i].group_ns;
-	return sum;
 }
 
 void events_close(struct event_set *set)

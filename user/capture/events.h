@@ -5,13 +5,11 @@
 #include <linux/perf_event.h>
 
 #include "capture/capture.h"
-#include "capture/cgroup.h"
 #include "capture/members.h"
 
 struct event {
 	int fd, cpu;
-	uint64_t count;	   /* once it has stopped: its clock */
-	uint64_t group_ns; /* of a control group's event, once it has stopped: its CPU time there */
+	uint64_t enabled_ns; /* how long it has ticked, when that was last read; 0: never was */
 };
 
 /* The clocks of all CPUs: a perf event on each. Zero-initialised (but for attr) is none. */
@@ -23,9 +21,9 @@ struct event_set {
 	bool incomplete; /* some CPUs have none, as no member may run there */
 };
 
-/* Chooses the clock and fills in set->attr and set->period_ns; `group`: for a control group. */
+/* Chooses the clock and fills in set->attr and set->period_ns. */
 int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
-		   bool group, struct error *e);
+		   struct error *e);
 
 /* "cpu-clock" or "cycles". */
 const char *events_name(const struct event_set *set);
@@ -34,18 +32,15 @@ const char *events_name(const struct event_set *set);
 bool events_count_time(const struct event_set *set);
 
 /*
- * Opens one event for every CPU that is online and has none yet, with the BPF program on it. From
- * then on they tick: by the group alone, unless it is NULL; but on those CPUs alone that a member
- * may run on, unless members is NULL.
+ * Opens one event for every CPU that is online and has none, with the BPF program on it, but for
+ * those CPUs that no member may run on; members NULL: for all. From then on they tick. To be called
+ * again now and then, as CPUs come and go.
  */
-int events_open(struct event_set *set, const struct cgroup *group, const struct members *members,
-		int program_fd, struct error *e);
+int events_open(struct event_set *set, const struct members *members, int program_fd,
+		struct error *e);
 
-/* Ends them: no tick comes any more after this. Sets their counts. */
+/* Ends them: no tick comes any more after this. */
 void events_stop(struct event_set *set);
-
-/* The CPU time of the control group, after that. */
-uint64_t events_group_ns(const struct event_set *set);
 
 void events_close(struct event_set *set);
 

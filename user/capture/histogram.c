@@ -43,7 +43,7 @@ static int open_events(struct histograms *all, unsigned int frequency, struct hi
 {
 	struct histogram_clock *unused = NULL;
 	struct event_set events = { 0 };
-	int err = events_prepare(&events, CAPTURE_CPU_CLOCK, frequency, false, e);
+	int err = events_prepare(&events, CAPTURE_CPU_CLOCK, frequency, e);
 
 	if (err)
 		return err;
@@ -60,7 +60,7 @@ static int open_events(struct histograms *all, unsigned int frequency, struct hi
 	if (!unused)
 		return error_set(e, EAGAIN, "%d other rates are in use already, %u Hz is one more",
 				 HISTOGRAM_CLOCKS, frequency);
-	err = events_open(&events, NULL, NULL, all->program, e);
+	err = events_open(&events, NULL, all->program, e);
 	if (err) {
 		events_close(&events);
 		return err;
@@ -132,6 +132,16 @@ int histograms_open(unsigned int most, bool threads, struct histograms **out, st
 		histograms_close(all);
 	else
 		*out = all;
+	return err;
+}
+
+int histograms_look_at_cpus(struct histograms *all, struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < HISTOGRAM_CLOCKS && !all->has_tick && !err; i++)
+		if (all->clocks[i].period_ns)
+			err = events_open(&all->clocks[i].events, NULL, all->program, e);
 	return err;
 }
 

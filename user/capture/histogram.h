@@ -32,6 +32,9 @@ struct histograms;
 int histograms_open(unsigned int most, bool threads, struct histograms **all, struct error *e);
 void histograms_close(struct histograms *all);
 
+/* To be called now and then while there are histograms: has CPUs tick that came online since. */
+int histograms_look_at_cpus(struct histograms *all, struct error *e);
+
 /* Why there are no perf events, so that the scheduler's tick is the clock; "": there are. */
 const char *histograms_without_events(const struct histograms *all);
 

@@ -2,8 +2,6 @@
 #include "capture/perf_event.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,21 +10,21 @@
 #include "util/file.h"
 #include "util/number.h"
 
-static int open_event(struct perf_event_attr *attr, int id, int cpu, unsigned long flags)
+int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
 {
-	int fd = syscall(SYS_perf_event_open, attr, id, cpu, -1, PERF_FLAG_FD_CLOEXEC | flags);
+	int fd = syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
+bool perf_event_is_dead(int fd, uint64_t *enabled_ns)
 {
-	return open_event(attr, tid, cpu, 0);
-}
+	uint64_t values[2], before_ns = *enabled_ns; /* values: the count, and that time */
 
-int perf_event_open_cgroup(struct perf_event_attr *attr, int directory, int cpu)
-{
-	return open_event(attr, directory, cpu, PERF_FLAG_PID_CGROUP);
+	if (read(fd, values, sizeof(values)) != sizeof(values))
+		return true;
+	*enabled_ns = values[1];
+	return before_ns && *enabled_ns == before_ns;
 }
 
 /*

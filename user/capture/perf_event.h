@@ -3,6 +3,8 @@
 #define PROFIL_CAPTURE_PERF_EVENT_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "util/error.h"
@@ -10,8 +12,11 @@
 /* perf_event_open(2), which has no wrapper in libc. Returns a descriptor or -errno. */
 int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu);
 
-/* The same for what runs on a CPU and is in a control group, or in one below it. */
-int perf_event_open_cgroup(struct perf_event_attr *attr, int directory, int cpu);
+/*
+ * Whether a CPU's event is dead: its CPU has gone offline since, even if it is back. The attr has
+ * PERF_FORMAT_TOTAL_TIME_ENABLED, and *enabled_ns is that time as of the last call, first 0.
+ */
+bool perf_event_is_dead(int fd, uint64_t *enabled_ns);
 
 /* Explains a perf_event_open() for `what` that failed with `code`. Returns -code. */
 int perf_event_error(struct error *e, int code, const char *what);

@@ -92,6 +92,8 @@ static int prepare(const struct sample_program *sample)
 
 	bpf->rodata->sides = settings->sides;
 	bpf->rodata->everyone = settings->everyone;
+	bpf->rodata->group = settings->group;
+	bpf->rodata->group_is_v1 = settings->group_is_v1;
 	bpf->rodata->one_thread = settings->one_thread;
 	bpf->rodata->inherit = settings->inherit;
 	bpf->rodata->tells = !settings->everyone;

@@ -15,6 +15,8 @@ struct sample_settings {
 	uint32_t sides;		  /* SAMPLE_USER, ... */
 	bool stacks;		  /* call stacks instead of pcs */
 	bool everyone;		  /* else of members: capture/members.h */
+	uint64_t group;		  /* of everyone: who is in this control group, by its ID; 0: all */
+	bool group_is_v1;	  /* it is in a hierarchy of cgroup v1 */
 	bool one_thread, inherit; /* of members: bpf/members.h */
 	const struct tick *tick;  /* it traces the scheduler's tick; NULL: perf events have it */
 };

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,8 +14,11 @@
 #include "util/array.h"
 #include "util/clock.h"
 
-/* A power of two. An exec makes some ten records of about 120 bytes. */
-#define RING_PAGES 32
+/*
+ * A power of two, as many as the default of kernel.perf_event_mlock_kb allows every user. An exec
+ * makes some ten records of about 120 bytes.
+ */
+#define RING_PAGES 128
 /* Some thirty records: soon enough to open files of short-lived processes. */
 #define WAKEUP_BYTES 4096
 
@@ -26,6 +30,8 @@
 struct ring {
 	struct perf_event_mmap_page *control; /* the data pages follow it */
 	size_t data_size;
+	int cpu; /* -1: its event is dead */
+	uint64_t enabled_ns;
 };
 
 /* A record that was taken from its ring and waits for its turn. */
@@ -62,14 +68,26 @@ struct open_context {
 	struct error *e;
 };
 
+static bool has_event(const struct sideband *s, int cpu)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rings[i].cpu == cpu)
+			return true;
+	return false;
+}
+
 static int open_cpu(int cpu, void *context)
 {
 	struct sideband *s = ((struct open_context *)context)->s;
 	struct error *e = ((struct open_context *)context)->e;
 	size_t page = sysconf(_SC_PAGESIZE);
-	struct ring ring = { .data_size = RING_PAGES * page };
+	struct ring ring = { .data_size = RING_PAGES * page, .cpu = cpu };
+	char what[64];
 	int fd;
 
+	if (has_event(s, cpu))
+		return 0;
+	snprintf(what, sizeof(what), "the records of mappings on CPU %d", cpu);
 	if (array_reserve(&s->fds, &s->fd_room, s->count + 1, sizeof(*s->fds)) ||
 	    array_reserve(&s->rings, &s->ring_room, s->count + 1, sizeof(*s->rings)))
 		return error_no_memory(e);
@@ -77,7 +95,7 @@ static int open_cpu(int cpu, void *context)
 	if (fd == -ENODEV)
 		return 0; /* it went offline just now */
 	if (fd < 0)
-		return perf_event_error(e, -fd, "the records of mappings");
+		return perf_event_error(e, -fd, what);
 	ring.control = mmap(NULL, page + ring.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ring.control == MAP_FAILED) {
 		error_set(e, errno, "cannot map the buffer for the records of mappings");
@@ -90,10 +108,20 @@ static int open_cpu(int cpu, void *context)
 	return 0;
 }
 
+int sideband_open_cpus(struct sideband *s, struct error *e)
+{
+	struct open_context context = { s, e };
+
+	/* Their rings stay: records may be left in there. */
+	for (size_t i = 0; i < s->count; i++)
+		if (s->rings[i].cpu >= 0 && perf_event_is_dead(s->fds[i], &s->rings[i].enabled_ns))
+			s->rings[i].cpu = -1;
+	return cpus_each_online(open_cpu, &context, e);
+}
+
 int sideband_open(bool births, struct sideband **out, struct error *e)
 {
 	struct sideband *s = calloc(1, sizeof(*s));
-	struct open_context context = { s, e };
 	int err;
 
 	if (!s)
@@ -102,6 +130,7 @@ int sideband_open(bool births, struct sideband **out, struct error *e)
 		.size = sizeof(s->attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 		.sample_id_all = 1,
 		.mmap = 1,
@@ -115,7 +144,7 @@ int sideband_open(bool births, struct sideband **out, struct error *e)
 		.watermark = 1,
 		.wakeup_watermark = WAKEUP_BYTES,
 	};
-	err = cpus_each_online(open_cpu, &context, e);
+	err = sideband_open_cpus(s, e);
 	if (err)
 		sideband_free(s);
 	else

@@ -44,6 +44,9 @@ struct sideband;
 int sideband_open(bool births, struct sideband **s, struct error *e);
 void sideband_free(struct sideband *s);
 
+/* To be called now and then: also on CPUs that came online since. */
+int sideband_open_cpus(struct sideband *s, struct error *e);
+
 /* Has it hand on a birth or an end when its time comes. Returns 0 or -ENOMEM. */
 int sideband_add(struct sideband *s, const struct sideband_record *record);
 

@@ -31,6 +31,9 @@
 /* How long nobody is accepted after the system could give no descriptor. */
 #define PAUSE_NS (100 * NS_PER_MS)
 
+/* How long a CPU may be without clocks that comes online. */
+#define CPUS_NS NS_PER_S
+
 /* What a descriptor in the epoll instance is. */
 struct watch {
 	enum watch_kind {
@@ -60,6 +63,7 @@ struct server {
 	size_t event_room, ready_room, ready_count;
 	struct profild_request *request;
 	uint64_t pause_end_ns; /* 0: the listener is watched */
+	uint64_t next_cpus_ns; /* when to look at them */
 	bool end;
 };
 
@@ -223,6 +227,22 @@ static int end_pause(struct server *s)
 	return -1;
 }
 
+/* Returns how long to wait for events until it is time again, as epoll_wait(2). */
+static int look_at_cpus(struct server *s)
+{
+	uint64_t now = now_ns();
+	struct error e;
+
+	if (!s->connections)
+		return -1;
+	if (now >= s->next_cpus_ns) {
+		s->next_cpus_ns = now + CPUS_NS;
+		if (histograms_look_at_cpus(s->histograms, &e))
+			log_problem(&e);
+	}
+	return (s->next_cpus_ns - now) / NS_PER_MS + 1;
+}
+
 /* --- Requests --- */
 
 static int compare_claims(const void *one, const void *other)
@@ -308,7 +328,9 @@ static void limit_waits(bool on)
 
 static int take_events(struct server *s, struct error *e)
 {
-	int count = epoll_wait(s->epoll, s->events, s->event_room, end_pause(s));
+	int pause = end_pause(s), wait = look_at_cpus(s);
+	int count = epoll_wait(s->epoll, s->events, s->event_room,
+			       pause < 0 || (wait >= 0 && wait < pause) ? wait : pause);
 
 	if (count < 0 && errno != EINTR)
 		return error_set(e, errno, "cannot wait for events");

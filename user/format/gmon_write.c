@@ -394,7 +394,10 @@ static int write_file(FILE *stream, size_t number, void *context, struct error *
 	return ferror(stream) ? error_set(e, errno, "cannot write %s", w->names[number]) : 0;
 }
 
-/* The rate is a whole number in the file: one that is not, to 0.01 %, is told in samples. */
+/*
+ * The rate is a whole number in the file: one that is not, to 0.5 %, is told in samples. So far can
+ * a clock be from the rate that was asked for.
+ */
 static void set_rate(struct writer *w)
 {
 	uint64_t period = w->p->period_ns, hz, product;
@@ -406,7 +409,7 @@ static void set_rate(struct writer *w)
 		return;
 	hz = (NS_PER_S + period / 2) / period;
 	product = hz * period;
-	if (product > NS_PER_S + NS_PER_S / 10000 || product < NS_PER_S - NS_PER_S / 10000)
+	if (product > NS_PER_S + NS_PER_S / 200 || product < NS_PER_S - NS_PER_S / 200)
 		return;
 	w->rate = hz;
 	w->dimension = "seconds";
