@@ -173,14 +173,14 @@ row() {
 	timeout "$patience" "$@" >/run/row 2>&1 </dev/null
 }
 
-# rows NAME "COMMAND..." PROGRAM...: what each of their rows says and how it ends when the command
-# runs it (tests/progs/profil_row.h), in NAME.rows.
+# rows NAME "COMMAND..." PROGRAM...: what each of their rows, of one in $every, says and how it ends when
+# the command runs it (tests/progs/profil_row.h), in NAME.rows.
 rows() {
 	name=$1
 	command=$2
 	shift 2
 	for program; do
-		"$program" list | grep -vE "$left_out" | while read -r _ row; do
+		"$program" list | grep -vE "$left_out" | awk "NR % $every == 0" | while read -r _ row; do
 			# shellcheck disable=SC2086 # a list of words
 			row $command "$program" "$row"
 			echo "$? ${program##*/} $row"
@@ -190,13 +190,10 @@ rows() {
 	ended "$name.rows" "$(grep -c '^[1-9]' "$name.rows")"
 }
 
-# profil(2): all that is judged where the kernel counts and that no clock decides. With $brief, what
-# depends on the kernel; its program takes long to load here.
+# profil(2): all that is judged where the kernel counts and that no clock decides.
 legacy() {
-	programs="profil_calls profil_buffers profil_regions profil_family profil_signals"
-	[ -z "$brief" ] || programs="profil_calls profil_family"
-	# shellcheck disable=SC2086 # a list of words
-	rows bpf "$libprofil PROFIL_BACKEND=bpf" $programs
+	rows bpf "$libprofil PROFIL_BACKEND=bpf" \
+		profil_calls profil_buffers profil_regions profil_family profil_signals
 	# Debian's kernels begin with 3, and then want CAP_SYS_ADMIN for every perf event.
 	start_profild closed
 	$gmon_client GMON_OUT_PREFIX=closed-gmon shares-pg 1 0.5 >closed.out
@@ -274,10 +271,7 @@ module() {
 	run device stat -c %a /dev/profil
 	run check profiltool check
 	rm /bin/profil_number # of profild's clock alone: tests/profil/number.sh
-	programs=$(echo /bin/profil_*)
-	[ -z "$brief" ] || programs="profil_calls profil_family"
-	# shellcheck disable=SC2086 # a list of words
-	rows kmod "$as_nobody $libprofil PROFIL_BACKEND=kmod" $programs
+	rows kmod "$as_nobody $libprofil PROFIL_BACKEND=kmod" /bin/profil_*
 	rows module "" kmod_calls kmod_memory kmod_ticks kmod_clock
 	# shellcheck disable=SC2086 # a list of words
 	begin pg $pg 1 wait
@@ -357,12 +351,18 @@ module_parallel() {
 	run races load_while_used "$turns"
 }
 
-# brief: the parts after it leave out what takes long and depends neither on the kernel nor on CPUs.
+# What the parts after it do less of.
 brief() {
 	brief=1
 }
 
+some_rows() {
+	every=4
+	times=4
+}
+
 brief=
+every=1
 # shellcheck disable=SC2154
 for part in $(echo "$machine" | tr + ' '); do
 	"$part"

@@ -118,9 +118,7 @@ static void record(pid_t child, struct sample_program *sample, struct event_set 
 	assert_int_equal(err, 0);
 	err = members_begin(&members, sample_program_object(sample), false, &e);
 	err = err ?: members_add(&members, child, &member, &e);
-	err = err
-		      ?: events_open(events, NULL,
-				     bpf_program__fd(sample_program_on_tick(sample)), &e);
+	err = err ?: events_open(events, NULL, bpf_program__fd(sample_program_on_tick(sample)), &e);
 	assert_int_equal(err, 0);
 	record_until_full(sample, 100);
 	events_stop(events);
@@ -166,9 +164,58 @@ static void test_one_hash(void **state)
 	record_child(&sample);
 }
 
+/* A process with children that live until it has ended. */
+static pid_t start_family(unsigned int children)
+{
+	pid_t parent = fork();
+
+	if (parent)
+		return parent;
+	raise(SIGSTOP);
+	for (unsigned int i = 0; i < children; i++)
+		if (fork() == 0) {
+			alarm(60); /* whatever becomes of its parent */
+			while (getppid() != 1)
+				usleep(1000);
+			_exit(0);
+		}
+	_exit(0);
+}
+
+/* Children that find no room among the members are counted as such, and no others. */
+static void test_full_members(void **state)
+{
+	const struct sample_settings settings = { .sides = SAMPLE_USER, .inherit = true };
+	const struct member member = { .state = MEMBER_COUNTS };
+	struct sample_program sample = { .members_max = 4 };
+	struct members members = { 0 };
+	struct counts counts = { 0 };
+	pid_t parent = start_family(10);
+	struct error e;
+	int err, status;
+
+	(void)state;
+	waitpid(parent, &status, WUNTRACED);
+	assert_true(WIFSTOPPED(status));
+	err = sample_program_load(&sample, &settings, &counts, &e);
+	if (err == -EPERM || err == -EACCES)
+		skip();
+	assert_int_equal(err, 0);
+	assert_int_equal(members_begin(&members, sample_program_object(&sample), true, &e), 0);
+	assert_int_equal(members_add(&members, parent, &member, &e), 0);
+	assert_int_equal(members_left_out(&members), 0);
+	kill(parent, SIGCONT);
+	assert_int_equal(waitpid(parent, &status, 0), parent);
+	assert_int_equal(members_left_out(&members), 10 + 1 - 4);
+	members_free(&members);
+	sample_program_free(&sample);
+	counts_free(&counts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_full_members),
 		cmocka_unit_test(test_full_arena),
 		cmocka_unit_test(test_one_hash),
 	};

@@ -672,6 +672,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	*totals = (struct capture_totals){
 		.ticks = capture_ticks(c),
 		.mapping_records_lost = sideband_lost(c->sideband) + members_lost(&c->members),
+		.left_out = members_left_out(&c->members),
 		.crowded = c->processes.crowded,
 		.cpu_ns = c->cpu_ns,
 		.start_time_ns = c->start_time_ns,

@@ -232,7 +232,12 @@ uint64_t members_lost(const struct members *members)
 {
 	const struct member_account *account = members->account;
 
-	return account ? account->no_member + account->no_record + account->no_task : 0;
+	return account ? account->no_record + account->no_task : 0;
+}
+
+uint64_t members_left_out(const struct members *members)
+{
+	return members->account ? members->account->no_member : 0;
 }
 
 void members_end(struct members *members)

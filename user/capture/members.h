@@ -82,8 +82,11 @@ int members_read(struct members *members,
 /* Readable when there are many. */
 int members_fd(const struct members *members);
 
-/* Births that found no room among the members, and threads whose CPU time is not known. */
+/* Births and ends that were not told of, and threads whose CPU time is not known. */
 uint64_t members_lost(const struct members *members);
+
+/* Children that found no room among the members, so that they are none. */
+uint64_t members_left_out(const struct members *members);
 
 /* Detaches the programs; what has been told can be read still. */
 void members_end(struct members *members);

@@ -117,6 +117,8 @@ static int prepare(const struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.members, !settings->everyone);
 	bpf_map__set_autocreate(bpf->maps.member_tasks, !settings->everyone);
 	bpf_map__set_autocreate(bpf->maps.member_records, !settings->everyone);
+	if (sample->members_max)
+		bpf_map__set_max_entries(bpf->maps.members, sample->members_max);
 	return bpf_map__set_max_entries(bpf->maps.counters, sample->cpu_count)
 		       ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count)
 		       ?: bpf_map__set_max_entries(bpf->maps.ring, stacks ? STACK_RING_BYTES

@@ -28,6 +28,7 @@ struct sample_program {
 	/* For tests: */
 	uint64_t arena_words; /* how much of the arena is used; 0: all */
 	bool one_hash;	      /* all stacks have the same */
+	uint32_t members_max; /* 0: MEMBERS_MAX */
 	/* The kernel's own, SAMPLE_BUCKETS of them; with stacks: */
 	const struct sample_bucket *table;
 	const struct stack_bucket *stacks;

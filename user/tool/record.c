@@ -223,8 +223,12 @@ static void tell_lost_mappings(const struct capture *c)
 	if (totals.mapping_records_lost)
 		tool_warn("%" PRIu64
 			  " records of mappings, births and names were lost: some addresses "
-			  "may have no name, some new threads no ticks",
+			  "may have no name",
 			  totals.mapping_records_lost);
+	if (totals.left_out)
+		tool_warn("%" PRIu64 " processes are left out: there were more at once than the "
+			  "65536 that can be followed",
+			  totals.left_out);
 	if (totals.crowded)
 		tool_warn("process %d has more mappings of code than are kept, which is 4 MiB of "
 			  "them with their paths: addresses in the others have no name",
