@@ -72,10 +72,19 @@ exact() {
 	begin all shares 2 0 wait
 	record all "-a -d 0.7"
 	kill -KILL "$target"
-	mount -t cgroup2 cgroup2 /sys/fs/cgroup && mkdir /sys/fs/cgroup/in
 	begin stranger family exec 100 true
 	stranger=$target
 	echo go >/run/stranger
+	mkdir /run/v1
+	mount -t cgroup -o perf_event none /run/v1 && mkdir /run/v1/in
+	begin old-group sh -c 'echo $$ >/run/v1/in/cgroup.procs && exec shares 1 0 wait'
+	record old-group "--cgroup in -d 0.4"
+	kill -KILL "$target"
+	until rmdir /run/v1/in; do
+		usleep 10000
+	done 2>/dev/null
+	umount /run/v1
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup && mkdir /sys/fs/cgroup/in
 	begin group sh -c 'echo $$ >/sys/fs/cgroup/in/cgroup.procs && exec shares 2 0 wait'
 	record group "--cgroup in -d 0.7 -o group.pb.gz"
 	kill -KILL "$target" "$stranger"
@@ -156,7 +165,6 @@ parallel() {
 	begin tree chains tree
 	run tree profiltool record -g -p "$target" -d 1 -F 997 --json
 	kill -KILL "$target"
-	hotplug
 	run cycles profiltool record -e cycles -- true
 }
 
@@ -357,7 +365,12 @@ brief() {
 }
 
 some_rows() {
-	every=4
+	every=3
+	times=4
+}
+
+few_rows() {
+	every=6
 	times=4
 }
 
