@@ -50,7 +50,8 @@ for file in sorted(glob.glob(work + "/churn-*.json")):
 	j = json.load(open(file))
 	f = fields(gzip.open(file[:-4] + "pb.gz").read())
 	begin, end = cpu_around(f[9]), cpu_around(f[9] + f[10])
-	least, most = end[0] - begin[1], end[1] - begin[0]
+	stolen = int(open(file[:-4] + "stolen").read())
+	least, most = end[0] - begin[1] - stolen, end[1] - begin[0] + stolen
 	threads = most / 10e6 + 4
 	right.append(chance.is_rate(j["ticks"], least / j["period_ns"] - threads,
 		most / j["period_ns"] + 2))
@@ -78,9 +79,11 @@ check "threads come and go" start_churn
 churn=$pid
 codes=""
 for i in {1..20}; do
-	"$profiltool" -p "$churn" -F 9999 -d 0.2 --json -o "$work/churn-$i.pb.gz" \
+	stolen_mark
+	"$profiltool" -p "$churn" -F 1999 -d 0.2 --json -o "$work/churn-$i.pb.gz" \
 		>"$work/churn-$i.json" 2>"$work/churn-$i.err"
 	codes+=$?
+	stolen_since >"$work/churn-$i.stolen"
 done
 stop "$churn"
 check "20 recordings of it: well" test "$codes" = 00000000000000000000
