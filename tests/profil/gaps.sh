@@ -175,7 +175,7 @@ static void family(const char *before, const char *unused)
 		own = sum();
 		while (waitpid(-1, &status, 0) > 0)
 			own = status ? 0 : own;
-		_exit(own < 50);
+		_exit(own < 100 && !can_be(own, 100, 100, 2));
 	}
 	for (int i = 0; i < 2 * WORKERS; i++)
 		need(read(told[0], &byte, 1) == 1, "a worker");
