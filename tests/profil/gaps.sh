@@ -282,9 +282,10 @@ start_without_events() {
 by_the_tick() {
 	cat "$work/answer"
 	[ "$(value period)" = "$(tick_ns)" ] &&
-		awk -v due="$(value due)" -v ticks="$(value ticks)" 'BEGIN {
-			off = ticks - due
-			exit !(ticks > 0 && (off < 0 ? -off : off) <= due * 0.1 + 20) }'
+		awk -v due="$(value due)" -v ticks="$(value ticks)" \
+			-v stolen=$(($(stolen_since) / $(tick_ns))) 'BEGIN {
+				off = ticks - due
+				exit !(ticks > 0 && (off < 0 ? -off : off) <= due * 0.1 + 20 + stolen) }'
 }
 
 if ! strace -o /dev/null -e inject=perf_event_open:error=EACCES true 2>/dev/null; then
