@@ -108,8 +108,8 @@ static void period(void)
 	expect(sprofil(&region, 1, &told, PROF_USHORT) == 0, "sprofil(): %m");
 	burnt = burn(some()) * period_ns() / 1e3;
 	sprofil_off();
-	expect(told.tv_sec == 0 && told.tv_usec == (long)((period_ns() + 500) / 1000), "period %ld.%06ld s",
-	       (long)told.tv_sec, (long)told.tv_usec);
+	expect(told.tv_sec == 0 && told.tv_usec == (long)((period_ns() + 500) / 1000),
+	       "period %ld.%06ld s", (long)told.tv_sec, (long)told.tv_usec);
 	expect_about("times the period told", sum(), burnt / told.tv_usec);
 }
 
