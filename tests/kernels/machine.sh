@@ -169,7 +169,7 @@ gmon_shares() {
 
 # gcl_counts: whether work.lisp found most ticks where the eBPF program finds them, and so many as
 # its own clock says, which counts hundredths of a second. To load the eBPF program takes CPU time
-# here that is the process's, too.
+# here that is the process's, too. Where instructions are the clock, a tick keeps step with a loop for a while.
 gcl_counts() {
 	ran gcl && ran gcl-bpf && grep -q 'back end: kmod' "$results/gcl.err" || return
 	grep -E 'eval|used|Total' "$results"/gcl{,-bpf}.json
@@ -182,7 +182,7 @@ gcl_counts() {
 				if (ticks[f] < 100 || ticks[f] < (f ~ /bpf/ ? 0.8 : 0.9) * due[f] || ticks[f] > 1.1 * due[f])
 					exit 1
 			off = share[ARGV[1]] - share[ARGV[2]]
-			exit !(share[ARGV[1]] > 20 && off > -5 && off < 5)
+			exit !(share[ARGV[1]] > 20 && off > -8 && off < 8)
 		}' "$results/gcl.json" "$results/gcl-bpf.json"
 }
 
