@@ -24,10 +24,8 @@ const volatile bool tells = false;	  /* user space is told of births and ends */
 const volatile __u32 pid_namespace = 0;
 const volatile __u32 cpu_words = 0; /* how many of MEMBER_CPU_WORDS the kernel's CPUs take */
 
-/* To make room for all of them at once would take most of the time that it takes to begin. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, MEMBERS_MAX);
 	__type(key, __u32);
 	__type(value, struct member);
@@ -35,7 +33,6 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, MEMBERS_MAX);
 	__type(key, __u64);
 	__type(value, struct member_task);

@@ -4,8 +4,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,8 +41,25 @@ static struct bpf_program *find_program(struct bpf_object *object, const char *n
 	return bpf_object__find_program_by_name(object, name);
 }
 
+/*
+ * Has a map grow as it is filled: to make room for all members at once takes 5 ms. Since Linux 6.1
+ * the program on a perf event may have such a map.
+ */
+static void let_grow(struct bpf_object *object, const char *name)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+	unsigned int major, minor;
+	struct utsname kernel;
+
+	if (uname(&kernel) == 0 && sscanf(kernel.release, "%u.%u", &major, &minor) == 2 &&
+	    (major > 6 || (major == 6 && minor >= 1)))
+		bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_NO_PREALLOC);
+}
+
 void members_choose(struct bpf_object *object, bool account)
 {
+	let_grow(object, "members");
+	let_grow(object, "member_tasks");
 	for (size_t i = 0; i < MEMBERS_PROGRAMS; i++)
 		bpf_program__set_autoload(find_program(object, programs[i]), true);
 	bpf_program__set_autoload(find_program(object, look_program), account);
