@@ -212,16 +212,12 @@ int profil(struct bpf_perf_event_data *ctx)
 }
 
 SEC("?tp_btf/hrtimer_expire_entry")
-int profil_tick(const __u64 *ctx) /* timer, now */
+int profil_tick(const __u64 *ctx)
 {
-	struct hrtimer *timer = (void *)ctx[0];
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *regs;
+	struct interrupted at;
 
-	if (!is_tick(timer, task))
-		return 0;
-	regs = interrupted(timer);
-	count_tick(task, BPF_CORE_READ(regs, ip), has_interrupted_kernel(regs),
-		   PROFIL_SCHEDULER_TICK);
+	if (is_tick(ctx, task, &at))
+		count_tick(task, at.pc, at.kernel, PROFIL_SCHEDULER_TICK);
 	return 0;
 }

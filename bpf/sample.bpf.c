@@ -83,16 +83,13 @@ int sample_stacks(struct bpf_perf_event_data *ctx)
 /* --- On the scheduler's own tick --- */
 
 SEC("?tp_btf/hrtimer_expire_entry")
-int tick(const __u64 *ctx) /* timer, now */
+int tick(const __u64 *ctx)
 {
-	struct hrtimer *timer = (void *)ctx[0];
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *regs;
+	struct interrupted at;
 
-	if (!is_tick(timer, task))
-		return 0;
-	regs = interrupted(timer);
-	count_tick(task, BPF_CORE_READ(regs, ip), has_interrupted_kernel(regs));
+	if (is_tick(ctx, task, &at))
+		count_tick(task, at.pc, at.kernel);
 	return 0;
 }
 
@@ -126,26 +123,21 @@ static __always_inline long get_kernel_frames(void *ctx, struct stack *stack, __
 SEC("?tp_btf/hrtimer_expire_entry")
 int tick_stacks(__u64 *ctx)
 {
-	struct hrtimer *timer = (void *)ctx[0];
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct stack_sample *sample = own_scratch();
-	struct pt_regs *regs;
-	__u64 start, id, pc;
-	bool kernel;
+	struct interrupted at;
+	__u64 start, id;
 	long size;
 
-	if (!is_tick(timer, task) || !sample)
+	if (!is_tick(ctx, task, &at) || !sample)
 		return 0;
 	start = begin_timing();
-	regs = interrupted(timer);
-	kernel = has_interrupted_kernel(regs);
-	id = id_of_tick(task, kernel);
+	id = id_of_tick(task, at.kernel);
 	if (!id)
 		return 0;
-	pc = BPF_CORE_READ(regs, ip);
 	sample->stack.id = id;
-	size = kernel ? get_kernel_frames(ctx, &sample->stack, pc) : 0;
-	count_stack(sample, complete_stack(ctx, &sample->stack, pc, kernel, size));
+	size = at.kernel ? get_kernel_frames(ctx, &sample->stack, at.pc) : 0;
+	count_stack(sample, complete_stack(ctx, &sample->stack, at.pc, at.kernel, size));
 	if (start)
 		count_time(start);
 	return 0;

@@ -24,26 +24,29 @@ static void *cpu_variable(struct hrtimer *timer, __s64 distance)
 	return (void *)timer->base->cpu_base + distance;
 }
 
-/* Whether it is the tick, and not the idle task's. */
-static bool is_tick(struct hrtimer *timer, const struct task_struct *task)
+/* What the tick has interrupted. */
+struct interrupted {
+	__u64 pc;
+	bool kernel;
+};
+
+/*
+ * Whether the timer of hrtimer_expire_entry (its context: timer, now) is the scheduler's tick, and
+ * not the idle task's. If so, *at is what it has interrupted.
+ */
+static __always_inline bool is_tick(const __u64 *ctx, const struct task_struct *task,
+				    struct interrupted *at)
 {
+	struct hrtimer *timer = (void *)ctx[0];
 	struct tick_sched *tick = cpu_variable(timer, tick_cpu_sched);
-
-	return timer == &tick->sched_timer && task->pid != 0;
-}
-
-/* What the interrupt that is being served has interrupted. */
-static struct pt_regs *interrupted(struct hrtimer *timer)
-{
 	struct pt_regs *regs = NULL;
 
+	if (timer != &tick->sched_timer || task->pid == 0)
+		return false;
 	bpf_probe_read_kernel(&regs, sizeof(regs), cpu_variable(timer, irq_regs));
-	return regs;
-}
-
-static bool has_interrupted_kernel(struct pt_regs *regs)
-{
-	return (BPF_CORE_READ(regs, cs) & 3) == 0;
+	at->pc = BPF_CORE_READ(regs, ip);
+	at->kernel = (BPF_CORE_READ(regs, cs) & 3) == 0;
+	return true;
 }
 
 #endif

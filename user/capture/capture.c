@@ -14,6 +14,7 @@
 #include "capture/command.h"
 #include "capture/cost.h"
 #include "capture/counts.h"
+#include "capture/cpus.h"
 #include "capture/events.h"
 #include "capture/jit.h"
 #include "capture/members.h"
@@ -27,9 +28,6 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/number.h"
-
-/* How long a CPU may be without a clock that comes online, or that a target may run on again. */
-#define CPUS_NS NS_PER_S
 
 struct target {
 	pid_t pid;
@@ -236,7 +234,7 @@ static int begin_ticks(struct capture *c, struct error *e)
 static int begin_account(struct capture *c, struct error *e)
 {
 	c->start_ns = now_ns();
-	c->next_cpus_ns = c->start_ns + CPUS_NS;
+	c->next_cpus_ns = c->start_ns + CPUS_LOOK_NS;
 	c->start_time_ns = clock_ns(CLOCK_REALTIME);
 	if (!counts_everyone(c))
 		return members_begin_account(&c->members, e);
@@ -275,7 +273,7 @@ static int look_at_cpus(struct capture *c, struct error *e)
 
 	if (now < c->next_cpus_ns)
 		return 0;
-	c->next_cpus_ns = now + CPUS_NS;
+	c->next_cpus_ns = now + CPUS_LOOK_NS;
 	sideband_fds(c->sideband, &count);
 	err = sideband_open_cpus(c->sideband, e) ?: watch_sideband(c, count, e);
 	if (err || has_tick(c))

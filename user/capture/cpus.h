@@ -2,7 +2,11 @@
 #ifndef PROFIL_CAPTURE_CPUS_H
 #define PROFIL_CAPTURE_CPUS_H
 
+#include "util/clock.h"
 #include "util/error.h"
+
+/* How often to look which CPUs are online. */
+#define CPUS_LOOK_NS NS_PER_S
 
 /*
  * Calls visit for each CPU of a list as the kernel writes them: "0-3,8,10-11". CPU numbers may

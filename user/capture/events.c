@@ -63,12 +63,7 @@ static enum capture_event choose_event(enum capture_event event)
 
 uint64_t events_tick_ns(void)
 {
-	struct timespec resolution;
-
-	/* Coarse clocks go forward at each tick. */
-	if (clock_getres(CLOCK_MONOTONIC_COARSE, &resolution))
-		return 0;
-	return resolution.tv_sec * NS_PER_S + resolution.tv_nsec;
+	return clock_resolution_ns(CLOCK_MONOTONIC_COARSE); /* it goes forward at each tick */
 }
 
 int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
@@ -163,10 +158,14 @@ static int open_cpu(int cpu, void *context)
 		return 0; /* it went offline just now */
 	if (event.fd < 0)
 		return perf_event_error(c->e, -event.fd, what);
+	if (ioctl(event.fd, PERF_EVENT_IOC_SET_BPF, c->program_fd)) {
+		int err = error_set(c->e, errno, "cannot attach the BPF program to the event of %s",
+				    what);
+
+		close(event.fd);
+		return err;
+	}
 	set->events[set->count++] = event;
-	if (ioctl(event.fd, PERF_EVENT_IOC_SET_BPF, c->program_fd))
-		return error_set(c->e, errno, "cannot attach the BPF program to the event of %s",
-				 what);
 	return 0;
 }
 
@@ -192,12 +191,16 @@ int events_open(struct event_set *set, const struct members *members, int progra
 		struct error *e)
 {
 	struct cpu_context context = { set, members, program_fd, e };
+	struct error why;
 	size_t first;
+	int err, enable_err;
 
 	remove_dead(set);
 	first = set->count;
 	set->incomplete = false;
-	return cpus_each_online(open_cpu, &context, e) ?: enable(set, first, e);
+	err = cpus_each_online(open_cpu, &context, e);
+	enable_err = enable(set, first, err ? &why : e); /* those that there are tick in any case */
+	return err ?: enable_err;
 }
 
 void events_stop(struct event_set *set)

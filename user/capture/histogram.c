@@ -178,7 +178,10 @@ void histograms_close(struct histograms *all)
 	free(all);
 }
 
-/* --- What the kernel waits for --- */
+/*
+ * --- What the kernel waits for: an update or a deletion in the map of maps takes some 10 ms, until
+ * no program runs that may have seen what was there before. ---
+ */
 
 struct change {
 	struct histograms *all;

@@ -156,11 +156,6 @@ int profil_client_make(struct profil_client *client, const struct profil_range *
 	return 0;
 }
 
-int profil_client_publish(const struct profil_program *profil, const struct profil_client *client)
-{
-	return bpf_map_update_elem(profil->clients, &client->number, &client->map, BPF_ANY);
-}
-
 int profil_client_add(const struct profil_program *profil, struct profil_client *client,
 		      const struct profil_range *ranges, struct error *e)
 {
@@ -170,7 +165,7 @@ int profil_client_add(const struct profil_program *profil, struct profil_client 
 	if (err)
 		return err;
 	err = bpf_map_update_elem(profil->entries, &client->number, &entry, BPF_ANY);
-	err = err ?: profil_client_publish(profil, client);
+	err = err ?: bpf_map_update_elem(profil->clients, &client->number, &client->map, BPF_ANY);
 	if (!err)
 		return 0;
 	profil_client_free(client);

@@ -48,13 +48,6 @@ struct profil_client {
 int profil_client_make(struct profil_client *client, const struct profil_range *ranges,
 		       struct error *e);
 
-/*
- * Gives the memory to the program, which takes the kernel some 10 ms: it waits until no program
- * runs that might have seen what was there before. The client's number is set before, and no other
- * has it. Returns 0 or a negative errno.
- */
-int profil_client_publish(const struct profil_program *profil, const struct profil_client *client);
-
 /* All that it takes for a client that is alone, and has any process that is a member for it. */
 int profil_client_add(const struct profil_program *profil, struct profil_client *client,
 		      const struct profil_range *ranges, struct error *e);

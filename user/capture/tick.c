@@ -15,14 +15,6 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-static uint64_t resolution_ns(clockid_t clock)
-{
-	struct timespec resolution;
-
-	clock_getres(clock, &resolution); /* fails for a bad clock only */
-	return resolution.tv_sec * NS_PER_S + resolution.tv_nsec;
-}
-
 /* Where a variable lies in the section of those that each CPU has. */
 static int find_cpu_variable(const struct btf *btf, const char *name, int64_t *offset)
 {
@@ -73,7 +65,7 @@ int tick_prepare(struct tick *tick, unsigned int frequency, struct error *e)
 		error_mend(e, "leave out -F, or use -e cpu-clock");
 		return -EINVAL;
 	}
-	if (resolution_ns(CLOCK_MONOTONIC) >= tick->period_ns) {
+	if (clock_resolution_ns(CLOCK_MONOTONIC) >= tick->period_ns) {
 		error_set_kind(
 			e, ERROR_KERNEL_LACKS, 0,
 			"the tick of this kernel is no timer that could be traced: it has no "

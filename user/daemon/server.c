@@ -11,6 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "capture/cpus.h"
 #include "daemon/client.h"
 #include "daemon/log.h"
 #include "util/array.h"
@@ -30,9 +31,6 @@
 
 /* How long nobody is accepted after the system could give no descriptor. */
 #define PAUSE_NS (100 * NS_PER_MS)
-
-/* How long a CPU may be without clocks that comes online. */
-#define CPUS_NS NS_PER_S
 
 /* What a descriptor in the epoll instance is. */
 struct watch {
@@ -236,7 +234,7 @@ static int look_at_cpus(struct server *s)
 	if (!s->connections)
 		return -1;
 	if (now >= s->next_cpus_ns) {
-		s->next_cpus_ns = now + CPUS_NS;
+		s->next_cpus_ns = now + CPUS_LOOK_NS;
 		if (histograms_look_at_cpus(s->histograms, &e))
 			log_problem(&e);
 	}

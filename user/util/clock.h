@@ -16,6 +16,15 @@ static inline uint64_t clock_ns(clockid_t clock)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+/* 0: there is no such clock. */
+static inline uint64_t clock_resolution_ns(clockid_t clock)
+{
+	struct timespec resolution = { 0 };
+
+	clock_getres(clock, &resolution);
+	return resolution.tv_sec * NS_PER_S + resolution.tv_nsec;
+}
+
 /* CLOCK_MONOTONIC, which the kernel's records and samples are told in. */
 static inline uint64_t now_ns(void)
 {
