@@ -33,12 +33,12 @@ struct member_task {
 	unsigned int ended;
 };
 
-/* What user space is told of members, through the ring buffer. */
+/* A fork or exit record of a member, sent to user space through the ring buffer. */
 struct member_record {
 	unsigned long long time_ns; /* CLOCK_MONOTONIC */
-	unsigned int ended;	    /* 1: pid's first thread has ended; 0: a birth */
+	unsigned int exited;	    /* 1: exit of pid's first thread; 0: fork */
 	unsigned int pid, tid;
-	unsigned int parent, parent_tid; /* of a birth */
+	unsigned int parent, parent_tid; /* of a fork */
 	unsigned int unused;
 };
 
@@ -53,10 +53,10 @@ struct member_account {
 	unsigned long long cpu_ns;
 	long long ended; /* threads that have ended and whose last CPU time is not known */
 	unsigned long long ended_seen; /* of them: met in the last look at all threads */
-	unsigned long long no_member;  /* children that found no room among the members */
-	unsigned long long no_record;  /* births and ends that found no room in the ring buffer */
+	unsigned long long no_member;  /* children dropped: the map of members was full */
+	unsigned long long no_record;  /* records dropped: the ring buffer was full */
 	unsigned long long cpus[MEMBER_CPU_WORDS]; /* bits: those that a thread may run on */
-	unsigned long long no_task;		   /* threads whose CPU time found no room */
+	unsigned long long no_task; /* threads dropped from the account: the map was full */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whose ticks count, kept by the kernel itself: births, execs and ends are followed where they
+ * Whose ticks count, kept by the kernel itself: forks, execs and exits are followed where they
  * happen, so that a child counts from its first instruction, and a number that is used again is a
  * stranger's. And the CPU time of all of them, those that have ended included. Each object includes
  * it once, and has the maps and programs that it defines.
@@ -15,11 +15,11 @@
 #include "member.h"
 
 /* Set by user space before the load. */
-const volatile bool everyone = false;	  /* all ticks count; there are no members */
-const volatile bool one_thread = false;	  /* members are threads, else processes */
-const volatile bool inherit = false;	  /* children of members are members */
-const volatile bool ends_at_exec = false; /* a member that calls exec is none any more */
-const volatile bool tells = false;	  /* user space is told of births and ends */
+const volatile bool everyone = false;	   /* all ticks count; there are no members */
+const volatile bool one_thread = false;	   /* members are threads, else processes */
+const volatile bool inherit = false;	   /* children of members are members */
+const volatile bool ends_at_exec = false;  /* a member that calls exec is none any more */
+const volatile bool sends_records = false; /* of forks and exits, to user space */
 /* The inode of user space's pid namespace; 0: the initial one, nothing to search for. */
 const volatile __u32 pid_namespace = 0;
 const volatile __u32 cpu_words = 0; /* how many of MEMBER_CPU_WORDS the kernel's CPUs take */
@@ -82,7 +82,7 @@ static __always_inline struct member *find_member(__u32 number)
 	return bpf_map_lookup_elem(&members, &number);
 }
 
-/* --- Births, execs and ends --- */
+/* --- Forks, execs and exits --- */
 
 static __always_inline struct member_record *begin_record(struct task_struct *task)
 {
@@ -95,7 +95,7 @@ static __always_inline struct member_record *begin_record(struct task_struct *ta
 	record->time_ns = bpf_ktime_get_ns();
 	record->pid = tgid_of(task);
 	record->tid = tid_of(task);
-	record->ended = record->parent = record->parent_tid = record->unused = 0;
+	record->exited = record->parent = record->parent_tid = record->unused = 0;
 	return record;
 }
 
@@ -108,9 +108,9 @@ static __always_inline void send_record(struct member_record *record)
 					   : BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void tell_birth(struct task_struct *parent, struct task_struct *child)
+static __always_inline void send_fork_record(struct task_struct *parent, struct task_struct *child)
 {
-	struct member_record *record = tells ? begin_record(child) : NULL;
+	struct member_record *record = sends_records ? begin_record(child) : NULL;
 
 	if (!record)
 		return;
@@ -119,13 +119,14 @@ static __always_inline void tell_birth(struct task_struct *parent, struct task_s
 	send_record(record);
 }
 
-static __always_inline void tell_end(struct task_struct *task)
+static __always_inline void send_exit_record(struct task_struct *task)
 {
-	struct member_record *record = tells && task->pid == task->tgid ? begin_record(task) : NULL;
+	struct member_record *record =
+		sends_records && task->pid == task->tgid ? begin_record(task) : NULL;
 
 	if (!record)
 		return;
-	record->ended = 1;
+	record->exited = 1;
 	send_record(record);
 }
 
@@ -140,7 +141,7 @@ int follow(const __u64 *ctx)
 	member = find_member(number);
 	if (child_number == number) { /* a thread of its process */
 		if (member)
-			tell_birth(parent, child);
+			send_fork_record(parent, child);
 		return 0;
 	}
 	if (!member || !inherit) {
@@ -151,7 +152,7 @@ int follow(const __u64 *ctx)
 	born.last = 0;
 	if (bpf_map_update_elem(&members, &child_number, &born, BPF_ANY))
 		__sync_fetch_and_add(&account.no_member, 1);
-	tell_birth(parent, child);
+	send_fork_record(parent, child);
 	return 0;
 }
 
@@ -185,7 +186,7 @@ int note_end(const __u64 *ctx)
 
 	if (!member)
 		return 0;
-	tell_end(task);
+	send_exit_record(task);
 	if (one_thread)
 		member->last = key;
 	else if (task->signal->live.counter == 0)

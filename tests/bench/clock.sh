@@ -70,7 +70,7 @@ while_profiled() {
 	profiler=$!
 	started+=("$profiler")
 	if [ "$1" = perf ]; then
-		wait_for counts_perf_events "$profiler" && sleep 0.3
+		wait_for counts_perf_events "$profiler" && wait_for records "$profiler"
 	else
 		wait_for records "$profiler"
 	fi && kill -0 "$profiler" && "$work_function" "$name"
@@ -302,6 +302,11 @@ measure_strangers_tick() {
 	}' >>"$work/stranger"
 }
 
+# Whether profild has finished its clients' beginnings: what the kernel lets wait is left to threads.
+is_single_threaded() {
+	[ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]
+}
+
 profild_round() {
 	local begin used
 
@@ -320,7 +325,7 @@ measure_profild() {
 	start_profild && start_program daemon 100 crowd 1000 0 ||
 		not_measured "profild" "1000 clients" || return
 	crowd=$pid
-	sleep 1
+	wait_for is_single_threaded "$profild"
 	for ((round = 0; round < rounds; round++)); do
 		profild_round || not_measured "profild" "round $round" || return
 	done

@@ -182,7 +182,7 @@ static pid_t start_family(unsigned int children)
 	_exit(0);
 }
 
-/* Children that find no room among the members are counted as such, and no others. */
+/* Children that do not fit in the map of members are dropped, and counted. */
 static void test_full_members(void **state)
 {
 	const struct sample_settings settings = { .sides = SAMPLE_USER, .inherit = true };
@@ -203,10 +203,10 @@ static void test_full_members(void **state)
 	assert_int_equal(err, 0);
 	assert_int_equal(members_begin(&members, sample_program_object(&sample), true, &e), 0);
 	assert_int_equal(members_add(&members, parent, &member, &e), 0);
-	assert_int_equal(members_left_out(&members), 0);
+	assert_int_equal(members_dropped(&members), 0);
 	kill(parent, SIGCONT);
 	assert_int_equal(waitpid(parent, &status, 0), parent);
-	assert_int_equal(members_left_out(&members), 10 + 1 - 4);
+	assert_int_equal(members_dropped(&members), 10 + 1 - 4);
 	members_free(&members);
 	sample_program_free(&sample);
 	counts_free(&counts);

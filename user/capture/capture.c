@@ -204,7 +204,7 @@ static int add_members(struct capture *c, struct error *e)
 	return err;
 }
 
-/* From here on births are followed. */
+/* From here on forks are followed. */
 static int begin_members(struct capture *c, struct error *e)
 {
 	struct bpf_object *object = has_histogram(c) ? profil_program_object(&c->profil)
@@ -299,11 +299,11 @@ static int take_record(const struct sideband_record *record, void *context)
 	return is_of_another(c, record) ? 0 : process_record(&c->processes, record);
 }
 
-static int take_birth(const struct member_record *from, void *context)
+static int take_member_record(const struct member_record *from, void *context)
 {
 	struct capture *c = context;
 	const struct sideband_record record = {
-		.type = from->ended ? SIDEBAND_EXIT : SIDEBAND_FORK,
+		.type = from->exited ? SIDEBAND_EXIT : SIDEBAND_FORK,
 		.time_ns = from->time_ns,
 		.pid = from->pid,
 		.tid = from->tid,
@@ -318,7 +318,7 @@ static int take_records(struct capture *c, struct error *e)
 {
 	uint64_t until_ns = now_ns();
 
-	if (members_read(&c->members, take_birth, c) ||
+	if (members_read(&c->members, take_member_record, c) ||
 	    sideband_read(c->sideband, until_ns, take_record, c))
 		return error_no_memory(e);
 	return 0;
@@ -670,7 +670,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	*totals = (struct capture_totals){
 		.ticks = capture_ticks(c),
 		.mapping_records_lost = sideband_lost(c->sideband) + members_lost(&c->members),
-		.left_out = members_left_out(&c->members),
+		.dropped = members_dropped(&c->members),
 		.crowded = c->processes.crowded,
 		.cpu_ns = c->cpu_ns,
 		.start_time_ns = c->start_time_ns,

@@ -103,7 +103,7 @@ struct capture_totals {
 	uint64_t no_cell;      /* lost */
 	uint64_t ring;	       /* of the counted: came through the ring buffer */
 	uint64_t mapping_records_lost; /* of the kernel's records of mappings */
-	uint64_t left_out;	  /* children that found no room among those that are followed */
+	uint64_t dropped;	       /* child processes that are not recorded: too many at once */
 	pid_t crowded;		  /* a process that has more mappings of code than are kept, or 0 */
 	uint64_t bpf_ns_per_tick; /* 0: not measured */
 	uint64_t interrupt_ns;	  /* one tick's interrupt without the program; 0: unknown */

@@ -116,7 +116,7 @@ int members_begin(struct members *members, struct bpf_object *object, bool accou
 
 		members->records = ring_buffer__new(ring, take_record, members, NULL);
 		if (!members->records)
-			return error_set(e, errno, "cannot map the records of births");
+			return error_set(e, errno, "cannot map the fork and exit records");
 	}
 	for (size_t i = 0; i < MEMBERS_PROGRAMS && !err; i++)
 		err = attach(members, find_program(object, programs[i]), e);
@@ -254,7 +254,7 @@ uint64_t members_lost(const struct members *members)
 	return account ? account->no_record + account->no_task : 0;
 }
 
-uint64_t members_left_out(const struct members *members)
+uint64_t members_dropped(const struct members *members)
 {
 	return members->account ? members->account->no_member : 0;
 }

@@ -32,7 +32,7 @@ struct members {
 /* Chooses the programs to be loaded, before the load; `account`: CPU time will be asked for. */
 void members_choose(struct bpf_object *object, bool account);
 
-/* After the load: from now on births, execs and ends are followed. */
+/* After the load: from now on forks, execs and exits are followed. */
 int members_begin(struct members *members, struct bpf_object *object, bool account,
 		  struct error *e);
 
@@ -73,8 +73,8 @@ int members_begin_account(struct members *members, struct error *e);
 int members_cpu_ns(struct members *members, uint64_t *ns, struct error *e);
 
 /*
- * Takes in the births and ends that the kernel told of since the last time; returns what visit
- * does, if that is not 0, or a negative errno. Only with an account.
+ * Reads the fork and exit records that have arrived since the last call. Returns what visit does
+ * if that is not 0, or a negative errno. Only with an account.
  */
 int members_read(struct members *members,
 		 int (*visit)(const struct member_record *record, void *context), void *context);
@@ -82,13 +82,13 @@ int members_read(struct members *members,
 /* Readable when there are many. */
 int members_fd(const struct members *members);
 
-/* Births and ends that were not told of, and threads whose CPU time is not known. */
+/* Fork and exit records that were lost, and threads whose CPU time is unknown. */
 uint64_t members_lost(const struct members *members);
 
-/* Children that found no room among the members, so that they are none. */
-uint64_t members_left_out(const struct members *members);
+/* Children that were dropped because the map of members was full. */
+uint64_t members_dropped(const struct members *members);
 
-/* Detaches the programs; what has been told can be read still. */
+/* Detaches the programs; records that have arrived can still be read. */
 void members_end(struct members *members);
 void members_free(struct members *members);
 

@@ -36,7 +36,7 @@ static int load(void *object)
 	profil->bpf = bpf;
 	bpf->rodata->inherit = profil->inherit;
 	bpf->rodata->ends_at_exec = true;
-	bpf->rodata->tells = profil->account;
+	bpf->rodata->sends_records = profil->account;
 	bpf->rodata->cpu_words = members_cpu_words();
 	bpf->rodata->pid_namespace = members_pid_namespace();
 	if (profil->tick) {

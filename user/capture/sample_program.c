@@ -96,7 +96,7 @@ static int prepare(const struct sample_program *sample)
 	bpf->rodata->group_is_v1 = settings->group_is_v1;
 	bpf->rodata->one_thread = settings->one_thread;
 	bpf->rodata->inherit = settings->inherit;
-	bpf->rodata->tells = !settings->everyone;
+	bpf->rodata->sends_records = !settings->everyone;
 	bpf->rodata->cpu_words = members_cpu_words();
 	bpf->rodata->pid_namespace = members_pid_namespace();
 	if (settings->tick) {

@@ -119,7 +119,7 @@ int sideband_open_cpus(struct sideband *s, struct error *e)
 	return cpus_each_online(open_cpu, &context, e);
 }
 
-int sideband_open(bool births, struct sideband **out, struct error *e)
+int sideband_open(bool forks, struct sideband **out, struct error *e)
 {
 	struct sideband *s = calloc(1, sizeof(*s));
 	int err;
@@ -137,7 +137,7 @@ int sideband_open(bool births, struct sideband **out, struct error *e)
 		.mmap2 = 1,
 		.comm = 1,
 		.comm_exec = 1,
-		.task = births,
+		.task = forks,
 		.build_id = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -259,7 +259,7 @@ struct task_body {
 	uint64_t time_ns;
 };
 
-/* As the kernel would have told it. */
+/* In the form of the kernel's own records. */
 int sideband_add(struct sideband *s, const struct sideband_record *record)
 {
 	struct perf_event_header header = {

@@ -38,16 +38,17 @@ struct sideband_record {
 struct sideband;
 
 /*
- * Begins to collect; `births`: those of all processes, and their ends, else there are those that
- * are added. *s is the caller's, to sideband_free().
+ * Begins to collect. `forks`: fork and exit records of all processes; else only those that
+ * sideband_add() brings. *s is the caller's, to sideband_free().
  */
-int sideband_open(bool births, struct sideband **s, struct error *e);
+int sideband_open(bool forks, struct sideband **s, struct error *e);
 void sideband_free(struct sideband *s);
 
 /* To be called now and then: also on CPUs that came online since. */
 int sideband_open_cpus(struct sideband *s, struct error *e);
 
-/* Has it hand on a birth or an end when its time comes. Returns 0 or -ENOMEM. */
+/* Adds a fork or exit record, which sideband_read() visits in the order of time. Returns 0 or
+ * -ENOMEM. */
 int sideband_add(struct sideband *s, const struct sideband_record *record);
 
 /*

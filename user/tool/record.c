@@ -222,13 +222,13 @@ static void tell_lost_mappings(const struct capture *c)
 	capture_totals(c, &totals);
 	if (totals.mapping_records_lost)
 		tool_warn("%" PRIu64
-			  " records of mappings, births and names were lost: some addresses "
-			  "may have no name",
+			  " records of mappings, forks and names were lost: some addresses may "
+			  "have no name",
 			  totals.mapping_records_lost);
-	if (totals.left_out)
-		tool_warn("%" PRIu64 " processes are left out: there were more at once than the "
-			  "65536 that can be followed",
-			  totals.left_out);
+	if (totals.dropped)
+		tool_warn("%" PRIu64 " child processes were not recorded: no more than 65536 "
+			  "processes are followed at once",
+			  totals.dropped);
 	if (totals.crowded)
 		tool_warn("process %d has more mappings of code than are kept, which is 4 MiB of "
 			  "them with their paths: addresses in the others have no name",
@@ -309,9 +309,9 @@ static int write_result(const struct profile *p, const struct record_options *o,
 }
 
 /*
- * Ticks that never came are no lost samples, but the rate is not what was asked for. How many come
- * is chance, with a standard deviation of at most the root of those that are due: 4 of them, and 2
- * %.
+ * Ticks that never came are not lost samples, but the rate is lower than requested. The number of
+ * ticks is random, with a standard deviation of at most the square root of those that were due:
+ * warn beyond four of these and 2 %.
  */
 static void tell_missing_ticks(const struct profile *p)
 {
@@ -324,8 +324,7 @@ static void tell_missing_ticks(const struct profile *p)
 	if (own_clock)
 		tool_warn("%" PRIu64 " ticks were due, %" PRIu64
 			  " came: the kernel throttled the clock, or the host of this virtual "
-			  "machine "
-			  "took the time",
+			  "machine took the time",
 			  due, ticks);
 	else
 		tool_warn("%" PRIu64 " ticks were due, %" PRIu64
