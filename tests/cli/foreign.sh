@@ -81,9 +81,11 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/pprof"
 	"sync"
+	"time"
 )
 
 var keep [][]byte
@@ -95,19 +97,22 @@ func main() {
 		keep = append(keep, make([]byte, 10000))
 	}
 	var m sync.Mutex
-	var w sync.WaitGroup
-	for i := 0; i < 4; i++ {
-		w.Add(1)
-		go func() {
-			for j := 0; j < 1000; j++ {
-				m.Lock()
-				runtime.Gosched()
-				m.Unlock()
-			}
-			w.Done()
-		}()
+	m.Lock()
+	done := make(chan bool)
+	go func() {
+		m.Lock()
+		done <- true
+	}()
+	// Waits for the lock by the name of Go 1.19 or of later ones.
+	for waits := regexp.MustCompile(`\[(semacquire|sync\.Mutex\.Lock)`); ; {
+		stacks := make([]byte, 65536)
+		if waits.Match(stacks[:runtime.Stack(stacks, true)]) {
+			break
+		}
+		time.Sleep(time.Millisecond)
 	}
-	w.Wait()
+	m.Unlock()
+	<-done
 	for _, name := range []string{"heap", "goroutine", "mutex", "threadcreate"} {
 		f, _ := os.Create("go." + name)
 		pprof.Lookup(name).WriteTo(f, 1)
