@@ -33,7 +33,7 @@ start_profild() {
 	rm -f "$sock"
 	"${leash[@]}" "$build/profild" --socket "$sock" "$@" >"$work/profild.log" 2>&1 &
 	profild=$!
-	started+=("$profild")
+	note_started "$profild"
 	wait_for test -S "$sock"
 }
 

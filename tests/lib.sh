@@ -34,7 +34,7 @@ export TMPDIR=$work
 
 count=0
 failures=0
-started=()
+declare -A started=() # the processes that the test has started, and when; -PID: a process group
 
 # In front of a command: it is killed when the shell that starts it ends, by SIGKILL as well. Not
 # for what is to outlive a subshell.
@@ -107,7 +107,7 @@ start() {
 	stolen_mark
 	leashed "$@" >"$work/start.out" 2>&1 &
 	pid=$!
-	started+=("$pid")
+	note_started "$pid"
 }
 
 # start_ready COMMAND...: the same, and waits until it has printed "ready".
@@ -117,9 +117,41 @@ start_ready() {
 	wait_for grep -q ready "$work/start.out"
 }
 
+# note_started PID...: they are ended when the test ends. By then their numbers may be others'.
+note_started() {
+	local process
+	for process; do
+		find_birth "$process"
+		started[$process]=$birth
+	done
+}
+
+# find_birth PID: sets $birth to when it was born, in ticks since the machine was; empty: it is gone.
+find_birth() {
+	local fields
+	birth=
+	{ read -r fields <"/proc/${1#-}/stat"; } 2>/dev/null || return 0
+	# Behind the program's name, which may hold anything, proc(5)'s fields from the third on.
+	# shellcheck disable=SC2086 # words
+	set -- ${fields##*) }
+	birth=${20}
+}
+
+# end_started PID: kills it, unless it is gone.
+end_started() {
+	find_birth "$1"
+	# A group may have lost its first process; nobody else can have the number then.
+	if [ -n "$birth" ]; then
+		[ "$birth" = "${started[$1]-$birth}" ] || return 0
+	elif [[ $1 != -* ]]; then
+		return 0
+	fi
+	kill -KILL -- "$1" 2>/dev/null
+}
+
 # stop PID: ends a started process and waits for it.
 stop() {
-	kill -KILL "$1" 2>/dev/null
+	end_started "$1"
 	wait "$1" 2>/dev/null
 }
 
@@ -188,8 +220,8 @@ sys.exit(not value)' "$1" "$2"
 
 cleanup() {
 	local p
-	for p in "${started[@]}"; do
-		kill -KILL "$p" 2>/dev/null
+	for p in "${!started[@]}"; do
+		end_started "$p"
 	done
 	wait 2>/dev/null
 	rm -rf "$work"
@@ -206,7 +238,7 @@ begin() {
 	stolen_mark
 	leashed "$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
 	pid=$!
-	started+=("$pid")
+	note_started "$pid"
 	wait_for grep -q ready "$work/$name.out"
 }
 
@@ -223,7 +255,7 @@ record_begin() {
 	stolen_mark
 	"${leash[@]}" "$profiltool" "$@" >"$work/$name.json" 2>"$work/$name.err" &
 	recorder=$!
-	started+=("$recorder")
+	note_started "$recorder"
 	wait_for records "$recorder"
 }
 

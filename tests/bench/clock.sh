@@ -68,7 +68,7 @@ while_profiled() {
 	shift 2
 	"${leash[@]}" "$@" >"$work/profiler.out" 2>"$work/profiler.err" </dev/null &
 	profiler=$!
-	started+=("$profiler")
+	note_started "$profiler"
 	if [ "$1" = perf ]; then
 		wait_for counts_perf_events "$profiler" && wait_for records "$profiler"
 	else

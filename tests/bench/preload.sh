@@ -54,7 +54,7 @@ start_profild() {
 	rm -f "$socket"
 	"${leash[@]}" "$build/profild" --socket "$socket" 2>"$work/profild.err" &
 	profild=$!
-	started+=("$profild")
+	note_started "$profild"
 	wait_for test -S "$socket"
 }
 

@@ -23,7 +23,7 @@ share() {
 
 	"$@" >/dev/null 2>"$work/top.err" &
 	process=$!
-	started+=("$process")
+	note_started "$process"
 	sleep "$WARM_UP"
 	before=$(cpu_ms "$process") || return
 	sleep "$SECONDS_EACH"

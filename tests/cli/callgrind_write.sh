@@ -305,7 +305,7 @@ show() {
 	env HOME="$work/home" XDG_RUNTIME_DIR="$work/home" QT_QPA_PLATFORM=xcb LC_ALL=C.UTF-8 \
 		kcachegrind "$1" >kcachegrind.err 2>&1 &
 	viewer=$!
-	started+=("$viewer")
+	note_started "$viewer"
 	wait_for grep -q Selected kcachegrind.err
 }
 

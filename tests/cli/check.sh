@@ -278,7 +278,7 @@ check "no objdump: limited" line limited objdump "annotate"
 check "no profild: absent" line absent profild "is not running"
 check "no profild: how to start it" mends profild "systemctl enable --now profild.socket"
 "${leash[@]}" "$build/profild" --socket "$PROFIL_SOCKET" >"$work/profild.log" 2>&1 &
-started+=($!)
+note_started $!
 profild=$!
 wait_for test -S "$PROFIL_SOCKET"
 check "profild: well" exits 0 "$tool" check

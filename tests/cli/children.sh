@@ -117,7 +117,7 @@ check "-d ends the recording of a command that goes on" exits 0 "$profiltool" re
 	sh -c "echo \$\$ >$work/left; exec $progs/shares 1 60"
 check "that it does is told" says "goes on, and is not recorded any more"
 left=$(cat "$work/left")
-started+=("$left")
+note_started "$left"
 check "which is left running" grep -q '^State:.*[RSZ]' "/proc/$left/status"
 kill -KILL "$left"
 

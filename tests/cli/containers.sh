@@ -55,7 +55,7 @@ contain() {
 	outer=$pid
 	pid=$(cat "/proc/$outer/task/$outer/children")
 	pid=${pid% }
-	started+=("$pid")
+	note_started "$pid"
 }
 
 # record NAME OPTION...

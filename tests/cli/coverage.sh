@@ -143,7 +143,7 @@ check "3,000 children, 997 Hz: well" test $? -eq 0
 wait "$fast"
 check "3,000 children, 4999 Hz: well" test $? -eq 0
 for hz in 997 4999; do
-	judge "children-$hz" "$(told_cpu children)" "3,000 children, $hz Hz"
+	ends=3000 judge "children-$hz" "$(told_cpu children)" "3,000 children, $hz Hz"
 	check "3,000 children, $hz Hz: what they burn in their own code is in it" recorded \
 		"is_cpu(1.5e9, samples('burn_child'), tasks=0, least=.96, most=1.3)" \
 		"$work/children-$hz.json"

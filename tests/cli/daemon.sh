@@ -45,7 +45,7 @@ launch() {
 spawn() {
 	"${leash[@]}" "$@" >"$work/daemon.out" 2>"$work/daemon.err" &
 	daemon=$!
-	started+=("$daemon")
+	note_started "$daemon"
 }
 
 # end_daemon SIGNAL: ends it, and tells whether it ended well.
@@ -226,7 +226,7 @@ several=()
 for i in 1 2 3 4 5 6 7 8; do
 	"${leash[@]}" "$profild" --verbose --socket "$socket" 2>"$work/several.$i" &
 	several+=($!)
-	started+=($!)
+	note_started $!
 done
 one_is_left() {
 	[ "$(grep -l "another process does already" "$work"/several.* | wc -l)" = 7 ] &&

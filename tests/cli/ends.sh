@@ -82,7 +82,7 @@ check "SIGTERM at any time: no temporary is left" test -z "$(find "$work" -name 
 # nohup: the terminal goes, the recording goes on.
 nohup "$profiltool" -p "$target" -F 999 -o "$work/nohup.pb.gz" >"$work/nohup.out" 2>"$work/nohup.err" &
 recorder=$!
-started+=("$recorder")
+note_started "$recorder"
 wait_for records "$recorder"
 kill -HUP "$recorder"
 kill -HUP "$recorder"
@@ -98,7 +98,7 @@ check "nohup: what came after SIGHUP was counted" test "$(dumped ticks "$work/no
 setsid env --default-signal=INT "$profiltool" record -F 999 -o "$work/group.pb.gz" -- \
 	"$progs/shares" 1 60 >"$work/group.out" 2>"$work/group.err" </dev/null &
 leader=$!
-started+=("$leader" "-$leader")
+note_started "$leader" "-$leader"
 wait_for grep -q ready "$work/group.out"
 wait_for records "$leader"
 ticked "$(pgrep -P "$leader")"

@@ -21,7 +21,7 @@ usage() {
 
 sleep 1000 &
 sleeper=$!
-started+=("$sleeper")
+note_started "$sleeper"
 
 # --- Values ---
 
@@ -134,7 +134,7 @@ fi
 
 # A zombie: its parent does not ask for it.
 bash -c 'sleep 0.3 & echo $!; exec sleep 1000' >"$work/zombie" &
-started+=($!)
+note_started $!
 is_zombie() {
 	zombie=$(cat "$work/zombie") && grep -q '^State:.Z' "/proc/$zombie/status"
 }
@@ -194,7 +194,7 @@ check "of several processes, too" waits "$(places "$pid" | sed 's/^4/5/')" "$pro
 	-p "$pid,$sleeper" -d 0.1
 sleep 1000 &
 stopped=$!
-started+=("$stopped")
+note_started "$stopped"
 kill -STOP "$stopped"
 wait_for grep -q '^State:.T' "/proc/$stopped/status"
 check "a process that was stopped" waits "it is stopped by a signal" "$profiltool" -p "$stopped" -d 0.1

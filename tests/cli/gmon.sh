@@ -300,7 +300,7 @@ daemon=
 if [ -x "$build/profild" ]; then
 	"${leash[@]}" "$build/profild" --socket "$work/socket" >"$work/profild.out" 2>&1 &
 	daemon=$!
-	started+=("$daemon")
+	note_started "$daemon"
 	export PROFIL_SOCKET=$work/socket
 	check "profild listens" wait_for test -S "$work/socket"
 fi

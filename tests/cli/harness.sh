@@ -105,7 +105,7 @@ waits() {
 	[ -s "$work/waits.left" ]
 }
 env --default-signal "$top/tests/tap.sh" "$work/waits" >/dev/null 2>&1 &
-started+=($!)
+note_started $!
 check "a test that is interrupted: it runs" wait_for waits
 kill -INT $!
 wait $!
@@ -169,10 +169,24 @@ check "no tick at all is no share" is "not is_share(0, 0, .5)"
 	bash -c '. "$1/tests/lib.sh"; begin left "$progs/shares" 1; echo "$pid" >"$2"; kill -KILL $$' \
 		killed "$top" "$work/left"
 } 2>/dev/null
-started+=("$(cat "$work/left")")
+note_started "$(cat "$work/left")"
 is_gone() {
 	[ -s "$work/left" ] && ! kill -0 "$(cat "$work/left")"
 }
 check "a test that is killed leaves no program behind" wait_for is_gone
+
+# In a PID namespace of its own nobody else takes the number.
+# shellcheck disable=SC2016 # for the other shell
+spares_stranger() {
+	unshare -pf --mount-proc bash -c '. "$1/tests/lib.sh"
+		start sleep 1234
+		kill -KILL "$pid"
+		wait "$pid"
+		echo $((pid - 1)) >/proc/sys/kernel/ns_last_pid
+		sleep 0.5 &
+		end_started "$pid"
+		[ $! = "$pid" ] && wait $!' stranger "$top" 2>/dev/null
+}
+check "a process that has the number of one that ended is not ended" spares_stranger
 
 finish

@@ -95,7 +95,7 @@ setarch -R "$progs/jitter" anon 60 >"$work/a.out" &
 a=$!
 setarch -R "$progs/jitter" anon 60 >"$work/b.out" &
 b=$!
-started+=("$a" "$b")
+note_started "$a" "$b"
 maps+=("/tmp/perf-$a.map" "/tmp/perf-$b.map")
 wait_for grep -q ready "$work/a.out"
 wait_for grep -q ready "$work/b.out"

@@ -112,7 +112,7 @@ DEBUGINFOD_CACHE_PATH=$work/cache.interrupted DEBUGINFOD_URLS=$silent_url "$prof
 	-p "$program" -F 999 -d 0.3 --debuginfod --json >"$work/interrupted.json" \
 	2>"$work/interrupted.err" &
 recorder=$!
-started+=("$recorder")
+note_started "$recorder"
 asked_thrice() {
 	[ "$(grep -c asked "$work/silent.out")" -ge 3 ]
 }

@@ -56,7 +56,7 @@ for i in {1..40}; do
 	mkfifo "$work/many.in.$i"
 	"$progs/shares" 1 0.05 wait <>"$work/many.in.$i" >"$work/many.out.$i" &
 	many+=($!)
-	started+=($!)
+	note_started $!
 done
 many_ready() {
 	[ "$(cat "$work"/many.out.* | grep -c ready)" -eq 40 ]

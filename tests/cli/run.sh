@@ -118,12 +118,12 @@ check "arguments are passed on as they are" prints 'a b||--hz|*|-v|' "${run[@]}"
 	printf '%s|' 'a b' '' --hz '*' -v
 check "options behind the command are its own" prints '-v|--help|' "${run[@]}" printf '%s|' -v --help
 "${run[@]}" sh -c 'echo $$' >"$work/out" &
-started+=($!)
+note_started $!
 wait $!
 check "it has the number of the process that was started" test "$(cat "$work/out")" = $!
 "${run[@]}" sleep 1000 &
 pid=$!
-started+=("$pid")
+note_started "$pid"
 is_sleep() {
 	[ "$(cat "/proc/$pid/comm")" = sleep ]
 }

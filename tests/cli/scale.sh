@@ -255,7 +255,7 @@ usage() {
 
 sleep 1000 &
 sleeper=$!
-started+=("$sleeper")
+note_started "$sleeper"
 
 for value in 0 1 -1 0x 0x1g abc "" 0x100000000 1.5; do
 	check "--scale \"$value\"" usage "--scale takes a number from 2 to 0xffffffff" -p "$sleeper" \

@@ -71,7 +71,7 @@ each_is_whole() {
 start_churn() {
 	"${leash[@]}" "$progs/churn" 2 10 >"$work/churn.out" 2>&1 &
 	pid=$!
-	started+=("$pid")
+	note_started "$pid"
 	wait_for grep -q ready "$work/churn.out"
 }
 
@@ -164,7 +164,7 @@ watch() {
 
 begin signals "$progs/signals"
 watch "$pid" >"$work/watched" 2>/dev/null &
-started+=($!)
+note_started $!
 watcher=$!
 codes=""
 for options in "-F 999" "-F 9999" "-F 99 --kernel" "-F 999 -e cpu-clock"; do

@@ -132,7 +132,7 @@ check "a reader that leaves ends it" to_head
 
 ended() {
 	"$profiltool" top -p "$shares" -d 0.2 >"$work/out" &
-	started+=($!)
+	note_started $!
 	wait_for grep -q burn_sixty "$work/out"
 	kill -TERM $!
 	wait $!
@@ -194,7 +194,7 @@ run_top() {
 environment=
 TERM=xterm tm -f /dev/null new-session -d -x 100 -y 30 \
 	"PS1='\$ ' exec bash --norc --noprofile -i"
-started+=("$(tm display-message -p '#{pid}')")
+note_started "$(tm display-message -p '#{pid}')"
 wait_for prompt_now
 tm send-keys -l "stty -a >$work/before" \; send-keys Enter
 wait_for test -s "$work/before"

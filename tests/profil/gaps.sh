@@ -283,7 +283,7 @@ start_without_events() {
 		-e inject=perf_event_open:error=EACCES "$build/profild" --socket "$sock" \
 		>"$work/profild.log" 2>&1 &
 	tracer=$!
-	started+=("$tracer")
+	note_started "$tracer"
 	wait_for test -S "$sock"
 }
 

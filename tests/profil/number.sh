@@ -48,7 +48,7 @@ stop "$profild"
 
 # With numbers that the kernel's own view of the machine does not have.
 in_a_container() {
-	export -f replay start_profild with leashed wait_for
+	export -f replay start_profild with leashed wait_for note_started find_birth
 	unshare -pf --mount-proc "${leash[@]}" bash -c "
 		$(declare -p work tree sock hz build victim lib leash nobody)
 		started=()
