@@ -189,8 +189,8 @@ int note_end(const __u64 *ctx)
 	send_exit_record(task);
 	if (one_thread)
 		member->last = key;
-	else if (task->signal->live.counter == 0)
-		member->last = (__u64)task->group_leader;
+	else if (BPF_CORE_READ(task, signal, live.counter) == 0)
+		member->last = (__u64)BPF_CORE_READ(task, group_leader);
 	if (!account.running || task->start_time < account.begin_ns)
 		fresh.charged_ns = task->se.sum_exec_runtime;
 	if (bpf_map_update_elem(&member_tasks, &key, &fresh, BPF_NOEXIST) &&
@@ -241,7 +241,7 @@ int forget(const __u64 *ctx)
 
 static __always_inline void note_cpus(struct task_struct *task)
 {
-	const __u64 *mask = task->cpus_ptr;
+	const __u64 *mask = BPF_CORE_READ(task, cpus_ptr);
 	__u64 word;
 
 	for (__u32 i = 0; i < MEMBER_CPU_WORDS && i < cpu_words; i++)
