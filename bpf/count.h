@@ -13,8 +13,6 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* Set by user space before the load. */
 const volatile __u32 sides = 0;			      /* SAMPLE_USER, ... */
-const volatile __u64 group = 0;			      /* the ID of the control group; 0: none */
-const volatile bool group_is_v1 = false;	      /* of the hierarchy that has perf_event */
 const volatile __u64 arena_words = STACK_ARENA_WORDS; /* how much of the arena is used */
 const volatile __u64 hash_bits = ~0ULL;		      /* of a stack's hash: those that are used */
 
@@ -84,35 +82,6 @@ static void exclude(void)
 		counter->excluded++;
 }
 
-/* Deeper groups than this are taken for strangers. */
-#define GROUP_LEVELS 64
-
-/* Whether the thread is in the control group or in one below it. */
-static __noinline bool is_in_group(struct task_struct *task)
-{
-	struct css_set *set = BPF_CORE_READ(task, cgroups);
-	struct cgroup *own, *at;
-	int level;
-
-	if (group_is_v1) {
-		__u32 controller = bpf_core_enum_value(enum cgroup_subsys_id, perf_event_cgrp_id);
-		struct cgroup_subsys_state *state;
-
-		bpf_core_read(&state, sizeof(state), &set->subsys[controller]);
-		own = BPF_CORE_READ(state, cgroup);
-	} else {
-		own = BPF_CORE_READ(set, dfl_cgrp);
-	}
-	level = BPF_CORE_READ(own, level);
-	for (int i = 0; i < GROUP_LEVELS && i <= level; i++) {
-		if (bpf_core_read(&at, sizeof(at), &own->ancestors[i]))
-			break;
-		if (BPF_CORE_READ(at, kn, id) == group)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Whose tick it is and in which mode, as in sample.h; 0: it is none that is to be counted. The tick
  * of a stranger ends here.
@@ -126,8 +95,6 @@ static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 		member = find_member(one_thread ? tid : tgid);
 		if (!member || member->state != MEMBER_COUNTS)
 			return 0;
-	} else if (group && !is_in_group(task)) {
-		return 0;
 	}
 	if (!(sides & (kernel ? SAMPLE_KERNEL : SAMPLE_USER))) {
 		exclude();

@@ -4,6 +4,7 @@
  * stack, per thread and mode.
  */
 #include "count.h"
+#include "group.h"
 #include "tick.h"
 
 static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool kernel)

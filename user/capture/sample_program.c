@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/sample_program.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -83,6 +84,16 @@ static struct bpf_program *choose(const struct sample_program *sample)
 	return sample->settings.stacks ? bpf->progs.sample_stacks : bpf->progs.sample;
 }
 
+/* What asks first whether a tick is of the control group; NULL: every tick counts. */
+static struct bpf_program *choose_filter(const struct sample_program *sample)
+{
+	const struct sample_bpf *bpf = sample->bpf;
+
+	if (!sample->settings.group)
+		return NULL;
+	return sample->settings.tick ? bpf->progs.group_tick : bpf->progs.group_event;
+}
+
 /* What is to be loaded of the object, and how large. */
 static int prepare(const struct sample_program *sample)
 {
@@ -108,6 +119,9 @@ static int prepare(const struct sample_program *sample)
 	if (sample->one_hash)
 		bpf->rodata->hash_bits = 0;
 	bpf_program__set_autoload(choose(sample), true);
+	if (settings->group)
+		bpf_program__set_autoload(choose_filter(sample), true);
+	bpf_map__set_autocreate(bpf->maps.counting, settings->group);
 	if (!settings->everyone)
 		members_choose(bpf->obj, true);
 	bpf_map__set_autocreate(bpf->maps.table, !stacks);
@@ -125,6 +139,17 @@ static int prepare(const struct sample_program *sample)
 									 : SAMPLE_RING_BYTES);
 }
 
+/* Has the filter go on with the program that counts. */
+static int join(const struct sample_program *sample)
+{
+	uint32_t key = 0, program = bpf_program__fd(choose(sample));
+
+	if (!sample->settings.group)
+		return 0;
+	return bpf_map_update_elem(bpf_map__fd(sample->bpf->maps.counting), &key, &program,
+				   BPF_ANY);
+}
+
 /* For program_load(). */
 static int load(void *object)
 {
@@ -134,7 +159,7 @@ static int load(void *object)
 	sample->bpf = sample_bpf__open();
 	if (!sample->bpf)
 		return -errno;
-	err = prepare(sample) ?: sample_bpf__load(sample->bpf);
+	err = prepare(sample) ?: sample_bpf__load(sample->bpf) ?: join(sample);
 	if (err) {
 		sample_bpf__destroy(sample->bpf);
 		sample->bpf = NULL;
@@ -199,7 +224,7 @@ void sample_program_free(struct sample_program *sample)
 
 const struct bpf_program *sample_program_on_tick(const struct sample_program *sample)
 {
-	return choose(sample);
+	return choose_filter(sample) ?: choose(sample);
 }
 
 struct bpf_object *sample_program_object(const struct sample_program *sample)
