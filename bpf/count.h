@@ -88,9 +88,13 @@ static void exclude(void)
  */
 static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 {
-	__u32 tgid = tgid_of(task), tid = tid_of(task);
 	const struct member *member;
+	__u32 tgid, tid;
 
+	if (!everyone && !may_be_member(task))
+		return 0;
+	tgid = tgid_of(task);
+	tid = tid_of(task);
 	if (!everyone) {
 		member = find_member(one_thread ? tid : tgid);
 		if (!member || member->state != MEMBER_COUNTS)

@@ -44,6 +44,8 @@ struct member_record {
 
 #define MEMBER_RING_BYTES (1U << 20)
 
+#define MEMBER_NUMBERS (4U << 20) /* of processes, at most: the kernel's PID_MAX_LIMIT */
+
 #define MEMBER_CPU_WORDS 128 /* CPUs below 8192 */
 
 /* User space reads it, and sets the first two. */

@@ -31,6 +31,19 @@ struct {
 	__type(value, struct member);
 } members SEC(".maps");
 
+/*
+ * A bit for each process, by its number in the initial pid namespace: 0: no member is in it. It may
+ * be set for one that has ended or called exec, and all are where members are threads or have the
+ * numbers of another namespace.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MEMBER_NUMBERS / 64);
+	__type(key, __u32);
+	__type(value, __u64);
+} member_numbers SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MEMBERS_MAX);
@@ -80,6 +93,32 @@ static __always_inline __u32 number_of(struct task_struct *task)
 static __always_inline struct member *find_member(__u32 number)
 {
 	return bpf_map_lookup_elem(&members, &number);
+}
+
+/*
+ * Whether the ticks of a task may be a member's: for a stranger's, one cache line instead of the
+ * some ten of find_member(), which also reads settings.
+ */
+static __always_inline bool may_be_member(const struct task_struct *task)
+{
+	__u32 number = task->tgid, word = number / 64;
+	const __u64 *bits = bpf_map_lookup_elem(&member_numbers, &word);
+
+	return bits && *bits >> (number & 63) & 1;
+}
+
+/* A process that has just been born. */
+static void note_number(const struct task_struct *task, bool is_member)
+{
+	__u32 number = task->tgid, word = number / 64;
+	__u64 *bits = bpf_map_lookup_elem(&member_numbers, &word), bit = 1ULL << (number & 63);
+
+	if (!bits || one_thread || pid_namespace)
+		return;
+	if (is_member)
+		__sync_fetch_and_or(bits, bit);
+	else if (*bits & bit)
+		__sync_fetch_and_and(bits, ~bit);
 }
 
 /* --- Forks, execs and exits --- */
@@ -146,10 +185,12 @@ int follow(const __u64 *ctx)
 	}
 	if (!member || !inherit) {
 		bpf_map_delete_elem(&members, &child_number);
+		note_number(child, false);
 		return 0;
 	}
 	born = *member;
 	born.last = 0;
+	note_number(child, true);
 	if (bpf_map_update_elem(&members, &child_number, &born, BPF_ANY))
 		__sync_fetch_and_add(&account.no_member, 1);
 	send_fork_record(parent, child);

@@ -207,7 +207,10 @@ static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool 
 SEC("?perf_event")
 int profil(struct bpf_perf_event_data *ctx)
 {
-	count_tick(bpf_get_current_task_btf(), ctx->regs.ip, in_kernel(ctx), ctx->sample_period);
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (may_be_member(task)) /* before anything else is read */
+		count_tick(task, ctx->regs.ip, in_kernel(ctx), ctx->sample_period);
 	return 0; /* no perf ring buffer record */
 }
 
@@ -217,7 +220,7 @@ int profil_tick(const __u64 *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct interrupted at;
 
-	if (is_tick(ctx, task, &at))
+	if (is_tick(ctx, task, &at) && may_be_member(task))
 		count_tick(task, at.pc, at.kernel, PROFIL_SCHEDULER_TICK);
 	return 0;
 }

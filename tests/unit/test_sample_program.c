@@ -122,7 +122,7 @@ static void record(pid_t child, struct sample_program *sample, struct event_set 
 	assert_int_equal(err, 0);
 	record_until_full(sample, 100);
 	events_stop(events);
-	members_end(&members);
+	members_free(&members);
 	assert_int_equal(sample_program_read_ring(sample), 0);
 	assert_int_equal(sample_program_read_table(sample), 0);
 	sum = sample_program_counters(sample);

@@ -213,6 +213,7 @@ static int begin_members(struct capture *c, struct error *e)
 
 	if (counts_everyone(c))
 		return 0;
+	c->members.one_thread = c->options.target == CAPTURE_THREAD;
 	err = members_begin(&c->members, object, true, e);
 	err = err ?: watch(c, members_fd(&c->members), e);
 	err = err ?: add_members(c, e);

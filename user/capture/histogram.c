@@ -167,11 +167,12 @@ void histograms_close(struct histograms *all)
 		histograms_close_clock(&all->clocks[i]);
 	if (all->tick.link)
 		close(all->tick.link);
-	members_end(&all->members);
+	members_free(&all->members);
 	if (all->is_adopted) {
 		close(all->profil.entries);
 		close(all->profil.clients);
 		close(all->members.map);
+		close(all->members.number_map);
 		close(all->program);
 	}
 	profil_program_free(&all->profil);

@@ -14,6 +14,7 @@ enum {
 	ENTRIES,
 	CLIENTS,
 	MEMBERS,
+	NUMBERS,
 	PROGRAM,
 	FIRST_LINK,
 };
@@ -91,6 +92,7 @@ int histograms_send(struct histograms *all, int socket)
 	fds[ENTRIES] = all->profil.entries;
 	fds[CLIENTS] = all->profil.clients;
 	fds[MEMBERS] = all->members.map;
+	fds[NUMBERS] = all->members.number_map;
 	fds[PROGRAM] = all->program;
 	for (size_t i = 0; i < MEMBERS_PROGRAMS; i++)
 		fds[count++] = all->members.links[i];
@@ -112,6 +114,11 @@ static struct histograms *adopt(const struct message *what, const int *fds)
 
 	if (!all)
 		return NULL;
+	all->members.number_map = fds[NUMBERS];
+	if (members_map_numbers(&all->members)) {
+		free(all);
+		return NULL;
+	}
 	all->most = what->most;
 	all->lowest = 1;
 	all->profil.entries = fds[ENTRIES];

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -103,12 +104,46 @@ static int take_record(void *context, void *data, size_t size)
 	return size < sizeof(struct member_record) ? 0 : members->visit(data, members->context);
 }
 
-int members_begin(struct members *members, struct bpf_object *object, bool account, struct error *e)
+/* A forked child shall not have them. */
+int members_map_numbers(struct members *members)
 {
-	size_t size;
-	int err = 0;
+	void *numbers = mmap(NULL, MEMBER_NUMBERS / 8, PROT_READ | PROT_WRITE, MAP_SHARED,
+			     members->number_map, 0);
+
+	if (numbers == MAP_FAILED)
+		return -errno;
+	members->numbers = numbers;
+	madvise(numbers, MEMBER_NUMBERS / 8, MADV_DONTFORK);
+	return 0;
+}
+
+/* Once this is in memory, ticks of the process are looked at; see member_numbers in BPF. */
+static void note_number(struct members *members, uint32_t number)
+{
+	if (number < MEMBER_NUMBERS)
+		__atomic_fetch_or(&members->numbers[number / 64], 1ULL << number % 64,
+				  __ATOMIC_SEQ_CST);
+}
+
+static int find_maps(struct members *members, struct bpf_object *object)
+{
+	int err;
 
 	members->map = bpf_map__fd(bpf_object__find_map_by_name(object, "members"));
+	members->number_map = bpf_map__fd(bpf_object__find_map_by_name(object, "member_numbers"));
+	err = members_map_numbers(members);
+	if (!err && (members->one_thread || members_pid_namespace()))
+		memset(members->numbers, 0xff, MEMBER_NUMBERS / 8);
+	return err;
+}
+
+int members_begin(struct members *members, struct bpf_object *object, bool account, struct error *e)
+{
+	int err = find_maps(members, object);
+	size_t size;
+
+	if (err)
+		return error_set(e, -err, "cannot map the numbers of processes");
 	members->account = (struct member_account *)bpf_map__initial_value(
 		bpf_object__find_map_by_name(object, ".data.account"), &size);
 	if (account) {
@@ -134,8 +169,10 @@ int members_begin(struct members *members, struct bpf_object *object, bool accou
 int members_add(struct members *members, pid_t pid, const struct member *member, struct error *e)
 {
 	uint32_t number = pid;
-	int err = bpf_map_update_elem(members->map, &number, member, BPF_NOEXIST);
+	int err;
 
+	note_number(members, number);
+	err = bpf_map_update_elem(members->map, &number, member, BPF_NOEXIST);
 	if (!err || err == -EEXIST)
 		return 0;
 	return error_set(e, -err, "cannot have the ticks of process %d counted", pid);
@@ -273,4 +310,7 @@ void members_free(struct members *members)
 	members_end(members);
 	ring_buffer__free(members->records);
 	members->records = NULL;
+	if (members->numbers)
+		munmap(members->numbers, MEMBER_NUMBERS / 8);
+	members->numbers = NULL;
 }

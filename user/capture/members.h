@@ -19,7 +19,9 @@ struct ring_buffer;
  * keeps the list up to date by itself. Zero-initialised is none.
  */
 struct members {
-	int map;
+	bool one_thread; /* they are threads; set before members_begin() */
+	int map, number_map;
+	uint64_t *numbers;		/* of number_map: shared with the kernel */
 	struct member_account *account; /* the kernel's own */
 	int links[MEMBERS_PROGRAMS];	/* descriptors that keep the programs attached */
 	size_t link_count;
@@ -35,6 +37,9 @@ void members_choose(struct bpf_object *object, bool account);
 /* After the load: from now on forks, execs and exits are followed. */
 int members_begin(struct members *members, struct bpf_object *object, bool account,
 		  struct error *e);
+
+/* Maps the numbers once number_map is set. Returns 0 or a negative errno. */
+int members_map_numbers(struct members *members);
 
 /* How many words of CPUs the kernel has, for the object's settings. */
 uint32_t members_cpu_words(void);

@@ -129,6 +129,7 @@ static int prepare(const struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.arena, stacks);
 	bpf_map__set_autocreate(bpf->maps.scratch, stacks);
 	bpf_map__set_autocreate(bpf->maps.members, !settings->everyone);
+	bpf_map__set_autocreate(bpf->maps.member_numbers, !settings->everyone);
 	bpf_map__set_autocreate(bpf->maps.member_tasks, !settings->everyone);
 	bpf_map__set_autocreate(bpf->maps.member_records, !settings->everyone);
 	if (sample->members_max)
