@@ -225,6 +225,12 @@ static void bpf_release(struct profil_session *s)
 	s->handle = NULL;
 }
 
+static void bpf_end(void)
+{
+	if (module)
+		module->end();
+}
+
 static int start(struct profil_session *s)
 {
 	const struct bpf_request request = {
@@ -259,8 +265,10 @@ static int start(struct profil_session *s)
 
 static int bpf_start(struct profil_session *s)
 {
-	if (!has_privileges())
+	if (!has_privileges()) {
+		bpf_end();
 		return profil__error(EPERM, "it takes CAP_BPF and CAP_PERFMON");
+	}
 	if (!module)
 		return profil__error(ENOTSUP, "%s", why_not ? why_not : "no module");
 	return start(s);
@@ -274,4 +282,5 @@ const struct backend profil__backend_bpf = {
 	.after_fork = bpf_after_fork,
 	.stop = bpf_stop,
 	.release = bpf_release,
+	.end = bpf_end,
 };

@@ -28,9 +28,10 @@ static int open_all(int inherited, struct error *e)
 	return histograms_open(MOST_PROCESSES, false, &all, e);
 }
 
-static void close_unused(void)
+/* What a forked child finds is its parent's, and stays. */
+static void end(void)
 {
-	if (count)
+	if (count || owner != getpid())
 		return;
 	histograms_close(all);
 	all = NULL;
@@ -65,7 +66,7 @@ static int start(const struct bpf_request *request, void **out, struct bpf_count
 	err = err ?: begin(request, &h, &e);
 	if (err) {
 		snprintf(why, size, "%s", e.what);
-		close_unused();
+		end();
 		return err;
 	}
 	count++;
@@ -89,7 +90,6 @@ static void free_histogram(void *histogram)
 {
 	histogram_free(histogram);
 	count--;
-	close_unused();
 }
 
 __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE = {
@@ -97,4 +97,5 @@ __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE
 	.share = share,
 	.stop = stop,
 	.free = free_histogram,
+	.end = end,
 };

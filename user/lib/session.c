@@ -160,23 +160,8 @@ static void end_idle_thread(void)
 	profil__live_end();
 }
 
-int profil__session_start(struct profil_session *s)
-{
-	int err = profil__backend_start(s);
-
-	if (!err) {
-		s->cpu_at = read_cpu_clock(s);
-		s->on = true;
-		begin_to_watch(s);
-		s->start_ns = profil__wall_ns();
-		s->next = sessions;
-		sessions = s;
-	}
-	end_idle_thread();
-	return err;
-}
-
-void profil__session_stop(struct profil_session *s)
+/* All but the end of the thread. */
+static void take_off(struct profil_session *s)
 {
 	struct profil_session **link = &sessions;
 
@@ -191,6 +176,30 @@ void profil__session_stop(struct profil_session *s)
 		link = &(*link)->next;
 	*link = s->next;
 	s->on = false;
+}
+
+int profil__session_start(struct profil_session *s, struct profil_session *before)
+{
+	int err;
+
+	if (before)
+		take_off(before);
+	err = profil__backend_start(s);
+	if (!err) {
+		s->cpu_at = read_cpu_clock(s);
+		s->on = true;
+		begin_to_watch(s);
+		s->start_ns = profil__wall_ns();
+		s->next = sessions;
+		sessions = s;
+	}
+	end_idle_thread();
+	return err;
+}
+
+void profil__session_stop(struct profil_session *s)
+{
+	take_off(s);
 	end_idle_thread();
 }
 
