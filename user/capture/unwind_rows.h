@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_CAPTURE_UNWIND_ROWS_H
+#define PROFIL_CAPTURE_UNWIND_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/unwind_table.h"
+#include "util/error.h"
+
+/* An image's rules for finding callers. Zero-initialised is none. */
+struct unwind_rows {
+	/*
+	 * Sorted by address; the first is the first function's, and the last is a gap behind the last
+	 * function. Neighbours have different rules.
+	 */
+	struct {
+		uint64_t address; /* ELF virtual address */
+		uint16_t rule;
+	} *rows;
+	size_t count, room;
+	struct unwind_rule *rules; /* all different; 65536 at most */
+	size_t rule_count, rule_room;
+};
+
+void unwind_rows_free(struct unwind_rows *rows);
+
+/*
+ * Reads the rows of an image. fd: its file, open for reading, which stays the caller's; -1: `path`
+ * tells what it is ("[vdso]"). Returns 0, also when there is no call frame information (count is
+ * 0), or a negative errno and says in e what is wrong with the file.
+ */
+typedef int unwind_reader(int fd, const char *path, struct unwind_rows *rows, struct error *e);
+
+#endif
