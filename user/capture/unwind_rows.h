@@ -8,19 +8,31 @@
 #include "bpf/unwind_table.h"
 #include "util/error.h"
 
+struct unwind_address {
+	uint64_t address; /* ELF virtual address */
+	uint16_t rule;
+};
+
+/* Where the file's code is in memory: its PT_LOAD segments that are executable. */
+struct unwind_segment {
+	uint64_t offset, size; /* in the file */
+	uint64_t address;      /* ELF virtual address */
+};
+
+#define UNWIND_SEGMENTS_MAX 8
+
 /* An image's rules for finding callers. Zero-initialised is none. */
 struct unwind_rows {
 	/*
 	 * Sorted by address; the first is the first function's, and the last is a gap behind the last
 	 * function. Neighbours have different rules.
 	 */
-	struct {
-		uint64_t address; /* ELF virtual address */
-		uint16_t rule;
-	} *rows;
+	struct unwind_address *rows;
 	size_t count, room;
 	struct unwind_rule *rules; /* all different; 65536 at most */
 	size_t rule_count, rule_room;
+	struct unwind_segment segments[UNWIND_SEGMENTS_MAX];
+	size_t segment_count;
 };
 
 void unwind_rows_free(struct unwind_rows *rows);
