@@ -27,37 +27,17 @@
 #define OFTEN	  8
 #define OFTEN_TOO ((uint64_t)16 * 1024 * 1024)
 
-static bool is_name(Elf *elf, const GElf_Shdr *section, const char *name)
-{
-	size_t names;
-	const char *found =
-		elf_getshdrstrndx(elf, &names) ? NULL : elf_strptr(elf, names, section->sh_name);
-
-	return found && strcmp(found, name) == 0;
-}
-
-static Elf_Scn *find(Elf *elf, const char *name, GElf_Shdr *section)
-{
-	Elf_Scn *scn = NULL;
-
-	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, section) && section->sh_type != SHT_NOBITS &&
-		    is_name(elf, section, name))
-			return scn;
-	return NULL;
-}
-
 /* Notes where a section stands, as far as the file goes: what is read of it is measured by that. */
-static void place(struct dwarf_section *s, const GElf_Shdr *section)
+static void place(struct dwarf_section *s, uint64_t offset, uint64_t size)
 {
 	struct stat st;
 
-	if (fstat(s->fd, &st) || section->sh_offset >= (uint64_t)st.st_size)
+	if (fstat(s->fd, &st) || offset >= (uint64_t)st.st_size)
 		return;
-	s->at = section->sh_offset;
+	s->at = offset;
 	s->stored = st.st_size - s->at;
-	if (section->sh_size < s->stored)
-		s->stored = section->sh_size;
+	if (size < s->stored)
+		s->stored = size;
 }
 
 /* Reads the header of a compressed section, in the file's own form. Returns its size or -EINVAL. */
@@ -114,9 +94,9 @@ static int open_old(struct dwarf_section *s, Elf *elf, const char *name, uint64_
 	if (strlen(name) >= sizeof(old) - 1)
 		return 0;
 	strcpy(old + 2, name + 1);
-	if (!find(elf, old, &section))
+	if (!elf_find_section(elf, old, &section))
 		return 0;
-	place(s, &section);
+	place(s, section.sh_offset, section.sh_size);
 	if (s->stored < sizeof(head) ||
 	    pread(s->fd, head, sizeof(head), s->at) != (ssize_t)sizeof(head) ||
 	    memcmp(head, "ZLIB", 4) != 0)
@@ -134,10 +114,10 @@ int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, con
 	int err;
 
 	*s = (struct dwarf_section){ .fd = file->fd };
-	if (!find(file->elf, name, &section)) {
+	if (!elf_find_section(file->elf, name, &section)) {
 		err = open_old(s, file->elf, name, room);
 	} else {
-		place(s, &section);
+		place(s, section.sh_offset, section.sh_size);
 		s->size = s->stored;
 		if (section.sh_flags & SHF_COMPRESSED) {
 			header = read_header(s, file->elf, &zstd);
@@ -149,6 +129,14 @@ int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, con
 	if (err)
 		s->size = 0;
 	return err;
+}
+
+void dwarf_section_open_at(struct dwarf_section *s, const struct elf_file *file, uint64_t offset,
+			   uint64_t size)
+{
+	*s = (struct dwarf_section){ .fd = file->fd };
+	place(s, offset, size);
+	s->size = s->stored;
 }
 
 void dwarf_section_close(struct dwarf_section *s)

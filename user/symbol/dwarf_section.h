@@ -43,6 +43,10 @@ struct dwarf_section {
  */
 int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, const char *name,
 		       uint64_t *room);
+
+/* The same for a part of the file that no section header describes, as far as the file goes. */
+void dwarf_section_open_at(struct dwarf_section *s, const struct elf_file *file, uint64_t offset,
+			   uint64_t size);
 void dwarf_section_close(struct dwarf_section *s);
 
 /*

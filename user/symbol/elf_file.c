@@ -197,21 +197,28 @@ static const char *section_name(Elf *elf, const GElf_Shdr *section)
 	return elf_getshdrstrndx(elf, &names) ? NULL : elf_strptr(elf, names, section->sh_name);
 }
 
-Elf_Data *elf_section_bytes(Elf *elf, const char *name, size_t size_max)
+Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *section)
 {
 	Elf_Scn *scn = NULL;
 
 	while ((scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr section;
 		const char *found;
 
-		if (!gelf_getshdr(scn, &section) || section.sh_type == SHT_NOBITS)
+		if (!gelf_getshdr(scn, section) || section->sh_type == SHT_NOBITS)
 			continue;
-		found = section_name(elf, &section);
+		found = section_name(elf, section);
 		if (found && strcmp(found, name) == 0)
-			return section.sh_size <= size_max ? elf_rawdata(scn, NULL) : NULL;
+			return scn;
 	}
 	return NULL;
+}
+
+Elf_Data *elf_section_bytes(Elf *elf, const char *name, size_t size_max)
+{
+	GElf_Shdr section;
+	Elf_Scn *scn = elf_find_section(elf, name, &section);
+
+	return scn && section.sh_size <= size_max ? elf_rawdata(scn, NULL) : NULL;
 }
 
 bool elf_has_section(Elf *elf, GElf_Word type)

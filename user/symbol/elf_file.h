@@ -43,6 +43,9 @@ void elf_file_close(struct elf_file *f);
 /* Its GNU build ID, at most PROFILE_BUILD_ID_MAX bytes of it. Returns the size, 0 without one. */
 size_t elf_build_id(Elf *elf, const uint8_t **id);
 
+/* The first section with this name that has bytes in the file, and its header; or NULL. */
+Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *section);
+
 /* The section with this name, of at most size_max bytes, and its bytes as in the file; or NULL. */
 Elf_Data *elf_section_bytes(Elf *elf, const char *name, size_t size_max);
 

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/unwind_rows.h"
+
+#include <stdlib.h>
+
+void unwind_rows_free(struct unwind_rows *rows)
+{
+	free(rows->rows);
+	free(rows->rules);
+	*rows = (struct unwind_rows){ 0 };
+}
