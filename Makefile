@@ -233,16 +233,17 @@ $(BUILD)/tests/progs/%: tests/progs/%.c $(BUILD)/tests/chance.a
 FUZZ_FORMATS := callgrind dcpi folded gmon gperftools pprof
 FUZZ_SYMBOLS := dwarf elf jitdump kallsyms perf_map
 fuzzer = $(addprefix $(BUILD)/tests/fuzz/fuzz_,$(1))
-FUZZERS := $(call fuzzer,$(FUZZ_FORMATS) $(FUZZ_SYMBOLS) input requests replies)
+FUZZERS := $(call fuzzer,$(FUZZ_FORMATS) $(FUZZ_SYMBOLS) cfi input requests replies)
 FUZZ_FLAGS := -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
 
 $(call fuzzer,$(FUZZ_FORMATS)): tests/fuzz/fuzz_reader.c
 $(call fuzzer,$(FUZZ_SYMBOLS)): tests/fuzz/fuzz_symbol.c
-$(call fuzzer,input requests replies): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c
+$(call fuzzer,cfi input requests replies): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c
 
 $(call fuzzer,$(FUZZ_FORMATS) input): $(filter-out %/from_capture.o,$(call objects,util dcpi profile format)) \
 	$(BUILD)/proto/profile.pb-c.o
-$(call fuzzer,$(FUZZ_SYMBOLS)): $(filter-out %/from_capture.o,$(call objects,util profile symbol))
+$(call fuzzer,$(FUZZ_SYMBOLS) cfi): $(filter-out %/from_capture.o,$(call objects,util profile symbol)) \
+	$(BUILD)/user/capture/unwind_rows.o
 # The histogram is the fuzzer's own.
 $(call fuzzer,requests): $(BUILD)/user/capture/pid_numbers.o \
 	$(filter-out %/profild.o %/server.o %/privilege.o,$(call objects,util daemon))

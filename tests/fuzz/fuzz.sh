@@ -79,7 +79,7 @@ compile() {
 }
 
 make_symbol_seeds() {
-	local version
+	local version at
 
 	mkdir -p "$work/seeds.elf" "$work/seeds.dwarf"
 	cat >"$work/small.c" <<-'END'
@@ -115,6 +115,13 @@ make_symbol_seeds() {
 	echo 'int far(int); int near(int x) { return far(x) + far(2); }' >"$work/stubs.c"
 	gcc -O1 -nostdlib -shared -fPIC -Wl,-z,noseparate-code,-Ttext=0x1000 "$work/stubs.c" \
 		-o "$work/seeds.elf/stubs" || return
+	mkdir -p "$work/seeds.cfi" && cp "$work"/seeds.elf/* "$work/seeds.cfi" || return
+	# Without section headers
+	cp "$work/seeds.elf/stubs" "$work/seeds.cfi/headless"
+	for at in 40 60; do
+		head -c 4 /dev/zero |
+			dd of="$work/seeds.cfi/headless" bs=1 seek="$at" conv=notrunc status=none || return
+	done
 	python3 "$top/tests/fuzz/seeds.py" "$work"
 }
 
@@ -144,7 +151,7 @@ for fuzzer in "$fuzzers"/fuzz_*; do
 	[[ $name != *.d ]] || continue
 	all+=("$name")
 	case $name in
-	input | dwarf | elf | jitdump | kallsyms | perf_map | requests | replies) ;;
+	input | cfi | dwarf | elf | jitdump | kallsyms | perf_map | requests | replies) ;;
 	*) formats+=("$name") ;;
 	esac
 done

@@ -376,10 +376,10 @@ static bool execute_extended(struct run *r, uint8_t op)
 	}
 }
 
-/* Executes the next instruction. Returns false when it is invalid. */
+/* Executes the next instruction, of which there is a byte. Returns false when it is invalid. */
 static bool execute(struct run *r)
 {
-	uint8_t byte = dwarf_number(&r->c, 1), operand = byte & 0x3f;
+	uint8_t byte = *r->c.at++, operand = byte & 0x3f;
 
 	switch (byte & 0xc0) {
 	case DW_CFA_advance_loc:

@@ -374,10 +374,13 @@ static bool read_header(const struct cfi_frames *f, const struct elf_file *file,
 	uint8_t bytes[4 + 2 * 8];
 	struct cfi_section header = { .bytes = bytes, .address = segment->p_vaddr };
 	ssize_t size = pread(file->fd, bytes, sizeof(bytes), segment->p_offset);
-	struct dwarf_cursor c = { bytes + 4, bytes + size, f->big_endian, false };
+	struct dwarf_cursor c = { .big_endian = f->big_endian };
 
-	if (size < 4 || bytes[0] != 1 ||
-	    !read_address(&header, &c, bytes[1], f->wide ? 8 : 4, &s->address))
+	if (size < 4 || bytes[0] != 1)
+		return false;
+	c.at = bytes + 4;
+	c.end = bytes + size;
+	if (!read_address(&header, &c, bytes[1], f->wide ? 8 : 4, &s->address))
 		return false;
 	if (bytes[2] != DW_EH_PE_omit &&
 	    (!read_encoded(&c, bytes[2], f->wide ? 8 : 4, &s->fdes) || c.bad))
