@@ -230,6 +230,7 @@ static uint64_t next_random(uint64_t bound)
 static void compare(const struct unwind_rows *rows, Elf *elf, Dwarf_CFI *cfi)
 {
 	GElf_Phdr segment;
+	size_t count = 0;
 
 	assert_non_null(cfi);
 	for (int i = 0; gelf_getphdr(elf, i, &segment); i++) {
@@ -237,10 +238,15 @@ static void compare(const struct unwind_rows *rows, Elf *elf, Dwarf_CFI *cfi)
 
 		if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
 			continue;
+		assert_true(count < rows->segment_count);
+		assert_int_equal(rows->segments[count].offset, segment.p_offset);
+		assert_int_equal(rows->segments[count].size, segment.p_filesz);
+		assert_int_equal(rows->segments[count++].address, segment.p_vaddr);
 		for (uint64_t k = 0; k < (small ? segment.p_filesz : ADDRESSES); k++)
 			check_rule(rows, cfi,
 				   segment.p_vaddr + (small ? k : next_random(segment.p_filesz)));
 	}
+	assert_true(count && count == rows->segment_count);
 }
 
 /* Rows of a file, which must be readable. */

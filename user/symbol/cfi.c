@@ -607,6 +607,23 @@ static const struct machine *find_machine(Elf *elf)
 	return NULL;
 }
 
+static void find_segments(Elf *elf, struct unwind_rows *rows)
+{
+	GElf_Phdr segment;
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count))
+		return;
+	for (size_t i = 0; i < count && rows->segment_count < UNWIND_SEGMENTS_MAX; i++)
+		if (gelf_getphdr(elf, i, &segment) && segment.p_type == PT_LOAD &&
+		    segment.p_flags & PF_X)
+			rows->segments[rows->segment_count++] = (struct unwind_segment){
+				.offset = segment.p_offset,
+				.size = segment.p_filesz,
+				.address = segment.p_vaddr,
+			};
+}
+
 static int read_rows(const struct elf_file *file, struct unwind_rows *rows, struct error *e)
 {
 	const struct machine *machine = find_machine(file->elf);
@@ -647,6 +664,7 @@ int cfi_read(int fd, const char *path, struct unwind_rows *rows, struct error *e
 	err = elf_file_open(&file, own, e);
 	if (err)
 		return err;
+	find_segments(file.elf, rows);
 	err = read_rows(&file, rows, e);
 	elf_file_close(&file);
 	if (err)
