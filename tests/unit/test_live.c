@@ -277,6 +277,28 @@ static void test_names_once(void **state)
 	live_free(&l);
 }
 
+/* A function that is known by its start alone has no name, for a reason. */
+static void test_named_by_start(void **state)
+{
+	struct error e;
+	struct live l;
+
+	(void)state;
+	begin(&l, S);
+	count(&l, add_function(&l, "all+0x1000", "/nowhere/at/all", 0x1008), 1, 1);
+	assert_int_equal(live_name(&l, &e), 0);
+	assert_int_equal(live_collect(&l), 0);
+	assert_shown(&l, 0, "all+0x1000");
+	assert_non_null(live_unnamed(&l, shown(&l, 0)));
+	live_free(&l);
+	begin(&l, S);
+	count(&l, add_function(&l, "other+0x1000", "/nowhere/at/all", 0x1008), 1, 1);
+	assert_int_equal(live_name(&l, &e), 0);
+	assert_int_equal(live_collect(&l), 0);
+	assert_null(live_unnamed(&l, shown(&l, 0)));
+	live_free(&l);
+}
+
 /* ---- Text ---- */
 
 static char *text_of(const struct live *l, int what, unsigned int width)
@@ -368,8 +390,9 @@ int main(void)
 		cmocka_unit_test(test_order),	   cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_match),	   cmocka_unit_test(test_enter),
 		cmocka_unit_test(test_cursor),	   cmocka_unit_test(test_compact),
-		cmocka_unit_test(test_names_once), cmocka_unit_test(test_text),
-		cmocka_unit_test(test_narrow),	   cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_names_once), cmocka_unit_test(test_named_by_start),
+		cmocka_unit_test(test_text),	   cmocka_unit_test(test_narrow),
+		cmocka_unit_test(test_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "directory_fixture.h"
+#include "profile/pc_name.h"
 #include "symbol/batch.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol.h"
@@ -236,7 +237,7 @@ static void assert_named(struct profile *p, const char *name)
 static void assert_unnamed(struct profile *p, const char *reason)
 {
 	resolve(p);
-	assert_null(name_at(p, 0));
+	assert_false(profile_is_named(p, 0));
 	assert_non_null(p->images[0].unnamed);
 	if (!strstr(p->images[0].unnamed, reason))
 		assert_string_equal(p->images[0].unnamed, reason);
@@ -354,13 +355,35 @@ static void test_plt(void **state)
 
 static void test_stripped(void **state)
 {
+	struct symbol_extent extent = { 0 };
 	struct place place;
+	struct profile *p;
+	struct error e;
+	uint64_t start;
+	char name[64];
 
 	(void)state;
 	build("bare", "-pie -fPIE");
+	start = nm_address("bare", "quiet");
 	assert_int_equal(shell("strip bare"), 0);
 	place = place_of("bare", "quiet");
 	assert_unnamed(profile_at(&place, NULL), "stripped: no symbol table");
+	/* By where its frame description begins. */
+	p = profile_at(&place, NULL);
+	resolve(p);
+	snprintf(name, sizeof(name), "bare+0x%jx", (uintmax_t)start);
+	assert_string_equal(name_at(p, 0), name);
+	assert_int_equal(symbol_extents(p, NULL, &extent, &e), 0);
+	assert_int_equal(extent.start, start);
+	assert_true(extent.limit > start + 2 && extent.limit < start + 100);
+	profile_free(p);
+	build("dumb", "-pie -fPIE -fno-asynchronous-unwind-tables");
+	assert_int_equal(shell("strip dumb"), 0);
+	place = place_of("dumb", "quiet");
+	p = profile_at(&place, NULL);
+	resolve(p);
+	assert_null(name_at(p, 0));
+	profile_free(p);
 	build("exporting", "-pie -fPIE -rdynamic");
 	assert_int_equal(shell("strip exporting"), 0);
 	place = place_of("exporting", "quiet");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/pc_name.h"
 #include "util/sum.h"
 
 /* Bytes of a name that are matched: the time of a match may grow with the square of them. */
@@ -66,7 +67,7 @@ static bool location_matches(const struct profile *p, uint32_t location, const r
 	for (uint32_t i = 0; i < l->line_count; i++)
 		if (functions[p->lines[l->first_line + i].function])
 			return true;
-	return !l->line_count && image && matches(regex, image->path);
+	return image && !profile_is_named(p, location) && matches(regex, image->path);
 }
 
 static void match_all(const struct profile *p, const regex_t *regex, bool *functions,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/image_name.h"
+#include "profile/pc_name.h"
 #include "util/array.h"
 #include "util/sum.h"
 
@@ -314,13 +315,12 @@ static int index_places(struct profile *p)
  * Whether lines that two files give to one address may stand for the same code: one of them may
  * have no name, no inlined functions, no line number.
  */
-static bool lines_agree(const struct profile *p, const struct profile_location *l,
+static bool lines_agree(const struct profile *p, uint32_t location,
 			const struct profile_line *lines, uint32_t count)
 {
+	const struct profile_location *l = &p->locations[location];
 	const struct profile_line *a, *b;
 
-	if (!l->line_count || !count)
-		return true;
 	a = &p->lines[l->first_line + l->line_count - 1];
 	b = &lines[count - 1];
 	return p->functions[a->function].name == p->functions[b->function].name &&
@@ -355,17 +355,24 @@ static int add_location(struct merger *m, const struct profile_location *l, uint
 	return 0;
 }
 
-/* l: from's location at its place in to. Files without addresses tell them by their lines. */
-static int place_location(struct merger *m, const struct profile_location *l, uint32_t *id)
+/*
+ * l: from's location at its place in to; named: whether it has a real name. Files without addresses
+ * tell them by their lines.
+ */
+static int place_location(struct merger *m, const struct profile_location *l, bool named,
+			  uint32_t *id)
 {
 	struct profile_location *same;
+	bool same_named;
 
 	*id = l->address ? find_place(m->to, l) : INDEX_NONE;
-	if (*id == INDEX_NONE ||
-	    !lines_agree(m->to, &m->to->locations[*id], m->lines, l->line_count))
+	if (*id == INDEX_NONE)
+		return add_location(m, l, id);
+	same_named = profile_is_named(m->to, *id);
+	if (named && same_named && !lines_agree(m->to, *id, m->lines, l->line_count))
 		return add_location(m, l, id);
 	same = &m->to->locations[*id];
-	if (same->line_count || !l->line_count)
+	if (!l->line_count || (same->line_count && (same_named || !named)))
 		return 0;
 	same->image_address = l->image_address;
 	return profile_set_lines(m->to, *id, m->lines, l->line_count);
@@ -383,7 +390,8 @@ static int merge_location(struct merger *m, uint32_t number)
 		if (l.address)
 			l.address += old.offset - old.start + place.start - place.offset;
 	}
-	if (translate_lines(m, &l) || place_location(m, &l, &m->map->locations[number]))
+	if (translate_lines(m, &l) ||
+	    place_location(m, &l, profile_is_named(m->from, number), &m->map->locations[number]))
 		return -ENOMEM;
 	return index_places(m->to);
 }

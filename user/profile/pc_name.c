@@ -23,3 +23,26 @@ char *profile_pc_name(const char *path, uint64_t address)
 		return NULL;
 	return name;
 }
+
+bool profile_is_pc_name(const char *name, const char *path)
+{
+	const char *base = profile_basename(path);
+	size_t size = strlen(base);
+
+	if (strncmp(name, base, size) != 0 || (*base && name[size++] != '+') ||
+	    strncmp(name + size, "0x", 2) != 0)
+		return false;
+	name += size + 2;
+	return *name && !name[strspn(name, "0123456789abcdef")];
+}
+
+bool profile_is_named(const struct profile *p, uint32_t location)
+{
+	const struct profile_location *l = &p->locations[location];
+	const struct profile_image *image = profile_location_image(p, location);
+
+	if (l->line_count != 1 || !image)
+		return l->line_count > 0;
+	return !profile_is_pc_name(p->functions[p->lines[l->first_line].function].name,
+				   image->path);
+}

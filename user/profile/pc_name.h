@@ -2,7 +2,10 @@
 #ifndef PROFIL_PROFILE_PC_NAME_H
 #define PROFIL_PROFILE_PC_NAME_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "profile/profile.h"
 
 /* The last component of an image's path; names like [vdso] are whole. */
 const char *profile_basename(const char *path);
@@ -12,5 +15,14 @@ const char *profile_basename(const char *path);
  * 0xADDRESS when that is "". address: location.image_address. The caller's to free(), or NULL.
  */
 char *profile_pc_name(const char *path, uint64_t address);
+
+/*
+ * Whether a name is one that profile_pc_name() makes for some address in this image. A function
+ * that is known by its start alone has such a name, too, which files keep.
+ */
+bool profile_is_pc_name(const char *name, const char *path);
+
+/* Whether a location has a name, and it is more than that. */
+bool profile_is_named(const struct profile *p, uint32_t location);
 
 #endif

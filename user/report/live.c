@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/pc_name.h"
 #include "report/text.h"
 #include "symbol/symbol.h"
 #include "util/clock.h"
@@ -98,7 +99,8 @@ int live_name(struct live *l, struct error *e)
 
 const char *live_unnamed(const struct live *l, const struct row *row)
 {
-	if (row->key.function || !(l->view->fields & ROW_FUNCTION))
+	if (!(l->view->fields & ROW_FUNCTION) ||
+	    (row->key.function && !profile_is_pc_name(row->key.function, row->key.image)))
 		return NULL;
 	for (size_t i = 0; i < l->p->image_count; i++)
 		if (l->p->images[i].unnamed && strcmp(l->p->images[i].path, row->key.image) == 0)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/pc_name.h"
 #include "report/cost.h"
 #include "report/rows.h"
 #include "report/text.h"
@@ -277,16 +278,16 @@ static uint64_t count_unnamed(const struct profile *p, struct unnamed *images)
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
 		int64_t value = p->values[i * p->value_type_count + value_index];
-		const struct profile_location *leaf;
+		uint32_t leaf;
 
 		if (value <= 0)
 			continue;
 		sum += value;
 		if (!s->depth)
 			continue;
-		leaf = &p->locations[p->frames[s->first_frame]];
-		if (!leaf->line_count && leaf->mapping != PROFILE_NONE)
-			images[p->mappings[leaf->mapping].image].samples += value;
+		leaf = p->frames[s->first_frame];
+		if (p->locations[leaf].mapping != PROFILE_NONE && !profile_is_named(p, leaf))
+			images[p->mappings[p->locations[leaf].mapping].image].samples += value;
 	}
 	return sum;
 }

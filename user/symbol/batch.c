@@ -109,3 +109,22 @@ int batch_name(struct batch *b, size_t i, const char *symbol)
 	line.function = b->last_function;
 	return profile_set_lines(b->p, b->addresses[i].location, &line, 1);
 }
+
+int batch_name_by_start(struct batch *b, size_t i, uint64_t start)
+{
+	struct profile_function f = { .file = "" };
+	struct profile_line line = { 0 };
+	char *name = profile_pc_name(b->p->images[b->image].path, start);
+	int err = name ? 0 : -ENOMEM;
+
+	f.name = f.system_name = name;
+	err = err ?: profile_add_function(b->p, &f, &line.function);
+	err = err ?: profile_set_lines(b->p, b->addresses[i].location, &line, 1);
+	free(name);
+	return err;
+}
+
+bool batch_is_named(const struct batch *b, size_t i)
+{
+	return profile_is_named(b->p, b->addresses[i].location);
+}

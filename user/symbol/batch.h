@@ -71,6 +71,15 @@ size_t batch_lower_bound(const struct batch_address *addresses, size_t from, siz
  */
 int batch_name(struct batch *b, size_t i, const char *symbol);
 
+/*
+ * Names addresses[i] by the start of its function, which has no name, as profile_pc_name() does.
+ * Returns 0 or -ENOMEM.
+ */
+int batch_name_by_start(struct batch *b, size_t i, uint64_t start);
+
+/* Whether addresses[i] has a name, and not only by a start. */
+bool batch_is_named(const struct batch *b, size_t i);
+
 /* Whether batch_name() gives a function this system name for the symbol. */
 bool batch_is_name(const char *name, const char *symbol);
 

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "profile/image_name.h"
+#include "profile/pc_name.h"
 #include "symbol/batch.h"
+#include "symbol/cfi.h"
 #include "symbol/cover.h"
 #include "symbol/debug_file.h"
 #include "symbol/debuginfod.h"
@@ -244,9 +246,11 @@ static void place_linked(struct batch *b, const struct segment *segments, size_t
  * Whether nothing more is to be found out about a location. Lines that a file has are as good as
  * ours; a name alone may get its line.
  */
-static bool is_known(const struct batch *b, const struct profile_location *l)
+static bool is_known(const struct batch *b, uint32_t location)
 {
-	if (!l->line_count || b->extents)
+	const struct profile_location *l = &b->p->locations[location];
+
+	if (b->extents || !profile_is_named(b->p, location))
 		return false;
 	return !b->lines || l->line_count > 1 || b->p->lines[l->first_line].line;
 }
@@ -277,7 +281,7 @@ static int translate(struct batch *b, Elf *elf)
 		if (!segment)
 			continue;
 		location->image_address = offset - segment->offset + segment->address;
-		if (is_known(b, location))
+		if (is_known(b, swap.location))
 			continue;
 		b->addresses[i] = b->addresses[kept];
 		b->addresses[kept] = swap;
@@ -321,30 +325,75 @@ static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, co
 	return err;
 }
 
-static void find_extents(struct batch *b, const struct cover *c)
-{
-	for (size_t i = 0; i < b->count; i++) {
-		const struct cover_symbol *symbol = cover_find(c, i);
+/* The functions that a file's call frame information describes, read when they are needed. */
+struct described {
+	const struct elf_file *file;
+	struct cfi_functions functions;
+	bool were_read;
+};
 
-		if (symbol)
-			b->extents[b->addresses[i].location] =
-				(struct symbol_extent){ symbol->start, symbol->limit };
-	}
+/* *function becomes the one that has an address, or NULL. Returns 0 or -ENOMEM. */
+static int find_described(struct described *d, uint64_t address,
+			  const struct cfi_function **function)
+{
+	struct error unused; /* what is wrong with it is not why there are no symbols */
+	int err = d->were_read ? 0 : cfi_functions_read(&d->functions, d->file, &unused);
+
+	d->were_read = true;
+	*function = cfi_functions_find(&d->functions, address);
+	return err == -ENOMEM ? err : 0;
 }
 
-static int name_all(struct batch *b, const struct cover *c, Elf *elf)
+static int find_extents(struct batch *b, const struct cover *c, const struct elf_file *file)
+{
+	struct described d = { .file = file };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < b->count; i++) {
+		struct symbol_extent *extent = &b->extents[b->addresses[i].location];
+		const struct cover_symbol *symbol = cover_find(c, i);
+		const struct cfi_function *function = NULL;
+
+		if (symbol)
+			*extent = (struct symbol_extent){ symbol->start, symbol->limit };
+		else
+			err = find_described(&d, b->addresses[i].address, &function);
+		if (function)
+			*extent = (struct symbol_extent){ function->start, function->limit };
+	}
+	cfi_functions_free(&d.functions);
+	return err;
+}
+
+/* Names what no symbol does, as far as it is described where its function begins. */
+static int name_by_starts(struct batch *b, const struct elf_file *file)
+{
+	struct described d = { .file = file };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < b->count; i++) {
+		const struct cfi_function *function = NULL;
+
+		if (!batch_is_named(b, i))
+			err = find_described(&d, b->addresses[i].address, &function);
+		if (function && !err)
+			err = batch_name_by_start(b, i, function->start);
+	}
+	cfi_functions_free(&d.functions);
+	return err;
+}
+
+static int name_all(struct batch *b, const struct cover *c, const struct elf_file *file)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < b->count; i++) {
 		const struct cover_symbol *symbol = cover_find(c, i);
 
-		if (b->p->locations[b->addresses[i].location].line_count)
-			continue;
-		if (symbol)
+		if (symbol && !batch_is_named(b, i))
 			err = batch_name(b, i, symbol->name);
 	}
-	return err ?: plt_name_all(b, elf);
+	return err ?: plt_name_all(b, file->elf) ?: name_by_starts(b, file);
 }
 
 /* Whether the profile has another name for an address than the symbol, which may be NULL. */
@@ -353,7 +402,7 @@ static bool has_other_name(const struct batch *b, size_t i, const struct cover_s
 	const struct profile_location *l = &b->p->locations[b->addresses[i].location];
 	const struct profile_function *function;
 
-	if (!l->line_count || !symbol)
+	if (!symbol || !batch_is_named(b, i))
 		return false;
 	function = &b->p->functions[b->p->lines[l->first_line].function];
 	return !batch_is_name(function->system_name, symbol->name);
@@ -381,7 +430,7 @@ static int drop_unproven(struct batch *b, const struct cover *c)
 			    b->p->images[b->image].path);
 }
 
-/* Names all addresses, or tells the extents, by symbol tables. */
+/* Names all addresses, or tells the extents, by symbol tables, else by frame descriptions. */
 static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 {
 	struct cover c;
@@ -392,9 +441,9 @@ static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 	err = offer_symbols(b, &c, s, path);
 	cover_settle(&c);
 	if (!err && b->extents)
-		find_extents(b, &c);
+		err = find_extents(b, &c, &s->main);
 	else if (!err && !b->stopped)
-		err = name_all(b, &c, s->main.elf) ?: drop_unproven(b, &c);
+		err = name_all(b, &c, &s->main) ?: drop_unproven(b, &c);
 	cover_free(&c);
 	return err;
 }

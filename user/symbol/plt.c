@@ -60,7 +60,7 @@ static size_t find_stubs(const struct batch *b, Elf *elf, struct stub *stubs)
 			const struct batch_address *a = &b->addresses[i];
 
 			if (a->address < plt[j].start || a->address >= plt[j].limit ||
-			    b->p->locations[a->location].line_count)
+			    batch_is_named(b, i))
 				continue;
 			stubs[count++] =
 				(struct stub){ known ? slot_of(elf, &plt[j], a->address) : 0,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "profile/image_name.h"
+#include "profile/pc_name.h"
 #include "symbol/batch.h"
 #include "symbol/debuginfod.h"
 #include "symbol/jit.h"
@@ -156,7 +157,8 @@ static int explain_unnamed(const struct work *w, const struct batch_address *add
 	for (size_t i = 0; i < count; i++) {
 		const struct profile_location *l = &p->locations[addresses[i].location];
 
-		if ((l->line_count && !w->extents) || l->mapping == PROFILE_NONE)
+		if (l->mapping == PROFILE_NONE ||
+		    (!w->extents && profile_is_named(p, addresses[i].location)))
 			continue;
 		if (profile_string(p, why, &reason))
 			return -ENOMEM;

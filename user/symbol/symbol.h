@@ -35,10 +35,11 @@ int symbol_check(const struct symbol_options *options, struct error *e);
 /*
  * Gives every location without lines its function, as far as one can be found: from the image's
  * open file, else from its path (whose build ID must then be the recorded one), else from
- * separate debug files; kernel addresses from /proc/kallsyms. With options->lines, also gives those
- * that have a function alone their source line and what is inlined there. Sets
- * location.image_address of all locations. An image in which some address stays without a name is
- * told why in image.unnamed. Fills in build IDs that are not known.
+ * separate debug files; kernel addresses from /proc/kallsyms. A function without a symbol gets the
+ * name that profile_pc_name() makes of where its frame description begins, until there is a symbol.
+ * With options->lines, also gives those that have a function alone their source line and what is
+ * inlined there. Sets location.image_address of all locations. An image in which some address stays
+ * without a symbol is told why in image.unnamed. Fills in build IDs that are not known.
  *
  * options may be NULL. Returns 0, -ENOMEM, or what symbol_check() returns.
  */
@@ -51,10 +52,10 @@ struct symbol_extent {
 };
 
 /*
- * Finds the functions that hold some locations, by symbol tables alone: extents[i] becomes that of
- * location i if wanted[i] (NULL: of all), and else stays as it is. Both are location_count long.
- * Locations in the kernel have none. An image whose file cannot be read is told why in
- * image.unnamed. Returns 0 or -ENOMEM.
+ * Finds the functions that hold some locations, by symbol tables, else by frame descriptions:
+ * extents[i] becomes that of location i if wanted[i] (NULL: of all), and else stays as it is. Both
+ * are location_count long. Locations in the kernel have none. An image whose file cannot be read is
+ * told why in image.unnamed. Returns 0 or -ENOMEM.
  */
 int symbol_extents(struct profile *p, const bool *wanted, struct symbol_extent *extents,
 		   struct error *e);

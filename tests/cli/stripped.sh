@@ -1,0 +1,237 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Code without symbols: what call frame information describes as a function is one row, named by
+# where it begins, in every output; the reason why it has no name is still said.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for other shells
+. "$(dirname "$0")/../lib.sh"
+
+# Each function has a name of its own in the file that keeps its symbols. `bare` has no call frame
+# information; many instructions of each are sampled.
+mkdir "$work/full" "$work/bin"
+cat >"$work/parts.c" <<'END'
+#define BURN(name, constant)                                                           \
+	static __attribute__((noinline)) unsigned name(unsigned n, unsigned x)         \
+	{                                                                              \
+		for (unsigned i = 0; i < n; i++)                                       \
+			x = (x ^ i) * constant / (x | 3) + (x >> 3) % (i | 7);         \
+		return x;                                                              \
+	}
+BURN(lib_often, 7)
+BURN(lib_seldom, 11)
+unsigned exported(unsigned n, unsigned x);
+unsigned exported(unsigned n, unsigned x)
+{
+	for (unsigned i = 0; i < n; i++)
+		x = (x ^ i) * 13 / (x | 3) + (x >> 3) % (i | 7);
+	return x;
+}
+unsigned parts(unsigned x);
+unsigned parts(unsigned x)
+{
+	return lib_often(20000, x) + lib_seldom(10000, x) + exported(10000, x);
+}
+END
+cat >"$work/program.c" <<'END'
+#include <stdio.h>
+unsigned parts(unsigned x);
+#ifdef __x86_64__
+unsigned bare(unsigned n);
+__asm__(".text\nbare:\nmov %edi, %eax\n1: imul $7, %eax\nadd $3, %eax\nxor $5, %eax\n"
+	"imul $9, %eax\nsub $1, %edi\njne 1b\nret\n.skip 32, 0x90\n");
+#else
+static unsigned bare(unsigned n) { return n; }
+#endif
+static __attribute__((noinline)) unsigned own(unsigned n, unsigned x)
+{
+	for (unsigned i = 0; i < n; i++)
+		x = (x ^ i) * 7 / (x | 3) + (x >> 3) % (i | 7);
+	return x;
+}
+int main(void)
+{
+	unsigned x = 1;
+
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		x += parts(x) + own(20000, x) + bare(50000);
+	return (int)x;
+}
+END
+compile() {
+	gcc -O1 -fomit-frame-pointer -fPIC -shared -Wl,--build-id,-soname,libparts.so.1 \
+		"$work/parts.c" -o "$work/full/libparts.so.1.2" &&
+		gcc -O1 -fomit-frame-pointer -Wl,--build-id "$work/program.c" \
+			"$work/full/libparts.so.1.2" -Wl,-rpath,"$work/bin" -o "$work/full/program" &&
+		ln -s libparts.so.1.2 "$work/bin/libparts.so.1" &&
+		strip -o "$work/bin/libparts.so.1.2" "$work/full/libparts.so.1.2" &&
+		strip -o "$work/bin/program" "$work/full/program"
+}
+check "there is a stripped program" compile
+
+# start_of FUNCTION FILE: FILE+0xADDRESS, where it begins.
+start_of() {
+	nm "$work/full/$2" | awk -v name="$1" -v file="$2" \
+		'$3 == name { sub(/^0*/, "", $1); print file "+0x" $1 }'
+}
+own=$(start_of own program)
+often=$(start_of lib_often libparts.so.1.2)
+seldom=$(start_of lib_seldom libparts.so.1.2)
+
+# rows FILE own|bare: of a table in JSON, "NAME IMAGE" of our images' functions that have 1 % and more.
+# Those in `bare` stay a row for each address.
+rows() {
+	python3 - "$1" "$2" "$(nm -S "$work/full/program" | awk '$3 == "bare" { print $1 }')" <<-'END'
+		import json, os, sys
+		low = int(sys.argv[3], 16)
+		def is_bare(f):
+		    part = f["name"].split("+0x")
+		    return part[0] == "program" and low <= int(part[1], 16) < low + 32
+		for f in json.load(open(sys.argv[1]))["functions"]:
+		    image = os.path.basename(f["image"])
+		    if f["self_percent"] >= 1 and image in ("program", "libparts.so.1.2"):
+		        if is_bare(f) == (sys.argv[2] == "bare"):
+		            print(f["name"], image)
+	END
+}
+printf '%s\n' "$own program" "$often libparts.so.1.2" "$seldom libparts.so.1.2" \
+	"exported libparts.so.1.2" | sort >"$work/expected"
+
+same_rows() {
+	rows "$1" own | sort | diff "$work/expected" -
+}
+
+start_ready "$work/bin/program"
+check "recorded" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 --json -o "$work/a.pb.gz"
+cp "$work/out" "$work/a.json"
+cp "$work/err" "$work/a.err"
+check "one row for each function, and the exported one's name" same_rows "$work/a.json"
+check "code that nothing describes is a row for each address" \
+	[ "$(rows "$work/a.json" bare | wc -l)" -ge 3 ]
+check "shares are those of the functions" json "(lambda s:
+	1.4 < s['$often'] / s['$seldom'] < 2.8)({f['name']: f['self_percent'] for f in j['functions']})" "$work/a.json"
+check "the program's reason is said" grep -q \
+	"^profiltool: program: .* without a name: stripped: no symbol table; its debug package" \
+	"$work/a.err"
+check "the library's reason is said" grep -q \
+	"^profiltool: libparts.so.1.2: .* without a name: stripped: only exported" "$work/a.err"
+# All but the exported one's samples
+check "their percentage is that of all without a name" python3 - "$work/a.json" "$work/a.err" <<'END'
+import json, re, sys
+said = float(re.search(r"libparts.so.1.2: .*\((.*) %\)", open(sys.argv[2]).read())[1])
+rows = json.load(open(sys.argv[1]))["functions"]
+own = sum(f["self_percent"] for f in rows if "libparts" in f["image"] and "+0x" in f["name"])
+sys.exit(abs(said - own) > .1 or said < 10)
+END
+check "recorded again" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 -o "$work/b.pb.gz"
+stop "$pid"
+
+# --- What is written ---
+
+same_table() {
+	"$profiltool" report --json "$1" >"$work/again.json" && same_rows "$work/again.json"
+}
+check "the file has the same rows" same_table "$work/a.pb.gz"
+mv "$work/bin" "$work/away"
+check "without the program's files, too" same_table "$work/a.pb.gz"
+check "and has the reason" bash -c '"$0" report "$1" 2>&1 >/dev/null | grep -q "libparts.so.1.2: .*without a name"' \
+	"$profiltool" "$work/a.pb.gz"
+for format in callgrind folded; do
+	check "$format: written" "$profiltool" convert -f "$format" "$work/a.pb.gz" "$work/a.$format"
+	check "$format: names" grep -qF -- "$often" "$work/a.$format"
+	check "$format: no other name of the function" bash -c '! grep -o "libparts.so.1.2+0x[0-9a-f]*" "$1" |
+		grep -vxF -e "$2" -e "$3" -e "$4"' _ "$work/a.$format" "$often" "$seldom" \
+		"$(start_of parts libparts.so.1.2)"
+done
+check "callgrind: read again, the same rows" same_table "$work/a.callgrind"
+if command -v callgrind_annotate >/dev/null; then
+	check "callgrind_annotate: a row" bash -c '[ "$(callgrind_annotate "$1" | grep -cF "$2")" = 1 ]' \
+		_ "$work/a.callgrind" ":$own "
+else
+	skip "callgrind_annotate: a row" "it is not installed"
+fi
+if command -v go >/dev/null; then
+	check "go tool pprof: a row" bash -c '[ "$(go tool pprof -top "$1" | grep -cF "$2")" = 1 ]' \
+		_ "$work/a.pb.gz" "$often"
+else
+	skip "go tool pprof: a row" "no go"
+fi
+check "flame graph" bash -c '"$0" flamegraph -o "$2" "$1" && grep -qF "$3" "$2"' \
+	"$profiltool" "$work/a.pb.gz" "$work/a.html" "$own"
+check "diff: one row" bash -c '[ "$("$0" diff "$1" "$2" | grep -cF "$3")" = 1 ]' \
+	"$profiltool" "$work/a.pb.gz" "$work/b.pb.gz" "$own"
+check "merge: one row" bash -c '"$0" merge -o "$3" "$1" "$2"' "$profiltool" "$work/a.pb.gz" \
+	"$work/b.pb.gz" "$work/both.pb.gz"
+check "merge: the same rows" same_table "$work/both.pb.gz"
+check "--focus finds the image by its path" bash -c \
+	'"$0" report --json --focus "/bin/libparts" "$1" | grep -qF "$2"' \
+	"$profiltool" "$work/a.pb.gz" "$often"
+
+# --- annotate ---
+
+mv "$work/away" "$work/bin"
+check "annotate takes the name" exits 0 "$profiltool" annotate "$often" "$work/a.pb.gz"
+cp "$work/out" "$work/annotated"
+"$profiltool" annotate --json "$often" "$work/a.pb.gz" >"$work/annotated.json" 2>/dev/null
+size=$(nm -S "$work/full/libparts.so.1.2" | awk '$4 == "lib_often" { print $2 }')
+check "annotate shows the function from its start to its end" json "
+j['function'] == '$often' and j['start'] == '${often##*+}' and len(j['instructions']) > 10 and \\
+int(j['limit'], 16) - int(j['start'], 16) == 0x$size" "$work/annotated.json"
+check "annotate takes it as the busiest function" bash -c \
+	'"$0" annotate -p libparts.so.1.2 "$1" | diff - "$2"' "$profiltool" "$work/a.pb.gz" \
+	"$work/annotated"
+check "annotate takes an address within it" bash -c \
+	'"$0" annotate "$2" "$1" | diff - "$3"' "$profiltool" "$work/a.pb.gz" \
+	"${often%+*}+$(printf '%#x' $((${often##*+} + 8)))" "$work/annotated"
+
+# --- Other images ---
+
+# record_one NAME: records $pid for a moment.
+record_one() {
+	exits 0 "$profiltool" record -p "$pid" -F 999 -d 0.5 --json -o "$work/$1.pb.gz" &&
+		mv "$work/out" "$work/$1.json"
+}
+cp "$work/bin/program" "$work/bin/v@1 (x)"
+start_ready "$work/bin/v@1 (x)"
+rm "$work/bin/v@1 (x)"
+check "deleted: recorded" record_one deleted
+check "deleted, of an odd name: a row by its start" json \
+	"'v@1 (x)+${own##*+}' in [f['name'] for f in j['functions']]" "$work/deleted.json"
+check "deleted: the file has it" bash -c '"$0" report "$1" 2>/dev/null | grep -qF "$2"' \
+	"$profiltool" "$work/deleted.pb.gz" "v@1 (x)+${own##*+} "
+stop "$pid"
+
+if gcc -m32 -O1 -fomit-frame-pointer "$work/program.c" "$work/parts.c" \
+	-o "$work/full/bits32" 2>/dev/null; then
+	strip -o "$work/bin/bits32" "$work/full/bits32"
+	start_ready "$work/bin/bits32"
+	check "32-bit: recorded" record_one bits32
+	stop "$pid"
+	check "32-bit: a row by its start" json \
+		"'$(start_of own bits32)' in [f['name'] for f in j['functions']]" "$work/bits32.json"
+else
+	skip "32-bit" "gcc -m32 does not work"
+fi
+
+# --- Symbols that come later ---
+
+for file in program libparts.so.1.2; do
+	cp "$work/full/$file" "$work/bin/$file"
+done
+printf '%s\n' "bare program" "exported libparts.so.1.2" "lib_often libparts.so.1.2" \
+	"lib_seldom libparts.so.1.2" "own program" >"$work/expected"
+check "symbols that come later name what was recorded" same_table "$work/a.pb.gz"
+check "and are written" "$profiltool" convert "$work/a.pb.gz" "$work/named.pb.gz"
+mv "$work/bin" "$work/away"
+for files in "a named" "named a"; do
+	# shellcheck disable=SC2046,SC2086 # two words
+	check "merge: names go before starts: $files" "$profiltool" merge -o "$work/both.pb.gz" \
+		$(printf "$work/%s.pb.gz " $files)
+	check "merge: their rows: $files" same_table "$work/both.pb.gz"
+	check "merge: no other: $files" bash -c '! "$0" report "$1" 2>/dev/null | grep -F -e "$2" -e "$3"' \
+		"$profiltool" "$work/both.pb.gz" "$often" "$own"
+done
+
+finish
