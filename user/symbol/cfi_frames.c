@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "util/array.h"
-#include "util/sum.h"
 
 /* Sensible limits: the largest browsers have a tenth of each. */
 #define SECTION_MAX ((uint64_t)128 * 1024 * 1024)
@@ -241,7 +240,7 @@ static bool clip_to_code(struct cfi_frames *f, struct cfi_fde *fde)
 static int read_fde(struct cfi_frames *f, const struct cfi_section *s, uint64_t cie_offset,
 		    struct dwarf_cursor *c, struct error *e)
 {
-	struct cfi_fde fde = { .cie = find_cie(f, cie_offset), .order = f->fde_count };
+	struct cfi_fde fde = { .cie = find_cie(f, cie_offset) };
 	const struct cfi_cie *cie;
 	uint64_t size;
 
@@ -441,20 +440,58 @@ static int find_code(struct cfi_frames *f, Elf *elf, struct error *e)
 	return 0;
 }
 
-static int by_start(const void *one, const void *other)
-{
-	const struct cfi_fde *a = one, *b = other;
+#define DIGIT_BITS 11
 
-	return compare_u64(a->start, b->start) ?: compare_u64(a->order, b->order);
+/* Sorts by one digit of the starts; equal ones stay in order. */
+static void sort_by_digit(const struct cfi_fde *from, struct cfi_fde *to, size_t count,
+			  uint64_t first, unsigned int shift)
+{
+	uint32_t places[1 << DIGIT_BITS] = { 0 }, sum = 0;
+	uint64_t mask = (1 << DIGIT_BITS) - 1;
+
+	for (size_t i = 0; i < count; i++)
+		places[(from[i].start - first) >> shift & mask]++;
+	for (size_t i = 0; i <= mask; i++) {
+		uint32_t here = places[i];
+
+		places[i] = sum;
+		sum += here;
+	}
+	for (size_t i = 0; i < count; i++)
+		to[places[(from[i].start - first) >> shift & mask]++] = from[i];
 }
 
-static void sort_fdes(struct cfi_frames *f)
+/*
+ * By start; of equal ones the file's first is first. Digit by digit: qsort() takes a fourth of the
+ * time of all that is done here.
+ */
+static int sort_fdes(struct cfi_frames *f, struct error *e)
 {
-	for (size_t i = 1; i < f->fde_count; i++)
-		if (f->fdes[i].start < f->fdes[i - 1].start) {
-			qsort(f->fdes, f->fde_count, sizeof(*f->fdes), by_start);
-			return;
-		}
+	uint64_t first = UINT64_MAX, last = 0;
+	struct cfi_fde *sorted, *swap;
+	bool in_order = true;
+
+	for (size_t i = 0; i < f->fde_count; i++) {
+		uint64_t start = f->fdes[i].start;
+
+		in_order = in_order && start >= last;
+		first = start < first ? start : first;
+		last = start > last ? start : last;
+	}
+	if (in_order)
+		return 0;
+	sorted = calloc(f->fde_count, sizeof(*sorted));
+	if (!sorted)
+		return error_no_memory(e);
+	for (unsigned int shift = 0; (last - first) >> shift; shift += DIGIT_BITS) {
+		sort_by_digit(f->fdes, sorted, f->fde_count, first, shift);
+		swap = f->fdes;
+		f->fdes = sorted;
+		sorted = swap;
+	}
+	free(sorted);
+	f->fde_room = f->fde_count;
+	return 0;
 }
 
 int cfi_frames_read(struct cfi_frames *f, const struct elf_file *file, struct error *e)
@@ -489,8 +526,7 @@ int cfi_frames_read(struct cfi_frames *f, const struct elf_file *file, struct er
 		f->fde_count = eh_count;
 		err = 0;
 	}
-	sort_fdes(f);
-	return err;
+	return err ?: sort_fdes(f, e);
 }
 
 void cfi_frames_free(struct cfi_frames *f)

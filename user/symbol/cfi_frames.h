@@ -45,12 +45,11 @@ struct cfi_cie {
 struct cfi_fde {
 	uint64_t start, limit; /* ELF virtual addresses, within executable segments; never empty */
 	uint32_t cie;
-	uint32_t order;		     /* in the file */
 	uint32_t instructions, size; /* within the section */
 };
 
 struct cfi_frames {
-	struct cfi_fde *fdes; /* sorted by start; they may overlap */
+	struct cfi_fde *fdes; /* sorted by start, then as in the file; they may overlap */
 	size_t fde_count, fde_room;
 	struct cfi_cie *cies;
 	size_t cie_count, cie_room;
