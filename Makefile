@@ -59,7 +59,8 @@ GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h \
 	$(BUILD)/embed/flame_graph.js.h $(BUILD)/embed/flame_graph.css.h
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
-PROGRAMS := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c))
+PROGRAMS := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c)) \
+	$(BUILD)/tests/unit/compare_stacks
 
 # As lazily as this: on a new machine `make test` installs pkg-config first.
 ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -I. -Iuser \
@@ -300,7 +301,7 @@ FORMAT_TESTS := $(patsubst %,tests/cli/%.sh,callgrind callgrind_write dcpi flame
 	gperftools pprof tree)
 CHECKS := $(FORMAT_TESTS) tests/docs.sh tests/layers.sh tests/profil/docs.sh
 # The longest first, so that all CPUs have something to do until the end.
-LONG_TESTS := $(KERNEL_TESTS) $(addprefix tests/,profil/calls.sh cli/scale.sh cli/lines.sh cli/stacks.sh \
+LONG_TESTS := $(KERNEL_TESTS) $(addprefix tests/,profil/calls.sh cli/scale.sh cli/lines.sh cli/stacks.sh cli/unwind.sh \
 	profil/bits32.sh cli/top.sh profil/clients.sh fuzz/fuzz.sh cli/tick.sh profil/family.sh cli/gmon.sh \
 	cli/threads.sh)
 TESTS := $(LONG_TESTS) $(filter-out $(LONG_TESTS) $(CHECKS),$(wildcard tests/cli/*.sh tests/profil/*.sh)) \

@@ -54,14 +54,6 @@ struct {
 	__type(value, struct stack_chunk);
 } arena SEC(".maps");
 
-/* Where each CPU gathers a stack. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* possible CPUs; set before the load */
-	__type(key, __u32);
-	__type(value, struct stack_sample);
-} scratch SEC(".maps");
-
 /*
  * Counters need no atomic adds: the kernel runs no second perf_event program on a CPU while one
  * runs there (bpf_prog_active), from an NMI neither; nor does the scheduler's tick interrupt

@@ -6,6 +6,10 @@
 #include "count.h"
 #include "group.h"
 #include "tick.h"
+#include "unwind.h"
+
+/* Set by user space before the load: the perf event writes a record of each tick, too. */
+const volatile bool keeps_records = false;
 
 static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool kernel)
 {
@@ -26,15 +30,34 @@ static __always_inline long get_frames(void *ctx, void *pcs, __u64 flags)
 	return size > 0 ? size : 0;
 }
 
-/*
- * Adds the user's frames to the kernel's, which take that many bytes at the stack's begin. Returns
- * how many all take.
- */
-static __always_inline long complete_stack(void *ctx, struct stack *stack, __u64 pc, bool kernel,
-					   long kernel_size)
-{
-	long user_size = get_frames(ctx, (void *)stack->pcs + kernel_size, BPF_F_USER_STACK);
+/* Above the bytes that all frames of a stack take. */
+#define STACK_BYTES_MASK 0x7ff
+_Static_assert(2 * STACK_DEPTH_MAX * sizeof(__u64) <= STACK_BYTES_MASK, "stacks are longer");
 
+/*
+ * Adds the user's frames to the kernel's, which take that many bytes at the stack's begin: by call
+ * frame information, or as the kernel finds them, by frame pointers. Then counts the stack.
+ */
+static __always_inline void complete_stack(void *ctx, struct stack_scratch *scratch, bool cfi,
+					   __u64 pc, bool kernel, long kernel_size)
+{
+	struct stack *stack = &scratch->sample.stack;
+	long user_size;
+	int depth = WALK_BY_KERNEL;
+
+	stack->kernel_depth = kernel_size / sizeof(__u64);
+	stack->end = UNWIND_BY_KERNEL;
+	stack->by_frame_pointer = 0;
+	if (cfi)
+		depth = walk_user_stack(scratch, bpf_get_current_task_btf());
+	if (depth == WALK_SENT) {
+		count_copy();
+		return;
+	}
+	if (depth == WALK_BY_KERNEL)
+		user_size = get_frames(ctx, (void *)stack->pcs + kernel_size, BPF_F_USER_STACK);
+	else
+		user_size = depth * sizeof(__u64);
 	if (kernel_size && user_size)
 		mark_interrupted((void *)stack->pcs + kernel_size);
 	if (kernel_size + user_size == 0) { /* nothing could be read: the pc is known still */
@@ -44,10 +67,10 @@ static __always_inline long complete_stack(void *ctx, struct stack *stack, __u64
 	}
 	stack->kernel_depth = kernel_size / sizeof(__u64);
 	stack->user_depth = user_size / sizeof(__u64);
-	return kernel_size + user_size;
+	count_stack(&scratch->sample, (kernel_size + user_size) & STACK_BYTES_MASK);
 }
 
-static __always_inline struct stack_sample *own_scratch(void)
+static __always_inline struct stack_scratch *own_scratch(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 
@@ -63,22 +86,34 @@ int sample(struct bpf_perf_event_data *ctx)
 	return 0; /* no perf ring buffer record */
 }
 
-SEC("?perf_event")
-int sample_stacks(struct bpf_perf_event_data *ctx)
+static __always_inline void sample_stack(struct bpf_perf_event_data *ctx, bool cfi)
 {
 	bool kernel = in_kernel(ctx);
 	__u64 start = begin_timing(), id = id_of_tick(bpf_get_current_task_btf(), kernel);
-	struct stack_sample *sample = own_scratch();
+	struct stack_scratch *own = own_scratch();
 	long size;
 
-	if (!id || !sample)
-		return 0;
-	sample->stack.id = id;
-	size = kernel ? get_frames(ctx, sample->stack.pcs, 0) : 0;
-	count_stack(sample, complete_stack(ctx, &sample->stack, ctx->regs.ip, kernel, size));
+	if (!id || !own)
+		return;
+	own->sample.stack.id = id;
+	size = kernel ? get_frames(ctx, own->sample.stack.pcs, 0) : 0;
+	complete_stack(ctx, own, cfi, ctx->regs.ip, kernel, size);
 	if (start)
 		count_time(start);
+}
+
+SEC("?perf_event")
+int sample_stacks(struct bpf_perf_event_data *ctx)
+{
+	sample_stack(ctx, false);
 	return 0;
+}
+
+SEC("?perf_event")
+int sample_stacks_cfi(struct bpf_perf_event_data *ctx)
+{
+	sample_stack(ctx, true);
+	return keeps_records;
 }
 
 /* --- On the scheduler's own tick --- */
@@ -121,25 +156,37 @@ static __always_inline long get_kernel_frames(void *ctx, struct stack *stack, __
 	return sizeof(__u64);
 }
 
-SEC("?tp_btf/hrtimer_expire_entry")
-int tick_stacks(__u64 *ctx)
+static __always_inline void tick_stack(__u64 *ctx, bool cfi)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct stack_sample *sample = own_scratch();
+	struct stack_scratch *own = own_scratch();
 	struct interrupted at;
 	__u64 start, id;
 	long size;
 
-	if (!is_tick(ctx, task, &at) || !sample)
-		return 0;
+	if (!is_tick(ctx, task, &at) || !own)
+		return;
 	start = begin_timing();
 	id = id_of_tick(task, at.kernel);
 	if (!id)
-		return 0;
-	sample->stack.id = id;
-	size = at.kernel ? get_kernel_frames(ctx, &sample->stack, at.pc) : 0;
-	count_stack(sample, complete_stack(ctx, &sample->stack, at.pc, at.kernel, size));
+		return;
+	own->sample.stack.id = id;
+	size = at.kernel ? get_kernel_frames(ctx, &own->sample.stack, at.pc) : 0;
+	complete_stack(ctx, own, cfi, at.pc, at.kernel, size);
 	if (start)
 		count_time(start);
+}
+
+SEC("?tp_btf/hrtimer_expire_entry")
+int tick_stacks(__u64 *ctx)
+{
+	tick_stack(ctx, false);
+	return 0;
+}
+
+SEC("?tp_btf/hrtimer_expire_entry")
+int tick_stacks_cfi(__u64 *ctx)
+{
+	tick_stack(ctx, true);
 	return 0;
 }

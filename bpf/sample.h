@@ -79,7 +79,10 @@ struct sample_bucket {
 /* A stack is these words, as far as it goes: two stacks are one when all are the same. */
 struct stack {
 	unsigned long long id;
-	unsigned int kernel_depth, user_depth;
+	unsigned short kernel_depth, user_depth;
+	unsigned char end;		/* enum unwind_end: why the user's frames end */
+	unsigned char by_frame_pointer; /* some of the user's callers were found so */
+	unsigned short unused;
 	/*
 	 * Leaf first: the kernel's, and behind them the user's. All but the leaf are return
 	 * addresses: 1 is to be taken off them.

@@ -55,6 +55,9 @@ enum {
 	BPF_RB_AVAIL_DATA = 0,
 };
 
+/* In task_struct.flags: the thread ends. */
+#define PF_EXITING 0x00000004
+
 /* In task_struct.flags: the thread has no user side. */
 #define PF_KTHREAD 0x00200000
 
@@ -142,12 +145,12 @@ struct task_struct {
 	unsigned int in_execve : 1;
 	int pid;
 	int tgid;
-	struct task_struct *group_leader;
+	struct task_struct *real_parent, *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
-	__u64 start_time; /* CLOCK_MONOTONIC */
-	__u64 self_exec_id;
+	__u64 start_time;		    /* CLOCK_MONOTONIC */
+	__u64 parent_exec_id, self_exec_id; /* parent's: when it was forked */
 };
 
 #pragma clang attribute pop
@@ -160,7 +163,7 @@ struct task_struct {
 /* A perf_event program has them in its context (linux/bpf_perf_event.h). */
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long before_orig_ax[15];
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
 	unsigned long orig_ax;
 	unsigned long ip;
 	unsigned long cs;
@@ -168,6 +171,8 @@ struct pt_regs {
 	unsigned long sp;
 	unsigned long ss;
 };
+
+#define USER_CS_32 0x23 /* __USER32_CS */
 #else
 #error "the registers of this architecture are not described here yet"
 #endif
@@ -178,8 +183,15 @@ struct bpf_perf_event_data {
 	__u64 addr;
 };
 
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session, number;
+};
+
 struct bpf_iter__task {
-	void *meta;
+	struct bpf_iter_meta *meta;
 	struct task_struct *task; /* NULL at the end */
 };
 

@@ -195,7 +195,7 @@ check "completion: formats" offers_only pprof profiltool merge -f p
 check "completion: formats behind =" \
 	offers_only folded profiltool record --format = f
 check "completion: methods of call stacks" \
-	offers_only $'fp\nnone' profiltool record --call-graph = ''
+	offers_only $'auto\ncfi\nfp\nnone' profiltool record --call-graph = ''
 check "completion: a command to record behind such a method" \
 	offers sleep profiltool record --call-graph = fp slee
 check "completion: positions" offers_only $'instr\nline' profiltool convert --positions ''

@@ -45,7 +45,7 @@ jitter anon 60
 first=$pid
 check "no map: recorded" record none
 check "no map: the memory has no name" recorded 'images("[anon]*") == {"[anon]"}' "$work/none.json"
-check "no map: says how to get one" says "--perf-basic-prof (node)"
+check "no map: says so" says "no /tmp/perf-PID.map has its names"
 
 printf '%s 40 one\n%s 40 a \e[31mtwo <&>\n' "$one" "$two" >"$map"
 check "a map: recorded" record map

@@ -276,7 +276,7 @@ fi
 
 # --- A target that maps more than anybody would ---
 
-# 4,000 mappings with a path of 3 kB: some 12 MB of paths, of which 4 MiB are read.
+# 4,000 mappings with a path of 3 kB: some 12 MB of paths, of which 1 MiB is read.
 check "many mappings: there is such a process" start_ready "$progs/mapper" "$work/mapped" 4000
 check "many mappings: recorded" exits 0 "$profiltool" record -p "$pid" -F 999 -d 0.3 --json \
 	-o "$work/mapper.pb.gz"

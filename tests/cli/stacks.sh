@@ -6,59 +6,24 @@
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/chains.sh
+. "$top/tests/chains.sh"
 
 cd "$work" || exit
-
-# record_chains NAME KIND OPTION...: records chains KIND for a moment: NAME.pb.gz, NAME.json and
-# NAME.folded, where a line ends with the leaf.
-record_chains() {
-	local name=$1 kind=$2
-	shift 2
-	start_ready "$progs/${program:-chains}" "$kind"
-	record "$name" -p "$pid" "$@"
-	stop "$pid"
-}
-
-# record NAME ARGUMENT...
-record() {
-	local name=$1
-	shift
-	"$profiltool" record -g -F 1999 -d 0.5 --json -o "$name.pb.gz" "$@" \
-		>"$name.json" 2>"$name.err"
-	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
-}
-
-# chains_are NAME LOW HIGH PATTERN: a part between LOW and HIGH percent of the samples has a stack that
-# is as a regular expression says, as far as it is not chance.
-chains_are() {
-	PYTHONPATH=$top/tests python3 - "$@" <<'END'
-import chance, re, sys
-name, low, high, pattern = sys.argv[1:]
-stacks = [line.rsplit(" ", 1) for line in open(name + ".folded")]
-others = [(int(count), stack) for stack, count in stacks if not re.fullmatch(pattern, stack)]
-whole = sum(int(count) for stack, count in stacks)
-found = whole - sum(count for count, stack in others)
-for count, stack in sorted(others, reverse=True)[:10]:
-	print(count, stack[-300:])
-print(found, "of", whole)
-sys.exit(not chance.is_share(found, whole, int(low) / 100, int(high) / 100))
-END
-}
 
 # whole NAME: the account is exact, and the table has all that was counted.
 whole() {
 	recorded 'whole and j["counted"] > 0' "$1.json"
 }
 
-base='(__libc_start_call_main;)?main' # the loader of libc may have no frame of its own
-
-# --- What is recorded. A tick in a function's first or last instructions misses its caller. ---
+# --- What is recorded: each stack is whole, from the program's start on, wherever the tick came. ---
 
 record_chains set set --user
-check "known chains: no other stack" chains_are set 97 100 \
-	"$base;set;(inner|outer;inner|outer;middle;inner)"
+check "known chains: each stack begins where the program does" chains_are set 100 100 "$from_start;set.*"
+check "known chains: no other stack" chains_are set 99 100 \
+	"$from_start;set;(inner|outer;inner|outer;middle;inner)"
 for chain in set set,outer set,outer,middle; do
-	check "known chains: $chain has a third" chains_are set 30 37 "$base;${chain//,/;};inner"
+	check "known chains: $chain has a third" chains_are set 30 37 "$from_start;${chain//,/;};inner"
 done
 check "known chains: the account is exact" whole set
 check "main has a total of all" recorded 'is_share(rows("main")[0]["total"], .97, 1)' set.json
@@ -68,9 +33,11 @@ check "the table has the columns of stacks" \
 	grep -q "^ *self *self% *total *total% *function" <("$profiltool" report set.pb.gz 2>/dev/null)
 check "nothing is cut off" recorded \
 	'j["stacks"]["truncated"] == 0 and j["stacks"]["limit"] == 127' set.json
-check "nothing ends after one frame" recorded \
-	'j["stacks"]["user"] == j["counted"] and is_share(j["stacks"]["one_frame"], 0, .05)' set.json
-check "and nothing is said of that" [ "$(grep -c -e "cut off" -e "one frame" set.err)" = 0 ]
+check "all reach the program's start" recorded \
+	'(j["stacks"]["method"] == "cfi" and j["stacks"]["ends"] == [] and
+	  j["stacks"]["complete"] == j["stacks"]["user"] == j["counted"])' set.json
+check "which is said, and nothing else" [ "$(grep -e "cut off" -e "user stacks" -A 1 set.err)" = \
+	"profiltool: 100.00 % of the user stacks reach the program's start" ]
 
 record_chains deep deep
 check "recursion: 127 frames are kept" chains_are deep 95 100 "(descend;){126}inner(;.*)?"
@@ -83,11 +50,14 @@ check "recursion: and said" grep -qE "stacks \([0-9.]+ %\) were cut off at 127 f
 check "recursion: and known from the file" json 'j["stacks"]["truncated"] > 0' deep.report
 
 record_chains thread thread --user
-check "a thread's stack begins where the thread does" chains_are thread 95 100 \
-	"((clone3;)?start_thread;)threaded;inner"
+check "a thread's stack begins where the thread does" chains_are thread 100 100 \
+	"$from_thread;threaded(;inner)?"
+check "a thread's stack reaches that start" recorded \
+	'j["stacks"]["complete"] == j["stacks"]["user"]' thread.json
 record_chains kernel kernel --kernel
-check "in a system call: the kernel's frames on top of the user's" chains_are kernel 95 100 \
-	"$base;kernel;ask;entry_SYSCALL_64_after_hwframe;do_syscall_64;.*getrandom.*"
+check "in a system call: the kernel's frames on top of the user's" chains_are kernel 99 100 \
+	"$from_start;kernel;ask;entry_SYSCALL_64_after_hwframe;do_syscall_64(;.*)?"
+check "in a system call: which is the one that was called" chains_are kernel 95 100 ".*getrandom.*"
 check "in a system call: the account is exact" whole kernel
 check "in a system call: ticks are the kernel's" recorded 'j["kernel"] == j["counted"]' kernel.json
 record_chains user kernel --user
@@ -95,29 +65,54 @@ check "--user leaves ticks in the kernel out" recorded \
 	'j["kernel"] == 0 and j["excluded"] > 0.8 * j["ticks"]' user.json
 record_chains fault fault --kernel
 check "in a fault: the user's frame is the instruction that faults" chains_are fault 60 100 \
-	"$base;(touch;)?fault;asm_exc_page_fault.*"
+	"$from_start;touch;fault;asm_exc_page_fault.*"
+check "in a fault: the user's frames are whole, whatever the kernel does" chains_are fault 100 100 \
+	"$from_start;touch(;(fault|madvise|mmap)(;.*)?)?"
 
 # A child, and what it executes, and its parent.
 record family -d 20 timeout 0.7 "$progs/chains" child
-check "the parent has its own stacks" chains_are family 10 90 "$base;parent;inner(;.*)?"
-check "the child has those of what it executes" chains_are family 10 90 "$base;set;.*inner(;.*)?"
+check "the parent has its own stacks" chains_are family 10 90 "$from_start;parent;inner(;.*)?"
+check "the child has those of what it executes" chains_are family 10 90 "$from_start;set;.*inner(;.*)?"
 check "parent and child: the account is exact" whole family
 
-# --- Frame pointers that are not there ---
+# --- Frame pointers: what code without them has in their place, and stacks by them alone ---
 
-program=frameless record_chains frameless set --user
-check "without frame pointers: stacks end after one frame" recorded \
-	'j["stacks"]["one_frame"] > 0.9 * j["stacks"]["user"]' frameless.json
-check "without frame pointers: said, with what it means" \
-	grep -q "of the user stacks end after one frame.*-fno-omit-frame-pointer" frameless.err
+program=$progs/frameless record_chains frameless set --user
+check "without frame pointers: the same chains, whole" chains_are frameless 99 100 \
+	"$from_start;set;(inner|outer;inner|outer;middle;inner)"
+check "without frame pointers: all reach the program's start" recorded \
+	'j["stacks"]["complete"] == j["stacks"]["user"] == j["counted"]' frameless.json
 record_chains random random --user
 check "a frame pointer into data adds no frame" chains_are random 95 100 "returns_into_data"
+check "a frame pointer into data: counted, with image" recorded \
+	'is_share(sum(e["count"] for e in j["stacks"]["ends"] if e["image"].endswith("/chains") and
+		      e["cause"] in ("bad_frame", "mapping_unknown")), .95, 1, of=j["stacks"]["user"])' \
+	random.json
+check "a frame pointer into data: and said" \
+	grep -qE "^profiltool:   [0-9.]+ %: (wrong call frame .*|return addresses outside .*) in chains" \
+	random.err
+
+# A tick in a function's first or last instructions misses its caller, and libc keeps none.
+record_chains fp set --user --call-graph=fp
+check "by frame pointers: known chains" chains_are fp 97 100 \
+	"(__libc_start_call_main;)?main;set;(inner|outer;inner|outer;middle;inner)"
+check "by frame pointers: nobody knows which reach the start" recorded \
+	'(j["stacks"]["method"] == "fp" and j["stacks"]["user"] == j["counted"] and
+	  "complete" not in j["stacks"] and "ends" not in j["stacks"])' fp.json
+check "by frame pointers: nothing is said of it" [ "$(grep -c "user stacks" fp.err)" = 0 ]
+record_chains fpdeep deep --call-graph=fp
+check "by frame pointers: 127 frames are kept" chains_are fpdeep 95 100 "(descend;){126}inner(;.*)?"
+record_chains fprandom random --user --call-graph=fp
+check "by frame pointers: one into data adds no frame" chains_are fprandom 95 100 "returns_into_data"
+program=$progs/frameless record_chains fpless set --user --call-graph=fp
+check "by frame pointers: code without them has no whole stack" \
+	chains_are fpless 0 5 "(.*;)?main;set;.*inner"
 
 # --- Return addresses ---
 
 record_chains last last --user
-check "a call that ends its function: the caller's name" chains_are last 95 100 \
-	"$base;calls_last;forever;inner"
+check "a call that ends its function: the caller's name" chains_are last 100 100 \
+	"$from_start;calls_last;forever(;inner)?"
 # last_frame N: the address of frame N of the commonest stack, as in the program's file.
 last_frame() {
 	"$profiltool" dump last.pb.gz | python3 -c '
@@ -147,8 +142,8 @@ check "many stacks: none is lost" recorded 'sum(j["lost"].values()) == 0' tree.j
 "$profiltool" dump --json tree.pb.gz >dump.json
 check "many stacks: each has its own count" json \
 	'len(j["stacks"]) > 1000 and sum(s["count"] for s in j["stacks"]) == j["samples"]' dump.json
-check "many stacks: each is a path through the tree" chains_are tree 90 100 \
-	"($base;tree;|(clone3;)?start_thread;)walk;(below;){100}(left|right)(;(left|right)){0,17}(;.*)?"
+check "many stacks: each is a path through the tree" chains_are tree 99 100 \
+	"($from_start;tree|$from_thread);walk;(below;){99}below(;(left|right)){0,18}(;asm_.*)?"
 
 # --- Every format, in the readers that people have ---
 
@@ -172,6 +167,11 @@ google_functions() {
 		awk '/^Total:/ { next } { print $6, $1, $4 }' | sort
 }
 
+# by_name: rows of one name in several images are one: others know no images.
+by_name() {
+	awk '{ self[$1] += $2; total[$1] += $3 } END { for (n in self) print n, self[n], total[n] }' | sort
+}
+
 # annotated FILE: functions with what callgrind_annotate says they and what they called took.
 annotated() {
 	sed -nE 's/^ *([0-9,]+) \( *[0-9.]+%\) +.*:([^:[]+) \[.*/\1 \2/p' "$1" | tr -d , |
@@ -192,14 +192,15 @@ for name in both deep family set; do
 	if command -v go >/dev/null; then
 		go_functions "$name.pb.gz" >"$name.go"
 		named "$name.ours" >"$name.named"
+		by_name <"$name.named" >"$name.names"
 		check "$name, pprof: go tool pprof -top has our numbers" \
-			same_rows "$name.named" <(named "$name.go")
+			same_rows "$name.names" <(named "$name.go")
 	else
 		skip "$name, pprof: go tool pprof" "go is not installed"
 	fi
 	if command -v callgrind_annotate >/dev/null; then
 		"$profiltool" convert "$name.pb.gz" "$name.callgrind" 2>/dev/null
-		awk '$3 { print $1, $3 }' "$name.ours" >"$name.totals"
+		by_name <"$name.ours" | awk '$3 { print $1, $3 }' >"$name.totals"
 		callgrind_annotate --auto=no --threshold=100 --inclusive=yes "$name.callgrind" \
 			>"$name.annotated" 2>&1
 		check "$name, callgrind: callgrind_annotate has our totals" \
@@ -211,11 +212,9 @@ done
 if command -v go >/dev/null; then
 	HOME=$work go tool pprof -sample_index=samples -traces set.pb.gz >traces 2>/dev/null
 	check "pprof: go tool pprof -traces has the chains" \
-		grep -q " inner middle outer set main " <(awk '{ printf " " $NF }' traces | tr -s " ")
+		grep -qE " inner middle outer set main .*_start " <(awk '{ printf " " $NF }' traces | tr -s " ")
 	HOME=$work go tool pprof -sample_index=samples -peek "^middle\$" set.pb.gz >peek 2>/dev/null
-	# A tick before a function has set up its frame has no caller.
-	check "pprof: go tool pprof -peek: who called it" \
-		grep -qE " (100|9[0-9](\.[0-9]+)?)% .*outer$" peek
+	check "pprof: go tool pprof -peek: who called it" grep -qE " 100% .*outer$" peek
 	check "pprof: go tool pprof -peek: whom it called" grep -qE " inner$" peek
 fi
 
@@ -223,7 +222,8 @@ fi
 "$profiltool" convert set.pb.gz set.prof 2>/dev/null
 "$profiltool" convert both.pb.gz both.prof 2>/dev/null
 if command -v google-pprof >/dev/null; then
-	google_functions set.prof >set.google
+	google_functions set.prof >set.google.all
+	sed s/^__libc_start_main_impl/__libc_start_main/ set.google.all | sort >set.google # one address
 	check "gperftools: google-pprof --text has our numbers" same_rows set.ours set.google
 	google-pprof --text "$progs/chains" both.prof >both.google 2>/dev/null
 	google-pprof --text "$progs/chains" both.prof >both.google 2>/dev/null
@@ -243,16 +243,24 @@ check "gmon: says that it has no stacks" grep -q "does not hold.*call stacks" gm
 # --- Options ---
 
 start_ready "$progs/chains" set
-for option in -g --call-graph --call-graph=fp; do
-	"$profiltool" record "$option" -F 999 -d 0.2 --json -p "$pid" >out.json 2>out.err
-	check "$option: by frame pointers" json 'j["stacks"]["user"] > 0' out.json
+# walks_by METHOD OPTION: whether that option means that method.
+walks_by() {
+	"$profiltool" record "$2" -F 999 -d 0.2 --json -p "$pid" >out.json 2>out.err
+	json 'j["stacks"]["user"] > 0 and j["stacks"]["method"] == "'"$1"'"' out.json
+}
+for option in -g --call-graph --call-graph=auto --call-graph=cfi; do
+	check "$option: by call frame information" walks_by cfi "$option"
 done
+check "--call-graph=fp: by frame pointers" walks_by fp --call-graph=fp
 "$profiltool" record -g --call-graph=none -F 999 -d 0.2 --json -p "$pid" >out.json 2>out.err
 check "--call-graph=none: no stacks" json 'j["counted"] > 0 and "stacks" not in j' out.json
 check "another method is an error" exits 2 "$profiltool" record --call-graph=dwarf -p "$pid"
-check "it lists the methods" says "none or fp"
-check "a method as a word of its own is an error" exits 2 "$profiltool" record -g fp -p "$pid"
-check "it says how to write it" says "--call-graph=fp"
+check "it lists the methods" says "auto, cfi (call frame information), fp (frame pointers) or none"
+for method in auto cfi fp none dwarf lbr; do
+	check "-g $method: a method as a word of its own is an error" \
+		exits 2 "$profiltool" record -g "$method" -p "$pid"
+	check "-g $method: it says how to write it" says "--call-graph=fp"
+done
 check "--scale excludes call stacks" exits 2 "$profiltool" record -g --scale 0x10000 -p "$pid"
 check "and says so" says "--call-graph"
 stop "$pid"

@@ -32,7 +32,7 @@ static void check_rows(int fd)
 		"a gap at the end");
 	for (size_t i = 0; i < rows.rule_count; i++)
 		require(rows.rules[i].cfa <= UNWIND_UNSUPPORTED &&
-				rows.rules[i].bp <= UNWIND_BP_LOST,
+				rows.rules[i].bx != UNWIND_SAVED_AT_BP,
 			"a rule's kinds");
 	unwind_rows_free(&rows);
 }

@@ -103,6 +103,8 @@ check_exact() {
 	check "$k: call stacks: the kernel's frames above the user's" found stacks "\
 		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
 		if r['total'] > 0.95 * j['counted'] > 300][3:]"
+	check "$k: call stacks: to the program's start, by call frame information" found stacks "\
+		j['stacks']['complete'] == j['stacks']['user'] > 300"
 	# No shares: where instructions are the clock, a loop goes in step with a tick at 250 Hz.
 	check "$k: the scheduler's tick: CPU time" found tick "j['event'] == 'tick' and \
 		samples('burn_*') > 0.9 * j['counted'] and \
@@ -113,7 +115,8 @@ check_exact() {
 	check "$k: the scheduler's tick: call stacks without its own interrupt" found tick-stacks "\
 		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
 		if r['total'] > 0.95 * j['counted'] > 80][3:] and \
-		not any('hrtimer_interrupt' in f['name'] for f in j['functions'])"
+		not any('hrtimer_interrupt' in f['name'] for f in j['functions']) and \
+		j['stacks']['complete'] == j['stacks']['user']"
 }
 
 # Two CPUs that run at once, in the host's time. Ticks are late or several become one when the host is

@@ -122,7 +122,8 @@ NOINLINE static void kernel(void)
 /* In assembly: the very first instruction faults, each time. */
 void fault(char *page);
 __asm__(".text\n.type before_fault, @function\nbefore_fault:\n\tret\n.size before_fault, 1\n"
-	".type fault, @function\nfault:\n\tmovb $1, (%rdi)\n\tret\n.size fault, . - fault\n");
+	".type fault, @function\nfault:\n.cfi_startproc\n\tmovb $1, (%rdi)\n\tret\n"
+	".cfi_endproc\n.size fault, . - fault\n");
 
 NOINLINE static void touch(void)
 {

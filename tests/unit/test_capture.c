@@ -240,14 +240,23 @@ static void test_stacks_table(void **state)
 
 	(void)state;
 	assert_non_null(arena);
-	*first = (struct stack){ SAMPLE_ID_VALID, 0, 2, { 0x1000, 0x2000 } };
-	*last = (struct stack){ SAMPLE_ID_VALID, 1, 1, { 0xffffffff81000000, 0x2000 } };
+	*first =
+		(struct stack){ .id = SAMPLE_ID_VALID, .user_depth = 2, .pcs = { 0x1000, 0x2000 } };
+	*last = (struct stack){ .id = SAMPLE_ID_VALID,
+				.kernel_depth = 1,
+				.user_depth = 1,
+				.end = UNWIND_IN_GAP,
+				.by_frame_pointer = 1,
+				.pcs = { 0xffffffff81000000, 0x2000 } };
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(counts_add_stacks(&counts, buckets, 1, arena, taken), 0);
 	assert_int_equal(counts.count, 2);
 	assert_int_equal(counts_sum(&counts, &kernel), 5);
 	assert_int_equal(counts.samples[1].kernel_depth, 1);
 	assert_int_equal(counts.pcs[counts.samples[1].first_pc + 1], 0x2000);
+	assert_int_equal(counts.samples[0].end, UNWIND_BY_KERNEL);
+	assert_int_equal(counts.samples[1].end, UNWIND_IN_GAP);
+	assert_int_equal(counts.samples[1].by_frame_pointer, 1);
 	counts_free(&counts);
 	free(arena);
 }

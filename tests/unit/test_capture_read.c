@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "symbol/cfi.h"
 #include "util/clock.h"
 
 #define SAMPLES_MAX 4096
@@ -62,7 +63,7 @@ static struct seen read_until(struct capture *c, struct seen before, uint64_t su
 	return now;
 }
 
-static void record_child(pid_t child, bool stacks)
+static void record_child(pid_t child, enum capture_stacks stacks)
 {
 	struct capture_options options = {
 		.target = CAPTURE_PROCESSES,
@@ -72,6 +73,7 @@ static void record_child(pid_t child, bool stacks)
 		.frequency = 999,
 		.inherit = true,
 		.stacks = stacks,
+		.read_rows = cfi_read,
 	};
 	struct seen seen = { .sum = 0 };
 	struct capture_totals totals;
@@ -94,7 +96,7 @@ static void record_child(pid_t child, bool stacks)
 	capture_free(c);
 }
 
-static void record(bool stacks)
+static void record(enum capture_stacks stacks)
 {
 	pid_t child = fork();
 
@@ -112,13 +114,19 @@ static void record(bool stacks)
 static void test_read(void **state)
 {
 	(void)state;
-	record(false);
+	record(CAPTURE_NO_STACKS);
 }
 
 static void test_read_stacks(void **state)
 {
 	(void)state;
-	record(true);
+	record(CAPTURE_STACKS_CFI);
+}
+
+static void test_read_frame_pointers(void **state)
+{
+	(void)state;
+	record(CAPTURE_STACKS_FP);
 }
 
 int main(void)
@@ -126,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_read_stacks),
+		cmocka_unit_test(test_read_frame_pointers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,9 +92,16 @@ static void test_flat(void **state)
 			    "[\"There are no call stacks here: record them with -g.\"]");
 	add(p, "main a", 1);
 	p->totals.stacks_user = 8;
-	p->totals.stacks_one_frame = 3;
-	print(p, NULL, &(struct flame_graph_options){ 0 });
-	assert_true(has("37.50 % of the user stacks end after one frame"));
+	p->totals.stacks_complete = 3;
+	print(p, NULL, &(struct flame_graph_options){ .html = true });
+	assert_string_equal(member("notes"), "[]"); /* by frame pointers nobody knows */
+	p->stacks = "cfi";
+	print(p, NULL, &(struct flame_graph_options){ .html = true });
+	assert_string_equal(member("notes"),
+			    "[\"37.50 % of the user stacks reach the program's start.\"]");
+	p->totals.stacks_complete = 8;
+	print(p, NULL, &(struct flame_graph_options){ .html = true });
+	assert_string_equal(member("notes"), "[]");
 	profile_free(p);
 }
 

@@ -459,6 +459,59 @@ static void header(void **state)
 	profile_free(p);
 }
 
+/* Of 10 stacks `ends` do not reach the start; limit 0: none was recorded. */
+static struct profile *with_stacks(const char *method, uint64_t limit, uint64_t ends)
+{
+	struct profile *p = loaded_at(0x1000, "/bin/a", NULL, 0);
+
+	p->totals.known = true;
+	p->totals.ticks = 10;
+	p->totals.stack_limit = limit;
+	assert_int_equal(profile_string(p, method, &p->stacks), 0);
+	if (!limit)
+		return p;
+	p->totals.stacks_user = 10;
+	p->totals.stacks_complete = 10 - ends;
+	if (ends)
+		assert_int_equal(profile_add_stack_end(p, "gap", "/bin/a", ends), 0);
+	return p;
+}
+
+static void stacks(void **state)
+{
+	struct profile *p = with_stacks("cfi", 127, 2), *q = with_stacks("cfi", 64, 3);
+
+	(void)state;
+	assert_int_equal(profile_add_stack_end(q, "gap", "", 1), 0);
+	merge(p, q);
+	merge(p, with_stacks("", 0, 0)); /* without stacks: they have no say */
+	assert_string_equal(p->stacks, "cfi");
+	assert_int_equal(p->totals.stack_limit, 127);
+	assert_int_equal(p->totals.stacks_user, 20);
+	assert_int_equal(p->totals.stacks_complete, 15);
+	assert_int_equal(p->totals.stack_end_count, 2);
+	assert_string_equal(p->totals.stack_ends[0].cause, "gap");
+	assert_string_equal(p->totals.stack_ends[0].image, "/bin/a");
+	assert_int_equal(p->totals.stack_ends[0].count, 5);
+	assert_string_equal(p->totals.stack_ends[1].image, "");
+	q = with_stacks("cfi", 127, 0);
+	assert_int_equal(profile_add_stack_end(q, "unreadable", "/bin/b", 6), 0);
+	merge(p, q);
+	assert_string_equal(p->totals.stack_ends[0].image, "/bin/b"); /* the most first */
+	assert_string_equal(p->totals.stack_ends[1].image, "/bin/a");
+	merge(p, with_stacks("fp", 127, 0)); /* of these nobody knows how they end */
+	assert_string_equal(p->stacks, "");
+	assert_int_equal(p->totals.stacks_user, 40);
+	merge(p, loaded_at(0x9000, "/bin/a", NULL, 0)); /* without an account */
+	assert_int_equal(p->totals.stack_end_count, 0);
+	assert_int_equal(p->totals.stacks_user, 0);
+	profile_free(p);
+	p = with_stacks("", 0, 0);
+	merge(p, with_stacks("cfi", 127, 0));
+	assert_string_equal(p->stacks, "cfi");
+	profile_free(p);
+}
+
 static void labels_and_tags(void **state)
 {
 	const struct profile_tag tag = { .key = "user", .text = "x" };
@@ -563,6 +616,7 @@ int main(void)
 		cmocka_unit_test(different_periods),
 		cmocka_unit_test(calls_and_jumps),
 		cmocka_unit_test(header),
+		cmocka_unit_test(stacks),
 		cmocka_unit_test(labels_and_tags),
 		cmocka_unit_test(into_an_empty_one),
 		cmocka_unit_test(nothing_to_add),

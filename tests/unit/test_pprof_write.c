@@ -47,6 +47,14 @@ static void add_what_is_rare(struct profile *p, uint32_t linked)
 					     .bpf_ns_per_tick = 300,
 					     .interrupt_ns = 900 };
 	assert_int_equal(profile_add_lost(p, "ring=full", 1), 0);
+	assert_int_equal(profile_string(p, "cfi", &p->stacks), 0);
+	p->totals.stack_limit = 127;
+	p->totals.stacks_truncated = 2;
+	p->totals.stacks_user = 16;
+	p->totals.stacks_complete = 3;
+	assert_int_equal(profile_add_stack_end(p, "gap", "/lib/a b=c 7\n\033[31m", 5), 0);
+	assert_int_equal(profile_add_stack_end(p, "unreadable", "", 4), 0);
+	assert_int_equal(profile_add_stack_end(p, "gap", "/lib/other", UINT64_MAX), 0);
 }
 
 static struct profile *full_profile(void)
@@ -190,6 +198,16 @@ static void assert_same_account(const struct profile_totals *a, const struct pro
 		assert_string_equal(a->lost[i].cause, b->lost[i].cause);
 		assert_int_equal(a->lost[i].count, b->lost[i].count);
 	}
+	assert_int_equal(a->stack_limit, b->stack_limit);
+	assert_int_equal(a->stacks_truncated, b->stacks_truncated);
+	assert_int_equal(a->stacks_user, b->stacks_user);
+	assert_int_equal(a->stacks_complete, b->stacks_complete);
+	assert_int_equal(a->stack_end_count, b->stack_end_count);
+	for (size_t i = 0; i < a->stack_end_count; i++) {
+		assert_string_equal(a->stack_ends[i].cause, b->stack_ends[i].cause);
+		assert_string_equal(a->stack_ends[i].image, b->stack_ends[i].image);
+		assert_true(a->stack_ends[i].count == b->stack_ends[i].count);
+	}
 }
 
 static void round_trip(void **state)
@@ -206,6 +224,43 @@ static void round_trip(void **state)
 	assert_string_equal(q->comments[0], "free text");
 	assert_string_equal(q->comments[1], "profil:ticks=many");
 	assert_same_account(&p->totals, &q->totals);
+	assert_string_equal(q->stacks, "cfi");
+	assert_int_equal(q->totals.stack_end_count, 3);
+	profile_free(q);
+	profile_free(p);
+	bytes_free(&b);
+}
+
+/* Each cause of so many is looked for among all. */
+static void stack_ends_are_bounded(void **state)
+{
+	struct profile *p = empty_profile(5), *q;
+	char text[64];
+	struct bytes b;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "profil:stack_end.gap=1 /lib/%d", i);
+		assert_int_equal(profile_add_comment(p, text), 0);
+	}
+	b = write_bytes(pprof, p);
+	q = read_file_good(&b);
+	assert_int_equal(q->totals.stack_end_count, 256);
+	assert_string_equal(q->totals.stack_ends[255].image, "/lib/255");
+	assert_int_equal(q->comment_count, 1000 - 256);
+	profile_free(q);
+	bytes_free(&b);
+	/* Nor are more written. */
+	profile_free(p);
+	p = full_profile();
+	for (int i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "/lib/%d", i);
+		assert_int_equal(profile_add_stack_end(p, "gap", text, 1), 0);
+	}
+	b = write_bytes(pprof, p);
+	q = read_file_good(&b);
+	assert_int_equal(q->totals.stack_end_count, 256);
+	assert_int_equal(q->comment_count, 2);
 	profile_free(q);
 	profile_free(p);
 	bytes_free(&b);
@@ -247,12 +302,29 @@ static void no_account_stays_none(void **state)
 
 static void malformed_accounts_stay_comments(void **state)
 {
-	static const char *const texts[] = { "profil:ticks",	"profil:ticks=",
-					     "profil:ticks=-1", "profil:ticks=1x",
-					     "profil:ticks= 1", "profil:tocks=1",
-					     "profil:lost.=1",	"profil:event=",
-					     "profil:",		"profil:ticks=18446744073709551616",
-					     "ticks=1" };
+	static const char *const texts[] = { "profil:ticks",
+					     "profil:ticks=",
+					     "profil:ticks=-1",
+					     "profil:ticks=1x",
+					     "profil:ticks= 1",
+					     "profil:tocks=1",
+					     "profil:lost.=1",
+					     "profil:event=",
+					     "profil:",
+					     "profil:ticks=18446744073709551616",
+					     "ticks=1",
+					     "profil:stacks=",
+					     "profil:stacks_complete=-1",
+					     "profil:stack_end.",
+					     "profil:stack_end.gap",
+					     "profil:stack_end.gap=",
+					     "profil:stack_end.=1 /a",
+					     "profil:stack_end.gap=x /a",
+					     "profil:stack_end.gap=-1 /a",
+					     "profil:stack_end.gap= 1 /a",
+					     "profil:stack_end.gap=1",
+					     "profil:stack_end.gap=1/a",
+					     "profil:stack_end.gap=18446744073709551616 /a" };
 	struct profile *p = empty_profile(5), *q;
 	struct bytes b;
 
@@ -263,6 +335,7 @@ static void malformed_accounts_stay_comments(void **state)
 	q = read_file_good(&b);
 	assert_int_equal(q->comment_count, sizeof(texts) / sizeof(*texts));
 	assert_false(q->totals.known);
+	assert_int_equal(q->totals.stack_end_count, 0);
 	profile_free(q);
 	profile_free(p);
 	bytes_free(&b);
@@ -530,6 +603,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip),
+		cmocka_unit_test(stack_ends_are_bounded),
 		cmocka_unit_test(address_kind_travels),
 		cmocka_unit_test(no_account_stays_none),
 		cmocka_unit_test(malformed_accounts_stay_comments),

@@ -16,6 +16,7 @@
 #include "capture/counts.h"
 #include "capture/cpus.h"
 #include "capture/events.h"
+#include "capture/image.h"
 #include "capture/jit.h"
 #include "capture/members.h"
 #include "capture/process.h"
@@ -23,11 +24,10 @@
 #include "capture/resolve.h"
 #include "capture/sideband.h"
 #include "capture/snapshot.h"
+#include "capture/stack_account.h"
 #include "capture/target.h"
 #include "capture/tick.h"
 #include "util/clock.h"
-#include "util/file.h"
-#include "util/number.h"
 
 struct target {
 	pid_t pid;
@@ -37,6 +37,7 @@ struct target {
 struct capture {
 	struct capture_options options;
 	struct sample_program sample; /* one of these two */
+	struct unwind unwind;	      /* of sample, for call stacks */
 	struct profil_program profil;
 	struct profil_client histogram; /* of profil */
 	struct profil_range range;	/* of the histogram */
@@ -59,8 +60,7 @@ struct capture {
 	uint64_t cpu_start_ns; /* of the group, or of the machine */
 	bool has_group_ns;     /* the kernel tells the group's */
 	uint64_t cpu_ns;
-	uint32_t stack_limit; /* frames of a stack; 0: there are no stacks */
-	uint64_t stacks_truncated, stacks_user, stacks_one_frame; /* capture_totals */
+	struct stack_account stacks;
 	bool became_another; /* the target of a histogram has called exec */
 };
 
@@ -72,6 +72,12 @@ static bool has_histogram(const struct capture *c)
 static bool has_tick(const struct capture *c)
 {
 	return c->options.event == CAPTURE_TICK;
+}
+
+/* By call frame information. */
+static bool has_unwind(const struct capture *c)
+{
+	return c->options.stacks == CAPTURE_STACKS_CFI || c->options.stacks == CAPTURE_STACKS_AUTO;
 }
 
 /* Whether ticks count whoever runs there; else those of members. */
@@ -322,6 +328,8 @@ static int take_records(struct capture *c, struct error *e)
 	if (members_read(&c->members, take_member_record, c) ||
 	    sideband_read(c->sideband, until_ns, take_record, c))
 		return error_no_memory(e);
+	if (has_unwind(c) && c->unwind.ring && unwind_update(&c->unwind, until_ns))
+		return error_no_memory(e);
 	return 0;
 }
 
@@ -334,6 +342,7 @@ static int take_snapshot(struct capture *c, struct error *e)
 	int err = 0;
 
 	c->processes.everyone = counts_everyone(c);
+	c->processes.notes_changes = has_unwind(c);
 	c->processes.inherit = c->options.inherit;
 	if (c->processes.everyone)
 		err = snapshot_all(&c->processes);
@@ -371,23 +380,12 @@ static const struct address_space *first_space(const struct capture *c)
 	return process ? &process->spaces[process->count - 1] : NULL;
 }
 
-/* The kernel's own limit may be lower. */
-static uint32_t read_stack_limit(void)
-{
-	char text[32];
-	uint64_t limit;
-
-	if (file_read_line("/proc/sys/kernel/perf_event_max_stack", text, sizeof(text)) ||
-	    number_parse(text, 0, UINT64_MAX, &limit) || limit > CAPTURE_DEPTH_MAX)
-		return CAPTURE_DEPTH_MAX;
-	return limit ?: 1; /* the leaf at least */
-}
-
-static int load_sample(struct capture *c, struct error *e)
+static int load_sample_as_asked(struct capture *c, struct error *e)
 {
 	const struct sample_settings settings = {
 		.sides = sides(&c->options),
 		.stacks = c->options.stacks,
+		.unwind = has_unwind(c) ? &c->unwind : NULL,
 		.everyone = counts_everyone(c),
 		.group = c->options.target == CAPTURE_CGROUP ? c->group.id : 0,
 		.group_is_v1 = c->group.is_v1,
@@ -395,9 +393,31 @@ static int load_sample(struct capture *c, struct error *e)
 		.inherit = c->options.inherit,
 		.tick = has_tick(c) ? &c->tick : NULL,
 	};
-	int err = sample_program_load(&c->sample, &settings, &c->counts, e);
+	c->unwind.read = c->options.read_rows;
+	c->unwind.processes = &c->processes;
+	c->unwind.counts = &c->counts;
+	return sample_program_load(&c->sample, &settings, &c->counts, e);
+}
 
-	return err ?: watch(c, sample_program_ring_fd(&c->sample), e);
+/* A kernel that does not take the walk by call frame information may still walk by itself. */
+static int load_sample(struct capture *c, struct error *e)
+{
+	int err = load_sample_as_asked(c, e);
+
+	if (err && c->options.stacks == CAPTURE_STACKS_AUTO && e->kind == ERROR_KERNEL_LACKS) {
+		sample_program_free(&c->sample);
+		unwind_free(&c->unwind);
+		c->options.stacks = CAPTURE_STACKS_FP;
+		c->processes.notes_changes = false;
+		*e = (struct error){ 0 };
+		err = load_sample_as_asked(c, e);
+	}
+	err = err ?: watch(c, sample_program_ring_fd(&c->sample), e);
+	if (!err && has_unwind(c)) {
+		c->options.stacks = CAPTURE_STACKS_CFI;
+		err = watch(c, unwind_fd(&c->unwind), e);
+	}
+	return err;
 }
 
 /* Once it is known where the target's program lies. */
@@ -426,6 +446,12 @@ static int prepare_clock(struct capture *c, struct error *e)
 
 /* --- Recording --- */
 
+/* Whether a program can be loaded only when it is known what the targets have mapped. */
+static bool wants_mappings(const struct capture *c)
+{
+	return has_histogram(c) || has_unwind(c);
+}
+
 static int start(struct capture *c, struct error *e)
 {
 	int err;
@@ -437,19 +463,19 @@ static int start(struct capture *c, struct error *e)
 	err = err ?: check_targets(c, e);
 	err = err ?: prepare_clock(c, e);
 	if (c->options.stacks)
-		c->stack_limit = read_stack_limit();
-	if (!has_histogram(c))
+		stack_account_begin(&c->stacks);
+	if (!wants_mappings(c))
 		err = err ?: load_sample(c, e);
 	err = err ?: add_targets(c, e);
 	err = err ?: open_sideband(c, e);
-	if (has_histogram(c)) { /* it wants to know where the program lies */
+	if (wants_mappings(c)) {
 		err = err ?: take_snapshot(c, e);
-		err = err ?: load_profil(c, e);
+		err = err ?: has_histogram(c) ? load_profil(c, e) : load_sample(c, e);
 	}
 	err = err ?: begin_members(c, e);
 	err = err ?: begin_ticks(c, e);
 	err = err ?: begin_account(c, e);
-	if (!has_histogram(c)) /* which takes long, of very many threads */
+	if (!wants_mappings(c)) /* which takes long, of very many threads */
 		err = err ?: take_snapshot(c, e);
 	if (!err && c->options.target == CAPTURE_COMMAND)
 		err = command_go(&c->command, e);
@@ -531,21 +557,17 @@ static int read_cpu_time(struct capture *c, struct error *e)
 static int count_stack(const struct capture_sample *sample, void *context)
 {
 	struct capture *c = context;
-	uint32_t kernel_depth = sample->depth - sample->user_depth;
 
-	if (sample->user_depth)
-		c->stacks_user += sample->count;
-	if (sample->user_depth == 1)
-		c->stacks_one_frame += sample->count;
-	if (sample->user_depth >= c->stack_limit || kernel_depth >= c->stack_limit)
-		c->stacks_truncated += sample->count;
-	return 0;
+	return stack_account_add(&c->stacks, sample);
 }
 
 static int count_stacks(struct capture *c)
 {
-	c->stacks_truncated = c->stacks_user = c->stacks_one_frame = 0;
-	return c->stack_limit ? capture_each_sample(c, count_stack, c) : 0;
+	stack_account_clear(&c->stacks);
+	if (c->stacks.limit && capture_each_sample(c, count_stack, c))
+		return -ENOMEM;
+	stack_account_sort(&c->stacks);
+	return 0;
 }
 
 /* Takes over what the kernel has counted since the last time. */
@@ -597,11 +619,13 @@ void capture_free(struct capture *c)
 	tick_end(&c->tick);
 	members_free(&c->members);
 	sample_program_free(&c->sample);
+	unwind_free(&c->unwind);
 	profil_client_free(&c->histogram);
 	profil_program_free(&c->profil);
 	sideband_free(c->sideband);
 	process_table_free(&c->processes);
 	counts_free(&c->counts);
+	stack_account_free(&c->stacks);
 	command_release(&c->command);
 	for (size_t i = 0; i < c->target_count; i++)
 		if (c->targets[i].pidfd >= 0)
@@ -682,10 +706,31 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		profil_totals(c, totals);
 	else
 		sample_totals(c, totals);
-	totals->stack_limit = c->stack_limit;
-	totals->stacks_truncated = c->stacks_truncated;
-	totals->stacks_user = c->stacks_user;
-	totals->stacks_one_frame = c->stacks_one_frame;
+	totals->stack_limit = c->stacks.limit;
+	totals->stacks_truncated = c->stacks.truncated;
+	totals->stacks_user = c->stacks.user;
+	totals->stacks_complete = c->stacks.complete;
+}
+
+const char *capture_why_no_rows(const struct capture *c, uint32_t image)
+{
+	return unwind_why(&c->unwind, image);
+}
+
+void capture_tables(const struct capture *c, struct capture_tables *tables)
+{
+	unwind_used(&c->unwind, tables);
+}
+
+const struct capture_stack_end *capture_stack_ends(const struct capture *c, size_t *count)
+{
+	*count = c->stacks.end_count;
+	return c->stacks.ends;
+}
+
+enum capture_stacks capture_stacks(const struct capture *c)
+{
+	return c->options.stacks;
 }
 
 const char *capture_event_name(const struct capture *c)
@@ -721,21 +766,13 @@ const struct capture_image *capture_images(const struct capture *c, size_t *coun
 
 unsigned int capture_bits(const struct capture *c)
 {
-	enum {
-		EI_CLASS_OFFSET = 4,
-		CLASS_32 = 1
-	}; /* elf(5) */
 	const struct address_space *space = first_space(c);
-	char class;
+	unsigned int bits = 0;
 
-	for (size_t i = 0; space && i < space->count; i++) {
-		int fd = c->processes.images[space->mappings[i].image].fd;
-
-		if (space->mappings[i].executable && fd >= 0 &&
-		    pread(fd, &class, 1, EI_CLASS_OFFSET) == 1)
-			return class == CLASS_32 ? 32 : 64;
-	}
-	return 64;
+	for (size_t i = 0; space && i < space->count && !bits; i++)
+		if (space->mappings[i].executable)
+			bits = image_bits(&c->processes.images[space->mappings[i].image]);
+	return bits ?: 64;
 }
 
 int capture_each_mapping(const struct capture *c,

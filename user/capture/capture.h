@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/unwind_rows.h"
 #include "util/error.h"
 
 /*
@@ -20,6 +21,13 @@ enum capture_event {
 	CAPTURE_CPU_CLOCK,
 	CAPTURE_CYCLES,
 	CAPTURE_TICK, /* the scheduler's own, at its own rate */
+};
+
+enum capture_stacks {
+	CAPTURE_NO_STACKS,
+	CAPTURE_STACKS_AUTO, /* CFI where the kernel takes that, else FP */
+	CAPTURE_STACKS_CFI,  /* by call frame information, which read_rows reads */
+	CAPTURE_STACKS_FP,   /* by frame pointers */
 };
 
 enum capture_target {
@@ -37,10 +45,11 @@ struct capture_options {
 	char *const *command; /* argv, NULL at its end */
 	const char *cgroup;   /* see capture/cgroup.h */
 	enum capture_event event;
-	unsigned int frequency; /* Hz; of the tick 0 will do, or the kernel's */
-	bool inherit;		/* follow children; threads to come are always followed */
-	bool user, kernel;	/* which sides' pcs; neither: all ticks, at the user pc */
-	bool stacks; /* call stacks, by frame pointers; ticks in the kernel at the kernel's pc */
+	unsigned int frequency;	    /* Hz; of the tick 0 will do, or the kernel's */
+	bool inherit;		    /* follow children; threads to come are always followed */
+	bool user, kernel;	    /* which sides' pcs; neither: all ticks, at the user pc */
+	enum capture_stacks stacks; /* ticks in the kernel are then at the kernel's pc */
+	unwind_reader *read_rows;
 	/*
 	 * Not 0: profil(2)'s histogram with this scale instead of exact pcs, of one process at the
 	 * user pc. It ends at exec. With bufsiz 0 it covers the program's own text.
@@ -117,10 +126,35 @@ struct capture_totals {
 	uint64_t stack_limit;	   /* frames of user space and of the kernel, each; 0: no stacks */
 	uint64_t stacks_truncated; /* cut off there, at the root's end */
 	uint64_t stacks_user;	   /* with a stack in user space */
-	uint64_t stacks_one_frame; /* of these: that end after one frame */
+	uint64_t stacks_complete;  /* of these: that reach the program's start; 0 with FP */
 };
 
 void capture_totals(const struct capture *c, struct capture_totals *totals);
+
+/* Why an image's call frame information is not used, where it has some; NULL: nothing is wrong. */
+const char *capture_why_no_rows(const struct capture *c, uint32_t image);
+
+/* The tables by which stacks are walked; all 0 without CAPTURE_STACKS_CFI. */
+struct capture_tables {
+	size_t images, rows; /* images that have rows */
+	size_t bytes;	     /* of the kernel's memory that rows, their rules and directory take */
+};
+
+void capture_tables(const struct capture *c, struct capture_tables *tables);
+
+/* How stacks are walked: FP or CFI; NO_STACKS: there are none. */
+enum capture_stacks capture_stacks(const struct capture *c);
+
+/* Why stacks in user space do not reach the program's start. */
+struct capture_stack_end {
+	enum unwind_end end; /* none of UNWIND_COMPLETE, UNWIND_TRUNCATED */
+	uint32_t image;	     /* of the frame that they end with, or UINT32_MAX: not known */
+	uint64_t count;
+};
+
+/* Each cause in each image, once, the most frequent first; valid until the next capture_read() or
+ * capture_stop(). */
+const struct capture_stack_end *capture_stack_ends(const struct capture *c, size_t *count);
 
 /* The name of the event in use: "cpu-clock", "cycles" or "tick". */
 const char *capture_event_name(const struct capture *c);
@@ -173,7 +207,8 @@ struct capture_sample {
 	size_t number;	     /* the same in each visit, and dense */
 	pid_t pid, tid;
 	bool kernel;
-	const char *comm; /* the thread's name, "" when not known */
+	enum unwind_end end; /* of the frames in user space */
+	const char *comm;    /* the thread's name, "" when not known */
 };
 
 #define CAPTURE_DEPTH_MAX 127 /* frames of a stack, of user space and kernel each */

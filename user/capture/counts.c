@@ -22,7 +22,7 @@ static bool sample_equal(const void *array, uint32_t number, const void *of)
 	const struct key *key = of;
 
 	return a->id == key->sample->id && a->kernel_depth == key->sample->kernel_depth &&
-	       a->user_depth == key->sample->user_depth &&
+	       a->user_depth == key->sample->user_depth && a->end == key->sample->end &&
 	       memcmp(key->there + a->first_pc, key->pcs, key->depth * sizeof(*key->pcs)) == 0;
 }
 
@@ -103,6 +103,8 @@ static int add_stack(struct counts *counts, const struct stack *stack, uint64_t 
 		.count = count,
 		.kernel_depth = stack->kernel_depth,
 		.user_depth = stack->user_depth,
+		.end = stack->end,
+		.by_frame_pointer = stack->by_frame_pointer,
 	};
 
 	return counts_add(counts, &sample, (const uint64_t *)stack->pcs);

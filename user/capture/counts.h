@@ -15,6 +15,7 @@ struct counted {
 	/* Its pcs, leaf first: the kernel's are counts.pcs[first_pc ..], the user's come behind. */
 	size_t first_pc;
 	uint32_t kernel_depth, user_depth;
+	uint8_t end, by_frame_pointer; /* as in struct stack */
 };
 
 /* Samples summed by pcs and id, outside the kernel. Zero-initialised is empty. */

@@ -257,3 +257,16 @@ bool image_is_plain_memory(const struct capture_image *image)
 	       (pread(image->fd, magic, sizeof(magic), 0) != sizeof(magic) ||
 		memcmp(magic, "\177ELF", sizeof(magic)) != 0);
 }
+
+unsigned int image_bits(const struct capture_image *image)
+{
+	enum {
+		EI_CLASS_OFFSET = 4,
+		CLASS_32 = 1
+	}; /* elf(5) */
+	char class;
+
+	if (image->fd < 0 || pread(image->fd, &class, 1, EI_CLASS_OFFSET) != 1)
+		return 0;
+	return class == CLASS_32 ? 32 : 64;
+}

@@ -28,4 +28,7 @@ int image_keep(int fd);
 /* Whether it is shared memory (memfd_create(2)) that holds no program: a JIT compiler's. */
 bool image_is_plain_memory(const struct capture_image *image);
 
+/* 32 or 64: of an ELF file; 0: not known. */
+unsigned int image_bits(const struct capture_image *image);
+
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf/sample.h"
 #include "capture/image.h"
 #include "capture/jit.h"
 #include "util/array.h"
@@ -31,6 +32,7 @@ void process_table_free(struct process_table *table)
 	free(table->processes);
 	free(table->threads);
 	free(table->images);
+	free(table->changed);
 	index_free(&table->by_pid);
 	index_free(&table->by_tid);
 	index_free(&table->by_path);
@@ -65,14 +67,36 @@ struct process *process_find(const struct process_table *table, pid_t pid)
 	return process_at(table, pid, UINT64_MAX);
 }
 
+int process_note_change(struct process_table *table, struct process *process)
+{
+	if (!table->notes_changes || process->changed)
+		return 0;
+	if (array_reserve(&table->changed, &table->changed_room, table->changed_count + 1,
+			  sizeof(*table->changed)))
+		return -ENOMEM;
+	table->changed[table->changed_count++] = process - table->processes;
+	process->changed = true;
+	return 0;
+}
+
+static uint32_t next_exec(const struct process *process)
+{
+	uint32_t exec = process->count ? process->spaces[process->count - 1].exec : EXEC_UNKNOWN;
+
+	return exec == EXEC_UNKNOWN ? exec : (exec + 1) % (1 << SAMPLE_EXEC_BITS);
+}
+
 static int add_space(struct process *process, uint64_t since_ns)
 {
+	uint32_t exec = next_exec(process);
+
 	if (array_reserve(&process->spaces, &process->room, process->count + 1,
 			  sizeof(*process->spaces)))
 		return -ENOMEM;
 	process->spaces[process->count++] = (struct address_space){
 		.since_ns = since_ns,
 		.parent = INDEX_NONE,
+		.exec = exec,
 	};
 	return 0;
 }
@@ -229,12 +253,13 @@ int process_map(struct process_table *table, struct process *process,
 	else if (table->images[mapping.image].path[0] == '[')
 		mapping.offset = 0;
 	if (is_known(table, process, &mapping))
-		return 0;
+		return is_anonymous(process, mapping.image) ? process_note_change(table, process)
+							    : 0;
 	if (array_reserve(&space->mappings, &space->room, space->count + 1, sizeof(mapping)))
 		return -ENOMEM;
 	space->mappings[space->count++] = mapping;
 	space->bytes += sizeof(mapping) + strlen(record->name);
-	return 0;
+	return process_note_change(table, process);
 }
 
 static bool thread_equal(const void *array, uint32_t id, const void *key)
@@ -306,6 +331,7 @@ static int record_fork(struct process_table *table, const struct sideband_record
 	space->parent = parent - table->processes;
 	space->parent_space = parent->count - 1;
 	space->parent_count = process_space(parent)->count;
+	space->exec = process_space(parent)->exec;
 	return 0;
 }
 
@@ -328,14 +354,15 @@ int process_record(struct process_table *table, const struct sideband_record *re
 		return process_map(table, process, record);
 	case SIDEBAND_EXEC:
 		return add_space(process, record->time_ns)
+			       ?: process_note_change(table, process)
 			       ?: process_name_thread(table, record->tid, record->name);
 	case SIDEBAND_COMM:
 		return process_name_thread(table, record->tid, record->name);
 	case SIDEBAND_EXIT:
 		/* The leader's exit: other threads may live on, but no exec or mapping of a
 		 * process of this number comes from before that. */
-		process->ended = record->tid == record->pid;
-		return 0;
+		process->ended |= record->tid == record->pid;
+		return process->ended ? process_note_change(table, process) : 0;
 	default:
 		return 0;
 	}

@@ -11,11 +11,11 @@
 #define COMM_SIZE 16 /* TASK_COMM_LEN, with its NUL */
 
 /*
- * A target may map whatever it likes, and each mapping is a file to open and a path to keep: those
- * of one address space have a budget. This is 40,000 of usual length; the largest browsers and
- * Java programs have 2,000.
+ * A target may map whatever it likes, and each mapping is a file to open, a path to keep, and a
+ * search among all others: those of one address space have a budget. This is 10,000 of usual
+ * length; the largest browsers and Java programs have 2,000.
  */
-#define SPACE_BYTES_MAX ((size_t)4 * 1024 * 1024)
+#define SPACE_BYTES_MAX ((size_t)1024 * 1024)
 
 /*
  * What one program had mapped, from its exec (or birth, or our arrival) on. A child begins with
@@ -28,8 +28,11 @@ struct address_space {
 	uint32_t parent_count;		  /* and how many mappings it had itself */
 	struct capture_mapping *mappings; /* in the order of time */
 	size_t count, room;
-	size_t bytes; /* of its own mappings, with their paths */
+	size_t bytes;  /* of its own mappings, with their paths */
+	uint32_t exec; /* how many times exec was called: modulo, as in sample_id_exec() */
 };
+
+#define EXEC_UNKNOWN UINT32_MAX
 
 /* Where it is told what the code is called that a process has made: see capture/jit.h. */
 struct jit {
@@ -46,6 +49,7 @@ struct process {
 	pid_t pid;
 	uint32_t younger; /* the number of the next process with this pid, or INDEX_NONE */
 	bool ended;
+	bool changed;		      /* it is in process_table.changed */
 	struct address_space *spaces; /* one more with each exec; at least one */
 	size_t count, room;
 	struct jit jit;
@@ -77,6 +81,9 @@ struct process_table {
 	size_t image_count, image_room;
 	struct root *roots; /* of processes that have another than ours */
 	size_t root_count, root_room;
+	bool notes_changes;
+	uint32_t *changed; /* processes whose mappings have changed, by their numbers */
+	size_t changed_count, changed_room;
 	pid_t crowded; /* a process of which mappings were dropped, as its budget is used up; or 0
 			*/
 	struct index by_pid; /* the oldest process of each pid */
@@ -91,6 +98,9 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /* Applies a record of the kernel's. Records of strangers are passed over. */
 int process_record(struct process_table *table, const struct sideband_record *record);
+
+/* Adds it to those that have changed, if notes_changes. Returns 0 or -ENOMEM. */
+int process_note_change(struct process_table *table, struct process *process);
 
 /* The process that has, or had last, this pid; or NULL. */
 struct process *process_find(const struct process_table *table, pid_t pid);

@@ -170,6 +170,7 @@ static int visit_sample(struct visitor *v, const struct counts *counts, size_t n
 		.pid = sample_id_tgid(sample->id),
 		.tid = sample_id_tid(sample->id),
 		.kernel = sample->id & SAMPLE_ID_KERNEL,
+		.end = sample->end,
 	};
 
 	out.depth = resolve_frames(v, sample, counts->pcs + sample->first_pc, frames);

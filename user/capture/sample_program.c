@@ -77,11 +77,30 @@ static int take_ring_stack(void *counts, void *data, size_t size)
 
 static struct bpf_program *choose(const struct sample_program *sample)
 {
+	const struct sample_settings *settings = &sample->settings;
 	const struct sample_bpf *bpf = sample->bpf;
 
-	if (sample->settings.tick)
-		return sample->settings.stacks ? bpf->progs.tick_stacks : bpf->progs.tick;
-	return sample->settings.stacks ? bpf->progs.sample_stacks : bpf->progs.sample;
+	if (settings->unwind)
+		return settings->tick ? bpf->progs.tick_stacks_cfi : bpf->progs.sample_stacks_cfi;
+	if (settings->stacks)
+		return settings->tick ? bpf->progs.tick_stacks : bpf->progs.sample_stacks;
+	return settings->tick ? bpf->progs.tick : bpf->progs.sample;
+}
+
+/* Only the walk by call frame information has these. */
+static int prepare_unwind(const struct sample_program *sample)
+{
+	struct sample_bpf *bpf = sample->bpf;
+	struct unwind *unwind = sample->settings.unwind;
+	struct bpf_map *maps[] = {
+		bpf->maps.unwind_processes, bpf->maps.unwind_mappings, bpf->maps.unwind_images,
+		bpf->maps.unwind_pages,	    bpf->maps.unwind_chunks,   bpf->maps.unwind_rules,
+		bpf->maps.unwind_copies,
+	};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		bpf_map__set_autocreate(maps[i], unwind);
+	return unwind ? unwind_prepare(unwind, bpf) : 0;
 }
 
 /* What asks first whether a tick is of the control group; NULL: every tick counts. */
@@ -116,6 +135,7 @@ static int prepare(const struct sample_program *sample)
 	}
 	if (sample->arena_words)
 		bpf->rodata->arena_words = sample->arena_words;
+	bpf->rodata->keeps_records = sample->keeps_records;
 	if (sample->one_hash)
 		bpf->rodata->hash_bits = 0;
 	bpf_program__set_autoload(choose(sample), true);
@@ -134,7 +154,8 @@ static int prepare(const struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.member_records, !settings->everyone);
 	if (sample->members_max)
 		bpf_map__set_max_entries(bpf->maps.members, sample->members_max);
-	return bpf_map__set_max_entries(bpf->maps.counters, sample->cpu_count)
+	return prepare_unwind(sample)
+		       ?: bpf_map__set_max_entries(bpf->maps.counters, sample->cpu_count)
 		       ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count)
 		       ?: bpf_map__set_max_entries(bpf->maps.ring, stacks ? STACK_RING_BYTES
 									 : SAMPLE_RING_BYTES);
@@ -208,7 +229,7 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 		return err;
 	if (!map_counts(sample))
 		return error_set(e, errno, "cannot map the counts of the BPF program");
-	return 0;
+	return settings->unwind ? unwind_begin(settings->unwind, sample->bpf, e) : 0;
 }
 
 void sample_program_free(struct sample_program *sample)

@@ -6,6 +6,7 @@
 #include "capture/counts.h"
 #include "capture/program.h"
 #include "capture/tick.h"
+#include "capture/unwind.h"
 
 struct bpf_object;
 struct bpf_program;
@@ -13,7 +14,8 @@ struct bpf_program;
 /* How ticks are to be counted, and whose. */
 struct sample_settings {
 	uint32_t sides;		  /* SAMPLE_USER, ... */
-	bool stacks;		  /* call stacks instead of pcs */
+	bool stacks;		  /* call stacks instead of pcs, by frame pointers, */
+	struct unwind *unwind;	  /* or, if not NULL, by call frame information */
 	bool everyone;		  /* else of members: capture/members.h */
 	uint64_t group;		  /* of everyone: who is in this control group, by its ID; 0: all */
 	bool group_is_v1;	  /* it is in a hierarchy of cgroup v1 */
@@ -29,6 +31,7 @@ struct sample_program {
 	uint64_t arena_words; /* how much of the arena is used; 0: all */
 	bool one_hash;	      /* all stacks have the same */
 	uint32_t members_max; /* 0: MEMBERS_MAX */
+	bool keeps_records;   /* perf events write a record of each tick, too */
 	/* The kernel's own, SAMPLE_BUCKETS of them; with stacks: */
 	const struct sample_bucket *table;
 	const struct stack_bucket *stacks;

@@ -7,5 +7,7 @@ void unwind_rows_free(struct unwind_rows *rows)
 {
 	free(rows->rows);
 	free(rows->rules);
-	*rows = (struct unwind_rows){ 0 };
+	rows->rows = NULL;
+	rows->rules = NULL;
+	rows->count = rows->room = rows->rule_count = rows->rule_room = 0;
 }

@@ -20,12 +20,13 @@ struct unwind_segment {
 };
 
 #define UNWIND_SEGMENTS_MAX 8
+#define UNWIND_BUILD_ID_MAX 20 /* as the kernel's records have it */
 
 /* An image's rules for finding callers. Zero-initialised is none. */
 struct unwind_rows {
 	/*
-	 * Sorted by address; the first is the first function's, and the last is a gap behind the last
-	 * function. Neighbours have different rules.
+	 * Sorted by address; the first is the first function's, and the last is a gap behind the
+	 * last function. Neighbours have different rules.
 	 */
 	struct unwind_address *rows;
 	size_t count, room;
@@ -33,8 +34,11 @@ struct unwind_rows {
 	size_t rule_count, rule_room;
 	struct unwind_segment segments[UNWIND_SEGMENTS_MAX];
 	size_t segment_count;
+	uint8_t build_id[UNWIND_BUILD_ID_MAX];
+	size_t build_id_size; /* 0: the file has none */
 };
 
+/* Frees rows and rules; segments and build ID stay. */
 void unwind_rows_free(struct unwind_rows *rows);
 
 /*

@@ -8,12 +8,14 @@
 #include "format/pprof.h"
 #include "util/scan.h"
 
-#define PREFIX "profil:"
-#define LOST   "lost."
+#define PREFIX	  "profil:"
+#define LOST	  "lost."
+#define STACK_END "stack_end."
 
 /* More are made up: each is looked for among all. */
-#define LOST_MAX  256
-#define TYPES_MAX 1024
+#define LOST_MAX       256
+#define STACK_ENDS_MAX 256
+#define TYPES_MAX      1024
 
 /* A member of a structure that travels as KEY=VALUE, unless it is "" or 0. */
 struct member {
@@ -41,6 +43,7 @@ struct member {
 
 static const struct member profile_members[] = {
 	PROFILE_MEMBER(MEMBER_TEXT, event),
+	PROFILE_MEMBER(MEMBER_TEXT, stacks),
 	PROFILE_MEMBER(MEMBER_TEXT, host),
 	PROFILE_MEMBER(MEMBER_TEXT, command),
 	PROFILE_MEMBER(MEMBER_NUMBER, frequency),
@@ -58,7 +61,7 @@ static const struct member profile_members[] = {
 	ACCOUNT_MEMBER(stack_limit),
 	ACCOUNT_MEMBER(stacks_truncated),
 	ACCOUNT_MEMBER(stacks_user),
-	ACCOUNT_MEMBER(stacks_one_frame),
+	ACCOUNT_MEMBER(stacks_complete),
 };
 
 /* KEY.TYPE=VALUE */
@@ -145,6 +148,16 @@ static int write_lost(const struct output *o, const struct profile_totals *t)
 	return err;
 }
 
+static int write_stack_ends(const struct output *o, const struct profile_totals *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->stack_end_count && i < STACK_ENDS_MAX && !err; i++)
+		err = emit(o, PREFIX STACK_END "%s=%" PRIu64 " %s", t->stack_ends[i].cause,
+			   t->stack_ends[i].count, t->stack_ends[i].image);
+	return err;
+}
+
 int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comment *comment,
 			void *context)
 {
@@ -155,7 +168,7 @@ int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comme
 		if (profile_members[i].kind != MEMBER_ACCOUNT || p->totals.known)
 			err = write_member(&o, p, &profile_members[i], "", "");
 	if (!err && p->totals.known)
-		err = write_lost(&o, &p->totals);
+		err = write_lost(&o, &p->totals) ?: write_stack_ends(&o, &p->totals);
 	/* The target's kind of address, when not the usual: formats with slots of it need it. */
 	if (!err && p->bits == 32)
 		err = emit(&o, PREFIX "bits=32");
@@ -219,6 +232,23 @@ static int read_lost(struct profile *p, struct text rest)
 	return 1;
 }
 
+/* CAUSE=COUNT IMAGE */
+static int read_stack_end(struct profile *p, struct text rest)
+{
+	const char *equals = memchr(rest.at, '=', rest.end - rest.at), *cause, *image;
+	struct text number = { equals ? equals + 1 : rest.end, rest.end };
+	uint64_t count;
+
+	if (!equals || equals == rest.at || p->totals.stack_end_count >= STACK_ENDS_MAX ||
+	    !take_number(&number, 10, &count) || !take(&number, " "))
+		return 0;
+	if (profile_string_n(p, rest.at, equals - rest.at, &cause) ||
+	    profile_string_n(p, number.at, number.end - number.at, &image) ||
+	    profile_add_stack_end(p, cause, image, count))
+		return -ENOMEM;
+	return 1;
+}
+
 static int read_members(struct profile *p, struct text rest)
 {
 	for (size_t i = 0; i < COUNT(profile_members); i++) {
@@ -244,6 +274,8 @@ int pprof_comment_read(struct profile *p, const char *text)
 		return 0;
 	if (take(&rest, LOST))
 		return read_lost(p, rest);
+	if (take(&rest, STACK_END))
+		return read_stack_end(p, rest);
 	if (strcmp(rest.at, "bits=32") == 0)
 		p->bits = 32;
 	else if (strcmp(rest.at, "endian=big") == 0)

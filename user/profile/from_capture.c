@@ -189,6 +189,29 @@ static int add_sample(const struct capture_sample *sample, void *context)
 	return err ?: profile_add_sample(b->p, locations, sample->depth, label, values);
 }
 
+static int add_stack_ends(struct profile *p, const struct capture *c)
+{
+	static const char *const causes[UNWIND_ENDS] = {
+		[UNWIND_NO_PROCESS] = "process_unknown",   [UNWIND_NO_MAPPING] = "mapping_unknown",
+		[UNWIND_NO_ROWS] = "no_frame_information", [UNWIND_IN_GAP] = "gap",
+		[UNWIND_ODD_RULE] = "unsupported",	   [UNWIND_UNREADABLE] = "unreadable",
+		[UNWIND_BAD_FRAME] = "bad_frame",	   [UNWIND_32_BIT] = "32_bit",
+	};
+	const struct capture_stack_end *ends;
+	const struct capture_image *images;
+	size_t count, image_count;
+	int err = 0;
+
+	images = capture_images(c, &image_count);
+	ends = capture_stack_ends(c, &count);
+	for (size_t i = 0; i < count && !err; i++)
+		err = profile_add_stack_end(p, causes[ends[i].end],
+					    ends[i].image < image_count ? images[ends[i].image].path
+									: "",
+					    ends[i].count);
+	return err;
+}
+
 static int add_totals(struct profile *p, const struct capture_totals *from)
 {
 	struct profile_totals *t = &p->totals;
@@ -207,7 +230,7 @@ static int add_totals(struct profile *p, const struct capture_totals *from)
 	t->stack_limit = from->stack_limit;
 	t->stacks_truncated = from->stacks_truncated;
 	t->stacks_user = from->stacks_user;
-	t->stacks_one_frame = from->stacks_one_frame;
+	t->stacks_complete = from->stacks_complete;
 	p->time_ns = from->start_time_ns;
 	p->duration_ns = from->duration_ns;
 	if (from->no_cell && profile_add_lost(p, "no_cell", from->no_cell))
@@ -226,6 +249,8 @@ static int add_header(struct profile *p, struct capture *c)
 	p->frequency = capture_frequency(c);
 	p->bits = capture_bits(c);
 	err = profile_string(p, capture_event_name(c), &p->event);
+	if (capture_stacks(c) != CAPTURE_NO_STACKS)
+		p->stacks = capture_stacks(c) == CAPTURE_STACKS_CFI ? "cfi" : "fp";
 	err = err ?: profile_string(p, machine.nodename, &p->host);
 	if (p->value_type_count)
 		return err;
@@ -287,7 +312,7 @@ int profile_from_capture(struct capture *c, struct profile **out, struct error *
 
 	capture_totals(c, &totals);
 	err = p ? capture_profile_begin(&b, p, c, e) : error_no_memory(e);
-	if (!err && add_totals(p, &totals))
+	if (!err && (add_totals(p, &totals) || add_stack_ends(p, c)))
 		err = error_no_memory(e);
 	err = err ?: capture_profile_add(b, e);
 	capture_profile_end(b);

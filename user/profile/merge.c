@@ -179,12 +179,20 @@ static uint64_t mean(uint64_t a, uint64_t a_ticks, uint64_t b, uint64_t b_ticks)
 	return ((double)a * a_ticks + (double)b * b_ticks) / ((double)a_ticks + b_ticks);
 }
 
+static int most_first(const void *one, const void *other)
+{
+	const struct profile_stack_end *a = one, *b = other;
+
+	return compare_u64(b->count, a->count);
+}
+
 static int merge_totals(struct profile *p, const struct profile_totals *from, bool first)
 {
 	struct profile_totals *t = &p->totals;
 
 	if (!from->known || !(t->known || first)) {
 		free(t->lost);
+		free(t->stack_ends);
 		*t = (struct profile_totals){ 0 };
 		return 0;
 	}
@@ -203,7 +211,13 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 		t->stack_limit = from->stack_limit;
 	add_u64(&t->stacks_truncated, from->stacks_truncated);
 	add_u64(&t->stacks_user, from->stacks_user);
-	add_u64(&t->stacks_one_frame, from->stacks_one_frame);
+	add_u64(&t->stacks_complete, from->stacks_complete);
+	for (size_t i = 0; i < from->stack_end_count; i++)
+		if (profile_add_stack_end(p, from->stack_ends[i].cause, from->stack_ends[i].image,
+					  from->stack_ends[i].count))
+			return -ENOMEM;
+	if (t->stack_end_count)
+		qsort(t->stack_ends, t->stack_end_count, sizeof(*t->stack_ends), most_first);
 	for (size_t i = 0; i < from->lost_count; i++)
 		if (profile_add_lost(p, from->lost[i].cause, from->lost[i].count))
 			return -ENOMEM;
@@ -216,6 +230,16 @@ static int merge_text(struct merge *m, const char **text, const char *from)
 	if (strcmp(*text, from) == 0)
 		return 0;
 	return profile_string(m->to, m->first ? from : "", text);
+}
+
+/* How stacks were walked: a profile without stacks has no say, two ways are none. */
+static int merge_stacks(struct merge *m)
+{
+	if (!m->from->totals.stack_limit && !m->first)
+		return 0;
+	if (!m->to->totals.stack_limit)
+		return profile_string(m->to, m->from->stacks, &m->to->stacks);
+	return merge_text(m, &m->to->stacks, m->from->stacks);
 }
 
 static int merge_header(struct merge *m)
@@ -243,7 +267,7 @@ static int merge_header(struct merge *m)
 	if (from->bucket > to->bucket)
 		to->bucket = from->bucket;
 	if (merge_text(m, &to->event, from->event) || merge_text(m, &to->host, from->host) ||
-	    merge_text(m, &to->command, from->command))
+	    merge_text(m, &to->command, from->command) || merge_stacks(m))
 		return -ENOMEM;
 	return merge_totals(to, &from->totals, m->first);
 }

@@ -25,7 +25,7 @@ struct profile *profile_new(void)
 		return NULL;
 	}
 	if (p)
-		p->event = p->host = p->command = empty;
+		p->stacks = p->event = p->host = p->command = empty;
 	return p;
 }
 
@@ -43,6 +43,7 @@ void profile_free(struct profile *p)
 		free(p->strings[i]);
 	free(p->strings);
 	free(p->totals.lost);
+	free(p->totals.stack_ends);
 	free(p->value_types);
 	free(p->images);
 	free(p->mappings);
@@ -625,6 +626,26 @@ int profile_add_lost(struct profile *p, const char *cause, uint64_t count)
 	if (array_reserve(&t->lost, &t->lost_room, t->lost_count + 1, sizeof(*t->lost)))
 		return -ENOMEM;
 	t->lost[t->lost_count++] = entry;
+	return 0;
+}
+
+int profile_add_stack_end(struct profile *p, const char *cause, const char *image, uint64_t count)
+{
+	struct profile_totals *t = &p->totals;
+	struct profile_stack_end entry = { .count = count };
+
+	if (profile_string(p, cause, &entry.cause) || profile_string(p, image, &entry.image))
+		return -ENOMEM;
+	for (size_t i = 0; i < t->stack_end_count; i++) {
+		if (t->stack_ends[i].cause != entry.cause || t->stack_ends[i].image != entry.image)
+			continue;
+		add_u64(&t->stack_ends[i].count, count);
+		return 0;
+	}
+	if (array_reserve(&t->stack_ends, &t->stack_end_room, t->stack_end_count + 1,
+			  sizeof(*t->stack_ends)))
+		return -ENOMEM;
+	t->stack_ends[t->stack_end_count++] = entry;
 	return 0;
 }
 

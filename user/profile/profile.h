@@ -157,6 +157,13 @@ struct profile_lost {
 	uint64_t count;
 };
 
+/* Why stacks in user space do not reach the program's start. */
+struct profile_stack_end {
+	const char *cause; /* as in profile_stack_causes[] */
+	const char *image; /* the path of that which the last frame is in; "": not known */
+	uint64_t count;
+};
+
 /* The account of the recording: ticks = counted + out_of_range + excluded + all that is lost. */
 struct profile_totals {
 	bool known; /* false: the file did not carry it */
@@ -177,7 +184,9 @@ struct profile_totals {
 	uint64_t stack_limit;	   /* frames of user space and of the kernel, each; 0: no stacks */
 	uint64_t stacks_truncated; /* cut off there, at the root's end */
 	uint64_t stacks_user;	   /* with a stack in user space */
-	uint64_t stacks_one_frame; /* of these: that end after one frame */
+	uint64_t stacks_complete;  /* of these: that reach the program's start */
+	struct profile_stack_end *stack_ends; /* of the others, but for those that were cut off */
+	size_t stack_end_count, stack_end_room;
 };
 
 /* A location with several lines is a stack by itself: its functions are inlined in each other. */
@@ -189,6 +198,7 @@ enum profile_stacks {
 
 struct profile {
 	/* What was recorded */
+	const char *stacks;   /* "cfi" or "fp": how they were walked; "" when not known */
 	const char *event;    /* task-clock, cycles, ...; "" when not known */
 	uint64_t period_ns;   /* 0: not known */
 	uint64_t frequency;   /* that was asked, in Hz: period_ns is near to it; 0: not known */
@@ -331,6 +341,9 @@ int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int6
 int profile_add_extra(struct profile *p, const char *format, uint32_t image, const void *bytes,
 		      size_t size);
 int profile_add_lost(struct profile *p, const char *cause, uint64_t count);
+
+/* Adds to that cause's stacks in that image. Returns 0 or -ENOMEM. */
+int profile_add_stack_end(struct profile *p, const char *cause, const char *image, uint64_t count);
 int profile_add_comment(struct profile *p, const char *text);
 
 /* Notes what a reader overlooked; the same sentence is kept once. */

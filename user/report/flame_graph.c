@@ -108,16 +108,15 @@ static void note_stacks(struct flame_graph *g, const struct profile *p)
 	enum profile_stacks stacks = profile_stacks(p);
 	char part[TEXT_PERCENT_SIZE];
 
-	text_percent(part, t->stacks_one_frame, t->stacks_user);
+	text_percent(part, t->stacks_complete, t->stacks_user);
 	if (stacks != PROFILE_CALL_STACKS)
 		snprintf(g->notes[NOTE_STACKS], sizeof(g->notes[0]),
 			 "There are no call stacks here%s: record them with -g.",
 			 stacks == PROFILE_INLINED_STACKS ? " but of inlined functions" : "");
-	else if (t->stacks_one_frame && t->stacks_one_frame >= t->stacks_user / 10)
+	else if (t->stacks_user && strcmp(p->stacks, "cfi") == 0 &&
+		 t->stacks_complete < t->stacks_user)
 		snprintf(g->notes[NOTE_STACKS], sizeof(g->notes[0]),
-			 "%s %% of the user stacks end after one frame: their code was built "
-			 "without frame pointers, so callers are missing.",
-			 part);
+			 "%s %% of the user stacks reach the program's start.", part);
 }
 
 static int make_notes(struct flame_graph *g, const struct profile *p)

@@ -120,6 +120,8 @@ int report_summary(const struct profile *p, const char *prefix, const char *targ
 /*
  * One line for each image whose samples got no name though names were looked for, and the reason;
  * most samples first, each line begun by `prefix`. A sample belongs to the image of its leaf.
+ * Then one line for each interpreter whose C functions have much of the time, as what they run has
+ * no name either.
  */
 int report_unnamed(const struct profile *p, const char *prefix, FILE *out);
 

@@ -9,7 +9,12 @@
 #include "profile/pc_name.h"
 #include "report/cost.h"
 #include "report/rows.h"
+#include "report/stack_ends.h"
 #include "report/text.h"
+#include "symbol/runtime.h"
+
+/* An interpreter gets a line if it has one of so many samples. */
+#define INTERPRETER_SHARE 10
 
 /* A line made of parts, each only when known. */
 struct line {
@@ -167,20 +172,6 @@ static void print_truncated(const struct profile_totals *t, const char *prefix, 
 		t->stacks_truncated == 1 ? "was" : "were", t->stack_limit);
 }
 
-/* Some such stacks are right: main loops without a caller, code in assembly. */
-static void print_one_frame(const struct profile_totals *t, const char *prefix, FILE *out)
-{
-	char percent[TEXT_PERCENT_SIZE];
-
-	if (!t->stacks_one_frame || t->stacks_one_frame < t->stacks_user / 10)
-		return;
-	text_percent(percent, t->stacks_one_frame, t->stacks_user);
-	fprintf(out,
-		"%s%s %% of the user stacks end after one frame: their code was built without "
-		"frame pointers (-fno-omit-frame-pointer), so callers are missing\n",
-		prefix, percent);
-}
-
 static uint64_t sum(const struct profile *p, size_t value)
 {
 	uint64_t all = 0;
@@ -251,13 +242,14 @@ int report_summary(const struct profile *p, const char *prefix, const char *targ
 	print_account(p, prefix, out);
 	print_cost(p, prefix, out);
 	print_truncated(&p->totals, prefix, out);
-	print_one_frame(&p->totals, prefix, out);
+	stack_ends_print(p, prefix, out);
 	return print_value(p, prefix, out) ?: print_events(p, prefix, out);
 }
 
 struct unnamed {
 	const struct profile_image *image;
 	uint64_t samples;
+	uint64_t all; /* those with a name, too */
 };
 
 static int compare_unnamed(const void *one, const void *other)
@@ -269,7 +261,7 @@ static int compare_unnamed(const void *one, const void *other)
 	return (a->image > b->image) - (a->image < b->image); /* in the profile's order */
 }
 
-/* Adds each sample whose leaf has no name to its image. Returns all samples. */
+/* Adds each sample to the image of its leaf. Returns all samples. */
 static uint64_t count_unnamed(const struct profile *p, struct unnamed *images)
 {
 	size_t value_index = profile_count_value(p);
@@ -278,6 +270,7 @@ static uint64_t count_unnamed(const struct profile *p, struct unnamed *images)
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
 		int64_t value = p->values[i * p->value_type_count + value_index];
+		struct unnamed *image;
 		uint32_t leaf;
 
 		if (value <= 0)
@@ -286,8 +279,12 @@ static uint64_t count_unnamed(const struct profile *p, struct unnamed *images)
 		if (!s->depth)
 			continue;
 		leaf = p->frames[s->first_frame];
-		if (p->locations[leaf].mapping != PROFILE_NONE && !profile_is_named(p, leaf))
-			images[p->mappings[p->locations[leaf].mapping].image].samples += value;
+		if (p->locations[leaf].mapping == PROFILE_NONE)
+			continue;
+		image = &images[p->mappings[p->locations[leaf].mapping].image];
+		image->all += value;
+		if (!profile_is_named(p, leaf))
+			image->samples += value;
 	}
 	return sum;
 }
@@ -318,7 +315,8 @@ static void fold_same(struct unnamed *images, size_t count)
 			continue;
 		}
 		images[first].samples += images[i].samples;
-		images[i].samples = 0;
+		images[first].all += images[i].all;
+		images[i].samples = images[i].all = 0;
 	}
 }
 
@@ -342,19 +340,33 @@ static void print_amount(const struct profile_value_type *t, uint64_t amount, FI
 	text_print(t->type, out);
 }
 
-static void print_unnamed(const struct unnamed *u, uint64_t sum,
-			  const struct profile_value_type *type, const char *prefix, FILE *out)
+/* "[anon]: 3 samples (1.00 %) WHAT: WHY" */
+static void print_part(const struct profile *p, const struct profile_image *image, uint64_t part,
+		       uint64_t sum, const char *what, const char *why, const char *prefix,
+		       FILE *out)
 {
 	char percent[TEXT_PERCENT_SIZE];
 
-	text_percent(percent, u->samples, sum);
+	text_percent(percent, part, sum);
 	fputs(prefix, out);
-	text_print(text_basename(u->image->path), out);
+	text_print(text_basename(image->path), out);
 	fputs(": ", out);
-	print_amount(type, u->samples, out);
-	fprintf(out, " (%s %%) without a name: ", percent);
-	text_print(u->image->unnamed, out);
+	print_amount(&p->value_types[profile_count_value(p)], part, out);
+	fprintf(out, " (%s %%) %s: ", percent, what);
+	text_print(why, out);
 	fputc('\n', out);
+}
+
+static void print_interpreter(const struct profile *p, const struct unnamed *u, uint64_t sum,
+			      const char *prefix, FILE *out)
+{
+	const char *why = u->all && u->all >= sum / INTERPRETER_SHARE
+				  ? runtime_interpreter(p, u->image - p->images)
+				  : NULL;
+
+	if (why)
+		print_part(p, u->image, u->all, sum, "in C functions of the interpreter", why,
+			   prefix, out);
 }
 
 int report_unnamed(const struct profile *p, const char *prefix, FILE *out)
@@ -374,8 +386,10 @@ int report_unnamed(const struct profile *p, const char *prefix, FILE *out)
 	qsort(images, p->image_count, sizeof(*images), compare_unnamed);
 	for (size_t i = 0; i < p->image_count; i++)
 		if (images[i].samples && images[i].image->unnamed)
-			print_unnamed(&images[i], sum, &p->value_types[profile_count_value(p)],
-				      prefix, out);
+			print_part(p, images[i].image, images[i].samples, sum, "without a name",
+				   images[i].image->unnamed, prefix, out);
+	for (size_t i = 0; i < p->image_count; i++)
+		print_interpreter(p, &images[i], sum, prefix, out);
 	free(images);
 	return 0;
 }

@@ -153,7 +153,7 @@ char *text_expand_tabs(const char *line)
 void text_percent(char text[TEXT_PERCENT_SIZE], uint64_t part, uint64_t whole)
 {
 	double hundredths = whole ? (double)part * 10000 / (double)whole + 0.5 : 0;
-	uint64_t n = hundredths;
+	uint64_t n = hundredths < 1e18 ? hundredths : 1e18; /* of a file that does not add up */
 
 	snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64 ".%02u", n / 100, (unsigned int)(n % 100));
 }

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/cost.h"
 #include "report/rows.h"
+#include "report/stack_ends.h"
 
 /* {cause: n}: causes that are told twice are one key. */
 static struct json_object *lost_object(const struct profile_totals *t)
@@ -47,16 +49,21 @@ static struct json_object *cost_object(const struct profile *p)
 	return object;
 }
 
-static struct json_object *stacks_object(const struct profile_totals *t)
+/* Where the kernel has followed frame pointers, nobody knows how stacks have ended. */
+static struct json_object *stacks_object(const struct profile *p)
 {
+	const struct profile_totals *t = &p->totals;
 	struct json_object *object = json_object_new_object();
+	bool ends = strcmp(p->stacks, "cfi") == 0;
 
 	if (!object)
 		return NULL;
-	if (json_add(object, "limit", json_object_new_uint64(t->stack_limit)) ||
+	if ((*p->stacks && json_add(object, "method", json_text(p->stacks))) ||
+	    json_add(object, "limit", json_object_new_uint64(t->stack_limit)) ||
 	    json_add(object, "truncated", json_object_new_uint64(t->stacks_truncated)) ||
 	    json_add(object, "user", json_object_new_uint64(t->stacks_user)) ||
-	    json_add(object, "one_frame", json_object_new_uint64(t->stacks_one_frame))) {
+	    (ends && json_add(object, "complete", json_object_new_uint64(t->stacks_complete))) ||
+	    (ends && json_add(object, "ends", stack_ends_json(t)))) {
 		json_object_put(object);
 		return NULL;
 	}
@@ -80,7 +87,7 @@ void totals_json(struct json_writer *w, const struct profile *p)
 	if (t->bpf_ns_per_tick)
 		json_member(w, "cost", cost_object(p));
 	if (t->stack_limit)
-		json_member(w, "stacks", stacks_object(t));
+		json_member(w, "stacks", stacks_object(p));
 }
 
 void recording_json(struct json_writer *w, const struct profile *p)

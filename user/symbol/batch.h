@@ -34,7 +34,8 @@ struct batch {
 	struct debuginfod *debuginfod; /* NULL: servers are not asked for this image */
 	struct symbol_cache *cache;    /* NULL: nothing is kept */
 	struct error why; /* why some address stays without a name; why.what is "" at first */
-	bool was_read;	  /* the image's file: if it has no name for an address, nobody has */
+	bool unwritten; /* whoever made the code can write names: runtimes_hints() go behind why */
+	bool was_read;	/* the image's file: if it has no name for an address, nobody has */
 
 	/* private to elf.c */
 	bool proven; /* a build ID tells whether a file is the image */

@@ -28,19 +28,20 @@
 struct machine {
 	GElf_Half machine;
 	unsigned char class;
-	uint8_t sp, bp, return_address;
-	int return_at; /* from the CFA */
+	uint8_t sp, bp, bx, return_address; /* UINT8_MAX: it has none */
+	int return_at;			    /* from the CFA */
 	int signal_sp; /* from sp in a signal frame: where the kernel has saved it */
 };
 
 static const struct machine machines[] = {
-	{ EM_X86_64, ELFCLASS64, 7, 6, 16, -8, 160 },
+	{ EM_X86_64, ELFCLASS64, 7, 6, 3, 16, -8, 160 },
 };
 
 enum caller {
 	CALLER_UNKNOWN,
 	CALLER_SAVED, /* the return address is where calls put it */
-	CALLER_NONE,  /* the outermost frame */
+	CALLER_IN_REGISTER,
+	CALLER_NONE, /* the outermost frame */
 };
 
 /* How to find the caller from one instruction. */
@@ -51,11 +52,14 @@ struct state {
 		CFA_RULE
 	} cfa;
 	enum caller caller;
+	uint64_t caller_register;
 	uint64_t cfa_register;
 	int64_t cfa_offset;
 	struct unwind_rule cfa_rule; /* its cfa and offset, for an expression */
-	enum unwind_bp bp;
-	int16_t bp_offset;
+	struct saved {
+		enum unwind_saved kind;
+		int8_t at;
+	} bp, bx;
 };
 
 /* The execution of an FDE's or CIE's instructions. */
@@ -77,6 +81,7 @@ struct builder {
 	struct unwind_rows *rows;
 	struct index index; /* of rules */
 	uint64_t end;	    /* of what has its rows */
+	uint64_t entry;	    /* where the program begins */
 	struct {
 		struct unwind_rule rule;
 		uint32_t number; /* + 1; 0: unused */
@@ -178,27 +183,45 @@ static void define_cfa_by_expression(struct run *r)
 
 /* --- Instructions --- */
 
-static void lose_register(struct run *r, uint64_t number)
+/* What is said of a register in a state; NULL: it is not one of those that are followed. */
+static struct saved *saved_of(const struct run *r, struct state *s, uint64_t number)
 {
 	if (number == r->machine->bp)
-		r->now.bp = UNWIND_BP_LOST;
+		return &s->bp;
+	return number == r->machine->bx ? &s->bx : NULL;
+}
+
+/* Sets where a register is saved, if a rule can say so. */
+static void set_saved(struct saved *saved, enum unwind_saved kind, int64_t offset)
+{
+	if (offset % 8 || offset / 8 < SCHAR_MIN || offset / 8 > SCHAR_MAX)
+		return;
+	saved->kind = kind;
+	saved->at = offset / 8;
+}
+
+static void lose_register(struct run *r, uint64_t number)
+{
+	struct saved *saved = saved_of(r, &r->now, number);
+
+	if (saved)
+		*saved = (struct saved){ UNWIND_LOST, 0 };
 	else if (number == r->machine->return_address)
 		r->now.caller = CALLER_UNKNOWN;
 }
 
 static void save_register(struct run *r, uint64_t number, int64_t factored)
 {
+	struct saved *saved = saved_of(r, &r->now, number);
 	int64_t offset;
 
 	lose_register(r, number);
 	if (__builtin_mul_overflow(factored, r->cie->data_align, &offset))
 		return;
-	if (number == r->machine->bp && fits_short(offset)) {
-		r->now.bp = UNWIND_BP_AT_CFA;
-		r->now.bp_offset = offset;
-	} else if (number == r->machine->return_address && offset == r->machine->return_at) {
+	if (saved)
+		set_saved(saved, UNWIND_SAVED_AT_CFA, offset);
+	else if (number == r->machine->return_address && offset == r->machine->return_at)
 		r->now.caller = CALLER_SAVED;
-	}
 }
 
 static void save_register_by_expression(struct run *r)
@@ -209,17 +232,18 @@ static void save_register_by_expression(struct run *r)
 
 	lose_register(r, number);
 	if (number != r->machine->bp || !read_base(&c, &base, &offset) || c.at < c.end ||
-	    base != r->machine->bp || !fits_short(offset))
+	    base != r->machine->bp)
 		return;
-	r->now.bp = UNWIND_BP_AT_BP;
-	r->now.bp_offset = offset;
+	set_saved(&r->now.bp, UNWIND_SAVED_AT_BP, offset);
 }
 
 static void keep_register(struct run *r, uint64_t number)
 {
+	struct saved *saved = saved_of(r, &r->now, number);
+
 	lose_register(r, number);
-	if (number == r->machine->bp)
-		r->now.bp = UNWIND_BP_SAME;
+	if (saved)
+		saved->kind = UNWIND_SAME;
 }
 
 static void undefine_register(struct run *r, uint64_t number)
@@ -229,17 +253,26 @@ static void undefine_register(struct run *r, uint64_t number)
 		r->now.caller = CALLER_NONE;
 }
 
+static void move_register(struct run *r, uint64_t number, uint64_t to)
+{
+	lose_register(r, number);
+	if (number != r->machine->return_address)
+		return;
+	r->now.caller = CALLER_IN_REGISTER;
+	r->now.caller_register = to;
+}
+
 /* Returns false in a CIE's own instructions. */
 static bool restore_register(struct run *r, uint64_t number)
 {
 	if (!r->initial)
 		return false;
-	if (number == r->machine->bp) {
+	if (number == r->machine->bp)
 		r->now.bp = r->initial->bp;
-		r->now.bp_offset = r->initial->bp_offset;
-	} else if (number == r->machine->return_address) {
-		r->now.caller = r->initial->caller;
-	}
+	else if (number == r->machine->bx)
+		r->now.bx = r->initial->bx;
+	else if (number == r->machine->return_address)
+		r->now.caller = r->initial->caller; /* never in a register there */
 	return true;
 }
 
@@ -335,6 +368,9 @@ static bool execute_extended(struct run *r, uint8_t op)
 		keep_register(r, dwarf_uleb(c));
 		return true;
 	case DW_CFA_register:
+		number = dwarf_uleb(c);
+		move_register(r, number, dwarf_uleb(c));
+		return true;
 	case DW_CFA_val_offset:
 	case DW_CFA_val_offset_sf:
 		lose_register(r, dwarf_uleb(c));
@@ -408,6 +444,9 @@ static struct unwind_rule cfa_rule_of(const struct machine *m, const struct stat
 	if (s->cfa_register == m->sp || s->cfa_register == m->bp) {
 		rule.cfa = s->cfa_register == m->sp ? UNWIND_SP : UNWIND_BP;
 		rule.offset = s->cfa_offset;
+	} else if (s->cfa_register == m->bx) {
+		rule.cfa = UNWIND_BX;
+		rule.offset = s->cfa_offset;
 	} else if (s->cfa_register <= SHRT_MAX && fits_short(s->cfa_offset)) {
 		rule.cfa = UNWIND_REGISTER;
 		rule.base = s->cfa_register;
@@ -430,11 +469,19 @@ static struct unwind_rule rule_of(const struct run *r, const struct state *s)
 		return (struct unwind_rule){ .cfa = UNWIND_UNSUPPORTED };
 	if (s->caller == CALLER_NONE)
 		return (struct unwind_rule){ .cfa = UNWIND_END };
-	if (s->caller == CALLER_UNKNOWN || rule.cfa == UNWIND_UNSUPPORTED)
+	if (s->caller == CALLER_IN_REGISTER && rule.cfa == UNWIND_SP && fits_short(rule.offset) &&
+	    s->caller_register <= SHRT_MAX)
+		return (struct unwind_rule){
+			.cfa = UNWIND_RETURN,
+			.base = s->caller_register,
+			.add = rule.offset,
+		};
+	if (s->caller != CALLER_SAVED || rule.cfa == UNWIND_UNSUPPORTED)
 		return (struct unwind_rule){ .cfa = UNWIND_UNSUPPORTED };
-	rule.bp = s->bp;
-	if (s->bp == UNWIND_BP_AT_CFA || s->bp == UNWIND_BP_AT_BP)
-		rule.bp_offset = s->bp_offset;
+	rule.bp = s->bp.kind;
+	rule.bp_at = s->bp.at;
+	rule.bx = s->bx.kind;
+	rule.bx_at = s->bx.at;
 	return rule;
 }
 
@@ -501,11 +548,19 @@ static int add_row(struct builder *b, uint64_t address, const struct unwind_rule
 	return 0;
 }
 
-static int add_gap(struct builder *b)
+/*
+ * From b->end to `limit` nothing is described. Where the program begins there is no caller: the
+ * dynamic linker does not say so.
+ */
+static int add_gap(struct builder *b, uint64_t limit)
 {
-	static const struct unwind_rule gap = { .cfa = UNWIND_GAP };
+	static const struct unwind_rule gap = { .cfa = UNWIND_GAP }, end = { .cfa = UNWIND_END };
+	int err = add_row(b, b->end, &gap);
 
-	return add_row(b, b->end, &gap);
+	if (err || b->entry < b->end || b->entry >= limit)
+		return err;
+	err = add_row(b, b->entry, &end);
+	return err || limit < UINT64_MAX ? err : add_row(b, b->entry + 1, &gap);
 }
 
 /* The state of the run holds from b->end to `limit`, as far as that is not behind. */
@@ -544,7 +599,7 @@ static int add_fde(struct builder *b, const struct cfi_fde *fde)
 	if (fde->limit <= b->end)
 		return 0;
 	if (b->rows->count && fde->start > b->end)
-		err = add_gap(b);
+		err = add_gap(b, fde->start);
 	if (fde->start > b->end)
 		b->end = fde->start;
 	start_run(b, &b->frames->cies[fde->cie], &b->initial[fde->cie]);
@@ -591,15 +646,17 @@ static int build(struct builder *b)
 	for (size_t i = 0; i < f->fde_count && !err; i++)
 		err = add_fde(b, &f->fdes[i]);
 	free(b->initial);
-	return err ?: add_gap(b);
+	return err ?: add_gap(b, UINT64_MAX);
 }
 
-static const struct machine *find_machine(Elf *elf)
+/* Also tells where the program begins. */
+static const struct machine *find_machine(Elf *elf, uint64_t *entry)
 {
 	GElf_Ehdr header;
 
 	if (!gelf_getehdr(elf, &header))
 		return NULL;
+	*entry = header.e_entry;
 	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++)
 		if (machines[i].machine == header.e_machine &&
 		    machines[i].class == header.e_ident[EI_CLASS])
@@ -626,7 +683,8 @@ static void find_segments(Elf *elf, struct unwind_rows *rows)
 
 static int read_rows(const struct elf_file *file, struct unwind_rows *rows, struct error *e)
 {
-	const struct machine *machine = find_machine(file->elf);
+	uint64_t entry;
+	const struct machine *machine = find_machine(file->elf, &entry);
 	struct cfi_frames frames;
 	struct builder *b;
 	int err;
@@ -638,6 +696,7 @@ static int read_rows(const struct elf_file *file, struct unwind_rows *rows, stru
 		return error_no_memory(e);
 	b->frames = &frames;
 	b->machine = machine;
+	b->entry = entry;
 	b->rows = rows;
 	b->e = e;
 	err = cfi_frames_read(&frames, file, e) ?: build(b);
@@ -645,6 +704,18 @@ static int read_rows(const struct elf_file *file, struct unwind_rows *rows, stru
 	index_free(&b->index);
 	free(b);
 	return err;
+}
+
+static void identify(Elf *elf, struct unwind_rows *rows)
+{
+	const uint8_t *id;
+	size_t size = elf_build_id(elf, &id);
+
+	if (size > sizeof(rows->build_id))
+		size = sizeof(rows->build_id);
+	rows->build_id_size = size;
+	if (size)
+		memcpy(rows->build_id, id, size);
 }
 
 int cfi_read(int fd, const char *path, struct unwind_rows *rows, struct error *e)
@@ -666,6 +737,7 @@ int cfi_read(int fd, const char *path, struct unwind_rows *rows, struct error *e
 		return err;
 	find_segments(file.elf, rows);
 	err = read_rows(&file, rows, e);
+	identify(file.elf, rows);
 	elf_file_close(&file);
 	if (err)
 		unwind_rows_free(rows);

@@ -111,6 +111,7 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 	} else if (may_be_our_vdso(b->p, image)) {
 		fd = vdso_open();
 	} else if (reason && !unknown) {
+		b->unwritten = reason == jit_no_names;
 		return error_set(&b->why, 0, "%s", reason);
 	} else {
 		/* What bears a deleted file's name now is only it when the build ID proves it. */

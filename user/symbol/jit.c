@@ -12,9 +12,7 @@
 #define DUMP_MAGIC "DTiJ" /* 0x4A695444 as little-endian machines write it */
 
 const char jit_no_names[] =
-	"anonymous memory (JIT or generated code): no /tmp/perf-PID.map has its "
-	"names; start it with --perf-basic-prof (node), "
-	"-XX:+DumpPerfMapAtExit (java), -X perf (python)";
+	"anonymous memory (JIT or generated code): no /tmp/perf-PID.map has its names";
 
 static void fill(struct jit_file *f, uint64_t offset)
 {
@@ -213,12 +211,14 @@ int jit_resolve(struct batch *b)
 	const struct profile_image *image = &b->p->images[b->image];
 
 	/* Why a file was not taken is known since it was looked for. */
+	b->unwritten = !image->unnamed;
 	error_set(&b->why, 0, "%s", image->unnamed ?: jit_no_names);
 	if (b->extents)
 		return 0;
 	keep_unnamed(b);
 	if (image->fd < 0 || !b->count)
 		return 0;
+	b->unwritten = true;
 	error_set(&b->why, 0, "its file of names, perf-PID.map or jit-PID.dump, has none for it");
 	return jit_resolve_from(b, image->fd);
 }

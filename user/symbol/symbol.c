@@ -9,6 +9,7 @@
 #include "symbol/batch.h"
 #include "symbol/debuginfod.h"
 #include "symbol/jit.h"
+#include "symbol/runtime.h"
 
 /*
  * Addresses are resolved in groups: one for each image, and one for the kernel with all its
@@ -28,6 +29,7 @@ struct work {
 	size_t group_count;
 	struct batch_address *addresses;
 	size_t count;
+	struct runtimes *runtimes;     /* NULL: not looked for yet */
 	double total;		       /* all samples */
 	struct debuginfod *debuginfod; /* NULL: not to be asked */
 };
@@ -147,6 +149,13 @@ static int collect_addresses(struct work *w)
 	return 0;
 }
 
+static bool is_unnamed(const struct work *w, uint32_t location)
+{
+	const struct profile_location *l = &w->p->locations[location];
+
+	return (w->extents || !profile_is_named(w->p, location)) && l->mapping != PROFILE_NONE;
+}
+
 /* Tells the images of those addresses that got nothing why. */
 static int explain_unnamed(const struct work *w, const struct batch_address *addresses,
 			   size_t count, const char *why)
@@ -155,16 +164,35 @@ static int explain_unnamed(const struct work *w, const struct batch_address *add
 	const char *reason;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct profile_location *l = &p->locations[addresses[i].location];
+		uint32_t mapping = p->locations[addresses[i].location].mapping;
 
-		if (l->mapping == PROFILE_NONE ||
-		    (!w->extents && profile_is_named(p, addresses[i].location)))
+		if (!is_unnamed(w, addresses[i].location))
 			continue;
 		if (profile_string(p, why, &reason))
 			return -ENOMEM;
-		p->images[p->mappings[l->mapping].image].unnamed = reason;
+		p->images[p->mappings[mapping].image].unnamed = reason;
 	}
 	return 0;
+}
+
+/* The same of b's image, whose runtime can write names. */
+static int explain_unwritten(struct work *w, const struct batch *b,
+			     const struct batch_address *addresses, size_t count)
+{
+	char *why = NULL;
+	int err;
+
+	while (count && !is_unnamed(w, addresses->location))
+		addresses++, count--;
+	if (!count)
+		return 0; /* so that hints are not looked for at each draw of top */
+	if (!w->runtimes)
+		w->runtimes = runtimes_new(w->p);
+	if (w->runtimes)
+		why = runtimes_hints(w->runtimes, b->image, b->why.what);
+	err = why ? explain_unnamed(w, addresses, count, why) : -ENOMEM;
+	free(why);
+	return err;
 }
 
 /* The kernel places itself anew at each boot, and may be another by now. */
@@ -207,7 +235,8 @@ static int resolve_group(struct work *w, struct batch *b)
 	err = reader_of(w->p, b->image)(b);
 	if (err || batch_stopped(b) || (w->extents && b->was_read))
 		return err;
-	return explain_unnamed(w, addresses, count, b->why.what);
+	return b->unwritten ? explain_unwritten(w, b, addresses, count)
+			    : explain_unnamed(w, addresses, count, b->why.what);
 }
 
 static int resolve_all(struct work *w, const struct symbol_options *o)
@@ -253,6 +282,7 @@ static int resolve(struct work *w, const struct symbol_options *o, struct error 
 	if (!err)
 		err = resolve_all(w, o);
 	debuginfod_close(w->debuginfod);
+	runtimes_free(w->runtimes);
 	free(w->groups);
 	free(w->addresses);
 	return err ? error_no_memory(e) : 0;

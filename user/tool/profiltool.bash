@@ -157,7 +157,7 @@ _profiltool_value() {
 		_profiltool_reply -W "self total name image" -- "$word"
 		;;
 	--call-graph)
-		_profiltool_reply -W "none fp" -- "$word"
+		_profiltool_reply -W "auto cfi fp none" -- "$word"
 		;;
 	--positions)
 		_profiltool_reply -W "line instr" -- "$word"

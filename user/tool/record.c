@@ -124,13 +124,13 @@ static int check_targets(const struct record_options *o, bool command, struct er
 /* perf takes the method of -g as a word of its own. Here, that is where a command begins. */
 static int check_method(const struct record_options *o, char **command, struct error *e)
 {
-	static const char *const methods[] = { "none", "fp", "dwarf", "lbr" };
+	static const char *const methods[] = { "auto", "cfi", "fp", "none", "dwarf", "lbr" };
 
-	for (size_t i = 0; i < 4 && command && o->target.stacks; i++)
+	for (size_t i = 0; i < 6 && command && o->target.stacks; i++)
 		if (strcmp(command[0], methods[i]) == 0) {
 			error_set_kind(e, ERROR_USAGE, 0, "\"%s\" would be the command to record",
 				       command[0]);
-			error_mend(e, "-g alone means frame pointers; or --call-graph=fp");
+			error_mend(e, "-g alone means auto; or --call-graph=cfi, --call-graph=fp");
 			return -EINVAL;
 		}
 	return 0;
@@ -230,27 +230,57 @@ static void tell_lost_mappings(const struct capture *c)
 			  "processes are followed at once",
 			  totals.dropped);
 	if (totals.crowded)
-		tool_warn("process %d has more mappings of code than are kept, which is 4 MiB of "
+		tool_warn("process %d has more mappings of code than are kept, which is 1 MiB of "
 			  "them with their paths: addresses in the others have no name",
 			  totals.crowded);
 }
 
-static void tell_stack_limit(const struct capture *c)
+/* Of images in which stacks end. */
+static void tell_unusable_images(const struct capture *c)
 {
+	const struct capture_stack_end *ends;
+	const struct capture_image *images;
+	size_t image_count, count;
+
+	images = capture_images(c, &image_count);
+	ends = capture_stack_ends(c, &count);
+	for (size_t i = 0; i < count; i++) {
+		const char *why = NULL;
+
+		if (ends[i].end == UNWIND_NO_ROWS && ends[i].image < image_count)
+			why = capture_why_no_rows(c, ends[i].image);
+		if (why)
+			tool_warn("stacks end in %s: its call frame information is not used: %s",
+				  images[ends[i].image].path, why);
+	}
+}
+
+static void tell_stacks(const struct capture *c, enum capture_stacks asked)
+{
+	bool cfi = capture_stacks(c) == CAPTURE_STACKS_CFI;
 	struct capture_totals totals;
 
 	capture_totals(c, &totals);
+	if (asked == CAPTURE_STACKS_AUTO && !cfi)
+		tool_warn("call stacks are by frame pointers: this kernel does not take the walk "
+			  "by call frame information; --call-graph=cfi says why");
 	if (totals.stack_limit && totals.stack_limit < CAPTURE_DEPTH_MAX)
-		tool_warn("call stacks have %" PRIu64 " frames at most, not %d: sysctl "
+		tool_warn("call stacks have %" PRIu64 " frames%s at most, not %d: sysctl "
 			  "kernel.perf_event_max_stack=%d, before recording, lifts that",
-			  totals.stack_limit, CAPTURE_DEPTH_MAX, CAPTURE_DEPTH_MAX);
+			  totals.stack_limit, cfi ? " of the kernel" : "", CAPTURE_DEPTH_MAX,
+			  CAPTURE_DEPTH_MAX);
 }
 
 static void tell_details(const struct capture *c, bool histogram)
 {
+	struct capture_tables tables;
 	struct capture_totals totals;
 
 	capture_totals(c, &totals);
+	capture_tables(c, &tables);
+	if (tables.images)
+		tool_warn("call frame information: %zu images, %zu rows, %zu KiB", tables.images,
+			  tables.rows, tables.bytes / 1024);
 	tool_warn("clock %s, period %" PRIu64 " ns, %u-bit target", capture_event_name(c),
 		  capture_period_ns(c), capture_bits(c));
 	if (totals.first_tick_ns)
@@ -463,7 +493,8 @@ static int record(struct recording *r, const struct record_options *o,
 		return tool_fail(&e);
 	}
 	tell_lost_mappings(r->capture);
-	tell_stack_limit(r->capture);
+	tell_unusable_images(r->capture);
+	tell_stacks(r->capture, o->target.stacks);
 	if (o->verbose)
 		tell_details(r->capture, o->scale != 0);
 	if (what->target == CAPTURE_COMMAND)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/target.h"
+#include "symbol/cfi.h"
 #include "tool/tool.h"
 #include "util/file.h"
 #include "util/number.h"
@@ -80,13 +81,22 @@ int tool_option_event(const char *value, void *member, struct error *e)
 
 int tool_option_call_graph(const char *value, void *member, struct error *e)
 {
-	bool none = value && strcmp(value, "none") == 0;
+	static const char *const names[] = {
+		[CAPTURE_NO_STACKS] = "none",
+		[CAPTURE_STACKS_AUTO] = "auto",
+		[CAPTURE_STACKS_CFI] = "cfi",
+		[CAPTURE_STACKS_FP] = "fp",
+	};
 
-	if (value && !none && strcmp(value, "fp") != 0)
-		return error_set(e, 0, "--call-graph takes none or fp (frame pointers), not \"%s\"",
-				 value);
-	*(bool *)member = !none;
-	return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(value ?: "auto", names[i]) == 0) {
+			*(enum capture_stacks *)member = i;
+			return 0;
+		}
+	return error_set(e, 0,
+			 "--call-graph takes auto, cfi (call frame information), fp (frame "
+			 "pointers) or none, not \"%s\"",
+			 value);
 }
 
 int tool_target_kinds(const struct tool_target *t)
@@ -128,6 +138,7 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.user = t->user,
 		.kernel = t->kernel,
 		.stacks = t->stacks,
+		.read_rows = cfi_read,
 	};
 
 	if (!c.frequency && c.event != CAPTURE_TICK)

@@ -21,7 +21,7 @@ struct tool_target {
 	enum capture_event event;
 	unsigned int frequency; /* 0: not given */
 	bool no_inherit, user, kernel;
-	bool stacks;
+	enum capture_stacks stacks;
 };
 
 /* clang-format off */
@@ -38,7 +38,7 @@ struct tool_target {
 	  tool_option_frequency, offsetof(type, member.frequency) },                               \
 	{ "event", 'e', "EVENT", "auto, cpu-clock, cycles or tick (auto)",             \
 	  tool_option_event, offsetof(type, member.event) },                                       \
-	{ "call-graph", 'g', "[=METHOD]", "count call stacks: by fp (frame pointers), or none",    \
+	{ "call-graph", 'g', "[=METHOD]", "count call stacks; METHOD: auto, cfi, fp or none",      \
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
 	{ "no-inherit", 0, NULL, "leave out child processes", NULL,                                \
 	  offsetof(type, member.no_inherit) },                                                     \

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The user's stack on a tick, walked by call frame information (walk.h). What the verifier is to
+ * check once, on its own, is a global function.
+ */
+#ifndef PROFIL_BPF_UNWIND_H
+#define PROFIL_BPF_UNWIND_H
+
+#include "count.h"
+#include "unwind_table.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, UNWIND_PROCESSES);
+	__type(key, __u64); /* sample_id_make(exec, tgid, 0) */
+	__type(value, struct unwind_process);
+} unwind_processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, UNWIND_COPY_RING_BYTES);
+} unwind_copies SEC(".maps");
+
+/* The sizes of these are set before the load. */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_mapping);
+} unwind_mappings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_image);
+} unwind_images SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_page);
+} unwind_pages SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_chunk);
+} unwind_chunks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} unwind_rules SEC(".maps");
+
+#define WALK_FUNCTION __noinline
+#include "walk.h"
+
+/* Where each CPU gathers a stack. */
+struct stack_scratch {
+	struct stack_sample sample;
+	struct walk walk;
+	struct unwind_copy copy;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* possible CPUs; set before the load */
+	__type(key, __u32);
+	__type(value, struct stack_scratch);
+} scratch SEC(".maps");
+
+/* --- What the walk reads --- */
+
+static const struct unwind_mapping *walk_mapping(const struct walk *unused, __u32 number)
+{
+	(void)unused;
+	return bpf_map_lookup_elem(&unwind_mappings, &number);
+}
+
+static const struct unwind_image *walk_image(const struct walk *unused, __u32 number)
+{
+	(void)unused;
+	return bpf_map_lookup_elem(&unwind_images, &number);
+}
+
+static const struct unwind_page *walk_page(const struct walk *unused, __u32 number)
+{
+	(void)unused;
+	return bpf_map_lookup_elem(&unwind_pages, &number);
+}
+
+static const struct unwind_row *walk_row(const struct walk *unused, __u32 number)
+{
+	__u32 key = number / UNWIND_CHUNK_ROWS;
+	const struct unwind_chunk *chunk = bpf_map_lookup_elem(&unwind_chunks, &key);
+
+	(void)unused;
+	return chunk ? &chunk->rows[number % UNWIND_CHUNK_ROWS] : NULL;
+}
+
+static const struct unwind_rule *walk_rule(const struct walk *unused, __u32 number)
+{
+	(void)unused;
+	return bpf_map_lookup_elem(&unwind_rules, &number);
+}
+
+static long walk_read(const struct walk *unused, void *to, __u32 size, __u64 from)
+{
+	(void)unused;
+	return bpf_probe_read_user(to, size, (void *)from);
+}
+
+/* --- Processes --- */
+
+/* As tgid_of(), of a task that is not the current one. */
+static __always_inline __u32 process_of(struct task_struct *task)
+{
+	return pid_namespace ? search_number(BPF_CORE_READ(task, group_leader))
+			     : (__u32)BPF_CORE_READ(task, tgid);
+}
+
+/*
+ * A process that has not called exec since it was forked has what its parent has. Its own is
+ * published when user space has read of the fork, or of a mapping of its own.
+ */
+static __always_inline bool find_process(struct walk *walk, struct task_struct *task)
+{
+	for (int i = 0; i < 4; i++) {
+		__u64 exec = BPF_CORE_READ(task, self_exec_id);
+		__u64 key = sample_id_make(exec, process_of(task), 0);
+		const struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &key);
+
+		if (process) {
+			walk->process = *process;
+			return true;
+		}
+		if (BPF_CORE_READ(task, parent_exec_id) != exec)
+			return false;
+		task = BPF_CORE_READ(task, real_parent);
+		if (BPF_CORE_READ(task, self_exec_id) != exec)
+			return false;
+	}
+	return false;
+}
+
+SEC("?iter/task")
+int tell_exec_numbers(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct unwind_exec_number number;
+
+	if (!task || task->pid != task->tgid)
+		return 0;
+	number.tgid = tgid_of(task);
+	number.exec = task->self_exec_id & ((1 << SAMPLE_EXEC_BITS) - 1);
+	bpf_seq_write(ctx->meta->seq, &number, sizeof(number));
+	return 0;
+}
+
+/* --- A stack --- */
+
+/* Writes the registers that the user's code had, by their numbers in DWARF. */
+static __always_inline void take_registers(struct walk *walk, const struct pt_regs *regs)
+{
+	walk->registers[0] = regs->ax;
+	walk->registers[1] = regs->dx;
+	walk->registers[2] = regs->cx;
+	walk->registers[3] = walk->bx = regs->bx;
+	walk->registers[4] = regs->si;
+	walk->registers[5] = regs->di;
+	walk->registers[6] = walk->bp = regs->bp;
+	walk->registers[7] = walk->sp = regs->sp;
+	walk->registers[8] = regs->r8;
+	walk->registers[9] = regs->r9;
+	walk->registers[10] = regs->r10;
+	walk->registers[11] = regs->r11;
+	walk->registers[12] = regs->r12;
+	walk->registers[13] = regs->r13;
+	walk->registers[14] = regs->r14;
+	walk->registers[15] = regs->r15;
+	walk->pc = regs->ip;
+}
+
+/* Writes the frames behind the kernel's, from walk->pc on; returns how many. */
+__noinline int walk_frames(struct stack_scratch *scratch)
+{
+	struct walk *walk;
+	__u32 at;
+
+	if (!scratch)
+		return 0;
+	walk = &scratch->walk;
+	at = scratch->sample.stack.kernel_depth;
+	for (int i = 0; i < STACK_DEPTH_MAX; i++) {
+		__u64 index = at + i;
+
+		asm("" : "+r"(index)); /* so that what is compared is what is used */
+		if (index >= 2 * STACK_DEPTH_MAX)
+			return i;
+		scratch->sample.stack.pcs[index] = walk->pc + walk->mark;
+		if (step(walk))
+			return i + 1;
+	}
+	walk->end = UNWIND_TRUNCATED;
+	return STACK_DEPTH_MAX;
+}
+
+/* Its address space is another already, or gone. */
+static __always_inline bool has_no_stack(struct task_struct *task)
+{
+	return task->flags & PF_EXITING || BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+}
+
+/* The size of the copy, of which all but the stack's bytes is filled in already. */
+__noinline int copy_stack(struct unwind_copy *copy)
+{
+	int i;
+
+	if (!copy)
+		return 0;
+	for (i = 0; i < UNWIND_COPY_BYTES / UNWIND_COPY_STEP; i++)
+		if (bpf_probe_read_user(&copy->bytes[i * UNWIND_COPY_STEP], UNWIND_COPY_STEP,
+					(void *)copy->begin + i * UNWIND_COPY_STEP))
+			break;
+	copy->size = i * UNWIND_COPY_STEP;
+	return i;
+}
+
+/*
+ * User space is woken once a millisecond by processes of which nothing is published: it may not be
+ * able to publish any. Another asks once each time that it was published.
+ */
+static __always_inline __u64 copy_wakeup(struct walk *walk, bool published, __u64 now)
+{
+	if (!published && now - walk->asked_ns < 1000000)
+		return BPF_RB_NO_WAKEUP;
+	walk->asked_ns = now;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+/* Has user space walk the stack. Returns whether it is going to: else there is no room. */
+static __always_inline bool send_copy(struct stack_scratch *scratch, const struct pt_regs *regs,
+				      bool published)
+{
+	struct unwind_copy *copy = &scratch->copy;
+	const struct stack *stack = &scratch->sample.stack;
+	struct walk *walk = &scratch->walk;
+	__u64 size;
+
+	copy->time_ns = bpf_ktime_get_ns();
+	copy->id = stack->id;
+	copy->process = sample_id_make(sample_id_exec(stack->id), sample_id_tgid(stack->id), 0);
+	copy->kernel_depth = stack->kernel_depth;
+	copy->in_system_call = (long)regs->orig_ax >= 0;
+	copy->no_stack = has_no_stack(bpf_get_current_task_btf());
+	take_registers(walk, regs); /* a walk over a signal has left others */
+	__builtin_memcpy(copy->registers, walk->registers, sizeof(walk->registers));
+	copy->registers[16] = regs->ip;
+	copy->begin = regs->sp & ~(UNWIND_COPY_STEP - 1ULL);
+	bpf_probe_read_kernel(copy->kernel_pcs, sizeof(copy->kernel_pcs), stack->pcs);
+	size = copy_stack(copy);
+	size = (size & 0xff) * UNWIND_COPY_STEP;
+	if (size > UNWIND_COPY_BYTES)
+		return false;
+	size += offsetof(struct unwind_copy, bytes);
+	return bpf_ringbuf_output(&unwind_copies, copy, size,
+				  copy_wakeup(walk, published, copy->time_ns)) == 0;
+}
+
+/* Whether what is published may be out of date: asked once each time that it was. */
+static __always_inline bool may_be_outdated(__u64 id)
+{
+	__u64 key = sample_id_make(sample_id_exec(id), sample_id_tgid(id), 0);
+	struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &key);
+
+	if (process && process->asked)
+		return false;
+	if (process)
+		process->asked = 1;
+	return true;
+}
+
+/* Instead of a number of frames. */
+#define WALK_BY_KERNEL (-1) /* is to be done: by frame pointers */
+#define WALK_SENT      (-2) /* user space does it */
+
+/* Writes the user's frames behind the kernel's, and how the walk ended. Returns how many there are.
+ */
+static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct stack *stack = &scratch->sample.stack;
+	struct walk *walk = &scratch->walk;
+	bool published;
+	int depth;
+
+	if (task->flags & PF_KTHREAD || regs->ip == 0)
+		return 0;
+	if (regs->cs == USER_CS_32) {
+		stack->end = UNWIND_32_BIT;
+		return WALK_BY_KERNEL;
+	}
+	take_registers(walk, regs);
+	stack->end = UNWIND_NO_PROCESS;
+	depth = WALK_BY_KERNEL;
+	published = find_process(walk, task);
+	if (published) {
+		walk->at = (struct unwind_mapping){ 0 };
+		walk->interrupted = 1;
+		walk->mark = walk->by_frame_pointer = 0;
+		depth = walk_frames(scratch);
+		stack->end = walk->end;
+		stack->by_frame_pointer = walk->by_frame_pointer;
+		if (may_lack_stack(walk->end) && has_no_stack(task))
+			stack->end = UNWIND_NO_STACK;
+		if (stack->end != UNWIND_NO_MAPPING || !may_be_outdated(stack->id))
+			return depth;
+	}
+	return send_copy(scratch, regs, published) ? WALK_SENT : depth;
+}
+
+/* A tick whose copy was sent is told in some bucket, as all are, and came through a ring buffer. */
+static __always_inline void count_copy(void)
+{
+	__u32 key = 0;
+	struct stack_bucket *bucket = bpf_map_lookup_elem(&stacks, &key);
+
+	if (bucket)
+		__sync_fetch_and_add(&bucket->ticks, 1);
+	count_sent(true);
+}
+
+#endif

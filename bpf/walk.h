@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The walk of a user's stack by call frame information, from frame to caller: compilers write that
+ * for every function, frame pointer or not. Where there is none, one frame is left by the frame
+ * pointer.
+ *
+ * The program on the tick includes it, and so does user space, for stacks of which the tick has
+ * kept a copy. Who includes it defines WALK_FUNCTION, what stands before functions that the
+ * verifier is to check once, on their own, and the functions that are declared below: an element of
+ * a table, or NULL; and walk_read(), which reads the user's memory and returns 0 if it could.
+ * Searches do not branch on data, so that the verifier has one path per step.
+ */
+#ifndef PROFIL_BPF_WALK_H
+#define PROFIL_BPF_WALK_H
+
+#include "unwind_table.h"
+
+#define UNWIND_REGISTERS    16
+#define UNWIND_SIGNAL_WORDS 17 /* and the pc */
+
+/* A walk: the frame that it has come to. */
+struct walk {
+	__u64 pc, sp, bp, bx;
+	__u64 registers[UNWIND_REGISTERS]; /* by their numbers in DWARF */
+	__u64 signal[UNWIND_SIGNAL_WORDS]; /* what a signal frame has of them */
+	__u64 saved[8];			   /* what is just below the CFA */
+	struct unwind_process process;
+	struct unwind_mapping at; /* that had the last address */
+	struct unwind_rule rule;
+	/* By the tick, or a signal, at pc: registers[] are its, and no call returns there. */
+	__u8 interrupted;
+	__u8 mark; /* to be added to pc: user space takes 1 off all but the leaf's */
+	__u8 by_frame_pointer;
+	__u8 end;	/* enum unwind_end */
+	__u64 asked_ns; /* when this CPU has sent its last request */
+};
+
+static const struct unwind_mapping *walk_mapping(const struct walk *walk, __u32 number);
+static const struct unwind_image *walk_image(const struct walk *walk, __u32 number);
+static const struct unwind_page *walk_page(const struct walk *walk, __u32 number);
+static const struct unwind_row *walk_row(const struct walk *walk, __u32 number);
+static const struct unwind_rule *walk_rule(const struct walk *walk, __u32 number);
+static long walk_read(const struct walk *walk, void *to, __u32 size, __u64 from);
+
+/* --- Searches --- */
+
+/* Whether a <= b, as all bits or none: without a branch. */
+static __always_inline __u32 mask_if_not_above(__u64 a, __u64 b)
+{
+	return ~(__u32)((__s64)(b - a) >> 63);
+}
+
+/*
+ * Sets walk->at to the mapping that has the address. Returns 1, or 0 if there is none. Most frames
+ * lie in the mapping of the frame before.
+ */
+WALK_FUNCTION int find_mapping(struct walk *walk, __u64 address)
+{
+	const struct unwind_mapping *mapping;
+	__u32 first, count;
+
+	if (!walk)
+		return 0;
+	if (address >= walk->at.start && address < walk->at.limit)
+		return 1;
+	first = walk->process.first;
+	count = walk->process.count;
+	for (int i = 0; i < 14 && count > 1; i++) { /* UNWIND_PROCESS_MAPPINGS_MAX */
+		__u32 half = count / 2, middle = first + half;
+
+		mapping = walk_mapping(walk, middle);
+		if (!mapping)
+			return 0;
+		first += half & mask_if_not_above(mapping->start, address);
+		count -= half;
+	}
+	mapping = count ? walk_mapping(walk, first) : NULL;
+	if (!mapping || address < mapping->start || address >= mapping->limit)
+		return 0;
+	walk->at = *mapping;
+	return 1;
+}
+
+/* Sets walk->rule to what holds at the address, which is in walk->at. */
+WALK_FUNCTION int find_rule(struct walk *walk, __u64 address)
+{
+	const struct unwind_image *image;
+	const struct unwind_page *page;
+	const struct unwind_row *row;
+	const struct unwind_rule *rule;
+	__u32 first, count;
+
+	if (!walk)
+		return 0;
+	walk->rule = (struct unwind_rule){ .cfa = UNWIND_GAP };
+	image = walk_image(walk, walk->at.image);
+	address -= walk->at.bias;
+	if (!image || address < image->begin ||
+	    (address - image->begin) >> UNWIND_PAGE_SHIFT >= image->page_count)
+		return 0;
+	page = walk_page(walk, image->first_page + ((address - image->begin) >> UNWIND_PAGE_SHIFT));
+	if (!page)
+		return 0;
+	address &= (1 << UNWIND_PAGE_SHIFT) - 1;
+	first = page->first - 1;
+	count = page->count + 1;
+	for (int i = 0; i < 18 && count > 1; i++) {
+		__u32 half = count / 2;
+
+		row = walk_row(walk, first + half);
+		if (!row)
+			return 0;
+		first += half & mask_if_not_above(row->address, address);
+		count -= half;
+	}
+	row = walk_row(walk, first);
+	if (!row)
+		return 0;
+	rule = walk_rule(walk, image->first_rule + row->rule);
+	if (!rule)
+		return 0;
+	walk->rule = *rule;
+	return 1;
+}
+
+/* --- One frame --- */
+
+static __always_inline int end_walk(struct walk *walk, __u8 end)
+{
+	walk->end = end;
+	return 1;
+}
+
+/* Whether a walk that ended so may just have had no stack to walk: see UNWIND_NO_STACK. */
+static __always_inline bool may_lack_stack(__u8 end)
+{
+	return end == UNWIND_UNREADABLE || end == UNWIND_NO_MAPPING;
+}
+
+/* The frame pointer may hold anything: it has to look like one, and so has what is above it. */
+#define FRAME_BYTES_MAX (1 << 20)
+
+static __always_inline int step_by_frame_pointer(struct walk *walk, __u8 cause)
+{
+	struct {
+		__u64 bp, pc;
+	} saved;
+	__u64 bp = walk->bp;
+
+	if (bp < walk->sp || bp % 8 || bp - walk->sp > FRAME_BYTES_MAX ||
+	    walk_read(walk, &saved, sizeof(saved), bp))
+		return end_walk(walk, cause);
+	if (saved.pc == 0)
+		return end_walk(walk, UNWIND_COMPLETE);
+	if (!find_mapping(walk, saved.pc - 1))
+		return end_walk(walk, cause);
+	walk->pc = saved.pc;
+	walk->bp = saved.bp;
+	walk->bx = 0; /* not known any more */
+	walk->sp = bp + 16;
+	walk->interrupted = walk->mark = 0;
+	walk->by_frame_pointer = 1;
+	return 0;
+}
+
+/* At a signal frame sp is that of struct ucontext, whose registers are gregs of <ucontext.h>. */
+static __always_inline int step_over_signal(struct walk *walk)
+{
+	const __u64 *saved = walk->signal;
+
+	if (walk_read(walk, walk->signal, sizeof(walk->signal), walk->sp + 40))
+		return end_walk(walk, UNWIND_UNREADABLE);
+	walk->registers[0] = saved[13];
+	walk->registers[1] = saved[12];
+	walk->registers[2] = saved[14];
+	walk->registers[3] = walk->bx = saved[11];
+	walk->registers[4] = saved[9];
+	walk->registers[5] = saved[8];
+	walk->registers[6] = walk->bp = saved[10];
+	/* It may be below: the signal has a stack of its own. */
+	walk->registers[7] = walk->sp = saved[15];
+	for (int i = 0; i < 8; i++)
+		walk->registers[8 + i] = saved[i];
+	walk->pc = saved[16];
+	walk->interrupted = walk->mark = 1;
+	return walk->pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
+}
+
+/* Returns 0 if it cannot be found. */
+static __always_inline __u64 find_cfa(struct walk *walk)
+{
+	const struct unwind_rule *rule = &walk->rule;
+	__u64 value;
+
+	switch (rule->cfa) {
+	case UNWIND_SP:
+		return walk->sp + rule->offset;
+	case UNWIND_BP:
+		return walk->bp + rule->offset;
+	case UNWIND_BX:
+		return walk->bx + rule->offset;
+	case UNWIND_PLT:
+		return walk->sp + 8 + ((walk->pc % 16 >= (__u32)rule->offset) ? 8 : 0);
+	case UNWIND_DEREF_SP:
+	case UNWIND_DEREF_BP:
+		value = rule->cfa == UNWIND_DEREF_SP ? walk->sp : walk->bp;
+		if (walk_read(walk, &value, sizeof(value), value + rule->base))
+			return 0;
+		return value + rule->add;
+	case UNWIND_REGISTER:
+		if (!walk->interrupted || (__u16)rule->base >= UNWIND_REGISTERS)
+			return 0;
+		return walk->registers[(__u16)rule->base] + rule->add;
+	}
+	return 0;
+}
+
+/*
+ * What a rule says of a register that the callee has saved; 0 if that cannot be read: a function
+ * that has restored its registers may say still that they are saved, below the stack pointer.
+ */
+static __always_inline void find_saved(struct walk *walk, __u64 cfa, __u8 kind, int at, bool have,
+				       __u64 *value)
+{
+	__u64 from = cfa;
+
+	switch (kind) {
+	case UNWIND_SAME:
+		return;
+	case UNWIND_SAVED_AT_CFA:
+		if (have && at >= -8 && at < 0) {
+			*value = walk->saved[at & 7];
+			return;
+		}
+		break;
+	case UNWIND_SAVED_AT_BP:
+		from = walk->bp;
+		break;
+	case UNWIND_LOST:
+		*value = 0;
+		return;
+	}
+	if (walk_read(walk, value, sizeof(*value), from + at * 8))
+		*value = 0;
+}
+
+/* Sets the registers to the caller's. Those that are saved mostly stand just below the CFA. */
+static __always_inline int read_frame(struct walk *walk, __u64 cfa)
+{
+	const struct unwind_rule *rule = &walk->rule;
+	bool some = rule->bp == UNWIND_SAVED_AT_CFA || rule->bx == UNWIND_SAVED_AT_CFA;
+	bool have = some &&
+		    !walk_read(walk, walk->saved, sizeof(walk->saved), cfa - sizeof(walk->saved));
+	__u64 pc, bp = walk->bp;
+
+	if (have)
+		pc = walk->saved[7];
+	else if (walk_read(walk, &pc, sizeof(pc), cfa - 8))
+		return end_walk(walk, UNWIND_UNREADABLE);
+	find_saved(walk, cfa, rule->bp, rule->bp_at, have, &bp);
+	find_saved(walk, cfa, rule->bx, rule->bx_at, have, &walk->bx);
+	walk->pc = pc;
+	walk->bp = bp;
+	walk->sp = cfa;
+	walk->interrupted = walk->mark = 0;
+	return pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
+}
+
+/* Whether what stands before the address is a call: e8 and an offset, or ff with 2 in its ModRM. */
+static __always_inline bool is_behind_call(const struct walk *walk, __u64 address)
+{
+	__u8 code[8];
+
+	if (walk_read(walk, code, sizeof(code), address - sizeof(code)))
+		return false;
+	if (code[3] == 0xe8)
+		return true;
+	return (code[6] == 0xff && (code[7] & 0x38) == 0x10) ||
+	       (code[5] == 0xff && (code[6] & 0x38) == 0x10) ||
+	       (code[4] == 0xff && (code[5] & 0x38) == 0x10) ||
+	       (code[2] == 0xff && (code[3] & 0x38) == 0x10) ||
+	       (code[1] == 0xff && (code[2] & 0x38) == 0x10);
+}
+
+/* Whether this word of the stack can be the address to which a function returns. */
+static __always_inline bool can_be_return(struct walk *walk, __u64 word)
+{
+	return find_mapping(walk, word - 1) && find_rule(walk, word - 1) &&
+	       walk->rule.cfa != UNWIND_GAP && is_behind_call(walk, word);
+}
+
+/*
+ * In a leaf without call frame information: what compilers and the C library add to each image to
+ * begin and to end it (_init, __do_global_dtors_aux) pushes one word at most. Returns -1 if it is
+ * not so.
+ */
+static __always_inline int step_by_return_address(struct walk *walk)
+{
+	__u64 words[2];
+	bool first, second;
+
+	if (walk->bp == walk->sp || walk_read(walk, words, sizeof(words), walk->sp))
+		return -1;
+	first = can_be_return(walk, words[0]);
+	second = !first && can_be_return(walk, words[1]);
+	if (!first && !second)
+		return -1;
+	walk->pc = first ? words[0] : words[1];
+	walk->sp += first ? 8 : 16;
+	walk->interrupted = walk->mark = 0;
+	return 0;
+}
+
+/*
+ * A function that no other calls, as the first of a program or of a coroutine, is entered by a
+ * jump: its first instruction is where it would return to, and what stands before that is padding.
+ */
+static __always_inline int step_in_gap(struct walk *walk)
+{
+	/* The system call that ends a signal's handler is the last instruction there. */
+	if (walk->interrupted && find_mapping(walk, walk->pc - 1) &&
+	    find_rule(walk, walk->pc - 1) && walk->rule.cfa == UNWIND_SIGNAL)
+		return step_over_signal(walk);
+	if (walk->interrupted && step_by_return_address(walk) == 0)
+		return 0;
+	if (!walk->interrupted && find_mapping(walk, walk->pc) && find_rule(walk, walk->pc) &&
+	    walk->rule.cfa != UNWIND_GAP && !is_behind_call(walk, walk->pc))
+		return end_walk(walk, UNWIND_COMPLETE);
+	return step_by_frame_pointer(walk, UNWIND_IN_GAP);
+}
+
+/* As vfork(), whose child would overwrite it on the stack. */
+static __always_inline int step_by_register(struct walk *walk)
+{
+	__u32 number = (__u16)walk->rule.base;
+
+	if (!walk->interrupted || number >= UNWIND_REGISTERS)
+		return end_walk(walk, UNWIND_ODD_RULE);
+	walk->pc = walk->registers[number];
+	walk->sp += walk->rule.add;
+	walk->interrupted = walk->mark = 0;
+	return 0;
+}
+
+/* From a frame to its caller. Returns 1 if there is none, or it cannot be found: see walk->end. */
+WALK_FUNCTION int step(struct walk *walk)
+{
+	__u64 address, cfa;
+
+	if (!walk)
+		return 1;
+	/* Behind a call that does not return there may be another function. */
+	address = walk->pc - !walk->interrupted;
+	if (!find_mapping(walk, address))
+		return step_by_frame_pointer(walk, UNWIND_NO_MAPPING);
+	if (walk->at.image == UNWIND_NO_IMAGE)
+		return step_by_frame_pointer(walk, UNWIND_NO_ROWS);
+	find_rule(walk, address);
+	switch (walk->rule.cfa) {
+	case UNWIND_GAP:
+		return step_in_gap(walk);
+	case UNWIND_SIGNAL:
+		return step_over_signal(walk);
+	case UNWIND_END:
+		return end_walk(walk, UNWIND_COMPLETE);
+	case UNWIND_RETURN:
+		return step_by_register(walk);
+	case UNWIND_UNSUPPORTED:
+		return end_walk(walk, UNWIND_ODD_RULE);
+	}
+	cfa = find_cfa(walk);
+	if (!cfa)
+		return end_walk(walk, UNWIND_ODD_RULE);
+	if (cfa <= walk->sp)
+		return end_walk(walk, UNWIND_BAD_FRAME);
+	return read_frame(walk, cfa);
+}
+
+#endif

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash disable=SC2034,SC2154 # lib.sh sets some, and some is for those who source it
+# Recordings of known call chains (tests/progs/chains.c), to be sourced after lib.sh, and used in $work.
+
+# What whole stacks begin with: of a program, and of a thread. Without its debug package libc has no
+# names for some; before 2.34 it had no second one.
+of_libc='libc[^;]*\+0x[0-9a-f]+'
+from_start="_start;__libc_start_main[^;]*;((__libc_start_call_main|$of_libc);)?main"
+from_thread="(clone3?|$of_libc);(start_thread|$of_libc)"
+
+# record_chains NAME KIND OPTION...: records chains KIND for a moment: NAME.pb.gz, NAME.json and
+# NAME.folded, where a line ends with the leaf.
+record_chains() {
+	local name=$1 kind=$2
+	shift 2
+	start_ready "${program:-$progs/chains}" "$kind"
+	record "$name" -p "$pid" "$@"
+	stop "$pid"
+}
+
+# record NAME ARGUMENT...: with the clock that $clock names, for $seconds.
+clock=(-F 1999)
+seconds=0.5
+record() {
+	local name=$1
+	shift
+	"$profiltool" record -g "${clock[@]}" -d "$seconds" --json -o "$name.pb.gz" "$@" \
+		>"$name.json" 2>"$name.err"
+	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
+}
+
+# chains_are NAME LOW HIGH PATTERN: a part between LOW and HIGH percent of the samples has a stack that
+# is as a regular expression says, as far as it is not chance.
+chains_are() {
+	PYTHONPATH=$top/tests python3 - "$@" <<'END'
+import chance, re, sys
+name, low, high, pattern = sys.argv[1:]
+stacks = [line.rsplit(" ", 1) for line in open(name + ".folded")]
+others = [(int(count), stack) for stack, count in stacks if not re.fullmatch(pattern, stack)]
+whole = sum(int(count) for stack, count in stacks)
+found = whole - sum(count for count, stack in others)
+for count, stack in sorted(others, reverse=True)[:10]:
+	print(count, stack[-300:])
+print(found, "of", whole)
+sys.exit(not chance.is_share(found, whole, int(low) / 100, int(high) / 100))
+END
+}

@@ -1,0 +1,227 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Hints how the names of code that is made at run time are had: of the runtime that is there, and
+# followed to the letter with real ones, they give the names.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+maps=()
+trap '[ "$BASHPID" = $$ ] && { cleanup; [ ${#maps[@]} = 0 ] || rm -f "${maps[@]}"; }' EXIT
+
+# record OPTION...: the table is in $work/json, the messages are in $work/err.
+record() {
+	"$profiltool" record -F 999 --json "$@" >"$work/json" 2>"$work/err" || {
+		cat "$work/err"
+		return 1
+	}
+	local jit
+	jit=$(sed -n 's/.*\[jit \([0-9]*\)\].*/\1/p' "$work/json" | head -n 1)
+	[ -z "$jit" ] || maps+=("/tmp/perf-$jit.map")
+}
+
+# hinted REGEX: what a message says that matches this.
+hinted() {
+	grep -oE -- "$1" "$work/err" | head -n 1
+}
+
+# no_name: whether most of the samples in memory without a file have no name.
+no_name() {
+	recorded 'samples("[anon]*") > 0.5 * j["counted"]' "$work/json"
+}
+
+# has NAME: whether most of the samples in the process's own code are in this function.
+has() {
+	recorded "sum(f['self'] for f in j['functions'] if '$1' in f['name']) > 0.5 * sum(
+		f['self'] for f in j['functions'] if f['image'].startswith('[jit')) > 0" "$work/json"
+}
+
+if ! [ -x "$progs/jitter" ] || ! [ -x "$progs/shares" ]; then
+	skip "runtimes" "no tests/progs/jitter"
+	finish
+fi
+cd "$work" || exit 1
+
+# --- By their programs' names ---
+
+mkdir bin
+
+# named PROGRAM NAME...: runs a program of ours under another name.
+named() {
+	cp "$progs/$1" "bin/$2"
+	shift
+	record -o named.pb.gz -- "bin/$1" "${@:2}"
+}
+
+check "no runtime: recorded" record -- "$progs/jitter" anon 0.1
+check "no runtime: no hint" grep -q 'perf-PID.map has its names$' err
+while read -r name hint; do
+	check "$name: recorded" named jitter "$name" anon 0.1
+	check "$name: $hint" says "$hint"
+	check "$name: no other" exits 1 grep "without a name.*;.*;.*:" err
+done <<'EOF_NAMES'
+node Node.js (PID
+php-fpm8.2 start it with -d opcache.jit_debug=16
+dotnet start it with DOTNET_PerfMapEnabled=1
+wasmtime start it with wasmtime --profile=perfmap
+EOF_NAMES
+rm -r bin
+check "a file, the program is gone: read" exits 0 "$profiltool" report named.pb.gz
+check "a file: the same hint" says "start it with wasmtime --profile=perfmap"
+
+# --- Java ---
+
+cat >Hot.java <<'EOF_JAVA'
+public class Hot {
+	static int multiply(int n) {
+		int s = 1;
+		for (int i = 1; i < n; i++)
+			s = (int) ((long) s * i % 1000003);
+		return s;
+	}
+	public static void main(String[] args) {
+		long start = System.nanoTime(), end = start + Long.parseLong(args[0]) * 1000000L;
+		int sum = 0;
+		for (int round = 0; System.nanoTime() < end; round++) {
+			sum += multiply(100000);
+			if (round == 300)
+				System.err.println("ready");
+		}
+		System.err.println(sum);
+	}
+}
+EOF_JAVA
+java=(java -XX:+UseSerialGC -XX:-UsePerfData)
+
+# Runs what was hinted while a recording goes on, as somebody would.
+java_asked() {
+	local command
+
+	command=$(hinted "jcmd $pid Compiler.perfmap")
+	[ -n "$command" ] || return 1
+	record_begin asked record -p "$pid" -F 999 --json
+	$command || return 1
+	kill -INT "$recorder"
+	wait "$recorder"
+	cp asked.json json
+	cp asked.err err
+}
+
+# Its map lacks what is compiled later.
+java_old_map() {
+	: >"/tmp/perf-$pid.map"
+	record -p "$pid" -d 0.3
+}
+
+java_at_exit() {
+	local options
+
+	options=$(hinted '-XX:\+Unlock.*AtExit')
+	[ -n "$options" ] || return 1
+	# shellcheck disable=SC2086 # a list of options
+	record -- "${java[@]}" $options Hot 500
+}
+
+if command -v javac jcmd >/dev/null; then
+	check "Java: compiled" javac Hot.java
+	start_ready "${java[@]}" Hot 60000
+	maps+=("/tmp/perf-$pid.map")
+	check "Java: recorded" record -p "$pid" -d 0.3 -o java.pb.gz
+	check "Java: no names" no_name
+	check "Java: the command" says "Java (PID $pid): run jcmd $pid Compiler.perfmap"
+	check "Java: asked, as hinted" java_asked
+	check "Java: names" has "Hot.multiply"
+	check "Java: no hint" exits 1 grep jcmd err
+	check "Java, a map that lacks what is hot: recorded" java_old_map
+	check "Java, such a map: the command" says "has none for it; Java (PID $pid): run jcmd $pid"
+	check "Java: without the option that unlocks it, it does not start" \
+		exits 1 java -XX:+DumpPerfMapAtExit -version
+	check "Java: a file" exits 0 "$profiltool" report java.pb.gz
+	check "Java: a file: the command" says "Java (PID $pid): run jcmd $pid Compiler.perfmap"
+	check "Java: from its start, as hinted" java_at_exit
+	check "Java: from its start: names" has "Hot.multiply"
+	kill "$pid"
+	wait "$pid"
+else
+	skip "Java" "no javac or jcmd"
+fi
+
+# --- Node.js: --perf-basic-prof is in jit.sh ---
+
+cat >hot.js <<'EOF_JS'
+function multiply(n) { let s = 1; for (let i = 1; i < n; i++) s = (s * i) % 1000003; return s; }
+const end = process.cpuUsage().user / 1000 + 300;
+while (process.cpuUsage().user / 1000 < end) multiply(100000);
+EOF_JS
+
+node_by_environment() {
+	local variable
+
+	variable=$(hinted 'NODE_OPTIONS=[^ ;]*')
+	[ -n "$variable" ] || return 1
+	export "${variable?}"
+	record -- node hot.js
+	local code=$?
+	unset NODE_OPTIONS
+	return "$code"
+}
+
+if command -v node >/dev/null; then
+	check "Node.js: recorded" record -- node hot.js
+	check "Node.js: no names" no_name
+	check "Node.js: the option" says "start it with node --perf-basic-prof"
+	check "Node.js: started as hinted" node_by_environment
+	check "Node.js: names" has "*multiply "
+else
+	skip "Node.js" "no node"
+fi
+
+# --- LuaJIT, as distributions build it ---
+
+cat >hot.lua <<'EOF_LUA'
+local function multiply(n) local s = 1 for i = 1, n do s = s * i % 1000003 end return s end
+local stop = os.clock() + 0.3
+while os.clock() < stop do multiply(100000) end
+EOF_LUA
+
+if command -v luajit >/dev/null; then
+	check "LuaJIT: recorded" record -- luajit hot.lua
+	check "LuaJIT: no names" no_name
+	check "LuaJIT: why" says "it writes names only when built with -DLUAJIT_USE_PERFTOOLS"
+	check "LuaJIT: it was not" bash -c "! grep -q 'tmp/perf-' \"\$(command -v luajit)\""
+	check "LuaJIT: its own profiler, as hinted" bash -c "$(hinted 'luajit -jp') hot.lua | grep multiply"
+else
+	skip "LuaJIT" "no luajit"
+fi
+
+# --- Python ---
+
+mkdir bin
+old="Python tells no profiler the names of its functions before version 3.12"
+new="python -X perf (version 3.12 or later"
+
+for name in python2.7 python3.11; do
+	check "$name: recorded" named shares "$name" 1 0.1
+	check "$name: has no names to tell" says "in C functions of the interpreter: $old"
+done
+for name in python3.12 python3; do
+	check "$name: recorded" named shares "$name" 1 0.1
+	check "$name: the option" says "in C functions of the interpreter: $new"
+done
+rm -r bin
+
+if [ -x /usr/bin/python3 ]; then
+	check "Python: recorded" record -- /usr/bin/python3 -c '
+import time
+while time.process_time() < 0.3: sum(i * i for i in range(1000))'
+	if /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then
+		check "Python: the option" says "$new"
+	else
+		check "Python: has no names to tell" says "$old"
+	fi
+else
+	skip "Python" "no /usr/bin/python3"
+fi
+
+finish

@@ -1,0 +1,301 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Whole call stacks of programs as distributions build them, without frame pointers: whatever the clock,
+# wherever the tick came, of processes, threads and libraries that come while recording; and what is said
+# of stacks that cannot be whole.
+# shellcheck disable=SC2317 # functions are called by check
+
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/chains.sh
+. "$top/tests/chains.sh"
+
+cd "$work" || exit
+
+flags=(-std=gnu11 -D_GNU_SOURCE -O2 -fomit-frame-pointer -pthread)
+gcc "${flags[@]}" -DWITHOUT_FRAME_POINTERS "$top/tests/progs/chains.c" -o chains || exit
+strip -o stripped chains
+program=$work/chains
+
+seconds=0.3
+
+# reach_start NAME PERCENT [COUNT]: of the user stacks, COUNT at least, such a part reaches the start.
+reach_start() {
+	recorded "j['stacks']['user'] >= ${3:-20} and is_share(j['stacks']['complete'], $2 / 100, 1,
+		of=j['stacks']['user'])" "$1.json"
+}
+
+# ended NAME CAUSE IMAGE LOW [HIGH]: of the user stacks a part between LOW and HIGH percent ends for that
+# cause in an image of that name.
+ended() {
+	recorded "is_share(sum(e['count'] for e in j['stacks']['ends'] if e['cause'] == '$2' and
+		e['image'].split('/')[-1] == '$3'), $4 / 100, ${5:-100} / 100, of=j['stacks']['user'])" \
+		"$1.json"
+}
+
+# said NAME REGEX: whether the summary has such a line.
+said() {
+	grep -qE "^profiltool: $2$" "$1.err" && return
+	cat "$1.err"
+	return 1
+}
+
+sets="set;(inner|outer;inner|outer;middle;inner)"
+
+# --- A program ---
+
+record_chains set set --user
+check "a program: every stack is a known chain" chains_are set 99 100 "$from_start;$sets"
+for chain in set set,outer set,outer,middle; do
+	check "a program: $chain has a third" chains_are set 30 37 "$from_start;${chain//,/;};inner"
+done
+check "a program: all reach the start" reach_start set 100
+check "a program: said" said set "100.00 % of the user stacks reach the program's start"
+check "a program: JSON has these keys" json \
+	'sorted(j["stacks"]) == ["complete", "ends", "limit", "method", "truncated", "user"]' set.json
+
+# at NAME: what a function of the stripped program is called by.
+at() {
+	nm chains | sed -n "s/^0*\([0-9a-f]*\) [tT] $1$/stripped\\\\+0x\1/p"
+}
+program=$work/stripped record_chains stripped set --user
+main=${from_start/_start;/$(at _start);}
+main=${main%main}$(at main)
+for chain in set set,outer set,outer,middle; do
+	functions=
+	for name in ${chain//,/ } inner; do
+		functions+=";$(at "$name")"
+	done
+	check "stripped: $chain has a third" chains_are stripped 30 37 "$main$functions"
+done
+check "stripped: all reach the start" reach_start stripped 100
+
+clock=(-e tick)
+record_chains tick set --user -d 1
+check "-e tick: every stack is a known chain" chains_are tick 99 100 "$from_start;$sets"
+check "-e tick: all reach the start" reach_start tick 100
+
+record_chains ktick kernel --kernel -d 1
+check "-e tick, in a system call: the kernel's frames on top of whole stacks" chains_are ktick 99 100 \
+	"$from_start;kernel;(ask;)?entry_SYSCALL_64_after_hwframe;do_syscall_64(;.*)?"
+clock=(-F 1999)
+record_chains kernel kernel --kernel
+check "in a system call: the kernel's frames on top of whole stacks" chains_are kernel 99 100 \
+	"$from_start;kernel;(ask;)?entry_SYSCALL_64_after_hwframe;do_syscall_64(;.*)?"
+check "in a system call: all reach the start" reach_start kernel 100
+record_chains thread thread --user
+check "a thread: from its start to the leaf" chains_are thread 99 100 "$from_thread;threaded;inner"
+check "a thread: all reach the start" reach_start thread 100
+
+# --- What comes while recording ---
+
+# A command, its child by fork, and what that executes. Meanwhile the loader works, and the kernel.
+record family -d 20 timeout 0.7 "$work/chains" child
+check "a command: its own chain" chains_are family 10 90 "$from_start;parent;inner(;.*)?"
+check "its child, which calls exec: the other chains" chains_are family 10 90 "$from_start;$sets(;.*)?"
+check "a command and its child: they reach the start" reach_start family 99
+
+cat >forks.c <<'EOF'
+#include <unistd.h>
+#define FUNCTION __attribute__((noinline, noclone)) void
+FUNCTION inner(void) { for (volatile int i = 0; i < 20000; i++); }
+FUNCTION generation(int more)
+{
+	if (more && fork() == 0)
+		generation(more - 1);
+	for (;;)
+		inner();
+}
+int main(void) { alarm(100); write(2, "ready\n", 6); generation(3); }
+EOF
+gcc "${flags[@]}" forks.c -o forks 2>/dev/null
+record forks -d 20 timeout 0.7 "$work/forks"
+for depth in 1 2 3 4; do
+	check "forked $((depth - 1)) times, and no exec: its chain" chains_are forks 5 60 \
+		"$from_start;(generation;){$depth}inner(;.*)?"
+done
+check "forked: they reach the start" reach_start forks 99
+
+gcc "${flags[@]}" -fPIC -shared "$top/tests/progs/shares.c" -o libshares.so
+begin plugin "$progs/plugin" 0.5
+record_begin plugin record -g -F 1999 --json -o plugin.pb.gz -p "$pid"
+tell plugin "$work/libshares.so"
+wait "$recorder"
+"$profiltool" convert plugin.pb.gz plugin.folded 2>/dev/null
+check "a library that is loaded meanwhile: whole stacks through it" chains_are plugin 90 100 \
+	"($from_start|$from_thread);burn;burn_cpu(;.*)?"
+check "a library that is loaded meanwhile: they reach the start" reach_start plugin 98
+
+# In the dynamic linker, and with a new mapping of code each time.
+cat >loader.c <<'EOF'
+#include <dlfcn.h>
+#include <unistd.h>
+int main(void)
+{
+	alarm(100);
+	write(2, "ready\n", 6);
+	for (;;)
+		dlclose(dlopen("libm.so.6", RTLD_NOW));
+}
+EOF
+gcc "${flags[@]}" loader.c -o loader 2>/dev/null
+start_ready ./loader
+record loader -p "$pid"
+stop "$pid"
+check "a library that is loaded and closed all the time: whole stacks" chains_are loader 97 100 \
+	"$from_start(;.*)?"
+check "a library that is loaded and closed all the time: they reach the start" reach_start loader 97
+
+cat >short.c <<'EOF'
+#define FUNCTION __attribute__((noinline, noclone)) void
+FUNCTION inner(void) { for (volatile int i = 0; i < 200000; i++); }
+FUNCTION middle(void) { inner(); inner(); __asm__ volatile(""); }
+FUNCTION outer(void) { middle(); middle(); __asm__ volatile(""); }
+int main(void) { outer(); return 0; }
+EOF
+gcc "${flags[@]}" short.c -o short
+# shellcheck disable=SC2016 # for that shell
+record short -F 4999 -d 60 sh -c 'i=0; while [ $i -lt 200 ]; do ./short; i=$((i + 1)); done'
+check "200 short programs: they reach the start" reach_start short 95 500
+check "200 short programs: the account is exact" recorded whole short.json
+grep ';inner' short.folded >inner.folded
+check "200 short programs: their chains" chains_are inner 95 100 "$from_start;outer;middle;inner(;.*)?"
+
+# --- What is not known, and is said ---
+
+# blind() leaves nothing in the frame pointer that would look like one, nor its return address on top of
+# the stack.
+cat >blind.c <<'EOF'
+#define FUNCTION __attribute__((noinline, noclone)) void
+FUNCTION blind(void)
+{
+	for (;;)
+		__asm__ volatile("push %%rbp\n\tpush $0\n\tpush $0\n\tmov $1, %%ebp\n\t"
+				 "mov $20000, %%ecx\n1:\tdec %%ecx\n\tjnz 1b\n\t"
+				 "add $16, %%rsp\n\tpop %%rbp" ::: "rcx", "memory");
+}
+EOF
+cat >framed.c <<'EOF'
+#define FUNCTION __attribute__((noinline, noclone)) void
+FUNCTION framed_leaf(void) { for (volatile int i = 0; i < 200000; i++); __asm__ volatile(""); }
+FUNCTION framed(void (*back)(void)) { for (;;) { framed_leaf(); back(); } }
+EOF
+cat >calls.c <<'EOF'
+#include <unistd.h>
+#define FUNCTION __attribute__((noinline, noclone)) void
+void blind(void);
+void framed(void (*back)(void));
+FUNCTION back(void) { for (volatile int i = 0; i < 200000; i++); }
+FUNCTION call_blind(void) { blind(); __asm__ volatile(""); }
+FUNCTION call_framed(void) { framed(back); __asm__ volatile(""); }
+int main(int argc, char **argv)
+{
+	(void)argv;
+	alarm(100);
+	write(1, "ready\n", 6);
+	argc > 1 ? call_framed() : call_blind();
+}
+EOF
+no_tables=(-fno-asynchronous-unwind-tables -fno-unwind-tables)
+gcc "${flags[@]}" "${no_tables[@]}" -c blind.c
+gcc "${flags[@]}" "${no_tables[@]}" -fno-omit-frame-pointer -c framed.c
+gcc "${flags[@]}" calls.c blind.o framed.o -o calls 2>/dev/null
+# A library without any call frame information: the compiler's own files would bring some.
+gcc "${flags[@]}" "${no_tables[@]}" -fPIC -shared -nostdlib blind.c -o libblind.so
+gcc "${flags[@]}" calls.c framed.o -L. -lblind -Wl,-rpath,"$work" -o calls_library 2>/dev/null
+
+start_ready ./calls
+record gap --user -p "$pid"
+stop "$pid"
+check "code without call frame information: nothing above it" chains_are gap 99 100 "blind"
+check "code without call frame information: counted, with its image" ended gap gap calls 99
+check "code without call frame information: said" said gap \
+	"  [0-9.]+ %: code without call frame information in calls: its assembly needs .cfi directives"
+check "and how many reach the start" said gap "[01]\.[0-9]+ % of the user stacks reach the program's start"
+
+start_ready ./calls_library
+record library --user -p "$pid"
+stop "$pid"
+check "an image without any: counted" ended library no_frame_information libblind.so 99
+check "an image without any: said, and what to do" said library \
+	"  [0-9.]+ %: no call frame information in libblind.so: build it with -fasynchronous.*"
+check "an image without any: hint in JSON" json \
+	'"-fasynchronous-unwind-tables" in j["stacks"]["ends"][0]["hint"]' library.json
+
+start_ready ./calls framed
+record framed --user -p "$pid"
+stop "$pid"
+check "the frame pointer takes over there: whole stacks" chains_are framed 99 100 \
+	"$from_start;call_framed;(framed;(framed_leaf|back)|framed|framed_leaf|back)"
+check "the frame pointer takes over there: on both sides of it" chains_are framed 30 70 \
+	"$from_start;call_framed;framed;back"
+check "the frame pointer takes over there: they reach the start" reach_start framed 99
+
+# blind() is 64-bit assembly.
+if gcc -m32 "${flags[@]}" calls.c framed.c -Dblind=back -o bits32 2>/dev/null; then
+	start_ready ./bits32 framed
+	record bits32 --user -p "$pid"
+	stop "$pid"
+	check "32-bit programs: counted" recorded \
+		'sum(e["count"] for e in j["stacks"]["ends"] if e["cause"] == "32_bit") == j["stacks"]["user"]' \
+		bits32.json
+	check "32-bit programs: said" said bits32 \
+		"  100.00 %: 32-bit processes are walked by frame pointers.*: build them with -fno-omit.*"
+else
+	skip "32-bit programs" "gcc -m32 does not work here"
+fi
+
+python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+start_ready "$python" -uc 'print("ready")
+while True: sorted(range(1000), key=lambda x: -x)'
+record python -p "$pid"
+stop "$pid"
+check "Python: they reach the start" reach_start python 99 100
+check "Python: from _start on" recorded 'is_share(max(r["total"] for r in j["functions"]
+	if r["name"] in ("__libc_start_main", "__libc_start_main_impl")), .99, 1)' python.json
+
+# --- Said by the file, too, and by other commands ---
+
+# said_again NAME FILE...: whether the file's report says of stacks what recording has said.
+said_again() {
+	diff <(grep -A 9 "user stacks reach" "$1.err" | grep -v "without a name") \
+		<("$profiltool" report "${@:2}" 2>&1 >/dev/null | grep -A 9 "user stacks reach" |
+			grep -v "without a name")
+}
+for name in set gap library; do
+	"$profiltool" report --json $name.pb.gz >back.json 2>/dev/null
+	check "$name: report --json has the same of stacks" json \
+		"j['stacks'] == __import__('json').load(open('$name.json'))['stacks']" back.json
+done
+check "report says the same, with causes" said_again gap gap.pb.gz
+"$profiltool" merge -o two.pb.gz set.pb.gz gap.pb.gz 2>/dev/null
+"$profiltool" report --json two.pb.gz >two.json 2>/dev/null
+check "merge: the sums" python3 -c '
+import json
+a, b, two = (json.load(open(name + ".json"))["stacks"] for name in ("set", "gap", "two"))
+assert two["method"] == "cfi" and two["ends"] == b["ends"], two
+for key in "user", "complete", "truncated":
+	assert two[key] == a[key] + b[key], key'
+"$profiltool" report two.pb.gz >/dev/null 2>two.err
+check "merge: said of both" said two "[1-9][0-9.]* % of the user stacks reach the program's start"
+record_chains fp set --user --call-graph=fp
+"$profiltool" merge -o mixed.pb.gz set.pb.gz fp.pb.gz 2>/dev/null
+"$profiltool" report --json mixed.pb.gz >mixed.json 2>mixed.err
+check "merge with stacks by frame pointers: nobody knows" json \
+	'not {"method", "complete", "ends"} & set(j["stacks"]) and j["stacks"]["user"] > 0' mixed.json
+check "merge with stacks by frame pointers: nothing said" [ "$(grep -c "user stacks" mixed.err)" = 0 ]
+
+"$profiltool" flamegraph two.pb.gz -o two.html
+check "flamegraph: a note" grep -qE "[1-9][0-9.]* % of the user stacks reach the program's start" two.html
+"$profiltool" flamegraph set.pb.gz -o set.html
+check "flamegraph: no note where all do" [ "$(grep -c "user stacks" set.html)" = 0 ]
+
+start_ready ./chains set
+"$profiltool" top -g -p "$pid" -F 999 -d 0.3 --plain --count 1 >top.out 2>top.err
+check "top -g: callers have totals" grep -qE "^ +0 +0\.00 +100\.00 .* _start +chains$" top.out
+"$profiltool" top --call-graph=cfi -p "$pid" -F 999 -d 0.3 --json --count 1 >top.json 2>top.err
+check "top --json: from the start on" json \
+	'[r["total_percent"] for r in j["rows"] if r["name"] == "_start"] == [100]' top.json
+stop "$pid"
+
+finish

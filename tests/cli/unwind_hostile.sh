@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What a user's programs do to root, who records everything with -g: others' stacks stay whole, every
+# tick is accounted for, and the recording ends in time. See tests/progs/unwinder.c.
+# shellcheck disable=SC2317 # functions are called by check
+
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+if [ "$(id -u)" -ne 0 ]; then
+	skip "hostile programs" "recording needs root"
+	finish
+fi
+
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+cp "$progs/unwinder" "$work/unwinder"
+chmod 755 "$work" "$work/unwinder"
+mkdir -m 777 "$work/files"
+
+# hostile ARGUMENT...: nobody's unwinder, until it is ready; $pid is its process.
+hostile() {
+	: >"$work/hostile.out"
+	"${leash[@]}" "${nobody[@]}" "$work/unwinder" "$@" >"$work/hostile.out" 2>&1 &
+	pid=$!
+	note_started "$pid"
+	wait_for grep -q ready "$work/hostile.out"
+}
+
+# begin_all NAME: records everything.
+begin_all() {
+	record_begin "$1" record -a -g -F 999 --json -o "$work/$1.pb.gz"
+}
+
+# finish_all: ends the recording, in time.
+finish_all() {
+	local begin=$SECONDS
+	kill -INT "$recorder"
+	wait "$recorder" && [ $((SECONDS - begin)) -le 15 ]
+}
+
+# run_victim NAME: a program of root's that nobody has executed before.
+run_victim() {
+	cp "$progs/unwinder_bare" "$work/victim.$1"
+	"$work/victim.$1" burn 0.1 >/dev/null
+}
+
+# victim_is_whole NAME: the stacks of that program reach its start.
+victim_is_whole() {
+	recorded "whole and (lambda deepest, start: deepest > 40 and start >= .95 * deepest)(*[
+		sum(f['total'] for f in j['functions']
+		    if f['name'] == name and f['image'].endswith('/victim.$1'))
+		for name in ('deepest', '_start')])" "$work/$1.json"
+}
+
+# There is a moment when a process has ended as far as it is told, and has a thread still. What is
+# published of it would stay, and others would have no room: count it in the kernel's map.
+published() {
+	local info
+	for info in /proc/"$recorder"/fdinfo/*; do
+		grep -qx 'max_entries:[[:blank:]]*16384' "$info" 2>/dev/null || continue
+		bpftool map dump id "$(sed -n 's/^map_id:[[:blank:]]*//p' "$info")" |
+			grep -c '"key"\|^key'
+	done
+}
+few_published() {
+	[ "$(published)" -lt $((before + 150)) ]
+}
+begin_all images
+if type bpftool >/dev/null 2>&1; then
+	before=$(published)
+	check "leaders: there were processes whose first thread ends first" hostile leaders 400
+	check "leaders: nothing is left of them" wait_for few_published
+else
+	skip "leaders: nothing is left of them" "there is no bpftool"
+fi
+
+check "images: there are more than there is room for" hostile images "$work/files" tiny 4200
+run_victim images
+check "images: recorded" finish_all
+check "images: others' stacks are whole" victim_is_whole images
+stop "$pid"
+rm -f "$work/files/"*
+
+check "stacks: a storm of mappings" hostile storm 8000
+begin_all stacks
+"${nobody[@]}" timeout 20 "$work/unwinder" stacks "$work/files" >/dev/null
+run_victim stacks
+check "stacks, and a storm of mappings: recorded" finish_all
+stop "$pid"
+check "stacks, and a storm of mappings: others' are whole" victim_is_whole stacks
+# only_own: whether the user's frames of those are addresses of user space, as root's dump has them.
+only_own() {
+	"$profiltool" dump "$work/stacks.pb.gz" | grep '/unwinder\|loop+' | grep -v ' kernel\]' >"$work/own"
+	[ -s "$work/own" ] && ! grep 0xffff "$work/own"
+}
+check "stacks: none comes to an address of the kernel's" only_own
+
+check "the deepest stack: each frame in a mapping and a row of its own" hostile deepest "$work/files"
+"$profiltool" record -p "$pid" -g -F 999 -d 0.3 --json >"$work/deepest.json" 2>"$work/deepest.err"
+check "the deepest stack: cut off, and in time" recorded '(whole and j["ticks"] > 20 and
+	j["stacks"]["truncated"] > .9 * j["stacks"]["user"] and j["cost"]["bpf_ns_per_tick"] < 1e6)' \
+	"$work/deepest.json"
+finish

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/stack_account.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/array.h"
+#include "util/file.h"
+#include "util/number.h"
+
+/* The kernel's own limit may be lower. */
+static uint32_t read_stack_limit(void)
+{
+	char text[32];
+	uint64_t limit;
+
+	if (file_read_line("/proc/sys/kernel/perf_event_max_stack", text, sizeof(text)) ||
+	    number_parse(text, 0, UINT64_MAX, &limit) || limit > CAPTURE_DEPTH_MAX)
+		return CAPTURE_DEPTH_MAX;
+	return limit ?: 1; /* the leaf at least */
+}
+
+void stack_account_begin(struct stack_account *a)
+{
+	a->limit = read_stack_limit();
+}
+
+/* Few images end stacks, for few causes. */
+static int count_end(struct stack_account *a, const struct capture_sample *sample)
+{
+	const struct capture_mapping *mapping = sample->frames[sample->depth - 1].mapping;
+	uint32_t image = mapping ? mapping->image : UINT32_MAX;
+	size_t i = 0;
+
+	while (i < a->end_count && (a->ends[i].end != sample->end || a->ends[i].image != image))
+		i++;
+	if (i == a->end_count) {
+		if (array_reserve(&a->ends, &a->end_room, a->end_count + 1, sizeof(*a->ends)))
+			return -ENOMEM;
+		a->ends[a->end_count++] = (struct capture_stack_end){ sample->end, image, 0 };
+	}
+	a->ends[i].count += sample->count;
+	return 0;
+}
+
+int stack_account_add(struct stack_account *a, const struct capture_sample *sample)
+{
+	uint32_t kernel_depth = sample->depth - sample->user_depth;
+	bool by_kernel = sample->end == UNWIND_BY_KERNEL || sample->end == UNWIND_32_BIT;
+
+	if (kernel_depth >= a->limit || sample->end == UNWIND_TRUNCATED ||
+	    (by_kernel && sample->user_depth >= a->limit))
+		a->truncated += sample->count;
+	if (!sample->user_depth || sample->end == UNWIND_NO_STACK)
+		return 0;
+	a->user += sample->count;
+	switch (sample->end) {
+	case UNWIND_COMPLETE:
+		a->complete += sample->count;
+		return 0;
+	case UNWIND_BY_KERNEL:
+	case UNWIND_TRUNCATED:
+		return 0;
+	default:
+		return count_end(a, sample);
+	}
+}
+
+static int most_first(const void *left, const void *right)
+{
+	const struct capture_stack_end *a = left, *b = right;
+
+	return (a->count < b->count) - (a->count > b->count);
+}
+
+void stack_account_sort(struct stack_account *a)
+{
+	if (a->end_count)
+		qsort(a->ends, a->end_count, sizeof(*a->ends), most_first);
+}
+
+void stack_account_clear(struct stack_account *a)
+{
+	a->truncated = a->user = a->complete = a->end_count = 0;
+}
+
+void stack_account_free(struct stack_account *a)
+{
+	free(a->ends);
+}

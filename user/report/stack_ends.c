@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/stack_ends.h"
+
+#include <string.h>
+
+#include "report/json_writer.h"
+#include "report/text.h"
+#include "util/sum.h"
+
+struct cause {
+	const char *name; /* as in profile_stack_end */
+	const char *text; /* what it is, before "in IMAGE" */
+	const char *hint; /* "" when there is nothing to do */
+};
+
+static const struct cause causes[] = {
+	{ "no_frame_information", "no call frame information",
+	  "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer; code that is "
+	  "made at run time needs frame pointers" },
+	{ "gap", "code without call frame information", "its assembly needs .cfi directives" },
+	{ "unsupported", "call frame information of a kind that is not supported", "" },
+	{ "bad_frame", "wrong call frame information", "" },
+	{ "unreadable", "the stack could not be read", "" },
+	{ "process_unknown", "the process has begun so recently that its mappings were not known",
+	  "" },
+	{ "mapping_unknown", "return addresses outside all known mappings", "" },
+	{ "32_bit", "32-bit processes are walked by frame pointers",
+	  "build them with -fno-omit-frame-pointer" },
+};
+
+#define CAUSES (sizeof(causes) / sizeof(*causes))
+
+static const struct cause *find_cause(const char *name)
+{
+	for (size_t i = 0; i < CAUSES; i++)
+		if (strcmp(causes[i].name, name) == 0)
+			return &causes[i];
+	return NULL;
+}
+
+/* All of the cause that entry `first` has; 0: an entry before it has the same. */
+static uint64_t sum(const struct profile_totals *t, size_t first)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < t->stack_end_count; i++) {
+		if (strcmp(t->stack_ends[i].cause, t->stack_ends[first].cause) != 0)
+			continue;
+		if (i < first)
+			return 0;
+		add_u64(&all, t->stack_ends[i].count);
+	}
+	return all;
+}
+
+/* " in A", " in A and 2 others": the most frequent first. */
+static void print_images(const struct profile_totals *t, const char *cause, FILE *out)
+{
+	const char *first = NULL;
+	size_t others = 0;
+
+	for (size_t i = 0; i < t->stack_end_count; i++) {
+		if (strcmp(t->stack_ends[i].cause, cause) || !*t->stack_ends[i].image)
+			continue;
+		if (first)
+			others++;
+		else
+			first = t->stack_ends[i].image;
+	}
+	if (!first)
+		return;
+	fputs(" in ", out);
+	text_print(text_basename(first), out);
+	if (others)
+		fprintf(out, " and %zu other%s", others, others == 1 ? "" : "s");
+}
+
+/* A cause that is not known here is one of a later version's. */
+static void print_cause(const struct profile_totals *t, const char *name, FILE *out)
+{
+	const struct cause *cause = find_cause(name);
+
+	text_print(cause ? cause->text : name, out);
+	print_images(t, name, out);
+	if (cause && *cause->hint)
+		fprintf(out, ": %s", cause->hint);
+	fputc('\n', out);
+}
+
+void stack_ends_print(const struct profile *p, const char *prefix, FILE *out)
+{
+	const struct profile_totals *t = &p->totals;
+	char percent[TEXT_PERCENT_SIZE];
+
+	if (!t->stacks_user || strcmp(p->stacks, "cfi"))
+		return;
+	text_percent(percent, t->stacks_complete, t->stacks_user);
+	fprintf(out, "%s%s %% of the user stacks reach the program's start\n", prefix, percent);
+	for (size_t i = 0; i < t->stack_end_count; i++) {
+		uint64_t count = sum(t, i);
+
+		if (!count || (double)count * 200 < t->stacks_user) /* half a percent */
+			continue;
+		text_percent(percent, count, t->stacks_user);
+		fprintf(out, "%s  %s %%: ", prefix, percent);
+		print_cause(t, t->stack_ends[i].cause, out);
+	}
+}
+
+static struct json_object *end_object(const struct profile_stack_end *end)
+{
+	const struct cause *cause = find_cause(end->cause);
+	struct json_object *object = json_object_new_object();
+
+	if (!object)
+		return NULL;
+	if (json_add(object, "cause", json_text(end->cause)) ||
+	    json_add(object, "image", json_text(end->image)) ||
+	    json_add(object, "count", json_object_new_uint64(end->count)) ||
+	    json_add(object, "hint", json_text(cause ? cause->hint : ""))) {
+		json_object_put(object);
+		return NULL;
+	}
+	return object;
+}
+
+struct json_object *stack_ends_json(const struct profile_totals *t)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; array && i < t->stack_end_count; i++) {
+		struct json_object *end = end_object(&t->stack_ends[i]);
+
+		if (!end || json_object_array_add(array, end)) {
+			json_object_put(end);
+			json_object_put(array);
+			return NULL;
+		}
+	}
+	return array;
+}

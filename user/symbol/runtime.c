@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/runtime.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/image_name.h"
+#include "profile/pc_name.h"
+#include "util/index.h"
+
+/* In a hint: the process */
+#define PID "%PID"
+
+/* An image has hints if it has one of so many samples. */
+#define IMAGE_SHARE 100
+
+/* A runtime gets one if it has one of so many of the image's samples without a name. */
+#define HINT_SHARE 10
+
+/*
+ * Each hint was tried with the runtime (Debian 12's, where it has it) or is in its documentation:
+ * Ruby's yjit.md, .NET's "Debugging and profiling", wasmtime's "Using perf", OpenJ9's
+ * -XX:+PerfTool, mono(1).
+ */
+static const struct runtime {
+	const char *name;
+	const char *images[5]; /* patterns of fnmatch(3) for the file's name; the first NULL ends */
+	const char *hint;      /* how its processes write names */
+	bool snapshot;	       /* it writes those of this moment, when asked */
+} runtimes[] = {
+	/* Before Java: it has a libjvm.so, too. */
+	{ "OpenJ9", { "libj9vm*.so", "libj9jit*.so" }, "start it with java -XX:+PerfTool", false },
+	{ "Java",
+	  { "libjvm.so", "java" },
+	  "run jcmd " PID " Compiler.perfmap while it is recorded (Java 17 or later), or start it "
+	  "with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
+	  true },
+	{ "Node.js",
+	  { "node", "nodejs", "libnode.so*" },
+	  "start it with node --perf-basic-prof, or NODE_OPTIONS=--perf-basic-prof",
+	  false },
+	{ ".NET",
+	  { "libcoreclr.so", "libclrjit.so", "dotnet" },
+	  "start it with DOTNET_PerfMapEnabled=1 in its environment",
+	  false },
+	{ "Mono",
+	  { "mono", "mono-sgen", "libmonosgen-*.so*", "libmono-*.so*" },
+	  "start it with mono --jitmap",
+	  false },
+	{ "PHP",
+	  { "php", "php[0-9]*", "php-*", "libphp*.so" },
+	  "start it with -d opcache.jit_debug=16",
+	  false },
+	{ "Ruby",
+	  { "ruby", "ruby[0-9]*", "libruby*.so*" },
+	  "start it with ruby --yjit --yjit-perf (Ruby 3.3 or later)",
+	  false },
+	{ "Erlang", { "beam.smp" }, "start it with erl +JPperf true", false },
+	{ "wasmtime", { "wasmtime" }, "start it with wasmtime --profile=perfmap", false },
+	{ "PostgreSQL",
+	  { "postgres", "llvmjit.so" },
+	  "start the session with PGOPTIONS='-c jit_profiling_support=on', as a superuser",
+	  false },
+	{ "LuaJIT",
+	  { "luajit", "luajit-*", "libluajit*.so*" },
+	  "it writes names only when built with -DLUAJIT_USE_PERFTOOLS; luajit -jp is its own "
+	  "profiler",
+	  false },
+};
+
+#define RUNTIME_COUNT (sizeof(runtimes) / sizeof(*runtimes))
+
+/* Sets of runtimes: runtimes[i] is the bit 1 << i. */
+typedef uint32_t runtime_set;
+
+_Static_assert(RUNTIME_COUNT <= 32, "a runtime_set has 32 bits");
+
+static bool matches(const char *const patterns[], const char *name)
+{
+	for (; *patterns; patterns++)
+		if (fnmatch(*patterns, name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* The name of an image's file, as it was before it was deleted. false: it is no file, or longer. */
+static bool file_name(const char *path, char *name, size_t room)
+{
+	const char *base = profile_basename(path);
+	size_t size = image_path_size(base);
+
+	if (image_kind(path) != IMAGE_FILE || size >= room)
+		return false;
+	memcpy(name, base, size);
+	name[size] = '\0';
+	return true;
+}
+
+static runtime_set runtime_of(const char *path)
+{
+	char name[64];
+
+	if (!file_name(path, name, sizeof(name)))
+		return 0;
+	for (size_t i = 0; i < RUNTIME_COUNT; i++)
+		if (matches(runtimes[i].images, name))
+			return (runtime_set)1 << i;
+	return 0;
+}
+
+/* --- Which process has which runtime --- */
+
+struct process {
+	uint32_t pid;
+	runtime_set runtimes; /* with code in its stacks */
+	uint64_t unnamed;     /* samples in the image that hints are wanted for */
+};
+
+struct runtimes {
+	const struct profile *p;
+	size_t value;	    /* what is shown of samples */
+	runtime_set mapped; /* by any process */
+	struct process *processes;
+	size_t process_count;
+	uint32_t *process_of; /* by the number of labels */
+	uint64_t *leaves;     /* samples by the image of their leaf */
+	size_t image_count;
+	uint64_t sum;
+};
+
+/* The image of a location, or PROFILE_NONE. */
+static uint32_t image_at(const struct profile *p, const struct profile_location *l)
+{
+	return l->mapping == PROFILE_NONE ? PROFILE_NONE : p->mappings[l->mapping].image;
+}
+
+static uint64_t value_of(const struct runtimes *r, size_t sample)
+{
+	int64_t value = r->p->values[sample * r->p->value_type_count + r->value];
+
+	return value > 0 ? value : 0;
+}
+
+/* What one sample shows of its process. */
+static void look_at_stack(struct runtimes *r, size_t number, const runtime_set *of_image)
+{
+	const struct profile *p = r->p;
+	const struct profile_sample *sample = &p->samples[number];
+	struct process *process = &r->processes[r->process_of[sample->labels]];
+
+	for (uint32_t depth = 0; depth < sample->depth; depth++) {
+		uint32_t location = p->frames[sample->first_frame + depth];
+		uint32_t image = image_at(p, &p->locations[location]);
+
+		if (image == PROFILE_NONE)
+			continue;
+		process->runtimes |= of_image[image];
+		if (!depth)
+			r->leaves[image] += value_of(r, number);
+	}
+	r->sum += value_of(r, number);
+}
+
+static void look_at_samples(struct runtimes *r, runtime_set *of_image)
+{
+	const struct profile *p = r->p;
+
+	for (size_t i = 0; i < p->image_count; i++) {
+		of_image[i] = runtime_of(p->images[i].path);
+		r->mapped |= of_image[i];
+	}
+	for (size_t i = 0; i < p->sample_count && r->mapped; i++)
+		look_at_stack(r, i, of_image);
+}
+
+static bool pid_equal(const void *array, uint32_t id, const void *key)
+{
+	return ((const struct process *)array)[id].pid == *(const uint32_t *)key;
+}
+
+/* Makes one of all labels with one PID: there are some for each thread and mode. */
+static int find_processes(struct runtimes *r, struct index *index)
+{
+	for (size_t i = 0; i < r->p->label_count; i++) {
+		uint32_t pid = r->p->labels[i].pid;
+		uint64_t hash = hash_u64(pid, 0);
+		uint32_t *id = &r->process_of[i];
+
+		*id = index_find(index, hash, pid_equal, r->processes, &pid);
+		if (*id != INDEX_NONE)
+			continue;
+		*id = r->process_count++;
+		r->processes[*id].pid = pid;
+		if (index_add(index, hash, *id))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int find_runtimes(struct runtimes *r)
+{
+	const struct profile *p = r->p;
+	runtime_set *of_image = calloc(p->image_count + 1, sizeof(*of_image));
+	struct index index = { 0 };
+	int err = -ENOMEM;
+
+	r->value = profile_count_value(p);
+	r->image_count = p->image_count;
+	r->processes = calloc(p->label_count + 1, sizeof(*r->processes));
+	r->process_of = calloc(p->label_count + 1, sizeof(*r->process_of));
+	r->leaves = calloc(p->image_count + 1, sizeof(*r->leaves));
+	if (of_image && r->processes && r->process_of && r->leaves)
+		err = find_processes(r, &index);
+	if (!err)
+		look_at_samples(r, of_image);
+	index_free(&index);
+	free(of_image);
+	return err;
+}
+
+struct runtimes *runtimes_new(const struct profile *p)
+{
+	struct runtimes *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->p = p;
+	if (find_runtimes(r) == 0)
+		return r;
+	runtimes_free(r);
+	return NULL;
+}
+
+void runtimes_free(struct runtimes *r)
+{
+	if (!r)
+		return;
+	free(r->processes);
+	free(r->process_of);
+	free(r->leaves);
+	free(r);
+}
+
+/* --- Hints --- */
+
+struct share {
+	uint64_t unnamed;
+	uint64_t most;	  /* of them, in one process, */
+	uint32_t pid;	  /* this one; 0: not known */
+	size_t processes; /* that have some */
+};
+
+static void add_share(struct share *share, const struct process *process, bool certain)
+{
+	share->unnamed += process->unnamed;
+	share->processes++;
+	if (process->unnamed <= share->most)
+		return;
+	share->most = process->unnamed;
+	share->pid = certain ? process->pid : 0;
+}
+
+static void share_out(const struct runtimes *r, runtime_set all, bool certain,
+		      const struct process *process, struct share *shares)
+{
+	for (size_t i = 0; i < RUNTIME_COUNT; i++)
+		if (all & (runtime_set)1 << i)
+			add_share(&shares[i], process, certain || r->process_count == 1);
+}
+
+/*
+ * A profile has the mappings of all processes together. What shows that a process has a runtime is
+ * the runtime's code in its stacks; where there is none, it may have any that no other is known to
+ * have, or none. Returns how many samples are shared out.
+ */
+static uint64_t share_samples(const struct runtimes *r, struct share *shares)
+{
+	runtime_set known = 0;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->process_count; i++) {
+		const struct process *process = &r->processes[i];
+		runtime_set first = process->runtimes & -process->runtimes;
+
+		sum += process->unnamed;
+		if (!process->unnamed || !first)
+			continue;
+		known |= first;
+		share_out(r, first, true, process, shares);
+	}
+	for (size_t i = 0; i < r->process_count; i++)
+		if (r->processes[i].unnamed && !r->processes[i].runtimes)
+			share_out(r, r->mapped & ~known, false, &r->processes[i], shares);
+	return sum;
+}
+
+static void print_hint(const struct runtime *runtime, const struct share *share, FILE *out)
+{
+	const char *rest = strstr(runtime->hint, PID);
+	size_t size = rest ? (size_t)(rest - runtime->hint) : strlen(runtime->hint);
+
+	fprintf(out, "; %s", runtime->name);
+	if (share->pid)
+		fprintf(out, " (PID %" PRIu32, share->pid);
+	if (share->pid && share->processes > 1)
+		fprintf(out, " and %zu more", share->processes - 1);
+	fprintf(out, "%s: %.*s", share->pid ? ")" : "", (int)size, runtime->hint);
+	if (!rest)
+		return;
+	if (share->pid)
+		fprintf(out, "%" PRIu32, share->pid);
+	else
+		fputs("PID", out);
+	fputs(rest + strlen(PID), out);
+}
+
+static void count_unnamed(struct runtimes *r, uint32_t image)
+{
+	const struct profile *p = r->p;
+
+	for (size_t i = 0; i < r->process_count; i++)
+		r->processes[i].unnamed = 0;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+		const struct profile_location *leaf;
+
+		if (!sample->depth)
+			continue;
+		leaf = &p->locations[p->frames[sample->first_frame]];
+		if (!leaf->line_count && image_at(p, leaf) == image)
+			r->processes[r->process_of[sample->labels]].unnamed += value_of(r, i);
+	}
+}
+
+/* Where there is a file of names, it lacks some: only a runtime that is asked again adds them. */
+static void print_hints(struct runtimes *r, uint32_t image, FILE *out)
+{
+	bool has_file = image_kind(r->p->images[image].path) == IMAGE_JIT;
+	struct share shares[RUNTIME_COUNT] = { 0 };
+	uint64_t sum;
+
+	count_unnamed(r, image);
+	sum = share_samples(r, shares);
+	for (size_t i = 0; i < RUNTIME_COUNT; i++)
+		if (shares[i].unnamed && shares[i].unnamed >= sum / HINT_SHARE &&
+		    (!has_file || runtimes[i].snapshot))
+			print_hint(&runtimes[i], &shares[i], out);
+}
+
+char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fputs(why, out);
+	/* Malicious files have many images: so few are looked at that time follows the samples. */
+	if (image < r->image_count && r->leaves[image] >= r->sum / IMAGE_SHARE)
+		print_hints(r, image, out);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* --- Interpreters --- */
+
+static const char *const python[] = { "python", "python[23]*", "libpython[23]*.so*", NULL };
+
+/* What Python calls its functions in a file of names. */
+#define PYTHON_PREFIX "py::"
+
+static bool has_python_names(const struct profile *p)
+{
+	for (size_t i = 0; i < p->function_count; i++)
+		if (strncmp(p->functions[i].name, PYTHON_PREFIX, strlen(PYTHON_PREFIX)) == 0)
+			return true;
+	return false;
+}
+
+const char *runtime_interpreter(const struct profile *p, uint32_t image)
+{
+	unsigned int major, minor;
+	char name[64];
+
+	if (!file_name(p->images[image].path, name, sizeof(name)) || !matches(python, name) ||
+	    has_python_names(p))
+		return NULL;
+	if (sscanf(strstr(name, "python"), "python%u.%u", &major, &minor) == 2 &&
+	    (major < 3 || (major == 3 && minor < 12)))
+		return "Python tells no profiler the names of its functions before version 3.12";
+	return "python -X perf (version 3.12 or later, built with frame pointers), recorded with "
+	       "-g, has Python's functions in the call stacks";
+}
