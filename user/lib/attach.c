@@ -65,7 +65,7 @@ static int attach(struct profil_session **session, pid_t pid, const struct profi
 		return err;
 	s->pid = pid;
 	s->hz = hz;
-	err = profil__session_start(s, NULL);
+	err = profil__session_start(s);
 	if (err) {
 		profil__session_free(s);
 		return err;
@@ -187,7 +187,7 @@ static void try_backends(void)
 		return;
 	s->hz = hz;
 	s->trial = true;
-	if (profil__session_start(s, NULL) == 0)
+	if (profil__session_start(s) == 0)
 		profil__session_stop(s);
 	profil__session_free(s);
 }

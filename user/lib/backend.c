@@ -175,10 +175,3 @@ void profil__backend_after_fork(void)
 		if (backends[i] && backends[i]->after_fork)
 			backends[i]->after_fork();
 }
-
-void profil__backend_end(void)
-{
-	for (size_t i = 0; i < BACKEND_COUNT; i++)
-		if (backends[i] && backends[i]->end)
-			backends[i]->end();
-}

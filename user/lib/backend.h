@@ -40,8 +40,6 @@ struct backend {
 	void (*stop)(struct profil_session *s);
 	/* Lets go of what start made, state and cells; NULL: there are none. */
 	void (*release)(struct profil_session *s);
-	/* In the live thread, before that ends: lets go of what is kept for others; may be NULL. */
-	void (*end)(void);
 };
 
 extern const struct backend profil__backend_kmod;
@@ -66,9 +64,6 @@ int profil__backend_go_on(struct profil_session *s);
 
 /* After fork(2), in both processes. */
 void profil__backend_after_fork(void);
-
-/* In the live thread, with the lock, before it ends. */
-void profil__backend_end(void);
 
 /* The name of the one that was chosen, NULL for none. */
 const char *profil__backend_name(void);

@@ -225,12 +225,6 @@ static void bpf_release(struct profil_session *s)
 	s->handle = NULL;
 }
 
-static void bpf_end(void)
-{
-	if (module)
-		module->end();
-}
-
 static int start(struct profil_session *s)
 {
 	const struct bpf_request request = {
@@ -265,10 +259,8 @@ static int start(struct profil_session *s)
 
 static int bpf_start(struct profil_session *s)
 {
-	if (!has_privileges()) {
-		bpf_end();
+	if (!has_privileges())
 		return profil__error(EPERM, "it takes CAP_BPF and CAP_PERFMON");
-	}
 	if (!module)
 		return profil__error(ENOTSUP, "%s", why_not ? why_not : "no module");
 	return start(s);
@@ -282,5 +274,4 @@ const struct backend profil__backend_bpf = {
 	.after_fork = bpf_after_fork,
 	.stop = bpf_stop,
 	.release = bpf_release,
-	.end = bpf_end,
 };

@@ -28,10 +28,9 @@ static int open_all(int inherited, struct error *e)
 	return histograms_open(MOST_PROCESSES, false, &all, e);
 }
 
-/* What a forked child finds is its parent's, and stays. */
-static void end(void)
+static void close_unused(void)
 {
-	if (count || owner != getpid())
+	if (count)
 		return;
 	histograms_close(all);
 	all = NULL;
@@ -66,7 +65,7 @@ static int start(const struct bpf_request *request, void **out, struct bpf_count
 	err = err ?: begin(request, &h, &e);
 	if (err) {
 		snprintf(why, size, "%s", e.what);
-		end();
+		close_unused();
 		return err;
 	}
 	count++;
@@ -90,6 +89,7 @@ static void free_histogram(void *histogram)
 {
 	histogram_free(histogram);
 	count--;
+	close_unused();
 }
 
 __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE = {
@@ -97,5 +97,4 @@ __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE
 	.share = share,
 	.stop = stop,
 	.free = free_histogram,
-	.end = end,
 };

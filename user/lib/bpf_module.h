@@ -12,7 +12,7 @@
 
 #include "bpf/profil.h"
 
-#define PROFIL_BPF_MODULE profil_bpf_module_3
+#define PROFIL_BPF_MODULE profil_bpf_module_2
 
 struct bpf_request {
 	pid_t pid;
@@ -42,10 +42,8 @@ struct bpf_module {
 	int (*share)(int socket);
 	/* The counts do not change any more. */
 	void (*stop)(void *histogram);
-	/* Frees it, and the counts with it. The program stays loaded, for the next one. */
+	/* Frees it, and the counts with it. */
 	void (*free)(void *histogram);
-	/* Frees that, too, when no histogram is left. */
-	void (*end)(void);
 };
 
 #endif

@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/backend.h"
 #include "lib/error.h"
 #include "lib/process.h"
 #include "lib/session.h"
@@ -164,7 +163,6 @@ static bool look(struct look *seen)
 		return true;
 	*seen = profil__sessions_look();
 	if (!seen->any) {
-		profil__backend_end();
 		pthread_detach(live.thread);
 		delete_timer();
 		live.running = false;
@@ -231,7 +229,6 @@ static void look_again_and_again(void)
 		if (wait_for_signal(wait))
 			pace.quiet_since = profil__now_ns();
 		if (__atomic_exchange_n(&live.called, false, __ATOMIC_ACQ_REL) && !do_work()) {
-			profil__backend_end(); /* who calls has the lock */
 			delete_timer();
 			return;
 		}

@@ -51,15 +51,14 @@ static int replace(const struct region *regions, size_t count, bool wide, unsign
 		err = profil__session_make(&s, regions, count, wide);
 	if (err)
 		return err;
+	turn_off();
 	if (!s || !s->plan.range_count) { /* no tick can be counted */
-		turn_off();
 		if (s)
 			profil__session_free(s);
 		return 0;
 	}
 	s->hz = hz;
-	err = profil__session_start(s, current);
-	turn_off();
+	err = profil__session_start(s);
 	if (err) {
 		profil__session_free(s);
 		return err;

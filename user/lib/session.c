@@ -160,31 +160,10 @@ static void end_idle_thread(void)
 	profil__live_end();
 }
 
-/* All but the end of the thread. */
-static void take_off(struct profil_session *s)
+int profil__session_start(struct profil_session *s)
 {
-	struct profil_session **link = &sessions;
+	int err = profil__backend_start(s);
 
-	if (!s->on)
-		return;
-	profil__session_account(s);
-	if (s->attached && s->backend->direct)
-		detach(s);
-	else if (s->attached)
-		profil__live_call(detach, s);
-	while (*link != s)
-		link = &(*link)->next;
-	*link = s->next;
-	s->on = false;
-}
-
-int profil__session_start(struct profil_session *s, struct profil_session *before)
-{
-	int err;
-
-	if (before)
-		take_off(before);
-	err = profil__backend_start(s);
 	if (!err) {
 		s->cpu_at = read_cpu_clock(s);
 		s->on = true;
@@ -199,7 +178,19 @@ int profil__session_start(struct profil_session *s, struct profil_session *befor
 
 void profil__session_stop(struct profil_session *s)
 {
-	take_off(s);
+	struct profil_session **link = &sessions;
+
+	if (!s->on)
+		return;
+	profil__session_account(s);
+	if (s->attached && s->backend->direct)
+		detach(s);
+	else if (s->attached)
+		profil__live_call(detach, s);
+	while (*link != s)
+		link = &(*link)->next;
+	*link = s->next;
+	s->on = false;
 	end_idle_thread();
 }
 

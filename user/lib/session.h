@@ -49,11 +49,8 @@ int profil__session_make(struct profil_session **session, const struct region *r
 			 size_t count, bool wide);
 void profil__session_free(struct profil_session *s);
 
-/*
- * Begins to count, by the process's back end; the first time that is chosen. `before`, if not NULL,
- * ends first, and what the back end has loaded for it is used again.
- */
-int profil__session_start(struct profil_session *s, struct profil_session *before);
+/* Begins to count, by the process's back end; the first time that is chosen. */
+int profil__session_start(struct profil_session *s);
 
 /* Ends it, if it is on; all counts are where they belong then. */
 void profil__session_stop(struct profil_session *s);
