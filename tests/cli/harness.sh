@@ -182,6 +182,7 @@ spares_stranger() {
 		start sleep 1234
 		kill -KILL "$pid"
 		wait "$pid"
+		sleep 0.03 # a birth is told to 10 ms
 		echo $((pid - 1)) >/proc/sys/kernel/ns_last_pid
 		sleep 0.5 &
 		end_started "$pid"
