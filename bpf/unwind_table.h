@@ -126,7 +126,7 @@ struct unwind_copy {
 	unsigned char bytes[UNWIND_COPY_BYTES];
 };
 
-#define UNWIND_COPY_RING_BYTES (1U << 22)
+#define UNWIND_COPY_RING_BYTES (1U << 24)
 
 #define UNWIND_PROCESS_MAPPINGS_MAX (1U << 13)
 
