@@ -155,7 +155,7 @@ static __always_inline bool find_process(struct walk *walk, struct task_struct *
 }
 
 SEC("?iter/task")
-int tell_exec_numbers(struct bpf_iter__task *ctx)
+int list_exec_numbers(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct unwind_exec_number number;
@@ -222,7 +222,7 @@ static __always_inline bool has_no_stack(struct task_struct *task)
 	return task->flags & PF_EXITING || BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
 }
 
-/* The size of the copy, of which all but the stack's bytes is filled in already. */
+/* Copies the stack from copy->begin on. Returns in how many steps; copy->size is in bytes. */
 __noinline int copy_stack(struct unwind_copy *copy)
 {
 	int i;
@@ -330,7 +330,7 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	return send_copy(scratch, regs, published) ? WALK_SENT : depth;
 }
 
-/* A tick whose copy was sent is told in some bucket, as all are, and came through a ring buffer. */
+/* Every tick is counted in the `ticks` of a bucket: one whose copy was sent, in the first. */
 static __always_inline void count_copy(void)
 {
 	__u32 key = 0;

@@ -84,6 +84,20 @@ static const struct unwind_image_state *find_build(const struct unwind *u, const
 }
 
 /*
+ * Every user can make files, as many as he likes, that each take a second to read: of the time that
+ * passes they get a part.
+ */
+#define USERS_NS   (10 * NS_PER_S) /* at once */
+#define USERS_PART 10
+
+static int check_users_time(const struct unwind *u, struct error *e)
+{
+	if (u->users_ns <= USERS_NS + (now_ns() - u->begin_ns) / USERS_PART)
+		return 0;
+	return error_set(e, 0, "it took too long to read users' files");
+}
+
+/*
  * Of a program that has ended before anybody looked there is no file but that which has its name;
  * it is the same when the build ID says so.
  */
@@ -97,21 +111,15 @@ static int read_by_name(const struct unwind *u, const struct capture_image *imag
 	fd = file_open_regular(image->root, image->path, NULL);
 	if (fd < 0)
 		return 0;
-	err = u->read(fd, image->path, rows, e);
 	*roots = is_roots(fd);
+	err = *roots ? 0 : check_users_time(u, e);
+	err = err ?: u->read(fd, image->path, rows, e);
 	close(fd);
 	if (!err && (rows->build_id_size != image->build_id_size ||
 		     memcmp(rows->build_id, image->build_id, image->build_id_size)))
 		unwind_rows_free(rows);
 	return err;
 }
-
-/*
- * Every user can make files, as many as he likes, that each take a second to read: of the time that
- * passes they get a part.
- */
-#define USERS_NS   (10 * NS_PER_S) /* at once */
-#define USERS_PART 10
 
 static int read_rows(struct unwind *u, size_t number)
 {
@@ -134,15 +142,12 @@ static int read_rows(struct unwind *u, size_t number)
 		return 0; /* code without a file */
 	/* A process may have written to its copy of the vDSO, which is to tell of all. */
 	state->is_roots = is_vdso || (image->fd >= 0 && is_roots(image->fd));
-	if (image->fd >= 0 && !state->is_roots &&
-	    u->users_ns > USERS_NS + (now_ns() - u->begin_ns) / USERS_PART) {
-		snprintf(state->why, sizeof(state->why), "it took too long to read users' files");
-		return 0;
-	}
+	if (image->fd >= 0 && !state->is_roots)
+		err = check_users_time(u, &e);
 	if (is_vdso)
 		err = u->read(-1, image->path, &state->rows, &e);
 	else if (image->fd >= 0)
-		err = u->read(image->fd, image->path, &state->rows, &e);
+		err = err ?: u->read(image->fd, image->path, &state->rows, &e);
 	else
 		err = read_by_name(u, image, &state->rows, &state->is_roots, &e);
 	if (!state->is_roots)
@@ -200,7 +205,7 @@ int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 	}
 	for (size_t i = 0; i < u->processes->count && !err; i++)
 		need.mappings += process_space(&u->processes->processes[i])->count;
-	bpf_program__set_autoload(bpf->progs.tell_exec_numbers, true);
+	bpf_program__set_autoload(bpf->progs.list_exec_numbers, true);
 	return err ?: unwind_tables_size(&u->tables, &need, &users, bpf);
 }
 
@@ -637,7 +642,7 @@ int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e
 	u->ring = ring_buffer__new(bpf_map__fd(bpf->maps.unwind_copies), take_copy, u, NULL);
 	if (!u->ring)
 		return error_set(e, errno, "cannot map the copies of stacks");
-	u->look = bpf_link_create(bpf_program__fd(bpf->progs.tell_exec_numbers), 0, BPF_TRACE_ITER,
+	u->look = bpf_link_create(bpf_program__fd(bpf->progs.list_exec_numbers), 0, BPF_TRACE_ITER,
 				  NULL);
 	if (u->look < 0) {
 		u->look = 0;

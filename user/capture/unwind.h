@@ -39,7 +39,7 @@ struct unwind {
 	struct ring_buffer *ring;
 	struct unwind_copy **copies; /* stacks to be walked */
 	size_t copy_count, copy_room;
-	int look; /* the iterator that tells exec numbers; 0: none */
+	int look; /* the iterator that lists exec numbers; 0: none */
 };
 
 /* Before the load: reads the rows of the images that are known, and sets the sizes of the maps. */
