@@ -11,7 +11,7 @@
 
 rounds=${PROFIL_BENCH_ROUNDS:-5}
 
-# in_phases NAME SECONDS METHOD...: the BPF run time of a tick by each, in turns, in NAME.METHOD.
+# in_turns NAME SECONDS METHOD...: the BPF run time of a tick by each, in turns, in NAME.METHOD.
 in_turns() {
 	local name=$1 seconds=$2 round method
 	shift 2
@@ -96,10 +96,8 @@ measure_attach() {
 
 # --- cpu: CPU time that recording adds, in all; and the file ---
 
-# used METHOD: the CPU time of the recorder, and what the target did meanwhile, over 5 s at 4999 Hz.
+# used METHOD: the CPU time of the recorder, and the size of its file, over 5 s at 4999 Hz.
 used() {
-	local before after
-	before=$(awk '{ print $1 }' "/proc/$pid/schedstat")
 	case $1 in
 	cfi) /usr/bin/time -f '%U %S' -o "$work/used.time" "$profiltool" record --call-graph=cfi \
 		-p "$pid" -F 4999 -d 5 -q -o "$work/file" >/dev/null 2>"$work/used.err" ;;
@@ -107,8 +105,7 @@ used() {
 		--call-graph "${1/dwarf/dwarf,16384}" -p "$pid" -o "$work/file" -- sleep 5 \
 		>/dev/null 2>"$work/used.err" ;;
 	esac || return
-	after=$(awk '{ print $1 }' "/proc/$pid/schedstat")
-	awk -v ns=$((after - before)) '{ print $1 + $2 }' "$work/used.time" >>"$work/used.$1"
+	awk '{ print $1 + $2 }' "$work/used.time" >>"$work/used.$1"
 	stat -c %s "$work/file" >>"$work/file.$1"
 }
 
