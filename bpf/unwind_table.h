@@ -3,7 +3,7 @@
  * The tables by which a program on the tick finds callers: user space writes them, the program
  * reads them. Included by both, so it includes nothing.
  *
- * A row holds from its address up to the next row's: its rule tells how to get from a frame that
+ * A row holds from its address up to the next row's: its rule says how to get from a frame that
  * executes there to the caller's. Rows are made once per image from its call frame information.
  */
 #ifndef PROFIL_BPF_UNWIND_TABLE_H

@@ -43,7 +43,7 @@ void unwind_rows_free(struct unwind_rows *rows);
 
 /*
  * Reads the rows of an image. fd: its file, open for reading, which stays the caller's; -1: `path`
- * tells what it is ("[vdso]"). Returns 0, also when there is no call frame information (count is
+ * says what it is ("[vdso]"). Returns 0, also when there is no call frame information (count is
  * 0), or a negative errno and says in e what is wrong with the file.
  */
 typedef int unwind_reader(int fd, const char *path, struct unwind_rows *rows, struct error *e);

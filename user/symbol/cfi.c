@@ -649,7 +649,7 @@ static int build(struct builder *b)
 	return err ?: add_gap(b, UINT64_MAX);
 }
 
-/* Also tells where the program begins. */
+/* *entry receives where the program begins. */
 static const struct machine *find_machine(Elf *elf, uint64_t *entry)
 {
 	GElf_Ehdr header;
