@@ -70,9 +70,9 @@ check "in a fault: the user's frames are whole, whatever the kernel does" chains
 	"$from_start;touch(;(fault|madvise|mmap)(;.*)?)?"
 
 # A child, and what it executes, and its parent.
-record family -d 20 timeout 0.7 "$progs/chains" child
-check "the parent has its own stacks" chains_are family 10 90 "$from_start;parent;inner(;.*)?"
-check "the child has those of what it executes" chains_are family 10 90 "$from_start;set;.*inner(;.*)?"
+record family -d 20 "$progs/chains" child 300
+check "the parent has its own stacks" chains_are family 30 70 "$from_start;parent;inner(;.*)?"
+check "the child has those of what it executes" chains_are family 30 70 "$from_start;set;.*inner(;.*)?"
 check "parent and child: the account is exact" whole family
 
 # --- Frame pointers: what code without them has in their place, and stacks by them alone ---

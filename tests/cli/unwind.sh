@@ -90,28 +90,34 @@ check "a thread: all reach the start" reach_start thread 100
 # --- What comes while recording ---
 
 # A command, its child by fork, and what that executes. Meanwhile the loader works, and the kernel.
-record family -d 20 timeout 0.7 "$work/chains" child
-check "a command: its own chain" chains_are family 10 90 "$from_start;parent;inner(;.*)?"
-check "its child, which calls exec: the other chains" chains_are family 10 90 "$from_start;$sets(;.*)?"
+record family -d 20 "$work/chains" child 300
+check "a command: its own chain" chains_are family 30 70 "$from_start;parent;inner(;.*)?"
+check "its child, which calls exec: the other chains" chains_are family 30 70 "$from_start;$sets(;.*)?"
 check "a command and its child: they reach the start" reach_start family 99
 
 cat >forks.c <<'EOF'
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #define FUNCTION __attribute__((noinline, noclone)) void
 FUNCTION inner(void) { for (volatile int i = 0; i < 20000; i++); }
+static void end(int signal) { wait(NULL); _exit(signal != SIGPROF); }
 FUNCTION generation(int more)
 {
+	const struct itimerval cpu = { .it_value = { 0, 150000 } };
 	if (more && fork() == 0)
 		generation(more - 1);
+	setitimer(ITIMER_PROF, &cpu, 0);
 	for (;;)
 		inner();
 }
-int main(void) { alarm(100); write(2, "ready\n", 6); generation(3); }
+int main(void) { alarm(100); signal(SIGPROF, end); generation(3); }
 EOF
 gcc "${flags[@]}" forks.c -o forks 2>/dev/null
-record forks -d 20 timeout 0.7 "$work/forks"
+record forks -d 20 "$work/forks"
 for depth in 1 2 3 4; do
-	check "forked $((depth - 1)) times, and no exec: its chain" chains_are forks 5 60 \
+	check "forked $((depth - 1)) times, and no exec: its chain" chains_are forks 15 40 \
 		"$from_start;(generation;){$depth}inner(;.*)?"
 done
 check "forked: they reach the start" reach_start forks 99

@@ -165,10 +165,8 @@ answered() {
 }
 
 counts() {
-	local counted
-	counted=$(asked burn counted)
-	echo "$counted ticks"
-	[ "$counted" -gt 50 ]
+	asked burn counted >/dev/null
+	tail -n 1 "$work/client.out" | tee /dev/stderr | grep -q " as due$"
 }
 
 begin client with user "$tree/progs/profil_backends" asked
@@ -176,7 +174,7 @@ client=$pid
 asked on on >/dev/null
 check "a client of profild: counts" counts
 stop "$profild"
-check "profild has ended: the client lives" test "$(asked burn burnt)" = 100
+check "profild has ended: the client lives" test "$(asked burn burnt)" -ge 100
 check "profild" start_profild
 check "profild is there again: the client counts again" wait_for counts
 stop "$profild"

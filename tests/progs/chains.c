@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * chains KIND: goes on along known call chains, with frame pointers:
+ * chains KIND [MS]: goes on along known call chains, with frame pointers:
  *   set      main > set > outer > middle > inner, outer > inner, and set > inner
  *   deep     main > descend, 200 deep, then inner
  *   thread   threaded > inner in a thread that main waits for
@@ -10,7 +10,8 @@
  *   last     main > calls_last > forever: the call is the last instruction of calls_last
  *   tree     two threads that walk each of 2^17 paths through a tree, 100 frames below their start
  *   random   main > returns_into_data: a frame pointer that leads to what is no code
- * It ends after a while, whatever has become of the test that has started it.
+ * It ends after a while, whatever has become of the test that has started it; or
+ *   chains KIND MS   when it has had so many milliseconds of CPU time: each of its processes
  */
 #ifndef WITHOUT_FRAME_POINTERS
 #pragma GCC optimize("no-omit-frame-pointer", "no-optimize-sibling-calls")
@@ -20,10 +21,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
@@ -90,11 +94,30 @@ static void thread(void)
 		pthread_join(thread, NULL);
 }
 
+/* MS, or NULL. */
+static char *cpu_ms;
+
+static void wait_and_end(int signal)
+{
+	(void)signal;
+	while (wait(NULL) > 0)
+		;
+	_exit(0);
+}
+
+static void end_after(int ms)
+{
+	struct itimerval timer = { .it_value = { ms / 1000, ms % 1000 * 1000 } };
+
+	signal(SIGPROF, wait_and_end);
+	setitimer(ITIMER_PROF, &timer, NULL);
+}
+
 NOINLINE static void parent(char *self)
 {
 	if (fork() == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl(self, self, "set", NULL);
+		execl(self, self, "set", cpu_ms, NULL);
 		_exit(1);
 	}
 	for (;;)
@@ -231,9 +254,12 @@ static const struct kind {
 
 int main(int argc, char **argv)
 {
-	const char *name = argc == 2 ? argv[1] : "";
+	const char *name = argc >= 2 ? argv[1] : "";
 
 	alarm(LONGEST);
+	cpu_ms = argc >= 3 ? argv[2] : NULL;
+	if (cpu_ms)
+		end_after(atoi(cpu_ms));
 	fprintf(stderr, "ready\n");
 	if (strcmp(name, "deep") == 0)
 		descend(DEPTH);
@@ -242,6 +268,6 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (strcmp(name, kinds[i].name) == 0)
 			kinds[i].run();
-	fprintf(stderr, "usage: chains set|deep|thread|child|kernel|fault|last|tree|random\n");
+	fprintf(stderr, "usage: chains set|deep|thread|child|kernel|fault|last|tree|random [MS]\n");
 	return 2;
 }

@@ -4,7 +4,8 @@
  *   profil_backends which   calls profil() and prints "RESULT ERRNO BACKEND TICKS # ERROR", "-" for
  *                           what is not there
  *   profil_backends asked   prints "ready" and does what it reads: "on", "off", "which", "end", or
- *                           "burn", which tells how many ticks were counted
+ *                           "burn", which tells how many ticks were counted, and whether
+ *                           they can be what was due
  */
 #include "profil_row.h"
 
@@ -50,13 +51,18 @@ static int which(void)
 }
 
 /* Waits until what was burnt is to be seen. */
-static unsigned int burn_and_look(void)
+static void burn_and_look(void)
 {
-	unsigned int before = sum();
+	unsigned int before = sum(), counted;
+	double burnt;
 
-	burn(some());
+	*stalled_ns = 0;
+	stolen_before_ns = stolen_ns();
+	burnt = burn(some());
 	sleep_ms(20);
-	return sum() - before;
+	counted = sum() - before;
+	printf("burnt %.0f counted %u %s\n", burnt, counted,
+	       can_be(counted, burnt, burnt, 1) ? "as due" : "not as due");
 }
 
 static int do_as_asked(void)
@@ -73,7 +79,7 @@ static int do_as_asked(void)
 		else if (strcmp(line, "which\n") == 0)
 			printf("which %s\n", ask("profil_backend"));
 		else
-			printf("burnt %.0f counted %u\n", some(), burn_and_look());
+			burn_and_look();
 		fflush(stdout);
 	}
 	return 0;
