@@ -58,7 +58,15 @@ is_profiltool() {
 	[ "/proc/$1/exe" -ef "$profiltool" ]
 }
 
-# At any time: either nothing was there yet and it was ended, or all is there.
+# whole_file STATUS...: whether report ends so.
+whole_file() {
+	local got
+	got=$(status "$profiltool" report "$work/any.pb.gz")
+	[[ " $* " == *" $got "* ]]
+}
+
+# At any time: either nothing was there yet and it was ended, or all is there. It may be ended between
+# the file and the table, too.
 good=yes
 for delay in 0 0.003 0.01 0.02 0.03 0.05 0.07 0.1 0.15 0.2; do
 	rm -f "$work/any.pb.gz"
@@ -70,9 +78,9 @@ for delay in 0 0.003 0.01 0.02 0.03 0.05 0.07 0.1 0.15 0.2; do
 	wait "$recorder"
 	code=$?
 	case $code in
-	143) [ ! -e "$work/any.pb.gz" ] || good="half a file after $delay" ;;
+	143) [ ! -e "$work/any.pb.gz" ] || whole_file 0 4 || good="half a file after $delay" ;;
 	# 4: there are no samples, and report says the same.
-	0 | 4) exits "$code" "$profiltool" report "$work/any.pb.gz" || good="no file after $delay" ;;
+	0 | 4) whole_file "$code" || good="no file after $delay" ;;
 	*) good="$code after $delay" ;;
 	esac
 done
