@@ -158,6 +158,19 @@ static inline void burn_to_off(void)
 	}
 }
 
+/* What the cell had before this process counted in it: a child's is a copy of its parent's. */
+static inline uint32_t not_counted(const volatile uint32_t *cell)
+{
+	__u64 counted;
+	uint32_t now;
+
+	do {
+		now = *cell;
+		counted = query().counted;
+	} while (now != *cell);
+	return now - counted;
+}
+
 /* Between two looks at a cell, a query tells what is between them. */
 static inline void expect_exact(const char *when, const volatile uint32_t *cell, uint32_t begin)
 {

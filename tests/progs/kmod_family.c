@@ -19,22 +19,9 @@ static char program[4096];
 
 /* --- Children with a copy of the cell --- */
 
-/* What was in the cell when it was copied: the rest of it is what this process counted. */
-static uint32_t inherited(void)
-{
-	__u64 counted;
-	uint32_t now;
-
-	do {
-		now = cells32[0];
-		counted = query().counted;
-	} while (now != cells32[0]);
-	return now - counted;
-}
-
 static void go_on_exactly(const char *who)
 {
-	uint32_t begin = inherited();
+	uint32_t begin = not_counted(cells32);
 
 	if (!expect(is_on(), "%s: off", who))
 		return;
@@ -62,7 +49,7 @@ static void expect_fork(pid_t (*make_child)(void))
 	before = query().counted;
 	child = make_child();
 	if (child == 0) {
-		report[0] = inherited();
+		report[0] = not_counted(cells32);
 		go_on_exactly("child");
 		_exit(wrong);
 	}
@@ -383,7 +370,8 @@ static void shares_memory(void)
 	expect(is_on(), "off");
 	expect_least("all", query().ticks, 160 - 8);
 	go_on_exactly("parent");
-	expect(inherited() == 0, "%u in the cell that are not counted", inherited());
+	expect(not_counted(cells32) == 0, "%u in the cell that are not counted",
+	       not_counted(cells32));
 }
 
 static volatile uint32_t *outlived;
@@ -431,7 +419,8 @@ static void burns_after_vfork(void)
 	expect_well(child, "child");
 	expect_least("both", query().ticks, 20);
 	go_on_exactly("parent");
-	expect(inherited() == 0, "%u in the cell that are not counted", inherited());
+	expect(not_counted(cells32) == 0, "%u in the cell that are not counted",
+	       not_counted(cells32));
 }
 
 static int results[3], errors[3];
@@ -504,7 +493,8 @@ static void spawned(void)
 		expect_well(child, "child");
 	}
 	go_on_exactly("parent");
-	expect(inherited() == 0, "%u in the cell that are not counted", inherited());
+	expect(not_counted(cells32) == 0, "%u in the cell that are not counted",
+	       not_counted(cells32));
 }
 
 static void spawned_to_burn(void)
@@ -521,7 +511,8 @@ static void spawned_to_burn(void)
 	}
 	expect_well(child, "child");
 	go_on_exactly("parent");
-	expect(inherited() == 0, "%u in the cell that are not counted", inherited());
+	expect(not_counted(cells32) == 0, "%u in the cell that are not counted",
+	       not_counted(cells32));
 }
 
 /* --- Another program in its place --- */
@@ -590,7 +581,8 @@ static void exec_fails(void)
 	expect(execl("/proc/self/status", "status", (char *)NULL) == -1, "execl");
 	expect(is_on(), "off");
 	go_on_exactly("after that");
-	expect(inherited() == 0, "%u in the cell that are not counted", inherited());
+	expect(not_counted(cells32) == 0, "%u in the cell that are not counted",
+	       not_counted(cells32));
 }
 
 /* One after the other, each of a process that is on. */

@@ -585,7 +585,7 @@ static void goes_on_as(const char *who)
 	uint32_t begin;
 
 	expect(is_on(), "%s: off", who);
-	begin = cells32[0] - (uint32_t)query().counted;
+	begin = not_counted(cells32);
 	burn_counted(3);
 	expect_exact(who, cells32, begin);
 	expect_alive();
