@@ -14,7 +14,10 @@
  * unwinder stacks DIRECTORY: one process after the other burns CPU time with a stack pointer, and a
  * frame pointer, that are none. unwinder storm COUNT: maps code at that many places, then at
  * another all the time. unwinder leaders COUNT: makes so many processes whose first thread ends
- * before the other. unwinder burn SECONDS: calls itself ten times, and burns CPU time there.
+ * before the other. unwinder crowd KIND COUNT: maps so much at addresses below the libraries', then
+ *   is called by one, and burns CPU time. KIND: file (mappings of one file's code) or memory (code
+ *   without a file, every other page of it).
+ * unwinder burn SECONDS: calls itself ten times, and burns CPU time there.
  *
  * It prints "ready" when that is done.
  */
@@ -22,6 +25,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,6 +216,20 @@ static void map_many(int count)
 			fail("mmap");
 }
 
+/* They are in the way of who reads mappings in the order of their addresses. */
+static void map_crowd(const char *kind, int count)
+{
+	bool memory = strcmp(kind, "memory") == 0;
+	char *place = mmap(NULL, count * 4096L, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (place == MAP_FAILED)
+		fail("mmap");
+	for (int i = 0; i < count; i += 1 + memory)
+		if (memory ? mprotect(place + i * 4096L, 4096, PROT_READ | PROT_EXEC)
+			   : map_at(place + i * 4096L) == MAP_FAILED)
+			fail("mmap");
+}
+
 static void map_on(void)
 {
 	for (;;)
@@ -344,8 +362,15 @@ static void make_leaders(int count)
 	}
 }
 
+static int burn_in_compare(const void *a, const void *b)
+{
+	deep(10, 60);
+	return *(const char *)a - *(const char *)b;
+}
+
 int main(int argc, char **argv)
 {
+	char two[] = "ba";
 	const char *what = argc > 2 ? argv[1] : "";
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -353,6 +378,8 @@ int main(int argc, char **argv)
 		make_images(argv[2], argv[3], atoi(argv[4]));
 	else if (strcmp(what, "storm") == 0)
 		map_many(atoi(argv[2]));
+	else if (strcmp(what, "crowd") == 0 && argc == 4)
+		map_crowd(argv[2], atoi(argv[3]));
 	else if (strcmp(what, "leaders") == 0)
 		make_leaders(atoi(argv[2]));
 	else if (strcmp(what, "deepest") == 0)
@@ -366,6 +393,8 @@ int main(int argc, char **argv)
 		map_on();
 	if (strcmp(what, "images") == 0)
 		pause(); /* until it is killed */
+	if (strcmp(what, "crowd") == 0)
+		qsort(two, 2, 1, burn_in_compare);
 	if (strcmp(what, "burn") == 0)
 		deep(10, atof(argv[2]));
 	return 0;

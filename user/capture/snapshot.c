@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 
 #include "util/file.h"
+#include "util/index.h"
 #include "util/number.h"
 
 /* The kernel writes the end of a line in a path as \012, and nothing else so. */
@@ -61,30 +62,82 @@ static void mark_executable(struct process_table *table, struct process *process
 	}
 }
 
+/*
+ * A process may have tens of thousands of mappings of few files, or of none: those do not take the
+ * room of other files' mappings, which are read first. Files are told apart by a hash alone: where
+ * two are taken for one, mappings are read a little later.
+ */
+#define FIRST_OF_FILE 8
+#define FILE_SLOTS    4096
+
+struct maps_reader {
+	struct process_table *table;
+	struct process *process;
+	struct sideband_record record;
+	uint8_t read[FILE_SLOTS]; /* how many mappings of a file, up to FIRST_OF_FILE */
+	bool found;		  /* the thread still had an address space */
+	bool deferred;		  /* some mappings were not read yet */
+};
+
+static bool is_one_of_many(struct maps_reader *r)
+{
+	const char *name = r->record.name;
+	uint64_t hash = hash_bytes(name, strlen(name), hash_u64(r->record.inode, r->record.device));
+	uint8_t *read = &r->read[hash % FILE_SLOTS];
+
+	if (*read == FIRST_OF_FILE)
+		return true;
+	++*read;
+	return false;
+}
+
+/* all: else the first of each file */
+static int read_lines(struct maps_reader *r, FILE *maps, bool all)
+{
+	char *line = NULL;
+	size_t size = 0;
+	int err = 0;
+
+	while (!err && getline(&line, &size, maps) > 0) {
+		r->found = true;
+		if (!parse_maps_line(line, &r->record))
+			continue;
+		if (!all && is_one_of_many(r)) {
+			r->deferred = true;
+			continue;
+		}
+		err = process_map(r->table, r->process, &r->record);
+		if (process_is_crowded(r->process) && r->table->crowded)
+			break; /* it takes no more */
+	}
+	free(line);
+	return err;
+}
+
 /* *found says whether the thread still had an address space. */
 static int read_maps(struct process_table *table, struct process *process, pid_t tid,
 		     uint64_t time_ns, bool *found)
 {
-	struct sideband_record record = { .pid = process->pid, .tid = tid, .time_ns = time_ns };
-	char path[64], *line = NULL;
-	size_t size = 0;
-	int err = 0;
+	struct maps_reader reader = {
+		.table = table,
+		.process = process,
+		.record = { .pid = process->pid, .tid = tid, .time_ns = time_ns },
+	};
+	char path[64];
 	FILE *maps;
+	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
 	maps = fopen(path, "re");
 	if (!maps)
 		return 0; /* it ended, or is another user's: its pcs will have no image */
-	while (!err && getline(&line, &size, maps) > 0) {
-		*found = true;
-		if (!parse_maps_line(line, &record))
-			continue;
-		err = process_map(table, process, &record);
-		if (process_is_crowded(process) && table->crowded)
-			break; /* it takes no more */
+	err = read_lines(&reader, maps, false);
+	if (!err && reader.deferred) {
+		rewind(maps);
+		err = read_lines(&reader, maps, true);
 	}
-	free(line);
 	fclose(maps);
+	*found = reader.found;
 	if (time_ns == 0)
 		mark_executable(table, process);
 	return err;

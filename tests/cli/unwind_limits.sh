@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Recording with -g at its limits: processes with more mappings than are kept, files that are not what
+# was mapped, call frame information that is made to take time or memory, and a recorder that may use
+# little memory itself. Each ends in time, with a clear message. See tests/progs/unwinder.c.
+# shellcheck disable=SC2317 # functions are called by check
+
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+if [ "$(id -u)" -ne 0 ]; then
+	skip "limits of recording with -g" "recording needs root"
+	finish
+fi
+
+# measured NAME OPTION...: records with -g for half a second of a started process, $pid. Output is in
+# $work/NAME.json, .err and .pb.gz, and in .cost: its CPU time in seconds, and its peak memory in KiB.
+measured() {
+	local name=$1
+	shift
+	python3 -c '
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[2:]).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+open(sys.argv[1], "w").write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss}\n")
+sys.exit(status)' "$work/$name.cost" "$profiltool" record -g -p "$pid" -F 499 -d 0.5 --json \
+		-o "$work/$name.pb.gz" "$@" >"$work/$name.json" 2>"$work/$name.err"
+}
+
+# costs_little NAME SECONDS MIB: no more than that above what the ordinary process has cost.
+costs_little() {
+	echo "ordinary: $(<"$work/ordinary.cost"); $1: $(<"$work/$1.cost")"
+	awk -v s="$2" -v m="$3" 'NR == 1 { seconds = $1; size = $2; next }
+		{ exit !($1 <= seconds + s && $2 <= size + m * 1024) }' "$work/ordinary.cost" "$work/$1.cost"
+}
+
+# said NAME REGEX: whether its messages have such a line.
+said() {
+	grep -qE "$2" "$work/$1.err" && return
+	cat "$work/$1.err"
+	return 1
+}
+
+# is_whole NAME: all stacks reach the start of the program.
+is_whole() {
+	recorded '(whole and j["stacks"]["user"] >= 20 and
+		is_share(j["stacks"]["complete"], .99, 1, of=j["stacks"]["user"]))' "$work/$1.json"
+}
+
+# --- Mappings ---
+
+check "few mappings: there is such a process" start_ready "$progs/unwinder_bare" crowd file 10
+check "few mappings: recorded" measured ordinary
+check "few mappings: all stacks are whole" is_whole ordinary
+stop "$pid"
+
+# Each process may have a few less than vm.max_map_count.
+most=$(($(</proc/sys/vm/max_map_count) - 100))
+[ "$most" -le 100000 ] || most=100000
+for kind in file memory; do
+	check "$kind: there is a process with $most mappings" start_ready \
+		"$progs/unwinder_bare" crowd "$kind" "$most"
+	check "$kind: recorded" measured "$kind"
+	check "$kind: says that not all are known" said "$kind" \
+		"^profiltool: process $pid has more mappings of code than are kept"
+	check "$kind: stacks through the program, the C library and the vDSO are whole" is_whole "$kind"
+	check "$kind: with little time and memory" costs_little "$kind" 10 64
+	stop "$pid"
+done
+finish
