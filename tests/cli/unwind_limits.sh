@@ -67,4 +67,37 @@ for kind in file memory; do
 	check "$kind: with little time and memory" costs_little "$kind" 10 64
 	stop "$pid"
 done
+# --- Call frame information ---
+
+# odd KIND SECONDS MIB WHY: records the process of such a file, a user's, which costs so much at most.
+# WHY: a regular expression of what is said of it; "" when it has rows. See tests/odd_image.py.
+odd() {
+	check "$1: there is such a file" start_ready python3 "$top/tests/odd_image.py" "$1" "$work/$1.elf"
+	check "$1: recorded" measured "$1"
+	if [ -n "$4" ]; then
+		check "$1: says why stacks end there" said "$1" "$4"
+		check "$1: every tick is accounted for" recorded 'whole and j["ticks"] > 20' "$work/$1.json"
+	else
+		check "$1: all stacks are whole" is_whole "$1"
+	fi
+	check "$1: with little time and memory" costs_little "$1" "$2" "$3"
+	stop "$pid"
+	rm -f "$work/$1.elf"
+}
+
+unused="its call frame information is not used"
+size="corrupt .debug_frame: unknown compression or implausible size"
+odd plain 2 8 ""
+odd zlib-claim 2 8 "/zlib-claim.elf: $unused: $size$"
+odd zstd-claim 2 8 "/zstd-claim.elf: $unused: $size$"
+odd zlib-long 2 8 " [0-9.]* %: no call frame information in zlib-long.elf"
+odd zstd-long 2 8 " [0-9.]* %: no call frame information in zstd-long.elf"
+odd zlib-full 10 160 " [0-9.]* %: no call frame information in zlib-full.elf"
+odd zstd-full 10 160 " [0-9.]* %: no call frame information in zstd-full.elf"
+odd records 10 256 ""
+odd cut 2 8 "/cut.elf: $unused: corrupt .eh_frame: its record at 0x[0-9a-f]* is cut off$"
+odd beyond 2 8 "/beyond.elf: $unused: corrupt .eh_frame: its record at 0x[0-9a-f]* is cut off$"
+odd overlap 10 160 ""
+odd sparse 2 8 "/sparse.elf: $unused: its .eh_frame is larger than 128 MiB$"
+odd names 2 8 "/names.elf: $unused: corrupt ELF file: section 2 is too large or packed$"
 finish

@@ -12,6 +12,9 @@
 #define TABLES_MAX ((uint64_t)1024 * 1024 * 1024)
 #define NOTES_MAX  ((uint64_t)4 * 1024 * 1024)
 
+/* The names of sections, which libelf reads whole. Of 65,000 each may have a kilobyte. */
+#define NAMES_MAX ((uint64_t)64 * 1024 * 1024)
+
 static uint64_t field(const uint8_t *bytes, size_t size, bool big_endian)
 {
 	uint64_t value = 0;
@@ -85,14 +88,17 @@ static int check_parts(Elf *elf, struct error *e)
 {
 	struct sizes sizes = { 0 };
 	Elf_Scn *scn = NULL;
-	size_t count;
+	size_t count, names;
 
+	if (elf_getshdrstrndx(elf, &names))
+		names = SHN_UNDEF;
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr section;
 
 		if (!gelf_getshdr(scn, &section))
 			return error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
-		if (!add_section(&sizes, &section))
+		if (!add_section(&sizes, &section) ||
+		    (elf_ndxscn(scn) == names && section.sh_size > NAMES_MAX))
 			return error_set(e, 0,
 					 "corrupt ELF file: section %zu is too large or packed",
 					 elf_ndxscn(scn));
