@@ -318,7 +318,7 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	if (published) {
 		walk->at = (struct unwind_mapping){ 0 };
 		walk->interrupted = 1;
-		walk->mark = walk->by_frame_pointer = 0;
+		walk->mark = walk->by_frame_pointer = walk->framed = 0;
 		depth = walk_frames(scratch);
 		stack->end = walk->end;
 		stack->by_frame_pointer = walk->by_frame_pointer;

@@ -29,10 +29,11 @@ struct walk {
 	struct unwind_rule rule;
 	/* By the tick, or a signal, at pc: registers[] are its, and no call returns there. */
 	__u8 interrupted;
-	__u8 mark; /* to be added to pc: user space takes 1 off all but the leaf's */
-	__u8 by_frame_pointer;
-	__u8 end;	/* enum unwind_end */
-	__u64 asked_ns; /* when this CPU has sent its last request */
+	__u8 mark;	       /* to be added to pc: user space takes 1 off all but the leaf's */
+	__u8 by_frame_pointer; /* some frame was left so; */
+	__u8 framed;	       /* the last was */
+	__u8 end;	       /* enum unwind_end */
+	__u64 asked_ns;	       /* when this CPU has sent its last request */
 };
 
 static const struct unwind_mapping *walk_mapping(const struct walk *walk, __u32 number);
@@ -147,11 +148,14 @@ static __always_inline int step_by_frame_pointer(struct walk *walk, __u8 cause)
 	} saved;
 	__u64 bp = walk->bp;
 
+	/* Code that keeps frame pointers marks its outermost frame by 0: a stripped Go program. */
+	if (bp == 0 && walk->framed)
+		return end_walk(walk, UNWIND_COMPLETE);
 	if (bp < walk->sp || bp % 8 || bp - walk->sp > FRAME_BYTES_MAX ||
 	    walk_read(walk, &saved, sizeof(saved), bp))
 		return end_walk(walk, cause);
-	if (saved.pc == 0)
-		return end_walk(walk, UNWIND_COMPLETE);
+	if (saved.pc == 0) /* in code without frame pointers any word may be 0 */
+		return end_walk(walk, walk->framed ? UNWIND_COMPLETE : cause);
 	if (!find_mapping(walk, saved.pc - 1))
 		return end_walk(walk, cause);
 	walk->pc = saved.pc;
@@ -159,7 +163,7 @@ static __always_inline int step_by_frame_pointer(struct walk *walk, __u8 cause)
 	walk->bx = 0; /* not known any more */
 	walk->sp = bp + 16;
 	walk->interrupted = walk->mark = 0;
-	walk->by_frame_pointer = 1;
+	walk->by_frame_pointer = walk->framed = 1;
 	return 0;
 }
 
@@ -183,6 +187,7 @@ static __always_inline int step_over_signal(struct walk *walk)
 		walk->registers[8 + i] = saved[i];
 	walk->pc = saved[16];
 	walk->interrupted = walk->mark = 1;
+	walk->framed = 0;
 	return walk->pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
 }
 
@@ -262,7 +267,7 @@ static __always_inline int read_frame(struct walk *walk, __u64 cfa)
 	walk->pc = pc;
 	walk->bp = bp;
 	walk->sp = cfa;
-	walk->interrupted = walk->mark = 0;
+	walk->interrupted = walk->mark = walk->framed = 0;
 	return pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
 }
 
@@ -307,8 +312,26 @@ static __always_inline int step_by_return_address(struct walk *walk)
 		return -1;
 	walk->pc = first ? words[0] : words[1];
 	walk->sp += first ? 8 : 16;
-	walk->interrupted = walk->mark = 0;
+	walk->interrupted = walk->mark = walk->framed = 0;
 	return 0;
+}
+
+/* mov $15, %rax; syscall: what a signal's handler returns to. musl does not describe it. */
+static __always_inline bool is_signal_return_at(const struct walk *walk, __u64 address)
+{
+	__u64 code;
+	__u8 last;
+
+	return !walk_read(walk, &code, sizeof(code), address) && code == 0x0f0000000fc0c748 &&
+	       !walk_read(walk, &last, sizeof(last), address + sizeof(code)) && last == 0x05;
+}
+
+/* Whether pc is there: before, between or, in the system call, behind its instructions. */
+static __always_inline bool is_signal_return(const struct walk *walk)
+{
+	return is_signal_return_at(walk, walk->pc) ||
+	       (walk->interrupted && (is_signal_return_at(walk, walk->pc - 7) ||
+				      is_signal_return_at(walk, walk->pc - 9)));
 }
 
 /*
@@ -320,6 +343,8 @@ static __always_inline int step_in_gap(struct walk *walk)
 	/* The system call that ends a signal's handler is the last instruction there. */
 	if (walk->interrupted && find_mapping(walk, walk->pc - 1) &&
 	    find_rule(walk, walk->pc - 1) && walk->rule.cfa == UNWIND_SIGNAL)
+		return step_over_signal(walk);
+	if (is_signal_return(walk))
 		return step_over_signal(walk);
 	if (walk->interrupted && step_by_return_address(walk) == 0)
 		return 0;
@@ -338,7 +363,7 @@ static __always_inline int step_by_register(struct walk *walk)
 		return end_walk(walk, UNWIND_ODD_RULE);
 	walk->pc = walk->registers[number];
 	walk->sp += walk->rule.add;
-	walk->interrupted = walk->mark = 0;
+	walk->interrupted = walk->mark = walk->framed = 0;
 	return 0;
 }
 
@@ -354,7 +379,8 @@ WALK_FUNCTION int step(struct walk *walk)
 	if (!find_mapping(walk, address))
 		return step_by_frame_pointer(walk, UNWIND_NO_MAPPING);
 	if (walk->at.image == UNWIND_NO_IMAGE)
-		return step_by_frame_pointer(walk, UNWIND_NO_ROWS);
+		return is_signal_return(walk) ? step_over_signal(walk)
+					      : step_by_frame_pointer(walk, UNWIND_NO_ROWS);
 	find_rule(walk, address);
 	switch (walk->rule.cfa) {
 	case UNWIND_GAP:

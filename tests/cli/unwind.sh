@@ -172,11 +172,14 @@ check "200 short programs: their chains" chains_are inner 95 100 "$from_start;ou
 # blind() leaves nothing in the frame pointer that would look like one, nor its return address on top of
 # the stack.
 cat >blind.c <<'EOF'
+#ifndef BP
+#define BP "$1"
+#endif
 #define FUNCTION __attribute__((noinline, noclone)) void
 FUNCTION blind(void)
 {
 	for (;;)
-		__asm__ volatile("push %%rbp\n\tpush $0\n\tpush $0\n\tmov $1, %%ebp\n\t"
+		__asm__ volatile("push %%rbp\n\tpush $0\n\tpush $0\n\tmov " BP ", %%rbp\n\t"
 				 "mov $20000, %%ecx\n1:\tdec %%ecx\n\tjnz 1b\n\t"
 				 "add $16, %%rsp\n\tpop %%rbp" ::: "rcx", "memory");
 }
@@ -204,8 +207,10 @@ int main(int argc, char **argv)
 EOF
 no_tables=(-fno-asynchronous-unwind-tables -fno-unwind-tables)
 gcc "${flags[@]}" "${no_tables[@]}" -c blind.c
+gcc "${flags[@]}" "${no_tables[@]}" -DBP='"%%rsp"' -c blind.c -o zeros.o
 gcc "${flags[@]}" "${no_tables[@]}" -fno-omit-frame-pointer -c framed.c
 gcc "${flags[@]}" calls.c blind.o framed.o -o calls 2>/dev/null
+gcc "${flags[@]}" calls.c zeros.o framed.o -o calls_zeros 2>/dev/null
 # A library without any call frame information: the compiler's own files would bring some.
 gcc "${flags[@]}" "${no_tables[@]}" -fPIC -shared -nostdlib blind.c -o libblind.so
 gcc "${flags[@]}" calls.c framed.o -L. -lblind -Wl,-rpath,"$work" -o calls_library 2>/dev/null
@@ -217,6 +222,10 @@ check "code without call frame information: nothing above it" chains_are gap 99 
 check "code without call frame information: counted, with its image" ended gap gap calls 99
 check "code without call frame information: said" said gap \
 	"  [0-9.]+ %: code without call frame information in calls: its assembly needs .cfi directives"
+start_ready ./calls_zeros
+record zeros --user -p "$pid"
+stop "$pid"
+check "zeros on its stack do not say that it is the outermost frame" ended zeros gap calls_zeros 99
 check "and how many reach the start" said gap "[01]\.[0-9]+ % of the user stacks reach the program's start"
 
 start_ready ./calls_library
@@ -249,6 +258,85 @@ if gcc -m32 "${flags[@]}" calls.c framed.c -Dblind=back -o bits32 2>/dev/null; t
 		"  100.00 %: 32-bit processes are walked by frame pointers.*: build them with -fno-omit.*"
 else
 	skip "32-bit programs" "gcc -m32 does not work here"
+fi
+
+# --- A signal's handler that returns to code that nothing describes, as musl's does ---
+
+cat >restorer.c <<'EOF'
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+#define FUNCTION __attribute__((noinline, noclone)) static
+static volatile unsigned long sum;
+void restorer(void);
+__asm__(".globl restorer\n.type restorer, @function\n"
+	"nop\nrestorer: mov $15, %rax\nsyscall\n.size restorer, . - restorer");
+FUNCTION void in_handler(void)
+{
+	for (int i = 0; i < 3000000; i++)
+		sum += i;
+	__asm__ volatile("");
+}
+static void handler(int number) { (void)number; in_handler(); __asm__ volatile(""); }
+FUNCTION void interrupted(void) { for (;;) sum++; }
+int main(void)
+{
+	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } };
+	const struct { /* of the kernel */
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		unsigned long mask;
+	} action = { handler, 0x04000000 /* SA_RESTORER */, restorer, 0 };
+
+	syscall(SYS_rt_sigaction, SIGALRM, &action, NULL, 8);
+	setitimer(ITIMER_REAL, &often, NULL);
+	write(1, "ready\n", 6);
+	interrupted();
+}
+EOF
+gcc "${flags[@]}" restorer.c -o restorer 2>/dev/null
+start_ready ./restorer
+record restorer --user -p "$pid"
+stop "$pid"
+check "a handler of musl's kind: most ticks are in it" recorded 'share("in_handler") > 50' restorer.json
+check "a handler of musl's kind: on top of who was interrupted" recorded \
+	'is_share(sum(f["total"] for f in j["functions"] if f["name"] == "interrupted"), .99, 1)' \
+	restorer.json
+check "a handler of musl's kind: the stacks reach the start" reach_start restorer 99
+
+# Go keeps frame pointers; without its tables there is nothing else.
+cat >spin.go <<'EOF'
+package main
+
+var sum uint64
+
+//go:noinline
+func inner(n uint64) {
+	for i := uint64(0); i < n; i++ {
+		sum += i
+	}
+}
+
+//go:noinline
+func outer() { inner(1000000); sum++ }
+
+func main() {
+	println("ready")
+	for {
+		outer()
+	}
+}
+EOF
+if command -v go >/dev/null; then
+	HOME=$work GO111MODULE=off go build -ldflags "-s -w" -o spin spin.go
+	start_ready ./spin
+	record go --user -p "$pid"
+	stop "$pid"
+	check "a stripped Go program: the stacks reach the start" reach_start go 95
+else
+	skip "a stripped Go program" "there is no go"
 fi
 
 python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
