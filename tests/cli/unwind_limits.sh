@@ -100,4 +100,60 @@ odd beyond 2 8 "/beyond.elf: $unused: corrupt .eh_frame: its record at 0x[0-9a-f
 odd overlap 10 160 ""
 odd sparse 2 8 "/sparse.elf: $unused: its .eh_frame is larger than 128 MiB$"
 odd names 2 8 "/names.elf: $unused: corrupt ELF file: section 2 is too large or packed$"
+
+# --- The recorder's own limits ---
+
+# limited HINT LIMIT: records under this limit of prlimit(1): either all of it, or nothing, and then with
+# this hint. Nothing is half-written.
+limited() {
+	local status
+	rm -f "$work/limited".*
+	timeout 60 prlimit "$2" "$profiltool" record -g -p "$pid" -F 499 -d 0.1 -o "$work/limited.pb.gz" \
+		>"$work/limited.out" 2>"$work/limited.err"
+	status=$?
+	cat "$work/limited.err"
+	if [ "$status" -eq 0 ]; then
+		"$profiltool" report --json "$work/limited.pb.gz" >"$work/limited.json"
+		return
+	fi
+	[ "$status" -eq 1 ] && [ "$(ls "$work"/limited.*)" = "$work/limited.err
+$work/limited.out" ] && grep -qF -- "$1" "$work/limited.err"
+}
+check "there is an ordinary process" start_ready "$progs/unwinder_bare" crowd file 10
+for limit in as=20000000 as=60000000 as=100000000 as=500000000 data=5000000 data=50000000; do
+	check "--$limit" limited "raise this process's limits of memory: ulimit -v unlimited" "--$limit"
+done
+for limit in nofile=16 nofile=32 nofile=256; do
+	check "--$limit" limited "raise the limit of open files: ulimit -n 65536" "--$limit"
+done
+check "--memlock=0: nothing of it is locked" limited "does not fail" --memlock=0
+
+# --- A kernel that does not take the walk ---
+
+# refused NAME CALL OPTION...: records while the kernel refuses the bpf(2) call with that number, and the
+# next: libbpf asks again, for the verifier's messages.
+refused() {
+	local name=$1 call=$2
+	shift 2
+	strace -f -o /dev/null -e signal=none -e trace=bpf \
+		-e inject=bpf:error=EINVAL:when="$call..$((call + 1))" "$profiltool" record -p "$pid" -F 499 \
+		-d 0.3 --json "$@" >"$work/$name.json" 2>"$work/$name.err"
+}
+if strace -o /dev/null -e inject=bpf:error=EINVAL:when=1..2 true 2>/dev/null; then
+	strace -f -o "$work/calls" -e signal=none -e trace=bpf "$profiltool" record -g -p "$pid" -d 0.1 \
+		>/dev/null 2>&1
+	load=$(grep -n 'BPF_PROG_LOAD.*prog_name="sample_stacks_c' "$work/calls" | cut -d : -f 1 | head -n 1)
+	check "the walk's program is loaded by a call of bpf(2)" [ -n "$load" ]
+	check "-g: recorded, if the kernel refuses that" refused refused "$load" -g
+	check "-g: says that stacks are by frame pointers" said refused \
+		"call stacks are by frame pointers: this kernel does not take the walk by call frame inf"
+	check "-g: they are" recorded 'whole and j["ticks"] > 20 and j["stacks"]["method"] == "fp"' \
+		"$work/refused.json"
+	refused demanded "$load" --call-graph=cfi
+	check "--call-graph=cfi: fails" [ $? -eq 6 ]
+	check "--call-graph=cfi: says why, and what asks less" said demanded "try --call-graph=fp"
+else
+	skip "a kernel that does not take the walk" "strace cannot inject errors here"
+fi
+stop "$pid"
 finish

@@ -147,7 +147,7 @@ int members_begin(struct members *members, struct bpf_object *object, bool accou
 
 		members->records = ring_buffer__new(ring, take_record, members, NULL);
 		if (!members->records)
-			return error_set(e, errno, "cannot map the fork and exit records");
+			return program_out_of(e, errno, "cannot map the fork and exit records");
 	}
 	for (size_t i = 0; i < MEMBERS_PROGRAMS && !err; i++)
 		err = attach(members, find_program(object, programs[i]), e);

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "capture/privilege.h"
 
@@ -22,10 +24,35 @@ static int keep_libbpf_message(enum libbpf_print_level level, const char *format
 	return 0;
 }
 
+static bool is_limited(int resource)
+{
+	struct rlimit limit;
+
+	return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+int program_out_of(struct error *e, int code, const char *what)
+{
+	error_set(e, code, "%s", what);
+	if (code == EMFILE)
+		error_mend(e, "raise the limit of open files: ulimit -n 65536");
+	else if (code == ENOMEM && (is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA)))
+		error_mend(e, "raise this process's limits of memory: ulimit -v unlimited -d "
+			      "unlimited; in systemd, LimitAS= and LimitDATA=");
+	return -code;
+}
+
+/* libbpf looks at the kernel's types in memory, and says that there are none when there is none. */
+static bool lacks_memory(int code)
+{
+	return code == ENOMEM || (code == ESRCH && access("/sys/kernel/btf/vmlinux", R_OK) == 0);
+}
+
 static int load_error(struct error *e, int code)
 {
-	if (code == ENOMEM)
-		return error_no_memory(e);
+	if (lacks_memory(code) || code == EMFILE)
+		return program_out_of(e, code == EMFILE ? EMFILE : ENOMEM,
+				      "cannot load the BPF program");
 	if (code == EPERM) /* EACCES is the verifier's */
 		return privilege_error(e, code, "cannot load the BPF program");
 	error_set_kind(e, ERROR_KERNEL_LACKS, code, "cannot load the BPF program (%s)",

@@ -10,6 +10,9 @@
  */
 int program_load(int (*load)(void *object), void *object, struct error *e);
 
+/* Sets e for what failed with this errno, with a hint if a limit of this process is why. -code. */
+int program_out_of(struct error *e, int code, const char *what);
+
 struct bpf_program;
 
 /*

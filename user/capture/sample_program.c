@@ -223,12 +223,14 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 		return error_no_memory(e);
 	err = program_load(load, sample, e);
 	if (err && settings->stacks && e->kind == ERROR_KERNEL_LACKS)
-		error_mend(e, "call stacks are known to work from Linux 6.1 on; try without -g, "
-			      "which asks less of the kernel");
+		error_mend(e,
+			   "call stacks are known to work from Linux 6.1 on; try %s, which asks "
+			   "less of the kernel",
+			   settings->unwind ? "--call-graph=fp" : "without -g");
 	if (err)
 		return err;
 	if (!map_counts(sample))
-		return error_set(e, errno, "cannot map the counts of the BPF program");
+		return program_out_of(e, errno, "cannot map the counts of the BPF program");
 	return settings->unwind ? unwind_begin(settings->unwind, sample->bpf, e) : 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "capture/cpus.h"
 #include "capture/perf_event.h"
+#include "capture/program.h"
 #include "util/array.h"
 #include "util/clock.h"
 
@@ -98,7 +99,7 @@ static int open_cpu(int cpu, void *context)
 		return perf_event_error(e, -fd, what);
 	ring.control = mmap(NULL, page + ring.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ring.control == MAP_FAILED) {
-		error_set(e, errno, "cannot map the buffer for the records of mappings");
+		program_out_of(e, errno, "cannot map the buffer for the records of mappings");
 		error_mend(e, "raise the limit: sysctl kernel.perf_event_mlock_kb=1024");
 		close(fd);
 		return -EIO;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bpf/sample.h"
+#include "capture/program.h"
 #include "capture/snapshot.h"
 #include "capture/unwind_copy.h"
 #include "capture/unwind_space.h"
@@ -638,10 +639,10 @@ int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e
 	int err = unwind_tables_map(&u->tables, bpf);
 
 	if (err)
-		return error_set(e, -err, "cannot map the tables for call stacks");
+		return program_out_of(e, -err, "cannot map the tables for call stacks");
 	u->ring = ring_buffer__new(bpf_map__fd(bpf->maps.unwind_copies), take_copy, u, NULL);
 	if (!u->ring)
-		return error_set(e, errno, "cannot map the copies of stacks");
+		return program_out_of(e, errno, "cannot map the copies of stacks");
 	u->look = bpf_link_create(bpf_program__fd(bpf->progs.list_exec_numbers), 0, BPF_TRACE_ITER,
 				  NULL);
 	if (u->look < 0) {
