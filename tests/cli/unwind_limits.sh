@@ -101,6 +101,41 @@ odd overlap 10 160 ""
 odd sparse 2 8 "/sparse.elf: $unused: its .eh_frame is larger than 128 MiB$"
 odd names 2 8 "/names.elf: $unused: corrupt ELF file: section 2 is too large or packed$"
 
+# --- A program that has ended, and whose name is another file's, before its rows are read ---
+
+# replaced KIND: runs a program while the recorder is stopped. Then its name is that of something else.
+replaced() {
+	local name=replaced.$1 begin=$SECONDS
+	cp "$progs/unwinder_bare" "$work/$name"
+	record_begin "$name" record -a -g -F 999 --json -o "$work/$name.pb.gz"
+	kill -STOP "$recorder"
+	"$work/$name" burn 0.15 >/dev/null
+	rm "$work/$name"
+	case $1 in
+	fifo) mkfifo "$work/$name" ;;
+	device) mknod "$work/$name" c 1 5 ;; # /dev/zero
+	directory) mkdir "$work/$name" ;;
+	build) cp "$progs/unwinder" "$work/$name" ;;
+	esac
+	kill -CONT "$recorder"
+	kill -INT "$recorder"
+	wait "$recorder" && [ $((SECONDS - begin)) -le 20 ]
+}
+# no_wrong_names KIND: none of its frames has a name, nor a caller.
+no_wrong_names() {
+	recorded "whole and {f['name'].split('+')[0] for f in j['functions']
+		if f['image'] == '$work/replaced.$1'} == {'replaced.$1'}" "$work/replaced.$1.json"
+}
+gone="its file is gone, or is not a regular file any more"
+for kind in gone fifo device directory build; do
+	check "$kind: recorded" replaced "$kind"
+	check "$kind: nothing is taken from there" no_wrong_names "$kind"
+	[ "$kind" = build ] && gone="its file was replaced by another build"
+	check "$kind: says why stacks end" said "replaced.$kind" \
+		"stacks end in $work/replaced.$kind: its call frame information is not used: $gone$"
+	rm -rf "$work/replaced.$kind"
+done
+
 # --- The recorder's own limits ---
 
 # limited HINT LIMIT: records under this limit of prlimit(1): either all of it, or nothing, and then with

@@ -111,15 +111,16 @@ static int read_by_name(const struct unwind *u, const struct capture_image *imag
 		return 0;
 	fd = file_open_regular(image->root, image->path, NULL);
 	if (fd < 0)
-		return 0;
+		return error_set(e, 0, "its file is gone, or is not a regular file any more");
 	*roots = is_roots(fd);
 	err = *roots ? 0 : check_users_time(u, e);
 	err = err ?: u->read(fd, image->path, rows, e);
 	close(fd);
-	if (!err && (rows->build_id_size != image->build_id_size ||
-		     memcmp(rows->build_id, image->build_id, image->build_id_size)))
-		unwind_rows_free(rows);
-	return err;
+	if (err || (rows->build_id_size == image->build_id_size &&
+		    memcmp(rows->build_id, image->build_id, image->build_id_size) == 0))
+		return err;
+	unwind_rows_free(rows);
+	return error_set(e, 0, "its file was replaced by another build");
 }
 
 static int read_rows(struct unwind *u, size_t number)

@@ -235,19 +235,22 @@ static void tell_lost_mappings(const struct capture *c)
 			  totals.crowded);
 }
 
-/* Of images in which stacks end. */
+/* Of images in which half a percent of the stacks end, as in the summary. */
 static void tell_unusable_images(const struct capture *c)
 {
 	const struct capture_stack_end *ends;
 	const struct capture_image *images;
+	struct capture_totals totals;
 	size_t image_count, count;
 
+	capture_totals(c, &totals);
 	images = capture_images(c, &image_count);
 	ends = capture_stack_ends(c, &count);
 	for (size_t i = 0; i < count; i++) {
 		const char *why = NULL;
 
-		if (ends[i].end == UNWIND_NO_ROWS && ends[i].image < image_count)
+		if (ends[i].end == UNWIND_NO_ROWS && ends[i].image < image_count &&
+		    ends[i].count * 200 >= totals.stacks_user)
 			why = capture_why_no_rows(c, ends[i].image);
 		if (why)
 			tool_warn("stacks end in %s: its call frame information is not used: %s",
