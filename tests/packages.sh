@@ -11,7 +11,7 @@ build="gcc make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev liblzma
 test="g++ gcc-multilib binutils xz-utils strace procps util-linux bsdutils
 	libcap2-bin gcl gdb mandoc google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-dev valgrind
 	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools-dev tmux chromium
-	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit rustc ldc dwz llvm sparse dkms kmod pahole git"
+	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit redis-tools rustc ldc dwz llvm sparse dkms kmod pahole git"
 # To build the kernel of tests/kernels/debug.sh besides.
 debug="flex bison bc dwarves libssl-dev"
 # What CI checks besides.

@@ -348,6 +348,28 @@ check "Python: they reach the start" reach_start python 99 100
 check "Python: from _start on" recorded 'is_share(max(r["total"] for r in j["functions"]
 	if r["name"] in ("__libc_start_main", "__libc_start_main_impl")), .99, 1)' python.json
 
+# --- A server under load ---
+
+if type redis-benchmark redis-check-rdb >/dev/null 2>&1; then
+	ln -s "$(command -v redis-check-rdb)" redis-server # what Debian's redis-server is
+	start ./redis-server --port 0 --unixsocket "$work/redis" --save "" --dir "$work"
+	server=$pid
+	check "redis: there is a server" wait_for redis-cli -s "$work/redis" ping
+	start redis-benchmark -s "$work/redis" -q -n 100000000 -c 10 -t get,lrange_100,zadd
+	is_asked() {
+		redis-cli -s "$work/redis" info stats | grep -qE "instantaneous_ops_per_sec:[1-9]"
+	}
+	check "redis: it is asked" wait_for is_asked
+	record redis -p "$server"
+	stop "$pid"
+	stop "$server"
+	check "redis: the stacks reach the start" reach_start redis 99
+	check "redis: most come through its event loop" recorded 'is_share(
+		sum(f["total"] for f in j["functions"] if f["name"] == "aeMain"), .9, 1)' redis.json
+else
+	skip "redis" "redis-tools is not installed"
+fi
+
 # --- Said by the file, too, and by other commands ---
 
 # said_again NAME FILE...: whether the file's report says of stacks what recording has said.
