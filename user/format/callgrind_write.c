@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "format/callgrind.h"
-#include "format/callgrind_graph.h"
 #include "profile/build_id.h"
+#include "profile/callgraph.h"
 #include "profile/pc_name.h"
+#include "util/array.h"
+#include "util/index.h"
 #include "util/sum.h"
 #include "util/utf8.h"
 
@@ -18,15 +20,36 @@
  * no call without a count; nothing behind the last cost of a line, and none of them left out.
  */
 
+/* Readers cannot do with an empty name of a file or an object. */
+static const char unknown[] = "???";
+
+/* Object files or source files, by their numbers in the file. */
+struct names {
+	struct name {
+		const char *text;
+		bool written;
+	} * names;
+	size_t count, room;
+	struct index index;
+};
+
 struct writer {
 	const struct profile *p;
 	FILE *out;
-	struct graph g;
-	uint32_t *order; /* the positions that are written, function by function */
+	size_t *columns; /* numbers of the value types that are written */
+	struct callgraph g;
+	struct callgraph_places places;
+	struct names objects, files;
+	struct function {
+		uint32_t object, file;
+		bool written;
+	} * functions;		  /* of each node */
+	uint32_t *position_files; /* of each position */
+	uint32_t *order;	  /* the positions that are written, function by function */
 	size_t order_count;
 
 	/* Where the file is: addresses are told as distance from the last, as far as it goes. */
-	uint32_t function; /* GRAPH_NONE: in none */
+	uint32_t function; /* CALLGRAPH_NONE: in none */
 	uint32_t file;
 	uint64_t address;
 	bool has_address;
@@ -74,7 +97,7 @@ static void put_text(const struct writer *w, const char *text)
 	while (*text && (unsigned char)*text <= ' ')
 		text++;
 	if (!*text)
-		text = GRAPH_UNKNOWN;
+		text = unknown;
 	for (size_t i = 0; text[i]; i++)
 		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
 			put_char(w, ' ');
@@ -126,7 +149,7 @@ static char *event_name(const struct profile_value_type *type)
 
 	if (strcmp(type->type, "cpu") == 0 && strcmp(type->unit, "nanoseconds") == 0)
 		return strdup("ns");
-	name = strdup(*type->type ? type->type : GRAPH_UNKNOWN);
+	name = strdup(*type->type ? type->type : unknown);
 	for (char *c = name; c && *c; c++)
 		if ((unsigned char)*c <= ' ' || *c > '~')
 			*c = '_';
@@ -157,6 +180,36 @@ static void put_account(const struct writer *w)
 	}
 }
 
+static bool name_equal(const void *array, uint32_t id, const void *key)
+{
+	return strcmp(((const struct name *)array)[id].text, key) == 0;
+}
+
+static uint64_t name_hash(const char *text)
+{
+	return hash_bytes(text, strlen(text), 0);
+}
+
+static int find_name(struct names *n, const char *text, uint32_t *id)
+{
+	*id = index_find(&n->index, name_hash(text), name_equal, n->names, text);
+	if (*id != INDEX_NONE)
+		return 0;
+	if (array_reserve(&n->names, &n->room, n->count + 1, sizeof(*n->names)) ||
+	    index_add(&n->index, name_hash(text), n->count))
+		return -ENOMEM;
+	*id = n->count++;
+	n->names[*id].text = text;
+	return 0;
+}
+
+static bool has_object(const struct writer *w, const char *path)
+{
+	const struct names *n = &w->objects;
+
+	return index_find(&n->index, name_hash(path), name_equal, n->names, path) != INDEX_NONE;
+}
+
 /* Of all that is mapped, most has no part in the profile. */
 static void put_build_ids(const struct writer *w)
 {
@@ -164,7 +217,7 @@ static void put_build_ids(const struct writer *w)
 		const struct profile_image *image = &w->p->images[i];
 		char hex[BUILD_ID_TEXT_SIZE];
 
-		if (!image->build_id_size || !graph_has_object(&w->g, image->path))
+		if (!image->build_id_size || !has_object(w, image->path))
 			continue;
 		put(w, "desc: Build ID: ");
 		build_id_format(image->build_id, image->build_id_size, hex);
@@ -243,8 +296,8 @@ static int put_each_event(const struct writer *w, event_print *print)
 static int put_events(const struct writer *w)
 {
 	put(w, "events:");
-	for (size_t i = 0; i < w->g.column_count; i++) {
-		char *name = event_name(&w->p->value_types[w->g.columns[i]]);
+	for (size_t i = 0; i < w->g.options.column_count; i++) {
+		char *name = event_name(&w->p->value_types[w->columns[i]]);
 
 		if (!name)
 			return -ENOMEM;
@@ -255,11 +308,12 @@ static int put_events(const struct writer *w)
 	return 0;
 }
 
-static void put_costs(const struct writer *w, const int64_t *costs)
+/* Readers take numbers with a sign. */
+static void put_costs(const struct writer *w, const uint64_t *costs)
 {
-	for (size_t i = 0; i < w->g.column_count; i++) {
+	for (size_t i = 0; i < w->g.options.column_count; i++) {
 		put_char(w, ' ');
-		put_decimal(w, costs[i]);
+		put_decimal(w, costs[i] < INT64_MAX ? costs[i] : INT64_MAX);
 	}
 	put_char(w, '\n');
 }
@@ -276,11 +330,12 @@ static int put_header(const struct writer *w)
 	put_descriptions(w);
 	if (put_each_event(w, put_unit))
 		return -ENOMEM;
-	put(w, w->g.addresses ? "positions: instr line\n" : "positions: line\n");
+	put(w, w->g.options.positions == CALLGRAPH_ADDRESSES ? "positions: instr line\n"
+							     : "positions: line\n");
 	if (put_each_event(w, put_event) || put_events(w))
 		return -ENOMEM;
 	put(w, "summary:");
-	put_costs(w, w->g.totals);
+	put_costs(w, w->g.samples);
 	return 0;
 }
 
@@ -299,7 +354,7 @@ static bool put_number_of_name(const struct writer *w, const char *what, uint32_
 	return first;
 }
 
-static void put_name(const struct writer *w, const char *what, const struct graph_names *names,
+static void put_name(const struct writer *w, const char *what, const struct names *names,
 		     uint32_t id)
 {
 	if (!put_number_of_name(w, what, id, &names->names[id].written))
@@ -309,39 +364,37 @@ static void put_name(const struct writer *w, const char *what, const struct grap
 }
 
 /* As profile_pc_name() has it. */
-static void put_unnamed(const struct writer *w, const struct graph_function *f)
+static void put_unnamed(const struct writer *w, const struct callgraph_key *key)
 {
-	const char *object = w->g.objects.names[f->object].text;
-
-	if (strcmp(object, GRAPH_UNKNOWN) != 0) {
-		put_text(w, profile_basename(object));
+	if (strcmp(key->image, unknown) != 0) {
+		put_text(w, profile_basename(key->image));
 		put_char(w, '+');
 	}
-	fprintf(w->out, "0x%" PRIx64, f->address);
+	fprintf(w->out, "0x%" PRIx64, key->address);
 }
 
 static void put_function_name(const struct writer *w, const char *what, uint32_t id)
 {
-	struct graph_function *f = &w->g.functions[id];
+	const struct callgraph_key *key = &w->g.nodes[id].key;
 
-	if (!put_number_of_name(w, what, id, &f->written))
+	if (!put_number_of_name(w, what, id, &w->functions[id].written))
 		return;
-	if (f->name)
-		put_text(w, f->name);
+	if (key->function)
+		put_text(w, key->function);
 	else
-		put_unnamed(w, f);
+		put_unnamed(w, key);
 	put_char(w, '\n');
 }
 
 static void begin_function(struct writer *w, uint32_t id)
 {
-	const struct graph_function *f = &w->g.functions[id];
+	const struct function *f = &w->functions[id];
 
 	if (w->function == id)
 		return;
 	put_char(w, '\n');
-	put_name(w, "ob=", &w->g.objects, f->object);
-	put_name(w, "fl=", &w->g.files, f->file);
+	put_name(w, "ob=", &w->objects, f->object);
+	put_name(w, "fl=", &w->files, f->file);
 	put_function_name(w, "fn=", id);
 	w->function = id;
 	w->file = f->file;
@@ -353,7 +406,7 @@ static void begin_file(struct writer *w, uint32_t file)
 {
 	if (w->file == file)
 		return;
-	put_name(w, "fi=", &w->g.files, file);
+	put_name(w, "fi=", &w->files, file);
 	w->file = file;
 }
 
@@ -372,16 +425,16 @@ static void put_address(const struct writer *w, uint64_t address)
 	put_char(w, ' ');
 }
 
-static void put_place(const struct writer *w, const struct graph_position *position)
+static void put_place(const struct writer *w, const struct callgraph_position *position)
 {
-	if (w->g.addresses)
+	if (w->g.options.positions == CALLGRAPH_ADDRESSES)
 		put_address(w, position->address);
 	put_decimal(w, position->line);
 }
 
 /* The line of a cost, or of a jump, which has none. The next distance counts from it. */
-static void put_source(struct writer *w, const struct graph_position *position,
-		       const int64_t *costs)
+static void put_source(struct writer *w, const struct callgraph_position *position,
+		       const uint64_t *costs)
 {
 	put_place(w, position);
 	if (costs)
@@ -395,95 +448,106 @@ static void put_source(struct writer *w, const struct graph_position *position,
 /* callgrind_annotate takes the file of fi= for the callee's, KCachegrind the one of fl=. */
 static bool is_own_file(const struct writer *w, uint32_t file)
 {
-	return file == w->file && file == w->g.functions[w->function].file;
+	return file == w->file && file == w->functions[w->function].file;
 }
 
-static void put_call(struct writer *w, const struct graph_arc *arc)
+static void put_call(struct writer *w, const struct callgraph_edge *edge)
 {
-	const struct graph_position *to = &w->g.positions[arc->to];
-	const struct graph_function *callee = &w->g.functions[to->function];
+	const struct callgraph_position *to = &w->g.positions[edge->to];
+	const struct function *callee = &w->functions[to->node];
 
 	/* Where one had it, gprof2dot takes the next call without it for one of the same object. */
-	if (w->g.objects.count > 1)
-		put_name(w, "cob=", &w->g.objects, callee->object);
+	if (w->objects.count > 1)
+		put_name(w, "cob=", &w->objects, callee->object);
 	if (!is_own_file(w, callee->file))
-		put_name(w, "cfl=", &w->g.files, callee->file);
-	put_function_name(w, "cfn=", to->function);
+		put_name(w, "cfl=", &w->files, callee->file);
+	put_function_name(w, "cfn=", to->node);
 	/* With 0, callgrind_annotate would take the cost for the caller's own. */
 	put(w, "calls=");
-	put_decimal(w, arc->count ?: 1);
+	put_decimal(w, edge->count ?: 1);
 	put_char(w, ' ');
 	put_place(w, to);
 	put_char(w, '\n');
 }
 
 /* The slash is what the tool writes, whatever its manual says. */
-static void put_jump(struct writer *w, const struct graph_arc *arc)
+static void put_jump(struct writer *w, const struct callgraph_edge *edge)
 {
-	const struct graph_position *to = &w->g.positions[arc->to];
+	const struct callgraph_position *to = &w->g.positions[edge->to];
 
-	if (!is_own_file(w, to->file))
-		put_name(w, "jfi=", &w->g.files, to->file);
-	if (to->function != w->function)
-		put_function_name(w, "jfn=", to->function);
-	if (arc->kind == PROFILE_JUMP)
-		fprintf(w->out, "jump=%" PRIu64 " ", arc->count);
+	if (!is_own_file(w, w->position_files[edge->to]))
+		put_name(w, "jfi=", &w->files, w->position_files[edge->to]);
+	if (to->node != w->function)
+		put_function_name(w, "jfn=", to->node);
+	if (edge->kind == PROFILE_JUMP)
+		fprintf(w->out, "jump=%" PRIu64 " ", edge->count);
 	else
-		fprintf(w->out, "jcnd=%" PRIu64 "/%" PRIu64 " ", arc->count, arc->executed);
+		fprintf(w->out, "jcnd=%" PRIu64 "/%" PRIu64 " ", edge->count, edge->executed);
 	put_place(w, to);
 	put_char(w, '\n');
 }
 
-static void put_arc(struct writer *w, const struct graph_position *from, uint32_t id)
+static void put_edge(struct writer *w, const struct callgraph_position *from, uint32_t id)
 {
-	const struct graph_arc *arc = &w->g.arcs[id];
+	const struct callgraph_edge *edge = &w->g.edges[id];
 
-	if (arc->kind == PROFILE_CALL) {
-		put_call(w, arc);
-		put_source(w, from, w->g.arc_costs + id * w->g.column_count);
+	if (edge->kind == PROFILE_CALL) {
+		put_call(w, edge);
+		put_source(w, from, w->g.edge_costs + id * w->g.options.column_count);
 	} else {
 		/* KCachegrind takes a cost for garbage here. */
-		put_jump(w, arc);
+		put_jump(w, edge);
 		put_source(w, from, NULL);
 	}
 }
 
 /* They lie anywhere in memory: waiting for one after the other takes a third of the time. */
-static void fetch_arcs(const struct graph *g, const struct graph_position *from)
+static void fetch_edges(const struct callgraph *g, const struct callgraph_position *from)
 {
-	const uint32_t *ids = g->arc_order + from->first_arc;
+	const uint32_t *ids = g->edge_order + from->first_edge;
 
-	for (uint32_t i = 0; i < from->arc_count; i++) {
-		__builtin_prefetch(&g->arcs[ids[i]]);
-		__builtin_prefetch(g->arc_costs + ids[i] * g->column_count);
+	for (uint32_t i = 0; i < from->edge_count; i++) {
+		__builtin_prefetch(&g->edges[ids[i]]);
+		__builtin_prefetch(g->edge_costs + ids[i] * g->options.column_count);
 	}
-	for (uint32_t i = 0; i < from->arc_count; i++)
-		__builtin_prefetch(&g->positions[g->arcs[ids[i]].to]);
+	for (uint32_t i = 0; i < from->edge_count; i++)
+		__builtin_prefetch(&g->positions[g->edges[ids[i]].to]);
+}
+
+static bool has_cost(const struct writer *w, uint32_t position)
+{
+	const uint64_t *costs = w->g.position_costs + position * w->g.options.column_count;
+
+	for (size_t i = 0; i < w->g.options.column_count; i++)
+		if (costs[i])
+			return true;
+	return false;
 }
 
 static void put_position(struct writer *w, uint32_t id)
 {
-	const struct graph_position *position = &w->g.positions[id];
+	const struct callgraph_position *position = &w->g.positions[id];
 
-	begin_function(w, position->function);
-	begin_file(w, position->file);
-	if (graph_position_has_cost(&w->g, id))
-		put_source(w, position, w->g.position_costs + id * w->g.column_count);
-	fetch_arcs(&w->g, position);
-	for (uint32_t i = 0; i < position->arc_count; i++)
-		put_arc(w, position, w->g.arc_order[position->first_arc + i]);
+	begin_function(w, position->node);
+	begin_file(w, w->position_files[id]);
+	if (has_cost(w, id))
+		put_source(w, position, w->g.position_costs + id * w->g.options.column_count);
+	fetch_edges(&w->g, position);
+	for (uint32_t i = 0; i < position->edge_count; i++)
+		put_edge(w, position, w->g.edge_order[position->first_edge + i]);
 }
 
 /* By function; in it, its own file first; then as they stand in the program. */
 static int compare_positions(const void *one, const void *other, void *context)
 {
-	const struct graph *g = context;
-	const struct graph_position *a = &g->positions[*(const uint32_t *)one];
-	const struct graph_position *b = &g->positions[*(const uint32_t *)other];
-	uint32_t own = g->functions[a->function].file;
+	uint32_t x = *(const uint32_t *)one, y = *(const uint32_t *)other;
+	const struct writer *w = context;
+	const struct callgraph_position *a = &w->g.positions[x], *b = &w->g.positions[y];
+	uint32_t own = w->functions[a->node].file;
+	uint32_t file_a = w->position_files[x], file_b = w->position_files[y];
 
-	return compare_u64(a->function, b->function) ?: compare_u64(a->file != own, b->file != own)
-		       ?: compare_u64(a->file, b->file) ?: compare_u64(a->address, b->address)
+	return compare_u64(a->node, b->node) ?: compare_u64(file_a != own, file_b != own)
+		       ?: compare_u64(file_a, file_b) ?: compare_u64(a->address, b->address)
 		       ?: compare_u64(a->line, b->line);
 }
 
@@ -493,31 +557,97 @@ static int order_positions(struct writer *w)
 	if (!w->order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < w->g.position_count; i++)
-		if (graph_position_used(&w->g, i))
+		if (w->g.positions[i].edge_count || has_cost(w, i))
 			w->order[w->order_count++] = i;
-	qsort_r(w->order, w->order_count, sizeof(*w->order), compare_positions, &w->g);
+	qsort_r(w->order, w->order_count, sizeof(*w->order), compare_positions, w);
 	return 0;
+}
+
+static int number_names(struct writer *w)
+{
+	const struct callgraph *g = &w->g;
+	int err = 0;
+
+	w->functions = calloc(g->node_count + 1, sizeof(*w->functions));
+	w->position_files = calloc(g->position_count + 1, sizeof(*w->position_files));
+	if (!w->functions || !w->position_files)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->node_count && !err; i++)
+		err = find_name(&w->objects, g->nodes[i].key.image, &w->functions[i].object);
+	for (size_t i = 0; i < g->position_count && !err; i++) {
+		const struct callgraph_position *position = &g->positions[i];
+
+		err = find_name(&w->files, position->source, &w->position_files[i]);
+		if (!err && i == g->nodes[position->node].entry)
+			w->functions[position->node].file = w->position_files[i];
+	}
+	return err;
+}
+
+/* What follows from others by a formula is a column only if there is nothing else. */
+static size_t choose_columns(struct writer *w)
+{
+	const struct profile *p = w->p;
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->value_type_count; i++)
+		if (!*p->value_types[i].formula)
+			w->columns[count++] = i;
+	for (size_t i = 0; i < p->value_type_count && !count; i++)
+		w->columns[i] = i;
+	return count ?: p->value_type_count;
+}
+
+static int make_graph(struct writer *w, bool addresses)
+{
+	struct callgraph_options options = {
+		.fields = CALLGRAPH_FUNCTION | CALLGRAPH_FILE | CALLGRAPH_IMAGE,
+		.positions = addresses ? CALLGRAPH_ADDRESSES : CALLGRAPH_LINES,
+		.unknown = unknown,
+	};
+	int err;
+
+	w->columns = calloc(w->p->value_type_count + 1, sizeof(*w->columns));
+	if (!w->columns)
+		return -ENOMEM;
+	options.column_count = choose_columns(w);
+	err = callgraph_init(&w->g, &options);
+	err = err ?: callgraph_place(&w->g, w->p, &w->places);
+	return err ?: callgraph_count(&w->g, &w->places, w->columns, options.column_count, 0);
 }
 
 static int write_all(struct writer *w, bool addresses)
 {
-	if (graph_build(&w->g, w->p, addresses) || order_positions(w) || put_header(w))
+	if (make_graph(w, addresses) || number_names(w) || order_positions(w) || put_header(w))
 		return -ENOMEM;
 	for (size_t i = 0; i < w->order_count; i++)
 		put_position(w, w->order[i]);
 	put(w, "\ntotals:");
-	put_costs(w, w->g.totals);
+	put_costs(w, w->g.samples);
 	return 0;
+}
+
+static void writer_free(struct writer *w)
+{
+	callgraph_free(&w->g);
+	callgraph_places_free(&w->places);
+	free(w->objects.names);
+	free(w->files.names);
+	index_free(&w->objects.index);
+	index_free(&w->files.index);
+	free(w->columns);
+	free(w->functions);
+	free(w->position_files);
+	free(w->order);
 }
 
 int callgrind_write(const struct profile *p, const struct format_options *options, FILE *out,
 		    struct error *e)
 {
-	struct writer w = { .p = p, .out = out, .function = GRAPH_NONE };
+	struct writer w = { .p = p, .out = out, .function = CALLGRAPH_NONE };
 	int err = write_all(&w, options->instr_positions);
 
-	graph_free(&w.g);
-	free(w.order);
+	writer_free(&w);
 	if (err)
 		return error_no_memory(e);
 	if (ferror(out))

@@ -1,0 +1,672 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "profile/callgraph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/image_name.h"
+#include "util/array.h"
+#include "util/sum.h"
+
+/* --- Nodes and positions --- */
+
+static uint64_t hash_text(const char *text, uint64_t seed)
+{
+	return text ? hash_bytes(text, strlen(text), seed) : seed + 1;
+}
+
+static uint64_t key_hash(const struct callgraph_key *key)
+{
+	uint64_t hash = hash_text(key->function, hash_text(key->image, key->line));
+
+	hash = hash_text(key->source, hash_u64(key->address, hash));
+	return hash_u64((uint64_t)key->pid << 32 | key->tid, hash_text(key->comm, hash));
+}
+
+static int compare_text(const char *a, const char *b)
+{
+	if (a == b)
+		return 0;
+	if (!a || !b)
+		return a ? 1 : -1;
+	return strcmp(a, b);
+}
+
+int callgraph_key_compare(const struct callgraph_key *a, const struct callgraph_key *b)
+{
+	int order = compare_text(a->image, b->image);
+
+	order = order ?: compare_text(a->source, b->source);
+	order = order ?: compare_u64(a->line, b->line);
+	order = order ?: compare_u64(a->address, b->address);
+	order = order ?: compare_u64(a->pid, b->pid);
+	order = order ?: compare_u64(a->tid, b->tid);
+	order = order ?: compare_text(a->comm, b->comm);
+	return order ?: compare_text(a->function, b->function);
+}
+
+static bool node_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct callgraph_node *nodes = array;
+
+	return callgraph_key_compare(&nodes[id].key, key) == 0;
+}
+
+int callgraph_find(struct callgraph *g, const struct callgraph_key *key, uint32_t *node)
+{
+	uint64_t hash = key_hash(key);
+	size_t count = g->node_count + 1;
+
+	*node = index_find(&g->node_index, hash, node_equal, g->nodes, key);
+	if (*node != INDEX_NONE)
+		return 0;
+	if (array_reserve(&g->nodes, &g->node_room, count, sizeof(*g->nodes)) ||
+	    (g->options.column_count &&
+	     array_reserve(&g->costs, &g->cost_room, count,
+			   g->options.column_count * sizeof(*g->costs))) ||
+	    index_add(&g->node_index, hash, g->node_count))
+		return -ENOMEM;
+	*node = g->node_count++;
+	g->nodes[*node] = (struct callgraph_node){
+		.key = *key,
+		.location = PROFILE_NONE,
+		.entry = CALLGRAPH_NONE,
+	};
+	return 0;
+}
+
+/* Texts of one profile are interned: equal ones are the same pointer. */
+static bool position_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct callgraph_position *a = (const struct callgraph_position *)array + id;
+	const struct callgraph_position *b = key;
+
+	return a->node == b->node && a->line == b->line && a->source == b->source &&
+	       a->address == b->address;
+}
+
+static int find_position(struct callgraph *g, const struct callgraph_position *key, uint32_t *id)
+{
+	uint64_t hash = hash_u64((uint64_t)key->node << 32 | key->line, (uintptr_t)key->source);
+	size_t count = g->position_count + 1;
+
+	hash = hash_u64(key->address, hash);
+	*id = index_find(&g->position_index, hash, position_equal, g->positions, key);
+	if (*id != INDEX_NONE)
+		return 0;
+	if (array_reserve(&g->positions, &g->position_room, count, sizeof(*g->positions)) ||
+	    array_reserve(&g->position_costs, &g->position_cost_room, count,
+			  (g->options.column_count ?: 1) * sizeof(*g->position_costs)) ||
+	    index_add(&g->position_index, hash, g->position_count))
+		return -ENOMEM;
+	*id = g->position_count++;
+	g->positions[*id] = *key;
+	return 0;
+}
+
+/* Makes the position of a node's beginning, if it has none yet. */
+static int add_entry(struct callgraph *g, uint32_t node, uint32_t start_line)
+{
+	const struct callgraph_key *key = &g->nodes[node].key;
+	struct callgraph_position entry = { .node = node,
+					    .line = start_line,
+					    .source = key->source };
+
+	if (g->nodes[node].entry != CALLGRAPH_NONE)
+		return 0;
+	if (!key->function && g->options.positions == CALLGRAPH_ADDRESSES)
+		entry.address = key->address;
+	return find_position(g, &entry, &g->nodes[node].entry);
+}
+
+/* --- The places of a profile --- */
+
+/* While they are added. */
+struct placing {
+	struct callgraph *g;
+	const struct profile *p;
+	struct callgraph_places *places;
+	uint32_t count;
+};
+
+static const char *if_known(const struct callgraph *g, const char *text)
+{
+	return text && *text && strcmp(text, g->options.unknown) != 0 ? text : g->options.unknown;
+}
+
+static const char *source_of(const struct placing *c, const struct profile_line *line)
+{
+	return if_known(c->g, line->file ?: c->p->functions[line->function].file);
+}
+
+static const char *image_path(const struct placing *c, uint32_t location)
+{
+	const struct profile_image *image = profile_location_image(c->p, location);
+
+	return if_known(c->g, image ? image->path : NULL);
+}
+
+/* line: NULL when the location has none. */
+static struct callgraph_key key_of(const struct placing *c, uint32_t location,
+				   const struct profile_line *line)
+{
+	const struct profile_function *function = line ? &c->p->functions[line->function] : NULL;
+	unsigned int fields = c->g->options.fields;
+	struct callgraph_key key = { 0 };
+
+	if (fields & CALLGRAPH_IMAGE) {
+		key.image = image_path(c, location);
+		if (c->g->options.image_name)
+			key.image = c->g->options.image_name(key.image);
+	}
+	if (fields & CALLGRAPH_FUNCTION && line)
+		key.function = function->name;
+	if (fields & CALLGRAPH_FILE)
+		key.source = if_known(c->g, line ? function->file : NULL);
+	if (fields & CALLGRAPH_SOURCE)
+		key.source = line ? source_of(c, line) : c->g->options.unknown;
+	if (fields & CALLGRAPH_LINE && line)
+		key.line = line->line;
+	if (fields & CALLGRAPH_ADDRESS ||
+	    (fields & CALLGRAPH_FUNCTION && !line && !(fields & CALLGRAPH_NO_ADDRESS)))
+		key.address = c->p->locations[location].image_address;
+	return key;
+}
+
+/* The upper half of the addresses is the kernel's, but for what it shows to all processes. */
+static bool is_kernel(const struct placing *c, uint32_t location)
+{
+	const char *image = image_path(c, location);
+
+	return image_is_in_kernel(image) ||
+	       (c->p->locations[location].address >> 63 && image_kind(image) != IMAGE_VSYSCALL);
+}
+
+static int add_position(struct placing *c, uint32_t location, const struct profile_line *line,
+			uint32_t node)
+{
+	struct callgraph *g = c->g;
+	struct callgraph_position position = { .node = node };
+	uint32_t *id = &c->places->positions[c->count];
+
+	if (add_entry(g, node, line ? c->p->functions[line->function].start_line : 0))
+		return -ENOMEM;
+	*id = g->nodes[node].entry;
+	if (!line)
+		return 0;
+	position.line = line->line;
+	position.source = source_of(c, line);
+	if (g->options.positions == CALLGRAPH_ADDRESSES)
+		position.address = c->p->locations[location].image_address;
+	return find_position(g, &position, id);
+}
+
+static int add_place(struct placing *c, uint32_t location, const struct profile_line *line,
+		     bool inlined)
+{
+	const struct callgraph_key key = key_of(c, location, line);
+	struct callgraph *g = c->g;
+	size_t before = g->node_count;
+	uint32_t id;
+
+	if (callgraph_find(g, &key, &id))
+		return -ENOMEM;
+	if (id == before) {
+		g->nodes[id].location = location;
+		g->nodes[id].kernel = is_kernel(c, location);
+		g->nodes[id].inlined = true;
+	}
+	g->nodes[id].inlined &= inlined;
+	if (g->options.positions && add_position(c, location, line, id))
+		return -ENOMEM;
+	c->places->nodes[c->count++] = id;
+	return 0;
+}
+
+/* A node that is no code, and its place. */
+static int add_synthetic(struct placing *c, const char *name, uint32_t place)
+{
+	unsigned int fields = c->g->options.fields;
+	struct callgraph_key key = {
+		.function = fields & CALLGRAPH_FUNCTION ? name : NULL,
+		.image = fields & CALLGRAPH_IMAGE ? c->g->options.unknown : NULL,
+		.source =
+			fields & (CALLGRAPH_SOURCE | CALLGRAPH_FILE) ? c->g->options.unknown : NULL,
+	};
+	uint32_t id;
+
+	if (callgraph_find(c->g, &key, &id))
+		return -ENOMEM;
+	c->places->nodes[place] = id;
+	if (!c->g->options.positions)
+		return 0;
+	if (add_entry(c->g, id, 0))
+		return -ENOMEM;
+	c->places->positions[place] = c->g->nodes[id].entry;
+	return 0;
+}
+
+/* Whether what is inlined at one address may be nodes apart from what it is inlined in. */
+static bool tells_inlined(const struct callgraph *g)
+{
+	return g->options.fields & (CALLGRAPH_FUNCTION | CALLGRAPH_SOURCE) &&
+	       !(g->options.fields & CALLGRAPH_ADDRESS);
+}
+
+static uint32_t places_at(const struct placing *c, uint32_t location)
+{
+	return tells_inlined(c->g) ? c->p->locations[location].line_count ?: 1 : 1;
+}
+
+static int add_location(struct placing *c, uint32_t location)
+{
+	const struct profile_location *l = &c->p->locations[location];
+	uint32_t count = places_at(c, location);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (add_place(c, location, l->line_count ? &c->p->lines[l->first_line + i] : NULL,
+			      i + 1 < l->line_count))
+			return -ENOMEM;
+	c->places->first[location + 1] = c->count;
+	return 0;
+}
+
+static uint32_t root_place(const struct callgraph_places *places)
+{
+	return places->first[places->p->location_count];
+}
+
+static uint32_t no_pc_place(const struct callgraph_places *places)
+{
+	return root_place(places) + 1;
+}
+
+int callgraph_place(struct callgraph *g, const struct profile *p, struct callgraph_places *places)
+{
+	struct placing c = { .g = g, .p = p, .places = places };
+	size_t count = 2;
+	int err = 0;
+
+	for (uint32_t i = 0; i < p->location_count; i++)
+		count += places_at(&c, i);
+	*places = (struct callgraph_places){
+		.p = p,
+		.first = calloc(p->location_count + 1, sizeof(*places->first)),
+		.nodes = calloc(count, sizeof(*places->nodes)),
+		.positions =
+			g->options.positions ? calloc(count, sizeof(*places->positions)) : NULL,
+	};
+	if (!places->first || !places->nodes || (g->options.positions && !places->positions))
+		return -ENOMEM;
+	if (g->options.positions && profile_stacks(p))
+		err = add_synthetic(&c, CALLGRAPH_ROOT, count - 2);
+	for (uint32_t i = 0; i < p->location_count && !err; i++)
+		err = add_location(&c, i);
+	return err;
+}
+
+void callgraph_places_free(struct callgraph_places *places)
+{
+	free(places->first);
+	free(places->nodes);
+	free(places->positions);
+}
+
+/* --- Edges --- */
+
+static bool edge_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct callgraph_edge *a = (const struct callgraph_edge *)array + id, *b = key;
+
+	return a->from == b->from && a->to == b->to && a->kind == b->kind;
+}
+
+static int new_edge(struct callgraph *g, const struct callgraph_edge *key, uint64_t hash,
+		    uint32_t *id)
+{
+	size_t count = g->edge_count + 1;
+
+	if (array_reserve(&g->edges, &g->edge_room, count, sizeof(*g->edges)) ||
+	    array_reserve(&g->edge_costs, &g->edge_cost_room, count,
+			  (g->options.column_count ?: 1) * sizeof(*g->edge_costs)) ||
+	    index_add(&g->edge_index, hash, g->edge_count))
+		return -ENOMEM;
+	*id = g->edge_count++;
+	g->edges[*id] = (struct callgraph_edge){ key->from, key->to, key->kind, 0, 0 };
+	g->positions[key->from].edge_count++;
+	return 0;
+}
+
+/* Sorts by counting: a position's are as many as it has counted, behind the former ones'. */
+static int order_edges(struct callgraph *g)
+{
+	uint32_t next = 0;
+
+	g->edge_order = calloc(g->edge_count + 1, sizeof(*g->edge_order));
+	if (!g->edge_order)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->position_count; i++) {
+		g->positions[i].first_edge = next;
+		next += g->positions[i].edge_count;
+		g->positions[i].edge_count = 0;
+	}
+	for (size_t i = 0; i < g->edge_count; i++) {
+		struct callgraph_position *from = &g->positions[g->edges[i].from];
+
+		g->edge_order[from->first_edge + from->edge_count++] = i;
+	}
+	return 0;
+}
+
+/* --- What is counted --- */
+
+/* While one profile is counted. */
+struct counter {
+	struct callgraph *g;
+	const struct callgraph_places *places;
+	const struct profile *p;
+	const size_t *values;
+	size_t count, column;
+	bool stacks;
+	size_t calls_value;   /* number of the type "samples", or value_type_count */
+	size_t *last_sample;  /* of each node: the last that it was in, + 1 */
+	size_t sample;	      /* this one, + 1 */
+	const int64_t *costs; /* of this sample or arc, all value types */
+	uint64_t calls;	      /* that stand for this sample: there is at least one to each cost */
+};
+
+static uint64_t positive(int64_t value)
+{
+	return value > 0 ? value : 0;
+}
+
+/* Adds what is counted now to one number of each column. */
+static void add_sums(const struct counter *c, uint64_t *sums)
+{
+	for (size_t i = 0; i < c->count; i++)
+		add_u64(&sums[c->column + i], positive(c->costs[c->values[i]]));
+}
+
+static struct callgraph_cost *costs_of(const struct counter *c, uint32_t node)
+{
+	return &c->g->costs[node * c->g->options.column_count + c->column];
+}
+
+static int add_edge(struct counter *c, const struct callgraph_edge *edge)
+{
+	uint64_t hash = hash_u64((uint64_t)edge->from << 32 | edge->to, edge->kind);
+	struct callgraph *g = c->g;
+	uint32_t id = index_find(&g->edge_index, hash, edge_equal, g->edges, edge);
+
+	if (id == INDEX_NONE && new_edge(g, edge, hash, &id))
+		return -ENOMEM;
+	add_u64(&g->edges[id].count, edge->count);
+	add_u64(&g->edges[id].executed, edge->executed);
+	add_sums(c, &g->edge_costs[id * g->options.column_count]);
+	return 0;
+}
+
+/*
+ * Counts a place of a stack for the total of its node and, with a caller, for a call of it: but for
+ * where the node was met before, further out.
+ */
+static int enter(struct counter *c, uint32_t caller, uint32_t place)
+{
+	uint32_t node = c->places->nodes[place];
+	struct callgraph_edge call = { .count = c->calls };
+
+	if (node == CALLGRAPH_NONE || c->last_sample[node] == c->sample)
+		return 0;
+	c->last_sample[node] = c->sample;
+	for (size_t i = 0; i < c->count; i++)
+		add_u64(&costs_of(c, node)[i].total, positive(c->costs[c->values[i]]));
+	if (!c->places->positions || !c->stacks)
+		return 0;
+	call.from = c->places->positions[caller];
+	call.to = c->g->nodes[node].entry;
+	return add_edge(c, &call);
+}
+
+/* The places of a stack, from the root to the leaf. */
+static int enter_stack(struct counter *c, const uint32_t *frames, uint32_t depth)
+{
+	const uint32_t *first = c->places->first;
+	uint32_t caller = root_place(c->places);
+	int err = 0;
+
+	for (uint32_t i = depth; i-- > 0 && !err;)
+		for (uint32_t place = first[frames[i] + 1]; place-- > first[frames[i]] && !err;) {
+			err = enter(c, caller, place);
+			caller = place;
+		}
+	return err;
+}
+
+static void count_leaf(struct counter *c, uint32_t place)
+{
+	uint32_t node = c->places->nodes[place];
+
+	if (node == CALLGRAPH_NONE)
+		return;
+	for (size_t i = 0; i < c->count; i++)
+		add_u64(&costs_of(c, node)[i].self, positive(c->costs[c->values[i]]));
+	if (c->places->positions)
+		add_sums(c, &c->g->position_costs[c->places->positions[place] *
+						  c->g->options.column_count]);
+}
+
+static bool has_cost(const struct counter *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->costs[c->values[i]] > 0)
+			return true;
+	return false;
+}
+
+static bool is_of_wanted_labels(const struct counter *c, const struct profile_sample *s)
+{
+	return !c->places->labels ||
+	       (s->labels < c->p->label_count && c->places->labels[s->labels]);
+}
+
+static int count_sample(struct counter *c, const struct profile_sample *s)
+{
+	const uint32_t *frames = c->p->frames + s->first_frame;
+	uint32_t leaf = s->depth ? c->places->first[*frames] : no_pc_place(c->places);
+
+	if (!has_cost(c))
+		return 0;
+	add_sums(c, c->g->samples);
+	if (!is_of_wanted_labels(c, s))
+		return 0;
+	c->calls = c->calls_value < c->p->value_type_count ? positive(c->costs[c->calls_value]) : 0;
+	c->calls = c->calls ?: 1;
+	count_leaf(c, leaf);
+	return c->stacks && s->depth ? enter_stack(c, frames, s->depth)
+				     : enter(c, root_place(c->places), leaf);
+}
+
+static int count_samples(struct counter *c)
+{
+	const struct profile *p = c->p;
+	int err = 0;
+
+	for (size_t i = 0; i < p->sample_count && !err; i++) {
+		c->sample = i + 1;
+		c->costs = p->values + i * p->value_type_count;
+		err = count_sample(c, &p->samples[i]);
+	}
+	return err;
+}
+
+bool callgraph_calls_have_cost(const struct profile *p, size_t value)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < p->arc_count && !found; i++)
+		found = p->arcs[i].kind == PROFILE_CALL &&
+			p->arc_values[i * p->value_type_count + value] > 0;
+	return found;
+}
+
+uint64_t callgraph_inclusive(uint64_t self, const struct callgraph_calls *calls, uint64_t all)
+{
+	uint64_t total = calls->called;
+
+	if (!calls->counted || !total) {
+		total = self;
+		add_u64(&total, calls->calling);
+	}
+	return total < all ? total : all;
+}
+
+static void add_call(const struct counter *c, struct callgraph_calls *calls,
+		     const struct profile_arc *arc, uint64_t cost)
+{
+	uint32_t caller = c->places->nodes[callgraph_caller(c->places, arc)];
+	uint32_t callee = c->places->nodes[callgraph_callee(c->places, arc)];
+
+	if (caller == callee)
+		return;
+	if (caller != CALLGRAPH_NONE)
+		add_u64(&calls[caller].calling, cost);
+	if (callee == CALLGRAPH_NONE)
+		return;
+	add_u64(&calls[callee].called, cost);
+	calls[callee].counted |= arc->count > 0;
+}
+
+/* The totals of one value, by recorded calls. */
+static int count_calls(const struct counter *c, size_t i)
+{
+	const struct profile *p = c->p;
+	struct callgraph_calls *calls;
+
+	if (!callgraph_calls_have_cost(p, c->values[i]))
+		return 0;
+	calls = calloc(c->g->node_count + 1, sizeof(*calls));
+	if (!calls)
+		return -ENOMEM;
+	for (size_t arc = 0; arc < p->arc_count; arc++)
+		if (p->arcs[arc].kind == PROFILE_CALL)
+			add_call(c, calls, &p->arcs[arc],
+				 positive(p->arc_values[arc * p->value_type_count + c->values[i]]));
+	for (uint32_t node = 0; node < c->g->node_count; node++) {
+		struct callgraph_cost *cost = &costs_of(c, node)[i];
+
+		cost->total =
+			callgraph_inclusive(cost->self, &calls[node], c->g->samples[c->column + i]);
+	}
+	free(calls);
+	return 0;
+}
+
+static int add_recorded_edges(struct counter *c)
+{
+	const struct profile *p = c->p;
+	const uint32_t *positions = c->places->positions;
+	int err = 0;
+
+	for (size_t i = 0; i < p->arc_count && !err; i++) {
+		const struct profile_arc *arc = &p->arcs[i];
+		struct callgraph_edge edge = {
+			.from = positions[callgraph_caller(c->places, arc)],
+			.to = positions[arc->kind == PROFILE_CALL ? callgraph_callee(c->places, arc)
+								  : c->places->first[arc->to]],
+			.kind = arc->kind,
+			.count = arc->count,
+			.executed = arc->executed,
+		};
+
+		c->costs = p->arc_values + i * p->value_type_count;
+		err = add_edge(c, &edge);
+	}
+	return err;
+}
+
+static bool edges_have_cost(const struct callgraph *g)
+{
+	for (size_t i = 0; i < g->edge_count * g->options.column_count; i++)
+		if (g->edge_costs[i])
+			return true;
+	return false;
+}
+
+static int finish_edges(struct counter *c)
+{
+	int err = c->stacks ? 0 : add_recorded_edges(c);
+
+	if (!err && c->g->edge_count && !edges_have_cost(c->g))
+		err = callgraph_estimate(c->g);
+	return err ?: order_edges(c->g);
+}
+
+static size_t find_calls_value(const struct profile *p)
+{
+	size_t value = 0;
+
+	while (value < p->value_type_count && strcmp(p->value_types[value].type, "samples") != 0)
+		value++;
+	return value;
+}
+
+/* Here, as graphs that nothing is counted for have no such node. */
+static int add_no_pc(struct callgraph *g, const struct callgraph_places *places)
+{
+	struct placing c = { .g = g, .p = places->p, .places = (struct callgraph_places *)places };
+
+	places->nodes[no_pc_place(places)] = CALLGRAPH_NONE;
+	return places->no_pc_left_out ? 0 : add_synthetic(&c, CALLGRAPH_NO_PC, no_pc_place(places));
+}
+
+int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
+		    const size_t *values, size_t count, size_t column)
+{
+	struct counter c = {
+		.g = g,
+		.places = places,
+		.p = places->p,
+		.values = values,
+		.count = count,
+		.column = column,
+		.stacks = profile_stacks(places->p),
+		.calls_value = find_calls_value(places->p),
+	};
+	int err = add_no_pc(g, places);
+
+	c.last_sample = calloc(g->node_count + 1, sizeof(*c.last_sample));
+	if (err || !c.last_sample)
+		err = -ENOMEM;
+	err = err ?: count_samples(&c);
+	for (size_t i = 0; i < count && !err && !c.stacks; i++)
+		err = count_calls(&c, i);
+	if (g->options.positions)
+		err = err ?: finish_edges(&c);
+	free(c.last_sample);
+	return err;
+}
+
+int callgraph_init(struct callgraph *g, const struct callgraph_options *options)
+{
+	*g = (struct callgraph){
+		.options = *options,
+		.samples = calloc(options->column_count + 1, sizeof(*g->samples)),
+	};
+	return g->samples ? 0 : -ENOMEM;
+}
+
+void callgraph_free(struct callgraph *g)
+{
+	free(g->nodes);
+	free(g->costs);
+	free(g->samples);
+	free(g->positions);
+	free(g->position_costs);
+	free(g->edges);
+	free(g->edge_costs);
+	free(g->edge_order);
+	index_free(&g->node_index);
+	index_free(&g->position_index);
+	index_free(&g->edge_index);
+}

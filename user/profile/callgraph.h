@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_PROFILE_CALLGRAPH_H
+#define PROFIL_PROFILE_CALLGRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+#include "util/index.h"
+
+/*
+ * The call graph of one or several profiles: nodes, what was spent in each of them, and the calls
+ * between them. Tables, call trees and the Callgrind writer are made of it. A node is the code that
+ * is equal in the fields that are asked for: a function, an image, a source line. Elements are
+ * numbered from 0 in their arrays and refer to each other by number; texts are the profiles' own.
+ *
+ * A stack counts once for each node in it, however often recursion brings that up. Where a profile
+ * has no stacks, its recorded calls count. A call comes from the innermost function at its address
+ * and goes to the outermost one at its target, whose code begins there.
+ */
+
+#define CALLGRAPH_NONE	UINT32_MAX
+#define CALLGRAPH_ROOT	"[root]"  /* the node that calls the outermost functions of stacks */
+#define CALLGRAPH_NO_PC "[no pc]" /* the node of samples without a pc */
+
+enum callgraph_field {
+	CALLGRAPH_ADDRESS = 1, /* with the innermost function: a location is then one node */
+	CALLGRAPH_SOURCE = 2,  /* the source file that a line is in */
+	CALLGRAPH_LINE = 4,
+	CALLGRAPH_FUNCTION = 8, /* code without a name: its address */
+	CALLGRAPH_IMAGE = 16,
+	CALLGRAPH_FILE = 32,	   /* instead of _SOURCE: the source file that the function is in */
+	CALLGRAPH_NO_ADDRESS = 64, /* code without a name is one function in each image */
+};
+
+/* The finer places in nodes that calls come from and go to. */
+enum callgraph_positions {
+	CALLGRAPH_NO_POSITIONS, /* and no edges */
+	CALLGRAPH_LINES,	/* source lines */
+	CALLGRAPH_ADDRESSES,	/* addresses and their source lines */
+};
+
+struct callgraph_options {
+	unsigned int fields;		    /* of enum callgraph_field */
+	enum callgraph_positions positions; /* only for a graph of one profile */
+	size_t column_count;		    /* numbers in each cost; 0: none is counted */
+	const char *unknown;		    /* stands for images and files that are not known */
+	/* key.image of a path, by which images are the same; NULL: the path itself */
+	const char *(*image_name)(const char *path);
+};
+
+/* What tells nodes apart. Fields that are not asked for are NULL or 0. */
+struct callgraph_key {
+	const char *function; /* NULL: it has no name */
+	const char *image;
+	const char *source; /* file */
+	uint32_t line;	    /* 0: not known */
+	uint64_t address;   /* in the image's own numbering */
+	/* Of threads and processes, which callgraph_find() makes nodes of; not of code: */
+	uint32_t pid, tid;
+	const char *comm;
+};
+
+struct callgraph_node {
+	struct callgraph_key key;
+	uint32_t location; /* the first one of the node, in the profile that brought it up; or NONE
+			    */
+	uint32_t entry;	   /* the position of its beginning, which calls by stacks go to */
+	bool kernel;	   /* code of the kernel */
+	bool inlined;	   /* in its caller, wherever it is */
+};
+
+/* Sums of values above 0, which saturate. */
+struct callgraph_cost {
+	uint64_t self;	/* of samples whose leaf it is */
+	uint64_t total; /* inclusive: of samples in whose stack it is; see callgraph_inclusive() */
+};
+
+struct callgraph_position {
+	uint32_t node;
+	uint32_t line;	     /* 0: not known */
+	const char *source;  /* not the function's own file in code that was included into it */
+	uint64_t address;    /* in the image; 0 when only lines are asked for */
+	uint32_t first_edge; /* in edge_order, of those that go out from here */
+	uint32_t edge_count;
+};
+
+struct callgraph_edge {
+	uint32_t from, to; /* positions */
+	enum profile_arc_kind kind;
+	uint64_t count;	   /* calls, by stacks: samples; 0: not known */
+	uint64_t executed; /* as in struct profile_arc */
+};
+
+/* All is the graph's: callgraph_free() frees it. C is column_count. */
+struct callgraph {
+	struct callgraph_options options;
+	struct callgraph_node *nodes;
+	size_t node_count;
+	struct callgraph_cost *costs; /* node i's are costs[i * C .. + C] */
+	uint64_t *samples;	      /* C of them: all samples, those without a node included */
+
+	/* With positions: */
+	struct callgraph_position *positions;
+	size_t position_count;
+	uint64_t *position_costs; /* position i's own are position_costs[i * C .. + C] */
+	struct callgraph_edge *edges;
+	size_t edge_count;
+	uint64_t
+		*edge_costs; /* edge i's are edge_costs[i * C .. + C]: what was spent in the call */
+	uint32_t *edge_order; /* edge_count of them: edges by the position that they come from */
+
+	/* private to callgraph.c */
+	size_t node_room, cost_room, position_room, position_cost_room, edge_room, edge_cost_room;
+	struct index node_index, position_index, edge_index;
+};
+
+/*
+ * Which nodes the code of one profile is. A location has several places when functions are inlined
+ * there: location i's are first[i] to first[i + 1] - 1, the innermost first, at least one. Behind
+ * those of the last location stand the root's and that of samples without a pc.
+ */
+struct callgraph_places {
+	const struct profile *p;
+	uint32_t *first;     /* location_count + 1 of them */
+	uint32_t *nodes;     /* of each place; a caller may set some to NONE: they do not count */
+	uint32_t *positions; /* of each place; NULL: none are asked for */
+	/*
+	 * The caller's to set and to free; NULL: all. Of each of the profile's labels whether its
+	 * samples count for nodes; in callgraph.samples all do.
+	 */
+	bool *labels;
+	bool no_pc_left_out; /* the caller's: samples without a pc do not count for nodes */
+};
+
+/* An empty graph. Returns 0 or -ENOMEM; callgraph_free() is due in any case. */
+int callgraph_init(struct callgraph *g, const struct callgraph_options *options);
+void callgraph_free(struct callgraph *g);
+
+/*
+ * Adds the nodes of all code of a profile, which must outlive the graph. Returns 0 or -ENOMEM;
+ * callgraph_places_free() is due in any case, callgraph_count() may come before that.
+ */
+int callgraph_place(struct callgraph *g, const struct profile *p, struct callgraph_places *places);
+void callgraph_places_free(struct callgraph_places *places);
+
+/*
+ * Adds samples and calls of that profile to costs, samples and edges: `count` values, whose numbers
+ * in the profile stand in `values`, to columns column, column + 1, ... Once for each profile. Where
+ * calls are recorded without what was spent in them, edges get an estimate. Returns 0 or -ENOMEM.
+ */
+int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
+		    const size_t *values, size_t count, size_t column);
+
+/* The node with this key, which is made when it is new. Returns 0 or -ENOMEM. */
+int callgraph_find(struct callgraph *g, const struct callgraph_key *key, uint32_t *node);
+
+/* An order by texts, so that keys of several profiles compare. 0: they are equal. */
+int callgraph_key_compare(const struct callgraph_key *a, const struct callgraph_key *b);
+
+/* The places that a recorded call comes from and goes to. */
+static inline uint32_t callgraph_caller(const struct callgraph_places *places,
+					const struct profile_arc *call)
+{
+	return places->first[call->from];
+}
+
+static inline uint32_t callgraph_callee(const struct callgraph_places *places,
+					const struct profile_arc *call)
+{
+	return places->first[call->to + 1] - 1;
+}
+
+/* Whether it is known how much of this value was spent in any recorded call. */
+bool callgraph_calls_have_cost(const struct profile *p, size_t value);
+
+/* Of the recorded calls of a node, or of several, but for those from one of them to another. */
+struct callgraph_calls {
+	uint64_t called;  /* what was spent in calls of it */
+	uint64_t calling; /* what was spent in calls that it made */
+	bool counted;	  /* it is known how often it was called */
+};
+
+/*
+ * The inclusive cost by recorded calls, as KCachegrind and callgrind_annotate have it: the sum of
+ * all calls of it; or self and the calls that it made, when no calls of it were counted, or nothing
+ * was spent in them. Where nodes call each other in a circle these sums have parts twice, so it is
+ * not more than `all`.
+ */
+uint64_t callgraph_inclusive(uint64_t self, const struct callgraph_calls *calls, uint64_t all);
+
+/*
+ * callgraph_estimate.c: divides what a node and its callees took among the edges to it by how often
+ * each was taken, as gprof does. An edge that closes a circle gets nothing, so that no node has
+ * more than all. For a graph whose edges have no costs yet. Returns 0 or -ENOMEM.
+ */
+int callgraph_estimate(struct callgraph *g);
+
+#endif
