@@ -13,7 +13,7 @@ static char text[4096];
 static void print_node(const struct call_tree *t, uint32_t node, FILE *out)
 {
 	const struct call_node *n = &t->nodes[node];
-	const struct row_count *c = &t->counts[node * t->column_count];
+	const struct callgraph_cost *c = &t->counts[node * t->column_count];
 
 	if (n->parent != CALL_TREE_NONE)
 		assert_true(n->parent < node && n->depth == t->nodes[n->parent].depth + 1);

@@ -184,7 +184,7 @@ static void test_enter(void **state)
 	begin_three(&l, S);
 	l.view = row_view_by_name("process");
 	assert_int_equal(live_collect(&l), 0);
-	assert_int_equal(shown(&l, 1)->key.pid, 2);
+	assert_int_equal(shown(&l, 1)->key->pid, 2);
 	assert_int_equal(live_enter(&l, shown(&l, 1)), 0);
 	assert_int_equal(live_collect(&l), 0);
 	assert_int_equal(l.shown_count, 1);

@@ -329,6 +329,22 @@ static void test_counted_calls(void **state)
 	profile_free(p);
 }
 
+/* As in the table of functions, whose total is self and the calls that it made. */
+static void test_costs_without_counts(void **state)
+{
+	struct profile *p = new_profile();
+
+	(void)state;
+	add(p, "work", 80);
+	add_calls(p, "main", "work", 0, 50);
+	assert_string_equal(
+		pipe_text(p, &(struct call_view_options){ .function = "work", .callers = true }),
+		"calls  samples  total%   root%  function, its callers below\n"
+		"            80  100.00  100.00  work  exe\n"
+		"    0       50   62.50   62.50  main\n");
+	profile_free(p);
+}
+
 static void test_calls_without_cost(void **state)
 {
 	struct profile *p = counted(false);
@@ -393,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_counted_calls),
+		cmocka_unit_test(test_costs_without_counts),
 		cmocka_unit_test(test_calls_without_cost),
 		cmocka_unit_test(test_errors),
 	};

@@ -368,7 +368,7 @@ static void test_names_of_runs(void **state)
 		assert_string_equal(r.rows[2].comm, "main");
 		assert_int_equal(r.rows[2].counts[0].self, k ? 2 : 3);
 		assert_int_equal(r.rows[2].counts[1].self, k ? 3 : 7);
-		assert_int_equal(r.rows[2].key.pid, 0);
+		assert_int_equal(r.rows[2].key->pid, 0);
 		rows_free(&r);
 		o.view = row_view_by_name("thread");
 	}

@@ -38,7 +38,6 @@ struct writer {
 	FILE *out;
 	size_t *columns; /* numbers of the value types that are written */
 	struct callgraph g;
-	struct callgraph_places places;
 	struct names objects, files;
 	struct function {
 		uint32_t object, file;
@@ -605,15 +604,17 @@ static int make_graph(struct writer *w, bool addresses)
 		.positions = addresses ? CALLGRAPH_ADDRESSES : CALLGRAPH_LINES,
 		.unknown = unknown,
 	};
+	struct callgraph_places places = { 0 };
 	int err;
 
 	w->columns = calloc(w->p->value_type_count + 1, sizeof(*w->columns));
 	if (!w->columns)
 		return -ENOMEM;
 	options.column_count = choose_columns(w);
-	err = callgraph_init(&w->g, &options);
-	err = err ?: callgraph_place(&w->g, w->p, &w->places);
-	return err ?: callgraph_count(&w->g, &w->places, w->columns, options.column_count, 0);
+	err = callgraph_init(&w->g, &options) ?: callgraph_place(&w->g, w->p, &places);
+	err = err ?: callgraph_count(&w->g, &places, w->columns, options.column_count, 0);
+	callgraph_places_free(&places);
+	return err;
 }
 
 static int write_all(struct writer *w, bool addresses)
@@ -630,7 +631,6 @@ static int write_all(struct writer *w, bool addresses)
 static void writer_free(struct writer *w)
 {
 	callgraph_free(&w->g);
-	callgraph_places_free(&w->places);
 	free(w->objects.names);
 	free(w->files.names);
 	index_free(&w->objects.index);

@@ -21,7 +21,7 @@ static uint64_t key_hash(const struct callgraph_key *key)
 	uint64_t hash = hash_text(key->function, hash_text(key->image, key->line));
 
 	hash = hash_text(key->source, hash_u64(key->address, hash));
-	return hash_u64((uint64_t)key->pid << 32 | key->tid, hash_text(key->comm, hash));
+	return hash_u64((uint64_t)key->pid << 32 | key->tid, hash);
 }
 
 static int compare_text(const char *a, const char *b)
@@ -42,7 +42,6 @@ int callgraph_key_compare(const struct callgraph_key *a, const struct callgraph_
 	order = order ?: compare_u64(a->address, b->address);
 	order = order ?: compare_u64(a->pid, b->pid);
 	order = order ?: compare_u64(a->tid, b->tid);
-	order = order ?: compare_text(a->comm, b->comm);
 	return order ?: compare_text(a->function, b->function);
 }
 
@@ -128,6 +127,11 @@ struct placing {
 	const struct profile *p;
 	struct callgraph_places *places;
 	uint32_t count;
+	/* Of each function the node that it was last, in which image; node + 1, 0: none yet */
+	struct {
+		uint32_t node;
+		const struct profile_image *image;
+	} * last;
 };
 
 static const char *if_known(const struct callgraph *g, const char *text)
@@ -202,21 +206,50 @@ static int add_position(struct placing *c, uint32_t location, const struct profi
 	return find_position(g, &position, id);
 }
 
-static int add_place(struct placing *c, uint32_t location, const struct profile_line *line,
-		     bool inlined)
+static int find_node(struct placing *c, uint32_t location, const struct profile_line *line,
+		     uint32_t *id)
 {
 	const struct callgraph_key key = key_of(c, location, line);
 	struct callgraph *g = c->g;
 	size_t before = g->node_count;
+
+	if (callgraph_find(g, &key, id))
+		return -ENOMEM;
+	if (*id == before) {
+		g->nodes[*id].location = location;
+		g->nodes[*id].kernel = is_kernel(c, location);
+		g->nodes[*id].inlined = true;
+	}
+	return 0;
+}
+
+/* The same without looking at texts, where it is the node of this function that came last. */
+static int find_function(struct placing *c, uint32_t location, const struct profile_line *line,
+			 uint32_t *id)
+{
+	const struct profile_image *image = profile_location_image(c->p, location);
+	unsigned int finer = CALLGRAPH_ADDRESS | CALLGRAPH_SOURCE | CALLGRAPH_LINE;
+	int err;
+
+	if (!line || c->g->options.fields & finer)
+		return find_node(c, location, line, id);
+	*id = c->last[line->function].node - 1;
+	if (*id != CALLGRAPH_NONE && c->last[line->function].image == image)
+		return 0;
+	err = find_node(c, location, line, id);
+	c->last[line->function].node = *id + 1;
+	c->last[line->function].image = image;
+	return err;
+}
+
+static int add_place(struct placing *c, uint32_t location, const struct profile_line *line,
+		     bool inlined)
+{
+	struct callgraph *g = c->g;
 	uint32_t id;
 
-	if (callgraph_find(g, &key, &id))
+	if (find_function(c, location, line, &id))
 		return -ENOMEM;
-	if (id == before) {
-		g->nodes[id].location = location;
-		g->nodes[id].kernel = is_kernel(c, location);
-		g->nodes[id].inlined = true;
-	}
 	g->nodes[id].inlined &= inlined;
 	if (g->options.positions && add_position(c, location, line, id))
 		return -ENOMEM;
@@ -247,8 +280,7 @@ static int add_synthetic(struct placing *c, const char *name, uint32_t place)
 	return 0;
 }
 
-/* Whether what is inlined at one address may be nodes apart from what it is inlined in. */
-static bool tells_inlined(const struct callgraph *g)
+bool callgraph_tells_inlined(const struct callgraph *g)
 {
 	return g->options.fields & (CALLGRAPH_FUNCTION | CALLGRAPH_SOURCE) &&
 	       !(g->options.fields & CALLGRAPH_ADDRESS);
@@ -256,7 +288,7 @@ static bool tells_inlined(const struct callgraph *g)
 
 static uint32_t places_at(const struct placing *c, uint32_t location)
 {
-	return tells_inlined(c->g) ? c->p->locations[location].line_count ?: 1 : 1;
+	return callgraph_tells_inlined(c->g) ? c->p->locations[location].line_count ?: 1 : 1;
 }
 
 static int add_location(struct placing *c, uint32_t location)
@@ -288,6 +320,7 @@ int callgraph_place(struct callgraph *g, const struct profile *p, struct callgra
 	size_t count = 2;
 	int err = 0;
 
+	c.last = calloc(p->function_count + 1, sizeof(*c.last));
 	for (uint32_t i = 0; i < p->location_count; i++)
 		count += places_at(&c, i);
 	*places = (struct callgraph_places){
@@ -297,12 +330,14 @@ int callgraph_place(struct callgraph *g, const struct profile *p, struct callgra
 		.positions =
 			g->options.positions ? calloc(count, sizeof(*places->positions)) : NULL,
 	};
-	if (!places->first || !places->nodes || (g->options.positions && !places->positions))
-		return -ENOMEM;
-	if (g->options.positions && profile_stacks(p))
+	if (!c.last || !places->first || !places->nodes ||
+	    (g->options.positions && !places->positions))
+		err = -ENOMEM;
+	else if (g->options.positions && profile_stacks(p))
 		err = add_synthetic(&c, CALLGRAPH_ROOT, count - 2);
 	for (uint32_t i = 0; i < p->location_count && !err; i++)
 		err = add_location(&c, i);
+	free(c.last);
 	return err;
 }
 
@@ -599,6 +634,9 @@ static int finish_edges(struct counter *c)
 
 	if (!err && c->g->edge_count && !edges_have_cost(c->g))
 		err = callgraph_estimate(c->g);
+	/* No more come, and they are large. */
+	index_free(&c->g->position_index);
+	index_free(&c->g->edge_index);
 	return err ?: order_edges(c->g);
 }
 

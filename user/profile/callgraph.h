@@ -52,14 +52,13 @@ struct callgraph_options {
 
 /* What tells nodes apart. Fields that are not asked for are NULL or 0. */
 struct callgraph_key {
-	const char *function; /* NULL: it has no name */
+	const char
+		*function; /* NULL: it has no name. Of a thread or process: what that is called */
 	const char *image;
 	const char *source; /* file */
-	uint32_t line;	    /* 0: not known */
 	uint64_t address;   /* in the image's own numbering */
-	/* Of threads and processes, which callgraph_find() makes nodes of; not of code: */
-	uint32_t pid, tid;
-	const char *comm;
+	uint32_t line;	    /* 0: not known */
+	uint32_t pid, tid;  /* of threads and processes, which callgraph_find() makes nodes of */
 };
 
 struct callgraph_node {
@@ -158,6 +157,9 @@ int callgraph_find(struct callgraph *g, const struct callgraph_key *key, uint32_
 
 /* An order by texts, so that keys of several profiles compare. 0: they are equal. */
 int callgraph_key_compare(const struct callgraph_key *a, const struct callgraph_key *b);
+
+/* Whether what is inlined at one address may be nodes apart from what it is inlined in. */
+bool callgraph_tells_inlined(const struct callgraph *g);
 
 /* The places that a recorded call comes from and goes to. */
 static inline uint32_t callgraph_caller(const struct callgraph_places *places,

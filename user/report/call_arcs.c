@@ -23,21 +23,10 @@ struct builder {
 	struct call_frames frames;
 	struct neighbour *neighbours; /* of each frame; then those that have calls, in order */
 	size_t count;
-	uint64_t self;		  /* of the function */
-	uint64_t called, calling; /* in calls of it, and in those that it made */
+	uint64_t self; /* of the function */
+	struct callgraph_calls calls;
 	uint64_t all;
 };
-
-/* A call comes from the innermost function at its pc, and goes to the one whose code begins. */
-static uint32_t caller_of(const struct builder *b, const struct profile_arc *arc)
-{
-	return b->places.frames[b->places.first[arc->from]];
-}
-
-static uint32_t callee_of(const struct builder *b, const struct profile_arc *arc)
-{
-	return b->places.frames[b->places.first[arc->to + 1] - 1];
-}
 
 static uint64_t positive(int64_t value)
 {
@@ -57,8 +46,10 @@ static uint64_t cost_of(const struct builder *b, size_t arc)
 static void add_arc(struct builder *b, size_t number)
 {
 	const struct profile_arc *arc = &b->p->arcs[number];
-	uint32_t caller = caller_of(b, arc), callee = callee_of(b, arc);
-	bool from = b->frames.keys[caller].wanted, to = b->frames.keys[callee].wanted;
+	const struct callgraph_places *places = &b->places.code;
+	uint32_t caller = places->nodes[callgraph_caller(places, arc)];
+	uint32_t callee = places->nodes[callgraph_callee(places, arc)];
+	bool from = b->frames.wanted[caller], to = b->frames.wanted[callee];
 	struct neighbour *n = &b->neighbours[b->o->inverted ? caller : callee];
 	uint64_t cost = cost_of(b, number);
 
@@ -66,36 +57,33 @@ static void add_arc(struct builder *b, size_t number)
 		add_u64(&b->all, cost);
 	if ((from || to) && b->v->tree.nodes[0].frame == CALL_TREE_NONE)
 		b->v->tree.nodes[0].frame = from ? caller : callee;
-	if (to && !from)
-		add_u64(&b->called, cost);
+	if (to && !from) {
+		add_u64(&b->calls.called, cost);
+		b->calls.counted |= arc->count > 0;
+	}
 	if (from && !to)
-		add_u64(&b->calling, cost);
+		add_u64(&b->calls.calling, cost);
 	if (b->o->inverted ? to : from) {
 		add_u64(&n->cost, cost);
 		add_u64(&n->calls, arc->count);
 	}
 }
 
-static void add_samples(struct builder *b)
+static int add_samples(struct builder *b)
 {
-	const struct profile *p = b->p;
-	size_t value = profile_count_value(p);
+	size_t value = profile_count_value(b->p);
+	const struct callgraph *g = &b->frames.graph;
+	int err = callgraph_count(&b->frames.graph, &b->places.code, &value, 1, 0);
 
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const struct profile_sample *s = &p->samples[i];
-		uint64_t count = positive(p->values[i * p->value_type_count + value]);
-		uint32_t frame;
-
-		add_u64(&b->all, count);
-		if (!s->depth)
+	b->all = g->samples[0];
+	for (size_t i = 0; !err && i < b->v->tree.frame_count; i++) {
+		if (!b->frames.wanted[i] || !g->costs[i].self)
 			continue;
-		frame = b->places.frames[b->places.first[p->frames[s->first_frame]]];
-		if (!b->frames.keys[frame].wanted)
-			continue;
-		add_u64(&b->self, count);
+		add_u64(&b->self, g->costs[i].self);
 		if (b->v->tree.nodes[0].frame == CALL_TREE_NONE)
-			b->v->tree.nodes[0].frame = frame;
+			b->v->tree.nodes[0].frame = i;
 	}
+	return err;
 }
 
 static int compare_neighbours(const void *one, const void *other, void *context)
@@ -160,30 +148,12 @@ static int add_nodes(struct builder *b)
 
 static void count_root(struct builder *b)
 {
-	struct row_count *root = b->v->tree.counts;
+	struct callgraph_cost *root = b->v->tree.counts;
 
 	/* Callers have no part in what the function does itself. */
 	root->self = b->o->inverted || b->v->counts_calls ? 0 : b->self;
-	root->total = b->called;
-	if (!root->total) {
-		root->total = b->self;
-		add_u64(&root->total, b->calling);
-	}
-	if (root->total > b->all)
-		root->total = b->all;
+	root->total = callgraph_inclusive(b->self, &b->calls, b->all);
 	b->v->tree.samples[0] = b->all;
-}
-
-/* Whether it is known what was spent in any call. */
-static bool has_costs(const struct profile *p)
-{
-	size_t value = profile_count_value(p);
-	bool found = false;
-
-	for (size_t i = 0; i < p->arc_count && !found; i++)
-		found = p->arcs[i].kind == PROFILE_CALL &&
-			p->arc_values[i * p->value_type_count + value] > 0;
-	return found;
 }
 
 static int collect(struct builder *b)
@@ -194,6 +164,7 @@ static int collect(struct builder *b)
 	t->samples = calloc(1, sizeof(*t->samples));
 	if (!t->samples || array_reserve(&t->nodes, &t->room, 1, sizeof(*t->nodes)) ||
 	    array_reserve(&t->counts, &t->count_room, 1, sizeof(*t->counts)) ||
+	    call_frames_init(&b->frames, t, 1) ||
 	    call_places_make(&b->places, t, &b->frames, b->p, b->o))
 		return -ENOMEM;
 	t->nodes[t->count++] = (struct call_node){
@@ -208,8 +179,8 @@ static int collect(struct builder *b)
 	for (size_t i = 0; i < b->p->arc_count; i++)
 		if (b->p->arcs[i].kind == PROFILE_CALL)
 			add_arc(b, i);
-	if (!b->v->counts_calls)
-		add_samples(b);
+	if (!b->v->counts_calls && add_samples(b))
+		return -ENOMEM;
 	choose_neighbours(b);
 	count_root(b);
 	return add_nodes(b);
@@ -220,7 +191,7 @@ int call_arcs_make(struct call_view *v, const struct profile *p, const struct ca
 	struct builder b = { .v = v, .p = p, .o = o };
 	int err;
 
-	v->counts_calls = !has_costs(p);
+	v->counts_calls = !callgraph_calls_have_cost(p, profile_count_value(p));
 	err = collect(&b);
 	call_places_free(&b.places);
 	call_frames_free(&b.frames);

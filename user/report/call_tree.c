@@ -63,9 +63,8 @@ static uint32_t next_runner(const struct builder *b, struct item *item)
 /* The next frame of a stack, or CALL_TREE_NONE at its end. */
 static uint32_t next_frame(const struct builder *b, struct item *item)
 {
-	const struct call_places *places = &b->places[item->column];
-	size_t first, count;
-	uint32_t frame;
+	const struct callgraph_places *places = &b->places[item->column].code;
+	uint32_t first, count, frame;
 
 	if (item->runners)
 		return next_runner(b, item);
@@ -73,7 +72,7 @@ static uint32_t next_frame(const struct builder *b, struct item *item)
 		return CALL_TREE_NONE;
 	first = places->first[*item->location];
 	count = places->first[*item->location + 1] - first;
-	frame = places->frames[first + (b->o->inverted ? item->line : count - 1 - item->line)];
+	frame = places->nodes[first + (b->o->inverted ? item->line : count - 1 - item->line)];
 	if (++item->line < count)
 		return frame;
 	item->line = 0;
@@ -89,7 +88,7 @@ static uint32_t skip_to_function(const struct builder *b, struct item *item)
 
 	do
 		frame = next_frame(b, item);
-	while (frame != CALL_TREE_NONE && !b->frames.keys[frame].wanted);
+	while (frame != CALL_TREE_NONE && !b->frames.wanted[frame]);
 	return frame;
 }
 
@@ -136,7 +135,7 @@ static void add_items(struct builder *b, const struct profile *p, uint32_t colum
 	}
 }
 
-static struct row_count *counts_of(const struct call_tree *t, size_t node)
+static struct callgraph_cost *counts_of(const struct call_tree *t, size_t node)
 {
 	return &t->counts[node * t->column_count];
 }
@@ -144,7 +143,7 @@ static struct row_count *counts_of(const struct call_tree *t, size_t node)
 /* Takes the next frame of each item of a node: who ends there is its own. */
 static void count_frames(struct builder *b, const struct range *r)
 {
-	struct row_count *own = counts_of(b->t, r->node);
+	struct callgraph_cost *own = counts_of(b->t, r->node);
 
 	b->met_count = 0;
 	for (size_t i = r->start; i < r->end; i++) {
@@ -228,7 +227,7 @@ static int add_node(struct builder *b, uint32_t parent, uint32_t frame)
 		.depth = t->nodes[parent].depth + 1,
 	};
 	for (size_t i = 0; i < columns; i++)
-		counts_of(t, t->count)[i] = (struct row_count){
+		counts_of(t, t->count)[i] = (struct callgraph_cost){
 			.total = b->totals[frame * columns + i],
 		};
 	t->count++;
@@ -336,6 +335,8 @@ static int add_profiles(struct builder *b, const struct profile *const *profiles
 	struct call_tree *t = b->t;
 	size_t samples = 0;
 
+	if (call_frames_init(&b->frames, t, 0))
+		return -ENOMEM;
 	for (size_t i = 0; i < t->column_count; i++) {
 		if (call_places_make(&b->places[i], t, &b->frames, profiles[i], b->o))
 			return -ENOMEM;

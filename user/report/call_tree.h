@@ -44,7 +44,7 @@ struct call_tree {
 	size_t count, room;
 	struct call_frame *frames;
 	size_t frame_count, frame_room;
-	struct row_count *counts; /* node i's are counts[i * column_count .. + column_count] */
+	struct callgraph_cost *counts; /* node i's are counts[i * column_count .. + column_count] */
 	size_t column_count;
 	uint64_t *samples; /* of each column: all, also those that are not in the tree */
 	size_t folded;	   /* children that were too small, of all nodes */

@@ -100,7 +100,7 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 static int compare_nodes(const void *one, const void *other, void *context)
 {
 	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-	const struct row_count *counts = context;
+	const struct callgraph_cost *counts = context;
 
 	return compare_u64(counts[b].total, counts[a].total) ?: compare_u64(a, b);
 }

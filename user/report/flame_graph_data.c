@@ -56,7 +56,7 @@ static void print_nodes(const struct flame_graph *g, const uint32_t *numbers, FI
 	char text[TEXT_PERCENT_SIZE];
 
 	for (uint32_t node = 0; node != CALL_TREE_NONE; node = flame_graph_next(g, node)) {
-		const struct row_count *counts = &t->counts[node * t->column_count];
+		const struct callgraph_cost *counts = &t->counts[node * t->column_count];
 		double heat;
 
 		fprintf(out, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64, node ? ",\n" : "\n",

@@ -54,7 +54,7 @@ static const char *cell(const void *context, size_t number, size_t column,
 	const struct flat *f = context;
 	const struct flat_column *c = &f->contents[column];
 	const struct row *row = &f->r->rows[number];
-	const struct row_count *count = &row->counts[c->column];
+	const struct callgraph_cost *count = &row->counts[c->column];
 
 	switch (c->content) {
 	case SELF:

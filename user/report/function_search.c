@@ -184,7 +184,7 @@ static void parse_function(struct search *s)
 			number_parse_hex(text, 0, UINT64_MAX - FUNCTION_WINDOW, &s->address) == 0;
 }
 
-static bool is_in_file(const struct row_key *key)
+static bool is_in_file(const struct callgraph_key *key)
 {
 	enum image_kind kind = image_kind(key->image);
 
@@ -199,10 +199,10 @@ static int take_busiest(struct search *s)
 	int err = rows_collect(&rows, s->p, &o);
 
 	for (size_t i = 0; !err && i < rows.count && !s->function; i++) {
-		if (!is_in_file(&rows.rows[i].key) || !rows.rows[i].counts->self)
+		if (!is_in_file(rows.rows[i].key) || !rows.rows[i].counts->self)
 			continue;
-		s->function = rows.rows[i].key.function;
-		s->image = rows.rows[i].key.image;
+		s->function = rows.rows[i].key->function;
+		s->image = rows.rows[i].key->image;
 	}
 	rows_free(&rows);
 	return err;

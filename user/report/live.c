@@ -100,10 +100,10 @@ int live_name(struct live *l, struct error *e)
 const char *live_unnamed(const struct live *l, const struct row *row)
 {
 	if (!(l->view->fields & ROW_FUNCTION) ||
-	    (row->key.function && !profile_is_pc_name(row->key.function, row->key.image)))
+	    (row->key->function && !profile_is_pc_name(row->key->function, row->key->image)))
 		return NULL;
 	for (size_t i = 0; i < l->p->image_count; i++)
-		if (l->p->images[i].unnamed && strcmp(l->p->images[i].path, row->key.image) == 0)
+		if (l->p->images[i].unnamed && strcmp(l->p->images[i].path, row->key->image) == 0)
 			return l->p->images[i].unnamed;
 	return NULL;
 }
@@ -112,7 +112,7 @@ const char *live_unnamed(const struct live *l, const struct row *row)
 
 static const char *name_of(const struct row *row)
 {
-	return row->name ?: row->comm[0] ? row->comm : row->key.image ?: "";
+	return row->name ?: row->comm[0] ? row->comm : row->key->image ?: "";
 }
 
 static int compare_shown(const void *one, const void *other, void *context)
@@ -127,10 +127,10 @@ static int compare_shown(const void *one, const void *other, void *context)
 			(a->counts->total > b->counts->total);
 	else if (l->sort == LIVE_BY_NAME)
 		order = strcmp(name_of(a), name_of(b));
-	else if (l->sort == LIVE_BY_IMAGE && a->key.image)
-		order = strcmp(text_basename(a->key.image), text_basename(b->key.image));
+	else if (l->sort == LIVE_BY_IMAGE && a->key->image)
+		order = strcmp(text_basename(a->key->image), text_basename(b->key->image));
 	else if (l->sort == LIVE_BY_IMAGE)
-		order = row_key_compare(&a->key, &b->key);
+		order = callgraph_key_compare(a->key, b->key);
 	return order ?: rows_compare(a, b);
 }
 
@@ -142,7 +142,7 @@ static bool matches(const struct live *l, const char *text)
 static bool is_shown(const struct live *l, const struct row *row)
 {
 	return !l->pattern || matches(l, row->name) || matches(l, row->comm) ||
-	       matches(l, row->key.image);
+	       matches(l, row->key->image);
 }
 
 static int choose_shown(struct live *l)
@@ -167,10 +167,10 @@ const struct row *live_row(const struct live *l)
 }
 
 /* Who watches the first row wants to see what is first; else the row that was chosen. */
-static void move_cursor(struct live *l, const struct row_key *chosen)
+static void move_cursor(struct live *l, const struct callgraph_key *chosen)
 {
 	for (size_t i = 0; l->cursor && chosen && i < l->shown_count; i++)
-		if (row_key_compare(&l->rows.rows[l->shown[i]].key, chosen) == 0) {
+		if (callgraph_key_compare(l->rows.rows[l->shown[i]].key, chosen) == 0) {
 			l->cursor = i;
 			return;
 		}
@@ -187,7 +187,7 @@ int live_collect(struct live *l)
 		.tid = l->tid,
 	};
 	const struct row *row = live_row(l);
-	struct row_key chosen = row ? row->key : (struct row_key){ 0 };
+	struct callgraph_key chosen = row ? *row->key : (struct callgraph_key){ 0 };
 	int err;
 
 	rows_free(&l->rows);
@@ -246,14 +246,14 @@ void live_show(struct live *l, const struct row_view *view)
 
 int live_enter(struct live *l, const struct row *row)
 {
-	char *image = row->key.image ? strdup(row->key.image) : NULL;
+	char *image = row->key->image ? strdup(row->key->image) : NULL;
 
-	if (row->key.image && !image)
+	if (row->key->image && !image)
 		return -ENOMEM;
 	free(l->image);
 	l->image = image;
-	l->pid = row->key.pid;
-	l->tid = row->key.tid;
+	l->pid = row->key->pid;
+	l->tid = row->key->tid;
 	live_show(l, row_views);
 	return 0;
 }

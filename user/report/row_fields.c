@@ -45,7 +45,7 @@ static const char *number_text(uint64_t number, char buffer[TABLE_CELL_SIZE])
 const char *row_field_text(const struct row_view *view, const struct row *row, enum row_field field,
 			   char buffer[TABLE_CELL_SIZE])
 {
-	const struct row_key *key = &row->key;
+	const struct callgraph_key *key = row->key;
 
 	switch (field) {
 	case ROW_ADDRESS:
@@ -81,7 +81,7 @@ static int add_text(struct json_object *object, const char *key, const char *tex
 
 int row_fields_json(const struct row_view *view, const struct row *row, struct json_object *object)
 {
-	const struct row_key *key = &row->key;
+	const struct callgraph_key *key = row->key;
 	int err = 0;
 
 	if (view->fields & ROW_ADDRESS)

@@ -12,16 +12,14 @@
 #include "util/index.h"
 #include "util/sum.h"
 
-/* What is needed while one column is collected. */
+/* What is needed while the values of one profile are collected. */
 struct collector {
 	const struct profile *p;
 	const struct rows_options *o;
 	struct rows *r;
-	size_t column;
-	size_t value;
-	bool has_stacks;
+	const size_t *values;
+	size_t count, column;
 	bool *wanted;		/* images, and behind them what lies in none */
-	uint32_t *known;	/* each place's row by place_number(); INDEX_NONE: not yet known */
 	struct index processes; /* with base_names: the labels that have a process's name */
 };
 
@@ -31,16 +29,33 @@ static bool is_of_labels(const struct row_view *view)
 	return view->fields & ROW_COMM;
 }
 
-/* Whether a function and what is inlined in it at one address may be rows apart. */
-static bool tells_inlined(const struct row_view *view)
+static int find_wanted(struct collector *c)
 {
-	return view->fields & (ROW_FUNCTION | ROW_SOURCE) && !(view->fields & ROW_ADDRESS);
+	const struct profile *p = c->p;
+
+	c->wanted = calloc(p->image_count + 1, sizeof(*c->wanted));
+	if (!c->wanted)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->image_count; i++)
+		c->wanted[i] = row_image_is(p->images[i].path, c->o->image);
+	c->wanted[p->image_count] = row_image_is(row_unknown, c->o->image);
+	return 0;
 }
 
-static bool row_equal(const void *array, uint32_t id, const void *key)
+static bool is_wanted(const struct collector *c, uint32_t location)
 {
-	return row_key_compare(&((const struct row *)array)[id].key, key) == 0;
+	const struct profile *p = c->p;
+	uint32_t mapping = location == PROFILE_NONE ? PROFILE_NONE : p->locations[location].mapping;
+
+	return c->wanted[mapping == PROFILE_NONE ? p->image_count : p->mappings[mapping].image];
 }
+
+static bool is_of_wanted_thread(const struct collector *c, const struct profile_labels *labels)
+{
+	return (!c->o->pid || labels->pid == c->o->pid) && (!c->o->tid || labels->tid == c->o->tid);
+}
+
+/* ---- rows of code ---- */
 
 /* Where the function begins in which an address is; 0: not known, or it is inlined code. */
 static uint64_t function_start(const struct collector *c, uint32_t location)
@@ -50,15 +65,60 @@ static uint64_t function_start(const struct collector *c, uint32_t location)
 	return c->o->extents[location].start;
 }
 
-static int add_row(struct rows *r, const struct row_key *key)
+/* A row for each node that has none yet. */
+static int add_rows(struct collector *c)
 {
-	if (array_reserve(&r->rows, &r->room, r->count + 1, sizeof(*r->rows)) ||
-	    array_reserve(&r->counts, &r->count_room, r->count + 1,
-			  r->column_count * sizeof(*r->counts)))
+	struct rows *r = c->r;
+
+	if (array_reserve(&r->rows, &r->room, r->graph.node_count + 1, sizeof(*r->rows)))
 		return -ENOMEM;
-	r->rows[r->count++] = (struct row){ .key = *key };
+	for (; r->count < r->graph.node_count; r->count++) {
+		const struct callgraph_node *node = &r->graph.nodes[r->count];
+
+		r->rows[r->count] = (struct row){
+			.function_start = function_start(c, node->location),
+		};
+	}
 	return 0;
 }
+
+static int leave_out_unwanted(struct collector *c, struct callgraph_places *places)
+{
+	const struct profile *p = c->p;
+
+	for (uint32_t i = 0; i < p->location_count; i++)
+		for (uint32_t place = places->first[i]; place < places->first[i + 1]; place++)
+			if (!is_wanted(c, i))
+				places->nodes[place] = CALLGRAPH_NONE;
+	places->no_pc_left_out = !is_wanted(c, PROFILE_NONE);
+	if (!c->o->pid && !c->o->tid)
+		return 0;
+	places->labels = calloc(p->label_count + 1, sizeof(*places->labels));
+	if (!places->labels)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->label_count; i++)
+		places->labels[i] = is_of_wanted_thread(c, &p->labels[i]);
+	return 0;
+}
+
+static int count_code(struct collector *c)
+{
+	struct callgraph_places places = { 0 };
+	enum profile_stacks stacks = profile_stacks(c->p);
+	int err = callgraph_place(&c->r->graph, c->p, &places);
+
+	err = err ?: leave_out_unwanted(c, &places);
+	err = err ?: callgraph_count(&c->r->graph, &places, c->values, c->count, c->column);
+	free(places.labels);
+	callgraph_places_free(&places);
+	c->r->stacks |=
+		stacks == PROFILE_CALL_STACKS || (stacks && callgraph_tells_inlined(&c->r->graph));
+	for (size_t i = 0; i < c->count && !stacks; i++)
+		c->r->stacks |= callgraph_calls_have_cost(c->p, c->values[i]);
+	return err ?: add_rows(c);
+}
+
+/* ---- rows of who ran ---- */
 
 static bool is_of_process(const void *labels, uint32_t id, const void *pid)
 {
@@ -83,226 +143,91 @@ static int index_processes(struct collector *c)
 	return 0;
 }
 
-/* Leaves of a key what is the same in every run. */
-static void name_for_any_run(const struct collector *c, struct row_key *key)
+/* Threads of one process may have names of their own. */
+static struct callgraph_key key_of_labels(const struct collector *c,
+					  const struct profile_labels *labels)
 {
-	const struct profile_labels *labels = c->p->labels;
+	const struct profile_labels *all = c->p->labels;
+	bool threads = c->o->view->fields & ROW_THREAD;
+	struct callgraph_key key = { .pid = labels->pid, .tid = threads ? labels->tid : 0 };
 
-	key->image = row_image_of_any_run(key->image);
-	if (!is_of_labels(c->r->view))
-		return;
-	if (key->pid && !(c->o->view->fields & ROW_THREAD))
-		key->comm = labels[index_find(&c->processes, hash_u64(key->pid, 0), is_of_process,
-					      labels, &key->pid)]
-				    .comm;
-	key->pid = key->tid = 0;
+	if (threads || !labels->pid || c->o->base_names)
+		key.function = labels->comm;
+	if (!c->o->base_names)
+		return key;
+	if (key.pid && !threads)
+		key.function = all[index_find(&c->processes, hash_u64(key.pid, 0), is_of_process,
+					      all, &key.pid)]
+				       .comm;
+	key.pid = key.tid = 0;
+	return key;
 }
 
-/* The row of a place: found or made. */
-static int find_row(struct collector *c, const struct row_place *place, uint32_t *id)
+/* The row of labels: found or made. */
+static int find_row(struct collector *c, const struct profile_labels *labels, uint32_t *id)
 {
-	struct rows *r = c->r;
-	struct row_key whole = row_key_of(c->p, place), key;
-	uint64_t hash;
+	struct callgraph_key key = key_of_labels(c, labels);
+	struct row *row;
 
-	if (c->o->base_names)
-		name_for_any_run(c, &whole);
-	key = whole;
-	row_key_reduce(r->view, &key);
-	hash = row_key_hash(&key);
-	*id = index_find(&r->index, hash, row_equal, r->rows, &key);
-	if (*id == INDEX_NONE) {
-		*id = r->count;
-		if (index_add(&r->index, hash, r->count) || add_row(r, &key))
-			return -ENOMEM;
-		r->rows[*id].function_start = function_start(c, place->location);
-	}
-	if (!r->rows[*id].comm || (whole.pid && whole.tid == whole.pid))
-		r->rows[*id].comm = whole.comm;
-	return 0;
-}
-
-static size_t place_count(const struct collector *c)
-{
-	const struct profile *p = c->p;
-
-	return 1 + (is_of_labels(c->r->view) ? p->label_count : p->line_count + p->location_count);
-}
-
-/* Below place_count(). Places of one number have one row; the last is of what is nowhere. */
-static size_t place_number(const struct collector *c, const struct row_place *place)
-{
-	const struct profile *p = c->p;
-	const struct profile_location *l;
-
-	if (is_of_labels(c->r->view))
-		return place->labels < p->label_count ? place->labels : p->label_count;
-	if (place->location == PROFILE_NONE)
-		return p->line_count + p->location_count;
-	l = &p->locations[place->location];
-	return l->line_count ? l->first_line + place->line : p->line_count + place->location;
-}
-
-static int row_of(struct collector *c, const struct row_place *place, uint32_t *id)
-{
-	uint32_t *known = &c->known[place_number(c, place)];
-	int err = *known == INDEX_NONE ? find_row(c, place, known) : 0;
-
-	*id = *known;
-	return err;
-}
-
-static struct row_count *count_of(const struct collector *c, uint32_t row)
-{
-	return &c->r->counts[row * c->r->column_count + c->column];
-}
-
-static bool is_wanted(const struct collector *c, uint32_t location)
-{
-	const struct profile *p = c->p;
-	uint32_t mapping = location == PROFILE_NONE ? PROFILE_NONE : p->locations[location].mapping;
-
-	return c->wanted[mapping == PROFILE_NONE ? p->image_count : p->mappings[mapping].image];
-}
-
-/* Adds a stack's value to a row, to its total once however often recursion brings it up. */
-static int add_place(struct collector *c, const struct row_place *place, bool leaf, uint64_t value)
-{
-	uint64_t *last;
-	uint32_t row;
-
-	if (!is_wanted(c, place->location))
-		return 0;
-	if (row_of(c, place, &row))
+	if (callgraph_find(&c->r->graph, &key, id) || add_rows(c))
 		return -ENOMEM;
-	if (leaf)
-		add_u64(&count_of(c, row)->self, value);
-	last = &c->r->rows[row].last_stack;
-	if (*last != c->r->stack_count)
-		add_u64(&count_of(c, row)->total, value);
-	*last = c->r->stack_count;
+	row = &c->r->rows[*id];
+	if (!row->comm || (labels->pid && labels->tid == labels->pid))
+		row->comm = labels->comm;
 	return 0;
 }
 
-/* A frame, and the functions that it is inlined into. */
-static int add_frame(struct collector *c, struct row_place *place, bool leaf, uint64_t value)
+static void count_row(const struct collector *c, uint32_t row, size_t sample)
 {
-	bool inlined = c->has_stacks && tells_inlined(c->r->view);
-	uint32_t lines = inlined ? c->p->locations[place->location].line_count : 0;
-	int err = 0;
+	const int64_t *values = c->p->values + sample * c->p->value_type_count;
+	struct callgraph_cost *costs = c->r->graph.costs + row * c->r->column_count + c->column;
 
-	place->line = 0;
-	do
-		err = add_place(c, place, leaf && place->line == 0, value);
-	while (!err && ++place->line < lines);
-	return err;
-}
-
-static bool is_of_wanted_thread(const struct collector *c, const struct profile_sample *sample)
-{
-	const struct profile_labels *labels;
-
-	if (!c->o->pid && !c->o->tid)
-		return true;
-	labels = &c->p->labels[sample->labels];
-	return (!c->o->pid || labels->pid == c->o->pid) && (!c->o->tid || labels->tid == c->o->tid);
-}
-
-static int add_sample(struct collector *c, const struct profile_sample *sample, uint64_t value)
-{
-	struct row_place place = { .location = PROFILE_NONE, .labels = sample->labels };
-	const uint32_t *frames = c->p->frames + sample->first_frame;
-	uint32_t depth = c->has_stacks ? sample->depth : sample->depth > 0;
-	int err = 0;
-
-	c->r->stack_count++;
-	add_u64(&c->r->columns[c->column].samples, value);
-	if (!is_of_wanted_thread(c, sample))
-		return 0;
-	if (!sample->depth)
-		return add_place(c, &place, true, value);
-	for (uint32_t i = 0; i < depth && !err; i++) {
-		place.location = frames[i];
-		err = add_frame(c, &place, i == 0, value);
-	}
-	return err;
-}
-
-static int add_samples(struct collector *c)
-{
-	const struct profile *p = c->p;
-	int err = 0;
-
-	for (size_t i = 0; i < p->sample_count && !err; i++) {
-		int64_t value = p->values[i * p->value_type_count + c->value];
-
-		if (value > 0)
-			err = add_sample(c, &p->samples[i], value);
-	}
-	return err;
-}
-
-/* A call comes from the innermost function at its pc, and goes to the one whose code begins. */
-static int add_call(struct collector *c, const struct profile_arc *arc, uint64_t value)
-{
-	uint32_t lines = c->p->locations[arc->to].line_count;
-	struct row_place from = { .location = arc->from, .labels = arc->labels };
-	struct row_place to = { arc->to, lines ? lines - 1 : 0, arc->labels };
-	uint32_t caller, callee;
-
-	if (row_of(c, &from, &caller) || row_of(c, &to, &callee))
-		return -ENOMEM;
-	if (caller == callee)
-		return 0;
-	if (is_wanted(c, arc->from))
-		add_u64(&c->r->rows[caller].calling, value);
-	if (is_wanted(c, arc->to))
-		add_u64(&c->r->rows[callee].called, value);
-	c->r->rows[callee].called_often |= arc->count > 0;
-	return 0;
-}
-
-/* Calls with what was spent in them: the total of a row that has none of its own. */
-static void finish_totals(struct collector *c)
-{
-	for (size_t i = 0; i < c->r->count; i++) {
-		struct row *row = &c->r->rows[i];
-		struct row_count *count = count_of(c, i);
-
-		count->total = row->called;
-		if (!row->called_often || !row->called) {
-			count->total = count->self;
-			add_u64(&count->total, row->calling);
+	for (size_t i = 0; i < c->count; i++)
+		if (values[c->values[i]] > 0) {
+			add_u64(&costs[i].self, values[c->values[i]]);
+			costs[i].total = costs[i].self;
 		}
-		if (count->total > c->r->columns[c->column].samples)
-			count->total = c->r->columns[c->column].samples;
-		row->called = row->calling = 0;
-		row->called_often = false;
-	}
-	c->r->stacks = true;
 }
 
-static int add_calls(struct collector *c)
+static void count_all(const struct collector *c, size_t sample)
 {
+	const int64_t *values = c->p->values + sample * c->p->value_type_count;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (values[c->values[i]] > 0)
+			add_u64(&c->r->graph.samples[c->column + i], values[c->values[i]]);
+}
+
+static int count_labels(struct collector *c)
+{
+	static const struct profile_labels none = { .comm = "" };
 	const struct profile *p = c->p;
-	const int64_t *values = p->arc_values + c->value;
-	bool known = false;
-	int err = 0;
+	uint32_t *rows = reallocarray(NULL, p->label_count + 1, sizeof(*rows));
+	int err = rows ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < p->arc_count && !known; i++)
-		known = p->arcs[i].kind == PROFILE_CALL && values[i * p->value_type_count] > 0;
-	if (!known || c->has_stacks || is_of_labels(c->r->view))
-		return 0;
-	for (size_t i = 0; i < p->arc_count && !err; i++) {
-		int64_t value = values[i * p->value_type_count];
+	for (size_t i = 0; rows && i <= p->label_count; i++)
+		rows[i] = CALLGRAPH_NONE;
+	if (c->o->base_names)
+		err = err ?: index_processes(c);
+	for (size_t i = 0; i < p->sample_count && !err; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		uint32_t id = s->labels < p->label_count ? s->labels : p->label_count;
+		const struct profile_labels *labels = id < p->label_count ? &p->labels[id] : &none;
 
-		if (p->arcs[i].kind == PROFILE_CALL)
-			err = add_call(c, &p->arcs[i], value > 0 ? value : 0);
+		count_all(c, i);
+		if (!is_of_wanted_thread(c, labels) ||
+		    !is_wanted(c, s->depth ? p->frames[s->first_frame] : PROFILE_NONE))
+			continue;
+		if (rows[id] == CALLGRAPH_NONE)
+			err = find_row(c, labels, &rows[id]);
+		if (!err)
+			count_row(c, rows[id], i);
 	}
-	if (!err)
-		finish_totals(c);
+	free(rows);
 	return err;
 }
+
+/* ---- columns ---- */
 
 char *rows_title(const struct profile *p, size_t value)
 {
@@ -317,59 +242,59 @@ char *rows_title(const struct profile *p, size_t value)
 	return title;
 }
 
-static int prepare(struct collector *c)
-{
-	const struct profile *p = c->p;
-	size_t places = place_count(c);
-
-	c->wanted = calloc(p->image_count + 1, sizeof(*c->wanted));
-	c->known = reallocarray(NULL, places, sizeof(*c->known));
-	c->r->columns[c->column].title = rows_title(p, c->value);
-	if (!c->wanted || !c->known || !c->r->columns[c->column].title)
-		return -ENOMEM;
-	memset(c->known, 0xff, places * sizeof(*c->known)); /* INDEX_NONE */
-	for (size_t i = 0; i < p->image_count; i++)
-		c->wanted[i] = row_image_is(p->images[i].path, c->o->image);
-	c->wanted[p->image_count] = row_image_is(row_unknown, c->o->image);
-	c->has_stacks = !is_of_labels(c->r->view) &&
-			profile_stacks(p) > (tells_inlined(c->r->view) ? PROFILE_NO_STACKS
-								       : PROFILE_INLINED_STACKS);
-	c->r->columns[c->column].samples = profile_filtered(p, c->value);
-	c->r->stacks |= c->has_stacks;
-	return c->o->base_names && is_of_labels(c->r->view) ? index_processes(c) : 0;
-}
-
 int rows_begin(struct rows *r, const struct rows_options *o, size_t column_count)
 {
+	const struct row_view *view = o->view ?: row_views;
+	const struct callgraph_options options = {
+		.fields = view->fields,
+		.column_count = column_count,
+		.unknown = row_unknown,
+		.image_name = o->base_names ? row_image_of_any_run : NULL,
+	};
+
 	*r = (struct rows){
-		.view = o->view ?: row_views,
+		.view = o->base_names ? row_view_of_any_run(view) : view,
 		.column_count = column_count,
 		.by_total = o->by_total,
 	};
-	if (o->base_names)
-		r->view = row_view_of_any_run(r->view);
 	r->columns = calloc(column_count, sizeof(*r->columns));
-	return r->columns ? 0 : -ENOMEM;
+	return r->columns ? callgraph_init(&r->graph, &options) : -ENOMEM;
+}
+
+static int add_values(struct collector *c)
+{
+	struct row_column *columns = c->r->columns + c->column;
+	int err = find_wanted(c);
+
+	for (size_t i = 0; i < c->count && !err; i++) {
+		columns[i].title = rows_title(c->p, c->values[i]);
+		err = columns[i].title ? 0 : -ENOMEM;
+	}
+	if (!err)
+		err = is_of_labels(c->r->view) ? count_labels(c) : count_code(c);
+	for (size_t i = 0; i < c->count; i++) {
+		columns[i].samples = profile_filtered(c->p, c->values[i]);
+		add_u64(&columns[i].samples, c->r->graph.samples[c->column + i]);
+	}
+	free(c->wanted);
+	index_free(&c->processes);
+	return err;
 }
 
 int rows_add(struct rows *r, const struct profile *p, const struct rows_options *o, size_t value,
 	     size_t column)
 {
-	struct collector c = { .p = p, .o = o, .r = r, .column = column, .value = value };
-	int err = prepare(&c);
+	struct collector c = {
+		.p = p, .o = o, .r = r, .values = &value, .count = 1, .column = column
+	};
 
-	err = err ?: add_samples(&c);
-	err = err ?: add_calls(&c);
-	free(c.wanted);
-	free(c.known);
-	index_free(&c.processes);
-	return err;
+	return add_values(&c);
 }
 
 /* The name of a row's function; *made is to be free()d. NULL: there is no memory. */
 static const char *make_name(const struct row *row, bool offsets, char **made)
 {
-	const struct row_key *key = &row->key;
+	const struct callgraph_key *key = row->key;
 	int n;
 
 	if (key->function && (!offsets || !row->function_start))
@@ -399,7 +324,7 @@ int rows_compare(const void *one, const void *other)
 	order = order ?: compare_falling(a->counts->total, b->counts->total);
 	if (!order && a->name)
 		order = strcmp(a->name, b->name);
-	return order ?: row_key_compare(&a->key, &b->key);
+	return order ?: callgraph_key_compare(a->key, b->key);
 }
 
 static int compare_totals(const void *one, const void *other)
@@ -411,7 +336,7 @@ static int compare_totals(const void *one, const void *other)
 
 static bool is_empty(const struct rows *r, size_t number)
 {
-	const struct row_count *counts = &r->counts[number * r->column_count];
+	const struct callgraph_cost *counts = &r->graph.costs[number * r->column_count];
 
 	for (size_t i = 0; i < r->column_count; i++)
 		if (counts[i].self || counts[i].total)
@@ -428,7 +353,8 @@ static void drop_empty(struct rows *r)
 		if (is_empty(r, i))
 			continue;
 		r->rows[kept] = r->rows[i];
-		r->rows[kept++].counts = &r->counts[i * r->column_count];
+		r->rows[kept].key = &r->graph.nodes[i].key;
+		r->rows[kept++].counts = &r->graph.costs[i * r->column_count];
 	}
 	r->count = kept;
 }
@@ -461,7 +387,7 @@ size_t rows_shown(const struct rows *r, size_t limit, double percent)
 	size_t count = limit && limit < r->count ? limit : r->count;
 
 	while (count > 0) {
-		const struct row_count *last = r->rows[count - 1].counts;
+		const struct callgraph_cost *last = r->rows[count - 1].counts;
 
 		if ((double)(r->by_total ? last->total : last->self) >= least)
 			break;
@@ -486,12 +412,10 @@ int rows_collect(struct rows *r, const struct profile *p, const struct rows_opti
 {
 	size_t *values = calloc(p->value_type_count + 1, sizeof(*values));
 	size_t count = values ? rows_values(p, values) : 1;
+	struct collector c = { .p = p, .o = o, .r = r, .values = values, .count = count };
 	int err = rows_begin(r, o, count);
 
-	if (!values)
-		err = -ENOMEM;
-	for (size_t i = 0; i < count && !err; i++)
-		err = rows_add(r, p, o, values[i], i);
+	err = err ?: values ? add_values(&c) : -ENOMEM;
 	free(values);
 	return err ?: rows_finish(r);
 }
@@ -504,7 +428,6 @@ void rows_free(struct rows *r)
 		free(r->columns[i].title);
 	free(r->columns);
 	free(r->rows);
-	free(r->counts);
-	index_free(&r->index);
+	callgraph_free(&r->graph);
 	*r = (struct rows){ 0 };
 }

@@ -6,23 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/callgraph.h"
 #include "profile/profile.h"
-#include "report/row_key.h"
+#include "report/row_view.h"
 #include "symbol/symbol.h"
-#include "util/index.h"
 
 /*
  * Samples put together in rows: what every table of a profile is made of. A row is what is equal
  * in the fields that a view tells apart; a column is one value of one profile.
  */
 
-struct row_count {
-	uint64_t self;	/* samples whose leaf it is */
-	uint64_t total; /* samples in whose stack it is, once per stack; or by calls: see below */
-};
-
 struct row {
-	struct row_key key;
+	const struct callgraph_key *key;
 	/*
 	 * The function's name as shown: IMAGE+0xADDRESS or 0xADDRESS when it has none, "[no pc]"
 	 * of samples without a pc, and with ROW_ADDRESS NAME+0xOFFSET where that is known. NULL
@@ -30,15 +25,12 @@ struct row {
 	 */
 	const char *name;
 	const char *comm; /* of the thread, or the process's first; "" when not known */
-	const struct row_count *counts; /* one for each column */
+	const struct callgraph_cost *counts; /* one for each column */
 	uint64_t cumulative; /* self in the first column, of this row and all before it */
 
 	/* private to rows.c */
 	char *made_name;
 	uint64_t function_start; /* 0: not known */
-	uint64_t last_stack;
-	uint64_t called, calling; /* what was spent in calls of it, and in those that it made */
-	bool called_often;	  /* how often it was called is known */
 };
 
 struct row_column {
@@ -56,10 +48,7 @@ struct rows {
 	bool by_total;
 
 	/* private to rows.c */
-	struct row_count *counts;
-	size_t count_room;
-	struct index index;
-	uint64_t stack_count;
+	struct callgraph graph; /* whose nodes the rows are */
 };
 
 /* Zero-initialised: all functions. */

@@ -132,7 +132,7 @@ static bool is_fork(const struct call_view *v, uint32_t node)
 static bool is_left_out(const struct printer *p, const struct line *line, enum number n)
 {
 	const struct call_tree *t = &p->v->tree;
-	const struct row_count *count = &t->counts[line->node];
+	const struct callgraph_cost *count = &t->counts[line->node];
 	uint32_t caller = t->nodes[line->node].parent;
 
 	if (line->is_rest)

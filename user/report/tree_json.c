@@ -33,7 +33,7 @@ static int add_frame(struct json_object *o, const struct call_tree *t, uint32_t 
 static int add_counts(struct json_object *o, const struct call_view *v, uint32_t node)
 {
 	const struct call_tree *t = &v->tree;
-	const struct row_count *count = &t->counts[node];
+	const struct callgraph_cost *count = &t->counts[node];
 	int err = 0;
 
 	if (v->calls && node)

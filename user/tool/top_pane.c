@@ -171,8 +171,8 @@ int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const stru
 	*pane = (struct pane){ .kind = kind };
 	if (kind == PANE_CALLERS && !l->rows.stacks)
 		err = error_set(e, 0, "callers are known with call stacks: profiltool top -g");
-	else if (row && (copy_text(&pane->function, row->key.function ?: row->name) ||
-			 copy_text(&pane->image, row->key.image)))
+	else if (row && (copy_text(&pane->function, row->key->function ?: row->name) ||
+			 copy_text(&pane->image, row->key->image)))
 		err = error_no_memory(e);
 	err = err ?: pane_update(pane, l, width, e);
 	if (err)

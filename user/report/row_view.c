@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/row_view.h"
+
+#include <string.h>
+
+#include "profile/image_name.h"
+#include "report/text.h"
+
+const char row_unknown[] = "[unknown]";
+
+const struct row_view row_views[] = {
+	{ "function", "functions", ROW_FUNCTION | ROW_IMAGE },
+	{ "image", "images", ROW_IMAGE },
+	{ "address", "addresses", ROW_ADDRESS | ROW_FUNCTION | ROW_IMAGE },
+	{ "source", "sources", ROW_SOURCE | ROW_IMAGE },
+	{ "line", "lines", ROW_SOURCE | ROW_LINE | ROW_FUNCTION | ROW_IMAGE },
+	{ "thread", "threads", ROW_PROCESS | ROW_THREAD | ROW_COMM },
+	{ "process", "processes", ROW_PROCESS | ROW_COMM },
+	{ 0 },
+};
+
+const struct row_view *row_view_by_name(const char *name)
+{
+	for (const struct row_view *v = row_views; v->name; v++)
+		if (strcmp(v->name, name) == 0)
+			return v;
+	return NULL;
+}
+
+const struct row_view *row_view_of_any_run(const struct row_view *view)
+{
+	static const struct row_view names[] = {
+		{ "process", "processes", ROW_COMM },
+		{ "thread", "threads", ROW_COMM },
+	};
+
+	return view->fields & ROW_COMM ? &names[!!(view->fields & ROW_THREAD)] : view;
+}
+
+bool row_image_is(const char *path, const char *image)
+{
+	return !image || strcmp(path, image) == 0 || strcmp(row_image_of_any_run(path), image) == 0;
+}
+
+const char *row_image_of_any_run(const char *path)
+{
+	return image_kind(path) == IMAGE_JIT ? "[jit]" : text_basename(path);
+}
+
+bool row_function_is(const char *name, const char *function)
+{
+	size_t size = strlen(function);
+
+	return strncmp(name, function, size) == 0 && (!name[size] || name[size] == '(');
+}
