@@ -2,10 +2,14 @@
 #include "report/call_tree.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/call_frames.h"
+#include "profile/image_name.h"
+#include "report/row_view.h"
+#include "report/text.h"
 #include "util/array.h"
 #include "util/sum.h"
 
@@ -19,10 +23,10 @@ struct item {
 	const uint32_t
 		*location; /* the next one; the rest are before it, or behind when inverted */
 	uint64_t value;
-	uint32_t left;	 /* locations */
-	uint32_t line;	 /* of the next location: how many of its frames were taken */
-	uint32_t labels; /* of the profile's; its label_count when none */
-	uint32_t runners;
+	uint32_t left;	  /* locations */
+	uint32_t line;	  /* of the next location: how many of its frames were taken */
+	uint32_t labels;  /* of the profile's; its label_count when none. Or a recorded call */
+	uint32_t runners; /* frames that stand before those of locations */
 	uint32_t column;
 	uint32_t frame; /* that it goes into; CALL_TREE_NONE: it is in no child */
 };
@@ -33,11 +37,20 @@ struct range {
 	size_t start, end;
 };
 
+/* Where the frames of one profile are. */
+struct places {
+	struct callgraph_places code;
+	uint32_t *runners; /* of each of its labels, and of none, the process */
+	uint32_t *threads; /* behind these. Both NULL: not asked for */
+};
+
 struct builder {
 	struct call_tree *t;
 	const struct call_tree_options *o;
-	struct call_places *places; /* of each column */
-	struct call_frames frames;
+	struct places *places;	/* of each column */
+	struct callgraph graph; /* its nodes are the tree's frames, by the same numbers */
+	bool *wanted;		/* of each frame: whether the options name this function */
+	size_t wanted_room;
 	struct item *items;
 	size_t item_count;
 	struct range *ranges;
@@ -49,15 +62,157 @@ struct builder {
 	uint32_t *met;	  /* frames that have a count, in order */
 	size_t *ends;	  /* of the items of each child */
 	size_t met_count;
+	uint64_t *calls; /* recorded ones with each frame; NULL: it is a tree of stacks */
 };
+
+/* ---- frames ---- */
+
+/* Takes a name that was made; NULL, when there was no memory for it, stays so. */
+static const char *keep_name(struct call_tree *t, char *name)
+{
+	if (!name || array_reserve(&t->made, &t->made_room, t->made_count + 1, sizeof(*t->made))) {
+		free(name);
+		return NULL;
+	}
+	t->made[t->made_count++] = name;
+	return name;
+}
+
+static const char *image_name(struct call_tree *t, const char *image)
+{
+	const char *base = text_basename(image);
+	char *name;
+
+	if (image_is_bracketed(base))
+		return base;
+	return keep_name(t, asprintf(&name, "[%s]", base) < 0 ? NULL : name);
+}
+
+static const char *image_path(const struct profile *p, uint32_t location)
+{
+	const struct profile_image *image = profile_location_image(p, location);
+
+	return image && image->path[0] ? image->path : row_unknown;
+}
+
+static int add_frame(struct builder *b, const struct profile *p, const struct callgraph_node *node)
+{
+	struct call_frame *frame = &b->t->frames[b->t->frame_count++];
+
+	*frame = (struct call_frame){
+		.name = node->key.function,
+		.image = node->location == PROFILE_NONE ? "" : image_path(p, node->location),
+		.kernel = node->kernel,
+		.named = node->key.function,
+	};
+	if (!frame->named)
+		frame->name = image_name(b->t, frame->image);
+	return frame->name ? 0 : -ENOMEM;
+}
+
+/* A frame for each node that has none yet. */
+static int add_frames(struct builder *b, const struct profile *p)
+{
+	const struct callgraph *g = &b->graph;
+	struct call_tree *t = b->t;
+
+	if (array_reserve(&t->frames, &t->frame_room, g->node_count, sizeof(*t->frames)) ||
+	    array_reserve(&b->wanted, &b->wanted_room, g->node_count, sizeof(*b->wanted)))
+		return -ENOMEM;
+	while (t->frame_count < g->node_count)
+		if (add_frame(b, p, &g->nodes[t->frame_count]))
+			return -ENOMEM;
+	for (size_t i = 0; i < g->node_count; i++)
+		t->frames[i].inlined = g->nodes[i].inlined;
+	return 0;
+}
+
+/* Whether the options name this line of a frame; NULL: it is code without a name. */
+static bool is_wanted(const struct builder *b, const struct profile *p, uint32_t frame,
+		      const struct profile_line *line)
+{
+	const struct profile_function *function = line ? &p->functions[line->function] : NULL;
+	const char *wanted = b->o->function;
+
+	if (!line)
+		return strcmp(b->t->frames[frame].name, wanted) == 0;
+	return row_function_is(function->name, wanted) ||
+	       row_function_is(function->system_name, wanted);
+}
+
+static void find_wanted(struct builder *b, const struct callgraph_places *places)
+{
+	const struct profile *p = places->p;
+
+	for (uint32_t i = 0; i < p->location_count; i++) {
+		const struct profile_location *l = &p->locations[i];
+		const uint32_t *nodes = places->nodes + places->first[i];
+
+		if (!row_image_is(image_path(p, i), b->o->image))
+			continue;
+		for (uint32_t j = 0; j < (l->line_count ?: 1); j++)
+			b->wanted[nodes[j]] |=
+				is_wanted(b, p, nodes[j],
+					  l->line_count ? &p->lines[l->first_line + j] : NULL);
+	}
+}
+
+/* "node 1234", as far as it is known. */
+static int add_runner(struct builder *b, const char *comm, uint32_t number, uint32_t *id)
+{
+	struct callgraph_key key = { .image = "" };
+	char *name;
+	int n;
+
+	if (!comm[0])
+		comm = row_unknown;
+	n = number ? asprintf(&name, "%s %" PRIu32, comm, number) : asprintf(&name, "%s", comm);
+	key.function = keep_name(b->t, n < 0 ? NULL : name);
+	return key.function ? callgraph_find(&b->graph, &key, id) : -ENOMEM;
+}
+
+/* Threads may have names of their own: a process has its main thread's, or its first one's. */
+static int add_runners(struct builder *b, struct places *places)
+{
+	const struct profile *p = places->code.p;
+	const struct profile_labels none = { .comm = "" };
+	int err = -ENOMEM;
+
+	places->runners = calloc(p->label_count + 1, sizeof(*places->runners));
+	places->threads = calloc(p->label_count + 1, sizeof(*places->threads));
+	if (places->runners && places->threads)
+		err = row_process_labels(p, places->runners);
+	for (size_t i = 0; i <= p->label_count && !err; i++) {
+		const struct profile_labels *l = i < p->label_count ? &p->labels[i] : &none;
+		const char *comm = i < p->label_count ? p->labels[places->runners[i]].comm : "";
+
+		err = add_runner(b, comm, l->pid, &places->runners[i])
+			      ?: add_runner(b, l->comm, l->tid, &places->threads[i]);
+	}
+	return err;
+}
+
+static int add_places(struct builder *b, const struct profile *p, struct places *places)
+{
+	int err = callgraph_place(&b->graph, p, &places->code);
+
+	if (!err && b->o->roots != CALL_TREE_FUNCTIONS && !b->o->function)
+		err = add_runners(b, places);
+	err = err ?: add_frames(b, p);
+	if (!err && b->o->function)
+		find_wanted(b, &places->code);
+	return err;
+}
+
+/* ---- stacks ---- */
 
 /* The process, or the thread behind it. */
 static uint32_t next_runner(const struct builder *b, struct item *item)
 {
-	const struct call_places *places = &b->places[item->column];
+	const struct places *places = &b->places[item->column];
 	bool thread = --item->runners == 0 && b->o->roots == CALL_TREE_THREADS;
 
-	return (thread ? places->thread : places->process)[item->labels];
+	return (thread ? places->threads : places->runners)[item->labels];
 }
 
 /* The next frame of a stack, or CALL_TREE_NONE at its end. */
@@ -88,7 +243,7 @@ static uint32_t skip_to_function(const struct builder *b, struct item *item)
 
 	do
 		frame = next_frame(b, item);
-	while (frame != CALL_TREE_NONE && !b->frames.wanted[frame]);
+	while (frame != CALL_TREE_NONE && !b->wanted[frame]);
 	return frame;
 }
 
@@ -206,6 +361,8 @@ static int compare_frames(const void *one, const void *other, void *context)
 	for (size_t i = 0; i < t->column_count && !order; i++)
 		order = compare_u64(builder->totals[b * t->column_count + i],
 				    builder->totals[a * t->column_count + i]);
+	if (!order && builder->calls)
+		order = compare_u64(builder->calls[b], builder->calls[a]);
 	order = order ?: strcmp(t->frames[a].name, t->frames[b].name);
 	return order ?: strcmp(t->frames[a].image, t->frames[b].image);
 }
@@ -330,27 +487,113 @@ static int expand_all(struct builder *b)
 	return err;
 }
 
-static int add_profiles(struct builder *b, const struct profile *const *profiles)
+static int make_room(struct builder *b, size_t items)
 {
 	struct call_tree *t = b->t;
-	size_t samples = 0;
 
-	if (call_frames_init(&b->frames, t, 0))
-		return -ENOMEM;
-	for (size_t i = 0; i < t->column_count; i++) {
-		if (call_places_make(&b->places[i], t, &b->frames, profiles[i], b->o))
-			return -ENOMEM;
-		samples += profiles[i]->sample_count;
-	}
-	b->items = calloc(samples + 1, sizeof(*b->items));
+	b->items = calloc(items + 1, sizeof(*b->items));
 	b->counts = calloc(t->frame_count + 1, sizeof(*b->counts));
 	b->totals = calloc(t->frame_count + 1, t->column_count * sizeof(*b->totals));
 	b->met = calloc(t->frame_count + 1, sizeof(*b->met));
 	b->ends = calloc(t->frame_count + 1, sizeof(*b->ends));
-	if (!b->items || !b->counts || !b->totals || !b->met || !b->ends)
+	return b->items && b->counts && b->totals && b->met && b->ends ? 0 : -ENOMEM;
+}
+
+static int add_stacks(struct builder *b, const struct profile *const *profiles)
+{
+	size_t samples = 0;
+
+	for (size_t i = 0; i < b->t->column_count; i++)
+		samples += profiles[i]->sample_count;
+	if (make_room(b, samples))
 		return -ENOMEM;
-	for (size_t i = 0; i < t->column_count; i++)
+	for (size_t i = 0; i < b->t->column_count; i++)
 		add_items(b, profiles[i], i);
+	return expand_all(b);
+}
+
+/* ---- recorded calls: a tree of one level ---- */
+
+/* What a call has of what is counted: time, or calls. */
+static uint64_t call_cost(const struct builder *b, const struct profile *p, size_t arc)
+{
+	int64_t value;
+
+	if (b->t->counts_calls)
+		return p->arcs[arc].count;
+	value = p->arc_values[arc * p->value_type_count + profile_count_value(p)];
+	return value > 0 ? value : 0;
+}
+
+static void add_call(struct builder *b, const struct profile *p, uint32_t number,
+		     struct callgraph_calls *calls)
+{
+	const struct profile_arc *arc = &p->arcs[number];
+	const struct callgraph_places *places = &b->places->code;
+	uint32_t caller = places->nodes[callgraph_caller(places, arc)];
+	uint32_t callee = places->nodes[callgraph_callee(places, arc)];
+	uint32_t neighbour = b->o->inverted ? caller : callee, *root = &b->t->nodes[0].frame;
+	bool from = b->wanted[caller], to = b->wanted[callee];
+	uint64_t cost = call_cost(b, p, number);
+
+	if (b->t->counts_calls)
+		add_u64(b->t->samples, cost);
+	if ((from || to) && *root == CALL_TREE_NONE)
+		*root = from ? caller : callee;
+	if (to && !from) {
+		add_u64(&calls->called, cost);
+		calls->counted |= arc->count > 0;
+	}
+	if (from && !to)
+		add_u64(&calls->calling, cost);
+	if (!(b->o->inverted ? to : from) || (!cost && !arc->count))
+		return;
+	add_u64(&b->calls[neighbour], arc->count);
+	b->places->runners[number] = neighbour;
+	b->items[b->item_count++] = (struct item){ .value = cost, .labels = number, .runners = 1 };
+}
+
+/* What the function did itself, and its place where no call has brought it up. */
+static int count_function(struct builder *b, uint64_t *self)
+{
+	size_t value = profile_count_value(b->places->code.p);
+	int err = callgraph_count(&b->graph, &b->places->code, &value, 1, 0);
+
+	b->t->samples[0] = b->graph.samples[0];
+	for (size_t i = 0; !err && i < b->t->frame_count; i++) {
+		if (!b->wanted[i] || !b->graph.costs[i].self)
+			continue;
+		add_u64(self, b->graph.costs[i].self);
+		if (b->t->nodes[0].frame == CALL_TREE_NONE)
+			b->t->nodes[0].frame = i;
+	}
+	return err;
+}
+
+static int add_calls(struct builder *b, const struct profile *p)
+{
+	struct callgraph_calls calls = { 0 };
+	struct call_tree *t = b->t;
+	uint64_t self = 0;
+	int err;
+
+	b->calls = calloc(t->frame_count + 1, sizeof(*b->calls));
+	b->places->runners = calloc(p->arc_count + 1, sizeof(*b->places->runners));
+	if (!b->calls || !b->places->runners || make_room(b, p->arc_count))
+		return -ENOMEM;
+	for (size_t i = 0; i < p->arc_count; i++)
+		if (p->arcs[i].kind == PROFILE_CALL)
+			add_call(b, p, i, &calls);
+	err = t->counts_calls ? 0 : count_function(b, &self);
+	err = err ?: expand(b, &(struct range){ .end = b->item_count });
+	t->calls = calloc(t->count, sizeof(*t->calls));
+	if (err || !t->calls)
+		return -ENOMEM;
+	for (size_t i = 1; i < t->count; i++)
+		t->calls[i] = b->calls[t->nodes[i].frame];
+	t->counts[0].total = callgraph_inclusive(self, &calls, t->samples[0]);
+	/* Callers have no part in what the function does itself. */
+	t->counts[0].self = b->o->inverted ? 0 : self;
 	return 0;
 }
 
@@ -370,31 +613,62 @@ static int add_root(struct call_tree *t)
 
 static void builder_free(struct builder *b)
 {
-	for (size_t i = 0; b->places && i < b->t->column_count; i++)
-		call_places_free(&b->places[i]);
+	for (size_t i = 0; b->places && i < b->t->column_count; i++) {
+		callgraph_places_free(&b->places[i].code);
+		free(b->places[i].runners);
+		free(b->places[i].threads);
+	}
 	free(b->places);
-	call_frames_free(&b->frames);
+	callgraph_free(&b->graph);
+	free(b->wanted);
 	free(b->items);
 	free(b->ranges);
 	free(b->counts);
 	free(b->totals);
 	free(b->met);
 	free(b->ends);
+	free(b->calls);
+}
+
+/* The root, and all frames. */
+static int begin(struct builder *b, const struct profile *const *profiles, size_t count)
+{
+	const struct callgraph_options options = {
+		.fields = CALLGRAPH_FUNCTION | CALLGRAPH_IMAGE | CALLGRAPH_NO_ADDRESS,
+		.column_count = 1,
+		.unknown = row_unknown,
+		.image_name = count > 1 ? row_image_of_any_run : text_basename,
+	};
+	int err = callgraph_init(&b->graph, &options);
+
+	*b->t = (struct call_tree){ .column_count = count };
+	b->t->samples = calloc(count, sizeof(*b->t->samples));
+	b->places = calloc(count, sizeof(*b->places));
+	if (err || !b->t->samples || !b->places || add_root(b->t))
+		return -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_places(b, profiles[i], &b->places[i]);
+	return err;
 }
 
 int call_tree_make(struct call_tree *t, const struct profile *const *profiles, size_t count,
 		   const struct call_tree_options *options)
 {
 	struct builder b = { .t = t, .o = options };
-	int err = -ENOMEM;
+	int err = begin(&b, profiles, count) ?: add_stacks(&b, profiles);
 
-	*t = (struct call_tree){ .column_count = count };
-	t->samples = calloc(count, sizeof(*t->samples));
-	b.places = calloc(count, sizeof(*b.places));
-	if (t->samples && b.places)
-		err = add_root(t);
-	err = err ?: add_profiles(&b, profiles);
-	err = err ?: expand_all(&b);
+	builder_free(&b);
+	return err;
+}
+
+int call_tree_of_calls(struct call_tree *t, const struct profile *p,
+		       const struct call_tree_options *options)
+{
+	struct builder b = { .t = t, .o = options };
+	int err = begin(&b, &p, 1);
+
+	t->counts_calls = !callgraph_calls_have_cost(p, profile_count_value(p));
+	err = err ?: add_calls(&b, p);
 	builder_free(&b);
 	return err;
 }
@@ -408,5 +682,6 @@ void call_tree_free(struct call_tree *t)
 	free(t->frames);
 	free(t->counts);
 	free(t->samples);
+	free(t->calls);
 	*t = (struct call_tree){ 0 };
 }

@@ -48,8 +48,11 @@ struct call_tree {
 	size_t column_count;
 	uint64_t *samples; /* of each column: all, also those that are not in the tree */
 	size_t folded;	   /* children that were too small, of all nodes */
+	/* Of call_tree_of_calls(): */
+	uint64_t *calls;   /* of each node but the root; NULL: made of stacks */
+	bool counts_calls; /* so do counts and samples: what was spent in calls is not known */
 
-	/* private to call_tree.c and call_frames.c */
+	/* private to call_tree.c */
 	size_t count_room;
 	char **made; /* names */
 	size_t made_count, made_room;
@@ -87,6 +90,15 @@ struct call_tree_options {
  */
 int call_tree_make(struct call_tree *t, const struct profile *const *profiles, size_t count,
 		   const struct call_tree_options *options);
+
+/*
+ * The same from calls that were recorded apart, as Callgrind and gmon.out have them: the function
+ * that the options name and its callers or callees, one level. The totals of these are what was
+ * spent in the calls, or how many they were when that is not known. The root's is its inclusive
+ * cost: see callgraph.h. Returns 0 or -ENOMEM; call_tree_free() is due in any case.
+ */
+int call_tree_of_calls(struct call_tree *t, const struct profile *p,
+		       const struct call_tree_options *options);
 void call_tree_free(struct call_tree *t);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/call_arcs.h"
 #include "report/rows.h"
 #include "util/sum.h"
 
@@ -86,7 +85,7 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 	if (profile_stacks(p) || (!calls && !profile_total(p)))
 		err = call_tree_make(&v->tree, &p, 1, &o);
 	else if (calls && o.function)
-		err = call_arcs_make(v, p, &o);
+		err = call_tree_of_calls(&v->tree, p, &o);
 	else
 		return p->filtered_calls ? explain_filtered_calls(e) : explain_no_stacks(calls, e);
 	if (err)
@@ -169,7 +168,7 @@ int call_view_make(struct call_view *v, const struct profile *p, const struct ca
 	if (err)
 		return err;
 	v->left_out = v->tree.folded;
-	v->title = v->counts_calls ? strdup("calls") : rows_title(p, profile_count_value(p));
+	v->title = v->tree.counts_calls ? strdup("calls") : rows_title(p, profile_count_value(p));
 	if (!v->title || apply_limit(v) || count_rests(v))
 		return error_no_memory(e);
 	return 0;
@@ -181,7 +180,6 @@ void call_view_free(struct call_view *v)
 	free(v->title);
 	free(v->hidden);
 	free(v->rests);
-	free(v->calls);
 }
 
 static uint32_t if_shown(const struct call_view *v, uint32_t node)

@@ -35,8 +35,6 @@ struct call_view {
 	bool *hidden; /* nodes that the limit leaves out, and all below them; NULL: none */
 	struct call_rest *rests; /* of each node */
 	size_t left_out;	 /* callers or callees that are not shown, of all nodes */
-	uint64_t *calls;	 /* of each node but the root; NULL: made of stacks */
-	bool counts_calls;	 /* so do the tree's counts: what was spent in calls is not known */
 };
 
 /*

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "report/row_view.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "profile/image_name.h"
 #include "report/text.h"
+#include "util/index.h"
 
 const char row_unknown[] = "[unknown]";
 
@@ -52,4 +54,34 @@ bool row_function_is(const char *name, const char *function)
 	size_t size = strlen(function);
 
 	return strncmp(name, function, size) == 0 && (!name[size] || name[size] == '(');
+}
+
+static bool is_of_process(const void *labels, uint32_t id, const void *pid)
+{
+	return ((const struct profile_labels *)labels)[id].pid == *(const uint32_t *)pid;
+}
+
+int row_process_labels(const struct profile *p, uint32_t *names)
+{
+	const struct profile_labels *labels = p->labels;
+	struct index index = { 0 };
+	int err = 0;
+
+	/* The main threads first */
+	for (size_t i = 0; i < 2 * p->label_count && !err; i++) {
+		uint32_t id = i % p->label_count;
+		uint64_t hash = hash_u64(labels[id].pid, 0);
+
+		if (i == id && labels[id].tid != labels[id].pid)
+			continue;
+		names[id] = index_find(&index, hash, is_of_process, labels, &labels[id].pid);
+		if (names[id] == INDEX_NONE) {
+			names[id] = id;
+			err = index_add(&index, hash, id);
+		}
+		if (!labels[id].pid)
+			names[id] = id;
+	}
+	index_free(&index);
+	return err;
 }

@@ -47,4 +47,10 @@ const char *row_image_of_any_run(const char *path);
 /* Whether a function that was asked for means this one: "work" is "work(int, char)", too. */
 bool row_function_is(const char *name, const char *function);
 
+/*
+ * Of each of the profile's labels which ones name its process: those of the main thread, else of
+ * its first; without a pid itself. Returns 0 or -ENOMEM.
+ */
+int row_process_labels(const struct profile *p, uint32_t *names);
+
 #endif

@@ -19,8 +19,8 @@ struct collector {
 	struct rows *r;
 	const size_t *values;
 	size_t count, column;
-	bool *wanted;		/* images, and behind them what lies in none */
-	struct index processes; /* with base_names: the labels that have a process's name */
+	bool *wanted;	 /* images, and behind them what lies in none */
+	uint32_t *names; /* with base_names, of each label those that name its process */
 };
 
 /* Rows of who ran have samples, but no frames of stacks. */
@@ -50,9 +50,14 @@ static bool is_wanted(const struct collector *c, uint32_t location)
 	return c->wanted[mapping == PROFILE_NONE ? p->image_count : p->mappings[mapping].image];
 }
 
-static bool is_of_wanted_thread(const struct collector *c, const struct profile_labels *labels)
+static bool is_of_wanted_thread(const struct collector *c, uint32_t labels)
 {
-	return (!c->o->pid || labels->pid == c->o->pid) && (!c->o->tid || labels->tid == c->o->tid);
+	const struct profile_labels *l = c->p->labels;
+
+	if (labels >= c->p->label_count)
+		return !c->o->pid && !c->o->tid;
+	l += labels;
+	return (!c->o->pid || l->pid == c->o->pid) && (!c->o->tid || l->tid == c->o->tid);
 }
 
 /* ---- rows of code ---- */
@@ -97,7 +102,7 @@ static int leave_out_unwanted(struct collector *c, struct callgraph_places *plac
 	if (!places->labels)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->label_count; i++)
-		places->labels[i] = is_of_wanted_thread(c, &p->labels[i]);
+		places->labels[i] = is_of_wanted_thread(c, i);
 	return 0;
 }
 
@@ -120,109 +125,84 @@ static int count_code(struct collector *c)
 
 /* ---- rows of who ran ---- */
 
-static bool is_of_process(const void *labels, uint32_t id, const void *pid)
-{
-	return ((const struct profile_labels *)labels)[id].pid == *(const uint32_t *)pid;
-}
-
-/* The labels of each process's first thread, else the first that there are. */
-static int index_processes(struct collector *c)
-{
-	const struct profile_labels *labels = c->p->labels;
-
-	for (int others = 0; others < 2; others++)
-		for (size_t i = 0; i < c->p->label_count; i++) {
-			uint64_t hash = hash_u64(labels[i].pid, 0);
-
-			if ((others || labels[i].tid == labels[i].pid) &&
-			    index_find(&c->processes, hash, is_of_process, labels,
-				       &labels[i].pid) == INDEX_NONE &&
-			    index_add(&c->processes, hash, i))
-				return -ENOMEM;
-		}
-	return 0;
-}
-
 /* Threads of one process may have names of their own. */
-static struct callgraph_key key_of_labels(const struct collector *c,
-					  const struct profile_labels *labels)
+static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id)
 {
-	const struct profile_labels *all = c->p->labels;
+	static const struct profile_labels none = { .comm = "" };
+	const struct profile *p = c->p;
+	const struct profile_labels *l = id < p->label_count ? &p->labels[id] : &none;
 	bool threads = c->o->view->fields & ROW_THREAD;
-	struct callgraph_key key = { .pid = labels->pid, .tid = threads ? labels->tid : 0 };
 
-	if (threads || !labels->pid || c->o->base_names)
-		key.function = labels->comm;
-	if (!c->o->base_names)
-		return key;
-	if (key.pid && !threads)
-		key.function = all[index_find(&c->processes, hash_u64(key.pid, 0), is_of_process,
-					      all, &key.pid)]
-				       .comm;
-	key.pid = key.tid = 0;
-	return key;
+	if (c->o->base_names)
+		return (struct callgraph_key){
+			.function = threads || l == &none ? l->comm : p->labels[c->names[id]].comm,
+		};
+	return (struct callgraph_key){
+		.function = threads || !l->pid ? l->comm : NULL,
+		.pid = l->pid,
+		.tid = threads ? l->tid : 0,
+	};
 }
 
 /* The row of labels: found or made. */
-static int find_row(struct collector *c, const struct profile_labels *labels, uint32_t *id)
+static int find_row(struct collector *c, uint32_t labels, uint32_t *id)
 {
 	struct callgraph_key key = key_of_labels(c, labels);
+	const struct profile_labels *l = &c->p->labels[labels];
 	struct row *row;
 
 	if (callgraph_find(&c->r->graph, &key, id) || add_rows(c))
 		return -ENOMEM;
 	row = &c->r->rows[*id];
-	if (!row->comm || (labels->pid && labels->tid == labels->pid))
-		row->comm = labels->comm;
+	if (labels == c->p->label_count)
+		row->comm = row->comm ?: "";
+	else if (!row->comm || (l->pid && l->tid == l->pid))
+		row->comm = l->comm;
 	return 0;
 }
 
-static void count_row(const struct collector *c, uint32_t row, size_t sample)
+/* row: CALLGRAPH_NONE when the sample is in none. */
+static void count_values(const struct collector *c, uint32_t row, size_t sample)
 {
 	const int64_t *values = c->p->values + sample * c->p->value_type_count;
-	struct callgraph_cost *costs = c->r->graph.costs + row * c->r->column_count + c->column;
+	struct callgraph *g = &c->r->graph;
 
-	for (size_t i = 0; i < c->count; i++)
-		if (values[c->values[i]] > 0) {
-			add_u64(&costs[i].self, values[c->values[i]]);
-			costs[i].total = costs[i].self;
-		}
-}
+	for (size_t i = 0; i < c->count; i++) {
+		size_t cost = row * c->r->column_count + c->column + i;
 
-static void count_all(const struct collector *c, size_t sample)
-{
-	const int64_t *values = c->p->values + sample * c->p->value_type_count;
-
-	for (size_t i = 0; i < c->count; i++)
-		if (values[c->values[i]] > 0)
-			add_u64(&c->r->graph.samples[c->column + i], values[c->values[i]]);
+		if (values[c->values[i]] <= 0)
+			continue;
+		add_u64(&g->samples[c->column + i], values[c->values[i]]);
+		if (row == CALLGRAPH_NONE)
+			continue;
+		add_u64(&g->costs[cost].self, values[c->values[i]]);
+		g->costs[cost].total = g->costs[cost].self;
+	}
 }
 
 static int count_labels(struct collector *c)
 {
-	static const struct profile_labels none = { .comm = "" };
 	const struct profile *p = c->p;
 	uint32_t *rows = reallocarray(NULL, p->label_count + 1, sizeof(*rows));
-	int err = rows ? 0 : -ENOMEM;
+	int err = 0;
 
-	for (size_t i = 0; rows && i <= p->label_count; i++)
+	c->names = calloc(p->label_count + 1, sizeof(*c->names));
+	if (!rows || !c->names || row_process_labels(p, c->names))
+		err = -ENOMEM;
+	for (size_t i = 0; i <= p->label_count && !err; i++)
 		rows[i] = CALLGRAPH_NONE;
-	if (c->o->base_names)
-		err = err ?: index_processes(c);
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
 		const struct profile_sample *s = &p->samples[i];
 		uint32_t id = s->labels < p->label_count ? s->labels : p->label_count;
-		const struct profile_labels *labels = id < p->label_count ? &p->labels[id] : &none;
+		bool wanted = is_of_wanted_thread(c, s->labels) &&
+			      is_wanted(c, s->depth ? p->frames[s->first_frame] : PROFILE_NONE);
 
-		count_all(c, i);
-		if (!is_of_wanted_thread(c, labels) ||
-		    !is_wanted(c, s->depth ? p->frames[s->first_frame] : PROFILE_NONE))
-			continue;
-		if (rows[id] == CALLGRAPH_NONE)
-			err = find_row(c, labels, &rows[id]);
+		if (wanted && rows[id] == CALLGRAPH_NONE)
+			err = find_row(c, id, &rows[id]);
 		if (!err)
-			count_row(c, rows[id], i);
+			count_values(c, wanted ? rows[id] : CALLGRAPH_NONE, i);
 	}
+	free(c->names);
 	free(rows);
 	return err;
 }
@@ -277,7 +257,6 @@ static int add_values(struct collector *c)
 		add_u64(&columns[i].samples, c->r->graph.samples[c->column + i]);
 	}
 	free(c->wanted);
-	index_free(&c->processes);
 	return err;
 }
 

@@ -68,7 +68,7 @@ static uint64_t widest_count(const struct call_view *v, enum number n)
 	uint64_t most = n == CALLS ? 0 : v->tree.counts[0].total;
 
 	for (size_t i = 1; n == CALLS && i < v->tree.count; i++)
-		most = v->calls[i] > most ? v->calls[i] : most;
+		most = v->tree.calls[i] > most ? v->tree.calls[i] : most;
 	return most;
 }
 
@@ -90,14 +90,14 @@ static void choose_numbers(struct printer *p)
 	const struct call_view *v = p->v;
 
 	if (v->options.function) {
-		if (v->calls && !v->counts_calls)
+		if (v->tree.calls && !v->tree.counts_calls)
 			add_number(p, CALLS);
 		add_number(p, SAMPLES);
 	}
 	add_number(p, TOTAL_PERCENT);
 	if (v->options.function)
 		add_number(p, ROOT_PERCENT);
-	if (!v->options.callers && !v->calls)
+	if (!v->options.callers && !v->tree.calls)
 		add_number(p, SELF_PERCENT);
 }
 
@@ -154,7 +154,7 @@ static void number_text(const struct printer *p, const struct line *line, enum n
 
 	switch (n) {
 	case CALLS:
-		snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, p->v->calls[line->node]);
+		snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, p->v->tree.calls[line->node]);
 		break;
 	case SAMPLES:
 		snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, total);

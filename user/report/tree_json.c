@@ -36,9 +36,9 @@ static int add_counts(struct json_object *o, const struct call_view *v, uint32_t
 	const struct callgraph_cost *count = &t->counts[node];
 	int err = 0;
 
-	if (v->calls && node)
-		err = json_add(o, "calls", json_object_new_uint64(v->calls[node]));
-	if (!v->counts_calls) {
+	if (v->tree.calls && node)
+		err = json_add(o, "calls", json_object_new_uint64(v->tree.calls[node]));
+	if (!v->tree.counts_calls) {
 		err = err ?: json_add(o, "total", json_object_new_uint64(count->total));
 		err = err ?: json_add(o, "total_percent", percent_of(count->total, t->samples[0]));
 	}
@@ -46,7 +46,7 @@ static int add_counts(struct json_object *o, const struct call_view *v, uint32_t
 		err = err
 			      ?: json_add(o, "root_percent",
 					  percent_of(count->total, t->counts[0].total));
-	if (!v->options.callers && (!v->calls || (!node && !v->counts_calls)))
+	if (!v->options.callers && (!v->tree.calls || (!node && !v->tree.counts_calls)))
 		err = err ?: json_add(o, "self", json_object_new_uint64(count->self));
 	return err;
 }
@@ -134,7 +134,7 @@ int call_view_json(const struct call_view *v, const struct profile *p, FILE *out
 
 	json_begin(&w, out);
 	recording_json(&w, p);
-	json_member(&w, v->counts_calls ? "all_calls" : "samples",
+	json_member(&w, v->tree.counts_calls ? "all_calls" : "samples",
 		    json_object_new_uint64(v->tree.samples[0]));
 	json_begin_list(&w, whole ? "tree" : v->options.callers ? "callers" : "callees");
 	fputc('\n', out);
