@@ -357,22 +357,6 @@ static bool edge_equal(const void *array, uint32_t id, const void *key)
 	return a->from == b->from && a->to == b->to && a->kind == b->kind;
 }
 
-static int new_edge(struct callgraph *g, const struct callgraph_edge *key, uint64_t hash,
-		    uint32_t *id)
-{
-	size_t count = g->edge_count + 1;
-
-	if (array_reserve(&g->edges, &g->edge_room, count, sizeof(*g->edges)) ||
-	    array_reserve(&g->edge_costs, &g->edge_cost_room, count,
-			  (g->options.column_count ?: 1) * sizeof(*g->edge_costs)) ||
-	    index_add(&g->edge_index, hash, g->edge_count))
-		return -ENOMEM;
-	*id = g->edge_count++;
-	g->edges[*id] = (struct callgraph_edge){ key->from, key->to, key->kind, 0, 0 };
-	g->positions[key->from].edge_count++;
-	return 0;
-}
-
 /* Sorts by counting: a position's are as many as it has counted, behind the former ones'. */
 static int order_edges(struct callgraph *g)
 {
@@ -428,14 +412,24 @@ static struct callgraph_cost *costs_of(const struct counter *c, uint32_t node)
 	return &c->g->costs[node * c->g->options.column_count + c->column];
 }
 
+/* Adds counts and costs to the edge with the ends and kind of `edge`, which is made when new. */
 static int add_edge(struct counter *c, const struct callgraph_edge *edge)
 {
 	uint64_t hash = hash_u64((uint64_t)edge->from << 32 | edge->to, edge->kind);
 	struct callgraph *g = c->g;
 	uint32_t id = index_find(&g->edge_index, hash, edge_equal, g->edges, edge);
+	size_t count = g->edge_count + 1;
 
-	if (id == INDEX_NONE && new_edge(g, edge, hash, &id))
-		return -ENOMEM;
+	if (id == INDEX_NONE) {
+		if (array_reserve(&g->edges, &g->edge_room, count, sizeof(*g->edges)) ||
+		    array_reserve(&g->edge_costs, &g->edge_cost_room, count,
+				  (g->options.column_count ?: 1) * sizeof(*g->edge_costs)) ||
+		    index_add(&g->edge_index, hash, g->edge_count))
+			return -ENOMEM;
+		id = g->edge_count++;
+		g->edges[id] = (struct callgraph_edge){ edge->from, edge->to, edge->kind, 0, 0 };
+		g->positions[edge->from].edge_count++;
+	}
 	add_u64(&g->edges[id].count, edge->count);
 	add_u64(&g->edges[id].executed, edge->executed);
 	add_sums(c, &g->edge_costs[id * g->options.column_count]);

@@ -19,7 +19,6 @@ struct collector {
 	struct rows *r;
 	const size_t *values;
 	size_t count, column;
-	bool *wanted;	 /* images, and behind them what lies in none */
 	uint32_t *names; /* with base_names, of each label those that name its process */
 };
 
@@ -29,25 +28,12 @@ static bool is_of_labels(const struct row_view *view)
 	return view->fields & ROW_COMM;
 }
 
-static int find_wanted(struct collector *c)
-{
-	const struct profile *p = c->p;
-
-	c->wanted = calloc(p->image_count + 1, sizeof(*c->wanted));
-	if (!c->wanted)
-		return -ENOMEM;
-	for (size_t i = 0; i < p->image_count; i++)
-		c->wanted[i] = row_image_is(p->images[i].path, c->o->image);
-	c->wanted[p->image_count] = row_image_is(row_unknown, c->o->image);
-	return 0;
-}
-
 static bool is_wanted(const struct collector *c, uint32_t location)
 {
-	const struct profile *p = c->p;
-	uint32_t mapping = location == PROFILE_NONE ? PROFILE_NONE : p->locations[location].mapping;
+	const struct profile_image *image =
+		location == PROFILE_NONE ? NULL : profile_location_image(c->p, location);
 
-	return c->wanted[mapping == PROFILE_NONE ? p->image_count : p->mappings[mapping].image];
+	return row_image_is(image ? image->path : row_unknown, c->o->image);
 }
 
 static bool is_of_wanted_thread(const struct collector *c, uint32_t labels)
@@ -91,7 +77,7 @@ static int leave_out_unwanted(struct collector *c, struct callgraph_places *plac
 {
 	const struct profile *p = c->p;
 
-	for (uint32_t i = 0; i < p->location_count; i++)
+	for (uint32_t i = 0; i < p->location_count && c->o->image; i++)
 		for (uint32_t place = places->first[i]; place < places->first[i + 1]; place++)
 			if (!is_wanted(c, i))
 				places->nodes[place] = CALLGRAPH_NONE;
@@ -244,7 +230,7 @@ int rows_begin(struct rows *r, const struct rows_options *o, size_t column_count
 static int add_values(struct collector *c)
 {
 	struct row_column *columns = c->r->columns + c->column;
-	int err = find_wanted(c);
+	int err = 0;
 
 	for (size_t i = 0; i < c->count && !err; i++) {
 		columns[i].title = rows_title(c->p, c->values[i]);
@@ -256,7 +242,6 @@ static int add_values(struct collector *c)
 		columns[i].samples = profile_filtered(c->p, c->values[i]);
 		add_u64(&columns[i].samples, c->r->graph.samples[c->column + i]);
 	}
-	free(c->wanted);
 	return err;
 }
 
