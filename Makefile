@@ -34,7 +34,7 @@ endif
 .DEFAULT_GOAL := all
 
 # What each program and library is made of: whole folders, but for these files.
-objects = $(patsubst user/%.c,$(BUILD)/user/%.o,$(wildcard $(addprefix user/,$(addsuffix /*.c,$(1)))))
+objects = $(patsubst user/%.c,$(BUILD)/user/%.o,$(foreach d,$(1),$(wildcard user/$(d)/*.c user/$(d)/*/*.c)))
 
 TOOL_OBJECTS := $(call objects,util dcpi capture profile symbol format report tool) \
 	$(BUILD)/proto/profile.pb-c.o
@@ -48,7 +48,7 @@ OWN_SOURCES := $(filter-out user/lib/bpf_module.c $(GMON_SOURCES),$(wildcard use
 # The parts of the tools that link libc alone, too, and what of the library needs them. In a static
 # program their names would be in the way of others: there they are one object.
 COMMON_SOURCES := $(wildcard user/dcpi/*.c user/util/*.c)
-PACKED_SOURCES := $(COMMON_SOURCES) $(addprefix user/lib/,dcpi.c image.c maps.c)
+PACKED_SOURCES := $(COMMON_SOURCES) $(addprefix user/lib/,dcpi.c segments.c maps.c)
 LIB_SOURCES := $(OWN_SOURCES) $(COMMON_SOURCES)
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 # All but the main() of each: what the unit tests link.
@@ -114,10 +114,10 @@ $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 
 # --- profile.proto ---
 
-$(BUILD)/proto/%.pb-c.c $(BUILD)/proto/%.pb-c.h &: user/format/%.proto
+$(BUILD)/proto/%.pb-c.c $(BUILD)/proto/%.pb-c.h &: user/format/pprof/%.proto
 	@mkdir -p $(@D)
 	$(say) PROTOC-C $<
-	$(Q)$(PROTOC_C) --proto_path=user/format --c_out=$(BUILD)/proto $<
+	$(Q)$(PROTOC_C) --proto_path=user/format/pprof --c_out=$(BUILD)/proto $<
 
 $(BUILD)/proto/%.o: $(BUILD)/proto/%.c
 	$(say) CC $<
@@ -125,7 +125,7 @@ $(BUILD)/proto/%.o: $(BUILD)/proto/%.c
 
 # --- Text that is part of programs: a string literal, a line for each of its lines ---
 
-$(BUILD)/embed/%.h: user/report/%
+$(BUILD)/embed/%.h: user/report/flame_graph/%
 	@mkdir -p $(@D)
 	$(say) EMBED $<
 	$(Q)sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $< >$@
@@ -218,7 +218,7 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/tests/parts.a
 		$< $(BUILD)/tests/parts.a $(ALL_LDLIBS) -lcmocka -o $@
 
 # For those that judge their own ticks: tests/progs/chance.h.
-$(BUILD)/tests/chance.a: $(BUILD)/user/report/binomial.o
+$(BUILD)/tests/chance.a: $(BUILD)/user/report/diff/binomial.o
 	@mkdir -p $(@D)
 	$(say) AR $@
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -241,13 +241,13 @@ $(call fuzzer,$(FUZZ_FORMATS)): tests/fuzz/fuzz_reader.c
 $(call fuzzer,$(FUZZ_SYMBOLS)): tests/fuzz/fuzz_symbol.c
 $(call fuzzer,cfi input requests replies): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c
 
-$(call fuzzer,$(FUZZ_FORMATS) input): $(filter-out %/from_capture.o,$(call objects,util dcpi profile format)) \
+$(call fuzzer,$(FUZZ_FORMATS) input): $(call objects,util dcpi profile format) \
 	$(BUILD)/proto/profile.pb-c.o
-$(call fuzzer,$(FUZZ_SYMBOLS) cfi): $(filter-out %/from_capture.o,$(call objects,util profile symbol)) \
-	$(BUILD)/user/capture/unwind_rows.o
+$(call fuzzer,$(FUZZ_SYMBOLS) cfi): $(call objects,util profile symbol) \
+	$(BUILD)/user/capture/unwind/unwind_rows.o
 # The histogram is the fuzzer's own.
 $(call fuzzer,requests): $(BUILD)/user/capture/pid_numbers.o \
-	$(filter-out %/profild.o %/server.o %/privilege.o,$(call objects,util daemon))
+	$(filter-out %/profild.o %/server.o %/capabilities.o,$(call objects,util daemon))
 $(call fuzzer,replies): $(call library_objects,$(BUILD),$(filter-out $(SHARED_ONLY),$(LIB_SOURCES)))
 
 $(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%:
@@ -362,7 +362,7 @@ bench: all $(PROGRAMS)
 
 # --- style ---
 
-C_FILES := $(wildcard bpf/*.[ch] kmod/*.[ch] user/*/*.[ch] tests/*/*.[ch])
+C_FILES := $(wildcard bpf/*.[ch] kmod/*.[ch] user/*/*.[ch] user/*/*/*.[ch] tests/*/*.[ch])
 
 format:
 	$(Q)$(CLANG_FORMAT) -i $(C_FILES)
@@ -384,7 +384,7 @@ lint-gcc:
 
 # clang finds what it warns of without making code.
 lint-clang: $(GENERATED)
-	$(Q)printf '%s\n' $(wildcard user/*/*.c) | xargs -P $(JOBS) -n 8 \
+	$(Q)printf '%s\n' $(wildcard user/*/*.c user/*/*/*.c) | xargs -P $(JOBS) -n 8 \
 		$(CLANG) $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' $(ALL_CFLAGS) -Werror -fsyntax-only
 
 unit-tests: $(UNIT_TESTS)

@@ -24,7 +24,7 @@
 #include <linux/smp.h>
 #include <linux/workqueue.h>
 
-#include "kmod/process.h"
+#include "kmod/counted_memory.h"
 
 /* A fraction of 2^32: the golden ratio's. */
 #define GOLDEN 0x9e3779b9U

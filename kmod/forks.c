@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
 
-#include "kmod/process.h"
+#include "kmod/counted_memory.h"
 
 struct entry {
 	struct callback_head work;

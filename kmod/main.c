@@ -8,7 +8,7 @@
 #include <linux/sched.h>
 #include <linux/uaccess.h>
 
-#include "kmod/process.h"
+#include "kmod/counted_memory.h"
 #include "kmod/settings.h"
 
 /* The first version of each struct. */

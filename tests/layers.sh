@@ -333,7 +333,7 @@ check "a profile that includes symbols is noticed" \
 check "a capture that includes a report is noticed" \
 	notices rule_direction user/capture/target.c '#include "report/text.h"'
 check "a report that includes the tool by a path of its own is noticed" \
-	notices rule_direction user/report/flat.c '#include "../tool/tool.h"'
+	notices rule_direction user/report/flat/flat.c '#include "../tool/tool.h"'
 check "a program in bpf that includes user space is noticed" \
 	notices rule_direction bpf/sample.bpf.c '#include "util/error.h"'
 check "a daemon that includes the tool is noticed" \
@@ -348,23 +348,23 @@ check "a tool that includes libbpf is noticed" \
 check "a profile that includes perf events is noticed" \
 	notices rule_reserved user/profile/profile.c '#include <linux/perf_event.h>'
 check "a format that includes libelf is noticed" \
-	notices rule_reserved user/format/pprof.c '#include <gelf.h>'
+	notices rule_reserved user/format/pprof/pprof.c '#include <gelf.h>'
 check "a capture that includes libdw is noticed" \
 	notices rule_reserved user/capture/image.c '#include <elfutils/libdw.h>'
 check "a report that includes ncurses is noticed" \
-	notices rule_reserved user/report/live.c '#include <curses.h>'
+	notices rule_reserved user/report/live/live.c '#include <curses.h>'
 check "a format that includes another is noticed" \
-	notices rule_formats user/format/pprof_write.c '#include "format/gperftools.h"'
+	notices rule_formats user/format/pprof/pprof_write.c '#include "format/gperftools/gperftools.h"'
 check "a shared part that includes a format is noticed" \
-	notices rule_formats user/format/input.c '#include "format/pprof.h"'
+	notices rule_formats user/format/input_file.c '#include "format/pprof/pprof.h"'
 
 check "a format that includes DCPI's parts is noticed" \
-	notices rule_formats user/format/pprof_write.c '#include "dcpi/header.h"'
+	notices rule_formats user/format/pprof/pprof_write.c '#include "dcpi/header.h"'
 check "a library that includes capture is noticed" \
 	notices rule_library user/lib/session.c '#include "capture/image.h"'
 
 check "a view that uses another is noticed" \
-	notices rule_views user/report/flat.c 'int again(void) { return report_dump(0, 0); }'
+	notices rule_views user/report/flat/flat.c 'int again(void) { return report_dump(0, 0); }'
 check "a command that uses another is noticed" \
 	notices rule_commands user/tool/report.c 'void *other = &dump_command;'
 check "a file without a licence is noticed" notices rule_spdx user/util/new.c 'int x;'

@@ -196,13 +196,13 @@ check "standard output that is full" exits 1 bash -c \
 # --- In a browser ---
 
 if command -v node >/dev/null; then
-	check "the script is JavaScript" node --check "$top/user/report/flame_graph.js"
+	check "the script is JavaScript" node --check "$top/user/report/flame_graph/flame_graph.js"
 else
 	skip "the script is JavaScript" "no node"
 fi
 # Either would end the element that it stands in.
 check "the script can stand in SVG and HTML" test \
-	"$(grep -cE ']]>|</script|<!--' "$top/user/report/flame_graph.js" "$top/user/report/flame_graph.css" |
+	"$(grep -cE ']]>|</script|<!--' "$top/user/report/flame_graph/flame_graph.js" "$top/user/report/flame_graph/flame_graph.css" |
 	grep -cv ':0$')" -eq 0
 
 # result LINE: prints what it says, and passes as it does.

@@ -121,7 +121,7 @@ check "and is salvaged" grep -q '^20 ' <("$profiltool" dump --salvage "$work/bro
 { cat "$work/good.folded"; echo "a;b 9223372036854775808"; } >"$work/broken.folded"
 check "a count that is too large" exits 1 "$profiltool" dump "$work/broken.folded"
 check "is told" says "broken.folded:21: the count has more than 63 bits"
-for other in "$top/user/format/folded.c" "$top/README.md" "$top/Makefile" /etc/passwd; do
+for other in "$top/user/format/folded/folded.c" "$top/README.md" "$top/Makefile" /etc/passwd; do
 	check "${other##*/} is not taken for folded stacks" exits 1 "$profiltool" dump "$other"
 	check "${other##*/}: which is said" says "is not a profile of any format"
 done

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbol/cfi.h"
+#include "symbol/cfi/cfi.h"
 #include "whole.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

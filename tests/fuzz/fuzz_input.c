@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "format/input.h"
+#include "format/input_file.h"
 #include "util/index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "lib/backend.h"
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "lib/protocol.h"
 #include "lib/session.h"
 

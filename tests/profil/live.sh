@@ -43,7 +43,7 @@ int main(void)
 END
 
 compiler=(gcc -D_GNU_SOURCE -I"$top" -I"$top/user" -O1)
-chance=("$top/user/report/binomial.c" -lm) # of profil_row.h
+chance=("$top/user/report/diff/binomial.c" -lm) # of profil_row.h
 
 compile() {
 	"${compiler[@]}" -shared -fPIC "$work/last.c" "${chance[@]}" -o "$tree/liblast.so" &&

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "report/binomial.h"
+#include "report/diff/binomial.h"
 
 /* The least probability, by the binomial distribution, of what a row takes for chance. */
 #define CHANCE 1e-9

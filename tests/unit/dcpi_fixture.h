@@ -10,9 +10,9 @@
 #include <ftw.h>
 #include <sys/stat.h>
 
-#include "format/dcpi.h"
-#include "format/directory.h"
-#include "util/directory.h"
+#include "format/dcpi/dcpi.h"
+#include "format/read_directory.h"
+#include "util/file_set.h"
 
 static const struct format *const dcpi = &format_dcpi;
 

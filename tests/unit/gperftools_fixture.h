@@ -4,7 +4,7 @@
 
 /* What the tests of gperftools' format share: files of slots, and a small profile. */
 
-#include "format/gperftools.h"
+#include "format/gperftools/gperftools.h"
 #include "format_fixture.h"
 
 #define MAP "00400000-00500000 r-xp 00001000 08:01 77          /bin/prog\n"

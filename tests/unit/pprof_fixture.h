@@ -7,7 +7,7 @@
 #include "format_fixture.h"
 
 #include "format/gzip.h"
-#include "format/pprof.h"
+#include "format/pprof/pprof.h"
 
 static const struct format *const pprof = &format_pprof;
 

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "report/binomial.h"
+#include "report/diff/binomial.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 

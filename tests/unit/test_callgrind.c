@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "format/callgrind.h"
+#include "format/callgrind/callgrind.h"
 
 static const struct format *const callgrind = &format_callgrind;
 

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "format/callgrind.h"
+#include "format/callgrind/callgrind.h"
 
 #define DEPTH(...) (sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 #define STACK(...) (const uint32_t[]){ __VA_ARGS__ }, DEPTH(__VA_ARGS__)

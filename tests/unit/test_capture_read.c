@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
-#include "symbol/cfi.h"
+#include "symbol/cfi/cfi.h"
 #include "util/clock.h"
 
 #define SAMPLES_MAX 4096

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "directory_fixture.h"
-#include "symbol/cfi.h"
+#include "symbol/cfi/cfi.h"
 #include "symbol/vdso.h"
 #include "util/clock.h"
 

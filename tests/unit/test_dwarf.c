@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "directory_fixture.h"
-#include "symbol/dwarf.h"
-#include "symbol/dwarf_section.h"
+#include "symbol/dwarf/dwarf.h"
+#include "symbol/section.h"
 #include "symbol/symbol.h"
 #include "util/clock.h"
 

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "report/flame_graph.h"
-#include "report/flame_graph_parts.h"
+#include "report/flame_graph/flame_graph.h"
+#include "report/flame_graph/flame_graph_parts.h"
 
 static const char *print(const struct profile *p, const struct profile *earlier,
 			 const struct flame_graph_options *o)

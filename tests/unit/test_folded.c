@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-#include "format/folded.h"
+#include "format/folded/folded.h"
 
 static const struct format *const folded = &format_folded;
 

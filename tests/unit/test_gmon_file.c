@@ -7,7 +7,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "format/gmon.h"
+#include "format/gmon/gmon.h"
 
 static const struct format *const gmon = &format_gmon;
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "symbol/batch.h"
-#include "symbol/jit.h"
+#include "symbol/jit/jit.h"
 #include "symbol/symbol.h"
 
 #define MEMORY 0x10000ULL /* where the code lies */

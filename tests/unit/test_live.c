@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/live.h"
+#include "report/live/live.h"
 
 #define TICK 10000000	/* ns */
 #define S    1000000000 /* ns */

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/image.h"
+#include "lib/segments.h"
 #include "lib/maps.h"
 #include "lib/profil.h"
 #include "lib/session.h"

@@ -6,7 +6,7 @@
 #include <locale.h>
 #include <stdlib.h>
 
-#include "report/call_view.h"
+#include "report/calls/call_view.h"
 
 static const char *print(const struct profile *p, const struct call_view_options *o,
 			 const struct call_view_style *style)

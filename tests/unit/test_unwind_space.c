@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/unwind_space.h"
+#include "capture/unwind/unwind_space.h"
 
 #define ADDRESSES 256
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/unwind_rows.h"
+#include "capture/unwind/unwind_rows.h"
 #include "util/error.h"
 
 /*

@@ -9,7 +9,7 @@
 
 #include "bpf/sample.h"
 #include "capture/image.h"
-#include "capture/jit.h"
+#include "capture/jit_file.h"
 #include "util/array.h"
 #include "util/file.h"
 

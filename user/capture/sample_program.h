@@ -6,7 +6,7 @@
 #include "capture/counts.h"
 #include "capture/program.h"
 #include "capture/tick.h"
-#include "capture/unwind.h"
+#include "capture/unwind/unwind.h"
 
 struct bpf_object;
 struct bpf_program;

@@ -13,7 +13,7 @@
 #include "capture/histogram.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
-#include "daemon/privilege.h"
+#include "daemon/capabilities.h"
 #include "daemon/server.h"
 #include "lib/protocol.h"
 #include "util/number.h"

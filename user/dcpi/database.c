@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "util/array.h"
-#include "util/directory.h"
+#include "util/file_set.h"
 #include "util/index.h"
 #include "util/input.h"
 

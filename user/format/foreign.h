@@ -2,7 +2,7 @@
 #ifndef PROFIL_FORMAT_FOREIGN_H
 #define PROFIL_FORMAT_FOREIGN_H
 
-#include "format/input.h"
+#include "format/input_file.h"
 
 /* A kind of file that people take for a profile, and that is not read here. */
 struct foreign {

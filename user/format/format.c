@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "format/callgrind.h"
-#include "format/dcpi.h"
-#include "format/directory.h"
-#include "format/folded.h"
+#include "format/callgrind/callgrind.h"
+#include "format/dcpi/dcpi.h"
+#include "format/read_directory.h"
+#include "format/folded/folded.h"
 #include "format/foreign.h"
-#include "format/gmon.h"
-#include "format/gperftools.h"
-#include "format/pprof.h"
+#include "format/gmon/gmon.h"
+#include "format/gperftools/gperftools.h"
+#include "format/pprof/pprof.h"
 
 /* Those with a magic number come before those that are recognised by what they look like. */
 /* clang-format off */

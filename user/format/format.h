@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "format/input.h"
+#include "format/input_file.h"
 #include "profile/profile.h"
 #include "util/error.h"
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "lib/export.h"
-#include "lib/process.h"
+#include "lib/state.h"
 
 typedef int registration(void (*function)(void *), void *argument, void *dso);
 

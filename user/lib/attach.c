@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "lib/backend.h"
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "lib/export.h"
 #include "lib/fold.h"
-#include "lib/process.h"
+#include "lib/state.h"
 #include "lib/rate.h"
 #include "lib/samples.h"
 #include "lib/session.h"

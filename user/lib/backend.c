@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "lib/fold.h"
-#include "lib/live.h"
-#include "lib/process.h"
+#include "lib/service_thread.h"
+#include "lib/state.h"
 #include "lib/session.h"
 
 /* In the order in which they are tried. */

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "lib/bpf_module.h"
-#include "lib/error.h"
-#include "lib/live.h"
+#include "lib/last_error.h"
+#include "lib/service_thread.h"
 #include "lib/session.h"
 
 #define MODULE "/profil/libprofil-bpf.so"

@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "lib/error.h"
-#include "lib/live.h"
+#include "lib/last_error.h"
+#include "lib/service_thread.h"
 #include "lib/protocol.h"
 #include "lib/session.h"
 

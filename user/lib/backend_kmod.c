@@ -19,7 +19,7 @@
 
 #include "kmod/device.h"
 #include "lib/device_regions.h"
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "lib/session.h"
 
 #define PARAMETERS "/sys/module/profil/parameters/"

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "lib/session.h"
 
 typedef int profil_function(unsigned short *, size_t, size_t, unsigned int);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "util/signals.h"
 
 /* Makes room for `size` bytes more. */

@@ -12,9 +12,9 @@
 
 #include "dcpi/database.h"
 #include "dcpi/describe.h"
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "lib/export.h"
-#include "lib/image.h"
+#include "lib/segments.h"
 #include "lib/maps.h"
 #include "lib/samples.h"
 #include "util/array.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/error.h"
+#include "lib/last_error.h"
 
 /* There is no code at the last of all addresses. */
 #define NOWHERE UINT64_MAX

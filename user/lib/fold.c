@@ -8,7 +8,7 @@
 
 #include "lib/backend.h"
 #include "lib/count.h"
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "lib/session.h"
 
 /* Cells that are read and written by one system call. */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "lib/bytes.h"
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "lib/export.h"
 #include "lib/samples.h"
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "lib/backend.h"
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "lib/export.h"
-#include "lib/process.h"
+#include "lib/state.h"
 #include "lib/rate.h"
 #include "lib/session.h"
 

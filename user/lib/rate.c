@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/error.h"
+#include "lib/last_error.h"
 
 #define USUAL_HZ 100 /* libc's */
 #define FAST_HZ	 1000

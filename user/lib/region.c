@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bpf/cell.h"
-#include "lib/error.h"
+#include "lib/last_error.h"
 
 /* How many cells of a region can be counted in: those that an address leads to. */
 static uint64_t count_cells(const struct region *region, bool wide)

@@ -9,9 +9,9 @@
 
 #include "bpf/cell.h"
 #include "lib/backend.h"
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "lib/fold.h"
-#include "lib/process.h"
+#include "lib/state.h"
 #include "lib/rate.h"
 #include "lib/session.h"
 

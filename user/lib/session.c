@@ -8,9 +8,9 @@
 
 #include "lib/backend.h"
 #include "lib/count.h"
-#include "lib/error.h"
+#include "lib/last_error.h"
 #include "lib/fold.h"
-#include "lib/live.h"
+#include "lib/service_thread.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "profile/profile.h"
-#include "report/annotation.h"
-#include "report/comparison.h"
+#include "report/annotate/annotation.h"
+#include "report/diff/comparison.h"
 #include "report/rows.h"
 
 /*

@@ -7,8 +7,8 @@
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "symbol/batch.h"
-#include "symbol/debuginfod.h"
-#include "symbol/jit.h"
+#include "symbol/elf/debuginfod.h"
+#include "symbol/jit/jit.h"
 #include "symbol/runtime.h"
 
 /*

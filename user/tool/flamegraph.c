@@ -4,7 +4,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "report/flame_graph.h"
+#include "report/flame_graph/flame_graph.h"
 #include "tool/tool.h"
 #include "util/file.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/call_view.h"
+#include "report/calls/call_view.h"
 #include "tool/tool.h"
 
 /* Percent of all samples that a line of a call tree has at least. */

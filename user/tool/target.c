@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "capture/target.h"
-#include "symbol/cfi.h"
+#include "symbol/cfi/cfi.h"
 #include "tool/tool.h"
 #include "util/file.h"
 #include "util/number.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/live.h"
+#include "report/live/live.h"
 #include "tool/recording.h"
 #include "tool/target.h"
 #include "tool/tool.h"

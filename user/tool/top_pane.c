@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/annotation.h"
-#include "report/call_view.h"
+#include "report/annotate/annotation.h"
+#include "report/calls/call_view.h"
 #include "report/report.h"
 #include "report/text.h"
 #include "util/array.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/live.h"
+#include "report/live/live.h"
 #include "util/error.h"
 
 /* Lines of text that are looked at in place of the table. */

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "capture/capture.h"
-#include "profile/from_capture.h"
-#include "report/live.h"
+#include "tool/from_capture.h"
+#include "report/live/live.h"
 #include "tool/target.h"
 #include "util/error.h"
 

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/jit_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/image.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/number.h"
+
+/* Seconds: file systems have a clock of their own, and that of the machine may be set. */
+#define CLOCK_SLACK 2
+
+bool jit_is_memory(const char *name)
+{
+	static const char *const prefixes[] = { "//anon", "[anon", "/anon_hugepage", "/dev/zero",
+						"/SYSV" };
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return !*name;
+}
+
+/* The last number of a line "NAME: number number..." of /proc/PID/status; false: none. */
+static bool last_number(const char *line, const char *name, uint64_t *number)
+{
+	size_t size = strlen(name);
+	const char *last;
+
+	if (strncmp(line, name, size) != 0)
+		return false;
+	last = strrchr(line, '\t');
+	return last && number_parse(last + 1, 0, UINT32_MAX, number) == 0;
+}
+
+/*
+ * What the process calls itself, and whom it runs as. A process that has ended tells nothing, and
+ * keeps what was known.
+ */
+static void read_status(struct jit *jit, pid_t pid)
+{
+	char path[64], line[256];
+	uint64_t number;
+	unsigned int uid;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = fopen(path, "re");
+	if (!status)
+		return;
+	while (fgets(line, sizeof(line), status)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "Uid: %*u %u", &uid) == 1)
+			jit->uid = uid;
+		else if (last_number(line, "NStgid:", &number))
+			jit->pid = number;
+	}
+	fclose(status);
+}
+
+/* starttime, the 22nd field of proc(5)'s stat. The name before it may hold anything. */
+static void read_start(struct jit *jit, pid_t pid)
+{
+	char path[64], line[1024];
+	uint64_t ticks, start_ns, boot_ns = clock_ns(CLOCK_BOOTTIME);
+	const char *rest;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (file_read_line(path, line, sizeof(line)))
+		return;
+	rest = strrchr(line, ')');
+	if (!rest || sscanf(rest + 1,
+			    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u"
+			    " %*d %*d %*d %*d %*d %*d %" SCNu64,
+			    &ticks) != 1)
+		return;
+	start_ns = ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));
+	if (start_ns <= boot_ns)
+		jit->start = (clock_ns(CLOCK_REALTIME) - (boot_ns - start_ns)) / NS_PER_S;
+}
+
+static struct capture_image *image_of(struct process_table *table, const struct process *process)
+{
+	return &table->images[process->jit.image];
+}
+
+/* Two processes that had one number, one after the other, had one file name, too. */
+static bool shares_its_number(const struct process_table *table, const struct process *process)
+{
+	return process_at(table, process->pid, 0) != process;
+}
+
+static int name_image(struct process_table *table, const struct process *process)
+{
+	struct capture_image *image = image_of(table, process);
+	char *path;
+
+	if (asprintf(&path, "[jit %d]", process->pid) < 0)
+		return -ENOMEM;
+	free(image->path);
+	image->path = path;
+	return 0;
+}
+
+/* What is wrong with a file, or NULL. */
+static const char *distrust(const struct jit *jit, const struct stat *status, char *why,
+			    size_t size)
+{
+	if (S_ISLNK(status->st_mode))
+		return "is a symbolic link";
+	if (!S_ISREG(status->st_mode))
+		return "is not a regular file";
+	if (status->st_mode & S_IWOTH)
+		return "may be written by every user";
+	if (status->st_mtime + CLOCK_SLACK < jit->start)
+		return "is older than the process";
+	if (status->st_uid == jit->uid || status->st_uid == 0)
+		return NULL;
+	snprintf(why, size, "belongs to uid %u, not to the process's user", status->st_uid);
+	return why;
+}
+
+static int refuse(struct capture_image *image, const char *path, const char *why)
+{
+	free(image->why);
+	if (asprintf(&image->why, "%s %s: refused", path, why) < 0) {
+		image->why = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Takes a file over as what tells the names, or says why not. place: O_PATH; closed here. */
+static int take_file(struct process_table *table, struct process *process, int place,
+		     const char *path)
+{
+	struct capture_image *image = image_of(table, process);
+	struct stat status;
+	char text[128];
+	const char *why = fstat(place, &status)
+				  ? strerror(errno)
+				  : distrust(&process->jit, &status, text, sizeof(text));
+	int fd = -1;
+
+	if (why)
+		close(place);
+	else if ((fd = file_reopen_regular(place, NULL)) < 0)
+		why = strerror(-fd);
+	if (why)
+		return refuse(image, path, why) ?: name_image(table, process);
+	if (image->fd >= 0)
+		close(image->fd);
+	image->fd = image_keep(fd);
+	free(image->why);
+	image->why = NULL;
+	return name_image(table, process);
+}
+
+static int look_for_map(struct process_table *table, struct process *process)
+{
+	struct jit *jit = &process->jit;
+	char path[64];
+	int place;
+
+	if (!jit->has_root || image_of(table, process)->fd >= 0)
+		return 0;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", jit->pid);
+	place = file_open_in(jit->root, path, O_PATH | O_NOFOLLOW);
+	return place < 0 ? 0 : take_file(table, process, place, path);
+}
+
+static int add_image(struct process_table *table, uint32_t *number)
+{
+	struct capture_image image = { .path = strdup("[anon]"), .fd = -1, .root = -1 };
+
+	if (!image.path || array_reserve(&table->images, &table->image_room, table->image_count + 1,
+					 sizeof(image))) {
+		free(image.path);
+		return -ENOMEM;
+	}
+	*number = table->image_count;
+	table->images[table->image_count++] = image;
+	return 0;
+}
+
+int jit_image(struct process_table *table, struct process *process,
+	      const struct sideband_record *record, uint32_t *image)
+{
+	struct jit *jit = &process->jit;
+
+	*image = jit->image;
+	if (*image != INDEX_NONE)
+		return 0; /* for such compilers map memory all the time */
+	if (add_image(table, &jit->image))
+		return -ENOMEM;
+	*image = jit->image;
+	if (shares_its_number(table, process))
+		return 0;
+	read_status(jit, record->tid);
+	read_start(jit, process->pid);
+	jit->has_root = image_root(table, record->tid, &jit->root) == 0;
+	return look_for_map(table, process);
+}
+
+/* Whether a path is .../jit-PID.dump. */
+static bool is_dump_of(const char *path, pid_t pid)
+{
+	const char *name = strrchr(path, '/');
+	char expected[64];
+
+	snprintf(expected, sizeof(expected), "/jit-%d.dump", pid);
+	return name && strcmp(name, expected) == 0;
+}
+
+int jit_note_file(struct process_table *table, struct process *process,
+		  const struct sideband_record *record, uint32_t image)
+{
+	struct jit *jit = &process->jit;
+
+	if (!strstr(record->name, "/jit-") || table->images[image].fd < 0 ||
+	    shares_its_number(table, process))
+		return 0;
+	read_status(jit, record->tid);
+	if (is_dump_of(table->images[image].path, jit->pid))
+		jit->dump = image;
+	return 0;
+}
+
+/* A dump tells more than a map: which code took the place of which, and source lines. */
+static int take_dump(struct process_table *table, struct process *process)
+{
+	const struct capture_image *dump = &table->images[process->jit.dump];
+	char path[64];
+	int place;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", dump->fd);
+	place = open(path, O_PATH | O_CLOEXEC);
+	process->jit.dump = INDEX_NONE;
+	return place < 0 ? 0 : take_file(table, process, place, dump->path);
+}
+
+int jit_look_again(struct process_table *table)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < table->count && !err; i++) {
+		struct process *process = &table->processes[i];
+
+		if (process->jit.image == INDEX_NONE || shares_its_number(table, process))
+			continue;
+		if (!process->ended)
+			read_status(&process->jit, process->pid);
+		if (process->jit.dump != INDEX_NONE)
+			err = take_dump(table, process);
+		err = err ?: look_for_map(table, process);
+	}
+	return err;
+}

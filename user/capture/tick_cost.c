@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/tick_cost.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "capture/perf_event.h"
+#include "util/clock.h"
+
+#define PERIOD_NS 100000
+#define GAPS	  32	   /* enough for a median */
+#define MOST_NS	  30000000 /* a busy machine may take the CPU away meanwhile */
+/* Two reads of the clock are some 50 ns apart; no interrupt is served in less than this. */
+#define SHORTEST_NS 400
+
+static int ascending(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+uint64_t cost_of_interrupt(void)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = PERIOD_NS,
+	};
+	uint64_t gaps[GAPS], start = now_ns(), before = start;
+	size_t count = 0;
+	int fd = perf_event_open(&attr, -1, sched_getcpu());
+
+	if (fd < 0)
+		return 0;
+	while (count < GAPS && before - start < MOST_NS) {
+		uint64_t now = now_ns();
+
+		if (now - before > SHORTEST_NS)
+			gaps[count++] = now - before;
+		before = now;
+	}
+	close(fd);
+	if (count < GAPS / 4)
+		return 0;
+	/* The median: other interrupts and another task's turn are gaps too, but few. */
+	qsort(gaps, count, sizeof(*gaps), ascending);
+	return gaps[count / 2];
+}

@@ -1,0 +1,702 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/unwind/unwind.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bpf/sample.h"
+#include "capture/program.h"
+#include "capture/snapshot.h"
+#include "capture/unwind/unwind_copy.h"
+#include "capture/unwind/unwind_space.h"
+#include "bpf/member.h" /* of the skeleton */
+#include "sample.skel.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/file.h"
+
+/* What is known of an image, beside struct capture_image. */
+struct unwind_image_state {
+	uint32_t number;	 /* in the tables, or UNWIND_NO_IMAGE */
+	struct unwind_rows rows; /* its segments; its rows until they are in the tables */
+	bool is_roots;		 /* the file is root's: nobody else has made up its build ID */
+	char why[96];		 /* it has no rows; "": nothing is wrong */
+};
+
+/* What is known of a process, beside struct process. */
+struct unwind_process_state {
+	struct unwind_space space;
+	size_t number;		   /* of its address space, */
+	size_t taken;		   /* and how many mappings of it are in `space` */
+	bool begun;		   /* `space` has its parent's */
+	uint64_t key;		   /* by which it is published */
+	struct unwind_block block; /* empty: it is not */
+	size_t place;		   /* in unwind.published, + 1; 0: it is not there */
+	size_t looked;		   /* so many address spaces were looked for in /proc */
+};
+
+/* --- Images --- */
+
+static bool is_roots(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && status.st_uid == 0 && !(status.st_mode & S_IWOTH);
+}
+
+struct build_id {
+	const uint8_t *bytes;
+	size_t size;
+};
+
+static uint64_t hash_build(const uint8_t *build_id, size_t size)
+{
+	return hash_bytes(build_id, size, 0);
+}
+
+static bool is_build(const void *images, uint32_t number, const void *key)
+{
+	const struct unwind_rows *rows = &((const struct unwind_image_state *)images)[number].rows;
+	const struct build_id *id = key;
+
+	return rows->build_id_size == id->size && memcmp(rows->build_id, id->bytes, id->size) == 0;
+}
+
+/*
+ * A program that is installed twice, or in several containers, is one. Not if a user has made it:
+ * others' stacks would be walked by what he likes.
+ */
+static const struct unwind_image_state *find_build(const struct unwind *u, const uint8_t *build_id,
+						   size_t size)
+{
+	const struct build_id id = { build_id, size };
+	uint32_t number =
+		size ? index_find(&u->builds, hash_build(build_id, size), is_build, u->images, &id)
+		     : INDEX_NONE;
+
+	return number == INDEX_NONE ? NULL : &u->images[number];
+}
+
+/*
+ * Every user can make files, as many as he likes, that each take a second to read: of the time that
+ * passes they get a part.
+ */
+#define USERS_NS   (10 * NS_PER_S) /* at once */
+#define USERS_PART 10
+
+static int check_users_time(const struct unwind *u, struct error *e)
+{
+	if (u->users_ns <= USERS_NS + (now_ns() - u->begin_ns) / USERS_PART)
+		return 0;
+	return error_set(e, 0, "it took too long to read users' files");
+}
+
+/*
+ * Of a program that has ended before anybody looked there is no file but that which has its name;
+ * it is the same when the build ID says so.
+ */
+static int read_by_name(const struct unwind *u, const struct capture_image *image,
+			struct unwind_rows *rows, bool *roots, struct error *e)
+{
+	int fd, err;
+
+	if (!image->build_id_size)
+		return 0;
+	fd = file_open_regular(image->root, image->path, NULL);
+	if (fd < 0)
+		return error_set(e, 0, "its file is gone, or is not a regular file any more");
+	*roots = is_roots(fd);
+	err = *roots ? 0 : check_users_time(u, e);
+	err = err ?: u->read(fd, image->path, rows, e);
+	close(fd);
+	if (err || (rows->build_id_size == image->build_id_size &&
+		    memcmp(rows->build_id, image->build_id, image->build_id_size) == 0))
+		return err;
+	unwind_rows_free(rows);
+	return error_set(e, 0, "its file was replaced by another build");
+}
+
+static int read_rows(struct unwind *u, size_t number)
+{
+	const struct capture_image *image = &u->processes->images[number];
+	struct unwind_image_state *state = &u->images[number];
+	const struct unwind_image_state *same =
+		find_build(u, image->build_id, image->build_id_size);
+	bool is_vdso = strcmp(image->path, "[vdso]") == 0;
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct error e = { 0 };
+	int err = 0;
+
+	*state = (struct unwind_image_state){ 0 };
+	if (same) {
+		state->number = same->number;
+		state->rows = same->rows; /* but for rows and rules, which are in the tables */
+		return 0;
+	}
+	if (image->path[0] != '/' && !is_vdso)
+		return 0; /* code without a file */
+	/* A process may have written to its copy of the vDSO, which is to tell of all. */
+	state->is_roots = is_vdso || (image->fd >= 0 && is_roots(image->fd));
+	if (image->fd >= 0 && !state->is_roots)
+		err = check_users_time(u, &e);
+	if (is_vdso)
+		err = u->read(-1, image->path, &state->rows, &e);
+	else if (image->fd >= 0)
+		err = err ?: u->read(image->fd, image->path, &state->rows, &e);
+	else
+		err = read_by_name(u, image, &state->rows, &state->is_roots, &e);
+	if (!state->is_roots)
+		u->users_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+	if (err)
+		snprintf(state->why, sizeof(state->why), "%.90s", e.what);
+	return err == -ENOMEM ? err : 0;
+}
+
+static void say_no_room(struct unwind_image_state *state)
+{
+	snprintf(state->why, sizeof(state->why), "there is no room for its rows");
+}
+
+/* Moves rows that were read into the tables. */
+static int add_rows(struct unwind *u, size_t number)
+{
+	struct unwind_image_state *state = &u->images[number];
+	struct unwind_rows *rows = &state->rows;
+	int err = 0;
+
+	if (rows->count) {
+		if (unwind_tables_add(&u->tables, rows, state->is_roots, &state->number))
+			say_no_room(state);
+		else if (state->is_roots && rows->build_id_size &&
+			 !find_build(u, rows->build_id, rows->build_id_size))
+			err = index_add(&u->builds, hash_build(rows->build_id, rows->build_id_size),
+					number);
+	}
+	unwind_rows_free(rows);
+	return err;
+}
+
+static int reserve_images(struct unwind *u)
+{
+	return array_reserve(&u->images, &u->image_room, u->processes->image_count,
+			     sizeof(*u->images));
+}
+
+int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
+{
+	struct unwind_sizes need = { 0 }, users = { 0 };
+	int err = reserve_images(u);
+
+	u->begin_ns = now_ns();
+	for (; u->image_count < u->processes->image_count && !err; u->image_count++) {
+		struct unwind_image_state *state = &u->images[u->image_count];
+
+		err = read_rows(u, u->image_count);
+		if (err || !state->rows.count ||
+		    unwind_tables_want(&need, &users, &state->rows, state->is_roots))
+			continue;
+		say_no_room(state);
+		unwind_rows_free(&state->rows);
+	}
+	for (size_t i = 0; i < u->processes->count && !err; i++)
+		need.mappings += process_space(&u->processes->processes[i])->count;
+	bpf_program__set_autoload(bpf->progs.list_exec_numbers, true);
+	return err ?: unwind_tables_size(&u->tables, &need, &users, bpf);
+}
+
+const char *unwind_why(const struct unwind *u, uint32_t image)
+{
+	return image < u->image_count && u->images[image].why[0] ? u->images[image].why : NULL;
+}
+
+/* --- Processes --- */
+
+/* What is to be taken off an address in the mapping for the ELF virtual address. */
+static uint64_t find_bias(const struct unwind_image_state *image,
+			  const struct capture_mapping *mapping)
+{
+	uint64_t size = mapping->limit - mapping->start;
+
+	for (size_t i = 0; i < image->rows.segment_count; i++) {
+		const struct unwind_segment *segment = &image->rows.segments[i];
+
+		if (segment->offset < mapping->offset + size &&
+		    mapping->offset < segment->offset + segment->size)
+			return mapping->start - mapping->offset + segment->offset -
+			       segment->address;
+	}
+	return mapping->start - mapping->offset;
+}
+
+/* Searches in the tables are for addresses below. */
+#define USER_LIMIT (1ULL << 63)
+
+/* What a process has mapped, in the order of time. */
+struct mapping_list {
+	struct unwind_mapping *mappings;
+	size_t count, room;
+};
+
+/* A history can be very long. This is five times that of the largest browsers. */
+#define MAPPING_LIST_MAX 16384
+
+/* Lists mappings [from, to) of an address space; what is too much is left out. */
+static int list_mappings(const struct unwind *u, struct mapping_list *list,
+			 const struct address_space *of, size_t from, size_t to)
+{
+	if (to - from > MAPPING_LIST_MAX - list->count)
+		to = from + MAPPING_LIST_MAX - list->count;
+	if (array_reserve(&list->mappings, &list->room, list->count + (to - from),
+			  sizeof(*list->mappings)))
+		return -ENOMEM;
+	for (size_t i = from; i < to; i++) {
+		const struct capture_mapping *mapping = &of->mappings[i];
+		const struct unwind_image_state *image = &u->images[mapping->image];
+
+		if (mapping->start < USER_LIMIT) /* not the vsyscall page, which calls nothing */
+			list->mappings[list->count++] = (struct unwind_mapping){
+				.start = mapping->start,
+				.limit = mapping->limit,
+				.bias = find_bias(image, mapping),
+				.image = image->number,
+			};
+	}
+	return 0;
+}
+
+/* A process begins with what those had that it was forked from, the oldest first. */
+#define ANCESTORS_MAX 64
+
+static int list_ancestors(const struct unwind *u, struct mapping_list *list,
+			  const struct address_space *of)
+{
+	struct {
+		const struct address_space *space;
+		size_t count;
+	} ancestors[ANCESTORS_MAX];
+	size_t count = 0;
+	int err = 0;
+
+	for (; of->parent != INDEX_NONE && count < ANCESTORS_MAX; count++) {
+		ancestors[count].count = of->parent_count;
+		of = &u->processes->processes[of->parent].spaces[of->parent_space];
+		ancestors[count].space = of;
+	}
+	while (count-- > 0 && !err)
+		err = list_mappings(u, list, ancestors[count].space, 0, ancestors[count].count);
+	return err;
+}
+
+/* Maps what an address space has from number `from` on; 0: with what it began with. */
+static int take_mappings(const struct unwind *u, struct unwind_space *space,
+			 const struct address_space *of, size_t from)
+{
+	struct mapping_list list = { 0 };
+	int err = from ? 0 : list_ancestors(u, &list, of);
+
+	err = err ?: list_mappings(u, &list, of, from, of->count);
+	err = err ?: unwind_space_map(space, list.mappings, list.count);
+	free(list.mappings);
+	return err == -ENOSPC ? 0 : err;
+}
+
+/* Its first thread may have ended long before the others. */
+static bool has_threads(pid_t pid)
+{
+	char path[64];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return stat(path, &status) == 0 && status.st_nlink > 3; /* ".", "..", and the first */
+}
+
+/* The number may be another process's by now, which may be published by the same key. */
+static int withdraw_block(struct unwind *u, size_t number)
+{
+	struct unwind_process_state *state = &u->states[number];
+	const struct process *last =
+		process_find(u->processes, u->processes->processes[number].pid);
+	size_t other = last - u->processes->processes;
+	bool shared = other != number && other < u->state_count && u->states[other].block.size &&
+		      u->states[other].key == state->key;
+
+	if (state->place) {
+		uint32_t moved = u->published[--u->published_count];
+
+		u->published[state->place - 1] = moved;
+		u->states[moved].place = state->place;
+		state->place = 0;
+	}
+	return unwind_tables_withdraw(&u->tables, shared ? 0 : state->key, &state->block);
+}
+
+static int withdraw(struct unwind *u, size_t number)
+{
+	struct unwind_process_state *state = &u->states[number];
+
+	free(state->space.mappings);
+	state->space = (struct unwind_space){ 0 };
+	state->taken = 0;
+	state->begun = false;
+	return withdraw_block(u, number);
+}
+
+static int publish_space(struct unwind *u, size_t number, uint64_t key)
+{
+	struct unwind_process_state *state = &u->states[number];
+	int err = 0;
+
+	if (state->block.size && state->key != key)
+		err = withdraw_block(u, number);
+	if (!err && !state->place) {
+		if (array_reserve(&u->published, &u->published_room, u->published_count + 1,
+				  sizeof(*u->published)))
+			return -ENOMEM;
+		u->published[u->published_count++] = number;
+		state->place = u->published_count;
+	}
+	state->key = key;
+	err = err
+		      ?: unwind_tables_publish(&u->tables, key, state->space.mappings,
+					       state->space.count, &state->block);
+	if (!err || err == -EAGAIN || err == -ENOMEM)
+		return err;
+	/* Without room, its ticks send copies: better than what is not true any more. */
+	return withdraw_block(u, number);
+}
+
+/* Returns -EAGAIN when it is to be tried again. */
+static int publish(struct unwind *u, size_t number)
+{
+	struct process *process = &u->processes->processes[number];
+	struct address_space *space = process_space(process);
+	struct unwind_process_state *state = &u->states[number];
+	bool ended = process->ended || process->younger != INDEX_NONE;
+	int err = 0;
+
+	if (process->ended && process->younger == INDEX_NONE && has_threads(process->pid))
+		return 0; /* see look_at_published() */
+	if (ended || state->number != process->count - 1)
+		err = withdraw(u, number);
+	state->number = process->count - 1;
+	if (err || ended || space->exec == EXEC_UNKNOWN)
+		return err;
+	/* The last may have grown: see process_map(). */
+	err = take_mappings(u, &state->space, space,
+			    state->begun ? state->taken - !!state->taken : 0);
+	if (err)
+		return err;
+	state->begun = true;
+	state->taken = space->count;
+	return publish_space(u, number, sample_id_make(space->exec, process->pid, 0));
+}
+
+static int publish_changed(struct unwind *u)
+{
+	struct process_table *table = u->processes;
+	size_t count = table->count, again = 0;
+	int err = 0;
+
+	if (array_reserve(&u->states, &u->state_room, count, sizeof(*u->states)))
+		return -ENOMEM;
+	u->state_count = count;
+	for (size_t i = 0; i < table->changed_count && !err; i++) {
+		uint32_t number = table->changed[i];
+
+		err = publish(u, number);
+		table->processes[number].changed = err == -EAGAIN;
+		if (err == -EAGAIN) {
+			table->changed[again++] = number;
+			err = 0;
+		}
+	}
+	table->changed_count = again;
+	return err;
+}
+
+static bool is_gone(const struct process *process)
+{
+	if (process->ended)
+		return !has_threads(process->pid);
+	return kill(process->pid, 0) && errno == ESRCH;
+}
+
+/*
+ * The last thread's end may be seen before it has gone, and records may be lost. From time to time
+ * some of those that are published are looked at.
+ */
+#define LOOK_NS	   (50 * NS_PER_MS)
+#define LOOK_COUNT 64
+
+static int look_at_published(struct unwind *u)
+{
+	uint64_t now = now_ns();
+	int err = 0;
+
+	if (now < u->look_ns)
+		return 0;
+	u->look_ns = now + LOOK_NS;
+	for (size_t i = 0; i < LOOK_COUNT && i < u->published_count && !err; i++) {
+		size_t place = u->next_look++ % u->published_count;
+		uint32_t number = u->published[place];
+
+		if (is_gone(&u->processes->processes[number]))
+			err = withdraw(u, number);
+	}
+	return err;
+}
+
+static int add_images(struct unwind *u)
+{
+	int err = reserve_images(u);
+
+	for (; u->image_count < u->processes->image_count && !err; u->image_count++)
+		err = read_rows(u, u->image_count) ?: add_rows(u, u->image_count);
+	return err;
+}
+
+/* --- Stacks that ticks could not walk --- */
+
+static int take_copy(void *context, void *data, size_t size)
+{
+	struct unwind *u = context;
+	const struct unwind_copy *from = data;
+	struct unwind_copy *copy;
+
+	if (size < offsetof(struct unwind_copy, bytes) ||
+	    size - offsetof(struct unwind_copy, bytes) < from->size)
+		return 0;
+	if (array_reserve(&u->copies, &u->copy_room, u->copy_count + 1, sizeof(*u->copies)))
+		return -ENOMEM;
+	copy = malloc(size);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, from, size);
+	u->copies[u->copy_count++] = copy;
+	return 0;
+}
+
+/*
+ * Records of mappings may have been lost: what nothing is known of is looked for in /proc, once.
+ * Returns the process, or NULL: out of memory.
+ */
+static struct process *look_for_mappings(struct unwind *u, const struct unwind_copy *copy)
+{
+	struct process_table *table = u->processes;
+	pid_t pid = sample_id_tgid(copy->process);
+	struct process *process = process_at(table, pid, copy->time_ns);
+	const struct address_space *space;
+	size_t number;
+
+	if (!process) {
+		if (process_add(table, pid, copy->time_ns))
+			return NULL;
+		process = process_find(table, pid);
+	}
+	number = process - table->processes;
+	if (number >= u->state_count) {
+		if (array_reserve(&u->states, &u->state_room, number + 1, sizeof(*u->states)))
+			return NULL;
+		u->state_count = number + 1;
+	}
+	space = process_space(process);
+	if (space->count || space->parent != INDEX_NONE || process->ended ||
+	    process->younger != INDEX_NONE || u->states[number].looked >= process->count)
+		return process;
+	u->states[number].looked = process->count;
+	return snapshot_process(table, pid, copy->time_ns) ? NULL : &table->processes[number];
+}
+
+/* The process has called exec so often, then: from now on that is known. */
+static int learn_exec(struct unwind *u, const struct unwind_copy *copy)
+{
+	struct process *process = look_for_mappings(u, copy);
+	uint32_t exec = sample_id_exec(copy->process);
+	struct address_space *space;
+
+	if (!process)
+		return -ENOMEM;
+	space = process_space_at(process, copy->time_ns);
+	if (space->exec == exec && u->states[process - u->processes->processes].block.size)
+		return 0; /* nothing new */
+	space->exec = exec;
+	return process_note_change(u->processes, process);
+}
+
+/* What the process had mapped; NULL: out of memory. Valid until the next call. */
+static const struct unwind_space *find_space(struct unwind *u, const struct unwind_copy *copy)
+{
+	static const struct unwind_space none;
+	struct process *process =
+		process_at(u->processes, sample_id_tgid(copy->process), copy->time_ns);
+	const struct address_space *of;
+	const struct unwind_process_state *state;
+	size_t number;
+
+	if (!process)
+		return &none;
+	of = process_space_at(process, copy->time_ns);
+	number = process - u->processes->processes;
+	state = &u->states[number];
+	if (number < u->state_count && state->begun && state->taken == of->count &&
+	    &process->spaces[state->number] == of)
+		return &state->space;
+	/* It has ended. Many copies may come of one process. */
+	if (u->past.process != number || u->past.number != (size_t)(of - process->spaces) ||
+	    u->past.taken != of->count || !u->past.known) {
+		free(u->past.space.mappings);
+		u->past.space = (struct unwind_space){ 0 };
+		u->past.known = take_mappings(u, &u->past.space, of, 0) == 0;
+		u->past.process = number;
+		u->past.number = of - process->spaces;
+		u->past.taken = of->count;
+	}
+	return u->past.known ? &u->past.space : NULL;
+}
+
+static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
+{
+	const struct unwind_space *space = find_space(u, copy);
+	struct unwind_found found;
+	struct counted sample = {
+		.id = copy->id,
+		.first_ns = copy->time_ns,
+		.count = 1,
+		.kernel_depth = copy->kernel_depth,
+	};
+
+	if (!space)
+		return -ENOMEM;
+	unwind_copy_walk(copy, &u->tables, space, &found);
+	sample.user_depth = found.user_depth;
+	sample.end =
+		found.end == UNWIND_NO_MAPPING && !space->count ? UNWIND_NO_PROCESS : found.end;
+	sample.by_frame_pointer = found.by_frame_pointer;
+	return counts_add(u->counts, &sample, found.pcs);
+}
+
+/* Copies come from each CPU in the order of time, so that those that are to wait may be anywhere.
+ */
+static int walk_copies(struct unwind *u, uint64_t until_ns)
+{
+	size_t kept = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < u->copy_count; i++) {
+		struct unwind_copy *copy = u->copies[i];
+
+		if (err || copy->time_ns >= until_ns) {
+			u->copies[kept++] = copy;
+			continue;
+		}
+		err = walk_copy(u, copy);
+		free(copy);
+	}
+	u->copy_count = kept;
+	return err;
+}
+
+int unwind_update(struct unwind *u, uint64_t until_ns)
+{
+	int err = ring_buffer__consume(u->ring);
+
+	err = err < 0 ? err : 0;
+	for (size_t i = 0; i < u->copy_count && !err; i++)
+		if (u->copies[i]->time_ns < until_ns)
+			err = learn_exec(u, u->copies[i]);
+	return err ?: add_images(u) ?: publish_changed(u) ?: walk_copies(u, until_ns) ?: look_at_published(u);
+}
+
+/* --- The exec numbers that processes have --- */
+
+static int take_exec_numbers(struct unwind *u)
+{
+	struct unwind_exec_number numbers[256];
+	int fd = bpf_iter_create(u->look);
+	ssize_t size;
+
+	if (fd < 0)
+		return -errno;
+	while ((size = read(fd, numbers, sizeof(numbers))) > 0 || (size < 0 && errno == EAGAIN))
+		for (ssize_t i = 0; i < size / (ssize_t)sizeof(*numbers); i++) {
+			struct process *process = process_find(u->processes, numbers[i].tgid);
+
+			if (process)
+				process_space(process)->exec = numbers[i].exec;
+		}
+	close(fd);
+	return size < 0 ? -errno : 0;
+}
+
+int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e)
+{
+	int err = unwind_tables_map(&u->tables, bpf);
+
+	if (err)
+		return program_out_of(e, -err, "cannot map the tables for call stacks");
+	u->ring = ring_buffer__new(bpf_map__fd(bpf->maps.unwind_copies), take_copy, u, NULL);
+	if (!u->ring)
+		return program_out_of(e, errno, "cannot map the copies of stacks");
+	u->look = bpf_link_create(bpf_program__fd(bpf->progs.list_exec_numbers), 0, BPF_TRACE_ITER,
+				  NULL);
+	if (u->look < 0) {
+		u->look = 0;
+		return error_set_kind(e, ERROR_KERNEL_LACKS, errno, "cannot look at all processes");
+	}
+	err = take_exec_numbers(u);
+	if (err)
+		return error_set(e, -err, "cannot look at all processes");
+	for (size_t i = 0; i < u->image_count && !err; i++)
+		err = add_rows(u, i);
+	for (size_t i = 0; i < u->processes->count && !err; i++)
+		err = process_note_change(u->processes, &u->processes->processes[i]);
+	err = err ?: publish_changed(u);
+	return err ? error_no_memory(e) : 0;
+}
+
+int unwind_fd(const struct unwind *u)
+{
+	return ring_buffer__epoll_fd(u->ring);
+}
+
+void unwind_used(const struct unwind *u, struct capture_tables *tables)
+{
+	const struct unwind_sizes *used = &u->tables.used;
+
+	*tables = (struct capture_tables){
+		.images = used->images - !!used->images, /* the first is none */
+		.rows = used->rows,
+		.bytes = used->images * sizeof(struct unwind_image) +
+			 used->pages * sizeof(struct unwind_page) +
+			 used->rows * sizeof(struct unwind_row) +
+			 used->rules * sizeof(struct unwind_rule),
+	};
+}
+
+void unwind_free(struct unwind *u)
+{
+	for (size_t i = 0; i < u->image_count; i++)
+		unwind_rows_free(&u->images[i].rows);
+	for (size_t i = 0; i < u->state_count; i++)
+		free(u->states[i].space.mappings);
+	for (size_t i = 0; i < u->copy_count; i++)
+		free(u->copies[i]);
+	free(u->past.space.mappings);
+	free(u->copies);
+	free(u->published);
+	index_free(&u->builds);
+	free(u->images);
+	free(u->states);
+	ring_buffer__free(u->ring);
+	if (u->look > 0)
+		close(u->look);
+	unwind_tables_free(&u->tables);
+	*u = (struct unwind){ 0 };
+}

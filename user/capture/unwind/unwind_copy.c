@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/unwind/unwind_copy.h"
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "bpf/sample.h"
+
+#define WALK_FUNCTION static
+#include "bpf/walk.h"
+
+struct copy_walk {
+	struct walk walk; /* first: it is what walk.h knows of this */
+	const struct unwind_copy *copy;
+	const struct unwind_tables *tables;
+	const struct unwind_space *space;
+};
+
+static const struct copy_walk *copy_walk_of(const struct walk *walk)
+{
+	return (const struct copy_walk *)walk;
+}
+
+static const struct unwind_mapping *walk_mapping(const struct walk *walk, __u32 number)
+{
+	const struct unwind_space *space = copy_walk_of(walk)->space;
+
+	return number < space->count ? &space->mappings[number] : NULL;
+}
+
+static const struct unwind_image *walk_image(const struct walk *walk, __u32 number)
+{
+	const struct unwind_tables *t = copy_walk_of(walk)->tables;
+
+	return number < t->used.images ? &t->images[number] : NULL;
+}
+
+static const struct unwind_page *walk_page(const struct walk *walk, __u32 number)
+{
+	const struct unwind_tables *t = copy_walk_of(walk)->tables;
+
+	return number < t->used.pages ? &t->pages[number] : NULL;
+}
+
+static const struct unwind_row *walk_row(const struct walk *walk, __u32 number)
+{
+	const struct unwind_tables *t = copy_walk_of(walk)->tables;
+
+	return number < t->used.rows
+		       ? &t->chunks[number / UNWIND_CHUNK_ROWS].rows[number % UNWIND_CHUNK_ROWS]
+		       : NULL;
+}
+
+static const struct unwind_rule *walk_rule(const struct walk *walk, __u32 number)
+{
+	const struct unwind_tables *t = copy_walk_of(walk)->tables;
+
+	return number < t->used.rules ? &t->rules[number] : NULL;
+}
+
+static long walk_read(const struct walk *walk, void *to, __u32 size, __u64 from)
+{
+	const struct unwind_copy *copy = copy_walk_of(walk)->copy;
+	uint64_t at = from - copy->begin;
+
+	if (at > copy->size || size > copy->size - at)
+		return -1;
+	memcpy(to, copy->bytes + at, size);
+	return 0;
+}
+
+void unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables *tables,
+		      const struct unwind_space *space, struct unwind_found *found)
+{
+	struct copy_walk w = { .copy = copy, .tables = tables, .space = space };
+	struct walk *walk = &w.walk;
+	uint64_t *pcs = found->pcs + copy->kernel_depth;
+	uint32_t depth = 0;
+
+	memcpy(found->pcs, copy->kernel_pcs, copy->kernel_depth * sizeof(*found->pcs));
+	memcpy(walk->registers, copy->registers, sizeof(walk->registers));
+	walk->bx = copy->registers[3];
+	walk->bp = copy->registers[6];
+	walk->sp = copy->registers[7];
+	walk->pc = copy->registers[16];
+	walk->process.count = space->count;
+	walk->interrupted = 1;
+	do {
+		if (depth == STACK_DEPTH_MAX) {
+			walk->end = UNWIND_TRUNCATED;
+			break;
+		}
+		pcs[depth] = walk->pc + walk->mark;
+		depth++;
+	} while (!step(walk));
+	/* As the program marks who was interrupted: see mark_interrupted() there. */
+	if (copy->kernel_depth && !copy->in_system_call)
+		pcs[0]++;
+	found->user_depth = depth;
+	found->end = may_lack_stack(walk->end) && copy->no_stack ? UNWIND_NO_STACK : walk->end;
+	found->by_frame_pointer = walk->by_frame_pointer;
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/unwind/unwind_tables.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bpf/member.h" /* of the skeleton */
+#include "sample.skel.h"
+#include "util/array.h"
+#include "util/clock.h"
+
+/* 4 GiB of code: more than any linker makes of one image. */
+#define IMAGE_PAGES_MAX (1U << 16)
+
+/* For programs and libraries that come later: 16 MiB of rows, some ten of the largest. */
+#define MORE_ROWS     (256 * UNWIND_CHUNK_ROWS)
+#define MORE_RULES    (1U << 17)
+#define MORE_PAGES    (1U << 16)
+#define MORE_IMAGES   4096
+#define MORE_MAPPINGS (1U << 16)
+
+/*
+ * Every user can make files that take all the room there is. All users' files together have so
+ * much when recording begins: ten of the largest browsers. Of what is for later they have half.
+ */
+static const struct unwind_sizes users_max = {
+	.images = 1U << 14,
+	.pages = 1U << 18,
+	.rows = 8000000,
+	.rules = 1U << 18,
+};
+
+#define MANY_MAPPINGS 256
+
+/* 32 MiB: more than ten thousand processes have. Those beyond are walked in user space. */
+#define MAPPINGS_MAX (1U << 20)
+
+/* How long a walk may still read what was replaced. It takes microseconds, but a host may pause it.
+ */
+#define GRACE_NS (200 * NS_PER_MS)
+
+static size_t page_count(const struct unwind_rows *rows)
+{
+	return (rows->rows[rows->count - 1].address >> UNWIND_PAGE_SHIFT) -
+	       (rows->rows[0].address >> UNWIND_PAGE_SHIFT) + 1;
+}
+
+/* Adds what an image's rows take, as far as that is no more than `room`. */
+static bool add_sizes(struct unwind_sizes *sizes, const struct unwind_rows *rows,
+		      const struct unwind_sizes *room)
+{
+	if (page_count(rows) > IMAGE_PAGES_MAX || sizes->images + 1 > room->images ||
+	    sizes->pages + page_count(rows) > room->pages ||
+	    sizes->rows + rows->count + 1 > room->rows ||
+	    sizes->rules + rows->rule_count > room->rules)
+		return false;
+	sizes->images++;
+	sizes->pages += page_count(rows);
+	sizes->rows += rows->count + 1; /* a gap before the first */
+	sizes->rules += rows->rule_count;
+	return true;
+}
+
+bool unwind_tables_want(struct unwind_sizes *need, struct unwind_sizes *users,
+			const struct unwind_rows *rows, bool is_roots)
+{
+	static const struct unwind_sizes any = { UINT32_MAX / 2, UINT32_MAX / 2, UINT32_MAX / 2,
+						 UINT32_MAX / 2, UINT32_MAX / 2 };
+
+	return (is_roots || add_sizes(users, rows, &users_max)) && add_sizes(need, rows, &any);
+}
+
+static size_t chunk_count(size_t rows)
+{
+	return (rows + UNWIND_CHUNK_ROWS - 1) / UNWIND_CHUNK_ROWS;
+}
+
+int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
+		       const struct unwind_sizes *users, struct sample_bpf *bpf)
+{
+	size_t mappings = 2 * need->mappings + MORE_MAPPINGS;
+
+	t->room = (struct unwind_sizes){
+		.images = need->images + MORE_IMAGES,
+		.pages = need->pages + MORE_PAGES,
+		.rows = chunk_count(need->rows + MORE_ROWS) * UNWIND_CHUNK_ROWS,
+		.rules = need->rules + MORE_RULES,
+		.mappings = mappings < MAPPINGS_MAX ? mappings : MAPPINGS_MAX,
+	};
+	t->users_room = (struct unwind_sizes){
+		.images = users->images + MORE_IMAGES / 2,
+		.pages = users->pages + MORE_PAGES / 2,
+		.rows = users->rows + MORE_ROWS / 2,
+		.rules = users->rules + MORE_RULES / 2,
+	};
+	t->used.images = 1; /* UNWIND_NO_IMAGE */
+	return bpf_map__set_max_entries(bpf->maps.unwind_images, t->room.images)
+		       ?: bpf_map__set_max_entries(bpf->maps.unwind_pages, t->room.pages)
+		       ?: bpf_map__set_max_entries(bpf->maps.unwind_rules, t->room.rules)
+		       ?: bpf_map__set_max_entries(bpf->maps.unwind_mappings, t->room.mappings)
+		       ?: bpf_map__set_max_entries(bpf->maps.unwind_chunks,
+						   chunk_count(t->room.rows));
+}
+
+static size_t map_bytes(const struct bpf_map *map)
+{
+	return (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+}
+
+static void *map_table(const struct bpf_map *map)
+{
+	void *memory =
+		mmap(NULL, map_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf)
+{
+	t->images = map_table(bpf->maps.unwind_images);
+	t->pages = map_table(bpf->maps.unwind_pages);
+	t->chunks = map_table(bpf->maps.unwind_chunks);
+	t->rules = map_table(bpf->maps.unwind_rules);
+	t->mappings = map_table(bpf->maps.unwind_mappings);
+	t->processes = bpf_map__fd(bpf->maps.unwind_processes);
+	return t->images && t->pages && t->chunks && t->rules && t->mappings ? 0 : -errno;
+}
+
+static void unmap_table(void *memory, size_t size)
+{
+	if (memory)
+		munmap(memory, size);
+}
+
+void unwind_tables_free(struct unwind_tables *t)
+{
+	unmap_table(t->images, t->room.images * sizeof(*t->images));
+	unmap_table(t->pages, t->room.pages * sizeof(*t->pages));
+	unmap_table(t->chunks, t->room.rows * sizeof(struct unwind_row));
+	unmap_table(t->rules, t->room.rules * sizeof(*t->rules));
+	unmap_table(t->mappings, t->room.mappings * sizeof(*t->mappings));
+	free(t->free);
+	free(t->freed);
+	*t = (struct unwind_tables){ 0 };
+}
+
+/* --- Images --- */
+
+static void write_row(struct unwind_tables *t, uint64_t address, uint16_t rule)
+{
+	size_t number = t->used.rows++;
+
+	t->chunks[number / UNWIND_CHUNK_ROWS].rows[number % UNWIND_CHUNK_ROWS] =
+		(struct unwind_row){ .address = address, .rule = rule };
+}
+
+/* Rows and their pages: each page knows its first row, also where it has none of its own. */
+static void write_rows(struct unwind_tables *t, const struct unwind_rows *rows, uint64_t begin)
+{
+	size_t row = 0, pages = page_count(rows);
+
+	write_row(t, begin,
+		  rows->rows[rows->count - 1].rule); /* the gap before the first function */
+	for (size_t i = 0; i < pages; i++) {
+		struct unwind_page *page = &t->pages[t->used.pages++];
+		uint64_t limit = begin + ((uint64_t)(i + 1) << UNWIND_PAGE_SHIFT);
+
+		page->first = t->used.rows;
+		for (; row < rows->count && rows->rows[row].address < limit; row++)
+			write_row(t, rows->rows[row].address, rows->rows[row].rule);
+		page->count = t->used.rows - page->first;
+	}
+}
+
+int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool is_roots,
+		      uint32_t *image)
+{
+	struct unwind_sizes after = t->used, users = t->users_used;
+	uint64_t begin = rows->rows[0].address >> UNWIND_PAGE_SHIFT << UNWIND_PAGE_SHIFT;
+
+	if (!add_sizes(&after, rows, &t->room) ||
+	    (!is_roots && !add_sizes(&users, rows, &t->users_room)))
+		return -ENOSPC;
+	t->users_used = users;
+	*image = t->used.images++;
+	t->images[*image] = (struct unwind_image){
+		.begin = begin,
+		.first_page = t->used.pages,
+		.page_count = page_count(rows),
+		.first_rule = t->used.rules,
+	};
+	memcpy(&t->rules[t->used.rules], rows->rules, rows->rule_count * sizeof(*rows->rules));
+	t->used.rules += rows->rule_count;
+	write_rows(t, rows, begin);
+	return 0;
+}
+
+/* --- Processes --- */
+
+/* Adds a block to those that are free. */
+static int add_free(struct unwind_tables *t, struct unwind_block block)
+{
+	size_t low = 0, high = t->free_count;
+	struct unwind_block *all;
+
+	if (array_reserve(&t->free, &t->free_room, t->free_count + 1, sizeof(*t->free)))
+		return -ENOMEM;
+	all = t->free;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (all[middle].first < block.first)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < t->free_count && block.first + block.size == all[low].first) {
+		all[low].first = block.first;
+		all[low].size += block.size;
+	} else {
+		memmove(all + low + 1, all + low, (t->free_count++ - low) * sizeof(*all));
+		all[low] = block;
+	}
+	if (low > 0 && all[low - 1].first + all[low - 1].size == all[low].first) {
+		all[low - 1].size += all[low].size;
+		memmove(all + low, all + low + 1, (--t->free_count - low) * sizeof(*all));
+	}
+	return 0;
+}
+
+/* What no tick reads any more is free. */
+static int end_grace(struct unwind_tables *t)
+{
+	uint64_t now = now_ns();
+	int err = 0;
+
+	while (!err && t->freed_begin < t->freed_end &&
+	       t->freed[t->freed_begin].freed_ns + GRACE_NS < now) {
+		struct unwind_block block = t->freed[t->freed_begin++].block;
+
+		t->freed_mappings -= block.size;
+		err = add_free(t, block);
+	}
+	return err;
+}
+
+static int take_block(struct unwind_tables *t, size_t count, struct unwind_block *block)
+{
+	block->size = count;
+	for (size_t i = 0; i < t->free_count; i++) {
+		struct unwind_block *free = &t->free[i];
+
+		if (free->size < count)
+			continue;
+		block->first = free->first;
+		free->first += count;
+		free->size -= count;
+		if (!free->size)
+			memmove(free, free + 1, (--t->free_count - i) * sizeof(*free));
+		return 0;
+	}
+	if (t->used.mappings + count > t->room.mappings)
+		return -ENOSPC;
+	block->first = t->used.mappings;
+	t->used.mappings += count;
+	return 0;
+}
+
+static int free_block(struct unwind_tables *t, struct unwind_block *block)
+{
+	if (!block->size)
+		return 0;
+	if (t->freed_begin > t->freed_room / 2) { /* the front is used up */
+		t->freed_end -= t->freed_begin;
+		memmove(t->freed, t->freed + t->freed_begin, t->freed_end * sizeof(*t->freed));
+		t->freed_begin = 0;
+	}
+	if (array_reserve(&t->freed, &t->freed_room, t->freed_end + 1, sizeof(*t->freed)))
+		return -ENOMEM;
+	t->freed[t->freed_end++] = (struct unwind_freed_block){ *block, now_ns() };
+	t->freed_mappings += block->size;
+	*block = (struct unwind_block){ 0 };
+	return 0;
+}
+
+int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
+			  const struct unwind_mapping *mappings, size_t count,
+			  struct unwind_block *block)
+{
+	struct unwind_block fresh;
+	struct unwind_process entry = { .count = count };
+	int err = end_grace(t);
+
+	/* Who has few need not wait for those that have many. */
+	if (!err && block->size &&
+	    t->freed_mappings + count > t->room.mappings / (count > MANY_MAPPINGS ? 4 : 2))
+		err = -EAGAIN;
+	err = err ?: take_block(t, count ?: 1, &fresh);
+	if (err)
+		return err;
+	entry.first = fresh.first;
+	memcpy(&t->mappings[fresh.first], mappings, count * sizeof(*mappings));
+	/* The system call orders the stores before what it writes. */
+	err = bpf_map_update_elem(t->processes, &process, &entry, BPF_ANY);
+	if (err) {
+		free_block(t, &fresh);
+		return err == -E2BIG ? -ENOSPC : err;
+	}
+	err = free_block(t, block);
+	*block = fresh;
+	return err;
+}
+
+int unwind_tables_withdraw(struct unwind_tables *t, uint64_t process, struct unwind_block *block)
+{
+	if (block->size && process)
+		bpf_map_delete_elem(t->processes, &process);
+	return free_block(t, block);
+}

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The lines behind a header: "key=value", which say where costs fall, and the costs. Costs of a
+ * position are a sample of one frame; those behind "calls=" are an arc's.
+ */
+#include <errno.h>
+
+#include "format/callgrind/callgrind_read.h"
+#include "util/sum.h"
+
+static const char unknown[] = "???";
+
+/* An association's names hold for it alone. */
+static void forget_callee(struct callgrind_reader *r)
+{
+	r->callee = (struct callgrind_place){ .mapping = PROFILE_NONE, .id = PROFILE_NONE };
+}
+
+int callgrind_end_association(struct callgrind_reader *r)
+{
+	if (!r->association.waits)
+		return 0;
+	callgrind_overlook(r, OVERSIGHT_NO_COSTS);
+	r->association.waits = false;
+	forget_callee(r);
+	return 0;
+}
+
+/* --- names --- */
+
+static int take_object(struct callgrind_reader *r, struct text value, struct callgrind_place *place)
+{
+	const char *path;
+	int err = callgrind_take_name(r, &r->objects, value, &path);
+
+	if (err)
+		return err;
+	place->has_object = true;
+	if (strcmp(path, unknown) == 0)
+		path = "";
+	return callgrind_object(r, path, NULL, 0, &place->mapping);
+}
+
+static int take_file(struct callgrind_reader *r, struct text value, const char **file)
+{
+	int err = callgrind_take_name(r, &r->files, value, file);
+
+	if (!err && strcmp(*file, unknown) == 0)
+		err = callgrind_intern(r, (struct text){ unknown, unknown }, file);
+	return err;
+}
+
+static int take_function(struct callgrind_reader *r, struct text value,
+			 struct callgrind_place *place)
+{
+	int err = callgrind_take_name(r, &r->functions, value, &place->function);
+
+	if (!err && !*place->function)
+		err = callgrind_intern(r, (struct text){ unknown, unknown + strlen(unknown) },
+				       &place->function);
+	place->id = PROFILE_NONE;
+	return err;
+}
+
+static int read_ob(struct callgrind_reader *r, struct text value)
+{
+	return take_object(r, value, &r->here);
+}
+
+static int read_fl(struct callgrind_reader *r, struct text value)
+{
+	int err = take_file(r, value, &r->fl);
+
+	r->here.file = r->fl;
+	return err;
+}
+
+static int read_fi(struct callgrind_reader *r, struct text value)
+{
+	return take_file(r, value, &r->here.file);
+}
+
+/* Some writers name files by fi= alone. */
+static int read_fn(struct callgrind_reader *r, struct text value)
+{
+	int err = callgrind_end_association(r);
+
+	if (r->fl)
+		r->here.file = r->fl;
+	r->here.home = r->here.file;
+	return err ?: take_function(r, value, &r->here);
+}
+
+static int read_cob(struct callgrind_reader *r, struct text value)
+{
+	return take_object(r, value, &r->callee);
+}
+
+static int read_cfl(struct callgrind_reader *r, struct text value)
+{
+	return take_file(r, value, &r->callee.file);
+}
+
+static int read_cfn(struct callgrind_reader *r, struct text value)
+{
+	int err = callgrind_end_association(r);
+
+	return err ?: take_function(r, value, &r->callee);
+}
+
+/* --- numbers --- */
+
+static int64_t whole_cost(struct callgrind_reader *r, uint64_t number, bool fits, bool negative)
+{
+	if (negative) {
+		callgrind_overlook(r, OVERSIGHT_NEGATIVE);
+		return 0;
+	}
+	if (fits && number <= INT64_MAX)
+		return number;
+	callgrind_overlook(r, OVERSIGHT_OVERFLOW);
+	return INT64_MAX;
+}
+
+static bool is_digit(const struct text *t)
+{
+	return !is_empty(t) && digit_value(*t->at) < 10;
+}
+
+bool callgrind_take_cost(struct callgrind_reader *r, struct text *t, int64_t *cost)
+{
+	bool negative = take(t, "-"), fits;
+	uint64_t number;
+
+	if (!is_digit(t))
+		return false;
+	fits = callgrind_take_number(t, &number);
+	while (is_digit(t))
+		t->at++;
+	if (take(t, ".")) {
+		callgrind_overlook(r, OVERSIGHT_FRACTION);
+		while (is_digit(t))
+			t->at++;
+	}
+	*cost = whole_cost(r, number, fits, negative);
+	return is_empty(t) || is_blank(*t->at);
+}
+
+/* One subposition, which may be relative to that of the last cost line. */
+static bool take_subposition(struct callgrind_reader *r, struct text *t, uint64_t last,
+			     uint64_t *at)
+{
+	bool up, down;
+
+	if (take(t, "*")) {
+		*at = last;
+		return is_empty(t) || is_blank(*t->at);
+	}
+	up = take(t, "+");
+	down = !up && take(t, "-");
+	if (!callgrind_take_number(t, at))
+		return false;
+	if ((up && __builtin_add_overflow(last, *at, at)) ||
+	    (down && __builtin_sub_overflow(last, *at, at)))
+		callgrind_overlook(r, OVERSIGHT_POSITION);
+	return is_empty(t) || is_blank(*t->at);
+}
+
+static uint32_t line_number(const struct callgrind_position *position)
+{
+	uint64_t line = position->at[POSITION_LINE];
+
+	return line <= UINT32_MAX ? line : 0;
+}
+
+/* --- calls and jumps --- */
+
+/*
+ * The target's position, which may be missing. Relative ones of Go's pprof are of no use: it takes
+ * them from another line. It counts no calls, and does not say that it is the creator.
+ */
+static void take_target(struct callgrind_reader *r, struct text t)
+{
+	struct callgrind_association *a = &r->association;
+
+	a->target = (struct callgrind_position){ 0 };
+	for (size_t i = 0; i < r->position_count && (take_blanks(&t), !is_empty(&t)); i++) {
+		enum callgrind_subposition what = r->positions[i];
+		bool relative = !is_digit(&t);
+
+		if (!take_subposition(r, &t, r->last.at[what], &a->target.at[what]))
+			return;
+		if (relative && !a->arc.count && !r->has_creator)
+			a->target.at[what] = 0;
+	}
+}
+
+static int begin_association(struct callgrind_reader *r, enum profile_arc_kind kind,
+			     struct text *value)
+{
+	struct callgrind_association *a = &r->association;
+	int err = callgrind_end_association(r);
+	int64_t count;
+
+	a->waits = true;
+	a->arc = (struct profile_arc){ .kind = kind };
+	if (err)
+		return err;
+	if (!callgrind_take_cost(r, value, &count))
+		return input_line_error(r->in, r->e, "the count is no number");
+	a->arc.count = count;
+	return 0;
+}
+
+static int read_calls(struct callgrind_reader *r, struct text value)
+{
+	int err = begin_association(r, PROFILE_CALL, &value);
+
+	if (!err)
+		take_target(r, value);
+	return err;
+}
+
+static int read_jump(struct callgrind_reader *r, struct text value)
+{
+	int err = begin_association(r, PROFILE_JUMP, &value);
+
+	if (!err)
+		take_target(r, value);
+	return err;
+}
+
+/* FOLLOWED/EXECUTED TARGET as callgrind has it, EXECUTED FOLLOWED TARGET as its manual. */
+static int read_jcnd(struct callgrind_reader *r, struct text value)
+{
+	struct profile_arc *arc = &r->association.arc;
+	struct text first = take_token(&value);
+	const char *slash = memchr(first.at, '/', first.end - first.at);
+	int64_t second;
+	int err;
+
+	if (slash) {
+		value.at = slash + 1;
+		first.end = slash;
+	}
+	err = begin_association(r, PROFILE_CONDITIONAL_JUMP, &first);
+	if (err)
+		return err;
+	take_blanks(&value);
+	if (!callgrind_take_cost(r, &value, &second))
+		return input_line_error(r->in, r->e, "the count is no number");
+	arc->executed = slash ? (uint64_t)second : arc->count;
+	arc->count = slash ? arc->count : (uint64_t)second;
+	take_target(r, value);
+	return 0;
+}
+
+/* --- costs --- */
+
+static int add_location(struct callgrind_reader *r, struct callgrind_place *place,
+			const struct callgrind_position *position, uint32_t *location)
+{
+	struct profile_line line = { .line = line_number(position) };
+	int err = callgrind_function(r, place);
+
+	line.function = place->id;
+	if (place->file != place->home)
+		line.file = place->file;
+	if (!err && profile_add_line_location(r->p, position->at[POSITION_INSTR], place->mapping,
+					      &line, 1, location))
+		err = error_no_memory(r->e);
+	return err;
+}
+
+static int see_to_labels(struct callgrind_reader *r)
+{
+	const struct profile_labels labels = { .pid = r->pid, .tid = r->tid, .comm = "" };
+
+	if (r->labels == PROFILE_NONE && profile_add_labels(r->p, &labels, &r->labels))
+		return error_no_memory(r->e);
+	return 0;
+}
+
+/* What is not told of a callee is the caller's. */
+static int complete_callee(struct callgrind_reader *r)
+{
+	struct callgrind_place *callee = &r->callee;
+
+	if (!callee->has_object)
+		callee->mapping = r->here.mapping;
+	if (!callee->file)
+		callee->file = r->here.file;
+	callee->home = callee->file;
+	if (callee->function)
+		return 0;
+	if (r->association.arc.kind != PROFILE_CALL) {
+		/* A jump within the function */
+		callee->function = r->here.function;
+		callee->home = r->here.home;
+		return 0;
+	}
+	callgrind_overlook(r, OVERSIGHT_NO_CALLEE);
+	return take_function(r, (struct text){ unknown, unknown }, callee);
+}
+
+static int add_arc(struct callgrind_reader *r)
+{
+	struct profile_arc *arc = &r->association.arc;
+	int err = add_location(r, &r->here, &r->last, &arc->from);
+
+	if (!err)
+		err = complete_callee(r);
+	if (!err)
+		err = add_location(r, &r->callee, &r->association.target, &arc->to);
+	arc->labels = r->labels;
+	/* The line behind a jump is for its position. */
+	if (!err && profile_add_arc(r->p, arc, arc->kind == PROFILE_CALL ? r->values : NULL))
+		err = error_no_memory(r->e);
+	r->association.waits = false;
+	forget_callee(r);
+	return err;
+}
+
+/* Where nothing was counted is no sample. */
+static int add_sample(struct callgrind_reader *r)
+{
+	bool counted = false;
+	uint32_t location;
+	int err;
+
+	for (size_t i = 0; i < r->width; i++) {
+		counted |= r->values[i] != 0;
+		add_i64(&r->sums[i], r->values[i]);
+	}
+	if (!counted)
+		return 0;
+	err = add_location(r, &r->here, &r->last, &location);
+	if (!err && profile_add_sample(r->p, &location, 1, r->labels, r->values))
+		err = error_no_memory(r->e);
+	return err;
+}
+
+/*
+ * Some files have costs relative to those of the line before, as positions are, which speedscope
+ * reads. A minus means this only where a "*" or "+" came before: else it is that of old xdebug's
+ * negative costs.
+ */
+static bool take_any_cost(struct callgrind_reader *r, struct text *t, int64_t last, int64_t *cost)
+{
+	bool up = take(t, "+"), same = !up && take(t, "*");
+	bool down = r->oversights[OVERSIGHT_RELATIVE].count && !up && !same && take(t, "-");
+
+	if (up || same || down)
+		callgrind_overlook(r, OVERSIGHT_RELATIVE);
+	if (same) {
+		*cost = last;
+		return is_empty(t) || is_blank(*t->at);
+	}
+	if (!callgrind_take_cost(r, t, cost))
+		return false;
+	if (up)
+		add_i64(cost, last);
+	if (down)
+		*cost = *cost < last ? last - *cost : 0;
+	return true;
+}
+
+static int take_costs(struct callgrind_reader *r, struct text t)
+{
+	memset(r->values, 0, r->width * sizeof(*r->values));
+	for (size_t i = 0; take_blanks(&t), !is_empty(&t); i++) {
+		int64_t cost;
+
+		if (i >= r->events.column_count) {
+			callgrind_overlook(r, OVERSIGHT_COSTS);
+			break;
+		}
+		if (!take_any_cost(r, &t, r->last_costs[i], &cost))
+			return input_line_error(r->in, r->e, "a cost is no number");
+		r->last_costs[i] = cost;
+		if (r->events.columns[i] != PROFILE_NONE)
+			r->values[r->events.columns[i]] = cost;
+	}
+	return 0;
+}
+
+static int take_position(struct callgrind_reader *r, struct text *t)
+{
+	for (size_t i = 0; i < r->position_count; i++) {
+		uint64_t *last = &r->last.at[r->positions[i]];
+
+		take_blanks(t);
+		if (!take_subposition(r, t, *last, last))
+			return input_line_error(r->in, r->e, "a position is no number");
+	}
+	return 0;
+}
+
+static int begin_costs(struct callgrind_reader *r)
+{
+	int err = 0;
+
+	if (!r->events.column_count)
+		return input_line_error(r->in, r->e, "costs, but no \"events:\" before them");
+	if (r->events.changed)
+		err = callgrind_settle_events(r);
+	if (!err)
+		err = see_to_labels(r);
+	if (err || r->here.function)
+		return err;
+	callgrind_overlook(r, OVERSIGHT_NO_FUNCTION);
+	return read_fn(r, (struct text){ unknown, unknown });
+}
+
+int callgrind_read_costs(struct callgrind_reader *r, struct text t)
+{
+	int err = begin_costs(r);
+
+	r->in_body = true;
+	if (!err)
+		err = take_position(r, &t);
+	if (!err)
+		err = take_costs(r, t);
+	if (err)
+		return err;
+	return r->association.waits ? add_arc(r) : add_sample(r);
+}
+
+/* --- all of them --- */
+
+static const struct {
+	const char *key;
+	int (*read)(struct callgrind_reader *r, struct text value);
+} specifications[] = {
+	{ "fn", read_fn },   { "fl", read_fl },	    { "fi", read_fi },
+	{ "fe", read_fi },   { "cfn", read_cfn },   { "calls", read_calls },
+	{ "cfi", read_cfl }, { "cfl", read_cfl },   { "ob", read_ob },
+	{ "cob", read_cob }, { "jcnd", read_jcnd }, { "jump", read_jump },
+	{ "jfi", read_cfl }, { "jfn", read_cfn },   { "rcalls", read_calls },
+};
+
+#define SPECIFICATION_COUNT (sizeof(specifications) / sizeof(*specifications))
+
+static size_t find_specification(struct text key)
+{
+	size_t i = 0;
+
+	while (i < SPECIFICATION_COUNT && !text_is(&key, specifications[i].key))
+		i++;
+	return i;
+}
+
+bool callgrind_is_body(struct text key)
+{
+	return find_specification(key) < SPECIFICATION_COUNT;
+}
+
+int callgrind_read_body(struct callgrind_reader *r, struct text key, struct text value)
+{
+	size_t i = find_specification(key);
+
+	if (i == SPECIFICATION_COUNT) {
+		callgrind_overlook(r, OVERSIGHT_LINE);
+		return 0;
+	}
+	r->in_body = true;
+	take_blanks(&value);
+	return specifications[i].read(r, value);
+}

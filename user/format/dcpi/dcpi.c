@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "format/dcpi/dcpi.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "dcpi/body.h"
+#include "dcpi/header.h"
+#include "format/dcpi/dcpi_write.h"
+#include "profile/build_id.h"
+
+struct reader {
+	struct input *in;
+	struct profile *p;
+	struct error *e;
+	struct dcpi_header header;
+	bool unattributed; /* it counts what lies in no image */
+	uint32_t image, mapping, labels;
+};
+
+static const struct dcpi_field *field(const struct reader *r, enum dcpi_keyword k)
+{
+	return &r->header.fields[k];
+}
+
+static int size_of(const struct text *t)
+{
+	return t->end - t->at;
+}
+
+/* --- What is counted --- */
+
+/* Sets *string to a copy of the field's text, or leaves it when the file does not say. */
+static int take_string(struct reader *r, enum dcpi_keyword k, const char *unknown,
+		       const char **string)
+{
+	const struct text *t = &field(r, k)->text;
+
+	if (!field(r, k)->given || text_is(t, unknown))
+		return 0;
+	return profile_string_n(r->p, t->at, size_of(t), string);
+}
+
+static int add_value_types(struct reader *r)
+{
+	struct profile *p = r->p;
+	const char *unit = "count", *type = "samples";
+	bool other_unit = field(r, DCPI_UNIT)->given;
+	int err = take_string(r, DCPI_UNIT, "", &unit);
+
+	if (!err && other_unit && *p->event)
+		type = p->event;
+	err = err ?: profile_add_value_type(p, type, unit);
+	if (err)
+		return err;
+	if (!dcpi_is_clock(p->event) && !field(r, DCPI_PERIOD_UNIT)->given) {
+		p->value_types[0].period = field(r, DCPI_PERIOD)->number;
+		return 0;
+	}
+	p->period_ns = field(r, DCPI_PERIOD)->number;
+	return other_unit ? 0 : profile_add_value_type(p, "cpu", "nanoseconds");
+}
+
+static int read_recording(struct reader *r)
+{
+	struct profile *p = r->p;
+	int err = take_string(r, DCPI_EVENT, DCPI_SAMPLES, &p->event);
+
+	err = err ?: take_string(r, DCPI_PLATFORM, DCPI_UNKNOWN, &p->host);
+	err = err ?: take_string(r, DCPI_COMMAND, "", &p->command);
+	p->time_ns = dcpi_header_time(&r->header);
+	p->duration_ns = field(r, DCPI_DURATION)->number;
+	p->bucket = field(r, DCPI_BUCKET)->number;
+	p->bits = 64;
+	return err ?: add_value_types(r);
+}
+
+static int read_account(struct reader *r)
+{
+	struct profile_totals *t = &r->p->totals;
+	int err = 0;
+
+	t->known = field(r, DCPI_TICKS)->given;
+	t->ticks = field(r, DCPI_TICKS)->number;
+	t->out_of_range = field(r, DCPI_OUT_OF_RANGE)->number;
+	t->excluded = field(r, DCPI_EXCLUDED)->number;
+	t->kernel = field(r, DCPI_KERNEL)->number;
+	t->cpu_ns = field(r, DCPI_CPU)->number;
+	for (size_t i = 0; i < r->header.lost_count && !err; i++) {
+		const struct dcpi_lost *lost = &r->header.lost[i];
+		const char *cause = "";
+
+		err = profile_string_n(r->p, lost->cause.at, size_of(&lost->cause), &cause);
+		err = err ?: profile_add_lost(r->p, cause, lost->count);
+	}
+	return err;
+}
+
+/* --- The image --- */
+
+static bool is_zero(const struct text *digits)
+{
+	for (const char *at = digits->at; at < digits->end; at++)
+		if (*at != '0')
+			return false;
+	return true;
+}
+
+/* An id of DCPI's own is a date and a checksum: 20 digits. 0: it is none of a build ID's sizes. */
+static size_t build_id(const struct text *digits, uint8_t id[PROFILE_BUILD_ID_MAX])
+{
+	size_t size = build_id_parse(digits->at, size_of(digits), id);
+
+	return size == 8 || size == 16 || size == 20 || size == 32 ? size : 0;
+}
+
+/* DCPI counts what lies in no image in a profile of its own. */
+static bool is_unattributed(const struct reader *r)
+{
+	struct text path = field(r, DCPI_PATH)->text;
+
+	return is_zero(&field(r, DCPI_IMAGE)->text) && field(r, DCPI_TSTART)->number == 0 &&
+	       field(r, DCPI_TSIZE)->number <= 1 &&
+	       (!field(r, DCPI_PATH)->given || take(&path, DCPI_UNKNOWN_AT));
+}
+
+/* Without a path the image is called by its id. */
+static int add_image(struct reader *r)
+{
+	const struct text *digits = &field(r, DCPI_IMAGE)->text, *name = digits;
+	uint8_t id[PROFILE_BUILD_ID_MAX];
+	const char *path = "";
+	int err = 0;
+
+	if (field(r, DCPI_PATH)->given)
+		name = &field(r, DCPI_PATH)->text;
+	if (name != digits || !is_zero(digits))
+		err = profile_string_n(r->p, name->at, size_of(name), &path);
+	return err ?: profile_add_image(r->p, path, id, build_id(digits, id), &r->image);
+}
+
+static int add_mapping(struct reader *r)
+{
+	uint64_t start = field(r, DCPI_TSTART)->number, size = field(r, DCPI_TSIZE)->number;
+	enum dcpi_addresses addresses = field(r, DCPI_ADDRESSES)->number;
+	uint64_t limit;
+
+	if (addresses == DCPI_OWN)
+		r->p->images[r->image].text_start = start;
+	if (size == 0)
+		return 0;
+	if (__builtin_add_overflow(start, size, &limit))
+		limit = UINT64_MAX;
+	if (profile_add_mapping(r->p, start, limit, addresses == DCPI_OWN ? 0 : start, r->image,
+				&r->mapping))
+		return -ENOMEM;
+	r->p->mappings[r->mapping].linked = addresses == DCPI_OWN;
+	if (addresses != DCPI_OWN)
+		return 0;
+	r->p->images[r->image].text_size = size;
+	return 0;
+}
+
+static int read_image(struct reader *r)
+{
+	struct profile_labels labels = { .comm = "" };
+	struct profile_tag label = { .key = PROFILE_DCPI_LABEL };
+	int err = take_string(r, DCPI_LABEL, "", &label.text);
+
+	if (label.text) {
+		labels.tags = &label;
+		labels.tag_count = 1;
+	}
+	err = err ?: profile_add_labels(r->p, &labels, &r->labels);
+	r->unattributed = is_unattributed(r);
+	r->image = r->mapping = PROFILE_NONE;
+	if (err || r->unattributed)
+		return err;
+	err = add_image(r);
+	return err ?: add_mapping(r);
+}
+
+/* --- Lines for which a profile has no place --- */
+
+/* Whether the line would be written so from what the profile knows. */
+static bool is_told(const struct reader *r, enum dcpi_keyword k)
+{
+	uint8_t id[PROFILE_BUILD_ID_MAX];
+
+	if (k == DCPI_VERSION && field(r, k)->number != DCPI_MINOR)
+		return false;
+	if (k == DCPI_IMAGE && !r->unattributed && !build_id(&field(r, k)->text, id))
+		return false;
+	if (k == DCPI_CPUSPEED && field(r, k)->number)
+		return false;
+	if (k == DCPI_CPUAMASK || k == DCPI_CPUIMPLV || k == DCPI_CPUCOUNT)
+		return false;
+	return dcpi_header_is_canonical(&r->header, k);
+}
+
+static int add_extra(struct reader *r, const struct text *line)
+{
+	return profile_add_extra(r->p, format_dcpi.name, r->image, line->at, size_of(line));
+}
+
+static int add_extras(struct reader *r)
+{
+	int err = 0;
+
+	for (enum dcpi_keyword k = 0; k < DCPI_KEYWORDS && !err; k++)
+		if (field(r, k)->given && k != DCPI_STRIDE && !is_told(r, k))
+			err = add_extra(r, &field(r, k)->line);
+	for (size_t i = 0; i < r->header.other_count && !err; i++)
+		err = add_extra(r, &r->header.others[i]);
+	return err;
+}
+
+static int warn(struct reader *r)
+{
+	const struct text *bad = &r->header.malformed;
+	uint64_t minor = field(r, DCPI_VERSION)->number;
+	bool alpha = field(r, DCPI_CPUAMASK)->given || field(r, DCPI_CPUIMPLV)->given;
+	int err = 0;
+
+	if (minor != 6 && minor != 7)
+		err = profile_warn(r->p, "version 0.%" PRIu64 " of the format is not documented",
+				   minor);
+	if (!err && field(r, DCPI_PERIOD)->number == 0)
+		err = profile_warn(r->p, "the header has a sampling period of 0");
+	if (!err && bad->at)
+		err = profile_warn(r->p, "the line \"%.*s\" has a value that it cannot have",
+				   size_of(bad) < 64 ? size_of(bad) : 64, bad->at);
+	if (!err && alpha && !field(r, DCPI_STRIDE)->given && !r->in->options.dcpi_stride)
+		err = profile_warn(r->p, "it comes from an Alpha: if its counts are one for each "
+					 "instruction, it needs --dcpi-stride 4");
+	return err;
+}
+
+/* --- The samples --- */
+
+static int add_count(const struct dcpi_count *c, void *context)
+{
+	struct reader *r = context;
+	int64_t values[2] = { c->count };
+	uint32_t location = PROFILE_NONE;
+
+	if (__builtin_mul_overflow(c->count, r->p->period_ns, &values[1]))
+		values[1] = INT64_MAX;
+	r->p->totals.counted += c->count;
+	if (r->unattributed)
+		return profile_add_sample(r->p, NULL, 0, r->labels, values);
+	if (profile_add_location(r->p, c->address, r->mapping, &location))
+		return -ENOMEM;
+	return profile_add_sample(r->p, &location, 1, r->labels, values);
+}
+
+static int read_all(struct reader *r)
+{
+	int err = dcpi_header_read(r->in, &r->header, r->e);
+
+	if (err)
+		return err;
+	if (read_recording(r) || read_image(r) || add_extras(r) || warn(r))
+		return error_no_memory(r->e);
+	err = dcpi_body_read(r->in, &r->header, add_count, r, r->e);
+	if (!err && read_account(r))
+		err = error_no_memory(r->e);
+	return err;
+}
+
+static int dcpi_read(struct input *in, struct profile *p, struct error *e)
+{
+	struct reader r = { .in = in, .p = p, .e = e };
+	int err = read_all(&r);
+
+	dcpi_header_free(&r.header);
+	return err;
+}
+
+static const char *const extensions[] = { ".dcpi", NULL };
+
+const struct format format_dcpi = {
+	.name = "dcpi",
+	.extensions = extensions,
+	.place = "DCPIDB",
+	.keeps = KEEPS(ADDRESSES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(LABEL) |
+		 KEEPS(VALUES) | KEEPS(EVENT) | KEEPS(PERIOD) | KEEPS(EVENT_PERIOD) | KEEPS(TIME) |
+		 KEEPS(DURATION) | KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT),
+	.detect = dcpi_header_detect,
+	.read = dcpi_read,
+	.write_directory = dcpi_write_directory,
+};

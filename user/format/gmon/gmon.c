@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "format/gmon/gmon.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "profile/pc_name.h"
+#include "util/clock.h"
+
+/* The version in files of ld.so's LD_PROFILE, which are laid out otherwise. */
+#define SHARED_OBJECT_VERSION 0x1ffff
+
+/* What stands in the place of a version in files of 4.4BSD: <sys/gmon.h> there. */
+#define BSD_VERSION 0x51879
+
+/* How the numbers of a file stand in it. */
+struct layout {
+	bool bsd; /* a header with the histogram, then arcs: no tags */
+	bool big_endian;
+	unsigned int address;	  /* bytes */
+	unsigned int block_count; /* bytes: glibc writes a long, gprof an int */
+};
+
+struct record {
+	enum gmon_kind kind;
+	uint64_t from, to; /* where a histogram begins and ends; the two ends of an arc */
+	uint64_t count;	   /* of bins, of calls, of basic blocks */
+	const uint8_t *bins;
+	unsigned int bin_size;
+	uint64_t bins_there; /* all of them, unless the file is truncated */
+	uint32_t rate;	     /* per unit of the dimension */
+	const uint8_t *dimension;
+};
+
+struct cursor {
+	const struct layout *layout;
+	const uint8_t *at;
+	const uint8_t *end;
+};
+
+/* What a first look at all records finds, up to one that makes no sense. */
+struct survey {
+	struct layout layout;
+	const uint8_t *end;    /* of what makes sense */
+	uint64_t lowest, last; /* address */
+	bool any;	       /* false: there is no address */
+	struct record first;   /* histogram; .dimension NULL: there is none */
+};
+
+struct reader {
+	const struct input *in;
+	struct profile *p;
+	struct error *e;
+	struct survey survey;
+	uint32_t mapping;
+	uint32_t labels;
+	/* What was overlooked */
+	uint64_t blocks;
+	uint64_t other_rates;
+};
+
+static uint64_t number_at(const uint8_t *bytes, unsigned int size, bool big_endian)
+{
+	uint64_t value = 0;
+
+	for (unsigned int i = 0; i < size; i++)
+		value = value << 8 | bytes[big_endian ? i : size - 1 - i];
+	return value;
+}
+
+static size_t left(const struct cursor *c)
+{
+	return c->end - c->at;
+}
+
+static const uint8_t *take_bytes(struct cursor *c, size_t size)
+{
+	const uint8_t *bytes = c->at;
+
+	if (size > left(c))
+		return NULL;
+	c->at += size;
+	return bytes;
+}
+
+static bool take_sized(struct cursor *c, unsigned int size, uint64_t *value)
+{
+	const uint8_t *bytes = take_bytes(c, size);
+
+	if (bytes)
+		*value = number_at(bytes, size, c->layout->big_endian);
+	return bytes;
+}
+
+static bool take_address(struct cursor *c, uint64_t *value)
+{
+	return take_sized(c, c->layout->address, value);
+}
+
+static bool take_u32(struct cursor *c, uint32_t *value)
+{
+	uint64_t wide = 0;
+	bool taken = take_sized(c, 4, &wide);
+
+	*value = wide;
+	return taken;
+}
+
+/* A header that makes no sense is not moved over: the layout may be another. */
+static const char *take_bins(struct cursor *c, const struct cursor *behind, struct record *r)
+{
+	if (r->from > r->to)
+		return "the histogram ends before it begins";
+	if (r->count > r->to - r->from)
+		return "the histogram has more bins than bytes of code";
+	*c = *behind;
+	r->bins = c->at;
+	r->bins_there = left(c) / r->bin_size;
+	if (r->bins_there < r->count)
+		return "the histogram is longer than the rest of the file: truncated or corrupt";
+	r->bins_there = r->count;
+	c->at += r->count * r->bin_size;
+	return NULL;
+}
+
+static const char *take_histogram(struct cursor *c, struct record *r)
+{
+	struct cursor header = *c;
+	uint32_t bins;
+
+	if (!take_address(&header, &r->from) || !take_address(&header, &r->to) ||
+	    !take_u32(&header, &bins) || !take_u32(&header, &r->rate))
+		return "the histogram's header is cut off";
+	r->dimension = take_bytes(&header, GMON_DIMENSION_SIZE + 1);
+	if (!r->dimension)
+		return "the histogram's header is cut off";
+	r->count = bins;
+	r->bin_size = 2;
+	return take_bins(c, &header, r);
+}
+
+/* The kernels' counters may be wider, or signed. */
+static unsigned int bsd_bin_size(uint32_t type)
+{
+	int32_t bits = type;
+
+	if (bits < 0 && bits >= -64)
+		bits = -bits;
+	return bits == 8 || bits == 32 || bits == 64 ? bits / 8 : 2;
+}
+
+static const char *take_bsd_histogram(struct cursor *c, struct record *r)
+{
+	static const uint8_t seconds[GMON_DIMENSION_SIZE + 1] = "seconds";
+	struct cursor header = *c;
+	uint32_t size, version, type, spare;
+
+	if (!take_address(&header, &r->from) || !take_address(&header, &r->to) ||
+	    !take_u32(&header, &size) || !take_u32(&header, &version) ||
+	    !take_u32(&header, &r->rate) || !take_u32(&header, &type) ||
+	    !take_u32(&header, &spare) || !take_u32(&header, &spare))
+		return "the header is cut off";
+	if (size < header.at - c->at)
+		return "the histogram is smaller than its header";
+	r->kind = GMON_HISTOGRAM;
+	r->dimension = seconds;
+	r->bin_size = bsd_bin_size(type);
+	r->count = (size - (header.at - c->at)) / r->bin_size;
+	return take_bins(c, &header, r);
+}
+
+static const char *take_arc(struct cursor *c, struct record *r)
+{
+	unsigned int count_size = c->layout->bsd ? c->layout->address : 4;
+
+	r->kind = GMON_ARC;
+	if (take_address(c, &r->from) && take_address(c, &r->to) &&
+	    take_sized(c, count_size, &r->count))
+		return NULL;
+	return "the file ends within an arc: it is truncated";
+}
+
+static const char *take_blocks(struct cursor *c, struct record *r)
+{
+	size_t block = 2 * c->layout->address;
+
+	if (!take_sized(c, c->layout->block_count, &r->count) || r->count > left(c) / block)
+		return "the basic-block counts are longer than the rest of the file";
+	c->at += r->count * block;
+	return NULL;
+}
+
+static const char *take_tagged(struct cursor *c, struct record *r)
+{
+	r->kind = *c->at++;
+	switch (r->kind) {
+	case GMON_HISTOGRAM:
+		return take_histogram(c, r);
+	case GMON_ARC:
+		return take_arc(c, r);
+	case GMON_BLOCKS:
+		return take_blocks(c, r);
+	default:
+		c->at--;
+		return "no such kind of record: corrupt";
+	}
+}
+
+/* Moves behind the next record. NULL, or why it cannot be read: its bins may be there in part. */
+static const char *take_record(struct cursor *c, const struct input *in, struct record *r)
+{
+	*r = (struct record){ 0 };
+	if (!c->layout->bsd)
+		return take_tagged(c, r);
+	return c->at == in->bytes ? take_bsd_histogram(c, r) : take_arc(c, r);
+}
+
+static struct cursor first_record(const struct input *in, const struct layout *layout)
+{
+	return (struct cursor){
+		.layout = layout,
+		.at = in->bytes + (layout->bsd ? 0 : GMON_HEADER_SIZE),
+		.end = in->bytes + in->size,
+	};
+}
+
+static void note_address(struct survey *s, uint64_t address)
+{
+	if (!s->any || address < s->lowest)
+		s->lowest = address;
+	if (!s->any || address > s->last)
+		s->last = address;
+	s->any = true;
+}
+
+static void note_record(struct survey *s, const struct record *r)
+{
+	if (r->kind == GMON_BLOCKS || (r->kind == GMON_HISTOGRAM && r->from == r->to))
+		return;
+	if (r->kind == GMON_HISTOGRAM && !s->first.dimension)
+		s->first = *r;
+	note_address(s, r->from);
+	note_address(s, r->kind == GMON_HISTOGRAM ? r->to - 1 : r->to);
+}
+
+static struct survey survey(const struct input *in, const struct layout *layout)
+{
+	struct survey s = { .layout = *layout };
+	struct cursor c = first_record(in, layout);
+	const char *reason = NULL;
+
+	while (!reason && left(&c)) {
+		struct record r;
+
+		reason = take_record(&c, in, &r);
+		if (!reason || r.bins)
+			note_record(&s, &r);
+	}
+	s.end = c.at;
+	return s;
+}
+
+static bool is_glibc(const struct input *in)
+{
+	return in->size >= 8 && memcmp(in->bytes, GMON_MAGIC, strlen(GMON_MAGIC)) == 0 &&
+	       memchr(in->bytes + strlen(GMON_MAGIC), '\0', 4); /* of a version; text has none */
+}
+
+/* The version stands behind two addresses and an int. */
+static bool find_bsd(const struct input *in, struct layout *layout)
+{
+	for (int i = 0; i < 4; i++) {
+		struct layout l = { .bsd = true, .address = i & 1 ? 4 : 8, .big_endian = i & 2 };
+		size_t version = 2 * l.address + 4;
+
+		if (in->size < version + 4 ||
+		    number_at(in->bytes + version, 4, l.big_endian) != BSD_VERSION)
+			continue;
+		*layout = l;
+		return number_at(in->bytes, l.address, l.big_endian) <
+		       number_at(in->bytes + l.address, l.address, l.big_endian);
+	}
+	return false;
+}
+
+static bool gmon_detect(const struct input *in)
+{
+	struct layout layout;
+
+	return is_glibc(in) || find_bsd(in, &layout);
+}
+
+static uint32_t version_of(const struct input *in, bool big_endian)
+{
+	return number_at(in->bytes + strlen(GMON_MAGIC), 4, big_endian);
+}
+
+static int unknown_version(struct reader *r)
+{
+	uint32_t version = version_of(r->in, r->in->bytes[strlen(GMON_MAGIC)] == 0);
+
+	input_error(r->in, strlen(GMON_MAGIC), r->e,
+		    "version %" PRIu32 " of gmon.out: only %d is known", version, GMON_VERSION);
+	if (version == SHARED_OBJECT_VERSION)
+		error_mend(r->e, "it is a file of LD_PROFILE: sprof reads it");
+	return -EINVAL;
+}
+
+/*
+ * A file of glibc's does not say how wide its addresses are, and gprof takes version 0, which
+ * tells no byte order: the layout is the one in which most of the file makes sense.
+ */
+static int find_layout(struct reader *r)
+{
+	if (r->in->size < GMON_HEADER_SIZE)
+		return input_error(r->in, r->in->size, r->e, "the file ends in its header");
+	for (int i = 0; i < 8; i++) {
+		struct layout l = {
+			.address = i & 1 ? 4 : 8,
+			.big_endian = i & 2,
+			.block_count = i & 4 ? 8 : 4,
+		};
+		struct survey s;
+
+		if (version_of(r->in, l.big_endian) > GMON_VERSION)
+			continue;
+		s = survey(r->in, &l);
+		if (!r->survey.end || s.end > r->survey.end)
+			r->survey = s;
+	}
+	return r->survey.end ? 0 : unknown_version(r);
+}
+
+static bool is_seconds(const struct record *histogram)
+{
+	static const char seconds[GMON_DIMENSION_SIZE] = "seconds";
+
+	return memcmp(histogram->dimension, seconds, sizeof(seconds)) == 0;
+}
+
+/* Sets the period and what samples count. */
+static int begin_values(struct reader *r)
+{
+	const struct record *first = &r->survey.first;
+	struct profile *p = r->p;
+
+	if (!first->dimension &&
+	    profile_warn(p, "the file has no histogram: gprof prints its call graph alone"))
+		return -ENOMEM;
+	if (first->dimension && first->rate && is_seconds(first))
+		p->period_ns = (NS_PER_S + first->rate / 2) / first->rate;
+	if (first->dimension && !first->rate &&
+	    profile_warn(p, "the histogram's rate is 0: times are not known"))
+		return -ENOMEM;
+	if (profile_add_value_type(p, "samples", "count"))
+		return -ENOMEM;
+	return p->period_ns ? profile_add_value_type(p, "cpu", "nanoseconds") : 0;
+}
+
+/*
+ * The file does not say which program it is of. Our own writer names it PROGRAM.gmon, so that the
+ * files of one recording are kept apart.
+ */
+static int image_name(const struct reader *r, const char **name)
+{
+	static const char extension[] = ".gmon";
+	const char *base = profile_basename(r->in->path);
+	size_t size = strlen(base), tail = strlen(extension);
+
+	if (size <= tail || strcmp(base + size - tail, extension) != 0)
+		return profile_string(r->p, "", name);
+	return profile_string_n(r->p, base, size - tail, name);
+}
+
+static int begin_image(struct reader *r)
+{
+	const struct profile_labels none = { .comm = "" };
+	const struct survey *s = &r->survey;
+	const char *name;
+	uint32_t image;
+
+	if (profile_add_labels(r->p, &none, &r->labels))
+		return -ENOMEM;
+	if (!s->any)
+		return 0;
+	if (image_name(r, &name) || profile_add_image(r->p, name, NULL, 0, &image) ||
+	    profile_add_mapping(r->p, s->lowest, s->last == UINT64_MAX ? s->last : s->last + 1, 0,
+				image, &r->mapping))
+		return -ENOMEM;
+	r->p->mappings[r->mapping].linked = true;
+	return 0;
+}
+
+static int begin(struct reader *r)
+{
+	r->p->bits = r->survey.layout.address * 8;
+	r->p->big_endian = r->survey.layout.big_endian;
+	return begin_values(r) ?: begin_image(r);
+}
+
+/* The first whole address in bin i: bins of glibc's are no whole number of bytes wide. */
+static uint64_t bin_address(const struct record *h, uint64_t i)
+{
+	unsigned __int128 offset = (unsigned __int128)i * (h->to - h->from);
+
+	return h->from + (uint64_t)((offset + h->count - 1) / h->count);
+}
+
+static int add_bin(struct reader *r, uint64_t address, uint64_t count)
+{
+	int64_t values[2] = { count > INT64_MAX ? INT64_MAX : (int64_t)count };
+	uint32_t location;
+
+	if (__builtin_mul_overflow(values[0], r->p->period_ns, &values[1]))
+		values[1] = INT64_MAX;
+	if (profile_add_location(r->p, address, r->mapping, &location))
+		return -ENOMEM;
+	return profile_add_sample(r->p, &location, 1, r->labels, values);
+}
+
+static int add_histogram(struct reader *r, const struct record *h)
+{
+	const struct record *first = &r->survey.first;
+	uint64_t range = h->to - h->from;
+
+	if (!h->count)
+		return 0;
+	r->other_rates += h->rate != first->rate || is_seconds(h) != is_seconds(first);
+	if ((range + h->count / 2) / h->count > r->p->bucket)
+		r->p->bucket = (range + h->count / 2) / h->count;
+	for (uint64_t i = 0; i < h->bins_there; i++) {
+		uint64_t count = number_at(h->bins + i * h->bin_size, h->bin_size,
+					   r->survey.layout.big_endian);
+
+		if (count && add_bin(r, bin_address(h, i), count))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * The caller's address is within its body, and stays as it is: it is the return address that glibc
+ * has rounded down, perhaps to where the function begins.
+ */
+static int add_arc(struct reader *r, const struct record *a)
+{
+	struct profile_arc arc = { .labels = r->labels, .kind = PROFILE_CALL, .count = a->count };
+
+	if (profile_add_location(r->p, a->from, r->mapping, &arc.from) ||
+	    profile_add_location(r->p, a->to, r->mapping, &arc.to))
+		return -ENOMEM;
+	return profile_add_arc(r->p, &arc, NULL);
+}
+
+static int add_record(struct reader *r, const struct record *record)
+{
+	switch (record->kind) {
+	case GMON_HISTOGRAM:
+		return add_histogram(r, record);
+	case GMON_ARC:
+		return add_arc(r, record);
+	default:
+		r->blocks += record->count;
+		return 0;
+	}
+}
+
+static int read_records(struct reader *r)
+{
+	struct cursor c = first_record(r->in, &r->survey.layout);
+
+	while (left(&c)) {
+		const uint8_t *start = c.at;
+		struct record record;
+		const char *reason = take_record(&c, r->in, &record);
+
+		if ((!reason || record.bins) && add_record(r, &record))
+			return error_no_memory(r->e);
+		if (reason)
+			return input_error(r->in, start - r->in->bytes, r->e, "%s", reason);
+	}
+	return 0;
+}
+
+static int warn(struct reader *r)
+{
+	if (r->blocks &&
+	    profile_warn(r->p, "%" PRIu64 " counts of basic blocks were passed over", r->blocks))
+		return error_no_memory(r->e);
+	if (r->other_rates &&
+	    profile_warn(r->p,
+			 "%" PRIu64 " histogram(s) have another rate than the first, which "
+			 "was taken for all",
+			 r->other_rates))
+		return error_no_memory(r->e);
+	return 0;
+}
+
+static int gmon_read(struct input *in, struct profile *p, struct error *e)
+{
+	struct reader r = { .in = in, .p = p, .e = e };
+	struct layout bsd;
+	int err = 0;
+
+	if (is_glibc(in))
+		err = find_layout(&r);
+	else if (find_bsd(in, &bsd))
+		r.survey = survey(in, &bsd);
+	else
+		err = error_set(e, 0, "%s is not a gmon.out", in->path);
+	if (err)
+		return err;
+	if (begin(&r))
+		return error_no_memory(e);
+	err = read_records(&r);
+	return err ?: warn(&r);
+}
+
+static const char *const extensions[] = { ".gmon", NULL };
+static const char *const files[] = { "gmon.out", "gmon.sum", NULL };
+
+const struct format format_gmon = {
+	.name = "gmon",
+	.extensions = extensions,
+	.files = files,
+	.keeps = KEEPS(ADDRESSES) | KEEPS(CALLS) | KEEPS(PERIOD),
+	.detect = gmon_detect,
+	.read = gmon_read,
+	.write_directory = gmon_write_directory,
+	.samples_left_out = gmon_samples_left_out,
+	.no_place_for = "the kernel, memory without a file and files that are not on this machine",
+	.calls_left_out = gmon_calls_left_out,
+	.no_place_for_calls = "those from one image to another, or not counted",
+};

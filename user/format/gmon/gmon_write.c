@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "format/gmon/gmon.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/file_set.h"
+#include "profile/image_name.h"
+#include "profile/pc_name.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/index.h"
+#include "util/sum.h"
+
+/* gprof counts in units of 2 bytes, and does wrong with less. */
+#define BIN_SIZE 2
+
+/*
+ * A histogram is written in pieces that begin at multiples of this, those without a sample left
+ * out: gprof adds up records of the same range, also of several files, and refuses others that
+ * overlap.
+ */
+#define PIECE_SIZE 512
+#define PIECE_BINS (PIECE_SIZE / BIN_SIZE)
+
+/* gprof adds up the samples of a bin in an int. */
+#define BIN_MAX INT32_MAX
+
+/* More than 2^32 calls take several records. */
+#define ARC_RECORDS_MAX 65536
+
+/* Of a file's name; what makes it unique comes on top. */
+#define NAME_MAX_SIZE 200
+
+/* The samples of one bin. */
+struct bin {
+	uint32_t image;
+	uint64_t address;
+	uint64_t count;
+};
+
+/* The call counts of one image's file. */
+struct arc {
+	uint32_t image;
+	uint64_t from, to;
+	uint64_t count;
+};
+
+struct file {
+	uint32_t image;
+	size_t bins, bin_count; /* writer.bins[bins ..] */
+	size_t arcs, arc_count;
+};
+
+struct writer {
+	const struct profile *p;
+	uint32_t rate;
+	const char *dimension;
+	char abbreviation;
+	struct bin *bins; /* in order */
+	size_t bin_count;
+	struct arc *arcs; /* in order */
+	size_t arc_count;
+	struct file *files;
+	char **names;
+	size_t file_count;
+};
+
+/* --- What is to be written --- */
+
+/*
+ * Whether gprof can use a file about it: there is an ELF file with these addresses. Until the
+ * symbol layer has seen it, only those of a linked mapping are the file's own. The vdso may
+ * have a text that it saw, but is in no file.
+ */
+static bool has_file(const struct profile *p, const struct profile_mapping *m)
+{
+	const struct profile_image *image = &p->images[m->image];
+
+	return !image_is_bracketed(image->path) && (m->linked || image->text_size);
+}
+
+static uint32_t image_of(const struct writer *w, uint32_t location)
+{
+	return w->p->mappings[w->p->locations[location].mapping].image;
+}
+
+/* In bytes. gprof reads them as wide as the ELF file has them. */
+static unsigned int address_size(const struct writer *w, uint32_t image)
+{
+	return (w->p->images[image].bits ?: w->p->bits) == 32 ? 4 : 8;
+}
+
+/* Whether the location has a place in its image's file. */
+static bool has_place(const struct writer *w, uint32_t location)
+{
+	const struct profile_location *l = &w->p->locations[location];
+	uint64_t most;
+
+	if (l->mapping == PROFILE_NONE || !l->address ||
+	    !has_file(w->p, &w->p->mappings[l->mapping]))
+		return false;
+	most = address_size(w, image_of(w, location)) == 4 ? UINT32_MAX : UINT64_MAX;
+	return l->image_address < most - PIECE_SIZE;
+}
+
+static int compare_bins(const void *one, const void *other)
+{
+	const struct bin *a = one, *b = other;
+
+	return a->image != b->image ? compare_u64(a->image, b->image)
+				    : compare_u64(a->address, b->address);
+}
+
+/* Adds up those at one address, which several mappings of an image may have. */
+static void merge_bins(struct writer *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->bin_count; i++) {
+		if (kept && compare_bins(&w->bins[kept - 1], &w->bins[i]) == 0)
+			add_u64(&w->bins[kept - 1].count, w->bins[i].count);
+		else
+			w->bins[kept++] = w->bins[i];
+	}
+	w->bin_count = kept;
+}
+
+static int gather_bins(struct writer *w)
+{
+	const struct profile *p = w->p;
+	uint64_t *counts = calloc(p->location_count + 1, sizeof(*counts));
+
+	w->bins = calloc(p->location_count + 1, sizeof(*w->bins));
+	if (!counts || !w->bins) {
+		free(counts);
+		return -ENOMEM;
+	}
+	profile_count_leaves(p, counts);
+	for (uint32_t i = 0; i < p->location_count; i++)
+		if (counts[i] && has_place(w, i))
+			w->bins[w->bin_count++] = (struct bin){
+				.image = image_of(w, i),
+				.address = p->locations[i].image_address & -(uint64_t)BIN_SIZE,
+				.count = counts[i],
+			};
+	free(counts);
+	qsort(w->bins, w->bin_count, sizeof(*w->bins), compare_bins);
+	merge_bins(w);
+	return 0;
+}
+
+static int compare_arcs(const void *one, const void *other)
+{
+	const struct arc *a = one, *b = other;
+
+	if (a->image != b->image)
+		return compare_u64(a->image, b->image);
+	return compare_u64(a->from, b->from) ?: compare_u64(a->to, b->to);
+}
+
+/* A call into another image has no name there for gprof, or a wrong one. */
+static bool is_written(const struct writer *w, const struct profile_arc *arc)
+{
+	return arc->kind == PROFILE_CALL && arc->count && has_place(w, arc->from) &&
+	       has_place(w, arc->to) && image_of(w, arc->from) == image_of(w, arc->to);
+}
+
+static int gather_arcs(struct writer *w)
+{
+	const struct profile *p = w->p;
+
+	w->arcs = calloc(p->arc_count + 1, sizeof(*w->arcs));
+	if (!w->arcs)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->arc_count; i++)
+		if (is_written(w, &p->arcs[i]))
+			w->arcs[w->arc_count++] = (struct arc){
+				.image = image_of(w, p->arcs[i].from),
+				.from = p->locations[p->arcs[i].from].image_address,
+				.to = p->locations[p->arcs[i].to].image_address,
+				.count = p->arcs[i].count,
+			};
+	qsort(w->arcs, w->arc_count, sizeof(*w->arcs), compare_arcs);
+	return 0;
+}
+
+/* A file for each image that has something. */
+static int gather_files(struct writer *w)
+{
+	size_t bin = 0, arc = 0;
+
+	w->files = calloc(w->p->image_count + 1, sizeof(*w->files));
+	if (!w->files)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < w->p->image_count; i++) {
+		struct file *f = &w->files[w->file_count];
+
+		*f = (struct file){ .image = i, .bins = bin, .arcs = arc };
+		while (bin < w->bin_count && w->bins[bin].image == i)
+			bin++;
+		while (arc < w->arc_count && w->arcs[arc].image == i)
+			arc++;
+		f->bin_count = bin - f->bins;
+		f->arc_count = arc - f->arcs;
+		w->file_count += f->bin_count || f->arc_count;
+	}
+	return 0;
+}
+
+static int check_counts(const struct writer *w, struct error *e)
+{
+	const char *what = NULL;
+
+	for (size_t i = 0; i < w->bin_count; i++)
+		if (w->bins[i].count > BIN_MAX)
+			what = "more than 2147483647 samples";
+	for (size_t i = 0; i < w->arc_count; i++)
+		if (w->arcs[i].count / UINT32_MAX >= ARC_RECORDS_MAX)
+			what = "more than 2^48 calls";
+	return what ? error_set(e, 0, "%s at one address: gprof cannot count them", what) : 0;
+}
+
+static int check_any(const struct writer *w, struct error *e)
+{
+	if (w->file_count)
+		return 0;
+	if (!w->p->sample_count)
+		return error_set(e, 0, "there is no sample for gmon.out");
+	error_set(e, 0,
+		  "no sample is at an address of a program or library that gprof could read: "
+		  "the kernel, memory without a file and files that are not on this machine "
+		  "have no gmon.out");
+	error_mend(e, "write another format, with -f pprof");
+	return -EINVAL;
+}
+
+/* --- Names of files --- */
+
+static bool name_equal(const void *array, uint32_t id, const void *key)
+{
+	char *const *names = array;
+
+	return strcmp(names[id], key) == 0;
+}
+
+/* prog.gmon, or when another prog has that, prog.N.gmon: the Nth file. */
+static int name_file(struct writer *w, struct index *taken, size_t file)
+{
+	const char *path = w->p->images[w->files[file].image].path;
+	char name[NAME_MAX_SIZE + 1], **result = &w->names[file];
+	uint64_t hash;
+
+	snprintf(name, sizeof(name), "%s", *path ? profile_basename(path) : "unknown");
+	directory_clean_name(name);
+	for (size_t i = 1;; i = i == 1 ? file + 1 : i + w->file_count) {
+		int size = i == 1 ? asprintf(result, "%s.gmon", name)
+				  : asprintf(result, "%s.%zu.gmon", name, i);
+
+		if (size < 0) {
+			*result = NULL;
+			return -ENOMEM;
+		}
+		hash = hash_bytes(*result, size, 0);
+		if (index_find(taken, hash, name_equal, w->names, *result) == INDEX_NONE)
+			return index_add(taken, hash, file);
+		free(*result);
+	}
+}
+
+static int name_files(struct writer *w)
+{
+	struct index taken = { 0 };
+	int err = 0;
+
+	w->names = calloc(w->file_count + 1, sizeof(*w->names));
+	if (!w->names)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->file_count && !err; i++)
+		err = name_file(w, &taken, i);
+	index_free(&taken);
+	return err;
+}
+
+/* --- Writing --- */
+
+/* The file that is being written. */
+struct output {
+	FILE *stream;
+	const struct writer *w;
+	unsigned int address_size;
+};
+
+static void put_number(const struct output *out, uint64_t value, unsigned int size)
+{
+	uint8_t bytes[8];
+
+	for (unsigned int i = 0; i < size; i++)
+		bytes[out->w->p->big_endian ? size - 1 - i : i] = value >> 8 * i;
+	fwrite(bytes, 1, size, out->stream);
+}
+
+static void put_address(const struct output *out, uint64_t address)
+{
+	put_number(out, address, out->address_size);
+}
+
+static void put_header(const struct output *out)
+{
+	static const char spare[GMON_HEADER_SIZE - 8];
+
+	fputs(GMON_MAGIC, out->stream);
+	put_number(out, GMON_VERSION, 4);
+	fwrite(spare, 1, sizeof(spare), out->stream);
+}
+
+static void put_histogram_header(const struct output *out, uint64_t start)
+{
+	char dimension[GMON_DIMENSION_SIZE + 1] = "";
+
+	memcpy(dimension, out->w->dimension, strlen(out->w->dimension));
+	dimension[GMON_DIMENSION_SIZE] = out->w->abbreviation;
+	fputc(GMON_HISTOGRAM, out->stream);
+	put_address(out, start);
+	put_address(out, start + PIECE_SIZE);
+	put_number(out, PIECE_BINS, 4);
+	put_number(out, out->w->rate, 4);
+	fwrite(dimension, 1, sizeof(dimension), out->stream);
+}
+
+/* As many records as the largest count needs, one at least. Uses up the counts. */
+static void put_piece(const struct output *out, uint64_t start, uint64_t counts[PIECE_BINS])
+{
+	bool more;
+
+	do {
+		more = false;
+		put_histogram_header(out, start);
+		for (size_t i = 0; i < PIECE_BINS; i++) {
+			uint64_t part = counts[i] < UINT16_MAX ? counts[i] : UINT16_MAX;
+
+			put_number(out, part, BIN_SIZE);
+			counts[i] -= part;
+			more |= counts[i];
+		}
+	} while (more);
+}
+
+static uint64_t piece_of(uint64_t address)
+{
+	return address & -(uint64_t)PIECE_SIZE;
+}
+
+static void put_histogram(const struct output *out, const struct file *f)
+{
+	const struct bin *bin = out->w->bins + f->bins, *end = bin + f->bin_count;
+
+	if (!f->bin_count) /* gprof wants a histogram, be it an empty one */
+		put_piece(out, piece_of(out->w->arcs[f->arcs].to), (uint64_t[PIECE_BINS]){ 0 });
+	while (bin < end) {
+		uint64_t start = piece_of(bin->address), counts[PIECE_BINS] = { 0 };
+
+		for (; bin < end && piece_of(bin->address) == start; bin++)
+			counts[(bin->address - start) / BIN_SIZE] = bin->count;
+		put_piece(out, start, counts);
+	}
+}
+
+static void put_arc(const struct output *out, const struct arc *arc)
+{
+	uint32_t part;
+
+	for (uint64_t rest = arc->count; rest; rest -= part) {
+		part = rest < UINT32_MAX ? rest : UINT32_MAX;
+		fputc(GMON_ARC, out->stream);
+		put_address(out, arc->from);
+		put_address(out, arc->to);
+		put_number(out, part, 4);
+	}
+}
+
+static int write_file(FILE *stream, size_t number, void *context, struct error *e)
+{
+	const struct writer *w = context;
+	const struct file *f = &w->files[number];
+	const struct output out = { stream, w, address_size(w, f->image) };
+
+	put_header(&out);
+	put_histogram(&out, f);
+	for (size_t i = 0; i < f->arc_count; i++)
+		put_arc(&out, &w->arcs[f->arcs + i]);
+	return ferror(stream) ? error_set(e, errno, "cannot write %s", w->names[number]) : 0;
+}
+
+/*
+ * The rate is a whole number in the file: one that is not, to 0.5 %, is told in samples. So far can
+ * a clock be from the rate that was asked for.
+ */
+static void set_rate(struct writer *w)
+{
+	uint64_t period = w->p->period_ns, hz, product;
+
+	w->rate = 1;
+	w->dimension = "samples";
+	w->abbreviation = '1';
+	if (!period || period > NS_PER_S)
+		return;
+	hz = (NS_PER_S + period / 2) / period;
+	product = hz * period;
+	if (product > NS_PER_S + NS_PER_S / 200 || product < NS_PER_S - NS_PER_S / 200)
+		return;
+	w->rate = hz;
+	w->dimension = "seconds";
+	w->abbreviation = 's';
+}
+
+static int gather(struct writer *w)
+{
+	int err = gather_bins(w);
+
+	err = err ?: gather_arcs(w);
+	err = err ?: gather_files(w);
+	return err ?: name_files(w);
+}
+
+static void discard(struct writer *w)
+{
+	for (size_t i = 0; w->names && i < w->file_count; i++)
+		free(w->names[i]);
+	free(w->names);
+	free(w->files);
+	free(w->bins);
+	free(w->arcs);
+}
+
+uint64_t gmon_samples_left_out(const struct profile *p)
+{
+	size_t value = profile_count_value(p);
+	const struct writer w = { .p = p };
+	uint64_t left_out = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		int64_t count = p->values[i * p->value_type_count + value];
+
+		if (count > 0 && !(s->depth && has_place(&w, p->frames[s->first_frame])))
+			left_out += count;
+	}
+	return left_out;
+}
+
+uint64_t gmon_calls_left_out(const struct profile *p)
+{
+	const struct writer w = { .p = p };
+	uint64_t left_out = 0;
+
+	for (size_t i = 0; i < p->arc_count; i++)
+		left_out += p->arcs[i].kind == PROFILE_CALL && !is_written(&w, &p->arcs[i]);
+	return left_out;
+}
+
+static int write_only(FILE *out, void *context, struct error *e)
+{
+	return write_file(out, 0, context, e);
+}
+
+static int write_one(struct writer *w, const char *path, struct error *e)
+{
+	if (w->file_count == 1)
+		return file_write(path, write_only, w, e);
+	error_set(e, 0, "%s would be of one image, and the samples are of %zu", path,
+		  w->file_count);
+	error_mend(e, "have a file for each in a directory: -f gmon DIRECTORY");
+	return -EINVAL;
+}
+
+int gmon_write_directory(const struct profile *p, const struct format_options *options,
+			 const char *path, struct error *e)
+{
+	struct writer w = { .p = p };
+	int err;
+
+	(void)options;
+	set_rate(&w);
+	err = gather(&w) ? error_no_memory(e) : 0;
+	err = err ?: check_counts(&w, e);
+	err = err ?: check_any(&w, e);
+	if (!err && format_names_file(&format_gmon, path))
+		err = write_one(&w, path, e);
+	else if (!err)
+		err = directory_write(path, w.names, w.file_count, write_file, &w, e);
+	discard(&w);
+	return err;
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "format/gperftools/gperftools.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/mapping_index.h"
+#include "util/array.h"
+
+#define HEADER_WORDS_MIN 3
+#define HEADER_WORDS_MAX 65535
+
+enum version {
+	VERSION_NATIVE = 0,
+	VERSION_JAVA = 1
+};
+
+struct reader {
+	struct input *in;
+	struct profile *p;
+	struct error *e;
+	size_t slot; /* bytes: 4 or 8 */
+	bool big_endian;
+	bool symbolized; /* names came first */
+	uint64_t version;
+	bool trailer;
+	uint32_t labels;
+	uint32_t *frames;
+	size_t frame_room;
+	/* What was overlooked */
+	uint64_t zero_counts;
+	uint64_t zero_pcs;
+	uint64_t no_pcs;
+};
+
+/* The one that the window begins with. */
+struct record {
+	uint64_t count;
+	uint64_t depth;
+	size_t size; /* bytes */
+};
+
+/* The slot at this offset in the window. */
+static uint64_t slot_at(const struct reader *r, size_t offset)
+{
+	uint32_t narrow;
+	uint64_t wide;
+
+	if (r->slot == sizeof(narrow)) {
+		memcpy(&narrow, r->in->bytes + offset, sizeof(narrow));
+		return r->big_endian ? be32toh(narrow) : le32toh(narrow);
+	}
+	memcpy(&wide, r->in->bytes + offset, sizeof(wide));
+	return r->big_endian ? be64toh(wide) : le64toh(wide);
+}
+
+/* Width and byte order are those in which the first two slots make sense. */
+static bool identify(struct reader *r)
+{
+	for (r->slot = 4; r->slot <= 8; r->slot += 4) {
+		if (r->in->size < 2 * r->slot)
+			return false;
+		for (int big = 0; big < 2; big++) {
+			uint64_t words;
+
+			r->big_endian = big;
+			words = slot_at(r, r->slot);
+			if (slot_at(r, 0) == 0 && words >= HEADER_WORDS_MIN &&
+			    words <= HEADER_WORDS_MAX)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool gperftools_detect(const struct input *in)
+{
+	struct input window = *in;
+	struct reader r = { .in = &window };
+
+	return gperftools_symbols_begin(in) || identify(&r);
+}
+
+static uint64_t multiply_saturating(uint64_t a, uint64_t b, uint64_t max)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) || product > max ? max : product;
+}
+
+static int set_period(struct reader *r, uint64_t period_us)
+{
+	/* google-pprof --raw does not know it, and writes 1; so do we. No clock ticks so often. */
+	if (period_us == 1)
+		return 0;
+	if (period_us == 0)
+		return profile_warn(r->p, "the header has a sampling period of 0: times are not "
+					  "known");
+	r->p->period_ns = multiply_saturating(period_us, 1000, UINT64_MAX);
+	return profile_add_value_type(r->p, "cpu", "nanoseconds");
+}
+
+static int read_version(struct reader *r)
+{
+	r->version = slot_at(r, 2 * r->slot);
+	if (r->version > VERSION_JAVA)
+		return input_error(r->in, r->in->offset + 2 * r->slot, r->e,
+				   "version %" PRIu64 " of the format: only 0 and 1 are known",
+				   r->version);
+	r->p->bits = r->slot * 8;
+	r->p->big_endian = r->big_endian;
+	r->p->return_addresses = r->version == VERSION_NATIVE && !r->symbolized;
+	return 0;
+}
+
+static int read_header(struct reader *r)
+{
+	const struct profile_labels none = { .comm = "" };
+	uint64_t words = slot_at(r, r->slot);
+	size_t size = (2 + words) * r->slot;
+	int err = input_need(r->in, size, r->e);
+
+	if (!err && r->in->size < size)
+		return input_error(r->in, r->in->offset + r->in->size, r->e,
+				   "the file ends in its header of %zu bytes", size);
+	err = err ?: read_version(r);
+	if (err)
+		return err;
+	if (profile_add_value_type(r->p, "samples", "count") ||
+	    profile_add_labels(r->p, &none, &r->labels) || set_period(r, slot_at(r, 3 * r->slot)) ||
+	    (slot_at(r, 4 * r->slot) != 0 &&
+	     profile_warn(r->p, "the header's padding is not 0: other readers reject the file")) ||
+	    (words > HEADER_WORDS_MIN &&
+	     profile_warn(r->p, "the header has %" PRIu64 " more words than are known",
+			  words - HEADER_WORDS_MIN)))
+		return error_no_memory(r->e);
+	input_skip(r->in, size);
+	return 0;
+}
+
+static bool is_trailer(const struct reader *r)
+{
+	return r->in->size >= 3 * r->slot && slot_at(r, 0) == 0 && slot_at(r, r->slot) == 1 &&
+	       slot_at(r, 2 * r->slot) == 0;
+}
+
+/* The rest of the file is too small for the record. */
+static int no_record(struct reader *r, const struct record *record)
+{
+	size_t left = r->in->size / r->slot;
+
+	if (left < 2)
+		return input_error(r->in, r->in->offset, r->e,
+				   "the file ends within a record: it is truncated");
+	return input_error(r->in, r->in->offset, r->e,
+			   "a record of %" PRIu64 " pcs, where only %zu fit in the file: it is "
+			   "truncated or corrupt",
+			   record->depth, left - 2);
+}
+
+/* Returns 1 when all of the record is in the window, 0 when text begins there, or -errno. */
+static int need_record(struct reader *r, const struct record *record)
+{
+	size_t size = record->size < INPUT_WINDOW ? record->size : INPUT_WINDOW;
+	int err = input_need(r->in, size, r->e);
+
+	if (!err && r->in->size < record->size) {
+		/* Where the trailer was forgotten, characters look like a very deep stack. */
+		if (gperftools_maps_begin(r->in))
+			return 0;
+		err = input_need(r->in, record->size, r->e);
+	}
+	if (err)
+		return err;
+	return r->in->size < record->size ? no_record(r, record) : 1;
+}
+
+/* Returns 1, or 0 when the records are over and the window is at the text, or -errno. */
+static int next_record(struct reader *r, struct record *record)
+{
+	int err = input_need(r->in, 3 * r->slot, r->e);
+
+	if (err || r->in->size == 0)
+		return err;
+	if (is_trailer(r)) {
+		r->trailer = true;
+		input_skip(r->in, 3 * r->slot);
+		return 0;
+	}
+	*record = (struct record){ .size = 2 * r->slot };
+	if (r->in->size >= record->size) {
+		record->count = slot_at(r, 0);
+		record->depth = slot_at(r, r->slot);
+	}
+	record->size += multiply_saturating(record->depth, r->slot, SIZE_MAX - record->size);
+	return need_record(r, record);
+}
+
+/*
+ * The address in the call. Symbolized files hold it as it is, but for those that come from a
+ * server: there, the names have it and the records have return addresses.
+ */
+static uint64_t caller_address(const struct reader *r, uint64_t pc)
+{
+	bool is_return = r->p->return_addresses;
+
+	if (r->symbolized)
+		is_return = profile_find_location(r->p, pc, PROFILE_NONE) == PROFILE_NONE &&
+			    profile_find_location(r->p, pc - 1, PROFILE_NONE) != PROFILE_NONE;
+	return pc - is_return;
+}
+
+/* The mapping is not known before the text is read. */
+static int add_frame(struct reader *r, uint32_t i)
+{
+	uint64_t address = slot_at(r, (2 + (size_t)i) * r->slot);
+
+	if (address == 0)
+		r->zero_pcs++;
+	if (i > 0)
+		address = caller_address(r, address);
+	return profile_add_location(r->p, address, PROFILE_NONE, &r->frames[i]);
+}
+
+static int add_record(struct reader *r, const struct record *record)
+{
+	int64_t values[2];
+
+	if (array_reserve(&r->frames, &r->frame_room, record->depth + 1, sizeof(*r->frames)))
+		return error_no_memory(r->e);
+	for (uint32_t i = 0; i < record->depth; i++)
+		if (add_frame(r, i))
+			return error_no_memory(r->e);
+	r->zero_counts += record->count == 0;
+	r->no_pcs += record->depth == 0;
+	values[0] = record->count > INT64_MAX ? INT64_MAX : record->count;
+	values[1] = multiply_saturating(record->count, r->p->period_ns, INT64_MAX);
+	if (profile_add_sample(r->p, r->frames, record->depth, r->labels, values))
+		return error_no_memory(r->e);
+	return 0;
+}
+
+static int read_records(struct reader *r)
+{
+	struct record record = { 0 };
+	int more;
+
+	while ((more = next_record(r, &record)) > 0) {
+		int err = add_record(r, &record);
+
+		if (err)
+			return err;
+		input_skip(r->in, record.size);
+	}
+	return more;
+}
+
+static int place_locations(struct reader *r)
+{
+	struct profile *p = r->p;
+	struct mapping_index mappings;
+	int err = mapping_index_init(&mappings, p);
+
+	for (size_t i = 0; i < p->location_count && !err; i++) {
+		uint32_t mapping = mapping_index_find(&mappings, p->locations[i].address);
+
+		if (mapping != PROFILE_NONE)
+			err = profile_place_location(p, i, mapping);
+	}
+	mapping_index_free(&mappings);
+	return err;
+}
+
+/* What came before an error is read, too. */
+static int read_text(struct reader *r)
+{
+	int err = input_need_all(r->in, r->e);
+
+	if (gperftools_read_maps(r->in, r->p) ||
+	    (r->version == VERSION_JAVA && gperftools_read_names(r->in, r->p)) ||
+	    place_locations(r))
+		return error_no_memory(r->e);
+	return err;
+}
+
+static int warn(struct reader *r)
+{
+	struct profile *p = r->p;
+
+	/* google-pprof --raw writes neither trailer nor map. */
+	if ((!r->trailer && !r->symbolized &&
+	     profile_warn(p, "the trailer behind the records is missing: the end of the file may "
+			     "be lost")) ||
+	    (r->zero_counts &&
+	     profile_warn(p, "%" PRIu64 " record(s) have a count of 0", r->zero_counts)) ||
+	    (r->zero_pcs && profile_warn(p, "%" PRIu64 " pc(s) are 0", r->zero_pcs)) ||
+	    (r->no_pcs &&
+	     profile_warn(p, "%" PRIu64 " record(s) have a count but no pc", r->no_pcs)) ||
+	    (p->mapping_count == 0 && p->return_addresses &&
+	     profile_warn(p, "the file has no map of the memory: addresses cannot be named")))
+		return error_no_memory(r->e);
+	return 0;
+}
+
+/* Names in text, if there are any, and the marker of the slots behind them. */
+static int read_symbols(struct reader *r)
+{
+	int err = gperftools_read_symbols(r->in, r->p, &r->symbolized, r->e);
+
+	err = err ?: input_need(r->in, 2 * sizeof(uint64_t), r->e);
+	if (!err && !identify(r))
+		err = input_error(r->in, r->in->offset, r->e,
+				  "no CPU profile follows the line \"--- profile\"");
+	return err;
+}
+
+static int gperftools_read(struct input *in, struct profile *p, struct error *e)
+{
+	struct reader r = { .in = in, .p = p, .e = e };
+	int err = identify(&r) ? 0 : read_symbols(&r);
+
+	err = err ?: read_header(&r);
+	err = err ?: read_records(&r);
+	err = err ?: read_text(&r);
+	err = err ?: warn(&r);
+	free(r.frames);
+	return err;
+}
+
+static const char *const extensions[] = { ".prof", NULL };
+
+const struct format format_gperftools = {
+	.name = "gperftools",
+	.extensions = extensions,
+	.keeps = KEEPS(ADDRESSES) | KEEPS(STACKS) | KEEPS(IMAGES) | KEEPS(MAPPINGS) | KEEPS(PERIOD),
+	.streams = true,
+	.detect = gperftools_detect,
+	.read = gperftools_read,
+	.write = gperftools_write,
+	.samples_left_out = gperftools_left_out,
+	.no_place_for = "frames without an address",
+};

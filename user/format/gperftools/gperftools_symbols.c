@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The text that a symbolized profile begins with, as google-pprof --raw writes it:
+ *
+ *	%COMMAND			for the reader; perhaps
+ *	--- symbol
+ *	binary=PATH
+ *	0xADDRESS NAME[--NAME]...	the outermost function first, then what is inlined in it
+ *	---
+ *	--- profile
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/gperftools/gperftools.h"
+#include "util/scan.h"
+#include "util/array.h"
+
+struct symbols {
+	struct input *in;
+	struct profile *p;
+	struct error *e;
+	struct profile_line *lines; /* of one address */
+	size_t line_room;
+};
+
+static bool is_marker(struct text line, const char *word)
+{
+	if (!take(&line, "---"))
+		return false;
+	take_blanks(&line);
+	return take(&line, word);
+}
+
+bool gperftools_symbols_begin(const struct input *in)
+{
+	const char *at = (const char *)in->bytes, *end = at + in->size;
+
+	while (at && at < end && *at == '%') {
+		at = memchr(at, '\n', end - at);
+		at = at ? at + 1 : NULL;
+	}
+	if (!at)
+		return false;
+	return is_marker((struct text){ at, end }, "symbol") ||
+	       is_marker((struct text){ at, end }, "profile");
+}
+
+/* Returns 0 or -errno: the text does not end here. */
+static int next_line(struct symbols *s, struct text *line)
+{
+	const char *at;
+	size_t size;
+	int more = input_line(s->in, &at, &size, s->e);
+
+	if (more == 0)
+		return input_line_error(s->in, s->e, "the file ends before its profile");
+	if (more < 0)
+		return more;
+	*line = (struct text){ at, at + size };
+	trim_end(line);
+	return 0;
+}
+
+/* The next line that is no command. */
+static int next_marker(struct symbols *s, struct text *line)
+{
+	for (;;) {
+		const char *command;
+		int err = next_line(s, line);
+
+		if (err || is_empty(line) || *line->at != '%')
+			return err;
+		if (profile_string_n(s->p, line->at, line->end - line->at, &command) ||
+		    profile_add_comment(s->p, command))
+			return error_no_memory(s->e);
+	}
+}
+
+/* Where the next "--" begins; that of an operator's name is part of it. */
+static const char *name_end(const struct text *names)
+{
+	static const char word[] = "operator";
+	const size_t size = sizeof(word) - 1;
+
+	for (const char *at = names->at; names->end - at >= 2; at++) {
+		if (at[0] != '-' || at[1] != '-')
+			continue;
+		if ((size_t)(at - names->at) < size || memcmp(at - size, word, size) != 0)
+			return at;
+		at++;
+	}
+	return names->end;
+}
+
+/* nm's address, by which google-pprof tells functions of one name apart: "f<00000000004011b0>". */
+static void strip_address(struct text *name)
+{
+	const char *open = last_of(name, '<');
+	struct text digits = { open ? open + 1 : NULL, name->end };
+	uint64_t address;
+	size_t size = digits.end - digits.at;
+
+	if (open && (size == 9 || size == 17) && take_number(&digits, 16, &address) &&
+	    take(&digits, ">"))
+		name->end = open;
+}
+
+/* Where there is no name, the address stands in its place. */
+static bool is_name(struct text name, uint64_t address)
+{
+	struct text rest = name;
+	uint64_t number;
+
+	if (is_empty(&name) || text_is(&name, "??"))
+		return false;
+	return !(take_hex(&rest, &number) && is_empty(&rest) && number == address);
+}
+
+static int add_name(struct symbols *s, struct text name, struct profile_line *line)
+{
+	struct profile_function f = { .file = "" };
+
+	*line = (struct profile_line){ 0 };
+	if (profile_string_n(s->p, name.at, name.end - name.at, &f.name))
+		return -ENOMEM;
+	f.system_name = f.name;
+	return profile_add_function(s->p, &f, &line->function);
+}
+
+static int add_symbol(struct symbols *s, uint64_t address, struct text names)
+{
+	uint32_t location, count = 0;
+
+	while (!is_empty(&names)) {
+		struct text name = { names.at, name_end(&names) };
+
+		names.at = name.end;
+		take(&names, "--");
+		strip_address(&name);
+		if (!is_name(name, address))
+			continue;
+		if (array_reserve(&s->lines, &s->line_room, count + 1, sizeof(*s->lines)) ||
+		    add_name(s, name, &s->lines[count++]))
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count / 2; i++) {
+		struct profile_line outer = s->lines[i];
+
+		s->lines[i] = s->lines[count - 1 - i];
+		s->lines[count - 1 - i] = outer;
+	}
+	if (profile_add_location(s->p, address, PROFILE_NONE, &location))
+		return -ENOMEM;
+	return profile_set_lines(s->p, location, s->lines, count);
+}
+
+/* A line of the table: a symbol, or a setting. */
+static int add_line(struct symbols *s, struct text line)
+{
+	uint64_t address;
+
+	if (is_empty(&line))
+		return 0;
+	if (take(&line, "binary="))
+		return profile_string_n(s->p, line.at, line.end - line.at, &s->p->command);
+	if (take(&line, "0x") && take_number(&line, 16, &address) && take_blanks(&line))
+		return add_symbol(s, address, line);
+	return profile_warn(s->p, "a line of the symbol table is not understood: it is ignored");
+}
+
+static int read_table(struct symbols *s)
+{
+	struct text line;
+
+	for (;;) {
+		int err = next_line(s, &line);
+
+		if (err || take(&line, "---"))
+			return err;
+		if (add_line(s, line))
+			return error_no_memory(s->e);
+	}
+}
+
+static int read_markers(struct symbols *s, bool *symbolized)
+{
+	struct text line;
+	int err = next_marker(s, &line);
+
+	*symbolized = !err && is_marker(line, "symbol");
+	if (*symbolized) {
+		err = read_table(s);
+		err = err ?: next_marker(s, &line);
+	}
+	if (err || is_marker(line, "profile"))
+		return err;
+	return input_line_error(s->in, s->e,
+				"\"%.*s\" where \"--- profile\" is expected: only CPU profiles "
+				"are read",
+				(int)(line.end - line.at < 40 ? line.end - line.at : 40), line.at);
+}
+
+int gperftools_read_symbols(struct input *in, struct profile *p, bool *symbolized, struct error *e)
+{
+	struct symbols s = { .in = in, .p = p, .e = e };
+	int err = read_markers(&s, symbolized);
+
+	free(s.lines);
+	return err;
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "format/address_space.h"
+#include "format/gperftools/gperftools.h"
+#include "profile/image_name.h"
+
+/* gperftools itself records no more; the frames towards the root are cut. */
+#define DEPTH_MAX 254
+
+/* A count that needs more 32-bit records than this is written in 64 bits instead. */
+#define SPLITS_MAX 256
+
+/* go's pprof rejects a file with a line of 64 KiB. */
+#define PATH_WIDTH 4096
+
+/* Not enough bits: the caller tries again with 64. */
+#define TOO_NARROW (-ERANGE)
+
+struct writer {
+	const struct profile *p;
+	FILE *out;
+	unsigned int bits;
+	size_t value; /* the number of the one that is written */
+	struct address_space space;
+	uint64_t records; /* how many the file gets; but see put_only_record() */
+	/* See guard_callers() */
+	uint64_t second;  /* the pc that most records have behind their leaf, if one has */
+	uint64_t lead;	  /* its lead in the vote */
+	uint64_t guarded; /* how many records with it are to be told apart yet */
+};
+
+/* One sample as the file holds it. */
+struct stack {
+	uint64_t count;
+	uint32_t depth; /* 0: nothing of it can be written */
+	uint64_t pcs[DEPTH_MAX];
+};
+
+/*
+ * Frames without an address are left out: some readers stop at a 0. Readers take 1 from all pcs but
+ * the leaf's.
+ */
+static void get_stack(const struct writer *w, size_t number, uint32_t depth_max, struct stack *s)
+{
+	const struct profile *p = w->p;
+	const struct profile_sample *sample = &p->samples[number];
+	int64_t count = p->values[number * p->value_type_count + w->value];
+
+	s->count = count;
+	s->depth = 0;
+	for (uint32_t i = 0; i < sample->depth && s->depth < depth_max && count > 0; i++) {
+		uint32_t location = p->frames[sample->first_frame + i];
+		uint64_t pc = 0;
+
+		if (p->locations[location].address)
+			pc = address_space_address(&w->space, location) + (s->depth > 0);
+		if (pc)
+			s->pcs[s->depth++] = pc;
+	}
+}
+
+static uint64_t second_pc(const struct stack *s)
+{
+	return s->depth < 2 ? 0 : s->pcs[1];
+}
+
+static uint64_t record_count_max(const struct writer *w)
+{
+	return w->bits == 32 ? UINT32_MAX : UINT64_MAX;
+}
+
+/* A slot may be too small for the count. */
+static uint64_t records_of(const struct writer *w, const struct stack *s)
+{
+	return s->depth ? (s->count - 1) / record_count_max(w) + 1 : 0;
+}
+
+static bool too_wide(const struct writer *w, const struct stack *s)
+{
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < s->depth; i++)
+		bits |= s->pcs[i];
+	return w->bits == 32 && (bits > UINT32_MAX || records_of(w, s) > SPLITS_MAX);
+}
+
+/* Boyer's and Moore's: the pc that most of all votes are for is the last to lead. */
+static void vote(struct writer *w, uint64_t pc, uint64_t votes)
+{
+	if (pc == w->second) {
+		w->lead += votes;
+	} else if (votes <= w->lead) {
+		w->lead -= votes;
+	} else {
+		w->second = pc;
+		w->lead = votes - w->lead;
+	}
+}
+
+static int count_records(struct writer *w)
+{
+	for (size_t i = 0; i < w->p->sample_count; i++) {
+		struct stack s;
+
+		get_stack(w, i, DEPTH_MAX, &s);
+		if (too_wide(w, &s))
+			return TOO_NARROW;
+		w->records += records_of(w, &s);
+		vote(w, second_pc(&s), records_of(w, &s));
+	}
+	return 0;
+}
+
+/*
+ * Readers take a caller that is second in (nearly) all records for the profiler's own frame and
+ * strip it: go's pprof when it is in all but one of 32 of them, google-pprof in all. Both take a
+ * repeated leaf for what it is, so that repeating it in just enough records saves the caller.
+ */
+static void guard_callers(struct writer *w)
+{
+	uint64_t enough = w->records - w->records / 32, found = 0;
+
+	for (size_t i = 0; w->second && i < w->p->sample_count; i++) {
+		struct stack s;
+
+		get_stack(w, i, 2, &s);
+		if (second_pc(&s) == w->second)
+			found += records_of(w, &s);
+	}
+	w->guarded = found && found >= enough ? found - enough + 1 : 0;
+}
+
+static int plan(struct writer *w, unsigned int bits)
+{
+	int err = address_space_init(&w->space, w->p, bits);
+
+	w->bits = bits;
+	w->records = w->second = w->lead = 0;
+	if (err)
+		return err == -ENOSPC ? TOO_NARROW : err;
+	err = count_records(w);
+	if (err)
+		address_space_free(&w->space);
+	else
+		guard_callers(w);
+	return err;
+}
+
+static uint8_t *store_slot(const struct writer *w, uint8_t *at, uint64_t value)
+{
+	bool big = w->p->big_endian;
+
+	if (w->bits == 32) {
+		uint32_t narrow = big ? htobe32(value) : htole32(value);
+
+		return mempcpy(at, &narrow, sizeof(narrow));
+	}
+	value = big ? htobe64(value) : htole64(value);
+	return mempcpy(at, &value, sizeof(value));
+}
+
+static void put_slots(const struct writer *w, const uint64_t *slots, size_t count)
+{
+	uint8_t bytes[(2 + DEPTH_MAX) * sizeof(uint64_t)], *end = bytes;
+
+	for (size_t i = 0; i < count; i++)
+		end = store_slot(w, end, slots[i]);
+	fwrite(bytes, 1, end - bytes, w->out);
+}
+
+static void put_header(const struct writer *w)
+{
+	uint64_t period_us = w->p->period_ns / 1000 + (w->p->period_ns % 1000 >= 500);
+
+	if (period_us == 0)
+		period_us = 1;
+	if (w->bits == 32 && period_us > UINT32_MAX)
+		period_us = UINT32_MAX;
+	put_slots(w, (uint64_t[]){ 0, 3, 0, period_us, 0 }, 5);
+}
+
+static void put_record(const struct writer *w, const struct stack *s, uint64_t count,
+		       uint32_t leaf_copies)
+{
+	uint32_t depth = s->depth + leaf_copies;
+	uint64_t slots[2 + DEPTH_MAX];
+
+	if (depth > DEPTH_MAX)
+		depth = DEPTH_MAX;
+	slots[0] = count;
+	slots[1] = depth;
+	for (uint32_t i = 0; i < depth; i++)
+		slots[2 + i] = s->pcs[i < leaf_copies ? 0 : i - leaf_copies];
+	put_slots(w, slots, 2 + depth);
+}
+
+/* Makes two records of the only one, or a file of one tick that go's two passes leave alone. */
+static void put_only_record(const struct writer *w, const struct stack *s)
+{
+	if (s->count == 1) {
+		put_record(w, s, 1, 2);
+		return;
+	}
+	put_record(w, s, s->count - 1, 0);
+	put_record(w, s, 1, 1);
+}
+
+static void put_sample(struct writer *w, const struct stack *s)
+{
+	uint64_t part;
+
+	for (uint64_t rest = s->count; rest; rest -= part) {
+		bool guard = w->guarded && second_pc(s) == w->second;
+
+		part = rest < record_count_max(w) ? rest : record_count_max(w);
+		put_record(w, s, part, guard);
+		w->guarded -= guard;
+	}
+}
+
+static void put_samples(struct writer *w)
+{
+	for (size_t i = 0; i < w->p->sample_count; i++) {
+		struct stack s;
+
+		get_stack(w, i, DEPTH_MAX, &s);
+		if (s.depth && w->records == 1 && w->guarded)
+			put_only_record(w, &s);
+		else if (s.depth)
+			put_sample(w, &s);
+	}
+}
+
+/* As the kernel does: a newline in a path would end the line. */
+static void put_path(const struct writer *w, const char *path)
+{
+	if (image_is_kernel(path))
+		path = IMAGE_KERNEL "_text";
+	for (size_t i = 0; path[i] && i < PATH_WIDTH; i++) {
+		if (path[i] == '\n')
+			fputs("\\012", w->out);
+		else
+			fputc(path[i], w->out);
+	}
+}
+
+static void put_mapping(const struct writer *w, uint32_t id)
+{
+	const struct profile_mapping *m = &w->p->mappings[id];
+	uint64_t start = w->space.start[id];
+
+	if (m->start >= m->limit || w->space.home[id] != id)
+		return;
+	fprintf(w->out, "%08" PRIx64 "-%08" PRIx64 " r-xp %08" PRIx64 " 00:00 0%21s", start,
+		start + (m->limit - m->start), address_space_offset(m), "");
+	put_path(w, w->p->images[m->image].path);
+	fputc('\n', w->out);
+}
+
+static void put_all(struct writer *w)
+{
+	put_header(w);
+	put_samples(w);
+	put_slots(w, (uint64_t[]){ 0, 1, 0 }, 3);
+	for (size_t i = 0; i < w->p->mapping_count; i++)
+		put_mapping(w, i);
+}
+
+uint64_t gperftools_left_out(const struct profile *p)
+{
+	size_t value = profile_count_value(p);
+	uint64_t left_out = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		int64_t count = p->values[i * p->value_type_count + value];
+		uint32_t depth = 0;
+
+		while (depth < s->depth && !p->locations[p->frames[s->first_frame + depth]].address)
+			depth++;
+		if (count > 0 && depth == s->depth)
+			left_out += count;
+	}
+	return left_out;
+}
+
+int gperftools_write(const struct profile *p, const struct format_options *options, FILE *out,
+		     struct error *e)
+{
+	struct writer w = { .p = p, .out = out, .value = profile_count_value(p) };
+	int err = plan(&w, p->bits == 32 ? 32 : 64);
+
+	(void)options;
+	if (err == TOO_NARROW)
+		err = plan(&w, 64);
+	if (err)
+		return error_no_memory(e);
+	if (w.records || !profile_total(p)) {
+		put_all(&w);
+	} else {
+		err = error_set(e, 0, "the profile has no addresses: gperftools cannot hold it");
+		error_mend(e, "write pprof, callgrind or folded instead");
+	}
+	address_space_free(&w.space);
+	if (!err && ferror(out))
+		return error_set(e, errno, "cannot write");
+	return err;
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "format/input_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/gzip.h"
+#include "util/array.h"
+
+/* No profile needs more memory at once, and /dev/zero does. */
+#define WINDOW_MAX ((size_t)2 << 30)
+
+/* How much is read at once */
+#define PART ((size_t)262144)
+
+/* What a file of a few KiB may inflate to; a larger one: that many times its size. */
+#define INFLATED_MIN   ((uint64_t)64 << 20)
+#define INFLATED_TIMES 256
+
+struct input_source {
+	int fd;
+	bool owned; /* fd is ours to close */
+	bool ended;
+	bool gzip;
+	struct gzip_reader inflater;
+	uint8_t *deflated;		       /* PART bytes, for gzip */
+	uint64_t deflated_size, inflated_size; /* so far */
+
+	/* The window lies in it. */
+	uint8_t *buffer;
+	size_t room;
+};
+
+/* Reads up to `room` bytes of the file as it is on disk. *size 0: its end. */
+static int read_part(struct input *in, uint8_t *out, size_t room, size_t *size, struct error *e)
+{
+	ssize_t n;
+
+	do {
+		n = read(in->source->fd, out, room);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return error_set(e, errno, "cannot read %s", in->path);
+	*size = n;
+	return 0;
+}
+
+/* The next part of gzip data, or the end. */
+static int feed(struct input *in, struct error *e)
+{
+	struct input_source *s = in->source;
+	size_t size;
+	int err = read_part(in, s->deflated, PART, &size, e);
+
+	if (err)
+		return err;
+	s->deflated_size += size;
+	gzip_feed(&s->inflater, s->deflated, size);
+	if (size)
+		return 0;
+	s->ended = true;
+	return s->inflater.between ? 0
+				   : error_set(e, 0, "%s: the gzip data is truncated", in->path);
+}
+
+static int inflate_part(struct input *in, uint8_t *out, size_t room, size_t *size, struct error *e)
+{
+	struct input_source *s = in->source;
+	const char *reason;
+
+	for (*size = 0; !*size && !s->ended;) {
+		int err = s->inflater.z.avail_in ? 0 : feed(in, e);
+
+		if (err)
+			return err;
+		reason = gzip_inflate(&s->inflater, out, room, size);
+		if (reason)
+			return error_set(e, 0, "%s: %s", in->path, reason);
+	}
+	s->inflated_size += *size;
+	if (s->inflated_size > INFLATED_MIN && s->inflated_size / INFLATED_TIMES > s->deflated_size)
+		return error_set(e, 0, "%s: inflates to more than any profile of its size would",
+				 in->path);
+	return 0;
+}
+
+/* Puts another part behind the window. */
+static int fill(struct input *in, struct error *e)
+{
+	struct input_source *s = in->source;
+	uint8_t *end = s->buffer + (in->bytes - s->buffer) + in->size;
+	size_t room = s->buffer + s->room - end, size;
+	int err;
+
+	if (s->gzip) {
+		err = inflate_part(in, end, room, &size, e);
+	} else {
+		err = read_part(in, end, room, &size, e);
+		s->ended = !err && size == 0;
+	}
+	if (!err)
+		in->size += size;
+	return err;
+}
+
+/* Room for a window of `size` bytes, and for more than it once it is there. */
+static int reserve(struct input *in, size_t size, struct error *e)
+{
+	struct input_source *s = in->source;
+	size_t before = in->bytes ? (size_t)(in->bytes - s->buffer) : 0;
+
+	if (size > WINDOW_MAX)
+		return error_set(e, EFBIG, "%s: more than 2 GiB", in->path);
+	if (before + size + PART <= s->room)
+		return 0;
+	if (before)
+		memmove(s->buffer, in->bytes, in->size);
+	in->bytes = s->buffer;
+	if (array_reserve(&s->buffer, &s->room, size + PART, 1))
+		return error_no_memory(e);
+	in->bytes = s->buffer;
+	return 0;
+}
+
+int input_need(struct input *in, size_t size, struct error *e)
+{
+	int err = 0;
+
+	/* Memory for what has come, not for what is asked: a corrupt file asks for anything. */
+	while (!err && in->source && in->size < size && !in->source->ended) {
+		err = reserve(in, in->size + 1, e);
+		err = err ?: fill(in, e);
+	}
+	return err;
+}
+
+int input_need_all(struct input *in, struct error *e)
+{
+	int err = 0;
+
+	while (!err && in->source && !in->source->ended)
+		err = input_need(in, in->size + 1, e);
+	return err;
+}
+
+/* The size of the line at the window's start, with its newline, as far as it is in the window. */
+static size_t line_size(const struct input *in, size_t from)
+{
+	const uint8_t *newline = memchr(in->bytes + from, '\n', in->size - from);
+
+	return newline ? (size_t)(newline + 1 - in->bytes) : in->size;
+}
+
+int input_line(struct input *in, const char **line, size_t *size, struct error *e)
+{
+	size_t seen = 0, whole;
+	int err;
+
+	for (;;) {
+		whole = in->size ? line_size(in, seen) : 0;
+		if (whole && in->bytes[whole - 1] == '\n')
+			break;
+		seen = in->size;
+		if (seen > INPUT_LINE_MAX) {
+			in->line++;
+			return input_line_error(in, e, "a line of more than %zu MiB",
+						INPUT_LINE_MAX >> 20);
+		}
+		err = input_need(in, seen + 1, e);
+		if (err)
+			return err;
+		if (in->size == seen)
+			break;
+	}
+	if (!whole)
+		return 0;
+	in->line++;
+	*line = (const char *)in->bytes;
+	*size = whole;
+	input_skip(in, whole);
+	*size -= (*line)[*size - 1] == '\n';
+	*size -= *size && (*line)[*size - 1] == '\r';
+	return 1;
+}
+
+static int open_path(const char *path, struct input *in, struct error *e)
+{
+	struct input_source *s = in->source;
+	struct stat st;
+
+	s->owned = strcmp(path, "-") != 0;
+	s->fd = s->owned ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	if (s->fd < 0) {
+		enum error_kind kind =
+			errno == EACCES || errno == EPERM ? ERROR_NOT_PERMITTED : ERROR_FAILED;
+
+		return error_set_kind(e, kind, errno, "cannot open %s", in->path);
+	}
+	if (fstat(s->fd, &st))
+		return error_set(e, errno, "cannot read %s", in->path);
+	if (S_ISDIR(st.st_mode)) {
+		error_set(e, EISDIR, "cannot read %s", in->path);
+		error_mend(e, "name one of the files in it");
+		return -EISDIR;
+	}
+	return 0;
+}
+
+/* What is in the window is gzip: inflates it, and all that follows, instead. */
+static int begin_gzip(struct input *in, struct error *e)
+{
+	struct input_source *s = in->source;
+	size_t size = in->size;
+
+	s->deflated = malloc(size > PART ? size : PART);
+	if (!s->deflated || gzip_begin(&s->inflater))
+		return error_no_memory(e);
+	s->gzip = in->inflated = true;
+	s->ended = false;
+	memcpy(s->deflated, in->bytes, size);
+	s->deflated_size = size;
+	gzip_feed(&s->inflater, s->deflated, size);
+	in->size = 0;
+	return input_need(in, INPUT_WINDOW, e);
+}
+
+static int open_input(const char *path, struct input *in, struct error *e)
+{
+	int err = open_path(path, in, e);
+
+	err = err ?: input_need(in, INPUT_WINDOW, e);
+	if (!err && gzip_detect(in->bytes, in->size))
+		err = begin_gzip(in, e);
+	/* Where it is cut off is met, and told, again by whoever asks for more. */
+	if (err && in->size && in->options.salvage) {
+		in->source->ended = false;
+		return 0;
+	}
+	if (err || in->size)
+		return err;
+	error_set(e, 0, "%s is empty", in->path);
+	error_mend(e, "record again: whatever wrote it was killed before it was done");
+	return -EINVAL;
+}
+
+int input_open(const char *path, const struct input_options *options, struct input *in,
+	       struct error *e)
+{
+	int err;
+
+	*in = (struct input){ .path = strcmp(path, "-") == 0 ? INPUT_STDIN : path };
+	if (options)
+		in->options = *options;
+	in->source = calloc(1, sizeof(*in->source));
+	if (!in->source)
+		return error_no_memory(e);
+	in->source->fd = -1;
+	err = open_input(path, in, e);
+	if (err)
+		input_close(in);
+	return err;
+}
+
+void input_close(struct input *in)
+{
+	struct input_source *s = in->source;
+
+	if (s && s->owned && s->fd >= 0)
+		close(s->fd);
+	if (s && s->gzip)
+		gzip_end(&s->inflater);
+	if (s) {
+		free(s->deflated);
+		free(s->buffer);
+		free(s);
+	}
+	*in = (struct input){ 0 };
+}

@@ -1,0 +1,673 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/gzip.h"
+#include "format/pprof/pprof.h"
+#include "format/pprof/pprof_wire.h"
+#include "profile/build_id.h"
+#include "util/array.h"
+
+/* What goes to zlib at once */
+#define BUFFER_SIZE ((size_t)262144)
+
+/* A tag and a length or number, and a Label with all its fields */
+#define HEAD_MAX  (1 + WIRE_VARINT_MAX)
+#define LABEL_MAX (5 * (size_t)HEAD_MAX)
+
+/* A function as another source file has it, which lines of it come from. */
+struct variant {
+	uint32_t function;
+	const char *file;
+};
+
+/* What extras tell of an image; NULL: nothing */
+struct image_extras {
+	const char *build_id;
+	const char *relocation;
+};
+
+struct writer {
+	const struct profile *p;
+	struct error *e;
+	int err; /* the first that happened: nothing is written from then on */
+	struct gzip_writer gzip;
+	uint8_t *buffer; /* not given to zlib yet */
+	size_t size, room;
+
+	/* The string table so far. The strings are the profile's, constant, or `owned`. */
+	const char **strings;
+	size_t string_count, string_room;
+	char **owned;
+	size_t owned_count, owned_room;
+	struct index string_index;
+
+	const char *thread_key, *default_type; /* NULL: the usual */
+	struct image_extras *image_extras;     /* of each image */
+	uint32_t *mapping_ids;		       /* of each mapping: 0 when it is not written */
+	bool *location_used, *function_used;
+	struct variant *variants; /* their ids follow those of all functions */
+	size_t variant_count, variant_room;
+	struct index variant_index;
+
+	uint8_t *labels; /* the last sample's, as they are written */
+	size_t label_size, label_room;
+	uint32_t label_number;
+
+	Profil__Pprof__Line *lines;
+	size_t line_room;
+	Profil__Pprof__Line **line_pointers;
+	size_t line_pointer_room;
+};
+
+static void fail(struct writer *w, int err)
+{
+	w->err = w->err ?: err;
+}
+
+/* Whether there is room for so many elements; else w->err is set. */
+#define RESERVE(w, array, array_room, need)                                                  \
+	((array_reserve(&(w)->array, &(w)->array_room, (need), sizeof(*(w)->array)) == 0) || \
+	 (fail((w), error_no_memory((w)->e)), false))
+
+/* --- Strings --- */
+
+static bool string_equal(const void *array, uint32_t id, const void *key)
+{
+	const char *const *strings = array;
+
+	return strcmp(strings[id], key) == 0;
+}
+
+/* The text's number in the string table, which is written last. `text` outlives the writer. */
+static uint32_t string_number(struct writer *w, const char *text)
+{
+	uint64_t hash = hash_bytes(text, strlen(text), 0);
+	uint32_t id = index_find(&w->string_index, hash, string_equal, w->strings, text);
+
+	if (id != INDEX_NONE)
+		return id;
+	if (!RESERVE(w, strings, string_room, w->string_count + 1))
+		return 0;
+	if (index_add(&w->string_index, hash, w->string_count))
+		fail(w, error_no_memory(w->e));
+	w->strings[w->string_count] = text;
+	return w->string_count++;
+}
+
+/* The same for a text that does not outlive the call. */
+static uint32_t string_number_copied(struct writer *w, const char *text)
+{
+	char *copy;
+
+	if (!RESERVE(w, owned, owned_room, w->owned_count + 1))
+		return 0;
+	copy = strdup(text);
+	if (!copy) {
+		fail(w, error_no_memory(w->e));
+		return 0;
+	}
+	w->owned[w->owned_count++] = copy;
+	return string_number(w, copy);
+}
+
+/* --- Fields --- */
+
+/* Where `size` bytes go, which are then counted by written(); NULL when that cannot be. */
+static uint8_t *reserve(struct writer *w, size_t size)
+{
+	if (w->size + size > BUFFER_SIZE && !w->err) {
+		fail(w, gzip_write(&w->gzip, w->buffer, w->size, w->e));
+		w->size = 0;
+	}
+	return !w->err && RESERVE(w, buffer, room, w->size + size) ? w->buffer + w->size : NULL;
+}
+
+static void written(struct writer *w, const uint8_t *end)
+{
+	w->size = end - w->buffer;
+}
+
+static uint8_t *put_number(uint8_t *to, unsigned int field, uint64_t value)
+{
+	*to++ = field << 3 | WIRE_VARINT;
+	return wire_put_varint(to, value);
+}
+
+static uint8_t *put_head(uint8_t *to, unsigned int field, size_t size)
+{
+	*to++ = field << 3 | WIRE_BYTES;
+	return wire_put_varint(to, size);
+}
+
+static void emit_number(struct writer *w, enum pprof_field field, uint64_t value)
+{
+	uint8_t *to = value ? reserve(w, HEAD_MAX) : NULL;
+
+	if (to)
+		written(w, put_number(to, field, value));
+}
+
+static void emit_raw(struct writer *w, const void *bytes, size_t size)
+{
+	uint8_t *to = reserve(w, size);
+
+	if (to && size)
+		written(w, (uint8_t *)memcpy(to, bytes, size) + size);
+}
+
+static void emit_string(struct writer *w, const char *text)
+{
+	size_t size = strlen(text);
+	uint8_t *to = reserve(w, HEAD_MAX);
+
+	if (to)
+		written(w, put_head(to, PPROF_STRING_TABLE, size));
+	emit_raw(w, text, size);
+}
+
+static void emit_message(struct writer *w, enum pprof_field field, const ProtobufCMessage *message)
+{
+	size_t size = protobuf_c_message_get_packed_size(message);
+	uint8_t *to = reserve(w, HEAD_MAX + size);
+
+	if (!to)
+		return;
+	to = put_head(to, field, size);
+	written(w, to + protobuf_c_message_pack(message, to));
+}
+
+/* --- The header --- */
+
+static void write_value_type(struct writer *w, enum pprof_field field, const char *type,
+			     const char *unit)
+{
+	Profil__Pprof__ValueType message = PROFIL__PPROF__VALUE_TYPE__INIT;
+
+	message.type = string_number(w, type);
+	message.unit = string_number(w, unit);
+	emit_message(w, field, &message.base);
+}
+
+static void write_period_of(struct writer *w, const char *type, const char *unit, uint64_t period)
+{
+	write_value_type(w, PPROF_PERIOD_TYPE, type, unit);
+	emit_number(w, PPROF_PERIOD, period);
+}
+
+/* One that the file had which it was read from. Returns whether it still fits the profile. */
+static bool write_period_kept(struct writer *w, const char *extra)
+{
+	const char *type = extra + strlen(extra) + 1, *unit = type + strlen(type) + 1;
+	uint64_t ns = pprof_unit_ns(unit);
+
+	if (w->p->period_ns && !ns)
+		return false;
+	write_period_of(w, type, unit, ns ? w->p->period_ns / ns : strtoull(extra + 1, NULL, 10));
+	return true;
+}
+
+/* There is one in a file. Returns the number of the value type that it is of, or SIZE_MAX. */
+static size_t write_period(struct writer *w, const char *extra)
+{
+	const struct profile *p = w->p;
+
+	if (extra && write_period_kept(w, extra))
+		return SIZE_MAX;
+	if (p->period_ns) {
+		write_period_of(w, "cpu", "nanoseconds", p->period_ns);
+		return SIZE_MAX;
+	}
+	for (size_t i = 0; i < p->value_type_count; i++) {
+		const struct profile_value_type *t = &p->value_types[i];
+
+		if (!t->period)
+			continue;
+		write_period_of(w, t->type, t->unit, t->period);
+		return i;
+	}
+	return SIZE_MAX;
+}
+
+/*
+ * Readers show the last type by default. They should show what we show, or the time of
+ * these samples; but of a file from elsewhere what they did, unless another value was chosen.
+ */
+static void write_default_type(struct writer *w)
+{
+	const struct profile *p = w->p;
+	bool as_it_was = p->format && strcmp(p->format, format_pprof.name) == 0;
+	const char *type = w->default_type;
+	size_t shown = profile_count_value(p);
+	size_t last = p->value_type_count ? p->value_type_count - 1 : 0;
+
+	if (p->chosen_value || (shown < last && shown != pprof_default_value(p)) ||
+	    (!as_it_was && shown < last && strcmp(p->value_types[last].type, "cpu") != 0))
+		type = p->value_types[shown].type;
+	if (type)
+		emit_number(w, PPROF_DEFAULT_SAMPLE_TYPE, string_number(w, type));
+}
+
+static int write_comment(void *context, const char *text)
+{
+	struct writer *w = context;
+
+	emit_number(w, PPROF_COMMENT, string_number_copied(w, text));
+	return w->err;
+}
+
+static void write_comments(struct writer *w, size_t period_type)
+{
+	const struct profile *p = w->p;
+
+	for (size_t i = 0; i < p->comment_count; i++)
+		emit_number(w, PPROF_COMMENT, string_number(w, p->comments[i]));
+	if (!w->err && pprof_comment_write(p, period_type, write_comment, w))
+		fail(w, error_no_memory(w->e));
+}
+
+static void write_image_extra(struct writer *w, const struct profile_extra *x)
+{
+	struct image_extras *image = &w->image_extras[x->image];
+
+	if (*x->bytes == EXTRA_BUILD_ID)
+		image->build_id = x->bytes + 1;
+	else if (*x->bytes == EXTRA_RELOCATION)
+		image->relocation = x->bytes + 1;
+}
+
+/* Returns the period, which is not written here. */
+static const char *write_extras(struct writer *w)
+{
+	const char *period = NULL;
+
+	for (size_t i = 0; i < w->p->extra_count; i++) {
+		const struct profile_extra *x = &w->p->extras[i];
+		const char *text = x->bytes + 1;
+
+		if (strcmp(x->format, format_pprof.name) != 0)
+			continue;
+		if (x->image != PROFILE_NONE)
+			write_image_extra(w, x);
+		else if (*x->bytes == EXTRA_DEFAULT_TYPE)
+			w->default_type = w->default_type ?: text;
+		else if (*x->bytes == EXTRA_THREAD_KEY)
+			w->thread_key = text;
+		else if (*x->bytes == EXTRA_PERIOD)
+			period = period ?: x->bytes;
+		else if (*x->bytes == EXTRA_DROP_FRAMES)
+			emit_number(w, PPROF_DROP_FRAMES, string_number(w, text));
+		else if (*x->bytes == EXTRA_KEEP_FRAMES)
+			emit_number(w, PPROF_KEEP_FRAMES, string_number(w, text));
+		else if (*x->bytes == EXTRA_DOC_URL)
+			emit_number(w, PPROF_DOC_URL, string_number(w, text));
+		else if (*x->bytes == EXTRA_UNKNOWN)
+			emit_raw(w, text, x->size - 1);
+	}
+	return period;
+}
+
+static void write_header(struct writer *w)
+{
+	const struct profile *p = w->p;
+	const char *period = write_extras(w);
+
+	for (size_t i = 0; i < p->value_type_count; i++)
+		write_value_type(w, PPROF_SAMPLE_TYPE, p->value_types[i].type,
+				 p->value_types[i].unit);
+	write_comments(w, write_period(w, period));
+	emit_number(w, PPROF_TIME_NANOS, p->time_ns);
+	emit_number(w, PPROF_DURATION_NANOS, p->duration_ns);
+	write_default_type(w);
+}
+
+/* --- Samples: by hand, for there may be millions --- */
+
+/* Fields of Label */
+static void add_label(struct writer *w, const struct profile_tag *t)
+{
+	uint64_t numbers[] = { string_number(w, t->key), t->text ? string_number(w, t->text) : 0,
+			       t->text ? 0 : t->number, string_number(w, t->unit ?: "") };
+	uint8_t label[LABEL_MAX], *end = label, *to;
+
+	for (unsigned int i = 0; i < 4; i++)
+		if (numbers[i])
+			end = put_number(end, i + 1, numbers[i]);
+	if (!RESERVE(w, labels, label_room, w->label_size + LABEL_MAX))
+		return;
+	to = put_head(w->labels + w->label_size, 3, end - label);
+	memcpy(to, label, end - label);
+	w->label_size = to + (end - label) - w->labels;
+}
+
+static void set_labels(struct writer *w, const struct profile_labels *from)
+{
+	w->label_size = 0;
+	if (from->pid)
+		add_label(w, &(struct profile_tag){ .key = "pid", .number = from->pid });
+	if (from->tid)
+		add_label(w, &(struct profile_tag){ .key = "tid", .number = from->tid });
+	if (*from->comm)
+		add_label(w, &(struct profile_tag){ .key = w->thread_key ?: PPROF_COMM,
+						    .text = from->comm });
+	if (from->kernel)
+		add_label(w, &(struct profile_tag){ .key = "mode", .text = "kernel" });
+	for (uint32_t i = 0; i < from->tag_count; i++)
+		add_label(w, &from->tags[i]);
+}
+
+static size_t head_size(size_t size)
+{
+	return 1 + wire_varint_size(size);
+}
+
+static void write_sample(struct writer *w, size_t i)
+{
+	const struct profile *p = w->p;
+	const struct profile_sample *sample = &p->samples[i];
+	const uint32_t *frames = p->frames + sample->first_frame;
+	const int64_t *values = p->values + i * p->value_type_count;
+	size_t id_size = 0, value_size = 0, size;
+	uint8_t *to;
+
+	if (sample->labels != w->label_number)
+		set_labels(w, &p->labels[w->label_number = sample->labels]);
+	for (uint32_t j = 0; j < sample->depth; j++)
+		id_size += wire_varint_size((uint64_t)frames[j] + 1);
+	for (size_t j = 0; j < p->value_type_count; j++)
+		value_size += wire_varint_size(values[j]);
+	size = head_size(id_size) + id_size + head_size(value_size) + value_size + w->label_size;
+	to = reserve(w, HEAD_MAX + size);
+	if (!to)
+		return;
+	to = put_head(to, PPROF_SAMPLE, size);
+	to = put_head(to, 1, id_size);
+	for (uint32_t j = 0; j < sample->depth; j++)
+		to = wire_put_varint(to, (uint64_t)frames[j] + 1);
+	to = put_head(to, 2, value_size);
+	for (size_t j = 0; j < p->value_type_count; j++)
+		to = wire_put_varint(to, values[j]);
+	if (w->label_size)
+		memcpy(to, w->labels, w->label_size);
+	written(w, to + w->label_size);
+}
+
+/* --- Mappings, locations, functions: only those that samples refer to --- */
+
+static void note_location(struct writer *w, uint32_t number)
+{
+	const struct profile *p = w->p;
+	const struct profile_location *l = &p->locations[number];
+
+	w->location_used[number] = true;
+	if (l->mapping != PROFILE_NONE)
+		w->mapping_ids[l->mapping] = 1;
+	for (uint32_t i = 0; i < l->line_count; i++)
+		w->function_used[p->lines[l->first_line + i].function] |=
+			!p->lines[l->first_line + i].file;
+}
+
+static void find_used(struct writer *w)
+{
+	const struct profile *p = w->p;
+	uint32_t id = 0;
+
+	w->image_extras = calloc(p->image_count + 1, sizeof(*w->image_extras));
+	w->mapping_ids = calloc(p->mapping_count + 1, sizeof(*w->mapping_ids));
+	w->location_used = calloc(p->location_count + 1, sizeof(*w->location_used));
+	w->function_used = calloc(p->function_count + 1, sizeof(*w->function_used));
+	if (!w->image_extras || !w->mapping_ids || !w->location_used || !w->function_used)
+		return fail(w, error_no_memory(w->e));
+	for (size_t i = 0; i < p->sample_count; i++)
+		for (uint32_t j = 0; j < p->samples[i].depth; j++)
+			if (!w->location_used[p->frames[p->samples[i].first_frame + j]])
+				note_location(w, p->frames[p->samples[i].first_frame + j]);
+	/* The first stands for the main program, used or not. */
+	for (size_t i = 0; i < p->mapping_count; i++)
+		if (w->mapping_ids[i] || i == 0)
+			w->mapping_ids[i] = ++id;
+}
+
+/* What is known of the locations in each mapping, by mapping. */
+static void note_names(const struct writer *w, Profil__Pprof__Mapping *messages)
+{
+	const struct profile *p = w->p;
+
+	for (size_t i = 0; i < p->location_count; i++) {
+		const struct profile_location *l = &p->locations[i];
+		Profil__Pprof__Mapping *m;
+
+		if (!w->location_used[i] || l->mapping == PROFILE_NONE || l->line_count == 0)
+			continue;
+		m = &messages[l->mapping];
+		m->has_functions = true;
+		m->has_inline_frames |= l->line_count > 1;
+		for (uint32_t j = 0; j < l->line_count; j++) {
+			const struct profile_line *line = &p->lines[l->first_line + j];
+
+			m->has_line_numbers |= line->line > 0;
+			m->has_filenames |= line->file || *p->functions[line->function].file;
+		}
+	}
+}
+
+static uint32_t build_id_number(struct writer *w, uint32_t number)
+{
+	const struct profile_image *image = &w->p->images[number];
+	char hex[BUILD_ID_TEXT_SIZE];
+
+	if (!image->build_id_size)
+		return string_number(w, w->image_extras[number].build_id ?: "");
+	build_id_format(image->build_id, image->build_id_size, hex);
+	return string_number_copied(w, hex);
+}
+
+static uint32_t path_number(struct writer *w, uint32_t number)
+{
+	const char *symbol = w->image_extras[number].relocation;
+	uint32_t string = 0;
+	char *path;
+
+	if (!symbol)
+		return string_number(w, w->p->images[number].path);
+	if (asprintf(&path, "%s%s", w->p->images[number].path, symbol) < 0) {
+		fail(w, error_no_memory(w->e));
+		return 0;
+	}
+	string = string_number_copied(w, path);
+	free(path);
+	return string;
+}
+
+static void set_linked(const struct profile_mapping *m, Profil__Pprof__Mapping *message)
+{
+	if (!pprof_is_whole(m->start, m->limit, m->offset)) {
+		message->linked_start = m->start;
+		message->linked_limit = m->limit;
+	}
+	message->memory_start = 0;
+	message->memory_limit = UINT64_MAX;
+	message->file_offset = 0;
+}
+
+static void write_mapping(struct writer *w, size_t i, Profil__Pprof__Mapping *message)
+{
+	const struct profile_mapping *m = &w->p->mappings[i];
+
+	if (!w->mapping_ids[i])
+		return;
+	message->id = w->mapping_ids[i];
+	message->memory_start = m->start;
+	message->memory_limit = m->limit;
+	message->file_offset = m->offset;
+	message->text_start = w->p->images[m->image].text_start;
+	message->text_size = w->p->images[m->image].text_size;
+	if (m->linked)
+		set_linked(m, message);
+	message->filename = path_number(w, m->image);
+	message->build_id = build_id_number(w, m->image);
+	emit_message(w, PPROF_MAPPING, &message->base);
+}
+
+static void write_mappings(struct writer *w)
+{
+	size_t count = w->p->mapping_count;
+	Profil__Pprof__Mapping *messages = calloc(count + 1, sizeof(*messages));
+
+	if (!messages)
+		return fail(w, error_no_memory(w->e));
+	for (size_t i = 0; i < count; i++)
+		profil__pprof__mapping__init(&messages[i]);
+	note_names(w, messages);
+	for (size_t i = 0; i < count && !w->err; i++)
+		write_mapping(w, i, &messages[i]);
+	free(messages);
+}
+
+static bool variant_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct variant *a = (const struct variant *)array + id, *b = key;
+
+	return a->function == b->function && a->file == b->file;
+}
+
+static uint64_t variant_id(struct writer *w, const struct variant *v)
+{
+	uint64_t hash = hash_u64((uintptr_t)v->file, v->function);
+	uint32_t number = index_find(&w->variant_index, hash, variant_equal, w->variants, v);
+
+	if (number == INDEX_NONE) {
+		if (!RESERVE(w, variants, variant_room, w->variant_count + 1))
+			return 0;
+		if (index_add(&w->variant_index, hash, w->variant_count))
+			fail(w, error_no_memory(w->e));
+		number = w->variant_count++;
+		w->variants[number] = *v;
+	}
+	return w->p->function_count + 1 + number;
+}
+
+/* pprof has source files by function: lines from another file are of a function of their own. */
+static uint64_t function_id(struct writer *w, const struct profile_line *line)
+{
+	if (!line->file)
+		return (uint64_t)line->function + 1;
+	return variant_id(w, &(struct variant){ line->function, line->file });
+}
+
+static void write_location(struct writer *w, size_t i)
+{
+	const struct profile_location *l = &w->p->locations[i];
+	Profil__Pprof__Location message = PROFIL__PPROF__LOCATION__INIT;
+
+	if (!RESERVE(w, lines, line_room, l->line_count) ||
+	    !RESERVE(w, line_pointers, line_pointer_room, l->line_count))
+		return;
+	for (uint32_t j = 0; j < l->line_count; j++) {
+		const struct profile_line *line = &w->p->lines[l->first_line + j];
+
+		profil__pprof__line__init(&w->lines[j]);
+		w->lines[j].function_id = function_id(w, line);
+		w->lines[j].line = line->line;
+		w->lines[j].column = line->column;
+		w->line_pointers[j] = &w->lines[j];
+	}
+	message.id = i + 1;
+	message.mapping_id = l->mapping == PROFILE_NONE ? 0 : w->mapping_ids[l->mapping];
+	message.address = l->address;
+	message.is_folded = l->folded;
+	message.n_line = l->line_count;
+	message.line = w->line_pointers;
+	emit_message(w, PPROF_LOCATION, &message.base);
+}
+
+static void write_function(struct writer *w, uint64_t id, const struct profile_function *f,
+			   const char *file, uint32_t start_line)
+{
+	Profil__Pprof__Function message = PROFIL__PPROF__FUNCTION__INIT;
+
+	message.id = id;
+	message.name = string_number(w, strcmp(f->name, PPROF_NO_NAME) == 0 ? "" : f->name);
+	message.system_name = string_number(w, f->system_name);
+	message.filename = string_number(w, file);
+	message.start_line = start_line;
+	emit_message(w, PPROF_FUNCTION, &message.base);
+}
+
+static void write_locations(struct writer *w)
+{
+	const struct profile *p = w->p;
+
+	for (size_t i = 0; i < p->location_count && !w->err; i++)
+		if (w->location_used[i])
+			write_location(w, i);
+	for (size_t i = 0; i < p->function_count && !w->err; i++)
+		if (w->function_used[i])
+			write_function(w, i + 1, &p->functions[i], p->functions[i].file,
+				       p->functions[i].start_line);
+	for (size_t i = 0; i < w->variant_count && !w->err; i++)
+		write_function(w, p->function_count + 1 + i, &p->functions[w->variants[i].function],
+			       w->variants[i].file, 0);
+}
+
+/* --- All of it --- */
+
+static void write_all(struct writer *w)
+{
+	string_number(w, "");
+	find_used(w);
+	if (!w->err)
+		write_header(w);
+	for (size_t i = 0; i < w->p->sample_count && !w->err; i++)
+		write_sample(w, i);
+	if (!w->err)
+		write_mappings(w);
+	if (!w->err)
+		write_locations(w);
+	for (size_t i = 0; i < w->string_count && !w->err; i++)
+		emit_string(w, w->strings[i]);
+	if (!w->err)
+		fail(w, gzip_write(&w->gzip, w->buffer, w->size, w->e));
+}
+
+static void free_writer(struct writer *w)
+{
+	free(w->buffer);
+	index_free(&w->string_index);
+	free(w->strings);
+	for (size_t i = 0; i < w->owned_count; i++)
+		free(w->owned[i]);
+	free(w->owned);
+	free(w->image_extras);
+	free(w->mapping_ids);
+	free(w->location_used);
+	free(w->function_used);
+	free(w->variants);
+	index_free(&w->variant_index);
+	free(w->labels);
+	free(w->lines);
+	free(w->line_pointers);
+	free(w);
+}
+
+int pprof_write(const struct profile *p, const struct format_options *options, FILE *out,
+		struct error *e)
+{
+	struct writer *w = calloc(1, sizeof(*w));
+	int err;
+
+	(void)options;
+	if (!w)
+		return error_no_memory(e);
+	w->p = p;
+	w->e = e;
+	w->label_number = PROFILE_NONE;
+	err = gzip_open(&w->gzip, out, e);
+	if (!err) {
+		write_all(w);
+		err = gzip_close(&w->gzip, w->err, e);
+	}
+	free_writer(w);
+	return err;
+}

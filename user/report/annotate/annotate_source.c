@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/annotate/annotate_source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/annotate/listing.h"
+#include "report/text.h"
+
+/* Lines so near to one with samples are shown, too. */
+#define NEAR 2
+
+/* A beginning that is so far before the first line with samples cannot be true. */
+#define FUNCTION_MAX 100000
+
+/* Columns behind the counts. */
+enum {
+	LINE,
+	SOURCE,
+	COLUMNS
+};
+
+static const struct table_column columns[COLUMNS] = {
+	[LINE] = { .title = "line" },
+	[SOURCE] = { .title = "source", .is_text = true, .is_hot = true },
+};
+
+/* The number of a line without counts is its own. */
+static const char *cell(const struct listing *l, const struct listing_line *line, size_t column,
+			char buffer[TABLE_CELL_SIZE])
+{
+	uint64_t number = line->number;
+
+	if (line->kind == LISTING_COUNTED) {
+		const struct source_line *s = &l->a->lines.lines[line->number];
+
+		if (s->inlined)
+			return "";
+		number = s->number;
+	}
+	if (column != LINE)
+		return "";
+	if (!number)
+		return "-";
+	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, number);
+	return buffer;
+}
+
+/* The text of a line; "" when it is not here. To be free()d. */
+static char *line_text(const struct source_file *file, uint64_t number)
+{
+	return text_expand_tabs(source_file_line(file, number) ?: "");
+}
+
+/* "> f at x.h:12  text", to be free()d. */
+static char *inlined_text(struct source_files *files, const struct source_line *s)
+{
+	const struct source_file *file;
+	char *text, *whole;
+	int n;
+
+	if (source_files_find(files, s->inlined_file, &file))
+		return NULL;
+	text = line_text(file, s->inlined_number);
+	if (!text)
+		return NULL;
+	n = asprintf(&whole, "> %s at %s:%" PRIu32 "%s%s", s->inlined,
+		     text_basename(s->inlined_file), s->inlined_number, *text ? "  " : "",
+		     text + strspn(text, " "));
+	free(text);
+	return n < 0 ? NULL : whole;
+}
+
+/* What of a file is shown: its lines in a->lines, and the text around them. */
+struct part {
+	struct annotation *a;
+	const struct source_file *file;
+	size_t from, to;      /* in a->lines */
+	uint32_t first, last; /* that belong to the function; 0: none is known */
+	uint32_t start;	      /* where it begins; 0: not known */
+};
+
+static int add_counted(struct listing *l, struct part *part, size_t number)
+{
+	struct source_line *s = &part->a->lines.lines[number];
+	char *text;
+
+	if (s->inlined)
+		text = inlined_text(&part->a->files, s);
+	else if (s->number)
+		text = line_text(part->file, s->number);
+	else
+		text = strdup("[no line]");
+	return text ? listing_add(l, LISTING_COUNTED, number, text) : -ENOMEM;
+}
+
+static bool is_near(const struct part *part, size_t next, uint64_t number)
+{
+	const struct source_line *lines = part->a->lines.lines;
+
+	if (number == part->start)
+		return true;
+	if (next < part->to && lines[next].number - number <= NEAR)
+		return true;
+	return next > part->from && lines[next - 1].number &&
+	       number - lines[next - 1].number <= NEAR;
+}
+
+static int add_plain(struct listing *l, const struct part *part, uint64_t number)
+{
+	char *text = line_text(part->file, number);
+
+	return text ? listing_add(l, LISTING_PLAIN, number, text) : -ENOMEM;
+}
+
+/* Those before line `next`. One is shown, for no more room than it takes to say so. */
+static int add_left_out(struct listing *l, const struct part *part, uint64_t next, size_t *left_out)
+{
+	size_t count = *left_out;
+
+	*left_out = 0;
+	if (count == 1)
+		return add_plain(l, part, next - 1);
+	return count ? listing_add_left_out(l, count, "lines") : 0;
+}
+
+/* Lines without counts before line `end`; `next` is the line with counts that is behind them. */
+static int add_gap(struct listing *l, const struct part *part, size_t next, uint64_t number,
+		   uint64_t end, bool all)
+{
+	size_t left_out = 0;
+	int err = 0;
+
+	for (; number < end && !err; number++) {
+		if (!all && !is_near(part, next, number)) {
+			left_out++;
+			continue;
+		}
+		err = add_left_out(l, part, number, &left_out);
+		err = err ?: add_plain(l, part, number);
+	}
+	return err ?: add_left_out(l, part, end, &left_out);
+}
+
+/* Without the text there is nothing to be shown between lines with counts. */
+static uint64_t last_of(const struct part *part)
+{
+	return part->last < part->file->line_count ? part->last : part->file->line_count;
+}
+
+static int add_part(struct listing *l, struct part *part, bool all)
+{
+	uint64_t number = part->first ?: 1, limit = last_of(part) + 1;
+	int err = 0;
+
+	for (size_t i = part->from; i < part->to && !err; i++) {
+		const struct source_line *s = &part->a->lines.lines[i];
+
+		if (s->number && !s->inlined) {
+			err = add_gap(l, part, i, number, s->number < limit ? s->number : limit,
+				      all);
+			number = (uint64_t)s->number + 1;
+		}
+		err = err ?: add_counted(l, part, i);
+	}
+	if (!part->first)
+		return err;
+	return err ?: add_gap(l, part, part->to, number, limit, all);
+}
+
+static void widen(struct part *part, uint32_t number)
+{
+	if (!number)
+		return;
+	if (!part->first || number < part->first)
+		part->first = number;
+	if (number > part->last)
+		part->last = number;
+}
+
+/* Where the function begins, by the location with that line. */
+static uint32_t beginning(const struct annotation *a, const char *file)
+{
+	const struct profile *p = a->line_places;
+
+	for (uint32_t i = 0; i < p->location_count; i++) {
+		const struct profile_location *l = &p->locations[i];
+		const struct profile_function *f;
+
+		if (a->lines.own[i] == PROFILE_NONE || !l->line_count)
+			continue;
+		f = &p->functions[p->lines[l->first_line + l->line_count - 1].function];
+		if (f->start_line && strcmp(f->file, file) == 0)
+			return f->start_line;
+	}
+	return 0;
+}
+
+static void find_range(struct part *part)
+{
+	const struct annotation *a = part->a;
+	const char *name = part->file->name;
+	uint32_t start;
+
+	for (size_t i = part->from; i < part->to; i++)
+		widen(part, a->lines.lines[i].number);
+	if (part->from > 0)
+		return; /* not the function's own file, but one that is included in it */
+	start = beginning(a, name);
+	for (uint32_t i = 0; a->code_places && i < a->code_places->location_count; i++) {
+		struct source_line line = source_line_of(a->code_places, i);
+
+		if (strcmp(line.file, name) == 0)
+			widen(part, line.number);
+	}
+	if (start < part->first && part->first - start <= FUNCTION_MAX) {
+		part->start = start;
+		widen(part, start);
+	}
+}
+
+static int add_file(struct listing *l, struct annotation *a, size_t from, size_t to, bool all)
+{
+	struct part part = { .a = a, .from = from, .to = to };
+	const char *name = a->lines.lines[from].file;
+	char *heading;
+
+	if (source_files_find(&a->files, name, &part.file))
+		return -ENOMEM;
+	heading = strdup(*name ? name : "[no source file]");
+	if (!heading || listing_add(l, LISTING_TEXT, 0, heading))
+		return -ENOMEM;
+	find_range(&part);
+	return add_part(l, &part, all);
+}
+
+static int add_files(struct listing *l, struct annotation *a, bool all)
+{
+	const struct source_line *lines = a->lines.lines;
+	size_t to;
+	int err = 0;
+
+	for (size_t from = 0; from < a->lines.count && !err; from = to) {
+		for (to = from + 1; to < a->lines.count; to++)
+			if (strcmp(lines[to].file, lines[from].file) != 0)
+				break;
+		err = add_file(l, a, from, to, all);
+	}
+	return err;
+}
+
+int annotate_source(struct annotation *a, const struct report_listing_options *o, FILE *out)
+{
+	struct listing l = {
+		.a = a,
+		.tallies = &a->line_counts,
+		.columns = columns,
+		.column_count = COLUMNS,
+		.cell = cell,
+	};
+	int err = add_files(&l, a, o->all);
+
+	err = err ?: listing_print(&l, o, out);
+	listing_free(&l);
+	return err;
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/annotate/annotation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profile/image_name.h"
+#include "report/function_search.h"
+#include "report/rows.h"
+#include "report/text.h"
+#include "util/sum.h"
+
+/* ---- the code ---- */
+
+/* Why there is no code to be shown; 0: there is. */
+static int check_code(const struct annotation *a, struct error *e)
+{
+	const char *name = a->function ?: "the address";
+	const struct profile_image *image;
+
+	if (a->image == PROFILE_NONE)
+		return error_set(e, 0, "cannot disassemble %s: it is in no image that is known",
+				 name);
+	image = &a->p->images[a->image];
+	if (image_is_in_kernel(image->path)) {
+		error_set(e, 0, "cannot disassemble %s: %s: code of the kernel is in no file", name,
+			  image->path);
+		error_mend(e, "profiltool report --by address -p '%s' tells its addresses",
+			   text_basename(image->path));
+		return -EINVAL;
+	}
+	if (image_is_bracketed(image->path))
+		return error_set(e, 0, "cannot disassemble %s: %s: it is in no file", name,
+				 image->path);
+	if (image->unnamed) {
+		error_set(e, 0, "cannot disassemble %s: %s: %s", name, image->path, image->unnamed);
+		error_mend(e, "when it is on another machine or in a container, annotate there or "
+			      "put a copy at that path");
+		return -EINVAL;
+	}
+	if (a->extent.limit)
+		return 0;
+	error_set(e, 0, "%s has no symbol %s: nobody knows where it ends", image->path, name);
+	error_mend(e, "give an address; profiltool report --by address -p %s tells them",
+		   text_basename(image->path));
+	return -ENOENT;
+}
+
+/* The image's file as it can be opened: by descriptor, or by the name it had when deleted. */
+static void path_on_disk(char path[PATH_MAX], const struct profile_image *image)
+{
+	if (image->fd >= 0) {
+		snprintf(path, PATH_MAX, "/proc/%d/fd/%d", (int)getpid(), image->fd);
+		return;
+	}
+	snprintf(path, PATH_MAX, "%s", image->path);
+	path[image_path_size(path)] = '\0';
+}
+
+static int read_code(struct annotation *a, struct error *e)
+{
+	char path[PATH_MAX];
+	int err = check_code(a, e);
+
+	if (err)
+		return err;
+	path_on_disk(path, &a->p->images[a->image]);
+	err = disassemble(&a->code, path, a->extent.start, a->extent.limit, DISASSEMBLY_SECONDS, e);
+	if (err)
+		disassembly_free(&a->code);
+	return err;
+}
+
+/* ---- source lines ---- */
+
+/* A profile of all instructions, samples or not: only to get their lines. */
+static int add_places(struct annotation *a)
+{
+	const struct profile_image *image = &a->p->images[a->image];
+	struct profile *places = a->code_places;
+	uint32_t image_id, mapping, location;
+
+	if (profile_add_image(places, image->path, image->build_id, image->build_id_size,
+			      &image_id) ||
+	    profile_add_mapping(places, a->extent.start, a->extent.limit, 0, image_id, &mapping))
+		return -ENOMEM;
+	places->mappings[mapping].linked = true;
+	if (image->fd >= 0)
+		places->images[image_id].fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
+	if (image->root >= 0)
+		places->images[image_id].root = fcntl(image->root, F_DUPFD_CLOEXEC, 0);
+	for (size_t i = 0; i < a->code.count; i++)
+		if (profile_add_location(places, a->code.instructions[i].address, mapping,
+					 &location))
+			return -ENOMEM;
+	return 0;
+}
+
+/* Lines of all instructions; in the listing of lines, of those that have a sample. */
+static int find_code_lines(struct annotation *a, const bool *locations,
+			   const struct symbol_options *options, struct error *e)
+{
+	bool *used = calloc(a->code.count + 1, sizeof(*used));
+	int err = -ENOMEM;
+
+	a->code_places = profile_new();
+	if (used && a->code_places && !add_places(a))
+		err = 0;
+	for (uint32_t i = 0; !err && i < a->p->location_count; i++) {
+		size_t found =
+			locations[i] ? disassembly_find(&a->code, a->p->locations[i].image_address)
+				     : SIZE_MAX;
+
+		if (found != SIZE_MAX)
+			used[found] = true;
+	}
+	if (err)
+		error_no_memory(e);
+	err = err ?: symbol_resolve(a->code_places, options, e);
+	if (!err && source_lines_make(&a->lines, a->code_places, used))
+		err = error_no_memory(e);
+	free(used);
+	a->line_places = a->code_places;
+	return err;
+}
+
+/* From the program's own debug information; where there is none, what the profile itself has. */
+static int find_lines(struct annotation *a, struct profile *p, const bool *locations,
+		      const struct annotation_options *o, struct error *e)
+{
+	struct symbol_options options = { .lines = true, .debuginfod = o->debuginfod };
+	int err;
+
+	if (o->no_sources)
+		return 0;
+	a->files.folder = o->source_path;
+	if (a->code.count) {
+		err = find_code_lines(a, locations, &options, e);
+		if (err || annotation_has_lines(a))
+			return err;
+		source_lines_free(&a->lines);
+	}
+	options.wanted = locations;
+	err = symbol_resolve(p, &options, e);
+	if (!err && source_lines_make(&a->lines, p, locations))
+		err = error_no_memory(e);
+	a->line_places = p;
+	return err;
+}
+
+bool annotation_has_lines(const struct annotation *a)
+{
+	const struct profile *places = a->code_places;
+
+	for (size_t i = 0; i < a->lines.count; i++)
+		if (a->lines.lines[i].number)
+			return true;
+	for (uint32_t i = 0; places && i < places->location_count; i++)
+		if (source_line_of(places, i).number)
+			return true;
+	return false;
+}
+
+/* ---- counts ---- */
+
+/* Where the samples of a location are counted. */
+struct place {
+	size_t instruction; /* or SIZE_MAX */
+	uint32_t line, inlined;
+};
+
+struct counter {
+	struct annotation *a;
+	const bool *locations;
+	struct place *places;
+	uint64_t stack;	     /* the number of the one that is being counted */
+	uint64_t last_stack; /* the last that was in the function */
+};
+
+static int make_tallies(struct tallies *t, size_t count, size_t value_count)
+{
+	t->self = calloc(count + 1, value_count * sizeof(*t->self));
+	t->total = calloc(count + 1, sizeof(*t->total));
+	t->last_stack = calloc(count + 1, sizeof(*t->last_stack));
+	return t->self && t->total && t->last_stack ? 0 : -ENOMEM;
+}
+
+static void free_tallies(struct tallies *t)
+{
+	free(t->self);
+	free(t->total);
+	free(t->last_stack);
+}
+
+/* Once per stack, however often recursion brings it up. */
+static void add_total(uint64_t *total, uint64_t *last_stack, uint64_t stack, int64_t value)
+{
+	if (*last_stack != stack && value > 0)
+		add_u64(total, value);
+	*last_stack = stack;
+}
+
+static void tally(const struct counter *c, struct tallies *t, size_t number, const int64_t *values,
+		  bool leaf)
+{
+	const struct annotation *a = c->a;
+
+	for (size_t i = 0; i < a->value_count && leaf; i++)
+		if (values[a->values[i]] > 0)
+			add_u64(&t->self[number * a->value_count + i], values[a->values[i]]);
+	add_total(&t->total[number], &t->last_stack[number], c->stack, values[a->values[0]]);
+}
+
+static void count_frame(struct counter *c, uint32_t location, const int64_t *values, bool leaf)
+{
+	const struct place *place = &c->places[location];
+	int64_t value = values[c->a->values[0]];
+
+	if (!c->locations[location])
+		return;
+	if (leaf && value > 0)
+		add_u64(&c->a->samples, value);
+	add_total(&c->a->total, &c->last_stack, c->stack, value);
+	if (place->instruction != SIZE_MAX)
+		tally(c, &c->a->code_counts, place->instruction, values, leaf);
+	if (place->line != PROFILE_NONE)
+		tally(c, &c->a->line_counts, place->line, values, leaf);
+	if (place->inlined != PROFILE_NONE)
+		tally(c, &c->a->line_counts, place->inlined, values, leaf);
+}
+
+static void count_samples(struct counter *c)
+{
+	const struct profile *p = c->a->p;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+
+		c->stack++;
+		c->a->stacks |= sample->depth > 1;
+		for (uint32_t j = 0; j < sample->depth; j++)
+			count_frame(c, p->frames[sample->first_frame + j],
+				    &p->values[i * p->value_type_count], j == 0);
+	}
+}
+
+/* Calls that were counted apart, where there are no stacks: what was spent in each. */
+static void count_calls(struct counter *c)
+{
+	const struct profile *p = c->a->p;
+	bool any = false;
+
+	for (size_t i = 0; i < p->arc_count && !c->a->stacks; i++) {
+		const int64_t *values = &p->arc_values[i * p->value_type_count];
+
+		if (p->arcs[i].kind != PROFILE_CALL || !c->locations[p->arcs[i].from])
+			continue;
+		c->stack++;
+		any |= values[c->a->values[0]] > 0;
+		count_frame(c, p->arcs[i].from, values, false);
+	}
+	c->a->stacks |= any;
+	if (c->a->total > c->a->all_samples)
+		c->a->total = c->a->all_samples; /* of functions that call themselves */
+}
+
+static void find_places(struct counter *c)
+{
+	const struct annotation *a = c->a;
+
+	for (uint32_t i = 0; i < a->p->location_count; i++) {
+		struct place *place = &c->places[i];
+		size_t line = i;
+
+		*place = (struct place){ SIZE_MAX, PROFILE_NONE, PROFILE_NONE };
+		if (c->locations[i] && a->code.count)
+			place->instruction =
+				disassembly_find(&a->code, a->p->locations[i].image_address);
+		if (a->line_places != a->p)
+			line = place->instruction;
+		if (!c->locations[i] || !a->line_places || line == SIZE_MAX)
+			continue;
+		place->line = a->lines.own[line];
+		place->inlined = a->lines.inlined[line];
+	}
+}
+
+static int count(struct annotation *a, const bool *locations, struct error *e)
+{
+	const struct profile *p = a->p;
+	struct counter c = { .a = a, .locations = locations };
+	int err = -ENOMEM;
+
+	a->all_samples = profile_total(p);
+	a->values = calloc(p->value_type_count + 1, sizeof(*a->values));
+	c.places = calloc(p->location_count + 1, sizeof(*c.places));
+	if (a->values && c.places) {
+		a->value_count = rows_values(p, a->values);
+		err = make_tallies(&a->code_counts, a->code.count, a->value_count);
+		err = err ?: make_tallies(&a->line_counts, a->lines.count, a->value_count);
+	}
+	if (!err) {
+		find_places(&c);
+		count_samples(&c);
+		count_calls(&c);
+	}
+	free(c.places);
+	return err ? error_no_memory(e) : 0;
+}
+
+/* ---- all of it ---- */
+
+int annotation_make(struct annotation *a, struct profile *p, const struct annotation_options *o,
+		    struct error *e)
+{
+	struct found_function found;
+	int err = function_search(p, o->function, o->image, &found, e);
+
+	*a = (struct annotation){ .p = p };
+	if (!err) {
+		a->image = found.image;
+		a->function = found.name;
+		a->extent = found.extent;
+		read_code(a, &a->no_code);
+		err = find_lines(a, p, found.locations, o, e);
+	}
+	if (!err && !a->code.count && !annotation_has_lines(a)) {
+		*e = a->no_code;
+		err = -EINVAL;
+	}
+	err = err ?: count(a, found.locations, e);
+	free(found.locations);
+	return err;
+}
+
+void annotation_free(struct annotation *a)
+{
+	disassembly_free(&a->code);
+	free_tallies(&a->code_counts);
+	free_tallies(&a->line_counts);
+	profile_free(a->code_places);
+	source_lines_free(&a->lines);
+	source_files_free(&a->files);
+	free(a->values);
+	*a = (struct annotation){ 0 };
+}

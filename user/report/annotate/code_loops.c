@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/annotate/code_loops.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/sum.h"
+
+/* What is longer, or too many, nobody would look at: the shortest are drawn. */
+#define LENGTH_MAX 2000
+#define COUNT_MAX  2000
+
+struct loop {
+	size_t head, last;
+};
+
+static int by_length(const void *one, const void *other)
+{
+	const struct loop *a = one, *b = other;
+
+	return compare_u64(a->last - a->head, b->last - b->head) ?: compare_u64(a->head, b->head);
+}
+
+/* loops has room for all instructions. Returns how many there are. */
+static size_t find_loops(const struct disassembly *d, struct loop *loops)
+{
+	size_t count = 0;
+
+	/* The last jump to each head: first by head. */
+	for (size_t i = 0; i < d->count; i++)
+		loops[i] = (struct loop){ i, 0 };
+	for (size_t i = 0; i < d->count; i++) {
+		size_t head = disassembly_target(d, i);
+
+		if (head != SIZE_MAX && head <= i)
+			loops[head].last = i + 1;
+	}
+	for (size_t i = 0; i < d->count; i++)
+		if (loops[i].last && loops[i].last - i <= LENGTH_MAX)
+			loops[count++] = (struct loop){ i, loops[i].last - 1 };
+	if (count)
+		qsort(loops, count, sizeof(*loops), by_length);
+	return count < COUNT_MAX ? count : COUNT_MAX;
+}
+
+static bool is_free(const struct code_loops *l, const struct loop *loop, size_t place)
+{
+	for (size_t i = loop->head; i <= loop->last; i++)
+		if (l->marks[i][place] != ' ')
+			return false;
+	return true;
+}
+
+/* At the rightmost place where there is none yet; not at all when there is no such place. */
+static void draw(struct code_loops *l, const struct loop *loop)
+{
+	size_t place = CODE_LOOPS_MAX;
+
+	while (place > 0 && !is_free(l, loop, place - 1))
+		place--;
+	if (place-- == 0)
+		return;
+	for (size_t i = loop->head; i <= loop->last; i++)
+		l->marks[i][place] = '|';
+	l->marks[loop->head][place] = '/';
+	l->marks[loop->last][place] = loop->head == loop->last ? '<' : '\\';
+	if (l->depth < CODE_LOOPS_MAX - place)
+		l->depth = CODE_LOOPS_MAX - place;
+}
+
+int code_loops_draw(struct code_loops *l, const struct disassembly *d)
+{
+	struct loop *loops = calloc(d->count + 1, sizeof(*loops));
+	size_t count;
+
+	*l = (struct code_loops){ .marks = calloc(d->count + 1, sizeof(*l->marks)) };
+	if (!loops || !l->marks) {
+		free(loops);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < d->count; i++)
+		memset(l->marks[i], ' ', CODE_LOOPS_MAX);
+	count = find_loops(d, loops);
+	for (size_t i = 0; i < count; i++)
+		draw(l, &loops[i]);
+	for (size_t i = 0; i < d->count; i++)
+		memmove(l->marks[i], l->marks[i] + CODE_LOOPS_MAX - l->depth, l->depth + 1);
+	free(loops);
+	return 0;
+}
+
+void code_loops_free(struct code_loops *l)
+{
+	free(l->marks);
+	*l = (struct code_loops){ 0 };
+}

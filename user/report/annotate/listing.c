@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/annotate/listing.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "report/text.h"
+#include "util/array.h"
+
+int listing_add(struct listing *l, enum listing_kind kind, size_t number, char *text)
+{
+	if (array_reserve(&l->lines, &l->room, l->count + 1, sizeof(*l->lines))) {
+		free(text);
+		return -ENOMEM;
+	}
+	l->lines[l->count++] = (struct listing_line){ kind, number, text };
+	return 0;
+}
+
+int listing_add_left_out(struct listing *l, size_t count, const char *what)
+{
+	char *text;
+
+	if (asprintf(&text, "... %zu %s", count, what) < 0)
+		return -ENOMEM;
+	return listing_add(l, LISTING_TEXT, 0, text);
+}
+
+bool listing_is_quiet(const struct listing *l, size_t number)
+{
+	for (size_t i = 0; i < l->a->value_count; i++)
+		if (l->tallies->self[number * l->a->value_count + i])
+			return false;
+	return !l->tallies->total[number];
+}
+
+/* Of samples, and of calls where they are known. */
+static size_t count_columns(const struct annotation *a)
+{
+	return 1 + a->stacks + 1 + a->value_count - 1;
+}
+
+static uint64_t all_of(const struct annotation *a)
+{
+	return a->stacks ? a->total : a->samples;
+}
+
+static uint64_t shown_total(const struct listing *l, size_t number)
+{
+	return l->a->stacks ? l->tallies->total[number]
+			    : l->tallies->self[number * l->a->value_count];
+}
+
+/* The first value, its total, that in percent, the other values. */
+static const char *count_cell(const struct listing *l, size_t number, size_t column,
+			      char buffer[TABLE_CELL_SIZE])
+{
+	const uint64_t *self = &l->tallies->self[number * l->a->value_count];
+	uint64_t count;
+
+	if (column == 1u + l->a->stacks) {
+		text_percent(buffer, shown_total(l, number), all_of(l->a));
+		return buffer;
+	}
+	if (column == 0)
+		count = self[0];
+	else
+		count = column == 1 ? shown_total(l, number) : self[column - 1 - l->a->stacks];
+	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, count);
+	return buffer;
+}
+
+static const char *cell(const void *context, size_t row, size_t column,
+			char buffer[TABLE_CELL_SIZE])
+{
+	const struct listing *l = context;
+	const struct listing_line *line = &l->lines[row];
+	size_t counts = count_columns(l->a);
+
+	if (column < counts)
+		return line->kind == LISTING_COUNTED ? count_cell(l, line->number, column, buffer)
+						     : "";
+	if (column == counts + l->column_count - 1 && line->text)
+		return line->text;
+	return line->kind == LISTING_TEXT ? "" : l->cell(l, line, column - counts, buffer);
+}
+
+static bool is_hot(const void *context, size_t row)
+{
+	const struct listing *l = context;
+	const struct listing_line *line = &l->lines[row];
+
+	return line->kind == LISTING_COUNTED && all_of(l->a) &&
+	       (double)shown_total(l, line->number) * 100 >= (double)all_of(l->a) * LISTING_HOT;
+}
+
+static bool is_faint(const void *context, size_t row)
+{
+	const struct listing *l = context;
+	const struct listing_line *line = &l->lines[row];
+
+	return line->kind == LISTING_COUNTED && listing_is_quiet(l, line->number);
+}
+
+/* Of a source; `cell` tells instructions. */
+static bool is_line(const void *context, size_t row)
+{
+	const struct listing *l = context;
+
+	return l->lines[row].text != NULL;
+}
+
+/* titles: of the values, to be free()d. */
+static int name_columns(const struct listing *l, struct table_column *columns, char **titles)
+{
+	const struct annotation *a = l->a;
+	size_t count = 0;
+
+	for (size_t i = 0; i < a->value_count; i++) {
+		titles[i] = rows_title(a->p, a->values[i]);
+		if (!titles[i])
+			return -ENOMEM;
+		columns[count++] =
+			(struct table_column){ .title = i == 0 && a->stacks ? "self" : titles[i],
+					       .is_hot = i == 0 };
+		if (i == 0 && a->stacks)
+			columns[count++] =
+				(struct table_column){ .title = "total", .is_hot = true };
+		if (i == 0)
+			columns[count++] = (struct table_column){ .title = "%", .is_hot = true };
+	}
+	for (size_t i = 0; i < l->column_count; i++)
+		columns[count++] = l->columns[i];
+	return 0;
+}
+
+int listing_print(const struct listing *l, const struct report_listing_options *o, FILE *out)
+{
+	size_t count = count_columns(l->a) + l->column_count;
+	struct table_column *columns = calloc(count, sizeof(*columns));
+	char **titles = calloc(l->a->value_count, sizeof(*titles));
+	struct table t = {
+		.columns = columns,
+		.column_count = count,
+		.row_count = l->count,
+		.cell = cell,
+		.is_hot = is_hot,
+		.is_faint = is_faint,
+		.is_line = is_line,
+		.context = l,
+		.width = o->width,
+		.color = o->color,
+	};
+	int err = columns && titles ? name_columns(l, columns, titles) : -ENOMEM;
+
+	err = err ?: table_print(&t, out);
+	for (size_t i = 0; titles && i < l->a->value_count; i++)
+		free(titles[i]);
+	free(titles);
+	free(columns);
+	return err;
+}
+
+void listing_free(struct listing *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free(l->lines[i].text);
+	free(l->lines);
+	l->lines = NULL;
+	l->count = l->room = 0;
+}

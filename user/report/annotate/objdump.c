@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/annotate/objdump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+
+#define BUFFER_SIZE   65536
+#define MESSAGES_SIZE 65536
+#define MEMORY_MAX    ((rlim_t)4 << 30)
+
+/* Without debuginfod: nothing is fetched from the network. To be free()d, without the strings. */
+static char **environment(void)
+{
+	size_t count = 0, kept = 0;
+	char **copy;
+
+	while (environ[count])
+		count++;
+	copy = calloc(count + 1, sizeof(*copy));
+	for (size_t i = 0; copy && i < count; i++)
+		if (strncmp(environ[i], "DEBUGINFOD_URLS=", strlen("DEBUGINFOD_URLS=")) != 0)
+			copy[kept++] = environ[i];
+	return copy;
+}
+
+/* It may have less already. */
+static void limit(pid_t pid, int resource, rlim_t most)
+{
+	struct rlimit l;
+
+	if (prlimit(pid, resource, NULL, &l))
+		return;
+	l.rlim_max = l.rlim_max < most ? l.rlim_max : most;
+	l.rlim_cur = l.rlim_cur < most ? l.rlim_cur : most;
+	prlimit(pid, resource, &l, NULL);
+}
+
+static int spawn(struct objdump *o, char *const *arguments, int out)
+{
+	posix_spawn_file_actions_t actions;
+	char **variables = environment();
+	int err = variables ? posix_spawn_file_actions_init(&actions) : ENOMEM;
+
+	if (err) {
+		free(variables);
+		return err;
+	}
+	err = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	err = err ?: posix_spawn_file_actions_adddup2(&actions, o->messages, STDERR_FILENO);
+	err = err ?: posix_spawnp(&o->pid, arguments[0], &actions, NULL, arguments, variables);
+	posix_spawn_file_actions_destroy(&actions);
+	free(variables);
+	if (err)
+		return err;
+	limit(o->pid, RLIMIT_FSIZE, MESSAGES_SIZE); /* it writes no file but this one */
+	limit(o->pid, RLIMIT_AS, MEMORY_MAX);
+	return 0;
+}
+
+static void free_parts(struct objdump *o)
+{
+	free(o->buffer);
+	if (o->messages >= 0)
+		close(o->messages);
+	if (o->out >= 0)
+		close(o->out);
+}
+
+/* Returns an errno. */
+static int start(struct objdump *o, char *const *arguments)
+{
+	int ends[2], err;
+
+	o->buffer = malloc(BUFFER_SIZE + 1);
+	o->messages = memfd_create("objdump", MFD_CLOEXEC);
+	if (!o->buffer || o->messages < 0 || pipe2(ends, O_CLOEXEC))
+		return errno;
+	o->out = ends[0];
+	err = fcntl(o->out, F_SETFL, O_NONBLOCK) ? errno : spawn(o, arguments, ends[1]);
+	close(ends[1]);
+	return err;
+}
+
+int objdump_start(struct objdump *o, char *const *arguments, unsigned int seconds, struct error *e)
+{
+	int err;
+
+	*o = (struct objdump){ .out = -1,
+			       .messages = -1,
+			       .deadline = now_ns() + seconds * NS_PER_S };
+	err = start(o, arguments);
+	if (!err)
+		return 0;
+	free_parts(o);
+	error_set(e, err, "cannot run objdump");
+	if (err == ENOENT)
+		error_mend(e, "install the package binutils");
+	return -err;
+}
+
+/* Returns 0 when something can be read or its end has come. */
+static int wait_for_output(const struct objdump *o)
+{
+	struct pollfd poll_out = { .fd = o->out, .events = POLLIN };
+	int n;
+
+	do {
+		uint64_t now = now_ns();
+
+		if (now >= o->deadline)
+			return -ETIMEDOUT;
+		n = poll(&poll_out, 1, (int)((o->deadline - now) / NS_PER_MS + 1));
+	} while (n == 0 || (n < 0 && errno == EINTR));
+	return n < 0 ? -errno : 0;
+}
+
+/* Adds to the buffer. Returns how many bytes, or a negative errno. */
+static ssize_t read_more(struct objdump *o)
+{
+	ssize_t n;
+
+	memmove(o->buffer, o->buffer + o->begin, o->end - o->begin);
+	o->end -= o->begin;
+	o->begin = 0;
+	do {
+		int err = wait_for_output(o);
+
+		if (err)
+			return err;
+		n = read(o->out, o->buffer + o->end, BUFFER_SIZE - o->end);
+	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
+	if (n < 0)
+		return -errno;
+	o->end += n;
+	return n;
+}
+
+char *objdump_read_line(struct objdump *o, int *err)
+{
+	size_t seen = 0;
+	ssize_t n = 1;
+	char *line, *newline = NULL;
+
+	*err = 0;
+	while (n > 0 && o->end - o->begin < BUFFER_SIZE) {
+		newline = memchr(o->buffer + o->begin + seen, '\n', o->end - o->begin - seen);
+		if (newline)
+			break;
+		seen = o->end - o->begin;
+		n = read_more(o);
+	}
+	if (n < 0)
+		*err = (int)n;
+	if (n < 0 || o->begin == o->end)
+		return NULL;
+	line = o->buffer + o->begin;
+	if (newline) {
+		*newline = '\0';
+		o->begin = newline + 1 - o->buffer;
+	} else {
+		o->buffer[o->end] = '\0';
+		o->begin = o->end;
+	}
+	return line;
+}
+
+/* The first line that it said, which begins with its name. */
+static void read_message(const struct objdump *o, char *text, size_t size)
+{
+	ssize_t n = pread(o->messages, text, size - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+}
+
+int objdump_finish(struct objdump *o, const char *path, int err, struct error *e)
+{
+	char message[256];
+	int status = 0;
+
+	if (err)
+		kill(o->pid, SIGKILL);
+	while (waitpid(o->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	read_message(o, message, sizeof(message));
+	free_parts(o);
+	if (err == -ENOMEM)
+		return error_no_memory(e);
+	if (err == -ETIMEDOUT)
+		return error_set(e, 0, "cannot disassemble %s: objdump took too long", path);
+	if (err)
+		return error_set(e, -err, "cannot disassemble %s", path);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	if (strstr(message, "out of memory") || strstr(message, "memory exhausted"))
+		return error_set(e, 0,
+				 "cannot disassemble %s: objdump took more than 4 GiB of memory",
+				 path);
+	if (!*message && WIFSIGNALED(status))
+		return error_set(e, 0, "cannot disassemble %s: objdump was ended by signal %d (%s)",
+				 path, WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return error_set(e, 0, "cannot disassemble %s: %s", path,
+			 *message ? message : "objdump failed");
+}

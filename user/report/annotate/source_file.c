@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/annotate/source_file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/array.h"
+#include "util/file.h"
+
+/* Below the folder: with all of the name, and with one component less each time. */
+static int open_below(const char *folder, const char *name, struct stat *status)
+{
+	char path[PATH_MAX];
+	int fd = -ENOENT;
+
+	for (const char *rest = name; rest && fd < 0; rest = strchr(rest, '/')) {
+		rest += strspn(rest, "/");
+		if (snprintf(path, sizeof(path), "%s/%s", folder, rest) < (int)sizeof(path))
+			fd = file_open_regular(-1, path, status);
+	}
+	return fd;
+}
+
+static ssize_t read_whole(int fd, char *text, size_t size)
+{
+	size_t done = 0;
+	ssize_t n = 1;
+
+	while (done < size && n > 0) {
+		n = pread(fd, text + done, size - done, (off_t)done);
+		if (n > 0)
+			done += n;
+		else if (n < 0 && errno == EINTR)
+			n = 1;
+	}
+	return n < 0 ? -errno : (ssize_t)done;
+}
+
+/* Cuts the text into lines. */
+static int cut(struct source_file *f, size_t size)
+{
+	size_t room = 0;
+
+	for (char *line = f->text, *end = f->text + size; line < end;) {
+		char *newline = memchr(line, '\n', end - line);
+
+		if (array_reserve(&f->lines, &room, f->line_count + 1, sizeof(*f->lines)))
+			return -ENOMEM;
+		f->lines[f->line_count++] = line;
+		if (!newline)
+			break;
+		*newline = '\0';
+		line = newline + 1;
+	}
+	return 0;
+}
+
+static int read_file(struct source_files *s, struct source_file *f)
+{
+	struct stat status;
+	int fd = file_open_regular(-1, f->name, &status), err = 0;
+	ssize_t size;
+
+	if (fd < 0 && s->folder)
+		fd = open_below(s->folder, f->name, &status);
+	if (fd < 0)
+		return 0;
+	if (status.st_size > (off_t)(SOURCE_FILES_MAX - s->bytes)) {
+		f->too_large = true;
+		close(fd);
+		return 0;
+	}
+	f->text = calloc(1, status.st_size + 1);
+	size = f->text ? read_whole(fd, f->text, status.st_size) : -ENOMEM;
+	close(fd);
+	if (!f->text)
+		return -ENOMEM;
+	f->changed = status.st_mtime;
+	if (size >= 0)
+		err = cut(f, size);
+	s->bytes += status.st_size;
+	return err;
+}
+
+static bool name_equal(const void *array, uint32_t id, const void *key)
+{
+	return strcmp(((struct source_file *const *)array)[id]->name, key) == 0;
+}
+
+int source_files_find(struct source_files *s, const char *name, const struct source_file **file)
+{
+	uint64_t hash = hash_bytes(name, strlen(name), 0);
+	uint32_t id = index_find(&s->index, hash, name_equal, s->files, name);
+	struct source_file *f;
+
+	if (id != INDEX_NONE) {
+		*file = s->files[id];
+		return 0;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f || array_reserve(&s->files, &s->room, s->count + 1, sizeof(*s->files)) ||
+	    index_add(&s->index, hash, s->count)) {
+		free(f);
+		return -ENOMEM;
+	}
+	f->name = name;
+	s->files[s->count++] = f;
+	*file = f;
+	return *name ? read_file(s, f) : 0;
+}
+
+void source_files_free(struct source_files *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		free(s->files[i]->text);
+		free(s->files[i]->lines);
+		free(s->files[i]);
+	}
+	free(s->files);
+	index_free(&s->index);
+	*s = (struct source_files){ 0 };
+}
+
+const char *source_file_line(const struct source_file *f, uint64_t number)
+{
+	return number && number <= f->line_count ? f->lines[number - 1] : NULL;
+}

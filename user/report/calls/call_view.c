@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/calls/call_view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/rows.h"
+#include "util/sum.h"
+
+#define SUGGESTIONS_MAX 3
+
+static bool has_calls(const struct profile *p)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < p->arc_count && !found; i++)
+		found = p->arcs[i].kind == PROFILE_CALL;
+	return found;
+}
+
+static int explain_filtered_calls(struct error *e)
+{
+	error_set(e, 0, "counted calls cannot be filtered, and the profile has no call stacks");
+	error_mend(e, "--callers FUNCTION and --callees FUNCTION show the calls of one function "
+		      "without --focus and --ignore");
+	return -ENODATA;
+}
+
+static int explain_no_stacks(bool calls, struct error *e)
+{
+	error_set(e, 0, "the profile has no call stacks");
+	error_mend(e,
+		   calls ? "it has counted calls: --callers FUNCTION and --callees FUNCTION show "
+			   "those of one function"
+			 : "profiltool record -g makes one that has");
+	return -ENODATA;
+}
+
+/* Names that the function's may have been meant to be. */
+static void suggest(const struct call_tree *t, const char *function, char *list, size_t size)
+{
+	size_t used = 0, found = 0;
+
+	*list = '\0';
+	for (size_t i = 0; i < t->frame_count && used < size; i++) {
+		if (!strcasestr(t->frames[i].name, function))
+			continue;
+		if (++found > SUGGESTIONS_MAX)
+			break;
+		used += snprintf(list + used, size - used, "%s%s", found > 1 ? ", " : "",
+				 t->frames[i].name);
+	}
+	if (found > SUGGESTIONS_MAX && used < size)
+		snprintf(list + used, size - used, ", ...");
+}
+
+static int explain_none(const struct call_view *v, struct error *e)
+{
+	char list[400];
+
+	error_set(e, 0, "no sample has %s%s%s in its stack", v->options.function,
+		  v->options.image ? " of " : "", v->options.image ?: "");
+	suggest(&v->tree, v->options.function, list, sizeof(list));
+	if (*list)
+		error_mend(e, "these have such names: %s", list);
+	else
+		error_mend(e, "profiltool report -n 0 tells the functions that have samples");
+	return -ENOENT;
+}
+
+static int make_tree(struct call_view *v, const struct profile *p, struct error *e)
+{
+	const struct call_tree_options o = {
+		.roots = v->options.roots,
+		.inverted = v->options.callers,
+		.function = v->options.function,
+		.image = v->options.image,
+		.min_share = v->options.percent / 100,
+	};
+	bool calls = has_calls(p);
+	int err;
+
+	if (profile_stacks(p) || (!calls && !profile_total(p)))
+		err = call_tree_make(&v->tree, &p, 1, &o);
+	else if (calls && o.function)
+		err = call_tree_of_calls(&v->tree, p, &o);
+	else
+		return p->filtered_calls ? explain_filtered_calls(e) : explain_no_stacks(calls, e);
+	if (err)
+		return error_no_memory(e);
+	if (o.function && v->tree.nodes[0].frame == CALL_TREE_NONE)
+		return explain_none(v, e);
+	return 0;
+}
+
+/* Falling; a caller comes before what it calls. */
+static int compare_nodes(const void *one, const void *other, void *context)
+{
+	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+	const struct callgraph_cost *counts = context;
+
+	return compare_u64(counts[b].total, counts[a].total) ?: compare_u64(a, b);
+}
+
+/* Leaves as many as the limit says. Whose total is larger is no child of one that goes. */
+static int apply_limit(struct call_view *v)
+{
+	struct call_tree *t = &v->tree;
+	size_t count = t->count, first = v->options.function ? 0 : 1;
+	uint32_t *order;
+
+	if (!v->options.limit || count - first <= v->options.limit)
+		return 0;
+	order = calloc(count, sizeof(*order));
+	v->hidden = calloc(count, sizeof(*v->hidden));
+	if (!order || !v->hidden) {
+		free(order);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++)
+		order[i] = i;
+	qsort_r(order, count, sizeof(*order), compare_nodes, t->counts);
+	for (size_t i = v->options.limit + first; i < count; i++)
+		v->hidden[order[i]] = true;
+	v->left_out += count - first - v->options.limit;
+	free(order);
+	return 0;
+}
+
+static int count_rests(struct call_view *v)
+{
+	const struct call_tree *t = &v->tree;
+	uint64_t *shown = calloc(t->count, sizeof(*shown));
+
+	v->rests = calloc(t->count, sizeof(*v->rests));
+	if (!shown || !v->rests) {
+		free(shown);
+		return -ENOMEM;
+	}
+	for (size_t i = 1; i < t->count; i++) {
+		if (v->hidden && v->hidden[i])
+			v->rests[t->nodes[i].parent].count++;
+		else
+			add_u64(&shown[t->nodes[i].parent], t->counts[i].total);
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		struct call_rest *rest = &v->rests[i];
+
+		rest->count += t->nodes[i].folded;
+		add_u64(&shown[i], t->counts[i].self);
+		/* More may be shown: calls that go in circles are counted several times. */
+		if (rest->count && t->counts[i].total > shown[i])
+			rest->total = t->counts[i].total - shown[i];
+	}
+	free(shown);
+	return 0;
+}
+
+int call_view_make(struct call_view *v, const struct profile *p, const struct call_view_options *o,
+		   struct error *e)
+{
+	int err;
+
+	*v = (struct call_view){ .options = *o };
+	err = make_tree(v, p, e);
+	if (err)
+		return err;
+	v->left_out = v->tree.folded;
+	v->title = v->tree.counts_calls ? strdup("calls") : rows_title(p, profile_count_value(p));
+	if (!v->title || apply_limit(v) || count_rests(v))
+		return error_no_memory(e);
+	return 0;
+}
+
+void call_view_free(struct call_view *v)
+{
+	call_tree_free(&v->tree);
+	free(v->title);
+	free(v->hidden);
+	free(v->rests);
+}
+
+static uint32_t if_shown(const struct call_view *v, uint32_t node)
+{
+	return node != CALL_TREE_NONE && v->hidden && v->hidden[node] ? CALL_TREE_NONE : node;
+}
+
+uint32_t call_view_first(const struct call_view *v, uint32_t node)
+{
+	return if_shown(v, v->tree.nodes[node].first_child);
+}
+
+/* Behind a sibling that is hidden all are. */
+uint32_t call_view_next(const struct call_view *v, uint32_t node)
+{
+	return if_shown(v, v->tree.nodes[node].next_sibling);
+}

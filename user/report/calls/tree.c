@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/calls/call_view.h"
+#include "report/text.h"
+#include "util/array.h"
+
+#define HOT_PERCENT 5
+#define LEVELS_MAX  64 /* of indentation: deeper ones are told as a number */
+#define LEVELS_MIN  4
+#define LABEL_MIN   24 /* columns for a function, whatever the width */
+#define IMAGE_MIN   12
+#define NUMBERS_MAX 5
+
+enum number {
+	CALLS,
+	SAMPLES,
+	TOTAL_PERCENT,
+	ROOT_PERCENT,
+	SELF_PERCENT,
+};
+
+/* What is needed to print a line, two columns each. */
+struct lines {
+	const char *through, *child, *last_child;
+};
+
+struct printer {
+	const struct call_view *v;
+	const struct call_view_style *style;
+	FILE *out;
+	enum number numbers[NUMBERS_MAX];
+	int widths[NUMBERS_MAX];
+	size_t number_count;
+	size_t most_levels;
+	uint32_t *levels; /* of each node: how often its callers called several */
+	bool *more;	  /* of a level: whether a line below the last one is of it */
+	size_t more_room;
+};
+
+/* A line of the tree: a node, or what its children have that are not shown. */
+struct line {
+	uint32_t node;
+	bool is_rest;
+	uint32_t level;
+	bool is_branch; /* its caller has others, too */
+	bool is_last;	/* of these */
+};
+
+static const char *title_of(const struct printer *p, enum number n)
+{
+	static const char *const titles[] = {
+		[CALLS] = "calls",
+		[TOTAL_PERCENT] = "total%",
+		[ROOT_PERCENT] = "root%",
+		[SELF_PERCENT] = "self%",
+	};
+
+	return n == SAMPLES ? p->v->title : titles[n];
+}
+
+static uint64_t widest_count(const struct call_view *v, enum number n)
+{
+	uint64_t most = n == CALLS ? 0 : v->tree.counts[0].total;
+
+	for (size_t i = 1; n == CALLS && i < v->tree.count; i++)
+		most = v->tree.calls[i] > most ? v->tree.calls[i] : most;
+	return most;
+}
+
+static void add_number(struct printer *p, enum number n)
+{
+	char text[TEXT_PERCENT_SIZE] = "100.00";
+	size_t width = text_columns(title_of(p, n));
+
+	if (n == CALLS || n == SAMPLES)
+		snprintf(text, sizeof(text), "%" PRIu64, widest_count(p->v, n));
+	if (width < strlen(text))
+		width = strlen(text);
+	p->widths[p->number_count] = (int)width;
+	p->numbers[p->number_count++] = n;
+}
+
+static void choose_numbers(struct printer *p)
+{
+	const struct call_view *v = p->v;
+
+	if (v->options.function) {
+		if (v->tree.calls && !v->tree.counts_calls)
+			add_number(p, CALLS);
+		add_number(p, SAMPLES);
+	}
+	add_number(p, TOTAL_PERCENT);
+	if (v->options.function)
+		add_number(p, ROOT_PERCENT);
+	if (!v->options.callers && !v->tree.calls)
+		add_number(p, SELF_PERCENT);
+}
+
+static size_t numbers_width(const struct printer *p)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < p->number_count; i++)
+		width += p->widths[i] + 2;
+	return width;
+}
+
+/* Whether what is left out below a node is a line of its own: where it has enough. */
+static bool is_rest_shown(const struct call_view *v, uint32_t node)
+{
+	double least = (double)v->tree.samples[0] * v->options.percent / 100;
+
+	return v->rests[node].total > 0 && (double)v->rests[node].total >= least;
+}
+
+/* Whether more than one line is to stand below a node. */
+static bool is_fork(const struct call_view *v, uint32_t node)
+{
+	uint32_t child = call_view_first(v, node);
+
+	if (child == CALL_TREE_NONE)
+		return false;
+	return call_view_next(v, child) != CALL_TREE_NONE || is_rest_shown(v, node);
+}
+
+/* Whether a number says no more than the line above it. */
+static bool is_left_out(const struct printer *p, const struct line *line, enum number n)
+{
+	const struct call_tree *t = &p->v->tree;
+	const struct callgraph_cost *count = &t->counts[line->node];
+	uint32_t caller = t->nodes[line->node].parent;
+
+	if (line->is_rest)
+		return n == CALLS || n == SELF_PERCENT;
+	if (n == CALLS)
+		return line->node == 0;
+	if (n == SELF_PERCENT)
+		return count->self == 0;
+	return !line->is_branch && caller != CALL_TREE_NONE &&
+	       t->nodes[caller].frame != CALL_TREE_NONE && t->counts[caller].total == count->total;
+}
+
+static void number_text(const struct printer *p, const struct line *line, enum number n,
+			char text[TEXT_PERCENT_SIZE])
+{
+	const struct call_tree *t = &p->v->tree;
+	uint64_t total =
+		line->is_rest ? p->v->rests[line->node].total : t->counts[line->node].total;
+
+	switch (n) {
+	case CALLS:
+		snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, p->v->tree.calls[line->node]);
+		break;
+	case SAMPLES:
+		snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, total);
+		break;
+	case TOTAL_PERCENT:
+		text_percent(text, total, t->samples[0]);
+		break;
+	case ROOT_PERCENT:
+		text_percent(text, total, t->counts[0].total);
+		break;
+	case SELF_PERCENT:
+		text_percent(text, t->counts[line->node].self, t->samples[0]);
+		break;
+	}
+}
+
+static bool is_hot(const struct printer *p, const struct line *line)
+{
+	const struct call_tree *t = &p->v->tree;
+
+	return p->style->color && !line->is_rest &&
+	       (double)t->counts[line->node].self * 100 >= (double)t->samples[0] * HOT_PERCENT;
+}
+
+static void print_numbers(const struct printer *p, const struct line *line)
+{
+	char text[TEXT_PERCENT_SIZE];
+
+	for (size_t i = 0; i < p->number_count; i++) {
+		bool red = p->numbers[i] == SELF_PERCENT && is_hot(p, line);
+
+		*text = '\0';
+		if (!is_left_out(p, line, p->numbers[i]))
+			number_text(p, line, p->numbers[i], text);
+		fprintf(p->out, "%s%*s%s  ", red ? TEXT_RED : "", p->widths[i], text,
+			red ? TEXT_PLAIN : "");
+	}
+}
+
+static const struct lines *lines_of(const struct printer *p)
+{
+	static const struct lines ascii = { "| ", "+ ", "` " };
+	static const struct lines utf8 = { "\u2502 ", "\u251c ", "\u2514 " };
+
+	return p->style->utf8 ? &utf8 : &ascii;
+}
+
+/* The lines from callers to what they call. Returns how many columns they take. */
+static size_t print_lines(const struct printer *p, const struct line *line)
+{
+	const struct lines *lines = lines_of(p);
+	uint32_t first = 1, marked = line->is_branch ? line->level : line->level + 1;
+	size_t columns = 0;
+
+	fputs(p->style->color ? TEXT_FAINT : "", p->out);
+	if (line->level > p->most_levels) {
+		first = line->level - p->most_levels + 1;
+		columns += fprintf(p->out, "+%" PRIu32 " ", first - 1);
+	}
+	for (uint32_t i = first; i <= line->level; i++) {
+		const char *text = p->more[i] ? lines->through : "  ";
+
+		if (i == marked)
+			text = line->is_last ? lines->last_child : lines->child;
+		fputs(text, p->out);
+		columns += 2;
+	}
+	fputs(p->style->color ? TEXT_PLAIN : "", p->out);
+	return columns;
+}
+
+/* The image of a node, where it is another than that of the line above; else NULL. */
+static const char *changed_image(const struct call_tree *t, uint32_t node)
+{
+	const struct call_frame *f = &t->frames[t->nodes[node].frame], *caller;
+	uint32_t parent = t->nodes[node].parent;
+
+	if (!f->named || !f->image[0])
+		return NULL;
+	if (parent != CALL_TREE_NONE && t->nodes[parent].frame != CALL_TREE_NONE) {
+		caller = &t->frames[t->nodes[parent].frame];
+		if (strcmp(text_basename(caller->image), text_basename(f->image)) == 0)
+			return NULL;
+	}
+	return text_basename(f->image);
+}
+
+/* Prints a text in as many columns at most; 0: all. Returns how many it took, or -ENOMEM. */
+static int print_text(const struct printer *p, const char *raw, size_t most)
+{
+	size_t columns = text_columns(raw);
+	char *visible = text_visible(raw);
+
+	if (!visible)
+		return -ENOMEM;
+	if (most && columns > most) {
+		text_shorten(visible, most);
+		columns = text_columns(visible);
+	}
+	fputs(visible, p->out);
+	free(visible);
+	return columns;
+}
+
+/* room: columns; 0: as many as it takes. */
+static int print_name(const struct printer *p, uint32_t node, size_t room)
+{
+	static const char inlined_mark[] = " (inlined)";
+	const struct call_tree *t = &p->v->tree;
+	const struct call_frame *f = &t->frames[t->nodes[node].frame];
+	const char *image = changed_image(t, node), *mark = f->inlined ? inlined_mark : "";
+	size_t image_most = room / 3 > IMAGE_MIN ? room / 3 : IMAGE_MIN;
+	size_t image_columns = image ? text_columns(image) : 0;
+	size_t behind = strlen(mark);
+
+	if (room && image_columns > image_most)
+		image_columns = image_most;
+	behind += image ? image_columns + 2 : 0;
+	if (room)
+		room = room > behind + IMAGE_MIN ? room - behind : IMAGE_MIN;
+	if (print_text(p, f->name, room) < 0)
+		return -ENOMEM;
+	fputs(mark, p->out);
+	if (!image)
+		return 0;
+	fprintf(p->out, "  %s", p->style->color ? TEXT_FAINT : "");
+	if (print_text(p, image, room ? image_columns : 0) < 0)
+		return -ENOMEM;
+	fputs(p->style->color ? TEXT_PLAIN : "", p->out);
+	return 0;
+}
+
+static int print_line(const struct printer *p, const struct line *line)
+{
+	size_t before = numbers_width(p), room = 0;
+	int err = 0;
+
+	print_numbers(p, line);
+	before += print_lines(p, line);
+	if (p->style->width)
+		room = p->style->width > before + LABEL_MIN ? p->style->width - before : LABEL_MIN;
+	if (line->is_rest)
+		fprintf(p->out, "... %" PRIu64 " more", p->v->rests[line->node].count);
+	else
+		err = print_name(p, line->node, room);
+	fputc('\n', p->out);
+	return err;
+}
+
+static int print_node(struct printer *p, uint32_t node)
+{
+	const struct call_view *v = p->v;
+	uint32_t caller = v->tree.nodes[node].parent;
+	struct line line = { .node = node, .level = p->levels[node] };
+
+	if (caller != CALL_TREE_NONE && is_fork(v, caller)) {
+		line.is_branch = true;
+		line.is_last =
+			call_view_next(v, node) == CALL_TREE_NONE && !is_rest_shown(v, caller);
+		if (array_reserve(&p->more, &p->more_room, line.level + 1, sizeof(*p->more)))
+			return -ENOMEM;
+		p->more[line.level] = !line.is_last;
+	}
+	return print_line(p, &line);
+}
+
+/* Below a node of which no child is shown it stands as one of several would. */
+static int print_rest(struct printer *p, uint32_t node)
+{
+	struct line line = {
+		.node = node,
+		.level = p->levels[node] + 1,
+		.is_rest = true,
+		.is_branch = true,
+		.is_last = true,
+	};
+
+	if (!is_rest_shown(p->v, node))
+		return 0;
+	if (array_reserve(&p->more, &p->more_room, line.level + 1, sizeof(*p->more)))
+		return -ENOMEM;
+	p->more[line.level] = false;
+	return print_line(p, &line);
+}
+
+/* Goes on to the next node: the first below this one, or the next one behind or above. */
+static int step(struct printer *p, uint32_t *node)
+{
+	const struct call_view *v = p->v;
+	uint32_t next = call_view_first(v, *node);
+	int err;
+
+	if (next != CALL_TREE_NONE) {
+		p->levels[next] = p->levels[*node] + is_fork(v, *node);
+		*node = next;
+		return 0;
+	}
+	for (;;) {
+		uint32_t caller = v->tree.nodes[*node].parent;
+
+		err = print_rest(p, *node);
+		if (err || caller == CALL_TREE_NONE) {
+			*node = CALL_TREE_NONE;
+			return err;
+		}
+		next = call_view_next(v, *node);
+		if (next != CALL_TREE_NONE) {
+			p->levels[next] = p->levels[*node];
+			*node = next;
+			return 0;
+		}
+		*node = caller;
+	}
+}
+
+static int print_nodes(struct printer *p)
+{
+	uint32_t node = 0;
+	int err = 0;
+
+	if (p->v->tree.nodes[0].frame != CALL_TREE_NONE)
+		err = print_node(p, 0);
+	err = err ?: step(p, &node);
+	while (!err && node != CALL_TREE_NONE) {
+		err = print_node(p, node);
+		err = err ?: step(p, &node);
+	}
+	return err;
+}
+
+static void print_header(const struct printer *p)
+{
+	fputs(p->style->color ? TEXT_BOLD : "", p->out);
+	for (size_t i = 0; i < p->number_count; i++) {
+		const char *title = title_of(p, p->numbers[i]);
+
+		fprintf(p->out, "%*s", p->widths[i] - (int)text_columns(title), "");
+		text_print(title, p->out);
+		fputs("  ", p->out);
+	}
+	fputs(p->v->options.callers ? "function, its callers below"
+				    : "function, what it calls below",
+	      p->out);
+	fputs(p->style->color ? TEXT_PLAIN "\n" : "\n", p->out);
+}
+
+static void print_left_out(const struct printer *p)
+{
+	char percent[32];
+	const struct call_view *v = p->v;
+
+	if (!v->left_out)
+		return;
+	fprintf(p->out, "... %zu more", v->left_out);
+	if (!v->hidden) {
+		/* As it was given, whatever the locale. */
+		text_percent(percent, (uint64_t)(v->options.percent * 100 + 0.5), 10000);
+		fprintf(p->out, ",%s below %s %%", v->left_out == 1 ? "" : " each", percent);
+	}
+	fputc('\n', p->out);
+}
+
+/* Lines leave room for a function. */
+static size_t most_levels(size_t width, size_t numbers)
+{
+	size_t least = numbers + LABEL_MIN;
+
+	return width > least + 2 * LEVELS_MIN ? (width - least) / 2 : LEVELS_MIN;
+}
+
+int call_view_print(const struct call_view *v, const struct call_view_style *style, FILE *out)
+{
+	struct printer p = { .v = v, .style = style, .out = out, .most_levels = LEVELS_MAX };
+	int err = -ENOMEM;
+
+	choose_numbers(&p);
+	if (style->width)
+		p.most_levels = most_levels(style->width, numbers_width(&p));
+	p.levels = calloc(v->tree.count, sizeof(*p.levels));
+	if (p.levels && !array_reserve(&p.more, &p.more_room, 1, sizeof(*p.more))) {
+		print_header(&p);
+		err = print_nodes(&p);
+	}
+	if (!err)
+		print_left_out(&p);
+	free(p.levels);
+	free(p.more);
+	return err;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/diff/comparison.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/diff/binomial.h"
+
+/* Rows are significant when chance alone makes any of them so in one of 20 comparisons. */
+#define SIGNIFICANT 0.05
+
+static const char *const side_names[] = { [OLD] = "old", [NEW] = "new" };
+
+/* What one count of the value that is shown stands for. */
+struct count_meaning {
+	double seconds; /* 0: not known */
+	double samples; /* 0: it counts no samples */
+};
+
+static double tick_seconds(const struct profile *p)
+{
+	const struct profile_totals *t = &p->totals;
+
+	if (p->period_ns)
+		return (double)p->period_ns / 1e9;
+	return t->known && t->ticks ? (double)t->cpu_ns / 1e9 / (double)t->ticks : 0;
+}
+
+static struct count_meaning count_meaning(const struct profile *p)
+{
+	const struct profile_value_type *t;
+	double tick = tick_seconds(p);
+
+	if (!p->value_type_count)
+		return (struct count_meaning){ 0 };
+	t = &p->value_types[profile_count_value(p)];
+	if (strcmp(t->unit, "nanoseconds") == 0)
+		return (struct count_meaning){ 1e-9, tick > 0 ? 1e-9 / tick : 0 };
+	if (strcmp(t->unit, "count") != 0)
+		return (struct count_meaning){ 0 };
+	if (strcmp(t->type, "samples") == 0 || strcmp(t->type, p->event) == 0)
+		return (struct count_meaning){ tick, 1 };
+	return (struct count_meaning){ 0, t->period > 0 };
+}
+
+double comparison_seconds(const struct profile *p)
+{
+	return count_meaning(p).seconds * (double)profile_total(p);
+}
+
+static int collect(struct comparison *c, const struct rows_options *o)
+{
+	struct rows_options both = *o;
+	int err;
+
+	both.base_names = true; /* a new build may lie elsewhere */
+	err = rows_begin(&c->rows, &both, SIDES);
+	for (size_t side = 0; side < SIDES && !err; side++) {
+		const struct profile *p = c->profiles[side];
+
+		err = rows_add(&c->rows, p, &both, profile_count_value(p), side);
+	}
+	return err ?: rows_finish(&c->rows);
+}
+
+static void set_amounts(struct comparison *c, struct compared *compared,
+			const struct count_meaning *meanings)
+{
+	for (size_t side = 0; side < SIDES; side++) {
+		double self = (double)compared->row->counts[side].self;
+		double all = (double)c->rows.columns[side].samples;
+
+		compared->amount[side] = c->amount == AMOUNT_TIME ? self * meanings[side].seconds
+					 : all > 0		  ? self * 100 / all
+								  : 0;
+	}
+	compared->difference = compared->amount[NEW] - compared->amount[OLD];
+}
+
+/* Functions that only called others have no samples of their own to compare. */
+static int take_rows(struct comparison *c, const struct count_meaning *meanings)
+{
+	c->compared = calloc(c->rows.count + 1, sizeof(*c->compared));
+	if (!c->compared)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->rows.count; i++) {
+		const struct row *row = &c->rows.rows[i];
+
+		if (!row->counts[OLD].self && !row->counts[NEW].self)
+			continue;
+		c->compared[c->count].row = row;
+		set_amounts(c, &c->compared[c->count++], meanings);
+	}
+	return 0;
+}
+
+static uint64_t to_samples(uint64_t count, const struct count_meaning *meaning)
+{
+	return meaning->samples == 1 ? count : (uint64_t)((double)count * meaning->samples + 0.5);
+}
+
+static struct significance test(const struct comparison *c, const struct row *row,
+				const struct count_meaning *meanings)
+{
+	uint64_t counts[SIDES], all[SIDES];
+	double seconds[SIDES];
+
+	for (size_t side = 0; side < SIDES; side++) {
+		counts[side] = to_samples(row->counts[side].self, &meanings[side]);
+		all[side] = to_samples(c->rows.columns[side].samples, &meanings[side]);
+		seconds[side] = meanings[side].seconds / meanings[side].samples;
+	}
+	if (c->amount == AMOUNT_SHARE)
+		return shares_differ(counts[OLD], all[OLD], counts[NEW], all[NEW]);
+	return counts_differ(counts[OLD], counts[NEW],
+			     seconds[NEW] / (seconds[OLD] + seconds[NEW]));
+}
+
+static int find_significant(struct comparison *c, const struct count_meaning *meanings)
+{
+	double *p = calloc(c->count + 1, sizeof(*p));
+	size_t tested = 0;
+
+	if (!p)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->count; i++) {
+		struct significance s = test(c, c->compared[i].row, meanings);
+
+		c->compared[i].is_tested = s.least <= SIGNIFICANT;
+		if (c->compared[i].is_tested)
+			p[tested++] = s.p;
+	}
+	if (significance_correct(p, tested)) {
+		free(p);
+		return -ENOMEM;
+	}
+	tested = 0;
+	for (size_t i = 0; i < c->count; i++) {
+		struct compared *row = &c->compared[i];
+
+		row->p = row->is_tested ? p[tested++] : 1;
+		row->is_significant = row->p <= SIGNIFICANT;
+		c->significant += row->is_significant;
+	}
+	free(p);
+	return 0;
+}
+
+static void leave_out(struct comparison *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (c->compared[i].is_significant)
+			c->compared[kept++] = c->compared[i];
+	c->left_out = c->count - kept;
+	c->count = kept;
+}
+
+static int compare_effects(const void *one, const void *other)
+{
+	const struct compared *a = one, *b = other;
+	double x = fabs(a->difference), y = fabs(b->difference);
+
+	return (x < y) - (x > y) ?: rows_compare(a->row, b->row);
+}
+
+static int compare(struct comparison *c, const struct comparison_options *o,
+		   const struct count_meaning *meanings)
+{
+	if (collect(c, &o->rows) || take_rows(c, meanings))
+		return -ENOMEM;
+	if (c->has_p && find_significant(c, meanings))
+		return -ENOMEM;
+	if (o->significant)
+		leave_out(c);
+	if (c->count)
+		qsort(c->compared, c->count, sizeof(*c->compared), compare_effects);
+	return 0;
+}
+
+int comparison_make(struct comparison *c, const struct profile *earlier,
+		    const struct profile *later, const struct comparison_options *o,
+		    struct error *e)
+{
+	struct count_meaning meanings[] = { count_meaning(earlier), count_meaning(later) };
+
+	*c = (struct comparison){ .profiles = { earlier, later }, .amount = o->amount };
+	for (size_t side = 0; side < SIDES; side++) {
+		if (o->amount == AMOUNT_TIME && !(meanings[side].seconds > 0)) {
+			error_set(e, 0, "the %s profile does not tell the time of its counts",
+				  side_names[side]);
+			error_mend(e, "--normalize share compares their parts");
+			return -EINVAL;
+		}
+		if (o->significant && !(meanings[side].samples > 0))
+			return error_set(e, 0,
+					 "the %s profile counts no samples: nobody knows "
+					 "what is significant",
+					 side_names[side]);
+	}
+	c->has_p = meanings[OLD].samples > 0 && meanings[NEW].samples > 0;
+	return compare(c, o, meanings) ? error_no_memory(e) : 0;
+}
+
+void comparison_free(struct comparison *c)
+{
+	rows_free(&c->rows);
+	free(c->compared);
+	*c = (struct comparison){ 0 };
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/flame_graph/flame_graph.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/flame_graph/flame_graph_parts.h"
+
+#define SCALE_LEAST   0.01 /* of a colour scale, so that noise stays pale */
+#define NOTE_NAME_MAX 80   /* columns of a name in a note */
+
+static const char style[] =
+#include "flame_graph.css.h"
+	;
+
+static const char script[] =
+#include "flame_graph.js.h"
+	;
+
+/* ---- the tree ---- */
+
+/* How much of its profile a node is, of 1. */
+static double share(const struct flame_graph *g, uint32_t node, size_t column)
+{
+	return g->tree.samples[column] ? (double)flame_graph_total(g, node, column) /
+						 (double)g->tree.samples[column]
+				       : 0;
+}
+
+static double change(const struct flame_graph *g, uint32_t node)
+{
+	return share(g, node, NEW) - share(g, node, OLD);
+}
+
+/* By the square root, which makes small changes visible. */
+double flame_graph_heat(const struct flame_graph *g, uint32_t node)
+{
+	double heat = sqrt(fmin(1, fabs(change(g, node)) / g->scale));
+
+	return change(g, node) < 0 ? -heat : heat;
+}
+
+static void find_scale(struct flame_graph *g)
+{
+	g->scale = SCALE_LEAST;
+	for (uint32_t node = 0; node != CALL_TREE_NONE; node = flame_graph_next(g, node))
+		g->scale = fmax(g->scale, fabs(change(g, node)));
+}
+
+static int compare_gone(const void *one, const void *other, void *context)
+{
+	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+	uint64_t old_a = flame_graph_total(context, a, OLD);
+	uint64_t old_b = flame_graph_total(context, b, OLD);
+
+	return (old_a < old_b) - (old_a > old_b) ?: (a > b) - (a < b);
+}
+
+static int find_gone(struct flame_graph *g)
+{
+	const struct call_tree *t = &g->tree;
+
+	g->gone = calloc(t->count, sizeof(*g->gone));
+	if (!g->gone)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < t->count; i++)
+		if (!flame_graph_total(g, i, NEW) && flame_graph_total(g, t->nodes[i].parent, NEW))
+			g->gone[g->gone_count++] = i;
+	qsort_r(g->gone, g->gone_count, sizeof(*g->gone), compare_gone, g);
+	return 0;
+}
+
+/* ---- notes ---- */
+
+/* A name cut in the middle, to be free()d, or NULL. */
+static char *short_name(const char *name)
+{
+	char *visible = text_visible(name);
+
+	if (visible)
+		text_shorten(visible, NOTE_NAME_MAX);
+	return visible;
+}
+
+static int note_gone(struct flame_graph *g)
+{
+	char part[TEXT_PERCENT_SIZE], *name;
+
+	if (!g->gone_count)
+		return 0;
+	name = short_name(flame_graph_frame(g, g->gone[0])->name);
+	if (!name)
+		return -ENOMEM;
+	text_percent(part, flame_graph_total(g, g->gone[0], OLD), g->tree.samples[OLD]);
+	snprintf(g->notes[NOTE_GONE], sizeof(g->notes[0]),
+		 "%zu frame%s of the old profile %s gone; the largest had %s %%: %s", g->gone_count,
+		 g->gone_count == 1 ? "" : "s", g->gone_count == 1 ? "is" : "are", part, name);
+	free(name);
+	return 0;
+}
+
+static void note_stacks(struct flame_graph *g, const struct profile *p)
+{
+	const struct profile_totals *t = &p->totals;
+	enum profile_stacks stacks = profile_stacks(p);
+	char part[TEXT_PERCENT_SIZE];
+
+	text_percent(part, t->stacks_complete, t->stacks_user);
+	if (stacks != PROFILE_CALL_STACKS)
+		snprintf(g->notes[NOTE_STACKS], sizeof(g->notes[0]),
+			 "There are no call stacks here%s: record them with -g.",
+			 stacks == PROFILE_INLINED_STACKS ? " but of inlined functions" : "");
+	else if (t->stacks_user && strcmp(p->stacks, "cfi") == 0 &&
+		 t->stacks_complete < t->stacks_user)
+		snprintf(g->notes[NOTE_STACKS], sizeof(g->notes[0]),
+			 "%s %% of the user stacks reach the program's start.", part);
+}
+
+static int make_notes(struct flame_graph *g, const struct profile *p)
+{
+	uint64_t shown = flame_graph_total(g, 0, NEW);
+	char part[TEXT_PERCENT_SIZE];
+
+	note_stacks(g, p);
+	text_percent(part, shown, g->tree.samples[NEW]);
+	if (shown < g->tree.samples[NEW])
+		snprintf(g->notes[NOTE_FILTERED], sizeof(g->notes[0]),
+			 "This is a part of the profile: %s %% of all samples.", part);
+	if (g->tree.folded)
+		snprintf(g->notes[NOTE_FOLDED], sizeof(g->notes[0]),
+			 "%zu frame%s under %g %% of all samples %s not shown.", g->tree.folded,
+			 g->tree.folded == 1 ? "" : "s", g->o->tree.min_share * 100,
+			 g->tree.folded == 1 ? "is" : "are");
+	return note_gone(g);
+}
+
+/* ---- the file ---- */
+
+/* Of SVG, which is XML: the script and the style must not be taken for markup. */
+static int print_svg(const struct flame_graph *g, FILE *out)
+{
+	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
+	if (flame_graph_print_picture(g, out))
+		return -ENOMEM;
+	fprintf(out, "<style><![CDATA[\n%s]]></style>\n", style);
+	fputs("<script type=\"application/json\" id=\"profile\">", out);
+	if (flame_graph_print_data(g, out))
+		return -ENOMEM;
+	fprintf(out, "</script>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", script);
+	return 0;
+}
+
+/* The policy keeps the page from asking the network for anything, whatever is in it. */
+static int print_html(const struct flame_graph *g, FILE *out)
+{
+	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	      "script-src 'unsafe-inline'; style-src 'unsafe-inline'\">\n"
+	      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
+	      out);
+	if (flame_graph_print_xml(g->o->title, out))
+		return -ENOMEM;
+	fprintf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", style);
+	fputs("<noscript><p>This page needs scripts. profiltool flamegraph -o FILE.svg writes "
+	      "a graph that can be seen without.</p></noscript>\n"
+	      "<script type=\"application/json\" id=\"profile\">",
+	      out);
+	if (flame_graph_print_data(g, out))
+		return -ENOMEM;
+	fprintf(out, "</script>\n<script>\n%s</script>\n</body>\n</html>\n", script);
+	return 0;
+}
+
+static const char *unit_of(const struct profile *p)
+{
+	const struct profile_value_type *type;
+
+	if (!p->value_type_count)
+		return "samples";
+	type = &p->value_types[profile_count_value(p)];
+	return strcmp(type->unit, "nanoseconds") == 0 ? type->unit : type->type;
+}
+
+static int print(struct flame_graph *g, const struct profile *p, FILE *out)
+{
+	flame_graph_choose_hues(g);
+	if (g->compared) {
+		find_scale(g);
+		if (find_gone(g))
+			return -ENOMEM;
+	}
+	if (make_notes(g, p))
+		return -ENOMEM;
+	return g->o->html ? print_html(g, out) : print_svg(g, out);
+}
+
+int flame_graph_print(const struct profile *p, const struct profile *earlier,
+		      const struct flame_graph_options *o, FILE *out)
+{
+	const struct profile *profiles[] = { [NEW] = p, [OLD] = earlier };
+	struct flame_graph g = {
+		.o = o,
+		.compared = earlier,
+		.unit = unit_of(p),
+	};
+	int err = call_tree_make(&g.tree, profiles, earlier ? 2 : 1, &o->tree);
+
+	err = err ?: print(&g, p, out);
+	free(g.gone);
+	call_tree_free(&g.tree);
+	return err;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/flame_graph/flame_graph_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KERNEL_HUE 25
+#define NEIGHBOURS 8 /* hues that an image's functions have, so that they differ a little */
+
+/* Of other images, as far apart as eyes can tell, and from the kernel's. */
+static const unsigned short hues[FLAME_GRAPH_HUES] = { 55,  85,	 130, 165, 190, 210,
+						       235, 265, 290, 320, 345 };
+
+uint64_t flame_graph_total(const struct flame_graph *g, uint32_t node, size_t column)
+{
+	return g->tree.counts[node * g->tree.column_count + column].total;
+}
+
+/* Siblings are ordered by their widths: behind one without there is none that has. */
+static bool is_wide(const struct flame_graph *g, uint32_t node)
+{
+	return node != CALL_TREE_NONE && flame_graph_total(g, node, NEW);
+}
+
+uint32_t flame_graph_next(const struct flame_graph *g, uint32_t node)
+{
+	const struct call_node *nodes = g->tree.nodes;
+
+	if (is_wide(g, nodes[node].first_child))
+		return nodes[node].first_child;
+	while (node != CALL_TREE_NONE && !is_wide(g, nodes[node].next_sibling))
+		node = nodes[node].parent;
+	return node == CALL_TREE_NONE ? node : nodes[node].next_sibling;
+}
+
+const struct call_frame *flame_graph_frame(const struct flame_graph *g, uint32_t node)
+{
+	static const struct call_frame root = { .name = "all", .image = "", .named = true };
+	uint32_t frame = g->tree.nodes[node].frame;
+
+	return frame == CALL_TREE_NONE ? &root : &g->tree.frames[frame];
+}
+
+/* FNV-1a: hash_bytes() is another one in each process. */
+static uint32_t stable_hash(const char *text)
+{
+	uint32_t hash = 2166136261;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619;
+	return hash;
+}
+
+/* Where an image stands in g->images, or is to stand; when all is taken, where it would. */
+static size_t place_of(const struct flame_graph *g, const char *name)
+{
+	size_t wanted = stable_hash(name) % FLAME_GRAPH_HUES;
+
+	for (size_t i = 0; i < FLAME_GRAPH_HUES; i++) {
+		size_t place = (wanted + i) % FLAME_GRAPH_HUES;
+
+		if (!g->images[place] || strcmp(g->images[place], name) == 0)
+			return place;
+	}
+	return wanted;
+}
+
+void flame_graph_choose_hues(struct flame_graph *g)
+{
+	for (uint32_t node = 0; node != CALL_TREE_NONE; node = flame_graph_next(g, node)) {
+		const struct call_frame *f = flame_graph_frame(g, node);
+		const char *name = text_basename(f->image);
+		size_t place = place_of(g, name);
+
+		if (!f->kernel && *f->image && !g->images[place])
+			g->images[place] = name;
+	}
+}
+
+unsigned int flame_graph_hue(const struct flame_graph *g, const struct call_frame *f)
+{
+	unsigned int own = stable_hash(f->name) % NEIGHBOURS;
+
+	return own + (f->kernel ? KERNEL_HUE : hues[place_of(g, text_basename(f->image))]);
+}
+
+const char *flame_graph_class(const struct call_frame *f)
+{
+	if (!*f->image)
+		return "who";
+	if (!f->named)
+		return "unnamed";
+	return f->inlined ? "inlined" : "";
+}
+
+const char *flame_graph_decimal(double value, char text[TEXT_PERCENT_SIZE])
+{
+	char *end;
+
+	text_percent(text, (uint64_t)(value * 100 + 0.5), 10000);
+	for (end = text + strlen(text); end[-1] == '0'; end--)
+		;
+	*(end[-1] == '.' ? end - 1 : end) = '\0';
+	return text;
+}
+
+/* Prints visible text, with `escape` for each character that it knows one for. */
+static int print_escaped(const char *raw, const char *(*escape)(char c), const char *noncharacter,
+			 FILE *out)
+{
+	char *visible = text_visible(raw);
+
+	if (!visible)
+		return -ENOMEM;
+	for (const char *s = visible; *s; s++) {
+		/* U+FFFE and U+FFFF: XML does not have them, by no means. */
+		if (strncmp(s, "\xef\xbf\xbe", 3) == 0 || strncmp(s, "\xef\xbf\xbf", 3) == 0) {
+			fputs(noncharacter, out);
+			s += 2;
+		} else if (escape(*s)) {
+			fputs(escape(*s), out);
+		} else {
+			fputc(*s, out);
+		}
+	}
+	free(visible);
+	return 0;
+}
+
+static const char *xml_escape(char c)
+{
+	switch (c) {
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '&':
+		return "&amp;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	default:
+		return NULL;
+	}
+}
+
+/* Also what ends or begins markup: it stands in a script element of HTML or XML. */
+static const char *json_escape(char c)
+{
+	switch (c) {
+	case '"':
+		return "\\\"";
+	case '\\':
+		return "\\\\";
+	case '<':
+		return "\\u003c";
+	case '>':
+		return "\\u003e";
+	case '&':
+		return "\\u0026";
+	default:
+		return NULL;
+	}
+}
+
+int flame_graph_print_xml(const char *raw, FILE *out)
+{
+	return print_escaped(raw, xml_escape, "\xef\xbf\xbd", out);
+}
+
+int flame_graph_print_json(const char *raw, FILE *out)
+{
+	int err;
+
+	fputc('"', out);
+	err = print_escaped(raw, json_escape, "\\ufffd", out);
+	fputc('"', out);
+	return err;
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/flame_graph/flame_graph_parts.h"
+
+/*
+ * A picture that needs no script and no style sheet, which a site's policy may forbid: it is in a
+ * README, in an img element, in an editor of drawings. In the light colours of flame_graph.css.
+ */
+
+#define WIDTH	     1200
+#define MARGIN	     10
+#define ROW	     18
+#define LINE	     18	 /* of the title and the notes */
+#define LEAST	     0.5 /* what is narrower is not drawn */
+#define LEAST_TITLED 3	 /* what is narrower tells nothing of itself */
+#define GLYPH	     6.7 /* the width of each in the fixed font that names are in */
+#define LEAST_GLYPHS 7	 /* in fewer a name that is shortened tells nothing */
+
+struct span {
+	double left;
+	double next; /* where the next child begins */
+};
+
+struct picture {
+	const struct flame_graph *g;
+	struct span *spans; /* of each node */
+	double top;	    /* of the highest row */
+	uint32_t deepest;
+	FILE *out;
+};
+
+static double width_of(const struct flame_graph *g, uint32_t node)
+{
+	uint64_t whole = flame_graph_total(g, 0, NEW);
+
+	return whole ? (double)flame_graph_total(g, node, NEW) * (WIDTH - 2 * MARGIN) /
+			       (double)whole
+		     : WIDTH - 2 * MARGIN;
+}
+
+static void print_color(const struct flame_graph *g, uint32_t node, FILE *out)
+{
+	const struct call_frame *f = flame_graph_frame(g, node);
+	const char *class = flame_graph_class(f);
+	unsigned int saturation = 68, lightness = 78;
+	double heat;
+
+	if (g->compared) {
+		heat = flame_graph_heat(g, node);
+		fprintf(out, "hsl(%d,%u%%,%u%%)", heat > 0 ? 12 : 215,
+			(unsigned int)(88 * fmin(1, 8 * fabs(heat))),
+			(unsigned int)(95 - 36 * fabs(heat)));
+		return;
+	}
+	if (*class == 'i')
+		lightness = 88;
+	if (*class == 'u')
+		saturation = 22;
+	if (*class == 'w')
+		saturation = 0;
+	fprintf(out, "hsl(%u,%u%%,%u%%)", flame_graph_hue(g, f), saturation, lightness);
+}
+
+/* What browsers show of it under the pointer. */
+static int print_title(const struct picture *p, uint32_t node)
+{
+	const struct flame_graph *g = p->g;
+	const struct call_frame *f = flame_graph_frame(g, node);
+	char part[TEXT_PERCENT_SIZE];
+	int err;
+
+	fputs("<title>", p->out);
+	err = flame_graph_print_xml(f->name, p->out);
+	if (*f->image) {
+		fputs("\n", p->out);
+		err = err ?: flame_graph_print_xml(f->image, p->out);
+	}
+	text_percent(part, flame_graph_total(g, node, NEW), g->tree.samples[NEW]);
+	fprintf(p->out, "\n%" PRIu64 " ", flame_graph_total(g, node, NEW));
+	err = err ?: flame_graph_print_xml(g->unit, p->out);
+	fprintf(p->out, ", %s %%", part);
+	if (g->compared) {
+		text_percent(part, flame_graph_total(g, node, OLD), g->tree.samples[OLD]);
+		fprintf(p->out, "; old %s %%", part);
+	}
+	fputs("</title>", p->out);
+	return err;
+}
+
+static int print_name(const struct picture *p, uint32_t node, double width, double y)
+{
+	const char *raw = flame_graph_frame(p->g, node)->name;
+	char *name, text[TEXT_PERCENT_SIZE];
+	size_t columns = (size_t)(width / GLYPH);
+	int err;
+
+	/* One column is left free. */
+	if (columns <= LEAST_GLYPHS && columns <= text_columns(raw))
+		return 0;
+	name = text_visible(raw);
+	if (!name)
+		return -ENOMEM;
+	if (columns > LEAST_GLYPHS)
+		text_shorten(name, columns - 1);
+	fprintf(p->out, "<text x=\"%s\" ", flame_graph_decimal(p->spans[node].left + 4, text));
+	fprintf(p->out, "y=\"%s\">", flame_graph_decimal(y + 12.5, text));
+	err = flame_graph_print_xml(name, p->out);
+	fputs("</text>", p->out);
+	free(name);
+	return err;
+}
+
+static void print_rectangle(const struct picture *p, uint32_t node, double width, double y)
+{
+	char text[TEXT_PERCENT_SIZE];
+
+	fprintf(p->out, "<rect x=\"%s\" ", flame_graph_decimal(p->spans[node].left, text));
+	/* A seam between neighbours, as far as they can do without. */
+	fprintf(p->out, "y=\"%u\" width=\"%s\" height=\"%d\" fill=\"", (unsigned int)y,
+		flame_graph_decimal(width > 3 ? width - 0.7 : width, text), ROW - 1);
+	print_color(p->g, node, p->out);
+	fputs(width > 3 ? "\" rx=\"2\"/>" : "\"/>\n", p->out);
+}
+
+static int print_frame(const struct picture *p, uint32_t node)
+{
+	uint32_t depth = p->g->tree.nodes[node].depth;
+	double y = p->top + ROW * (p->g->o->icicle ? depth : p->deepest - depth);
+	double width = width_of(p->g, node);
+
+	if (width < LEAST_TITLED) {
+		print_rectangle(p, node, width, y);
+		return 0;
+	}
+	fputs("<g>", p->out);
+	if (print_title(p, node))
+		return -ENOMEM;
+	print_rectangle(p, node, width, y);
+	if (print_name(p, node, width, y))
+		return -ENOMEM;
+	fputs("</g>\n", p->out);
+	return 0;
+}
+
+/* Where each node is, and how high the picture gets. */
+static void place(struct picture *p)
+{
+	const struct call_node *nodes = p->g->tree.nodes;
+
+	p->spans[0] = (struct span){ MARGIN, MARGIN };
+	for (uint32_t node = flame_graph_next(p->g, 0); node != CALL_TREE_NONE;
+	     node = flame_graph_next(p->g, node)) {
+		struct span *parent = &p->spans[nodes[node].parent];
+
+		p->spans[node] = (struct span){ parent->next, parent->next };
+		parent->next += width_of(p->g, node);
+		if (width_of(p->g, node) >= LEAST && nodes[node].depth > p->deepest)
+			p->deepest = nodes[node].depth;
+	}
+}
+
+static int print_line(const struct picture *p, double y, unsigned int size, const char *text)
+{
+	int err;
+
+	fprintf(p->out, "<text x=\"%d\" y=\"%u\" font-size=\"%u\">", MARGIN, (unsigned int)y, size);
+	err = flame_graph_print_xml(text, p->out);
+	fputs("</text>\n", p->out);
+	return err;
+}
+
+/* The start of the element, with title and notes. */
+static int print_head(struct picture *p)
+{
+	unsigned int lines = 1, height;
+	int err;
+
+	for (size_t i = 0; i < NOTES; i++)
+		lines += *p->g->notes[i] != '\0';
+	p->top = 2 * MARGIN + lines * LINE;
+	height = (unsigned int)p->top + (p->deepest + 1) * ROW + MARGIN;
+	fprintf(p->out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
+		"viewBox=\"0 0 %d %u\" font-family=\"sans-serif\">\n<title>",
+		WIDTH, height, WIDTH, height);
+	err = flame_graph_print_xml(p->g->o->title, p->out);
+	fputs("</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", p->out);
+	err = err ?: print_line(p, MARGIN + 14, 15, p->g->o->title);
+	lines = 1;
+	for (size_t i = 0; i < NOTES && !err; i++)
+		if (*p->g->notes[i])
+			err = print_line(p, MARGIN + 14 + LINE * lines++, 12, p->g->notes[i]);
+	return err;
+}
+
+static int print_frames(const struct picture *p)
+{
+	int err = 0;
+
+	fputs("<g font-family=\"DejaVu Sans Mono,Menlo,Consolas,monospace\" font-size=\"11\">\n",
+	      p->out);
+	for (uint32_t node = 0; node != CALL_TREE_NONE && !err; node = flame_graph_next(p->g, node))
+		if (width_of(p->g, node) >= LEAST)
+			err = print_frame(p, node);
+	fputs("</g>\n", p->out);
+	return err;
+}
+
+int flame_graph_print_picture(const struct flame_graph *g, FILE *out)
+{
+	struct picture p = {
+		.g = g,
+		.spans = calloc(g->tree.count, sizeof(*p.spans)),
+		.out = out,
+	};
+	int err;
+
+	if (!p.spans)
+		return -ENOMEM;
+	place(&p);
+	err = print_head(&p) ?: print_frames(&p);
+	free(p.spans);
+	return err;
+}

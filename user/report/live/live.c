@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report/live/live.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/pc_name.h"
+#include "report/text.h"
+#include "symbol/symbol.h"
+#include "util/clock.h"
+
+/* What has faded to this part of a tick is gone. */
+#define FADED (1.0 / 1024)
+
+/* Names may take this part of a CPU; more when source lines are asked for. At the beginning, when
+ * all are wanted at once, half a second.
+ */
+#define NAMING_SHARE	0.004
+#define LINES_SHARE	0.05
+#define NAMING_FIRST_NS ((int64_t)NS_PER_S / 2)
+#define NAMING_MOST_NS	((int64_t)(100 * NS_PER_MS))
+
+const char *const live_sort_names[] = { "self", "total", "name", "image", NULL };
+
+int live_init(struct live *l, uint64_t half_life_ns)
+{
+	*l = (struct live){
+		.p = profile_new(),
+		.half_life_ns = half_life_ns,
+		.view = row_views,
+		.naming_ns = NAMING_FIRST_NS,
+		.named_at_ns = now_ns(),
+		.cache = symbol_cache_new(),
+	};
+	return l->p && l->cache ? 0 : -ENOMEM;
+}
+
+void live_free(struct live *l)
+{
+	live_match(l, NULL, NULL);
+	rows_free(&l->rows);
+	profile_free(l->p);
+	symbol_cache_free(l->cache);
+	free(l->image);
+	free(l->shown);
+	*l = (struct live){ 0 };
+}
+
+void live_fade(struct live *l, uint64_t ns)
+{
+	double factor = l->half_life_ns ? exp2(-(double)ns / l->half_life_ns) : 0;
+	int64_t least = l->p->period_ns * FADED;
+
+	for (size_t i = 0; i < l->p->sample_count; i++) {
+		int64_t *weight = &l->p->values[i * l->p->value_type_count + LIVE_WEIGHT];
+
+		*weight *= factor;
+		if (*weight <= least)
+			*weight = 0;
+	}
+	l->elapsed_ns = l->elapsed_ns * factor + ns;
+}
+
+/* --- Names --- */
+
+static void add_naming_time(struct live *l)
+{
+	uint64_t now = now_ns();
+
+	/* What is left of what was there at the beginning may stay. */
+	if (l->naming_ns < NAMING_MOST_NS)
+		l->naming_ns += (now - l->named_at_ns) * (l->lines ? LINES_SHARE : NAMING_SHARE);
+	l->named_at_ns = now;
+}
+
+int live_name(struct live *l, struct error *e)
+{
+	struct symbol_options o = { .lines = l->lines, .cache = l->cache };
+	uint64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	bool *wanted;
+	int err;
+
+	add_naming_time(l);
+	if (l->tried == l->p->location_count || l->naming_ns <= 0)
+		return 0;
+	wanted = calloc(l->p->location_count, sizeof(*wanted));
+	if (!wanted)
+		return error_no_memory(e);
+	for (; l->tried < l->p->location_count; l->tried++)
+		wanted[l->tried] = true;
+	o.wanted = wanted;
+	err = symbol_resolve(l->p, &o, e);
+	free(wanted);
+	l->naming_ns -= clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before;
+	return err;
+}
+
+const char *live_unnamed(const struct live *l, const struct row *row)
+{
+	if (!(l->view->fields & ROW_FUNCTION) ||
+	    (row->key->function && !profile_is_pc_name(row->key->function, row->key->image)))
+		return NULL;
+	for (size_t i = 0; i < l->p->image_count; i++)
+		if (l->p->images[i].unnamed && strcmp(l->p->images[i].path, row->key->image) == 0)
+			return l->p->images[i].unnamed;
+	return NULL;
+}
+
+/* --- Rows --- */
+
+static const char *name_of(const struct row *row)
+{
+	return row->name ?: row->comm[0] ? row->comm : row->key->image ?: "";
+}
+
+static int compare_shown(const void *one, const void *other, void *context)
+{
+	const struct live *l = context;
+	const struct row *a = &l->rows.rows[*(const size_t *)one];
+	const struct row *b = &l->rows.rows[*(const size_t *)other];
+	int order = 0;
+
+	if (l->sort == LIVE_BY_TOTAL)
+		order = (a->counts->total < b->counts->total) -
+			(a->counts->total > b->counts->total);
+	else if (l->sort == LIVE_BY_NAME)
+		order = strcmp(name_of(a), name_of(b));
+	else if (l->sort == LIVE_BY_IMAGE && a->key->image)
+		order = strcmp(text_basename(a->key->image), text_basename(b->key->image));
+	else if (l->sort == LIVE_BY_IMAGE)
+		order = callgraph_key_compare(a->key, b->key);
+	return order ?: rows_compare(a, b);
+}
+
+static bool matches(const struct live *l, const char *text)
+{
+	return text && regexec(&l->regex, text, 0, NULL, 0) == 0;
+}
+
+static bool is_shown(const struct live *l, const struct row *row)
+{
+	return !l->pattern || matches(l, row->name) || matches(l, row->comm) ||
+	       matches(l, row->key->image);
+}
+
+static int choose_shown(struct live *l)
+{
+	size_t *shown = reallocarray(l->shown, l->rows.count + 1, sizeof(*shown));
+
+	l->shown_count = 0;
+	if (!shown)
+		return -ENOMEM;
+	l->shown = shown;
+	for (size_t i = 0; i < l->rows.count; i++)
+		if (is_shown(l, &l->rows.rows[i]))
+			shown[l->shown_count++] = i;
+	if (l->sort != LIVE_BY_SELF)
+		qsort_r(shown, l->shown_count, sizeof(*shown), compare_shown, l);
+	return 0;
+}
+
+const struct row *live_row(const struct live *l)
+{
+	return l->cursor < l->shown_count ? &l->rows.rows[l->shown[l->cursor]] : NULL;
+}
+
+/* Who watches the first row wants to see what is first; else the row that was chosen. */
+static void move_cursor(struct live *l, const struct callgraph_key *chosen)
+{
+	for (size_t i = 0; l->cursor && chosen && i < l->shown_count; i++)
+		if (callgraph_key_compare(l->rows.rows[l->shown[i]].key, chosen) == 0) {
+			l->cursor = i;
+			return;
+		}
+	if (l->cursor >= l->shown_count)
+		l->cursor = l->shown_count ? l->shown_count - 1 : 0;
+}
+
+int live_collect(struct live *l)
+{
+	struct rows_options o = {
+		.view = l->view,
+		.image = l->image,
+		.pid = l->pid,
+		.tid = l->tid,
+	};
+	const struct row *row = live_row(l);
+	struct callgraph_key chosen = row ? *row->key : (struct callgraph_key){ 0 };
+	int err;
+
+	rows_free(&l->rows);
+	err = rows_begin(&l->rows, &o, 1);
+	if (!err && l->p->value_type_count)
+		err = rows_add(&l->rows, l->p, &o, LIVE_WEIGHT, 0);
+	err = err ?: rows_finish(&l->rows);
+	err = err ?: choose_shown(l);
+	if (err) {
+		rows_free(&l->rows);
+		l->shown_count = 0;
+	}
+	move_cursor(l, row ? &chosen : NULL);
+	return err;
+}
+
+/* --- What is shown --- */
+
+int live_match(struct live *l, const char *pattern, struct error *e)
+{
+	char why[128];
+	regex_t regex;
+	char *copy = NULL;
+	int code = 0;
+
+	if (pattern && *pattern) {
+		code = regcomp(&regex, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+		if (code) {
+			regerror(code, &regex, why, sizeof(why));
+			return error_set_kind(e, ERROR_USAGE, 0, "\"%s\": %s", pattern, why);
+		}
+		copy = strdup(pattern);
+		if (!copy) {
+			regfree(&regex);
+			return error_no_memory(e);
+		}
+	}
+	if (l->pattern)
+		regfree(&l->regex);
+	free(l->pattern);
+	l->pattern = copy;
+	if (copy)
+		l->regex = regex;
+	return 0;
+}
+
+void live_show(struct live *l, const struct row_view *view)
+{
+	l->view = view;
+	l->cursor = 0;
+	if (l->lines || !(view->fields & ROW_SOURCE))
+		return;
+	l->lines = true;
+	l->tried = 0;
+}
+
+int live_enter(struct live *l, const struct row *row)
+{
+	char *image = row->key->image ? strdup(row->key->image) : NULL;
+
+	if (row->key->image && !image)
+		return -ENOMEM;
+	free(l->image);
+	l->image = image;
+	l->pid = row->key->pid;
+	l->tid = row->key->tid;
+	live_show(l, row_views);
+	return 0;
+}
+
+bool live_leave(struct live *l)
+{
+	bool had = l->image || l->pid || l->tid;
+
+	free(l->image);
+	l->image = NULL;
+	l->pid = l->tid = 0;
+	return had;
+}

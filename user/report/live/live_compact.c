@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/live/live.h"
+#include "util/array.h"
+
+struct copier {
+	struct profile *from, *to;
+	uint32_t *images, *mappings; /* of from in to, + 1; 0: not there yet */
+	uint32_t *locations;	     /* of from in to */
+	struct profile_line *lines;  /* room for those of one location */
+	size_t line_room;
+	uint32_t *frames; /* room for one stack */
+	size_t frame_room;
+};
+
+static int copy_image(struct copier *c, uint32_t number, uint32_t *id)
+{
+	struct profile_image *from = &c->from->images[number], *image;
+	const char *path;
+
+	*id = c->images[number] - 1;
+	if (c->images[number])
+		return 0;
+	if (profile_add_image(c->to, from->path, from->build_id, from->build_id_size, id))
+		return -ENOMEM;
+	c->images[number] = *id + 1;
+	image = &c->to->images[*id];
+	path = image->path;
+	*image = *from;
+	image->path = path;
+	image->unnamed = NULL;
+	from->fd = from->root = -1; /* the copy has them now */
+	return from->unnamed ? profile_string(c->to, from->unnamed, &image->unnamed) : 0;
+}
+
+static int copy_mapping(struct copier *c, uint32_t number, uint32_t *id)
+{
+	struct profile_mapping m;
+
+	*id = number == PROFILE_NONE ? PROFILE_NONE : c->mappings[number] - 1;
+	if (number == PROFILE_NONE || c->mappings[number])
+		return 0;
+	m = c->from->mappings[number];
+	if (copy_image(c, m.image, &m.image) ||
+	    profile_add_mapping(c->to, m.start, m.limit, m.offset, m.image, id))
+		return -ENOMEM;
+	c->to->mappings[*id].linked = m.linked;
+	c->mappings[number] = *id + 1;
+	return 0;
+}
+
+static int copy_lines(struct copier *c, const struct profile_location *from, uint32_t id)
+{
+	const struct profile *p = c->from;
+
+	if (array_reserve(&c->lines, &c->line_room, from->line_count, sizeof(*c->lines)))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < from->line_count; i++) {
+		c->lines[i] = p->lines[from->first_line + i];
+		if (profile_add_function(c->to, &p->functions[c->lines[i].function],
+					 &c->lines[i].function))
+			return -ENOMEM;
+	}
+	return profile_set_lines(c->to, id, c->lines, from->line_count);
+}
+
+static int copy_location(struct copier *c, uint32_t number)
+{
+	const struct profile_location *from = &c->from->locations[number];
+	uint32_t mapping, *id = &c->locations[number];
+
+	if (copy_mapping(c, from->mapping, &mapping) ||
+	    profile_add_location(c->to, from->address, mapping, id))
+		return -ENOMEM;
+	c->to->locations[*id].image_address = from->image_address;
+	c->to->locations[*id].folded = from->folded;
+	return from->line_count ? copy_lines(c, from, *id) : 0;
+}
+
+static bool has_faded(const struct profile *p, size_t sample)
+{
+	return p->values[sample * p->value_type_count + LIVE_WEIGHT] <= 0;
+}
+
+/* In their order, so that those that were looked up stay in front of those that were not. */
+static int copy_locations(struct copier *c, uint32_t *tried)
+{
+	const struct profile *p = c->from;
+	uint32_t were_tried = *tried;
+	int err = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++)
+		for (uint32_t j = 0; j < p->samples[i].depth && !has_faded(p, i); j++)
+			c->locations[p->frames[p->samples[i].first_frame + j]] = PROFILE_NONE;
+	for (uint32_t i = 0; i < p->location_count && !err; i++) {
+		if (c->locations[i] == PROFILE_NONE)
+			err = copy_location(c, i);
+		if (i + 1 == were_tried)
+			*tried = c->to->location_count;
+	}
+	return err;
+}
+
+static int copy_sample(struct copier *c, size_t number)
+{
+	const struct profile *p = c->from;
+	const struct profile_sample *sample = &p->samples[number];
+	const int64_t *values = &p->values[number * p->value_type_count];
+	uint32_t labels;
+
+	if (array_reserve(&c->frames, &c->frame_room, sample->depth, sizeof(*c->frames)) ||
+	    profile_add_labels(c->to, &p->labels[sample->labels], &labels))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < sample->depth; i++)
+		c->frames[i] = c->locations[p->frames[sample->first_frame + i]];
+	return profile_add_sample(c->to, c->frames, sample->depth, labels, values);
+}
+
+static int copy_samples(struct copier *c)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < c->from->sample_count && !err; i++)
+		if (!has_faded(c->from, i))
+			err = copy_sample(c, i);
+	return err;
+}
+
+static int copy_header(struct copier *c)
+{
+	const struct profile *p = c->from;
+	int err = profile_string(c->to, p->event, &c->to->event);
+
+	err = err ?: profile_string(c->to, p->host, &c->to->host);
+	for (size_t i = 0; i < p->value_type_count && !err; i++)
+		err = profile_add_value_type(c->to, p->value_types[i].type, p->value_types[i].unit);
+	c->to->period_ns = p->period_ns;
+	c->to->bits = p->bits;
+	return err;
+}
+
+int live_compact(struct live *l)
+{
+	struct copier c = { .from = l->p, .to = profile_new() };
+	int err = -ENOMEM;
+
+	c.images = calloc(l->p->image_count + 1, sizeof(*c.images));
+	c.mappings = calloc(l->p->mapping_count + 1, sizeof(*c.mappings));
+	c.locations = calloc(l->p->location_count + 1, sizeof(*c.locations));
+	if (c.to && c.images && c.mappings && c.locations)
+		err = copy_header(&c);
+	err = err ?: copy_locations(&c, &l->tried);
+	err = err ?: copy_samples(&c);
+	rows_free(&l->rows);
+	l->shown_count = 0;
+	profile_free(l->p);
+	l->p = c.to;
+	free(c.images);
+	free(c.mappings);
+	free(c.locations);
+	free(c.lines);
+	free(c.frames);
+	return err;
+}

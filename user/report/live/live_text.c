@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/json_writer.h"
+#include "report/live/live.h"
+#include "report/row_fields.h"
+#include "report/table.h"
+#include "report/text.h"
+
+#define HOT_PERCENT 5
+
+/* On a screen, columns that come and go with their widest text would be hard to follow. */
+#define NUMBER_WIDTH 6
+#define LAST_WIDTH   16
+
+/* --- Header --- */
+
+/* The share of the CPU time that was spent in the kernel, and all of it. */
+static uint64_t sum_weights(const struct profile *p, uint64_t *kernel)
+{
+	uint64_t sum = 0;
+
+	*kernel = 0;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		uint64_t weight = p->values[i * p->value_type_count + LIVE_WEIGHT];
+
+		sum += weight;
+		if (p->labels[p->samples[i].labels].kernel)
+			*kernel += weight;
+	}
+	return sum;
+}
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? part * 100 / whole : 0;
+}
+
+static void print_target(const struct live *l, const struct live_status *s, FILE *out)
+{
+	char now[16];
+	time_t seconds = time(NULL);
+	struct tm local;
+
+	strftime(now, sizeof(now), "%H:%M:%S", localtime_r(&seconds, &local));
+	fprintf(out, "%s  %s", now, s->target);
+	if (l->p->event[0])
+		fprintf(out, ": %s, %.0f Hz", l->p->event, 1e9 / l->p->period_ns);
+}
+
+static void print_numbers(const struct live *l, const struct live_status *s, FILE *out)
+{
+	uint64_t kernel, sum = sum_weights(l->p, &kernel);
+	double period = l->p->period_ns ?: 1, seconds = l->elapsed_ns / 1e9;
+
+	fprintf(out, "CPU %.1f %%, kernel %.1f %%, %.0f samples/s, %" PRIu64 " lost",
+		percent(sum, l->elapsed_ns), percent(kernel, l->elapsed_ns),
+		seconds > 0 ? sum / period / seconds : 0, s->lost);
+	if (s->bpf_ns_per_tick)
+		fprintf(out, "; BPF %" PRIu64 " ns/tick", s->bpf_ns_per_tick);
+	fprintf(out, ", top %.1f %%", s->own_percent);
+}
+
+static void print_view(const struct live *l, const struct live_status *s, FILE *out)
+{
+	fprintf(out, "%s by %s", l->view->plural, live_sort_names[l->sort]);
+	if (l->half_life_ns)
+		fprintf(out, ", fading by half in %g s", l->half_life_ns / 1e9);
+	if (l->tid)
+		fprintf(out, ", only thread %" PRIu32, l->tid);
+	else if (l->pid)
+		fprintf(out, ", only process %" PRIu32, l->pid);
+	if (l->image)
+		fprintf(out, ", only in %s", text_basename(l->image));
+	if (l->pattern)
+		fprintf(out, ", only %s", l->pattern);
+	if (s->frozen)
+		fputs(", FROZEN", out);
+}
+
+/* One line of what is raw text still. */
+static int print_line(void (*print)(const struct live *, const struct live_status *, FILE *),
+		      const struct live *l, const struct live_status *s, unsigned int width,
+		      FILE *out)
+{
+	char *raw = NULL, *visible;
+	size_t size;
+	FILE *line = open_memstream(&raw, &size);
+
+	if (!line)
+		return -ENOMEM;
+	print(l, s, line);
+	visible = fclose(line) ? NULL : text_visible(raw);
+	if (visible && width && text_columns(raw) > width)
+		text_shorten(visible, width > 4 ? width : 4);
+	if (visible)
+		fprintf(out, "%s\n", visible);
+	free(raw);
+	free(visible);
+	return visible ? 0 : -ENOMEM;
+}
+
+int live_header(const struct live *l, const struct live_status *s, unsigned int lines,
+		unsigned int width, FILE *out)
+{
+	int err = lines > 0 ? print_line(print_target, l, s, width, out) : 0;
+
+	err = err ?: lines > 1 ? print_line(print_numbers, l, s, width, out) : 0;
+	return err ?: lines > 2 ? print_line(print_view, l, s, width, out) : 0;
+}
+
+/* --- Table --- */
+
+enum content {
+	SAMPLES,
+	SELF,
+	TOTAL,
+	CPU,
+	FIELD,
+};
+
+#define COLUMNS_MAX (FIELD + ROW_FIELDS_MAX)
+
+struct live_columns {
+	const struct live *l;
+	size_t first;
+	struct table_column columns[COLUMNS_MAX];
+	enum content contents[COLUMNS_MAX];
+	enum row_field fields[COLUMNS_MAX];
+	size_t count;
+};
+
+static const struct row *row_at(const struct live *l, size_t shown)
+{
+	return &l->rows.rows[l->shown[shown]];
+}
+
+static const char *cell(const void *context, size_t number, size_t column,
+			char buffer[TABLE_CELL_SIZE])
+{
+	const struct live_columns *c = context;
+	const struct live *l = c->l;
+	const struct row *row = row_at(l, c->first + number);
+	uint64_t self = row->counts->self;
+
+	switch (c->contents[column]) {
+	case SAMPLES:
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, self / (l->p->period_ns ?: 1));
+		break;
+	case SELF:
+		text_percent(buffer, self, l->rows.columns->samples);
+		break;
+	case TOTAL:
+		text_percent(buffer, row->counts->total, l->rows.columns->samples);
+		break;
+	case CPU:
+		snprintf(buffer, TABLE_CELL_SIZE, "%.1f", percent(self, l->elapsed_ns));
+		break;
+	case FIELD:
+		return row_field_text(l->view, row, c->fields[column], buffer);
+	}
+	return buffer;
+}
+
+static bool is_hot(const void *context, size_t number)
+{
+	const struct live_columns *c = context;
+
+	return percent(row_at(c->l, c->first + number)->counts->self,
+		       c->l->rows.columns->samples) >= HOT_PERCENT;
+}
+
+static void add_number(struct live_columns *c, enum content content, const char *title)
+{
+	c->contents[c->count] = content;
+	c->columns[c->count++] = (struct table_column){
+		.title = title,
+		.is_hot = content == SELF,
+		.width = NUMBER_WIDTH,
+	};
+}
+
+static void choose_columns(struct live_columns *c, unsigned int width)
+{
+	enum row_field fields[ROW_FIELDS_MAX];
+	size_t count;
+
+	if (!c->l->half_life_ns)
+		add_number(c, SAMPLES, "samples");
+	add_number(c, SELF, c->l->rows.stacks ? "self%" : "%");
+	if (c->l->rows.stacks)
+		add_number(c, TOTAL, "total%");
+	add_number(c, CPU, "cpu%");
+	count = row_field_columns(c->l->view, c->columns + c->count, fields);
+	for (size_t i = 0; i < count; i++) {
+		c->contents[c->count] = FIELD;
+		c->fields[c->count++] = fields[i];
+	}
+	/* The first text takes all room that there is. */
+	if (width && count > 1 && c->columns[c->count - 2].is_text) {
+		c->columns[c->count - 2].width = width;
+		c->columns[c->count - 1].width = LAST_WIDTH;
+	}
+}
+
+static void print_rest(const struct live *l, size_t from, FILE *out)
+{
+	size_t rest = l->shown_count - from;
+	char text[TEXT_PERCENT_SIZE];
+	uint64_t sum = 0;
+
+	for (size_t i = from; i < l->shown_count; i++)
+		sum += row_at(l, i)->counts->self;
+	text_percent(text, sum, l->rows.columns->samples);
+	fprintf(out, "... %zu more %s, %s %%\n", rest, rest == 1 ? l->view->name : l->view->plural,
+		text);
+}
+
+int live_table(const struct live *l, const struct live_table_options *o, FILE *out)
+{
+	size_t left = o->first < l->shown_count ? l->shown_count - o->first : 0;
+	size_t count = o->count < left ? o->count : left;
+	struct live_columns c = { .l = l, .first = o->first };
+	struct table t = {
+		.columns = c.columns,
+		.row_count = count,
+		.cell = cell,
+		.is_hot = is_hot,
+		.context = &c,
+		.width = o->width,
+		.color = o->color,
+	};
+	int err;
+
+	choose_columns(&c, o->width);
+	t.column_count = c.count;
+	err = table_print(&t, out);
+	if (!err && !o->width && count < left)
+		print_rest(l, o->first + count, out);
+	return err;
+}
+
+/* --- JSON --- */
+
+static struct json_object *row_object(const struct live *l, const struct row *row)
+{
+	struct json_object *object = json_object_new_object();
+	double self = row->counts->self, all = l->rows.columns->samples;
+
+	if (object &&
+	    (row_fields_json(l->view, row, object) ||
+	     json_add(object, "self_percent", json_decimal(percent(self, all), 2)) ||
+	     json_add(object, "total_percent", json_decimal(percent(row->counts->total, all), 2)) ||
+	     json_add(object, "cpu_percent", json_decimal(percent(self, l->elapsed_ns), 1)))) {
+		json_object_put(object);
+		return NULL;
+	}
+	return object;
+}
+
+static struct json_object *rows_array(const struct live *l, size_t count)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; array && i < l->shown_count && i < count; i++) {
+		struct json_object *object = row_object(l, row_at(l, i));
+
+		if (!object || json_object_array_add(array, object)) {
+			json_object_put(object);
+			json_object_put(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
+static int fill_object(struct json_object *object, const struct live *l,
+		       const struct live_status *s, size_t count)
+{
+	uint64_t kernel, sum = sum_weights(l->p, &kernel), period = l->p->period_ns ?: 1;
+	int err = json_add(object, "time", json_object_new_int64(time(NULL)));
+
+	err = err ?: json_add(object, "seconds", json_decimal(l->elapsed_ns / 1e9, 3));
+	err = err ?: json_add(object, "target", json_text(s->target));
+	err = err ?: json_add(object, "event", json_text(l->p->event));
+	err = err ?: json_add(object, "samples", json_object_new_uint64(sum / period));
+	err = err ?: json_add(object, "kernel", json_object_new_uint64(kernel / period));
+	err = err ?: json_add(object, "lost", json_object_new_uint64(s->lost));
+	err = err ?: json_add(object, "cpu_percent", json_decimal(percent(sum, l->elapsed_ns), 1));
+	err = err ?: json_add(object, "by", json_text(l->view->name));
+	return err ?: json_add(object, "rows", rows_array(l, count));
+}
+
+int live_json(const struct live *l, const struct live_status *s, size_t count, FILE *out)
+{
+	struct json_object *object = json_object_new_object();
+	const char *text = NULL;
+
+	if (object && fill_object(object, l, s, count) == 0)
+		text = json_object_to_json_string_ext(
+			object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+	if (text) {
+		json_print_text(text, out);
+		fputc('\n', out);
+	}
+	json_object_put(object);
+	return text ? 0 : -ENOMEM;
+}

@@ -1,0 +1,795 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/cfi/cfi.h"
+
+#include <assert.h>
+#include <dwarf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/cfi/cfi_frames.h"
+#include "symbol/vdso.h"
+#include "util/array.h"
+#include "util/index.h"
+
+/* Sensible limits: the largest libraries have a tenth of the first, and a hundredth of the other.
+ */
+#define ROWS_MAX  8000000
+#define RULES_MAX 65536
+
+/* Compilers remember one state. */
+#define REMEMBERED_MAX 64
+
+#define RULE_CACHE_BITS 12
+
+/* What call frame information of a machine calls the registers that a walk needs. */
+struct machine {
+	GElf_Half machine;
+	unsigned char class;
+	uint8_t sp, bp, bx, return_address; /* UINT8_MAX: it has none */
+	int return_at;			    /* from the CFA */
+	int signal_sp; /* from sp in a signal frame: where the kernel has saved it */
+};
+
+static const struct machine machines[] = {
+	{ EM_X86_64, ELFCLASS64, 7, 6, 3, 16, -8, 160 },
+};
+
+enum caller {
+	CALLER_UNKNOWN,
+	CALLER_SAVED, /* the return address is where calls put it */
+	CALLER_IN_REGISTER,
+	CALLER_NONE, /* the outermost frame */
+};
+
+/* How to find the caller from one instruction. */
+struct state {
+	enum {
+		CFA_NONE,
+		CFA_REGISTER,
+		CFA_RULE
+	} cfa;
+	enum caller caller;
+	uint64_t caller_register;
+	uint64_t cfa_register;
+	int64_t cfa_offset;
+	struct unwind_rule cfa_rule; /* its cfa and offset, for an expression */
+	struct saved {
+		enum unwind_saved kind;
+		int8_t at;
+	} bp, bx;
+};
+
+/* The execution of an FDE's or CIE's instructions. */
+struct run {
+	const struct cfi_cie *cie;
+	const struct machine *machine;
+	struct dwarf_cursor c;
+	const struct state *initial; /* NULL: the CIE's own */
+	struct state now;
+	struct state remembered[REMEMBERED_MAX];
+	size_t remembered_count;
+	uint64_t location;
+};
+
+struct builder {
+	const struct cfi_frames *frames;
+	const struct machine *machine;
+	struct state *initial; /* of each CIE */
+	struct unwind_rows *rows;
+	struct index index; /* of rules */
+	uint64_t end;	    /* of what has its rows */
+	uint64_t entry;	    /* where the program begins */
+	struct {
+		struct unwind_rule rule;
+		uint32_t number; /* + 1; 0: unused */
+	} cache[1 << RULE_CACHE_BITS];
+	struct run run;
+	struct error *e;
+};
+
+/* --- Expressions --- */
+
+static bool fits_short(int64_t value)
+{
+	return value >= SHRT_MIN && value <= SHRT_MAX;
+}
+
+/* Reads "register + offset". */
+static bool read_base(struct dwarf_cursor *c, uint64_t *number, int64_t *offset)
+{
+	uint8_t op = dwarf_number(c, 1);
+
+	if (op == DW_OP_bregx)
+		*number = dwarf_uleb(c);
+	else if (op >= DW_OP_breg0 && op <= DW_OP_breg31)
+		*number = op - DW_OP_breg0;
+	else
+		return false;
+	*offset = dwarf_sleb(c);
+	return !c->bad;
+}
+
+/*
+ * What linkers write for stubs, which push a word from some byte of their 16 on:
+ * sp + 8 + ((pc & 15) >= N) << 3.
+ */
+static bool is_plt(const struct machine *m, struct dwarf_cursor c, uint64_t number, int64_t offset,
+		   int *threshold)
+{
+	uint8_t head[] = { DW_OP_breg0 + m->return_address, 0, DW_OP_lit15, DW_OP_and };
+	uint8_t tail[] = { DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus };
+	size_t size = c.end - c.at;
+
+	if (number != m->sp || offset != 8 || size != sizeof(head) + 1 + sizeof(tail) ||
+	    memcmp(c.at, head, sizeof(head)) != 0 ||
+	    memcmp(c.at + sizeof(head) + 1, tail, sizeof(tail)) != 0)
+		return false;
+	*threshold = c.at[sizeof(head)] - DW_OP_lit0;
+	return *threshold >= 0 && *threshold <= 15;
+}
+
+/* Reads "*(register + base) + add", of which the base is read already. */
+static bool is_deref(struct dwarf_cursor c, uint64_t *add)
+{
+	*add = 0;
+	if (dwarf_number(&c, 1) != DW_OP_deref)
+		return false;
+	if (c.at < c.end && dwarf_number(&c, 1) == DW_OP_plus_uconst)
+		*add = dwarf_uleb(&c);
+	return !c.bad && c.at == c.end;
+}
+
+/* The next `size` bytes, as a block of their own. */
+static struct dwarf_cursor read_block(struct dwarf_cursor *c)
+{
+	struct dwarf_cursor block = *c;
+	uint64_t size = dwarf_uleb(c);
+
+	block.at = c->at;
+	dwarf_skip(c, size);
+	block.end = c->at;
+	return block;
+}
+
+static void define_cfa_by_expression(struct run *r)
+{
+	const struct machine *m = r->machine;
+	struct dwarf_cursor c = read_block(&r->c);
+	struct state *s = &r->now;
+	uint64_t number, add;
+	int64_t offset;
+	int threshold;
+
+	s->cfa = CFA_RULE;
+	s->cfa_rule = (struct unwind_rule){ .cfa = UNWIND_UNSUPPORTED };
+	if (!read_base(&c, &number, &offset))
+		return;
+	if (c.at == c.end) {
+		s->cfa = CFA_REGISTER;
+		s->cfa_register = number;
+		s->cfa_offset = offset;
+	} else if (is_plt(m, c, number, offset, &threshold)) {
+		s->cfa_rule = (struct unwind_rule){ .cfa = UNWIND_PLT, .offset = threshold };
+	} else if (is_deref(c, &add) && (number == m->sp || number == m->bp) &&
+		   fits_short(offset) && add <= SHRT_MAX) {
+		s->cfa_rule.cfa = number == m->sp ? UNWIND_DEREF_SP : UNWIND_DEREF_BP;
+		s->cfa_rule.base = offset;
+		s->cfa_rule.add = add;
+	}
+}
+
+/* --- Instructions --- */
+
+/* What is said of a register in a state; NULL: it is not one of those that are followed. */
+static struct saved *saved_of(const struct run *r, struct state *s, uint64_t number)
+{
+	if (number == r->machine->bp)
+		return &s->bp;
+	return number == r->machine->bx ? &s->bx : NULL;
+}
+
+/* Sets where a register is saved, if a rule can say so. */
+static void set_saved(struct saved *saved, enum unwind_saved kind, int64_t offset)
+{
+	if (offset % 8 || offset / 8 < SCHAR_MIN || offset / 8 > SCHAR_MAX)
+		return;
+	saved->kind = kind;
+	saved->at = offset / 8;
+}
+
+static void lose_register(struct run *r, uint64_t number)
+{
+	struct saved *saved = saved_of(r, &r->now, number);
+
+	if (saved)
+		*saved = (struct saved){ UNWIND_LOST, 0 };
+	else if (number == r->machine->return_address)
+		r->now.caller = CALLER_UNKNOWN;
+}
+
+static void save_register(struct run *r, uint64_t number, int64_t factored)
+{
+	struct saved *saved = saved_of(r, &r->now, number);
+	int64_t offset;
+
+	lose_register(r, number);
+	if (__builtin_mul_overflow(factored, r->cie->data_align, &offset))
+		return;
+	if (saved)
+		set_saved(saved, UNWIND_SAVED_AT_CFA, offset);
+	else if (number == r->machine->return_address && offset == r->machine->return_at)
+		r->now.caller = CALLER_SAVED;
+}
+
+static void save_register_by_expression(struct run *r)
+{
+	uint64_t number = dwarf_uleb(&r->c), base;
+	struct dwarf_cursor c = read_block(&r->c);
+	int64_t offset;
+
+	lose_register(r, number);
+	if (number != r->machine->bp || !read_base(&c, &base, &offset) || c.at < c.end ||
+	    base != r->machine->bp)
+		return;
+	set_saved(&r->now.bp, UNWIND_SAVED_AT_BP, offset);
+}
+
+static void keep_register(struct run *r, uint64_t number)
+{
+	struct saved *saved = saved_of(r, &r->now, number);
+
+	lose_register(r, number);
+	if (saved)
+		saved->kind = UNWIND_SAME;
+}
+
+static void undefine_register(struct run *r, uint64_t number)
+{
+	lose_register(r, number);
+	if (number == r->machine->return_address)
+		r->now.caller = CALLER_NONE;
+}
+
+static void move_register(struct run *r, uint64_t number, uint64_t to)
+{
+	lose_register(r, number);
+	if (number != r->machine->return_address)
+		return;
+	r->now.caller = CALLER_IN_REGISTER;
+	r->now.caller_register = to;
+}
+
+/* Returns false in a CIE's own instructions. */
+static bool restore_register(struct run *r, uint64_t number)
+{
+	if (!r->initial)
+		return false;
+	if (number == r->machine->bp)
+		r->now.bp = r->initial->bp;
+	else if (number == r->machine->bx)
+		r->now.bx = r->initial->bx;
+	else if (number == r->machine->return_address)
+		r->now.caller = r->initial->caller; /* never in a register there */
+	return true;
+}
+
+static bool define_cfa(struct run *r, uint64_t number, int64_t offset)
+{
+	r->now.cfa = CFA_REGISTER;
+	r->now.cfa_register = number;
+	r->now.cfa_offset = offset;
+	return true;
+}
+
+static int64_t data_offset(struct run *r)
+{
+	int64_t offset;
+
+	return __builtin_mul_overflow(dwarf_sleb(&r->c), r->cie->data_align, &offset) ? INT64_MAX
+										      : offset;
+}
+
+static bool remember(struct run *r)
+{
+	if (r->remembered_count == REMEMBERED_MAX)
+		return false;
+	r->remembered[r->remembered_count++] = r->now;
+	return true;
+}
+
+static bool recall(struct run *r)
+{
+	if (!r->remembered_count)
+		return false;
+	r->now = r->remembered[--r->remembered_count];
+	return true;
+}
+
+/* Moves on by instructions of the machine. Far behind the end is as good as any place there. */
+static bool advance(struct run *r, uint64_t delta)
+{
+	if (__builtin_mul_overflow(delta, r->cie->code_align, &delta) ||
+	    __builtin_add_overflow(r->location, delta, &r->location))
+		r->location = UINT64_MAX;
+	return true;
+}
+
+static bool set_location(struct run *r)
+{
+	uint64_t address;
+
+	if (!cfi_address(r->cie, &r->c, &address) || address < r->location)
+		return false;
+	r->location = address;
+	return true;
+}
+
+/* Those that have no operand within their first byte. Returns false for an unknown one. */
+static bool execute_extended(struct run *r, uint8_t op)
+{
+	struct dwarf_cursor *c = &r->c;
+	uint64_t number;
+
+	switch (op) {
+	case DW_CFA_nop:
+	case DW_CFA_GNU_window_save: /* of other machines */
+		return true;
+	case DW_CFA_set_loc:
+		return set_location(r);
+	case DW_CFA_advance_loc1:
+		return advance(r, dwarf_number(c, 1));
+	case DW_CFA_advance_loc2:
+		return advance(r, dwarf_number(c, 2));
+	case DW_CFA_advance_loc4:
+		return advance(r, dwarf_number(c, 4));
+	case DW_CFA_MIPS_advance_loc8:
+		return advance(r, dwarf_number(c, 8));
+	case DW_CFA_offset_extended:
+		number = dwarf_uleb(c);
+		save_register(r, number, dwarf_uleb(c));
+		return true;
+	case DW_CFA_offset_extended_sf:
+		number = dwarf_uleb(c);
+		save_register(r, number, dwarf_sleb(c));
+		return true;
+	case DW_CFA_GNU_negative_offset_extended:
+		number = dwarf_uleb(c);
+		save_register(r, number, -dwarf_uleb(c));
+		return true;
+	case DW_CFA_restore_extended:
+		return restore_register(r, dwarf_uleb(c));
+	case DW_CFA_undefined:
+		undefine_register(r, dwarf_uleb(c));
+		return true;
+	case DW_CFA_same_value:
+		keep_register(r, dwarf_uleb(c));
+		return true;
+	case DW_CFA_register:
+		number = dwarf_uleb(c);
+		move_register(r, number, dwarf_uleb(c));
+		return true;
+	case DW_CFA_val_offset:
+	case DW_CFA_val_offset_sf:
+		lose_register(r, dwarf_uleb(c));
+		dwarf_uleb(c);
+		return true;
+	case DW_CFA_remember_state:
+		return remember(r);
+	case DW_CFA_restore_state:
+		return recall(r);
+	case DW_CFA_def_cfa:
+		number = dwarf_uleb(c);
+		return define_cfa(r, number, dwarf_uleb(c));
+	case DW_CFA_def_cfa_sf:
+		number = dwarf_uleb(c);
+		return define_cfa(r, number, data_offset(r));
+	case DW_CFA_def_cfa_register:
+		return define_cfa(r, dwarf_uleb(c), r->now.cfa_offset) && r->now.cfa != CFA_RULE;
+	case DW_CFA_def_cfa_offset:
+		r->now.cfa_offset = dwarf_uleb(c);
+		return r->now.cfa == CFA_REGISTER;
+	case DW_CFA_def_cfa_offset_sf:
+		r->now.cfa_offset = data_offset(r);
+		return r->now.cfa == CFA_REGISTER;
+	case DW_CFA_def_cfa_expression:
+		define_cfa_by_expression(r);
+		return true;
+	case DW_CFA_expression:
+		save_register_by_expression(r);
+		return true;
+	case DW_CFA_val_expression:
+		lose_register(r, dwarf_uleb(c));
+		read_block(c);
+		return true;
+	case DW_CFA_GNU_args_size:
+		dwarf_uleb(c);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Executes the next instruction, of which there is a byte. Returns false when it is invalid. */
+static bool execute(struct run *r)
+{
+	uint8_t byte = *r->c.at++, operand = byte & 0x3f;
+
+	switch (byte & 0xc0) {
+	case DW_CFA_advance_loc:
+		return advance(r, operand);
+	case DW_CFA_offset:
+		save_register(r, operand, dwarf_uleb(&r->c));
+		return !r->c.bad;
+	case DW_CFA_restore:
+		return restore_register(r, operand);
+	default:
+		return execute_extended(r, operand) && !r->c.bad;
+	}
+}
+
+/* --- Rows --- */
+
+/* Of the CFA alone. */
+static struct unwind_rule cfa_rule_of(const struct machine *m, const struct state *s)
+{
+	struct unwind_rule rule = { .cfa = UNWIND_UNSUPPORTED };
+
+	if (s->cfa == CFA_RULE)
+		return s->cfa_rule;
+	if (s->cfa == CFA_NONE || s->cfa_offset < INT_MIN || s->cfa_offset > INT_MAX)
+		return rule;
+	if (s->cfa_register == m->sp || s->cfa_register == m->bp) {
+		rule.cfa = s->cfa_register == m->sp ? UNWIND_SP : UNWIND_BP;
+		rule.offset = s->cfa_offset;
+	} else if (s->cfa_register == m->bx) {
+		rule.cfa = UNWIND_BX;
+		rule.offset = s->cfa_offset;
+	} else if (s->cfa_register <= SHRT_MAX && fits_short(s->cfa_offset)) {
+		rule.cfa = UNWIND_REGISTER;
+		rule.base = s->cfa_register;
+		rule.add = s->cfa_offset;
+	}
+	return rule;
+}
+
+static struct unwind_rule rule_of(const struct run *r, const struct state *s)
+{
+	struct unwind_rule rule = cfa_rule_of(r->machine, s);
+
+	if (r->cie->signal) {
+		bool known = rule.cfa == UNWIND_DEREF_SP && rule.base == r->machine->signal_sp &&
+			     !rule.add;
+
+		return (struct unwind_rule){ .cfa = known ? UNWIND_SIGNAL : UNWIND_UNSUPPORTED };
+	}
+	if (r->cie->return_register != r->machine->return_address)
+		return (struct unwind_rule){ .cfa = UNWIND_UNSUPPORTED };
+	if (s->caller == CALLER_NONE)
+		return (struct unwind_rule){ .cfa = UNWIND_END };
+	if (s->caller == CALLER_IN_REGISTER && rule.cfa == UNWIND_SP && fits_short(rule.offset) &&
+	    s->caller_register <= SHRT_MAX)
+		return (struct unwind_rule){
+			.cfa = UNWIND_RETURN,
+			.base = s->caller_register,
+			.add = rule.offset,
+		};
+	if (s->caller != CALLER_SAVED || rule.cfa == UNWIND_UNSUPPORTED)
+		return (struct unwind_rule){ .cfa = UNWIND_UNSUPPORTED };
+	rule.bp = s->bp.kind;
+	rule.bp_at = s->bp.at;
+	rule.bx = s->bx.kind;
+	rule.bx_at = s->bx.at;
+	return rule;
+}
+
+static bool is_rule(const void *rules, uint32_t number, const void *rule)
+{
+	return memcmp((const struct unwind_rule *)rules + number, rule,
+		      sizeof(struct unwind_rule)) == 0;
+}
+
+static int add_rule(struct unwind_rows *rows, struct index *index, uint64_t hash,
+		    const struct unwind_rule *rule, struct error *e)
+{
+	if (rows->rule_count == RULES_MAX)
+		return error_set(e, 0, "its call frame information has more than %d rules",
+				 RULES_MAX);
+	if (array_reserve(&rows->rules, &rows->rule_room, rows->rule_count + 1,
+			  sizeof(*rows->rules)) ||
+	    index_add(index, hash, rows->rule_count))
+		return error_no_memory(e);
+	rows->rules[rows->rule_count++] = *rule;
+	return 0;
+}
+
+/* The number of a rule, found in a small cache nearly always. */
+static int number_rule(struct builder *b, const struct unwind_rule *rule, uint32_t *number)
+{
+	uint64_t bits, hash;
+	size_t slot;
+	int err = 0;
+
+	static_assert(sizeof(*rule) == sizeof(bits), "a rule is a word");
+	memcpy(&bits, rule, sizeof(bits));
+	slot = bits * 0x9e3779b97f4a7c15 >> (64 - RULE_CACHE_BITS);
+	if (!b->cache[slot].number || memcmp(&b->cache[slot].rule, rule, sizeof(*rule)) != 0) {
+		hash = hash_u64(bits, 0);
+		*number = index_find(&b->index, hash, is_rule, b->rows->rules, rule);
+		if (*number == INDEX_NONE) {
+			*number = b->rows->rule_count;
+			err = add_rule(b->rows, &b->index, hash, rule, b->e);
+		}
+		b->cache[slot].rule = *rule;
+		b->cache[slot].number = err ? 0 : *number + 1;
+	}
+	*number = b->cache[slot].number - 1;
+	return err;
+}
+
+/* From an address on a rule holds. */
+static int add_row(struct builder *b, uint64_t address, const struct unwind_rule *rule)
+{
+	struct unwind_rows *rows = b->rows;
+	uint32_t number;
+	int err = number_rule(b, rule, &number);
+
+	if (err || (rows->count && rows->rows[rows->count - 1].rule == number))
+		return err;
+	if (rows->count == ROWS_MAX)
+		return error_set(b->e, 0, "it has more than %d rows of call frame information",
+				 ROWS_MAX);
+	if (array_reserve(&rows->rows, &rows->room, rows->count + 1, sizeof(*rows->rows)))
+		return error_no_memory(b->e);
+	rows->rows[rows->count].address = address;
+	rows->rows[rows->count++].rule = number;
+	return 0;
+}
+
+/*
+ * From b->end to `limit` nothing is described. Where the program begins there is no caller: the
+ * dynamic linker does not say so.
+ */
+static int add_gap(struct builder *b, uint64_t limit)
+{
+	static const struct unwind_rule gap = { .cfa = UNWIND_GAP }, end = { .cfa = UNWIND_END };
+	int err = add_row(b, b->end, &gap);
+
+	if (err || b->entry < b->end || b->entry >= limit)
+		return err;
+	err = add_row(b, b->entry, &end);
+	return err || limit < UINT64_MAX ? err : add_row(b, b->entry + 1, &gap);
+}
+
+/* The state of the run holds from b->end to `limit`, as far as that is not behind. */
+static int add_state(struct builder *b, uint64_t limit)
+{
+	struct unwind_rule rule;
+	int err;
+
+	if (limit <= b->end)
+		return 0;
+	rule = rule_of(&b->run, &b->run.now);
+	err = add_row(b, b->end, &rule);
+	b->end = limit;
+	return err;
+}
+
+/* initial: NULL for a CIE's own instructions. */
+static void start_run(struct builder *b, const struct cfi_cie *cie, const struct state *initial)
+{
+	struct run *r = &b->run;
+
+	r->cie = cie;
+	r->machine = b->machine;
+	r->initial = initial;
+	r->now = initial ? *initial : (struct state){ 0 };
+	r->remembered_count = 0;
+	r->location = 0;
+}
+
+/* The rows of an FDE, as far as they are behind those that are there. */
+static int add_fde(struct builder *b, const struct cfi_fde *fde)
+{
+	struct run *r = &b->run;
+	int err = 0;
+
+	if (fde->limit <= b->end)
+		return 0;
+	if (b->rows->count && fde->start > b->end)
+		err = add_gap(b, fde->start);
+	if (fde->start > b->end)
+		b->end = fde->start;
+	start_run(b, &b->frames->cies[fde->cie], &b->initial[fde->cie]);
+	r->location = fde->start;
+	r->c = cfi_cursor(b->frames, r->cie->section, fde->instructions, fde->size);
+	while (!err && r->c.at < r->c.end && r->location < fde->limit) {
+		uint64_t location = r->location;
+
+		if (!execute(r)) {
+			r->now = (struct state){ 0 };
+			break;
+		}
+		if (r->location > location)
+			err = add_state(b, r->location < fde->limit ? r->location : fde->limit);
+	}
+	return err ?: add_state(b, fde->limit);
+}
+
+/* What all FDEs of a CIE begin with. */
+static void execute_cie(struct builder *b, const struct cfi_cie *cie, struct state *initial)
+{
+	struct run *r = &b->run;
+
+	start_run(b, cie, NULL);
+	r->c = cfi_cursor(b->frames, cie->section, cie->instructions, cie->size);
+	while (r->c.at < r->c.end)
+		if (!execute(r))
+			return;
+	*initial = r->now;
+}
+
+static int build(struct builder *b)
+{
+	const struct cfi_frames *f = b->frames;
+	int err = 0;
+
+	if (!f->fde_count)
+		return 0;
+	b->initial = calloc(f->cie_count, sizeof(*b->initial));
+	if (!b->initial)
+		return error_no_memory(b->e);
+	for (size_t i = 0; i < f->cie_count; i++)
+		execute_cie(b, &f->cies[i], &b->initial[i]);
+	for (size_t i = 0; i < f->fde_count && !err; i++)
+		err = add_fde(b, &f->fdes[i]);
+	free(b->initial);
+	return err ?: add_gap(b, UINT64_MAX);
+}
+
+/* *entry receives where the program begins. */
+static const struct machine *find_machine(Elf *elf, uint64_t *entry)
+{
+	GElf_Ehdr header;
+
+	if (!gelf_getehdr(elf, &header))
+		return NULL;
+	*entry = header.e_entry;
+	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++)
+		if (machines[i].machine == header.e_machine &&
+		    machines[i].class == header.e_ident[EI_CLASS])
+			return &machines[i];
+	return NULL;
+}
+
+static void find_segments(Elf *elf, struct unwind_rows *rows)
+{
+	GElf_Phdr segment;
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count))
+		return;
+	for (size_t i = 0; i < count && rows->segment_count < UNWIND_SEGMENTS_MAX; i++)
+		if (gelf_getphdr(elf, i, &segment) && segment.p_type == PT_LOAD &&
+		    segment.p_flags & PF_X)
+			rows->segments[rows->segment_count++] = (struct unwind_segment){
+				.offset = segment.p_offset,
+				.size = segment.p_filesz,
+				.address = segment.p_vaddr,
+			};
+}
+
+static int read_rows(const struct elf_file *file, struct unwind_rows *rows, struct error *e)
+{
+	uint64_t entry;
+	const struct machine *machine = find_machine(file->elf, &entry);
+	struct cfi_frames frames;
+	struct builder *b;
+	int err;
+
+	if (!machine)
+		return 0;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return error_no_memory(e);
+	b->frames = &frames;
+	b->machine = machine;
+	b->entry = entry;
+	b->rows = rows;
+	b->e = e;
+	err = cfi_frames_read(&frames, file, e) ?: build(b);
+	cfi_frames_free(&frames);
+	index_free(&b->index);
+	free(b);
+	return err;
+}
+
+static void identify(Elf *elf, struct unwind_rows *rows)
+{
+	const uint8_t *id;
+	size_t size = elf_build_id(elf, &id);
+
+	if (size > sizeof(rows->build_id))
+		size = sizeof(rows->build_id);
+	rows->build_id_size = size;
+	if (size)
+		memcpy(rows->build_id, id, size);
+}
+
+int cfi_read(int fd, const char *path, struct unwind_rows *rows, struct error *e)
+{
+	struct elf_file file;
+	int err, own;
+
+	*rows = (struct unwind_rows){ 0 };
+	if (fd >= 0)
+		own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	else if (strcmp(path, "[vdso]") == 0)
+		own = vdso_open();
+	else
+		return 0;
+	if (own < 0)
+		return error_set(e, fd >= 0 ? errno : -own, "cannot read it");
+	err = elf_file_open(&file, own, e);
+	if (err)
+		return err;
+	find_segments(file.elf, rows);
+	err = read_rows(&file, rows, e);
+	identify(file.elf, rows);
+	elf_file_close(&file);
+	if (err)
+		unwind_rows_free(rows);
+	return err;
+}
+
+/* --- Functions --- */
+
+int cfi_functions_read(struct cfi_functions *functions, const struct elf_file *file,
+		       struct error *e)
+{
+	struct cfi_frames frames;
+	int err = cfi_frames_read(&frames, file, e);
+	uint64_t end = 0;
+
+	*functions = (struct cfi_functions){ 0 };
+	if (!err && frames.fde_count) {
+		functions->all = calloc(frames.fde_count, sizeof(*functions->all));
+		err = functions->all ? 0 : error_no_memory(e);
+	}
+	for (size_t i = 0; i < frames.fde_count && !err; i++) {
+		const struct cfi_fde *fde = &frames.fdes[i];
+
+		if (fde->limit <= end)
+			continue;
+		functions->all[functions->count].start = fde->start > end ? fde->start : end;
+		functions->all[functions->count++].limit = fde->limit;
+		end = fde->limit;
+	}
+	cfi_frames_free(&frames);
+	return err;
+}
+
+void cfi_functions_free(struct cfi_functions *functions)
+{
+	free(functions->all);
+	*functions = (struct cfi_functions){ 0 };
+}
+
+const struct cfi_function *cfi_functions_find(const struct cfi_functions *functions,
+					      uint64_t address)
+{
+	size_t low = 0, high = functions->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (functions->all[middle].limit <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < functions->count && functions->all[low].start <= address ? &functions->all[low]
+									      : NULL;
+}

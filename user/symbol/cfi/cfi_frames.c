@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/cfi/cfi_frames.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/array.h"
+
+/* Sensible limits: the largest browsers have a tenth of each. */
+#define SECTION_MAX ((uint64_t)128 * 1024 * 1024)
+#define FDES_MAX    2000000
+#define CIES_MAX    250000
+#define SPAN_MAX    ((uint64_t)16 * 1024 * 1024 * 1024)
+
+/* Linkers make one or two executable segments. */
+#define CODE_MAX 64
+
+struct dwarf_cursor cfi_cursor(const struct cfi_frames *f, const struct cfi_section *s,
+			       uint32_t offset, uint32_t size)
+{
+	return (struct dwarf_cursor){
+		.at = s->bytes + offset,
+		.end = s->bytes + offset + size,
+		.big_endian = f->big_endian,
+	};
+}
+
+static int64_t sign_extend(uint64_t value, size_t size)
+{
+	unsigned int unused = 64 - 8 * size;
+
+	return (int64_t)(value << unused) >> unused;
+}
+
+/* The number itself; DW_EH_PE_omit is none. Returns false for an unknown form. */
+static bool read_encoded(struct dwarf_cursor *c, uint8_t encoding, uint8_t address_size,
+			 uint64_t *value)
+{
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_absptr:
+		*value = dwarf_number(c, address_size);
+		return true;
+	case DW_EH_PE_uleb128:
+		*value = dwarf_uleb(c);
+		return true;
+	case DW_EH_PE_udata2:
+		*value = dwarf_number(c, 2);
+		return true;
+	case DW_EH_PE_udata4:
+		*value = dwarf_number(c, 4);
+		return true;
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		*value = dwarf_number(c, 8);
+		return true;
+	case DW_EH_PE_sleb128:
+		*value = dwarf_sleb(c);
+		return true;
+	case DW_EH_PE_sdata2:
+		*value = sign_extend(dwarf_number(c, 2), 2);
+		return true;
+	case DW_EH_PE_sdata4:
+		*value = sign_extend(dwarf_number(c, 4), 4);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* An address of a section at `s`. Zero is none, whatever it is relative to. */
+static bool read_address(const struct cfi_section *s, struct dwarf_cursor *c, uint8_t encoding,
+			 uint8_t address_size, uint64_t *address)
+{
+	uint64_t at = s->address + (c->at - s->bytes);
+
+	if (!read_encoded(c, encoding, address_size, address) || c->bad)
+		return false;
+	switch (encoding & 0xf0) {
+	case DW_EH_PE_absptr:
+		break;
+	case DW_EH_PE_pcrel:
+		if (*address)
+			*address += at;
+		break;
+	default:
+		return false;
+	}
+	if (address_size == 4)
+		*address &= UINT32_MAX;
+	return true;
+}
+
+bool cfi_address(const struct cfi_cie *cie, struct dwarf_cursor *c, uint64_t *address)
+{
+	return read_address(cie->section, c, cie->encoding, cie->address_size, address);
+}
+
+/* --- CIEs --- */
+
+/* The letters of an augmentation. Returns false when it is unknown what follows. */
+static bool read_augmentation(struct cfi_cie *cie, struct dwarf_cursor *c, const char *letters)
+{
+	struct dwarf_cursor data = *c;
+	uint64_t unused;
+
+	if (*letters == 'z') {
+		uint64_t size = dwarf_uleb(c);
+
+		cie->sized = true;
+		data = *c;
+		dwarf_skip(c, size);
+		data.end = c->at;
+		letters++;
+	}
+	for (; *letters; letters++)
+		switch (*letters) {
+		case 'P': {
+			uint8_t encoding = dwarf_number(&data, 1);
+
+			if (encoding != DW_EH_PE_omit &&
+			    ((encoding & 0x70) == DW_EH_PE_aligned ||
+			     !read_encoded(&data, encoding, cie->address_size, &unused)))
+				return false;
+			break;
+		}
+		case 'L':
+			dwarf_skip(&data, 1);
+			break;
+		case 'R':
+			cie->encoding = dwarf_number(&data, 1);
+			break;
+		case 'S':
+			cie->signal = true;
+			break;
+		case 'B': /* of ARM: return addresses are signed by another key */
+		case 'G': /* of ARM: the stack has memory tags */
+			break;
+		default:
+			return cie->sized && !data.bad;
+		}
+	if (!cie->sized)
+		*c = data;
+	return !data.bad;
+}
+
+static bool parse_cie(const struct cfi_frames *f, struct cfi_cie *cie, struct dwarf_cursor *c)
+{
+	uint8_t version = dwarf_number(c, 1);
+	const char *letters = (const char *)c->at;
+	const uint8_t *end = memchr(letters, '\0', c->end - c->at);
+
+	if (!end || (version != 1 && version != 3 && version != 4))
+		return false;
+	c->at = end + 1;
+	cie->address_size = f->wide ? 8 : 4;
+	if (version == 4) {
+		cie->address_size = dwarf_number(c, 1);
+		if (dwarf_number(c, 1)) /* segments */
+			return false;
+	}
+	if (cie->address_size != 4 && cie->address_size != 8)
+		return false;
+	if (strncmp(letters, "eh", 2) == 0) { /* of GCC 2: the address of exception tables */
+		dwarf_skip(c, cie->address_size);
+		letters += 2;
+	}
+	cie->code_align = dwarf_uleb(c);
+	cie->data_align = dwarf_sleb(c);
+	cie->return_register = version == 1 ? dwarf_number(c, 1) : dwarf_uleb(c);
+	return read_augmentation(cie, c, letters) && !c->bad;
+}
+
+/* One that is in a form of its own is left away, and its FDEs with it. */
+static int read_cie(struct cfi_frames *f, const struct cfi_section *s, uint32_t offset,
+		    struct dwarf_cursor *c, struct error *e)
+{
+	struct cfi_cie cie = { .section = s, .offset = offset };
+	int err;
+
+	if (!parse_cie(f, &cie, c))
+		return 0;
+	if (f->cie_count == CIES_MAX)
+		return error_set(e, 0, "it has more than %d CIEs of call frame information",
+				 CIES_MAX);
+	cie.instructions = c->at - s->bytes;
+	cie.size = c->end - c->at;
+	err = array_reserve(&f->cies, &f->cie_room, f->cie_count + 1, sizeof(*f->cies));
+	if (err)
+		return error_no_memory(e);
+	f->cies[f->cie_count++] = cie;
+	return 0;
+}
+
+/* The section's CIE at an offset; PROFILE_NONE: there is none in front of its FDE. */
+static uint32_t find_cie(const struct cfi_frames *f, uint64_t offset)
+{
+	size_t low = f->first_cie, high = f->cie_count;
+
+	if (low < high && f->cies[high - 1].offset == offset)
+		return high - 1;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->cies[middle].offset == offset)
+			return middle;
+		if (f->cies[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return PROFILE_NONE;
+}
+
+/* --- FDEs --- */
+
+/*
+ * Linkers that drop a function leave its FDE in place, with 0 or the highest address: what is not
+ * within executable segments describes nothing.
+ */
+static bool clip_to_code(struct cfi_frames *f, struct cfi_fde *fde)
+{
+	const struct elf_range *code;
+
+	for (size_t i = 0; fde->start && i < f->code_count; i++) {
+		code = &f->code[(f->last_code + i) % f->code_count];
+		if (fde->start < code->start || fde->start >= code->limit)
+			continue;
+		f->last_code = code - f->code;
+		if (fde->limit > code->limit)
+			fde->limit = code->limit;
+		return true;
+	}
+	return false;
+}
+
+static int read_fde(struct cfi_frames *f, const struct cfi_section *s, uint64_t cie_offset,
+		    struct dwarf_cursor *c, struct error *e)
+{
+	struct cfi_fde fde = { .cie = find_cie(f, cie_offset) };
+	const struct cfi_cie *cie;
+	uint64_t size;
+
+	if (fde.cie == PROFILE_NONE)
+		return 0;
+	cie = &f->cies[fde.cie];
+	if (!cfi_address(cie, c, &fde.start) ||
+	    !read_encoded(c, cie->encoding, cie->address_size, &size))
+		return 0;
+	if (cie->sized)
+		dwarf_skip(c, dwarf_uleb(c));
+	if (c->bad || !size || __builtin_add_overflow(fde.start, size, &fde.limit) ||
+	    !clip_to_code(f, &fde))
+		return 0;
+	if (f->fde_count == FDES_MAX)
+		return error_set(e, 0, "it has more than %d FDEs of call frame information",
+				 FDES_MAX);
+	fde.instructions = c->at - s->bytes;
+	fde.size = c->end - c->at;
+	if (array_reserve(&f->fdes, &f->fde_room, f->fde_count + 1, sizeof(*f->fdes)))
+		return error_no_memory(e);
+	f->fdes[f->fde_count++] = fde;
+	return 0;
+}
+
+/* --- Sections --- */
+
+/* What is behind its length field. */
+static int read_record(struct cfi_frames *f, struct cfi_section *s, uint32_t offset, bool long_form,
+		       struct dwarf_cursor *c, struct error *e)
+{
+	size_t id_size = long_form && !s->eh ? 8 : 4;
+	uint64_t id_at = c->at - s->bytes, id = dwarf_number(c, id_size);
+
+	if (c->bad)
+		return 0;
+	if (id == (s->eh ? 0 : UINT64_MAX >> (64 - 8 * id_size)))
+		return read_cie(f, s, offset, c, e);
+	if (s->fdes)
+		s->fdes--;
+	return read_fde(f, s, s->eh ? id_at - id : id, c, e);
+}
+
+static int read_records(struct cfi_frames *f, struct cfi_section *s, struct error *e)
+{
+	struct dwarf_cursor c = cfi_cursor(f, s, 0, s->size);
+	bool counted = s->fdes > 0;
+	int err = 0;
+
+	f->first_cie = f->cie_count;
+	while (!err && c.end - c.at >= 4 && (!counted || s->fdes)) {
+		uint32_t offset = c.at - s->bytes;
+		struct dwarf_cursor record = c;
+		uint64_t size = dwarf_number(&c, 4);
+		bool long_form = size == UINT32_MAX;
+
+		if (!size && s->terminated)
+			break;
+		if (long_form)
+			size = dwarf_number(&c, 8);
+		record.at = c.at;
+		dwarf_skip(&c, size);
+		if (c.bad && !s->headless)
+			return error_set(e, 0, "corrupt %s: its record at 0x%" PRIx32 " is cut off",
+					 s->eh ? ".eh_frame" : ".debug_frame", offset);
+		record.end = c.at;
+		if (size && !c.bad)
+			err = read_record(f, s, offset, long_form, &record, e);
+	}
+	return err;
+}
+
+/* Reads all of a section that has been found. */
+static int load(struct cfi_section *s, const char *name, struct error *e)
+{
+	uint64_t size = s->file.size;
+
+	if (s->headless && size > SECTION_MAX)
+		size = SECTION_MAX;
+	if (size > SECTION_MAX)
+		return error_set(e, 0, "its %s is larger than %" PRIu64 " MiB", name,
+				 SECTION_MAX >> 20);
+	if (!size)
+		return 0;
+	s->bytes = dwarf_section_read(&s->file, 0, size, &s->size);
+	if (!s->bytes || s->size < size)
+		return error_set(e, 0, "corrupt %s: cannot read it", name);
+	return 0;
+}
+
+static int open_section(struct cfi_frames *f, struct cfi_section *s, const struct elf_file *file,
+			const char *name, struct error *e)
+{
+	GElf_Shdr section;
+	int err;
+
+	if (elf_find_section(file->elf, name, &section))
+		s->address = section.sh_addr;
+	err = dwarf_section_open(&s->file, file, name, &f->room);
+	if (err == -ENOTSUP)
+		return error_set(e, 0, "its %s is compressed with zstd, and there is no libzstd",
+				 name);
+	if (err == -EFBIG)
+		return error_set(e, 0, "its %s is larger than %" PRIu64 " MiB", name,
+				 SECTION_MAX >> 20);
+	if (err == -ENOMEM)
+		return error_no_memory(e);
+	if (err)
+		return error_set(e, 0, "corrupt %s: unknown compression or implausible size", name);
+	return load(s, name, e);
+}
+
+static bool find_segment(Elf *elf, uint64_t address, GElf_Phdr *found)
+{
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (gelf_getphdr(elf, i, found) && found->p_type == PT_LOAD &&
+		    address >= found->p_vaddr && address - found->p_vaddr < found->p_filesz)
+			return true;
+	return false;
+}
+
+/* .eh_frame_hdr, a segment of its own: where .eh_frame begins, and how many FDEs it has. */
+static bool read_header(const struct cfi_frames *f, const struct elf_file *file,
+			const GElf_Phdr *segment, struct cfi_section *s)
+{
+	uint8_t bytes[4 + 2 * 8];
+	struct cfi_section header = { .bytes = bytes, .address = segment->p_vaddr };
+	ssize_t size = pread(file->fd, bytes, sizeof(bytes), segment->p_offset);
+	struct dwarf_cursor c = { .big_endian = f->big_endian };
+
+	if (size < 4 || bytes[0] != 1)
+		return false;
+	c.at = bytes + 4;
+	c.end = bytes + size;
+	if (!read_address(&header, &c, bytes[1], f->wide ? 8 : 4, &s->address))
+		return false;
+	if (bytes[2] != DW_EH_PE_omit &&
+	    (!read_encoded(&c, bytes[2], f->wide ? 8 : 4, &s->fdes) || c.bad))
+		s->fdes = 0;
+	s->terminated = !s->fdes;
+	return true;
+}
+
+static int open_headless(struct cfi_frames *f, struct cfi_section *s, const struct elf_file *file,
+			 struct error *e)
+{
+	GElf_Phdr segment;
+	size_t count;
+
+	if (elf_getphdrnum(file->elf, &count))
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!gelf_getphdr(file->elf, i, &segment) || segment.p_type != PT_GNU_EH_FRAME)
+			continue;
+		if (!read_header(f, file, &segment, s) ||
+		    !find_segment(file->elf, s->address, &segment))
+			break;
+		s->headless = true;
+		dwarf_section_open_at(&s->file, file,
+				      segment.p_offset + (s->address - segment.p_vaddr),
+				      segment.p_filesz - (s->address - segment.p_vaddr));
+		return load(s, ".eh_frame", e);
+	}
+	return 0;
+}
+
+/* Only what is in executable segments can be executed. */
+static int find_code(struct cfi_frames *f, Elf *elf, struct error *e)
+{
+	uint64_t start = UINT64_MAX, limit = 0;
+	GElf_Phdr segment;
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count))
+		return 0;
+	f->code = calloc(CODE_MAX, sizeof(*f->code));
+	if (!f->code)
+		return error_no_memory(e);
+	for (size_t i = 0; i < count && f->code_count < CODE_MAX; i++) {
+		struct elf_range *code = &f->code[f->code_count];
+
+		if (!gelf_getphdr(elf, i, &segment) || segment.p_type != PT_LOAD ||
+		    !(segment.p_flags & PF_X) ||
+		    __builtin_add_overflow(segment.p_vaddr, segment.p_filesz, &code->limit))
+			continue;
+		code->start = segment.p_vaddr;
+		f->code_count++;
+		start = code->start < start ? code->start : start;
+		limit = code->limit > limit ? code->limit : limit;
+	}
+	if (limit > start && limit - start > SPAN_MAX)
+		return error_set(e, 0, "its code spans more than %" PRIu64 " GiB", SPAN_MAX >> 30);
+	return 0;
+}
+
+#define DIGIT_BITS 11
+
+/* Sorts by one digit of the starts; equal ones stay in order. */
+static void sort_by_digit(const struct cfi_fde *from, struct cfi_fde *to, size_t count,
+			  uint64_t first, unsigned int shift)
+{
+	uint32_t places[1 << DIGIT_BITS] = { 0 }, sum = 0;
+	uint64_t mask = (1 << DIGIT_BITS) - 1;
+
+	for (size_t i = 0; i < count; i++)
+		places[(from[i].start - first) >> shift & mask]++;
+	for (size_t i = 0; i <= mask; i++) {
+		uint32_t here = places[i];
+
+		places[i] = sum;
+		sum += here;
+	}
+	for (size_t i = 0; i < count; i++)
+		to[places[(from[i].start - first) >> shift & mask]++] = from[i];
+}
+
+/*
+ * By start; of equal ones the file's first is first. Digit by digit: qsort() takes a fourth of the
+ * time of all that is done here.
+ */
+static int sort_fdes(struct cfi_frames *f, struct error *e)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	struct cfi_fde *sorted, *swap;
+	bool in_order = true;
+
+	for (size_t i = 0; i < f->fde_count; i++) {
+		uint64_t start = f->fdes[i].start;
+
+		in_order = in_order && start >= last;
+		first = start < first ? start : first;
+		last = start > last ? start : last;
+	}
+	if (in_order)
+		return 0;
+	sorted = calloc(f->fde_count, sizeof(*sorted));
+	if (!sorted)
+		return error_no_memory(e);
+	for (unsigned int shift = 0; (last - first) >> shift; shift += DIGIT_BITS) {
+		sort_by_digit(f->fdes, sorted, f->fde_count, first, shift);
+		swap = f->fdes;
+		f->fdes = sorted;
+		sorted = swap;
+	}
+	free(sorted);
+	f->fde_room = f->fde_count;
+	return 0;
+}
+
+int cfi_frames_read(struct cfi_frames *f, const struct elf_file *file, struct error *e)
+{
+	struct cfi_section *eh = &f->sections[0], *debug = &f->sections[1];
+	size_t size, eh_count;
+	const char *ident = elf_getident(file->elf, &size);
+	int err;
+
+	*f = (struct cfi_frames){ .room = SECTION_MAX };
+	eh->file.fd = debug->file.fd = -1;
+	eh->eh = true;
+	f->wide = ident[EI_CLASS] == ELFCLASS64;
+	f->big_endian = ident[EI_DATA] == ELFDATA2MSB;
+	err = find_code(f, file->elf, e);
+	if (err || !f->code_count)
+		return err;
+	err = open_section(f, eh, file, ".eh_frame", e);
+	if (!err && !eh->size)
+		err = open_headless(f, eh, file, e);
+	if (!err && eh->size)
+		err = read_records(f, eh, e);
+	if (err)
+		return err;
+	eh_count = f->fde_count;
+	/* Programs of Go with parts in C have both: what is in the first does not need the second.
+	 */
+	err = open_section(f, debug, file, ".debug_frame", e);
+	if (!err && debug->size)
+		err = read_records(f, debug, e);
+	if (err && err != -ENOMEM && eh_count) {
+		f->fde_count = eh_count;
+		err = 0;
+	}
+	return err ?: sort_fdes(f, e);
+}
+
+void cfi_frames_free(struct cfi_frames *f)
+{
+	dwarf_section_close(&f->sections[0].file);
+	dwarf_section_close(&f->sections[1].file);
+	free(f->fdes);
+	free(f->cies);
+	free(f->code);
+	*f = (struct cfi_frames){ 0 };
+}

@@ -1,0 +1,648 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/dwarf/dwarf.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/dwarf/dwarf_line.h"
+#include "symbol/dwarf/dwarf_names.h"
+#include "symbol/dwarf/dwarf_ranges.h"
+#include "symbol/dwarf/dwarf_split.h"
+#include "symbol/dwarf/dwarf_unit.h"
+#include "util/array.h"
+#include "util/memory.h"
+
+#define DEPTH_MAX  1024
+#define FRAMES_MAX ((size_t)4 * 1024 * 1024)
+#define NONE	   UINT32_MAX
+
+/*
+ * An address lies in one function and some that are inlined there, and in one row. Were each in all
+ * that a file can have, time would be the product of both.
+ */
+#define VISITS_MAX   1000
+#define VISITS_LEAST ((uint64_t)10 * 1000 * 1000)
+
+/*
+ * Compressed sections are kept whole, as far as they are read, in an eighth of the memory that is
+ * free: what else starts meanwhile finds the rest, and of today's machines that is still enough for
+ * all but the largest debug files. What always fits is the sections of most programs.
+ */
+#define SHARE	   8
+#define ROOM_LEAST ((uint64_t)16 * 1024 * 1024)
+
+/* How often it is asked whether to stop: in entries. */
+#define ASK_STOP 65536
+
+/* A function at an address: the one it lies in, or one that is inlined there. */
+struct frame {
+	uint64_t entry;
+	uint32_t outer; /* the frame around it, or NONE */
+	uint32_t function;
+	uint64_t call_file; /* of the unit, until it is known as: */
+	const char *call_path;
+	uint32_t call_line, call_column;
+	bool inlined;
+};
+
+/* What is known of an address. */
+struct place {
+	uint64_t unit;	/* the offset of the unit that it lies in; UINT64_MAX: none is known */
+	uint32_t inner; /* its innermost frame, or NONE */
+	bool has_row;
+	uint32_t line, column;
+	const char *file;
+};
+
+struct work {
+	struct batch *b;
+	struct dwarf_file file;
+	int root;
+	const char *image;
+	struct place *places; /* of each of the batch's addresses */
+	struct frame *frames;
+	size_t frame_count, frame_room;
+	struct dwarf_names names;
+	uint64_t visits; /* of addresses by ranges */
+	uint64_t room;	 /* to keep compressed sections whole */
+	bool corrupt;
+	bool no_zstd;	   /* compressed with it, and the library is not there */
+	bool too_large;	   /* compressed with zstd, and too large for the memory that is free */
+	bool no_alternate; /* it is missing */
+	size_t missing;	   /* .dwo files */
+};
+
+/* Notes that a part of the file cannot be read; other errors pass. */
+static int overlook(struct work *w, int err)
+{
+	w->corrupt |= err == -EINVAL;
+	w->no_zstd |= err == -ENOTSUP;
+	w->too_large |= err == -EFBIG;
+	return err == -EINVAL || err == -ENOTSUP || err == -EFBIG ? 0 : err;
+}
+
+/* Counts that a range holds an address. Returns 0, or -EINVAL when it is too often. */
+static int count_visit(struct work *w)
+{
+	return w->visits++ / VISITS_MAX > w->b->count + VISITS_LEAST / VISITS_MAX ? -EINVAL : 0;
+}
+
+/* --- Which unit each address lies in --- */
+
+static int claim(void *context, uint64_t start, uint64_t limit, uint64_t unit)
+{
+	struct work *w = context;
+
+	if (start < w->file.code_start)
+		return 0;
+	for (size_t i = batch_lower_bound(w->b->addresses, 0, w->b->count, start); i < w->b->count;
+	     i++) {
+		if (w->b->addresses[i].address >= limit)
+			break;
+		if (count_visit(w))
+			return -EINVAL;
+		if (w->places[i].unit == UINT64_MAX)
+			w->places[i].unit = unit;
+	}
+	return 0;
+}
+
+struct claim {
+	struct work *w;
+	uint64_t unit;
+};
+
+static int claim_range(void *context, uint64_t start, uint64_t limit)
+{
+	struct claim *c = context;
+
+	return claim(c->w, start, limit, c->unit);
+}
+
+static int claim_unit(void *context, const struct dwarf_unit *unit)
+{
+	struct claim c = { context, unit->offset };
+
+	if (batch_stopped(c.w->b))
+		return -ECANCELED;
+	return dwarf_ranges(unit, &unit->low, &unit->high, &unit->ranges, claim_range, &c);
+}
+
+/* Whether an address is in no unit, and not in what the linker makes itself. */
+static bool has_lost(const struct work *w)
+{
+	struct elf_range plt[8]; /* .plt, .plt.got, .plt.sec, .plt.bnd */
+	size_t count = elf_section_ranges(w->file.elf.elf, ".plt", plt, sizeof(plt) / sizeof(*plt));
+
+	for (size_t i = 0; i < w->b->count; i++) {
+		uint64_t address = w->b->addresses[i].address;
+		bool found = w->places[i].unit != UINT64_MAX;
+
+		for (size_t j = 0; !found && j < count; j++)
+			found = address >= plt[j].start && address < plt[j].limit;
+		if (!found)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * By .debug_aranges, which not all compilers write: what is in none of those is looked for in the
+ * units themselves.
+ */
+static int find_units(struct work *w)
+{
+	int err = overlook(w, dwarf_unit_ranges(&w->file, claim, w));
+
+	if (!err && has_lost(w))
+		err = dwarf_find_units(&w->file, claim_unit, w);
+	return err;
+}
+
+/* --- The functions of a unit --- */
+
+struct scan {
+	struct work *w;
+	const struct dwarf_unit *unit;
+	struct dwarf_die die;
+	uint64_t around; /* the entry of the function that this is in; UINT64_MAX: in none */
+	size_t depth;
+	uint64_t arounds[DEPTH_MAX];
+	bool covers; /* some address */
+};
+
+/* Where the origin of an inlined function is; it is as good as its name. */
+static struct dwarf_file *origin(const struct scan *s, uint64_t *entry)
+{
+	const struct dwarf_value *v = &s->die.values[ATTR_ORIGIN];
+
+	*entry = v->number;
+	if (dwarf_has(&s->die, ATTR_ORIGIN) && v->class == CLASS_REFERENCE)
+		return s->unit->file;
+	if (dwarf_has(&s->die, ATTR_ORIGIN) && v->class == CLASS_ALTERNATE &&
+	    s->unit->file->alternate)
+		return s->unit->file->alternate;
+	*entry = s->die.offset;
+	return s->unit->file;
+}
+
+static int add_frame(struct scan *s, struct place *place)
+{
+	struct work *w = s->w;
+	struct frame frame = {
+		.entry = s->die.offset,
+		.outer = place->inner,
+		.inlined = s->die.tag == DW_TAG_inlined_subroutine,
+		.call_file = dwarf_constant(&s->die, ATTR_CALL_FILE),
+		.call_line = dwarf_constant(&s->die, ATTR_CALL_LINE),
+		.call_column = dwarf_constant(&s->die, ATTR_CALL_COLUMN),
+	};
+	struct dwarf_file *file = s->unit->file;
+	uint64_t entry = s->die.offset;
+
+	if (w->frame_count == FRAMES_MAX)
+		return -EINVAL;
+	if (frame.inlined)
+		file = origin(s, &entry);
+	else
+		frame.outer = NONE;
+	if (dwarf_names_add(&w->names, file, entry, &frame.function) ||
+	    array_reserve(&w->frames, &w->frame_room, w->frame_count + 1, sizeof(*w->frames)))
+		return -ENOMEM;
+	place->inner = w->frame_count;
+	w->frames[w->frame_count++] = frame;
+	return 0;
+}
+
+/*
+ * Of functions that overlap, which they should not, the first counts; but one inside of another
+ * takes its place, as that of a nested function does. Nothing is inside of itself: ranges of one
+ * function that overlap are no matter.
+ */
+static bool belongs(const struct scan *s, const struct place *place)
+{
+	const struct frame *inner = place->inner == NONE ? NULL : &s->w->frames[place->inner];
+
+	if (s->die.tag == DW_TAG_inlined_subroutine)
+		return inner && inner->entry == s->around;
+	return !inner || inner->entry == s->around;
+}
+
+static int cover(void *context, uint64_t start, uint64_t limit)
+{
+	struct scan *s = context;
+	struct batch *b = s->w->b;
+	int err = 0;
+
+	if (start < s->w->file.code_start)
+		return 0;
+	for (size_t i = batch_lower_bound(b->addresses, 0, b->count, start); !err && i < b->count;
+	     i++) {
+		if (b->addresses[i].address >= limit)
+			break;
+		s->covers = true;
+		err = count_visit(s->w);
+		if (!err && belongs(s, &s->w->places[i]))
+			err = add_frame(s, &s->w->places[i]);
+	}
+	return err;
+}
+
+static int visit_function(struct scan *s)
+{
+	struct dwarf_value low = dwarf_value(&s->die, ATTR_LOW_PC),
+			   high = dwarf_value(&s->die, ATTR_HIGH_PC),
+			   ranges = dwarf_value(&s->die, ATTR_RANGES);
+	struct dwarf_die *die = &s->die;
+	int err;
+
+	s->covers = false;
+	err = dwarf_ranges(s->unit, &low, &high, &ranges, cover, s);
+	/* What is inlined in code lies within that code. */
+	if (!s->covers && die->tag == DW_TAG_inlined_subroutine && dwarf_has(die, ATTR_SIBLING) &&
+	    die->values[ATTR_SIBLING].number > die->next) {
+		die->next = die->values[ATTR_SIBLING].number;
+		die->children = false;
+	}
+	return err;
+}
+
+/* Goes one entry further in depth. Returns 0 or an error; *end becomes true at the unit's end. */
+static int step(struct scan *s, bool *end)
+{
+	struct dwarf_die *die = &s->die;
+	bool function = die->tag == DW_TAG_subprogram || die->tag == DW_TAG_inlined_subroutine;
+	int err = function ? visit_function(s) : 0;
+
+	if (err)
+		return err;
+	if (!die->tag) {
+		*end = s->depth <= 1;
+		if (s->depth)
+			s->around = s->arounds[--s->depth];
+	} else if (die->children) {
+		if (s->depth == DEPTH_MAX)
+			return -EINVAL;
+		s->arounds[s->depth++] = s->around;
+		if (function)
+			s->around = die->offset;
+	}
+	*end |= !s->depth || die->next >= s->unit->limit;
+	return 0;
+}
+
+static int scan_entries(struct work *w, const struct dwarf_unit *unit)
+{
+	struct scan *s = calloc(1, sizeof(*s));
+	uint64_t at = unit->first;
+	enum dwarf_wanted wanted;
+	bool end = false;
+	int err = 0;
+
+	if (!s)
+		return -ENOMEM;
+	s->w = w;
+	s->unit = unit;
+	s->around = UINT64_MAX;
+	for (size_t n = 1; !err && !end; n++, at = s->die.next) {
+		if (n % ASK_STOP == 0 && batch_stopped(w->b))
+			err = -ECANCELED;
+		wanted = s->around == UINT64_MAX ? DWARF_CODE : DWARF_CODE_OF_FUNCTION;
+		err = err ?: dwarf_die_read(unit, at, wanted, &s->die);
+		err = err ?: step(s, &end);
+	}
+	free(s);
+	return err;
+}
+
+/* --- The lines of a unit --- */
+
+struct rows {
+	struct work *w;
+	struct dwarf_lines table;
+	size_t next; /* the first address that is not below `from` */
+	uint64_t from;
+};
+
+static int place_row(void *context, const struct dwarf_row *row, uint64_t limit)
+{
+	struct rows *r = context;
+	struct batch *b = r->w->b;
+	int err = 0;
+
+	/* Rows mostly rise: the search goes on where it was. */
+	if (row->address < r->from ||
+	    (r->next < b->count && b->addresses[r->next].address < row->address))
+		r->next = batch_lower_bound(b->addresses, 0, b->count, row->address);
+	for (; !err && r->next < b->count && b->addresses[r->next].address < limit; r->next++) {
+		struct place *place = &r->w->places[r->next];
+
+		err = count_visit(r->w);
+		if (err || place->has_row)
+			continue;
+		place->has_row = true;
+		place->line = row->line;
+		place->column = row->column;
+		err = dwarf_lines_file(&r->table, row->file, &place->file);
+	}
+	r->from = limit;
+	return err;
+}
+
+/* The paths of the files where functions were inlined, of frames [first, frame_count). */
+static int name_call_files(struct rows *r, size_t first)
+{
+	int err = 0;
+
+	for (size_t i = first; !err && i < r->w->frame_count; i++)
+		if (r->w->frames[i].inlined)
+			err = dwarf_lines_file(&r->table, r->w->frames[i].call_file,
+					       &r->w->frames[i].call_path);
+	return err;
+}
+
+/* --- Units --- */
+
+/*
+ * The entries are in another file, which is closed when they are read: programs may have ten
+ * thousand of them.
+ */
+static int scan_split(struct work *w, const struct dwarf_unit *skeleton)
+{
+	size_t first = w->names.count;
+	struct dwarf_file *file = calloc(1, sizeof(*file));
+	struct dwarf_unit unit;
+	int err;
+
+	if (!file)
+		return -ENOMEM;
+	err = dwarf_open_split(skeleton, w->root, w->image, file, &unit);
+	if (!err) {
+		err = dwarf_note_unit(&unit);
+		err = err ?: overlook(w, scan_entries(w, &unit));
+		err = err ?: dwarf_names_resolve(&w->names, first);
+		dwarf_names_forget(&w->names);
+		dwarf_file_close(file);
+	}
+	free(file);
+	w->missing += err == -ENOENT;
+	return err == -ENOENT ? 0 : overlook(w, err);
+}
+
+/* A unit's functions, their names as far as they are in the unit, and its lines. */
+static int read_unit(struct rows *r, const struct dwarf_unit *unit)
+{
+	struct work *w = r->w;
+	size_t first_frame = w->frame_count, first_name = w->names.count;
+	int err = 0;
+
+	if (unit->has_lines)
+		err = overlook(w, dwarf_lines_open(&r->table, unit, w->b->p));
+	if (!err && unit->dwo_name.section)
+		err = scan_split(w, unit);
+	else if (!err)
+		err = overlook(w, scan_entries(w, unit))
+			      ?: dwarf_names_read(&w->names, unit, &r->table, first_name);
+	err = err ?: name_call_files(r, first_frame);
+	if (!err && r->table.program)
+		err = overlook(w, dwarf_lines_run(&r->table, place_row, r));
+	return err;
+}
+
+static int scan_unit(struct work *w, uint64_t offset)
+{
+	struct rows r = { .w = w };
+	struct dwarf_unit unit;
+	int err = dwarf_unit_read(&w->file, offset, &unit);
+
+	if (err)
+		return overlook(w, err);
+	dwarf_unit_hold(&unit);
+	err = dwarf_note_unit(&unit);
+	err = err ?: read_unit(&r, &unit);
+	dwarf_lines_close(&r.table);
+	return err;
+}
+
+static int by_offset(const void *x, const void *y)
+{
+	const uint64_t *a = x, *b = y;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* Every unit with an address in it, once, in the order in which they stand. */
+static int scan_units(struct work *w)
+{
+	uint64_t *units = calloc(w->b->count + 1, sizeof(*units));
+	size_t count = 0;
+	int err = 0;
+
+	if (!units)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->b->count; i++)
+		if (w->places[i].unit != UINT64_MAX)
+			units[count++] = w->places[i].unit;
+	qsort(units, count, sizeof(*units), by_offset);
+	for (size_t i = 0; !err && i < count; i++) {
+		if (i && units[i] == units[i - 1])
+			continue;
+		err = batch_stopped(w->b) ? -ECANCELED : scan_unit(w, units[i]);
+		batch_progress(w->b, i * w->b->count / count, NULL);
+	}
+	free(units);
+	return err;
+}
+
+/* --- What the profile gets --- */
+
+/* The outermost function is the one that the symbol table tells, if it does. */
+static int find_function(struct work *w, const struct batch_address *address,
+			 const struct frame *frame, uint32_t *id)
+{
+	const struct profile_location *l = &w->b->p->locations[address->location];
+	const struct dwarf_function *known = &w->names.functions[frame->function];
+	struct profile_function f = {
+		.name = known->name,
+		.system_name = known->system_name,
+		.file = known->file ?: "",
+		.start_line = known->line,
+	};
+
+	*id = PROFILE_NONE;
+	if (frame->outer == NONE && l->line_count) {
+		const struct profile_function *symbol =
+			&w->b->p->functions[w->b->p->lines[l->first_line].function];
+
+		f.name = symbol->name;
+		f.system_name = symbol->system_name;
+	}
+	return f.name ? profile_add_function(w->b->p, &f, id) : 0;
+}
+
+static size_t count_frames(const struct work *w, const struct place *place)
+{
+	size_t count = 0;
+
+	for (uint32_t i = place->inner; i != NONE; i = w->frames[i].outer)
+		count++;
+	return count;
+}
+
+/* Where DWARF knows a line, but no function. */
+static int add_line_alone(struct work *w, size_t i)
+{
+	const struct place *place = &w->places[i];
+	uint32_t location = w->b->addresses[i].location;
+	const struct profile_location *l = &w->b->p->locations[location];
+	struct profile_line line;
+
+	if (!l->line_count || !place->line)
+		return 0;
+	line = w->b->p->lines[l->first_line];
+	line.line = place->line;
+	line.column = place->column;
+	line.file = place->file;
+	return profile_set_lines(w->b->p, location, &line, 1);
+}
+
+/* room: for lines, of the most frames of any address. */
+static int add_lines(struct work *w, size_t i, struct profile_line *lines)
+{
+	const struct place *place = &w->places[i];
+	struct profile_line at = { .line = place->line,
+				   .column = place->column,
+				   .file = place->file };
+	uint32_t count = 0;
+
+	for (uint32_t n = place->inner; n != NONE; n = w->frames[n].outer) {
+		const struct frame *frame = &w->frames[n];
+		int err = find_function(w, &w->b->addresses[i], frame, &at.function);
+
+		if (err)
+			return err;
+		if (at.function == PROFILE_NONE)
+			continue; /* without a name: its code is told as its caller's */
+		if (at.file == w->b->p->functions[at.function].file)
+			at.file = NULL;
+		lines[count++] = at;
+		at.line = frame->call_line;
+		at.column = frame->call_column;
+		at.file = frame->call_path;
+	}
+	if (!count)
+		return add_line_alone(w, i);
+	return profile_set_lines(w->b->p, w->b->addresses[i].location, lines, count);
+}
+
+static int deliver(struct work *w)
+{
+	struct profile_line *lines;
+	size_t most = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < w->b->count; i++) {
+		size_t count = count_frames(w, &w->places[i]);
+
+		most = count > most ? count : most;
+	}
+	lines = calloc(most + 1, sizeof(*lines));
+	if (!lines)
+		return -ENOMEM;
+	for (size_t i = 0; !err && i < w->b->count; i++)
+		err = add_lines(w, i, lines);
+	free(lines);
+	return err;
+}
+
+static int resolve(struct work *w)
+{
+	int err = dwarf_file_open(&w->file);
+
+	if (err)
+		return overlook(w, err);
+	err = dwarf_open_alternate(&w->file, w->root);
+	w->no_alternate = err == -ENOENT;
+	err = err == -ENOENT ? 0 : overlook(w, err);
+	err = err ?: find_units(w);
+	err = err ?: scan_units(w);
+	err = err ?: dwarf_names_resolve(&w->names, 0);
+	return err ?: deliver(w);
+}
+
+/* Tells why lines or inlined functions may be missing, as far as it is the debug information's. */
+static int warn(const struct work *w)
+{
+	struct profile *p = w->b->p;
+	const char *path = p->images[w->b->image].path;
+	int err = 0;
+
+	if (w->corrupt)
+		err = profile_warn(p,
+				   "%s: its debug information is corrupt: source lines and "
+				   "inlined functions may be missing",
+				   path);
+	if (!err && w->no_zstd)
+		err = profile_warn(
+			p,
+			"%s: its debug information is compressed with zstd, and there is "
+			"no libzstd.so.1: source lines and inlined functions may be "
+			"missing (install libzstd1 (Debian) or libzstd (Fedora))",
+			path);
+	if (!err && w->too_large)
+		err = profile_warn(p,
+				   "%s: its debug information is compressed with zstd, and larger "
+				   "than an eighth of the memory that is free: source lines and "
+				   "inlined functions may be missing (objcopy "
+				   "--decompress-debug-sections unpacks it)",
+				   path);
+	if (!err && w->missing)
+		err = profile_warn(p,
+				   "%s: %zu .dwo files with its debug information are missing: "
+				   "no functions that are inlined there",
+				   path, w->missing);
+	if (!err && w->no_alternate)
+		err = profile_warn(p,
+				   "%s: the file of dwz(1) with a part of its debug information "
+				   "is missing: inlined functions may be, too",
+				   path);
+	return err;
+}
+
+int dwarf_resolve(struct batch *b, const struct elf_file *elf, int root, const char *image)
+{
+	struct work w = { .b = b, .file = { .elf = *elf }, .root = root, .image = image };
+	int err = 0;
+
+	w.room = memory_available() / SHARE;
+	w.room = w.room > ROOM_LEAST ? w.room : ROOM_LEAST;
+	w.file.room = &w.room;
+	w.names.p = b->p;
+	w.places = calloc(b->count + 1, sizeof(*w.places));
+	if (!w.places)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->count; i++) {
+		w.places[i].unit = UINT64_MAX;
+		w.places[i].inner = NONE;
+	}
+	err = resolve(&w);
+	if (err == -ECANCELED)
+		err = 0;
+	err = err ?: warn(&w);
+	dwarf_names_free(&w.names);
+	dwarf_file_close(&w.file);
+	free(w.places);
+	free(w.frames);
+	return err;
+}
+
+bool dwarf_is_in(const struct elf_file *elf)
+{
+	struct dwarf_section section;
+	bool found = dwarf_section_open(&section, elf, ".debug_info", NULL) != 0 || section.size;
+
+	dwarf_section_close(&section);
+	return found;
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/dwarf/dwarf_names.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/demangle.h"
+#include "symbol/dwarf/dwarf_line.h"
+#include "util/array.h"
+
+/* An entry refers to its abstract one, that to its declaration, each perhaps in another unit. */
+#define HOPS_MAX 8
+
+/* Namespaces and types around a function. */
+#define SCOPES_MAX 32
+#define DEPTH_MAX  1024
+#define NAME_LIMIT ((size_t)64 * 1024)
+
+/* Where entries are read at the moment. */
+struct reading {
+	struct dwarf_names *n;
+	struct dwarf_unit unit; /* .file is NULL: none */
+	struct dwarf_lines lines;
+	bool lines_tried;
+};
+
+static bool is_function(const void *array, uint32_t id, const void *key)
+{
+	const struct dwarf_function *a = (const struct dwarf_function *)array + id, *b = key;
+
+	return a->where == b->where && a->entry == b->entry;
+}
+
+int dwarf_names_add(struct dwarf_names *n, struct dwarf_file *file, uint64_t entry, uint32_t *id)
+{
+	struct dwarf_function f = { .where = file, .entry = entry, .at = entry, .at_file = file };
+	uint64_t hash = hash_u64(entry, (uintptr_t)file);
+
+	*id = index_find(&n->index, hash, is_function, n->functions, &f);
+	if (*id != INDEX_NONE)
+		return 0;
+	if (array_reserve(&n->functions, &n->room, n->count + 1, sizeof(*n->functions)) ||
+	    index_add(&n->index, hash, n->count))
+		return -ENOMEM;
+	f.pending = true;
+	*id = n->count;
+	n->functions[n->count++] = f;
+	return 0;
+}
+
+void dwarf_names_forget(struct dwarf_names *n)
+{
+	index_free(&n->index);
+	n->index = (struct index){ 0 };
+}
+
+void dwarf_names_free(struct dwarf_names *n)
+{
+	free(n->functions);
+	free(n->scopes);
+	index_free(&n->index);
+	*n = (struct dwarf_names){ 0 };
+}
+
+/* --- Entries --- */
+
+/* Goes to the unit that holds an entry. Returns 0, -EINVAL when there is none, or -ENOMEM. */
+static int enter_unit(struct reading *r, struct dwarf_file *file, uint64_t entry)
+{
+	uint64_t offset;
+	int err;
+
+	if (r->unit.file == file && entry >= r->unit.first && entry < r->unit.limit)
+		return 0;
+	dwarf_lines_close(&r->lines);
+	r->lines_tried = false;
+	err = dwarf_unit_of(file, entry, &offset);
+	err = err ?: dwarf_unit_read(file, offset, &r->unit);
+	if (err)
+		r->unit.file = NULL;
+	else
+		dwarf_unit_hold(&r->unit);
+	return err;
+}
+
+static int find_source(struct reading *r, uint64_t number, const char **path)
+{
+	const struct dwarf_unit *main = r->unit.file->skeleton;
+	int err = 0;
+
+	*path = NULL;
+	if (!r->lines_tried) {
+		r->lines_tried = true;
+		err = dwarf_lines_open(&r->lines, main ? main : &r->unit, r->n->p);
+	}
+	return r->lines.unit ? dwarf_lines_file(&r->lines, number, path) : err == -ENOMEM ? err : 0;
+}
+
+static int note_entry(struct reading *r, struct dwarf_function *f, const struct dwarf_die *die)
+{
+	int err = 0;
+
+	if (!f->linkage.section)
+		f->linkage = dwarf_text_of(&r->unit, die, ATTR_LINKAGE_NAME);
+	if (!f->plain.section)
+		f->plain = dwarf_text_of(&r->unit, die, ATTR_NAME);
+	if (!f->line)
+		f->line = dwarf_constant(die, ATTR_DECL_LINE);
+	if (!f->file && dwarf_has(die, ATTR_DECL_FILE))
+		err = find_source(r, dwarf_constant(die, ATTR_DECL_FILE), &f->file);
+	return err;
+}
+
+/* The entry that says more about the function; pending becomes false when there is none. */
+static void go_on(struct dwarf_function *f, const struct dwarf_die *die)
+{
+	enum dwarf_attribute which = dwarf_has(die, ATTR_ORIGIN) ? ATTR_ORIGIN : ATTR_SPECIFICATION;
+	const struct dwarf_value *v = &die->values[which];
+
+	f->pending = false;
+	if (!dwarf_has(die, which) || (f->linkage.section && f->file && f->line))
+		return;
+	if (v->class == CLASS_ALTERNATE)
+		f->at_file = f->at_file->alternate;
+	else if (v->class != CLASS_REFERENCE)
+		return;
+	f->at = v->number;
+	f->pending = f->at_file != NULL;
+}
+
+static bool has_no_namespaces(unsigned int language)
+{
+	return language == DW_LANG_C || language == DW_LANG_C89 || language == DW_LANG_C99 ||
+	       language == DW_LANG_C11 || language == DW_LANG_Mips_Assembler;
+}
+
+static int read_entry(struct reading *r, struct dwarf_function *f)
+{
+	struct dwarf_die die;
+	int err;
+
+	f->pending = false;
+	err = enter_unit(r, f->at_file, f->at);
+	err = err ?: dwarf_die_read(&r->unit, f->at, DWARF_ENTRY, &die);
+	err = err ?: note_entry(r, f, &die);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	f->qualified = !f->linkage.section && !has_no_namespaces(r->unit.language);
+	go_on(f, &die);
+	return 0;
+}
+
+/* Whether what is to be read next is so near that it need not wait for its turn. */
+static bool is_near(const struct reading *r, const struct dwarf_function *f)
+{
+	return r->unit.file == f->at_file && f->at >= r->unit.first && f->at < r->unit.limit &&
+	       dwarf_unit_is_small(&r->unit);
+}
+
+static int by_place(const void *x, const void *y)
+{
+	const struct dwarf_function *const *a = x, *const *b = y;
+
+	if ((*a)->at_file != (*b)->at_file)
+		return (*a)->at_file < (*b)->at_file ? -1 : 1;
+	return ((*a)->at > (*b)->at) - ((*a)->at < (*b)->at);
+}
+
+/* Functions [from, count) for which `wanted` is true, sorted by where they are to be read. */
+static size_t sort_functions(struct dwarf_names *n, size_t from,
+			     bool (*wanted)(const struct dwarf_function *f),
+			     struct dwarf_function **sorted)
+{
+	size_t count = 0;
+
+	for (size_t i = from; i < n->count; i++)
+		if (wanted(&n->functions[i]))
+			sorted[count++] = &n->functions[i];
+	qsort(sorted, count, sizeof(*sorted), by_place);
+	return count;
+}
+
+static bool is_pending(const struct dwarf_function *f)
+{
+	return !f->done && f->pending;
+}
+
+static bool is_qualified(const struct dwarf_function *f)
+{
+	return !f->done && f->qualified && f->at_file;
+}
+
+/* --- What a function without a linkage name is in --- */
+
+static bool is_scope(unsigned int tag)
+{
+	return tag == DW_TAG_namespace || tag == DW_TAG_structure_type ||
+	       tag == DW_TAG_class_type || tag == DW_TAG_union_type || tag == DW_TAG_module ||
+	       tag == DW_TAG_enumeration_type || tag == DW_TAG_interface_type;
+}
+
+/* Goes down from the unit to the function's last entry, noting what it passes. */
+static int find_scopes(struct reading *r, struct dwarf_function *f)
+{
+	struct dwarf_names *n = r->n;
+	struct dwarf_text path[DEPTH_MAX];
+	struct dwarf_die die;
+	uint64_t at = r->unit.first;
+	size_t depth = 0;
+
+	for (; at < f->at; at = die.next) {
+		int err = dwarf_die_read(&r->unit, at, DWARF_ENTRY, &die);
+
+		if (err)
+			return err;
+		if (!die.tag) {
+			if (!depth--)
+				return -EINVAL;
+			continue;
+		}
+		if (!die.children)
+			continue;
+		if (dwarf_has(&die, ATTR_SIBLING) && die.values[ATTR_SIBLING].number > die.next &&
+		    die.values[ATTR_SIBLING].number <= f->at) {
+			die.next = die.values[ATTR_SIBLING].number;
+			continue;
+		}
+		if (depth == DEPTH_MAX)
+			return -EINVAL;
+		path[depth++] = is_scope(die.tag) ? dwarf_text_of(&r->unit, &die, ATTR_NAME)
+						  : (struct dwarf_text){ 0 };
+	}
+	if (array_reserve(&n->scopes, &n->scope_room, n->scope_count + SCOPES_MAX,
+			  sizeof(*n->scopes)))
+		return -ENOMEM;
+	f->first_scope = n->scope_count;
+	for (size_t i = 0; i < depth && f->scope_count < SCOPES_MAX; i++)
+		if (path[i].section)
+			n->scopes[f->first_scope + f->scope_count++] = path[i];
+	n->scope_count += f->scope_count;
+	return 0;
+}
+
+static int qualify(struct reading *r, struct dwarf_function *f)
+{
+	const struct dwarf_section *info = &f->at_file->sections[DWARF_INFO];
+	int err;
+
+	f->qualified = false;
+	/* A nicety, which must not use up what the rest needs. */
+	if (info->used / 4 > info->size + 16 * 1024 * 1024)
+		return 0;
+	err = enter_unit(r, f->at_file, f->at);
+	err = err ?: find_scopes(r, f);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* --- Strings --- */
+
+/* A string that is wanted: its place, and where it is to be told. */
+struct wanted {
+	struct dwarf_text text;
+	const char **string;
+};
+
+static int by_text(const void *x, const void *y)
+{
+	const struct wanted *a = x, *b = y;
+
+	if (a->text.section != b->text.section)
+		return a->text.section < b->text.section ? -1 : 1;
+	return (a->text.offset > b->text.offset) - (a->text.offset < b->text.offset);
+}
+
+static int read_strings(struct dwarf_names *n, struct wanted *wanted, size_t count)
+{
+	qsort(wanted, count, sizeof(*wanted), by_text);
+	for (size_t i = 0; i < count; i++) {
+		const struct dwarf_text *text = &wanted[i].text;
+		const char *string = dwarf_section_string(text->section, text->offset);
+
+		if (string && profile_string(n->p, string, wanted[i].string))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* "outer::inner::name", to be free()d */
+static char *join(const char **scopes, size_t count, const char *name)
+{
+	size_t size = strlen(name) + 1;
+	char *joined, *end;
+
+	for (size_t i = 0; i < count; i++)
+		size += scopes[i] ? strlen(scopes[i]) + 2 : 0;
+	if (size > NAME_LIMIT)
+		return strdup(name);
+	joined = end = malloc(size);
+	for (size_t i = 0; joined && i < count; i++)
+		if (scopes[i])
+			end = stpcpy(stpcpy(end, scopes[i]), "::");
+	if (joined)
+		strcpy(end, name);
+	return joined;
+}
+
+static int name_function(struct dwarf_names *n, struct dwarf_function *f, const char **scopes)
+{
+	char *made;
+	int err;
+
+	if (f->linkage.section && f->system_name && *f->system_name) {
+		made = demangle(f->system_name);
+		err = profile_string(n->p, made ? made : f->system_name, &f->name);
+		free(made);
+		return err;
+	}
+	f->system_name = NULL;
+	if (!f->name || !*f->name) {
+		f->name = NULL;
+		return 0;
+	}
+	made = join(scopes + f->first_scope, f->scope_count, f->name);
+	err = made ? profile_string(n->p, made, &f->name) : -ENOMEM;
+	f->system_name = f->name;
+	free(made);
+	return err;
+}
+
+/* Notes the strings that a function is named by. Returns how many. */
+static size_t want_strings(const struct dwarf_names *n, struct dwarf_function *f,
+			   const char **scopes, struct wanted *wanted)
+{
+	size_t count = 0;
+
+	if (f->linkage.section)
+		wanted[count++] = (struct wanted){ f->linkage, &f->system_name };
+	else if (f->plain.section)
+		wanted[count++] = (struct wanted){ f->plain, &f->name };
+	for (size_t i = f->first_scope; i < f->first_scope + f->scope_count; i++)
+		wanted[count++] = (struct wanted){ n->scopes[i], &scopes[i] };
+	return count;
+}
+
+static int name_all(struct dwarf_names *n, size_t from)
+{
+	size_t count = 0, room = n->count - from + n->scope_count;
+	struct wanted *wanted = calloc(room + 1, sizeof(*wanted));
+	const char **scopes = calloc(n->scope_count + 1, sizeof(*scopes));
+	int err = wanted && scopes ? 0 : -ENOMEM;
+
+	for (size_t i = from; !err && i < n->count; i++)
+		if (!n->functions[i].done)
+			count += want_strings(n, &n->functions[i], scopes, wanted + count);
+	err = err ?: read_strings(n, wanted, count);
+	for (size_t i = from; !err && i < n->count; i++) {
+		if (!n->functions[i].done)
+			err = name_function(n, &n->functions[i], scopes);
+		n->functions[i].done = true;
+	}
+	free(wanted);
+	free(scopes);
+	return err;
+}
+
+/* Reads all that is near, which need not wait for its turn. */
+static int visit(struct reading *r, struct dwarf_function *f)
+{
+	int err = read_entry(r, f);
+
+	for (int hop = 1; !err && f->pending && hop < HOPS_MAX && is_near(r, f); hop++)
+		err = read_entry(r, f);
+	if (!err && is_qualified(f) && !f->pending && is_near(r, f))
+		err = qualify(r, f);
+	return err;
+}
+
+int dwarf_names_read(struct dwarf_names *n, const struct dwarf_unit *unit,
+		     const struct dwarf_lines *lines, size_t from)
+{
+	struct reading r = { .n = n, .unit = *unit, .lines = *lines, .lines_tried = true };
+	int err = 0;
+
+	if (!dwarf_unit_is_small(unit))
+		return 0;
+	for (size_t i = from; !err && i < n->count; i++)
+		if (is_near(&r, &n->functions[i]))
+			err = visit(&r, &n->functions[i]);
+	return err;
+}
+
+int dwarf_names_resolve(struct dwarf_names *n, size_t from)
+{
+	struct dwarf_function **sorted = calloc(n->count - from + 1, sizeof(*sorted));
+	struct reading r = { .n = n };
+	size_t count = 1;
+	int err = sorted ? 0 : -ENOMEM;
+
+	for (int hop = 0; !err && count && hop < HOPS_MAX; hop++) {
+		count = sort_functions(n, from, is_pending, sorted);
+		for (size_t i = 0; !err && i < count; i++)
+			err = visit(&r, sorted[i]);
+	}
+	count = err ? 0 : sort_functions(n, from, is_qualified, sorted);
+	for (size_t i = 0; !err && i < count; i++)
+		err = qualify(&r, sorted[i]);
+	dwarf_lines_close(&r.lines);
+	free(sorted);
+	return err ? err : name_all(n, from);
+}

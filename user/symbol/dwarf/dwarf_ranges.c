@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/dwarf/dwarf_ranges.h"
+
+#include <dwarf.h>
+#include <errno.h>
+
+/* An entry of a list is not longer: a byte and two numbers. */
+#define ENTRY_MAX 32
+
+struct list {
+	const struct dwarf_unit *unit;
+	enum dwarf_section_kind kind;
+	uint64_t at, base;
+	dwarf_range *tell;
+	void *context;
+};
+
+static int tell_range(const struct list *l, uint64_t start, uint64_t limit)
+{
+	return start < limit ? l->tell(l->context, start, limit) : 0;
+}
+
+static uint64_t highest(const struct dwarf_unit *unit)
+{
+	return unit->address_size == 8 ? UINT64_MAX : UINT32_MAX;
+}
+
+/* Begins to read the next entry, and counts the bytes of the last. */
+static struct dwarf_cursor next_entry(struct list *l)
+{
+	struct dwarf_file *file = l->unit->file;
+
+	if (!dwarf_section_use(&file->sections[l->kind], ENTRY_MAX / 2))
+		return (struct dwarf_cursor){ .bad = true };
+	return dwarf_cursor(file, l->kind, l->at, ENTRY_MAX);
+}
+
+/* .debug_ranges, up to DWARF 4 */
+static int read_old(struct list *l)
+{
+	unsigned int size = l->unit->address_size;
+
+	for (int err = 0; !err;) {
+		struct dwarf_cursor c = next_entry(l);
+		uint64_t start = dwarf_number(&c, size), limit = dwarf_number(&c, size);
+
+		if (c.bad)
+			return -EINVAL;
+		if (!start && !limit)
+			return 0;
+		l->at += 2 * size;
+		if (start == highest(l->unit))
+			l->base = limit;
+		else
+			err = tell_range(l, start + l->base, limit + l->base);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool indexed(const struct list *l, struct dwarf_cursor *c, uint64_t *address)
+{
+	uint64_t index = dwarf_uleb(c);
+
+	return !c->bad && dwarf_address(l->unit, index, address);
+}
+
+/* Reads an entry of .debug_rnglists: a range, or a base, or the end (*end). */
+static bool read_entry(struct list *l, struct dwarf_cursor *c, uint64_t *start, uint64_t *limit,
+		       bool *end)
+{
+	unsigned int size = l->unit->address_size;
+
+	*start = *limit = 0;
+	switch (dwarf_number(c, 1)) {
+	case DW_RLE_end_of_list:
+		*end = true;
+		return !c->bad;
+	case DW_RLE_base_addressx:
+		return indexed(l, c, &l->base);
+	case DW_RLE_startx_endx:
+		return indexed(l, c, start) && indexed(l, c, limit);
+	case DW_RLE_startx_length:
+		if (!indexed(l, c, start))
+			return false;
+		*limit = *start + dwarf_uleb(c);
+		break;
+	case DW_RLE_offset_pair:
+		*start = l->base + dwarf_uleb(c);
+		*limit = l->base + dwarf_uleb(c);
+		break;
+	case DW_RLE_base_address:
+		l->base = dwarf_number(c, size);
+		break;
+	case DW_RLE_start_end:
+		*start = dwarf_number(c, size);
+		*limit = dwarf_number(c, size);
+		break;
+	case DW_RLE_start_length:
+		*start = dwarf_number(c, size);
+		*limit = *start + dwarf_uleb(c);
+		break;
+	default:
+		return false;
+	}
+	return !c->bad;
+}
+
+static int read_list(struct list *l)
+{
+	bool end = false;
+
+	while (!end) {
+		struct dwarf_cursor c = next_entry(l);
+		const uint8_t *at = c.at;
+		uint64_t start, limit;
+		int err;
+
+		if (c.bad || !read_entry(l, &c, &start, &limit, &end))
+			return -EINVAL;
+		l->at += c.at - at;
+		err = tell_range(l, start, limit);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Where list number `index` begins: the table of their offsets is at the unit's base. */
+static bool list_offset(const struct dwarf_unit *unit, uint64_t index, uint64_t *offset)
+{
+	uint64_t at;
+
+	if (__builtin_mul_overflow(index, unit->offset_size, &at) ||
+	    __builtin_add_overflow(at, unit->ranges_base, &at) ||
+	    !dwarf_read_number(unit->file, DWARF_RNGLISTS, at, unit->offset_size, offset))
+		return false;
+	*offset += unit->ranges_base;
+	return true;
+}
+
+static int read_ranges(const struct dwarf_unit *unit, const struct dwarf_value *ranges,
+		       dwarf_range *tell, void *context)
+{
+	const struct dwarf_unit *main = unit->file->skeleton;
+	struct list l = { .unit = unit,
+			  .kind = DWARF_RNGLISTS,
+			  .at = ranges->number,
+			  .base = main ? main->low_pc : unit->low_pc,
+			  .tell = tell,
+			  .context = context };
+
+	if (unit->version >= 5) {
+		if (ranges->class == CLASS_LIST_INDEX && !list_offset(unit, ranges->number, &l.at))
+			return -EINVAL;
+		return read_list(&l);
+	}
+	l.kind = DWARF_RANGES;
+	if (main) {
+		l.unit = main;
+		l.at += main->ranges_base;
+	}
+	return read_old(&l);
+}
+
+static bool find_address(const struct dwarf_unit *unit, const struct dwarf_value *v, uint64_t *a)
+{
+	*a = v->number;
+	if (v->class == CLASS_ADDRESS_INDEX)
+		return dwarf_address(unit, v->number, a);
+	return v->class == CLASS_ADDRESS;
+}
+
+int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_value *low,
+		 const struct dwarf_value *high, const struct dwarf_value *ranges,
+		 dwarf_range *tell, void *context)
+{
+	uint64_t start, limit;
+
+	if (ranges->class == CLASS_OFFSET || ranges->class == CLASS_LIST_INDEX ||
+	    ranges->class == CLASS_CONSTANT)
+		return read_ranges(unit, ranges, tell, context);
+	if (high->class == CLASS_OTHER)
+		return 0;
+	if (!find_address(unit, low, &start))
+		return -EINVAL;
+	if (high->class == CLASS_CONSTANT)
+		limit = start + high->number;
+	else if (!find_address(unit, high, &limit))
+		return -EINVAL;
+	return start < limit ? tell(context, start, limit) : 0;
+}
+
+/* --- .debug_aranges --- */
+
+struct set {
+	uint64_t unit, at, limit; /* at: its first range */
+	unsigned int address_size;
+};
+
+static bool read_set(struct dwarf_file *file, uint64_t offset, struct set *set)
+{
+	struct dwarf_cursor c = dwarf_cursor(file, DWARF_ARANGES, offset, 64);
+	const uint8_t *start = c.at;
+	unsigned int offset_size = 4, segment_size;
+	uint64_t length = dwarf_number(&c, 4), size = file->sections[DWARF_ARANGES].size;
+
+	if (length == UINT32_MAX) {
+		offset_size = 8;
+		length = dwarf_number(&c, 8);
+	}
+	set->at = offset + (c.at - start);
+	if (c.bad || set->at > size || length > size - set->at)
+		return false;
+	set->limit = set->at + length;
+	dwarf_skip(&c, 2);
+	set->unit = dwarf_number(&c, offset_size);
+	set->address_size = dwarf_number(&c, 1);
+	segment_size = dwarf_number(&c, 1);
+	if (c.bad || segment_size || (set->address_size != 4 && set->address_size != 8))
+		return false;
+	/* Ranges are aligned to their size, counted from the set's beginning. */
+	set->at = c.at - start;
+	set->at += 2 * set->address_size - 1;
+	set->at = offset + set->at - set->at % (2 * set->address_size);
+	return true;
+}
+
+int dwarf_unit_ranges(struct dwarf_file *file,
+		      int (*tell)(void *context, uint64_t start, uint64_t limit, uint64_t unit),
+		      void *context)
+{
+	uint64_t offset = 0;
+	struct set set;
+
+	for (; offset < file->sections[DWARF_ARANGES].size; offset = set.limit) {
+		if (!read_set(file, offset, &set) || set.limit <= offset)
+			return -EINVAL;
+		while (set.at < set.limit) {
+			struct dwarf_cursor c = dwarf_cursor(file, DWARF_ARANGES, set.at, 16);
+			uint64_t start = dwarf_number(&c, set.address_size),
+				 size = dwarf_number(&c, set.address_size);
+			int err;
+
+			if (c.bad)
+				return -EINVAL;
+			if (!start && !size)
+				break;
+			set.at += 2 * set.address_size;
+			err = size ? tell(context, start, start + size, set.unit) : 0;
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}

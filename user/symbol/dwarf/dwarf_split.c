@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/dwarf/dwarf_split.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/file.h"
+
+#define DEBUG_ROOT "/usr/lib/debug"
+
+/* --- dwz --- */
+
+struct link {
+	char name[PATH_MAX];
+	uint8_t build_id[PROFILE_BUILD_ID_MAX];
+	size_t build_id_size;
+};
+
+/* .gnu_debugaltlink is a name, a '\0', and a build ID. */
+static bool read_link(Elf *elf, struct link *link)
+{
+	Elf_Data *data = elf_section_bytes(elf, ".gnu_debugaltlink",
+					   sizeof(link->name) + sizeof(link->build_id));
+	const char *name = data ? data->d_buf : NULL;
+	size_t length = name ? strnlen(name, data->d_size) : 0;
+
+	if (!length || length == data->d_size || length >= sizeof(link->name))
+		return false;
+	strcpy(link->name, name);
+	link->build_id_size = data->d_size - length - 1;
+	if (link->build_id_size < 2 || link->build_id_size > sizeof(link->build_id))
+		return false;
+	memcpy(link->build_id, name + length + 1, link->build_id_size);
+	return true;
+}
+
+static bool open_link(const struct link *link, int root, const char *path, struct elf_file *elf)
+{
+	int fd = file_open_regular(root, path, NULL);
+	struct error ignored;
+	const uint8_t *id;
+
+	if (fd < 0 || elf_object_open(elf, fd, &ignored))
+		return false;
+	if (elf_build_id(elf->elf, &id) == link->build_id_size &&
+	    memcmp(id, link->build_id, link->build_id_size) == 0)
+		return true;
+	elf_file_close(elf);
+	return false;
+}
+
+static bool open_by_id(const struct link *link, int root, struct elf_file *elf)
+{
+	char path[sizeof(DEBUG_ROOT) + 2 * PROFILE_BUILD_ID_MAX + 32] = DEBUG_ROOT "/.build-id/";
+	char *end = path + strlen(path);
+
+	for (size_t i = 0; i < link->build_id_size; i++)
+		end += sprintf(end, i == 1 ? "/%02x" : "%02x", link->build_id[i]);
+	strcpy(end, ".debug");
+	return open_link(link, root, path, elf);
+}
+
+/* A relative name is meant from the folder of the file with the link. */
+static bool open_by_name(const struct link *link, int root, int fd, struct elf_file *elf)
+{
+	char self[32], from[PATH_MAX], path[2 * PATH_MAX + 2];
+	ssize_t n;
+
+	if (link->name[0] == '/')
+		return open_link(link, root, link->name, elf);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	n = readlink(self, from, sizeof(from) - 1);
+	if (n <= 0 || root >= 0)
+		return false;
+	from[n] = '\0';
+	snprintf(path, sizeof(path), "%s/%s", dirname(from), link->name);
+	return open_link(link, root, path, elf);
+}
+
+int dwarf_open_alternate(struct dwarf_file *file, int root)
+{
+	struct elf_file elf;
+	struct link link;
+
+	if (!read_link(file->elf.elf, &link))
+		return 0;
+	if (!open_by_id(&link, root, &elf) && !open_by_name(&link, root, file->elf.fd, &elf))
+		return -ENOENT;
+	file->alternate = calloc(1, sizeof(*file->alternate));
+	if (!file->alternate) {
+		elf_file_close(&elf);
+		return -ENOMEM;
+	}
+	file->alternate->elf = elf;
+	file->alternate->owned = true;
+	file->alternate->room = file->room;
+	return dwarf_file_open(file->alternate);
+}
+
+/* --- .dwp: many .dwo files in one, with an index by their IDs --- */
+
+/* The section numbers in the index, of version 2 (GNU's, for DWARF 4) and of version 5. */
+static enum dwarf_section_kind column_kind(uint64_t version, uint64_t number)
+{
+	switch (number) {
+	case 1:
+		return DWARF_INFO;
+	case 3:
+		return DWARF_ABBREV;
+	case 4:
+		return DWARF_LINE;
+	case 6:
+		return DWARF_STR_OFFSETS;
+	case 8:
+		return version == 5 ? DWARF_RNGLISTS : DWARF_SECTIONS;
+	default:
+		return DWARF_SECTIONS;
+	}
+}
+
+struct package_index {
+	struct dwarf_section section;
+	bool big_endian;
+	uint64_t version, columns, units, slots;
+};
+
+static bool index_number(struct package_index *x, uint64_t at, size_t size, uint64_t *number)
+{
+	size_t got;
+	const uint8_t *bytes = dwarf_section_read(&x->section, at, size, &got);
+	struct dwarf_cursor c = { bytes, bytes ? bytes + got : NULL, x->big_endian, false };
+
+	*number = dwarf_number(&c, size);
+	return !c.bad;
+}
+
+static bool read_index(struct package_index *x)
+{
+	if (!index_number(x, 0, 4, &x->version) || !index_number(x, 4, 4, &x->columns) ||
+	    !index_number(x, 8, 4, &x->units) || !index_number(x, 12, 4, &x->slots))
+		return false;
+	if (x->version != 2) /* DWARF 5 has two bytes of it, then two of nothing */
+		x->version = x->big_endian ? x->version >> 16 : x->version & 0xffff;
+	return (x->version == 2 || x->version == 5) && x->slots && !(x->slots & (x->slots - 1)) &&
+	       x->columns <= 16;
+}
+
+/* The row of a unit, from 1 on; 0: it is not there. */
+static uint64_t find_row(struct package_index *x, uint64_t id)
+{
+	uint64_t mask = x->slots - 1, slot = id & mask, step = ((id >> 32) & mask) | 1;
+
+	for (uint64_t tried = 0; tried < x->slots && tried < 65536; tried++) {
+		uint64_t found, row;
+
+		if (!index_number(x, 16 + 8 * slot, 8, &found) ||
+		    !index_number(x, 16 + 8 * x->slots + 4 * slot, 4, &row) || !row)
+			return 0;
+		if (found == id)
+			return row <= x->units ? row : 0;
+		slot = (slot + step) & mask;
+	}
+	return 0;
+}
+
+/* Notes where the unit's part of each section begins. */
+static bool find_parts(struct dwarf_file *file, uint64_t id)
+{
+	struct package_index x = { .big_endian = file->big_endian };
+	uint64_t row = 0;
+	bool found;
+
+	if (dwarf_section_open(&x.section, &file->elf, ".debug_cu_index", file->room))
+		return false;
+	if (read_index(&x))
+		row = find_row(&x, id);
+	found = row > 0;
+	for (uint64_t i = 0; found && i < x.columns; i++) {
+		uint64_t table = 16 + 12 * x.slots, number, offset;
+		enum dwarf_section_kind kind;
+
+		found = index_number(&x, table + 4 * i, 4, &number) &&
+			index_number(&x, table + 4 * (row * x.columns + i), 4, &offset);
+		kind = column_kind(x.version, number);
+		if (found && kind < DWARF_SECTIONS)
+			file->part[kind] = offset;
+	}
+	dwarf_section_close(&x.section);
+	return found;
+}
+
+/* --- .dwo --- */
+
+static int open_file(int root, const char *path, uint64_t *room, struct dwarf_file *file)
+{
+	struct error ignored;
+	int fd = file_open_regular(root, path, NULL);
+
+	*file = (struct dwarf_file){ .split = true, .owned = true, .room = room };
+	if (fd < 0 || elf_object_open(&file->elf, fd, &ignored)) {
+		*file = (struct dwarf_file){ 0 };
+		return -ENOENT;
+	}
+	return dwarf_file_open(file);
+}
+
+/* Whether the file has the unit; closes it when not. */
+static int take(const struct dwarf_unit *skeleton, struct dwarf_file *file, struct dwarf_unit *unit)
+{
+	int err;
+
+	file->skeleton = skeleton;
+	err = dwarf_unit_read(file, file->part[DWARF_INFO], unit);
+	if (!err && unit->id == skeleton->id)
+		return 0;
+	dwarf_file_close(file);
+	return err == -ENOMEM ? err : -ENOENT;
+}
+
+static int try_package(const struct dwarf_unit *skeleton, int root, const char *image,
+		       struct dwarf_file *file, struct dwarf_unit *unit)
+{
+	char path[PATH_MAX + 8];
+	int err;
+
+	snprintf(path, sizeof(path), "%s.dwp", image);
+	err = open_file(root, path, skeleton->file->room, file);
+	if (!err && !find_parts(file, skeleton->id))
+		err = -ENOENT;
+	if (!err)
+		return take(skeleton, file, unit);
+	dwarf_file_close(file);
+	return err;
+}
+
+static int try_object(const struct dwarf_unit *skeleton, int root, const char *path,
+		      struct dwarf_file *file, struct dwarf_unit *unit)
+{
+	int err = open_file(root, path, skeleton->file->room, file);
+
+	if (!err)
+		return take(skeleton, file, unit);
+	dwarf_file_close(file);
+	return err;
+}
+
+static bool copy_text(const struct dwarf_text *text, char *copy, size_t size)
+{
+	const char *string =
+		text->section ? dwarf_section_string(text->section, text->offset) : NULL;
+
+	if (!string || strlen(string) >= size)
+		return false;
+	strcpy(copy, string);
+	return true;
+}
+
+int dwarf_open_split(const struct dwarf_unit *skeleton, int root, const char *image,
+		     struct dwarf_file *file, struct dwarf_unit *unit)
+{
+	char name[PATH_MAX], directory[PATH_MAX], beside[PATH_MAX], path[2 * PATH_MAX + 2];
+	int err = try_package(skeleton, root, image, file, unit);
+
+	if (err != -ENOENT)
+		return err;
+	if (!copy_text(&skeleton->dwo_name, name, sizeof(name)) || strlen(image) >= sizeof(beside))
+		return -ENOENT;
+	if (*name == '/' || !copy_text(&skeleton->directory, directory, sizeof(directory)))
+		strcpy(path, name);
+	else
+		snprintf(path, sizeof(path), "%s/%s", directory, name);
+	err = *path == '/' ? try_object(skeleton, root, path, file, unit) : -ENOENT;
+	if (err != -ENOENT)
+		return err;
+	strcpy(beside, image);
+	snprintf(path, sizeof(path), "%s/%s", dirname(beside), basename(name));
+	return try_object(skeleton, root, path, file, unit);
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/dwarf/dwarf_unit.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "util/array.h"
+
+/* Browsers have a hundred thousand. */
+#define UNITS_MAX ((size_t)4 * 1024 * 1024)
+
+#define SMALL ((uint64_t)4 * 1024 * 1024)
+
+/* --- Files --- */
+
+static const char *const section_names[] = {
+	[DWARF_INFO] = ".debug_info",	      [DWARF_ABBREV] = ".debug_abbrev",
+	[DWARF_LINE] = ".debug_line",	      [DWARF_STR] = ".debug_str",
+	[DWARF_LINE_STR] = ".debug_line_str", [DWARF_STR_OFFSETS] = ".debug_str_offsets",
+	[DWARF_ADDR] = ".debug_addr",	      [DWARF_RANGES] = ".debug_ranges",
+	[DWARF_RNGLISTS] = ".debug_rnglists", [DWARF_ARANGES] = ".debug_aranges",
+};
+
+int dwarf_file_open(struct dwarf_file *file)
+{
+	size_t unused;
+	const char *ident = elf_getident(file->elf.elf, &unused);
+	int err = 0;
+
+	file->big_endian = ident && ident[EI_DATA] == ELFDATA2MSB;
+	file->code_start = elf_code_start(file->elf.elf);
+	for (size_t i = 0; i < DWARF_SECTIONS && !err; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s%s", section_names[i], file->split ? ".dwo" : "");
+		err = dwarf_section_open(&file->sections[i], &file->elf, name, file->room);
+	}
+	return err;
+}
+
+void dwarf_file_close(struct dwarf_file *file)
+{
+	for (size_t i = 0; i < DWARF_SECTIONS; i++)
+		dwarf_section_close(&file->sections[i]);
+	dwarf_forget_abbreviations(file);
+	free(file->spans);
+	if (file->owned)
+		elf_file_close(&file->elf);
+	if (file->alternate) {
+		dwarf_file_close(file->alternate);
+		free(file->alternate);
+	}
+	*file = (struct dwarf_file){ 0 };
+}
+
+struct dwarf_cursor dwarf_cursor(struct dwarf_file *file, enum dwarf_section_kind kind,
+				 uint64_t offset, size_t want)
+{
+	struct dwarf_cursor c = { .big_endian = file->big_endian };
+	size_t got;
+
+	c.at = dwarf_section_read(&file->sections[kind], offset, want, &got);
+	if (c.at)
+		c.end = c.at + got;
+	else
+		c.bad = true;
+	return c;
+}
+
+bool dwarf_read_number(struct dwarf_file *file, enum dwarf_section_kind kind, uint64_t offset,
+		       size_t size, uint64_t *number)
+{
+	struct dwarf_cursor c = dwarf_cursor(file, kind, offset, size);
+
+	*number = dwarf_number(&c, size);
+	return !c.bad;
+}
+
+/* --- What attributes of a unit's entry are the base of --- */
+
+struct dwarf_text dwarf_text(const struct dwarf_unit *unit, const struct dwarf_value *value)
+{
+	struct dwarf_text text = { value->strings, value->number };
+	uint64_t at;
+
+	if (value->class == CLASS_STRING)
+		return text;
+	text.section = NULL;
+	if (value->class != CLASS_STRING_INDEX ||
+	    __builtin_mul_overflow(value->number, unit->offset_size, &at) ||
+	    __builtin_add_overflow(at, unit->str_offsets_base, &at) ||
+	    !dwarf_read_number(unit->file, DWARF_STR_OFFSETS, at, unit->offset_size, &text.offset))
+		return text;
+	text.section = &unit->file->sections[DWARF_STR];
+	return text;
+}
+
+bool dwarf_address(const struct dwarf_unit *unit, uint64_t index, uint64_t *address)
+{
+	const struct dwarf_unit *main = unit->file->skeleton ? unit->file->skeleton : unit;
+	uint64_t at;
+
+	return !__builtin_mul_overflow(index, main->address_size, &at) &&
+	       !__builtin_add_overflow(at, main->addr_base, &at) &&
+	       dwarf_read_number(main->file, DWARF_ADDR, at, main->address_size, address);
+}
+
+/* --- Units --- */
+
+/* Where a split unit's own tables begin, as its header does not say: behind theirs. */
+static void guess_bases(struct dwarf_unit *unit)
+{
+	const struct dwarf_file *file = unit->file;
+	unsigned int wide = unit->offset_size == 8;
+
+	unit->str_offsets_base = file->part[DWARF_STR_OFFSETS];
+	unit->ranges_base = file->part[DWARF_RNGLISTS];
+	if (unit->version < 5)
+		return;
+	unit->str_offsets_base += wide ? 16 : 8;
+	unit->ranges_base += wide ? 20 : 12;
+	unit->addr_base = wide ? 16 : 8;
+}
+
+static void note_attributes(struct dwarf_unit *unit, const struct dwarf_die *die)
+{
+	unit->tag = die->tag;
+	unit->language = dwarf_constant(die, ATTR_LANGUAGE);
+	if (dwarf_has(die, ATTR_STR_OFFSETS_BASE))
+		unit->str_offsets_base = die->values[ATTR_STR_OFFSETS_BASE].number;
+	if (dwarf_has(die, ATTR_ADDR_BASE))
+		unit->addr_base = die->values[ATTR_ADDR_BASE].number;
+	if (dwarf_has(die, ATTR_RANGES_BASE))
+		unit->ranges_base = die->values[ATTR_RANGES_BASE].number;
+	if (dwarf_has(die, ATTR_DWO_ID))
+		unit->id = die->values[ATTR_DWO_ID].number;
+	unit->has_lines = dwarf_has(die, ATTR_STMT_LIST);
+	unit->lines = dwarf_value(die, ATTR_STMT_LIST).number;
+	unit->low = dwarf_value(die, ATTR_LOW_PC);
+	unit->high = dwarf_value(die, ATTR_HIGH_PC);
+	unit->ranges = dwarf_value(die, ATTR_RANGES);
+	unit->low_pc = unit->low.number;
+	if (unit->low.class == CLASS_ADDRESS_INDEX)
+		dwarf_address(unit, unit->low.number, &unit->low_pc);
+	unit->name = dwarf_text_of(unit, die, ATTR_NAME);
+	unit->directory = dwarf_text_of(unit, die, ATTR_COMP_DIR);
+	unit->dwo_name = dwarf_text_of(unit, die, ATTR_DWO_NAME);
+}
+
+/* Returns 0, or -EINVAL when not even its length is known. */
+static int read_length(struct dwarf_file *file, uint64_t offset, struct dwarf_cursor *c,
+		       struct dwarf_unit *unit)
+{
+	uint64_t length, size = file->sections[DWARF_INFO].size;
+
+	*c = dwarf_cursor(file, DWARF_INFO, offset, 64);
+	*unit = (struct dwarf_unit){ .file = file, .offset = offset, .offset_size = 4 };
+	length = dwarf_number(c, 4);
+	unit->first = offset + 4;
+	if (length == UINT32_MAX) {
+		unit->offset_size = 8;
+		length = dwarf_number(c, 8);
+		unit->first += 8;
+	}
+	if (c->bad || unit->first > size || length > size - unit->first)
+		return -EINVAL;
+	unit->limit = unit->first + length;
+	return 0;
+}
+
+static bool read_header(struct dwarf_cursor *c, struct dwarf_unit *unit)
+{
+	const uint8_t *start = c->at;
+
+	unit->version = dwarf_number(c, 2);
+	if (unit->version < 2 || unit->version > 5)
+		return false;
+	if (unit->version == 5) {
+		unit->type = dwarf_number(c, 1);
+		unit->address_size = dwarf_number(c, 1);
+		unit->abbreviations = dwarf_number(c, unit->offset_size);
+		if (unit->type == DW_UT_skeleton || unit->type == DW_UT_split_compile)
+			unit->id = dwarf_number(c, 8);
+	} else {
+		unit->type = DW_UT_compile;
+		unit->abbreviations = dwarf_number(c, unit->offset_size);
+		unit->address_size = dwarf_number(c, 1);
+	}
+	unit->abbreviations += unit->file->part[DWARF_ABBREV];
+	unit->first += c->at - start;
+	return !c->bad && (unit->address_size == 4 || unit->address_size == 8) &&
+	       unit->type != DW_UT_type && unit->type != DW_UT_split_type;
+}
+
+int dwarf_unit_read(struct dwarf_file *file, uint64_t offset, struct dwarf_unit *unit)
+{
+	struct dwarf_cursor c;
+	struct dwarf_die die;
+	int err = read_length(file, offset, &c, unit);
+
+	if (err || !read_header(&c, unit))
+		return -EINVAL;
+	guess_bases(unit);
+	err = dwarf_die_read(unit, unit->first, DWARF_ENTRY, &die);
+	/* The base of its own strings may stand behind the first of them. */
+	if (!err)
+		note_attributes(unit, &die);
+	return err;
+}
+
+bool dwarf_unit_is_small(const struct dwarf_unit *unit)
+{
+	return unit->limit - unit->offset <= SMALL;
+}
+
+void dwarf_unit_hold(const struct dwarf_unit *unit)
+{
+	if (dwarf_unit_is_small(unit))
+		dwarf_cursor(unit->file, DWARF_INFO, unit->offset, unit->limit - unit->offset);
+}
+
+int dwarf_note_unit(const struct dwarf_unit *unit)
+{
+	struct dwarf_file *file = unit->file;
+
+	if (file->all_known)
+		return 0;
+	if (array_reserve(&file->spans, &file->span_room, file->span_count + 1,
+			  sizeof(*file->spans)))
+		return -ENOMEM;
+	file->spans[file->span_count++] = (struct dwarf_span){ unit->offset, unit->limit };
+	return 0;
+}
+
+int dwarf_find_units(struct dwarf_file *file,
+		     int (*tell)(void *context, const struct dwarf_unit *unit), void *context)
+{
+	uint64_t offset = 0;
+	int err = 0;
+
+	file->span_count = 0;
+	file->all_known = false;
+	while (!err && offset < file->sections[DWARF_INFO].size) {
+		struct dwarf_cursor c;
+		struct dwarf_unit unit;
+
+		if (read_length(file, offset, &c, &unit) || unit.limit == unit.first ||
+		    file->span_count == UNITS_MAX)
+			break;
+		err = dwarf_note_unit(&unit);
+		if (!err && tell)
+			err = dwarf_unit_read(file, offset, &unit) ?: tell(context, &unit);
+		if (err == -EINVAL)
+			err = 0;
+		offset = unit.limit;
+	}
+	file->all_known = !err;
+	return err;
+}
+
+static struct dwarf_span *find_span(const struct dwarf_file *file, uint64_t offset)
+{
+	size_t from = 0, to = file->span_count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (file->spans[middle].limit <= offset)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	if (from == file->span_count || file->spans[from].offset > offset)
+		return NULL;
+	return &file->spans[from];
+}
+
+int dwarf_unit_of(struct dwarf_file *file, uint64_t entry, uint64_t *unit)
+{
+	struct dwarf_span *span = find_span(file, entry);
+
+	if (!span && !file->all_known) {
+		int err = dwarf_find_units(file, NULL, NULL);
+
+		if (err)
+			return err;
+		span = find_span(file, entry);
+	}
+	if (!span)
+		return -EINVAL;
+	*unit = span->offset;
+	return 0;
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/elf/debug_file.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <lzma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "util/array.h"
+#include "util/file.h"
+
+#define DEBUG_ROOT "/usr/lib/debug"
+
+/* Real .gnu_debugdata is below 10 MB, and five times that unpacked; xz can unpack to 7000 times. */
+#define PACKED_MAX   ((size_t)64 * 1024 * 1024)
+#define UNPACKED_MAX ((size_t)256 * 1024 * 1024)
+#define DECODER_MAX  ((uint64_t)128 * 1024 * 1024)
+
+/* Files that only a checksum proves are older than build IDs, and smaller than this. */
+#define CHECKED_MAX ((off_t)4 * 1024 * 1024 * 1024)
+
+/* What proves that a debug file belongs to a stripped one. */
+struct proof {
+	int root; /* the folder to search in; -1: our own root */
+	const uint8_t *build_id;
+	size_t build_id_size;
+	uint32_t crc; /* of the whole debug file; when there is no build ID */
+};
+
+static bool checksum_is(int fd, uint32_t expected)
+{
+	uint8_t bytes[64 * 1024];
+	uint32_t crc = 0;
+	off_t offset = 0;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) || st.st_size > CHECKED_MAX)
+		return false;
+	while ((n = pread(fd, bytes, sizeof(bytes), offset)) > 0) {
+		crc = crc32(crc, bytes, n);
+		offset += n;
+	}
+	return n == 0 && crc == expected;
+}
+
+static bool is_proven(const struct elf_file *debug, const struct proof *proof)
+{
+	const uint8_t *id;
+
+	if (!proof->build_id_size)
+		return checksum_is(debug->fd, proof->crc);
+	return elf_build_id(debug->elf, &id) == proof->build_id_size &&
+	       memcmp(id, proof->build_id, proof->build_id_size) == 0;
+}
+
+static bool try_path(const char *path, const struct proof *proof, struct elf_file *debug)
+{
+	struct error ignored;
+	int fd = file_open_regular(proof->root, path, NULL);
+
+	if (fd < 0 || elf_file_open(debug, fd, &ignored))
+		return false;
+	if (elf_has_section(debug->elf, SHT_SYMTAB) && is_proven(debug, proof))
+		return true;
+	elf_file_close(debug);
+	return false;
+}
+
+static bool find_by_build_id(const struct proof *proof, struct elf_file *debug)
+{
+	char path[sizeof(DEBUG_ROOT "/.build-id/"
+				    "/"
+				    ".debug") +
+		  2 * PROFILE_BUILD_ID_MAX];
+	char *end = stpcpy(path, DEBUG_ROOT "/.build-id/");
+
+	/* dwelf_elf_gnu_build_id() may give one byte, which leaves no file name. */
+	if (proof->build_id_size < 2)
+		return false;
+	for (size_t i = 0; i < proof->build_id_size; i++)
+		end += sprintf(end, i == 1 ? "/%02x" : "%02x", proof->build_id[i]);
+	strcpy(end, ".debug");
+	return try_path(path, proof, debug);
+}
+
+/* The name in .gnu_debuglink; behind it, at the next multiple of 4, stands the checksum. */
+static const char *debug_link(Elf *stripped, uint32_t *crc)
+{
+	Elf_Data *data = elf_section_bytes(stripped, ".gnu_debuglink", PATH_MAX);
+	Elf_Data from = { .d_type = ELF_T_WORD, .d_size = 4, .d_version = EV_CURRENT };
+	Elf_Data to = from;
+	char *name = data ? data->d_buf : NULL;
+	size_t at;
+
+	if (!name)
+		return NULL;
+	at = (strnlen(name, data->d_size) + 4) / 4 * 4;
+	if (at + from.d_size > data->d_size || !*name || strchr(name, '/'))
+		return NULL;
+	from.d_buf = name + at;
+	to.d_buf = crc;
+	if (!gelf_xlatetom(stripped, &to, &from, elf_getident(stripped, NULL)[EI_DATA]))
+		return NULL;
+	return name;
+}
+
+static bool find_by_link(const char *link, const char *directory, const struct proof *proof,
+			 struct elf_file *debug)
+{
+	static const char *const formats[] = { "%s/%s", "%s/.debug/%s", DEBUG_ROOT "%s/%s" };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		int n = snprintf(path, sizeof(path), formats[i], directory, link);
+
+		if (n > 0 && (size_t)n < sizeof(path) && try_path(path, proof, debug))
+			return true;
+	}
+	return false;
+}
+
+/* Beside the name the file was mapped by, then beside the file itself when that was a link. */
+static bool find_beside(const char *link, const char *path, const struct proof *proof,
+			struct elf_file *debug)
+{
+	char directory[PATH_MAX], canonical[PATH_MAX];
+
+	if (strlen(path) >= sizeof(directory))
+		return false;
+	strcpy(directory, path);
+	if (find_by_link(link, dirname(directory), proof, debug))
+		return true;
+	if (proof->root >= 0 || !realpath(path, canonical) || strcmp(path, canonical) == 0)
+		return false;
+	return find_by_link(link, dirname(canonical), proof, debug);
+}
+
+bool debug_file_find(Elf *stripped, int root, const char *path, struct elf_file *debug)
+{
+	struct proof proof = { .root = root };
+	const char *link = debug_link(stripped, &proof.crc);
+
+	proof.build_id_size = elf_build_id(stripped, &proof.build_id);
+	if (find_by_build_id(&proof, debug) || (link && find_beside(link, path, &proof, debug)))
+		return true;
+	proof.root = -1;
+	return root >= 0 && find_by_build_id(&proof, debug);
+}
+
+/* Decodes into *memory, to be free()d in any case. Returns the size, 0 when it is no good. */
+static size_t unpack(lzma_stream *xz, uint8_t **memory)
+{
+	lzma_ret result = LZMA_OK;
+	size_t room = 0;
+
+	while (result == LZMA_OK) {
+		if (xz->total_out >= UNPACKED_MAX ||
+		    array_reserve(memory, &room, xz->total_out + 64 * 1024, 1))
+			return 0;
+		xz->next_out = *memory + xz->total_out;
+		xz->avail_out = room - xz->total_out;
+		result = lzma_code(xz, LZMA_FINISH);
+	}
+	return result == LZMA_STREAM_END ? xz->total_out : 0;
+}
+
+bool debug_data_unpack(Elf *stripped, struct elf_file *debug)
+{
+	Elf_Data *packed = elf_section_bytes(stripped, ".gnu_debugdata", PACKED_MAX);
+	lzma_stream xz = LZMA_STREAM_INIT;
+	struct error ignored;
+	uint8_t *memory = NULL;
+	size_t size;
+
+	if (!packed || !packed->d_buf || lzma_stream_decoder(&xz, DECODER_MAX, 0) != LZMA_OK)
+		return false;
+	xz.next_in = packed->d_buf;
+	xz.avail_in = packed->d_size;
+	size = unpack(&xz, &memory);
+	lzma_end(&xz);
+	if (!size) {
+		free(memory);
+		return false;
+	}
+	return elf_file_open_memory(debug, memory, size, &ignored) == 0;
+}

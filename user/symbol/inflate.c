@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/inflate.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define ZSTD_LIBRARY "libzstd.so.1"
+
+#define MARKS	   128
+#define MARK_LEAST ((uint64_t)512 * 1024)
+
+/* Where inflating can begin anew. A mark takes 40 kB. */
+struct mark {
+	uint64_t in, out;
+	z_stream state;
+};
+
+/* zstd.h: these are stable for as long as the library's name is */
+struct zstd_stream;
+
+struct zstd_in {
+	const void *bytes;
+	size_t size, used;
+};
+
+struct zstd_out {
+	void *bytes;
+	size_t size, used;
+};
+
+struct zstd {
+	struct zstd_stream *stream;
+	struct zstd_in in;
+	struct zstd_stream *(*begin)(void);
+	size_t (*end)(struct zstd_stream *stream);
+	size_t (*reset)(struct zstd_stream *stream);
+	size_t (*decompress)(struct zstd_stream *stream, struct zstd_out *out, struct zstd_in *in);
+	unsigned int (*is_error)(size_t result);
+};
+
+struct dwarf_inflater {
+	struct dwarf_packed packed;
+	uint64_t in, out; /* how far it is; what is in `input` may still be to be used */
+	uint8_t input[16 * 1024];
+	z_stream stream;
+	struct zstd zstd;
+	uint64_t mark_distance; /* 0: there are to be none */
+	size_t mark_count;
+	struct mark marks[]; /* by `out` */
+};
+
+/* The next bytes of the file. Returns how many there are. */
+static size_t fill_input(struct dwarf_inflater *f)
+{
+	uint64_t left = f->packed.stored - f->in;
+	size_t want = left < sizeof(f->input) ? left : sizeof(f->input);
+	ssize_t n = want ? pread(f->packed.fd, f->input, want, f->packed.at + f->in) : 0;
+
+	if (n <= 0)
+		return 0;
+	f->in += n;
+	return n;
+}
+
+/* --- zlib --- */
+
+static void set_mark(struct dwarf_inflater *f)
+{
+	struct mark *m = &f->marks[f->mark_count];
+
+	if (!f->mark_distance || f->mark_count == MARKS ||
+	    f->out < (f->mark_count + 1) * f->mark_distance)
+		return;
+	if (inflateCopy(&m->state, &f->stream) != Z_OK)
+		return;
+	m->in = f->in - f->stream.avail_in;
+	m->out = f->out;
+	f->mark_count++;
+}
+
+/* To the last mark before an offset, or to the beginning. */
+static int seek_zlib(struct dwarf_inflater *f, uint64_t offset)
+{
+	size_t i = f->mark_count;
+
+	while (i && f->marks[i - 1].out > offset)
+		i--;
+	if (f->out <= offset && (!i || f->marks[i - 1].out <= f->out))
+		return 0;
+	if (i) {
+		inflateEnd(&f->stream);
+		if (inflateCopy(&f->stream, &f->marks[i - 1].state) != Z_OK) {
+			f->stream = (z_stream){ 0 };
+			return -ENOMEM;
+		}
+	} else if (inflateReset(&f->stream) != Z_OK) {
+		return -EINVAL;
+	}
+	f->in = i ? f->marks[i - 1].in : 0;
+	f->out = i ? f->marks[i - 1].out : 0;
+	f->stream.avail_in = 0;
+	return 0;
+}
+
+static size_t inflate_zlib(struct dwarf_inflater *f, uint8_t *to, size_t size)
+{
+	z_stream *z = &f->stream;
+
+	z->next_out = to;
+	z->avail_out = size;
+	while (z->avail_out) {
+		if (!z->avail_in) {
+			z->next_in = f->input;
+			z->avail_in = fill_input(f);
+			if (!z->avail_in)
+				break;
+		}
+		if (inflate(z, Z_NO_FLUSH) != Z_OK)
+			break;
+	}
+	return size - z->avail_out;
+}
+
+/* --- zstd --- */
+
+static int load_zstd(struct zstd *zstd)
+{
+	/* It stays: another section will want it, too. */
+	void *library = dlopen(ZSTD_LIBRARY, RTLD_NOW);
+	const struct {
+		const char *name;
+		void *function;
+	} functions[] = {
+		{ "ZSTD_createDStream", &zstd->begin },
+		{ "ZSTD_freeDStream", &zstd->end },
+		{ "ZSTD_initDStream", &zstd->reset },
+		{ "ZSTD_decompressStream", &zstd->decompress },
+		{ "ZSTD_isError", &zstd->is_error },
+	};
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		void *symbol = library ? dlsym(library, functions[i].name) : NULL;
+
+		if (!symbol)
+			return -ENOTSUP;
+		memcpy(functions[i].function, &symbol, sizeof(symbol));
+	}
+	zstd->stream = zstd->begin();
+	return zstd->stream ? 0 : -ENOMEM;
+}
+
+static int seek_zstd(struct dwarf_inflater *f, uint64_t offset)
+{
+	if (f->out <= offset)
+		return 0;
+	if (f->zstd.is_error(f->zstd.reset(f->zstd.stream)))
+		return -EINVAL;
+	f->zstd.in = (struct zstd_in){ 0 };
+	f->in = 0;
+	f->out = 0;
+	return 0;
+}
+
+static size_t inflate_zstd(struct dwarf_inflater *f, uint8_t *to, size_t size)
+{
+	struct zstd_out out = { to, size, 0 };
+	struct zstd_in *in = &f->zstd.in;
+
+	while (out.used < size) {
+		size_t before = out.used, result;
+
+		/* It may hold output of input that it has already had. */
+		result = f->zstd.decompress(f->zstd.stream, &out, in);
+		if (f->zstd.is_error(result))
+			break;
+		if (out.used > before || in->used < in->size)
+			continue;
+		*in = (struct zstd_in){ f->input, fill_input(f), 0 };
+		if (!in->size)
+			break;
+	}
+	return out.used;
+}
+
+/* --- Either --- */
+
+int dwarf_inflater_new(struct dwarf_inflater **out, const struct dwarf_packed *packed, bool returns)
+{
+	bool marks = returns && !packed->zstd;
+	struct dwarf_inflater *f = calloc(1, sizeof(*f) + (marks ? MARKS * sizeof(*f->marks) : 0));
+	int err = 0;
+
+	if (!f)
+		return -ENOMEM;
+	f->packed = *packed;
+	if (marks)
+		f->mark_distance = packed->size / MARKS + MARK_LEAST;
+	if (packed->zstd)
+		err = load_zstd(&f->zstd);
+	else if (inflateInit(&f->stream) != Z_OK)
+		err = -ENOMEM;
+	if (err) {
+		free(f);
+		return err;
+	}
+	if (!packed->zstd)
+		inflateValidate(&f->stream, 0); /* of what is read in parts, no checksum is met */
+	*out = f;
+	return 0;
+}
+
+void dwarf_inflater_free(struct dwarf_inflater *f)
+{
+	if (!f)
+		return;
+	if (f->packed.zstd)
+		f->zstd.end(f->zstd.stream);
+	else
+		inflateEnd(&f->stream);
+	for (size_t i = 0; i < f->mark_count; i++)
+		inflateEnd(&f->marks[i].state);
+	free(f);
+}
+
+uint64_t dwarf_inflater_offset(const struct dwarf_inflater *f)
+{
+	return f->out;
+}
+
+size_t dwarf_inflate(struct dwarf_inflater *f, uint8_t *to, size_t size)
+{
+	size = f->packed.zstd ? inflate_zstd(f, to, size) : inflate_zlib(f, to, size);
+	f->out += size;
+	if (!f->packed.zstd)
+		set_mark(f);
+	return size;
+}
+
+int dwarf_inflate_seek(struct dwarf_inflater *f, uint64_t offset)
+{
+	return f->packed.zstd ? seek_zstd(f, offset) : seek_zlib(f, offset);
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/section.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbol/inflate.h"
+#include "util/array.h"
+
+#ifndef ELFCOMPRESS_ZSTD /* glibc 2.36 and older */
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
+#define WINDOW	      ((size_t)64 * 1024)
+#define WINDOW_PACKED ((size_t)1024 * 1024)
+#define WINDOW_WIDE   ((size_t)32 * 1024 * 1024)
+#define STRING_MAX    ((size_t)64 * 1024)
+
+/* zlib packs debug information to a third or fifth, tables of zeros to a thirtieth. */
+#define RATIO_MAX 200
+#define SIZE_MOST ((uint64_t)16 * 1024 * 1024 * 1024)
+
+/* A section is read once or twice, and then here and there. */
+#define OFTEN	  8
+#define OFTEN_TOO ((uint64_t)16 * 1024 * 1024)
+
+/* Notes where a section stands, as far as the file goes: what is read of it is measured by that. */
+static void place(struct dwarf_section *s, uint64_t offset, uint64_t size)
+{
+	struct stat st;
+
+	if (fstat(s->fd, &st) || offset >= (uint64_t)st.st_size)
+		return;
+	s->at = offset;
+	s->stored = st.st_size - s->at;
+	if (size < s->stored)
+		s->stored = size;
+}
+
+/* Reads the header of a compressed section, in the file's own form. Returns its size or -EINVAL. */
+static ssize_t read_header(struct dwarf_section *s, Elf *elf, bool *zstd)
+{
+	bool wide = gelf_getclass(elf) == ELFCLASS64;
+	size_t size = wide ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+	uint8_t bytes[sizeof(Elf64_Chdr)];
+	struct dwarf_cursor c = { bytes, bytes + size, false, false };
+	size_t unused;
+	uint32_t type;
+
+	c.big_endian = elf_getident(elf, &unused)[EI_DATA] == ELFDATA2MSB;
+	if (s->stored < size || pread(s->fd, bytes, size, s->at) != (ssize_t)size)
+		return -EINVAL;
+	type = dwarf_number(&c, 4);
+	if (wide)
+		dwarf_skip(&c, 4);
+	s->size = dwarf_number(&c, wide ? 8 : 4);
+	*zstd = type == ELFCOMPRESS_ZSTD;
+	return *zstd || type == ELFCOMPRESS_ZLIB ? (ssize_t)size : -EINVAL;
+}
+
+/*
+ * Going back in what is compressed is slow: a section that the room is enough for is kept whole.
+ * Others are read by windows, which zstd does not allow for: it can go back to the beginning only.
+ */
+static int start_inflater(struct dwarf_section *s, size_t header, bool zstd, uint64_t *room)
+{
+	struct dwarf_packed packed = { s->fd, s->at + header, s->stored - header, s->size, zstd };
+	int err;
+
+	if (s->size > SIZE_MOST || s->size / RATIO_MAX > packed.stored)
+		return -EINVAL;
+	s->whole = room && s->size <= *room;
+	if (zstd && !s->whole)
+		return -EFBIG;
+	err = dwarf_inflater_new(&s->inflater, &packed, !s->whole);
+	if (err || !s->whole)
+		return err;
+	s->room_left = room;
+	*room -= s->size;
+	return 0;
+}
+
+/* The older way of GNU tools: another name, and 12 bytes in front. */
+static int open_old(struct dwarf_section *s, Elf *elf, const char *name, uint64_t *room)
+{
+	uint8_t head[12];
+	struct dwarf_cursor c = { head + 4, head + sizeof(head), true, false };
+	GElf_Shdr section;
+	char old[64] = ".z";
+
+	if (strlen(name) >= sizeof(old) - 1)
+		return 0;
+	strcpy(old + 2, name + 1);
+	if (!elf_find_section(elf, old, &section))
+		return 0;
+	place(s, section.sh_offset, section.sh_size);
+	if (s->stored < sizeof(head) ||
+	    pread(s->fd, head, sizeof(head), s->at) != (ssize_t)sizeof(head) ||
+	    memcmp(head, "ZLIB", 4) != 0)
+		return -EINVAL;
+	s->size = dwarf_number(&c, 8);
+	return start_inflater(s, sizeof(head), false, room);
+}
+
+int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, const char *name,
+		       uint64_t *room)
+{
+	GElf_Shdr section;
+	ssize_t header;
+	bool zstd;
+	int err;
+
+	*s = (struct dwarf_section){ .fd = file->fd };
+	if (!elf_find_section(file->elf, name, &section)) {
+		err = open_old(s, file->elf, name, room);
+	} else {
+		place(s, section.sh_offset, section.sh_size);
+		s->size = s->stored;
+		if (section.sh_flags & SHF_COMPRESSED) {
+			header = read_header(s, file->elf, &zstd);
+			err = header < 0 ? (int)header : start_inflater(s, header, zstd, room);
+		} else {
+			err = s->size > SIZE_MOST ? -EINVAL : 0;
+		}
+	}
+	if (err)
+		s->size = 0;
+	return err;
+}
+
+void dwarf_section_open_at(struct dwarf_section *s, const struct elf_file *file, uint64_t offset,
+			   uint64_t size)
+{
+	*s = (struct dwarf_section){ .fd = file->fd };
+	place(s, offset, size);
+	s->size = s->stored;
+}
+
+void dwarf_section_close(struct dwarf_section *s)
+{
+	if (s->room_left)
+		*s->room_left += s->size;
+	dwarf_inflater_free(s->inflater);
+	free(s->bytes);
+	*s = (struct dwarf_section){ .fd = -1 };
+}
+
+bool dwarf_section_use(struct dwarf_section *s, uint64_t bytes)
+{
+	s->used += bytes;
+	return s->used / OFTEN <= s->size + OFTEN_TOO;
+}
+
+static bool inflate_to(struct dwarf_section *s, uint64_t offset)
+{
+	uint8_t scratch[16 * 1024];
+	uint64_t left;
+
+	if (dwarf_inflate_seek(s->inflater, offset))
+		return false;
+	while ((left = offset - dwarf_inflater_offset(s->inflater))) {
+		size_t want = left < sizeof(scratch) ? left : sizeof(scratch);
+
+		s->filled += want;
+		if (dwarf_inflate(s->inflater, scratch, want) < want)
+			return false;
+	}
+	return true;
+}
+
+/* Fills the window from its `held` bytes on to `size`. */
+static void fill(struct dwarf_section *s, size_t size)
+{
+	size_t want = size - s->held;
+	ssize_t n;
+
+	if (s->failed)
+		return;
+	s->filled += want;
+	if (s->filled / OFTEN > s->size + OFTEN_TOO)
+		return;
+	if (s->inflater) {
+		if (inflate_to(s, s->from + s->held))
+			s->held += dwarf_inflate(s->inflater, s->bytes + s->held, want);
+		s->failed = s->held < size;
+		return;
+	}
+	while (want &&
+	       (n = pread(s->fd, s->bytes + s->held, want, s->at + s->from + s->held)) > 0) {
+		s->held += n;
+		want -= n;
+	}
+}
+
+/* Lets the window begin at offset, keeping what it holds behind it. */
+static void move_window(struct dwarf_section *s, uint64_t offset)
+{
+	uint64_t gone = offset - s->from;
+
+	if (!gone)
+		return;
+	if (offset >= s->from && gone < s->held) {
+		memmove(s->bytes, s->bytes + gone, s->held - gone);
+		s->held -= gone;
+	} else {
+		s->held = 0;
+	}
+	s->from = offset;
+}
+
+/*
+ * Where the window is to begin, and how long it is to be. One that is to become the whole section
+ * grows as far as it is asked for. What was read twice over is read here and there: a wide window,
+ * to both sides, then saves more than it costs.
+ */
+static size_t choose_window(const struct dwarf_section *s, uint64_t offset, size_t want,
+			    uint64_t *from)
+{
+	size_t size = s->inflater ? WINDOW_PACKED : WINDOW;
+
+	*from = offset;
+	if (s->whole) {
+		*from = 0;
+		size += offset;
+	} else if (s->filled / 2 > s->size + WINDOW_PACKED) {
+		size = WINDOW_WIDE;
+		*from -= *from < size / 2 ? *from : size / 2;
+	}
+	if (size < offset - *from + want)
+		size = offset - *from + want;
+	return size < s->size - *from ? size : s->size - *from;
+}
+
+/* Memory of which nothing is used is not taken: what is not read of a section costs none. */
+static int reserve(struct dwarf_section *s, size_t size)
+{
+	if (!s->whole)
+		return array_reserve(&s->bytes, &s->room, size, 1);
+	if (!s->bytes)
+		s->bytes = malloc(s->size);
+	return s->bytes ? 0 : -ENOMEM;
+}
+
+const uint8_t *dwarf_section_read(struct dwarf_section *s, uint64_t offset, size_t want,
+				  size_t *got)
+{
+	uint64_t from;
+	size_t size;
+
+	if (offset >= s->size)
+		return NULL;
+	if (want > s->size - offset)
+		want = s->size - offset;
+	if (offset < s->from || offset - s->from > s->held || offset - s->from + want > s->held) {
+		size = choose_window(s, offset, want, &from);
+		move_window(s, from);
+		if (reserve(s, size))
+			return NULL;
+		fill(s, size);
+	}
+	if (offset - s->from >= s->held)
+		return NULL;
+	size = s->held - (offset - s->from);
+	*got = size < want ? size : want;
+	return s->bytes + (offset - s->from);
+}
+
+const char *dwarf_section_string(struct dwarf_section *s, uint64_t offset)
+{
+	for (size_t want = 1024; want <= STRING_MAX; want *= STRING_MAX / 1024) {
+		size_t got;
+		const uint8_t *text = dwarf_section_read(s, offset, want, &got), *end;
+
+		if (!text)
+			return NULL;
+		end = memchr(text, '\0', got);
+		if (end) /* strings may overlap, and each may be kept */
+			return dwarf_section_use(s, end - text) ? (const char *)text : NULL;
+	}
+	return NULL;
+}
+
+uint64_t dwarf_number(struct dwarf_cursor *c, size_t size)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(c->end - c->at) < size) {
+		c->at = c->end;
+		c->bad = true;
+		return 0;
+	}
+	for (size_t i = 0; i < size; i++)
+		value |= (uint64_t)c->at[i] << 8 * (c->big_endian ? size - 1 - i : i);
+	c->at += size;
+	return value;
+}
+
+uint64_t dwarf_uleb(struct dwarf_cursor *c)
+{
+	uint64_t value = 0;
+	uint8_t byte;
+	unsigned int shift = 0;
+
+	do {
+		if (c->at == c->end) {
+			c->bad = true;
+			return 0;
+		}
+		byte = *c->at++;
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	return value;
+}
+
+int64_t dwarf_sleb(struct dwarf_cursor *c)
+{
+	const uint8_t *start = c->at;
+	uint64_t value = dwarf_uleb(c);
+	size_t bits = (c->at - start) * 7;
+
+	if (!c->bad && bits < 64 && (c->at[-1] & 0x40))
+		value |= UINT64_MAX << bits;
+	return value;
+}
+
+void dwarf_skip(struct dwarf_cursor *c, uint64_t bytes)
+{
+	if ((uint64_t)(c->end - c->at) < bytes) {
+		c->at = c->end;
+		c->bad = true;
+		return;
+	}
+	c->at += bytes;
+}

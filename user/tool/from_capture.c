@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tool/from_capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "profile/image_name.h"
+#include "util/array.h"
+
+/* User addresses end below it, kernel addresses begin at or above it. */
+#define KERNEL_START 0x8000000000000000ULL
+
+struct capture_profile {
+	struct profile *p;
+	struct capture *c;
+	uint32_t *image_ids; /* of the capture's images in the profile, + 1; 0: not yet */
+	size_t image_room;
+	uint64_t *counted; /* of the capture's samples: how much is in the profile */
+	size_t counted_room;
+	struct index mapping_index;
+	uint32_t *modules; /* mappings of the kernel's modules, which names have told of */
+	size_t module_count, module_room;
+};
+
+static int duplicate(int fd)
+{
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+/* Memory without a file gets another name as soon as it is known where its functions' names are. */
+static bool is_up_to_date(const struct profile_image *known, const struct capture_image *image)
+{
+	return *image->path != '[' || strcmp(known->path, image->path) == 0;
+}
+
+static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
+{
+	size_t count;
+	const struct capture_image *image = &capture_images(b->c, &count)[number];
+	struct profile_image *added;
+
+	if (array_reserve(&b->image_ids, &b->image_room, count, sizeof(*b->image_ids)))
+		return -ENOMEM;
+	*id = b->image_ids[number] - 1;
+	if (*id != PROFILE_NONE && is_up_to_date(&b->p->images[*id], image))
+		return 0;
+	if (profile_add_image(b->p, image->path, image->build_id, image->build_id_size, id))
+		return -ENOMEM;
+	added = &b->p->images[*id];
+	if (added->fd < 0)
+		added->fd = duplicate(image->fd);
+	if (added->root < 0)
+		added->root = duplicate(image->root);
+	b->image_ids[number] = *id + 1;
+	return image->why ? profile_string(b->p, image->why, &added->unnamed) : 0;
+}
+
+static bool mapping_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct profile_mapping *a = (const struct profile_mapping *)array + id, *b = key;
+
+	return a->start == b->start && a->limit == b->limit && a->offset == b->offset &&
+	       a->image == b->image;
+}
+
+static uint64_t mapping_hash(const struct profile_mapping *m)
+{
+	return hash_u64(m->start, m->limit) ^ hash_u64(m->offset, m->image);
+}
+
+/* The same place of the same file in several processes is one mapping. */
+static int place_id(struct capture_profile *b, const struct profile_mapping *place, uint32_t *id)
+{
+	uint64_t hash = mapping_hash(place);
+
+	*id = index_find(&b->mapping_index, hash, mapping_equal, b->p->mappings, place);
+	if (*id != INDEX_NONE)
+		return 0;
+	if (profile_add_mapping(b->p, place->start, place->limit, place->offset, place->image, id))
+		return -ENOMEM;
+	return index_add(&b->mapping_index, hash, *id);
+}
+
+static int mapping_id(struct capture_profile *b, const struct capture_mapping *mapping,
+		      uint32_t *id)
+{
+	struct profile_mapping place = {
+		.start = mapping->start,
+		.limit = mapping->limit,
+		.offset = mapping->offset,
+	};
+
+	return image_id(b, mapping->image, &place.image) ?: place_id(b, &place, id);
+}
+
+static int add_mapping(const struct capture_mapping *mapping, void *context)
+{
+	uint32_t id;
+
+	return mapping_id(context, mapping, &id);
+}
+
+/* All of the kernel's half is one mapping: kernel, modules and BPF programs are in kallsyms. */
+static int kernel_mapping_id(struct capture_profile *b, uint32_t *id)
+{
+	struct profile_mapping place = {
+		.start = KERNEL_START,
+		.limit = UINT64_MAX,
+		.offset = KERNEL_START,
+	};
+
+	return profile_add_image(b->p, IMAGE_KERNEL, NULL, 0, &place.image)
+		       ?: place_id(b, &place, id);
+}
+
+static int find_modules(struct capture_profile *b)
+{
+	const struct profile *p = b->p;
+
+	b->module_count = 0;
+	for (uint32_t i = 0; i < p->mapping_count; i++) {
+		if (p->mappings[i].start <= KERNEL_START)
+			continue;
+		if (array_reserve(&b->modules, &b->module_room, b->module_count + 1,
+				  sizeof(*b->modules)))
+			return -ENOMEM;
+		b->modules[b->module_count++] = i;
+	}
+	return 0;
+}
+
+/* A location that was moved into its module's mapping when it got its name; or PROFILE_NONE. */
+static uint32_t module_location(const struct capture_profile *b, uint64_t address)
+{
+	uint32_t id = PROFILE_NONE;
+
+	for (size_t i = 0; i < b->module_count && id == PROFILE_NONE; i++) {
+		const struct profile_mapping *m = &b->p->mappings[b->modules[i]];
+
+		if (address >= m->start && address < m->limit)
+			id = profile_find_location(b->p, address, b->modules[i]);
+	}
+	return id;
+}
+
+static int location_id(struct capture_profile *b, const struct capture_frame *frame, bool caller,
+		       uint32_t *id)
+{
+	bool kernel = !frame->mapping && frame->pc >= KERNEL_START;
+	uint32_t mapping = PROFILE_NONE;
+	int err = 0;
+
+	*id = kernel ? module_location(b, frame->pc - caller) : PROFILE_NONE;
+	if (*id != PROFILE_NONE)
+		return 0;
+	if (frame->mapping)
+		err = mapping_id(b, frame->mapping, &mapping);
+	else if (kernel)
+		err = kernel_mapping_id(b, &mapping);
+	return err ?: profile_add_location(b->p, frame->pc - caller, mapping, id);
+}
+
+static int add_sample(const struct capture_sample *sample, void *context)
+{
+	struct capture_profile *b = context;
+	struct profile_labels labels = {
+		.pid = sample->pid,
+		.tid = sample->tid,
+		.comm = sample->comm,
+		.kernel = sample->kernel,
+	};
+	int64_t values[2];
+	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label;
+	int err = array_reserve(&b->counted, &b->counted_room, sample->number + 1,
+				sizeof(*b->counted));
+
+	if (err || sample->count <= b->counted[sample->number])
+		return err;
+	values[0] = sample->count - b->counted[sample->number];
+	b->counted[sample->number] = sample->count;
+	for (uint32_t i = 0; i < sample->depth && !err; i++)
+		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
+	if (__builtin_mul_overflow(values[0], (int64_t)b->p->period_ns, &values[1]))
+		values[1] = INT64_MAX;
+	err = err ?: profile_add_labels(b->p, &labels, &label);
+	return err ?: profile_add_sample(b->p, locations, sample->depth, label, values);
+}
+
+static int add_stack_ends(struct profile *p, const struct capture *c)
+{
+	static const char *const causes[UNWIND_ENDS] = {
+		[UNWIND_NO_PROCESS] = "process_unknown",   [UNWIND_NO_MAPPING] = "mapping_unknown",
+		[UNWIND_NO_ROWS] = "no_frame_information", [UNWIND_IN_GAP] = "gap",
+		[UNWIND_ODD_RULE] = "unsupported",	   [UNWIND_UNREADABLE] = "unreadable",
+		[UNWIND_BAD_FRAME] = "bad_frame",	   [UNWIND_32_BIT] = "32_bit",
+	};
+	const struct capture_stack_end *ends;
+	const struct capture_image *images;
+	size_t count, image_count;
+	int err = 0;
+
+	images = capture_images(c, &image_count);
+	ends = capture_stack_ends(c, &count);
+	for (size_t i = 0; i < count && !err; i++)
+		err = profile_add_stack_end(p, causes[ends[i].end],
+					    ends[i].image < image_count ? images[ends[i].image].path
+									: "",
+					    ends[i].count);
+	return err;
+}
+
+static int add_totals(struct profile *p, const struct capture_totals *from)
+{
+	struct profile_totals *t = &p->totals;
+
+	t->known = true;
+	t->ticks = from->ticks;
+	t->counted = from->counted;
+	t->out_of_range = from->out_of_range;
+	t->excluded = from->excluded;
+	t->kernel = from->kernel;
+	t->cpu_ns = from->cpu_ns;
+	t->bpf_ns_per_tick = from->bpf_ns_per_tick;
+	t->interrupt_ns = from->interrupt_ns;
+	t->interrupts = from->interrupts;
+	t->machine_ns = from->machine_ns;
+	t->stack_limit = from->stack_limit;
+	t->stacks_truncated = from->stacks_truncated;
+	t->stacks_user = from->stacks_user;
+	t->stacks_complete = from->stacks_complete;
+	p->time_ns = from->start_time_ns;
+	p->duration_ns = from->duration_ns;
+	if (from->no_cell && profile_add_lost(p, "no_cell", from->no_cell))
+		return -ENOMEM;
+	return profile_add_lost(p, "ring_full", from->ring_full);
+}
+
+/* What is said of a capture as soon as it has begun. */
+static int add_header(struct profile *p, struct capture *c)
+{
+	struct utsname machine;
+	int err;
+
+	uname(&machine); /* fails for a bad pointer only */
+	p->period_ns = capture_period_ns(c);
+	p->frequency = capture_frequency(c);
+	p->bits = capture_bits(c);
+	err = profile_string(p, capture_event_name(c), &p->event);
+	if (capture_stacks(c) != CAPTURE_NO_STACKS)
+		p->stacks = capture_stacks(c) == CAPTURE_STACKS_CFI ? "cfi" : "fp";
+	err = err ?: profile_string(p, machine.nodename, &p->host);
+	if (p->value_type_count)
+		return err;
+	err = err ?: profile_add_value_type(p, "samples", "count");
+	return err ?: profile_add_value_type(p, "cpu", "nanoseconds");
+}
+
+static int begin(struct capture_profile *b)
+{
+	int err = add_header(b->p, b->c);
+
+	for (uint32_t i = 0; i < b->p->mapping_count && !err; i++)
+		err = index_add(&b->mapping_index, mapping_hash(&b->p->mappings[i]), i);
+	return err;
+}
+
+int capture_profile_begin(struct capture_profile **out, struct profile *p, struct capture *c,
+			  struct error *e)
+{
+	struct capture_profile *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return error_no_memory(e);
+	b->p = p;
+	b->c = c;
+	if (begin(b)) {
+		capture_profile_end(b);
+		return error_no_memory(e);
+	}
+	*out = b;
+	return 0;
+}
+
+int capture_profile_add(struct capture_profile *b, struct error *e)
+{
+	int err = find_modules(b) ?: capture_each_mapping(b->c, add_mapping, b);
+
+	err = err ?: capture_each_sample(b->c, add_sample, b);
+	return err ? error_no_memory(e) : 0;
+}
+
+void capture_profile_end(struct capture_profile *b)
+{
+	if (!b)
+		return;
+	free(b->image_ids);
+	free(b->counted);
+	free(b->modules);
+	index_free(&b->mapping_index);
+	free(b);
+}
+
+int profile_from_capture(struct capture *c, struct profile **out, struct error *e)
+{
+	struct capture_profile *b = NULL;
+	struct profile *p = profile_new();
+	struct capture_totals totals;
+	int err;
+
+	capture_totals(c, &totals);
+	err = p ? capture_profile_begin(&b, p, c, e) : error_no_memory(e);
+	if (!err && (add_totals(p, &totals) || add_stack_ends(p, c)))
+		err = error_no_memory(e);
+	err = err ?: capture_profile_add(b, e);
+	capture_profile_end(b);
+	if (err)
+		profile_free(p);
+	else
+		*out = p;
+	return err;
+}
