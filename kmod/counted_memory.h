@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the parts of the module share. */
-#ifndef PROFIL_KMOD_PROCESS_H
-#define PROFIL_KMOD_PROCESS_H
+#ifndef PROFIL_KMOD_COUNTED_MEMORY_H
+#define PROFIL_KMOD_COUNTED_MEMORY_H
 
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -13,7 +13,7 @@
 #include "kmod/compat.h"
 #include "kmod/device.h"
 
-/* --- What is to be counted: table.c --- */
+/* --- What is to be counted: region_table.c --- */
 
 /* Does not change once it is made. A process and its forked children have the same. */
 struct table {
@@ -42,7 +42,7 @@ bool table_overlaps(const struct table *table, unsigned long start, unsigned lon
 /* Where all buffers are, one byte at least. */
 void table_span(const struct table *table, unsigned long *start, unsigned long *length);
 
-/* --- Processes that are counted: process.c --- */
+/* --- Processes that are counted: counted_memory.c --- */
 
 /* Every tick is in one of the first three, but for late ones. */
 struct counts {
@@ -67,7 +67,7 @@ struct process {
 	struct table *table;
 	bool on;
 	struct counts counts;
-	struct hlist_head late; /* ticks: tick.c */
+	struct hlist_head late; /* ticks: cell_write.c */
 };
 
 /*
@@ -104,7 +104,7 @@ u64 clock_points(u64 time, u32 period);
 int clock_init(void);
 void clock_exit(void);
 
-/* --- Ticks: tick.c --- */
+/* --- Ticks: cell_write.c --- */
 
 /*
  * In the interrupt: counts for whom it hits. The CPU's time is ahead by `phase`; it is `now`, and

@@ -149,55 +149,46 @@ rule_reserved() {
 	done
 }
 
-# The kinds of which one must not know another, by the names of their files without .c.
-formats() {
-	sources "$1" | grep '^user/format/' | (cd "$1" && xargs -d '\n' grep -ohE \
-		'^const struct format format_[a-z0-9_]+ = ') | sed -E 's/.*format_(.*) = /\1/'
+# A room is a directory within a layer: a format, a view, a reader of one kind of file. It includes its own
+# files and what stands in its layer beside the rooms, and no other room. Of what stands there, these
+# alone know rooms.
+hallways='user/capture/capture.h user/capture/sample_program.h user/format/format.c user/symbol/elf.c
+	user/symbol/symbol.c'
+
+# room_of FILE: sets $room, empty outside of one.
+room_of() {
+	room=
+	[[ $1 != user/*/*/* ]] || room=${1%/*}
 }
 
-views() {
-	includes "$1" '"' | sed -nE 's|^user/report/(.*)\.c report/report\.h$|\1|p'
+rule_rooms() {
+	local file header found layer room to from
+
+	includes "$1" '"' | while read -r file header; do
+		find_header "$1" "$file" "$header"
+		room_of "$found"
+		to=$room
+		room_of "$file"
+		from=$room
+		layer_of "$file"
+		[[ $to == "user/$layer/"* && $to != "$from" ]] || continue
+		if [ -n "$from" ]; then
+			echo "$file: $header is of another room"
+		elif [[ " ${hallways//[[:space:]]/ } " != *" $file "* ]]; then
+			echo "$file: $header is of a room, and this stands outside"
+		fi
+	done
+}
+
+rule_dcpi() {
+	# Of DCPI files a layer of its own knows more, for libprofil needs it as well.
+	includes "$1" '"' | grep -vE '^user/(dcpi|lib|format/dcpi)/' | grep ' dcpi/' |
+		sed -E 's/ (.*)/: \1 is only for dcpi and lib/'
 }
 
 commands() {
 	sources "$1" | grep '^user/tool/' | (cd "$1" && xargs -d '\n' grep -lE \
 		'^const struct tool_command [a-z]+_command = ') | sed -E 's|.*/(.*)\.c|\1|'
-}
-
-# owner LAYER FILE KIND...: the kind that a file belongs to. NAME.c is NAME's, and in format/, where
-# a format may have several files, so is NAME_more.c.
-owner() {
-	local layer=$1 name=${2##*/} kind
-	shift 2
-	name=${name%.[ch]}
-	for kind in "$@"; do
-		if [[ $name == "$kind" || ($layer == format && $name == "$kind"_*) ]]; then
-			echo "$kind"
-			return
-		fi
-	done
-}
-
-# sideways TREE LAYER TABLE KIND...: in a layer, a kind's headers are for its own files. TABLE may
-# know them all.
-sideways() {
-	local root=$1 layer=$2 table=$3 file header found kind
-	shift 3
-	includes "$root" '"' | grep "^user/$layer/" | while read -r file header; do
-		find_header "$root" "$file" "$header"
-		[[ $found == "user/$layer/"* && $file != "user/$layer/$table" ]] || continue
-		kind=$(owner "$layer" "$found" "$@")
-		[ -z "$kind" ] || [ "$(owner "$layer" "$file" "$@")" = "$kind" ] ||
-			echo "$file: $header is only for $kind"
-	done
-}
-
-rule_formats() {
-	# shellcheck disable=SC2046 # one word for each
-	sideways "$1" format format.c $(formats "$1")
-	# Of DCPI files a layer of its own knows more, for libprofil needs it as well.
-	includes "$1" '"' | grep -vE '^user/(dcpi/|lib/|format/dcpi)' | grep ' dcpi/' |
-		sed -E 's/ (.*)/: \1 is only for dcpi and lib/'
 }
 
 # What libprofil is made of links libc alone: of the layers above lib, no other folder.
@@ -215,29 +206,20 @@ exported() {
 		s/^[a-z][a-z0-9_ ]*[ *]([a-z0-9_]+)\(.*/\1/p' "$1"
 }
 
-# strangers TREE LAYER KIND...: what one kind defines, another must not use. They share a header that
-# declares them all, so it is the names that are looked for.
-strangers() {
-	local folder=$1/user/$2 layer=$2 kind other names
-	shift 2
-	for kind in "$@"; do
-		names=$(exported "$folder/$kind.c" | paste -sd '|')
+# What one command defines, another must not use. They share a header that declares them all, so it is
+# the names that are looked for.
+rule_commands() {
+	local folder=$1/user/tool command other names all
+
+	mapfile -t all < <(commands "$1")
+	for command in "${all[@]}"; do
+		names=$(exported "$folder/$command.c" | paste -sd '|')
 		[ -n "$names" ] || continue
-		for other in "$@"; do
-			[ "$other" = "$kind" ] || grep -owE "$names" "$folder/$other.c" | sort -u |
-				sed "s|.*|user/$layer/$other.c: & is of $kind.c|"
+		for other in "${all[@]}"; do
+			[ "$other" = "$command" ] || grep -owE "$names" "$folder/$other.c" | sort -u |
+				sed "s|.*|user/tool/$other.c: & is of $command.c|"
 		done
 	done
-}
-
-rule_views() {
-	# shellcheck disable=SC2046
-	strangers "$1" report $(views "$1")
-}
-
-rule_commands() {
-	# shellcheck disable=SC2046
-	strangers "$1" tool $(commands "$1")
 }
 
 written_here() {
@@ -289,15 +271,18 @@ something() {
 }
 
 check "there are sources" something sources "$tree"
-check "there are formats" something formats "$tree"
-check "there are views" something views "$tree"
+rooms() {
+	sources "$1" | grep -oE '^user/[^/]*/[^/]*/' | sort -u
+}
+
+check "there are rooms" something rooms "$tree"
 check "there are commands" something commands "$tree"
 check "includes point up" nothing rule_direction "$tree"
 check "only headers are included" nothing rule_headers_only "$tree"
 check "libbpf, perf events and elfutils have one place each" nothing rule_reserved "$tree"
-check "no format knows another" nothing rule_formats "$tree"
+check "no room knows another: formats, views" nothing rule_rooms "$tree"
+check "DCPI's parts are for two layers" nothing rule_dcpi "$tree"
 check "libprofil is made of few folders" nothing rule_library "$tree"
-check "no view knows another" nothing rule_views "$tree"
 check "no command knows another" nothing rule_commands "$tree"
 check "every file has its licence on top" nothing rule_spdx "$tree"
 check "no file is too long to be read at a sitting" nothing rule_length "$tree"
@@ -313,7 +298,7 @@ notices() {
 	local rule=$1 file=$2 before after only=
 
 	# The others have to know what there is besides the file.
-	[[ $rule == rule_@(formats|views|commands) ]] || only=$file
+	[[ $rule == rule_commands ]] || only=$file
 	before=$("$rule" "$copy" | grep -cF "$file:")
 	mkdir -p "$(dirname "$copy/$file")"
 	[ -f "$copy/$file" ] && cp "$copy/$file" "$work/saved"
@@ -354,17 +339,17 @@ check "a capture that includes libdw is noticed" \
 check "a report that includes ncurses is noticed" \
 	notices rule_reserved user/report/live/live.c '#include <curses.h>'
 check "a format that includes another is noticed" \
-	notices rule_formats user/format/pprof/pprof_write.c '#include "format/gperftools/gperftools.h"'
+	notices rule_rooms user/format/pprof/pprof_write.c '#include "format/gperftools/gperftools.h"'
 check "a shared part that includes a format is noticed" \
-	notices rule_formats user/format/input_file.c '#include "format/pprof/pprof.h"'
+	notices rule_rooms user/format/input_file.c '#include "format/pprof/pprof.h"'
 
 check "a format that includes DCPI's parts is noticed" \
-	notices rule_formats user/format/pprof/pprof_write.c '#include "dcpi/header.h"'
+	notices rule_dcpi user/format/pprof/pprof_write.c '#include "dcpi/header.h"'
 check "a library that includes capture is noticed" \
 	notices rule_library user/lib/session.c '#include "capture/image.h"'
 
-check "a view that uses another is noticed" \
-	notices rule_views user/report/flat/flat.c 'int again(void) { return report_dump(0, 0); }'
+check "a view that includes another is noticed" \
+	notices rule_rooms user/report/flat/flat.c '#include "report/dump/dump.h"'
 check "a command that uses another is noticed" \
 	notices rule_commands user/tool/report.c 'void *other = &dump_command;'
 check "a file without a licence is noticed" notices rule_spdx user/util/new.c 'int x;'

@@ -13,7 +13,7 @@
 #include "report/annotate/annotation.h"
 #include "report/annotate/code_loops.h"
 #include "report/annotate/disassembly.h"
-#include "report/report.h"
+#include "report/annotate/annotate.h"
 #include "report/annotate/source_file.h"
 
 static char folder[] = "/tmp/profil-annotate.XXXXXX";

@@ -4,7 +4,7 @@
 #endif
 #include "format_fixture.h"
 
-#include "report/report.h"
+#include "report/dump/dump.h"
 
 static uint32_t at_line(struct profile *p, const char *name, const char *file, uint32_t number)
 {

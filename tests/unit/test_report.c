@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "print_fixture.h"
+#include "report/dump/dump.h"
+#include "report/flat/flat.h"
 #include "report/report.h"
 
 #define NO_OPTIONS (&(struct report_table_options){ 0 })

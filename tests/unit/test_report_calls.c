@@ -2,6 +2,7 @@
 /* Totals from calls that were counted apart from the samples, as Callgrind has them. */
 #include "format_fixture.h"
 
+#include "report/flat/flat.h"
 #include "report/report.h"
 
 static struct profile *new_profile(void)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "report/annotate/disassembly.h"
+#include "report/flat/flat.h"
 #include "report/report.h"
 #include "report/rows.h"
 #include "report/table.h"

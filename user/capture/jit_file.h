@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_CAPTURE_JIT_H
-#define PROFIL_CAPTURE_JIT_H
+#ifndef PROFIL_CAPTURE_JIT_FILE_H
+#define PROFIL_CAPTURE_JIT_FILE_H
 
 #include "capture/process.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_CAPTURE_COST_H
-#define PROFIL_CAPTURE_COST_H
+#ifndef PROFIL_CAPTURE_TICK_COST_H
+#define PROFIL_CAPTURE_TICK_COST_H
 
 #include <stdint.h>
 

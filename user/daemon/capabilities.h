@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_DAEMON_PRIVILEGE_H
-#define PROFIL_DAEMON_PRIVILEGE_H
+#ifndef PROFIL_DAEMON_CAPABILITIES_H
+#define PROFIL_DAEMON_CAPABILITIES_H
 
 #include "util/error.h"
 

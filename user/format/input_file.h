@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_FORMAT_INPUT_H
-#define PROFIL_FORMAT_INPUT_H
+#ifndef PROFIL_FORMAT_INPUT_FILE_H
+#define PROFIL_FORMAT_INPUT_FILE_H
 
 #include "util/input.h"
 

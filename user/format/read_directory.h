@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_FORMAT_DIRECTORY_H
-#define PROFIL_FORMAT_DIRECTORY_H
+#ifndef PROFIL_FORMAT_READ_DIRECTORY_H
+#define PROFIL_FORMAT_READ_DIRECTORY_H
 
 #include "format/input_file.h"
 #include "profile/profile.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef PROFIL_LIB_ERROR_H
-#define PROFIL_LIB_ERROR_H
+#ifndef PROFIL_LIB_LAST_ERROR_H
+#define PROFIL_LIB_LAST_ERROR_H
 
 /* What profil_error() tells is never longer. */
 #define ERROR_SIZE 640

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef PROFIL_LIB_IMAGE_H
-#define PROFIL_LIB_IMAGE_H
+#ifndef PROFIL_LIB_SEGMENTS_H
+#define PROFIL_LIB_SEGMENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

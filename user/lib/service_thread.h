@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef PROFIL_LIB_LIVE_H
-#define PROFIL_LIB_LIVE_H
+#ifndef PROFIL_LIB_SERVICE_THREAD_H
+#define PROFIL_LIB_SERVICE_THREAD_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef PROFIL_LIB_PROCESS_H
-#define PROFIL_LIB_PROCESS_H
+#ifndef PROFIL_LIB_STATE_H
+#define PROFIL_LIB_STATE_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_SYMBOL_DWARF_INFLATE_H
-#define PROFIL_SYMBOL_DWARF_INFLATE_H
+#ifndef PROFIL_SYMBOL_INFLATE_H
+#define PROFIL_SYMBOL_INFLATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

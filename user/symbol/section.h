@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_SYMBOL_DWARF_SECTION_H
-#define PROFIL_SYMBOL_DWARF_SECTION_H
+#ifndef PROFIL_SYMBOL_SECTION_H
+#define PROFIL_SYMBOL_SECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/annotate/annotate.h"
 #include "tool/tool.h"
 
 struct annotate_options {

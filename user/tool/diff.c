@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string.h>
 
+#include "report/diff/diff.h"
 #include "tool/tool.h"
 
 struct diff_options {

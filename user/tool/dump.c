@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "report/dump/dump.h"
 #include "tool/tool.h"
 
 struct dump_options {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_PROFILE_FROM_CAPTURE_H
-#define PROFIL_PROFILE_FROM_CAPTURE_H
+#ifndef PROFIL_TOOL_FROM_CAPTURE_H
+#define PROFIL_TOOL_FROM_CAPTURE_H
 
 #include "capture/capture.h"
 #include "profile/profile.h"

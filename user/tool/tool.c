@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capture/requirements.h"
+#include "report/flat/flat.h"
 #include "report/text.h"
 #include "symbol/symbol.h"
 #include "util/number.h"

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/annotate/annotate.h"
 #include "report/annotate/annotation.h"
 #include "report/calls/call_view.h"
+#include "report/flat/flat.h"
 #include "report/report.h"
 #include "report/text.h"
 #include "util/array.h"

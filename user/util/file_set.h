@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause */
-#ifndef PROFIL_UTIL_DIRECTORY_H
-#define PROFIL_UTIL_DIRECTORY_H
+#ifndef PROFIL_UTIL_FILE_SET_H
+#define PROFIL_UTIL_FILE_SET_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -28,7 +28,8 @@ struct input {
 	bool inflated;	 /* it was gzip: offsets are not those of the file on disk */
 	struct input_options options;
 
-	struct input_source *source; /* private to format/input.c; NULL: all is in the window */
+	struct input_source
+		*source; /* private to format/input_file.c; NULL: all is in the window */
 };
 
 /* Moves the window on. size <= in->size */

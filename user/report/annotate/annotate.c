@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/report.h"
+#include "report/annotate/annotate.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,6 +10,7 @@
 #include "report/annotate/annotate_source.h"
 #include "report/annotate/code_loops.h"
 #include "report/annotate/listing.h"
+#include "report/rows.h"
 #include "report/text.h"
 
 /*

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/report.h"
+#include "report/annotate/annotate.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/json_writer.h"
+#include "report/rows.h"
 #include "report/text.h"
 
 static int add_text(struct json_object *object, const char *key, const char *text)

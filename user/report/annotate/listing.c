@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "report/rows.h"
 #include "report/text.h"
 #include "util/array.h"
 

@@ -3,7 +3,7 @@
 #define PROFIL_REPORT_LISTING_H
 
 #include "report/annotate/annotation.h"
-#include "report/report.h"
+#include "report/annotate/annotate.h"
 #include "report/table.h"
 
 /* What the listings of instructions and of source lines have in common: counts, then texts. */

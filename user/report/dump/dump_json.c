@@ -6,7 +6,7 @@
 
 #include "profile/build_id.h"
 #include "report/json_writer.h"
-#include "report/report.h"
+#include "report/dump/dump.h"
 #include "report/totals_json.h"
 
 /* There may be millions of stacks: what they have in common is made into JSON once. */

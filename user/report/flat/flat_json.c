@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/report.h"
+#include "report/flat/flat.h"
 
 #include <errno.h>
 #include <string.h>
