@@ -200,11 +200,11 @@ for name in both deep family set; do
 	fi
 	if command -v callgrind_annotate >/dev/null; then
 		"$profiltool" convert "$name.pb.gz" "$name.callgrind" 2>/dev/null
-		by_name <"$name.ours" | awk '$3 { print $1, $3 }' >"$name.totals"
+		named "$name.ours" | by_name | awk '$3 { print $1, $3 }' >"$name.totals"
 		callgrind_annotate --auto=no --threshold=100 --inclusive=yes "$name.callgrind" \
 			>"$name.annotated" 2>&1
 		check "$name, callgrind: callgrind_annotate has our totals" \
-			same_rows "$name.totals" <(annotated "$name.annotated")
+			same_rows "$name.totals" <(annotated "$name.annotated" | named -)
 	else
 		skip "$name, callgrind: callgrind_annotate" "it is not installed"
 	fi
