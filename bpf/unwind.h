@@ -63,7 +63,8 @@ struct {
 	__type(value, struct unwind_rule);
 } unwind_rules SEC(".maps");
 
-#define WALK_FUNCTION __noinline
+#define WALK_FUNCTION	__noinline
+#define WALK_READS_CODE 1
 #include "walk.h"
 
 /* Where each CPU gathers a stack. */

@@ -6,9 +6,10 @@
  *
  * The program on the tick includes it, and so does user space, for stacks of which the tick has
  * kept a copy. Who includes it defines WALK_FUNCTION, what stands before functions that the
- * verifier is to check once, on their own, and the functions that are declared below: an element of
- * a table, or NULL; and walk_read(), which reads the user's memory and returns 0 if it could.
- * Searches do not branch on data, so that the verifier has one path per step.
+ * verifier is to check once, on their own; WALK_READS_CODE, whether walk_read() can read code, too;
+ * and the functions that are declared below: an element of a table, or NULL; and walk_read(), which
+ * reads the user's memory and returns 0 if it could. Searches do not branch on data, so that the
+ * verifier has one path per step.
  */
 #ifndef PROFIL_BPF_WALK_H
 #define PROFIL_BPF_WALK_H
@@ -336,7 +337,8 @@ static __always_inline bool is_signal_return(const struct walk *walk)
 
 /*
  * A function that no other calls, as the first of a program or of a coroutine, is entered by a
- * jump: its first instruction is where it would return to, and what stands before that is padding.
+ * jump: its first instruction is where it would return to, and what stands before that is padding,
+ * or not in memory, as nothing has run there. Of a copy of a stack that cannot be told.
  */
 static __always_inline int step_in_gap(struct walk *walk)
 {
@@ -348,8 +350,9 @@ static __always_inline int step_in_gap(struct walk *walk)
 		return step_over_signal(walk);
 	if (walk->interrupted && step_by_return_address(walk) == 0)
 		return 0;
-	if (!walk->interrupted && find_mapping(walk, walk->pc) && find_rule(walk, walk->pc) &&
-	    walk->rule.cfa != UNWIND_GAP && !is_behind_call(walk, walk->pc))
+	if (WALK_READS_CODE && !walk->interrupted && find_mapping(walk, walk->pc) &&
+	    find_rule(walk, walk->pc) && walk->rule.cfa != UNWIND_GAP &&
+	    !is_behind_call(walk, walk->pc))
 		return end_walk(walk, UNWIND_COMPLETE);
 	return step_by_frame_pointer(walk, UNWIND_IN_GAP);
 }

@@ -45,8 +45,8 @@ run pid "" "$progs/shares" 2 1.5 wait stay
 shares=$pid
 record_begin again -p "$shares" -e tick -F "$hz" -v --json -o "$work/again.pb.gz"
 recorders[again]=$recorder
-run kernel --kernel "$progs/halves" 1 wait
-begin halves "$progs/halves" 1 wait
+run kernel --kernel "$progs/halves" 3 wait
+begin halves "$progs/halves" 3 wait
 record_begin user -p "$pid" -e tick --user --json
 recorders[user]=$recorder
 # programs PID: the numbers of the BPF programs that it holds.

@@ -7,7 +7,8 @@
 
 #include "bpf/sample.h"
 
-#define WALK_FUNCTION static
+#define WALK_FUNCTION	static
+#define WALK_READS_CODE 0
 #include "bpf/walk.h"
 
 struct copy_walk {
