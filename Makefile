@@ -293,7 +293,7 @@ PARALLEL_MAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),
 # Tests run python3 some thousand times; one that stands before the system's, as pyenv's, may take ten times
 # as long to start.
 PYTHON := $(BUILD)/tests/python
-PROVE := PATH="$(abspath $(PYTHON)):$$PATH" prove -j$(JOBS) --exec tests/tap.sh
+PROVE := PATH="$(abspath $(PYTHON)):$$PATH" prove --timer -j$(JOBS) --exec tests/tap.sh
 
 KERNEL_TESTS := tests/kernels/kernels.sh tests/kernels/build.sh
 # What needs files alone: no root, no network.
@@ -317,7 +317,7 @@ check: $(PYTHON)/python3
 	$(Q)$(PROVE) $(UNIT_TESTS) $(CHECKS)
 
 test:
-	@echo 'make test runs every test: some 11 minutes on two CPUs.' \
+	@echo 'make test runs every test: some 13 minutes on two CPUs.' \
 		'make check takes one.'
 	$(Q)tests/packages.sh test
 	+$(Q)$(PARALLEL_MAKE) all lib32 fuzzers unit-tests programs $(PYTHON)/python3
