@@ -18,14 +18,39 @@ record_chains() {
 	stop "$pid"
 }
 
-# record NAME ARGUMENT...: with the clock that $clock names, for $seconds.
+# cpu_ms PID: the CPU time that it has used, in milliseconds, in steps of 10.
+cpu_ms() {
+	local fields
+	read -r fields <"/proc/$1/stat" || return
+	# shellcheck disable=SC2086 # words
+	set -- ${fields##*) }
+	echo $(((${12} + ${13}) * 10))
+}
+
+# has_used PID MS: whether that is so much; or it has ended.
+has_used() {
+	local used
+	! used=$(cpu_ms "$1") || [ "$used" -ge "$2" ]
+}
+
+# record NAME ARGUMENT...: with the clock that $clock names; a process, -p PID, until it has used so many
+# $seconds of CPU time, which takes longer on a busy machine.
 clock=(-F 1999)
 seconds=0.5
 record() {
-	local name=$1
+	local name=$1 target until
 	shift
-	"$profiltool" record -g "${clock[@]}" -d "$seconds" --json -o "$name.pb.gz" "$@" \
-		>"$name.json" 2>"$name.err"
+	set -- -g "${clock[@]}" -d 20 --json -o "$name.pb.gz" "$@"
+	target=$(sed -nE 's/.* -p ([0-9]+).*/\1/p' <<<" $*")
+	if [ -n "$target" ]; then
+		record_begin "$name" record "$@"
+		until=$(($(cpu_ms "$target") + $(printf %.0f "${seconds}e3")))
+		wait_for has_used "$target" "$until"
+		kill -INT "$recorder"
+		wait "$recorder"
+	else
+		"$profiltool" record "$@" >"$name.json" 2>"$name.err"
+	fi
 	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
 }
 

@@ -136,7 +136,7 @@ check "a call that ends its function: its address and line" is_last_call "$(last
 
 # --- Many stacks ---
 
-record_chains tree tree -F 9999 -d 1.5
+seconds=3 record_chains tree tree -F 9999
 check "many stacks: the account is exact" whole tree
 check "many stacks: none is lost" recorded 'sum(j["lost"].values()) == 0' tree.json
 "$profiltool" dump --json tree.pb.gz >dump.json

@@ -71,11 +71,11 @@ done
 check "stripped: all reach the start" reach_start stripped 100
 
 clock=(-e tick)
-record_chains tick set --user -d 1
+seconds=1 record_chains tick set --user
 check "-e tick: every stack is a known chain" chains_are tick 99 100 "$from_start;$sets"
 check "-e tick: all reach the start" reach_start tick 100
 
-record_chains ktick kernel --kernel -d 1
+seconds=1 record_chains ktick kernel --kernel
 check "-e tick, in a system call: the kernel's frames on top of whole stacks" chains_are ktick 99 100 \
 	"$from_start;kernel;(ask;)?entry_SYSCALL_64_after_hwframe;do_syscall_64(;.*)?"
 clock=(-F 1999)
