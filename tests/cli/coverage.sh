@@ -37,8 +37,8 @@ spent() {
 }
 
 # same_account NS FILE: whether profiltool's own account of the CPU time, in a profile, is within 2 %
-# of that; /proc, where it may be from, has it in steps of 10 ms. Of each of $ends processes the profile has
-# what it used after its parent was told of its end, too.
+# of that; /proc, where it may be from, has it in steps of 10 ms. Of each of $ends processes or threads the
+# profile has what it used after others were told of its end, too.
 same_account() {
 	awk -v kernel="$1" -v ours="$(dumped cpu_ns "$2")" -v ends="${ends:-0}" 'BEGIN {
 		bound = kernel * 0.02 + 20e6
@@ -123,10 +123,10 @@ done
 
 # --- Threads ---
 
-process_covered "threads-of-5ms" "99 997 4999" "$progs/brief" threads 400 5000
-process_covered "threads-of-0.5ms" "99 997 4999" "$progs/brief" threads 5000 500
-command_covered "threads-of-5ms" 99 "$progs/brief" threads 200 5000
-command_covered "threads-of-0.5ms" 997 "$progs/brief" threads 2000 500
+ends=400 process_covered "threads-of-5ms" "99 997 4999" "$progs/brief" threads 400 5000
+ends=5000 process_covered "threads-of-0.5ms" "99 997 4999" "$progs/brief" threads 5000 500
+ends=200 command_covered "threads-of-5ms" 99 "$progs/brief" threads 200 5000
+ends=2000 command_covered "threads-of-0.5ms" 997 "$progs/brief" threads 2000 500
 process_covered "eight-threads" "99 997 4999" "$progs/shares" 8 .25 stay
 
 # --- Processes ---

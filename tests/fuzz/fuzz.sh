@@ -116,6 +116,14 @@ make_symbol_seeds() {
 	gcc -O1 -nostdlib -shared -fPIC -Wl,-z,noseparate-code,-Ttext=0x1000 "$work/stubs.c" \
 		-o "$work/seeds.elf/stubs" || return
 	mkdir -p "$work/seeds.cfi" && cp "$work"/seeds.elf/* "$work/seeds.cfi" || return
+	# A program that begins where the last function with call frame information ends.
+	gcc -nostdlib -static -o "$work/seeds.cfi/entry" -x assembler - <<-'END' || return
+		.globl _start
+		.cfi_startproc
+		nop
+		.cfi_endproc
+		_start: jmp _start
+	END
 	# Without section headers
 	cp "$work/seeds.elf/stubs" "$work/seeds.cfi/headless"
 	for at in 40 60; do

@@ -555,9 +555,10 @@ static int add_row(struct builder *b, uint64_t address, const struct unwind_rule
 static int add_gap(struct builder *b, uint64_t limit)
 {
 	static const struct unwind_rule gap = { .cfa = UNWIND_GAP }, end = { .cfa = UNWIND_END };
-	int err = add_row(b, b->end, &gap);
+	bool has_entry = b->entry >= b->end && b->entry < limit;
+	int err = has_entry && b->entry == b->end ? 0 : add_row(b, b->end, &gap);
 
-	if (err || b->entry < b->end || b->entry >= limit)
+	if (err || !has_entry)
 		return err;
 	err = add_row(b, b->entry, &end);
 	return err || limit < UINT64_MAX ? err : add_row(b, b->entry + 1, &gap);
