@@ -53,8 +53,10 @@ struct member_account {
 	unsigned long long begin_ns; /* CLOCK_MONOTONIC; CPU time before is not of the account */
 	unsigned long long running;  /* 1: CPU time is taken down */
 	unsigned long long cpu_ns;
-	unsigned long long no_member; /* children dropped: the map of members was full */
-	unsigned long long no_record; /* records dropped: the ring buffer was full */
+	long long ended; /* threads that have ended and whose last CPU time is not known */
+	unsigned long long ended_seen; /* of them: met in the last look at all threads */
+	unsigned long long no_member;  /* children dropped: the map of members was full */
+	unsigned long long no_record;  /* records dropped: the ring buffer was full */
 	unsigned long long cpus[MEMBER_CPU_WORDS]; /* bits: those that a thread may run on */
 	unsigned long long no_task; /* threads dropped from the account: the map was full */
 };

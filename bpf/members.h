@@ -240,13 +240,16 @@ int note_end(const __u64 *ctx)
 		return 0;
 	}
 	known = bpf_map_lookup_elem(&member_tasks, &key);
-	if (known)
+	if (known) {
 		known->ended = 1;
+		__sync_fetch_and_add(&account.ended, 1);
+	}
 	return 0;
 }
 
-static __always_inline void charge(struct member_task *known, __u64 total)
+static void charge(struct task_struct *task, struct member_task *known)
 {
+	__u64 total = task->se.sum_exec_runtime;
 	__u64 before = __sync_lock_test_and_set(&known->charged_ns, total);
 
 	if (account.running)
@@ -266,7 +269,9 @@ int forget(const __u64 *ctx)
 	known = bpf_map_lookup_elem(&member_tasks, &key);
 	if (!known)
 		return 0;
-	charge(known, task->se.sum_exec_runtime);
+	charge(task, known);
+	if (known->ended)
+		__sync_fetch_and_add(&account.ended, -1);
 	number = known->number;
 	bpf_map_delete_elem(&member_tasks, &key);
 	member = find_member(number);
@@ -285,26 +290,6 @@ static __always_inline void note_cpus(struct task_struct *task)
 			account.cpus[i] |= word;
 }
 
-/*
- * A thread that somebody has waited for is in no list any more, but in memory until some grace
- * period of RCU has passed, which may take a second on a busy machine, and forget() is called.
- */
-static long charge_ended(void *map, const __u64 *key, struct member_task *known, void *unused)
-{
-	struct task_struct *task = (void *)*key;
-	__u64 total;
-
-	(void)map;
-	(void)unused;
-	if (!known->ended)
-		return 0;
-	total = BPF_CORE_READ(task, se.sum_exec_runtime);
-	/* Not forgotten meanwhile: then that was its own. */
-	if (bpf_map_lookup_elem(&member_tasks, key) == known)
-		charge(known, total);
-	return 0;
-}
-
 /* Each task of the machine, when user space looks: what it used since the last time. */
 SEC("?iter/task")
 int take_cpu_time(struct bpf_iter__task *ctx)
@@ -313,10 +298,8 @@ int take_cpu_time(struct bpf_iter__task *ctx)
 	struct member_task fresh = { 0 }, *known;
 	__u64 key = (__u64)task;
 
-	if (!task) {
-		bpf_for_each_map_elem(&member_tasks, charge_ended, NULL, 0);
+	if (!task)
 		return 0;
-	}
 	fresh.number = number_of(task);
 	if (!find_member(fresh.number))
 		return 0;
@@ -331,10 +314,11 @@ int take_cpu_time(struct bpf_iter__task *ctx)
 			return 0;
 		}
 	}
+	charge(task, known);
 	if (known->ended)
-		return 0;
-	charge(known, task->se.sum_exec_runtime);
-	note_cpus(task);
+		__sync_fetch_and_add(&account.ended_seen, 1);
+	else
+		note_cpus(task);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture/privilege.h"
@@ -17,6 +18,12 @@
 
 /* include/linux/proc_ns.h: the inode of the initial pid namespace. */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
+
+/*
+ * How long the kernel may take to forget threads that have ended: some grace periods of RCU, which
+ * on a busy machine took more than half a second.
+ */
+#define MOST_FORGET_NS (3 * NS_PER_S)
 
 /* Those that follow, in the order in which they are attached: the first two lose nothing. */
 static const char *const programs[] = { "forget", "note_end", "follow", "change_at_exec" };
@@ -147,7 +154,7 @@ int members_begin(struct members *members, struct bpf_object *object, bool accou
 
 		members->records = ring_buffer__new(ring, take_record, members, NULL);
 		if (!members->records)
-			return program_out_of(e, errno, "cannot map the fork and exit records");
+			return error_set(e, errno, "cannot map the fork and exit records");
 	}
 	for (size_t i = 0; i < MEMBERS_PROGRAMS && !err; i++)
 		err = attach(members, find_program(object, programs[i]), e);
@@ -236,12 +243,30 @@ int members_begin_account(struct members *members, struct error *e)
 	return err;
 }
 
+/*
+ * A thread that has ended is seen for as long as nobody has waited for it, and has its last CPU
+ * time taken down when it is forgotten; there is some time between.
+ */
 int members_cpu_ns(struct members *members, uint64_t *ns, struct error *e)
 {
-	int err = members_look(members, e);
+	const struct timespec moment = { .tv_nsec = NS_PER_MS };
+	struct member_account *account = members->account;
+	uint64_t start_ns = now_ns();
+	int err;
 
-	*ns = __atomic_load_n(&members->account->cpu_ns, __ATOMIC_SEQ_CST);
-	return err;
+	for (;;) {
+		__atomic_store_n(&account->ended_seen, 0, __ATOMIC_SEQ_CST);
+		err = members_look(members, e);
+		if (err)
+			return err;
+		if (__atomic_load_n(&account->ended, __ATOMIC_SEQ_CST) <=
+			    (long long)account->ended_seen ||
+		    now_ns() - start_ns > MOST_FORGET_NS)
+			break;
+		nanosleep(&moment, NULL);
+	}
+	*ns = __atomic_load_n(&account->cpu_ns, __ATOMIC_SEQ_CST);
+	return 0;
 }
 
 int members_read(struct members *members,
