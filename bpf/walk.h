@@ -338,7 +338,8 @@ static __always_inline bool is_signal_return(const struct walk *walk)
 /*
  * A function that no other calls, as the first of a program or of a coroutine, is entered by a
  * jump: its first instruction is where it would return to, and what stands before that is padding,
- * or not in memory, as nothing has run there. Of a copy of a stack that cannot be told.
+ * or not in memory, as nothing has run there. A walk of a copied stack cannot read the code, so it
+ * does not decide this.
  */
 static __always_inline int step_in_gap(struct walk *walk)
 {

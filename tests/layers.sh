@@ -149,33 +149,33 @@ rule_reserved() {
 	done
 }
 
-# A room is a directory within a layer: a format, a view, a reader of one kind of file. It includes its own
-# files and what stands in its layer beside the rooms, and no other room. Of what stands there, these
-# alone know rooms.
-hallways='user/capture/capture.h user/capture/sample_program.h user/format/format.c user/symbol/elf.c
-	user/symbol/symbol.c'
+# A subdirectory of a layer holds one format, one view, or the readers of one kind of file. It includes its
+# own files and those of its layer that are in no subdirectory, but no other subdirectory's. Of the files
+# that are in none, only these include headers of subdirectories.
+include_subdirectories='user/capture/capture.h user/capture/sample_program.h user/format/format.c
+	user/symbol/elf.c user/symbol/symbol.c'
 
-# room_of FILE: sets $room, empty outside of one.
-room_of() {
-	room=
-	[[ $1 != user/*/*/* ]] || room=${1%/*}
+# subdirectory_of FILE: sets $subdirectory; empty: the file is in none.
+subdirectory_of() {
+	subdirectory=
+	[[ $1 != user/*/*/* ]] || subdirectory=${1%/*}
 }
 
-rule_rooms() {
-	local file header found layer room to from
+rule_subdirectories() {
+	local file header found layer subdirectory to from
 
 	includes "$1" '"' | while read -r file header; do
 		find_header "$1" "$file" "$header"
-		room_of "$found"
-		to=$room
-		room_of "$file"
-		from=$room
+		subdirectory_of "$found"
+		to=$subdirectory
+		subdirectory_of "$file"
+		from=$subdirectory
 		layer_of "$file"
 		[[ $to == "user/$layer/"* && $to != "$from" ]] || continue
 		if [ -n "$from" ]; then
-			echo "$file: $header is of another room"
-		elif [[ " ${hallways//[[:space:]]/ } " != *" $file "* ]]; then
-			echo "$file: $header is of a room, and this stands outside"
+			echo "$file: $header is of another subdirectory"
+		elif [[ " ${include_subdirectories//[[:space:]]/ } " != *" $file "* ]]; then
+			echo "$file: $header is of a subdirectory"
 		fi
 	done
 }
@@ -271,16 +271,16 @@ something() {
 }
 
 check "there are sources" something sources "$tree"
-rooms() {
+subdirectories() {
 	sources "$1" | grep -oE '^user/[^/]*/[^/]*/' | sort -u
 }
 
-check "there are rooms" something rooms "$tree"
+check "there are subdirectories" something subdirectories "$tree"
 check "there are commands" something commands "$tree"
 check "includes point up" nothing rule_direction "$tree"
 check "only headers are included" nothing rule_headers_only "$tree"
 check "libbpf, perf events and elfutils have one place each" nothing rule_reserved "$tree"
-check "no room knows another: formats, views" nothing rule_rooms "$tree"
+check "no subdirectory includes another: formats, views" nothing rule_subdirectories "$tree"
 check "DCPI's parts are for two layers" nothing rule_dcpi "$tree"
 check "libprofil is made of few folders" nothing rule_library "$tree"
 check "no command knows another" nothing rule_commands "$tree"
@@ -339,9 +339,9 @@ check "a capture that includes libdw is noticed" \
 check "a report that includes ncurses is noticed" \
 	notices rule_reserved user/report/live/live.c '#include <curses.h>'
 check "a format that includes another is noticed" \
-	notices rule_rooms user/format/pprof/pprof_write.c '#include "format/gperftools/gperftools.h"'
+	notices rule_subdirectories user/format/pprof/pprof_write.c '#include "format/gperftools/gperftools.h"'
 check "a shared part that includes a format is noticed" \
-	notices rule_rooms user/format/input_file.c '#include "format/pprof/pprof.h"'
+	notices rule_subdirectories user/format/input_file.c '#include "format/pprof/pprof.h"'
 
 check "a format that includes DCPI's parts is noticed" \
 	notices rule_dcpi user/format/pprof/pprof_write.c '#include "dcpi/header.h"'
@@ -349,7 +349,7 @@ check "a library that includes capture is noticed" \
 	notices rule_library user/lib/session.c '#include "capture/image.h"'
 
 check "a view that includes another is noticed" \
-	notices rule_rooms user/report/flat/flat.c '#include "report/dump/dump.h"'
+	notices rule_subdirectories user/report/flat/flat.c '#include "report/dump/dump.h"'
 check "a command that uses another is noticed" \
 	notices rule_commands user/tool/report.c 'void *other = &dump_command;'
 check "a file without a licence is noticed" notices rule_spdx user/util/new.c 'int x;'

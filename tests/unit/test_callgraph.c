@@ -148,7 +148,7 @@ static void test_left_out(void **state)
 		assert_int_equal(callgraph_place(&g, p, &places), 0);
 		if (k)
 			places.labels = labels;
-		places.no_pc_left_out = true;
+		places.no_pc_excluded = true;
 		places.nodes[places.first[p->frames[0]]] = CALLGRAPH_NONE; /* the leaf's */
 		assert_int_equal(callgraph_count(&g, &places, &value, 1, 0), 0);
 		assert_int_equal(g.samples[0], 7);

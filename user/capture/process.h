@@ -34,7 +34,7 @@ struct address_space {
 
 #define EXEC_UNKNOWN UINT32_MAX
 
-/* Where it is told what the code is called that a process has made: see capture/jit_file.h. */
+/* The file with the names of code that the process has generated: see capture/jit_file.h. */
 struct jit {
 	uint32_t image; /* its memory without a file, or INDEX_NONE */
 	uint32_t dump;	/* the jit-PID.dump that it has mapped, or INDEX_NONE */

@@ -63,9 +63,9 @@ static void mark_executable(struct process_table *table, struct process *process
 }
 
 /*
- * A process may have tens of thousands of mappings of few files, or of none: those do not take the
- * room of other files' mappings, which are read first. Files are told apart by a hash alone: where
- * two are taken for one, mappings are read a little later.
+ * A process may have tens of thousands of mappings of few files, or of none. They must not use up
+ * the budget of other files, so the first mappings of each file are read first. Files are compared
+ * by a hash alone: when two have the same, some mappings are read a little later.
  */
 #define FIRST_OF_FILE 8
 #define FILE_SLOTS    4096

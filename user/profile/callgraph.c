@@ -280,7 +280,7 @@ static int add_synthetic(struct placing *c, const char *name, uint32_t place)
 	return 0;
 }
 
-bool callgraph_tells_inlined(const struct callgraph *g)
+bool callgraph_separates_inlined(const struct callgraph *g)
 {
 	return g->options.fields & (CALLGRAPH_FUNCTION | CALLGRAPH_SOURCE) &&
 	       !(g->options.fields & CALLGRAPH_ADDRESS);
@@ -288,7 +288,7 @@ bool callgraph_tells_inlined(const struct callgraph *g)
 
 static uint32_t places_at(const struct placing *c, uint32_t location)
 {
-	return callgraph_tells_inlined(c->g) ? c->p->locations[location].line_count ?: 1 : 1;
+	return callgraph_separates_inlined(c->g) ? c->p->locations[location].line_count ?: 1 : 1;
 }
 
 static int add_location(struct placing *c, uint32_t location)
@@ -649,7 +649,7 @@ static int add_no_pc(struct callgraph *g, const struct callgraph_places *places)
 	struct placing c = { .g = g, .p = places->p, .places = (struct callgraph_places *)places };
 
 	places->nodes[no_pc_place(places)] = CALLGRAPH_NONE;
-	return places->no_pc_left_out ? 0 : add_synthetic(&c, CALLGRAPH_NO_PC, no_pc_place(places));
+	return places->no_pc_excluded ? 0 : add_synthetic(&c, CALLGRAPH_NO_PC, no_pc_place(places));
 }
 
 int callgraph_count(struct callgraph *g, const struct callgraph_places *places,

@@ -50,7 +50,7 @@ struct callgraph_options {
 	const char *(*image_name)(const char *path);
 };
 
-/* What tells nodes apart. Fields that are not asked for are NULL or 0. */
+/* Identifies a node. Fields that are not asked for are NULL or 0. */
 struct callgraph_key {
 	const char
 		*function; /* NULL: it has no name. Of a thread or process: what that is called */
@@ -63,8 +63,7 @@ struct callgraph_key {
 
 struct callgraph_node {
 	struct callgraph_key key;
-	uint32_t location; /* the first one of the node, in the profile that brought it up; or NONE
-			    */
+	uint32_t location; /* the node's first, in the profile it came from; or CALLGRAPH_NONE */
 	uint32_t entry;	   /* the position of its beginning, which calls by stacks go to */
 	bool kernel;	   /* code of the kernel */
 	bool inlined;	   /* in its caller, wherever it is */
@@ -130,7 +129,7 @@ struct callgraph_places {
 	 * samples count for nodes; in callgraph.samples all do.
 	 */
 	bool *labels;
-	bool no_pc_left_out; /* the caller's: samples without a pc do not count for nodes */
+	bool no_pc_excluded; /* the caller's: samples without a pc do not count for nodes */
 };
 
 /* An empty graph. Returns 0 or -ENOMEM; callgraph_free() is due in any case. */
@@ -158,8 +157,8 @@ int callgraph_find(struct callgraph *g, const struct callgraph_key *key, uint32_
 /* An order by texts, so that keys of several profiles compare. 0: they are equal. */
 int callgraph_key_compare(const struct callgraph_key *a, const struct callgraph_key *b);
 
-/* Whether what is inlined at one address may be nodes apart from what it is inlined in. */
-bool callgraph_tells_inlined(const struct callgraph *g);
+/* Whether functions inlined at an address are nodes of their own. */
+bool callgraph_separates_inlined(const struct callgraph *g);
 
 /* The places that a recorded call comes from and goes to. */
 static inline uint32_t callgraph_caller(const struct callgraph_places *places,

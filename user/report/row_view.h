@@ -6,7 +6,7 @@
 
 #include "profile/callgraph.h"
 
-/* What tells the rows of a table apart. */
+/* What a row of a table stands for. */
 
 /* In the order in which they are shown. */
 enum row_field {
@@ -21,7 +21,7 @@ enum row_field {
 	ROW_COMM = 1 << 18, /* in all views of them */
 };
 
-/* The fields that rows are told apart by: what --by takes. */
+/* The fields that identify a row: what --by takes. */
 struct row_view {
 	const char *name; /* also what one row is */
 	const char *plural;

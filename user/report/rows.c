@@ -81,7 +81,7 @@ static int leave_out_unwanted(struct collector *c, struct callgraph_places *plac
 		for (uint32_t place = places->first[i]; place < places->first[i + 1]; place++)
 			if (!is_wanted(c, i))
 				places->nodes[place] = CALLGRAPH_NONE;
-	places->no_pc_left_out = !is_wanted(c, PROFILE_NONE);
+	places->no_pc_excluded = !is_wanted(c, PROFILE_NONE);
 	if (!c->o->pid && !c->o->tid)
 		return 0;
 	places->labels = calloc(p->label_count + 1, sizeof(*places->labels));
@@ -103,7 +103,7 @@ static int count_code(struct collector *c)
 	free(places.labels);
 	callgraph_places_free(&places);
 	c->r->stacks |=
-		stacks == PROFILE_CALL_STACKS || (stacks && callgraph_tells_inlined(&c->r->graph));
+		stacks == PROFILE_CALL_STACKS || (stacks && callgraph_separates_inlined(&c->r->graph));
 	for (size_t i = 0; i < c->count && !stacks; i++)
 		c->r->stacks |= callgraph_calls_have_cost(c->p, c->values[i]);
 	return err ?: add_rows(c);

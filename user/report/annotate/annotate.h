@@ -26,8 +26,8 @@ struct report_listing_options {
  * where the total of a call is what was spent in it. % is the part of the function's samples, or
  * of its total. Further events have a column each behind it. `:` in B marks what is jumped to;
  * loops are drawn beside it. The source line stands before the instructions that it became, as
- * FILE:LINE TEXT in the last column. `...` tells how many instructions are left out which have no
- * sample and are not near one that has.
+ * FILE:LINE TEXT in the last column. `...` stands for instructions that are
+ * omitted, with their number: they have no sample and are not near one that has.
  *
  * With options->source, or where there are no instructions, the lines of the source instead:
  *

@@ -19,7 +19,7 @@
  *
  * Columns are at least two blanks apart. Function names contain blanks (C++) and may be of any
  * length: to a script the image, a basename, is the last column and the function all between it
- * and the numbers. When rows are left out, a last line tells how many and how much:
+ * and the numbers. When rows are omitted, a last line gives their number and share:
  * `... 12 more functions, 3.45 %`.
  */
 int report_table(const struct profile *p, const struct report_table_options *options, FILE *out);
