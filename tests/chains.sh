@@ -18,21 +18,6 @@ record_chains() {
 	stop "$pid"
 }
 
-# cpu_ms PID: the CPU time that it has used, in milliseconds, in steps of 10.
-cpu_ms() {
-	local fields
-	read -r fields <"/proc/$1/stat" || return
-	# shellcheck disable=SC2086 # words
-	set -- ${fields##*) }
-	echo $(((${12} + ${13}) * 10))
-}
-
-# has_used PID MS: whether that is so much; or it has ended.
-has_used() {
-	local used
-	! used=$(cpu_ms "$1") || [ "$used" -ge "$2" ]
-}
-
 # record NAME ARGUMENT...: with the clock that $clock names; a process, -p PID, until it has used so many
 # $seconds of CPU time, which takes longer on a busy machine.
 clock=(-F 1999)

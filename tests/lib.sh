@@ -137,7 +137,22 @@ find_birth() {
 	birth=${20}
 }
 
-# end_started PID: kills it, unless it is gone.
+# cpu_ms PID: the CPU time that it has used, in milliseconds, in steps of 10.
+cpu_ms() {
+	local fields
+	{ read -r fields <"/proc/$1/stat"; } 2>/dev/null || return
+	# shellcheck disable=SC2086 # words
+	set -- ${fields##*) }
+	echo $(((${12} + ${13}) * 10))
+}
+
+# has_used PID MS: whether that is so much; or it has ended.
+has_used() {
+	local used
+	! used=$(cpu_ms "$1") || [ "$used" -ge "$2" ]
+}
+
+# end_started PID: kills it, unless it has ended.
 end_started() {
 	find_birth "$1"
 	# A group may have lost its first process; nobody else can have the number then.

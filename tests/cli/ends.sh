@@ -11,14 +11,7 @@ target=$pid
 
 # ticked PID: waits until it has used a tenth of a second of CPU time from now on.
 ticked() {
-	local before after
-
-	before=$(awk '{ print $14 + $15 }' "/proc/$1/stat")
-	after=$before
-	until [ "$after" -gt $((before + 10)) ]; do
-		sleep 0.02
-		after=$(awk '{ print $14 + $15 }' "/proc/$1/stat") || return
-	done
+	wait_for has_used "$1" $(($(cpu_ms "$1") + 100))
 }
 
 # Each with its own recorder, all at once.

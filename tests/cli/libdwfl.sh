@@ -49,14 +49,9 @@ run_compare() {
 		shift
 	done
 	start "${command[@]}"
-	wait_for has_run "$pid"
+	wait_for has_used "$pid" 100
 	compare "$name" "$ticks" "${@:2}"
 	stop "$pid"
-}
-
-# has_run PID: whether it has used a tenth of a second of CPU time.
-has_run() {
-	awk '{ exit !($14 + $15 >= 10) }' "/proc/$1/stat"
 }
 
 printf '# %-24s %6s %8s %8s %6s %6s %9s\n' program ticks complete finished same longer different
@@ -229,8 +224,9 @@ if find_postgres && make_postgres; then
 	client=$pid
 	# Those of pgbench -i may be there still.
 	find_backend() {
+		local used
 		for pid in $(pgrep -P "$postmaster_pid" -f 'test postgres \[local\]'); do
-			! has_run "$pid" || return 0
+			used=$(cpu_ms "$pid") && [ "$used" -ge 100 ] && return
 		done
 		return 1
 	}

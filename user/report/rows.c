@@ -102,8 +102,8 @@ static int count_code(struct collector *c)
 	err = err ?: callgraph_count(&c->r->graph, &places, c->values, c->count, c->column);
 	free(places.labels);
 	callgraph_places_free(&places);
-	c->r->stacks |=
-		stacks == PROFILE_CALL_STACKS || (stacks && callgraph_separates_inlined(&c->r->graph));
+	c->r->stacks |= stacks == PROFILE_CALL_STACKS ||
+			(stacks && callgraph_separates_inlined(&c->r->graph));
 	for (size_t i = 0; i < c->count && !stacks; i++)
 		c->r->stacks |= callgraph_calls_have_cost(c->p, c->values[i]);
 	return err ?: add_rows(c);
