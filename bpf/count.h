@@ -83,8 +83,11 @@ static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 	const struct member *member;
 	__u32 tgid, tid;
 
-	if (!everyone && !may_be_member(task))
-		return 0;
+	if (!everyone) {
+		charge_exits_on_tick();
+		if (!may_be_member(task))
+			return 0;
+	}
 	tgid = tgid_of(task);
 	tid = tid_of(task);
 	if (!everyone) {

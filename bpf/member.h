@@ -19,19 +19,25 @@ enum member_state {
 struct member {
 	unsigned int state;  /* enum member_state */
 	unsigned int client; /* user space's own number for what it is counted in */
-	unsigned long long
-		last; /* which task it is gone with, by its address; 0 until it has ended */
+	/* Kept by the kernel; 0 at first. */
+	unsigned int exiting; /* its threads in member_exits */
+	unsigned int exited;  /* 1: all its threads are in there or were */
 };
 
 /*
- * A thread of a member whose CPU time is part of the account, by the address that the kernel has it
- * at: one that was there when user space looked, or that has ended and is not yet forgotten.
+ * A thread that exits, which runs on for a while: in the queue member_exits until it has left its
+ * CPU for good. Its memory may be another thread's by then, which began at another time.
  */
-struct member_task {
+struct member_exit {
+	unsigned long long task; /* the address that the kernel has it at */
+	unsigned long long start_ns;
 	unsigned long long charged_ns; /* of its CPU time: is in the account, or came before it */
 	unsigned int number;	       /* of its member */
-	unsigned int ended;
+	unsigned int unused;
 };
+
+/* Of threads that exit at the same time. */
+#define MEMBER_EXITS_MAX 1024
 
 /* A fork or exit record of a member, sent to user space through the ring buffer. */
 struct member_record {
@@ -48,17 +54,23 @@ struct member_record {
 
 #define MEMBER_CPU_WORDS 128 /* CPUs below 8192 */
 
+enum member_account_state {
+	ACCOUNT_OFF,
+	ACCOUNT_RUNS,
+	ACCOUNT_ENDS, /* what has exited is charged, what runs on is not */
+};
+
 /* User space reads it, and sets the first two. */
 struct member_account {
 	unsigned long long begin_ns; /* CLOCK_MONOTONIC; CPU time before is not of the account */
-	unsigned long long running;  /* 1: CPU time is taken down */
+	unsigned long long state;    /* enum member_account_state */
 	unsigned long long cpu_ns;
-	long long ended; /* threads that have ended and whose last CPU time is not known */
-	unsigned long long ended_seen; /* of them: met in the last look at all threads */
-	unsigned long long no_member;  /* children dropped: the map of members was full */
-	unsigned long long no_record;  /* records dropped: the ring buffer was full */
+	unsigned long long exiting;   /* threads in member_exits */
+	unsigned long long no_member; /* children dropped: the map of members was full */
+	unsigned long long no_record; /* records dropped: the ring buffer was full */
 	unsigned long long cpus[MEMBER_CPU_WORDS]; /* bits: those that a thread may run on */
-	unsigned long long no_task; /* threads dropped from the account: the map was full */
+	unsigned long long no_task; /* threads whose CPU time is not all known: a map was full, or
+				     * their memory was another's by then */
 };
 
 #endif

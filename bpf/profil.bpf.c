@@ -209,6 +209,7 @@ int profil(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
+	charge_exits_on_tick();
 	if (may_be_member(task)) /* before anything else is read */
 		count_tick(task, ctx->regs.ip, in_kernel(ctx), ctx->sample_period);
 	return 0; /* no perf ring buffer record */
@@ -220,7 +221,10 @@ int profil_tick(const __u64 *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct interrupted at;
 
-	if (is_tick(ctx, task, &at) && may_be_member(task))
+	if (!is_tick(ctx, task, &at))
+		return 0;
+	charge_exits_on_tick();
+	if (may_be_member(task))
 		count_tick(task, at.pc, at.kernel, PROFIL_SCHEDULER_TICK);
 	return 0;
 }

@@ -29,6 +29,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_PROG_ARRAY = 3,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_HASH_OF_MAPS = 13,
+	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
@@ -57,6 +58,9 @@ enum {
 
 /* In task_struct.flags: the thread ends. */
 #define PF_EXITING 0x00000004
+
+/* In task_struct.__state: the thread runs no more once it has left its CPU. */
+#define TASK_DEAD 0x00000080
 
 /* In task_struct.flags: the thread has no user side. */
 #define PF_KTHREAD 0x00200000
@@ -139,7 +143,9 @@ struct css_set {
  * each.
  */
 struct task_struct {
+	unsigned int __state;
 	unsigned int flags;
+	int on_cpu;
 	struct sched_entity se;
 	const __u64 *cpus_ptr; /* a bit for each CPU */
 	unsigned int in_execve : 1;

@@ -127,6 +127,16 @@ ends=400 process_covered "threads-of-5ms" "99 997 4999" "$progs/brief" threads 4
 ends=5000 process_covered "threads-of-0.5ms" "99 997 4999" "$progs/brief" threads 5000 500
 ends=200 command_covered "threads-of-5ms" 99 "$progs/brief" threads 200 5000
 ends=2000 command_covered "threads-of-0.5ms" 997 "$progs/brief" threads 2000 500
+# One thread at a time: it has no more CPU time than there is time, but for what a thread takes to begin
+# beside the one that waits for it.
+start "$progs/brief" threads 10000000 500
+for i in 1 2 3; do
+	check "threads that go on: recorded ($i)" \
+		exits 0 "$profiltool" record -p "$pid" -d 0.3 --json -o "$work/on.pb.gz"
+	check "threads that go on: no CPU time from after it ($i)" \
+		recorded "j['due'] * j['period_ns'] <= 1.3e9 * j['duration_s'] + j['period_ns']" "$work/out"
+done
+stop "$pid"
 process_covered "eight-threads" "99 997 4999" "$progs/shares" 8 .25 stay
 
 # --- Processes ---

@@ -550,7 +550,7 @@ static int read_cpu_time(struct capture *c, struct error *e)
 	else if (c->options.target == CAPTURE_CGROUP)
 		read_group_time(c);
 	else
-		return members_cpu_ns(&c->members, &c->cpu_ns, e);
+		return members_end_account(&c->members, &c->cpu_ns, e);
 	return 0;
 }
 

@@ -19,14 +19,11 @@
 /* include/linux/proc_ns.h: the inode of the initial pid namespace. */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
 
-/*
- * How long the kernel may take to forget threads that have ended: some grace periods of RCU, which
- * on a busy machine took more than half a second.
- */
-#define MOST_FORGET_NS (3 * NS_PER_S)
+/* How long a thread that exits may take to leave its CPU, which is short but for a busy machine. */
+#define EXIT_NS (100 * NS_PER_MS)
 
-/* Those that follow, in the order in which they are attached: the first two lose nothing. */
-static const char *const programs[] = { "forget", "note_end", "follow", "change_at_exec" };
+/* Those that follow, in the order in which they are attached: the first loses nothing. */
+static const char *const programs[] = { "note_exit", "follow", "change_at_exec" };
 _Static_assert(sizeof(programs) / sizeof(programs[0]) == MEMBERS_PROGRAMS, "a link for each");
 
 static const char look_program[] = "take_cpu_time";
@@ -63,10 +60,12 @@ static void let_grow(struct bpf_object *object, const char *name)
 void members_choose(struct bpf_object *object, bool account)
 {
 	let_grow(object, "members");
-	let_grow(object, "member_tasks");
+	if (account)
+		let_grow(object, "member_tasks");
 	for (size_t i = 0; i < MEMBERS_PROGRAMS; i++)
 		bpf_program__set_autoload(find_program(object, programs[i]), true);
 	bpf_program__set_autoload(find_program(object, look_program), account);
+	bpf_map__set_autocreate(bpf_object__find_map_by_name(object, "member_tasks"), account);
 	bpf_map__set_autocreate(bpf_object__find_map_by_name(object, "member_records"), account);
 }
 
@@ -239,34 +238,25 @@ int members_begin_account(struct members *members, struct error *e)
 	int err = members_look(members, e);
 
 	members->account->begin_ns = now_ns();
-	__atomic_store_n(&members->account->running, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&members->account->state, ACCOUNT_RUNS, __ATOMIC_SEQ_CST);
 	return err;
 }
 
-/*
- * A thread that has ended is seen for as long as nobody has waited for it, and has its last CPU
- * time taken down when it is forgotten; there is some time between.
- */
-int members_cpu_ns(struct members *members, uint64_t *ns, struct error *e)
+int members_end_account(struct members *members, uint64_t *ns, struct error *e)
 {
 	const struct timespec moment = { .tv_nsec = NS_PER_MS };
 	struct member_account *account = members->account;
-	uint64_t start_ns = now_ns();
-	int err;
+	int err = members_look(members, e);
+	uint64_t end_ns;
 
-	for (;;) {
-		__atomic_store_n(&account->ended_seen, 0, __ATOMIC_SEQ_CST);
-		err = members_look(members, e);
-		if (err)
-			return err;
-		if (__atomic_load_n(&account->ended, __ATOMIC_SEQ_CST) <=
-			    (long long)account->ended_seen ||
-		    now_ns() - start_ns > MOST_FORGET_NS)
-			break;
+	__atomic_store_n(&account->state, ACCOUNT_ENDS, __ATOMIC_SEQ_CST);
+	end_ns = now_ns() + EXIT_NS;
+	while (!err && __atomic_load_n(&account->exiting, __ATOMIC_SEQ_CST) && now_ns() < end_ns) {
 		nanosleep(&moment, NULL);
+		err = members_look(members, e);
 	}
 	*ns = __atomic_load_n(&account->cpu_ns, __ATOMIC_SEQ_CST);
-	return 0;
+	return err;
 }
 
 int members_read(struct members *members,

@@ -12,7 +12,7 @@
 struct bpf_object;
 struct ring_buffer;
 
-#define MEMBERS_PROGRAMS 4
+#define MEMBERS_PROGRAMS 3
 
 /*
  * Whose ticks count in a BPF object that has bpf/members.h in it: processes, or threads. The kernel
@@ -72,10 +72,10 @@ int members_look(struct members *members, struct error *e);
 int members_begin_account(struct members *members, struct error *e);
 
 /*
- * The CPU time that all members have used since then, those that have ended included, in
- * nanoseconds. Not more often than needed: it looks at all threads of the machine.
+ * Ends the account. Stores the CPU time that all members have used since its begin, those that have
+ * exited included, in nanoseconds.
  */
-int members_cpu_ns(struct members *members, uint64_t *ns, struct error *e);
+int members_end_account(struct members *members, uint64_t *ns, struct error *e);
 
 /*
  * Reads the fork and exit records that have arrived since the last call. Returns what visit does

@@ -36,17 +36,15 @@ static int load(void *object)
 	profil->bpf = bpf;
 	bpf->rodata->inherit = profil->inherit;
 	bpf->rodata->ends_at_exec = true;
-	bpf->rodata->sends_records = profil->account;
+	bpf->rodata->has_account = profil->account;
 	bpf->rodata->cpu_words = members_cpu_words();
 	bpf->rodata->pid_namespace = members_pid_namespace();
 	if (profil->tick) {
 		bpf->rodata->tick_cpu_sched = profil->tick->timer_distance;
 		bpf->rodata->irq_regs = profil->tick->regs_distance;
 	}
-	if (profil->most) {
+	if (profil->most)
 		bpf_map__set_max_entries(bpf->maps.members, profil->most);
-		bpf_map__set_max_entries(bpf->maps.member_tasks, profil->most);
-	}
 	bpf_map__set_max_entries(bpf->maps.entries, profil->most ?: 1);
 	bpf_map__set_max_entries(bpf->maps.clients, profil->most ?: 1);
 	bpf_program__set_autoload(bpf->progs.profil, false);

@@ -126,7 +126,7 @@ static int prepare(const struct sample_program *sample)
 	bpf->rodata->group_is_v1 = settings->group_is_v1;
 	bpf->rodata->one_thread = settings->one_thread;
 	bpf->rodata->inherit = settings->inherit;
-	bpf->rodata->sends_records = !settings->everyone;
+	bpf->rodata->has_account = !settings->everyone;
 	bpf->rodata->cpu_words = members_cpu_words();
 	bpf->rodata->pid_namespace = members_pid_namespace();
 	if (settings->tick) {
@@ -151,6 +151,7 @@ static int prepare(const struct sample_program *sample)
 	bpf_map__set_autocreate(bpf->maps.members, !settings->everyone);
 	bpf_map__set_autocreate(bpf->maps.member_numbers, !settings->everyone);
 	bpf_map__set_autocreate(bpf->maps.member_tasks, !settings->everyone);
+	bpf_map__set_autocreate(bpf->maps.member_exits, !settings->everyone);
 	bpf_map__set_autocreate(bpf->maps.member_records, !settings->everyone);
 	if (sample->members_max)
 		bpf_map__set_max_entries(bpf->maps.members, sample->members_max);
