@@ -33,7 +33,7 @@ endif
 .SUFFIXES:
 .DEFAULT_GOAL := all
 
-# What each program and library is made of: whole folders, but for these files.
+# The objects of each program and library: all files of these directories, except as below.
 objects = $(patsubst user/%.c,$(BUILD)/user/%.o,$(foreach d,$(1),$(wildcard user/$(d)/*.c user/$(d)/*/*.c)))
 
 TOOL_OBJECTS := $(call objects,util dcpi capture profile symbol format report tool) \
@@ -42,16 +42,16 @@ DAEMON_OBJECTS := $(call objects,util capture daemon)
 MODULE_OBJECTS := $(call objects,util capture) $(BUILD)/user/lib/bpf_module.o
 # The gcc -pg runtime, beside the library.
 GMON_SOURCES := $(wildcard user/lib/gmon*.c user/lib/*.S)
-# Replaces a function of libc that a static program has already.
+# Replaces a function of libc, which a static program already contains.
 SHARED_ONLY := user/lib/atexit.c
 OWN_SOURCES := $(filter-out user/lib/bpf_module.c $(GMON_SOURCES),$(wildcard user/lib/*.c))
-# The parts of the tools that link libc alone, too, and what of the library needs them. In a static
-# program their names would be in the way of others: there they are one object.
+# Parts of the tools that link only libc, and the library's files that use them. In libprofil.a they are one
+# object with local names, which cannot collide with a static program's.
 COMMON_SOURCES := $(wildcard user/dcpi/*.c user/util/*.c)
 PACKED_SOURCES := $(COMMON_SOURCES) $(addprefix user/lib/,dcpi.c segments.c maps.c)
 LIB_SOURCES := $(OWN_SOURCES) $(COMMON_SOURCES)
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
-# All but the main() of each: what the unit tests link.
+# What the unit tests link: all but the main() of each program.
 PARTS = $(filter-out $(BUILD)/user/tool/main.o,$(TOOL_OBJECTS)) \
 	$(call library_objects,$(BUILD),$(OWN_SOURCES) $(GMON_SOURCES))
 GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h \
@@ -62,12 +62,12 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 PROGRAMS := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c)) \
 	$(BUILD)/tests/unit/compare_stacks
 
-# As lazily as this: on a new machine `make test` installs pkg-config first.
+# Expanded only when used: on a new machine `make test` installs pkg-config first.
 ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -I. -Iuser \
 	-I$(BUILD)/bpf -I$(BUILD)/proto -I$(BUILD)/embed $(shell $(PKG_CONFIG) --cflags $(LIBRARIES)) $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden $(WARNINGS) $(WERROR) $(CFLAGS)
 ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty -lm $(LDLIBS)
-# What the layers up to capture need.
+# The libraries of the layers up to capture.
 CAPTURE_LDLIBS = $(shell $(PKG_CONFIG) --libs libbpf) $(LDLIBS)
 
 all: $(BUILD)/profiltool $(BUILD)/profild library
@@ -79,17 +79,17 @@ help:
 ## make lib32                 build libprofil for 32-bit programs, too
 ## make kmod                  build profil.ko for the running kernel, or KDIR=, into build/kmod/
 ## make demo                  profile a running program by its PID and show the result
-## make check                 run what needs no root, no network and no other packages; in a minute
-## make test                  run every test (as root; on Debian installs what is missing)
-## make test-kernels          those of them that build profil.ko and boot kernels, at length
-## make test-kernel-debug     the same on a kernel made to find faults, which is built first
-## make fuzz                  fuzz all that reads what others made, for FUZZ_SECONDS=3600 each
-## make coverage              say which lines of user/ `make check` runs
+## make check                 run the tests that need no root, network or other packages, in a minute
+## make test                  run every test (as root; on Debian installs missing packages)
+## make test-kernels          run only those that build profil.ko and boot kernels, in full
+## make test-kernel-debug     the same on a kernel with debugging options, which is built first
+## make fuzz                  fuzz all readers of untrusted input, for FUZZ_SECONDS=3600 each
+## make coverage              report which lines of user/ `make check` runs
 ## make sanitize              run the unit and format tests with address and undefined-behaviour checks
 ## make bench                 measure speed and cost, beside perf
 ## make install               install below $(DESTDIR)$(PREFIX); DESTDIR= PREFIX=/usr/local
 ## make uninstall             remove what was installed
-## make format, format-check  lay the sources out by .clang-format, or check that they are
+## make format, format-check  format the sources by .clang-format, or check that they are
 ## make lint                  shellcheck, man pages, warnings as errors with gcc and clang
 ## make clean                 remove build/
 ## make V=1 ...               show the commands
@@ -123,7 +123,7 @@ $(BUILD)/proto/%.o: $(BUILD)/proto/%.c
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
 
-# --- Text that is part of programs: a string literal, a line for each of its lines ---
+# --- Text embedded in programs: a string literal for each line ---
 
 $(BUILD)/embed/%.h: user/report/flame_graph/%
 	@mkdir -p $(@D)
@@ -145,9 +145,9 @@ $(BUILD)/profild: $(DAEMON_OBJECTS)
 	$(say) LD $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CAPTURE_LDLIBS) -lcap -o $@
 
-# --- libprofil: libc alone; the module is loaded when it is chosen ---
+# --- libprofil links only libc; it loads the module when it uses eBPF ---
 
-# $(1): the folder that it is built in, $(2): where its objects are, $(3): more options for gcc
+# $(1): the directory of the library, $(2): that of its objects, $(3): additional options for gcc
 define library_rules
 $(1)/libprofil.so.$(SOVERSION): $(call library_objects,$(2),$(LIB_SOURCES)) user/lib/libprofil.map
 	@mkdir -p $$(@D)
@@ -204,33 +204,33 @@ $(BUILD)/32/user/%.o: user/%.c Makefile
 	$(say) CC -m32 $<
 	$(Q)$(CC) -m32 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -Iuser $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-# An archive, from which each test takes what it calls.
+# An archive: each test links only the objects that it calls.
 $(BUILD)/tests/parts.a: $(PARTS)
 	@mkdir -p $(@D)
 	$(say) AR $@
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# What they test is as $(CFLAGS) say: they themselves are compiled in half the time.
+# The code under test has $(CFLAGS); the tests themselves have -O1, which compiles in half the time.
 $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/tests/parts.a
 	@mkdir -p $(@D)
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CPPFLAGS) -DPROFIL_TESTS='"$(CURDIR)/tests"' $(ALL_CFLAGS) -O1 $(LDFLAGS) -MMD -MP \
 		$< $(BUILD)/tests/parts.a $(ALL_LDLIBS) -lcmocka -o $@
 
-# For those that judge their own ticks: tests/progs/chance.h.
+# For programs that judge their own ticks: tests/progs/chance.h.
 $(BUILD)/tests/chance.a: $(BUILD)/user/report/diff/binomial.o
 	@mkdir -p $(@D)
 	$(say) AR $@
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# Targets of the tests: plain programs, with frame pointers and a name for each function.
+# Programs that tests profile: with frame pointers, and no inlining.
 $(BUILD)/tests/progs/%: tests/progs/%.c $(BUILD)/tests/chance.a
 	@mkdir -p $(@D)
 	$(say) CC $<
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -MMD -MP -O1 -g -fno-inline -fno-omit-frame-pointer $(WARNINGS) \
 		$(WERROR) $< $(BUILD)/tests/chance.a -pthread -ldl -lm -o $@
 
-# Fuzzers: a reader, and nothing but what it needs, with sanitizers: see `fuzzers` below.
+# Fuzzers: a reader and only what it needs, with sanitizers; see `fuzzers` below.
 FUZZ_FORMATS := callgrind dcpi folded gmon gperftools pprof
 FUZZ_SYMBOLS := dwarf elf jitdump kallsyms perf_map
 fuzzer = $(addprefix $(BUILD)/tests/fuzz/fuzz_,$(1))
@@ -245,7 +245,7 @@ $(call fuzzer,$(FUZZ_FORMATS) input): $(call objects,util dcpi profile format) \
 	$(BUILD)/proto/profile.pb-c.o
 $(call fuzzer,$(FUZZ_SYMBOLS) cfi): $(call objects,util profile symbol) \
 	$(BUILD)/user/capture/unwind/unwind_rows.o
-# The histogram is the fuzzer's own.
+# The fuzzer has its own histogram.
 $(call fuzzer,requests): $(BUILD)/user/capture/pid_numbers.o \
 	$(filter-out %/profild.o %/server.o %/capabilities.o,$(call objects,util daemon))
 $(call fuzzer,replies): $(call library_objects,$(BUILD),$(filter-out $(SHARED_ONLY),$(LIB_SOURCES)))
@@ -264,7 +264,7 @@ fuzzers:
 
 -include $(shell find $(BUILD) -path $(BUILD)/kernels -prune -o -name '*.d' -print 2>/dev/null)
 
-# --- profil.ko: the kernel's build works in a folder of links to the sources ---
+# --- profil.ko: the kernel's build works in a directory of links to the sources ---
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 KMOD := $(abspath $(BUILD))/kmod
@@ -274,7 +274,7 @@ kmod:
 	$(Q)[ -e $(KDIR)/Makefile ] || { \
 		echo 'No kernel headers in $(KDIR).' >&2; \
 		echo "Install them (Debian: apt-get install linux-headers-$$(uname -r))," \
-			'or say where others are: make kmod KDIR=...' >&2; exit 1; }
+			'or give another directory: make kmod KDIR=...' >&2; exit 1; }
 	$(Q)mkdir -p $(KMOD)/kmod $(KMOD)/bpf && find $(KMOD) -type l -delete
 	$(Q)for file in $(KMOD_FILES); do ln -s $(CURDIR)/$$file $(KMOD)/$$file || exit; done
 	$(say) KBUILD $(KMOD)/profil.ko
@@ -287,20 +287,20 @@ demo:
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/demo.sh $(BUILD)/profiltool
 
-# How much runs at once, where make is not told: tests, and what they need built.
+# How many tests, and builds for them, run in parallel when make has no -j.
 JOBS ?= $(shell nproc)
 PARALLEL_MAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
-# Tests run python3 some thousand times; one that stands before the system's, as pyenv's, may take ten times
-# as long to start.
+# Tests run python3 some thousand times; another one before the system's in PATH, such as pyenv's, may take
+# ten times as long to start.
 PYTHON := $(BUILD)/tests/python
 PROVE := PATH="$(abspath $(PYTHON)):$$PATH" prove --timer -j$(JOBS) --exec tests/tap.sh
 
 KERNEL_TESTS := tests/kernels/kernels.sh tests/kernels/build.sh
-# What needs files alone: no root, no network.
+# Tests that need only files: no root, no network.
 FORMAT_TESTS := $(patsubst %,tests/cli/%.sh,callgrind callgrind_write dcpi flamegraph folded formats \
 	gperftools pprof tree)
 CHECKS := $(FORMAT_TESTS) tests/docs.sh tests/layers.sh tests/profil/docs.sh
-# The longest first, so that all CPUs have something to do until the end.
+# The longest first, so that all CPUs are busy until the end.
 LONG_TESTS := $(KERNEL_TESTS) $(addprefix tests/,profil/calls.sh cli/scale.sh cli/lines.sh cli/stacks.sh cli/unwind.sh \
 	profil/bits32.sh cli/top.sh profil/clients.sh fuzz/fuzz.sh cli/tick.sh profil/family.sh cli/gmon.sh \
 	cli/threads.sh)
@@ -324,7 +324,7 @@ test:
 	$(Q)$(PROVE) $(TESTS) $(UNIT_TESTS)
 
 comma := ,
-# In build folders of their own. What is tested there is profiltool and the parts.
+# Built in separate directories; tested are profiltool and the unit tests' parts.
 instrumented = $(PARALLEL_MAKE) BUILD=$(BUILD)/$(1) CFLAGS='$(2)' LDFLAGS='$(2)' \
 	$(BUILD)/$(1)/profiltool unit-tests programs
 run_instrumented = PROFIL_BUILD=$(abspath $(BUILD))/$(1) $(PROVE) \
@@ -370,7 +370,7 @@ format:
 format-check:
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
 
-# All warnings are errors, in both compilers.
+# Warnings are errors, in both compilers.
 lint: format-check lint-texts lint-clang lint-gcc
 
 lint-texts:
@@ -382,7 +382,7 @@ lint-gcc:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all lib32 unit-tests \
 		programs
 
-# clang finds what it warns of without making code.
+# clang reports its warnings without generating code.
 lint-clang: $(GENERATED)
 	$(Q)printf '%s\n' $(wildcard user/*/*.c user/*/*/*.c) | xargs -P $(JOBS) -n 8 \
 		$(CLANG) $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' $(ALL_CFLAGS) -Werror -fsyntax-only
@@ -403,19 +403,19 @@ SYSTEMDDIR ?= $(PREFIX)/lib/systemd/system
 
 MANUALS := $(wildcard user/*/*.[1-8])
 
-# What is installed knows where it is installed: made anew for other folders.
-$(BUILD)/folders: always
+# Installed files contain their directories: rebuild them when those change.
+$(BUILD)/directories: always
 	@mkdir -p $(@D)
 	@echo '$(SBINDIR) $(LIBDIR) $(INCLUDEDIR)' | cmp -s - $@ || \
 		echo '$(SBINDIR) $(LIBDIR) $(INCLUDEDIR)' >$@
 
-$(BUILD)/user/tool/run.o: $(BUILD)/folders
+$(BUILD)/user/tool/run.o: $(BUILD)/directories
 $(BUILD)/user/tool/run.o: private ALL_CPPFLAGS += -DPROFIL_LIBDIR='"$(LIBDIR)"'
 
-$(BUILD)/%: user/lib/%.in Makefile $(BUILD)/folders
+$(BUILD)/%: user/lib/%.in Makefile $(BUILD)/directories
 	$(Q)sed 's|@VERSION@|$(VERSION)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' $< >$@
 
-$(BUILD)/%.service: user/daemon/%.service.in Makefile $(BUILD)/folders
+$(BUILD)/%.service: user/daemon/%.service.in Makefile $(BUILD)/directories
 	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
 
 install: all $(BUILD)/profil.pc $(BUILD)/profild.service
@@ -435,7 +435,7 @@ install: all $(BUILD)/profil.pc $(BUILD)/profild.service
 	done
 	install -D -m 644 user/tool/profiltool.bash $(DESTDIR)$(COMPLETIONDIR)/profiltool
 
-## make install-lib32         install what make lib32 has built
+## make install-lib32         install the libraries of make lib32
 install-lib32: lib32
 	install -D -m 755 -t $(DESTDIR)$(LIB32DIR) $(BUILD)/lib32/libprofil.so.$(SOVERSION) \
 		$(BUILD)/lib32/libprofil-gmon.so
@@ -444,7 +444,7 @@ install-lib32: lib32
 
 DKMSDIR ?= /usr/src/profil-$(VERSION)
 
-## make install-dkms          install the sources of profil.ko where dkms looks, DKMSDIR=
+## make install-dkms          install the sources of profil.ko for dkms, in DKMSDIR=
 install-dkms:
 	for file in dkms.conf $(KMOD_FILES); do \
 		install -D -m 644 $$file $(DESTDIR)$(DKMSDIR)/$$file || exit; \
@@ -452,8 +452,8 @@ install-dkms:
 
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/profiltool $(DESTDIR)$(SBINDIR)/profild
-	for folder in $(LIBDIR) $(LIB32DIR); do \
-		rm -f $(addprefix $(DESTDIR)$$folder/,$(LIBRARY)); \
+	for directory in $(LIBDIR) $(LIB32DIR); do \
+		rm -f $(addprefix $(DESTDIR)$$directory/,$(LIBRARY)); \
 	done
 	rm -f $(DESTDIR)$(LIBDIR)/profil/libprofil-bpf.so $(DESTDIR)$(LIBDIR)/pkgconfig/profil.pc
 	rm -f $(DESTDIR)$(INCLUDEDIR)/profil.h $(DESTDIR)$(COMPLETIONDIR)/profiltool
