@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=bash disable=SC2034,SC2154 # lib.sh sets some, and some is for those who source it
-# What the tests of libprofil share, to be sourced after lib.sh: a program that calls profil() is
-# run with each back end that there is.
-#   bpf      in the process itself, which is root's
-#   daemon   through profild, as root; `user`: as a user without rights
-#   kmod     /dev/profil, where it is
-#   libc     the C library's profil() below libprofil. With PROFIL_TEST_GLIBC=1 what it does otherwise
-#            than where the kernel counts is shown, too, and not judged
-#   glibc    the C library's alone, without libprofil: shown with PROFIL_TEST_GLIBC=1, not judged
+# shellcheck shell=bash disable=SC2034,SC2154 # shared variables: of lib.sh, and for scripts that source this
+# Functions that the tests of libprofil share. Source it after lib.sh. They run a program that calls
+# profil() with each available back end:
+#   bpf      in the process itself, as root
+#   daemon   through profild, as root; `user`: as a user without privileges
+#   kmod     /dev/profil, where it exists
+#   libc     the C library's profil(), through libprofil. With PROFIL_TEST_GLIBC=1 its differences to
+#            counting in the kernel are printed, too, but do not fail
+#   glibc    the C library's profil() without libprofil: printed with PROFIL_TEST_GLIBC=1, does not fail
 
-# A tree of its own, which every user can read wherever the build is.
+# A copy that every user can read, wherever the build is.
 tree=$work/tree
 sock=$work/profild.socket
 chmod 711 "$work"
@@ -19,7 +19,7 @@ cp "$progs"/profil_* "$tree/progs/"
 mkdir -m 1777 "$work/tmp"
 lib=$tree/lib/libprofil.so.1
 
-# Ticks per second, so that rows are short; the C library has 100 at any rate.
+# Ticks per second: many, so that rows are short; the C library always has 100.
 hz=10000
 
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
@@ -28,7 +28,7 @@ backends="bpf daemon user"
 [ -e /dev/profil ] && backends+=" kmod"
 beside=${PROFIL_TEST_GLIBC:+glibc} # shown as well; empty: nothing
 
-# start_profild OPTION...: $profild is its process.
+# start_profild OPTION...: starts profild; sets $profild to its PID.
 start_profild() {
 	rm -f "$sock"
 	"${leash[@]}" "$build/profild" --socket "$sock" "$@" >"$work/profild.log" 2>&1 &
@@ -37,7 +37,7 @@ start_profild() {
 	wait_for test -S "$sock"
 }
 
-# with BACKEND COMMAND...: runs it so; ended after two minutes.
+# with BACKEND COMMAND...: runs a command with a back end; ends it after two minutes.
 with() {
 	local backend=$1 as=() set=(TMPDIR="$work/tmp")
 	shift
@@ -53,12 +53,12 @@ with() {
 	timeout -s KILL 120 "${as[@]}" env "${set[@]}" "$@"
 }
 
-# holds BACKEND PROGRAM [ARGUMENT]: a row, or all of a program.
+# holds BACKEND PROGRAM [ARGUMENT]: succeeds if a row of a program, or the whole program, does.
 holds() {
 	with "$1" "$tree/progs/$2" "${@:3}"
 }
 
-# keep BACKEND N COMMAND...: what it says and how it ends, not to be judged at once.
+# keep BACKEND N COMMAND...: runs a command and saves its output and exit status, for later.
 keep() {
 	local backend=$1 n=$2
 	shift 2
@@ -66,24 +66,24 @@ keep() {
 	echo $? >"$work/$backend.$n.status"
 }
 
-# kept BACKEND N: for check.
+# kept BACKEND N: prints that output and returns that exit status, for check.
 kept() {
 	cat "$work/$1.$2"
 	[ "$(cat "$work/$1.$2.status")" = 0 ]
 }
 
-# show BACKEND N NAME: what is wrong with it, as a comment.
+# show BACKEND N NAME: prints that output as a comment if the command failed.
 show() {
 	local status
 	status=$(cat "$work/$1.$2.status")
 	[ "$status" = 0 ] && return
 	[ "$status" -gt 128 ] && echo "ended by signal $((status - 128))" >>"$work/$1.$2"
-	# Bash says the same in its own words.
+	# Bash prints its own message about it.
 	echo "# $1: $3: $(grep -v '/backends.sh: line ' "$work/$1.$2" | head -n 3 | paste -sd ';')"
 }
 
-# The C library's: they take long, so that all of a program run while the others do; those that need
-# not hold, only to be shown.
+# Rows with the C library's profil() take long, so all rows of a program run in parallel with the others;
+# those that may fail are only printed.
 keep_all() {
 	local n
 	for n in "${!rows[@]}"; do
@@ -92,7 +92,7 @@ keep_all() {
 	done 2>/dev/null
 }
 
-# rows PROGRAM: its rows with each back end, but for those of a rate: profil_row.h.
+# rows PROGRAM: checks its rows with each back end, except those at a chosen rate: profil_row.h.
 rows() {
 	local rows n name backend
 	mapfile -t rows < <("$tree/progs/$1" list | grep -v ^rate)

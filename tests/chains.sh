@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=bash disable=SC2034,SC2154 # lib.sh sets some, and some is for those who source it
-# Recordings of known call chains (tests/progs/chains.c), to be sourced after lib.sh, and used in $work.
+# shellcheck shell=bash disable=SC2034,SC2154 # shared variables: of lib.sh, and for scripts that source this
+# Recordings of known call chains (tests/progs/chains.c). Source it after lib.sh; use it in $work.
 
-# What whole stacks begin with: of a program, and of a thread. Without its debug package libc has no
-# names for some; before 2.34 it had no second one.
+# The outermost frames of a whole stack, of a program and of a thread. Without its debug package libc has no
+# names for some; before 2.34 it did not have the second one.
 of_libc='libc[^;]*\+0x[0-9a-f]+'
 from_start="_start;__libc_start_main[^;]*;((__libc_start_call_main|$of_libc);)?main"
 from_thread="(clone3?|$of_libc);(start_thread|$of_libc)"
 
-# record_chains NAME KIND OPTION...: records chains KIND for a moment: NAME.pb.gz, NAME.json and
-# NAME.folded, where a line ends with the leaf.
+# record_chains NAME KIND OPTION...: records `chains KIND` to NAME.pb.gz, NAME.json and NAME.folded, whose
+# lines end with the leaf.
 record_chains() {
 	local name=$1 kind=$2
 	shift 2
@@ -18,8 +18,8 @@ record_chains() {
 	stop "$pid"
 }
 
-# record NAME ARGUMENT...: with the clock that $clock names; a process, -p PID, until it has used so many
-# $seconds of CPU time, which takes longer on a busy machine.
+# record NAME ARGUMENT...: the same for any target, with the options in $clock. A process, -p PID, is recorded
+# until it has used $seconds of CPU time, which takes longer on a busy machine.
 clock=(-F 1999)
 seconds=0.5
 record() {
@@ -39,8 +39,8 @@ record() {
 	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
 }
 
-# chains_are NAME LOW HIGH PATTERN: a part between LOW and HIGH percent of the samples has a stack that
-# is as a regular expression says, as far as it is not chance.
+# chains_are NAME LOW HIGH PATTERN: succeeds if between LOW and HIGH percent of the samples have a stack
+# that matches a regular expression, except for chance.
 chains_are() {
 	PYTHONPATH=$top/tests python3 - "$@" <<'END'
 import chance, re, sys

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=bash disable=SC2034 # what it sets is for those who source it
-# What the shell tests share. A test sources it, calls `check` once for each fact it verifies, and
-# ends with `finish`. Output is TAP, for prove. Everything a test makes is in $work, and every
-# process that it starts through `start` or `begin` is ended when the test ends, however it ends.
+# shellcheck shell=bash disable=SC2034 # scripts that source it use the variables
+# Functions that the shell tests share. A test sources this file, calls `check` once for each fact that
+# it verifies, and ends with `finish`. The output is TAP, for prove. All files of a test are in $work.
+# Processes that it starts by `start` or `begin` are ended when the test ends, for whatever reason.
 
 set -u
 
-# ignored_signals: a mask of those that are ignored, but for the two of glibc itself (32, 33), which
-# posix_spawn(3) has make's programs ignore, and nobody can change.
+# ignored_signals: prints a mask of the ignored signals, without glibc's own two (32, 33), which
+# posix_spawn(3) makes the programs of make ignore, and which cannot be changed.
 ignored_signals() {
 	local mask
 	mask=$(sed -n 's/^SigIgn:[[:blank:]]*//p' /proc/self/status)
 	echo $((0x$mask & ~(3 << 31)))
 }
 
-# What nohup, or a script that runs this in the background, lets a process ignore, a shell cannot
-# take back; tests rely on it that signals end what they are sent to.
+# A shell cannot reset signals that nohup, or a script that runs this in the background, made it ignore;
+# tests rely on signals to end processes.
 if [ "$(ignored_signals)" -ne 0 ] && [ -z "${PROFIL_TEST_SIGNALS:-}" ]; then
 	PROFIL_TEST_SIGNALS=default exec env --default-signal "$0" "$@"
 fi
@@ -34,13 +34,13 @@ export TMPDIR=$work
 
 count=0
 failures=0
-declare -A started=() # the processes that the test has started, and when; -PID: a process group
+declare -A started=() # start times of the processes that the test started; -PID: a process group
 
-# In front of a command: it is killed when the shell that starts it ends, by SIGKILL as well. Not
-# for what is to outlive a subshell.
+# A prefix for commands: the kernel kills the command when the shell that started it ends, also by SIGKILL.
+# Not for processes that outlive a subshell.
 leash=(setpriv --pdeathsig KILL)
 
-# check NAME COMMAND...: one test; passes when the command succeeds. Its output is shown if not.
+# check NAME COMMAND...: one test, which passes if the command succeeds. Prints its output if it fails.
 check() {
 	local name=$1
 	shift
@@ -56,7 +56,7 @@ check() {
 	fi
 }
 
-# skip NAME WHY: a test that cannot run here; a failure when the run is strict.
+# skip NAME WHY: reports a test that cannot run here; a failure if the run is strict.
 skip() {
 	count=$((count + 1))
 	if [ -n "${PROFIL_TEST_STRICT:-}" ]; then
@@ -67,7 +67,7 @@ skip() {
 	fi
 }
 
-# check_recorded NAME COMMAND...: a test of what was recorded here, which `make check` as a user cannot.
+# check_recorded NAME COMMAND...: like check, for a test that needs a recording: skipped without root.
 check_recorded() {
 	if [ "$(id -u)" -eq 0 ]; then
 		check "$@"
@@ -81,15 +81,15 @@ finish() {
 	exit $((failures > 0))
 }
 
-# leashed COMMAND...: so, unless it is a function, in a subshell of its own.
+# leashed COMMAND...: executes a command with this prefix, or runs a function without it; in a subshell.
 leashed() {
 	[ "$(type -t "$1")" = function ] || exec "${leash[@]}" "$@"
 	"$@"
 }
 
-# stolen_since: the nanoseconds that the host has not let this machine run, in steps of 10 ms, since
-# stolen_mark: since the last program was started. Meanwhile ticks come late, or several as one; and
-# the kernel charges nobody for that time, so that there are more ticks for the CPU time that it knows.
+# stolen_since: prints the nanoseconds for which the host paused this machine since stolen_mark, that is,
+# since the last program was started; in steps of 10 ms. Paused ticks come late, or several as one; and
+# the kernel charges that time to no task, so that there are more ticks than CPU time.
 stolen_mark() {
 	stolen_before=0
 	stolen_before=$(stolen_since)
@@ -102,7 +102,7 @@ stolen_since() {
 }
 stolen_mark
 
-# start COMMAND...: runs it in the background; $pid is its process. Output goes to $work/start.PID.
+# start COMMAND...: runs a command in the background; sets $pid. Its output is in $work/start.out.
 start() {
 	stolen_mark
 	leashed "$@" >"$work/start.out" 2>&1 &
@@ -110,14 +110,15 @@ start() {
 	note_started "$pid"
 }
 
-# start_ready COMMAND...: the same, and waits until it has printed "ready".
+# start_ready COMMAND...: like start, and waits until the command has printed "ready".
 start_ready() {
 	: >"$work/start.out"
 	start "$@"
 	wait_for grep -q ready "$work/start.out"
 }
 
-# note_started PID...: they are ended when the test ends. By then their numbers may be others'.
+# note_started PID...: has these processes ended when the test ends, unless others have their numbers by
+# then.
 note_started() {
 	local process
 	for process; do
@@ -126,18 +127,18 @@ note_started() {
 	done
 }
 
-# find_birth PID: sets $birth to when it was born, in ticks since the machine was; empty: it is gone.
+# find_birth PID: sets $birth to the start time of a process, in clock ticks since boot; empty if it is gone.
 find_birth() {
 	local fields
 	birth=
 	{ read -r fields <"/proc/${1#-}/stat"; } 2>/dev/null || return 0
-	# Behind the program's name, which may hold anything, proc(5)'s fields from the third on.
+	# proc(5)'s fields from the third on: the second, the program's name, may contain anything.
 	# shellcheck disable=SC2086 # words
 	set -- ${fields##*) }
 	birth=${20}
 }
 
-# cpu_ms PID: the CPU time that it has used, in milliseconds, in steps of 10.
+# cpu_ms PID: prints the CPU time of a process in milliseconds, in steps of 10. Fails if it is gone.
 cpu_ms() {
 	local fields
 	{ read -r fields <"/proc/$1/stat"; } 2>/dev/null || return
@@ -146,16 +147,16 @@ cpu_ms() {
 	echo $(((${12} + ${13}) * 10))
 }
 
-# has_used PID MS: whether that is so much; or it has ended.
+# has_used PID MS: succeeds if a process has used that much CPU time, or has ended.
 has_used() {
 	local used
 	! used=$(cpu_ms "$1") || [ "$used" -ge "$2" ]
 }
 
-# end_started PID: kills it, unless it has ended.
+# end_started PID: kills a started process, or group -PID, unless it has ended.
 end_started() {
 	find_birth "$1"
-	# A group may have lost its first process; nobody else can have the number then.
+	# A group may outlive its leader; its number is not reused then.
 	if [ -n "$birth" ]; then
 		[ "$birth" = "${started[$1]-$birth}" ] || return 0
 	elif [[ $1 != -* ]]; then
@@ -170,7 +171,7 @@ stop() {
 	wait "$1" 2>/dev/null
 }
 
-# wait_for COMMAND...: until it succeeds, 20 seconds at most.
+# wait_for COMMAND...: repeats a command until it succeeds; fails after 20 seconds.
 wait_for() {
 	local end=$((SECONDS + 20))
 	until "$@" >/dev/null 2>&1; do
@@ -179,13 +180,13 @@ wait_for() {
 	done
 }
 
-# status COMMAND...: prints the exit status; the output goes to $work/out and $work/err.
+# status COMMAND...: prints the exit status of a command, whose output is in $work/out and $work/err.
 status() {
 	"$@" >"$work/out" 2>"$work/err"
 	echo $?
 }
 
-# exits CODE COMMAND...: whether the command exits so; shows its messages when not.
+# exits CODE COMMAND...: succeeds if the command has this exit status; prints its messages if not.
 exits() {
 	local expected=$1 got
 	shift
@@ -196,16 +197,15 @@ exits() {
 	return 1
 }
 
-# says TEXT: whether the last command run by `status` or `exits` had it in its messages.
+# says TEXT: succeeds if the last command of `status` or `exits` printed TEXT on standard error.
 says() {
 	grep -qF -- "$1" "$work/err" && return
-	echo "not said: $1"
+	echo "not printed: $1"
 	cat "$work/err"
 	return 1
 }
 
-# terminal COLUMNS COMMAND...: runs it with its output on a terminal so wide, and prints what came
-# there.
+# terminal COLUMNS COMMAND...: runs a command on a terminal of that width, and prints its output.
 terminal() {
 	python3 -c '
 import fcntl, os, pty, struct, subprocess, sys, termios
@@ -223,7 +223,7 @@ os.write(1, output.replace(b"\r\n", b"\n"))
 sys.exit(child.wait())' "$@"
 }
 
-# json EXPRESSION FILE: evaluates a Python expression over the parsed JSON, `j`; true or false.
+# json EXPRESSION FILE: succeeds if a Python expression over the parsed JSON, `j`, is true.
 json() {
 	python3 -c '
 import json, sys
@@ -243,8 +243,8 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# begin NAME COMMAND...: starts a program that prints "ready" and then waits for what `tell` sends
-# to its standard input. Its output is in $work/NAME.out; $pid is its process.
+# begin NAME COMMAND...: starts a program that prints "ready" and then reads its standard input, which
+# `tell` writes. Its output is in $work/NAME.out; sets $pid.
 begin() {
 	local name=$1
 	shift
@@ -257,13 +257,13 @@ begin() {
 	wait_for grep -q ready "$work/$name.out"
 }
 
-# tell NAME LINE: sends a line to a program that was begun.
+# tell NAME LINE: writes a line to the standard input of a program that `begin` started.
 tell() {
-	echo "$2" 1<>"$work/$1.in" # with a reader, so as not to wait for one that has ended
+	echo "$2" 1<>"$work/$1.in" # for reading too, so that this does not block if the program has ended
 }
 
 # record_begin NAME OPTION...: starts profiltool and waits until it records. Its output is in
-# $work/NAME.json and $work/NAME.err; $recorder is its process.
+# $work/NAME.json and $work/NAME.err; sets $recorder to its PID.
 record_begin() {
 	local name=$1
 	shift
@@ -274,22 +274,22 @@ record_begin() {
 	wait_for records "$recorder"
 }
 
-# records PID: whether that profiltool waits for events: it does so once it has attached.
+# records PID: succeeds if that profiltool waits for events, which it does once it has attached, or is gone.
 records() {
 	grep -q poll "/proc/$1/wchan" || ! kill -0 "$1"
 }
 
-# recorded EXPRESSION FILE: as `json`, for what record --json prints, with these names besides:
-#   whole           the account adds up to the tick, and the functions' samples to what was counted
-#   samples(NAME)   of the functions whose name is NAME, or begins so when NAME ends in "*"
-#   share(NAME)     the same in percent of all
-#   images(NAME)    the base names of the files that they are in
-#   ticked          the CPU time that the ticks stand for, in nanoseconds
-# and whether a number can be so, or is too far off to be chance (tests/chance.py):
-#   is_share(COUNT, LOW, HIGH, of=ALL)  of the samples (ALL, or all that were counted), the part LOW,
-#                   or one between LOW and HIGH, is in COUNT, a number or a function
-#   is_cpu(NS, COUNT, tasks=N, least=L, most=M)  the ticks (or COUNT) are those of that CPU time, in
-#                   N threads and processes that begin or end meanwhile; or of L to M times as much
+# recorded EXPRESSION FILE: like `json`, for the output of record --json, with these additional names:
+#   whole           true if the account adds up exactly, and the functions' samples to `counted`
+#   samples(NAME)   samples of the functions named NAME, or with that prefix if NAME ends in "*"
+#   share(NAME)     the same in percent of all samples
+#   images(NAME)    the base names of the images of these functions
+#   ticked          ticks times their period: CPU time in nanoseconds
+# and tests whether a number is what is due, or too far from it for chance (tests/chance.py):
+#   is_share(COUNT, LOW, HIGH, of=ALL)  COUNT, a number or the samples of a function, is a share of LOW,
+#                   or between LOW and HIGH, of ALL samples (default: all that were counted)
+#   is_cpu(NS, COUNT, tasks=N, least=L, most=M)  the ticks (or COUNT) are those of NS of CPU time, or of L
+#                   to M times as much, in N threads and processes that begin or end meanwhile
 recorded() {
 	PYTHONPATH=$top/tests stolen_ns=$(stolen_since) python3 -c '
 import chance, json, os, sys
@@ -322,15 +322,15 @@ if not value:
 sys.exit(not value)' "$1" "$2"
 }
 
-# dumped KEY FILE: the value of a line of the header that `dump` prints.
+# dumped KEY FILE: prints the value of KEY in the header that `dump` prints.
 dumped() {
 	"$profiltool" dump "$2" | sed -n "s/^$1 //p"
 }
 
-# told_cpu NAME: the CPU time in nanoseconds that a program which was begun has printed.
+# told_cpu NAME: prints the CPU time in nanoseconds that a program started by `begin` has printed.
 told_cpu() {
 	sed -n 's/^cpu_ns //p' "$work/$1.out"
 }
 
-# A child that a signal ends between fork and exec runs the trap of its shell, too: not its affair.
+# A child that a signal ends between fork and exec also runs its shell's trap, and must not clean up.
 trap '[ "$BASHPID" = $$ ] && cleanup' EXIT

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=bash disable=SC2034,SC2154 # lib.sh sets some, and some is for those who source it
-# A PostgreSQL server of a test's own, to be sourced after lib.sh: in $work, on a socket there, as a user
-# without rights.
+# shellcheck shell=bash disable=SC2034,SC2154 # shared variables: of lib.sh, and for scripts that source this
+# A PostgreSQL server for a test, with its files and socket in $work, as a user without privileges. Source
+# it after lib.sh.
 
 pgdata=$work/postgres
 
-# find_postgres: sets $postgres to the directory of initdb, postgres and pgbench: PGBINDIR, or where
-# distributions have them, which is often not in PATH.
+# find_postgres: sets $postgres to the directory of initdb, postgres and pgbench: PGBINDIR, or that of the
+# distribution, which is often not in PATH. Fails if there is none.
 find_postgres() {
 	for postgres in "${PGBINDIR:-}" "$(pg_config --bindir 2>/dev/null)" \
 		/usr/lib/postgresql/*/bin /usr/pgsql-*/bin /usr/bin; do
@@ -16,7 +16,7 @@ find_postgres() {
 	return 1
 }
 
-# make_postgres: makes the server's files, and sets $postmaster to the command that runs it.
+# make_postgres: creates the server's files, and sets $postmaster to the command that runs it.
 make_postgres() {
 	local as=(setpriv --reuid=65534 --regid=65534 --clear-groups env -C "$pgdata")
 
@@ -27,7 +27,7 @@ make_postgres() {
 	"${as[@]}" "$postgres/initdb" -A trust -U test -N -D "$pgdata/data" >"$work/initdb.err" 2>&1
 }
 
-# pgbench OPTION...: with that server, in the database "postgres".
+# pgbench OPTION...: runs pgbench on that server, in the database "postgres".
 pgbench() {
 	"$postgres/pgbench" -h "$pgdata" -U test "$@" postgres
 }

@@ -1,27 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# tap.sh TEST [ARGUMENT...]: runs a test for prove. Makes cmocka speak TAP, and mends its "not ok #
-# SKIP". With PROFIL_TEST_STRICT a skipped test is a failure. What failed, and why, goes to standard
-# error as well, which prove shows.
+# tap.sh TEST [ARGUMENT...]: runs a test for prove. Makes cmocka print TAP, and corrects its "not ok #
+# SKIP". With PROFIL_TEST_STRICT a skipped test is a failure. Failures and their output are also printed
+# on standard error, which prove shows.
 #
-# A test that takes longer than PROFIL_TEST_SECONDS (0: no limit) fails: what runs in it then is
-# printed and ended. By default that is what a line "# Time limit: N s" of the test says, or 900 s,
-# some ten times what the slowest of the others takes.
+# A test that takes longer than PROFIL_TEST_SECONDS (0: no limit) fails: its running processes are
+# printed and ended. The default is the line "# Time limit: N s" of the test, or 900 s, some ten times
+# as long as the slowest other test.
 
 set -u
 
 if [ "$1" = --in-session ]; then
 	shift
 	if [ -n "${PROFIL_TEST_STRICT:-}" ]; then
-		mend='s/# SKIP\b/(skipped, which a strict run takes for a failure)/'
+		correct='s/# SKIP\b/(skipped, which a strict run takes for a failure)/'
 	else
-		mend='s/^not ok \(.*# SKIP\b\)/ok \1/'
+		correct='s/^not ok \(.*# SKIP\b\)/ok \1/'
 	fi
 	passed='/^\(ok\|1\.\.\)/'
-	# The filter outlives SIGTERM, for what a test prints when it is ended.
+	# The filter ignores SIGTERM, so that it passes on what a test prints when it is ended.
 	CMOCKA_MESSAGE_OUTPUT=TAP "$@" 2>&1 | (
 		trap '' TERM
-		exec sed -u -e "$mend" -e "/^not ok/,$passed { $passed!w /dev/stderr" -e '}'
+		exec sed -u -e "$correct" -e "/^not ok/,$passed { $passed!w /dev/stderr" -e '}'
 	)
 	exit "${PIPESTATUS[0]}"
 fi
@@ -34,8 +34,8 @@ if ! [[ $limit =~ ^[0-9]+$ ]]; then
 fi
 [ "$limit" -gt 0 ] || limit=infinity
 
-# A session has all that a test starts, but for daemons. What calls this may ignore signals, as
-# nohup does, and background processes of a shell do so.
+# A session contains all processes that a test starts, except daemons. The caller may ignore signals, as
+# nohup and background processes of a shell do.
 setsid env --default-signal "$0" --in-session "$@" </dev/null &
 session=$!
 sleep "$limit" >/dev/null 2>&1 &
@@ -45,7 +45,7 @@ session_is_empty() {
 	! pgrep -s "$session" >/dev/null
 }
 
-# end_session: its shell gets the time to remove what it has made.
+# end_session: ends all processes of the session; the test has 10 seconds to remove its files.
 end_session() {
 	kill -TERM -- "-$session" 2>/dev/null
 	for _ in {1..100}; do
