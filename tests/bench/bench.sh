@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# bench.sh [MEASURE...]: measures speed and cost beside the goals that were set, as root: bpf, cpu,
-# start, stop, overhead, spread, stacks; all when none is named. Numbers are medians, with the quartiles
-# behind them. Fails only when something could not be measured: a timing is not a test.
+# bench.sh [MEASURE...]: measures speed and cost, and compares them with their goals, as root: bpf, cpu,
+# start, stop, overhead, spread, stacks; all by default. Numbers are medians, followed by the quartiles.
+# Fails only if something could not be measured: a timing is not a test.
 # shellcheck disable=SC2317 # the measures are called by their names
 
 # Temporary files are perf's output too: in memory, so that no disk is measured.

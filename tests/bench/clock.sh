@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# clock.sh [MEASURE...]: measures what the clock costs what it ticks, and all others, beside perf
-# record where that is installed, as root: pipe, threads, pgbench, attach, profild, herd; all when
-# none is named. Each is a ratio to the same work alone, in runs that alternate: PROFIL_BENCH_ROUNDS
-# of them (5). Numbers are medians, with the quartiles behind them. Those of CPU time hold on a busy
-# machine, too. PROFIL_BENCH_THREADS (10000) is what is attached to; PGBINDIR names the directory of
-# initdb, postgres and pgbench, where they are not found. Fails only when something could not be
-# measured.
+# clock.sh [MEASURE...]: measures the cost of the clock for the target and for all others, compared with
+# perf record if installed, as root: pipe, threads, pgbench, attach, profild, herd; all by default. Each is
+# a ratio to the same work alone, in PROFIL_BENCH_ROUNDS (5) interleaved runs. Numbers are medians, followed
+# by the quartiles. Ratios of CPU time are also valid on a busy machine. PROFIL_BENCH_THREADS (10000) is the
+# number of threads to attach to; PGBINDIR the directory of initdb, postgres and pgbench, if they are not
+# found. Fails only if something could not be measured.
 # shellcheck disable=SC2317 # the measures are called by their names
 
 # Temporary files are perf's output too: in memory, so that no disk is measured.

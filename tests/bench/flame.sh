@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# flame.sh [MEASURE...]: flame graphs of a million distinct stacks, and as wide as folding lets them
-# be: how long they take to draw, and what a browser makes of them. All when none is named.
+# flame.sh [MEASURE...]: the time to draw flame graphs of a million distinct stacks, as wide as folding
+# allows, and to show them in a browser. All measures by default.
 # shellcheck disable=SC2317 # the measures are called by their names
 
 # shellcheck source=tests/bench/lib.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# formats.sh [MEASURE...]: reading and writing of files, beside the tools that users have: gperftools,
-# callgrind, writers; all when none is named. Numbers are of one run: the ratios are what counts.
+# formats.sh [MEASURE...]: the time to read and write files, compared with other tools: gperftools,
+# callgrind, writers; all by default. Numbers are of one run: compare only ratios.
 # shellcheck disable=SC2317 # the measures are called by their names
 
 # shellcheck source=tests/bench/lib.sh

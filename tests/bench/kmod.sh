@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# kmod.sh [MEASURE...]: measures what profil.ko costs, beside the goals that were set, in virtual
-# machines with Debian's kernels: tick, switch, onoff, crowd, share, family; all when none is named. All but
-# share have one CPU whose time is counted in instructions, one in each nanosecond: no caches, no
-# noise, and the eBPF back end beside it. Fails only when something could not be measured.
+# kmod.sh [MEASURE...]: measures the cost of profil.ko, compared with its goals, in virtual machines with
+# Debian's kernels: tick, switch, onoff, crowd, share, family; all by default. All but share have one CPU
+# whose clock counts instructions, one for each nanosecond: no caches, no noise; they also measure the eBPF
+# back end. Fails only if something could not be measured.
 # shellcheck disable=SC2317 # the measures are called by their names
 
 # shellcheck source=tests/bench/lib.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What kmod.sh has done in a virtual machine, by tests/kernels/guest.sh: the kernel's command line
-# names the $measure. The run NAME leaves in /results what it printed, NAME, and its exit status.
+# The measures of kmod.sh inside a virtual machine, run by tests/kernels/guest.sh: the kernel's command line
+# names the $measure. The run NAME writes its output, NAME, and its exit status to /results.
 
 # Real-time threads may take all of the time: what is measured is one then.
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us

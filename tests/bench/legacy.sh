@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# legacy.sh [MEASURE...]: measures what profil(2) costs the programs that call it, through libprofil
-# and profild, beside the goals that were set, as root: tick, onoff, live, daemon, ticks; all when
-# none is named. Numbers are medians, with the quartiles behind them. Fails only when something
-# could not be measured: a timing is not a test.
+# legacy.sh [MEASURE...]: measures the cost of profil(2) for programs that call it, with libprofil and
+# profild, and compares it with its goals, as root: tick, onoff, live, daemon, ticks; all by default. Numbers
+# are medians, followed by the quartiles. Fails only if something could not be measured: a timing is not a
+# test.
 # shellcheck disable=SC2317 # the measures are called by their names
 
 # shellcheck source=tests/bench/lib.sh

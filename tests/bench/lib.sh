@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=bash disable=SC2034 # what it sets is for those who source it
-# What the benchmarks share, beside what they have from the tests. A benchmark sources it, defines
-# measure_NAME for each of its `measures`, builds its helpers, and ends with `bench "$@"`.
+# shellcheck shell=bash disable=SC2034 # scripts that source it use the variables
+# Functions that the benchmarks share, in addition to those of the tests. A benchmark sources this file,
+# defines measure_NAME for each of its `measures`, builds its helpers, and ends with `bench "$@"`.
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# names.sh [MEASURE...]: names of a program with large DWARF, found from scratch, beside perf report on
-# a recording of the same: function, line, named; all when none is named. It is Debian's osdmaptool
-# with the debug packages of Ceph: 150 MB of .debug_info, packed to 70.
+# names.sh [MEASURE...]: the time to find the names of a program with large DWARF, compared with perf report
+# on a recording of the same: function, line, named; all by default. The program is Debian's osdmaptool with
+# the debug packages of Ceph: 150 MB of .debug_info, compressed to 70.
 # shellcheck disable=SC2317 # the measures are called by their names
 
 # shellcheck source=tests/bench/lib.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The questions of questions.md, asked of perf and of profiltool, one after the other, with the time
-# that each takes. Prints a table for questions.md: "question  tool  keystrokes  seconds".
+# Runs the commands of questions.md, of perf and of profiltool, one after the other, and measures their time.
+# Prints a table for questions.md: "question  tool  keystrokes  seconds".
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2016 # expanded when it is asked

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# top.sh [MEASURE...]: what `profiltool top` of the whole machine costs while all CPUs are busy;
-# all when none is named.
+# top.sh [MEASURE...]: the cost of `profiltool top` of the whole machine while all CPUs are busy; all
+# measures by default.
 # shellcheck disable=SC2317 # the measures are called by their names
 
 # shellcheck source=tests/bench/lib.sh

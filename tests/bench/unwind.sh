@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# unwind.sh [MEASURE...]: what call stacks by call frame information cost, beside frame pointers and perf,
-# as root: walk, attach, cpu, file; all when none is named. Numbers are medians, with the quartiles behind
-# them. Fails only when something could not be measured.
+# unwind.sh [MEASURE...]: the cost of call stacks by call frame information, compared with frame pointers and
+# perf, as root: walk, attach, cpu, file; all by default. Numbers are medians, followed by the quartiles.
+# Fails only if something could not be measured.
 # shellcheck disable=SC2016,SC2317 # perl expands it; the measures are called by their names
 
 [ -w /dev/shm ] && export TMPDIR=/dev/shm

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# annotate: the instructions are those that objdump prints, their samples those of the profile, and
-# what cannot be shown is refused with the reason.
+# annotate prints the instructions of objdump with the samples of the profile, and refuses what it cannot
+# print, with the reason.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What callgrind, cachegrind, google-pprof and Go's pprof write in Callgrind's format is read, and each
-# function's own costs are those that callgrind_annotate shows.
+# Reads Callgrind files of callgrind, cachegrind, google-pprof and Go's pprof. Each function's own costs are
+# those of callgrind_annotate.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 cd "$work" || exit
 
-# ours FILE...: "EVENT FUNCTION COST" for each cost of a function, whatever image it is in.
+# ours FILE...: prints "EVENT FUNCTION COST" for each cost of a function, in all images together.
 ours() {
 	"$profiltool" report --json "$@" 2>/dev/null | python3 -c '
 import collections, json, sys
@@ -46,9 +46,9 @@ same() {
 	[ -s "$1" ] && diff "$1" "$2"
 }
 
-# agrees NAME FILE: both see the same in it, and nothing had to be overlooked. callgrind_annotate takes
-# what was spent in a call that is not counted, one that began in an earlier part, for the caller's
-# own: it gets the file without those.
+# agrees NAME FILE: checks that both have the same costs, and that --strict accepts the file.
+# callgrind_annotate takes the cost of an uncounted call, one that began in an earlier part, for the caller's
+# own cost: it gets the file without those.
 agrees() {
 	check "$1: breaks no rule" exits 0 "$profiltool" report --strict "$2"
 	awk '/^calls=0 / { getline; next } 1' "$2" >counted

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Callgrind files that we write, in the readers that people have: callgrind_annotate counts for each
-# function what our report does, exclusive and inclusive; a file of valgrind's own says the same when
-# it went through us; KCachegrind shows it in a window and has nothing to complain about.
+# Callgrind files of profiltool in other readers: callgrind_annotate has the same exclusive and inclusive
+# costs as our report; a file of valgrind, read and written by profiltool, has unchanged costs; KCachegrind
+# shows it in a window without a complaint.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Control groups: what is in one and below it is counted, nothing else is, whoever it is and
-# whenever it comes; and what cannot be profiled so.
+# --cgroup counts all processes in a control group and below it, of any user, running and new ones, and no
+# others. Errors name the cause.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for the inner shell

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# profiltool check: what is missing, why, and what mends it; the same as record would meet.
+# profiltool check reports what is missing, why, and how to fix it, in agreement with record.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-# Where nobody may read and run it, whatever the folder that the tests are in.
+# A copy that the user nobody may read and run, wherever the tests are.
 tool=$work/profiltool
 cp "$profiltool" "$tool"
 chmod 755 "$work" "$tool"

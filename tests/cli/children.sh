@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Children, programs that become others, and commands that profiltool starts itself.
+# Recording children, programs that execute others, and commands that profiltool starts.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Programs in containers and chroots: files that nobody outside can see, or sees another in their
-# place; their debug files; their JIT maps.
+# Programs in containers and chroots: files that do not exist outside, or differ from those with the same
+# path outside; their debug files; their JIT maps.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for the inner shell

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# convert, as a user has it: a recording in every format and from each to every other, what is told
-# of losses, positions, pipes, directories, files that cannot be written or read.
+# convert: a recording in every format, and from each to every other; warnings of losses, --positions,
+# pipes, directories, files that cannot be written or read.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Ticks times their period are the CPU time that the kernel accounts, at any rate, however short-lived
-# the threads and processes are that use it; and what is gone before anyone looks has a name.
+# Ticks times their period are the CPU time that the kernel accounts, at any rate, also of short-lived
+# threads and processes; and processes that ended have names.
 #
 # A row fails when the ticks are off by more than 2 % and by what has a probability of 1e-6 besides.
 # A clock of each CPU, whose phase has nothing to do with the work, gives a task with the share p of

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# profild: whom it serves, whom it refuses, and that nothing its clients do harms it.
+# profild: which clients it serves and refuses, and that no client can harm it.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-# Where everybody may run them, whatever the folder that the tests are in.
+# Copies that every user may run, wherever the tests are.
 chmod 755 "$work"
 cp "$build/profild" "$progs/hostile" "$work"
 chmod 755 "$work/profild" "$work/hostile"

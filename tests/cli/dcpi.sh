@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# DCPI databases: what is recorded into one is there by dcpiformat(4), is read again, and adds up;
-# nothing that was there is lost.
+# DCPI databases: a recording is written by dcpiformat(4), is read back, and is added to existing files
+# without a loss.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-# A reader of our own, from dcpiformat(4) alone, that takes nothing but what stands there. For each
-# file: JSON with its header and its counts by address.
+# An independent reader, written from dcpiformat(4), which accepts only what that allows. Prints for each
+# file JSON with its header and its counts by address.
 cat >"$work/dcpi.py" <<'END'
 import json, os, re, struct, sys
 

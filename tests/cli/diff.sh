@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# diff: two builds of a program side by side, compared with what report says of each; exact tables
-# of files made by hand.
+# diff of two builds of a program, compared with the report of each; exact tables of files made by hand.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Ctrl-C and its kin end a recording as -d does: with its file and its table.
+# Ctrl-C and other signals end a recording as -d does: with its file and its table.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
@@ -9,7 +9,7 @@
 begin shares "$progs/shares" 1
 target=$pid
 
-# ticked PID: waits until it has used a tenth of a second of CPU time from now on.
+# ticked PID: waits until a process has used another 0.1 seconds of CPU time.
 ticked() {
 	wait_for has_used "$1" $(($(cpu_ms "$1") + 100))
 }

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Bad input and targets that cannot be profiled: the exit code, and a message that says what
-# failed, on what, why, and how to mend it.
+# Bad input and targets that cannot be profiled: the exit status, and a message that says what failed, on
+# what, why, and how to fix it.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-# refuses CODE TEXT ARG...: exits so, at once, says TEXT, and prints nothing on standard output.
+# refuses CODE TEXT ARG...: succeeds if profiltool exits with CODE at once, prints TEXT on standard error,
+# and nothing on standard output.
 refuses() {
 	local code=$1 text=$2
 	shift 2

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# flamegraph: the files that it writes, its options and errors, and what a browser makes of them.
+# flamegraph: the files that it writes, its options and errors, and how a browser shows them.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Folded stacks: written and read back, through files and pipes, those of other writers, and files
-# much larger than what is in them.
+# Folded stacks: written and read back, through files and pipes; files of other writers; and large files
+# with few different stacks, in little memory.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-# stacks FILE: all lines of a folded file, with equal stacks added up, sorted.
+# stacks FILE: prints all lines of a folded file, with equal stacks added up, sorted.
 stacks() {
 	python3 -c '
 import collections, sys

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Files that are not read are named for what they are, with the command that makes a profile of them:
-# those of real programs where they are here, and where the command is, that it does.
+# Files of unsupported formats are recognized, with a hint at the command that converts them. The files are
+# those of real programs, and the commands are run, where they are installed.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2016,SC2317 # other programs expand it; functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What a file is called says its format: names that programs use are known, compressed ones too, and
-# a name that says none is an error, never the default in silence.
+# The name of a file selects its format: names that programs use, also compressed ones. Any other name is
+# an error; there is no silent default.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Files: other readers see what we see, we see what another writer wrote, one format becomes the other
-# and back, and what is broken is refused with the place and the reason.
+# Files: other readers agree with ours, ours with other writers; conversion from one format to another and
+# back; corrupt files are refused with the place and the reason.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

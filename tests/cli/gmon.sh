@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Programs built with gcc -pg under libprofil-gmon: the histogram has the time of all threads, the
-# call graph all calls, and gprof reads it.
+# Programs built with gcc -pg, with libprofil-gmon: the histogram has the time of all threads, the call
+# graph all calls, and gprof reads the file.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

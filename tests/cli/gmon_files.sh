@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# gmon.out: gprof sees in the files that we write what we see, and we see in those of libc's runtime
-# what gprof sees.
+# gmon.out: gprof agrees with our report on the files that we write, and our report with gprof on those of
+# the C library.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

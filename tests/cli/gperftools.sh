@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# gperftools' files: those of its own profiler and of google-pprof are read in every way that they
-# come, what is written is read by google-pprof and go as it is here, and what is broken is told.
+# gperftools' files: all variants of its profiler and of google-pprof are read; google-pprof and go agree
+# with our report on the files that we write; errors in files are reported.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

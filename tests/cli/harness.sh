@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The tests' own tools: what a test does that hangs, that is started by nohup, or that is killed.
+# The tests' own tools: a test that hangs, that is started by nohup, or that is killed.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-# make_test NAME: a shell test whose body is standard input, which `tap` can run.
+# make_test NAME: creates a shell test from standard input, for `tap`.
 make_test() {
 	{
 		echo "#!/bin/bash"

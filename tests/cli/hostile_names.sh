@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Names of functions, files and threads that hold escapes, line ends, markup, bidirectional
-# characters and what is no UTF-8: nothing of it reaches a terminal, a browser or another column.
+# Names of functions, files and threads with escapes, newlines, markup, bidirectional characters and invalid
+# UTF-8: none of these reach a terminal, a browser or another column.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Code that programs make while they run: names from perf-PID.map and jitdump, of a real JavaScript
-# engine and of a small program of our own; files that must not be trusted or are broken.
+# Code made at run time: names from perf-PID.map and jitdump, of a real JavaScript engine and of a small
+# test program; untrusted and corrupt files.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
@@ -9,7 +9,7 @@
 
 maps=()
 
-# What a test puts into /tmp, which is where such files are looked for.
+# The files that this test creates in /tmp, where profiltool reads such files.
 cleanup_maps() {
 	[ ${#maps[@]} = 0 ] || rm -rf "${maps[@]}"
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Stacks by call frame information are those that libdwfl finds from the registers and the stack of the
-# very same tick, frame by frame (tests/unit/compare_stacks.c). No row is statistical: one frame that
-# differs in one stack fails.
+# Stacks by call frame information are, frame by frame, those that libdwfl finds from the registers and the
+# stack of the same tick (tests/unit/compare_stacks.c). No row is statistical: one different frame in one
+# stack is a failure.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

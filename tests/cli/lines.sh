@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# --inline: source lines and inlined functions of every address of small programs, beside what
-# addr2line says, for all the ways in which compilers and packagers write DWARF; and of broken DWARF.
+# --inline: source lines and inlined functions of every address of small programs, compared with addr2line,
+# for all variants of DWARF that compilers and packagers write; and corrupt DWARF.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What all commands have in common: the width of a terminal, colours, pipes, full disks, locales.
+# Common to all commands: the width of the terminal, colours, pipes, full disks, locales.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# merge, as a user has it: recordings of one program that was loaded elsewhere each time, in different
-# formats, add up by code; and what cannot be added up.
+# merge: recordings of one program, loaded at different addresses, in different formats, add up by code; and
+# profiles that cannot be added up.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

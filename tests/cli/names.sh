@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Names of functions in programs that are deleted, replaced, stripped, in no file that can be found
-# by its path; and in those of several languages. Whatever takes 1 % or more has its name.
+# Names of functions in programs that are deleted, replaced, stripped, or not found by their path; and in
+# programs of several languages. All functions with 1 % or more have names.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317,SC2016,SC2054 # functions are called by check; "$" is for other shells

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# --debuginfod: symbols from a real debuginfod server on this machine, and from servers that do not
-# answer or send what they should not.
+# --debuginfod: symbols from a real debuginfod server on this machine; servers that do not answer or send
+# wrong files.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for awk

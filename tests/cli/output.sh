@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Where the profile and the table go, and what happens when they cannot go there.
+# Where the profile and the table are written, and errors of writing.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What other profilers are known to do wrong, each a case here.
+# Known errors of other profilers, each as a test.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-# table FILE REGEX: whether it is one header line and then rows, busiest first, and nothing else,
-# with a row that matches.
+# table FILE REGEX: succeeds if the file is one header line and then rows, busiest first, and nothing else,
+# and a row matches.
 table() {
 	python3 - "$1" "$2" <<'EOF'
 import re, sys

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# pprof: profiles that Go's runtime and other writers made go through us and look the same to
-# `go tool pprof`, with all their values, labels and lines; of broken ones, what can be is saved.
+# pprof: profiles of Go's runtime and other writers, read and written by profiltool, are the same to
+# `go tool pprof`, with all values, labels and lines; --salvage of corrupt ones.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

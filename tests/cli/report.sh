@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# report: rows by each field, compared with sums over what `dump`, readelf and nm print; several
-# files, several events, one image, and names that would harm a terminal.
+# report: rows by each field, compared with sums over the output of `dump`, readelf and nm; several files,
+# several events, one image, and names that could act on a terminal.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

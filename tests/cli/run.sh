@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# run: a program that calls profil(2) gets libprofil and is otherwise left alone; what cannot work is
-# told before anything runs.
+# run: a program that calls profil(2) gets libprofil and is otherwise unchanged; programs that cannot be
+# preloaded are reported before anything runs.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2016,SC2317 # other shells expand; functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Hints how the names of code that is made at run time are had: of the runtime that is there, and
-# followed to the letter with real ones, they give the names.
+# Hints for names of code made at run time: each is that of the runtime in the process, and with real
+# runtimes, following it gives the names.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

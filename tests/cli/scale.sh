@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# record --scale: profil(2)'s histogram about another process. Its shares and account, its cells, what
-# lies outside them, fork and exec, every format, and bad input.
+# record --scale, the histogram of profil(2) for another process: shares and account, cells, addresses outside
+# them, fork and exec, every format, and bad input.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

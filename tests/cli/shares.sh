@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Programs of known shares, built in all the ways that programs are: each function's share, and
-# the CPU time that the ticks stand for.
+# Programs with known shares of functions, built in all ways that programs are built: each function's
+# share, and ticks times their period.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

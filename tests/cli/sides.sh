@@ -6,7 +6,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-# Four of a kind, recorded at the same time from beginning to end; half of each is in the kernel.
+# Four equal processes, recorded at the same time from start to end; half of each's time is in the kernel.
 recorders=()
 names=(all user kernel both)
 options=("" --user --kernel "--user --kernel")

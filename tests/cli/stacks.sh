@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Call stacks of programs whose call chains are known: recorded whole, counted to the tick, and the
-# same in every format and in the readers that people have.
+# Call stacks of programs with known call chains: recorded whole, counted exactly, and the same in every
+# format and in other readers.
 # shellcheck disable=SC2317 # functions are called by check
 
 # shellcheck source=tests/lib.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Code without symbols: what call frame information describes as a function is one row, named by
-# where it begins, in every output; the reason why it has no name is still said.
+# Code without symbols: a function described by call frame information is one row, named by its start, in
+# every output; the reason why it has no name is still reported.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for other shells

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Threads: those that come while it records, those that come while it attaches, one alone, many
-# processes at once. And that the target notices nothing.
+# Threads: those that start during the recording, or while profiltool attaches; a single thread; many
+# processes at once. And the target is not disturbed.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# -e tick: the scheduler's own tick, at the kernel's rate, which knows of no target: who counts is
-# told apart in the kernel.
+# -e tick: the scheduler's own tick, at the kernel's rate. It comes for all tasks: the eBPF program decides
+# which ones count.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# top: tables in a pipe, compared with what the programs do; and the screen, in a tmux of its own,
-# through every key, sizes of the terminal, signals and ends.
+# top: tables in a pipe, compared with what the programs do; and the screen, in a separate tmux, with every
+# key, sizes of the terminal, signals and ends.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-# A name that would clear the terminal, with a letter that is two bytes long.
+# A name that would clear the terminal, with a character of two bytes.
 hostile=$'h\e[2J\xc3\xa9'
 cp "$progs/shares" "$work/$hostile"
 start_ready "$progs/shares" 1 0 stay

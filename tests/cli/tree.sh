@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# report of call stacks: trees, callers, callees, what is left out and what is chosen; the same
-# numbers as sums over the stacks of the file; recorded stacks of a program whose calls are known.
+# report of call stacks: trees, callers, callees, omitted and selected rows, with the same numbers as sums
+# over the stacks of the file; recorded stacks of a program with known calls.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

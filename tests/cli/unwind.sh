@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Whole call stacks of programs as distributions build them, without frame pointers: whatever the clock,
-# wherever the tick came, of processes, threads and libraries that come while recording; and what is said
-# of stacks that cannot be whole.
+# Whole call stacks of programs as distributions build them, without frame pointers: with every clock, at
+# every instruction, of processes, threads and libraries that appear during the recording; and the messages
+# about stacks that cannot be whole.
 # shellcheck disable=SC2317 # functions are called by check
 
 # shellcheck source=tests/lib.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What a user's programs do to root, who records everything with -g: others' stacks stay whole, every
-# tick is accounted for, and the recording ends in time. See tests/progs/unwinder.c.
+# Malicious programs of a user, while root records the machine with -g: the stacks of other programs stay
+# whole, every tick is accounted for, and the recording ends in time. See tests/progs/unwinder.c.
 # shellcheck disable=SC2317 # functions are called by check
 
 # shellcheck source=tests/lib.sh

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Recording with -g at its limits: processes with more mappings than are kept, files that are not what
-# was mapped, call frame information that is made to take time or memory, and a recorder that may use
-# little memory itself. Each ends in time, with a clear message. See tests/progs/unwinder.c.
+# Recording with -g at its limits: processes with more mappings than are kept, files that differ from what
+# was mapped, call frame information made to take time or memory, and little memory for profiltool itself.
+# Each ends in time, with a clear message. See tests/progs/unwinder.c.
 # shellcheck disable=SC2317 # functions are called by check
 
 # shellcheck source=tests/lib.sh

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Fuzzes every reader, with what our own writers make to begin with, and the layer before them; what
-# names come from, with what compilers make; and both sides of profild's protocol.
-# FUZZ_SECONDS for each (2), as many at once as there are CPUs. What a fuzzer finds stays in
-# build/fuzz/found.
+# Fuzzes every reader, with seeds from our own writers, and the layer before them; the sources of names, with
+# seeds from compilers; and both sides of profild's protocol. Each runs for FUZZ_SECONDS (2), in parallel on
+# all CPUs. Inputs that fail are kept in build/fuzz/found.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# profil.ko is built without a warning on the headers of Debian's kernels, by `make kmod` and dkms,
-# and what looks over the kernel's sources has nothing to say about ours.
+# profil.ko is built without a warning with the headers of Debian's kernels, by `make kmod` and dkms, and
+# the checkers of the kernel's sources report nothing about ours.
 # Time limit: 3600 s
 
 # shellcheck source=SCRIPTDIR/../lib.sh

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2034,SC2154 # lib.sh sets some, and some is for those who source it
-# What the tests of kernels take from Debian's archive, to be sourced after lib.sh. Nothing is
-# installed: it is unpacked below $kernels, where a later run finds it.
+# Fetches Debian's packages for the tests of kernels. Source it after lib.sh. Nothing is installed: packages
+# are unpacked below $kernels, where a later run finds them.
 
 kernels=$build/kernels
 
-# newest REGEX: prints the newest package of such a name that apt knows.
+# newest REGEX: prints the newest package with a matching name in apt's lists.
 newest() {
 	apt-cache search --names-only "^$1\$" | cut -d' ' -f1 | sort -V | tail -n 1
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# profil.ko under a kernel that looks for faults: debug.config, built from the newest sources of
-# Debian's archive. It must find none, whatever the module's tests and the fuzzer do. README.md tells
-# what that takes. FUZZ_SECONDS is how long the fuzzer runs.
+# profil.ko on a kernel with debugging options: debug.config, built from the newest sources in Debian's
+# archive. The module's tests and the fuzzer must cause no report. README.md describes requirements and
+# time. FUZZ_SECONDS is the time of the fuzzer.
 # Time limit: 14400 s
 
 # shellcheck source=SCRIPTDIR/../lib.sh

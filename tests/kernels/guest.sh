@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# All of user space in the virtual machines that kernels.sh starts: their /init, run by busybox.
-# The run NAME leaves NAME.json, NAME.err, NAME.status and what its target printed, NAME.out, in
-# /results, which goes as an archive to the second serial line; the first shows how far it came.
-# $machine, the functions to call, with "+" between them, comes from the kernel's command line.
+# The /init of the virtual machines that kernels.sh starts, run by busybox. The run NAME writes NAME.json,
+# NAME.err, NAME.status and NAME.out, the output of its target, to /results, which is sent as an archive to
+# the second serial line; the first one shows the progress. $machine, from the kernel's command line, has the
+# functions to call, separated by "+".
 
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Debian's own kernels, booted in qemu without KVM: does the eBPF of each take our program, and is
-# the account right there? guest.sh is what runs inside; here its results are checked.
+# Debian's kernels, booted in qemu without KVM: each loads our eBPF programs, and the account is right.
+# guest.sh runs inside; this script checks its results.
 # Time limit: 3600 s
 
 # shellcheck source=SCRIPTDIR/../lib.sh

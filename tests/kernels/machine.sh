@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=bash disable=SC2034,SC2154 # lib.sh sets some, and some is for those who source it
-# Kernels booted in qemu without KVM, to be sourced after lib.sh. guest.sh is all that runs inside; it
-# sends back its results. What is run has names there: the run NAME leaves NAME.json and so on.
+# shellcheck shell=bash disable=SC2034,SC2154 # shared variables: of lib.sh, and for scripts that source this
+# Boots kernels in qemu without KVM. Source it after lib.sh. guest.sh runs inside and sends back its results:
+# each run has a NAME there, and writes NAME.json and others.
 
-# Seconds that a machine may take: ten times what it does on a host that has nothing else to do, and
-# guest.sh itself ends a row that hangs.
+# The time limit of a machine in seconds: ten times what it takes on an idle host. guest.sh itself ends a row
+# that hangs.
 longest=2400
-# More for the kernel's command line, where NAME=VALUE is a variable of guest.sh:
+# Additional words for the kernel's command line, where NAME=VALUE is a variable of guest.sh:
 # times=1000 fuzz_seconds=300
 append=${PROFIL_KERNEL_APPEND:-}
 declare -A machines=() # their processes, by $series-MACHINE

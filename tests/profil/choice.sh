@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Which back end a program gets, what is said of it, what becomes of it when profild ends, and of
-# descriptors and rights.
+# Which back end a program gets, the messages about it, and what happens when profild ends, the program
+# closes descriptors, or gives up privileges.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Programs of others that call profil() and monstartup(), as they come from the distribution: GNU
-# Common Lisp and GDB.
+# Programs of the distribution that call profil() and monstartup(): GNU Common Lisp and GDB.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

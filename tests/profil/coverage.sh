@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Ticks times their period are the CPU time that the kernel accounts, however short the threads and
-# processes live that use it: tests/cli/coverage.sh is the same for profiltool.
+# Ticks times their period are the CPU time that the kernel accounts, also of short-lived threads and
+# processes. tests/cli/coverage.sh tests the same for profiltool.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What libprofil exports, its header and its man pages are the same, and the programs in the pages
-# can be compiled and do what the pages say.
+# libprofil's exported names, its header and its man pages agree, and the programs in the pages can be
+# compiled and do what the pages say.
 # shellcheck disable=SC2317 # functions are called through check
 
 # shellcheck source=tests/lib.sh

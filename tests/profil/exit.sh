@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What libprofil does when a program ends: nothing if nothing is on, and little for each of many
-# functions that the program has called at exit.
+# libprofil at the end of a program: it does nothing if profiling is off, and little for each of many
+# functions registered by atexit(3).
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The files that libprofil writes: gperftools and DCPI, of sessions and of buffers. profiltool reads
-# the same counts from both, and would have written the same DCPI files.
+# Files that libprofil writes: gperftools and DCPI, of sessions and of buffers. profiltool reads the same
+# counts from both, and writes the same DCPI files.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

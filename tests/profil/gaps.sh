@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What a program is told, and how it goes on, when its back end goes away: profild is replaced by
-# another, or the program gives up its rights or its root directory. And what a family of processes
-# costs the machine.
+# What a program learns, and how it continues, when its back end ends: profild is replaced, or the program
+# gives up its privileges or changes its root directory. And the cost of a family of processes.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

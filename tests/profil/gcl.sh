@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # GNU Common Lisp's image for profiling, which is built with gcc -pg: (si::gprof-start) calls
-# monstartup(), and (si::gprof-quit) _mcleanup(), then gprof with symbols that gcl has written.
+# monstartup(), and (si::gprof-quit) calls _mcleanup(), and then gprof with symbols that gcl wrote.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# When the counts are in the buffer, and how programs that are profiled go on and end.
+# When the counts are in the buffer, and how profiled programs continue and end.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A client of profild is counted, and nobody else: not a program of another user that gets the
-# number of one of the client's threads while profild attaches to them, nor one that it becomes.
+# profild counts only its client: not a program of another user that gets the number of one of the client's
+# threads while profild attaches, nor a program that the client executes.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check

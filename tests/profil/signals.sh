@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Signals, timers, calls that wait: what the program sees and what strace sees.
+# Signals, timers and blocking system calls, as the program and as strace see them.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
