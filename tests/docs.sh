@@ -90,9 +90,9 @@ man_statuses() {
 		sed 's/[:.,].*//' | tr '[:upper:]' '[:lower:]'
 }
 
-# --- Comparisons; they take the files, so that changed copies can be tried ---
+# --- Comparisons; the files are arguments, so that changed copies can be compared ---
 
-# same NAME1 LIST1 NAME2 LIST2: prints what only one has, and fails then.
+# same NAME1 LIST1 NAME2 LIST2: fails if the lists differ, and prints what only one has.
 same() {
 	local differences
 
@@ -126,7 +126,7 @@ same_statuses() {
 	same --help "$(help_statuses "$1")" "the man page" "$(man_statuses "$2")"
 }
 
-# notices TEXT COMMAND...: whether a comparison fails and says this.
+# notices TEXT COMMAND...: succeeds if a comparison fails and prints TEXT.
 notices() {
 	local text=$1 output
 	shift
@@ -190,7 +190,7 @@ check "completion: processes for -p" offers "$sleeper" profiltool -p "$sleeper"
 check "completion: another process for -p" offers "1,$sleeper" profiltool -p "1,$sleeper"
 check "completion: processes for check -p" offers "$sleeper" profiltool check -p "$sleeper"
 check "completion: threads for -t" offers "$sleeper" profiltool record -t "$sleeper"
-check "completion: folders for --cgroup" offers /proc/ profiltool record --cgroup /pr
+check "completion: directories for --cgroup" offers /proc/ profiltool record --cgroup /pr
 check "completion: formats" offers_only pprof profiltool merge -f p
 check "completion: formats behind =" \
 	offers_only folded profiltool record --format = f
@@ -229,7 +229,7 @@ check "completion: fields are those of the tool" \
 	offers_only "$(tool_fields)" profiltool report --by ''
 check "completion: an image to report" offers "$work/a.pb.gz" profiltool report -p "$work/a"
 
-# The comparisons notice what they are made for.
+# The comparisons find the differences that they are made for.
 check "an option that only --help has is noticed" \
 	notices "only in --help: --new" same_options report \
 	"$(changed "$work/help.report" 's/^  -n, --limit ROWS/&\n      --new              x/')" \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The directions of #include between the layers, and rules that hold for every source file.
-# PROFIL_TREE names another tree to look at.
+# PROFIL_TREE names another tree to check.
 # shellcheck disable=SC2317 # functions are called through check
 
 # shellcheck source=tests/lib.sh
@@ -12,11 +12,11 @@ tree=${PROFIL_TREE:-$top}
 # The layers from top to bottom. An include may point to the own layer or up.
 layers='bpf kmod util dcpi capture lib profile symbol format report tool,daemon'
 
-# Headers that are made by the build, and the one layer that may include each.
+# Headers that the build generates, and the one layer that may include each.
 generated='sample.skel.h:capture tick.skel.h:capture profil.skel.h:capture profile.pb-c.h:format
 	flame_graph.js.h:report flame_graph.css.h:report'
 
-# Headers of the system that only these layers may include.
+# System headers that only these layers may include.
 reserved='
 	^bpf/			bpf capture
 	^linux/perf_event\.h$	bpf capture
@@ -28,8 +28,8 @@ reserved='
 	^(n?curses|term)\.h$	tool
 '
 
-# The files of the tree: what git tracks or would track; all of it where there is no git. $only names
-# the one to look at.
+# The files of the tree: those that git tracks or would track, or all files without git. $only limits them
+# to one file.
 only=
 files() {
 	if [ -n "$only" ]; then
@@ -76,7 +76,8 @@ for group in $layers; do
 	done
 done
 
-# find_header TREE FILE HEADER: sets $found to the file of the tree that FILE means; empty: there is none.
+# find_header TREE FILE HEADER: sets $found to the file that FILE includes by this name; empty if there is
+# none.
 find_header() {
 	local root=$1 folder=${2%/*} header=$3 path
 
@@ -89,9 +90,9 @@ find_header() {
 	done
 }
 
-# --- Rules. Each prints what breaks it: nothing when all is well ---
+# --- Rules. Each prints its violations ---
 
-# Generated headers, and headers that are nowhere.
+# Generated headers, and headers that do not exist.
 check_unfound() {
 	local file=$1 header=$2 entry layer
 
@@ -181,7 +182,7 @@ rule_subdirectories() {
 }
 
 rule_dcpi() {
-	# Of DCPI files a layer of its own knows more, for libprofil needs it as well.
+	# DCPI has a separate layer, because libprofil needs it as well.
 	includes "$1" '"' | grep -vE '^user/(dcpi|lib|format/dcpi)/' | grep ' dcpi/' |
 		sed -E 's/ (.*)/: \1 is only for dcpi and lib/'
 }
@@ -191,7 +192,7 @@ commands() {
 		'^const struct tool_command [a-z]+_command = ') | sed -E 's|.*/(.*)\.c|\1|'
 }
 
-# What libprofil is made of links libc alone: of the layers above lib, no other folder.
+# libprofil links only libc: of the layers above lib, it may include only these directories.
 rule_library() {
 	includes "$1" '"' | grep -E '^user/(lib|dcpi|util)/' |
 		grep -v '^user/lib/bpf_module\.c ' |
@@ -199,15 +200,15 @@ rule_library() {
 		sed -E 's/ (.*)/: \1 is none of what libprofil is made of/'
 }
 
-# exported FILE: the functions that others could call, and the command that it is.
+# exported FILE: prints the functions that other files could call, and the command that it defines.
 exported() {
 	sed -nE '/^(static|typedef|extern)\>/d
 		s/^const struct tool_command ([a-z_]+_command) = .*/\1/p
 		s/^[a-z][a-z0-9_ ]*[ *]([a-z0-9_]+)\(.*/\1/p' "$1"
 }
 
-# What one command defines, another must not use. They share a header that declares them all, so it is
-# the names that are looked for.
+# No command may use what another one defines. One header declares them all, so the rule searches for
+# names.
 rule_commands() {
 	local folder=$1/user/tool command other names all
 
@@ -243,14 +244,14 @@ rule_length() {
 
 	written_here "$1" | (cd "$1" && xargs -d '\n' wc -l) | while read -r lines file; do
 		[ "$file" != total ] || continue
-		# A test's cases are a list: it may be longer than what must be understood at once.
+		# Test cases are a list, which may be longer.
 		most=800
 		[[ $file == tests/* ]] && most=1000
 		[ "$lines" -le "$most" ] || echo "$file: $lines lines, more than $most"
 	done
 }
 
-# Written so that this line is none itself.
+# Written so that this line does not match.
 rule_finished() {
 	written_here "$1" | (cd "$1" && xargs -d '\n' grep -HnE '\<(TO''DO|FIX''ME|X''XX)\>')
 }
@@ -282,22 +283,22 @@ check "only headers are included" nothing rule_headers_only "$tree"
 check "libbpf, perf events and elfutils have one place each" nothing rule_reserved "$tree"
 check "no subdirectory includes another: formats, views" nothing rule_subdirectories "$tree"
 check "DCPI's parts are for two layers" nothing rule_dcpi "$tree"
-check "libprofil is made of few folders" nothing rule_library "$tree"
-check "no command knows another" nothing rule_commands "$tree"
+check "libprofil uses few directories" nothing rule_library "$tree"
+check "no command uses another" nothing rule_commands "$tree"
 check "every file has its licence on top" nothing rule_spdx "$tree"
-check "no file is too long to be read at a sitting" nothing rule_length "$tree"
-check "nothing is left to be done" nothing rule_finished "$tree"
+check "no file is too long" nothing rule_length "$tree"
+check "no source has a TODO" nothing rule_finished "$tree"
 
-# The rules notice what they are made for: a copy of the tree in which one line breaks one rule.
+# Each rule finds its violation: a copy of the tree in which one line breaks one rule.
 copy=$work/tree
 mkdir "$copy"
 files "$tree" | grep -E '^(bpf|user)/' | (cd "$tree" && xargs -d '\n' cp --parents -t "$copy")
 
-# notices RULE FILE LINES: whether a rule has more to say about the file once it has these lines.
+# notices RULE FILE LINES: succeeds if a rule prints more about the file once it has these lines.
 notices() {
 	local rule=$1 file=$2 before after only=
 
-	# The others have to know what there is besides the file.
+	# The other rules need the other files, too.
 	[[ $rule == rule_commands ]] || only=$file
 	before=$("$rule" "$copy" | grep -cF "$file:")
 	mkdir -p "$(dirname "$copy/$file")"

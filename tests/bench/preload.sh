@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2034,SC2154 # lib.sh sets some, and some is for those who source it
-# What the benchmarks of libprofil share, to be sourced after lib.sh: our programs run with libprofil
-# preloaded, or with the C library's own profil().
+# Functions that the benchmarks of libprofil share. Source it after lib.sh. They run programs with libprofil
+# preloaded, or with the C library's profil().
 
 # A tree of its own, which every user can read wherever the build is.
 tree=$work/tree
@@ -34,7 +34,7 @@ set_command() {
 		PROFIL_HZ="$hz" PROFIL_SOCKET="$socket" "${command[@]}")
 }
 
-# run_program BACKEND HZ PROGRAM ARG...: to its end; told NAME is what it printed.
+# run_program BACKEND HZ PROGRAM ARG...: runs it to its end; `told NAME` prints a value of its output.
 run_program() {
 	set_command "$@"
 	"${command[@]}" >"$work/program" 2>"$work/program.err" </dev/null

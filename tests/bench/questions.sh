@@ -13,7 +13,7 @@ done
 PATH=$build:$PATH
 cd "$work" || exit
 
-# A program of C++, built so that perf can tell its stacks and lines, too: it counts words.
+# A program of C++, built so that perf finds its stacks and lines, too: it counts words.
 cat >words.cc <<'END'
 #include <algorithm>
 #include <map>

@@ -75,17 +75,18 @@ check "the columns" grep -qxE 'samples +% +address +B +instruction' \
 check "in short, the busy ones and no sample less" \
 	test "$(annotate --no-source burn_sixty "$work/pie.pb.gz" | awk '/^ *[0-9]/ { n += $1 } END { print n }')" = \
 	"$(annotate --json burn_sixty "$work/pie.pb.gz" | python3 -c 'import json, sys; print(json.load(sys.stdin)["self"])')"
-check "the rest is told" grep -qE '^ +\.\.\. [0-9]+ instructions$' <(annotate burn_sixty "$work/pie.pb.gz")
-check "no more of it" test "$(annotate burn_sixty "$work/pie.pb.gz" | wc -l)" -lt \
+check "the rest is reported" grep -qE '^ +\.\.\. [0-9]+ instructions$' <(annotate burn_sixty "$work/pie.pb.gz")
+check "the rest is reported: no more of it" \
+	test "$(annotate burn_sixty "$work/pie.pb.gz" | wc -l)" -lt \
 	"$(annotate -a burn_sixty "$work/pie.pb.gz" | wc -l)"
 line=$(grep -n '^BURNER(burn_sixty)' "$source" | cut -d : -f 1)
 check "source lines" grep -qF "shares.c:$line  BURNER(burn_sixty)" \
 	<(annotate burn_sixty "$work/pie.pb.gz")
-check "none when they are not wanted" test -z \
+check "source lines: none when they are not wanted" test -z \
 	"$(annotate --no-source burn_sixty "$work/pie.pb.gz" | grep shares.c)"
 check "none in a program without them" test -z "$(annotate -a burn_sixty "$work/fixed.pb.gz" | grep shares.c)"
-check "it is told how to get them" says "no source lines: $work/fixed has no debug information for it; install its -dbgsym package, or build it with -g"
-check "what it is, is told" says "burn_sixty in $work/fixed: "
+check "a hint says how to get them" says "no source lines: $work/fixed has no debug information for it; install its -dbgsym package, or build it with -g"
+check "its name is printed" says "burn_sixty in $work/fixed: "
 
 check "several files add up" json "j['self'] == $(annotate --json burn_sixty "$work/pie.pb.gz" |
 	python3 -c 'import json, sys; print(2 * json.load(sys.stdin)["self"])')" \
@@ -136,9 +137,10 @@ check "--source: the columns" grep -qxE 'samples +%  line  source' \
 	<(annotate --source burn_sixty "$work/pie.pb.gz")
 check "no sample less" test "$(source_sum burn_sixty "$work/pie.pb.gz")" = "$sum"
 check "none with --all either" test "$(source_sum -a burn_sixty "$work/pie.pb.gz")" = "$sum"
-check "the file is told" grep -qxE " +$source" <(annotate -s burn_sixty "$work/pie.pb.gz")
+check "the file is reported" grep -qxE " +$source" <(annotate -s burn_sixty "$work/pie.pb.gz")
 check "a program without lines" exits 1 "$profiltool" annotate --source burn_sixty "$work/fixed.pb.gz"
-check "says so" says "there are no source lines of burn_sixty: $work/fixed has no debug information"
+check "a program without lines: reported" \
+	says "there are no source lines of burn_sixty: $work/fixed has no debug information"
 check "source and none" exits 2 "$profiltool" annotate --source --no-source burn_sixty "$work/pie.pb.gz"
 
 mkdir -p "$work/build/src" "$work/elsewhere/src"
@@ -179,10 +181,11 @@ check "without a function, from an image without samples" exits 1 \
 	"$profiltool" annotate -p nothing "$work/inlined.pb.gz"
 check "what is inlined stands below its line" grep -qE '^ +[0-9]+ +[0-9]+ +[0-9.]+ +> mix at inlined.c:7  return value \* 3 \+ 1;$' \
 	<(annotate -s work "$work/inlined.pb.gz")
-check "and before its instructions" grep -qE '^ +inlined.c:7 \(inlined mix\)  return value' \
+check "what is inlined stands below its line: before its instructions" \
+	grep -qE '^ +inlined.c:7 \(inlined mix\)  return value' \
 	<(annotate work "$work/inlined.pb.gz")
 check "a loop" grep -qE ' : ?/ .*  0x|0x[0-9a-f]+ +: / ' <(annotate -a work "$work/inlined.pb.gz")
-check "JSON tells what is inlined" json "any(l.get('inlined') == 'mix' and l['inlined_line'] == 7 and
+check "JSON reports what is inlined" json "any(l.get('inlined') == 'mix' and l['inlined_line'] == 7 and
 	l['line'] == 13 and l['self'] > 0 for l in j['lines'])" <(annotate --json work "$work/inlined.pb.gz")
 check "a caller has what it calls" json "(j['self'] < 10 and j['total'] > 50 and
 	max(i['total'] for i in j['instructions'] if i['instruction'].startswith('call')) > 50)" \
@@ -193,10 +196,10 @@ check "percent are of that" grep -qE '^ +0 +[0-9]+ +(9[0-9]|100)\.[0-9]+ +0x[0-9
 touch "$work/build/src/inlined.c"
 touch -d '1 hour ago' "$work/inlined"
 check "a source that has changed" exits 0 "$profiltool" annotate -s work "$work/inlined.pb.gz"
-check "is told" says "changed since the program was built: $work/build/src/inlined.c; lines may be off"
+check "a source that has changed: reported" says "changed since the program was built: $work/build/src/inlined.c; lines may be off"
 mv "$work/build/src/inlined.c" "$work/elsewhere/src/inlined.c"
 check "a source that is gone" exits 0 "$profiltool" annotate -s work "$work/inlined.pb.gz"
-check "is told, and what to do" says "not here: the source file $work/build/src/inlined.c; --source-path"
+check "a source that is gone: is reported, and what to do" says "not here: the source file $work/build/src/inlined.c; --source-path"
 check "its lines have numbers all the same" grep -qE '^ +[0-9]+ +[0-9]+ +[0-9.]+ +13 +$' "$work/out"
 check "a source elsewhere" grep -q 'sink = mix(sink)' \
 	<(annotate -s --source-path "$work/elsewhere" work "$work/inlined.pb.gz")
@@ -254,7 +257,7 @@ address=$(nm "$work/fixed" | sed -n 's/^0*\([0-9a-f]*\) T burn_ten$/\1/p')
 check "by an address in it" diff <(annotate burn_ten "$work/fixed.pb.gz") \
 	<(annotate "0x$(printf %x $((0x$address + 1)))" "$work/fixed.pb.gz")
 check "a function without samples" exits 1 "$profiltool" annotate main "$work/fixed.pb.gz"
-check "says so" says "no sample fell into main"
+check "a function without samples: reported" says "no sample fell into main"
 check "a function of another image" exits 1 "$profiltool" annotate -p libc.so.6 burn_ten "$work/fixed.pb.gz"
 check "of this image" exits 0 "$profiltool" annotate -p fixed burn_ten "$work/fixed.pb.gz"
 check "no profile" exits 2 "$profiltool" annotate burn_ten
@@ -263,7 +266,7 @@ check "nothing at all" exits 2 "$profiltool" annotate
 # In a stripped program that has no call frame information either, the busiest address.
 busiest=$("$profiltool" report --json --by address -p stripped "$work/stripped.pb.gz" 2>/dev/null |
 	python3 -c 'import json, sys; row = json.load(sys.stdin)["rows"][0]; print(row["address"], row["self"])')
-check "stripped: a name that is not there" exits 1 "$profiltool" annotate burn_sixty "$work/stripped.pb.gz"
+check "stripped: a name that does not exist" exits 1 "$profiltool" annotate burn_sixty "$work/stripped.pb.gz"
 check "stripped: by address, it begins there" grep -qE "^ +${busiest#* } +[0-9.]+ +${busiest% *} " \
 	<(annotate --no-source "${busiest% *}" "$work/stripped.pb.gz" | sed -n 2p)
 check "stripped: by the name that report gives it" diff \
@@ -297,9 +300,9 @@ EOF_C
 gcc -O1 "$work"/{twins,part1,part2}.c -o "$work/twins"
 check "two functions of one name: recorded" record "$work/twins.pb.gz" "$work/twins"
 check "two functions of one name" exits 1 "$profiltool" annotate twin "$work/twins.pb.gz"
-check "are told apart by address" says "twin is ambiguous: 0x"
+check "two functions of one name: are distinguished by address" says "twin is ambiguous: 0x"
 mapfile -t twins < <(nm "$work/twins" | sed -n 's/^0*\([0-9a-f]*\) t twin$/0x\1/p')
-check "both are told" says "${twins[0]} in twins, "
+check "both are reported" says "${twins[0]} in twins, "
 check "the other, too" says "${twins[1]} in twins, "
 # Of this image: where the program has a twin, the dynamic loader has code, too, that may have a sample.
 for twin in "${twins[@]}"; do
@@ -311,7 +314,7 @@ for i in {1..20}; do
 	printf 'ob=lib%s.so\nfl=%s.c\nfn=twin\n0x%s00 5\n' "$i" "$i" "$i"
 done | { printf 'positions: instr\nevents: e\n' && cat; } >"$work/twenty.cg"
 check "many of one name" exits 1 "$profiltool" annotate twin "$work/twenty.cg"
-check "more than are told" says " in lib16.so, 5 samples; and more"
+check "more than are listed" says " in lib16.so, 5 samples; and more"
 
 cat >"$work/cxx.cc" <<'EOF_C'
 #include <ctime>
@@ -344,22 +347,22 @@ fi
 # --- What cannot be shown ---
 
 check "no objdump" exits 1 env PATH=/nowhere "$profiltool" annotate --no-source burn_sixty "$work/pie.pb.gz"
-check "names the package" says "install the package binutils"
+check "no objdump: names the package" says "install the package binutils"
 check "the source will do" exits 0 env PATH=/nowhere "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
-check "and it is told" says "no instructions: cannot run objdump"
-check "with the package" says "install the package binutils"
+check "no objdump: the source is printed instead, with a message" says "no instructions: cannot run objdump"
+check "no objdump: the message names the package" says "install the package binutils"
 
 cp "$work/pie" "$work/kept"
 gcc "${flags[@]}" -O2 -fPIE -pie "$source" -o "$work/pie"
 check "a file that was built anew" exits 1 "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
-check "is refused" says "$work/pie: replaced since (build ID differs)"
+check "a file that was built anew: refused" says "$work/pie: replaced since (build ID differs)"
 check "by address, too" exits 1 "$profiltool" annotate \
 	"$("$profiltool" report --json --by address "$work/pie.pb.gz" 2>/dev/null | python3 -c '
 import json, sys
 print(json.load(sys.stdin)["rows"][0]["address"])')" "$work/pie.pb.gz"
 rm "$work/pie"
 check "a file that is gone" exits 1 "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
-check "says so" says "file is gone"
+check "a file that is gone: reported" says "file is gone"
 mv "$work/kept" "$work/pie"
 check "the right one again" exits 0 "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
 
@@ -371,8 +374,8 @@ fn=schedule
 0xffffffff81000000 7
 EOF_CALLGRIND
 check "the kernel" exits 1 "$profiltool" annotate schedule "$work/kernel.cg"
-check "is in no file" says "code of the kernel is in no file"
-check "says what there is" says "profiltool report --by address -p '[kernel.kallsyms]'"
+check "the kernel: is in no file" says "code of the kernel is in no file"
+check "the kernel: says what there is" says "profiltool report --by address -p '[kernel.kallsyms]'"
 
 # --- Several events, and a name that begins with "-": a file made by hand ---
 
@@ -396,6 +399,7 @@ check "JSON has each event" json "j['instructions'][0]['values'] == {'cycles': 7
 
 printf 'positions: instr\nevents: e\nob=/x\033[31m\nfn=f\033[2J\n0x10 5\n' >"$work/hostile.cg"
 check "a hostile file is refused" exits 1 "$profiltool" annotate 0x10 "$work/hostile.cg"
-check "and nothing of it reaches the terminal" test -z "$(grep $'\x1b' "$work/err")"
+check "a hostile file is refused: nothing of it reaches the terminal" \
+	test -z "$(grep $'\x1b' "$work/err")"
 
 finish

@@ -133,8 +133,8 @@ if command -v valgrind >/dev/null && command -v callgrind_annotate >/dev/null &&
 
 	check "several parts in a file" grind parts --combine-dumps=yes --dump-before=work
 	agrees "several parts" parts
-	check "are several" test "$(grep -c ^events: parts)" -gt 1
-	check "and their totals are summed up" \
+	check "several parts in a file: are several" test "$(grep -c ^events: parts)" -gt 1
+	check "several parts in a file: their totals are summed up" \
 		test "$(total parts)" = "$(awk '/^totals: / { s += $2 } END { print s }' parts)"
 
 	check "a file for each thread" grind threads --separate-threads=yes
@@ -144,7 +144,7 @@ if command -v valgrind >/dev/null && command -v callgrind_annotate >/dev/null &&
 	check "both together" test "$(ours threads-01 threads-02 | awk '{ s += $NF } END { print s }')" = \
 		$(($(total threads-01) + $(total threads-02)))
 	check "the empty file beside them is refused" exits 1 "$profiltool" report threads
-	check "and the reason told" says "is empty"
+	check "the empty file beside them is refused: the reason is reported" says "is empty"
 
 	check "cachegrind runs" valgrind -q --tool=cachegrind --cache-sim=yes \
 		--cachegrind-out-file=cache ./calls
@@ -193,12 +193,12 @@ fn=f
 2 oops
 END
 check "an error" exits 1 "$profiltool" report small
-check "tells the line" says "small:5: a cost is no number"
+check "reports the line" says "small:5: a cost is no number"
 check "what comes before it is there" test "$(total --salvage small)" = 5
 check "through a pipe" test "$(head -n 4 small | total -)" = 5
 check "in gzip" test "$(head -n 4 small | gzip | total -)" = 5
 check "what other readers take" exits 0 "$profiltool" report <(printf 'events: t\n fn=f\n1 1\n')
-check "is told" says "line 2: a line begins with a blank"
+check "what other readers take: reported" says "line 2: a line begins with a blank"
 check "or refused" exits 1 "$profiltool" report --strict <(printf 'events: t\n fn=f\n1 1\n')
 
 # --- Files that writers may come to write, and their totals ---
@@ -212,12 +212,12 @@ for file in "$data"/callgrind/*.cg; do
 		check "$name is refused" exits 1 "$profiltool" report "$file"
 	fi
 done
-check "relative costs are told" exits 1 "$profiltool" report --strict "$data/callgrind/relative-costs.cg"
+check "relative costs are reported" exits 1 "$profiltool" report --strict "$data/callgrind/relative-costs.cg"
 check "with their line" says "line 13: a cost is relative to that of the line before"
 check "a callee's file holds until the next" exits 0 \
 	"$profiltool" report --strict "$data/callgrind/cfl-persists.cg"
 
-# Other readers of pprof files show the last event, unless they are told which.
+# Other readers of pprof files show the last event, unless the file has a default type.
 cat >"$work/events.callgrind" <<-END
 	# callgrind format
 	events: Ir Dr Dw
@@ -230,7 +230,8 @@ if command -v go >/dev/null; then
 		"$work/events.pb.gz"
 	check "go tool pprof shows the first event, as we do" grep -q "Type: Ir" \
 		<(HOME=$work go tool pprof -top "$work/events.pb.gz" 2>/dev/null)
-	check "and back" exits 0 "$profiltool" convert "$work/events.pb.gz" "$work/back.callgrind"
+	check "several events, converted back from pprof" \
+		exits 0 "$profiltool" convert "$work/events.pb.gz" "$work/back.callgrind"
 	check "with nothing that only pprof has" test -z "$(grep "what only pprof" "$work/err")"
 fi
 

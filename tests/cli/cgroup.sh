@@ -43,7 +43,7 @@ cat >"$work/enter" <<'EOF_SH'
 echo $$ >"$1/cgroup.procs" && shift && exec "$@"
 EOF_SH
 chmod 755 "$work" "$work/enter"
-# The same program under names that tell its processes apart.
+# Copies of the program, so that each process has another name.
 for name in stays comes born leaves stranger; do
 	cp "$progs/shares" "$work/$name"
 done
@@ -88,10 +88,10 @@ done
 [ -e "$in/cpu.stat" ] && used=$(($(usage_us) - used))
 kill -INT "$recorder"
 wait "$recorder"
-check "a group, by the scheduler's tick: well" test $? -eq 0
+check "a group, by the scheduler's tick: succeeds" test $? -eq 0
 kill -INT "$everything"
 wait "$everything"
-check "a group: well" test $? -eq 0
+check "a group: succeeds" test $? -eq 0
 check "a group: nothing came from outside" recorded "whole and not $(of stranger)" "$work/all.json"
 burnt="($(of /stays) + $(of /comes) + $(of /born))"
 check "shares of 60, 30 and 10 %" recorded "is_share('burn_sixty', .6, of=$burnt) and \
@@ -108,7 +108,7 @@ for function in burn_parent burn_thread burn_child; do
 	check "groups below it: $function" recorded "$(part "samples('$function')" 0.4)" "$work/all.json"
 done
 check "a process that comes later" recorded "$(part "$(of /comes)" 0.5)" "$work/all.json"
-check "one that is born there, of another user" recorded "$(part "$(of /born)" 0.4)" \
+check "one that starts there, of another user" recorded "$(part "$(of /born)" 0.4)" \
 	"$work/all.json"
 check "one that leaves: until then" recorded "$(part "samples('burn_before')" 0.4)" "$work/all.json"
 check "one that leaves: and no more" recorded "not $(of /leaves)" "$work/all.json"
@@ -117,13 +117,13 @@ cpu_ns=$(dumped cpu_ns "$work/all.pb.gz")
 check "the ticks make up the account of its CPU time" recorded \
 	"is_cpu($cpu_ns, tasks=12)" "$work/all.json"
 if [ -n "${used:-}" ]; then
-	check "which is the kernel's own" recorded "abs($cpu_ns - $used * 1000) <= $used * 40" "$work/all.json"
+	check "the account of its CPU time is the kernel's" recorded "abs($cpu_ns - $used * 1000) <= $used * 40" "$work/all.json"
 fi
 check "the summary names it" grep -qF "control group $in: " "$work/all.err"
 
-check "the uppermost group: all there is" bash -c \
+check "the root group: all processes" bash -c \
 	"'$profiltool' --cgroup / -F 999 -d 0.4 --json >'$work/root.json' 2>/dev/null"
-check "the uppermost group: strangers too" recorded "whole and $(of /stranger) > 0" \
+check "the root group: also other processes" recorded "whole and $(of /stranger) > 0" \
 	"$work/root.json"
 
 echo "$stranger" >"$in/cgroup.procs"
@@ -161,7 +161,7 @@ check "a path below the mount" finds "$name/empty"
 check "the same with a slash in front" finds "/$name/empty"
 check "a slash behind" finds "$name/empty/"
 cd "$group" || exit
-check "a path from the working folder" finds ./empty
+check "a path from the working directory" finds ./empty
 cd .. || exit
 check "two" finds "./$name/../$name/empty"
 cd "$top" || exit
@@ -176,13 +176,13 @@ refuses() {
 }
 
 check "none of this name" refuses 1 "there is no control group $name/none" --cgroup "$name/none"
-check "none of this name: the way out" says "find $place -type d"
+check "none of this name: the hint" says "find $place -type d"
 check "none of this path" refuses 1 "there is no control group $group/none" --cgroup "$group/none"
 check "none here" refuses 1 "there is no control group ./$name" --cgroup "./$name"
-check "a folder of another file system" refuses 1 "$work is not a control group" --cgroup "$work"
+check "a directory of another file system" refuses 1 "$work is not a control group" --cgroup "$work"
 check "a file" refuses 1 "$in/cgroup.procs: Not a directory" --cgroup "$in/cgroup.procs"
-check "an empty word" refuses 2 "empty" --cgroup ""
-check "too long a word" refuses 1 "cannot open the control group /0" --cgroup "/$(printf '%05000d' 0)"
+check "an empty argument" refuses 2 "empty" --cgroup ""
+check "an argument that is too long" refuses 1 "cannot open the control group /0" --cgroup "/$(printf '%05000d' 0)"
 
 for other in "-p $$" "-t $$" -a "-- true"; do
 	# shellcheck disable=SC2086 # several words
@@ -195,7 +195,7 @@ if [ -n "$bare" ] && bare=$(mktemp -d "$bare/profil-test.XXXXXX"); then
 	groups+=("$bare")
 	check "a hierarchy without perf_event" refuses 1 "$bare: it is of cgroup v1, without" \
 		--cgroup "$bare"
-	check "a hierarchy without perf_event: the way out" says "below $place"
+	check "a hierarchy without perf_event: the hint" says "below $place"
 fi # else all are cgroup2
 
 cp "$profiltool" "$work/profiltool"
@@ -204,11 +204,12 @@ if setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" --versi
 		setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" "$@"
 	}
 	chmod 700 "$group"
-	check "as nobody, in a folder that is closed" exits 5 as_nobody record -d 0.1 --cgroup "$in"
-	check "as nobody, in a folder that is closed: why" says "$in: Permission denied"
+	check "as nobody, in a directory that is closed" \
+		exits 5 as_nobody record -d 0.1 --cgroup "$in"
+	check "as nobody, in a directory that is closed: why" says "$in: Permission denied"
 	chmod 755 "$group"
 	check "as nobody" exits 5 as_nobody record -d 0.1 --cgroup "$in"
-	check "as nobody: the way out" says "setcap cap_bpf,cap_perfmon"
+	check "as nobody: the hint" says "setcap cap_bpf,cap_perfmon"
 else
 	skip "as nobody" "setpriv cannot become nobody here"
 fi

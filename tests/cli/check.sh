@@ -23,8 +23,8 @@ line() {
 	return 1
 }
 
-# mends NAME TEXT: whether the line behind that of NAME has this.
-mends() {
+# hints NAME TEXT: succeeds if the line after that of NAME has this hint.
+hints() {
 	grep -A 1 "^[a-z]*  *$1  " "$work/out" | grep -F -- '->' | grep -qF -- "$2" && return
 	cat "$work/out"
 	return 1
@@ -38,7 +38,7 @@ like_record() {
 	exits "$code" "$@" "$tool" check
 }
 
-# says_refusal CALL: whether record tells of the filter that refuses CALL.
+# says_refusal CALL: succeeds if record names the filter that refuses CALL.
 says_refusal() {
 	status "$progs/seccomp" "$1" 1 "$tool" -p "$sleeper" -d 0.1 >/dev/null
 	says "a seccomp filter refuses $1(2)"
@@ -46,14 +46,14 @@ says_refusal() {
 
 # --- All is well ---
 
-check "as root: well" exits 0 "$tool" check
-check "as root: the proof" line ok recording "works: [1-9][0-9]* ticks"
+check "as root: succeeds" exits 0 "$tool" check
+check "as root: the recording" line ok recording "works: [1-9][0-9]* ticks"
 check "as root: the scheduler's tick" line ok tick "-e tick works: [1-9][0-9]* Hz"
 check "as root: nothing is missing" test "$(grep -c '^no' "$work/out")" -eq 0
 check "as root: nothing is said besides" test ! -s "$work/err"
 check "each line has a state" test "$(grep -cvE '^(ok|limited|no|absent) |^ +-> ' "$work/out")" -eq 0
 check "record agrees" like_record env
-check "--json: well" exits 0 "$tool" check --json
+check "--json: succeeds" exits 0 "$tool" check --json
 check "--json: a list with these keys" json \
 	'all(list(q) == ["requirement", "state", "cause", "mend"] for q in j) and len(j) > 12' "$work/out"
 check "--json: says what the lines say" json \
@@ -68,10 +68,10 @@ if "${nobody[@]}" "$tool" --version >/dev/null 2>&1; then
 	check "as nobody: not permitted" exits 5 "${nobody[@]}" "$tool" check
 	check "as nobody: eBPF" line no eBPF "without cap_bpf and cap_perfmon"
 	check "as nobody: perf events" line no "perf events" "without cap_perfmon"
-	check "as nobody: the command that mends it" mends eBPF "setcap cap_bpf,cap_perfmon"
-	check "as nobody: names the file" mends eBPF "=ep $tool"
-	check "as nobody: the trial" line no recording "Operation not permitted"
-	check "as nobody: what is said twice is mended once" mends "perf events" "the same as for eBPF"
+	check "as nobody: the command that fixes it" hints eBPF "setcap cap_bpf,cap_perfmon"
+	check "as nobody: names the file" hints eBPF "=ep $tool"
+	check "as nobody: the recording" line no recording "Operation not permitted"
+	check "as nobody: the same hint is printed once" hints "perf events" "the same as for eBPF"
 	check "as nobody: other users" line limited "other users" cap_sys_ptrace
 	check "as nobody: deleted files" line limited "deleted files" cap_checkpoint_restore
 	check "as nobody: private files" line limited "private files" cap_dac_read_search
@@ -80,7 +80,7 @@ if "${nobody[@]}" "$tool" --version >/dev/null 2>&1; then
 	check "refused: record says what is missing" exits 5 "${nobody[@]}" "$tool" -p "$sleeper" -d 0.1
 	check "refused: eBPF" says "eBPF: programs cannot be loaded without cap_bpf and cap_perfmon"
 	check "refused: perf events" says "perf events: cannot be opened without cap_perfmon"
-	check "refused: where more is told" says "profiltool check"
+	check "refused: where more is reported" says "profiltool check"
 	check "refused: no wall of text" test "$(wc -l <"$work/err")" -le 6
 
 	# shellcheck disable=SC2054 # commas are setpriv's
@@ -90,7 +90,7 @@ if "${nobody[@]}" "$tool" --version >/dev/null 2>&1; then
 	check "two capabilities: record agrees" like_record "${some[@]}"
 	check "another user's process" exits 0 "${some[@]}" "$tool" check -p "$sleeper"
 	check "another user's process: no names" line limited program "cannot be read"
-	check "another user's process: what mends it" mends program "the same as for"
+	check "another user's process: the hint" hints program "the same as for"
 	check "one capability is not" exits 5 "${nobody[@]}" --inh-caps=+bpf --ambient-caps=+bpf "$tool" check
 	check "one capability: the other is named" line no eBPF "without cap_perfmon"
 	check "the other is not" exits 5 "${nobody[@]}" --inh-caps=+perfmon --ambient-caps=+perfmon "$tool" check
@@ -101,12 +101,12 @@ else
 fi
 
 check "a bounding set without it" exits 5 setpriv --bounding-set=-perfmon,-sys_admin "$tool" check
-check "a bounding set without it: outside of the container" mends eBPF "cap-add PERFMON"
+check "a bounding set without it: outside of the container" hints eBPF "cap-add PERFMON"
 check "a bounding set without it: record agrees" like_record setpriv --bounding-set=-perfmon,-sys_admin
 if unshare -Ur true 2>/dev/null; then
 	check "root of a user namespace" exits 5 unshare -Ur "$tool" check
 	check "root of a user namespace: says why" line no eBPF "of a user namespace do not count"
-	check "root of a user namespace: the way out" mends eBPF "outside of the container"
+	check "root of a user namespace: the hint" hints eBPF "outside of the container"
 	check "root of a user namespace: record agrees" like_record unshare -Ur
 else
 	skip "root of a user namespace" "unshare -Ur does not work here"
@@ -119,12 +119,12 @@ for call in bpf perf_event_open; do
 	[ $call = bpf ] || name="perf events"
 	check "$call is refused" exits 5 "$progs/seccomp" $call 1 "$tool" check
 	check "$call is refused: a filter" line no "$name" "a seccomp filter refuses $call(2)"
-	check "$call is refused: the way out" mends "$name" "seccomp=unconfined"
+	check "$call is refused: the hint" hints "$name" "seccomp=unconfined"
 	check "$call is refused: record agrees" like_record "$progs/seccomp" $call 1
-	check "$call is refused: record tells of the filter" says_refusal "$call"
-	check "$call is not there" exits 6 "$progs/seccomp" $call 38 "$tool" check
-	check "$call is not there: a filter hides it" line no "$name" "hides $call(2)"
-	check "$call is not there: record agrees" like_record "$progs/seccomp" $call 38
+	check "$call is refused: record reports the filter" says_refusal "$call"
+	check "$call does not exist" exits 6 "$progs/seccomp" $call 38 "$tool" check
+	check "$call does not exist: a filter hides it" line no "$name" "hides $call(2)"
+	check "$call does not exist: record agrees" like_record "$progs/seccomp" $call 38
 done
 
 if [ -e /sys/devices/system/cpu/cpu1 ]; then
@@ -153,26 +153,26 @@ elsewhere() {
 if unshare -m true 2>/dev/null; then
 	check "a low frequency" exits 0 elsewhere "put perf_event_max_sample_rate 50" "$tool" check
 	check "a low frequency: limited" line limited frequency "up to 50 Hz"
-	check "a low frequency: the sysctl" mends frequency "sysctl -w kernel.perf_event_max_sample_rate="
+	check "a low frequency: the sysctl" hints frequency "sysctl -w kernel.perf_event_max_sample_rate="
 	check "shallow stacks" exits 0 elsewhere "put perf_event_max_stack 16" "$tool" check
 	check "shallow stacks: limited" line limited "call stacks" "16 frames"
-	check "shallow stacks: the sysctl" mends "call stacks" "sysctl -w kernel.perf_event_max_stack=127"
+	check "shallow stacks: the sysctl" hints "call stacks" "sysctl -w kernel.perf_event_max_stack=127"
 	# shellcheck disable=SC2016
 	check "hidden addresses" exits 0 elsewhere 'put kptr_restrict 2
 		echo "0000000000000000 T _text" >"$TMPDIR/kallsyms"
 		mount --bind "$TMPDIR/kallsyms" /proc/kallsyms' "$tool" check
 	check "hidden addresses: limited" line limited "kernel names" "kptr_restrict is 2"
-	check "hidden addresses: the sysctl" mends "kernel names" "sysctl -w kernel.kptr_restrict=1"
+	check "hidden addresses: the sysctl" hints "kernel names" "sysctl -w kernel.kptr_restrict=1"
 	check "no BTF" exits 6 elsewhere "mount -t tmpfs none /sys/kernel/btf" "$tool" check
-	check "no BTF: says so" line no BTF "there is no /sys/kernel/btf/vmlinux"
+	check "no BTF: reported" line no BTF "there is no /sys/kernel/btf/vmlinux"
 	# shellcheck disable=SC2016
 	check "lockdown" status elsewhere 'mount -t tmpfs none /sys/kernel/security
 		echo "none integrity [confidentiality]" >/sys/kernel/security/lockdown' "$tool" check
-	check "lockdown: told" line no lockdown "confidentiality"
-	check "lockdown: the way out" mends lockdown "lockdown=integrity"
+	check "lockdown: reported" line no lockdown "confidentiality"
+	check "lockdown: the hint" hints lockdown "lockdown=integrity"
 	check "a process that is hidden" exits 1 elsewhere \
 		"mount -t proc -o hidepid=2 none /proc" "${some[@]}" "$tool" check -p "$sleeper"
-	check "a process that is hidden: told" line no process "not to be seen in /proc"
+	check "a process that is hidden: reported" line no process "not to be seen in /proc"
 else
 	skip "another machine" "unshare -m does not work here"
 fi
@@ -214,29 +214,29 @@ if unshare -m true 2>/dev/null; then
 		'mkdir -p /sys/module/module/parameters; echo Y >/sys/module/module/parameters/sig_enforce'
 	check "a module that is not loaded: absent" module absent "installed, but not loaded" installed
 	check "a module that is not loaded: it need not be signed" test "$(grep -c signed "$work/out")" -eq 0
-	check "a module that is not loaded: mended" mends /dev/profil "modprobe profil"
+	check "a module that is not loaded: the hint" hints /dev/profil "modprobe profil"
 	check "a module of another name: absent" module absent "is not installed" \
 		'echo "extra/noprofil.ko: extra/profil.ko" >"$TMPDIR/modules.dep"'
 	check "no module can be loaded any more" module absent "installed, but not loaded" \
 		'installed; echo 1 >/proc/sys/kernel/modules_disabled'
-	check "no module can be loaded any more: why" mends /dev/profil "kernel.modules_disabled is 1"
+	check "no module can be loaded any more: why" hints /dev/profil "kernel.modules_disabled is 1"
 	check "a kernel without modules" module absent "built without modules" \
 		'rm /proc/sys/kernel/modules_disabled'
 	check "a container without it: absent" module absent "not in this /dev" 'mkdir /sys/module/profil'
-	check "a container without it: the way out" mends /dev/profil "--device /dev/profil"
+	check "a container without it: the hint" hints /dev/profil "--device /dev/profil"
 	check "something else by its name" module limited "does not answer as the kernel module does" \
 		': >/dev/profil'
-	check "something else by its name: mended" mends /dev/profil "rm /dev/profil"
+	check "something else by its name: the hint" hints /dev/profil "rm /dev/profil"
 	check "a device without its driver" module limited "cannot be opened: No such device" \
 		'mknod /dev/profil c 10 250'
-	check "a device without its driver: mended" mends /dev/profil "modprobe profil"
+	check "a device without its driver: the hint" hints /dev/profil "modprobe profil"
 	if "${nobody[@]}" "$tool" --version >/dev/null 2>&1; then
 		check "a device that is root's" module limited "Permission denied: its mode is 0600" \
 			'install -m 600 /dev/null /dev/profil' "${nobody[@]}"
-		check "a device that is root's: mended" mends /dev/profil "chmod 0666 /dev/profil"
+		check "a device that is root's: the hint" hints /dev/profil "chmod 0666 /dev/profil"
 		check "a device of a group" module limited "mode is 0660, its group daemon" \
 			'install -m 660 -g daemon /dev/null /dev/profil' "${nobody[@]}"
-		check "a device of a group: mended" mends /dev/profil "usermod -aG daemon"
+		check "a device of a group: the hint" hints /dev/profil "usermod -aG daemon"
 	else
 		skip "a device that is not everybody's" "setpriv cannot become nobody here"
 	fi
@@ -246,18 +246,18 @@ fi
 
 # --- One process ---
 
-check "-p: well" exits 0 "$tool" check -p "$sleeper"
+check "-p: succeeds" exits 0 "$tool" check -p "$sleeper"
 check "-p: which" line ok process "$sleeper (sleep)"
 check "-p: its program" line ok program "/sleep"
 true &
 gone=$!
 wait "$gone"
 check "-p: there is none" exits 1 "$tool" check -p "$gone"
-check "-p: there is none: told" line no process "there is no such process"
+check "-p: there is none: reported" line no process "there is no such process"
 kernel_thread=$(ps -e -o pid=,ppid= | awk '$2 == 2 { print $1; exit }')
 if [ -n "$kernel_thread" ]; then
 	check "-p: a kernel thread" exits 1 "$tool" check -p "$kernel_thread"
-	check "-p: a kernel thread: told" line no process "is a kernel thread"
+	check "-p: a kernel thread: reported" line no process "is a kernel thread"
 else
 	skip "-p: a kernel thread" "none is to be seen here"
 fi
@@ -276,12 +276,12 @@ fi
 check "no objdump" exits 0 env PATH=/nowhere "$tool" check
 check "no objdump: limited" line limited objdump "annotate"
 check "no profild: absent" line absent profild "is not running"
-check "no profild: how to start it" mends profild "systemctl enable --now profild.socket"
+check "no profild: how to start it" hints profild "systemctl enable --now profild.socket"
 "${leash[@]}" "$build/profild" --socket "$PROFIL_SOCKET" >"$work/profild.log" 2>&1 &
 note_started $!
 profild=$!
 wait_for test -S "$PROFIL_SOCKET"
-check "profild: well" exits 0 "$tool" check
+check "profild: succeeds" exits 0 "$tool" check
 check "profild: answers" line ok profild "answers at $PROFIL_SOCKET"
 stop "$profild"
 check "profild has died" exits 0 "$tool" check

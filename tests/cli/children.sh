@@ -25,10 +25,10 @@ run alone "-F 999 --no-inherit" "$progs/family" fork 0.5
 run exec "-F 999" "$progs/family" exec 0.4 "$progs/shares" 2 0.4
 for name in family alone exec; do
 	wait "${recorders[$name]}"
-	check "$name: well" test $? -eq 0
+	check "$name: succeeds" test $? -eq 0
 done
 
-check "a thread and a child that are born while it records count" recorded "whole and \
+check "a thread and a child that start during the recording are counted" recorded "whole and \
 	is_share('burn_parent', 1 / 3, of=samples('burn_*')) and \
 	is_share('burn_thread', 1 / 3, of=samples('burn_*')) and \
 	is_share('burn_child', 1 / 3, of=samples('burn_*'))" "$work/family.json"
@@ -62,14 +62,14 @@ EOF
 }
 
 program_quietly short "for i in 1 2 3 4 5 6 7 8 9 10; do $progs/shares 1 0.04 >/dev/null; done; true"
-check "children that become a program and end at once: well" \
+check "children that become a program and end at once: succeeds" \
 	command_recorded short -F 4999 -- "$work/short"
 check "they have names, though all have ended" recorded "whole and is_share('burn_sixty', .45, .6) and \
 	images('burn_sixty') == {'shares'} and is_share('0x*', 0, .05)" "$work/short.json"
 
 program_quietly pipeline "$progs/shares 1 0.3 | cat >/dev/null & $progs/family swarm 0.3 300 \
 	</dev/null >/dev/null; echo go | $progs/family swarm 0.3 300 | cat >/dev/null; wait"
-check "a shell's pipelines: well" command_recorded pipeline -- sh -c "$work/pipeline; true"
+check "a shell's pipelines: succeeds" command_recorded pipeline -- sh -c "$work/pipeline; true"
 check "all of them count" recorded "whole and is_cpu(0.18e9, samples('burn_sixty')) and \
 	is_cpu(0.3e9, samples('burn_child'), least=.9)" "$work/pipeline.json"
 
@@ -84,22 +84,25 @@ check "a command is recorded from its first instruction to its last" recorded \
 burn="$progs/shares 1 0.1 >/dev/null"
 check "a command's status is not returned" \
 	exits 0 "$profiltool" record -F 999 -- sh -c "$burn; exit 7"
-check "but told" says "sh ended with status 7"
+check "a command's status is not returned: reported" says "sh ended with status 7"
 check "nor is a signal that ended it" exits 0 "$profiltool" record -F 999 -- sh -c "$burn; kill -SEGV \$\$"
-check "but told, too" says "sh was ended by signal 11"
+check "nor is a signal that ended it: reported, too" says "sh was ended by signal 11"
 check "status 0 needs no word" exits 0 "$profiltool" record -F 999 -- sh -c "$burn; exit 0"
-check "and gets none" test "$(grep -c 'status' "$work/err")" -eq 0
+check "status 0 needs no word: gets none" test "$(grep -c 'status' "$work/err")" -eq 0
 check "words after the command are the command's own" \
 	exits 0 "$profiltool" record -F 999 sh -c "$burn; test \$0 = -d" -d
-check "and it ends well" test "$(grep -c 'status' "$work/err")" -eq 0
+check "words after the command are the command's own: it ends with status 0" \
+	test "$(grep -c 'status' "$work/err")" -eq 0
 
-check "a command that is not there" exits 1 "$profiltool" record -- "$work/none"
-check "is named, with the reason" says "$work/none: No such file or directory"
+check "a command that does not exist" exits 1 "$profiltool" record -- "$work/none"
+check "a command that does not exist: is named, with the reason" \
+	says "$work/none: No such file or directory"
 check "a name that is not in PATH" exits 1 "$profiltool" record -- no-such-program-here
 check "says where to look" says "PATH"
 : >"$work/plain"
 check "a file that cannot be run" exits 1 "$profiltool" record -- "$work/plain"
-check "is named, with the reason of that" says "$work/plain: Permission denied"
+check "a file that cannot be run: is named, with the reason of that" \
+	says "$work/plain: Permission denied"
 check "no command and no process" exits 2 "$profiltool" record
 check "says how" says "-p PID"
 check "nor an empty one" exits 2 "$profiltool" record --
@@ -115,10 +118,11 @@ check "no others are open" cmp "$work/fds.is" <(sh -c 'ls /proc/self/fd </dev/nu
 # -d ends the recording, not the command.
 check "-d ends the recording of a command that goes on" exits 0 "$profiltool" record -F 999 -d 0.3 -- \
 	sh -c "echo \$\$ >$work/left; exec $progs/shares 1 60"
-check "that it does is told" says "goes on, and is not recorded any more"
+check "a message says that it goes on" says "goes on, and is not recorded any more"
 left=$(cat "$work/left")
 note_started "$left"
-check "which is left running" grep -q '^State:.*[RSZ]' "/proc/$left/status"
+check "the command is left running" \
+	grep -q '^State:.*[RSZ]' "/proc/$left/status"
 kill -KILL "$left"
 
 # --- Everything ---
@@ -129,7 +133,7 @@ begin two "$progs/family" exec 100 true
 two=$pid
 tell two go
 "$profiltool" -a -F 999 -d 1 --json -o "$work/all.pb.gz" >"$work/all.json" 2>"$work/all.err"
-check "-a: well" test $? -eq 0
+check "-a: succeeds" test $? -eq 0
 stop "$one"
 stop "$two"
 check "-a: sees two processes that nobody named" recorded "whole and \

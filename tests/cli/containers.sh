@@ -12,7 +12,7 @@ if ! unshare -m -p --fork true 2>/dev/null; then
 	finish
 fi
 
-# image FOLDER: a root folder for containers, filled with what the tests need. "env" is a program
+# image DIRECTORY: makes a root directory for containers, with the files that the tests need. "env" is a program
 # that outside is another; it is stripped, and its debug file lies in the container alone, behind a
 # link that leads elsewhere when it is followed from outside. "linked" has no build ID.
 image() {
@@ -96,7 +96,7 @@ check "a container that ends: recorded" exits 3 "$profiltool" record -p "$pid" -
 cp "$work/out" "$work/ends.json"
 check "a container that ends: names" recorded "$shares" "$work/ends.json"
 
-# What it calls itself is another number, and its /tmp is another folder.
+# The process has another number inside, and its /tmp is another directory.
 contain /usr/bin/jitter anon 60
 read -r _ one _ <"$work/start.out"
 echo "$one 40 of_the_container" >"/proc/$pid/root/tmp/perf-1.map"

@@ -14,7 +14,7 @@ convert() {
 # --- One recording in every format ---
 
 mapfile -t formats < <(convert --help | sed -n 's/.*FORMAT is one of: //p' | sed 's/, /\n/g')
-check "--help tells all formats" test "$(printf '%s\n' "${formats[@]}" | sort | xargs)" = \
+check "--help reports all formats" test "$(printf '%s\n' "${formats[@]}" | sort | xargs)" = \
 	"callgrind dcpi folded gmon gperftools pprof"
 
 shares=$progs/shares
@@ -29,7 +29,7 @@ for format in "${formats[@]}"; do
 done
 stop "$pid"
 
-# of_program FILE: "SAMPLES FUNCTION" of the program's own functions, whatever image the format tells.
+# of_program FILE: prints "SAMPLES FUNCTION" of the program's functions, without the image.
 of_program() {
 	"$profiltool" report --executable "$shares" --json "$1" 2>/dev/null | python3 -c '
 import collections, json, sys
@@ -77,13 +77,13 @@ for extension in pb.gz pb pprof:pprof prof:gperftools callgrind:callgrind folded
 	check "the extension .${extension%:*} is $name" test "$(dumped format "$work/by.${extension%:*}")" = "$name"
 done
 
-# --- What is told ---
+# --- Warnings of losses ---
 
-check "folded: the loss is told" exits 0 convert -f folded "$work/a.pb.gz" "$work/x"
+check "folded: the loss is reported" exits 0 convert -f folded "$work/a.pb.gz" "$work/x"
 check "once, with all" says "$work/x: the folded format does not hold addresses, source lines, images, mappings"
 check "in one line" test "$(grep -c 'does not hold' "$work/err")" = 1
 check "pprof to pprof loses nothing" exits 0 convert "$work/a.pb.gz" "$work/x.pb.gz"
-check "and says nothing" test ! -s "$work/err"
+check "pprof to pprof loses nothing: says nothing" test ! -s "$work/err"
 check "what was looked up is not lost" exits 0 convert -f dcpi "$work/one.gperftools" "$work/looked"
 check "names were not in the file" test "$(grep -c names "$work/err")" = 0
 
@@ -92,7 +92,7 @@ check "names were not in the file" test "$(grep -c names "$work/err")" = 0
 check "callgrind: lines by default" exits 0 convert "$work/a.pb.gz" "$work/line.callgrind"
 check "in the file" grep -qx "positions: line" "$work/line.callgrind"
 check "--positions line" exits 0 convert --positions line "$work/a.pb.gz" "$work/line2.callgrind"
-check "is the same" cmp "$work/line.callgrind" "$work/line2.callgrind"
+check "--positions line: is the same" cmp "$work/line.callgrind" "$work/line2.callgrind"
 check "--positions instr" exits 0 convert --positions instr "$work/a.pb.gz" "$work/instr.callgrind"
 check "in the file, too" grep -qx "positions: instr line" "$work/instr.callgrind"
 check "addresses are then no loss" test "$(grep -c addresses "$work/err")" = 0
@@ -117,7 +117,7 @@ head_of() {
 for i in $(seq 20000); do echo "main;function_$i;leaf_$i $i"; done >"$work/many.folded"
 check "text into head: no complaint" head_of "$work/many.folded"
 check "a full disk" exits 1 convert -f folded "$work/a.pb.gz" /dev/full
-check "says so" says "No space left on device"
+check "a full disk: reported" says "No space left on device"
 full() {
 	convert -f "$1" "$work/a.pb.gz" - >/dev/full 2>"$work/full.err"
 	[ $? -eq 1 ] && grep -q "cannot write" "$work/full.err"
@@ -132,21 +132,21 @@ check "text does" grep -q "burn_sixty" \
 
 # --- Where it cannot be written ---
 
-check "a format that is not there" exits 2 convert -f speedscope "$work/a.pb.gz" "$work/x"
+check "a format that does not exist" exits 2 convert -f speedscope "$work/a.pb.gz" "$work/x"
 check "says which are" says "pprof, "
-check "a folder that is not there" exits 1 convert "$work/a.pb.gz" "$work/none/x.prof"
-check "says how to mend it" says "mkdir -p"
+check "a directory that does not exist" exits 1 convert "$work/a.pb.gz" "$work/none/x.prof"
+check "says how to fix it" says "mkdir -p"
 mkdir "$work/folder"
-check "a folder in place of a file" exits 1 convert -f pprof "$work/a.pb.gz" "$work/folder"
-check "says so" says "Is a directory"
+check "a directory in place of a file" exits 1 convert -f pprof "$work/a.pb.gz" "$work/folder"
+check "a directory in place of a file: reported" says "Is a directory"
 for format in dcpi gmon; do
 	check "$format into a file" exits 2 convert -f $format "$work/a.pb.gz" "$work/many.folded"
 	check "$format into a file: why" says "one file for each image"
 	check "$format into standard output" exits 2 convert -f $format "$work/a.pb.gz" -
 	check "$format below a file" exits 1 convert -f $format "$work/a.pb.gz" "$work/many.folded/x"
-	check "$format into new folders" exits 0 convert -f $format "$work/a.pb.gz" "$work/new.$format/a/b"
+	check "$format into new directories" exits 0 convert -f $format "$work/a.pb.gz" "$work/new.$format/a/b"
 	(cd "$work" && convert -f $format a.pb.gz "relative.$format") 2>"$work/err"
-	check "$format into a folder without a slash" test -d "$work/relative.$format"
+	check "$format into a directory without a slash" test -d "$work/relative.$format"
 done
 check "two files too few" exits 2 convert "$work/a.pb.gz"
 check "one too many" exits 2 convert "$work/a.pb.gz" x y
@@ -156,20 +156,21 @@ check "the input was left alone" exits 0 "$profiltool" report "$work/many.folded
 
 mkdir "$work/empty"
 echo "some text" >"$work/empty/README"
-check "a folder without profiles" exits 1 convert "$work/empty" "$work/x.pb.gz"
+check "a directory without profiles" exits 1 convert "$work/empty" "$work/x.pb.gz"
 check "names it" says "$work/empty"
-check "a database in a folder" exits 0 convert "$work/one.dcpi" "$work/x.pb.gz"
-check "an executable that is not there" exits 1 convert --executable "$work/none" \
+check "a database in a directory" exits 0 convert "$work/one.dcpi" "$work/x.pb.gz"
+check "an executable that does not exist" exits 1 convert --executable "$work/none" \
 	"$work/one.gperftools" "$work/x.pb.gz"
-check "says so" says "$work/none: No such file"
+check "an executable that does not exist: reported" says "$work/none: No such file"
 
 head -c 700000 "$work/many.folded" >"$work/cut.folded"
 check "a cut file is refused" exits 1 convert "$work/cut.folded" "$work/cut.pb.gz"
-check "with the line" says "$work/cut.folded:"
-check "and the way out" says "--salvage"
+check "a cut file is refused: with the line" says "$work/cut.folded:"
+check "a cut file is refused: the hint" says "--salvage"
 check "nothing was written" test ! -e "$work/cut.pb.gz"
 check "--salvage: written but incomplete" exits 3 convert --salvage "$work/cut.folded" "$work/cut.pb.gz"
-check "says what was not read" says "salvaged what comes before this"
+check "--salvage: written but incomplete: says what was not read" \
+	says "salvaged what comes before this"
 # The last line is cut within its names.
 kept() {
 	[ "$("$profiltool" dump "$work/cut.pb.gz" | sed '1,/^stacks:/d' | wc -l)" -eq \
@@ -210,7 +211,8 @@ alone() {
 }
 check "it is ended while it writes" ended_while_writing
 check "the file is there, and no other" alone
-check "and it is whole" exits 0 "$profiltool" report -n 1 "$work/big.callgrind"
+check "the file is there, and no other: it is whole" \
+	exits 0 "$profiltool" report -n 1 "$work/big.callgrind"
 
 cp "$profiltool" "$work/profiltool"
 chmod 755 "$work" "$work/profiltool"

@@ -57,7 +57,8 @@ command_covered() {
 	local name=$1-$2 hz=$2 what="-- $1, $2 Hz"
 	shift 2
 	stolen_mark
-	check "$what: well" exits 0 "$profiltool" record -F "$hz" --json -o "$work/$name.pb.gz" -- \
+	check "$what: succeeds" \
+		exits 0 "$profiltool" record -F "$hz" --json -o "$work/$name.pb.gz" -- \
 		"$progs/spends" "$work/$name.cpu" "$@"
 	mv "$work/out" "$work/$name.json"
 	judge "$name" "$(spent "$work/$name.cpu")" "$what"
@@ -77,7 +78,7 @@ process_covered() {
 	tell "$name" go
 	for hz in $rates; do
 		wait "${recorders[$hz]}"
-		check "-p $name, $hz Hz: well" test $? -eq 0
+		check "-p $name, $hz Hz: succeeds" test $? -eq 0
 	done
 	for hz in $rates; do
 		judge "$name-$hz" "$(spent "$work/$name.cpu")" "-p $name, $hz Hz"
@@ -149,9 +150,9 @@ record_begin children-4999 -p "$pid" -F 4999 --json -o "$work/children-4999.pb.g
 fast=$recorder
 tell children go
 wait "$slow"
-check "3,000 children, 997 Hz: well" test $? -eq 0
+check "3,000 children, 997 Hz: succeeds" test $? -eq 0
 wait "$fast"
-check "3,000 children, 4999 Hz: well" test $? -eq 0
+check "3,000 children, 4999 Hz: succeeds" test $? -eq 0
 for hz in 997 4999; do
 	ends=3000 judge "children-$hz" "$(told_cpu children)" "3,000 children, $hz Hz"
 	check "3,000 children, $hz Hz: what they burn in their own code is in it" recorded \
@@ -220,12 +221,12 @@ done
 record_begin target -p "$target" -F 997 --json -o "$work/target.pb.gz"
 tell target go
 wait "$recorder"
-check "beside a fork storm: well" test $? -eq 0
+check "beside a fork storm: succeeds" test $? -eq 0
 for i in 1 2; do
 	stop "${storms[i]}"
 done
 judge target "$(spent "$work/target.cpu")" "beside a fork storm"
-check "beside a fork storm: nothing is told to be lost" test \
+check "beside a fork storm: no sample is lost" test \
 	"$(grep -c 'were lost' "$work/target.err")" -eq 0
 check "beside a fork storm: its functions have their names" recorded \
 	"is_share('burn_sixty', .6, of=samples('burn_*')) and images('burn_sixty') == {'shares'}" "$work/target.json"
@@ -251,7 +252,7 @@ if [ -n "$place" ] && group=$(mktemp -d "$place/profil-test.XXXXXX" 2>/dev/null)
 	for hz in 997 4999; do
 		kill -INT "${recorders[hz]}"
 		wait "${recorders[hz]}"
-		check "a control group, $hz Hz: well" test $? -eq 0
+		check "a control group, $hz Hz: succeeds" test $? -eq 0
 		judge "group-$hz" "$(spent "$work/group.cpu")" "a control group, $hz Hz"
 	done
 else

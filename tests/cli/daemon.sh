@@ -48,7 +48,7 @@ spawn() {
 	note_started "$daemon"
 }
 
-# end_daemon SIGNAL: ends it, and tells whether it ended well.
+# end_daemon SIGNAL: ends profild; succeeds if its exit status is 0.
 end_daemon() {
 	kill -"$1" "$daemon"
 	wait "$daemon"
@@ -173,27 +173,27 @@ check "the unit's socket is the one that programs look for" grep -q \
 
 : >"$work/file"
 check "a path that is no socket" exits 1 "$profild" --socket "$work/file"
-check "a path that is no socket: says so" says "not a socket"
+check "a path that is no socket: reported" says "not a socket"
 check "a path that is no socket: is left" test -f "$work/file"
 check "a path that is no socket: leaves no lock" test ! -e "$work/file.lock"
-check "a folder that is not there" exits 1 "$profild" --socket "$work/none/socket"
-check "a folder that is not there: the mend" says "mkdir -p"
+check "a directory that does not exist" exits 1 "$profild" --socket "$work/none/socket"
+check "a directory that does not exist: the hint" says "mkdir -p"
 check "a path that is too long" exits 2 "$profild" --socket "$work/$(printf '%0120d' 0)"
 check "a path that is empty" exits 2 "$profild" --socket ""
-check "a folder that is not its user's" exits 5 "${nobody[@]}" "$profild" --socket "$socket"
+check "a directory that is not its user's" exits 5 "${nobody[@]}" "$profild" --socket "$socket"
 mkdir -m 777 "$work/open"
 check "without capabilities" exits 5 "${nobody[@]}" "$profild" --socket "$work/open/socket"
 check "without capabilities: which one" says "needs cap_bpf"
-check "without capabilities: the mend" says "setcap cap_bpf,cap_perfmon,cap_sys_ptrace"
+check "without capabilities: the hint" says "setcap cap_bpf,cap_perfmon,cap_sys_ptrace"
 check "without capabilities: leaves nothing" rmdir "$work/open"
 ln -s "$work/elsewhere" "$socket.lock"
 check "a lock that is a link" exits 1 "$profild" --socket "$socket"
-check "a lock that is a link: says so" says "cannot lock $socket.lock"
+check "a lock that is a link: reported" says "cannot lock $socket.lock"
 check "a lock that is a link: is not followed" test ! -e "$work/elsewhere"
 rm "$socket.lock"
 echo something >"$socket.lock"
 check "a lock that is none" exits 1 "$profild" --socket "$socket"
-check "a lock that is none: says so" says "not a lock"
+check "a lock that is none: reported" says "not a lock"
 check "a lock that is none: is left" grep -q something "$socket.lock"
 rm "$socket.lock"
 
@@ -208,7 +208,7 @@ fi
 check "it starts" begin_daemon
 check "the socket is open to everybody" test "$(stat -c %a "$socket")" = 666
 check "another on the same socket" exits 1 "$profild" --socket "$socket"
-check "another on the same socket: says so" says "another process does already"
+check "another on the same socket: reported" says "another process does already"
 check "the first still serves" is_well
 stop "$daemon"
 check "killed, it leaves its socket" test -S "$socket"
@@ -217,7 +217,7 @@ check "killed, it leaves its socket" test -S "$socket"
 exec 9>"$socket.lock"
 flock 9
 check "one that is about to listen" exits 1 timeout 10 "$profild" --socket "$socket"
-check "one that is about to listen: says so" says "another process does already"
+check "one that is about to listen: reported" says "another process does already"
 check "one that is about to listen: keeps its socket" test -S "$socket"
 check "one that is about to listen: keeps its lock" test -f "$socket.lock"
 exec 9>&-
@@ -258,8 +258,10 @@ check "it may have as many descriptors as it can" \
 
 check "root" talk connect greeting start grow stop still
 check "an ordinary user" talk_as_nobody connect greeting start grow stop still
-check "is told of: when it begins" told 'process [0-9]* of user 65534 is counted: 1000 Hz'
-check "is told of: when it ends" told 'process [0-9]* of user 65534 is not counted any more'
+check "an ordinary user: is logged when it begins" \
+	told 'process [0-9]* of user 65534 is counted: 1000 Hz'
+check "an ordinary user: is logged when it ends" \
+	told 'process [0-9]* of user 65534 is not counted any more'
 check "a second histogram in place of the first" \
 	talk_as_nobody connect greeting start grow start grow stop still
 check "one after the other" talk_as_nobody connect greeting start grow stop start grow stop
@@ -467,11 +469,11 @@ room() {
 wait_for is_base
 prlimit --pid "$daemon" --nofile="$(room 3):"
 check "no descriptor for the maps" talk_as_nobody connect greeting attempt=5
-check "no descriptor for the maps: says so" told "Too many open files"
+check "no descriptor for the maps: reported" told "Too many open files"
 prlimit --pid "$daemon" --nofile="$(room 0):"
 hold none connect ready greeting start grow
-check "no descriptor for a connection: says so" told "cannot accept a connection: Too many open"
-check "no descriptor for a connection: the mend" told "LimitNOFILE="
+check "no descriptor for a connection: reported" told "cannot accept a connection: Too many open"
+check "no descriptor for a connection: the hint" told "LimitNOFILE="
 woken_again() {
 	[ "$(wakeups)" -ge $((before + 4)) ]
 }
@@ -551,7 +553,7 @@ check "it ends" end_daemon TERM
 
 for type in SOCK_STREAM SOCK_DGRAM; do
 	check "a passed socket that is a $type" exits 1 activate $type "$profild"
-	check "a passed socket that is a $type: the mend" says "ListenSequentialPacket="
+	check "a passed socket that is a $type: the hint" says "ListenSequentialPacket="
 done
 rm "$socket"
 LISTEN_PID=1 LISTEN_FDS=1 check "sockets that were passed to another process" begin_daemon

@@ -122,18 +122,19 @@ count_files() {
 
 check "a program runs" start_ready "$progs/shares" 2
 check_recorded "recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.4 -f dcpi -o "$work/db"
-check_recorded "what the format loses is told" says "the dcpi format does not hold"
+check_recorded "what the format loses is reported" says "the dcpi format does not hold"
 first=$(reported "$work/db")
 check_recorded "recorded once more, into the same database" \
 	exits 0 "$profiltool" -p "$pid" -F 999 -d 0.4 -f dcpi -o "$work/db"
-check_recorded "and as pprof" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.4 -o "$work/a.pb.gz"
+check_recorded "recorded once more, into the same database: as pprof" \
+	exits 0 "$profiltool" -p "$pid" -F 999 -d 0.4 -o "$work/a.pb.gz"
 stop "$pid"
 
 check "every file is one by dcpiformat(4)" parse "$work/db"
 check "EPOCH/HOST/IMAGE.ID_EVENT" json "all(
 	__import__('re').search(r'/db/[0-9]{10}/[^/]+/[^/]+[.][0-9a-f]+_[a-z-]+\$', f['path'])
 	for f in j)" "$work/parsed.json"
-check "the name is told by the header" json "all(
+check "the name is reported by the header" json "all(
 	f['path'].split('/')[-3:] == [f['header']['epoch'], f['header']['platform'],
 		'%s.%s_%s' % (f['header']['path'].split('/')[-1], f['header']['image'],
 			f['header']['event'])] for f in j)" "$work/parsed.json"
@@ -163,7 +164,7 @@ check_recorded "one epoch of it" test "$(reported "$epoch")" -eq "$(sum "$epoch"
 file=$(find "$epoch" -name 'shares.*' | head -n 1)
 check_recorded "one file of it" test "$(reported "$file")" -eq "$(sum "$file")"
 check_recorded "dump" exits 0 "$profiltool" dump "$file"
-check_recorded "dump tells the image" grep -q "$progs/shares" "$work/out"
+check_recorded "dump reports the image" grep -q "$progs/shares" "$work/out"
 
 check_recorded "all epochs become one" exits 0 to_dcpi "$work/db" "$work/one"
 check_recorded "that is one" test "$(find "$work/one" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1
@@ -206,14 +207,14 @@ check "the largest count" exits 0 to_dcpi "$work/full.dcpi" "$work/full"
 cp "$(only_file "$work/full")" "$work/full.before"
 make_file "$work/more.dcpi" -- 0x123 1
 check "one more is refused" exits 1 to_dcpi "$work/more.dcpi" "$work/full"
-check "the image is told" says "/gone/demo: 4294967296 samples"
-check "the address is told" says "at address 0x401123"
-check "the way out is told" says "write another format"
+check "the image is reported" says "/gone/demo: 4294967296 samples"
+check "the address is reported" says "at address 0x401123"
+check "the hint is printed" says "write another format"
 check "what was there is as it was" cmp "$work/full.before" "$(only_file "$work/full")"
 check "nothing else is there" test "$(count_files "$work/full")" -eq 1
 make_file "$work/period.dcpi" period=5 -- 0x123 1
 check "another period is refused" exits 1 to_dcpi "$work/period.dcpi" "$work/full"
-check "the line is told" says "its period is another"
+check "the line is reported" says "its period is another"
 check "a file in place of a directory" exits 2 to_dcpi "$work/full.dcpi" "$work/more.dcpi"
 check "standard output in place of a directory" exits 2 to_dcpi "$work/full.dcpi" -
 mkdir "$work/none"
@@ -223,7 +224,8 @@ mkdir "$work/logs"
 date >"$work/logs/hpcpid-walnut.log"
 cp "$work/more.dcpi" "$work/logs/"
 check "a log beside the profiles" exits 0 "$profiltool" report "$work/logs"
-check "is left out, and told" says "hpcpid-walnut.log is not a profile"
+check "a log beside the profiles: is left out, and reported" \
+	says "hpcpid-walnut.log is not a profile"
 
 # --- At once ---
 
@@ -245,7 +247,7 @@ check "nothing else is left" test "$(count_files "$work/crowd")" -eq 1
 
 killed() {
 	"$profiltool" convert -f dcpi "$work/tick.dcpi" "$work/killed" 2>/dev/null || return
-	# The shell would tell on standard error that it was killed.
+	# The shell would report on standard error that it was killed.
 	(strace -o /dev/null -e trace=renameat2 -e inject=renameat2:signal=KILL:when=1 \
 		"$profiltool" convert -f dcpi "$work/tick.dcpi" "$work/killed"; true) 2>/dev/null
 	[ -n "$(find "$work/killed" -name '.profil-*')" ]
@@ -253,7 +255,8 @@ killed() {
 if strace -o /dev/null -e inject=renameat2:signal=KILL:when=1 true 2>/dev/null; then
 	check "killed when a file was to take its name" killed
 	check "the database can be read" exits 0 "$profiltool" dump "$work/killed"
-	check "and written" exits 0 "$profiltool" convert -f dcpi "$work/tick.dcpi" "$work/killed"
+	check "the database can be read: written" \
+		exits 0 "$profiltool" convert -f dcpi "$work/tick.dcpi" "$work/killed"
 	check "nothing is left of what was killed" test -z "$(find "$work/killed" -name '.*')"
 else
 	skip "killed while it writes" "strace cannot inject a signal here"
@@ -371,8 +374,8 @@ done
 
 make_file "$work/label.dcpi" label=L -- 0x10 1
 check "a label" exits 0 to_dcpi "$work/label.dcpi" "$work/label"
-check "is kept" parsed "j[0]['header']['label'] == 'L'" "$work/label"
-check "and nothing else is said" test ! -s "$work/err"
+check "a label: kept" parsed "j[0]['header']['label'] == 'L'" "$work/label"
+check "a label: nothing else is said" test ! -s "$work/err"
 check "where it is lost" exits 0 "$profiltool" convert "$work/label.dcpi" "$work/label.folded"
 check "it is said" says "the label"
 
@@ -383,10 +386,11 @@ cp "$work/whole.dcpi" "$work/fleet/1"
 make_file "$work/fleet/2" platform=oak -- 0x100 3
 make_file "$work/fleet/3" platform=walnut -- 0x100 3
 check "files of two machines" exits 0 "$profiltool" report "$work/fleet"
-check "are told" says "profiles of several machines, which are added up: walnut, oak"
+check "files of two machines: reported" \
+	says "profiles of several machines, which are added up: walnut, oak"
 rm "$work/fleet/2"
 check "of one" exits 0 "$profiltool" report "$work/fleet"
-check "nothing is told" test "$(grep -c machines "$work/err")" -eq 0
+check "nothing is reported" test "$(grep -c machines "$work/err")" -eq 0
 
 # --- The clock of the CPU ---
 

@@ -13,7 +13,7 @@ diff_of() {
 	"$profiltool" diff "$@" 2>"$work/err"
 }
 
-# --- Two builds in folders of their own: 60, 30, 10 % become 30, 60, 10 % ---
+# --- Two builds in separate directories: 60, 30, 10 % become 30, 60, 10 % ---
 
 mkdir "$work/old" "$work/new"
 gcc "${flags[@]}" "$source" -o "$work/old/shares"
@@ -163,16 +163,16 @@ old   old%  new   new%    diff       p  function   image
 EOF_TABLE
 check "what is not significant is faint there" grep -q $'^\x1b\\[2m400 .* stays ' \
 	<(terminal 80 "$profiltool" diff "$work/a.folded" "$work/b.folded")
-check "what is compared is told" exits 0 "$profiltool" diff "$work/a.folded" "$work/b.folded"
+check "what is compared is reported" exits 0 "$profiltool" diff "$work/a.folded" "$work/b.folded"
 check "the old one" says "old: $work/a.folded: 1002 samples"
 check "the new one" says "new: $work/b.folded: 2011 samples"
-check "and how many differ" says "3 of 6 functions differ by more than chance (p <= 0.05 for all together)"
+check "the number of rows that differ is printed" says "3 of 6 functions differ by more than chance (p <= 0.05 for all together)"
 check "JSON has it" json "([r.get('significant') for r in j['rows']] == [True] * 3 + [False] * 3 and
 	['p' in r for r in j['rows']] == [True] * 4 + [False, True])" \
 	<(diff_of --json "$work/a.folded" "$work/b.folded")
 check "counts that are no samples have none" test -z "$(diff_of "$work/a.cg" "$work/b.cg" | grep -w p)"
 check "nor are they significant" exits 1 "$profiltool" diff --significant "$work/a.cg" "$work/b.cg"
-check "says so" says "counts no samples"
+check "nor are they significant: reported" says "counts no samples"
 check "the same program is the same" test "$(diff_of -s "$work/old.pb.gz" "$work/old.pb.gz" | head -n 2 | wc -l)" -eq 2
 swapped() {
 	diff_of -s --json "$work/old.pb.gz" "$work/new.pb.gz" >"$work/swapped.json"
@@ -211,10 +211,10 @@ check "JSON of times" json "(j['normalize'] == 'time' and j['rows'][0] == {'name
 	'range_percent': 33.33, 'p': 0, 'significant': True})" \
 	<(diff_of --json --normalize time "$work/slow.cg" "$work/fast.cg")
 check "other machines" exits 0 "$profiltool" diff "$work/slow.cg" "$work/fast.cg"
-check "are told" says "the profiles are of different machines: one and two"
-check "with the clock and the time" says "slow.cg: 800 task-clock, 100 Hz, 8.00 s"
+check "other machines: reported" says "the profiles are of different machines: one and two"
+check "other machines: with the clock and the time" says "slow.cg: 800 task-clock, 100 Hz, 8.00 s"
 check "no time known" exits 1 "$profiltool" diff --normalize time "$work/a.folded" "$work/slow.cg"
-check "says so" says "the old profile does not tell the time of its counts"
+check "no time known: reported" says "the old profile does not tell the time of its counts"
 check "no such unit" exits 2 "$profiltool" diff --normalize weight "$work/a.cg" "$work/b.cg"
 
 # --- Several events, and what is not the same ---
@@ -228,13 +228,14 @@ check "with a warning" says "the profiles count different things: other and cycl
 
 check "one profile" exits 2 "$profiltool" diff "$work/a.cg"
 check "three profiles" exits 2 "$profiltool" diff "$work/a.cg" "$work/a.cg" "$work/a.cg"
-check "a file that is not there" exits 1 "$profiltool" diff "$work/a.cg" "$work/nowhere"
+check "a file that does not exist" exits 1 "$profiltool" diff "$work/a.cg" "$work/nowhere"
 
 check "large changes are red on a terminal" grep -q $'\x1b\[31m+35.00' \
 	<(terminal 100 "$profiltool" diff "$work/a.cg" "$work/b.cg")
 printf 'events: e\nob=/x\033[31m\nfn=f\033[2J\n1 5\n' >"$work/hostile.cg"
 check "a hostile name does not reach the terminal" test -z \
 	"$(diff_of "$work/hostile.cg" "$work/a.cg" | grep $'\x1b')"
-check "but is visible" grep -q 'f.x1b' <(diff_of "$work/hostile.cg" "$work/a.cg")
+check "a hostile name does not reach the terminal: it is escaped" \
+	grep -q 'f.x1b' <(diff_of "$work/hostile.cg" "$work/a.cg")
 
 finish

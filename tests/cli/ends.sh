@@ -80,7 +80,7 @@ done
 check "SIGTERM at any time: all or nothing" test "$good" = yes
 check "SIGTERM at any time: no temporary is left" test -z "$(find "$work" -name 'any.pb.gz?*')"
 
-# nohup: the terminal goes, the recording goes on.
+# nohup: the terminal is closed, the recording continues.
 nohup "$profiltool" -p "$target" -F 999 -o "$work/nohup.pb.gz" >"$work/nohup.out" 2>"$work/nohup.err" &
 recorder=$!
 note_started "$recorder"
@@ -95,7 +95,7 @@ check "nohup: SIGTERM does" test $? -eq 0
 check "nohup: what came after SIGHUP was counted" test "$(dumped ticks "$work/nohup.pb.gz")" -gt 20
 
 # At a terminal Ctrl-C goes to the whole group: COMMAND gets it, too. A script's background jobs
-# ignore it, unless told otherwise.
+# ignore it by default.
 setsid env --default-signal=INT "$profiltool" record -F 999 -o "$work/group.pb.gz" -- \
 	"$progs/shares" 1 60 >"$work/group.out" 2>"$work/group.err" </dev/null &
 leader=$!

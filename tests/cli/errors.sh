@@ -50,7 +50,7 @@ check "an unknown option" usage "unknown option: --nonsense" -p "$sleeper" --non
 check "an unknown letter" usage "unknown option: -Z" -p "$sleeper" -Z
 check "an option without its value" usage "a value is missing after: -p" -p
 check "an unknown command" refuses 2 "there is no command \"nonsense\"" nonsense
-check "an unknown command: the way out" says "profiltool -p PID"
+check "an unknown command: the hint" says "profiltool -p PID"
 for pair in reprot:report repotr:report dif:diff flame-graph:flamegraph flamegrap:flamegraph \
 	rcord:record convertt:convert checl:check tpo:top; do
 	check "${pair%:*} is no command" refuses 2 "did you mean profiltool ${pair#*:}?" "${pair%:*}"
@@ -58,7 +58,8 @@ done
 long=$(printf 'report%.0s' {1..100})
 for word in "$long" x nonsense "" $'\xff\xfe'; do
 	check "a word that is like no command" refuses 2 "there is no command" "$word"
-	check "is like none" test "$(grep -c 'did you mean' "$work/err")" -eq 0
+	check "a word that is like no command: is like none" \
+		test "$(grep -c 'did you mean' "$work/err")" -eq 0
 done
 check "nothing at all" refuses 2 "profiltool -p PID"
 for second in -a "-t 1" "-- true" true; do
@@ -72,9 +73,9 @@ for command in report dump convert; do
 	[ $command = convert ] && out=("$work/out.pb.gz")
 	check "$command without a file" refuses 2 "profiltool $command" "$command"
 	check "$command --help" exits 0 "$profiltool" "$command" --help
-	check "$command of a file that is not there" refuses 1 "$work/none: No such file or directory" \
+	check "$command of a file that does not exist" refuses 1 "$work/none: No such file or directory" \
 		"$command" "$work/none" "${out[@]}"
-	check "$command of a folder" refuses 1 "$work" "$command" "$work" \
+	check "$command of a directory" refuses 1 "$work" "$command" "$work" \
 		"${out[@]}"
 	check "$command of what is no profile" refuses 1 "/etc/passwd is not a profile" \
 		"$command" /etc/passwd "${out[@]}"
@@ -95,8 +96,10 @@ with_limit() {
 }
 if unshare -m true 2>/dev/null; then
 	check "a frequency above the kernel's limit" exits 1 with_limit -p "$sleeper" -F 501
-	check "says what the limit is" says "above the kernel's limit of 500 Hz"
-	check "names the sysctl that mends it" says "sysctl kernel.perf_event_max_sample_rate=501"
+	check "a frequency above the kernel's limit: says what the limit is" \
+		says "above the kernel's limit of 500 Hz"
+	check "a frequency above the kernel's limit: names the sysctl that fixes it" \
+		says "sysctl kernel.perf_event_max_sample_rate=501"
 	check "a frequency at the limit is taken" exits 4 with_limit -p "$sleeper" -F 500 -d 0.1
 else
 	skip "a frequency above the kernel's limit" "unshare -m does not work here"
@@ -108,25 +111,26 @@ fi
 true &
 gone=$!
 wait "$gone"
-check "a process that is not there" refuses 1 "process $gone: there is no such process" -p "$gone"
-check "two that are not there" refuses 1 "process $gone: there is no such process" -p "$gone,2147483647"
-check "one of three is not there" exits 4 "$profiltool" -p "$gone,$sleeper,$$" --kernel -d 0.1
-check "it is left out" says "left out: cannot profile process $gone: there is no such process"
-check "the others are recorded" says "sleep (PID $sleeper) and 1 more"
-check "of many, the first are told" exits 4 "$profiltool" -d 0.1 \
+check "a process that does not exist" refuses 1 "process $gone: there is no such process" -p "$gone"
+check "two that do not exist" refuses 1 "process $gone: there is no such process" -p "$gone,2147483647"
+check "one of three does not exist" exits 4 "$profiltool" -p "$gone,$sleeper,$$" --kernel -d 0.1
+check "one of three: it is left out" says "left out: cannot profile process $gone: there is no such process"
+check "one of three: the others are recorded" says "sleep (PID $sleeper) and 1 more"
+check "of many, the first are reported" exits 4 "$profiltool" -d 0.1 \
 	-p "$sleeper,$(seq -s , 2147483000 2147483019)"
-check "five" test "$(grep -c 'left out: cannot' "$work/err")" -eq 5
-check "and how many are not" says "left out: 15 more"
-check "top: one of two is not there" exits 4 "$profiltool" top -p "$gone,$sleeper" --count 1 -d 0.1
+check "of many: five are named" test "$(grep -c 'left out: cannot' "$work/err")" -eq 5
+check "of many: the number of the others is reported" says "left out: 15 more"
+check "top: one of two does not exist" \
+	exits 4 "$profiltool" top -p "$gone,$sleeper" --count 1 -d 0.1
 check "top: it is left out" says "left out: cannot profile process $gone: there is no such process"
-check "a thread that is not there" refuses 1 "thread $gone: there is no such" -t "$gone"
+check "a thread that does not exist" refuses 1 "thread $gone: there is no such" -t "$gone"
 check "a number that no process can have" refuses 1 "there is no such process" -p 2147483647
 check "how to find one" says "ps -e"
 
 kernel_thread=$(ps -e -o pid=,ppid=,comm= | awk '$2 == 2 && $3 ~ /^ksoftirqd/ { print $1; exit }')
 if [ -n "$kernel_thread" ]; then
 	check "a kernel thread" refuses 1 "is a kernel thread" -p "$kernel_thread"
-	check "a kernel thread: the way out" says "--kernel"
+	check "a kernel thread: the hint" says "--kernel"
 	code=$(status "$profiltool" -p "$kernel_thread" --kernel -F 9999 -d 0.2)
 	check "a kernel thread with --kernel" test "$code" = 0 -o "$code" = 4
 else
@@ -146,12 +150,12 @@ begin shares "$progs/shares" 1
 tid=$(basename "$(printf '%s\n' "/proc/$pid/task/"* | grep -v "/$pid\$")")
 check "a thread given to -p" refuses 1 "$tid (shares) is not a process but a thread of process $pid" \
 	-p "$tid"
-check "a thread given to -p: the way out" says "-t $tid"
+check "a thread given to -p: the hint" says "-t $tid"
 check "-t of a thread" exits 0 "$profiltool" -t "$tid" -F 999 -d 0.4
 stop "$pid"
 
 check "itself asleep: no samples" exits 4 "$profiltool" -p "$sleeper" -F 999 -d 0.2 -o "$work/none.pb.gz"
-check "no samples: says so" says "no samples"
+check "no samples: reported" says "no samples"
 check "no samples: the account is there" says "ticks 0 = counted 0"
 
 # What it does instead. waits TEXT COMMAND...
@@ -205,9 +209,10 @@ piped() {
 	"$profiltool" record -p "$sleeper" -d 0.1 -o - 2>/dev/null | exits 4 "$profiltool" report "$@" -
 }
 check "record -o - | report -" piped
-check "is an empty table" test "$(cat "$work/out")" = "samples  %  cum%  function  image"
+check "record -o - | report -: is an empty table" \
+	test "$(cat "$work/out")" = "samples  %  cum%  function  image"
 check "with a summary" says "profiltool: standard input: 0."
-check "and told" says "profiltool: standard input has no samples"
+check "record -o - | report -: that is reported" says "profiltool: standard input has no samples"
 check "report -q: no summary" piped -q
 check "only what is wrong" test "$(cat "$work/err")" = "profiltool: standard input has no samples"
 
@@ -239,7 +244,7 @@ check "it ends while profiltool attaches: few samples or none, or not there" tes
 
 # --- Permission ---
 
-# Where nobody may read and run it, whatever the folder that the tests are in.
+# A copy that the user nobody may read and run, wherever the tests are.
 cp "$profiltool" "$work/profiltool"
 chmod 755 "$work" "$work/profiltool"
 if setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" --version >/dev/null 2>&1; then
@@ -250,7 +255,7 @@ if setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" --versi
 		# shellcheck disable=SC2086 # several words
 		check "as nobody, $target: not permitted" exits 5 as_nobody record -d 0.1 $target
 		check "as nobody, $target: why" says "Operation not permitted"
-		check "as nobody, $target: the way out" says "setcap cap_bpf,cap_perfmon"
+		check "as nobody, $target: the hint" says "setcap cap_bpf,cap_perfmon"
 	done
 	check "as nobody: the command was not started" test ! -e "$work/touched"
 	check "as nobody: help" exits 0 as_nobody --help

@@ -84,11 +84,12 @@ is_html() {
 check "--format decides, - is standard output" \
 	is_html flamegraph -f html "$work/new.folded" -o -
 check "-f svg, whatever the name" exits 0 flamegraph -f svg "$work/new.folded" -o "$work/x.html"
-check "and it is" well_formed "$work/x.html"
+check "-f svg, whatever the name: it is" well_formed "$work/x.html"
 check "what is compared stands above it" grep -q '<title>[^<]*new.folded against [^<]*old.folded</title>' \
 	"$work/diff.html"
 check "--title, escaped" exits 0 flamegraph --title 'a <b> & "c"' "$work/new.folded" -o "$work/t.svg"
-check "and it stands there" grep -q '>a &lt;b&gt; &amp; &quot;c&quot;</text>' "$work/t.svg"
+check "--title, escaped: it stands there" \
+	grep -q '>a &lt;b&gt; &amp; &quot;c&quot;</text>' "$work/t.svg"
 check "several files are added up" exits 0 flamegraph "$work/new.folded" "$work/old.folded" -o "$work/s.html"
 data_of "$work/s.html" >"$work/data.json"
 check "to their sum" json 'j["all"] == 300' "$work/data.json"
@@ -96,7 +97,7 @@ check "to their sum" json 'j["all"] == 300' "$work/data.json"
 # --- What is folded, left out, or missing ---
 
 check "--percent folds" exits 0 flamegraph --percent 4.5 "$work/new.folded" -o "$work/p.svg"
-check "and says so" grep -q '>1[0-9] frames under 4.5 % of all samples are not shown.<' "$work/p.svg"
+check "--percent folds: reported" grep -q '>1[0-9] frames under 4.5 % of all samples are not shown.<' "$work/p.svg"
 names_in() {
 	data_of "$1" | python3 -c '
 import json, sys
@@ -107,19 +108,19 @@ check "frames that are not shown are not in the file" \
 check "--focus" exits 0 flamegraph --focus '^solve$' "$work/new.folded" -o "$work/f.svg"
 check "keeps what it means" test "$(names_in "$work/f.svg")" = \
 	"all compute main solve std::vector<int, std::allocator<int> >::push_back(int const&)"
-check "and says that it is a part" \
+check "--focus: the graph says that it is a part" \
 	grep -q '>This is a part of the profile: 20.00 % of all samples.<' "$work/f.svg"
 check "--ignore" exits 0 flamegraph --ignore compute "$work/new.folded" -o "$work/i.svg"
 check "leaves out what it means" test "$(names_in "$work/i.svg" | grep -c compute)" -eq 0
 check "--focus on nothing: status 4" exits 4 flamegraph --focus nothing "$work/new.folded" -o "$work/n.svg"
-check "and writes nothing" test ! -e "$work/n.svg"
+check "--focus on nothing: status 4: writes nothing" test ! -e "$work/n.svg"
 echo 'only 7' >"$work/flat.folded"
 check "without stacks" exits 0 flamegraph "$work/flat.folded" -o "$work/flat.svg"
-check "it says so" says "has no call stacks: record with -g"
+check "without stacks: reported" says "has no call stacks: record with -g"
 check "in the file, too" grep -q 'There are no call stacks' "$work/flat.svg"
 echo 'a;b 0' >"$work/empty.folded"
 check "without samples: status 4" exits 4 flamegraph "$work/empty.folded" -o "$work/e.svg"
-check "and no file" test ! -e "$work/e.svg"
+check "without samples: status 4: no file" test ! -e "$work/e.svg"
 
 # --- Processes ---
 
@@ -177,18 +178,20 @@ check_recorded "--inline: functions that are inlined are marked" \
 # --- Errors ---
 
 check "no -o is a usage error" exits 2 flamegraph "$work/new.folded"
-check "and says what is missing" says "-o OUT"
+check "no -o is a usage error: says what is missing" says "-o OUT"
 check "no file is a usage error" exits 2 flamegraph -o "$work/x.svg"
 cp "$work/new.folded" "$work/same.folded"
 check "a profile is not overwritten by its graph" \
 	exits 2 flamegraph "$work/new.folded" "$work/same.folded" -o "$work/same.folded"
-check "which is told" says "same.folded is one of the profiles to read"
-check "and the profile is whole" cmp "$work/new.folded" "$work/same.folded"
+check "a profile is not overwritten by its graph: reported" \
+	says "same.folded is one of the profiles to read"
+check "a profile is not overwritten by its graph: the profile is whole" \
+	cmp "$work/new.folded" "$work/same.folded"
 check "a wrong format" exits 2 flamegraph -f png "$work/new.folded" -o "$work/x.png"
-check "tells those that there are" says "svg, html"
+check "lists the valid values" says "svg, html"
 check "a wrong field" exits 2 flamegraph --by line "$work/new.folded" -o "$work/x.svg"
 check "a wrong percentage" exits 2 flamegraph --percent 101 "$work/new.folded" -o "$work/x.svg"
-check "a folder that is not there" exits 1 flamegraph "$work/new.folded" -o "$work/none/x.svg"
+check "a directory that does not exist" exits 1 flamegraph "$work/new.folded" -o "$work/none/x.svg"
 check "a full disk" exits 1 flamegraph "$work/new.folded" -o /dev/full
 check "standard output that is full" exits 1 bash -c \
 	"'$profiltool' flamegraph '$work/new.folded' -o - >/dev/full"

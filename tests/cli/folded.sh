@@ -28,7 +28,7 @@ folded() {
 
 check_recorded "recorded" exits 0 "$profiltool" record -F 999 -o "$work/a.pb.gz" -- "$progs/shares" 1 0.5 stay
 check_recorded "written" exits 0 "$profiltool" convert "$work/a.pb.gz" "$work/a.folded"
-check_recorded "what it does not hold is told" says "the folded format does not hold"
+check_recorded "what it does not hold is reported" says "the folded format does not hold"
 check_recorded "each line is a stack and its count" grep -qE '^burn_sixty [0-9]+$' "$work/a.folded"
 
 # functions FILE: "SAMPLES NAME" as report has it, whatever the image.
@@ -45,7 +45,8 @@ functions "$work/a.pb.gz" >"$work/a.functions"
 check_recorded "busy functions" grep -q burn_sixty "$work/a.functions"
 check "the same functions, those without a name too" diff "$work/a.functions" \
 	<(functions "$work/a.folded")
-check_recorded "and back" exits 0 "$profiltool" convert "$work/a.folded" "$work/back.pb.gz"
+check_recorded "folded stacks become pprof" \
+	exits 0 "$profiltool" convert "$work/a.folded" "$work/back.pb.gz"
 check "still the same" diff "$work/a.functions" <(functions "$work/back.pb.gz")
 check "written twice: the same" diff <(stacks "$work/a.folded") <(stacks <(folded "$work/back.pb.gz"))
 
@@ -65,7 +66,8 @@ a;operator delete(void*, unsigned long);std::map<int, char const*>::~map() const
 END
 tail -n +4 "$work/others.folded" | grep -v ' 0$' >"$work/others.want"
 check "other writers' files are read" exits 0 "$profiltool" dump --strict "$work/others.folded"
-check "and written as they were" diff "$work/others.want" <(folded "$work/others.folded")
+check "other writers' files are read: written as they were" \
+	diff "$work/others.want" <(folded "$work/others.folded")
 check "through a pipe" diff "$work/others.want" \
 	<(tail -n +1 "$work/others.folded" | "$profiltool" convert -f folded - - 2>/dev/null)
 check "packed" diff "$work/others.want" <(gzip -c "$work/others.folded" | folded -)
@@ -74,8 +76,9 @@ check "72 samples" json "j['samples'] == 72" <("$profiltool" dump --json "$work/
 
 printf 'a;b 1.5\na;b 12.0\n' >"$work/float.folded"
 check "fractions are rounded" diff <(echo "a;b 14") <(folded "$work/float.folded")
-check "which is told" says "counts with a fraction were rounded"
-check "and refused with --strict" exits 1 "$profiltool" dump --strict "$work/float.folded"
+check "fractions are rounded: reported" says "counts with a fraction were rounded"
+check "fractions are rounded: refused with --strict" \
+	exits 1 "$profiltool" dump --strict "$work/float.folded"
 
 printf 'a;b 10 20\na;c 5 0\n' >"$work/difference.folded"
 check "two counts: what is written is the second" diff <(echo "a;b 20") \
@@ -115,12 +118,13 @@ check "hostile names: they are what they were" json \
 for _ in {1..20}; do echo "a;b 1"; done >"$work/good.folded"
 { cat "$work/good.folded"; echo "a;b"; echo "a;c 4"; } >"$work/broken.folded"
 check "no count" exits 1 "$profiltool" dump "$work/broken.folded"
-check "the line is told" says "$work/broken.folded:21: there is no count at the end of the line"
-check "what can be salvaged is told" says "--salvage"
-check "and is salvaged" grep -q '^20 ' <("$profiltool" dump --salvage "$work/broken.folded" 2>&1)
+check "the line is reported" says "$work/broken.folded:21: there is no count at the end of the line"
+check "what can be salvaged is reported" says "--salvage"
+check "what can be salvaged is reported: is salvaged" \
+	grep -q '^20 ' <("$profiltool" dump --salvage "$work/broken.folded" 2>&1)
 { cat "$work/good.folded"; echo "a;b 9223372036854775808"; } >"$work/broken.folded"
 check "a count that is too large" exits 1 "$profiltool" dump "$work/broken.folded"
-check "is told" says "broken.folded:21: the count has more than 63 bits"
+check "a count that is too large: reported" says "broken.folded:21: the count has more than 63 bits"
 for other in "$top/user/format/folded/folded.c" "$top/README.md" "$top/Makefile" /etc/passwd; do
 	check "${other##*/} is not taken for folded stacks" exits 1 "$profiltool" dump "$other"
 	check "${other##*/}: which is said" says "is not a profile of any format"
@@ -131,7 +135,7 @@ done
 echo 'main;work 0' >"$work/zero.folded"
 check "a profile without samples is written" exits 0 "$profiltool" convert -f folded \
 	"$work/zero.folded" "$work/none.folded"
-check "and read" exits 0 "$profiltool" dump "$work/none.folded"
+check "a profile without samples is written: read" exits 0 "$profiltool" dump "$work/none.folded"
 check "a file of comments is one of none, by its name" exits 0 "$profiltool" dump --json \
 	"$work/none.folded"
 
@@ -142,7 +146,8 @@ check "recorded with stacks" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.5 -g -q
 stop "$pid"
 check "written" exits 0 "$profiltool" convert "$work/g.pb.gz" "$work/g.folded"
 check "has no stack twice" test -z "$(sed 's/ [0-9]*$//' "$work/g.folded" | sort | uniq -d)"
-check "and all samples" test "$(dumped samples "$work/g.pb.gz")" = "$(awk '{ sum += $NF }
+check "all samples are written" \
+	test "$(dumped samples "$work/g.pb.gz")" = "$(awk '{ sum += $NF }
 	END { print sum }' "$work/g.folded")"
 
 # --- Large files ---
@@ -170,7 +175,7 @@ END
 lines 1100000 >"$work/large.folded"
 check "a file of 100 MB" test "$(stat -c %s "$work/large.folded")" -gt 100000000
 kib=$(peak "$profiltool" dump "$work/large.folded")
-check "is read in less than 50 MB of memory: $kib KiB" test "$kib" -lt 50000
+check "a file of 100 MB: is read in less than 50 MB of memory: $kib KiB" test "$kib" -lt 50000
 check "all of it" json "j['samples'] == 1100 * sum(i % 7 for i in range(1000)) and len(j['stacks']) == 5" \
 	<("$profiltool" dump --json "$work/large.folded")
 

@@ -14,7 +14,7 @@ export HOME=$work
 named() {
 	check "$1" exits 1 "$profiltool" report "$1"
 	check "$1 is $2" says "$1 is $2"
-	check "$1: the way out" says "$3"
+	check "$1: the hint" says "$3"
 }
 
 # hinted FILE: the command in the hint that makes x.folded or x.pb.gz of it.
@@ -182,7 +182,7 @@ check "what is nothing of this" exits 1 "$profiltool" report unknown
 mkdir directory
 cp a.folded a.hprof directory/
 check "in a directory" exits 0 "$profiltool" report directory
-check "they are left out" says "directory/a.hprof is not a profile"
+check "in a directory: they are left out" says "directory/a.hprof is not a profile"
 printf 'PERFILE2\0\0' >perf.magic
 "$profiltool" report - <a.hprof 2>err
 check "from standard input" says "standard input is a heap dump"

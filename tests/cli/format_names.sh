@@ -39,7 +39,7 @@ done
 check "once" grep -q '^main;work;leaf 3$' <(gzip -dc x.folded.gz)
 check "pprof is compressed once" test "$(gzip -dc x.pb.gz | head -c 2 | od -An -tx1)" != " 1f 8b"
 check "-f with such a name" exits 0 convert -f folded a.pb.gz named.gz
-check "is compressed, too" grep -q '^main;work 2$' <(gzip -dc named.gz)
+check "-f with such a name: is compressed, too" grep -q '^main;work 2$' <(gzip -dc named.gz)
 check "into a full disk" exits 1 convert -f folded a.pb.gz /dev/full
 ln -s /dev/full full.folded.gz
 check "compressed into a full disk" exits 1 convert a.pb.gz full.folded.gz
@@ -60,14 +60,14 @@ END
 gcc -O1 -static -o one one.c
 check "a program of one image" exits 0 "$profiltool" record --user -F 999 -q -o one.pb.gz -- ./one
 check "gmon.out" exits 0 convert one.pb.gz gmon.out
-check "is a file" test -f gmon.out
+check "gmon.out: is a file" test -f gmon.out
 check "that gprof reads" grep -q ' main$' <(gprof -p -b ./one gmon.out)
 check "gmon.out.5 over one that is there" exits 0 convert one.pb.gz gmon.out
 check "of two images" exits 0 "$profiltool" record --user -F 999 -q -o two.pb.gz -- \
 	sh -c './one; exec sha1sum /dev/zero & sleep 1; kill $!; wait'
-check "is refused" exits 1 convert two.pb.gz gmon.out.6
-check "with the way out" says "-f gmon DIRECTORY"
-check "and nothing is written" test ! -e gmon.out.6
+check "of two images: refused" exits 1 convert two.pb.gz gmon.out.6
+check "of two images: with the way out" says "-f gmon DIRECTORY"
+check "of two images: nothing is written" test ! -e gmon.out.6
 
 # --- Names that say none ---
 
@@ -118,7 +118,7 @@ export DCPIDB=$work/db
 check "record -f dcpi" exits 0 "$profiltool" record --user -F 999 -q -f dcpi -- ./one
 check "writes to DCPIDB" test -d db
 check "report reads it" exits 0 "$profiltool" report
-check "with the program's samples" grep -q ' main  *one$' out
+check "report reads it: with the program's samples" grep -q ' main  *one$' out
 total() {
 	"$profiltool" report --json "$@" 2>/dev/null >report.json
 	python3 -c 'import json

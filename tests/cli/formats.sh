@@ -13,7 +13,7 @@ shares=$progs/shares
 check "a program runs" start_ready "$shares" 2
 check_recorded "recorded as pprof" exits 0 "$profiltool" -p "$pid" -F 999 -d 2 -o "$work/a.pb.gz"
 check_recorded "recorded as gperftools" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -o "$work/b.prof"
-check_recorded "what the format loses is told" says "the gperftools format does not hold"
+check_recorded "what the format loses is reported" says "the gperftools format does not hold"
 stop "$pid"
 
 # ours FILE: "SAMPLES FUNCTION" of the functions with samples, busiest first, and the sum.
@@ -84,12 +84,14 @@ there_and_back() {
 }
 check_recorded "pprof to gperftools and back: the same stacks" there_and_back
 ours "$work/back.pb.gz" >"$work/back.ours"
-check_recorded "and the same functions" same "$work/a.ours" "$work/back.ours"
+check_recorded "pprof to gperftools and back: the same stacks: the same functions" \
+	same "$work/a.ours" "$work/back.ours"
 check_recorded "a format by its name" exits 0 "$profiltool" convert -f gperftools "$work/a.pb.gz" "$work/named"
-check_recorded "is written" grep -q '"gperftools"' <("$profiltool" dump --json "$work/named")
+check_recorded "a format by its name: is written" \
+	grep -q '"gperftools"' <("$profiltool" dump --json "$work/named")
 check_recorded "through pipes" diff <(stacks "$work/a.pb.gz") \
 	<(stacks <("$profiltool" convert -f gperftools - - <"$work/a.pb.gz" 2>/dev/null))
-check "a format that is not there" exits 2 "$profiltool" convert -f speedscope "$work/a.pb.gz" "$work/x"
+check "a format that does not exist" exits 2 "$profiltool" convert -f speedscope "$work/a.pb.gz" "$work/x"
 check "says which are" says "pprof"
 
 # --- What gperftools' own profiler wrote ---
@@ -131,7 +133,7 @@ for command in report dump convert; do
 	done
 	check "$command leaves no half of a result" test ! -e "$work/broken.out.pb.gz"
 done
-check "a cut file: the place is told" exits 1 "$profiltool" dump "$work/cut.prof"
+check "a cut file: the place is reported" exits 1 "$profiltool" dump "$work/cut.prof"
 check_recorded "as an offset" says "at byte"
 
 # --- Files that writers may come to write ---

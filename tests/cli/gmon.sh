@@ -16,7 +16,7 @@ if ! gprof --version >/dev/null 2>&1; then
 	finish
 fi
 
-# build NAME SOURCE OPTION...: with -pg, into a folder of its own, $work/NAME, where it runs, too.
+# build NAME SOURCE OPTION...: compiles with -pg into a new directory, $work/NAME, where it also runs.
 # Functions begin at multiples of 16, for libc's runtime takes callers to be there.
 build() {
 	local name=$1 file=$2
@@ -26,14 +26,14 @@ build() {
 		-D_GNU_SOURCE -w "$file" -o "$work/$name/$name" "$@"
 }
 
-# run NAME ARGUMENT...: under libprofil-gmon; what it prints is in its folder, as `out` and `err`.
+# run NAME ARGUMENT...: runs it with libprofil-gmon; its output is `out` and `err` in its directory.
 run() {
 	local name=$1
 	shift
 	run_with "$name" env LD_PRELOAD="$preload" "./$name" "$@"
 }
 
-# run_with NAME COMMAND...: in the folder of NAME.
+# run_with NAME COMMAND...: runs a command in the directory of NAME.
 run_with() {
 	local folder=$work/$1
 	shift
@@ -305,7 +305,7 @@ if [ -x "$build/profild" ]; then
 	check "profild listens" wait_for test -S "$work/socket"
 fi
 
-# run_in_place ARGUMENT...: the program in the folder `user`, as an ordinary user.
+# run_in_place ARGUMENT...: runs the program in the directory `user`, as an unprivileged user.
 run_in_place() {
 	(cd "$work/user" && exec setpriv --reuid=65534 --regid=65534 --clear-groups \
 		env LD_PRELOAD="$work/open/libprofil-gmon.so" ./user "$@" >out 2>err)
@@ -462,11 +462,11 @@ check "the file's mode" mode_of 644 022
 check "the file's mode: another umask" mode_of 600 077
 check "nothing else is left" test "$(files "$work/calls/gmon")" -eq 1
 
-check "a prefix without a folder: run" run_with calls env GMON_OUT_PREFIX=nowhere/counts \
+check "a prefix without a directory: run" run_with calls env GMON_OUT_PREFIX=nowhere/counts \
 	LD_PRELOAD="$preload" ./calls 10
-check "a prefix without a folder: it says so" one_line calls \
+check "a prefix without a directory: reported" one_line calls \
 	": No such file or directory; writing gmon.out"
-check "a prefix without a folder: gmon.out instead" gmon "said_right" calls
+check "a prefix without a directory: gmon.out instead" gmon "said_right" calls
 
 # A file with a name and a link to it.
 link_stays() {
@@ -478,7 +478,7 @@ rm -f "$work/calls/gmon.out"
 check "what a symbolic link leads to is not written over" link_stays
 check "no message" silent calls
 
-# In a folder that is a file system of 4 kB: prints the exit status and what is in the folder.
+# Runs it in a directory that is a file system of 4 kB; prints the exit status and the directory's files.
 in_small_folder() {
 	# shellcheck disable=SC2016 # the inner shell expands it
 	unshare -m sh -c 'mount -t tmpfs -o size=4k tmpfs "$1" && cd "$1" && shift || exit
@@ -489,26 +489,26 @@ if unshare -m true 2>/dev/null; then
 	mkdir "$work/small"
 	check "a full disk: the program does not notice, and no half of a file is left" \
 		test "$(in_small_folder)" = 0
-	check "a full disk: it says so" one_line calls "cannot write gmon.out: No space left on device"
+	check "a full disk: reported" one_line calls "cannot write gmon.out: No space left on device"
 else
 	skip "a full disk" "mounts cannot be kept apart"
 fi
 
-# Folders in which an unprivileged program cannot make a file.
+# Directories in which an unprivileged program cannot create a file.
 if [ "$ordinary" ]; then
 	chown 0:0 "$work/user"
 	rm -f "$work/user"/gmon.out*
 	touch "$work/user"/{out,err}
 	chmod 666 "$work/user"/{out,err}
-	check "a folder of others: the program does not notice" run_in_place 10
-	check "a folder of others: it says so" one_line user "cannot write gmon.out: Permission denied"
+	check "a directory of others: the program does not notice" run_in_place 10
+	check "a directory of others: reported" one_line user "cannot write gmon.out: Permission denied"
 	touch "$work/user/gmon.out"
 	chmod 666 "$work/user/gmon.out"
-	check "a folder of others, with a file for it: run" run_in_place 10
-	check "a folder of others, with a file for it: it is written" gmon "said_right" user
-	check "a folder of others, with a file for it: no message" silent user
+	check "a directory of others, with a file for it: run" run_in_place 10
+	check "a directory of others, with a file for it: it is written" gmon "said_right" user
+	check "a directory of others, with a file for it: no message" silent user
 else
-	skip "a folder of others" "not root, or no setpriv"
+	skip "a directory of others" "not root, or no setpriv"
 fi
 
 [ -z "$daemon" ] || stop "$daemon"

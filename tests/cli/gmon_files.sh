@@ -16,7 +16,7 @@ source=$top/tests/progs/shares.c
 
 # --- Programs ---
 
-# build NAME OPTION...: tests/progs/shares.c into a folder of its own, $work/NAME/NAME. Functions
+# build NAME OPTION...: compiles tests/progs/shares.c into a new directory, $work/NAME/NAME. Functions
 # begin at multiples of 16, for libc's runtime takes callers to be there. Calls go through no PLT,
 # whose entries gprof counts for the function before it.
 build() {
@@ -98,9 +98,9 @@ for kind in $kinds libburn.so; do
 	ours "$kind" --executable "$program" "$work/$kind/out/$kind.gmon" >"$work/$kind/back"
 	check "$kind: so do we when it is read back" same "$work/$kind/ours" "$work/$kind/back"
 done
-check "what has no place is told" says "the gmon format does not hold"
+check "what has no place is reported" says "the gmon format does not hold"
 
-check "recorded as gmon.out: well" exits 0 "$profiltool" record -F 100 --json -f gmon \
+check "recorded as gmon.out: succeeds" exits 0 "$profiltool" record -F 100 --json -f gmon \
 	-o "$work/direct" -- sh -c "exec $work/pie/pie 1 0.5 stay >$work/direct.out"
 cp "$work/out" "$work/direct.json"
 flat "$work/pie/pie" "$work/direct/pie.gmon" >"$work/direct.flat"
@@ -201,8 +201,8 @@ END
 large "$work/pie/pie" burn_cpu=2147483648 >"$work/larger.prof"
 check "more than gprof can count is refused" exits 1 "$profiltool" convert -f gmon \
 	"$work/larger.prof" "$work/larger"
-check "and says so" says "2147483647"
-check "and leaves nothing" test ! -e "$work/larger"
+check "more than gprof can count is refused: reported" says "2147483647"
+check "more than gprof can count is refused: leaves nothing" test ! -e "$work/larger"
 
 # --- Files of libc's runtime ---
 
@@ -281,7 +281,7 @@ for kind in $kinds; do
 	check "$kind, gcc -pg: which has calls" grep -q 'burn_cpu' <(graph "$program" "$file")
 done
 
-# Files of several images, as one recording gives: each is told by its name.
+# Files of several images, as one recording writes them: the name identifies the image.
 mkdir "$work/several"
 cp "$work/pie-pg/gmon.out" "$work/several/pie-pg.gmon"
 cp "$work/pie-pg/gmon.out" "$work/several/other.gmon"
@@ -291,16 +291,16 @@ cp "$work/out" "$work/several.json"
 check "half of the samples are the program's" json '(
 	sum(f["self"] for f in j["functions"] if f["image"].endswith("/pie-pg")) * 2 ==
 	sum(f["self"] for f in j["functions"]) > 0)' "$work/several.json"
-check "and the other half the other image's" json \
+check "half of the samples are the program's: the other half the other image's" json \
 	'{f["image"].split("/")[-1] for f in j["functions"] if f["self"]} == {"pie-pg", "other"}' \
 	"$work/several.json"
 
 file=$work/pie-pg/gmon.out
-check "which program it is of must be told" exits 0 "$profiltool" report "$file"
+check "the program must be named" exits 0 "$profiltool" report "$file"
 check "how, is said" says "--executable FILE"
 head -c 100 "$file" >"$work/cut.out"
 check "a truncated one is refused" exits 1 "$profiltool" dump "$work/cut.out"
-check "with the place" says "at byte 20: the histogram is longer"
+check "a truncated one is refused: with the place" says "at byte 20: the histogram is longer"
 
 # --- Nothing that gprof could read ---
 
@@ -312,7 +312,7 @@ check "no directory is left" test ! -e "$work/nothing"
 check "a recording with samples in the kernel" exits 0 "$profiltool" record --user --kernel -F 100 \
 	-q -o "$work/kernel.pb.gz" -- sh -c \
 	"dd if=/dev/zero of=/dev/null bs=1M count=20000; $work/pie/pie 1 1"
-check "what is left out is told" exits 0 "$profiltool" convert -f gmon "$work/kernel.pb.gz" \
+check "what is left out is reported" exits 0 "$profiltool" convert -f gmon "$work/kernel.pb.gz" \
 	"$work/kernel"
 check "with its number" grep -qE "[0-9]+ of [0-9]+ samples are left out: the gmon format has no" \
 	"$work/err"
@@ -325,6 +325,7 @@ printf 'events: e\npositions: instr line\nob=/x/a\nfl=a\nfn=f\ncob=/x/b\ncfn=g\n
 	>"$work/across.cg"
 printf '0x20 1 5\ncfn=h\ncalls=2 0x40 1\n0x20 1 5\n' >>"$work/across.cg"
 check "a call into another image" exits 0 "$profiltool" convert -f gmon "$work/across.cg" "$work/across"
-check "is left out, and told" says "1 call(s) are left out: the gmon format has no place for"
+check "a call into another image: is left out, and reported" \
+	says "1 call(s) are left out: the gmon format has no place for"
 
 finish

@@ -137,17 +137,19 @@ fi
 
 printf -- '--- symbol\n0x400010 main\n---\n--- heap\nheap profile: 1: 2 [3: 4] @ heap\n' >"$work/heap.raw"
 check "a heap profile with names is refused" exits 1 "$profiltool" report "$work/heap.raw"
-check "with the line" says "$work/heap.raw:4: \"--- heap\" where \"--- profile\" is expected"
+check "a heap profile with names is refused: with the line" \
+	says "$work/heap.raw:4: \"--- heap\" where \"--- profile\" is expected"
 
 # --- Truncated ---
 
 prof 'put([(7, 0x400010, 0x400020), (5, 0x400030)], MAP)' >"$work/small.prof"
 head -c 90 "$work/small.prof" >"$work/cut.prof"
 check "a truncated file is refused" exits 1 "$profiltool" report "$work/cut.prof"
-check "with the place" says "$work/cut.prof: at byte 72: a record of 1 pcs, where only 0 fit"
-check "and what to do" says "--salvage"
+check "a truncated file is refused: with the place" \
+	says "$work/cut.prof: at byte 72: a record of 1 pcs, where only 0 fit"
+check "a truncated file is refused: what to do" says "--salvage"
 check "salvaged" exits 3 "$profiltool" dump --json --salvage "$work/cut.prof"
-check "that is told" says "salvaged what comes before this: at byte 72"
+check "that is reported" says "salvaged what comes before this: at byte 72"
 check "the whole record is kept" \
 	json "[(s['count'], s['pcs']) for s in j['stacks']] == [(7, ['0x400010', '0x400020'])]" \
 	"$work/out"
@@ -155,7 +157,7 @@ check "salvaged through a pipe" exits 3 "$profiltool" dump --salvage - <"$work/c
 check "names it" says "-: salvaged what comes before this: at byte 72"
 prof 'put([(i, 0x400010 + i) for i in range(1, 20000)], MAP)' | gzip | head -c 20000 >"$work/cut.prof.gz"
 check "gzip that is truncated" exits 1 "$profiltool" dump "$work/cut.prof.gz"
-check "is told" says "the gzip data is truncated"
+check "gzip that is truncated: reported" says "the gzip data is truncated"
 check "salvaged" exits 3 "$profiltool" dump --json --salvage "$work/cut.prof.gz"
 check "with what had come" json "len(j['stacks']) > 1000" "$work/out"
 
@@ -185,8 +187,10 @@ check "nothing is missing" json "j['samples'] == 444445 and len(j['stacks']) == 
 rm "$work/large.prof"
 prof 'put([(1, 0x400010)], b"x" * 1000, (1, 1 << 28, 5))' >"$work/claim.prof"
 check "a claim of 2 GB in 1 KB is refused" exits 1 "$profiltool" report "$work/claim.prof"
-check "with the number" says "a record of 268435456 pcs, where only 126 fit"
-check "and no memory for it" needs_less 32 "$profiltool" report "$work/claim.prof"
+check "a claim of 2 GB in 1 KB is refused: with the number" \
+	says "a record of 268435456 pcs, where only 126 fit"
+check "a claim of 2 GB in 1 KB is refused: no memory for it" \
+	needs_less 32 "$profiltool" report "$work/claim.prof"
 
 # --- What readers are picky about ---
 
@@ -217,7 +221,8 @@ fi
 
 printf 'main;f 3\nmain 2\n' >"$work/names.folded"
 check "names without addresses" exits 1 "$profiltool" convert "$work/names.folded" "$work/names.prof"
-check "are refused" says "the profile has no addresses: gperftools cannot hold it"
+check "names without addresses: refused" \
+	says "the profile has no addresses: gperftools cannot hold it"
 check "with other formats" says "write pprof, callgrind or folded instead"
 check "no file is left" test ! -e "$work/names.prof"
 

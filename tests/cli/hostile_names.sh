@@ -23,7 +23,7 @@ mkdir "$work/printed"
 clean() {
 	local name=$1 code=$2
 	shift 2
-	check "$name: well" exits "$code" "$@"
+	check "$name: succeeds" exits "$code" "$@"
 	cp "$work/out" "$work/printed/$name, output"
 	cp "$work/err" "$work/printed/$name, messages"
 }

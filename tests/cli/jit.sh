@@ -45,7 +45,7 @@ jitter anon 60
 first=$pid
 check "no map: recorded" record none
 check "no map: the memory has no name" recorded 'images("[anon]*") == {"[anon]"}' "$work/none.json"
-check "no map: says so" says "no /tmp/perf-PID.map has its names"
+check "no map: reported" says "no /tmp/perf-PID.map has its names"
 
 printf '%s 40 one\n%s 40 a \e[31mtwo <&>\n' "$one" "$two" >"$map"
 check "a map: recorded" record map
@@ -62,7 +62,7 @@ check "overlapping, broken and half written lines: recorded" record broken
 check "the last whole line counts" recorded \
 	'is_share("one again", .75) and not samples("half") and not samples("old")' \
 	"$work/broken.json"
-check "what the map lacks: says so" says "has none for it"
+check "what the map lacks: reported" says "has none for it"
 
 chmod 666 "$map"
 check "a map that all can write: recorded" record shared
@@ -111,7 +111,7 @@ check "two processes: in the file, too" bash -c \
 check "two processes: read again" recorded 'samples("of_a") > 0 and samples("of_b") > 0' \
 	"$work/read.json"
 check "the code itself is in no file" exits 1 "$profiltool" annotate of_a "$work/two.pb.gz"
-check "says so" says "[jit $a]"
+check "the code itself is in no file: reported" says "[jit $a]"
 stop "$a"
 stop "$b"
 

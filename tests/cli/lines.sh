@@ -161,7 +161,7 @@ left_out() {
 for version in 4 5; do
 	made "left out by the linker" gcc -O2 -g "-gdwarf-$version" -ffunction-sections \
 		-Wl,--gc-sections -o left_out left_out.c &&
-		check "DWARF $version: what the linker left out is not told" left_out
+		check "DWARF $version: what the linker left out is not reported" left_out
 done
 
 cat >main.rs <<'EOF_RUST'
@@ -240,7 +240,8 @@ package() {
 	check "$1 .dwo that is missing: no error" exits 0 "$profiltool" convert --inline packed.prof \
 		missing.folded
 	check "names are those of symbols" grep -q '^sum(' missing.folded
-	check "and not of what is inlined" test "$(grep -c scale missing.folded)" -eq 0
+	check "names are those of symbols: not of what is inlined" \
+		test "$(grep -c scale missing.folded)" -eq 0
 }
 ln -s gcc-4 g-4
 package "GNU's" g++ 4 dwp
@@ -266,7 +267,7 @@ check "diff --by line" grep -q 'chain\.h' <("$profiltool" diff --by line bare.pr
 "$profiltool" record -F 999 -o inline.pb.gz -- "$work/chain" many >recorded.txt 2>/dev/null
 check "record -o: the file holds them" grep -q '"leaf"' \
 	<("$profiltool" report --json inline.pb.gz 2>&1)
-check "and so does the table" grep -qE ' leaf +chain$' recorded.txt
+check "record -o: the file holds them: so does the table" grep -qE ' leaf +chain$' recorded.txt
 check "as report prints it" diff <(grep -v '^ready' recorded.txt) <("$profiltool" report inline.pb.gz 2>/dev/null)
 "$profiltool" record -F 999 -f callgrind -o inline.callgrind -- "$work/chain" many >/dev/null 2>&1
 check "of callgrind, too" grep -q 'fl=.*chain\.h' inline.callgrind
@@ -290,7 +291,7 @@ if command -v go >/dev/null; then
 	check "go tool pprof -list: lines of a function" listed "s += leaf(x + i)" \
 		"${list[@]}" '^middle$' inline.pb.gz
 	check "of an inlined one" listed "y += x * 3" "${list[@]}" '^leaf$' inline.pb.gz
-	check "and of who calls it" grep -q 'chain\.c$' <("${list[@]}" '^outer$' inline.pb.gz 2>/dev/null)
+	check "of an inlined one: of who calls it" grep -q 'chain\.c$' <("${list[@]}" '^outer$' inline.pb.gz 2>/dev/null)
 	mkdir away && mv chain away
 	check "without the program" listed "y += x * 3" "${list[@]}" '^leaf$' inline.pb.gz
 	mv away/chain .
@@ -342,8 +343,8 @@ cp gcc-packed bomb
 python3 "$lines" patch bomb .debug_info 8 8 $((1 << 40))
 python3 "$lines" profile "$work/bomb" bomb.prof
 check "a bomb: names by symbols" exits 0 "$profiltool" convert --inline bomb.prof bomb.folded
-check "the reason is told" says "debug information is corrupt"
-check "they are there" grep -q '^main ' bomb.folded
+check "a bomb: the reason is reported" says "debug information is corrupt"
+check "a bomb: the names are there" grep -q '^main ' bomb.folded
 
 # --- zstd, whose library is loaded when it is wanted ---
 
@@ -359,10 +360,10 @@ else
 	python3 "$lines" profile "$work/zstd-5" zstd.prof
 	check "no libzstd: names by symbols" exits 0 env LD_LIBRARY_PATH="$work/no_zstd" \
 		"$profiltool" convert --inline zstd.prof zstd.folded
-	check "the reason is told" says "compressed with zstd, and there is no libzstd.so.1"
-	check "and how to get it" says "install libzstd1 (Debian)"
-	check "and no other" test "$(grep -c corrupt "$work/err")" -eq 0
-	check "they are there" grep -q '^main ' zstd.folded
+	check "no libzstd: the reason is reported" says "compressed with zstd, and there is no libzstd.so.1"
+	check "no libzstd: the hint names the package" says "install libzstd1 (Debian)"
+	check "no libzstd: no other reason is reported" test "$(grep -c corrupt "$work/err")" -eq 0
+	check "no libzstd: the names are there" grep -q '^main ' zstd.folded
 fi
 
 finish

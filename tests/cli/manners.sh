@@ -158,7 +158,7 @@ aligned_wide() {
 	LC_ALL=$1 "$profiltool" report "$work/wide.folded" >"$work/out" && cmp "$work/out" "$work/wide.report"
 }
 check "columns are those of a terminal, in the locale C" aligned_wide C
-check "and in that of UTF-8" aligned_wide C.UTF-8
+check "columns are those of a terminal, in a UTF-8 locale" aligned_wide C.UTF-8
 
 # --- Numbers ---
 
@@ -204,7 +204,7 @@ fi
 mkdir "$work/json"
 for n in "${!names[@]}"; do
 	args "$n"
-	check "${names[n]} --json: well" exits 0 "$profiltool" "${args[@]}" --json
+	check "${names[n]} --json: succeeds" exits 0 "$profiltool" "${args[@]}" --json
 	cp "$work/out" "$work/json/$n"
 done
 check "--json: all can be read" python3 -c 'import json, sys

@@ -84,7 +84,7 @@ check "the period stays" test "$(dumped period_ns "$work/ab.pb.gz")" = "$(dumped
 "$profiltool" convert "$work/a.pb.gz" "$work/a.prof" 2>/dev/null
 check "one with itself" exits 0 merge "$work/a.prof" "$work/a.prof" -o "$work/aa.prof"
 check "has no more stacks" test "$(stacks "$work/aa.prof")" -eq "$(stacks "$work/a.prof")"
-check "and twice the samples" test "$(dumped samples "$work/aa.prof")" -eq \
+check "has no more stacks: twice the samples" test "$(dumped samples "$work/aa.prof")" -eq \
 	$((2 * $(dumped samples "$work/a.prof")))
 
 all=("$work/a.pb.gz" "$work/c.prof" "$work/d" "$work/e")
@@ -93,7 +93,7 @@ check "all formats: function by function" adds_up all.pb.gz "${all[@]}"
 check "in any order" exits 0 merge --executable "$shares" -o "$work/lla.pb.gz" \
 	"$work/e" "$work/d" "$work/c.prof" "$work/a.pb.gz"
 check "in any order: the same" adds_up lla.pb.gz "${all[@]}"
-# The files that do not tell processes have their leaves in common.
+# Files without processes have equal leaves.
 meet() {
 	merge "$work/c.prof" "$work/d" -o "$work/cd.prof" 2>/dev/null
 	python3 - "$work/c.prof" "$work/d" "$work/cd.prof" "$profiltool" <<-'END'
@@ -120,7 +120,8 @@ for format in dcpi gmon callgrind folded gperftools; do
 	check "into $format" exits 0 merge -f $format "$work/a.pb.gz" "$work/b.pb.gz" -o "$work/into.$format"
 	check "into $format: function by function" \
 		"$([ $format = gmon ] && echo nearly || echo adds_up)" "into.$format" "$work/a.pb.gz" "$work/b.pb.gz"
-	check "into $format: losses are told once" test "$(grep -c 'does not hold' "$work/err")" = 1
+	check "into $format: losses are reported once" \
+		test "$(grep -c 'does not hold' "$work/err")" = 1
 done
 
 # --- Standard input and output, directories ---
@@ -133,7 +134,7 @@ echo "a note" >"$work/several/NOTE"
 check "a directory is all profiles in it" exits 0 merge "$work/several" -o "$work/several.pb.gz"
 check "a directory: function by function" adds_up several.pb.gz "$work/a.pb.gz" "$work/b.pb.gz"
 check "an input may be the output" exits 0 merge "$work/aa.prof" "$work/a.prof" -o "$work/aa.prof"
-check "and is the sum then" test "$(dumped samples "$work/aa.prof")" -eq \
+check "an input may be the output: is the sum then" test "$(dumped samples "$work/aa.prof")" -eq \
 	$((3 * $(dumped samples "$work/a.prof")))
 
 # --- What differs ---
@@ -146,7 +147,7 @@ start_ready "$shares" 1
 "$profiltool" -p "$pid" -F 99 -d 0.5 -q -n 1 -o "$work/slow.pb.gz" >/dev/null 2>&1
 stop "$pid"
 check "different periods" exits 0 merge "$work/a.pb.gz" "$work/slow.pb.gz" -o "$work/x.pb.gz"
-check "are told" says "different periods"
+check "different periods: reported" says "different periods"
 check "the time is right all the same" test \
 	"$("$profiltool" dump --json "$work/x.pb.gz" | python3 -c '
 import json, sys
@@ -178,8 +179,8 @@ check "are apart" test "$(values)" = "Dr Ir cpu $(dumped event "$work/a.pb.gz")"
 
 check "no file" exits 2 merge -o "$work/x"
 check "no output" exits 2 merge "$work/a.pb.gz"
-check "says what it takes" says "-o OUT"
-check "a file that is not there" exits 1 merge "$work/a.pb.gz" "$work/none" -o "$work/none.pb.gz"
+check "no output: says what it takes" says "-o OUT"
+check "a file that does not exist" exits 1 merge "$work/a.pb.gz" "$work/none" -o "$work/none.pb.gz"
 check "names it" says "$work/none"
 check "one that is no profile" exits 1 merge "$work/a.pb.gz" "$work/several/NOTE" -o "$work/none.pb.gz"
 check "nothing is written" test ! -e "$work/none.pb.gz"

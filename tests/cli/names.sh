@@ -86,7 +86,7 @@ stop "$pid"
 strip -o "$work/program" "$work/full"
 start_ready "$work/program" 1
 check "stripped: recorded" record stripped
-check "stripped: says why, and how to mend it" says \
+check "stripped: says why, and how to fix it" says \
 	"program: " && says "stripped: no symbol table; its debug package or --debuginfod has them"
 check "stripped: addresses that addr2line takes" bash -c 'address=$(sed -n \
 	"s/.*program+\(0x[0-9a-f]*\).*/\1/p" "$1/stripped.json" | head -n 1)
@@ -199,7 +199,7 @@ EOF_RUST
 if command -v rustc >/dev/null; then
 	language rust '<rust::shape::Circle>::area' rustc -O -C symbol-mangling-version=v0 \
 		"$work/rust.rs" -o "$work/rust"
-	# The older scheme was the only one for long, and tells no more than this.
+	# The older mangling scheme has no more information than this.
 	check "rust, older names: built" rustc -O "$work/rust.rs" -o "$work/rust"
 	check "rust, older names: recorded" exits 0 "$profiltool" record -F 999 --json -- \
 		"$work/rust"
@@ -316,7 +316,7 @@ check "no build ID: the same names prove a file" lines_of_unproven spin
 sed -i s/spin/turn/ "$work/unproven.c"
 unproven
 check "no build ID: of a file with other names there are no lines" eval '! lines_of_unproven "spin|turn"'
-check "no build ID: which is told" grep -q "without a build ID only names prove" "$work/err"
+check "no build ID: which is reported" grep -q "without a build ID only names prove" "$work/err"
 
 # Linkers write the version of a symbol behind its name in .symtab; profiles hold the name alone.
 cat >"$work/versioned.c" <<'EOF_C'

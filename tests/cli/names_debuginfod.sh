@@ -30,8 +30,8 @@ check "not asked: no names" json 'not [f for f in j["functions"] if f["name"] ==
 check "not asked: says how to get them" says "--debuginfod"
 
 check "no server is named: an error" exits 2 "$profiltool" report --debuginfod "$work/program.pb.gz"
-check "no server is named: says so" says "DEBUGINFOD_URLS does not name a server"
-check "no server is named: told before recording" exits 2 "$profiltool" record --debuginfod -- \
+check "no server is named: reported" says "DEBUGINFOD_URLS does not name a server"
+check "no server is named: reported before recording" exits 2 "$profiltool" record --debuginfod -- \
 	touch "$work/was_started"
 check "no server is named: nothing was started" test ! -e "$work/was_started"
 
@@ -123,24 +123,24 @@ wait "$recorder"
 check "interrupted: it ends at once" test $((SECONDS - began)) -le 3
 check "interrupted: what was counted is shown" recorded 'whole and j["counted"] > 50' \
 	"$work/interrupted.json"
-check "interrupted: says so" grep -q "cut short" "$work/interrupted.err"
+check "interrupted: reported" grep -q "cut short" "$work/interrupted.err"
 stop "$program"
 
 serve missing -
 check "a server that has nothing" asked missing
-check "a server that has nothing: says so" says "debuginfod sent no symbols"
+check "a server that has nothing: reported" says "debuginfod sent no symbols"
 stop "$pid"
 head -c 100000 /dev/urandom >"$work/noise"
 serve answer "$work/noise"
 check "a server that sends noise" asked noise
-check "a server that sends noise: says so" says "what debuginfod sent is no good"
+check "a server that sends noise: reported" says "what debuginfod sent is no good"
 check "a server that sends noise: no names" recorded "$nameless" "$work/noise.json"
 stop "$pid"
 echo 'void burn_sixty(void) {} int main(void) { return 0; }' >"$work/other.c"
 gcc -g -Wl,--build-id "$work/other.c" -o "$work/other"
 serve answer "$work/other"
 check "a server that sends another build" asked other
-check "a server that sends another build: says so" says "those of another build"
+check "a server that sends another build: reported" says "those of another build"
 check "a server that sends another build: no names" recorded "$nameless" "$work/other.json"
 check "only what is hot was asked for" test "$(grep -c asked "$work/server.out")" = 1
 check "by its build ID" grep -q "asked /buildid/$id/debuginfo" "$work/server.out"
@@ -151,7 +151,7 @@ check "a server that does not answer: the limit holds" awk \
 	'$1 != 0 || $2 > 15 { exit 1 }' "$work/silent.status"
 check "a server that does not answer: no names" recorded "$nameless" "$work/silent.json"
 check "not on a terminal: shows nothing" test -z "$(grep "names:" "$work/silent.err")"
-check "a server that does not answer: says so" grep -q "did not send its symbols in time" \
+check "a server that does not answer: reported" grep -q "did not send its symbols in time" \
 	"$work/silent.err"
 stop "$silent"
 

@@ -14,7 +14,7 @@ readable() {
 	exits 0 "$profiltool" report "$1" && grep -q 'burn_sixty  *shares' "$work/out"
 }
 
-# only NAME...: whether the folder $work/folder holds these and nothing else.
+# only NAME...: succeeds if the directory $work/folder has these files and no others.
 only() {
 	[ "$(ls -A "$work/folder")" = "$(printf '%s\n' "$@")" ] || {
 		ls -lA "$work/folder"
@@ -38,7 +38,7 @@ mkdir "$work/folder"
 # --- Files ---
 
 umask 022
-check "a file: well" exits 0 "${record[@]}" -o "$work/folder/new.pb.gz"
+check "a file: succeeds" exits 0 "${record[@]}" -o "$work/folder/new.pb.gz"
 check "a file: a table besides" has_table
 check "a file: can be read" readable "$work/folder/new.pb.gz"
 check "a file: for its owner alone" mode "$work/folder/new.pb.gz" 600
@@ -48,7 +48,7 @@ rm "$work/folder/new.pb.gz"
 echo old >"$work/folder/old.pb.gz"
 chmod 644 "$work/folder/old.pb.gz"
 ln "$work/folder/old.pb.gz" "$work/old.link"
-check "a file that is there: well" exits 0 "${record[@]}" -o "$work/folder/old.pb.gz"
+check "a file that is there: succeeds" exits 0 "${record[@]}" -o "$work/folder/old.pb.gz"
 check "a file that is there: is replaced" readable "$work/folder/old.pb.gz"
 check "a file that is there: who has it open keeps the old one" grep -qx old "$work/old.link"
 check "a file that is there: the new one is for its owner alone" mode "$work/folder/old.pb.gz" 600
@@ -56,23 +56,23 @@ rm "$work/folder/old.pb.gz"
 
 echo old >"$work/pointed.pb.gz"
 ln -s "$work/pointed.pb.gz" "$work/folder/link.pb.gz"
-check "a symbolic link: well" exits 0 "${record[@]}" -o "$work/folder/link.pb.gz"
+check "a symbolic link: succeeds" exits 0 "${record[@]}" -o "$work/folder/link.pb.gz"
 check "a symbolic link: the profile is found under its name" readable "$work/folder/link.pb.gz"
 check "a symbolic link: no temporary is left" only link.pb.gz
 rm "$work/folder/link.pb.gz"
 
 cd "$work/folder" || exit
-check "a name without a folder or ending: no format" exits 2 "${record[@]}" -o plain
-check "a name without a folder: well" exits 0 "${record[@]}" -f pprof -o plain
+check "a name without a directory or extension: no format" exits 2 "${record[@]}" -o plain
+check "a name without a directory: succeeds" exits 0 "${record[@]}" -f pprof -o plain
 cd / || exit
-check "a name without a folder: is in the current folder" readable "$work/folder/plain"
+check "a name without a directory: is in the current directory" readable "$work/folder/plain"
 rm "$work/folder/plain"
 
-check "/dev/null: well" exits 0 "${record[@]}" -o /dev/null
+check "/dev/null: succeeds" exits 0 "${record[@]}" -o /dev/null
 check "/dev/null: is left what it is" test -c /dev/null
 mkfifo "$work/folder/pipe"
 cat "$work/folder/pipe" >"$work/piped.pb.gz" &
-check "a named pipe: well" exits 0 "${record[@]}" -o "$work/folder/pipe"
+check "a named pipe: succeeds" exits 0 "${record[@]}" -o "$work/folder/pipe"
 wait $!
 check "a named pipe: is written into" readable "$work/piped.pb.gz"
 check "a named pipe: stays a pipe" test -p "$work/folder/pipe"
@@ -80,7 +80,7 @@ rm "$work/folder/pipe"
 
 # --- Standard output ---
 
-check "-o -: well" exits 0 "${record[@]}" -o -
+check "-o -: succeeds" exits 0 "${record[@]}" -o -
 cp "$work/out" "$work/stdout.pb.gz"
 check "-o -: is the profile and nothing else" readable "$work/stdout.pb.gz"
 check "-o -: the account is on standard error" says "ticks "
@@ -98,7 +98,7 @@ else
 	skip "-o -: go tool pprof reads it" "there is no go here"
 fi
 
-check "-q: well" exits 0 "${record[@]}" -q
+check "-q: succeeds" exits 0 "${record[@]}" -q
 check "-q: says nothing" test ! -s "$work/err"
 check "-q: has the table" has_table
 
@@ -106,7 +106,7 @@ first_line() {
 	"${record[@]}" 2>"$work/err" | head -n 1 >"$work/out"
 	[ "${PIPESTATUS[*]}" = "0 0" ] && grep -q function "$work/out" && grep -q '^profiltool: ticks' "$work/err"
 }
-check "| head -1: well" first_line
+check "| head -1: succeeds" first_line
 check "| head -1: no complaint" test "$(grep -ciE 'pipe|cannot' "$work/err")" -eq 0
 
 "${record[@]}" -o "$work/folder/closed.pb.gz" >&- 2>"$work/err"
@@ -121,31 +121,32 @@ check "standard output is full: the file is kept" readable "$work/folder/closed.
 check "-o - is full: failed" test $? -eq 1
 check "-o - is full: said so" says "No space left"
 "${record[@]}" -o "$work/folder/closed.pb.gz" >"$work/out" 2>&-
-check "standard error is closed: well" test $? -eq 0
+check "standard error is closed: succeeds" test $? -eq 0
 check "standard error is closed: the table is there, alone" test \
 	"$(grep -c 'profiltool:' "$work/out")" -eq 0 -a "$(grep -c burn_sixty "$work/out")" -eq 1
 check "standard error is closed: so is the file" readable "$work/folder/closed.pb.gz"
 check "standard error is closed: nothing else is in it" test \
 	"$(zgrep -ac 'profiltool: ticks' "$work/folder/closed.pb.gz")" -eq 0
 "${record[@]}" -o "$work/folder/closed.pb.gz" >"$work/out" 2>"$work/err" <&-
-check "standard input is closed: well" test $? -eq 0
+check "standard input is closed: succeeds" test $? -eq 0
 check "standard input is closed: the file is written" readable "$work/folder/closed.pb.gz"
 rm "$work/folder/closed.pb.gz"
 
-# --- Where nothing can be written: told before the time is spent ---
+# --- Where nothing can be written: reported before the recording ---
 
 soon() {
 	local code=$1 text=$2
 	shift 2
 	exits "$code" timeout 10 "$profiltool" -p "$target" -d 100 -o "$@" && says "$text"
 }
-check "no such folder: failed, at once" soon 1 \
+check "no such directory: failed, at once" soon 1 \
 	"cannot write $work/folder/none/x.pb.gz: No such file or directory" "$work/folder/none/x.pb.gz"
-check "no such folder: the way out" says "mkdir"
-check "a file where a folder should be" soon 1 "Not a directory" "$progs/shares/x.pb.gz"
-check "the name is a folder's" soon 2 "$work/folder is a directory" "$work/folder"
+check "no such directory: the hint" says "mkdir"
+check "a file where a directory should be" soon 1 "Not a directory" "$progs/shares/x.pb.gz"
+check "the name is a directory's" soon 2 "$work/folder is a directory" "$work/folder"
 check "the way out" says "name a file in it, as $work/folder/x.pb.gz"
-check "the name is a folder's, with a slash" soon 2 "$work/folder/ is a directory" "$work/folder/"
+check "the name is a directory's, with a slash" \
+	soon 2 "$work/folder/ is a directory" "$work/folder/"
 check "with a format of one file" soon 1 "$work/folder: Is a directory" "$work/folder" -f pprof
 check "nothing was left there" only
 
@@ -155,10 +156,10 @@ if unshare -m mount -t tmpfs none "$work/folder" 2>/dev/null; then
 mount -t tmpfs -o ro none "$1" || exit 99
 exec timeout 10 "$2" -p "$3" -d 100 -o "$1/x.pb.gz"
 EOF
-	check "a read-only folder: failed, at once" exits 1 unshare -m bash "$work/read-only" \
+	check "a read-only directory: failed, at once" exits 1 unshare -m bash "$work/read-only" \
 		"$work/folder" "$profiltool" "$target"
-	check "a read-only folder: why" says "$work/folder/x.pb.gz: Read-only file system"
-	check "a read-only folder: the way out" says "another folder"
+	check "a read-only directory: why" says "$work/folder/x.pb.gz: Read-only file system"
+	check "a read-only directory: the hint" says "another folder"
 
 	# It has room when the recording begins and none when it ends.
 	cat >"$work/full" <<'EOF'
@@ -185,11 +186,11 @@ EOF
 	check "a full disk: no temporary is left, and the old file as it was" test \
 		"$(cat "$work/listing")" = $'fill\nkept.pb.gz\nold'
 	kept=$(sed -n 's/.*the profile is kept in //p' "$work/err")
-	check "a full disk: the profile is kept elsewhere, as told" readable "${kept:-none}"
+	check "a full disk: the profile is kept elsewhere, as reported" readable "${kept:-none}"
 	check "a full disk: that is below TMPDIR" test "${kept#"$TMPDIR"/}" != "$kept"
 	check "a full disk: that file is for its owner alone" mode "$kept" 600
 else
-	skip "a read-only folder" "unshare -m does not work here"
+	skip "a read-only directory" "unshare -m does not work here"
 	skip "a full disk" "unshare -m does not work here"
 fi
 
@@ -201,12 +202,12 @@ on_terminal() {
 	script -qec "$*" /dev/null </dev/null >"$work/terminal" 2>&1
 }
 check "a terminal runs" start_ready "$progs/shares" 1
-check "on a terminal: well" on_terminal "$profiltool -p $pid -F 999 -d 1.2 -n 1"
-check "on a terminal: it tells how far it is" \
+check "on a terminal: succeeds" on_terminal "$profiltool -p $pid -F 999 -d 1.2 -n 1"
+check "on a terminal: it reports its progress" \
 	grep -qE "shares \(PID $pid\): [0-9]+ s, [0-9]+ ticks; Ctrl-C ends the recording" "$work/terminal"
-check "on a terminal: what does not fit is told" grep -qE '^\.\.\. [0-9]+ more function' "$work/terminal"
+check "on a terminal: what does not fit is reported" grep -qE '^\.\.\. [0-9]+ more function' "$work/terminal"
 check "on a terminal: the header is bold" grep -q $'\e\\[1msamples' "$work/terminal"
-check "NO_COLOR: well" on_terminal "NO_COLOR=1 $profiltool -p $pid -d 0.2 -q"
+check "NO_COLOR: succeeds" on_terminal "NO_COLOR=1 $profiltool -p $pid -d 0.2 -q"
 check "NO_COLOR and --quiet: no escape at all" test -z "$(grep $'\e' "$work/terminal")"
 check "a pipe: neither progress nor color" test -z "$("$profiltool" -p "$pid" -d 0.2 2>&1 | grep $'\e')"
 stop "$pid"

@@ -38,14 +38,14 @@ rows() {
 # --- 12: headers mixed with the data; 4: wrong order ---
 
 begin shares "$progs/shares" 2
-check "a table: well" exits 0 "$profiltool" -p "$pid" -F 4999 -d 0.5
+check "a table: succeeds" exits 0 "$profiltool" -p "$pid" -F 4999 -d 0.5
 check "a table: one header, rows in order, nothing else" table "$work/out" 'burn_sixty +shares$'
-check "-v: well" exits 0 "$profiltool" -v -p "$pid" -F 4999 -d 0.3
+check "-v: succeeds" exits 0 "$profiltool" -v -p "$pid" -F 4999 -d 0.3
 check "-v: what it says besides goes elsewhere" table "$work/out" 'burn_sixty +shares$'
-check "-o: well" exits 0 "$profiltool" -v -p "$pid" -F 4999 -d 0.3 -o "$work/shares.pb.gz"
+check "-o: succeeds" exits 0 "$profiltool" -v -p "$pid" -F 4999 -d 0.3 -o "$work/shares.pb.gz"
 check "-o: the table is the same" table "$work/out" 'burn_sixty +shares$'
 cp "$work/out" "$work/recorded"
-check "report: well" exits 0 "$profiltool" report "$work/shares.pb.gz"
+check "report: succeeds" exits 0 "$profiltool" report "$work/shares.pb.gz"
 check "report: prints the table that was printed" cmp "$work/out" "$work/recorded"
 stop "$pid"
 
@@ -71,9 +71,9 @@ for i in {1..40}; do
 	echo go >"$work/many.in.$i"
 done
 wait "$recorder"
-check "40 processes: well" test $? -eq 0
+check "40 processes: succeeds" test $? -eq 0
 check "40 processes: all count" recorded "whole and is_cpu(40 * 0.05e9, tasks=80)" "$work/many.json"
-check "40 processes: each is told apart" test 40 -eq "$("$profiltool" dump "$work/many.pb.gz" |
+check "40 processes: each is distinguished" test 40 -eq "$("$profiltool" dump "$work/many.pb.gz" |
 	sed -n 's/.* \[\([0-9]*\)\/.*/\1/p' | sort -u | wc -l)"
 
 # --- 3: a full table drops samples ---
@@ -84,7 +84,7 @@ if grep -q cannot "$work/spread.out"; then
 else
 	"$profiltool" -v -p "$pid" -F 20000 --json -o "$work/spread.pb.gz" \
 		>"$work/spread.json" 2>"$work/spread.err"
-	check "more different pcs than the table in the kernel holds: well" test $? -eq 0
+	check "more different pcs than the table in the kernel holds: succeeds" test $? -eq 0
 	check "more different pcs: the table was full indeed" \
 		grep -qE ' [1-9][0-9]{2,} samples came through the ring' "$work/spread.err"
 	check "more different pcs: nothing is lost" recorded \
@@ -102,14 +102,15 @@ fi
 
 # --- 7: exit status 0 after errors: see errors.sh and output.sh. 8: processes that have ended ---
 
-check "a program that has ended: well" exits 0 "$profiltool" record -F 999 -- "$progs/shares" 1 0.3
+check "a program that has ended: succeeds" \
+	exits 0 "$profiltool" record -F 999 -- "$progs/shares" 1 0.3
 check "a program that has ended: has its names" table <(grep -v '^ready\|^cpu_ns' "$work/out") \
 	'burn_sixty +shares$'
 
 # --- 11: a process that renames its threads becomes many rows ---
 
 begin renames "$progs/renames"
-check "a thread with many names: well" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.5
+check "a thread with many names: succeeds" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.5
 check "a thread with many names: is one row" test "$(rows "$work/out" 'burn_named')" -eq 1
 stop "$pid"
 
@@ -118,7 +119,7 @@ stop "$pid"
 cp "$progs/shares" "$work/deleted"
 begin deleted "$work/deleted" 1
 rm "$work/deleted"
-check "a deleted program: well" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.4 --json
+check "a deleted program: succeeds" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.4 --json
 check "a deleted program: has its names, and its path without a \"(deleted)\"" recorded \
 	"whole and is_share('burn_sixty', .5, .6) and images('burn_sixty') == {'deleted'}" "$work/out"
 stop "$pid"
@@ -128,7 +129,7 @@ cp "$progs/shares" "$work/replaced"
 begin replaced "$work/replaced" 1
 cp "$progs/renames" "$work/replaced.new"
 mv "$work/replaced.new" "$work/replaced"
-check "a replaced program: well" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.4 --json
+check "a replaced program: succeeds" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.4 --json
 check "a replaced program: has the names of the one that runs" recorded \
 	"whole and is_share('burn_sixty', .5, .6) and samples('burn_named') == 0" "$work/out"
 stop "$pid"
@@ -151,7 +152,7 @@ else
 	begin container unshare -mpf --kill-child sh "$work/container" "$work/root" "$work/static"
 	check "a container" wait_for child_of "$pid" inside
 	check "a container: its files are not ours" test ! -e "$work/root/inside"
-	check "a container: well" exits 0 "$profiltool" -p "$found" -F 999 -d 0.4 --json
+	check "a container: succeeds" exits 0 "$profiltool" -p "$found" -F 999 -d 0.4 --json
 	check "a container: has its names" recorded \
 		"whole and is_share('burn_sixty', .5, .6) and images('burn_sixty') == {'inside'}" "$work/out"
 	stop "$pid"
@@ -166,7 +167,7 @@ echo $target >"$3/inner.pid"
 "$2" -p $target -F 999 -d 0.4 --json -o "$3/inner.pb.gz"
 EOF
 if unshare -pf --mount-proc true 2>/dev/null; then
-	check "in a pid namespace: well" exits 0 unshare -pf --kill-child --mount-proc \
+	check "in a pid namespace: succeeds" exits 0 unshare -pf --kill-child --mount-proc \
 		sh "$work/inner" "$progs/shares" "$profiltool" "$work"
 	check "in a pid namespace: has names" recorded \
 		"whole and is_share('burn_sixty', .5, .6) and images('burn_sixty') == {'shares'}" "$work/out"

@@ -84,7 +84,7 @@ func main() {
 }
 GO
 check "a Go program builds" go build -o "$work/program" "$work/src/main.go"
-check "and profiles itself" "$work/program" "$work/real"
+check "a Go program builds: profiles itself" "$work/program" "$work/real"
 
 # --- Files that no program here writes: made of numbers and texts, by hand ---
 
@@ -295,16 +295,17 @@ check "the summary names the value, and the others" grep -qxF \
 	<("$profiltool" report "$work/real/heap.pb.gz" 2>&1 >/dev/null)
 check "convert --value: another one" exits 0 "$profiltool" convert --value alloc_objects \
 	"$work/real/heap.pb.gz" "$work/objects.folded"
-check "is what is written" test "$(sum "$work/objects.folded")" -eq \
+check "convert --value: another one: is what is written" test "$(sum "$work/objects.folded")" -eq \
 	"$(theirs "$work/real/heap.pb.gz" -sample_index=alloc_objects | awk '{ n += $1 } END { print n }')"
-check "and what pprof shows of a profile" exits 0 "$profiltool" convert --value alloc_objects \
+check "convert --value: another one: what pprof shows of a profile" \
+	exits 0 "$profiltool" convert --value alloc_objects \
 	"$work/real/heap.pb.gz" "$work/objects.pb.gz"
 check "unasked" test "$(pprof_type "$work/objects.pb.gz")" = alloc_objects
 check "as we do" json "j['value'] == 'alloc_objects'" \
 	<("$profiltool" report --json "$work/objects.pb.gz" 2>/dev/null)
-check "one that is not there is refused" exits 2 "$profiltool" convert --value none \
+check "one that does not exist is refused" exits 2 "$profiltool" convert --value none \
 	"$work/real/heap.pb.gz" "$work/none.folded"
-check "and nothing written" test ! -e "$work/none.folded"
+check "one that does not exist is refused: nothing written" test ! -e "$work/none.folded"
 
 # --- Broken files ---
 
@@ -313,7 +314,7 @@ size=$(stat -c %s "$work/heap.pb")
 head -c $((size * 2 / 3)) "$work/heap.pb" >"$work/cut.pb"
 head -c $(($(stat -c %s "$work/real/heap.pb.gz") * 2 / 3)) "$work/real/heap.pb.gz" >"$work/cut.pb.gz"
 check "a cut file is refused" exits 1 "$profiltool" convert -f pprof "$work/cut.pb" "$work/saved.pb.gz"
-check "with the byte" says "at byte"
+check "a cut file is refused: with the byte" says "at byte"
 for file in cut.pb cut.pb.gz; do
 	check "$file: --salvage takes what is there" \
 		exits 3 "$profiltool" convert --salvage -f pprof "$work/$file" "$work/saved.pb.gz"
@@ -322,9 +323,9 @@ for file in cut.pb cut.pb.gz; do
 done
 check "a whole file needs none" exits 0 "$profiltool" convert --salvage -f pprof "$work/heap.pb" \
 	"$work/saved.pb.gz"
-check "and is the same" cmp "$work/saved.pb.gz" "$work/back/heap.pb.gz"
+check "a whole file needs none: is the same" cmp "$work/saved.pb.gz" "$work/back/heap.pb.gz"
 cat "$work/real/cpu.pb.gz" "$work/real/heap.pb.gz" >"$work/two.pb.gz"
 check "two in one are refused" exits 1 "$profiltool" dump "$work/two.pb.gz"
-check "with the reason" says "one behind the other"
+check "two in one are refused: with the reason" says "one behind the other"
 
 finish

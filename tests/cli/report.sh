@@ -30,11 +30,13 @@ none() {
 		test ! -s "$work/out"
 }
 check "a profile without samples" exits 4 "$profiltool" report "$work/none.cg"
-check "is an empty table" test "$(cat "$work/out")" = "e  %  cum%  function  image"
-check "and told" says "profiltool: $work/none.cg has no samples"
+check "a profile without samples: is an empty table" \
+	test "$(cat "$work/out")" = "e  %  cum%  function  image"
+check "a profile without samples: reported" says "profiltool: $work/none.cg has no samples"
 check "of standard input, too" exits 4 "$profiltool" report - <"$work/none.cg"
-check "is a table" test "$(cat "$work/out")" = "e  %  cum%  function  image"
-check "is told by its name" says "profiltool: standard input has no samples"
+check "of standard input, too: is a table" test "$(cat "$work/out")" = "e  %  cum%  function  image"
+check "of standard input, too: is reported by its name" \
+	says "profiltool: standard input has no samples"
 check "a tree without samples" none report --tree "$work/none.cg"
 check "annotate without samples" none annotate "$work/none.cg"
 check "annotate without samples, of a function" none annotate f "$work/none.cg"
@@ -43,7 +45,7 @@ check "have no rows" json "j['functions'] == []" "$work/out"
 check "no samples as a tree, in JSON" exits 4 "$profiltool" report --json --tree "$work/none.cg"
 check "it has no root" json "j == {'value': 'e', 'samples': 0, 'tree': []}" "$work/out"
 check "several without samples" exits 4 "$profiltool" report "$work/none.cg" "$work/none.cg"
-check "are told" says "the 2 profiles have no samples"
+check "several without samples: reported" says "the 2 profiles have no samples"
 
 # What python's checks have in common: rows are {key: samples}, with keys of the fields named.
 cat >"$work/views.py" <<'EOF_PYTHON'
@@ -166,7 +168,7 @@ check "functions are the default" diff <(report --by function "$work/pie.pb.gz")
 	<(report "$work/pie.pb.gz")
 check "a line for each row, the header, and what is left out" \
 	test "$(report --by address -n 2 "$work/pie.pb.gz" | wc -l)" -eq 4
-check "as many as -n says, the rest is told" \
+check "as many as -n says, the rest is reported" \
 	grep -qE '^\.\.\. [0-9]+ more (image|addresse)s?, [0-9.]+ %$' \
 	<(report --by address -n 2 "$work/pie.pb.gz")
 
@@ -180,14 +182,14 @@ EOF_PYTHON
 }
 check "of one image, by its path" of_one_image "$work/pie.pb.gz" "$work/pie" pie
 check "of one image, by its base name" of_one_image "$work/pie.pb.gz" pie pie
-check "of an image that is not there" exits 1 "$profiltool" report -p nowhere "$work/pie.pb.gz"
-check "says so" says 'there is no image "nowhere"'
+check "of an image that does not exist" exits 1 "$profiltool" report -p nowhere "$work/pie.pb.gz"
+check "of an image that does not exist: reported" says 'there is no image "nowhere"'
 
 check "a value by its type" grep -qE '^cpu/nanoseconds +% +cum% +samples +% +function +image$' \
 	<("$profiltool" report --value cpu "$work/pie.pb.gz" 2>/dev/null)
-check "a value that is not there" exits 2 "$profiltool" report --value cycles "$work/pie.pb.gz"
+check "a value that does not exist" exits 2 "$profiltool" report --value cycles "$work/pie.pb.gz"
 check "says which are" says "its values are: samples, cpu"
-check "a field that is not there" exits 2 "$profiltool" report --by colour "$work/pie.pb.gz"
+check "a field that does not exist" exits 2 "$profiltool" report --by colour "$work/pie.pb.gz"
 check "says which are there" says "function, image, address, source, line, thread, process"
 check "no file" exits 2 "$profiltool" report
 
@@ -202,7 +204,7 @@ mkdir "$work/both"
 ln "$work/pie.pb.gz" "$work/fixed.pb.gz" "$work/both"
 sum=$(($(samples "$work/pie.pb.gz") + $(samples "$work/fixed.pb.gz")))
 check "two files add up" test "$(samples "$work/pie.pb.gz" "$work/fixed.pb.gz")" -eq $sum
-check "the same as a folder" test "$(samples "$work/both")" -eq $sum
+check "the same as a directory" test "$(samples "$work/both")" -eq $sum
 check "both images are there" test "$(report -i "$work/both" | grep -c "/pie$\|/fixed$")" -eq 2
 
 # --- Several events, source lines: a file made by hand ---
@@ -228,7 +230,7 @@ cycles      %    cum%  imiss      %  function         image
 EOF_TABLE
 }
 check "each event has its column" events_table
-check "their sums are told" says "events: cycles 5000, imiss 100"
+check "their sums are reported" says "events: cycles 5000, imiss 100"
 
 lines_table() {
 	diff - <(report --by line --value imiss "$work/events.cg") <<'EOF_TABLE'
@@ -247,7 +249,7 @@ cycles % cum% imiss % source image
 EOF_TABLE
 check "JSON has each event's count" json "j['functions'][0]['values'] == {'cycles': 4000, 'imiss': 30} \
 	and j['functions'][0]['self'] == 4000" <(report --json "$work/events.cg")
-check "JSON tells what rows are" json "j['by'] == 'line' and j['rows'][0]['source'] == 'busy.c' \
+check "JSON reports what rows are" json "j['by'] == 'line' and j['rows'][0]['source'] == 'busy.c' \
 	and j['rows'][0]['line'] == 12" <(report --json --by line "$work/events.cg")
 check "JSON of functions has the keys of one clock" \
 	json "set(j['functions'][0]) == {'name', 'image', 'self', 'self_percent', 'total'}" \
@@ -263,8 +265,8 @@ check "DCPI: both events, as dcpiprof has them" \
 cycles       %    cum%  imiss       %  image
    109  100.00  100.00    109  100.00  /usr/local/bin/demo
 EOF_TABLE
-check "DCPI: their periods are told" says "cycles 109 (1 of 10101010)"
-check "DCPI: of a folder, the same" diff <(report "$work/db") \
+check "DCPI: their periods are reported" says "cycles 109 (1 of 10101010)"
+check "DCPI: of a directory, the same" diff <(report "$work/db") \
 	<(report "$work/db/cycles.dcpi" "$work/db/imiss.dcpi")
 
 # --- On a terminal ---
@@ -277,7 +279,8 @@ for by in function image address source line thread; do
 	check "by $by fits a narrow terminal" fits 72 "$by" "$work/pie.pb.gz"
 done
 check "events that do not fit are left out" fits 50 function "$work/events.cg"
-check "but not the first" grep -q cycles <(terminal 50 "$profiltool" report "$work/events.cg")
+check "events that do not fit are left out: not the first" \
+	grep -q cycles <(terminal 50 "$profiltool" report "$work/events.cg")
 check "hot rows are red" grep -q $'\x1b\[31m' <(terminal 100 "$profiltool" report -i "$work/pie.pb.gz")
 check "not with NO_COLOR" test -z "$(NO_COLOR=1 terminal 100 "$profiltool" report -i \
 	"$work/pie.pb.gz" | grep $'\x1b')"
@@ -295,7 +298,7 @@ for by in function image address source line; do
 		<(report --json --by "$by" "$work/hostile.cg")
 done
 check "nor in a message" exits 1 "$profiltool" report -p $'\x1b[31m' "$work/hostile.cg"
-check "but made visible" says 'x1b[31m'
+check "nor in a message: made visible" says 'x1b[31m'
 
 # --- A program that was built again since ---
 
@@ -303,10 +306,11 @@ cp /bin/true "$work/built"
 printf 'events: e\nob=%s\nfl=x\nfn=f\n1 5\n' "$work/built" >"$work/built.cg"
 touch -d tomorrow "$work/built"
 check "an image younger than the profile" exits 0 "$profiltool" report "$work/built.cg"
-check "is told" says "$work/built has changed since $work/built.cg was written"
+check "an image younger than the profile: reported" \
+	says "$work/built has changed since $work/built.cg was written"
 touch -d yesterday "$work/built"
 check "an older one" exits 0 "$profiltool" report "$work/built.cg"
-check "is not" test -z "$(grep changed "$work/err")"
+check "an image older than the profile: nothing is reported" test -z "$(grep changed "$work/err")"
 
 # --- What has no name, of a value that is no count ---
 
@@ -316,7 +320,7 @@ check "recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.5 -q -o "$work/bare
 stop "$pid"
 check "reported" exits 0 "$profiltool" report "$work/bare.pb.gz"
 unnamed=$(sed -nE 's/.*bare: ([0-9]+) samples? .*without a name.*/\1/p' "$work/err")
-check "samples without a name are told" test "$unnamed" -gt 0
+check "samples without a name are reported" test "$unnamed" -gt 0
 check "reported by CPU time" exits 0 "$profiltool" report --value cpu "$work/bare.pb.gz"
 check "it is seconds, not samples" says "bare: $(awk "BEGIN { printf \"%.3f\", $unnamed * 0.001001001 }") s of cpu ("
 

@@ -45,7 +45,7 @@ prints() {
 	return 1
 }
 
-# refuses TEXT MEND COMMAND...: not run: status 1, this said, nothing printed.
+# refuses TEXT HINT COMMAND...: succeeds if it is not run: status 1, this message and hint, no output.
 refuses() {
 	local text=$1 mend=$2
 	shift 2
@@ -66,24 +66,24 @@ counted() {
 
 # --- A program that calls profil() ---
 
-check "a legacy program: well" exits 0 "${run[@]}" --hz 1000 -- "$legacy" 0.5
+check "a legacy program: succeeds" exits 0 "${run[@]}" --hz 1000 -- "$legacy" 0.5
 check "a legacy program: counted by libprofil, at the rate asked for" \
 	counted 90 "$build/lib/libprofil.so.1"
 check "a legacy program: its signals are its own" grep -qx 'SIGPROF default' "$work/out"
-check "without --: well" exits 0 "${run[@]}" --hz 1000 "$legacy" 0.3
+check "without --: succeeds" exits 0 "${run[@]}" --hz 1000 "$legacy" 0.3
 check "without --: counted" counted 90 "$build/lib/libprofil.so.1"
-check "--backend: well" exits 0 "${run[@]}" --backend bpf -v "$legacy" 0.1
-check "--verbose: tells what is preloaded" says \
+check "--backend: succeeds" exits 0 "${run[@]}" --backend bpf -v "$legacy" 0.1
+check "--verbose: reports what is preloaded" says \
 	"LD_PRELOAD=$build/lib/libprofil.so.1:$build/lib/libprofil-gmon.so"
-check "--verbose: libprofil tells its back end" says "back end: bpf"
+check "--verbose: libprofil reports its back end" says "back end: bpf"
 [ -e /dev/profil ] || check "a back end that is not there is an error of the program" exits 1 \
 	"${run[@]}" --backend kmod "$legacy" 0.1
-check "as nobody: well" exits 0 "${as_nobody[@]}" "$tree/profiltool" run "$tree/legacy" 0.3
+check "as nobody: succeeds" exits 0 "${as_nobody[@]}" "$tree/profiltool" run "$tree/legacy" 0.3
 check "as nobody: counted by whatever back end there is" counted 5 "$tree/lib/libprofil.so.1"
 
 if command -v gprof >/dev/null && gcc -pg -D_GNU_SOURCE -O1 "$top/tests/progs/run_legacy.c" -o "$work/pg" -ldl; then
 	cd "$work" || exit
-	check "gcc -pg: well" exits 0 env GMON_OUT_PREFIX="$work/gmon" "${run[@]}" --hz 1000 ./pg 0.3
+	check "gcc -pg: succeeds" exits 0 env GMON_OUT_PREFIX="$work/gmon" "${run[@]}" --hz 1000 ./pg 0.3
 	# Or 999 Hz, which do not keep step with the scheduler's tick.
 	check "gcc -pg: gmon.out is libprofil's, at the rate asked for" grep -q \
 		'Each sample counts as 0.00100[01]* seconds' <(gprof -b -p "$work/pg" "$work"/gmon.* 2>&1)
@@ -94,7 +94,7 @@ fi
 
 if [ -e "$build/lib32/libprofil.so.1" ] &&
 	gcc -m32 -D_GNU_SOURCE -O1 "$top/tests/progs/run_legacy.c" -o "$work/legacy32" -ldl 2>/dev/null; then
-	check "a 32-bit program: well" exits 0 "${run[@]}" "$work/legacy32" 0.5
+	check "a 32-bit program: succeeds" exits 0 "${run[@]}" "$work/legacy32" 0.5
 	check "a 32-bit program: counted, by the libprofil of 32 bits" \
 		counted 5 "$build/lib32/libprofil.so.1"
 	check "a 32-bit program: the loader has no complaint" test ! -s "$work/err"
@@ -152,10 +152,10 @@ without_input() {
 }
 check "standard input that is closed stays closed" without_input
 "${run[@]}" sh -c 'echo said >&2' >&- 2>"$work/err"
-check "standard output that is closed: well" test $? -eq 0
+check "standard output that is closed: succeeds" test $? -eq 0
 check "standard output that is closed: the rest is there" says said
 "${run[@]}" printf printed >"$work/out" 2>&-
-check "standard error that is closed: well" test "$?,$(cat "$work/out")" = 0,printed
+check "standard error that is closed: succeeds" test "$?,$(cat "$work/out")" = 0,printed
 
 # --- The environment ---
 
@@ -172,7 +172,8 @@ __attribute__((constructor)) static void say(void) { if (write(2, "other\n", 6))
 check "libprofil is preloaded" environment LD_PRELOAD "$ours" "${run[@]}"
 check "behind what is there already" environment LD_PRELOAD "$ours:$work/other.so" \
 	env LD_PRELOAD="$work/other.so" "${run[@]}"
-check "which is still loaded: by profiltool, and by env" test "$(grep -cx other "$work/err")" -eq 2
+check "behind what is there already: which is still loaded: by profiltool, and by env" \
+	test "$(grep -cx other "$work/err")" -eq 2
 check "an empty LD_PRELOAD is none" environment LD_PRELOAD "$ours" env LD_PRELOAD= "${run[@]}"
 check "--hz" environment PROFIL_HZ 250 "${run[@]}" --hz 250
 check "without --hz: what is set stays" environment PROFIL_HZ 77 env PROFIL_HZ=77 "${run[@]}"
@@ -197,16 +198,16 @@ script two/only /bin/sh 'echo only'
 found() {
 	prints "$1" env PATH="$2" "${run[@]}" "${3:-tool}"
 }
-check "PATH: a folder of that name is passed over" found "two $work/two/tool" "$work/one:$work/two:$PATH"
-check "PATH: a file that is not executable is passed over" found only "$work/one:$work/two" only
+check "PATH: a directory of that name is skipped" found "two $work/two/tool" "$work/one:$work/two:$PATH"
+check "PATH: a file that is not executable is skipped" found only "$work/one:$work/two" only
 cd "$work/two" || exit
-check "PATH: an empty part is the current folder" found "two ./tool" "/nowhere::$PATH"
+check "PATH: an empty part is the current directory" found "two ./tool" "/nowhere::$PATH"
 check "PATH: an empty part at the end" found "two ./tool" "/nowhere:"
 check "a name with a slash is no matter of PATH" found "two ./tool" "$work/one" ./tool
 cd / || exit
-check "a command that is not there" refuses "cannot run no-such-program: No such file" "PATH" \
+check "a command that does not exist" refuses "cannot run no-such-program: No such file" "PATH" \
 	no-such-program
-check "a file that is not there" refuses "cannot run $work/none: No such file" "PATH" "$work/none"
+check "a file that does not exist" refuses "cannot run $work/none: No such file" "PATH" "$work/none"
 check "an empty name" refuses "cannot run : No such file" "PATH" ""
 check "a file that is not executable" refuses "cannot run $work/one/only: Permission denied" \
 	"chmod +x" "$work/one/only"
@@ -214,7 +215,7 @@ not_executable() {
 	exits 1 env PATH="$work/one" "${run[@]}" only && says "cannot run only: Permission denied"
 }
 check "one in PATH" not_executable
-check "a folder" refuses "cannot run $work/one: Is a directory" "" "$work/one"
+check "a directory" refuses "cannot run $work/one: Is a directory" "" "$work/one"
 check "no command" exits 2 "${run[@]}"
 check "no command: how" says "profiltool run -- COMMAND"
 check "nothing behind --" exits 2 "${run[@]}" --
@@ -279,7 +280,7 @@ if [ "$("${as_nobody[@]}" "$tree/id" -un 2>/dev/null)" = root ]; then
 	chown 65534 "$tree/id"
 	chmod 4755 "$tree/id"
 	check "as root, one of another user" exits 1 "$tree/profiltool" run "$tree/id"
-	check "says why" says "gives privileges"
+	check "as root, one of another user: says why" says "gives privileges"
 	check "for that user it is a program like any other" exits 0 "${run[@]}" "$tree/id"
 	chown 0:0 "$tree/id"
 	chmod 2755 "$tree/id"
@@ -314,7 +315,7 @@ if [ ! -e /usr/local/lib/libprofil.so.1 ]; then
 fi
 cp -r "$tree" "$work/a b"
 run=("$work/a b/profiltool" run)
-check "in a folder whose name the loader would split" refuses "takes apart at blanks, colons and dollars" \
+check "in a directory whose name the loader would split" refuses "takes apart at blanks, colons and dollars" \
 	"install" true
 run=("$profiltool" run)
 

@@ -94,7 +94,7 @@ public class Hot {
 EOF_JAVA
 java=(java -XX:+UseSerialGC -XX:-UsePerfData)
 
-# Runs what was hinted while a recording goes on, as somebody would.
+# Runs the command of the hint during a recording, as a user would.
 java_asked() {
 	local command
 

@@ -29,7 +29,7 @@ ended() {
 
 	for name in "$@"; do
 		wait "${recorders[$name]}"
-		check "$name: the recording ends with its target, and well" test $? -eq 0
+		check "$name: the recording ends with its target, and succeeds" test $? -eq 0
 	done
 }
 
@@ -57,7 +57,7 @@ print("not shown:", missing(exact, shown), "only shown:", missing(shown, exact))
 sys.exit(missing(exact, shown) + missing(shown, exact) != [])' "$1" "$2"
 }
 
-# --- Shares, account and rate, at scales that tell the functions apart ---
+# --- Shares, account and rate, at scales that separate the functions ---
 
 gcc "${flags[@]}" -no-pie "$source" -o "$work/fixed" || exit
 run pie "-F 2999 --scale 0x10000" "$progs/shares" 2 0.6 wait
@@ -88,7 +88,7 @@ for name in "${names[@]}"; do
 			sort -u)" = "${pids[$name]}/0"
 done
 if [ -e "$work/bits32.pb.gz" ]; then
-	check "a 32-bit program is told to be one" test "$(dumped bits "$work/bits32.pb.gz")" = 32
+	check "a 32-bit program is reported as one" test "$(dumped bits "$work/bits32.pb.gz")" = 32
 fi
 
 # --- Cells ---
@@ -100,7 +100,7 @@ record=("$profiltool" record -p "$target" -F 2999 --json)
 
 check "exact pcs, to compare with" exits 0 "${record[@]}" -d 1 -o "$work/exact.pb.gz"
 for scale in 0x40000 0x20000 0x10000 0x5555 0x2000 2; do
-	check "scale $scale: well" exits 0 "${record[@]}" -d 0.5 --scale $scale -o "$work/cells.pb.gz"
+	check "scale $scale: succeeds" exits 0 "${record[@]}" -d 0.5 --scale $scale -o "$work/cells.pb.gz"
 	check "scale $scale: each pc where its cell begins" \
 		same_cells "$text" $scale "$work/exact.pb.gz" "$work/cells.pb.gz"
 done
@@ -120,17 +120,17 @@ address() {
 sixty=$(address burn_sixty)
 ten=$(address burn_ten)
 half=(--scale 0x10000 --offset "$sixty" --bufsiz $((ten - sixty)))
-check "--offset and --bufsiz: well" exits 0 "${record[@]}" -d 1 "${half[@]}"
+check "--offset and --bufsiz: succeeds" exits 0 "${record[@]}" -d 1 "${half[@]}"
 check "--offset and --bufsiz: only what they cover, the rest is out of range" recorded "whole and \
 	{f['name'] for f in j['functions']} == {'burn_sixty', 'burn_thirty'} and \
 	is_share('burn_sixty', 2 / 3) and is_share(j['out_of_range'], .1, .11, of=j['ticks'])" "$work/out"
 pc=$("$profiltool" dump "$work/exact.pb.gz" | sed '1,/^stacks:/d' | sort -nr |
 	awk 'NR == 1 { print $2 }')
-check "an odd --bufsiz: well" exits 0 "${record[@]}" -d 0.3 --scale 0x20000 --offset "$pc" --bufsiz 3 \
+check "an odd --bufsiz: succeeds" exits 0 "${record[@]}" -d 0.3 --scale 0x20000 --offset "$pc" --bufsiz 3 \
 	-o "$work/pc.pb.gz"
 check "an odd --bufsiz: no cell for the byte that is left" one_pc "$work/pc.pb.gz" "$pc"
-check "--verbose: well" exits 0 "${record[@]}" -d 0.2 --scale 0x10000 -v
-check "--verbose: tells the clock" says "period 333444 ns"
+check "--verbose: succeeds" exits 0 "${record[@]}" -d 0.2 --scale 0x10000 -v
+check "--verbose: reports the clock" says "period 333444 ns"
 check "--verbose: says nothing of a ring buffer that there is not" test \
 	"$(grep -c ring "$work/err")" -eq 0
 
@@ -145,10 +145,10 @@ check "beyond the highest address" nowhere --scale 0x10000 --offset 0xffffffffff
 check "the largest scale" nowhere --scale 0xffffffff --offset 0xffffffffffffffff --bufsiz 0x10001
 stop "$target"
 
-# Ticks in the kernel are told, and counted where it was entered.
+# Ticks in the kernel are reported, and counted at the pc that entered it.
 start_ready "$progs/halves" 0
 libc=$(sed -n 's/^\([0-9a-f]*\)-\([0-9a-f]*\) r-xp .*\/libc\.so\.6$/0x\1 0x\2/p' "/proc/$pid/maps")
-check "ticks in the kernel: well" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 --json \
+check "ticks in the kernel: succeeds" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 --json \
 	--scale 0x10000 --offset "${libc% *}" --bufsiz $((${libc#* } - ${libc% *}))
 check "ticks in the kernel: at the pc that entered it" recorded "whole and \
 	is_share(j['kernel'], .47, .53, of=j['ticks']) and \
@@ -189,7 +189,7 @@ check "a child that becomes another program is not counted from then on" recorde
 run limited "-F 999 --scale 0x10000 -d 60" "$progs/family" exec 0.3 "$progs/shares" 1
 wait "${recorders[limited]}"
 check "exec before -d: written but incomplete" test $? -eq 3
-check "exec before -d: says so" \
+check "exec before -d: reported" \
 	grep -qE 'incomplete: family \(PID [0-9]+\) ended or became another program' "$work/limited.err"
 stop "${pids[limited]}"
 
@@ -211,16 +211,17 @@ for stack in json.load(sys.stdin)["stacks"]:
 	print(stack["pcs"], stack["count"])' | sort
 }
 
-check "pprof to gperftools: well" exits 0 "$profiltool" convert "$work/pie.pb.gz" "$work/pie.prof"
+check "pprof to gperftools: succeeds" \
+	exits 0 "$profiltool" convert "$work/pie.pb.gz" "$work/pie.prof"
 check "pprof to gperftools: the same cells" \
 	diff <(stacks "$work/pie.pb.gz") <(stacks "$work/pie.prof")
 start_ready "$progs/shares" 1
-check "gperftools: well" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 0.5 --scale 0x10000 --json \
+check "gperftools: succeeds" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 0.5 --scale 0x10000 --json \
 	-o "$work/direct.prof"
 stop "$pid"
 check "gperftools: the same functions are read back" diff <(ours "$work/direct.prof") \
 	<(json "'\n'.join('%d %s' % (f['self'], f['name']) for f in j['functions'])" "$work/out" | sort)
-check "gperftools to pprof: well" exits 0 "$profiltool" convert "$work/direct.prof" "$work/direct.pb.gz"
+check "gperftools to pprof: succeeds" exits 0 "$profiltool" convert "$work/direct.prof" "$work/direct.pb.gz"
 check "gperftools to pprof: the same cells" \
 	diff <(stacks "$work/direct.prof") <(stacks "$work/direct.pb.gz")
 if command -v google-pprof >/dev/null; then
@@ -294,7 +295,8 @@ check "what helps then" says "use a smaller --scale"
 true &
 gone=$!
 wait "$gone"
-check "a process that is not there" refuses 1 "process $gone: there is no such process" -p "$gone" \
+check "a process that does not exist" \
+	refuses 1 "process $gone: there is no such process" -p "$gone" \
 	--scale 0x10000
 check "a process that sleeps: no samples" exits 4 "$profiltool" record -p "$sleeper" --scale 0x10000 \
 	-d 0.2

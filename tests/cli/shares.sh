@@ -112,7 +112,7 @@ for name in "${targets[@]}"; do
 	wait "${recorders[$name]}"
 	code=$?
 	file=$work/$name.json
-	check "$name: the recording ends with its target, and well" test $code -eq 0
+	check "$name: the recording ends with its target, and succeeds" test $code -eq 0
 	case $name in
 	cxx)
 		check "cxx: shares, of names in C++" recorded "whole and \

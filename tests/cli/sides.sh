@@ -22,17 +22,17 @@ for name in "${names[@]}"; do
 done
 for i in "${!names[@]}"; do
 	wait "${recorders[i]}"
-	check "${names[i]}: well" test $? -eq 0
+	check "${names[i]}: succeeds" test $? -eq 0
 	check "${names[i]}: the account is whole, and all ticks came" recorded \
 		"whole and is_cpu(1e9)" "$work/${names[i]}.json"
 done
 
-# half WHAT: a Python expression that tells whether that is about half of the ticks.
+# half WHAT: a Python expression: is that about half of the ticks?
 half() {
 	echo "is_share($1, .47, .53, of=j['ticks'])"
 }
 
-check "neither: nothing is left out, and how much was in the kernel is told" recorded \
+check "neither: nothing is left out, and how much was in the kernel is reported" recorded \
 	"j['excluded'] == 0 and $(half "j['kernel']") and $(half "samples('burn_user')")" "$work/all.json"
 check "neither: a tick in the kernel is charged to who entered it: read(2), in the C library" recorded \
 	"$(half "sum(f['self'] for f in j['functions'] if 'read' in f['name'])") and not any('kernel' in f['image'] for f in j['functions'])" \

@@ -36,7 +36,8 @@ check "nothing is cut off" recorded \
 check "all reach the program's start" recorded \
 	'(j["stacks"]["method"] == "cfi" and j["stacks"]["ends"] == [] and
 	  j["stacks"]["complete"] == j["stacks"]["user"] == j["counted"])' set.json
-check "which is said, and nothing else" [ "$(grep -e "cut off" -e "user stacks" -A 1 set.err)" = \
+check "all reach the program's start: only that is reported" \
+	[ "$(grep -e "cut off" -e "user stacks" -A 1 set.err)" = \
 	"profiltool: 100.00 % of the user stacks reach the program's start" ]
 
 record_chains deep deep
@@ -262,7 +263,7 @@ for method in auto cfi fp none dwarf lbr; do
 	check "-g $method: it says how to write it" says "--call-graph=fp"
 done
 check "--scale excludes call stacks" exits 2 "$profiltool" record -g --scale 0x10000 -p "$pid"
-check "and says so" says "--call-graph"
+check "--scale excludes call stacks: reported" says "--call-graph"
 stop "$pid"
 
 finish

@@ -136,7 +136,7 @@ same_table() {
 check "the file has the same rows" same_table "$work/a.pb.gz"
 mv "$work/bin" "$work/away"
 check "without the program's files, too" same_table "$work/a.pb.gz"
-check "and has the reason" bash -c '"$0" report "$1" 2>&1 >/dev/null | grep -q "libparts.so.1.2: .*without a name"' \
+check "without the program's files, too: has the reason" bash -c '"$0" report "$1" 2>&1 >/dev/null | grep -q "libparts.so.1.2: .*without a name"' \
 	"$profiltool" "$work/a.pb.gz"
 for format in callgrind folded; do
 	check "$format: written" "$profiltool" convert -f "$format" "$work/a.pb.gz" "$work/a.$format"
@@ -223,7 +223,8 @@ done
 printf '%s\n' "bare program" "exported libparts.so.1.2" "lib_often libparts.so.1.2" \
 	"lib_seldom libparts.so.1.2" "own program" >"$work/expected"
 check "symbols that come later name what was recorded" same_table "$work/a.pb.gz"
-check "and are written" "$profiltool" convert "$work/a.pb.gz" "$work/named.pb.gz"
+check "symbols that come later name what was recorded: are written" \
+	"$profiltool" convert "$work/a.pb.gz" "$work/named.pb.gz"
 mv "$work/bin" "$work/away"
 for files in "a named" "named a"; do
 	# shellcheck disable=SC2046,SC2086 # two words

@@ -10,7 +10,7 @@
 # --- Threads that begin and end all the time, while it attaches too ---
 
 # The CPU time of churn between two times, from the lines that it prints; the window is the one
-# that the profile tells (time_nanos, field 9, and duration_nanos, field 10, of profile.proto).
+# in the profile (time_nanos, field 9, and duration_nanos, field 10, of profile.proto).
 # Between two lines it is not known. Each thread takes 10 ms and may lose a period.
 churn_is_ticked() {
 	PYTHONPATH=$top/tests python3 - "$work" <<'EOF'
@@ -86,7 +86,7 @@ for i in {1..20}; do
 	stolen_since >"$work/churn-$i.stolen"
 done
 stop "$churn"
-check "20 recordings of it: well" test "$codes" = 00000000000000000000
+check "20 recordings of it: succeeds" test "$codes" = 00000000000000000000
 check "in each the ticks make up its CPU time: no thread counts twice or not at all" churn_is_ticked
 check "in each the account is whole" each_is_whole
 
@@ -96,7 +96,7 @@ check "in each the account is whole" each_is_whole
 if strace -o /dev/null true 2>/dev/null; then
 	begin slow "$progs/churn" 1 60
 	for i in 1 2; do
-		check "attached to slowly, $i: well" exits 0 timeout 20 strace -o /dev/null \
+		check "attached to slowly, $i: succeeds" exits 0 timeout 20 strace -o /dev/null \
 			-e trace=ioctl -e inject=ioctl:delay_enter=40000 \
 			"$profiltool" -p "$pid" -F 999 -d 0.5 --json
 		check "attached to slowly, $i: no tick counts twice" \
@@ -135,9 +135,9 @@ record_begin thread -t "$tid" -F 999 -d 0.6 --json -o "$work/thread.pb.gz"
 thread=$recorder
 record_begin both -p "$shares,$other" -F 999 -d 0.6 --json -o "$work/both.pb.gz"
 wait "$thread"
-check "-t: well" test $? -eq 0
+check "-t: succeeds" test $? -eq 0
 wait "$recorder"
-check "-p A,B: well" test $? -eq 0
+check "-p A,B: succeeds" test $? -eq 0
 
 check "-t: the thread alone" test "$(labels "$work/thread.pb.gz")" = "$shares/$tid"
 check "-t: its CPU time alone" recorded \
@@ -147,7 +147,7 @@ check "-p A,B: all threads of both" test "$(labels "$work/both.pb.gz")" = \
 	"$({ burning "$shares" && burning "$other"; } | sort)"
 check "-p A,B: names of both" recorded "whole and images('burn_sixty') == {'shares'} and \
 	images('burn_before') == {'family'}" "$work/both.json"
-check "-p A,A: well" exits 0 "$profiltool" -p "$other,$other" -F 999 -d 0.3 --json
+check "-p A,A: succeeds" exits 0 "$profiltool" -p "$other,$other" -F 999 -d 0.3 --json
 check "-p A,A: counted once" recorded "whole and is_cpu(j['duration_s'] * 1e9, least=0)" "$work/out"
 stop "$shares"
 stop "$other"
@@ -182,11 +182,11 @@ check "the target was never stopped or traced" test ! -s "$work/watched"
 # --- Threads that make others all the time ---
 
 check "makers of threads" start_ready "$progs/makers" 4
-check "makers of threads: well" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 --json
+check "makers of threads: succeeds" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 --json
 cp "$work/out" "$work/makers.json"
 stop "$pid"
 # Not by the CPU time: with threads that end so soon the kernel's account of it is more than there was.
-check "they are ticked in their own function" recorded \
+check "makers of threads: they are ticked in their own function" recorded \
 	"whole and j['ticks'] > 100 and is_share('burn_maker', .8, 1)" "$work/makers.json"
 
 # --- CPUs that the target may not run on ---
@@ -205,7 +205,8 @@ if [ "$(nproc)" -gt 1 ]; then
 	check "it may run on another: that gets one" wait_for clocks 2
 	stop "$confined"
 	wait "$recorder"
-	check "and it is ticked" recorded "is_share('burn_sixty', .6)" "$work/confined.json"
+	check "it may run on another: that gets one: it is ticked" \
+		recorded "is_share('burn_sixty', .6)" "$work/confined.json"
 else
 	skip "CPUs that the target may not run on" "there is one CPU"
 fi

@@ -28,7 +28,7 @@ ended() {
 
 	for name in "$@"; do
 		wait "${recorders[$name]}"
-		check "$name: well" test $? -eq 0
+		check "$name: succeeds" test $? -eq 0
 	done
 }
 
@@ -63,7 +63,7 @@ thirds="is_share('burn_sixty', .6) and is_share('burn_thirty', .3) and is_share(
 check "two threads: shares, and nobody else's ticks" recorded "whole and $thirds and \
 	j['excluded'] == 0 and not samples('burn_user') and not samples('read_zeros')" "$work/pid.json"
 check "their CPU time" recorded "$(about "$(told_cpu pid)")" "$work/pid.json"
-check "the clock and its period are told" recorded \
+check "the clock and its period are reported" recorded \
 	"j['event'] == 'tick' and j['period_ns'] == $period" "$work/pid.json"
 check "a second recording at the same time, with -F as it is: the same" recorded \
 	"whole and $thirds and $(about "$(told_cpu pid)")" "$work/again.json"
@@ -93,7 +93,7 @@ for name in fork alone; do
 	tell "$name" go
 done
 ended fork alone
-check "a thread and a child that are born while it records count" recorded "whole and \
+check "a thread and a child that start during the recording are counted" recorded "whole and \
 	is_share('burn_parent', 1 / 3, of=samples('burn_*')) and \
 	is_share('burn_thread', 1 / 3, of=samples('burn_*')) and \
 	is_share('burn_child', 1 / 3, of=samples('burn_*')) and $(about "$(told_cpu fork)")" "$work/fork.json"
@@ -102,7 +102,7 @@ check "--no-inherit: the thread counts, the child does not" recorded "whole and 
 	is_share('burn_thread', .5, of=samples('burn_*'))" "$work/alone.json"
 
 # A period begins anew with each child where the clock is the task's: 3 ms are hardly ever ticked. How
-# many there are cannot be told: where the machine is busy, children begin right behind a tick.
+# many there are cannot be predicted: where the machine is busy, children begin right behind a tick.
 run swarm "" "$progs/family" swarm 0.8 3
 tell swarm go
 ended swarm
@@ -114,13 +114,13 @@ check "children shorter than a period: they are ticked nevertheless" recorded \
 echo go | "$profiltool" record -e tick --json -o "$work/command.pb.gz" -- \
 	sh -c "exec $progs/family exec 0.4 $progs/shares 1 0.6 >$work/command.out" \
 	>"$work/command.json" 2>"$work/command.err"
-check "a command: well" test $? -eq 0
+check "a command: succeeds" test $? -eq 0
 check "it counts from its exec on, and what it becomes" recorded "whole and \
 	is_share('burn_before', .4, of=samples('burn_*')) and is_share('burn_*', .8, 1) and \
 	images('burn_sixty') == {'shares'} and \
 	not any(f['image'].endswith('profiltool') for f in j['functions'])" "$work/command.json"
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
-	check "in a pid namespace of its own: well" exits 0 unshare --pid --fork --mount-proc \
+	check "in a pid namespace of its own: succeeds" exits 0 unshare --pid --fork --mount-proc \
 		"$profiltool" record -e tick --json -- sh -c "$progs/shares 1 0.4 >/dev/null"
 	check "it knows its own" recorded "whole and samples('burn_*') > 20" "$work/out"
 else
@@ -134,24 +134,24 @@ shares=$pid
 for task in "/proc/$shares/task/"*; do
 	grep -q '^State:.*Z' "$task/status" || tid=${task##*/}
 done
-check "-t: well" exits 0 "$profiltool" -t "$tid" -e tick -d 0.8 --json -o "$work/thread.pb.gz"
+check "-t: succeeds" exits 0 "$profiltool" -t "$tid" -e tick -d 0.8 --json -o "$work/thread.pb.gz"
 check "-t: this thread alone" test "$("$profiltool" dump "$work/thread.pb.gz" |
 	sed -n 's/.* \[\([0-9]*\/[0-9]*\) .*/\1/p' | sort -u)" = "$shares/$tid"
 check "-t: no tick too many" recorded "whole and is_cpu(j['duration_s'] * 1e9, least=0)" "$work/out"
-check "-a: well" exits 0 "$profiltool" -a -e tick -d 1.5 --json -o "$work/all.pb.gz"
+check "-a: succeeds" exits 0 "$profiltool" -a -e tick -d 1.5 --json -o "$work/all.pb.gz"
 check "-a: the ticks are those of which the kernel makes its own account" recorded \
 	"whole and is_cpu($(dumped cpu_ns "$work/all.pb.gz"))" "$work/out"
 check "-a: who was not named is there, no idle time, no tick too many" recorded "whole and \
 	'$progs/shares' in [f['image'] for f in rows('burn_sixty')] and \
 	not any('idle' in f['name'] for f in j['functions']) and \
 	is_cpu(j['duration_s'] * 1e9 * $(getconf _NPROCESSORS_ONLN), least=0)" "$work/out"
-check "top: well" exits 0 "$profiltool" top -p "$shares" -e tick -d 0.8 --count 1 --json
+check "top: succeeds" exits 0 "$profiltool" top -p "$shares" -e tick -d 0.8 --count 1 --json
 check "top: it has its functions" json "j['event'] == 'tick' and j['samples'] > 20 and \
 	any(f['name'] == 'burn_sixty' for f in j['rows'])" "$work/out"
 stop "$shares"
 
 begin chains "$progs/chains" kernel
-check "-g: well" exits 0 "$profiltool" -g -p "$pid" -e tick -d 0.8 --json
+check "-g: succeeds" exits 0 "$profiltool" -g -p "$pid" -e tick -d 0.8 --json
 check "-g: stacks of both sides, without the tick's own interrupt" recorded "whole and [r['total'] \
 	for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
 	if r['total'] > 0.9 * j['counted'] > 20][3:] and \
@@ -162,18 +162,18 @@ stop "$pid"
 # --- What it cannot do ---
 
 check "another rate is refused" exits 2 "$profiltool" record -e tick -F $((hz + 1)) -- true
-check "with the one that there is" says "at $hz Hz, not $((hz + 1))"
-check "and what would do" says "use -e cpu-clock"
+check "another rate is refused: with the one that there is" says "at $hz Hz, not $((hz + 1))"
+check "another rate is refused: what would do" says "use -e cpu-clock"
 check "-a names the clock of CPUs" exits 2 "$profiltool" -a -e tick -F $((hz + 1)) -d 0.1
 check "as it is called" says "use -e cpu-clock"
 if unshare -m true 2>/dev/null; then
 	check "a kernel without BTF" exits 6 unshare -m sh -c \
 		"mount -t tmpfs none /sys/kernel/btf && exec '$profiltool' record -e tick -- true"
-	check "says what it lacks" says "cannot find the scheduler's tick"
+	check "a kernel without BTF: says what it lacks" says "cannot find the scheduler's tick"
 else
 	skip "a kernel without BTF" "unshare is not permitted"
 fi
 check "a clock that there is not" exits 2 "$profiltool" -a -e ticks
-check "is told those that there are" says "cycles or tick, not \"ticks\""
+check "the error lists the valid values" says "cycles or tick, not \"ticks\""
 
 finish

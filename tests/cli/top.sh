@@ -55,7 +55,7 @@ check "the shares are those of the program" tables \
 check "each table counts its own time alone" tables \
 	'len(t) == 2 and max(sum(map(int, column(x, "samples"))) for x in t) <= 350' \
 	top -p "$shares" --count 2 -d 0.5 -F 499
-check "rows are left out and told" tables \
+check "rows are left out and reported" tables \
 	'len(t[0]) == 3 and t[0][2][0] == "..." and t[0][2][2:4] == ["more", "functions,"]' \
 	top -p "$shares" --count 1 -d 1 -F 1999 -n 1 --user
 check "by thread" tables 't[0][0][3:] == ["pid", "tid", "name"] and t[0][1][4:] == ["'"$burner"'", "shares"]' \
@@ -84,10 +84,10 @@ start_ready "$progs/spread" 1000000 1 0
 check "many samples: it begins anew, and goes on" tables \
 	'len(t) == 8 and all(float(x[1][1]) < 5 for x in t)' \
 	top -p "$pid" -F 10000 --count 8 -d 0.5 -n 1
-check "and nothing is lost" grep -q ' 0 lost' "$work/out"
+check "many samples: it begins anew, and goes on: nothing is lost" grep -q ' 0 lost' "$work/out"
 stop "$pid"
 
-# Processes that are born, each too short for a tick, while it watches all.
+# New processes, each too short for a tick, while top shows the whole machine.
 programs() { # PID: its BPF programs' numbers
 	grep -hs '^prog_id' "/proc/$1/fdinfo"/* | sort -u
 }
@@ -107,13 +107,13 @@ first=$(programs "$watcher")
 tell swarm go
 wait "$swarm"
 check "many births: it begins anew" wait_for other_programs
-check "and goes on" kill -0 "$watcher"
+check "many births: it begins anew: goes on" kill -0 "$watcher"
 stop "$watcher"
 
 start "$work/$hostile" 1 0.5
 check "a target that ends: what was asked for is incomplete" exits 3 \
 	top -p "$pid" --count 1000 -d 0.2
-check "which is told" says "has ended"
+check "a target that ends: what was asked for is incomplete: reported" says "has ended"
 check "hostile names are made visible" \
 	grep -qF $'h\\x1b[2J\xc3\xa9' "$work/out"
 start "$progs/shares" 1 0.5
@@ -137,7 +137,7 @@ ended() {
 	kill -TERM $!
 	wait $!
 }
-check "SIGTERM ends it well" ended
+check "SIGTERM ends it with status 0" ended
 
 # --- The screen ---
 
@@ -201,9 +201,10 @@ wait_for test -s "$work/before"
 
 run_top -p "$shares" -d 0.2
 check "the hot function is on top" shows '^ *[456][0-9]\.[0-9]+ +[0-9.]+ +burn_sixty +shares'
-check "what is profiled is told" shows_now "shares \(PID $shares\)"
-check "and what the rows are" shows_now '^functions by self, fading by half in 5 s'
-check "and keys" shows_now '^\? help  q quit'
+check "what is profiled is reported" shows_now "shares \(PID $shares\)"
+check "what is profiled is reported: what the rows are" \
+	shows_now '^functions by self, fading by half in 5 s'
+check "what is profiled is reported: keys" shows_now '^\? help  q quit'
 check "s: by name" key s '^functions by name'
 in_order() {
 	pane | grep -o 'burn_[a-z]*' | head -n 3 | sort -C
@@ -216,7 +217,7 @@ rows() {
 	pane | grep 'burn_'
 }
 frozen=$(rows)
-# The clock goes on.
+# The time in the first line advances.
 later=$(date -d '2 seconds' +%T)
 stays() {
 	shows "^$later" && [ "$(rows)" = "$frozen" ]
@@ -238,7 +239,7 @@ check "q: back" key q '^functions by self'
 tm send-keys -l '/TEN'
 check "/: asks" shows 'rows that match: TEN'
 tm send-keys Enter
-check "and shows those rows" shows 'only TEN'
+check "/: asks: shows those rows" shows 'only TEN'
 alone() {
 	[ "$(rows | wc -l)" -eq 1 ]
 }
@@ -247,7 +248,7 @@ tm send-keys Escape
 check "Escape: all rows" shows burn_sixty
 tm send-keys -l '/('
 tm send-keys Enter
-check "a pattern that is none is told" shows '^"\(": '
+check "a pattern that is none is reported" shows '^"\(": '
 
 # After a moment without ticks, any of them may be the busiest for a second.
 busiest_first() {
@@ -293,26 +294,26 @@ sane() {
 }
 
 tm send-keys C-c
-check "Ctrl-C ends it well" shows 'status 0'
-check "and leaves a sane terminal" sane
+check "Ctrl-C ends it with status 0" shows 'status 0'
+check "Ctrl-C ends it with status 0: leaves a sane terminal" sane
 tm resize-window -x 80 -y 24
 run_top -p "$shares" -d 0.2
 check "it starts again" shows burn_sixty
 tm send-keys C-z
 check "Ctrl-Z stops it" shows Stopped
-check "and leaves the cursor" wait_for is_shell
+check "Ctrl-Z stops it: leaves the cursor" wait_for is_shell
 tm send-keys -l fg
 check "fg goes on" key Enter '^functions by self'
 check "with what is busy" shows burn_sixty
 
-check "q ends it well" key q '^\$ *$'
+check "q ends it with status 0" key q '^\$ *$'
 run_top -p "$shares" -d 0.2
-check "and again" shows burn_sixty
+check "q ends it with status 0: again" shows burn_sixty
 kill -TERM "$(pgrep -n -f "profiltool top -p $shares")"
-check "SIGTERM ends it well" shows 'status 0'
-check "and leaves a sane terminal, too" sane
+check "SIGTERM ends it with status 0" shows 'status 0'
+check "SIGTERM ends it with status 0: leaves a sane terminal, too" sane
 run_top -p "$shares" -d 0.2
-check "and once more" shows burn_sixty
+check "SIGTERM ends it with status 0: once more" shows burn_sixty
 tm send-keys C-\\
 check "so does Ctrl-\\, which ends it by its signal" shows 'status 131'
 check "on a sane terminal" sane
@@ -322,12 +323,12 @@ run_top -p "$pid" -d 0.2
 check "hostile names are shown" shows $'h\\\\x1b\\[2J\xc3\xa9'
 check "with what is busy" shows 'burn_[a-z]+'
 stop "$pid"
-check "the target's end is told" shows 'has ended; q quits'
+check "the target's end is reported" shows 'has ended; q quits'
 check "its last picture stays" shows_now 'burn_[a-z]+'
 check "q still quits" key q 'status 0'
 
 run_top -t 999999999
-check "what cannot be is told on a sane terminal" shows 'status 1'
+check "errors are printed on a sane terminal" shows 'status 1'
 check "which it is" sane
 
 has_color() {
@@ -361,7 +362,7 @@ run_top -g -p "$pid" -d 0.2
 check "with stacks: totals" shows 'self% +total% +cpu% +function'
 check "of the one that is always there" shows '^ *0\.00 +100\.00 .*descend'
 check "c: callers" key c '^What calls inner'
-check "are there" shows descend
+check "c: callers are listed" shows descend
 check "q ends the callers" key q 'functions by self'
 check "q ends it all" key q 'status 0'
 

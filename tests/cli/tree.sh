@@ -84,7 +84,7 @@ check "a function without its parameters" prints 'samples  total%   root%  funct
                          serve
                          main
                          _start' report --callers std::format "$server"
-check "what is below --percent goes, and is told" prints \
+check "what is below --percent goes, and is reported" prints \
 	'total%   self%  function, what it calls below
  94.00          _start  [unknown]
                 main
@@ -191,7 +191,7 @@ left_out() {
 	report --json -n 2 "$server" >"$work/out" && json '(len(j["functions"]) == 2 and
 		j["left_out"] == {"rows": 12, "self": 350})' "$work/out"
 }
-check "JSON tells what -n leaves out" left_out
+check "JSON reports what -n leaves out" left_out
 
 # --- Several files; processes and threads ---
 

@@ -52,7 +52,7 @@ victim_is_whole() {
 		for name in ('deepest', '_start')])" "$work/$1.json"
 }
 
-# There is a moment when a process has ended as far as it is told, and has a thread still. What is
+# For a moment a process may be reported as ended, but still have a thread. What is
 # published of it would stay, and others would have no room: count it in the kernel's map.
 published() {
 	local info

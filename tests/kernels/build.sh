@@ -16,7 +16,7 @@ for_clang=(CC=clang CONFIG_CC_IS_GCC= CONFIG_CC_IS_CLANG=y CONFIG_GCC_VERSION=0
 	CONFIG_{,MITIGATION_}{RETHUNK,SLS}"=" CONFIG_FTRACE_MCOUNT_USE_CC= CONFIG_INIT_STACK_ALL_ZERO=
 	KCFLAGS=-Wno-duplicate-decl-specifier)
 
-# without_warning FOLDER: what was built there; its messages are beside it.
+# without_warning DIRECTORY: succeeds if the build there printed no warning; its messages are beside it.
 without_warning() {
 	[ -s "$1/kmod/profil.ko" ] && ! grep -qE 'warning|error' "$1.out" && return
 	cat "$1.out"
@@ -94,7 +94,7 @@ fi
 
 # --- dkms ---
 
-# dkms_with COMMAND [OPTION...]: of profil, in folders of its own.
+# dkms_with COMMAND [OPTION...]: runs dkms for profil, with its directories in $work.
 dkms_with() {
 	local command=$1
 	shift

@@ -15,7 +15,7 @@ fetch() {
 	(cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$@") >"$work/fetch.out" 2>&1
 }
 
-# unpack PACKAGE FOLDER [TAR-OPTION...]: what was fetched.
+# unpack PACKAGE DIRECTORY [TAR-OPTION...]: unpacks a fetched package.
 unpack() {
 	local package=$1 folder=$2
 	shift 2
@@ -29,8 +29,8 @@ headers_of() {
 		sed -n 's/^ *Depends: \(linux-\(headers\|kbuild\)-.*\)/\1/p'
 }
 
-# get_release RELEASE FOLDER: a kernel and its headers, the paths in which are made those of the
-# folder where they will be.
+# get_release RELEASE DIRECTORY: fetches a kernel and its headers, and changes the paths in these to
+# their final directory.
 get_release() {
 	local release=$1 folder=$2 part=$2.part headers package
 
@@ -61,7 +61,7 @@ taking_turns() {
 	return $code
 }
 
-# get_kernel SERIES: sets $kernel to the file to boot, and $headers to the folder that a module is
+# get_kernel SERIES: sets $kernel to the file to boot, and $headers to the directory that a module is
 # built with; $why, when there is none. One that an earlier run has fetched will do when the
 # archive cannot be reached.
 get_kernel() {
@@ -121,7 +121,7 @@ last_blocks() {
 	{ head -c 12 "$1" && tail -c +$((offset + 1)) "$1"; } | xz -dc 2>/dev/null
 }
 
-# build_module HEADERS FOLDER OPTION...: by `make kmod`, into FOLDER/kmod.
+# build_module HEADERS DIRECTORY OPTION...: builds profil.ko by `make kmod`, in DIRECTORY/kmod.
 build_module() {
 	local headers=$1 folder=$2
 	shift 2

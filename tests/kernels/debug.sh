@@ -57,7 +57,7 @@ build_kernel() {
 
 # --- What it has found ---
 
-# looked: whether it could tell of faults from the beginning to the end.
+# looked: succeeds if the checkers were on from the beginning to the end.
 looked() {
 	grep -q 'KernelAddressSanitizer initialized' "$results/dmesg" &&
 		grep -qE 'debug_locks: *1' "$results/lockdep_stats" && [ -e "$results/kmemleak" ]

@@ -339,7 +339,7 @@ scarce() {
 	rows scarce "" kmod_scarce
 }
 
-# What a kernel that looks for faults has found. It tells of memory that is older than 5 seconds and
+# What a debugging kernel has found. kmemleak reports memory that is older than 5 seconds and
 # that it has found lost twice.
 look_for_leaks() {
 	sleep 6

@@ -218,7 +218,7 @@ check_module() {
 	local k="$series, profil.ko"
 
 	check "$k: it is loaded, for everyone" grep -x 666 "$results/device.json"
-	check "$k: profiltool check tells of it" grep -E \
+	check "$k: profiltool check reports it" grep -E \
 		'^ok +/dev/profil +version 1 of .* up to 10000 Hz, 2048 regions' "$results/check.json"
 	check "$k: libprofil through it, as nobody: every row" rows_hold kmod 90
 	check "$k: its own tests: every row" rows_hold module 60

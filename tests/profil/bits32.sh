@@ -34,6 +34,6 @@ compile profil_backends
 # There is no eBPF in a 32-bit process: without a word on it, root's gets profild too.
 check "nothing forced: daemon" grep -q "^0 0 daemon [1-9]" <(
 	LD_PRELOAD=$lib PROFIL_SOCKET=$sock "$tree/progs/profil_backends" which)
-check "forced: bpf is not there" grep -q "^-1 ENOTSUP - 0 # ." <(
+check "forced: bpf does not exist" grep -q "^-1 ENOTSUP - 0 # ." <(
 	LD_PRELOAD=$lib PROFIL_SOCKET=$sock PROFIL_BACKEND=bpf "$tree/progs/profil_backends" which)
 finish

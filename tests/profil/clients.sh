@@ -11,7 +11,7 @@
 hz=1000
 check "profild" start_profild
 
-# told BACKEND FILE: whether libprofil has said that it is the one.
+# told BACKEND FILE: succeeds if libprofil has printed that it uses this back end.
 told() {
 	case $1 in
 	user) set -- daemon "$2" ;;
@@ -45,7 +45,7 @@ cat >"$tree/work.lisp" <<'END'
 (si::bye)
 END
 
-# Nearly all of it is in its own code. Times are coarse, and told for the process as a whole.
+# Nearly all of it is in its own code. Times are coarse, and those of the whole process.
 gcl_counts() {
 	local backend=$1 ticks used due
 	with "$backend" env PROFIL_VERBOSE=1 gcl -batch -load "$tree/work.lisp" \

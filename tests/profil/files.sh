@@ -139,8 +139,9 @@ check "files and directories are the user's alone" \
 check "with whole names only" same 3 "$(find "$work/session/dcpi" -type f -name '[!.]*' | wc -l)"
 
 check "a process that has ended is written" run files other
-check "with the same counts" same "$(printed other own)" "$(reported "$work/other/dcpi" files)"
-check "and as profiltool would" as_profiltool other 1
+check "a process that has ended is written: with the same counts" \
+	same "$(printed other own)" "$(reported "$work/other/dcpi" files)"
+check "a process that has ended is written: as profiltool would" as_profiltool other 1
 
 # --- A buffer ---
 
@@ -166,8 +167,8 @@ done
 unset PROFIL_BACKEND
 
 check "known counts are written" run files made-up
-check "and read" same 55 "$(reported "$work/made-up/dcpi")"
-check "and are what profiltool would write" as_profiltool made-up 1
+check "known counts are written: read" same 55 "$(reported "$work/made-up/dcpi")"
+check "known counts are written: are what profiltool would write" as_profiltool made-up 1
 check "once more" "$work/files" made-up "$work/made-up"
 check "makes the sum" same 110 "$(reported "$work/made-up/dcpi")"
 check "in a gperftools file it does not" same 55 "$(reported "$work/made-up/prof")"
@@ -175,8 +176,8 @@ check "in a gperftools file it does not" same 55 "$(reported "$work/made-up/prof
 # --- Other images ---
 
 check "a program without a build ID" compile plain "${shared[@]}" -Wl,--build-id=none
-check "is written" run plain made-up
-check "with the id that profiltool makes" as_profiltool made-up 1
+check "a program without a build ID: is written" run plain made-up
+check "a program without a build ID: with the id that profiltool makes" as_profiltool made-up 1
 check "which has the file's time" \
 	has_line "$work/made-up/dcpi" "image *$(date -u -r "$work/plain" +%Y%m%d%H%M%S)[0-9a-f]*"
 
@@ -206,7 +207,8 @@ write_at_once() {
 }
 mkdir "$work/many/dcpi"
 check "eight write to one database at once" write_at_once
-check "and none is lost" same $((8 * 55)) "$(reported "$work/many/dcpi")"
+check "eight write to one database at once: none is lost" \
+	same $((8 * 55)) "$(reported "$work/many/dcpi")"
 check "nothing temporary is left" same 0 "$(find "$work/many" -name '.*' | wc -l)"
 
 # profiltool adds to what the library wrote, and the other way round.
@@ -214,7 +216,7 @@ mkdir "$work/both"
 check "profiltool converts a database" \
 	"$profiltool" convert -f dcpi "$work/many/dcpi" "$work/both/dcpi"
 epoch=$(ls "$work/both/dcpi")
-check "and adds it to another one" \
+check "profiltool converts a database: adds it to another one" \
 	"$profiltool" convert -f dcpi "$work/many/dcpi" "$work/both/dcpi"
 check "with all counts" same $((16 * 55)) "$(reported "$work/both/dcpi")"
 check "in the same epoch" same "$epoch" "$(ls "$work/both/dcpi")"
@@ -227,7 +229,7 @@ check "a size limit is an error" fails run files limited
 check "which names it" grep -q "^dcpi: EFBIG: cannot write .*: File too large" "$work/limited.out"
 check "for gperftools, too" grep -q "^gperftools: EFBIG: cannot write" "$work/limited.out"
 check "no signal remains" fails grep -qE '^(signal|errno)' "$work/limited.out"
-check "and nothing is left behind" nothing_in "$work/limited"
+check "no signal remains: nothing is left behind" nothing_in "$work/limited"
 
 # profiltool writes by the same code.
 limited_profiltool() {

@@ -296,7 +296,8 @@ if ! strace -o /dev/null -e inject=perf_event_open:error=EACCES true 2>/dev/null
 else
 	stop "$profild"
 	check "profild, where perf events are refused" start_without_events
-	check "it says so" wait_for grep -q "the scheduler's tick is the clock" "$work/profild.log"
+	check "profild, where perf events are refused: reported" \
+		wait_for grep -q "the scheduler's tick is the clock" "$work/profild.log"
 	rm "$work/client.in"
 	begin client env PROFIL_BACKEND=daemon PROFIL_SOCKET="$sock" PROFIL_HZ=1000 \
 		"$tree/gaps" told

@@ -17,7 +17,7 @@ fi
 hz=1000
 check "profild" start_profild
 
-# A C function of gcl's has nearly all of the time, which gcl tells in hundredths of a second.
+# A C function of gcl's has nearly all of the time, which gcl prints in hundredths of a second.
 cat >"$tree/work.lisp" <<'END_OF_LISP'
 (defvar long nil)
 (dotimes (i 100000) (setq long (cons i long)))
