@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * herd PROCESSES ROUNDS MS: so many busy processes, first without and then with profil() on in all
- * of them, for so many milliseconds each, as many times. Prints for each round kept=SHARE       the
- * work for each second of their CPU time while on, of that while off least=SHARE      the same of
- * the process at the tenth percentile off=N, on=N      local timer interrupts of the machine in a
- * second
+ * herd PROCESSES ROUNDS MS: busy processes, without and with profil() on in all of them, for MS
+ * milliseconds each, ROUNDS times. Prints for each round
+ *
+ *   kept=SHARE       work for each second of CPU time while on, relative to that while off
+ *   least=SHARE      the same of the process at the tenth percentile
+ *   off=N, on=N      local timer interrupts of the machine in a second
  */
 #include <signal.h>
 #include <stdatomic.h>

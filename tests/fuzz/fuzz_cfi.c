@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A libFuzzer target for call frame information. Whatever a file holds, its rows are as
- * unwind_rows.h promises, functions are sorted and do not overlap, and no descriptor is left open.
+ * A libFuzzer target for call frame information. For any file, its rows are as unwind_rows.h
+ * promises, functions are sorted and do not overlap, and no descriptor is left open.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A libFuzzer target for what stands before all readers: files are read, inflated and split into
- * lines, with a window that moves. Lines and bytes are the same however they are asked for.
+ * A libFuzzer target for the layer below all readers: files are read, decompressed and split into
+ * lines, with a moving window. Lines and bytes do not depend on the order of reading.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A libFuzzer target for the reader of one format, FUZZ_FORMAT. Whatever a file holds, reading it
- * ends with an error or with a profile that is whole in itself, which every writer can take.
+ * A libFuzzer target for the reader of one format, FUZZ_FORMAT. For any file, reading ends with an
+ * error or with a consistent profile that every writer accepts.
  */
 #include <stdio.h>
 #include <stdlib.h>

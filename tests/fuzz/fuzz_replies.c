@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A libFuzzer target for what profild, or whoever has its socket, sends to libprofil. Whatever that
- * is, starting ends with an error or with memory to count in, no descriptor is left, and nothing
- * waits.
+ * A libFuzzer target for messages from profild, or from another process with its socket, to
+ * libprofil. For any message, starting ends with an error or with memory to count in, no descriptor
+ * is left open, and nothing blocks.
  *
- * The input: for each message two bytes with its size, one for the descriptors that come with it
- * (how many, and which kinds), and that. Once all are sent, the connection ends.
+ * The input: for each message two bytes with its size, one for its descriptors (how many, and which
+ * kinds), and the message. After the last one, the connection is closed.
  */
 #include <errno.h>
 #include <fcntl.h>

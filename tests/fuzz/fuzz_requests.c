@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A libFuzzer target for what clients send to profild, message by message. The histogram is one of
- * this file: it makes sure that what would reach the kernel is within its bounds, for the program
- * there trusts what profild hands on. The input: for each message two bytes with its size, and
- * that.
+ * A libFuzzer target for messages from clients to profild. This file has its own histogram, which
+ * checks that everything that would reach the kernel is within its bounds, because the eBPF program
+ * trusts profild. The input: for each message two bytes with its size, and the message.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A libFuzzer target for what names come from, FUZZ_FORMAT: "elf" (symbol tables, build IDs, stubs,
- * packed symbols), "dwarf" (the same with source lines), "perf_map", "jitdump" and "kallsyms".
- * Whatever a file holds, a profile is whole afterwards, and where names are found the same are
- * found again.
+ * A libFuzzer target for a source of names, FUZZ_FORMAT: "elf" (symbol tables, build IDs, stubs,
+ * compressed symbols), "dwarf" (the same with source lines), "perf_map", "jitdump" and "kallsyms".
+ * For any file, the profile remains consistent, and a second look-up finds the same names.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What lives shorter than a tick's period:
- *   brief threads COUNT US   so many threads, one after the other, that burn that many microseconds
- *                            of CPU time each in burn_brief
- *   brief execs COUNT US     burns so in this process, which executes this program anew, so many
- *                            times
- *   brief once US            burns so, and ends: to be run under many names
- *   brief storm              until it is killed: children that map code, take a name and end, as
- *                            fast as they can; prints "ready" when it begins
- * With FILE behind them, threads and execs write "brief cpu_ns N" there at the end: their CPU time.
+ * Tasks that live shorter than a tick's period:
+ *
+ *   brief threads COUNT US   COUNT threads, one after the other, that each burn US microseconds of
+ *                            CPU time in burn_brief
+ *
+ *   brief execs COUNT US     burns as long in this process, which then executes this program again,
+ *                            COUNT times
+ *
+ *   brief once US            burns as long, and ends: to be run under many names
+ *
+ *   brief storm              until it is killed: children that map code, rename themselves and end,
+ *                            as fast as they can; prints "ready" when it begins
+ *
+ * With an additional argument FILE, threads and execs write "brief cpu_ns N", their CPU time, to it
+ * at the end.
  */
 #include <fcntl.h>
 #include <pthread.h>

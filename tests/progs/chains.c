@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * chains KIND [MS]: goes on along known call chains, with frame pointers:
+ * chains KIND [MS]: runs along known call chains, with frame pointers:
+ *
  *   set      main > set > outer > middle > inner, outer > inner, and set > inner
  *   deep     main > descend, 200 deep, then inner
  *   thread   threaded > inner in a thread that main waits for
  *   child    main > parent > inner, and a child that has executed "chains set"
- *   kernel   main > kernel > ask, which stays in system calls
+ *   kernel   main > kernel > ask, mostly in system calls
  *   fault    main > touch > fault, which has no frame and whose first instruction faults
  *   last     main > calls_last > forever: the call is the last instruction of calls_last
  *   tree     two threads that walk each of 2^17 paths through a tree, 100 frames below their start
- *   random   main > returns_into_data: a frame pointer that leads to what is no code
- * It ends after a while, whatever has become of the test that has started it; or
- *   chains KIND MS   when it has had so many milliseconds of CPU time: each of its processes
+ *   random   main > returns_into_data: a frame pointer that does not lead to code
+ *
+ * It ends after a time limit, even if the test that started it is gone; with MS, when each of its
+ * processes has used that many milliseconds of CPU time.
  */
 #ifndef WITHOUT_FRAME_POINTERS
 #pragma GCC optimize("no-omit-frame-pointer", "no-optimize-sibling-calls")

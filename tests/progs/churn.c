@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * argv[1] chains of threads (4): each thread burns argv[2] milliseconds (10) of CPU time, starts
- * the next of its chain and ends. So threads begin and end all the time, and each is the child
- * of another. Until it is killed it prints a line "REALTIME_NS CPU_NS", its own CPU time, every
- * five milliseconds.
+ * the next of its chain and ends: threads start and end continuously, each started by another one.
+ * Until it is killed it prints a line "REALTIME_NS CPU_NS", its own CPU time, every five
+ * milliseconds.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every kind of frame that is hard to leave, one after the other, until it is killed: signal
- * handlers (on the stack, and on one of their own), frames of variable size, realigned ones, code
- * behind which a call does not return, coroutines, callbacks, children on the parent's stack. Meant
- * to be built without frame pointers.
+ * All kinds of frames that are hard to unwind, one after the other, until it is killed: signal
+ * handlers (on the stack, and on a separate one), frames of variable size, realigned frames, code
+ * after a call that does not return, coroutines, callbacks, children on the parent's stack. Built
+ * without frame pointers.
  */
 #include <alloca.h>
 #include <pthread.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * For gcc -pg: calls functions a known number of times, which it prints as "calls NAME N", and
- * burns CPU in three of them at 60, 30 and 10 % of its time, which it prints as "cpu_ns N": that of
- * main(). It does argv[1] rounds in each of argv[2] threads (0: in the first). More words:
- *   fork    then a child does as many rounds once more, in one thread, and prints nothing
- *   signal  meanwhile a timer's signal handler calls functions as well
+ * burns CPU time in three of them, 60, 30 and 10 % of that of main(), which it prints as "cpu_ns
+ * N". It does argv[1] rounds in each of argv[2] threads (0: in the first). More arguments:
+ *
+ *   fork    then a child does as many rounds again, in one thread, and prints nothing
+ *   signal  meanwhile a timer's signal handler also calls functions
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Controls its own profiling, as argv[1] says, with 0.2 seconds of CPU time in each function:
+ * Controls its own profiling, by argv[1], with 0.2 seconds of CPU time in each function:
+ *
  *   pause    before(), while paused off(), then after()
- *   restart  dropped(), then started anew, kept()
- *   twice    early(), whose file becomes first.out, between(), started anew late()
- *   own      starts and ends all by itself, for programs built without gcc -pg: kept()
- *   part     of kept() alone, not of dropped()
- *   often    pauses and goes on 1000 times, in kept() and off()
+ *   restart  dropped(), then restarted, kept()
+ *   twice    early(), whose file becomes first.out, between(), restarted late()
+ *   own      starts and ends profiling itself, in programs built without gcc -pg: kept()
+ *   part     of kept() only, not of dropped()
+ *   often    pauses and continues 1000 times, in kept() and off()
  */
 #include <stdbool.h>
 #include <stdio.h>

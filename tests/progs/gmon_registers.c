@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For gcc -pg, which calls mcount() at the beginning of each function: whether all that functions
- * get in registers arrives, and all that they return. Prints what is wrong, and "good" if nothing.
+ * For gcc -pg, which calls mcount() at the start of each function: all arguments and return values
+ * in registers must be unchanged. Prints what is wrong, and "good" if nothing is.
  */
 #include <stdarg.h>
 #include <stdio.h>

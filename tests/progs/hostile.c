@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client of profild that speaks the protocol by hand, well and badly: hostile SOCKET STEP...
- * Each step is done after the other; exits with 1 and says why as soon as one does not go as it
- * has to. The steps are in the table at the end.
+ * A client of profild that speaks the protocol itself, correctly and incorrectly: hostile SOCKET
+ * STEP... Runs the steps in order; the first that fails is printed, and the exit status is 1. The
+ * steps are in the table at the end.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs code that it has made in anonymous memory, and prints "ready" and the addresses of its two
- * functions: the first takes three quarters of the time. argv[1]: how the memory is made: "anon"
- * or "memfd". argv[2]: seconds. With argv[3], "late", it first waits for a line on standard input
- * and makes the memory then.
+ * Runs code that it has generated in anonymous memory, and prints "ready" and the addresses of its
+ * two functions: the first takes three quarters of the time. argv[1]: the kind of memory, "anon" or
+ * "memfd". argv[2]: seconds. With argv[3], "late", it first waits for a line on standard input and
+ * generates the code then.
  */
 #include <stdint.h>
 #include <stdio.h>

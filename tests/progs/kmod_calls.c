@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What /dev/profil makes of its arguments, good and bad: kmod_device.h. */
+/* Arguments of the calls of /dev/profil, valid and invalid: kmod_device.h. */
 #include "kmod_device.h"
 
 #include <poll.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The clock of /dev/profil: whether ticks times the period is the CPU time that the kernel
- * accounts, however short a thread lives and whatever else is on, and what the clock costs those
- * who switch: kmod_device.h.
+ * The clock of /dev/profil: ticks times the period must be the CPU time that the kernel accounts,
+ * also of short-lived threads and beside other processes; and the cost of the clock for threads
+ * that switch often: kmod_device.h.
  */
 #include "kmod_device.h"
 

@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * kmod_cost [OPTION...] COMMAND ARG...: what profil.ko costs, for tests/bench/kmod.sh. Prints lines
- * of NAME=NUMBER; those in ns are real time, for what is done in interrupts and in the kernel's own
- * threads costs as well. Nothing is on but with one of
- *   -d           by /dev/profil
- *   -p           by profil(2) or sprofil(2), as libprofil has them, which is preloaded
- * and then PROFIL_HZ is the rate, and
- *   -e           nothing of this program is in the regions (elsewhere)
- *   -r REGIONS   there are so many
- *   -w           cells have 32 bits
- * As root:
- *   -a           nothing else runs beside (alone)
+ * kmod_cost [OPTION...] COMMAND ARG...: measures the cost of profil.ko, for tests/bench/kmod.sh.
+ * Prints lines of NAME=NUMBER; those in ns are real time, because interrupts and the kernel's own
+ * threads cost time, too. Without one of these, nothing is profiled:
  *
- *   tick loop|memory|kernel      some work, always the same: instructions without memory; with
- *                                2 MiB of it; most of the time in the kernel
- *   onoff THREADS TIMES          SET and OFF, for the first time and so many times again
- *   crowd PROCESSES THREADS TURNS
- *                                so many processes with so many threads, each with its own SET,
- * then each spins for so many turns family TIMES                 fork, fork and exec, new threads,
- * so many times each switch threads|processes TURNS two that hand a byte to and fro over pipes;
- * each process is on
+ *   -d           by /dev/profil
+ *   -p           by profil(2) or sprofil(2) of libprofil, which is preloaded
+ *
+ * PROFIL_HZ is the rate then, and these options apply:
+ *
+ *   -e           the regions have none of this program's code (elsewhere)
+ *   -r REGIONS   the number of regions
+ *   -w           cells have 32 bits
+ *   -a           as root: no other process runs (alone)
+ *
+ * The commands:
+ *
+ *   tick loop|memory|kernel           fixed work: instructions without memory; with 2 MiB of
+ *                                     memory; mostly in the kernel
+ *
+ *   onoff THREADS TIMES               SET and OFF, once, and then TIMES again
+ *
+ *   crowd PROCESSES THREADS TURNS     processes with THREADS threads, each with its own SET; then
+ *                                     each spins for TURNS turns
+ *
+ *   family TIMES                      fork, fork and exec, and new threads, TIMES times each
+ *
+ *   switch threads|processes TURNS    two that send a byte to and fro over pipes; each process is
+ *                                     profiled
  */
 #include "kmod_device.h"
 

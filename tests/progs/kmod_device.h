@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For the programs that speak to /dev/profil themselves, without libprofil: tables of rows as in
- * profil_row.h, which come in three kinds:
+ * For programs that use /dev/profil directly, without libprofil: tables of rows as in profil_row.h,
+ * of three kinds:
+ *
  *   any      run as uid nobody, whoever starts the program
- *   root     what root alone may do
- *   exact    any, where each tick comes in time: on a machine whose clock counts instructions
+ *   root     needs root
+ *   exact    any, on a machine where each tick comes in time, because its clock counts instructions
  */
 #ifndef TESTS_KMOD_DEVICE_H
 #define TESTS_KMOD_DEVICE_H

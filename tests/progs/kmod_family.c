@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fork, clone, vfork, spawn and exec while /dev/profil counts: kmod_device.h. What it becomes:
+ * fork, clone, vfork, spawn and exec while /dev/profil counts: kmod_device.h. Programs that it
+ * executes:
+ *
  *   kmod_family nothing           exits 0
- *   kmod_family burn              burns a few ticks, is not on, and exits 0
- *   kmod_family successor FILE    exits 0 if it is off, and what is in that descriptor's file stays
- *                                 as it is while it burns
+ *   kmod_family burn              burns a few ticks, is not profiled, and exits 0
+ *   kmod_family successor FILE    exits 0 if profiling is off, and the file of that descriptor does
+ * not change while it burns
  */
 #include "kmod_device.h"
 

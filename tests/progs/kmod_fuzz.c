@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * kmod_fuzz SECONDS [SEED]: as uid nobody, makes random calls of /dev/profil and of all that
- * changes the memory, threads and processes that they are for. Prints the seed, and exits 0 when it
- * is over and a process can be counted still. What it breaks is to be seen in the kernel's log.
+ * kmod_fuzz SECONDS [SEED]: as uid nobody, makes random calls of /dev/profil, and changes at random
+ * the memory, threads and processes that they apply to. Prints the seed, and exits 0 if a process
+ * can still be counted at the end. Errors are in the kernel's log.
  *
- * A few workers run lives, one after the other: processes of a hundred deeds and some threads,
- * which end as it comes. A life's deeds are those of its seed, as far as the scheduler has it.
+ * A few workers run lives, one after the other: processes with a hundred random actions and some
+ * threads. The actions of a life are determined by its seed, except for scheduling.
  */
 #include "kmod_device.h"
 

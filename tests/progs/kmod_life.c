@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Threads, the ends of threads and processes, calls of several at once, and who may make them, for
+ * Threads, the ends of threads and processes, concurrent calls, and who may make them, with
  * /dev/profil: kmod_device.h.
  */
 #include "kmod_device.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Buffers in all kinds of memory, and such as go bad, for /dev/profil: kmod_device.h. */
+/* Buffers in all kinds of memory, also memory that goes away, with /dev/profil: kmod_device.h. */
 #include "kmod_device.h"
 
 #include <sys/resource.h>

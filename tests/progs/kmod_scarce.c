@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that runs out wherever /dev/profil asks for some: kmod_device.h. Only for a kernel that
- * can be told which allocation of a task fails (CONFIG_FAULT_INJECTION), and as root; guest.sh
- * prepares it.
+ * Failing allocations, wherever /dev/profil allocates: kmod_device.h. Only for a kernel that can
+ * make a chosen allocation of a task fail (CONFIG_FAULT_INJECTION), and as root; guest.sh prepares
+ * it.
  */
 #include "kmod_device.h"
 

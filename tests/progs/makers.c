@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * argv[1] threads (4) that burn CPU time and, some thousand times a second, each make a thread that
- * ends at once. Runs until it is killed.
+ * argv[1] threads (4) that burn CPU time and, some thousand times a second, each start a thread
+ * that ends at once. Runs until it is killed.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Makes a file argv[1] below directories with long names, so that its path has 3 kB, and maps it
+ * Creates a file argv[1] below directories with long names, so that its path has 3 kB, and maps it
  * for execution argv[2] times. Then prints "ready" and is busy in spin() for a minute.
  */
 #include <errno.h>

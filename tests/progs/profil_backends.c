@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a program finds of the back end, and its descriptors: profil_row.h. Besides:
+ * What a program sees of the back end, and its file descriptors: profil_row.h. Also:
+ *
  *   profil_backends which   calls profil() and prints "RESULT ERRNO BACKEND TICKS # ERROR", "-" for
- *                           what is not there
- *   profil_backends asked   prints "ready" and does what it reads: "on", "off", "which", "end", or
- *                           "burn", which tells how many ticks were counted, and whether
- *                           they can be what was due
+ *                           missing values
+ *
+ *   profil_backends asked   prints "ready" and executes the lines that it reads: "on", "off",
+ * "which", "end", or "burn", which prints the number of counted ticks, and whether it can be what
+ * was due
  */
 #include "profil_row.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Buffers in all kinds of memory, and such as go bad while profiling is on: profil_row.h. */
+/* Buffers in all kinds of memory, also memory that goes away while profiling: profil_row.h. */
 #include "profil_row.h"
 
 #define PAGE   4096UL

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What calls of profil() do: profil_row.h. */
+/* Arguments and results of profil(): profil_row.h. */
 #include "profil_row.h"
 
 SPINNER(warm)

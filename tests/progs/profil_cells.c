@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Which cell a tick is counted in: the kernel's count against the formula of profil(2), with the pc
- * forced by a loop at a chosen address. What cannot be mapped here is left out.
+ * forced by a loop at a chosen address. Cases that cannot be mapped here are skipped.
+ *
  *   profil_cells golden FILE         each line of golden-cells.csv
  *   profil_cells random SEED COUNT   random (offset, scale, bufsiz, pc)
- *   profil_cells each                each scale with each size of buffer and place of code
+ *   profil_cells each                each scale with each size of buffer and address of code
  *   profil_cells large               buffers of 16 MiB, 1 GiB and 4 GiB
- * Prints what is counted wrong, then "cases N". Exits 0 when nothing is.
+ *
+ * Prints wrong counts, then "cases N". Exits 0 if none is wrong.
  */
 #include "profil_loop.h"
 

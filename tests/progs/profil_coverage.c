@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ticks times their period are the CPU time that the kernel accounts, however short the threads and
- * processes live that use it: profil_row.h. A row fails when they are off by more than 2 % and by
- * what has a probability of 1e-6 besides: by the Poisson distribution, whose variance is the most
- * that a clock can have whose phase has nothing to do with the work.
+ * Ticks times their period are the CPU time that the kernel accounts, also of short-lived threads
+ * and processes: profil_row.h. A row fails if they differ by more than 2 %, and by more than what
+ * has a probability of 1e-6 by the Poisson distribution. Its variance is an upper bound for a clock
+ * whose phase is independent of the work.
  */
 #include "profil_row.h"
 

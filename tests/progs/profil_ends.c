@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How programs go on and end that do unusual things while profiling is on: profil_row.h. Besides,
- * what a row becomes:
+ * Programs that do unusual things while profiling is on, and how they continue and end:
+ * profil_row.h. Also, the programs that a row executes:
+ *
  *   profil_ends be PART   see parts[]
  */
 #include "profil_row.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fork, vfork, spawn and exec while profiling is on: profil_row.h. Besides, what it becomes:
+ * fork, vfork, spawn and exec while profiling is on: profil_row.h. Programs that it executes:
+ *
  *   profil_family burn TICKS       burns them and exits 0
- *   profil_family successor FILE   exits 0 if the cells in the file stay as they are while it burns
- *                                  and it has no descriptor that it did not open
+ *   profil_family successor FILE   exits 0 if the cells in the file do not change while it burns,
+ * and it has no descriptor that it did not open
  */
 #include "profil_row.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What libprofil does with /dev/profil that it does not do with other back ends: profil_row.h. */
+/* Properties of libprofil with /dev/profil that other back ends do not have: profil_row.h. */
 #include "profil_row.h"
 
 #include <dirent.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* When the counts are in the buffer: while it is on, after it, and at the end: profil_row.h. */
+/*
+ * When counts are in the buffer: while profiling is on, afterwards, and at the end: profil_row.h.
+ */
 #include "profil_row.h"
 
 #include <sched.h>

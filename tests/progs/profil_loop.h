@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Code at chosen addresses: a loop of a single instruction, so that each tick of the thread that
- * runs it has the same pc.
+ * Code at chosen addresses: a loop of one instruction, so that each tick of a thread in it has the
+ * same pc.
  */
 #ifndef TESTS_PROFIL_LOOP_H
 #define TESTS_PROFIL_LOOP_H

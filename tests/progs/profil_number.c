@@ -2,11 +2,14 @@
 /*
  * A client of profild ends a thread while profild attaches to it, and a set-user-ID program gets
  * the thread's number. Replays that, as root:
- *   profil_number PROFILD VICTIM   PROFILD is its process, VICTIM this program with the bit set.
- *                                  Prints "OWN OTHER": the ticks that the client was counted in its
- *                                  own loop, and in the loop that VICTIM alone ran
- * PROFILD is held by ptrace(2) where it is about to open an event on the number, or else, where it
- * opens none, where it sends the client its maps. The roles that it takes are the program's, too:
+ *
+ *   profil_number PROFILD VICTIM   PROFILD is its PID, VICTIM this program with the set-user-ID
+ * bit. Prints "OWN OTHER": the client's ticks in its own loop, and those in the loop that only
+ * VICTIM ran
+ *
+ * PROFILD is stopped by ptrace(2) when it is about to open an event for the number, or, if it opens
+ * none, when it sends the client its maps. The program also has these roles:
+ *
  *   profil_number client
  *   profil_number victim
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sprofil(): several regions, wide cells, the overflow region, the period. See profil_row.h. */
+/* sprofil(): several regions, wide cells, the overflow region, the period: profil_row.h. */
 #include "profil_loop.h"
 
 #include <math.h>

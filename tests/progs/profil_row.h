@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For the programs of tests/profil: each is a table of rows, and a row is a fact that it verifies
- * in a process of its own. They know profil(2) from the C library's headers alone, like any old
- * program, and so run with libprofil preloaded or with the C library's own profil().
- *   PROGRAM list       prints "WHERE NAME" for each row, WHERE it is to hold: `any` back end; only
- *                      where the `kernel` counts, not with the C library's signals; or, the same,
- *                      at a `rate` that is chosen for it; or with `kmod` alone
- *   PROGRAM NAME       exits 0 if it holds, else 1 after telling what does not
+ * For the programs of tests/profil: each is a table of rows; a row is a fact that it verifies in a
+ * separate process. They know profil(2) only from the C library's headers, like any old program,
+ * and so run with libprofil preloaded or with the C library's own profil().
+ *
+ *   PROGRAM list       prints "WHERE NAME" for each row. WHERE it must hold: with `any` back end;
+ * only where the `kernel` counts, not with the C library's signals; or, the same, at a `rate` that
+ * is chosen for it; or only with `kmod`
+ *
+ *   PROGRAM NAME       exits 0 if the row holds, else prints what does not, and exits 1
  */
 #ifndef TESTS_PROFIL_ROW_H
 #define TESTS_PROFIL_ROW_H

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Signals, timers and system calls that wait: all the program's own. See profil_row.h. */
+/*
+ * Signals, timers and blocking system calls, which must all remain the program's: profil_row.h.
+ */
 #include "profil_row.h"
 
 #include <poll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How many ticks are counted for the CPU time of which threads: profil_row.h. */
+/* The number of ticks for the CPU time of threads: profil_row.h. */
 #include "profil_row.h"
 
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A thread that gives itself a new name every few milliseconds of burning CPU in burn_named. */
+/* A thread that renames itself every few milliseconds, while it burns CPU time in burn_named. */
 #include <stdio.h>
 #include <sys/prctl.h>
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program as of old: it knows profil(2) from <unistd.h>, and nothing of libprofil. Counts itself
- * while it burns argv[1] seconds of CPU time (0.3), and prints
+ * An old program: it knows profil(2) from <unistd.h>, and nothing of libprofil. Counts itself while
+ * it burns argv[1] seconds of CPU time (0.3), and prints
+ *
  *   counts N      the sum of its cells
- *   cpu_ns N      the CPU time that they are about
- *   profil FILE   who has provided it
- *   SIGPROF WORD  "default", or "taken" when that has taken the signal
+ *   cpu_ns N      the CPU time that they cover
+ *   profil FILE   the library that profil() is from
+ *   SIGPROF WORD  "default", or "taken" if profil() uses the signal
  */
 #include <dlfcn.h>
 #include <signal.h>

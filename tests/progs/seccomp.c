@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * seccomp bpf|perf_event_open|perf_odd_cpu ERRNO COMMAND...: runs it where a filter refuses this
- * system call; the last is perf_event_open for the CPUs 1, 3, ... alone.
+ * seccomp bpf|perf_event_open|perf_odd_cpu ERRNO COMMAND...: runs a command with a filter that
+ * refuses this system call; the last is perf_event_open, only for the CPUs 1, 3, ...
  */
 #include <errno.h>
 #include <linux/filter.h>

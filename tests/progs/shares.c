@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Burns CPU in three functions at 60, 30 and 10 % of its time, in as many threads as argv[1]
- * says (1), for argv[2] seconds of CPU time each (0: until it is killed). Prints "ready" once
- * all threads run, and "cpu_ns N", its CPU time, when the last of them ends. More words:
- *   wait  after "ready", burn only once a line has come on standard input
+ * Burns CPU in three functions, 60, 30 and 10 % of its time, in argv[1] threads (1), for argv[2]
+ * seconds of CPU time each (0: until it is killed). Prints "ready" once all threads run, and
+ * "cpu_ns N", its CPU time, when the last of them ends. More arguments:
+ *
+ *   wait  after "ready", burn only after a line on standard input
  *   stay  the first thread waits for the others; without it, it ends at once
+ *
  * Tests also build it as a library: burn_cpu().
  */
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Handles every signal that can be handled, and burns CPU. Prints "ready"; after a line on
- * standard input it prints "signals N", how many came, and ends.
+ * Handles every signal that can be handled, and burns CPU. Prints "ready"; after a line on standard
+ * input it prints "signals N", the number that came, and ends.
  */
 #include <pthread.h>
 #include <signal.h>

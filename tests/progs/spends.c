@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * spends [-w] [-a] FILE COMMAND [ARG...]: runs a command, and writes to FILE "NAME cpu_ns N": the
+ * spends [-w] [-a] FILE COMMAND [ARG...]: runs a command, and writes "NAME cpu_ns N" to FILE: the
  * CPU time of this process, the command and all descendants that were waited for, in nanoseconds,
- * as the kernel accounts it. NAME is the command's base name. The exit status is the command's. -w
- * print "ready" and wait for a line on standard input before the command is started -a  append to
- * FILE, the command's time alone: for gcc -wrapper, which runs many
+ * as the kernel accounts it. NAME is the command's base name. The exit status is the command's.
+ *
+ *   -w   print "ready" and wait for a line on standard input before the command is started
+ *
+ *   -a   append to FILE, only the command's time: for gcc -wrapper, which runs many commands
  */
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs evenly over argv[1] (1000000) different instructions that it makes in anonymous memory,
- * in argv[2] (1) threads, for argv[3] seconds of CPU time each (0: until it is killed): a profile
- * of it has about as many different pcs as ticks. Prints "ready", or "cannot" on a machine whose
- * instructions it does not know.
+ * Runs evenly over argv[1] (1000000) different instructions that it generates in anonymous memory,
+ * in argv[2] (1) threads, for argv[3] seconds of CPU time each (0: until it is killed): its profile
+ * has about as many different pcs as ticks. Prints "ready", or "cannot" on machines with unknown
+ * instructions.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a hostile user's program may do to who walks its stack by call frame information.
+ * Programs that try to harm a profiler that walks their stacks by call frame information. Each
+ * prints "ready" once it is set up.
  *
- * unwinder images DIRECTORY KIND COUNT: makes that many ELF files there and maps their code, one
- * after the other. KIND:
+ * unwinder images DIRECTORY KIND COUNT: creates COUNT ELF files and maps their code, one after the
+ * other. KIND:
+ *
  *   tiny   one function
- *   wide   two functions, 4 GiB apart, of a file of one page
+ *   wide   two functions, 4 GiB apart, in a file of one page
  *   rows   two million rows of call frame information
- *   rules  65,000 different ones
+ *   rules  65,000 different rules
  *   slow   forty million instructions that make no row
- * unwinder deepest DIRECTORY: as "images rows", maps these at 8,000 places, and has a stack of
- *   return addresses there.
- * unwinder stacks DIRECTORY: one process after the other burns CPU time with a stack pointer, and a
- * frame pointer, that are none. unwinder storm COUNT: maps code at that many places, then at
- * another all the time. unwinder leaders COUNT: makes so many processes whose first thread ends
- * before the other. unwinder crowd KIND COUNT: maps so much at addresses below the libraries', then
- *   is called by one, and burns CPU time. KIND: file (mappings of one file's code) or memory (code
- *   without a file, every other page of it).
- * unwinder burn SECONDS: calls itself ten times, and burns CPU time there.
  *
- * It prints "ready" when that is done.
+ * unwinder deepest DIRECTORY: like "images rows", with these files mapped at 8,000 addresses, and a
+ * stack of return addresses there.
+ *
+ * unwinder stacks DIRECTORY: processes, one after the other, burn CPU time with an invalid stack
+ * pointer and frame pointer.
+ *
+ * unwinder storm COUNT: maps code at COUNT addresses, and then continuously at new ones.
+ *
+ * unwinder leaders COUNT: makes COUNT processes whose first thread ends before the other.
+ *
+ * unwinder crowd KIND COUNT: makes COUNT mappings below the libraries', then is called by a
+ * library, and burns CPU time. KIND: file (mappings of one file's code) or memory (code without a
+ * file, every other page of it).
+ *
+ * unwinder burn SECONDS: calls itself ten times, and burns CPU time there.
  */
 #include <elf.h>
 #include <fcntl.h>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * compare_stacks [-c PERCENT] [-l PERCENT] PID TICKS [NAME...]: the program on the tick walks
- * stacks of a process by call frame information, and the perf event of the very same tick writes a
- * record with the registers and a copy of the stack. Each such copy is walked by libdwfl, and by
- * user space's own walk: all three must find the same frames. Prints a line of numbers; exits with
- * 1, and prints the stacks that differ, if of those that libdwfl can finish not all (or PERCENT)
- * are the same, or if it has found other frames before it ended. -c: so many reach the outermost
- * frame. Each NAME, of a function or a file, must be in some of the stacks.
+ * compare_stacks [-c PERCENT] [-l PERCENT] PID TICKS [NAME...]: compares three walks of the same
+ * stacks of a process: that of the eBPF program on the tick, by call frame information; and, from a
+ * record with the registers and a copy of the stack that the perf event of the same tick writes,
+ * that of libdwfl, and that of user space. All three must find the same frames. Prints a line of
+ * numbers. Exits with 1, and prints the differing stacks, if not all (-l: PERCENT) of the stacks
+ * that libdwfl can finish are equal, or if libdwfl found other frames before it ended. -c: PERCENT
+ * of the stacks must reach the outermost frame. Each NAME, of a function or a file, must be in some
+ * of the stacks.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Listings of instructions and of source lines; an objdump that does not do what it should. */
+/* Listings of instructions and of source lines; an objdump that fails or misbehaves. */
 #include "print_fixture.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The significance of differences: exact values, large counts, and how often chance is believed. */
+/*
+ * The significance of differences: exact values, large counts, and the rate of false positives.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

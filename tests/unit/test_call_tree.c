@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Call trees: what is counted where, order, folding, roots, one function's callers and callees. */
+/* Call trees: counts, order, folding, roots, one function's callers and callees. */
 #include "stack_fixture.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The call graph: what its nodes are, and that edges, self and total say the same. */
+/* The call graph: its nodes, and that edges, self and total agree. */
 #include "stack_fixture.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What capture_read() tells while a recording goes on. Takes the rights to record. */
+/* What capture_read() returns during a recording. Needs the privileges to record. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

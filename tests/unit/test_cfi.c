@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The reader of call frame information: its rows against libdw's answers at random addresses of
- * large images, and at all addresses of code with odd rules; and files that are there to harm.
+ * The reader of call frame information: its rows against libdw's at random addresses of large
+ * images, and at all addresses of code with unusual rules; and malicious files.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>

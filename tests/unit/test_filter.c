@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which samples --focus and --ignore leave in a profile, and what is still known of the others. */
+/* Which samples --focus and --ignore keep in a profile, and the totals of the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Flame graphs: the data and the picture of each form, colours, notes, and names that are hostile.
- */
+/* Flame graphs: the data and the picture of each form, colours, notes, and hostile names. */
 #include "print_fixture.h"
 #include "stack_fixture.h"
 

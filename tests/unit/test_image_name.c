@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What an image's path and build ID say. */
+/* Names of images, from path and build ID. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Names of code that programs make, from made-up perf-PID.map and jit-PID.dump; kernel modules. */
+/*
+ * Names of code made at run time, from test files perf-PID.map and jit-PID.dump; kernel modules.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

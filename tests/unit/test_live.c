@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What `top` shows: how it fades, its rows and the one that is chosen, and what is kept of it. */
+/* The data of `top`: how samples fade, the rows and the chosen one, and what is kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What libprofil reads for the files that it writes: mappings and ELF files, whatever they are. */
+/* What libprofil reads to write its files: mappings and ELF files, valid and corrupt. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* libprofil without a kernel: regions and their cells, counts that go to buffers, the file. */
+/* libprofil without a kernel: regions and their cells, counts written to buffers, the file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

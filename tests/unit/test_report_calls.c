@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Totals from calls that were counted apart from the samples, as Callgrind has them. */
+/* Totals from calls that were counted apart from the samples, as in Callgrind files. */
 #include "format_fixture.h"
 
 #include "report/flat/flat.h"

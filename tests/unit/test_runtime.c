@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which runtime gets a hint, by the processes and images of made-up profiles. */
+/* Which runtime gets a hint, by the processes and images of test profiles. */
 #include <stdlib.h>
 
 #include "stack_fixture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The sample program in the kernel, short of room. Takes the rights to record. */
+/* The sample program in the kernel with full maps and buffers. Needs the privileges to record. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Addresses to names, on programs that are built here: each one runs once and tells where the
- * kernel put its functions; nm says what the answer must be.
+ * Addresses to names, with programs that are built here: each runs once and prints where the kernel
+ * mapped its functions; nm gives the expected answer.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Text made fit to print: user/report/text.h. */
+/* Text escaped and shortened for printing: user/report/text.h. */
 #include <string.h>
 
 #include "print_fixture.h"

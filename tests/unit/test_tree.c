@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Call trees, callers and callees as they are printed: in a pipe, at 80 columns, as JSON. */
+/* Call trees, callers and callees as printed: in a pipe, at 80 columns, as JSON. */
 #include "print_fixture.h"
 #include "stack_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a process has mapped in the end, of what it has mapped one after the other. */
+/* The final mappings of a process, from a sequence of mappings and unmappings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
