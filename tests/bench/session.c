@@ -86,7 +86,7 @@ static bool read_text(const char *path, char *text, size_t size)
 	return length > 0;
 }
 
-/* Calls visit with the path of each entry of a folder. */
+/* Calls visit with the path of each entry of a directory. */
 static void each_entry(const char *folder, void (*visit)(const char *path, void *to), void *to)
 {
 	char path[512];

@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 		uint64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		uint64_t after = clock_ns(CLOCK_REALTIME);
 
-		/* A line that was interrupted between the two clocks would tell a wrong time. */
+		/* A line that was interrupted between the two clocks would have a wrong time. */
 		if (after - before < 100000)
 			printf("%llu %llu\n", (unsigned long long)before, (unsigned long long)cpu);
 		nanosleep(&interval, NULL);

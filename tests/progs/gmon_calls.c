@@ -161,7 +161,8 @@ static void print_calls(unsigned long times)
 	printf("calls burn_thirty %lu\n", times + times / rounds * ((rounds + 1) / 3));
 	printf("calls burn_ten %lu\n", times + times / rounds * (rounds / 3));
 	printf("calls through_pointer %lu\n", times);
-	printf("calls recursive %lu\n", times + handled); /* by others: gprof tells it apart */
+	printf("calls recursive %lu\n",
+	       times + handled); /* by others: gprof prints it separately */
 	printf("calls in_handler %lu\n", handled);
 }
 

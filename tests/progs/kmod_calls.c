@@ -409,7 +409,7 @@ static void smaller_query(void)
 	}
 }
 
-/* --- What it tells --- */
+/* --- QUERY --- */
 
 static void told_when_off(void)
 {
@@ -426,7 +426,7 @@ static void told_when_off(void)
 	expect(memcmp(&now, &zero, sizeof(now)) == 0, "after OFF, not all else is 0");
 }
 
-/* It writes as many regions as have room, and tells how many there are. */
+/* It writes as many regions as fit, and returns how many there are. */
 static void told_regions(void)
 {
 	struct call call = right_call();

@@ -270,7 +270,7 @@ static void faster_comes_and_goes(void)
 
 static int there[2], back[2];
 
-/* Turns it on when it is told to: another process does so for itself. */
+/* Another process, which turns profiling on for itself on request. */
 static void *answer(void *unused)
 {
 	char byte;

@@ -108,7 +108,7 @@ static inline int turn_off(void)
 	return ioctl(device(), PROFIL_IOC_OFF);
 }
 
-/* Tells if the account is not whole. */
+/* Prints an error if the account does not add up. */
 static inline struct profil_device_query query(void)
 {
 	struct profil_device_query now = { .size = sizeof(now) };
@@ -134,7 +134,7 @@ static inline double seconds(clockid_t clock)
 	return clock_ns(clock) / 1e9;
 }
 
-/* Burns until so many more are counted. Tells if they do not come. */
+/* Burns until that many more ticks are counted. Prints an error if they do not come. */
 static inline void burn_counted(unsigned int ticks)
 {
 	double end = seconds(CLOCK_THREAD_CPUTIME_ID) + 5;
@@ -147,7 +147,7 @@ static inline void burn_counted(unsigned int ticks)
 	}
 }
 
-/* Burns until it is off. Tells if it stays on. */
+/* Burns until profiling is off. Prints an error if it stays on. */
 static inline void burn_to_off(void)
 {
 	double end = seconds(CLOCK_THREAD_CPUTIME_ID) + 2;
@@ -172,7 +172,7 @@ static inline uint32_t not_counted(const volatile uint32_t *cell)
 	return now - counted;
 }
 
-/* Between two looks at a cell, a query tells what is between them. */
+/* Reads a cell, queries, and reads again: the query must be between both. */
 static inline void expect_exact(const char *when, const volatile uint32_t *cell, uint32_t begin)
 {
 	uint32_t before = *cell - begin;

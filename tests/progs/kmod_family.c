@@ -324,7 +324,7 @@ static void *fork_on(void *unused)
 	return unused;
 }
 
-/* A child is born when all else changes. */
+/* A child starts while everything else changes. */
 static void while_set_and_off(void)
 {
 	double end = seconds(CLOCK_MONOTONIC) + 2;

@@ -590,7 +590,7 @@ static void limit(int resource, rlim_t most)
 	need(setrlimit(resource, &limits) == 0, "setrlimit");
 }
 
-/* In a process of its own, which is new or became this program anew. */
+/* In a separate process, which is new or has executed this program again. */
 static void run_life(uint64_t seed)
 {
 	static const int harmless[] = { SIGUSR1, SIGUSR2, SIGPROF, SIGCONT };

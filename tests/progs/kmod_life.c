@@ -418,7 +418,7 @@ static void sharer_killed_waiting(void)
 	expect_exact("after that", cell, 0);
 }
 
-/* Faults of the kernel are not told to who may not see them: it cannot be written, then. */
+/* The kernel hides faults from processes that may not see them: then it cannot be written. */
 static void page_never_comes(void)
 {
 	int faults = open_faults(UFFD_USER_MODE_ONLY);
@@ -553,7 +553,7 @@ static void closed(void)
 	expect_exact("closed and opened", cells32, 0);
 }
 
-/* It tells of who asks, not of who opened it. */
+/* It reports about the caller, not about the process that opened it. */
 static void passed_on(void)
 {
 	pid_t child;

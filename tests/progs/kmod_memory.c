@@ -242,7 +242,7 @@ static void mostly_unmapped(void)
 
 /* --- Memory that was never good --- */
 
-/* SET may tell it; else it goes off by itself. */
+/* SET may report it; otherwise profiling goes off later. */
 static void never_good(const char *what, volatile void *buffer)
 {
 	if (set_cell(buffer) == 0)

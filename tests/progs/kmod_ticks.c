@@ -57,7 +57,7 @@ static void reads_threads(void)
 	expect(cells32[0] > 20, "%u ticks in all", cells32[0]);
 }
 
-/* Of all kinds, in many cells: what is in no cell is told. */
+/* Ticks of all kinds, in many cells: those without a cell are reported. */
 static void reads_regions(void)
 {
 	struct profil_device_region region = hot_region(cells, sizeof(cells));
@@ -374,7 +374,7 @@ static void exact_after_off(void)
 	}
 }
 
-/* So often that few ticks come: each of them begins anew. */
+/* So often that few ticks come: each call restarts the period. */
 static void very_often(void)
 {
 	for (int i = 0; i < 5000; i++) {

@@ -169,7 +169,7 @@ static void comes_and_goes(void)
 
 /* --- Buffers that were never good --- */
 
-/* profil() itself may tell it. */
+/* profil() itself may report it. */
 static void never_good(unsigned short *buffer)
 {
 	profil_hot(buffer);

@@ -149,7 +149,7 @@ static double count_loop(struct loop *loop, const struct call *call, unsigned sh
 	return after - before;
 }
 
-/* Tells what was counted in so many tick periods and is not in the one cell. */
+/* Prints what was counted in that many tick periods outside the one cell. */
 static void verify(const struct call *call, const struct buffer *b, unsigned short *buffer,
 		   double periods)
 {

@@ -356,7 +356,7 @@ static void shell(void)
 
 /* --- exec --- */
 
-/* Maps the file anew: a page of counts, which outlive exec. */
+/* Maps the file again: a page of counts, which survive exec. */
 static unsigned short *map_counts(int file)
 {
 	unsigned short *counts = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);

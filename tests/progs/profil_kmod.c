@@ -377,7 +377,8 @@ static void too_fast(void)
 	expect_reason(EINVAL, parameter);
 }
 
-/* In a root folder without one, then with a file that is none, then with one that is root's. */
+/* In a root directory without the device, with another file in its place, and with root's device.
+ */
 static void other_device(void)
 {
 	const char *dir = getenv("TMPDIR");

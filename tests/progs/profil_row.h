@@ -43,7 +43,7 @@ struct row {
 
 static int wrong;
 
-/* Tells what was found when it is not right. */
+/* Prints the message and marks the row as failed unless right. Returns right. */
 static inline __attribute__((format(printf, 2, 3))) bool expect(bool right, const char *found, ...)
 {
 	va_list args;
@@ -327,7 +327,7 @@ static inline int wait_for_child(pid_t child, const char *name)
 	return status;
 }
 
-/* Waits for a child; tells if it did not end well. */
+/* Waits for a child; prints an error if its exit status is not 0. */
 static inline void expect_well(pid_t child, const char *name)
 {
 	int status = wait_for_child(child, name);
@@ -338,7 +338,7 @@ static inline void expect_well(pid_t child, const char *name)
 		expect(status == 0, "%s: exit status %d", name, WEXITSTATUS(status));
 }
 
-/* Turns it off. Tells if anything is counted then. */
+/* Turns profiling off. Prints an error if anything is counted afterwards. */
 static inline void expect_turned_off(const char *name)
 {
 	unsigned int before;

@@ -255,7 +255,7 @@ static bool is_stopped(pid_t tid)
 	return state && strspn(state + 2, "TtDZX"); /* D: until its child has ended, after vfork */
 }
 
-/* A child that is born between an event's opening and the program's attachment would not have it.
+/* A child that starts between an event's opening and the program's attachment would not have it.
  */
 static void stop(const struct process_table *processes, pid_t pid)
 {

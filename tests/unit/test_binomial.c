@@ -84,7 +84,7 @@ static void test_counts(void **state)
 	}
 }
 
-/* Where nothing can be told, and the least that can. */
+/* Too few samples to decide, and just enough. */
 static void test_ends(void **state)
 {
 	(void)state;

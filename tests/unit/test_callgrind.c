@@ -191,7 +191,7 @@ static void names(void **state)
 	assert_warned(p, "line 6: a name's number is defined again");
 	profile_free(p);
 
-	/* The next part may number anew, and need not. */
+	/* The next part may reuse the numbers or define new ones. */
 	p = read_clean(
 		"events: t\nfn=(1) f\n1 1\nfn=(2) h\n\nevents: t\nfn=(1) g\n1 2\nfn=(2)\n1 3\n");
 	assert_sample(p, 1, "- - g 1 0x0", 2);
@@ -204,7 +204,8 @@ static void files(void **state)
 	struct profile *p;
 
 	(void)state;
-	/* A callee is in the file where it is called, unless told. After fn=, fl= holds again. */
+	/* A callee is in the caller's file, unless cfi= names another. After fn=, fl= applies
+	 * again. */
 	p = read_clean("events: t\nfl=a.c\nfn=f\n90 1\nfi=h.h\n5 10\ncfn=g\ncalls=1 50\n5 100\n"
 		       "fe=a.c\n91 2\nfi=h.h\n6 3\nfn=g\n50 100\n");
 	assert_sample(p, 0, "- a.c f 90 0x0", 1);

@@ -354,7 +354,7 @@ static void test_arcs(void **state)
 	profile_free(p);
 }
 
-/* With stacks, they tell the calls: to add others would count them twice. */
+/* Stacks contain the calls: adding recorded calls would count them twice. */
 static void test_arcs_and_stacks(void **state)
 {
 	struct profile *p = arc_profile();
@@ -527,7 +527,7 @@ static void test_large_counts(void **state)
 	profile_free(p);
 }
 
-/* An address far from the last one is told as it is. */
+/* An address far from the last one is written as an absolute address. */
 static void test_far_addresses(void **state)
 {
 	struct profile *p = new_profile();

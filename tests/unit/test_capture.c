@@ -109,7 +109,7 @@ static void add_sample(struct counts *counts, uint64_t pc, uint64_t id, uint64_t
 	assert_int_equal(counts_add(counts, &sample, &pc), 0);
 }
 
-/* Samples of the same pc are summed; ones that are not filled in are passed over. */
+/* Samples of the same pc are summed; incomplete entries are skipped. */
 static void test_counts_table(void **state)
 {
 	uint64_t id = sample_id_make(1, 10, 11), kernel, taken[2 * SAMPLE_PER_BUCKET] = { 0 };
@@ -224,7 +224,7 @@ static void test_stacks_collide(void **state)
 	counts_free(&counts);
 }
 
-/* The kernel's table: what it has in the arena, once its place is told. */
+/* The kernel's table: an entry's frames in the arena, once its offset is set. */
 static void test_stacks_table(void **state)
 {
 	struct stack_chunk *arena = calloc(2, sizeof(*arena));
@@ -311,7 +311,7 @@ static void test_spaces(void **state)
 	(void)state;
 	assert_int_equal(process_add(&table, NOBODY, 0), 0);
 	apply(&table, &first);
-	apply(&table, &first); /* told twice: kept once */
+	apply(&table, &first); /* recorded twice: kept once */
 	assert_int_equal(process_space(process_find(&table, NOBODY))->count, 1);
 	apply(&table, &second);
 	apply(&table, &exec);
@@ -327,7 +327,7 @@ static void test_spaces(void **state)
 	process_table_free(&table);
 }
 
-/* A child has its parent's mappings; strangers and, without inherit, children are left out. */
+/* A child has its parent's mappings; other processes and, without inherit, children are ignored. */
 static void test_fork(void **state)
 {
 	struct process_table table = { .inherit = true };
@@ -353,7 +353,7 @@ static void test_fork(void **state)
 	process_table_free(&table);
 }
 
-/* What a child maps in the place of what it was born with does not reach back in time. */
+/* A child's mapping replaces an inherited one only from its time on. */
 static void test_child_remaps(void **state)
 {
 	struct process_table table = { .inherit = true };

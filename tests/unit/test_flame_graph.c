@@ -63,7 +63,7 @@ static void test_data(void **state)
 	profile_free(p);
 }
 
-/* Frames of what is folded are not there, and how many they are is told. */
+/* Folded frames are missing, and their number is written. */
 static void test_folded(void **state)
 {
 	struct profile *p = new_profile();
@@ -121,7 +121,7 @@ static void test_extremes(void **state)
 	profile_free(p);
 }
 
-/* [NAME, IMAGE, HUE, CLASS]: the image tells the hue, the kernel has one of its own. */
+/* [NAME, IMAGE, HUE, CLASS]: the image determines the hue, the kernel has a fixed one. */
 static void test_colors(void **state)
 {
 	struct profile *p = new_profile();

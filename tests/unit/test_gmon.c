@@ -277,7 +277,7 @@ static struct contents *read_file(const char *path)
 	return c;
 }
 
-/* A file in a folder for temporary ones; the name is the caller's, to free(). */
+/* Creates a file in the temporary directory. Returns its name; the caller frees it. */
 static char *write_file(const struct gmon_histogram *h, const struct gmon_arcs *arcs)
 {
 	const char *folder = getenv("TMPDIR");

@@ -142,7 +142,7 @@ static void read_layouts(void **state)
 	}
 }
 
-/* gprof takes version 0, which tells no byte order; a file may also have no bins at all. */
+/* gprof accepts version 0, which has no byte order; a file may also have no bins at all. */
 static void read_version_0(void **state)
 {
 	(void)state;
@@ -314,7 +314,7 @@ static void read_bsd(void **state)
 	}
 }
 
-/* A file with one histogram, told by what its header says, and the bins that follow. */
+/* A file with one histogram: the fields of its header, and the bins that follow. */
 static void check_histogram(const struct histogram *h, size_t there, const char *error)
 {
 	struct bytes b = { 0 };

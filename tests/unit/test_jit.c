@@ -356,7 +356,7 @@ static void test_dump_many_lines(void **state)
 	profile_free(p);
 }
 
-/* Two functions, one in the other, with addresses by turns: the lines of both are read anew. */
+/* Two functions, one in the other, with alternating addresses: the lines of both are read again. */
 static void test_dump_lines_again(void **state)
 {
 	enum {

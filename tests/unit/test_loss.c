@@ -65,7 +65,7 @@ static void arcs(void **state)
 	profile_free(p);
 }
 
-/* What is nothing but another way to tell the same is no loss. */
+/* Another representation of the same information is not a loss. */
 static void no_noise(void **state)
 {
 	struct profile *p = empty_profile(1000);

@@ -302,7 +302,7 @@ static void period_units(void **state)
 	bytes_free(&b);
 }
 
-/* Fields that we do not know inside of messages: told once. */
+/* Unknown fields inside messages: reported once. */
 static void unknown_inside(void **state)
 {
 	struct bytes b = small_file();

@@ -113,7 +113,7 @@ static void add_images(struct source *s)
 	}
 }
 
-/* Even addresses, which gmon.out tells apart. */
+/* Even addresses, which are different cells of gmon.out. */
 static void add_locations(struct source *s, bool named)
 {
 	s->location_count = 2 + draw(s, sizeof(s->locations) / sizeof(*s->locations) - 1);

@@ -155,7 +155,7 @@ static void test_full_arena(void **state)
 	record_child(&sample);
 }
 
-/* Stacks that have the same hash are told apart, and soon find no free entry. */
+/* Stacks with the same hash are counted separately, and soon find no free entry. */
 static void test_one_hash(void **state)
 {
 	struct sample_program sample = { .one_hash = true };

@@ -745,7 +745,7 @@ static void test_named_before(void **state)
 	profile_free(p);
 }
 
-/* The bounds of a function are those that nm tells. */
+/* The bounds of a function are those of nm. */
 static void test_extents(void **state)
 {
 	struct symbol_extent extents[2] = { 0 };

@@ -178,7 +178,7 @@ static void test_offsets(void **state)
 	profile_free(p);
 }
 
-/* A process is called like its first thread; without a pid it is told apart by its name. */
+/* A process has the name of its first thread; without a pid, the name identifies it. */
 static void test_labels(void **state)
 {
 	struct profile *p = new_profile("samples", NULL);
