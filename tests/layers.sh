@@ -287,7 +287,7 @@ check "libprofil uses few directories" nothing rule_library "$tree"
 check "no command uses another" nothing rule_commands "$tree"
 check "every file has its licence on top" nothing rule_spdx "$tree"
 check "no file is too long" nothing rule_length "$tree"
-check "no source has a TODO" nothing rule_finished "$tree"
+check "no source has unfinished work" nothing rule_finished "$tree"
 
 # Each rule finds its violation: a copy of the tree in which one line breaks one rule.
 copy=$work/tree
