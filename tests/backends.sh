@@ -31,7 +31,7 @@ beside=${PROFIL_TEST_GLIBC:+glibc} # shown as well; empty: nothing
 # start_profild OPTION...: starts profild; sets $profild to its PID.
 start_profild() {
 	rm -f "$sock"
-	"${leash[@]}" "$build/profild" --socket "$sock" "$@" >"$work/profild.log" 2>&1 &
+	"${pdeathsig[@]}" "$build/profild" --socket "$sock" "$@" >"$work/profild.log" 2>&1 &
 	profild=$!
 	note_started "$profild"
 	wait_for test -S "$sock"

@@ -38,7 +38,7 @@ declare -A started=() # start times of the processes that the test started; -PID
 
 # A prefix for commands: the kernel kills the command when the shell that started it ends, also by SIGKILL.
 # Not for processes that outlive a subshell.
-leash=(setpriv --pdeathsig KILL)
+pdeathsig=(setpriv --pdeathsig KILL)
 
 # check NAME COMMAND...: one test, which passes if the command succeeds. Prints its output if it fails.
 check() {
@@ -81,9 +81,9 @@ finish() {
 	exit $((failures > 0))
 }
 
-# leashed COMMAND...: executes a command with this prefix, or runs a function without it; in a subshell.
-leashed() {
-	[ "$(type -t "$1")" = function ] || exec "${leash[@]}" "$@"
+# with_pdeathsig COMMAND...: executes a command with this prefix, or runs a function without it; in a subshell.
+with_pdeathsig() {
+	[ "$(type -t "$1")" = function ] || exec "${pdeathsig[@]}" "$@"
 	"$@"
 }
 
@@ -105,7 +105,7 @@ stolen_mark
 # start COMMAND...: runs a command in the background; sets $pid. Its output is in $work/start.out.
 start() {
 	stolen_mark
-	leashed "$@" >"$work/start.out" 2>&1 &
+	with_pdeathsig "$@" >"$work/start.out" 2>&1 &
 	pid=$!
 	note_started "$pid"
 }
@@ -122,20 +122,20 @@ start_ready() {
 note_started() {
 	local process
 	for process; do
-		find_birth "$process"
-		started[$process]=$birth
+		find_start_time "$process"
+		started[$process]=$start_time
 	done
 }
 
-# find_birth PID: sets $birth to the start time of a process, in clock ticks since boot; empty if it is gone.
-find_birth() {
+# find_start_time PID: sets $start_time to the start time of a process, in clock ticks since boot; empty if it is gone.
+find_start_time() {
 	local fields
-	birth=
+	start_time=
 	{ read -r fields <"/proc/${1#-}/stat"; } 2>/dev/null || return 0
 	# proc(5)'s fields from the third on: the second, the program's name, may contain anything.
 	# shellcheck disable=SC2086 # words
 	set -- ${fields##*) }
-	birth=${20}
+	start_time=${20}
 }
 
 # cpu_ms PID: prints the CPU time of a process in milliseconds, in steps of 10. Fails if it is gone.
@@ -155,10 +155,10 @@ has_used() {
 
 # end_started PID: kills a started process, or group -PID, unless it has ended.
 end_started() {
-	find_birth "$1"
+	find_start_time "$1"
 	# A group may outlive its leader; its number is not reused then.
-	if [ -n "$birth" ]; then
-		[ "$birth" = "${started[$1]-$birth}" ] || return 0
+	if [ -n "$start_time" ]; then
+		[ "$start_time" = "${started[$1]-$start_time}" ] || return 0
 	elif [[ $1 != -* ]]; then
 		return 0
 	fi
@@ -244,21 +244,21 @@ cleanup() {
 trap cleanup EXIT
 
 # begin NAME COMMAND...: starts a program that prints "ready" and then reads its standard input, which
-# `tell` writes. Its output is in $work/NAME.out; sets $pid.
+# `send_line` writes. Its output is in $work/NAME.out; sets $pid.
 begin() {
 	local name=$1
 	shift
 	mkfifo "$work/$name.in"
 	: >"$work/$name.out"
 	stolen_mark
-	leashed "$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
+	with_pdeathsig "$@" <>"$work/$name.in" >"$work/$name.out" 2>&1 &
 	pid=$!
 	note_started "$pid"
 	wait_for grep -q ready "$work/$name.out"
 }
 
-# tell NAME LINE: writes a line to the standard input of a program that `begin` started.
-tell() {
+# send_line NAME LINE: writes a line to the standard input of a program that `begin` started.
+send_line() {
 	echo "$2" 1<>"$work/$1.in" # for reading too, so that this does not block if the program has ended
 }
 
@@ -268,7 +268,7 @@ record_begin() {
 	local name=$1
 	shift
 	stolen_mark
-	"${leash[@]}" "$profiltool" "$@" >"$work/$name.json" 2>"$work/$name.err" &
+	"${pdeathsig[@]}" "$profiltool" "$@" >"$work/$name.json" 2>"$work/$name.err" &
 	recorder=$!
 	note_started "$recorder"
 	wait_for records "$recorder"
@@ -327,8 +327,8 @@ dumped() {
 	"$profiltool" dump "$2" | sed -n "s/^$1 //p"
 }
 
-# told_cpu NAME: prints the CPU time in nanoseconds that a program started by `begin` has printed.
-told_cpu() {
+# printed_cpu NAME: prints the CPU time in nanoseconds that a program started by `begin` has printed.
+printed_cpu() {
 	sed -n 's/^cpu_ns //p' "$work/$1.out"
 }
 

@@ -65,7 +65,7 @@ counts_perf_events() {
 while_profiled() {
 	local work_function=$1 name=$2 profiler status
 	shift 2
-	"${leash[@]}" "$@" >"$work/profiler.out" 2>"$work/profiler.err" </dev/null &
+	"${pdeathsig[@]}" "$@" >"$work/profiler.out" 2>"$work/profiler.err" </dev/null &
 	profiler=$!
 	note_started "$profiler"
 	if [ "$1" = perf ]; then

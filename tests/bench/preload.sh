@@ -52,7 +52,7 @@ start_program() {
 
 start_profild() {
 	rm -f "$socket"
-	"${leash[@]}" "$build/profild" --socket "$socket" 2>"$work/profild.err" &
+	"${pdeathsig[@]}" "$build/profild" --socket "$socket" 2>"$work/profild.err" &
 	profild=$!
 	note_started "$profild"
 	wait_for test -S "$socket"

@@ -76,10 +76,10 @@ record_begin all --cgroup "$in" -F 999 --json -o "$work/all.pb.gz"
 everything=$recorder
 record_begin tick --cgroup "$in" -e tick --json
 for name in stays family leaves; do
-	tell $name go
+	send_line $name go
 done
 echo "$comes" >"$in/cgroup.procs"
-tell comes go
+send_line comes go
 begin born "$work/enter" "$in" setpriv --reuid=65534 --regid=65534 --clear-groups \
 	"$work/born" 1 0.4 stay
 for target in "$stays" "$family" "$comes" "$leaves" "$pid"; do
@@ -137,7 +137,7 @@ stop "$stranger"
 mkdir "$group/ends"
 begin ends "$work/enter" "$group/ends" "$work/stays" 1 0.3 wait
 record_begin ends --cgroup "$group/ends" -F 999
-tell ends go
+send_line ends go
 wait "$pid"
 rmdir "$group/ends"
 wait "$recorder"

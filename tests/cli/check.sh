@@ -277,7 +277,7 @@ check "no objdump" exits 0 env PATH=/nowhere "$tool" check
 check "no objdump: limited" line limited objdump "annotate"
 check "no profild: absent" line absent profild "is not running"
 check "no profild: how to start it" hints profild "systemctl enable --now profild.socket"
-"${leash[@]}" "$build/profild" --socket "$PROFIL_SOCKET" >"$work/profild.log" 2>&1 &
+"${pdeathsig[@]}" "$build/profild" --socket "$PROFIL_SOCKET" >"$work/profild.log" 2>&1 &
 note_started $!
 profild=$!
 wait_for test -S "$PROFIL_SOCKET"

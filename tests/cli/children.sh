@@ -14,7 +14,7 @@ run() {
 	# shellcheck disable=SC2086 # several words
 	record_begin "$name" -p "$pid" $options --json -o "$work/$name.pb.gz"
 	recorders[$name]=$recorder
-	tell "$name" go
+	send_line "$name" go
 }
 declare -A recorders
 
@@ -33,12 +33,12 @@ check "a thread and a child that start during the recording are counted" recorde
 	is_share('burn_thread', 1 / 3, of=samples('burn_*')) and \
 	is_share('burn_child', 1 / 3, of=samples('burn_*'))" "$work/family.json"
 check "the ticks make up the CPU time of parent and child" recorded \
-	"is_cpu($(told_cpu family), tasks=3)" "$work/family.json"
+	"is_cpu($(printed_cpu family), tasks=3)" "$work/family.json"
 check "--no-inherit: the thread counts, the child does not" recorded "whole and \
 	samples('burn_child') == 0 and is_share('burn_parent', .5, of=samples('burn_*')) and \
 	is_share('burn_thread', .5, of=samples('burn_*'))" "$work/alone.json"
 check "--no-inherit: the ticks make up the CPU time of the parent" recorded \
-	"is_cpu($(told_cpu alone) * 2 / 3, tasks=2)" "$work/alone.json"
+	"is_cpu($(printed_cpu alone) * 2 / 3, tasks=2)" "$work/alone.json"
 check "a program that becomes another: both have their names and files" recorded "whole and \
 	is_share('burn_before', 1 / 3, of=samples('burn_*')) and images('burn_before') == {'family'} and \
 	is_share('burn_sixty', .4, of=samples('burn_*')) and images('burn_sixty') == {'shares'}" "$work/exec.json"
@@ -77,7 +77,7 @@ check "all of them count" recorded "whole and is_cpu(0.18e9, samples('burn_sixty
 	>"$work/first.out" 2>"$work/first.err"
 "$profiltool" report --json "$work/first.pb.gz" >"$work/first.json" 2>/dev/null
 check "a command is recorded from its first instruction to its last" recorded \
-	"is_cpu($(told_cpu first), $(dumped ticks "$work/first.pb.gz"), tasks=2)" "$work/first.json"
+	"is_cpu($(printed_cpu first), $(dumped ticks "$work/first.pb.gz"), tasks=2)" "$work/first.json"
 
 # --- Its status ---
 
@@ -131,7 +131,7 @@ begin one "$progs/shares" 1
 one=$pid
 begin two "$progs/family" exec 100 true
 two=$pid
-tell two go
+send_line two go
 "$profiltool" -a -F 999 -d 1 --json -o "$work/all.pb.gz" >"$work/all.json" 2>"$work/all.err"
 check "-a: succeeds" test $? -eq 0
 stop "$one"
@@ -147,10 +147,10 @@ check "-a: with their numbers" bash -c "'$profiltool' dump '$work/all.pb.gz' >'$
 # The clock is the CPU's: it does not begin anew in each child.
 begin swarm "$progs/family" swarm 1.2 3
 record_begin swarm -p "$pid" -F 99 --json
-tell swarm go
+send_line swarm go
 wait "$recorder"
 check "children shorter than the period: the ticks make up their CPU time" \
-	recorded "whole and is_cpu($(told_cpu swarm), tasks=1)" "$work/swarm.json"
+	recorded "whole and is_cpu($(printed_cpu swarm), tasks=1)" "$work/swarm.json"
 check "and as many as were due came" bash -c "! grep -q 'ticks were due' '$work/swarm.err'"
 
 finish

@@ -75,7 +75,7 @@ process_covered() {
 		record_begin "$name-$hz" -p "$pid" -F "$hz" --json -o "$work/$name-$hz.pb.gz"
 		recorders[$hz]=$recorder
 	done
-	tell "$name" go
+	send_line "$name" go
 	for hz in $rates; do
 		wait "${recorders[$hz]}"
 		check "-p $name, $hz Hz: succeeds" test $? -eq 0
@@ -148,13 +148,13 @@ record_begin children-997 -p "$pid" -F 997 --json -o "$work/children-997.pb.gz"
 slow=$recorder
 record_begin children-4999 -p "$pid" -F 4999 --json -o "$work/children-4999.pb.gz"
 fast=$recorder
-tell children go
+send_line children go
 wait "$slow"
 check "3,000 children, 997 Hz: succeeds" test $? -eq 0
 wait "$fast"
 check "3,000 children, 4999 Hz: succeeds" test $? -eq 0
 for hz in 997 4999; do
-	ends=3000 judge "children-$hz" "$(told_cpu children)" "3,000 children, $hz Hz"
+	ends=3000 judge "children-$hz" "$(printed_cpu children)" "3,000 children, $hz Hz"
 	check "3,000 children, $hz Hz: what they burn in their own code is in it" recorded \
 		"is_cpu(1.5e9, samples('burn_child'), tasks=0, least=.96, most=1.3)" \
 		"$work/children-$hz.json"
@@ -219,7 +219,7 @@ for i in 1 2; do
 	storms[i]=$pid
 done
 record_begin target -p "$target" -F 997 --json -o "$work/target.pb.gz"
-tell target go
+send_line target go
 wait "$recorder"
 check "beside a fork storm: succeeds" test $? -eq 0
 for i in 1 2; do

@@ -43,7 +43,7 @@ launch() {
 
 # spawn COMMAND...: the same, without a wait.
 spawn() {
-	"${leash[@]}" "$@" >"$work/daemon.out" 2>"$work/daemon.err" &
+	"${pdeathsig[@]}" "$@" >"$work/daemon.out" 2>"$work/daemon.err" &
 	daemon=$!
 	note_started "$daemon"
 }
@@ -224,7 +224,7 @@ exec 9>&-
 
 several=()
 for i in 1 2 3 4 5 6 7 8; do
-	"${leash[@]}" "$profild" --verbose --socket "$socket" 2>"$work/several.$i" &
+	"${pdeathsig[@]}" "$profild" --verbose --socket "$socket" 2>"$work/several.$i" &
 	several+=($!)
 	note_started $!
 done

@@ -219,7 +219,7 @@ check "only what is wrong" test "$(cat "$work/err")" = "profiltool: standard inp
 # What ends while it is recorded.
 begin ends "$progs/shares" 1 0.3 wait
 record_begin ends -p "$pid" -F 999 -d 60 -o "$work/ends.pb.gz"
-tell ends go
+send_line ends go
 wait "$recorder"
 check "it ends before -d: written but incomplete" test $? -eq 3
 check "it ends before -d: says when" grep -q 'incomplete: shares (PID [0-9]*) ended after [0-9.]* s' \
@@ -229,7 +229,7 @@ check "it ends before -d: the file is there" exits 0 "$profiltool" report "$work
 
 begin ended "$progs/shares" 1 0.3 wait
 record_begin ended -p "$pid" -F 999
-tell ended go
+send_line ended go
 wait "$recorder"
 check "it ends, without -d: done" test $? -eq 0
 check "it ends, without -d: the table is there" grep -q 'burn_sixty  *shares' "$work/ended.json"

@@ -102,7 +102,7 @@ check "standard output" test "$(convert a.folded - 2>/dev/null | "$profiltool" d
 	head -n 1)" = "format pprof"
 mkfifo fifo
 exec 3<>fifo # a reader that is there at once
-leashed cat <fifo >from_fifo 3>&- &
+with_pdeathsig cat <fifo >from_fifo 3>&- &
 check "a pipe" exits 0 convert a.folded fifo
 exec 3>&-
 wait $!

@@ -298,7 +298,7 @@ unset PROFIL_HZ
 
 daemon=
 if [ -x "$build/profild" ]; then
-	"${leash[@]}" "$build/profild" --socket "$work/socket" >"$work/profild.out" 2>&1 &
+	"${pdeathsig[@]}" "$build/profild" --socket "$work/socket" >"$work/profild.out" 2>&1 &
 	daemon=$!
 	note_started "$daemon"
 	export PROFIL_SOCKET=$work/socket

@@ -180,11 +180,11 @@ check "a test that is killed leaves no program behind" wait_for is_gone
 spares_stranger() {
 	unshare -pf --mount-proc bash -c '. "$1/tests/lib.sh"
 		start sleep 1234
-		find_birth "$pid"
+		find_start_time "$pid"
 		kill -KILL "$pid"
 		wait "$pid"
 		# Births have steps of 10 ms: within one both are the same.
-		until [ "$(tr -d . </proc/uptime | cut -d" " -f1)" -gt $((birth + 1)) ]; do :; done
+		until [ "$(tr -d . </proc/uptime | cut -d" " -f1)" -gt $((start_time + 1)) ]; do :; done
 		echo $((pid - 1)) >/proc/sys/kernel/ns_last_pid
 		sleep 0.5 &
 		end_started "$pid"

@@ -120,7 +120,7 @@ begin late "$progs/jitter" anon 0.4 late
 map=/tmp/perf-$pid.map
 maps+=("$map")
 record_begin late record -p "$pid" -F 999 --json
-tell late go
+send_line late go
 wait_for grep -q "ready " "$work/late.out"
 read -r _ one two < <(grep "ready " "$work/late.out")
 printf '%s 40 late_one\n%s 40 late_two\n' "$one" "$two" >"$map"

@@ -19,7 +19,7 @@ run() {
 	record_begin "$name" -p "$pid" $options --json -o "$work/$name.pb.gz"
 	recorders[$name]=$recorder
 	pids[$name]=$pid
-	tell "$name" go
+	send_line "$name" go
 }
 declare -A recorders pids
 
@@ -80,7 +80,7 @@ for name in "${names[@]}"; do
 		"0 < j['counted'] and is_share(j['out_of_range'], 0, .02, of=j['ticks'])" "$file"
 	check "$name: the ticks make up the kernel's account of its CPU time" recorded \
 		"is_cpu($(dumped cpu_ns "$work/$name.pb.gz"), tasks=3)" "$file"
-	check "$name: and the program's own" recorded "is_cpu($(told_cpu "$name"), tasks=3)" "$file"
+	check "$name: and the program's own" recorded "is_cpu($(printed_cpu "$name"), tasks=3)" "$file"
 	check "$name: the file has the account" test "$(dumped out_of_range "$work/$name.pb.gz")" = \
 		"$(json "j['out_of_range']" "$file")"
 	check "$name: all is of the process, and of no thread that is known" test \
@@ -171,12 +171,12 @@ check "a new thread and a forked child are counted" recorded "whole and \
 	is_share('burn_thread', 1 / 3, of=samples('burn_*')) and \
 	is_share('burn_child', 1 / 3, of=samples('burn_*'))" "$work/family.json"
 check "the ticks make up the CPU time of parent and child" recorded \
-	"is_cpu($(told_cpu family), tasks=3)" "$work/family.json"
+	"is_cpu($(printed_cpu family), tasks=3)" "$work/family.json"
 check "--no-inherit: the thread is counted, the child is not" recorded "whole and \
 	samples('burn_child') == 0 and is_share('burn_parent', .5, of=samples('burn_*')) and \
 	is_share('burn_thread', .5, of=samples('burn_*'))" "$work/alone.json"
 check "--no-inherit: the ticks make up the CPU time of the parent" recorded \
-	"is_cpu($(told_cpu alone) * 2 / 3, tasks=2)" "$work/alone.json"
+	"is_cpu($(printed_cpu alone) * 2 / 3, tasks=2)" "$work/alone.json"
 check "exec: what came before is counted" recorded \
 	"whole and is_cpu(0.4e9) and is_share('burn_before', .95, 1)" "$work/exec.json"
 check "exec: nothing of the other program is there" test \

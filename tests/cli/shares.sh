@@ -24,10 +24,10 @@ run() {
 go() {
 	case $1 in
 	library)
-		tell library "$work/libshares.so"
+		send_line library "$work/libshares.so"
 		wait_for grep -q loaded "$work/library.out" && rm "$work/libshares.so"
 		;;
-	*) tell "$1" go ;;
+	*) send_line "$1" go ;;
 	esac
 }
 
@@ -126,7 +126,7 @@ for name in "${targets[@]}"; do
 	check "$name: the ticks make up the kernel's account of its CPU time" \
 		recorded "is_cpu($(dumped cpu_ns "$work/$name.pb.gz"), tasks=3)" "$file"
 	[ "$name" = library ] || check "$name: and the program's own" \
-		recorded "is_cpu($(told_cpu "$name"), tasks=3)" "$file"
+		recorded "is_cpu($(printed_cpu "$name"), tasks=3)" "$file"
 done
 
 for name in "${targets[@]}"; do

@@ -18,7 +18,7 @@ for i in "${!names[@]}"; do
 	recorders+=("$recorder")
 done
 for name in "${names[@]}"; do
-	tell "$name" go
+	send_line "$name" go
 done
 for i in "${!names[@]}"; do
 	wait "${recorders[i]}"

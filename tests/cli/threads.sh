@@ -69,7 +69,7 @@ each_is_whole() {
 }
 
 start_churn() {
-	"${leash[@]}" "$progs/churn" 2 10 >"$work/churn.out" 2>&1 &
+	"${pdeathsig[@]}" "$progs/churn" 2 10 >"$work/churn.out" 2>&1 &
 	pid=$!
 	note_started "$pid"
 	wait_for grep -q ready "$work/churn.out"
@@ -113,7 +113,7 @@ begin shares "$progs/shares" 2
 shares=$pid
 begin other "$progs/family" exec 100 true
 other=$pid
-tell other go
+send_line other go
 
 # burning PID: its threads as PID/TID, without the first of shares, which has ended.
 burning() {
@@ -172,7 +172,7 @@ for options in "-F 999" "-F 9999" "-F 99 --kernel" "-F 999 -e cpu-clock"; do
 	"$profiltool" -p "$pid" $options -d 0.2 >"$work/out" 2>"$work/err"
 	codes+=$?
 done
-tell signals go
+send_line signals go
 wait "$pid"
 wait "$watcher"
 check "four recordings of one process, one after the other, went well" test "${codes//[04]/}" = ""

@@ -55,18 +55,18 @@ programs() {
 }
 loaded=$(for name in pid again kernel user; do programs "${recorders[$name]}"; done)
 for name in pid kernel halves; do
-	tell "$name" go
+	send_line "$name" go
 done
 ended pid again kernel user
 
 thirds="is_share('burn_sixty', .6) and is_share('burn_thirty', .3) and is_share('burn_ten', .1)"
 check "two threads: shares, and nobody else's ticks" recorded "whole and $thirds and \
 	j['excluded'] == 0 and not samples('burn_user') and not samples('read_zeros')" "$work/pid.json"
-check "their CPU time" recorded "$(about "$(told_cpu pid)")" "$work/pid.json"
+check "their CPU time" recorded "$(about "$(printed_cpu pid)")" "$work/pid.json"
 check "the clock and its period are reported" recorded \
 	"j['event'] == 'tick' and j['period_ns'] == $period" "$work/pid.json"
 check "a second recording at the same time, with -F as it is: the same" recorded \
-	"whole and $thirds and $(about "$(told_cpu pid)")" "$work/again.json"
+	"whole and $thirds and $(about "$(printed_cpu pid)")" "$work/again.json"
 check "-v: the clock and its period" grep -qF "clock tick, period $period ns" "$work/again.err"
 check "the summary: there is no interrupt more" \
 	grep -qE '^profiltool: cost: .* BPF per tick, of an interrupt that comes anyway, [0-9.]+ %' \
@@ -90,13 +90,13 @@ check "afterwards none of them is" wait_for none_loaded
 run fork "" "$progs/family" fork 0.6
 run alone --no-inherit "$progs/family" fork 0.6
 for name in fork alone; do
-	tell "$name" go
+	send_line "$name" go
 done
 ended fork alone
 check "a thread and a child that start during the recording are counted" recorded "whole and \
 	is_share('burn_parent', 1 / 3, of=samples('burn_*')) and \
 	is_share('burn_thread', 1 / 3, of=samples('burn_*')) and \
-	is_share('burn_child', 1 / 3, of=samples('burn_*')) and $(about "$(told_cpu fork)")" "$work/fork.json"
+	is_share('burn_child', 1 / 3, of=samples('burn_*')) and $(about "$(printed_cpu fork)")" "$work/fork.json"
 check "--no-inherit: the thread counts, the child does not" recorded "whole and \
 	samples('burn_child') == 0 and is_share('burn_parent', .5, of=samples('burn_*')) and \
 	is_share('burn_thread', .5, of=samples('burn_*'))" "$work/alone.json"
@@ -104,7 +104,7 @@ check "--no-inherit: the thread counts, the child does not" recorded "whole and 
 # A period begins anew with each child where the clock is the task's: 3 ms are hardly ever ticked. How
 # many there are cannot be predicted: where the machine is busy, children begin right behind a tick.
 run swarm "" "$progs/family" swarm 0.8 3
-tell swarm go
+send_line swarm go
 ended swarm
 check "children shorter than a period: they are ticked nevertheless" recorded \
 	"whole and is_share('burn_child', .5, 1) and samples('burn_child') > 5" "$work/swarm.json"

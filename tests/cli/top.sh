@@ -104,7 +104,7 @@ start "$profiltool" top --json -d 0.2 -a
 watcher=$pid
 check "it watches all" wait_for grep -q '"rows"' "$work/start.out"
 first=$(programs "$watcher")
-tell swarm go
+send_line swarm go
 wait "$swarm"
 check "many births: it begins anew" wait_for other_programs
 check "many births: it begins anew: goes on" kill -0 "$watcher"

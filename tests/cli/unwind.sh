@@ -125,7 +125,7 @@ check "forked: they reach the start" reach_start forks 99
 gcc "${flags[@]}" -fPIC -shared "$top/tests/progs/shares.c" -o libshares.so
 begin plugin "$progs/plugin" 0.5
 record_begin plugin record -g -F 1999 --json -o plugin.pb.gz -p "$pid"
-tell plugin "$work/libshares.so"
+send_line plugin "$work/libshares.so"
 wait "$recorder"
 "$profiltool" convert plugin.pb.gz plugin.folded 2>/dev/null
 check "a library that is loaded meanwhile: whole stacks through it" chains_are plugin 90 100 \

@@ -20,7 +20,7 @@ mkdir -m 777 "$work/files"
 # hostile ARGUMENT...: nobody's unwinder, until it is ready; $pid is its process.
 hostile() {
 	: >"$work/hostile.out"
-	"${leash[@]}" "${nobody[@]}" "$work/unwinder" "$@" >"$work/hostile.out" 2>&1 &
+	"${pdeathsig[@]}" "${nobody[@]}" "$work/unwinder" "$@" >"$work/hostile.out" 2>&1 &
 	pid=$!
 	note_started "$pid"
 	wait_for grep -q ready "$work/hostile.out"

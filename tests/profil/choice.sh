@@ -155,7 +155,7 @@ fi
 asked() {
 	local before
 	before=$(wc -l <"$work/client.out")
-	tell client "$1"
+	send_line client "$1"
 	wait_for answered "$before"
 	tail -n 1 "$work/client.out" | sed -n "s/.*\<$2 \([^ ]*\).*/\1/p"
 }
@@ -183,6 +183,6 @@ check "profild has ended: on is one" test "$(asked on on)" = -1
 check "profild" start_profild
 check "profild is there again: on" test "$(asked on on)" = 0
 check "profild is there again: counts" wait_for counts
-tell client end
+send_line client end
 check "the client has lived all the time" wait "$client"
 finish

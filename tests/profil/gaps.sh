@@ -226,7 +226,7 @@ check "the program" compile
 asked() {
 	local before
 	before=$(wc -l <"$work/client.out")
-	tell client "$1"
+	send_line client "$1"
 	wait_for answered "$before" && tail -n 1 "$work/client.out" >"$work/answer"
 }
 
@@ -266,7 +266,7 @@ check "another profild" start_profild --verbose
 check "it goes on with the new one" wait_for is_served
 check "it is counted again" asked burn
 check "the time without profild is in its account" gap_is_told
-tell client end
+send_line client end
 check "it ends well" wait "$pid"
 
 # --- Perf events are refused ---
@@ -278,7 +278,7 @@ tick_ns() {
 
 start_without_events() {
 	rm -f "$sock"
-	"${leash[@]}" strace -f -qq -o /dev/null -e trace=perf_event_open \
+	"${pdeathsig[@]}" strace -f -qq -o /dev/null -e trace=perf_event_open \
 		-e inject=perf_event_open:error=EACCES "$build/profild" --socket "$sock" \
 		>"$work/profild.log" 2>&1 &
 	tracer=$!
@@ -303,7 +303,7 @@ else
 		"$tree/gaps" told
 	check "a client is counted" asked burn
 	check "by the scheduler's tick" by_the_tick
-	tell client end
+	send_line client end
 	wait "$pid"
 	check "it has said so once" test "$(grep -c "scheduler's tick" "$work/profild.log")" = 1
 	pkill -KILL -P "$tracer"

@@ -161,7 +161,7 @@ stopped_meanwhile() {
 	local client=$1
 	kill -STOP "$profild"
 	wait_for all_stopped "$profild" || return
-	tell client on
+	send_line client on
 	wait_for waits_for_answer "$client" && kill -STOP "$client" &&
 		wait_for all_stopped "$client" && kill -CONT "$client" &&
 		wait_for waits_again "$client"
@@ -174,5 +174,5 @@ stopped_meanwhile() {
 begin client env LD_PRELOAD="$lib" PROFIL_BACKEND=daemon PROFIL_SOCKET="$sock" \
 	"$tree/progs/profil_backends" asked
 check "stopped and continued while it waits for profild" stopped_meanwhile "$pid"
-tell client end
+send_line client end
 finish

@@ -48,9 +48,9 @@ stop "$profild"
 
 # With numbers that the kernel's own view of the machine does not have.
 in_a_container() {
-	export -f replay start_profild with leashed wait_for note_started find_birth
-	unshare -pf --mount-proc "${leash[@]}" bash -c "
-		$(declare -p work tree sock hz build victim lib leash nobody)
+	export -f replay start_profild with with_pdeathsig wait_for note_started find_start_time
+	unshare -pf --mount-proc "${pdeathsig[@]}" bash -c "
+		$(declare -p work tree sock hz build victim lib pdeathsig nobody)
 		started=()
 		start_profild && replay \"\$profild\""
 }
