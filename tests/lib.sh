@@ -81,7 +81,8 @@ finish() {
 	exit $((failures > 0))
 }
 
-# with_pdeathsig COMMAND...: executes a command with this prefix, or runs a function without it; in a subshell.
+# with_pdeathsig COMMAND...: executes a command with this prefix, or runs a function without it; for
+# subshells.
 with_pdeathsig() {
 	[ "$(type -t "$1")" = function ] || exec "${pdeathsig[@]}" "$@"
 	"$@"
@@ -127,7 +128,7 @@ note_started() {
 	done
 }
 
-# find_start_time PID: sets $start_time to the start time of a process, in clock ticks since boot; empty if it is gone.
+# find_start_time PID: sets $start_time to that of a process, in clock ticks since boot; empty if it is gone.
 find_start_time() {
 	local fields
 	start_time=
