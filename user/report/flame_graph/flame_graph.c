@@ -22,32 +22,11 @@ static const char script[] =
 
 /* ---- the tree ---- */
 
-/* How much of its profile a node is, of 1. */
-static double share(const struct flame_graph *g, uint32_t node, size_t column)
-{
-	return g->tree.samples[column] ? (double)flame_graph_total(g, node, column) /
-						 (double)g->tree.samples[column]
-				       : 0;
-}
-
-static double change(const struct flame_graph *g, uint32_t node)
-{
-	return share(g, node, NEW) - share(g, node, OLD);
-}
-
-/* By the square root, which makes small changes visible. */
-double flame_graph_heat(const struct flame_graph *g, uint32_t node)
-{
-	double heat = sqrt(fmin(1, fabs(change(g, node)) / g->scale));
-
-	return change(g, node) < 0 ? -heat : heat;
-}
-
 static void find_scale(struct flame_graph *g)
 {
 	g->scale = SCALE_LEAST;
 	for (uint32_t node = 0; node != CALL_TREE_NONE; node = flame_graph_next(g, node))
-		g->scale = fmax(g->scale, fabs(change(g, node)));
+		g->scale = fmax(g->scale, fabs(flame_graph_change(g, node)));
 }
 
 static int compare_gone(const void *one, const void *other, void *context)

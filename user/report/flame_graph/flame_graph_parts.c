@@ -2,6 +2,7 @@
 #include "report/flame_graph/flame_graph_parts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,27 @@ static const unsigned short hues[FLAME_GRAPH_HUES] = { 55,  85,	 130, 165, 190, 
 uint64_t flame_graph_total(const struct flame_graph *g, uint32_t node, size_t column)
 {
 	return g->tree.counts[node * g->tree.column_count + column].total;
+}
+
+/* Of all samples of the profile, from 0 to 1. */
+static double share(const struct flame_graph *g, uint32_t node, size_t column)
+{
+	uint64_t all = g->tree.samples[column];
+
+	return all ? (double)flame_graph_total(g, node, column) / (double)all : 0;
+}
+
+double flame_graph_change(const struct flame_graph *g, uint32_t node)
+{
+	return share(g, node, NEW) - share(g, node, OLD);
+}
+
+/* The square root makes small changes visible. */
+double flame_graph_heat(const struct flame_graph *g, uint32_t node)
+{
+	double change = flame_graph_change(g, node), heat = sqrt(fmin(1, fabs(change) / g->scale));
+
+	return change < 0 ? -heat : heat;
 }
 
 /* Siblings are ordered by their widths: behind one without there is none that has. */

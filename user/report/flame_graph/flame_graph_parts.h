@@ -42,7 +42,10 @@ uint32_t flame_graph_next(const struct flame_graph *g, uint32_t node);
 
 uint64_t flame_graph_total(const struct flame_graph *g, uint32_t node, size_t column);
 
-/* How its share has changed, from -1 to 1, as a colour tells it. */
+/* How a node's share of all samples has changed since the earlier profile, from -1 to 1. */
+double flame_graph_change(const struct flame_graph *g, uint32_t node);
+
+/* The same as a colour, from -1 to 1: relative to g->scale. */
 double flame_graph_heat(const struct flame_graph *g, uint32_t node);
 
 /* The frame that a node is of; the root's is "all". */
