@@ -49,7 +49,7 @@ int json_end(struct json_writer *w)
 	return w->err;
 }
 
-/* Every line but the first begins here. */
+/* Begins the line of a member or an element. */
 static void next(struct json_writer *w)
 {
 	fputs(w->any ? ",\n  " : "\n  ", w->out);
@@ -57,18 +57,43 @@ static void next(struct json_writer *w)
 	w->any = true;
 }
 
-static void print_value(struct json_writer *w, struct json_object *value)
+int json_print(struct json_object *value, int spacing, FILE *out)
 {
 	const char *text = NULL;
 
 	if (value)
-		text = json_object_to_json_string_ext(
-			value, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
+		text = json_object_to_json_string_ext(value,
+						      spacing | JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (text)
-		json_print_text(text, w->out);
-	else
-		w->err = -ENOMEM;
+		json_print_text(text, out);
 	json_object_put(value);
+	return text ? 0 : -ENOMEM;
+}
+
+char *json_string(struct json_object *value)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int err;
+
+	if (!out) {
+		json_object_put(value);
+		return NULL;
+	}
+	err = json_print(value, JSON_C_TO_STRING_SPACED, out);
+	if (fclose(out) || err) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static void print_value(struct json_writer *w, struct json_object *value)
+{
+	int err = json_print(value, JSON_C_TO_STRING_SPACED, w->out);
+
+	w->err = w->err ?: err;
 }
 
 void json_member(struct json_writer *w, const char *key, struct json_object *value)
@@ -76,6 +101,18 @@ void json_member(struct json_writer *w, const char *key, struct json_object *val
 	next(w);
 	fprintf(w->out, "\"%s\": ", key);
 	print_value(w, value);
+}
+
+void json_member_text(struct json_writer *w, const char *key, const char *raw)
+{
+	if (raw && *raw)
+		json_member(w, key, json_text(raw));
+}
+
+void json_member_number(struct json_writer *w, const char *key, uint64_t number)
+{
+	if (number)
+		json_member(w, key, json_object_new_uint64(number));
 }
 
 void json_begin_list(struct json_writer *w, const char *key)
@@ -121,7 +158,7 @@ struct json_object *json_hex(uint64_t value)
 	return json_object_new_string(text);
 }
 
-/* By integers, because "%.2f" may write a comma. */
+/* Printed as integers, because the locale may make "%.2f" write a comma. */
 struct json_object *json_decimal(double value, int decimals)
 {
 	uint64_t unit = 1, scaled;
@@ -135,10 +172,56 @@ struct json_object *json_decimal(double value, int decimals)
 	return json_object_new_double_s((double)scaled / (double)unit, text);
 }
 
+struct json_object *json_percent(uint64_t part, uint64_t whole)
+{
+	char text[TEXT_PERCENT_SIZE];
+
+	text_percent(text, part, whole);
+	return json_object_new_double_s((double)part * 100 / (double)(whole ?: 1), text);
+}
+
 int json_add(struct json_object *object, const char *key, struct json_object *value)
 {
-	if (value && json_object_object_add(object, key, value) == 0)
+	if (object && value && json_object_object_add(object, key, value) == 0)
 		return 0;
 	json_object_put(value);
 	return -ENOMEM;
+}
+
+int json_append(struct json_object *array, struct json_object *value)
+{
+	if (array && value && json_object_array_add(array, value) == 0)
+		return 0;
+	json_object_put(value);
+	return -ENOMEM;
+}
+
+int json_add_named(struct json_object *object, const char *raw_key, struct json_object *value)
+{
+	char *key = text_utf8(raw_key);
+	int err;
+
+	if (!key)
+		json_object_put(value);
+	err = key ? json_add(object, key, value) : -ENOMEM;
+	free(key);
+	return err;
+}
+
+int json_add_text(struct json_object *object, const char *key, const char *raw)
+{
+	return raw && *raw ? json_add(object, key, json_text(raw)) : 0;
+}
+
+int json_add_number(struct json_object *object, const char *key, uint64_t number)
+{
+	return number ? json_add(object, key, json_object_new_uint64(number)) : 0;
+}
+
+struct json_object *json_checked(struct json_object *value, int err)
+{
+	if (!err)
+		return value;
+	json_object_put(value);
+	return NULL;
 }

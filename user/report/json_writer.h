@@ -8,43 +8,73 @@
 #include <stdio.h>
 
 /*
- * Writes one JSON object piece by piece, so that a large profile need not stand in memory a second
- * time as a tree. The first failure is kept and told by json_end(). Each member is on a line of
- * its own, and so is each element of a list.
+ * Writes one JSON object piece by piece, so that a large profile need not be in memory a second
+ * time as a tree of json-c. The first error is kept and returned by json_end(). Each member is on
+ * a line of its own, and so is each element of a list.
  */
 struct json_writer {
 	FILE *out;
 	bool in_list;
-	bool any; /* something stands in front of the next member or element */
+	bool any; /* the next member or element needs a comma */
 	int err;
 };
 
 void json_begin(struct json_writer *w, FILE *out);
+
+/* Returns 0 or -ENOMEM. Whether printing succeeded, ferror(out) says. */
 int json_end(struct json_writer *w);
 
-/* A member of the object. The value is consumed; NULL means that there was no memory for it. */
+/* A member of the object. Consumes the value; NULL means that memory ran out. */
 void json_member(struct json_writer *w, const char *key, struct json_object *value);
 
-/* A member that is a list, whose elements come between. */
+/* The same; omitted when the text is NULL or "", or the number is 0. */
+void json_member_text(struct json_writer *w, const char *key, const char *raw);
+void json_member_number(struct json_writer *w, const char *key, uint64_t number);
+
+/* A member that is a list, whose elements come in between. */
 void json_begin_list(struct json_writer *w, const char *key);
 void json_end_list(struct json_writer *w);
 
-/* An element of the list: a value, as above, or what the caller prints behind this. */
+/* An element of the list: a value, consumed as above, or what the caller prints next. */
 void json_element(struct json_writer *w, struct json_object *value);
 void json_next_element(struct json_writer *w);
 
 /*
- * Prints JSON of valid UTF-8, as json-c makes it. What it leaves as it is in strings, but would act
- * on a terminal (util/utf8.h), is escaped.
+ * Prints JSON text as json-c makes it, which is valid UTF-8. Characters in strings that json-c
+ * keeps, but that act on a terminal (util/utf8.h), are escaped.
  */
 void json_print_text(const char *json, FILE *out);
 
-/* Values; all may be NULL when memory runs out. */
+/*
+ * Prints a value, which is consumed and may be NULL. spacing: JSON_C_TO_STRING_SPACED or
+ * JSON_C_TO_STRING_PLAIN. Returns 0 or -ENOMEM.
+ */
+int json_print(struct json_object *value, int spacing, FILE *out);
+
+/* A value as json_print() prints it, spaced; to be free()d, or NULL. Consumes the value. */
+char *json_string(struct json_object *value);
+
+/* Values. NULL: memory ran out. */
 struct json_object *json_text(const char *raw);
 struct json_object *json_hex(uint64_t value);
 struct json_object *json_decimal(double value, int decimals);
+struct json_object *json_percent(uint64_t part, uint64_t whole); /* printed with two decimals */
 
-/* Adds a value to an object, which consumes it. Returns 0 or -ENOMEM. */
+/*
+ * Adds a value to an object or an array. Consumes the value; it and the object may be NULL when
+ * memory ran out. Returns 0 or -ENOMEM.
+ */
 int json_add(struct json_object *object, const char *key, struct json_object *value);
+int json_append(struct json_object *array, struct json_object *value);
+
+/* json_add() with a key that comes from a profile, and may be no UTF-8. */
+int json_add_named(struct json_object *object, const char *raw_key, struct json_object *value);
+
+/* json_add(), omitted when the text is NULL or "", or the number is 0. */
+int json_add_text(struct json_object *object, const char *key, const char *raw);
+int json_add_number(struct json_object *object, const char *key, uint64_t number);
+
+/* Returns the value when err is 0; else releases it and returns NULL. */
+struct json_object *json_checked(struct json_object *value, int err);
 
 #endif

@@ -64,19 +64,26 @@ const char *row_field_text(const struct row_view *view, const struct row *row, e
 	case ROW_THREAD:
 		return number_text(key->tid, buffer);
 	case ROW_COMM:
-		return row->comm[0] ? row->comm : "[unknown]";
+		return row->comm[0] ? row->comm : row_unknown;
 	}
 	return "";
 }
 
-static int add_number(struct json_object *object, const char *key, uint64_t number)
+void row_print_more(const struct row_view *view, size_t count, const char *after, FILE *out)
 {
-	return number ? json_add(object, key, json_object_new_uint64(number)) : 0;
+	if (count)
+		fprintf(out, "... %zu more %s%s\n", count, count == 1 ? view->name : view->plural,
+			after);
 }
 
-static int add_text(struct json_object *object, const char *key, const char *text)
+void row_print_rest(const struct row_view *view, size_t count, uint64_t samples, uint64_t all,
+		    FILE *out)
 {
-	return text && text[0] ? json_add(object, key, json_text(text)) : 0;
+	char percent[TEXT_PERCENT_SIZE], after[TEXT_PERCENT_SIZE + 8];
+
+	text_percent(percent, samples, all);
+	snprintf(after, sizeof(after), ", %s %%", percent);
+	row_print_more(view, count, after, out);
 }
 
 int row_fields_json(const struct row_view *view, const struct row *row, struct json_object *object)
@@ -86,13 +93,13 @@ int row_fields_json(const struct row_view *view, const struct row *row, struct j
 
 	if (view->fields & ROW_ADDRESS)
 		err = json_add(object, "address", json_hex(key->address));
-	err = err ?: add_text(object, "source", key->source);
-	err = err ?: add_number(object, "line", key->line);
-	err = err ?: add_text(object, view == row_views ? "name" : "function", row->name);
-	err = err ?: add_text(object, "image", key->image);
-	err = err ?: add_number(object, "pid", key->pid);
-	err = err ?: add_number(object, "tid", key->tid);
+	err = err ?: json_add_text(object, "source", key->source);
+	err = err ?: json_add_number(object, "line", key->line);
+	err = err ?: json_add_text(object, view == row_views ? "name" : "function", row->name);
+	err = err ?: json_add_text(object, "image", key->image);
+	err = err ?: json_add_number(object, "pid", key->pid);
+	err = err ?: json_add_number(object, "tid", key->tid);
 	if (view->fields & ROW_COMM)
-		err = err ?: add_text(object, "name", row->comm);
+		err = err ?: json_add_text(object, "name", row->comm);
 	return err;
 }

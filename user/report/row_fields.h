@@ -3,26 +3,36 @@
 #define PROFIL_REPORT_ROW_FIELDS_H
 
 #include <json-c/json.h>
+#include <stdio.h>
 
 #include "report/rows.h"
 #include "report/table.h"
 
-/* How what tells rows apart is shown: the last columns of every table of rows. */
+/* Prints the fields that identify a row: the last columns of every table of rows. */
 
 #define ROW_FIELDS_MAX 8
 
-/* The columns of a view, at most ROW_FIELDS_MAX, and the field of each. Returns their number. */
+/*
+ * Stores the columns of a view, at most ROW_FIELDS_MAX, and the field that each shows. Returns
+ * their number.
+ */
 size_t row_field_columns(const struct row_view *view, struct table_column *columns,
 			 enum row_field *fields);
 
-/* The raw text of a row's field, as a table wants it. */
+/* The raw text of a row's field: a cell of struct table. */
 const char *row_field_text(const struct row_view *view, const struct row *row, enum row_field field,
 			   char buffer[TABLE_CELL_SIZE]);
 
+/* Prints "... 12 more functions" and `after` as the last line of a table. Nothing if count is 0. */
+void row_print_more(const struct row_view *view, size_t count, const char *after, FILE *out);
+
+/* The same with the share of all samples that these rows have: "... 12 more functions, 3.45 %". */
+void row_print_rest(const struct row_view *view, size_t count, uint64_t samples, uint64_t all,
+		    FILE *out);
+
 /*
  * Adds the fields to an object: the function as "name" where rows are functions, else as
- * "function"; images as paths. Numbers and names that are not known are left out. Returns 0 or
- * -ENOMEM.
+ * "function"; images as paths. Unknown numbers and names are omitted. Returns 0 or -ENOMEM.
  */
 int row_fields_json(const struct row_view *view, const struct row *row, struct json_object *object);
 

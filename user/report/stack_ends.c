@@ -111,31 +111,20 @@ static struct json_object *end_object(const struct profile_stack_end *end)
 {
 	const struct cause *cause = find_cause(end->cause);
 	struct json_object *object = json_object_new_object();
+	int err = json_add(object, "cause", json_text(end->cause));
 
-	if (!object)
-		return NULL;
-	if (json_add(object, "cause", json_text(end->cause)) ||
-	    json_add(object, "image", json_text(end->image)) ||
-	    json_add(object, "count", json_object_new_uint64(end->count)) ||
-	    json_add(object, "hint", json_text(cause ? cause->hint : ""))) {
-		json_object_put(object);
-		return NULL;
-	}
-	return object;
+	err = err ?: json_add(object, "image", json_text(end->image));
+	err = err ?: json_add(object, "count", json_object_new_uint64(end->count));
+	err = err ?: json_add(object, "hint", json_text(cause ? cause->hint : ""));
+	return json_checked(object, err);
 }
 
 struct json_object *stack_ends_json(const struct profile_totals *t)
 {
 	struct json_object *array = json_object_new_array();
+	int err = 0;
 
-	for (size_t i = 0; array && i < t->stack_end_count; i++) {
-		struct json_object *end = end_object(&t->stack_ends[i]);
-
-		if (!end || json_object_array_add(array, end)) {
-			json_object_put(end);
-			json_object_put(array);
-			return NULL;
-		}
-	}
-	return array;
+	for (size_t i = 0; i < t->stack_end_count && !err; i++)
+		err = json_append(array, end_object(&t->stack_ends[i]));
+	return json_checked(array, err);
 }

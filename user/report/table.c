@@ -212,6 +212,12 @@ static int print_row(const struct layout *l, size_t row, FILE *out)
 	return err;
 }
 
+/* In double, because part * 100 can overflow. */
+bool table_is_hot(uint64_t part, uint64_t whole)
+{
+	return whole && (double)part * 100 >= (double)whole * TABLE_HOT_PERCENT;
+}
+
 int table_print(const struct table *t, FILE *out)
 {
 	struct layout l = { .t = t };

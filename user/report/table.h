@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /*
@@ -13,6 +14,9 @@
  */
 
 #define TABLE_CELL_SIZE 32
+
+/* What has this part of the samples, in percent, is hot: red in a terminal. */
+#define TABLE_HOT_PERCENT 5
 
 struct table_column {
 	const char *title;
@@ -38,7 +42,10 @@ struct table {
 	bool color;
 };
 
-/* Returns 0 or -ENOMEM. Whether printing went well is for the caller to ask: ferror(out). */
+/* Whether `part` is hot. false: `whole` is 0. */
+bool table_is_hot(uint64_t part, uint64_t whole);
+
+/* Returns 0 or -ENOMEM. Whether printing succeeded, ferror(out) says. */
 int table_print(const struct table *t, FILE *out);
 
 #endif

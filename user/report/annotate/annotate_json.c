@@ -9,16 +9,6 @@
 #include "report/rows.h"
 #include "report/text.h"
 
-static int add_text(struct json_object *object, const char *key, const char *text)
-{
-	return text && *text ? json_add(object, key, json_text(text)) : 0;
-}
-
-static int add_number(struct json_object *object, const char *key, uint32_t number)
-{
-	return number ? json_add(object, key, json_object_new_uint64(number)) : 0;
-}
-
 /* Its count of each event, where the profile has several. */
 static int add_values(struct json_object *object, const struct annotation *a, const uint64_t *self)
 {
@@ -51,14 +41,14 @@ static int add_counts(struct json_object *object, const struct annotation *a,
 /* The innermost function is told where it is inlined. */
 static int add_place(struct json_object *object, const struct source_line *s)
 {
-	int err = add_text(object, "file", s->file);
+	int err = json_add_text(object, "file", s->file);
 
-	err = err ?: add_number(object, "line", s->number);
+	err = err ?: json_add_number(object, "line", s->number);
 	if (!s->inlined)
 		return err;
-	err = err ?: add_text(object, "inlined", s->inlined);
-	err = err ?: add_text(object, "inlined_file", s->inlined_file);
-	return err ?: add_number(object, "inlined_line", s->inlined_number);
+	err = err ?: json_add_text(object, "inlined", s->inlined);
+	err = err ?: json_add_text(object, "inlined_file", s->inlined_file);
+	return err ?: json_add_number(object, "inlined_line", s->inlined_number);
 }
 
 static struct json_object *instruction_object(const struct annotation *a, size_t number)
@@ -66,40 +56,29 @@ static struct json_object *instruction_object(const struct annotation *a, size_t
 	const struct instruction *i = &a->code.instructions[number];
 	struct json_object *object = json_object_new_object();
 	struct source_line s = { .file = "" };
+	int err = json_add(object, "address", json_hex(i->address));
 
-	if (!object)
-		return NULL;
 	if (a->code_places)
 		s = source_line_inlined(a->code_places, number);
-	if (json_add(object, "address", json_hex(i->address)) ||
-	    json_add(object, "target", json_object_new_boolean(i->is_target)) ||
-	    json_add(object, "instruction", json_text(i->text)) || add_place(object, &s) ||
-	    add_counts(object, a, &a->code_counts, number)) {
-		json_object_put(object);
-		return NULL;
-	}
-	return object;
+	err = err ?: json_add(object, "target", json_object_new_boolean(i->is_target));
+	err = err ?: json_add(object, "instruction", json_text(i->text));
+	err = err ?: add_place(object, &s);
+	err = err ?: add_counts(object, a, &a->code_counts, number);
+	return json_checked(object, err);
 }
 
 static struct json_object *line_object(struct annotation *a, size_t number)
 {
 	const struct source_line *s = &a->lines.lines[number];
 	struct json_object *object = json_object_new_object();
+	uint32_t text_number = s->inlined ? s->inlined_number : s->number;
 	const struct source_file *file;
-	const char *text;
-	int err;
+	int err = source_files_find(&a->files, s->inlined ? s->inlined_file : s->file, &file);
 
-	if (!object)
-		return NULL;
-	err = source_files_find(&a->files, s->inlined ? s->inlined_file : s->file, &file);
-	if (!err) {
-		text = source_file_line(file, s->inlined ? s->inlined_number : s->number);
-		err = add_place(object, s) ?: add_text(object, "source", text);
-	}
-	if (!err && !add_counts(object, a, &a->line_counts, number))
-		return object;
-	json_object_put(object);
-	return NULL;
+	err = err ?: add_place(object, s);
+	err = err ?: json_add_text(object, "source", source_file_line(file, text_number));
+	err = err ?: add_counts(object, a, &a->line_counts, number);
+	return json_checked(object, err);
 }
 
 int report_listing_json(struct annotation *a, FILE *out)

@@ -92,8 +92,8 @@ static bool is_hot(const void *context, size_t row)
 	const struct listing *l = context;
 	const struct listing_line *line = &l->lines[row];
 
-	return line->kind == LISTING_COUNTED && all_of(l->a) &&
-	       (double)shown_total(l, line->number) * 100 >= (double)all_of(l->a) * LISTING_HOT;
+	return line->kind == LISTING_COUNTED &&
+	       table_is_hot(shown_total(l, line->number), all_of(l->a));
 }
 
 static bool is_faint(const void *context, size_t row)

@@ -8,9 +8,6 @@
 
 /* What the listings of instructions and of source lines have in common: counts, then texts. */
 
-/* Percent of the function's samples from which on a line is hot. */
-#define LISTING_HOT 5
-
 struct listing_line {
 	enum listing_kind {
 		LISTING_COUNTED,

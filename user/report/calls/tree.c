@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "report/calls/call_view.h"
+#include "report/table.h"
 #include "report/text.h"
 #include "util/array.h"
 
-#define HOT_PERCENT 5
 #define LEVELS_MAX  64 /* of indentation: deeper ones are told as a number */
 #define LEVELS_MIN  4
 #define LABEL_MIN   24 /* columns for a function, whatever the width */
@@ -176,7 +176,7 @@ static bool is_hot(const struct printer *p, const struct line *line)
 	const struct call_tree *t = &p->v->tree;
 
 	return p->style->color && !line->is_rest &&
-	       (double)t->counts[line->node].self * 100 >= (double)t->samples[0] * HOT_PERCENT;
+	       table_is_hot(t->counts[line->node].self, t->samples[0]);
 }
 
 static void print_numbers(const struct printer *p, const struct line *line)

@@ -10,88 +10,47 @@
 
 #define LEVELS_MAX 20 /* of indentation: more would only make the file long */
 
-static struct json_object *percent_of(uint64_t part, uint64_t whole)
-{
-	char text[TEXT_PERCENT_SIZE];
-
-	text_percent(text, part, whole);
-	return json_object_new_double_s((double)part * 100 / (double)(whole ?: 1), text);
-}
-
-static int add_frame(struct json_object *o, const struct call_tree *t, uint32_t node)
-{
-	const struct call_frame *f = &t->frames[t->nodes[node].frame];
-	int err = json_add(o, "name", json_text(f->name));
-
-	if (!err && f->image[0])
-		err = json_add(o, "image", json_text(f->image));
-	if (!err && f->inlined)
-		err = json_add(o, "inlined", json_object_new_boolean(true));
-	return err;
-}
-
-static int add_counts(struct json_object *o, const struct call_view *v, uint32_t node)
+/* A node without its children. */
+static struct json_object *node_object(const struct call_view *v, uint32_t node)
 {
 	const struct call_tree *t = &v->tree;
+	const struct call_frame *f = &t->frames[t->nodes[node].frame];
 	const struct callgraph_cost *count = &t->counts[node];
-	int err = 0;
-
-	if (v->tree.calls && node)
-		err = json_add(o, "calls", json_object_new_uint64(v->tree.calls[node]));
-	if (!v->tree.counts_calls) {
-		err = err ?: json_add(o, "total", json_object_new_uint64(count->total));
-		err = err ?: json_add(o, "total_percent", percent_of(count->total, t->samples[0]));
-	}
-	if (v->options.function)
-		err = err
-			      ?: json_add(o, "root_percent",
-					  percent_of(count->total, t->counts[0].total));
-	if (!v->options.callers && (!v->tree.calls || (!node && !v->tree.counts_calls)))
-		err = err ?: json_add(o, "self", json_object_new_uint64(count->self));
-	return err;
-}
-
-static int add_rest(struct json_object *o, const struct call_view *v, uint32_t node)
-{
 	const struct call_rest *rest = &v->rests[node];
+	struct json_object *o = json_object_new_object();
+	int err = json_add(o, "name", json_text(f->name));
 
-	if (!rest->count)
-		return 0;
-	return json_add(o, "left_out", json_object_new_uint64(rest->count))
-		       ?: json_add(o, "left_out_total", json_object_new_uint64(rest->total));
+	err = err ?: json_add_text(o, "image", f->image);
+	if (!err && f->inlined)
+		err = json_add(o, "inlined", json_object_new_boolean(true));
+	if (!err && t->calls && node)
+		err = json_add(o, "calls", json_object_new_uint64(t->calls[node]));
+	if (!err && !t->counts_calls)
+		err = json_add(o, "total", json_object_new_uint64(count->total))
+			      ?: json_add(o, "total_percent",
+					  json_percent(count->total, t->samples[0]));
+	if (!err && v->options.function)
+		err = json_add(o, "root_percent", json_percent(count->total, t->counts[0].total));
+	if (!err && !v->options.callers && (!t->calls || (!node && !t->counts_calls)))
+		err = json_add(o, "self", json_object_new_uint64(count->self));
+	if (!err && rest->count)
+		err = json_add(o, "left_out", json_object_new_uint64(rest->count))
+			      ?: json_add(o, "left_out_total", json_object_new_uint64(rest->total));
+	return json_checked(o, err);
 }
 
-static void indent(const struct call_view *v, uint32_t node, FILE *out)
-{
-	uint32_t depth = v->tree.nodes[node].depth;
-
-	fprintf(out, "%*s", depth > LEVELS_MAX ? 2 * LEVELS_MAX + 4 : 2 * (int)depth + 4, "");
-}
-
-/* A node up to its children. */
+/* Prints a node up to its children. */
 static int begin_node(const struct call_view *v, uint32_t node, FILE *out)
 {
-	struct json_object *o = json_object_new_object();
-	const char *text = NULL;
-	char *members = NULL;
-	int err;
+	uint32_t depth = v->tree.nodes[node].depth;
+	char *text = json_string(node_object(v, node));
 
-	if (!o)
+	if (!text)
 		return -ENOMEM;
-	if (!add_frame(o, &v->tree, node) && !add_counts(o, v, node) && !add_rest(o, v, node))
-		text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_SPACED |
-								 JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (text)
-		members = strndup(text, strlen(text) - strlen(" }"));
-	if (members) {
-		indent(v, node, out);
-		json_print_text(members, out);
-		fputs(", \"children\": [", out);
-	}
-	err = members ? 0 : -ENOMEM;
-	free(members);
-	json_object_put(o);
-	return err;
+	fprintf(out, "%*s", 2 * (int)(depth < LEVELS_MAX ? depth : LEVELS_MAX) + 4, "");
+	fprintf(out, "%.*s, \"children\": [", (int)(strlen(text) - strlen(" }")), text);
+	free(text);
+	return 0;
 }
 
 /* Ends the nodes that have no more children, up to the one that has; moves on to that child. */

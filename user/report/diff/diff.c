@@ -15,9 +15,6 @@
 /* A terminal as narrow as this has no room for what DCPI's users alone ask for. */
 #define NARROW 100
 
-/* Percentage points that are red where nobody knows what is significant. */
-#define HOT 5
-
 /* What a column shows of a row. */
 enum content {
 	OLD_SELF,
@@ -114,7 +111,8 @@ static bool is_hot(const void *context, size_t number)
 	const struct comparison *c = ((const struct diff *)context)->c;
 	const struct compared *row = &c->compared[number];
 
-	return c->has_p ? row->is_significant : fabs(row->difference) >= HOT;
+	/* Without significance, a change by so many percentage points. */
+	return c->has_p ? row->is_significant : fabs(row->difference) >= TABLE_HOT_PERCENT;
 }
 
 static bool is_faint(const void *context, size_t number)
@@ -148,13 +146,6 @@ static void add_columns(struct diff *d, unsigned int width)
 		d->contents[d->column_count++] = NUMBERS + (int)fields[i];
 }
 
-static void print_more(const struct row_view *view, size_t count, const char *why, FILE *out)
-{
-	if (count)
-		fprintf(out, "... %zu more %s%s\n", count, count == 1 ? view->name : view->plural,
-			why);
-}
-
 static size_t rows_to_show(const struct comparison *c, const struct report_table_options *o)
 {
 	return o->limit && o->limit < c->count ? o->limit : c->count;
@@ -180,8 +171,8 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 	err = table_print(&t, out);
 	if (err)
 		return err;
-	print_more(c->rows.view, c->count - t.row_count, "", out);
-	print_more(c->rows.view, c->left_out, ", not significant", out);
+	row_print_more(c->rows.view, c->count - t.row_count, "", out);
+	row_print_more(c->rows.view, c->left_out, ", not significant", out);
 	return 0;
 }
 
@@ -232,36 +223,28 @@ static struct json_object *json_amount(const struct comparison *c, double value)
 	return json_object_new_double_s(value, text + (*text == '+'));
 }
 
-static int add_amounts(struct json_object *object, const struct comparison *c,
-		       const struct compared *row)
+static struct json_object *row_object(const struct comparison *c, const struct compared *row)
 {
 	static const char *const keys[][SIDES] = {
 		[AMOUNT_SHARE] = { "old_percent", "new_percent" },
 		[AMOUNT_TIME] = { "old_seconds", "new_seconds" },
 	};
-
-	return json_add(object, "old", json_object_new_uint64(row->row->counts[OLD].self)) ?:
-	       json_add(object, keys[c->amount][OLD], json_amount(c, row->amount[OLD])) ?:
-	       json_add(object, "new", json_object_new_uint64(row->row->counts[NEW].self)) ?:
-	       json_add(object, keys[c->amount][NEW], json_amount(c, row->amount[NEW])) ?:
-	       json_add(object, "difference", json_amount(c, row->difference)) ?:
-	       json_add(object, "range_percent", json_decimal(range(row), 2));
-}
-
-static struct json_object *row_object(const struct comparison *c, const struct compared *row)
-{
+	const char *const *key = keys[c->amount];
 	struct json_object *object = json_object_new_object();
+	uint64_t old = row->row->counts[OLD].self, new = row->row->counts[NEW].self;
+	int err = row_fields_json(c->rows.view, row->row, object);
 
-	if (!object)
-		return NULL;
-	if (row_fields_json(c->rows.view, row->row, object) || add_amounts(object, c, row) ||
-	    (row->is_tested && json_add(object, "p", json_decimal(row->p, 6))) ||
-	    (c->has_p &&
-	     json_add(object, "significant", json_object_new_boolean(row->is_significant)))) {
-		json_object_put(object);
-		return NULL;
-	}
-	return object;
+	err = err ?: json_add(object, "old", json_object_new_uint64(old));
+	err = err ?: json_add(object, key[OLD], json_amount(c, row->amount[OLD]));
+	err = err ?: json_add(object, "new", json_object_new_uint64(new));
+	err = err ?: json_add(object, key[NEW], json_amount(c, row->amount[NEW]));
+	err = err ?: json_add(object, "difference", json_amount(c, row->difference));
+	err = err ?: json_add(object, "range_percent", json_decimal(range(row), 2));
+	if (!err && row->is_tested)
+		err = json_add(object, "p", json_decimal(row->p, 6));
+	if (!err && c->has_p)
+		err = json_add(object, "significant", json_object_new_boolean(row->is_significant));
+	return json_checked(object, err);
 }
 
 int report_diff_json(const struct comparison *c, const struct report_table_options *o, FILE *out)
@@ -278,7 +261,6 @@ int report_diff_json(const struct comparison *c, const struct report_table_optio
 	for (size_t i = 0; i < shown && !w.err; i++)
 		json_element(&w, row_object(c, &c->compared[i]));
 	json_end_list(&w);
-	if (left_out)
-		json_member(&w, "left_out", json_object_new_uint64(left_out));
+	json_member_number(&w, "left_out", left_out);
 	return json_end(&w);
 }

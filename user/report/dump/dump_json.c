@@ -17,28 +17,6 @@ struct dump {
 	char **labels; /* each an object; NULL: it is empty */
 };
 
-/* The value as text, to be free()d. It is consumed. */
-static char *print_json(struct json_object *value)
-{
-	const char *text = NULL;
-	char *copy = NULL;
-	size_t size;
-	FILE *out;
-
-	if (value)
-		text = json_object_to_json_string_ext(
-			value, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
-	out = text ? open_memstream(&copy, &size) : NULL;
-	if (out)
-		json_print_text(text, out);
-	if (out && fclose(out)) {
-		free(copy);
-		copy = NULL;
-	}
-	json_object_put(value);
-	return copy;
-}
-
 static void free_texts(char **texts, size_t count)
 {
 	for (size_t i = 0; texts && i < count; i++)
@@ -52,7 +30,7 @@ static int make_names(struct dump *d)
 	if (!d->names)
 		return -ENOMEM;
 	for (size_t i = 0; i < d->p->function_count; i++) {
-		d->names[i] = print_json(json_text(d->p->functions[i].name));
+		d->names[i] = json_string(json_text(d->p->functions[i].name));
 		if (!d->names[i])
 			return -ENOMEM;
 	}
@@ -92,31 +70,26 @@ static void write_values(struct dump *d, const int64_t *row)
 	fputs(" ]", d->w.out);
 }
 
-/* An object for each thread and mode, made once. */
 static struct json_object *labels_object(const struct profile_labels *l)
 {
-	struct json_object *object = json_object_new_object(), *tags = NULL;
+	struct json_object *object = json_object_new_object(), *tags;
 	int err = object ? 0 : -ENOMEM;
 
 	if (!err && (l->pid || l->tid))
 		err = json_add(object, "pid", json_object_new_uint64(l->pid))
 			      ?: json_add(object, "tid", json_object_new_uint64(l->tid));
-	if (!err && *l->comm)
-		err = json_add(object, "comm", json_text(l->comm));
+	err = err ?: json_add_text(object, "comm", l->comm);
 	if (!err && l->kernel)
 		err = json_add(object, "kernel", json_object_new_boolean(true));
-	if (!err && l->tag_count) {
-		tags = json_object_new_object();
-		err = json_add(object, "tags", tags);
-	}
+	if (err || !l->tag_count)
+		return json_checked(object, err);
+	tags = json_object_new_object();
+	err = json_add(object, "tags", tags);
 	for (uint32_t i = 0; i < l->tag_count && !err; i++)
-		err = json_add(tags, l->tags[i].key,
-			       l->tags[i].text ? json_text(l->tags[i].text)
-					       : json_object_new_int64(l->tags[i].number));
-	if (!err)
-		return object;
-	json_object_put(object);
-	return NULL;
+		err = json_add_named(tags, l->tags[i].key,
+				     l->tags[i].text ? json_text(l->tags[i].text)
+						     : json_object_new_int64(l->tags[i].number));
+	return json_checked(object, err);
 }
 
 static int make_labels(struct dump *d)
@@ -129,7 +102,7 @@ static int make_labels(struct dump *d)
 
 		if (!l->pid && !l->tid && !*l->comm && !l->kernel && !l->tag_count)
 			continue;
-		d->labels[i] = print_json(labels_object(l));
+		d->labels[i] = json_string(labels_object(l));
 		if (!d->labels[i])
 			return -ENOMEM;
 	}
@@ -203,9 +176,8 @@ static struct json_object *mapping_object(const struct profile *p, const struct 
 {
 	const struct profile_image *image = &p->images[m->image];
 	struct json_object *object = json_object_new_object();
-	int err = object ? 0 : -ENOMEM;
+	int err = json_add(object, "start", json_hex(m->start));
 
-	err = err ?: json_add(object, "start", json_hex(m->start));
 	err = err ?: json_add(object, "limit", json_hex(m->limit));
 	err = err ?: json_add(object, "offset", json_hex(m->offset));
 	err = err ?: json_add(object, "path", json_text(image->path));
@@ -216,74 +188,48 @@ static struct json_object *mapping_object(const struct profile *p, const struct 
 			      ?: json_add(object, "text_size", json_hex(image->text_size));
 	if (!err && m->linked)
 		err = json_add(object, "linked", json_object_new_boolean(true));
-	if (!err)
-		return object;
-	json_object_put(object);
-	return NULL;
+	return json_checked(object, err);
 }
 
 static struct json_object *extra_object(const struct profile *p, const struct profile_extra *x)
 {
 	struct json_object *object = json_object_new_object();
-	int err = object ? 0 : -ENOMEM;
+	int err = json_add(object, "format", json_text(x->format));
 
-	err = err ?: json_add(object, "format", json_text(x->format));
 	if (!err && x->image != PROFILE_NONE)
 		err = json_add(object, "path", json_text(p->images[x->image].path));
 	err = err ?: json_add(object, "text", json_text(x->bytes));
-	if (!err)
-		return object;
-	json_object_put(object);
-	return NULL;
+	return json_checked(object, err);
 }
 
 static struct json_object *value_type_object(const struct profile_value_type *t)
 {
 	struct json_object *object = json_object_new_object();
-	int err = object ? 0 : -ENOMEM;
+	int err = json_add(object, "type", json_text(t->type));
 
-	err = err ?: json_add(object, "type", json_text(t->type));
 	err = err ?: json_add(object, "unit", json_text(t->unit));
-	if (!err && t->period)
-		err = json_add(object, "period", json_object_new_uint64(t->period));
-	if (!err && *t->title)
-		err = json_add(object, "title", json_text(t->title));
-	if (!err && *t->formula)
-		err = json_add(object, "formula", json_text(t->formula));
-	if (!err)
-		return object;
-	json_object_put(object);
-	return NULL;
-}
-
-static void write_text(struct dump *d, const char *key, const char *text)
-{
-	if (text && *text)
-		json_member(&d->w, key, json_text(text));
-}
-
-static void write_number(struct dump *d, const char *key, uint64_t number)
-{
-	if (number)
-		json_member(&d->w, key, json_object_new_uint64(number));
+	err = err ?: json_add_number(object, "period", t->period);
+	err = err ?: json_add_text(object, "title", t->title);
+	err = err ?: json_add_text(object, "formula", t->formula);
+	return json_checked(object, err);
 }
 
 static void write_header(struct dump *d)
 {
 	const struct profile *p = d->p;
 
-	write_text(d, "format", p->format);
+	json_member_text(&d->w, "format", p->format);
 	if (p->bits) {
-		write_number(d, "bits", p->bits);
-		write_text(d, "endian", p->big_endian ? "big" : "little");
+		json_member_number(&d->w, "bits", p->bits);
+		json_member_text(&d->w, "endian", p->big_endian ? "big" : "little");
 	}
-	write_text(d, "host", p->host);
-	write_text(d, "command", p->command);
-	write_text(d, "event", p->event);
-	write_number(d, "period_ns", p->period_ns);
-	write_number(d, "bucket", p->bucket > 1 ? p->bucket : 0);
-	write_number(d, "time_ns", p->time_ns);
-	write_number(d, "duration_ns", p->duration_ns);
+	json_member_text(&d->w, "host", p->host);
+	json_member_text(&d->w, "command", p->command);
+	json_member_text(&d->w, "event", p->event);
+	json_member_number(&d->w, "period_ns", p->period_ns);
+	json_member_number(&d->w, "bucket", p->bucket > 1 ? p->bucket : 0);
+	json_member_number(&d->w, "time_ns", p->time_ns);
+	json_member_number(&d->w, "duration_ns", p->duration_ns);
 	totals_json(&d->w, p);
 	json_member(&d->w, "samples", json_object_new_uint64(profile_total(p)));
 }

@@ -5,14 +5,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "report/json_writer.h"
 #include "report/row_fields.h"
 #include "report/table.h"
 #include "report/text.h"
+#include "report/totals_json.h"
 
-#define HOT_PERCENT 5
-#define NUMBERS_MAX 4 /* of the first column of rows; the others have two each */
+/* Columns of numbers for the first column of the rows; the others have two each. */
+#define NUMBERS_MAX 4
 
-/* What a column of the table shows of a row. */
+/* What a column of the table shows. */
 enum content {
 	SELF,
 	SELF_PERCENT,
@@ -24,29 +26,16 @@ enum content {
 
 struct flat_column {
 	enum content content;
-	size_t column; /* of the rows */
-	enum row_field field;
+	size_t column;	      /* of the rows; unless FIELD */
+	enum row_field field; /* of FIELD */
 };
 
 struct flat {
 	const struct rows *r;
-	struct flat_column *contents; /* of each of the table's columns */
-	struct table_column *columns;
+	struct flat_column *contents; /* one for each of columns */
+	struct table_column *columns; /* of the table */
 	size_t count;
 };
-
-static const char *print_count(uint64_t count, char buffer[TABLE_CELL_SIZE])
-{
-	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, count);
-	return buffer;
-}
-
-static const char *print_percent(const struct flat *f, size_t column, uint64_t count,
-				 char buffer[TABLE_CELL_SIZE])
-{
-	text_percent(buffer, count, f->r->columns[column].samples);
-	return buffer;
-}
 
 static const char *cell(const void *context, size_t number, size_t column,
 			char buffer[TABLE_CELL_SIZE])
@@ -55,31 +44,35 @@ static const char *cell(const void *context, size_t number, size_t column,
 	const struct flat_column *c = &f->contents[column];
 	const struct row *row = &f->r->rows[number];
 	const struct callgraph_cost *count = &row->counts[c->column];
+	uint64_t all = f->r->columns[c->column].samples;
 
 	switch (c->content) {
 	case SELF:
-		return print_count(count->self, buffer);
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, count->self);
+		break;
 	case SELF_PERCENT:
-		return print_percent(f, c->column, count->self, buffer);
+		text_percent(buffer, count->self, all);
+		break;
 	case CUMULATIVE_PERCENT:
-		return print_percent(f, c->column, row->cumulative, buffer);
+		text_percent(buffer, row->cumulative, all);
+		break;
 	case TOTAL:
-		return print_count(count->total, buffer);
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, count->total);
+		break;
 	case TOTAL_PERCENT:
-		return print_percent(f, c->column, count->total, buffer);
+		text_percent(buffer, count->total, all);
+		break;
 	case FIELD:
 		return row_field_text(f->r->view, row, c->field, buffer);
 	}
-	return "";
+	return buffer;
 }
 
 static bool is_hot(const void *context, size_t number)
 {
 	const struct rows *r = ((const struct flat *)context)->r;
 
-	/* In double: a count times 100 may not fit 64 bits. */
-	return (double)r->rows[number].counts->self * 100 >=
-	       (double)r->columns->samples * HOT_PERCENT;
+	return table_is_hot(r->rows[number].counts->self, r->columns->samples);
 }
 
 static void add_column(struct flat *f, enum content content, size_t column, const char *title)
@@ -122,17 +115,10 @@ static void add_fields(struct flat *f)
 			(struct flat_column){ .content = FIELD, .field = fields[i] };
 }
 
-static void print_rest(const struct rows *r, size_t shown, FILE *out)
+/* What the first `shown` rows have of all samples. */
+static uint64_t shown_samples(const struct rows *r, size_t shown)
 {
-	size_t rest = r->count - shown;
-	uint64_t above = shown ? r->rows[shown - 1].cumulative : 0;
-	char percent[TEXT_PERCENT_SIZE];
-
-	if (!rest)
-		return;
-	text_percent(percent, r->rows[r->count - 1].cumulative - above, r->columns->samples);
-	fprintf(out, "... %zu more %s, %s %%\n", rest, rest == 1 ? r->view->name : r->view->plural,
-		percent);
+	return shown ? r->rows[shown - 1].cumulative : 0;
 }
 
 static int print_rows(const struct rows *r, const struct report_table_options *o, FILE *out)
@@ -159,7 +145,9 @@ static int print_rows(const struct rows *r, const struct report_table_options *o
 		err = table_print(&t, out);
 	}
 	if (!err)
-		print_rest(r, t.row_count, out);
+		row_print_rest(r->view, r->count - t.row_count,
+			       shown_samples(r, r->count) - shown_samples(r, t.row_count),
+			       r->columns->samples, out);
 	free(f.contents);
 	free(f.columns);
 	return err;
@@ -171,6 +159,69 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	int err = rows_collect(&r, p, &o->rows);
 
 	err = err ?: print_rows(&r, o, out);
+	rows_free(&r);
+	return err;
+}
+
+/* ---- JSON ---- */
+
+static struct json_object *row_object(const struct rows *r, const struct row *row)
+{
+	struct json_object *object = json_object_new_object(), *values;
+	uint64_t self = row->counts->self;
+	int err = row_fields_json(r->view, row, object);
+
+	err = err ?: json_add(object, "self", json_object_new_uint64(self));
+	err = err ?: json_add(object, "self_percent", json_percent(self, r->columns->samples));
+	err = err ?: json_add(object, "total", json_object_new_uint64(row->counts->total));
+	if (err || r->column_count == 1)
+		return json_checked(object, err);
+	values = json_object_new_object();
+	err = json_add(object, "values", values);
+	for (size_t i = 0; i < r->column_count && !err; i++)
+		err = json_add_named(values, r->columns[i].title,
+				     json_object_new_uint64(row->counts[i].self));
+	return json_checked(object, err);
+}
+
+/* The rows after the first `shown`. */
+static struct json_object *rest_object(const struct rows *r, size_t shown)
+{
+	struct json_object *object = json_object_new_object();
+	uint64_t self = shown_samples(r, r->count) - shown_samples(r, shown);
+	int err = json_add(object, "rows", json_object_new_uint64(r->count - shown));
+
+	err = err ?: json_add(object, "self", json_object_new_uint64(self));
+	return json_checked(object, err);
+}
+
+static void write_rows(struct json_writer *w, const struct rows *r, size_t shown)
+{
+	if (r->view == row_views) {
+		json_begin_list(w, "functions");
+	} else {
+		json_member(w, "by", json_text(r->view->name));
+		json_begin_list(w, "rows");
+	}
+	for (size_t i = 0; i < shown && !w->err; i++)
+		json_element(w, row_object(r, &r->rows[i]));
+	json_end_list(w);
+	if (shown < r->count)
+		json_member(w, "left_out", rest_object(r, shown));
+}
+
+int report_json(const struct profile *p, const struct report_table_options *o, FILE *out)
+{
+	struct json_writer w;
+	struct rows r;
+	int err = rows_collect(&r, p, &o->rows);
+
+	if (!err) {
+		json_begin(&w, out);
+		recording_json(&w, p);
+		write_rows(&w, &r, rows_shown(&r, o->limit, o->percent));
+		err = json_end(&w);
+	}
 	rows_free(&r);
 	return err;
 }

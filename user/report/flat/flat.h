@@ -5,8 +5,8 @@
 #include "report/report.h"
 
 /*
- * The table of functions, or of what else options->rows says, busiest first: one header line, one
- * line per row. Without stacks
+ * The table of functions, or of the view in options->rows, busiest first: one header line, then
+ * one line per row. Without stacks
  *
  *     samples  %  cum%  function  image
  *
@@ -14,20 +14,19 @@
  *
  *     self  self%  total  total%  function  image
  *
- * A profile of several events has two columns more for each, its count and %, before the function;
+ * A profile of several events has two more columns for each, its count and %, before the function;
  * a narrow terminal shows as many of them as fit.
  *
  * Columns are at least two blanks apart. Function names contain blanks (C++) and may be of any
- * length: to a script the image, a basename, is the last column and the function all between it
+ * length: a script finds the image, a base name, in the last column, and the function between it
  * and the numbers. When rows are omitted, a last line gives their number and share:
  * `... 12 more functions, 3.45 %`.
  */
-int report_table(const struct profile *p, const struct report_table_options *options, FILE *out);
+int report_table(const struct profile *p, const struct report_table_options *o, FILE *out);
 
 /*
- * The summary and the rows as one JSON object (profiltool(5)): functions as "functions", all else
- * as "rows", with "by" telling what they are. A key whose value the profile does not know is left
- * out.
+ * The summary and the rows as one JSON object (profiltool(5)): functions as "functions", other rows
+ * as "rows" with the view's name as "by". A key whose value is unknown is omitted.
  */
 int report_json(const struct profile *p, const struct report_table_options *o, FILE *out);
 

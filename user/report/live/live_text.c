@@ -11,8 +11,6 @@
 #include "report/table.h"
 #include "report/text.h"
 
-#define HOT_PERCENT 5
-
 /* On a screen, columns that come and go with their widest text would be hard to follow. */
 #define NUMBER_WIDTH 6
 #define LAST_WIDTH   16
@@ -170,8 +168,8 @@ static bool is_hot(const void *context, size_t number)
 {
 	const struct live_columns *c = context;
 
-	return percent(row_at(c->l, c->first + number)->counts->self,
-		       c->l->rows.columns->samples) >= HOT_PERCENT;
+	return table_is_hot(row_at(c->l, c->first + number)->counts->self,
+			    c->l->rows.columns->samples);
 }
 
 static void add_number(struct live_columns *c, enum content content, const char *title)
@@ -207,19 +205,6 @@ static void choose_columns(struct live_columns *c, unsigned int width)
 	}
 }
 
-static void print_rest(const struct live *l, size_t from, FILE *out)
-{
-	size_t rest = l->shown_count - from;
-	char text[TEXT_PERCENT_SIZE];
-	uint64_t sum = 0;
-
-	for (size_t i = from; i < l->shown_count; i++)
-		sum += row_at(l, i)->counts->self;
-	text_percent(text, sum, l->rows.columns->samples);
-	fprintf(out, "... %zu more %s, %s %%\n", rest, rest == 1 ? l->view->name : l->view->plural,
-		text);
-}
-
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out)
 {
 	size_t left = o->first < l->shown_count ? l->shown_count - o->first : 0;
@@ -234,14 +219,18 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 		.width = o->width,
 		.color = o->color,
 	};
+	uint64_t rest = 0;
 	int err;
 
 	choose_columns(&c, o->width);
 	t.column_count = c.count;
 	err = table_print(&t, out);
-	if (!err && !o->width && count < left)
-		print_rest(l, o->first + count, out);
-	return err;
+	if (err || o->width)
+		return err;
+	for (size_t i = o->first + count; i < l->shown_count; i++)
+		rest += row_at(l, i)->counts->self;
+	row_print_rest(l->view, left - count, rest, l->rows.columns->samples, out);
+	return 0;
 }
 
 /* --- JSON --- */
@@ -249,39 +238,29 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 static struct json_object *row_object(const struct live *l, const struct row *row)
 {
 	struct json_object *object = json_object_new_object();
-	double self = row->counts->self, all = l->rows.columns->samples;
+	double self = row->counts->self, total = row->counts->total, all = l->rows.columns->samples;
+	int err = row_fields_json(l->view, row, object);
 
-	if (object &&
-	    (row_fields_json(l->view, row, object) ||
-	     json_add(object, "self_percent", json_decimal(percent(self, all), 2)) ||
-	     json_add(object, "total_percent", json_decimal(percent(row->counts->total, all), 2)) ||
-	     json_add(object, "cpu_percent", json_decimal(percent(self, l->elapsed_ns), 1)))) {
-		json_object_put(object);
-		return NULL;
-	}
-	return object;
+	err = err ?: json_add(object, "self_percent", json_decimal(percent(self, all), 2));
+	err = err ?: json_add(object, "total_percent", json_decimal(percent(total, all), 2));
+	err = err ?: json_add(object, "cpu_percent", json_decimal(percent(self, l->elapsed_ns), 1));
+	return json_checked(object, err);
 }
 
 static struct json_object *rows_array(const struct live *l, size_t count)
 {
 	struct json_object *array = json_object_new_array();
+	int err = 0;
 
-	for (size_t i = 0; array && i < l->shown_count && i < count; i++) {
-		struct json_object *object = row_object(l, row_at(l, i));
-
-		if (!object || json_object_array_add(array, object)) {
-			json_object_put(object);
-			json_object_put(array);
-			return NULL;
-		}
-	}
-	return array;
+	for (size_t i = 0; i < l->shown_count && i < count && !err; i++)
+		err = json_append(array, row_object(l, row_at(l, i)));
+	return json_checked(array, err);
 }
 
-static int fill_object(struct json_object *object, const struct live *l,
-		       const struct live_status *s, size_t count)
+int live_json(const struct live *l, const struct live_status *s, size_t count, FILE *out)
 {
 	uint64_t kernel, sum = sum_weights(l->p, &kernel), period = l->p->period_ns ?: 1;
+	struct json_object *object = json_object_new_object();
 	int err = json_add(object, "time", json_object_new_int64(time(NULL)));
 
 	err = err ?: json_add(object, "seconds", json_decimal(l->elapsed_ns / 1e9, 3));
@@ -292,21 +271,9 @@ static int fill_object(struct json_object *object, const struct live *l,
 	err = err ?: json_add(object, "lost", json_object_new_uint64(s->lost));
 	err = err ?: json_add(object, "cpu_percent", json_decimal(percent(sum, l->elapsed_ns), 1));
 	err = err ?: json_add(object, "by", json_text(l->view->name));
-	return err ?: json_add(object, "rows", rows_array(l, count));
-}
-
-int live_json(const struct live *l, const struct live_status *s, size_t count, FILE *out)
-{
-	struct json_object *object = json_object_new_object();
-	const char *text = NULL;
-
-	if (object && fill_object(object, l, s, count) == 0)
-		text = json_object_to_json_string_ext(
-			object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (text) {
-		json_print_text(text, out);
+	err = err ?: json_add(object, "rows", rows_array(l, count));
+	err = json_print(json_checked(object, err), JSON_C_TO_STRING_PLAIN, out);
+	if (!err)
 		fputc('\n', out);
-	}
-	json_object_put(object);
-	return text ? 0 : -ENOMEM;
+	return err;
 }
