@@ -14,71 +14,73 @@
 #include "util/sum.h"
 
 /*
- * Nodes are made from the root on: the stacks of a node stand one behind the other, and are sorted
- * into those of its children by their next frames. What is folded is not looked at any more.
+ * Nodes are made from the root on. The stacks that pass through a node are side by side in
+ * builder.stacks; they are sorted by their next frames, which become the children. Folded children
+ * are not expanded.
  */
 
-/* What is left of a stack. */
-struct item {
-	const uint32_t
-		*location; /* the next one; the rest are before it, or behind when inverted */
+/* A sample's stack, and how far it is in the tree. */
+struct stack {
+	const uint32_t *location; /* the next; the others are before it, or after it if inverted */
 	uint64_t value;
-	uint32_t left;	  /* locations */
-	uint32_t line;	  /* of the next location: how many of its frames were taken */
-	uint32_t labels;  /* of the profile's; its label_count when none. Or a recorded call */
-	uint32_t runners; /* frames that stand before those of locations */
+	uint32_t depth;	 /* locations left, this one included */
+	uint32_t line;	 /* frames of this location that are in the tree */
+	uint32_t labels; /* of the profile; label_count: none */
+	uint32_t roots;	 /* frames of processes and threads left, which precede the locations */
 	uint32_t column;
-	uint32_t frame; /* that it goes into; CALL_TREE_NONE: it is in no child */
+	uint32_t frame; /* the child that it passes through next, or CALL_TREE_NONE */
 };
 
-/* A node whose children are to be made, of these items. */
+/* A node without children yet, and its stacks. */
 struct range {
 	uint32_t node;
 	size_t start, end;
 };
 
-/* Where the frames of one profile are. */
+/* The frames of one profile. */
 struct places {
 	struct callgraph_places code;
-	uint32_t *runners; /* of each of its labels, and of none, the process */
-	uint32_t *threads; /* behind these. Both NULL: not asked for */
+	uint32_t *processes; /* of each of its labels, and one more for samples without labels */
+	uint32_t *threads;   /* the same; both are NULL unless options->roots asks for them */
 };
 
 struct builder {
 	struct call_tree *t;
 	const struct call_tree_options *o;
 	struct places *places;	/* of each column */
-	struct callgraph graph; /* its nodes are the tree's frames, by the same numbers */
-	bool *wanted;		/* of each frame: whether the options name this function */
+	struct callgraph graph; /* node i of it is frame i of the tree */
+	bool *wanted;		/* of each frame: options->function means it */
 	size_t wanted_room;
-	struct item *items;
-	size_t item_count;
+	struct stack *stacks;
+	size_t stack_count;
 	struct range *ranges;
 	size_t range_count, range_room;
 
-	/* The children of one node, by their frames; all 0 but while that is done. */
-	size_t *counts;	  /* items of each frame; then where the next one goes */
+	/* While one node is expanded. Else all of counts, totals and calls is 0. */
+	uint32_t *children; /* their frames */
+	size_t child_count;
+	size_t *counts;	  /* of each frame: its stacks; then the number of its next one */
 	uint64_t *totals; /* of each frame and column */
-	uint32_t *met;	  /* frames that have a count, in order */
-	size_t *ends;	  /* of the items of each child */
-	size_t met_count;
-	uint64_t *calls; /* recorded ones with each frame; NULL: it is a tree of stacks */
+	uint64_t *calls;  /* of each frame: recorded calls; NULL: the tree is made of stacks */
+	size_t *ends;	  /* of each child: the end of its stacks */
 };
 
 /* ---- frames ---- */
 
-/* Takes a name that was made; NULL, when there was no memory for it, stays so. */
+/* Takes over a name, for the tree to free. Returns it, or NULL when memory runs out. */
 static const char *keep_name(struct call_tree *t, char *name)
 {
-	if (!name || array_reserve(&t->made, &t->made_room, t->made_count + 1, sizeof(*t->made))) {
+	if (!name ||
+	    array_reserve(&t->names, &t->name_room, t->name_count + 1, sizeof(*t->names))) {
 		free(name);
 		return NULL;
 	}
-	t->made[t->made_count++] = name;
+	t->names[t->name_count++] = name;
 	return name;
 }
 
-static const char *image_name(struct call_tree *t, const char *image)
+/* "[IMAGE]" */
+static const char *bracketed_name(struct call_tree *t, const char *image)
 {
 	const char *base = text_basename(image);
 	char *name;
@@ -88,29 +90,22 @@ static const char *image_name(struct call_tree *t, const char *image)
 	return keep_name(t, asprintf(&name, "[%s]", base) < 0 ? NULL : name);
 }
 
-static const char *image_path(const struct profile *p, uint32_t location)
-{
-	const struct profile_image *image = profile_location_image(p, location);
-
-	return image && image->path[0] ? image->path : row_unknown;
-}
-
 static int add_frame(struct builder *b, const struct profile *p, const struct callgraph_node *node)
 {
 	struct call_frame *frame = &b->t->frames[b->t->frame_count++];
 
 	*frame = (struct call_frame){
 		.name = node->key.function,
-		.image = node->location == PROFILE_NONE ? "" : image_path(p, node->location),
+		.image = node->location == PROFILE_NONE ? "" : row_image_path(p, node->location),
 		.kernel = node->kernel,
 		.named = node->key.function,
 	};
 	if (!frame->named)
-		frame->name = image_name(b->t, frame->image);
+		frame->name = bracketed_name(b->t, frame->image);
 	return frame->name ? 0 : -ENOMEM;
 }
 
-/* A frame for each node that has none yet. */
+/* Adds a frame for each node of the graph that has none yet. */
 static int add_frames(struct builder *b, const struct profile *p)
 {
 	const struct callgraph *g = &b->graph;
@@ -127,38 +122,30 @@ static int add_frames(struct builder *b, const struct profile *p)
 	return 0;
 }
 
-/* Whether the options name this line of a frame; NULL: it is code without a name. */
-static bool is_wanted(const struct builder *b, const struct profile *p, uint32_t frame,
-		      const struct profile_line *line)
-{
-	const struct profile_function *function = line ? &p->functions[line->function] : NULL;
-	const char *wanted = b->o->function;
-
-	if (!line)
-		return strcmp(b->t->frames[frame].name, wanted) == 0;
-	return row_function_is(function->name, wanted) ||
-	       row_function_is(function->system_name, wanted);
-}
-
+/* Marks the frames of a profile that options->function means. */
 static void find_wanted(struct builder *b, const struct callgraph_places *places)
 {
 	const struct profile *p = places->p;
+	const char *function = b->o->function;
 
 	for (uint32_t i = 0; i < p->location_count; i++) {
 		const struct profile_location *l = &p->locations[i];
-		const uint32_t *nodes = places->nodes + places->first[i];
+		const uint32_t *frames = places->nodes + places->first[i];
 
-		if (!row_image_is(image_path(p, i), b->o->image))
+		if (!row_image_is(row_image_path(p, i), b->o->image))
 			continue;
-		for (uint32_t j = 0; j < (l->line_count ?: 1); j++)
-			b->wanted[nodes[j]] |=
-				is_wanted(b, p, nodes[j],
-					  l->line_count ? &p->lines[l->first_line + j] : NULL);
+		if (!l->line_count)
+			b->wanted[*frames] |= strcmp(b->t->frames[*frames].name, function) == 0;
+		for (uint32_t j = 0; j < l->line_count; j++) {
+			uint32_t id = p->lines[l->first_line + j].function;
+
+			b->wanted[frames[j]] |= row_function_is(&p->functions[id], function);
+		}
 	}
 }
 
-/* "node 1234", as far as it is known. */
-static int add_runner(struct builder *b, const char *comm, uint32_t number, uint32_t *id)
+/* Adds the frame of a process or thread, "node 1234", and stores its number in *frame. */
+static int add_root_frame(struct builder *b, const char *comm, uint32_t id, uint32_t *frame)
 {
 	struct callgraph_key key = { .image = "" };
 	char *name;
@@ -166,28 +153,28 @@ static int add_runner(struct builder *b, const char *comm, uint32_t number, uint
 
 	if (!comm[0])
 		comm = row_unknown;
-	n = number ? asprintf(&name, "%s %" PRIu32, comm, number) : asprintf(&name, "%s", comm);
+	n = id ? asprintf(&name, "%s %" PRIu32, comm, id) : asprintf(&name, "%s", comm);
 	key.function = keep_name(b->t, n < 0 ? NULL : name);
-	return key.function ? callgraph_find(&b->graph, &key, id) : -ENOMEM;
+	return key.function ? callgraph_find(&b->graph, &key, frame) : -ENOMEM;
 }
 
-/* Threads may have names of their own: a process has its main thread's, or its first one's. */
-static int add_runners(struct builder *b, struct places *places)
+/* Threads can have names of their own; row_process_labels() chooses that of the process. */
+static int add_root_frames(struct builder *b, struct places *places)
 {
 	const struct profile *p = places->code.p;
 	const struct profile_labels none = { .comm = "" };
 	int err = -ENOMEM;
 
-	places->runners = calloc(p->label_count + 1, sizeof(*places->runners));
+	places->processes = calloc(p->label_count + 1, sizeof(*places->processes));
 	places->threads = calloc(p->label_count + 1, sizeof(*places->threads));
-	if (places->runners && places->threads)
-		err = row_process_labels(p, places->runners);
+	if (places->processes && places->threads)
+		err = row_process_labels(p, places->processes);
 	for (size_t i = 0; i <= p->label_count && !err; i++) {
 		const struct profile_labels *l = i < p->label_count ? &p->labels[i] : &none;
-		const char *comm = i < p->label_count ? p->labels[places->runners[i]].comm : "";
+		const char *comm = i < p->label_count ? p->labels[places->processes[i]].comm : "";
 
-		err = add_runner(b, comm, l->pid, &places->runners[i])
-			      ?: add_runner(b, l->comm, l->tid, &places->threads[i]);
+		err = add_root_frame(b, comm, l->pid, &places->processes[i])
+			      ?: add_root_frame(b, l->comm, l->tid, &places->threads[i]);
 	}
 	return err;
 }
@@ -197,7 +184,7 @@ static int add_places(struct builder *b, const struct profile *p, struct places 
 	int err = callgraph_place(&b->graph, p, &places->code);
 
 	if (!err && b->o->roots != CALL_TREE_FUNCTIONS && !b->o->function)
-		err = add_runners(b, places);
+		err = add_root_frames(b, places);
 	err = err ?: add_frames(b, p);
 	if (!err && b->o->function)
 		find_wanted(b, &places->code);
@@ -206,63 +193,48 @@ static int add_places(struct builder *b, const struct profile *p, struct places 
 
 /* ---- stacks ---- */
 
-/* The process, or the thread behind it. */
-static uint32_t next_runner(const struct builder *b, struct item *item)
+/* The next frame of a stack, which moves on; CALL_TREE_NONE at its end. */
+static uint32_t next_frame(const struct builder *b, struct stack *s)
 {
-	const struct places *places = &b->places[item->column];
-	bool thread = --item->runners == 0 && b->o->roots == CALL_TREE_THREADS;
-
-	return (thread ? places->threads : places->runners)[item->labels];
-}
-
-/* The next frame of a stack, or CALL_TREE_NONE at its end. */
-static uint32_t next_frame(const struct builder *b, struct item *item)
-{
-	const struct callgraph_places *places = &b->places[item->column].code;
+	const struct places *places = &b->places[s->column];
+	const struct callgraph_places *code = &places->code;
 	uint32_t first, count, frame;
 
-	if (item->runners)
-		return next_runner(b, item);
-	if (!item->left)
+	if (s->roots) {
+		/* The process, and last the thread if it is asked for. */
+		bool thread = --s->roots == 0 && b->o->roots == CALL_TREE_THREADS;
+
+		return (thread ? places->threads : places->processes)[s->labels];
+	}
+	if (!s->depth)
 		return CALL_TREE_NONE;
-	first = places->first[*item->location];
-	count = places->first[*item->location + 1] - first;
-	frame = places->nodes[first + (b->o->inverted ? item->line : count - 1 - item->line)];
-	if (++item->line < count)
+	first = code->first[*s->location];
+	count = code->first[*s->location + 1] - first;
+	frame = code->nodes[first + (b->o->inverted ? s->line : count - 1 - s->line)];
+	if (++s->line < count)
 		return frame;
-	item->line = 0;
-	if (--item->left)
-		item->location += b->o->inverted ? 1 : -1;
+	s->line = 0;
+	if (--s->depth)
+		s->location += b->o->inverted ? 1 : -1;
 	return frame;
 }
 
-/* Goes past the first frame of the function that is wanted. Returns it, or CALL_TREE_NONE. */
-static uint32_t skip_to_function(const struct builder *b, struct item *item)
+static struct stack stack_of(const struct builder *b, const struct profile *p,
+			     const struct profile_sample *sample)
 {
-	uint32_t frame;
+	struct stack s = { .depth = sample->depth, .labels = sample->labels };
 
-	do
-		frame = next_frame(b, item);
-	while (frame != CALL_TREE_NONE && !b->wanted[frame]);
-	return frame;
-}
-
-static struct item item_of(const struct builder *b, const struct profile *p,
-			   const struct profile_sample *s)
-{
-	struct item item = { .left = s->depth, .labels = s->labels };
-
-	if (s->depth)
-		item.location = p->frames + s->first_frame + (b->o->inverted ? 0 : s->depth - 1);
-	if (item.labels > p->label_count)
-		item.labels = p->label_count;
+	if (s.depth)
+		s.location = p->frames + sample->first_frame + (b->o->inverted ? 0 : s.depth - 1);
+	if (s.labels > p->label_count)
+		s.labels = p->label_count;
 	if (!b->o->function)
-		item.runners = b->o->roots;
-	return item;
+		s.roots = b->o->roots;
+	return s;
 }
 
-/* Adds what is wanted of a profile's stacks to the items, and to the root's total. */
-static void add_items(struct builder *b, const struct profile *p, uint32_t column)
+/* Adds the stacks of a profile that options->function is in, and counts them for the root. */
+static void add_profile(struct builder *b, const struct profile *p, uint32_t column)
 {
 	struct call_tree *t = b->t;
 	size_t value = profile_count_value(p);
@@ -270,23 +242,26 @@ static void add_items(struct builder *b, const struct profile *p, uint32_t colum
 	t->samples[column] = profile_filtered(p, value);
 	for (size_t i = 0; i < p->sample_count; i++) {
 		int64_t count = p->values[i * p->value_type_count + value];
-		struct item item = item_of(b, p, &p->samples[i]);
+		struct stack s = stack_of(b, p, &p->samples[i]);
 
 		if (count <= 0)
 			continue;
-		item.value = count;
-		item.column = column;
+		s.value = count;
+		s.column = column;
 		add_u64(&t->samples[column], count);
 		if (b->o->function) {
-			uint32_t frame = skip_to_function(b, &item);
+			uint32_t frame;
 
+			do
+				frame = next_frame(b, &s);
+			while (frame != CALL_TREE_NONE && !b->wanted[frame]);
 			if (frame == CALL_TREE_NONE)
 				continue;
 			if (t->nodes[0].frame == CALL_TREE_NONE)
 				t->nodes[0].frame = frame;
 		}
 		add_u64(&t->counts[column].total, count);
-		b->items[b->item_count++] = item;
+		b->stacks[b->stack_count++] = s;
 	}
 }
 
@@ -295,23 +270,27 @@ static struct callgraph_cost *counts_of(const struct call_tree *t, size_t node)
 	return &t->counts[node * t->column_count];
 }
 
-/* Takes the next frame of each item of a node: who ends there is its own. */
+/* Adds a value to a child of the node that is being expanded. */
+static void count_child(struct builder *b, uint32_t frame, uint32_t column, uint64_t value)
+{
+	if (!b->counts[frame]++)
+		b->children[b->child_count++] = frame;
+	add_u64(&b->totals[frame * b->t->column_count + column], value);
+}
+
+/* Moves each stack of a node on to its next frame, a child; what ends here is the node's self. */
 static void count_frames(struct builder *b, const struct range *r)
 {
 	struct callgraph_cost *own = counts_of(b->t, r->node);
 
-	b->met_count = 0;
 	for (size_t i = r->start; i < r->end; i++) {
-		struct item *item = &b->items[i];
+		struct stack *s = &b->stacks[i];
 
-		item->frame = next_frame(b, item);
-		if (item->frame == CALL_TREE_NONE) {
-			add_u64(&own[item->column].self, item->value);
-			continue;
-		}
-		if (!b->counts[item->frame]++)
-			b->met[b->met_count++] = item->frame;
-		add_u64(&b->totals[item->frame * b->t->column_count + item->column], item->value);
+		s->frame = next_frame(b, s);
+		if (s->frame == CALL_TREE_NONE)
+			add_u64(&own[s->column].self, s->value);
+		else
+			count_child(b, s->frame, s->column, s->value);
 	}
 }
 
@@ -326,7 +305,7 @@ static bool is_small(const struct builder *b, uint32_t frame)
 	return true;
 }
 
-static void forget(struct builder *b, uint32_t frame)
+static void forget_child(struct builder *b, uint32_t frame)
 {
 	size_t columns = b->t->column_count;
 
@@ -334,23 +313,7 @@ static void forget(struct builder *b, uint32_t frame)
 	memset(b->totals + frame * columns, 0, columns * sizeof(*b->totals));
 }
 
-static void fold_small(struct builder *b, uint32_t node)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < b->met_count; i++) {
-		if (!is_small(b, b->met[i])) {
-			b->met[kept++] = b->met[i];
-			continue;
-		}
-		forget(b, b->met[i]);
-		b->t->nodes[node].folded++;
-		b->t->folded++;
-	}
-	b->met_count = kept;
-}
-
-/* Falling, by the first column; of what is equal, by the others and the name. */
+/* By total in the first column, the largest first; if equal, by the others, calls and names. */
 static int compare_frames(const void *one, const void *other, void *context)
 {
 	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
@@ -365,6 +328,25 @@ static int compare_frames(const void *one, const void *other, void *context)
 		order = compare_u64(builder->calls[b], builder->calls[a]);
 	order = order ?: strcmp(t->frames[a].name, t->frames[b].name);
 	return order ?: strcmp(t->frames[a].image, t->frames[b].image);
+}
+
+/* Drops the children that are too small, and orders the others. */
+static void choose_children(struct builder *b, uint32_t node)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < b->child_count; i++) {
+		if (!is_small(b, b->children[i])) {
+			b->children[kept++] = b->children[i];
+			continue;
+		}
+		forget_child(b, b->children[i]);
+		b->t->nodes[node].folded++;
+		b->t->folded++;
+	}
+	b->child_count = kept;
+	if (kept > 1)
+		qsort_r(b->children, kept, sizeof(*b->children), compare_frames, b);
 }
 
 static int add_node(struct builder *b, uint32_t parent, uint32_t frame)
@@ -391,95 +373,120 @@ static int add_node(struct builder *b, uint32_t parent, uint32_t frame)
 	return 0;
 }
 
-/* Makes the children and gives each its part of the range; counts become its start. */
+/*
+ * Makes the children's nodes and assigns a part of the range to each. b->counts then holds where
+ * that begins.
+ */
 static int add_children(struct builder *b, const struct range *r)
 {
 	struct call_tree *t = b->t;
 	size_t start = r->start;
 
-	if (b->met_count)
+	if (b->child_count)
 		t->nodes[r->node].first_child = t->count;
-	if (array_reserve(&b->ranges, &b->range_room, b->range_count + b->met_count,
+	if (array_reserve(&b->ranges, &b->range_room, b->range_count + b->child_count,
 			  sizeof(*b->ranges)))
 		return -ENOMEM;
-	for (size_t i = 0; i < b->met_count; i++) {
-		uint32_t frame = b->met[i];
-		size_t items = b->counts[frame];
+	for (size_t i = 0; i < b->child_count; i++) {
+		uint32_t frame = b->children[i];
+		size_t count = b->counts[frame];
 
 		if (i > 0)
 			t->nodes[t->count - 1].next_sibling = t->count;
-		b->ranges[b->range_count++] = (struct range){ t->count, start, start + items };
+		b->ranges[b->range_count++] = (struct range){ t->count, start, start + count };
 		if (add_node(b, r->node, frame))
 			return -ENOMEM;
 		b->counts[frame] = start;
-		start += items;
+		start += count;
 		b->ends[i] = start;
 	}
 	return 0;
 }
 
-static void swap_items(struct item *a, struct item *b)
+static void swap(struct stack *a, struct stack *b)
 {
-	struct item kept = *a;
+	struct stack kept = *a;
 
 	*a = *b;
 	*b = kept;
 }
 
-/* Moves the items that go into no child behind the others. */
+/* Moves the stacks that end here, and those of dropped children, to the end of the range. */
 static void put_rest_last(struct builder *b, const struct range *r)
 {
 	size_t end = r->end;
 
 	for (size_t i = r->start; i < end;) {
-		uint32_t frame = b->items[i].frame;
+		uint32_t frame = b->stacks[i].frame;
 
 		if (frame != CALL_TREE_NONE && b->counts[frame])
 			i++;
 		else
-			swap_items(&b->items[i], &b->items[--end]);
+			swap(&b->stacks[i], &b->stacks[--end]);
 	}
 }
 
-/* Puts the items of each child side by side: each is moved once, to where it stays. */
-static void sort_items(struct builder *b)
+/* Moves each stack into the range of its child. */
+static void sort_stacks(struct builder *b)
 {
-	for (size_t i = 0; i < b->met_count; i++) {
-		size_t *next = &b->counts[b->met[i]];
+	for (size_t i = 0; i < b->child_count; i++) {
+		size_t *next = &b->counts[b->children[i]];
 
 		while (*next < b->ends[i]) {
-			struct item *item = &b->items[*next];
+			struct stack *s = &b->stacks[*next];
 
-			if (item->frame == b->met[i])
+			if (s->frame == b->children[i])
 				++*next;
 			else
-				swap_items(item, &b->items[b->counts[item->frame]++]);
+				swap(s, &b->stacks[b->counts[s->frame]++]);
 		}
 	}
 }
 
+/* Makes the children of a node. */
 static int expand(struct builder *b, const struct range *r)
 {
 	int err;
 
+	b->child_count = 0;
 	count_frames(b, r);
-	fold_small(b, r->node);
+	choose_children(b, r->node);
 	put_rest_last(b, r);
-	if (b->met_count > 1)
-		qsort_r(b->met, b->met_count, sizeof(*b->met), compare_frames, b);
 	err = add_children(b, r);
 	if (!err)
-		sort_items(b);
-	for (size_t i = 0; i < b->met_count; i++)
-		forget(b, b->met[i]);
+		sort_stacks(b);
+	for (size_t i = 0; i < b->child_count; i++)
+		forget_child(b, b->children[i]);
 	return err;
 }
 
-static int expand_all(struct builder *b)
+static int allocate(struct builder *b, size_t stacks)
 {
-	struct range r = { .end = b->item_count };
-	int err = expand(b, &r);
+	struct call_tree *t = b->t;
+	size_t frames = t->frame_count + 1;
 
+	b->stacks = calloc(stacks + 1, sizeof(*b->stacks));
+	b->counts = calloc(frames, sizeof(*b->counts));
+	b->totals = calloc(frames, t->column_count * sizeof(*b->totals));
+	b->children = calloc(frames, sizeof(*b->children));
+	b->ends = calloc(frames, sizeof(*b->ends));
+	return b->stacks && b->counts && b->totals && b->children && b->ends ? 0 : -ENOMEM;
+}
+
+static int add_stacks(struct builder *b, const struct profile *const *profiles)
+{
+	struct range r = { 0 };
+	size_t samples = 0;
+	int err;
+
+	for (size_t i = 0; i < b->t->column_count; i++)
+		samples += profiles[i]->sample_count;
+	if (allocate(b, samples))
+		return -ENOMEM;
+	for (size_t i = 0; i < b->t->column_count; i++)
+		add_profile(b, profiles[i], i);
+	r.end = b->stack_count;
+	err = expand(b, &r);
 	while (!err && b->range_count) {
 		r = b->ranges[--b->range_count];
 		err = expand(b, &r);
@@ -487,34 +494,9 @@ static int expand_all(struct builder *b)
 	return err;
 }
 
-static int make_room(struct builder *b, size_t items)
-{
-	struct call_tree *t = b->t;
-
-	b->items = calloc(items + 1, sizeof(*b->items));
-	b->counts = calloc(t->frame_count + 1, sizeof(*b->counts));
-	b->totals = calloc(t->frame_count + 1, t->column_count * sizeof(*b->totals));
-	b->met = calloc(t->frame_count + 1, sizeof(*b->met));
-	b->ends = calloc(t->frame_count + 1, sizeof(*b->ends));
-	return b->items && b->counts && b->totals && b->met && b->ends ? 0 : -ENOMEM;
-}
-
-static int add_stacks(struct builder *b, const struct profile *const *profiles)
-{
-	size_t samples = 0;
-
-	for (size_t i = 0; i < b->t->column_count; i++)
-		samples += profiles[i]->sample_count;
-	if (make_room(b, samples))
-		return -ENOMEM;
-	for (size_t i = 0; i < b->t->column_count; i++)
-		add_items(b, profiles[i], i);
-	return expand_all(b);
-}
-
 /* ---- recorded calls: a tree of one level ---- */
 
-/* What a call has of what is counted: time, or calls. */
+/* What the tree counts of a call: the cost of the value that is shown, or how often it was made. */
 static uint64_t call_cost(const struct builder *b, const struct profile *p, size_t arc)
 {
 	int64_t value;
@@ -525,14 +507,15 @@ static uint64_t call_cost(const struct builder *b, const struct profile *p, size
 	return value > 0 ? value : 0;
 }
 
-static void add_call(struct builder *b, const struct profile *p, uint32_t number,
+/* Counts a call for the root, and for the caller or callee that is its child. */
+static void add_call(struct builder *b, const struct profile *p, size_t number,
 		     struct callgraph_calls *calls)
 {
 	const struct profile_arc *arc = &p->arcs[number];
 	const struct callgraph_places *places = &b->places->code;
 	uint32_t caller = places->nodes[callgraph_caller(places, arc)];
 	uint32_t callee = places->nodes[callgraph_callee(places, arc)];
-	uint32_t neighbour = b->o->inverted ? caller : callee, *root = &b->t->nodes[0].frame;
+	uint32_t child = b->o->inverted ? caller : callee, *root = &b->t->nodes[0].frame;
 	bool from = b->wanted[caller], to = b->wanted[callee];
 	uint64_t cost = call_cost(b, p, number);
 
@@ -548,13 +531,12 @@ static void add_call(struct builder *b, const struct profile *p, uint32_t number
 		add_u64(&calls->calling, cost);
 	if (!(b->o->inverted ? to : from) || (!cost && !arc->count))
 		return;
-	add_u64(&b->calls[neighbour], arc->count);
-	b->places->runners[number] = neighbour;
-	b->items[b->item_count++] = (struct item){ .value = cost, .labels = number, .runners = 1 };
+	count_child(b, child, 0, cost);
+	add_u64(&b->calls[child], arc->count);
 }
 
-/* What the function did itself, and its place where no call has brought it up. */
-static int count_function(struct builder *b, uint64_t *self)
+/* Stores the function's self in *self. A function without calls becomes the root here. */
+static int count_self(struct builder *b, uint64_t *self)
 {
 	size_t value = profile_count_value(b->places->code.p);
 	int err = callgraph_count(&b->graph, &b->places->code, &value, 1, 0);
@@ -575,27 +557,30 @@ static int add_calls(struct builder *b, const struct profile *p)
 	struct callgraph_calls calls = { 0 };
 	struct call_tree *t = b->t;
 	uint64_t self = 0;
-	int err;
 
 	b->calls = calloc(t->frame_count + 1, sizeof(*b->calls));
-	b->places->runners = calloc(p->arc_count + 1, sizeof(*b->places->runners));
-	if (!b->calls || !b->places->runners || make_room(b, p->arc_count))
+	if (!b->calls || allocate(b, 0))
 		return -ENOMEM;
 	for (size_t i = 0; i < p->arc_count; i++)
 		if (p->arcs[i].kind == PROFILE_CALL)
 			add_call(b, p, i, &calls);
-	err = t->counts_calls ? 0 : count_function(b, &self);
-	err = err ?: expand(b, &(struct range){ .end = b->item_count });
+	if (!t->counts_calls && count_self(b, &self))
+		return -ENOMEM;
+	choose_children(b, 0);
+	if (add_children(b, &(struct range){ 0 }))
+		return -ENOMEM;
 	t->calls = calloc(t->count, sizeof(*t->calls));
-	if (err || !t->calls)
+	if (!t->calls)
 		return -ENOMEM;
 	for (size_t i = 1; i < t->count; i++)
 		t->calls[i] = b->calls[t->nodes[i].frame];
 	t->counts[0].total = callgraph_inclusive(self, &calls, t->samples[0]);
-	/* Callers have no part in what the function does itself. */
+	/* Callers are shown with what they spend in the function; its self is no part of that. */
 	t->counts[0].self = b->o->inverted ? 0 : self;
 	return 0;
 }
+
+/* ---- both ---- */
 
 static int add_root(struct call_tree *t)
 {
@@ -615,22 +600,22 @@ static void builder_free(struct builder *b)
 {
 	for (size_t i = 0; b->places && i < b->t->column_count; i++) {
 		callgraph_places_free(&b->places[i].code);
-		free(b->places[i].runners);
+		free(b->places[i].processes);
 		free(b->places[i].threads);
 	}
 	free(b->places);
 	callgraph_free(&b->graph);
 	free(b->wanted);
-	free(b->items);
+	free(b->stacks);
 	free(b->ranges);
 	free(b->counts);
 	free(b->totals);
-	free(b->met);
+	free(b->children);
 	free(b->ends);
 	free(b->calls);
 }
 
-/* The root, and all frames. */
+/* Makes the root and all frames. */
 static int begin(struct builder *b, const struct profile *const *profiles, size_t count)
 {
 	const struct callgraph_options options = {
@@ -675,9 +660,9 @@ int call_tree_of_calls(struct call_tree *t, const struct profile *p,
 
 void call_tree_free(struct call_tree *t)
 {
-	for (size_t i = 0; i < t->made_count; i++)
-		free(t->made[i]);
-	free(t->made);
+	for (size_t i = 0; i < t->name_count; i++)
+		free(t->names[i]);
+	free(t->names);
 	free(t->nodes);
 	free(t->frames);
 	free(t->counts);

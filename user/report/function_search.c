@@ -32,12 +32,6 @@ struct search {
 	bool more;    /* than there is room for */
 };
 
-static bool is_function(const struct profile *p, uint32_t function, const char *wanted)
-{
-	return row_function_is(p->functions[function].name, wanted) ||
-	       row_function_is(p->functions[function].system_name, wanted);
-}
-
 /* Whether a location's code is the function's own, or with `inlined`, the function's at all. */
 static bool has_name(const struct search *s, uint32_t location, bool inlined)
 {
@@ -45,16 +39,10 @@ static bool has_name(const struct search *s, uint32_t location, bool inlined)
 	uint32_t first = inlined || !l->line_count ? 0 : l->line_count - 1;
 
 	for (uint32_t i = first; i < l->line_count; i++)
-		if (is_function(s->p, s->p->lines[l->first_line + i].function, s->function))
+		if (row_function_is(&s->p->functions[s->p->lines[l->first_line + i].function],
+				    s->function))
 			return true;
 	return false;
-}
-
-static bool is_in_image(const struct search *s, uint32_t location)
-{
-	const struct profile_image *image = profile_location_image(s->p, location);
-
-	return row_image_is(image ? image->path : row_unknown, s->image);
 }
 
 /* Marks the locations whose functions may be meant. Returns whether there are any. */
@@ -63,7 +51,7 @@ static bool mark_wanted(struct search *s, bool inlined)
 	bool any = false;
 
 	for (uint32_t i = 0; i < s->p->location_count; i++) {
-		s->wanted[i] = s->reached[i] && is_in_image(s, i) &&
+		s->wanted[i] = s->reached[i] && row_image_is(row_image_path(s->p, i), s->image) &&
 			       (s->by_address || has_name(s, i, inlined));
 		any |= s->wanted[i];
 	}

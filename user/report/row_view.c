@@ -39,6 +39,14 @@ const struct row_view *row_view_of_any_run(const struct row_view *view)
 	return view->fields & ROW_COMM ? &names[!!(view->fields & ROW_THREAD)] : view;
 }
 
+const char *row_image_path(const struct profile *p, uint32_t location)
+{
+	const struct profile_image *image =
+		location == PROFILE_NONE ? NULL : profile_location_image(p, location);
+
+	return image && image->path[0] ? image->path : row_unknown;
+}
+
 bool row_image_is(const char *path, const char *image)
 {
 	return !image || strcmp(path, image) == 0 || strcmp(row_image_of_any_run(path), image) == 0;
@@ -49,11 +57,16 @@ const char *row_image_of_any_run(const char *path)
 	return image_kind(path) == IMAGE_JIT ? "[jit]" : text_basename(path);
 }
 
-bool row_function_is(const char *name, const char *function)
+static bool name_is(const char *name, const char *wanted)
 {
-	size_t size = strlen(function);
+	size_t size = strlen(wanted);
 
-	return strncmp(name, function, size) == 0 && (!name[size] || name[size] == '(');
+	return strncmp(name, wanted, size) == 0 && (!name[size] || name[size] == '(');
+}
+
+bool row_function_is(const struct profile_function *f, const char *name)
+{
+	return name_is(f->name, name) || name_is(f->system_name, name);
 }
 
 static bool is_of_process(const void *labels, uint32_t id, const void *pid)
@@ -67,7 +80,7 @@ int row_process_labels(const struct profile *p, uint32_t *names)
 	struct index index = { 0 };
 	int err = 0;
 
-	/* The main threads first */
+	/* First the main threads, then all labels. */
 	for (size_t i = 0; i < 2 * p->label_count && !err; i++) {
 		uint32_t id = i % p->label_count;
 		uint64_t hash = hash_u64(labels[id].pid, 0);

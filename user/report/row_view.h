@@ -8,48 +8,52 @@
 
 /* What a row of a table stands for. */
 
-/* In the order in which they are shown. */
+/* In the order of their columns. */
 enum row_field {
 	ROW_ADDRESS = CALLGRAPH_ADDRESS,
 	ROW_SOURCE = CALLGRAPH_SOURCE,
 	ROW_LINE = CALLGRAPH_LINE,
 	ROW_FUNCTION = CALLGRAPH_FUNCTION, /* a pc without a name is a row of its own */
 	ROW_IMAGE = CALLGRAPH_IMAGE,
-	/* Who ran, not where: not together with those above */
+	/* Processes and threads; not combined with the fields above. */
 	ROW_PROCESS = 1 << 16,
 	ROW_THREAD = 1 << 17,
-	ROW_COMM = 1 << 18, /* in all views of them */
+	ROW_COMM = 1 << 18, /* in every view of processes or threads */
 };
 
 /* The fields that identify a row: what --by takes. */
 struct row_view {
-	const char *name; /* also what one row is */
+	const char *name; /* also what one row is called */
 	const char *plural;
 	unsigned int fields;
 };
 
-extern const struct row_view row_views[]; /* functions are the first; ends with a NULL name */
+extern const struct row_view row_views[]; /* the first is functions; ends with a NULL name */
 
 /* The view of this name, or NULL. */
 const struct row_view *row_view_by_name(const char *name);
 
-/* The same for several runs: processes and threads by their names alone. */
+/* The same view of several runs, where only names identify processes and threads. */
 const struct row_view *row_view_of_any_run(const struct row_view *view);
 
 extern const char row_unknown[]; /* "[unknown]" */
 
-/* Whether --image means this path: it is it, or its base name; NULL means all. */
+/* The path of a location's image, or row_unknown. location: can be PROFILE_NONE. */
+const char *row_image_path(const struct profile *p, uint32_t location);
+
+/* Whether --image means this path: its value is the path or its base name; NULL: any path. */
 bool row_image_is(const char *path, const char *image);
 
-/* What an image is called in every run: its base name, without the process in "[jit 612]". */
+/* The name of an image that is the same in every run: its base name; "[jit]" for "[jit 612]". */
 const char *row_image_of_any_run(const char *path);
 
-/* Whether a function that was asked for means this one: "work" is "work(int, char)", too. */
-bool row_function_is(const char *name, const char *function);
+/* Whether a name that was asked for means this function: "work" also means "work(int, char)". */
+bool row_function_is(const struct profile_function *f, const char *name);
 
 /*
- * Of each of the profile's labels which ones name its process: those of the main thread, else of
- * its first; without a pid itself. Returns 0 or -ENOMEM.
+ * Stores in `names`, for each of the profile's labels, the number of those whose comm is the name
+ * of its process: the main thread's, else the first ones with this pid; without a pid, its own.
+ * Returns 0 or -ENOMEM.
  */
 int row_process_labels(const struct profile *p, uint32_t *names);
 

@@ -30,10 +30,7 @@ static bool is_of_labels(const struct row_view *view)
 
 static bool is_wanted(const struct collector *c, uint32_t location)
 {
-	const struct profile_image *image =
-		location == PROFILE_NONE ? NULL : profile_location_image(c->p, location);
-
-	return row_image_is(image ? image->path : row_unknown, c->o->image);
+	return row_image_is(row_image_path(c->p, location), c->o->image);
 }
 
 static bool is_of_wanted_thread(const struct collector *c, uint32_t labels)
