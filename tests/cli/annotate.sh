@@ -257,7 +257,7 @@ address=$(nm "$work/fixed" | sed -n 's/^0*\([0-9a-f]*\) T burn_ten$/\1/p')
 check "by an address in it" diff <(annotate burn_ten "$work/fixed.pb.gz") \
 	<(annotate "0x$(printf %x $((0x$address + 1)))" "$work/fixed.pb.gz")
 check "a function without samples" exits 1 "$profiltool" annotate main "$work/fixed.pb.gz"
-check "a function without samples: reported" says "no sample fell into main"
+check "a function without samples: reported" says "no sample is in main"
 check "a function of another image" exits 1 "$profiltool" annotate -p libc.so.6 burn_ten "$work/fixed.pb.gz"
 check "of this image" exits 0 "$profiltool" annotate -p fixed burn_ten "$work/fixed.pb.gz"
 check "no profile" exits 2 "$profiltool" annotate burn_ten

@@ -13,26 +13,26 @@
 #include "util/number.h"
 #include "util/sum.h"
 
-/* Of functions with one name; of those past the last is told that they are there. */
+/* Functions of one name that an error message can list; of further ones it says "and more". */
 #define CANDIDATES_MAX 16
 
 struct search {
 	struct profile *p;
-	const char *function; /* as asked for, or that of the busiest row */
-	const char *image;    /* as asked for, or as the address is told in; NULL: any */
+	const char *function; /* the argument, or the busiest row's */
+	const char *image;    /* the argument, the busiest row's, or IMAGE of IMAGE+0xADDRESS */
 	bool by_busiest;
 	bool by_address;
 	uint64_t address;
-	bool *reached;	   /* locations in the stack of any sample */
-	uint64_t *samples; /* of each location, as a leaf */
-	bool *wanted;	   /* locations */
+	bool *reached;	   /* of each location: it is in the stack of a sample */
+	uint64_t *samples; /* of each location: those whose leaf it is */
+	bool *wanted;	   /* of each location: the function may be there */
 	struct symbol_extent *extents;
 	struct found_function candidates[CANDIDATES_MAX];
 	size_t count; /* of candidates */
-	bool more;    /* than there is room for */
+	bool more;    /* there are more than CANDIDATES_MAX */
 };
 
-/* Whether a location's code is the function's own, or with `inlined`, the function's at all. */
+/* Whether a location is in the function; with `inlined` also where that is inlined. */
 static bool has_name(const struct search *s, uint32_t location, bool inlined)
 {
 	const struct profile_location *l = &s->p->locations[location];
@@ -45,7 +45,7 @@ static bool has_name(const struct search *s, uint32_t location, bool inlined)
 	return false;
 }
 
-/* Marks the locations whose functions may be meant. Returns whether there are any. */
+/* Marks the locations in functions that match. Returns whether there are any. */
 static bool mark_wanted(struct search *s, bool inlined)
 {
 	bool any = false;
@@ -77,7 +77,7 @@ static uint32_t image_of(const struct search *s, uint32_t location)
 	return mapping == PROFILE_NONE ? PROFILE_NONE : s->p->mappings[mapping].image;
 }
 
-/* The code that is to be shown for a location; false: it is not meant. */
+/* Stores the extent of the function at a location. Returns false if the address is not in it. */
 static bool choose_extent(const struct search *s, uint32_t location, struct symbol_extent *extent)
 {
 	uint64_t address = s->p->locations[location].image_address;
@@ -126,7 +126,6 @@ static int explain_ambiguous(const struct search *s, struct error *e)
 		const struct found_function *c = &s->candidates[i];
 		const char *path =
 			c->image == PROFILE_NONE ? row_unknown : s->p->images[c->image].path;
-
 		size_t size = snprintf(list + used, sizeof(list) - used,
 				       "%s0x%" PRIx64 " in %s, %" PRIu64 " sample%s",
 				       used ? "; " : "", c->extent.start, text_basename(path),
@@ -145,16 +144,16 @@ static int explain_ambiguous(const struct search *s, struct error *e)
 static int explain_none(const struct search *s, struct error *e)
 {
 	if (s->by_busiest)
-		error_set(e, 0, "no sample fell into a function of a file");
+		error_set(e, 0, "no sample is in a function of a file");
 	else
-		error_set(e, 0, "no sample fell into %s%s%s", s->function, s->image ? " of " : "",
+		error_set(e, 0, "no sample is in %s%s%s", s->function, s->image ? " of " : "",
 			  s->image ?: "");
-	error_mend(e, "profiltool report tells the functions that have samples, "
+	error_mend(e, "profiltool report lists the functions that have samples, "
 		      "report --by address the addresses");
 	return -ENOENT;
 }
 
-/* 0xADDRESS, or IMAGE+0xADDRESS as report calls what has no name: else it is a name. */
+/* 0xADDRESS, or IMAGE+0xADDRESS, which report prints for code without a name; else a name. */
 static void parse_function(struct search *s)
 {
 	const char *text = s->function, *plus = strrchr(text, '+');
@@ -196,17 +195,7 @@ static int take_busiest(struct search *s)
 	return err;
 }
 
-static void find_candidates(struct search *s)
-{
-	for (uint32_t i = 0; i < s->p->location_count; i++) {
-		struct symbol_extent extent;
-
-		if (s->wanted[i] && choose_extent(s, i, &extent))
-			add_candidate(s, i, &extent);
-	}
-}
-
-static const struct found_function *choose_candidate(const struct search *s)
+static const struct found_function *busiest_candidate(const struct search *s)
 {
 	const struct found_function *chosen = s->candidates;
 
@@ -216,7 +205,7 @@ static const struct found_function *choose_candidate(const struct search *s)
 	return chosen;
 }
 
-/* All its locations, those of other functions that are inlined there, too. */
+/* Marks the locations of the function, those of functions inlined into it included. */
 static void mark_locations(const struct search *s, struct found_function *found)
 {
 	for (uint32_t i = 0; i < s->p->location_count; i++) {
@@ -245,17 +234,22 @@ static int search(struct search *s, struct found_function *found, struct error *
 		parse_function(s);
 	if (!mark_wanted(s, false) && !mark_wanted(s, true))
 		return explain_none(s, e);
-	/* From here on, whether their files can be read. */
+	/* Until now why they have no names; symbol_extents() stores why a file cannot be read. */
 	for (size_t i = 0; i < s->p->image_count; i++)
 		s->p->images[i].unnamed = NULL;
 	if (symbol_extents(s->p, s->wanted, s->extents, e))
 		return -ENOMEM;
-	find_candidates(s);
+	for (uint32_t i = 0; i < s->p->location_count; i++) {
+		struct symbol_extent extent;
+
+		if (s->wanted[i] && choose_extent(s, i, &extent))
+			add_candidate(s, i, &extent);
+	}
 	if (!s->count)
 		return explain_none(s, e);
 	if (s->count > 1 && !s->by_busiest)
 		return explain_ambiguous(s, e);
-	*found = *choose_candidate(s);
+	*found = *busiest_candidate(s);
 	found->locations = locations;
 	mark_locations(s, found);
 	return 0;

@@ -12,48 +12,34 @@
 #include "util/index.h"
 #include "util/sum.h"
 
-/* What is needed while the values of one profile are collected. */
+/* The collection of values of one profile. */
 struct collector {
 	const struct profile *p;
 	const struct rows_options *o;
 	struct rows *r;
-	const size_t *values;
-	size_t count, column;
-	uint32_t *names; /* with base_names, of each label those that name its process */
+	const size_t *values; /* `count` numbers of values */
+	size_t count, column; /* the column of the first value */
+	uint32_t *names;      /* row_process_labels(); NULL for rows of code */
 };
 
-/* Rows of who ran have samples, but no frames of stacks. */
-static bool is_of_labels(const struct row_view *view)
-{
-	return view->fields & ROW_COMM;
-}
-
-static bool is_wanted(const struct collector *c, uint32_t location)
+static bool is_wanted_image(const struct collector *c, uint32_t location)
 {
 	return row_image_is(row_image_path(c->p, location), c->o->image);
 }
 
-static bool is_of_wanted_thread(const struct collector *c, uint32_t labels)
+static bool is_wanted_thread(const struct collector *c, uint32_t labels)
 {
-	const struct profile_labels *l = c->p->labels;
+	const struct profile_labels *l;
 
 	if (labels >= c->p->label_count)
 		return !c->o->pid && !c->o->tid;
-	l += labels;
+	l = &c->p->labels[labels];
 	return (!c->o->pid || l->pid == c->o->pid) && (!c->o->tid || l->tid == c->o->tid);
 }
 
 /* ---- rows of code ---- */
 
-/* Where the function begins in which an address is; 0: not known, or it is inlined code. */
-static uint64_t function_start(const struct collector *c, uint32_t location)
-{
-	if (!c->o->extents || location == PROFILE_NONE || c->p->locations[location].line_count > 1)
-		return 0;
-	return c->o->extents[location].start;
-}
-
-/* A row for each node that has none yet. */
+/* Adds a row for each node of the graph that has none yet. */
 static int add_rows(struct collector *c)
 {
 	struct rows *r = c->r;
@@ -61,31 +47,33 @@ static int add_rows(struct collector *c)
 	if (array_reserve(&r->rows, &r->room, r->graph.node_count + 1, sizeof(*r->rows)))
 		return -ENOMEM;
 	for (; r->count < r->graph.node_count; r->count++) {
-		const struct callgraph_node *node = &r->graph.nodes[r->count];
+		uint32_t location = r->graph.nodes[r->count].location;
+		bool inlined = location != PROFILE_NONE && c->p->locations[location].line_count > 1;
 
-		r->rows[r->count] = (struct row){
-			.function_start = function_start(c, node->location),
-		};
+		r->rows[r->count] = (struct row){ 0 };
+		if (c->o->extents && location != PROFILE_NONE && !inlined)
+			r->rows[r->count].function_start = c->o->extents[location].start;
 	}
 	return 0;
 }
 
-static int leave_out_unwanted(struct collector *c, struct callgraph_places *places)
+/* Excludes code and threads that are not wanted from the counts. */
+static int exclude_unwanted(struct collector *c, struct callgraph_places *places)
 {
 	const struct profile *p = c->p;
 
 	for (uint32_t i = 0; i < p->location_count && c->o->image; i++)
 		for (uint32_t place = places->first[i]; place < places->first[i + 1]; place++)
-			if (!is_wanted(c, i))
+			if (!is_wanted_image(c, i))
 				places->nodes[place] = CALLGRAPH_NONE;
-	places->no_pc_excluded = !is_wanted(c, PROFILE_NONE);
+	places->no_pc_excluded = !is_wanted_image(c, PROFILE_NONE);
 	if (!c->o->pid && !c->o->tid)
 		return 0;
 	places->labels = calloc(p->label_count + 1, sizeof(*places->labels));
 	if (!places->labels)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->label_count; i++)
-		places->labels[i] = is_of_wanted_thread(c, i);
+		places->labels[i] = is_wanted_thread(c, i);
 	return 0;
 }
 
@@ -95,7 +83,7 @@ static int count_code(struct collector *c)
 	enum profile_stacks stacks = profile_stacks(c->p);
 	int err = callgraph_place(&c->r->graph, c->p, &places);
 
-	err = err ?: leave_out_unwanted(c, &places);
+	err = err ?: exclude_unwanted(c, &places);
 	err = err ?: callgraph_count(&c->r->graph, &places, c->values, c->count, c->column);
 	free(places.labels);
 	callgraph_places_free(&places);
@@ -106,9 +94,9 @@ static int count_code(struct collector *c)
 	return err ?: add_rows(c);
 }
 
-/* ---- rows of who ran ---- */
+/* ---- rows of processes and threads ---- */
 
-/* Threads of one process may have names of their own. */
+/* id: label_count for samples without labels. */
 static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id)
 {
 	static const struct profile_labels none = { .comm = "" };
@@ -120,6 +108,7 @@ static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id
 		return (struct callgraph_key){
 			.function = threads || l == &none ? l->comm : p->labels[c->names[id]].comm,
 		};
+	/* Threads of one process can have names of their own, which are not part of its key. */
 	return (struct callgraph_key){
 		.function = threads || !l->pid ? l->comm : NULL,
 		.pid = l->pid,
@@ -127,7 +116,7 @@ static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id
 	};
 }
 
-/* The row of labels: found or made. */
+/* Stores the number of the row of these labels, which is added if it is new. */
 static int find_row(struct collector *c, uint32_t labels, uint32_t *id)
 {
 	struct callgraph_key key = key_of_labels(c, labels);
@@ -144,7 +133,7 @@ static int find_row(struct collector *c, uint32_t labels, uint32_t *id)
 	return 0;
 }
 
-/* row: CALLGRAPH_NONE when the sample is in none. */
+/* row: CALLGRAPH_NONE if the sample is in no row. */
 static void count_values(const struct collector *c, uint32_t row, size_t sample)
 {
 	const int64_t *values = c->p->values + sample * c->p->value_type_count;
@@ -177,8 +166,8 @@ static int count_labels(struct collector *c)
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
 		const struct profile_sample *s = &p->samples[i];
 		uint32_t id = s->labels < p->label_count ? s->labels : p->label_count;
-		bool wanted = is_of_wanted_thread(c, s->labels) &&
-			      is_wanted(c, s->depth ? p->frames[s->first_frame] : PROFILE_NONE);
+		uint32_t leaf = s->depth ? p->frames[s->first_frame] : PROFILE_NONE;
+		bool wanted = is_wanted_thread(c, s->labels) && is_wanted_image(c, leaf);
 
 		if (wanted && rows[id] == CALLGRAPH_NONE)
 			err = find_row(c, id, &rows[id]);
@@ -234,7 +223,7 @@ static int add_values(struct collector *c)
 		err = columns[i].title ? 0 : -ENOMEM;
 	}
 	if (!err)
-		err = is_of_labels(c->r->view) ? count_labels(c) : count_code(c);
+		err = c->r->view->fields & ROW_COMM ? count_labels(c) : count_code(c);
 	for (size_t i = 0; i < c->count; i++) {
 		columns[i].samples = profile_filtered(c->p, c->values[i]);
 		add_u64(&columns[i].samples, c->r->graph.samples[c->column + i]);
@@ -252,7 +241,7 @@ int rows_add(struct rows *r, const struct profile *p, const struct rows_options 
 	return add_values(&c);
 }
 
-/* The name of a row's function; *made is to be free()d. NULL: there is no memory. */
+/* Returns row->name, or NULL when memory runs out. A new string is stored in *made. */
 static const char *make_name(const struct row *row, bool offsets, char **made)
 {
 	const struct callgraph_key *key = row->key;
@@ -272,17 +261,12 @@ static const char *make_name(const struct row *row, bool offsets, char **made)
 	return *made;
 }
 
-static int compare_falling(uint64_t a, uint64_t b)
-{
-	return (a < b) - (a > b);
-}
-
 int rows_compare(const void *one, const void *other)
 {
 	const struct row *a = one, *b = other;
-	int order = compare_falling(a->counts->self, b->counts->self);
+	int order = compare_u64(b->counts->self, a->counts->self);
 
-	order = order ?: compare_falling(a->counts->total, b->counts->total);
+	order = order ?: compare_u64(b->counts->total, a->counts->total);
 	if (!order && a->name)
 		order = strcmp(a->name, b->name);
 	return order ?: callgraph_key_compare(a->key, b->key);
@@ -292,7 +276,7 @@ static int compare_totals(const void *one, const void *other)
 {
 	const struct row *a = one, *b = other;
 
-	return compare_falling(a->counts->total, b->counts->total) ?: rows_compare(a, b);
+	return compare_u64(b->counts->total, a->counts->total) ?: rows_compare(a, b);
 }
 
 static bool is_empty(const struct rows *r, size_t number)
@@ -305,7 +289,7 @@ static bool is_empty(const struct rows *r, size_t number)
 	return true;
 }
 
-/* Rows that only calls without a cost have brought up go. */
+/* Drops the rows of functions that only occur in calls without a cost. */
 static void drop_empty(struct rows *r)
 {
 	size_t kept = 0;

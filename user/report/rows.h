@@ -12,30 +12,30 @@
 #include "symbol/symbol.h"
 
 /*
- * Samples put together in rows: what every table of a profile is made of. A row is what is equal
- * in the fields that a view tells apart; a column is one value of one profile.
+ * Rows: the samples of one or several profiles, grouped by the fields of a view. Every table of
+ * profiles is made of rows. A column is one value of one profile.
  */
 
 struct row {
 	const struct callgraph_key *key;
 	/*
-	 * The function's name as shown: IMAGE+0xADDRESS or 0xADDRESS when it has none, "[no pc]"
-	 * of samples without a pc, and with ROW_ADDRESS NAME+0xOFFSET where that is known. NULL
-	 * when the view does not tell functions apart.
+	 * The function's name. If it has none: IMAGE+0xADDRESS, 0xADDRESS, or "[no pc]" for samples
+	 * without a pc. With ROW_ADDRESS: NAME+0xOFFSET if the offset is known. NULL: the view does
+	 * not separate functions.
 	 */
 	const char *name;
-	const char *comm; /* of the thread, or the process's first; "" when not known */
+	const char *comm; /* of the thread; of the process: its first; "": unknown */
 	const struct callgraph_cost *counts; /* one for each column */
-	uint64_t cumulative; /* self in the first column, of this row and all before it */
+	uint64_t cumulative; /* self in the first column: sum of this row and those before it */
 
 	/* private to rows.c */
 	char *made_name;
-	uint64_t function_start; /* 0: not known */
+	uint64_t function_start; /* 0: unknown */
 };
 
 struct row_column {
 	char *title;	  /* "samples", "cycles", "cpu/nanoseconds" */
-	uint64_t samples; /* all, those in no row included */
+	uint64_t samples; /* all samples of the profile, whether they are in a row or not */
 };
 
 struct rows {
@@ -44,45 +44,40 @@ struct rows {
 	size_t count, room;
 	struct row_column *columns;
 	size_t column_count;
-	bool stacks; /* false: total is self everywhere */
+	bool stacks; /* false: every total equals self */
 	bool by_total;
 
 	/* private to rows.c */
-	struct callgraph graph; /* whose nodes the rows are */
+	struct callgraph graph; /* a row is a node of it */
 };
 
-/* Zero-initialised: all functions. */
+/* Zero-initialised: functions, all of them. */
 struct rows_options {
-	const struct row_view *view; /* NULL: functions */
-	const char *image;	     /* only what lies in it: its path or base name; NULL: all */
-	uint32_t pid, tid;	     /* only samples of this process, of this thread; 0: of all */
-	const struct symbol_extent *extents; /* of the functions at its locations; or NULL */
-	/* For several runs: images, processes and threads are the same by their names. */
-	bool base_names;
-	bool by_total; /* ordered by total, then self */
+	const struct row_view *view;	     /* NULL: functions */
+	const char *image;		     /* only code in it: its path or base name; NULL: all */
+	uint32_t pid, tid;		     /* only samples of this process or thread; 0: all */
+	const struct symbol_extent *extents; /* of the function at each location; or NULL */
+	bool base_names; /* for several runs: names alone identify images, processes, threads */
+	bool by_total;	 /* order rows by total, then self */
 };
 
 /*
  * Collects the rows of a profile. The first column is the value that is shown
- * (profile_count_value()), the others are the other values that count events on their own; so the
- * profile of one clock has one column. Rows without a count are left out, negative values count
- * as 0, sums saturate. Rows are ordered by self, then total of the first column, both falling;
- * then by name, image and the rest.
+ * (profile_count_value()), the others are the other values that count an event each; a profile of
+ * one clock has one column. Rows without a count are omitted, negative values count as 0, sums
+ * saturate. Rows are ordered by self, then total of the first column, largest first; then by name,
+ * image and the other fields.
  *
- * Totals come from stacks, when a sample has one (profile_stacks()); else from calls that were
- * counted apart with what was spent in them, as Callgrind has them. The total of a function is then
- * what KCachegrind calls its inclusive cost: the sum of all calls of it; or self and the calls that
- * it made, when no calls of it were counted, or nothing was spent in them. Calls within a row do
- * not count. Where rows call each other in a circle these sums have parts of the time twice: a
- * total is not more than all samples.
+ * Totals are those of callgraph_count(): by stacks if any sample has one (profile_stacks()), else
+ * by recorded calls whose costs are known. Calls from a row to itself do not count.
  *
- * Rows point into the profile. Returns 0 or -ENOMEM; rows_free() is due in any case.
+ * Rows point into the profile. Returns 0 or -ENOMEM; call rows_free() in any case.
  */
 int rows_collect(struct rows *r, const struct profile *p, const struct rows_options *o);
 
 /*
- * The same step by step, for columns that are from several profiles: rows_begin(), rows_add() for
- * each column, and rows_finish(), which names and orders the rows.
+ * The same step by step, for columns of several profiles: rows_begin(); rows_add() for each column;
+ * rows_finish(), which names and orders the rows. Each returns 0 or -ENOMEM.
  */
 int rows_begin(struct rows *r, const struct rows_options *o, size_t column_count);
 int rows_add(struct rows *r, const struct profile *p, const struct rows_options *o, size_t value,
@@ -90,22 +85,22 @@ int rows_add(struct rows *r, const struct profile *p, const struct rows_options 
 int rows_finish(struct rows *r);
 
 /*
- * How many rows are to be shown: `limit` of them at most (0: all), each with so many percent of
- * all samples, of what it is ordered by.
+ * How many rows to print: `limit` at most (0: all), each with at least `percent` of all samples,
+ * by the number that rows are ordered by.
  */
 size_t rows_shown(const struct rows *r, size_t limit, double percent);
 
-/* The order of struct rows after rows_finish(), by self, for qsort(3). */
+/* Compares finished struct rows by self, for qsort(3). */
 int rows_compare(const void *one, const void *other);
 void rows_free(struct rows *r);
 
 /*
- * The numbers of the values that rows_collect() has columns for, in their order, in `values`, which
- * has room for value_type_count + 1. Returns how many they are: at least one.
+ * Stores in `values` the numbers of the values that rows_collect() makes columns of, in their
+ * order; it has room for value_type_count + 1. Returns how many they are, at least 1.
  */
 size_t rows_values(const struct profile *p, size_t *values);
 
-/* What the column of a value is called; to be free()d. NULL when memory runs out. */
+/* The title of a value's column; to be free()d. NULL: memory ran out. */
 char *rows_title(const struct profile *p, size_t value);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "report/text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,16 +10,17 @@
 #include "profile/pc_name.h"
 #include "util/utf8.h"
 
-#define TAB 8
+#define TAB	   8
+#define LEVELS_MAX 8 /* brackets nested deeper are replaced at once */
 
 #define CHARACTER_MAX 4			  /* bytes of one character in UTF-8 */
-#define VISIBLE_MAX   (CHARACTER_MAX * 4) /* all of them as \xNN */
+#define VISIBLE_MAX   (CHARACTER_MAX * 4) /* each byte as \xNN */
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 /*
- * Puts the visible form of the next character into `visible`, VISIBLE_MAX bytes at most, and moves
- * on. Returns its size in bytes; *columns receives how wide it is.
+ * Stores the visible form of the next character in `visible`, VISIBLE_MAX bytes at most, and its
+ * width in *columns, and moves *raw on. Returns its size in bytes.
  */
 static size_t next_visible(const char **raw, char *visible, size_t *columns)
 {
@@ -47,7 +49,7 @@ static size_t next_visible(const char **raw, char *visible, size_t *columns)
 	return size * 4;
 }
 
-/* By the buffer, because a dump prints millions of names. */
+/* Buffered, because a dump prints millions of names. */
 void text_print(const char *raw, FILE *out)
 {
 	char buffer[256];
@@ -150,10 +152,210 @@ char *text_expand_tabs(const char *line)
 	return copy;
 }
 
-void text_percent(char text[TEXT_PERCENT_SIZE], uint64_t part, uint64_t whole)
+static void print_hundredths(char text[TEXT_PERCENT_SIZE], double hundredths)
 {
-	double hundredths = whole ? (double)part * 10000 / (double)whole + 0.5 : 0;
-	uint64_t n = hundredths < 1e18 ? hundredths : 1e18; /* of a file that does not add up */
+	uint64_t n = hundredths < 1e18 ? hundredths + 0.5 : 1e18; /* of an inconsistent file */
 
 	snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64 ".%02u", n / 100, (unsigned int)(n % 100));
+}
+
+void text_percent(char text[TEXT_PERCENT_SIZE], uint64_t part, uint64_t whole)
+{
+	print_hundredths(text, whole ? (double)part * 10000 / (double)whole : 0);
+}
+
+void text_decimal(char text[TEXT_PERCENT_SIZE], double value)
+{
+	print_hundredths(text, value * 100);
+}
+
+/* ---- shortening ---- */
+
+/*
+ * Names of C++ and Rust carry template arguments and parameters that are longer than the rest and
+ * the same for many functions. So the contents of brackets are replaced first, from the innermost.
+ */
+
+static const char dots[] = "...";
+
+/* The columns of the characters of valid UTF-8 that begin in [text, end). */
+static size_t count_columns(const char *text, const char *end)
+{
+	size_t columns = 0;
+	uint32_t code;
+
+	for (; text < end; text++)
+		if (utf8_decode(text, &code))
+			columns += utf8_columns(code);
+	return columns;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/*
+ * Returns the size of the next token of a name: a bracket, or text that is copied as it is, which
+ * includes "operator<<" and "->". *turn: 1 for an opening bracket, -1 for a closing one, else 0.
+ */
+static size_t next_token(const char *name, const char *s, int *turn)
+{
+	static const char operator_word[] = "operator";
+	size_t size = strlen(operator_word);
+
+	*turn = 0;
+	if (strncmp(s, operator_word, size) == 0 && (s == name || !is_word(s[-1])))
+		return size + (strncmp(s + size, "()", 2) ? strspn(s + size, "<>=-") : 2);
+	if (strncmp(s, "->", 2) == 0)
+		return 2;
+	if (*s == '<' || *s == '(' || *s == '{')
+		*turn = 1;
+	else if (*s == '>' || *s == ')' || *s == '}')
+		*turn = -1;
+	return 1;
+}
+
+/* How deep brackets are nested; 0: there are none, or they do not match. */
+static size_t bracket_depth(const char *name)
+{
+	size_t depth = 0, deepest = 0;
+	int turn;
+
+	for (const char *s = name; *s;) {
+		s += next_token(name, s, &turn);
+		if (turn < 0 && depth-- == 0)
+			return 0;
+		depth += turn > 0;
+		deepest = depth > deepest ? depth : deepest;
+	}
+	return depth ? 0 : deepest;
+}
+
+/* The closing bracket that matches the opening one before s. */
+static const char *find_end(const char *name, const char *s)
+{
+	size_t depth = 1;
+	int turn;
+
+	for (;;) {
+		size_t size = next_token(name, s, &turn);
+
+		depth += turn;
+		if (!depth)
+			return s;
+		s += size;
+	}
+}
+
+static void append(char **to, const char *from, size_t size)
+{
+	if (*to) {
+		memmove(*to, from, size);
+		*to += size;
+	}
+}
+
+/*
+ * Copies the name to `to`, which can be the name itself, with the contents of brackets at this
+ * level replaced by `mark` where that is shorter. to: NULL to copy nothing. Returns the columns of
+ * the copy.
+ */
+static size_t fold(const char *name, size_t level, const char *mark, char *to)
+{
+	size_t depth = 0, columns = 0, mark_size = strlen(mark);
+	int turn;
+
+	for (const char *s = name, *end; *s; s = end) {
+		end = s + next_token(name, s, &turn);
+		columns += count_columns(s, end);
+		append(&to, s, end - s);
+		depth += turn;
+		if (turn <= 0 || depth != level)
+			continue;
+		s = end;
+		end = find_end(name, s);
+		depth--;
+		if (count_columns(s, end) > mark_size) {
+			columns += mark_size + 1;
+			append(&to, mark, mark_size);
+		} else {
+			columns += count_columns(s, end) + 1;
+			append(&to, s, end - s);
+		}
+		append(&to, end++, 1);
+	}
+	if (to)
+		*to = '\0';
+	return columns;
+}
+
+/* Shortens brackets as far as needed. Returns the columns of the result. */
+static size_t fold_brackets(char *name, size_t columns)
+{
+	size_t depth = bracket_depth(name), level = depth < LEVELS_MAX ? depth : LEVELS_MAX;
+
+	if (!level)
+		return count_columns(name, name + strlen(name));
+	while (level > 1 && fold(name, level, dots, NULL) > columns)
+		level--;
+	return fold(name, level, fold(name, level, dots, NULL) > columns ? "" : dots, name);
+}
+
+/*
+ * Replaces the middle of a text by dots and keeps `head` and `tail` columns of its ends. length:
+ * its columns, more than head + 3 + tail. Combining characters stay with their base character.
+ */
+static void cut_between(char *visible, size_t length, size_t head, size_t tail)
+{
+	size_t column = 0, width, size;
+	char *cut = NULL, *rest;
+	uint32_t code;
+
+	for (rest = visible; *rest; rest += size, column += width) {
+		size = utf8_decode(rest, &code);
+		width = utf8_columns(code);
+		if (!cut && column + width > head)
+			cut = rest;
+		if (width && column >= length - tail)
+			break;
+	}
+	/* More than three columns are removed, so the dots cannot overwrite the rest. */
+	memcpy(cut, dots, strlen(dots));
+	memmove(cut + strlen(dots), rest, strlen(rest) + 1);
+}
+
+void text_shorten(char *visible, size_t columns)
+{
+	size_t length = count_columns(visible, visible + strlen(visible));
+	size_t tail = (columns - strlen(dots)) / 2;
+
+	if (length > columns)
+		length = fold_brackets(visible, columns);
+	if (length > columns)
+		cut_between(visible, length, columns - strlen(dots) - tail, tail);
+}
+
+void text_shorten_path(char *visible, size_t columns)
+{
+	const char *end = visible + strlen(visible), *slash = strrchr(visible, '/');
+	size_t length = count_columns(visible, end);
+
+	if (length <= columns)
+		return;
+	if (slash && count_columns(slash, end) + strlen(dots) <= columns) {
+		cut_between(visible, length, 0, columns - strlen(dots));
+		return;
+	}
+	if (slash)
+		memmove(visible, slash + 1, end - slash);
+	text_shorten(visible, columns);
+}
+
+void text_shorten_line(char *visible, size_t columns)
+{
+	size_t length = count_columns(visible, visible + strlen(visible));
+
+	if (length > columns)
+		cut_between(visible, length, columns - strlen(dots), 0);
 }

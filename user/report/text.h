@@ -7,13 +7,13 @@
 #include <stdio.h>
 
 /*
- * Text from files and processes made fit to print. Its visible form is valid UTF-8 in which every
- * byte of a control character (C0, C1, DEL), of a character that is invisible or turns the
- * writing direction, and of anything that is no UTF-8 stands as \xNN. Its columns are those that
- * it takes in a terminal: utf8_columns().
+ * Makes text from files and processes fit to print. Its visible form is valid UTF-8, in which \xNN
+ * stands for every byte of a control character (C0, C1, DEL), of a character that is invisible or
+ * turns the writing direction, and of invalid UTF-8. Its columns are those that it takes in a
+ * terminal: utf8_columns().
  */
 
-/* What a terminal takes for the looks of a text; only where colours are wanted. */
+/* What switches the looks of text in a terminal; only for output in colours. */
 #define TEXT_BOLD  "\033[1m"
 #define TEXT_FAINT "\033[2m"
 #define TEXT_RED   "\033[31m"
@@ -23,42 +23,46 @@
 void text_print(const char *raw, FILE *out);
 
 /*
- * Prints the visible form in lines of `width` columns, broken at blanks; 0: in one line. It begins
- * at `column`, each other line at `indent`; a word that is too long for a line is left whole.
+ * Prints the visible form in lines of `width` columns, broken at blanks; 0: in one line. The first
+ * line begins at `column`, the others at `indent`; a word that is longer than a line is not broken.
  */
 void text_wrap(const char *raw, size_t column, size_t indent, size_t width, FILE *out);
 
-/* The visible form, the caller's to free(), or NULL when memory runs out. */
+/* Returns the visible form, to be free()d, or NULL when memory runs out. */
 char *text_visible(const char *raw);
 
-/* How many columns the visible form takes. */
+/* Returns the columns of the visible form. */
 size_t text_columns(const char *raw);
 
 /*
- * Shortens a visible form to `columns` (at least 4) or less, in place: template arguments and
- * parameters become "...", no more of them than it takes; then the middle, for the beginning of a
- * name tells where it belongs and the end tells it from its neighbours.
+ * Shortens a visible form in place to `columns` (at least 4) or less: "..." replaces template
+ * arguments and parameters, only as many as needed, then the middle, because the beginning of a
+ * name shows where it belongs and its end distinguishes it from similar names.
  */
 void text_shorten(char *visible, size_t columns);
 
-/* The same for a file's path: its folders give way first, from the root on. */
+/* The same for a file's path: drops its directories first, from the root on. */
 void text_shorten_path(char *visible, size_t columns);
 
-/* The same for a line of a text, of which the beginning stays. */
+/* The same for a line of text: keeps its beginning. */
 void text_shorten_line(char *visible, size_t columns);
 
-/* Valid UTF-8 for JSON, wrong bytes as U+FFFD; the caller's to free(), or NULL. */
+/* Returns valid UTF-8 for JSON, with U+FFFD for invalid bytes; to be free()d, or NULL. */
 char *text_utf8(const char *raw);
 
-/* The last component of an image's path; names like [vdso] are whole, no path is [unknown]. */
+/* The last component of an image's path; all of names like [vdso]; "[unknown]" for "". */
 const char *text_basename(const char *path);
 
-/* A copy of a line with blanks in place of tabs, and none at its end; to be free()d, or NULL. */
+/* Returns a line with blanks for tabs and none at its end; to be free()d, or NULL. */
 char *text_expand_tabs(const char *line);
 
 #define TEXT_PERCENT_SIZE 24
 
-/* What `part` is of `whole` in percent, two decimals, whatever the locale; of nothing it is 0. */
+/*
+ * Both print two decimals, with a point in every locale: `part` in percent of `whole` (0 if that
+ * is 0), or a value, at least 0.
+ */
 void text_percent(char text[TEXT_PERCENT_SIZE], uint64_t part, uint64_t whole);
+void text_decimal(char text[TEXT_PERCENT_SIZE], double value);
 
 #endif

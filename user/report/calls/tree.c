@@ -403,15 +403,14 @@ static void print_header(const struct printer *p)
 
 static void print_left_out(const struct printer *p)
 {
-	char percent[32];
 	const struct call_view *v = p->v;
+	char percent[TEXT_PERCENT_SIZE];
 
 	if (!v->left_out)
 		return;
 	fprintf(p->out, "... %zu more", v->left_out);
 	if (!v->hidden) {
-		/* As it was given, whatever the locale. */
-		text_percent(percent, (uint64_t)(v->options.percent * 100 + 0.5), 10000);
+		text_decimal(percent, v->options.percent);
 		fprintf(p->out, ",%s below %s %%", v->left_out == 1 ? "" : " each", percent);
 	}
 	fputc('\n', p->out);

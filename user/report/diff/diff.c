@@ -97,7 +97,7 @@ static const char *cell(const void *context, size_t number, size_t column,
 	case DIFFERENCE:
 		return print_amount(d->c, row->difference, true, buffer);
 	case RANGE:
-		text_percent(buffer, (uint64_t)(range(row) * 100 + 0.5), 10000);
+		text_decimal(buffer, range(row));
 		return buffer;
 	case SIGNIFICANCE:
 		return print_p(row, buffer);

@@ -120,7 +120,7 @@ const char *flame_graph_decimal(double value, char text[TEXT_PERCENT_SIZE])
 {
 	char *end;
 
-	text_percent(text, (uint64_t)(value * 100 + 0.5), 10000);
+	text_decimal(text, value);
 	for (end = text + strlen(text); end[-1] == '0'; end--)
 		;
 	*(end[-1] == '.' ? end - 1 : end) = '\0';
