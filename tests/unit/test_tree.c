@@ -381,18 +381,19 @@ static void test_errors(void **state)
 	(void)state;
 	add(flat, "main", 1);
 	fails(flat, &(struct call_view_options){ 0 }, "the profile has no call stacks",
-	      "profiltool record -g makes one that has");
+	      "profiltool record -g records call stacks");
 	fails(flat, &(struct call_view_options){ .function = "main" },
-	      "the profile has no call stacks", "profiltool record -g makes one that has");
+	      "the profile has no call stacks", "profiltool record -g records call stacks");
 	fails(calls, &(struct call_view_options){ 0 }, "the profile has no call stacks",
 	      "it has counted calls: --callers FUNCTION and --callees FUNCTION show those of one "
 	      "function");
 	fails(calls, &(struct call_view_options){ .function = "x" }, "no sample has x in its stack",
-	      "profiltool report -n 0 tells the functions that have samples");
+	      "profiltool report -n 0 lists the functions that have samples");
 	fails(p, &(struct call_view_options){ .function = "R", .callers = true },
-	      "no sample has R in its stack", "these have such names: _start, serve, parse, ...");
+	      "no sample has R in its stack",
+	      "functions with similar names: _start, serve, parse, ...");
 	fails(p, &(struct call_view_options){ .function = "main", .image = "libc.so.6" },
-	      "no sample has main of libc.so.6 in its stack", "these have such names: main");
+	      "no sample has main of libc.so.6 in its stack", "functions with similar names: main");
 	profile_free(flat);
 	profile_free(calls);
 	profile_free(p);

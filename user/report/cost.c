@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-/* The scheduler's tick comes anyway. */
 bool cost_has_interrupt(const struct profile *p)
 {
 	return strcmp(p->event, "tick") != 0;

@@ -6,18 +6,20 @@
 
 #include "profile/profile.h"
 
-/* Whether each tick is an interrupt that would not come otherwise. */
+/* Whether the ticks' interrupts come only for the profile: the scheduler's come anyway. */
 bool cost_has_interrupt(const struct profile *p);
 
 /*
- * The share of the target's CPU time that all ticks took, their interrupts included, in percent:
- * an estimate, for the interrupt is measured apart. false: the profile does not know enough.
+ * Both store a percentage and return true, or return false when the profile does not hold what it
+ * is computed from. They are estimates, because the cost of an interrupt is measured apart.
  */
+
+/* All ticks, their interrupts included, of the target's CPU time. */
 bool cost_cpu_percent(const struct profile *p, double *percent);
 
 /*
- * The share of the whole machine's CPU time that was taken, idle or not: by all interrupts of the
- * clock, those that hit others included, and by the program.
+ * All interrupts of the clock, those that hit other processes included, and the BPF program, of the
+ * whole machine's CPU time, idle or not.
  */
 bool cost_machine_percent(const struct profile *p, double *percent);
 

@@ -10,33 +10,33 @@
 #include "report/rows.h"
 
 /*
- * What views of a profile share; each has a directory, and does not know the others. They are
- * printed to `out` and nowhere else. All return 0 or -ENOMEM, and may then have printed a part.
- * Whether printing itself went well is for the caller to ask: ferror(out).
+ * What views of a profile share. Each view has a directory and does not include another. Views
+ * print to `out` only. They return 0, or -ENOMEM, perhaps after a part of the output. Whether
+ * printing itself succeeded, ferror(out) says.
  *
- * Names, paths and comments come from untrusted files and processes: in text, what would disturb a
- * terminal is shown as \xNN, in JSON, what is no UTF-8 as U+FFFD.
+ * Names, paths and comments come from untrusted files and processes: text shows as \xNN what would
+ * disturb a terminal, JSON shows as U+FFFD what is invalid UTF-8.
  */
 
 struct report_table_options {
 	struct rows_options rows;
 	size_t limit;	    /* rows at most; 0: all */
-	double percent;	    /* of all samples: rows with less are left out */
+	double percent;	    /* omit rows with less of all samples */
 	unsigned int width; /* columns of the terminal; 0: do not shorten, the output is a pipe */
 	bool color;
 };
 
 /*
- * What happened, and what is shown, in some lines for a person, each begun by `prefix`; lines about
- * what the profile does not know are left out. target: who was profiled, or NULL.
+ * Prints what was recorded and what is shown in a few lines, each begun by `prefix`; omits what the
+ * profile does not hold. target: who was profiled, or NULL.
  */
 int report_summary(const struct profile *p, const char *prefix, const char *target, FILE *out);
 
 /*
- * One line for each image whose samples got no name though names were looked for, and the reason;
- * most samples first, each line begun by `prefix`. A sample belongs to the image of its leaf.
- * Then one line for each interpreter whose C functions have much of the time, as what they run has
- * no name either.
+ * After names were looked up: prints a line for each image with samples (by leaf) that got no name
+ * and the reason, most samples first; then a line for each interpreter whose C functions have a
+ * large share of the samples, because the functions that it runs have no names either. Each line is
+ * begun by `prefix`.
  */
 int report_unnamed(const struct profile *p, const char *prefix, FILE *out);
 

@@ -9,8 +9,8 @@
 
 struct cause {
 	const char *name; /* as in profile_stack_end */
-	const char *text; /* what it is, before "in IMAGE" */
-	const char *hint; /* "" when there is nothing to do */
+	const char *text; /* printed before " in IMAGE" */
+	const char *hint; /* "": there is none */
 };
 
 static const struct cause causes[] = {
@@ -18,11 +18,10 @@ static const struct cause causes[] = {
 	  "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer; code that is "
 	  "made at run time needs frame pointers" },
 	{ "gap", "code without call frame information", "its assembly needs .cfi directives" },
-	{ "unsupported", "call frame information of a kind that is not supported", "" },
+	{ "unsupported", "unsupported call frame information", "" },
 	{ "bad_frame", "wrong call frame information", "" },
 	{ "unreadable", "the stack could not be read", "" },
-	{ "process_unknown", "the process has begun so recently that its mappings were not known",
-	  "" },
+	{ "process_unknown", "the process is so new that its mappings were unknown", "" },
 	{ "mapping_unknown", "return addresses outside all known mappings", "" },
 	{ "32_bit", "32-bit processes are walked by frame pointers",
 	  "build them with -fno-omit-frame-pointer" },
@@ -38,7 +37,7 @@ static const struct cause *find_cause(const char *name)
 	return NULL;
 }
 
-/* All of the cause that entry `first` has; 0: an entry before it has the same. */
+/* The count of all entries with the cause of entry `first`; 0 if an earlier one has it. */
 static uint64_t sum(const struct profile_totals *t, size_t first)
 {
 	uint64_t all = 0;
@@ -53,7 +52,7 @@ static uint64_t sum(const struct profile_totals *t, size_t first)
 	return all;
 }
 
-/* " in A", " in A and 2 others": the most frequent first. */
+/* Prints " in A" or " in A and 2 others", where A is the most frequent image. */
 static void print_images(const struct profile_totals *t, const char *cause, FILE *out)
 {
 	const char *first = NULL;
@@ -75,7 +74,7 @@ static void print_images(const struct profile_totals *t, const char *cause, FILE
 		fprintf(out, " and %zu other%s", others, others == 1 ? "" : "s");
 }
 
-/* A cause that is not known here is one of a later version's. */
+/* Later versions can record further causes: print their names. */
 static void print_cause(const struct profile_totals *t, const char *name, FILE *out)
 {
 	const struct cause *cause = find_cause(name);

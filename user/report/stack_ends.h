@@ -8,12 +8,12 @@
 #include "profile/profile.h"
 
 /*
- * How many of the stacks in user space reach the program's start, and what ends the others: lines
- * that begin with `prefix`. Nothing where stacks were not walked by call frame information.
+ * Prints how many of the user stacks reach the program's start, and what ends the others, in lines
+ * that begin with `prefix`. Prints nothing unless stacks were unwound by call frame information.
  */
 void stack_ends_print(const struct profile *p, const char *prefix, FILE *out);
 
-/* [{"cause", "image", "count", "hint"}]; NULL: out of memory. */
+/* Returns [{"cause", "image", "count", "hint"}], or NULL when memory runs out. */
 struct json_object *stack_ends_json(const struct profile_totals *t);
 
 #endif

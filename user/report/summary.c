@@ -12,17 +12,17 @@
 #include "report/stack_ends.h"
 #include "report/text.h"
 #include "symbol/runtime.h"
+#include "util/sum.h"
 
-/* An interpreter gets a line if it has one of so many samples. */
+/* An interpreter gets a line if it has at least 1 of so many samples. */
 #define INTERPRETER_SHARE 10
 
-/* A line made of parts, each only when known. */
+/* A line of several parts, of which unknown ones are omitted. */
 struct line {
 	FILE *out;
-	const char *gap; /* stands before the next part */
+	const char *gap; /* printed before the next part */
 };
 
-/* What stands in front of a part. */
 static void begin_part(struct line *line)
 {
 	fputs(line->gap, line->out);
@@ -34,7 +34,9 @@ static double seconds(uint64_t ns)
 	return (double)ns / 1e9;
 }
 
-/* The period is near to what was asked: user/capture/period.h; where only that is known, it tells.
+/*
+ * The period only approximates the frequency that was asked for (user/capture/period.h), but many
+ * profiles hold no more.
  */
 static void print_asked(struct line *line, const struct profile *p)
 {
@@ -167,7 +169,7 @@ static void print_truncated(const struct profile_totals *t, const char *prefix, 
 	text_percent(percent, t->stacks_truncated, t->counted);
 	fprintf(out,
 		"%s%" PRIu64 " stack%s (%s %%) %s cut off at %" PRIu64
-		" frames: who called the rest is not known\n",
+		" frames: their outer callers are unknown\n",
 		prefix, t->stacks_truncated, t->stacks_truncated == 1 ? "" : "s", percent,
 		t->stacks_truncated == 1 ? "was" : "were", t->stack_limit);
 }
@@ -179,13 +181,13 @@ static uint64_t sum(const struct profile *p, size_t value)
 	for (size_t i = 0; i < p->sample_count; i++) {
 		int64_t count = p->values[i * p->value_type_count + value];
 
-		if (count > 0 && __builtin_add_overflow(all, count, &all))
-			return UINT64_MAX;
+		if (count > 0)
+			add_u64(&all, count);
 	}
 	return all;
 }
 
-/* All counts of each event, where there are several. */
+/* Prints the sum of each event, if there are several. */
 static int print_events(const struct profile *p, const char *prefix, FILE *out)
 {
 	size_t *values = calloc(p->value_type_count + 1, sizeof(*values));
@@ -211,7 +213,7 @@ static int print_events(const struct profile *p, const char *prefix, FILE *out)
 	return 0;
 }
 
-/* The value that the table is about, where that does not go without saying. */
+/* Prints which value is shown, unless it is the only one or "samples". */
 static int print_value(const struct profile *p, const char *prefix, FILE *out)
 {
 	size_t shown = profile_count_value(p);
@@ -248,20 +250,19 @@ int report_summary(const struct profile *p, const char *prefix, const char *targ
 
 struct unnamed {
 	const struct profile_image *image;
-	uint64_t samples;
-	uint64_t all; /* those with a name, too */
+	uint64_t samples; /* without a name */
+	uint64_t all;
 };
 
 static int compare_unnamed(const void *one, const void *other)
 {
 	const struct unnamed *a = one, *b = other;
 
-	if (a->samples != b->samples)
-		return a->samples < b->samples ? 1 : -1;
-	return (a->image > b->image) - (a->image < b->image); /* in the profile's order */
+	/* If equal, in the profile's order. */
+	return compare_u64(b->samples, a->samples) ?: (a->image > b->image) - (a->image < b->image);
 }
 
-/* Adds each sample to the image of its leaf. Returns all samples. */
+/* Counts each sample for the image of its leaf. Returns the sum of all samples. */
 static uint64_t count_unnamed(const struct profile *p, struct unnamed *images)
 {
 	size_t value_index = profile_count_value(p);
@@ -289,20 +290,18 @@ static uint64_t count_unnamed(const struct profile *p, struct unnamed *images)
 	return sum;
 }
 
+/* Texts of a profile are interned: equal ones are the same pointer. */
 static int compare_same(const void *one, const void *other)
 {
-	const struct unnamed *a = one, *b = other;
-	uintptr_t path = (uintptr_t)a->image->path, other_path = (uintptr_t)b->image->path;
-	uintptr_t why = (uintptr_t)a->image->unnamed, other_why = (uintptr_t)b->image->unnamed;
+	const struct profile_image *a = ((const struct unnamed *)one)->image;
+	const struct profile_image *b = ((const struct unnamed *)other)->image;
+	int order = compare_u64((uintptr_t)a->path, (uintptr_t)b->path);
 
-	if (path != other_path)
-		return path < other_path ? -1 : 1;
-	if (why != other_why)
-		return why < other_why ? -1 : 1;
-	return (a->image > b->image) - (a->image < b->image);
+	order = order ?: compare_u64((uintptr_t)a->unnamed, (uintptr_t)b->unnamed);
+	return order ?: (a > b) - (a < b);
 }
 
-/* To a person, builds of a file that cannot be told apart by path and reason are one. */
+/* Adds up images with the same path and reason (builds of one file) in the first of them. */
 static void fold_same(struct unnamed *images, size_t count)
 {
 	size_t first = 0;

@@ -8,15 +8,14 @@
 #include "report/text.h"
 
 #define GAP	     2	/* blanks between columns */
-#define TEXT_MIN     12 /* a text is not shortened below this, whatever the width */
-#define TEXT_PADDING 60 /* in a pipe: one long text must not push the next column to the right */
+#define TEXT_MIN     12 /* columns that a text keeps, even in a narrow terminal */
+#define TEXT_PADDING 60 /* at most, in a pipe: a longer text does not widen its column */
 
-/* A table with what it takes to print it. */
 struct layout {
 	const struct table *t;
 	size_t count;	/* of columns that are shown */
 	size_t *shown;	/* their numbers */
-	size_t *widths; /* of all columns */
+	size_t *widths; /* of each column of t, shown or not */
 };
 
 static size_t max(size_t a, size_t b)
@@ -29,7 +28,7 @@ static size_t min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* The widths that the header and the rows ask for. */
+/* Shows all columns, each as wide as its header and rows need. */
 static void measure(struct layout *l)
 {
 	char buffer[TABLE_CELL_SIZE];
@@ -49,7 +48,7 @@ static bool is_text(const struct layout *l, size_t i)
 	return l->t->columns[l->shown[i]].is_text;
 }
 
-/* How wide the table is at least, and with the widths that it has now. */
+/* The width of the table; with `least`, after all texts are shortened. */
 static size_t total_width(const struct layout *l, bool least)
 {
 	size_t sum = 0;
@@ -63,10 +62,10 @@ static size_t total_width(const struct layout *l, bool least)
 }
 
 /*
- * What goes next where a terminal is too narrow, the last first: what is optional, texts but the
- * first one, numbers but the first two. l->count: nothing.
+ * The shown column to omit next, the last one of these: optional columns, then texts but the first,
+ * then numbers but the first two. l->count: none may be omitted.
  */
-static size_t least_wanted(const struct layout *l)
+static size_t next_to_omit(const struct layout *l)
 {
 	size_t optional = l->count, text = l->count, number = l->count, texts = 0;
 
@@ -85,7 +84,7 @@ static size_t least_wanted(const struct layout *l)
 
 static bool drop_column(struct layout *l)
 {
-	size_t i = least_wanted(l);
+	size_t i = next_to_omit(l);
 
 	if (i == l->count)
 		return false;
@@ -94,7 +93,7 @@ static bool drop_column(struct layout *l)
 	return true;
 }
 
-/* Of the first columns, the widest text that may be shortened still, the last of such; or NULL. */
+/* The width of the widest text among the first columns that can be shortened, or NULL. */
 static size_t *widest_text(const struct layout *l, size_t count)
 {
 	size_t *widest = NULL;
@@ -108,7 +107,7 @@ static size_t *widest_text(const struct layout *l, size_t count)
 	return widest;
 }
 
-/* Makes all fit a terminal. The last of several texts gets a third at most. */
+/* Makes the table fit a terminal. The last of several texts gets at most a third of it. */
 static void fit(struct layout *l, size_t width)
 {
 	size_t *last, *widest;
@@ -141,7 +140,7 @@ static void print_blanks(size_t blanks, FILE *out)
 	fprintf(out, "%*s", (int)blanks, "");
 }
 
-/* Of the cells of a row. */
+/* How the cells of a row are printed. */
 struct looks {
 	bool red, is_line;
 };

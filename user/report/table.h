@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 /*
- * A table of text: one header line, one line per row, columns two blanks apart. Numbers are at the
- * right of their column and whole; texts are at the left, and in a terminal the widest gives way
- * until all fits. Where even that is not enough, columns are left out.
+ * A table of text: one header line, one line per row, two blanks between columns. Numbers are
+ * right-aligned and never shortened. Texts are left-aligned; to fit a terminal the widest text is
+ * shortened, and where that is not enough, columns are omitted.
  */
 
 #define TABLE_CELL_SIZE 32
@@ -21,24 +21,25 @@
 struct table_column {
 	const char *title;
 	bool is_text;
-	bool is_path;	  /* a text whose end says the most */
-	bool is_hot;	  /* in red where the row is */
-	bool is_optional; /* the first to be left out */
-	size_t width;	  /* at least, where there is room; 0: as its texts need */
+	bool is_path;	  /* a text that is shortened from its start */
+	bool is_hot;	  /* red in hot rows */
+	bool is_optional; /* omitted before others */
+	size_t width;	  /* at least, if there is room; 0: as wide as its texts */
 };
 
 struct table {
 	const struct table_column *columns;
 	size_t column_count;
 	size_t row_count;
-	/* The raw text of a cell: in `buffer`, or anywhere that outlives table_print(). */
+	/* Returns the raw text of a cell: `buffer`, or a string that outlives table_print(). */
 	const char *(*cell)(const void *context, size_t row, size_t column,
 			    char buffer[TABLE_CELL_SIZE]);
 	bool (*is_hot)(const void *context, size_t row);
-	bool (*is_faint)(const void *context, size_t row); /* shown so; NULL: none is */
-	bool (*is_line)(const void *context, size_t row);  /* its text is no name; NULL: none is */
+	bool (*is_faint)(const void *context, size_t row); /* NULL: no row is */
+	/* Whether the row's texts are lines of text, not names: keep their beginnings. NULL: no */
+	bool (*is_line)(const void *context, size_t row);
 	const void *context;
-	unsigned int width; /* columns of the terminal; 0: shorten nothing, it is a pipe */
+	unsigned int width; /* columns of the terminal; 0: shorten nothing, the output is a pipe */
 	bool color;
 };
 

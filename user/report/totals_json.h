@@ -5,10 +5,10 @@
 #include "profile/profile.h"
 #include "report/json_writer.h"
 
-/* The account of ticks and what they cost, as members; none when the profile has no account. */
+/* Writes the account of ticks and their cost; nothing if the profile has no account. */
 void totals_json(struct json_writer *w, const struct profile *p);
 
-/* The same after the value that is shown and what was recorded: the clock and how long. */
+/* Writes which value is shown, the clock and the duration of the recording, and the totals. */
 void recording_json(struct json_writer *w, const struct profile *p);
 
 #endif

@@ -20,25 +20,24 @@ static bool has_calls(const struct profile *p)
 	return found;
 }
 
-static int explain_filtered_calls(struct error *e)
+/* recorded: the profile has recorded calls. */
+static int explain_no_stacks(const struct profile *p, bool recorded, struct error *e)
 {
-	error_set(e, 0, "counted calls cannot be filtered, and the profile has no call stacks");
-	error_mend(e, "--callers FUNCTION and --callees FUNCTION show the calls of one function "
-		      "without --focus and --ignore");
-	return -ENODATA;
-}
-
-static int explain_no_stacks(bool calls, struct error *e)
-{
+	if (p->filtered_calls) {
+		error_set(e, 0,
+			  "counted calls cannot be filtered, and the profile has no call stacks");
+		error_mend(e, "--callers FUNCTION and --callees FUNCTION show the calls of one "
+			      "function without --focus and --ignore");
+		return -ENODATA;
+	}
 	error_set(e, 0, "the profile has no call stacks");
-	error_mend(e,
-		   calls ? "it has counted calls: --callers FUNCTION and --callees FUNCTION show "
-			   "those of one function"
-			 : "profiltool record -g makes one that has");
+	error_mend(e, recorded ? "it has counted calls: --callers FUNCTION and --callees FUNCTION "
+				 "show those of one function"
+			       : "profiltool record -g records call stacks");
 	return -ENODATA;
 }
 
-/* Names that the function's may have been meant to be. */
+/* Stores a list of functions whose names contain `function`. */
 static void suggest(const struct call_tree *t, const char *function, char *list, size_t size)
 {
 	size_t used = 0, found = 0;
@@ -56,7 +55,7 @@ static void suggest(const struct call_tree *t, const char *function, char *list,
 		snprintf(list + used, size - used, ", ...");
 }
 
-static int explain_none(const struct call_view *v, struct error *e)
+static int explain_not_found(const struct call_view *v, struct error *e)
 {
 	char list[400];
 
@@ -64,9 +63,9 @@ static int explain_none(const struct call_view *v, struct error *e)
 		  v->options.image ? " of " : "", v->options.image ?: "");
 	suggest(&v->tree, v->options.function, list, sizeof(list));
 	if (*list)
-		error_mend(e, "these have such names: %s", list);
+		error_mend(e, "functions with similar names: %s", list);
 	else
-		error_mend(e, "profiltool report -n 0 tells the functions that have samples");
+		error_mend(e, "profiltool report -n 0 lists the functions that have samples");
 	return -ENOENT;
 }
 
@@ -87,15 +86,15 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 	else if (calls && o.function)
 		err = call_tree_of_calls(&v->tree, p, &o);
 	else
-		return p->filtered_calls ? explain_filtered_calls(e) : explain_no_stacks(calls, e);
+		return explain_no_stacks(p, calls, e);
 	if (err)
 		return error_no_memory(e);
 	if (o.function && v->tree.nodes[0].frame == CALL_TREE_NONE)
-		return explain_none(v, e);
+		return explain_not_found(v, e);
 	return 0;
 }
 
-/* Falling; a caller comes before what it calls. */
+/* The largest total first; a parent before its children. */
 static int compare_nodes(const void *one, const void *other, void *context)
 {
 	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
@@ -104,7 +103,7 @@ static int compare_nodes(const void *one, const void *other, void *context)
 	return compare_u64(counts[b].total, counts[a].total) ?: compare_u64(a, b);
 }
 
-/* Leaves as many as the limit says. Whose total is larger is no child of one that goes. */
+/* Hides nodes beyond the limit. No child is shown without its parent, whose total is larger. */
 static int apply_limit(struct call_view *v)
 {
 	struct call_tree *t = &v->tree;
@@ -150,7 +149,7 @@ static int count_rests(struct call_view *v)
 
 		rest->count += t->nodes[i].folded;
 		add_u64(&shown[i], t->counts[i].self);
-		/* More may be shown: calls that go in circles are counted several times. */
+		/* The children can have more together: calls of a cycle count several times. */
 		if (rest->count && t->counts[i].total > shown[i])
 			rest->total = t->counts[i].total - shown[i];
 	}
@@ -192,7 +191,7 @@ uint32_t call_view_first(const struct call_view *v, uint32_t node)
 	return if_shown(v, v->tree.nodes[node].first_child);
 }
 
-/* Behind a sibling that is hidden all are. */
+/* After a hidden sibling, all are hidden. */
 uint32_t call_view_next(const struct call_view *v, uint32_t node)
 {
 	return if_shown(v, v->tree.nodes[node].next_sibling);

@@ -11,65 +11,66 @@
 #include "report/call_tree.h"
 #include "util/error.h"
 
-/* A profile as a tree of calls: all of it, or what calls a function, or what that calls. */
+/* The calls of a profile as a tree: all of them, or the callers or callees of a function. */
 
 struct call_view_options {
 	enum call_tree_roots roots;
-	const char *function; /* the one whose calls are shown; NULL: the whole tree */
+	const char *function; /* whose callers or callees are shown; NULL: all calls */
 	const char *image;    /* that holds it: its path or base name; NULL: any */
-	bool callers;	      /* of the function, in place of what it calls */
-	double percent;	      /* of all samples: what has less is left out */
+	bool callers;	      /* of the function, instead of callees */
+	double percent;	      /* omit nodes with less of all samples */
 	size_t limit;	      /* nodes at most, those with most samples; 0: all */
 };
 
-/* What the children of a node that are not shown have together. */
+/* The children of a node that are not shown. */
 struct call_rest {
-	uint64_t count; /* children */
-	uint64_t total;
+	uint64_t count;
+	uint64_t total; /* their sum */
 };
 
 struct call_view {
 	struct call_view_options options;
 	struct call_tree tree;
 	char *title;  /* what is counted: "samples", "cycles" */
-	bool *hidden; /* nodes that the limit leaves out, and all below them; NULL: none */
+	bool *hidden; /* of each node: it or an ancestor exceeds the limit; NULL: none does */
 	struct call_rest *rests; /* of each node */
-	size_t left_out;	 /* callers or callees that are not shown, of all nodes */
+	size_t left_out;	 /* nodes that are not shown but whose parent is */
 };
 
 /*
- * Made of stacks; for callers and callees in a profile that has none of calls that were counted
- * apart, one level deep. Returns 0, or a negative errno with e set: without any of these, and when
- * there is no such function. call_view_free() is due in any case.
+ * Makes the view from stacks. Callers and callees of a profile without stacks are made from its
+ * recorded calls, one level deep. Returns 0, or a negative errno with e set: without stacks and
+ * such calls, or when the function is not found. Call call_view_free() in any case.
  */
 int call_view_make(struct call_view *v, const struct profile *p, const struct call_view_options *o,
 		   struct error *e);
 void call_view_free(struct call_view *v);
 
-/* The first child of a node that is shown, the next one behind a node; or CALL_TREE_NONE. */
+/* The first shown child of a node, and the next shown sibling; or CALL_TREE_NONE. */
 uint32_t call_view_first(const struct call_view *v, uint32_t node);
 uint32_t call_view_next(const struct call_view *v, uint32_t node);
 
 struct call_view_style {
 	unsigned int width; /* columns of the terminal; 0: do not shorten, the output is a pipe */
 	bool color;
-	bool utf8; /* lines may be drawn */
+	bool utf8; /* draw lines with box characters */
 };
 
 /*
- * One line for each function, the outermost first, each below its caller, or in callers below what
- * it calls. What a node alone calls stands below it; where a node calls several they are indented
- * and marked. A number that is that of the line above, whose only callee it is, is left out.
+ * Prints a line for each node, below its parent: a caller, or of callers the callee. An only child
+ * is at the indentation of its parent; several are indented and marked. An only child's number is
+ * blank if it equals the parent's.
  *
- *     total%  self%  function  image               the whole tree
- *     samples  total%  root%  self%  function  image    of one function; without self% of callers
- *     calls  samples  total%  root%  function  image    from calls that were counted
+ *     total%  self%  function  image               all calls
+ *     samples  total%  root%  self%  function  image    of a function; callers without self%
+ *     calls  samples  total%  root%  function  image    from recorded calls
  *
- * Images are told where they change. root% is the part of what the function has.
+ * An image is printed where it differs from the parent's. root% is the share of the function's
+ * total.
  */
 int call_view_print(const struct call_view *v, const struct call_view_style *style, FILE *out);
 
-/* The same as one JSON object; see profiltool(5). Both return 0 or -ENOMEM, as all of report.h. */
+/* The same as one JSON object; see profiltool(5). Both return 0 or -ENOMEM, as in report.h. */
 int call_view_json(const struct call_view *v, const struct profile *p, FILE *out);
 
 #endif

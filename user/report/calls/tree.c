@@ -10,10 +10,10 @@
 #include "report/text.h"
 #include "util/array.h"
 
-#define LEVELS_MAX  64 /* of indentation: deeper ones are told as a number */
+#define LEVELS_MAX  64 /* of indentation; of more, their number is printed */
 #define LEVELS_MIN  4
-#define LABEL_MIN   24 /* columns for a function, whatever the width */
-#define IMAGE_MIN   12
+#define LABEL_MIN   24 /* columns for a function, even in a narrow terminal */
+#define IMAGE_MIN   12 /* columns for an image, the same */
 #define NUMBERS_MAX 5
 
 enum number {
@@ -24,7 +24,7 @@ enum number {
 	SELF_PERCENT,
 };
 
-/* What is needed to print a line, two columns each. */
+/* Drawn from parents to children; two columns each. */
 struct lines {
 	const char *through, *child, *last_child;
 };
@@ -37,17 +37,17 @@ struct printer {
 	int widths[NUMBERS_MAX];
 	size_t number_count;
 	size_t most_levels;
-	uint32_t *levels; /* of each node: how often its callers called several */
-	bool *more;	  /* of a level: whether a line below the last one is of it */
+	uint32_t *levels; /* of each node: its ancestors that have several lines below them */
+	bool *more;	  /* of each level: a line of it follows */
 	size_t more_room;
 };
 
-/* A line of the tree: a node, or what its children have that are not shown. */
+/* A line of the tree: a node, or the children of a node that are not shown. */
 struct line {
 	uint32_t node;
 	bool is_rest;
 	uint32_t level;
-	bool is_branch; /* its caller has others, too */
+	bool is_branch; /* the parent has several lines below it */
 	bool is_last;	/* of these */
 };
 
@@ -63,22 +63,17 @@ static const char *title_of(const struct printer *p, enum number n)
 	return n == SAMPLES ? p->v->title : titles[n];
 }
 
-static uint64_t widest_count(const struct call_view *v, enum number n)
-{
-	uint64_t most = n == CALLS ? 0 : v->tree.counts[0].total;
-
-	for (size_t i = 1; n == CALLS && i < v->tree.count; i++)
-		most = v->tree.calls[i] > most ? v->tree.calls[i] : most;
-	return most;
-}
-
 static void add_number(struct printer *p, enum number n)
 {
+	const struct call_tree *t = &p->v->tree;
+	uint64_t most = n == SAMPLES ? t->counts[0].total : 0;
 	char text[TEXT_PERCENT_SIZE] = "100.00";
 	size_t width = text_columns(title_of(p, n));
 
+	for (size_t i = 1; n == CALLS && i < t->count; i++)
+		most = t->calls[i] > most ? t->calls[i] : most;
 	if (n == CALLS || n == SAMPLES)
-		snprintf(text, sizeof(text), "%" PRIu64, widest_count(p->v, n));
+		snprintf(text, sizeof(text), "%" PRIu64, most);
 	if (width < strlen(text))
 		width = strlen(text);
 	p->widths[p->number_count] = (int)width;
@@ -110,7 +105,7 @@ static size_t numbers_width(const struct printer *p)
 	return width;
 }
 
-/* Whether what is left out below a node is a line of its own: where it has enough. */
+/* Whether the children that are not shown get a line: they have enough samples together. */
 static bool is_rest_shown(const struct call_view *v, uint32_t node)
 {
 	double least = (double)v->tree.samples[0] * v->options.percent / 100;
@@ -118,7 +113,7 @@ static bool is_rest_shown(const struct call_view *v, uint32_t node)
 	return v->rests[node].total > 0 && (double)v->rests[node].total >= least;
 }
 
-/* Whether more than one line is to stand below a node. */
+/* Whether a node has several lines below it. */
 static bool is_fork(const struct call_view *v, uint32_t node)
 {
 	uint32_t child = call_view_first(v, node);
@@ -128,8 +123,8 @@ static bool is_fork(const struct call_view *v, uint32_t node)
 	return call_view_next(v, child) != CALL_TREE_NONE || is_rest_shown(v, node);
 }
 
-/* Whether a number says no more than the line above it. */
-static bool is_left_out(const struct printer *p, const struct line *line, enum number n)
+/* Whether a number stays blank: it does not exist, or says no more than the line above. */
+static bool is_blank(const struct printer *p, const struct line *line, enum number n)
 {
 	const struct call_tree *t = &p->v->tree;
 	const struct callgraph_cost *count = &t->counts[line->node];
@@ -187,25 +182,19 @@ static void print_numbers(const struct printer *p, const struct line *line)
 		bool red = p->numbers[i] == SELF_PERCENT && is_hot(p, line);
 
 		*text = '\0';
-		if (!is_left_out(p, line, p->numbers[i]))
+		if (!is_blank(p, line, p->numbers[i]))
 			number_text(p, line, p->numbers[i], text);
 		fprintf(p->out, "%s%*s%s  ", red ? TEXT_RED : "", p->widths[i], text,
 			red ? TEXT_PLAIN : "");
 	}
 }
 
-static const struct lines *lines_of(const struct printer *p)
+/* Prints the lines from parents to children. Returns how many columns they take. */
+static size_t print_lines(const struct printer *p, const struct line *line)
 {
 	static const struct lines ascii = { "| ", "+ ", "` " };
 	static const struct lines utf8 = { "\u2502 ", "\u251c ", "\u2514 " };
-
-	return p->style->utf8 ? &utf8 : &ascii;
-}
-
-/* The lines from callers to what they call. Returns how many columns they take. */
-static size_t print_lines(const struct printer *p, const struct line *line)
-{
-	const struct lines *lines = lines_of(p);
+	const struct lines *lines = p->style->utf8 ? &utf8 : &ascii;
 	uint32_t first = 1, marked = line->is_branch ? line->level : line->level + 1;
 	size_t columns = 0;
 
@@ -226,7 +215,7 @@ static size_t print_lines(const struct printer *p, const struct line *line)
 	return columns;
 }
 
-/* The image of a node, where it is another than that of the line above; else NULL. */
+/* The image of a node if it differs from the parent's; else NULL. */
 static const char *changed_image(const struct call_tree *t, uint32_t node)
 {
 	const struct call_frame *f = &t->frames[t->nodes[node].frame], *caller;
@@ -242,7 +231,7 @@ static const char *changed_image(const struct call_tree *t, uint32_t node)
 	return text_basename(f->image);
 }
 
-/* Prints a text in as many columns at most; 0: all. Returns how many it took, or -ENOMEM. */
+/* Prints a text in `most` columns at most; 0: all. Returns its columns, or -ENOMEM. */
 static int print_text(const struct printer *p, const char *raw, size_t most)
 {
 	size_t columns = text_columns(raw);
@@ -259,7 +248,7 @@ static int print_text(const struct printer *p, const char *raw, size_t most)
 	return columns;
 }
 
-/* room: columns; 0: as many as it takes. */
+/* room: columns; 0: unlimited. */
 static int print_name(const struct printer *p, uint32_t node, size_t room)
 {
 	static const char inlined_mark[] = " (inlined)";
@@ -287,11 +276,15 @@ static int print_name(const struct printer *p, uint32_t node, size_t room)
 	return 0;
 }
 
-static int print_line(const struct printer *p, const struct line *line)
+static int print_line(struct printer *p, const struct line *line)
 {
 	size_t before = numbers_width(p), room = 0;
 	int err = 0;
 
+	if (array_reserve(&p->more, &p->more_room, line->level + 1, sizeof(*p->more)))
+		return -ENOMEM;
+	if (line->is_branch)
+		p->more[line->level] = !line->is_last;
 	print_numbers(p, line);
 	before += print_lines(p, line);
 	if (p->style->width)
@@ -310,18 +303,13 @@ static int print_node(struct printer *p, uint32_t node)
 	uint32_t caller = v->tree.nodes[node].parent;
 	struct line line = { .node = node, .level = p->levels[node] };
 
-	if (caller != CALL_TREE_NONE && is_fork(v, caller)) {
-		line.is_branch = true;
-		line.is_last =
-			call_view_next(v, node) == CALL_TREE_NONE && !is_rest_shown(v, caller);
-		if (array_reserve(&p->more, &p->more_room, line.level + 1, sizeof(*p->more)))
-			return -ENOMEM;
-		p->more[line.level] = !line.is_last;
-	}
+	line.is_branch = caller != CALL_TREE_NONE && is_fork(v, caller);
+	line.is_last = line.is_branch && call_view_next(v, node) == CALL_TREE_NONE &&
+		       !is_rest_shown(v, caller);
 	return print_line(p, &line);
 }
 
-/* Below a node of which no child is shown it stands as one of several would. */
+/* Prints the line of the children that are not shown, if they get one. */
 static int print_rest(struct printer *p, uint32_t node)
 {
 	struct line line = {
@@ -332,15 +320,10 @@ static int print_rest(struct printer *p, uint32_t node)
 		.is_last = true,
 	};
 
-	if (!is_rest_shown(p->v, node))
-		return 0;
-	if (array_reserve(&p->more, &p->more_room, line.level + 1, sizeof(*p->more)))
-		return -ENOMEM;
-	p->more[line.level] = false;
-	return print_line(p, &line);
+	return is_rest_shown(p->v, node) ? print_line(p, &line) : 0;
 }
 
-/* Goes on to the next node: the first below this one, or the next one behind or above. */
+/* Moves to the next node in depth-first order; prints the rests of nodes that end here. */
 static int step(struct printer *p, uint32_t *node)
 {
 	const struct call_view *v = p->v;
@@ -416,7 +399,7 @@ static void print_left_out(const struct printer *p)
 	fputc('\n', p->out);
 }
 
-/* Lines leave room for a function. */
+/* How many levels of indentation leave room for a function. */
 static size_t most_levels(size_t width, size_t numbers)
 {
 	size_t least = numbers + LABEL_MIN;
@@ -433,7 +416,7 @@ int call_view_print(const struct call_view *v, const struct call_view_style *sty
 	if (style->width)
 		p.most_levels = most_levels(style->width, numbers_width(&p));
 	p.levels = calloc(v->tree.count, sizeof(*p.levels));
-	if (p.levels && !array_reserve(&p.more, &p.more_room, 1, sizeof(*p.more))) {
+	if (p.levels) {
 		print_header(&p);
 		err = print_nodes(&p);
 	}

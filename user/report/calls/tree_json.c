@@ -8,7 +8,7 @@
 #include "report/text.h"
 #include "report/totals_json.h"
 
-#define LEVELS_MAX 20 /* of indentation: more would only make the file long */
+#define LEVELS_MAX 20 /* of indentation: more would only make the file larger */
 
 /* A node without its children. */
 static struct json_object *node_object(const struct call_view *v, uint32_t node)
@@ -53,7 +53,7 @@ static int begin_node(const struct call_view *v, uint32_t node, FILE *out)
 	return 0;
 }
 
-/* Ends the nodes that have no more children, up to the one that has; moves on to that child. */
+/* Ends nodes without further children. Returns the next child of the first other ancestor. */
 static uint32_t end_nodes(const struct call_view *v, uint32_t node, uint32_t top, FILE *out)
 {
 	while (node != top) {
@@ -69,7 +69,7 @@ static uint32_t end_nodes(const struct call_view *v, uint32_t node, uint32_t top
 	return CALL_TREE_NONE;
 }
 
-/* The nodes of a list, and all below them. top: their parent. */
+/* Writes `node`, its shown siblings after it, and their descendants. top: their parent. */
 static int write_nodes(const struct call_view *v, uint32_t node, uint32_t top, FILE *out)
 {
 	int err = 0;

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "report/flame_graph/flame_graph_parts.h"
+#include "util/sum.h"
 
-#define SCALE_LEAST   0.01 /* of a colour scale, so that noise stays pale */
+#define SCALE_LEAST   0.01 /* change of a share with the full colour: noise stays pale */
 #define NOTE_NAME_MAX 80   /* columns of a name in a note */
 
 static const char style[] =
@@ -20,7 +21,7 @@ static const char script[] =
 #include "flame_graph.js.h"
 	;
 
-/* ---- the tree ---- */
+/* ---- comparison ---- */
 
 static void find_scale(struct flame_graph *g)
 {
@@ -32,10 +33,10 @@ static void find_scale(struct flame_graph *g)
 static int compare_gone(const void *one, const void *other, void *context)
 {
 	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-	uint64_t old_a = flame_graph_total(context, a, OLD);
-	uint64_t old_b = flame_graph_total(context, b, OLD);
+	int order =
+		compare_u64(flame_graph_total(context, b, OLD), flame_graph_total(context, a, OLD));
 
-	return (old_a < old_b) - (old_a > old_b) ?: (a > b) - (a < b);
+	return order ?: compare_u64(a, b);
 }
 
 static int find_gone(struct flame_graph *g)
@@ -54,25 +55,16 @@ static int find_gone(struct flame_graph *g)
 
 /* ---- notes ---- */
 
-/* A name cut in the middle, to be free()d, or NULL. */
-static char *short_name(const char *name)
-{
-	char *visible = text_visible(name);
-
-	if (visible)
-		text_shorten(visible, NOTE_NAME_MAX);
-	return visible;
-}
-
 static int note_gone(struct flame_graph *g)
 {
 	char part[TEXT_PERCENT_SIZE], *name;
 
 	if (!g->gone_count)
 		return 0;
-	name = short_name(flame_graph_frame(g, g->gone[0])->name);
+	name = text_visible(flame_graph_frame(g, g->gone[0])->name);
 	if (!name)
 		return -ENOMEM;
+	text_shorten(name, NOTE_NAME_MAX);
 	text_percent(part, flame_graph_total(g, g->gone[0], OLD), g->tree.samples[OLD]);
 	snprintf(g->notes[NOTE_GONE], sizeof(g->notes[0]),
 		 "%zu frame%s of the old profile %s gone; the largest had %s %%: %s", g->gone_count,
@@ -118,7 +110,7 @@ static int make_notes(struct flame_graph *g, const struct profile *p)
 
 /* ---- the file ---- */
 
-/* Of SVG, which is XML: the script and the style must not be taken for markup. */
+/* SVG is XML: CDATA keeps the script and the style from being parsed as markup. */
 static int print_svg(const struct flame_graph *g, FILE *out)
 {
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
@@ -132,7 +124,7 @@ static int print_svg(const struct flame_graph *g, FILE *out)
 	return 0;
 }
 
-/* The policy keeps the page from asking the network for anything, whatever is in it. */
+/* The policy keeps the page from any network access, whatever it contains. */
 static int print_html(const struct flame_graph *g, FILE *out)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

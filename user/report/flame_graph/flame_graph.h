@@ -8,22 +8,21 @@
 #include "report/call_tree.h"
 
 /*
- * A flame graph: a file that a browser shows and needs nothing else for. A frame for each call
- * path, as wide as its part of the samples.
+ * A flame graph: a file that a browser shows without any other. It has a frame for each call path,
+ * as wide as its share of the samples.
  */
 
 struct flame_graph_options {
-	bool html;   /* else SVG, which has a picture besides, for where no scripts run */
+	bool html;   /* false: SVG, which also has a picture for viewers that run no scripts */
 	bool icicle; /* the root is on top */
 	const char *title;
 	struct call_tree_options tree;
 };
 
 /*
- * Writes the graph of p; with `earlier`, which may be NULL, coloured by how the parts of the
- * samples have changed since then. Percentages are of all samples of a profile, those that a filter
- * took away included. Returns 0 or -ENOMEM; whether printing went well is for the caller to ask:
- * ferror(out).
+ * Prints the graph of p. earlier: colours show how shares have changed since this profile; or NULL.
+ * Percentages are of all samples of a profile, filtered ones included. Returns 0 or -ENOMEM.
+ * Whether printing itself succeeded, ferror(out) says.
  */
 int flame_graph_print(const struct profile *p, const struct profile *earlier,
 		      const struct flame_graph_options *o, FILE *out);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: 0BSD
 /*
- * What shows a flame graph in a browser. flame_graph.c embeds it, with flame_graph.css and the tree
- * as JSON (flame_graph_data.c tells its keys), in each HTML or SVG file that it writes. An SVG file
- * has a picture besides, for where no scripts run; this takes the picture's place.
+ * Shows a flame graph in a browser. flame_graph.c embeds this script, flame_graph.css and the tree
+ * as JSON (its keys: flame_graph_data.c) in each HTML or SVG file that it writes. An SVG file also
+ * has a picture for viewers that run no scripts, which this script replaces.
  *
- * Names come from files and processes that nobody vouches for: they become text, never markup.
+ * Names come from untrusted files and processes: they become text, never markup.
  */
 "use strict";
 (() => {
 const XHTML = "http://www.w3.org/1999/xhtml", SVG = "http://www.w3.org/2000/svg";
-const ROW = 18, FONT = 12; // pixels, as .frame has them in the style sheet
-const LEAST = 0.5; // pixels: what is narrower is not drawn
-const LEAST_ELEMENT = 3; // pixels: what is narrower is a sliver in a path, with many others
-const LEAST_TEXT = 24; // pixels: what is narrower has no text
-const LEAST_BOTH = 12; // characters: a name that has room for fewer is cut at its end
-const LEGEND = 8; // images that it has at most
+const ROW = 18, FONT = 12; // pixels, as in .frame of the style sheet
+const LEAST = 0.5; // pixels: narrower frames are not drawn
+const LEAST_ELEMENT = 3; // pixels: narrower frames are drawn as part of a path with others
+const LEAST_TEXT = 24; // pixels: narrower frames have no text
+const LEAST_BOTH = 12; // characters: a name with room for fewer is cut at its end
+const LEGEND = 8; // images in the legend at most
 
 const data = JSON.parse(document.getElementById("profile").textContent);
 const compared = "oldAll" in data;
 
-// --- The tree: nodes in depth-first order, so that those below node i are i + 1 .. end[i] - 1 ---
+// --- The tree: nodes in depth-first order; the descendants of node i are i + 1 .. end[i] - 1 ---
 
 const FIELDS = compared ? 6 : 4; // depth, frame, total, self; and heat, old total
 const size = data.nodes.length / FIELDS;
@@ -27,11 +27,11 @@ const depth = new Int32Array(size), frame = new Int32Array(size);
 const total = new Float64Array(size), self = new Float64Array(size);
 const heat = new Float64Array(size), old = new Float64Array(size);
 const parent = new Int32Array(size), end = new Int32Array(size).fill(size);
-const start = new Float64Array(size); // the samples that are left of it
+const start = new Float64Array(size); // the samples of all nodes to the left of it
 
 function load() {
 	const path = []; // the last node of each depth
-	const next = []; // where its next child starts
+	const next = []; // where the next child of each starts
 
 	for (let i = 0; i < size; i++) {
 		[depth[i], frame[i], total[i], self[i], heat[i], old[i]] =
@@ -76,7 +76,7 @@ function change(i) {
 		`${signed(after - before)} percentage points`;
 }
 
-// What is told of a node besides its name.
+// What the footer says about a node after its name.
 function details(i) {
 	const parts = imageOf(i) ? [imageOf(i)] : [];
 
@@ -92,9 +92,9 @@ function details(i) {
 }
 
 const pen = document.createElementNS(XHTML, "canvas").getContext("2d");
-const textWidths = []; // in pixels, of each frame's name, once it was needed
+const textWidths = []; // in pixels, of each frame's name; measured when first needed
 
-// A name in so many pixels. Of a long one the middle goes: its end tells it from its neighbours.
+// Shortens a name to a number of pixels. A long one loses its middle: ends distinguish neighbours.
 function shorten(f, pixels) {
 	const name = data.frames[f][0];
 
@@ -125,7 +125,7 @@ function make(into, tag, attributes, text) {
 	return made;
 }
 
-// The body of this document. One of SVG becomes one of XHTML: pages scroll, wrap text and print.
+// The body of this document. An SVG document becomes XHTML, to scroll, wrap text and print.
 function makeBody() {
 	if (document.body)
 		return document.body;
@@ -163,7 +163,7 @@ function paint(element, i) {
 		element.style.setProperty("--heat", Math.abs(heat[i]));
 }
 
-// The images with most samples of their own, and their colours.
+// The images with the largest self, and their colours.
 function makeLegend(into) {
 	const selves = new Map(), example = new Map();
 
@@ -185,7 +185,7 @@ function makeLegend(into) {
 		make(into, "span", {}, `and ${images.length - LEGEND} more`);
 }
 
-// From the largest loss of share to the largest gain.
+// The colours from the largest loss of share to the largest gain.
 function makeScale(into) {
 	for (const step of [-1, -0.5, 0, 0.5, 1]) {
 		const entry = make(into, "span");
@@ -243,9 +243,9 @@ function makeHelp() {
 // --- Drawing ---
 
 let zoomed = 0;
-let rows = 1; // that the graph has now
-let current = 0; // the frame that has, or would have, the focus
-let matches = null; // by frame: whether the search found it
+let rows = 1; // number of rows drawn
+let current = 0; // the node that has the focus, or gets it next
+let matches = null; // of each frame: whether the search found it
 const drawn = new Map(); // node: element, in the order of nodes
 
 const look = (i) => (compared ? "changed" : frameOf(i)[3]) + (i < zoomed ? " above" : "") +
@@ -270,10 +270,10 @@ function drawFrame(i, left, width, pixels) {
 }
 
 /*
- * Browsers cannot draw tens of thousands of elements in a moment. So what is narrow becomes part of
- * a path with all that looks the same. left and width are pixels; a seam is left free.
+ * Tens of thousands of elements would take browsers too long. So narrow frames that look the same
+ * become one path. left and width are pixels; a seam stays free.
  */
-function drawSliver(picture, paths, i, left, width) {
+function drawNarrow(picture, paths, i, left, width) {
 	const key = `${look(i)} ${compared ? heat[i] : frameOf(i)[2]}`;
 	const top = data.icicle ? depth[i] * ROW : -(depth[i] + 1) * ROW;
 
@@ -289,8 +289,8 @@ function drawSliver(picture, paths, i, left, width) {
 		`${ROW - 1}h-${rounded}z`;
 }
 
-// What stands upon the zoomed frame, as far as it can be seen. Returns the highest level.
-function drawAbove(picture, pixels) {
+// Draws the visible descendants of the zoomed frame. Returns the largest depth.
+function drawDescendants(picture, pixels) {
 	const scale = 1 / (total[zoomed] || 1);
 	const paths = new Map();
 	let deepest = depth[zoomed];
@@ -303,7 +303,7 @@ function drawAbove(picture, pixels) {
 			continue;
 		}
 		if (width * pixels < LEAST_ELEMENT)
-			drawSliver(picture, paths, i, left * pixels, width * pixels);
+			drawNarrow(picture, paths, i, left * pixels, width * pixels);
 		else
 			drawFrame(i, left * 100, width * 100, width * pixels);
 		deepest = Math.max(deepest, depth[i]);
@@ -314,7 +314,7 @@ function drawAbove(picture, pixels) {
 	return deepest;
 }
 
-// The zoomed frame over the whole width, with all that it stands upon and all upon it.
+// Draws the zoomed frame and its ancestors over the whole width, and its descendants.
 function draw() {
 	const pixels = graph.clientWidth;
 	const picture = document.createElementNS(SVG, "svg");
@@ -325,7 +325,7 @@ function draw() {
 		path.push(i);
 	for (const i of path.reverse())
 		drawFrame(i, 0, 100, pixels);
-	rows = drawAbove(picture, pixels) + 1;
+	rows = drawDescendants(picture, pixels) + 1;
 	picture.setAttribute("viewBox",
 		`0 ${data.icicle ? 0 : -rows * ROW} ${pixels} ${rows * ROW}`);
 	picture.setAttribute("preserveAspectRatio", "none");
@@ -337,7 +337,7 @@ function draw() {
 	resetButton.disabled = !zoomed;
 }
 
-function tell(i) {
+function describe(i) {
 	footer.replaceChildren();
 	make(footer, "b", {}, nameOf(i));
 	footer.append(details(i));
@@ -362,12 +362,12 @@ function zoom(i) {
 	current = i;
 	draw();
 	focus(i);
-	tell(i);
+	describe(i);
 }
 
 // --- Search ---
 
-// Whether a name has the pieces in it, one behind the other.
+// Whether a name contains the pieces in this order.
 function hasPieces(name, { pieces, first, last }) {
 	let end = 0;
 
@@ -388,21 +388,21 @@ function parsePattern(text) {
 }
 
 /*
- * Whether a name has the text in it or matches it as a pattern: * for anything, ^ and $ for the
- * ends of the name, | for or. With regular expressions a few characters can take for ever; who is
- * used to them may also write .* for anything.
+ * Returns a function that says whether a name contains the text, or matches it as a pattern: *
+ * (or .*) for anything, ^ and $ for the ends of the name, | for or. A regular expression of a few
+ * characters could take for ever.
  */
 function matcher(text) {
-	const fold = text === text.toLowerCase();
+	const ignoreCase = text === text.toLowerCase();
 	const patterns = text.split("|").filter((part) => part).map(parsePattern);
 
 	return (name) => {
-		const searched = fold ? name.toLowerCase() : name;
+		const searched = ignoreCase ? name.toLowerCase() : name;
 		return searched.includes(text) || patterns.some((p) => hasPieces(searched, p));
 	};
 }
 
-// A sample counts once, however many of its frames match.
+// Counts a sample once, however many of its frames match.
 function sumMatches() {
 	let sum = 0;
 
@@ -422,7 +422,7 @@ function find() {
 
 	matches = search.value ? data.frames.map((f) => matchesName(f[0])) : null;
 	if (matches)
-		matches[frame[0]] = false; // the root is no function
+		matches[frame[0]] = false; // the root is not a function
 	graph.classList.toggle("searching", matches !== null);
 	draw();
 	if (!matches)
@@ -433,9 +433,9 @@ function find() {
 		matched.textContent = `${percent(sumMatches(), data.all)} match`;
 }
 
-// --- What a person does ---
+// --- Mouse and keyboard ---
 
-// The nearest frame to one side on the same level.
+// The neighbour at the same depth: step -1 left, 1 right.
 function beside(step) {
 	const level = Array.from(drawn.keys()).filter((i) => depth[i] === depth[current]);
 
@@ -488,7 +488,7 @@ function press(event) {
 	const known = event.target === search ? searchCommands : commands;
 	let act = control || event.altKey ? undefined : known[event.key];
 
-	// Pressed again there, Ctrl-F is the browser's.
+	// In the search field, Ctrl-F is the browser's search.
 	if (event.key === "f" && control && event.target !== search)
 		act = commands["/"];
 	if (!act || help.open || (onButton && [" ", "Enter"].includes(event.key)))
@@ -497,7 +497,7 @@ function press(event) {
 	act();
 }
 
-// The node of an event, or of the sliver under the pointer; undefined where there is none.
+// The node at an event, also one drawn in a path; undefined: none.
 function nodeAt(event) {
 	if (event.target.dataset.node)
 		return Number(event.target.dataset.node);
@@ -525,10 +525,10 @@ function listen() {
 	});
 
 	onNode("click", zoom);
-	onNode("pointermove", tell);
+	onNode("pointermove", describe);
 	onNode("focusin", (i) => {
 		setCurrent(i);
-		tell(i);
+		describe(i);
 	});
 	search.addEventListener("input", find);
 	resetButton.addEventListener("click", () => zoom(0));
@@ -541,7 +541,7 @@ load();
 makeNotes();
 makeHelp();
 draw();
-tell(0);
+describe(0);
 listen();
 // The root is at the bottom of a graph that grows upward.
 if (!data.icicle)

@@ -6,22 +6,23 @@
 
 #include "report/flame_graph/flame_graph_parts.h"
 
-#define GONE_MAX 20 /* that are listed */
+#define GONE_MAX 20 /* nodes that are listed as gone */
 
 static size_t gone_listed(const struct flame_graph *g)
 {
 	return g->gone_count < GONE_MAX ? g->gone_count : GONE_MAX;
 }
 
-/* A node's frame in an array with the root's first: CALL_TREE_NONE + 1 is 0. */
+/* The index of a node's frame in arrays whose first element is the root's: CALL_TREE_NONE + 1 is 0.
+ */
 static uint32_t frame_number(const struct flame_graph *g, uint32_t node)
 {
 	return g->tree.nodes[node].frame + 1;
 }
 
 /*
- * Prints the frames that are shown, [NAME, IMAGE, HUE, CLASS], and the number that each has got in
- * numbers[]: those of folded nodes are in the tree, too.
+ * Prints the frames of shown nodes, [NAME, IMAGE, HUE, CLASS], and stores the number of each in
+ * numbers[]. Frames that only folded nodes have are omitted.
  */
 static int print_frames(const struct flame_graph *g, uint32_t *numbers, FILE *out)
 {
@@ -49,7 +50,7 @@ static int print_frames(const struct flame_graph *g, uint32_t *numbers, FILE *ou
 	return err;
 }
 
-/* DEPTH,FRAME,TOTAL,SELF of each, with HEAT,OLD TOTAL when it is compared. */
+/* Prints DEPTH,FRAME,TOTAL,SELF of each node, and if there is an earlier profile HEAT,OLD TOTAL. */
 static void print_nodes(const struct flame_graph *g, const uint32_t *numbers, FILE *out)
 {
 	const struct call_tree *t = &g->tree;

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define KERNEL_HUE 25
-#define NEIGHBOURS 8 /* hues that an image's functions have, so that they differ a little */
+#define NEIGHBOURS 8 /* hues that the functions of one image have */
 
-/* Of other images, as far apart as eyes can tell, and from the kernel's. */
+/* Of other images: as far from each other and from the kernel's as eyes need. */
 static const unsigned short hues[FLAME_GRAPH_HUES] = { 55,  85,	 130, 165, 190, 210,
 						       235, 265, 290, 320, 345 };
 
@@ -39,7 +39,7 @@ double flame_graph_heat(const struct flame_graph *g, uint32_t node)
 	return change < 0 ? -heat : heat;
 }
 
-/* Siblings are ordered by their widths: behind one without there is none that has. */
+/* Siblings are ordered by width: after one without a width, none has one. */
 static bool is_wide(const struct flame_graph *g, uint32_t node)
 {
 	return node != CALL_TREE_NONE && flame_graph_total(g, node, NEW);
@@ -64,7 +64,7 @@ const struct call_frame *flame_graph_frame(const struct flame_graph *g, uint32_t
 	return frame == CALL_TREE_NONE ? &root : &g->tree.frames[frame];
 }
 
-/* FNV-1a: hash_bytes() is another one in each process. */
+/* FNV-1a. hash_bytes() differs from process to process. */
 static uint32_t stable_hash(const char *text)
 {
 	uint32_t hash = 2166136261;
@@ -74,7 +74,7 @@ static uint32_t stable_hash(const char *text)
 	return hash;
 }
 
-/* Where an image stands in g->images, or is to stand; when all is taken, where it would. */
+/* The index of an image in g->images, or the free one for it; if none is free, its first choice. */
 static size_t place_of(const struct flame_graph *g, const char *name)
 {
 	size_t wanted = stable_hash(name) % FLAME_GRAPH_HUES;
@@ -127,7 +127,7 @@ const char *flame_graph_decimal(double value, char text[TEXT_PERCENT_SIZE])
 	return text;
 }
 
-/* Prints visible text, with `escape` for each character that it knows one for. */
+/* Prints the visible form. escape() returns what stands for a character, or NULL for itself. */
 static int print_escaped(const char *raw, const char *(*escape)(char c), const char *noncharacter,
 			 FILE *out)
 {
@@ -136,7 +136,7 @@ static int print_escaped(const char *raw, const char *(*escape)(char c), const c
 	if (!visible)
 		return -ENOMEM;
 	for (const char *s = visible; *s; s++) {
-		/* U+FFFE and U+FFFF: XML does not have them, by no means. */
+		/* U+FFFE and U+FFFF are invalid in XML, even escaped. */
 		if (strncmp(s, "\xef\xbf\xbe", 3) == 0 || strncmp(s, "\xef\xbf\xbf", 3) == 0) {
 			fputs(noncharacter, out);
 			s += 2;
@@ -168,7 +168,7 @@ static const char *xml_escape(char c)
 	}
 }
 
-/* Also what ends or begins markup: it stands in a script element of HTML or XML. */
+/* Characters of markup too, because the JSON is inside a script element. */
 static const char *json_escape(char c)
 {
 	switch (c) {

@@ -7,18 +7,18 @@
 #include "report/flame_graph/flame_graph_parts.h"
 
 /*
- * A picture that needs no script and no style sheet, which a site's policy may forbid: it is in a
- * README, in an img element, in an editor of drawings. In the light colours of flame_graph.css.
+ * A picture that needs no script and no style sheet, for a README, an img element or a drawing
+ * program, where those do not run or are forbidden. It has the light colours of flame_graph.css.
  */
 
 #define WIDTH	     1200
 #define MARGIN	     10
 #define ROW	     18
-#define LINE	     18	 /* of the title and the notes */
-#define LEAST	     0.5 /* what is narrower is not drawn */
-#define LEAST_TITLED 3	 /* what is narrower tells nothing of itself */
-#define GLYPH	     6.7 /* the width of each in the fixed font that names are in */
-#define LEAST_GLYPHS 7	 /* in fewer a name that is shortened tells nothing */
+#define LINE	     18	 /* height of a line of the title and the notes */
+#define LEAST	     0.5 /* narrower frames are not drawn */
+#define LEAST_TITLED 3	 /* narrower frames have neither a title nor a name */
+#define GLYPH	     6.7 /* width of a character in the fixed font of names */
+#define LEAST_GLYPHS 7	 /* a name shortened to fewer would mean nothing */
 
 struct span {
 	double left;
@@ -28,8 +28,8 @@ struct span {
 struct picture {
 	const struct flame_graph *g;
 	struct span *spans; /* of each node */
-	double top;	    /* of the highest row */
-	uint32_t deepest;
+	double top;	    /* y of the highest row */
+	uint32_t deepest;   /* depth of a node that is drawn */
 	FILE *out;
 };
 
@@ -65,7 +65,7 @@ static void print_color(const struct flame_graph *g, uint32_t node, FILE *out)
 	fprintf(out, "hsl(%u,%u%%,%u%%)", flame_graph_hue(g, f), saturation, lightness);
 }
 
-/* What browsers show of it under the pointer. */
+/* Prints what browsers show under the pointer. */
 static int print_title(const struct picture *p, uint32_t node)
 {
 	const struct flame_graph *g = p->g;
@@ -119,7 +119,7 @@ static void print_rectangle(const struct picture *p, uint32_t node, double width
 	char text[TEXT_PERCENT_SIZE];
 
 	fprintf(p->out, "<rect x=\"%s\" ", flame_graph_decimal(p->spans[node].left, text));
-	/* A seam between neighbours, as far as they can do without. */
+	/* Leave a seam between neighbours that are wide enough. */
 	fprintf(p->out, "y=\"%u\" width=\"%s\" height=\"%d\" fill=\"", (unsigned int)y,
 		flame_graph_decimal(width > 3 ? width - 0.7 : width, text), ROW - 1);
 	print_color(p->g, node, p->out);
@@ -146,7 +146,7 @@ static int print_frame(const struct picture *p, uint32_t node)
 	return 0;
 }
 
-/* Where each node is, and how high the picture gets. */
+/* Computes the position of each node and the height of the picture. */
 static void place(struct picture *p)
 {
 	const struct call_node *nodes = p->g->tree.nodes;
@@ -173,7 +173,7 @@ static int print_line(const struct picture *p, double y, unsigned int size, cons
 	return err;
 }
 
-/* The start of the element, with title and notes. */
+/* Prints the start tag of the element, the title and the notes. */
 static int print_head(struct picture *p)
 {
 	unsigned int lines = 1, height;
