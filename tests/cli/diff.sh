@@ -214,7 +214,7 @@ check "other machines" exits 0 "$profiltool" diff "$work/slow.cg" "$work/fast.cg
 check "other machines: reported" says "the profiles are of different machines: one and two"
 check "other machines: with the clock and the time" says "slow.cg: 800 task-clock, 100 Hz, 8.00 s"
 check "no time known" exits 1 "$profiltool" diff --normalize time "$work/a.folded" "$work/slow.cg"
-check "no time known: reported" says "the old profile does not tell the time of its counts"
+check "no time known: reported" says "the old profile does not hold the time of its counts"
 check "no such unit" exits 2 "$profiltool" diff --normalize weight "$work/a.cg" "$work/b.cg"
 
 # --- Several events, and what is not the same ---

@@ -6,16 +6,15 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* From this variance on, the normal distribution is as good as the exact sum. */
+/* From this variance on, the normal distribution replaces the exact sum. */
 #define NORMAL_VARIANCE 1e6
 
-/* A term that adds less than this part of the sum ends it. */
+/* A sum ends at a term below this part of it. */
 #define NEGLIGIBLE 1e-17
 
 /*
- * What a tail is summed over, from the count a: [a b; c d] with fixed sums of rows and columns for
- * the hypergeometric distribution; for the binomial one a and c, and the odds of a in place of the
- * ratio of b to d.
+ * One outcome of the test. Hypergeometric distribution: [a b; c d] with fixed sums of rows and
+ * columns. Binomial distribution: a and c with a fixed sum, and the odds of a.
  */
 struct table {
 	double a, b, c, d;
@@ -34,7 +33,7 @@ static double stirling_rest(double n)
 }
 
 /*
- * x log(x / mean) + mean - x, without the cancellation that this has where x is near the mean:
+ * x log(x / mean) + mean - x, without cancellation where x is near the mean:
  * with v = (x - mean) / (x + mean), log(x / mean) is 2 (v + v^3/3 + v^5/5 + ...).
  */
 static double deviance(double x, double mean)
@@ -53,8 +52,8 @@ static double deviance(double x, double mean)
 }
 
 /*
- * The log of the binomial probability of x and y, p and q being their parts, by Loader's saddle
- * point form: exact at any size, as no large terms cancel.
+ * The log of the binomial probability of x and y with the probabilities p and q, by Loader's saddle
+ * point form, which is exact at any size, because no large terms cancel.
  */
 static double log_binomial(double x, double y, double p, double q)
 {
@@ -66,7 +65,7 @@ static double log_binomial(double x, double y, double p, double q)
 	       deviance(y, n * q) + 0.5 * log(n / (2 * M_PI * x * y));
 }
 
-/* The probability of the table among those of its sums. */
+/* The probability of this outcome among those with the same sums. */
 static double probability(const struct table *t)
 {
 	double k = t->a + t->c, rest = t->b + t->d, n = k + rest;
@@ -78,7 +77,7 @@ static double probability(const struct table *t)
 		   log_binomial(k, rest, k / n, rest / n));
 }
 
-/* What the probability is multiplied with when a becomes one less. */
+/* The factor of the probability when a becomes a - 1, and a + 1. */
 static double one_less(const struct table *t)
 {
 	if (t->odds != 0)
@@ -101,7 +100,7 @@ static void move(struct table *t, double by)
 	t->d += by;
 }
 
-/* The probability of a and all on its side of the expected. Terms fall with the distance. */
+/* The probability of a or further from the expected. Terms decrease with the distance. */
 static double tail(struct table t, double expected)
 {
 	bool is_lower = t.a < expected;
@@ -129,7 +128,7 @@ static double test(const struct table *t, double expected, double variance)
 	return erfc(fmax(0, distance - 0.5) / sqrt(2 * variance));
 }
 
-/* Of the tables where a is least and largest, the less probable one. */
+/* The p of the less probable of the extreme outcomes. */
 static double least(const struct table *t)
 {
 	bool binomial = t->odds != 0;

@@ -6,34 +6,34 @@
 #include <stdint.h>
 
 /*
- * Whether two counts of samples differ by more than chance. Samples are taken as independent of
- * each other. All probabilities are two-sided: twice that of the smaller tail, at most 1.
+ * Whether two counts of samples differ by more than chance, if samples are independent of each
+ * other. All probabilities are two-sided: twice that of the smaller tail, at most 1.
  */
 struct significance {
-	double p; /* of counts at least so far apart, if in truth nothing differed */
+	double p; /* of counts at least this far apart, if there were no difference */
 	/*
-	 * The least p that counts with the same sums could have had: where this is large, there are
-	 * too few samples to tell anything.
+	 * The least p possible with the same sums: where it is large, there are too few samples to
+	 * find a difference.
 	 */
 	double least;
 };
 
 /*
- * One count of all samples in either profile, as shares: Fisher's exact test, and where counts are
- * so large that it makes no difference, the z test of two proportions with pooled variance. A count
- * is at most as large as its `all`.
+ * Compares the shares count1 / all1 and count2 / all2, where a count is at most its `all`: Fisher's
+ * exact test; where counts are so large that it makes no difference, the z test of two proportions
+ * with pooled variance.
  */
 struct significance shares_differ(uint64_t count1, uint64_t all1, uint64_t count2, uint64_t all2);
 
 /*
- * Two counts as such, of which the first has this part, between 0 and 1, of their sum if in truth
- * nothing differed: the binomial test, or the normal distribution as above.
+ * Compares two counts. part1: count1's share of their sum, between 0 and 1, if there were no
+ * difference. The binomial test, or the normal distribution as above.
  */
 struct significance counts_differ(uint64_t count1, uint64_t count2, double part1);
 
 /*
- * Holm's correction, for looking at many rows for one that differs: with the corrected p, the
- * probability to find any below a limit, where nothing differs, is that limit at most. In place.
+ * Applies Holm's correction to `count` probabilities in place, because of many rows some differ by
+ * chance: if nothing differs, any of them is below a limit with that limit as probability at most.
  * Returns 0 or -ENOMEM.
  */
 int significance_correct(double *p, size_t count);

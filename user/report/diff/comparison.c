@@ -8,15 +8,15 @@
 
 #include "report/diff/binomial.h"
 
-/* Rows are significant when chance alone makes any of them so in one of 20 comparisons. */
+/* Without a difference, 1 of 20 comparisons has a row with such a corrected p. */
 #define SIGNIFICANT 0.05
 
 static const char *const side_names[] = { [OLD] = "old", [NEW] = "new" };
 
-/* What one count of the value that is shown stands for. */
+/* What 1 of the value that is shown stands for. */
 struct count_meaning {
-	double seconds; /* 0: not known */
-	double samples; /* 0: it counts no samples */
+	double seconds; /* 0: unknown */
+	double samples; /* 0: the value counts no samples */
 };
 
 static double tick_seconds(const struct profile *p)
@@ -55,7 +55,7 @@ static int collect(struct comparison *c, const struct rows_options *o)
 	struct rows_options both = *o;
 	int err;
 
-	both.base_names = true; /* a new build may lie elsewhere */
+	both.base_names = true; /* a new build can be in another directory */
 	err = rows_begin(&c->rows, &both, SIDES);
 	for (size_t side = 0; side < SIDES && !err; side++) {
 		const struct profile *p = c->profiles[side];
@@ -79,7 +79,7 @@ static void set_amounts(struct comparison *c, struct compared *compared,
 	compared->difference = compared->amount[NEW] - compared->amount[OLD];
 }
 
-/* Functions that only called others have no samples of their own to compare. */
+/* Takes rows with a self: that is what is compared. */
 static int take_rows(struct comparison *c, const struct count_meaning *meanings)
 {
 	c->compared = calloc(c->rows.count + 1, sizeof(*c->compared));
@@ -148,7 +148,7 @@ static int find_significant(struct comparison *c, const struct count_meaning *me
 	return 0;
 }
 
-static void leave_out(struct comparison *c)
+static void drop_insignificant(struct comparison *c)
 {
 	size_t kept = 0;
 
@@ -175,7 +175,7 @@ static int compare(struct comparison *c, const struct comparison_options *o,
 	if (c->has_p && find_significant(c, meanings))
 		return -ENOMEM;
 	if (o->significant)
-		leave_out(c);
+		drop_insignificant(c);
 	if (c->count)
 		qsort(c->compared, c->count, sizeof(*c->compared), compare_effects);
 	return 0;
@@ -190,15 +190,15 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 	*c = (struct comparison){ .profiles = { earlier, later }, .amount = o->amount };
 	for (size_t side = 0; side < SIDES; side++) {
 		if (o->amount == AMOUNT_TIME && !(meanings[side].seconds > 0)) {
-			error_set(e, 0, "the %s profile does not tell the time of its counts",
+			error_set(e, 0, "the %s profile does not hold the time of its counts",
 				  side_names[side]);
-			error_mend(e, "--normalize share compares their parts");
+			error_mend(e, "--normalize share compares their shares");
 			return -EINVAL;
 		}
 		if (o->significant && !(meanings[side].samples > 0))
 			return error_set(e, 0,
-					 "the %s profile counts no samples: nobody knows "
-					 "what is significant",
+					 "the %s profile counts no samples: significance "
+					 "cannot be computed",
 					 side_names[side]);
 	}
 	c->has_p = meanings[OLD].samples > 0 && meanings[NEW].samples > 0;

@@ -9,7 +9,7 @@
 #include "report/rows.h"
 #include "util/error.h"
 
-/* Two profiles row by row: what changed, how much, and whether by more than chance. */
+/* Compares two profiles row by row: what changed, by how much, and whether by more than chance. */
 
 enum comparison_side {
 	OLD,
@@ -19,25 +19,21 @@ enum comparison_side {
 
 enum comparison_amount {
 	AMOUNT_SHARE, /* percent of all samples */
-	AMOUNT_TIME,  /* seconds of CPU time, or of what else the samples are taken by */
+	AMOUNT_TIME,  /* seconds of CPU time, or of the other clock that takes the samples */
 };
 
 struct comparison_options {
 	struct rows_options rows; /* without extents */
 	enum comparison_amount amount;
-	bool significant; /* leave out rows that are not */
+	bool significant; /* omit rows that are not significant */
 };
 
 struct compared {
 	const struct row *row; /* its columns are the sides */
 	double amount[SIDES];
 	double difference; /* new - old */
-	/*
-	 * With Holm's correction for all rows. Not meant where is_tested is false: the row has so
-	 * few samples that none could be significant, and does not count as one of many either.
-	 */
-	double p;
-	bool is_tested;
+	double p;	   /* with Holm's correction for all tested rows */
+	bool is_tested;	   /* false: too few samples to be significant, whatever they are; p is 1 */
 	bool is_significant;
 };
 
@@ -48,22 +44,22 @@ struct comparison {
 	struct compared *compared; /* the largest difference first */
 	size_t count;
 	bool has_p;	    /* both sides count samples */
-	size_t significant; /* how many are, */
-	size_t left_out;    /* and how many rows are left out as they are not */
+	size_t significant; /* number of significant rows */
+	size_t left_out;    /* number of rows that are omitted, because they are not */
 };
 
 /*
- * Compares the values that two profiles show. Images are the same when their base names
- * are, processes and threads when their names are.
- * Returns 0, -ENOMEM, or -EINVAL when a profile does not tell the time of its samples or counts no
- * samples, and it was asked for, with e set; comparison_free() is due in any case.
+ * Compares the values that two profiles show. Base names identify images, and names identify
+ * processes and threads. Returns 0; -ENOMEM; or -EINVAL if AMOUNT_TIME is asked for and the time of
+ * a profile's samples is unknown, or `significant` and a profile counts no samples. On errors e is
+ * set. Call comparison_free() in any case.
  */
 int comparison_make(struct comparison *c, const struct profile *earlier,
 		    const struct profile *later, const struct comparison_options *o,
 		    struct error *e);
 void comparison_free(struct comparison *c);
 
-/* What a profile's counts amount to in seconds; 0: it does not tell. */
+/* The time in seconds that a profile's samples stand for; 0: unknown. */
 double comparison_seconds(const struct profile *p);
 
 #endif

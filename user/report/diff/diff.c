@@ -12,10 +12,10 @@
 #include "report/table.h"
 #include "report/text.h"
 
-/* A terminal as narrow as this has no room for what DCPI's users alone ask for. */
+/* Terminals with fewer columns have no range%, which is only for users of dcpidiff. */
 #define NARROW 100
 
-/* What a column shows of a row. */
+/* What a column of the table shows. */
 enum content {
 	OLD_SELF,
 	OLD_AMOUNT,
@@ -24,7 +24,7 @@ enum content {
 	DIFFERENCE,
 	RANGE,
 	SIGNIFICANCE,
-	NUMBERS /* the fields follow */
+	NUMBERS /* from here on: fields */
 };
 
 struct diff {
@@ -42,7 +42,7 @@ static double range(const struct compared *row)
 	return sum > 0 ? fabs(row->difference) * 100 / sum : 0;
 }
 
-/* Whatever the locale; with a sign, if asked for, in front of what is not 0. */
+/* Printed as integers, because of the locale. is_signed: with a + too, except 0. */
 static const char *print_amount(const struct comparison *c, double value, bool is_signed,
 				char buffer[TABLE_CELL_SIZE])
 {
@@ -71,13 +71,6 @@ static const char *print_p(const struct compared *row, char buffer[TABLE_CELL_SI
 	return buffer;
 }
 
-static const char *print_count(const struct compared *row, size_t side,
-			       char buffer[TABLE_CELL_SIZE])
-{
-	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, row->row->counts[side].self);
-	return buffer;
-}
-
 static const char *cell(const void *context, size_t number, size_t column,
 			char buffer[TABLE_CELL_SIZE])
 {
@@ -87,9 +80,10 @@ static const char *cell(const void *context, size_t number, size_t column,
 
 	switch (content) {
 	case OLD_SELF:
-		return print_count(row, OLD, buffer);
 	case NEW_SELF:
-		return print_count(row, NEW, buffer);
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64,
+			 row->row->counts[content == OLD_SELF ? OLD : NEW].self);
+		return buffer;
 	case OLD_AMOUNT:
 		return print_amount(d->c, row->amount[OLD], false, buffer);
 	case NEW_AMOUNT:

@@ -7,7 +7,7 @@
 #include "profile/build_id.h"
 #include "report/text.h"
 
-/* Samples, with or without the time that they stand for: the rest of the header tells all. */
+/* Whether the profile counts samples, and at most their CPU time: then no `value` lines. */
 static bool has_one_value(const struct profile *p)
 {
 	size_t count = profile_count_value(p);
@@ -18,7 +18,7 @@ static bool has_one_value(const struct profile *p)
 	return p->value_type_count == 0 || strcmp(p->value_types[count].type, "samples") == 0;
 }
 
-/* All of a row, "7,0,31", or the one that is counted. */
+/* Prints all values of a sample or call, "7,0,31", or the count alone. */
 static void dump_values(const struct profile *p, const int64_t *row, FILE *out)
 {
 	if (has_one_value(p)) {
@@ -27,11 +27,6 @@ static void dump_values(const struct profile *p, const int64_t *row, FILE *out)
 	}
 	for (size_t i = 0; i < p->value_type_count; i++)
 		fprintf(out, "%s%" PRId64, i ? "," : "", row[i]);
-}
-
-static const char *endian(const struct profile *p)
-{
-	return p->big_endian ? "big" : "little";
 }
 
 static void dump_string(const char *key, const char *value, FILE *out)
@@ -102,7 +97,7 @@ static void dump_header(const struct profile *p, FILE *out)
 	dump_string("format", p->format, out);
 	if (p->bits) {
 		dump_number("bits", p->bits, out);
-		dump_string("endian", endian(p), out);
+		dump_string("endian", p->big_endian ? "big" : "little", out);
 	}
 	dump_string("host", p->host, out);
 	dump_string("command", p->command, out);
@@ -140,7 +135,7 @@ static void dump_mapping(const struct profile *p, const struct profile_mapping *
 	fputs(m->linked ? " linked\n" : "\n", out);
 }
 
-/* Texts mostly; of what is binary, each NUL stands as \x00. */
+/* Extras are texts mostly. In binary ones each NUL is printed as \x00. */
 static void dump_extra(const struct profile *p, const struct profile_extra *x, FILE *out)
 {
 	text_print(x->format, out);

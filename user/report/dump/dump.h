@@ -7,8 +7,8 @@
 #include "profile/profile.h"
 
 /*
- * Everything the profile holds, in its own order, without interpretation. Header lines `key value`
- * (what is not known is left out), then
+ * Prints everything that the profile holds, in its own order, without interpretation. Header lines
+ * `key value` (unknown values are omitted), then
  *
  *     mappings:
  *     START-LIMIT OFFSET PATH [build-id=HEX] [text_start=HEX text_size=HEX] [linked]
@@ -21,13 +21,14 @@
  *     extras:
  *     FORMAT [PATH]: TEXT
  *
- * with the leaf's pc first and callers as the file holds them. The labels are there when known
- * (and then in brackets), the names when any is known: one for each pc, `?` when it has none, with
- * its source line in parentheses when that is known, and the functions inlined there before it,
- * marked `(inlined)`. The last three sections are there when they have a line.
+ * PCs are as in the file, the leaf's first. Known labels are in brackets. Names are printed if any
+ * is known: one for each pc, `?` if it has none, with its known source line in parentheses; the
+ * functions inlined there precede it, marked `(inlined)`. Each of the last three sections is
+ * omitted if it has no lines.
  *
- * When the profile counts something else than samples and their time, the header has a line
- * `value TYPE UNIT` for each of its values, and COUNT (COST) is all of them, with commas between.
+ * If the profile counts something other than samples and their time, the header has a line
+ * `value TYPE UNIT` for each of its values, and COUNT and COST are all of them, separated by
+ * commas.
  */
 int report_dump(const struct profile *p, FILE *out);
 

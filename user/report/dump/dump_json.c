@@ -9,12 +9,12 @@
 #include "report/dump/dump.h"
 #include "report/totals_json.h"
 
-/* There may be millions of stacks: what they have in common is made into JSON once. */
+/* There can be millions of stacks, so names and labels become JSON text once. */
 struct dump {
 	struct json_writer w;
 	const struct profile *p;
 	char **names;  /* of each function */
-	char **labels; /* each an object; NULL: it is empty */
+	char **labels; /* of each labels, an object; NULL: they are empty */
 };
 
 static void free_texts(char **texts, size_t count)
@@ -37,7 +37,7 @@ static int make_names(struct dump *d)
 	return 0;
 }
 
-/* One list for each pc: the functions inlined there come before the one they are in. */
+/* Writes a list for each pc: the functions inlined there, then the one that contains it. */
 static void write_functions(struct dump *d, const uint32_t *frames, uint32_t depth)
 {
 	const struct profile *p = d->p;

@@ -10,12 +10,14 @@
 #include "report/text.h"
 #include "symbol/symbol.h"
 #include "util/clock.h"
+#include "util/sum.h"
 
-/* What has faded to this part of a tick is gone. */
+/* A sample that has faded to this part of a tick is dropped. */
 #define FADED (1.0 / 1024)
 
-/* Names may take this part of a CPU; more when source lines are asked for. At the beginning, when
- * all are wanted at once, half a second.
+/*
+ * Looking up names may take this share of a CPU, more with source lines; at the start, when many
+ * are new, half a second. What is not used is saved up to NAMING_MOST_NS.
  */
 #define NAMING_SHARE	0.004
 #define LINES_SHARE	0.05
@@ -69,7 +71,6 @@ static void add_naming_time(struct live *l)
 {
 	uint64_t now = now_ns();
 
-	/* What is left of what was there at the beginning may stay. */
 	if (l->naming_ns < NAMING_MOST_NS)
 		l->naming_ns += (now - l->named_at_ns) * (l->lines ? LINES_SHARE : NAMING_SHARE);
 	l->named_at_ns = now;
@@ -123,8 +124,7 @@ static int compare_shown(const void *one, const void *other, void *context)
 	int order = 0;
 
 	if (l->sort == LIVE_BY_TOTAL)
-		order = (a->counts->total < b->counts->total) -
-			(a->counts->total > b->counts->total);
+		order = compare_u64(b->counts->total, a->counts->total);
 	else if (l->sort == LIVE_BY_NAME)
 		order = strcmp(name_of(a), name_of(b));
 	else if (l->sort == LIVE_BY_IMAGE && a->key->image)
@@ -166,7 +166,7 @@ const struct row *live_row(const struct live *l)
 	return l->cursor < l->shown_count ? &l->rows.rows[l->shown[l->cursor]] : NULL;
 }
 
-/* Who watches the first row wants to see what is first; else the row that was chosen. */
+/* Keeps the cursor on the chosen row; at the top it stays there, whatever row is first. */
 static void move_cursor(struct live *l, const struct callgraph_key *chosen)
 {
 	for (size_t i = 0; l->cursor && chosen && i < l->shown_count; i++)

@@ -14,106 +14,115 @@
 #include "util/error.h"
 
 /*
- * What is busy now: a profile that grows while its older samples fade, and the rows that are shown
- * of it.
+ * What is busy now: a profile that grows while its older samples fade, and the rows of it that are
+ * shown.
  */
 
-/* The values of its samples, as capture_profile_begin() has them. */
+/* The values of its samples, as capture_profile_begin() makes them. */
 enum {
-	LIVE_COUNT,  /* samples since the beginning */
-	LIVE_WEIGHT, /* their CPU time in nanoseconds, as far as it has not faded */
+	LIVE_COUNT,  /* samples since the start */
+	LIVE_WEIGHT, /* their CPU time in nanoseconds, faded */
 };
 
 enum live_sort {
 	LIVE_BY_SELF,
 	LIVE_BY_TOTAL, /* with stacks */
 	LIVE_BY_NAME,
-	LIVE_BY_IMAGE, /* of threads and processes: by number */
+	LIVE_BY_IMAGE, /* threads and processes: by number */
 	LIVE_SORTS,
 };
 
 extern const char *const live_sort_names[LIVE_SORTS + 1];
 
-/* Zero-initialised, but for what live_init() sets. */
+/* Zero-initialised, except what live_init() sets. */
 struct live {
 	struct profile *p;
-	uint64_t half_life_ns; /* 0: only what came since the last time */
-	bool lines;	       /* source lines and inlined functions, too */
-	double elapsed_ns;     /* the time that was watched, faded like the samples */
+	uint64_t half_life_ns; /* 0: each interval shows only its own samples */
+	bool lines;	       /* look up source lines and inlined functions too */
+	double elapsed_ns;     /* time watched, faded like the samples */
 
 	const struct row_view *view;
 	enum live_sort sort;
-	/* Rows are only of what is in this image, process and thread. NULL and 0: all. */
+	/* Rows are only of this image, process and thread. NULL and 0: all. */
 	char *image;
 	uint32_t pid, tid;
-	char *pattern; /* and only those whose text this matches; or NULL */
-	regex_t regex;
+	char *pattern; /* shows only rows with a text that matches; or NULL */
+	regex_t regex; /* of pattern */
 
 	struct rows rows;
-	size_t *shown; /* numbers of those rows that are shown, in their order */
+	size_t *shown; /* numbers of the shown rows, in their order */
 	size_t shown_count;
-	size_t cursor; /* the shown row that a person has chosen: it stays with it */
+	size_t cursor; /* index in `shown`; if not 0, live_collect() keeps it on its row */
 
 	/* private */
 	struct symbol_cache *cache;
-	uint32_t tried;	      /* locations before it were looked up */
-	int64_t naming_ns;    /* of CPU time that may be spent on names */
-	uint64_t named_at_ns; /* when that was last reckoned */
+	uint32_t tried;	      /* number of locations that were looked up: the first ones */
+	int64_t naming_ns;    /* CPU time that looking up names may still take */
+	uint64_t named_at_ns; /* when naming_ns was last increased */
 };
 
+/* Returns 0 or -ENOMEM; call live_free() in any case. */
 int live_init(struct live *l, uint64_t half_life_ns);
 void live_free(struct live *l);
 
-/* So much time has passed since the last call: to be called before samples are added. */
+/* Fades the samples by `ns`, the time since the last call. Call it before adding samples. */
 void live_fade(struct live *l, uint64_t ns);
 
 /*
- * Looks up the names of what is there. Each address is tried once; and names may take no more than
- * a small share of a CPU, but for the first: what is too much now has its turn later.
+ * Looks up names of locations, each once. That may take a small share of a CPU, more at the start;
+ * what would take more is left to a later call. Returns 0, or a negative errno with e set.
  */
 int live_name(struct live *l, struct error *e);
 
-/* Makes the rows anew. Returns 0 or -ENOMEM. */
+/* Makes the rows again. Returns 0 or -ENOMEM. */
 int live_collect(struct live *l);
 
-/* Sets what rows must match, an extended regular expression; NULL or "": all do. */
+/*
+ * Sets the extended regular expression that shown rows must match; NULL or "": all rows. Returns 0,
+ * or a negative errno with e set; then the old one stays.
+ */
 int live_match(struct live *l, const char *pattern, struct error *e);
 
-/* Shows rows of this kind, from the first on; looks up source lines if that needs them. */
+/* Shows rows of this view, from the first on; looks up source lines if it needs them. */
 void live_show(struct live *l, const struct row_view *view);
 
-/* Shows the functions of a row of images, processes or threads. */
+/* Shows the functions of a row: of an image, process or thread. Returns 0 or -ENOMEM. */
 int live_enter(struct live *l, const struct row *row);
 
-/* Shows those of everything again. Returns whether it did not before. */
+/* Shows the functions of all images, processes and threads. Returns whether only some were shown.
+ */
 bool live_leave(struct live *l);
 
 /* The row at the cursor, or NULL. */
 const struct row *live_row(const struct live *l);
 
-/* Why a row has no name; NULL: it has one, or nobody knows. */
+/* Why a row has no name; NULL: it has one, or the reason is unknown. */
 const char *live_unnamed(const struct live *l, const struct row *row);
 
 /*
- * Takes a profile with only those samples that have not faded, so that memory follows what is
- * shown. What points into the old one is gone: rows, capture_profile_begin()'s.
+ * Replaces the profile by one without the faded samples, so that memory use follows what is shown.
+ * Invalidates what points into the old one: rows, and what capture_profile_begin() was given.
+ * Returns 0 or -ENOMEM.
  */
 int live_compact(struct live *l);
 
 /* --- Its text form --- */
 
-/* What the header tells besides. */
+/* What the header shows that is not in struct live. */
 struct live_status {
 	const char *target; /* what is profiled */
 	uint64_t lost;
-	uint64_t bpf_ns_per_tick; /* 0: not known */
-	double own_percent;	  /* CPU time of this program, of one CPU */
+	uint64_t bpf_ns_per_tick; /* 0: unknown */
+	double own_percent;	  /* CPU time of this program, in percent of one CPU */
 	bool frozen;
 };
 
 #define LIVE_HEADER_LINES 3
 
-/* Up to LIVE_HEADER_LINES lines, as wide as the terminal at most; 0: a pipe. */
+/*
+ * Prints the first `lines` lines of the header, LIVE_HEADER_LINES at most, shortened to the width
+ * of the terminal; 0: a pipe. Returns 0 or -ENOMEM, as do the functions below.
+ */
 int live_header(const struct live *l, const struct live_status *s, unsigned int lines,
 		unsigned int width, FILE *out);
 
@@ -124,15 +133,15 @@ struct live_table_options {
 };
 
 /*
- * The table of the shown rows, of which those that are not printed make up a last line in a pipe.
+ * Prints the table of the shown rows; in a pipe, a last line sums up those after first + count.
  *
  *     [samples] self% [total%] cpu% function image
  *
- * Without stacks % stands for self%. cpu% is of one CPU. samples is there when nothing fades.
+ * Without stacks self% is called %. cpu% is of one CPU. samples is there if nothing fades.
  */
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out);
 
-/* Header and table as one JSON object on one line. count: rows at most. */
+/* Prints header and table as one JSON object on one line. count: rows at most. */
 int live_json(const struct live *l, const struct live_status *s, size_t count, FILE *out);
 
 #endif

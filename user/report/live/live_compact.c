@@ -8,11 +8,11 @@
 
 struct copier {
 	struct profile *from, *to;
-	uint32_t *images, *mappings; /* of from in to, + 1; 0: not there yet */
-	uint32_t *locations;	     /* of from in to */
-	struct profile_line *lines;  /* room for those of one location */
+	uint32_t *images, *mappings; /* of each of `from`, its number in `to` + 1; 0: not copied */
+	uint32_t *locations;	     /* of each of `from`, its number in `to` */
+	struct profile_line *lines;  /* scratch: those of one location */
 	size_t line_room;
-	uint32_t *frames; /* room for one stack */
+	uint32_t *frames; /* scratch: one stack */
 	size_t frame_room;
 };
 
@@ -32,7 +32,7 @@ static int copy_image(struct copier *c, uint32_t number, uint32_t *id)
 	*image = *from;
 	image->path = path;
 	image->unnamed = NULL;
-	from->fd = from->root = -1; /* the copy has them now */
+	from->fd = from->root = -1; /* the copy owns them now */
 	return from->unnamed ? profile_string(c->to, from->unnamed, &image->unnamed) : 0;
 }
 
@@ -85,7 +85,7 @@ static bool has_faded(const struct profile *p, size_t sample)
 	return p->values[sample * p->value_type_count + LIVE_WEIGHT] <= 0;
 }
 
-/* In their order, so that those that were looked up stay in front of those that were not. */
+/* Keeps their order, so that locations that were looked up stay before the others. */
 static int copy_locations(struct copier *c, uint32_t *tried)
 {
 	const struct profile *p = c->from;

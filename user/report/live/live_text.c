@@ -11,13 +11,13 @@
 #include "report/table.h"
 #include "report/text.h"
 
-/* On a screen, columns that come and go with their widest text would be hard to follow. */
+/* Widths on a screen, where columns that change with every text would be hard to follow. */
 #define NUMBER_WIDTH 6
 #define LAST_WIDTH   16
 
 /* --- Header --- */
 
-/* The share of the CPU time that was spent in the kernel, and all of it. */
+/* Returns the CPU time of all samples, and stores the kernel's part in *kernel. */
 static uint64_t sum_weights(const struct profile *p, uint64_t *kernel)
 {
 	uint64_t sum = 0;
@@ -80,7 +80,7 @@ static void print_view(const struct live *l, const struct live_status *s, FILE *
 		fputs(", FROZEN", out);
 }
 
-/* One line of what is raw text still. */
+/* Prints a line in its visible form, which print() makes as raw text. */
 static int print_line(void (*print)(const struct live *, const struct live_status *, FILE *),
 		      const struct live *l, const struct live_status *s, unsigned int width,
 		      FILE *out)
@@ -198,7 +198,7 @@ static void choose_columns(struct live_columns *c, unsigned int width)
 		c->contents[c->count] = FIELD;
 		c->fields[c->count++] = fields[i];
 	}
-	/* The first text takes all room that there is. */
+	/* The text before the last takes all remaining columns. */
 	if (width && count > 1 && c->columns[c->count - 2].is_text) {
 		c->columns[c->count - 2].width = width;
 		c->columns[c->count - 1].width = LAST_WIDTH;
