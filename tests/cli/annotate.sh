@@ -196,10 +196,10 @@ check "percent are of that" grep -qE '^ +0 +[0-9]+ +(9[0-9]|100)\.[0-9]+ +0x[0-9
 touch "$work/build/src/inlined.c"
 touch -d '1 hour ago' "$work/inlined"
 check "a source that has changed" exits 0 "$profiltool" annotate -s work "$work/inlined.pb.gz"
-check "a source that has changed: reported" says "changed since the program was built: $work/build/src/inlined.c; lines may be off"
+check "a source that has changed: reported" says "changed since the program was built: $work/build/src/inlined.c; line numbers may be wrong"
 mv "$work/build/src/inlined.c" "$work/elsewhere/src/inlined.c"
 check "a source that is gone" exits 0 "$profiltool" annotate -s work "$work/inlined.pb.gz"
-check "a source that is gone: is reported, and what to do" says "not here: the source file $work/build/src/inlined.c; --source-path"
+check "a source that is gone: is reported, and what to do" says "source file not found: $work/build/src/inlined.c; --source-path"
 check "its lines have numbers all the same" grep -qE '^ +[0-9]+ +[0-9]+ +[0-9.]+ +13 +$' "$work/out"
 check "a source elsewhere" grep -q 'sink = mix(sink)' \
 	<(annotate -s --source-path "$work/elsewhere" work "$work/inlined.pb.gz")
@@ -374,7 +374,7 @@ fn=schedule
 0xffffffff81000000 7
 EOF_CALLGRIND
 check "the kernel" exits 1 "$profiltool" annotate schedule "$work/kernel.cg"
-check "the kernel: is in no file" says "code of the kernel is in no file"
+check "the kernel: is in no file" says "kernel code is in no file"
 check "the kernel: says what there is" says "profiltool report --by address -p '[kernel.kallsyms]'"
 
 # --- Several events, and a name that begins with "-": a file made by hand ---

@@ -90,16 +90,19 @@ static struct instruction code[] = {
 };
 #define CODE_COUNT (sizeof(code) / sizeof(*code))
 
+static char samples_title[] = "samples";
+
 struct fixture {
 	struct profile *p;
 	struct annotation a;
 	size_t values[1];
+	char *titles[1];
 	uint64_t self[CODE_COUNT], total[CODE_COUNT];
 };
 
 static void begin(struct fixture *f, bool stacks)
 {
-	*f = (struct fixture){ .p = profile_new() };
+	*f = (struct fixture){ .p = profile_new(), .titles = { samples_title } };
 	assert_non_null(f->p);
 	assert_int_equal(profile_add_value_type(f->p, "samples", "count"), 0);
 	f->self[4] = f->total[4] = 30;
@@ -112,6 +115,7 @@ static void begin(struct fixture *f, bool stacks)
 		.image = PROFILE_NONE,
 		.stacks = stacks,
 		.values = f->values,
+		.titles = f->titles,
 		.value_count = 1,
 		.samples = 200,
 		.total = 400,
@@ -224,11 +228,11 @@ static void test_code_with_sources(void **state)
 			    "                               ... 3 instructions\n");
 	assert_string_equal(
 		notes(&f.a),
-		"# not here: the source file inline.h; --source-path tells where to look\n");
+		"# source file not found: inline.h; --source-path names its directory\n");
 	for (size_t i = 0; i < f.a.files.count; i++)
 		f.a.files.files[i]->too_large = !f.a.files.files[i]->text;
-	assert_string_equal(notes(&f.a), "# not read: the source file inline.h: all together may "
-					 "have 64 MiB\n");
+	assert_string_equal(notes(&f.a), "# source file not read: inline.h: all together are "
+					 "limited to 64 MiB\n");
 	end(&f);
 }
 
@@ -422,7 +426,7 @@ static void test_which(void **state)
 
 static void test_source_files(void **state)
 {
-	struct source_files s = { .folder = folder };
+	struct source_files s = { .directory = folder };
 	const struct source_file *f, *again;
 	FILE *out;
 

@@ -59,10 +59,10 @@ static int print(struct profile *p, struct annotate_options *o, struct error *e)
 	    (o->json ? report_listing_json(&a, stdout) : report_listing(&a, &o->listing, stdout)))
 		err = error_no_memory(e);
 	tool_flush();
-	if (!err && report_listing_title(&a, TOOL_PREFIX, stderr))
-		err = error_no_memory(e);
-	if (!err)
+	if (!err) {
+		report_listing_title(&a, TOOL_PREFIX, stderr);
 		report_listing_notes(&a, TOOL_PREFIX, stderr);
+	}
 	annotation_free(&a);
 	return err;
 }

@@ -67,7 +67,9 @@ static int print_code(struct pane *pane, struct live *l, unsigned int width, FIL
 	struct annotation a;
 	int err = annotation_make(&a, l->p, &options, e);
 
-	if (!err && (report_listing_title(&a, "", out) || report_listing(&a, &listing, out)))
+	if (!err)
+		report_listing_title(&a, "", out);
+	if (!err && report_listing(&a, &listing, out))
 		err = error_no_memory(e);
 	if (!err)
 		report_listing_notes(&a, "", out);

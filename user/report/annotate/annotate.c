@@ -7,15 +7,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "report/annotate/annotate_source.h"
 #include "report/annotate/code_loops.h"
 #include "report/annotate/listing.h"
 #include "report/rows.h"
 #include "report/text.h"
 
 /*
- * Instructions so near to one with samples are shown, too: what took the time may be before the one
- * that was interrupted.
+ * Instructions at this distance from one with samples are shown too: the one that took the time can
+ * precede the interrupted one.
  */
 #define NEAR 2
 
@@ -95,31 +94,31 @@ static bool is_shown(const struct listing *l, size_t instruction)
 	return false;
 }
 
-/* Those before instruction `next`. One is shown, for no more room than it takes to say so. */
-static int add_left_out(struct listing *l, size_t next, size_t *left_out)
+/* Ends a run of omitted instructions. A single one is shown: a note would take as much room. */
+static int add_omitted(struct listing *l, size_t next, size_t *omitted)
 {
-	size_t count = *left_out;
+	size_t count = *omitted;
 
-	*left_out = 0;
+	*omitted = 0;
 	if (count == 1)
 		return listing_add(l, LISTING_COUNTED, next - 1, NULL);
-	return count ? listing_add_left_out(l, count, "instructions") : 0;
+	return count ? listing_add_omitted(l, count, "instructions") : 0;
 }
 
 static int add_lines(struct listing *l, struct annotation *a, bool all)
 {
 	struct source_line shown = { .file = "" };
-	size_t left_out = 0;
+	size_t omitted = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < a->code.count && !err; i++) {
 		struct source_line line = shown;
 
 		if (!all && !is_shown(l, i)) {
-			left_out++;
+			omitted++;
 			continue;
 		}
-		err = add_left_out(l, i, &left_out);
+		err = add_omitted(l, i, &omitted);
 		if (a->code_places)
 			line = source_line_inlined(a->code_places, i);
 		if (!err && !is_same(&line, &shown))
@@ -127,7 +126,7 @@ static int add_lines(struct listing *l, struct annotation *a, bool all)
 		shown = line;
 		err = err ?: listing_add(l, LISTING_COUNTED, i, NULL);
 	}
-	return err ?: add_left_out(l, a->code.count, &left_out);
+	return err ?: add_omitted(l, a->code.count, &omitted);
 }
 
 static int list_code(struct annotation *a, const struct report_listing_options *o, FILE *out)
@@ -155,14 +154,11 @@ int report_listing(struct annotation *a, const struct report_listing_options *o,
 	return o->source || !a->code.count ? annotate_source(a, o, out) : list_code(a, o, out);
 }
 
-int report_listing_title(const struct annotation *a, const char *prefix, FILE *out)
+void report_listing_title(const struct annotation *a, const char *prefix, FILE *out)
 {
 	const char *image = a->image == PROFILE_NONE ? row_unknown : a->p->images[a->image].path;
-	char *counted = rows_title(a->p, a->values[0]);
 	char percent[TEXT_PERCENT_SIZE];
 
-	if (!counted)
-		return -ENOMEM;
 	fputs(prefix, out);
 	if (a->function)
 		text_print(a->function, out);
@@ -172,18 +168,16 @@ int report_listing_title(const struct annotation *a, const char *prefix, FILE *o
 	text_print(image, out);
 	text_percent(percent, a->samples, a->all_samples);
 	fprintf(out, ": %" PRIu64 " ", a->samples);
-	text_print(counted, out);
+	text_print(a->titles[0], out);
 	fprintf(out, ", %s %% of all", percent);
 	if (a->stacks) {
 		text_percent(percent, a->total, a->all_samples);
 		fprintf(out, "; with what it calls %" PRIu64 ", %s %%", a->total, percent);
 	}
 	fputc('\n', out);
-	free(counted);
-	return 0;
 }
 
-/* A line of notes: prefix, what precedes the name, the name, what follows it. */
+/* Prints a line: prefix, text, a name, which is raw text, and what follows it. */
 static void print_note(const char *prefix, const char *before, const char *name, const char *after,
 		       FILE *out)
 {
@@ -192,48 +186,53 @@ static void print_note(const char *prefix, const char *before, const char *name,
 	fprintf(out, "%s\n", after);
 }
 
-/* One line for all files of a kind, by the first of them. */
-static void print_files(const char *prefix, const char *before, const struct source_file *first,
-			size_t count, const char *after, FILE *out)
+/* The source files that one note is about. */
+struct noted_files {
+	const char *first; /* the name of one */
+	size_t count;
+};
+
+static void add_file(struct noted_files *files, const struct source_file *f)
 {
-	if (!count)
-		return;
-	fprintf(out, "%s%s", prefix, before);
-	text_print(first->name, out);
-	if (count > 1)
-		fprintf(out, " and %zu more", count - 1);
-	fprintf(out, "%s\n", after);
+	files->first = files->first ?: f->name;
+	files->count++;
 }
 
-/* About the files that were wanted: all that have been looked for by now. */
+static void print_files(const char *prefix, const char *before, const struct noted_files *files,
+			const char *after, FILE *out)
+{
+	char more[128];
+
+	if (!files->count)
+		return;
+	snprintf(more, sizeof(more), " and %zu more%s", files->count - 1, after);
+	print_note(prefix, before, files->first, files->count > 1 ? more : after, out);
+}
+
+/* Notes about the source files that were looked up. */
 static void print_file_notes(const struct annotation *a, const char *prefix, FILE *out)
 {
 	const char *image = a->image == PROFILE_NONE ? "" : a->p->images[a->image].path;
-	const struct source_file *missing = NULL, *changed = NULL, *large = NULL;
-	size_t missing_count = 0, changed_count = 0, large_count = 0;
+	struct noted_files missing = { 0 }, changed = { 0 }, large = { 0 };
 	struct stat status;
 	bool has_image = *image == '/' && stat(image, &status) == 0;
 
 	for (size_t i = 0; i < a->files.count; i++) {
 		const struct source_file *f = a->files.files[i];
 
-		if (f->too_large) {
-			large = large ?: f;
-			large_count++;
-		} else if (*f->name && !f->text) {
-			missing = missing ?: f;
-			missing_count++;
-		} else if (f->text && has_image && f->changed > status.st_mtime) {
-			changed = changed ?: f;
-			changed_count++;
-		}
+		if (f->too_large)
+			add_file(&large, f);
+		else if (*f->name && !f->text)
+			add_file(&missing, f);
+		else if (f->text && has_image && f->mtime > status.st_mtime)
+			add_file(&changed, f);
 	}
-	print_files(prefix, "not here: the source file ", missing, missing_count,
-		    "; --source-path tells where to look", out);
-	print_files(prefix, "not read: the source file ", large, large_count,
-		    ": all together may have 64 MiB", out);
-	print_files(prefix, "changed since the program was built: ", changed, changed_count,
-		    "; lines may be off", out);
+	print_files(prefix, "source file not found: ", &missing,
+		    "; --source-path names its directory", out);
+	print_files(prefix, "source file not read: ", &large,
+		    ": all together are limited to 64 MiB", out);
+	print_files(prefix, "changed since the program was built: ", &changed,
+		    "; line numbers may be wrong", out);
 }
 
 void report_listing_notes(const struct annotation *a, const char *prefix, FILE *out)

@@ -8,40 +8,41 @@
 #include "report/annotate/annotation.h"
 
 struct report_listing_options {
-	unsigned int width; /* as above */
+	unsigned int width; /* columns of the terminal; 0: do not shorten, the output is a pipe */
 	bool color;
-	bool all;    /* instructions and lines without a sample, too */
-	bool source; /* the source alone */
+	bool all;    /* instructions and lines without samples too */
+	bool source; /* source lines instead of instructions */
 };
 
 /*
- * A function's instructions with their samples, as dcpilist(1) has them:
+ * Prints a function's instructions with their samples, as dcpilist(1) does:
  *
  *     samples  %  address  B  instruction
  *
- * and of a profile with stacks, or costs of calls
+ * and of a profile with stacks or costs of calls
  *
  *     self  total  %  address  B  instruction
  *
- * where the total of a call is what was spent in it. % is the part of the function's samples, or
- * of its total. Further events have a column each behind it. `:` in B marks what is jumped to;
- * loops are drawn beside it. The source line stands before the instructions that it became, as
- * FILE:LINE TEXT in the last column. `...` stands for instructions that are
- * omitted, with their number: they have no sample and are not near one that has.
+ * where the total of a call instruction includes what its calls cost. % is the share of the
+ * function's samples, or total. Each further event has a column after it. `:` in B marks targets of
+ * jumps; loops are drawn beside it. A source line precedes its instructions, as FILE:LINE TEXT in
+ * the last column. `...` and a number stand for omitted instructions, which have no samples and are
+ * not near one that has.
  *
- * With options->source, or where there are no instructions, the lines of the source instead:
+ * With options->source, or without instructions, prints the source lines instead:
  *
  *     samples  %  line  source
  *
- * Below a line, `>` begins what is inlined there: a part of the line's samples.
+ * `>` begins functions inlined into the line above: their samples are a part of that line's.
+ * Returns 0 or -ENOMEM, as does report_listing_json().
  */
 int report_listing(struct annotation *a, const struct report_listing_options *options, FILE *out);
 int report_listing_json(struct annotation *a, FILE *out);
 
-/* One line, begun by `prefix`: the function, its image, its samples and their part of all. */
-int report_listing_title(const struct annotation *a, const char *prefix, FILE *out);
+/* Prints a line, begun by `prefix`: the function, its image, its samples and their share of all. */
+void report_listing_title(const struct annotation *a, const char *prefix, FILE *out);
 
-/* What was missing when the listing was printed: one line for each, begun by `prefix`. */
+/* Prints what the listing could not show: one line for each reason, begun by `prefix`. */
 void report_listing_notes(const struct annotation *a, const char *prefix, FILE *out);
 
 #endif

@@ -2,43 +2,27 @@
 #include "report/annotate/annotate.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "report/json_writer.h"
-#include "report/rows.h"
-#include "report/text.h"
-
-/* Its count of each event, where the profile has several. */
-static int add_values(struct json_object *object, const struct annotation *a, const uint64_t *self)
-{
-	struct json_object *values = json_object_new_object();
-	int err = values ? 0 : -ENOMEM;
-
-	for (size_t i = 0; i < a->value_count && !err; i++) {
-		char *title = rows_title(a->p, a->values[i]);
-
-		err = title ? json_add(values, title, json_object_new_uint64(self[i])) : -ENOMEM;
-		free(title);
-	}
-	if (!err)
-		return json_add(object, "values", values);
-	json_object_put(values);
-	return err;
-}
 
 static int add_counts(struct json_object *object, const struct annotation *a,
 		      const struct tallies *t, size_t number)
 {
 	const uint64_t *self = &t->self[number * a->value_count];
+	int err = json_add(object, "self", json_object_new_uint64(self[0]));
+	struct json_object *values;
 
-	if (json_add(object, "self", json_object_new_uint64(self[0])) ||
-	    (a->stacks && json_add(object, "total", json_object_new_uint64(t->total[number]))))
-		return -ENOMEM;
-	return a->value_count > 1 ? add_values(object, a, self) : 0;
+	if (!err && a->stacks)
+		err = json_add(object, "total", json_object_new_uint64(t->total[number]));
+	if (err || a->value_count == 1)
+		return err;
+	values = json_object_new_object();
+	err = json_add(object, "values", values);
+	for (size_t i = 0; i < a->value_count && !err; i++)
+		err = json_add_named(values, a->titles[i], json_object_new_uint64(self[i]));
+	return err;
 }
 
-/* The innermost function is told where it is inlined. */
 static int add_place(struct json_object *object, const struct source_line *s)
 {
 	int err = json_add_text(object, "file", s->file);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "report/annotate/annotate_source.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,10 +7,10 @@
 #include "report/annotate/listing.h"
 #include "report/text.h"
 
-/* Lines so near to one with samples are shown, too. */
+/* Lines at this distance from one with samples are shown too. */
 #define NEAR 2
 
-/* A beginning that is so far before the first line with samples cannot be true. */
+/* A start line further before the first line with samples is implausible. */
 #define FUNCTION_MAX 100000
 
 /* Columns behind the counts. */
@@ -27,7 +25,7 @@ static const struct table_column columns[COLUMNS] = {
 	[SOURCE] = { .title = "source", .is_text = true, .is_hot = true },
 };
 
-/* The number of a line without counts is its own. */
+/* listing_line.number: an index of a->lines if counted, else the line number. */
 static const char *cell(const struct listing *l, const struct listing_line *line, size_t column,
 			char buffer[TABLE_CELL_SIZE])
 {
@@ -48,13 +46,13 @@ static const char *cell(const struct listing *l, const struct listing_line *line
 	return buffer;
 }
 
-/* The text of a line; "" when it is not here. To be free()d. */
+/* The text of a line, "" if it is unknown; to be free()d, or NULL. */
 static char *line_text(const struct source_file *file, uint64_t number)
 {
 	return text_expand_tabs(source_file_line(file, number) ?: "");
 }
 
-/* "> f at x.h:12  text", to be free()d. */
+/* "> f at x.h:12  text"; to be free()d, or NULL. */
 static char *inlined_text(struct source_files *files, const struct source_line *s)
 {
 	const struct source_file *file;
@@ -73,13 +71,13 @@ static char *inlined_text(struct source_files *files, const struct source_line *
 	return n < 0 ? NULL : whole;
 }
 
-/* What of a file is shown: its lines in a->lines, and the text around them. */
+/* The shown part of a file: its lines in a->lines, and the text around them. */
 struct part {
 	struct annotation *a;
 	const struct source_file *file;
-	size_t from, to;      /* in a->lines */
-	uint32_t first, last; /* that belong to the function; 0: none is known */
-	uint32_t start;	      /* where it begins; 0: not known */
+	size_t from, to;      /* indices of a->lines */
+	uint32_t first, last; /* lines of the function; 0: unknown */
+	uint32_t start;	      /* the line where it starts; 0: unknown */
 };
 
 static int add_counted(struct listing *l, struct part *part, size_t number)
@@ -115,44 +113,39 @@ static int add_plain(struct listing *l, const struct part *part, uint64_t number
 	return text ? listing_add(l, LISTING_PLAIN, number, text) : -ENOMEM;
 }
 
-/* Those before line `next`. One is shown, for no more room than it takes to say so. */
-static int add_left_out(struct listing *l, const struct part *part, uint64_t next, size_t *left_out)
+/* Ends a run of omitted lines. A single one is shown: a note would take as much room. */
+static int add_omitted(struct listing *l, const struct part *part, uint64_t next, size_t *omitted)
 {
-	size_t count = *left_out;
+	size_t count = *omitted;
 
-	*left_out = 0;
+	*omitted = 0;
 	if (count == 1)
 		return add_plain(l, part, next - 1);
-	return count ? listing_add_left_out(l, count, "lines") : 0;
+	return count ? listing_add_omitted(l, count, "lines") : 0;
 }
 
-/* Lines without counts before line `end`; `next` is the line with counts that is behind them. */
+/* Adds lines without counts from `number` to before `end`; the counted line `next` follows. */
 static int add_gap(struct listing *l, const struct part *part, size_t next, uint64_t number,
 		   uint64_t end, bool all)
 {
-	size_t left_out = 0;
+	size_t omitted = 0;
 	int err = 0;
 
 	for (; number < end && !err; number++) {
 		if (!all && !is_near(part, next, number)) {
-			left_out++;
+			omitted++;
 			continue;
 		}
-		err = add_left_out(l, part, number, &left_out);
+		err = add_omitted(l, part, number, &omitted);
 		err = err ?: add_plain(l, part, number);
 	}
-	return err ?: add_left_out(l, part, end, &left_out);
-}
-
-/* Without the text there is nothing to be shown between lines with counts. */
-static uint64_t last_of(const struct part *part)
-{
-	return part->last < part->file->line_count ? part->last : part->file->line_count;
+	return err ?: add_omitted(l, part, end, &omitted);
 }
 
 static int add_part(struct listing *l, struct part *part, bool all)
 {
-	uint64_t number = part->first ?: 1, limit = last_of(part) + 1;
+	size_t lines = part->file->line_count;
+	uint64_t number = part->first ?: 1, limit = (part->last < lines ? part->last : lines) + 1;
 	int err = 0;
 
 	for (size_t i = part->from; i < part->to && !err; i++) {
@@ -180,8 +173,8 @@ static void widen(struct part *part, uint32_t number)
 		part->last = number;
 }
 
-/* Where the function begins, by the location with that line. */
-static uint32_t beginning(const struct annotation *a, const char *file)
+/* The line where the function starts, if that is in this file; else 0. */
+static uint32_t start_line(const struct annotation *a, const char *file)
 {
 	const struct profile *p = a->line_places;
 
@@ -207,8 +200,8 @@ static void find_range(struct part *part)
 	for (size_t i = part->from; i < part->to; i++)
 		widen(part, a->lines.lines[i].number);
 	if (part->from > 0)
-		return; /* not the function's own file, but one that is included in it */
-	start = beginning(a, name);
+		return; /* a file that the function's own includes */
+	start = start_line(a, name);
 	for (uint32_t i = 0; a->code_places && i < a->code_places->location_count; i++) {
 		struct source_line line = source_line_of(a->code_places, i);
 

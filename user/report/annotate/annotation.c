@@ -18,20 +18,19 @@
 
 /* ---- the code ---- */
 
-/* Why there is no code to be shown; 0: there is. */
+/* Returns 0, or a negative errno with e set if the function cannot be disassembled. */
 static int check_code(const struct annotation *a, struct error *e)
 {
 	const char *name = a->function ?: "the address";
 	const struct profile_image *image;
 
 	if (a->image == PROFILE_NONE)
-		return error_set(e, 0, "cannot disassemble %s: it is in no image that is known",
-				 name);
+		return error_set(e, 0, "cannot disassemble %s: it is in no known image", name);
 	image = &a->p->images[a->image];
 	if (image_is_in_kernel(image->path)) {
-		error_set(e, 0, "cannot disassemble %s: %s: code of the kernel is in no file", name,
+		error_set(e, 0, "cannot disassemble %s: %s: kernel code is in no file", name,
 			  image->path);
-		error_mend(e, "profiltool report --by address -p '%s' tells its addresses",
+		error_mend(e, "profiltool report --by address -p '%s' lists its addresses",
 			   text_basename(image->path));
 		return -EINVAL;
 	}
@@ -40,19 +39,19 @@ static int check_code(const struct annotation *a, struct error *e)
 				 image->path);
 	if (image->unnamed) {
 		error_set(e, 0, "cannot disassemble %s: %s: %s", name, image->path, image->unnamed);
-		error_mend(e, "when it is on another machine or in a container, annotate there or "
+		error_mend(e, "if it is on another machine or in a container, annotate there or "
 			      "put a copy at that path");
 		return -EINVAL;
 	}
 	if (a->extent.limit)
 		return 0;
-	error_set(e, 0, "%s has no symbol %s: nobody knows where it ends", image->path, name);
-	error_mend(e, "give an address; profiltool report --by address -p %s tells them",
+	error_set(e, 0, "%s has no symbol %s: its end is unknown", image->path, name);
+	error_mend(e, "give an address; profiltool report --by address -p %s lists them",
 		   text_basename(image->path));
 	return -ENOENT;
 }
 
-/* The image's file as it can be opened: by descriptor, or by the name it had when deleted. */
+/* Stores a path that opens the image's file: of its descriptor, or without " (deleted)". */
 static void path_on_disk(char path[PATH_MAX], const struct profile_image *image)
 {
 	if (image->fd >= 0) {
@@ -79,7 +78,7 @@ static int read_code(struct annotation *a, struct error *e)
 
 /* ---- source lines ---- */
 
-/* A profile of all instructions, samples or not: only to get their lines. */
+/* Fills code_places with a location for each instruction. */
 static int add_places(struct annotation *a)
 {
 	const struct profile_image *image = &a->p->images[a->image];
@@ -102,7 +101,7 @@ static int add_places(struct annotation *a)
 	return 0;
 }
 
-/* Lines of all instructions; in the listing of lines, of those that have a sample. */
+/* Looks up the lines of all instructions; a->lines are those of instructions with samples. */
 static int find_code_lines(struct annotation *a, const bool *locations,
 			   const struct symbol_options *options, struct error *e)
 {
@@ -130,7 +129,7 @@ static int find_code_lines(struct annotation *a, const bool *locations,
 	return err;
 }
 
-/* From the program's own debug information; where there is none, what the profile itself has. */
+/* Takes lines from the file's debug information, or if it has none, from the profile. */
 static int find_lines(struct annotation *a, struct profile *p, const bool *locations,
 		      const struct annotation_options *o, struct error *e)
 {
@@ -139,7 +138,7 @@ static int find_lines(struct annotation *a, struct profile *p, const bool *locat
 
 	if (o->no_sources)
 		return 0;
-	a->files.folder = o->source_path;
+	a->files.directory = o->source_path;
 	if (a->code.count) {
 		err = find_code_lines(a, locations, &options, e);
 		if (err || annotation_has_lines(a))
@@ -169,7 +168,7 @@ bool annotation_has_lines(const struct annotation *a)
 
 /* ---- counts ---- */
 
-/* Where the samples of a location are counted. */
+/* What the samples of a location count for. */
 struct place {
 	size_t instruction; /* or SIZE_MAX */
 	uint32_t line, inlined;
@@ -179,8 +178,8 @@ struct counter {
 	struct annotation *a;
 	const bool *locations;
 	struct place *places;
-	uint64_t stack;	     /* the number of the one that is being counted */
-	uint64_t last_stack; /* the last that was in the function */
+	uint64_t stack;	     /* number of the stack that is being counted */
+	uint64_t last_stack; /* number of the last one that was in the function */
 };
 
 static int make_tallies(struct tallies *t, size_t count, size_t value_count)
@@ -198,7 +197,7 @@ static void free_tallies(struct tallies *t)
 	free(t->last_stack);
 }
 
-/* Once per stack, however often recursion brings it up. */
+/* Adds a stack once, however often the function recurs in it. */
 static void add_total(uint64_t *total, uint64_t *last_stack, uint64_t stack, int64_t value)
 {
 	if (*last_stack != stack && value > 0)
@@ -250,7 +249,7 @@ static void count_samples(struct counter *c)
 	}
 }
 
-/* Calls that were counted apart, where there are no stacks: what was spent in each. */
+/* Without stacks: adds the costs of recorded calls to the totals of their instructions. */
 static void count_calls(struct counter *c)
 {
 	const struct profile *p = c->a->p;
@@ -267,7 +266,7 @@ static void count_calls(struct counter *c)
 	}
 	c->a->stacks |= any;
 	if (c->a->total > c->a->all_samples)
-		c->a->total = c->a->all_samples; /* of functions that call themselves */
+		c->a->total = c->a->all_samples; /* recursion counts calls several times */
 }
 
 static void find_places(struct counter *c)
@@ -291,6 +290,16 @@ static void find_places(struct counter *c)
 	}
 }
 
+static int make_titles(struct annotation *a)
+{
+	for (size_t i = 0; i < a->value_count; i++) {
+		a->titles[i] = rows_title(a->p, a->values[i]);
+		if (!a->titles[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int count(struct annotation *a, const bool *locations, struct error *e)
 {
 	const struct profile *p = a->p;
@@ -300,9 +309,11 @@ static int count(struct annotation *a, const bool *locations, struct error *e)
 	a->all_samples = profile_total(p);
 	a->values = calloc(p->value_type_count + 1, sizeof(*a->values));
 	c.places = calloc(p->location_count + 1, sizeof(*c.places));
-	if (a->values && c.places) {
+	a->titles = calloc(p->value_type_count + 1, sizeof(*a->titles));
+	if (a->values && a->titles && c.places) {
 		a->value_count = rows_values(p, a->values);
-		err = make_tallies(&a->code_counts, a->code.count, a->value_count);
+		err = make_titles(a);
+		err = err ?: make_tallies(&a->code_counts, a->code.count, a->value_count);
 		err = err ?: make_tallies(&a->line_counts, a->lines.count, a->value_count);
 	}
 	if (!err) {
@@ -347,6 +358,9 @@ void annotation_free(struct annotation *a)
 	profile_free(a->code_places);
 	source_lines_free(&a->lines);
 	source_files_free(&a->files);
+	for (size_t i = 0; i < a->value_count; i++)
+		free(a->titles[i]);
+	free(a->titles);
 	free(a->values);
 	*a = (struct annotation){ 0 };
 }

@@ -13,17 +13,17 @@
 #include "symbol/symbol.h"
 #include "util/error.h"
 
-/* A function's instructions and source lines with the samples that fell on each. */
+/* A function's instructions and source lines, and the samples of each. */
 
 struct annotation_options {
-	const char *function; /* as function_search() takes them */
-	const char *image;
-	const char *source_path; /* a folder where source files may be; or NULL */
+	const char *function;	 /* as in function_search() */
+	const char *image;	 /* the same */
+	const char *source_path; /* a directory to look for source files in; or NULL */
 	bool no_sources;
 	bool debuginfod;
 };
 
-/* What was counted for each of some instructions or lines. */
+/* The counts of some instructions or lines. */
 struct tallies {
 	uint64_t *self;	 /* number i's are self[i * value_count .. + value_count] */
 	uint64_t *total; /* of the first value: samples in whose stacks it is */
@@ -33,38 +33,39 @@ struct tallies {
 
 struct annotation {
 	const struct profile *p;
-	uint32_t image;		     /* PROFILE_NONE: none that is known */
+	uint32_t image;		     /* PROFILE_NONE: unknown */
 	const char *function;	     /* its name, or NULL */
-	struct symbol_extent extent; /* both 0: not known */
-	bool stacks;		     /* false: totals are the same as self */
-	size_t *values;		     /* the values that are counted: value_count of the profile's */
+	struct symbol_extent extent; /* 0, 0: unknown */
+	bool stacks;		     /* false: totals equal self */
+	size_t *values;		     /* the numbers of the values that are counted */
+	char **titles;		     /* of each: rows_title() */
 	size_t value_count;
-	uint64_t samples;     /* of the first value: in the function itself, */
-	uint64_t total;	      /* in it and what it called, */
-	uint64_t all_samples; /* and in the whole profile */
+	uint64_t samples;     /* of the first value: in the function itself */
+	uint64_t total;	      /* the same: in it and its callees */
+	uint64_t all_samples; /* the same: in the whole profile */
 
-	struct disassembly code; /* without instructions: it cannot be disassembled, */
-	struct error no_code;	 /* and why */
+	struct disassembly code; /* empty: it cannot be disassembled */
+	struct error no_code;	 /* why */
 	struct tallies code_counts;
-	struct profile *code_places; /* its location i has instruction i's lines; or NULL */
+	struct profile *code_places; /* its location i has the lines of instruction i; or NULL */
 
 	struct source_lines lines;
-	const struct profile *line_places; /* whose locations they are of: p, or code_places */
+	const struct profile *line_places; /* the profile of their locations: p or code_places */
 	struct tallies line_counts;
 	struct source_files files;
 };
 
 /*
  * Finds the function, disassembles it from its file on this machine, and counts. The profile must
- * have been resolved; its locations in the function may get lines, and its images' `unnamed` is not
- * kept. Without code, source lines will do, and without these, code. Returns 0, or a negative errno
- * with e set; annotation_free() is due in any case.
+ * have been resolved; its locations in the function can get lines, and its images' `unnamed` are
+ * overwritten. Either code or source lines suffice. Returns 0, or a negative errno with e set; call
+ * annotation_free() in any case.
  */
 int annotation_make(struct annotation *a, struct profile *p, const struct annotation_options *o,
 		    struct error *e);
 void annotation_free(struct annotation *a);
 
-/* Whether it knows any source line. */
+/* Whether any source line is known. */
 bool annotation_has_lines(const struct annotation *a);
 
 #endif

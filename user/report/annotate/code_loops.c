@@ -7,7 +7,7 @@
 
 #include "util/sum.h"
 
-/* What is longer, or too many, nobody would look at: the shortest are drawn. */
+/* Longer loops, and of more than COUNT_MAX loops the longest, are not drawn. */
 #define LENGTH_MAX 2000
 #define COUNT_MAX  2000
 
@@ -22,12 +22,12 @@ static int by_length(const void *one, const void *other)
 	return compare_u64(a->last - a->head, b->last - b->head) ?: compare_u64(a->head, b->head);
 }
 
-/* loops has room for all instructions. Returns how many there are. */
+/* Stores the loops, the shortest first, and returns their number. loops: room for d->count. */
 static size_t find_loops(const struct disassembly *d, struct loop *loops)
 {
 	size_t count = 0;
 
-	/* The last jump to each head: first by head. */
+	/* First, loops[i].last is 1 + the number of the last jump back to instruction i. */
 	for (size_t i = 0; i < d->count; i++)
 		loops[i] = (struct loop){ i, 0 };
 	for (size_t i = 0; i < d->count; i++) {
@@ -52,7 +52,7 @@ static bool is_free(const struct code_loops *l, const struct loop *loop, size_t 
 	return true;
 }
 
-/* At the rightmost place where there is none yet; not at all when there is no such place. */
+/* Draws a loop at the rightmost free place, if there is one. */
 static void draw(struct code_loops *l, const struct loop *loop)
 {
 	size_t place = CODE_LOOPS_MAX;

@@ -7,18 +7,17 @@
 #include "report/annotate/disassembly.h"
 
 /*
- * Loops of a disassembly, drawn beside it: from an instruction that is jumped back to, which has a
- * /, to the last that does so, which has a \, with | between; inner loops to the right. One
- * instruction alone has a <.
+ * Draws the loops of a disassembly beside it: / at the target of a jump back, \ at the last such
+ * jump, | between them, inner loops to the right; < at an instruction that jumps to itself.
  */
-#define CODE_LOOPS_MAX 4 /* that are drawn side by side: inner ones first */
+#define CODE_LOOPS_MAX 4 /* side by side; outer loops that need more are not drawn */
 
 struct code_loops {
-	char (*marks)[CODE_LOOPS_MAX + 1]; /* of each instruction: `depth` of them */
+	char (*marks)[CODE_LOOPS_MAX + 1]; /* of each instruction: `depth` characters */
 	size_t depth;			   /* 0: there are no loops */
 };
 
-/* Returns 0 or -ENOMEM; code_loops_free() is due in any case. */
+/* Returns 0 or -ENOMEM; call code_loops_free() in any case. */
 int code_loops_draw(struct code_loops *l, const struct disassembly *d);
 void code_loops_free(struct code_loops *l);
 

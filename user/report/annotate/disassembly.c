@@ -12,8 +12,8 @@
 #include "util/array.h"
 
 /*
- * Where an instruction jumps to: "jne    129b <burn+0x2a>". What stands behind # is data, and a
- * call comes back.
+ * The address that an instruction jumps to: "jne    129b <burn+0x2a>". 0: none; an address after #
+ * is data, and calls are no jumps.
  */
 static uint64_t jump_target(const char *text)
 {
@@ -42,7 +42,7 @@ static int add_instruction(struct disassembly *d, uint64_t address, const char *
 	return 0;
 }
 
-/* "    11f9:\tmov    %edi,%eax"; all other lines tell names. */
+/* Adds "    11f9:\tmov    %edi,%eax"; ignores the other lines, which are names. */
 static int take_line(struct disassembly *d, const char *line)
 {
 	char *end;
@@ -82,7 +82,7 @@ int disassemble(struct disassembly *d, const char *path, uint64_t start, uint64_
 		unsigned int seconds, struct error *e)
 {
 	char first[64], last[64];
-	/* A name may begin with "-". */
+	/* "--" because a path can begin with "-". */
 	char *const arguments[] = { "objdump", "-d", "-C", "--no-show-raw-insn",
 				    first,     last, "--", (char *)path,
 				    NULL };

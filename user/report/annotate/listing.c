@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "report/rows.h"
 #include "report/text.h"
 #include "util/array.h"
 
@@ -19,7 +19,7 @@ int listing_add(struct listing *l, enum listing_kind kind, size_t number, char *
 	return 0;
 }
 
-int listing_add_left_out(struct listing *l, size_t count, const char *what)
+int listing_add_omitted(struct listing *l, size_t count, const char *what)
 {
 	char *text;
 
@@ -36,10 +36,10 @@ bool listing_is_quiet(const struct listing *l, size_t number)
 	return !l->tallies->total[number];
 }
 
-/* Of samples, and of calls where they are known. */
+/* The columns of counts: the values, %, and with stacks the total of the first value. */
 static size_t count_columns(const struct annotation *a)
 {
-	return 1 + a->stacks + 1 + a->value_count - 1;
+	return a->value_count + 1 + a->stacks;
 }
 
 static uint64_t all_of(const struct annotation *a)
@@ -53,7 +53,7 @@ static uint64_t shown_total(const struct listing *l, size_t number)
 			    : l->tallies->self[number * l->a->value_count];
 }
 
-/* The first value, its total, that in percent, the other values. */
+/* The columns: the first value, its total with stacks, %, the other values. */
 static const char *count_cell(const struct listing *l, size_t number, size_t column,
 			      char buffer[TABLE_CELL_SIZE])
 {
@@ -104,7 +104,7 @@ static bool is_faint(const void *context, size_t row)
 	return line->kind == LISTING_COUNTED && listing_is_quiet(l, line->number);
 }
 
-/* Of a source; `cell` tells instructions. */
+/* Source lines have a text of their own; instructions do not. */
 static bool is_line(const void *context, size_t row)
 {
 	const struct listing *l = context;
@@ -112,35 +112,24 @@ static bool is_line(const void *context, size_t row)
 	return l->lines[row].text != NULL;
 }
 
-/* titles: of the values, to be free()d. */
-static int name_columns(const struct listing *l, struct table_column *columns, char **titles)
+static void name_columns(const struct listing *l, struct table_column *columns)
 {
 	const struct annotation *a = l->a;
-	size_t count = 0;
+	struct table_column *c = columns;
 
-	for (size_t i = 0; i < a->value_count; i++) {
-		titles[i] = rows_title(a->p, a->values[i]);
-		if (!titles[i])
-			return -ENOMEM;
-		columns[count++] =
-			(struct table_column){ .title = i == 0 && a->stacks ? "self" : titles[i],
-					       .is_hot = i == 0 };
-		if (i == 0 && a->stacks)
-			columns[count++] =
-				(struct table_column){ .title = "total", .is_hot = true };
-		if (i == 0)
-			columns[count++] = (struct table_column){ .title = "%", .is_hot = true };
-	}
-	for (size_t i = 0; i < l->column_count; i++)
-		columns[count++] = l->columns[i];
-	return 0;
+	*c++ = (struct table_column){ .title = a->stacks ? "self" : a->titles[0], .is_hot = true };
+	if (a->stacks)
+		*c++ = (struct table_column){ .title = "total", .is_hot = true };
+	*c++ = (struct table_column){ .title = "%", .is_hot = true };
+	for (size_t i = 1; i < a->value_count; i++)
+		*c++ = (struct table_column){ .title = a->titles[i] };
+	memcpy(c, l->columns, l->column_count * sizeof(*c));
 }
 
 int listing_print(const struct listing *l, const struct report_listing_options *o, FILE *out)
 {
 	size_t count = count_columns(l->a) + l->column_count;
 	struct table_column *columns = calloc(count, sizeof(*columns));
-	char **titles = calloc(l->a->value_count, sizeof(*titles));
 	struct table t = {
 		.columns = columns,
 		.column_count = count,
@@ -153,12 +142,12 @@ int listing_print(const struct listing *l, const struct report_listing_options *
 		.width = o->width,
 		.color = o->color,
 	};
-	int err = columns && titles ? name_columns(l, columns, titles) : -ENOMEM;
+	int err;
 
-	err = err ?: table_print(&t, out);
-	for (size_t i = 0; titles && i < l->a->value_count; i++)
-		free(titles[i]);
-	free(titles);
+	if (!columns)
+		return -ENOMEM;
+	name_columns(l, columns);
+	err = table_print(&t, out);
 	free(columns);
 	return err;
 }

@@ -6,42 +6,46 @@
 #include "report/annotate/annotate.h"
 #include "report/table.h"
 
-/* What the listings of instructions and of source lines have in common: counts, then texts. */
+/* What listings of instructions and of source lines share: columns of counts, then of texts. */
 
 struct listing_line {
 	enum listing_kind {
 		LISTING_COUNTED,
 		LISTING_PLAIN, /* without counts */
-		LISTING_TEXT,  /* a text alone */
+		LISTING_TEXT,  /* only `text` */
 	} kind;
-	size_t number; /* in tallies; of a plain one: what `cell` makes of it */
-	char *text;    /* in the last column, where it is not told by `cell`; or NULL */
+	size_t number; /* COUNTED: index of tallies; PLAIN: for `cell` */
+	char *text;    /* of the last column; NULL: from `cell` */
 };
 
 struct listing {
 	const struct annotation *a;
 	const struct tallies *tallies;
-	/* The columns behind the counts; the last is a text. */
+	/* The columns after the counts; the last is a text. */
 	const struct table_column *columns;
 	size_t column_count;
 	const char *(*cell)(const struct listing *l, const struct listing_line *line, size_t column,
 			    char buffer[TABLE_CELL_SIZE]);
-	const void *context; /* of cell */
+	const void *context; /* for `cell` */
 
 	struct listing_line *lines;
 	size_t count, room;
 };
 
-/* Adds a line; takes `text` over, also when it fails. Both return 0 or -ENOMEM. */
+/* Adds a line. Takes over `text`, even on errors. Both return 0 or -ENOMEM. */
 int listing_add(struct listing *l, enum listing_kind kind, size_t number, char *text);
 
-/* "... 12 lines": what is left out. */
-int listing_add_left_out(struct listing *l, size_t count, const char *what);
+/* Adds "... 12 lines". what: "lines" or "instructions", which are omitted. */
+int listing_add_omitted(struct listing *l, size_t count, const char *what);
 
+/* Returns 0 or -ENOMEM. */
 int listing_print(const struct listing *l, const struct report_listing_options *o, FILE *out);
 void listing_free(struct listing *l);
 
-/* Whether it has no count of any value. */
+/* Whether it has no count of any value. number: index of tallies. */
 bool listing_is_quiet(const struct listing *l, size_t number);
+
+/* annotate_source.c: report_listing() of source lines. */
+int annotate_source(struct annotation *a, const struct report_listing_options *o, FILE *out);
 
 #endif

@@ -19,7 +19,7 @@
 #define MESSAGES_SIZE 65536
 #define MEMORY_MAX    ((rlim_t)4 << 30)
 
-/* Without debuginfod: nothing is fetched from the network. To be free()d, without the strings. */
+/* Without debuginfod: no network access. The array is to be free()d, its strings are not. */
 static char **environment(void)
 {
 	size_t count = 0, kept = 0;
@@ -34,7 +34,7 @@ static char **environment(void)
 	return copy;
 }
 
-/* It may have less already. */
+/* Lowers a limit, unless it is lower already. */
 static void limit(pid_t pid, int resource, rlim_t most)
 {
 	struct rlimit l;
@@ -63,7 +63,7 @@ static int spawn(struct objdump *o, char *const *arguments, int out)
 	free(variables);
 	if (err)
 		return err;
-	limit(o->pid, RLIMIT_FSIZE, MESSAGES_SIZE); /* it writes no file but this one */
+	limit(o->pid, RLIMIT_FSIZE, MESSAGES_SIZE); /* messages is the only file that it writes */
 	limit(o->pid, RLIMIT_AS, MEMORY_MAX);
 	return 0;
 }
@@ -109,7 +109,7 @@ int objdump_start(struct objdump *o, char *const *arguments, unsigned int second
 	return -err;
 }
 
-/* Returns 0 when something can be read or its end has come. */
+/* Returns 0 when there is output to read, or its end. */
 static int wait_for_output(const struct objdump *o)
 {
 	struct pollfd poll_out = { .fd = o->out, .events = POLLIN };
@@ -125,7 +125,7 @@ static int wait_for_output(const struct objdump *o)
 	return n < 0 ? -errno : 0;
 }
 
-/* Adds to the buffer. Returns how many bytes, or a negative errno. */
+/* Reads more into the buffer. Returns the number of bytes, or a negative errno. */
 static ssize_t read_more(struct objdump *o)
 {
 	ssize_t n;
@@ -175,7 +175,7 @@ char *objdump_read_line(struct objdump *o, int *err)
 	return line;
 }
 
-/* The first line that it said, which begins with its name. */
+/* The first line of its messages, which begins with its name. */
 static void read_message(const struct objdump *o, char *text, size_t size)
 {
 	ssize_t n = pread(o->messages, text, size - 1, 0);

@@ -13,15 +13,15 @@
 #include "util/array.h"
 #include "util/file.h"
 
-/* Below the folder: with all of the name, and with one component less each time. */
-static int open_below(const char *folder, const char *name, struct stat *status)
+/* Opens `name` in a directory: all of it, or with fewer and fewer of its first components. */
+static int open_below(const char *directory, const char *name, struct stat *status)
 {
 	char path[PATH_MAX];
 	int fd = -ENOENT;
 
 	for (const char *rest = name; rest && fd < 0; rest = strchr(rest, '/')) {
 		rest += strspn(rest, "/");
-		if (snprintf(path, sizeof(path), "%s/%s", folder, rest) < (int)sizeof(path))
+		if (snprintf(path, sizeof(path), "%s/%s", directory, rest) < (int)sizeof(path))
 			fd = file_open_regular(-1, path, status);
 	}
 	return fd;
@@ -42,8 +42,8 @@ static ssize_t read_whole(int fd, char *text, size_t size)
 	return n < 0 ? -errno : (ssize_t)done;
 }
 
-/* Cuts the text into lines. */
-static int cut(struct source_file *f, size_t size)
+/* Splits the text into lines. */
+static int split(struct source_file *f, size_t size)
 {
 	size_t room = 0;
 
@@ -67,8 +67,8 @@ static int read_file(struct source_files *s, struct source_file *f)
 	int fd = file_open_regular(-1, f->name, &status), err = 0;
 	ssize_t size;
 
-	if (fd < 0 && s->folder)
-		fd = open_below(s->folder, f->name, &status);
+	if (fd < 0 && s->directory)
+		fd = open_below(s->directory, f->name, &status);
 	if (fd < 0)
 		return 0;
 	if (status.st_size > (off_t)(SOURCE_FILES_MAX - s->bytes)) {
@@ -81,9 +81,9 @@ static int read_file(struct source_files *s, struct source_file *f)
 	close(fd);
 	if (!f->text)
 		return -ENOMEM;
-	f->changed = status.st_mtime;
+	f->mtime = status.st_mtime;
 	if (size >= 0)
-		err = cut(f, size);
+		err = split(f, size);
 	s->bytes += status.st_size;
 	return err;
 }

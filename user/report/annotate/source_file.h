@@ -10,23 +10,23 @@
 #include "util/index.h"
 
 /*
- * The texts of source files. What debug information calls one may be anything: only regular files
- * are opened, and read up to a limit for all together.
+ * The texts of source files. Debug information can name anything, so only regular files are opened,
+ * and the size of all together is limited.
  */
 
 #define SOURCE_FILES_MAX (64 << 20) /* bytes */
 
 struct source_file {
-	const char *name; /* as debug information has it; the caller's */
-	char *text;	  /* NULL: it is not here, or cannot be read */
+	const char *name; /* as in debug information; the caller's */
+	char *text;	  /* NULL: it was not found, or cannot be read */
 	const char **lines;
 	size_t line_count;
-	bool too_large; /* it is here, and all together would be more than SOURCE_FILES_MAX */
-	time_t changed;
+	bool too_large; /* with it, all together would be more than SOURCE_FILES_MAX */
+	time_t mtime;
 };
 
 struct source_files {
-	const char *folder; /* where else they may be; or NULL */
+	const char *directory; /* where else to look for files; or NULL */
 	struct source_file **files;
 	size_t count, room;
 	size_t bytes; /* of all texts */
@@ -34,9 +34,9 @@ struct source_files {
 };
 
 /*
- * The file of this name, which is read when it is asked for the first time: by its name, or below
- * folder, by as many of the name's last components as are there. Returns 0 or -ENOMEM; one that
- * cannot be read is no error.
+ * Stores the file of this name in *file, which source_files_free() frees. It is read the first
+ * time: at its name, else in the directory, at as many of the name's last components as exist
+ * there. Returns 0, also if it cannot be read, or -ENOMEM.
  */
 int source_files_find(struct source_files *s, const char *name, const struct source_file **file);
 void source_files_free(struct source_files *s);

@@ -7,10 +7,10 @@
 
 #include "util/sum.h"
 
-/* A line of a location, to be sorted. */
+/* A line of a location, for sorting. */
 struct entry {
 	struct source_line line;
-	uint32_t *number; /* to be told where it is */
+	uint32_t *number; /* where to store its number after sorting */
 };
 
 static const char *file_of(const struct profile *p, const struct profile_line *line)
@@ -64,7 +64,7 @@ static int compare_entries(const void *one, const void *other, void *first)
 		       first);
 }
 
-/* The file that the function is in: some of its lines may be from files that are included. */
+/* The file that defines the function; lines can also be in files that this includes. */
 static const char *first_file(const struct profile *p, const bool *locations)
 {
 	for (uint32_t i = 0; i < p->location_count; i++) {

@@ -13,8 +13,7 @@ static size_t gone_listed(const struct flame_graph *g)
 	return g->gone_count < GONE_MAX ? g->gone_count : GONE_MAX;
 }
 
-/* The index of a node's frame in arrays whose first element is the root's: CALL_TREE_NONE + 1 is 0.
- */
+/* The index of a node's frame in arrays whose first element is the root's (NONE + 1 is 0). */
 static uint32_t frame_number(const struct flame_graph *g, uint32_t node)
 {
 	return g->tree.nodes[node].frame + 1;

@@ -89,8 +89,7 @@ void live_show(struct live *l, const struct row_view *view);
 /* Shows the functions of a row: of an image, process or thread. Returns 0 or -ENOMEM. */
 int live_enter(struct live *l, const struct row *row);
 
-/* Shows the functions of all images, processes and threads. Returns whether only some were shown.
- */
+/* Ends live_enter(): shows the functions of everything. Returns whether only some were shown. */
 bool live_leave(struct live *l);
 
 /* The row at the cursor, or NULL. */
