@@ -21,8 +21,9 @@ static uint32_t at_line(struct profile *p, const char *name, const char *file, u
 static struct profile *full_profile(void)
 {
 	const struct profile_tag tags[] = { { .key = "user", .text = "a\tb" },
-					    { .key = "size", .number = 64, .unit = "bytes" } };
-	struct profile_labels labels = { .comm = "", .tags = tags, .tag_count = 2 };
+					    { .key = "size", .number = 64, .unit = "bytes" },
+					    { .key = "no\xffutf8", .number = 1 } };
+	struct profile_labels labels = { .comm = "", .tags = tags, .tag_count = 3 };
 	struct profile *p = profile_new();
 	struct profile_arc arc = { .kind = PROFILE_CALL, .count = 3 };
 	uint32_t mapping;
@@ -84,7 +85,8 @@ static void as_text(void **state)
 				  "0x1000-0x2000 0x0 /bin/a text_start=0x1000 text_size=0x800 "
 				  "linked\n"
 				  "stacks:\n"
-				  "5,6 0x0 [user=a\\x09b size=64bytes] # main (a.c:7)\n"
+				  "5,6 0x0 [user=a\\x09b size=64bytes no\\xffutf8=1] "
+				  "# main (a.c:7)\n"
 				  "calls:\n"
 				  "3 70,80 0x0 0x0 # main (a.c:7);work\n"
 				  "jumps:\n"
@@ -118,7 +120,8 @@ static void as_json(void **state)
 		"  \"stacks\": [\n"
 		"    { \"count\": 5, \"pcs\": [ \"0x0\" ], \"functions\": [ [\"main\"] ], "
 		"\"values\": [ 5, 6 ], "
-		"\"labels\": { \"tags\": { \"user\": \"a\\tb\", \"size\": 64 } } }\n"
+		"\"labels\": { \"tags\": { \"user\": \"a\\tb\", \"size\": 64, "
+		"\"no\xef\xbf\xbdutf8\": 1 } } }\n"
 		"  ],\n"
 		"  \"mappings\": [\n"
 		"    { \"start\": \"0x1000\", \"limit\": \"0x2000\", \"offset\": \"0x0\", "

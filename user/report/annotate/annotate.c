@@ -18,7 +18,7 @@
  */
 #define NEAR 2
 
-/* Columns behind the counts. */
+/* Columns after the counts. */
 enum {
 	ADDRESS,
 	TARGET,

@@ -13,7 +13,7 @@
 /* A start line further before the first line with samples is implausible. */
 #define FUNCTION_MAX 100000
 
-/* Columns behind the counts. */
+/* Columns after the counts. */
 enum {
 	LINE,
 	SOURCE,

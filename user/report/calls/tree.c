@@ -257,13 +257,13 @@ static int print_name(const struct printer *p, uint32_t node, size_t room)
 	const char *image = changed_image(t, node), *mark = f->inlined ? inlined_mark : "";
 	size_t image_most = room / 3 > IMAGE_MIN ? room / 3 : IMAGE_MIN;
 	size_t image_columns = image ? text_columns(image) : 0;
-	size_t behind = strlen(mark);
+	size_t after = strlen(mark);
 
 	if (room && image_columns > image_most)
 		image_columns = image_most;
-	behind += image ? image_columns + 2 : 0;
+	after += image ? image_columns + 2 : 0;
 	if (room)
-		room = room > behind + IMAGE_MIN ? room - behind : IMAGE_MIN;
+		room = room > after + IMAGE_MIN ? room - after : IMAGE_MIN;
 	if (print_text(p, f->name, room) < 0)
 		return -ENOMEM;
 	fputs(mark, p->out);
