@@ -575,12 +575,10 @@ static int add_calls(struct builder *b, const struct profile *p)
 	for (size_t i = 1; i < t->count; i++)
 		t->calls[i] = b->calls[t->nodes[i].frame];
 	t->counts[0].total = callgraph_inclusive(self, &calls, t->samples[0]);
-	/* Callers are shown with what they spend in the function; its self is no part of that. */
+	/* Inverted, the callers' costs already include self. */
 	t->counts[0].self = b->o->inverted ? 0 : self;
 	return 0;
 }
-
-/* ---- both ---- */
 
 static int add_root(struct call_tree *t)
 {

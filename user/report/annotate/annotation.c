@@ -325,8 +325,6 @@ static int count(struct annotation *a, const bool *locations, struct error *e)
 	return err ? error_no_memory(e) : 0;
 }
 
-/* ---- all of it ---- */
-
 int annotation_make(struct annotation *a, struct profile *p, const struct annotation_options *o,
 		    struct error *e)
 {

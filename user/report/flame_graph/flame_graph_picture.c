@@ -29,7 +29,7 @@ struct picture {
 	const struct flame_graph *g;
 	struct span *spans; /* of each node */
 	double top;	    /* y of the highest row */
-	uint32_t deepest;   /* depth of a node that is drawn */
+	uint32_t deepest;   /* the largest depth of a drawn node */
 	FILE *out;
 };
 
