@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: 0BSD
 /*
  * Shows a flame graph in a browser. flame_graph.c embeds this script, flame_graph.css and the tree
- * as JSON (its keys: flame_graph_data.c) in each HTML or SVG file that it writes. An SVG file also
- * has a picture for viewers that run no scripts, which this script replaces.
+ * as JSON (print_data() there) in each HTML or SVG file that it writes. An SVG file also has a
+ * picture for viewers that run no scripts, which this script replaces.
  *
  * Names come from untrusted files and processes: they become text, never markup.
  */

@@ -75,7 +75,4 @@ int flame_graph_print_json(const char *raw, FILE *out);
 /* Prints the picture for viewers without scripts: the svg element up to its end tag. */
 int flame_graph_print_picture(const struct flame_graph *g, FILE *out);
 
-/* Prints the JSON object that flame_graph.js reads. */
-int flame_graph_print_data(const struct flame_graph *g, FILE *out);
-
 #endif
