@@ -123,7 +123,7 @@ static int apply_limit(struct call_view *v)
 	qsort_r(order, count, sizeof(*order), compare_nodes, t->counts);
 	for (size_t i = v->options.limit + first; i < count; i++)
 		v->hidden[order[i]] = true;
-	v->left_out += count - first - v->options.limit;
+	v->omitted += count - first - v->options.limit;
 	free(order);
 	return 0;
 }
@@ -166,7 +166,7 @@ int call_view_make(struct call_view *v, const struct profile *p, const struct ca
 	err = make_tree(v, p, e);
 	if (err)
 		return err;
-	v->left_out = v->tree.folded;
+	v->omitted = v->tree.folded;
 	v->title = v->tree.counts_calls ? strdup("calls") : rows_title(p, profile_count_value(p));
 	if (!v->title || apply_limit(v) || count_rests(v))
 		return error_no_memory(e);

@@ -34,7 +34,7 @@ struct call_view {
 	char *title;  /* what is counted: "samples", "cycles" */
 	bool *hidden; /* of each node: it or an ancestor exceeds the limit; NULL: none does */
 	struct call_rest *rests; /* of each node */
-	size_t left_out;	 /* nodes that are not shown but whose parent is */
+	size_t omitted;		 /* number of folded and hidden nodes */
 };
 
 /*

@@ -384,17 +384,17 @@ static void print_header(const struct printer *p)
 	fputs(p->style->color ? TEXT_PLAIN "\n" : "\n", p->out);
 }
 
-static void print_left_out(const struct printer *p)
+static void print_omitted(const struct printer *p)
 {
 	const struct call_view *v = p->v;
 	char percent[TEXT_PERCENT_SIZE];
 
-	if (!v->left_out)
+	if (!v->omitted)
 		return;
-	fprintf(p->out, "... %zu more", v->left_out);
+	fprintf(p->out, "... %zu more", v->omitted);
 	if (!v->hidden) {
 		text_decimal(percent, v->options.percent);
-		fprintf(p->out, ",%s below %s %%", v->left_out == 1 ? "" : " each", percent);
+		fprintf(p->out, ",%s below %s %%", v->omitted == 1 ? "" : " each", percent);
 	}
 	fputc('\n', p->out);
 }
@@ -421,7 +421,7 @@ int call_view_print(const struct call_view *v, const struct call_view_style *sty
 		err = print_nodes(&p);
 	}
 	if (!err)
-		print_left_out(&p);
+		print_omitted(&p);
 	free(p.levels);
 	free(p.more);
 	return err;

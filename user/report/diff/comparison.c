@@ -155,7 +155,7 @@ static void drop_insignificant(struct comparison *c)
 	for (size_t i = 0; i < c->count; i++)
 		if (c->compared[i].is_significant)
 			c->compared[kept++] = c->compared[i];
-	c->left_out = c->count - kept;
+	c->omitted = c->count - kept;
 	c->count = kept;
 }
 

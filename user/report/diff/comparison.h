@@ -45,7 +45,7 @@ struct comparison {
 	size_t count;
 	bool has_p;	    /* both sides count samples */
 	size_t significant; /* number of significant rows */
-	size_t left_out;    /* number of rows that are omitted, because they are not */
+	size_t omitted;	    /* number of omitted rows, which are not significant */
 };
 
 /*

@@ -166,7 +166,7 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 	if (err)
 		return err;
 	row_print_more(c->rows.view, c->count - t.row_count, "", out);
-	row_print_more(c->rows.view, c->left_out, ", not significant", out);
+	row_print_more(c->rows.view, c->omitted, ", not significant", out);
 	return 0;
 }
 
@@ -198,7 +198,7 @@ static void print_side(const struct profile *p, const char *prefix, const char *
 void report_diff_summary(const struct comparison *c, const char *const *names, const char *prefix,
 			 FILE *out)
 {
-	size_t all = c->count + c->left_out;
+	size_t all = c->count + c->omitted;
 
 	print_side(c->profiles[OLD], prefix, "old", names[OLD], out);
 	print_side(c->profiles[NEW], prefix, "new", names[NEW], out);
@@ -243,7 +243,7 @@ static struct json_object *row_object(const struct comparison *c, const struct c
 
 int report_diff_json(const struct comparison *c, const struct report_table_options *o, FILE *out)
 {
-	size_t shown = rows_to_show(c, o), left_out = c->count - shown + c->left_out;
+	size_t shown = rows_to_show(c, o), omitted = c->count - shown + c->omitted;
 	struct json_writer w;
 
 	json_begin(&w, out);
@@ -255,6 +255,6 @@ int report_diff_json(const struct comparison *c, const struct report_table_optio
 	for (size_t i = 0; i < shown && !w.err; i++)
 		json_element(&w, row_object(c, &c->compared[i]));
 	json_end_list(&w);
-	json_member_number(&w, "left_out", left_out);
+	json_member_number(&w, "left_out", omitted);
 	return json_end(&w);
 }
