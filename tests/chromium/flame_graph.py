@@ -154,7 +154,7 @@ def check_zoom(b, file):
           abs(after["solve"]["width"] / after["compute"]["width"] - 20 / 35) < 0.01)
     check(file + ": the status has percent of all and of the zoomed frame",
           "35 samples, 35.00 % of all" in b.eval(STATUS) and
-          "100.00 % of what is zoomed to" in b.eval(STATUS), b.eval(STATUS))
+          "100.00 % of the zoomed frame" in b.eval(STATUS), b.eval(STATUS))
     b.press("Escape")
     check(file + ": Escape shows all again", frames(b) == before)
     click(b, "compute")

@@ -84,7 +84,7 @@ function details(i) {
 		parts.push("inlined");
 	parts.push(`${count(total[i])}, ${percent(total[i], data.all)} of all`);
 	if (zoomed)
-		parts.push(`${percent(total[i], total[zoomed])} of what is zoomed to`);
+		parts.push(`${percent(total[i], total[zoomed])} of the zoomed frame`);
 	parts.push(`self ${count(self[i])}, ${percent(self[i], data.all)}`);
 	if (compared)
 		parts.push(change(i));
@@ -210,7 +210,7 @@ function makeNotes() {
 	if (!data.gone?.length)
 		return;
 	const list = make(notes, "details");
-	make(list, "summary", {}, "What is gone, the largest first");
+	make(list, "summary", {}, "Frames that are gone, the largest first");
 	const items = make(list, "ol");
 	for (const [f, before] of data.gone)
 		make(items, "li", {}, `${data.frames[f][0]}: ${percent(before, data.oldAll)} of the old`);
@@ -223,9 +223,9 @@ function makeHelp() {
 		["Escape", "back to all"],
 		["arrows", "go from frame to frame"],
 		["/, Ctrl-F", "search for functions: any part of the name; * stands for anything, " +
-			"^ and $ for the name's ends, | for or, small letters for capitals, too. " +
+			"^ and $ for the name's ends, | for or; lower case also matches upper case. " +
 			"The sum counts each sample once."],
-		["n, N", "go to the next match, the one before"],
+		["n, N", "go to the next or previous match"],
 		["?", "this help"],
 	];
 
@@ -234,7 +234,7 @@ function makeHelp() {
 		make(make(row, "td"), "kbd", {}, key);
 		make(row, "td", {}, meaning);
 	}
-	make(help, "p", {}, "The width of a frame is its part of the samples. Next to it, away from " +
+	make(help, "p", {}, "The width of a frame is its share of the samples. Next to it, away from " +
 		`the root, is ${data.inverted ? "what it was called from" : "what it called"}. ` +
 		"The order is by size, not by time.");
 	make(make(help, "form", { method: "dialog" }), "button", {}, "Close");
