@@ -20,18 +20,26 @@ static const struct {
 	{ ROW_COMM, { .title = "name", .is_text = true } },
 };
 
-size_t row_field_columns(const struct row_view *view, struct table_column *columns,
-			 enum row_field *fields)
+#define SHOWN (sizeof(shown) / sizeof(*shown))
+
+size_t row_field_columns(const struct row_view *view, struct table_column *columns)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
-		if (!(view->fields & shown[i].field))
-			continue;
-		columns[count] = shown[i].column;
-		fields[count++] = shown[i].field;
-	}
+	for (size_t i = 0; i < SHOWN; i++)
+		if (view->fields & shown[i].field)
+			columns[count++] = shown[i].column;
 	return count;
+}
+
+/* The field in column `number` of those that row_field_columns() stores. */
+static enum row_field field_of_column(const struct row_view *view, size_t number)
+{
+	size_t i = 0;
+
+	while (!(view->fields & shown[i].field) || number-- > 0)
+		i++;
+	return shown[i].field;
 }
 
 static const char *number_text(uint64_t number, char buffer[TABLE_CELL_SIZE])
@@ -42,12 +50,12 @@ static const char *number_text(uint64_t number, char buffer[TABLE_CELL_SIZE])
 	return buffer;
 }
 
-const char *row_field_text(const struct row_view *view, const struct row *row, enum row_field field,
+const char *row_field_text(const struct row_view *view, const struct row *row, size_t column,
 			   char buffer[TABLE_CELL_SIZE])
 {
 	const struct callgraph_key *key = row->key;
 
-	switch (field) {
+	switch (field_of_column(view, column)) {
 	case ROW_ADDRESS:
 		snprintf(buffer, TABLE_CELL_SIZE, "0x%" PRIx64, key->address);
 		return buffer;

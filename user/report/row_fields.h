@@ -12,15 +12,11 @@
 
 #define ROW_FIELDS_MAX 8
 
-/*
- * Stores the columns of a view, at most ROW_FIELDS_MAX, and the field that each shows. Returns
- * their number.
- */
-size_t row_field_columns(const struct row_view *view, struct table_column *columns,
-			 enum row_field *fields);
+/* Stores the columns of a view, at most ROW_FIELDS_MAX, and returns their number. */
+size_t row_field_columns(const struct row_view *view, struct table_column *columns);
 
-/* The raw text of a row's field: a cell of struct table. */
-const char *row_field_text(const struct row_view *view, const struct row *row, enum row_field field,
+/* The raw text of a row in one of these columns: a cell of struct table. */
+const char *row_field_text(const struct row_view *view, const struct row *row, size_t column,
 			   char buffer[TABLE_CELL_SIZE]);
 
 /* Prints "... 12 more functions" and `after` as the last line of a table. Nothing if count is 0. */

@@ -15,7 +15,7 @@
 /* Terminals with fewer columns have no range%, which is only for users of dcpidiff. */
 #define NARROW 100
 
-/* What a column of the table shows. */
+/* What a column of numbers shows. */
 enum content {
 	OLD_SELF,
 	OLD_AMOUNT,
@@ -24,14 +24,14 @@ enum content {
 	DIFFERENCE,
 	RANGE,
 	SIGNIFICANCE,
-	NUMBERS /* from here on: fields */
+	NUMBERS_MAX
 };
 
 struct diff {
 	const struct comparison *c;
-	struct table_column columns[NUMBERS + ROW_FIELDS_MAX];
-	int contents[NUMBERS + ROW_FIELDS_MAX]; /* enum content, or NUMBERS + enum row_field */
-	size_t column_count;
+	struct table_column columns[NUMBERS_MAX + ROW_FIELDS_MAX]; /* numbers, then the fields */
+	enum content contents[NUMBERS_MAX];
+	size_t numbers;
 };
 
 /* dcpidiff's normalised range: |a - b| / (a + b), in percent. */
@@ -76,13 +76,15 @@ static const char *cell(const void *context, size_t number, size_t column,
 {
 	const struct diff *d = context;
 	const struct compared *row = &d->c->compared[number];
-	int content = d->contents[column];
 
-	switch (content) {
+	if (column >= d->numbers)
+		return row_field_text(d->c->rows.view, row->row, column - d->numbers, buffer);
+	switch (d->contents[column]) {
 	case OLD_SELF:
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, row->row->counts[OLD].self);
+		return buffer;
 	case NEW_SELF:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64,
-			 row->row->counts[content == OLD_SELF ? OLD : NEW].self);
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, row->row->counts[NEW].self);
 		return buffer;
 	case OLD_AMOUNT:
 		return print_amount(d->c, row->amount[OLD], false, buffer);
@@ -95,9 +97,10 @@ static const char *cell(const void *context, size_t number, size_t column,
 		return buffer;
 	case SIGNIFICANCE:
 		return print_p(row, buffer);
-	default:
-		return row_field_text(d->c->rows.view, row->row, content - NUMBERS, buffer);
+	case NUMBERS_MAX:
+		break;
 	}
+	return "";
 }
 
 static bool is_hot(const void *context, size_t number)
@@ -116,28 +119,23 @@ static bool is_faint(const void *context, size_t number)
 	return c->has_p && !c->compared[number].is_significant;
 }
 
-static void add_columns(struct diff *d, unsigned int width)
+static void add_numbers(struct diff *d, unsigned int width)
 {
-	static const char *const titles[][NUMBERS] = {
+	static const char *const titles[][NUMBERS_MAX] = {
 		[AMOUNT_SHARE] = { "old", "old%", "new", "new%", "diff", "range%", "p" },
 		[AMOUNT_TIME] = { "old", "old s", "new", "new s", "diff s", "range%", "p" },
 	};
-	enum row_field fields[ROW_FIELDS_MAX];
-	size_t field_count;
 
-	for (int i = 0; i < NUMBERS; i++) {
+	for (int i = 0; i < NUMBERS_MAX; i++) {
 		if ((i == RANGE && width && width < NARROW) || (i == SIGNIFICANCE && !d->c->has_p))
 			continue;
-		d->columns[d->column_count] = (struct table_column){
+		d->columns[d->numbers] = (struct table_column){
 			.title = titles[d->c->amount][i],
 			.is_hot = i == DIFFERENCE || i == SIGNIFICANCE,
 			.is_optional = i == OLD_SELF || i == NEW_SELF,
 		};
-		d->contents[d->column_count++] = i;
+		d->contents[d->numbers++] = i;
 	}
-	field_count = row_field_columns(d->c->rows.view, d->columns + d->column_count, fields);
-	for (size_t i = 0; i < field_count; i++)
-		d->contents[d->column_count++] = NUMBERS + (int)fields[i];
 }
 
 static size_t rows_to_show(const struct comparison *c, const struct report_table_options *o)
@@ -160,8 +158,8 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 	};
 	int err;
 
-	add_columns(&d, o->width);
-	t.column_count = d.column_count;
+	add_numbers(&d, o->width);
+	t.column_count = d.numbers + row_field_columns(c->rows.view, d.columns + d.numbers);
 	err = table_print(&t, out);
 	if (err)
 		return err;

@@ -14,38 +14,41 @@
 /* Columns of numbers for the first column of the rows; the others have two each. */
 #define NUMBERS_MAX 4
 
-/* What a column of the table shows. */
+/* What a column of numbers shows. */
 enum content {
 	SELF,
 	SELF_PERCENT,
 	CUMULATIVE_PERCENT,
 	TOTAL,
 	TOTAL_PERCENT,
-	FIELD,
 };
 
 struct flat_column {
 	enum content content;
-	size_t column;	      /* of the rows; unless FIELD */
-	enum row_field field; /* of FIELD */
+	size_t column; /* of the rows */
 };
 
 struct flat {
 	const struct rows *r;
-	struct flat_column *contents; /* one for each of columns */
-	struct table_column *columns; /* of the table */
-	size_t count;
+	struct flat_column *contents; /* of each column of numbers */
+	struct table_column *columns; /* of the table: those of numbers, then the fields */
+	size_t numbers;
 };
 
 static const char *cell(const void *context, size_t number, size_t column,
 			char buffer[TABLE_CELL_SIZE])
 {
 	const struct flat *f = context;
-	const struct flat_column *c = &f->contents[column];
 	const struct row *row = &f->r->rows[number];
-	const struct callgraph_cost *count = &row->counts[c->column];
-	uint64_t all = f->r->columns[c->column].samples;
+	const struct callgraph_cost *count;
+	const struct flat_column *c;
+	uint64_t all;
 
+	if (column >= f->numbers)
+		return row_field_text(f->r->view, row, column - f->numbers, buffer);
+	c = &f->contents[column];
+	count = &row->counts[c->column];
+	all = f->r->columns[c->column].samples;
 	switch (c->content) {
 	case SELF:
 		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, count->self);
@@ -62,8 +65,6 @@ static const char *cell(const void *context, size_t number, size_t column,
 	case TOTAL_PERCENT:
 		text_percent(buffer, count->total, all);
 		break;
-	case FIELD:
-		return row_field_text(f->r->view, row, c->field, buffer);
 	}
 	return buffer;
 }
@@ -77,8 +78,8 @@ static bool is_hot(const void *context, size_t number)
 
 static void add_column(struct flat *f, enum content content, size_t column, const char *title)
 {
-	f->contents[f->count] = (struct flat_column){ .content = content, .column = column };
-	f->columns[f->count++] = (struct table_column){
+	f->contents[f->numbers] = (struct flat_column){ .content = content, .column = column };
+	f->columns[f->numbers++] = (struct table_column){
 		.title = title,
 		.is_hot = content == SELF_PERCENT && column == 0,
 		.is_optional = column > 0,
@@ -105,16 +106,6 @@ static void add_numbers(struct flat *f)
 	}
 }
 
-static void add_fields(struct flat *f)
-{
-	enum row_field fields[ROW_FIELDS_MAX];
-	size_t count = row_field_columns(f->r->view, f->columns + f->count, fields);
-
-	for (size_t i = 0; i < count; i++)
-		f->contents[f->count++] =
-			(struct flat_column){ .content = FIELD, .field = fields[i] };
-}
-
 /* What the first `shown` rows have of all samples. */
 static uint64_t shown_samples(const struct rows *r, size_t shown)
 {
@@ -139,9 +130,8 @@ static int print_rows(const struct rows *r, const struct report_table_options *o
 	f.columns = calloc(most, sizeof(*f.columns));
 	if (f.contents && f.columns) {
 		add_numbers(&f);
-		add_fields(&f);
 		t.columns = f.columns;
-		t.column_count = f.count;
+		t.column_count = f.numbers + row_field_columns(r->view, f.columns + f.numbers);
 		err = table_print(&t, out);
 	}
 	if (!err)

@@ -113,23 +113,21 @@ int live_header(const struct live *l, const struct live_status *s, unsigned int 
 
 /* --- Table --- */
 
+/* What a column of numbers shows. */
 enum content {
 	SAMPLES,
 	SELF,
 	TOTAL,
 	CPU,
-	FIELD,
+	NUMBERS_MAX
 };
-
-#define COLUMNS_MAX (FIELD + ROW_FIELDS_MAX)
 
 struct live_columns {
 	const struct live *l;
 	size_t first;
-	struct table_column columns[COLUMNS_MAX];
-	enum content contents[COLUMNS_MAX];
-	enum row_field fields[COLUMNS_MAX];
-	size_t count;
+	struct table_column columns[NUMBERS_MAX + ROW_FIELDS_MAX]; /* numbers, then the fields */
+	enum content contents[NUMBERS_MAX];
+	size_t numbers;
 };
 
 static const struct row *row_at(const struct live *l, size_t shown)
@@ -145,6 +143,8 @@ static const char *cell(const void *context, size_t number, size_t column,
 	const struct row *row = row_at(l, c->first + number);
 	uint64_t self = row->counts->self;
 
+	if (column >= c->numbers)
+		return row_field_text(l->view, row, column - c->numbers, buffer);
 	switch (c->contents[column]) {
 	case SAMPLES:
 		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, self / (l->p->period_ns ?: 1));
@@ -158,8 +158,8 @@ static const char *cell(const void *context, size_t number, size_t column,
 	case CPU:
 		snprintf(buffer, TABLE_CELL_SIZE, "%.1f", percent(self, l->elapsed_ns));
 		break;
-	case FIELD:
-		return row_field_text(l->view, row, c->fields[column], buffer);
+	case NUMBERS_MAX:
+		return "";
 	}
 	return buffer;
 }
@@ -174,18 +174,18 @@ static bool is_hot(const void *context, size_t number)
 
 static void add_number(struct live_columns *c, enum content content, const char *title)
 {
-	c->contents[c->count] = content;
-	c->columns[c->count++] = (struct table_column){
+	c->contents[c->numbers] = content;
+	c->columns[c->numbers++] = (struct table_column){
 		.title = title,
 		.is_hot = content == SELF,
 		.width = NUMBER_WIDTH,
 	};
 }
 
-static void choose_columns(struct live_columns *c, unsigned int width)
+/* Returns the number of columns. */
+static size_t choose_columns(struct live_columns *c, unsigned int width)
 {
-	enum row_field fields[ROW_FIELDS_MAX];
-	size_t count;
+	size_t fields, count;
 
 	if (!c->l->half_life_ns)
 		add_number(c, SAMPLES, "samples");
@@ -193,16 +193,14 @@ static void choose_columns(struct live_columns *c, unsigned int width)
 	if (c->l->rows.stacks)
 		add_number(c, TOTAL, "total%");
 	add_number(c, CPU, "cpu%");
-	count = row_field_columns(c->l->view, c->columns + c->count, fields);
-	for (size_t i = 0; i < count; i++) {
-		c->contents[c->count] = FIELD;
-		c->fields[c->count++] = fields[i];
-	}
+	fields = row_field_columns(c->l->view, c->columns + c->numbers);
+	count = c->numbers + fields;
 	/* The text before the last takes all remaining columns. */
-	if (width && count > 1 && c->columns[c->count - 2].is_text) {
-		c->columns[c->count - 2].width = width;
-		c->columns[c->count - 1].width = LAST_WIDTH;
+	if (width && fields > 1 && c->columns[count - 2].is_text) {
+		c->columns[count - 2].width = width;
+		c->columns[count - 1].width = LAST_WIDTH;
 	}
+	return count;
 }
 
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out)
@@ -222,8 +220,7 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 	uint64_t rest = 0;
 	int err;
 
-	choose_columns(&c, o->width);
-	t.column_count = c.count;
+	t.column_count = choose_columns(&c, o->width);
 	err = table_print(&t, out);
 	if (err || o->width)
 		return err;
