@@ -92,12 +92,6 @@ static struct capture_image *image_of(struct process_table *table, const struct 
 	return &table->images[process->jit.image];
 }
 
-/* Two processes that had one number, one after the other, had one file name, too. */
-static bool shares_its_number(const struct process_table *table, const struct process *process)
-{
-	return process_at(table, process->pid, 0) != process;
-}
-
 static int name_image(struct process_table *table, const struct process *process)
 {
 	struct capture_image *image = image_of(table, process);
@@ -202,8 +196,8 @@ int jit_image(struct process_table *table, struct process *process,
 	if (add_image(table, &jit->image))
 		return -ENOMEM;
 	*image = jit->image;
-	if (shares_its_number(table, process))
-		return 0;
+	if (process->reuses_pid)
+		return 0; /* its file could be the earlier process's */
 	read_status(jit, record->tid);
 	read_start(jit, process->pid);
 	jit->has_root = image_root(table, record->tid, &jit->root) == 0;
@@ -225,8 +219,7 @@ int jit_note_file(struct process_table *table, struct process *process,
 {
 	struct jit *jit = &process->jit;
 
-	if (!strstr(record->name, "/jit-") || table->images[image].fd < 0 ||
-	    shares_its_number(table, process))
+	if (!strstr(record->name, "/jit-") || table->images[image].fd < 0 || process->reuses_pid)
 		return 0;
 	read_status(jit, record->tid);
 	if (is_dump_of(table->images[image].path, jit->pid))
@@ -254,7 +247,7 @@ int jit_look_again(struct process_table *table)
 	for (size_t i = 0; i < table->count && !err; i++) {
 		struct process *process = &table->processes[i];
 
-		if (process->jit.image == INDEX_NONE || shares_its_number(table, process))
+		if (process->jit.image == INDEX_NONE || process->reuses_pid)
 			continue;
 		if (!process->ended)
 			read_status(&process->jit, process->pid);

@@ -120,6 +120,7 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
 	older = process_find(table, pid);
 	if (older) {
 		older->younger = table->count;
+		process->reuses_pid = true;
 	} else if (index_add(&table->by_pid, hash_number(pid), table->count)) {
 		free(process->spaces);
 		return -ENOMEM;

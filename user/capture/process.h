@@ -48,6 +48,7 @@ struct jit {
 struct process {
 	pid_t pid;
 	uint32_t younger; /* the number of the next process with this pid, or INDEX_NONE */
+	bool reuses_pid;  /* an earlier process had this pid */
 	bool ended;
 	bool changed;		      /* it is in process_table.changed */
 	struct address_space *spaces; /* one more with each exec; at least one */
