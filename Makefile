@@ -243,8 +243,7 @@ $(call fuzzer,cfi input requests replies): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c
 
 $(call fuzzer,$(FUZZ_FORMATS) input): $(call objects,util dcpi profile format) \
 	$(BUILD)/proto/profile.pb-c.o
-$(call fuzzer,$(FUZZ_SYMBOLS) cfi): $(call objects,util profile symbol) \
-	$(BUILD)/user/capture/unwind/unwind_rows.o
+$(call fuzzer,$(FUZZ_SYMBOLS) cfi): $(call objects,util profile symbol)
 # The fuzzer has its own histogram.
 $(call fuzzer,requests): $(BUILD)/user/capture/pid_numbers.o \
 	$(filter-out %/profild.o %/server.o %/capabilities.o,$(call objects,util daemon))

@@ -8,16 +8,45 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include "capture/histograms.h"
+#include "capture/events.h"
+#include "capture/members.h"
 #include "capture/perf_event.h"
+#include "capture/profil_program.h"
+#include "capture/tick.h"
 #include "util/clock.h"
 
 /* Threads that wait for the kernel at once; then the caller waits. */
 #define MOST_WAITS 64
 
 #define THREAD_STACK_BYTES (64 * 1024)
+
+/* A rate that is in use. */
+struct histogram_clock {
+	size_t histograms;  /* of this process that have it */
+	uint64_t period_ns; /* 0: it is not open */
+	struct event_set events;
+	int kept; /* a map that keeps the events open for other processes, too; 0: none */
+};
+
+struct histograms {
+	struct profil_program profil;
+	struct members members;
+	int program; /* that is on the tick */
+	unsigned int most;
+	struct histogram_clock clocks[HISTOGRAM_CLOCKS];
+	struct tick tick;
+	bool has_tick;		    /* it is the only clock, the first of them */
+	struct error without;	    /* why */
+	uint32_t lowest;	    /* no client's number below it is free */
+	bool threads;		    /* may be made */
+	bool is_adopted;	    /* another process loaded the program */
+	_Atomic unsigned int waits; /* threads that wait for the kernel */
+	_Atomic int publish_err;    /* why one of them could not publish */
+};
 
 /* --- Clocks --- */
 
@@ -84,7 +113,7 @@ static int open_clock(struct histograms *all, unsigned int frequency, struct his
 	return err;
 }
 
-void histograms_close_clock(struct histogram_clock *clock)
+static void close_clock(struct histogram_clock *clock)
 {
 	events_close(&clock->events);
 	if (clock->kept)
@@ -164,7 +193,7 @@ void histograms_close(struct histograms *all)
 	while (all->waits)
 		sleep_a_moment();
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
-		histograms_close_clock(&all->clocks[i]);
+		close_clock(&all->clocks[i]);
 	if (all->tick.link)
 		close(all->tick.link);
 	members_free(&all->members);
@@ -475,7 +504,7 @@ void histogram_free(struct histogram *h)
 		withdraw(h->all, h->client.number);
 	profil_client_free(&h->client);
 	if (h->clock && --h->clock->histograms == 0 && !h->all->has_tick)
-		histograms_close_clock(h->clock);
+		close_clock(h->clock);
 	free(h);
 }
 
@@ -502,4 +531,178 @@ uint64_t *histogram_cells(const struct histogram *h)
 int histogram_fd(const struct histogram *h)
 {
 	return h->client.map;
+}
+
+/* --- Sharing: histograms of several processes by one program and one set of clocks --- */
+
+/* The descriptors: of these, then of the followers of processes, then of each clock. */
+enum {
+	ENTRIES,
+	CLIENTS,
+	MEMBERS,
+	NUMBERS,
+	PROGRAM,
+	FIRST_LINK,
+};
+
+#define MOST_FDS (FIRST_LINK + MEMBERS_PROGRAMS + HISTOGRAM_CLOCKS)
+
+struct shared {
+	uint32_t most, clock_count;
+	uint32_t pid_namespace; /* whose numbers the program goes by */
+	bool has_tick;
+	uint64_t periods_ns[HISTOGRAM_CLOCKS];
+};
+
+/*
+ * An array of perf events holds them open as long as there is anybody who has it, however many CPUs
+ * there are.
+ */
+static int keep_events(struct histogram_clock *clock)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_PRESERVE_ELEMS);
+	int err = 0,
+	    map = bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "profil_clock", sizeof(uint32_t),
+				 sizeof(uint32_t), clock->events.count, &options);
+
+	if (map < 0)
+		return map;
+	for (uint32_t i = 0; i < clock->events.count && !err; i++)
+		err = bpf_map_update_elem(map, &i, &clock->events.events[i].fd, BPF_ANY);
+	if (err)
+		close(map);
+	else
+		clock->kept = map;
+	return err;
+}
+
+/* The clocks that are open. Returns how many descriptors there are in all, or a negative errno. */
+static int add_clocks(struct histograms *all, struct shared *shared, int *fds, int count)
+{
+	if (all->has_tick) {
+		shared->periods_ns[shared->clock_count++] = all->clocks[0].period_ns;
+		fds[count++] = all->tick.link;
+		return count;
+	}
+	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++) {
+		struct histogram_clock *clock = &all->clocks[i];
+		int err = clock->period_ns && !clock->kept ? keep_events(clock) : 0;
+
+		if (err)
+			return err;
+		if (!clock->period_ns)
+			continue;
+		shared->periods_ns[shared->clock_count++] = clock->period_ns;
+		fds[count++] = clock->kept;
+	}
+	return count;
+}
+
+union control {
+	struct cmsghdr header;
+	char space[CMSG_SPACE(MOST_FDS * sizeof(int))];
+};
+
+int histograms_send(struct histograms *all, int socket)
+{
+	struct shared shared = {
+		.most = all->most,
+		.pid_namespace = members_pid_namespace(),
+		.has_tick = all->has_tick,
+	};
+	union control control = { 0 };
+	struct iovec part = { &shared, sizeof(shared) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control };
+	int fds[MOST_FDS], count = FIRST_LINK;
+
+	fds[ENTRIES] = all->profil.entries;
+	fds[CLIENTS] = all->profil.clients;
+	fds[MEMBERS] = all->members.map;
+	fds[NUMBERS] = all->members.number_map;
+	fds[PROGRAM] = all->program;
+	for (size_t i = 0; i < MEMBERS_PROGRAMS; i++)
+		fds[count++] = all->members.links[i];
+	count = add_clocks(all, &shared, fds, count);
+	if (count < 0)
+		return count;
+	message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
+	return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static struct histograms *adopt(const struct shared *shared, const int *fds)
+{
+	struct histograms *all = calloc(1, sizeof(*all));
+	const int *clock_fds = fds + FIRST_LINK + MEMBERS_PROGRAMS;
+
+	if (!all)
+		return NULL;
+	all->members.number_map = fds[NUMBERS];
+	if (members_map_numbers(&all->members)) {
+		free(all);
+		return NULL;
+	}
+	all->most = shared->most;
+	all->lowest = 1;
+	all->profil.entries = fds[ENTRIES];
+	all->profil.clients = fds[CLIENTS];
+	all->members.map = fds[MEMBERS];
+	all->program = fds[PROGRAM];
+	all->members.link_count = MEMBERS_PROGRAMS;
+	memcpy(all->members.links, fds + FIRST_LINK, sizeof(all->members.links));
+	all->is_adopted = true;
+	all->has_tick = shared->has_tick;
+	for (uint32_t i = 0; i < shared->clock_count; i++) {
+		all->clocks[i].period_ns = shared->periods_ns[i];
+		if (shared->has_tick)
+			all->tick.link = clock_fds[i];
+		else
+			all->clocks[i].kept = clock_fds[i];
+	}
+	return all;
+}
+
+static size_t descriptors_of(struct msghdr *message, int *fds)
+{
+	struct cmsghdr *control = CMSG_FIRSTHDR(message);
+	size_t size;
+
+	if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS)
+		return 0;
+	size = control->cmsg_len - CMSG_LEN(0);
+	memcpy(fds, CMSG_DATA(control), size);
+	return size / sizeof(*fds);
+}
+
+int histograms_receive(int socket, struct histograms **all, struct error *e)
+{
+	struct shared shared;
+	union control control;
+	struct iovec part = { &shared, sizeof(shared) };
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fds[MOST_FDS];
+	size_t count;
+
+	if (size < 0)
+		return error_set(e, errno, "nothing was passed on");
+	count = descriptors_of(&message, fds);
+	*all = NULL;
+	if (size == sizeof(shared) && shared.pid_namespace == members_pid_namespace() &&
+	    shared.clock_count <= HISTOGRAM_CLOCKS &&
+	    count == FIRST_LINK + MEMBERS_PROGRAMS + shared.clock_count)
+		*all = adopt(&shared, fds);
+	if (*all)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+	return error_set(e, EPROTO, "not all was passed on");
 }

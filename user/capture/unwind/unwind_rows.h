@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "bpf/unwind_table.h"
 #include "util/error.h"
@@ -39,7 +40,14 @@ struct unwind_rows {
 };
 
 /* Frees rows and rules; segments and build ID stay. */
-void unwind_rows_free(struct unwind_rows *rows);
+static inline void unwind_rows_free(struct unwind_rows *rows)
+{
+	free(rows->rows);
+	free(rows->rules);
+	rows->rows = NULL;
+	rows->rules = NULL;
+	rows->count = rows->room = rows->rule_count = rows->rule_room = 0;
+}
 
 /*
  * Reads the rows of an image. fd: its file, open for reading, which stays the caller's; -1: `path`
