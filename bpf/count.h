@@ -66,20 +66,13 @@ static struct sample_counters *cpu_counters(void)
 	return bpf_map_lookup_elem(&counters, &cpu);
 }
 
-static void exclude(void)
-{
-	struct sample_counters *counter = cpu_counters();
-
-	if (counter)
-		counter->excluded++;
-}
-
 /*
  * Whose tick it is and in which mode, as in sample.h; 0: it is none that is to be counted. The tick
  * of a stranger ends here.
  */
 static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 {
+	struct sample_counters *counter;
 	const struct member *member;
 	__u32 tgid, tid;
 
@@ -96,7 +89,9 @@ static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 			return 0;
 	}
 	if (!(sides & (kernel ? SAMPLE_KERNEL : SAMPLE_USER))) {
-		exclude();
+		counter = cpu_counters();
+		if (counter)
+			counter->excluded++;
 		return 0;
 	}
 	return sample_id_make(task->self_exec_id, tgid, tid) | (kernel ? SAMPLE_ID_KERNEL : 0);
@@ -320,18 +315,14 @@ static __always_inline void mark_interrupted(__u64 *user_pc)
 		++*user_pc;
 }
 
-static bool send_stack_through_ring(struct stack_sample *sample, __u32 size)
-{
-	sample->time_ns = bpf_ktime_get_ns();
-	return bpf_ringbuf_output(&ring, sample, size, ring_wakeup(STACK_RING_BYTES)) == 0;
-}
-
 /* The stack's frames take that many bytes. */
 static __always_inline void count_stack(struct stack_sample *sample, long size)
 {
-	if (!count_in_stacks(&sample->stack))
-		count_sent(send_stack_through_ring(
-			sample, offsetof(struct stack_sample, stack.pcs) + size));
+	if (count_in_stacks(&sample->stack))
+		return;
+	sample->time_ns = bpf_ktime_get_ns();
+	size += offsetof(struct stack_sample, stack.pcs);
+	count_sent(bpf_ringbuf_output(&ring, sample, size, ring_wakeup(STACK_RING_BYTES)) == 0);
 }
 
 /* --- Its cost --- */

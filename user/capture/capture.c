@@ -61,7 +61,7 @@ struct capture {
 	bool has_group_ns;     /* the kernel tells the group's */
 	uint64_t cpu_ns;
 	struct stack_account stacks;
-	bool became_another; /* the target of a histogram has called exec */
+	bool target_execed; /* the target of a histogram has called exec */
 };
 
 static bool has_histogram(const struct capture *c)
@@ -289,21 +289,18 @@ static int look_at_cpus(struct capture *c, struct error *e)
 	return err ?: begin_ticks(c, e);
 }
 
-/* What the target is from its exec on is not in the histogram: nothing of it is taken in. */
-static bool is_of_another(struct capture *c, const struct sideband_record *record)
-{
-	if (!has_histogram(c) || record->pid != c->targets[0].pid)
-		return false;
-	if (record->type == SIDEBAND_EXEC)
-		c->became_another = true;
-	return c->became_another;
-}
-
+/* A histogram ends at its target's exec: records of the target from then on are ignored. */
 static int take_record(const struct sideband_record *record, void *context)
 {
 	struct capture *c = context;
 
-	return is_of_another(c, record) ? 0 : process_record(&c->processes, record);
+	if (has_histogram(c) && record->pid == c->targets[0].pid) {
+		if (record->type == SIDEBAND_EXEC)
+			c->target_execed = true;
+		if (c->target_execed)
+			return 0;
+	}
+	return process_record(&c->processes, record);
 }
 
 static int take_member_record(const struct member_record *from, void *context)
@@ -358,7 +355,7 @@ static int take_snapshot(struct capture *c, struct error *e)
 /* Records may have been lost: look once more at the processes that are still there. */
 static int complete_mappings(struct capture *c, struct error *e)
 {
-	size_t count = c->became_another ? 0 : c->processes.count;
+	size_t count = c->target_execed ? 0 : c->processes.count;
 
 	for (size_t i = 0; i < count; i++)
 		if (snapshot_process(&c->processes, c->processes.processes[i].pid, c->stop_ns))
@@ -522,7 +519,7 @@ int capture_handle(struct capture *c, struct error *e)
 
 bool capture_ended(const struct capture *c)
 {
-	if (c->became_another)
+	if (c->target_execed)
 		return true;
 	if (c->options.target == CAPTURE_CGROUP)
 		return cgroup_is_gone(&c->group);
@@ -532,25 +529,18 @@ bool capture_ended(const struct capture *c)
 	return c->target_count > 0;
 }
 
-/* 0, not known: of a group that is gone by now, too. */
-static void read_group_time(struct capture *c)
+/* Sets cpu_ns to what the kernel has charged to the targets so far; 0: unknown. */
+static int read_cpu_time(struct capture *c, struct error *e)
 {
 	uint64_t now;
 
+	if (!counts_everyone(c))
+		return members_end_account(&c->members, &c->cpu_ns, e);
 	c->cpu_ns = 0;
-	if (c->has_group_ns && cgroup_cpu_ns(&c->group, &now) == 0)
-		c->cpu_ns = now - c->cpu_start_ns;
-}
-
-/* What the kernel has charged to the targets so far. */
-static int read_cpu_time(struct capture *c, struct error *e)
-{
 	if (c->options.target == CAPTURE_SYSTEM)
 		c->cpu_ns = target_system_cpu_ns() - c->cpu_start_ns;
-	else if (c->options.target == CAPTURE_CGROUP)
-		read_group_time(c);
-	else
-		return members_end_account(&c->members, &c->cpu_ns, e);
+	else if (c->has_group_ns && cgroup_cpu_ns(&c->group, &now) == 0) /* else removed by now */
+		c->cpu_ns = now - c->cpu_start_ns;
 	return 0;
 }
 

@@ -54,13 +54,6 @@ static bool have_cycles(void)
 	return true;
 }
 
-static enum capture_event choose_event(enum capture_event event)
-{
-	if (event == CAPTURE_AUTO)
-		return have_cycles() ? CAPTURE_CYCLES : CAPTURE_CPU_CLOCK;
-	return event;
-}
-
 uint64_t events_tick_ns(void)
 {
 	return clock_resolution_ns(CLOCK_MONOTONIC_COARSE); /* it goes forward at each tick */
@@ -71,8 +64,9 @@ int events_prepare(struct event_set *set, enum capture_event event, unsigned int
 {
 	if (check_sample_rate(frequency, e))
 		return -EINVAL;
-	event = choose_event(event);
-	if (event == CAPTURE_CYCLES && !have_cycles()) {
+	if (event != CAPTURE_CPU_CLOCK && have_cycles()) {
+		event = CAPTURE_CYCLES;
+	} else if (event == CAPTURE_CYCLES) {
 		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
 			       "cannot count cycles: this machine has no performance counters");
 		error_mend(e, "use -e auto: it takes the best clock there is");

@@ -79,17 +79,12 @@ int process_note_change(struct process_table *table, struct process *process)
 	return 0;
 }
 
-static uint32_t next_exec(const struct process *process)
-{
-	uint32_t exec = process->count ? process->spaces[process->count - 1].exec : EXEC_UNKNOWN;
-
-	return exec == EXEC_UNKNOWN ? exec : (exec + 1) % (1 << SAMPLE_EXEC_BITS);
-}
-
 static int add_space(struct process *process, uint64_t since_ns)
 {
-	uint32_t exec = next_exec(process);
+	uint32_t exec = process->count ? process_space(process)->exec : EXEC_UNKNOWN;
 
+	if (exec != EXEC_UNKNOWN)
+		exec = (exec + 1) % (1 << SAMPLE_EXEC_BITS);
 	if (array_reserve(&process->spaces, &process->room, process->count + 1,
 			  sizeof(*process->spaces)))
 		return -ENOMEM;

@@ -238,29 +238,16 @@ static void explain_absence(pid_t pid, struct error *e)
 	error_mend(e, "run it as root, or: mount -o remount,hidepid=0 /proc");
 }
 
-/* Its number where it lives, when that is another pid namespace; else 0. */
-static pid_t inner_number(pid_t pid)
-{
-	uint64_t innermost;
-
-	return pid_numbers(pid, pid, &innermost) > 1 ? innermost : 0;
-}
-
 static void add_process(pid_t pid, struct requirements *r)
 {
 	char path[64], comm[64] = "?", inside[64] = "";
-	pid_t inner = inner_number(pid);
+	uint64_t inner;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	file_read_line(path, comm, sizeof(comm));
-	if (inner)
-		snprintf(inside, sizeof(inside), ", in a container, where it is %d", inner);
+	if (pid_numbers(pid, pid, &inner) > 1)
+		snprintf(inside, sizeof(inside), ", in a container, where it is %" PRIu64, inner);
 	requirement_add(r, "process", REQUIREMENT_OK, "%d (%s)%s", pid, comm, inside);
-}
-
-static bool is_refusal(int code)
-{
-	return code == EACCES || code == EPERM;
 }
 
 /* What recording does with a process: it reads its mappings. */
@@ -268,9 +255,11 @@ static void try_access(pid_t pid, const struct requirement_facts *f, struct requ
 {
 	char path[64], line[256];
 	struct requirement *q;
+	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	if (!is_refusal(-file_read_line(path, line, sizeof(line)))) {
+	err = file_read_line(path, line, sizeof(line));
+	if (err != -EACCES && err != -EPERM) {
 		requirement_add(r, "access", REQUIREMENT_OK, "its mappings can be read");
 		return;
 	}

@@ -8,21 +8,16 @@
 #include "util/file.h"
 #include "util/number.h"
 
-/* The kernel's own limit may be lower. */
-static uint32_t read_stack_limit(void)
+void stack_account_begin(struct stack_account *a)
 {
 	char text[32];
 	uint64_t limit;
 
-	if (file_read_line("/proc/sys/kernel/perf_event_max_stack", text, sizeof(text)) ||
-	    number_parse(text, 0, UINT64_MAX, &limit) || limit > CAPTURE_DEPTH_MAX)
-		return CAPTURE_DEPTH_MAX;
-	return limit ?: 1; /* the leaf at least */
-}
-
-void stack_account_begin(struct stack_account *a)
-{
-	a->limit = read_stack_limit();
+	a->limit = CAPTURE_DEPTH_MAX;
+	/* The kernel's own limit may be lower, but a stack has a leaf in any case. */
+	if (file_read_line("/proc/sys/kernel/perf_event_max_stack", text, sizeof(text)) == 0 &&
+	    number_parse(text, 0, CAPTURE_DEPTH_MAX, &limit) == 0)
+		a->limit = limit ?: 1;
 }
 
 /* Few images end stacks, for few causes. */

@@ -142,11 +142,6 @@ int target_wait(pid_t tid, struct target_wait *wait)
 	return 0;
 }
 
-static uint64_t ticks_to_ns(uint64_t ticks)
-{
-	return ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));
-}
-
 uint64_t target_system_cpu_ns(void)
 {
 	uint64_t user, nice, system, irq, softirq;
@@ -157,7 +152,7 @@ uint64_t target_system_cpu_ns(void)
 	    sscanf(line, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %*u %*u %" SCNu64 " %" SCNu64,
 		   &user, &nice, &system, &irq, &softirq) != 5)
 		return 0;
-	return ticks_to_ns(user + nice + system + irq + softirq);
+	return (user + nice + system + irq + softirq) * (NS_PER_S / sysconf(_SC_CLK_TCK));
 }
 
 int target_list_threads(pid_t pid, pid_t **tids, size_t *count, struct error *e)

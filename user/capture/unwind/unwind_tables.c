@@ -107,15 +107,10 @@ int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 						   chunk_count(t->room.rows));
 }
 
-static size_t map_bytes(const struct bpf_map *map)
-{
-	return (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
-}
-
 static void *map_table(const struct bpf_map *map)
 {
-	void *memory =
-		mmap(NULL, map_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	size_t bytes = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
 	return memory == MAP_FAILED ? NULL : memory;
 }
