@@ -245,7 +245,7 @@ $(call fuzzer,$(FUZZ_FORMATS) input): $(call objects,util dcpi profile format) \
 	$(BUILD)/proto/profile.pb-c.o
 $(call fuzzer,$(FUZZ_SYMBOLS) cfi): $(call objects,util profile symbol)
 # The fuzzer has its own histogram.
-$(call fuzzer,requests): $(BUILD)/user/capture/pid_numbers.o \
+$(call fuzzer,requests): $(BUILD)/user/capture/target.o \
 	$(filter-out %/profild.o %/server.o %/capabilities.o,$(call objects,util daemon))
 $(call fuzzer,replies): $(call library_objects,$(BUILD),$(filter-out $(SHARED_ONLY),$(LIB_SOURCES)))
 

@@ -20,7 +20,6 @@
 
 #include "capture/capture.h"
 #include "capture/perf_event.h"
-#include "capture/pid_numbers.h"
 #include "capture/target.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -245,7 +244,7 @@ static void add_process(pid_t pid, struct requirements *r)
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	file_read_line(path, comm, sizeof(comm));
-	if (pid_numbers(pid, pid, &inner) > 1)
+	if (target_pid_numbers(pid, pid, &inner) > 1)
 		snprintf(inside, sizeof(inside), ", in a container, where it is %" PRIu64, inner);
 	requirement_add(r, "process", REQUIREMENT_OK, "%d (%s)%s", pid, comm, inside);
 }

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/pid_numbers.h"
+#include "capture/target.h"
 #include "util/clock.h"
 #include "util/number.h"
 
@@ -106,16 +106,16 @@ static bool is_numbered(pid_t pid, pid_t tid, const void *number)
 {
 	uint64_t innermost;
 
-	return pid_numbers(pid, tid, &innermost) && innermost == *(const uint64_t *)number;
+	return target_pid_numbers(pid, tid, &innermost) && innermost == *(const uint64_t *)number;
 }
 
 int peer_thread(const struct peer *peer, pid_t tid, pid_t *here, struct error *e)
 {
 	uint64_t number = tid, innermost;
 
-	if (pid_numbers(peer->pid, peer->pid, &innermost) > 1)
+	if (target_pid_numbers(peer->pid, peer->pid, &innermost) > 1)
 		*here = find_thread(peer->pid, is_numbered, &number);
 	else
-		*here = pid_numbers(peer->pid, tid, &innermost) ? tid : 0;
+		*here = target_pid_numbers(peer->pid, tid, &innermost) ? tid : 0;
 	return *here ? 0 : error_set(e, 0, "process %d has no thread %d", peer->pid, tid);
 }
