@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause */
-/* The arithmetic of profil(2), once: for eBPF, the kernel module, the library and the tests. */
+/* The arithmetic of profil(2), shared by eBPF, the kernel module, the library and the tests. */
 #ifndef PROFIL_BPF_CELL_H
 #define PROFIL_BPF_CELL_H
 
@@ -7,12 +7,12 @@
 #define CELL_NONE (~0ULL)
 
 /*
- * The number of the 16-bit cell that a pc `delta` bytes behind the offset is counted in:
- * floor(delta * scale / 2^17), exact for every delta and scale: profil(2), DESCRIPTION, with scale
- * 0x10000 for 1. Scale 0x20000 gives each byte a cell of its own.
+ * Returns the number of the 16-bit cell that counts a pc `delta` bytes above the offset:
+ * floor(delta * scale / 2^17), exact for every delta and scale (profil(2), DESCRIPTION; scale
+ * 0x10000 means 1). With scale 0x20000 each byte has a cell of its own.
  *
- * The product has up to 96 bits. delta is split at bit 16, which loses nothing, for what is above
- * it makes whole numbers; what is more than 64 bits then belongs to no buffer.
+ * The product has up to 96 bits. delta is split at bit 16: the upper part, times scale, is a
+ * multiple of 2^16, so that the division loses nothing. A result above 64 bits is in no buffer.
  */
 static inline unsigned long long cell_index(unsigned long long delta, unsigned int scale)
 {
@@ -27,14 +27,14 @@ static inline unsigned long long cell_index(unsigned long long delta, unsigned i
 }
 
 /*
- * The last delta that is counted in one of the first `cells` cells, of which there is at least one.
- * The next delta is the first of a later cell. scale is not 0.
+ * Returns the largest delta that is counted in one of the first `cells` cells. `cells` and scale
+ * are not 0.
  */
 static inline unsigned long long cell_last_delta(unsigned long long cells, unsigned int scale)
 {
 	unsigned long long low = 0, high = ~0ULL;
 
-	while (low < high) { /* the cell of low is among them, that of high + 1 is not */
+	while (low < high) { /* low is in one of these cells, high + 1 is not */
 		unsigned long long middle = high - (high - low) / 2;
 
 		if (cell_index(middle, scale) < cells)

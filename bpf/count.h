@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * How the programs on a tick count, whatever it is that ticks: pcs or call stacks, per thread and
- * mode.
+/* How the sample programs count a tick of any clock: its pc or its call stack, by thread and mode.
  */
 #ifndef PROFIL_BPF_COUNT_H
 #define PROFIL_BPF_COUNT_H
@@ -12,9 +10,9 @@
 char LICENSE[] SEC("license") = "GPL";
 
 /* Set by user space before the load. */
-const volatile __u32 sides = 0;			      /* SAMPLE_USER, ... */
-const volatile __u64 arena_words = STACK_ARENA_WORDS; /* how much of the arena is used */
-const volatile __u64 hash_bits = ~0ULL;		      /* of a stack's hash: those that are used */
+const volatile __u32 sides = 0;			      /* flags: SAMPLE_USER, ... */
+const volatile __u64 arena_words = STACK_ARENA_WORDS; /* tests use less of the arena */
+const volatile __u64 hash_bits = ~0ULL;		      /* tests drop bits of a stack's hash */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -37,7 +35,7 @@ struct {
 	__uint(max_entries, SAMPLE_RING_BYTES);
 } ring SEC(".maps");
 
-/* Of the programs that count call stacks, instead of table. */
+/* The programs that record call stacks count in these two, not in `table`. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -55,9 +53,9 @@ struct {
 } arena SEC(".maps");
 
 /*
- * Counters need no atomic adds: the kernel runs no second perf_event program on a CPU while one
- * runs there (bpf_prog_active), from an NMI neither; nor does the scheduler's tick interrupt
- * itself.
+ * The counters of a CPU need no atomic adds. While a perf_event program runs on a CPU, the kernel
+ * starts no other one there, not even in an NMI (bpf_prog_active), and the scheduler's tick does
+ * not interrupt itself.
  */
 static struct sample_counters *cpu_counters(void)
 {
@@ -67,8 +65,8 @@ static struct sample_counters *cpu_counters(void)
 }
 
 /*
- * Whose tick it is and in which mode, as in sample.h; 0: it is none that is to be counted. The tick
- * of a stranger ends here.
+ * Returns the sample ID of the tick (sample.h); 0: not to be counted, as the task is no member or
+ * its mode is not recorded.
  */
 static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 {
@@ -97,19 +95,19 @@ static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 	return sample_id_make(task->self_exec_id, tgid, tid) | (kernel ? SAMPLE_ID_KERNEL : 0);
 }
 
-/* Where a tick in the kernel is counted in user space; 0: at the kernel's own pc. */
+/* Returns the user pc at which a tick in the kernel is counted; 0: count at the kernel's pc. */
 static __u64 entering_pc(struct task_struct *task)
 {
 	if (sides & SAMPLE_KERNEL_PC || task->flags & PF_KTHREAD)
 		return 0;
-	/* 0 for a thread without a user side (io_uring workers), too. */
+	/* Also 0 for a thread that never runs in user mode (an io_uring worker). */
 	return ((struct pt_regs *)bpf_task_pt_regs(task))->ip;
 }
 
 /*
- * Several CPUs may look for a place at once; none ever waits. Who swaps its pc into an empty place
- * owns it and writes the id next; others pass over a place whose id is not there yet, and so may
- * take a second one for the same pc, which the reader sums.
+ * Several CPUs may search a bucket at once; none ever waits. The CPU that swaps its pc into a free
+ * slot owns it, and then writes the ID. Other CPUs skip a slot without an ID. So two slots may get
+ * the same pc and ID; the reader sums them.
  */
 static bool count_in_bucket(struct sample_bucket *bucket, __u64 pc, __u64 id)
 {
@@ -142,21 +140,22 @@ static bool count_in_table(__u64 pc, __u64 id)
 			return false;
 		if (i == 0)
 			__sync_fetch_and_add(&bucket->ticks, 1);
-		/* pc 0, a jump to NULL, would look like an empty place: it goes the other way */
+		/* pc 0, a jump to NULL, would look like a free slot: it goes through the ring
+		 * buffer */
 		if (pc && count_in_bucket(bucket, pc, id))
 			return true;
 	}
 	return false;
 }
 
-/* User space also looks by the clock: it is woken only when the ring buffer fills up. */
+/* User space reads the ring buffer periodically, so it is woken only when the buffer fills up. */
 static __u64 ring_wakeup(__u32 size)
 {
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > size / 4 ? BPF_RB_FORCE_WAKEUP
 								      : BPF_RB_NO_WAKEUP;
 }
 
-/* The way out when the table is full. */
+/* For a sample that found no slot in the table. Returns false if the ring buffer is full. */
 static bool send_through_ring(__u64 pc, __u64 id)
 {
 	struct sample *sample = bpf_ringbuf_reserve(&ring, sizeof(*sample), 0);
@@ -191,7 +190,7 @@ static __always_inline void count_pc(__u64 pc, __u64 id)
 
 /* --- Call stacks --- */
 
-/* What the verifier could not follow within all that surrounds it are global functions. */
+/* Global functions: the verifier checks each once, not at every call, where it would give up. */
 
 __noinline __u64 hash_stack(struct stack *stack)
 {
@@ -206,20 +205,20 @@ __noinline __u64 hash_stack(struct stack *stack)
 		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15;
 		hash ^= hash >> 32;
 	}
-	return (hash & hash_bits) | 1; /* 0 is an empty entry */
+	return (hash & hash_bits) | 1; /* 0 means a free entry */
 }
 
-static __u64 *words_at(__u64 place)
+static __u64 *words_at(__u64 position)
 {
-	__u32 key = place / STACK_CHUNK_WORDS;
+	__u32 key = position / STACK_CHUNK_WORDS;
 	struct stack_chunk *chunk = bpf_map_lookup_elem(&arena, &key);
 
-	return chunk ? &chunk->words[place % STACK_CHUNK_WORDS] : NULL;
+	return chunk ? &chunk->words[position % STACK_CHUNK_WORDS] : NULL;
 }
 
-__noinline int is_stack_at(struct stack *stack, __u64 place)
+__noinline int is_stack_at(struct stack *stack, __u64 position)
 {
-	const __u64 *there = words_at(place), *words = (const __u64 *)stack;
+	const __u64 *there = words_at(position), *words = (const __u64 *)stack;
 	__u32 count;
 
 	if (!stack || !there)
@@ -231,10 +230,10 @@ __noinline int is_stack_at(struct stack *stack, __u64 place)
 	return 1;
 }
 
-__noinline int write_stack(struct stack *stack, __u64 place)
+__noinline int write_stack(struct stack *stack, __u64 position)
 {
 	const __u64 *words = (const __u64 *)stack;
-	__u64 *there = words_at(place);
+	__u64 *there = words_at(position);
 	__u32 count;
 
 	if (!stack || !there)
@@ -250,27 +249,27 @@ static bool arena_has_room(const __u64 *used)
 	return *used + STACK_WORDS_MAX < arena_words;
 }
 
-/* Fills in an entry that this CPU has claimed. */
+/* Fills in an entry that this CPU has claimed. Returns false if the arena is full. */
 static bool add_stack(struct stack_entry *entry, struct stack *stack, __u64 *used)
 {
-	__u64 place = __sync_fetch_and_add(used, stack_words(stack)) + 1;
+	__u64 position = __sync_fetch_and_add(used, stack_words(stack)) + 1;
 
-	if (!write_stack(stack, place)) /* others have just taken the last room */
+	if (!write_stack(stack, position)) /* other CPUs have just used up the arena */
 		return false;
 	entry->first_ns = bpf_ktime_get_ns();
 	__sync_fetch_and_add(&entry->count, 1);
-	entry->place = place;
+	entry->position = position;
 	return true;
 }
 
-/* As count_in_bucket(). */
+/* See count_in_bucket(). */
 static __always_inline bool count_in_stack_bucket(struct stack_bucket *bucket, struct stack *stack,
 						  __u64 hash, __u64 *used)
 {
 	for (int i = 0; i < SAMPLE_PER_BUCKET; i++) {
 		struct stack_entry *entry = &bucket->entries[i];
 
-		if (entry->hash == hash && entry->place && is_stack_at(stack, entry->place)) {
+		if (entry->hash == hash && entry->position && is_stack_at(stack, entry->position)) {
 			__sync_fetch_and_add(&entry->count, 1);
 			return true;
 		}
@@ -303,9 +302,9 @@ static __always_inline bool count_in_stacks(struct stack *stack)
 }
 
 /*
- * A thread in a system call goes on behind the instruction that made it, as behind a call. One that
- * an interrupt or a fault has stopped goes on at the very instruction: add 1, which user space is
- * going to take off all callers.
+ * The user pc of a thread in a system call is the address after the instruction, as after a call.
+ * After an interrupt or a fault it is the interrupted instruction itself: add 1, since user space
+ * subtracts 1 from every pc but the leaf.
  */
 static __always_inline void mark_interrupted(__u64 *user_pc)
 {
@@ -315,7 +314,7 @@ static __always_inline void mark_interrupted(__u64 *user_pc)
 		++*user_pc;
 }
 
-/* The stack's frames take that many bytes. */
+/* Counts a stack; size: of its pcs, in bytes. */
 static __always_inline void count_stack(struct stack_sample *sample, long size)
 {
 	if (count_in_stacks(&sample->stack))
@@ -325,7 +324,7 @@ static __always_inline void count_stack(struct stack_sample *sample, long size)
 	count_sent(bpf_ringbuf_output(&ring, sample, size, ring_wakeup(STACK_RING_BYTES)) == 0);
 }
 
-/* --- Its cost --- */
+/* --- The run time of the program --- */
 
 static void count_time(__u64 start)
 {
@@ -340,8 +339,9 @@ static void count_time(__u64 start)
 }
 
 /*
- * Ticks in one jiffy out of 8 are timed: to read the clock at every tick would cost about as much
- * as all the rest, and to count ticks for it another cache line.
+ * Returns the time, for count_time(), if this tick is measured, else 0. Ticks in one of 8 jiffies
+ * are: reading the clock at every tick would double the cost of a tick, and counting ticks to
+ * choose some would touch another cache line.
  */
 static __u64 begin_timing(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * On a tick, of a CPU's perf event or of the scheduler: profil(2)'s offset and scale, for the
- * process that it hits. One clock serves many processes: each has memory of its own, which it
- * shares.
+ * Runs at each tick of a CPU's perf event, or of the scheduler: counts the pc by profil(2)'s offset
+ * and scale in each histogram ("client") of the interrupted process. One clock serves many
+ * processes; each client has its own memory, shared with user space.
  */
 #include "cell.h"
 #include "members.h"
@@ -11,7 +11,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* By the number of a client in struct member: whom it counts, and the memory that it shares. */
+/* Both by client number. Here: whose ticks it counts; below: its memory. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROFIL_CLIENTS);
@@ -45,13 +45,13 @@ static __always_inline const struct profil_range *range_at(void *pages, __u32 nu
 }
 
 struct search {
-	__u32 low, high, middle, unused; /* low to high: those that may be the first behind pc */
+	__u32 low, high, middle, unused; /* the first range above pc is in [low, high] */
 	__u64 pc;
 };
 
 /*
- * Whether there is more than one left; `first` is where the middle range begins. The verifier takes
- * a global function by itself, and knows nothing of what it leaves behind: else it tries all paths.
+ * One step of the search; `first`: the start of the middle range. Returns whether to go on. It is a
+ * global function so that the verifier forgets what it did: else it would follow every path.
  */
 __noinline int narrow(struct search *s, __u64 first)
 {
@@ -65,12 +65,12 @@ __noinline int narrow(struct search *s, __u64 first)
 	return s->low < s->high;
 }
 
-/* How many of the ranges begin at or before pc. */
+/* Returns how many ranges start at or below pc. */
 static __noinline __u32 search(void *pages, __u64 pc, __u32 count)
 {
 	struct search s = { .high = count, .middle = count / 2, .pc = pc };
 
-	/* As often as PROFIL_RANGES can be halved, and once more. */
+	/* log2(PROFIL_RANGES) + 1 steps. */
 	for (__u32 i = 0; i < 11; i++) {
 		const struct profil_range *range = range_at(pages, s.middle);
 
@@ -80,7 +80,7 @@ static __noinline __u32 search(void *pages, __u64 pc, __u32 count)
 	return s.low;
 }
 
-/* The last range that begins at or before pc. */
+/* The last range that starts at or below pc; NULL: none. */
 static __always_inline const struct profil_range *find_range(struct profil_state *state,
 							     void *pages, __u64 pc, __u32 count)
 {
@@ -102,13 +102,13 @@ static void set_dirty(struct profil_state *state, __u32 cell)
 		__sync_fetch_and_or(word, mask);
 }
 
-/* What is known of a tick before it is known who counts it. */
+/* A tick, as all clients of its process see it. */
 struct tick {
-	__u64 pc; /* of the user's program */
-	__u64 clock;
-	__u64 start_ns; /* 0: it is not timed */
+	__u64 pc;	/* in user space */
+	__u64 clock;	/* as in struct profil_client_entry */
+	__u64 start_ns; /* 0: its run time is not measured */
 	__u32 process, thread;
-	__u64 kernel; /* 1: it came in the kernel */
+	__u64 kernel; /* 1: it interrupted the kernel */
 };
 
 static void count(struct profil_state *state, void *pages, const struct tick *tick,
@@ -147,7 +147,8 @@ static void count_for(__u32 client, const struct tick *tick)
 	if (!state || !state->range_count)
 		return;
 	before = __sync_fetch_and_add(&state->ticks, 1);
-	barrier_var(before); /* asked for, it is a memory barrier: profil.h */
+	barrier_var(before); /* a fetch-and-add whose result is used is a memory barrier: see
+				profil.h */
 	range_count = *(volatile __u32 *)&state->range_count;
 	if (!range_count) {
 		__sync_fetch_and_add(&state->ticks, -1);
@@ -162,12 +163,12 @@ static void count_for(__u32 client, const struct tick *tick)
 	barrier_var(before);
 }
 
-/* Counts it for a client, if that is to have it; returns the next one. */
+/* Counts the tick for a client if it is one of its ticks. Returns the next client; 0: none. */
 __noinline int offer(const struct tick *tick, __u32 client)
 {
 	const struct profil_client_entry *entry = bpf_map_lookup_elem(&entries, &client);
 
-	/* A number may be another's by now. */
+	/* The number may have been given to another process's client meanwhile. */
 	if (!tick || !entry || (entry->process && entry->process != tick->process))
 		return 0;
 	if ((entry->clock == PROFIL_ANY_CLOCK || entry->clock == tick->clock) &&
@@ -187,14 +188,14 @@ static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool 
 	if (!member || member->state != MEMBER_COUNTS)
 		return;
 	if (kernel) {
-		/* Its registers are those of the program that it becomes, before that runs. */
+		/* During exec the user pc is already the new program's, which has not run yet. */
 		if (BPF_CORE_READ_BITFIELD(task, in_execve))
 			return;
 		tick.pc = ((struct pt_regs *)bpf_task_pt_regs(task))
 				  ->ip; /* where it left user mode */
 	}
 	tick.thread = tid_of(task);
-	if (bpf_jiffies64() % 8 == 0) /* ticks of one jiffy in 8 are timed, as in count.h */
+	if (bpf_jiffies64() % 8 == 0) /* see begin_timing() in count.h */
 		tick.start_ns = bpf_ktime_get_ns();
 	client = member->client;
 	for (int i = 0; i < PROFIL_CLIENTS_OF_PROCESS; i++) {
@@ -210,7 +211,7 @@ int profil(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	charge_exits_on_tick();
-	if (may_be_member(task)) /* before anything else is read */
+	if (may_be_member(task)) /* first: strangers' ticks cost little */
 		count_tick(task, ctx->regs.ip, in_kernel(ctx), ctx->sample_period);
 	return 0; /* no perf ring buffer record */
 }

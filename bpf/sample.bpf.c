@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * On a tick, of a CPU's perf event or of the scheduler: counts the pc that was running, or the call
- * stack, per thread and mode.
+ * Runs at each tick of a CPU's perf event, or of the scheduler: counts the interrupted pc or call
+ * stack, by thread and mode.
  */
 #include "count.h"
 #include "tick.h"
 #include "unwind.h"
 
-/* Set by user space before the load: the perf event writes a record of each tick, too. */
+/* Set by user space before the load, in tests: the perf event also writes a record of each tick. */
 const volatile bool keeps_records = false;
 
 static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool kernel)
@@ -21,7 +21,7 @@ static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool 
 		count_time(start);
 }
 
-/* Writes frames to pcs; returns how many bytes. */
+/* Has the kernel walk the stack and write it to pcs. Returns how many bytes; 0: failed. */
 static __always_inline long get_frames(void *ctx, void *pcs, __u64 flags)
 {
 	long size = bpf_get_stack(ctx, pcs, STACK_DEPTH_MAX * sizeof(__u64), flags);
@@ -29,13 +29,13 @@ static __always_inline long get_frames(void *ctx, void *pcs, __u64 flags)
 	return size > 0 ? size : 0;
 }
 
-/* Above the bytes that all frames of a stack take. */
+/* For the verifier: at least the size of all frames of a stack. */
 #define STACK_BYTES_MASK 0x7ff
-_Static_assert(2 * STACK_DEPTH_MAX * sizeof(__u64) <= STACK_BYTES_MASK, "stacks are longer");
+_Static_assert(2 * STACK_DEPTH_MAX * sizeof(__u64) <= STACK_BYTES_MASK, "a stack does not fit");
 
 /*
- * Adds the user's frames to the kernel's, which take that many bytes at the stack's begin: by call
- * frame information, or as the kernel finds them, by frame pointers. Then counts the stack.
+ * Appends the user frames to the kernel_size bytes of kernel frames in the stack, and counts it.
+ * `cfi`: walks by call frame information, where possible; else the kernel walks by frame pointers.
  */
 static __always_inline void complete_stack(void *ctx, struct stack_scratch *scratch, bool cfi,
 					   __u64 pc, bool kernel, long kernel_size)
@@ -59,7 +59,7 @@ static __always_inline void complete_stack(void *ctx, struct stack_scratch *scra
 		user_size = depth * sizeof(__u64);
 	if (kernel_size && user_size)
 		mark_interrupted((void *)stack->pcs + kernel_size);
-	if (kernel_size + user_size == 0) { /* nothing could be read: the pc is known still */
+	if (kernel_size + user_size == 0) { /* no frame could be read, but the pc is known */
 		stack->pcs[0] = pc;
 		kernel_size = kernel ? sizeof(__u64) : 0;
 		user_size = kernel ? 0 : sizeof(__u64);
@@ -128,7 +128,7 @@ int tick(const __u64 *ctx)
 	return 0;
 }
 
-/* Which of the frames has this pc. 0: none, for the first is that of the program itself. */
+/* Returns the index of the frame with this pc; 0: none, since frame 0 is the BPF program's own. */
 __noinline int find_frame(struct stack *stack, __u64 pc)
 {
 	if (!stack)
@@ -139,16 +139,17 @@ __noinline int find_frame(struct stack *stack, __u64 pc)
 	return 0;
 }
 
-/* Without the frames of the tick's own interrupt, which lie above the pc that it interrupted. */
+/* Writes the kernel frames from `pc` on, without those of the tick's interrupt before it. */
 static __always_inline long get_kernel_frames(void *ctx, struct stack *stack, __u64 pc)
 {
 	long size = get_frames(ctx, stack->pcs, 0);
-	int above;
+	int skip;
 
-	if (size < (long)(STACK_DEPTH_MAX * sizeof(__u64))) /* what is behind is another stack's */
+	if (size < (long)(STACK_DEPTH_MAX *
+			  sizeof(__u64))) /* end the search: the rest is of an older stack */
 		stack->pcs[size / sizeof(__u64)] = pc;
-	above = find_frame(stack, pc);
-	size = above > 0 ? get_frames(ctx, stack->pcs, above & 0xff) : 0;
+	skip = find_frame(stack, pc);
+	size = skip > 0 ? get_frames(ctx, stack->pcs, skip & 0xff) : 0;
 	if (size)
 		return size;
 	stack->pcs[0] = pc;
@@ -193,14 +194,14 @@ int tick_stacks_cfi(__u64 *ctx)
 /*
  * --- A control group ---
  *
- * With one, these programs are on the tick. They pass on the ticks of its threads and of the groups
- * below it. They are programs of their own, not a check in the others, because libbpf searches for
- * the types that a program reads, which takes long, only when it loads that program.
+ * To record a control group, one of these programs runs at the tick. It hands the ticks of threads
+ * in the group, or in one below it, to the program that counts. They are separate programs because
+ * finding the kernel types that they read makes the load longer.
  */
 
 /* Set by user space before the load. */
-const volatile __u64 group = 0;		 /* its ID */
-const volatile bool group_is_v1 = false; /* of the hierarchy that has perf_event */
+const volatile __u64 group = 0;		 /* ID of the control group */
+const volatile bool group_is_v1 = false; /* in the v1 hierarchy with perf_event */
 
 /* The program that counts. */
 struct {
@@ -210,10 +211,10 @@ struct {
 	__type(value, __u32);
 } counting SEC(".maps");
 
-/* Deeper groups than this are taken for strangers. */
+/* Groups more than this below the root are not found. */
 #define GROUP_LEVELS 64
 
-/* Whether the thread is in the control group or in one below it. */
+/* Whether the thread is in the control group, or in one below it. */
 static __always_inline bool is_in_group(struct task_struct *task)
 {
 	struct css_set *set = BPF_CORE_READ(task, cgroups);

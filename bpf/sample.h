@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the sample programs and user space exchange. Included by both, so it includes nothing. */
+/* What the sample programs and user space share. Included by both, so it includes nothing. */
 #ifndef PROFIL_BPF_SAMPLE_H
 #define PROFIL_BPF_SAMPLE_H
 
 /*
- * Who and in which mode, in one word that is never 0:
+ * A sample's ID: process, thread and mode, in one word that is never 0:
  *   bit 63      always 1
- *   bit 62      the tick came in the kernel
- *   bits 61..44 how many times the thread's process has called exec, modulo 2^18
+ *   bit 62      the tick interrupted the kernel
+ *   bits 61..44 how often the process had called exec, modulo 2^18
  *   bits 43..22 process (tgid)
  *   bits 21..0  thread (tid)
  * Linux process numbers end below 2^22 (PID_MAX_LIMIT).
@@ -42,12 +42,12 @@ static inline unsigned int sample_id_exec(unsigned long long id)
 }
 
 /*
- * One pc in the table, and one record of the ring buffer. In the table pc is written first, by the
- * CPU that claims the place; id follows, and the sample is valid once id is not 0. Two samples may
- * have the same pc and id: sum them.
+ * A slot of the table, and a record of the ring buffer. In the table, the CPU that claims a slot
+ * writes pc first and id last: the sample is valid once id is not 0. Two samples may have the same
+ * pc and id: sum them.
  */
 struct sample {
-	unsigned long long pc; /* 0 in an empty place */
+	unsigned long long pc; /* 0: the slot is free */
 	unsigned long long id;
 	unsigned long long first_ns; /* CLOCK_MONOTONIC of its first tick */
 	unsigned long long count;
@@ -56,36 +56,36 @@ struct sample {
 #define SAMPLE_PER_BUCKET 3
 
 /*
- * The table is an array of buckets. A tick belongs to the bucket that its pc and thread hash to,
- * is told there, and counted there or in one of the next. A tick that finds the table warm or cold
- * so touches two neighbouring cache lines and no others.
+ * The table is an array of buckets. The pc and ID of a tick hash to its home bucket. `ticks` of the
+ * home bucket counts it; its sample is there or in one of the next buckets. So a tick usually
+ * touches two adjacent cache lines.
  */
 struct sample_bucket {
-	unsigned long long ticks; /* that belong here, whatever became of them */
+	unsigned long long ticks; /* whose home is here, wherever they are counted */
 	unsigned long long unused[3];
 	struct sample samples[SAMPLE_PER_BUCKET];
 };
 
 /* A power of two: 4 MiB, for 98,304 samples. */
 #define SAMPLE_BUCKETS (1U << 15)
-/* How many buckets are tried for one pc before it goes to the ring buffer. */
+/* How many buckets a tick tries before it goes to the ring buffer. */
 #define SAMPLE_PROBES	  6
 #define SAMPLE_RING_BYTES (1U << 20)
 
-/* --- Call stacks: programs that are asked for them count into these instead. --- */
+/* --- Call stacks: the programs that record them use these tables instead. --- */
 
 #define STACK_DEPTH_MAX 127 /* frames of user space and of the kernel, each */
 
-/* A stack is these words, as far as it goes: two stacks are one when all are the same. */
+/* Stacks are equal when all their words are: see stack_words(). */
 struct stack {
 	unsigned long long id;
 	unsigned short kernel_depth, user_depth;
-	unsigned char end;		/* enum unwind_end: why the user's frames end */
-	unsigned char by_frame_pointer; /* some of the user's callers were found so */
+	unsigned char end;		/* enum unwind_end: why the user frames end */
+	unsigned char by_frame_pointer; /* some user callers were found by frame pointer */
 	unsigned short unused;
 	/*
-	 * Leaf first: the kernel's, and behind them the user's. All but the leaf are return
-	 * addresses: 1 is to be taken off them.
+	 * The kernel frames and then the user frames, each from the leaf on. All but the first are
+	 * return addresses: subtract 1 to look them up.
 	 */
 	unsigned long long pcs[2 * STACK_DEPTH_MAX];
 };
@@ -99,10 +99,10 @@ static inline unsigned int stack_words(const struct stack *stack)
 }
 
 /*
- * Each stack that was met is written once, into the arena: an array of 64-bit words, of which the
- * first tells how many are in use behind it. It is cut into chunks, since the kernel has no larger
- * values. A stack begins in the chunk that its place tells, and may take words of the reserve at
- * its end. 32 MiB.
+ * Each distinct stack is stored once, in the arena: 64-bit words, the first of which is the number
+ * of words in use after it. The arena is an array of chunks, since the kernel limits the size of a
+ * map value. A stack that begins near the end of a chunk extends into the reserve of that chunk. 32
+ * MiB.
  */
 #define STACK_CHUNK_WORDS (1U << 17)
 #define STACK_CHUNKS	  32
@@ -114,13 +114,13 @@ struct stack_chunk {
 };
 
 /*
- * The table of stacks, as that of pcs above. hash is written first, by the CPU that claims the
- * entry; place follows when the stack is in the arena, and the entry is valid from then on. The
- * hash only finds an entry: whether it is the same stack is told by all its words.
+ * The table of stacks works as the table of pcs above. The CPU that claims an entry writes hash
+ * first and, when the stack is in the arena, position last: the entry is valid once position is not
+ * 0. Equal hashes do not prove equal stacks: compare all words.
  */
 struct stack_entry {
-	unsigned long long hash;  /* 0 in an empty entry */
-	unsigned long long place; /* the stack's first word in the arena */
+	unsigned long long hash;     /* 0: the entry is free */
+	unsigned long long position; /* of the stack's first word in the arena */
 	unsigned long long first_ns;
 	unsigned long long count;
 };
@@ -131,7 +131,7 @@ struct stack_bucket {
 	struct stack_entry entries[SAMPLE_PER_BUCKET];
 };
 
-/* One record of the ring buffer, as long as its stack. */
+/* A record of the ring buffer; it ends with its last frame. */
 struct stack_sample {
 	unsigned long long time_ns;
 	struct stack stack;
@@ -141,20 +141,20 @@ struct stack_sample {
 
 /* --- */
 
-/* What is rare, for each CPU; 64 bytes, so that no two CPUs share a cache line. */
+/* Rare events of a CPU. 64 bytes, so that no two CPUs share a cache line. */
 struct sample_counters {
-	unsigned long long excluded;  /* ticks on the side that was not asked for: in no bucket */
-	unsigned long long ring;      /* counted through the ring buffer */
+	unsigned long long excluded;  /* ticks in a mode that is not recorded: in no bucket */
+	unsigned long long ring;      /* samples sent through the ring buffer */
 	unsigned long long ring_full; /* lost: table and ring buffer full */
-	unsigned long long timed;     /* ticks whose run time was taken */
-	unsigned long long timed_ns;  /* their run time */
+	unsigned long long timed;     /* ticks whose run time was measured */
+	unsigned long long timed_ns;  /* the sum of their run times */
 	unsigned long long unused[3];
 };
 
 /* Which ticks are counted. */
-#define SAMPLE_USER   1 /* those in user mode */
-#define SAMPLE_KERNEL 2 /* those in the kernel */
-/* At which pc a tick in the kernel is counted: without this, where it left user mode. */
+#define SAMPLE_USER   1 /* in user mode */
+#define SAMPLE_KERNEL 2 /* in the kernel */
+/* A tick in the kernel is counted at the kernel's pc; without this, where it left user mode. */
 #define SAMPLE_KERNEL_PC 4
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The scheduler's own tick. It comes anyway, CONFIG_HZ times a second, on every CPU that is not
- * idle. It is a timer of each CPU, and a program that traces timers runs for all of them, whoever
- * runs there: the tick is told apart here.
+ * The scheduler's own tick: CONFIG_HZ times a second on every CPU that is not idle, whether we
+ * trace it or not. It is one high-resolution timer of each CPU. A program on the tracepoint runs
+ * for all timers; is_tick() recognises the tick.
  *
- * Tracing update_process_times(), which the tick calls, would do as well, but takes a kernel whose
- * functions can be traced.
+ * update_process_times(), which the tick calls, could be traced instead, but only in kernels with
+ * function tracing.
  */
 #ifndef PROFIL_BPF_TICK_H
 #define PROFIL_BPF_TICK_H
@@ -14,25 +14,25 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-/* How far the variables of these names lie behind the variable hrtimer_bases, on each CPU. */
+/* The distances of these per-CPU variables from the per-CPU variable hrtimer_bases. */
 const volatile __s64 tick_cpu_sched = 0;
 const volatile __s64 irq_regs = 0; /* __irq_regs */
 
-/* The CPU's own variables that lie so far behind the one that all its timers know. */
+/* The per-CPU variable at this distance from hrtimer_bases, to which every timer points. */
 static void *cpu_variable(struct hrtimer *timer, __s64 distance)
 {
 	return (void *)timer->base->cpu_base + distance;
 }
 
-/* What the tick has interrupted. */
+/* What a tick interrupted. */
 struct interrupted {
 	__u64 pc;
 	bool kernel;
 };
 
 /*
- * Whether the timer of hrtimer_expire_entry (its context: timer, now) is the scheduler's tick, and
- * not the idle task's. If so, *at is what it has interrupted.
+ * Whether the timer in the context of hrtimer_expire_entry (timer, now) is the scheduler's tick and
+ * interrupted another task than the idle one. If so, *at receives what it interrupted.
  */
 static __always_inline bool is_tick(const __u64 *ctx, const struct task_struct *task,
 				    struct interrupted *at)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The user's stack on a tick, walked by call frame information (walk.h). What the verifier is to
- * check once, on its own, is a global function.
+ * Walks the user stack at a tick by call frame information: see walk.h. Functions that the verifier
+ * should check once, on their own, are global.
  */
 #ifndef PROFIL_BPF_UNWIND_H
 #define PROFIL_BPF_UNWIND_H
@@ -67,7 +67,7 @@ struct {
 #define WALK_READS_CODE 1
 #include "walk.h"
 
-/* Where each CPU gathers a stack. */
+/* Scratch memory of each CPU for one stack. */
 struct stack_scratch {
 	struct stack_sample sample;
 	struct walk walk;
@@ -81,7 +81,7 @@ struct {
 	__type(value, struct stack_scratch);
 } scratch SEC(".maps");
 
-/* --- What the walk reads --- */
+/* --- What walk.h reads --- */
 
 static const struct unwind_mapping *walk_mapping(const struct walk *unused, __u32 number)
 {
@@ -124,7 +124,7 @@ static long walk_read(const struct walk *unused, void *to, __u32 size, __u64 fro
 
 /* --- Processes --- */
 
-/* As tgid_of(), of a task that is not the current one. */
+/* tgid_of() of a task that is not the current one. */
 static __always_inline __u32 process_of(struct task_struct *task)
 {
 	return pid_namespace ? search_number(BPF_CORE_READ(task, group_leader))
@@ -132,8 +132,9 @@ static __always_inline __u32 process_of(struct task_struct *task)
 }
 
 /*
- * A process that has not called exec since it was forked has what its parent has. Its own is
- * published when user space has read of the fork, or of a mapping of its own.
+ * Sets walk->process. Returns false if nothing is published for the task. A process that has not
+ * called exec since its fork has its parent's mappings: these are used until user space has read
+ * the fork record, and published the child.
  */
 static __always_inline bool find_process(struct walk *walk, struct task_struct *task)
 {
@@ -193,7 +194,7 @@ static __always_inline void take_registers(struct walk *walk, const struct pt_re
 	walk->pc = regs->ip;
 }
 
-/* Writes the frames behind the kernel's, from walk->pc on; returns how many. */
+/* Writes the user frames after the kernel frames, from walk->pc on. Returns how many. */
 __noinline int walk_frames(struct stack_scratch *scratch)
 {
 	struct walk *walk;
@@ -206,7 +207,7 @@ __noinline int walk_frames(struct stack_scratch *scratch)
 	for (int i = 0; i < STACK_DEPTH_MAX; i++) {
 		__u64 index = at + i;
 
-		asm("" : "+r"(index)); /* so that what is compared is what is used */
+		asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
 		if (index >= 2 * STACK_DEPTH_MAX)
 			return i;
 		scratch->sample.stack.pcs[index] = walk->pc + walk->mark;
@@ -217,13 +218,13 @@ __noinline int walk_frames(struct stack_scratch *scratch)
 	return STACK_DEPTH_MAX;
 }
 
-/* Its address space is another already, or gone. */
+/* Whether the task's address space is already another program's (exec) or gone (exit). */
 static __always_inline bool has_no_stack(struct task_struct *task)
 {
 	return task->flags & PF_EXITING || BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
 }
 
-/* Copies the stack from copy->begin on. Returns in how many steps; copy->size is in bytes. */
+/* Copies the stack from copy->begin on, and sets copy->size. Returns the number of steps. */
 __noinline int copy_stack(struct unwind_copy *copy)
 {
 	int i;
@@ -239,8 +240,9 @@ __noinline int copy_stack(struct unwind_copy *copy)
 }
 
 /*
- * User space is woken once a millisecond by processes of which nothing is published: it may not be
- * able to publish any. Another asks once each time that it was published.
+ * Wakes user space at most once a millisecond for processes that are not published, as it may be
+ * unable to publish them. A published process asks once after each time it was published, and
+ * always wakes.
  */
 static __always_inline __u64 copy_wakeup(struct walk *walk, bool published, __u64 now)
 {
@@ -250,7 +252,7 @@ static __always_inline __u64 copy_wakeup(struct walk *walk, bool published, __u6
 	return BPF_RB_FORCE_WAKEUP;
 }
 
-/* Has user space walk the stack. Returns whether it is going to: else there is no room. */
+/* Sends a copy of the stack for user space to walk. Returns false if it cannot be sent. */
 static __always_inline bool send_copy(struct stack_scratch *scratch, const struct pt_regs *regs,
 				      bool published)
 {
@@ -265,7 +267,7 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 	copy->kernel_depth = stack->kernel_depth;
 	copy->in_system_call = (long)regs->orig_ax >= 0;
 	copy->no_stack = has_no_stack(bpf_get_current_task_btf());
-	take_registers(walk, regs); /* a walk over a signal has left others */
+	take_registers(walk, regs); /* again: a walk over a signal frame has changed them */
 	__builtin_memcpy(copy->registers, walk->registers, sizeof(walk->registers));
 	copy->registers[16] = regs->ip;
 	copy->begin = regs->sp & ~(UNWIND_COPY_STEP - 1ULL);
@@ -279,7 +281,7 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 				  copy_wakeup(walk, published, copy->time_ns)) == 0;
 }
 
-/* Whether what is published may be out of date: asked once each time that it was. */
+/* Whether the published mappings may be outdated: true once after each time they were published. */
 static __always_inline bool may_be_outdated(__u64 id)
 {
 	__u64 key = sample_id_make(sample_id_exec(id), sample_id_tgid(id), 0);
@@ -292,12 +294,11 @@ static __always_inline bool may_be_outdated(__u64 id)
 	return true;
 }
 
-/* Instead of a number of frames. */
-#define WALK_BY_KERNEL (-1) /* is to be done: by frame pointers */
-#define WALK_SENT      (-2) /* user space does it */
+/* Returned instead of a number of frames. */
+#define WALK_BY_KERNEL (-1) /* the kernel is to walk by frame pointers */
+#define WALK_SENT      (-2) /* user space walks a copy */
 
-/* Writes the user's frames behind the kernel's, and how the walk ended. Returns how many there are.
- */
+/* Writes the user frames after the kernel frames, and why the walk ended. Returns how many. */
 static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -331,7 +332,7 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	return send_copy(scratch, regs, published) ? WALK_SENT : depth;
 }
 
-/* Every tick is counted in the `ticks` of a bucket: one whose copy was sent, in the first. */
+/* Every tick is counted in the `ticks` of a bucket: one that was sent as a copy, in the first. */
 static __always_inline void count_copy(void)
 {
 	__u32 key = 0;

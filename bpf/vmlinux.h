@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's types that the programs touch, with the fields that they touch and no others.
- * Field offsets are CO-RE relocations: libbpf fills in the running kernel's when it loads.
+ * The kernel types that the programs use, with only the fields that they use. Field offsets are
+ * CO-RE relocations: libbpf fills in those of the running kernel when it loads a program.
  */
 #ifndef PROFIL_BPF_VMLINUX_H
 #define PROFIL_BPF_VMLINUX_H
@@ -56,13 +56,13 @@ enum {
 	BPF_RB_AVAIL_DATA = 0,
 };
 
-/* In task_struct.flags: the thread ends. */
+/* In task_struct.flags: the thread is exiting. */
 #define PF_EXITING 0x00000004
 
 /* In task_struct.__state: the thread runs no more once it has left its CPU. */
 #define TASK_DEAD 0x00000080
 
-/* In task_struct.flags: the thread has no user side. */
+/* In task_struct.flags: a kernel thread. */
 #define PF_KTHREAD 0x00200000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -106,7 +106,7 @@ typedef struct {
 } atomic_t;
 
 struct signal_struct {
-	atomic_t live; /* threads that have not ended */
+	atomic_t live; /* threads that have not exited */
 };
 
 struct sched_entity {
@@ -127,20 +127,20 @@ struct cgroup_subsys_state {
 	struct cgroup *cgroup;
 };
 
-/* The number of a controller is the kernel's own. */
+/* The numbers differ between kernels: read with bpf_core_enum_value(). */
 enum cgroup_subsys_id {
 	perf_event_cgrp_id,
 };
 
 struct css_set {
-	struct cgroup_subsys_state *subsys[16]; /* by controller: of whichever hierarchy has it */
-	struct cgroup *dfl_cgrp;		/* of cgroup2 */
+	struct cgroup_subsys_state *subsys[16]; /* by controller, in the hierarchy that has it */
+	struct cgroup *dfl_cgrp;		/* in cgroup v2 */
 };
 
 /*
- * Pointers in it are read by BPF_CORE_READ(): where they are dereferenced, the verifier searches
- * all of the kernel's BTF for whether they may be trusted, which makes a start some 3 ms longer
- * each.
+ * Read the pointers in it with BPF_CORE_READ(). For each direct dereference the verifier searches
+ * the whole BTF of the kernel to see whether the pointer is trusted, which adds some 3 ms to the
+ * load.
  */
 struct task_struct {
 	unsigned int __state;
@@ -156,17 +156,17 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct css_set *cgroups;
 	__u64 start_time;		    /* CLOCK_MONOTONIC */
-	__u64 parent_exec_id, self_exec_id; /* parent's: when it was forked */
+	__u64 parent_exec_id, self_exec_id; /* parent_exec_id: the parent's at the fork */
 };
 
 #pragma clang attribute pop
 
 /*
- * What follows is ABI and is read at fixed offsets: each type that libbpf searches for in the
- * kernel's BTF makes a start some 2 ms longer.
+ * The types below are ABI and are read at fixed offsets: each type that libbpf has to find in the
+ * kernel's BTF adds some 2 ms to the load.
  */
 
-/* A perf_event program has them in its context (linux/bpf_perf_event.h). */
+/* In the context of perf_event programs (linux/bpf_perf_event.h). */
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
@@ -180,7 +180,7 @@ struct pt_regs {
 
 #define USER_CS_32 0x23 /* __USER32_CS */
 #else
-#error "the registers of this architecture are not described here yet"
+#error "struct pt_regs is not defined for this architecture"
 #endif
 
 struct bpf_perf_event_data {
@@ -198,7 +198,7 @@ struct bpf_iter_meta {
 
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
-	struct task_struct *task; /* NULL at the end */
+	struct task_struct *task; /* NULL: the iteration has ended */
 };
 
 static inline bool in_kernel(const struct bpf_perf_event_data *ctx)

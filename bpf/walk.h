@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The walk of a user's stack by call frame information, from frame to caller: compilers write that
- * for every function, frame pointer or not. Where there is none, one frame is left by the frame
- * pointer.
+ * Walks a user stack from frame to caller by call frame information, which compilers write for
+ * every function, with or without a frame pointer. Code without it is left by the frame pointer.
  *
- * The program on the tick includes it, and so does user space, for stacks of which the tick has
- * kept a copy. Who includes it defines WALK_FUNCTION, what stands before functions that the
- * verifier is to check once, on their own; WALK_READS_CODE, whether walk_read() can read code, too;
- * and the functions that are declared below: an element of a table, or NULL; and walk_read(), which
- * reads the user's memory and returns 0 if it could. Searches do not branch on data, so that the
- * verifier has one path per step.
+ * Included by the BPF program, for the stack at a tick, and by user space, for a copy of one.
+ * Whoever includes it defines
+ * - WALK_FUNCTION, the storage class of functions that the verifier should check once, on their
+ * own;
+ * - WALK_READS_CODE, whether walk_read() can read code as well as the stack;
+ * - the functions declared below: each returns an element of a table, or NULL if there is none;
+ *   walk_read() reads user memory and returns 0 on success.
+ * The searches do not branch on data, so that the verifier follows one path per step.
  */
 #ifndef PROFIL_BPF_WALK_H
 #define PROFIL_BPF_WALK_H
@@ -17,24 +18,24 @@
 #include "unwind_table.h"
 
 #define UNWIND_REGISTERS    16
-#define UNWIND_SIGNAL_WORDS 17 /* and the pc */
+#define UNWIND_SIGNAL_WORDS 17 /* the registers and the pc */
 
-/* A walk: the frame that it has come to. */
+/* The state of a walk: the frame that it has reached. */
 struct walk {
 	__u64 pc, sp, bp, bx;
 	__u64 registers[UNWIND_REGISTERS]; /* by their numbers in DWARF */
-	__u64 signal[UNWIND_SIGNAL_WORDS]; /* what a signal frame has of them */
-	__u64 saved[8];			   /* what is just below the CFA */
+	__u64 signal[UNWIND_SIGNAL_WORDS]; /* scratch: those saved in a signal frame */
+	__u64 saved[8];			   /* scratch: the words just below the CFA */
 	struct unwind_process process;
-	struct unwind_mapping at; /* that had the last address */
+	struct unwind_mapping at; /* the mapping of the last address */
 	struct unwind_rule rule;
-	/* By the tick, or a signal, at pc: registers[] are its, and no call returns there. */
+	/* By the tick, or a signal: pc is no return address, and registers[] are valid. */
 	__u8 interrupted;
-	__u8 mark;	       /* to be added to pc: user space takes 1 off all but the leaf's */
-	__u8 by_frame_pointer; /* some frame was left so; */
-	__u8 framed;	       /* the last was */
+	__u8 mark; /* added to pc in the result: user space subtracts 1 from all but the leaf */
+	__u8 by_frame_pointer; /* some frame was left by frame pointer; */
+	__u8 framed;	       /* the last one was */
 	__u8 end;	       /* enum unwind_end */
-	__u64 asked_ns;	       /* when this CPU has sent its last request */
+	__u64 asked_ns;	       /* when this CPU last woke user space for a copy */
 };
 
 static const struct unwind_mapping *walk_mapping(const struct walk *walk, __u32 number);
@@ -46,15 +47,15 @@ static long walk_read(const struct walk *walk, void *to, __u32 size, __u64 from)
 
 /* --- Searches --- */
 
-/* Whether a <= b, as all bits or none: without a branch. */
+/* Returns ~0 if a <= b, else 0, without a branch. */
 static __always_inline __u32 mask_if_not_above(__u64 a, __u64 b)
 {
 	return ~(__u32)((__s64)(b - a) >> 63);
 }
 
 /*
- * Sets walk->at to the mapping that has the address. Returns 1, or 0 if there is none. Most frames
- * lie in the mapping of the frame before.
+ * Sets walk->at to the mapping that contains the address. Returns 1, or 0 if there is none. Most
+ * often it is the previous frame's mapping.
  */
 WALK_FUNCTION int find_mapping(struct walk *walk, __u64 address)
 {
@@ -67,7 +68,7 @@ WALK_FUNCTION int find_mapping(struct walk *walk, __u64 address)
 		return 1;
 	first = walk->process.first;
 	count = walk->process.count;
-	for (int i = 0; i < 14 && count > 1; i++) { /* UNWIND_PROCESS_MAPPINGS_MAX */
+	for (int i = 0; i < 14 && count > 1; i++) { /* log2(UNWIND_PROCESS_MAPPINGS_MAX) + 1 */
 		__u32 half = count / 2, middle = first + half;
 
 		mapping = walk_mapping(walk, middle);
@@ -83,7 +84,7 @@ WALK_FUNCTION int find_mapping(struct walk *walk, __u64 address)
 	return 1;
 }
 
-/* Sets walk->rule to what holds at the address, which is in walk->at. */
+/* Sets walk->rule to the rule for the address, which is in walk->at. Returns 1, or 0: none. */
 WALK_FUNCTION int find_rule(struct walk *walk, __u64 address)
 {
 	const struct unwind_image *image;
@@ -133,13 +134,13 @@ static __always_inline int end_walk(struct walk *walk, __u8 end)
 	return 1;
 }
 
-/* Whether a walk that ended so may just have had no stack to walk: see UNWIND_NO_STACK. */
+/* Whether a walk that ended so may have had no stack at all: see UNWIND_NO_STACK. */
 static __always_inline bool may_lack_stack(__u8 end)
 {
 	return end == UNWIND_UNREADABLE || end == UNWIND_NO_MAPPING;
 }
 
-/* The frame pointer may hold anything: it has to look like one, and so has what is above it. */
+/* bp may hold anything: it must look like a frame pointer, and so must the word it points to. */
 #define FRAME_BYTES_MAX (1 << 20)
 
 static __always_inline int step_by_frame_pointer(struct walk *walk, __u8 cause)
@@ -149,26 +150,26 @@ static __always_inline int step_by_frame_pointer(struct walk *walk, __u8 cause)
 	} saved;
 	__u64 bp = walk->bp;
 
-	/* Code that keeps frame pointers marks its outermost frame by 0: a stripped Go program. */
+	/* Code with frame pointers has 0 in its outermost frame (a stripped Go program). */
 	if (bp == 0 && walk->framed)
 		return end_walk(walk, UNWIND_COMPLETE);
 	if (bp < walk->sp || bp % 8 || bp - walk->sp > FRAME_BYTES_MAX ||
 	    walk_read(walk, &saved, sizeof(saved), bp))
 		return end_walk(walk, cause);
-	if (saved.pc == 0) /* in code without frame pointers any word may be 0 */
+	if (saved.pc == 0) /* in code without frame pointers any word may be 0: no proof */
 		return end_walk(walk, walk->framed ? UNWIND_COMPLETE : cause);
 	if (!find_mapping(walk, saved.pc - 1))
 		return end_walk(walk, cause);
 	walk->pc = saved.pc;
 	walk->bp = saved.bp;
-	walk->bx = 0; /* not known any more */
+	walk->bx = 0; /* unknown from here on */
 	walk->sp = bp + 16;
 	walk->interrupted = walk->mark = 0;
 	walk->by_frame_pointer = walk->framed = 1;
 	return 0;
 }
 
-/* At a signal frame sp is that of struct ucontext, whose registers are gregs of <ucontext.h>. */
+/* At a signal frame sp points to a struct ucontext; its registers are the gregs of <ucontext.h>. */
 static __always_inline int step_over_signal(struct walk *walk)
 {
 	const __u64 *saved = walk->signal;
@@ -182,7 +183,7 @@ static __always_inline int step_over_signal(struct walk *walk)
 	walk->registers[4] = saved[9];
 	walk->registers[5] = saved[8];
 	walk->registers[6] = walk->bp = saved[10];
-	/* It may be below: the signal has a stack of its own. */
+	/* Maybe a lower address: the signal handler may have a stack of its own. */
 	walk->registers[7] = walk->sp = saved[15];
 	for (int i = 0; i < 8; i++)
 		walk->registers[8 + i] = saved[i];
@@ -192,7 +193,7 @@ static __always_inline int step_over_signal(struct walk *walk)
 	return walk->pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
 }
 
-/* Returns 0 if it cannot be found. */
+/* Returns the CFA; 0: it cannot be found. */
 static __always_inline __u64 find_cfa(struct walk *walk)
 {
 	const struct unwind_rule *rule = &walk->rule;
@@ -222,8 +223,9 @@ static __always_inline __u64 find_cfa(struct walk *walk)
 }
 
 /*
- * What a rule says of a register that the callee has saved; 0 if that cannot be read: a function
- * that has restored its registers may say still that they are saved, below the stack pointer.
+ * Sets *value to the caller's value of a register, by the rule's `kind` and `at`; `have`:
+ * walk->saved has been read. 0 if it cannot be read: after a function has restored its registers,
+ * the rule may still find them below the stack pointer.
  */
 static __always_inline void find_saved(struct walk *walk, __u64 cfa, __u8 kind, int at, bool have,
 				       __u64 *value)
@@ -250,7 +252,7 @@ static __always_inline void find_saved(struct walk *walk, __u64 cfa, __u8 kind, 
 		*value = 0;
 }
 
-/* Sets the registers to the caller's. Those that are saved mostly stand just below the CFA. */
+/* Sets the registers to the caller's. Most functions save them just below the CFA. */
 static __always_inline int read_frame(struct walk *walk, __u64 cfa)
 {
 	const struct unwind_rule *rule = &walk->rule;
@@ -272,8 +274,8 @@ static __always_inline int read_frame(struct walk *walk, __u64 cfa)
 	return pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
 }
 
-/* Whether what stands before the address is a call: e8 and an offset, or ff with 2 in its ModRM. */
-static __always_inline bool is_behind_call(const struct walk *walk, __u64 address)
+/* Whether the address follows a call: e8 and an offset, or ff /2. */
+static __always_inline bool follows_call(const struct walk *walk, __u64 address)
 {
 	__u8 code[8];
 
@@ -288,17 +290,17 @@ static __always_inline bool is_behind_call(const struct walk *walk, __u64 addres
 	       (code[1] == 0xff && (code[2] & 0x38) == 0x10);
 }
 
-/* Whether this word of the stack can be the address to which a function returns. */
+/* Whether this word of the stack can be a return address. */
 static __always_inline bool can_be_return(struct walk *walk, __u64 word)
 {
 	return find_mapping(walk, word - 1) && find_rule(walk, word - 1) &&
-	       walk->rule.cfa != UNWIND_GAP && is_behind_call(walk, word);
+	       walk->rule.cfa != UNWIND_GAP && follows_call(walk, word);
 }
 
 /*
- * In a leaf without call frame information: what compilers and the C library add to each image to
- * begin and to end it (_init, __do_global_dtors_aux) pushes one word at most. Returns -1 if it is
- * not so.
+ * For a leaf without call frame information: looks for the return address in the first two words of
+ * the stack. The start and exit code that compilers and the C library add to each image (_init,
+ * __do_global_dtors_aux) pushes one word at most. Returns 0, or -1: not found.
  */
 static __always_inline int step_by_return_address(struct walk *walk)
 {
@@ -317,7 +319,7 @@ static __always_inline int step_by_return_address(struct walk *walk)
 	return 0;
 }
 
-/* mov $15, %rax; syscall: what a signal's handler returns to. musl does not describe it. */
+/* mov $15, %rax; syscall: what a signal handler returns to. In musl it has no CFI. */
 static __always_inline bool is_signal_return_at(const struct walk *walk, __u64 address)
 {
 	__u64 code;
@@ -327,7 +329,7 @@ static __always_inline bool is_signal_return_at(const struct walk *walk, __u64 a
 	       !walk_read(walk, &last, sizeof(last), address + sizeof(code)) && last == 0x05;
 }
 
-/* Whether pc is there: before, between or, in the system call, behind its instructions. */
+/* Whether pc is at one of these two instructions or, in the system call, after them. */
 static __always_inline bool is_signal_return(const struct walk *walk)
 {
 	return is_signal_return_at(walk, walk->pc) ||
@@ -336,14 +338,14 @@ static __always_inline bool is_signal_return(const struct walk *walk)
 }
 
 /*
- * A function that no other calls, as the first of a program or of a coroutine, is entered by a
- * jump: its first instruction is where it would return to, and what stands before that is padding,
- * or not in memory, as nothing has run there. A walk of a copied stack cannot read the code, so it
- * does not decide this.
+ * pc is in code without call frame information. It may be the end of the stack: the first function
+ * of a program or of a coroutine is entered by a jump, with its own first instruction as the return
+ * address. No call precedes that address, only padding, or memory that is not resident. The walk of
+ * a copied stack cannot read the code, so it does not decide this.
  */
 static __always_inline int step_in_gap(struct walk *walk)
 {
-	/* The system call that ends a signal's handler is the last instruction there. */
+	/* pc may be after the system call that ends a signal handler, and so after its function. */
 	if (walk->interrupted && find_mapping(walk, walk->pc - 1) &&
 	    find_rule(walk, walk->pc - 1) && walk->rule.cfa == UNWIND_SIGNAL)
 		return step_over_signal(walk);
@@ -353,12 +355,12 @@ static __always_inline int step_in_gap(struct walk *walk)
 		return 0;
 	if (WALK_READS_CODE && !walk->interrupted && find_mapping(walk, walk->pc) &&
 	    find_rule(walk, walk->pc) && walk->rule.cfa != UNWIND_GAP &&
-	    !is_behind_call(walk, walk->pc))
+	    !follows_call(walk, walk->pc))
 		return end_walk(walk, UNWIND_COMPLETE);
 	return step_by_frame_pointer(walk, UNWIND_IN_GAP);
 }
 
-/* As vfork(), whose child would overwrite it on the stack. */
+/* The return address is in a register: in vfork(), as the child overwrites the stack. */
 static __always_inline int step_by_register(struct walk *walk)
 {
 	__u32 number = (__u16)walk->rule.base;
@@ -371,14 +373,14 @@ static __always_inline int step_by_register(struct walk *walk)
 	return 0;
 }
 
-/* From a frame to its caller. Returns 1 if there is none, or it cannot be found: see walk->end. */
+/* Steps to the caller. Returns 0, or 1: there is none, or it is unknown; walk->end says why. */
 WALK_FUNCTION int step(struct walk *walk)
 {
 	__u64 address, cfa;
 
 	if (!walk)
 		return 1;
-	/* Behind a call that does not return there may be another function. */
+	/* A call that does not return may be the last instruction of its function. */
 	address = walk->pc - !walk->interrupted;
 	if (!find_mapping(walk, address))
 		return step_by_frame_pointer(walk, UNWIND_NO_MAPPING);

@@ -36,14 +36,14 @@ struct target {
 
 struct capture {
 	struct capture_options options;
-	struct sample_program sample; /* one of these two */
+	struct sample_program sample; /* in use, or else profil */
 	struct unwind unwind;	      /* of sample, for call stacks */
 	struct profil_program profil;
 	struct profil_client histogram; /* of profil */
 	struct profil_range range;	/* of the histogram */
-	struct event_set events;	/* one of these two */
+	struct event_set events;	/* in use, or else tick */
 	struct tick tick;
-	struct members members; /* whose ticks count, if not all do */
+	struct members members; /* whose ticks count, unless everyone's do */
 	struct sideband *sideband;
 	struct process_table processes;
 	struct counts counts;
@@ -52,13 +52,13 @@ struct capture {
 	size_t target_count;
 	struct cgroup group; /* fd -1: none */
 	int epoll;
-	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC; stop: of the last reading */
-	uint64_t next_cpus_ns;		      /* when to look at them */
+	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC; stop: the last reading */
+	uint64_t next_cpus_ns;		      /* when to look for CPUs again */
 	bool stopped;
 	uint64_t start_time_ns; /* since the epoch */
 	uint64_t interrupt_ns;
-	uint64_t cpu_start_ns; /* of the group, or of the machine */
-	bool has_group_ns;     /* the kernel tells the group's */
+	uint64_t cpu_start_ns; /* CPU time before, of the group or of the machine */
+	bool has_group_ns;     /* the kernel reports the group's CPU time */
 	uint64_t cpu_ns;
 	struct stack_account stacks;
 	bool target_execed; /* the target of a histogram has called exec */
@@ -74,13 +74,13 @@ static bool has_tick(const struct capture *c)
 	return c->options.event == CAPTURE_TICK;
 }
 
-/* By call frame information. */
+/* Whether stacks are walked by call frame information. */
 static bool has_unwind(const struct capture *c)
 {
 	return c->options.stacks == CAPTURE_STACKS_CFI || c->options.stacks == CAPTURE_STACKS_AUTO;
 }
 
-/* Whether ticks count whoever runs there; else those of members. */
+/* Whether all ticks count, or only those of members. */
 static bool counts_everyone(const struct capture *c)
 {
 	return c->options.target == CAPTURE_SYSTEM || c->options.target == CAPTURE_CGROUP;
@@ -104,8 +104,8 @@ static bool has_ended(const struct target *target)
 }
 
 /*
- * Edge-triggered: the ring buffer counts as readable from its first sample on, and a process
- * that ended for ever; what is wanted is to be woken once, when something happens.
+ * Edge-triggered, to be woken once for each event: the ring buffer is readable from its first
+ * sample on, and the descriptor of a process that has ended stays readable.
  */
 static int watch(struct capture *c, int fd, struct error *e)
 {
@@ -148,7 +148,7 @@ static int add_target(struct capture *c, pid_t pid, struct error *e)
 
 	for (size_t i = 0; i < c->target_count; i++)
 		if (c->targets[i].pid == pid)
-			return 0; /* named twice */
+			return 0; /* given twice */
 	target->pid = pid;
 	target->pidfd = thread ? -1 : target_open(pid);
 	if (!thread && target->pidfd < 0)
@@ -157,7 +157,7 @@ static int add_target(struct capture *c, pid_t pid, struct error *e)
 	return thread ? 0 : watch(c, target->pidfd, e);
 }
 
-/* Each CPU takes some descriptors, and so does each file that the targets map. */
+/* Each CPU needs some descriptors, and each file that the targets map one. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -179,13 +179,13 @@ static int add_targets(struct capture *c, struct error *e)
 		err = command_prepare(&c->command, c->options.command, e);
 		err = err ?: add_target(c, c->command.pid, e);
 	}
-	raise_file_limit(); /* not before the command was forked: it shall have the usual one */
+	raise_file_limit(); /* after the fork: the command keeps the usual limit */
 	for (size_t i = 0; i < c->options.pid_count && !err; i++)
 		err = add_target(c, c->options.pids[i], e);
 	return err;
 }
 
-/* A target that ended before it was added has left no trace: its number may be a stranger's. */
+/* A target that ended before it was added is removed: another process may get its PID. */
 static int add_members(struct capture *c, struct error *e)
 {
 	const struct member member = {
@@ -210,7 +210,7 @@ static int add_members(struct capture *c, struct error *e)
 	return err;
 }
 
-/* From here on forks are followed. */
+/* Forks are followed from here on. */
 static int begin_members(struct capture *c, struct error *e)
 {
 	struct bpf_object *object = has_histogram(c) ? profil_program_object(&c->profil)
@@ -237,7 +237,7 @@ static int begin_ticks(struct capture *c, struct error *e)
 			   bpf_program__fd(program), e);
 }
 
-/* From here on CPU time is of the account. */
+/* The account of CPU time begins here. */
 static int begin_account(struct capture *c, struct error *e)
 {
 	c->start_ns = now_ns();
@@ -254,7 +254,7 @@ static int begin_account(struct capture *c, struct error *e)
 
 /* --- Mappings --- */
 
-/* Those from `first` on. */
+/* Watches the sideband's descriptors from number `first` on. */
 static int watch_sideband(struct capture *c, size_t first, struct error *e)
 {
 	size_t count;
@@ -271,7 +271,7 @@ static int open_sideband(struct capture *c, struct error *e)
 	return sideband_open(counts_everyone(c), &c->sideband, e) ?: watch_sideband(c, 0, e);
 }
 
-/* CPUs come and go, and the targets may run on others than before. */
+/* CPUs come and go, and the targets may move to other CPUs: opens events there. */
 static int look_at_cpus(struct capture *c, struct error *e)
 {
 	uint64_t now = now_ns();
@@ -331,8 +331,8 @@ static int take_records(struct capture *c, struct error *e)
 }
 
 /*
- * The targets' mappings as they are; what is younger comes as records. Any process may come into a
- * control group at any time, with all that it has mapped before.
+ * Reads the targets' current mappings; later ones come as records. For a control group it reads
+ * those of all processes, since any of them may be moved into the group later.
  */
 static int take_snapshot(struct capture *c, struct error *e)
 {
@@ -346,13 +346,13 @@ static int take_snapshot(struct capture *c, struct error *e)
 	for (size_t i = 0; i < c->target_count && !err; i++) {
 		pid_t pid = target_process_of(c->targets[i].pid);
 
-		if (pid > 0) /* else it has just ended, as adding it to the members will tell */
+		if (pid > 0) /* else it has just ended, which add_members() reports */
 			err = snapshot_process(&c->processes, pid, 0);
 	}
 	return err ? error_no_memory(e) : 0;
 }
 
-/* Records may have been lost: look once more at the processes that are still there. */
+/* Records may have been lost: reads the mappings of the remaining processes once more. */
 static int complete_mappings(struct capture *c, struct error *e)
 {
 	size_t count = c->target_execed ? 0 : c->processes.count;
@@ -365,7 +365,7 @@ static int complete_mappings(struct capture *c, struct error *e)
 
 /* --- Programs --- */
 
-/* The first target's mappings as they were last. */
+/* The first target's last address space; NULL: none. */
 static const struct address_space *first_space(const struct capture *c)
 {
 	const struct process *process = NULL;
@@ -396,7 +396,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	return sample_program_load(&c->sample, &settings, &c->counts, e);
 }
 
-/* A kernel that does not take the walk by call frame information may still walk by itself. */
+/* Falls back to frame pointers where the kernel rejects the walk by call frame information. */
 static int load_sample(struct capture *c, struct error *e)
 {
 	int err = load_sample_as_asked(c, e);
@@ -417,7 +417,7 @@ static int load_sample(struct capture *c, struct error *e)
 	return err;
 }
 
-/* Once it is known where the target's program lies. */
+/* Needs the target's mappings, to know where its program is. */
 static int load_profil(struct capture *c, struct error *e)
 {
 	int err = cells_range(first_space(c), c->options.offset, c->options.bufsiz,
@@ -443,7 +443,7 @@ static int prepare_clock(struct capture *c, struct error *e)
 
 /* --- Recording --- */
 
-/* Whether a program can be loaded only when it is known what the targets have mapped. */
+/* Whether the BPF program is loaded after the targets' mappings have been read. */
 static bool wants_mappings(const struct capture *c)
 {
 	return has_histogram(c) || has_unwind(c);
@@ -472,7 +472,7 @@ static int start(struct capture *c, struct error *e)
 	err = err ?: begin_members(c, e);
 	err = err ?: begin_ticks(c, e);
 	err = err ?: begin_account(c, e);
-	if (!wants_mappings(c)) /* which takes long, of very many threads */
+	if (!wants_mappings(c)) /* not before: with many threads it takes long */
 		err = err ?: take_snapshot(c, e);
 	if (!err && c->options.target == CAPTURE_COMMAND)
 		err = command_go(&c->command, e);
@@ -510,7 +510,7 @@ int capture_handle(struct capture *c, struct error *e)
 	int err;
 
 	while (epoll_wait(c->epoll, woken, 16, 0) == 16)
-		; /* only taken off the list: all that can have something is looked at below */
+		; /* clears the events; all sources are read below */
 	err = has_histogram(c) ? 0 : sample_program_read_ring(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
@@ -560,7 +560,7 @@ static int count_stacks(struct capture *c)
 	return 0;
 }
 
-/* Takes over what the kernel has counted since the last time. */
+/* Adds what the kernel has counted since the last call. */
 static int read_counts(struct capture *c, struct error *e)
 {
 	int err;
@@ -639,7 +639,7 @@ size_t capture_tasks(const struct capture *c)
 	return c->processes.count + c->processes.thread_count;
 }
 
-/* --- What was captured --- */
+/* --- The result --- */
 
 static void sample_totals(const struct capture *c, struct capture_totals *totals)
 {

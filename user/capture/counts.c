@@ -116,15 +116,15 @@ int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, 
 	for (size_t i = 0; i < buckets * SAMPLE_PER_BUCKET; i++) {
 		const struct stack_entry *entry =
 			&stacks[i / SAMPLE_PER_BUCKET].entries[i % SAMPLE_PER_BUCKET];
-		/* The place is written last, and read first. */
-		uint64_t place = __atomic_load_n(&entry->place, __ATOMIC_ACQUIRE);
-		uint64_t count = place ? __atomic_load_n(&entry->count, __ATOMIC_RELAXED) : 0;
-		const struct stack_chunk *chunk = &arena[place / STACK_CHUNK_WORDS];
+		/* The position is written last, and read first. */
+		uint64_t position = __atomic_load_n(&entry->position, __ATOMIC_ACQUIRE);
+		uint64_t count = position ? __atomic_load_n(&entry->count, __ATOMIC_RELAXED) : 0;
+		const struct stack_chunk *chunk = &arena[position / STACK_CHUNK_WORDS];
 
 		if (count == taken[i])
 			continue;
 		if (add_stack(counts,
-			      (const struct stack *)&chunk->words[place % STACK_CHUNK_WORDS],
+			      (const struct stack *)&chunk->words[position % STACK_CHUNK_WORDS],
 			      entry->first_ns, count - taken[i]))
 			return -ENOMEM;
 		taken[i] = count;

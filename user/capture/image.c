@@ -53,7 +53,7 @@ static bool same_root(const struct root *a, const struct root *b)
 	return a->namespace == b->namespace && a->device == b->device && a->inode == b->inode;
 }
 
-/* proc: a process's folder in /proc */
+/* proc: a process's directory in /proc */
 static int identify_root(const char *proc, struct root *root)
 {
 	char path[64];
@@ -99,7 +99,7 @@ int image_root(struct process_table *table, pid_t tid, int *root)
 	return 0;
 }
 
-/* A copy of the process's vDSO in a file of memory. It is an ELF file of a few pages. */
+/* Returns a memfd with a copy of the process's vDSO, an ELF file of a few pages; -1: failed. */
 static int copy_vdso(const struct sideband_record *record)
 {
 	char path[64], page[4096];
@@ -122,7 +122,7 @@ static int copy_vdso(const struct sideband_record *record)
 
 static const char *image_name(const struct sideband_record *record)
 {
-	/* Two kinds of programs have two kinds of vDSO. */
+	/* 32-bit programs have another vDSO. */
 	if (strcmp(record->name, "[vdso]") == 0 && record->limit <= UINT32_MAX)
 		return "[vdso32]";
 	return record->name;
@@ -136,7 +136,7 @@ static bool is_same_file(const struct capture_image *image, const struct sideban
 	       memcmp(image->build_id, record->build_id, image->build_id_size) == 0;
 }
 
-/* How long a path is without what /proc writes behind it when the file is gone. */
+/* The length of a path without the " (deleted)" that the kernel appends. */
 static size_t path_length(const char *path)
 {
 	static const char deleted[] = " (deleted)";
@@ -184,7 +184,7 @@ static int add_image(struct process_table *table, const char *name,
 		     const struct sideband_record *record, int fd)
 {
 	struct capture_image image = {
-		/* Gone or not, the file that is held open is the one that had this name. */
+		/* Deleted or not, the open file is the one that had this name. */
 		.path = strndup(name, fd < 0 ? strlen(name) : path_length(name)),
 		.build_id_size = record->build_id_size,
 		.fd = fd,
@@ -208,7 +208,7 @@ static int add_image(struct process_table *table, const char *name,
 	return 0;
 }
 
-/* Opens what the image is made of. Tells in the record which file that is. */
+/* Returns a descriptor of the image's file, or -1. Sets the record's device and inode. */
 static int open_image(const char *name, struct sideband_record *record)
 {
 	struct stat status;

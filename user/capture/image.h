@@ -5,30 +5,30 @@
 #include "capture/process.h"
 
 /*
- * Finds or adds the image behind a mapping of a process and opens it while it can be opened:
- * through /proc/PID/map_files, which reaches deleted files and other mount namespaces, else
- * through /proc/PID/root. The vDSO is copied. record->name is its path as the kernel tells it.
- * A file that cannot be opened is an image all the same. Returns 0 or -ENOMEM.
+ * Sets *image to the number of the image behind a mapping, added to the table if it is new. The
+ * file is opened while that is possible: through /proc/PID/map_files, which works for deleted files
+ * and in other mount namespaces, else by its path (record->name) below /proc/PID/root. The vDSO is
+ * copied. A file that cannot be opened is an image too. Returns 0 or -ENOMEM.
  */
 int image_of_mapping(struct process_table *table, const struct sideband_record *record,
 		     uint32_t *image);
 
 /*
- * The root folder of a process: *root is its descriptor, which the table owns; -1: it is ours.
- * Returns 0, or a negative errno: it is not to be had.
+ * Sets *root to a descriptor of a process's root directory, owned by the table; -1: it is the same
+ * as ours. Returns 0, or a negative errno: it cannot be opened.
  */
 int image_root(struct process_table *table, pid_t tid, int *root);
 
 /*
- * Keeps a descriptor, or closes it when they run short: some must be left for the threads' events,
- * and for the result. Returns it, or -1.
+ * Returns the descriptor, or closes it and returns -1 when descriptors run short: some must remain
+ * for the events of CPUs and for the output.
  */
 int image_keep(int fd);
 
-/* Whether it is shared memory (memfd_create(2)) that holds no program: a JIT compiler's. */
+/* Whether it is a memfd_create(2) file that is not ELF: memory of a JIT compiler. */
 bool image_is_plain_memory(const struct capture_image *image);
 
-/* 32 or 64: of an ELF file; 0: not known. */
+/* Returns 32 or 64, the class of an ELF file; 0: unknown. */
 unsigned int image_bits(const struct capture_image *image);
 
 #endif

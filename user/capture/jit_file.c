@@ -15,7 +15,7 @@
 #include "util/file.h"
 #include "util/number.h"
 
-/* Seconds: file systems have a clock of their own, and that of the machine may be set. */
+/* In seconds: a file system has its own clock, and the machine's may be adjusted. */
 #define CLOCK_SLACK 2
 
 bool jit_is_memory(const char *name)
@@ -29,7 +29,7 @@ bool jit_is_memory(const char *name)
 	return !*name;
 }
 
-/* The last number of a line "NAME: number number..." of /proc/PID/status; false: none. */
+/* Parses the last number of a line "NAME: number number..." of /proc/PID/status. */
 static bool last_number(const char *line, const char *name, uint64_t *number)
 {
 	size_t size = strlen(name);
@@ -42,8 +42,7 @@ static bool last_number(const char *line, const char *name, uint64_t *number)
 }
 
 /*
- * What the process calls itself, and whom it runs as. A process that has ended tells nothing, and
- * keeps what was known.
+ * Reads the process's own PID and its user. If it has ended, the earlier values stay.
  */
 static void read_status(struct jit *jit, pid_t pid)
 {
@@ -66,7 +65,7 @@ static void read_status(struct jit *jit, pid_t pid)
 	fclose(status);
 }
 
-/* starttime, the 22nd field of proc(5)'s stat. The name before it may hold anything. */
+/* Reads starttime, field 22 of /proc/PID/stat. The name before it may contain anything. */
 static void read_start(struct jit *jit, pid_t pid)
 {
 	char path[64], line[1024];
@@ -104,9 +103,9 @@ static int name_image(struct process_table *table, const struct process *process
 	return 0;
 }
 
-/* What is wrong with a file, or NULL. */
-static const char *distrust(const struct jit *jit, const struct stat *status, char *why,
-			    size_t size)
+/* Returns why a file is refused; NULL: it is not. */
+static const char *why_refused(const struct jit *jit, const struct stat *status, char *why,
+			       size_t size)
 {
 	if (S_ISLNK(status->st_mode))
 		return "is a symbolic link";
@@ -132,21 +131,21 @@ static int refuse(struct capture_image *image, const char *path, const char *why
 	return 0;
 }
 
-/* Takes a file over as what tells the names, or says why not. place: O_PATH; closed here. */
-static int take_file(struct process_table *table, struct process *process, int place,
+/* Makes a file the source of names, or sets why it is not. path_fd: opened O_PATH; closed here. */
+static int take_file(struct process_table *table, struct process *process, int path_fd,
 		     const char *path)
 {
 	struct capture_image *image = image_of(table, process);
 	struct stat status;
 	char text[128];
-	const char *why = fstat(place, &status)
+	const char *why = fstat(path_fd, &status)
 				  ? strerror(errno)
-				  : distrust(&process->jit, &status, text, sizeof(text));
+				  : why_refused(&process->jit, &status, text, sizeof(text));
 	int fd = -1;
 
 	if (why)
-		close(place);
-	else if ((fd = file_reopen_regular(place, NULL)) < 0)
+		close(path_fd);
+	else if ((fd = file_reopen_regular(path_fd, NULL)) < 0)
 		why = strerror(-fd);
 	if (why)
 		return refuse(image, path, why) ?: name_image(table, process);
@@ -162,13 +161,13 @@ static int look_for_map(struct process_table *table, struct process *process)
 {
 	struct jit *jit = &process->jit;
 	char path[64];
-	int place;
+	int path_fd;
 
 	if (!jit->has_root || image_of(table, process)->fd >= 0)
 		return 0;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", jit->pid);
-	place = file_open_in(jit->root, path, O_PATH | O_NOFOLLOW);
-	return place < 0 ? 0 : take_file(table, process, place, path);
+	path_fd = file_open_in(jit->root, path, O_PATH | O_NOFOLLOW);
+	return path_fd < 0 ? 0 : take_file(table, process, path_fd, path);
 }
 
 static int add_image(struct process_table *table, uint32_t *number)
@@ -192,7 +191,7 @@ int jit_image(struct process_table *table, struct process *process,
 
 	*image = jit->image;
 	if (*image != INDEX_NONE)
-		return 0; /* for such compilers map memory all the time */
+		return 0; /* the usual case: JIT compilers map memory all the time */
 	if (add_image(table, &jit->image))
 		return -ENOMEM;
 	*image = jit->image;
@@ -214,30 +213,29 @@ static bool is_dump_of(const char *path, pid_t pid)
 	return name && strcmp(name, expected) == 0;
 }
 
-int jit_note_file(struct process_table *table, struct process *process,
-		  const struct sideband_record *record, uint32_t image)
+void jit_note_file(const struct process_table *table, struct process *process,
+		   const struct sideband_record *record, uint32_t image)
 {
 	struct jit *jit = &process->jit;
 
 	if (!strstr(record->name, "/jit-") || table->images[image].fd < 0 || process->reuses_pid)
-		return 0;
+		return;
 	read_status(jit, record->tid);
 	if (is_dump_of(table->images[image].path, jit->pid))
 		jit->dump = image;
-	return 0;
 }
 
-/* A dump tells more than a map: which code took the place of which, and source lines. */
+/* A dump is better than a map: it has source lines, and which code replaced which. */
 static int take_dump(struct process_table *table, struct process *process)
 {
 	const struct capture_image *dump = &table->images[process->jit.dump];
 	char path[64];
-	int place;
+	int path_fd;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", dump->fd);
-	place = open(path, O_PATH | O_CLOEXEC);
+	path_fd = open(path, O_PATH | O_CLOEXEC);
 	process->jit.dump = INDEX_NONE;
-	return place < 0 ? 0 : take_file(table, process, place, dump->path);
+	return path_fd < 0 ? 0 : take_file(table, process, path_fd, dump->path);
 }
 
 int jit_look_again(struct process_table *table)

@@ -5,30 +5,28 @@
 #include "capture/process.h"
 
 /*
- * Code that a process has made at run time lies in memory without a file. What it is called stands
- * in a file that the process writes while it runs: /tmp/perf-PID.map, with the PID and the /tmp
- * that the process itself sees; or jit-PID.dump, which it maps to make it known. Such memory is an
- * image of its own for each process. Its path becomes [jit PID], and its fd that file, as soon as
- * there is one; without, it is [anon].
+ * Code that a process generates at run time is in memory without a file. The process writes its
+ * names to a file while it runs: /tmp/perf-PID.map (its own PID and /tmp, if it is in a container),
+ * or jit-PID.dump, which it maps to announce it. Each process has one image for such memory. Its
+ * path is [anon] until there is a file with names; then the path is [jit PID], and fd is that file.
  *
- * Anybody may put a file of that name into /tmp. One is taken only if it is a regular file, no link
- * to one, belongs to the user that the process runs as or to root, and cannot be written by all.
- * Neither may it be older than the process: then it was written by one that had this number before.
- * Else image.why says what is wrong with it.
+ * Anybody may create such a file in /tmp, so it has to be a regular file (not a link), owned by
+ * root or by the process's user, not writable by all, and not older than the process: else an
+ * earlier process with this PID wrote it. For a file that is refused, image.why says why.
  */
 
-/* Whether a mapping of this name may hold code that its process has made. */
+/* Whether a mapping with this name may be memory with generated code. */
 bool jit_is_memory(const char *name);
 
-/* The image of such a mapping. Returns 0 or -ENOMEM. */
+/* Sets *image to the number of the process's image for such memory. Returns 0 or -ENOMEM. */
 int jit_image(struct process_table *table, struct process *process,
 	      const struct sideband_record *record, uint32_t *image);
 
-/* Notes a mapping of a file, which may be the process's jit-PID.dump. Returns 0 or -ENOMEM. */
-int jit_note_file(struct process_table *table, struct process *process,
-		  const struct sideband_record *record, uint32_t image);
+/* To be called for each mapping of a file, `image`: it may be the process's jit-PID.dump. */
+void jit_note_file(const struct process_table *table, struct process *process,
+		   const struct sideband_record *record, uint32_t image);
 
-/* Looks once more for what was not there yet. The processes may have ended. */
+/* Looks again for the files that were missing. Returns 0 or -ENOMEM. */
 int jit_look_again(struct process_table *table);
 
 #endif

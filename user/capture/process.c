@@ -52,12 +52,12 @@ struct process *process_at(const struct process_table *table, pid_t pid, uint64_
 {
 	uint32_t id =
 		index_find(&table->by_pid, hash_number(pid), pid_equal, table->processes, &pid);
-	uint32_t younger;
+	uint32_t next;
 
 	if (id == INDEX_NONE)
 		return NULL;
-	for (; (younger = table->processes[id].younger) != INDEX_NONE; id = younger)
-		if (table->processes[younger].spaces[0].since_ns > time_ns)
+	for (; (next = table->processes[id].next_with_pid) != INDEX_NONE; id = next)
+		if (table->processes[next].spaces[0].since_ns > time_ns)
 			break;
 	return &table->processes[id];
 }
@@ -103,7 +103,7 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
 	if (array_reserve(&table->processes, &table->room, table->count + 1, sizeof(*process)))
 		return -ENOMEM;
 	process = &table->processes[table->count];
-	*process = (struct process){ .pid = pid, .younger = INDEX_NONE };
+	*process = (struct process){ .pid = pid, .next_with_pid = INDEX_NONE };
 	process->jit = (struct jit){
 		.image = INDEX_NONE,
 		.dump = INDEX_NONE,
@@ -114,7 +114,7 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
 		return -ENOMEM;
 	older = process_find(table, pid);
 	if (older) {
-		older->younger = table->count;
+		older->next_with_pid = table->count;
 		process->reuses_pid = true;
 	} else if (index_add(&table->by_pid, hash_number(pid), table->count)) {
 		free(process->spaces);
@@ -139,8 +139,8 @@ struct address_space *process_space_at(struct process *process, uint64_t time_ns
 }
 
 /*
- * Looks among the first `count` mappings of a space for the youngest at that time. Returns whether
- * there is one; those that are younger shorten the time for which the answer holds.
+ * Searches the first `count` mappings of a space for the newest at that time. Returns whether there
+ * is one; newer ones limit the time for which the answer is valid.
  */
 static bool find_own_mapping(const struct address_space *space, size_t count, uint64_t pc,
 			     uint64_t time_ns, struct mapping_answer *answer)
@@ -175,15 +175,15 @@ struct mapping_answer space_mapping_at(const struct process_table *table,
 	return answer;
 }
 
-/* Memory without a file: its offset says nothing, and what adjoins is one. */
+/* Whether it is memory without a file: offsets mean nothing, adjacent mappings are joined. */
 static bool is_anonymous(const struct process *process, uint32_t image)
 {
 	return image == process->jit.image;
 }
 
 /*
- * Whether the youngest mapping at this place is the same one, or can be made to be: then there is
- * nothing to add. A JIT compiler maps new memory beside the old all the time.
+ * Whether the newest mapping at this address already covers this one, or could be extended to do
+ * so: a JIT compiler often maps new memory next to the old. Then there is nothing to add.
  */
 static bool is_known(const struct process_table *table, struct process *process,
 		     const struct capture_mapping *mapping)
@@ -216,7 +216,8 @@ static int find_image(struct process_table *table, struct process *process,
 		return -ENOMEM;
 	if (image_is_plain_memory(&table->images[*image]))
 		return jit_image(table, process, record, image);
-	return jit_note_file(table, process, record, *image);
+	jit_note_file(table, process, record, *image);
+	return 0;
 }
 
 bool process_is_crowded(struct process *process)
@@ -233,7 +234,7 @@ int process_map(struct process_table *table, struct process *process,
 		.limit = record->limit,
 		.offset = record->offset,
 		.time_ns = record->time_ns,
-		/* The kernel maps the program first, then its interpreter, then libraries. */
+		/* The kernel maps the program before its interpreter and libraries. */
 		.executable = space->count == 0 && space->parent == INDEX_NONE,
 	};
 
@@ -243,7 +244,7 @@ int process_map(struct process_table *table, struct process *process,
 	}
 	if (find_image(table, process, record, &mapping.image))
 		return -ENOMEM;
-	/* So that all that is anonymous is one: an address is its own offset. */
+	/* Address as offset: then adjacent anonymous mappings can be joined. */
 	if (is_anonymous(process, mapping.image))
 		mapping.offset = mapping.start;
 	else if (table->images[mapping.image].path[0] == '[')
@@ -276,7 +277,7 @@ int process_name_thread(struct process_table *table, pid_t tid, const char *comm
 	struct thread *thread = find_thread(table, tid);
 	char copy[COMM_SIZE];
 
-	/* comm may be another thread's, in the table that moves below. */
+	/* comm may point into the table, which moves below. */
 	snprintf(copy, sizeof(copy), "%s", comm);
 	if (!thread) {
 		if (array_reserve(&table->threads, &table->thread_room, table->thread_count + 1,
@@ -310,7 +311,8 @@ static int record_fork(struct process_table *table, const struct sideband_record
 	struct process *parent = process_find(table, record->parent);
 	struct address_space *space;
 
-	/* A new thread has its maker's name; only of one whose number was used is another known. */
+	/* A thread starts with its parent thread's name, whatever an earlier one with its TID had.
+	 */
 	if (find_thread(table, record->tid) || record->pid != record->parent)
 		if (parent &&
 		    process_name_thread(table, record->tid,
@@ -320,7 +322,7 @@ static int record_fork(struct process_table *table, const struct sideband_record
 		return 0;
 	if (process_add(table, record->pid, record->time_ns))
 		return -ENOMEM;
-	parent = process_find(table, record->parent); /* the table may have moved */
+	parent = process_find(table, record->parent); /* again: the table may have moved */
 	if (!parent)
 		return 0;
 	space = process_space(&table->processes[table->count - 1]);
@@ -355,8 +357,8 @@ int process_record(struct process_table *table, const struct sideband_record *re
 	case SIDEBAND_COMM:
 		return process_name_thread(table, record->tid, record->name);
 	case SIDEBAND_EXIT:
-		/* The leader's exit: other threads may live on, but no exec or mapping of a
-		 * process of this number comes from before that. */
+		/* When the leader exits, other threads may go on, but later exec and mapping
+		 * records of this PID belong to another process. */
 		process->ended |= record->tid == record->pid;
 		return process->ended ? process_note_change(table, process) : 0;
 	default:

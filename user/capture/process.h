@@ -11,47 +11,47 @@
 #define COMM_SIZE 16 /* TASK_COMM_LEN, with its NUL */
 
 /*
- * A target may map whatever it likes, and each mapping is a file to open, a path to keep, and a
- * search among all others: those of one address space have a budget. This is 10,000 of usual
- * length; the largest browsers and Java programs have 2,000.
+ * Budget for the mappings of an address space, since a target may map as much as it likes, and each
+ * mapping costs an open file, a path, and a search among the others. It allows 10,000 mappings with
+ * paths of usual length; the largest browsers and Java programs have 2,000.
  */
 #define SPACE_BYTES_MAX ((size_t)1024 * 1024)
 
 /*
- * What one program had mapped, from its exec (or birth, or our arrival) on. A child begins with
- * its parent's mappings, and refers to them: most children exec or end soon.
+ * The mappings of one program, from its exec, its fork or the start of the recording on. A child
+ * starts with its parent's mappings and refers to them, as most children soon exec or exit.
  */
 struct address_space {
 	uint64_t since_ns;
-	uint32_t parent;		  /* a process's number in the table, or INDEX_NONE */
-	uint32_t parent_space;		  /* the number of that process's address space then, */
-	uint32_t parent_count;		  /* and how many mappings it had itself */
-	struct capture_mapping *mappings; /* in the order of time */
+	uint32_t parent;		  /* the parent's number in the table, or INDEX_NONE */
+	uint32_t parent_space;		  /* the number of its address space at the fork, */
+	uint32_t parent_count;		  /* and how many mappings of its own that had */
+	struct capture_mapping *mappings; /* ordered by time */
 	size_t count, room;
-	size_t bytes;  /* of its own mappings, with their paths */
-	uint32_t exec; /* how many times exec was called: modulo, as in sample_id_exec() */
+	size_t bytes;  /* of its own mappings and their paths, for the budget */
+	uint32_t exec; /* as sample_id_exec(), or EXEC_UNKNOWN */
 };
 
 #define EXEC_UNKNOWN UINT32_MAX
 
-/* The file with the names of code that the process has generated: see capture/jit_file.h. */
+/* Code that the process has generated, and the file with its names: capture/jit_file.h. */
 struct jit {
 	uint32_t image; /* its memory without a file, or INDEX_NONE */
 	uint32_t dump;	/* the jit-PID.dump that it has mapped, or INDEX_NONE */
 	int root;	/* see image_root() */
-	bool has_root;	/* and whether it is to be had */
-	pid_t pid;	/* its own number in its innermost PID namespace */
-	uid_t uid;	/* its effective user */
-	time_t start;	/* when it began, since the epoch; 0: not known */
+	bool has_root;	/* `root` is valid */
+	pid_t pid;	/* in its innermost PID namespace */
+	uid_t uid;	/* the effective user */
+	time_t start;	/* when it started, since the epoch; 0: unknown */
 };
 
 struct process {
 	pid_t pid;
-	uint32_t younger; /* the number of the next process with this pid, or INDEX_NONE */
-	bool reuses_pid;  /* an earlier process had this pid */
+	uint32_t next_with_pid; /* the number of the next process with this PID, or INDEX_NONE */
+	bool reuses_pid;	/* an earlier process had this PID */
 	bool ended;
-	bool changed;		      /* it is in process_table.changed */
-	struct address_space *spaces; /* one more with each exec; at least one */
+	bool changed;		      /* is in process_table.changed */
+	struct address_space *spaces; /* each exec adds one; at least one */
 	size_t count, room;
 	struct jit jit;
 };
@@ -61,81 +61,81 @@ struct thread {
 	char comm[COMM_SIZE];
 };
 
-/* The root folder of a process, as its mount namespace has it. */
+/* The root directory of a process. */
 struct root {
 	int fd;
 	uint64_t namespace, device, inode;
 };
 
 /*
- * The processes that are followed, the files that they map for execution and the names of their
- * threads. Zero-initialised is empty.
+ * The processes that are followed, the files that they have mapped for execution, and the names of
+ * their threads. Zero-initialised is empty.
  */
 struct process_table {
-	bool everyone; /* take in all processes that appear */
-	bool inherit;  /* take in the children of those that are there */
+	bool everyone; /* add each process that appears */
+	bool inherit;  /* add the children of processes in the table */
 	struct process *processes;
 	size_t count, room;
 	struct thread *threads;
 	size_t thread_count, thread_room;
 	struct capture_image *images;
 	size_t image_count, image_room;
-	struct root *roots; /* of processes that have another than ours */
+	struct root *roots; /* that differ from ours */
 	size_t root_count, root_room;
-	bool notes_changes;
-	uint32_t *changed; /* processes whose mappings have changed, by their numbers */
+	bool notes_changes; /* fill `changed` */
+	uint32_t *changed;  /* numbers of processes whose mappings have changed */
 	size_t changed_count, changed_room;
-	pid_t crowded; /* a process of which mappings were dropped, as its budget is used up; or 0
-			*/
-	struct index by_pid; /* the oldest process of each pid */
+	pid_t crowded;	     /* a process whose mappings were dropped, over the budget; 0: none */
+	struct index by_pid; /* the first process with each PID */
 	struct index by_tid;
 	struct index by_path; /* images */
 };
 
 void process_table_free(struct process_table *table);
 
-/* Takes in a process of which nothing is known yet. */
+/* Adds a process, without mappings. Returns 0 or -ENOMEM, as do the calls below. */
 int process_add(struct process_table *table, pid_t pid, uint64_t time_ns);
 
-/* Applies a record of the kernel's. Records of strangers are passed over. */
+/* Applies a sideband record. Those of processes that are not followed are ignored. */
 int process_record(struct process_table *table, const struct sideband_record *record);
 
-/* Adds it to those that have changed, if notes_changes. Returns 0 or -ENOMEM. */
+/* Adds the process to `changed`, if notes_changes. */
 int process_note_change(struct process_table *table, struct process *process);
 
-/* The process that has, or had last, this pid; or NULL. */
+/* The last process with this PID, running or not; NULL: none. */
 struct process *process_find(const struct process_table *table, pid_t pid);
 
-/* The one that had it at a time; the first to have it when none had it yet. */
+/* The process that had this PID at a time, or else the first one after; NULL: none. */
 struct process *process_at(const struct process_table *table, pid_t pid, uint64_t time_ns);
 
-/* The address space that is in use now. */
+/* The current address space. */
 struct address_space *process_space(struct process *process);
 
-/* Adds a mapping (a SIDEBAND_MMAP record) to it, unless it is known or its budget is used up. */
+/* Adds the mapping of a SIDEBAND_MMAP record to it, unless it is known or over the budget. */
 int process_map(struct process_table *table, struct process *process,
 		const struct sideband_record *record);
 
-/* Whether the budget is used up for the mappings that it has now. */
+/* Whether the budget of the current address space is used up. */
 bool process_is_crowded(struct process *process);
 
+/* Sets the name of a thread. */
 int process_name_thread(struct process_table *table, pid_t tid, const char *comm);
 
-/* The address space that was in use at a time. */
+/* The address space at a time. */
 struct address_space *process_space_at(struct process *process, uint64_t time_ns);
 
-/* What held a pc at a time, and from when until when it did. */
+/* The mapping at a pc, and the time for which this is the answer. */
 struct mapping_answer {
 	const struct capture_mapping *mapping; /* NULL: none */
 	uint64_t since_ns, until_ns;	       /* [since_ns, until_ns) */
 };
 
-/* The mapping that held pc at a time: the youngest then; else the first to come. */
+/* Finds the mapping at pc at a time: the newest by then, or else the first one after. */
 struct mapping_answer space_mapping_at(const struct process_table *table,
 				       const struct address_space *space, uint64_t pc,
 				       uint64_t time_ns);
 
-/* The name of a thread: as recorded, as it is now, or its process's; "" when nothing is known. */
+/* A thread's name: as recorded, else its current one, else its process's, else "". */
 const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid);
 
 #endif

@@ -7,37 +7,38 @@
 #include "util/array.h"
 
 /*
- * One program's run in one process: from exec to exec. The kernel counts execs on from a number
- * that we do not know; when its first tick came tells which address space it had.
+ * The time in a process from one exec to the next. The kernel's exec number says which samples are
+ * of the same interval, but not of which address space: the time of the interval's first tick does.
  */
-struct era {
-	uint64_t key; /* a process's number in the table, and the exec number of the samples */
+struct exec_interval {
+	uint64_t key; /* the process's number in the table, and the samples' exec number */
 	uint64_t first_ns;
 };
 
-struct eras {
-	struct era *eras;
+struct exec_intervals {
+	struct exec_interval *all;
 	size_t count, room;
 	struct index index;
 };
 
-static uint64_t era_key(const struct process_table *processes, const struct process *process,
-			const struct counted *sample)
+static uint64_t interval_key(const struct process_table *processes, const struct process *process,
+			     const struct counted *sample)
 {
 	return (uint64_t)(process - processes->processes) << SAMPLE_EXEC_BITS |
 	       sample_id_exec(sample->id);
 }
 
-static bool era_equal(const void *array, uint32_t number, const void *key)
+static bool interval_equal(const void *array, uint32_t number, const void *key)
 {
-	return ((const struct era *)array)[number].key == *(const uint64_t *)key;
+	return ((const struct exec_interval *)array)[number].key == *(const uint64_t *)key;
 }
 
-static struct era *find_era(const struct eras *eras, uint64_t key)
+static struct exec_interval *find_interval(const struct exec_intervals *intervals, uint64_t key)
 {
-	uint32_t number = index_find(&eras->index, hash_u64(key, 0), era_equal, eras->eras, &key);
+	uint32_t number = index_find(&intervals->index, hash_u64(key, 0), interval_equal,
+				     intervals->all, &key);
 
-	return number == INDEX_NONE ? NULL : &eras->eras[number];
+	return number == INDEX_NONE ? NULL : &intervals->all[number];
 }
 
 static struct process *process_of(const struct process_table *processes,
@@ -46,43 +47,45 @@ static struct process *process_of(const struct process_table *processes,
 	return process_at(processes, sample_id_tgid(sample->id), sample->first_ns);
 }
 
-static int add_to_era(struct eras *eras, const struct process_table *processes,
-		      const struct counted *sample)
+static int add_to_interval(struct exec_intervals *intervals, const struct process_table *processes,
+			   const struct counted *sample)
 {
 	const struct process *process = process_of(processes, sample);
-	struct era *era;
+	struct exec_interval *interval;
 	uint64_t key;
 
 	if (!process)
 		return 0;
-	key = era_key(processes, process, sample);
-	era = find_era(eras, key);
-	if (!era) {
-		if (array_reserve(&eras->eras, &eras->room, eras->count + 1, sizeof(*era)) ||
-		    index_add(&eras->index, hash_u64(key, 0), eras->count))
+	key = interval_key(processes, process, sample);
+	interval = find_interval(intervals, key);
+	if (!interval) {
+		if (array_reserve(&intervals->all, &intervals->room, intervals->count + 1,
+				  sizeof(*interval)) ||
+		    index_add(&intervals->index, hash_u64(key, 0), intervals->count))
 			return -ENOMEM;
-		era = &eras->eras[eras->count++];
-		*era = (struct era){ key, sample->first_ns };
+		interval = &intervals->all[intervals->count++];
+		*interval = (struct exec_interval){ key, sample->first_ns };
 	}
-	if (sample->first_ns < era->first_ns)
-		era->first_ns = sample->first_ns;
+	if (sample->first_ns < interval->first_ns)
+		interval->first_ns = sample->first_ns;
 	return 0;
 }
 
-/* The address space that a sample is of; NULL: nothing is known of its process. */
+/* The address space of a sample; NULL: its process is unknown. */
 static const struct address_space *space_of(const struct process_table *processes,
-					    const struct eras *eras, const struct counted *sample)
+					    const struct exec_intervals *intervals,
+					    const struct counted *sample)
 {
 	struct process *process = process_of(processes, sample);
-	const struct era *era;
+	const struct exec_interval *interval;
 
 	if (!process)
 		return NULL;
-	era = find_era(eras, era_key(processes, process, sample));
-	return process_space_at(process, era->first_ns);
+	interval = find_interval(intervals, interval_key(processes, process, sample));
+	return process_space_at(process, interval->first_ns);
 }
 
-/* The one that its process had before; NULL: none is known. */
+/* The address space that the process had before; NULL: unknown. */
 static const struct address_space *space_before(const struct process_table *processes,
 						const struct counted *sample,
 						const struct address_space *space)
@@ -92,15 +95,15 @@ static const struct address_space *space_before(const struct process_table *proc
 	return process && space > process->spaces ? space - 1 : NULL;
 }
 
-_Static_assert(CAPTURE_DEPTH_MAX == STACK_DEPTH_MAX, "a stack is longer than is said");
+_Static_assert(CAPTURE_DEPTH_MAX == STACK_DEPTH_MAX, "CAPTURE_DEPTH_MAX is part of capture.h");
 
 /*
- * Stacks have most of their frames in common, and a process may have very many mappings: what was
- * found is kept in the place that the space and the pc hash to, until something else goes there.
+ * Cache of mappings by address space and pc, one entry per hash value: stacks have most of their
+ * frames in common, and a process may have very many mappings.
  */
-#define FOUND_SIZE (1U << 14)
+#define CACHE_SIZE (1U << 14)
 
-struct found {
+struct cached_mapping {
 	const struct address_space *space; /* NULL: empty */
 	uint64_t pc;
 	struct mapping_answer answer;
@@ -108,8 +111,8 @@ struct found {
 
 struct visitor {
 	struct process_table *processes;
-	struct eras eras;
-	struct found *found; /* FOUND_SIZE of them */
+	struct exec_intervals intervals;
+	struct cached_mapping *cache; /* CACHE_SIZE of them */
 	bool incomplete;
 	int (*visit)(const struct capture_sample *sample, void *context);
 	void *context;
@@ -119,25 +122,26 @@ static const struct capture_mapping *find_mapping(const struct visitor *v,
 						  const struct address_space *space, uint64_t pc,
 						  uint64_t time_ns)
 {
-	struct found *found = &v->found[hash_u64((uintptr_t)space, pc) % FOUND_SIZE];
+	struct cached_mapping *cached = &v->cache[hash_u64((uintptr_t)space, pc) % CACHE_SIZE];
 
-	if (found->space != space || found->pc != pc || time_ns < found->answer.since_ns ||
-	    time_ns >= found->answer.until_ns)
-		*found = (struct found){ space, pc,
-					 space_mapping_at(v->processes, space, pc, time_ns) };
-	return found->answer.mapping;
+	if (cached->space != space || cached->pc != pc || time_ns < cached->answer.since_ns ||
+	    time_ns >= cached->answer.until_ns)
+		*cached = (struct cached_mapping){
+			space, pc, space_mapping_at(v->processes, space, pc, time_ns)
+		};
+	return cached->answer.mapping;
 }
 
 /*
- * Fills in the frames, of which the first kernel_depth are the kernel's. Returns how many there
- * are.
+ * Fills in the frames, the first kernel_depth of which are in the kernel. Returns how many to keep:
+ * see resolve_each().
  */
 static uint32_t resolve_frames(const struct visitor *v, const struct counted *sample,
 			       const uint64_t *pcs, struct capture_frame *frames)
 {
-	const struct address_space *space = space_of(v->processes, &v->eras, sample), *before;
+	const struct address_space *space = space_of(v->processes, &v->intervals, sample), *before;
 	uint32_t depth = sample->kernel_depth + sample->user_depth, kept = 0;
-	bool sure = false; /* that memory without a mapping holds no code */
+	bool sure = false; /* the mappings are known: what has none holds no code */
 
 	for (uint32_t i = 0; i < depth; i++) {
 		bool user = space && i >= sample->kernel_depth;
@@ -146,7 +150,7 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 		/* A call may be the last instruction of a mapping. */
 		frames[i].mapping =
 			user ? find_mapping(v, space, pcs[i] - (i > 0), sample->first_ns) : NULL;
-		/* While it executes another program, a thread has come from the one before. */
+		/* In exec, the user pc of a tick in the kernel is still in the previous program. */
 		if (user && !frames[i].mapping && i == sample->kernel_depth &&
 		    sample->id & SAMPLE_ID_KERNEL &&
 		    (before = space_before(v->processes, sample, space)))
@@ -190,16 +194,16 @@ int resolve_each(const struct counts *counts, struct process_table *processes, b
 	};
 	int err = 0;
 
-	v.found = calloc(FOUND_SIZE, sizeof(*v.found));
-	if (!v.found)
+	v.cache = calloc(CACHE_SIZE, sizeof(*v.cache));
+	if (!v.cache)
 		return -ENOMEM;
 	for (size_t i = 0; i < counts->count && !err; i++)
-		err = add_to_era(&v.eras, processes, &counts->samples[i]);
+		err = add_to_interval(&v.intervals, processes, &counts->samples[i]);
 	for (size_t i = 0; i < counts->count && !err; i++)
 		if (counts->samples[i].count)
 			err = visit_sample(&v, counts, i);
-	free(v.found);
-	free(v.eras.eras);
-	index_free(&v.eras.index);
+	free(v.cache);
+	free(v.intervals.all);
+	index_free(&v.intervals.index);
 	return err;
 }

@@ -7,11 +7,11 @@
 #include "capture/process.h"
 
 /*
- * Calls visit for each sample, with the mappings that held its pcs when its first tick came and the
- * name of its thread. Where frame pointers lead to memory that holds no code, and to none that does
- * behind it, they have led astray, and the stack ends in front of it; but not if what is known is
- * incomplete. With code behind it, it is code that moved there unseen, by mremap(2) or a process
- * that shares the memory. Stops when visit returns non-zero, and returns that, or -ENOMEM.
+ * Calls visit for each sample, with the mappings at its pcs at the time of its first tick, and the
+ * name of its thread. Frame pointers may be wrong: frames after the last one with a mapping are
+ * removed, unless `incomplete` (mapping records were lost). A frame without a mapping between
+ * others stays: its code was moved there by mremap(2), or mapped by a process that shares the
+ * memory. Stops when visit returns non-zero, and returns that, or -ENOMEM.
  */
 int resolve_each(const struct counts *counts, struct process_table *processes, bool incomplete,
 		 int (*visit)(const struct capture_sample *sample, void *context), void *context);

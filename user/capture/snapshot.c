@@ -14,7 +14,7 @@
 #include "util/index.h"
 #include "util/number.h"
 
-/* The kernel writes the end of a line in a path as \012, and nothing else so. */
+/* The kernel writes a newline in a path as \012, and escapes nothing else. */
 static void restore_line_ends(char *path)
 {
 	static const char escape[] = "\\012";
@@ -26,7 +26,7 @@ static void restore_line_ends(char *path)
 	}
 }
 
-/* One line of /proc/PID/maps: "start-limit rwxp offset dev inode   path". False: not code. */
+/* Parses a line of /proc/PID/maps. Returns false if the mapping is not executable. */
 static bool parse_maps_line(char *line, struct sideband_record *record)
 {
 	unsigned int device_major, device_minor;
@@ -44,7 +44,7 @@ static bool parse_maps_line(char *line, struct sideband_record *record)
 	return permissions[2] == 'x';
 }
 
-/* The program itself stands where the kernel's link says, not always first. */
+/* Marks the mappings of the program itself, /proc/PID/exe: it is not always mapped first. */
 static void mark_executable(struct process_table *table, struct process *process)
 {
 	struct address_space *space = process_space(process);
@@ -63,9 +63,9 @@ static void mark_executable(struct process_table *table, struct process *process
 }
 
 /*
- * A process may have tens of thousands of mappings of few files, or of none. They must not use up
- * the budget of other files, so the first mappings of each file are read first. Files are compared
- * by a hash alone: when two have the same, some mappings are read a little later.
+ * A process may have tens of thousands of mappings of few files, or of none. So that they do not
+ * use up the budget, the first mappings of each file are read before the rest. Files are compared
+ * by hash only: two files with the same hash share the number of first mappings.
  */
 #define FIRST_OF_FILE 8
 #define FILE_SLOTS    4096
@@ -74,7 +74,7 @@ struct maps_reader {
 	struct process_table *table;
 	struct process *process;
 	struct sideband_record record;
-	uint8_t read[FILE_SLOTS]; /* how many mappings of a file, up to FIRST_OF_FILE */
+	uint8_t read[FILE_SLOTS]; /* by hash: mappings that were read, up to FIRST_OF_FILE */
 	bool found;		  /* the thread still had an address space */
 	bool deferred;		  /* some mappings were not read yet */
 };
@@ -91,7 +91,7 @@ static bool is_one_of_many(struct maps_reader *r)
 	return false;
 }
 
-/* all: else the first of each file */
+/* all: read all mappings, else the first ones of each file */
 static int read_lines(struct maps_reader *r, FILE *maps, bool all)
 {
 	char *line = NULL;
@@ -108,13 +108,13 @@ static int read_lines(struct maps_reader *r, FILE *maps, bool all)
 		}
 		err = process_map(r->table, r->process, &r->record);
 		if (process_is_crowded(r->process) && r->table->crowded)
-			break; /* it takes no more */
+			break; /* no more will be added */
 	}
 	free(line);
 	return err;
 }
 
-/* *found says whether the thread still had an address space. */
+/* *found: whether the thread still had an address space. */
 static int read_maps(struct process_table *table, struct process *process, pid_t tid,
 		     uint64_t time_ns, bool *found)
 {
@@ -130,7 +130,7 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
 	maps = fopen(path, "re");
 	if (!maps)
-		return 0; /* it ended, or is another user's: its pcs will have no image */
+		return 0; /* it has ended, or may not be read: its pcs will have no image */
 	err = read_lines(&reader, maps, false);
 	if (!err && reader.deferred) {
 		rewind(maps);
@@ -152,8 +152,8 @@ static int name_thread(struct process_table *table, pid_t pid, pid_t tid)
 }
 
 /*
- * All threads share one address space, but one that has ended shows none: the first thread may
- * have ended long before its process.
+ * Reads the names of all threads, and the mappings from the first thread that shows them: a thread
+ * that has ended shows none, and the leader may end long before its process.
  */
 static int read_threads(struct process_table *table, struct process *process, uint64_t time_ns)
 {
@@ -167,7 +167,7 @@ static int read_threads(struct process_table *table, struct process *process, ui
 	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
 	directory = opendir(path);
 	if (!directory)
-		return 0; /* it ended */
+		return 0; /* it has ended */
 	while (!err && (entry = readdir(directory))) {
 		if (number_parse(entry->d_name, 1, INT32_MAX, &tid))
 			continue;
@@ -184,7 +184,7 @@ int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns)
 	struct process *process = process_find(table, pid);
 
 	if (process && process->ended)
-		return 0; /* another may have its number by now */
+		return 0; /* its PID may be another process's by now */
 	if (!process) {
 		if (process_add(table, pid, time_ns))
 			return -ENOMEM;

@@ -5,13 +5,13 @@
 #include "capture/process.h"
 
 /*
- * Takes in a process as /proc shows it now: executable mappings and the names of its threads.
- * One that ended meanwhile is taken in without mappings. Again for a process that is there: adds
- * what its address space lacks, as of time_ns (0: the recording has only begun).
+ * Reads a process's executable mappings and its threads' names from /proc, and adds the process to
+ * the table if it is new; if it has ended, without mappings. To a known process it adds the
+ * mappings that are missing, as mapped at time_ns (0: before the recording). Returns 0 or -ENOMEM.
  */
 int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns);
 
-/* The same for every process of the machine. */
+/* The same for all processes, with time_ns 0. */
 int snapshot_all(struct process_table *table);
 
 #endif

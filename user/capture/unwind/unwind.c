@@ -378,10 +378,10 @@ static int publish(struct unwind *u, size_t number)
 	struct process *process = &u->processes->processes[number];
 	struct address_space *space = process_space(process);
 	struct unwind_process_state *state = &u->states[number];
-	bool ended = process->ended || process->younger != INDEX_NONE;
+	bool ended = process->ended || process->next_with_pid != INDEX_NONE;
 	int err = 0;
 
-	if (process->ended && process->younger == INDEX_NONE && has_threads(process->pid))
+	if (process->ended && process->next_with_pid == INDEX_NONE && has_threads(process->pid))
 		return 0; /* see look_at_published() */
 	if (ended || state->number != process->count - 1)
 		err = withdraw(u, number);
@@ -508,7 +508,7 @@ static struct process *look_for_mappings(struct unwind *u, const struct unwind_c
 	}
 	space = process_space(process);
 	if (space->count || space->parent != INDEX_NONE || process->ended ||
-	    process->younger != INDEX_NONE || u->states[number].looked >= process->count)
+	    process->next_with_pid != INDEX_NONE || u->states[number].looked >= process->count)
 		return process;
 	u->states[number].looked = process->count;
 	return snapshot_process(table, pid, copy->time_ns) ? NULL : &table->processes[number];
