@@ -6,7 +6,7 @@
 
 #include "bpf/cell.h"
 
-/* The program's own executable mappings: [*start, *limit), or -ENOENT. */
+/* Sets [*start, *limit) to the program's own executable mappings. Returns 0 or -ENOENT. */
 static int find_text(const struct address_space *space, uint64_t *start, uint64_t *limit)
 {
 	*start = UINT64_MAX;

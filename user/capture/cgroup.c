@@ -12,9 +12,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Where the hierarchies are mounted whose groups can be told apart on a tick; empty: nowhere. */
+/* The mount points of the hierarchies that the BPF program can read; "": not mounted. */
 struct mounts {
-	char v1[PATH_MAX]; /* of cgroup v1: the one with the controller perf_event */
+	char v1[PATH_MAX]; /* cgroup v1 with the controller perf_event */
 	char v2[PATH_MAX];
 };
 
@@ -46,7 +46,7 @@ static bool is_of(int fd, long magic)
 	return fstatfs(fd, &status) == 0 && status.f_type == magic;
 }
 
-/* Below a place, or as it stands when that is empty. -EXDEV: not in a cgroup file system. */
+/* Opens place/path, or path if place is "". -EXDEV: not in a cgroup file system. */
 static int open_directory(const char *place, const char *path)
 {
 	char whole[2 * PATH_MAX];
@@ -86,7 +86,7 @@ static int explain(const struct mounts *mounts, const char *path, int code, stru
 	return -code;
 }
 
-/* Of the hierarchies of cgroup v1, each process has a group that we know of in one alone. */
+/* In cgroup v1, the BPF program can read the group of a process in one hierarchy only. */
 static int check_hierarchy(const struct cgroup *group, const struct mounts *mounts,
 			   const struct stat *status, struct error *e)
 {
@@ -142,7 +142,7 @@ int cgroup_open(struct cgroup *group, struct error *e)
 
 bool cgroup_has_all(const struct cgroup *group)
 {
-	return group->id == 1; /* kernfs counts the nodes of a hierarchy from 1 on */
+	return group->id == 1; /* kernfs numbers the nodes of a hierarchy from 1 on */
 }
 
 int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns)

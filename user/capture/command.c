@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The caller has signals blocked and ignored for its own sake: its program must not. */
+/* Undoes what the caller has blocked and ignored for itself. */
 static void restore_signals(void)
 {
 	sigset_t none;
@@ -17,7 +17,7 @@ static void restore_signals(void)
 	signal(SIGPIPE, SIG_DFL);
 }
 
-/* Never returns. argv is known to the child since the fork. */
+/* Does not return. */
 static void run_child(int go_fd, int failure_fd, char *const *argv)
 {
 	ssize_t n;
@@ -101,7 +101,7 @@ void command_release(struct command *command)
 	if (!command->pid)
 		return;
 	if (command->go_fd >= 0) {
-		close(command->go_fd); /* the child reads the end of file and is gone */
+		close(command->go_fd); /* the child reads the end of file and exits */
 		waitpid(command->pid, NULL, 0);
 	}
 	close(command->failure_fd);

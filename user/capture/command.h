@@ -17,16 +17,16 @@ struct command {
 	int status; /* as wait(2) gives it, once ended */
 };
 
-/* Forks the child. argv must live until command_release(). */
+/* Forks the child. argv must stay valid until command_release(). Returns 0 or a negative errno. */
 int command_prepare(struct command *command, char *const *argv, struct error *e);
 
-/* Lets it exec; says why when it cannot. */
+/* Lets the child exec. Returns 0, or a negative errno: it could not. */
 int command_go(struct command *command, struct error *e);
 
-/* Its status as wait(2) gives it, or -1: it has not ended. Does not wait. */
+/* Returns its status as from wait(2); -1: it has not ended. Does not wait. */
 int command_status(struct command *command);
 
-/* Ends a child that has not been let go. One that runs goes on. */
+/* Ends a child that still waits for its exec. A command that runs keeps running. */
 void command_release(struct command *command);
 
 #endif

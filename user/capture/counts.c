@@ -7,12 +7,12 @@
 
 #include "util/array.h"
 
-/* User addresses end below it, kernel addresses begin at or above it. */
+/* User addresses are below it, kernel addresses are not. */
 #define KERNEL_START 0x8000000000000000ULL
 
 struct key {
 	const struct counted *sample;
-	const uint64_t *pcs, *there; /* there: counts.pcs */
+	const uint64_t *pcs, *stored; /* stored: counts.pcs */
 	size_t depth;
 };
 
@@ -23,7 +23,7 @@ static bool sample_equal(const void *array, uint32_t number, const void *of)
 
 	return a->id == key->sample->id && a->kernel_depth == key->sample->kernel_depth &&
 	       a->user_depth == key->sample->user_depth && a->end == key->sample->end &&
-	       memcmp(key->there + a->first_pc, key->pcs, key->depth * sizeof(*key->pcs)) == 0;
+	       memcmp(key->stored + a->first_pc, key->pcs, key->depth * sizeof(*key->pcs)) == 0;
 }
 
 static int append(struct counts *counts, const struct key *key, uint64_t hash)
@@ -43,7 +43,7 @@ static int append(struct counts *counts, const struct key *key, uint64_t hash)
 	return 0;
 }
 
-static uint32_t believable_depth(const uint64_t *pcs, uint32_t depth)
+static uint32_t plausible_depth(const uint64_t *pcs, uint32_t depth)
 {
 	for (uint32_t i = 1; i < depth; i++)
 		if (pcs[i] == 0 || pcs[i] >= KERNEL_START)
@@ -58,7 +58,7 @@ int counts_add(struct counts *counts, const struct counted *added, const uint64_
 	uint32_t number;
 	uint64_t hash;
 
-	sample.user_depth = believable_depth(pcs + sample.kernel_depth, sample.user_depth);
+	sample.user_depth = plausible_depth(pcs + sample.kernel_depth, sample.user_depth);
 	key.depth = sample.kernel_depth + sample.user_depth;
 	hash = hash_bytes(pcs, key.depth * sizeof(*pcs), sample.id);
 	number = index_find(&counts->index, hash, sample_equal, counts->samples, &key);
@@ -79,7 +79,7 @@ int counts_add_table(struct counts *counts, const struct sample_bucket *table, s
 		struct counted sample = { .user_depth = 1 };
 		uint64_t count, pc;
 
-		/* The id is written last, and read first. */
+		/* The ID is written last, and read first. */
 		sample.id = __atomic_load_n(&from->id, __ATOMIC_ACQUIRE);
 		count = sample.id ? __atomic_load_n(&from->count, __ATOMIC_RELAXED) : 0;
 		if (count == taken[i])

@@ -7,18 +7,18 @@
 #include "bpf/sample.h"
 #include "util/index.h"
 
-/* A stack, or one pc, of one thread in one mode. */
+/* A stack, or a pc, of one thread in one mode, with its count. */
 struct counted {
 	uint64_t id; /* bpf/sample.h */
 	uint64_t first_ns;
 	uint64_t count;
-	/* Its pcs, leaf first: the kernel's are counts.pcs[first_pc ..], the user's come behind. */
+	/* Its pcs, leaf first: the kernel's from counts.pcs[first_pc] on, then the user's. */
 	size_t first_pc;
 	uint32_t kernel_depth, user_depth;
 	uint8_t end, by_frame_pointer; /* as in struct stack */
 };
 
-/* Samples summed by pcs and id, outside the kernel. Zero-initialised is empty. */
+/* All samples, summed by pcs and ID. Zero-initialised is empty. */
 struct counts {
 	struct counted *samples; /* their numbers never change */
 	size_t count, room;
@@ -28,30 +28,30 @@ struct counts {
 };
 
 /*
- * Adds a sample's count to its like. pcs holds kernel_depth + user_depth of them; first_pc is
- * ignored. Callers that cannot be addresses of user space, and all behind, are left out: there the
- * frame pointers have led astray. Returns 0 or -ENOMEM.
+ * Adds a sample: its count, if one with the same pcs and ID is there. `pcs`: kernel_depth +
+ * user_depth of them; first_pc is ignored. From the first caller on that cannot be an address of
+ * user space the frames are dropped: the frame pointers were wrong. Returns 0 or -ENOMEM.
  */
 int counts_add(struct counts *counts, const struct counted *sample, const uint64_t *pcs);
 
 /*
- * Adds what the kernel's table of so many buckets holds beyond what was taken of it before:
- * taken[], one number for each sample of it, 0 at first.
+ * Adds what the BPF program has counted in its table since the last call. taken[] keeps what was
+ * added before: one number for each slot of the table, initially 0. Returns 0 or -ENOMEM.
  */
 int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets,
 		     uint64_t *taken);
 
-/* The same for the kernel's table of stacks, which are in the arena. */
+/* The same for the table of stacks. */
 int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, size_t buckets,
 		      const struct stack_chunk *arena, uint64_t *taken);
 
-/* Adds one tick that came through the ring buffer. */
+/* Adds one tick from the ring buffer. */
 int counts_add_record(struct counts *counts, const struct stack_sample *record);
 
-/* Makes all counts 0. The samples stay, each at its number. */
+/* Sets all counts to 0. The samples stay, with their numbers. */
 void counts_clear(struct counts *counts);
 
-/* The sum of all counts; *kernel receives how many of them came in the kernel. */
+/* Returns the sum of all counts; *kernel receives the part in the kernel. */
 uint64_t counts_sum(const struct counts *counts, uint64_t *kernel);
 
 void counts_free(struct counts *counts);

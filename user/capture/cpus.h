@@ -5,16 +5,16 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-/* How often to look which CPUs are online. */
+/* How often to check which CPUs are online. */
 #define CPUS_LOOK_NS NS_PER_S
 
 /*
- * Calls visit for each CPU of a list as the kernel writes them: "0-3,8,10-11". CPU numbers may
- * have gaps. Stops when visit returns non-zero, and returns that; -EINVAL: not such a list.
+ * Calls visit for each CPU of a list as the kernel writes it: "0-3,8,10-11". Stops when visit
+ * returns non-zero, and returns that; -EINVAL: not such a list.
  */
 int cpus_each(const char *list, int (*visit)(int cpu, void *context), void *context);
 
-/* The same for the CPUs that are online now. */
+/* The same for the CPUs that are online. */
 int cpus_each_online(int (*visit)(int cpu, void *context), void *context, struct error *e);
 
 #endif

@@ -17,8 +17,8 @@
 #include "util/file.h"
 #include "util/number.h"
 
-/* How far apart, at most, the first and the last CPU begin. */
-#define MOST_SPREAD_NS (4 * NS_PER_MS)
+/* The CPUs' ticks are spread over this time at most. */
+#define SPREAD_NS_MAX (4 * NS_PER_MS)
 
 #define SAMPLE_RATE_SYSCTL "kernel.perf_event_max_sample_rate"
 
@@ -45,7 +45,8 @@ static bool have_cycles(void)
 		.sample_period = 1000000,
 		.disabled = 1,
 	};
-	/* An event of a task would make every switch of the machine longer for a second. */
+	/* On a CPU: an event of a task would slow down every task switch of the machine for a
+	 * second. */
 	int fd = perf_event_open(&attr, -1, sched_getcpu());
 
 	if (fd < 0)
@@ -56,7 +57,7 @@ static bool have_cycles(void)
 
 uint64_t events_tick_ns(void)
 {
-	return clock_resolution_ns(CLOCK_MONOTONIC_COARSE); /* it goes forward at each tick */
+	return clock_resolution_ns(CLOCK_MONOTONIC_COARSE); /* this clock advances at each tick */
 }
 
 int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
@@ -149,7 +150,7 @@ static int open_cpu(int cpu, void *context)
 		return error_no_memory(c->e);
 	event.fd = perf_event_open(&set->attr, -1, cpu);
 	if (event.fd == -ENODEV)
-		return 0; /* it went offline just now */
+		return 0; /* the CPU has just gone offline */
 	if (event.fd < 0)
 		return perf_event_error(c->e, -event.fd, what);
 	if (ioctl(event.fd, PERF_EVENT_IOC_SET_BPF, c->program_fd)) {
@@ -163,10 +164,10 @@ static int open_cpu(int cpu, void *context)
 	return 0;
 }
 
-/* Each CPU ticks at its own time, or all would look at the same moment into what they share. */
+/* Enables each CPU at another time: else all would access the shared tables at the same moment. */
 static int enable(struct event_set *set, size_t first, struct error *e)
 {
-	uint64_t spread_ns = set->period_ns < MOST_SPREAD_NS ? set->period_ns : MOST_SPREAD_NS;
+	uint64_t spread_ns = set->period_ns < SPREAD_NS_MAX ? set->period_ns : SPREAD_NS_MAX;
 	uint64_t start_ns = now_ns();
 
 	for (size_t i = first; i < set->count; i++) {
@@ -193,7 +194,7 @@ int events_open(struct event_set *set, const struct members *members, int progra
 	first = set->count;
 	set->incomplete = false;
 	err = cpus_each_online(open_cpu, &context, e);
-	enable_err = enable(set, first, err ? &why : e); /* those that there are tick in any case */
+	enable_err = enable(set, first, err ? &why : e); /* even if another failed */
 	return err ?: enable_err;
 }
 

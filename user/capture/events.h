@@ -9,42 +9,43 @@
 
 struct event {
 	int fd, cpu;
-	uint64_t enabled_ns; /* how long it has ticked, when that was last read; 0: never was */
+	uint64_t enabled_ns; /* for how long it has ticked, as last read; 0: not yet read */
 };
 
-/* The clocks of all CPUs: a perf event on each. Zero-initialised (but for attr) is none. */
+/* The clocks of all CPUs: a perf event on each. Zero-initialised, except attr, is empty. */
 struct event_set {
 	struct perf_event_attr attr;
-	uint64_t period_ns; /* between two ticks of a CPU; of cycles: about */
+	uint64_t period_ns; /* between two ticks of a CPU; with cycles: approximately */
 	struct event *events;
 	size_t count, room;
-	bool incomplete; /* some CPUs have none, as no member may run there */
+	bool incomplete; /* some CPUs have no event, as no member may run there */
 };
 
-/* Chooses the clock and fills in set->attr and set->period_ns. */
+/* Chooses the clock; sets set->attr and set->period_ns. Returns 0 or a negative errno. */
 int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
 		   struct error *e);
 
 /* "cpu-clock" or "cycles". */
 const char *events_name(const struct event_set *set);
 
-/* Whether it is a clock, which ticks whatever the CPU does. */
+/* Whether the ticks measure time, not cycles. */
 bool events_count_time(const struct event_set *set);
 
 /*
- * Opens one event for every CPU that is online and has none, with the BPF program on it, but for
- * those CPUs that no member may run on; members NULL: for all. From then on they tick. To be called
- * again now and then, as CPUs come and go.
+ * Opens an event with the BPF program on each online CPU that has none, if a member may run there;
+ * members NULL: on all. They tick from then on. To be called again from time to time, as CPUs come
+ * and go. Returns 0 or a negative errno.
  */
 int events_open(struct event_set *set, const struct members *members, int program_fd,
 		struct error *e);
 
-/* Ends them: no tick comes any more after this. */
+/* Closes the events: no tick after this. */
 void events_stop(struct event_set *set);
 
+/* Frees the set; closes its events, if that was not done. */
 void events_close(struct event_set *set);
 
-/* The period of the scheduler's tick; 0: the kernel does not tell. */
+/* The period of the scheduler's tick; 0: unknown. */
 uint64_t events_tick_ns(void);
 
 #endif

@@ -19,7 +19,7 @@ int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
 
 bool perf_event_is_dead(int fd, uint64_t *enabled_ns)
 {
-	uint64_t values[2], before_ns = *enabled_ns; /* values: the count, and that time */
+	uint64_t values[2], before_ns = *enabled_ns; /* values: the count, the time enabled */
 
 	if (read(fd, values, sizeof(values)) != sizeof(values))
 		return true;
@@ -28,10 +28,10 @@ bool perf_event_is_dead(int fd, uint64_t *enabled_ns)
 }
 
 /*
- * Debian's kernels know a level above the usual ones, and begin with it: perf events take
- * CAP_SYS_ADMIN then, CAP_PERFMON is not enough.
+ * Debian's kernels have a level above the usual ones as their default: perf events then require
+ * CAP_SYS_ADMIN, and CAP_PERFMON is not enough.
  */
-static bool is_closed(void)
+static bool requires_admin(void)
 {
 	char text[32];
 	uint64_t level;
@@ -47,7 +47,7 @@ int perf_event_error(struct error *e, int code, const char *what)
 	snprintf(text, sizeof(text), "cannot open a perf event for %s", what);
 	if (code == EACCES || code == EPERM) {
 		privilege_error(e, code, text);
-		if (is_closed())
+		if (requires_admin())
 			error_mend(e, "run it as root, or: sysctl kernel.perf_event_paranoid=2 "
 				      "(above that, capabilities are not enough on this kernel)");
 		return -code;

@@ -9,16 +9,16 @@
 
 #include "util/error.h"
 
-/* perf_event_open(2), which has no wrapper in libc. Returns a descriptor or -errno. */
+/* perf_event_open(2), which libc does not wrap. Returns a descriptor, close-on-exec, or -errno. */
 int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu);
 
 /*
- * Whether a CPU's event is dead: its CPU has gone offline since, even if it is back. The attr has
- * PERF_FORMAT_TOTAL_TIME_ENABLED, and *enabled_ns is that time as of the last call, first 0.
+ * Whether a CPU's event is dead: its CPU has gone offline since, even if it is back. The event must
+ * have PERF_FORMAT_TOTAL_TIME_ENABLED. *enabled_ns keeps that time from call to call; initially 0.
  */
 bool perf_event_is_dead(int fd, uint64_t *enabled_ns);
 
-/* Explains a perf_event_open() for `what` that failed with `code`. Returns -code. */
+/* Sets *e for a perf_event_open() for `what` that failed with errno `code`. Returns -code. */
 int perf_event_error(struct error *e, int code, const char *what);
 
 #endif

@@ -6,22 +6,17 @@
 
 #include "util/clock.h"
 
-/* The parts of the scheduler's tick: a phase is met when a tick has come in its part. */
-#define MOST_PARTS 64
+/* The scheduler's period is divided into up to this many parts. */
+#define PARTS_MAX 64
 
-/* So many ticks, at least, for all phases. */
-#define LEAST_TICKS 256
-
-/* How many parts so many ticks can be asked to meet: chance would leave out 1 in 50 of them. */
-static unsigned int parts_of(unsigned int ticks)
-{
-	return ticks / 6 < MOST_PARTS ? ticks / 6 : MOST_PARTS;
-}
+/* The least number of ticks in which all parts must be met. */
+#define TICKS_MIN 256
 
 static bool meets_all(uint64_t period, uint64_t tick_ns, unsigned int ticks)
 {
-	unsigned int parts = parts_of(ticks), met = 0;
-	bool seen[MOST_PARTS];
+	/* Of more parts, even random ticks would often miss one. */
+	unsigned int parts = ticks / 6 < PARTS_MAX ? ticks / 6 : PARTS_MAX, met = 0;
+	bool seen[PARTS_MAX];
 	uint64_t phase = 0;
 
 	memset(seen, 0, sizeof(seen));
@@ -38,11 +33,11 @@ static bool meets_all(uint64_t period, uint64_t tick_ns, unsigned int ticks)
 uint64_t period_choose(unsigned int frequency, uint64_t tick_ns)
 {
 	uint64_t nominal = NS_PER_S / frequency, most = nominal / 200;
-	unsigned int ticks = frequency > LEAST_TICKS ? frequency : LEAST_TICKS;
+	unsigned int ticks = frequency > TICKS_MIN ? frequency : TICKS_MIN;
 
 	if (!tick_ns)
 		return nominal;
-	/* Steps of 0.005 %, and no whole part of anything. */
+	/* Steps of 0.005 %; 20011 is a prime. */
 	for (uint64_t i = 0, step = nominal / 20011 ?: 1; i * step <= most; i++) {
 		if (meets_all(nominal + i * step, tick_ns, ticks))
 			return nominal + i * step;

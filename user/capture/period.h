@@ -5,10 +5,11 @@
 #include <stdint.h>
 
 /*
- * The period of a clock that ticks `frequency` times a second, and is not in step with the
- * scheduler's tick, which comes every tick_ns (0: not known): what that wakes begins right behind
- * it and may always end before the next. It is the nearest to NS_PER_S / frequency, and at most 0.5
- * % from it, whose ticks come in all phases of the scheduler's within a second or 256 of them.
+ * Returns the period of a clock with `frequency` ticks a second that is not in step with the
+ * scheduler's tick, whose period is tick_ns (0: unknown): a task that the scheduler's tick wakes
+ * runs right after it and may always be done before the next, so a clock in step would never meet
+ * it. It is the period nearest to NS_PER_S / frequency, at most 0.5 % off, whose ticks meet all
+ * phases of the scheduler's period within a second or 256 ticks, whichever is longer.
  */
 uint64_t period_choose(unsigned int frequency, uint64_t tick_ns);
 

@@ -4,7 +4,7 @@
 
 #include "util/error.h"
 
-/* An error for what the kernel refused for want of privileges, with the mend. Returns -code. */
+/* Sets *e, with a hint: `what`, refused with errno `code` for lack of privileges. Returns -code. */
 int privilege_error(struct error *e, int code, const char *what);
 
 #endif

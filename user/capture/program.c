@@ -12,12 +12,12 @@
 
 #include "capture/privilege.h"
 
-/* libbpf's first complaint, for the error that follows it. Its callback carries no context. */
+/* libbpf's first warning, for the error message. Its callback has no context. */
 static __thread char libbpf_message[256];
 
 static int keep_libbpf_message(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	if (level == LIBBPF_WARN && !libbpf_message[0]) { /* the first tells the cause */
+	if (level == LIBBPF_WARN && !libbpf_message[0]) { /* the first one names the cause */
 		vsnprintf(libbpf_message, sizeof(libbpf_message), format, arguments);
 		libbpf_message[strcspn(libbpf_message, "\n")] = '\0';
 	}
@@ -42,7 +42,7 @@ int program_out_of(struct error *e, int code, const char *what)
 	return -code;
 }
 
-/* libbpf looks at the kernel's types in memory, and says that there are none when there is none. */
+/* Out of memory for the kernel's BTF, libbpf reports ESRCH: that there is none. */
 static bool lacks_memory(int code)
 {
 	return code == ENOMEM || (code == ESRCH && access("/sys/kernel/btf/vmlinux", R_OK) == 0);
@@ -53,7 +53,7 @@ static int load_error(struct error *e, int code)
 	if (lacks_memory(code) || code == EMFILE)
 		return program_out_of(e, code == EMFILE ? EMFILE : ENOMEM,
 				      "cannot load the BPF program");
-	if (code == EPERM) /* EACCES is the verifier's */
+	if (code == EPERM) /* EACCES comes from the verifier */
 		return privilege_error(e, code, "cannot load the BPF program");
 	error_set_kind(e, ERROR_KERNEL_LACKS, code, "cannot load the BPF program (%s)",
 		       libbpf_message);
@@ -68,7 +68,7 @@ int program_load(int (*load)(void *object), void *object, struct error *e)
 	int err;
 
 	libbpf_message[0] = '\0';
-	/* Put back afterwards: in libprofil, libbpf may be the host program's as well. */
+	/* Restored below: the host program of libprofil may use libbpf, too. */
 	before = libbpf_set_print(keep_libbpf_message);
 	err = load(object);
 	libbpf_set_print(before);
@@ -77,6 +77,6 @@ int program_load(int (*load)(void *object), void *object, struct error *e)
 
 int program_attach(const struct bpf_program *program)
 {
-	/* Of what it traces, the program itself knows the name. */
+	/* No name: the program itself has that of its tracepoint. */
 	return bpf_raw_tracepoint_open(NULL, bpf_program__fd(program));
 }

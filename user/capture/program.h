@@ -5,19 +5,20 @@
 #include "util/error.h"
 
 /*
- * Calls load(object), which has libbpf load a BPF object and returns 0 or a negative errno;
- * explains why it failed.
+ * Calls load(object), which has libbpf load a BPF object and returns 0 or a negative errno. Returns
+ * that, and sets *e to the cause, with libbpf's message.
  */
 int program_load(int (*load)(void *object), void *object, struct error *e);
 
-/* Sets e for what failed with this errno, with a hint if a limit of this process is why. -code. */
+/* Sets *e for `what`, failed with errno `code`; if a limit is the cause, with a hint. Returns
+ * -code. */
 int program_out_of(struct error *e, int code, const char *what);
 
 struct bpf_program;
 
 /*
- * Attaches a program to the tracepoint that it is for. Returns a descriptor, the caller's, which
- * keeps it attached, or a negative errno.
+ * Attaches a program to its tracepoint. Returns a descriptor that keeps it attached and that the
+ * caller closes, or a negative errno.
  */
 int program_attach(const struct bpf_program *program);
 

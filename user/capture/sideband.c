@@ -16,11 +16,11 @@
 #include "util/clock.h"
 
 /*
- * A power of two, as many as the default of kernel.perf_event_mlock_kb allows every user. An exec
- * makes some ten records of about 120 bytes.
+ * Pages of each CPU's buffer: a power of two, the most that the default kernel.perf_event_mlock_kb
+ * allows every user. An exec makes some ten records of about 120 bytes.
  */
 #define RING_PAGES 128
-/* Some thirty records: soon enough to open files of short-lived processes. */
+/* Wake after some thirty records: soon enough to open the files of short-lived processes. */
 #define WAKEUP_BYTES 4096
 
 /* Of <linux/perf_event.h> since 5.12; Debian 12's headers have it, older ones do not. */
@@ -35,8 +35,8 @@ struct ring {
 	uint64_t enabled_ns;
 };
 
-/* A record that was taken from its ring and waits for its turn. */
-struct waiting {
+/* A record that was read from its ring and not yet visited. */
+struct pending {
 	uint64_t time_ns;
 	size_t offset; /* in sideband.bytes */
 };
@@ -45,10 +45,10 @@ struct sideband {
 	int *fds;
 	struct ring *rings;
 	size_t count, fd_room, ring_room;
-	char *bytes; /* copies of the waiting records */
+	char *bytes; /* copies of the pending records */
 	size_t byte_count, byte_room;
-	struct waiting *waiting;
-	size_t waiting_count, waiting_room;
+	struct pending *pending;
+	size_t pending_count, pending_room;
 	uint64_t lost;
 	struct perf_event_attr attr;
 };
@@ -58,7 +58,7 @@ static int open_event(struct sideband *s, int cpu)
 	int fd = perf_event_open(&s->attr, -1, cpu);
 
 	if (fd == -EINVAL && s->attr.build_id) {
-		s->attr.build_id = 0; /* before 5.12: found in the files instead */
+		s->attr.build_id = 0; /* before Linux 5.12: read from the files instead */
 		fd = perf_event_open(&s->attr, -1, cpu);
 	}
 	return fd;
@@ -94,7 +94,7 @@ static int open_cpu(int cpu, void *context)
 		return error_no_memory(e);
 	fd = open_event(s, cpu);
 	if (fd == -ENODEV)
-		return 0; /* it went offline just now */
+		return 0; /* the CPU has just gone offline */
 	if (fd < 0)
 		return perf_event_error(e, -fd, what);
 	ring.control = mmap(NULL, page + ring.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -113,7 +113,7 @@ int sideband_open_cpus(struct sideband *s, struct error *e)
 {
 	struct open_context context = { s, e };
 
-	/* Their rings stay: records may be left in there. */
+	/* The ring of a dead event stays: it may contain records. */
 	for (size_t i = 0; i < s->count; i++)
 		if (s->rings[i].cpu >= 0 && perf_event_is_dead(s->fds[i], &s->rings[i].enabled_ns))
 			s->rings[i].cpu = -1;
@@ -164,11 +164,11 @@ void sideband_free(struct sideband *s)
 	free(s->fds);
 	free(s->rings);
 	free(s->bytes);
-	free(s->waiting);
+	free(s->pending);
 	free(s);
 }
 
-/* Copies from a ring, whose size is a power of two, past its end to its beginning. */
+/* Copies from a ring, which continues at its start; its size is a power of two. */
 static void ring_copy(const struct ring *ring, uint64_t position, void *to, size_t size)
 {
 	const char *data = (const char *)ring->control + sysconf(_SC_PAGESIZE);
@@ -179,19 +179,19 @@ static void ring_copy(const struct ring *ring, uint64_t position, void *to, size
 	memcpy((char *)to + first, data, size - first);
 }
 
-/* Room for the bytes of one record more; NULL: out of memory. */
+/* Returns memory for another record; NULL: out of memory. */
 static char *reserve(struct sideband *s, size_t size)
 {
 	if (array_reserve(&s->bytes, &s->byte_room, s->byte_count + size, 1) ||
-	    array_reserve(&s->waiting, &s->waiting_room, s->waiting_count + 1, sizeof(*s->waiting)))
+	    array_reserve(&s->pending, &s->pending_room, s->pending_count + 1, sizeof(*s->pending)))
 		return NULL;
 	return s->bytes + s->byte_count;
 }
 
-/* The record that has been written there waits from now on. */
+/* Adds the record that was written to reserve()'s memory. */
 static void append(struct sideband *s, size_t size, uint64_t time_ns)
 {
-	s->waiting[s->waiting_count++] = (struct waiting){ time_ns, s->byte_count };
+	s->pending[s->pending_count++] = (struct pending){ time_ns, s->byte_count };
 	s->byte_count += size;
 }
 
@@ -203,13 +203,13 @@ static int take_record(struct sideband *s, const struct ring *ring, uint64_t pos
 	if (!copy)
 		return -ENOMEM;
 	ring_copy(ring, position, copy, size);
-	/* sample_id_all puts TID and TIME at the end of each record. */
+	/* With sample_id_all, TID and TIME are at the end of each record. */
 	memcpy(&time_ns, copy + size - sizeof(time_ns), sizeof(time_ns));
 	append(s, size, time_ns);
 	return 0;
 }
 
-static int empty_ring(struct sideband *s, struct ring *ring)
+static int drain_ring(struct sideband *s, struct ring *ring)
 {
 	uint64_t head = __atomic_load_n(&ring->control->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->control->data_tail;
@@ -221,7 +221,7 @@ static int empty_ring(struct sideband *s, struct ring *ring)
 		ring_copy(ring, tail, &header, sizeof(header));
 		if (header.size < sizeof(header) + 2 * sizeof(uint64_t) ||
 		    header.size > head - tail) {
-			tail = head; /* cannot happen; but never loop on it */
+			tail = head; /* cannot happen: do not loop */
 			break;
 		}
 		err = take_record(s, ring, tail, header.size);
@@ -233,7 +233,7 @@ static int empty_ring(struct sideband *s, struct ring *ring)
 
 static int by_time(const void *left, const void *right)
 {
-	const struct waiting *a = left, *b = right;
+	const struct pending *a = left, *b = right;
 
 	if (a->time_ns != b->time_ns)
 		return a->time_ns < b->time_ns ? -1 : 1;
@@ -260,7 +260,7 @@ struct task_body {
 	uint64_t time_ns;
 };
 
-/* In the form of the kernel's own records. */
+/* Written as the kernel writes its records. */
 int sideband_add(struct sideband *s, const struct sideband_record *record)
 {
 	struct perf_event_header header = {
@@ -297,7 +297,7 @@ static void decode_mmap(struct sideband_record *record, const struct perf_event_
 	}
 }
 
-/* False for a record of no interest here. */
+/* Returns false for records that are not visited. */
 static bool decode(struct sideband *s, const struct perf_event_header *header,
 		   struct sideband_record *record)
 {
@@ -333,35 +333,35 @@ static bool decode(struct sideband *s, const struct perf_event_header *header,
 	}
 }
 
-/* Moves the records that wait on, from number `from`, to the beginning of the memory. */
-static int keep_from(struct sideband *s, size_t from)
+/* Removes the first `visited` records. */
+static int remove_visited(struct sideband *s, size_t visited)
 {
 	size_t bytes = 0, room = 0;
 	char *kept = NULL;
 
-	for (size_t i = from; i < s->waiting_count; i++) {
+	for (size_t i = visited; i < s->pending_count; i++) {
 		const struct perf_event_header *header =
-			(const void *)(s->bytes + s->waiting[i].offset);
+			(const void *)(s->bytes + s->pending[i].offset);
 
 		if (array_reserve(&kept, &room, bytes + header->size, 1)) {
 			free(kept);
 			return -ENOMEM;
 		}
 		memcpy(kept + bytes, header, header->size);
-		s->waiting[i - from] = (struct waiting){ s->waiting[i].time_ns, bytes };
+		s->pending[i - visited] = (struct pending){ s->pending[i].time_ns, bytes };
 		bytes += header->size;
 	}
 	free(s->bytes);
 	s->bytes = kept;
 	s->byte_count = bytes;
 	s->byte_room = room;
-	s->waiting_count -= from;
+	s->pending_count -= visited;
 	return 0;
 }
 
 /*
- * A ring is read after another, so a record may still come to the first one while the last is
- * read. What is younger than until_ns therefore waits for the next call.
+ * The rings are read one after the other, so while the last is read, the first may get records
+ * again. Records after until_ns are therefore left to the next call.
  */
 int sideband_read(struct sideband *s, uint64_t until_ns,
 		  int (*visit)(const struct sideband_record *, void *context), void *context)
@@ -370,19 +370,19 @@ int sideband_read(struct sideband *s, uint64_t until_ns,
 	int err = 0;
 
 	for (size_t i = 0; i < s->count && !err; i++)
-		err = empty_ring(s, &s->rings[i]);
-	if (err || !s->waiting_count)
+		err = drain_ring(s, &s->rings[i]);
+	if (err || !s->pending_count)
 		return err;
-	qsort(s->waiting, s->waiting_count, sizeof(*s->waiting), by_time);
-	for (done = 0; done < s->waiting_count && !err; done++) {
-		struct sideband_record record = { .time_ns = s->waiting[done].time_ns };
+	qsort(s->pending, s->pending_count, sizeof(*s->pending), by_time);
+	for (done = 0; done < s->pending_count && !err; done++) {
+		struct sideband_record record = { .time_ns = s->pending[done].time_ns };
 
 		if (record.time_ns > until_ns)
 			break;
-		if (decode(s, (const void *)(s->bytes + s->waiting[done].offset), &record))
+		if (decode(s, (const void *)(s->bytes + s->pending[done].offset), &record))
 			err = visit(&record, context);
 	}
-	return keep_from(s, done) ?: err;
+	return remove_visited(s, done) ?: err;
 }
 
 uint64_t sideband_lost(const struct sideband *s)

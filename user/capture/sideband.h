@@ -10,16 +10,17 @@
 #include "util/error.h"
 
 /*
- * The kernel's own records of what processes do to their address spaces, from one dummy perf
- * event on each CPU. They come for every process of the machine; the reader picks its own.
- * Births and ends come from the program that follows them, where it does so: of members alone.
+ * Sideband records: the kernel reports mappings, execs and new thread names of all processes
+ * through a dummy perf event on each CPU; the reader picks its own processes. Fork and exit records
+ * of all processes come the same way, those of members alone from the BPF program that follows
+ * them.
  */
 
 enum sideband_type {
 	SIDEBAND_MMAP, /* executable memory was mapped, or made executable */
 	SIDEBAND_COMM, /* a thread was renamed */
 	SIDEBAND_EXEC, /* a process runs a new program: its mappings are gone */
-	SIDEBAND_FORK, /* a process was born, with its parent's mappings */
+	SIDEBAND_FORK, /* a process or thread was created; a process has its parent's mappings */
 	SIDEBAND_EXIT, /* a thread ended */
 };
 
@@ -27,42 +28,41 @@ struct sideband_record {
 	enum sideband_type type;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	pid_t pid, tid;
-	pid_t parent, parent_tid;      /* FORK: whose child it is */
+	pid_t parent, parent_tid;      /* FORK */
 	uint64_t start, limit, offset; /* MMAP */
 	const uint8_t *build_id;       /* MMAP */
-	unsigned int build_id_size;    /* MMAP; 0: the kernel told none */
-	uint64_t device, inode;	       /* MMAP; inode 0: not told */
+	unsigned int build_id_size;    /* MMAP; 0: not reported */
+	uint64_t device, inode;	       /* MMAP; inode 0: not reported */
 	const char *name;	       /* MMAP: path; COMM, EXEC: the new name */
 };
 
 struct sideband;
 
 /*
- * Begins to collect. `forks`: fork and exit records of all processes; else only those that
- * sideband_add() brings. *s is the caller's, to sideband_free().
+ * Starts to collect records. `forks`: also fork and exit records of all processes; else the caller
+ * adds those it has with sideband_add(). The caller owns *s: see sideband_free().
  */
 int sideband_open(bool forks, struct sideband **s, struct error *e);
 void sideband_free(struct sideband *s);
 
-/* To be called now and then: also on CPUs that came online since. */
+/* Starts to collect on CPUs that have come online since; to be called from time to time. */
 int sideband_open_cpus(struct sideband *s, struct error *e);
 
-/* Adds a fork or exit record, which sideband_read() visits in the order of time. Returns 0 or
- * -ENOMEM. */
+/* Adds a copy of a fork or exit record for sideband_read(). Returns 0 or -ENOMEM. */
 int sideband_add(struct sideband *s, const struct sideband_record *record);
 
 /*
- * Hands on, in the order of time, the records that came before until_ns: all of them must have been
- * added by then. Later calls bring none that is older. The record and what it points to live until
- * visit returns.
+ * Visits the records up to until_ns, ordered by time; the caller has added all of its own up to
+ * then. A record and what it points to are valid until visit returns. Stops when visit returns
+ * non-zero, and returns that, or -ENOMEM.
  */
 int sideband_read(struct sideband *s, uint64_t until_ns,
 		  int (*visit)(const struct sideband_record *, void *context), void *context);
 
-/* Records that the kernel had no room for. */
+/* How many records the kernel dropped, because a buffer was full. */
 uint64_t sideband_lost(const struct sideband *s);
 
-/* The descriptors to poll: *count of them; readable when a buffer fills up. */
+/* Returns *count descriptors to poll: readable when a buffer fills up. Owned by s. */
 const int *sideband_fds(const struct sideband *s, size_t *count);
 
 #endif

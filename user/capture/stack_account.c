@@ -20,7 +20,7 @@ void stack_account_begin(struct stack_account *a)
 		a->limit = limit ?: 1;
 }
 
-/* Few images end stacks, for few causes. */
+/* A linear search: stacks end in few images, for few causes. */
 static int count_end(struct stack_account *a, const struct capture_sample *sample)
 {
 	const struct capture_mapping *mapping = sample->frames[sample->depth - 1].mapping;

@@ -63,7 +63,7 @@ size_t target_pid_numbers(pid_t pid, pid_t tid, uint64_t *innermost)
 	return count;
 }
 
-/* Of a process, or of one thread alone. */
+/* Reads the stat file of a process, or of one thread. Returns 0 or a negative errno. */
 static int read_stat(pid_t id, bool thread, struct stat_fields *fields)
 {
 	char path[64], line[1024], *open, *close;
@@ -79,7 +79,7 @@ static int read_stat(pid_t id, bool thread, struct stat_fields *fields)
 	err = file_read_line(path, line, sizeof(line));
 	if (err)
 		return err == -ENOENT ? -ESRCH : err;
-	/* The name stands in parentheses and may hold parentheses itself. */
+	/* The name is in parentheses, and may contain parentheses. */
 	open = strchr(line, '(');
 	close = strrchr(line, ')');
 	if (!open || !close ||
@@ -92,7 +92,7 @@ static int read_stat(pid_t id, bool thread, struct stat_fields *fields)
 	return 0;
 }
 
-/* A process whose first thread has ended while others go on is a zombie with threads. */
+/* A process is a zombie with threads if only its leader has ended. */
 static bool has_ended(const struct stat_fields *fields, bool thread)
 {
 	return (fields->state == 'Z' || fields->state == 'X') && (thread || fields->threads <= 1);
@@ -135,7 +135,7 @@ int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e)
 
 int target_open(pid_t pid)
 {
-	return syscall(SYS_pidfd_open, pid, 0); /* is close-on-exec by itself */
+	return syscall(SYS_pidfd_open, pid, 0); /* always close-on-exec */
 }
 
 bool target_lives(pid_t pid, bool thread)
@@ -155,10 +155,10 @@ int target_wait(pid_t tid, struct target_wait *wait)
 		return err;
 	wait->state = fields.state;
 	snprintf(path, sizeof(path), "/proc/%d/wchan", tid);
-	/* "0" of one that runs, and where the kernel keeps it from us */
+	/* "0": it runs, or we may not know */
 	if (file_read_line(path, wait->where, sizeof(wait->where)) || strcmp(wait->where, "0") == 0)
 		wait->where[0] = '\0';
-	/* What compilers add to a function's name: ".constprop.0" */
+	/* Cut the suffix that compilers add: ".constprop.0" */
 	wait->where[strcspn(wait->where, ".")] = '\0';
 	return 0;
 }

@@ -8,10 +8,11 @@
 
 #include "util/error.h"
 
-/* Whether this is a process (or, with `thread`, a thread) that can be profiled; says why not. */
+/* Whether the process (or, with `thread`, the thread) can be profiled. Returns 0, or -errno and
+ * sets *e. */
 int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e);
 
-/* The process of a thread, or -ESRCH. */
+/* The PID of a thread's process, or -ESRCH. */
 pid_t target_process_of(pid_t tid);
 
 /*
@@ -20,25 +21,25 @@ pid_t target_process_of(pid_t tid);
  */
 size_t target_pid_numbers(pid_t pid, pid_t tid, uint64_t *innermost);
 
-/* A descriptor that becomes readable when the process ends, or -1 with errno set. */
+/* Returns a descriptor that becomes readable when the process ends; -1: failed, errno is set. */
 int target_open(pid_t pid);
 
-/* Whether a process or thread is there and not a zombie. */
+/* Whether the process or thread exists and is not a zombie. */
 bool target_lives(pid_t pid, bool thread);
 
-/* The threads of a process, at *tids, which is the caller's to free(): -ESRCH when it has ended. */
+/* Sets *tids to the *count threads of a process; the caller frees it. -ESRCH: it has ended. */
 int target_list_threads(pid_t pid, pid_t **tids, size_t *count, struct error *e);
 
-/* What a thread does: its state, see proc(5), and the function of the kernel in which it waits. */
+/* A thread's state (proc(5)), and the kernel function in which it waits. */
 struct target_wait {
 	char state;
-	char where[64]; /* "": it does not wait, or the kernel does not tell */
+	char where[64]; /* "": it does not wait, or unknown */
 };
 
 /* Returns 0 or a negative errno: -ESRCH when it has ended. */
 int target_wait(pid_t tid, struct target_wait *wait);
 
-/* CPU time of everything but idling, on all CPUs, in clock-tick steps. */
+/* The CPU time of all CPUs without idle time, at the resolution of a clock tick; 0: unknown. */
 uint64_t target_system_cpu_ns(void);
 
 #endif

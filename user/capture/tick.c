@@ -15,7 +15,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-/* Where a variable lies in the section of those that each CPU has. */
+/* Finds the offset of a per-CPU variable. Returns 0 or -ENOENT. */
 static int find_cpu_variable(const struct btf *btf, const char *name, int64_t *offset)
 {
 	int section = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
@@ -78,7 +78,7 @@ int tick_prepare(struct tick *tick, unsigned int frequency, struct error *e)
 
 void capture_tickless_cpus(char *list, size_t size)
 {
-	/* A kernel that can have such CPUs, but was not told to, says "(null)". */
+	/* "(null)": the kernel supports such CPUs, but none is configured. */
 	if (file_read_line("/sys/devices/system/cpu/nohz_full", list, size) ||
 	    !isdigit((unsigned char)list[0]))
 		list[0] = '\0';
@@ -105,6 +105,6 @@ void tick_end(struct tick *tick)
 		return;
 	close(tick->link);
 	tick->link = 0;
-	/* Waits until all interrupts that were being served have ended: their ticks are counted. */
+	/* Waits for the interrupts in progress: their ticks are still counted. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }

@@ -10,18 +10,18 @@ struct bpf_program;
 /* The scheduler's own tick, and the program that traces it. */
 struct tick {
 	uint64_t period_ns;
-	/* How far two variables of each CPU lie behind hrtimer_bases: bpf/tick.h */
+	/* The distances of two per-CPU variables from hrtimer_bases: see bpf/tick.h. */
 	int64_t timer_distance, regs_distance;
-	int link; /* a descriptor that keeps the program attached; 0: it is not */
+	int link; /* a descriptor that keeps the program attached; 0: not attached */
 };
 
-/* Finds the tick and its period; frequency is that, or 0. */
+/* Finds the tick and its period. `frequency` must match, or be 0. Returns 0 or a negative errno. */
 int tick_prepare(struct tick *tick, unsigned int frequency, struct error *e);
 
-/* Attaches a program to it, which counts from then on. */
+/* Attaches the program to the tick. Returns 0 or a negative errno. */
 int tick_begin(struct tick *tick, const struct bpf_program *program, struct error *e);
 
-/* Detaches it: when this returns, it runs no more. */
+/* Detaches the program: after this it does not run any more. */
 void tick_end(struct tick *tick);
 
 #endif

@@ -10,8 +10,8 @@
 
 #define PERIOD_NS 100000
 #define GAPS	  32	   /* enough for a median */
-#define MOST_NS	  30000000 /* a busy machine may take the CPU away meanwhile */
-/* Two reads of the clock are some 50 ns apart; no interrupt is served in less than this. */
+#define LIMIT_NS  30000000 /* on a busy machine, other tasks run meanwhile */
+/* Two reads of the clock take some 50 ns, every interrupt takes longer than this. */
 #define SHORTEST_NS 400
 
 static int ascending(const void *left, const void *right)
@@ -35,7 +35,7 @@ uint64_t cost_of_interrupt(void)
 
 	if (fd < 0)
 		return 0;
-	while (count < GAPS && before - start < MOST_NS) {
+	while (count < GAPS && before - start < LIMIT_NS) {
 		uint64_t now = now_ns();
 
 		if (now - before > SHORTEST_NS)
@@ -45,7 +45,7 @@ uint64_t cost_of_interrupt(void)
 	close(fd);
 	if (count < GAPS / 4)
 		return 0;
-	/* The median: other interrupts and another task's turn are gaps too, but few. */
+	/* The median: other interrupts and other tasks cause gaps too, but few. */
 	qsort(gaps, count, sizeof(*gaps), ascending);
 	return gaps[count / 2];
 }

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * What one tick of a timer perf event costs on this machine without any program on it, in ns:
- * the gaps that it tears into a loop that reads the clock. Spins for 3 ms, on a busy machine 30.
- * 0: could not be measured.
+ * Measures the cost of a tick of a timer perf event without a program, in ns: by the gaps that it
+ * causes in a loop that reads the clock. Takes 3 ms, up to 30 ms on a busy machine. Returns 0 if it
+ * cannot be measured.
  */
 uint64_t cost_of_interrupt(void);
 
