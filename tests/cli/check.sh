@@ -172,7 +172,7 @@ if unshare -m true 2>/dev/null; then
 	check "lockdown: the hint" hints lockdown "lockdown=integrity"
 	check "a process that is hidden" exits 1 elsewhere \
 		"mount -t proc -o hidepid=2 none /proc" "${some[@]}" "$tool" check -p "$sleeper"
-	check "a process that is hidden: reported" line no process "not to be seen in /proc"
+	check "a process that is hidden: reported" line no process "is hidden in /proc"
 else
 	skip "another machine" "unshare -m does not work here"
 fi

@@ -283,7 +283,7 @@ done
 check "--scale without a target" usage "nothing to profile is named" --scale 2
 
 check "a --bufsiz that is too large" refuses 2 \
-	"of 134217729 cells is too large: 134217728 are the most" -p "$sleeper" --scale 2 --offset 0 \
+	"of 134217729 cells is too large: the limit is 134217728" -p "$sleeper" --scale 2 --offset 0 \
 	--bufsiz 0x10000002
 check "what helps" says "use a smaller --bufsiz"
 check "the largest --bufsiz of all" refuses 2 "of 9223372036854775807 cells is too large" \

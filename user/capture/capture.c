@@ -455,7 +455,7 @@ static int start(struct capture *c, struct error *e)
 
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll < 0)
-		return error_set(e, errno, "cannot make an epoll instance");
+		return error_set(e, errno, "cannot create an epoll instance");
 	err = open_group(c, e);
 	err = err ?: check_targets(c, e);
 	err = err ?: prepare_clock(c, e);

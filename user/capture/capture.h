@@ -103,7 +103,7 @@ size_t capture_tasks(const struct capture *c);
 /* --- The result: after capture_stop() or capture_read() --- */
 
 struct capture_totals {
-	uint64_t ticks;	       /* every run of the program, counted apart from its outcome */
+	uint64_t ticks;	       /* of the targets, counted apart from what became of them */
 	uint64_t counted;      /* the sum of all samples' counts */
 	uint64_t kernel;       /* of the counted: in the kernel */
 	uint64_t out_of_range; /* at a pc without a cell */

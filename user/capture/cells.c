@@ -29,7 +29,7 @@ static int check_size(uint64_t cells, uint64_t bufsiz, struct error *e)
 	if (cells <= PROFIL_CELLS)
 		return 0;
 	error_set_kind(e, ERROR_USAGE, 0,
-		       "a histogram of %" PRIu64 " cells is too large: %u are the most", cells,
+		       "a histogram of %" PRIu64 " cells is too large: the limit is %u", cells,
 		       PROFIL_CELLS);
 	if (bufsiz)
 		error_mend(e, "use a smaller --bufsiz, and with it a smaller --scale");
@@ -45,8 +45,8 @@ int cells_range(const struct address_space *space, uint64_t offset, uint64_t buf
 
 	if (!bufsiz) {
 		if (find_text(space, &offset, &limit)) {
-			error_set(e, 0, "it is not known where the process's executable lies");
-			error_mend(e, "name the addresses, with --offset and --bufsiz");
+			error_set(e, 0, "cannot find the mappings of the process's executable");
+			error_mend(e, "give the addresses with --offset and --bufsiz");
 			return -ENOENT;
 		}
 		cells = cell_index(limit - 1 - offset, scale) + 1;

@@ -78,10 +78,10 @@ static int explain(const struct mounts *mounts, const char *path, int code, stru
 	else if (*place)
 		error_mend(e,
 			   "list them with: find %s -type d; a path that begins with neither "
-			   "\"/\" nor \".\" is looked for there",
+			   "\"/\" nor \".\" is relative to that",
 			   place);
 	else
-		error_mend(e, "no hierarchy of them is mounted here: mount -t cgroup2 none "
+		error_mend(e, "no cgroup file system is mounted: mount -t cgroup2 none "
 			      "/sys/fs/cgroup");
 	return -code;
 }
@@ -113,7 +113,7 @@ static int identify(struct cgroup *group, const struct mounts *mounts, struct er
 	struct stat status;
 
 	if (fstat(group->fd, &status))
-		return error_set(e, errno, "cannot look at the control group %s", group->path);
+		return error_set(e, errno, "cannot read the control group %s", group->path);
 	group->id = status.st_ino;
 	group->is_v1 = is_of(group->fd, CGROUP_SUPER_MAGIC);
 	return check_hierarchy(group, mounts, &status, e);

@@ -19,38 +19,38 @@
 #include "capture/tick.h"
 #include "util/clock.h"
 
-/* Threads that wait for the kernel at once; then the caller waits. */
-#define MOST_WAITS 64
+/* Threads at once that wait for the kernel; beyond that the caller waits itself. */
+#define WAITS_MAX 64
 
 #define THREAD_STACK_BYTES (64 * 1024)
 
-/* A rate that is in use. */
+/* A rate in use. */
 struct histogram_clock {
-	size_t histograms;  /* of this process that have it */
-	uint64_t period_ns; /* 0: it is not open */
+	size_t histograms;  /* of this process, with this clock */
+	uint64_t period_ns; /* 0: not open */
 	struct event_set events;
-	int kept; /* a map that keeps the events open for other processes, too; 0: none */
+	int kept; /* a map that keeps the events open, to be shared; 0: none */
 };
 
 struct histograms {
 	struct profil_program profil;
 	struct members members;
-	int program; /* that is on the tick */
-	unsigned int most;
+	int program; /* the descriptor of what runs at ticks */
+	unsigned int max_count;
 	struct histogram_clock clocks[HISTOGRAM_CLOCKS];
 	struct tick tick;
-	bool has_tick;		    /* it is the only clock, the first of them */
-	struct error without;	    /* why */
-	uint32_t lowest;	    /* no client's number below it is free */
-	bool threads;		    /* may be made */
+	bool has_tick;		    /* `tick` is the only clock: clocks[0] */
+	struct error without;	    /* why: no perf events */
+	uint32_t lowest;	    /* all client numbers below are in use */
+	bool threads;		    /* see histograms_open() */
 	bool is_adopted;	    /* another process loaded the program */
 	_Atomic unsigned int waits; /* threads that wait for the kernel */
-	_Atomic int publish_err;    /* why one of them could not publish */
+	_Atomic int publish_err;    /* of a thread that could not publish */
 };
 
 /* --- Clocks --- */
 
-/* Whether an event of a CPU can be had at all, and why not. */
+/* Whether perf events of a CPU can be opened; if not, sets *why. */
 static bool has_events(struct error *why)
 {
 	struct perf_event_attr attr = {
@@ -87,8 +87,9 @@ static int open_events(struct histograms *all, unsigned int frequency, struct hi
 			unused = clock;
 	}
 	if (!unused)
-		return error_set(e, EAGAIN, "%d other rates are in use already, %u Hz is one more",
-				 HISTOGRAM_CLOCKS, frequency);
+		return error_set(e, EAGAIN,
+				 "cannot count at %u Hz: %d other rates are in use already",
+				 frequency, HISTOGRAM_CLOCKS);
 	err = events_open(&events, NULL, all->program, e);
 	if (err) {
 		events_close(&events);
@@ -121,7 +122,7 @@ static void close_clock(struct histogram_clock *clock)
 	*clock = (struct histogram_clock){ 0 };
 }
 
-/* --- All of them --- */
+/* --- All histograms --- */
 
 static int load(struct histograms *all, struct error *e)
 {
@@ -130,13 +131,13 @@ static int load(struct histograms *all, struct error *e)
 	if (all->has_tick) {
 		err = tick_prepare(&all->tick, 0, e);
 		if (err) {
-			*e = all->without; /* that there is no other clock is the news */
+			*e = all->without; /* the cause: perf events are refused */
 			return err;
 		}
 		all->profil.tick = &all->tick;
 		all->clocks[0].period_ns = all->tick.period_ns;
 	}
-	all->profil.most = all->most;
+	all->profil.max_clients = all->max_count;
 	err = profil_program_load(&all->profil, e);
 	err = err ?: members_begin(&all->members, profil_program_object(&all->profil), false, e);
 	if (err)
@@ -145,14 +146,14 @@ static int load(struct histograms *all, struct error *e)
 	return all->has_tick ? tick_begin(&all->tick, profil_program_on_tick(&all->profil), e) : 0;
 }
 
-int histograms_open(unsigned int most, bool threads, struct histograms **out, struct error *e)
+int histograms_open(unsigned int max_count, bool threads, struct histograms **out, struct error *e)
 {
 	struct histograms *all = calloc(1, sizeof(*all));
 	int err;
 
 	if (!all)
 		return error_no_memory(e);
-	all->most = most;
+	all->max_count = max_count;
 	all->lowest = 1;
 	all->threads = threads;
 	all->has_tick = !has_events(&all->without);
@@ -179,11 +180,11 @@ const char *histograms_without_events(const struct histograms *all)
 	return all->without.what;
 }
 
-static void sleep_a_moment(void)
+static void sleep_10_us(void)
 {
-	const struct timespec moment = { .tv_nsec = 10000 };
+	const struct timespec pause = { .tv_nsec = 10000 };
 
-	nanosleep(&moment, NULL);
+	nanosleep(&pause, NULL);
 }
 
 void histograms_close(struct histograms *all)
@@ -191,7 +192,7 @@ void histograms_close(struct histograms *all)
 	if (!all)
 		return;
 	while (all->waits)
-		sleep_a_moment();
+		sleep_10_us();
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
 		close_clock(&all->clocks[i]);
 	if (all->tick.link)
@@ -209,14 +210,14 @@ void histograms_close(struct histograms *all)
 }
 
 /*
- * --- What the kernel waits for: an update or a deletion in the map of maps takes some 10 ms, until
- * no program runs that may have seen what was there before. ---
+ * --- Updates and deletions in the map of maps: in these the kernel waits some 10 ms, until no
+ * program runs that may use the previous value. ---
  */
 
 struct change {
 	struct histograms *all;
 	uint32_t number;
-	int map; /* to be published; -1: the one that is there is to be withdrawn */
+	int map; /* to publish; -1: withdraw the current one */
 };
 
 static int make_change(const struct change *change)
@@ -226,7 +227,7 @@ static int make_change(const struct change *change)
 	if (change->map >= 0)
 		return bpf_map_update_elem(profil->clients, &change->number, &change->map, BPF_ANY);
 	bpf_map_delete_elem(profil->clients, &change->number);
-	return bpf_map_delete_elem(profil->entries, &change->number); /* now it can be another's */
+	return bpf_map_delete_elem(profil->entries, &change->number); /* frees the number */
 }
 
 static void *wait_for_kernel(void *argument)
@@ -242,7 +243,7 @@ static void *wait_for_kernel(void *argument)
 	return NULL;
 }
 
-/* In a thread of its own, which inherits that all signals are blocked. Returns whether it is. */
+/* Makes the change in a new thread, which blocks all signals. Returns false if there is none. */
 static bool begin_thread(struct change *change)
 {
 	sigset_t signals, before;
@@ -264,12 +265,12 @@ static bool begin_thread(struct change *change)
 	return begun;
 }
 
-/* Returns whether it is left to a thread. */
+/* Leaves the change to a thread if possible. Returns whether it did. */
 static bool change_later(const struct change *change)
 {
 	struct change *copy = NULL;
 
-	if (change->all->threads && change->all->waits < MOST_WAITS)
+	if (change->all->threads && change->all->waits < WAITS_MAX)
 		copy = malloc(sizeof(*copy));
 	if (!copy)
 		return false;
@@ -280,7 +281,7 @@ static bool change_later(const struct change *change)
 	return false;
 }
 
-/* What the kernel has taken is to be seen at once, before it has waited. */
+/* With a thread, returns as soon as the map has the new value, while the kernel still waits. */
 static int publish(struct histograms *all, const struct profil_client *client)
 {
 	const struct change change = { all, client->number, client->map };
@@ -290,11 +291,11 @@ static int publish(struct histograms *all, const struct profil_client *client)
 	if (!change_later(&change))
 		return make_change(&change);
 	while (!all->publish_err && bpf_map_lookup_elem(all->profil.clients, &client->number, &id))
-		sleep_a_moment();
+		sleep_10_us();
 	return all->publish_err;
 }
 
-/* In processes that share the program, a map stays until another histogram has its number. */
+/* In processes that received the program, the map stays until its number is used again. */
 static void withdraw(struct histograms *all, uint32_t number)
 {
 	const struct change change = { all, number, -1 };
@@ -307,7 +308,7 @@ static void withdraw(struct histograms *all, uint32_t number)
 		all->lowest = number;
 }
 
-/* --- The clients of a process: the member knows the first, and each the next --- */
+/* --- The clients of a process, a linked list: struct member has the first --- */
 
 static int get_entry(const struct histograms *all, uint32_t number,
 		     struct profil_client_entry *entry)
@@ -324,7 +325,7 @@ static int set_next(const struct histograms *all, uint32_t number, uint32_t next
 	return err ?: bpf_map_update_elem(all->profil.entries, &number, &entry, BPF_EXIST);
 }
 
-/* 0: none, as the process is no member. */
+/* Returns the process's first client; 0: none. */
 static uint32_t first_client(const struct histograms *all, pid_t pid)
 {
 	uint32_t key = pid;
@@ -334,8 +335,8 @@ static uint32_t first_client(const struct histograms *all, pid_t pid)
 }
 
 /*
- * Whether the process has this client; *before is the one before it, 0: it is the first. *count:
- * how many it has up to there.
+ * Returns whether the process has this client. *before: the previous one in the list, 0: it is the
+ * first. *count: how many clients precede it.
  */
 static bool find_client(const struct histograms *all, pid_t pid, uint32_t number, uint32_t *before,
 			unsigned int *count)
@@ -366,7 +367,7 @@ static int link_client(struct histograms *all, pid_t pid, uint32_t number, struc
 		if (count >= PROFIL_CLIENTS_OF_PROCESS)
 			return error_set(e, EAGAIN, "process %d has %d histograms already", pid,
 					 PROFIL_CLIENTS_OF_PROCESS);
-		/* Unless it has become another program meanwhile. */
+		/* Fails if the process has called exec meanwhile. */
 		if (set_next(all, number, first) == 0 &&
 		    members_change(&all->members, pid, &member) == 0)
 			return 0;
@@ -395,7 +396,7 @@ static void unlink_client(struct histograms *all, pid_t pid, uint32_t number)
 
 /* --- Numbers --- */
 
-/* One whose process has ended without giving it back: other processes may share the program. */
+/* Whether the process with this number ended without freeing it. */
 static bool is_stale(const struct histograms *all, uint32_t number)
 {
 	struct profil_client_entry entry;
@@ -403,14 +404,14 @@ static bool is_stale(const struct histograms *all, uint32_t number)
 	return get_entry(all, number, &entry) == 0 && kill(entry.process, 0) && errno == ESRCH;
 }
 
-/* Returns a number that nobody else has, or 0. */
+/* Takes a free client number for the entry, and returns it; 0: there is none. */
 static uint32_t take_number(struct histograms *all, const struct profil_client_entry *entry)
 {
-	for (uint32_t number = all->lowest; number <= all->most; number++) {
+	for (uint32_t number = all->lowest; number <= all->max_count; number++) {
 		int entries = all->profil.entries;
 		int err = bpf_map_update_elem(entries, &number, entry, BPF_NOEXIST);
 
-		/* Of several that see that it is stale, one can delete it. */
+		/* If several processes find it stale, one of them succeeds in deleting it. */
 		if (err == -EEXIST && !all->threads && is_stale(all, number) &&
 		    bpf_map_delete_elem(entries, &number) == 0)
 			err = bpf_map_update_elem(entries, &number, entry, BPF_NOEXIST);
@@ -427,10 +428,10 @@ static uint32_t take_number(struct histograms *all, const struct profil_client_e
 
 struct histogram {
 	struct histograms *all;
-	struct histogram_clock *clock; /* NULL: it has none */
+	struct histogram_clock *clock; /* NULL: none yet */
 	struct profil_client client;
 	pid_t pid;
-	bool linked; /* to the process */
+	bool linked; /* in the process's list of clients */
 };
 
 static int start(struct histogram *h, const struct histogram_options *options, struct error *e)
@@ -451,10 +452,10 @@ static int start(struct histogram *h, const struct histogram_options *options, s
 	entry.clock = all->has_tick ? PROFIL_SCHEDULER_TICK : h->clock->period_ns;
 	h->client.number = take_number(all, &entry);
 	if (!h->client.number)
-		return error_set(e, EAGAIN, "there are %u histograms already", all->most);
+		return error_set(e, EAGAIN, "there are %u histograms already", all->max_count);
 	err = publish(all, &h->client);
 	if (err)
-		return error_set(e, -err, "cannot have the counts made in memory");
+		return error_set(e, -err, "cannot publish the map for the counts");
 	err = link_client(all, h->pid, h->client.number, e);
 	h->linked = !err;
 	return err;
@@ -533,9 +534,9 @@ int histogram_fd(const struct histogram *h)
 	return h->client.map;
 }
 
-/* --- Sharing: histograms of several processes by one program and one set of clocks --- */
+/* --- Sharing the program and the clocks with another process --- */
 
-/* The descriptors: of these, then of the followers of processes, then of each clock. */
+/* The descriptors in a message: these, then the links of struct members, then each clock. */
 enum {
 	ENTRIES,
 	CLIENTS,
@@ -545,18 +546,18 @@ enum {
 	FIRST_LINK,
 };
 
-#define MOST_FDS (FIRST_LINK + MEMBERS_PROGRAMS + HISTOGRAM_CLOCKS)
+#define FDS_MAX (FIRST_LINK + MEMBERS_PROGRAMS + HISTOGRAM_CLOCKS)
 
 struct shared {
-	uint32_t most, clock_count;
-	uint32_t pid_namespace; /* whose numbers the program goes by */
+	uint32_t max_count, clock_count;
+	uint32_t pid_namespace; /* that of the PIDs in the maps */
 	bool has_tick;
 	uint64_t periods_ns[HISTOGRAM_CLOCKS];
 };
 
 /*
- * An array of perf events holds them open as long as there is anybody who has it, however many CPUs
- * there are.
+ * Puts the events of all CPUs into one map, which keeps them open as long as any process has it
+ * open.
  */
 static int keep_events(struct histogram_clock *clock)
 {
@@ -576,7 +577,7 @@ static int keep_events(struct histogram_clock *clock)
 	return err;
 }
 
-/* The clocks that are open. Returns how many descriptors there are in all, or a negative errno. */
+/* Appends the open clocks to *shared and fds. Returns the new count of fds, or a negative errno. */
 static int add_clocks(struct histograms *all, struct shared *shared, int *fds, int count)
 {
 	if (all->has_tick) {
@@ -600,20 +601,20 @@ static int add_clocks(struct histograms *all, struct shared *shared, int *fds, i
 
 union control {
 	struct cmsghdr header;
-	char space[CMSG_SPACE(MOST_FDS * sizeof(int))];
+	char space[CMSG_SPACE(FDS_MAX * sizeof(int))];
 };
 
 int histograms_send(struct histograms *all, int socket)
 {
 	struct shared shared = {
-		.most = all->most,
+		.max_count = all->max_count,
 		.pid_namespace = members_pid_namespace(),
 		.has_tick = all->has_tick,
 	};
 	union control control = { 0 };
 	struct iovec part = { &shared, sizeof(shared) };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control };
-	int fds[MOST_FDS], count = FIRST_LINK;
+	int fds[FDS_MAX], count = FIRST_LINK;
 
 	fds[ENTRIES] = all->profil.entries;
 	fds[CLIENTS] = all->profil.clients;
@@ -645,7 +646,7 @@ static struct histograms *adopt(const struct shared *shared, const int *fds)
 		free(all);
 		return NULL;
 	}
-	all->most = shared->most;
+	all->max_count = shared->max_count;
 	all->lowest = 1;
 	all->profil.entries = fds[ENTRIES];
 	all->profil.clients = fds[CLIENTS];
@@ -689,11 +690,11 @@ int histograms_receive(int socket, struct histograms **all, struct error *e)
 		.msg_controllen = sizeof(control),
 	};
 	ssize_t size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fds[MOST_FDS];
+	int fds[FDS_MAX];
 	size_t count;
 
 	if (size < 0)
-		return error_set(e, errno, "nothing was passed on");
+		return error_set(e, errno, "cannot receive the shared histograms");
 	count = descriptors_of(&message, fds);
 	*all = NULL;
 	if (size == sizeof(shared) && shared.pid_namespace == members_pid_namespace() &&
@@ -704,5 +705,5 @@ int histograms_receive(int socket, struct histograms **all, struct error *e)
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		close(fds[i]);
-	return error_set(e, EPROTO, "not all was passed on");
+	return error_set(e, EPROTO, "the message with the shared histograms is incomplete");
 }

@@ -14,8 +14,8 @@
 #include "capture/program.h"
 #include "profil.skel.h"
 
-/* How often to look, at most, whether the last tick has been counted. */
-#define MOST_MOMENTS 500
+/* How often to check, at most, whether the last tick has been counted. */
+#define END_CHECKS_MAX 500
 
 /* --- The program --- */
 
@@ -43,10 +43,10 @@ static int load(void *object)
 		bpf->rodata->tick_cpu_sched = profil->tick->timer_distance;
 		bpf->rodata->irq_regs = profil->tick->regs_distance;
 	}
-	if (profil->most)
-		bpf_map__set_max_entries(bpf->maps.members, profil->most);
-	bpf_map__set_max_entries(bpf->maps.entries, profil->most ?: 1);
-	bpf_map__set_max_entries(bpf->maps.clients, profil->most ?: 1);
+	if (profil->max_clients)
+		bpf_map__set_max_entries(bpf->maps.members, profil->max_clients);
+	bpf_map__set_max_entries(bpf->maps.entries, profil->max_clients ?: 1);
+	bpf_map__set_max_entries(bpf->maps.clients, profil->max_clients ?: 1);
 	bpf_program__set_autoload(bpf->progs.profil, false);
 	bpf_program__set_autoload(choose(profil), true);
 	members_choose(bpf->obj, profil->account);
@@ -148,7 +148,7 @@ int profil_client_make(struct profil_client *client, const struct profil_range *
 
 	if (err) {
 		profil_client_free(client);
-		return error_set(e, -err, "cannot make the memory for the counts");
+		return error_set(e, -err, "cannot create the map for the counts");
 	}
 	fill_in(client, ranges);
 	return 0;
@@ -167,7 +167,7 @@ int profil_client_add(const struct profil_program *profil, struct profil_client 
 	if (!err)
 		return 0;
 	profil_client_free(client);
-	return error_set(e, -err, "cannot have the counts made in memory");
+	return error_set(e, -err, "cannot publish the map for the counts");
 }
 
 void profil_client_enable(struct profil_client *client)
@@ -176,7 +176,7 @@ void profil_client_enable(struct profil_client *client)
 			 __ATOMIC_SEQ_CST);
 }
 
-/* A tick takes a microsecond; but who shares the memory may have written anything to it. */
+/* A tick takes a microsecond. The wait is limited, as a client may write anything to the memory. */
 void profil_client_end(struct profil_client *client)
 {
 	const struct timespec moment = { .tv_nsec = 20000 };
@@ -184,7 +184,7 @@ void profil_client_end(struct profil_client *client)
 	uint64_t done;
 
 	__atomic_store_n(&state->range_count, 0, __ATOMIC_SEQ_CST);
-	for (int i = 0; i < MOST_MOMENTS; i++) {
+	for (int i = 0; i < END_CHECKS_MAX; i++) {
 		done = __atomic_load_n(&state->done, __ATOMIC_SEQ_CST);
 		if (done == __atomic_load_n(&state->ticks, __ATOMIC_SEQ_CST))
 			break;

@@ -29,9 +29,9 @@
 
 #define SECCOMP_FILTER 2 /* of /proc/PID/status, see proc(5) */
 
-#define TRIAL_HZ      999
-#define TRIAL_NS      (NS_PER_S / 20)
-#define TRIAL_MOST_NS NS_PER_S /* the machine may be busy */
+#define TRIAL_HZ     999
+#define TRIAL_NS     (NS_PER_S / 20)
+#define TRIAL_NS_MAX NS_PER_S /* on a busy machine */
 
 static int read_sysctl(const char *name)
 {
@@ -60,7 +60,7 @@ static void read_status(struct requirement_facts *f)
 		fclose(status);
 }
 
-/* Loads the smallest program of the kind that samples; it is gone at once. */
+/* Loads and unloads the smallest program of the type that samples. Returns an errno or 0. */
 static int try_bpf(void)
 {
 	const struct bpf_insn instructions[] = {
@@ -93,7 +93,7 @@ static int try_perf_event(uint32_t type, uint64_t config)
 	return 0;
 }
 
-/* Whether the kernel shows addresses or zeros. */
+/* Whether /proc/kallsyms has addresses, not zeros. */
 static bool sees_kernel_addresses(void)
 {
 	uint64_t address = 0;
@@ -146,7 +146,7 @@ static struct requirement *add_failure(struct requirements *r, const char *name,
 	return q;
 }
 
-/* The first of those that are missing; it comes first in a recording, too. */
+/* The first requirement that is not met: a recording fails at it first, too. */
 static const struct requirement *first_missing(const struct requirements *r)
 {
 	for (size_t i = 0; i < r->count; i++)
@@ -155,21 +155,21 @@ static const struct requirement *first_missing(const struct requirements *r)
 	return NULL;
 }
 
-/* Uses CPU time until ticks have come. */
+/* Uses CPU time until there was a tick. */
 static int burn(struct capture *c, struct error *e)
 {
 	uint64_t start = now_ns(), passed = 0;
 
-	while (passed < TRIAL_NS || (!capture_ticks(c) && passed < TRIAL_MOST_NS))
+	while (passed < TRIAL_NS || (!capture_ticks(c) && passed < TRIAL_NS_MAX))
 		passed = now_ns() - start;
 	if (capture_ticks(c))
 		return 0;
-	error_set_kind(e, ERROR_KERNEL_LACKS, 0, "the program is loaded, but no tick comes");
+	error_set_kind(e, ERROR_KERNEL_LACKS, 0, "the program is loaded, but there are no ticks");
 	error_mend(e, "try another clock: -e cpu-clock");
 	return -ENODATA;
 }
 
-/* Where recording works: whether the scheduler's tick can be its clock, too. */
+/* Adds whether the scheduler's tick works as the clock. */
 static void try_tick(struct requirements *r)
 {
 	const pid_t self = getpid();
@@ -209,7 +209,7 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 	if (err) {
 		struct requirement *q = add_failure(r, "recording", e);
 
-		if (cause) /* what is known of it is more exact */
+		if (cause) /* its hint is more precise */
 			error_mend(&q->told, "%s", cause->told.mend);
 	} else {
 		capture_totals(c, &totals);
@@ -225,7 +225,7 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 
 /* --- One process --- */
 
-/* /proc may be mounted so that other users' processes are not to be seen. */
+/* Reports if the process exists and /proc hides it. */
 static void explain_absence(pid_t pid, struct error *e)
 {
 	char path[64];
@@ -233,7 +233,7 @@ static void explain_absence(pid_t pid, struct error *e)
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	if ((kill(pid, 0) && errno != EPERM) || access(path, F_OK) == 0)
 		return;
-	error_set(e, 0, "process %d is there, but not to be seen in /proc", pid);
+	error_set(e, 0, "process %d exists, but is hidden in /proc", pid);
 	error_mend(e, "run it as root, or: mount -o remount,hidepid=0 /proc");
 }
 
@@ -249,7 +249,7 @@ static void add_process(pid_t pid, struct requirements *r)
 	requirement_add(r, "process", REQUIREMENT_OK, "%d (%s)%s", pid, comm, inside);
 }
 
-/* What recording does with a process: it reads its mappings. */
+/* Recording reads a process's mappings. */
 static void try_access(pid_t pid, const struct requirement_facts *f, struct requirements *r)
 {
 	char path[64], line[256];
@@ -263,8 +263,8 @@ static void try_access(pid_t pid, const struct requirement_facts *f, struct requ
 		return;
 	}
 	q = requirement_add(r, "access", REQUIREMENT_LIMITED,
-			    "its mappings cannot be read: its code gets no names");
-	requirement_mend(&q->told, f, CAP_SYS_PTRACE);
+			    "its mappings cannot be read: its functions get no names");
+	requirement_hint(&q->told, f, CAP_SYS_PTRACE);
 }
 
 static void add_program(pid_t pid, const struct requirement_facts *f, struct requirements *r)
@@ -281,7 +281,7 @@ static void add_program(pid_t pid, const struct requirement_facts *f, struct req
 	if (fd < 0) {
 		q = requirement_add(r, "program", REQUIREMENT_LIMITED,
 				    "%s cannot be read: its functions get no names", program);
-		requirement_mend(&q->told, f, CAP_SYS_PTRACE);
+		requirement_hint(&q->told, f, CAP_SYS_PTRACE);
 		return;
 	}
 	if (read(fd, ident, sizeof(ident)) == sizeof(ident) && ident[EI_CLASS] == ELFCLASS32)

@@ -9,19 +9,19 @@
 
 #include "util/error.h"
 
-/* What recording needs of the machine and of whoever runs it, and what is there of it. */
+/* What recording requires of the machine and of the process, and whether that is met. */
 
 enum requirement_state {
 	REQUIREMENT_OK,
-	REQUIREMENT_LIMITED, /* recording works, but something is missing from what it can do */
-	REQUIREMENT_NO,	     /* and without it nothing can be recorded */
-	REQUIREMENT_ABSENT,  /* and optional */
+	REQUIREMENT_LIMITED, /* not fully met: recording works, but less can be done */
+	REQUIREMENT_NO,	     /* not met: nothing can be recorded */
+	REQUIREMENT_ABSENT,  /* optional, and not there */
 };
 
 struct requirement {
 	const char *name;
 	enum requirement_state state;
-	struct error told; /* the cause, whatever the state, and how to mend it */
+	struct error told; /* the finding, in every state, and a hint how to fix it */
 };
 
 #define REQUIREMENTS_MAX 32
@@ -31,24 +31,24 @@ struct requirements {
 	size_t count;
 };
 
-/* Adds one. The cause is one sentence in plain words. Returns it, for more to be said. */
+/* Adds a requirement; the cause is one sentence. Returns it, to add a hint. */
 struct requirement *requirement_add(struct requirements *r, const char *name,
 				    enum requirement_state state, const char *cause, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* A sysctl that is not there, or cannot be read: they may be -1. */
+/* A sysctl that is missing or unreadable; -1 is a valid value. */
 #define SYSCTL_UNKNOWN INT32_MIN
 
-/* What requirements_judge() goes by. */
+/* What is known of the machine and the process: the input of requirements_judge(). */
 struct requirement_facts {
-	char release[65]; /* as uname(2) has them */
+	char release[65]; /* from uname(2) */
 	char machine[65];
-	char program[256];     /* the file that runs: setcap(8) takes it */
-	int bpf_code;	       /* errno of loading a BPF program for perf events; 0: it works */
-	int perf_code;	       /* the same of a perf event of this process */
-	bool cycles;	       /* there is a PMU */
-	bool btf;	       /* of the kernel */
-	bool kernel_addresses; /* shown to this process */
+	char program[256];     /* the path of the executable, for setcap(8) */
+	int bpf_code;	       /* errno of loading a perf_event program; 0: it works */
+	int perf_code;	       /* errno of opening a perf event; 0: it works */
+	bool cycles;	       /* the PMU counts cycles */
+	bool btf;	       /* the kernel has BTF */
+	bool kernel_addresses; /* visible to this process */
 	char lockdown[64];     /* "none [integrity] confidentiality", or empty */
 	int paranoid;	       /* kernel.perf_event_paranoid */
 	int unprivileged_bpf;  /* kernel.unprivileged_bpf_disabled */
@@ -56,27 +56,27 @@ struct requirement_facts {
 	int sample_rate;	      /* kernel.perf_event_max_sample_rate */
 	int stack_depth;	      /* kernel.perf_event_max_stack */
 	uint64_t effective, bounding; /* capabilities, as bits */
-	bool user_namespace;	      /* another one than the machine's: capabilities are of it */
-	bool seccomp;		      /* a filter of system calls is on */
-	uint64_t open_files;	      /* the hard limit */
+	bool user_namespace; /* not the initial one: the capabilities are valid in it only */
+	bool seccomp;	     /* system calls are filtered */
+	uint64_t open_files; /* the hard limit */
 };
 
-/* Says how to come by a capability, or what else may be the cause where it is there. */
-void requirement_mend(struct error *e, const struct requirement_facts *f, unsigned int capability);
+/* Sets the hint: how to get a capability or, if the process has it, how to find the cause. */
+void requirement_hint(struct error *e, const struct requirement_facts *f, unsigned int capability);
 
-/* Asks the kernel; changes nothing. */
+/* Reads the facts from the kernel; changes nothing. */
 void requirements_gather(struct requirement_facts *f);
 
-/* Adds what recording needs, as far as it can be told without one. */
+/* Adds the requirements that can be judged without a recording. */
 void requirements_judge(const struct requirement_facts *f, struct requirements *r);
 
 /*
- * The only proof: records this process for a moment, and adds what came of it. Returns 0, or a
- * negative errno with e set, as a recording would have failed.
+ * Records this process for a moment, which is the only proof, and adds the result. Returns 0, or
+ * the negative errno of the recording with *e set.
  */
 int requirements_try(const struct requirement_facts *f, struct requirements *r, struct error *e);
 
-/* Adds whether a process can be recorded. Returns as requirements_try(). */
+/* Adds whether a process can be recorded. Returns 0, or a negative errno with *e set. */
 int requirements_of_process(pid_t pid, const struct requirement_facts *f, struct requirements *r,
 			    struct error *e);
 

@@ -12,10 +12,10 @@
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
-#define USUAL_HZ     99 /* what record takes by default */
+#define USUAL_HZ     99 /* record's default frequency */
 #define ENOUGH_FILES 4096
 
-/* What the manual tells to give; and what it takes to read every file besides. */
+/* The capabilities that the manual recommends, and those to read every file as well. */
 #define CAPABILITIES	 "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog"
 #define ALL_CAPABILITIES CAPABILITIES ",cap_checkpoint_restore,cap_dac_read_search"
 
@@ -35,7 +35,7 @@ struct requirement *requirement_add(struct requirements *r, const char *name,
 	return requirement;
 }
 
-/* Whether the process has one of these capabilities, on the whole machine. */
+/* Whether the process has one of these capabilities in the initial user namespace. */
 static bool has(const struct requirement_facts *f, uint64_t capabilities)
 {
 	return !f->user_namespace && f->effective & capabilities;
@@ -46,29 +46,30 @@ static bool has_or_admin(const struct requirement_facts *f, unsigned int capabil
 	return has(f, BIT(capability) | BIT(CAP_SYS_ADMIN));
 }
 
-static void mend_capabilities(struct error *e, const struct requirement_facts *f, uint64_t wanted,
+static void hint_capabilities(struct error *e, const struct requirement_facts *f, uint64_t wanted,
 			      const char *names)
 {
 	if (f->user_namespace)
-		error_mend(e, "run it outside of the container or user namespace, as root");
+		error_mend(e, "run it as root, outside of the container or user namespace");
 	else if ((f->bounding & wanted) != wanted)
-		error_mend(e, "run it outside of the container, as root, or start that one with: "
-			      "docker run --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE "
-			      "--cap-add SYSLOG");
+		error_mend(e,
+			   "run it as root, outside of the container, or start the container with: "
+			   "docker run --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE "
+			   "--cap-add SYSLOG");
 	else
 		error_mend(e, "run it as root, or: setcap %s=ep %s", names, f->program);
 }
 
-void requirement_mend(struct error *e, const struct requirement_facts *f, unsigned int capability)
+void requirement_hint(struct error *e, const struct requirement_facts *f, unsigned int capability)
 {
 	if (has(f, BIT(capability)))
 		error_mend(e, "see why the kernel refuses: journalctl -k --grep=denied");
 	else
-		mend_capabilities(e, f, BIT(capability), CAPABILITIES);
+		hint_capabilities(e, f, BIT(capability), CAPABILITIES);
 }
 
-/* Behind the names of capabilities that are missing. */
-static const char *which(const struct requirement_facts *f)
+/* Appended to the names of missing capabilities. */
+static const char *whose(const struct requirement_facts *f)
 {
 	return f->user_namespace ? "; those of a user namespace do not count" : "";
 }
@@ -90,8 +91,7 @@ static void judge_kernel(const struct requirement_facts *f, struct requirements 
 	sscanf(f->release, "%u.%u", &major, &minor);
 	if (major < 5 || (major == 5 && minor < 15)) {
 		q = requirement_add(r, "kernel", REQUIREMENT_LIMITED,
-				    "Linux %s is older than 5.15: it is not known to work",
-				    f->release);
+				    "Linux %s is older than 5.15: it may not work", f->release);
 		error_mend(&q->told, "install a newer kernel and boot it (Debian: apt install "
 				     "linux-image-amd64)");
 	} else if (strcmp(f->machine, "x86_64") != 0) {
@@ -117,7 +117,7 @@ static void judge_btf(const struct requirement_facts *f, struct requirements *r)
 			     "CONFIG_DEBUG_INFO_BTF=y; in a container, mount /sys");
 }
 
-/* The mode in force stands in brackets. */
+/* The current mode is in brackets. */
 static void judge_lockdown(const struct requirement_facts *f, struct requirements *r)
 {
 	struct requirement *q;
@@ -129,13 +129,14 @@ static void judge_lockdown(const struct requirement_facts *f, struct requirement
 			"read what they sample");
 		error_mend(&q->told, "boot with lockdown=integrity on the kernel's command line");
 	} else if (strstr(f->lockdown, "[integrity]")) {
-		requirement_add(r, "lockdown", REQUIREMENT_OK, "integrity: does not matter here");
+		requirement_add(r, "lockdown", REQUIREMENT_OK,
+				"integrity mode, which does not matter here");
 	} else {
 		requirement_add(r, "lockdown", REQUIREMENT_OK, "the kernel is not locked down");
 	}
 }
 
-/* A system call was refused, though the capabilities that it takes are there. */
+/* A system call was refused, although the process has the required capabilities. */
 static void blame_policy(struct requirement *q, const struct requirement_facts *f, const char *call)
 {
 	if (f->seccomp) {
@@ -150,7 +151,7 @@ static void blame_policy(struct requirement *q, const struct requirement_facts *
 	error_mend(&q->told, "see why: journalctl -k --grep=denied");
 }
 
-/* It is not there: not built, or a filter says so. */
+/* A system call returned ENOSYS: not built in, or a filter says so. */
 static void blame_kernel(struct requirement *q, bool built, const char *call, const char *config)
 {
 	if (built) {
@@ -191,8 +192,8 @@ static void judge_bpf(const struct requirement_facts *f, struct requirements *r)
 		error_set_kind(&q->told, ERROR_NOT_PERMITTED, 0,
 			       "programs cannot be loaded without %s%s%s%s", bpf ? "" : "cap_bpf",
 			       bpf || perfmon ? "" : " and ", perfmon ? "" : "cap_perfmon",
-			       which(f));
-		mend_capabilities(&q->told, f, BIT(CAP_BPF) | BIT(CAP_PERFMON), CAPABILITIES);
+			       whose(f));
+		hint_capabilities(&q->told, f, BIT(CAP_BPF) | BIT(CAP_PERFMON), CAPABILITIES);
 	}
 }
 
@@ -219,8 +220,8 @@ static void judge_perf_events(const struct requirement_facts *f, struct requirem
 		error_set_kind(
 			&q->told, ERROR_NOT_PERMITTED, 0,
 			"cannot be opened without cap_perfmon (kernel.perf_event_paranoid %s)%s",
-			paranoid, which(f));
-		mend_capabilities(&q->told, f, BIT(CAP_PERFMON), CAPABILITIES);
+			paranoid, whose(f));
+		hint_capabilities(&q->told, f, BIT(CAP_PERFMON), CAPABILITIES);
 		if (f->paranoid > 2)
 			error_mend(&q->told,
 				   "run it as root, or: setcap " CAPABILITIES "=ep %s; "
@@ -242,8 +243,8 @@ static void judge_clock(const struct requirement_facts *f, struct requirements *
 
 	if (!f->perf_code)
 		requirement_add(r, "clock", REQUIREMENT_OK,
-				f->cycles ? "cycles, which this machine can count"
-					  : "a timer: this machine cannot count cycles");
+				f->cycles ? "cycles: this machine has a PMU"
+					  : "cpu-clock: this machine has no PMU to count cycles");
 	if (f->sample_rate < 0)
 		return;
 	q = requirement_add(r, "frequency",
@@ -281,16 +282,16 @@ static void judge_kernel_names(const struct requirement_facts *f, struct require
 	} else {
 		q = requirement_add(r, "kernel names", REQUIREMENT_LIMITED,
 				    "functions of the kernel get no names without cap_syslog%s",
-				    which(f));
-		requirement_mend(&q->told, f, CAP_SYSLOG);
+				    whose(f));
+		requirement_hint(&q->told, f, CAP_SYSLOG);
 	}
 }
 
-/* What recording is possible without, but poorer. */
+/* Capabilities without which recording works, but less gets names. */
 static const struct ability {
 	const char *name, *can, *cannot;
 	unsigned int capability;
-	uint64_t instead; /* capabilities that do as well */
+	uint64_t instead; /* capabilities that include it */
 	const char *capability_name, *setcap;
 } abilities[] = {
 	{ "other users", "their processes get names, too", "code of their processes gets few names",
@@ -313,8 +314,8 @@ static void judge_ability(const struct requirement_facts *f, const struct abilit
 		return;
 	}
 	q = requirement_add(r, a->name, REQUIREMENT_LIMITED, "%s without %s%s", a->cannot,
-			    a->capability_name, which(f));
-	mend_capabilities(&q->told, f, BIT(a->capability), a->setcap);
+			    a->capability_name, whose(f));
+	hint_capabilities(&q->told, f, BIT(a->capability), a->setcap);
 }
 
 static void judge_files(const struct requirement_facts *f, struct requirements *r)

@@ -11,7 +11,7 @@
 #include "capture/members.h"
 #include "sample.skel.h"
 
-/* The kernel's memory that we map; sizes are those of whole pages, as maps are shared. */
+/* The sizes of the maps that are mapped here: whole pages. */
 static size_t whole_pages(size_t size)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -87,7 +87,7 @@ static struct bpf_program *choose(const struct sample_program *sample)
 	return settings->tick ? bpf->progs.tick : bpf->progs.sample;
 }
 
-/* Only the walk by call frame information has these. */
+/* Leaves out the maps of the walk by call frame information, unless it is used. */
 static int prepare_unwind(const struct sample_program *sample)
 {
 	struct sample_bpf *bpf = sample->bpf;
@@ -103,7 +103,7 @@ static int prepare_unwind(const struct sample_program *sample)
 	return unwind ? unwind_prepare(unwind, bpf) : 0;
 }
 
-/* What asks first whether a tick is of the control group; NULL: every tick counts. */
+/* The program that passes on the ticks of the control group; NULL: there is no group. */
 static struct bpf_program *choose_filter(const struct sample_program *sample)
 {
 	const struct sample_bpf *bpf = sample->bpf;
@@ -113,7 +113,7 @@ static struct bpf_program *choose_filter(const struct sample_program *sample)
 	return sample->settings.tick ? bpf->progs.group_tick : bpf->progs.group_event;
 }
 
-/* What is to be loaded of the object, and how large. */
+/* Chooses the programs and maps to load, their sizes and settings. */
 static int prepare(const struct sample_program *sample)
 {
 	const struct sample_settings *settings = &sample->settings;
@@ -162,8 +162,8 @@ static int prepare(const struct sample_program *sample)
 									 : SAMPLE_RING_BYTES);
 }
 
-/* Has the filter go on with the program that counts. */
-static int join(const struct sample_program *sample)
+/* Connects the filter of the control group to the program that counts. */
+static int connect_filter(const struct sample_program *sample)
 {
 	uint32_t key = 0, program = bpf_program__fd(choose(sample));
 
@@ -182,7 +182,7 @@ static int load(void *object)
 	sample->bpf = sample_bpf__open();
 	if (!sample->bpf)
 		return -errno;
-	err = prepare(sample) ?: sample_bpf__load(sample->bpf) ?: join(sample);
+	err = prepare(sample) ?: sample_bpf__load(sample->bpf) ?: connect_filter(sample);
 	if (err) {
 		sample_bpf__destroy(sample->bpf);
 		sample->bpf = NULL;
@@ -215,7 +215,7 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 	int err, cpus = libbpf_num_possible_cpus();
 
 	if (cpus < 0)
-		return error_set(e, -cpus, "cannot tell the number of CPUs");
+		return error_set(e, -cpus, "cannot determine the number of CPUs");
 	sample->settings = *settings;
 	sample->cpu_count = cpus;
 	sample->counts = counts;
@@ -225,7 +225,7 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 	err = program_load(load, sample, e);
 	if (err && settings->stacks && e->kind == ERROR_KERNEL_LACKS)
 		error_mend(e,
-			   "call stacks are known to work from Linux 6.1 on; try %s, which asks "
+			   "call stacks are tested from Linux 6.1 on; try %s, which requires "
 			   "less of the kernel",
 			   settings->unwind ? "--call-graph=fp" : "without -g");
 	if (err)

@@ -44,7 +44,7 @@ static int find_variables(struct tick *tick, struct error *e)
 		error_set_kind(e, ERROR_KERNEL_LACKS, -err,
 			       "cannot find the scheduler's tick (hrtimer_bases, tick_cpu_sched, "
 			       "__irq_regs in the kernel's BTF)");
-		error_mend(e, "it takes CONFIG_DEBUG_INFO_BTF; use -e cpu-clock");
+		error_mend(e, "it requires CONFIG_DEBUG_INFO_BTF; or use -e cpu-clock");
 		return err;
 	}
 	tick->timer_distance -= bases;
@@ -60,16 +60,16 @@ int tick_prepare(struct tick *tick, unsigned int frequency, struct error *e)
 	hz = tick->period_ns ? (NS_PER_S + tick->period_ns / 2) / tick->period_ns : 0;
 	if (frequency && frequency != hz) {
 		error_set_kind(e, ERROR_USAGE, 0,
-			       "-e tick goes with the kernel's own tick, at %u Hz, not %u", hz,
+			       "-e tick uses the kernel's own tick, which has %u Hz, not %u", hz,
 			       frequency);
-		error_mend(e, "leave out -F, or use -e cpu-clock");
+		error_mend(e, "omit -F, or use -e cpu-clock");
 		return -EINVAL;
 	}
 	if (clock_resolution_ns(CLOCK_MONOTONIC) >= tick->period_ns) {
 		error_set_kind(
 			e, ERROR_KERNEL_LACKS, 0,
-			"the tick of this kernel is no timer that could be traced: it has no "
-			"high-resolution timers");
+			"cannot trace the scheduler's tick: this kernel has no high-resolution "
+			"timers");
 		error_mend(e, "boot without highres=off, or use -e cpu-clock");
 		return -EOPNOTSUPP;
 	}
