@@ -126,7 +126,7 @@ no_wrong_names() {
 	recorded "whole and {f['name'].split('+')[0] for f in j['functions']
 		if f['image'] == '$work/replaced.$1'} == {'replaced.$1'}" "$work/replaced.$1.json"
 }
-gone="its file is gone, or is not a regular file any more"
+gone="its file is gone, or is no longer a regular file"
 for kind in gone fifo device directory build; do
 	check "$kind: recorded" replaced "$kind"
 	check "$kind: nothing is taken from there" no_wrong_names "$kind"
@@ -156,7 +156,7 @@ $work/limited.out" ] && grep -qF -- "$1" "$work/limited.err"
 }
 check "there is an ordinary process" start_ready "$progs/unwinder_bare" crowd file 10
 for limit in as=20000000 as=60000000 as=100000000 as=500000000 data=5000000 data=50000000; do
-	check "--$limit" limited "raise this process's limits of memory: ulimit -v unlimited" "--$limit"
+	check "--$limit" limited "raise this process's memory limits: ulimit -v unlimited" "--$limit"
 done
 for limit in nofile=16 nofile=32 nofile=256; do
 	check "--$limit" limited "raise the limit of open files: ulimit -n 65536" "--$limit"

@@ -22,29 +22,29 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-/* What is known of an image, beside struct capture_image. */
+/* What is known of an image, besides struct capture_image. */
 struct unwind_image_state {
 	uint32_t number;	 /* in the tables, or UNWIND_NO_IMAGE */
-	struct unwind_rows rows; /* its segments; its rows until they are in the tables */
-	bool is_roots;		 /* the file is root's: nobody else has made up its build ID */
-	char why[96];		 /* it has no rows; "": nothing is wrong */
+	struct unwind_rows rows; /* its segments, and its rows until they are in the tables */
+	bool root_owned;	 /* root owns the file: no user has forged its build ID */
+	char why[96];		 /* why it has no rows; "": no failure */
 };
 
-/* What is known of a process, beside struct process. */
+/* What is known of a process, besides struct process. */
 struct unwind_process_state {
 	struct unwind_space space;
 	size_t number;		   /* of its address space, */
-	size_t taken;		   /* and how many mappings of it are in `space` */
-	bool begun;		   /* `space` has its parent's */
+	size_t taken;		   /* and how many mappings of that are in `space` */
+	bool begun;		   /* `space` contains its ancestors' mappings */
 	uint64_t key;		   /* by which it is published */
-	struct unwind_block block; /* empty: it is not */
-	size_t place;		   /* in unwind.published, + 1; 0: it is not there */
-	size_t looked;		   /* so many address spaces were looked for in /proc */
+	struct unwind_block block; /* empty: it is not published */
+	size_t position;	   /* in unwind.published, plus 1; 0: it is not there */
+	size_t scanned;		   /* of how many of its address spaces /proc was read */
 };
 
 /* --- Images --- */
 
-static bool is_roots(int fd)
+static bool is_root_owned(int fd)
 {
 	struct stat status;
 
@@ -70,8 +70,8 @@ static bool is_build(const void *images, uint32_t number, const void *key)
 }
 
 /*
- * A program that is installed twice, or in several containers, is one. Not if a user has made it:
- * others' stacks would be walked by what he likes.
+ * Finds an image with the same build ID, such as the same program in another container. Only files
+ * of root are found: with a forged build ID a user could choose how others' stacks are walked.
  */
 static const struct unwind_image_state *find_build(const struct unwind *u, const uint8_t *build_id,
 						   size_t size)
@@ -85,25 +85,25 @@ static const struct unwind_image_state *find_build(const struct unwind *u, const
 }
 
 /*
- * Every user can make files, as many as he likes, that each take a second to read: of the time that
- * passes they get a part.
+ * Any user can create any number of files that each take a second to read. So users' files have a
+ * budget of CPU time: this much, and 1 / USERS_PART of the time that passes.
  */
-#define USERS_NS   (10 * NS_PER_S) /* at once */
+#define USERS_NS   (10 * NS_PER_S)
 #define USERS_PART 10
 
 static int check_users_time(const struct unwind *u, struct error *e)
 {
 	if (u->users_ns <= USERS_NS + (now_ns() - u->begin_ns) / USERS_PART)
 		return 0;
-	return error_set(e, 0, "it took too long to read users' files");
+	return error_set(e, 0, "reading users' files has taken too long");
 }
 
 /*
- * Of a program that has ended before anybody looked there is no file but that which has its name;
- * it is the same when the build ID says so.
+ * Reads the file that has the image's name now, for a process that ended before its file could be
+ * opened. The rows are used if the build ID is the same. *root_owned: whether root owns the file.
  */
 static int read_by_name(const struct unwind *u, const struct capture_image *image,
-			struct unwind_rows *rows, bool *roots, struct error *e)
+			struct unwind_rows *rows, bool *root_owned, struct error *e)
 {
 	int fd, err;
 
@@ -111,9 +111,9 @@ static int read_by_name(const struct unwind *u, const struct capture_image *imag
 		return 0;
 	fd = file_open_regular(image->root, image->path, NULL);
 	if (fd < 0)
-		return error_set(e, 0, "its file is gone, or is not a regular file any more");
-	*roots = is_roots(fd);
-	err = *roots ? 0 : check_users_time(u, e);
+		return error_set(e, 0, "its file is gone, or is no longer a regular file");
+	*root_owned = is_root_owned(fd);
+	err = *root_owned ? 0 : check_users_time(u, e);
 	err = err ?: u->read(fd, image->path, rows, e);
 	close(fd);
 	if (err || (rows->build_id_size == image->build_id_size &&
@@ -137,31 +137,31 @@ static int read_rows(struct unwind *u, size_t number)
 	*state = (struct unwind_image_state){ 0 };
 	if (same) {
 		state->number = same->number;
-		state->rows = same->rows; /* but for rows and rules, which are in the tables */
+		state->rows = same->rows; /* the segments: rows and rules are in the tables */
 		return 0;
 	}
 	if (image->path[0] != '/' && !is_vdso)
 		return 0; /* code without a file */
-	/* A process may have written to its copy of the vDSO, which is to tell of all. */
-	state->is_roots = is_vdso || (image->fd >= 0 && is_roots(image->fd));
-	if (image->fd >= 0 && !state->is_roots)
+	/* Our own vDSO is read, not the process's copy: it may have written to that. */
+	state->root_owned = is_vdso || (image->fd >= 0 && is_root_owned(image->fd));
+	if (image->fd >= 0 && !state->root_owned)
 		err = check_users_time(u, &e);
 	if (is_vdso)
 		err = u->read(-1, image->path, &state->rows, &e);
 	else if (image->fd >= 0)
 		err = err ?: u->read(image->fd, image->path, &state->rows, &e);
 	else
-		err = read_by_name(u, image, &state->rows, &state->is_roots, &e);
-	if (!state->is_roots)
+		err = read_by_name(u, image, &state->rows, &state->root_owned, &e);
+	if (!state->root_owned)
 		u->users_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	if (err)
 		snprintf(state->why, sizeof(state->why), "%.90s", e.what);
 	return err == -ENOMEM ? err : 0;
 }
 
-static void say_no_room(struct unwind_image_state *state)
+static void set_no_room(struct unwind_image_state *state)
 {
-	snprintf(state->why, sizeof(state->why), "there is no room for its rows");
+	snprintf(state->why, sizeof(state->why), "no room for its rows");
 }
 
 /* Moves rows that were read into the tables. */
@@ -172,9 +172,9 @@ static int add_rows(struct unwind *u, size_t number)
 	int err = 0;
 
 	if (rows->count) {
-		if (unwind_tables_add(&u->tables, rows, state->is_roots, &state->number))
-			say_no_room(state);
-		else if (state->is_roots && rows->build_id_size &&
+		if (unwind_tables_add(&u->tables, rows, state->root_owned, &state->number))
+			set_no_room(state);
+		else if (state->root_owned && rows->build_id_size &&
 			 !find_build(u, rows->build_id, rows->build_id_size))
 			err = index_add(&u->builds, hash_build(rows->build_id, rows->build_id_size),
 					number);
@@ -200,9 +200,9 @@ int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 
 		err = read_rows(u, u->image_count);
 		if (err || !state->rows.count ||
-		    unwind_tables_want(&need, &users, &state->rows, state->is_roots))
+		    unwind_tables_want(&need, &users, &state->rows, state->root_owned))
 			continue;
-		say_no_room(state);
+		set_no_room(state);
 		unwind_rows_free(&state->rows);
 	}
 	for (size_t i = 0; i < u->processes->count && !err; i++)
@@ -218,7 +218,7 @@ const char *unwind_why(const struct unwind *u, uint32_t image)
 
 /* --- Processes --- */
 
-/* What is to be taken off an address in the mapping for the ELF virtual address. */
+/* Returns the difference of an address in the mapping and its ELF virtual address. */
 static uint64_t find_bias(const struct unwind_image_state *image,
 			  const struct capture_mapping *mapping)
 {
@@ -235,19 +235,19 @@ static uint64_t find_bias(const struct unwind_image_state *image,
 	return mapping->start - mapping->offset;
 }
 
-/* Searches in the tables are for addresses below. */
+/* The searches in the tables require addresses below this: see mask_if_not_above(). */
 #define USER_LIMIT (1ULL << 63)
 
-/* What a process has mapped, in the order of time. */
+/* Mappings of a process, ordered by time. */
 struct mapping_list {
 	struct unwind_mapping *mappings;
 	size_t count, room;
 };
 
-/* A history can be very long. This is five times that of the largest browsers. */
+/* The rest of a long history is dropped. This is five times that of the largest browsers. */
 #define MAPPING_LIST_MAX 16384
 
-/* Lists mappings [from, to) of an address space; what is too much is left out. */
+/* Appends mappings [from, to) of an address space, as far as there is room. */
 static int list_mappings(const struct unwind *u, struct mapping_list *list,
 			 const struct address_space *of, size_t from, size_t to)
 {
@@ -260,7 +260,8 @@ static int list_mappings(const struct unwind *u, struct mapping_list *list,
 		const struct capture_mapping *mapping = &of->mappings[i];
 		const struct unwind_image_state *image = &u->images[mapping->image];
 
-		if (mapping->start < USER_LIMIT) /* not the vsyscall page, which calls nothing */
+		if (mapping->start <
+		    USER_LIMIT) /* not the vsyscall page: nothing is called there */
 			list->mappings[list->count++] = (struct unwind_mapping){
 				.start = mapping->start,
 				.limit = mapping->limit,
@@ -271,7 +272,7 @@ static int list_mappings(const struct unwind *u, struct mapping_list *list,
 	return 0;
 }
 
-/* A process begins with what those had that it was forked from, the oldest first. */
+/* Appends the mappings of the processes that it was forked from, the oldest first. */
 #define ANCESTORS_MAX 64
 
 static int list_ancestors(const struct unwind *u, struct mapping_list *list,
@@ -294,7 +295,7 @@ static int list_ancestors(const struct unwind *u, struct mapping_list *list,
 	return err;
 }
 
-/* Maps what an address space has from number `from` on; 0: with what it began with. */
+/* Adds the mappings of an address space from number `from` on; 0: also its ancestors'. */
 static int take_mappings(const struct unwind *u, struct unwind_space *space,
 			 const struct address_space *of, size_t from)
 {
@@ -307,17 +308,17 @@ static int take_mappings(const struct unwind *u, struct unwind_space *space,
 	return err == -ENOSPC ? 0 : err;
 }
 
-/* Its first thread may have ended long before the others. */
+/* Whether the process still has threads besides its leader, which may have ended. */
 static bool has_threads(pid_t pid)
 {
 	char path[64];
 	struct stat status;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	return stat(path, &status) == 0 && status.st_nlink > 3; /* ".", "..", and the first */
+	return stat(path, &status) == 0 && status.st_nlink > 3; /* ".", "..", and the leader */
 }
 
-/* The number may be another process's by now, which may be published by the same key. */
+/* Another process may have the PID by now, and may be published with the same key. */
 static int withdraw_block(struct unwind *u, size_t number)
 {
 	struct unwind_process_state *state = &u->states[number];
@@ -327,12 +328,12 @@ static int withdraw_block(struct unwind *u, size_t number)
 	bool shared = other != number && other < u->state_count && u->states[other].block.size &&
 		      u->states[other].key == state->key;
 
-	if (state->place) {
+	if (state->position) {
 		uint32_t moved = u->published[--u->published_count];
 
-		u->published[state->place - 1] = moved;
-		u->states[moved].place = state->place;
-		state->place = 0;
+		u->published[state->position - 1] = moved;
+		u->states[moved].position = state->position;
+		state->position = 0;
 	}
 	return unwind_tables_withdraw(&u->tables, shared ? 0 : state->key, &state->block);
 }
@@ -355,12 +356,12 @@ static int publish_space(struct unwind *u, size_t number, uint64_t key)
 
 	if (state->block.size && state->key != key)
 		err = withdraw_block(u, number);
-	if (!err && !state->place) {
+	if (!err && !state->position) {
 		if (array_reserve(&u->published, &u->published_room, u->published_count + 1,
 				  sizeof(*u->published)))
 			return -ENOMEM;
 		u->published[u->published_count++] = number;
-		state->place = u->published_count;
+		state->position = u->published_count;
 	}
 	state->key = key;
 	err = err
@@ -368,11 +369,11 @@ static int publish_space(struct unwind *u, size_t number, uint64_t key)
 					       state->space.count, &state->block);
 	if (!err || err == -EAGAIN || err == -ENOMEM)
 		return err;
-	/* Without room, its ticks send copies: better than what is not true any more. */
+	/* No room: better unpublished, so that its ticks send copies, than outdated. */
 	return withdraw_block(u, number);
 }
 
-/* Returns -EAGAIN when it is to be tried again. */
+/* Returns 0, -ENOMEM, or -EAGAIN: try again later. */
 static int publish(struct unwind *u, size_t number)
 {
 	struct process *process = &u->processes->processes[number];
@@ -382,13 +383,13 @@ static int publish(struct unwind *u, size_t number)
 	int err = 0;
 
 	if (process->ended && process->next_with_pid == INDEX_NONE && has_threads(process->pid))
-		return 0; /* see look_at_published() */
+		return 0; /* later: withdraw_ended() */
 	if (ended || state->number != process->count - 1)
 		err = withdraw(u, number);
 	state->number = process->count - 1;
 	if (err || ended || space->exec == EXEC_UNKNOWN)
 		return err;
-	/* The last may have grown: see process_map(). */
+	/* The last one again: process_map() may have extended it. */
 	err = take_mappings(u, &state->space, space,
 			    state->begun ? state->taken - !!state->taken : 0);
 	if (err)
@@ -429,23 +430,22 @@ static bool is_gone(const struct process *process)
 }
 
 /*
- * The last thread's end may be seen before it has gone, and records may be lost. From time to time
- * some of those that are published are looked at.
+ * Withdraws processes whose end was not seen: exit records may be lost, or come while the last
+ * thread still exists. Checks some of the published processes at a time.
  */
-#define LOOK_NS	   (50 * NS_PER_MS)
-#define LOOK_COUNT 64
+#define CHECK_NS    (50 * NS_PER_MS)
+#define CHECK_COUNT 64
 
-static int look_at_published(struct unwind *u)
+static int withdraw_ended(struct unwind *u)
 {
 	uint64_t now = now_ns();
 	int err = 0;
 
-	if (now < u->look_ns)
+	if (now < u->next_check_ns)
 		return 0;
-	u->look_ns = now + LOOK_NS;
-	for (size_t i = 0; i < LOOK_COUNT && i < u->published_count && !err; i++) {
-		size_t place = u->next_look++ % u->published_count;
-		uint32_t number = u->published[place];
+	u->next_check_ns = now + CHECK_NS;
+	for (size_t i = 0; i < CHECK_COUNT && i < u->published_count && !err; i++) {
+		uint32_t number = u->published[u->next_check++ % u->published_count];
 
 		if (is_gone(&u->processes->processes[number]))
 			err = withdraw(u, number);
@@ -462,7 +462,7 @@ static int add_images(struct unwind *u)
 	return err;
 }
 
-/* --- Stacks that ticks could not walk --- */
+/* --- Stacks that the BPF program could not walk --- */
 
 static int take_copy(void *context, void *data, size_t size)
 {
@@ -484,10 +484,10 @@ static int take_copy(void *context, void *data, size_t size)
 }
 
 /*
- * Records of mappings may have been lost: what nothing is known of is looked for in /proc, once.
- * Returns the process, or NULL: out of memory.
+ * Returns the process of a copy, added if it is new; NULL: out of memory. If nothing is known of
+ * its current address space, records may have been lost: its mappings are read from /proc, once.
  */
-static struct process *look_for_mappings(struct unwind *u, const struct unwind_copy *copy)
+static struct process *find_or_scan(struct unwind *u, const struct unwind_copy *copy)
 {
 	struct process_table *table = u->processes;
 	pid_t pid = sample_id_tgid(copy->process);
@@ -508,16 +508,16 @@ static struct process *look_for_mappings(struct unwind *u, const struct unwind_c
 	}
 	space = process_space(process);
 	if (space->count || space->parent != INDEX_NONE || process->ended ||
-	    process->next_with_pid != INDEX_NONE || u->states[number].looked >= process->count)
+	    process->next_with_pid != INDEX_NONE || u->states[number].scanned >= process->count)
 		return process;
-	u->states[number].looked = process->count;
+	u->states[number].scanned = process->count;
 	return snapshot_process(table, pid, copy->time_ns) ? NULL : &table->processes[number];
 }
 
-/* The process has called exec so often, then: from now on that is known. */
-static int learn_exec(struct unwind *u, const struct unwind_copy *copy)
+/* Sets the exec number of the process to that of the copy. */
+static int update_exec(struct unwind *u, const struct unwind_copy *copy)
 {
-	struct process *process = look_for_mappings(u, copy);
+	struct process *process = find_or_scan(u, copy);
 	uint32_t exec = sample_id_exec(copy->process);
 	struct address_space *space;
 
@@ -525,12 +525,12 @@ static int learn_exec(struct unwind *u, const struct unwind_copy *copy)
 		return -ENOMEM;
 	space = process_space_at(process, copy->time_ns);
 	if (space->exec == exec && u->states[process - u->processes->processes].block.size)
-		return 0; /* nothing new */
+		return 0; /* no change */
 	space->exec = exec;
 	return process_note_change(u->processes, process);
 }
 
-/* What the process had mapped; NULL: out of memory. Valid until the next call. */
+/* The process's mappings at the copy's time, valid until the next call; NULL: out of memory. */
 static const struct unwind_space *find_space(struct unwind *u, const struct unwind_copy *copy)
 {
 	static const struct unwind_space none;
@@ -548,7 +548,7 @@ static const struct unwind_space *find_space(struct unwind *u, const struct unwi
 	if (number < u->state_count && state->begun && state->taken == of->count &&
 	    &process->spaces[state->number] == of)
 		return &state->space;
-	/* It has ended. Many copies may come of one process. */
+	/* It has ended, or called exec. Kept, as there may be many copies of one process. */
 	if (u->past.process != number || u->past.number != (size_t)(of - process->spaces) ||
 	    u->past.taken != of->count || !u->past.known) {
 		free(u->past.space.mappings);
@@ -582,8 +582,7 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
 	return counts_add(u->counts, &sample, found.pcs);
 }
 
-/* Copies come from each CPU in the order of time, so that those that are to wait may be anywhere.
- */
+/* The copies of different CPUs are not ordered by time: those to keep may be anywhere. */
 static int walk_copies(struct unwind *u, uint64_t until_ns)
 {
 	size_t kept = 0;
@@ -610,16 +609,19 @@ int unwind_update(struct unwind *u, uint64_t until_ns)
 	err = err < 0 ? err : 0;
 	for (size_t i = 0; i < u->copy_count && !err; i++)
 		if (u->copies[i]->time_ns < until_ns)
-			err = learn_exec(u, u->copies[i]);
-	return err ?: add_images(u) ?: publish_changed(u) ?: walk_copies(u, until_ns) ?: look_at_published(u);
+			err = update_exec(u, u->copies[i]);
+	err = err ?: add_images(u);
+	err = err ?: publish_changed(u);
+	err = err ?: walk_copies(u, until_ns);
+	return err ?: withdraw_ended(u);
 }
 
-/* --- The exec numbers that processes have --- */
+/* --- The exec numbers of processes --- */
 
 static int take_exec_numbers(struct unwind *u)
 {
 	struct unwind_exec_number numbers[256];
-	int fd = bpf_iter_create(u->look);
+	int fd = bpf_iter_create(u->iterator);
 	ssize_t size;
 
 	if (fd < 0)
@@ -644,15 +646,15 @@ int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e
 	u->ring = ring_buffer__new(bpf_map__fd(bpf->maps.unwind_copies), take_copy, u, NULL);
 	if (!u->ring)
 		return program_out_of(e, errno, "cannot map the copies of stacks");
-	u->look = bpf_link_create(bpf_program__fd(bpf->progs.list_exec_numbers), 0, BPF_TRACE_ITER,
-				  NULL);
-	if (u->look < 0) {
-		u->look = 0;
-		return error_set_kind(e, ERROR_KERNEL_LACKS, errno, "cannot look at all processes");
+	u->iterator = bpf_link_create(bpf_program__fd(bpf->progs.list_exec_numbers), 0,
+				      BPF_TRACE_ITER, NULL);
+	if (u->iterator < 0) {
+		u->iterator = 0;
+		return error_set_kind(e, ERROR_KERNEL_LACKS, errno, "cannot list all processes");
 	}
 	err = take_exec_numbers(u);
 	if (err)
-		return error_set(e, -err, "cannot look at all processes");
+		return error_set(e, -err, "cannot list all processes");
 	for (size_t i = 0; i < u->image_count && !err; i++)
 		err = add_rows(u, i);
 	for (size_t i = 0; i < u->processes->count && !err; i++)
@@ -671,7 +673,7 @@ void unwind_used(const struct unwind *u, struct capture_tables *tables)
 	const struct unwind_sizes *used = &u->tables.used;
 
 	*tables = (struct capture_tables){
-		.images = used->images - !!used->images, /* the first is none */
+		.images = used->images - !!used->images, /* without UNWIND_NO_IMAGE */
 		.rows = used->rows,
 		.bytes = used->images * sizeof(struct unwind_image) +
 			 used->pages * sizeof(struct unwind_page) +
@@ -695,8 +697,8 @@ void unwind_free(struct unwind *u)
 	free(u->images);
 	free(u->states);
 	ring_buffer__free(u->ring);
-	if (u->look > 0)
-		close(u->look);
+	if (u->iterator > 0)
+		close(u->iterator);
 	unwind_tables_free(&u->tables);
 	*u = (struct unwind){ 0 };
 }

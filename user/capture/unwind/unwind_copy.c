@@ -12,7 +12,7 @@
 #include "bpf/walk.h"
 
 struct copy_walk {
-	struct walk walk; /* first: it is what walk.h knows of this */
+	struct walk walk; /* first: walk.h has pointers to it */
 	const struct unwind_copy *copy;
 	const struct unwind_tables *tables;
 	const struct unwind_space *space;
@@ -95,7 +95,7 @@ void unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables
 		pcs[depth] = walk->pc + walk->mark;
 		depth++;
 	} while (!step(walk));
-	/* As the program marks who was interrupted: see mark_interrupted() there. */
+	/* As mark_interrupted() in bpf/count.h. */
 	if (copy->kernel_depth && !copy->in_system_call)
 		pcs[0]++;
 	found->user_depth = depth;

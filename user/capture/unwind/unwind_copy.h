@@ -5,16 +5,16 @@
 #include "capture/unwind/unwind_space.h"
 #include "capture/unwind/unwind_tables.h"
 
-/* What a walk has found. */
+/* The result of a walk. */
 struct unwind_found {
-	uint64_t pcs[2 * 127]; /* the kernel's, and behind them the user's, as in struct stack */
+	uint64_t pcs[2 * 127]; /* kernel frames, then user frames, as in struct stack */
 	uint32_t user_depth;
 	uint8_t end, by_frame_pointer;
 };
 
 /*
- * Walks the copy of a stack, with the mappings that the process had, as the program on the tick
- * walks the stack itself.
+ * Walks the copy of a stack with the mappings that the process had, as the BPF program walks a
+ * stack.
  */
 void unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables *tables,
 		      const struct unwind_space *space, struct unwind_found *found);

@@ -14,24 +14,24 @@ struct unwind_address {
 	uint16_t rule;
 };
 
-/* Where the file's code is in memory: its PT_LOAD segments that are executable. */
+/* An executable PT_LOAD segment of a file. */
 struct unwind_segment {
 	uint64_t offset, size; /* in the file */
 	uint64_t address;      /* ELF virtual address */
 };
 
 #define UNWIND_SEGMENTS_MAX 8
-#define UNWIND_BUILD_ID_MAX 20 /* as the kernel's records have it */
+#define UNWIND_BUILD_ID_MAX 20 /* as in the kernel's mmap2 records */
 
-/* An image's rules for finding callers. Zero-initialised is none. */
+/* An image's rules for finding callers. Zero-initialised is empty. */
 struct unwind_rows {
 	/*
-	 * Sorted by address; the first is the first function's, and the last is a gap behind the
-	 * last function. Neighbours have different rules.
+	 * Sorted by address, from the start of the first function to the end of the last one, where
+	 * a gap begins. Adjacent rows have different rules.
 	 */
 	struct unwind_address *rows;
 	size_t count, room;
-	struct unwind_rule *rules; /* all different; 65536 at most */
+	struct unwind_rule *rules; /* no two are equal; at most 65536 */
 	size_t rule_count, rule_room;
 	struct unwind_segment segments[UNWIND_SEGMENTS_MAX];
 	size_t segment_count;
@@ -39,7 +39,7 @@ struct unwind_rows {
 	size_t build_id_size; /* 0: the file has none */
 };
 
-/* Frees rows and rules; segments and build ID stay. */
+/* Frees rows and rules. Segments and build ID stay. */
 static inline void unwind_rows_free(struct unwind_rows *rows)
 {
 	free(rows->rows);
@@ -50,9 +50,9 @@ static inline void unwind_rows_free(struct unwind_rows *rows)
 }
 
 /*
- * Reads the rows of an image. fd: its file, open for reading, which stays the caller's; -1: `path`
- * says what it is ("[vdso]"). Returns 0, also when there is no call frame information (count is
- * 0), or a negative errno and says in e what is wrong with the file.
+ * Reads the rows of an image. fd: its file, open for reading, owned by the caller; -1: `path` is
+ * "[vdso]". Returns 0 (with count 0 if there is no call frame information), or a negative errno
+ * with *e set.
  */
 typedef int unwind_reader(int fd, const char *path, struct unwind_rows *rows, struct error *e);
 

@@ -7,13 +7,13 @@
 
 #include "util/array.h"
 
-/* Mappings that are sorted, and of which none overlaps another. */
+/* Mappings that are sorted and do not overlap. */
 struct run {
 	struct unwind_mapping *mappings;
 	size_t count;
 };
 
-/* Writes what is left when `over` is mapped over `under`. Returns how many there are. */
+/* Writes the result of mapping `over` over `under`. Returns how many mappings that has. */
 static size_t overlay(struct run under, struct run over, struct unwind_mapping *to)
 {
 	const struct unwind_mapping *begin = to, *m = over.mappings;
@@ -38,9 +38,10 @@ static size_t overlay(struct run under, struct run over, struct unwind_mapping *
 }
 
 /*
- * Of mappings in the order of time: what holds in the end. A process may map whatever it likes, as
- * often as it likes: pairs are merged, and pairs of these, instead of each with all before. Any
- * number of mappings leaves less than twice as many parts, so that is the room of each run.
+ * Merges mappings in the order of time into runs[0]; returns how many it has. A process may make
+ * any number of mappings, so pairs are merged, then pairs of these, and so on: merging each one
+ * with all before takes quadratic time. n mappings result in less than 2 * n parts, so that is the
+ * size of `from` and of `to`.
  */
 static size_t settle(const struct unwind_mapping *mappings, size_t count, struct run *runs,
 		     struct unwind_mapping *from, struct unwind_mapping *to)
@@ -70,7 +71,7 @@ static size_t settle(const struct unwind_mapping *mappings, size_t count, struct
 	return n ? runs[0].count : 0;
 }
 
-/* Leaves all as it is when there would be too many. */
+/* Adds one batch. On failure the space is unchanged. */
 static int map(struct unwind_space *space, const struct unwind_mapping *mappings, size_t count)
 {
 	struct unwind_space mapped = { 0 };
@@ -97,7 +98,7 @@ static int map(struct unwind_space *space, const struct unwind_mapping *mappings
 	return 0;
 }
 
-/* What is left of the room is never used one by one: each time takes as long as there are many. */
+/* No smaller batches fill the room that is left: each takes time in proportion to the space. */
 #define BATCH_MIN 32
 
 int unwind_space_map(struct unwind_space *space, const struct unwind_mapping *mappings,

@@ -7,15 +7,15 @@
 
 #include "bpf/unwind_table.h"
 
-/* The mappings of an address space that hold now: sorted, none overlaps. */
+/* The current mappings of an address space: sorted, not overlapping. */
 struct unwind_space {
 	struct unwind_mapping *mappings;
 	size_t count, room;
 };
 
 /*
- * Maps one after the other over what was there. Returns 0, -ENOMEM, or -ENOSPC: there are about
- * UNWIND_PROCESS_MAPPINGS_MAX already, and some were left out.
+ * Adds mappings one after the other; each replaces what it overlaps. Returns 0, -ENOMEM, or
+ * -ENOSPC: some were dropped, as there are about UNWIND_PROCESS_MAPPINGS_MAX.
  */
 int unwind_space_map(struct unwind_space *space, const struct unwind_mapping *mappings,
 		     size_t count);

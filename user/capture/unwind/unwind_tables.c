@@ -14,19 +14,19 @@
 #include "util/array.h"
 #include "util/clock.h"
 
-/* 4 GiB of code: more than any linker makes of one image. */
+/* 4 GiB of code: more than a linker puts into one image. */
 #define IMAGE_PAGES_MAX (1U << 16)
 
-/* For programs and libraries that come later: 16 MiB of rows, some ten of the largest. */
-#define MORE_ROWS     (256 * UNWIND_CHUNK_ROWS)
-#define MORE_RULES    (1U << 17)
-#define MORE_PAGES    (1U << 16)
-#define MORE_IMAGES   4096
-#define MORE_MAPPINGS (1U << 16)
+/* Room for programs and libraries that are mapped later: 16 MiB of rows, some ten large ones. */
+#define SPARE_ROWS     (256 * UNWIND_CHUNK_ROWS)
+#define SPARE_RULES    (1U << 17)
+#define SPARE_PAGES    (1U << 16)
+#define SPARE_IMAGES   4096
+#define SPARE_MAPPINGS (1U << 16)
 
 /*
- * Every user can make files that take all the room there is. All users' files together have so
- * much when recording begins: ten of the largest browsers. Of what is for later they have half.
+ * Any user can create files that would use up the tables. So all users' files together are limited:
+ * to this when recording starts (ten of the largest browsers), and later to half of the room above.
  */
 static const struct unwind_sizes users_max = {
 	.images = 1U << 14,
@@ -35,13 +35,13 @@ static const struct unwind_sizes users_max = {
 	.rules = 1U << 18,
 };
 
+/* Processes with more mappings than this wait earlier: see unwind_tables_publish(). */
 #define MANY_MAPPINGS 256
 
-/* 32 MiB: more than ten thousand processes have. Those beyond are walked in user space. */
+/* 32 MiB: enough for ten thousand processes. Stacks of others are walked in user space. */
 #define MAPPINGS_MAX (1U << 20)
 
-/* How long a walk may still read what was replaced. It takes microseconds, but a host may pause it.
- */
+/* For how long a walk may read a replaced block: it takes microseconds, but a host may pause it. */
 #define GRACE_NS (200 * NS_PER_MS)
 
 static size_t page_count(const struct unwind_rows *rows)
@@ -50,7 +50,7 @@ static size_t page_count(const struct unwind_rows *rows)
 	       (rows->rows[0].address >> UNWIND_PAGE_SHIFT) + 1;
 }
 
-/* Adds what an image's rows take, as far as that is no more than `room`. */
+/* Adds the size of an image's rows. Returns false, and adds nothing, if that exceeds `room`. */
 static bool add_sizes(struct unwind_sizes *sizes, const struct unwind_rows *rows,
 		      const struct unwind_sizes *room)
 {
@@ -61,18 +61,18 @@ static bool add_sizes(struct unwind_sizes *sizes, const struct unwind_rows *rows
 		return false;
 	sizes->images++;
 	sizes->pages += page_count(rows);
-	sizes->rows += rows->count + 1; /* a gap before the first */
+	sizes->rows += rows->count + 1; /* and a gap before the first one */
 	sizes->rules += rows->rule_count;
 	return true;
 }
 
 bool unwind_tables_want(struct unwind_sizes *need, struct unwind_sizes *users,
-			const struct unwind_rows *rows, bool is_roots)
+			const struct unwind_rows *rows, bool root_owned)
 {
 	static const struct unwind_sizes any = { UINT32_MAX / 2, UINT32_MAX / 2, UINT32_MAX / 2,
 						 UINT32_MAX / 2, UINT32_MAX / 2 };
 
-	return (is_roots || add_sizes(users, rows, &users_max)) && add_sizes(need, rows, &any);
+	return (root_owned || add_sizes(users, rows, &users_max)) && add_sizes(need, rows, &any);
 }
 
 static size_t chunk_count(size_t rows)
@@ -83,20 +83,20 @@ static size_t chunk_count(size_t rows)
 int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 		       const struct unwind_sizes *users, struct sample_bpf *bpf)
 {
-	size_t mappings = 2 * need->mappings + MORE_MAPPINGS;
+	size_t mappings = 2 * need->mappings + SPARE_MAPPINGS;
 
 	t->room = (struct unwind_sizes){
-		.images = need->images + MORE_IMAGES,
-		.pages = need->pages + MORE_PAGES,
-		.rows = chunk_count(need->rows + MORE_ROWS) * UNWIND_CHUNK_ROWS,
-		.rules = need->rules + MORE_RULES,
+		.images = need->images + SPARE_IMAGES,
+		.pages = need->pages + SPARE_PAGES,
+		.rows = chunk_count(need->rows + SPARE_ROWS) * UNWIND_CHUNK_ROWS,
+		.rules = need->rules + SPARE_RULES,
 		.mappings = mappings < MAPPINGS_MAX ? mappings : MAPPINGS_MAX,
 	};
 	t->users_room = (struct unwind_sizes){
-		.images = users->images + MORE_IMAGES / 2,
-		.pages = users->pages + MORE_PAGES / 2,
-		.rows = users->rows + MORE_ROWS / 2,
-		.rules = users->rules + MORE_RULES / 2,
+		.images = users->images + SPARE_IMAGES / 2,
+		.pages = users->pages + SPARE_PAGES / 2,
+		.rows = users->rows + SPARE_ROWS / 2,
+		.rules = users->rules + SPARE_RULES / 2,
 	};
 	t->used.images = 1; /* UNWIND_NO_IMAGE */
 	return bpf_map__set_max_entries(bpf->maps.unwind_images, t->room.images)
@@ -154,7 +154,7 @@ static void write_row(struct unwind_tables *t, uint64_t address, uint16_t rule)
 		(struct unwind_row){ .address = address, .rule = rule };
 }
 
-/* Rows and their pages: each page knows its first row, also where it has none of its own. */
+/* Writes rows and pages. Every page has a first row, even if no row starts in it. */
 static void write_rows(struct unwind_tables *t, const struct unwind_rows *rows, uint64_t begin)
 {
 	size_t row = 0, pages = page_count(rows);
@@ -172,14 +172,14 @@ static void write_rows(struct unwind_tables *t, const struct unwind_rows *rows, 
 	}
 }
 
-int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool is_roots,
+int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
 		      uint32_t *image)
 {
 	struct unwind_sizes after = t->used, users = t->users_used;
 	uint64_t begin = rows->rows[0].address >> UNWIND_PAGE_SHIFT << UNWIND_PAGE_SHIFT;
 
 	if (!add_sizes(&after, rows, &t->room) ||
-	    (!is_roots && !add_sizes(&users, rows, &t->users_room)))
+	    (!root_owned && !add_sizes(&users, rows, &t->users_room)))
 		return -ENOSPC;
 	t->users_used = users;
 	*image = t->used.images++;
@@ -197,7 +197,7 @@ int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, b
 
 /* --- Processes --- */
 
-/* Adds a block to those that are free. */
+/* Adds a block to the free ones, joined with adjacent ones. */
 static int add_free(struct unwind_tables *t, struct unwind_block block)
 {
 	size_t low = 0, high = t->free_count;
@@ -228,7 +228,7 @@ static int add_free(struct unwind_tables *t, struct unwind_block block)
 	return 0;
 }
 
-/* What no tick reads any more is free. */
+/* Moves the blocks that no tick reads any more to the free ones. */
 static int end_grace(struct unwind_tables *t)
 {
 	uint64_t now = now_ns();
@@ -270,7 +270,7 @@ static int free_block(struct unwind_tables *t, struct unwind_block *block)
 {
 	if (!block->size)
 		return 0;
-	if (t->freed_begin > t->freed_room / 2) { /* the front is used up */
+	if (t->freed_begin > t->freed_room / 2) { /* reuse the front */
 		t->freed_end -= t->freed_begin;
 		memmove(t->freed, t->freed + t->freed_begin, t->freed_end * sizeof(*t->freed));
 		t->freed_begin = 0;
@@ -291,7 +291,7 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 	struct unwind_process entry = { .count = count };
 	int err = end_grace(t);
 
-	/* Who has few need not wait for those that have many. */
+	/* A process with few mappings may use what those with many may not. */
 	if (!err && block->size &&
 	    t->freed_mappings + count > t->room.mappings / (count > MANY_MAPPINGS ? 4 : 2))
 		err = -EAGAIN;
@@ -300,7 +300,7 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 		return err;
 	entry.first = fresh.first;
 	memcpy(&t->mappings[fresh.first], mappings, count * sizeof(*mappings));
-	/* The system call orders the stores before what it writes. */
+	/* The system call is a barrier: the program sees the mappings before the entry. */
 	err = bpf_map_update_elem(t->processes, &process, &entry, BPF_ANY);
 	if (err) {
 		free_block(t, &fresh);

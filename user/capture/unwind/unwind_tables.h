@@ -8,12 +8,12 @@
 
 struct sample_bpf;
 
-/* How many of each. */
+/* Numbers of elements. */
 struct unwind_sizes {
 	size_t images, pages, rows, rules, mappings;
 };
 
-/* Where the mappings of a process are. Zero-initialised is none. */
+/* A process's mappings in the table of mappings. Zero-initialised is none. */
 struct unwind_block {
 	uint32_t first, size;
 };
@@ -23,55 +23,57 @@ struct unwind_freed_block {
 	uint64_t freed_ns;
 };
 
-/* The kernel's maps of bpf/unwind.h, in our memory. Zero-initialised is none. */
+/* The maps of bpf/unwind.h, mapped into our memory. Zero-initialised is none. */
 struct unwind_tables {
 	struct unwind_sizes room, used;
-	struct unwind_sizes users_room, users_used; /* of these: for files that are not root's */
+	struct unwind_sizes users_room,
+		users_used; /* the part for users' files: not owned by root */
 	struct unwind_image *images;
 	struct unwind_page *pages;
 	struct unwind_chunk *chunks;
 	struct unwind_rule *rules;
 	struct unwind_mapping *mappings;
-	struct unwind_block *free; /* of mappings: sorted, and none adjoins another */
+	struct unwind_block *free; /* free blocks of mappings: sorted, no two adjacent */
 	size_t free_count, free_room;
-	struct unwind_freed_block *freed; /* which a tick may still read; the oldest first */
+	struct unwind_freed_block
+		*freed; /* recently freed, which a tick may still read; oldest first */
 	size_t freed_begin, freed_end, freed_room;
-	size_t freed_mappings; /* in all of them */
-	int processes;	       /* the map's descriptor; not ours to close */
+	size_t freed_mappings; /* in all of these */
+	int processes;	       /* descriptor of the map; owned by the skeleton */
 };
 
 /*
- * Before the load: adds what an image takes to *need. Returns false, and adds nothing, if its rows
- * are implausible, or are too much with those of other files that are not root's, in *users.
+ * Before the load: adds the size of an image's rows to *need and, for a user's file, to *users.
+ * Returns false, and adds nothing, if the rows are implausible or over the limit for users' files.
  */
 bool unwind_tables_want(struct unwind_sizes *need, struct unwind_sizes *users,
-			const struct unwind_rows *rows, bool is_roots);
+			const struct unwind_rows *rows, bool root_owned);
 
 /*
- * Before the load: room for so much, of which *users for files that are not root's, and for what
- * may come. Returns 0 or a negative errno.
+ * Before the load: sets the sizes of the maps to *need, of which *users for users' files, and room
+ * for later images. Returns 0 or a negative errno.
  */
 int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 		       const struct unwind_sizes *users, struct sample_bpf *bpf);
 
-/* After the load. Returns 0 or a negative errno. */
+/* After the load: maps the tables into our memory. Returns 0 or a negative errno. */
 int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf);
 void unwind_tables_free(struct unwind_tables *t);
 
-/* Writes an image's rows. *image receives its number. Returns 0 or -ENOSPC. */
-int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool is_roots,
+/* Writes an image's rows to the tables. *image receives its number. Returns 0 or -ENOSPC. */
+int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
 		      uint32_t *image);
 
 /*
- * From the next tick on a process has these mappings, sorted by address, instead of those in
- * *block, which receives where they are. Returns 0, -ENOSPC, -ENOMEM, or -EAGAIN: they have
- * changed so often just now that what others need would be used up.
+ * Publishes the mappings of a process, sorted by address, in place of those in *block, which
+ * receives their new block. Returns 0, -ENOSPC, -ENOMEM, or -EAGAIN: try later, as they have
+ * changed so often that no blocks would be left for other processes.
  */
 int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 			  const struct unwind_mapping *mappings, size_t count,
 			  struct unwind_block *block);
 
-/* The process (0: nobody) has none any more, and the block is free. Returns 0 or -ENOMEM. */
+/* Removes the process (unless 0) and frees its block. Returns 0 or -ENOMEM. */
 int unwind_tables_withdraw(struct unwind_tables *t, uint64_t process, struct unwind_block *block);
 
 #endif
