@@ -53,15 +53,15 @@ static void expect(const struct requirement_facts *f, const char *name,
 {
 	const struct requirement *q = judge(f, name);
 
-	if (q->state != state || !strstr(q->told.what, cause) || !strstr(q->told.mend, mend))
-		fail_msg("%s: state %d, %s, %s", name, q->state, q->told.what, q->told.mend);
+	if (q->state != state || !strstr(q->finding.what, cause) || !strstr(q->finding.mend, mend))
+		fail_msg("%s: state %d, %s, %s", name, q->state, q->finding.what, q->finding.mend);
 	if (!*mend)
-		assert_string_equal(q->told.mend, "");
+		assert_string_equal(q->finding.mend, "");
 }
 
 static void expect_kind(const struct requirement_facts *f, const char *name, enum error_kind kind)
 {
-	assert_int_equal(judge(f, name)->told.kind, kind);
+	assert_int_equal(judge(f, name)->finding.kind, kind);
 }
 
 static void test_all_is_well(void **state)
@@ -74,8 +74,8 @@ static void test_all_is_well(void **state)
 	assert_true(r.count >= 10);
 	for (size_t i = 0; i < r.count; i++) {
 		assert_int_equal(r.list[i].state, REQUIREMENT_OK);
-		assert_true(r.list[i].told.what[0]);
-		assert_string_equal(r.list[i].told.mend, "");
+		assert_true(r.list[i].finding.what[0]);
+		assert_string_equal(r.list[i].finding.mend, "");
 	}
 }
 
@@ -171,7 +171,7 @@ static void test_perf_events(void **state)
 	expect(&f, "perf events", REQUIREMENT_NO, "paranoid cannot be read)", "setcap ");
 	f.paranoid = 2;
 	expect(&f, "perf events", REQUIREMENT_NO, "without cap_perfmon", "setcap ");
-	assert_null(strstr(judge(&f, "perf events")->told.mend, "sysctl"));
+	assert_null(strstr(judge(&f, "perf events")->finding.mend, "sysctl"));
 	expect_kind(&f, "perf events", ERROR_NOT_PERMITTED);
 	f.effective = UINT64_MAX;
 	f.seccomp = true;

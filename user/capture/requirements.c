@@ -142,7 +142,7 @@ static struct requirement *add_failure(struct requirements *r, const char *name,
 {
 	struct requirement *q = requirement_add(r, name, REQUIREMENT_NO, "%s", "");
 
-	q->told = *e;
+	q->finding = *e;
 	return q;
 }
 
@@ -210,7 +210,7 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 		struct requirement *q = add_failure(r, "recording", e);
 
 		if (cause) /* its hint is more precise */
-			error_mend(&q->told, "%s", cause->told.mend);
+			error_mend(&q->finding, "%s", cause->finding.mend);
 	} else {
 		capture_totals(c, &totals);
 		requirement_add(r, "recording", REQUIREMENT_OK,
@@ -264,7 +264,7 @@ static void try_access(pid_t pid, const struct requirement_facts *f, struct requ
 	}
 	q = requirement_add(r, "access", REQUIREMENT_LIMITED,
 			    "its mappings cannot be read: its functions get no names");
-	requirement_hint(&q->told, f, CAP_SYS_PTRACE);
+	requirement_hint(&q->finding, f, CAP_SYS_PTRACE);
 }
 
 static void add_program(pid_t pid, const struct requirement_facts *f, struct requirements *r)
@@ -281,7 +281,7 @@ static void add_program(pid_t pid, const struct requirement_facts *f, struct req
 	if (fd < 0) {
 		q = requirement_add(r, "program", REQUIREMENT_LIMITED,
 				    "%s cannot be read: its functions get no names", program);
-		requirement_hint(&q->told, f, CAP_SYS_PTRACE);
+		requirement_hint(&q->finding, f, CAP_SYS_PTRACE);
 		return;
 	}
 	if (read(fd, ident, sizeof(ident)) == sizeof(ident) && ident[EI_CLASS] == ELFCLASS32)

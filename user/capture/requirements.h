@@ -21,7 +21,7 @@ enum requirement_state {
 struct requirement {
 	const char *name;
 	enum requirement_state state;
-	struct error told; /* the finding, in every state, and a hint how to fix it */
+	struct error finding; /* the finding, in every state, and a hint how to fix it */
 };
 
 #define REQUIREMENTS_MAX 32

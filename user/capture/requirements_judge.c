@@ -24,14 +24,14 @@ struct requirement *requirement_add(struct requirements *r, const char *name,
 {
 	struct requirement *requirement =
 		&r->list[r->count < REQUIREMENTS_MAX ? r->count++ : REQUIREMENTS_MAX - 1];
-	char text[sizeof(requirement->told.what)];
+	char text[sizeof(requirement->finding.what)];
 	va_list arguments;
 
 	va_start(arguments, cause);
 	vsnprintf(text, sizeof(text), cause, arguments);
 	va_end(arguments);
 	*requirement = (struct requirement){ .name = name, .state = state };
-	error_set(&requirement->told, 0, "%s", text);
+	error_set(&requirement->finding, 0, "%s", text);
 	return requirement;
 }
 
@@ -79,7 +79,7 @@ static struct requirement *add_missing(struct requirements *r, const char *name,
 {
 	struct requirement *q = requirement_add(r, name, REQUIREMENT_NO, "%s", cause);
 
-	q->told.kind = kind;
+	q->finding.kind = kind;
 	return q;
 }
 
@@ -92,8 +92,8 @@ static void judge_kernel(const struct requirement_facts *f, struct requirements 
 	if (major < 5 || (major == 5 && minor < 15)) {
 		q = requirement_add(r, "kernel", REQUIREMENT_LIMITED,
 				    "Linux %s is older than 5.15: it may not work", f->release);
-		error_mend(&q->told, "install a newer kernel and boot it (Debian: apt install "
-				     "linux-image-amd64)");
+		error_mend(&q->finding, "install a newer kernel and boot it (Debian: apt install "
+					"linux-image-amd64)");
 	} else if (strcmp(f->machine, "x86_64") != 0) {
 		requirement_add(r, "kernel", REQUIREMENT_LIMITED,
 				"Linux %s on %s: only x86_64 is tested", f->release, f->machine);
@@ -113,8 +113,8 @@ static void judge_btf(const struct requirement_facts *f, struct requirements *r)
 	q = add_missing(
 		r, "BTF", ERROR_KERNEL_LACKS,
 		"there is no /sys/kernel/btf/vmlinux: the kernel does not describe its types");
-	error_mend(&q->told, "boot a kernel of a distribution, or one built with "
-			     "CONFIG_DEBUG_INFO_BTF=y; in a container, mount /sys");
+	error_mend(&q->finding, "boot a kernel of a distribution, or one built with "
+				"CONFIG_DEBUG_INFO_BTF=y; in a container, mount /sys");
 }
 
 /* The current mode is in brackets. */
@@ -127,7 +127,8 @@ static void judge_lockdown(const struct requirement_facts *f, struct requirement
 			r, "lockdown", ERROR_NOT_PERMITTED,
 			"the kernel is locked down for confidentiality: eBPF programs cannot "
 			"read what they sample");
-		error_mend(&q->told, "boot with lockdown=integrity on the kernel's command line");
+		error_mend(&q->finding,
+			   "boot with lockdown=integrity on the kernel's command line");
 	} else if (strstr(f->lockdown, "[integrity]")) {
 		requirement_add(r, "lockdown", REQUIREMENT_OK,
 				"integrity mode, which does not matter here");
@@ -140,29 +141,31 @@ static void judge_lockdown(const struct requirement_facts *f, struct requirement
 static void blame_policy(struct requirement *q, const struct requirement_facts *f, const char *call)
 {
 	if (f->seccomp) {
-		error_set_kind(&q->told, q->told.kind, 0, "a seccomp filter refuses %s", call);
-		error_mend(&q->told, "run it without the filter; docker run --security-opt "
-				     "seccomp=unconfined; in systemd, SystemCallFilter=bpf "
-				     "perf_event_open");
+		error_set_kind(&q->finding, q->finding.kind, 0, "a seccomp filter refuses %s",
+			       call);
+		error_mend(&q->finding, "run it without the filter; docker run --security-opt "
+					"seccomp=unconfined; in systemd, SystemCallFilter=bpf "
+					"perf_event_open");
 		return;
 	}
-	error_set_kind(&q->told, q->told.kind, 0, "a security module of the kernel refuses %s",
-		       call);
-	error_mend(&q->told, "see why: journalctl -k --grep=denied");
+	error_set_kind(&q->finding, q->finding.kind, 0,
+		       "a security module of the kernel refuses %s", call);
+	error_mend(&q->finding, "see why: journalctl -k --grep=denied");
 }
 
 /* A system call returned ENOSYS: not built in, or a filter says so. */
 static void blame_kernel(struct requirement *q, bool built, const char *call, const char *config)
 {
 	if (built) {
-		error_set_kind(&q->told, ERROR_KERNEL_LACKS, 0,
+		error_set_kind(&q->finding, ERROR_KERNEL_LACKS, 0,
 			       "a seccomp filter hides %s (it says ENOSYS)", call);
-		error_mend(&q->told, "run it without the filter; docker run --security-opt "
-				     "seccomp=unconfined");
+		error_mend(&q->finding, "run it without the filter; docker run --security-opt "
+					"seccomp=unconfined");
 		return;
 	}
-	error_set_kind(&q->told, ERROR_KERNEL_LACKS, 0, "the kernel is built without %s", config);
-	error_mend(&q->told, "boot a kernel of a distribution, or one built with %s=y", config);
+	error_set_kind(&q->finding, ERROR_KERNEL_LACKS, 0, "the kernel is built without %s",
+		       config);
+	error_mend(&q->finding, "boot a kernel of a distribution, or one built with %s=y", config);
 }
 
 static bool is_refusal(int code)
@@ -183,17 +186,17 @@ static void judge_bpf(const struct requirement_facts *f, struct requirements *r)
 	if (f->bpf_code == ENOSYS) {
 		blame_kernel(q, f->unprivileged_bpf >= 0, "bpf(2)", "CONFIG_BPF_SYSCALL");
 	} else if (!is_refusal(f->bpf_code)) {
-		error_mend(&q->told, "boot a kernel of a distribution, or one built with "
-				     "CONFIG_BPF_EVENTS=y");
+		error_mend(&q->finding, "boot a kernel of a distribution, or one built with "
+					"CONFIG_BPF_EVENTS=y");
 	} else if (bpf && perfmon) {
-		q->told.kind = ERROR_NOT_PERMITTED;
+		q->finding.kind = ERROR_NOT_PERMITTED;
 		blame_policy(q, f, "bpf(2)");
 	} else {
-		error_set_kind(&q->told, ERROR_NOT_PERMITTED, 0,
+		error_set_kind(&q->finding, ERROR_NOT_PERMITTED, 0,
 			       "programs cannot be loaded without %s%s%s%s", bpf ? "" : "cap_bpf",
 			       bpf || perfmon ? "" : " and ", perfmon ? "" : "cap_perfmon",
 			       whose(f));
-		hint_capabilities(&q->told, f, BIT(CAP_BPF) | BIT(CAP_PERFMON), CAPABILITIES);
+		hint_capabilities(&q->finding, f, BIT(CAP_BPF) | BIT(CAP_PERFMON), CAPABILITIES);
 	}
 }
 
@@ -211,27 +214,28 @@ static void judge_perf_events(const struct requirement_facts *f, struct requirem
 		blame_kernel(q, f->paranoid != SYSCTL_UNKNOWN, "perf_event_open(2)",
 			     "CONFIG_PERF_EVENTS");
 	} else if (!is_refusal(f->perf_code)) {
-		q->told.kind = ERROR_KERNEL_LACKS;
+		q->finding.kind = ERROR_KERNEL_LACKS;
 	} else if (!has_or_admin(f, CAP_PERFMON)) {
 		if (f->paranoid == SYSCTL_UNKNOWN)
 			snprintf(paranoid, sizeof(paranoid), "cannot be read");
 		else
 			snprintf(paranoid, sizeof(paranoid), "is %d", f->paranoid);
 		error_set_kind(
-			&q->told, ERROR_NOT_PERMITTED, 0,
+			&q->finding, ERROR_NOT_PERMITTED, 0,
 			"cannot be opened without cap_perfmon (kernel.perf_event_paranoid %s)%s",
 			paranoid, whose(f));
-		hint_capabilities(&q->told, f, BIT(CAP_PERFMON), CAPABILITIES);
+		hint_capabilities(&q->finding, f, BIT(CAP_PERFMON), CAPABILITIES);
 		if (f->paranoid > 2)
-			error_mend(&q->told,
+			error_mend(&q->finding,
 				   "run it as root, or: setcap " CAPABILITIES "=ep %s; "
 				   "sysctl -w kernel.perf_event_paranoid=2",
 				   f->program);
 	} else if (f->paranoid > 2 && !has(f, BIT(CAP_SYS_ADMIN))) {
-		error_set_kind(&q->told, ERROR_NOT_PERMITTED, 0,
+		error_set_kind(&q->finding, ERROR_NOT_PERMITTED, 0,
 			       "kernel.perf_event_paranoid is %d: capabilities are not enough then",
 			       f->paranoid);
-		error_mend(&q->told, "run it as root, or: sysctl -w kernel.perf_event_paranoid=2");
+		error_mend(&q->finding,
+			   "run it as root, or: sysctl -w kernel.perf_event_paranoid=2");
 	} else {
 		blame_policy(q, f, "perf_event_open(2)");
 	}
@@ -251,7 +255,8 @@ static void judge_clock(const struct requirement_facts *f, struct requirements *
 			    f->sample_rate < USUAL_HZ ? REQUIREMENT_LIMITED : REQUIREMENT_OK,
 			    "up to %d Hz (kernel.perf_event_max_sample_rate)", f->sample_rate);
 	if (f->sample_rate < USUAL_HZ)
-		error_mend(&q->told, "sysctl -w kernel.perf_event_max_sample_rate=100000, or -F %d",
+		error_mend(&q->finding,
+			   "sysctl -w kernel.perf_event_max_sample_rate=100000, or -F %d",
 			   f->sample_rate);
 }
 
@@ -264,7 +269,8 @@ static void judge_stacks(const struct requirement_facts *f, struct requirements 
 				enough ? "" : " (kernel.perf_event_max_stack)");
 
 	if (!enough)
-		error_mend(&q->told, "sysctl -w kernel.perf_event_max_stack=%d", CAPTURE_DEPTH_MAX);
+		error_mend(&q->finding, "sysctl -w kernel.perf_event_max_stack=%d",
+			   CAPTURE_DEPTH_MAX);
 }
 
 static void judge_kernel_names(const struct requirement_facts *f, struct requirements *r)
@@ -278,12 +284,12 @@ static void judge_kernel_names(const struct requirement_facts *f, struct require
 				    "functions of the kernel get no names: kernel.kptr_restrict "
 				    "is %d, which hides their addresses from everyone",
 				    f->kptr_restrict);
-		error_mend(&q->told, "sysctl -w kernel.kptr_restrict=1");
+		error_mend(&q->finding, "sysctl -w kernel.kptr_restrict=1");
 	} else {
 		q = requirement_add(r, "kernel names", REQUIREMENT_LIMITED,
 				    "functions of the kernel get no names without cap_syslog%s",
 				    whose(f));
-		requirement_hint(&q->told, f, CAP_SYSLOG);
+		requirement_hint(&q->finding, f, CAP_SYSLOG);
 	}
 }
 
@@ -315,7 +321,7 @@ static void judge_ability(const struct requirement_facts *f, const struct abilit
 	}
 	q = requirement_add(r, a->name, REQUIREMENT_LIMITED, "%s without %s%s", a->cannot,
 			    a->capability_name, whose(f));
-	hint_capabilities(&q->told, f, BIT(a->capability), a->setcap);
+	hint_capabilities(&q->finding, f, BIT(a->capability), a->setcap);
 }
 
 static void judge_files(const struct requirement_facts *f, struct requirements *r)
@@ -327,7 +333,7 @@ static void judge_files(const struct requirement_facts *f, struct requirements *
 		f->open_files);
 
 	if (!enough)
-		error_mend(&q->told, "as root: ulimit -n 65536; in systemd, LimitNOFILE=65536");
+		error_mend(&q->finding, "as root: ulimit -n 65536; in systemd, LimitNOFILE=65536");
 }
 
 void requirements_judge(const struct requirement_facts *f, struct requirements *r)

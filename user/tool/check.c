@@ -68,7 +68,7 @@ static void check_objdump(struct requirements *r)
 	}
 	q = requirement_add(r, "objdump", REQUIREMENT_LIMITED,
 			    "is not in PATH: annotate cannot show instructions");
-	error_mend(&q->told, "apt install binutils");
+	error_mend(&q->finding, "apt install binutils");
 }
 
 static void check_debug_files(struct requirements *r)
@@ -100,7 +100,7 @@ static void check_debuginfod(struct requirements *r)
 	}
 	q = requirement_add(r, "debuginfod", REQUIREMENT_LIMITED, "%s is not installed",
 			    DEBUGINFOD);
-	error_mend(&q->told, "apt install libdebuginfod1");
+	error_mend(&q->finding, "apt install libdebuginfod1");
 }
 
 /* profild speaks first: protocol.h. Returns 0 or a negative errno. */
@@ -139,11 +139,11 @@ static void check_profild(struct requirements *r)
 		q = requirement_add(r, "profild", REQUIREMENT_ABSENT,
 				    "is not running: optional, for programs of users without "
 				    "privileges that call profil(2)");
-		error_mend(&q->told, "systemctl enable --now profild.socket");
+		error_mend(&q->finding, "systemctl enable --now profild.socket");
 	} else if (err) {
 		q = requirement_add(r, "profild", REQUIREMENT_LIMITED, "%s: %s", path,
 				    strerror(-err));
-		error_mend(&q->told, "systemctl restart profild.socket profild");
+		error_mend(&q->finding, "systemctl restart profild.socket profild");
 	} else if (reply.error) {
 		reply.message[sizeof(reply.message) - 1] = '\0';
 		requirement_add(r, "profild", REQUIREMENT_LIMITED, "refuses this process: %s",
@@ -175,7 +175,7 @@ static const struct requirement *same_mend(const struct requirements *r,
 {
 	const struct requirement *first = r->list;
 
-	while (strcmp(first->told.mend, q->told.mend) != 0)
+	while (strcmp(first->finding.mend, q->finding.mend) != 0)
 		first++;
 	return first;
 }
@@ -188,16 +188,16 @@ static void print_requirement(const struct requirements *r, const struct require
 
 	fprintf(out, "%s%-*s%s  %-*s  ", color ? states[q->state].color : "", STATE_WIDTH,
 		states[q->state].name, color ? "\033[0m" : "", NAME_WIDTH, q->name);
-	text_wrap(q->told.what, INDENT, o->width < NARROW ? STATE_WIDTH + 2 : INDENT, o->width,
+	text_wrap(q->finding.what, INDENT, o->width < NARROW ? STATE_WIDTH + 2 : INDENT, o->width,
 		  out);
 	fputc('\n', out);
-	if (!q->told.mend[0])
+	if (!q->finding.mend[0])
 		return;
 	fprintf(out, "%*s-> ", STATE_WIDTH + 2, "");
 	if (first != q)
 		fprintf(out, "the same as for %s", first->name);
 	else /* whole, however long: it is there to be copied */
-		text_print(q->told.mend, out);
+		text_print(q->finding.mend, out);
 	fputc('\n', out);
 }
 
@@ -207,8 +207,8 @@ static struct json_object *requirement_json(const struct requirement *q)
 
 	if (object && (json_add(object, "requirement", json_text(q->name)) ||
 		       json_add(object, "state", json_text(states[q->state].name)) ||
-		       json_add(object, "cause", json_text(q->told.what)) ||
-		       json_add(object, "mend", json_text(q->told.mend)))) {
+		       json_add(object, "cause", json_text(q->finding.what)) ||
+		       json_add(object, "mend", json_text(q->finding.mend)))) {
 		json_object_put(object);
 		return NULL;
 	}

@@ -49,7 +49,7 @@ int tool_refuse(const struct error *e)
 	requirements_judge(&facts, &r);
 	for (size_t i = 0; i < r.count; i++)
 		if (r.list[i].state == REQUIREMENT_NO)
-			tool_warn("  %s: %s", r.list[i].name, r.list[i].told.what);
+			tool_warn("  %s: %s", r.list[i].name, r.list[i].finding.what);
 	tool_warn("  for all requirements: profiltool check");
 	return code;
 }
