@@ -103,14 +103,14 @@ size_t capture_tasks(const struct capture *c);
 /* --- The result: after capture_stop() or capture_read() --- */
 
 struct capture_totals {
-	uint64_t ticks;	       /* of the targets, counted apart from what became of them */
-	uint64_t counted;      /* the sum of all samples' counts */
-	uint64_t kernel;       /* of the counted: in the kernel */
-	uint64_t out_of_range; /* at a pc without a cell */
-	uint64_t excluded;     /* in a mode that is not recorded */
-	uint64_t ring_full;    /* lost: no room in the ring buffer */
-	uint64_t no_cell;      /* lost: the cell is beyond the map */
-	uint64_t ring;	       /* of the counted: through the ring buffer */
+	uint64_t ticks;		       /* of the targets, counted apart from what became of them */
+	uint64_t counted;	       /* the sum of all samples' counts */
+	uint64_t kernel;	       /* of the counted: in the kernel */
+	uint64_t out_of_range;	       /* at a pc without a cell */
+	uint64_t excluded;	       /* in a mode that is not recorded */
+	uint64_t ring_full;	       /* lost: no room in the ring buffer */
+	uint64_t no_cell;	       /* lost: the cell is beyond the map */
+	uint64_t ring;		       /* of the counted: through the ring buffer */
 	uint64_t mapping_records_lost; /* sideband records that the kernel dropped */
 	uint64_t dropped;	       /* child processes not recorded: too many at once */
 	pid_t crowded;		       /* a process with more mappings than are kept; 0: none */
