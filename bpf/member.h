@@ -1,48 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whose ticks count: what the programs in members.h and user space exchange. Included by both, so
- * it includes nothing.
+ * Members, the processes or threads whose ticks are counted: what the programs in members.h and
+ * user space share. Included by both, so it includes nothing.
  */
 #ifndef PROFIL_BPF_MEMBER_H
 #define PROFIL_BPF_MEMBER_H
 
-/* Processes, or threads, at once. */
+/* Members at once. */
 #define MEMBERS_MAX 65536
 
 enum member_state {
-	MEMBER_WAITS = 1, /* until user space says so */
-	MEMBER_FROM_EXEC, /* until it calls exec */
-	MEMBER_COUNTS,
+	MEMBER_WAITS = 1, /* not counted, until user space changes the state */
+	MEMBER_FROM_EXEC, /* not counted, until it calls exec */
+	MEMBER_COUNTS,	  /* counted */
 };
 
-/* By its number in user space's pid namespace. */
+/* The key is the PID or TID in user space's PID namespace. */
 struct member {
 	unsigned int state;  /* enum member_state */
-	unsigned int client; /* user space's own number for what it is counted in */
-	/* Kept by the kernel; 0 at first. */
-	unsigned int exiting; /* its threads in member_exits */
-	unsigned int exited;  /* 1: all its threads are in there or were */
+	unsigned int client; /* user space's number of the histogram that counts it */
+	/* Set by the kernel; 0 at first. */
+	unsigned int exiting; /* how many of its threads are in member_exits */
+	unsigned int exited;  /* 1: all its threads have called exit */
 };
 
 /*
- * A thread that exits, which runs on for a while: in the queue member_exits until it has left its
- * CPU for good. Its memory may be another thread's by then, which began at another time.
+ * A thread that has called exit. It runs on for a while, and stays in the queue member_exits until
+ * it has left its CPU for good. If its task has been freed and used for another thread by then, the
+ * start time is another.
  */
 struct member_exit {
-	unsigned long long task; /* the address that the kernel has it at */
+	unsigned long long task; /* the address of its task */
 	unsigned long long start_ns;
-	unsigned long long charged_ns; /* of its CPU time: is in the account, or came before it */
-	unsigned int number;	       /* of its member */
+	unsigned long long charged_ns; /* CPU time in the account already, or from before it */
+	unsigned int number;	       /* the key of its member */
 	unsigned int unused;
 };
 
-/* Of threads that exit at the same time. */
+/* Threads that exit at the same time. */
 #define MEMBER_EXITS_MAX 1024
 
-/* A fork or exit record of a member, sent to user space through the ring buffer. */
+/* A fork or exit record of a member, for user space, in the ring buffer. */
 struct member_record {
 	unsigned long long time_ns; /* CLOCK_MONOTONIC */
-	unsigned int exited;	    /* 1: exit of pid's first thread; 0: fork */
+	unsigned int exited;	    /* 1: the process's leader exited; 0: fork */
 	unsigned int pid, tid;
 	unsigned int parent, parent_tid; /* of a fork */
 	unsigned int unused;
@@ -50,27 +51,27 @@ struct member_record {
 
 #define MEMBER_RING_BYTES (1U << 20)
 
-#define MEMBER_NUMBERS (4U << 20) /* of processes, at most: the kernel's PID_MAX_LIMIT */
+#define MEMBER_NUMBERS (4U << 20) /* PIDs are below it: the kernel's PID_MAX_LIMIT */
 
 #define MEMBER_CPU_WORDS 128 /* CPUs below 8192 */
 
 enum member_account_state {
 	ACCOUNT_OFF,
 	ACCOUNT_RUNS,
-	ACCOUNT_ENDS, /* what has exited is charged, what runs on is not */
+	ACCOUNT_ENDS, /* threads that have exited are still charged, running threads are not */
 };
 
-/* User space reads it, and sets the first two. */
+/* Read by user space, which sets the first two. */
 struct member_account {
-	unsigned long long begin_ns; /* CLOCK_MONOTONIC; CPU time before is not of the account */
-	unsigned long long state;    /* enum member_account_state */
-	unsigned long long cpu_ns;
+	unsigned long long begin_ns;  /* CLOCK_MONOTONIC; CPU time before is not counted */
+	unsigned long long state;     /* enum member_account_state */
+	unsigned long long cpu_ns;    /* of all members since begin_ns */
 	unsigned long long exiting;   /* threads in member_exits */
 	unsigned long long no_member; /* children dropped: the map of members was full */
 	unsigned long long no_record; /* records dropped: the ring buffer was full */
-	unsigned long long cpus[MEMBER_CPU_WORDS]; /* bits: those that a thread may run on */
-	unsigned long long no_task; /* threads whose CPU time is not all known: a map was full, or
-				     * their memory was another's by then */
+	unsigned long long cpus[MEMBER_CPU_WORDS]; /* bits: where members' threads may run */
+	unsigned long long no_task; /* threads whose CPU time is partly unknown: a map was full, or
+				     * their task was freed too early */
 };
 
 #endif

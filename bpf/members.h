@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whose ticks count, kept by the kernel itself: forks, execs and exits are followed where they
- * happen, so that a child counts from its first instruction, and a number that is used again is a
- * stranger's. And the CPU time of all of them, those that have ended included. Each object includes
- * it once, and has the maps and programs that it defines.
+ * Members: the processes or threads whose ticks are counted. Programs at the kernel's forks, execs
+ * and exits keep the map up to date, so that a child is counted from its first instruction, and a
+ * process that gets the PID of an ended member is not. They also sum up the CPU time of all
+ * members, those that have ended included. Each BPF object includes this once, and so defines maps
+ * and programs.
  */
 #ifndef PROFIL_BPF_MEMBERS_H
 #define PROFIL_BPF_MEMBERS_H
@@ -15,15 +16,15 @@
 #include "member.h"
 
 /* Set by user space before the load. */
-const volatile bool everyone = false;	  /* all ticks count; there are no members */
-const volatile bool one_thread = false;	  /* members are threads, else processes */
-const volatile bool inherit = false;	  /* children of members are members */
-const volatile bool ends_at_exec = false; /* a member that calls exec is none any more */
-/* The members' CPU time is taken down, and records of forks and exits go to user space. */
+const volatile bool everyone = false;	  /* all ticks are counted; there are no members */
+const volatile bool one_thread = false;	  /* members are threads, not processes */
+const volatile bool inherit = false;	  /* children of members become members */
+const volatile bool ends_at_exec = false; /* a member that calls exec is removed */
+/* The CPU time of members is added up, and fork and exit records go to user space. */
 const volatile bool has_account = false;
-/* The inode of user space's pid namespace; 0: the initial one, nothing to search for. */
+/* The inode of user space's PID namespace; 0: the initial one. */
 const volatile __u32 pid_namespace = 0;
-const volatile __u32 cpu_words = 0; /* how many of MEMBER_CPU_WORDS the kernel's CPUs take */
+const volatile __u32 cpu_words = 0; /* how many of MEMBER_CPU_WORDS the kernel's CPUs need */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -33,9 +34,9 @@ struct {
 } members SEC(".maps");
 
 /*
- * A bit for each process, by its number in the initial pid namespace: 0: no member is in it. It may
- * be set for one that has ended or called exec, and all are where members are threads or have the
- * numbers of another namespace.
+ * A bit for each PID of the initial PID namespace; 0: that process has no member. The bit of a
+ * process that has ended or called exec may be 1. If members are threads, or user space is in
+ * another namespace, all bits are 1.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -45,7 +46,7 @@ struct {
 	__type(value, __u64);
 } member_numbers SEC(".maps");
 
-/* How much of a running thread's CPU time is in the account, or came before it; by its address. */
+/* CPU time of a running thread that is in the account already, by the address of its task. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MEMBERS_MAX);
@@ -66,7 +67,7 @@ struct {
 
 struct member_account account SEC(".data.account");
 
-/* The number of a process or thread in user space's pid namespace; 0: it is not in there. */
+/* Returns the PID or TID in user space's PID namespace; 0: the task is not in it. */
 static __noinline __u32 search_number(struct task_struct *task)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
@@ -104,8 +105,8 @@ static __always_inline struct member *find_member(__u32 number)
 }
 
 /*
- * Whether the ticks of a task may be a member's: for a stranger's, one cache line instead of the
- * some ten of find_member(), which also reads settings.
+ * Whether a task may be a member's. If it is not, this reads one cache line, while find_member()
+ * reads about ten.
  */
 static __always_inline bool may_be_member(const struct task_struct *task)
 {
@@ -115,7 +116,7 @@ static __always_inline bool may_be_member(const struct task_struct *task)
 	return bits && *bits >> (number & 63) & 1;
 }
 
-/* A process that has just been born. */
+/* Sets or clears the bit of a new process. */
 static void note_number(const struct task_struct *task, bool is_member)
 {
 	__u32 number = task->tgid, word = number / 64;
@@ -146,7 +147,7 @@ static __always_inline struct member_record *begin_record(struct task_struct *ta
 	return record;
 }
 
-/* User space is woken when there is some to read. */
+/* Wakes user space when the buffer fills up. */
 static __always_inline void send_record(struct member_record *record)
 {
 	bpf_ringbuf_submit(record, bpf_ringbuf_query(&member_records, BPF_RB_AVAIL_DATA) >
@@ -177,7 +178,10 @@ static __always_inline void send_exit_record(struct task_struct *task)
 	send_record(record);
 }
 
-/* Before the child runs: none of its ticks is missed, and none counts for who had its number. */
+/*
+ * Runs before the child does, so that its first tick is counted if it is a member, and is not
+ * counted because of an earlier process with its PID.
+ */
 SEC("?tp_btf/sched_process_fork")
 int follow(const __u64 *ctx)
 {
@@ -186,7 +190,7 @@ int follow(const __u64 *ctx)
 	struct member *member, born;
 
 	member = find_member(number);
-	if (child_number == number) { /* a thread of its process */
+	if (child_number == number) { /* a new thread of the process */
 		if (member)
 			send_fork_record(parent, child);
 		return 0;
@@ -205,7 +209,7 @@ int follow(const __u64 *ctx)
 	return 0;
 }
 
-/* COMMAND's own ticks begin here, and those of a histogram end. */
+/* A command is counted from its exec on; a histogram ends at exec. */
 SEC("?tp_btf/sched_process_exec")
 int change_at_exec(const __u64 *ctx)
 {
@@ -227,7 +231,7 @@ static __always_inline void charge(__u64 ns)
 		__sync_fetch_and_add(&account.cpu_ns, ns);
 }
 
-/* A thread of a member is in member_exits no more. */
+/* Removes the member with the last of its threads that was in member_exits. */
 static __always_inline void forget(__u32 number)
 {
 	struct member *member = find_member(number);
@@ -237,17 +241,17 @@ static __always_inline void forget(__u32 number)
 		bpf_map_delete_elem(&members, &number);
 }
 
-/* Whether it will never run again, so that all its CPU time is in sum_exec_runtime. */
+/* Whether a thread will never run again: sum_exec_runtime is all its CPU time then. */
 static __always_inline bool has_left_its_cpu(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, __state) & TASK_DEAD && !BPF_CORE_READ(task, on_cpu);
 }
 
 /*
- * Charges the rest of the CPU time of threads that exited some time ago, up to `count` of them.
- * (The kernel does not call sched_process_free for each: on 6.18 one in a thousand is missing, and
- * under load up to a hundred in a row. So they are looked at again, before their memory is
- * another's: that takes two RCU grace periods at least.)
+ * Charges the last CPU time of up to `count` threads of member_exits that have left their CPU. This
+ * must happen before their tasks are freed and used again, two RCU grace periods after their end.
+ * (sched_process_free would be the event for this, but it is not reliable: under load, Linux 6.18
+ * frees one task in a thousand without it, up to a hundred in a row.)
  */
 static __always_inline void charge_exits(__u32 count)
 {
@@ -268,7 +272,7 @@ static __always_inline void charge_exits(__u32 count)
 	}
 }
 
-/* On each tick of the machine: a tick's period is shorter than those grace periods. */
+/* On each tick of any CPU: at common rates its period is shorter than these grace periods. */
 static __always_inline void charge_exits_on_tick(void)
 {
 	if (has_account && account.exiting)
@@ -276,8 +280,8 @@ static __always_inline void charge_exits_on_tick(void)
 }
 
 /*
- * It is a member still: to give up its memory takes CPU time, too, and that is known only when it
- * has left its CPU.
+ * Charges what the scheduler has added up so far. The thread is still counted: to release its
+ * memory takes CPU time, too, which is known when it has left its CPU.
  */
 SEC("?tp_btf/sched_process_exit")
 int note_exit(const __u64 *ctx)
@@ -323,13 +327,13 @@ static __always_inline void note_cpus(struct task_struct *task)
 			account.cpus[i] |= word;
 }
 
-/* A thread that exits is note_exit()'s. */
+/* Whether note_exit() charges the thread. */
 static __always_inline bool is_exiting(const struct task_struct *task)
 {
 	return *(const volatile unsigned int *)&task->flags & PF_EXITING;
 }
 
-/* Each task of the machine, when user space looks: what it used since the last time. */
+/* For each task of the machine, in members_look(): charges its CPU time since the last call. */
 SEC("?iter/task")
 int take_cpu_time(struct bpf_iter__task *ctx)
 {
@@ -350,7 +354,7 @@ int take_cpu_time(struct bpf_iter__task *ctx)
 			__sync_fetch_and_add(&account.no_task, 1);
 			return 0;
 		}
-		if (is_exiting(task)) { /* it may have been too early for note_exit() */
+		if (is_exiting(task)) { /* note_exit() may have run before the update */
 			bpf_map_delete_elem(&member_tasks, &key);
 			return 0;
 		}

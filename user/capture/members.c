@@ -16,13 +16,13 @@
 #include "capture/program.h"
 #include "util/clock.h"
 
-/* include/linux/proc_ns.h: the inode of the initial pid namespace. */
+/* include/linux/proc_ns.h: the inode of the initial PID namespace. */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
 
-/* How long a thread that exits may take to leave its CPU, which is short but for a busy machine. */
+/* How long to wait at the end for exiting threads to leave their CPU. */
 #define EXIT_NS (100 * NS_PER_MS)
 
-/* Those that follow, in the order in which they are attached: the first loses nothing. */
+/* Attached in this order: an exit before the first fork is followed does no harm. */
 static const char *const programs[] = { "note_exit", "follow", "change_at_exec" };
 _Static_assert(sizeof(programs) / sizeof(programs[0]) == MEMBERS_PROGRAMS, "a link for each");
 
@@ -43,8 +43,8 @@ static struct bpf_program *find_program(struct bpf_object *object, const char *n
 }
 
 /*
- * Has a map grow as it is filled: to make room for all members at once takes 5 ms. Since Linux 6.1
- * the program on a perf event may have such a map.
+ * Lets a map allocate its elements on demand: to allocate all of them at once takes 5 ms.
+ * perf_event programs may use such a map since Linux 6.1.
  */
 static void let_grow(struct bpf_object *object, const char *name)
 {
@@ -83,12 +83,12 @@ static int attach(struct members *members, const struct bpf_program *program, st
 			      bpf_program__section_name(program));
 }
 
-/* A look at all threads. Returns 0 or a negative errno. */
+/* Runs the iterator over all threads. Returns 0 or a negative errno. */
 static int look(struct members *members)
 {
 	int fd = bpf_iter_create(members->look);
 	ssize_t n = fd < 0 ? -1 : 0;
-	char nothing[64]; /* it writes nothing */
+	char nothing[64]; /* the iterator writes nothing */
 
 	if (fd < 0)
 		return -errno;
@@ -106,7 +106,6 @@ static int take_record(void *context, void *data, size_t size)
 	return size < sizeof(struct member_record) ? 0 : members->visit(data, members->context);
 }
 
-/* A forked child shall not have them. */
 int members_map_numbers(struct members *members)
 {
 	void *numbers = mmap(NULL, MEMBER_NUMBERS / 8, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -115,11 +114,11 @@ int members_map_numbers(struct members *members)
 	if (numbers == MAP_FAILED)
 		return -errno;
 	members->numbers = numbers;
-	madvise(numbers, MEMBER_NUMBERS / 8, MADV_DONTFORK);
+	madvise(numbers, MEMBER_NUMBERS / 8, MADV_DONTFORK); /* not for our children */
 	return 0;
 }
 
-/* Once this is in memory, ticks of the process are looked at; see member_numbers in BPF. */
+/* Sets the bit of a process: see member_numbers in bpf/members.h. */
 static void note_number(struct members *members, uint32_t number)
 {
 	if (number < MEMBER_NUMBERS)
@@ -165,7 +164,7 @@ int members_begin(struct members *members, struct bpf_object *object, bool accou
 		return 0;
 	err = -errno;
 	members->look = 0;
-	return error_set_kind(e, ERROR_KERNEL_LACKS, -err, "cannot look at all threads");
+	return error_set_kind(e, ERROR_KERNEL_LACKS, -err, "cannot list all threads");
 }
 
 int members_add(struct members *members, pid_t pid, const struct member *member, struct error *e)
@@ -177,7 +176,7 @@ int members_add(struct members *members, pid_t pid, const struct member *member,
 	err = bpf_map_update_elem(members->map, &number, member, BPF_NOEXIST);
 	if (!err || err == -EEXIST)
 		return 0;
-	return error_set(e, -err, "cannot have the ticks of process %d counted", pid);
+	return error_set(e, -err, "cannot count the ticks of process %d", pid);
 }
 
 static bool find_member(const struct members *members, pid_t pid, struct member *member)
@@ -232,7 +231,7 @@ int members_look(struct members *members, struct error *e)
 	return err ? error_set(e, -err, "cannot read the CPU time of the processes") : 0;
 }
 
-/* The look takes down what all have used before. */
+/* The iterator first sets what all threads have used before. */
 int members_begin_account(struct members *members, struct error *e)
 {
 	int err = members_look(members, e);

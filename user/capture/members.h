@@ -15,60 +15,61 @@ struct ring_buffer;
 #define MEMBERS_PROGRAMS 3
 
 /*
- * Whose ticks count in a BPF object that has bpf/members.h in it: processes, or threads. The kernel
- * keeps the list up to date by itself. Zero-initialised is none.
+ * Members: the processes, or threads, whose ticks a BPF object with bpf/members.h counts. Its
+ * programs keep the map of them up to date. Zero-initialised is none.
  */
 struct members {
-	bool one_thread; /* they are threads; set before members_begin() */
+	bool one_thread; /* members are threads; set before members_begin() */
 	int map, number_map;
-	uint64_t *numbers;		/* of number_map: shared with the kernel */
-	struct member_account *account; /* the kernel's own */
+	uint64_t *numbers;		/* number_map in our memory */
+	struct member_account *account; /* the object's, in our memory */
 	int links[MEMBERS_PROGRAMS];	/* descriptors that keep the programs attached */
 	size_t link_count;
-	int look;		     /* the program that looks at all threads; 0: none */
+	int look;		     /* the link of the iterator over all threads; 0: none */
 	struct ring_buffer *records; /* NULL: none */
-	int (*visit)(const struct member_record *record, void *context); /* during members_read() */
+	int (*visit)(const struct member_record *record, void *context); /* see members_read() */
 	void *context;
 };
 
-/* Chooses the programs to be loaded, before the load; `account`: CPU time will be asked for. */
+/* Before the load: chooses the programs to load. `account`: CPU time and records will be read. */
 void members_choose(struct bpf_object *object, bool account);
 
-/* After the load: from now on forks, execs and exits are followed. */
+/* After the load: starts to follow forks, execs and exits. Returns 0 or -errno with *e set. */
 int members_begin(struct members *members, struct bpf_object *object, bool account,
 		  struct error *e);
 
-/* Maps the numbers once number_map is set. Returns 0 or a negative errno. */
+/* Maps number_map, which is set, to `numbers`. Returns 0 or a negative errno. */
 int members_map_numbers(struct members *members);
 
-/* How many words of CPUs the kernel has, for the object's settings. */
+/* How many words the bits of all CPUs need, for the object's settings. */
 uint32_t members_cpu_words(void);
 
-/* The inode of our pid namespace, for the object's settings; 0: it is the initial one. */
+/* The inode of our PID namespace, for the object's settings; 0: the initial one. */
 uint32_t members_pid_namespace(void);
 
 /*
- * Takes in a process, or a thread, by its number; one that is in already stays as it is. It may
- * have ended before: then the number may be a stranger's, and is to be removed again.
+ * Adds a process, or a thread, by its PID; a member stays as it is. Returns 0 or a negative errno
+ * with *e set. Check afterwards that it still exists, and else remove it: its PID may be used
+ * again.
  */
 int members_add(struct members *members, pid_t number, const struct member *member,
 		struct error *e);
 
-/* Gives a member another state and client. -ESRCH when it is none any more. */
+/* Sets a member's state and client. Returns 0, or -ESRCH: it is no member (any more). */
 int members_change(struct members *members, pid_t number, const struct member *to);
 
-/* Whether it is one, counted for this client. */
+/* Whether it is a member with this client. */
 bool members_has(const struct members *members, pid_t number, uint32_t client);
 
 void members_remove(struct members *members, pid_t number);
 
-/* Whether a thread of a member could run there, when it was last looked. */
+/* Whether a member's thread was allowed to run on the CPU at the last members_look(). */
 bool members_may_run_on(const struct members *members, int cpu);
 
-/* Looks at all threads of the machine. */
+/* Updates CPU time and allowed CPUs from all threads. Returns 0 or a negative errno with *e set. */
 int members_look(struct members *members, struct error *e);
 
-/* From now on, CPU time that members use is of the account. */
+/* Starts the account of CPU time. Returns 0 or a negative errno with *e set. */
 int members_begin_account(struct members *members, struct error *e);
 
 /*
@@ -78,22 +79,22 @@ int members_begin_account(struct members *members, struct error *e);
 int members_end_account(struct members *members, uint64_t *ns, struct error *e);
 
 /*
- * Reads the fork and exit records that have arrived since the last call. Returns what visit does
- * if that is not 0, or a negative errno. Only with an account.
+ * Visits the fork and exit records since the last call; there are none without `account`. Stops
+ * when visit returns non-zero, and returns that, or a negative errno.
  */
 int members_read(struct members *members,
 		 int (*visit)(const struct member_record *record, void *context), void *context);
 
-/* Readable when there are many. */
+/* A descriptor that is readable when there are many records; owned by members. */
 int members_fd(const struct members *members);
 
-/* Fork and exit records that were lost, and threads whose CPU time is unknown. */
+/* How many fork and exit records were lost, and threads dropped from the account. */
 uint64_t members_lost(const struct members *members);
 
-/* Children that were dropped because the map of members was full. */
+/* How many child processes were dropped because the map of members was full. */
 uint64_t members_dropped(const struct members *members);
 
-/* Detaches the programs; records that have arrived can still be read. */
+/* Detaches the programs. Records that have arrived can still be read. */
 void members_end(struct members *members);
 void members_free(struct members *members);
 
