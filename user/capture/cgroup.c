@@ -26,14 +26,14 @@ static void find_mounts(struct mounts *mounts)
 
 	*mounts = (struct mounts){ 0 };
 	while (table && getmntent_r(table, &entry, buffer, sizeof(buffer))) {
-		char *place = NULL;
+		char *mount_point = NULL;
 
 		if (strcmp(entry.mnt_type, "cgroup2") == 0)
-			place = mounts->v2;
+			mount_point = mounts->v2;
 		else if (strcmp(entry.mnt_type, "cgroup") == 0 && hasmntopt(&entry, "perf_event"))
-			place = mounts->v1;
-		if (place && !*place)
-			snprintf(place, PATH_MAX, "%s", entry.mnt_dir);
+			mount_point = mounts->v1;
+		if (mount_point && !*mount_point)
+			snprintf(mount_point, PATH_MAX, "%s", entry.mnt_dir);
 	}
 	if (table)
 		endmntent(table);
@@ -46,13 +46,13 @@ static bool is_of(int fd, long magic)
 	return fstatfs(fd, &status) == 0 && status.f_type == magic;
 }
 
-/* Opens place/path, or path if place is "". -EXDEV: not in a cgroup file system. */
-static int open_directory(const char *place, const char *path)
+/* Opens path below mount_point ("": as it is). -EXDEV: not in a cgroup file system. */
+static int open_directory(const char *mount_point, const char *path)
 {
 	char whole[2 * PATH_MAX];
 	int fd;
 
-	snprintf(whole, sizeof(whole), "%s%s%s", place, *place ? "/" : "", path);
+	snprintf(whole, sizeof(whole), "%s%s%s", mount_point, *mount_point ? "/" : "", path);
 	fd = open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -64,7 +64,7 @@ static int open_directory(const char *place, const char *path)
 
 static int explain(const struct mounts *mounts, const char *path, int code, struct error *e)
 {
-	const char *place = *mounts->v1 ? mounts->v1 : mounts->v2;
+	const char *mount_point = *mounts->v1 ? mounts->v1 : mounts->v2;
 	enum error_kind kind = code == EACCES ? ERROR_NOT_PERMITTED : ERROR_FAILED;
 
 	if (code == ENOENT)
@@ -75,11 +75,11 @@ static int explain(const struct mounts *mounts, const char *path, int code, stru
 		error_set_kind(e, kind, code, "cannot open the control group %s", path);
 	if (code == EACCES)
 		error_mend(e, "run it as root");
-	else if (*place)
+	else if (*mount_point)
 		error_mend(e,
 			   "list them with: find %s -type d; a path that begins with neither "
 			   "\"/\" nor \".\" is relative to that",
-			   place);
+			   mount_point);
 	else
 		error_mend(e, "no cgroup file system is mounted: mount -t cgroup2 none "
 			      "/sys/fs/cgroup");
@@ -130,10 +130,10 @@ int cgroup_open(struct cgroup *group, struct error *e)
 		code = -group->fd;
 	find_mounts(&mounts);
 	for (int i = 0; i < 2 && group->fd < 0 && *group->path != '.'; i++) {
-		const char *place = i ? mounts.v2 : mounts.v1;
+		const char *mount_point = i ? mounts.v2 : mounts.v1;
 
-		if (*place)
-			group->fd = open_directory(place, group->path);
+		if (*mount_point)
+			group->fd = open_directory(mount_point, group->path);
 		if (group->fd < 0 && code == ENOENT)
 			code = -group->fd;
 	}

@@ -32,13 +32,13 @@ static bool meets_all(uint64_t period, uint64_t tick_ns, unsigned int ticks)
 
 uint64_t period_choose(unsigned int frequency, uint64_t tick_ns)
 {
-	uint64_t nominal = NS_PER_S / frequency, most = nominal / 200;
+	uint64_t nominal = NS_PER_S / frequency, max_shift = nominal / 200;
 	unsigned int ticks = frequency > TICKS_MIN ? frequency : TICKS_MIN;
 
 	if (!tick_ns)
 		return nominal;
 	/* Steps of 0.005 %; 20011 is a prime. */
-	for (uint64_t i = 0, step = nominal / 20011 ?: 1; i * step <= most; i++) {
+	for (uint64_t i = 0, step = nominal / 20011 ?: 1; i * step <= max_shift; i++) {
 		if (meets_all(nominal + i * step, tick_ns, ticks))
 			return nominal + i * step;
 		if (meets_all(nominal - i * step, tick_ns, ticks))
