@@ -162,7 +162,7 @@ stop "$pid"
 # --- What it cannot do ---
 
 check "another rate is refused" exits 2 "$profiltool" record -e tick -F $((hz + 1)) -- true
-check "another rate is refused: with the one that there is" says "at $hz Hz, not $((hz + 1))"
+check "another rate is refused: with the one that there is" says "has $hz Hz, not $((hz + 1))"
 check "another rate is refused: what would do" says "use -e cpu-clock"
 check "-a names the clock of CPUs" exits 2 "$profiltool" -a -e tick -F $((hz + 1)) -d 0.1
 check "as it is called" says "use -e cpu-clock"
