@@ -18,6 +18,7 @@
 
 #include "symbol/batch.h"
 #include "symbol/jit/jit.h"
+#include "symbol/jit/jit_file.h"
 #include "symbol/symbol.h"
 
 #define MEMORY 0x10000ULL /* where the code lies */

@@ -46,11 +46,9 @@ static ssize_t read_header(struct dwarf_section *s, Elf *elf, bool *zstd)
 	bool wide = gelf_getclass(elf) == ELFCLASS64;
 	size_t size = wide ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
 	uint8_t bytes[sizeof(Elf64_Chdr)];
-	struct dwarf_cursor c = { bytes, bytes + size, false, false };
-	size_t unused;
+	struct dwarf_cursor c = { bytes, bytes + size, s->big_endian, false };
 	uint32_t type;
 
-	c.big_endian = elf_getident(elf, &unused)[EI_DATA] == ELFDATA2MSB;
 	if (s->stored < size || pread(s->fd, bytes, size, s->at) != (ssize_t)size)
 		return -EINVAL;
 	type = dwarf_number(&c, 4);
@@ -105,6 +103,17 @@ static int open_old(struct dwarf_section *s, Elf *elf, const char *name, uint64_
 	return start_inflater(s, sizeof(head), false, room);
 }
 
+static struct dwarf_section section_of(const struct elf_file *file)
+{
+	size_t unused;
+	const char *ident = elf_getident(file->elf, &unused);
+
+	return (struct dwarf_section){
+		.fd = file->fd,
+		.big_endian = ident && ident[EI_DATA] == ELFDATA2MSB,
+	};
+}
+
 int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, const char *name,
 		       uint64_t *room)
 {
@@ -113,7 +122,7 @@ int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, con
 	bool zstd;
 	int err;
 
-	*s = (struct dwarf_section){ .fd = file->fd };
+	*s = section_of(file);
 	if (!elf_find_section(file->elf, name, &section)) {
 		err = open_old(s, file->elf, name, room);
 	} else {
@@ -134,7 +143,7 @@ int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, con
 void dwarf_section_open_at(struct dwarf_section *s, const struct elf_file *file, uint64_t offset,
 			   uint64_t size)
 {
-	*s = (struct dwarf_section){ .fd = file->fd };
+	*s = section_of(file);
 	place(s, offset, size);
 	s->size = s->stored;
 }
@@ -283,6 +292,34 @@ const char *dwarf_section_string(struct dwarf_section *s, uint64_t offset)
 	return NULL;
 }
 
+bool dwarf_section_number(struct dwarf_section *s, uint64_t offset, size_t size, uint64_t *number)
+{
+	struct dwarf_cursor c = dwarf_section_cursor(s, offset, size);
+
+	*number = dwarf_number(&c, size);
+	return !c.bad;
+}
+
+bool dwarf_section_element(struct dwarf_section *s, uint64_t base, uint64_t index, size_t size,
+			   uint64_t *number)
+{
+	uint64_t at;
+
+	return !__builtin_mul_overflow(index, size, &at) &&
+	       !__builtin_add_overflow(at, base, &at) && dwarf_section_number(s, at, size, number);
+}
+
+struct dwarf_cursor dwarf_section_cursor(struct dwarf_section *s, uint64_t offset, size_t want)
+{
+	struct dwarf_cursor c = { .big_endian = s->big_endian };
+	size_t got;
+
+	c.at = dwarf_section_read(s, offset, want, &got);
+	c.end = c.at ? c.at + got : NULL;
+	c.bad = !c.at;
+	return c;
+}
+
 uint64_t dwarf_number(struct dwarf_cursor *c, size_t size)
 {
 	uint64_t value = 0;
@@ -336,4 +373,20 @@ void dwarf_skip(struct dwarf_cursor *c, uint64_t bytes)
 		return;
 	}
 	c->at += bytes;
+}
+
+void dwarf_skip_string(struct dwarf_cursor *c)
+{
+	const uint8_t *end = memchr(c->at, '\0', c->end - c->at);
+
+	c->bad |= !end;
+	c->at = end ? end + 1 : c->end;
+}
+
+uint64_t dwarf_length(struct dwarf_cursor *c, unsigned int *offset_size)
+{
+	uint64_t length = dwarf_number(c, 4);
+
+	*offset_size = length == UINT32_MAX ? 8 : 4;
+	return *offset_size == 8 ? dwarf_number(c, 8) : length;
 }

@@ -20,8 +20,9 @@
 struct dwarf_section {
 	uint64_t size; /* 0: there is none, or it is not to be read */
 
-	/* private to dwarf_section.c */
+	/* private to section.c */
 	int fd;
+	bool big_endian;
 	uint64_t at, stored; /* in the file */
 	uint64_t used, filled;
 	bool failed;	/* to inflate: it is corrupt */
@@ -62,6 +63,13 @@ bool dwarf_section_use(struct dwarf_section *s, uint64_t bytes);
 /* The string at an offset, which stays until the section is asked again; NULL: there is none. */
 const char *dwarf_section_string(struct dwarf_section *s, uint64_t offset);
 
+/* A number of `size` bytes. Returns false when the section is not so long, or cannot be read. */
+bool dwarf_section_number(struct dwarf_section *s, uint64_t offset, size_t size, uint64_t *number);
+
+/* The same for number `index` of a table that begins at `base`. */
+bool dwarf_section_element(struct dwarf_section *s, uint64_t base, uint64_t index, size_t size,
+			   uint64_t *number);
+
 /*
  * Reads numbers one behind the other. Behind the end all are 0, and `bad` is set.
  */
@@ -71,9 +79,16 @@ struct dwarf_cursor {
 	bool bad;
 };
 
+/* Over up to `want` bytes of a section, as dwarf_section_read(); without bytes, .at is NULL. */
+struct dwarf_cursor dwarf_section_cursor(struct dwarf_section *s, uint64_t offset, size_t want);
+
 uint64_t dwarf_number(struct dwarf_cursor *c, size_t size); /* of 1 to 8 bytes */
 uint64_t dwarf_uleb(struct dwarf_cursor *c);
 int64_t dwarf_sleb(struct dwarf_cursor *c);
 void dwarf_skip(struct dwarf_cursor *c, uint64_t bytes);
+void dwarf_skip_string(struct dwarf_cursor *c);
+
+/* The length of what follows. *offset_size becomes 4 or 8: the size of offsets in it. */
+uint64_t dwarf_length(struct dwarf_cursor *c, unsigned int *offset_size);
 
 #endif

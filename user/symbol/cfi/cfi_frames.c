@@ -269,10 +269,9 @@ static int read_fde(struct cfi_frames *f, const struct cfi_section *s, uint64_t 
 /* --- Sections --- */
 
 /* What is behind its length field. */
-static int read_record(struct cfi_frames *f, struct cfi_section *s, uint32_t offset, bool long_form,
-		       struct dwarf_cursor *c, struct error *e)
+static int read_record(struct cfi_frames *f, struct cfi_section *s, uint32_t offset,
+		       unsigned int id_size, struct dwarf_cursor *c, struct error *e)
 {
-	size_t id_size = long_form && !s->eh ? 8 : 4;
 	uint64_t id_at = c->at - s->bytes, id = dwarf_number(c, id_size);
 
 	if (c->bad)
@@ -294,13 +293,11 @@ static int read_records(struct cfi_frames *f, struct cfi_section *s, struct erro
 	while (!err && c.end - c.at >= 4 && (!counted || s->fdes)) {
 		uint32_t offset = c.at - s->bytes;
 		struct dwarf_cursor record = c;
-		uint64_t size = dwarf_number(&c, 4);
-		bool long_form = size == UINT32_MAX;
+		unsigned int offset_size;
+		uint64_t size = dwarf_length(&c, &offset_size);
 
 		if (!size && s->terminated)
 			break;
-		if (long_form)
-			size = dwarf_number(&c, 8);
 		record.at = c.at;
 		dwarf_skip(&c, size);
 		if (c.bad && !s->headless)
@@ -308,7 +305,7 @@ static int read_records(struct cfi_frames *f, struct cfi_section *s, struct erro
 					 s->eh ? ".eh_frame" : ".debug_frame", offset);
 		record.end = c.at;
 		if (size && !c.bad)
-			err = read_record(f, s, offset, long_form, &record, e);
+			err = read_record(f, s, offset, s->eh ? 4 : offset_size, &record, e);
 	}
 	return err;
 }

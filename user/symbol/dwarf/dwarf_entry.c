@@ -3,7 +3,6 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "symbol/dwarf/dwarf_unit.h"
 #include "util/array.h"
@@ -248,18 +247,19 @@ static int by_code(const void *x, const void *y)
 
 static int read_table(struct dwarf_file *file, struct dwarf_abbreviations *a)
 {
+	struct dwarf_section *section = &file->sections[DWARF_ABBREV];
 	int more = -EINVAL;
 
 	/* How long it is tells its end alone. */
 	for (size_t want = 16 * 1024; want <= TABLE_MAX; want *= 32) {
-		struct dwarf_cursor c = dwarf_cursor(file, DWARF_ABBREV, a->offset, want);
+		struct dwarf_cursor c = dwarf_section_cursor(section, a->offset, want);
 		const uint8_t *start = c.at;
 
 		a->count = a->spec_count = 0;
 		do
 			more = read_abbreviation(a, &c);
 		while (more > 0);
-		if (!dwarf_section_use(&file->sections[DWARF_ABBREV], c.at - start))
+		if (!dwarf_section_use(section, c.at - start))
 			return -EINVAL;
 		if (more != -EINVAL || !start || (size_t)(c.end - start) < want)
 			break;
@@ -324,15 +324,6 @@ static bool skip_block(struct dwarf_cursor *c, unsigned int size)
 	return !c->bad;
 }
 
-static bool skip_string(struct dwarf_cursor *c)
-{
-	const uint8_t *end = memchr(c->at, '\0', c->end - c->at);
-
-	c->bad |= !end;
-	c->at = end ? end + 1 : c->end;
-	return end;
-}
-
 static bool read_indirect(const struct dwarf_unit *unit, struct dwarf_cursor *c, uint64_t position,
 			  struct dwarf_value *v)
 {
@@ -379,7 +370,8 @@ static bool read_value(const struct dwarf_unit *unit, const struct dwarf_spec *s
 	case SIZE_STRING:
 		v->number = position;
 		v->strings = &unit->file->sections[DWARF_INFO];
-		return skip_string(c);
+		dwarf_skip_string(c);
+		return !c->bad;
 	case SIZE_INDIRECT:
 		return read_indirect(unit, c, position, v);
 	case SIZE_ULEB:
@@ -491,6 +483,7 @@ static int read_die(const struct dwarf_unit *unit, const struct dwarf_abbreviati
 int dwarf_die_read(const struct dwarf_unit *unit, uint64_t offset, enum dwarf_wanted wanted,
 		   struct dwarf_die *die)
 {
+	struct dwarf_section *info = &unit->file->sections[DWARF_INFO];
 	struct dwarf_abbreviations *a;
 	int err = find_abbreviations(unit, &a);
 
@@ -501,7 +494,7 @@ int dwarf_die_read(const struct dwarf_unit *unit, uint64_t offset, enum dwarf_wa
 	for (size_t want = ENTRY_USUAL; want <= ENTRY_MAX; want *= 128) {
 		uint64_t left = unit->limit - offset;
 		struct dwarf_cursor c =
-			dwarf_cursor(unit->file, DWARF_INFO, offset, want < left ? want : left);
+			dwarf_section_cursor(info, offset, want < left ? want : left);
 
 		die->offset = offset;
 		if (!c.at)
@@ -510,7 +503,7 @@ int dwarf_die_read(const struct dwarf_unit *unit, uint64_t offset, enum dwarf_wa
 		if (err != -EINVAL || !c.bad || want >= left)
 			break;
 	}
-	if (err || !dwarf_section_use(&unit->file->sections[DWARF_INFO], die->next - offset))
+	if (err || !dwarf_section_use(info, die->next - offset))
 		return err ? err : -EINVAL;
 	if (wanted && die->children && has_no_code(die->tag, wanted) &&
 	    dwarf_has(die, ATTR_SIBLING) && die->values[ATTR_SIBLING].number > die->next) {

@@ -33,7 +33,8 @@ static void seek(struct stream *s, uint64_t offset)
 {
 	uint64_t left = offset < s->t->limit ? s->t->limit - offset : 0;
 
-	s->c = dwarf_cursor(s->t->unit->file, DWARF_LINE, offset, left < CHUNK ? left : CHUNK);
+	s->c = dwarf_section_cursor(&s->t->unit->file->sections[DWARF_LINE], offset,
+				    left < CHUNK ? left : CHUNK);
 	s->start = s->c.at;
 	s->from = offset;
 }
@@ -49,10 +50,8 @@ static void look_ahead(struct stream *s)
 static struct dwarf_text read_string(struct stream *s)
 {
 	struct dwarf_text text = { &s->t->unit->file->sections[DWARF_LINE], position(s) };
-	const uint8_t *end = memchr(s->c.at, '\0', s->c.end - s->c.at);
 
-	s->c.bad |= !end;
-	s->c.at = end ? end + 1 : s->c.end;
+	dwarf_skip_string(&s->c);
 	return text;
 }
 
@@ -217,16 +216,12 @@ int dwarf_lines_open(struct dwarf_lines *t, const struct dwarf_unit *unit, struc
 	uint64_t length;
 	int err;
 
-	*t = (struct dwarf_lines){ .unit = unit, .p = p, .offset_size = 4 };
+	*t = (struct dwarf_lines){ .unit = unit, .p = p };
 	if (!unit->has_lines)
 		return -EINVAL;
 	t->limit = section->size;
 	seek(&s, unit->lines + unit->file->part[DWARF_LINE]);
-	length = dwarf_number(&s.c, 4);
-	if (length == UINT32_MAX) {
-		t->offset_size = 8;
-		length = dwarf_number(&s.c, 8);
-	}
+	length = dwarf_length(&s.c, &t->offset_size);
 	if (s.c.bad || length > t->limit - position(&s))
 		return -EINVAL;
 	t->limit = position(&s) + length;

@@ -28,11 +28,11 @@ static uint64_t highest(const struct dwarf_unit *unit)
 /* Begins to read the next entry, and counts the bytes of the last. */
 static struct dwarf_cursor next_entry(struct list *l)
 {
-	struct dwarf_file *file = l->unit->file;
+	struct dwarf_section *section = &l->unit->file->sections[l->kind];
 
-	if (!dwarf_section_use(&file->sections[l->kind], ENTRY_MAX / 2))
+	if (!dwarf_section_use(section, ENTRY_MAX / 2))
 		return (struct dwarf_cursor){ .bad = true };
-	return dwarf_cursor(file, l->kind, l->at, ENTRY_MAX);
+	return dwarf_section_cursor(section, l->at, ENTRY_MAX);
 }
 
 /* .debug_ranges, up to DWARF 4 */
@@ -130,11 +130,8 @@ static int read_list(struct list *l)
 /* Where list number `index` begins: the table of their offsets is at the unit's base. */
 static bool list_offset(const struct dwarf_unit *unit, uint64_t index, uint64_t *offset)
 {
-	uint64_t at;
-
-	if (__builtin_mul_overflow(index, unit->offset_size, &at) ||
-	    __builtin_add_overflow(at, unit->ranges_base, &at) ||
-	    !dwarf_read_number(unit->file, DWARF_RNGLISTS, at, unit->offset_size, offset))
+	if (!dwarf_section_element(&unit->file->sections[DWARF_RNGLISTS], unit->ranges_base, index,
+				   unit->offset_size, offset))
 		return false;
 	*offset += unit->ranges_base;
 	return true;
@@ -199,19 +196,15 @@ struct set {
 	unsigned int address_size;
 };
 
-static bool read_set(struct dwarf_file *file, uint64_t offset, struct set *set)
+static bool read_set(struct dwarf_section *section, uint64_t offset, struct set *set)
 {
-	struct dwarf_cursor c = dwarf_cursor(file, DWARF_ARANGES, offset, 64);
+	struct dwarf_cursor c = dwarf_section_cursor(section, offset, 64);
 	const uint8_t *start = c.at;
-	unsigned int offset_size = 4, segment_size;
-	uint64_t length = dwarf_number(&c, 4), size = file->sections[DWARF_ARANGES].size;
+	unsigned int offset_size, segment_size;
+	uint64_t length = dwarf_length(&c, &offset_size);
 
-	if (length == UINT32_MAX) {
-		offset_size = 8;
-		length = dwarf_number(&c, 8);
-	}
 	set->at = offset + (c.at - start);
-	if (c.bad || set->at > size || length > size - set->at)
+	if (c.bad || set->at > section->size || length > section->size - set->at)
 		return false;
 	set->limit = set->at + length;
 	dwarf_skip(&c, 2);
@@ -231,14 +224,15 @@ int dwarf_unit_ranges(struct dwarf_file *file,
 		      int (*tell)(void *context, uint64_t start, uint64_t limit, uint64_t unit),
 		      void *context)
 {
+	struct dwarf_section *section = &file->sections[DWARF_ARANGES];
 	uint64_t offset = 0;
 	struct set set;
 
-	for (; offset < file->sections[DWARF_ARANGES].size; offset = set.limit) {
-		if (!read_set(file, offset, &set) || set.limit <= offset)
+	for (; offset < section->size; offset = set.limit) {
+		if (!read_set(section, offset, &set) || set.limit <= offset)
 			return -EINVAL;
 		while (set.at < set.limit) {
-			struct dwarf_cursor c = dwarf_cursor(file, DWARF_ARANGES, set.at, 16);
+			struct dwarf_cursor c = dwarf_section_cursor(section, set.at, 16);
 			uint64_t start = dwarf_number(&c, set.address_size),
 				 size = dwarf_number(&c, set.address_size);
 			int err;

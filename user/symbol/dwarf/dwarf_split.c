@@ -125,27 +125,18 @@ static enum dwarf_section_kind column_kind(uint64_t version, uint64_t number)
 
 struct package_index {
 	struct dwarf_section section;
-	bool big_endian;
 	uint64_t version, columns, units, slots;
 };
 
-static bool index_number(struct package_index *x, uint64_t at, size_t size, uint64_t *number)
-{
-	size_t got;
-	const uint8_t *bytes = dwarf_section_read(&x->section, at, size, &got);
-	struct dwarf_cursor c = { bytes, bytes ? bytes + got : NULL, x->big_endian, false };
-
-	*number = dwarf_number(&c, size);
-	return !c.bad;
-}
-
 static bool read_index(struct package_index *x)
 {
-	if (!index_number(x, 0, 4, &x->version) || !index_number(x, 4, 4, &x->columns) ||
-	    !index_number(x, 8, 4, &x->units) || !index_number(x, 12, 4, &x->slots))
+	if (!dwarf_section_number(&x->section, 0, 4, &x->version) ||
+	    !dwarf_section_number(&x->section, 4, 4, &x->columns) ||
+	    !dwarf_section_number(&x->section, 8, 4, &x->units) ||
+	    !dwarf_section_number(&x->section, 12, 4, &x->slots))
 		return false;
 	if (x->version != 2) /* DWARF 5 has two bytes of it, then two of nothing */
-		x->version = x->big_endian ? x->version >> 16 : x->version & 0xffff;
+		x->version = x->section.big_endian ? x->version >> 16 : x->version & 0xffff;
 	return (x->version == 2 || x->version == 5) && x->slots && !(x->slots & (x->slots - 1)) &&
 	       x->columns <= 16;
 }
@@ -158,8 +149,9 @@ static uint64_t find_row(struct package_index *x, uint64_t id)
 	for (uint64_t tried = 0; tried < x->slots && tried < 65536; tried++) {
 		uint64_t found, row;
 
-		if (!index_number(x, 16 + 8 * slot, 8, &found) ||
-		    !index_number(x, 16 + 8 * x->slots + 4 * slot, 4, &row) || !row)
+		if (!dwarf_section_number(&x->section, 16 + 8 * slot, 8, &found) ||
+		    !dwarf_section_number(&x->section, 16 + 8 * x->slots + 4 * slot, 4, &row) ||
+		    !row)
 			return 0;
 		if (found == id)
 			return row <= x->units ? row : 0;
@@ -171,7 +163,7 @@ static uint64_t find_row(struct package_index *x, uint64_t id)
 /* Notes where the unit's part of each section begins. */
 static bool find_parts(struct dwarf_file *file, uint64_t id)
 {
-	struct package_index x = { .big_endian = file->big_endian };
+	struct package_index x;
 	uint64_t row = 0;
 	bool found;
 
@@ -184,8 +176,9 @@ static bool find_parts(struct dwarf_file *file, uint64_t id)
 		uint64_t table = 16 + 12 * x.slots, number, offset;
 		enum dwarf_section_kind kind;
 
-		found = index_number(&x, table + 4 * i, 4, &number) &&
-			index_number(&x, table + 4 * (row * x.columns + i), 4, &offset);
+		found = dwarf_section_number(&x.section, table + 4 * i, 4, &number) &&
+			dwarf_section_number(&x.section, table + 4 * (row * x.columns + i), 4,
+					     &offset);
 		kind = column_kind(x.version, number);
 		if (found && kind < DWARF_SECTIONS)
 			file->part[kind] = offset;

@@ -25,11 +25,8 @@ static const char *const section_names[] = {
 
 int dwarf_file_open(struct dwarf_file *file)
 {
-	size_t unused;
-	const char *ident = elf_getident(file->elf.elf, &unused);
 	int err = 0;
 
-	file->big_endian = ident && ident[EI_DATA] == ELFDATA2MSB;
 	file->code_start = elf_code_start(file->elf.elf);
 	for (size_t i = 0; i < DWARF_SECTIONS && !err; i++) {
 		char name[64];
@@ -55,56 +52,29 @@ void dwarf_file_close(struct dwarf_file *file)
 	*file = (struct dwarf_file){ 0 };
 }
 
-struct dwarf_cursor dwarf_cursor(struct dwarf_file *file, enum dwarf_section_kind kind,
-				 uint64_t offset, size_t want)
-{
-	struct dwarf_cursor c = { .big_endian = file->big_endian };
-	size_t got;
-
-	c.at = dwarf_section_read(&file->sections[kind], offset, want, &got);
-	if (c.at)
-		c.end = c.at + got;
-	else
-		c.bad = true;
-	return c;
-}
-
-bool dwarf_read_number(struct dwarf_file *file, enum dwarf_section_kind kind, uint64_t offset,
-		       size_t size, uint64_t *number)
-{
-	struct dwarf_cursor c = dwarf_cursor(file, kind, offset, size);
-
-	*number = dwarf_number(&c, size);
-	return !c.bad;
-}
-
 /* --- What attributes of a unit's entry are the base of --- */
 
 struct dwarf_text dwarf_text(const struct dwarf_unit *unit, const struct dwarf_value *value)
 {
 	struct dwarf_text text = { value->strings, value->number };
-	uint64_t at;
+	struct dwarf_section *sections = unit->file->sections;
 
 	if (value->class == CLASS_STRING)
 		return text;
 	text.section = NULL;
-	if (value->class != CLASS_STRING_INDEX ||
-	    __builtin_mul_overflow(value->number, unit->offset_size, &at) ||
-	    __builtin_add_overflow(at, unit->str_offsets_base, &at) ||
-	    !dwarf_read_number(unit->file, DWARF_STR_OFFSETS, at, unit->offset_size, &text.offset))
-		return text;
-	text.section = &unit->file->sections[DWARF_STR];
+	if (value->class == CLASS_STRING_INDEX &&
+	    dwarf_section_element(&sections[DWARF_STR_OFFSETS], unit->str_offsets_base,
+				  value->number, unit->offset_size, &text.offset))
+		text.section = &sections[DWARF_STR];
 	return text;
 }
 
 bool dwarf_address(const struct dwarf_unit *unit, uint64_t index, uint64_t *address)
 {
-	const struct dwarf_unit *main = unit->file->skeleton ? unit->file->skeleton : unit;
-	uint64_t at;
+	const struct dwarf_unit *main = unit->file->skeleton ?: unit;
 
-	return !__builtin_mul_overflow(index, main->address_size, &at) &&
-	       !__builtin_add_overflow(at, main->addr_base, &at) &&
-	       dwarf_read_number(main->file, DWARF_ADDR, at, main->address_size, address);
+	return dwarf_section_element(&main->file->sections[DWARF_ADDR], main->addr_base, index,
+				     main->address_size, address);
 }
 
 /* --- Units --- */
@@ -153,18 +123,16 @@ static void note_attributes(struct dwarf_unit *unit, const struct dwarf_die *die
 static int read_length(struct dwarf_file *file, uint64_t offset, struct dwarf_cursor *c,
 		       struct dwarf_unit *unit)
 {
-	uint64_t length, size = file->sections[DWARF_INFO].size;
+	struct dwarf_section *info = &file->sections[DWARF_INFO];
+	const uint8_t *start;
+	uint64_t length;
 
-	*c = dwarf_cursor(file, DWARF_INFO, offset, 64);
-	*unit = (struct dwarf_unit){ .file = file, .offset = offset, .offset_size = 4 };
-	length = dwarf_number(c, 4);
-	unit->first = offset + 4;
-	if (length == UINT32_MAX) {
-		unit->offset_size = 8;
-		length = dwarf_number(c, 8);
-		unit->first += 8;
-	}
-	if (c->bad || unit->first > size || length > size - unit->first)
+	*c = dwarf_section_cursor(info, offset, 64);
+	start = c->at;
+	*unit = (struct dwarf_unit){ .file = file, .offset = offset };
+	length = dwarf_length(c, &unit->offset_size);
+	unit->first = offset + (c->at - start);
+	if (c->bad || unit->first > info->size || length > info->size - unit->first)
 		return -EINVAL;
 	unit->limit = unit->first + length;
 	return 0;
@@ -218,7 +186,8 @@ bool dwarf_unit_is_small(const struct dwarf_unit *unit)
 void dwarf_unit_hold(const struct dwarf_unit *unit)
 {
 	if (dwarf_unit_is_small(unit))
-		dwarf_cursor(unit->file, DWARF_INFO, unit->offset, unit->limit - unit->offset);
+		dwarf_section_cursor(&unit->file->sections[DWARF_INFO], unit->offset,
+				     unit->limit - unit->offset);
 }
 
 int dwarf_note_unit(const struct dwarf_unit *unit)

@@ -88,8 +88,7 @@ struct dwarf_value {
  * dwarf_file_open(). */
 struct dwarf_file {
 	struct elf_file elf;
-	bool owned; /* dwarf_file_close() closes it */
-	bool big_endian;
+	bool owned;	/* dwarf_file_close() closes it */
 	bool split;	/* .dwo or .dwp: sections are named so */
 	uint64_t *room; /* to keep sections whole, as for dwarf_section_open() */
 	/*
@@ -215,13 +214,5 @@ static inline struct dwarf_text dwarf_text_of(const struct dwarf_unit *unit,
 
 /* Address number `index` in .debug_addr. */
 bool dwarf_address(const struct dwarf_unit *unit, uint64_t index, uint64_t *address);
-
-/* A number of `size` bytes in a section. */
-bool dwarf_read_number(struct dwarf_file *file, enum dwarf_section_kind kind, uint64_t offset,
-		       size_t size, uint64_t *number);
-
-/* A cursor over at most `want` bytes of a section; .at is NULL when there are none. */
-struct dwarf_cursor dwarf_cursor(struct dwarf_file *file, enum dwarf_section_kind kind,
-				 uint64_t offset, size_t want);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/jit/jit.h"
+#include "symbol/jit/jit_file.h"
 
 /* jit-PID.dump: jitdump-specification.txt of the kernel's tools/perf. In the machine's byte order.
  */

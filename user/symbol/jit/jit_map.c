@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string.h>
 
-#include "symbol/jit/jit.h"
+#include "symbol/jit/jit_file.h"
 #include "util/number.h"
 
 /* perf-PID.map: a line "START SIZE NAME" for each function, the numbers hexadecimal. */
