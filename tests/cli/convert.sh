@@ -118,6 +118,12 @@ for i in $(seq 20000); do echo "main;function_$i;leaf_$i $i"; done >"$work/many.
 check "text into head: no complaint" head_of "$work/many.folded"
 check "a full disk" exits 1 convert -f folded "$work/a.pb.gz" /dev/full
 check "a full disk: reported" says "No space left on device"
+limited() {
+	(ulimit -f 16 && "$profiltool" convert "$work/many.folded" "$work/limited.folded" 2>"$work/err")
+	[ $? -eq 1 ] && ! compgen -G "$work/limited*" >"$work/listing"
+}
+check "a limit on the size of files: failed, and nothing is left" limited
+check "says so" says "File too large"
 full() {
 	convert -f "$1" "$work/a.pb.gz" - >/dev/full 2>"$work/full.err"
 	[ $? -eq 1 ] && grep -q "cannot write" "$work/full.err"

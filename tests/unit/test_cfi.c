@@ -21,7 +21,7 @@
 
 #include "directory_fixture.h"
 #include "symbol/cfi/cfi.h"
-#include "symbol/vdso.h"
+#include "symbol/elf_file.h"
 #include "util/clock.h"
 
 #define ADDRESSES 30000
@@ -366,7 +366,7 @@ static void test_vdso(void **state)
 {
 	struct unwind_rows rows;
 	struct error e;
-	int fd = vdso_open();
+	int fd = elf_open_vdso();
 
 	(void)state;
 	if (fd < 0)

@@ -18,7 +18,6 @@
 #include "symbol/jit/jit.h"
 #include "symbol/elf/plt.h"
 #include "symbol/elf/symbol_table.h"
-#include "symbol/vdso.h"
 #include "util/file.h"
 
 /* Linkers make fewer than ten. */
@@ -109,7 +108,7 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 	if (image->fd >= 0) {
 		fd = duplicate(image->fd);
 	} else if (may_be_our_vdso(b->p, image)) {
-		fd = vdso_open();
+		fd = elf_open_vdso();
 	} else if (reason && !unknown) {
 		b->unwritten = reason == jit_no_names;
 		return error_set(&b->why, 0, "%s", reason);
@@ -134,10 +133,11 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 static bool is_same_build(struct profile_image *image, Elf *elf)
 {
 	const uint8_t *id;
-	size_t size = elf_build_id(elf, &id);
+	size_t size;
 
 	if (image->build_id_size)
-		return size == image->build_id_size && memcmp(id, image->build_id, size) == 0;
+		return elf_has_build_id(elf, image->build_id, image->build_id_size);
+	size = elf_build_id(elf, &id);
 	if (size)
 		memcpy(image->build_id, id, size);
 	image->build_id_size = size;

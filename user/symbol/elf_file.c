@@ -3,9 +3,12 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* The largest browsers' symbol tables, unstripped, are a quarter of this. */
@@ -185,6 +188,26 @@ void elf_file_close(struct elf_file *f)
 	*f = (struct elf_file){ .fd = -1 };
 }
 
+int elf_open_vdso(void)
+{
+	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
+	size_t size;
+	int fd;
+
+	if (!header)
+		return -ENOENT;
+	/* Its section headers are the last of it. */
+	size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+	fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, header, size) != (ssize_t)size) {
+		close(fd);
+		return -EIO;
+	}
+	return fd;
+}
+
 size_t elf_build_id(Elf *elf, const uint8_t **id)
 {
 	const void *bytes;
@@ -194,6 +217,23 @@ size_t elf_build_id(Elf *elf, const uint8_t **id)
 		return 0;
 	*id = bytes;
 	return size < PROFILE_BUILD_ID_MAX ? size : PROFILE_BUILD_ID_MAX;
+}
+
+bool elf_has_build_id(Elf *elf, const uint8_t *id, size_t size)
+{
+	const uint8_t *own;
+
+	return elf_build_id(elf, &own) == size && size && memcmp(own, id, size) == 0;
+}
+
+bool elf_debug_path(const uint8_t *id, size_t size, char path[ELF_DEBUG_PATH_SIZE])
+{
+	char *end = stpcpy(path, ELF_DEBUG_ROOT "/.build-id/");
+
+	for (size_t i = 0; i < size; i++)
+		end += sprintf(end, i == 1 ? "/%02x" : "%02x", id[i]);
+	strcpy(end, ".debug");
+	return size > 1;
 }
 
 static const char *section_name(Elf *elf, const GElf_Shdr *section)
@@ -227,15 +267,14 @@ Elf_Data *elf_section_bytes(Elf *elf, const char *name, size_t size_max)
 	return scn && section.sh_size <= size_max ? elf_rawdata(scn, NULL) : NULL;
 }
 
-bool elf_has_section(Elf *elf, GElf_Word type)
+Elf_Scn *elf_find_type(Elf *elf, GElf_Word type, GElf_Shdr *section)
 {
 	Elf_Scn *scn = NULL;
-	GElf_Shdr section;
 
 	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &section) && section.sh_type == type)
-			return true;
-	return false;
+		if (gelf_getshdr(scn, section) && section->sh_type == type)
+			break;
+	return scn;
 }
 
 uint64_t elf_code_start(Elf *elf)

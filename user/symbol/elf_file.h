@@ -40,8 +40,25 @@ int elf_object_open(struct elf_file *f, int fd, struct error *e);
 int elf_file_open_memory(struct elf_file *f, void *memory, size_t size, struct error *e);
 void elf_file_close(struct elf_file *f);
 
+/*
+ * A copy of our own vDSO, which all processes of our kind have under this kernel: an ELF file in
+ * memory. Returns a descriptor or a negative errno.
+ */
+int elf_open_vdso(void);
+
 /* Its GNU build ID, at most PROFILE_BUILD_ID_MAX bytes of it. Returns the size, 0 without one. */
 size_t elf_build_id(Elf *elf, const uint8_t **id);
+
+/* Whether the file has this build ID. */
+bool elf_has_build_id(Elf *elf, const uint8_t *id, size_t size);
+
+/*
+ * Where distributions keep the debug file of a build ID: below /usr/lib/debug/.build-id. Returns
+ * false for an ID of one byte, which leaves no file name.
+ */
+#define ELF_DEBUG_ROOT	    "/usr/lib/debug"
+#define ELF_DEBUG_PATH_SIZE (sizeof(ELF_DEBUG_ROOT "/.build-id//.debug") + 2 * PROFILE_BUILD_ID_MAX)
+bool elf_debug_path(const uint8_t *id, size_t size, char path[ELF_DEBUG_PATH_SIZE]);
 
 /* The first section with this name that has bytes in the file, and its header; or NULL. */
 Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *section);
@@ -49,8 +66,8 @@ Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *section);
 /* The section with this name, of at most size_max bytes, and its bytes as in the file; or NULL. */
 Elf_Data *elf_section_bytes(Elf *elf, const char *name, size_t size_max);
 
-/* Whether the file has a section of this type. */
-bool elf_has_section(Elf *elf, GElf_Word type);
+/* The first section of this type, and its header; or NULL. */
+Elf_Scn *elf_find_type(Elf *elf, GElf_Word type, GElf_Shdr *section);
 
 /* Where code begins, by ELF virtual addresses; UINT64_MAX: there is none. */
 uint64_t elf_code_start(Elf *elf);

@@ -26,7 +26,6 @@ struct work {
 	const bool *wanted;	       /* locations; NULL: all */
 	struct symbol_extent *extents; /* wanted in place of names; or NULL */
 	struct group *groups;	       /* image_count + 1 */
-	size_t group_count;
 	struct batch_address *addresses;
 	size_t count;
 	struct runtimes *runtimes;     /* NULL: not looked for yet */
@@ -81,32 +80,26 @@ static int by_heat(const void *x, const void *y)
 	return ((*a)->image > (*b)->image) - ((*a)->image < (*b)->image);
 }
 
-/* Gives every group its place in the order of work. */
-static int order_groups(struct work *w)
+static int make_groups(struct work *w)
 {
-	struct group **sorted = calloc(w->group_count, sizeof(*sorted));
+	size_t count = w->p->image_count + 1;
+	struct group **sorted = calloc(count, sizeof(*sorted));
 
-	if (!sorted)
+	w->groups = calloc(count, sizeof(*w->groups));
+	if (!sorted || !w->groups) {
+		free(sorted);
 		return -ENOMEM;
-	for (size_t i = 0; i < w->group_count; i++)
+	}
+	for (size_t i = 0; i < count; i++) {
+		w->groups[i].image = i;
 		sorted[i] = &w->groups[i];
-	qsort(sorted, w->group_count, sizeof(*sorted), by_heat);
-	for (size_t i = 0; i < w->group_count; i++)
+	}
+	measure_heat(w);
+	qsort(sorted, count, sizeof(*sorted), by_heat);
+	for (size_t i = 0; i < count; i++)
 		sorted[i]->order = i;
 	free(sorted);
 	return 0;
-}
-
-static int make_groups(struct work *w)
-{
-	w->group_count = w->p->image_count + 1;
-	w->groups = calloc(w->group_count, sizeof(*w->groups));
-	if (!w->groups)
-		return -ENOMEM;
-	for (size_t i = 0; i < w->group_count; i++)
-		w->groups[i].image = i;
-	measure_heat(w);
-	return order_groups(w);
 }
 
 /* batch_address.group holds the order while they are sorted, so that equal ones stand together. */
@@ -203,12 +196,7 @@ static batch_reader *reader_of(const struct profile *p, uint32_t image)
 {
 	if (image == PROFILE_NONE)
 		return kallsyms_resolve;
-	switch (image_kind(p->images[image].path)) {
-	case IMAGE_JIT:
-		return jit_resolve;
-	default:
-		return elf_resolve;
-	}
+	return image_kind(p->images[image].path) == IMAGE_JIT ? jit_resolve : elf_resolve;
 }
 
 /* Whether it is worth waiting for: an image with 1 % of the samples. */

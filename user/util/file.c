@@ -5,13 +5,14 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <linux/openat2.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "util/signals.h"
 
 int file_read_line(const char *path, char *line, size_t size)
 {
@@ -153,25 +154,23 @@ static int write_stream(int fd, const char *path,
 	return err;
 }
 
-/* A signal that ends the process waits until the file has its name or is gone. */
 static int write_beside(const char *path, int (*write)(FILE *out, void *context, struct error *e),
 			void *context, struct error *e)
 {
-	sigset_t all, before;
+	struct held_signals held;
 	char *temporary;
 	int fd, err;
 
 	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
 		return error_no_memory(e);
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &before);
+	signals_hold(&held);
 	fd = mkostemp(temporary, O_CLOEXEC);
 	err = fd < 0 ? cannot_write(e, errno, path) : write_stream(fd, path, write, context, e);
 	if (!err && rename(temporary, path))
 		err = cannot_write(e, errno, path);
 	if (fd >= 0 && err)
 		unlink(temporary);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	signals_release(&held);
 	free(temporary);
 	return err;
 }

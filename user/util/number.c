@@ -1,39 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause
 #include "util/number.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 
 #include "util/clock.h"
+#include "util/scan.h"
 
 #define MOST_SECONDS 1000000000
 
-/* Reads digits from *text on and moves it behind them. */
-static int parse_digits(const char **text, int base, uint64_t *number)
+static bool has_digit(const struct text *t, int base)
 {
-	uint64_t sum = 0;
-	const char *at = *text;
+	return !is_empty(t) && digit_value(*t->at) < base;
+}
 
-	if (digit_value(*at) >= base)
+static int take_digits(struct text *t, int base, uint64_t *number)
+{
+	if (!has_digit(t, base))
 		return -EINVAL;
-	for (; digit_value(*at) < base; at++)
-		if (__builtin_mul_overflow(sum, base, &sum) ||
-		    __builtin_add_overflow(sum, digit_value(*at), &sum))
-			return -ERANGE;
-	*text = at;
-	*number = sum;
-	return 0;
+	return take_number(t, base, number) ? 0 : -ERANGE;
 }
 
 static int parse_whole(const char *text, int base, uint64_t least, uint64_t most, uint64_t *number)
 {
+	struct text t = text_of(text);
 	uint64_t value;
-	int err = parse_digits(&text, base, &value);
+	int err = take_digits(&t, base, &value);
 
 	if (err)
 		return err;
-	if (*text)
+	if (!is_empty(&t))
 		return -EINVAL;
 	if (value < least || value > most)
 		return -ERANGE;
@@ -56,18 +52,18 @@ int number_parse_hex(const char *text, uint64_t least, uint64_t most, uint64_t *
 int number_parse_seconds(const char *text, uint64_t *nanoseconds)
 {
 	uint64_t whole = 0, fraction = 0, unit = NS_PER_S / 10;
-	int err = *text == '.' ? 0 : parse_digits(&text, 10, &whole);
+	struct text t = text_of(text);
+	int err = *text == '.' ? 0 : take_digits(&t, 10, &whole);
 
 	if (err)
 		return err;
-	if (*text == '.') {
-		text++;
-		if (!isdigit((unsigned char)*text))
+	if (take(&t, ".")) {
+		if (!has_digit(&t, 10))
 			return -EINVAL;
-		for (; isdigit((unsigned char)*text); text++, unit /= 10)
-			fraction += (uint64_t)(*text - '0') * unit;
+		for (; has_digit(&t, 10); t.at++, unit /= 10)
+			fraction += digit_value(*t.at) * unit;
 	}
-	if (*text)
+	if (!is_empty(&t))
 		return -EINVAL;
 	if (whole > MOST_SECONDS)
 		return -ERANGE;

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "symbol/cfi/cfi_frames.h"
-#include "symbol/vdso.h"
 #include "util/array.h"
 #include "util/index.h"
 
@@ -707,28 +706,17 @@ static int read_rows(const struct elf_file *file, struct unwind_rows *rows, stru
 	return err;
 }
 
-static void identify(Elf *elf, struct unwind_rows *rows)
-{
-	const uint8_t *id;
-	size_t size = elf_build_id(elf, &id);
-
-	if (size > sizeof(rows->build_id))
-		size = sizeof(rows->build_id);
-	rows->build_id_size = size;
-	if (size)
-		memcpy(rows->build_id, id, size);
-}
-
 int cfi_read(int fd, const char *path, struct unwind_rows *rows, struct error *e)
 {
 	struct elf_file file;
+	const uint8_t *id;
 	int err, own;
 
 	*rows = (struct unwind_rows){ 0 };
 	if (fd >= 0)
 		own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	else if (strcmp(path, "[vdso]") == 0)
-		own = vdso_open();
+		own = elf_open_vdso();
 	else
 		return 0;
 	if (own < 0)
@@ -738,7 +726,11 @@ int cfi_read(int fd, const char *path, struct unwind_rows *rows, struct error *e
 		return err;
 	find_segments(file.elf, rows);
 	err = read_rows(&file, rows, e);
-	identify(file.elf, rows);
+	rows->build_id_size = elf_build_id(file.elf, &id);
+	if (rows->build_id_size > sizeof(rows->build_id))
+		rows->build_id_size = sizeof(rows->build_id);
+	if (rows->build_id_size)
+		memcpy(rows->build_id, id, rows->build_id_size);
 	elf_file_close(&file);
 	if (err)
 		unwind_rows_free(rows);
@@ -778,19 +770,19 @@ void cfi_functions_free(struct cfi_functions *functions)
 	*functions = (struct cfi_functions){ 0 };
 }
 
+static int compare_function(const void *address, const void *function)
+{
+	const struct cfi_function *f = function;
+	uint64_t at = *(const uint64_t *)address;
+
+	return at < f->start ? -1 : at >= f->limit;
+}
+
 const struct cfi_function *cfi_functions_find(const struct cfi_functions *functions,
 					      uint64_t address)
 {
-	size_t low = 0, high = functions->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (functions->all[middle].limit <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < functions->count && functions->all[low].start <= address ? &functions->all[low]
-									      : NULL;
+	if (!functions->count)
+		return NULL;
+	return bsearch(&address, functions->all, functions->count, sizeof(*functions->all),
+		       compare_function);
 }

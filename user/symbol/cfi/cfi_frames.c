@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "util/array.h"
+#include "util/sum.h"
 
 /* Sensible limits: the largest browsers have a tenth of each. */
 #define SECTION_MAX ((uint64_t)128 * 1024 * 1024)
@@ -195,24 +196,20 @@ static int read_cie(struct cfi_frames *f, const struct cfi_section *s, uint32_t 
 	return 0;
 }
 
-/* The section's CIE at an offset; PROFILE_NONE: there is none in front of its FDE. */
-static uint32_t find_cie(const struct cfi_frames *f, uint64_t offset)
+static int compare_cie(const void *offset, const void *cie)
 {
-	size_t low = f->first_cie, high = f->cie_count;
+	return compare_u64(*(const uint64_t *)offset, ((const struct cfi_cie *)cie)->offset);
+}
 
-	if (low < high && f->cies[high - 1].offset == offset)
-		return high - 1;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+/* The section's CIE at an offset; NULL: there is none before its FDE. */
+static const struct cfi_cie *find_cie(const struct cfi_frames *f, uint64_t offset)
+{
+	const struct cfi_cie *cies = f->cies + f->first_cie;
+	size_t count = f->cie_count - f->first_cie;
 
-		if (f->cies[middle].offset == offset)
-			return middle;
-		if (f->cies[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return PROFILE_NONE;
+	if (!count || cies[count - 1].offset == offset) /* as of nearly all */
+		return count ? &cies[count - 1] : NULL;
+	return bsearch(&offset, cies, count, sizeof(*cies), compare_cie);
 }
 
 /* --- FDEs --- */
@@ -240,13 +237,13 @@ static bool clip_to_code(struct cfi_frames *f, struct cfi_fde *fde)
 static int read_fde(struct cfi_frames *f, const struct cfi_section *s, uint64_t cie_offset,
 		    struct dwarf_cursor *c, struct error *e)
 {
-	struct cfi_fde fde = { .cie = find_cie(f, cie_offset) };
-	const struct cfi_cie *cie;
+	const struct cfi_cie *cie = find_cie(f, cie_offset);
+	struct cfi_fde fde = { 0 };
 	uint64_t size;
 
-	if (fde.cie == PROFILE_NONE)
+	if (!cie)
 		return 0;
-	cie = &f->cies[fde.cie];
+	fde.cie = cie - f->cies;
 	if (!cfi_address(cie, c, &fde.start) ||
 	    !read_encoded(c, cie->encoding, cie->address_size, &size))
 		return 0;

@@ -11,8 +11,6 @@
 
 #include "util/file.h"
 
-#define DEBUG_ROOT "/usr/lib/debug"
-
 /* --- dwz --- */
 
 struct link {
@@ -43,12 +41,10 @@ static bool open_link(const struct link *link, int root, const char *path, struc
 {
 	int fd = file_open_regular(root, path, NULL);
 	struct error ignored;
-	const uint8_t *id;
 
 	if (fd < 0 || elf_object_open(elf, fd, &ignored))
 		return false;
-	if (elf_build_id(elf->elf, &id) == link->build_id_size &&
-	    memcmp(id, link->build_id, link->build_id_size) == 0)
+	if (elf_has_build_id(elf->elf, link->build_id, link->build_id_size))
 		return true;
 	elf_file_close(elf);
 	return false;
@@ -56,13 +52,10 @@ static bool open_link(const struct link *link, int root, const char *path, struc
 
 static bool open_by_id(const struct link *link, int root, struct elf_file *elf)
 {
-	char path[sizeof(DEBUG_ROOT) + 2 * PROFILE_BUILD_ID_MAX + 32] = DEBUG_ROOT "/.build-id/";
-	char *end = path + strlen(path);
+	char path[ELF_DEBUG_PATH_SIZE];
 
-	for (size_t i = 0; i < link->build_id_size; i++)
-		end += sprintf(end, i == 1 ? "/%02x" : "%02x", link->build_id[i]);
-	strcpy(end, ".debug");
-	return open_link(link, root, path, elf);
+	return elf_debug_path(link->build_id, link->build_id_size, path) &&
+	       open_link(link, root, path, elf);
 }
 
 /* A relative name is meant from the folder of the file with the link. */

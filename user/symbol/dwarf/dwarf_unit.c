@@ -229,21 +229,19 @@ int dwarf_find_units(struct dwarf_file *file,
 	return err;
 }
 
+static int compare_span(const void *offset, const void *span)
+{
+	const struct dwarf_span *s = span;
+	uint64_t at = *(const uint64_t *)offset;
+
+	return at < s->offset ? -1 : at >= s->limit;
+}
+
 static struct dwarf_span *find_span(const struct dwarf_file *file, uint64_t offset)
 {
-	size_t from = 0, to = file->span_count;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (file->spans[middle].limit <= offset)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	if (from == file->span_count || file->spans[from].offset > offset)
+	if (!file->span_count)
 		return NULL;
-	return &file->spans[from];
+	return bsearch(&offset, file->spans, file->span_count, sizeof(*file->spans), compare_span);
 }
 
 int dwarf_unit_of(struct dwarf_file *file, uint64_t entry, uint64_t *unit)

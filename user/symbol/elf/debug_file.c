@@ -14,8 +14,6 @@
 #include "util/array.h"
 #include "util/file.h"
 
-#define DEBUG_ROOT "/usr/lib/debug"
-
 /* Real .gnu_debugdata is below 10 MB, and five times that unpacked; xz can unpack to 7000 times. */
 #define PACKED_MAX   ((size_t)64 * 1024 * 1024)
 #define UNPACKED_MAX ((size_t)256 * 1024 * 1024)
@@ -51,22 +49,20 @@ static bool checksum_is(int fd, uint32_t expected)
 
 static bool is_proven(const struct elf_file *debug, const struct proof *proof)
 {
-	const uint8_t *id;
-
-	if (!proof->build_id_size)
-		return checksum_is(debug->fd, proof->crc);
-	return elf_build_id(debug->elf, &id) == proof->build_id_size &&
-	       memcmp(id, proof->build_id, proof->build_id_size) == 0;
+	return proof->build_id_size
+		       ? elf_has_build_id(debug->elf, proof->build_id, proof->build_id_size)
+		       : checksum_is(debug->fd, proof->crc);
 }
 
 static bool try_path(const char *path, const struct proof *proof, struct elf_file *debug)
 {
 	struct error ignored;
 	int fd = file_open_regular(proof->root, path, NULL);
+	GElf_Shdr section;
 
 	if (fd < 0 || elf_file_open(debug, fd, &ignored))
 		return false;
-	if (elf_has_section(debug->elf, SHT_SYMTAB) && is_proven(debug, proof))
+	if (elf_find_type(debug->elf, SHT_SYMTAB, &section) && is_proven(debug, proof))
 		return true;
 	elf_file_close(debug);
 	return false;
@@ -74,19 +70,10 @@ static bool try_path(const char *path, const struct proof *proof, struct elf_fil
 
 static bool find_by_build_id(const struct proof *proof, struct elf_file *debug)
 {
-	char path[sizeof(DEBUG_ROOT "/.build-id/"
-				    "/"
-				    ".debug") +
-		  2 * PROFILE_BUILD_ID_MAX];
-	char *end = stpcpy(path, DEBUG_ROOT "/.build-id/");
+	char path[ELF_DEBUG_PATH_SIZE];
 
-	/* dwelf_elf_gnu_build_id() may give one byte, which leaves no file name. */
-	if (proof->build_id_size < 2)
-		return false;
-	for (size_t i = 0; i < proof->build_id_size; i++)
-		end += sprintf(end, i == 1 ? "/%02x" : "%02x", proof->build_id[i]);
-	strcpy(end, ".debug");
-	return try_path(path, proof, debug);
+	return elf_debug_path(proof->build_id, proof->build_id_size, path) &&
+	       try_path(path, proof, debug);
 }
 
 /* The name in .gnu_debuglink; behind it, at the next multiple of 4, stands the checksum. */
@@ -113,7 +100,7 @@ static const char *debug_link(Elf *stripped, uint32_t *crc)
 static bool find_by_link(const char *link, const char *directory, const struct proof *proof,
 			 struct elf_file *debug)
 {
-	static const char *const formats[] = { "%s/%s", "%s/.debug/%s", DEBUG_ROOT "%s/%s" };
+	static const char *const formats[] = { "%s/%s", "%s/.debug/%s", ELF_DEBUG_ROOT "%s/%s" };
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {

@@ -146,14 +146,6 @@ static int ask(struct debuginfod *d, struct batch *b, const struct profile_image
 	return fd;
 }
 
-static bool is_the_one(const struct elf_file *debug, const struct profile_image *image)
-{
-	const uint8_t *id;
-
-	return elf_build_id(debug->elf, &id) == image->build_id_size &&
-	       memcmp(id, image->build_id, image->build_id_size) == 0;
-}
-
 bool debuginfod_find(struct batch *b, struct elf_file *debug)
 {
 	const struct profile_image *image = &b->p->images[b->image];
@@ -170,7 +162,7 @@ bool debuginfod_find(struct batch *b, struct elf_file *debug)
 		error_set(&b->why, -fd, "stripped; debuginfod sent no symbols");
 	else if (elf_file_open(debug, fd, &e))
 		error_set(&b->why, 0, "stripped; what debuginfod sent is no good: %.200s", e.what);
-	else if (is_the_one(debug, image))
+	else if (elf_has_build_id(debug->elf, image->build_id, image->build_id_size))
 		return true;
 	else
 		error_set(&b->why, 0, "stripped; debuginfod sent those of another build");

@@ -21,16 +21,6 @@ struct table {
 	GElf_Half machine;
 };
 
-static Elf_Scn *find_section(Elf *elf, GElf_Word type, GElf_Shdr *section)
-{
-	Elf_Scn *scn = NULL;
-
-	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, section) && section->sh_type == type)
-			return scn;
-	return NULL;
-}
-
 static int find_names(struct table *t, Elf *elf, GElf_Word index)
 {
 	Elf_Scn *scn = elf_getscn(elf, index);
@@ -145,7 +135,7 @@ int symbol_table_offer(struct batch *b, struct cover *c, Elf *elf, GElf_Word typ
 		       size_t *functions)
 {
 	GElf_Shdr section;
-	Elf_Scn *scn = find_section(elf, type, &section);
+	Elf_Scn *scn = elf_find_type(elf, type, &section);
 	struct cover_symbol symbol;
 	struct table t;
 	int err;
