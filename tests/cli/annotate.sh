@@ -362,7 +362,7 @@ import json, sys
 print(json.load(sys.stdin)["rows"][0]["address"])')" "$work/pie.pb.gz"
 rm "$work/pie"
 check "a file that is gone" exits 1 "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
-check "a file that is gone: reported" says "file is gone"
+check "a file that is gone: reported" says "no such file"
 mv "$work/kept" "$work/pie"
 check "the right one again" exits 0 "$profiltool" annotate burn_sixty "$work/pie.pb.gz"
 

@@ -147,7 +147,7 @@ printf '%s 40 at_the_front\n' "$one" >"$map"
 truncate -s 2G "$map"
 check "a sparse map of 2 GiB: recorded" record sparse
 check "a sparse map: says what was not read" says \
-	"[jit $pid]: its file of names is larger than 256 MiB: what is behind that was not read"
+	"[jit $pid]: its file of names is larger than 256 MiB: the rest was not read"
 check "a sparse map: the names before" recorded 'is_share("at_the_front", .75)' "$work/sparse.json"
 {
 	printf '%s 40 at_the_front\n' "$one"
@@ -156,7 +156,7 @@ check "a sparse map: the names before" recorded 'is_share("at_the_front", .75)' 
 } >"$map"
 check "a map of millions of lines: recorded" record crowded
 check "millions of lines: says what was not read" says \
-	"[jit $pid]: its file of names has more than 4194304 entries: those behind were not read"
+	"[jit $pid]: its file of names has more than 4194304 entries: the rest was not read"
 check "millions of lines: the names before" recorded \
 	'is_share("at_the_front", .75) and not samples("at_the_end")' "$work/crowded.json"
 rm -f "$map"

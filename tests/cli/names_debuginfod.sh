@@ -133,7 +133,7 @@ stop "$pid"
 head -c 100000 /dev/urandom >"$work/noise"
 serve answer "$work/noise"
 check "a server that sends noise" asked noise
-check "a server that sends noise: reported" says "what debuginfod sent is no good"
+check "a server that sends noise: reported" says "debuginfod sent an unusable file"
 check "a server that sends noise: no names" recorded "$nameless" "$work/noise.json"
 stop "$pid"
 echo 'void burn_sixty(void) {} int main(void) { return 0; }' >"$work/other.c"

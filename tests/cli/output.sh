@@ -159,7 +159,7 @@ EOF
 	check "a read-only directory: failed, at once" exits 1 unshare -m bash "$work/read-only" \
 		"$work/folder" "$profiltool" "$target"
 	check "a read-only directory: why" says "$work/folder/x.pb.gz: Read-only file system"
-	check "a read-only directory: the hint" says "another folder"
+	check "a read-only directory: the hint" says "another directory"
 
 	# It has room when the recording begins and none when it ends.
 	cat >"$work/full" <<'EOF'

@@ -198,7 +198,7 @@ fi
 # --- Python ---
 
 mkdir bin
-old="Python tells no profiler the names of its functions before version 3.12"
+old="Python before version 3.12 gives no profiler the names of its functions"
 new="python -X perf (version 3.12 or later"
 
 for name in python2.7 python3.11; do

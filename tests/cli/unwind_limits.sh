@@ -99,7 +99,7 @@ odd cut 2 8 "/cut.elf: $unused: corrupt .eh_frame: its record at 0x[0-9a-f]* is 
 odd beyond 2 8 "/beyond.elf: $unused: corrupt .eh_frame: its record at 0x[0-9a-f]* is cut off$"
 odd overlap 10 160 ""
 odd sparse 2 8 "/sparse.elf: $unused: its .eh_frame is larger than 128 MiB$"
-odd names 2 8 "/names.elf: $unused: corrupt ELF file: section 2 is too large or packed$"
+odd names 2 8 "/names.elf: $unused: corrupt ELF file: section 2 is too large or compressed$"
 
 # --- A program that has ended, and whose name is another file's, before its rows are read ---
 

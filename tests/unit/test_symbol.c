@@ -500,7 +500,7 @@ static void test_deleted(void **state)
 	profile_free(p);
 
 	assert_unnamed(profile_at(&place, path), "file deleted");
-	assert_unnamed(profile_at(&place, NULL), "file is gone");
+	assert_unnamed(profile_at(&place, NULL), "no such file");
 }
 
 static void test_no_program(void **state)

@@ -9,7 +9,7 @@
 #include "profile/pc_name.h"
 #include "symbol/demangle.h"
 
-/* Longer names are cut here: no compiler makes them, and a hostile file could make gigabytes. */
+/* Longer names are truncated: no compiler makes them, but a malicious file may have gigabytes. */
 #define NAME_MAX_SIZE (64 * 1024)
 
 bool batch_stopped(struct batch *b)
@@ -58,7 +58,7 @@ size_t batch_lower_bound(const struct batch_address *addresses, size_t from, siz
 	return from;
 }
 
-/* The size of a symbol's name without the "@VERSION" or "@@VERSION" that linkers append to it. */
+/* The length of a symbol's name without the "@VERSION" or "@@VERSION" that linkers append. */
 static size_t unversioned_size(const char *symbol)
 {
 	size_t size = strnlen(symbol, NAME_MAX_SIZE);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names are compared no further: a hostile string table is one name of a gigabyte. */
+/* Names are compared up to here: a malicious string table may be one name of a gigabyte. */
 #define COMPARED_MAX 256
 
 int cover_init(struct cover *c, const struct batch_address *addresses, size_t count)
@@ -36,8 +36,8 @@ static size_t underscores(const char *name)
 }
 
 /*
- * Between aliases: what a person would call it. Fewer underscores go before strong over weak,
- * because C libraries make the public name a weak alias of an internal one.
+ * Chooses between aliases. Fewer leading underscores count more than strong over weak, because C
+ * libraries make the public name a weak alias of an internal one.
  */
 static bool better_name(const struct cover_symbol *a, const struct cover_symbol *b)
 {
@@ -56,7 +56,7 @@ static bool better_name(const struct cover_symbol *a, const struct cover_symbol 
 	return strncmp(a->name, b->name, COMPARED_MAX) < 0;
 }
 
-/* Of two symbols that cover an address by their size: the innermost. */
+/* Chooses the inner of two sized symbols that cover an address. */
 static bool better_cover(const struct cover_symbol *a, const struct cover_symbol *b)
 {
 	if (!b->name)
@@ -68,7 +68,7 @@ static bool better_cover(const struct cover_symbol *a, const struct cover_symbol
 	return better_name(a, b);
 }
 
-/* Of two symbols before an address: the nearer. A size is better evidence of an end than none. */
+/* Chooses the nearer of two symbols before an address, of the same start the sized one. */
 static bool better_nearest(const struct cover_symbol *a, const struct cover_symbol *b)
 {
 	if (!b->name)
@@ -86,7 +86,7 @@ static void offer_node(struct cover_symbol *node, const struct cover_symbol *sym
 		*node = *symbol;
 }
 
-/* Into the O(log n) nodes of the tree that together hold the addresses [first, last). */
+/* Offers a symbol to the O(log n) nodes of the tree that make up the addresses [first, last). */
 static void offer_range(struct cover *c, size_t first, size_t last,
 			const struct cover_symbol *symbol)
 {

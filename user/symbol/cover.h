@@ -9,9 +9,9 @@
 #include "symbol/batch.h"
 
 /*
- * Which of very many symbols covers each of some addresses. The symbols pass by once, in any
- * order, and are not kept: memory follows the addresses, and every symbol costs O(log addresses),
- * however many addresses it covers.
+ * Finds for each of a set of addresses the symbol that covers it. Symbols, of which there may be
+ * millions, are offered once, in any order, and are not stored: memory is O(addresses), and a
+ * symbol takes O(log addresses), however many addresses it covers.
  */
 
 enum cover_binding {
@@ -22,33 +22,33 @@ enum cover_binding {
 
 struct cover_symbol {
 	uint64_t start;
-	uint64_t limit; /* where it ends at the latest: by its size, else the section's end */
+	uint64_t limit; /* its end if sized, else the latest end: that of its section */
 	const char *name;
-	bool sized;    /* false: it ends where the next symbol starts, at the latest at limit */
-	bool function; /* false: some label */
+	bool sized;    /* false: it ends at the next symbol, or at limit */
+	bool function; /* false: a label */
 	enum cover_binding binding;
 };
 
 struct cover {
 	const struct batch_address *addresses;
 	size_t count;
-	struct cover_symbol *tree;    /* a segment tree over the addresses, of sized symbols */
-	struct cover_symbol *nearest; /* per address: the last symbol of any kind before it */
+	struct cover_symbol *tree;    /* sized symbols, in a segment tree over the addresses */
+	struct cover_symbol *nearest; /* by address: the last symbol that starts at or before it */
 };
 
-/* addresses: sorted, the caller's, and unchanged while cover lives. Returns 0 or -ENOMEM. */
+/* addresses: sorted; the caller owns them and leaves them unchanged. Returns 0 or -ENOMEM. */
 int cover_init(struct cover *c, const struct batch_address *addresses, size_t count);
 void cover_free(struct cover *c);
 
-/* name is not copied. */
+/* The caller keeps symbol->name. */
 void cover_offer(struct cover *c, const struct cover_symbol *symbol);
 
-/* After the last offer, before the first question. */
+/* To be called between the last cover_offer() and the first cover_find(). */
 void cover_settle(struct cover *c);
 
 /*
- * The symbol that covers address i, or NULL. A symbol with a size goes before one without; then
- * the innermost wins. The choice does not depend on the order of the offers.
+ * The symbol that covers address i, or NULL: sized symbols before others, then the innermost. The
+ * result does not depend on the order of the offers.
  */
 const struct cover_symbol *cover_find(const struct cover *c, size_t i);
 

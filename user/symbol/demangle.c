@@ -12,17 +12,17 @@
 
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI)
 
-/* A few names of 300 characters expand without end (each type twice the one before). */
+/* Names of 300 characters can expand to gigabytes: each type doubles the one before. */
 #define OUTPUT_MAX (64 * 1024)
 
 /*
- * libiberty refuses C++ names of more than half its recursion limit. Without that limit its
- * recursion is bounded by the name's length: so long a name takes less than 1.5 MiB of stack.
+ * libiberty rejects C++ names longer than half its recursion limit. Without that limit, the name's
+ * length bounds the recursion: UNLIMITED_MAX characters take less than 1.5 MiB of stack.
  */
 #define LIMITED_MAX   (DEMANGLE_RECURSION_LIMIT / 2)
 #define UNLIMITED_MAX 4096
 
-/* D has no callback that could stop it: back references ('Q') are what expands. */
+/* The D demangler has no callback that could stop it. Back references ('Q') expand. */
 #define D_MAX		 1024
 #define D_REFERENCES_MAX 12
 
@@ -34,8 +34,8 @@ struct output {
 };
 
 /*
- * libiberty offers no other way to end an expansion than to leave its callback sideways. That is
- * safe: its callback interfaces keep what they need on the stack.
+ * longjmp() is the only way to stop libiberty's expansion. It leaks nothing: with callbacks,
+ * libiberty keeps all its memory on the stack.
  */
 static void append(const char *text, size_t size, void *context)
 {
@@ -53,7 +53,7 @@ static bool demangle_into(struct output *out, const char *symbol, size_t length)
 {
 	if (setjmp(out->give_up))
 		return false;
-	/* Rust first: its older scheme passes for C++. */
+	/* Rust first: its older scheme also demangles as C++. */
 	if (length <= LIMITED_MAX && rust_demangle_callback(symbol, OPTIONS, append, out))
 		return true;
 	out->size = 0;

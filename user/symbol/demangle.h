@@ -3,9 +3,9 @@
 #define PROFIL_SYMBOL_DEMANGLE_H
 
 /*
- * The name as its author wrote it: C++ (Itanium ABI), Rust (both schemes) and D. Returns NULL when
- * the symbol is none of these, or takes more memory or time than a name is worth. The result is
- * never empty; the caller free()s it. Symbols may come from an attacker's hand.
+ * Demangles C++ (Itanium ABI), Rust (both schemes) and D. symbol is untrusted. Returns the name,
+ * not empty, which the caller free()s, or NULL: not mangled, or it would take too much memory or
+ * time.
  */
 char *demangle(const char *symbol);
 

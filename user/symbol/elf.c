@@ -20,17 +20,18 @@
 #include "symbol/elf/symbol_table.h"
 #include "util/file.h"
 
-/* Linkers make fewer than ten. */
+/* Linkers make less than ten. */
 #define SEGMENTS_MAX 256
 
-/* Where symbols may come from: the file itself, its separate debug file, its mini debuginfo. */
+/* The files that symbols may come from: the image's, its separate debug file, its mini debuginfo.
+ */
 struct sources {
 	struct elf_file main;
 	struct elf_file debug;
 	struct elf_file mini;
 };
 
-/* Why there is no file to look into; NULL: there may be one. */
+/* Why an image of this kind has no file; NULL: it has one. */
 static const char *no_file_reason(const char *path)
 {
 	switch (image_kind(path)) {
@@ -45,7 +46,7 @@ static const char *no_file_reason(const char *path)
 	}
 }
 
-/* The path that a deleted file had, in a string of p's; any other path as it is. */
+/* Sets *on_disk to the path without " (deleted)", owned by p. Returns 0 or -ENOMEM. */
 static int path_on_disk(struct profile *p, const char *path, const char **on_disk)
 {
 	size_t size = image_path_size(path);
@@ -61,7 +62,7 @@ static void explain_open(struct batch *b, int code)
 	if (code == EINVAL)
 		error_set(&b->why, 0, "not a regular file");
 	else if (code == ENOENT || code == ENOTDIR)
-		error_set(&b->why, 0, "file is gone");
+		error_set(&b->why, 0, "no such file");
 	else if (code == EACCES || code == EPERM)
 		error_set(&b->why, 0, "not permitted");
 	else
@@ -81,10 +82,7 @@ static int duplicate(int fd)
 	return copy < 0 ? -errno : copy;
 }
 
-/*
- * Whether the addresses are those of a file, and it is not known which, or not in which folder:
- * that of a gmon.out.
- */
+/* Whether the path or directory of the image's file is unknown, as it is in a gmon.out. */
 static bool is_of_unknown_file(const struct batch *b, const struct profile_image *image)
 {
 	uint32_t mapping = b->p->locations[b->addresses[0].location].mapping;
@@ -92,13 +90,13 @@ static bool is_of_unknown_file(const struct batch *b, const struct profile_image
 	return image_has_no_folder(image->path) && b->p->mappings[mapping].linked;
 }
 
-/* Ours is the same if it is of this moment, or else if a build ID proves it. */
+/* This process's vDSO is the same while recording, later only if a build ID proves it. */
 static bool may_be_our_vdso(const struct profile *p, const struct profile_image *image)
 {
 	return strcmp(image->path, "[vdso]") == 0 && (!p->format || image->build_id_size);
 }
 
-/* A descriptor for the image's file. Negative: there is none, b->why says why. */
+/* Opens the image's file. Returns a descriptor, or a negative number and sets b->why. */
 static int image_fd(struct batch *b, const struct profile_image *image, const char *on_disk)
 {
 	const char *reason = no_file_reason(image->path);
@@ -113,7 +111,7 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 		b->unwritten = reason == jit_no_names;
 		return error_set(&b->why, 0, "%s", reason);
 	} else {
-		/* What bears a deleted file's name now is only it when the build ID proves it. */
+		/* After a deleted file only the build ID proves a file of the same name. */
 		fd = deleted && !image->build_id_size
 			     ? -ENOENT
 			     : file_open_regular(image->root, on_disk, NULL);
@@ -122,14 +120,14 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 	}
 	if (fd == -ENOENT && unknown)
 		return error_set(&b->why, 0,
-				 "the profile does not say which program it is of: "
-				 "--executable FILE does");
+				 "the profile does not name its program: give it with "
+				 "--executable FILE");
 	if (fd < 0)
 		explain_open(b, -fd);
 	return fd;
 }
 
-/* Fills in the image's build ID when it is not known. Returns whether the file is the image. */
+/* Whether the file has the image's build ID, which is set first if it is unknown. */
 static bool is_same_build(struct profile_image *image, Elf *elf)
 {
 	const uint8_t *id;
@@ -144,7 +142,7 @@ static bool is_same_build(struct profile_image *image, Elf *elf)
 	return true;
 }
 
-/* Returns whether `file` is open and is the image's; else b->why says why not. */
+/* Opens the image's file and checks its build ID. On failure sets b->why. */
 static bool open_image(struct batch *b, struct profile_image *image, const char *on_disk,
 		       struct elf_file *file)
 {
@@ -172,7 +170,7 @@ struct segment {
 	bool executable;
 };
 
-/* The file's PT_LOAD segments, executable ones first: to be free()d. Returns 0 or -ENOMEM. */
+/* Finds the PT_LOAD segments, executable ones first, to be free()d. Returns 0 or -ENOMEM. */
 static int find_segments(Elf *elf, struct segment **segments, size_t *count)
 {
 	size_t headers;
@@ -204,7 +202,7 @@ static const struct segment *find_segment(const struct segment *segments, size_t
 	return NULL;
 }
 
-/* The image's text is all from its first executable segment to the end of the last. */
+/* Sets the image's text: from the start of the first executable segment to the end of the last. */
 static void note_text(struct profile_image *image, const struct segment *segments, size_t count)
 {
 	uint64_t start = UINT64_MAX, limit = 0;
@@ -222,8 +220,8 @@ static void note_text(struct profile_image *image, const struct segment *segment
 }
 
 /*
- * A mapping that stands at the image's own addresses is like any other once it is known where in
- * the file they are. It may span several segments, and is placed by the first that it meets.
+ * A linked mapping has ELF virtual addresses: sets its offset in the file, so that it is like any
+ * other. It may span several segments; the first one that it meets decides.
  */
 static void place_linked(struct batch *b, const struct segment *segments, size_t count)
 {
@@ -236,17 +234,14 @@ static void place_linked(struct batch *b, const struct segment *segments, size_t
 			if (s->address >= m->limit || s->address + s->size <= m->start)
 				continue;
 			if (s->address > s->offset && m->start < s->address - s->offset)
-				m->start = s->address - s->offset; /* where the file begins */
+				m->start = s->address - s->offset; /* the file's beginning */
 			m->offset = m->start - (s->address - s->offset);
 			m->linked = false;
 		}
 	}
 }
 
-/*
- * Whether nothing more is to be found out about a location. Lines that a file has are as good as
- * ours; a name alone may get its line.
- */
+/* Whether a location needs no more: it has its lines, or a name and lines are not wanted. */
 static bool is_known(const struct batch *b, uint32_t location)
 {
 	const struct profile_location *l = &b->p->locations[location];
@@ -257,9 +252,9 @@ static bool is_known(const struct batch *b, uint32_t location)
 }
 
 /*
- * From addresses in memory to the ELF file's own, through the offset in the file, which is right
- * for whatever the linker did: for position-independent, prelinked and fixed files alike. Drops
- * addresses that no segment has, and those about which all is known.
+ * Translates addresses in memory to ELF virtual addresses, by the offset in the file: that is right
+ * for position-independent, prelinked and fixed files. Drops addresses outside all segments, and
+ * those that need no more. Returns 0 or -ENOMEM.
  */
 static int translate(struct batch *b, Elf *elf)
 {
@@ -294,13 +289,13 @@ static int translate(struct batch *b, Elf *elf)
 }
 
 /*
- * A .symtab has all; it may have been moved to a debug file. A stripped file still has its exported
- * functions in .dynsym, and mini debuginfo holds those that are not in there.
+ * Offers the image's symbols. .symtab has all; strip(1) may have moved it to a debug file. Without
+ * it, .dynsym has the exported functions, and mini debuginfo those that are not in .dynsym.
  */
 static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, const char *path)
 {
 	const struct profile_image *image = &b->p->images[b->image];
-	const char *mend = image_kind(image->path) == IMAGE_FILE
+	const char *hint = image_kind(image->path) == IMAGE_FILE
 				   ? "; its debug package or --debuginfod has them"
 				   : "";
 	size_t functions = 0, exported = 0;
@@ -320,24 +315,24 @@ static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, co
 	if (functions)
 		error_set(&b->why, 0, "no symbol covers it");
 	else if (exported)
-		error_set(&b->why, 0, "stripped: only exported functions have names%s", mend);
+		error_set(&b->why, 0, "stripped: only exported functions have names%s", hint);
 	else
-		error_set(&b->why, 0, "stripped: no symbol table%s", mend);
+		error_set(&b->why, 0, "stripped: no symbol table%s", hint);
 	return err;
 }
 
-/* The functions that a file's call frame information describes, read when they are needed. */
+/* The functions that a file's call frame information describes, read when first needed. */
 struct described {
 	const struct elf_file *file;
 	struct cfi_functions functions;
 	bool were_read;
 };
 
-/* *function becomes the one that has an address, or NULL. Returns 0 or -ENOMEM. */
+/* Sets *function to the one around an address, or NULL. Returns 0 or -ENOMEM. */
 static int find_described(struct described *d, uint64_t address,
 			  const struct cfi_function **function)
 {
-	struct error unused; /* what is wrong with it is not why there are no symbols */
+	struct error unused; /* corrupt call frame information is not why symbols are missing */
 	int err = d->were_read ? 0 : cfi_functions_read(&d->functions, d->file, &unused);
 
 	d->were_read = true;
@@ -366,7 +361,7 @@ static int find_extents(struct batch *b, const struct cover *c, const struct elf
 	return err;
 }
 
-/* Names what no symbol does, as far as it is described where its function begins. */
+/* Names addresses without a symbol by the start of their function. */
 static int name_by_starts(struct batch *b, const struct elf_file *file)
 {
 	struct described d = { .file = file };
@@ -397,7 +392,7 @@ static int name_all(struct batch *b, const struct cover *c, const struct elf_fil
 	return err ?: plt_name_all(b, file->elf) ?: name_by_starts(b, file);
 }
 
-/* Whether the profile has another name for an address than the symbol, which may be NULL. */
+/* Whether the profile's name of an address differs from the symbol's. symbol may be NULL. */
 static bool has_other_name(const struct batch *b, size_t i, const struct cover_symbol *symbol)
 {
 	const struct profile_location *l = &b->p->locations[b->addresses[i].location];
@@ -410,8 +405,8 @@ static bool has_other_name(const struct batch *b, size_t i, const struct cover_s
 }
 
 /*
- * Programs without a build ID (Go's have none of GNU's) may have been built anew since: only where
- * names are still the same are lines looked for.
+ * A program without a build ID (Go's have none of GNU's) may have been rebuilt after the recording:
+ * drops addresses whose names have changed, so that they get no wrong lines. Returns 0 or -ENOMEM.
  */
 static int drop_unproven(struct batch *b, const struct cover *c)
 {
@@ -426,12 +421,12 @@ static int drop_unproven(struct batch *b, const struct cover *c)
 	if (kept == count)
 		return 0;
 	return profile_warn(b->p,
-			    "%s: without a build ID only names prove that it is what was profiled, "
-			    "and not all are the same: some source lines are not known",
+			    "%s: without a build ID only function names show that it is the "
+			    "profiled file, and some differ: some source lines are missing",
 			    b->p->images[b->image].path);
 }
 
-/* Names all addresses, or tells the extents, by symbol tables, else by frame descriptions. */
+/* Sets all names, or extents, by symbol tables, else by frame description entries. */
 static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 {
 	struct cover c;

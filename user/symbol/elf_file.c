@@ -15,7 +15,7 @@
 #define TABLES_MAX ((uint64_t)1024 * 1024 * 1024)
 #define NOTES_MAX  ((uint64_t)4 * 1024 * 1024)
 
-/* The names of sections, which libelf reads whole. Of 65,000 each may have a kilobyte. */
+/* Section names, which libelf reads as a whole: 65,000 of a kilobyte each. */
 #define NAMES_MAX ((uint64_t)64 * 1024 * 1024)
 
 static uint64_t field(const uint8_t *bytes, size_t size, bool big_endian)
@@ -28,8 +28,8 @@ static uint64_t field(const uint8_t *bytes, size_t size, bool big_endian)
 }
 
 /*
- * Looks at the ELF header before libelf does, which allocates by the number of sections. Numbers
- * above 16 bits, which ELF writes elsewhere, exist in object files and core dumps only.
+ * Checks the ELF header before libelf allocates memory by the number of sections. Numbers above 16
+ * bits, which ELF stores elsewhere, exist only in object files and core dumps.
  */
 static int check_header(const uint8_t *head, size_t size, bool object, struct error *e)
 {
@@ -58,12 +58,12 @@ static int check_header(const uint8_t *head, size_t size, bool object, struct er
 	return 0;
 }
 
-/* What libelf and libdwelf may come to read of a file: sums, for parts may overlap. */
+/* How much libelf and libdwelf may read of a file. These are sums, since parts may overlap. */
 struct sizes {
 	uint64_t tables, notes;
 };
 
-/* Linkers compress neither, so a packed one is there to harm. */
+/* Linkers do not compress these sections: a compressed one is malicious. */
 static bool add_section(struct sizes *sizes, const GElf_Shdr *section)
 {
 	uint64_t *sum;
@@ -103,7 +103,7 @@ static int check_parts(Elf *elf, struct error *e)
 		if (!add_section(&sizes, &section) ||
 		    (elf_ndxscn(scn) == names && section.sh_size > NAMES_MAX))
 			return error_set(e, 0,
-					 "corrupt ELF file: section %zu is too large or packed",
+					 "corrupt ELF file: section %zu is too large or compressed",
 					 elf_ndxscn(scn));
 	}
 	if (elf_getphdrnum(elf, &count))
@@ -196,7 +196,7 @@ int elf_open_vdso(void)
 
 	if (!header)
 		return -ENOENT;
-	/* Its section headers are the last of it. */
+	/* The section headers are at its end. */
 	size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
 	fd = memfd_create("vdso", MFD_CLOEXEC);
 	if (fd < 0)

@@ -13,13 +13,13 @@
 #define MARKS	   128
 #define MARK_LEAST ((uint64_t)512 * 1024)
 
-/* Where inflating can begin anew. A mark takes 40 kB. */
+/* A state from which inflating can continue. A mark takes 40 kB. */
 struct mark {
 	uint64_t in, out;
 	z_stream state;
 };
 
-/* zstd.h: these are stable for as long as the library's name is */
+/* From zstd.h, so that building needs no zstd: stable as long as the library's name */
 struct zstd_stream;
 
 struct zstd_in {
@@ -44,16 +44,16 @@ struct zstd {
 
 struct dwarf_inflater {
 	struct dwarf_packed packed;
-	uint64_t in, out; /* how far it is; what is in `input` may still be to be used */
+	uint64_t in, out; /* bytes read into `input`, and decompressed */
 	uint8_t input[16 * 1024];
 	z_stream stream;
 	struct zstd zstd;
-	uint64_t mark_distance; /* 0: there are to be none */
+	uint64_t mark_distance; /* 0: no marks */
 	size_t mark_count;
 	struct mark marks[]; /* by `out` */
 };
 
-/* The next bytes of the file. Returns how many there are. */
+/* Reads the next bytes of the file. Returns their number. */
 static size_t fill_input(struct dwarf_inflater *f)
 {
 	uint64_t left = f->packed.stored - f->in;
@@ -82,7 +82,7 @@ static void set_mark(struct dwarf_inflater *f)
 	f->mark_count++;
 }
 
-/* To the last mark before an offset, or to the beginning. */
+/* Goes to the last mark at or before an offset, else to the beginning. */
 static int seek_zlib(struct dwarf_inflater *f, uint64_t offset)
 {
 	size_t i = f->mark_count;
@@ -129,7 +129,7 @@ static size_t inflate_zlib(struct dwarf_inflater *f, uint8_t *to, size_t size)
 
 static int load_zstd(struct zstd *zstd)
 {
-	/* It stays: another section will want it, too. */
+	/* It stays loaded for other sections. */
 	void *library = dlopen(ZSTD_LIBRARY, RTLD_NOW);
 	const struct {
 		const char *name;
@@ -173,7 +173,7 @@ static size_t inflate_zstd(struct dwarf_inflater *f, uint8_t *to, size_t size)
 	while (out.used < size) {
 		size_t before = out.used, result;
 
-		/* It may hold output of input that it has already had. */
+		/* It may still hold output of earlier input. */
 		result = f->zstd.decompress(f->zstd.stream, &out, in);
 		if (f->zstd.is_error(result))
 			break;
@@ -188,9 +188,9 @@ static size_t inflate_zstd(struct dwarf_inflater *f, uint8_t *to, size_t size)
 
 /* --- Either --- */
 
-int dwarf_inflater_new(struct dwarf_inflater **out, const struct dwarf_packed *packed, bool returns)
+int dwarf_inflater_new(struct dwarf_inflater **out, const struct dwarf_packed *packed, bool seeks)
 {
-	bool marks = returns && !packed->zstd;
+	bool marks = seeks && !packed->zstd;
 	struct dwarf_inflater *f = calloc(1, sizeof(*f) + (marks ? MARKS * sizeof(*f->marks) : 0));
 	int err = 0;
 
@@ -208,7 +208,7 @@ int dwarf_inflater_new(struct dwarf_inflater **out, const struct dwarf_packed *p
 		return err;
 	}
 	if (!packed->zstd)
-		inflateValidate(&f->stream, 0); /* of what is read in parts, no checksum is met */
+		inflateValidate(&f->stream, 0); /* a checksum would fail when parts are read */
 	*out = f;
 	return 0;
 }

@@ -7,37 +7,34 @@
 #include <stdint.h>
 
 /*
- * Unpacks a compressed section from front to back, of zlib, or of zstd where its library is: it is
- * loaded when a section asks for it, for most files do without.
+ * Decompresses a section from front to back: zlib, or zstd, whose library is loaded when a section
+ * needs it.
  */
 struct dwarf_inflater;
 
-/* Where the compressed bytes stand, and how many bytes they are to be unpacked. */
+/* The compressed bytes. */
 struct dwarf_packed {
 	int fd;
-	uint64_t at, stored;
-	uint64_t size;
+	uint64_t at, stored; /* offset in the file, and size */
+	uint64_t size;	     /* decompressed */
 	bool zstd;
 };
 
 /*
- * returns: the reader will go back to what it has read. Then places are kept from which unpacking
- * can go on, if it is zlib's; of zstd it begins anew.
- * Returns 0, -ENOTSUP (there is no library for zstd) or -ENOMEM.
+ * seeks: the reader will seek backwards. Then zlib's state is saved at marks, to continue from
+ * there; zstd always restarts at the beginning. Sets *f. Returns 0, -ENOTSUP (no zstd library) or
+ * -ENOMEM.
  */
-int dwarf_inflater_new(struct dwarf_inflater **f, const struct dwarf_packed *packed, bool returns);
+int dwarf_inflater_new(struct dwarf_inflater **f, const struct dwarf_packed *packed, bool seeks);
 void dwarf_inflater_free(struct dwarf_inflater *f); /* NULL is fine */
 
-/* How many bytes have been unpacked up to now. */
+/* The offset in the decompressed section. */
 uint64_t dwarf_inflater_offset(const struct dwarf_inflater *f);
 
-/* Unpacks the next `size` bytes. Returns how many there are: less when it ends, or is corrupt. */
+/* Decompresses the next `size` bytes. Returns their number, less at the end or if corrupt. */
 size_t dwarf_inflate(struct dwarf_inflater *f, uint8_t *to, size_t size);
 
-/*
- * Goes to a place at the offset or before it, from where unpacking goes on. Returns 0, or a
- * negative errno: it cannot.
- */
+/* Seeks to the nearest possible offset at or before this one. Returns 0 or a negative errno. */
 int dwarf_inflate_seek(struct dwarf_inflater *f, uint64_t offset);
 
 #endif

@@ -11,30 +11,30 @@
 #include "util/clock.h"
 
 /*
- * The kernel's symbols have no sizes. Past the last one of a module there may be nothing, or the
- * code of one that has been unloaded: no function is as large as this.
+ * The kernel's symbols have no sizes: without this limit, the last function of a module would cover
+ * the addresses after it, such as those of an unloaded module.
  */
 #define FUNCTION_MAX (1024 * 1024)
 
 #define PAGE 4096ULL
 
-/* A generous bound: 500,000 symbols are some 25 MB. */
+/* 500,000 symbols take 25 MB. */
 #define KALLSYMS_MAX ((size_t)1024 * 1024 * 1024)
 
-/* Modules come and go. */
+/* Modules are loaded and unloaded. */
 #define KEEP_NS (60 * NS_PER_S)
 
 struct symbol_cache {
 	char *text;
 	struct cover_symbol *symbols;
 	size_t count, room;
-	bool readable; /* some address is not zero */
+	bool readable; /* some address is not 0 */
 	uint64_t read_ns;
 };
 
 /*
- * The whole file, to be free()d, with two '\0' behind it. It is read at once, because the kernel
- * makes it up while it is read and modules come and go.
+ * Reads the whole file into *text, to be free()d, and appends two '\0'. It is read at once, because
+ * the kernel generates it while it is read, and modules may be loaded meanwhile.
  */
 static int read_all(int fd, char **text, size_t *size)
 {
@@ -61,8 +61,8 @@ static int read_all(int fd, char **text, size_t *size)
 }
 
 /*
- * Takes "ADDRESS TYPE NAME\t[MODULE]" apart; ends NAME with a '\0', see module_of(). Data symbols
- * come out as no function: they only say where the one before them ends.
+ * Parses "ADDRESS TYPE NAME\t[MODULE]" and terminates NAME with a '\0'; see module_of(). Data
+ * symbols are kept, with function == false: they end the function before them.
  */
 static bool parse_line(char *line, struct cover_symbol *symbol)
 {
@@ -84,7 +84,7 @@ static bool parse_line(char *line, struct cover_symbol *symbol)
 	return true;
 }
 
-/* All symbols of the text, which is changed. Returns 0 or -ENOMEM. */
+/* Parses k->text, in place. Returns 0 or -ENOMEM. */
 static int parse_text(struct symbol_cache *k)
 {
 	for (char *line = k->text, *next; line && *line; line = next) {
@@ -110,7 +110,7 @@ static void forget(struct symbol_cache *k)
 	*k = (struct symbol_cache){ 0 };
 }
 
-/* Returns 0, also with b->why set when there are no symbols, or -ENOMEM. */
+/* Returns 0, or -ENOMEM. Without symbols b->why says why. */
 static int read_symbols(struct symbol_cache *k, struct batch *b, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
@@ -149,7 +149,7 @@ void symbol_cache_free(struct symbol_cache *cache)
 	free(cache);
 }
 
-/* "[nf_tables]", "[bpf]"; NULL: the kernel itself. Else the next line follows, or the end. */
+/* "[nf_tables]", "[bpf]", which follows the name in the text; NULL: the kernel itself. */
 static const char *module_of(const char *name)
 {
 	const char *next = name + strlen(name) + 1;
@@ -167,9 +167,9 @@ static uint32_t mapping_with(const struct profile *p, uint32_t image, uint64_t a
 }
 
 /*
- * Moves a location from the kernel's mapping to its module's. Nobody tells all that a module has in
- * memory: its mapping is the pages with samples. Addresses come in their order, *mapping is that of
- * the last one, if that was in a module, too.
+ * Moves a location from the kernel's mapping to its module's. A module's extent in memory is not
+ * known: its mapping covers the pages with samples. Addresses come sorted; *mapping: that of the
+ * address before, or PROFILE_NONE if that is in no module.
  */
 static int place_in_module(struct batch *b, size_t i, const char *module, uint32_t *mapping)
 {

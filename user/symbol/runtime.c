@@ -13,27 +13,27 @@
 #include "profile/pc_name.h"
 #include "util/index.h"
 
-/* In a hint: the process */
+/* In a hint: stands for the process */
 #define PID "%PID"
 
-/* An image has hints if it has one of so many samples. */
+/* An image with 1/IMAGE_SHARE of all samples gets hints, */
 #define IMAGE_SHARE 100
 
-/* A runtime gets one if it has one of so many of the image's samples without a name. */
+/* for runtimes with 1/HINT_SHARE of its unnamed samples. */
 #define HINT_SHARE 10
 
 /*
- * Each hint was tried with the runtime (Debian 12's, where it has it) or is in its documentation:
+ * Each hint was tested with the runtime, Debian 12's if that has it, or is from the documentation:
  * Ruby's yjit.md, .NET's "Debugging and profiling", wasmtime's "Using perf", OpenJ9's
  * -XX:+PerfTool, mono(1).
  */
 static const struct runtime {
 	const char *name;
-	const char *images[5]; /* patterns of fnmatch(3) for the file's name; the first NULL ends */
-	const char *hint;      /* how its processes write names */
-	bool snapshot;	       /* it writes those of this moment, when asked */
+	const char *images[5]; /* file name patterns, for fnmatch(3), up to a NULL */
+	const char *hint;      /* how to make its processes write names */
+	bool snapshot;	       /* it writes them on request, so that asking again adds names */
 } runtimes[] = {
-	/* Before Java: it has a libjvm.so, too. */
+	/* Before Java, for it also has a libjvm.so. */
 	{ "OpenJ9", { "libj9vm*.so", "libj9jit*.so" }, "start it with java -XX:+PerfTool", false },
 	{ "Java",
 	  { "libjvm.so", "java" },
@@ -88,7 +88,7 @@ static bool matches(const char *const patterns[], const char *name)
 	return false;
 }
 
-/* The name of an image's file, as it was before it was deleted. false: it is no file, or longer. */
+/* Sets the name of an image's file, without " (deleted)". False: not a file, or too long. */
 static bool file_name(const char *path, char *name, size_t room)
 {
 	const char *base = profile_basename(path);
@@ -113,22 +113,22 @@ static runtime_set runtime_of(const char *path)
 	return 0;
 }
 
-/* --- Which process has which runtime --- */
+/* --- The runtimes of each process --- */
 
 struct process {
 	uint32_t pid;
-	runtime_set runtimes; /* with code in its stacks */
-	uint64_t unnamed;     /* samples in the image that hints are wanted for */
+	runtime_set runtimes; /* whose code is in its stacks */
+	uint64_t unnamed;     /* samples in the image being explained */
 };
 
 struct runtimes {
 	const struct profile *p;
-	size_t value;	    /* what is shown of samples */
+	size_t value;	    /* which of a sample's values counts */
 	runtime_set mapped; /* by any process */
 	struct process *processes;
 	size_t process_count;
-	uint32_t *process_of; /* by the number of labels */
-	uint64_t *leaves;     /* samples by the image of their leaf */
+	uint32_t *process_of; /* by number of labels */
+	uint64_t *leaves;     /* by image: samples with their leaf there */
 	size_t image_count;
 	uint64_t sum;
 };
@@ -146,8 +146,7 @@ static uint64_t value_of(const struct runtimes *r, size_t sample)
 	return value > 0 ? value : 0;
 }
 
-/* What one sample shows of its process. */
-static void look_at_stack(struct runtimes *r, size_t number, const runtime_set *of_image)
+static void add_stack(struct runtimes *r, size_t number, const runtime_set *of_image)
 {
 	const struct profile *p = r->p;
 	const struct profile_sample *sample = &p->samples[number];
@@ -166,7 +165,7 @@ static void look_at_stack(struct runtimes *r, size_t number, const runtime_set *
 	r->sum += value_of(r, number);
 }
 
-static void look_at_samples(struct runtimes *r, runtime_set *of_image)
+static void add_samples(struct runtimes *r, runtime_set *of_image)
 {
 	const struct profile *p = r->p;
 
@@ -175,7 +174,7 @@ static void look_at_samples(struct runtimes *r, runtime_set *of_image)
 		r->mapped |= of_image[i];
 	}
 	for (size_t i = 0; i < p->sample_count && r->mapped; i++)
-		look_at_stack(r, i, of_image);
+		add_stack(r, i, of_image);
 }
 
 static bool pid_equal(const void *array, uint32_t id, const void *key)
@@ -183,7 +182,7 @@ static bool pid_equal(const void *array, uint32_t id, const void *key)
 	return ((const struct process *)array)[id].pid == *(const uint32_t *)key;
 }
 
-/* Makes one of all labels with one PID: there are some for each thread and mode. */
+/* One process for all labels with one PID: each thread and mode has its own labels. */
 static int find_processes(struct runtimes *r, struct index *index)
 {
 	for (size_t i = 0; i < r->p->label_count; i++) {
@@ -217,7 +216,7 @@ static int find_runtimes(struct runtimes *r)
 	if (of_image && r->processes && r->process_of && r->leaves)
 		err = find_processes(r, &index);
 	if (!err)
-		look_at_samples(r, of_image);
+		add_samples(r, of_image);
 	index_free(&index);
 	free(of_image);
 	return err;
@@ -248,11 +247,12 @@ void runtimes_free(struct runtimes *r)
 
 /* --- Hints --- */
 
+/* A runtime's share of an image's unnamed samples. */
 struct share {
 	uint64_t unnamed;
-	uint64_t most;	  /* of them, in one process, */
-	uint32_t pid;	  /* this one; 0: not known */
-	size_t processes; /* that have some */
+	uint64_t most;	  /* of one process, */
+	uint32_t pid;	  /* this one; 0: unknown */
+	size_t processes; /* with unnamed samples */
 };
 
 static void add_share(struct share *share, const struct process *process, bool certain)
@@ -265,8 +265,8 @@ static void add_share(struct share *share, const struct process *process, bool c
 	share->pid = certain ? process->pid : 0;
 }
 
-static void share_out(const struct runtimes *r, runtime_set all, bool certain,
-		      const struct process *process, struct share *shares)
+static void add_shares(const struct runtimes *r, runtime_set all, bool certain,
+		       const struct process *process, struct share *shares)
 {
 	for (size_t i = 0; i < RUNTIME_COUNT; i++)
 		if (all & (runtime_set)1 << i)
@@ -274,11 +274,11 @@ static void share_out(const struct runtimes *r, runtime_set all, bool certain,
 }
 
 /*
- * A profile has the mappings of all processes together. What shows that a process has a runtime is
- * the runtime's code in its stacks; where there is none, it may have any that no other is known to
- * have, or none. Returns how many samples are shared out.
+ * Attributes the unnamed samples to runtimes. A profile does not say which process has which
+ * mapping: code in its stacks proves a process's runtime. A process without such code may have any
+ * mapped runtime that is not proven for another process. Returns the number of unnamed samples.
  */
-static uint64_t share_samples(const struct runtimes *r, struct share *shares)
+static uint64_t attribute_samples(const struct runtimes *r, struct share *shares)
 {
 	runtime_set known = 0;
 	uint64_t sum = 0;
@@ -291,11 +291,11 @@ static uint64_t share_samples(const struct runtimes *r, struct share *shares)
 		if (!process->unnamed || !first)
 			continue;
 		known |= first;
-		share_out(r, first, true, process, shares);
+		add_shares(r, first, true, process, shares);
 	}
 	for (size_t i = 0; i < r->process_count; i++)
 		if (r->processes[i].unnamed && !r->processes[i].runtimes)
-			share_out(r, r->mapped & ~known, false, &r->processes[i], shares);
+			add_shares(r, r->mapped & ~known, false, &r->processes[i], shares);
 	return sum;
 }
 
@@ -337,7 +337,7 @@ static void count_unnamed(struct runtimes *r, uint32_t image)
 	}
 }
 
-/* Where there is a file of names, it lacks some: only a runtime that is asked again adds them. */
+/* If the process has written a file of names, only a runtime that can add more gets a hint. */
 static void print_hints(struct runtimes *r, uint32_t image, FILE *out)
 {
 	bool has_file = image_kind(r->p->images[image].path) == IMAGE_JIT;
@@ -345,7 +345,7 @@ static void print_hints(struct runtimes *r, uint32_t image, FILE *out)
 	uint64_t sum;
 
 	count_unnamed(r, image);
-	sum = share_samples(r, shares);
+	sum = attribute_samples(r, shares);
 	for (size_t i = 0; i < RUNTIME_COUNT; i++)
 		if (shares[i].unnamed && shares[i].unnamed >= sum / HINT_SHARE &&
 		    (!has_file || runtimes[i].snapshot))
@@ -361,7 +361,7 @@ char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why)
 	if (!out)
 		return NULL;
 	fputs(why, out);
-	/* Malicious files have many images: so few are looked at that time follows the samples. */
+	/* Malicious files have many images: at most IMAGE_SHARE of them scan the samples again. */
 	if (image < r->image_count && r->leaves[image] >= r->sum / IMAGE_SHARE)
 		print_hints(r, image, out);
 	if (fclose(out) == 0)
@@ -374,7 +374,7 @@ char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why)
 
 static const char *const python[] = { "python", "python[23]*", "libpython[23]*.so*", NULL };
 
-/* What Python calls its functions in a file of names. */
+/* The prefix of Python's functions in perf-PID.map */
 #define PYTHON_PREFIX "py::"
 
 static bool has_python_names(const struct profile *p)
@@ -395,7 +395,7 @@ const char *runtime_interpreter(const struct profile *p, uint32_t image)
 		return NULL;
 	if (sscanf(strstr(name, "python"), "python%u.%u", &major, &minor) == 2 &&
 	    (major < 3 || (major == 3 && minor < 12)))
-		return "Python tells no profiler the names of its functions before version 3.12";
+		return "Python before version 3.12 gives no profiler the names of its functions";
 	return "python -X perf (version 3.12 or later, built with frame pointers), recorded with "
 	       "-g, has Python's functions in the call stacks";
 }

@@ -7,27 +7,28 @@
 #include "profile/profile.h"
 
 /*
- * The runtimes whose programs are not, or not all, machine code in a file: they compile at run
- * time, or interpret. They are recognized by the images in a profile, which may have been recorded
- * elsewhere. Each has its own way to let a profiler know the names of its functions.
+ * Runtimes that compile code at run time (JIT) or interpret it. They are recognized by the images
+ * of a profile, which may have been recorded on another machine. Each has its own way to give a
+ * profiler the names of functions.
  */
 
 struct runtimes;
 
-/* Finds those of each process, by all samples. Returns NULL when memory has run out. */
+/* Finds the runtimes of each process in the samples. Returns NULL if out of memory. */
 struct runtimes *runtimes_new(const struct profile *p);
 void runtimes_free(struct runtimes *r);
 
 /*
- * `why`, with a hint behind it for each runtime that has made a good part of an image's code
- * without names: [anon], [jit PID] and what else is memory without a file. An image with less than
- * 1 % of the samples has none. Returns a string to be free()d, or NULL when memory has run out.
+ * Appends to `why` a hint for each runtime that has generated much of an image's unnamed code.
+ * image: [anon], [jit PID], or other memory without a file; one with less than 1 % of the samples
+ * gets no hint. Returns a string to be free()d, or NULL if out of memory.
  */
 char *runtimes_hints(struct runtimes *r, uint32_t image, const char *why);
 
 /*
- * What to know of samples in an interpreter, whose functions have names, but not those of the
- * program that it runs; NULL: the image is none, or the profile has the program's names.
+ * A hint for samples in an interpreter, which show its own functions instead of those of the
+ * program that it runs. NULL: the image is not an interpreter, or the profile has the program's
+ * functions.
  */
 const char *runtime_interpreter(const struct profile *p, uint32_t image);
 

@@ -19,15 +19,15 @@
 #define WINDOW_WIDE   ((size_t)32 * 1024 * 1024)
 #define STRING_MAX    ((size_t)64 * 1024)
 
-/* zlib packs debug information to a third or fifth, tables of zeros to a thirtieth. */
-#define RATIO_MAX 200
-#define SIZE_MOST ((uint64_t)16 * 1024 * 1024 * 1024)
+/* zlib compresses debug information to a third or fifth, tables of zeros to a thirtieth. */
+#define RATIO_MAX	 200
+#define SECTION_SIZE_MAX ((uint64_t)16 * 1024 * 1024 * 1024)
 
-/* A section is read once or twice, and then here and there. */
-#define OFTEN	  8
-#define OFTEN_TOO ((uint64_t)16 * 1024 * 1024)
+/* A section's budget: so often its size, plus a minimum. Readers pass it once or twice. */
+#define BUDGET_FACTOR 8
+#define BUDGET_MIN    ((uint64_t)16 * 1024 * 1024)
 
-/* Notes where a section stands, as far as the file goes: what is read of it is measured by that. */
+/* Sets a section's offset and size in the file, up to the file's end: the budget counts by them. */
 static void place(struct dwarf_section *s, uint64_t offset, uint64_t size)
 {
 	struct stat st;
@@ -40,7 +40,7 @@ static void place(struct dwarf_section *s, uint64_t offset, uint64_t size)
 		s->stored = size;
 }
 
-/* Reads the header of a compressed section, in the file's own form. Returns its size or -EINVAL. */
+/* Reads the header of a compressed section. Returns the header's size or -EINVAL. */
 static ssize_t read_header(struct dwarf_section *s, Elf *elf, bool *zstd)
 {
 	bool wide = gelf_getclass(elf) == ELFCLASS64;
@@ -60,15 +60,15 @@ static ssize_t read_header(struct dwarf_section *s, Elf *elf, bool *zstd)
 }
 
 /*
- * Going back in what is compressed is slow: a section that the room is enough for is kept whole.
- * Others are read by windows, which zstd does not allow for: it can go back to the beginning only.
+ * Seeking backwards in a compressed section is slow: if there is room, it is kept whole, else read
+ * by windows. zstd must be kept whole, for it can only restart at the beginning.
  */
 static int start_inflater(struct dwarf_section *s, size_t header, bool zstd, uint64_t *room)
 {
 	struct dwarf_packed packed = { s->fd, s->at + header, s->stored - header, s->size, zstd };
 	int err;
 
-	if (s->size > SIZE_MOST || s->size / RATIO_MAX > packed.stored)
+	if (s->size > SECTION_SIZE_MAX || s->size / RATIO_MAX > packed.stored)
 		return -EINVAL;
 	s->whole = room && s->size <= *room;
 	if (zstd && !s->whole)
@@ -81,7 +81,7 @@ static int start_inflater(struct dwarf_section *s, size_t header, bool zstd, uin
 	return 0;
 }
 
-/* The older way of GNU tools: another name, and 12 bytes in front. */
+/* GNU's older compression: ".zdebug_info", with a header of 12 bytes. */
 static int open_old(struct dwarf_section *s, Elf *elf, const char *name, uint64_t *room)
 {
 	uint8_t head[12];
@@ -132,7 +132,7 @@ int dwarf_section_open(struct dwarf_section *s, const struct elf_file *file, con
 			header = read_header(s, file->elf, &zstd);
 			err = header < 0 ? (int)header : start_inflater(s, header, zstd, room);
 		} else {
-			err = s->size > SIZE_MOST ? -EINVAL : 0;
+			err = s->size > SECTION_SIZE_MAX ? -EINVAL : 0;
 		}
 	}
 	if (err)
@@ -160,7 +160,7 @@ void dwarf_section_close(struct dwarf_section *s)
 bool dwarf_section_use(struct dwarf_section *s, uint64_t bytes)
 {
 	s->used += bytes;
-	return s->used / OFTEN <= s->size + OFTEN_TOO;
+	return s->used / BUDGET_FACTOR <= s->size + BUDGET_MIN;
 }
 
 static bool inflate_to(struct dwarf_section *s, uint64_t offset)
@@ -180,7 +180,7 @@ static bool inflate_to(struct dwarf_section *s, uint64_t offset)
 	return true;
 }
 
-/* Fills the window from its `held` bytes on to `size`. */
+/* Fills the window up to `size` bytes, after the `held` ones. */
 static void fill(struct dwarf_section *s, size_t size)
 {
 	size_t want = size - s->held;
@@ -189,7 +189,7 @@ static void fill(struct dwarf_section *s, size_t size)
 	if (s->failed)
 		return;
 	s->filled += want;
-	if (s->filled / OFTEN > s->size + OFTEN_TOO)
+	if (s->filled / BUDGET_FACTOR > s->size + BUDGET_MIN)
 		return;
 	if (s->inflater) {
 		if (inflate_to(s, s->from + s->held))
@@ -204,7 +204,7 @@ static void fill(struct dwarf_section *s, size_t size)
 	}
 }
 
-/* Lets the window begin at offset, keeping what it holds behind it. */
+/* Moves the window's start to an offset, and keeps the bytes that it holds there. */
 static void move_window(struct dwarf_section *s, uint64_t offset)
 {
 	uint64_t gone = offset - s->from;
@@ -221,9 +221,9 @@ static void move_window(struct dwarf_section *s, uint64_t offset)
 }
 
 /*
- * Where the window is to begin, and how long it is to be. One that is to become the whole section
- * grows as far as it is asked for. What was read twice over is read here and there: a wide window,
- * to both sides, then saves more than it costs.
+ * Returns the size of the window for the next read, and sets *from to its start. A section that is
+ * kept whole grows as far as it is read. A section that has been read twice is read at random: then
+ * a wide window, around the offset, saves more than it costs.
  */
 static size_t choose_window(const struct dwarf_section *s, uint64_t offset, size_t want,
 			    uint64_t *from)
@@ -286,7 +286,7 @@ const char *dwarf_section_string(struct dwarf_section *s, uint64_t offset)
 		if (!text)
 			return NULL;
 		end = memchr(text, '\0', got);
-		if (end) /* strings may overlap, and each may be kept */
+		if (end) /* strings may overlap: each takes from the budget */
 			return dwarf_section_use(s, end - text) ? (const char *)text : NULL;
 	}
 	return NULL;

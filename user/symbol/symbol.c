@@ -12,36 +12,36 @@
 #include "symbol/runtime.h"
 
 /*
- * Addresses are resolved in groups: one for each image, and one for the kernel with all its
- * modules, whose symbols come from a single file. The kernel's number is image_count.
+ * Addresses are resolved in groups, the hottest first: one group per image, and one, number
+ * image_count, for the kernel with its modules, whose symbols come from a single file.
  */
 struct group {
 	uint32_t image;
 	uint32_t order;
-	double heat; /* samples, once for each frame that lies in it */
+	double heat; /* samples, each counted for every frame in the group */
 };
 
 struct work {
 	struct profile *p;
-	const bool *wanted;	       /* locations; NULL: all */
-	struct symbol_extent *extents; /* wanted in place of names; or NULL */
+	const bool *wanted;	       /* by location; NULL: all */
+	struct symbol_extent *extents; /* to be set instead of names; or NULL */
 	struct group *groups;	       /* image_count + 1 */
 	struct batch_address *addresses;
 	size_t count;
-	struct runtimes *runtimes;     /* NULL: not looked for yet */
+	struct runtimes *runtimes;     /* NULL: not made yet */
 	double total;		       /* all samples */
-	struct debuginfod *debuginfod; /* NULL: not to be asked */
+	struct debuginfod *debuginfod; /* NULL: do not ask */
 };
 
 static bool is_kernel(const struct profile_image *image, uint64_t address)
 {
 	if (image && image_is_in_kernel(image->path))
 		return true;
-	/* The vsyscall page is the one address above that is the user's. */
+	/* The vsyscall page belongs to the user, although its address is negative. */
 	return address >> 63 && !(image && image_kind(image->path) == IMAGE_VSYSCALL);
 }
 
-/* The group that names this location, or PROFILE_NONE: no file is known for it. */
+/* The group of a location; PROFILE_NONE: no file is known for it. */
 static uint32_t group_of(const struct profile *p, uint32_t location)
 {
 	const struct profile_location *l = &p->locations[location];
@@ -102,7 +102,7 @@ static int make_groups(struct work *w)
 	return 0;
 }
 
-/* batch_address.group holds the order while they are sorted, so that equal ones stand together. */
+/* batch_address.group is the group's order here. */
 static int by_order(const void *x, const void *y)
 {
 	const struct batch_address *a = x, *b = y;
@@ -112,7 +112,7 @@ static int by_order(const void *x, const void *y)
 	return (a->location > b->location) - (a->location < b->location);
 }
 
-/* Of the kernel's, only names are wanted; of others, their places in the image too. */
+/* Kernel locations need a name only; others also need their image_address. */
 static bool is_wanted(const struct work *w, uint32_t location, uint32_t group)
 {
 	if (group == PROFILE_NONE || (w->wanted && !w->wanted[location]))
@@ -149,7 +149,7 @@ static bool is_unnamed(const struct work *w, uint32_t location)
 	return (w->extents || !profile_is_named(w->p, location)) && l->mapping != PROFILE_NONE;
 }
 
-/* Tells the images of those addresses that got nothing why. */
+/* Sets image.unnamed of those addresses that got no name. */
 static int explain_unnamed(const struct work *w, const struct batch_address *addresses,
 			   size_t count, const char *why)
 {
@@ -168,7 +168,7 @@ static int explain_unnamed(const struct work *w, const struct batch_address *add
 	return 0;
 }
 
-/* The same of b's image, whose runtime can write names. */
+/* The same for b's image, whose runtime can write names: adds hints to b->why. */
 static int explain_unwritten(struct work *w, const struct batch *b,
 			     const struct batch_address *addresses, size_t count)
 {
@@ -178,7 +178,7 @@ static int explain_unwritten(struct work *w, const struct batch *b,
 	while (count && !is_unnamed(w, addresses->location))
 		addresses++, count--;
 	if (!count)
-		return 0; /* so that hints are not looked for at each draw of top */
+		return 0; /* top draws often: saves it the search for hints */
 	if (!w->runtimes)
 		w->runtimes = runtimes_new(w->p);
 	if (w->runtimes)
@@ -188,9 +188,9 @@ static int explain_unwritten(struct work *w, const struct batch *b,
 	return err;
 }
 
-/* The kernel places itself anew at each boot, and may be another by now. */
+/* The kernel's addresses change with each boot. */
 static const char other_boot[] =
-	"kernel addresses can be named only where and when they are recorded";
+	"kernel addresses can be named only while recording, on the recorded machine";
 
 static batch_reader *reader_of(const struct profile *p, uint32_t image)
 {
@@ -199,7 +199,7 @@ static batch_reader *reader_of(const struct profile *p, uint32_t image)
 	return image_kind(p->images[image].path) == IMAGE_JIT ? jit_resolve : elf_resolve;
 }
 
-/* Whether it is worth waiting for: an image with 1 % of the samples. */
+/* Whether debuginfod is worth waiting for: the image has 1 % of the samples. */
 static bool is_hot(const struct work *w, const struct batch *b)
 {
 	return b->image != PROFILE_NONE && w->groups[b->image].heat >= w->total / 100;

@@ -8,54 +8,54 @@
 #include "profile/profile.h"
 #include "util/error.h"
 
-/* The kernel's symbols, for who asks for names again and again: they are read once a minute. */
+/* The kernel's symbols, kept for callers that resolve repeatedly; read again after a minute. */
 struct symbol_cache;
-struct symbol_cache *symbol_cache_new(void); /* NULL: memory has run out */
+struct symbol_cache *symbol_cache_new(void); /* NULL: out of memory */
 void symbol_cache_free(struct symbol_cache *cache);
 
-/* Zero-initialised: functions by symbol tables, of all locations, without a word. */
+/* Zero-initialised: resolves functions of all locations, by symbol tables. */
 struct symbol_options {
-	bool lines;	 /* from DWARF: source lines, and the functions inlined there */
-	bool debuginfod; /* hot images' symbols that are not here are asked for: symbol_check() */
-	const bool *wanted;	    /* location_count of them: only these; NULL: all */
-	struct symbol_cache *cache; /* NULL: nothing is kept from call to call */
-	/* Asked now and then: once it says true the rest stays without names, which is no error. */
+	bool lines;	    /* also resolve source lines and inlined functions, from DWARF */
+	bool debuginfod;    /* ask servers for missing symbols of hot images; see symbol_check() */
+	const bool *wanted; /* by location: which to resolve; NULL: all */
+	struct symbol_cache *cache; /* NULL: keep nothing between calls */
+	/* Called repeatedly. Once it returns true, the rest stays unnamed; that is no error. */
 	bool (*stop)(void *context);
-	/* Told now and then how many of the addresses are done, and what is worked on. */
+	/* Called repeatedly: `done` of `count` addresses; what: the image being resolved. */
 	void (*progress)(size_t done, size_t count, const char *what, void *context);
-	void *context; /* of both; each may be NULL */
+	void *context; /* for stop() and progress(), each of which may be NULL */
 };
 
 /*
- * Whether names can be looked for like that, to be asked before long work begins. Returns 0 or a
- * negative errno: what debuginfod needs is missing.
+ * Checks before long work that these options can be used. Returns 0, or a negative errno and sets
+ * e: debuginfod lacks something.
  */
 int symbol_check(const struct symbol_options *options, struct error *e);
 
 /*
- * Gives every location without lines its function, as far as one can be found: from the image's
- * open file, else from its path (whose build ID must then be the recorded one), else from
- * separate debug files; kernel addresses from /proc/kallsyms. A function without a symbol gets the
- * name that profile_pc_name() makes of where its frame description begins, until there is a symbol.
- * With options->lines, also gives those that have a function alone their source line and what is
- * inlined there. Sets location.image_address of all locations. An image in which some address stays
- * without a symbol is told why in image.unnamed. Fills in build IDs that are not known.
+ * Sets the function of every location that has no lines yet, if it can be found. Symbols of an
+ * image come from its open file, else from the file at its path, which must have the recorded build
+ * ID, else from separate debug files; those of the kernel from /proc/kallsyms. A function without a
+ * symbol gets the name that profile_pc_name() makes of the start of its frame description entry; a
+ * later call replaces that by a symbol. With options->lines, locations that have only a function
+ * also get their source line and inlined functions.
  *
- * options may be NULL. Returns 0, -ENOMEM, or what symbol_check() returns.
+ * Also sets location.image_address of all locations, image.unnamed (why some address has no symbol)
+ * and unknown build IDs. options may be NULL. Returns 0, -ENOMEM, or what symbol_check() returns.
  */
 int symbol_resolve(struct profile *p, const struct symbol_options *options, struct error *e);
 
-/* Where a function stands, in its image's own numbering. Both 0: not known. */
+/* The addresses of a function, as image_address. Both 0: unknown. */
 struct symbol_extent {
 	uint64_t start;
 	uint64_t limit;
 };
 
 /*
- * Finds the functions that hold some locations, by symbol tables, else by frame descriptions:
- * extents[i] becomes that of location i if wanted[i] (NULL: of all), and else stays as it is. Both
- * are location_count long. Locations in the kernel have none. An image whose file cannot be read is
- * told why in image.unnamed. Returns 0 or -ENOMEM.
+ * Sets extents[i] to the function around location i if wanted[i] is true (wanted == NULL: for all),
+ * by symbol tables, else by frame description entries. Both arrays have location_count elements.
+ * Kernel locations have no extent. If an image's file cannot be read, image.unnamed says why.
+ * Returns 0 or -ENOMEM.
  */
 int symbol_extents(struct profile *p, const bool *wanted, struct symbol_extent *extents,
 		   struct error *e);

@@ -14,7 +14,7 @@ int array_reserve(void *array, size_t *room, size_t need, size_t size)
 		return 0;
 	if (wanted < need)
 		wanted = need;
-	/* `array` is a pointer to some T *: copied, because C has no type for "any T **". */
+	/* `array` points to some T *. C has no type for "any T **", so the pointer is copied. */
 	memcpy(&memory, array, sizeof(memory));
 	memory = reallocarray(memory, wanted, size);
 	if (!memory)

@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /*
- * Makes room for `need` elements of `size` bytes in *array, which has room for *room of them.
- * Grows by half, so that appending one by one stays linear. New memory is zeroed.
- * Returns 0 or -ENOMEM (*array is then as it was). *array is the caller's to free().
+ * Makes room for `need` elements of `size` bytes in *array, which has room for *room elements.
+ * Grows by half, so that appending one by one takes linear time. New memory is zeroed.
+ * Returns 0, or -ENOMEM and leaves *array as it was. The caller owns *array and free()s it.
  */
 int array_reserve(void *array, size_t *room, size_t need, size_t size);
 

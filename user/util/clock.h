@@ -16,7 +16,7 @@ static inline uint64_t clock_ns(clockid_t clock)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* 0: there is no such clock. */
+/* 0: the clock does not exist. */
 static inline uint64_t clock_resolution_ns(clockid_t clock)
 {
 	struct timespec resolution = { 0 };
@@ -25,7 +25,7 @@ static inline uint64_t clock_resolution_ns(clockid_t clock)
 	return resolution.tv_sec * NS_PER_S + resolution.tv_nsec;
 }
 
-/* CLOCK_MONOTONIC, which the kernel's records and samples are told in. */
+/* CLOCK_MONOTONIC: the clock of the kernel's records and samples. */
 static inline uint64_t now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);

@@ -8,9 +8,9 @@
 #include "util/file.h"
 #include "util/number.h"
 
-#define KHZ_MAX ((uint64_t)1000000000) /* what is above is no clock of a CPU */
+#define KHZ_MAX ((uint64_t)1000000000) /* no CPU is faster: a higher value is an error */
 
-/* In kHz; 0: there is no such file. */
+/* A frequency in kHz from the CPU's cpufreq directory; 0: the file does not exist. */
 static uint64_t read_khz(int cpu, const char *file)
 {
 	char path[128], line[32];
@@ -22,7 +22,7 @@ static uint64_t read_khz(int cpu, const char *file)
 	return khz;
 }
 
-/* A machine may have CPUs of several clocks. */
+/* A machine may have CPUs of different frequencies. */
 static uint64_t highest_khz(const char *file)
 {
 	uint64_t highest = 0, khz;
@@ -32,7 +32,7 @@ static uint64_t highest_khz(const char *file)
 	return highest;
 }
 
-/* "cpu MHz : 2000.000" of x86, "CPU MHz" of LoongArch, "clock : 3425.000000MHz" of POWER. */
+/* x86: "cpu MHz : 2000.000"; LoongArch: "CPU MHz"; POWER: "clock : 3425.000000MHz". Else 0. */
 static double line_mhz(const char *line)
 {
 	const char *value = strchr(line, ':');

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * The clock of this machine's fastest CPU in MHz: the nominal one where the kernel knows it, else
- * the highest, else the present one. 0: the machine does not say.
+ * The frequency of this machine's fastest CPU in MHz: the nominal frequency if the kernel knows it,
+ * else the highest, else the current one. 0: unknown.
  */
 uint64_t cpu_mhz(void);
 

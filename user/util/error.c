@@ -9,7 +9,8 @@
 static int error_fill(struct error *e, enum error_kind kind, int code, const char *format,
 		      va_list arguments)
 {
-	const char *text = strerrordesc_np(code); /* strerror() would read the locale's files */
+	/* strerror() would load the locale's message catalogue. */
+	const char *text = strerrordesc_np(code);
 	int n;
 
 	e->kind = kind;

@@ -2,7 +2,7 @@
 #ifndef PROFIL_UTIL_ERROR_H
 #define PROFIL_UTIL_ERROR_H
 
-/* What kind of failure it is: the tool's exit code follows from it. */
+/* The kind of a failure, which decides the tool's exit code. */
 enum error_kind {
 	ERROR_FAILED,
 	ERROR_USAGE,
@@ -11,30 +11,30 @@ enum error_kind {
 };
 
 /*
- * Why something failed, in words for a person. The function that fails fills it in and returns
- * a negative errno; whoever called prints it. Owned by the caller, no memory behind it.
+ * Why something failed, as text for the user. The function that fails fills it in and returns a
+ * negative errno; the tool prints it. The caller owns the struct, which points to no other memory.
  */
 struct error {
 	enum error_kind kind;
 	char what[1024]; /* what failed, on what, why: one sentence, no newline */
-	char mend[512];	 /* how to mend it, empty when nobody can know */
+	char mend[512];	 /* hint: how to fix it; empty: unknown */
 };
 
 /*
- * Sets e->what from the format, with ": strerror(code)" behind it when code is not 0.
- * Returns -code, or -EINVAL when code is 0, so that it can be returned at once.
+ * Sets e->what from the format, followed by ": strerror(code)" unless code is 0, and clears the
+ * hint. Returns -code, or -EINVAL if code is 0, so that the caller can return the result.
  */
 int error_set(struct error *e, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same for a failure that is not of kind ERROR_FAILED. */
+/* The same with another kind than ERROR_FAILED. */
 int error_set_kind(struct error *e, enum error_kind kind, int code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Adds how to mend it. */
+/* Sets the hint. */
 void error_mend(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The one message for memory that ran out. Returns -ENOMEM. */
+/* Sets "out of memory" and returns -ENOMEM. */
 int error_no_memory(struct error *e);
 
 #endif

@@ -38,30 +38,30 @@ int file_open_in(int root, const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-int file_reopen_regular(int place, struct stat *status)
+int file_reopen_regular(int opened, struct stat *status)
 {
 	struct stat ignored;
 	char path[64];
 	int fd = -EINVAL;
 
 	status = status ?: &ignored;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-	if (fstat(place, status) == 0 && S_ISREG(status->st_mode)) {
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", opened);
+	if (fstat(opened, status) == 0 && S_ISREG(status->st_mode)) {
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		fd = fd < 0 ? -errno : fd;
 	}
-	close(place);
+	close(opened);
 	return fd;
 }
 
 int file_open_regular(int root, const char *path, struct stat *status)
 {
-	int place = file_open_in(root, path, O_PATH);
+	int fd = file_open_in(root, path, O_PATH);
 
-	return place < 0 ? place : file_reopen_regular(place, status);
+	return fd < 0 ? fd : file_reopen_regular(fd, status);
 }
 
-/* Whether the name stands for something that must not be replaced by a file. */
+/* Whether the path names a pipe or device, which a file must not replace. */
 static bool is_special(const char *path)
 {
 	struct stat status;
@@ -69,22 +69,23 @@ static bool is_special(const char *path)
 	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-/* The error of a path that cannot be written, with what a person can do. */
+/* Sets the error and, for some codes, a hint. Returns -code. */
 static int cannot_write(struct error *e, int code, const char *path)
 {
 	error_set(e, code, "cannot write %s", path);
 	if (code == ENOENT)
-		error_mend(e, "the folder does not exist: make it first, with mkdir -p");
+		error_mend(e, "the directory does not exist: make it first, with mkdir -p");
 	else if (code == EROFS || code == EACCES || code == EPERM || code == ENOSPC ||
 		 code == EDQUOT)
-		error_mend(e, "give a file in another folder");
+		error_mend(e, "give a file in another directory");
 	return -code;
 }
 
 /*
- * Where a symbolic link leads, so that the link itself is not replaced; else the path itself. The
- * kernel follows it, by an open: in a folder like /tmp it refuses another user's link
- * (fs.protected_symlinks), which readlink(2) would not.
+ * Sets *target, to be free()d, to the file that a symbolic link leads to, so that the link itself
+ * is not replaced; without a link, to the path. The kernel resolves the link, by open(2): in
+ * directories like /tmp it refuses another user's link (fs.protected_symlinks); readlink(2) does
+ * not.
  */
 static int follow_link(const char *path, char **target)
 {
@@ -94,7 +95,7 @@ static int follow_link(const char *path, char **target)
 	if (fd < 0 && errno != ENOENT)
 		return -errno;
 	if (fd < 0) {
-		*target = strdup(path); /* a new file, or a link that leads nowhere */
+		*target = strdup(path); /* a new file, or a dangling link */
 	} else {
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 		*target = realpath(link, NULL);
@@ -103,8 +104,8 @@ static int follow_link(const char *path, char **target)
 	return *target ? 0 : -ENOMEM;
 }
 
-/* The surest trial: a file without a name, which leaves nothing behind. */
-static int try_folder(char *target)
+/* Tries to create a file without a name, which leaves nothing behind. Returns 0 or an errno. */
+static int try_directory(char *target)
 {
 	int fd = open(dirname(target), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 
@@ -126,13 +127,13 @@ int file_check_writable(const char *path, struct error *e)
 		return cannot_write(e, EISDIR, path);
 	code = -follow_link(path, &target);
 	if (!code) {
-		code = try_folder(target);
+		code = try_directory(target);
 		free(target);
 	}
 	return code ? cannot_write(e, code, path) : 0;
 }
 
-/* Writes to the descriptor, which is closed in any case. */
+/* Has write() fill a stream on fd, which is closed in any case. */
 static int write_stream(int fd, const char *path,
 			int (*write)(FILE *out, void *context, struct error *e), void *context,
 			struct error *e)
@@ -176,8 +177,8 @@ static int write_beside(const char *path, int (*write)(FILE *out, void *context,
 }
 
 /*
- * A pipe without a reader is an error, not something to wait for: signals may be blocked. One that
- * another user has put there, in a folder like /tmp, is not to get the data.
+ * A pipe without a reader is an error: waiting for one could not be interrupted where signals are
+ * blocked. In directories like /tmp a pipe may be another user's, who must not get the data.
  */
 static int write_special(const char *path, int (*write)(FILE *out, void *context, struct error *e),
 			 void *context, struct error *e)
@@ -186,12 +187,12 @@ static int write_special(const char *path, int (*write)(FILE *out, void *context
 	struct stat status;
 
 	if (fd < 0 && errno == ENXIO)
-		return error_set(e, 0, "cannot write %s: nobody reads from this pipe", path);
+		return error_set(e, 0, "cannot write %s: no process reads from this pipe", path);
 	if (fd < 0)
 		return cannot_write(e, errno, path);
 	if (fstat(fd, &status) || (S_ISFIFO(status.st_mode) && status.st_uid != geteuid())) {
 		close(fd);
-		return error_set(e, 0, "cannot write %s: the pipe is another user's", path);
+		return error_set(e, 0, "cannot write %s: the pipe belongs to another user", path);
 	}
 	fcntl(fd, F_SETFL, 0);
 	return write_stream(fd, path, write, context, e);

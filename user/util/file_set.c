@@ -13,18 +13,18 @@
 #include "util/array.h"
 #include "util/signals.h"
 
-/* How often a directory is made anew that a writer beside us, who failed, has just removed. */
+/* How often a directory is created again after another writer, which failed, has removed it. */
 #define ATTEMPTS 100
 
 struct output {
 	char *target;
-	char *temporary; /* beside it */
+	char *temporary; /* in the same directory */
 	enum {
 		ABSENT,
-		FILLED,	   /* complete, under its temporary name */
-		CREATED,   /* has its own name */
-		EXCHANGED, /* the same, and what was there before has the temporary name */
-		REPLACED /* the same, where the file system cannot exchange: there is no way back */
+		FILLED,	   /* under its temporary name */
+		CREATED,   /* under its own name */
+		EXCHANGED, /* under its own name; the file before it has the temporary name */
+		REPLACED   /* the file system cannot exchange: the file before it is gone */
 	} state;
 };
 
@@ -34,8 +34,8 @@ struct job {
 	struct output *outputs;
 	size_t count;
 	int lock;    /* the first file's directory */
-	bool locked; /* it really is */
-	char **made; /* directories, the outer ones first */
+	bool locked; /* false: the file system has no locks */
+	char **made; /* the directories created, outer ones first */
 	size_t made_count, made_room;
 };
 
@@ -68,7 +68,7 @@ static int make_directory(struct job *j, const char *path, struct error *e)
 	return j->made[j->made_count++] ? 0 : error_no_memory(e);
 }
 
-/* All on the way to a file. */
+/* Creates the missing directories of a file's path. */
 static int make_directories(struct job *j, char *file, struct error *e)
 {
 	int err = 0;
@@ -81,7 +81,9 @@ static int make_directories(struct job *j, char *file, struct error *e)
 	return err;
 }
 
-/* A writer that fails removes the directories it has made: one that waited has a lock on nothing.
+/*
+ * A writer that fails removes the directories it has created: a writer that waited for the lock
+ * then holds the lock of a removed directory.
  */
 static bool is_removed(int fd)
 {
@@ -90,10 +92,7 @@ static bool is_removed(int fd)
 	return fstat(fd, &status) == 0 && status.st_nlink == 0;
 }
 
-/*
- * So that what write() reads of the files that are there is what it replaces. Where the file system
- * has no locks there is none.
- */
+/* Creates and locks the first file's directory: no other writer changes what write() reads. */
 static int lock_directory(struct job *j, struct error *e)
 {
 	char *file = j->outputs[0].target, *slash = strrchr(file, '/');
@@ -122,10 +121,10 @@ static int lock_directory(struct job *j, struct error *e)
 
 /* --- One file --- */
 
-/* A temporary name is short, whatever the file's name, and hidden from who reads the directory. */
+/* Temporary names are hidden, and short however long the file's name is. */
 #define TEMPORARY "profil-"
 
-/* What writers that were killed have left: whoever has the lock is the only one here. */
+/* Removes what killed writers have left. The lock shows that no other writer is running. */
 static void remove_temporaries(int directory)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -188,8 +187,8 @@ static int write_all_bytes(int fd, const char *bytes, size_t size)
 	return 0;
 }
 
-/* What takes the place of another file must be on the disk before that one is gone. */
-static int settle(int fd, const char *target, const char *bytes, size_t size)
+/* A file that replaces another must be on the disk before the other is removed. */
+static int write_content(int fd, const char *target, const char *bytes, size_t size)
 {
 	if (write_all_bytes(fd, bytes, size))
 		return -1;
@@ -197,8 +196,8 @@ static int settle(int fd, const char *target, const char *bytes, size_t size)
 }
 
 /*
- * Has the content made, in memory: a stream on the file would be written to it a second time by a
- * child that was forked meanwhile, when that exits. *bytes is the caller's, to free().
+ * Has write() make the content in memory; the caller free()s *bytes. With a stream on the file, a
+ * child forked meanwhile would write the stream's buffer a second time when it exits.
  */
 static int make_content(struct job *j, size_t number, char **bytes, size_t *size, struct error *e)
 {
@@ -227,7 +226,7 @@ static int fill(struct job *j, size_t number, struct error *e)
 	}
 	if (!err) {
 		o->state = FILLED;
-		if (settle(fd, o->target, bytes, size))
+		if (write_content(fd, o->target, bytes, size))
 			err = cannot_write(e, errno, o->target);
 	}
 	free(bytes);
@@ -236,7 +235,7 @@ static int fill(struct job *j, size_t number, struct error *e)
 	return err;
 }
 
-/* Gives it its name. Returns 0 or -errno. */
+/* Gives a file its own name. Returns 0 or -errno. */
 static int place(struct output *o)
 {
 	struct stat status;
@@ -297,7 +296,7 @@ static int name_targets(struct job *j, const char *path, char *const *names, str
 	return 0;
 }
 
-/* Whatever failed is taken back; temporary files go. */
+/* Removes temporary files; after a failure also new files and directories. */
 static void remove_rest(struct job *j, bool failed)
 {
 	for (size_t i = 0; i < j->count; i++) {
@@ -313,7 +312,7 @@ static void remove_rest(struct job *j, bool failed)
 			rmdir(j->made[i]);
 }
 
-/* A signal may end the process while it waits for another writer, but not in the midst of files. */
+/* Signals may end the process while it waits for the lock, but not while it writes files. */
 static int write_all(struct job *j, struct error *e)
 {
 	struct held_signals held;
@@ -334,7 +333,8 @@ static void free_job(struct job *j)
 	}
 	for (size_t i = 0; i < j->made_count; i++)
 		free(j->made[i]);
-	/* A child that was forked meanwhile has the descriptor, too, and would keep the lock. */
+	/* close() alone would leave the lock to a child forked meanwhile, which has the descriptor.
+	 */
 	if (j->locked)
 		flock(j->lock, LOCK_UN);
 	if (j->lock >= 0)

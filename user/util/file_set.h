@@ -8,20 +8,20 @@
 #include "util/error.h"
 
 /*
- * Writes `count` files below the directory `path`, all or none. names[i] is the file's path below
- * it, of parts that are clean; directories on the way are made. Each is first filled under a
- * temporary name, by write(), which gets the file's number and returns 0 or -errno with e set; only
- * when all are complete do they take their names. A file that is there is replaced. Meanwhile the
- * first file's directory is locked, so that write() may read what it is about to replace.
- * Mode 0600, directories 0700.
+ * Writes `count` files below the directory `path`, all or none. names[i] is a path relative to it;
+ * missing directories are created. write() gets a file's number and fills a stream with its
+ * content; it returns 0, or -errno and sets e. The contents go to temporary files, which take their
+ * names, and replace existing files, when all are complete. Meanwhile the first file's directory is
+ * locked, so that write() may read the file that it replaces. Mode 0600, directories 0700.
+ * Returns 0, or -errno and sets e.
  */
 int directory_write(const char *path, char *const *names, size_t count,
 		    int (*write)(FILE *out, size_t number, void *context, struct error *e),
 		    void *context, struct error *e);
 
 /*
- * Makes one part of a path of any text: without slashes, control characters or a dot in front.
- * Empty stays empty.
+ * Makes a file name from any text: replaces slashes, control characters and a leading dot by '_'.
+ * An empty text stays empty.
  */
 void directory_clean_name(char *name);
 

@@ -10,7 +10,7 @@ struct index_slot {
 	uint32_t id; /* + 1; 0 is an empty slot */
 };
 
-/* The stored half chooses the slot too, so that growing needs no element. */
+/* The stored half also chooses the slot, so that the table grows without the elements. */
 static uint32_t stored_hash(uint64_t hash)
 {
 	return hash >> 32;
@@ -77,14 +77,14 @@ void index_free(struct index *index)
 }
 
 /*
- * Multiply, then fold the halves: each input bit reaches the upper half that index uses. Keys come
- * from files, too: where the program was loaded is not known to those who would make them collide.
+ * Multiplies, then folds the halves: each input bit reaches the upper half, which the index uses.
+ * The secret of the process is where this function was loaded.
  */
 uint64_t hash_u64(uint64_t value, uint64_t seed)
 {
 	uint64_t h = (seed ^ (uintptr_t)hash_u64) * 0xd6e8feb86659fd93ULL;
 
-	/* By itself first: pointers that go up in step, as value and seed, would cancel out. */
+	/* Mixes the seed first: a value and a seed that grow in step would cancel out. */
 	h ^= h >> 32;
 	h = (value ^ h) * 0x9e3779b97f4a7c15ULL;
 	h ^= h >> 32;

@@ -9,8 +9,8 @@
 #define INDEX_NONE UINT32_MAX
 
 /*
- * A hash index over elements that live in an array of the caller's: it finds the number of the
- * element that equals a key. Zero-initialised is empty. Not thread-safe.
+ * A hash index of the elements of an array, which the caller owns: finds the number of the element
+ * that equals a key. Zero-initialised: empty. Not thread-safe.
  */
 struct index {
 	struct index_slot *slots;
@@ -30,7 +30,10 @@ int index_add(struct index *index, uint64_t hash, uint32_t id);
 
 void index_free(struct index *index);
 
-/* A 64-bit hash of some bytes, to be chained by `seed`. Another one in each process. */
+/*
+ * 64-bit hashes. seed: 0, or the hash of what comes before. Different in each process: an attacker
+ * who writes the keys cannot make them collide.
+ */
 uint64_t hash_bytes(const void *bytes, size_t size, uint64_t seed);
 uint64_t hash_u64(uint64_t value, uint64_t seed);
 

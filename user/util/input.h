@@ -8,41 +8,40 @@
 
 #include "util/error.h"
 
-/* How a file is to be read. */
+/* How to read a file. */
 struct input_options {
-	bool salvage;		  /* what can be read of a corrupt file is enough */
-	unsigned int dcpi_stride; /* bytes of code for each count of a DCPI file; 0: 1 */
+	bool salvage;		  /* read as much of a corrupt file as possible */
+	unsigned int dcpi_stride; /* bytes of code per count of a DCPI file; 0: 1 */
 };
 
 /*
- * A file that is read: inflated when it is gzip, in one pass, so that it may be a pipe. A window
- * of it is in memory; a reader asks for more, and skips what it is done with. The same with all
- * of `bytes` set by the caller, and nothing else, is a file that is in memory already.
+ * A file being read, once from front to back, so that it may be a pipe; gzip is inflated. A window
+ * of the content is in memory: a reader asks for more and skips what it has read. For content that
+ * is in memory already the caller sets bytes and size only.
  */
 struct input {
 	const char *path;     /* for messages */
 	const uint8_t *bytes; /* the window: the next `size` bytes */
 	size_t size;
 	uint64_t offset; /* of bytes[0] in the content */
-	uint64_t line;	 /* number of the line that input_line() gave last */
-	bool inflated;	 /* it was gzip: offsets are not those of the file on disk */
+	uint64_t line;	 /* number of the last line read by input_line() */
+	bool inflated;	 /* from gzip: offsets are not those of the file on disk */
 	struct input_options options;
 
-	struct input_source
-		*source; /* private to format/input_file.c; NULL: all is in the window */
+	struct input_source *source; /* private to format/input_file.c; NULL: the window is all */
 };
 
-/* Moves the window on. size <= in->size */
+/* Advances the window by `size` bytes, at most in->size. */
 void input_skip(struct input *in, size_t size);
 
 /*
- * Sets "PATH: at byte OFFSET: " and the reason, which the format gives. Returns -EINVAL. For
- * readers of binary formats. offset: in the content.
+ * For readers of binary formats: sets e to "PATH: at byte OFFSET: REASON". offset: in the content;
+ * format: the reason. Returns -EINVAL.
  */
 int input_error(const struct input *in, uint64_t offset, struct error *e, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* The same with "PATH:LINE: " for the line that was read last. */
+/* The same as "PATH:LINE: REASON", for the last line read. */
 int input_line_error(const struct input *in, struct error *e, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -29,8 +29,8 @@ static uint64_t free_memory(const char *root)
 }
 
 /*
- * The lowest limit of a group and those around it. In a container the group may be called what it
- * is called outside: then only the directories above are there, of which the first is its own.
+ * The lowest limit of a control group and its ancestors. In a container /proc may give the group's
+ * path on the host: then only its ancestors exist, and the container's root is the group itself.
  */
 static uint64_t lowest_limit(const char *directory, char *group, const char *file)
 {

@@ -5,12 +5,12 @@
 #include <stdint.h>
 
 /*
- * How many bytes a process could use now without swapping: what the machine has, but not more than
- * the limits of the control groups that we are in. 0: not known.
+ * How many bytes this process could use now without swapping: the machine's available memory, but
+ * no more than the limits of the process's control groups. 0: unknown.
  */
 uint64_t memory_available(void);
 
-/* The same of what stands in the files below this directory, for tests; "": the machine's own. */
+/* For tests: the same, reading /proc and /sys below another root directory. */
 uint64_t memory_available_below(const char *root);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* What a digit stands for; 16 when it is no hexadecimal one. */
+/* The value of a hexadecimal digit; 16: not a digit. */
 static inline int digit_value(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -17,15 +17,15 @@ static inline int digit_value(char c)
 }
 
 /*
- * A whole decimal number from least to most, and nothing else, in text: no blanks, no sign.
- * Returns 0, -EINVAL (not a number) or -ERANGE (out of the limits); *number is set only with 0.
+ * Parses text that is a decimal number from least to most, without blanks or a sign. Returns 0 and
+ * sets *number, -EINVAL (not a number) or -ERANGE (out of range).
  */
 int number_parse(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
-/* The same for a number that may also be hexadecimal, as 0x10000. */
+/* The same; the number may also be hexadecimal: 0x10000. */
 int number_parse_hex(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
-/* Seconds, fractions allowed ("0.25"), as nanoseconds; the same returns. At most 10^9 s. */
+/* Parses seconds ("0.25"), at most 10^9, into nanoseconds. Returns as above. */
 int number_parse_seconds(const char *text, uint64_t *nanoseconds);
 
 #endif

@@ -10,9 +10,8 @@
 #include "util/number.h"
 
 /*
- * Scanning of text that ends nowhere but at `end`: a NUL is a character like any other. take_x()
- * moves behind an x that stands at the beginning and says whether one did; a failed one may have
- * moved into it.
+ * Text being scanned, from `at` up to `end`. A NUL is a character like any other. If the text
+ * begins with an x, take_x() moves `at` past it and returns true; after false, `at` may have moved.
  */
 struct text {
 	const char *at;
@@ -57,7 +56,7 @@ static inline bool take_blanks(struct text *t)
 	return t->at > from;
 }
 
-/* Does not move when the word is another. */
+/* Does not move `at` when it returns false. */
 static inline bool take(struct text *t, const char *word)
 {
 	size_t size = strlen(word);
@@ -68,7 +67,7 @@ static inline bool take(struct text *t, const char *word)
 	return true;
 }
 
-/* Up to a blank or the end; may be empty. */
+/* Returns the text up to a blank or the end, which may be empty. */
 static inline struct text take_token(struct text *t)
 {
 	struct text token = { t->at, t->at };
@@ -79,10 +78,7 @@ static inline struct text take_token(struct text *t)
 	return token;
 }
 
-/*
- * The next line, without its newline. False when the text is at its end. The last line need not
- * have a newline: then line->end is t->end.
- */
+/* *line becomes the next line, without its newline. The last line may have no newline. */
 static inline bool take_line(struct text *t, struct text *line)
 {
 	const char *newline;
@@ -95,7 +91,7 @@ static inline bool take_line(struct text *t, struct text *line)
 	return true;
 }
 
-/* Digits of this base. More than 64 bits are none. */
+/* Takes digits of this base. False: there is none, or the number exceeds 64 bits. */
 static inline bool take_number(struct text *t, int base, uint64_t *value)
 {
 	const char *from = t->at;
@@ -110,7 +106,7 @@ static inline bool take_number(struct text *t, int base, uint64_t *value)
 	return t->at > from;
 }
 
-/* 0x may stand before it. */
+/* The same in base 16, after an optional 0x. */
 static inline bool take_hex(struct text *t, uint64_t *value)
 {
 	if (!take(t, "0x"))
@@ -124,7 +120,7 @@ static inline void trim_end(struct text *t)
 		t->end--;
 }
 
-/* NULL when there is none */
+/* The last c, or NULL. */
 static inline const char *last_of(const struct text *t, char c)
 {
 	for (const char *at = t->end; at > t->at; at--)

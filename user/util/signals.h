@@ -8,13 +8,13 @@
 #include <time.h>
 
 /*
- * While a file has a temporary name, this thread takes no signals: one that ends the process waits
- * until the file has its own name or is gone. SIGXFSZ does not come at all: write(2) fails with
- * EFBIG, which is reported.
+ * Blocks all signals of this thread while a file has a temporary name: a signal that ends the
+ * process is delivered when the file has its own name or is removed. A SIGXFSZ caused meanwhile is
+ * discarded, since write(2) reports it: EFBIG.
  */
 struct held_signals {
 	sigset_t before;
-	bool had_file_size; /* a SIGXFSZ was pending, which is not ours */
+	bool had_file_size; /* a SIGXFSZ was pending before, and stays */
 };
 
 static inline void signals_hold(struct held_signals *held)

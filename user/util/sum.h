@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Counts come from files: sums stay at the end of their range. */
+/* Counts come from untrusted files: sums saturate. */
 
 static inline void add_u64(uint64_t *sum, uint64_t value)
 {
@@ -18,7 +18,7 @@ static inline void add_i64(int64_t *sum, int64_t value)
 		*sum = value < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* For qsort() */
+/* For qsort() and bsearch() */
 static inline int compare_u64(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);

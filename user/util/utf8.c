@@ -4,9 +4,9 @@
 #include <locale.h>
 #include <wchar.h>
 
-#define FIRST_COMBINING 0x300 /* those before it take one column each */
+#define FIRST_COMBINING 0x300 /* characters before it take one column each */
 
-/* Characters that act on the terminal or on their neighbours, or that nobody can see. */
+/* Characters that are invisible, or act on the terminal or on their neighbours */
 static const struct {
 	uint32_t first;
 	uint32_t last;
@@ -87,7 +87,7 @@ bool utf8_is_hidden_at(const char *text, size_t i)
 	size_t start = i;
 	uint32_t code;
 
-	/* No character begins inside of another: the one that text[i] is of begins at a lead. */
+	/* Goes back to the lead byte of the character that text[i] belongs to. */
 	while (start > 0 && i - start < 3 && (text[start] & 0xc0) == 0x80)
 		start--;
 	return utf8_decode(text + start, &code) <= i - start || utf8_is_hidden(code);

@@ -6,21 +6,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Text from files and processes: it should be UTF-8, and nobody vouches for it. */
+/* Untrusted text from files and processes, which should be UTF-8. */
 
-/* The size of the character at s in bytes, or 0 when there is none: RFC 3629. */
+/* Decodes the character at s (RFC 3629) into *code. Returns its size in bytes; 0: not UTF-8. */
 size_t utf8_decode(const char *s, uint32_t *code);
 
 /*
- * How many columns of a terminal a character takes: 0 for one that combines with the one before, 2
- * for a wide one. Whatever the locale; not for threads.
+ * How many columns of a terminal a character takes: 0 if it combines with the character before, 2
+ * if it is wide. Independent of the locale. Not thread-safe.
  */
 size_t utf8_columns(uint32_t code);
 
-/* Whether a character acts on a terminal or on its neighbours, or nobody can see it. */
+/* Whether a character is invisible, or acts on the terminal or on its neighbours. */
 bool utf8_is_hidden(uint32_t code);
 
-/* Whether text[i] is a byte of such a character, or of none. */
+/* Whether text[i] is a byte of such a character, or is not UTF-8. */
 bool utf8_is_hidden_at(const char *text, size_t i);
 
 #endif

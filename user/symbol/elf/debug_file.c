@@ -14,17 +14,17 @@
 #include "util/array.h"
 #include "util/file.h"
 
-/* Real .gnu_debugdata is below 10 MB, and five times that unpacked; xz can unpack to 7000 times. */
+/* Real .gnu_debugdata has up to 10 MB and expands 5 times; xz can expand data 7000 times. */
 #define PACKED_MAX   ((size_t)64 * 1024 * 1024)
 #define UNPACKED_MAX ((size_t)256 * 1024 * 1024)
 #define DECODER_MAX  ((uint64_t)128 * 1024 * 1024)
 
-/* Files that only a checksum proves are older than build IDs, and smaller than this. */
+/* Files without a build ID are from older tools, and smaller than this. */
 #define CHECKED_MAX ((off_t)4 * 1024 * 1024 * 1024)
 
 /* What proves that a debug file belongs to a stripped one. */
 struct proof {
-	int root; /* the folder to search in; -1: our own root */
+	int root; /* the directory to resolve paths in; -1: the own root */
 	const uint8_t *build_id;
 	size_t build_id_size;
 	uint32_t crc; /* of the whole debug file; when there is no build ID */
@@ -76,7 +76,7 @@ static bool find_by_build_id(const struct proof *proof, struct elf_file *debug)
 	       try_path(path, proof, debug);
 }
 
-/* The name in .gnu_debuglink; behind it, at the next multiple of 4, stands the checksum. */
+/* Reads .gnu_debuglink: the name and, at the next multiple of 4, the checksum. NULL: none. */
 static const char *debug_link(Elf *stripped, uint32_t *crc)
 {
 	Elf_Data *data = elf_section_bytes(stripped, ".gnu_debuglink", PATH_MAX);
@@ -112,7 +112,7 @@ static bool find_by_link(const char *link, const char *directory, const struct p
 	return false;
 }
 
-/* Beside the name the file was mapped by, then beside the file itself when that was a link. */
+/* Searches next to the path that was mapped; if that is a link, also next to the file itself. */
 static bool find_beside(const char *link, const char *path, const struct proof *proof,
 			struct elf_file *debug)
 {
@@ -140,7 +140,7 @@ bool debug_file_find(Elf *stripped, int root, const char *path, struct elf_file 
 	return root >= 0 && find_by_build_id(&proof, debug);
 }
 
-/* Decodes into *memory, to be free()d in any case. Returns the size, 0 when it is no good. */
+/* Decompresses into *memory, to be free()d in any case. Returns the size; 0: corrupt or large. */
 static size_t unpack(lzma_stream *xz, uint8_t **memory)
 {
 	lzma_ret result = LZMA_OK;

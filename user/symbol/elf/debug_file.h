@@ -5,20 +5,20 @@
 #include "symbol/elf_file.h"
 
 /*
- * The separate file that the symbols of a stripped one were moved to: by build ID under
- * /usr/lib/debug/.build-id, else by the name in .gnu_debuglink, beside `path`, in .debug/ there,
- * and under /usr/lib/debug. Only a file with the same build ID is taken, or with the checksum of
- * .gnu_debuglink when the stripped one has no build ID. root: the folder that path and those are
- * in, when it is not our root (a container's), else -1; by build ID, ours is searched as well.
- * Returns whether one was found; close it with elf_file_close().
+ * Finds the separate debug file with the symbols of a stripped file: by build ID under
+ * /usr/lib/debug/.build-id, else by the name in .gnu_debuglink, next to `path`, in .debug/ there,
+ * and under /usr/lib/debug. The debug file must have the same build ID or, if the stripped file has
+ * none, the checksum in .gnu_debuglink. root: the directory in which all these paths are resolved
+ * (a container's root), or -1; by build ID, the own root is searched too. Returns whether a file
+ * was found; the caller closes *debug with elf_file_close().
  *
  * Why this is not libdwfl's own search: that goes on to ask debuginfod servers whenever
- * DEBUGINFOD_URLS is set, with no way to turn it off but to change the environment. Nothing here
- * ever uses the network.
+ * DEBUGINFOD_URLS is set, and only changing the environment turns it off. This never uses the
+ * network.
  */
 bool debug_file_find(Elf *stripped, int root, const char *path, struct elf_file *debug);
 
-/* The symbols in .gnu_debugdata (Fedora's "mini debuginfo": an ELF file in an xz stream). */
+/* Opens .gnu_debugdata, Fedora's "mini debuginfo": an ELF file with symbols, compressed by xz. */
 bool debug_data_unpack(Elf *stripped, struct elf_file *debug);
 
 #endif

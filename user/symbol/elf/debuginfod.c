@@ -15,7 +15,7 @@
 #define FILE_NS	 (10 * NS_PER_S)
 #define TOTAL_NS (60 * NS_PER_S)
 
-/* debuginfod_find_debuginfo(3): there since elfutils 0.179 */
+/* debuginfod_find_debuginfo(3), since elfutils 0.179 */
 struct client;
 typedef int progress_function(struct client *client, long done, long size);
 
@@ -27,9 +27,9 @@ struct debuginfod {
 	void (*set_progress)(struct client *client, progress_function *progress);
 	void (*set_data)(struct client *client, void *data);
 	uint64_t left_ns;
-	uint32_t failed; /* the image of which nothing has come, or PROFILE_NONE */
+	uint32_t failed; /* the last image, if its download failed, or PROFILE_NONE */
 
-	/* Of the file that is asked for */
+	/* The current download */
 	struct batch *b;
 	uint64_t until_ns;
 	bool late;
@@ -46,7 +46,7 @@ int debuginfod_check(struct error *e)
 			      "your distribution; through sudo: sudo --preserve-env)");
 		return -EINVAL;
 	}
-	/* It stays: not all of the libraries that it uses bear to be unloaded. */
+	/* It stays loaded: some of the libraries that it uses crash when unloaded. */
 	if (!dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL)) {
 		error_set(e, 0, "--debuginfod: %s", dlerror());
 		error_mend(e, "install libdebuginfod1 (Debian) or elfutils-debuginfod-client "
@@ -80,7 +80,7 @@ static int find_functions(struct debuginfod *d, struct error *e)
 	return 0;
 }
 
-/* The client calls it once a second at least. size: 0 while not known. 1 ends the transfer. */
+/* Called by the library at least once a second. size: 0 if unknown. Returns 1 to stop. */
 static int watch(struct client *client, long done, long size)
 {
 	void *(*get_data)(struct client * client) =
@@ -108,7 +108,7 @@ int debuginfod_open(struct debuginfod **out, struct error *e)
 	err = debuginfod_check(e) ?: find_functions(d, e);
 	if (!err) {
 		d->client = d->begin();
-		err = d->client ? 0 : error_set(e, 0, "--debuginfod: its client does not start");
+		err = d->client ? 0 : error_set(e, 0, "--debuginfod: libdebuginfod does not start");
 	}
 	if (err) {
 		debuginfod_close(d);
@@ -129,7 +129,7 @@ void debuginfod_close(struct debuginfod *d)
 	free(d);
 }
 
-/* Asks within the time that is left. Returns a descriptor or a negative errno. */
+/* Downloads within the time left. Returns a descriptor or a negative errno. */
 static int ask(struct debuginfod *d, struct batch *b, const struct profile_image *image)
 {
 	uint64_t start = now_ns(), took;
@@ -161,11 +161,11 @@ bool debuginfod_find(struct batch *b, struct elf_file *debug)
 	else if (fd < 0)
 		error_set(&b->why, -fd, "stripped; debuginfod sent no symbols");
 	else if (elf_file_open(debug, fd, &e))
-		error_set(&b->why, 0, "stripped; what debuginfod sent is no good: %.200s", e.what);
+		error_set(&b->why, 0, "stripped; debuginfod sent an unusable file: %.200s", e.what);
 	else if (elf_has_build_id(debug->elf, image->build_id, image->build_id_size))
 		return true;
 	else
-		error_set(&b->why, 0, "stripped; debuginfod sent those of another build");
+		error_set(&b->why, 0, "stripped; debuginfod sent the symbols of another build");
 	elf_file_close(debug);
 	return false;
 }

@@ -12,12 +12,12 @@
 
 #define SECTIONS_MAX 4 /* .plt, .plt.got, .plt.sec, .plt.bnd */
 #define BYTES_MAX    ((size_t)64 * 1024 * 1024)
-#define NAME_SIZE    4096 /* longer ones are cut */
+#define NAME_SIZE    4096 /* longer names are truncated */
 
-/* An address, and where its stub reads where to jump to; 0: not known. */
+/* An address in a stub. */
 struct stub {
-	uint64_t slot;
-	uint32_t location; /* PROFILE_NONE: it has its name */
+	uint64_t slot;	   /* the GOT slot that the stub jumps through; 0: unknown */
+	uint32_t location; /* PROFILE_NONE: named already */
 };
 
 static Elf_Data *data_of(Elf_Scn *scn, GElf_Shdr *section)
@@ -28,7 +28,7 @@ static Elf_Data *data_of(Elf_Scn *scn, GElf_Shdr *section)
 	return elf_getdata(scn, NULL);
 }
 
-/* The operand of a stub's "jmp *DISTANCE(%rip)": endbr64 may stand before it. */
+/* The GOT slot of a stub: the operand of "jmp *DISTANCE(%rip)", which may follow endbr64. */
 static uint64_t slot_of(Elf *elf, const struct elf_range *plt, uint64_t address)
 {
 	GElf_Shdr section;
@@ -47,7 +47,7 @@ static uint64_t slot_of(Elf *elf, const struct elf_range *plt, uint64_t address)
 	return 0;
 }
 
-/* Returns how many addresses are in stubs; `stubs` has room for all. */
+/* Finds the addresses in stubs; `stubs` has room for b->count. Returns their number. */
 static size_t find_stubs(const struct batch *b, Elf *elf, struct stub *stubs)
 {
 	struct elf_range plt[SECTIONS_MAX];
@@ -70,7 +70,7 @@ static size_t find_stubs(const struct batch *b, Elf *elf, struct stub *stubs)
 	return count;
 }
 
-/* symbol: what it jumps to; NULL: not known. */
+/* symbol: the stub's target; NULL: unknown. */
 static int name_stub(struct batch *b, struct stub *stub, const char *symbol)
 {
 	char *demangled = symbol ? demangle(symbol) : NULL, name[NAME_SIZE], system_name[NAME_SIZE];
@@ -94,8 +94,9 @@ static int by_slot(const void *one, const void *other)
 	return compare_u64(((const struct stub *)one)->slot, ((const struct stub *)other)->slot);
 }
 
-/* By a section of relocations, which tell what the linker at run time puts into the slots. */
-static int name_by(struct batch *b, Elf *elf, Elf_Scn *scn, struct stub *stubs, size_t count)
+/* Names stubs by a section of relocations: these say which symbol the slots point to. */
+static int name_by_relocations(struct batch *b, Elf *elf, Elf_Scn *scn, struct stub *stubs,
+			       size_t count)
 {
 	GElf_Shdr section, table;
 	Elf_Data *relocations = data_of(scn, &section);
@@ -134,9 +135,10 @@ int plt_name_all(struct batch *b, Elf *elf)
 
 	if (count)
 		qsort(stubs, count, sizeof(*stubs), by_slot);
+	/* .rela.dyn and .rela.plt */
 	while (count && !err && tables < 2 && (scn = elf_nextscn(elf, scn)))
 		if (gelf_getshdr(scn, &section) && section.sh_type == SHT_RELA) {
-			err = name_by(b, elf, scn, stubs, count); /* .rela.dyn, .rela.plt */
+			err = name_by_relocations(b, elf, scn, stubs, count);
 			tables++;
 		}
 	for (size_t i = 0; i < count && !err; i++)

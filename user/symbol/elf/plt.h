@@ -6,9 +6,9 @@
 #include "symbol/elf_file.h"
 
 /*
- * Names the addresses in the procedure linkage table, which has no symbols of its own, by what its
- * stubs jump to: "memcmp@plt"; "[plt]" where that is not known, as on other machines than x86-64.
- * Returns 0 or -ENOMEM.
+ * Names the addresses in the procedure linkage table, which has no symbols, by the targets of its
+ * stubs: "memcmp@plt"; "[plt]" if the target is unknown, as on other machines than x86-64. Returns
+ * 0 or -ENOMEM.
  */
 int plt_name_all(struct batch *b, Elf *elf);
 

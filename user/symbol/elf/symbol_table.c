@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a section stands in memory; empty when it holds no code. */
+/* The ELF virtual addresses of a section; empty if it has no code. */
 struct code {
 	uint64_t start;
 	uint64_t limit;
@@ -15,7 +15,7 @@ struct table {
 	Elf_Data *symbols;
 	size_t count;
 	const char *names;
-	size_t names_size; /* the last byte is a '\0', so every name in it ends */
+	size_t names_size; /* up to the last '\0', so that every name ends */
 	struct code *sections;
 	size_t section_count;
 	GElf_Half machine;
@@ -77,11 +77,8 @@ static int open_table(struct table *t, Elf *elf, Elf_Scn *scn, const GElf_Shdr *
 	return err ? err : find_code(t, elf);
 }
 
-/*
- * Names in the symbol table that are no functions: mapping symbols of ARM and RISC-V ($a, $x, ...),
- * local labels (.L...), and the notes of annobin.
- */
-static bool is_label_of_tools(const char *name)
+/* Mapping symbols of ARM and RISC-V ($a, $x, ...), local labels (.L...), annobin's notes. */
+static bool is_tool_label(const char *name)
 {
 	return *name == '$' || *name == '.';
 }
@@ -110,7 +107,7 @@ static bool decode(const struct table *t, size_t i, struct cover_symbol *symbol)
 	type = GELF_ST_TYPE(sym.st_info);
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
 		return false;
-	/* The lowest bit of a Thumb function's address says that it is one. */
+	/* The lowest bit of the address marks Thumb functions. */
 	if (t->machine == EM_ARM && type == STT_FUNC)
 		sym.st_value &= ~1ULL;
 	code = &t->sections[sym.st_shndx];
@@ -124,7 +121,7 @@ static bool decode(const struct table *t, size_t i, struct cover_symbol *symbol)
 		.function = type != STT_NOTYPE,
 		.binding = binding_of(&sym),
 	};
-	if (!*symbol->name || (!symbol->function && is_label_of_tools(symbol->name)))
+	if (!*symbol->name || (!symbol->function && is_tool_label(symbol->name)))
 		return false;
 	if (symbol->sized && sym.st_size < code->limit - sym.st_value)
 		symbol->limit = sym.st_value + sym.st_size;

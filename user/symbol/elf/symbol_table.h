@@ -7,10 +7,10 @@
 #include "symbol/elf_file.h"
 
 /*
- * Offers the functions of an ELF file's table of this type (SHT_SYMTAB, SHT_DYNSYM) to the cover,
- * under their ELF virtual addresses, and adds their number to *functions. The names live as
- * long as elf. Returns 0, also when there is no such table or it is corrupt (then b->why says it),
- * or -ENOMEM.
+ * Offers the symbols of an ELF file's table of this type (SHT_SYMTAB, SHT_DYNSYM) to the cover, at
+ * their ELF virtual addresses, and adds the number of functions to *functions. The names are valid
+ * as long as elf. Returns 0, also if there is no such table, or it is corrupt (sets b->why), or
+ * -ENOMEM.
  */
 int symbol_table_offer(struct batch *b, struct cover *c, Elf *elf, GElf_Word type,
 		       size_t *functions);

@@ -32,23 +32,23 @@ static int resolve(struct batch *b, struct jit_file *f, struct jit_cover *c)
 static int warn(const struct batch *b, const struct jit_file *f)
 {
 	const char *path =
-		f->large || f->crowded || f->long_winded ? b->p->images[b->image].path : NULL;
+		f->large || f->many_entries || f->many_lines ? b->p->images[b->image].path : NULL;
 	int err = 0;
 
-	if (f->crowded)
+	if (f->many_entries)
 		err = profile_warn(
 			b->p,
 			"%s: its file of names has more than %" PRIu64
-			" entries: those behind were not read, and functions may have no "
-			"name or an older one",
+			" entries: the rest was not read, and functions may have no name "
+			"or an outdated one",
 			path, JIT_ENTRIES_MAX);
 	else if (f->large)
 		err = profile_warn(b->p,
 				   "%s: its file of names is larger than %" PRIu64
-				   " MiB: what is behind that was not read, and functions may have "
-				   "no name or an older one",
+				   " MiB: the rest was not read, and functions may have no name or "
+				   "an outdated one",
 				   path, f->limit >> 20);
-	if (!err && f->long_winded)
+	if (!err && f->many_lines)
 		err = profile_warn(b->p,
 				   "%s: its file of names has more than %" PRIu64
 				   " source lines for the samples: some were not read",
@@ -72,8 +72,7 @@ int jit_resolve_from(struct batch *b, int fd)
 	return err;
 }
 
-/* Names are all that is wanted of such code: where a function begins is in its file only. */
-static void keep_unnamed(struct batch *b)
+static void drop_named(struct batch *b)
 {
 	size_t kept = 0;
 
@@ -87,12 +86,12 @@ int jit_resolve(struct batch *b)
 {
 	const struct profile_image *image = &b->p->images[b->image];
 
-	/* Why a file was not taken is known since it was looked for. */
+	/* image->unnamed: why the file was refused when it was opened. */
 	b->unwritten = !image->unnamed;
 	error_set(&b->why, 0, "%s", image->unnamed ?: jit_no_names);
 	if (b->extents)
 		return 0;
-	keep_unnamed(b);
+	drop_named(b);
 	if (image->fd < 0 || !b->count)
 		return 0;
 	b->unwritten = true;

@@ -5,20 +5,19 @@
 #include "symbol/batch.h"
 
 /*
- * Names of code that a process has made at run time, from the file that it writes them to. Such a
- * file may be half written, wrong, or made to harm whoever reads it: it is read, never mapped, and
- * memory follows the addresses. Time follows the file's size and the number of its entries, of
- * which there are budgets: what is beyond them is not read, and the profile is warned. The file
- * goes on growing: what is behind its last whole line or record is not looked at.
+ * Names of code generated at run time, from the file that the process writes them to. The file is
+ * untrusted: it is read, never mapped, and memory is O(addresses). Time is O(file size), with
+ * budgets for the bytes and entries read: the rest is not read, and the profile gets a warning. The
+ * file may be growing: an incomplete line or record at its end is not read.
  */
 
-/* Why such code has no names when there is no such file, and how to get one */
+/* Why such code has no names if there is no such file */
 extern const char jit_no_names[];
 
-/* A reader, as in batch.h, of images of the kind IMAGE_JIT. */
+/* The reader (batch.h) of images of kind IMAGE_JIT. */
 batch_reader jit_resolve;
 
-/* What jit_resolve() does with the open file. Returns 0 or -ENOMEM. */
+/* The same for an open file. Returns 0 or -ENOMEM. */
 int jit_resolve_from(struct batch *b, int fd);
 
 #endif

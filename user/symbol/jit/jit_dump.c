@@ -5,8 +5,7 @@
 
 #include "symbol/jit/jit_file.h"
 
-/* jit-PID.dump: jitdump-specification.txt of the kernel's tools/perf. In the machine's byte order.
- */
+/* jit-PID.dump, in the machine's byte order: tools/perf/Documentation/jitdump-specification.txt */
 
 #define VERSION 1
 
@@ -49,10 +48,10 @@ struct debug_line {
 	uint32_t line, discriminator; /* the file's name follows; "\xff": as before */
 };
 
-/* Functions that have been moved are called what they were called when they were loaded. */
+/* A moved function, whose name is in its load record. */
 struct moved {
 	uint64_t index; /* the function's number */
-	uint64_t load;	/* where in the file it was loaded; 0: not found */
+	uint64_t load;	/* offset of its load record; 0: not found */
 };
 
 struct moves {
@@ -60,13 +59,13 @@ struct moves {
 	size_t count;
 };
 
-/* More about the lines of one function is not looked at. */
+/* Bytes of source lines read of a function */
 #define LINES_MAX ((uint64_t)1024 * 1024)
 
-/* Between a function's lines and its load: that of how to unwind it, and a few of other threads. */
+/* Records between a function's source lines and its load: unwinding information, other threads'. */
 #define RECORDS_BETWEEN 16
 
-static bool read_all(struct jit_file *f, uint64_t offset, void *to, size_t size)
+static bool read_exactly(struct jit_file *f, uint64_t offset, void *to, size_t size)
 {
 	const char *bytes;
 
@@ -76,11 +75,11 @@ static bool read_all(struct jit_file *f, uint64_t offset, void *to, size_t size)
 	return true;
 }
 
-/* The next record; false: the file is at its end, or its process is still writing there. */
+/* Reads a record's header. False: the file ends, or the process is still writing the record. */
 static bool read_record(struct jit_file *f, uint64_t offset, struct record *record)
 {
-	return read_all(f, offset, record, sizeof(*record)) && record->size >= sizeof(*record) &&
-	       record->id != CODE_CLOSE;
+	return read_exactly(f, offset, record, sizeof(*record)) &&
+	       record->size >= sizeof(*record) && record->id != CODE_CLOSE;
 }
 
 static int by_index(const void *x, const void *y)
@@ -97,7 +96,7 @@ static struct moved *find_moved(const struct moves *moves, uint64_t index)
 	return bsearch(&key, moves->moved, moves->count, sizeof(key), by_index);
 }
 
-/* The moves that hold one of the addresses. */
+/* Collects the moves that cover an address, each function once. */
 static int collect_moves(struct jit_file *f, const struct jit_cover *c, struct moves *moves)
 {
 	size_t kept = 0;
@@ -109,7 +108,7 @@ static int collect_moves(struct jit_file *f, const struct jit_cover *c, struct m
 	for (size_t i = 0; i < c->count; i++) {
 		uint64_t entry = jit_find(c, i);
 
-		if (entry && read_all(f, entry - 1, &move, sizeof(move)) &&
+		if (entry && read_exactly(f, entry - 1, &move, sizeof(move)) &&
 		    move.record.id == CODE_MOVE)
 			moves->moved[moves->count++].index = move.index;
 	}
@@ -133,7 +132,7 @@ static void find_loads(struct batch *b, struct jit_file *f, uint64_t first, stru
 
 		if (++count % 65536 == 0 && batch_stopped(b))
 			break;
-		if (record.id != CODE_LOAD || !read_all(f, at, &load, sizeof(load)))
+		if (record.id != CODE_LOAD || !read_exactly(f, at, &load, sizeof(load)))
 			continue;
 		moved = find_moved(moves, load.index);
 		if (moved)
@@ -142,32 +141,32 @@ static void find_loads(struct batch *b, struct jit_file *f, uint64_t first, stru
 }
 
 /*
- * The function that was named last. Addresses come in their order, so that its lines are read once,
- * however many of them it has.
+ * The function named last. Addresses come sorted, so that its source lines are read once, however
+ * many addresses it has.
  */
 struct function {
 	const struct moves *moves;
-	uint64_t entry; /* 0: there was none yet */
-	char *name;	/* NULL: it has none */
-	uint64_t at;	/* the next line, */
-	uint64_t limit; /* where they end, */
-	uint64_t left;	/* and how many there are until then */
-	uint32_t line;	/* the one before; 0: there is none */
-	char *file;	/* that it is in; NULL: not known */
+	uint64_t entry; /* 0: none yet */
+	char *name;	/* NULL: none */
+	uint64_t at;	/* offset of the next source line, */
+	uint64_t limit; /* of their end, */
+	uint64_t left;	/* and their number until there */
+	uint32_t line;	/* the line before; 0: none */
+	char *file;	/* of that line; NULL: unknown */
 };
 
 static void begin_lines(struct jit_file *f, uint64_t offset, struct function *function)
 {
 	struct debug_info info;
 
-	if (!read_all(f, offset, &info, sizeof(info)))
+	if (!read_exactly(f, offset, &info, sizeof(info)))
 		return;
 	function->at = offset + sizeof(info);
 	function->limit = offset + (info.record.size < LINES_MAX ? info.record.size : LINES_MAX);
 	function->left = info.count;
 }
 
-/* Goes on to the last line that is not behind the address. */
+/* Advances to the last source line at or before the address. */
 static int find_line(struct jit_file *f, uint64_t address, struct function *function)
 {
 	struct debug_line line;
@@ -175,7 +174,7 @@ static int find_line(struct jit_file *f, uint64_t address, struct function *func
 	size_t size;
 
 	while (function->left && function->at < function->limit &&
-	       read_all(f, function->at, &line, sizeof(line)) && line.address <= address &&
+	       read_exactly(f, function->at, &line, sizeof(line)) && line.address <= address &&
 	       jit_count_line(f)) {
 		size = jit_read(f, function->at + sizeof(line), JIT_WINDOW, &bytes);
 		size = strnlen(bytes, size);
@@ -192,7 +191,7 @@ static int find_line(struct jit_file *f, uint64_t address, struct function *func
 	return 0;
 }
 
-/* Where the function of an entry was loaded; 0: nowhere. */
+/* The offset of the load record for the entry at `at`; 0: none. */
 static uint64_t find_load(struct jit_file *f, uint64_t at, const struct moves *moves)
 {
 	const struct moved *moved;
@@ -203,8 +202,9 @@ static uint64_t find_load(struct jit_file *f, uint64_t at, const struct moves *m
 		if (record.id == CODE_LOAD)
 			return at;
 		if (record.id == CODE_MOVE) {
-			moved = read_all(f, at, &move, sizeof(move)) ? find_moved(moves, move.index)
-								     : NULL;
+			moved = read_exactly(f, at, &move, sizeof(move))
+					? find_moved(moves, move.index)
+					: NULL;
 			return moved ? moved->load : 0;
 		}
 		at += record.size;
@@ -219,7 +219,7 @@ static void end_function(struct function *function)
 	*function = (struct function){ .moves = function->moves };
 }
 
-/* An entry is a load, a move, or the source lines that stand before a load. */
+/* An entry is a load, a move, or the source lines before a load. */
 static int begin_function(struct jit_file *f, uint64_t entry, struct function *function)
 {
 	uint64_t at = find_load(f, entry - 1, function->moves);
@@ -258,7 +258,7 @@ static int find_name(struct jit_file *f, uint64_t entry, uint64_t address, void 
 	return name->file ? 0 : -ENOMEM;
 }
 
-/* What one record says of addresses; *lines: the source lines for the next load, or 0. */
+/* Offers a record's addresses. *lines: the entry of source lines for the next load, or 0. */
 static void offer_record(struct jit_file *f, uint64_t at, const struct record *record,
 			 struct jit_cover *c, uint64_t *lines)
 {
@@ -268,13 +268,13 @@ static void offer_record(struct jit_file *f, uint64_t at, const struct record *r
 
 	if (record->id == CODE_DEBUG_INFO) {
 		*lines = at + 1;
-	} else if (record->id == CODE_LOAD && read_all(f, at, &load, sizeof(load))) {
-		if (*lines && read_all(f, *lines - 1, &info, sizeof(info)) &&
+	} else if (record->id == CODE_LOAD && read_exactly(f, at, &load, sizeof(load))) {
+		if (*lines && read_exactly(f, *lines - 1, &info, sizeof(info)) &&
 		    info.address != load.address)
 			*lines = 0;
 		jit_offer(c, load.address, load.code_size, *lines ?: at + 1);
 		*lines = 0;
-	} else if (record->id == CODE_MOVE && read_all(f, at, &move, sizeof(move))) {
+	} else if (record->id == CODE_MOVE && read_exactly(f, at, &move, sizeof(move))) {
 		jit_offer(c, move.address, move.code_size, at + 1);
 	}
 }
@@ -288,7 +288,7 @@ int jit_dump_resolve(struct batch *b, struct jit_file *f, struct jit_cover *c)
 	uint64_t lines = 0;
 	int err;
 
-	if (!read_all(f, 0, &header, sizeof(header)) || header.version != VERSION ||
+	if (!read_exactly(f, 0, &header, sizeof(header)) || header.version != VERSION ||
 	    header.size < sizeof(header)) {
 		error_set(&b->why, 0, "its jit-PID.dump has no header of version %d", VERSION);
 		return 0;

@@ -38,7 +38,7 @@ bool jit_count_entry(struct jit_file *f, uint64_t at)
 		return false;
 	if (f->entries++ < JIT_ENTRIES_MAX)
 		return true;
-	f->crowded = true;
+	f->many_entries = true;
 	f->limit = at;
 	return false;
 }
@@ -47,7 +47,7 @@ bool jit_count_line(struct jit_file *f)
 {
 	if (f->lines++ < JIT_ENTRIES_MAX)
 		return true;
-	f->long_winded = true;
+	f->many_lines = true;
 	return false;
 }
 
@@ -60,7 +60,7 @@ void jit_offer(struct jit_cover *c, uint64_t start, uint64_t size, uint64_t entr
 		limit = UINT64_MAX;
 	low = batch_lower_bound(c->addresses, 0, c->count, start);
 	if (low == c->count || c->addresses[low].address >= limit)
-		return; /* almost all of them */
+		return; /* as of almost all entries */
 	high = batch_lower_bound(c->addresses, 0, c->count, limit) + c->count;
 	for (low += c->count; low < high; low /= 2, high /= 2) {
 		if (low % 2)
@@ -88,7 +88,7 @@ static int add_source_line(struct batch *b, uint32_t location, const struct jit_
 		       ?: profile_set_lines(b->p, location, &line, 1);
 }
 
-/* batch_name() takes one pointer, twice in a row, for one name: so they are kept in turns. */
+/* batch_name() takes the same pointer for the same name: names alternate between two buffers. */
 static int name_address(struct batch *b, size_t i, const struct jit_name *name, char *kept[2])
 {
 	uint32_t location = b->addresses[i].location;

@@ -39,7 +39,7 @@ static int find_name(struct jit_file *f, uint64_t entry, uint64_t address, void 
 	(void)address;
 	(void)context;
 	if (!read_line(f, entry - 1, &line, &ends) || !ends || !parse_line(&line, &start, &size))
-		return 0; /* the file was changed meanwhile */
+		return 0; /* the file has changed meanwhile */
 	name->text = line.at;
 	name->size = strnlen(line.at, line.end - line.at);
 	return 0;
