@@ -23,8 +23,7 @@
 /* Linkers make less than ten. */
 #define SEGMENTS_MAX 256
 
-/* The files that symbols may come from: the image's, its separate debug file, its mini debuginfo.
- */
+/* The sources of symbols: the image's file, its separate debug file, its mini debuginfo. */
 struct sources {
 	struct elf_file main;
 	struct elf_file debug;

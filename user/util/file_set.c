@@ -333,8 +333,7 @@ static void free_job(struct job *j)
 	}
 	for (size_t i = 0; i < j->made_count; i++)
 		free(j->made[i]);
-	/* close() alone would leave the lock to a child forked meanwhile, which has the descriptor.
-	 */
+	/* A child forked meanwhile has the descriptor too: close() would leave the lock to it. */
 	if (j->locked)
 		flock(j->lock, LOCK_UN);
 	if (j->lock >= 0)

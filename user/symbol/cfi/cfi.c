@@ -13,23 +13,22 @@
 #include "util/array.h"
 #include "util/index.h"
 
-/* Sensible limits: the largest libraries have a tenth of the first, and a hundredth of the other.
- */
+/* The largest libraries have a tenth of the first limit, and a hundredth of the second. */
 #define ROWS_MAX  8000000
 #define RULES_MAX 65536
 
-/* Compilers remember one state. */
+/* DW_CFA_remember_state: compilers nest one. */
 #define REMEMBERED_MAX 64
 
 #define RULE_CACHE_BITS 12
 
-/* What call frame information of a machine calls the registers that a walk needs. */
+/* DWARF's numbers of a machine's registers that unwinding needs. */
 struct machine {
 	GElf_Half machine;
 	unsigned char class;
-	uint8_t sp, bp, bx, return_address; /* UINT8_MAX: it has none */
-	int return_at;			    /* from the CFA */
-	int signal_sp; /* from sp in a signal frame: where the kernel has saved it */
+	uint8_t sp, bp, bx, return_address; /* UINT8_MAX: none */
+	int return_at;			    /* the return address, relative to the CFA */
+	int signal_sp;			    /* the saved sp, relative to sp in a signal frame */
 };
 
 static const struct machine machines[] = {
@@ -38,7 +37,7 @@ static const struct machine machines[] = {
 
 enum caller {
 	CALLER_UNKNOWN,
-	CALLER_SAVED, /* the return address is where calls put it */
+	CALLER_SAVED, /* the return address is where a call stores it */
 	CALLER_IN_REGISTER,
 	CALLER_NONE, /* the outermost frame */
 };
@@ -54,7 +53,7 @@ struct state {
 	uint64_t caller_register;
 	uint64_t cfa_register;
 	int64_t cfa_offset;
-	struct unwind_rule cfa_rule; /* its cfa and offset, for an expression */
+	struct unwind_rule cfa_rule; /* of an expression */
 	struct saved {
 		enum unwind_saved kind;
 		int8_t at;
@@ -66,7 +65,7 @@ struct run {
 	const struct cfi_cie *cie;
 	const struct machine *machine;
 	struct dwarf_cursor c;
-	const struct state *initial; /* NULL: the CIE's own */
+	const struct state *initial; /* the CIE's; NULL: these are the CIE's instructions */
 	struct state now;
 	struct state remembered[REMEMBERED_MAX];
 	size_t remembered_count;
@@ -76,11 +75,11 @@ struct run {
 struct builder {
 	const struct cfi_frames *frames;
 	const struct machine *machine;
-	struct state *initial; /* of each CIE */
+	struct state *initial; /* by CIE */
 	struct unwind_rows *rows;
 	struct index index; /* of rules */
-	uint64_t end;	    /* of what has its rows */
-	uint64_t entry;	    /* where the program begins */
+	uint64_t end;	    /* end of the last row added */
+	uint64_t entry;	    /* the program's entry point */
 	struct {
 		struct unwind_rule rule;
 		uint32_t number; /* + 1; 0: unused */
@@ -96,7 +95,7 @@ static bool fits_short(int64_t value)
 	return value >= SHRT_MIN && value <= SHRT_MAX;
 }
 
-/* Reads "register + offset". */
+/* Reads "register + offset". False: it is something else. */
 static bool read_base(struct dwarf_cursor *c, uint64_t *number, int64_t *offset)
 {
 	uint8_t op = dwarf_number(c, 1);
@@ -112,8 +111,8 @@ static bool read_base(struct dwarf_cursor *c, uint64_t *number, int64_t *offset)
 }
 
 /*
- * What linkers write for stubs, which push a word from some byte of their 16 on:
- * sp + 8 + ((pc & 15) >= N) << 3.
+ * Whether an expression is what linkers write for PLT stubs, in which a word is pushed after N of
+ * 16 bytes: sp + 8 + ((pc & 15) >= N) << 3. Sets *threshold to N.
  */
 static bool is_plt(const struct machine *m, struct dwarf_cursor c, uint64_t number, int64_t offset,
 		   int *threshold)
@@ -130,7 +129,7 @@ static bool is_plt(const struct machine *m, struct dwarf_cursor c, uint64_t numb
 	return *threshold >= 0 && *threshold <= 15;
 }
 
-/* Reads "*(register + base) + add", of which the base is read already. */
+/* Reads the rest of "*(register + base) + add", after read_base(). False: it is something else. */
 static bool is_deref(struct dwarf_cursor c, uint64_t *add)
 {
 	*add = 0;
@@ -141,7 +140,7 @@ static bool is_deref(struct dwarf_cursor c, uint64_t *add)
 	return !c.bad && c.at == c.end;
 }
 
-/* The next `size` bytes, as a block of their own. */
+/* Reads a block: its size and its bytes. */
 static struct dwarf_cursor read_block(struct dwarf_cursor *c)
 {
 	struct dwarf_cursor block = *c;
@@ -182,7 +181,7 @@ static void define_cfa_by_expression(struct run *r)
 
 /* --- Instructions --- */
 
-/* What is said of a register in a state; NULL: it is not one of those that are followed. */
+/* Where a state says that a register is saved; NULL: that register is not tracked. */
 static struct saved *saved_of(const struct run *r, struct state *s, uint64_t number)
 {
 	if (number == r->machine->bp)
@@ -190,7 +189,7 @@ static struct saved *saved_of(const struct run *r, struct state *s, uint64_t num
 	return number == r->machine->bx ? &s->bx : NULL;
 }
 
-/* Sets where a register is saved, if a rule can say so. */
+/* Sets where a register is saved, if a rule can express it. */
 static void set_saved(struct saved *saved, enum unwind_saved kind, int64_t offset)
 {
 	if (offset % 8 || offset / 8 < SCHAR_MIN || offset / 8 > SCHAR_MAX)
@@ -261,7 +260,7 @@ static void move_register(struct run *r, uint64_t number, uint64_t to)
 	r->now.caller_register = to;
 }
 
-/* Returns false in a CIE's own instructions. */
+/* Returns false in a CIE's instructions, where it is invalid. */
 static bool restore_register(struct run *r, uint64_t number)
 {
 	if (!r->initial)
@@ -271,7 +270,7 @@ static bool restore_register(struct run *r, uint64_t number)
 	else if (number == r->machine->bx)
 		r->now.bx = r->initial->bx;
 	else if (number == r->machine->return_address)
-		r->now.caller = r->initial->caller; /* never in a register there */
+		r->now.caller = r->initial->caller; /* never CALLER_IN_REGISTER */
 	return true;
 }
 
@@ -307,7 +306,7 @@ static bool recall(struct run *r)
 	return true;
 }
 
-/* Moves on by instructions of the machine. Far behind the end is as good as any place there. */
+/* Advances the location, at most to UINT64_MAX: all addresses after the FDE's end are equal. */
 static bool advance(struct run *r, uint64_t delta)
 {
 	if (__builtin_mul_overflow(delta, r->cie->code_align, &delta) ||
@@ -326,7 +325,7 @@ static bool set_location(struct run *r)
 	return true;
 }
 
-/* Those that have no operand within their first byte. Returns false for an unknown one. */
+/* Executes an instruction without an operand in its first byte. False: it is invalid. */
 static bool execute_extended(struct run *r, uint8_t op)
 {
 	struct dwarf_cursor *c = &r->c;
@@ -334,7 +333,7 @@ static bool execute_extended(struct run *r, uint8_t op)
 
 	switch (op) {
 	case DW_CFA_nop:
-	case DW_CFA_GNU_window_save: /* of other machines */
+	case DW_CFA_GNU_window_save: /* on other machines */
 		return true;
 	case DW_CFA_set_loc:
 		return set_location(r);
@@ -411,7 +410,7 @@ static bool execute_extended(struct run *r, uint8_t op)
 	}
 }
 
-/* Executes the next instruction, of which there is a byte. Returns false when it is invalid. */
+/* Executes the next instruction, which has at least one byte. False: it is invalid. */
 static bool execute(struct run *r)
 {
 	uint8_t byte = *r->c.at++, operand = byte & 0x3f;
@@ -431,7 +430,7 @@ static bool execute(struct run *r)
 
 /* --- Rows --- */
 
-/* Of the CFA alone. */
+/* The rule for the CFA only. */
 static struct unwind_rule cfa_rule_of(const struct machine *m, const struct state *s)
 {
 	struct unwind_rule rule = { .cfa = UNWIND_UNSUPPORTED };
@@ -504,7 +503,7 @@ static int add_rule(struct unwind_rows *rows, struct index *index, uint64_t hash
 	return 0;
 }
 
-/* The number of a rule, found in a small cache nearly always. */
+/* Sets *number to a rule's number, and adds the rule if it is new. The cache finds most. */
 static int number_rule(struct builder *b, const struct unwind_rule *rule, uint32_t *number)
 {
 	uint64_t bits, hash;
@@ -528,7 +527,7 @@ static int number_rule(struct builder *b, const struct unwind_rule *rule, uint32
 	return err;
 }
 
-/* From an address on a rule holds. */
+/* Adds a row: the rule holds from this address on. */
 static int add_row(struct builder *b, uint64_t address, const struct unwind_rule *rule)
 {
 	struct unwind_rows *rows = b->rows;
@@ -548,8 +547,8 @@ static int add_row(struct builder *b, uint64_t address, const struct unwind_rule
 }
 
 /*
- * From b->end to `limit` nothing is described. Where the program begins there is no caller: the
- * dynamic linker does not say so.
+ * Adds rows for the addresses from b->end to `limit`, which no FDE describes. The entry point is
+ * the outermost frame: the dynamic linker has no FDE that says so.
  */
 static int add_gap(struct builder *b, uint64_t limit)
 {
@@ -563,7 +562,7 @@ static int add_gap(struct builder *b, uint64_t limit)
 	return err || limit < UINT64_MAX ? err : add_row(b, b->entry + 1, &gap);
 }
 
-/* The state of the run holds from b->end to `limit`, as far as that is not behind. */
+/* Adds a row for the current state from b->end to `limit`, if that is higher. */
 static int add_state(struct builder *b, uint64_t limit)
 {
 	struct unwind_rule rule;
@@ -577,7 +576,7 @@ static int add_state(struct builder *b, uint64_t limit)
 	return err;
 }
 
-/* initial: NULL for a CIE's own instructions. */
+/* initial: the CIE's state; NULL for the CIE's instructions. */
 static void start_run(struct builder *b, const struct cfi_cie *cie, const struct state *initial)
 {
 	struct run *r = &b->run;
@@ -590,7 +589,7 @@ static void start_run(struct builder *b, const struct cfi_cie *cie, const struct
 	r->location = 0;
 }
 
-/* The rows of an FDE, as far as they are behind those that are there. */
+/* Adds the rows of an FDE for addresses after b->end. */
 static int add_fde(struct builder *b, const struct cfi_fde *fde)
 {
 	struct run *r = &b->run;
@@ -618,7 +617,7 @@ static int add_fde(struct builder *b, const struct cfi_fde *fde)
 	return err ?: add_state(b, fde->limit);
 }
 
-/* What all FDEs of a CIE begin with. */
+/* Executes a CIE's instructions: sets the initial state of its FDEs. */
 static void execute_cie(struct builder *b, const struct cfi_cie *cie, struct state *initial)
 {
 	struct run *r = &b->run;
@@ -649,7 +648,7 @@ static int build(struct builder *b)
 	return err ?: add_gap(b, UINT64_MAX);
 }
 
-/* *entry receives where the program begins. */
+/* Returns NULL for an unsupported machine. Sets *entry to the entry point. */
 static const struct machine *find_machine(Elf *elf, uint64_t *entry)
 {
 	GElf_Ehdr header;

@@ -9,13 +9,13 @@
 #include "symbol/elf_file.h"
 
 /*
- * Call frame information: what finds the callers of code that has no frame pointers. It also tells
- * where functions begin and end in files that have no symbols.
+ * Call frame information: unwinds code without frame pointers, and says where functions begin and
+ * end in files without symbols.
  */
 
 /*
- * Of x86-64 files; others have no rows. The rows are the caller's to free unless it fails:
- * -EINVAL (corrupt, or more than a limit), -ENOMEM, or why the file cannot be read.
+ * Reads the rows of an x86-64 file; other files have no rows. The caller frees them. Returns 0, or
+ * -EINVAL (corrupt, or above a limit), -ENOMEM, or the error of reading the file, and sets e.
  */
 unwind_reader cfi_read;
 
@@ -23,21 +23,21 @@ struct cfi_function {
 	uint64_t start, limit; /* ELF virtual addresses */
 };
 
-/* Sorted, and they do not overlap. Zero-initialised is none. */
+/* Sorted, without overlaps. Zero-initialised: none. */
 struct cfi_functions {
 	struct cfi_function *all;
 	size_t count;
 };
 
 /*
- * Of any machine. Returns 0, also when there is no call frame information, -ENOMEM, or -EINVAL and
- * says in e what is wrong with it.
+ * Reads the functions of a file of any machine. Returns 0, also if it has no call frame
+ * information, or -EINVAL (corrupt) or -ENOMEM, and sets e.
  */
 int cfi_functions_read(struct cfi_functions *functions, const struct elf_file *file,
 		       struct error *e);
 void cfi_functions_free(struct cfi_functions *functions);
 
-/* The function that has an address, or NULL. */
+/* The function around an address, or NULL. */
 const struct cfi_function *cfi_functions_find(const struct cfi_functions *functions,
 					      uint64_t address);
 

@@ -11,7 +11,7 @@
 #include "util/array.h"
 #include "util/sum.h"
 
-/* Sensible limits: the largest browsers have a tenth of each. */
+/* The largest browsers have a tenth of each limit. */
 #define SECTION_MAX ((uint64_t)128 * 1024 * 1024)
 #define FDES_MAX    2000000
 #define CIES_MAX    250000
@@ -37,7 +37,7 @@ static int64_t sign_extend(uint64_t value, size_t size)
 	return (int64_t)(value << unused) >> unused;
 }
 
-/* The number itself; DW_EH_PE_omit is none. Returns false for an unknown form. */
+/* Reads a number by the format in an encoding. False: unknown format, or DW_EH_PE_omit. */
 static bool read_encoded(struct dwarf_cursor *c, uint8_t encoding, uint8_t address_size,
 			 uint64_t *value)
 {
@@ -72,7 +72,7 @@ static bool read_encoded(struct dwarf_cursor *c, uint8_t encoding, uint8_t addre
 	}
 }
 
-/* An address of a section at `s`. Zero is none, whatever it is relative to. */
+/* Reads an address, which may be relative to its place in section s. 0 stays 0: no address. */
 static bool read_address(const struct cfi_section *s, struct dwarf_cursor *c, uint8_t encoding,
 			 uint8_t address_size, uint64_t *address)
 {
@@ -102,7 +102,7 @@ bool cfi_address(const struct cfi_cie *cie, struct dwarf_cursor *c, uint64_t *ad
 
 /* --- CIEs --- */
 
-/* The letters of an augmentation. Returns false when it is unknown what follows. */
+/* Reads augmentation data by its letters. False: an unknown letter has data of unknown size. */
 static bool read_augmentation(struct cfi_cie *cie, struct dwarf_cursor *c, const char *letters)
 {
 	struct dwarf_cursor data = *c;
@@ -137,8 +137,8 @@ static bool read_augmentation(struct cfi_cie *cie, struct dwarf_cursor *c, const
 		case 'S':
 			cie->signal = true;
 			break;
-		case 'B': /* of ARM: return addresses are signed by another key */
-		case 'G': /* of ARM: the stack has memory tags */
+		case 'B': /* ARM: return addresses are signed with another key */
+		case 'G': /* ARM: the stack has memory tags */
 			break;
 		default:
 			return cie->sized && !data.bad;
@@ -165,7 +165,7 @@ static bool parse_cie(const struct cfi_frames *f, struct cfi_cie *cie, struct dw
 	}
 	if (cie->address_size != 4 && cie->address_size != 8)
 		return false;
-	if (strncmp(letters, "eh", 2) == 0) { /* of GCC 2: the address of exception tables */
+	if (strncmp(letters, "eh", 2) == 0) { /* GCC 2: the address of exception tables */
 		dwarf_skip(c, cie->address_size);
 		letters += 2;
 	}
@@ -175,7 +175,7 @@ static bool parse_cie(const struct cfi_frames *f, struct cfi_cie *cie, struct dw
 	return read_augmentation(cie, c, letters) && !c->bad;
 }
 
-/* One that is in a form of its own is left away, and its FDEs with it. */
+/* Skips a CIE of an unknown format, and so its FDEs. */
 static int read_cie(struct cfi_frames *f, const struct cfi_section *s, uint32_t offset,
 		    struct dwarf_cursor *c, struct error *e)
 {
@@ -207,7 +207,7 @@ static const struct cfi_cie *find_cie(const struct cfi_frames *f, uint64_t offse
 	const struct cfi_cie *cies = f->cies + f->first_cie;
 	size_t count = f->cie_count - f->first_cie;
 
-	if (!count || cies[count - 1].offset == offset) /* as of nearly all */
+	if (!count || cies[count - 1].offset == offset) /* as for nearly all FDEs */
 		return count ? &cies[count - 1] : NULL;
 	return bsearch(&offset, cies, count, sizeof(*cies), compare_cie);
 }
@@ -215,8 +215,8 @@ static const struct cfi_cie *find_cie(const struct cfi_frames *f, uint64_t offse
 /* --- FDEs --- */
 
 /*
- * Linkers that drop a function leave its FDE in place, with 0 or the highest address: what is not
- * within executable segments describes nothing.
+ * Clips an FDE to its executable segment. False: it is in none. A linker that drops a function
+ * keeps its FDE, at 0 or the highest address.
  */
 static bool clip_to_code(struct cfi_frames *f, struct cfi_fde *fde)
 {
@@ -265,7 +265,7 @@ static int read_fde(struct cfi_frames *f, const struct cfi_section *s, uint64_t 
 
 /* --- Sections --- */
 
-/* What is behind its length field. */
+/* Reads a record after its length. id_size: the size of the field that names its CIE. */
 static int read_record(struct cfi_frames *f, struct cfi_section *s, uint32_t offset,
 		       unsigned int id_size, struct dwarf_cursor *c, struct error *e)
 {
@@ -298,7 +298,8 @@ static int read_records(struct cfi_frames *f, struct cfi_section *s, struct erro
 		record.at = c.at;
 		dwarf_skip(&c, size);
 		if (c.bad && !s->headless)
-			return error_set(e, 0, "corrupt %s: its record at 0x%" PRIx32 " is cut off",
+			return error_set(e, 0,
+					 "corrupt %s: its record at 0x%" PRIx32 " is truncated",
 					 s->eh ? ".eh_frame" : ".debug_frame", offset);
 		record.end = c.at;
 		if (size && !c.bad)
@@ -307,7 +308,7 @@ static int read_records(struct cfi_frames *f, struct cfi_section *s, struct erro
 	return err;
 }
 
-/* Reads all of a section that has been found. */
+/* Reads the whole section. */
 static int load(struct cfi_section *s, const char *name, struct error *e)
 {
 	uint64_t size = s->file.size;
@@ -360,7 +361,7 @@ static bool find_segment(Elf *elf, uint64_t address, GElf_Phdr *found)
 	return false;
 }
 
-/* .eh_frame_hdr, a segment of its own: where .eh_frame begins, and how many FDEs it has. */
+/* Reads .eh_frame_hdr, which has its own segment: the address of .eh_frame, the number of FDEs. */
 static bool read_header(const struct cfi_frames *f, const struct elf_file *file,
 			const GElf_Phdr *segment, struct cfi_section *s)
 {
@@ -405,7 +406,7 @@ static int open_headless(struct cfi_frames *f, struct cfi_section *s, const stru
 	return 0;
 }
 
-/* Only what is in executable segments can be executed. */
+/* Finds the executable segments. */
 static int find_code(struct cfi_frames *f, Elf *elf, struct error *e)
 {
 	uint64_t start = UINT64_MAX, limit = 0;
@@ -436,7 +437,7 @@ static int find_code(struct cfi_frames *f, Elf *elf, struct error *e)
 
 #define DIGIT_BITS 11
 
-/* Sorts by one digit of the starts; equal ones stay in order. */
+/* Sorts by one digit of the starts, stably. */
 static void sort_by_digit(const struct cfi_fde *from, struct cfi_fde *to, size_t count,
 			  uint64_t first, unsigned int shift)
 {
@@ -455,10 +456,7 @@ static void sort_by_digit(const struct cfi_fde *from, struct cfi_fde *to, size_t
 		to[places[(from[i].start - first) >> shift & mask]++] = from[i];
 }
 
-/*
- * By start; of equal ones the file's first is first. Digit by digit: qsort() takes a fourth of the
- * time of all that is done here.
- */
+/* Sorts FDEs by start, stably. A radix sort: qsort() would take a fourth of cfi_frames_read(). */
 static int sort_fdes(struct cfi_frames *f, struct error *e)
 {
 	uint64_t first = UINT64_MAX, last = 0;
@@ -511,8 +509,7 @@ int cfi_frames_read(struct cfi_frames *f, const struct elf_file *file, struct er
 	if (err)
 		return err;
 	eh_count = f->fde_count;
-	/* Programs of Go with parts in C have both: what is in the first does not need the second.
-	 */
+	/* Go programs with C parts have both sections. A corrupt second one leaves the first. */
 	err = open_section(f, debug, file, ".debug_frame", e);
 	if (!err && debug->size)
 		err = read_records(f, debug, e);

@@ -11,10 +11,9 @@
 #include "util/error.h"
 
 /*
- * The records of an ELF file's call frame information (DWARF 5, 6.4; LSB, Exception Frames): what
- * functions there are (FDEs), and what these have in common (CIEs). Every byte is looked at once:
- * the records of a hostile file cannot overlap, and there is a limit on each section's size and on
- * the records.
+ * The records of an ELF file's call frame information (DWARF 5, 6.4; LSB, Exception Frames): one
+ * FDE per function, and CIEs with what FDEs have in common. Files are untrusted: each byte is read
+ * once, for records cannot overlap, and the size of sections and the number of records are limited.
  */
 
 /* .eh_frame or .debug_frame, as a whole. */
@@ -23,33 +22,33 @@ struct cfi_section {
 	const uint8_t *bytes;
 	size_t size;
 	uint64_t address; /* ELF virtual address of its first byte */
-	bool eh;	  /* in the form of .eh_frame */
-	bool headless;	  /* no section header says where it ends: */
-	uint64_t fdes;	  /* it has so many FDEs, or */
-	bool terminated;  /* it ends at the first terminator */
+	bool eh;	  /* in the format of .eh_frame */
+	bool headless;	  /* no section header gives its size: */
+	uint64_t fdes;	  /* it ends after that many FDEs, or, if 0, */
+	bool terminated;  /* at the first terminator */
 };
 
 struct cfi_cie {
 	const struct cfi_section *section;
-	uint32_t offset; /* within the section */
+	uint32_t offset; /* in the section */
 	uint32_t instructions, size;
 	uint64_t code_align;
 	int64_t data_align;
 	uint64_t return_register;
 	uint8_t encoding; /* of addresses */
 	uint8_t address_size;
-	bool sized;  /* FDEs have augmentation data, after its size */
-	bool signal; /* FDEs are of signal frames */
+	bool sized;  /* its FDEs have augmentation data, preceded by its size */
+	bool signal; /* its FDEs describe signal frames */
 };
 
 struct cfi_fde {
-	uint64_t start, limit; /* ELF virtual addresses, within executable segments; never empty */
+	uint64_t start, limit; /* ELF virtual addresses, in an executable segment; never empty */
 	uint32_t cie;
-	uint32_t instructions, size; /* within the section */
+	uint32_t instructions, size; /* in the section */
 };
 
 struct cfi_frames {
-	struct cfi_fde *fdes; /* sorted by start, then as in the file; they may overlap */
+	struct cfi_fde *fdes; /* sorted by start, then by position in the file; they may overlap */
 	size_t fde_count, fde_room;
 	struct cfi_cie *cies;
 	size_t cie_count, cie_room;
@@ -64,18 +63,18 @@ struct cfi_frames {
 };
 
 /*
- * Reads .eh_frame, which is found without section headers too, and .debug_frame. file must stay
- * open and f stay in place until cfi_frames_free(), which is to be called in any case. Returns 0,
- * also when there are no records, -ENOMEM, or another negative errno and says in e what is wrong.
+ * Reads .eh_frame, also of a file without section headers, and .debug_frame. Until
+ * cfi_frames_free(), which must be called in any case, the caller keeps the file open and f in
+ * place. Returns 0, also if there are no records, or a negative errno, and sets e.
  */
 int cfi_frames_read(struct cfi_frames *f, const struct elf_file *file, struct error *e);
 void cfi_frames_free(struct cfi_frames *f);
 
-/* Over some bytes of a section. */
+/* A cursor over `size` bytes of a section. */
 struct dwarf_cursor cfi_cursor(const struct cfi_frames *f, const struct cfi_section *s,
 			       uint32_t offset, uint32_t size);
 
-/* Reads an address of an FDE. Returns false: it is coded in a way that no FDE uses. */
+/* Reads an address of an FDE. False: the encoding is invalid for an FDE. */
 bool cfi_address(const struct cfi_cie *cie, struct dwarf_cursor *c, uint64_t *address);
 
 #endif

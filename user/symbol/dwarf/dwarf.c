@@ -19,37 +19,38 @@
 #define NONE	   UINT32_MAX
 
 /*
- * An address lies in one function and some that are inlined there, and in one row. Were each in all
- * that a file can have, time would be the product of both.
+ * An address is in one function, the functions inlined there, and one row. In a malicious file it
+ * may be in every range: the visits of addresses by ranges are limited to VISITS_MAX per address on
+ * average, and VISITS_LEAST more.
  */
 #define VISITS_MAX   1000
 #define VISITS_LEAST ((uint64_t)10 * 1000 * 1000)
 
 /*
- * Compressed sections are kept whole, as far as they are read, in an eighth of the memory that is
- * free: what else starts meanwhile finds the rest, and of today's machines that is still enough for
- * all but the largest debug files. What always fits is the sections of most programs.
+ * Compressed sections are kept whole in 1/SHARE of the available memory, which is enough for all
+ * but the largest debug files and leaves memory to other processes; but at least in ROOM_LEAST
+ * bytes, which is enough for most programs.
  */
 #define SHARE	   8
 #define ROOM_LEAST ((uint64_t)16 * 1024 * 1024)
 
-/* How often it is asked whether to stop: in entries. */
+/* Entries read between two calls of batch_stopped() */
 #define ASK_STOP 65536
 
-/* A function at an address: the one it lies in, or one that is inlined there. */
+/* A function at an address: the function around it, or one inlined there. */
 struct frame {
 	uint64_t entry;
 	uint32_t outer; /* the frame around it, or NONE */
 	uint32_t function;
-	uint64_t call_file; /* of the unit, until it is known as: */
-	const char *call_path;
+	uint64_t call_file;    /* number in the unit's file table, */
+	const char *call_path; /* and its path */
 	uint32_t call_line, call_column;
 	bool inlined;
 };
 
-/* What is known of an address. */
+/* What DWARF says about an address. */
 struct place {
-	uint64_t unit;	/* the offset of the unit that it lies in; UINT64_MAX: none is known */
+	uint64_t unit;	/* offset of its unit; UINT64_MAX: unknown */
 	uint32_t inner; /* its innermost frame, or NONE */
 	bool has_row;
 	uint32_t line, column;
@@ -61,21 +62,23 @@ struct work {
 	struct dwarf_file file;
 	int root;
 	const char *image;
-	struct place *places; /* of each of the batch's addresses */
+	struct place *places; /* by address of the batch */
 	struct frame *frames;
 	size_t frame_count, frame_room;
 	struct dwarf_names names;
 	uint64_t visits; /* of addresses by ranges */
-	uint64_t room;	 /* to keep compressed sections whole */
+	uint64_t room;	 /* left for keeping compressed sections whole */
+
+	/* To be warned of */
 	bool corrupt;
-	bool no_zstd;	   /* compressed with it, and the library is not there */
-	bool too_large;	   /* compressed with zstd, and too large for the memory that is free */
-	bool no_alternate; /* it is missing */
-	size_t missing;	   /* .dwo files */
+	bool no_zstd;	   /* a section is compressed with zstd; libzstd is missing */
+	bool too_large;	   /* a section compressed with zstd exceeds `room` */
+	bool no_alternate; /* dwz(1)'s file is missing */
+	size_t missing;	   /* number of missing .dwo files */
 };
 
-/* Notes that a part of the file cannot be read; other errors pass. */
-static int overlook(struct work *w, int err)
+/* Notes an unreadable part of the file, which is skipped. Returns 0; other errors unchanged. */
+static int skip_unreadable(struct work *w, int err)
 {
 	w->corrupt |= err == -EINVAL;
 	w->no_zstd |= err == -ENOTSUP;
@@ -83,13 +86,13 @@ static int overlook(struct work *w, int err)
 	return err == -EINVAL || err == -ENOTSUP || err == -EFBIG ? 0 : err;
 }
 
-/* Counts that a range holds an address. Returns 0, or -EINVAL when it is too often. */
+/* Counts a visit of an address by a range. Returns 0, or -EINVAL above the limit. */
 static int count_visit(struct work *w)
 {
 	return w->visits++ / VISITS_MAX > w->b->count + VISITS_LEAST / VISITS_MAX ? -EINVAL : 0;
 }
 
-/* --- Which unit each address lies in --- */
+/* --- The unit of each address --- */
 
 static int claim(void *context, uint64_t start, uint64_t limit, uint64_t unit)
 {
@@ -130,8 +133,8 @@ static int claim_unit(void *context, const struct dwarf_unit *unit)
 	return dwarf_ranges(unit, &unit->low, &unit->high, &unit->ranges, claim_range, &c);
 }
 
-/* Whether an address is in no unit, and not in what the linker makes itself. */
-static bool has_lost(const struct work *w)
+/* Whether an address is in no known unit, except in the PLT, which the linker generates. */
+static bool has_unclaimed(const struct work *w)
 {
 	struct elf_range plt[8]; /* .plt, .plt.got, .plt.sec, .plt.bnd */
 	size_t count = elf_section_ranges(w->file.elf.elf, ".plt", plt, sizeof(plt) / sizeof(*plt));
@@ -148,15 +151,12 @@ static bool has_lost(const struct work *w)
 	return false;
 }
 
-/*
- * By .debug_aranges, which not all compilers write: what is in none of those is looked for in the
- * units themselves.
- */
+/* Finds the units by .debug_aranges; if they miss an address, by the units themselves. */
 static int find_units(struct work *w)
 {
-	int err = overlook(w, dwarf_unit_ranges(&w->file, claim, w));
+	int err = skip_unreadable(w, dwarf_unit_ranges(&w->file, claim, w));
 
-	if (!err && has_lost(w))
+	if (!err && has_unclaimed(w))
 		err = dwarf_find_units(&w->file, claim_unit, w);
 	return err;
 }
@@ -167,13 +167,13 @@ struct scan {
 	struct work *w;
 	const struct dwarf_unit *unit;
 	struct dwarf_die die;
-	uint64_t around; /* the entry of the function that this is in; UINT64_MAX: in none */
+	uint64_t around; /* entry of the function around this one; UINT64_MAX: none */
 	size_t depth;
 	uint64_t arounds[DEPTH_MAX];
-	bool covers; /* some address */
+	bool covers; /* the function covers an address */
 };
 
-/* Where the origin of an inlined function is; it is as good as its name. */
+/* Sets *entry to the abstract origin of an inlined function, and returns the origin's file. */
 static struct dwarf_file *origin(const struct scan *s, uint64_t *entry)
 {
 	const struct dwarf_value *v = &s->die.values[ATTR_ORIGIN];
@@ -217,9 +217,9 @@ static int add_frame(struct scan *s, struct place *place)
 }
 
 /*
- * Of functions that overlap, which they should not, the first counts; but one inside of another
- * takes its place, as that of a nested function does. Nothing is inside of itself: ranges of one
- * function that overlap are no matter.
+ * Whether the current function becomes the innermost one of an address: it is nested in, or inlined
+ * into, the innermost function so far. Of functions that overlap otherwise, which only corrupt
+ * files have, the first counts. A function is not nested in itself, so its own ranges may overlap.
  */
 static bool belongs(const struct scan *s, const struct place *place)
 {
@@ -260,7 +260,7 @@ static int visit_function(struct scan *s)
 
 	s->covers = false;
 	err = dwarf_ranges(s->unit, &low, &high, &ranges, cover, s);
-	/* What is inlined in code lies within that code. */
+	/* Code inlined into this code is within its ranges: skips its children. */
 	if (!s->covers && die->tag == DW_TAG_inlined_subroutine && dwarf_has(die, ATTR_SIBLING) &&
 	    die->values[ATTR_SIBLING].number > die->next) {
 		die->next = die->values[ATTR_SIBLING].number;
@@ -269,7 +269,7 @@ static int visit_function(struct scan *s)
 	return err;
 }
 
-/* Goes one entry further in depth. Returns 0 or an error; *end becomes true at the unit's end. */
+/* Handles the entry just read, and tracks the depth. *end becomes true at the end of the unit. */
 static int step(struct scan *s, bool *end)
 {
 	struct dwarf_die *die = &s->die;
@@ -322,7 +322,7 @@ static int scan_entries(struct work *w, const struct dwarf_unit *unit)
 struct rows {
 	struct work *w;
 	struct dwarf_lines table;
-	size_t next; /* the first address that is not below `from` */
+	size_t next; /* the first address at or after `from` */
 	uint64_t from;
 };
 
@@ -332,7 +332,7 @@ static int place_row(void *context, const struct dwarf_row *row, uint64_t limit)
 	struct batch *b = r->w->b;
 	int err = 0;
 
-	/* Rows mostly rise: the search goes on where it was. */
+	/* Rows are mostly in order: continues where the last search ended. */
 	if (row->address < r->from ||
 	    (r->next < b->count && b->addresses[r->next].address < row->address))
 		r->next = batch_lower_bound(b->addresses, 0, b->count, row->address);
@@ -351,8 +351,8 @@ static int place_row(void *context, const struct dwarf_row *row, uint64_t limit)
 	return err;
 }
 
-/* The paths of the files where functions were inlined, of frames [first, frame_count). */
-static int name_call_files(struct rows *r, size_t first)
+/* Sets call_path of the frames [first, frame_count). */
+static int find_call_paths(struct rows *r, size_t first)
 {
 	int err = 0;
 
@@ -366,8 +366,8 @@ static int name_call_files(struct rows *r, size_t first)
 /* --- Units --- */
 
 /*
- * The entries are in another file, which is closed when they are read: programs may have ten
- * thousand of them.
+ * Scans the entries of a split unit, which are in another file. That file is closed at once: a
+ * program may have ten thousand of them.
  */
 static int scan_split(struct work *w, const struct dwarf_unit *skeleton)
 {
@@ -381,17 +381,17 @@ static int scan_split(struct work *w, const struct dwarf_unit *skeleton)
 	err = dwarf_open_split(skeleton, w->root, w->image, file, &unit);
 	if (!err) {
 		err = dwarf_note_unit(&unit);
-		err = err ?: overlook(w, scan_entries(w, &unit));
+		err = err ?: skip_unreadable(w, scan_entries(w, &unit));
 		err = err ?: dwarf_names_resolve(&w->names, first);
 		dwarf_names_forget(&w->names);
 		dwarf_file_close(file);
 	}
 	free(file);
 	w->missing += err == -ENOENT;
-	return err == -ENOENT ? 0 : overlook(w, err);
+	return err == -ENOENT ? 0 : skip_unreadable(w, err);
 }
 
-/* A unit's functions, their names as far as they are in the unit, and its lines. */
+/* Reads a unit's functions, those of their names that are in this unit, and its lines. */
 static int read_unit(struct rows *r, const struct dwarf_unit *unit)
 {
 	struct work *w = r->w;
@@ -399,15 +399,15 @@ static int read_unit(struct rows *r, const struct dwarf_unit *unit)
 	int err = 0;
 
 	if (unit->has_lines)
-		err = overlook(w, dwarf_lines_open(&r->table, unit, w->b->p));
+		err = skip_unreadable(w, dwarf_lines_open(&r->table, unit, w->b->p));
 	if (!err && unit->dwo_name.section)
 		err = scan_split(w, unit);
 	else if (!err)
-		err = overlook(w, scan_entries(w, unit))
+		err = skip_unreadable(w, scan_entries(w, unit))
 			      ?: dwarf_names_read(&w->names, unit, &r->table, first_name);
-	err = err ?: name_call_files(r, first_frame);
+	err = err ?: find_call_paths(r, first_frame);
 	if (!err && r->table.program)
-		err = overlook(w, dwarf_lines_run(&r->table, place_row, r));
+		err = skip_unreadable(w, dwarf_lines_run(&r->table, place_row, r));
 	return err;
 }
 
@@ -418,8 +418,8 @@ static int scan_unit(struct work *w, uint64_t offset)
 	int err = dwarf_unit_read(&w->file, offset, &unit);
 
 	if (err)
-		return overlook(w, err);
-	dwarf_unit_hold(&unit);
+		return skip_unreadable(w, err);
+	dwarf_unit_load(&unit);
 	err = dwarf_note_unit(&unit);
 	err = err ?: read_unit(&r, &unit);
 	dwarf_lines_close(&r.table);
@@ -433,7 +433,7 @@ static int by_offset(const void *x, const void *y)
 	return (*a > *b) - (*a < *b);
 }
 
-/* Every unit with an address in it, once, in the order in which they stand. */
+/* Scans each unit that has an address once, in the order of the file. */
 static int scan_units(struct work *w)
 {
 	uint64_t *units = calloc(w->b->count + 1, sizeof(*units));
@@ -456,9 +456,9 @@ static int scan_units(struct work *w)
 	return err;
 }
 
-/* --- What the profile gets --- */
+/* --- Results for the profile --- */
 
-/* The outermost function is the one that the symbol table tells, if it does. */
+/* Adds a frame's function to the profile. The outermost keeps the name from the symbol table. */
 static int find_function(struct work *w, const struct batch_address *address,
 			 const struct frame *frame, uint32_t *id)
 {
@@ -491,8 +491,8 @@ static size_t count_frames(const struct work *w, const struct place *place)
 	return count;
 }
 
-/* Where DWARF knows a line, but no function. */
-static int add_line_alone(struct work *w, size_t i)
+/* For an address of which DWARF has a line but no function. */
+static int add_line_only(struct work *w, size_t i)
 {
 	const struct place *place = &w->places[i];
 	uint32_t location = w->b->addresses[i].location;
@@ -508,7 +508,7 @@ static int add_line_alone(struct work *w, size_t i)
 	return profile_set_lines(w->b->p, location, &line, 1);
 }
 
-/* room: for lines, of the most frames of any address. */
+/* lines: an array with room for all frames of any address. */
 static int add_lines(struct work *w, size_t i, struct profile_line *lines)
 {
 	const struct place *place = &w->places[i];
@@ -524,7 +524,7 @@ static int add_lines(struct work *w, size_t i, struct profile_line *lines)
 		if (err)
 			return err;
 		if (at.function == PROFILE_NONE)
-			continue; /* without a name: its code is told as its caller's */
+			continue; /* no name: its code counts as its caller's */
 		if (at.file == w->b->p->functions[at.function].file)
 			at.file = NULL;
 		lines[count++] = at;
@@ -533,7 +533,7 @@ static int add_lines(struct work *w, size_t i, struct profile_line *lines)
 		at.file = frame->call_path;
 	}
 	if (!count)
-		return add_line_alone(w, i);
+		return add_line_only(w, i);
 	return profile_set_lines(w->b->p, w->b->addresses[i].location, lines, count);
 }
 
@@ -562,17 +562,17 @@ static int resolve(struct work *w)
 	int err = dwarf_file_open(&w->file);
 
 	if (err)
-		return overlook(w, err);
+		return skip_unreadable(w, err);
 	err = dwarf_open_alternate(&w->file, w->root);
 	w->no_alternate = err == -ENOENT;
-	err = err == -ENOENT ? 0 : overlook(w, err);
+	err = err == -ENOENT ? 0 : skip_unreadable(w, err);
 	err = err ?: find_units(w);
 	err = err ?: scan_units(w);
 	err = err ?: dwarf_names_resolve(&w->names, 0);
 	return err ?: deliver(w);
 }
 
-/* Tells why lines or inlined functions may be missing, as far as it is the debug information's. */
+/* Warns of debug information that is corrupt or missing. */
 static int warn(const struct work *w)
 {
 	struct profile *p = w->b->p;
@@ -594,19 +594,19 @@ static int warn(const struct work *w)
 	if (!err && w->too_large)
 		err = profile_warn(p,
 				   "%s: its debug information is compressed with zstd, and larger "
-				   "than an eighth of the memory that is free: source lines and "
+				   "than an eighth of the available memory: source lines and "
 				   "inlined functions may be missing (objcopy "
-				   "--decompress-debug-sections unpacks it)",
+				   "--decompress-debug-sections decompresses it)",
 				   path);
 	if (!err && w->missing)
 		err = profile_warn(p,
 				   "%s: %zu .dwo files with its debug information are missing: "
-				   "no functions that are inlined there",
+				   "so are the functions inlined there",
 				   path, w->missing);
 	if (!err && w->no_alternate)
 		err = profile_warn(p,
-				   "%s: the file of dwz(1) with a part of its debug information "
-				   "is missing: inlined functions may be, too",
+				   "%s: the file of dwz(1) with part of its debug information is "
+				   "missing: inlined functions may be missing",
 				   path);
 	return err;
 }

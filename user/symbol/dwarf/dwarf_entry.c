@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Entries of .debug_info, and the abbreviations that say how each is written. */
+/* Entries of .debug_info, and the abbreviations that define their encoding. */
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,18 +7,18 @@
 #include "symbol/dwarf/dwarf_unit.h"
 #include "util/array.h"
 
-/* Compilers make tables of some hundred, link-time optimizers of some thousand. */
+/* Compilers write some hundred per table, link-time optimizers some thousand. */
 #define ABBREVIATIONS_MAX 1000000
 #define TABLE_MAX	  ((size_t)16 * 1024 * 1024)
 
-/* An entry is below 200 bytes, without blocks; blocks may be of any size. */
+/* An entry has less than 200 bytes, except for blocks, which may have any size. */
 #define ENTRY_USUAL 4096
 #define ENTRY_MAX   ((size_t)64 * 1024 * 1024)
 
-/* --- Forms: how an attribute's value is written, and what it means --- */
+/* --- Forms: the encoding and meaning of an attribute's value --- */
 
 enum form_size {
-	/* Below 32: so many bytes */
+	/* 0 to 31: that many bytes */
 	SIZE_ADDRESS = 32,
 	SIZE_OFFSET,
 	SIZE_REF_ADDR, /* an address in DWARF 2, an offset later */
@@ -142,21 +142,21 @@ static uint8_t find_attribute(uint64_t code)
 struct dwarf_abbreviation {
 	uint64_t code;
 	uint32_t tag;
-	uint32_t first, count; /* specs */
-	uint32_t fixed;	       /* the size of all values together; UINT32_MAX: it varies */
+	uint32_t first, count; /* its specs */
+	uint32_t fixed;	       /* the size of all values; UINT32_MAX: variable */
 	bool children;
 };
 
 struct dwarf_spec {
 	struct form form;
-	uint8_t attribute; /* ATTR_COUNT: of no use here */
+	uint8_t attribute; /* ATTR_COUNT: not used */
 	int64_t implicit;
 };
 
 struct dwarf_abbreviations {
 	uint64_t offset;
 	unsigned int version, offset_size, address_size;
-	struct dwarf_abbreviation *entries; /* by code */
+	struct dwarf_abbreviation *entries; /* sorted by code */
 	size_t count, room;
 	struct dwarf_spec *specs;
 	size_t spec_count, spec_room;
@@ -177,7 +177,7 @@ void dwarf_forget_abbreviations(struct dwarf_file *file)
 	file->abbreviations = NULL;
 }
 
-/* The size of a value that is always the same; UINT32_MAX: it varies. */
+/* The size of a form's values; UINT32_MAX: variable. */
 static uint32_t fixed_size(const struct dwarf_abbreviations *a, unsigned int size)
 {
 	switch (size) {
@@ -217,7 +217,7 @@ static int read_specs(struct dwarf_abbreviations *a, struct dwarf_cursor *c,
 	return -EINVAL;
 }
 
-/* Returns 1 when there is one more, 0 at the table's end, or a negative errno. */
+/* Returns 1, 0 at the end of the table, or a negative errno. */
 static int read_abbreviation(struct dwarf_abbreviations *a, struct dwarf_cursor *c)
 {
 	struct dwarf_abbreviation entry = { .code = dwarf_uleb(c), .first = a->spec_count };
@@ -250,7 +250,7 @@ static int read_table(struct dwarf_file *file, struct dwarf_abbreviations *a)
 	struct dwarf_section *section = &file->sections[DWARF_ABBREV];
 	int more = -EINVAL;
 
-	/* How long it is tells its end alone. */
+	/* Only its end says how long the table is. */
 	for (size_t want = 16 * 1024; want <= TABLE_MAX; want *= 32) {
 		struct dwarf_cursor c = dwarf_section_cursor(section, a->offset, want);
 		const uint8_t *start = c.at;
@@ -269,7 +269,7 @@ static int read_table(struct dwarf_file *file, struct dwarf_abbreviations *a)
 	return more;
 }
 
-/* Those of a unit; they stay until another unit's are asked for. */
+/* Finds a unit's abbreviations, which stay valid until those of another unit are requested. */
 static int find_abbreviations(const struct dwarf_unit *unit, struct dwarf_abbreviations **found)
 {
 	struct dwarf_file *file = unit->file;
@@ -297,7 +297,7 @@ static int find_abbreviations(const struct dwarf_unit *unit, struct dwarf_abbrev
 	return 0;
 }
 
-/* Compilers number them from 1 on. */
+/* Compilers number abbreviations from 1 on. */
 static const struct dwarf_abbreviation *find_code(const struct dwarf_abbreviations *a,
 						  uint64_t code)
 {
@@ -335,9 +335,9 @@ static bool read_indirect(const struct dwarf_unit *unit, struct dwarf_cursor *c,
 	return read_value(unit, &spec, c, position + (c->at - start), v);
 }
 
-/* What the number of a string or reference is an offset into. */
-static void place_value(const struct dwarf_unit *unit, const struct form *form,
-			struct dwarf_value *v)
+/* Makes a reference an offset in .debug_info, and sets the section of a string. */
+static void relocate_value(const struct dwarf_unit *unit, const struct form *form,
+			   struct dwarf_value *v)
 {
 	struct dwarf_file *file = unit->file, *other = file->alternate;
 
@@ -353,7 +353,7 @@ static void place_value(const struct dwarf_unit *unit, const struct form *form,
 		v->strings = &file->sections[DWARF_STR];
 }
 
-/* position: the cursor's, in .debug_info. */
+/* position: the cursor's offset in .debug_info. Returns false for invalid values. */
 static bool read_value(const struct dwarf_unit *unit, const struct dwarf_spec *spec,
 		       struct dwarf_cursor *c, uint64_t position, struct dwarf_value *v)
 {
@@ -395,19 +395,18 @@ static bool read_value(const struct dwarf_unit *unit, const struct dwarf_spec *s
 		else
 			v->number = dwarf_number(c, size);
 	}
-	place_value(unit, form, v);
+	relocate_value(unit, form, v);
 	return !c->bad;
 }
 
-/* The tags that have code of their own */
-static bool is_of_use(unsigned int tag)
+static bool is_function(unsigned int tag)
 {
 	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
 /*
- * Below these is no code: compilers define methods elsewhere. But GCC defines those of a function's
- * own types, as generic lambdas are, where they stand.
+ * Whether an entry has no functions with code below it. Compilers define methods outside of types;
+ * but in types that are local to a function, such as generic lambdas, GCC defines them inside.
  */
 static bool has_no_code(unsigned int tag, enum dwarf_wanted wanted)
 {
@@ -452,7 +451,7 @@ static int read_values(const struct dwarf_unit *unit, const struct dwarf_abbrevi
 	return 0;
 }
 
-/* c: at the entry. die->next becomes the end of its values. */
+/* c: at the entry. Sets die->next to the end of its values. */
 static int read_die(const struct dwarf_unit *unit, const struct dwarf_abbreviations *a,
 		    struct dwarf_cursor *c, enum dwarf_wanted wanted, struct dwarf_die *die)
 {
@@ -471,7 +470,7 @@ static int read_die(const struct dwarf_unit *unit, const struct dwarf_abbreviati
 		return -EINVAL;
 	die->tag = entry->tag;
 	die->children = entry->children;
-	if (wanted && entry->fixed != UINT32_MAX && !is_of_use(entry->tag) &&
+	if (wanted && entry->fixed != UINT32_MAX && !is_function(entry->tag) &&
 	    !(entry->children && has_no_code(entry->tag, wanted)))
 		dwarf_skip(c, entry->fixed);
 	else

@@ -9,18 +9,18 @@
 
 #include "util/array.h"
 
-/* The longest thing that is read at once: an entry of the file table with its name. */
-#define AHEAD	  ((size_t)2 * PATH_MAX)
-#define CHUNK	  ((size_t)32 * 1024)
-#define FORMATS	  16
-#define FILES_MAX 4000000
+/* Bytes that are read at once, at most: an entry of the file table with its name */
+#define AHEAD	    ((size_t)2 * PATH_MAX)
+#define CHUNK	    ((size_t)32 * 1024)
+#define FORMATS_MAX 16
+#define FILES_MAX   4000000
 
-/* Reads the table from front to back, as much of it as is needed at a time. */
+/* Reads the table from front to back, a chunk at a time. */
 struct stream {
 	const struct dwarf_lines *t;
 	struct dwarf_cursor c;
 	const uint8_t *start;
-	uint64_t from; /* where `start` is in the section */
+	uint64_t from; /* offset of `start` in the section */
 };
 
 static uint64_t position(const struct stream *s)
@@ -28,7 +28,6 @@ static uint64_t position(const struct stream *s)
 	return s->from + (s->c.at - s->start);
 }
 
-/* From an offset on. */
 static void seek(struct stream *s, uint64_t offset)
 {
 	uint64_t left = offset < s->t->limit ? s->t->limit - offset : 0;
@@ -39,6 +38,7 @@ static void seek(struct stream *s, uint64_t offset)
 	s->from = offset;
 }
 
+/* Reads the next chunk if less than AHEAD bytes are left. */
 static void look_ahead(struct stream *s)
 {
 	if ((size_t)(s->c.end - s->c.at) < AHEAD && s->from + (s->c.end - s->start) < s->t->limit)
@@ -76,7 +76,7 @@ static int add_source(struct dwarf_lines *t, struct dwarf_text name, uint64_t di
 	return 0;
 }
 
-/* Up to DWARF 4: the directories and files are numbered from 1, 0 is the unit's. */
+/* Up to DWARF 4. Directories and files are numbered from 1; number 0 is the unit's own. */
 static int read_old_tables(struct dwarf_lines *t, struct stream *s)
 {
 	int err = add_directory(t, t->unit->directory);
@@ -100,7 +100,7 @@ struct format {
 	uint64_t content, form;
 };
 
-/* Reads a field as a number, or as a string's place. Returns false for an unknown form. */
+/* Reads a field into *number or *text. Returns false for an unknown form. */
 static bool read_field(struct stream *s, uint64_t form, uint64_t *number, struct dwarf_text *text)
 {
 	struct dwarf_file *file = s->t->unit->file;
@@ -147,14 +147,14 @@ static bool read_field(struct stream *s, uint64_t form, uint64_t *number, struct
 	}
 }
 
-/* DWARF 5: a table says itself what it is made of. files: of files, else of directories. */
+/* DWARF 5: tables define the format of their entries. files: the file table, else directories. */
 static int read_table(struct dwarf_lines *t, struct stream *s, bool files)
 {
-	struct format formats[FORMATS];
+	struct format formats[FORMATS_MAX];
 	uint64_t count, format_count = dwarf_number(&s->c, 1);
 	int err = 0;
 
-	if (format_count > FORMATS)
+	if (format_count > FORMATS_MAX)
 		return -EINVAL;
 	for (uint64_t i = 0; i < format_count; i++) {
 		formats[i].content = dwarf_uleb(&s->c);
@@ -246,7 +246,7 @@ void dwarf_lines_close(struct dwarf_lines *t)
 
 /* --- Files --- */
 
-/* Appends a string and returns whether it is there and fits. */
+/* Appends a path to a path. Returns false if it is missing, empty or too long. */
 static bool append(char *path, size_t size, const struct dwarf_text *text)
 {
 	const char *string =
@@ -295,8 +295,8 @@ struct machine {
 	struct dwarf_lines *t;
 	struct dwarf_row row, last;
 	bool has_last; /* in this sequence */
-	bool left_out; /* by the linker: the sequence is of code that is not there */
-	dwarf_row_told *tell;
+	bool dropped;  /* by the linker: the sequence's code is not in the file */
+	dwarf_row_visit *visit;
 	void *context;
 };
 
@@ -311,9 +311,9 @@ static int emit(struct machine *m)
 	int err = 0;
 
 	if (!m->has_last)
-		m->left_out = m->row.address < m->t->unit->file->code_start;
-	if (m->has_last && !m->left_out && m->last.address < m->row.address)
-		err = m->tell(m->context, &m->last, m->row.address);
+		m->dropped = m->row.address < m->t->unit->file->code_start;
+	if (m->has_last && !m->dropped && m->last.address < m->row.address)
+		err = m->visit(m->context, &m->last, m->row.address);
 	m->last = m->row;
 	m->has_last = true;
 	return err;
@@ -384,9 +384,9 @@ static int standard(struct machine *m, unsigned int opcode, struct dwarf_cursor 
 	return 0;
 }
 
-int dwarf_lines_run(struct dwarf_lines *t, dwarf_row_told *tell, void *context)
+int dwarf_lines_run(struct dwarf_lines *t, dwarf_row_visit *visit, void *context)
 {
-	struct machine m = { .t = t, .tell = tell, .context = context };
+	struct machine m = { .t = t, .visit = visit, .context = context };
 	struct stream s = { .t = t };
 	int err = 0;
 

@@ -5,10 +5,10 @@
 #include "profile/profile.h"
 #include "symbol/dwarf/dwarf_unit.h"
 
-/* A unit's table of source lines in .debug_line: its files, and the program that makes lines. */
+/* A unit's line table in .debug_line: its files, and the program that generates the rows. */
 struct dwarf_lines {
-	const struct dwarf_unit *unit; /* NULL: none is open */
-	struct profile *p;	       /* owns the files' names */
+	const struct dwarf_unit *unit; /* NULL: not open */
+	struct profile *p;	       /* owns the files' paths */
 
 	/* private to dwarf_line.c */
 	unsigned int version, offset_size;
@@ -21,10 +21,10 @@ struct dwarf_lines {
 	struct dwarf_source {
 		struct dwarf_text name;
 		uint64_t directory;
-		const char *path; /* NULL: not made yet */
+		const char *path; /* NULL: not read yet */
 	} * sources;
 	size_t source_count, source_room;
-	bool moved; /* a name was read: up to DWARF 4 they stand in the section of the program */
+	bool moved; /* a name was read: up to DWARF 4 from the program's section */
 };
 
 struct dwarf_row {
@@ -33,20 +33,20 @@ struct dwarf_row {
 	uint32_t line, column;
 };
 
-/* Told of a row, which holds from its address up to limit. Returns 0 or an error that ends it. */
-typedef int dwarf_row_told(void *context, const struct dwarf_row *row, uint64_t limit);
+/* Called for a row, which covers [row->address, limit). Returns 0, or an error to end the run. */
+typedef int dwarf_row_visit(void *context, const struct dwarf_row *row, uint64_t limit);
 
 /*
- * Reads the names of the files. unit must stay as long as the table is open. Returns 0, -EINVAL
- * when there is no table or a corrupt one, or -ENOMEM; then it is closed.
+ * Reads the header of a unit's line table. The caller keeps unit while the table is open. Returns
+ * 0, or -EINVAL (no table, or corrupt) or -ENOMEM, and then the table is closed.
  */
 int dwarf_lines_open(struct dwarf_lines *t, const struct dwarf_unit *unit, struct profile *p);
 void dwarf_lines_close(struct dwarf_lines *t);
 
-/* Tells all rows. Returns 0, -EINVAL when the program is corrupt, or what `tell` returned. */
-int dwarf_lines_run(struct dwarf_lines *t, dwarf_row_told *tell, void *context);
+/* Calls visit() for all rows. Returns 0, -EINVAL if the program is corrupt, or visit()'s error. */
+int dwarf_lines_run(struct dwarf_lines *t, dwarf_row_visit *visit, void *context);
 
-/* The whole path of a file by its number, as a string of p's; *path is NULL when not known. */
+/* Sets *path to the path of a file, owned by p; NULL: unknown. Returns 0 or -ENOMEM. */
 int dwarf_lines_file(struct dwarf_lines *t, uint64_t number, const char **path);
 
 #endif

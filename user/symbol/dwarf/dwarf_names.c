@@ -10,7 +10,7 @@
 #include "symbol/dwarf/dwarf_line.h"
 #include "util/array.h"
 
-/* An entry refers to its abstract one, that to its declaration, each perhaps in another unit. */
+/* References followed: an entry refers to its abstract origin, and that to its declaration. */
 #define HOPS_MAX 8
 
 /* Namespaces and types around a function. */
@@ -18,10 +18,10 @@
 #define DEPTH_MAX  1024
 #define NAME_LIMIT ((size_t)64 * 1024)
 
-/* Where entries are read at the moment. */
+/* The unit whose entries are being read. */
 struct reading {
 	struct dwarf_names *n;
-	struct dwarf_unit unit; /* .file is NULL: none */
+	struct dwarf_unit unit; /* .file NULL: none */
 	struct dwarf_lines lines;
 	bool lines_tried;
 };
@@ -66,7 +66,7 @@ void dwarf_names_free(struct dwarf_names *n)
 
 /* --- Entries --- */
 
-/* Goes to the unit that holds an entry. Returns 0, -EINVAL when there is none, or -ENOMEM. */
+/* Reads the unit around an entry. Returns 0, -EINVAL (no such unit) or -ENOMEM. */
 static int enter_unit(struct reading *r, struct dwarf_file *file, uint64_t entry)
 {
 	uint64_t offset;
@@ -81,7 +81,7 @@ static int enter_unit(struct reading *r, struct dwarf_file *file, uint64_t entry
 	if (err)
 		r->unit.file = NULL;
 	else
-		dwarf_unit_hold(&r->unit);
+		dwarf_unit_load(&r->unit);
 	return err;
 }
 
@@ -113,8 +113,8 @@ static int note_entry(struct reading *r, struct dwarf_function *f, const struct 
 	return err;
 }
 
-/* The entry that says more about the function; pending becomes false when there is none. */
-static void go_on(struct dwarf_function *f, const struct dwarf_die *die)
+/* Goes to the entry that says more about the function. Without one, it is no longer pending. */
+static void follow_reference(struct dwarf_function *f, const struct dwarf_die *die)
 {
 	enum dwarf_attribute which = dwarf_has(die, ATTR_ORIGIN) ? ATTR_ORIGIN : ATTR_SPECIFICATION;
 	const struct dwarf_value *v = &die->values[which];
@@ -148,11 +148,11 @@ static int read_entry(struct reading *r, struct dwarf_function *f)
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	f->qualified = !f->linkage.section && !has_no_namespaces(r->unit.language);
-	go_on(f, &die);
+	follow_reference(f, &die);
 	return 0;
 }
 
-/* Whether what is to be read next is so near that it need not wait for its turn. */
+/* Whether the function's next entry is in the current unit, and that is in memory. */
 static bool is_near(const struct reading *r, const struct dwarf_function *f)
 {
 	return r->unit.file == f->at_file && f->at >= r->unit.first && f->at < r->unit.limit &&
@@ -168,7 +168,7 @@ static int by_place(const void *x, const void *y)
 	return ((*a)->at > (*b)->at) - ((*a)->at < (*b)->at);
 }
 
-/* Functions [from, count) for which `wanted` is true, sorted by where they are to be read. */
+/* The functions [from, count) for which wanted() is true, sorted by their next entry. */
 static size_t sort_functions(struct dwarf_names *n, size_t from,
 			     bool (*wanted)(const struct dwarf_function *f),
 			     struct dwarf_function **sorted)
@@ -192,7 +192,7 @@ static bool is_qualified(const struct dwarf_function *f)
 	return !f->done && f->qualified && f->at_file;
 }
 
-/* --- What a function without a linkage name is in --- */
+/* --- Scopes of functions without a linkage name --- */
 
 static bool is_scope(unsigned int tag)
 {
@@ -201,7 +201,7 @@ static bool is_scope(unsigned int tag)
 	       tag == DW_TAG_enumeration_type || tag == DW_TAG_interface_type;
 }
 
-/* Goes down from the unit to the function's last entry, noting what it passes. */
+/* Walks from the unit down to the function's last entry, and notes the scopes on the way. */
 static int find_scopes(struct reading *r, struct dwarf_function *f)
 {
 	struct dwarf_names *n = r->n;
@@ -249,7 +249,7 @@ static int qualify(struct reading *r, struct dwarf_function *f)
 	int err;
 
 	f->qualified = false;
-	/* A nicety, which must not use up what the rest needs. */
+	/* Scopes are optional: they must not use up the section's budget. */
 	if (info->used / 4 > info->size + 16 * 1024 * 1024)
 		return 0;
 	err = enter_unit(r, f->at_file, f->at);
@@ -259,7 +259,7 @@ static int qualify(struct reading *r, struct dwarf_function *f)
 
 /* --- Strings --- */
 
-/* A string that is wanted: its place, and where it is to be told. */
+/* A string to be read, and where to store it. */
 struct wanted {
 	struct dwarf_text text;
 	const char **string;
@@ -329,7 +329,7 @@ static int name_function(struct dwarf_names *n, struct dwarf_function *f, const 
 	return err;
 }
 
-/* Notes the strings that a function is named by. Returns how many. */
+/* Requests the strings of a function's name. Returns their number. */
 static size_t want_strings(const struct dwarf_names *n, struct dwarf_function *f,
 			   const char **scopes, struct wanted *wanted)
 {
@@ -365,7 +365,7 @@ static int name_all(struct dwarf_names *n, size_t from)
 	return err;
 }
 
-/* Reads all that is near, which need not wait for its turn. */
+/* Reads a function's next entry, and those it refers to as far as they are near. */
 static int visit(struct reading *r, struct dwarf_function *f)
 {
 	int err = read_entry(r, f);

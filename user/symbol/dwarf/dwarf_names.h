@@ -8,28 +8,27 @@
 #include "util/index.h"
 
 /*
- * The functions that entries of .debug_info are of: their names, files and lines. They are noted
- * first, and then found out all together, from front to back in each section: entries refer to
- * others anywhere, and a section that is compressed is best read once.
+ * Names, files and lines of functions, given their entries in .debug_info. Functions are added
+ * first, then read together in the order of each section: an entry may refer to any other, and a
+ * compressed section is best read once.
  *
- * Reading happens in two passes. dwarf_names_read() takes what is in the unit at hand, which is
- * most, while that is in memory, for to come back later may mean to read and inflate it again.
- * dwarf_names_resolve() takes what is in other units, and all strings, when it is known which are
- * wanted, and so in the order in which they stand: each section is then gone through once.
+ * They are read in two passes. dwarf_names_read() reads what is in the current unit, which is most,
+ * while that is in memory. dwarf_names_resolve() reads the rest, in other units, and all strings,
+ * in the order of the file, so that each section is read once.
  */
 struct dwarf_function {
-	const char *name;	 /* as shown; NULL: not known */
-	const char *system_name; /* as in a symbol table, if it has such a name, else as above */
-	const char *file;	 /* NULL: not known */
-	uint32_t line;		 /* 0: not known */
+	const char *name;	 /* as shown; NULL: unknown */
+	const char *system_name; /* the linkage name; without one, as above */
+	const char *file;	 /* NULL: unknown */
+	uint32_t line;		 /* 0: unknown */
 
 	/* private to dwarf_names.c */
 	struct dwarf_file *where;
 	uint64_t entry;
-	uint64_t at; /* the entry that is to be read next for it */
+	uint64_t at; /* the entry to be read next, */
 	struct dwarf_file *at_file;
 	bool pending, done;
-	bool qualified; /* its name has to tell what it is in, for its linkage name does not */
+	bool qualified; /* needs its scopes in the name, for lack of a linkage name */
 	struct dwarf_text plain, linkage;
 	uint32_t first_scope, scope_count;
 };
@@ -43,23 +42,23 @@ struct dwarf_names {
 	struct index index;
 };
 
-/* The number of the function with an entry at this offset. Returns 0 or -ENOMEM. */
+/* Adds the function of an entry, unless it is known; sets its number. Returns 0 or -ENOMEM. */
 int dwarf_names_add(struct dwarf_names *n, struct dwarf_file *file, uint64_t entry, uint32_t *id);
 
 /*
- * Finds out about functions [from, count) what the unit that is just being read tells, when it is
- * small enough to be at hand. lines: its table, which may not be open. Returns 0 or -ENOMEM.
+ * Reads what a unit, if it is small, says about functions [from, count). lines: its line table,
+ * open or not. Returns 0 or -ENOMEM.
  */
 int dwarf_names_read(struct dwarf_names *n, const struct dwarf_unit *unit,
 		     const struct dwarf_lines *lines, size_t from);
 
 /*
- * Finds out about functions [from, count), whose files must still be open. What cannot be read
+ * Reads the rest of functions [from, count), whose files must still be open. What cannot be read
  * stays unknown. Returns 0 or -ENOMEM.
  */
 int dwarf_names_resolve(struct dwarf_names *n, size_t from);
 
-/* Forgets which entries functions are of, but not the functions: their file is to be closed. */
+/* Forgets the entries of functions, but not the functions: call it before closing their file. */
 void dwarf_names_forget(struct dwarf_names *n);
 void dwarf_names_free(struct dwarf_names *n);
 

@@ -4,20 +4,20 @@
 #include <dwarf.h>
 #include <errno.h>
 
-/* An entry of a list is not longer: a byte and two numbers. */
+/* The most bytes of an entry: one byte and two numbers */
 #define ENTRY_MAX 32
 
 struct list {
 	const struct dwarf_unit *unit;
 	enum dwarf_section_kind kind;
 	uint64_t at, base;
-	dwarf_range *tell;
+	dwarf_range *visit;
 	void *context;
 };
 
-static int tell_range(const struct list *l, uint64_t start, uint64_t limit)
+static int visit_range(const struct list *l, uint64_t start, uint64_t limit)
 {
-	return start < limit ? l->tell(l->context, start, limit) : 0;
+	return start < limit ? l->visit(l->context, start, limit) : 0;
 }
 
 static uint64_t highest(const struct dwarf_unit *unit)
@@ -25,7 +25,7 @@ static uint64_t highest(const struct dwarf_unit *unit)
 	return unit->address_size == 8 ? UINT64_MAX : UINT32_MAX;
 }
 
-/* Begins to read the next entry, and counts the bytes of the last. */
+/* A cursor at the next entry; takes an entry's bytes from the section's budget. */
 static struct dwarf_cursor next_entry(struct list *l)
 {
 	struct dwarf_section *section = &l->unit->file->sections[l->kind];
@@ -52,21 +52,22 @@ static int read_old(struct list *l)
 		if (start == highest(l->unit))
 			l->base = limit;
 		else
-			err = tell_range(l, start + l->base, limit + l->base);
+			err = visit_range(l, start + l->base, limit + l->base);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static bool indexed(const struct list *l, struct dwarf_cursor *c, uint64_t *address)
+/* Reads an index into .debug_addr, and the address there. */
+static bool read_indexed(const struct list *l, struct dwarf_cursor *c, uint64_t *address)
 {
 	uint64_t index = dwarf_uleb(c);
 
 	return !c->bad && dwarf_address(l->unit, index, address);
 }
 
-/* Reads an entry of .debug_rnglists: a range, or a base, or the end (*end). */
+/* Reads an entry of .debug_rnglists: a range, a base (leaves the range empty), or the end. */
 static bool read_entry(struct list *l, struct dwarf_cursor *c, uint64_t *start, uint64_t *limit,
 		       bool *end)
 {
@@ -78,11 +79,11 @@ static bool read_entry(struct list *l, struct dwarf_cursor *c, uint64_t *start, 
 		*end = true;
 		return !c->bad;
 	case DW_RLE_base_addressx:
-		return indexed(l, c, &l->base);
+		return read_indexed(l, c, &l->base);
 	case DW_RLE_startx_endx:
-		return indexed(l, c, start) && indexed(l, c, limit);
+		return read_indexed(l, c, start) && read_indexed(l, c, limit);
 	case DW_RLE_startx_length:
-		if (!indexed(l, c, start))
+		if (!read_indexed(l, c, start))
 			return false;
 		*limit = *start + dwarf_uleb(c);
 		break;
@@ -120,14 +121,14 @@ static int read_list(struct list *l)
 		if (c.bad || !read_entry(l, &c, &start, &limit, &end))
 			return -EINVAL;
 		l->at += c.at - at;
-		err = tell_range(l, start, limit);
+		err = visit_range(l, start, limit);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-/* Where list number `index` begins: the table of their offsets is at the unit's base. */
+/* The offset of list number `index`, from the table at the unit's base. */
 static bool list_offset(const struct dwarf_unit *unit, uint64_t index, uint64_t *offset)
 {
 	if (!dwarf_section_element(&unit->file->sections[DWARF_RNGLISTS], unit->ranges_base, index,
@@ -138,14 +139,14 @@ static bool list_offset(const struct dwarf_unit *unit, uint64_t index, uint64_t 
 }
 
 static int read_ranges(const struct dwarf_unit *unit, const struct dwarf_value *ranges,
-		       dwarf_range *tell, void *context)
+		       dwarf_range *visit, void *context)
 {
 	const struct dwarf_unit *main = unit->file->skeleton;
 	struct list l = { .unit = unit,
 			  .kind = DWARF_RNGLISTS,
 			  .at = ranges->number,
 			  .base = main ? main->low_pc : unit->low_pc,
-			  .tell = tell,
+			  .visit = visit,
 			  .context = context };
 
 	if (unit->version >= 5) {
@@ -171,13 +172,13 @@ static bool find_address(const struct dwarf_unit *unit, const struct dwarf_value
 
 int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_value *low,
 		 const struct dwarf_value *high, const struct dwarf_value *ranges,
-		 dwarf_range *tell, void *context)
+		 dwarf_range *visit, void *context)
 {
 	uint64_t start, limit;
 
 	if (ranges->class == CLASS_OFFSET || ranges->class == CLASS_LIST_INDEX ||
 	    ranges->class == CLASS_CONSTANT)
-		return read_ranges(unit, ranges, tell, context);
+		return read_ranges(unit, ranges, visit, context);
 	if (high->class == CLASS_OTHER)
 		return 0;
 	if (!find_address(unit, low, &start))
@@ -186,13 +187,13 @@ int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_value *low,
 		limit = start + high->number;
 	else if (!find_address(unit, high, &limit))
 		return -EINVAL;
-	return start < limit ? tell(context, start, limit) : 0;
+	return start < limit ? visit(context, start, limit) : 0;
 }
 
 /* --- .debug_aranges --- */
 
 struct set {
-	uint64_t unit, at, limit; /* at: its first range */
+	uint64_t unit, at, limit; /* at: the next range */
 	unsigned int address_size;
 };
 
@@ -213,7 +214,7 @@ static bool read_set(struct dwarf_section *section, uint64_t offset, struct set 
 	segment_size = dwarf_number(&c, 1);
 	if (c.bad || segment_size || (set->address_size != 4 && set->address_size != 8))
 		return false;
-	/* Ranges are aligned to their size, counted from the set's beginning. */
+	/* Ranges are aligned to their size, relative to the beginning of the set. */
 	set->at = c.at - start;
 	set->at += 2 * set->address_size - 1;
 	set->at = offset + set->at - set->at % (2 * set->address_size);
@@ -221,7 +222,7 @@ static bool read_set(struct dwarf_section *section, uint64_t offset, struct set 
 }
 
 int dwarf_unit_ranges(struct dwarf_file *file,
-		      int (*tell)(void *context, uint64_t start, uint64_t limit, uint64_t unit),
+		      int (*visit)(void *context, uint64_t start, uint64_t limit, uint64_t unit),
 		      void *context)
 {
 	struct dwarf_section *section = &file->sections[DWARF_ARANGES];
@@ -242,7 +243,7 @@ int dwarf_unit_ranges(struct dwarf_file *file,
 			if (!start && !size)
 				break;
 			set.at += 2 * set.address_size;
-			err = size ? tell(context, start, start + size, set.unit) : 0;
+			err = size ? visit(context, start, start + size, set.unit) : 0;
 			if (err)
 				return err;
 		}

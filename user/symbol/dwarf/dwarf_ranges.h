@@ -4,20 +4,20 @@
 
 #include "symbol/dwarf/dwarf_unit.h"
 
-/* Told of code from start to limit, which is above it. Returns 0, or an error that ends it all. */
+/* Called for a range of code; start < limit. Returns 0, or an error that ends the reading. */
 typedef int dwarf_range(void *context, uint64_t start, uint64_t limit);
 
 /*
- * Tells the ranges of an entry by its attributes, whose class is CLASS_OTHER when it has none.
- * Returns 0, -EINVAL when they are corrupt, or what `tell` returned.
+ * Calls visit() for each range of an entry. low, high, ranges: its attributes, of class CLASS_OTHER
+ * if missing. Returns 0, -EINVAL if the ranges are corrupt, or visit()'s error.
  */
 int dwarf_ranges(const struct dwarf_unit *unit, const struct dwarf_value *low,
 		 const struct dwarf_value *high, const struct dwarf_value *ranges,
-		 dwarf_range *tell, void *context);
+		 dwarf_range *visit, void *context);
 
-/* Tells of all of .debug_aranges, with the offset of the unit in .debug_info. Returns as above. */
+/* The same for each range in .debug_aranges. unit: the offset of the range's unit. */
 int dwarf_unit_ranges(struct dwarf_file *file,
-		      int (*tell)(void *context, uint64_t start, uint64_t limit, uint64_t unit),
+		      int (*visit)(void *context, uint64_t start, uint64_t limit, uint64_t unit),
 		      void *context);
 
 #endif

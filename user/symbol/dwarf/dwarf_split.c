@@ -58,7 +58,7 @@ static bool open_by_id(const struct link *link, int root, struct elf_file *elf)
 	       open_link(link, root, path, elf);
 }
 
-/* A relative name is meant from the folder of the file with the link. */
+/* A relative name is relative to the directory of the file with the link. */
 static bool open_by_name(const struct link *link, int root, int fd, struct elf_file *elf)
 {
 	char self[32], from[PATH_MAX], path[2 * PATH_MAX + 2];
@@ -97,7 +97,7 @@ int dwarf_open_alternate(struct dwarf_file *file, int root)
 
 /* --- .dwp: many .dwo files in one, with an index by their IDs --- */
 
-/* The section numbers in the index, of version 2 (GNU's, for DWARF 4) and of version 5. */
+/* The section of an index column's number, in version 2 (GNU's, for DWARF 4) or 5. */
 static enum dwarf_section_kind column_kind(uint64_t version, uint64_t number)
 {
 	switch (number) {
@@ -128,13 +128,13 @@ static bool read_index(struct package_index *x)
 	    !dwarf_section_number(&x->section, 8, 4, &x->units) ||
 	    !dwarf_section_number(&x->section, 12, 4, &x->slots))
 		return false;
-	if (x->version != 2) /* DWARF 5 has two bytes of it, then two of nothing */
+	if (x->version != 2) /* in DWARF 5 it has two bytes, and two bytes of padding follow */
 		x->version = x->section.big_endian ? x->version >> 16 : x->version & 0xffff;
 	return (x->version == 2 || x->version == 5) && x->slots && !(x->slots & (x->slots - 1)) &&
 	       x->columns <= 16;
 }
 
-/* The row of a unit, from 1 on; 0: it is not there. */
+/* The row of a unit, from 1 on; 0: not found. */
 static uint64_t find_row(struct package_index *x, uint64_t id)
 {
 	uint64_t mask = x->slots - 1, slot = id & mask, step = ((id >> 32) & mask) | 1;
@@ -153,7 +153,7 @@ static uint64_t find_row(struct package_index *x, uint64_t id)
 	return 0;
 }
 
-/* Notes where the unit's part of each section begins. */
+/* Sets file->part. Returns whether the package has the unit. */
 static bool find_parts(struct dwarf_file *file, uint64_t id)
 {
 	struct package_index x;
@@ -195,8 +195,9 @@ static int open_file(int root, const char *path, uint64_t *room, struct dwarf_fi
 	return dwarf_file_open(file);
 }
 
-/* Whether the file has the unit; closes it when not. */
-static int take(const struct dwarf_unit *skeleton, struct dwarf_file *file, struct dwarf_unit *unit)
+/* Reads the skeleton's unit. Returns 0, or closes the file and returns -ENOENT or -ENOMEM. */
+static int read_unit(const struct dwarf_unit *skeleton, struct dwarf_file *file,
+		     struct dwarf_unit *unit)
 {
 	int err;
 
@@ -219,7 +220,7 @@ static int try_package(const struct dwarf_unit *skeleton, int root, const char *
 	if (!err && !find_parts(file, skeleton->id))
 		err = -ENOENT;
 	if (!err)
-		return take(skeleton, file, unit);
+		return read_unit(skeleton, file, unit);
 	dwarf_file_close(file);
 	return err;
 }
@@ -230,7 +231,7 @@ static int try_object(const struct dwarf_unit *skeleton, int root, const char *p
 	int err = open_file(root, path, skeleton->file->room, file);
 
 	if (!err)
-		return take(skeleton, file, unit);
+		return read_unit(skeleton, file, unit);
 	dwarf_file_close(file);
 	return err;
 }

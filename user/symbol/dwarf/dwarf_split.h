@@ -4,20 +4,21 @@
 
 #include "symbol/dwarf/dwarf_unit.h"
 
-/* Debug information that stands in other files than where it is looked for. */
+/* Debug information in further files. */
 
 /*
- * The file that dwz(1) has moved to what is the same in several: by its build ID under
- * /usr/lib/debug, else by the name in .gnu_debugaltlink; only one with the build ID there is
- * taken. root as for debug_file_find(). Returns 0, also when none is named, -ENOENT when it is
- * not there, or an error as dwarf_section_open().
+ * Opens file->alternate: the file to which dwz(1) has moved what several files have in common. It
+ * is found by build ID under /usr/lib/debug, else by the name in .gnu_debugaltlink, and must have
+ * the build ID there. root: as for debug_file_find(). Returns 0, also if the file has no link,
+ * -ENOENT (not found), or an error of dwarf_section_open().
  */
 int dwarf_open_alternate(struct dwarf_file *file, int root);
 
 /*
- * The unit that a skeleton unit stands for: in IMAGE.dwp, or in the .dwo file that it names, or
- * one of this name beside the image; only one with the same ID is taken. image: its path. Returns
- * 0, -ENOENT when it is not there, or an error as dwarf_section_open(); with 0, close *file.
+ * Opens the split unit of a skeleton unit: in IMAGE.dwp, else in the .dwo file that the skeleton
+ * names, else in a file of that name next to the image. It must have the same ID. image: its path;
+ * root: as above. Returns 0, and the caller closes *file; or -ENOENT (not found), or an error of
+ * dwarf_section_open().
  */
 int dwarf_open_split(const struct dwarf_unit *skeleton, int root, const char *image,
 		     struct dwarf_file *file, struct dwarf_unit *unit);

@@ -11,6 +11,7 @@
 /* Browsers have a hundred thousand. */
 #define UNITS_MAX ((size_t)4 * 1024 * 1024)
 
+/* Bytes of a unit that is kept in memory as a whole */
 #define SMALL ((uint64_t)4 * 1024 * 1024)
 
 /* --- Files --- */
@@ -52,7 +53,7 @@ void dwarf_file_close(struct dwarf_file *file)
 	*file = (struct dwarf_file){ 0 };
 }
 
-/* --- What attributes of a unit's entry are the base of --- */
+/* --- Tables whose base is an attribute of the unit's entry --- */
 
 struct dwarf_text dwarf_text(const struct dwarf_unit *unit, const struct dwarf_value *value)
 {
@@ -79,8 +80,8 @@ bool dwarf_address(const struct dwarf_unit *unit, uint64_t index, uint64_t *addr
 
 /* --- Units --- */
 
-/* Where a split unit's own tables begin, as its header does not say: behind theirs. */
-static void guess_bases(struct dwarf_unit *unit)
+/* A split unit has no attributes for the bases of its tables: these follow the tables' headers. */
+static void set_default_bases(struct dwarf_unit *unit)
 {
 	const struct dwarf_file *file = unit->file;
 	unsigned int wide = unit->offset_size == 8;
@@ -119,7 +120,7 @@ static void note_attributes(struct dwarf_unit *unit, const struct dwarf_die *die
 	unit->dwo_name = dwarf_text_of(unit, die, ATTR_DWO_NAME);
 }
 
-/* Returns 0, or -EINVAL when not even its length is known. */
+/* Reads a unit's length. Returns 0, or -EINVAL: the next unit cannot be found. */
 static int read_length(struct dwarf_file *file, uint64_t offset, struct dwarf_cursor *c,
 		       struct dwarf_unit *unit)
 {
@@ -170,9 +171,9 @@ int dwarf_unit_read(struct dwarf_file *file, uint64_t offset, struct dwarf_unit 
 
 	if (err || !read_header(&c, unit))
 		return -EINVAL;
-	guess_bases(unit);
+	set_default_bases(unit);
 	err = dwarf_die_read(unit, unit->first, DWARF_ENTRY, &die);
-	/* The base of its own strings may stand behind the first of them. */
+	/* After all are read: the base of strings may follow the first string. */
 	if (!err)
 		note_attributes(unit, &die);
 	return err;
@@ -183,7 +184,7 @@ bool dwarf_unit_is_small(const struct dwarf_unit *unit)
 	return unit->limit - unit->offset <= SMALL;
 }
 
-void dwarf_unit_hold(const struct dwarf_unit *unit)
+void dwarf_unit_load(const struct dwarf_unit *unit)
 {
 	if (dwarf_unit_is_small(unit))
 		dwarf_section_cursor(&unit->file->sections[DWARF_INFO], unit->offset,
@@ -204,7 +205,7 @@ int dwarf_note_unit(const struct dwarf_unit *unit)
 }
 
 int dwarf_find_units(struct dwarf_file *file,
-		     int (*tell)(void *context, const struct dwarf_unit *unit), void *context)
+		     int (*visit)(void *context, const struct dwarf_unit *unit), void *context)
 {
 	uint64_t offset = 0;
 	int err = 0;
@@ -219,8 +220,8 @@ int dwarf_find_units(struct dwarf_file *file,
 		    file->span_count == UNITS_MAX)
 			break;
 		err = dwarf_note_unit(&unit);
-		if (!err && tell)
-			err = dwarf_unit_read(file, offset, &unit) ?: tell(context, &unit);
+		if (!err && visit)
+			err = dwarf_unit_read(file, offset, &unit) ?: visit(context, &unit);
 		if (err == -EINVAL)
 			err = 0;
 		offset = unit.limit;
