@@ -140,7 +140,7 @@ echo 'void burn_sixty(void) {} int main(void) { return 0; }' >"$work/other.c"
 gcc -g -Wl,--build-id "$work/other.c" -o "$work/other"
 serve answer "$work/other"
 check "a server that sends another build" asked other
-check "a server that sends another build: reported" says "those of another build"
+check "a server that sends another build: reported" says "the symbols of another build"
 check "a server that sends another build: no names" recorded "$nameless" "$work/other.json"
 check "only what is hot was asked for" test "$(grep -c asked "$work/server.out")" = 1
 check "by its build ID" grep -q "asked /buildid/$id/debuginfo" "$work/server.out"
