@@ -204,12 +204,15 @@ static int compare_cie(const void *offset, const void *cie)
 /* The section's CIE at an offset; NULL: there is none before its FDE. */
 static const struct cfi_cie *find_cie(const struct cfi_frames *f, uint64_t offset)
 {
-	const struct cfi_cie *cies = f->cies + f->first_cie;
 	size_t count = f->cie_count - f->first_cie;
+	const struct cfi_cie *last;
 
-	if (!count || cies[count - 1].offset == offset) /* as for nearly all FDEs */
-		return count ? &cies[count - 1] : NULL;
-	return bsearch(&offset, cies, count, sizeof(*cies), compare_cie);
+	if (!count)
+		return NULL;
+	last = &f->cies[f->cie_count - 1];
+	if (last->offset == offset) /* as for nearly all FDEs */
+		return last;
+	return bsearch(&offset, last + 1 - count, count, sizeof(*last), compare_cie);
 }
 
 /* --- FDEs --- */
