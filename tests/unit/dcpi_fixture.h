@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "format/dcpi/dcpi.h"
-#include "format/read_directory.h"
 #include "util/file_set.h"
 
 static const struct format *const dcpi = &format_dcpi;

@@ -101,30 +101,40 @@ struct format {
 /* The format of this name, or NULL. */
 const struct format *format_by_name(const char *name);
 
-/*
- * The format that the path's extension names, perhaps with FORMAT_GZIP behind it, or the beginning
- * of its last part: callgrind.out.PID. Or NULL.
- */
+/* The first format that the path's name matches, or NULL. */
 const struct format *format_by_path(const char *path);
+
+/* The format of an input, by its beginning; for text that no format claims, by its name. Or NULL.
+ */
+const struct format *format_detect(const struct input *in);
+
+/* file_name.c: what a file's name says */
+
 #define FORMAT_GZIP ".gz"
 
 /* Whether the path ends in FORMAT_GZIP. */
 bool format_is_gzip_path(const char *path);
 
-/* Whether the path is named as one file of the format, by format->files. */
+/* Whether the last part of the path begins with one of format->files: callgrind.out.PID. */
 bool format_names_file(const struct format *format, const char *path);
 
-/* The format that a file's beginning is of, or NULL. */
-const struct format *format_detect(const struct input *in);
+/* The same, or the path ends in an extension of the format, perhaps with FORMAT_GZIP behind it. */
+bool format_matches_path(const struct format *format, const char *path);
 
 /* All formats, for help texts; ends with NULL. */
 extern const struct format *const format_all[];
 
 /*
- * Reads a profile of any format, found by content. "-" is standard input. Inflates gzip. Of a
- * directory, reads all profiles in it and below, and merges them. With options->salvage, what was
- * read before an error is returned, with a warning. options may be NULL.
- * On success *p is the caller's to profile_free().
+ * read.c: reads a profile of any format, found by content; "-" is standard input. Inflates gzip.
+ * With options->salvage, what was read before an error is a profile, too, with a warning. options
+ * may be NULL.
+ *
+ * Of a directory, reads all profiles in it and below, in the order of their paths, and merges them.
+ * A file that is not a profile is skipped, with a warning, and so is a profile that is corrupt: the
+ * sum then counts as salvaged. Profiles of several hosts are added up, with a warning. Symbolic
+ * links are not followed. A directory without a profile is an error.
+ *
+ * Returns 0 or -errno with e set. On success *p is the caller's to profile_free().
  */
 int format_read(const char *path, const struct input_options *options, struct profile **p,
 		struct error *e);

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fts.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "format/foreign.h"
+#include "format/format.h"
+#include "profile/merge.h"
+
+/* --- One file --- */
+
+static int unknown_format(const struct input *in, struct error *e)
+{
+	const struct foreign *foreign = foreign_detect(in);
+	char names[256] = "";
+	size_t used = 0;
+
+	if (foreign)
+		return foreign_error(foreign, in, e);
+	for (const struct format *const *f = format_all; *f; f++)
+		if ((*f)->read && used < sizeof(names))
+			used += snprintf(names + used, sizeof(names) - used, "%s%s",
+					 used ? ", " : "", (*f)->name);
+	error_set(e, 0, "%s is not a profile of any format that is read here", in->path);
+	error_mend(e, "give a file of one of these formats: %s", names);
+	return -EINVAL;
+}
+
+/* Turns the error into a warning, without the file's path, which stands before every warning. */
+static int note_salvage(const struct input *in, struct profile *p, struct error *e)
+{
+	size_t size = strlen(in->path);
+	const char *reason = e->what;
+
+	if (strncmp(reason, in->path, size) == 0 && strncmp(reason + size, ": ", 2) == 0)
+		reason += size + 2;
+	p->salvaged = true;
+	return profile_warn(p, "salvaged what comes before this: %s", reason) ? error_no_memory(e)
+									      : 0;
+}
+
+static int read_format(const struct format *format, struct input *in, struct profile *p,
+		       struct error *e)
+{
+	int err = format->streams ? 0 : input_need_all(in, e);
+
+	if (err && in->options.salvage && in->size)
+		err = note_salvage(in, p, e);
+	if (err)
+		return err;
+	err = format->read(in, p, e);
+	if (!err || (p->sample_count == 0 && p->arc_count == 0))
+		return err;
+	if (in->options.salvage && err != -ENOMEM)
+		return note_salvage(in, p, e);
+	if (err == -EINVAL && p->sample_count && !e->mend[0])
+		error_mend(e, "--salvage reads what comes before it");
+	return err;
+}
+
+static int read_input(const struct format *format, struct input *in, struct profile **result,
+		      struct error *e)
+{
+	struct profile *p = profile_new();
+	int err = p ? read_format(format, in, p, e) : error_no_memory(e);
+
+	if (err) {
+		profile_free(p);
+		return err;
+	}
+	p->format = format->name;
+	*result = p;
+	return 0;
+}
+
+/* --- A directory --- */
+
+/* More than there can be files, as a power of 2 */
+#define PARTS 64
+
+/* How many skipped files, and hosts, are named; the warning says how many more there are. */
+#define NAMED_MAX 10
+
+struct reader {
+	const char *path;
+	const struct input_options *options;
+	struct error *e;
+	/*
+	 * What was read: parts[i] is merged from 2^i files, or NULL; those of lower i were read
+	 * later. So each file is merged at most PARTS times, however many files there are.
+	 */
+	struct profile *parts[PARTS];
+	struct profile *p;     /* the sum of all parts, in the end; NULL: no file was read */
+	struct profile *notes; /* has the warnings about skipped files */
+	size_t skipped;
+	bool damaged;		      /* at least one skipped file is a profile */
+	const char *hosts[NAMED_MAX]; /* where the profiles were recorded; texts of notes */
+	size_t host_count;
+};
+
+static int skip(struct reader *r, const char *what)
+{
+	if (r->skipped++ >= NAMED_MAX)
+		return 0;
+	return profile_warn(r->notes, "skipped: %s", what) ? error_no_memory(r->e) : 0;
+}
+
+/* Merges *later, if it is not NULL, into parts[i], and moves the sum to *later. */
+static int take_part(struct reader *r, size_t i, struct profile **later)
+{
+	int err = *later ? profile_merge(r->parts[i], *later, r->e) : 0;
+
+	profile_free(*later);
+	*later = r->parts[i];
+	r->parts[i] = NULL;
+	return err;
+}
+
+static int add(struct reader *r, struct profile *p)
+{
+	size_t i = 0;
+	int err = 0;
+
+	for (; r->parts[i] && !err; i++)
+		err = take_part(r, i, &p);
+	r->parts[i] = p;
+	return err;
+}
+
+static int note_host(struct reader *r, const char *host)
+{
+	const char *interned;
+	size_t i = 0;
+
+	if (!*host || r->host_count == NAMED_MAX)
+		return 0;
+	if (profile_string(r->notes, host, &interned))
+		return error_no_memory(r->e);
+	while (i < r->host_count && r->hosts[i] != interned)
+		i++;
+	r->hosts[i] = interned;
+	r->host_count += i == r->host_count;
+	return 0;
+}
+
+static int read_profile(struct reader *r, const struct format *format, struct input *in)
+{
+	struct profile *p;
+	int err = read_input(format, in, &p, r->e);
+
+	if (err == -EINVAL) {
+		r->damaged = true;
+		return skip(r, r->e->what);
+	}
+	if (err)
+		return err;
+	err = note_host(r, p->host);
+	if (err)
+		profile_free(p);
+	return err ?: add(r, p);
+}
+
+static int read_file(struct reader *r, const FTSENT *file)
+{
+	const struct format *format;
+	struct input in;
+	int err;
+
+	if (file->fts_statp->st_size == 0) {
+		error_set(r->e, 0, "%s is empty", file->fts_path);
+		return skip(r, r->e->what);
+	}
+	err = input_open(file->fts_path, r->options, &in, r->e);
+	if (err)
+		return err;
+	format = format_detect(&in);
+	/* Nearly any text could be folded stacks: here the file's name has to say so, too. */
+	if (format && strcmp(format->name, "folded") == 0 && !format_matches_path(format, in.path))
+		format = NULL;
+	if (format) {
+		err = read_profile(r, format, &in);
+	} else {
+		error_set(r->e, 0, "%s is not a profile", in.path);
+		err = skip(r, r->e->what);
+	}
+	input_close(&in);
+	return err;
+}
+
+static int visit(struct reader *r, FTS *tree, FTSENT *entry)
+{
+	bool hidden = entry->fts_level > FTS_ROOTLEVEL && entry->fts_name[0] == '.';
+
+	switch (entry->fts_info) {
+	case FTS_D:
+		if (hidden)
+			fts_set(tree, entry, FTS_SKIP);
+		return 0;
+	case FTS_F:
+		return hidden ? 0 : read_file(r, entry);
+	case FTS_DNR:
+	case FTS_ERR:
+	case FTS_NS:
+		return error_set_kind(
+			r->e, entry->fts_errno == EACCES ? ERROR_NOT_PERMITTED : ERROR_FAILED,
+			entry->fts_errno, "cannot read %s", entry->fts_path);
+	case FTS_DP:
+		return 0;
+	default: /* symbolic links, devices, ... */
+		error_set(r->e, 0, "%s is not a regular file", entry->fts_path);
+		return hidden ? 0 : skip(r, r->e->what);
+	}
+}
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+	return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+static int read_tree(struct reader *r)
+{
+	char *const paths[] = { (char *)r->path, NULL };
+	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
+	FTSENT *entry;
+	int err = 0;
+
+	if (!tree)
+		return error_set(r->e, errno, "cannot read %s", r->path);
+	while (!err && (errno = 0, entry = fts_read(tree)))
+		err = visit(r, tree, entry);
+	if (!err && errno)
+		err = error_set(r->e, errno, "cannot read %s", r->path);
+	fts_close(tree);
+	for (size_t i = 0; i < PARTS && !err; i++)
+		if (r->parts[i])
+			err = take_part(r, i, &r->p);
+	return err;
+}
+
+static int no_profile(struct reader *r)
+{
+	error_set(r->e, 0, "%s: there is no profile in this directory", r->path);
+	if (r->skipped)
+		error_mend(r->e, "%s", r->notes->warnings[0]);
+	return -EINVAL;
+}
+
+/* In the sum, no sample says from which host it is. */
+static int warn_of_hosts(struct reader *r)
+{
+	char names[512] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < r->host_count && used < sizeof(names); i++)
+		used += snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+				 r->hosts[i]);
+	if (r->host_count < 2 ||
+	    !profile_warn(r->notes, "it has profiles of several machines, which are added up: %s%s",
+			  names, r->host_count == NAMED_MAX ? ", ..." : ""))
+		return 0;
+	return error_no_memory(r->e);
+}
+
+static int add_notes(struct reader *r)
+{
+	struct profile *notes = r->notes;
+
+	if (r->skipped > NAMED_MAX &&
+	    profile_warn(notes, "skipped: %zu more files", r->skipped - NAMED_MAX))
+		return error_no_memory(r->e);
+	if (warn_of_hosts(r))
+		return -ENOMEM;
+	for (size_t i = 0; i < notes->warning_count; i++)
+		if (profile_warn(r->p, "%s", notes->warnings[i]))
+			return error_no_memory(r->e);
+	r->p->salvaged |= r->damaged;
+	return 0;
+}
+
+static int read_directory(const char *path, const struct input_options *options, struct profile **p,
+			  struct error *e)
+{
+	struct reader r = { .path = path, .options = options, .e = e, .notes = profile_new() };
+	int err = r.notes ? read_tree(&r) : error_no_memory(e);
+
+	if (!err)
+		err = r.p ? add_notes(&r) : no_profile(&r);
+	for (size_t i = 0; i < PARTS; i++)
+		profile_free(r.parts[i]);
+	profile_free(r.notes);
+	if (err)
+		profile_free(r.p);
+	else
+		*p = r.p;
+	return err;
+}
+
+int format_read(const char *path, const struct input_options *options, struct profile **p,
+		struct error *e)
+{
+	const struct format *format;
+	struct input in;
+	int err = input_open(path, options, &in, e);
+
+	if (err == -EISDIR && strcmp(path, "-") != 0)
+		return read_directory(path, options, p, e);
+	if (err)
+		return err;
+	format = format_detect(&in);
+	err = format ? read_input(format, &in, p, e) : unknown_format(&in, e);
+	input_close(&in);
+	return err;
+}
