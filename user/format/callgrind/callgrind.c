@@ -33,11 +33,6 @@ static char take_key(struct text *t, struct text *key)
 	return *t->at++;
 }
 
-int callgrind_intern(struct callgrind_reader *r, struct text t, const char **interned)
-{
-	return profile_string_n(r->p, t.at, t.end - t.at, interned) ? error_no_memory(r->e) : 0;
-}
-
 /* --- detection --- */
 
 static bool begins_costs(const struct text *t)
@@ -232,7 +227,7 @@ static const char *const extensions[] = { ".callgrind", NULL };
 static const char *const files[] = { "callgrind.out", "cachegrind.out", NULL };
 
 const struct format format_callgrind = {
-	.name = "callgrind",
+	.name = CALLGRIND_NAME,
 	.extensions = extensions,
 	.files = files,
 	.keeps = KEEPS(NAMES) | KEEPS(LINES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(VALUES) |

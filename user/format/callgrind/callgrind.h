@@ -9,6 +9,7 @@
  * calls and jumps are arcs.
  */
 extern const struct format format_callgrind;
+#define CALLGRIND_NAME "callgrind"
 
 /* callgrind_write.c */
 int callgrind_write(const struct profile *p, const struct format_options *options, FILE *out,

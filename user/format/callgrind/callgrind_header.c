@@ -13,8 +13,7 @@
 static int add_extra(struct callgrind_reader *r, struct text line)
 {
 	trim_end(&line);
-	if (profile_add_extra(r->p, format_callgrind.name, PROFILE_NONE, line.at,
-			      line.end - line.at))
+	if (profile_add_extra(r->p, CALLGRIND_NAME, PROFILE_NONE, line.at, line.end - line.at))
 		return error_no_memory(r->e);
 	return 0;
 }

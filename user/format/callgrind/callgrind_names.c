@@ -11,6 +11,11 @@ struct callgrind_name {
 	uint32_t part; /* that defines it */
 };
 
+int callgrind_intern(struct callgrind_reader *r, struct text t, const char **interned)
+{
+	return profile_string_n(r->p, t.at, t.end - t.at, interned) ? error_no_memory(r->e) : 0;
+}
+
 static bool number_equal(const void *array, uint32_t id, const void *key)
 {
 	const struct callgrind_name *names = array;

@@ -241,7 +241,7 @@ static void put_descriptions(const struct writer *w)
 	for (size_t i = 0; i < p->comment_count; i++)
 		put_line(w, "desc: Comment", p->comments[i]);
 	for (size_t i = 0; i < p->extra_count; i++)
-		if (strcmp(p->extras[i].format, "callgrind") == 0 &&
+		if (strcmp(p->extras[i].format, CALLGRIND_NAME) == 0 &&
 		    strncmp(p->extras[i].bytes, "desc: ", strlen("desc: ")) == 0)
 			put_line(w, "desc", p->extras[i].bytes + strlen("desc: "));
 }

@@ -6,7 +6,6 @@
 
 #include "dcpi/body.h"
 #include "dcpi/header.h"
-#include "format/dcpi/dcpi_write.h"
 #include "profile/build_id.h"
 
 struct reader {
@@ -200,7 +199,7 @@ static bool is_told(const struct reader *r, enum dcpi_keyword k)
 
 static int add_extra(struct reader *r, const struct text *line)
 {
-	return profile_add_extra(r->p, format_dcpi.name, r->image, line->at, size_of(line));
+	return profile_add_extra(r->p, DCPI_NAME, r->image, line->at, size_of(line));
 }
 
 static int add_extras(struct reader *r)
@@ -280,7 +279,7 @@ static int dcpi_read(struct input *in, struct profile *p, struct error *e)
 static const char *const extensions[] = { ".dcpi", NULL };
 
 const struct format format_dcpi = {
-	.name = "dcpi",
+	.name = DCPI_NAME,
 	.extensions = extensions,
 	.place = "DCPIDB",
 	.keeps = KEEPS(ADDRESSES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(LABEL) |

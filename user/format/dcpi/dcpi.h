@@ -6,5 +6,10 @@
 
 /* dcpiformat(4), major version 0: one file per image and event, in a database of directories. */
 extern const struct format format_dcpi;
+#define DCPI_NAME "dcpi"
+
+/* dcpi_write.c */
+int dcpi_write_directory(const struct profile *p, const struct format_options *options,
+			 const char *path, struct error *e);
 
 #endif

@@ -205,7 +205,7 @@ static int add_images_without_samples(struct dcpi_groups *groups, const struct p
 static int gather(const struct profile *p, struct dcpi_groups *groups, struct error *e)
 {
 	struct dcpi_group none = { .image = PROFILE_NONE, .value = profile_count_value(p) }, *first;
-	bool from_dcpi = p->format && strcmp(p->format, format_dcpi.name) == 0;
+	bool from_dcpi = p->format && strcmp(p->format, DCPI_NAME) == 0;
 
 	for (uint32_t value = 0; value < p->value_type_count; value++) {
 		if (is_told_by_period(p, value))

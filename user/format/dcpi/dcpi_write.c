@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "format/dcpi/dcpi_write.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,7 +206,7 @@ static int link_extras(struct writer *w)
 		const struct profile_extra *x = &p->extras[i];
 		size_t list = x->image == PROFILE_NONE ? p->image_count : x->image;
 
-		if (strcmp(x->format, format_dcpi.name) != 0)
+		if (strcmp(x->format, DCPI_NAME) != 0)
 			continue;
 		w->next_extra[i] = w->first_extra[list];
 		w->first_extra[list] = i;

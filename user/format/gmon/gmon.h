@@ -25,7 +25,11 @@ enum gmon_kind {
 /* gmon_write.c */
 uint64_t gmon_samples_left_out(const struct profile *p);
 uint64_t gmon_calls_left_out(const struct profile *p);
-int gmon_write_directory(const struct profile *p, const struct format_options *options,
-			 const char *path, struct error *e);
+
+/*
+ * Writes a file for each image below the directory `path`, or to the file `path` when is_file: then
+ * all samples have to be in one image.
+ */
+int gmon_write(const struct profile *p, const char *path, bool is_file, struct error *e);
 
 #endif

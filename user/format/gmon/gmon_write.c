@@ -476,21 +476,18 @@ static int write_one(struct writer *w, const char *path, struct error *e)
 	return -EINVAL;
 }
 
-int gmon_write_directory(const struct profile *p, const struct format_options *options,
-			 const char *path, struct error *e)
+int gmon_write(const struct profile *p, const char *path, bool is_file, struct error *e)
 {
 	struct writer w = { .p = p };
 	int err;
 
-	(void)options;
 	set_rate(&w);
 	err = gather(&w) ? error_no_memory(e) : 0;
 	err = err ?: check_counts(&w, e);
 	err = err ?: check_any(&w, e);
-	if (!err && format_names_file(&format_gmon, path))
-		err = write_one(&w, path, e);
-	else if (!err)
-		err = directory_write(path, w.names, w.file_count, write_file, &w, e);
+	if (!err)
+		err = is_file ? write_one(&w, path, e)
+			      : directory_write(path, w.names, w.file_count, write_file, &w, e);
 	discard(&w);
 	return err;
 }

@@ -6,6 +6,7 @@
 
 /* pprof's profile.proto: see the messages there. */
 extern const struct format format_pprof;
+#define PPROF_NAME "pprof"
 
 /* The numbers of Profile's fields, which are read and written one by one. */
 enum pprof_field {
@@ -56,18 +57,17 @@ static inline bool pprof_is_whole(uint64_t start, uint64_t limit, uint64_t offse
 	return start == 0 && limit == UINT64_MAX && offset == 0;
 }
 
-/* How many nanoseconds the unit has: 0 when it is none of time. pprof.c */
+/* How many nanoseconds the unit has: 0 when it is none of time. pprof_value.c */
 uint64_t pprof_unit_ns(const char *unit);
 
 /*
  * The number of the value that a file without a default_sample_type is to show: as pprof, the last.
  * But what was recorded here shows samples, and so does a file whose last value is nothing but the
- * time of its samples. There is one, at least. pprof.c
+ * time of its samples. There is one, at least. pprof_value.c
  */
 size_t pprof_default_value(const struct profile *p);
 
-/* pprof_read.c, pprof_write.c */
-int pprof_read(struct input *in, struct profile *p, struct error *e);
+/* pprof_write.c */
 int pprof_write(const struct profile *p, const struct format_options *options, FILE *out,
 		struct error *e);
 

@@ -5,7 +5,7 @@
 #include "format/pprof/pprof.h"
 #include "format/pprof/pprof_wire.h"
 
-/* Shared by pprof_read.c and pprof_sample.c. */
+/* What pprof.c and pprof_sample.c share: errors, the string table and ids. */
 
 struct pprof_text {
 	const char *interned; /* NULL: not yet */
@@ -71,8 +71,10 @@ static inline bool pprof_does_without(struct pprof_reader *r)
 /* Interns the string of this number. */
 int pprof_string(struct pprof_reader *r, const uint8_t *at, uint64_t number, const char **text);
 
-/* PROFILE_NONE when there is no such id. */
+/* The number that belongs to the id; PROFILE_NONE: the file has no such id. */
 uint32_t pprof_find_id(const struct pprof_ids *ids, uint64_t id);
+int pprof_add_id(struct pprof_reader *r, struct pprof_ids *ids, uint64_t id, uint32_t number);
+void pprof_free_ids(struct pprof_ids *ids);
 
 /* pprof_sample.c: reads a Sample; all that it refers to has been read. */
 int pprof_read_sample(struct pprof_reader *r, const struct wire_field *f);

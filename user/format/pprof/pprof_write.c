@@ -237,7 +237,7 @@ static size_t write_period(struct writer *w, const char *extra)
 static void write_default_type(struct writer *w)
 {
 	const struct profile *p = w->p;
-	bool as_it_was = p->format && strcmp(p->format, format_pprof.name) == 0;
+	bool as_it_was = p->format && strcmp(p->format, PPROF_NAME) == 0;
 	const char *type = w->default_type;
 	size_t shown = profile_count_value(p);
 	size_t last = p->value_type_count ? p->value_type_count - 1 : 0;
@@ -286,7 +286,7 @@ static const char *write_extras(struct writer *w)
 		const struct profile_extra *x = &w->p->extras[i];
 		const char *text = x->bytes + 1;
 
-		if (strcmp(x->format, format_pprof.name) != 0)
+		if (strcmp(x->format, PPROF_NAME) != 0)
 			continue;
 		if (x->image != PROFILE_NONE)
 			write_image_extra(w, x);
