@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "format/address_space.h"
+#include "format/gperftools/address_space.h"
 
 static const struct format *const gperftools = &format_gperftools;
 

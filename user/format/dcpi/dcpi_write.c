@@ -1,21 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "dcpi/body.h"
 #include "dcpi/database.h"
 #include "dcpi/describe.h"
+#include "dcpi/header.h"
 #include "format/dcpi/dcpi.h"
-#include "format/dcpi/dcpi_gather.h"
 #include "profile/build_id.h"
 #include "profile/image_name.h"
+#include "util/array.h"
 #include "util/cpu.h"
+
+/* What one DCPI file counts: one event in one image, under one label. */
+struct group {
+	uint32_t image; /* PROFILE_NONE: all that lies in none */
+	uint32_t value; /* the number of its value type */
+	enum dcpi_addresses addresses;
+	/*
+	 * The upper half of its addresses, where they are those of memory: that may lie further
+	 * apart than the offsets of one file can tell. Else 0.
+	 */
+	uint32_t window;
+	const char *label; /* NULL: none */
+
+	struct dcpi_count *counts; /* folded */
+	size_t count, count_room;
+	uint64_t start, size; /* of the text: all counts lie in it */
+};
+
+struct groups {
+	struct group *all;
+	size_t count, room;
+	struct index index;
+};
 
 struct writer {
 	const struct profile *p;
-	struct dcpi_groups groups;
+	struct groups groups;
 	struct dcpi_file *files; /* one for each group */
 	/* The extras of each image, and last of those that have none, as linked lists. */
 	uint32_t *first_extra, *next_extra;
@@ -26,9 +52,242 @@ struct writer {
 	struct dcpi_texts texts;
 };
 
+/* --- Samples, by the file that they go to --- */
+
+static bool group_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct group *a = (const struct group *)array + id, *b = key;
+
+	return a->image == b->image && a->value == b->value && a->addresses == b->addresses &&
+	       a->window == b->window && a->label == b->label;
+}
+
+static int find_group(struct groups *groups, const struct group *key, struct group **group)
+{
+	uint64_t hash = hash_u64((uint64_t)key->image << 32 | key->value,
+				 (uint64_t)key->window << 2 | key->addresses);
+	uint32_t id;
+
+	hash = hash_u64((uintptr_t)key->label, hash);
+	id = index_find(&groups->index, hash, group_equal, groups->all, key);
+	if (id == INDEX_NONE) {
+		id = groups->count;
+		if (array_reserve(&groups->all, &groups->room, groups->count + 1,
+				  sizeof(*groups->all)) ||
+		    index_add(&groups->index, hash, id))
+			return -ENOMEM;
+		groups->all[groups->count++] = *key;
+	}
+	*group = &groups->all[id];
+	return 0;
+}
+
+/* Whose addresses the locations of this mapping have. */
+static enum dcpi_addresses addresses_of(const struct profile_mapping *m,
+					const struct profile_image *image)
+{
+	if (image_is_kernel(image->path))
+		return DCPI_MEMORY;
+	if (m->linked || image->text_size)
+		return DCPI_OWN;
+	return dcpi_is_memory(image->path) ? DCPI_MEMORY : DCPI_FILE;
+}
+
+static const char *label_of(const struct profile_labels *labels)
+{
+	for (uint32_t i = 0; i < labels->tag_count; i++)
+		if (strcmp(labels->tags[i].key, PROFILE_DCPI_LABEL) == 0)
+			return labels->tags[i].text;
+	return NULL;
+}
+
+/* Where a sample is counted: the group's key, and the address in it. */
+static uint64_t place_sample(const struct profile *p, const struct profile_sample *sample,
+			     struct group *key)
+{
+	const struct profile_location *l = NULL;
+	const struct profile_mapping *m;
+
+	*key = (struct group){ .image = PROFILE_NONE,
+			       .label = label_of(&p->labels[sample->labels]) };
+	if (sample->depth)
+		l = &p->locations[p->frames[sample->first_frame]];
+	if (!l || l->mapping == PROFILE_NONE)
+		return 0;
+	m = &p->mappings[l->mapping];
+	key->image = m->image;
+	key->addresses = addresses_of(m, &p->images[m->image]);
+	if (key->addresses == DCPI_OWN)
+		return l->image_address;
+	if (key->addresses == DCPI_FILE)
+		return l->address - m->start + m->offset;
+	key->window = l->address >> 32;
+	return l->address;
+}
+
+static int add_sample(struct groups *groups, const struct profile *p, size_t sample, uint32_t value,
+		      struct error *e)
+{
+	int64_t count = p->values[sample * p->value_type_count + value];
+	struct group key, *group;
+	uint64_t address;
+
+	if (count == 0)
+		return 0;
+	address = place_sample(p, &p->samples[sample], &key);
+	if (count < 0)
+		return error_set(e, 0,
+				 "address 0x%" PRIx64 ": a count of %" PRIi64
+				 ": a DCPI file has none below 0",
+				 address, count);
+	key.value = value;
+	if (find_group(groups, &key, &group) ||
+	    array_reserve(&group->counts, &group->count_room, group->count + 1,
+			  sizeof(*group->counts)))
+		return error_no_memory(e);
+	group->counts[group->count++] = (struct dcpi_count){ address, count };
+	return 0;
+}
+
+/* Time beside counts says no more than their period does. */
+static bool is_told_by_period(const struct profile *p, uint32_t value)
+{
+	const struct profile_value_type *t = p->value_types;
+
+	if (strcmp(t[value].type, "cpu") != 0 || strcmp(t[value].unit, "nanoseconds") != 0)
+		return false;
+	for (size_t i = 0; i < p->value_type_count; i++)
+		if (strcmp(t[i].unit, "count") == 0)
+			return true;
+	return false;
+}
+
+/* What the symbol layer, or the file that was read, says of the image's text. */
+static void find_text(struct group *g, const struct profile *p)
+{
+	const struct profile_image *image = &p->images[g->image];
+	uint64_t start = UINT64_MAX, limit = 0;
+
+	g->start = image->text_start;
+	g->size = image->text_size;
+	for (size_t i = 0; i < p->mapping_count && !image->text_size; i++) {
+		const struct profile_mapping *m = &p->mappings[i];
+
+		if (m->image != g->image || !m->linked || m->start >= m->limit)
+			continue;
+		start = m->start < start ? m->start : start;
+		limit = m->limit > limit ? m->limit : limit;
+		g->start = start;
+		g->size = limit - start;
+	}
+}
+
+/* Where nothing tells the text, or not all of it, the pages that have samples do. */
+static void find_range(struct group *g, const struct profile *p)
+{
+	if (g->image == PROFILE_NONE) {
+		g->size = 1;
+		return;
+	}
+	if (g->count)
+		g->size = 0;
+	if (g->addresses == DCPI_OWN)
+		find_text(g, p);
+	dcpi_fit_range(g->counts, g->count, &g->start, &g->size);
+}
+
+/* The label of all of a profile, when it has one alone. */
+static const char *only_label(const struct profile *p)
+{
+	const char *label = NULL;
+
+	for (size_t i = 0; i < p->label_count; i++) {
+		const char *next = label_of(&p->labels[i]);
+
+		if (label && next && next != label)
+			return NULL;
+		label = next ?: label;
+	}
+	return label;
+}
+
+/* The group of a file that had no samples: its header says something all the same. */
+static int add_empty(struct groups *groups, const struct profile *p, uint32_t image)
+{
+	struct group *group, key = { .image = image, .value = profile_count_value(p) };
+	const struct profile_mapping *m = p->mappings, *end = p->mappings + p->mapping_count;
+
+	while (m < end && m->image != image)
+		m++;
+	if (m < end) {
+		key.addresses = addresses_of(m, &p->images[image]);
+		key.start = m->start;
+		key.size = m->limit - m->start;
+	}
+	if (!p->sample_count)
+		key.label = only_label(p);
+	return find_group(groups, &key, &group);
+}
+
+/* Files come from files: where those had no samples, their images would else be lost. */
+static int add_images_without_samples(struct groups *groups, const struct profile *p)
+{
+	bool *seen = calloc(p->image_count + 1, sizeof(*seen));
+	int err = seen ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < groups->count && !err; i++)
+		if (groups->all[i].image != PROFILE_NONE)
+			seen[groups->all[i].image] = true;
+	for (size_t i = 0; i < p->image_count && !err; i++)
+		err = seen[i] ? 0 : add_empty(groups, p, i);
+	free(seen);
+	return err;
+}
+
+static int gather_samples(const struct profile *p, struct groups *groups, struct error *e)
+{
+	struct group none = { .image = PROFILE_NONE, .value = profile_count_value(p) }, *first;
+	bool from_dcpi = p->format && strcmp(p->format, DCPI_NAME) == 0;
+
+	for (uint32_t value = 0; value < p->value_type_count; value++) {
+		if (is_told_by_period(p, value))
+			continue;
+		for (size_t i = 0; i < p->sample_count; i++) {
+			int err = add_sample(groups, p, i, value, e);
+
+			if (err)
+				return err;
+		}
+	}
+	if (from_dcpi && add_images_without_samples(groups, p))
+		return error_no_memory(e);
+	return groups->count || !find_group(groups, &none, &first) ? 0 : error_no_memory(e);
+}
+
+static int gather_groups(const struct profile *p, struct groups *groups, struct error *e)
+{
+	int err = gather_samples(p, groups, e);
+
+	for (size_t i = 0; i < groups->count && !err; i++) {
+		struct group *g = &groups->all[i];
+
+		g->count = dcpi_body_fold(g->counts, g->count);
+		find_range(g, p);
+	}
+	return err;
+}
+
+static void groups_free(struct groups *groups)
+{
+	for (size_t i = 0; i < groups->count; i++)
+		free(groups->all[i].counts);
+	free(groups->all);
+	index_free(&groups->index);
+}
+
 /* --- The image --- */
 
-static struct dcpi_image image_of(const struct dcpi_group *g, const struct profile_image *image,
+static struct dcpi_image image_of(const struct group *g, const struct profile_image *image,
 				  char id[static BUILD_ID_TEXT_SIZE])
 {
 	build_id_format(image->build_id, image->build_id_size, id);
@@ -43,7 +302,7 @@ static struct dcpi_image image_of(const struct dcpi_group *g, const struct profi
 	};
 }
 
-static int describe_image(struct writer *w, const struct dcpi_group *g, struct dcpi_header *h)
+static int describe_image(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	char *id;
 	int err;
@@ -61,7 +320,7 @@ static int describe_image(struct writer *w, const struct dcpi_group *g, struct d
 }
 
 /* An id where there is no build ID, and none was kept. */
-static int make_id(struct writer *w, const struct dcpi_group *g, struct dcpi_header *h)
+static int make_id(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	const struct profile_image *of = &w->p->images[g->image];
 	char id[BUILD_ID_TEXT_SIZE];
@@ -99,7 +358,7 @@ static uint64_t period_by_time(const struct profile *p, uint32_t value)
 	return 0;
 }
 
-static int describe_event(struct writer *w, const struct dcpi_group *g, struct dcpi_header *h)
+static int describe_event(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	const struct profile_value_type *t = &w->p->value_types[g->value];
 	bool is_samples = strcmp(t->type, "samples") == 0;
@@ -119,7 +378,7 @@ static int describe_event(struct writer *w, const struct dcpi_group *g, struct d
 }
 
 /* Each file accounts for its own counts, and the first for all that is in none. */
-static int describe_account(struct writer *w, const struct dcpi_group *g, struct dcpi_header *h)
+static int describe_account(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	const struct profile_totals *t = &w->p->totals;
 	bool first = g == w->groups.all, counts = g->value == profile_count_value(w->p);
@@ -147,7 +406,7 @@ static int describe_account(struct writer *w, const struct dcpi_group *g, struct
 	return err;
 }
 
-static int describe_recording(struct writer *w, const struct dcpi_group *g, struct dcpi_header *h)
+static int describe_recording(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	const struct profile *p = w->p;
 	int err = dcpi_set_text(&w->texts, h, DCPI_PLATFORM, p->host, DCPI_UNKNOWN);
@@ -161,7 +420,7 @@ static int describe_recording(struct writer *w, const struct dcpi_group *g, stru
 	return err ?: describe_account(w, g, h);
 }
 
-static int keep_extras(struct writer *w, const struct dcpi_group *g, struct dcpi_header *h)
+static int keep_extras(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	const struct profile *p = w->p;
 	size_t list = g->image == PROFILE_NONE ? p->image_count : g->image;
@@ -176,7 +435,7 @@ static int keep_extras(struct writer *w, const struct dcpi_group *g, struct dcpi
 }
 
 /* The header of the group's file, as if it were a new one. Returns 0 or -ENOMEM. */
-static int describe(struct writer *w, const struct dcpi_group *g, struct dcpi_header *h)
+static int describe(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	int err;
 
@@ -222,7 +481,7 @@ static void settle_account(struct writer *w)
 	uint64_t counted = 0;
 
 	for (size_t i = 0; i < w->groups.count; i++) {
-		const struct dcpi_group *g = &w->groups.all[i];
+		const struct group *g = &w->groups.all[i];
 		uint64_t total = g->value == value ? dcpi_body_total(g->counts, g->count) : 0;
 
 		counted += total;
@@ -242,7 +501,7 @@ static int make_files(struct writer *w)
 	if (!w->files)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->groups.count && !err; i++) {
-		struct dcpi_group *g = &w->groups.all[i];
+		struct group *g = &w->groups.all[i];
 		struct dcpi_file *file = &w->files[i];
 
 		err = describe(w, g, &file->header);
@@ -262,7 +521,7 @@ static void free_writer(struct writer *w)
 	dcpi_texts_free(&w->texts);
 	free(w->first_extra);
 	free(w->next_extra);
-	dcpi_groups_free(&w->groups);
+	groups_free(&w->groups);
 }
 
 /* Of the machine that was recorded, when it is this one. */
@@ -277,7 +536,7 @@ int dcpi_write_directory(const struct profile *p, const struct format_options *o
 			 const char *path, struct error *e)
 {
 	struct writer w = { .p = p, .cpu_mhz = recorded_cpu_mhz(p) };
-	int err = dcpi_gather(p, &w.groups, e);
+	int err = gather_groups(p, &w.groups, e);
 
 	(void)options;
 	if (!err && link_extras(&w))

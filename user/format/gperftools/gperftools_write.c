@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "format/address_space.h"
+#include "format/gperftools/address_space.h"
 #include "format/gperftools/gperftools.h"
 #include "profile/image_name.h"
 

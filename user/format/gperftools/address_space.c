@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "format/address_space.h"
+#include "format/gperftools/address_space.h"
 
 #include <errno.h>
 #include <search.h>

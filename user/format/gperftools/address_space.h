@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_FORMAT_ADDRESS_SPACE_H
-#define PROFIL_FORMAT_ADDRESS_SPACE_H
+#ifndef PROFIL_FORMAT_GPERFTOOLS_ADDRESS_SPACE_H
+#define PROFIL_FORMAT_GPERFTOOLS_ADDRESS_SPACE_H
 
 #include "profile/profile.h"
 
