@@ -19,26 +19,26 @@ static const struct {
 } magics[] = {
 	{ MAGIC("PERFILE2"), { "a recording of perf",
 	  "perf script -i %s report stackcollapse >x.folded" } },
-	{ MAGIC("2ELIFREP"), { "a recording of perf, of the other byte order",
+	{ MAGIC("2ELIFREP"), { "a recording of perf in the other byte order",
 	  "perf script -i %s report stackcollapse >x.folded" } },
 	{ MAGIC("FLR\0"), { "a recording of Java's Flight Recorder",
-	  "async-profiler's converter makes pprof of it: jfrconv %s x.pb.gz" } },
-	{ MAGIC("JAVA PROFILE 1.0"), { "a heap dump or a profile of Java's hprof",
+	  "async-profiler converts it to pprof: jfrconv %s x.pb.gz" } },
+	{ MAGIC("JAVA PROFILE 1.0"), { "a heap dump or profile of Java's hprof",
 	  "record the running program: profiltool record -g -p PID -o x.pb.gz" } },
 	{ MAGIC("\x28\xb5\x2f\xfd"), { "compressed with zstd", "zstd -dc %s | profiltool report -" } },
 	{ MAGIC("\xfd" "7zXZ\0"), { "compressed with xz", "xz -dc %s | profiltool report -" } },
 	{ MAGIC("BZh"), { "compressed with bzip2", "bzip2 -dc %s | profiltool report -" } },
 	{ MAGIC("\177ELF"), { "an ELF file (a program, a library or a core), not a profile",
-	  "to profile it: profiltool record -- %s; to name it for a profile: --executable" } },
+	  "to profile it: profiltool record -- %s; as the program of a profile: --executable" } },
 	{ MAGIC("Flat profile:\n"), { "the text that gprof prints",
-	  "give what gprof has read: gmon.out, with --executable" } },
+	  "give gprof's input: gmon.out, with --executable" } },
 	{ MAGIC("\t\t     Call graph"), { "the text that gprof prints",
-	  "give what gprof has read: gmon.out, with --executable" } },
+	  "give gprof's input: gmon.out, with --executable" } },
 	{ MAGIC("\t\t\tCall graph"), { "the text that gprof prints",
-	  "give what gprof has read: gmon.out, with --executable" } },
+	  "give gprof's input: gmon.out, with --executable" } },
 };
 
-/* --- Text of pprof from before profile.proto --- */
+/* --- pprof's text formats, older than profile.proto --- */
 
 static const struct foreign legacy = {
 	"a profile in pprof's old text format",
@@ -53,13 +53,13 @@ static const char *const legacy_beginnings[] = {
 
 /* --- JSON --- */
 
-/* All words are in the beginning. */
+/* Both words are in the window. */
 static const struct {
 	const char *words[2];
 	struct foreign foreign;
 } jsons[] = {
 	{ { "speedscope.app/file-format-schema", "" }, { "a profile for speedscope",
-	  "www.speedscope.app shows it; its writer may have another format: "
+	  "www.speedscope.app shows it; its writer may support another format: "
 	  "py-spy record -f raw writes folded stacks" } },
 	{ { "\"callFrame\"", "\"hitCount\"" }, { "a CPU profile of V8 (Node.js, Chrome)",
 	  "Chrome's DevTools show it; or record again: "
@@ -75,16 +75,16 @@ static const struct {
 	{ { "\"ph\"", "\"ts\"" }, { "a trace for Chrome: events in time, not samples",
 	  "ui.perfetto.dev shows it; for a profile: profiltool record -g -o x.pb.gz" } },
 	{ { "\"functions\"", "\"self_percent\"" }, { "what profiltool report --json prints",
-	  "give the profile that it was printed of" } },
+	  "give the profile that it was printed from" } },
 	{ { "\"stacks\"", "\"pcs\"" }, { "what profiltool dump --json prints",
-	  "give the profile that it was printed of" } },
+	  "give the profile that it was printed from" } },
 };
 
 /* --- What perf script prints --- */
 
 static const struct foreign perf_script = {
 	"the text that perf script prints",
-	"stackcollapse-perf.pl of FlameGraph makes folded stacks of it: "
+	"FlameGraph's stackcollapse-perf.pl converts it to folded stacks: "
 	"stackcollapse-perf.pl %s >x.folded"
 };
 /* clang-format on */
@@ -94,7 +94,7 @@ static const struct foreign perf_script = {
 	"^[^;]*[^[:space:];][[:space:]]+[0-9]+(/[0-9]+)?[[:space:]]+(\\[[0-9]+\\][[:space:]]+)?" \
 	"[0-9]+\\.[0-9]+:[[:space:]]+([0-9]+[[:space:]]+)?[^[:space:]]+:"
 
-#define LINE_MAX_SIZE 512 /* of perf script, as far as it is looked at */
+#define LINE_MAX_SIZE 512 /* the rest of a longer line is ignored */
 
 static bool begins(const struct input *in, const char *bytes, size_t size)
 {
@@ -120,7 +120,7 @@ static const struct foreign *detect_json(const struct input *in)
 	return NULL;
 }
 
-/* The first line that is no comment, cut where it is long. */
+/* The first line that is not a comment, truncated to LINE_MAX_SIZE. */
 static void first_line(const struct input *in, char line[LINE_MAX_SIZE])
 {
 	const char *at = (const char *)in->bytes, *end = at + in->size, *newline;
@@ -167,19 +167,15 @@ const struct foreign *foreign_detect(const struct input *in)
 	return is_perf_script(in) ? &perf_script : NULL;
 }
 
-/* Other programs do not read standard input by the name that it has in messages. */
-static const char *argument(const struct input *in)
-{
-	return strcmp(in->path, INPUT_STDIN) == 0 ? "FILE" : in->path;
-}
-
 int foreign_error(const struct foreign *foreign, const struct input *in, struct error *e)
 {
 	const char *place = strstr(foreign->hint, "%s");
+	/* INPUT_STDIN is a name for messages, not for commands. */
+	const char *path = strcmp(in->path, INPUT_STDIN) == 0 ? "FILE" : in->path;
 
 	error_set(e, 0, "%s is %s", in->path, foreign->what);
 	if (place)
-		error_mend(e, "%.*s%s%s", (int)(place - foreign->hint), foreign->hint, argument(in),
+		error_mend(e, "%.*s%s%s", (int)(place - foreign->hint), foreign->hint, path,
 			   place + strlen("%s"));
 	else
 		error_mend(e, "%s", foreign->hint);

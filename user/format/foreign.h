@@ -4,17 +4,17 @@
 
 #include "format/input_file.h"
 
-/* A kind of file that people take for a profile, and that is not read here. */
+/* A kind of file that users give as a profile, and that no reader here supports. */
 struct foreign {
 	const char *what; /* "a recording of perf" */
-	/* How to get a profile from it; "%s" in it, if any, is the file's path. */
+	/* How to get a profile from such a file; a "%s" in it stands for the file's path. */
 	const char *hint;
 };
 
-/* What the file is by its beginning, or NULL. */
+/* The kind of the file, judged by its beginning; NULL: none of these. */
 const struct foreign *foreign_detect(const struct input *in);
 
-/* Sets the error that says what it is. Returns -EINVAL. */
+/* Sets e to what the file is, with the hint. Returns -EINVAL. */
 int foreign_error(const struct foreign *foreign, const struct input *in, struct error *e);
 
 #endif

@@ -11,79 +11,79 @@
 #include "profile/profile.h"
 #include "util/error.h"
 
-/* What a profile can hold besides counts, and a format can keep or not. */
+/* What a profile can hold besides counts; each format keeps some of it. */
 enum format_aspect {
-	ASPECT_ADDRESSES, /* of pcs, at least in their image */
-	ASPECT_STACKS,	  /* more than the leaf */
-	ASPECT_NAMES,	  /* of functions */
+	ASPECT_ADDRESSES, /* pcs, at least as addresses in their image */
+	ASPECT_STACKS,	  /* frames beyond the leaf */
+	ASPECT_NAMES,	  /* function names */
 	ASPECT_LINES,	  /* source files and line numbers */
-	ASPECT_INLINED,	  /* the functions inlined at a pc */
-	ASPECT_IMAGES,	  /* which file a pc lies in */
-	ASPECT_MAPPINGS,  /* where images stood in memory */
+	ASPECT_INLINED,	  /* inlined functions */
+	ASPECT_IMAGES,	  /* the image of each pc */
+	ASPECT_MAPPINGS,  /* the address range of each image in memory */
 	ASPECT_BUILD_IDS,
-	ASPECT_THREADS, /* processes, threads and their names */
-	ASPECT_MODE,	/* which ticks came in the kernel */
-	ASPECT_LABEL,	/* the one that dcpilabel(1) gives */
+	ASPECT_THREADS, /* PIDs, TIDs and thread names */
+	ASPECT_MODE,	/* kernel or user mode of each sample */
+	ASPECT_LABEL,	/* the label that dcpilabel(1) sets */
 	ASPECT_TAGS,	/* other labels */
 	ASPECT_VALUES,	/* several values for each sample */
-	ASPECT_CALLS,	/* how often functions called each other */
-	ASPECT_COSTS,	/* what was spent in calls */
+	ASPECT_CALLS,	/* call counts of caller and callee */
+	ASPECT_COSTS,	/* inclusive costs of calls */
 	ASPECT_JUMPS,
-	ASPECT_EVENT, /* the clock or event */
-	ASPECT_PERIOD,
-	ASPECT_EVENT_PERIOD, /* in events, where it is no time */
-	ASPECT_TIME,	     /* when it was recorded */
+	ASPECT_EVENT,	     /* name of the clock or event */
+	ASPECT_PERIOD,	     /* as time */
+	ASPECT_EVENT_PERIOD, /* as a number of events */
+	ASPECT_TIME,	     /* start of the recording */
 	ASPECT_DURATION,
 	ASPECT_HOST,
 	ASPECT_COMMAND,
-	ASPECT_ACCOUNT, /* of all ticks, lost ones too */
+	ASPECT_ACCOUNT, /* totals: ticks by outcome, lost ones too */
 	ASPECT_COMMENTS,
 	ASPECT_COUNT
 };
 
 #define KEEPS(aspect) (1U << ASPECT_##aspect)
 
-/* How a file is to be written. */
+/* How to write a file. */
 struct format_options {
-	bool instr_positions; /* Callgrind: addresses of instructions beside source lines */
+	bool instr_positions; /* Callgrind: instruction addresses beside source lines */
 };
 
 /*
- * One file format. Some go one way only: read, or write and write_directory, may be NULL. One that
- * has a file for each image has write_directory in place of write.
+ * One file format. read is NULL in a format that is only written, write and write_directory in one
+ * that is only read. A format with one file for each image has write_directory instead of write.
  */
 struct format {
-	const char *name;	       /* what -f takes */
+	const char *name;	       /* argument of -f */
 	const char *const *extensions; /* ".pb.gz", ...; ends with NULL */
-	const char *const *files; /* what names of its files begin with; ends with NULL; or NULL */
-	unsigned int keeps;	  /* KEEPS(aspect) | ... */
-	bool is_text;		  /* it may go to a terminal */
-	bool is_gzip;		  /* what write() makes */
-	const char *place; /* the environment variable with the directory of its files; or NULL */
-	bool streams;	   /* read() asks for more of the input itself */
+	const char *const *files;      /* beginnings of file names; ends with NULL; or NULL: none */
+	unsigned int keeps;	       /* what it can hold: KEEPS(aspect) | ... */
+	bool is_text;		       /* may be printed on a terminal */
+	bool is_gzip;		       /* write() compresses */
+	const char *place; /* environment variable that names its default directory; or NULL */
+	bool streams;	   /* read() extends the window itself, by input_need() */
 
 	/*
-	 * Whether the file is of this format, from its beginning: INPUT_WINDOW bytes, or all of
-	 * it when it is smaller.
+	 * Whether the input is in this format, judged by the window: the first INPUT_WINDOW bytes,
+	 * or the whole file when it is smaller.
 	 */
 	bool (*detect)(const struct input *in);
 
 	/*
-	 * Fills an empty profile. What real writers get wrong and other readers take is
-	 * overlooked, with profile_warn(). Corrupt is an error: path, offset or line, reason.
-	 * What was read until then is left in the profile, which is whole in itself.
-	 * Uses memory in proportion to the input's size at most; one that streams, in proportion
-	 * to what is distinct in it. The whole input is in the window when it does not stream.
+	 * Fills an empty profile. Unless the format streams, the whole input is in the window.
+	 * Deviations that real writers have and other readers accept get a profile_warn().
+	 * Corrupt input is an error that names path, offset or line, and reason; the profile then
+	 * holds what was read before, and is valid. Returns 0 or -errno with e set. Memory is at
+	 * most proportional to the input's size; in a format that streams, to its distinct stacks.
 	 */
 	int (*read)(struct input *in, struct profile *p, struct error *e);
 
-	/* The profile is not changed. The caller checks the stream for write errors. */
+	/* Writes to a stream. Returns 0 or -errno with e set; the caller flushes and checks out. */
 	int (*write)(const struct profile *p, const struct format_options *options, FILE *out,
 		     struct error *e);
 
 	/*
-	 * What the format has no place for, and leaves out: samples of which frames, and calls of
-	 * which kind, in words. NULL: it leaves out none.
+	 * How many samples and calls write() drops since the format cannot hold them, and which
+	 * ones, in words. NULL: it drops none.
 	 */
 	uint64_t (*samples_left_out)(const struct profile *p);
 	const char *no_place_for;
@@ -91,14 +91,14 @@ struct format {
 	const char *no_place_for_calls;
 
 	/*
-	 * Writes files below a directory, which is made when it is not there: all or none. One
-	 * file, when the path is named as one.
+	 * Writes files below the directory `path`, which it creates if need be: all or none. With
+	 * a path that format_names_file() accepts, writes that one file.
 	 */
 	int (*write_directory)(const struct profile *p, const struct format_options *options,
 			       const char *path, struct error *e);
 };
 
-/* The format of this name, or NULL. */
+/* The format with this name, or NULL. */
 const struct format *format_by_name(const char *name);
 
 /* The first format that the path's name matches, or NULL. */

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* zlib's windowBits for gzip, and no other, framing */
+/* zlib's windowBits for gzip framing only */
 #define GZIP_WINDOW (15 + 16)
 
 bool gzip_detect(const uint8_t *bytes, size_t size)
@@ -31,7 +31,7 @@ void gzip_feed(struct gzip_reader *r, const uint8_t *bytes, size_t size)
 	r->z.avail_in = at_most_uint(size);
 }
 
-/* Between two members: tapes and block devices pad with zeros. */
+/* Begins the next member, if any. Tapes and block devices pad with zeros. */
 static const char *next_member(struct gzip_reader *r)
 {
 	while (r->members && r->z.avail_in && *r->z.next_in == 0) {
@@ -41,7 +41,7 @@ static const char *next_member(struct gzip_reader *r)
 	if (!r->z.avail_in)
 		return NULL;
 	if (*r->z.next_in != 0x1f)
-		return "something else follows the gzip data";
+		return "data of another kind follows the gzip data";
 	r->between = false;
 	r->members++;
 	return inflateReset(&r->z) == Z_OK ? NULL : "out of memory";

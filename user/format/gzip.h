@@ -10,30 +10,31 @@
 
 #include "util/error.h"
 
+/* Whether the bytes begin with gzip's magic number. */
 bool gzip_detect(const uint8_t *bytes, size_t size);
 
 /*
- * Inflates all members of a gzip file, a part at a time: feed, inflate until what was fed is used
- * up (z.avail_in is 0), feed again. Functions return NULL, or why it cannot be.
+ * Inflates all members of a gzip file, a part at a time: gzip_feed(), gzip_inflate() until
+ * z.avail_in is 0, gzip_feed() again. Functions return NULL, or the error as a constant text.
  */
 struct gzip_reader {
 	z_stream z;
-	bool between; /* members: what comes next is one, or the end */
+	bool between; /* the last member is complete: another may follow, or the end */
 	unsigned int members;
 };
 
 const char *gzip_begin(struct gzip_reader *r);
 
-/* `bytes` stays the caller's, and where it is until it is used up. At most UINT_MAX are taken. */
+/* Sets the input, which must stay valid until z.avail_in is 0. size <= UINT_MAX. */
 void gzip_feed(struct gzip_reader *r, const uint8_t *bytes, size_t size);
 
-/* Fills at most `room` bytes of out, and sets how many: 0 when all that was fed is used up. */
+/* Inflates up to `room` bytes to out. Sets *size; 0: the input is used up. */
 const char *gzip_inflate(struct gzip_reader *r, uint8_t *out, size_t room, size_t *size);
 
-/* Frees. A file that ends while `between` is false is truncated. */
+/* Frees the inflater. A file that ends while `between` is false is truncated. */
 void gzip_end(struct gzip_reader *r);
 
-/* Deflates to a stream, with the memory of one buffer. Does not close the stream. */
+/* Deflates to a stream, which the caller closes. Functions return 0 or -errno with e set. */
 struct gzip_writer {
 	z_stream z;
 	FILE *out;
@@ -43,10 +44,15 @@ struct gzip_writer {
 int gzip_open(struct gzip_writer *w, FILE *out, struct error *e);
 int gzip_write(struct gzip_writer *w, const void *bytes, size_t size, struct error *e);
 
-/* A stream that deflates what is written to it. Close it before gzip_close(). NULL: no memory. */
+/* A stream that deflates what is written to it; the caller closes it before gzip_close(). Returns
+ * NULL when out of memory.
+ */
 FILE *gzip_stream(struct gzip_writer *w);
 
-/* Writes what is left, unless an earlier call failed; frees always. */
+/*
+ * Frees the deflater, and before that writes the end of the data, unless an earlier call failed:
+ * `earlier` is that call's result. Returns `earlier`, or the result of writing.
+ */
 int gzip_close(struct gzip_writer *w, int earlier, struct error *e);
 
 #endif

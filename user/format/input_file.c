@@ -12,31 +12,31 @@
 #include "format/gzip.h"
 #include "util/array.h"
 
-/* No profile needs more memory at once, and /dev/zero does. */
+/* Larger than any profile needs; bounds the memory for /dev/zero. */
 #define WINDOW_MAX ((size_t)2 << 30)
 
-/* How much is read at once */
+/* Bytes per read() */
 #define PART ((size_t)262144)
 
-/* What a file of a few KiB may inflate to; a larger one: that many times its size. */
+/* Bound on inflated data: INFLATED_MIN bytes, or INFLATED_TIMES the compressed size if more. */
 #define INFLATED_MIN   ((uint64_t)64 << 20)
 #define INFLATED_TIMES 256
 
 struct input_source {
 	int fd;
-	bool owned; /* fd is ours to close */
+	bool owned; /* input_close() closes fd */
 	bool ended;
 	bool gzip;
 	struct gzip_reader inflater;
 	uint8_t *deflated;		       /* PART bytes, for gzip */
 	uint64_t deflated_size, inflated_size; /* so far */
 
-	/* The window lies in it. */
+	/* The window is a part of this buffer. */
 	uint8_t *buffer;
 	size_t room;
 };
 
-/* Reads up to `room` bytes of the file as it is on disk. *size 0: its end. */
+/* Reads up to `room` bytes of the file as it is on disk. Sets *size; 0: end of file. */
 static int read_part(struct input *in, uint8_t *out, size_t room, size_t *size, struct error *e)
 {
 	ssize_t n;
@@ -50,7 +50,7 @@ static int read_part(struct input *in, uint8_t *out, size_t room, size_t *size, 
 	return 0;
 }
 
-/* The next part of gzip data, or the end. */
+/* Gives the next compressed part to the inflater, or sets s->ended. */
 static int feed(struct input *in, struct error *e)
 {
 	struct input_source *s = in->source;
@@ -89,7 +89,7 @@ static int inflate_part(struct input *in, uint8_t *out, size_t room, size_t *siz
 	return 0;
 }
 
-/* Puts another part behind the window. */
+/* Reads another part to the end of the window. */
 static int fill(struct input *in, struct error *e)
 {
 	struct input_source *s = in->source;
@@ -108,7 +108,7 @@ static int fill(struct input *in, struct error *e)
 	return err;
 }
 
-/* Room for a window of `size` bytes, and for more than it once it is there. */
+/* Makes room for a window of `size` bytes and a part after it. */
 static int reserve(struct input *in, size_t size, struct error *e)
 {
 	struct input_source *s = in->source;
@@ -131,7 +131,7 @@ int input_need(struct input *in, size_t size, struct error *e)
 {
 	int err = 0;
 
-	/* Memory for what has come, not for what is asked: a corrupt file asks for anything. */
+	/* Grow with what is read, not to `size` at once: a corrupt file may ask for any size. */
 	while (!err && in->source && in->size < size && !in->source->ended) {
 		err = reserve(in, in->size + 1, e);
 		err = err ?: fill(in, e);
@@ -148,7 +148,10 @@ int input_need_all(struct input *in, struct error *e)
 	return err;
 }
 
-/* The size of the line at the window's start, with its newline, as far as it is in the window. */
+/*
+ * The size of the line at the window's start, with its newline; its first `from` bytes have none.
+ * Without a newline in the window: the window's size.
+ */
 static size_t line_size(const struct input *in, size_t from)
 {
 	const uint8_t *newline = memchr(in->bytes + from, '\n', in->size - from);
@@ -168,7 +171,7 @@ int input_line(struct input *in, const char **line, size_t *size, struct error *
 		seen = in->size;
 		if (seen > INPUT_LINE_MAX) {
 			in->line++;
-			return input_line_error(in, e, "a line of more than %zu MiB",
+			return input_line_error(in, e, "the line is longer than %zu MiB",
 						INPUT_LINE_MAX >> 20);
 		}
 		err = input_need(in, seen + 1, e);
@@ -211,7 +214,7 @@ static int open_path(const char *path, struct input *in, struct error *e)
 	return 0;
 }
 
-/* What is in the window is gzip: inflates it, and all that follows, instead. */
+/* The window is gzip data: replaces it by what it inflates to, and inflates the rest, too. */
 static int begin_gzip(struct input *in, struct error *e)
 {
 	struct input_source *s = in->source;
@@ -236,7 +239,7 @@ static int open_input(const char *path, struct input *in, struct error *e)
 	err = err ?: input_need(in, INPUT_WINDOW, e);
 	if (!err && gzip_detect(in->bytes, in->size))
 		err = begin_gzip(in, e);
-	/* Where it is cut off is met, and told, again by whoever asks for more. */
+	/* Salvage what is there; the reader meets the error again when it needs more. */
 	if (err && in->size && in->options.salvage) {
 		in->source->ended = false;
 		return 0;
@@ -244,7 +247,7 @@ static int open_input(const char *path, struct input *in, struct error *e)
 	if (err || in->size)
 		return err;
 	error_set(e, 0, "%s is empty", in->path);
-	error_mend(e, "record again: whatever wrote it was killed before it was done");
+	error_mend(e, "record again: the program that wrote it was killed before it finished");
 	return -EINVAL;
 }
 

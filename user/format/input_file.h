@@ -4,35 +4,37 @@
 
 #include "util/input.h"
 
-/* The path of standard input */
+/* in->path for standard input */
 #define INPUT_STDIN "standard input"
 
-/* What is in the window before anything was skipped, if the file has so much. */
+/* Size of the window that input_open() fills; less only if the file is smaller. */
 #define INPUT_WINDOW ((size_t)65536)
 
-/* No line of a text is longer. */
+/* Longest line that input_line() returns. */
 #define INPUT_LINE_MAX ((size_t)16 << 20)
 
 /*
- * Opens a file or pipe, or standard input for "-". Close it with input_close(). `path` must live as
- * long. A file without a byte is an error. Returns 0 or -errno.
+ * Opens the file or pipe at `path`, or standard input for "-", and fills the window. options may be
+ * NULL. `path` must outlive the input. An empty file is an error. Returns 0, and the caller closes
+ * the input with input_close(); or -errno with e set.
  */
 int input_open(const char *path, const struct input_options *options, struct input *in,
 	       struct error *e);
 void input_close(struct input *in);
 
 /*
- * Sees to it that at least `size` bytes are in the window: fewer afterwards are all that the file
- * has. Moves the window in memory. Returns 0 or -errno.
+ * Extends the window to at least `size` bytes; it stays smaller only when the file ends before.
+ * in->bytes may change. Returns 0 or -errno with e set.
  */
 int input_need(struct input *in, size_t size, struct error *e);
 
-/* The same for all that is left: for formats that cannot be read in one pass. */
+/* Extends the window to the rest of the file: for formats that need more than one pass. */
 int input_need_all(struct input *in, struct error *e);
 
 /*
- * The next line, without what ends it (\n or \r\n); the last one may lack it. It holds until the
- * next call. Returns 1, 0 at the end, or -errno.
+ * Sets *line and *size to the next line, without its \n or \r\n; the last line of a file may lack
+ * them. The line is valid until the next call. Returns 1, 0 at the end of the file, or -errno with
+ * e set.
  */
 int input_line(struct input *in, const char **line, size_t *size, struct error *e);
 

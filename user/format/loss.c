@@ -80,11 +80,6 @@ static unsigned int image_aspects(const struct profile *p)
 	return found;
 }
 
-static bool is_dcpi_label(const struct profile_tag *tag)
-{
-	return tag->text && strcmp(tag->key, PROFILE_DCPI_LABEL) == 0;
-}
-
 static unsigned int label_aspects(const struct profile *p)
 {
 	unsigned int found = 0;
@@ -96,8 +91,12 @@ static unsigned int label_aspects(const struct profile *p)
 			found |= KEEPS(THREADS);
 		if (l->kernel)
 			found |= KEEPS(MODE);
-		for (uint32_t j = 0; j < l->tag_count; j++)
-			found |= is_dcpi_label(&l->tags[j]) ? KEEPS(LABEL) : KEEPS(TAGS);
+		for (uint32_t j = 0; j < l->tag_count; j++) {
+			const struct profile_tag *tag = &l->tags[j];
+			bool is_label = tag->text && strcmp(tag->key, PROFILE_DCPI_LABEL) == 0;
+
+			found |= is_label ? KEEPS(LABEL) : KEEPS(TAGS);
+		}
 	}
 	return found;
 }
@@ -122,7 +121,7 @@ static unsigned int arc_aspects(const struct profile *p)
 	return found;
 }
 
-/* Time beside samples says no more than the period does. */
+/* CPU time beside samples follows from the period. */
 static bool has_several_values(const struct profile *p)
 {
 	if (p->value_type_count == 2 && p->period_ns)
@@ -168,8 +167,7 @@ unsigned int loss_aspects(const struct profile *p)
 	       arc_aspects(p) | header_aspects(p);
 }
 
-/* The format whose own lines or fields are in the profile and would be lost; NULL: there is none.
- */
+/* Another format whose extras the profile has; NULL: none. */
 static const char *lost_extras(const struct profile *p, const struct format *format)
 {
 	for (size_t i = 0; i < p->extra_count; i++)

@@ -6,15 +6,15 @@
 
 #include "format/format.h"
 
-/* What an aspect is, in words for a person: "call stacks". */
+/* The aspect in words: "call stacks". */
 const char *aspect_name(enum format_aspect aspect);
 
-/* The aspects that this profile really has: KEEPS(aspect) | ... */
+/* The aspects that this profile has: KEEPS(aspect) | ... */
 unsigned int loss_aspects(const struct profile *p);
 
 /*
- * Lists which of these aspects, and what else of the profile, the format does not keep: "names,
- * build IDs and the account of ticks". False when that is nothing.
+ * Writes to text[size] which of the aspects, and which extras of the profile, the format does not
+ * keep: "names, build IDs and the account of ticks". False: it keeps all.
  */
 bool loss_list(const struct profile *p, unsigned int aspects, const struct format *format,
 	       char *text, size_t size);

@@ -22,8 +22,8 @@ static int unknown_format(const struct input *in, struct error *e)
 		if ((*f)->read && used < sizeof(names))
 			used += snprintf(names + used, sizeof(names) - used, "%s%s",
 					 used ? ", " : "", (*f)->name);
-	error_set(e, 0, "%s is not a profile of any format that is read here", in->path);
-	error_mend(e, "give a file of one of these formats: %s", names);
+	error_set(e, 0, "%s is not a profile in any supported format", in->path);
+	error_mend(e, "supported formats: %s", names);
 	return -EINVAL;
 }
 
