@@ -193,12 +193,12 @@ fn=f
 2 oops
 END
 check "an error" exits 1 "$profiltool" report small
-check "reports the line" says "small:5: a cost is no number"
+check "reports the line" says "small:5: a cost is not a number"
 check "what comes before it is there" test "$(total --salvage small)" = 5
 check "through a pipe" test "$(head -n 4 small | total -)" = 5
 check "in gzip" test "$(head -n 4 small | gzip | total -)" = 5
 check "what other readers take" exits 0 "$profiltool" report <(printf 'events: t\n fn=f\n1 1\n')
-check "what other readers take: reported" says "line 2: a line begins with a blank"
+check "what other readers take: reported" says "line 2: the line begins with a blank"
 check "or refused" exits 1 "$profiltool" report --strict <(printf 'events: t\n fn=f\n1 1\n')
 
 # --- Files that writers may come to write, and their totals ---
@@ -213,7 +213,7 @@ for file in "$data"/callgrind/*.cg; do
 	fi
 done
 check "relative costs are reported" exits 1 "$profiltool" report --strict "$data/callgrind/relative-costs.cg"
-check "with their line" says "line 13: a cost is relative to that of the line before"
+check "with their line" says "line 13: a cost is relative to the previous line's"
 check "a callee's file holds until the next" exits 0 \
 	"$profiltool" report --strict "$data/callgrind/cfl-persists.cg"
 

@@ -76,7 +76,7 @@ check "72 samples" json "j['samples'] == 72" <("$profiltool" dump --json "$work/
 
 printf 'a;b 1.5\na;b 12.0\n' >"$work/float.folded"
 check "fractions are rounded" diff <(echo "a;b 14") <(folded "$work/float.folded")
-check "fractions are rounded: reported" says "counts with a fraction were rounded"
+check "fractions are rounded: reported" says "fractions of counts were rounded"
 check "fractions are rounded: refused with --strict" \
 	exits 1 "$profiltool" dump --strict "$work/float.folded"
 
@@ -118,7 +118,7 @@ check "hostile names: they are what they were" json \
 for _ in {1..20}; do echo "a;b 1"; done >"$work/good.folded"
 { cat "$work/good.folded"; echo "a;b"; echo "a;c 4"; } >"$work/broken.folded"
 check "no count" exits 1 "$profiltool" dump "$work/broken.folded"
-check "the line is reported" says "$work/broken.folded:21: there is no count at the end of the line"
+check "the line is reported" says "$work/broken.folded:21: the line does not end with a count"
 check "what can be salvaged is reported" says "--salvage"
 check "what can be salvaged is reported: is salvaged" \
 	grep -q '^20 ' <("$profiltool" dump --salvage "$work/broken.folded" 2>&1)
@@ -127,7 +127,7 @@ check "a count that is too large" exits 1 "$profiltool" dump "$work/broken.folde
 check "a count that is too large: reported" says "broken.folded:21: the count has more than 63 bits"
 for other in "$top/user/format/folded/folded.c" "$top/README.md" "$top/Makefile" /etc/passwd; do
 	check "${other##*/} is not taken for folded stacks" exits 1 "$profiltool" dump "$other"
-	check "${other##*/}: which is said" says "is not a profile of any format"
+	check "${other##*/}: which is said" says "is not a profile in any supported format"
 done
 
 # --- Nothing to count ---

@@ -156,8 +156,8 @@ printf '[{"name":"a","ph":"B","ts":1,"pid":1,"tid":1}]' >array.json
 named array.json "a trace for Chrome" "ui.perfetto.dev"
 "$profiltool" report --json a.folded >report.json
 "$profiltool" dump --json a.folded >dump.json
-named report.json "what profiltool report --json prints" "the profile that it was printed of"
-named dump.json "what profiltool dump --json prints" "the profile that it was printed of"
+named report.json "what profiltool report --json prints" "the profile that it was printed from"
+named dump.json "what profiltool dump --json prints" "the profile that it was printed from"
 
 # --- Compressed, and programs ---
 

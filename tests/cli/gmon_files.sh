@@ -307,7 +307,7 @@ check "a truncated one is refused: with the place" says "at byte 20: the histogr
 echo "main;work 5" >"$work/names.folded"
 check "names without addresses are refused" exits 1 "$profiltool" convert -f gmon \
 	"$work/names.folded" "$work/nothing"
-check "the reason is said" says "no sample is at an address"
+check "the reason is said" says "no sample is in a program or library"
 check "no directory is left" test ! -e "$work/nothing"
 check "a recording with samples in the kernel" exits 0 "$profiltool" record --user --kernel -F 100 \
 	-q -o "$work/kernel.pb.gz" -- sh -c \

@@ -146,7 +146,7 @@ prof 'put([(7, 0x400010, 0x400020), (5, 0x400030)], MAP)' >"$work/small.prof"
 head -c 90 "$work/small.prof" >"$work/cut.prof"
 check "a truncated file is refused" exits 1 "$profiltool" report "$work/cut.prof"
 check "a truncated file is refused: with the place" \
-	says "$work/cut.prof: at byte 72: a record of 1 pcs, where only 0 fit"
+	says "$work/cut.prof: at byte 72: a record of 1 pcs, but the rest of the file has 0"
 check "a truncated file is refused: what to do" says "--salvage"
 check "salvaged" exits 3 "$profiltool" dump --json --salvage "$work/cut.prof"
 check "that is reported" says "salvaged what comes before this: at byte 72"
@@ -188,7 +188,7 @@ rm "$work/large.prof"
 prof 'put([(1, 0x400010)], b"x" * 1000, (1, 1 << 28, 5))' >"$work/claim.prof"
 check "a claim of 2 GB in 1 KB is refused" exits 1 "$profiltool" report "$work/claim.prof"
 check "a claim of 2 GB in 1 KB is refused: with the number" \
-	says "a record of 268435456 pcs, where only 126 fit"
+	says "a record of 268435456 pcs, but the rest of the file has 126"
 check "a claim of 2 GB in 1 KB is refused: no memory for it" \
 	needs_less 32 "$profiltool" report "$work/claim.prof"
 
@@ -222,7 +222,7 @@ fi
 printf 'main;f 3\nmain 2\n' >"$work/names.folded"
 check "names without addresses" exits 1 "$profiltool" convert "$work/names.folded" "$work/names.prof"
 check "names without addresses: refused" \
-	says "the profile has no addresses: gperftools cannot hold it"
+	says "the profile has no addresses, which the gperftools format requires"
 check "with other formats" says "write pprof, callgrind or folded instead"
 check "no file is left" test ! -e "$work/names.prof"
 

@@ -326,6 +326,6 @@ check "a whole file needs none" exits 0 "$profiltool" convert --salvage -f pprof
 check "a whole file needs none: is the same" cmp "$work/saved.pb.gz" "$work/back/heap.pb.gz"
 cat "$work/real/cpu.pb.gz" "$work/real/heap.pb.gz" >"$work/two.pb.gz"
 check "two in one are refused" exits 1 "$profiltool" dump "$work/two.pb.gz"
-check "two in one are refused: with the reason" says "one behind the other"
+check "two in one are refused: with the reason" says "several profiles are concatenated"
 
 finish

@@ -182,13 +182,13 @@ static void names(void **state)
 	p = read_text("events: t\nfl=(1) a.c\nfn=(9)\n1 1\nfn=(8)\n1 2\n");
 	assert_sample(p, 0, "- a.c (9) 1 0x0", 1);
 	assert_sample(p, 1, "- a.c (8) 1 0x0", 2);
-	assert_warned(p, "line 3: a name's number is not defined (and 1 more)");
+	assert_warned(p, "line 3: the number of a name is not defined (and 1 more)");
 	profile_free(p);
 
 	p = read_text("events: t\nfn=(1) f\n1 1\nfn=(1) f\n1 1\nfn=(1) g\n1 2\n");
 	assert_sample(p, 1, "- - g 1 0x0", 2);
 	assert_int_equal(p->warning_count, 1);
-	assert_warned(p, "line 6: a name's number is defined again");
+	assert_warned(p, "line 6: the number of a name is defined again");
 	profile_free(p);
 
 	/* The next part may reuse the numbers or define new ones. */
@@ -261,13 +261,13 @@ static void calls(void **state)
 
 	p = read_text("events: t\nfn=f\ncalls=1 1\n2 5\n");
 	assert_arc(p, 0, "- - f 2 0x0", "- - ??? 1 0x0", 1, 5);
-	assert_warned(p, "line 4: a call does not say of what");
+	assert_warned(p, "line 4: a call does not name its callee");
 	profile_free(p);
 	/* The next function's costs are its own. */
 	p = read_text("events: t\nfn=f\ncfn=g\ncalls=1 1\nfn=h\n2 5\ncfn=g\ncalls=1 1\n");
 	assert_int_equal(p->arc_count, 0);
 	assert_sample(p, 0, "- - h 2 0x0", 5);
-	assert_warned(p, "line 5: a call or jump has no line of costs behind it, and is left out "
+	assert_warned(p, "line 5: no cost line follows the call or jump, which is dropped "
 			 "(and 1 more)");
 	profile_free(p);
 	p = read_clean("events: t\nfn=f\n1 1\ncfn=f\nrcalls=3 1\n2 5\n");
@@ -339,11 +339,11 @@ static void events(void **state)
 	assert_int_equal(p->value_type_count, 2);
 	assert_value(p, 0, "t", "count", "", "", 2);
 	assert_value(p, 1, "E", "count", "", "9223372036854775807 t + t", INT64_MAX);
-	assert_warned(p, "the event A is left out: \"B\" is cyclic");
-	assert_warned(p, "the event B is left out");
-	assert_warned(p, "the event C is left out");
-	assert_warned(p, "the event D is left out");
-	assert_warned(p, "line 7: a line is not of the format");
+	assert_warned(p, "the event A is dropped: \"B\" is cyclic");
+	assert_warned(p, "the event B is dropped");
+	assert_warned(p, "the event C is dropped");
+	assert_warned(p, "the event D is dropped");
+	assert_warned(p, "line 7: the line is not in the format");
 	profile_free(p);
 
 	p = read_clean("events: samples ns\nfn=f\n1 2 2000\n");
@@ -361,7 +361,7 @@ static void events(void **state)
 	assert_int_equal(p->value_type_count, 2);
 	assert_value(p, 0, "a", "count", "", "", 1);
 	assert_value(p, 1, "b", "count", "", "", 4);
-	assert_warned(p, "an event is named twice");
+	assert_warned(p, "an event is listed twice");
 	profile_free(p);
 }
 
@@ -472,7 +472,7 @@ static void costs(void **state)
 	assert_warned(p, "line 3: a cost is negative");
 	assert_warned(p, "line 4: a cost has a fraction");
 	assert_warned(p, "line 6: a cost has more than 63 bits");
-	assert_warned(p, "line 8: a line has more costs than there are events");
+	assert_warned(p, "line 8: the line has more costs than there are events");
 	profile_free(p);
 
 	p = read_text("events: t\n1 5\nfl=a.c\nfn=f\n1 1\n");
@@ -500,8 +500,8 @@ static void totals(void **state)
 	assert_string_equal(p->extras[0].bytes, "summary: 3 5");
 	profile_free(p);
 	warns("events: a b\nsummary: 3 5\nfn=f\n1 3 4\n",
-	      "line 2: summary says 5 of b, but the costs add up to 4");
-	warns("events: a\nfn=f\n1 3\ntotals: 30\n", "line 4: totals says 30 of a");
+	      "line 2: summary says 5 b, but the sum of the costs is 4");
+	warns("events: a\nfn=f\n1 3\ntotals: 30\n", "line 4: totals says 30 a");
 }
 
 static void overlook(void **state)
@@ -521,8 +521,8 @@ static void overlook(void **state)
 		"foo: bar\nevents:Ir\n  fl=a.c\n fn=f\n 90 1\nzzz\nunknown=1\nbaz: 1 2\n91 4\n");
 	assert_sample(p, 0, "- a.c f 90 0x0", 1);
 	assert_sample(p, 1, "- a.c f 91 0x0", 4);
-	assert_warned(p, "line 3: a line begins with a blank (and 2 more)");
-	assert_warned(p, "line 1: a line is not of the format, and left out (and 3 more)");
+	assert_warned(p, "line 3: the line begins with a blank (and 2 more)");
+	assert_warned(p, "line 1: the line is not in the format and is ignored (and 3 more)");
 	profile_free(p);
 	profile_free(read_clean("version: 0\nevents: t\nfn=f\n1 1\n"));
 }
@@ -552,31 +552,32 @@ static void reject(void **state)
 	(void)state;
 	reject_text("# callgrind format\nversion: 2\nevents: t\n", "input:2: version 2");
 	reject_text("# callgrind format\nversion: 1\n",
-		    "input:2: the file ends, and no \"events:\"");
+		    "input:2: the file has no \"events:\" line");
 	reject_text("# callgrind format\nfn=f\n1 2\nevents: t\n",
-		    "input:3: costs, but no \"events:\"");
-	reject_text("# callgrind format\nevents: \n", "input:2: events: names no event");
-	reject_text("# callgrind format\npositions: line instr\n", "input:2: positions: are");
-	reject_text("# callgrind format\npositions: word\n", "input:2: positions: are");
-	reject_text("# callgrind format\npositions:\n", "input:2: positions: names none");
-	reject_text("events: t\nfn=f\n1 x\n", "input:3: a cost is no number");
-	reject_text("events: t\nfn=f\n1 5x\n", "input:3: a cost is no number");
-	reject_text("events: t\nfn=f\n1 *5\n", "input:3: a cost is no number");
-	reject_text("events: t\nfn=f\n1 -\n", "input:3: a cost is no number");
-	warns("events: t\nfn=f\n+x 1\n", "line 3: a line is not of the format");
-	reject_text("events: t\nfn=f\n1x 1\n", "input:3: a position is no number");
+		    "input:3: a cost line before any \"events:\" line");
+	reject_text("# callgrind format\nevents: \n", "input:2: events: lists no event");
+	reject_text("# callgrind format\npositions: line instr\n",
+		    "input:2: positions: has other words");
+	reject_text("# callgrind format\npositions: word\n", "input:2: positions: has other words");
+	reject_text("# callgrind format\npositions:\n", "input:2: positions: is empty");
+	reject_text("events: t\nfn=f\n1 x\n", "input:3: a cost is not a number");
+	reject_text("events: t\nfn=f\n1 5x\n", "input:3: a cost is not a number");
+	reject_text("events: t\nfn=f\n1 *5\n", "input:3: a cost is not a number");
+	reject_text("events: t\nfn=f\n1 -\n", "input:3: a cost is not a number");
+	warns("events: t\nfn=f\n+x 1\n", "line 3: the line is not in the format");
+	reject_text("events: t\nfn=f\n1x 1\n", "input:3: a position is not a number");
 	reject_text("events: t\nfn=f\n*+ 1\n", "input:3: ");
 	reject_text("events: t\nfn=f\n99999999999999999999 1\n",
-		    "input:3: a position is no number");
+		    "input:3: a position is not a number");
 	reject_text("positions: instr line\nevents: t\nfn=f\n0x10\n", "input:4: a position");
-	reject_text("events: t\nfn=f\ncfn=g\ncalls=x 1\n", "input:4: the count is no number");
-	reject_text("events: t\nfn=f\njump= 1\n1 1\njump=\n", "input:5: the count is no number");
-	reject_text("events: t\nfn=f\njcnd=5\n", "input:3: the count is no number");
-	reject_text("events: t\nfn=f\njcnd=5/x 1\n", "input:3: the count is no number");
+	reject_text("events: t\nfn=f\ncfn=g\ncalls=x 1\n", "input:4: the count is not a number");
+	reject_text("events: t\nfn=f\njump= 1\n1 1\njump=\n", "input:5: the count is not a number");
+	reject_text("events: t\nfn=f\njcnd=5\n", "input:3: the count is not a number");
+	reject_text("events: t\nfn=f\njcnd=5/x 1\n", "input:3: the count is not a number");
 	for (int i = 0; i <= 100; i++)
 		sprintf(text + strlen(text), " e%d", i);
 	strcat(text, "\nfn=f\n1 1\n");
-	reject_text(text, "input:1: more than 100 events");
+	reject_text(text, "input:1: the line has more than 100 events");
 }
 
 static bool detects(const char *text)

@@ -165,7 +165,8 @@ static void reject(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		read_bad_text(bad[i], strlen(bad[i]), "input:11: there is no count");
+		read_bad_text(bad[i], strlen(bad[i]),
+			      "input:11: the line does not end with a count");
 	read_bad_text(TEN "a;b 9223372036854775808\n", strlen(TEN) + 24, "input:11: the count has");
 	read_bad_text(TEN "a;b 18446744073709551617\n", strlen(TEN) + 25,
 		      "input:11: the count has");
@@ -182,7 +183,7 @@ static void reject_nul(void **state)
 	while (b.size <= INPUT_WINDOW)
 		bytes_add_text(&b, GOOD);
 	bytes_add(&b, "a\0b 5\n", 6);
-	read_bad(folded, &b, ": a NUL in the line");
+	read_bad(folded, &b, ": the line has a NUL");
 	bytes_free(&b);
 }
 

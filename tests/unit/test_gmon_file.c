@@ -365,7 +365,7 @@ static void reject(void **state)
 	b.size = 0;
 	put_header(&b, NATIVE, 1);
 	bytes_add(&b, "\3", 1);
-	read_bad(gmon, &b, "at byte 20: no such kind of record");
+	read_bad(gmon, &b, "at byte 20: unknown kind of record");
 	b.size--;
 	bytes_add(&b, "\2\xff\xff\xff\x7f", 5);
 	read_bad(gmon, &b, "at byte 20: the basic-block counts");
@@ -708,12 +708,12 @@ static void what_has_no_file_is_left_out(void **state)
 	char *directory;
 
 	(void)state;
-	fail_to_write(p, "no sample for gmon.out");
+	fail_to_write(p, "the profile has no samples");
 	add_unwritable(p);
-	fail_to_write(p, "no sample is at an address");
+	fail_to_write(p, "no sample is in a program or library");
 	mapping = add_text(p, 0x100000, "/bin/prog");
 	add_leaf(p, 0x100010, mapping, -3);
-	fail_to_write(p, "no sample is at an address");
+	fail_to_write(p, "no sample is in a program or library");
 	add_leaf(p, 0x100020, mapping, 5);
 	directory = write_directory(p);
 	assert_int_equal(count_files(directory), 1);
@@ -808,7 +808,7 @@ static void addresses_beyond_32_bits(void **state)
 	p->bits = 32;
 	add_leaf(p, 0x100002000, mapping, 1);
 	add_leaf(p, UINT32_MAX, mapping, 1);
-	fail_to_write(p, "no sample is at an address");
+	fail_to_write(p, "no sample is in a program or library");
 	add_leaf(p, 0xfff00000, mapping, 1);
 	directory = write_directory(p);
 	assert_total(directory, "prog.gmon", 1);

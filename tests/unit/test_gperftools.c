@@ -74,10 +74,10 @@ static void overlook(void **state)
 {
 	(void)state;
 	CHECK(MAP, NULL, NULL, HEADER, TRAILER);
-	CHECK(MAP, "2 more words", NULL, 0, 5, 0, 10000, 0, 8, 9, TRAILER);
+	CHECK(MAP, "2 unknown words", NULL, 0, 5, 0, 10000, 0, 8, 9, TRAILER);
 	CHECK(MAP, "padding", NULL, 0, 3, 0, 10000, 1, TRAILER);
 	CHECK(MAP, "period of 0", NULL, 0, 3, 0, 0, 0, TRAILER);
-	CHECK("", "no map", NULL, HEADER, TRAILER);
+	CHECK("", "no memory map", NULL, HEADER, TRAILER);
 	CHECK("", "trailer", NULL, HEADER);
 	CHECK("", "trailer", NULL, HEADER, 1, 1, 0x400010);
 	CHECK(MAP, "trailer", NULL, HEADER, 1, 1, 0x400010);
@@ -93,13 +93,14 @@ static void reject(void **state)
 {
 	(void)state;
 	CHECK("", NULL, "at byte 16: version 2", 0, 3, 2, 10000, 0, TRAILER);
-	CHECK("", NULL, "ends in its header", 0, 3, 0);
-	CHECK("", NULL, "ends in its header", 0, 65535, 0, 0, 0);
+	CHECK("", NULL, "bytes is truncated", 0, 3, 0);
+	CHECK("", NULL, "bytes is truncated", 0, 65535, 0, 0, 0);
 	CHECK("", NULL, "not of this format", 0, 2, 0, 10000, 0);
 	CHECK("", NULL, "not of this format", 1, 3, 0, 10000, 0);
 	CHECK("", NULL, "at byte 40: the file ends within", HEADER, 1);
 	CHECK("xx", NULL, "at byte 64: the file ends within", HEADER, 1, 1, 5);
-	CHECK("", NULL, "at byte 40: a record of 3 pcs, where only 1 fit", HEADER, 1, 3, 0x400010);
+	CHECK("", NULL, "at byte 40: a record of 3 pcs, but the rest of the file has 1", HEADER, 1,
+	      3, 0x400010);
 	CHECK("", NULL, "at byte 64: a record of 18446744073709551615 pcs", HEADER, 1, 1, 0x400010,
 	      1, UINT64_MAX, 0x400010);
 	/* Text that is no map does not make up for a missing trailer. */
@@ -145,7 +146,7 @@ static void read_symbolized(void **state)
 	assert_int_equal(p->comment_count, 1);
 	assert_string_equal(p->comments[0], "%warn of something");
 	assert_int_equal(p->warning_count, 1);
-	assert_warned(p, "not understood");
+	assert_warned(p, "is invalid and is ignored");
 	assert_int_equal(p->locations[f[1]].address, 0x40001f);
 	assert_int_equal(p->locations[f[0]].line_count, 1);
 	assert_string_equal(line_name(p, f[0], 0), "leaf");
@@ -204,9 +205,10 @@ static void reject_text(const char *text, const char *error)
 static void reject_symbolized(void **state)
 {
 	(void)state;
-	reject_text("--- symbol", "input:1: the file ends before its profile");
-	reject_text("--- symbol\n0x1 f\n", "input:2: the file ends before its profile");
-	reject_text("--- symbol\n0x1 f\n---\n%x\n", "input:4: the file ends before its profile");
+	reject_text("--- symbol", "input:1: the file ends before \"--- profile\"");
+	reject_text("--- symbol\n0x1 f\n", "input:2: the file ends before \"--- profile\"");
+	reject_text("--- symbol\n0x1 f\n---\n%x\n",
+		    "input:4: the file ends before \"--- profile\"");
 	reject_text("--- symbol\n---\n--- heap\nheap profile: 1: 2 [3: 4] @ heapprofile\n",
 		    "input:3: \"--- heap\" where \"--- profile\" is expected");
 	reject_text("--- symbol\n---\n--- profile\nheap profile: 1: 2 [3: 4] @ heapprofile\n",
@@ -229,8 +231,8 @@ static void salvage(void **state)
 	SLOTS(&b, HEADER, 7, 2, 0x400010, 0x400020, 5, 1ULL << 61, 0x400030);
 	bytes_add_text(&b, MAP);
 	assert_int_equal(read_file(&b, &p, &e), -EINVAL);
-	assert_non_null(strstr(e.what, "at byte 72: a record of 2305843009213693952 pcs, where "
-				       "only 8 fit"));
+	assert_non_null(strstr(e.what, "at byte 72: a record of 2305843009213693952 pcs, but "
+				       "the rest of the file has 8"));
 	path = temporary_file(b.start, b.size);
 	assert_int_equal(format_read(path, &options, &p, &e), 0);
 	assert_warned(p, "salvaged");
@@ -495,7 +497,7 @@ struct known_file {
 /* Of ours, made to be as odd as other writers' may come to be. */
 static const struct known_file files[] = {
 	{ "gperftools/strict/bad-blank-before-map.prof", 0, 0, 0, 0, 64, false, "blank", NULL },
-	{ "gperftools/strict/bad-no-maps.prof", 0, 0, 0, 0, 64, false, "no map", NULL },
+	{ "gperftools/strict/bad-no-maps.prof", 0, 0, 0, 0, 64, false, "no memory map", NULL },
 	{ "gperftools/strict/bad-no-trailer.prof", 0, 0, 0, 0, 64, false, "trailer", NULL },
 	{ "gperftools/strict/bad-no-pcs.prof", 1, 1, 1, 0, 64, false, "no pc", NULL },
 	{ "gperftools/strict/bad-padding.prof", 0, 0, 1, 0, 64, false, "padding", NULL },
@@ -506,7 +508,7 @@ static const struct known_file files[] = {
 	{ "gperftools/strict/ok-no-samples.prof", 0, 0, 1, 0, 64, false, NULL, NULL },
 	{ "gperftools/strict/ok-build-line.prof", 0, 0, 1, 0, 64, false, NULL, NULL },
 	{ "gperftools/basic.prof", 16, 4, 2, 5, 64, false, NULL, NULL },
-	{ "gperftools/hdrwords5-nonzero.prof", 16, 4, 2, 5, 64, false, "2 more words", NULL },
+	{ "gperftools/hdrwords5-nonzero.prof", 16, 4, 2, 5, 64, false, "2 unknown words", NULL },
 	{ "gperftools/version1.prof", 16, 4, 2, 5, 64, false, NULL, NULL },
 	{ "gperftools/pad-nonzero.prof", 16, 4, 2, 5, 64, false, "padding", NULL },
 	{ "gperftools/no-trailer-maps.prof", 16, 4, 2, 5, 64, false, "trailer", NULL },
@@ -535,7 +537,7 @@ static const struct known_file files[] = {
 /* Of writers that nobody runs any more, see tests/data/README.md. */
 static const struct known_file files_of_others[] = {
 	{ "gperftools/cppbench.cpu", 712, 50, 12, 18, 64, false, NULL, NULL },
-	{ "gperftools/gobench.cpu", 305, 153, 0, 17, 64, false, "no map", NULL },
+	{ "gperftools/gobench.cpu", 305, 153, 0, 17, 64, false, "no memory map", NULL },
 	{ "gperftools/java.cpu", 7, 8, 0, 25, 32, false, "count of 0", NULL },
 };
 

@@ -79,16 +79,16 @@ static void reject(void **state)
 
 	(void)state;
 	CHECK_BAD("at byte 62: the mapping has the id 0", MAPPING, 1, 0);
-	CHECK_BAD("the mapping's id 30 is taken", MAPPING, 1, 30);
+	CHECK_BAD("two mappings have the id 30", MAPPING, 1, 30);
 	CHECK_BAD("the location has the id 0", LOCATION, 3, 5);
-	CHECK_BAD("the location's id 40 is taken", LOCATION, 1, 40);
+	CHECK_BAD("two locations have the id 40", LOCATION, 1, 40);
 	CHECK_BAD("the function has the id 0", FUNCTION, 2, 5);
 	CHECK_BAD("location 41, which", SAMPLE, 1, 41, 2, 1, 2, 1);
-	CHECK_BAD("1 values, where the file has 2 types", SAMPLE, 1, 40, 2, 1);
+	CHECK_BAD("1 values, but the file has 2 sample types", SAMPLE, 1, 40, 2, 1);
 	CHECK_BAD("3 values", SAMPLE, 1, 40, 2, 1, 2, 1, 2, 1);
-	CHECK_BAD("string 8, where the file has only 8", FUNCTION, 1, 1, 2, 8);
-	CHECK_BAD("string -1", FUNCTION, 1, 1, 2, UINT64_MAX);
-	CHECK_BAD("string 99", TYPE, 1, 99);
+	CHECK_BAD("string number 8, but the file has 8 strings", FUNCTION, 1, 1, 2, 8);
+	CHECK_BAD("string number -1", FUNCTION, 1, 1, 2, UINT64_MAX);
+	CHECK_BAD("string number 99", TYPE, 1, 99);
 	CHECK_BAD("the ValueType is corrupt", TYPE, 0, 0);
 	b = small_file();
 	add_number(&b, PPROF_TIME_NANOS, 1);
@@ -96,7 +96,7 @@ static void reject(void **state)
 	check_bad(b, "second start time");
 	b = small_file();
 	add_number(&b, PPROF_COMMENT, 55);
-	check_bad(b, "string 55");
+	check_bad(b, "string number 55");
 	b = small_file();
 	add_text(&b, STRING, "x");
 	check_bad(b, "first string is not empty");
@@ -105,7 +105,7 @@ static void reject(void **state)
 	check_bad(b, "wrong wire type");
 	b = (struct bytes){ 0 };
 	MESSAGE(&b, SAMPLE, 2, 1);
-	check_bad(b, "what samples count");
+	check_bad(b, "samples but no sample_type");
 }
 
 static void add_repeated(struct bytes *b, const void *bytes, size_t size, size_t times)
@@ -138,7 +138,7 @@ static void reject_line_without_function(void **state)
 
 	(void)state;
 	bytes_add(&b, location, sizeof(location));
-	check_bad(b, "function 9, which the file does not have");
+	check_bad(b, "function 9, which is not in the file");
 }
 
 /* A sample of these bytes behind the small file's. */
@@ -163,14 +163,14 @@ static void reject_samples(void **state)
 	CHECK_BAD_SAMPLE("the sample is corrupt", 0x12, 0x80, 0x80, 0x80, 0x80, 8, 1, 1);
 	CHECK_BAD_SAMPLE("the sample is corrupt", 0x12, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
 			 0x80, 0x80, 1, 1);
-	CHECK_BAD_SAMPLE("a number is cut off", 0x12, 2, 1, 0x80);
-	CHECK_BAD_SAMPLE("a number is cut off", 0x0a, 1, 0xff);
+	CHECK_BAD_SAMPLE("a number is truncated", 0x12, 2, 1, 0x80);
+	CHECK_BAD_SAMPLE("a number is truncated", 0x0a, 1, 0xff);
 	CHECK_BAD_SAMPLE("the sample is corrupt", 0x0d, 1, 2, 3, 4);
 	CHECK_BAD_SAMPLE("the label is corrupt", 0x12, 2, 1, 1, 0x1a, 2, 8, 0x80);
 	CHECK_BAD_SAMPLE("the label is corrupt", 0x12, 2, 1, 1, 0x1a, 2, 0x12, 0);
-	CHECK_BAD_SAMPLE("string 99", 0x12, 2, 1, 1, 0x1a, 4, 8, 99, 0x18, 1);
-	CHECK_BAD_SAMPLE("string -1", 0x12, 2, 1, 1, 0x1a, 15, 8, 1, 0x18, 1, 0x10, 0xff, 0xff,
-			 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1);
+	CHECK_BAD_SAMPLE("string number 99", 0x12, 2, 1, 1, 0x1a, 4, 8, 99, 0x18, 1);
+	CHECK_BAD_SAMPLE("string number -1", 0x12, 2, 1, 1, 0x1a, 15, 8, 1, 0x18, 1, 0x10, 0xff,
+			 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1);
 }
 
 static void reject_truncated(void **state)
@@ -315,7 +315,7 @@ static void unknown_inside(void **state)
 	add_strings(&b);
 	p = read_good(pprof, &b);
 	assert_int_equal(p->warning_count, 1);
-	assert_warned(p, "fields that are not known here");
+	assert_warned(p, "unknown fields inside messages");
 	assert_int_equal(p->values[0], 14);
 	profile_free(p);
 	bytes_free(&b);
@@ -367,8 +367,8 @@ static void salvage_what_is_missing(void **state)
 	assert_int_equal(p->locations[1].line_count, 0);
 	assert_int_equal(p->mappings[0].start, 0x400000);
 	assert_string_equal(p->value_types[1].type, "");
-	assert_warned(p, "left out what is corrupt: input: at byte");
-	assert_warned(p, "left out: texts, functions or locations");
+	assert_warned(p, "dropped what is corrupt: input: at byte");
+	assert_warned(p, "dropped references to strings, functions or locations");
 	assert_int_equal(p->warning_count, 2);
 	assert_true(p->salvaged);
 	profile_free(p);

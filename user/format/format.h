@@ -104,8 +104,7 @@ const struct format *format_by_name(const char *name);
 /* The first format that the path's name matches, or NULL. */
 const struct format *format_by_path(const char *path);
 
-/* The format of an input, by its beginning; for text that no format claims, by its name. Or NULL.
- */
+/* The format of an input, by its beginning; else a text format, by its name; or NULL. */
 const struct format *format_detect(const struct input *in);
 
 /* file_name.c: what a file's name says */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The text format of callgrind and cachegrind, as valgrind's manual describes it ("Callgrind Format
- * Specification"), and as its writers and readers have it: see callgrind_header.c and
- * callgrind_body.c.
+ * Follows the "Callgrind Format Specification" in valgrind's manual, and real writers and readers
+ * where they differ from it. callgrind_header.c and callgrind_body.c read the lines.
  */
 #include "format/callgrind/callgrind.h"
 
@@ -20,7 +19,7 @@ static bool is_word(char c)
 	       c == '_' || c == '-';
 }
 
-/* "KEY:" or "KEY=", blanks before the sign allowed. '\0' when it is neither. */
+/* Takes "KEY:" or "KEY=", with blanks before the sign. Returns the sign; '\0': neither. */
 static char take_key(struct text *t, struct text *key)
 {
 	key->at = t->at;
@@ -45,7 +44,7 @@ static bool begins_costs(const struct text *t)
 }
 
 enum line_kind {
-	LINE_NOTHING, /* or what may stand anywhere */
+	LINE_NOTHING, /* decides nothing: may stand anywhere */
 	LINE_MAGIC,
 	LINE_EVENTS,
 	LINE_HEADER,
@@ -61,7 +60,7 @@ static enum line_kind classify(struct text t)
 	take_blanks(&t);
 	if (take(&t, "# callgrind format"))
 		return LINE_MAGIC;
-	/* Xdebug and valgrind put such lines between. */
+	/* Xdebug and valgrind write such lines anywhere. */
 	if (is_empty(&t) || *t.at == '#' || take(&t, "=="))
 		return LINE_NOTHING;
 	if (begins_costs(&t))
@@ -78,8 +77,8 @@ static enum line_kind classify(struct text t)
 }
 
 /*
- * The first line of new files tells; older ones and other writers have a header with "events:",
- * and then a body. A long command may fill the window.
+ * New files begin with a magic line. Older files, and other writers, have a header with "events:",
+ * then a body, which a long "cmd:" line may push out of the window.
  */
 static bool callgrind_detect(const struct input *in)
 {
@@ -136,11 +135,11 @@ static int read_lines(struct callgrind_reader *r)
 	while (!err && (more = input_line(r->in, &line, &size, r->e)) != 0)
 		err = more < 0 ? more : read_line(r, (struct text){ line, line + size });
 	if (!err && !r->events.column_count)
-		err = input_line_error(r->in, r->e, "the file ends, and no \"events:\" was in it");
+		err = input_line_error(r->in, r->e, "the file has no \"events:\" line");
 	return err ?: callgrind_end_part(r);
 }
 
-/* A mapping is as long as the addresses that are known to be in it. */
+/* Extends each mapping to the pages of all its locations. */
 static void measure_mappings(struct profile *p)
 {
 	for (size_t i = 0; i < p->location_count; i++) {
@@ -161,20 +160,20 @@ static void measure_mappings(struct profile *p)
 }
 
 static const char *const oversights[OVERSIGHT_COUNT] = {
-	[OVERSIGHT_BLANKS] = "a line begins with a blank",
-	[OVERSIGHT_LINE] = "a line is not of the format, and left out",
-	[OVERSIGHT_UNDEFINED] = "a name's number is not defined",
-	[OVERSIGHT_REDEFINED] = "a name's number is defined again",
-	[OVERSIGHT_DUPLICATE_EVENT] = "an event is named twice: its second costs are left out",
-	[OVERSIGHT_COSTS] = "a line has more costs than there are events",
-	[OVERSIGHT_NEGATIVE] = "a cost is negative, and taken for 0",
-	[OVERSIGHT_FRACTION] = "a cost has a fraction, which is left out",
-	[OVERSIGHT_RELATIVE] = "a cost is relative to that of the line before",
-	[OVERSIGHT_OVERFLOW] = "a cost has more than 63 bits, and is taken for the most they hold",
+	[OVERSIGHT_BLANKS] = "the line begins with a blank",
+	[OVERSIGHT_LINE] = "the line is not in the format and is ignored",
+	[OVERSIGHT_UNDEFINED] = "the number of a name is not defined",
+	[OVERSIGHT_REDEFINED] = "the number of a name is defined again",
+	[OVERSIGHT_DUPLICATE_EVENT] = "an event is listed twice: its second costs are ignored",
+	[OVERSIGHT_COSTS] = "the line has more costs than there are events",
+	[OVERSIGHT_NEGATIVE] = "a cost is negative: counted as 0",
+	[OVERSIGHT_FRACTION] = "a cost has a fraction, which is ignored",
+	[OVERSIGHT_RELATIVE] = "a cost is relative to the previous line's",
+	[OVERSIGHT_OVERFLOW] = "a cost has more than 63 bits: counted as 2^63 - 1",
 	[OVERSIGHT_POSITION] = "a relative position is below 0, or has more than 64 bits",
 	[OVERSIGHT_NO_FUNCTION] = "costs come before any function",
-	[OVERSIGHT_NO_CALLEE] = "a call does not say of what",
-	[OVERSIGHT_NO_COSTS] = "a call or jump has no line of costs behind it, and is left out",
+	[OVERSIGHT_NO_CALLEE] = "a call does not name its callee",
+	[OVERSIGHT_NO_COSTS] = "no cost line follows the call or jump, which is dropped",
 };
 
 static int warn(struct callgrind_reader *r)
@@ -211,7 +210,7 @@ static int callgrind_read(struct input *in, struct profile *p, struct error *e)
 		(struct callgrind_place){ .mapping = PROFILE_NONE, .id = PROFILE_NONE };
 	err = callgrind_intern(r, (struct text){ "", "" }, &r->here.file);
 	err = err ?: read_lines(r);
-	/* What came before an error is to be whole, too. */
+	/* After an error, too: what was read before must be a valid profile. */
 	finish_err = callgrind_finish_events(r) ?: warn(r);
 	measure_mappings(p);
 	callgrind_names_free(&r->objects);

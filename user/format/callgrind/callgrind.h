@@ -5,8 +5,8 @@
 #include "format/format.h"
 
 /*
- * The text of valgrind's callgrind and cachegrind. Costs of positions are samples of one frame;
- * calls and jumps are arcs.
+ * The text format of valgrind's callgrind and cachegrind. A cost line becomes a sample of one
+ * frame, a call or jump an arc.
  */
 extern const struct format format_callgrind;
 #define CALLGRIND_NAME "callgrind"

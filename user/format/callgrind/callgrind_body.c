@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The lines behind a header: "key=value", which say where costs fall, and the costs. Costs of a
- * position are a sample of one frame; those behind "calls=" are an arc's.
+ * The lines of a part's body: "key=value" lines, which name object, file and function, and cost
+ * lines. A cost line is a sample of one frame; after "calls=" it belongs to an arc.
  */
 #include <errno.h>
 
@@ -10,7 +10,7 @@
 
 static const char unknown[] = "???";
 
-/* An association's names hold for it alone. */
+/* The names of a callee are valid for one call or jump. */
 static void forget_callee(struct callgrind_reader *r)
 {
 	r->callee = (struct callgrind_place){ .mapping = PROFILE_NONE, .id = PROFILE_NONE };
@@ -26,7 +26,7 @@ int callgrind_end_association(struct callgrind_reader *r)
 	return 0;
 }
 
-/* --- names --- */
+/* --- Names --- */
 
 static int take_object(struct callgrind_reader *r, struct text value, struct callgrind_place *place)
 {
@@ -80,7 +80,7 @@ static int read_fi(struct callgrind_reader *r, struct text value)
 	return take_file(r, value, &r->here.file);
 }
 
-/* Some writers name files by fi= alone. */
+/* Goes back to the file of fl=, unless the writer uses fi= only. */
 static int read_fn(struct callgrind_reader *r, struct text value)
 {
 	int err = callgrind_end_association(r);
@@ -108,7 +108,7 @@ static int read_cfn(struct callgrind_reader *r, struct text value)
 	return err ?: take_function(r, value, &r->callee);
 }
 
-/* --- numbers --- */
+/* --- Numbers --- */
 
 static int64_t whole_cost(struct callgrind_reader *r, uint64_t number, bool fits, bool negative)
 {
@@ -146,7 +146,7 @@ bool callgrind_take_cost(struct callgrind_reader *r, struct text *t, int64_t *co
 	return is_empty(t) || is_blank(*t->at);
 }
 
-/* One subposition, which may be relative to that of the last cost line. */
+/* Takes a subposition, which may be relative to `last`, that of the last cost line. */
 static bool take_subposition(struct callgrind_reader *r, struct text *t, uint64_t last,
 			     uint64_t *at)
 {
@@ -173,11 +173,11 @@ static uint32_t line_number(const struct callgrind_position *position)
 	return line <= UINT32_MAX ? line : 0;
 }
 
-/* --- calls and jumps --- */
+/* --- Calls and jumps --- */
 
 /*
- * The target's position, which may be missing. Relative ones of Go's pprof are of no use: it takes
- * them from another line. It counts no calls, and does not say that it is the creator.
+ * Takes the target's position, which may be missing. Relative ones by Go's pprof are wrong: they
+ * refer to another line. Its files have call counts of 0 and no "creator:" line.
  */
 static void take_target(struct callgrind_reader *r, struct text t)
 {
@@ -207,7 +207,7 @@ static int begin_association(struct callgrind_reader *r, enum profile_arc_kind k
 	if (err)
 		return err;
 	if (!callgrind_take_cost(r, value, &count))
-		return input_line_error(r->in, r->e, "the count is no number");
+		return input_line_error(r->in, r->e, "the count is not a number");
 	a->arc.count = count;
 	return 0;
 }
@@ -230,7 +230,7 @@ static int read_jump(struct callgrind_reader *r, struct text value)
 	return err;
 }
 
-/* FOLLOWED/EXECUTED TARGET as callgrind has it, EXECUTED FOLLOWED TARGET as its manual. */
+/* FOLLOWED/EXECUTED TARGET by callgrind, EXECUTED FOLLOWED TARGET by its manual. */
 static int read_jcnd(struct callgrind_reader *r, struct text value)
 {
 	struct profile_arc *arc = &r->association.arc;
@@ -248,14 +248,14 @@ static int read_jcnd(struct callgrind_reader *r, struct text value)
 		return err;
 	take_blanks(&value);
 	if (!callgrind_take_cost(r, &value, &second))
-		return input_line_error(r->in, r->e, "the count is no number");
+		return input_line_error(r->in, r->e, "the count is not a number");
 	arc->executed = slash ? (uint64_t)second : arc->count;
 	arc->count = slash ? arc->count : (uint64_t)second;
 	take_target(r, value);
 	return 0;
 }
 
-/* --- costs --- */
+/* --- Costs --- */
 
 static int add_location(struct callgrind_reader *r, struct callgrind_place *place,
 			const struct callgrind_position *position, uint32_t *location)
@@ -272,16 +272,7 @@ static int add_location(struct callgrind_reader *r, struct callgrind_place *plac
 	return err;
 }
 
-static int see_to_labels(struct callgrind_reader *r)
-{
-	const struct profile_labels labels = { .pid = r->pid, .tid = r->tid, .comm = "" };
-
-	if (r->labels == PROFILE_NONE && profile_add_labels(r->p, &labels, &r->labels))
-		return error_no_memory(r->e);
-	return 0;
-}
-
-/* What is not told of a callee is the caller's. */
+/* Object and file of a callee default to the caller's. */
 static int complete_callee(struct callgrind_reader *r)
 {
 	struct callgrind_place *callee = &r->callee;
@@ -294,7 +285,7 @@ static int complete_callee(struct callgrind_reader *r)
 	if (callee->function)
 		return 0;
 	if (r->association.arc.kind != PROFILE_CALL) {
-		/* A jump within the function */
+		/* Without jfn=, a jump stays in the function. */
 		callee->function = r->here.function;
 		callee->home = r->here.home;
 		return 0;
@@ -313,7 +304,7 @@ static int add_arc(struct callgrind_reader *r)
 	if (!err)
 		err = add_location(r, &r->callee, &r->association.target, &arc->to);
 	arc->labels = r->labels;
-	/* The line behind a jump is for its position. */
+	/* The cost line after a jump has a position only. */
 	if (!err && profile_add_arc(r->p, arc, arc->kind == PROFILE_CALL ? r->values : NULL))
 		err = error_no_memory(r->e);
 	r->association.waits = false;
@@ -321,7 +312,7 @@ static int add_arc(struct callgrind_reader *r)
 	return err;
 }
 
-/* Where nothing was counted is no sample. */
+/* A line whose costs are all 0 is not a sample. */
 static int add_sample(struct callgrind_reader *r)
 {
 	bool counted = false;
@@ -341,9 +332,9 @@ static int add_sample(struct callgrind_reader *r)
 }
 
 /*
- * Some files have costs relative to those of the line before, as positions are, which speedscope
- * reads. A minus means this only where a "*" or "+" came before: else it is that of old xdebug's
- * negative costs.
+ * Takes a cost that may be relative to `last`, the previous line's, as positions are: speedscope
+ * reads such files. A "-" means that only after a "*" or "+" in the file; otherwise it is a
+ * negative cost, which old Xdebug writes.
  */
 static bool take_any_cost(struct callgrind_reader *r, struct text *t, int64_t last, int64_t *cost)
 {
@@ -376,7 +367,7 @@ static int take_costs(struct callgrind_reader *r, struct text t)
 			break;
 		}
 		if (!take_any_cost(r, &t, r->last_costs[i], &cost))
-			return input_line_error(r->in, r->e, "a cost is no number");
+			return input_line_error(r->in, r->e, "a cost is not a number");
 		r->last_costs[i] = cost;
 		if (r->events.columns[i] != PROFILE_NONE)
 			r->values[r->events.columns[i]] = cost;
@@ -391,21 +382,22 @@ static int take_position(struct callgrind_reader *r, struct text *t)
 
 		take_blanks(t);
 		if (!take_subposition(r, t, *last, last))
-			return input_line_error(r->in, r->e, "a position is no number");
+			return input_line_error(r->in, r->e, "a position is not a number");
 	}
 	return 0;
 }
 
 static int begin_costs(struct callgrind_reader *r)
 {
+	const struct profile_labels labels = { .pid = r->pid, .tid = r->tid, .comm = "" };
 	int err = 0;
 
 	if (!r->events.column_count)
-		return input_line_error(r->in, r->e, "costs, but no \"events:\" before them");
+		return input_line_error(r->in, r->e, "a cost line before any \"events:\" line");
 	if (r->events.changed)
 		err = callgrind_settle_events(r);
-	if (!err)
-		err = see_to_labels(r);
+	if (!err && r->labels == PROFILE_NONE && profile_add_labels(r->p, &labels, &r->labels))
+		err = error_no_memory(r->e);
 	if (err || r->here.function)
 		return err;
 	callgrind_overlook(r, OVERSIGHT_NO_FUNCTION);
@@ -426,12 +418,12 @@ int callgrind_read_costs(struct callgrind_reader *r, struct text t)
 	return r->association.waits ? add_arc(r) : add_sample(r);
 }
 
-/* --- all of them --- */
+/* --- All lines --- */
 
 static const struct {
 	const char *key;
 	int (*read)(struct callgrind_reader *r, struct text value);
-} specifications[] = {
+} keys[] = {
 	{ "fn", read_fn },   { "fl", read_fl },	    { "fi", read_fi },
 	{ "fe", read_fi },   { "cfn", read_cfn },   { "calls", read_calls },
 	{ "cfi", read_cfl }, { "cfl", read_cfl },   { "ob", read_ob },
@@ -439,31 +431,31 @@ static const struct {
 	{ "jfi", read_cfl }, { "jfn", read_cfn },   { "rcalls", read_calls },
 };
 
-#define SPECIFICATION_COUNT (sizeof(specifications) / sizeof(*specifications))
+#define KEY_COUNT (sizeof(keys) / sizeof(*keys))
 
-static size_t find_specification(struct text key)
+static size_t find_key(struct text key)
 {
 	size_t i = 0;
 
-	while (i < SPECIFICATION_COUNT && !text_is(&key, specifications[i].key))
+	while (i < KEY_COUNT && !text_is(&key, keys[i].key))
 		i++;
 	return i;
 }
 
 bool callgrind_is_body(struct text key)
 {
-	return find_specification(key) < SPECIFICATION_COUNT;
+	return find_key(key) < KEY_COUNT;
 }
 
 int callgrind_read_body(struct callgrind_reader *r, struct text key, struct text value)
 {
-	size_t i = find_specification(key);
+	size_t i = find_key(key);
 
-	if (i == SPECIFICATION_COUNT) {
+	if (i == KEY_COUNT) {
 		callgrind_overlook(r, OVERSIGHT_LINE);
 		return 0;
 	}
 	r->in_body = true;
 	take_blanks(&value);
-	return specifications[i].read(r, value);
+	return keys[i].read(r, value);
 }

@@ -19,7 +19,8 @@ int callgrind_find_event(struct callgrind_reader *r, struct text name,
 			return 0;
 	}
 	if (events->count == CALLGRIND_EVENTS_MAX)
-		return input_line_error(r->in, r->e, "more than %d events", CALLGRIND_EVENTS_MAX);
+		return input_line_error(r->in, r->e, "the file has more than %d events",
+					CALLGRIND_EVENTS_MAX);
 	*event = &events->list[events->count++];
 	**event = (struct callgrind_event){ .name = interned, .value = PROFILE_NONE };
 	return 0;
@@ -62,8 +63,8 @@ int callgrind_read_event(struct callgrind_reader *r, struct text value)
 }
 
 /*
- * "samples" and "ns" are what a profile of one clock has. "cpu(ms)" and "Time_(10ns)", as Go's
- * pprof and Xdebug call them, have their unit in the name.
+ * "ns" is CPU time, as callgrind_write.c names it. Go's pprof and Xdebug have the unit in the name:
+ * "cpu(ms)", "Time_(10ns)".
  */
 static int add_value_type(struct callgrind_reader *r, struct callgrind_event *event)
 {
@@ -93,7 +94,7 @@ static bool has_column(const struct callgrind_events *events, uint32_t value)
 	return false;
 }
 
-/* The events of the part's cost lines. Those that no part before had are added. */
+/* Sets the columns of the part's cost lines; adds events that no earlier part has. */
 int callgrind_read_events(struct callgrind_reader *r, struct text value)
 {
 	struct callgrind_events *events = &r->events;
@@ -105,7 +106,7 @@ int callgrind_read_events(struct callgrind_reader *r, struct text value)
 		int err;
 
 		if (events->column_count == CALLGRIND_EVENTS_MAX)
-			return input_line_error(r->in, r->e, "more than %d events",
+			return input_line_error(r->in, r->e, "the line has more than %d events",
 						CALLGRIND_EVENTS_MAX);
 		err = callgrind_find_event(r, take_token(&value), &event);
 		if (!err && event->value == PROFILE_NONE)
@@ -121,12 +122,12 @@ int callgrind_read_events(struct callgrind_reader *r, struct text value)
 		}
 	}
 	if (!events->column_count)
-		return input_line_error(r->in, r->e, "events: names no event");
+		return input_line_error(r->in, r->e, "events: lists no event");
 	return 0;
 }
 
-/* a and b are not negative. */
-static int64_t multiply_saturating(int64_t a, int64_t b)
+/* a >= 0, b >= 0 */
+static int64_t multiply_i64(int64_t a, int64_t b)
 {
 	int64_t product;
 
@@ -160,7 +161,7 @@ static struct callgrind_event *known_event(struct callgrind_events *events, stru
 	return NULL;
 }
 
-/* Fills event->factors: of which counted events the event is the sum. False: of none. */
+/* Sets event->factors: the counted events whose sum the event is. False: the formula is invalid. */
 static bool expand(struct callgrind_events *events, struct callgrind_event *event)
 {
 	struct text t = { event->formula, NULL }, name;
@@ -184,7 +185,7 @@ static bool expand(struct callgrind_events *events, struct callgrind_event *even
 		for (size_t i = 0; i < CALLGRIND_EVENTS_MAX; i++) {
 			int64_t inherited = of->counted ? i == of->value : of->factors[i];
 
-			add_i64(&event->factors[i], multiply_saturating(factor, inherited));
+			add_i64(&event->factors[i], multiply_i64(factor, inherited));
 		}
 	}
 	event->state = FORMULA_EXPANDED;
@@ -197,7 +198,7 @@ int callgrind_settle_events(struct callgrind_reader *r)
 	int err = 0;
 
 	events->changed = false;
-	/* What was not there may be now. */
+	/* Events that were unknown before may be known now. */
 	for (size_t i = 0; i < events->count; i++)
 		if (events->list[i].state == FORMULA_BROKEN)
 			events->list[i].state = FORMULA_UNSEEN;
@@ -213,7 +214,7 @@ int callgrind_settle_events(struct callgrind_reader *r)
 	return err;
 }
 
-static void describe(struct profile *p, const struct callgrind_event *event)
+static void set_value_type(struct profile *p, const struct callgrind_event *event)
 {
 	struct profile_value_type *type = &p->value_types[event->value];
 
@@ -234,7 +235,7 @@ static void compute(const struct callgrind_event *event, size_t value_types, int
 
 		for (size_t j = 0; j < value_types; j++)
 			if (event->factors[j])
-				add_i64(&sum, multiply_saturating(event->factors[j], values[j]));
+				add_i64(&sum, multiply_i64(event->factors[j], values[j]));
 		values[event->value] = sum;
 	}
 }
@@ -249,13 +250,13 @@ int callgrind_finish_events(struct callgrind_reader *r)
 
 		if (event->value == PROFILE_NONE) {
 			if (event->formula && profile_warn(p,
-							   "the event %s is left out: \"%s\" is "
-							   "cyclic, or no sum of events",
+							   "the event %s is dropped: \"%s\" is "
+							   "cyclic, or not a sum of events",
 							   event->name, event->formula))
 				return error_no_memory(r->e);
 			continue;
 		}
-		describe(p, event);
+		set_value_type(p, event);
 		if (event->counted)
 			continue;
 		compute(event, p->value_type_count, p->values, p->sample_count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The lines "key: value" of a part's header. A "desc:" line has a key of its own: those that
- * callgrind_write.c writes go to where they came from, others are kept as they are.
+ * The lines "key: value" of a part's header. The value of a "desc:" line is again "Key: value": the
+ * keys that callgrind_write.c writes set members of the profile, others are kept as extras.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,12 +30,13 @@ static int read_version(struct callgrind_reader *r, struct text value)
 	uint64_t version;
 
 	if (callgrind_take_number(&value, &version) && version > 1)
-		return input_line_error(
-			r->in, r->e, "version %" PRIu64 " of the format: only 1 is known", version);
+		return input_line_error(r->in, r->e,
+					"version %" PRIu64 " is unsupported: the only one is 1",
+					version);
 	return 0;
 }
 
-/* What does not fit is not known. */
+/* An ID that is not a 32-bit number is unknown: 0. */
 static int read_id(struct callgrind_reader *r, struct text value, uint32_t *id)
 {
 	uint64_t number;
@@ -74,12 +75,13 @@ static int read_positions(struct callgrind_reader *r, struct text value)
 		while (i < POSITION_COUNT && !text_is(&word, words[i]))
 			i++;
 		if (i == POSITION_COUNT)
-			return input_line_error(r->in, r->e,
-						"positions: are instr, bb and line, in this order");
+			return input_line_error(
+				r->in, r->e,
+				"positions: has other words than instr, bb and line in this order");
 		r->positions[r->position_count++] = i;
 	}
 	if (!r->position_count)
-		return input_line_error(r->in, r->e, "positions: names none");
+		return input_line_error(r->in, r->e, "positions: is empty");
 	return 0;
 }
 
@@ -105,7 +107,7 @@ static int read_totals(struct callgrind_reader *r, struct text value)
 
 /* --- desc: --- */
 
-/* NUMBER [ns], and nothing else */
+/* NUMBER [ns] */
 static bool take_count(struct text t, uint64_t *count)
 {
 	if (!take_number(&t, 10, count))
@@ -133,7 +135,7 @@ static const struct {
 	{ "Machine time", offsetof(struct profile, totals.machine_ns) },
 };
 
-/* Each returns 1 when it was one of these lines, 0 when not, or a negative errno. */
+/* These return 1 when they have read the line, 0 when it is another kind of line, or -errno. */
 
 static int read_number(struct callgrind_reader *r, struct text key, struct text value)
 {
@@ -276,7 +278,7 @@ static int read_description(struct callgrind_reader *r, struct text value, struc
 	return taken ? 0 : add_extra(r, line);
 }
 
-/* --- all of them --- */
+/* --- All lines --- */
 
 static int read_part(struct callgrind_reader *r, struct text value)
 {
@@ -288,7 +290,7 @@ static int read_part(struct callgrind_reader *r, struct text value)
 static const struct {
 	const char *key;
 	int (*read)(struct callgrind_reader *r, struct text value);
-	bool anywhere; /* stands in the body, too */
+	bool anywhere; /* valid in the body, too */
 } headers[] = {
 	{ "version", read_version, false },
 	{ "creator", read_creator, false },
@@ -313,7 +315,7 @@ bool callgrind_is_header(struct text key)
 	return text_is(&key, description);
 }
 
-/* The line as it was */
+/* Keeps the line as an extra. */
 static int keep_claim(struct callgrind_reader *r, const char *key,
 		      const struct callgrind_claim *claim)
 {
@@ -331,11 +333,11 @@ static void note_mismatch(struct callgrind_reader *r, const char *key, uint64_t 
 	if (!*r->mismatch)
 		snprintf(r->mismatch, sizeof(r->mismatch),
 			 "line %" PRIu64 ": %s says %" PRId64
-			 " of %.64s, but the costs add up to %" PRId64,
+			 " %.64s, but the sum of the costs is %" PRId64,
 			 line, key, said, r->p->value_types[value].type, r->sums[value]);
 }
 
-/* What is not the sum is kept, and a warning if it should be the sum. */
+/* Keeps a line that differs from the sums of the costs; with is_sum, that gets a warning. */
 static int check_claim(struct callgrind_reader *r, const char *key, struct callgrind_claim *claim,
 		       bool is_sum)
 {
@@ -357,7 +359,7 @@ static int check_claim(struct callgrind_reader *r, const char *key, struct callg
 
 int callgrind_end_part(struct callgrind_reader *r)
 {
-	/* callgrind writes both, and its "summary:" has costs that no line has. */
+	/* Where callgrind writes both, its "summary:" has costs that are in no cost line. */
 	bool has_totals = r->totals.line;
 	int err = callgrind_end_association(r);
 
@@ -369,7 +371,7 @@ int callgrind_end_part(struct callgrind_reader *r)
 	return err;
 }
 
-/* A header behind a body begins another part, which takes over what it does not say itself. */
+/* A header line in a body begins the next part, which inherits what it does not set. */
 static int begin_part(struct callgrind_reader *r)
 {
 	int err = callgrind_end_part(r);

@@ -8,7 +8,7 @@
 struct callgrind_name {
 	uint64_t number;
 	const char *text;
-	uint32_t part; /* that defines it */
+	uint32_t part; /* the part of the file that defines it */
 };
 
 int callgrind_intern(struct callgrind_reader *r, struct text t, const char **interned)
@@ -31,7 +31,7 @@ static struct callgrind_name *find_name(const struct callgrind_names *names, uin
 	return id == INDEX_NONE ? NULL : &names->list[id];
 }
 
-/* Each part may number the names anew. */
+/* Each part may define all numbers again. */
 static int define_name(struct callgrind_reader *r, struct callgrind_names *names, uint64_t number,
 		       const char *text)
 {
@@ -50,7 +50,6 @@ static int define_name(struct callgrind_reader *r, struct callgrind_names *names
 	return 0;
 }
 
-/* A number stands for a text alone, whatever file it was first used in. */
 int callgrind_take_name(struct callgrind_reader *r, struct callgrind_names *names, struct text t,
 			const char **name)
 {
@@ -118,7 +117,7 @@ static bool function_equal(const void *array, uint32_t id, const void *key)
 	return a->name == b->name && a->file == b->file;
 }
 
-/* Saves profile_add_function() from comparing texts: each call names its callee. */
+/* Each call names its callee: an index by interned texts is faster than profile_add_function(). */
 int callgrind_function(struct callgrind_reader *r, struct callgrind_place *place)
 {
 	const struct profile_function f = { place->function, place->function, place->home, 0 };

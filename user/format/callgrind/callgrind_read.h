@@ -2,15 +2,15 @@
 #ifndef PROFIL_FORMAT_CALLGRIND_READ_H
 #define PROFIL_FORMAT_CALLGRIND_READ_H
 
-/* What the parts of the reader share: callgrind.c, _header.c, _events.c, _names.c and _body.c. */
+/* The reader: callgrind.c uses _header.c and _body.c; these use _events.c and _names.c. */
 
 #include "format/callgrind/callgrind.h"
 #include "util/scan.h"
 
-/* Events that are counted and inherited ones. KCachegrind gives up at 200. */
+/* Both counted and derived events. KCachegrind supports 200. */
 #define CALLGRIND_EVENTS_MAX 100
 
-/* What other readers take, too, or nobody minds. */
+/* Deviations from the format that get a warning: other readers accept them, too. */
 enum callgrind_oversight {
 	OVERSIGHT_BLANKS,
 	OVERSIGHT_LINE,
@@ -29,36 +29,36 @@ enum callgrind_oversight {
 	OVERSIGHT_COUNT
 };
 
-/* Names of one kind that a file gives numbers: "(1) main", then "(1)". */
+/* Names of one kind by the numbers that a file gives them: "(1) main", later "(1)". */
 struct callgrind_names {
 	struct callgrind_name *list;
 	size_t count, room;
 	struct index index; /* by number */
 };
 
-/* What is known of an event. Texts are interned; NULL: not told. */
+/* An event. Texts are interned; NULL: not in the file so far. */
 struct callgrind_event {
 	const char *name;
 	const char *title;
 	const char *formula;
 	const char *unit;
 	uint64_t period;
-	bool counted;	/* costs of it are in the file */
-	uint32_t value; /* the value type; PROFILE_NONE: none yet */
+	bool counted;	/* in an "events:" line: cost lines have its costs */
+	uint32_t value; /* its value type; PROFILE_NONE: none yet */
 	enum {
 		FORMULA_UNSEEN,
 		FORMULA_OPEN, /* being expanded */
 		FORMULA_EXPANDED,
-		FORMULA_BROKEN /* cyclic, or of events that are not there */
+		FORMULA_BROKEN /* cyclic, or refers to unknown events */
 	} state;
-	int64_t factors[CALLGRIND_EVENTS_MAX]; /* of each value type in the expanded formula */
+	int64_t factors[CALLGRIND_EVENTS_MAX]; /* of each value type, when FORMULA_EXPANDED */
 };
 
 struct callgrind_events {
 	struct callgrind_event list[CALLGRIND_EVENTS_MAX];
 	size_t count;
 	bool changed;				/* since callgrind_settle_events() */
-	uint32_t columns[CALLGRIND_EVENTS_MAX]; /* the value type of each cost; PROFILE_NONE */
+	uint32_t columns[CALLGRIND_EVENTS_MAX]; /* value type of each cost; PROFILE_NONE: ignored */
 	size_t column_count;
 };
 
@@ -74,26 +74,26 @@ struct callgrind_position {
 	uint64_t at[POSITION_COUNT];
 };
 
-/* What "summary:" or "totals:" says. */
+/* A "summary:" or "totals:" line. */
 struct callgrind_claim {
-	uint64_t line; /* 0: not said */
+	uint64_t line; /* 0: the part has none */
 	int64_t costs[CALLGRIND_EVENTS_MAX];
 	size_t count;
 };
 
-/* Where costs fall, but for the position. Texts are interned; NULL: not told. */
+/* Where costs were counted, except for the position. Texts are interned; NULL: not in the file. */
 struct callgrind_place {
-	uint32_t mapping; /* PROFILE_NONE: of no object that is known */
+	uint32_t mapping; /* of the object; PROFILE_NONE: unknown */
 	bool has_object;
-	const char *file;     /* of the line */
-	const char *function; /* its name */
-	const char *home;     /* the file that its function is of */
-	uint32_t id;	      /* the function; PROFILE_NONE: not looked for yet */
+	const char *file;     /* source file of the line */
+	const char *function; /* name */
+	const char *home;     /* source file of the function */
+	uint32_t id;	      /* its number in the profile; PROFILE_NONE: not looked up yet */
 };
 
 /* A call or jump whose position and costs are in the next cost line. */
 struct callgrind_association {
-	bool waits;
+	bool waits; /* for that line */
 	struct profile_arc arc;
 	struct callgrind_position target;
 };
@@ -103,27 +103,27 @@ struct callgrind_reader {
 	struct profile *p;
 	struct error *e;
 
-	struct callgrind_names objects, files, functions; /* their numbers */
+	struct callgrind_names objects, files, functions; /* by number */
 	struct index mapping_index;			  /* by path */
 	struct index function_index;			  /* by name and file */
 	struct callgrind_events events;
-	size_t width; /* value types that samples have */
+	size_t width; /* number of value types in samples so far */
 
-	bool has_creator;
+	bool has_creator; /* a "creator:" line */
 
-	/* The part */
+	/* The current part of the file: a header and a body */
 	uint32_t part;
-	bool in_body; /* behind its header */
+	bool in_body;
 	enum callgrind_subposition positions[POSITION_COUNT];
 	size_t position_count;
 	struct callgrind_claim summary, totals;
-	int64_t sums[CALLGRIND_EVENTS_MAX]; /* of its costs, by value type */
+	int64_t sums[CALLGRIND_EVENTS_MAX]; /* of the part's costs, by value type */
 	uint32_t pid, tid;
-	uint32_t labels; /* PROFILE_NONE: not made for pid and tid yet */
+	uint32_t labels; /* of pid and tid; PROFILE_NONE: not added yet */
 
-	/* The line */
+	/* The current line */
 	struct callgrind_place here;   /* file: of fl=, fi= or fe= */
-	const char *fl;		       /* of fl=; NULL: there was none */
+	const char *fl;		       /* file of the last fl=; NULL: none */
 	struct callgrind_place callee; /* of the next call or jump */
 	struct callgrind_position last;
 	struct callgrind_association association;
@@ -134,7 +134,7 @@ struct callgrind_reader {
 		uint64_t count;
 		uint64_t first; /* line */
 	} oversights[OVERSIGHT_COUNT];
-	char mismatch[256]; /* the first total that is another */
+	char mismatch[256]; /* warning of the first total that differs; "": none */
 };
 
 static inline void callgrind_overlook(struct callgrind_reader *r, enum callgrind_oversight what)
@@ -143,61 +143,69 @@ static inline void callgrind_overlook(struct callgrind_reader *r, enum callgrind
 		r->oversights[what].first = r->in->line;
 }
 
-/* Decimal, or hexadecimal with 0x before it. */
+/* A decimal number, or a hexadecimal one with the prefix 0x. */
 static inline bool callgrind_take_number(struct text *t, uint64_t *value)
 {
 	return take(t, "0x") ? take_number(t, 16, value) : take_number(t, 10, value);
 }
 
-/* All below return 0 or a negative errno with r->e set. */
+/* All that return int return 0, or -errno with r->e set. */
 
-int callgrind_intern(struct callgrind_reader *r, struct text t, const char **interned);
-
-/* callgrind_header.c: a line "key: value"; `line` is the whole of it. */
+/* callgrind_header.c: reads `line`, which is "key: value". */
 int callgrind_read_header(struct callgrind_reader *r, struct text key, struct text value,
 			  struct text line);
 
-/* Whether a key is of a header. */
+/* Whether `key` is known in a line "key: value". */
 bool callgrind_is_header(struct text key);
 
-/* The end of a part: checks what it claims. */
+/* Ends a part: compares its "summary:" and "totals:" with the sums of its costs. */
 int callgrind_end_part(struct callgrind_reader *r);
 
-/* callgrind_events.c: the lines "event:" and "events:" */
+/* callgrind_events.c: reads the value of a line "event:" or "events:". */
 int callgrind_read_event(struct callgrind_reader *r, struct text value);
 int callgrind_read_events(struct callgrind_reader *r, struct text value);
 
-/* What is known of the event of this name, which is made if need be. */
+/* Sets *event to the event with this name, which is added if it is new. */
 int callgrind_find_event(struct callgrind_reader *r, struct text name,
 			 struct callgrind_event **event);
 
-/* Makes the profile ready for costs of the events. To be called before them if events.changed. */
+/* Adds value types for new events to the profile. Call it before costs if events.changed. */
 int callgrind_settle_events(struct callgrind_reader *r);
 
-/* Titles and formulas of all value types, and the values of inherited ones, once all is read. */
+/* At the end of the file: sets titles and formulas of value types, and computes derived values. */
 int callgrind_finish_events(struct callgrind_reader *r);
 
-/* callgrind_names.c: the name in "(1) name", "(1)" or "name", interned */
+/* callgrind_names.c: sets *interned to the profile's copy of `t`. */
+int callgrind_intern(struct callgrind_reader *r, struct text t, const char **interned);
+
+/* Sets *name to the interned name that `t` stands for: "(1) name", "(1)" or "name". */
 int callgrind_take_name(struct callgrind_reader *r, struct callgrind_names *names, struct text t,
 			const char **name);
 void callgrind_names_free(struct callgrind_names *names);
 
-/* The mapping of an object, PROFILE_NONE when its path is not known; one per path. */
+/* Sets *mapping to the one mapping of the object with this path; PROFILE_NONE if path is "". */
 int callgrind_object(struct callgrind_reader *r, const char *path, const uint8_t *build_id,
 		     size_t build_id_size, uint32_t *mapping);
 
-/* Sees to place->id: the function's number. */
+/* Sets place->id, unless it is set. */
 int callgrind_function(struct callgrind_reader *r, struct callgrind_place *place);
 
-/* callgrind_body.c: "key=value" */
+/* callgrind_body.c: reads a line "key=value". */
 int callgrind_read_body(struct callgrind_reader *r, struct text key, struct text value);
+
+/* Whether `key` is known in a line "key=value". */
 bool callgrind_is_body(struct text key);
+
+/* Reads a cost line. */
 int callgrind_read_costs(struct callgrind_reader *r, struct text t);
 
-/* A cost: what is no whole number that fits is overlooked, what is no number at all is false. */
+/*
+ * Takes a cost from *t. One that is negative, has a fraction or more than 63 bits gets a warning.
+ * False: it is not a number.
+ */
 bool callgrind_take_cost(struct callgrind_reader *r, struct text *t, int64_t *cost);
 
-/* No cost line came for the call or jump. */
+/* Drops a call or jump that still waits for its cost line. */
 int callgrind_end_association(struct callgrind_reader *r);
 
 #endif

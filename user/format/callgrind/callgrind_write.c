@@ -14,16 +14,16 @@
 #include "util/utf8.h"
 
 /*
- * What all readers take (callgrind_annotate, KCachegrind, gprof2dot, speedscope): the header's
- * lines in this order with one blank behind the colon, no tabs, no empty names, one part; ob=, fl=
- * and fn= for each function and in this order, one number for each function of one file and object;
- * no call without a count; nothing behind the last cost of a line, and none of them left out.
+ * Written so that all readers accept it (callgrind_annotate, KCachegrind, gprof2dot, speedscope):
+ * header lines in this order with one blank after the colon, no tabs, no empty names, one part;
+ * ob=, fl= and fn= for each function, in this order, and one number for each function of one file
+ * and object; no call without a count; all costs in each cost line, and nothing after the last.
  */
 
-/* Readers cannot do with an empty name of a file or an object. */
+/* Stands for an empty name of a file or object, which readers reject. */
 static const char unknown[] = "???";
 
-/* Object files or source files, by their numbers in the file. */
+/* Names of object files or source files; the index of one is its number - 1 in the file. */
 struct names {
 	struct name {
 		const char *text;
@@ -36,7 +36,7 @@ struct names {
 struct writer {
 	const struct profile *p;
 	FILE *out;
-	size_t *columns; /* numbers of the value types that are written */
+	size_t *columns; /* the value types that are written */
 	struct callgraph g;
 	struct names objects, files;
 	struct function {
@@ -47,8 +47,8 @@ struct writer {
 	uint32_t *order;	  /* the positions that are written, function by function */
 	size_t order_count;
 
-	/* Where the file is: addresses are told as distance from the last, as far as it goes. */
-	uint32_t function; /* CALLGRAPH_NONE: in none */
+	/* What the last lines set: addresses are written relative to the last one if possible. */
+	uint32_t function; /* CALLGRAPH_NONE: none yet */
 	uint32_t file;
 	uint64_t address;
 	bool has_address;
@@ -64,7 +64,7 @@ static void put_char(const struct writer *w, char c)
 	putc_unlocked(c, w->out);
 }
 
-/* printf would take most of the time of a large file. */
+/* Faster than fprintf(), which would take most of the time for a large file. */
 static void put_decimal(const struct writer *w, uint64_t number)
 {
 	char digits[20];
@@ -88,8 +88,8 @@ static void put_byte(const struct writer *w, unsigned char byte)
 }
 
 /*
- * A text in one line: control characters would end it, or a name. Readers print names on terminals
- * as they are: what else is hidden comes as \xNN.
+ * Writes a text as one line: blanks stand for control characters, which would end the line or name,
+ * and \xNN for other hidden bytes, since readers print names to terminals unchanged.
  */
 static void put_text(const struct writer *w, const char *text)
 {
@@ -106,7 +106,7 @@ static void put_text(const struct writer *w, const char *text)
 			put_char(w, text[i]);
 }
 
-/* ---- the header ---- */
+/* --- Header --- */
 
 static void put_line(const struct writer *w, const char *key, const char *text)
 {
@@ -123,7 +123,7 @@ static void put_number(const struct writer *w, const char *key, uint64_t number,
 		fprintf(w->out, "%s: %" PRIu64 "%s\n", key, number, unit);
 }
 
-/* The one process and the one thread of all samples and calls; 0 when they are several. */
+/* PID and TID of all samples and calls; 0 where they differ. */
 static struct profile_labels common_labels(const struct profile *p)
 {
 	struct profile_labels common = { 0 };
@@ -209,7 +209,7 @@ static bool has_object(const struct writer *w, const char *path)
 	return index_find(&n->index, name_hash(path), name_equal, n->names, path) != INDEX_NONE;
 }
 
-/* Of all that is mapped, most has no part in the profile. */
+/* Only of objects in the call graph: a process maps many more. */
 static void put_build_ids(const struct writer *w)
 {
 	for (size_t i = 0; i < w->p->image_count; i++) {
@@ -246,7 +246,7 @@ static void put_descriptions(const struct writer *w)
 			put_line(w, "desc", p->extras[i].bytes + strlen("desc: "));
 }
 
-/* The lines about a value type, whose name in the file is `name`. */
+/* Writes the "event:" line of a value type, whose name in the file is `name`. */
 static void put_event(const struct writer *w, const struct profile_value_type *type,
 		      const char *name)
 {
@@ -307,7 +307,7 @@ static int put_events(const struct writer *w)
 	return 0;
 }
 
-/* Readers take numbers with a sign. */
+/* Readers parse costs as signed numbers. */
 static void put_costs(const struct writer *w, const uint64_t *costs)
 {
 	for (size_t i = 0; i < w->g.options.column_count; i++) {
@@ -338,9 +338,12 @@ static int put_header(const struct writer *w)
 	return 0;
 }
 
-/* ---- the body ---- */
+/* --- Body --- */
 
-/* What is before the number of a name: "fn=". Behind it, the name where it comes first. */
+/*
+ * Writes "fn=(NUMBER)" for the prefix `what`. Returns true the first time: the name has to follow;
+ * sets *written.
+ */
 static bool put_number_of_name(const struct writer *w, const char *what, uint32_t id, bool *written)
 {
 	bool first = !*written;
@@ -362,7 +365,7 @@ static void put_name(const struct writer *w, const char *what, const struct name
 	put_char(w, '\n');
 }
 
-/* As profile_pc_name() has it. */
+/* The same name as by profile_pc_name(). */
 static void put_unnamed(const struct writer *w, const struct callgraph_key *key)
 {
 	if (strcmp(key->image, unknown) != 0) {
@@ -400,7 +403,7 @@ static void begin_function(struct writer *w, uint32_t id)
 	w->has_address = false;
 }
 
-/* Code from another file: never back to the function's own, whose positions come first. */
+/* For code from another file. Never back to the function's own file, whose positions come first. */
 static void begin_file(struct writer *w, uint32_t file)
 {
 	if (w->file == file)
@@ -418,7 +421,7 @@ static void put_address(const struct writer *w, uint64_t address)
 		return;
 	}
 	put_char(w, ahead == 0 ? '*' : ahead <= UINT32_MAX ? '+' : '-');
-	/* Decimal, as gprof2dot takes no other distance */
+	/* gprof2dot accepts decimal distances only. */
 	if (ahead)
 		put_decimal(w, ahead <= UINT32_MAX ? ahead : back);
 	put_char(w, ' ');
@@ -431,7 +434,7 @@ static void put_place(const struct writer *w, const struct callgraph_position *p
 	put_decimal(w, position->line);
 }
 
-/* The line of a cost, or of a jump, which has none. The next distance counts from it. */
+/* Writes a cost line; of a jump (costs NULL), its position. The next address is relative to it. */
 static void put_source(struct writer *w, const struct callgraph_position *position,
 		       const uint64_t *costs)
 {
@@ -444,7 +447,10 @@ static void put_source(struct writer *w, const struct callgraph_position *positi
 	w->has_address = true;
 }
 
-/* callgrind_annotate takes the file of fi= for the callee's, KCachegrind the one of fl=. */
+/*
+ * Whether a callee's file may be omitted: for that callgrind_annotate assumes the file of fi=,
+ * KCachegrind that of fl=.
+ */
 static bool is_own_file(const struct writer *w, uint32_t file)
 {
 	return file == w->file && file == w->functions[w->function].file;
@@ -455,13 +461,13 @@ static void put_call(struct writer *w, const struct callgraph_edge *edge)
 	const struct callgraph_position *to = &w->g.positions[edge->to];
 	const struct function *callee = &w->functions[to->node];
 
-	/* Where one had it, gprof2dot takes the next call without it for one of the same object. */
+	/* gprof2dot assumes the last cob= for calls without one, so all calls have it. */
 	if (w->objects.count > 1)
 		put_name(w, "cob=", &w->objects, callee->object);
 	if (!is_own_file(w, callee->file))
 		put_name(w, "cfl=", &w->files, callee->file);
 	put_function_name(w, "cfn=", to->node);
-	/* With 0, callgrind_annotate would take the cost for the caller's own. */
+	/* With a count of 0, callgrind_annotate would add the cost to the caller's own. */
 	put(w, "calls=");
 	put_decimal(w, edge->count ?: 1);
 	put_char(w, ' ');
@@ -469,7 +475,7 @@ static void put_call(struct writer *w, const struct callgraph_edge *edge)
 	put_char(w, '\n');
 }
 
-/* The slash is what the tool writes, whatever its manual says. */
+/* callgrind writes the slash; valgrind's manual has a blank. */
 static void put_jump(struct writer *w, const struct callgraph_edge *edge)
 {
 	const struct callgraph_position *to = &w->g.positions[edge->to];
@@ -494,13 +500,13 @@ static void put_edge(struct writer *w, const struct callgraph_position *from, ui
 		put_call(w, edge);
 		put_source(w, from, w->g.edge_costs + id * w->g.options.column_count);
 	} else {
-		/* KCachegrind takes a cost for garbage here. */
+		/* KCachegrind reports a cost here as garbage. */
 		put_jump(w, edge);
 		put_source(w, from, NULL);
 	}
 }
 
-/* They lie anywhere in memory: waiting for one after the other takes a third of the time. */
+/* Edges are scattered in memory: without prefetching, a third of the time is cache misses. */
 static void fetch_edges(const struct callgraph *g, const struct callgraph_position *from)
 {
 	const uint32_t *ids = g->edge_order + from->first_edge;
@@ -536,7 +542,7 @@ static void put_position(struct writer *w, uint32_t id)
 		put_edge(w, position, w->g.edge_order[position->first_edge + i]);
 }
 
-/* By function; in it, its own file first; then as they stand in the program. */
+/* By function; within one, its own file first; then by file, address and line. */
 static int compare_positions(const void *one, const void *other, void *context)
 {
 	uint32_t x = *(const uint32_t *)one, y = *(const uint32_t *)other;
@@ -583,7 +589,7 @@ static int number_names(struct writer *w)
 	return err;
 }
 
-/* What follows from others by a formula is a column only if there is nothing else. */
+/* All value types that are not derived by a formula; if all are, all of them. */
 static size_t choose_columns(struct writer *w)
 {
 	const struct profile *p = w->p;

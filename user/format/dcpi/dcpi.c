@@ -13,7 +13,7 @@ struct reader {
 	struct profile *p;
 	struct error *e;
 	struct dcpi_header header;
-	bool unattributed; /* it counts what lies in no image */
+	bool unattributed; /* the file counts samples outside of any image */
 	uint32_t image, mapping, labels;
 };
 
@@ -27,9 +27,9 @@ static int size_of(const struct text *t)
 	return t->end - t->at;
 }
 
-/* --- What is counted --- */
+/* --- The recording --- */
 
-/* Sets *string to a copy of the field's text, or leaves it when the file does not say. */
+/* Sets *string to the field's text, interned; not if the file has no such field, or `unknown`. */
 static int take_string(struct reader *r, enum dcpi_keyword k, const char *unknown,
 		       const char **string)
 {
@@ -105,7 +105,10 @@ static bool is_zero(const struct text *digits)
 	return true;
 }
 
-/* An id of DCPI's own is a date and a checksum: 20 digits. 0: it is none of a build ID's sizes. */
+/*
+ * Parses a build ID. Returns its size, or 0 if no build ID has that size: DCPI's own ids are a date
+ * and a checksum, 20 digits.
+ */
 static size_t build_id(const struct text *digits, uint8_t id[PROFILE_BUILD_ID_MAX])
 {
 	size_t size = build_id_parse(digits->at, size_of(digits), id);
@@ -113,7 +116,7 @@ static size_t build_id(const struct text *digits, uint8_t id[PROFILE_BUILD_ID_MA
 	return size == 8 || size == 16 || size == 20 || size == 32 ? size : 0;
 }
 
-/* DCPI counts what lies in no image in a profile of its own. */
+/* DCPI counts samples outside of any image in a file of its own. */
 static bool is_unattributed(const struct reader *r)
 {
 	struct text path = field(r, DCPI_PATH)->text;
@@ -123,7 +126,7 @@ static bool is_unattributed(const struct reader *r)
 	       (!field(r, DCPI_PATH)->given || take(&path, DCPI_UNKNOWN_AT));
 }
 
-/* Without a path the image is called by its id. */
+/* An image without a path gets its id as its name. */
 static int add_image(struct reader *r)
 {
 	const struct text *digits = &field(r, DCPI_IMAGE)->text, *name = digits;
@@ -179,10 +182,10 @@ static int read_image(struct reader *r)
 	return err ?: add_mapping(r);
 }
 
-/* --- Lines for which a profile has no place --- */
+/* --- Header lines that the profile cannot represent: extras --- */
 
-/* Whether the line would be written so from what the profile knows. */
-static bool is_told(const struct reader *r, enum dcpi_keyword k)
+/* Whether a writer would write the same line from the rest of the profile. */
+static bool is_represented(const struct reader *r, enum dcpi_keyword k)
 {
 	uint8_t id[PROFILE_BUILD_ID_MAX];
 
@@ -207,7 +210,7 @@ static int add_extras(struct reader *r)
 	int err = 0;
 
 	for (enum dcpi_keyword k = 0; k < DCPI_KEYWORDS && !err; k++)
-		if (field(r, k)->given && k != DCPI_STRIDE && !is_told(r, k))
+		if (field(r, k)->given && k != DCPI_STRIDE && !is_represented(r, k))
 			err = add_extra(r, &field(r, k)->line);
 	for (size_t i = 0; i < r->header.other_count && !err; i++)
 		err = add_extra(r, &r->header.others[i]);
@@ -222,16 +225,16 @@ static int warn(struct reader *r)
 	int err = 0;
 
 	if (minor != 6 && minor != 7)
-		err = profile_warn(r->p, "version 0.%" PRIu64 " of the format is not documented",
+		err = profile_warn(r->p, "version 0.%" PRIu64 " of the format is undocumented",
 				   minor);
 	if (!err && field(r, DCPI_PERIOD)->number == 0)
 		err = profile_warn(r->p, "the header has a sampling period of 0");
 	if (!err && bad->at)
-		err = profile_warn(r->p, "the line \"%.*s\" has a value that it cannot have",
+		err = profile_warn(r->p, "the line \"%.*s\" has an invalid value",
 				   size_of(bad) < 64 ? size_of(bad) : 64, bad->at);
 	if (!err && alpha && !field(r, DCPI_STRIDE)->given && !r->in->options.dcpi_stride)
-		err = profile_warn(r->p, "it comes from an Alpha: if its counts are one for each "
-					 "instruction, it needs --dcpi-stride 4");
+		err = profile_warn(r->p, "the file is from an Alpha: if it has a count for each "
+					 "instruction, use --dcpi-stride 4");
 	return err;
 }
 

@@ -16,21 +16,21 @@
 #include "util/array.h"
 #include "util/cpu.h"
 
-/* What one DCPI file counts: one event in one image, under one label. */
+/* The samples of one DCPI file: one event in one image with one label. */
 struct group {
-	uint32_t image; /* PROFILE_NONE: all that lies in none */
-	uint32_t value; /* the number of its value type */
+	uint32_t image; /* PROFILE_NONE: samples outside of any image */
+	uint32_t value; /* value type */
 	enum dcpi_addresses addresses;
 	/*
-	 * The upper half of its addresses, where they are those of memory: that may lie further
-	 * apart than the offsets of one file can tell. Else 0.
+	 * The upper 32 bits of memory addresses: those of one file are offsets of 32 bits. 0 for
+	 * other addresses.
 	 */
 	uint32_t window;
 	const char *label; /* NULL: none */
 
 	struct dcpi_count *counts; /* folded */
 	size_t count, count_room;
-	uint64_t start, size; /* of the text: all counts lie in it */
+	uint64_t start, size; /* of the text: contains all counts */
 };
 
 struct groups {
@@ -43,16 +43,16 @@ struct writer {
 	const struct profile *p;
 	struct groups groups;
 	struct dcpi_file *files; /* one for each group */
-	/* The extras of each image, and last of those that have none, as linked lists. */
+	/* Linked lists of extras: one for each image, the last for extras without an image. */
 	uint32_t *first_extra, *next_extra;
-	/* What is not accounted for by the counts of the other groups stands in the first. */
+	/* Ticks counted by all groups but the first, which accounts for the rest. */
 	uint64_t other_ticks;
-	bool accounted;
-	uint64_t cpu_mhz; /* 0: not known */
+	bool accounted;	  /* the account can be split over the files */
+	uint64_t cpu_mhz; /* 0: unknown */
 	struct dcpi_texts texts;
 };
 
-/* --- Samples, by the file that they go to --- */
+/* --- Groups: samples by the file that they go to --- */
 
 static bool group_equal(const void *array, uint32_t id, const void *key)
 {
@@ -82,7 +82,7 @@ static int find_group(struct groups *groups, const struct group *key, struct gro
 	return 0;
 }
 
-/* Whose addresses the locations of this mapping have. */
+/* The kind of address that locations of this mapping have. */
 static enum dcpi_addresses addresses_of(const struct profile_mapping *m,
 					const struct profile_image *image)
 {
@@ -101,7 +101,7 @@ static const char *label_of(const struct profile_labels *labels)
 	return NULL;
 }
 
-/* Where a sample is counted: the group's key, and the address in it. */
+/* Sets *key to the key of the sample's group. Returns its address in the group. */
 static uint64_t place_sample(const struct profile *p, const struct profile_sample *sample,
 			     struct group *key)
 {
@@ -138,7 +138,7 @@ static int add_sample(struct groups *groups, const struct profile *p, size_t sam
 	if (count < 0)
 		return error_set(e, 0,
 				 "address 0x%" PRIx64 ": a count of %" PRIi64
-				 ": a DCPI file has none below 0",
+				 ": DCPI files have no negative counts",
 				 address, count);
 	key.value = value;
 	if (find_group(groups, &key, &group) ||
@@ -149,8 +149,8 @@ static int add_sample(struct groups *groups, const struct profile *p, size_t sam
 	return 0;
 }
 
-/* Time beside counts says no more than their period does. */
-static bool is_told_by_period(const struct profile *p, uint32_t value)
+/* CPU time beside counts follows from the period. */
+static bool follows_from_period(const struct profile *p, uint32_t value)
 {
 	const struct profile_value_type *t = p->value_types;
 
@@ -162,7 +162,7 @@ static bool is_told_by_period(const struct profile *p, uint32_t value)
 	return false;
 }
 
-/* What the symbol layer, or the file that was read, says of the image's text. */
+/* Sets the text's range from the image, else from its linked mappings. */
 static void find_text(struct group *g, const struct profile *p)
 {
 	const struct profile_image *image = &p->images[g->image];
@@ -182,7 +182,7 @@ static void find_text(struct group *g, const struct profile *p)
 	}
 }
 
-/* Where nothing tells the text, or not all of it, the pages that have samples do. */
+/* Sets the group's range: the text, extended to the pages of all its samples. */
 static void find_range(struct group *g, const struct profile *p)
 {
 	if (g->image == PROFILE_NONE) {
@@ -196,7 +196,7 @@ static void find_range(struct group *g, const struct profile *p)
 	dcpi_fit_range(g->counts, g->count, &g->start, &g->size);
 }
 
-/* The label of all of a profile, when it has one alone. */
+/* The only label of the profile; NULL: none, or several. */
 static const char *only_label(const struct profile *p)
 {
 	const char *label = NULL;
@@ -211,7 +211,7 @@ static const char *only_label(const struct profile *p)
 	return label;
 }
 
-/* The group of a file that had no samples: its header says something all the same. */
+/* Adds the group of an image without samples: its file's header is information, too. */
 static int add_empty(struct groups *groups, const struct profile *p, uint32_t image)
 {
 	struct group *group, key = { .image = image, .value = profile_count_value(p) };
@@ -229,7 +229,7 @@ static int add_empty(struct groups *groups, const struct profile *p, uint32_t im
 	return find_group(groups, &key, &group);
 }
 
-/* Files come from files: where those had no samples, their images would else be lost. */
+/* For a profile read from DCPI files: those without samples are written again. */
 static int add_images_without_samples(struct groups *groups, const struct profile *p)
 {
 	bool *seen = calloc(p->image_count + 1, sizeof(*seen));
@@ -250,7 +250,7 @@ static int gather_samples(const struct profile *p, struct groups *groups, struct
 	bool from_dcpi = p->format && strcmp(p->format, DCPI_NAME) == 0;
 
 	for (uint32_t value = 0; value < p->value_type_count; value++) {
-		if (is_told_by_period(p, value))
+		if (follows_from_period(p, value))
 			continue;
 		for (size_t i = 0; i < p->sample_count; i++) {
 			int err = add_sample(groups, p, i, value, e);
@@ -297,7 +297,7 @@ static struct dcpi_image image_of(const struct group *g, const struct profile_im
 		.id = id,
 		.addresses = g->addresses,
 		.window = g->window,
-		/* The kernel and its modules are in one. */
+		/* The kernel and its modules are in the highest 4 GiB. */
 		.main_window = image_is_kernel(image->path) ? UINT32_MAX : 0,
 	};
 }
@@ -319,7 +319,7 @@ static int describe_image(struct writer *w, const struct group *g, struct dcpi_h
 	return err;
 }
 
-/* An id where there is no build ID, and none was kept. */
+/* Makes an id for an image without a build ID, whose extras have no id either. */
 static int make_id(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	const struct profile_image *of = &w->p->images[g->image];
@@ -335,8 +335,8 @@ static int make_id(struct writer *w, const struct group *g, struct dcpi_header *
 /* --- The recording --- */
 
 /*
- * Where counts of a clock have the time beside them, that tells its period: for files of several
- * events, of which a profile has no period each.
+ * The period of a clock's counts, from the time beside them in a sample of this event alone: a
+ * profile of several events has no period for each. 0: unknown.
  */
 static uint64_t period_by_time(const struct profile *p, uint32_t value)
 {
@@ -377,7 +377,7 @@ static int describe_event(struct writer *w, const struct group *g, struct dcpi_h
 	return err;
 }
 
-/* Each file accounts for its own counts, and the first for all that is in none. */
+/* Each file accounts for its own ticks, the first also for ticks that were not counted. */
 static int describe_account(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	const struct profile_totals *t = &w->p->totals;
@@ -434,7 +434,7 @@ static int keep_extras(struct writer *w, const struct group *g, struct dcpi_head
 	return err;
 }
 
-/* The header of the group's file, as if it were a new one. Returns 0 or -ENOMEM. */
+/* Fills the header of the group's file. Returns 0 or -ENOMEM. */
 static int describe(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	int err;
@@ -473,7 +473,7 @@ static int link_extras(struct writer *w)
 	return 0;
 }
 
-/* An account that does not add up to the counts cannot be spread over their files. */
+/* Decides whether the account can be split over the files: only if it agrees with the counts. */
 static void settle_account(struct writer *w)
 {
 	const struct profile_totals *t = &w->p->totals;
@@ -492,7 +492,7 @@ static void settle_account(struct writer *w)
 
 /* --- Files --- */
 
-/* The counts move to the file. */
+/* Makes the files; each takes over its group's counts. */
 static int make_files(struct writer *w)
 {
 	int err = 0;
@@ -524,7 +524,7 @@ static void free_writer(struct writer *w)
 	groups_free(&w->groups);
 }
 
-/* Of the machine that was recorded, when it is this one. */
+/* The recorded machine's clock rate, if it is this machine; else 0. */
 static uint64_t recorded_cpu_mhz(const struct profile *p)
 {
 	struct utsname machine;

@@ -8,10 +8,10 @@
 #include "util/array.h"
 #include "util/index.h"
 
-/* How many lines that are none of the format a file may have for each one that is. */
+/* Detection accepts one malformed line for so many good ones. */
 #define BAD_SHARE 10
 
-/* A name that the file has, and the location that was made of it. */
+/* A frame's name, and its location. */
 struct name {
 	const char *text; /* a string of the profile */
 	size_t size;
@@ -27,26 +27,26 @@ struct reader {
 	struct name *names;
 	size_t name_count, name_room;
 	struct index name_index;
-	/* Room for one line's */
+	/* Buffers for one line */
 	uint32_t *frames;
 	size_t frame_room;
 	char *unescaped;
 	size_t unescaped_room;
-	/* What was overlooked */
+	/* For warnings */
 	bool rounded;
 	uint64_t empty_frames;
 };
 
-/* What the lines at a file's beginning look like. */
+/* The lines at a file's beginning, classified. */
 struct look {
 	size_t good, bad;
 	size_t pairs;	  /* good ones with two counts */
-	bool binary;	  /* no text */
-	bool long_stacks; /* no line ends there, but frames do */
+	bool binary;	  /* has a NUL */
+	bool long_stacks; /* one line fills the window and has semicolons */
 };
 
-/* Whether there is nothing to read in a line. "# " and "#" alone begin a comment. */
-static bool is_passed_over(const struct text *line)
+/* Whether a line is empty or a comment, which begins with "# " or is "#" alone. */
+static bool is_ignored(const struct text *line)
 {
 	return is_empty(line) ||
 	       (*line->at == '#' && (line->end - line->at == 1 || is_blank(line->at[1])));
@@ -59,7 +59,7 @@ static void look_at_line(struct look *l, struct text line)
 
 	take_blanks(&line);
 	trim_end(&line);
-	if (is_passed_over(&line))
+	if (is_ignored(&line))
 		return;
 	if (folded_take_count(&line, &count, &rounded) <= 0 || is_empty(&line)) {
 		l->bad++;
@@ -76,7 +76,8 @@ static struct look look(const struct input *in)
 	struct look l = { .binary = memchr(in->bytes, '\0', size) };
 
 	while (take_line(&t, &line)) {
-		if (line.end == t.end && size == INPUT_WINDOW) { /* the line goes on behind it */
+		/* The line may continue after the window. */
+		if (line.end == t.end && size == INPUT_WINDOW) {
 			l.long_stacks = line.at == (const char *)in->bytes && last_of(&line, ';');
 			break;
 		}
@@ -86,7 +87,7 @@ static struct look look(const struct input *in)
 	return l;
 }
 
-/* All text could be names: what counts is that (nearly) all lines end with a count. */
+/* Any text could be names, so nearly all lines have to end with a count. */
 static bool folded_detect(const struct input *in)
 {
 	struct look l = look(in);
@@ -155,7 +156,7 @@ static int read_frame(struct reader *r, const struct text *frame, uint32_t *dept
 	return add_frame(r, frame, &r->frames[(*depth)++]);
 }
 
-/* From the leaf on, which is the last one in the line. */
+/* Reads the frames from the end of the line, where the leaf is. */
 static int read_stack(struct reader *r, struct text stack, uint32_t *depth)
 {
 	const char *semicolon;
@@ -168,16 +169,11 @@ static int read_stack(struct reader *r, struct text stack, uint32_t *depth)
 	return err ?: read_frame(r, &stack, depth);
 }
 
-static bool is_no_pc(const struct text *stack)
-{
-	return text_is(stack, FOLDED_NO_PC);
-}
-
 static int add_sample(struct reader *r, const struct text *stack, const int64_t *counts)
 {
 	uint32_t depth = 0;
 
-	if (!is_no_pc(stack) && read_stack(r, *stack, &depth))
+	if (!text_is(stack, FOLDED_NO_PC) && read_stack(r, *stack, &depth))
 		return error_no_memory(r->e);
 	if (profile_add_sample(r->p, r->frames, depth, r->labels, counts))
 		return error_no_memory(r->e);
@@ -191,7 +187,7 @@ static int read_count(struct reader *r, struct text *line, int64_t *count)
 	if (taken == -ERANGE)
 		return input_line_error(r->in, r->e, "the count has more than 63 bits");
 	if (!taken)
-		return input_line_error(r->in, r->e, "there is no count at the end of the line");
+		return input_line_error(r->in, r->e, "the line does not end with a count");
 	return 0;
 }
 
@@ -202,10 +198,10 @@ static int read_line(struct reader *r, struct text line)
 
 	take_blanks(&line);
 	trim_end(&line);
-	if (is_passed_over(&line))
+	if (is_ignored(&line))
 		return 0;
 	if (memchr(line.at, '\0', line.end - line.at))
-		return input_line_error(r->in, r->e, "a NUL in the line");
+		return input_line_error(r->in, r->e, "the line has a NUL");
 	err = read_count(r, &line, &counts[r->pairs]);
 	if (!err && r->pairs)
 		err = read_count(r, &line, &counts[0]);
@@ -223,7 +219,7 @@ static int read_lines(struct reader *r)
 	return err;
 }
 
-/* The counts of a comparison: what is drawn is the second, as flamegraph.pl does. */
+/* Lines of a comparison have two counts; the second is shown, as flamegraph.pl does. */
 static int begin(struct reader *r)
 {
 	const struct profile_labels none = { .comm = "" };
@@ -238,9 +234,9 @@ static int begin(struct reader *r)
 
 static int warn(struct reader *r)
 {
-	if ((r->rounded && profile_warn(r->p, "counts with a fraction were rounded")) ||
+	if ((r->rounded && profile_warn(r->p, "fractions of counts were rounded")) ||
 	    (r->empty_frames &&
-	     profile_warn(r->p, "%" PRIu64 " empty frame(s) were left out", r->empty_frames)))
+	     profile_warn(r->p, "%" PRIu64 " empty frame(s) were dropped", r->empty_frames)))
 		return error_no_memory(r->e);
 	return 0;
 }

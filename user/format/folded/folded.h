@@ -5,10 +5,10 @@
 #include "format/format.h"
 #include "util/scan.h"
 
-/* A line for each stack, its root first: "main;work;leaf 42". */
+/* Folded stacks: a line for each stack, root first, with its count: "main;work;leaf 42". */
 extern const struct format format_folded;
 
-/* What stands in place of a stack for samples that have none. */
+/* Replaces the stack of samples without one. */
 #define FOLDED_NO_PC "[no pc]"
 
 /* folded_write.c */
@@ -16,21 +16,20 @@ int folded_write(const struct profile *p, const struct format_options *options, 
 		 struct error *e);
 
 /*
- * folded_text.c. Takes the count from the end of a line, with the blanks before it: digits, perhaps
- * with a minus or a fraction. The fraction is rounded; *rounded becomes true when it is not 0.
- * Returns 1, 0 when there is none, or -ERANGE.
+ * folded_text.c. Takes the count, and the blanks before it, off the end of a line: digits,
+ * optionally with a minus sign or a fraction. Rounds the fraction; sets *rounded when it is not 0.
+ * Returns 1; 0 when the line has no count; -ERANGE when it has more than 63 bits.
  */
 int folded_take_count(struct text *line, int64_t *count, bool *rounded);
 
 /*
- * What a reader would take for something else in a name (a semicolon, the end of a line, a count at
- * its end), or a terminal for a command (util/utf8.h), is written as \xHH, and so is a backslash
- * that would begin such an escape.
- * *escaped is the caller's to free(), or NULL when the name needs none. Returns 0 or -ENOMEM.
+ * Writes as \xHH what readers would misinterpret in a name (a semicolon, the end of a line, a count
+ * at its end), what terminals would (util/utf8.h), and a backslash that looks like such an escape.
+ * Sets *escaped, which the caller frees; NULL: the name needs no escapes. Returns 0 or -ENOMEM.
  */
 int folded_escape(const char *name, char **escaped);
 
-/* The other way round; `name` has room for `size` bytes. Returns the name's size. */
+/* Undoes folded_escape(). `name` has room for `size` bytes. Returns the name's size. */
 size_t folded_unescape(const char *text, size_t size, char *name);
 
 #endif

@@ -8,7 +8,7 @@
 /* "\x3b" */
 #define ESCAPE_SIZE 4
 
-/* The character that an escape at the beginning of the text stands for; NUL: there is none. */
+/* The character whose escape the text begins with; NUL: it begins with none. */
 static char escaped_character(const char *text, size_t size)
 {
 	static const char visible[] = ";\\# ";
@@ -50,7 +50,7 @@ static bool is_count(struct text t)
 	return is_empty(&t);
 }
 
-/* Of a text that is_count(). False: more than 63 bits. */
+/* Parses a text for which is_count() is true. False: it has more than 63 bits. */
 static bool parse_count(struct text t, int64_t *count, bool *rounded)
 {
 	bool negative = take(&t, "-");
@@ -67,7 +67,7 @@ static bool parse_count(struct text t, int64_t *count, bool *rounded)
 	return true;
 }
 
-/* Where the last field begins: NULL when it is the only one. */
+/* The beginning of the last field; NULL: there is only one. */
 static const char *last_field(const struct text *t)
 {
 	const char *at = t->end;
@@ -92,11 +92,11 @@ int folded_take_count(struct text *line, int64_t *count, bool *rounded)
 	return 1;
 }
 
-/* A name, while it is escaped. */
+/* A name to be escaped. */
 struct plain {
 	const char *text;
 	size_t size;
-	size_t count_at; /* where the blank is that makes a count of the end; `size`: nowhere */
+	size_t count_at; /* the blank before a count at the end; `size`: there is none */
 };
 
 static struct plain plain_name(const char *name)

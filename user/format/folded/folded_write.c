@@ -10,7 +10,7 @@
 #include "util/index.h"
 #include "util/sum.h"
 
-/* A line, once for all samples that have it. */
+/* A line: one for all samples whose stacks have the same text. */
 struct line {
 	size_t at, size; /* in texts */
 	int64_t count;
@@ -18,15 +18,15 @@ struct line {
 
 struct writer {
 	const struct profile *p;
-	FILE *out;	/* gathers texts */
-	char *texts;	/* the stacks of all lines, one behind the other */
-	size_t written; /* of texts: what stands there, as of the last fflush() */
-	size_t size;	/* of texts: what belongs to lines */
+	FILE *out;	/* a stream that writes to `texts` */
+	char *texts;	/* the stacks of all lines, concatenated */
+	size_t written; /* bytes in texts at the last fflush() */
+	size_t size;	/* bytes in texts that belong to lines */
 	struct line *lines;
 	size_t line_count, line_room;
 	struct index index;
-	char **functions; /* of each function: its name escaped; NULL: as it is */
-	char **unnamed;	  /* what each location without a name is called; NULL for others */
+	char **functions; /* escaped name of each function; NULL: needs no escapes */
+	char **unnamed;	  /* text for each location without a name; NULL: it has one */
 };
 
 static int escape_functions(struct writer *w)
@@ -82,7 +82,7 @@ static void free_names(struct writer *w)
 	free(w->unnamed);
 }
 
-/* The functions inlined at a location are frames like others. */
+/* Inlined functions are frames of their own. */
 static void put_location(const struct writer *w, uint32_t location)
 {
 	const struct profile *p = w->p;
@@ -112,7 +112,7 @@ static void put_stack(const struct writer *w, const struct profile_sample *s)
 	}
 }
 
-/* The key is the text behind those of all lines. */
+/* `key` is the text after those of all lines. */
 static bool line_equal(const void *array, uint32_t id, const void *key)
 {
 	const struct writer *w = array;
@@ -132,7 +132,7 @@ static int add_line(struct writer *w, uint64_t hash, int64_t count)
 	return 0;
 }
 
-/* Stacks that differ in addresses alone are one line. */
+/* Adds a sample to the line of its stack; stacks that differ only in addresses share one. */
 static int add_sample(struct writer *w, const struct profile_sample *s, int64_t count)
 {
 	const char *text;
@@ -184,7 +184,7 @@ static void put_lines(const struct writer *w, FILE *out)
 		fwrite_unlocked(w->texts + line->at, 1, line->size, out);
 		fprintf(out, " %" PRId64 "\n", line->count);
 	}
-	if (!any) /* an empty file would look like one that was never written */
+	if (!any) /* readers reject an empty file */
 		fputs("# no samples\n", out);
 }
 

@@ -8,27 +8,27 @@
 #include "profile/pc_name.h"
 #include "util/clock.h"
 
-/* The version in files of ld.so's LD_PROFILE, which are laid out otherwise. */
+/* The version in files of ld.so's LD_PROFILE, which have another layout. */
 #define SHARED_OBJECT_VERSION 0x1ffff
 
-/* What stands in the place of a version in files of 4.4BSD: <sys/gmon.h> there. */
+/* The version in files of 4.4BSD: see <sys/gmon.h> there. */
 #define BSD_VERSION 0x51879
 
-/* How the numbers of a file stand in it. */
+/* The layout of a file's numbers. */
 struct layout {
 	bool bsd; /* a header with the histogram, then arcs: no tags */
 	bool big_endian;
 	unsigned int address;	  /* bytes */
-	unsigned int block_count; /* bytes: glibc writes a long, gprof an int */
+	unsigned int block_count; /* bytes: a long from glibc, an int from gprof */
 };
 
 struct record {
 	enum gmon_kind kind;
-	uint64_t from, to; /* where a histogram begins and ends; the two ends of an arc */
+	uint64_t from, to; /* range of a histogram; caller and callee of an arc */
 	uint64_t count;	   /* of bins, of calls, of basic blocks */
 	const uint8_t *bins;
 	unsigned int bin_size;
-	uint64_t bins_there; /* all of them, unless the file is truncated */
+	uint64_t bins_there; /* less than count if the file is truncated */
 	uint32_t rate;	     /* per unit of the dimension */
 	const uint8_t *dimension;
 };
@@ -39,13 +39,13 @@ struct cursor {
 	const uint8_t *end;
 };
 
-/* What a first look at all records finds, up to one that makes no sense. */
+/* What a first pass over the records finds, up to one that is invalid in this layout. */
 struct survey {
 	struct layout layout;
-	const uint8_t *end;    /* of what makes sense */
-	uint64_t lowest, last; /* address */
-	bool any;	       /* false: there is no address */
-	struct record first;   /* histogram; .dimension NULL: there is none */
+	const uint8_t *end;    /* of the valid records */
+	uint64_t lowest, last; /* addresses */
+	bool any;	       /* there is an address */
+	struct record first;   /* first histogram; .dimension NULL: none */
 };
 
 struct reader {
@@ -55,7 +55,7 @@ struct reader {
 	struct survey survey;
 	uint32_t mapping;
 	uint32_t labels;
-	/* What was overlooked */
+	/* For warnings */
 	uint64_t blocks;
 	uint64_t other_rates;
 };
@@ -107,7 +107,7 @@ static bool take_u32(struct cursor *c, uint32_t *value)
 	return taken;
 }
 
-/* A header that makes no sense is not moved over: the layout may be another. */
+/* Moves *c to the end of the bins, unless the header is invalid: the layout may be wrong. */
 static const char *take_bins(struct cursor *c, const struct cursor *behind, struct record *r)
 {
 	if (r->from > r->to)
@@ -131,16 +131,16 @@ static const char *take_histogram(struct cursor *c, struct record *r)
 
 	if (!take_address(&header, &r->from) || !take_address(&header, &r->to) ||
 	    !take_u32(&header, &bins) || !take_u32(&header, &r->rate))
-		return "the histogram's header is cut off";
+		return "the histogram's header is truncated";
 	r->dimension = take_bytes(&header, GMON_DIMENSION_SIZE + 1);
 	if (!r->dimension)
-		return "the histogram's header is cut off";
+		return "the histogram's header is truncated";
 	r->count = bins;
 	r->bin_size = 2;
 	return take_bins(c, &header, r);
 }
 
-/* The kernels' counters may be wider, or signed. */
+/* BSD kernels may have wider or signed counters. */
 static unsigned int bsd_bin_size(uint32_t type)
 {
 	int32_t bits = type;
@@ -160,7 +160,7 @@ static const char *take_bsd_histogram(struct cursor *c, struct record *r)
 	    !take_u32(&header, &size) || !take_u32(&header, &version) ||
 	    !take_u32(&header, &r->rate) || !take_u32(&header, &type) ||
 	    !take_u32(&header, &spare) || !take_u32(&header, &spare))
-		return "the header is cut off";
+		return "the header is truncated";
 	if (size < header.at - c->at)
 		return "the histogram is smaller than its header";
 	r->kind = GMON_HISTOGRAM;
@@ -203,11 +203,11 @@ static const char *take_tagged(struct cursor *c, struct record *r)
 		return take_blocks(c, r);
 	default:
 		c->at--;
-		return "no such kind of record: corrupt";
+		return "unknown kind of record: corrupt";
 	}
 }
 
-/* Moves behind the next record. NULL, or why it cannot be read: its bins may be there in part. */
+/* Takes a record. Returns NULL, or the error; r->bins may then be set, with bins_there of them. */
 static const char *take_record(struct cursor *c, const struct input *in, struct record *r)
 {
 	*r = (struct record){ 0 };
@@ -264,10 +264,10 @@ static struct survey survey(const struct input *in, const struct layout *layout)
 static bool is_glibc(const struct input *in)
 {
 	return in->size >= 8 && memcmp(in->bytes, GMON_MAGIC, strlen(GMON_MAGIC)) == 0 &&
-	       memchr(in->bytes + strlen(GMON_MAGIC), '\0', 4); /* of a version; text has none */
+	       memchr(in->bytes + strlen(GMON_MAGIC), '\0', 4); /* in a version; text has none */
 }
 
-/* The version stands behind two addresses and an int. */
+/* The version is after two addresses and an int. */
 static bool find_bsd(const struct input *in, struct layout *layout)
 {
 	for (int i = 0; i < 4; i++) {
@@ -301,15 +301,16 @@ static int unknown_version(struct reader *r)
 	uint32_t version = version_of(r->in, r->in->bytes[strlen(GMON_MAGIC)] == 0);
 
 	input_error(r->in, strlen(GMON_MAGIC), r->e,
-		    "version %" PRIu32 " of gmon.out: only %d is known", version, GMON_VERSION);
+		    "version %" PRIu32 " of gmon.out is unsupported: the only one is %d", version,
+		    GMON_VERSION);
 	if (version == SHARED_OBJECT_VERSION)
 		error_mend(r->e, "it is a file of LD_PROFILE: sprof reads it");
 	return -EINVAL;
 }
 
 /*
- * A file of glibc's does not say how wide its addresses are, and gprof takes version 0, which
- * tells no byte order: the layout is the one in which most of the file makes sense.
+ * A file by glibc does not say how wide its addresses are, and version 0, which gprof accepts, does
+ * not show the byte order: chooses the layout in which most of the file is valid.
  */
 static int find_layout(struct reader *r)
 {
@@ -339,19 +340,18 @@ static bool is_seconds(const struct record *histogram)
 	return memcmp(histogram->dimension, seconds, sizeof(seconds)) == 0;
 }
 
-/* Sets the period and what samples count. */
+/* Sets the period and value types. */
 static int begin_values(struct reader *r)
 {
 	const struct record *first = &r->survey.first;
 	struct profile *p = r->p;
 
-	if (!first->dimension &&
-	    profile_warn(p, "the file has no histogram: gprof prints its call graph alone"))
+	if (!first->dimension && profile_warn(p, "the file has no histogram, only call counts"))
 		return -ENOMEM;
 	if (first->dimension && first->rate && is_seconds(first))
 		p->period_ns = (NS_PER_S + first->rate / 2) / first->rate;
 	if (first->dimension && !first->rate &&
-	    profile_warn(p, "the histogram's rate is 0: times are not known"))
+	    profile_warn(p, "the histogram's rate is 0: times are unknown"))
 		return -ENOMEM;
 	if (profile_add_value_type(p, "samples", "count"))
 		return -ENOMEM;
@@ -359,8 +359,8 @@ static int begin_values(struct reader *r)
 }
 
 /*
- * The file does not say which program it is of. Our own writer names it PROGRAM.gmon, so that the
- * files of one recording are kept apart.
+ * The file does not name its program. gmon_write.c names files PROGRAM.gmon, which keeps the files
+ * of one recording apart when they are merged.
  */
 static int image_name(const struct reader *r, const char **name)
 {
@@ -399,7 +399,7 @@ static int begin(struct reader *r)
 	return begin_values(r) ?: begin_image(r);
 }
 
-/* The first whole address in bin i: bins of glibc's are no whole number of bytes wide. */
+/* The first address in bin i. In files by glibc, a bin need not be a whole number of bytes wide. */
 static uint64_t bin_address(const struct record *h, uint64_t i)
 {
 	unsigned __int128 offset = (unsigned __int128)i * (h->to - h->from);
@@ -440,8 +440,8 @@ static int add_histogram(struct reader *r, const struct record *h)
 }
 
 /*
- * The caller's address is within its body, and stays as it is: it is the return address that glibc
- * has rounded down, perhaps to where the function begins.
+ * Does not subtract 1 from the caller's address, a return address: glibc has rounded it down,
+ * perhaps to the beginning of the function.
  */
 static int add_arc(struct reader *r, const struct record *a)
 {
@@ -486,12 +486,12 @@ static int read_records(struct reader *r)
 static int warn(struct reader *r)
 {
 	if (r->blocks &&
-	    profile_warn(r->p, "%" PRIu64 " counts of basic blocks were passed over", r->blocks))
+	    profile_warn(r->p, "%" PRIu64 " counts of basic blocks were ignored", r->blocks))
 		return error_no_memory(r->e);
 	if (r->other_rates &&
 	    profile_warn(r->p,
-			 "%" PRIu64 " histogram(s) have another rate than the first, which "
-			 "was taken for all",
+			 "%" PRIu64 " histogram(s) have another rate than the first, whose rate "
+			 "is used for all",
 			 r->other_rates))
 		return error_no_memory(r->e);
 	return 0;
@@ -508,7 +508,7 @@ static int gmon_read(struct input *in, struct profile *p, struct error *e)
 	else if (find_bsd(in, &bsd))
 		r.survey = survey(in, &bsd);
 	else
-		err = error_set(e, 0, "%s is not a gmon.out", in->path);
+		err = error_set(e, 0, "%s is not a gmon.out file", in->path);
 	if (err)
 		return err;
 	if (begin(&r))

@@ -4,17 +4,17 @@
 
 #include "format/format.h"
 
-/* gmon.out of `gcc -pg` programs, glibc's and BSD's, for gprof: one file per image. */
+/* gmon.out, as programs built with `gcc -pg` write it on glibc and BSD: one file per image. */
 extern const struct format format_gmon;
 
 /*
- * <sys/gmon_out.h>: "gmon", the version in 4 bytes, 12 more; then records without padding, each a
- * byte that tells its kind and what belongs to it. Addresses are as wide as the program's.
+ * <sys/gmon_out.h>: "gmon", a version of 4 bytes, 12 spare bytes; then records without padding,
+ * each a tag (enum gmon_kind) and its data. Addresses are as wide as the program's.
  */
 #define GMON_HEADER_SIZE    20
 #define GMON_MAGIC	    "gmon"
 #define GMON_VERSION	    1
-#define GMON_DIMENSION_SIZE 15 /* of its name; a letter for it follows */
+#define GMON_DIMENSION_SIZE 15 /* of the unit's name; its abbreviation of 1 byte follows */
 
 enum gmon_kind {
 	GMON_HISTOGRAM = 0,

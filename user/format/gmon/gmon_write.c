@@ -14,13 +14,13 @@
 #include "util/index.h"
 #include "util/sum.h"
 
-/* gprof counts in units of 2 bytes, and does wrong with less. */
+/* gprof's unit of code is 2 bytes; with smaller bins its numbers are wrong. */
 #define BIN_SIZE 2
 
 /*
- * A histogram is written in pieces that begin at multiples of this, those without a sample left
- * out: gprof adds up records of the same range, also of several files, and refuses others that
- * overlap.
+ * A histogram is written in pieces that begin at multiples of this, without those that have no
+ * sample: gprof adds up records of the same range, also of several files, and rejects other
+ * overlaps.
  */
 #define PIECE_SIZE 512
 #define PIECE_BINS (PIECE_SIZE / BIN_SIZE)
@@ -31,7 +31,7 @@
 /* More than 2^32 calls take several records. */
 #define ARC_RECORDS_MAX 65536
 
-/* Of a file's name; what makes it unique comes on top. */
+/* Of a file's name, without what makes it unique. */
 #define NAME_MAX_SIZE 200
 
 /* The samples of one bin. */
@@ -68,12 +68,12 @@ struct writer {
 	size_t file_count;
 };
 
-/* --- What is to be written --- */
+/* --- Bins, arcs and files --- */
 
 /*
- * Whether gprof can use a file about it: there is an ELF file with these addresses. Until the
- * symbol layer has seen it, only those of a linked mapping are the file's own. The vdso may
- * have a text that it saw, but is in no file.
+ * Whether gprof can read a file of this mapping: it needs an ELF file with the same addresses.
+ * Until the symbol layer has read the image, only linked mappings have these. The vdso is in no
+ * file.
  */
 static bool has_file(const struct profile *p, const struct profile_mapping *m)
 {
@@ -87,14 +87,14 @@ static uint32_t image_of(const struct writer *w, uint32_t location)
 	return w->p->mappings[w->p->locations[location].mapping].image;
 }
 
-/* In bytes. gprof reads them as wide as the ELF file has them. */
+/* The size of an address in bytes: gprof expects that of the ELF file. */
 static unsigned int address_size(const struct writer *w, uint32_t image)
 {
 	return (w->p->images[image].bits ?: w->p->bits) == 32 ? 4 : 8;
 }
 
-/* Whether the location has a place in its image's file. */
-static bool has_place(const struct writer *w, uint32_t location)
+/* Whether the file of its image can hold the location. */
+static bool fits_file(const struct writer *w, uint32_t location)
 {
 	const struct profile_location *l = &w->p->locations[location];
 	uint64_t most;
@@ -114,7 +114,7 @@ static int compare_bins(const void *one, const void *other)
 				    : compare_u64(a->address, b->address);
 }
 
-/* Adds up those at one address, which several mappings of an image may have. */
+/* Adds up bins of one address: an image may have several mappings. */
 static void merge_bins(struct writer *w)
 {
 	size_t kept = 0;
@@ -140,7 +140,7 @@ static int gather_bins(struct writer *w)
 	}
 	profile_count_leaves(p, counts);
 	for (uint32_t i = 0; i < p->location_count; i++)
-		if (counts[i] && has_place(w, i))
+		if (counts[i] && fits_file(w, i))
 			w->bins[w->bin_count++] = (struct bin){
 				.image = image_of(w, i),
 				.address = p->locations[i].image_address & -(uint64_t)BIN_SIZE,
@@ -161,11 +161,11 @@ static int compare_arcs(const void *one, const void *other)
 	return compare_u64(a->from, b->from) ?: compare_u64(a->to, b->to);
 }
 
-/* A call into another image has no name there for gprof, or a wrong one. */
+/* A call into another image is dropped: gprof would find a wrong name or none for its address. */
 static bool is_written(const struct writer *w, const struct profile_arc *arc)
 {
-	return arc->kind == PROFILE_CALL && arc->count && has_place(w, arc->from) &&
-	       has_place(w, arc->to) && image_of(w, arc->from) == image_of(w, arc->to);
+	return arc->kind == PROFILE_CALL && arc->count && fits_file(w, arc->from) &&
+	       fits_file(w, arc->to) && image_of(w, arc->from) == image_of(w, arc->to);
 }
 
 static int gather_arcs(struct writer *w)
@@ -187,7 +187,7 @@ static int gather_arcs(struct writer *w)
 	return 0;
 }
 
-/* A file for each image that has something. */
+/* Makes a file for each image with bins or arcs. */
 static int gather_files(struct writer *w)
 {
 	size_t bin = 0, arc = 0;
@@ -220,7 +220,7 @@ static int check_counts(const struct writer *w, struct error *e)
 	for (size_t i = 0; i < w->arc_count; i++)
 		if (w->arcs[i].count / UINT32_MAX >= ARC_RECORDS_MAX)
 			what = "more than 2^48 calls";
-	return what ? error_set(e, 0, "%s at one address: gprof cannot count them", what) : 0;
+	return what ? error_set(e, 0, "%s at one address: more than gprof can count", what) : 0;
 }
 
 static int check_any(const struct writer *w, struct error *e)
@@ -228,16 +228,16 @@ static int check_any(const struct writer *w, struct error *e)
 	if (w->file_count)
 		return 0;
 	if (!w->p->sample_count)
-		return error_set(e, 0, "there is no sample for gmon.out");
+		return error_set(e, 0, "the profile has no samples");
 	error_set(e, 0,
-		  "no sample is at an address of a program or library that gprof could read: "
-		  "the kernel, memory without a file and files that are not on this machine "
-		  "have no gmon.out");
-	error_mend(e, "write another format, with -f pprof");
+		  "no sample is in a program or library that gprof can read: gmon.out cannot hold "
+		  "samples of the kernel, of memory without a file and of files that are not on "
+		  "this machine");
+	error_mend(e, "write another format: -f pprof");
 	return -EINVAL;
 }
 
-/* --- Names of files --- */
+/* --- File names --- */
 
 static bool name_equal(const void *array, uint32_t id, const void *key)
 {
@@ -246,7 +246,7 @@ static bool name_equal(const void *array, uint32_t id, const void *key)
 	return strcmp(names[id], key) == 0;
 }
 
-/* prog.gmon, or when another prog has that, prog.N.gmon: the Nth file. */
+/* Names a file prog.gmon, or if another file has that name, prog.N.gmon: the Nth file. */
 static int name_file(struct writer *w, struct index *taken, size_t file)
 {
 	const char *path = w->p->images[w->files[file].image].path;
@@ -286,7 +286,7 @@ static int name_files(struct writer *w)
 
 /* --- Writing --- */
 
-/* The file that is being written. */
+/* The file to be written. */
 struct output {
 	FILE *stream;
 	const struct writer *w;
@@ -330,7 +330,7 @@ static void put_histogram_header(const struct output *out, uint64_t start)
 	fwrite(dimension, 1, sizeof(dimension), out->stream);
 }
 
-/* As many records as the largest count needs, one at least. Uses up the counts. */
+/* Writes as many records as the largest count needs, at least one. Clears the counts. */
 static void put_piece(const struct output *out, uint64_t start, uint64_t counts[PIECE_BINS])
 {
 	bool more;
@@ -357,7 +357,7 @@ static void put_histogram(const struct output *out, const struct file *f)
 {
 	const struct bin *bin = out->w->bins + f->bins, *end = bin + f->bin_count;
 
-	if (!f->bin_count) /* gprof wants a histogram, be it an empty one */
+	if (!f->bin_count) /* gprof requires a histogram, even an empty one */
 		put_piece(out, piece_of(out->w->arcs[f->arcs].to), (uint64_t[PIECE_BINS]){ 0 });
 	while (bin < end) {
 		uint64_t start = piece_of(bin->address), counts[PIECE_BINS] = { 0 };
@@ -395,8 +395,8 @@ static int write_file(FILE *stream, size_t number, void *context, struct error *
 }
 
 /*
- * The rate is a whole number in the file: one that is not, to 0.5 %, is told in samples. So far can
- * a clock be from the rate that was asked for.
+ * The file's rate is a whole number of samples per second. A clock may be 0.5 % off the requested
+ * rate; with any other period, the file has no times, only samples.
  */
 static void set_rate(struct writer *w)
 {
@@ -445,7 +445,7 @@ uint64_t gmon_samples_left_out(const struct profile *p)
 		const struct profile_sample *s = &p->samples[i];
 		int64_t count = p->values[i * p->value_type_count + value];
 
-		if (count > 0 && !(s->depth && has_place(&w, p->frames[s->first_frame])))
+		if (count > 0 && !(s->depth && fits_file(&w, p->frames[s->first_frame])))
 			left_out += count;
 	}
 	return left_out;
@@ -470,9 +470,8 @@ static int write_one(struct writer *w, const char *path, struct error *e)
 {
 	if (w->file_count == 1)
 		return file_write(path, write_only, w, e);
-	error_set(e, 0, "%s would be of one image, and the samples are of %zu", path,
-		  w->file_count);
-	error_mend(e, "have a file for each in a directory: -f gmon DIRECTORY");
+	error_set(e, 0, "%s can hold one image, but the samples are of %zu", path, w->file_count);
+	error_mend(e, "write a file for each image to a directory: -f gmon DIRECTORY");
 	return -EINVAL;
 }
 

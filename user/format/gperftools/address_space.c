@@ -7,7 +7,7 @@
 
 #include "profile/image_name.h"
 
-/* Moved mappings start at multiples of the largest page, and leave one free behind them. */
+/* Moved mappings start at multiples of the largest page size, with a free page after each. */
 #define PAGE 0x10000ULL
 
 /* Addresses that code is moved to: [low, high) */
@@ -16,7 +16,7 @@
 #define LOW_64	0x100000000ULL
 #define HIGH_64 0x7fff00000000ULL
 
-/* Half of HIGH_64: if it does not fit, nothing is gained by looking for room. */
+/* Half of HIGH_64: larger mappings are not moved. */
 #define MOVABLE_MAX 0x3fff00000000ULL
 
 #define UNMAPPED_BIT (1ULL << 62)
@@ -28,16 +28,16 @@ struct address_range {
 
 struct layout {
 	struct address_space *s;
-	struct index homes; /* by what they hold */
-	uint32_t *moved;    /* the mappings to be moved */
+	struct index homes; /* mappings by their code */
+	uint32_t *moved;    /* mappings to be moved */
 	size_t moved_count;
-	uint64_t cursor; /* nothing below it is looked at again */
-	size_t next;	 /* first of the kept that ends above the cursor */
-	size_t kept;	 /* those of s->taken that kept their address */
+	uint64_t cursor; /* the search for room goes on here */
+	size_t next;	 /* first kept mapping that ends above the cursor */
+	size_t kept;	 /* so many in s->taken kept their address */
 	uint64_t high;
 };
 
-/* Whether the name says what the code is: [anon] of two processes is not the same code. */
+/* Whether mappings with this name have the same code: [anon] of two processes has not. */
 static bool has_identity(const char *path)
 {
 	switch (image_kind(path)) {
@@ -46,7 +46,7 @@ static bool has_identity(const char *path)
 	case IMAGE_VDSO:
 	case IMAGE_VSYSCALL:
 		return true;
-	case IMAGE_IN_KERNEL: /* what others call [kernel] may be any part of it */
+	case IMAGE_IN_KERNEL: /* [kernel] by other writers may be any part of it */
 		return image_is_kernel(path);
 	case IMAGE_UNNAMED:
 	case IMAGE_JIT:
@@ -67,7 +67,7 @@ static bool same_code(const void *array, uint32_t id, const void *key)
 	       (a->start == b->start || has_identity(p->images[a->image].path));
 }
 
-/* The first mapping that holds the same code as mapping `id`: itself when there is none. */
+/* Sets home of mapping `id` to the first mapping with the same code. Returns 0 or -ENOMEM. */
 static int find_home(struct layout *l, uint32_t id)
 {
 	const struct profile *p = l->s->p;
@@ -79,7 +79,7 @@ static int find_home(struct layout *l, uint32_t id)
 	return home == INDEX_NONE ? index_add(&l->homes, hash, id) : 0;
 }
 
-/* Ranges that overlap are equal: a tree of such ranges finds what stands in the way of one. */
+/* Overlapping ranges are equal: a tree search for a range finds one that overlaps it. */
 static int compare_ranges(const void *x, const void *y)
 {
 	const struct address_range *a = x, *b = y;
@@ -87,7 +87,7 @@ static int compare_ranges(const void *x, const void *y)
 	return a->limit <= b->start ? -1 : a->start >= b->limit;
 }
 
-/* Keeps mapping `id` where it is if the place is free, else notes it for moving. */
+/* Keeps the address of mapping `id` if it is free, else notes the mapping for moving. */
 static int keep_or_note(struct layout *l, uint32_t id, void **tree, uint64_t limit_max)
 {
 	const struct profile_mapping *m = &l->s->p->mappings[id];
@@ -132,7 +132,7 @@ static int keep_first_come(struct layout *l, uint64_t limit_max)
 	return err;
 }
 
-/* Finds room from the cursor on. Returns 0 or -ENOSPC. */
+/* Sets *start to free room from the cursor on. Returns 0 or -ENOSPC. */
 static int find_room(struct layout *l, uint64_t size, uint64_t *start)
 {
 	const struct address_range *kept = l->s->taken;
@@ -165,7 +165,7 @@ static int move(struct layout *l)
 	for (size_t i = 0; i < l->moved_count; i++) {
 		uint32_t id = l->moved[i];
 		const struct profile_mapping *m = &s->p->mappings[id];
-		/* An address keeps its place in its page. */
+		/* Keep the offset in the page. */
 		uint64_t in_page = m->start & (PAGE - 1);
 		uint64_t start;
 		int err = find_room(l, m->limit - m->start + in_page, &start);

@@ -5,32 +5,32 @@
 #include "profile/profile.h"
 
 /*
- * One address space for a profile of several processes, for formats that have only one: code of
- * different files never stands at the same address, and the same code stands at one only.
- * Mappings keep their address in the order of their numbers, as long as it is free; those that
- * overlap one before them are moved.
+ * One address space for a profile of several processes: different code never has the same address,
+ * and the same code has only one. In the order of their numbers, mappings keep their address if it
+ * is free; a mapping that overlaps one before it is moved.
  */
 struct address_space {
 	const struct profile *p;
-	uint64_t *start; /* of each mapping: where it stands now */
-	uint32_t *home;	 /* of each mapping: the one whose place it has, itself if its own */
-	struct address_range *taken; /* in order */
+	uint64_t *start; /* of each mapping: its start in this space */
+	uint32_t *home;	 /* of each mapping: the first one with the same code; may be itself */
+	struct address_range *taken; /* ordered by address */
 	size_t taken_count;
 };
 
 /*
- * bits: 64, or 32 to keep all below 4 GiB. Returns 0, -ENOMEM, or -ENOSPC when 32 bits are too
- * few; with 64 that does not happen: what cannot be moved then stays where it is.
+ * Fills *s for p, which must outlive it. bits: 64, or 32 to keep all addresses below 4 GiB. Returns
+ * 0; -ENOMEM; -ENOSPC: 32 bits are too few. With 64, mappings that cannot be moved keep their
+ * address. After 0, the caller frees it with address_space_free().
  */
 int address_space_init(struct address_space *s, const struct profile *p, unsigned int bits);
 void address_space_free(struct address_space *s);
 
-/* Where GNU ld puts programs of a fixed address on most 64-bit machines; all else begins at 0. */
+/* GNU ld's address for programs at a fixed address on most 64-bit machines; others begin at 0. */
 #define LINK_BASE 0x400000ULL
 
 /*
- * Where a mapping's code begins in its file. Of one in the image's own numbering that is not known:
- * it is what it would be for GNU ld, whose addresses are offsets in the file behind the base.
+ * The offset of a mapping's code in its file. For a mapping in the image's own numbering it is
+ * unknown: assumes the layout of GNU ld, where addresses are offsets in the file plus the base.
  */
 static inline uint64_t address_space_offset(const struct profile_mapping *m)
 {
@@ -40,8 +40,8 @@ static inline uint64_t address_space_offset(const struct profile_mapping *m)
 }
 
 /*
- * Where a location's address stands now. An address without a mapping that would fall into
- * another process's code is told by bit 62, which no user address has.
+ * A location's address in this space. An address without a mapping that would be in the code of
+ * another process gets bit 62 set, which no user address has.
  */
 uint64_t address_space_address(const struct address_space *s, uint32_t location);
 

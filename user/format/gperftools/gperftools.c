@@ -23,26 +23,26 @@ struct reader {
 	struct error *e;
 	size_t slot; /* bytes: 4 or 8 */
 	bool big_endian;
-	bool symbolized; /* names came first */
+	bool symbolized; /* has names as text */
 	uint64_t version;
 	bool trailer;
 	uint32_t labels;
 	uint32_t *frames;
 	size_t frame_room;
-	/* What was overlooked */
+	/* For warnings */
 	uint64_t zero_counts;
 	uint64_t zero_pcs;
 	uint64_t no_pcs;
 };
 
-/* The one that the window begins with. */
+/* A record at the beginning of the window. */
 struct record {
 	uint64_t count;
 	uint64_t depth;
 	size_t size; /* bytes */
 };
 
-/* The slot at this offset in the window. */
+/* The value of the slot at this offset in the window. */
 static uint64_t slot_at(const struct reader *r, size_t offset)
 {
 	uint32_t narrow;
@@ -56,7 +56,7 @@ static uint64_t slot_at(const struct reader *r, size_t offset)
 	return r->big_endian ? be64toh(wide) : le64toh(wide);
 }
 
-/* Width and byte order are those in which the first two slots make sense. */
+/* Sets the slots' width and byte order: those in which the first two slots are valid. */
 static bool identify(struct reader *r)
 {
 	for (r->slot = 4; r->slot <= 8; r->slot += 4) {
@@ -92,12 +92,12 @@ static uint64_t multiply_saturating(uint64_t a, uint64_t b, uint64_t max)
 
 static int set_period(struct reader *r, uint64_t period_us)
 {
-	/* google-pprof --raw does not know it, and writes 1; so do we. No clock ticks so often. */
+	/* 1 is "unknown" in files by google-pprof --raw, and in ours: no clock ticks so often. */
 	if (period_us == 1)
 		return 0;
 	if (period_us == 0)
-		return profile_warn(r->p, "the header has a sampling period of 0: times are not "
-					  "known");
+		return profile_warn(r->p, "the header has a sampling period of 0: times are "
+					  "unknown");
 	r->p->period_ns = multiply_saturating(period_us, 1000, UINT64_MAX);
 	return profile_add_value_type(r->p, "cpu", "nanoseconds");
 }
@@ -107,7 +107,7 @@ static int read_version(struct reader *r)
 	r->version = slot_at(r, 2 * r->slot);
 	if (r->version > VERSION_JAVA)
 		return input_error(r->in, r->in->offset + 2 * r->slot, r->e,
-				   "version %" PRIu64 " of the format: only 0 and 1 are known",
+				   "version %" PRIu64 " is unsupported: only 0 and 1 are",
 				   r->version);
 	r->p->bits = r->slot * 8;
 	r->p->big_endian = r->big_endian;
@@ -124,7 +124,7 @@ static int read_header(struct reader *r)
 
 	if (!err && r->in->size < size)
 		return input_error(r->in, r->in->offset + r->in->size, r->e,
-				   "the file ends in its header of %zu bytes", size);
+				   "the header of %zu bytes is truncated", size);
 	err = err ?: read_version(r);
 	if (err)
 		return err;
@@ -133,7 +133,7 @@ static int read_header(struct reader *r)
 	    (slot_at(r, 4 * r->slot) != 0 &&
 	     profile_warn(r->p, "the header's padding is not 0: other readers reject the file")) ||
 	    (words > HEADER_WORDS_MIN &&
-	     profile_warn(r->p, "the header has %" PRIu64 " more words than are known",
+	     profile_warn(r->p, "the header has %" PRIu64 " unknown words",
 			  words - HEADER_WORDS_MIN)))
 		return error_no_memory(r->e);
 	input_skip(r->in, size);
@@ -146,8 +146,8 @@ static bool is_trailer(const struct reader *r)
 	       slot_at(r, 2 * r->slot) == 0;
 }
 
-/* The rest of the file is too small for the record. */
-static int no_record(struct reader *r, const struct record *record)
+/* Sets the error for a record that is longer than the rest of the file. */
+static int truncated_record(struct reader *r, const struct record *record)
 {
 	size_t left = r->in->size / r->slot;
 
@@ -155,29 +155,29 @@ static int no_record(struct reader *r, const struct record *record)
 		return input_error(r->in, r->in->offset, r->e,
 				   "the file ends within a record: it is truncated");
 	return input_error(r->in, r->in->offset, r->e,
-			   "a record of %" PRIu64 " pcs, where only %zu fit in the file: it is "
+			   "a record of %" PRIu64 " pcs, but the rest of the file has %zu: it is "
 			   "truncated or corrupt",
 			   record->depth, left - 2);
 }
 
-/* Returns 1 when all of the record is in the window, 0 when text begins there, or -errno. */
+/* Extends the window to the record. Returns 1, 0 when it is text instead of a record, or -errno. */
 static int need_record(struct reader *r, const struct record *record)
 {
 	size_t size = record->size < INPUT_WINDOW ? record->size : INPUT_WINDOW;
 	int err = input_need(r->in, size, r->e);
 
 	if (!err && r->in->size < record->size) {
-		/* Where the trailer was forgotten, characters look like a very deep stack. */
+		/* Without a trailer, the text after the records looks like a very deep stack. */
 		if (gperftools_maps_begin(r->in))
 			return 0;
 		err = input_need(r->in, record->size, r->e);
 	}
 	if (err)
 		return err;
-	return r->in->size < record->size ? no_record(r, record) : 1;
+	return r->in->size < record->size ? truncated_record(r, record) : 1;
 }
 
-/* Returns 1, or 0 when the records are over and the window is at the text, or -errno. */
+/* Sets *record. Returns 1, 0 after the last record, with the window at the text, or -errno. */
 static int next_record(struct reader *r, struct record *record)
 {
 	int err = input_need(r->in, 3 * r->slot, r->e);
@@ -199,8 +199,8 @@ static int next_record(struct reader *r, struct record *record)
 }
 
 /*
- * The address in the call. Symbolized files hold it as it is, but for those that come from a
- * server: there, the names have it and the records have return addresses.
+ * The address in a caller's call instruction. In symbolized files, pc is that address; or, in those
+ * from a server, a return address, and only the names have the address in the call.
  */
 static uint64_t caller_address(const struct reader *r, uint64_t pc)
 {
@@ -212,7 +212,7 @@ static uint64_t caller_address(const struct reader *r, uint64_t pc)
 	return pc - is_return;
 }
 
-/* The mapping is not known before the text is read. */
+/* Adds a frame's location, without a mapping: the memory map follows the records. */
 static int add_frame(struct reader *r, uint32_t i)
 {
 	uint64_t address = slot_at(r, (2 + (size_t)i) * r->slot);
@@ -257,14 +257,14 @@ static int read_records(struct reader *r)
 	return more;
 }
 
-/* --- Mappings, which stand behind the records --- */
+/* --- Mappings --- */
 
-/* The mappings of a profile, ordered by address. */
+/* The mappings of a profile in the order of their addresses. */
 struct mapping_index {
 	struct mapping_entry {
 		uint64_t start;
 		uint64_t limit;
-		uint64_t limit_so_far; /* the highest limit of this and all entries before it */
+		uint64_t limit_so_far; /* highest limit up to this entry */
 		uint32_t mapping;
 	} * entries;
 	size_t count;
@@ -276,7 +276,7 @@ static int compare_start(const void *x, const void *y)
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
-	/* The first in the file is found first, and the search goes downwards. */
+	/* mapping_index_find() searches downwards, and has to find the first in the file. */
 	return a->mapping > b->mapping ? -1 : a->mapping < b->mapping;
 }
 
@@ -301,7 +301,7 @@ static int mapping_index_init(struct mapping_index *index, const struct profile 
 	return 0;
 }
 
-/* The mapping that holds this address, or PROFILE_NONE. */
+/* The mapping that contains the address, or PROFILE_NONE. */
 static uint32_t mapping_index_find(const struct mapping_index *index, uint64_t address)
 {
 	size_t low = 0, high = index->count;
@@ -320,12 +320,6 @@ static uint32_t mapping_index_find(const struct mapping_index *index, uint64_t a
 	return PROFILE_NONE;
 }
 
-static void mapping_index_free(struct mapping_index *index)
-{
-	free(index->entries);
-	*index = (struct mapping_index){ 0 };
-}
-
 static int place_locations(struct reader *r)
 {
 	struct profile *p = r->p;
@@ -338,11 +332,11 @@ static int place_locations(struct reader *r)
 		if (mapping != PROFILE_NONE)
 			err = profile_place_location(p, i, mapping);
 	}
-	mapping_index_free(&mappings);
+	free(mappings.entries);
 	return err;
 }
 
-/* What came before an error is read, too. */
+/* Reads the text after the records; after an error, what is there of it. */
 static int read_text(struct reader *r)
 {
 	int err = input_need_all(r->in, r->e);
@@ -358,22 +352,22 @@ static int warn(struct reader *r)
 {
 	struct profile *p = r->p;
 
-	/* google-pprof --raw writes neither trailer nor map. */
+	/* Files by google-pprof --raw have neither trailer nor map. */
 	if ((!r->trailer && !r->symbolized &&
-	     profile_warn(p, "the trailer behind the records is missing: the end of the file may "
-			     "be lost")) ||
+	     profile_warn(p, "the trailer after the records is missing: the file may be "
+			     "truncated")) ||
 	    (r->zero_counts &&
 	     profile_warn(p, "%" PRIu64 " record(s) have a count of 0", r->zero_counts)) ||
 	    (r->zero_pcs && profile_warn(p, "%" PRIu64 " pc(s) are 0", r->zero_pcs)) ||
 	    (r->no_pcs &&
 	     profile_warn(p, "%" PRIu64 " record(s) have a count but no pc", r->no_pcs)) ||
 	    (p->mapping_count == 0 && p->return_addresses &&
-	     profile_warn(p, "the file has no map of the memory: addresses cannot be named")))
+	     profile_warn(p, "the file has no memory map: addresses cannot be resolved to names")))
 		return error_no_memory(r->e);
 	return 0;
 }
 
-/* Names in text, if there are any, and the marker of the slots behind them. */
+/* Reads the text before the slots, and identifies the slots. */
 static int read_symbols(struct reader *r)
 {
 	int err = gperftools_read_symbols(r->in, r->p, &r->symbolized, r->e);

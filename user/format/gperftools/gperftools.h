@@ -5,8 +5,8 @@
 #include "format/format.h"
 
 /*
- * The CPU profile of gperftools: slots as wide as a pointer (header, records, trailer), then
- * text (the memory map). A symbolized one, of google-pprof --raw, has names in text before them.
+ * The CPU profile of gperftools: slots as wide as a pointer (header, records, trailer), then the
+ * memory map as text. In a symbolized profile, by google-pprof --raw, names as text come first.
  */
 extern const struct format format_gperftools;
 
@@ -14,30 +14,31 @@ extern const struct format format_gperftools;
 int gperftools_write(const struct profile *p, const struct format_options *options, FILE *out,
 		     struct error *e);
 
-/* gperftools_symbols.c: whether the file begins in text, with names or a marker. */
+/* The samples that gperftools_write() drops: those without an address. */
+uint64_t gperftools_left_out(const struct profile *p);
+
+/* gperftools_symbols.c: whether the window begins with names as text, or the slots' marker. */
 bool gperftools_symbols_begin(const struct input *in);
 
 /*
- * Reads that text, up to the slots. Names become those of locations in no mapping. Returns 0 or
- * -errno.
+ * Reads that text, up to the slots. Sets *symbolized if it has names; they become names of
+ * locations without a mapping. Returns 0 or -errno with e set.
  */
 int gperftools_read_symbols(struct input *in, struct profile *p, bool *symbolized, struct error *e);
 
-uint64_t gperftools_left_out(const struct profile *p);
-
 /*
- * gperftools_maps.c. The text behind the slots, which is all in the window. Adds the mappings that
- * hold code; lines that are none become comments. Returns 0 or -ENOMEM.
+ * gperftools_maps.c: reads the memory map after the slots, all of which is in the window. Adds the
+ * executable mappings; other lines become comments. Returns 0 or -ENOMEM.
  */
 int gperftools_read_maps(const struct input *in, struct profile *p);
 
 /*
- * Names the locations, in no mapping yet, from the table of a Java profile, which stands in place
- * of the map. Returns 0 or -ENOMEM.
+ * Reads the table of names that a Java profile has instead of the map, and names the locations,
+ * which have no mapping yet. Returns 0 or -ENOMEM.
  */
 int gperftools_read_names(const struct input *in, struct profile *p);
 
-/* Whether a line of a memory map is next. */
+/* Whether the window begins with a line of a memory map. */
 bool gperftools_maps_begin(const struct input *in);
 
 #endif

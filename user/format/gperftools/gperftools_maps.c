@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The text of a gperftools profile. Writers disagree on it; what is read, from the first column:
+ * The text after the slots of a gperftools profile. Writers differ; lines are read in these forms,
+ * from the first column:
  *
  *	START-LIMIT PERMISSIONS OFFSET MAJOR:MINOR INODE [PATH]	as in /proc/PID/maps
  *	START-LIMIT: PATH					"cooked"
  *	START-LIMIT [PERMISSIONS] [PATH] [(@OFFSET)] [BUILD-ID]	"brief"
- *	build=PATH						what $build in paths stands for
+ *	build=PATH						value of $build in paths
  *
- * Each may have the prefix of a log line before it.
+ * Any of them may have the prefix of a log line.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 #include "profile/image_name.h"
 #include "util/array.h"
 
-/* A path is no longer, even with $build replaced: many short lines could name a long one. */
+/* Longest path after $build is replaced: each of many short lines could expand to a long one. */
 #define PATH_SIZE_MAX 4096
 
 struct map_line {
@@ -33,11 +34,11 @@ struct map_line {
 
 struct maps {
 	struct profile *p;
-	struct text build; /* the last build= line's */
+	struct text build; /* value of the last build= line */
 	char path[PATH_SIZE_MAX + 1];
 };
 
-/* The next line, without what ends it. */
+/* Takes the next line, without its end and without NULs around it. */
 static bool next_line(struct text *rest, struct text *line)
 {
 	if (!take_line(rest, line))
@@ -56,7 +57,7 @@ static struct text window_text(const struct input *in)
 	return (struct text){ bytes, bytes + in->size };
 }
 
-/* The log library's "...file.cc:123] " before a line that was cut out of a log. */
+/* Skips the prefix "...file.cc:123] " of a line that was copied from a log. */
 static void skip_log_prefix(struct text *line)
 {
 	const char *bracket = memchr(line->at, ']', line->end - line->at);
@@ -122,7 +123,7 @@ static void take_brief_tail(struct map_line *m)
 	trim_end(&m->path);
 }
 
-/* Without permissions, a range of numbers before any text could be a date or a time. */
+/* Without permissions, the range could be a date or time: then it has to be followed by a path. */
 static bool looks_like_path(const struct text *t)
 {
 	return !is_empty(t) && strchr("/[$(@", *t->at);
@@ -180,7 +181,7 @@ static bool append(char *path, size_t *size, const char *from, size_t count)
 	return true;
 }
 
-/* Fills maps->path with the path, $build replaced. False: it is too long. */
+/* Sets maps->path to the path with $build replaced. False: it is too long. */
 static bool expand_path(struct maps *maps, struct text path)
 {
 	static const char variable[] = "$build";
@@ -222,7 +223,7 @@ static int add_mapping(struct maps *maps, const struct map_line *m)
 	if (!m->executable)
 		return 0;
 	if (m->start >= m->limit)
-		return profile_warn(maps->p, "a mapping of the memory map ends before it starts");
+		return profile_warn(maps->p, "a mapping in the memory map ends before it starts");
 	if (!expand_path(maps, m->path))
 		return profile_warn(maps->p, "a path in the memory map is too long");
 	strip_path(maps->path);
@@ -247,7 +248,7 @@ static bool take_build(struct text *line)
 	return take(line, "build=");
 }
 
-/* A Java profile's line "0xID NAME (FILE:LINE)" */
+/* Takes "0xID " of a Java profile's line "0xID NAME (FILE:LINE)". */
 static bool take_name_id(struct text *line, uint64_t *id)
 {
 	take_blanks(line);
@@ -271,12 +272,12 @@ static int read_map_line(struct maps *maps, struct text line)
 	if (take_build(&line) || (!maps->p->return_addresses && take_name_id(&line, &id)))
 		return 0;
 	if (parse_map_line(trimmed, &m) &&
-	    profile_warn(maps->p, "a line of the memory map begins with a blank: it is ignored"))
+	    profile_warn(maps->p, "a line of the memory map begins with a blank and is ignored"))
 		return -ENOMEM;
 	return add_comment(maps->p, &trimmed);
 }
 
-/* The last build= line counts, for the lines before it too. */
+/* Sets maps->build: the last build= line is valid for the lines before it, too. */
 static void find_build(struct maps *maps, struct text rest)
 {
 	struct text line = { 0 };
@@ -301,7 +302,7 @@ int gperftools_read_maps(const struct input *in, struct profile *p)
 	return 0;
 }
 
-/* Splits "NAME (FILE:LINE)"; a name may have parentheses of its own. */
+/* Splits "NAME (FILE:LINE)"; the name may contain parentheses. */
 static void split_name(struct text t, struct text *name, struct text *file, uint64_t *line)
 {
 	const char *open = last_of(&t, '('), *colon;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The text that a symbolized profile begins with, as google-pprof --raw writes it:
+ * The text at the beginning of a symbolized profile, as google-pprof --raw writes it:
  *
- *	%COMMAND			for the reader; perhaps
+ *	%COMMAND			for the reader; optional
  *	--- symbol
  *	binary=PATH
  *	0xADDRESS NAME[--NAME]...	the outermost function first, then what is inlined in it
@@ -47,7 +47,7 @@ bool gperftools_symbols_begin(const struct input *in)
 	       is_marker((struct text){ at, end }, "profile");
 }
 
-/* Returns 0 or -errno: the text does not end here. */
+/* Takes the next line. Returns 0 or -errno; the end of the file is an error. */
 static int next_line(struct symbols *s, struct text *line)
 {
 	const char *at;
@@ -55,7 +55,7 @@ static int next_line(struct symbols *s, struct text *line)
 	int more = input_line(s->in, &at, &size, s->e);
 
 	if (more == 0)
-		return input_line_error(s->in, s->e, "the file ends before its profile");
+		return input_line_error(s->in, s->e, "the file ends before \"--- profile\"");
 	if (more < 0)
 		return more;
 	*line = (struct text){ at, at + size };
@@ -63,7 +63,7 @@ static int next_line(struct symbols *s, struct text *line)
 	return 0;
 }
 
-/* The next line that is no command. */
+/* Takes the next line that is not a command; commands become comments. */
 static int next_marker(struct symbols *s, struct text *line)
 {
 	for (;;) {
@@ -78,7 +78,7 @@ static int next_marker(struct symbols *s, struct text *line)
 	}
 }
 
-/* Where the next "--" begins; that of an operator's name is part of it. */
+/* The end of the first name: the next "--", unless it follows "operator". */
 static const char *name_end(const struct text *names)
 {
 	static const char word[] = "operator";
@@ -94,7 +94,8 @@ static const char *name_end(const struct text *names)
 	return names->end;
 }
 
-/* nm's address, by which google-pprof tells functions of one name apart: "f<00000000004011b0>". */
+/* Removes the address by which google-pprof distinguishes functions of one name:
+ * "f<00000000004011b0>". */
 static void strip_address(struct text *name)
 {
 	const char *open = last_of(name, '<');
@@ -107,7 +108,7 @@ static void strip_address(struct text *name)
 		name->end = open;
 }
 
-/* Where there is no name, the address stands in its place. */
+/* Whether it is a name: a function without one has "??" or its address. */
 static bool is_name(struct text name, uint64_t address)
 {
 	struct text rest = name;
@@ -156,7 +157,7 @@ static int add_symbol(struct symbols *s, uint64_t address, struct text names)
 	return profile_set_lines(s->p, location, s->lines, count);
 }
 
-/* A line of the table: a symbol, or a setting. */
+/* Adds a line of the table: a symbol or the binary's path. */
 static int add_line(struct symbols *s, struct text line)
 {
 	uint64_t address;
@@ -167,7 +168,7 @@ static int add_line(struct symbols *s, struct text line)
 		return profile_string_n(s->p, line.at, line.end - line.at, &s->p->command);
 	if (take(&line, "0x") && take_number(&line, 16, &address) && take_blanks(&line))
 		return add_symbol(s, address, line);
-	return profile_warn(s->p, "a line of the symbol table is not understood: it is ignored");
+	return profile_warn(s->p, "a line of the symbol table is invalid and is ignored");
 }
 
 static int read_table(struct symbols *s)

@@ -8,41 +8,41 @@
 #include "format/gperftools/gperftools.h"
 #include "profile/image_name.h"
 
-/* gperftools itself records no more; the frames towards the root are cut. */
+/* gperftools records no deeper stacks. Deeper ones are truncated at the root's end. */
 #define DEPTH_MAX 254
 
-/* A count that needs more 32-bit records than this is written in 64 bits instead. */
+/* If a count needs more 32-bit records than this, the file gets 64-bit slots. */
 #define SPLITS_MAX 256
 
-/* go's pprof rejects a file with a line of 64 KiB. */
+/* Longer paths are truncated: Go's pprof rejects a file with a line of 64 KiB. */
 #define PATH_WIDTH 4096
 
-/* Not enough bits: the caller tries again with 64. */
+/* 32 bits are too few: the caller tries again with 64. */
 #define TOO_NARROW (-ERANGE)
 
 struct writer {
 	const struct profile *p;
 	FILE *out;
 	unsigned int bits;
-	size_t value; /* the number of the one that is written */
+	size_t value; /* the value type that is written */
 	struct address_space space;
-	uint64_t records; /* how many the file gets; but see put_only_record() */
+	uint64_t records; /* of the file; but see put_only_record() */
 	/* See guard_callers() */
-	uint64_t second;  /* the pc that most records have behind their leaf, if one has */
+	uint64_t second;  /* the pc after the leaf in most records, if there is one */
 	uint64_t lead;	  /* its lead in the vote */
-	uint64_t guarded; /* how many records with it are to be told apart yet */
+	uint64_t guarded; /* records with it that still have to get a second leaf */
 };
 
-/* One sample as the file holds it. */
+/* A sample as it is written. */
 struct stack {
 	uint64_t count;
-	uint32_t depth; /* 0: nothing of it can be written */
+	uint32_t depth; /* 0: none of it can be written */
 	uint64_t pcs[DEPTH_MAX];
 };
 
 /*
- * Frames without an address are left out: some readers stop at a 0. Readers take 1 from all pcs but
- * the leaf's.
+ * Sets *s to the sample, truncated to depth_max. Frames without an address are dropped: some
+ * readers stop at a 0. Callers' pcs are return addresses, as readers expect.
  */
 static void get_stack(const struct writer *w, size_t number, uint32_t depth_max, struct stack *s)
 {
@@ -73,7 +73,7 @@ static uint64_t record_count_max(const struct writer *w)
 	return w->bits == 32 ? UINT32_MAX : UINT64_MAX;
 }
 
-/* A slot may be too small for the count. */
+/* The records that the stack needs: its count may not fit one slot. */
 static uint64_t records_of(const struct writer *w, const struct stack *s)
 {
 	return s->depth ? (s->count - 1) / record_count_max(w) + 1 : 0;
@@ -88,7 +88,7 @@ static bool too_wide(const struct writer *w, const struct stack *s)
 	return w->bits == 32 && (bits > UINT32_MAX || records_of(w, s) > SPLITS_MAX);
 }
 
-/* Boyer's and Moore's: the pc that most of all votes are for is the last to lead. */
+/* The majority vote of Boyer and Moore: a pc with more than half of all votes leads in the end. */
 static void vote(struct writer *w, uint64_t pc, uint64_t votes)
 {
 	if (pc == w->second) {
@@ -116,9 +116,9 @@ static int count_records(struct writer *w)
 }
 
 /*
- * Readers take a caller that is second in (nearly) all records for the profiler's own frame and
- * strip it: go's pprof when it is in all but one of 32 of them, google-pprof in all. Both take a
- * repeated leaf for what it is, so that repeating it in just enough records saves the caller.
+ * Readers assume that a caller which is second in nearly all records is the profiler's own frame,
+ * and strip it: Go's pprof if it is second in 31 of 32 records, google-pprof in all. Both merge a
+ * repeated leaf, so repeating it in just enough records keeps the caller.
  */
 static void guard_callers(struct writer *w)
 {
@@ -198,7 +198,7 @@ static void put_record(const struct writer *w, const struct stack *s, uint64_t c
 	put_slots(w, slots, 2 + depth);
 }
 
-/* Makes two records of the only one, or a file of one tick that go's two passes leave alone. */
+/* Splits the only record in two; for a single tick, repeats the leaf twice for Go's two passes. */
 static void put_only_record(const struct writer *w, const struct stack *s)
 {
 	if (s->count == 1) {
@@ -235,7 +235,7 @@ static void put_samples(struct writer *w)
 	}
 }
 
-/* As the kernel does: a newline in a path would end the line. */
+/* Writes a newline in a path as \012, as the kernel does in /proc/PID/maps. */
 static void put_path(const struct writer *w, const char *path)
 {
 	if (image_is_kernel(path))
@@ -302,7 +302,8 @@ int gperftools_write(const struct profile *p, const struct format_options *optio
 	if (w.records || !profile_total(p)) {
 		put_all(&w);
 	} else {
-		err = error_set(e, 0, "the profile has no addresses: gperftools cannot hold it");
+		err = error_set(
+			e, 0, "the profile has no addresses, which the gperftools format requires");
 		error_mend(e, "write pprof, callgrind or folded instead");
 	}
 	address_space_free(&w.space);

@@ -10,11 +10,13 @@
 #include "profile/image_name.h"
 #include "util/array.h"
 
-/* Unpacked, messages may be many times as large: no more than of a location with inlined functions
+/*
+ * Unpacked, a message may be many times as large. The largest valid ones are locations with inlined
+ * functions.
  */
 #define MESSAGE_MAX ((size_t)1 << 20)
 
-/* How many fields are looked at, and have to make sense before a corrupt one may come. */
+/* Detection looks at so many fields, and accepts an invalid one after DETECT_ENOUGH valid ones. */
 #define DETECT_FIELDS 16
 #define DETECT_ENOUGH 4
 
@@ -23,7 +25,7 @@ static const ProtobufCMessageDescriptor *const profile_message =
 
 /* --- Detection --- */
 
-/* Whether a message begins with a field that it has, or is empty: text hardly ever does. */
+/* Whether a message is empty or begins with one of its fields: text hardly ever does. */
 static bool message_fits(const ProtobufCMessageDescriptor *message, struct wire content)
 {
 	struct wire_field f = { 0 };
@@ -49,10 +51,7 @@ static bool field_fits(const struct wire_field *f, bool first)
 	return !first || f->id != PPROF_STRING_TABLE || !wire_left(&f->content);
 }
 
-/*
- * Whether the fields in the window are those of a Profile. One may reach beyond the window, if the
- * file does: then its beginning has to do.
- */
+/* Whether the window has fields of a Profile. The last may be longer than the window. */
 static bool pprof_detect(const struct input *in)
 {
 	struct wire w = { in->bytes, in->bytes + in->size };
@@ -74,14 +73,14 @@ static bool pprof_detect(const struct input *in)
 
 /* --- Reading --- */
 
-/* Whether to go on all the same: what is corrupt is left out when there is something to salvage. */
+/* With options.salvage, turns the error into a warning: what is corrupt is dropped. */
 static int salvage(struct pprof_reader *r, int err)
 {
 	if (err != -EINVAL || !r->in->options.salvage)
 		return err;
-	if (!r->left_out && profile_warn(r->p, "left out what is corrupt: %s", r->e->what))
+	if (!r->dropped && profile_warn(r->p, "dropped what is corrupt: %s", r->e->what))
 		return error_no_memory(r->e);
-	r->left_out = r->p->salvaged = true;
+	r->dropped = r->p->salvaged = true;
 	return 0;
 }
 
@@ -91,7 +90,7 @@ static int check_id(struct pprof_reader *r, const uint8_t *at, const struct ppro
 	if (id == 0)
 		return pprof_fail(r, at, "the %s has the id 0", what);
 	if (pprof_find_id(ids, id) != PROFILE_NONE)
-		return pprof_fail(r, at, "the %s's id %" PRIu64 " is taken", what, id);
+		return pprof_fail(r, at, "two %ss have the id %" PRIu64, what, id);
 	return 0;
 }
 
@@ -132,7 +131,7 @@ static int keep_extra(struct pprof_reader *r, enum pprof_extra kind, uint32_t im
 
 /* --- The fields of Profile --- */
 
-/* Times are signed in the file; before 1970 means as little as 0. */
+/* Times are signed in the file; negative ones are invalid: 0. */
 static uint64_t not_negative(uint64_t number)
 {
 	return number > INT64_MAX ? 0 : number;
@@ -151,7 +150,7 @@ static int add_unknown(struct pprof_reader *r, const struct wire_field *f, const
 	return 0;
 }
 
-/* Reads what needs nothing else; of all others, notes where they are. */
+/* Reads strings and numbers; notes the range of fields that are read later. */
 static int note_field(struct pprof_reader *r, const struct wire_field *f, const uint8_t *end)
 {
 	struct pprof_range *range;
@@ -167,8 +166,7 @@ static int note_field(struct pprof_reader *r, const struct wire_field *f, const 
 	case PPROF_TIME_NANOS:
 		if (r->p->time_ns)
 			return pprof_fail(r, f->start,
-					  "a second start time: several profiles, one behind the "
-					  "other");
+					  "a second start time: several profiles are concatenated");
 		r->p->time_ns = not_negative(f->number);
 		return 0;
 	case PPROF_DURATION_NANOS:
@@ -212,8 +210,7 @@ static int read_message(struct pprof_reader *r, const struct wire_field *f,
 	int err;
 
 	if (size > MESSAGE_MAX)
-		return pprof_fail(r, f->start,
-				  "the %s has more than %zu bytes: it is taken for corrupt",
+		return pprof_fail(r, f->start, "the %s has more than %zu bytes: corrupt",
 				  descriptor->short_name, MESSAGE_MAX);
 	message = protobuf_c_message_unpack(descriptor, NULL, size, f->content.at);
 	if (!message)
@@ -285,7 +282,7 @@ static int keep_period(struct pprof_reader *r, const char *type, const char *uni
 	return err ? error_no_memory(r->e) : 0;
 }
 
-/* Whether one of the values has this period. */
+/* Sets the period of the value type with this type and unit. False: there is none. */
 static bool set_value_period(struct pprof_reader *r, const char *type, const char *unit)
 {
 	for (size_t i = 0; i < r->p->value_type_count && r->period; i++) {
@@ -299,7 +296,7 @@ static bool set_value_period(struct pprof_reader *r, const char *type, const cha
 	return false;
 }
 
-/* What the period is of: CPU time, some other time, one of the values, or neither. */
+/* Decides what the period is of: CPU time, some other time, a value type, or neither. */
 static int settle_period(struct pprof_reader *r)
 {
 	const char *type = r->period_type ?: "", *unit = r->period_unit ?: "";
@@ -417,7 +414,7 @@ static int add_mapping(struct pprof_reader *r, const uint8_t *at, const void *me
 	return pprof_add_id(r, &r->mappings, m->id, number);
 }
 
-/* Line numbers outside of 32 bits are not known. */
+/* Line numbers of more than 32 bits are invalid: 0. */
 static uint32_t line_number(int64_t line)
 {
 	return line < 0 || line > UINT32_MAX ? 0 : line;
@@ -459,16 +456,16 @@ static int read_lines(struct pprof_reader *r, const uint8_t *at, const Profil__P
 				.line = line_number(line->line),
 				.column = line_number(line->column),
 			};
-		else if (!pprof_does_without(r))
+		else if (!pprof_drops_reference(r))
 			return pprof_fail(r, at,
-					  "the location names function %" PRIu64
-					  ", which the file does not have",
+					  "the location has function %" PRIu64
+					  ", which is not in the file",
 					  line->function_id);
 	}
 	return 0;
 }
 
-/* Other readers overlook a mapping that is not there. */
+/* Other readers ignore a reference to a mapping that is not in the file. */
 static int find_mapping(struct pprof_reader *r, uint64_t id, uint32_t *mapping)
 {
 	*mapping = pprof_find_id(&r->mappings, id);
@@ -518,16 +515,14 @@ static int choose_value(struct pprof_reader *r)
 	return keep_extra(r, EXTRA_DEFAULT_TYPE, PROFILE_NONE, type);
 }
 
-/* What is left to be done when all, or all that there is, has been read. */
+/* At the end of the file, or of what can be read of it. */
 static int finish(struct pprof_reader *r)
 {
 	r->p->salvaged |= r->missing;
-	if (r->missing &&
-	    profile_warn(r->p,
-			 "left out: texts, functions or locations that it refers to and lacks"))
+	if (r->missing && profile_warn(r->p, "dropped references to strings, functions or "
+					     "locations that are not in the file"))
 		return error_no_memory(r->e);
-	if (r->unknown_inside &&
-	    profile_warn(r->p, "fields that are not known here are inside of others: lost"))
+	if (r->unknown_inside && profile_warn(r->p, "unknown fields inside messages are lost"))
 		return error_no_memory(r->e);
 	if (r->unknown_size &&
 	    profile_add_extra(r->p, PPROF_NAME, PROFILE_NONE, r->unknown, r->unknown_size))

@@ -4,11 +4,11 @@
 
 #include "format/format.h"
 
-/* pprof's profile.proto: see the messages there. */
+/* pprof's profile.proto, gzipped: profile.proto describes the messages. */
 extern const struct format format_pprof;
 #define PPROF_NAME "pprof"
 
-/* The numbers of Profile's fields, which are read and written one by one. */
+/* Field numbers of the message Profile, whose fields are read and written one by one. */
 enum pprof_field {
 	PPROF_SAMPLE_TYPE = 1,
 	PPROF_SAMPLE = 2,
@@ -25,45 +25,45 @@ enum pprof_field {
 	PPROF_COMMENT = 13,
 	PPROF_DEFAULT_SAMPLE_TYPE = 14,
 	PPROF_DOC_URL = 15,
-	PPROF_FIELD_UNKNOWN = 16, /* from here on; its tag is no ASCII */
+	PPROF_FIELD_UNKNOWN = 16, /* and above; their tags are not ASCII */
 };
 
 /*
- * What a profile has no place for is kept as extras (struct profile_extra). Their first byte says
- * what they are; but for the last, text follows.
+ * What struct profile cannot represent is kept as extras (struct profile_extra). The first byte of
+ * an extra is its kind; text follows, except for EXTRA_UNKNOWN.
  */
 enum pprof_extra {
-	EXTRA_DEFAULT_TYPE = 'd', /* Profile.default_sample_type, where no value is of this type */
+	EXTRA_DEFAULT_TYPE = 'd', /* Profile.default_sample_type that is not in sample_type */
 	EXTRA_DROP_FRAMES = 'f',
 	EXTRA_KEEP_FRAMES = 'k',
 	EXTRA_DOC_URL = 'u',
-	EXTRA_PERIOD = 'p',	/* "NUMBER UNIT TYPE", where it is no period of a value in memory */
-	EXTRA_THREAD_KEY = 't', /* the key of the labels that name threads, when it is not comm */
-	EXTRA_BUILD_ID = 'b',	/* of an image, when it is not in hex */
-	EXTRA_RELOCATION = 'r', /* of the kernel's image: the symbol that its name ends in */
-	EXTRA_UNKNOWN = '?',	/* Profile's fields from PPROF_FIELD_UNKNOWN on, as they came */
+	EXTRA_PERIOD = 'p',	/* NUMBER NUL TYPE NUL UNIT: a period of none of the value types */
+	EXTRA_THREAD_KEY = 't', /* key of labels that name threads, if it is not PPROF_COMM */
+	EXTRA_BUILD_ID = 'b',	/* of an image, if it is not hexadecimal */
+	EXTRA_RELOCATION = 'r', /* of the kernel's image: the symbol at the end of its name */
+	EXTRA_UNKNOWN = '?',	/* bytes of Profile's fields from PPROF_FIELD_UNKNOWN on */
 };
 
-/* The label that names a thread: the second is what some write in place of the first. */
+/* Keys of the label that names a thread; some writers use PPROF_THREAD. */
 #define PPROF_COMM   "comm"
 #define PPROF_THREAD "thread"
 
-/* A function whose name the file leaves empty, as Go's runtime does where a stack is not known. */
+/* Name of functions without one in the file: Go's runtime writes them for unknown stacks. */
 #define PPROF_NO_NAME "??"
 
-/* Its mapping has addresses in the image's own numbering, by what pprof takes it for, too. */
+/* Whether a mapping covers all addresses: it is in the image's own numbering, for pprof as well. */
 static inline bool pprof_is_whole(uint64_t start, uint64_t limit, uint64_t offset)
 {
 	return start == 0 && limit == UINT64_MAX && offset == 0;
 }
 
-/* How many nanoseconds the unit has: 0 when it is none of time. pprof_value.c */
+/* pprof_value.c: the nanoseconds in a unit of time; 0: it is another unit. */
 uint64_t pprof_unit_ns(const char *unit);
 
 /*
- * The number of the value that a file without a default_sample_type is to show: as pprof, the last.
- * But what was recorded here shows samples, and so does a file whose last value is nothing but the
- * time of its samples. There is one, at least. pprof_value.c
+ * The value type to be shown of a file without default_sample_type: the last, as in pprof; but for
+ * recordings of profiltool, and files whose last value is the time of their samples, the samples.
+ * The profile has at least one value type.
  */
 size_t pprof_default_value(const struct profile *p);
 
@@ -71,18 +71,22 @@ size_t pprof_default_value(const struct profile *p);
 int pprof_write(const struct profile *p, const struct format_options *options, FILE *out,
 		struct error *e);
 
-/*
- * pprof_comment.c: what profile.proto has no fields for travels as comments "profil:KEY=VALUE".
- */
+/* pprof_comment.c: comments "profil:KEY=VALUE" hold what profile.proto has no fields for. */
 
-/* Called with each comment that is to be written. Returns 0 or -errno. */
+/* Writes a comment; `text` is valid during the call. Returns 0 or -errno. */
 typedef int pprof_comment(void *context, const char *text);
 
-/* All but the period of value type `period_type`, which has a field. */
+/*
+ * Calls comment() for each, except for the period of value type `period_type`, which has a field.
+ * Returns 0, -ENOMEM or the first error of comment().
+ */
 int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comment *comment,
 			void *context);
 
-/* Takes a comment back; value types have been read. Returns 1 if it was ours, 0 or -ENOMEM. */
+/*
+ * Sets the member of p that the comment is about. The value types have been read before. Returns 1;
+ * 0: it is not such a comment; or -ENOMEM.
+ */
 int pprof_comment_read(struct profile *p, const char *text);
 
 #endif

@@ -12,18 +12,18 @@
 #define LOST	  "lost."
 #define STACK_END "stack_end."
 
-/* More are made up: each is looked for among all. */
+/* Bounds on untrusted input: each new entry is searched for among all. */
 #define LOST_MAX       256
 #define STACK_ENDS_MAX 256
 #define TYPES_MAX      1024
 
-/* A member of a structure that travels as KEY=VALUE, unless it is "" or 0. */
+/* A member of a structure that is written as KEY=VALUE unless it is "" or 0. */
 struct member {
 	const char *key;
 	enum kind {
 		MEMBER_TEXT,
 		MEMBER_NUMBER,
-		MEMBER_ACCOUNT /* a number, with which the account is known */
+		MEMBER_ACCOUNT /* a number; sets totals.known */
 	} kind;
 	size_t offset;
 };
@@ -73,22 +73,6 @@ static const struct member value_members[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-static uint64_t get_number(const void *base, const struct member *m)
-{
-	uint64_t value;
-
-	memcpy(&value, (const char *)base + m->offset, sizeof(value));
-	return value;
-}
-
-static const char *get_text(const void *base, const struct member *m)
-{
-	const char *text;
-
-	memcpy(&text, (const char *)base + m->offset, sizeof(text));
-	return text;
-}
-
 /* --- Writing --- */
 
 struct output {
@@ -113,16 +97,20 @@ __attribute__((format(printf, 2, 3))) static int emit(const struct output *o, co
 	return err;
 }
 
-/* gap and type stand behind the key. */
+/* Writes a member; gap and type follow the key. */
 static int write_member(const struct output *o, const void *base, const struct member *m,
 			const char *gap, const char *type)
 {
-	const char *text = m->kind == MEMBER_TEXT ? get_text(base, m) : NULL;
-	uint64_t number = text ? 0 : get_number(base, m);
+	const char *from = (const char *)base + m->offset, *text = NULL;
+	uint64_t number = 0;
 
+	if (m->kind == MEMBER_TEXT)
+		memcpy(&text, from, sizeof(text));
+	else
+		memcpy(&number, from, sizeof(number));
 	if (text && *text)
 		return emit(o, PREFIX "%s%s%s=%s", m->key, gap, type, text);
-	/* Zeros go without saying, but ticks says that there is an account. */
+	/* Zeros are omitted, except for ticks, which shows that there is an account. */
 	if (number || (m->kind == MEMBER_ACCOUNT && strcmp(m->key, "ticks") == 0))
 		return emit(o, PREFIX "%s%s%s=%" PRIu64, m->key, gap, type, number);
 	return 0;
@@ -169,7 +157,7 @@ int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comme
 			err = write_member(&o, p, &profile_members[i], "", "");
 	if (!err && p->totals.known)
 		err = write_lost(&o, &p->totals) ?: write_stack_ends(&o, &p->totals);
-	/* The target's kind of address, when not the usual: formats with slots of it need it. */
+	/* For formats whose slots have the target's width and byte order. */
 	if (!err && p->bits == 32)
 		err = emit(&o, PREFIX "bits=32");
 	if (!err && p->big_endian)
@@ -181,7 +169,7 @@ int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comme
 
 /* --- Reading --- */
 
-/* Takes VALUE. Returns 1, 0 when it is none, or -ENOMEM. */
+/* Sets the member to VALUE. Returns 1; 0: VALUE is invalid; or -ENOMEM. */
 static int read_member(struct profile *p, void *base, const struct member *m, struct text value)
 {
 	char *to = (char *)base + m->offset;
@@ -215,7 +203,7 @@ static int read_value_type(struct profile *p, const struct member *m, struct tex
 	return 0;
 }
 
-/* A cause may have a "=" of its own. */
+/* CAUSE=COUNT; the cause may contain a "=". */
 static int read_lost(struct profile *p, struct text rest)
 {
 	const char *equals = last_of(&rest, '='), *cause;

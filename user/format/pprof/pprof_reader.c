@@ -61,9 +61,9 @@ int pprof_string(struct pprof_reader *r, const uint8_t *at, uint64_t number, con
 
 	if (number >= r->string_count) {
 		*text = "";
-		if (pprof_does_without(r))
+		if (pprof_drops_reference(r))
 			return 0;
-		return pprof_fail(r, at, "string %" PRId64 ", where the file has only %zu",
+		return pprof_fail(r, at, "string number %" PRId64 ", but the file has %zu strings",
 				  (int64_t)number, r->string_count);
 	}
 	entry = &r->strings[number];

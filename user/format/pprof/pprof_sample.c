@@ -6,10 +6,7 @@
 #include "format/pprof/pprof_reader.h"
 #include "util/array.h"
 
-/*
- * Samples are read from their bytes: a message for each, and for each label, would cost more than
- * all the rest.
- */
+/* Decodes samples and labels itself: unpacking a message for each would take most of the time. */
 
 #define TAG(id, type) ((id) << 3 | (type))
 
@@ -24,7 +21,7 @@ enum {
 	LABEL_NUM_UNIT = 4
 };
 
-/* The unit of pid and tid that some write, which says no more than the key does */
+/* Some writers give pid and tid this unit. */
 #define ID_UNIT "id"
 
 static int add_frame(struct pprof_reader *r, const uint8_t *at, uint64_t id)
@@ -33,24 +30,23 @@ static int add_frame(struct pprof_reader *r, const uint8_t *at, uint64_t id)
 
 	if (location != PROFILE_NONE)
 		r->frames[r->frame_count++] = location;
-	else if (!pprof_does_without(r))
+	else if (!pprof_drops_reference(r))
 		return pprof_fail(
-			r, at, "the sample has location %" PRIu64 ", which the file does not have",
-			id);
+			r, at, "the sample has location %" PRIu64 ", which is not in the file", id);
 	return 0;
 }
 
 static int add_value(struct pprof_reader *r, const uint8_t *at, uint64_t value)
 {
 	(void)at;
-	/* Those that are too many are counted. */
+	/* pprof_read_sample() reports a count that differs. */
 	if (r->value_count < r->p->value_type_count)
 		r->values[r->value_count] = value;
 	r->value_count++;
 	return 0;
 }
 
-/* Adds the numbers of a field that repeats a number: packed, or one for each field. */
+/* Calls add() for each number of a repeated field, which may be packed. */
 static int each_number(struct pprof_reader *r, const struct wire_field *f,
 		       int (*add)(struct pprof_reader *r, const uint8_t *at, uint64_t number))
 {
@@ -64,7 +60,7 @@ static int each_number(struct pprof_reader *r, const struct wire_field *f,
 		const uint8_t *at = w.at;
 
 		if (!wire_take_varint(&w, &number))
-			return pprof_fail(r, at, "the sample is corrupt: a number is cut off");
+			return pprof_fail(r, at, "the sample is corrupt: a number is truncated");
 		err = add(r, at, number);
 	}
 	return err;
@@ -131,7 +127,7 @@ static bool is_id(const struct profile_tag *t)
 	       (!*t->unit || strcmp(t->unit, ID_UNIT) == 0);
 }
 
-/* Whether the labels have a field for it that is still free. */
+/* Sets the member of `labels` for this tag. False: it has none, or it is set already. */
 static bool take_field(const struct pprof_reader *r, struct profile_labels *labels,
 		       const struct profile_tag *t)
 {
@@ -156,7 +152,7 @@ static int add_label(struct pprof_reader *r, const struct wire_field *f,
 	struct profile_tag tag;
 	int err = parse_label(r, f->content, &label);
 
-	/* Neither text nor number: other readers drop it, too. */
+	/* A label with neither text nor number is dropped, as by other readers. */
 	if (err || !(label.text || label.number || label.unit))
 		return err;
 	err = read_tag(r, f->start, &label, &tag);
@@ -207,8 +203,7 @@ int pprof_read_sample(struct pprof_reader *r, const struct wire_field *f)
 	int err;
 
 	if (types == 0)
-		return pprof_fail(r, f->start,
-				  "a sample, where the file does not say what samples count");
+		return pprof_fail(r, f->start, "the file has samples but no sample_type");
 	if (array_reserve(&r->values, &r->value_room, types, sizeof(*r->values)))
 		return error_no_memory(r->e);
 	r->frame_count = r->value_count = r->tag_count = 0;
@@ -217,7 +212,7 @@ int pprof_read_sample(struct pprof_reader *r, const struct wire_field *f)
 		return err;
 	if (r->value_count != types)
 		return pprof_fail(r, f->start,
-				  "the sample has %zu values, where the file has %zu types",
+				  "the sample has %zu values, but the file has %zu sample types",
 				  r->value_count, types);
 	labels.tags = r->tags;
 	labels.tag_count = r->tag_count;

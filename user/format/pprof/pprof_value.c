@@ -21,7 +21,7 @@ uint64_t pprof_unit_ns(const char *unit)
 	return 0;
 }
 
-/* Whether each of the values `time` is that of `count` times the period. */
+/* Whether value `time` of each sample is its value `count` multiplied by the period. */
 static bool is_time_of(const struct profile *p, size_t time, size_t count)
 {
 	uint64_t ns = pprof_unit_ns(p->value_types[time].unit);
@@ -41,7 +41,7 @@ size_t pprof_default_value(const struct profile *p)
 {
 	size_t last = p->value_type_count - 1;
 
-	/* Other writers know neither our name of the clock nor an account. */
+	/* Only recordings of profiltool have these. */
 	if (*p->event || p->totals.known)
 		return profile_count_value(p);
 	for (size_t i = 0; i < last; i++)

@@ -7,10 +7,10 @@ static const char *take_content(struct wire *w, struct wire_field *f)
 
 	switch (f->type) {
 	case WIRE_VARINT:
-		return wire_take_varint(w, &f->number) ? NULL : "the number is cut off";
+		return wire_take_varint(w, &f->number) ? NULL : "the number is truncated";
 	case WIRE_BYTES:
 		if (!wire_take_varint(w, &size))
-			return "the length is cut off";
+			return "the length is truncated";
 		break;
 	case WIRE_FIXED64:
 		size = 8;
@@ -19,7 +19,7 @@ static const char *take_content(struct wire *w, struct wire_field *f)
 		size = 4;
 		break;
 	default:
-		return "no such wire type: corrupt, or no pprof profile";
+		return "unknown wire type: corrupt, or not a pprof profile";
 	}
 	f->content = (struct wire){ w->at, w->end };
 	if (size > wire_left(w))
@@ -35,9 +35,9 @@ const char *wire_take_field(struct wire *w, struct wire_field *f)
 
 	f->start = w->at;
 	if (!wire_take_varint(w, &tag))
-		return "the field's tag is cut off";
+		return "the field's tag is truncated";
 	if (tag >> 3 == 0 || tag >> 32)
-		return "no such field: corrupt, or no pprof profile";
+		return "invalid field number: corrupt, or not a pprof profile";
 	f->id = tag >> 3;
 	f->type = tag & 7;
 	return take_content(w, f);

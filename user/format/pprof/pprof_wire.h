@@ -9,8 +9,8 @@
 #include "profile.pb-c.h"
 
 /*
- * Messages as bytes (https://protobuf.dev/programming-guides/encoding): for Profile itself, whose
- * fields are read and written one by one, and for samples, of which there are millions.
+ * The encoding of messages (https://protobuf.dev/programming-guides/encoding): for Profile, whose
+ * fields are read and written one by one, and for Sample, of which a file may have millions.
  */
 
 enum wire_type {
@@ -22,7 +22,7 @@ enum wire_type {
 
 #define WIRE_VARINT_MAX 10
 
-/* Bytes that are read: those before `at` have been. */
+/* Bytes still to be read. */
 struct wire {
 	const uint8_t *at;
 	const uint8_t *end;
@@ -41,7 +41,7 @@ static inline size_t wire_left(const struct wire *w)
 	return w->end - w->at;
 }
 
-/* False when it is cut off, or has more than 64 bits. */
+/* Takes a varint. False: it is truncated or has more than 64 bits. */
 static inline bool wire_take_varint(struct wire *w, uint64_t *value)
 {
 	*value = 0;
@@ -55,10 +55,10 @@ static inline bool wire_take_varint(struct wire *w, uint64_t *value)
 	return false;
 }
 
-/* Takes a field. Returns NULL or why it cannot; w->at is then anywhere behind f->start. */
+/* Takes a field. Returns NULL, or the error; w->at is then somewhere after f->start. */
 const char *wire_take_field(struct wire *w, struct wire_field *f);
 
-/* Whether a field of this message may be of this wire type; one that is not known may be of any. */
+/* Whether the field has a valid wire type for this message; an unknown field may have any. */
 bool wire_fits(const ProtobufCMessageDescriptor *message, const struct wire_field *f);
 
 static inline size_t wire_varint_size(uint64_t value)
@@ -66,7 +66,7 @@ static inline size_t wire_varint_size(uint64_t value)
 	return (63 - __builtin_clzll(value | 1)) / 7 + 1;
 }
 
-/* Writes at most WIRE_VARINT_MAX bytes. Returns where they end. */
+/* Writes at most WIRE_VARINT_MAX bytes. Returns their end. */
 static inline uint8_t *wire_put_varint(uint8_t *to, uint64_t value)
 {
 	for (; value > 0x7f; value >>= 7)

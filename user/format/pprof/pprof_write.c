@@ -9,20 +9,20 @@
 #include "profile/build_id.h"
 #include "util/array.h"
 
-/* What goes to zlib at once */
+/* Bytes per call of zlib */
 #define BUFFER_SIZE ((size_t)262144)
 
-/* A tag and a length or number, and a Label with all its fields */
+/* Largest size of a tag with a length or number, and of a Label */
 #define HEAD_MAX  (1 + WIRE_VARINT_MAX)
 #define LABEL_MAX (5 * (size_t)HEAD_MAX)
 
-/* A function as another source file has it, which lines of it come from. */
+/* A function with another source file: for lines of it that are in that file. */
 struct variant {
 	uint32_t function;
 	const char *file;
 };
 
-/* What extras tell of an image; NULL: nothing */
+/* Texts of an image's extras; NULL: none */
 struct image_extras {
 	const char *build_id;
 	const char *relocation;
@@ -31,27 +31,27 @@ struct image_extras {
 struct writer {
 	const struct profile *p;
 	struct error *e;
-	int err; /* the first that happened: nothing is written from then on */
+	int err; /* the first error; nothing is written after it */
 	struct gzip_writer gzip;
-	uint8_t *buffer; /* not given to zlib yet */
+	uint8_t *buffer; /* output before compression */
 	size_t size, room;
 
-	/* The string table so far. The strings are the profile's, constant, or `owned`. */
+	/* The string table so far. Its strings are the profile's, constant, or `owned`. */
 	const char **strings;
 	size_t string_count, string_room;
 	char **owned;
 	size_t owned_count, owned_room;
 	struct index string_index;
 
-	const char *thread_key, *default_type; /* NULL: the usual */
+	const char *thread_key, *default_type; /* of extras; NULL: none */
 	struct image_extras *image_extras;     /* of each image */
-	uint32_t *mapping_ids;		       /* of each mapping: 0 when it is not written */
+	uint32_t *mapping_ids;		       /* of each mapping; 0: not written */
 	bool *location_used, *function_used;
-	struct variant *variants; /* their ids follow those of all functions */
+	struct variant *variants; /* ids follow those of the functions */
 	size_t variant_count, variant_room;
 	struct index variant_index;
 
-	uint8_t *labels; /* the last sample's, as they are written */
+	uint8_t *labels; /* encoded, of the last sample */
 	size_t label_size, label_room;
 	uint32_t label_number;
 
@@ -66,7 +66,7 @@ static void fail(struct writer *w, int err)
 	w->err = w->err ?: err;
 }
 
-/* Whether there is room for so many elements; else w->err is set. */
+/* Makes room for `need` elements. False: w->err is set. */
 #define RESERVE(w, array, array_room, need)                                                  \
 	((array_reserve(&(w)->array, &(w)->array_room, (need), sizeof(*(w)->array)) == 0) || \
 	 (fail((w), error_no_memory((w)->e)), false))
@@ -80,7 +80,7 @@ static bool string_equal(const void *array, uint32_t id, const void *key)
 	return strcmp(strings[id], key) == 0;
 }
 
-/* The text's number in the string table, which is written last. `text` outlives the writer. */
+/* The text's number in the string table, which is written last. `text` must outlive the writer. */
 static uint32_t string_number(struct writer *w, const char *text)
 {
 	uint64_t hash = hash_bytes(text, strlen(text), 0);
@@ -96,7 +96,7 @@ static uint32_t string_number(struct writer *w, const char *text)
 	return w->string_count++;
 }
 
-/* The same for a text that does not outlive the call. */
+/* The same; copies the text. */
 static uint32_t string_number_copied(struct writer *w, const char *text)
 {
 	char *copy;
@@ -114,7 +114,7 @@ static uint32_t string_number_copied(struct writer *w, const char *text)
 
 /* --- Fields --- */
 
-/* Where `size` bytes go, which are then counted by written(); NULL when that cannot be. */
+/* Room for `size` bytes of output, to be followed by written(); NULL: w->err is set. */
 static uint8_t *reserve(struct writer *w, size_t size)
 {
 	if (w->size + size > BUFFER_SIZE && !w->err) {
@@ -196,7 +196,7 @@ static void write_period_of(struct writer *w, const char *type, const char *unit
 	emit_number(w, PPROF_PERIOD, period);
 }
 
-/* One that the file had which it was read from. Returns whether it still fits the profile. */
+/* Writes the period of an extra. False: the profile has a period in nanoseconds by now. */
 static bool write_period_kept(struct writer *w, const char *extra)
 {
 	const char *type = extra + strlen(extra) + 1, *unit = type + strlen(type) + 1;
@@ -208,7 +208,7 @@ static bool write_period_kept(struct writer *w, const char *extra)
 	return true;
 }
 
-/* There is one in a file. Returns the number of the value type that it is of, or SIZE_MAX. */
+/* Writes the file's one period. Returns the value type that it is of; SIZE_MAX: none. */
 static size_t write_period(struct writer *w, const char *extra)
 {
 	const struct profile *p = w->p;
@@ -231,19 +231,19 @@ static size_t write_period(struct writer *w, const char *extra)
 }
 
 /*
- * Readers show the last type by default. They should show what we show, or the time of
- * these samples; but of a file from elsewhere what they did, unless another value was chosen.
+ * Readers show the last type by default. They should show the same type as profiltool, or the time
+ * of these samples; for a file by another writer, the same as before unless the user chose one.
  */
 static void write_default_type(struct writer *w)
 {
 	const struct profile *p = w->p;
-	bool as_it_was = p->format && strcmp(p->format, PPROF_NAME) == 0;
+	bool from_pprof = p->format && strcmp(p->format, PPROF_NAME) == 0;
 	const char *type = w->default_type;
 	size_t shown = profile_count_value(p);
 	size_t last = p->value_type_count ? p->value_type_count - 1 : 0;
 
 	if (p->chosen_value || (shown < last && shown != pprof_default_value(p)) ||
-	    (!as_it_was && shown < last && strcmp(p->value_types[last].type, "cpu") != 0))
+	    (!from_pprof && shown < last && strcmp(p->value_types[last].type, "cpu") != 0))
 		type = p->value_types[shown].type;
 	if (type)
 		emit_number(w, PPROF_DEFAULT_SAMPLE_TYPE, string_number(w, type));
@@ -277,7 +277,7 @@ static void write_image_extra(struct writer *w, const struct profile_extra *x)
 		image->relocation = x->bytes + 1;
 }
 
-/* Returns the period, which is not written here. */
+/* Writes or notes the extras. Returns the one with the period, to be written by write_period(). */
 static const char *write_extras(struct writer *w)
 {
 	const char *period = NULL;
@@ -322,9 +322,9 @@ static void write_header(struct writer *w)
 	write_default_type(w);
 }
 
-/* --- Samples: by hand, for there may be millions --- */
+/* --- Samples: encoded here, since there may be millions --- */
 
-/* Fields of Label */
+/* Appends a Label to w->labels. */
 static void add_label(struct writer *w, const struct profile_tag *t)
 {
 	uint64_t numbers[] = { string_number(w, t->key), t->text ? string_number(w, t->text) : 0,
@@ -393,7 +393,7 @@ static void write_sample(struct writer *w, size_t i)
 	written(w, to + w->label_size);
 }
 
-/* --- Mappings, locations, functions: only those that samples refer to --- */
+/* --- Mappings, locations, functions: those that samples refer to --- */
 
 static void note_location(struct writer *w, uint32_t number)
 {
@@ -423,13 +423,13 @@ static void find_used(struct writer *w)
 		for (uint32_t j = 0; j < p->samples[i].depth; j++)
 			if (!w->location_used[p->frames[p->samples[i].first_frame + j]])
 				note_location(w, p->frames[p->samples[i].first_frame + j]);
-	/* The first stands for the main program, used or not. */
+	/* The first mapping is the main program's, used or not. */
 	for (size_t i = 0; i < p->mapping_count; i++)
 		if (w->mapping_ids[i] || i == 0)
 			w->mapping_ids[i] = ++id;
 }
 
-/* What is known of the locations in each mapping, by mapping. */
+/* Sets in each mapping's message what its locations have. */
 static void note_names(const struct writer *w, Profil__Pprof__Mapping *messages)
 {
 	const struct profile *p = w->p;
@@ -548,7 +548,7 @@ static uint64_t variant_id(struct writer *w, const struct variant *v)
 	return w->p->function_count + 1 + number;
 }
 
-/* pprof has source files by function: lines from another file are of a function of their own. */
+/* In pprof, only functions have source files: a line in another file gets a variant. */
 static uint64_t function_id(struct writer *w, const struct profile_line *line)
 {
 	if (!line->file)
