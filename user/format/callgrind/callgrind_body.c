@@ -56,8 +56,7 @@ static int take_function(struct callgrind_reader *r, struct text value,
 	int err = callgrind_take_name(r, &r->functions, value, &place->function);
 
 	if (!err && !*place->function)
-		err = callgrind_intern(r, (struct text){ unknown, unknown + strlen(unknown) },
-				       &place->function);
+		err = callgrind_intern(r, text_of(unknown), &place->function);
 	place->id = PROFILE_NONE;
 	return err;
 }

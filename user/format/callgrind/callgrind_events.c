@@ -68,7 +68,7 @@ int callgrind_read_event(struct callgrind_reader *r, struct text value)
  */
 static int add_value_type(struct callgrind_reader *r, struct callgrind_event *event)
 {
-	struct text name = { event->name, event->name + strlen(event->name) };
+	struct text name = text_of(event->name);
 	const char *bracket = strchr(name.at, '('), *type = event->name, *unit = "count";
 	int err = 0;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,13 +116,17 @@ static int add_string(struct pprof_reader *r, const struct wire_field *f)
 	return 0;
 }
 
-static int keep_extra(struct pprof_reader *r, enum pprof_extra kind, uint32_t image,
-		      const char *text)
+/* Adds an extra whose bytes the format gives. */
+__attribute__((format(printf, 3, 4))) static int keep_extra(struct pprof_reader *r, uint32_t image,
+							    const char *format, ...)
 {
+	va_list arguments;
 	char *bytes;
-	int size = asprintf(&bytes, "%c%s", kind, text);
-	int err;
+	int size, err;
 
+	va_start(arguments, format);
+	size = vasprintf(&bytes, format, arguments);
+	va_end(arguments);
 	if (size < 0)
 		return error_no_memory(r->e);
 	err = profile_add_extra(r->p, PPROF_NAME, image, bytes, size);
@@ -268,20 +273,6 @@ static int add_period_type(struct pprof_reader *r, const uint8_t *at, const void
 	return get_value_type(r, at, message, &r->period_type, &r->period_unit);
 }
 
-static int keep_period(struct pprof_reader *r, const char *type, const char *unit)
-{
-	char *bytes;
-	int size = asprintf(&bytes, "%c%" PRIu64 "%c%s%c%s", EXTRA_PERIOD, r->period, 0, type, 0,
-			    unit);
-	int err;
-
-	if (size < 0)
-		return error_no_memory(r->e);
-	err = profile_add_extra(r->p, PPROF_NAME, PROFILE_NONE, bytes, size);
-	free(bytes);
-	return err ? error_no_memory(r->e) : 0;
-}
-
 /* Sets the period of the value type with this type and unit. False: there is none. */
 static bool set_value_period(struct pprof_reader *r, const char *type, const char *unit)
 {
@@ -308,7 +299,8 @@ static int settle_period(struct pprof_reader *r)
 		r->p->period_ns = UINT64_MAX;
 	if (ns ? r->period && ns == 1 && strcmp(type, "cpu") == 0 : set_value_period(r, type, unit))
 		return 0;
-	return keep_period(r, type, unit);
+	return keep_extra(r, PROFILE_NONE, "%c%" PRIu64 "%c%s%c%s", EXTRA_PERIOD, r->period, 0,
+			  type, 0, unit);
 }
 
 static int read_text(struct pprof_reader *r, const struct wire_field *f)
@@ -327,7 +319,7 @@ static int read_text(struct pprof_reader *r, const struct wire_field *f)
 		r->default_type = text;
 		return 0;
 	}
-	return keep_extra(r, kinds[f->id], PROFILE_NONE, text);
+	return keep_extra(r, PROFILE_NONE, "%c%s", kinds[f->id], text);
 }
 
 static int add_comment(struct pprof_reader *r, const uint8_t *at, uint64_t number)
@@ -374,9 +366,9 @@ static int add_image(struct pprof_reader *r, const char *path, const char *hex, 
 	if (profile_add_image(r->p, *symbol ? IMAGE_KERNEL : path, build_id, size, image))
 		return error_no_memory(r->e);
 	if (*symbol)
-		err = keep_extra(r, EXTRA_RELOCATION, *image, symbol);
+		err = keep_extra(r, *image, "%c%s", EXTRA_RELOCATION, symbol);
 	if (*hex && !size && !err)
-		err = keep_extra(r, EXTRA_BUILD_ID, *image, hex);
+		err = keep_extra(r, *image, "%c%s", EXTRA_BUILD_ID, hex);
 	return err;
 }
 
@@ -502,7 +494,7 @@ static int choose_thread_key(struct pprof_reader *r)
 	if (has_string(r, PPROF_COMM) || !has_string(r, PPROF_THREAD))
 		return 0;
 	r->thread_key = PPROF_THREAD;
-	return keep_extra(r, EXTRA_THREAD_KEY, PROFILE_NONE, PPROF_THREAD);
+	return keep_extra(r, PROFILE_NONE, "%c%s", EXTRA_THREAD_KEY, PPROF_THREAD);
 }
 
 static int choose_value(struct pprof_reader *r)
@@ -512,7 +504,7 @@ static int choose_value(struct pprof_reader *r)
 	r->p->default_value = pprof_default_value(r->p) + 1;
 	if (!type || !profile_choose_value(r->p, type))
 		return 0;
-	return keep_extra(r, EXTRA_DEFAULT_TYPE, PROFILE_NONE, type);
+	return keep_extra(r, PROFILE_NONE, "%c%s", EXTRA_DEFAULT_TYPE, type);
 }
 
 /* At the end of the file, or of what can be read of it. */

@@ -256,7 +256,7 @@ static int read_members(struct profile *p, struct text rest)
 
 int pprof_comment_read(struct profile *p, const char *text)
 {
-	struct text rest = { text, text + strlen(text) };
+	struct text rest = text_of(text);
 
 	if (!take(&rest, PREFIX))
 		return 0;
