@@ -59,8 +59,8 @@ struct format {
 	unsigned int keeps;	       /* what it can hold: KEEPS(aspect) | ... */
 	bool is_text;		       /* may be printed on a terminal */
 	bool is_gzip;		       /* write() compresses */
-	const char *place; /* environment variable that names its default directory; or NULL */
-	bool streams;	   /* read() extends the window itself, by input_need() */
+	const char *directory_variable; /* environment variable with its directory; or NULL */
+	bool streams;			/* read() extends the window itself, by input_need() */
 
 	/*
 	 * Whether the input is in this format, judged by the window: the first INPUT_WINDOW bytes,
@@ -85,10 +85,10 @@ struct format {
 	 * How many samples and calls write() drops since the format cannot hold them, and which
 	 * ones, in words. NULL: it drops none.
 	 */
-	uint64_t (*samples_left_out)(const struct profile *p);
-	const char *no_place_for;
-	uint64_t (*calls_left_out)(const struct profile *p);
-	const char *no_place_for_calls;
+	uint64_t (*dropped_samples)(const struct profile *p);
+	const char *cannot_hold;
+	uint64_t (*dropped_calls)(const struct profile *p);
+	const char *cannot_hold_calls;
 
 	/*
 	 * Writes files below the directory `path`, which it creates if need be: all or none. With

@@ -271,8 +271,8 @@ static int write_output(struct write_context *w, const char *path, struct error 
 static void tell_loss(const struct profile *p, unsigned int aspects, const struct format *format,
 		      const char *path)
 {
-	uint64_t samples = format->samples_left_out ? format->samples_left_out(p) : 0;
-	uint64_t calls = format->calls_left_out ? format->calls_left_out(p) : 0;
+	uint64_t samples = format->dropped_samples ? format->dropped_samples(p) : 0;
+	uint64_t calls = format->dropped_calls ? format->dropped_calls(p) : 0;
 	char losses[1024];
 
 	if (loss_list(p, aspects, format, losses, sizeof(losses)))
@@ -280,10 +280,10 @@ static void tell_loss(const struct profile *p, unsigned int aspects, const struc
 	if (samples)
 		tool_warn("%s: %" PRIu64 " of %" PRIu64 " samples are left out: the %s format has "
 			  "no place for %s",
-			  path, samples, profile_total(p), format->name, format->no_place_for);
+			  path, samples, profile_total(p), format->name, format->cannot_hold);
 	if (calls)
 		tool_warn("%s: %" PRIu64 " call(s) are left out: the %s format has no place for %s",
-			  path, calls, format->name, format->no_place_for_calls);
+			  path, calls, format->name, format->cannot_hold_calls);
 }
 
 int tool_write(const struct profile *p, const struct format *format,

@@ -104,7 +104,8 @@ const struct format *tool_output_format(const char *name, const char *path, stru
 const char *tool_output_place(const char *name, const char *path)
 {
 	const struct format *format = !path && name ? format_by_name(name) : NULL;
-	const char *place = format && format->place ? getenv(format->place) : NULL;
+	const char *place =
+		format && format->directory_variable ? getenv(format->directory_variable) : NULL;
 
 	return place && *place ? place : path;
 }
@@ -113,7 +114,7 @@ void tool_find_inputs(char *const *paths, int count, struct tool_inputs *in)
 {
 	*in = (struct tool_inputs){ .paths = paths, .count = count };
 	for (const struct format *const *f = format_all; *f && !in->count; f++) {
-		in->place[0] = (*f)->place ? getenv((*f)->place) : NULL;
+		in->place[0] = (*f)->directory_variable ? getenv((*f)->directory_variable) : NULL;
 		if (!in->place[0] || !*in->place[0])
 			continue;
 		in->paths = in->place;

@@ -284,7 +284,7 @@ static const char *const extensions[] = { ".dcpi", NULL };
 const struct format format_dcpi = {
 	.name = DCPI_NAME,
 	.extensions = extensions,
-	.place = "DCPIDB",
+	.directory_variable = "DCPIDB",
 	.keeps = KEEPS(ADDRESSES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(LABEL) |
 		 KEEPS(VALUES) | KEEPS(EVENT) | KEEPS(PERIOD) | KEEPS(EVENT_PERIOD) | KEEPS(TIME) |
 		 KEEPS(DURATION) | KEEPS(HOST) | KEEPS(COMMAND) | KEEPS(ACCOUNT),

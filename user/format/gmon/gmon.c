@@ -535,8 +535,8 @@ const struct format format_gmon = {
 	.detect = gmon_detect,
 	.read = gmon_read,
 	.write_directory = gmon_write_directory,
-	.samples_left_out = gmon_samples_left_out,
-	.no_place_for = "the kernel, memory without a file and files that are not on this machine",
-	.calls_left_out = gmon_calls_left_out,
-	.no_place_for_calls = "those from one image to another, or not counted",
+	.dropped_samples = gmon_dropped_samples,
+	.cannot_hold = "the kernel, memory without a file and files that are not on this machine",
+	.dropped_calls = gmon_dropped_calls,
+	.cannot_hold_calls = "those from one image to another, or not counted",
 };

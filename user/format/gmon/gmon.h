@@ -23,8 +23,8 @@ enum gmon_kind {
 };
 
 /* gmon_write.c */
-uint64_t gmon_samples_left_out(const struct profile *p);
-uint64_t gmon_calls_left_out(const struct profile *p);
+uint64_t gmon_dropped_samples(const struct profile *p);
+uint64_t gmon_dropped_calls(const struct profile *p);
 
 /*
  * Writes a file for each image below the directory `path`, or to the file `path` when is_file: then

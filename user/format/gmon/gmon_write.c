@@ -435,30 +435,30 @@ static void discard(struct writer *w)
 	free(w->arcs);
 }
 
-uint64_t gmon_samples_left_out(const struct profile *p)
+uint64_t gmon_dropped_samples(const struct profile *p)
 {
 	size_t value = profile_count_value(p);
 	const struct writer w = { .p = p };
-	uint64_t left_out = 0;
+	uint64_t dropped = 0;
 
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
 		int64_t count = p->values[i * p->value_type_count + value];
 
 		if (count > 0 && !(s->depth && fits_file(&w, p->frames[s->first_frame])))
-			left_out += count;
+			dropped += count;
 	}
-	return left_out;
+	return dropped;
 }
 
-uint64_t gmon_calls_left_out(const struct profile *p)
+uint64_t gmon_dropped_calls(const struct profile *p)
 {
 	const struct writer w = { .p = p };
-	uint64_t left_out = 0;
+	uint64_t dropped = 0;
 
 	for (size_t i = 0; i < p->arc_count; i++)
-		left_out += p->arcs[i].kind == PROFILE_CALL && !is_written(&w, &p->arcs[i]);
-	return left_out;
+		dropped += p->arcs[i].kind == PROFILE_CALL && !is_written(&w, &p->arcs[i]);
+	return dropped;
 }
 
 static int write_only(FILE *out, void *context, struct error *e)

@@ -402,6 +402,6 @@ const struct format format_gperftools = {
 	.detect = gperftools_detect,
 	.read = gperftools_read,
 	.write = gperftools_write,
-	.samples_left_out = gperftools_left_out,
-	.no_place_for = "frames without an address",
+	.dropped_samples = gperftools_dropped_samples,
+	.cannot_hold = "frames without an address",
 };

@@ -270,10 +270,10 @@ static void put_all(struct writer *w)
 		put_mapping(w, i);
 }
 
-uint64_t gperftools_left_out(const struct profile *p)
+uint64_t gperftools_dropped_samples(const struct profile *p)
 {
 	size_t value = profile_count_value(p);
-	uint64_t left_out = 0;
+	uint64_t dropped = 0;
 
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
@@ -283,9 +283,9 @@ uint64_t gperftools_left_out(const struct profile *p)
 		while (depth < s->depth && !p->locations[p->frames[s->first_frame + depth]].address)
 			depth++;
 		if (count > 0 && depth == s->depth)
-			left_out += count;
+			dropped += count;
 	}
-	return left_out;
+	return dropped;
 }
 
 int gperftools_write(const struct profile *p, const struct format_options *options, FILE *out,
