@@ -72,7 +72,7 @@ if has java && java -XX:StartFlightRecording=filename=a.jfr -version >/dev/null 
 	named a.jfr "a recording of Java's Flight Recorder" "jfrconv a.jfr x.pb.gz"
 fi
 printf 'JAVA PROFILE 1.0.2\0\0\0\0\10' >a.hprof
-named a.hprof "a heap dump or a profile of Java's hprof" "profiltool record -g -p PID"
+named a.hprof "a heap dump or profile of Java's hprof" "profiltool record -g -p PID"
 
 # --- Old text of pprof ---
 

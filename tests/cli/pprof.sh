@@ -318,7 +318,7 @@ check "a cut file is refused: with the byte" says "at byte"
 for file in cut.pb cut.pb.gz; do
 	check "$file: --salvage takes what is there" \
 		exits 3 "$profiltool" convert --salvage -f pprof "$work/$file" "$work/saved.pb.gz"
-	check "$file: and says so" says "left out"
+	check "$file: and says so" says "dropped"
 	check "$file: pprof reads it" go tool pprof -symbolize=none -raw "$work/saved.pb.gz"
 done
 check "a whole file needs none" exits 0 "$profiltool" convert --salvage -f pprof "$work/heap.pb" \
