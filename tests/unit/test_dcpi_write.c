@@ -583,10 +583,12 @@ static void read_a_directory(void **state)
 	profile_free(p);
 	b.size -= 4;
 	put_file(directory, "3", b.start, b.size);
+	put_file(directory, "4.gz", "\x1f\x8b\x08", 3);
 	p = read_directory(directory);
 	assert_int_equal(profile_total(p), 108);
 	assert_true(p->salvaged);
 	assert_warned(p, "/3: at byte");
+	assert_warned(p, "/4.gz: the gzip data is truncated");
 	profile_free(p);
 	assert_int_equal(format_read(directory, &(struct input_options){ .salvage = true }, &p, &e),
 			 0);

@@ -99,11 +99,18 @@ struct reader {
 	size_t host_count;
 };
 
-static int skip(struct reader *r, const char *what)
+/* Skips a file, for the reason in r->e. */
+static int skip(struct reader *r)
 {
 	if (r->skipped++ >= NAMED_MAX)
 		return 0;
-	return profile_warn(r->notes, "skipped: %s", what) ? error_no_memory(r->e) : 0;
+	return profile_warn(r->notes, "skipped: %s", r->e->what) ? error_no_memory(r->e) : 0;
+}
+
+static int skip_damaged(struct reader *r)
+{
+	r->damaged = true;
+	return skip(r);
 }
 
 /* Merges *later, if it is not NULL, into parts[i], and moves the sum to *later. */
@@ -149,10 +156,8 @@ static int read_profile(struct reader *r, const struct format *format, struct in
 	struct profile *p;
 	int err = read_input(format, in, &p, r->e);
 
-	if (err == -EINVAL) {
-		r->damaged = true;
-		return skip(r, r->e->what);
-	}
+	if (err == -EINVAL)
+		return skip_damaged(r);
 	if (err)
 		return err;
 	err = note_host(r, p->host);
@@ -169,11 +174,11 @@ static int read_file(struct reader *r, const FTSENT *file)
 
 	if (file->fts_statp->st_size == 0) {
 		error_set(r->e, 0, "%s is empty", file->fts_path);
-		return skip(r, r->e->what);
+		return skip(r);
 	}
 	err = input_open(file->fts_path, r->options, &in, r->e);
 	if (err)
-		return err;
+		return err == -EINVAL ? skip_damaged(r) : err;
 	format = format_detect(&in);
 	/* Nearly any text could be folded stacks: here the file's name has to say so, too. */
 	if (format && strcmp(format->name, "folded") == 0 && !format_matches_path(format, in.path))
@@ -182,7 +187,7 @@ static int read_file(struct reader *r, const FTSENT *file)
 		err = read_profile(r, format, &in);
 	} else {
 		error_set(r->e, 0, "%s is not a profile", in.path);
-		err = skip(r, r->e->what);
+		err = skip(r);
 	}
 	input_close(&in);
 	return err;
@@ -209,7 +214,7 @@ static int visit(struct reader *r, FTS *tree, FTSENT *entry)
 		return 0;
 	default: /* symbolic links, devices, ... */
 		error_set(r->e, 0, "%s is not a regular file", entry->fts_path);
-		return hidden ? 0 : skip(r, r->e->what);
+		return hidden ? 0 : skip(r);
 	}
 }
 
