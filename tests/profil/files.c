@@ -194,7 +194,7 @@ static void count_session(const char *directory)
 	profil_totals(s, &t);
 	printf("ticks %llu\n", (unsigned long long)t.ticks);
 	write_session(s, directory);
-	profil_free(s);
+	profil_session_free(s);
 }
 
 /* Another process, a copy of this one, which has ended when the files are written. */
@@ -216,7 +216,7 @@ static void count_other(const char *directory)
 		return;
 	printf("own %llu\n", (unsigned long long)sum(s, 0, &r));
 	write_session(s, directory);
-	profil_free(s);
+	profil_session_free(s);
 }
 
 /* --- Buffers --- */

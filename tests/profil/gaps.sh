@@ -54,7 +54,7 @@ static void do_as_told(void)
 		print_totals();
 		fflush(stdout);
 	}
-	profil_free(session);
+	profil_session_free(session);
 }
 
 /* --- Rights and directories --- */

@@ -15,7 +15,7 @@
 #pragma weak profil_attach
 #pragma weak profil_detach
 #pragma weak profil_error
-#pragma weak profil_free
+#pragma weak profil_session_free
 #pragma weak profil_totals
 
 #define SURE	  1e-6
@@ -117,7 +117,7 @@ static void measure(void (*run)(int count, uint64_t ns), int count, uint64_t ns)
 	profil_off();
 	expect_covered("profil", sum(), (double)burnt_ns / period_ns());
 	expect(profil_totals(session, &totals) == 0, "profil_totals: %s", profil_error());
-	profil_free(session);
+	profil_session_free(session);
 	expect_totals(&totals, cpu);
 }
 

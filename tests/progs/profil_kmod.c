@@ -15,7 +15,7 @@
 #pragma weak profil_backend
 #pragma weak profil_detach
 #pragma weak profil_error
-#pragma weak profil_free
+#pragma weak profil_session_free
 #pragma weak profil_read
 #pragma weak profil_totals
 
@@ -249,7 +249,7 @@ static void session_counts(void)
 	expect_counts("later", session, 2 * some());
 	profil_totals(session, &totals);
 	expect_about("elsewhere", totals.out_of_range, some());
-	profil_free(session);
+	profil_session_free(session);
 }
 
 static void session_forks(void)
@@ -265,7 +265,7 @@ static void session_forks(void)
 	expect_counts(child ? "parent" : "child", session, 2 * some());
 	profil_totals(session, &totals);
 	expect_about("elsewhere", totals.out_of_range, some());
-	profil_free(session);
+	profil_session_free(session);
 	if (child == 0)
 		_exit(wrong);
 	expect_well(child, "child");
@@ -309,7 +309,7 @@ static void session_after_buffer(void)
 	expect(profil_off() == 0, "off: %m");
 	burn(4 * some());
 	expect_counts("after profil is off", session, 5 * some());
-	profil_free(session);
+	profil_session_free(session);
 }
 
 static void expect_refused(int result, const char *what)
@@ -327,13 +327,13 @@ static void one_at_a_time(void)
 	expect_refused(profil_hot(cells), "profil beside a session");
 	burn(some());
 	expect_counts("after that", session, some());
-	profil_free(session);
+	profil_session_free(session);
 	begin();
 	expect_refused(profil_attach(&other, 0, &region, 1, 0), "a session beside profil");
 	burn(some());
 	profil_off();
 	expect_about("profil", sum(), 2 * some());
-	profil_free(attach());
+	profil_session_free(attach());
 }
 
 /* Whichever is next: the C library's has 100 ticks per second. */
@@ -350,7 +350,7 @@ static void another_beside(void)
 	profil_off();
 	expect_counts("the session", session, ticks);
 	expect(sum() > 0, "no tick by another back end");
-	profil_free(session);
+	profil_session_free(session);
 	begin();
 	profil_off();
 	expect(strcmp(profil_backend(), "kmod") == 0, "later: back end %s", profil_backend());

@@ -290,7 +290,7 @@ static void test_overflow(void **state)
 	/* The sum would be too much. */
 	assert_int_equal(profil_write_dcpi(s, directory), -EOVERFLOW);
 	assert_int_equal(files_in(directory), 1);
-	profil_free(s);
+	profil_session_free(s);
 	assert_int_equal(nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 

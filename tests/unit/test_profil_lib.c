@@ -603,8 +603,8 @@ static void test_session_counts(void **state)
 	assert_int_equal(profil_read(s, 1, counts, 1), 0);
 	assert_int_equal(profil_read(s, 1, counts + 1, 1), 0);
 	s->state = NULL;
-	profil_free(s);
-	profil_free(NULL);
+	profil_session_free(s);
+	profil_session_free(NULL);
 }
 
 /* The module's cells have 32 bits; the counts do not wrap with them. */
@@ -676,7 +676,7 @@ static void test_gperftools(void **state)
 	assert_int_equal(profil_write_gperftools(s, "/nowhere/file"), -ENOENT);
 	assert_int_equal(profil_write_gperftools(s, folder), -EISDIR);
 	assert_int_equal(profil_write_gperftools(s, "/dev/null"), 0);
-	profil_free(s);
+	profil_session_free(s);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(folder), 0);
 }

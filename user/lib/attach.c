@@ -161,7 +161,7 @@ EXPORT int profil_detach(struct profil_session *session)
 	return 0;
 }
 
-EXPORT void profil_free(struct profil_session *session)
+EXPORT void profil_session_free(struct profil_session *session)
 {
 	struct guard guard;
 

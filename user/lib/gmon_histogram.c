@@ -158,7 +158,7 @@ void profil__histogram_pause(struct gmon_histogram *h)
 void profil__histogram_close(struct gmon_histogram *h)
 {
 	profil__histogram_pause(h);
-	profil_free(h->session);
+	profil_session_free(h->session);
 	if (h->counts)
 		munmap(h->counts, h->mapped_size);
 	*h = (struct gmon_histogram){ 0 };

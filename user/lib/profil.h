@@ -85,7 +85,7 @@ struct profil_totals {
  *
  * Another process takes the "bpf" back end, so the privileges for it. "kmod" counts for one session
  * or profil() at a time; others beside it get the next back end. *session is the caller's, to
- * profil_free().
+ * profil_session_free().
  *
  * Returns 0 or a negative errno: -EINVAL (a region), -ESRCH, -EPERM, -ENOTSUP (no back end has a
  * session for it: "libc" has none), -ENOMEM.
@@ -106,7 +106,7 @@ int profil_totals(struct profil_session *session, struct profil_totals *totals);
 int profil_detach(struct profil_session *session);
 
 /* Stops counting if it goes on, and frees the session. NULL is allowed. */
-void profil_free(struct profil_session *session);
+void profil_session_free(struct profil_session *session);
 
 /*
  * Writes the counts as a CPU profile of gperftools, which google-pprof, `go tool pprof` and
