@@ -202,7 +202,8 @@ $(BUILD)/32/user/lib/%.o: user/lib/%.S Makefile
 $(BUILD)/32/user/%.o: user/%.c Makefile
 	@mkdir -p $(@D)
 	$(say) CC -m32 $<
-	$(Q)$(CC) -m32 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -Iuser $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) -m32 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DPROFIL_VERSION='"$(VERSION)"' \
+		-I. -Iuser $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 # An archive: each test links only the objects that it calls.
 $(BUILD)/tests/parts.a: $(PARTS)

@@ -87,29 +87,33 @@ same_prototypes() {
 	gcc -fsyntax-only -Wall -Werror -I"$lib" "$work/prototypes.c"
 }
 
-# The program of a page's examples: the first display that is not indented.
+# program PAGE NUMBER: of the page's examples, which are displays that are not indented.
 program() {
-	section EXAMPLES "$1" | awk '
-		/^\.Ed/ && inside { exit }
+	section EXAMPLES "$1" | awk -v number="$2" '
+		/^\.Ed/ { inside = 0 }
 		inside { gsub(/\\e/, "\\"); print }
-		/^\.Bd -literal$/ { inside = 1 }'
+		/^\.Bd -literal$/ { inside = ++programs == number }'
 }
 
-# compile NAME: the program of NAME.3 becomes $work/NAME.
+# compile NAME [NUMBER]: the program of NAME.3, the first or that one, becomes $work/NAME[NUMBER].
 compile() {
-	program "$lib/$1.3" >"$work/$1.c"
-	gcc -Wall -Wextra -Werror -I"$lib" -o "$work/$1" "$work/$1.c" \
+	program "$lib/$1.3" "${2:-1}" >"$work/$1${2:-}.c"
+	gcc -Wall -Wextra -Werror -I"$lib" -o "$work/$1${2:-}" "$work/$1${2:-}.c" \
 		-L"$build/lib" -lprofil -Wl,-rpath,"$build/lib"
 }
 
-# prints NAME PATTERN: whether the program ends well and each line that it prints is of the pattern.
+# prints NAME PATTERN [ARGUMENT...]: whether the program ends well and each line that it prints is of the pattern.
 prints() {
-	(cd "$work" && "./$1") >"$work/$1.out" 2>&1 || {
+	(cd "$work" && "./$1" "${@:3}") >"$work/$1.out" 2>&1 || {
 		cat "$work/$1.out"
 		return 1
 	}
 	cat "$work/$1.out"
 	[ -s "$work/$1.out" ] && ! grep -qvxE "$2" "$work/$1.out"
+}
+
+cannot() {
+	! "$@" 2>"$work/err" && grep "^no code: process 2 has no executable memory" "$work/err"
 }
 
 # The second function of the examples makes half as many rounds as the first. One after the other: a
@@ -194,11 +198,17 @@ check_recorded "libprofil.3: in proportion" half libprofil
 check_recorded "libprofil.3: its file has both" in_report loops.prof
 check_recorded "libprofil.3: its database has both" in_report loops.dcpi
 
+check "libprofil.3: the second program can be compiled" compile libprofil 2
+start_ready "$build/tests/progs/shares" 1 0 stay
+check_recorded "libprofil.3: it counts another process" prints libprofil2 \
+	'[1-9][0-9]* ticks in (.*/shares|.*\.so[.0-9]*|\[vdso])' "$pid"
+check "libprofil.3: and says why it cannot" cannot "$work/libprofil2" 2
+
 # The comparisons notice what they are made for.
 check "a function that no page has is noticed" fails same "$functions" \
 	"$(documented <(sed '/^\.Fo profil_read/,/^\.Fc/d' "$lib/libprofil.3") "${pages[@]:0:2}")"
 check "a function without a version is noticed" fails same "$own" \
-	"$(versioned <(sed '/profil_totals;/d' "$lib/libprofil.map"))"
+	"$(versioned <(sed '/profil_read_totals;/d' "$lib/libprofil.map"))"
 check "another prototype is noticed" fails same_prototypes \
 	<(sed 's/^\.Fa "size_t n"/.Fa "int n"/' "$lib/libprofil.3")
 check "a variable that the page lacks is noticed" fails same "$(read_in "${core[@]}")" \

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <profil.h>
 #include <signal.h>
 #include <stdio.h>
@@ -122,20 +121,19 @@ static struct profil_region region(uintptr_t start, uintptr_t limit, unsigned in
 				       .scale = scale };
 }
 
-/* The executable segments of the file that has memmove(). */
-static int find_library(struct dl_phdr_info *info, size_t size, void *context)
+/* The code of the file that has memmove(), where there is one. */
+static void find_library(struct profil_region *found)
 {
-	struct profil_region *found = context;
+	struct profil_text_range *ranges;
+	size_t count;
+	int err = profil_text_ranges(0, &ranges, &count, sizeof(*ranges));
 
-	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + p->p_vaddr;
-
-		if (p->p_type == PT_LOAD && p->p_flags & PF_X && strstr(info->dlpi_name, "libc."))
-			*found = region(start, start + p->p_memsz, 0x8000);
-	}
-	return 0;
+	result("text ranges", err);
+	for (size_t i = 0; !err && i < count; i++)
+		if (strstr(ranges[i].path, "/libc."))
+			*found = region(ranges[i].start, ranges[i].end, 0x8000);
+	if (!err)
+		free(ranges);
 }
 
 static uint64_t sum(struct profil_session *s, size_t number, const struct profil_region *r)
@@ -174,8 +172,8 @@ static void count_session(const char *directory)
 	struct profil_totals t;
 	uint64_t counts[3];
 
-	dl_iterate_phdr(find_library, &regions[2]);
-	result("attach", profil_attach(&s, 0, regions, 3, 1000));
+	find_library(&regions[2]);
+	result("attach", profil_attach(&s, 0, regions, 3, sizeof(*regions), 1000));
 	if (failed)
 		return;
 	do {
@@ -191,7 +189,7 @@ static void count_session(const char *directory)
 	profil_detach(s);
 	for (int i = 0; i < 3; i++)
 		printf("%s %llu\n", names[i], (unsigned long long)sum(s, i, &regions[i]));
-	profil_totals(s, &t);
+	profil_read_totals(s, &t, sizeof(t));
 	printf("ticks %llu\n", (unsigned long long)t.ticks);
 	write_session(s, directory);
 	profil_session_free(s);
@@ -207,7 +205,7 @@ static void count_other(const char *directory)
 	if (!child)
 		for (;;)
 			own_code();
-	result("attach", profil_attach(&s, child, &r, 1, 1000));
+	result("attach", profil_attach(&s, child, &r, 1, sizeof(r), 1000));
 	while (!failed && sum(s, 0, &r) < 50)
 		usleep(10000);
 	kill(child, SIGKILL);

@@ -21,7 +21,7 @@ static void attach(void)
 {
 	const struct profil_region all = { .bufsiz = 1 << 20, .scale = 2 };
 
-	need(profil_attach(&session, 0, &all, 1, 1000) == 0, profil_error());
+	need(profil_attach(&session, 0, &all, 1, sizeof(all), 1000) == 0, profil_error());
 }
 
 /*
@@ -32,7 +32,7 @@ static void print_totals(void)
 {
 	struct profil_totals t;
 
-	profil_totals(session, &t);
+	profil_read_totals(session, &t, sizeof(t));
 	printf("due %.1f ticks %llu lost %llu period %llu stalled %.1f\n",
 	       (double)t.cpu_ns / t.period_ns, (unsigned long long)t.ticks,
 	       (unsigned long long)t.lost, (unsigned long long)t.period_ns,

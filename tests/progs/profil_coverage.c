@@ -16,7 +16,7 @@
 #pragma weak profil_detach
 #pragma weak profil_error
 #pragma weak profil_session_free
-#pragma weak profil_totals
+#pragma weak profil_read_totals
 
 #define SURE	  1e-6
 #define TOLERANCE 0.02
@@ -80,7 +80,7 @@ static struct profil_session *attach(void)
 		.scale = 0x10000,
 	};
 	struct profil_session *session = NULL;
-	int err = profil_attach(&session, 0, &region, 1, 0);
+	int err = profil_attach(&session, 0, &region, 1, sizeof(region), 0);
 
 	expect(err == 0, "profil_attach: %s", profil_error());
 	return session;
@@ -116,7 +116,8 @@ static void measure(void (*run)(int count, uint64_t ns), int count, uint64_t ns)
 	expect(profil_detach(session) == 0, "profil_detach: %s", profil_error());
 	profil_off();
 	expect_covered("profil", sum(), (double)burnt_ns / period_ns());
-	expect(profil_totals(session, &totals) == 0, "profil_totals: %s", profil_error());
+	expect(profil_read_totals(session, &totals, sizeof(totals)) == 0, "profil_read_totals: %s",
+	       profil_error());
 	profil_session_free(session);
 	expect_totals(&totals, cpu);
 }

@@ -100,12 +100,12 @@ struct region {
 static void *attach(void *unused)
 {
 	struct region region = { (size_t)__start_hot, sizeof(cells), 0x10000, 0 };
-	int (*f)(void **session, pid_t pid, const struct region *regions, size_t count,
+	int (*f)(void **session, pid_t pid, const struct region *regions, size_t count, size_t size,
 		 unsigned int hz) = dlsym(RTLD_DEFAULT, "profil_attach");
 	void *session;
 
 	if (f)
-		f(&session, 0, &region, 1, 0);
+		f(&session, 0, &region, 1, sizeof(region), 0);
 	return unused;
 }
 

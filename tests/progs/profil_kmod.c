@@ -17,7 +17,7 @@
 #pragma weak profil_error
 #pragma weak profil_session_free
 #pragma weak profil_read
-#pragma weak profil_totals
+#pragma weak profil_read_totals
 
 #define PAGE 4096UL
 
@@ -199,7 +199,7 @@ static struct profil_session *attach(void)
 {
 	const struct profil_region region = { (size_t)__start_hot, sizeof(cells), 0x10000, 0 };
 	struct profil_session *session;
-	int err = profil_attach(&session, 0, &region, 1, 0);
+	int err = profil_attach(&session, 0, &region, 1, sizeof(region), 0);
 
 	expect(err == 0, "profil_attach: %s", profil_error());
 	if (err)
@@ -212,7 +212,8 @@ static void expect_counts(const char *what, struct profil_session *session, doub
 	uint64_t counts[CELLS] = { 0 }, all = 0;
 	struct profil_totals totals;
 
-	expect(profil_totals(session, &totals) == 0, "profil_totals: %s", profil_error());
+	expect(profil_read_totals(session, &totals, sizeof(totals)) == 0, "profil_read_totals: %s",
+	       profil_error());
 	expect(profil_read(session, 0, counts, CELLS) == 0, "profil_read: %s", profil_error());
 	for (int i = 0; i < CELLS; i++)
 		all += counts[i];
@@ -247,7 +248,7 @@ static void session_counts(void)
 	expect_counts("detached", session, 2 * some());
 	burn(some());
 	expect_counts("later", session, 2 * some());
-	profil_totals(session, &totals);
+	profil_read_totals(session, &totals, sizeof(totals));
 	expect_about("elsewhere", totals.out_of_range, some());
 	profil_session_free(session);
 }
@@ -263,7 +264,7 @@ static void session_forks(void)
 	child = fork();
 	burn(some());
 	expect_counts(child ? "parent" : "child", session, 2 * some());
-	profil_totals(session, &totals);
+	profil_read_totals(session, &totals, sizeof(totals));
 	expect_about("elsewhere", totals.out_of_range, some());
 	profil_session_free(session);
 	if (child == 0)
@@ -323,13 +324,14 @@ static void one_at_a_time(void)
 	const struct profil_region region = { (size_t)__start_hot, sizeof(cells), 0x10000, 0 };
 	struct profil_session *session = attach(), *other;
 
-	expect_refused(profil_attach(&other, 0, &region, 1, 0), "a second session");
+	expect_refused(profil_attach(&other, 0, &region, 1, sizeof(region), 0), "a second session");
 	expect_refused(profil_hot(cells), "profil beside a session");
 	burn(some());
 	expect_counts("after that", session, some());
 	profil_session_free(session);
 	begin();
-	expect_refused(profil_attach(&other, 0, &region, 1, 0), "a session beside profil");
+	expect_refused(profil_attach(&other, 0, &region, 1, sizeof(region), 0),
+		       "a session beside profil");
 	burn(some());
 	profil_off();
 	expect_about("profil", sum(), 2 * some());

@@ -594,7 +594,7 @@ static void test_session_counts(void **state)
 	assert_int_equal(profil_read(s, 2, counts, 4), -EINVAL);
 	cells[5] = 1;
 	kernel.dirty[0] = 0x20;
-	assert_int_equal(profil_totals(s, &totals), 0);
+	assert_int_equal(profil_read_totals(s, &totals, sizeof(totals)), 0);
 	assert_int_equal(totals.in_range, 0x100000004);
 	assert_int_equal(totals.ticks, 0x100000007);
 	assert_int_equal(totals.out_of_range, 2);

@@ -11,32 +11,52 @@
 #include "lib/last_error.h"
 #include "lib/export.h"
 #include "lib/fold.h"
-#include "lib/state.h"
+#include "lib/proc.h"
 #include "lib/rate.h"
-#include "lib/samples.h"
 #include "lib/session.h"
+#include "lib/state.h"
+#include "lib/struct_size.h"
+
+#define REGION_FIRST_SIZE SIZE_UP_TO(struct profil_region, unused)
+#define TOTALS_FIRST_SIZE SIZE_UP_TO(struct profil_totals, cpu_ns)
+
+static int take_region(struct region *region, const void *element, size_t size, size_t number)
+{
+	struct profil_region r;
+	int err = profil__struct_read(&r, sizeof(r), element, size, "profil_region");
+
+	if (err)
+		return err;
+	if (r.bufsiz < 2)
+		return profil__error(EINVAL, "region %zu: bufsiz %llu has no cell: 2 or more",
+				     number, (unsigned long long)r.bufsiz);
+	if (r.scale < 2)
+		return profil__error(EINVAL, "region %zu: scale %u: 2 or more", number, r.scale);
+	if (r.unused)
+		return profil__error(EINVAL, "region %zu: unused is %#x: it must be 0", number,
+				     r.unused);
+	*region = (struct region){ .offset = r.offset, .bufsiz = r.bufsiz, .scale = r.scale };
+	return 0;
+}
 
 static int make_session(struct profil_session **session, const struct profil_region *regions,
-			size_t count)
+			size_t count, size_t size)
 {
-	struct region *copies;
-	int err = 0;
+	const char *element = (const char *)regions;
 
+	struct region *copies;
+	int err = profil__struct_check(size, REGION_FIRST_SIZE, "profil_region");
+
+	if (err)
+		return err;
 	if (!count || count > MOST_REGIONS)
 		return profil__error(EINVAL, "%zu regions: 1 to %d are possible", count,
 				     MOST_REGIONS);
 	copies = calloc(count, sizeof(*copies));
 	if (!copies)
 		return profil__error(ENOMEM, "out of memory");
-	for (size_t i = 0; i < count && !err; i++) {
-		if (regions[i].scale < 2 || regions[i].bufsiz < 2 || regions[i].unused)
-			err = profil__error(EINVAL, "region %zu has no cells", i);
-		copies[i] = (struct region){
-			.offset = regions[i].offset,
-			.bufsiz = regions[i].bufsiz,
-			.scale = regions[i].scale,
-		};
-	}
+	for (size_t i = 0; i < count && !err; i++, element += size)
+		err = take_region(&copies[i], element, size, i);
 	err = err ?: profil__session_make(session, copies, count, false);
 	free(copies);
 	return err;
@@ -45,21 +65,18 @@ static int make_session(struct profil_session **session, const struct profil_reg
 /* For a file that is written when the process has ended. Without them it has fewer names. */
 static void keep_maps(struct profil_session *s)
 {
-	char path[40];
-
 	if (!s->pid)
 		return;
-	profil__proc_path(path, sizeof(path), s->pid, "maps");
-	profil__bytes_read(&s->maps, path);
+	profil__proc_maps(&s->maps, s->pid);
 	profil__error_clear();
 }
 
 /* With the lock. */
 static int attach(struct profil_session **session, pid_t pid, const struct profil_region *regions,
-		  size_t count, unsigned int hz)
+		  size_t count, size_t size, unsigned int hz)
 {
 	struct profil_session *s;
-	int err = make_session(&s, regions, count);
+	int err = make_session(&s, regions, count, size);
 
 	if (err)
 		return err;
@@ -76,14 +93,16 @@ static int attach(struct profil_session **session, pid_t pid, const struct profi
 }
 
 EXPORT int profil_attach(struct profil_session **session, pid_t pid,
-			 const struct profil_region *regions, size_t count, unsigned int hz)
+			 const struct profil_region *regions, size_t count, size_t size,
+			 unsigned int hz)
 {
 	struct guard guard;
 	int err;
 
 	profil__error_clear();
-	if (pid < 0)
-		return profil__error(EINVAL, "process %d", pid);
+	err = profil__proc_check(pid); /* first: without it, other reasons mislead */
+	if (err)
+		return err;
 	if (pid == getpid())
 		pid = 0;
 	err = hz ? profil__rate_check(hz, "hz") : profil__rate(false, &hz);
@@ -94,7 +113,7 @@ EXPORT int profil_attach(struct profil_session **session, pid_t pid,
 	err = profil__enter(&guard);
 	if (err)
 		return err;
-	err = attach(session, pid, regions, count, hz);
+	err = attach(session, pid, regions, count, size, hz);
 	profil__leave(&guard);
 	return err;
 }
@@ -122,26 +141,30 @@ EXPORT int profil_read(struct profil_session *session, size_t region, uint64_t *
 	return 0;
 }
 
-EXPORT int profil_totals(struct profil_session *session, struct profil_totals *totals)
+EXPORT int profil_read_totals(struct profil_session *session, struct profil_totals *totals,
+			      size_t size)
 {
+	struct profil_totals known;
 	struct guard guard;
 	int err;
 
 	profil__error_clear();
-	err = profil__enter(&guard);
+	err = profil__struct_check(size, TOTALS_FIRST_SIZE, "profil_totals");
+	err = err ?: profil__enter(&guard);
 	if (err)
 		return err;
 	profil__fold(session);
 	profil__session_account(session);
-	*totals = (struct profil_totals){
+	known = (struct profil_totals){
 		.in_range = session->in_range,
 		.out_of_range = session->out_of_range + session->latest_out_of_range,
 		.lost = session->lost + session->latest_lost,
 		.period_ns = session->period_ns,
 		.cpu_ns = session->cpu_ns,
 	};
-	totals->ticks = totals->in_range + totals->out_of_range + totals->lost;
 	profil__leave(&guard);
+	known.ticks = known.in_range + known.out_of_range + known.lost;
+	profil__struct_write(totals, size, &known, sizeof(known));
 	return 0;
 }
 

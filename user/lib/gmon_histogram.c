@@ -52,7 +52,7 @@ static void take_totals(struct gmon_histogram *h, int sign)
 {
 	struct profil_totals totals;
 
-	if (profil_totals(h->session, &totals))
+	if (profil_read_totals(h->session, &totals, sizeof(totals)))
 		return;
 	h->lost += sign * totals.lost;
 	h->ticks += sign * totals.ticks;
@@ -87,7 +87,7 @@ static int start_session(struct gmon_histogram *h)
 		.bufsiz = h->cell_count * sizeof(unsigned short),
 		.scale = SCALE_OF_BYTES / h->cell_size,
 	};
-	int err = profil_attach(&h->session, 0, &region, 1, 0);
+	int err = profil_attach(&h->session, 0, &region, 1, sizeof(region), 0);
 
 	if (err)
 		h->session = NULL;

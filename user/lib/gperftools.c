@@ -15,6 +15,7 @@
 #include "lib/bytes.h"
 #include "lib/last_error.h"
 #include "lib/export.h"
+#include "lib/proc.h"
 #include "lib/samples.h"
 
 #define NS_PER_US 1000
@@ -75,13 +76,13 @@ static int add_counts(struct bytes *out, size_t width, const struct samples *sam
 static size_t word_width(pid_t pid)
 {
 	unsigned char ident[EI_NIDENT] = { 0 };
-	char path[40];
+	char path[PROC_PATH_SIZE];
 	ssize_t size;
 	int fd;
 
 	if (!pid)
 		return sizeof(void *);
-	profil__proc_path(path, sizeof(path), pid, "exe");
+	profil__proc_path(path, pid, "exe");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return sizeof(void *);
@@ -123,11 +124,11 @@ static int add_lines(struct bytes *out, const struct bytes *maps, const char *ex
 static int add_maps(struct bytes *out, const struct samples *samples)
 {
 	char executable[4096];
-	char path[40];
+	char path[PROC_PATH_SIZE];
 	ssize_t length;
 	int err;
 
-	profil__proc_path(path, sizeof(path), samples->pid, "exe");
+	profil__proc_path(path, samples->pid, "exe");
 	length = readlink(path, executable, sizeof(executable) - 1);
 	executable[length < 0 ? 0 : length] = '\0';
 	err = add_lines(out, &samples->maps, executable, true);

@@ -46,9 +46,11 @@ static void cut_deleted(char *path)
 static bool parse_line(struct text line, struct map *map)
 {
 	if (!take_number(&line, 16, &map->start) || !take(&line, "-") ||
-	    !take_number(&line, 16, &map->limit) || !take_blanks(&line) || !skip_word(&line) ||
-	    !take_number(&line, 16, &map->offset) || !take_blanks(&line) || !skip_word(&line) ||
-	    !take_number(&line, 10, &map->inode))
+	    !take_number(&line, 16, &map->limit) || !take_blanks(&line))
+		return false;
+	map->executable = line.end - line.at > 3 && line.at[2] == 'x';
+	if (!skip_word(&line) || !take_number(&line, 16, &map->offset) || !take_blanks(&line) ||
+	    !skip_word(&line) || !take_number(&line, 10, &map->inode))
 		return false;
 	take_blanks(&line);
 	take_path(&line, &map->path);

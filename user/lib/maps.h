@@ -2,6 +2,7 @@
 #ifndef PROFIL_LIB_MAPS_H
 #define PROFIL_LIB_MAPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,8 +13,9 @@ struct map {
 	uint64_t start, limit;
 	uint64_t offset; /* in the file */
 	uint64_t inode;	 /* 0: no file */
-	uint32_t image;	 /* the number of the first map of the same file */
-	char *path;	 /* in maps->text; "" when it has none */
+	bool executable;
+	uint32_t image; /* the number of the first map of the same file */
+	char *path;	/* in maps->text; "" when it has none */
 };
 
 /* In the order of addresses. Zero-initialised is none. */

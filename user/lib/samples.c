@@ -2,7 +2,6 @@
 #include "lib/samples.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,19 +10,12 @@
 #include "lib/backend.h"
 #include "lib/last_error.h"
 #include "lib/fold.h"
+#include "lib/proc.h"
 #include "lib/state.h"
 #include "lib/rate.h"
 #include "lib/session.h"
 
 #define CELL_SCALE (UINT64_C(1) << 17) /* of a cell for each byte */
-
-void profil__proc_path(char *path, size_t size, pid_t pid, const char *name)
-{
-	if (pid)
-		snprintf(path, size, "/proc/%d/%s", pid, name);
-	else
-		snprintf(path, size, "/proc/thread-self/%s", name);
-}
 
 /* --- Cells --- */
 
@@ -60,10 +52,8 @@ static void keep(struct samples *samples, const struct bytes *cells)
 static int take_maps(struct samples *samples, const struct bytes *earlier)
 {
 	struct bytes *maps = &samples->maps;
-	char path[40];
 
-	profil__proc_path(path, sizeof(path), samples->pid, "maps");
-	if (profil__bytes_read(maps, path) == -ENOMEM)
+	if (profil__proc_maps(maps, samples->pid) == -ENOMEM)
 		return -ENOMEM;
 	profil__error_clear();
 	return maps->size ? 0 : profil__bytes_add(maps, earlier->data, earlier->size);

@@ -41,7 +41,4 @@ int profil__samples_of_buffer(struct samples *samples, const unsigned short *buf
 			      size_t offset, unsigned int scale);
 void profil__samples_free(struct samples *samples);
 
-/* The path of a file in the process's directory in /proc. */
-void profil__proc_path(char *path, size_t size, pid_t pid, const char *name);
-
 #endif

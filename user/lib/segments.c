@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "lib/samples.h"
+#include "lib/proc.h"
 
 /* More than any real file has. */
 #define HEADERS_MAX 1024
@@ -252,9 +252,9 @@ static int read_mapped(struct image *image, pid_t pid, const struct map *map)
 /* In the process's own root, if that can be asked. */
 static void root_path(char *path, size_t size, pid_t pid, const struct map *map)
 {
-	char root[40];
+	char root[PROC_PATH_SIZE];
 
-	profil__proc_path(root, sizeof(root), pid, "root");
+	profil__proc_path(root, pid, "root");
 	if (!pid || access(root, F_OK))
 		*root = '\0';
 	snprintf(path, size, "%s%s", root, map->path);
