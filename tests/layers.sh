@@ -181,6 +181,22 @@ rule_subdirectories() {
 	done
 }
 
+# Layers in which no files include each other in a circle, where a .c and its .h are one.
+acyclic='util dcpi lib profile'
+
+rule_circles() {
+	local file header found layer
+
+	# That header is what programs include, and no part of profil.c.
+	includes "$1" '"' | grep -v ' lib/profil\.h$' | while read -r file header; do
+		find_header "$1" "$file" "$header"
+		layer_of "$file"
+		[[ " $acyclic " == *" $layer "* && $found == "user/$layer/"* ]] || continue
+		[ "${file%.*}" = "${found%.*}" ] || echo "${file%.*} ${found%.*}"
+	done | sort -u | tsort 2>&1 >/dev/null |
+		sed -nE 's|^tsort: (user/.*)|\1.c: is in a circle of includes|p'
+}
+
 rule_dcpi() {
 	# DCPI has a separate layer, because libprofil needs it as well.
 	includes "$1" '"' | grep -vE '^user/(dcpi|lib|format/dcpi)/' | grep ' dcpi/' |
@@ -282,6 +298,7 @@ check "includes point up" nothing rule_direction "$tree"
 check "only headers are included" nothing rule_headers_only "$tree"
 check "libbpf, perf events and elfutils have one place each" nothing rule_reserved "$tree"
 check "no subdirectory includes another: formats, views" nothing rule_subdirectories "$tree"
+check "no files include each other in a circle" nothing rule_circles "$tree"
 check "DCPI's parts are for two layers" nothing rule_dcpi "$tree"
 check "libprofil uses few directories" nothing rule_library "$tree"
 check "no command uses another" nothing rule_commands "$tree"
@@ -298,8 +315,8 @@ files "$tree" | grep -E '^(bpf|user)/' | (cd "$tree" && xargs -d '\n' cp --paren
 notices() {
 	local rule=$1 file=$2 before after only=
 
-	# The other rules need the other files, too.
-	[[ $rule == rule_commands ]] || only=$file
+	# These rules need the other files, too.
+	[[ $rule == rule_commands || $rule == rule_circles ]] || only=$file
 	before=$("$rule" "$copy" | grep -cF "$file:")
 	mkdir -p "$(dirname "$copy/$file")"
 	[ -f "$copy/$file" ] && cp "$copy/$file" "$work/saved"
@@ -346,6 +363,8 @@ check "a shared part that includes a format is noticed" \
 
 check "a format that includes DCPI's parts is noticed" \
 	notices rule_dcpi user/format/pprof/pprof_write.c '#include "dcpi/header.h"'
+check "a circle of includes is noticed" \
+	notices rule_circles user/lib/session.c '#include "lib/sessions.h"'
 check "a library that includes capture is noticed" \
 	notices rule_library user/lib/session.c '#include "capture/image.h"'
 

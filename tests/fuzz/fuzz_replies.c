@@ -145,7 +145,7 @@ static void count(struct profil_session *s)
 	require(s->fd >= 0 && state && s->cells, "what a session has that has started");
 	state->ticks++;
 	s->cells[CELLS - 1]++;
-	profil__backend_daemon.lives(s);
+	profil__backend_daemon.is_alive(s);
 	profil__backend_daemon.stop(s);
 	require(s->fd < 0, "it hangs up when it stops");
 	state->ticks++; /* it can still be read */

@@ -617,14 +617,14 @@ static void test_device_counts(void **state)
 	(void)state;
 	assert_int_equal(profil__session_make(&s, &region, 1, false), 0);
 	s->handle = cells;
-	profil__backend_kmod.fold(s);
-	profil__backend_kmod.fold(s);
+	profil__backend_kmod.update(s);
+	profil__backend_kmod.update(s);
 	assert_int_equal(s->counts[0], 5);
 	assert_int_equal(s->counts[1], 0xfffffffe);
 	assert_int_equal(s->in_range, 0x100000003);
 	cells[1] += 5;
 	cells[2] += 1;
-	profil__backend_kmod.fold(s);
+	profil__backend_kmod.update(s);
 	assert_int_equal(s->counts[0], 5);
 	assert_int_equal(s->counts[1], 0x100000003);
 	assert_int_equal(s->counts[2], 1);

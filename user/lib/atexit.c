@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * What atexit(3) and C++ call to have a function called at exit, in front of libc's: so that the
- * counts are up to date in each such function, whichever thread exits. Not in a static program,
- * where libc's cannot be replaced.
+ * Replaces __cxa_atexit(), by which atexit(3) and C++ register exit handlers, so that the counts
+ * are up to date in each of them, whichever thread calls exit(3). Not in a static program, where
+ * libc's cannot be replaced.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -26,8 +26,8 @@ EXPORT int __cxa_atexit(void (*function)(void *), void *argument, void *dso)
 	if (!in_libc)
 		return -1;
 	err = in_libc(function, argument, dso);
-	/* The last to be registered is the first to be called. */
+	/* Handlers run in the reverse order: ours before theirs. */
 	if (!err && profil__was_used())
-		in_libc(profil__fold_at_exit, NULL, &__dso_handle);
+		in_libc(profil__update_at_exit, NULL, &__dso_handle);
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* The sessions of the public interface. */
+/* The public functions of sessions. */
 #include "lib/profil.h"
 
 #include <errno.h>
@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/backend.h"
-#include "lib/last_error.h"
+#include "lib/backends.h"
 #include "lib/export.h"
-#include "lib/fold.h"
+#include "lib/last_error.h"
 #include "lib/proc.h"
 #include "lib/rate.h"
 #include "lib/session.h"
+#include "lib/sessions.h"
 #include "lib/state.h"
 #include "lib/struct_size.h"
 
@@ -50,8 +50,7 @@ static int make_session(struct profil_session **session, const struct profil_reg
 	if (err)
 		return err;
 	if (!count || count > MOST_REGIONS)
-		return profil__error(EINVAL, "%zu regions: 1 to %d are possible", count,
-				     MOST_REGIONS);
+		return profil__error(EINVAL, "%zu regions: must be 1 to %d", count, MOST_REGIONS);
 	copies = calloc(count, sizeof(*copies));
 	if (!copies)
 		return profil__error(ENOMEM, "out of memory");
@@ -62,7 +61,7 @@ static int make_session(struct profil_session **session, const struct profil_reg
 	return err;
 }
 
-/* For a file that is written when the process has ended. Without them it has fewer names. */
+/* For files that are written after the process has ended, which lack names if this fails. */
 static void keep_maps(struct profil_session *s)
 {
 	if (!s->pid)
@@ -108,8 +107,9 @@ EXPORT int profil_attach(struct profil_session **session, pid_t pid,
 	err = hz ? profil__rate_check(hz, "hz") : profil__rate(false, &hz);
 	if (err)
 		return err;
-	profil__backend_prepare(pid);
-	profil__be_there_at_exit();
+	if (!profil__is_borrowed())
+		profil__backends_prepare(pid);
+	profil__register_exit_hooks();
 	err = profil__enter(&guard);
 	if (err)
 		return err;
@@ -118,7 +118,7 @@ EXPORT int profil_attach(struct profil_session **session, pid_t pid,
 	return err;
 }
 
-/* --- Counts. The counts of a session are always written. --- */
+/* --- Counts, which can be read from start to free --- */
 
 EXPORT int profil_read(struct profil_session *session, size_t region, uint64_t *counts, size_t n)
 {
@@ -133,7 +133,7 @@ EXPORT int profil_read(struct profil_session *session, size_t region, uint64_t *
 	err = profil__enter(&guard);
 	if (err)
 		return err;
-	profil__fold(session);
+	profil__session_update(session);
 	of = &session->plan.regions[region];
 	memcpy(counts, session->counts + of->base,
 	       (n < of->cell_count ? n : of->cell_count) * sizeof(*counts));
@@ -153,7 +153,7 @@ EXPORT int profil_read_totals(struct profil_session *session, struct profil_tota
 	err = err ?: profil__enter(&guard);
 	if (err)
 		return err;
-	profil__fold(session);
+	profil__session_update(session);
 	profil__session_account(session);
 	known = (struct profil_totals){
 		.in_range = session->in_range,
@@ -168,7 +168,7 @@ EXPORT int profil_read_totals(struct profil_session *session, struct profil_tota
 	return 0;
 }
 
-/* --- The end --- */
+/* --- End --- */
 
 EXPORT int profil_detach(struct profil_session *session)
 {
@@ -196,9 +196,9 @@ EXPORT void profil_session_free(struct profil_session *session)
 	profil__leave(&guard);
 }
 
-/* --- The back end --- */
+/* --- Back end --- */
 
-/* Chooses one by counting in one cell. */
+/* Has a back end chosen, by a session of one cell that counts nothing. */
 static void try_backends(void)
 {
 	static unsigned short cell;
@@ -221,12 +221,13 @@ EXPORT const char *profil_backend(void)
 	const char *name;
 
 	profil__error_clear();
-	profil__backend_prepare(false);
+	if (!profil__is_borrowed())
+		profil__backends_prepare(false);
 	if (profil__enter(&guard))
 		return NULL;
-	if (!profil__backend_name())
+	if (!profil__backends_name())
 		try_backends();
-	name = profil__backend_name();
+	name = profil__backends_name();
 	profil__leave(&guard);
 	return name;
 }

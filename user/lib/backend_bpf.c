@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* eBPF in this process, by the module that lies beside the library. */
+/* eBPF in this process, by a module that is installed beside the library: bpf_module.h. */
 #include "lib/backend.h"
 
 #include <dlfcn.h>
@@ -41,7 +41,7 @@
 /* The library's own file, without symbolic links; "" when unknown. */
 static char library[PATH_MAX];
 
-/* When the library is loaded: its name may begin in a folder that the program leaves. */
+/* When the library is loaded: its path may be relative to a directory that the program leaves. */
 __attribute__((constructor)) static void locate(void)
 {
 	int code = errno;
@@ -55,7 +55,7 @@ __attribute__((constructor)) static void locate(void)
 
 /* --- The module --- */
 
-/* Whether nobody but root, or who could as well change the library, can have put it there. */
+/* Whether only root and the owner of the library can have written the file or directory. */
 static bool is_safe(const char *path, uid_t owner, mode_t type)
 {
 	struct stat status;
@@ -65,7 +65,7 @@ static bool is_safe(const char *path, uid_t owner, mode_t type)
 	       (status.st_uid == 0 || status.st_uid == owner);
 }
 
-/* The module's file. Returns 0 or a negative errno. */
+/* Sets `path` to the module's file. Returns 0 or a negative errno. */
 static int find_module(char *path, size_t size)
 {
 	struct stat status;
@@ -74,13 +74,13 @@ static int find_module(char *path, size_t size)
 
 	locate();
 	if (getauxval(AT_SECURE))
-		return profil__error(ENOTSUP, "no module is loaded into a program that has more "
-					      "privileges than its user");
+		return profil__error(ENOTSUP, "a program with more privileges than its user loads "
+					      "no module");
 	if (!*library || stat(library, &status))
-		return profil__error(ENOTSUP, "cannot tell where the library's file is");
+		return profil__error(ENOTSUP, "cannot find the library's file");
 	end = strrchr(library, '/');
 	if ((size_t)snprintf(path, size, "%.*s" MODULE, (int)(end - library), library) >= size)
-		return profil__error(ENAMETOOLONG, "the name of the module's file is too long");
+		return profil__error(ENAMETOOLONG, "the path of the module is too long");
 	if (access(path, F_OK))
 		return profil__system_error("%s", path);
 	safe = is_safe(path, status.st_uid, S_IFREG);
@@ -88,12 +88,15 @@ static int find_module(char *path, size_t size)
 	safe = safe && is_safe(path, status.st_uid, S_IFDIR);
 	path[strlen(path)] = '/';
 	if (!safe)
-		return profil__error(EPERM, "%s: others could have put it there", path);
+		return profil__error(EPERM,
+				     "%s: users other than root and the library's "
+				     "owner can write to it or its directory",
+				     path);
 	return 0;
 }
 
 static const struct bpf_module *module;
-static const char *why_not; /* it was not loaded, the first time */
+static const char *load_error; /* of the first attempt; NULL: none failed */
 
 static int load_module(void)
 {
@@ -116,7 +119,7 @@ static int load_module(void)
 	return 0;
 }
 
-/* libcap is not libc. */
+/* Without libcap: the library links libc alone. */
 static bool has_privileges(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -128,7 +131,7 @@ static bool has_privileges(void)
 
 /* --- The back end --- */
 
-/* It is another thread that will have to tell why. */
+/* Keeps the error for the service thread, which reports it in start. */
 static void bpf_prepare(void)
 {
 	const char *none = NULL;
@@ -137,12 +140,12 @@ static void bpf_prepare(void)
 	if (__atomic_load_n(&module, __ATOMIC_ACQUIRE) || !has_privileges() || !load_module())
 		return;
 	text = strdup(profil__error_text());
-	if (!__atomic_compare_exchange_n(&why_not, &none, text, false, __ATOMIC_ACQ_REL,
+	if (!__atomic_compare_exchange_n(&load_error, &none, text, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		free(text);
 }
 
-/* The memory is the module's; a forked child must neither have it nor free it. */
+/* The memory is the module's: a forked child must not count in it. */
 static int keep_from_children(struct profil_session *s)
 {
 	size_t pages = profil_pages(s->plan.range_count, s->plan.cell_count);
@@ -153,16 +156,16 @@ static int keep_from_children(struct profil_session *s)
 }
 
 /*
- * A forked child counts by the program and the clocks of its parent. What it takes for that lies in
- * a socket, which the thread that forks has open meanwhile: the other descriptors are not the
- * program's, so that the child has none of them.
+ * A forked child counts by the BPF program and the clocks of its parent, whose descriptors are in
+ * the service thread's table, which the child does not inherit. So the service thread sends them
+ * through a socket pair, which the thread that forks has open meanwhile.
  */
 static struct {
-	int in, out; /* -1: none */
-} heritage = { -1, -1 };
+	int in, out; /* -1: closed */
+} fork_socket = { -1, -1 };
 
-/* A descriptor of the program's, in the live thread: -1 when it cannot be had. */
-static int take_over(int fd)
+/* In the service thread: returns a copy of a descriptor of the program, or -1. */
+static int copy_descriptor(int fd)
 {
 	int process = syscall(SYS_pidfd_open, getpid(), 0), copy;
 
@@ -175,7 +178,7 @@ static int take_over(int fd)
 
 static int share(struct profil_session *s)
 {
-	int fd = take_over(heritage.in), err;
+	int fd = copy_descriptor(fork_socket.in), err;
 
 	(void)s;
 	if (fd < 0)
@@ -185,7 +188,7 @@ static int share(struct profil_session *s)
 	return err;
 }
 
-static void close_heritage(int *fd)
+static void close_fork_socket(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -194,23 +197,23 @@ static void close_heritage(int *fd)
 
 static void bpf_after_fork(void)
 {
-	close_heritage(&heritage.in);
-	close_heritage(&heritage.out);
+	close_fork_socket(&fork_socket.in);
+	close_fork_socket(&fork_socket.out);
 }
 
-/* If it does not work, the child has a program and clocks of its own. */
+/* If this fails, the child loads a BPF program and opens clocks of its own. */
 static void bpf_before_fork(struct profil_session *s)
 {
 	int ends[2];
 
-	if (heritage.out >= 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+	if (fork_socket.out >= 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return;
-	heritage.in = ends[0];
-	heritage.out = ends[1];
-	if (profil__live_call(share, s))
+	fork_socket.in = ends[0];
+	fork_socket.out = ends[1];
+	if (profil__service_call(share, s))
 		bpf_after_fork();
 	else
-		close_heritage(&heritage.in);
+		close_fork_socket(&fork_socket.in);
 	profil__error_clear();
 }
 
@@ -229,12 +232,12 @@ static int start(struct profil_session *s)
 {
 	const struct bpf_request request = {
 		.pid = s->pid ? s->pid : getpid(),
-		.except = s->pid ? 0 : profil__live_tid(),
+		.except = s->pid ? 0 : profil__service_tid(),
 		.frequency = s->hz,
 		.ranges = s->plan.ranges,
 		.range_count = s->plan.range_count,
 		.cell_count = s->plan.cell_count,
-		.inherited = heritage.out < 0 ? -1 : take_over(heritage.out),
+		.inherited = fork_socket.out < 0 ? -1 : copy_descriptor(fork_socket.out),
 	};
 	struct bpf_counts counts;
 	char why[ERROR_SIZE];
@@ -260,9 +263,9 @@ static int start(struct profil_session *s)
 static int bpf_start(struct profil_session *s)
 {
 	if (!has_privileges())
-		return profil__error(EPERM, "it takes CAP_BPF and CAP_PERFMON");
+		return profil__error(EPERM, "CAP_BPF and CAP_PERFMON are needed");
 	if (!module)
-		return profil__error(ENOTSUP, "%s", why_not ? why_not : "no module");
+		return profil__error(ENOTSUP, "%s", load_error ? load_error : "no module");
 	return start(s);
 }
 

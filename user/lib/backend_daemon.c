@@ -17,10 +17,11 @@
 #include "lib/protocol.h"
 #include "lib/session.h"
 
-/* A daemon that hangs must not hang the program; on a busy machine an answer takes seconds. */
+/* A profild that hangs must not block the program for ever; a busy machine's reply takes seconds.
+ */
 #define TIMEOUT_S 10
 
-/* The state of a session begins the pages that it shares with the kernel. */
+/* The size of the memory that is shared with the kernel, from s->state on. */
 static size_t shared_size(const struct profil_session *s)
 {
 	return profil_pages(s->plan.range_count, s->plan.cell_count) * PROFIL_PAGE_BYTES;
@@ -35,11 +36,11 @@ static int connect_to(const char *path)
 	int fd, err;
 
 	if (strlen(path) >= sizeof(address.sun_path))
-		return profil__error(ENAMETOOLONG, "the name of profild's socket is too long");
+		return profil__error(ENAMETOOLONG, "the path of profild's socket is too long");
 	strcpy(address.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return profil__system_error("cannot make a socket");
+		return profil__system_error("cannot create a socket");
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
@@ -49,7 +50,7 @@ static int connect_to(const char *path)
 	return err;
 }
 
-/* The descriptor that came with a message, or -1. More than one are closed by the kernel. */
+/* Returns the descriptor that came with a message, or -1. The kernel closes further ones. */
 static int take_descriptor(struct msghdr *message)
 {
 	struct cmsghdr *control = CMSG_FIRSTHDR(message);
@@ -60,7 +61,7 @@ static int take_descriptor(struct msghdr *message)
 	return fd;
 }
 
-/* What profild says goes to a terminal, perhaps. */
+/* The message may go to a terminal. */
 static void make_printable(char *text)
 {
 	for (; *text; text++)
@@ -69,8 +70,8 @@ static void make_printable(char *text)
 }
 
 /*
- * A reply, and the descriptor with it (-1: none), which is the caller's only when it returns 0.
- * *period_ns: what the reply says.
+ * Receives a reply. On success *map is the descriptor that came with it, which the caller closes
+ * (-1: none), and *period_ns the reply's. Returns 0, the reply's error, or another negative errno.
  */
 static int receive(int fd, int *map, uint64_t *period_ns)
 {
@@ -86,20 +87,21 @@ static int receive(int fd, int *map, uint64_t *period_ns)
 	ssize_t size;
 	int err = 0;
 
-	/* With a timeout, Linux interrupts it when the process is stopped and goes on, too. */
+	/* With a timeout, Linux interrupts recvmsg(2) also when the process is stopped and
+	 * continued. */
 	do
 		size = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
 	while (size < 0 && errno == EINTR);
 	if (size < 0 && errno == EAGAIN)
-		return profil__error(ETIMEDOUT, "profild does not answer");
+		return profil__error(ETIMEDOUT, "profild does not reply");
 	if (size < 0)
-		return profil__system_error("no answer from profild");
+		return profil__system_error("no reply from profild");
 	*map = take_descriptor(&message);
 	if (size == 0)
 		err = profil__error(EPIPE, "profild hung up");
 	else if (size != sizeof(reply) || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
 		 reply.version != PROFILD_VERSION || reply.error < 0)
-		err = profil__error(EPROTO, "profild speaks another protocol");
+		err = profil__error(EPROTO, "profild has another version of the protocol");
 	else if (reply.error) {
 		reply.message[sizeof(reply.message) - 1] = '\0';
 		make_printable(reply.message);
@@ -111,7 +113,7 @@ static int receive(int fd, int *map, uint64_t *period_ns)
 	return err;
 }
 
-/* A reply that has no descriptor. */
+/* Receives a reply that must not have a descriptor. */
 static int receive_plain(int fd)
 {
 	uint64_t period_ns;
@@ -120,7 +122,7 @@ static int receive_plain(int fd)
 	if (err || map < 0)
 		return err;
 	close(map);
-	return profil__error(EPROTO, "profild sent what nobody asked for");
+	return profil__error(EPROTO, "unexpected message from profild");
 }
 
 static int send_request(int fd, const struct profild_request *request,
@@ -133,7 +135,7 @@ static int send_request(int fd, const struct profild_request *request,
 	const struct msghdr message = { .msg_iov = data, .msg_iovlen = 2 };
 
 	if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
-		return profil__system_error("cannot ask profild");
+		return profil__system_error("cannot send a request to profild");
 	return 0;
 }
 
@@ -148,8 +150,8 @@ static int ask(int fd, uint32_t type)
 /* --- The map --- */
 
 /*
- * Memory that somebody could take away from us, like a file's, is none to count in: touching it
- * would be SIGBUS.
+ * Maps the pages of a BPF map. Refuses other descriptors: a file could be truncated by its owner,
+ * so that reading it raises SIGBUS.
  */
 static void *map(int fd, size_t size)
 {
@@ -173,7 +175,7 @@ static void *map(int fd, size_t size)
 	return NULL;
 }
 
-/* All that profild gives, of which nothing may be taken on trust. */
+/* Takes the map and the period that profild sent; they are not trusted. */
 static int take_counts(struct profil_session *s, int fd, uint64_t period_ns)
 {
 	if (fd < 0)
@@ -182,7 +184,7 @@ static int take_counts(struct profil_session *s, int fd, uint64_t period_ns)
 		return profil__error(EPROTO, "profild sent no period");
 	s->state = map(fd, shared_size(s));
 	if (!s->state)
-		return profil__error(EPROTO, "profild sent a map that cannot be used");
+		return profil__error(EPROTO, "profild sent a map that cannot be mapped");
 	s->cells = (uint64_t *)((char *)s->state +
 				profil_first_page(s->plan.range_count) * PROFIL_PAGE_BYTES);
 	s->period_ns = period_ns;
@@ -197,14 +199,14 @@ static int start_session(struct profil_session *s)
 		.version = PROFILD_VERSION,
 		.type = PROFILD_START,
 		.frequency = s->hz,
-		.except = profil__live_tid(),
+		.except = profil__service_tid(),
 		.range_count = s->plan.range_count,
 		.cell_count = s->plan.cell_count,
 	};
 	uint64_t period_ns;
 	int fd, err;
 
-	err = receive_plain(s->fd); /* profild speaks first */
+	err = receive_plain(s->fd); /* profild replies to the connection first */
 	err = err ?: send_request(s->fd, &request, s->plan.ranges);
 	err = err ?: receive(s->fd, &fd, &period_ns);
 	if (err)
@@ -235,8 +237,9 @@ static int daemon_start(struct profil_session *s)
 	return err;
 }
 
-/* It says nothing unasked: what can be read now is that it hung up. */
-static bool daemon_lives(const struct profil_session *s)
+/* profild sends nothing without a request, so that there is something to read only once it hung up.
+ */
+static bool daemon_is_alive(const struct profil_session *s)
 {
 	char byte;
 
@@ -257,7 +260,7 @@ static void daemon_release(struct profil_session *s)
 const struct backend profil__backend_daemon = {
 	.name = "daemon",
 	.start = daemon_start,
-	.lives = daemon_lives,
+	.is_alive = daemon_is_alive,
 	.stop = daemon_stop,
 	.release = daemon_release,
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * The kernel module, which counts in the memory of the process itself: kmod/device.h. A buffer is
- * the caller's; for a session's counts it is memory of the library's, in 32-bit cells that are the
- * low halves of the counts.
+ * The kernel module, which counts in the memory of the process itself: kmod/device.h. It counts in
+ * the caller's buffers; for a session, in memory of the library, whose 32-bit cells are the low
+ * halves of the session's counts.
  *
- * No descriptor is kept: the program might close it, and open something else under its number. A
- * program that cannot open the device any more is turned off all the same, when memory that the
- * module was given for a buffer is unmapped.
+ * No descriptor is kept open, as the program might close it and open something else under its
+ * number. Profiling can be turned off even if the device cannot be opened any more: the module
+ * stops when memory is unmapped that it was given as a buffer.
  */
 #include "lib/backend.h"
 
@@ -24,7 +24,7 @@
 
 #define PARAMETERS "/sys/module/profil/parameters/"
 
-/* The last session that was begun: the module has one request for each process. */
+/* The session that started last: the module has one request for each process. */
 static const struct profil_session *counting;
 
 /* --- The device --- */
@@ -49,8 +49,8 @@ static int query(struct profil_device_query *answer)
 	return ask(PROFIL_IOC_QUERY, answer);
 }
 
-/* It cannot be used. */
-static int tell_why(void)
+/* Sets profil__error() for an errno of the device. Returns a negative errno. */
+static int device_error(void)
 {
 	switch (errno) {
 	case ENOENT:
@@ -63,39 +63,40 @@ static int tell_why(void)
 				     ": permission denied: its mode is 0666 by default");
 	case EPERM:
 		return profil__error(EPERM, PROFIL_DEVICE
-				     ": not permitted: a container wants --device " PROFIL_DEVICE);
+				     ": not permitted: a container needs --device " PROFIL_DEVICE);
 	case ENOTTY:
 	case EINVAL:
 	case E2BIG:
-		return profil__error(ENOTSUP, PROFIL_DEVICE " is not that of this libprofil: take "
-							    "both from one release");
+		return profil__error(ENOTSUP,
+				     PROFIL_DEVICE " is of another version than libprofil: "
+						   "install both from one release");
 	default:
 		return profil__system_error("cannot use " PROFIL_DEVICE);
 	}
 }
 
-/* Whether the module is there, and would do what the session wants. */
+/* Whether the module is loaded and can count for the session. Returns 0 or a negative errno. */
 static int check(const struct profil_session *s)
 {
 	struct profil_device_query answer;
 
 	if (query(&answer))
-		return tell_why();
+		return device_error();
 	if (answer.version != PROFIL_DEVICE_VERSION)
 		return profil__error(ENOTSUP,
-				     PROFIL_DEVICE " has version %u, libprofil knows %u: take both "
-						   "from one release",
+				     PROFIL_DEVICE " has version %u, libprofil needs %u: install "
+						   "both from one release",
 				     answer.version, PROFIL_DEVICE_VERSION);
 	if (answer.flags & PROFIL_ON)
-		return profil__error(EBUSY, "profil.ko counts for the process already, and does so "
-					    "in one way at a time");
+		return profil__error(EBUSY, "profil.ko counts for the process already: one "
+					    "session or profil() at a time");
 	if (s->hz > answer.max_hz)
 		return profil__error(EINVAL,
 				     "%u ticks per second: root allows %u in " PARAMETERS "max_hz",
 				     s->hz, answer.max_hz);
 	if (s->plan.range_count >= answer.max_regions)
 		return profil__error(EINVAL,
-				     "%zu regions and one of libprofil's: root allows %u "
+				     "%zu regions, and one of libprofil: root allows %u "
 				     "in " PARAMETERS "max_regions",
 				     s->plan.range_count, answer.max_regions);
 	return 0;
@@ -114,7 +115,7 @@ static int make_memory(struct profil_session *s)
 	return 0;
 }
 
-/* Here it goes off at the latest. */
+/* The module stops here at the latest. */
 static void kmod_release(struct profil_session *s)
 {
 	if (s->handle)
@@ -149,7 +150,7 @@ static void take_counts(struct profil_session *s)
 	}
 }
 
-static void kmod_fold(struct profil_session *s)
+static void kmod_update(struct profil_session *s)
 {
 	if (!s->counts)
 		return;
@@ -157,7 +158,7 @@ static void kmod_fold(struct profil_session *s)
 	take_counts(s);
 }
 
-/* The child has a copy of the cells. */
+/* The child inherits a copy of the cells, but not the module's totals. */
 static void kmod_before_fork(struct profil_session *s)
 {
 	if (s->counts)
@@ -166,7 +167,7 @@ static void kmod_before_fork(struct profil_session *s)
 
 /* --- The back end --- */
 
-/* A buffer that no memory can be at is one that cannot be written: off at once, without a word. */
+/* EFAULT: a buffer outside of user space cannot be written, which turns profiling off silently. */
 static int set(const struct profil_session *s)
 {
 	struct device_regions made;
@@ -179,7 +180,7 @@ static int set(const struct profil_session *s)
 	request.region_count = made.count;
 	request.regions = (uintptr_t)made.regions;
 	if (ask(PROFIL_IOC_SET, &request) && errno != EFAULT)
-		err = tell_why();
+		err = device_error();
 	free(made.regions);
 	return err;
 }
@@ -203,12 +204,13 @@ static int kmod_start(struct profil_session *s)
 	return err || s->trial ? err : start(s);
 }
 
-/* The totals are told while it is on. If it went off by itself, another may be on now. */
+/* The totals can be read while it is on. If it went off by itself, another session may be on now.
+ */
 static void kmod_stop(struct profil_session *s)
 {
 	if (counting != s)
 		return;
-	kmod_fold(s);
+	kmod_update(s);
 	ask(PROFIL_IOC_OFF, NULL);
 	counting = NULL;
 }
@@ -219,7 +221,7 @@ const struct backend profil__backend_kmod = {
 	.inherited = true,
 	.single = true,
 	.start = kmod_start,
-	.fold = kmod_fold,
+	.update = kmod_update,
 	.before_fork = kmod_before_fork,
 	.stop = kmod_stop,
 	.release = kmod_release,

@@ -6,17 +6,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "lib/backend.h"
 #include "lib/count.h"
 #include "lib/last_error.h"
 #include "lib/session.h"
 
-/* Cells that are read and written by one system call. */
+/* How many cells one system call reads or writes. */
 #define BATCH 64
 
 /*
- * Cells of the caller's and what is to be added. They are read and written by the kernel, on our
- * behalf: what is not there any more is an error then, and no signal.
+ * Cells in the caller's buffers, and what is to be added to them. The kernel reads and writes them
+ * for us, so that an unmapped buffer is an error and no signal.
  */
 struct batch {
 	size_t limit, count;
@@ -25,7 +24,7 @@ struct batch {
 	uint64_t counts[BATCH];
 };
 
-/* Adds to the cells as they are in `values`. */
+/* Adds to the values of the cells. */
 static void add(const struct batch *batch, void *values)
 {
 	uint16_t *narrow = values;
@@ -43,7 +42,7 @@ static int flush(struct batch *batch)
 	uint32_t values[BATCH];
 	struct iovec local = { .iov_base = values, .iov_len = batch->count * batch->width };
 	ssize_t size = local.iov_len;
-	pid_t self = syscall(SYS_gettid); /* of the process the first thread may be gone */
+	pid_t self = syscall(SYS_gettid); /* not the PID: the first thread may have ended */
 
 	if (!batch->count)
 		return 0;
@@ -69,7 +68,7 @@ static int add_to_buffer(struct batch *batch, const struct plan *plan, uint32_t 
 	return batch->count == batch->limit ? flush(batch) : 0;
 }
 
-/* The cells from first to before end. */
+/* Moves the counts of the cells [first, end). */
 static int fold_cells(struct profil_session *s, struct batch *batch, uint32_t first, uint32_t end)
 {
 	int err = 0;
@@ -90,7 +89,7 @@ static int fold_cells(struct profil_session *s, struct batch *batch, uint32_t fi
 	return err;
 }
 
-/* The cells that a word of dirty bits stands for. */
+/* Moves the counts of the cells that a word of dirty bits stands for. */
 static int fold_word(struct profil_session *s, struct batch *batch, unsigned int word)
 {
 	unsigned int shift = s->state->dirty_shift & 31;
@@ -110,7 +109,7 @@ static int fold_word(struct profil_session *s, struct batch *batch, unsigned int
 	return err;
 }
 
-/* Regions that share memory: one cell at a time, so that none is read before it was written. */
+/* If buffers overlap: one cell at a time, so that none is read before the last write to it. */
 static size_t batch_limit(const struct plan *plan)
 {
 	return plan->buffers_overlap ? 1 : BATCH;
@@ -121,8 +120,6 @@ int profil__fold(struct profil_session *s)
 	struct batch batch = { .limit = batch_limit(&s->plan), .width = s->plan.wide ? 4 : 2 };
 	int err = 0;
 
-	if (s->attached && s->backend->fold)
-		s->backend->fold(s);
 	if (!s->state)
 		return 0;
 	for (unsigned int word = 0; word < PROFIL_DIRTY_WORDS && !err; word++)

@@ -7,16 +7,19 @@
 struct profil_session;
 
 /*
- * Takes what was counted since the last time out of the kernel's cells, and adds it to the cells of
- * the caller's buffers (modulo their width) or to the session's counts. Returns 0, or -EFAULT when
- * a buffer cannot be written.
+ * Moves the counts from the cells that are shared with the kernel to the caller's buffers (modulo
+ * the width of their cells) or to the session's counts. Returns 0, or -EFAULT when a buffer cannot
+ * be written.
  */
 int profil__fold(struct profil_session *s);
 
-/* Whether there is anything to take: not before the next tick that is counted in a cell. */
+/* Whether there are counts to move. */
 bool profil__fold_pending(const struct profil_session *s);
 
-/* Whether the kernel lets us write to buffers in this way. Returns 0 or a negative errno. */
+/*
+ * Whether process_vm_writev(2), which buffers are written by, is permitted. Returns 0 or a negative
+ * errno with profil__error() set.
+ */
 int profil__fold_check(void);
 
 #endif

@@ -6,27 +6,22 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "lib/backend.h"
-#include "lib/last_error.h"
+#include "lib/backends.h"
 #include "lib/export.h"
-#include "lib/state.h"
+#include "lib/last_error.h"
 #include "lib/rate.h"
+#include "lib/samples.h"
 #include "lib/session.h"
-
-#define NS_PER_S UINT64_C(1000000000)
+#include "lib/sessions.h"
+#include "lib/state.h"
+#include "util/clock.h"
 
 #define ALL_SPROFIL_FLAGS (PROF_USHORT | PROF_UINT | PROF_FAST)
 
-/* The histogram of the process: profil() has no handle for it. */
+/* The session of profil() and sprofil(), which have no handle for it. NULL: off. */
 static struct profil_session *current;
 
-/* How profil() or sprofil() counted last; 0: it has not. */
-static struct {
-	uint64_t period_ns;
-	uint64_t start_ns;
-} latest;
-
-/* Both scales stand for off: profil(2), NOTICES. */
+/* Scale 1 turns profiling off, too: profil(2), NOTICES. */
 static bool is_off(size_t bufsiz, unsigned long scale)
 {
 	return bufsiz == 0 || scale <= 1;
@@ -41,7 +36,10 @@ static void turn_off(void)
 	current = NULL;
 }
 
-/* With the lock. What was on goes on when this fails for want of a sensible request. */
+/*
+ * With the lock. If the request cannot be met whatever the back end is, what was on stays on; if
+ * the back end fails, profiling is off.
+ */
 static int replace(const struct region *regions, size_t count, bool wide, unsigned int hz)
 {
 	struct profil_session *s = NULL;
@@ -52,7 +50,7 @@ static int replace(const struct region *regions, size_t count, bool wide, unsign
 	if (err)
 		return err;
 	turn_off();
-	if (!s || !s->plan.range_count) { /* no tick can be counted */
+	if (!s || !s->plan.range_count) { /* no address can be counted */
 		if (s)
 			profil__session_free(s);
 		return 0;
@@ -64,27 +62,11 @@ static int replace(const struct region *regions, size_t count, bool wide, unsign
 		return err;
 	}
 	current = s;
-	latest.period_ns = s->period_ns;
-	latest.start_ns = s->start_ns;
+	profil__samples_note_profil(s->period_ns, s->start_ns);
 	return 0;
 }
 
-int profil__latest(uint64_t *period_ns, uint64_t *start_ns)
-{
-	unsigned int hz;
-	int err = 0;
-
-	*period_ns = latest.period_ns;
-	*start_ns = latest.start_ns;
-	if (!*period_ns) {
-		*start_ns = profil__wall_ns();
-		err = profil__rate(false, &hz);
-		*period_ns = err ? 0 : NS_PER_S / hz;
-	}
-	return err;
-}
-
-/* *period_ns becomes that of the clock, if it is on then. */
+/* Sets *period_ns if profiling is on afterwards. */
 static int set(const struct region *regions, size_t count, bool wide, unsigned int hz,
 	       uint64_t *period_ns)
 {
@@ -92,8 +74,9 @@ static int set(const struct region *regions, size_t count, bool wide, unsigned i
 	int err;
 
 	if (count) {
-		profil__backend_prepare(false);
-		profil__be_there_at_exit();
+		if (!profil__is_borrowed())
+			profil__backends_prepare(false);
+		profil__register_exit_hooks();
 	}
 	err = profil__enter(&guard);
 	if (err)
@@ -105,7 +88,7 @@ static int set(const struct region *regions, size_t count, bool wide, unsigned i
 	return err;
 }
 
-/* What both functions return. */
+/* The return value of both functions. */
 static int result(int err)
 {
 	if (!err)
@@ -116,7 +99,7 @@ static int result(int err)
 
 EXPORT int profil(unsigned short *buffer, size_t bufsiz, size_t offset, unsigned int scale)
 {
-	/* <unistd.h> says that it is never NULL, and the compiler would leave out the test. */
+	/* <unistd.h> declares it as never NULL, so that the compiler would drop the test. */
 	void *volatile hidden = buffer;
 	const struct region region = {
 		.offset = offset,
@@ -134,13 +117,13 @@ EXPORT int profil(unsigned short *buffer, size_t bufsiz, size_t offset, unsigned
 	return result(err ?: set(&region, on, false, hz, &period_ns));
 }
 
-/* The entry whose first cell takes the ticks that no region has. */
+/* Whether the entry's first cell counts the ticks that are in no other region. */
 static bool is_overflow(const struct prof *entry)
 {
 	return entry->pr_off == 0 && entry->pr_scale == 2;
 }
 
-/* Adds the region of an entry, if it has one, to those that there are. */
+/* Adds the region of an entry, unless it counts nothing. Returns the new number of regions. */
 static size_t add_region(struct region *regions, size_t count, const struct prof *entry, bool wide)
 {
 	size_t bufsiz = entry->pr_size, cell = wide ? 4 : 2;
@@ -158,7 +141,7 @@ static size_t add_region(struct region *regions, size_t count, const struct prof
 	return count + 1;
 }
 
-/* The overflow region has all addresses, so it comes last, wherever it stands. */
+/* The overflow region has all addresses, so it comes last, whatever its place in the array. */
 static int set_entries(const struct prof *entries, size_t count, unsigned int flags,
 		       uint64_t *period_ns)
 {
@@ -176,7 +159,7 @@ static int set_entries(const struct prof *entries, size_t count, unsigned int fl
 	for (size_t i = 0; i < count; i++)
 		if (is_overflow(&entries[i]))
 			region_count = add_region(regions, region_count, &entries[i], wide);
-	err = region_count ? profil__rate(flags & PROF_FAST, &hz) : 0; /* else it is turned off */
+	err = region_count ? profil__rate(flags & PROF_FAST, &hz) : 0; /* 0: turns it off */
 	err = err ?: set(regions, region_count, wide, hz, period_ns);
 	free(regions);
 	return err;
@@ -185,13 +168,12 @@ static int set_entries(const struct prof *entries, size_t count, unsigned int fl
 static int check_entries(const struct prof *entries, int count, unsigned int flags)
 {
 	if (flags & ~ALL_SPROFIL_FLAGS)
-		return profil__error(EINVAL, "flags of sprofil() that are not known: %#x", flags);
+		return profil__error(EINVAL, "unknown flags of sprofil(): %#x", flags);
 	if (count < 0 || count > MOST_REGIONS)
-		return profil__error(EINVAL, "%d regions: 0 to %d are possible", count,
-				     MOST_REGIONS);
+		return profil__error(EINVAL, "%d regions: must be 0 to %d", count, MOST_REGIONS);
 	for (int i = 0; i < count; i++)
 		if (entries[i].pr_scale > UINT_MAX)
-			return profil__error(EINVAL, "scale %#lx: at most 32 bits are possible",
+			return profil__error(EINVAL, "scale %#lx: must fit into 32 bits",
 					     entries[i].pr_scale);
 	return 0;
 }

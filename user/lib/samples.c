@@ -8,18 +8,20 @@
 
 #include "bpf/cell.h"
 #include "lib/backend.h"
+#include "lib/backends.h"
 #include "lib/last_error.h"
-#include "lib/fold.h"
 #include "lib/proc.h"
-#include "lib/state.h"
 #include "lib/rate.h"
 #include "lib/session.h"
+#include "lib/sessions.h"
+#include "lib/state.h"
+#include "util/clock.h"
 
-#define CELL_SCALE (UINT64_C(1) << 17) /* of a cell for each byte */
+#define BYTE_SCALE (UINT64_C(1) << 17) /* the scale at which a cell stands for one byte */
 
 /* --- Cells --- */
 
-/* The address that a cell begins with. */
+/* Returns the first address of a cell. */
 static uint64_t cell_address(const struct region *region, uint32_t cell)
 {
 	return region->offset + (cell ? cell_last_delta(cell, region->scale) + 1 : 0);
@@ -31,7 +33,7 @@ static int add_cell(struct bytes *samples, const struct region *region, uint32_t
 	const struct sample sample = {
 		.address = cell_address(region, cell),
 		.count = count,
-		.bucket = (CELL_SCALE + region->scale / 2) / region->scale,
+		.bucket = (BYTE_SCALE + region->scale / 2) / region->scale,
 	};
 
 	return profil__bytes_add(samples, &sample, sizeof(sample));
@@ -46,8 +48,8 @@ static void keep(struct samples *samples, const struct bytes *cells)
 /* --- The process --- */
 
 /*
- * The mappings of a process that has ended are those that it had when counting began. None at all
- * is no failure: its addresses are written all the same.
+ * Takes the current mappings of the process, or `earlier` ones if it has ended. Without any, the
+ * file still gets the addresses.
  */
 static int take_maps(struct samples *samples, const struct bytes *earlier)
 {
@@ -67,7 +69,7 @@ static int take_session(struct samples *samples, struct profil_session *s)
 	struct bytes cells = { 0 };
 	int err = 0;
 
-	profil__fold(s);
+	profil__session_update(s);
 	for (size_t i = 0; i < s->plan.region_count && !err; i++) {
 		const struct region *region = &s->plan.regions[i];
 		const uint64_t *counts = s->counts + region->base;
@@ -104,18 +106,47 @@ int profil__samples_of_session(struct samples *samples, struct profil_session *s
 
 /* --- Buffers --- */
 
+/* Of the last profil() or sprofil() that turned profiling on; 0: none did. */
+static struct {
+	uint64_t period_ns;
+	uint64_t start_ns;
+} latest;
+
+void profil__samples_note_profil(uint64_t period_ns, uint64_t start_ns)
+{
+	latest.period_ns = period_ns;
+	latest.start_ns = start_ns;
+}
+
+/* With the lock. A program may have filled the buffer without profil(): then the usual rate, and
+ * now. */
+static int take_latest(struct samples *samples)
+{
+	unsigned int hz;
+	int err;
+
+	samples->period_ns = latest.period_ns;
+	samples->start_ns = latest.start_ns;
+	if (latest.period_ns)
+		return 0;
+	err = profil__rate(false, &hz);
+	samples->start_ns = clock_ns(CLOCK_REALTIME);
+	samples->period_ns = err ? 0 : NS_PER_S / hz;
+	return err;
+}
+
 /* With the lock. */
 static int take_buffer(struct samples *samples, const struct region *region)
 {
 	const unsigned short *buffer = (const unsigned short *)region->buffer;
-	const char *backend = profil__backend_name();
+	const char *backend = profil__backends_name();
 	struct bytes cells = { 0 };
 	struct plan plan;
 	int err = profil__plan_make(&plan, region, 1, false);
 
 	if (err)
 		return err;
-	profil__sessions_fold();
+	profil__sessions_update();
 	for (uint32_t cell = 0; cell < plan.regions[0].cell_count && !err; cell++) {
 		unsigned short count = __atomic_load_n(&buffer[cell], __ATOMIC_RELAXED);
 
@@ -138,13 +169,13 @@ int profil__samples_of_buffer(struct samples *samples, const unsigned short *buf
 
 	*samples = (struct samples){ 0 };
 	if (!buffer || bufsiz < sizeof(*buffer) || scale < 2)
-		return profil__error(
-			EINVAL, "a buffer of %zu bytes with scale %#x: profil() counts in none",
-			buffer ? bufsiz : 0, scale);
+		return profil__error(EINVAL,
+				     "a buffer of %zu bytes with scale %#x: profil() would be off",
+				     buffer ? bufsiz : 0, scale);
 	err = profil__enter(&guard);
 	if (err)
 		return err;
-	err = profil__latest(&samples->period_ns, &samples->start_ns);
+	err = take_latest(samples);
 	err = err ?: take_buffer(samples, &region);
 	profil__leave(&guard);
 	return err ?: take_maps(samples, &none);

@@ -11,34 +11,37 @@
 
 struct profil_session;
 
-/* A cell that is not 0. */
+/* A cell whose count is not 0. */
 struct sample {
-	uint64_t address; /* that it begins with */
+	uint64_t address; /* the first one of the cell */
 	uint64_t count;
-	uint64_t bucket; /* the bytes of program that it has, rounded */
+	uint64_t bucket; /* the bytes of code of the cell, rounded */
 };
 
-/* What a file is written from: counts as they were at one moment. */
+/* The counts of one moment, to be written to a file. */
 struct samples {
 	struct sample *all; /* in the order of the cells */
 	size_t count;
 	pid_t pid;	    /* 0: this process */
 	uint64_t period_ns; /* of CPU time between two ticks */
 	uint64_t start_ns;  /* when counting began, since 1970 */
-	bool is_tick;	    /* counted by the kernel's timer tick, else by a clock of the CPU */
-	/* Of sessions, which account for all ticks. */
+	bool is_tick;	    /* by the kernel's timer tick, else by a CPU clock */
+	/* Of sessions only: what became of the other ticks. */
 	bool accounted;
 	uint64_t out_of_range, lost;
-	struct bytes maps; /* /proc/PID/maps, of this moment or an earlier one; may be empty */
+	struct bytes maps; /* /proc/PID/maps, current or that of profil_attach(); may be empty */
 };
 
 /*
- * Takes them from a session, or from a buffer that profil() was called for. Free them in any case.
- * Return 0 or a negative errno with profil__error() set.
+ * Takes the samples of a session, or of a buffer of profil(). Return 0 or a negative errno with
+ * profil__error() set; in any case the caller frees *samples by profil__samples_free().
  */
 int profil__samples_of_session(struct samples *samples, struct profil_session *session);
 int profil__samples_of_buffer(struct samples *samples, const unsigned short *buffer, size_t bufsiz,
 			      size_t offset, unsigned int scale);
+/* profil() or sprofil() has turned profiling on: for files of its buffers. With the lock. */
+void profil__samples_note_profil(uint64_t period_ns, uint64_t start_ns);
+
 void profil__samples_free(struct samples *samples);
 
 #endif

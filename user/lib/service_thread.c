@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "lib/last_error.h"
-#include "lib/state.h"
-#include "lib/session.h"
+#include "lib/lock.h"
 #include "lib/threads.h"
+#include "util/clock.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -30,81 +30,73 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-#define NS_PER_MS UINT64_C(1000000)
-#define NS_PER_S  UINT64_C(1000000000)
-
 /*
- * The buffers are at most 10 ms behind, and the thread may get the CPU a little late. The slack
- * lets it go along with a tick of the kernel, for a timer of its own costs more than all that it
- * does.
+ * Counts in buffers are to be at most 10 ms old, and the thread may get the CPU a little late. The
+ * timer slack lets it wake up with a tick of the kernel: a timer interrupt of its own would cost
+ * more than all else that it does.
  */
 #define LOOK_NS	 (13 * NS_PER_MS / 2)
 #define SLACK_NS (5 * NS_PER_MS / 2)
 
-/* So long without a tick, and the thread waits until the process runs again. */
+/* After so long without a tick, the thread sleeps until the process uses CPU time again. */
 #define QUIET_NS (40 * NS_PER_MS)
 
-/* CPU time that the thread itself takes from a look until it waits is less. */
+/* The thread uses less CPU time than this from a look until it sleeps. */
 #define OWN_CPU_NS 50000
 
-/* Enough for the back ends. The threads' variables of the program are on it, too. */
+/* Enough for the back ends and the thread-local variables of usual programs. */
 #define STACK_SIZE (256 * 1024)
 
 /*
- * What wakes the thread: libc's own signal for pthread_cancel(3). It is sent to single threads
- * only; one that can be sent to the process would be taken away from the program here. libc's
- * functions refuse it, so it takes the system calls.
+ * Wakes the thread. This is libc's own signal for pthread_cancel(3), which is only ever sent to
+ * single threads; by waiting for another one, the thread could take a signal that was sent to the
+ * process from the program. libc's functions refuse this signal, so system calls are used.
  */
 #define WAKE_SIGNAL 32
 
 static struct {
 	pthread_t thread;
 	pid_t tid;
-	bool running;  /* with the lock */
+	bool running;
 	timer_t timer; /* of the process's CPU time */
 	bool has_timer;
-	/* Work to be done, or the end: */
+	const struct service_duty *duty;
+	/* A request to the thread, and its answer: */
 	bool called;
-	int (*work)(struct profil_session *);
+	int (*work)(struct profil_session *); /* NULL: end */
 	struct profil_session *session;
 	sem_t done;
 	int result;
 	char error[ERROR_SIZE]; /* of the work */
-} live;
+} service;
 
-static uint64_t clock_ns(clockid_t clock)
+void profil__service_set_duty(const struct service_duty *duty)
 {
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
+	service.duty = duty;
 }
 
-unsigned long long profil__now_ns(void)
+bool profil__service_runs(void)
 {
-	return clock_ns(CLOCK_MONOTONIC);
+	return service.running;
 }
 
-bool profil__live_runs(void)
-{
-	return live.running;
-}
-
-unsigned long long profil__live_cpu_ns(void)
+uint64_t profil__service_cpu_ns(void)
 {
 	clockid_t clock;
 
-	return live.running && pthread_getcpuclockid(live.thread, &clock) == 0 ? clock_ns(clock)
-									       : 0;
+	if (!service.running || pthread_getcpuclockid(service.thread, &clock))
+		return 0;
+	return clock_ns(clock);
 }
 
-pid_t profil__live_tid(void)
+pid_t profil__service_tid(void)
 {
-	return live.tid;
+	return service.tid;
 }
 
-/* The numbers 0 to 2 are taken, so that no library takes one of ours for a standard stream. */
-static int own_descriptors(void)
+/* Unshares the descriptors. 0 to 2 become /dev/null, lest one of ours is used as a standard stream.
+ */
+static int unshare_descriptors(void)
 {
 	if (syscall(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE))
 		return profil__system_error("close_range(2) for a thread's own descriptors");
@@ -119,28 +111,28 @@ static void make_timer(void)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = WAKE_SIGNAL };
 
-	event.sigev_notify_thread_id = live.tid;
-	live.has_timer = timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &live.timer) == 0;
+	event.sigev_notify_thread_id = service.tid;
+	service.has_timer = timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &service.timer) == 0;
 }
 
 static void delete_timer(void)
 {
-	if (live.has_timer)
-		timer_delete(live.timer);
+	if (service.has_timer)
+		timer_delete(service.timer);
 }
 
-/* Wakes the thread when the process has used so much CPU time; the kernel looks at its ticks. */
+/* Wakes the thread once the process's CPU time exceeds this, to the precision of a kernel tick. */
 static bool wake_at_cpu_time(uint64_t cpu_ns)
 {
 	struct itimerspec when = { .it_value = { cpu_ns / NS_PER_S, cpu_ns % NS_PER_S } };
 
-	return live.has_timer && timer_settime(live.timer, TIMER_ABSTIME, &when, NULL) == 0;
+	return service.has_timer && timer_settime(service.timer, TIMER_ABSTIME, &when, NULL) == 0;
 }
 
-/* The kernel's set of signals. */
+/* A set of signals as the kernel has it. */
 static const uint64_t wake_set = 1ULL << (WAKE_SIGNAL - 1);
 
-/* Whether it was woken before the time was over. */
+/* Returns whether the thread was woken before the time was over. */
 static bool wait_for_signal(uint64_t ns)
 {
 	const struct timespec timeout = { ns / NS_PER_S, ns % NS_PER_S };
@@ -149,46 +141,38 @@ static bool wait_for_signal(uint64_t ns)
 	       WAKE_SIGNAL;
 }
 
-/* Tells who waits for it what became of the work. */
+/* Returns the result and its message to the caller that waits. */
 static void finish(void)
 {
-	snprintf(live.error, sizeof(live.error), "%s", profil__error_text());
-	sem_post(&live.done);
+	snprintf(service.error, sizeof(service.error), "%s", profil__error_text());
+	sem_post(&service.done);
 }
 
-/* Looks after the sessions, unless the library is in use now. When none is left, returns false. */
+/* Looks after the sessions, unless another thread has the lock. Returns false if none is left. */
 static bool look(struct look *seen)
 {
 	if (!profil__try_lock())
 		return true;
-	*seen = profil__sessions_look();
+	*seen = service.duty->look();
 	if (!seen->any) {
-		pthread_detach(live.thread);
+		pthread_detach(service.thread);
 		delete_timer();
-		live.running = false;
+		service.running = false;
 	}
 	profil__unlock();
 	return seen->any;
 }
 
-/* Nobody is left to be counted. The next look ends the thread, and so the process. */
-static void stop(void)
-{
-	if (profil__try_lock()) {
-		profil__sessions_stop();
-		profil__unlock();
-	}
-}
-
-/* When there was something to be seen. */
+/* What the last look found, and since when it has been the same. */
 struct pace {
 	uint64_t ticks, quiet_since;
 };
 
 /*
- * Looks, and returns how long to wait then; 0: no more. Counts that change are looked at again
- * soon. Of a process that does not run there is nothing to be seen until it does; it is looked at
- * once a second all the same.
+ * Looks after the sessions once. Returns how many nanoseconds to sleep; 0: the thread is to end. As
+ * long as there are ticks that go to a buffer, it looks again soon; otherwise when the process uses
+ * CPU time, and once a second. If all threads of the program have ended, the sessions are stopped,
+ * so that the next look ends this thread and with it the process.
  */
 static uint64_t look_in_pace(struct pace *pace)
 {
@@ -197,45 +181,47 @@ static uint64_t look_in_pace(struct pace *pace)
 
 	if (!look(&seen))
 		return 0;
-	now = profil__now_ns();
+	now = now_ns();
 	if (seen.ticks != pace->ticks)
 		*pace = (struct pace){ seen.ticks, now };
 	if (now - pace->quiet_since <= QUIET_NS)
 		return seen.soon ? LOOK_NS : NS_PER_S;
-	if (profil__program_ended(1))
-		stop();
+	if (profil__program_ended(1) && profil__try_lock()) {
+		service.duty->stop();
+		profil__unlock();
+	}
 	if (!seen.soon)
 		return NS_PER_S;
 	return wake_at_cpu_time(cpu + OWN_CPU_NS) ? NS_PER_S : LOOK_NS;
 }
 
-/* Returns false when it is to end. */
+/* Returns false if the thread is to end. */
 static bool do_work(void)
 {
-	if (!live.work)
+	if (!service.work)
 		return false;
 	profil__error_clear();
-	live.result = live.work(live.session);
+	service.result = service.work(service.session);
 	finish();
 	return true;
 }
 
-static void look_again_and_again(void)
+static void poll_loop(void)
 {
-	struct pace pace = { .quiet_since = profil__now_ns() };
+	struct pace pace = { .quiet_since = now_ns() };
 	uint64_t wait;
 
 	while ((wait = look_in_pace(&pace))) {
 		if (wait_for_signal(wait))
-			pace.quiet_since = profil__now_ns();
-		if (__atomic_exchange_n(&live.called, false, __ATOMIC_ACQ_REL) && !do_work()) {
+			pace.quiet_since = now_ns();
+		if (__atomic_exchange_n(&service.called, false, __ATOMIC_ACQ_REL) && !do_work()) {
 			delete_timer();
 			return;
 		}
 	}
 }
 
-static void *live_main(void *unused)
+static void *service_main(void *unused)
 {
 	int err;
 
@@ -243,34 +229,35 @@ static void *live_main(void *unused)
 	prctl(PR_SET_NAME, "profil");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &wake_set, NULL, sizeof(wake_set));
-	live.tid = syscall(SYS_gettid);
-	err = live.result = own_descriptors();
+	service.tid = syscall(SYS_gettid);
+	err = service.result = unshare_descriptors();
 	if (!err)
 		make_timer();
 	finish();
 	if (!err)
-		look_again_and_again();
+		poll_loop();
 	return NULL;
 }
 
-/* --- Those who call it --- */
+/* --- In the program's threads --- */
 
-/* NULL: it is to end. */
+/* Requests work; NULL: the thread's end. */
 static void call(int (*work)(struct profil_session *), struct profil_session *s)
 {
-	live.work = work;
-	live.session = s;
-	__atomic_store_n(&live.called, true, __ATOMIC_RELEASE);
-	/* When no signal can be queued (RLIMIT_SIGPENDING), the thread sees it at its next look. */
-	syscall(SYS_tgkill, getpid(), live.tid, WAKE_SIGNAL);
+	service.work = work;
+	service.session = s;
+	__atomic_store_n(&service.called, true, __ATOMIC_RELEASE);
+	/* If no signal can be queued (RLIMIT_SIGPENDING), the thread sees the request at its next
+	 * look. */
+	syscall(SYS_tgkill, getpid(), service.tid, WAKE_SIGNAL);
 }
 
-/* What the thread returned. */
+/* Returns the thread's result. */
 static int wait_until_done(void)
 {
-	while (sem_wait(&live.done) && errno == EINTR)
+	while (sem_wait(&service.done) && errno == EINTR)
 		;
-	return live.result ? profil__error(-live.result, "%s", live.error) : 0;
+	return service.result ? profil__error(-service.result, "%s", service.error) : 0;
 }
 
 static int create_thread(void)
@@ -280,55 +267,55 @@ static int create_thread(void)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	code = pthread_create(&live.thread, &attr, live_main, NULL);
+	code = pthread_create(&service.thread, &attr, service_main, NULL);
 	pthread_attr_destroy(&attr);
-	if (code == EINVAL) /* a program with more variables for each thread than that */
-		code = pthread_create(&live.thread, NULL, live_main, NULL);
+	if (code == EINVAL) /* the program has more thread-local variables than that */
+		code = pthread_create(&service.thread, NULL, service_main, NULL);
 	errno = code;
 	return code ? profil__system_error("cannot create a thread") : 0;
 }
 
-int profil__live_begin(void)
+int profil__service_start(void)
 {
 	int err;
 
-	if (live.running)
+	if (service.running)
 		return 0;
-	live.called = false;
-	sem_init(&live.done, 0, 0);
+	service.called = false;
+	sem_init(&service.done, 0, 0);
 	err = create_thread();
 	if (err)
 		return err;
 	err = wait_until_done();
 	if (err)
-		pthread_join(live.thread, NULL);
-	live.running = !err;
+		pthread_join(service.thread, NULL);
+	service.running = !err;
 	return err;
 }
 
-static bool is_live_thread(void)
+static bool is_service_thread(void)
 {
-	return live.running && pthread_equal(pthread_self(), live.thread);
+	return service.running && pthread_equal(pthread_self(), service.thread);
 }
 
-void profil__live_end(void)
+void profil__service_end(void)
 {
-	if (!live.running || is_live_thread())
+	if (!service.running || is_service_thread())
 		return;
 	call(NULL, NULL);
-	pthread_join(live.thread, NULL);
-	live.running = false;
+	pthread_join(service.thread, NULL);
+	service.running = false;
 }
 
-int profil__live_call(int (*work)(struct profil_session *), struct profil_session *s)
+int profil__service_call(int (*work)(struct profil_session *), struct profil_session *s)
 {
-	if (is_live_thread())
+	if (is_service_thread())
 		return work(s);
 	call(work, s);
 	return wait_until_done();
 }
 
-void profil__live_forget(void)
+void profil__service_forget(void)
 {
-	live.running = false;
+	service.running = false;
 }

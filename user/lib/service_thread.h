@@ -1,43 +1,56 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * The library's one thread, which runs while sessions are on whose back end is not direct. It
+ * brings the counts to the caller's buffers and checks that the back ends still count. It has a
+ * descriptor table of its own with the back ends' descriptors, so that the program does not see
+ * them, cannot close them, and forked children do not inherit them: all that uses these descriptors
+ * runs here.
+ *
+ * All functions are to be called with the lock held.
+ */
 #ifndef PROFIL_LIB_SERVICE_THREAD_H
 #define PROFIL_LIB_SERVICE_THREAD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct profil_session;
 
-/*
- * The one thread of the library. While a session is on, it brings the counts to the caller's
- * buffers and looks after new threads of the program. It has a table of descriptors of its own, in
- * which the back ends have theirs: a program neither sees nor closes them, nor does a forked child
- * inherit them. So what has to do with them is done here.
- */
+/* What the thread finds when it looks after the sessions. */
+struct look {
+	bool any;	/* a session needs the thread */
+	bool soon;	/* counts go to a buffer: look again soon as long as there are ticks */
+	uint64_t ticks; /* changes when there were ticks */
+};
 
-/*
- * Starts the thread if there is none, with the lock held. Returns 0 or a negative errno.
- */
-int profil__live_begin(void);
+/* What the thread does with the sessions, with the lock held. */
+struct service_duty {
+	struct look (*look)(void); /* looks after them; called over and over */
+	void (*stop)(void);	   /* stops them all: the program has ended */
+};
 
-/* Ends it, with the lock held, if it is there. */
-void profil__live_end(void);
+/* To be called before the thread is first started. */
+void profil__service_set_duty(const struct service_duty *duty);
 
-/* Has the thread do it, with the lock held; what it returns, and its profil__error(), are here. */
-int profil__live_call(int (*work)(struct profil_session *), struct profil_session *s);
+/* Starts the thread unless it runs. Returns 0 or a negative errno with profil__error() set. */
+int profil__service_start(void);
 
-/* In a forked child: there is no such thread. */
-void profil__live_forget(void);
+/* Ends the thread if it runs. */
+void profil__service_end(void);
 
-/* Whether it is there. With the lock held. */
-bool profil__live_runs(void);
+/* Runs work(s) in the thread, and returns its result, with its profil__error() set here. */
+int profil__service_call(int (*work)(struct profil_session *), struct profil_session *s);
 
-/* The CPU time that it has used. */
-unsigned long long profil__live_cpu_ns(void);
+/* In a forked child, which does not have the thread. */
+void profil__service_forget(void);
 
-/* Its number, for back ends, which must not count it. */
-pid_t profil__live_tid(void);
+bool profil__service_runs(void);
 
-/* CLOCK_MONOTONIC in nanoseconds. */
-unsigned long long profil__now_ns(void);
+/* The CPU time that the thread has used. */
+uint64_t profil__service_cpu_ns(void);
+
+/* The thread's ID, for back ends, which must not count it. */
+pid_t profil__service_tid(void);
 
 #endif

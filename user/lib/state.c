@@ -10,29 +10,29 @@
 #include <unistd.h>
 
 #include "lib/last_error.h"
+#include "lib/lock.h"
 #include "lib/service_thread.h"
-#include "lib/session.h"
+#include "lib/sessions.h"
 #include "lib/threads.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /*
- * Whose state it is, in a page that the kernel wipes in a forked child: there it is 0 until the
- * child has made the state its own. A child that shares the memory, of vfork(2), reads another
- * number than its own.
+ * The PID of the process that the state belongs to, in a page that the kernel wipes in a forked
+ * child: 0 until the child has taken over its copy of the state. A child of vfork(2), which shares
+ * the memory, finds a PID that is not its own.
  */
 static pid_t *owner;
 
-static bool has_heir;	      /* a thread runs end_process() */
-static sigset_t heir_signals; /* which it blocks: those that its parent did */
+static bool has_watcher;	 /* a thread runs watch_for_end() */
+static sigset_t watcher_signals; /* that it blocks: those that its creator blocked */
 
-static __thread bool fork_entered; /* this thread has the lock because it forks */
+static __thread bool fork_entered; /* this thread forks, and has the lock */
 
-static pthread_key_t key; /* has a destructor, for threads that end */
+static pthread_key_t key; /* its destructor, end_thread(), is called when a thread ends */
 static bool has_key;
 
-/* What the key holds: which thread it is. At its end, a system call that asks may be forbidden. */
+/* The key's values: which thread ends. A filter may forbid the system call that would say so. */
 static char first_thread, other_thread;
 
 static bool is_first_thread(void)
@@ -40,7 +40,7 @@ static bool is_first_thread(void)
 	return syscall(SYS_gettid) == getpid();
 }
 
-/* Has end_thread() called when this thread ends; returns whether that need not be asked again. */
+/* Has end_thread() called when this thread ends. Returns false if the caller should try again. */
 static bool watch_this_thread(void)
 {
 	bool first;
@@ -51,16 +51,16 @@ static bool watch_this_thread(void)
 	if (pthread_setspecific(key, first ? &first_thread : &other_thread))
 		return false;
 	if (first)
-		profil__first_thread_tells(FIRST_THREAD_RUNS);
+		profil__set_first_thread(FIRST_THREAD_RUNS);
 	return true;
 }
 
-/* In a new process, whose first thread is the one that forked. */
-static void own_state(void)
+/* In a forked child, whose first thread is the one that forked. */
+static void take_over_state(void)
 {
 	*owner = getpid();
-	has_heir = false;
-	profil__first_thread_tells(FIRST_THREAD_UNWATCHED);
+	has_watcher = false;
+	profil__set_first_thread(FIRST_THREAD_UNWATCHED);
 	watch_this_thread();
 }
 
@@ -68,12 +68,12 @@ static void own_state(void)
 
 static void prepare(void);
 
-/* A child that was made without fork handlers, by a system call: nothing that there is is its. */
+/* In a child that was made by a system call, without fork handlers: drops the parent's sessions. */
 static void start_anew(void)
 {
-	pthread_mutex_init(&lock, NULL);
+	profil__lock_reset();
 	profil__sessions_forget();
-	own_state();
+	take_over_state();
 }
 
 bool profil__is_borrowed(void)
@@ -87,36 +87,27 @@ int profil__enter(struct guard *guard)
 	sigset_t all;
 
 	if (fork_entered)
-		return profil__error(EDEADLK, "a fork handler that is older than libprofil");
+		return profil__error(
+			EDEADLK, "called by a fork handler that was registered before libprofil's");
 	if (profil__is_borrowed())
-		return profil__error(EPERM, "a child of vfork(2) cannot profile: its memory is its "
-					    "parent's");
+		return profil__error(EPERM, "not in a child of vfork(2): it shares its parent's "
+					    "memory");
 	guard->code = errno;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &guard->signals);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
 	if (!*owner)
 		start_anew();
-	pthread_mutex_lock(&lock);
+	profil__lock();
 	return 0;
 }
 
 void profil__leave(const struct guard *guard)
 {
-	pthread_mutex_unlock(&lock);
+	profil__unlock();
 	pthread_setcancelstate(guard->cancel, NULL);
 	pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
 	errno = guard->code;
-}
-
-bool profil__try_lock(void)
-{
-	return pthread_mutex_trylock(&lock) == 0;
-}
-
-void profil__unlock(void)
-{
-	pthread_mutex_unlock(&lock);
 }
 
 /* --- fork(2) --- */
@@ -145,7 +136,7 @@ static void after_fork_in_child(void)
 	if (!fork_entered)
 		return;
 	fork_entered = false;
-	own_state();
+	take_over_state();
 	profil__sessions_forked();
 	profil__sessions_after_fork();
 	profil__leave(&fork_guard);
@@ -156,77 +147,78 @@ static void after_fork_in_child(void)
 static bool used;
 
 /*
- * With nothing on, it makes no system call: a filter of seccomp(2) may end who makes one that the
- * program itself does not need.
+ * Makes no system call when nothing is on: a seccomp(2) filter may end a program that makes one
+ * which it does not need itself.
  */
-static void fold(void)
+static void update_all(void)
 {
 	struct guard guard;
 
 	if (!profil__sessions_any() || profil__enter(&guard))
 		return;
-	profil__sessions_fold();
+	profil__sessions_update();
 	profil__leave(&guard);
 }
 
-void profil__fold_at_exit(void *unused)
+void profil__update_at_exit(void *unused)
 {
 	(void)unused;
-	fold();
+	update_all();
 }
 
 /*
- * Takes the place of a first thread that has ended: when the others have, too, it ends the live
- * thread, and with itself the process, as the last of the others would have done. The live thread
- * could not, for it does not have the program's descriptors, to which streams are to be flushed.
+ * Runs in a thread that is started when the first thread ends while others run. A process ends, and
+ * flushes its streams, with its last thread; the service thread must not be that one, as it does
+ * not have the program's descriptors. So this thread waits until the program's threads have ended,
+ * stops the service thread, and then is the last one.
  */
-static void *end_process(void *unused)
+static void *watch_for_end(void *unused)
 {
 	const struct timespec pause = { .tv_nsec = 50000000 };
 	struct guard guard;
 
-	pthread_sigmask(SIG_SETMASK, &heir_signals, NULL);
+	pthread_sigmask(SIG_SETMASK, &watcher_signals, NULL);
 	while (!profil__program_ended(2) && !profil__program_ended(1))
 		nanosleep(&pause, NULL);
 	if (profil__enter(&guard))
 		return unused;
-	has_heir = false;
+	has_watcher = false;
 	profil__sessions_stop();
 	profil__leave(&guard);
 	return unused;
 }
 
-/* At pthread_exit(3), not at exit(3). */
+/* Called when a thread ends by pthread_exit(3) or its function's return, not by exit(3). */
 static void end_thread(void *which)
 {
 	bool first = which == &first_thread;
 	struct guard guard;
 	pthread_t thread;
 
-	if (!profil__sessions_any()) { /* as in fold() */
+	if (!profil__sessions_any()) { /* as in update_all() */
 		if (first)
-			profil__first_thread_tells(FIRST_THREAD_ENDS);
+			profil__set_first_thread(FIRST_THREAD_ENDS);
 		return;
 	}
 	if (profil__enter(&guard))
 		return;
-	profil__sessions_fold();
+	profil__sessions_update();
 	if (first)
-		profil__first_thread_tells(FIRST_THREAD_ENDS);
-	if (profil__live_runs() && !has_heir && profil__first_thread_ended()) {
-		heir_signals = guard.signals;
-		has_heir = pthread_create(&thread, NULL, end_process, NULL) == 0;
-		if (has_heir)
+		profil__set_first_thread(FIRST_THREAD_ENDS);
+	if (profil__service_runs() && !has_watcher && profil__first_thread_ended()) {
+		watcher_signals = guard.signals;
+		has_watcher = pthread_create(&thread, NULL, watch_for_end, NULL) == 0;
+		if (has_watcher)
 			pthread_detach(thread);
 	}
 	profil__leave(&guard);
 }
 
-/* In libc, for C++: what to call when the thread exits, before all that atexit(3) has. */
+/* libc's, for C++: calls a function when the thread exits, before the handlers of atexit(3). */
 extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *dso);
 extern void *__dso_handle;
 
-void profil__be_there_at_exit(void)
+void profil__register_exit_hooks(void)
 {
 	static __thread bool in_thread;
 	int code = errno;
@@ -234,11 +226,12 @@ void profil__be_there_at_exit(void)
 	if (profil__is_borrowed())
 		return;
 	if (!in_thread)
-		in_thread = !__cxa_thread_atexit_impl(profil__fold_at_exit, NULL, &__dso_handle) &&
-			    watch_this_thread();
-	/* For handlers that are older than this, when another thread exits. */
+		in_thread =
+			!__cxa_thread_atexit_impl(profil__update_at_exit, NULL, &__dso_handle) &&
+			watch_this_thread();
+	/* For handlers that were registered before, when another thread calls exit(3). */
 	if (!__atomic_exchange_n(&used, true, __ATOMIC_RELAXED))
-		atexit(fold);
+		atexit(update_all);
 	errno = code;
 }
 
@@ -249,10 +242,10 @@ bool profil__was_used(void)
 
 __attribute__((destructor)) static void end(void)
 {
-	fold();
+	update_all();
 }
 
-/* --- The begin --- */
+/* --- Initialisation --- */
 
 static void prepare(void)
 {
@@ -260,18 +253,18 @@ static void prepare(void)
 	void *page = mmap(NULL, sizeof(*owner), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			  -1, 0);
 
-	/* Without that, a child of fork(2) without handlers is taken for one of vfork(2). */
+	/* Without MADV_WIPEONFORK, a child without fork handlers is taken for one of vfork(2). */
 	if (page == MAP_FAILED || madvise(page, sizeof(*owner), MADV_WIPEONFORK))
 		page = &not_wiped;
 	owner = page;
 	*owner = getpid();
 	has_key = pthread_key_create(&key, end_thread) == 0;
-	if (is_first_thread()) /* whoever will call the library */
+	if (is_first_thread()) /* even if it never calls the library */
 		watch_this_thread();
 	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
-/* Early: a child of vfork(2) that is the first to call would take the state for its own. */
+/* Early: otherwise a child of vfork(2) that calls first would be taken for the owner. */
 __attribute__((constructor)) static void begin(void)
 {
 	int code = errno;

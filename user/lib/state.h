@@ -6,39 +6,39 @@
 #include <stdbool.h>
 
 /*
- * The process that the library's state is about, and the one lock of that state. Who holds the lock
- * has all signals blocked, as a handler that forks or exits would wait for it, and cannot be
- * cancelled.
+ * Enters and leaves the library, and what happens at fork and exit.
+ *
+ * A thread that has entered holds the lock. All its signals are blocked, as a handler that forks or
+ * exits would wait for the lock forever, and it cannot be cancelled.
  */
 struct guard {
 	sigset_t signals;
-	int cancel; /* whether the thread could be cancelled */
+	int cancel; /* the thread's cancelability */
 	int code;   /* errno */
 };
 
-/* Returns 0, or -EPERM in a child of vfork(2), in which the state is the parent's: not locked. */
+/*
+ * Returns 0; or, without the lock, -EPERM in a child of vfork(2), where the state is the parent's,
+ * or -EDEADLK in a fork handler that runs while the library holds the lock for fork(2).
+ */
 int profil__enter(struct guard *guard);
-/* Sets errno to what it was. */
+/* Restores errno. */
 void profil__leave(const struct guard *guard);
 
-/* The lock alone, for the library's own thread, whose signals are always blocked. */
-bool profil__try_lock(void);
-void profil__unlock(void);
-
-/* Whether the memory is a parent's: in a child of vfork(2). */
+/* Whether this is a child of vfork(2), which shares its parent's memory. */
 bool profil__is_borrowed(void);
 
 /*
- * Has the counts brought up to date when this thread exits, which it does first in exit(3), before
- * the handlers that the program gave to atexit(3). To be called without the lock: it takes the
+ * Has the counts brought up to date when this thread ends or calls exit(3), before the handlers
+ * that the program registered by atexit(3). To be called without the lock, as it takes the dynamic
  * loader's.
  */
-void profil__be_there_at_exit(void);
+void profil__register_exit_hooks(void);
 
 /* Whether that was ever called. */
 bool profil__was_used(void);
 
-/* Brings the counts up to date: a handler for exit. */
-void profil__fold_at_exit(void *unused);
+/* Brings the counts up to date: an exit handler. */
+void profil__update_at_exit(void *unused);
 
 #endif

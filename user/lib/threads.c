@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Their directory has a link for each, and the two that every directory has. 0: unknown. */
+/* By the link count of the directory that has a directory for each thread. 0: unknown. */
 static unsigned int thread_count(void)
 {
 	struct stat status;
@@ -13,14 +13,14 @@ static unsigned int thread_count(void)
 	return stat("/proc/self/task", &status) || status.st_nlink < 2 ? 0 : status.st_nlink - 2;
 }
 
-static enum first_thread told;
+static enum first_thread reported;
 
-void profil__first_thread_tells(enum first_thread first)
+void profil__set_first_thread(enum first_thread first)
 {
-	__atomic_store_n(&told, first, __ATOMIC_RELAXED);
+	__atomic_store_n(&reported, first, __ATOMIC_RELAXED);
 }
 
-/* A thread that has ended has no memory any more. */
+/* The kernel releases the memory of a thread that ends. */
 static bool first_thread_has_no_memory(void)
 {
 	char from = 0, to;
@@ -31,7 +31,7 @@ static bool first_thread_has_no_memory(void)
 
 bool profil__first_thread_ended(void)
 {
-	enum first_thread first = __atomic_load_n(&told, __ATOMIC_RELAXED);
+	enum first_thread first = __atomic_load_n(&reported, __ATOMIC_RELAXED);
 
 	if (first == FIRST_THREAD_UNWATCHED)
 		return first_thread_has_no_memory();

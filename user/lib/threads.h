@@ -4,25 +4,25 @@
 
 #include <stdbool.h>
 
-/* Whether it called pthread_exit(3) and others go on. */
+/* Whether the first thread has called pthread_exit(3) while others run. */
 bool profil__first_thread_ended(void);
 
 /*
- * What the first thread tells of itself, for to ask the kernel takes a system call that a filter
- * of seccomp(2) may forbid a thread of the program. UNWATCHED: it is going to tell nothing.
+ * The state of the first thread, which it reports itself: asking the kernel takes a system call
+ * that a seccomp(2) filter may forbid to the program's threads.
  */
 enum first_thread {
-	FIRST_THREAD_UNWATCHED,
+	FIRST_THREAD_UNWATCHED, /* it does not report; the kernel must be asked */
 	FIRST_THREAD_RUNS,
 	FIRST_THREAD_ENDS,
 };
-void profil__first_thread_tells(enum first_thread first);
+void profil__set_first_thread(enum first_thread first);
 
 /*
- * A process ends with the last of its threads, but the live thread would go on for ever. So all of
- * the program's threads have ended when these `own` of the library are left, and what remains of
- * the first thread, which is there until the process ends. Where /proc is not there to tell, they
- * are taken to end with the first.
+ * Whether all threads of the program have ended: a process ends with its last thread, but the
+ * library's would run forever. `own` is how many threads of the library run. The first thread stays
+ * in /proc until the process ends, even if it has ended itself. Without /proc, the program is taken
+ * to end with its first thread.
  */
 bool profil__program_ended(unsigned int own);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-#include "lib/backend.h"
+#include "lib/backends.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,11 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/last_error.h"
+#include "lib/backend.h"
 #include "lib/fold.h"
+#include "lib/last_error.h"
 #include "lib/service_thread.h"
-#include "lib/state.h"
 #include "lib/session.h"
+#include "util/clock.h"
 
 /* In the order in which they are tried. */
 static const struct backend *const backends[] = {
@@ -21,13 +22,11 @@ static const struct backend *const backends[] = {
 	&profil__backend_libc,
 };
 
-#define NS_PER_S UINT64_C(1000000000)
-
 #define BACKEND_COUNT (sizeof(backends) / sizeof(*backends))
 
 static const struct backend *chosen;
 
-/* Of PROFIL_BACKEND; NULL: the first that can. */
+/* Returns the name in PROFIL_BACKEND; NULL: any back end will do. */
 static const char *forced_name(void)
 {
 	const char *name = secure_getenv("PROFIL_BACKEND");
@@ -35,7 +34,7 @@ static const char *forced_name(void)
 	return name && *name ? name : NULL;
 }
 
-const char *profil__backend_name(void)
+const char *profil__backends_name(void)
 {
 	return chosen ? chosen->name : NULL;
 }
@@ -47,13 +46,11 @@ static bool is_candidate(const struct backend *backend)
 	return backend && (!forced || strcmp(backend->name, forced) == 0);
 }
 
-void profil__backend_prepare(bool other)
+void profil__backends_prepare(bool other)
 {
 	const struct backend *known = __atomic_load_n(&chosen, __ATOMIC_ACQUIRE);
 	int code = errno;
 
-	if (profil__is_borrowed())
-		return;
 	for (size_t i = 0; i < BACKEND_COUNT; i++) {
 		const struct backend *backend = backends[i];
 
@@ -75,14 +72,14 @@ static int attach(const struct backend *backend, struct profil_session *s)
 		err = backend->start(s);
 	} else {
 		err = s->counts ? 0 : profil__fold_check();
-		err = err ?: profil__live_begin();
-		err = err ?: profil__live_call(backend->start, s);
+		err = err ?: profil__service_start();
+		err = err ?: profil__service_call(backend->start, s);
 	}
 	return err;
 }
 
-/* The one thing that is ever printed, when PROFIL_VERBOSE asks for it. */
-static void tell(const char *name, const char *passed_over)
+/* The only line that the library ever prints. */
+static void print_choice(const char *name, const char *skipped)
 {
 	const char *verbose = secure_getenv("PROFIL_VERBOSE");
 	char line[ERROR_SIZE + 64];
@@ -91,12 +88,12 @@ static void tell(const char *name, const char *passed_over)
 	if (!verbose || strcmp(verbose, "1") != 0)
 		return;
 	length = snprintf(line, sizeof(line), "profil: back end: %s%s%s%s\n", name ? name : "none",
-			  *passed_over ? " (" : "", passed_over, *passed_over ? ")" : "");
+			  *skipped ? " (" : "", skipped, *skipped ? ")" : "");
 	if (write(STDERR_FILENO, line, length) < 0)
-		return; /* there is nobody to tell */
+		return; /* it is a diagnostic, and not worth a failure */
 }
 
-static void pass_over(char *reasons, const struct backend *backend)
+static void add_reason(char *reasons, const struct backend *backend)
 {
 	size_t length = strlen(reasons);
 
@@ -104,7 +101,10 @@ static void pass_over(char *reasons, const struct backend *backend)
 		 backend->name, profil__error_text());
 }
 
-/* The first that can count for the session is the process's from now on, unless `beside`. */
+/*
+ * Starts the first back end that can count for the session. It becomes the process's, unless
+ * `beside`: the process has one already.
+ */
 static int choose(struct profil_session *s, bool beside)
 {
 	char reasons[ERROR_SIZE] = "";
@@ -115,27 +115,28 @@ static int choose(struct profil_session *s, bool beside)
 		if (attach(backends[i], s) == 0) {
 			if (!beside)
 				__atomic_store_n(&chosen, backends[i], __ATOMIC_RELEASE);
-			tell(backends[i]->name, reasons);
+			print_choice(backends[i]->name, reasons);
 			profil__error_clear();
 			return 0;
 		}
-		pass_over(reasons, backends[i]);
+		add_reason(reasons, backends[i]);
 	}
-	tell(NULL, reasons);
+	print_choice(NULL, reasons);
 	if (!*reasons)
 		return profil__error(ENOTSUP, "PROFIL_BACKEND is \"%.40s\": not a back end",
 				     forced_name());
 	return profil__error(ENOTSUP, "%s", reasons);
 }
 
-/* What becomes of a back end when a process gives up rights, or its root directory. */
-static bool is_out_of_reach(int err)
+/* Whether a back end fails as it does once a process has given up privileges or its root directory.
+ */
+static bool is_unreachable(int err)
 {
 	switch (-err) {
 	case EPERM:
 	case EACCES:
 	case ENOENT:
-	case ESRCH: /* libbpf's, when it does not find what the kernel says of itself */
+	case ESRCH: /* libbpf's, when it does not find the kernel's BTF */
 	case ENOTSUP:
 		return true;
 	}
@@ -147,10 +148,10 @@ static int attach_or_choose(const struct backend *backend, struct profil_session
 	int err = attach(backend, s);
 	bool beside = err == -EBUSY && backend->single;
 
-	return beside || is_out_of_reach(err) ? choose(s, beside) : err;
+	return beside || is_unreachable(err) ? choose(s, beside) : err;
 }
 
-int profil__backend_start(struct profil_session *s)
+int profil__backends_start(struct profil_session *s)
 {
 	if (!s->pid)
 		return chosen ? attach_or_choose(chosen, s) : choose(s, false);
@@ -159,7 +160,7 @@ int profil__backend_start(struct profil_session *s)
 	return attach(&profil__backend_bpf, s);
 }
 
-int profil__backend_go_on(struct profil_session *s)
+int profil__backends_restart(struct profil_session *s)
 {
 	const struct backend *before = s->backend;
 	int err = attach_or_choose(before, s);
@@ -169,7 +170,7 @@ int profil__backend_go_on(struct profil_session *s)
 	return err;
 }
 
-void profil__backend_after_fork(void)
+void profil__backends_after_fork(void)
 {
 	for (size_t i = 0; i < BACKEND_COUNT; i++)
 		if (backends[i] && backends[i]->after_fork)

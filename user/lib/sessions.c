@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+#include "lib/sessions.h"
+
+#include <time.h>
+
+#include "lib/backend.h"
+#include "lib/backends.h"
+#include "lib/count.h"
+#include "lib/fold.h"
+#include "lib/service_thread.h"
+#include "lib/session.h"
+#include "util/clock.h"
+
+/* The service thread holds the lock while it tries to attach again: at most 1/30 of the time. */
+#define RETRY_SHARE 30
+
+static struct profil_session *sessions; /* those that are on */
+
+/* --- Totals --- */
+
+/* The CPU time of the process, without the service thread, which is not counted. */
+static uint64_t read_cpu_clock(const struct profil_session *s)
+{
+	clockid_t clock = CLOCK_PROCESS_CPUTIME_ID;
+	struct timespec now;
+
+	if (s->pid && clock_getcpuclockid(s->pid, &clock))
+		return s->cpu_at;
+	if (clock_gettime(clock, &now))
+		return s->cpu_at; /* the process has ended */
+	return now.tv_sec * NS_PER_S + now.tv_nsec - (s->pid ? 0 : profil__service_cpu_ns());
+}
+
+void profil__session_account(struct profil_session *s)
+{
+	uint64_t now, due;
+
+	if (!s->on)
+		return;
+	now = read_cpu_clock(s);
+	if (now > s->cpu_at)
+		s->cpu_ns += now - s->cpu_at;
+	s->cpu_at = now;
+	if (s->attached || s->backend->direct)
+		return;
+	due = (s->cpu_ns - s->alive_cpu_ns + s->period_ns / 2) / s->period_ns;
+	s->latest_lost = due > s->alive_ticks ? due - s->alive_ticks : 0;
+}
+
+/* The back end is known to count. */
+static void note_alive(struct profil_session *s)
+{
+	profil__session_account(s);
+	s->alive_cpu_ns = s->cpu_ns;
+	s->alive_ticks = s->state ? count_load(&s->state->ticks) : 0;
+}
+
+/* Adds the back end's totals to the session's: they are about to start at 0 again. */
+static void keep_totals(struct profil_session *s)
+{
+	s->out_of_range += s->latest_out_of_range;
+	s->lost += s->latest_lost;
+	s->latest_out_of_range = s->latest_lost = 0;
+}
+
+/* The kernel's memory is not there any more: released, or only the parent has it. */
+static void drop_kernel_memory(struct profil_session *s)
+{
+	keep_totals(s);
+	s->state = NULL;
+	s->cells = NULL;
+	s->attached = false;
+}
+
+int profil__session_update(struct profil_session *s)
+{
+	if (s->attached && s->backend->update)
+		s->backend->update(s);
+	return profil__fold(s);
+}
+
+/* --- One session --- */
+
+/* If a buffer cannot be written, the session ends all the same. */
+static int detach(struct profil_session *s)
+{
+	s->backend->stop(s);
+	profil__session_update(s);
+	if (s->backend->release)
+		s->backend->release(s);
+	drop_kernel_memory(s);
+	return 0;
+}
+
+/* The back end has started. */
+static void note_attached(struct profil_session *s)
+{
+	s->attached = true;
+	s->check_ns = now_ns() + NS_PER_S;
+	note_alive(s);
+}
+
+static void end_idle_thread(void)
+{
+	for (const struct profil_session *s = sessions; s; s = s->next)
+		if (!s->backend->direct)
+			return;
+	profil__service_end();
+}
+
+static struct look look(void);
+
+static const struct service_duty duty = { .look = look, .stop = profil__sessions_stop };
+
+int profil__session_start(struct profil_session *s)
+{
+	int err;
+
+	profil__service_set_duty(&duty);
+	err = profil__backends_start(s);
+	if (!err) {
+		s->cpu_at = read_cpu_clock(s);
+		s->on = true;
+		note_attached(s);
+		s->start_ns = clock_ns(CLOCK_REALTIME);
+		s->next = sessions;
+		sessions = s;
+	}
+	end_idle_thread();
+	return err;
+}
+
+void profil__session_stop(struct profil_session *s)
+{
+	struct profil_session **link = &sessions;
+
+	if (!s->on)
+		return;
+	profil__session_account(s);
+	if (s->attached && s->backend->direct)
+		detach(s);
+	else if (s->attached)
+		profil__service_call(detach, s);
+	while (*link != s)
+		link = &(*link)->next;
+	*link = s->next;
+	s->on = false;
+	end_idle_thread();
+}
+
+/* A session whose buffer cannot be written goes off, as profil(3) has it. */
+static int update_or_stop(struct profil_session *s)
+{
+	if (profil__session_update(s))
+		profil__session_stop(s);
+	return 0;
+}
+
+/* --- All sessions that are on --- */
+
+bool profil__sessions_any(void)
+{
+	return __atomic_load_n(&sessions, __ATOMIC_RELAXED);
+}
+
+void profil__sessions_update(void)
+{
+	struct profil_session *next;
+
+	for (struct profil_session *s = sessions; s; s = next) {
+		next = s->next;
+		if (s->attached && !s->backend->direct && profil__fold_pending(s))
+			profil__service_call(update_or_stop, s); /* no seccomp(2) filter there */
+	}
+	end_idle_thread();
+}
+
+void profil__sessions_before_fork(void)
+{
+	for (struct profil_session *s = sessions; s; s = s->next) {
+		profil__session_account(s);
+		if (s->attached && s->backend->before_fork)
+			s->backend->before_fork(s);
+	}
+	profil__sessions_update();
+}
+
+void profil__sessions_after_fork(void)
+{
+	profil__backends_after_fork();
+}
+
+void profil__sessions_stop(void)
+{
+	while (sessions)
+		profil__session_stop(sessions);
+}
+
+/* In the service thread. Ticks that were due since the back end went away are lost. */
+static int attach_again(struct profil_session *s)
+{
+	int err = s->backend->start(s);
+
+	if (!err) {
+		profil__session_account(s);
+		keep_totals(s);
+		note_attached(s);
+	}
+	return err;
+}
+
+/*
+ * In a forked child. Returns whether the session is on: if no back end can start now, the service
+ * thread tries again.
+ */
+static bool restart(struct profil_session *s)
+{
+	if (profil__backends_restart(s) == 0) {
+		note_attached(s);
+		return true;
+	}
+	return !s->backend->direct && profil__service_start() == 0;
+}
+
+/*
+ * In a child. Returns whether the back end continues by itself. If not, forgets what only the
+ * parent has: the kernel's memory (backend.h) and the descriptors.
+ */
+static bool is_inherited(struct profil_session *s)
+{
+	if (s->attached && s->backend->inherited) {
+		keep_totals(s);
+		return true;
+	}
+	drop_kernel_memory(s);
+	s->fd = -1;
+	s->handle = NULL;
+	return false;
+}
+
+/* In a child; with `again`, sessions about this process that are not inherited are restarted. */
+static void begin_child(bool again)
+{
+	struct profil_session *all = sessions, *next;
+
+	sessions = NULL;
+	profil__service_forget();
+	for (struct profil_session *s = all; s; s = next) {
+		next = s->next;
+		s->cpu_at = read_cpu_clock(s);
+		s->alive_cpu_ns = s->cpu_ns;
+		s->alive_ticks = 0;
+		s->on = is_inherited(s) || (again && !s->pid && restart(s));
+		if (s->on) {
+			s->next = sessions;
+			sessions = s;
+		}
+	}
+}
+
+void profil__sessions_forked(void)
+{
+	begin_child(true);
+}
+
+void profil__sessions_forget(void)
+{
+	begin_child(false);
+}
+
+/* --- In the service thread --- */
+
+/* Checks the back end once a second, or starts it again. */
+static void check(struct profil_session *s, uint64_t now)
+{
+	s->check_ns = now + NS_PER_S;
+	if (s->attached && s->backend->is_alive && !s->backend->is_alive(s)) {
+		s->alive_ticks = count_load(&s->state->ticks) - s->alive_ticks;
+		detach(s);
+	}
+	if (s->attached)
+		note_alive(s);
+	else if (attach_again(s))
+		s->check_ns += (now_ns() - now) * RETRY_SHARE;
+}
+
+static struct look look(void)
+{
+	uint64_t now = now_ns();
+	struct profil_session *next;
+	struct look found = { 0 };
+
+	for (struct profil_session *s = sessions; s; s = next) {
+		next = s->next;
+		if (!s->counts)
+			update_or_stop(s);
+		if (!s->on || s->backend->direct)
+			continue;
+		if (now >= s->check_ns)
+			check(s, now);
+		found.any = true;
+		found.soon |= !s->counts;
+		if (s->state)
+			found.ticks += count_load(&s->state->ticks);
+	}
+	return found;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Sessions that are on: start, stop, totals, fork. To be called with the lock held. */
+#ifndef PROFIL_LIB_SESSIONS_H
+#define PROFIL_LIB_SESSIONS_H
+
+#include <stdbool.h>
+
+struct profil_session;
+
+/*
+ * Starts to count, by the process's back end, which the first call chooses. Returns 0 or a negative
+ * errno with profil__error() set.
+ */
+int profil__session_start(struct profil_session *s);
+
+/* Stops counting if the session is on. Then all its counts are in its buffers or s->counts. */
+void profil__session_stop(struct profil_session *s);
+
+/*
+ * Brings the counts in s->counts or in the caller's buffers up to date. Returns 0, or -EFAULT when
+ * a buffer cannot be written.
+ */
+int profil__session_update(struct profil_session *s);
+
+/*
+ * Brings s->cpu_ns up to date, and while no back end counts also s->latest_lost: the ticks that are
+ * due.
+ */
+void profil__session_account(struct profil_session *s);
+
+/* --- All sessions that are on --- */
+
+/* Whether there are any. May be called without the lock, when the answer may be outdated. */
+bool profil__sessions_any(void);
+
+/* Brings the counts of all sessions up to date that are still in the kernel's memory. */
+void profil__sessions_update(void);
+
+/* The same, and prepares what a forked child needs. after_fork: in both processes. */
+void profil__sessions_before_fork(void);
+void profil__sessions_after_fork(void);
+
+void profil__sessions_stop(void);
+
+/* In a forked child: the sessions about the process itself continue, the others are off. */
+void profil__sessions_forked(void);
+
+/*
+ * In a child that was made without fork handlers: sessions are off, but for those whose back end is
+ * inherited.
+ */
+void profil__sessions_forget(void);
+
+#endif
