@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* libc's own profil(), by signals: where nothing else is there. */
+/* libc's own profil(), by signals: the last resort. */
 #include "lib/backend.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 
 typedef int profil_function(unsigned short *, size_t, size_t, unsigned int);
 
-/* As one of libc's, wherever libprofil stands: what a preloaded library needs comes behind it. */
+/* For a preloaded library that needs libprofil: libc may come before libprofil then. */
 static void *find_in_libc(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), *found;
@@ -26,7 +26,6 @@ static void *find_in_libc(void)
 
 static profil_function *profil_of_libc;
 
-/* Without the lock: the loader has one as well. */
 static void libc_prepare(void)
 {
 	void *found = dlsym(RTLD_NEXT, "profil") ?: find_in_libc();
@@ -34,7 +33,7 @@ static void libc_prepare(void)
 	__atomic_store_n(&profil_of_libc, (profil_function *)found, __ATOMIC_RELEASE);
 }
 
-/* It has one histogram, of one region, with 16-bit cells. */
+/* libc has one histogram, of one region, with 16-bit cells. */
 static bool can_count(const struct profil_session *s)
 {
 	return !s->counts && s->plan.region_count == 1 && !s->plan.wide && s->plan.regions[0].scale;
@@ -57,8 +56,10 @@ static int libc_start(struct profil_session *s)
 	return 0;
 }
 
-/* No SIGPROF comes any more, and none that has come is there to end the program when it has no
- * handler: the kernel drops those when the signal is ignored. */
+/*
+ * Stops the timer, and has the kernel drop a pending SIGPROF, which would end the program once libc
+ * has removed its handler.
+ */
 static void end_signals(void)
 {
 	static const struct itimerval never;
@@ -69,10 +70,10 @@ static void end_signals(void)
 }
 
 /*
- * Two things that libc's own end leaves to luck in a program of several threads. A signal that
- * waits for its thread would end the program. A handler that runs in another thread looks whether
- * there is such a cell, then where the cells are: so they become none first, where they are, and
- * only then is their place forgotten.
+ * libc's own way to stop has two races in a program of several threads. A signal that is pending
+ * for a thread would end the program: see end_signals(). And a handler in another thread checks the
+ * number of cells before it reads the buffer's address: so the number becomes 0 while the address
+ * is still valid, and only then the address becomes NULL.
  */
 static void libc_stop(struct profil_session *s)
 {

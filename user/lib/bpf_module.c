@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* libprofil's private module: what needs libbpf. */
+/* libprofil's private module, which needs libbpf. */
 #include "lib/bpf_module.h"
 
 #include <errno.h>
@@ -8,10 +8,10 @@
 
 #include "capture/histogram.h"
 
-/* Processes that a parent and its children can have counted at once. */
+/* How many processes, a parent and its children, can share a BPF program. */
 #define MOST_PROCESSES 4096
 
-/* The histograms of this process. What a forked child finds here is its parent's. */
+/* The histograms of the process `owner`: a forked child finds its parent's here. */
 static struct histograms *all;
 static size_t count;
 static pid_t owner;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * What libprofil and its private module with the eBPF back end agree on. The module has one symbol,
- * PROFIL_BPF_MODULE; when anything here changes, its number does.
+ * The interface between libprofil and its private module, which has the eBPF back end and needs
+ * libbpf. The module exports one symbol, PROFIL_BPF_MODULE, whose number changes with this file.
  */
 #ifndef PROFIL_LIB_BPF_MODULE_H
 #define PROFIL_LIB_BPF_MODULE_H
@@ -20,29 +20,32 @@ struct bpf_request {
 	unsigned int frequency;
 	const struct profil_range *ranges;
 	size_t range_count, cell_count;
-	/* In a forked child: where its parent's share() has sent to; -1: nowhere. */
+	/* In a forked child: the other end of the socket of its parent's share(); -1: none. */
 	int inherited;
 };
 
 struct bpf_counts {
-	struct profil_state *state; /* profil_pages() */
-	uint64_t *cells;	    /* which these are part of */
+	struct profil_state *state; /* at the start of profil_pages() pages */
+	uint64_t *cells;	    /* in the same pages */
 	uint64_t period_ns;	    /* of CPU time between two ticks */
 };
 
-/* All are called by one thread, the one whose descriptors those of the module are. */
+/* The service thread makes all calls: the module's descriptors are in its table. */
 struct bpf_module {
 	/*
-	 * Begins to count. *histogram is the caller's, to free(). Returns 0 or a negative errno
-	 * with the reason in `why`, of `size` bytes.
+	 * Starts to count. The caller releases *histogram by free() below. Returns 0, or a negative
+	 * errno and the reason in `why`, which has `size` bytes.
 	 */
 	int (*start)(const struct bpf_request *request, void **histogram, struct bpf_counts *counts,
 		     char *why, size_t size);
-	/* Has a child that is about to be forked count by the same program and clocks. */
+	/*
+	 * Sends the BPF program and the clocks through `socket` to a child that is about to be
+	 * forked. Returns 0 or a negative errno.
+	 */
 	int (*share)(int socket);
-	/* The counts do not change any more. */
+	/* Stops counting: the counts do not change any more. */
 	void (*stop)(void *histogram);
-	/* Frees it, and the counts with it. */
+	/* Frees the histogram and its counts. */
 	void (*free)(void *histogram);
 };
 

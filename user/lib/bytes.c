@@ -13,7 +13,7 @@
 #include "lib/last_error.h"
 #include "util/signals.h"
 
-/* Makes room for `size` bytes more. */
+/* Makes room for `size` more bytes. */
 static int reserve(struct bytes *bytes, size_t size)
 {
 	size_t room = bytes->room;
@@ -91,7 +91,7 @@ static int write_all(const struct bytes *bytes, int fd, const char *path)
 	return err;
 }
 
-/* Such as a pipe, or /dev/stdout: nothing that a file should take the place of. */
+/* Whether the path is a pipe or device, like /dev/stdout, that must not be replaced by a file. */
 static bool is_special(const char *path)
 {
 	struct stat status;
@@ -106,7 +106,7 @@ static int write_special(const struct bytes *bytes, const char *path)
 	return fd < 0 ? profil__system_error("cannot open %s", path) : write_all(bytes, fd, path);
 }
 
-/* To a temporary name, which then becomes the file's. */
+/* Writes to a temporary file, which is then renamed. */
 static int write_renamed(const struct bytes *bytes, const char *path, char *temporary)
 {
 	struct held_signals held;

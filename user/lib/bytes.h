@@ -4,17 +4,21 @@
 
 #include <stddef.h>
 
-/* Bytes that grow at their end. Zero-initialised is none. `data` is the owner's, to free(). */
+/* A growing array of bytes; zero-initialised it is empty. Its owner releases `data` by free(). */
 struct bytes {
 	char *data;
 	size_t size, room;
 };
 
-/* Return 0 or a negative errno with profil__error() set. */
+/* These return 0 or a negative errno with profil__error() set. */
+
 int profil__bytes_add(struct bytes *bytes, const void *data, size_t size);
-/* Adds all of a file, whose size need not be known. */
+/* Adds the contents of a file to the end of which it reads, as those in /proc have no size. */
 int profil__bytes_read(struct bytes *bytes, const char *path);
-/* Makes them a file of mode 0600, which appears when it is complete; a device is written to. */
+/*
+ * Writes a file of mode 0600, which replaces another one when it is complete; a device or pipe is
+ * written to in place.
+ */
 int profil__bytes_write(const struct bytes *bytes, const char *path);
 
 #endif

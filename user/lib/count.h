@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* The counts that the kernel adds to meanwhile. */
+/* Counts that the kernel may be adding to. */
 #ifndef PROFIL_LIB_COUNT_H
 #define PROFIL_LIB_COUNT_H
 
 #include <stdint.h>
 
-/* In 32-bit programs, too, they lie so that one instruction can change them. */
+/* Aligned so that 32-bit programs can change them by one instruction, too. */
 typedef uint64_t kernel_count __attribute__((aligned(8)));
 
 static inline uint64_t count_load(const void *count)
@@ -13,7 +13,7 @@ static inline uint64_t count_load(const void *count)
 	return __atomic_load_n((const kernel_count *)count, __ATOMIC_RELAXED);
 }
 
-/* Leaves 0. */
+/* Returns the count and sets it to 0. */
 static inline uint64_t count_take(void *count)
 {
 	return __atomic_exchange_n((kernel_count *)count, 0, __ATOMIC_SEQ_CST);

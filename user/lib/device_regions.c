@@ -6,8 +6,8 @@
 
 #include "lib/last_error.h"
 
-/* There is no code at the last of all addresses. */
-#define NOWHERE UINT64_MAX
+/* The highest address, which has no code. */
+#define NO_CODE UINT64_MAX
 
 static bool has_buffers(const struct plan *plan)
 {
@@ -28,7 +28,7 @@ static struct profil_device_region in_buffer(const struct region *region, bool w
 	};
 }
 
-/* A 32-bit cell stands for two of the numbers that the scale gives: twice the scale is exact. */
+/* A 32-bit cell takes two of the 16-bit cells that the scale is for: so the scale is doubled. */
 static struct profil_device_region in_memory(const struct region *region, void *memory)
 {
 	return (struct profil_device_region){
@@ -52,7 +52,7 @@ static int check_scales(const struct plan *plan)
 	for (size_t i = 0; i < plan->region_count; i++)
 		if (!has_buffers(plan) && plan->regions[i].scale > UINT32_MAX / 2)
 			return profil__error(EBUSY,
-					     "no session has a scale above %#x with profil.ko",
+					     "profil.ko has no sessions with a scale above %#x",
 					     UINT32_MAX / 2);
 	return 0;
 }
@@ -71,7 +71,7 @@ int profil__device_regions_make(struct device_regions *made, const struct plan *
 	for (size_t i = 0; i < plan->range_count; i++) {
 		const struct profil_range *range = &plan->ranges[i];
 		const struct region *region = profil__plan_region(plan, range->base);
-		uint64_t last = range->last < NOWHERE ? range->last : NOWHERE - 1;
+		uint64_t last = range->last < NO_CODE ? range->last : NO_CODE - 1;
 
 		if (range->first <= last)
 			add(made,
@@ -79,6 +79,6 @@ int profil__device_regions_make(struct device_regions *made, const struct plan *
 					   : in_memory(region, memory),
 			    range->first, last, range->offset);
 	}
-	add(made, nothing, NOWHERE, NOWHERE, NOWHERE);
+	add(made, nothing, NO_CODE, NO_CODE, NO_CODE);
 	return 0;
 }

@@ -9,21 +9,21 @@
 #include "kmod/device.h"
 #include "lib/region.h"
 
-/* A plan as /dev/profil takes it. */
+/* The regions of a plan as /dev/profil takes them. */
 struct device_regions {
 	struct profil_device_region *regions;
 	uint32_t count;
 	bool wide;
 };
 
-/* The bytes of memory that it takes beside the buffers. */
+/* Returns the size of the memory that profil__device_regions_make() needs, in bytes. */
 size_t profil__device_memory_size(const struct plan *plan);
 
 /*
- * Makes it. Cells of regions without a buffer are in `memory`, of 32 bits each and numbered as the
- * plan's. Besides, there is a region that has `memory` for its buffer and counts nothing: what is
- * on goes off when that memory is unmapped. made->regions is the caller's, to free(). Returns 0,
- * -ENOMEM, or -EBUSY for a scale that such cells cannot have.
+ * Makes the regions of a plan. Regions without a buffer get their cells in `memory`: 32 bits each,
+ * in the plan's numbering. One more region has `memory` as its buffer and counts nothing: the
+ * module stops when that memory is unmapped. The caller releases made->regions by free(). Returns
+ * 0, -ENOMEM, or -EBUSY for a scale that 32-bit cells cannot have.
  */
 int profil__device_regions_make(struct device_regions *made, const struct plan *plan, void *memory);
 

@@ -2,7 +2,7 @@
 #ifndef PROFIL_LIB_EXPORT_H
 #define PROFIL_LIB_EXPORT_H
 
-/* A function that programs call: libprofil.map lists them. All else is compiled to be hidden. */
+/* Marks a public function, which libprofil.map lists as well. All others are hidden by default. */
 #define EXPORT __attribute__((visibility("default")))
 
 #endif

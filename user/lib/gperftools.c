@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* Writes counts as a CPU profile of gperftools: words, then the mappings as text.
- */
+/* Writes counts as a CPU profile of gperftools: words, then the mappings as text. */
 #include "lib/profil.h"
 
 #include <elf.h>
@@ -20,7 +19,7 @@
 
 #define NS_PER_US 1000
 
-/* --- Words, of the width of the process's --- */
+/* --- Words, of the size of the process's pointers --- */
 
 static int add_word(struct bytes *out, size_t width, uint64_t value)
 {
@@ -40,7 +39,7 @@ static int add_words(struct bytes *out, size_t width, const uint64_t *words, siz
 	return err;
 }
 
-/* What is too much for one word makes several samples; readers add them up. */
+/* A count that exceeds a word becomes several samples, which readers add up. */
 static int add_sample(struct bytes *out, size_t width, uint64_t pc, uint64_t count)
 {
 	uint64_t most = width == sizeof(uint32_t) ? UINT32_MAX : UINT64_MAX;
@@ -64,7 +63,7 @@ static int add_counts(struct bytes *out, size_t width, const struct samples *sam
 	for (size_t i = 0; i < samples->count && !err; i++) {
 		const struct sample *s = &samples->all[i];
 
-		/* Readers take address 0 for the end of the file. */
+		/* Address 0 would end the file for readers. */
 		err = add_sample(out, width, s->address ? s->address : 1, s->count);
 	}
 	return err ?: add_words(out, width, trailer, 3);
@@ -72,7 +71,7 @@ static int add_counts(struct bytes *out, size_t width, const struct samples *sam
 
 /* --- The process --- */
 
-/* The bytes of an address of the process. */
+/* Returns the size of an address of the process, in bytes. */
 static size_t word_width(pid_t pid)
 {
 	unsigned char ident[EI_NIDENT] = { 0 };
@@ -91,7 +90,7 @@ static size_t word_width(pid_t pid)
 	return size == sizeof(ident) && ident[EI_CLASS] == ELFCLASS32 ? 4 : 8;
 }
 
-/* Whether a line of /proc/PID/maps tells of code of the executable. */
+/* Whether a line of /proc/PID/maps is code of the executable. */
 static bool is_main_code(const char *line, size_t length, const char *executable)
 {
 	size_t name = strlen(executable);
@@ -101,7 +100,7 @@ static bool is_main_code(const char *line, size_t length, const char *executable
 	       memcmp(line + length - name, executable, name) == 0 && mode && mode[3] == 'x';
 }
 
-/* Adds the lines that are the main executable's code, or those that are not. */
+/* Adds the lines that are code of the executable, or the others. */
 static int add_lines(struct bytes *out, const struct bytes *maps, const char *executable,
 		     bool main_code)
 {

@@ -24,7 +24,7 @@ int profil__error(int code, const char *format, ...)
 int profil__system_error(const char *format, ...)
 {
 	int code = errno;
-	const char *text = strerrordesc_np(code); /* strerror() would read the locale's files */
+	const char *text = strerrordesc_np(code); /* strerror() would load the locale's messages */
 	va_list arguments;
 	size_t length;
 

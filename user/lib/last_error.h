@@ -2,19 +2,19 @@
 #ifndef PROFIL_LIB_LAST_ERROR_H
 #define PROFIL_LIB_LAST_ERROR_H
 
-/* What profil_error() tells is never longer. */
+/* The longest message of profil_error(), in bytes. */
 #define ERROR_SIZE 640
 
-/* Why the call fails, a sentence for profil_error() in this thread. Returns -code. */
+/* Sets the message of profil_error() in this thread, a sentence. Returns -code. */
 int profil__error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same for a system call that failed, with the text for errno behind it. Returns -errno. */
+/* The same for a system call that failed: appends the text of errno. Returns -errno. */
 int profil__system_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The sentence itself; "" when there is none. */
+/* Returns this thread's message; "" when there is none. */
 const char *profil__error_text(void);
 
-/* None from now on. */
+/* Sets the message to "". */
 void profil__error_clear(void);
 
 #endif

@@ -18,7 +18,7 @@ static bool skip_word(struct text *line)
 	return take_blanks(line);
 }
 
-/* The kernel writes a newline of a path as \012. */
+/* Decodes the path in place: the kernel writes a newline as \012. */
 static void take_path(struct text *line, char **path)
 {
 	char *to = (char *)line->at;
@@ -33,7 +33,7 @@ static void take_path(struct text *line, char **path)
 	*to = '\0';
 }
 
-/* A file that has been deleted is called as it was. */
+/* A deleted file keeps its path. */
 static void cut_deleted(char *path)
 {
 	size_t size = strlen(path), tail = strlen(DELETED);
@@ -42,7 +42,7 @@ static void cut_deleted(char *path)
 		path[size - tail] = '\0';
 }
 
-/* START-LIMIT MODE OFFSET DEVICE INODE PATH. The newline may become a NUL. */
+/* START-LIMIT MODE OFFSET DEVICE INODE PATH. Writes a NUL behind the path, in place. */
 static bool parse_line(struct text line, struct map *map)
 {
 	if (!take_number(&line, 16, &map->start) || !take(&line, "-") ||
@@ -55,7 +55,7 @@ static bool parse_line(struct text line, struct map *map)
 	take_blanks(&line);
 	take_path(&line, &map->path);
 	cut_deleted(map->path);
-	/* Two kinds of programs have two kinds of vDSO. */
+	/* 32-bit programs have another vDSO. */
 	if (strcmp(map->path, "[vdso]") == 0 && map->limit <= UINT32_MAX)
 		map->path = (char *)"[vdso32]";
 	return map->start < map->limit;

@@ -11,14 +11,14 @@
 /* A line of /proc/PID/maps. */
 struct map {
 	uint64_t start, limit;
-	uint64_t offset; /* in the file */
+	uint64_t offset; /* of `start` in the file */
 	uint64_t inode;	 /* 0: no file */
 	bool executable;
 	uint32_t image; /* the number of the first map of the same file */
 	char *path;	/* in maps->text; "" when it has none */
 };
 
-/* In the order of addresses. Zero-initialised is none. */
+/* In the order of addresses. Zero-initialised: empty. */
 struct maps {
 	struct map *all;
 	size_t count, room;
@@ -26,13 +26,13 @@ struct maps {
 };
 
 /*
- * Reads what proc(5) says; lines that are no mapping are skipped. Returns 0 or -ENOMEM; free it in
- * any case.
+ * Parses the text of /proc/PID/maps, proc(5). Skips lines that are no mapping. Returns 0 or
+ * -ENOMEM; in any case the caller frees *maps by profil__maps_free().
  */
 int profil__maps_parse(struct maps *maps, const struct bytes *text);
 void profil__maps_free(struct maps *maps);
 
-/* The mapping that has the address, NULL for none. */
+/* Returns the mapping that has the address; NULL: none. */
 const struct map *profil__maps_find(const struct maps *maps, uint64_t address);
 
 #endif

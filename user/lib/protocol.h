@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-only OR BSD-2-Clause */
 /*
- * What libprofil and profild say to each other through a SOCK_SEQPACKET unix socket, one message
- * for each request and one for each reply. All fields are in the machine's byte order and lie where
- * they lie in 64-bit programs.
+ * The protocol between libprofil and profild: a SOCK_SEQPACKET unix socket, one message for each
+ * request and one for each reply. All fields are in the machine's byte order, at their offsets in
+ * 64-bit programs.
  *
- * profild speaks first: a reply as soon as it has accepted the connection, with an error when it
- * refuses, and then it closes. The client sends nothing before it has read that, and no second
- * request before it has read the reply to the first: profild hangs up on one that does.
+ * profild sends the first message: a reply to the connection itself. If that has an error, profild
+ * closes the connection. The client sends nothing before it has read that reply, and no request
+ * before it has read the reply to the one before; otherwise profild closes the connection.
  *
- * So every request was sent after the accept, and it carries SCM_CREDENTIALS of its sender, filled
- * in by the kernel (profild's socket has SO_PASSCRED on). At the accept profild opened a pidfd of
- * the process that had connected: as long as that one lives, whoever has its number is this
- * process. profild serves a process about itself and nobody else; a child that inherits the
- * connection must make its own. profild hangs up on one that sends descriptors.
+ * So every request is sent after profild has accepted the connection. It carries SCM_CREDENTIALS of
+ * its sender, which the kernel fills in (profild's socket has SO_PASSCRED). When it accepts,
+ * profild opens a pidfd of the process that has connected: as long as that process lives, its PID
+ * is no other process's. profild counts for a process about itself only; a child that inherits the
+ * connection must open its own. profild closes the connection of a client that sends descriptors.
  *
- * One connection is one histogram. It ends with STOP, when the connection is closed (by exec too:
- * the client's socket is close-on-exec), when the process executes another program, and when it
- * ends. The map that it was given counts as the user's memory until nobody has it mapped or open
- * any more.
+ * One connection is one histogram. The histogram ends with STOP, when the connection is closed
+ * (also by exec: the client's socket is close-on-exec), and when the process executes another
+ * program or ends. The map that the client gets counts against its user's memory limit until no
+ * process has it mapped or open.
  */
 #ifndef PROFIL_LIB_PROTOCOL_H
 #define PROFIL_LIB_PROTOCOL_H
@@ -31,35 +31,34 @@
 #define PROFILD_MOST_HZ 10000
 
 enum {
-	/* Begin to count; a START on a connection that counts replaces the histogram by a new one.
-	 */
+	/* Starts to count; if the connection counts already, with a new histogram. */
 	PROFILD_START = 1,
-	/* End; when the reply has come, the counts do not change any more. */
+	/* Stops counting: after the reply the counts do not change any more. */
 	PROFILD_STOP = 2,
 };
 
 struct profild_request {
 	uint32_t version; /* PROFILD_VERSION */
 	uint32_t type;
-	/* START only; else 0, and no ranges follow. */
-	uint32_t frequency;   /* ticks per second of CPU time, 1 to PROFILD_MOST_HZ; about */
-	uint32_t except;      /* a thread of the sender, as the sender numbers it, or 0 */
+	/* For START; otherwise 0, without ranges. */
+	uint32_t frequency;   /* approximate ticks per second of CPU time, 1 to PROFILD_MOST_HZ */
+	uint32_t except;      /* a thread of the sender not to count, by its ID there; 0: none */
 	uint32_t range_count; /* 1 to PROFIL_RANGES */
 	uint32_t unused;      /* 0 */
-	uint64_t cell_count;  /* 1 to PROFIL_CELLS; each takes 8 bytes of profild's limit */
+	uint64_t cell_count;  /* 1 to PROFIL_CELLS; each takes 8 bytes of the user's memory limit */
 	struct profil_range ranges[];
 };
 
 /*
- * A START that succeeds brings SCM_RIGHTS with one descriptor: to mmap(2) shared, readable and
- * writable, the struct profil_page that are all that the client has (bpf/profil.h), profil_pages()
- * of them.
+ * The reply to a START that succeeds has one descriptor (SCM_RIGHTS) of a map of profil_pages()
+ * struct profil_page (bpf/profil.h), which the client maps by mmap(2), shared, readable and
+ * writable.
  */
 struct profild_reply {
 	uint32_t version;
-	int32_t error;	    /* 0, or an errno */
-	uint64_t period_ns; /* of START that succeeds: of CPU time between two ticks */
-	char message[240];  /* why, for a person; ends with NUL; empty when all went well */
+	int32_t error;	    /* 0 or an errno */
+	uint64_t period_ns; /* of a START that succeeds: CPU time between two ticks */
+	char message[240];  /* the reason of the error, NUL-terminated; "" without one */
 };
 
 #endif

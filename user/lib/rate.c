@@ -6,15 +6,15 @@
 
 #include "lib/last_error.h"
 
-#define USUAL_HZ 100 /* libc's */
-#define FAST_HZ	 1000
-#define MOST_HZ	 100000
+#define DEFAULT_HZ 100 /* as libc */
+#define FAST_HZ	   1000
+#define MOST_HZ	   100000
 
 int profil__rate_check(unsigned long hz, const char *name)
 {
 	if (hz >= 1 && hz <= MOST_HZ)
 		return 0;
-	return profil__error(EINVAL, "%s: 1 to %d ticks per second are possible", name, MOST_HZ);
+	return profil__error(EINVAL, "%s: must be 1 to %d ticks per second", name, MOST_HZ);
 }
 
 int profil__rate(bool fast, unsigned int *hz)
@@ -23,7 +23,7 @@ int profil__rate(bool fast, unsigned int *hz)
 	unsigned long number;
 	char *end;
 
-	*hz = fast ? FAST_HZ : USUAL_HZ;
+	*hz = fast ? FAST_HZ : DEFAULT_HZ;
 	if (!text || !*text)
 		return 0;
 	number = strtoul(text, &end, 10);

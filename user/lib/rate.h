@@ -5,12 +5,12 @@
 #include <stdbool.h>
 
 /*
- * The ticks per second of CPU time: PROFIL_HZ, else 100 (1000 if `fast`). Returns 0, or -EINVAL
- * when PROFIL_HZ makes no sense.
+ * Sets *hz to the ticks per second of CPU time: PROFIL_HZ, or else 100 (1000 if `fast`). Returns 0,
+ * or -EINVAL with profil__error() set if PROFIL_HZ is invalid.
  */
 int profil__rate(bool fast, unsigned int *hz);
 
-/* Whether a rate is possible. Returns 0 or -EINVAL. */
+/* Whether a rate is in range; `name` is for the message. Returns 0 or -EINVAL. */
 int profil__rate_check(unsigned long hz, const char *name);
 
 #endif

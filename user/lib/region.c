@@ -8,7 +8,7 @@
 #include "bpf/cell.h"
 #include "lib/last_error.h"
 
-/* How many cells of a region can be counted in: those that an address leads to. */
+/* Returns how many cells a region has that an address can count in. */
 static uint64_t count_cells(const struct region *region, bool wide)
 {
 	uint64_t cells = region->bufsiz / (wide ? 4 : 2);
@@ -26,7 +26,7 @@ static uint64_t last_address(const struct region *region, bool wide)
 	return delta < UINT64_MAX - region->offset ? region->offset + delta : UINT64_MAX;
 }
 
-/* Makes it the range number i; those from there on get the next numbers. */
+/* Inserts a range of the region as number i. */
 static void insert_range(struct plan *plan, size_t i, const struct region *region, uint64_t first,
 			 uint64_t last)
 {
@@ -44,7 +44,7 @@ static void insert_range(struct plan *plan, size_t i, const struct region *regio
 	};
 }
 
-/* Adds a region's addresses, but for those that earlier regions have. */
+/* Adds ranges for a region's addresses that no earlier region has. */
 static void add_region(struct plan *plan, const struct region *region)
 {
 	uint64_t next = region->offset, last = last_address(region, plan->wide);
@@ -103,7 +103,7 @@ static int make(struct plan *plan, const struct region *regions)
 {
 	int err;
 
-	/* Each region adds one range, and one more for each range that it lies around. */
+	/* Each region adds one range, and one more for each earlier range that it surrounds. */
 	plan->regions = malloc(plan->region_count * sizeof(*plan->regions));
 	plan->ranges = malloc(2 * plan->region_count * sizeof(*plan->ranges));
 	if (!plan->regions || !plan->ranges)
@@ -125,8 +125,7 @@ int profil__plan_make(struct plan *plan, const struct region *regions, size_t co
 
 	*plan = (struct plan){ .region_count = count, .wide = wide };
 	if (!count || count > MOST_REGIONS)
-		return profil__error(EINVAL, "%zu regions: 1 to %d are possible", count,
-				     MOST_REGIONS);
+		return profil__error(EINVAL, "%zu regions: must be 1 to %d", count, MOST_REGIONS);
 	err = make(plan, regions);
 	if (err)
 		profil__plan_free(plan);

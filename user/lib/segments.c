@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* ELF files, as far as a DCPI file describes them, without an ELF library. */
+/* Reads of ELF files what DCPI files describe; without an ELF library, as libprofil links libc
+ * alone. */
 #include "lib/segments.h"
 
 #include <elf.h>
@@ -20,14 +21,14 @@
 #define HEADERS_MAX 1024
 #define NOTES_MAX   65536
 
-/* An ELF file's bytes: in a file, or mapped at an address of a process. */
+/* Where an ELF file is read from: a file, or the memory of a process. */
 struct source {
-	int fd; /* -1: memory */
+	int fd; /* -1: from memory */
 	pid_t pid;
-	uint64_t base, size; /* of the memory */
+	uint64_t base, size; /* of the mapping in memory */
 };
 
-/* The same of 32 and 64 bits. */
+/* A program header of 32 or 64 bits. */
 struct header {
 	uint32_t type, flags;
 	uint64_t offset, address, size, align;
@@ -45,7 +46,7 @@ static bool read_memory(const struct source *s, uint64_t offset, void *to, size_
 	return process_vm_readv(s->pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* Never by mapping it, as the file may be cut meanwhile. */
+/* Not by mapping the file: it may be truncated meanwhile, and reading it would raise SIGBUS. */
 static bool read_at(const struct source *s, uint64_t offset, void *to, size_t size)
 {
 	if (s->fd < 0)
@@ -75,7 +76,7 @@ static struct header header_of(bool wide, const void *bytes)
 				p32->p_vaddr, p32->p_filesz, p32->p_align };
 }
 
-/* Where the program headers are, and how many. */
+/* Finds the offset and the number of the program headers. False: no ELF file, or an invalid one. */
 static bool find_headers(const struct source *s, bool *wide, uint64_t *offset, size_t *count)
 {
 	union {
@@ -97,7 +98,7 @@ static bool find_headers(const struct source *s, bool *wide, uint64_t *offset, s
 	return *count && *count <= HEADERS_MAX;
 }
 
-/* Returns the headers, for the caller to free(); NULL when there are none. */
+/* Returns the program headers, which the caller releases by free(); NULL: none. */
 static struct header *read_headers(const struct source *s, size_t *count)
 {
 	struct header *headers = NULL;
@@ -156,7 +157,7 @@ static void set_id(struct image *image, const unsigned char *bytes, size_t size)
 		sprintf(image->id + 2 * i, "%02x", bytes[i]);
 }
 
-/* Looks for a build ID among notes, whose sizes are not trusted. */
+/* Looks for a build ID in a note segment, whose sizes are not trusted. */
 static void find_id(struct image *image, const unsigned char *notes, size_t size, uint64_t align)
 {
 	const size_t unit = align == 8 ? 8 : 4;
@@ -204,7 +205,7 @@ static int read_notes(struct image *image, const struct source *s, const struct 
 	return 0;
 }
 
-/* Returns 0, also when it is no ELF file. */
+/* Returns 0, also for what is no ELF file, or -ENOMEM. */
 static int read_elf(struct image *image, const struct source *s)
 {
 	size_t count;
@@ -226,9 +227,9 @@ static int read_elf(struct image *image, const struct source *s)
 	return err;
 }
 
-/* --- Where it is --- */
+/* --- Memory and file --- */
 
-/* The mapping that has the beginning of the file. */
+/* Returns the mapping of the ELF header; NULL: none. */
 static const struct map *first_page(const struct maps *maps, uint32_t number)
 {
 	for (size_t i = number; i < maps->count; i++)
@@ -241,7 +242,7 @@ static int read_mapped(struct image *image, pid_t pid, const struct map *map)
 {
 	const struct source s = {
 		.fd = -1,
-		.pid = pid ? pid : syscall(SYS_gettid), /* the first thread may be gone */
+		.pid = pid ? pid : syscall(SYS_gettid), /* the first thread may have ended */
 		.base = map->start,
 		.size = map->limit - map->start,
 	};
@@ -249,7 +250,8 @@ static int read_mapped(struct image *image, pid_t pid, const struct map *map)
 	return read_elf(image, &s);
 }
 
-/* In the process's own root, if that can be asked. */
+/* Makes the path of a mapping's file, in the process's own root directory if that can be accessed.
+ */
 static void root_path(char *path, size_t size, pid_t pid, const struct map *map)
 {
 	char root[PROC_PATH_SIZE];
@@ -260,7 +262,7 @@ static void root_path(char *path, size_t size, pid_t pid, const struct map *map)
 	snprintf(path, size, "%s%s", root, map->path);
 }
 
-/* By its number alone: some file systems have another device here than in /proc/PID/maps. */
+/* By the inode alone: some file systems have another device in stat(2) than in /proc/PID/maps. */
 static bool is_same(const struct stat *status, const struct map *map)
 {
 	return S_ISREG(status->st_mode) && status->st_ino == map->inode;

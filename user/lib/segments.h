@@ -16,25 +16,26 @@ struct image_segment {
 	uint64_t address;
 };
 
-/* What a file's name for counts of an ELF file needs to know of that. Zero-initialised is none. */
+/* What a DCPI file describes of an image. Zero-initialised: nothing is known. */
 struct image {
 	struct image_segment *segments; /* executable ones first */
 	size_t segment_count;
-	uint64_t text_start, text_size; /* from the first executable segment to the last's end */
-	char id[2 * IMAGE_ID_MAX + 1];	/* its build ID in hexadecimal; "": none */
-	int64_t mtime;			/* of the file, since 1970; 0: not known */
+	uint64_t text_start,
+		text_size; /* from the first executable segment to the end of the last */
+	char id[2 * IMAGE_ID_MAX + 1]; /* build ID in hexadecimal; "": none */
+	int64_t mtime;		       /* of the file, in seconds since 1970; 0: unknown */
 };
 
 /*
- * Reads what process `pid`, 0 for this one, has mapped as maps->all[number], the first of its file:
- * from memory, or else from the file itself, when that is still the same. Returns 0, also when it
- * is no ELF file and has no segments; or -ENOMEM. Whatever stands there, the memory and time that
- * this takes are limited.
+ * Reads the image that process `pid`, 0 for this one, has mapped as maps->all[number], which must
+ * be the first mapping of its file: from memory, or else from the file, if that is still the same
+ * one. Returns 0, without segments if the image is no ELF file; or -ENOMEM. Memory and time are
+ * bounded whatever the image contains. The caller frees *image by profil__image_free().
  */
 int profil__image_read(struct image *image, pid_t pid, const struct maps *maps, uint32_t number);
 void profil__image_free(struct image *image);
 
-/* Makes an offset in the file an address of the image. False: no segment has it. */
+/* Sets *address to the image's own address of an offset in its file. False: no segment has it. */
 bool profil__image_address(const struct image *image, uint64_t offset, uint64_t *address);
 
 #endif
