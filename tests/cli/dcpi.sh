@@ -214,7 +214,7 @@ check "what was there is as it was" cmp "$work/full.before" "$(only_file "$work/
 check "nothing else is there" test "$(count_files "$work/full")" -eq 1
 make_file "$work/period.dcpi" period=5 -- 0x123 1
 check "another period is refused" exits 1 to_dcpi "$work/period.dcpi" "$work/full"
-check "the line is reported" says "its period is another"
+check "the line is reported" says "its period differs"
 check "a file in place of a directory" exits 2 to_dcpi "$work/full.dcpi" "$work/more.dcpi"
 check "standard output in place of a directory" exits 2 to_dcpi "$work/full.dcpi" -
 mkdir "$work/none"

@@ -86,7 +86,7 @@ static void read_grammar(void **state)
 		{ VERSION "tsize 0x1000\n", "no value for tsize" },
 		{ VERSION IMAGE EPOCH PLATFORM EVENT PERIOD
 		  "tstart ffffffffffffffff\ntsize 2\n" CPUSPEED,
-		  "tstart and tsize are beyond all addresses" },
+		  "tstart and tsize exceed the highest address" },
 		{ VERSION "cpuspeed fast\n", "no value for cpuspeed" },
 	};
 

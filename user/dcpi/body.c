@@ -16,9 +16,9 @@ struct reader {
 	const struct input *in;
 	struct error *e;
 	uint64_t tstart, tsize, stride;
-	size_t words;	   /* in front of the footer */
-	uint64_t end;	   /* of the chunk before, as an offset from tstart */
-	uint64_t previous; /* its offset */
+	size_t words;	   /* before the footer */
+	uint64_t end;	   /* of the previous chunk, as an offset from tstart */
+	uint64_t previous; /* the previous chunk's offset */
 	uint64_t addresses, total;
 };
 
@@ -29,12 +29,12 @@ static uint32_t word_at(const struct input *in, size_t number)
 	return b[0] | b[1] << 8 | b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-static uint64_t place(const struct reader *r, size_t word)
+static uint64_t file_offset(const struct reader *r, size_t word)
 {
 	return r->in->offset + word * WORD;
 }
 
-/* The file's own word counts more than the user's. */
+/* The file's own line overrides the user's option. */
 static int find_stride(struct reader *r, const struct dcpi_header *h)
 {
 	const struct dcpi_field *f = &h->fields[DCPI_STRIDE];
@@ -62,32 +62,32 @@ static int check_size(struct reader *r)
 	return 0;
 }
 
-/* offset and number are in 64 bits, so that nothing here wraps. */
+/* offset and number have 64 bits, so that no sum wraps. */
 static int check_chunk(struct reader *r, size_t at, uint64_t offset, uint64_t number)
 {
 	uint64_t left = r->words - at - CHUNK_WORDS;
 	uint64_t end = offset + (number - 1) * r->stride + 1;
 
 	if (number == 0)
-		return input_error(r->in, place(r, at + 1), r->e, "a chunk without counts");
+		return input_error(r->in, file_offset(r, at + 1), r->e, "a chunk without counts");
 	if (number > left)
-		return input_error(r->in, place(r, at + 1), r->e,
+		return input_error(r->in, file_offset(r, at + 1), r->e,
 				   "a chunk of %" PRIu64 " counts, where only %" PRIu64
 				   " stand in front of the footer: it is truncated or corrupt",
 				   number, left);
 	if (at && offset <= r->previous)
-		return input_error(r->in, place(r, at), r->e,
+		return input_error(r->in, file_offset(r, at), r->e,
 				   "a chunk's offset 0x%" PRIx64 " is not above 0x%" PRIx64
 				   ", that of the chunk before: they are not sorted",
 				   offset, r->previous);
 	if (offset < r->end)
-		return input_error(r->in, place(r, at), r->e,
+		return input_error(r->in, file_offset(r, at), r->e,
 				   "a chunk begins at offset 0x%" PRIx64
 				   ", before the end of the one before at 0x%" PRIx64
 				   ": they overlap",
 				   offset, r->end);
 	if (end > r->tsize)
-		return input_error(r->in, place(r, at), r->e,
+		return input_error(r->in, file_offset(r, at), r->e,
 				   "a chunk reaches to offset 0x%" PRIx64
 				   ", outside of the text of %" PRIu64 " bytes",
 				   end, r->tsize);
@@ -96,7 +96,7 @@ static int check_chunk(struct reader *r, size_t at, uint64_t offset, uint64_t nu
 	return 0;
 }
 
-/* Reads the chunk at *at and moves behind it. */
+/* Reads the chunk at word *at, and moves *at behind it. */
 static int read_chunk(struct reader *r, size_t *at,
 		      int (*each)(const struct dcpi_count *count, void *context), void *context)
 {
@@ -104,7 +104,7 @@ static int read_chunk(struct reader *r, size_t *at,
 	int err;
 
 	if (r->words - *at <= CHUNK_WORDS)
-		return input_error(r->in, place(r, *at), r->e,
+		return input_error(r->in, file_offset(r, *at), r->e,
 				   "a chunk runs into the footer: it is truncated or corrupt");
 	offset = word_at(r->in, *at);
 	number = word_at(r->in, *at + 1);
@@ -126,12 +126,12 @@ static int check_footer(const struct reader *r)
 	uint32_t addresses = word_at(r->in, r->words), total = word_at(r->in, r->words + 1);
 
 	if (addresses != r->addresses)
-		return input_error(r->in, place(r, r->words), r->e,
+		return input_error(r->in, file_offset(r, r->words), r->e,
 				   "the footer tells of %" PRIu32
 				   " addresses with samples, and there are %" PRIu64,
 				   addresses, r->addresses);
 	if (total != r->total)
-		return input_error(r->in, place(r, r->words + 1), r->e,
+		return input_error(r->in, file_offset(r, r->words + 1), r->e,
 				   "the footer tells of %" PRIu32 " samples, and the counts add up "
 				   "to %" PRIu64 "%s",
 				   total, r->total,
@@ -205,7 +205,7 @@ static void write_word(uint32_t word, FILE *out)
 	fwrite(bytes, WORD, 1, out);
 }
 
-/* How many addresses follow each other without a gap. */
+/* Returns how many of the counts are at adjacent addresses, from the first one on. */
 static size_t run_length(const struct dcpi_count *counts, size_t count)
 {
 	size_t i = 1;

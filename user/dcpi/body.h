@@ -18,30 +18,31 @@ struct dcpi_count {
 };
 
 /*
- * Checks the body, which is all that the window holds, and calls each() for what it counts in the
- * order of addresses; each() returns 0, or -ENOMEM to end it. Returns 0 or -errno: some may have
- * been told then.
+ * Checks the body, which is the rest of the input, and calls each() for every count that is not 0,
+ * in the order of addresses; each() returns 0, or -ENOMEM to stop. Returns 0 or -errno with *e set:
+ * each() may have been called before.
  */
 int dcpi_body_read(const struct input *in, const struct dcpi_header *h,
 		   int (*each)(const struct dcpi_count *count, void *context), void *context,
 		   struct error *e);
 
 /*
- * Sorts counts by address and makes one of those that have the same. Returns how many there are
- * then. Sums saturate.
+ * Sorts counts by address and adds up those of the same address; sums saturate. Returns the new
+ * number of counts.
  */
 size_t dcpi_body_fold(struct dcpi_count *counts, size_t count);
 
 /*
- * The first of the counts (folded, from tstart on) that has no place in a file: its number or its
- * address does not fit into 32 bits. `count` when all have.
+ * Returns the index of the first count that a file cannot hold: the count or its offset from tstart
+ * does not fit into 32 bits. `count`: it can hold all. The counts are folded, and none is below
+ * tstart.
  */
 size_t dcpi_body_check(const struct dcpi_count *counts, size_t count, uint64_t tstart);
 
-/* Sum of all; saturates. */
+/* Returns the sum of all counts, which saturates. */
 uint64_t dcpi_body_total(const struct dcpi_count *counts, size_t count);
 
-/* Writes counts that are folded and whose total fits into 32 bits. */
+/* Writes the body. The counts are folded, and their total fits into 32 bits. */
 void dcpi_body_write(const struct dcpi_count *counts, size_t count, uint64_t tstart, FILE *out);
 
 #endif

@@ -15,19 +15,19 @@
 #include "util/index.h"
 #include "util/input.h"
 
-/* Of a file's name, whose parts come from anywhere. */
+/* The longest ID, event or label in a file's name. */
 #define PART_MAX 64
 
 struct writer {
 	const char *path;
 	struct dcpi_file *files;
 	size_t count;
-	char **names; /* of the files, below the path */
+	char **names; /* of the files, relative to path */
 };
 
 /* --- Names --- */
 
-/* A part of a file's name. */
+/* A part of a file's name, without characters that a name must not have. */
 struct part {
 	char text[NAME_MAX + 1];
 };
@@ -83,7 +83,7 @@ static bool name_equal(const void *array, uint32_t id, const void *key)
 	return strcmp(names[id], key) == 0;
 }
 
-/* What would be in one file must be one group: names are cut, and labels may be anything. */
+/* Two files must not have one name: parts of names are truncated and cleaned. */
 static int check_names(const struct writer *w, struct error *e)
 {
 	struct index index = { 0 };
@@ -94,8 +94,8 @@ static int check_names(const struct writer *w, struct error *e)
 		uint64_t hash = hash_bytes(name, strlen(name), 0);
 
 		if (index_find(&index, hash, name_equal, w->names, name) != INDEX_NONE)
-			err = error_set(e, 0, "two images would be the one file %s/%s", w->path,
-					name);
+			err = error_set(e, 0, "two images would be written to one file, %s/%s",
+					w->path, name);
 		else if (index_add(&index, hash, i))
 			err = error_no_memory(e);
 	}
@@ -115,7 +115,8 @@ static int name_files(struct writer *w, struct error *e)
 
 /* --- Files --- */
 
-static int too_much(const struct dcpi_header *h, const struct dcpi_file *file, struct error *e)
+static int overflow_error(const struct dcpi_header *h, const struct dcpi_file *file,
+			  struct error *e)
 {
 	const struct text *path = &h->fields[DCPI_PATH].text;
 	int size = path->end - path->at < 512 ? path->end - path->at : 512;
@@ -131,8 +132,8 @@ static int too_much(const struct dcpi_header *h, const struct dcpi_file *file, s
 				size, path->at, file->counts[bad].count, file->counts[bad].address);
 	else
 		err = error_set(e, EOVERFLOW,
-				"%.*s: address 0x%" PRIx64 " is 4 GiB or more behind the text's "
-				"beginning at 0x%" PRIx64,
+				"%.*s: address 0x%" PRIx64 " is 4 GiB or more above the text's "
+				"start at 0x%" PRIx64,
 				size, path->at, file->counts[bad].address, start);
 	error_mend(e, "a DCPI file counts in 32 bits: write another format, or more often");
 	return err;
@@ -144,7 +145,7 @@ static int check_counts(const struct dcpi_header *h, const struct dcpi_file *fil
 
 	if (dcpi_body_check(file->counts, file->count, start) < file->count ||
 	    dcpi_body_total(file->counts, file->count) > UINT32_MAX)
-		return too_much(h, file, e);
+		return overflow_error(h, file, e);
 	return 0;
 }
 
@@ -158,7 +159,7 @@ static int append_count(const struct dcpi_count *c, void *context)
 	return 0;
 }
 
-/* All of a file that is there. *bytes is the caller's, to free(). */
+/* Reads a whole file. The caller releases *bytes by free(), also on an error. */
 static int read_all(int fd, struct input *in, uint8_t **bytes, struct error *e)
 {
 	struct stat status;
@@ -182,7 +183,7 @@ static int read_all(int fd, struct input *in, uint8_t **bytes, struct error *e)
 
 static int read_file(const char *path, struct input *in, uint8_t **bytes, struct error *e)
 {
-	/* A device or FIFO is not to be waited for. */
+	/* O_NONBLOCK: does not wait for a device or FIFO. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int err;
 
@@ -194,14 +195,14 @@ static int read_file(const char *path, struct input *in, uint8_t **bytes, struct
 	return err;
 }
 
-/* Reads what is there, and adds the file's to it: *old becomes the header of both. */
+/* Reads the existing file and adds its counts to `file`; *old becomes the header of the sum. */
 static int add_to_file(struct input *in, struct dcpi_header *old, struct dcpi_file *file,
 		       struct error *e)
 {
 	const char *differs;
 	int err = dcpi_header_read(in, old, e);
 
-	/* The body is read by its own header, before that becomes another one. */
+	/* The body is read by its own header, which then becomes the sum's. */
 	err = err ?: dcpi_body_read(in, old, append_count, file, e);
 	if (err)
 		return err;
@@ -210,7 +211,7 @@ static int add_to_file(struct input *in, struct dcpi_header *old, struct dcpi_fi
 	if (err == -ENOMEM)
 		return error_no_memory(e);
 	if (err) {
-		error_set(e, 0, "cannot add to %s: its %s is another", in->path, differs);
+		error_set(e, 0, "cannot add to %s: its %s differs", in->path, differs);
 		error_mend(e, "give another directory");
 	}
 	return err;
@@ -228,7 +229,7 @@ static int write_counts(const struct dcpi_header *h, const struct dcpi_file *fil
 	return 0;
 }
 
-/* The same image in the same epoch accumulates: dcpid(1) adds to the file of both. */
+/* Counts of an image accumulate during an epoch, as dcpid(1) has it. */
 static int write_sum(const char *path, struct dcpi_file *file, FILE *out, struct error *e)
 {
 	struct dcpi_header old = { 0 };

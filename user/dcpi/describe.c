@@ -33,7 +33,7 @@ int dcpi_own_text(struct dcpi_texts *texts, char *text)
 	return 0;
 }
 
-/* It begins with no blank, and has no newline. */
+/* A value does not begin with a blank, and has no newline. */
 int dcpi_line_text(struct dcpi_texts *texts, const char *text, size_t size, struct text *t)
 {
 	char *copy;
@@ -81,15 +81,16 @@ void dcpi_set_start(struct dcpi_header *h, uint64_t ns)
 
 /* --- The image --- */
 
-/* image_kind() knows more, but /memfd: and the like are written by their offsets, and a file of an
- * older version is added to only when its "x-addresses" is the same.
+/*
+ * image_kind() knows more kinds. But /memfd: and the like have always been written by their
+ * offsets, and counts can be added to an existing file only if its "x-addresses" agrees.
  */
 bool dcpi_is_memory(const char *path)
 {
 	return *path == '[' || !*path || strncmp(path, "//", 2) == 0;
 }
 
-/* The ids that need no file. 0 means that there is none. */
+/* Sets an ID that needs no file: a window, a build ID, or 0 for none. */
 static int set_id(struct dcpi_texts *texts, struct dcpi_field *f, const struct dcpi_image *image)
 {
 	char *window;
@@ -121,7 +122,7 @@ int dcpi_set_image(struct dcpi_texts *texts, struct dcpi_header *h, const struct
 		       ?: set_id(texts, &h->fields[DCPI_IMAGE], image);
 }
 
-/* CRC-32 of IEEE 802.3, for some paths: bit by bit is fast enough. */
+/* CRC-32 of IEEE 802.3; for a few paths, bit by bit is fast enough. */
 static uint32_t checksum(const char *text, size_t size)
 {
 	uint32_t sum = UINT32_MAX;
@@ -177,7 +178,7 @@ void dcpi_fit_range(const struct dcpi_count *counts, size_t count, uint64_t *sta
 		*start = first & -PAGE;
 	if (*size)
 		*size += before - *start;
-	/* In this order, for the last page of all has no end in 64 bits. */
+	/* Without the end of the last page, which may exceed 64 bits. */
 	if (last - *start >= *size)
 		*size = (last | (PAGE - 1)) - *start + 1;
 }
@@ -190,7 +191,7 @@ void dcpi_complete(struct dcpi_header *h, uint64_t cpu_mhz)
 		dcpi_set_number(h, DCPI_VERSION, DCPI_MINOR);
 	if (!f[DCPI_CPUSPEED].given)
 		dcpi_set_number(h, DCPI_CPUSPEED, cpu_mhz);
-	/* An image without a path was called by its id. */
+	/* The reader names an image without a path by its ID. */
 	if (text_equal(&f[DCPI_PATH].text, &f[DCPI_IMAGE].text))
 		f[DCPI_PATH].given = false;
 }

@@ -9,9 +9,9 @@
 #include "dcpi/body.h"
 #include "dcpi/header.h"
 
-/* Fills in the header of a new file: for whoever counted. */
+/* Fills in the header of a new file. Functions that return int return 0 or -ENOMEM. */
 
-/* Texts that were made for headers, which must live as long. Zero-initialised is none. */
+/* Texts that headers refer to, and that must live as long. Zero-initialised: empty. */
 struct dcpi_texts {
 	char **all;
 	size_t count, room;
@@ -19,55 +19,56 @@ struct dcpi_texts {
 
 void dcpi_texts_free(struct dcpi_texts *texts);
 
-/* Keeps a text that malloc() gave, or asprintf(). Returns 0 or -ENOMEM, which NULL is. */
+/* Takes ownership of a text of malloc() or asprintf(); NULL is -ENOMEM. */
 int dcpi_own_text(struct dcpi_texts *texts, char *text);
 
-/* Sets *t to the text as it can stand in a line. Returns 0 or -ENOMEM, as those that follow. */
+/* Sets *t to the text, with ? for characters that a value must not have: itself or a copy. */
 int dcpi_line_text(struct dcpi_texts *texts, const char *text, size_t size, struct text *t);
 
-/* Nothing when the text is empty, and `unknown` is NULL. */
+/* An empty text is replaced by `unknown`; if that is NULL, the field is not set. */
 int dcpi_set_text(struct dcpi_texts *texts, struct dcpi_header *h, enum dcpi_keyword k,
 		  const char *text, const char *unknown);
 void dcpi_set_number(struct dcpi_header *h, enum dcpi_keyword k, uint64_t number);
-/* Zeros go without saying. */
+/* Sets the field unless the number is 0. */
 void dcpi_set_nonzero(struct dcpi_header *h, enum dcpi_keyword k, uint64_t number);
 
-/* The epoch, and when recording began, in nanoseconds since 1970. */
+/* Sets the epoch and the start of the recording, from nanoseconds since 1970. */
 void dcpi_set_start(struct dcpi_header *h, uint64_t ns);
 
-/* What a file's counts are of. The texts are the caller's. */
+/* The image that a file's counts are of. The caller owns the texts. */
 struct dcpi_image {
-	const char *path; /* of path_size; "": it has none */
+	const char *path; /* of path_size bytes; "": none */
 	size_t path_size;
-	const char *id; /* in hexadecimal: its build ID, or ""; dcpi_make_id() is for that */
+	const char *id; /* build ID in hexadecimal; "": none, see dcpi_make_id() */
 	enum dcpi_addresses addresses;
 	/*
-	 * Of DCPI_MEMORY: the upper half of its addresses, as memory may lie further apart than the
-	 * offsets of one file can tell. Its ids tell the windows apart, but for the main one.
+	 * For DCPI_MEMORY: the upper 32 bits of the addresses, as memory may extend over more than
+	 * the 32-bit offsets of one file. Each window has a file; the window is its ID, except the
+	 * main one's.
 	 */
 	uint32_t window, main_window;
 };
 
-/* Whether what is mapped under this name, as proc(5) has it, is memory that has no file. */
+/* Whether a mapping of this path, as in proc(5), is memory without a file. */
 bool dcpi_is_memory(const char *path);
 
-/* The lines "image", when its id needs no file, "path" and "x-addresses". */
+/* Sets the lines "path", "x-addresses" and, if there is an ID or none is needed, "image". */
 int dcpi_set_image(struct dcpi_texts *texts, struct dcpi_header *h, const struct dcpi_image *image);
 
-/* As DCPI made ids: when the file was made, in seconds since 1970 or 0, and a checksum. */
+/* Makes an ID as DCPI did: the file's time, in seconds since 1970 or 0, and a checksum. */
 int dcpi_make_id(struct dcpi_texts *texts, struct dcpi_header *h, const struct dcpi_image *image,
 		 int64_t mtime);
 
-/* The same lines for all that is counted in no image; DCPI_PLATFORM is set already. */
+/* Sets the same lines for counts that are in no image; DCPI_PLATFORM must be set. */
 int dcpi_set_unattributed(struct dcpi_texts *texts, struct dcpi_header *h);
 
 /*
- * Where nothing says what the text is (*size is 0), or not all of it, the pages that have counts
- * do: the range grows to hold them. They are folded.
+ * Extends the range of the text, whose *size is 0 if it is unknown, to the pages of all counts,
+ * which are folded.
  */
 void dcpi_fit_range(const struct dcpi_count *counts, size_t count, uint64_t *start, uint64_t *size);
 
-/* The last step: what must be there, and is not yet. cpu_mhz: of the machine, 0: not known. */
+/* The last step: sets what is required and not set yet. cpu_mhz is 0 if unknown. */
 void dcpi_complete(struct dcpi_header *h, uint64_t cpu_mhz);
 
 #endif

@@ -13,19 +13,19 @@
 /* The header's last line; blanks may follow. */
 #define TERMINATOR "samples"
 
-/* Lines are written so that values stand below each other. */
+/* Words are padded to this width, so that values are aligned. */
 #define WORD_WIDTH 10
 
-#define CAUSES_MAX 1000 /* of lost ticks, in one file */
-#define QUOTE	   64	/* what a message quotes of a line at most */
+#define CAUSES_MAX 1000 /* of lost ticks in one file */
+#define QUOTE	   64	/* the most bytes of a line that a message quotes */
 
-/* What becomes of a line when the samples of two files are added. */
+/* What becomes of a line when two files are added. */
 enum rule {
-	RULE_FIRST, /* the first file's, if it has one */
-	RULE_AGREE, /* it must be equal */
-	RULE_EQUAL, /* it is dropped when it is not equal */
-	RULE_SUM,   /* of both */
-	RULE_OWN,   /* of its own: see dcpi_header_add() */
+	RULE_FIRST, /* the first file's, or else the second's */
+	RULE_AGREE, /* must be equal */
+	RULE_EQUAL, /* dropped unless equal */
+	RULE_SUM,   /* the sum of both */
+	RULE_OWN,   /* a rule of its own in dcpi_header_add() */
 };
 
 static const struct {
@@ -69,7 +69,7 @@ struct line {
 	struct text all, word, value;
 };
 
-/* False: dcpiformat(4) has no such line, nor is it the terminator. */
+/* Splits a line into word and value. False: it is not valid by dcpiformat(4), or the terminator. */
 static bool split_line(const struct text *all, struct line *line)
 {
 	struct text t = *all;
@@ -94,7 +94,7 @@ static bool is_terminator(const struct text *all)
 	return is_empty(&t);
 }
 
-/* DCPI_KEYWORDS when it has no meaning here. */
+/* Returns DCPI_KEYWORDS for a word that is not interpreted here. */
 static enum dcpi_keyword find_keyword(const struct line *line)
 {
 	enum dcpi_keyword k = 0;
@@ -149,7 +149,7 @@ void dcpi_header_free(struct dcpi_header *h)
 
 /* --- Reading --- */
 
-/* The next line of the header. False when it does not end in the window. */
+/* Reads the next line of the header. False: it does not end within the input. */
 static bool next_line(const struct input *in, size_t *at, struct text *line)
 {
 	const char *start = (const char *)in->bytes + *at;
@@ -163,7 +163,8 @@ static bool next_line(const struct input *in, size_t *at, struct text *line)
 	return true;
 }
 
-/* A version is proof enough; without one, that file is told what it lacks. */
+/* A valid version is enough. Without one, four required lines are: reading reports what is missing.
+ */
 bool dcpi_header_detect(const struct input *in)
 {
 	unsigned int seen = 0;
@@ -211,7 +212,7 @@ static int bad_value(const struct input *in, const struct line *line, struct err
 		input_line_error(in, e,
 				 "version %.*s of the format: only major version 0 is documented",
 				 quoted(&line->value), line->value.at);
-		error_mend(e, "ask its own tools to print it: dcpicat(1)");
+		error_mend(e, "print it by its own tool, dcpicat(1)");
 		return -EINVAL;
 	}
 	return input_line_error(in, e, "\"%.*s\" is no value for %.*s", quoted(&line->value),
@@ -254,7 +255,7 @@ static int check_required(const struct dcpi_header *h, const struct input *in, s
 			return input_line_error(in, e, "the header has no line \"%s\"",
 						keywords[k].word);
 	if (size && __builtin_add_overflow(f[DCPI_TSTART].number, size - 1, &last))
-		return input_line_error(in, e, "tstart and tsize are beyond all addresses");
+		return input_line_error(in, e, "tstart and tsize exceed the highest address");
 	return 0;
 }
 
@@ -315,7 +316,7 @@ int dcpi_header_keep(struct dcpi_header *h, const struct text *all)
 	return 0;
 }
 
-/* How many blanks stand behind a word. */
+/* Returns the number of blanks behind a word. */
 static int gap(enum dcpi_keyword k)
 {
 	int size = strlen(keywords[k].word);
@@ -369,18 +370,18 @@ static size_t write_lost(const struct dcpi_header *h, FILE *out)
 	return size;
 }
 
-/* Whether the epoch's line tells a reader all that is known of the start. */
+/* Whether a reader gets the exact start from the epoch's line alone. */
 static bool epoch_suffices(const struct dcpi_header *h)
 {
 	const struct dcpi_field *epoch = &h->fields[DCPI_EPOCH];
-	struct dcpi_field told = *epoch;
+	struct dcpi_field read = *epoch;
 	char text[DCPI_VALUE_SIZE];
 	uint64_t ns;
 
-	told.text = dcpi_value_text(DCPI_KIND_EPOCH, epoch, text);
+	read.text = dcpi_value_text(DCPI_KIND_EPOCH, epoch, text);
 	if (!epoch->line.at)
-		dcpi_value_parse(DCPI_KIND_EPOCH, &told);
-	return !__builtin_mul_overflow(told.number, NS_PER_S, &ns) && ns == dcpi_header_time(h);
+		dcpi_value_parse(DCPI_KIND_EPOCH, &read);
+	return !__builtin_mul_overflow(read.number, NS_PER_S, &ns) && ns == dcpi_header_time(h);
 }
 
 static bool is_written(const struct dcpi_header *h, enum dcpi_keyword k)
@@ -415,7 +416,7 @@ static void set_number(struct dcpi_field *f, uint64_t number)
 	*f = (struct dcpi_field){ .given = true, .number = number };
 }
 
-/* Returns whether the files may be added. */
+/* Returns false if the files cannot be added. */
 static bool add_field(enum dcpi_keyword k, struct dcpi_field *f, const struct dcpi_field *other)
 {
 	uint64_t sum = f->number;
@@ -443,7 +444,7 @@ static bool add_field(enum dcpi_keyword k, struct dcpi_field *f, const struct dc
 	return true;
 }
 
-/* The image's own text begins where its file says; for all else it is only where samples were. */
+/* The start of an image's own text is fixed by its file; other ranges only cover the samples. */
 static bool add_range(struct dcpi_header *h, const struct dcpi_header *other)
 {
 	struct dcpi_field *start = &h->fields[DCPI_TSTART], *size = &h->fields[DCPI_TSIZE];
@@ -459,14 +460,14 @@ static bool add_range(struct dcpi_header *h, const struct dcpi_header *other)
 	return true;
 }
 
-/* A sum is known when both parts are. */
-static void forget_account(struct dcpi_header *h)
+/* Totals are known only if both files have them. */
+static void drop_totals(struct dcpi_header *h)
 {
-	static const enum dcpi_keyword account[] = { DCPI_TICKS, DCPI_OUT_OF_RANGE, DCPI_EXCLUDED,
-						     DCPI_KERNEL, DCPI_CPU };
+	static const enum dcpi_keyword totals[] = { DCPI_TICKS, DCPI_OUT_OF_RANGE, DCPI_EXCLUDED,
+						    DCPI_KERNEL, DCPI_CPU };
 
-	for (size_t i = 0; i < sizeof(account) / sizeof(*account); i++)
-		h->fields[account[i]].given = false;
+	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++)
+		h->fields[totals[i]].given = false;
 }
 
 static int add_texts(struct dcpi_header *h, const struct dcpi_header *other)
@@ -495,6 +496,6 @@ int dcpi_header_add(struct dcpi_header *h, const struct dcpi_header *other, cons
 		return -EINVAL;
 	set_number(&h->fields[DCPI_START], start < other_start ? start : other_start);
 	if (!accounted)
-		forget_account(h);
+		drop_totals(h);
 	return add_texts(h, other);
 }

@@ -13,9 +13,9 @@
 #include "util/error.h"
 #include "util/index.h"
 
-/* The header of a DCPI file, private to the files dcpi*.c: dcpiformat(4), ASCII HEADER. */
+/* The header of a DCPI file: dcpiformat(4), ASCII HEADER. */
 
-/* The lines that have a meaning here, in the order in which they are written. */
+/* The lines that are interpreted here, in the order in which they are written. */
 enum dcpi_keyword {
 	DCPI_VERSION,
 	DCPI_IMAGE,
@@ -25,25 +25,26 @@ enum dcpi_keyword {
 	DCPI_PERIOD,
 	DCPI_TSTART,
 	DCPI_TSIZE,
-	DCPI_CPUSPEED, /* the last that is required */
+	DCPI_CPUSPEED, /* the last required one */
 	DCPI_CPUAMASK,
 	DCPI_CPUIMPLV,
 	DCPI_CPUCOUNT,
-	DCPI_PATH, /* the last that dcpiformat(4) knows */
+	DCPI_PATH, /* the last one of dcpiformat(4) */
 	DCPI_LABEL,
-	DCPI_UNIT,	  /* of the counts, when they are no events */
+	DCPI_UNIT,	  /* of the counts, if they are not events */
 	DCPI_PERIOD_UNIT, /* nanoseconds, where the event's name does not say that it is a clock */
 	DCPI_ADDRESSES,	  /* enum dcpi_addresses */
-	DCPI_BUCKET,	  /* bytes: addresses are those of ranges so long */
+	DCPI_BUCKET,	  /* bytes of code that an address stands for */
 	DCPI_STRIDE,	  /* bytes of code for each count of a chunk; never written */
 	DCPI_COMMAND,
-	DCPI_START, /* when recording began, finer than the epoch */
-	/* These stand in one file of a recording: to read all of them gives the sum. */
+	DCPI_START, /* of the recording, more precise than the epoch */
+	/* These are in one file of a recording only, so that adding up all files gives the sum. */
 	DCPI_DURATION,
-	DCPI_TICKS, /* but this in each: of its counts, and in one of the next three, too */
+	DCPI_TICKS, /* except this one: in each file, of its counts; in one, also of the next three
+		     */
 	DCPI_OUT_OF_RANGE,
 	DCPI_EXCLUDED,
-	DCPI_LOST, /* ticks, and why: one line for each cause */
+	DCPI_LOST, /* ticks and their cause: one line for each cause */
 	DCPI_KERNEL,
 	DCPI_CPU,
 	DCPI_KEYWORDS
@@ -54,58 +55,59 @@ struct dcpi_lost {
 	uint64_t count;
 };
 
-/* All texts are somebody else's: the input's or the profile's. */
+/* The texts are owned by the input, the profile or struct dcpi_texts. */
 struct dcpi_header {
 	struct dcpi_field fields[DCPI_KEYWORDS];
 	struct dcpi_lost *lost;
 	size_t lost_count, lost_room;
-	struct text *others; /* all other lines, in order, each once */
+	struct text *others; /* all other lines, in order, without duplicates */
 	size_t other_count, other_room;
 	struct index other_index;
-	struct text malformed; /* a line that should have a meaning, but has a bad value */
+	struct text malformed; /* a line whose word is known, but not its value */
 };
 
-/* What to write where a profile or file does not say. */
+/* Values to write if a profile or file does not have them. */
 #define DCPI_MINOR	7
 #define DCPI_UNKNOWN	"unknown"  /* platform */
 #define DCPI_SAMPLES	"samples"  /* event */
-#define DCPI_UNKNOWN_AT "unknown@" /* path of the samples without an image: unknown@platform */
+#define DCPI_UNKNOWN_AT "unknown@" /* path of samples without an image: unknown@platform */
 
-/* No header is longer. */
+/* The longest header, in bytes. */
 #define DCPI_HEADER_MAX ((size_t)1 << 20)
 
-/* Whether the window begins with such a header, whole and right or not. */
+/* Whether the input begins with a DCPI header, even a truncated or invalid one. */
 bool dcpi_header_detect(const struct input *in);
 
 /*
- * Reads and checks the header, and moves the input to the body. Returns 0 or -errno; in any
- * case free the header.
+ * Reads and checks the header, and moves the input to the body. Returns 0 or -errno with *e set; in
+ * any case the caller frees *h by dcpi_header_free().
  */
 int dcpi_header_read(struct input *in, struct dcpi_header *h, struct error *e);
 void dcpi_header_free(struct dcpi_header *h);
 
 /*
- * Adds a line that the file had from which the samples come: as the text of a field that has the
- * same value; as a field that nothing else tells; or to the other lines. Returns 0 or -ENOMEM.
+ * Adds a line of the file that the samples were read from: as the text of a field of the same
+ * value; as a field that is not set and that nothing else determines; or to the other lines.
+ * Returns 0 or -ENOMEM.
  */
 int dcpi_header_keep(struct dcpi_header *h, const struct text *line);
 
-/* Adds to a cause of lost ticks. Returns 0 or -ENOMEM. */
+/* Adds lost ticks of a cause. Returns 0 or -ENOMEM. */
 int dcpi_header_add_lost(struct dcpi_header *h, const struct text *cause, uint64_t count);
 
-/* When recording began, in nanoseconds since 1970; 0: not known. */
+/* Returns the start of the recording, in nanoseconds since 1970; 0: unknown. */
 uint64_t dcpi_header_time(const struct dcpi_header *h);
 
 /*
- * Makes `h` the header of the sum of both files, with tstart and tsize that span both. Returns 0,
- * -ENOMEM, or -EINVAL: *differs is then the word of the line that must be equal and is not.
+ * Makes `h` the header of the sum of two files, with a tstart and tsize that span both. Returns 0,
+ * -ENOMEM, or -EINVAL with *differs set to the word of a line that must be equal and is not.
  */
 int dcpi_header_add(struct dcpi_header *h, const struct dcpi_header *other, const char **differs);
 
-/* Whether a line that was read is as it would be written without it. */
+/* Whether the line that was read is the one that would be written for its value. */
 bool dcpi_header_is_canonical(const struct dcpi_header *h, enum dcpi_keyword keyword);
 
-/* Writes it, with its terminator, in a size that is a multiple of 4. */
+/* Writes the header with its terminator, padded to a multiple of 4 bytes. */
 void dcpi_header_write(const struct dcpi_header *h, FILE *out);
 
 #endif

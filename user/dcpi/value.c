@@ -58,7 +58,7 @@ static bool parse_epoch(struct text t, uint64_t *seconds)
 	same = tm;
 	time = timegm(&same);
 	*seconds = time < 0 ? 0 : time;
-	/* What is no date becomes another one. */
+	/* timegm() turns an invalid date into another one. */
 	return same.tm_mon == tm.tm_mon && same.tm_mday == tm.tm_mday &&
 	       same.tm_hour == tm.tm_hour && same.tm_min == tm.tm_min && same.tm_sec == tm.tm_sec;
 }
@@ -161,14 +161,14 @@ bool dcpi_value_same(enum dcpi_kind kind, const struct dcpi_field *a, const stru
 	case DCPI_KIND_HEX_DIGITS:
 		return size == (size_t)(b->text.end - b->text.at) &&
 		       strncasecmp(a->text.at, b->text.at, size) == 0;
-	case DCPI_KIND_EPOCH: /* some tell the seconds */
+	case DCPI_KIND_EPOCH: /* some have seconds, some minutes */
 		return a->number / 60 == b->number / 60;
 	default:
 		return a->number == b->number;
 	}
 }
 
-/* Returns the size of the text. */
+/* Formats a number. Returns the length of the text. */
 static int format_value(enum dcpi_kind kind, const struct dcpi_field *f,
 			char text[static DCPI_VALUE_SIZE])
 {

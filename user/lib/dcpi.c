@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* Writes counts to a DCPI database: a file for each image, by what user/dcpi/ does for profiltool.
- */
+/* Writes counts to a DCPI database: a file for each image, by the code of user/dcpi/. */
 #include "lib/profil.h"
 
 #include <errno.h>
@@ -24,16 +23,16 @@
 
 #define NONE SIZE_MAX
 
-/* A file that processes have mapped, or memory without one. */
+/* An image: a file that the process has mapped, or memory without one. */
 struct mapped {
 	bool known; /* elf was read */
 	struct image elf;
-	size_t file; /* the last one of its counts; NONE */
+	size_t file; /* number of the last DCPI file with its counts; NONE */
 };
 
-/* What a file's header is made of beside its counts. */
+/* What a DCPI file's header is made from, besides the counts. */
 struct target {
-	uint32_t image; /* of maps.all; unless it is unattributed */
+	uint32_t image; /* an index of maps.all; unless it is unattributed */
 	bool unattributed;
 	enum dcpi_addresses addresses;
 	uint32_t window;
@@ -43,11 +42,11 @@ struct target {
 struct writer {
 	const struct samples *samples;
 	struct maps maps;
-	struct mapped *images; /* by the number of their first map */
+	struct mapped *images; /* indexed by their first mapping in maps.all */
 	struct dcpi_file *files;
 	struct target *targets; /* one for each file */
 	size_t count, file_room, target_room;
-	size_t unattributed; /* the file of what lies in no image; NONE */
+	size_t unattributed; /* the DCPI file of addresses in no image; NONE */
 	struct dcpi_texts texts;
 	struct utsname machine;
 	uint64_t cpu_mhz;
@@ -65,8 +64,8 @@ static int read_image(struct writer *w, uint32_t number)
 	return profil__image_read(&m->elf, w->samples->pid, &w->maps, number);
 }
 
-/* What the address is counted as, in *target; it becomes that of the file. */
-static int place(struct writer *w, uint64_t *address, struct target *target)
+/* Finds the target of an address, which becomes the address to count at in that file. */
+static int find_target(struct writer *w, uint64_t *address, struct target *target)
 {
 	const struct map *map = profil__maps_find(&w->maps, *address);
 	const struct mapped *m;
@@ -108,7 +107,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Whether two images are copies of one file, which have one name in a database. */
+/* Whether two images are copies of one file: they have one name in a database. */
 static bool same_image(const struct writer *w, uint32_t a, uint32_t b)
 {
 	const struct image *x = &w->images[a].elf, *y = &w->images[b].elf;
@@ -135,7 +134,8 @@ static int add_file(struct writer *w, const struct target *target, size_t *numbe
 	return 0;
 }
 
-/* Addresses ascend, so that an image's windows do: only its last file can be the one. */
+/* Finds or adds the target's file. Addresses ascend, so only the last file of an image can be it.
+ */
 static int find_file(struct writer *w, const struct target *target, size_t *number)
 {
 	size_t *last = target->unattributed ? &w->unattributed : &w->images[target->image].file;
@@ -158,7 +158,7 @@ static int add_sample(struct writer *w, const struct sample *sample)
 	struct target target;
 	struct dcpi_file *file;
 	size_t number = 0;
-	int err = place(w, &count.address, &target);
+	int err = find_target(w, &count.address, &target);
 
 	err = err ?: find_file(w, &target, &number);
 	if (err)
@@ -179,7 +179,7 @@ static int by_address(const void *x, const void *y)
 	return compare_u64(a->address, b->address);
 }
 
-/* At least one, for the account. */
+/* Makes the files; at least one, for the totals. */
 static int make_files(struct writer *w)
 {
 	const struct target none = { .unattributed = true };
@@ -235,8 +235,8 @@ static void describe_range(struct writer *w, const struct target *t, struct dcpi
 	dcpi_set_number(&file->header, DCPI_TSIZE, size);
 }
 
-/* Each file accounts for its own counts, and the first for all that is in none. */
-static int describe_account(struct writer *w, const struct dcpi_file *file, struct dcpi_header *h)
+/* Each file has the ticks of its own counts; the first one also those that no file counts. */
+static int describe_totals(struct writer *w, const struct dcpi_file *file, struct dcpi_header *h)
 {
 	const struct samples *s = w->samples;
 	const struct text no_cause = { "", "" };
@@ -266,7 +266,7 @@ static int describe(struct writer *w, const struct target *t, struct dcpi_file *
 	dcpi_set_start(h, s->start_ns);
 	if (t->bucket > 1)
 		dcpi_set_number(h, DCPI_BUCKET, t->bucket);
-	err = err ?: describe_account(w, file, h);
+	err = err ?: describe_totals(w, file, h);
 	if (t->unattributed)
 		err = err ?: dcpi_set_unattributed(&w->texts, h);
 	else
@@ -276,7 +276,7 @@ static int describe(struct writer *w, const struct target *t, struct dcpi_file *
 	return err;
 }
 
-/* --- All of it --- */
+/* --- Database --- */
 
 static int prepare(struct writer *w)
 {
@@ -325,7 +325,7 @@ static int write_samples(const struct samples *samples, const char *directory)
 	return err ? fail(err, &e) : 0;
 }
 
-/* As a thread that is cancelled would leave its files and the lock behind. */
+/* A thread that is cancelled would leave its files and the lock behind. */
 static int write_uncancelled(const struct samples *samples, const char *directory)
 {
 	int cancel, err;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * The functions of libc's gmon runtime by its names, to be preloaded or linked before libc.
- * Programs built with gcc -pg call __monstartup() before main() and _mcleanup() at exit, both
- * through gcrt1.o; some call monstartup() and moncontrol() themselves.
+ * The public functions of libc's gmon runtime, to be preloaded or linked before libc. gcrt1.o,
+ * which gcc -pg links, calls __monstartup() before main() and _mcleanup() at exit; some programs
+ * call monstartup() and moncontrol() themselves.
  */
 #include "lib/gmon.h"
 
@@ -14,27 +14,27 @@
 
 #include "lib/export.h"
 
-/* <sys/gmon.h> has the others. */
+/* <sys/gmon.h> declares the others. */
 void moncontrol(int mode);
 
 /* All of this is guarded by the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gmon_arcs *arcs; /* NULL: not started, or ended */
 static struct gmon_histogram histogram;
-static bool told; /* that there is no histogram */
+static bool reported; /* that there is no histogram */
 
 /* --- Lock and fork --- */
 
 /*
- * What leave() sets back. Who has the lock has all signals blocked, for a handler may exit, and
- * cannot be cancelled.
+ * What leave() restores. A thread that holds the lock has all signals blocked, as a handler may
+ * exit, and cannot be cancelled.
  */
 struct guard {
 	sigset_t signals;
 	int cancel;
 };
 
-static struct guard fork_guard; /* of the thread that forks, which has the lock */
+static struct guard fork_guard; /* of the thread that forks, which holds the lock */
 
 static void enter(struct guard *guard)
 {
@@ -69,8 +69,8 @@ static void after_fork(void)
 }
 
 /*
- * Registered once libprofil has registered its own handlers: those before fork run in the reverse
- * order, so that the locks are always taken in the same one, ours first.
+ * Registers fork handlers after libprofil has registered its own: handlers before fork run in the
+ * reverse order, so that this lock is always taken first.
  */
 static void handle_forks(void)
 {
@@ -111,9 +111,9 @@ static int find_image(struct dl_phdr_info *info, size_t size, void *context)
 
 static void resume(void)
 {
-	if (profil__histogram_start(&histogram) && !told) {
-		profil__gmon_say("no histogram: %s", profil_error());
-		told = true;
+	if (profil__histogram_start(&histogram) && !reported) {
+		profil__gmon_print("no histogram: %s", profil_error());
+		reported = true;
 	}
 	profil__arcs_count(arcs);
 	handle_forks();
@@ -130,7 +130,7 @@ static void start(uintptr_t low, uintptr_t high)
 	struct gmon_range range = { .low = low, .high = high, .image_high = UINTPTR_MAX };
 
 	if (low >= high) {
-		profil__gmon_say("monstartup: no code to profile");
+		profil__gmon_print("monstartup: no code to profile");
 		return;
 	}
 	dl_iterate_phdr(find_image, &range);
@@ -140,7 +140,7 @@ static void start(uintptr_t low, uintptr_t high)
 		resume();
 	} else {
 		profil__histogram_close(&histogram);
-		profil__gmon_say("monstartup: out of memory");
+		profil__gmon_print("monstartup: out of memory");
 	}
 }
 
@@ -151,36 +151,35 @@ static void end(void)
 	arcs = NULL;
 }
 
-/* Ticks that the CPU time is too much for, and that by more than chance: four standard deviations.
- */
-static void tell_missing(void)
+/* Warns if fewer ticks came than were due by CPU time, by 5 % and four standard deviations. */
+static void warn_missing(void)
 {
 	uint64_t due = histogram.period_ns ? histogram.cpu_ns / histogram.period_ns : 0;
 	uint64_t missing = due > histogram.ticks ? due - histogram.ticks : 0;
 
 	if (missing > due / 20 && missing > 16 * due / missing)
-		profil__gmon_say("%llu of %llu ticks that were due did not come",
-				 (unsigned long long)missing, (unsigned long long)due);
+		profil__gmon_print("%llu of %llu ticks that were due did not come",
+				   (unsigned long long)missing, (unsigned long long)due);
 }
 
-static void tell_losses(void)
+static void warn_losses(void)
 {
 	unsigned long long calls = gmon_arcs_calls(arcs, 0);
 
 	if (calls)
-		profil__gmon_say("%llu calls are not in the call graph: it has room for %u arcs",
-				 calls, arcs->limit);
+		profil__gmon_print("%llu calls are not in the call graph: it has room for %u arcs",
+				   calls, arcs->limit);
 	if (histogram.lost)
-		profil__gmon_say("%llu ticks are not in the histogram",
-				 (unsigned long long)histogram.lost);
-	tell_missing();
+		profil__gmon_print("%llu ticks are not in the histogram",
+				   (unsigned long long)histogram.lost);
+	warn_missing();
 }
 
-/* --- What programs call --- */
+/* --- Public functions --- */
 
 /*
- * Starts anew, also when it was started before: what was counted until then is dropped. Servers
- * call it in each of the processes that they fork.
+ * Starts from zero, and drops what was counted before. Servers call it in each of the processes
+ * that they fork.
  */
 EXPORT void __monstartup(unsigned long low, unsigned long high)
 {
@@ -192,11 +191,11 @@ EXPORT void __monstartup(unsigned long low, unsigned long high)
 	leave(&guard);
 }
 
-/* Weak, as libc's: a static program may have functions of its own with these names. */
+/* Weak, as libc's: a static program may define functions of these names. */
 EXPORT void monstartup(unsigned long low, unsigned long high)
 	__attribute__((weak, alias("__monstartup")));
 
-/* Goes on, or pauses for mode 0. */
+/* Continues; mode 0 pauses. */
 EXPORT __attribute__((weak)) void moncontrol(int mode)
 {
 	struct guard guard;
@@ -209,7 +208,7 @@ EXPORT __attribute__((weak)) void moncontrol(int mode)
 	leave(&guard);
 }
 
-/* Ends it all and writes gmon.out. Until the next start, there is nothing to write again. */
+/* Stops, and writes gmon.out once for each start. */
 EXPORT void _mcleanup(void)
 {
 	struct guard guard;
@@ -217,8 +216,8 @@ EXPORT void _mcleanup(void)
 	enter(&guard);
 	if (arcs) {
 		pause_all();
-		profil__gmon_make_file(&histogram, arcs);
-		tell_losses();
+		profil__gmon_create_file(&histogram, arcs);
+		warn_losses();
 		end();
 	}
 	leave(&guard);

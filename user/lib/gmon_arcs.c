@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * The call graph: a hash table of (caller, callee) that all threads and their signal handlers
- * count into without a lock. An arc that is in a bucket never changes, so that
- * buckets can be read at any time; arcs come into a bucket at its front, by compare-and-swap.
+ * The call graph: a hash table of (caller, callee), in which all threads and their signal handlers
+ * count without a lock. An arc in a bucket never changes, so that buckets can be read at any time;
+ * new arcs are put at the front of a bucket by compare-and-swap.
  */
 #include "lib/gmon.h"
 
@@ -10,33 +10,33 @@
 #include <sys/mman.h>
 
 /*
- * One arc for 8 bytes of code. Code has a call for each 25 bytes or so, few of which have more than
- * one callee, and few are ever made. Memory that is not used stays unmapped.
+ * One arc for 8 bytes of code. Code has a call in some 25 bytes; few calls have more than one
+ * callee, and few are ever made. Unused memory is never touched, so it takes no pages.
  */
 #define CODE_PER_ARC 8
 #define FEWEST_ARCS  4096
 #define MOST_ARCS    (1 << 22)
 
-/* Shards of the counts: 64, or as many as are in this size, but 2 at least. */
+/* 64 shards of counts, or as many as fit into this size, but at least 2. */
 #define MOST_SHARD_BITS	 6
 #define MOST_COUNTS_SIZE (sizeof(uintptr_t) == 8 ? (size_t)1 << 28 : (size_t)1 << 24)
 
-/* The least distance of the stacks of two threads that are to have different shards. */
+/* Stacks of threads that are this far apart (1 << 14 bytes) have different shards. */
 #define STACK_BITS 14
 
 #define CACHE_LINE 64
 
 /*
- * Callers of mcount() have live values in vector registers, which mcount.S does not save. And a
- * build with -pg must not make it call itself.
+ * For functions that mcount() calls: mcount.S does not save vector registers, which have live
+ * values of the program; and a build with -pg must not have them call mcount().
  */
 #define IN_MCOUNT __attribute__((target("general-regs-only"), no_instrument_function))
 
-/* What few calls come to: not in __mcount_internal(), which would save more registers for it. */
+/* For the slow path: inlined, it would have __mcount_internal() save more registers. */
 #define RARELY __attribute__((noinline))
 
-static struct gmon_arcs *counting;   /* what calls are counted in, or NULL */
-static struct gmon_arcs *all_tables; /* one for each range that there ever was */
+static struct gmon_arcs *counting;   /* the table that calls are counted in; NULL: none */
+static struct gmon_arcs *all_tables; /* one for each range that was ever used */
 
 IN_MCOUNT static uint32_t *bucket_of(const struct gmon_arcs *t, uintptr_t from, uintptr_t self)
 {
@@ -45,7 +45,7 @@ IN_MCOUNT static uint32_t *bucket_of(const struct gmon_arcs *t, uintptr_t from, 
 	return &t->buckets[hash >> t->shift];
 }
 
-/* Looks from arc `first` on, up to but not including arc `last`. Returns 0 when it is not there. */
+/* Searches a bucket from arc `first` up to, but not including, arc `last`. Returns 0: not found. */
 IN_MCOUNT static uint32_t find(const struct gmon_arcs *t, uint32_t first, uint32_t last,
 			       uintptr_t from, uintptr_t self)
 {
@@ -60,9 +60,9 @@ IN_MCOUNT static uint32_t find(const struct gmon_arcs *t, uint32_t first, uint32
 }
 
 /*
- * Puts the arc in front of its bucket, whose first arc is `head`; or finds it there, when another
- * thread or a signal handler was faster. Its own arc then stays unused, with count 0. Returns 0
- * when there is no room.
+ * Puts a new arc at the front of its bucket, whose first arc is `head`; or finds it there, if
+ * another thread or a signal handler was faster: then the new arc stays unused, with count 0.
+ * Returns its number; 0: the table is full.
  */
 IN_MCOUNT RARELY static uint32_t insert(struct gmon_arcs *t, uint32_t *bucket, uint32_t head,
 					uintptr_t from, uintptr_t self)
@@ -70,7 +70,7 @@ IN_MCOUNT RARELY static uint32_t insert(struct gmon_arcs *t, uint32_t *bucket, u
 	uint32_t number, found;
 	struct gmon_arc *arc;
 
-	/* Looked at first, lest the number goes up until it wraps. */
+	/* Read first, lest the number is incremented until it wraps. */
 	if (__atomic_load_n(&t->used, __ATOMIC_RELAXED) >= t->limit)
 		return 0;
 	number = __atomic_fetch_add(&t->used, 1, __ATOMIC_RELAXED);
@@ -91,9 +91,9 @@ IN_MCOUNT RARELY static uint32_t insert(struct gmon_arcs *t, uint32_t *bucket, u
 }
 
 /*
- * Which counts this thread adds to: by where its stack is, which needs neither a variable for each
- * thread, which a dynamic linker may have to allocate, nor a system call, and is right in signal
- * handlers. Threads that share one are slower, but counted as exactly.
+ * Returns this thread's shard, by the address of its stack: that takes no thread-local variable,
+ * which the dynamic linker may have to allocate, and no system call, and works in signal handlers.
+ * Threads that share a shard are slower, but their counts are exact as well.
  */
 IN_MCOUNT static size_t shard(const struct gmon_arcs *t)
 {
@@ -143,12 +143,12 @@ static struct gmon_arcs *make_table(const struct gmon_range *range)
 		limit = MOST_ARCS;
 	while (1U << bits < limit)
 		bits++;
-	/* So that no two shards have counts in one cache line. */
+	/* No two shards have counts in one cache line. */
 	limit = (limit + CACHE_LINE - 1) & -CACHE_LINE;
 	while (shard_bits > 1 && limit * sizeof(*t->counts) << shard_bits > MOST_COUNTS_SIZE)
 		shard_bits--;
 	counts = limit << shard_bits;
-	/* In the order of their alignment. */
+	/* In descending order of alignment. */
 	size = header + counts * sizeof(*t->counts) + limit * sizeof(*t->arcs) +
 	       (sizeof(*t->buckets) << bits);
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -156,8 +156,8 @@ static struct gmon_arcs *make_table(const struct gmon_range *range)
 	if (memory == MAP_FAILED)
 		return NULL;
 	/*
-	 * Few of the counts are ever used: a huge page would clear and hold 2 MiB for one of them.
-	 * An error means that there are no huge pages.
+	 * Few of the counts are ever used: a huge page would take 2 MiB for one of them. An error
+	 * means that the kernel has no huge pages.
 	 */
 	madvise(memory, size, MADV_NOHUGEPAGE);
 	t = (struct gmon_arcs *)memory;
@@ -172,7 +172,7 @@ static struct gmon_arcs *make_table(const struct gmon_range *range)
 	return t;
 }
 
-/* Counts that were never used take no memory after that either. */
+/* Does not write to counts that are 0 already, so that they take no pages. */
 static void clear_counts(struct gmon_arcs *t)
 {
 	uint32_t end = gmon_arcs_end(t);

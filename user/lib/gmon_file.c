@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-/* Where gmon.out goes, and that it is whole or not there. */
+/* Creates gmon.out: which path, and that it appears only when it is complete. */
 #include "lib/gmon.h"
 
 #include <errno.h>
@@ -14,13 +14,13 @@
 
 #define DEFAULT_NAME "gmon.out"
 
-/* How many names for a file to be are tried: others may be writing in this folder. */
+/* How many temporary names are tried: other processes may be writing to this directory. */
 #define TRIES 100
 
-/* Not on the stack: a signal handler's, that calls exit(), may be small. */
+/* Not on the stack, which may be a small one of a signal handler that calls exit(). */
 static char file_name[PATH_MAX], temporary_name[PATH_MAX];
 
-void profil__gmon_say(const char *format, ...)
+void profil__gmon_print(const char *format, ...)
 {
 	char line[512] = "libprofil-gmon: ";
 	size_t used = strlen(line);
@@ -31,7 +31,7 @@ void profil__gmon_say(const char *format, ...)
 	va_end(arguments);
 	used = strlen(line);
 	line[used++] = '\n';
-	/* There is no place to tell it when this fails. */
+	/* If this fails, there is no other way to report it. */
 	while (write(STDERR_FILENO, line, used) < 0 && errno == EINTR)
 		;
 }
@@ -46,7 +46,7 @@ static int write_to(int fd, const struct gmon_histogram *h, const struct gmon_ar
 	return err;
 }
 
-/* A file beside `path`, with the rights of one that libc's runtime makes. */
+/* Opens a temporary file beside `path`, with the mode that libc's runtime uses. */
 static int open_temporary(const char *path)
 {
 	const int size = sizeof(temporary_name);
@@ -78,8 +78,8 @@ static int write_beside(const char *path, const struct gmon_histogram *h,
 }
 
 /*
- * For a file in a folder where no other can be made: it is there so that the program, which has
- * changed its folder and its user, can write it.
+ * Writes to an existing file in a directory where no other can be created: root may have created it
+ * for a program that changes its directory and its user.
  */
 static int write_into(const char *path, const struct gmon_histogram *h,
 		      const struct gmon_arcs *arcs)
@@ -90,7 +90,7 @@ static int write_into(const char *path, const struct gmon_histogram *h,
 		return -errno;
 	err = ftruncate(fd, 0) ? -errno : profil__gmon_write(fd, h, arcs);
 	if (err && ftruncate(fd, 0))
-		profil__gmon_say("what is in %s is not complete", path);
+		profil__gmon_print("%s is incomplete", path);
 	if (close(fd) && !err)
 		err = -errno;
 	return err;
@@ -110,8 +110,8 @@ static int write_file(const char *path, const struct gmon_histogram *h,
 }
 
 /*
- * Makes it the name of GMON_OUT_PREFIX and the process's number; false when that is not set. What
- * is cut off here is too long for a file in any case.
+ * Sets file_name to GMON_OUT_PREFIX and the PID. Returns false if that is not set. A name that is
+ * truncated here is too long for open(2) in any case.
  */
 static bool name_by_prefix(void)
 {
@@ -122,7 +122,7 @@ static bool name_by_prefix(void)
 	return prefix;
 }
 
-void profil__gmon_make_file(const struct gmon_histogram *h, const struct gmon_arcs *arcs)
+void profil__gmon_create_file(const struct gmon_histogram *h, const struct gmon_arcs *arcs)
 {
 	int err;
 
@@ -130,10 +130,10 @@ void profil__gmon_make_file(const struct gmon_histogram *h, const struct gmon_ar
 		err = write_file(file_name, h, arcs);
 		if (!err)
 			return;
-		profil__gmon_say("cannot write %s: %s; writing %s", file_name,
-				 strerrordesc_np(-err), DEFAULT_NAME);
+		profil__gmon_print("cannot write %s: %s; writing %s", file_name,
+				   strerrordesc_np(-err), DEFAULT_NAME);
 	}
 	err = write_file(DEFAULT_NAME, h, arcs);
 	if (err)
-		profil__gmon_say("cannot write %s: %s", DEFAULT_NAME, strerrordesc_np(-err));
+		profil__gmon_print("cannot write %s: %s", DEFAULT_NAME, strerrordesc_np(-err));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * The histogram: from the kernel, through a session of libprofil, which has all threads and does
- * not overflow. Where there are no sessions, from libc's profil(), as libc's own runtime has it.
+ * The histogram: by a session of libprofil, which counts all threads and does not overflow; or, if
+ * no back end has sessions, by libc's profil(), as in libc's own runtime.
  */
 #include "lib/gmon.h"
 
@@ -12,13 +12,13 @@
 #include <sys/mman.h>
 
 /*
- * gprof reckons in units of 2 bytes and shares out a cell among the functions that it covers, so
- * that only cells of 2 bytes are exact for functions which are not aligned. More cells than these
- * are more memory than it is worth: 8 bytes of the kernel's for each. Cells get larger then.
+ * gprof computes in units of 2 bytes and divides a cell among the functions that it covers, so that
+ * only cells of 2 bytes are exact for functions that are not aligned. Above this number of cells,
+ * which take 8 bytes of kernel memory each, cells are larger.
  */
 #define MOST_CELLS (1 << 23)
 
-/* Of profil(), for cells that stand for 1 byte. */
+/* The scale of profil() for cells of 1 byte of code. */
 #define SCALE_OF_BYTES 0x20000
 
 int profil__histogram_open(struct gmon_histogram *h, const struct gmon_range *range)
@@ -33,7 +33,7 @@ int profil__histogram_open(struct gmon_histogram *h, const struct gmon_range *ra
 	h->range.high += -h->range.high & (cell_size - 1);
 	count = (h->range.high - h->range.low) / cell_size;
 	h->mapped_size = count * (2 * sizeof(*h->counts) + sizeof(*h->buffer));
-	/* What is not used stays unmapped. */
+	/* Pages that are not used take no memory. */
 	memory = mmap(NULL, h->mapped_size, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
@@ -41,13 +41,13 @@ int profil__histogram_open(struct gmon_histogram *h, const struct gmon_range *ra
 	h->counts = memory;
 	h->cell_size = cell_size;
 	h->cell_count = count;
-	h->hz = getauxval(AT_CLKTCK); /* libc's; a session tells its own */
+	h->hz = getauxval(AT_CLKTCK); /* libc's rate; a session has its own */
 	return 0;
 }
 
 /* --- With a session --- */
 
-/* The true rate, what was lost, and what was due. */
+/* Adds the session's totals (sign 1) or subtracts them (-1), and takes the true rate. */
 static void take_totals(struct gmon_histogram *h, int sign)
 {
 	struct profil_totals totals;
@@ -64,9 +64,9 @@ static void take_totals(struct gmon_histogram *h, int sign)
 }
 
 /*
- * A session goes on while the histogram is paused, for to begin another takes much longer, and with
- * the kernel module it would lose what is left of each thread's period. So what it has counted is
- * taken away when the pause ends, and is added when the next one begins.
+ * The session continues while the histogram is paused: starting another one takes much longer, and
+ * with the kernel module would lose the rest of each thread's period. So the session's counts are
+ * subtracted (sign -1) when a pause ends, and added (1) when the next one starts.
  */
 static void take_counts(struct gmon_histogram *h, int sign)
 {
@@ -94,9 +94,9 @@ static int start_session(struct gmon_histogram *h)
 	return err;
 }
 
-/* --- Without --- */
+/* --- Without a session --- */
 
-/* Of all back ends, libc's profil() alone has no sessions. */
+/* The back end "libc" is the only one without sessions. */
 static bool is_libc(void)
 {
 	const char *name = profil_backend();
@@ -126,7 +126,7 @@ static void stop_profil(struct gmon_histogram *h)
 	h->buffer = NULL;
 }
 
-/* --- Either --- */
+/* --- Start and pause --- */
 
 int profil__histogram_start(struct gmon_histogram *h)
 {

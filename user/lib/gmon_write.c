@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * gmon.out: <sys/gmon_out.h>, in the program's own byte order and pointer size, with the image's
- * own addresses. Records have no padding.
+ * The contents of gmon.out: <sys/gmon_out.h>, in the program's byte order and pointer size, with
+ * the image's own addresses. Records have no padding.
  */
 #include "lib/gmon.h"
 
@@ -10,7 +10,7 @@
 #include <sys/gmon_out.h>
 #include <unistd.h>
 
-/* Collects what is written; after the first error all else does nothing. */
+/* A buffer in front of a descriptor. After the first error, further writes do nothing. */
 struct output {
 	int fd;
 	int err;
@@ -18,7 +18,7 @@ struct output {
 	char *buffer;
 };
 
-/* Not on the stack: a signal handler's, that calls exit(), may be small. */
+/* Not on the stack, which may be a small one of a signal handler that calls exit(). */
 static char output_buffer[1 << 15];
 
 static void flush(struct output *out)
@@ -61,8 +61,9 @@ static void put_header(struct output *out)
 /* --- Histogram --- */
 
 /*
- * The cells of one record. The histogram is cut at the same places in every file of a program, as
- * gprof refuses records that overlap without being of the same range, and reads several files.
+ * How many cells a record has at most. All files of a program split the histogram at the same
+ * cells: gprof adds up several files, and refuses records that overlap and are not of the same
+ * range.
  */
 #define PIECE_CELLS 2048
 
@@ -82,7 +83,8 @@ static void put_histogram_header(struct output *out, const struct gmon_histogram
 	put(out, &header, sizeof(header));
 }
 
-/* What of a count goes into a record, when so many records before it have had all they can hold. */
+/* Returns the part of a count for a record of 16-bit cells, behind `records` others of its range.
+ */
 static uint16_t part_of(uint64_t count, uint64_t records)
 {
 	uint64_t had = records * UINT16_MAX;
@@ -92,7 +94,7 @@ static uint16_t part_of(uint64_t count, uint64_t records)
 	return count - had < UINT16_MAX ? count - had : UINT16_MAX;
 }
 
-/* As many records as the largest count needs: readers add up those of the same range. */
+/* Writes as many records as the largest count needs: readers add up those of the same range. */
 static void put_piece(struct output *out, const struct gmon_histogram *h, size_t first,
 		      uint32_t count)
 {
@@ -103,7 +105,7 @@ static void put_piece(struct output *out, const struct gmon_histogram *h, size_t
 			largest = h->counts[first + i];
 	records = largest / UINT16_MAX + (largest % UINT16_MAX != 0);
 	if (!records && !first)
-		records = 1; /* gprof wants a histogram, be it an empty one */
+		records = 1; /* gprof requires a histogram, even an empty one */
 	for (uint64_t record = 0; record < records && !out->err; record++) {
 		put_histogram_header(out, h, first, count);
 		for (size_t i = 0; i < count; i++) {
@@ -126,7 +128,7 @@ static void put_histogram(struct output *out, const struct gmon_histogram *h)
 
 /* --- Call graph --- */
 
-/* As many records as the count needs: readers add them up. */
+/* Writes as many records as the count needs: readers add them up. */
 static void put_arc(struct output *out, uintptr_t from, uintptr_t self, uint64_t calls)
 {
 	struct gmon_cg_arc_record record;
@@ -142,7 +144,7 @@ static void put_arc(struct output *out, uintptr_t from, uintptr_t self, uint64_t
 	}
 }
 
-/* A callee in another image has no name in this one, or a wrong one. */
+/* Drops callees in other images: gprof would find no name for them, or a wrong one. */
 static void put_arcs(struct output *out, const struct gmon_arcs *arcs)
 {
 	const struct gmon_range *range = &arcs->range;

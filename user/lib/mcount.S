@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * What gcc -pg puts a call of into each function: mcount() behind its prologue, or __fentry__()
- * before it (-mfentry). Neither is called as a C function is: all registers hold arguments or
- * other values of the caller that it wants back, but for the flags. __mcount_internal() uses general
- * registers alone.
+ * gcc -pg puts a call into each function: of mcount() behind the prologue, or of __fentry__() before it
+ * (-mfentry). Unlike C functions, these must preserve all registers but the flags. __mcount_internal()
+ * uses general registers only.
  */
 #if defined(__CET__)
 #include <cet.h>
@@ -13,7 +12,7 @@
 
 	.text
 
-/* Begins a function that is known by this name in other files, too. */
+/* Begins a global function. */
 .macro function name
 	.globl	\name
 	.type	\name, @function
@@ -45,7 +44,7 @@
 	.cfi_restore \register
 .endm
 
-/* All that a C function may change; r10 and r11 because of static chains and -mcmodel=large. */
+/* The registers that a C function may change; r10 and r11 for static chains and -mcmodel=large. */
 .macro save_all
 	save	rax
 	save	rcx
@@ -70,7 +69,7 @@
 	restore	rax
 .endm
 
-/* The caller has a frame; mcount's return address is in the function that was called. */
+/* Behind the prologue: the caller's address is in the frame, the callee's is our return address. */
 function _mcount
 	save_all
 	movq	8(%rbp), %rdi
@@ -79,7 +78,7 @@ function _mcount
 	restore_all
 end _mcount
 
-/* No frame yet: the return address of the function that was called lies above its own. */
+/* Before the prologue: the callee's return address lies above ours. */
 function __fentry__
 	save_all
 	movq	SAVED + 8(%rsp), %rdi
