@@ -447,7 +447,7 @@ dup_image :12: a second line "image"
 empty_line :12: an empty line in the header
 epoch_month13 "2513011015" is no value for epoch
 footer_only_4 the file ends before its footer of 8 bytes
-footer_swapped the footer tells of 109 addresses with samples, and there are 5
+footer_swapped the footer has 109 addresses with samples, but there are 5
 keyword_only_line no value follows "label"
 major1 only major version 0 is documented
 no_body the file ends before its footer

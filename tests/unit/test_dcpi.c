@@ -206,8 +206,8 @@ static void read_bodies(void **state)
 	BODY("they overlap", 8, 2, 1, 1, 9, 1, 1, 3, 3);
 	BODY("outside of the text of 4096 bytes", 4095, 2, 1, 1, 2, 2);
 	BODY("outside of the text", 0xffffffff, 1, 1, 1, 1);
-	BODY("tells of 2 addresses with samples, and there are 1", 4, 1, 1, 2, 1);
-	BODY("tells of 2 samples, and the counts add up to 1", 4, 1, 1, 1, 2);
+	BODY("has 2 addresses with samples, but there are 1", 4, 1, 1, 2, 1);
+	BODY("has 2 samples, but the counts add up to 1", 4, 1, 1, 1, 2);
 	BODY("add up to 4294967296: it has wrapped", 4, 2, 0xffffffff, 1, 2, 0);
 	BODY("outside of the text", 0, 1, 0x01000000, 0x01000000, 1, 1, 1, 1);
 	WORDS(&b, 4, 1, 1, 1, 1);

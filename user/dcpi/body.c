@@ -127,12 +127,12 @@ static int check_footer(const struct reader *r)
 
 	if (addresses != r->addresses)
 		return input_error(r->in, file_offset(r, r->words), r->e,
-				   "the footer tells of %" PRIu32
-				   " addresses with samples, and there are %" PRIu64,
+				   "the footer has %" PRIu32
+				   " addresses with samples, but there are %" PRIu64,
 				   addresses, r->addresses);
 	if (total != r->total)
 		return input_error(r->in, file_offset(r, r->words + 1), r->e,
-				   "the footer tells of %" PRIu32 " samples, and the counts add up "
+				   "the footer has %" PRIu32 " samples, but the counts add up "
 				   "to %" PRIu64 "%s",
 				   total, r->total,
 				   total == (uint32_t)r->total ? ": it has wrapped" : "");
