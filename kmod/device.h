@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR BSD-2-Clause */
 /*
- * /dev/profil: profil(2) by the kernel, for the process that asks, in its own buffer.
+ * /dev/profil: profil(2) by the kernel, for the calling process, into its own buffers.
  *
- * What is set belongs to the memory of the process, not to the descriptor, which may be closed: it
- * is on for every thread, those that there are and those to come, and for processes to come that
- * share the memory, as a child of vfork(2) does. A forked child goes on by itself, in its own copy
- * of the buffers. It is off from execve(2) on, and when a buffer is unmapped, moved, or cannot be
- * written, be it for want of memory.
+ * Profiling belongs to the memory of the process, not to the descriptor, which may be closed. It is
+ * on for all threads, present and future, and for processes that share the memory, such as children
+ * of vfork(2). A forked child is profiled as well, into its own copy of the buffers. execve(2) ends
+ * it, and so does a buffer that is unmapped, moved, or cannot be written (out of memory included).
  *
- * The clock is the CPU's: each CPU has a tick in every period of 1/hz seconds, and the task that
- * runs there counts it, however short it lives. So ticks times 1/hz is the CPU time of the process
- * in the long run; where in a period the tick comes changes evenly, and the period is exactly that
- * of hz, rounded down to nanoseconds. Whatever rates others ask for, each has its own.
+ * Each CPU has a tick in every period of 1/hz seconds, and the task that runs there then counts it,
+ * however short it lives. So ticks times 1/hz is the CPU time of the process in the long run. The
+ * place of the tick in the period varies evenly. The period is 1/hz rounded down to nanoseconds,
+ * and does not depend on the rates of other processes.
  *
- * Cells are written as by the process itself, just when the clock ticks: nothing is pinned, and
- * who reads a cell finds every tick that came before. A cell is in the byte order of the machine,
- * need not be aligned, and wraps.
+ * A cell is written at the time of the tick, as the process itself would write it. Nothing is
+ * pinned, and a program that reads a cell finds every earlier tick. Cells have the byte order of
+ * the machine, need not be aligned, and wrap.
  *
- * 32-bit programs have the same structures. Those may grow at their end: `size` says how many bytes
- * the caller knows; what the kernel does not know has to be 0, as has what is unused in a request.
+ * The structures are the same in 32-bit programs. They may grow at their end: `size` is the number
+ * of bytes that the caller knows. What the kernel does not know of a structure must be 0, and so
+ * must unused fields of a request.
  *
  * All calls return 0, or -1 with errno:
  *   EFAULT   a structure, the regions or a buffer are not in the address space of the process
- *   EINVAL   a size, flag, rate, region or their order that cannot be
+ *   EINVAL   a size, flag, rate or region is invalid, or the regions are not in order
  *   E2BIG    a size, flag or field that a later kernel may know, or more regions than max_regions
  *   ENOMEM   out of memory
- *   EPERM    a child of vfork(2), whose memory is its parent's
+ *   EPERM    the caller is a child of vfork(2), whose memory is its parent's
  *   ENOTTY   not a call of this device
  */
 #ifndef PROFIL_KMOD_DEVICE_H
@@ -36,17 +36,16 @@
 
 #define PROFIL_DEVICE "/dev/profil"
 
-/* Changes when a program of before would not be understood any more. */
+/* Changes when requests of older programs would mean something else. */
 #define PROFIL_DEVICE_VERSION 1
 
 /*
- * A run of program counters, and the cells they are counted in: `pc`, from first to last, is
- * counted in cell number floor((pc - offset) * scale / 2^17) behind buffer, cells being as wide as
- * PROFIL_WIDE says, if that cell lies whole inside the bufsiz bytes of the buffer. Scale 0 counts
- * all of them in cell 0. With 32-bit cells, two of these numbers are one cell.
+ * A range of program counters and its cells. A pc in it is counted in the 16-bit cell number
+ * floor((pc - offset) * scale / 2^17) of the buffer, or with PROFIL_WIDE in the 32-bit cell of half
+ * that number, if the whole cell is inside the buffer. Scale 0 counts all in cell 0.
  */
 struct profil_device_region {
-	__aligned_u64 first, last; /* both are of it; offset <= first <= last */
+	__aligned_u64 first, last; /* inclusive; offset <= first <= last */
 	__aligned_u64 offset;
 	__aligned_u64 buffer; /* an address */
 	__aligned_u64 bufsiz; /* bytes */
@@ -56,34 +55,34 @@ struct profil_device_region {
 
 enum {
 	PROFIL_WIDE = 1, /* cells have 32 bits, not 16 */
-	PROFIL_ON = 2,	 /* told by PROFIL_IOC_QUERY */
+	PROFIL_ON = 2,	 /* in the result of PROFIL_IOC_QUERY only */
 };
 
-/* Replaces what was set. If it fails, what was on is on as before, unless memory ran out. */
+/* Replaces the profiling that is on. If it fails, that stays on, unless memory ran out. */
 struct profil_device_set {
 	__u32 size;
 	__u32 flags; /* PROFIL_WIDE */
-	__u32 hz;    /* ticks per second of CPU time: 1 to max_hz, any */
+	__u32 hz;    /* ticks per second of CPU time, 1 to max_hz */
 	__u32 region_count;
-	__aligned_u64 regions; /* their address; sorted, apart from each other; 1 to max_regions */
+	__aligned_u64 regions; /* their address; sorted, disjoint; 1 to max_regions of them */
 };
 
-/* All of the process's own; 0 when it is off, but for the limits. */
+/* About the calling process. When it is off, all but version and limits is 0. */
 struct profil_device_query {
 	__u32 size;
-	__u32 version; /* PROFIL_DEVICE_VERSION of the kernel's */
+	__u32 version; /* PROFIL_DEVICE_VERSION of the module */
 	__u32 flags;   /* PROFIL_ON, PROFIL_WIDE */
 	__u32 hz;
 	__u32 max_hz, max_regions;
 	__u32 unused;	       /* 0 */
-	__u32 region_count;    /* when called: for how many there is room at regions */
-	__aligned_u64 regions; /* where to write as many of them as have room; may be 0 */
+	__u32 region_count;    /* when called: how many have room at `regions` */
+	__aligned_u64 regions; /* where to write those that have room; may be 0 */
 	/* Since it was set: ticks = counted + out_of_range + lost. */
 	__aligned_u64 ticks;
 	__aligned_u64 counted;
-	__aligned_u64 out_of_range; /* in no region, or behind the end of its buffer */
-	__aligned_u64 lost;	    /* their cell could not be written in time */
-	__aligned_u64 kernel;	    /* of the counted: came while the thread was in the kernel */
+	__aligned_u64 out_of_range; /* in no region, or the cell is outside the buffer */
+	__aligned_u64 lost;	    /* the cell could not be written in time */
+	__aligned_u64 kernel;	    /* of `counted`: the thread was in the kernel */
 };
 
 #define PROFIL_IOC_SET	 _IO(0xBD, 0x50) /* const struct profil_device_set * */

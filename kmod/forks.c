@@ -1,74 +1,76 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Forked children of processes that are counted. A tracepoint reports each child before it runs;
- * the child is given task work then, which runs before its first instruction in user mode. Not
- * later: what the child unmaps before its memory has a notifier would go unnoticed. Not earlier:
- * the parent cannot sleep there. Threads, and all others that share the memory, need nothing.
+ * A tracepoint reports each new task before it runs. A child with an address space of its own then
+ * gets a task work, which runs before the child's first instruction in user mode. That is the right
+ * moment: later, the child could unmap a buffer before its memory has a notifier; earlier, only the
+ * parent runs, and cannot sleep there. New threads and others that share the memory need nothing.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
 
-#include "kmod/counted_memory.h"
+#include "kmod/compat.h"
+#include "kmod/forks.h"
+#include "kmod/profiled_mm.h"
 
-struct entry {
+struct fork_work {
 	struct callback_head work;
-	struct process *parent;
+	struct profiled_mm *parent; /* a reference */
 };
 
-static struct tracepoint *tracepoint;
+static struct tracepoint *fork_tracepoint;
 
-/* In the child. */
-static void enter(struct callback_head *work)
+/* Runs in the child. */
+static void profile_child(struct callback_head *callback)
 {
-	struct entry *entry = container_of(work, struct entry, work);
-	struct process *parent = entry->parent;
+	struct fork_work *work = container_of(callback, struct fork_work, work);
 	int err = 0;
 
-	if (current->mm) /* it was not killed */
-		err = process_start(table_get(parent->table));
+	if (current->mm) /* NULL: it was killed before it ran */
+		err = profiled_mm_start(region_table_get(work->parent->table));
 	if (err)
-		pr_warn_ratelimited("profil: a forked process is not counted: error %d\n", err);
-	kfree(entry);
-	process_put(parent);
+		pr_warn_ratelimited("profil: cannot profile a forked process: error %d\n", err);
+	profiled_mm_put(work->parent);
+	kfree(work);
 }
 
-/* In the parent, with preemption disabled. */
-static void probe(void *unused, struct task_struct *parent, struct task_struct *child)
+/* Runs in the parent, with preemption disabled. */
+static void probe_fork(void *unused, struct task_struct *parent, struct task_struct *child)
 {
-	struct process *process;
-	struct entry *entry;
+	struct profiled_mm *profiled;
+	struct fork_work *work;
 
 	if (child->mm == parent->mm)
 		return;
-	process = process_find(parent->mm);
-	if (!process)
+	profiled = profiled_mm_find(parent->mm);
+	if (!profiled)
 		return;
-	entry = kmalloc(sizeof(*entry), GFP_ATOMIC | __GFP_NOWARN);
-	if (!entry) {
-		pr_warn_ratelimited("profil: a forked process is not counted: out of memory\n");
-		process_put(process);
+	work = kmalloc(sizeof(*work), GFP_ATOMIC | __GFP_NOWARN);
+	if (!work) {
+		pr_warn_ratelimited("profil: cannot profile a forked process: out of memory\n");
+		profiled_mm_put(profiled);
 		return;
 	}
-	entry->parent = process;
-	add_task_work(child, &entry->work, enter);
+	work->parent = profiled;
+	add_task_work(child, &work->work, profile_child);
 }
 
-static void look_at(struct tracepoint *one, void *unused)
+static void find_fork(struct tracepoint *tracepoint, void *unused)
 {
-	if (!strcmp(one->name, "sched_process_fork"))
-		tracepoint = one;
+	if (!strcmp(tracepoint->name, "sched_process_fork"))
+		fork_tracepoint = tracepoint;
 }
 
 int forks_init(void)
 {
-	for_each_kernel_tracepoint(look_at, NULL);
-	return tracepoint ? tracepoint_probe_register(tracepoint, probe, NULL) : -ENOENT;
+	for_each_kernel_tracepoint(find_fork, NULL);
+	return fork_tracepoint ? tracepoint_probe_register(fork_tracepoint, probe_fork, NULL)
+			       : -ENOENT;
 }
 
 void forks_exit(void)
 {
-	tracepoint_probe_unregister(tracepoint, probe, NULL);
+	tracepoint_probe_unregister(fork_tracepoint, probe_fork, NULL);
 	tracepoint_synchronize_unregister();
 }

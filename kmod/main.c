@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /dev/profil and its calls: device.h. */
+/* /dev/profil: device.h documents its calls. */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
@@ -8,38 +8,21 @@
 #include <linux/sched.h>
 #include <linux/uaccess.h>
 
-#include "kmod/counted_memory.h"
+#include "kmod/clock.h"
+#include "kmod/device.h"
+#include "kmod/forks.h"
+#include "kmod/profiled_mm.h"
+#include "kmod/region_table.h"
 #include "kmod/settings.h"
 
-/* The first version of each struct. */
+/* What a caller must know of each struct, in bytes: the first version. */
 #define SET_SIZE   sizeof(struct profil_device_set)
 #define QUERY_SIZE sizeof(struct profil_device_query)
 
-static unsigned int max_hz = 10000;
-module_param(max_hz, uint, 0644);
-MODULE_PARM_DESC(max_hz, "ticks per second of CPU time that a process may ask for");
-
-static unsigned int max_regions = 2048;
-module_param(max_regions, uint, 0644);
-MODULE_PARM_DESC(max_regions, "regions that a process may ask for");
-
-/* No timer ticks more often. */
-#define MOST_HZ 100000
-
-/* So that what a process has takes a megabyte at most. */
-#define MOST_REGIONS 16384
-
-u32 settings_max_hz(void)
-{
-	return min_t(u32, READ_ONCE(max_hz), MOST_HZ);
-}
-
-u32 settings_max_regions(void)
-{
-	return min_t(u32, READ_ONCE(max_regions), MOST_REGIONS);
-}
-
-/* Copies a struct that begins with its size in bytes, of which we know `known`. */
+/*
+ * Copies a struct that begins with its size from user space. The module knows `known` bytes of it;
+ * the rest must be 0. Sets *size to the caller's size. Returns 0 or a negative errno.
+ */
 static int copy_sized(void *to, u32 known, const void __user *from, u32 *size)
 {
 	if (get_user(*size, (const u32 __user *)from))
@@ -51,118 +34,116 @@ static int copy_sized(void *to, u32 known, const void __user *from, u32 *size)
 	return copy_struct_from_user(to, known, from, *size);
 }
 
-/* A child of vfork(2) that has not become another program. */
-static bool is_borrower(void)
+/* Whether the current process is a child of vfork(2) that uses its parent's memory still. */
+static bool uses_parents_memory(void)
 {
-	bool borrowed;
+	bool shared;
 
 	if (!current->vfork_done)
 		return false;
 	rcu_read_lock();
-	borrowed = rcu_dereference(current->real_parent)->mm == current->mm;
+	shared = rcu_dereference(current->real_parent)->mm == current->mm;
 	rcu_read_unlock();
-	return borrowed;
+	return shared;
 }
 
 static long set(const void __user *argument)
 {
 	struct profil_device_set request;
-	struct table *table;
+	struct region_table *table;
 	u32 size;
 	int err = copy_sized(&request, SET_SIZE, argument, &size);
 
 	if (err)
 		return err;
-	if (is_borrower())
+	if (uses_parents_memory())
 		return -EPERM;
-	table = table_read(&request);
+	table = region_table_read(&request);
 	if (IS_ERR(table))
 		return PTR_ERR(table);
-	clock_add(table);
-	return process_start(table);
+	clock_add(&table->rate);
+	return profiled_mm_start(table);
 }
 
 static long off(void)
 {
-	struct process *process;
+	struct profiled_mm *profiled;
 
-	if (is_borrower())
+	if (uses_parents_memory())
 		return -EPERM;
-	process = process_find(current->mm);
-	if (!process)
+	profiled = profiled_mm_find(current->mm);
+	if (!profiled)
 		return 0;
-	process_stop(process);
-	process_put(process);
+	profiled_mm_stop(profiled);
+	profiled_mm_put(profiled);
 	return 0;
 }
 
-/* Fills it in, but for the regions; false: it is off. */
-static bool tell_process(struct process *process, struct profil_device_query *told)
+/*
+ * Fills in what the reply says of the current process, except for the regions. Returns what is on,
+ * with a reference, or NULL if nothing is.
+ */
+static struct profiled_mm *query_process(struct profil_device_query *reply)
 {
+	struct profiled_mm *profiled;
 	struct counts counts;
 	bool on;
 
-	raw_spin_lock_irq(&process->lock);
-	on = process->on;
-	counts = process->counts;
-	raw_spin_unlock_irq(&process->lock);
-	if (!on)
-		return false;
-	told->flags = PROFIL_ON | (process->table->wide ? PROFIL_WIDE : 0);
-	told->hz = process->table->hz;
-	told->region_count = process->table->count;
-	told->ticks = counts.counted + counts.out_of_range + counts.lost;
-	told->counted = counts.counted;
-	told->out_of_range = counts.out_of_range;
-	told->lost = counts.lost;
-	told->kernel = counts.kernel;
-	return true;
+	for (;;) {
+		profiled = profiled_mm_find(current->mm);
+		if (!profiled)
+			return NULL;
+		raw_spin_lock_irq(&profiled->lock);
+		on = profiled->on;
+		counts = profiled->counts;
+		raw_spin_unlock_irq(&profiled->lock);
+		if (on)
+			break;
+		profiled_mm_put(profiled); /* it was stopped or replaced meanwhile */
+	}
+	reply->flags = PROFIL_ON | (profiled->table->wide ? PROFIL_WIDE : 0);
+	reply->hz = profiled->table->hz;
+	reply->region_count = profiled->table->count;
+	reply->ticks = counts.counted + counts.out_of_range + counts.lost;
+	reply->counted = counts.counted;
+	reply->out_of_range = counts.out_of_range;
+	reply->lost = counts.lost;
+	reply->kernel = counts.kernel;
+	return profiled;
 }
 
-static int tell_regions(const struct process *process, u64 address, u32 room)
+/* Copies as many regions to user space as have room. Returns 0 or -EFAULT. */
+static int copy_regions(const struct region_table *table, u64 address, u32 room)
 {
-	u32 count = min(room, process->table->count);
+	u32 count = min(room, table->count);
 
 	if (address != (unsigned long)address)
 		return -EFAULT;
-	if (address && copy_to_user((void __user *)(unsigned long)address, process->table->regions,
-				    array_size(count, sizeof(process->table->regions[0]))))
+	if (address && copy_to_user((void __user *)(unsigned long)address, table->regions,
+				    array_size(count, sizeof(table->regions[0]))))
 		return -EFAULT;
 	return 0;
-}
-
-/* The process that is on, which *told is of then, but for the regions; NULL when it is off. */
-static struct process *find_and_tell(struct profil_device_query *told)
-{
-	struct process *process;
-
-	while ((process = process_find(current->mm))) {
-		if (tell_process(process, told))
-			return process;
-		process_put(process); /* another has taken its place, or none */
-	}
-	return NULL;
 }
 
 static long query(void __user *argument)
 {
-	struct profil_device_query asked, told = {
+	struct profil_device_query request, reply = {
 		.version = PROFIL_DEVICE_VERSION,
 		.max_hz = settings_max_hz(),
 		.max_regions = settings_max_regions(),
 	};
-	struct process *process;
-	int err = copy_sized(&asked, QUERY_SIZE, argument, &told.size);
+	struct profiled_mm *profiled;
+	int err = copy_sized(&request, QUERY_SIZE, argument, &reply.size);
 
 	if (err)
 		return err;
-	told.regions = asked.regions;
-	process = find_and_tell(&told);
-	if (process) {
-		err = tell_regions(process, asked.regions, asked.region_count);
-		process_put(process);
+	reply.regions = request.regions;
+	profiled = query_process(&reply);
+	if (profiled) {
+		err = copy_regions(profiled->table, request.regions, request.region_count);
+		profiled_mm_put(profiled);
 	}
-	if (!err && copy_to_user(argument, &told, sizeof(told)))
+	if (!err && copy_to_user(argument, &reply, sizeof(reply)))
 		err = -EFAULT;
 	return err;
 }
@@ -180,7 +161,7 @@ static long profil_ioctl(struct file *file, unsigned int command, unsigned long 
 	return -ENOTTY;
 }
 
-/* A 32-bit program has the same structures, and all that is in an argument is its address. */
+/* 32-bit programs have the same structures: compat_ptr_ioctl() converts their address. */
 static const struct file_operations operations = {
 	.owner = THIS_MODULE,
 	.unlocked_ioctl = profil_ioctl,
@@ -197,13 +178,13 @@ static struct miscdevice device = {
 
 static int __init profil_init(void)
 {
-	int err = processes_init();
+	int err = profiled_mm_init();
 
 	if (err)
 		return err;
 	err = clock_init();
 	if (err)
-		goto out_processes;
+		goto out_profiled_mm;
 	err = forks_init();
 	if (err)
 		goto out_clock;
@@ -213,8 +194,8 @@ static int __init profil_init(void)
 	forks_exit();
 out_clock:
 	clock_exit();
-out_processes:
-	processes_exit();
+out_profiled_mm:
+	profiled_mm_exit();
 	return err;
 }
 
@@ -223,8 +204,8 @@ static void __exit profil_exit(void)
 	misc_deregister(&device);
 	forks_exit();
 	clock_exit();
-	processes_exit();
-	synchronize_rcu_tasks(); /* who let go of the last reference has left this code */
+	profiled_mm_exit();
+	synchronize_rcu_tasks(); /* until tasks have left module_put() */
 }
 
 module_init(profil_init);

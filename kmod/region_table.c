@@ -1,74 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is to be counted: regions of program counters, and where their cells are. */
 #include <linux/mm.h>
-#include <linux/module.h>
+#include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "bpf/cell.h"
-#include "kmod/counted_memory.h"
+#include "kmod/region_table.h"
 #include "kmod/settings.h"
 
-static unsigned int cell_shift(const struct table *table)
+/* Sorted and disjoint, so that a tick can search by bisection. Returns 0 or a negative errno. */
+static int check_regions(const struct region_table *table)
 {
-	return table->wide ? 2 : 1; /* a cell has 1 << that many bytes */
-}
-
-static int check_region(const struct profil_device_region *region, u64 next)
-{
-	if (region->unused || region->first < next || region->first < region->offset ||
-	    region->last < region->first)
-		return -EINVAL;
-	if (region->buffer != (unsigned long)region->buffer ||
-	    region->bufsiz > ULONG_MAX - region->buffer ||
-	    !access_ok((void __user *)(unsigned long)region->buffer, region->bufsiz))
-		return -EFAULT;
-	return 0;
-}
-
-/* They are in the order of their addresses, so that a tick can halve them. */
-static int check_regions(const struct table *table)
-{
-	u64 next = 0;
+	u64 next = 0; /* the first address that may be in the next region; 0 after the last one */
 
 	for (u32 i = 0; i < table->count; i++) {
 		const struct profil_device_region *region = &table->regions[i];
-		int err = check_region(region, next);
 
-		if (err)
-			return err;
-		next = region->last + 1;
-		if (!next && i + 1 < table->count)
+		if ((i && !next) || region->unused || region->first < next ||
+		    region->first < region->offset || region->last < region->first)
 			return -EINVAL;
+		if (region->buffer != (unsigned long)region->buffer ||
+		    region->bufsiz > ULONG_MAX - region->buffer ||
+		    !access_ok((void __user *)(unsigned long)region->buffer, region->bufsiz))
+			return -EFAULT;
+		next = region->last + 1;
 	}
 	return 0;
 }
 
-static int check_set(const struct profil_device_set *set)
+struct region_table *region_table_read(const struct profil_device_set *set)
 {
+	struct region_table *table;
+	int err;
+
 	if (set->flags & ~(u32)PROFIL_WIDE)
-		return -E2BIG;
+		return ERR_PTR(-E2BIG);
 	if (!set->hz || set->hz > settings_max_hz() || !set->region_count)
-		return -EINVAL;
-	return set->region_count > settings_max_regions() ? -E2BIG : 0;
-}
-
-struct table *table_read(const struct profil_device_set *set)
-{
-	struct table *table;
-	int err = check_set(set);
-
-	if (err)
-		return ERR_PTR(err);
+		return ERR_PTR(-EINVAL);
+	if (set->region_count > settings_max_regions())
+		return ERR_PTR(-E2BIG);
 	if (set->regions != (unsigned long)set->regions)
 		return ERR_PTR(-EFAULT);
 	table = kvzalloc(struct_size(table, regions, set->region_count), GFP_KERNEL_ACCOUNT);
 	if (!table)
 		return ERR_PTR(-ENOMEM);
-	kref_init(&table->users);
-	RB_CLEAR_NODE(&table->rate);
+	kref_init(&table->refs);
+	rate_init(&table->rate, set->hz);
 	table->hz = set->hz;
-	table->period = NSEC_PER_SEC / set->hz;
 	table->wide = set->flags & PROFIL_WIDE;
 	table->count = set->region_count;
 	if (copy_from_user(table->regions, (void __user *)(unsigned long)set->regions,
@@ -78,32 +56,31 @@ struct table *table_read(const struct profil_device_set *set)
 		err = check_regions(table);
 	if (!err)
 		return table;
-	table_put(table);
+	region_table_put(table);
 	return ERR_PTR(err);
 }
 
-struct table *table_get(struct table *table)
+struct region_table *region_table_get(struct region_table *table)
 {
-	kref_get(&table->users);
+	kref_get(&table->refs);
 	return table;
 }
 
-/* The last reference may go with preemption disabled, where vfree() is not possible. */
-static void table_free(struct kref *users)
+static void free_table(struct kref *refs)
 {
-	struct table *table = container_of(users, struct table, users);
+	struct region_table *table = container_of(refs, struct region_table, refs);
 
-	clock_remove(table);
-	kvfree_rcu(table, rcu);
+	rate_remove(&table->rate);
+	kvfree_rcu(table, rcu); /* vfree() is not possible with preemption disabled */
 }
 
-void table_put(struct table *table)
+void region_table_put(struct region_table *table)
 {
-	kref_put(&table->users, table_free);
+	kref_put(&table->refs, free_table);
 }
 
-/* The last region that begins at or before pc; NULL when all are behind it. */
-static const struct profil_device_region *search(const struct table *table, u64 pc)
+/* Returns the last region that begins at or before pc, or NULL if there is none. */
+static const struct profil_device_region *search(const struct region_table *table, u64 pc)
 {
 	const struct profil_device_region *found = NULL;
 	u32 low = 0, high = table->count;
@@ -121,10 +98,10 @@ static const struct profil_device_region *search(const struct table *table, u64 
 	return found;
 }
 
-unsigned long table_cell(const struct table *table, u64 pc)
+unsigned long region_table_cell(const struct region_table *table, u64 pc)
 {
 	const struct profil_device_region *region = search(table, pc);
-	unsigned int shift = cell_shift(table);
+	unsigned int shift = table->wide ? 2 : 1; /* a cell has 1 << shift bytes */
 	u64 number;
 
 	if (!region || pc > region->last)
@@ -133,33 +110,36 @@ unsigned long table_cell(const struct table *table, u64 pc)
 	return number < region->bufsiz >> shift ? region->buffer + (number << shift) : NO_CELL;
 }
 
-/* Where its buffer is: arm64 has a tag in the address besides. */
-static unsigned long place(const struct profil_device_region *region)
+/* Where the buffer is in the address space: on arm64 the pointer may carry a tag. */
+static unsigned long buffer_start(const struct profil_device_region *region)
 {
 	return untagged_addr((unsigned long)region->buffer);
 }
 
-bool table_overlaps(const struct table *table, unsigned long start, unsigned long end)
+bool region_table_overlaps(const struct region_table *table, unsigned long start, unsigned long end)
 {
 	for (u32 i = 0; i < table->count; i++) {
 		const struct profil_device_region *region = &table->regions[i];
+		unsigned long buffer = buffer_start(region);
 
-		if (start < place(region) + region->bufsiz && end > place(region))
+		if (start < buffer + region->bufsiz && end > buffer)
 			return true;
 	}
 	return false;
 }
 
-void table_span(const struct table *table, unsigned long *start, unsigned long *length)
+void region_table_span(const struct region_table *table, unsigned long *start,
+		       unsigned long *length)
 {
 	unsigned long end = 1;
 
 	*start = ULONG_MAX - 1;
 	for (u32 i = 0; i < table->count; i++) {
 		const struct profil_device_region *region = &table->regions[i];
+		unsigned long buffer = buffer_start(region);
 
-		*start = min_t(unsigned long, *start, place(region));
-		end = max_t(unsigned long, end, place(region) + max(region->bufsiz, 1ULL));
+		*start = min_t(unsigned long, *start, buffer);
+		end = max_t(unsigned long, end, buffer + max(region->bufsiz, 1ULL));
 	}
 	*length = end - *start;
 }

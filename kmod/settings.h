@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The module's parameters, which root may change at any time. */
+/* The limits on requests: module parameters, which root may change at any time. */
 #ifndef PROFIL_KMOD_SETTINGS_H
 #define PROFIL_KMOD_SETTINGS_H
 
 #include <linux/types.h>
 
+/* The highest rate a request may ask for, in ticks per second of CPU time. */
 u32 settings_max_hz(void);
+
+/* The most regions a request may have. */
 u32 settings_max_regions(void);
 
 #endif
