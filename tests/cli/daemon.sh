@@ -208,7 +208,7 @@ fi
 check "it starts" begin_daemon
 check "the socket is open to everybody" test "$(stat -c %a "$socket")" = 666
 check "another on the same socket" exits 1 "$profild" --socket "$socket"
-check "another on the same socket: reported" says "another process does already"
+check "another on the same socket: reported" says "another process listens there already"
 check "the first still serves" is_well
 stop "$daemon"
 check "killed, it leaves its socket" test -S "$socket"
@@ -217,7 +217,7 @@ check "killed, it leaves its socket" test -S "$socket"
 exec 9>"$socket.lock"
 flock 9
 check "one that is about to listen" exits 1 timeout 10 "$profild" --socket "$socket"
-check "one that is about to listen: reported" says "another process does already"
+check "one that is about to listen: reported" says "another process listens there already"
 check "one that is about to listen: keeps its socket" test -S "$socket"
 check "one that is about to listen: keeps its lock" test -f "$socket.lock"
 exec 9>&-
@@ -229,7 +229,7 @@ for i in 1 2 3 4 5 6 7 8; do
 	note_started $!
 done
 one_is_left() {
-	[ "$(grep -l "another process does already" "$work"/several.* | wc -l)" = 7 ] &&
+	[ "$(grep -l "another process listens there already" "$work"/several.* | wc -l)" = 7 ] &&
 		[ "$(grep -l "profild: ready" "$work"/several.* | wc -l)" = 1 ]
 }
 check "of several at once, one replaces it" wait_for one_is_left
@@ -261,7 +261,7 @@ check "an ordinary user" talk_as_nobody connect greeting start grow stop still
 check "an ordinary user: is logged when it begins" \
 	told 'process [0-9]* of user 65534 is counted: 1000 Hz'
 check "an ordinary user: is logged when it ends" \
-	told 'process [0-9]* of user 65534 is not counted any more'
+	told 'process [0-9]* of user 65534 is no longer counted'
 check "a second histogram in place of the first" \
 	talk_as_nobody connect greeting start grow start grow stop still
 check "one after the other" talk_as_nobody connect greeting start grow stop start grow stop

@@ -13,26 +13,26 @@
 
 #define MIB (1024 * 1024)
 
-/* To look for leases that have ended takes time in proportion to them: not at each new one. */
-#define LEAST_LEASES 64
+/* A check takes time in proportion to the number of leases: not for fewer new leases than this. */
+#define MIN_NEW_LEASES 64
 
 /*
- * Memory that a client was given a descriptor of. It may keep it, or pass it on, after its
- * connection is closed. The kernel takes a file out of an epoll instance when the last descriptor
- * and the last mapping of it is gone, and /proc/self/fdinfo tells which ones are in.
+ * Memory of which a client has a descriptor. The client may keep it, or pass it on, after its
+ * connection is closed. The kernel removes a file from an epoll instance when its last descriptor
+ * and its last mapping are gone, and /proc/self/fdinfo lists the files that are left.
  */
 struct lease {
 	uint64_t number;
 	struct user *user;
 	size_t bytes;
-	bool held; /* in one look at all of them */
+	bool held; /* set by mark_held() */
 };
 
 int accounts_open(struct accounts *a, const struct limits *limits, struct error *e)
 {
 	*a = (struct accounts){ .limits = *limits };
 	a->files = epoll_create1(EPOLL_CLOEXEC);
-	return a->files < 0 ? error_set(e, errno, "cannot make an epoll instance") : 0;
+	return a->files < 0 ? error_set(e, errno, "cannot create an epoll instance") : 0;
 }
 
 void accounts_close(struct accounts *a)
@@ -48,19 +48,12 @@ void accounts_close(struct accounts *a)
 		close(a->files);
 }
 
-static struct user *find_user(const struct accounts *a, uid_t uid)
+struct user *account_add_process(struct accounts *a, uid_t uid, struct error *e)
 {
 	struct user *user = a->users;
 
 	while (user && user->uid != uid)
 		user = user->next;
-	return user;
-}
-
-struct user *account_enter(struct accounts *a, uid_t uid, struct error *e)
-{
-	struct user *user = find_user(a, uid);
-
 	if (user && user->processes >= a->limits.processes) {
 		error_set(e, 0, "user %u has %zu connections already: profild --max-processes", uid,
 			  user->processes);
@@ -80,7 +73,7 @@ struct user *account_enter(struct accounts *a, uid_t uid, struct error *e)
 	return user;
 }
 
-static void forget_unused(struct accounts *a)
+static void free_unused_users(struct accounts *a)
 {
 	struct user **link = &a->users;
 
@@ -119,7 +112,7 @@ static void mark_held(struct accounts *a, FILE *info)
 	}
 }
 
-/* Ends the leases whose files are gone, and forgets users that have nothing any more. */
+/* Ends the leases whose files are gone, and frees users that use nothing any more. */
 static void end_leases(struct accounts *a)
 {
 	char path[64];
@@ -130,7 +123,7 @@ static void end_leases(struct accounts *a)
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", a->files);
 	info = fopen(path, "re");
 	if (!info)
-		return; /* none is known to have ended */
+		return; /* the leases stay as they are */
 	mark_held(a, info);
 	all = !ferror(info);
 	fclose(info);
@@ -142,15 +135,15 @@ static void end_leases(struct accounts *a)
 	}
 	if (all)
 		a->lease_count = kept;
-	a->last_count = a->lease_count;
-	forget_unused(a);
+	a->checked_count = a->lease_count;
+	free_unused_users(a);
 }
 
-void account_leave(struct accounts *a, struct user *user)
+void account_drop_process(struct accounts *a, struct user *user)
 {
 	user->processes--;
 	if (!user->processes && !user->memory)
-		forget_unused(a);
+		free_unused_users(a);
 }
 
 int account_check_memory(struct accounts *a, const struct user *user, size_t bytes, struct error *e)
@@ -193,11 +186,12 @@ void account_drop_clock(struct user *user, unsigned int clock)
 		user->ticks[clock] = 0;
 }
 
-int account_lease(struct accounts *a, struct user *user, int fd, size_t bytes, struct error *e)
+int account_charge_memory(struct accounts *a, struct user *user, int fd, size_t bytes,
+			  struct error *e)
 {
 	struct epoll_event none = { .data.u64 = a->last_lease + 1 };
 
-	if (a->lease_count >= 2 * a->last_count + LEAST_LEASES)
+	if (a->lease_count >= 2 * a->checked_count + MIN_NEW_LEASES)
 		end_leases(a);
 	if (array_reserve(&a->leases, &a->lease_room, a->lease_count + 1, sizeof(*a->leases)))
 		return error_no_memory(e);
@@ -212,7 +206,7 @@ int account_lease(struct accounts *a, struct user *user, int fd, size_t bytes, s
 	return 0;
 }
 
-void account_time(struct accounts *a, struct user *user, uint64_t ns)
+void account_charge_time(struct accounts *a, struct user *user, uint64_t ns)
 {
 	if (a->time_ns < user->time_ns)
 		a->time_ns = user->time_ns;

@@ -9,52 +9,53 @@
 #include "capture/histogram.h"
 #include "util/error.h"
 
-/* What one user may have at once. */
+/* What one user may use at once. */
 struct limits {
 	size_t processes; /* connections */
-	size_t memory;	  /* bytes of maps, as long as anybody has them mapped or open */
-	size_t ticks;	  /* per second: the rates of all clocks that tick for it */
+	size_t memory;	  /* bytes of maps, until nobody has them mapped or open any more */
+	size_t ticks;	  /* per second: the sum of the rates of its clocks */
 };
 
-/* What one user has. */
+/* What one user uses. */
 struct user {
 	uid_t uid;
-	size_t processes, memory;
-	size_t histograms[HISTOGRAM_CLOCKS]; /* that have each clock */
-	size_t ticks[HISTOGRAM_CLOCKS];	     /* per second, of each that any has */
-	uint64_t time_ns;		     /* of profild's, see account_time() */
+	size_t processes, memory;	     /* as in struct limits */
+	size_t histograms[HISTOGRAM_CLOCKS]; /* how many use each clock */
+	size_t ticks[HISTOGRAM_CLOCKS];	     /* rate of each clock; 0: unused */
+	uint64_t time_ns;		     /* see account_charge_time() */
 	struct user *next;
 };
 
-/* The users that have something. */
+/* All users that use something. */
 struct accounts {
 	struct limits limits;
 	struct user *users;
-	struct lease *leases; /* of all users, in the order of their numbers */
+	struct lease *leases; /* of all users, sorted by number */
 	size_t lease_count, lease_room;
-	size_t last_count; /* how many leases there were after the last look at all of them */
-	uint64_t last_lease;
-	int files; /* an epoll instance that holds the file of each lease, and waits for nothing */
-	uint64_t time_ns;
+	size_t checked_count; /* how many leases the last check of all left */
+	uint64_t last_lease;  /* number of the newest */
+	int files;	  /* epoll instance that holds the file of each lease; never waited for */
+	uint64_t time_ns; /* the most time_ns that a user had when it was served */
 };
 
+/* Returns 0, or a negative errno with e set. accounts_close() is due in both cases. */
 int accounts_open(struct accounts *a, const struct limits *limits, struct error *e);
 void accounts_close(struct accounts *a);
 
 /*
- * One process more. Returns NULL with e set when the user has its number of them, or memory runs
- * out. The user stays until account_leave().
+ * Adds a process to a user's account. Returns the user, who exists until account_drop_process(), or
+ * NULL with e set: the user has as many as are allowed, or memory ran out.
  */
-struct user *account_enter(struct accounts *a, uid_t uid, struct error *e);
-void account_leave(struct accounts *a, struct user *user);
+struct user *account_add_process(struct accounts *a, uid_t uid, struct error *e);
+void account_drop_process(struct accounts *a, struct user *user);
 
-/* Whether the user may have so much more: -EDQUOT with e set when not. */
+/* Returns 0 if the user may have so many more bytes, otherwise -EDQUOT with e set. */
 int account_check_memory(struct accounts *a, const struct user *user, size_t bytes,
 			 struct error *e);
 
 /*
- * One histogram more has a clock, which ticks for the user at this rate from now on, if it did not
- * yet: the same returns.
+ * Adds a histogram that uses a clock with this rate. Histograms with one clock count once. Returns
+ * 0, or -EDQUOT with e set.
  */
 int account_add_clock(const struct accounts *a, struct user *user, unsigned int clock, size_t rate,
 		      struct error *e);
@@ -62,14 +63,16 @@ void account_drop_clock(struct user *user, unsigned int clock);
 
 /*
  * Charges the memory behind a descriptor to the user until the last descriptor and the last mapping
- * of it is gone, whoever has them. The descriptor stays the caller's.
+ * of it are gone, in any process. The descriptor stays the caller's. Returns 0, or a negative errno
+ * with e set.
  */
-int account_lease(struct accounts *a, struct user *user, int fd, size_t bytes, struct error *e);
+int account_charge_memory(struct accounts *a, struct user *user, int fd, size_t bytes,
+			  struct error *e);
 
 /*
- * The user has had so much of profild's time. Who has had the least, by user.time_ns, is to be
- * served first; one that comes back after a while has no arrears to claim.
+ * Charges the time that profild spent on a user. The user with the least time_ns is served first.
+ * A user who was away for long gains nothing by that.
  */
-void account_time(struct accounts *a, struct user *user, uint64_t ns);
+void account_charge_time(struct accounts *a, struct user *user, uint64_t ns);
 
 #endif

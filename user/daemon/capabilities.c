@@ -11,7 +11,7 @@ static const cap_value_t kept[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE };
 
 #define KEPT ((int)(sizeof(kept) / sizeof(*kept)))
 
-/* For several users that each have all that they may; what systemd gives at most. */
+/* Enough for several users at their limits, and the most that systemd allows. */
 #define ENOUGH_DESCRIPTORS (512 * 1024)
 
 static bool is_kept(cap_value_t capability)
@@ -28,7 +28,7 @@ static int check_permitted(struct error *e)
 	cap_flag_value_t value;
 
 	if (!has)
-		return error_set(e, errno, "cannot tell the own capabilities");
+		return error_set(e, errno, "cannot get profild's capabilities");
 	for (int i = 0; i < KEPT; i++) {
 		char *name;
 
@@ -47,7 +47,7 @@ static int check_permitted(struct error *e)
 	return 0;
 }
 
-/* The bounding set takes CAP_SETPCAP: who starts without it has no_new_privs alone. */
+/* Needs CAP_SETPCAP. Without it, no_new_privs alone must do. */
 static int reduce_bounding_set(struct error *e)
 {
 	for (cap_value_t i = 0; i < cap_max_bits(); i++)
@@ -57,7 +57,7 @@ static int reduce_bounding_set(struct error *e)
 	return 0;
 }
 
-/* Ambient capabilities go with the inheritable ones. */
+/* This clears the ambient set, too: the kernel keeps it within the inheritable set. */
 static int reduce_sets(struct error *e)
 {
 	cap_t all = cap_init();
@@ -71,7 +71,7 @@ static int reduce_sets(struct error *e)
 	return code ? error_set(e, code, "cannot give up privileges") : 0;
 }
 
-int privilege_reduce(struct error *e)
+int capabilities_reduce(struct error *e)
 {
 	int err = check_permitted(e);
 
@@ -79,12 +79,12 @@ int privilege_reduce(struct error *e)
 	return err ?: reduce_sets(e);
 }
 
-int privilege_raise_descriptors(struct error *e)
+int descriptor_limit_raise(struct error *e)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return error_set(e, errno, "cannot tell the limit of descriptors");
+		return error_set(e, errno, "cannot get the limit of descriptors");
 	if (limit.rlim_max < ENOUGH_DESCRIPTORS) {
 		const struct rlimit enough = { ENOUGH_DESCRIPTORS, ENOUGH_DESCRIPTORS };
 

@@ -5,16 +5,17 @@
 #include "util/error.h"
 
 /*
- * Gives up every capability but CAP_BPF and CAP_PERFMON, which load the program and attach it, and
- * CAP_SYS_PTRACE, which sees the clients where /proc hides processes (hidepid, proc(5)). Nothing
- * that would be executed gets any. -EPERM with e set when one of the three is not there.
+ * Gives up every capability but CAP_BPF and CAP_PERFMON, which the eBPF program needs, and
+ * CAP_SYS_PTRACE, which shows the clients where /proc hides processes (hidepid, proc(5)). Programs
+ * that profild executes would get none. Returns 0, or a negative errno with e set: -EPERM if one of
+ * the three is missing.
  */
-int privilege_reduce(struct error *e);
+int capabilities_reduce(struct error *e);
 
 /*
- * Raises the limit of descriptors, of which each client takes several, as far as it can: above the
- * hard limit only before privilege_reduce().
+ * Raises the limit of descriptors as far as possible: each client takes several. Before
+ * capabilities_reduce() it can exceed the hard limit. Returns 0, or a negative errno with e set.
  */
-int privilege_raise_descriptors(struct error *e);
+int descriptor_limit_raise(struct error *e);
 
 #endif

@@ -15,17 +15,18 @@
 #include "daemon/log.h"
 #include "util/clock.h"
 
-/* A client that goes on sending what means nothing is hung up on. */
-#define MOST_MISTAKES 16
+/* The connection of a client that sends more of them is closed. */
+#define MAX_INVALID_REQUESTS 16
 
-/* What a histogram takes beside its pages: measured, what is held of it here and in the kernel. */
+/* Memory of a histogram, besides its pages, in profild and the kernel: measured. */
 #define HISTOGRAM_BYTES (16 * 1024)
 
 /* --- Replies --- */
 
 /*
- * Sends a reply, with what a client needs of a histogram unless that is NULL. Never waits: each
- * client has room for a reply, since it has read the one before.
+ * Sends a reply: an error with its message unless `code` is 0, and a histogram's descriptor and
+ * period unless that is NULL. Never waits: the client has read the reply before, so there is room.
+ * Returns 0 or a negative errno.
  */
 static int send_reply(int socket, int code, const struct error *e,
 		      const struct histogram *histogram)
@@ -59,27 +60,28 @@ static int send_reply(int socket, int code, const struct error *e,
 
 /* --- Connections --- */
 
-static int begin(struct client *client, struct accounts *accounts, struct error *e)
+static int open_connection(struct client *client, struct accounts *accounts, struct error *e)
 {
 	int on = 1, err;
 
 	err = peer_open(client->socket, &client->peer, e);
 	if (err)
 		return err;
-	client->user = account_enter(accounts, client->peer.uid, e);
+	client->user = account_add_process(accounts, client->peer.uid, e);
 	if (!client->user) {
 		close(client->peer.pidfd);
 		return -EDQUOT;
 	}
-	/* It may have connected to a socket that was passed on, before profild had it. */
+	/* It may have connected before profild had the listening socket and refused descriptors
+	 * there. */
 	listener_refuse_descriptors(client->socket);
-	/* Messages that are sent from now on have credentials: the reply asks for the first. */
+	/* Messages sent from now on have credentials. The client sends none before this reply. */
 	if (setsockopt(client->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
 		err = error_set(e, errno, "cannot ask for credentials");
 	else
 		err = send_reply(client->socket, 0, NULL, NULL);
 	if (err) {
-		account_leave(accounts, client->user);
+		account_drop_process(accounts, client->user);
 		close(client->peer.pidfd);
 	}
 	return err;
@@ -94,7 +96,7 @@ int client_open(int socket, struct histograms *histograms, struct accounts *acco
 	if (client) {
 		client->socket = socket;
 		client->histograms = histograms;
-		err = begin(client, accounts, e);
+		err = open_connection(client, accounts, e);
 	} else {
 		err = error_no_memory(e);
 	}
@@ -110,23 +112,26 @@ int client_open(int socket, struct histograms *histograms, struct accounts *acco
 
 /* --- The histogram --- */
 
-static void detach(struct client *client)
+static void stop(struct client *client)
 {
 	if (!client->histogram)
 		return;
 	account_drop_clock(client->user, histogram_clock(client->histogram));
 	histogram_free(client->histogram);
 	client->histogram = NULL;
-	log_detail("process %d of user %u is not counted any more", client->peer.pid,
+	log_detail("process %d of user %u is no longer counted", client->peer.pid,
 		   client->peer.uid);
 }
 
-/* Why there is no histogram, for the client; and for the log, if it is profild's affair. */
-static int explain(const struct client *client, int err, struct error *e)
+/*
+ * After histogram_start() failed with err: logs errors that are not the client's, and sets e to
+ * what the client is to read. Returns the error for the client.
+ */
+static int report_failure(const struct client *client, int err, struct error *e)
 {
 	switch (-err) {
 	case ESRCH:
-	case EAGAIN: /* there are too many, of histograms or of rates */
+	case EAGAIN: /* too many histograms or rates */
 	case EINVAL: /* more ticks than the kernel allows */
 		return err;
 	}
@@ -135,11 +140,11 @@ static int explain(const struct client *client, int err, struct error *e)
 		error_set(e, 0, "profild has no descriptor left for process %d", client->peer.pid);
 		return -EAGAIN;
 	}
-	e->mend[0] = '\0'; /* is for who runs profild */
+	e->mend[0] = '\0'; /* a hint for the administrator, not for the client */
 	return err;
 }
 
-/* The scheduler's tick has a rate of its own. */
+/* The true rate: the scheduler's tick has one of its own. */
 static size_t rate_of(const struct client *client, const struct histogram *histogram,
 		      unsigned int frequency)
 {
@@ -150,8 +155,9 @@ static size_t rate_of(const struct client *client, const struct histogram *histo
 	return frequency;
 }
 
-static int replace(struct client *client, const struct accounts *accounts,
-		   struct histogram *histogram, size_t rate, struct error *e)
+/* Makes the histogram the client's, in place of the one before, which stays if this fails. */
+static int replace_histogram(struct client *client, const struct accounts *accounts,
+			     struct histogram *histogram, size_t rate, struct error *e)
 {
 	struct histogram *before = client->histogram;
 	int err;
@@ -159,12 +165,12 @@ static int replace(struct client *client, const struct accounts *accounts,
 	if (before)
 		account_drop_clock(client->user, histogram_clock(before));
 	err = account_add_clock(accounts, client->user, histogram_clock(histogram), rate, e);
-	if (err) { /* the one before goes on, as it was */
-		struct error known;
+	if (err) {
+		struct error ignored; /* there was room for this clock before */
 
 		if (before)
 			account_add_clock(accounts, client->user, histogram_clock(before),
-					  client->rate, &known);
+					  client->rate, &ignored);
 		return err;
 	}
 	histogram_free(before);
@@ -196,14 +202,14 @@ static int open_histogram(struct client *client, struct accounts *accounts,
 		return err;
 	err = histogram_start(&options, histogram, e);
 	if (err)
-		return explain(client, err, e);
-	/* Charged to the user until nobody has it any more. */
-	err = account_lease(accounts, client->user, histogram_fd(*histogram), bytes, e);
-	/* Only now it is sure what program it is: none that it becomes later will be counted. */
-	err = err ?: peer_check(&client->peer, e);
+		return report_failure(client, err, e);
+	err = account_charge_memory(accounts, client->user, histogram_fd(*histogram), bytes, e);
+	/* After histogram_start(): if the process executes another program now, counting has ended.
+	 */
+	err = err ?: peer_check_access(&client->peer, e);
 	err = err
-		      ?: replace(client, accounts, *histogram,
-				 rate_of(client, *histogram, request->frequency), e);
+		      ?: replace_histogram(client, accounts, *histogram,
+					   rate_of(client, *histogram, request->frequency), e);
 	if (err)
 		histogram_free(*histogram);
 	return err;
@@ -219,7 +225,7 @@ static int start(struct client *client, struct accounts *accounts,
 		return err;
 	err = histogram_enable(histogram);
 	if (err) {
-		detach(client);
+		stop(client);
 		return error_set(e, -err, "cannot profile process %d", client->peer.pid);
 	}
 	log_detail("process %d of user %u is counted: %u Hz, %u ranges, %llu cells",
@@ -231,9 +237,9 @@ static int start(struct client *client, struct accounts *accounts,
 /* --- Requests --- */
 
 /*
- * Returns the size of a message, which may be larger than the buffer, or -errno. There is room for
- * the credentials alone: descriptors that came with it are not received, which is -EPROTO. *sender
- * is 0 when nobody has sent anything: the end.
+ * Receives a message and sets *sender to the PID of its sender, or to 0 at the end of the
+ * connection. Returns the size of the message, which may be larger than the buffer, or -errno:
+ * -EPROTO if descriptors came with it, for which there is no room on purpose.
  */
 static ssize_t receive(const struct client *client, struct profild_request *buffer, pid_t *sender)
 {
@@ -273,7 +279,7 @@ static bool has_unread_reply(const struct client *client)
 	return ioctl(client->socket, SIOCOUTQ, &unread) || unread > 0;
 }
 
-/* Whether the request is one that can be carried out. */
+/* Returns 0 if the request is valid, otherwise a negative errno with e set. */
 static int check(const struct client *client, pid_t sender, const struct profild_request *request,
 		 size_t size, struct error *e)
 {
@@ -290,30 +296,10 @@ static int check(const struct client *client, pid_t sender, const struct profild
 	return err;
 }
 
-static int carry_out(struct client *client, struct accounts *accounts,
-		     const struct profild_request *request, struct error *e)
-{
-	switch (request->type) {
-	case PROFILD_START:
-		return start(client, accounts, request, e);
-	default:
-		detach(client);
-		return 0;
-	}
-}
-
-static int answer(const struct client *client, const struct profild_request *request, int code,
-		  const struct error *why, struct error *e)
-{
-	bool started = !code && request->type == PROFILD_START;
-	int err = send_reply(client->socket, code, why, started ? client->histogram : NULL);
-
-	return err ? error_set(e, -err, "cannot reply") : 0;
-}
-
 int client_serve(struct client *client, struct accounts *accounts, struct profild_request *buffer,
 		 struct error *e)
 {
+	struct histogram *started = NULL;
 	struct error why;
 	pid_t sender;
 	ssize_t size = receive(client, buffer, &sender);
@@ -324,20 +310,26 @@ int client_serve(struct client *client, struct accounts *accounts, struct profil
 	if (size < 0)
 		return error_set(e, -size, "cannot receive");
 	if (!sender)
-		return error_set(e, 0, "it hung up");
+		return error_set(e, 0, "it closed the connection");
 	if (has_unread_reply(client))
-		return error_set(e, 0, "it did not read the reply before");
+		return error_set(e, 0, "it sent a request before it had read the last reply");
 	err = check(client, sender, buffer, size, &why);
-	if (err && ++client->mistakes > MOST_MISTAKES)
-		return error_set(e, 0, "too many mistakes, the last: %.200s", why.what);
-	err = err ?: carry_out(client, accounts, buffer, &why);
-	return answer(client, buffer, -err, &why, e);
+	if (err && ++client->invalid_requests > MAX_INVALID_REQUESTS)
+		return error_set(e, 0, "too many invalid requests, the last: %.200s", why.what);
+	if (!err && buffer->type == PROFILD_START) {
+		err = start(client, accounts, buffer, &why);
+		started = err ? NULL : client->histogram;
+	} else if (!err) {
+		stop(client);
+	}
+	err = send_reply(client->socket, -err, &why, started);
+	return err ? error_set(e, -err, "cannot reply") : 0;
 }
 
 void client_free(struct client *client, struct accounts *accounts)
 {
-	detach(client);
-	account_leave(accounts, client->user);
+	stop(client);
+	account_drop_process(accounts, client->user);
 	close(client->peer.pidfd);
 	close(client->socket);
 	free(client);

@@ -6,31 +6,32 @@
 #include "daemon/peer.h"
 #include "daemon/request.h"
 
-/* One connection, and the histogram that it is. */
+/* One connection with its histogram. */
 struct client {
 	struct peer peer;
 	struct user *user;
 	int socket;
-	struct histograms *histograms; /* that its own is to be of */
+	struct histograms *histograms; /* the set to which `histogram` is added */
 	struct histogram *histogram;   /* NULL: nothing is counted */
-	size_t rate;		       /* of that, in its user's account */
-	unsigned int mistakes;
+	size_t rate;		       /* of the histogram, as in the user's account */
+	unsigned int invalid_requests;
 };
 
 /*
- * Takes over a connection that was just accepted, and tells the client so, or why not; then the
- * socket is closed. *client is the caller's, to client_free().
+ * Takes over an accepted connection and sends the first reply. Returns 0 with *client to be freed
+ * by client_free(), or a negative errno with e set: then the client has been sent the reason, and
+ * the socket is closed.
  */
 int client_open(int socket, struct histograms *histograms, struct accounts *accounts,
 		struct client **client, struct error *e);
 
-/* Ends the counting. */
+/* Ends the counting and closes the connection. */
 void client_free(struct client *client, struct accounts *accounts);
 
 /*
- * Receives one request in the buffer, of REQUEST_SIZE bytes, and answers it. Returns 0, or a
- * negative errno with e set when there is no going on with this client. What is profild's trouble
- * and not the client's is logged.
+ * Receives one request, if there is one, into the buffer of REQUEST_SIZE bytes, and replies.
+ * Returns 0, also if the request failed, or a negative errno with e set: then the connection is to
+ * be closed. Logs errors that are profild's and not the client's.
  */
 int client_serve(struct client *client, struct accounts *accounts, struct profild_request *buffer,
 		 struct error *e);

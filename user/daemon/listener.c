@@ -36,7 +36,7 @@ void listener_refuse_descriptors(int socket)
 	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 }
 
-/* How many sockets were passed to this process. */
+/* Returns how many sockets systemd passed to this process. */
 static uint64_t count_passed(void)
 {
 	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
@@ -48,19 +48,19 @@ static uint64_t count_passed(void)
 	return count;
 }
 
-static int take_passed(struct listener *listener, uint64_t count, struct error *e)
+static int use_passed_socket(struct listener *listener, uint64_t count, struct error *e)
 {
 	int fd = FIRST_PASSED_FD, flags = fcntl(fd, F_GETFL);
 
 	if (count != 1 || flags < 0 || !has_option(fd, SO_DOMAIN, AF_UNIX) ||
 	    !has_option(fd, SO_TYPE, SOCK_SEQPACKET) || !has_option(fd, SO_ACCEPTCONN, 1)) {
-		error_set(e, 0, "what was passed on in LISTEN_FDS is not one socket to listen on");
+		error_set(e, 0, "LISTEN_FDS has something else than one socket to listen on");
 		error_mend(e,
 			   "in the .socket unit: one ListenSequentialPacket=/run/profild/socket");
 		return -EINVAL;
 	}
 	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC))
-		return error_set(e, errno, "cannot take over the socket that was passed on");
+		return error_set(e, errno, "cannot use the socket in LISTEN_FDS");
 	listener_refuse_descriptors(fd);
 	listener->fd = fd;
 	return 0;
@@ -71,31 +71,32 @@ static int cannot_listen(struct error *e, int code, const char *path)
 	error_set_kind(e, code == EACCES || code == EPERM ? ERROR_NOT_PERMITTED : ERROR_FAILED,
 		       code, "cannot listen on %s", path);
 	if (code == ENOENT)
-		error_mend(e, "make its folder first: mkdir -p \"$(dirname %s)\"", path);
+		error_mend(e, "make its directory first: mkdir -p \"$(dirname %s)\"", path);
 	else if (code == EACCES || code == EPERM)
-		error_mend(e, "run it as root, or give another place: profild --socket PATH");
+		error_mend(e, "run it as root, or choose another path: profild --socket PATH");
 	return -code;
 }
 
-static int make_address(struct sockaddr_un *address, const char *path, struct error *e)
+static int set_address(struct sockaddr_un *address, const char *path, struct error *e)
 {
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	if (!*path || strlen(path) >= sizeof(address->sun_path))
-		return error_set_kind(e, ERROR_USAGE, 0,
-				      "a socket's path has 1 to %zu bytes, which \"%s\" has not",
-				      sizeof(address->sun_path) - 1, path);
+		return error_set_kind(
+			e, ERROR_USAGE, 0,
+			"the path of a socket has 1 to %zu bytes; this one does not: \"%s\"",
+			sizeof(address->sun_path) - 1, path);
 	strcpy(address->sun_path, path);
 	return 0;
 }
 
 static int in_use(struct error *e, const char *path)
 {
-	error_set(e, 0, "cannot listen on %s: another process does already", path);
-	error_mend(e, "see who it is: ss -xlp src %s", path);
+	error_set(e, 0, "cannot listen on %s: another process listens there already", path);
+	error_mend(e, "find the process: ss -xlp src %s", path);
 	return -EADDRINUSE;
 }
 
-/* --- The lock: from before there is a look at the path until it is removed --- */
+/* --- The lock: held from the first look at the path until the path is removed --- */
 
 static bool is_at(const char *path, const struct stat *known)
 {
@@ -118,7 +119,7 @@ static int cannot_lock(const struct listener *listener, int code, const char *pa
 	return error_set(e, code, "cannot lock %s", listener->lock_path);
 }
 
-/* Returns 1 when the file was removed meanwhile, by the one who had it locked. */
+/* Returns 0, a negative errno with e set, or 1: its last owner has removed the file meanwhile. */
 static int try_lock(struct listener *listener, const char *path, struct error *e)
 {
 	int code, fd = open(listener->lock_path,
@@ -132,10 +133,10 @@ static int try_lock(struct listener *listener, const char *path, struct error *e
 		close(fd);
 		return cannot_lock(listener, code, path, e);
 	}
-	/* What is locked is removed in the end: never what somebody keeps there. */
+	/* unlock() will remove the file, so it must not be anything else than a lock. */
 	if (!S_ISREG(status.st_mode) || status.st_size) {
 		close(fd);
-		return error_set(e, 0, "cannot lock %s: it is there, and not a lock",
+		return error_set(e, 0, "cannot lock %s: it exists and is not a lock",
 				 listener->lock_path);
 	}
 	if (!is_at(listener->lock_path, &status)) {
@@ -163,7 +164,7 @@ static void unlock(struct listener *listener)
 
 	if (listener->lock < 0)
 		return;
-	/* While it is locked: afterwards it may be another's. */
+	/* Before the lock is released: then the path may be another process's. */
 	if (fstat(listener->lock, &status) == 0 && is_at(listener->lock_path, &status))
 		unlink(listener->lock_path);
 	close(listener->lock);
@@ -172,8 +173,8 @@ static void unlock(struct listener *listener)
 
 /* --- The socket --- */
 
-/* Sees to it that the path is free: removes a socket that nobody listens on. */
-static int make_room(const struct sockaddr_un *address, struct error *e)
+/* Removes a socket that nobody listens on. Fails if there is anything else at the path. */
+static int remove_stale_socket(const struct sockaddr_un *address, struct error *e)
 {
 	const char *path = address->sun_path;
 	struct stat status;
@@ -182,10 +183,10 @@ static int make_room(const struct sockaddr_un *address, struct error *e)
 	if (lstat(path, &status))
 		return errno == ENOENT ? 0 : cannot_listen(e, errno, path);
 	if (!S_ISSOCK(status.st_mode))
-		return error_set(e, 0, "cannot listen on %s: it is there, and not a socket", path);
+		return error_set(e, 0, "cannot listen on %s: it exists and is not a socket", path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return error_set(e, errno, "cannot make a socket");
+		return error_set(e, errno, "cannot create a socket");
 	code = connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
 	close(fd);
 	if (code == ECONNREFUSED)
@@ -200,7 +201,7 @@ static int make_room(const struct sockaddr_un *address, struct error *e)
 static int bind_and_listen(struct listener *listener, const struct sockaddr_un *address,
 			   struct error *e)
 {
-	/* The socket is to be open to everybody from the beginning. */
+	/* bind() makes the socket with these permissions: open to all users. */
 	mode_t mask = umask(0111);
 	int code;
 
@@ -216,17 +217,17 @@ static int bind_and_listen(struct listener *listener, const struct sockaddr_un *
 	return 0;
 }
 
-/* On a path that is locked. */
+/* The path must be locked. */
 static int make_socket(struct listener *listener, const struct sockaddr_un *address,
 		       struct error *e)
 {
-	int err = make_room(address, e);
+	int err = remove_stale_socket(address, e);
 
 	if (err)
 		return err;
 	listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (listener->fd < 0)
-		return error_set(e, errno, "cannot make a socket");
+		return error_set(e, errno, "cannot create a socket");
 	listener_refuse_descriptors(listener->fd);
 	err = bind_and_listen(listener, address, e);
 	if (err)
@@ -242,8 +243,8 @@ int listener_open(struct listener *listener, const char *path, struct error *e)
 
 	*listener = (struct listener){ .fd = -1, .lock = -1 };
 	if (passed)
-		return take_passed(listener, passed, e);
-	err = make_address(&address, path, e);
+		return use_passed_socket(listener, passed, e);
+	err = set_address(&address, path, e);
 	err = err ?: lock(listener, path, e);
 	err = err ?: make_socket(listener, &address, e);
 	if (err)

@@ -10,27 +10,27 @@
 /* The socket that clients connect to. */
 struct listener {
 	int fd;
-	const char *path;   /* NULL: it was made by who started us */
-	struct stat status; /* of the path, to know it again */
-	int lock;	    /* -1: there is none */
+	const char *path;   /* NULL: systemd has made the socket */
+	struct stat status; /* of the path, to recognize it */
+	int lock;	    /* descriptor; -1: not locked */
 	char lock_path[sizeof(((struct sockaddr_un *)NULL)->sun_path) + sizeof(".lock")];
 };
 
 /*
- * Listens on a socket that was passed on by systemd (sd_listen_fds(3)), if there is one, else on
- * `path`, open to everybody. A socket that nobody listens on any more is replaced. PATH.lock is
- * locked meanwhile, so that of several who do that at once one alone does.
+ * Listens on the socket that systemd passed (sd_listen_fds(3)), or without one on `path`, open to
+ * all users; then a stale socket is replaced, and PATH.lock is locked until listener_close(), so
+ * that only one process serves the path. The path stays the caller's and must outlive the listener.
+ * Returns 0, or a negative errno with e set.
  */
 int listener_open(struct listener *listener, const char *path, struct error *e);
 
 /*
- * Whoever sends descriptors to this socket, or to one that is accepted from it, gets EPERM: to
- * close them can take long. Kernels before 6.16 cannot do that. What was connected before is not
- * affected.
+ * Makes the kernel refuse descriptors that are sent to this socket, or to one that is accepted from
+ * it later: closing them can take long. Does nothing before Linux 6.16.
  */
 void listener_refuse_descriptors(int socket);
 
-/* Removes the path, too, if it is still the one that was made, and the lock. */
+/* Closes the socket, and removes its path, if it is still the same file, and the lock. */
 void listener_close(struct listener *listener);
 
 #endif

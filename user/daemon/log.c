@@ -7,8 +7,9 @@
 
 #include "util/clock.h"
 
-#define MOST_PROBLEMS 3 /* in so long: */
-#define INTERVAL_NS   (60 * NS_PER_S)
+/* How many problems are printed per interval. */
+#define MAX_PROBLEMS 3
+#define INTERVAL_NS  (60 * NS_PER_S)
 
 static bool verbose;
 
@@ -53,19 +54,19 @@ void log_error(const struct error *e)
 void log_problem(const struct error *e)
 {
 	static uint64_t interval_start_ns;
-	static unsigned long said, unsaid;
+	static unsigned long printed, dropped;
 	uint64_t now = now_ns();
 
 	if (now - interval_start_ns >= INTERVAL_NS) {
-		if (unsaid)
-			fprintf(stderr, "profild: %lu more problems were not told\n", unsaid);
+		if (dropped)
+			fprintf(stderr, "profild: %lu more problems were not printed\n", dropped);
 		interval_start_ns = now;
-		said = unsaid = 0;
+		printed = dropped = 0;
 	}
-	if (said < MOST_PROBLEMS) {
-		said++;
+	if (printed < MAX_PROBLEMS) {
+		printed++;
 		log_error(e);
 	} else {
-		unsaid++;
+		dropped++;
 	}
 }

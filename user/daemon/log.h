@@ -6,19 +6,19 @@
 
 #include "util/error.h"
 
-/* What profild says on standard error. */
+/* What profild prints on standard error. */
 
-/* With --verbose. */
+/* Only with --verbose. */
 void log_set_verbose(bool verbose);
 void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Without it, too: not more often than once. */
+/* Always; for what happens once at most. */
 void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Why something failed and how to mend it. */
+/* What failed, why, and the hint. */
 void log_error(const struct error *e);
 
-/* The same for what clients can bring about again and again: not more than a few in a minute. */
+/* The same for errors that clients can cause again and again: a few per minute. */
 void log_problem(const struct error *e);
 
 #endif

@@ -15,11 +15,11 @@
 #include "util/clock.h"
 #include "util/number.h"
 
-/* How long to look for a thread among those of a process that has many. */
-#define MOST_LOOK_NS (50 * NS_PER_MS)
+/* How long the threads of a process are searched. */
+#define MAX_SEARCH_NS (50 * NS_PER_MS)
 
-/* What it has said is taken: to close a socket on something unread would lose the reply. */
-static bool has_spoken(int socket)
+/* Receives the message: closing a socket with an unread one would lose the reply. */
+static bool has_sent_message(int socket)
 {
 	char byte;
 
@@ -32,34 +32,34 @@ int peer_open(int socket, struct peer *peer, struct error *e)
 	socklen_t size = sizeof(who);
 
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size))
-		return error_set(e, errno, "cannot tell who connected");
+		return error_set(e, errno, "cannot get the credentials of the client");
 	if (who.pid == 0)
 		return error_set(e, 0,
-				 "profild does not see the process: it is in a container, "
+				 "profild cannot see the process: profild is in a container, "
 				 "and the process is not");
 	peer->pid = who.pid;
 	peer->uid = who.uid;
-	peer->pidfd = syscall(SYS_pidfd_open, who.pid, 0); /* is close-on-exec by itself */
+	peer->pidfd = syscall(SYS_pidfd_open, who.pid, 0); /* always close-on-exec */
 	if (peer->pidfd < 0)
 		return error_set(e, errno, "cannot open process %d", who.pid);
-	if (!has_spoken(socket))
+	if (!has_sent_message(socket))
 		return 0;
 	close(peer->pidfd);
 	return error_set(e, 0, "a request came before profild had accepted the connection");
 }
 
-bool peer_lives(const struct peer *peer)
+bool peer_is_alive(const struct peer *peer)
 {
 	struct pollfd ended = { .fd = peer->pidfd, .events = POLLIN };
 
 	return poll(&ended, 1, 0) == 0;
 }
 
-/* The first thread of a process that fits, or 0. */
+/* Returns the first thread of a process for which fits() holds, or 0. */
 static pid_t find_thread(pid_t pid, bool (*fits)(pid_t pid, pid_t tid, const void *context),
 			 const void *context)
 {
-	uint64_t end_ns = now_ns() + MOST_LOOK_NS, tid;
+	uint64_t end_ns = now_ns() + MAX_SEARCH_NS, tid;
 	struct dirent *entry;
 	pid_t found = 0;
 	char path[64];
@@ -76,7 +76,7 @@ static pid_t find_thread(pid_t pid, bool (*fits)(pid_t pid, pid_t tid, const voi
 	return found;
 }
 
-/* /proc/PID itself always is the effective user's; the files in it are root's if it is closed. */
+/* The files in /proc/PID, unlike the directory itself, belong to root if the process is closed. */
 static bool belongs_to(pid_t pid, pid_t tid, const void *uid)
 {
 	struct stat status;
@@ -86,12 +86,12 @@ static bool belongs_to(pid_t pid, pid_t tid, const void *uid)
 	return stat(path, &status) == 0 && status.st_uid == *(const uid_t *)uid;
 }
 
-int peer_check(const struct peer *peer, struct error *e)
+int peer_check_access(const struct peer *peer, struct error *e)
 {
-	/* A thread that has ended, as the first may have, is root's in any case. */
+	/* Any thread: the files of one that has ended, as the first may have, belong to root. */
 	bool open = find_thread(peer->pid, belongs_to, &peer->uid);
 
-	if (!peer_lives(peer))
+	if (!peer_is_alive(peer))
 		return error_set(e, ESRCH, "cannot profile process %d", peer->pid);
 	if (open)
 		return 0;
@@ -102,7 +102,7 @@ int peer_check(const struct peer *peer, struct error *e)
 	return -EPERM;
 }
 
-static bool is_numbered(pid_t pid, pid_t tid, const void *number)
+static bool has_number(pid_t pid, pid_t tid, const void *number)
 {
 	uint64_t innermost;
 
@@ -114,7 +114,7 @@ int peer_thread(const struct peer *peer, pid_t tid, pid_t *here, struct error *e
 	uint64_t number = tid, innermost;
 
 	if (target_pid_numbers(peer->pid, peer->pid, &innermost) > 1)
-		*here = find_thread(peer->pid, is_numbered, &number);
+		*here = find_thread(peer->pid, has_number, &number);
 	else
 		*here = target_pid_numbers(peer->pid, tid, &innermost) ? tid : 0;
 	return *here ? 0 : error_set(e, 0, "process %d has no thread %d", peer->pid, tid);

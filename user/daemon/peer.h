@@ -7,29 +7,35 @@
 
 #include "util/error.h"
 
-/* The process that made a connection, whatever becomes of its number: user/lib/protocol.h. */
+/* The process at the other end of a connection, safe against reuse of its PID: user/lib/protocol.h.
+ */
 struct peer {
 	pid_t pid;
 	uid_t uid;
-	int pidfd; /* readable when it has ended */
+	int pidfd; /* readable when the process has ended */
 };
 
 /*
- * Who connected. Fails when there is a message already: its sender may have ended since, and
- * another process may have its number. peer->pidfd is the caller's to close.
+ * Sets *peer to the process that connected. Returns 0, or a negative errno with e set: for one,
+ * when a message has come already, whose sender may have ended, so that the PID may be another
+ * process's. The caller has to close peer->pidfd.
  */
 int peer_open(int socket, struct peer *peer, struct error *e);
 
-/* Whether it has not ended: then peer->pid is its number. */
-bool peer_lives(const struct peer *peer);
+/* Whether it has not ended: as long as that is so, the PID is its own. */
+bool peer_is_alive(const struct peer *peer);
 
 /*
- * Whether its user may see into it now. It is root's once it has executed a setuid program, one
- * that the user cannot read, or one with file capabilities. 0, or a negative errno with e set.
+ * Checks that the process is open to its user now: not after it has executed a setuid program, one
+ * that the user cannot read, or one with file capabilities, or has made itself undumpable. Returns
+ * 0, or a negative errno with e set.
  */
-int peer_check(const struct peer *peer, struct error *e);
+int peer_check_access(const struct peer *peer, struct error *e);
 
-/* The number here of a thread that has the number `tid` in the process's own pid namespace. */
+/*
+ * Sets *here to the TID in profild's PID namespace of the thread that has `tid` in the process's
+ * own. Returns 0, or -EINVAL with e set.
+ */
 int peer_thread(const struct peer *peer, pid_t tid, pid_t *here, struct error *e);
 
 #endif

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "capture/histogram.h"
+#include "daemon/capabilities.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
-#include "daemon/capabilities.h"
 #include "daemon/server.h"
 #include "lib/protocol.h"
 #include "util/number.h"
@@ -37,7 +37,7 @@ static const char help[] =
 	"      --max-processes N      of one user at once (1024)\n"
 	"      --max-memory MIB       of one user's counts (512)\n"
 	"      --max-ticks N          of one user, per second (20000): the sum of its rates\n"
-	"  -v, --verbose              tell of every process\n"
+	"  -v, --verbose              log every process that is counted\n"
 	"  -h, --help                 print this\n"
 	"      --version              print the version\n"
 	"\n"
@@ -62,7 +62,9 @@ static int parse_limit(const char *name, const char *value, uint64_t most, size_
 	return 0;
 }
 
-/* Returns 0 to go on, 1 when what was asked for has been printed, or a negative errno. */
+/*
+ * Returns 0 with *o set, 1 when help or version has been printed, or a negative errno with e set.
+ */
 static int parse_options(int argc, char **argv, struct options *o, struct error *e)
 {
 	enum {
@@ -77,7 +79,7 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 		{ "socket", required_argument, NULL, SOCKET },
 		{ "max-processes", required_argument, NULL, PROCESSES },
 		{ "max-memory", required_argument, NULL, MEMORY },
-		{ "max-events", required_argument, NULL, EVENTS }, /* of old units */
+		{ "max-events", required_argument, NULL, EVENTS }, /* in units of older versions */
 		{ "max-ticks", required_argument, NULL, TICKS },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
@@ -133,13 +135,13 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 	return err;
 }
 
-/* Whether all works here is seen before anybody is served. */
+/* Before the first client is served: loads and attaches the eBPF program, which may fail. */
 static int open_histograms(struct histograms **histograms, struct error *e)
 {
 	int err = histograms_open(PROFIL_CLIENTS, true, histograms, e);
 
 	if (!err && *histograms_without_events(*histograms))
-		log_note("the scheduler's tick is the clock, at any rate that is asked for: %s",
+		log_note("the scheduler's tick is the clock, whatever rate is requested: %s",
 			 histograms_without_events(*histograms));
 	return err;
 }
@@ -157,8 +159,8 @@ static int serve(const struct options *o, struct error *e)
 		close(signals);
 		return err;
 	}
-	err = privilege_raise_descriptors(e);
-	err = err ?: privilege_reduce(e);
+	err = descriptor_limit_raise(e);
+	err = err ?: capabilities_reduce(e);
 	err = err ?: open_histograms(&histograms, e);
 	if (!err) {
 		log_detail("ready");
@@ -170,7 +172,7 @@ static int serve(const struct options *o, struct error *e)
 	return err;
 }
 
-/* A closed standard descriptor would be given to the next that is opened. */
+/* open(2) would use the number of a standard descriptor that is closed. */
 static int fill_standard_descriptors(void)
 {
 	int fd;
@@ -205,7 +207,7 @@ int main(int argc, char **argv)
 
 	if (fill_standard_descriptors())
 		return EXIT_FAILED;
-	signal(SIGPIPE, SIG_IGN); /* whoever read the messages has gone: no reason to end */
+	signal(SIGPIPE, SIG_IGN); /* nobody reads the messages any more: no reason to end */
 	umask(0077);
 	err = parse_options(argc, argv, &options, &e);
 	if (err > 0)

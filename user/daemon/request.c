@@ -11,10 +11,10 @@ static int check_range(const struct profild_request *request, uint32_t number, s
 	if (range->first > range->last || range->first < range->offset)
 		return error_set(e, 0, "range %u: its addresses are not in order", number);
 	if (number && range->first <= range[-1].last)
-		return error_set(e, 0, "range %u does not come behind range %u", number,
-				 number - 1);
+		return error_set(e, 0, "range %u is not after range %u", number, number - 1);
 	if (range->wide > 1 || range->unused)
-		return error_set(e, 0, "range %u: there is no such kind of range", number);
+		return error_set(e, 0, "range %u: invalid width, or an unused field is not 0",
+				 number);
 	last_cell = cell_index(range->last - range->offset, range->scale) >> range->wide;
 	if (last_cell >= request->cell_count || range->base >= request->cell_count - last_cell)
 		return error_set(e, 0, "range %u: its last cell is beyond all cells", number);
@@ -40,7 +40,7 @@ static int check_start(const struct profild_request *request, size_t size, struc
 		return error_set(e, 0, "there are %llu cells, but may be 1 to %u",
 				 (unsigned long long)request->cell_count, PROFIL_CELLS);
 	if (request->unused)
-		return error_set(e, 0, "a field that is not used is not 0");
+		return error_set(e, 0, "an unused field is not 0");
 	for (uint32_t i = 0; i < request->range_count && !err; i++)
 		err = check_range(request, i, e);
 	return err;
@@ -51,7 +51,7 @@ int request_check(const struct profild_request *request, size_t size, struct err
 	if (size < sizeof(*request))
 		return error_set(e, 0, "%zu bytes are no request", size);
 	if (request->version != PROFILD_VERSION)
-		return error_set(e, 0, "version %u of the protocol is not known here: this is %d",
+		return error_set(e, 0, "unsupported protocol version %u: profild has version %d",
 				 request->version, PROFILD_VERSION);
 	switch (request->type) {
 	case PROFILD_START:
@@ -59,9 +59,9 @@ int request_check(const struct profild_request *request, size_t size, struct err
 	case PROFILD_STOP:
 		if (size != sizeof(*request) || request->frequency || request->except ||
 		    request->range_count || request->unused || request->cell_count)
-			return error_set(e, 0, "a request of this type takes no more than that");
+			return error_set(e, 0, "a STOP request has other fields");
 		return 0;
 	default:
-		return error_set(e, 0, "there is no request of type %u", request->type);
+		return error_set(e, 0, "unknown request type %u", request->type);
 	}
 }

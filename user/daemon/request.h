@@ -7,12 +7,12 @@
 #include "lib/protocol.h"
 #include "util/error.h"
 
-/* The longest request. */
+/* Bytes of the longest request. */
 #define REQUEST_SIZE (sizeof(struct profild_request) + PROFIL_RANGES * sizeof(struct profil_range))
 
 /*
- * Whether the `size` bytes of a message make a request that means something, down to the last
- * range: -EINVAL with e set when not. A longer message than REQUEST_SIZE has its true size here.
+ * Checks all fields of a message of `size` bytes, which may be more than REQUEST_SIZE: then only
+ * the first REQUEST_SIZE were received. Returns 0, or -EINVAL with e set.
  */
 int request_check(const struct profild_request *request, size_t size, struct error *e);
 

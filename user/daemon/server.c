@@ -17,22 +17,22 @@
 #include "util/array.h"
 #include "util/clock.h"
 
-/* How long requests are served before there is a look for others that have a better claim. */
-#define TURN_NS NS_PER_MS
+/* How long requests are served until new events are looked for. */
+#define SERVE_NS NS_PER_MS
 
-/* How many connections are accepted at a time. */
-#define MOST_ACCEPTED 64
+/* How many connections are accepted per event. */
+#define MAX_ACCEPTED 64
 
 /*
- * What a client can make the kernel wait for while it serves profild: an exec(2) that does not end,
- * a descriptor that lingers when its last owner closes it. A signal ends these waits.
+ * The longest that a client can make profild wait in the kernel: for an exec(2) that does not end,
+ * or for a descriptor that lingers when its last owner closes it. A signal interrupts these waits.
  */
-#define MOST_WAIT_NS (100 * NS_PER_MS)
+#define MAX_WAIT_NS (100 * NS_PER_MS)
 
-/* How long nobody is accepted after the system could give no descriptor. */
+/* How long no connection is accepted after accept(2) failed, for want of descriptors mostly. */
 #define PAUSE_NS (100 * NS_PER_MS)
 
-/* What a descriptor in the epoll instance is. */
+/* A descriptor in the epoll instance. */
 struct watch {
 	enum watch_kind {
 		WATCH_SIGNALS,
@@ -44,7 +44,7 @@ struct watch {
 };
 
 struct connection {
-	struct client *client; /* NULL: closed; it goes when no event can mean it any more */
+	struct client *client; /* NULL: closed, to be freed after the current events */
 	struct watch socket, process;
 	struct connection *previous, *next;
 };
@@ -57,11 +57,11 @@ struct server {
 	struct connection *connections, *closed;
 	size_t connection_count;
 	struct epoll_event *events;
-	struct connection **ready; /* with requests to serve */
+	struct connection **ready; /* those that have sent something */
 	size_t event_room, ready_room, ready_count;
 	struct profild_request *request;
-	uint64_t pause_end_ns; /* 0: the listener is watched */
-	uint64_t next_cpus_ns; /* when to look at them */
+	uint64_t pause_end_ns; /* when to accept again; 0: now */
+	uint64_t next_cpus_ns; /* when to check which CPUs are online */
 	bool end;
 };
 
@@ -135,7 +135,7 @@ static int add_connection(struct server *s, int socket, struct error *e)
 	size_t count = s->connection_count + 1;
 	int err;
 
-	/* Each connection has two descriptors, that may all have events at once. */
+	/* Each connection has two descriptors, and all may have events at once. */
 	if (!connection || array_reserve(&s->ready, &s->ready_room, count, sizeof(*s->ready)) ||
 	    array_reserve(&s->events, &s->event_room, 2 * count + 2, sizeof(*s->events))) {
 		free(connection);
@@ -185,8 +185,8 @@ static void accept_failed(struct server *s, int code)
 	set_listening(s, false);
 }
 
-/* The client has been told already, if it could be. */
-static void refused(int err, const struct error *e)
+/* The client has been sent the reason already. */
+static void log_refusal(int err, const struct error *e)
 {
 	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
 		log_problem(e);
@@ -198,7 +198,7 @@ static void accept_connections(struct server *s)
 {
 	struct error e;
 
-	for (int i = 0; i < MOST_ACCEPTED; i++) {
+	for (int i = 0; i < MAX_ACCEPTED; i++) {
 		int socket = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		int err;
 
@@ -208,11 +208,14 @@ static void accept_connections(struct server *s)
 		}
 		err = add_connection(s, socket, &e);
 		if (err)
-			refused(err, &e);
+			log_refusal(err, &e);
 	}
 }
 
-/* Listens again when a pause is over. Returns how long to wait for events, as epoll_wait(2). */
+/*
+ * Accepts connections again if a pause is over. Returns the milliseconds until its end, or -1 if
+ * there is no pause.
+ */
 static int end_pause(struct server *s)
 {
 	uint64_t now = now_ns();
@@ -225,8 +228,11 @@ static int end_pause(struct server *s)
 	return -1;
 }
 
-/* Returns how long to wait for events until it is time again, as epoll_wait(2). */
-static int look_at_cpus(struct server *s)
+/*
+ * Starts and stops counting on CPUs that came online or went offline, from time to time. Returns
+ * the milliseconds until the next time, or -1 if there are no clients.
+ */
+static int check_cpus(struct server *s)
 {
 	uint64_t now = now_ns();
 	struct error e;
@@ -243,7 +249,8 @@ static int look_at_cpus(struct server *s)
 
 /* --- Requests --- */
 
-static int compare_claims(const void *one, const void *other)
+/* Closed connections last; the others by the time that profild has spent on their users. */
+static int compare_service(const void *one, const void *other)
 {
 	const struct client *a = (*(struct connection *const *)one)->client;
 	const struct client *b = (*(struct connection *const *)other)->client;
@@ -265,22 +272,23 @@ static void serve(struct server *s, struct connection *connection)
 		return;
 	user = client->user;
 	err = client_serve(client, &s->accounts, s->request, &e);
-	account_time(&s->accounts, user, now_ns() - start_ns);
+	account_charge_time(&s->accounts, user, now_ns() - start_ns);
 	if (!err)
 		return;
-	log_detail("hung up on process %d of user %u: %s", client->peer.pid, user->uid, e.what);
+	log_detail("closed the connection of process %d of user %u: %s", client->peer.pid,
+		   user->uid, e.what);
 	close_connection(s, connection);
 }
 
 /*
- * Serves those first whose users have had the least time, and leaves the rest when that has taken
- * long: they are ready still, and by then others may be that wait for their first request.
+ * Serves users first that profild has spent the least time on. What is left after SERVE_NS is
+ * reported as ready again, together with requests that came meanwhile.
  */
 static void serve_ready(struct server *s)
 {
-	uint64_t end_ns = now_ns() + TURN_NS;
+	uint64_t end_ns = now_ns() + SERVE_NS;
 
-	qsort(s->ready, s->ready_count, sizeof(*s->ready), compare_claims);
+	qsort(s->ready, s->ready_count, sizeof(*s->ready), compare_service);
 	for (size_t i = 0; i < s->ready_count && (i == 0 || now_ns() < end_ns); i++)
 		serve(s, s->ready[i]);
 	s->ready_count = 0;
@@ -313,22 +321,25 @@ static void take_event(struct server *s, const struct epoll_event *event)
 
 static void interrupt(int signal)
 {
-	(void)signal; /* the system call that waits fails with EINTR */
+	(void)signal; /* its arrival makes a waiting system call fail with EINTR */
 }
 
-/* Again and again, as a signal may come before the wait that it is to end. */
+/*
+ * Interrupts waits in the kernel by a periodic SIGALRM: a single one could come just before the
+ * wait.
+ */
 static void limit_waits(bool on)
 {
-	const struct timeval often = { .tv_usec = on ? MOST_WAIT_NS / 1000 : 0 };
+	const struct timeval interval = { .tv_usec = on ? MAX_WAIT_NS / 1000 : 0 };
 
-	setitimer(ITIMER_REAL, &(struct itimerval){ often, often }, NULL);
+	setitimer(ITIMER_REAL, &(struct itimerval){ interval, interval }, NULL);
 }
 
 static int take_events(struct server *s, struct error *e)
 {
-	int pause = end_pause(s), wait = look_at_cpus(s);
+	int pause = end_pause(s), cpus = check_cpus(s);
 	int count = epoll_wait(s->epoll, s->events, s->event_room,
-			       pause < 0 || (wait >= 0 && wait < pause) ? wait : pause);
+			       pause < 0 || (cpus >= 0 && cpus < pause) ? cpus : pause);
 
 	if (count < 0 && errno != EINTR)
 		return error_set(e, errno, "cannot wait for events");
@@ -354,7 +365,7 @@ static int open_server(struct server *s, int signals, const struct limits *limit
 		return error_no_memory(e);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
-		return error_set(e, errno, "cannot make an epoll instance");
+		return error_set(e, errno, "cannot create an epoll instance");
 	err = watch(s, signals, &s->signals_watch, e);
 	return err ?: watch(s, s->listener, &s->listener_watch, e);
 }
@@ -382,7 +393,7 @@ int server_run(int listener, int signals, struct histograms *histograms,
 	sigaction(SIGALRM, &interruption, NULL);
 	while (!err && !s.end)
 		err = take_events(&s, e);
-	limit_waits(true); /* to close a socket can wait, too */
+	limit_waits(true); /* closing a socket can wait, too */
 	close_server(&s);
 	limit_waits(false);
 	return err;

@@ -6,14 +6,15 @@
 #include "util/error.h"
 
 /*
- * Signals that end profild (TERM, INT) come through a descriptor from here on. Returns the
- * descriptor or a negative errno.
+ * Blocks SIGTERM and SIGINT. Returns a descriptor that they can be read from, which is the
+ * caller's, or a negative errno with e set.
  */
 int server_open_signals(struct error *e);
 
 /*
  * Serves clients that connect to the listening socket until a signal comes. The descriptors and the
- * histograms, of which none is left then, stay the caller's. Returns 0 or a negative errno.
+ * histograms stay the caller's; when it returns, no client's histogram is left. Returns 0, or a
+ * negative errno with e set.
  */
 int server_run(int listener, int signals, struct histograms *histograms,
 	       const struct limits *limits, struct error *e);
