@@ -98,7 +98,7 @@ static int compare_numbers(const void *one, const void *other)
 
 static void mark_held(struct accounts *a, FILE *info)
 {
-	struct lease key, *lease;
+	struct lease key = { 0 }, *lease;
 	char line[256];
 
 	for (size_t i = 0; i < a->lease_count; i++)

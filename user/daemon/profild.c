@@ -178,7 +178,7 @@ static int fill_standard_descriptors(void)
 	int fd;
 
 	do
-		fd = open("/dev/null", O_RDWR);
+		fd = open("/dev/null", O_RDWR); /* NOLINT(android-cloexec-open): as these are */
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	return fd < 0 ? -errno : close(fd);
 }

@@ -228,7 +228,7 @@ static int read_line(struct dcpi_header *h, const struct input *in, const struct
 
 	if (k == DCPI_KEYWORDS)
 		return add_other(h, &line->all) ? error_no_memory(e) : 0;
-	if (h->fields[k].given && k <= DCPI_CPUSPEED)
+	if (k <= DCPI_CPUSPEED && h->fields[k].given)
 		return input_line_error(in, e, "a second line \"%s\"", keywords[k].word);
 	if (!dcpi_value_parse(keywords[k].kind, &field)) {
 		if (k <= DCPI_CPUSPEED)

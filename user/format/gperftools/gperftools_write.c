@@ -240,7 +240,7 @@ static void put_path(const struct writer *w, const char *path)
 {
 	if (image_is_kernel(path))
 		path = IMAGE_KERNEL "_text";
-	for (size_t i = 0; path[i] && i < PATH_WIDTH; i++) {
+	for (size_t i = 0; i < PATH_WIDTH && path[i]; i++) {
 		if (path[i] == '\n')
 			fputs("\\012", w->out);
 		else
