@@ -268,7 +268,7 @@ fuzzers:
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 KMOD := $(abspath $(BUILD))/kmod
-KMOD_FILES := Kbuild $(wildcard kmod/*.[ch]) bpf/cell.h
+KMOD_FILES := Kbuild dkms.conf $(wildcard kmod/*.[ch]) bpf/cell.h
 
 kmod:
 	$(Q)[ -e $(KDIR)/Makefile ] || { \
@@ -446,7 +446,7 @@ DKMSDIR ?= /usr/src/profil-$(VERSION)
 
 ## make install-dkms          install the sources of profil.ko for dkms, in DKMSDIR=
 install-dkms:
-	for file in dkms.conf $(KMOD_FILES); do \
+	for file in $(KMOD_FILES); do \
 		install -D -m 644 $$file $(DESTDIR)$(DKMSDIR)/$$file || exit; \
 	done
 
@@ -461,7 +461,7 @@ uninstall:
 	for page in $(notdir $(MANUALS)); do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$$page; \
 	done
-	rm -f $(addprefix $(DESTDIR)$(DKMSDIR)/,dkms.conf $(KMOD_FILES))
+	rm -f $(addprefix $(DESTDIR)$(DKMSDIR)/,$(KMOD_FILES))
 	-rmdir $(DESTDIR)$(LIBDIR)/profil $(addprefix $(DESTDIR)$(DKMSDIR),/kmod /bpf) \
 		$(DESTDIR)$(DKMSDIR) 2>/dev/null
 

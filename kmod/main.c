@@ -211,4 +211,5 @@ static void __exit profil_exit(void)
 module_init(profil_init);
 module_exit(profil_exit);
 MODULE_DESCRIPTION("profil(2): /dev/profil");
+MODULE_VERSION(PROFIL_VERSION);
 MODULE_LICENSE("GPL");

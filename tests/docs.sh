@@ -271,4 +271,44 @@ check "an exit status with another meaning is noticed" \
 	notices "only in --help: 4 no target" same_statuses \
 	"$(changed "$work/help" 's/4 no samples/4 no target/')" "$man"
 
+# --- One version, which the Makefile has ---
+
+version=$(sed -n 's/^VERSION := //p' "$top/Makefile")
+
+# versions_in FILE...: of profil, as commands and settings name them.
+versions_in() {
+	sed -nE 's|.*\<profil/([0-9][0-9.]*[0-9]).*|\1|p; s/^PACKAGE_VERSION="(.*)"/\1/p
+		s/^(profiltool|profild) ([0-9.]+)$/\2/p; s/^Version: //p' "$@" | sort -u
+}
+
+# one_version FILE...: each names it, and no other.
+one_version() {
+	local file
+
+	for file in "$@"; do
+		[ "$(versions_in "$file")" = "$version" ] && continue
+		echo "$file: not $version: $(versions_in "$file" | tr '\n' ' ')"
+		return 1
+	done
+}
+
+built_versions() {
+	"$profiltool" --version >"$work/version.profiltool" && "$build/profild" --version >"$work/version.profild" &&
+		one_version "$work"/version.*
+}
+
+pkg_config_version() {
+	make -s -C "$top" BUILD="$work/pc" "$work/pc/profil.pc" && one_version "$work/pc/profil.pc"
+}
+
+check "the version is a number of three" grep -qxE '[0-9]+\.[0-9]+\.[0-9]+' <<<"$version"
+check "dkms.conf and the READMEs have this version" \
+	one_version "$top/dkms.conf" "$top/README.md" "$top/kmod/README.md"
+check "profil.pc has it" pkg_config_version
+if [ -x "$build/profild" ]; then
+	check "the programs print it" built_versions
+fi
+check "a README with another version is noticed" notices "not $version: $version.1" one_version \
+	"$(changed "$top/README.md" "s|profil/$version|&.1|")"
+
 finish

@@ -102,6 +102,10 @@ dkms_with() {
 		--dkmstree "$work/dkms/var" --installtree "$work/dkms/lib/modules" "$@"
 }
 
+modinfo_has_version() {
+	[ "$(modinfo -F version "$1")" = "$version" ]
+}
+
 # built_by_dkms SERIES: from its sources to where modules are.
 built_by_dkms() {
 	local headers=${headers_of[$1]}
@@ -118,7 +122,10 @@ built_by_dkms() {
 }
 
 version=$(sed -n 's/^VERSION := //p' "$top/Makefile")
-check "dkms.conf has the project's version" grep -x "PACKAGE_VERSION=\"$version\"" "$top/dkms.conf"
+for series in $few; do
+	check "$series: modinfo shows the project's version" \
+		modinfo_has_version "$work/$series-gcc/kmod/profil.ko"
+done
 if command -v dkms >/dev/null; then
 	mkdir -p "$work"/dkms/{var,lib/modules}
 	check "make install-dkms" make -C "$top" install-dkms DESTDIR="$work/dkms"
