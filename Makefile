@@ -9,6 +9,7 @@ BUILD ?= build
 CC ?= gcc
 CLANG ?= clang
 CLANG_FORMAT ?= clang-format
+CLANG_TIDY ?= clang-tidy
 OBJCOPY ?= objcopy
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PROTOC_C ?= protoc-c
@@ -90,7 +91,8 @@ help:
 ## make install               install below $(DESTDIR)$(PREFIX); DESTDIR= PREFIX=/usr/local
 ## make uninstall             remove what was installed
 ## make format, format-check  format the sources by .clang-format, or check that they are
-## make lint                  shellcheck, man pages, warnings as errors with gcc and clang
+## make lint                  all checks of style and static analysis: the targets lint-* alone
+## make compile-commands      write build/compile_commands.json, for clangd and other tools
 ## make clean                 remove build/
 ## make V=1 ...               show the commands
 
@@ -370,13 +372,54 @@ format:
 format-check:
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
 
-# Warnings are errors, in both compilers.
-lint: format-check lint-texts lint-clang lint-gcc
+# Warnings are errors.
+lint: format-check lint-texts lint-spelling lint-clang lint-tidy lint-cppcheck lint-gcc
+
+# $(1): a program without which a check is skipped, or fails with PROFIL_TEST_STRICT=1.
+lint_with = command -v $(1) >/dev/null || { \
+	echo '$@: skipped: $(1) is not installed (Debian: apt-get install $(1))' >&2; \
+	[ -z "$$PROFIL_TEST_STRICT" ]; exit; }
 
 lint-texts:
-	$(Q)printf '%s\n' tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run | \
+	$(Q)printf '%s\n' tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run .ci/pre-commit | \
 		xargs -P $(JOBS) -n 4 shellcheck -x
 	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
+
+# Words that are right here: misspelled options and cut words in tests; variables of tests (fro, to);
+# mdoc(7)'s Nd and Fo; the second syllable of a name.
+SPELLED_RIGHT := addresse,checl,fo,fro,nd,nin,reprot
+
+lint-spelling:
+	$(Q)$(call lint_with,codespell); codespell --ignore-words-list=$(SPELLED_RIGHT) \
+		.ci .github *.md Kbuild Makefile dkms.conf bpf kmod user $(filter-out tests/data,$(wildcard tests/*))
+
+COMPILE_COMMANDS := $(BUILD)/compile_commands.json
+
+# Made each time: it takes two seconds, and depends on all that make knows.
+compile-commands:
+	@mkdir -p $(BUILD)
+	$(say) MAKE $(COMPILE_COMMANDS)
+	$(Q)$(MAKE) --no-print-directory --always-make --dry-run V=1 all unit-tests programs | \
+		tests/compile_commands.py >$(COMPILE_COMMANDS).new
+	$(Q)mv $(COMPILE_COMMANDS).new $(COMPILE_COMMANDS)
+
+# On standard error is how many warnings there were in headers of the system.
+lint-tidy: compile-commands $(GENERATED)
+	$(Q)$(call lint_with,$(CLANG_TIDY)); printf '%s\n' $(wildcard bpf/*.c user/*/*.c user/*/*/*.c) | \
+		xargs -P $(JOBS) -n 8 $(CLANG_TIDY) --quiet --warnings-as-errors='*' -p $(BUILD) 2>/dev/null
+
+# Where cppcheck is wrong: it does not know x ?: y, nor that memcpy() copies a pointer's value, that
+# arrays are filled behind a pointer, and that an index stays inside of a flexible array.
+CPPCHECK_WRONG := selfAssignment memleakOnRealloc:user/util/array.c objectIndex:user/capture/counts.c \
+	$(addprefix uninitvar:user/,format/gmon/gmon_write.c format/gperftools/gperftools_write.c \
+	report/text.c util/file.c) \
+	signConversion:user/lib/gmon_histogram.c
+
+lint-cppcheck: $(GENERATED)
+	$(Q)$(call lint_with,cppcheck); cppcheck -j $(JOBS) --quiet --error-exitcode=1 --inline-suppr \
+		--std=c11 --enable=warning,performance,portability $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' \
+		'-DLIBBPF_OPTS(type,name,...)=struct type name = {__VA_ARGS__}' \
+		$(addprefix --suppress=,$(CPPCHECK_WRONG) '*:$(BUILD)/*') user
 
 lint-gcc:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all lib32 unit-tests \
@@ -470,4 +513,5 @@ clean:
 	$(Q)rm -rf $(BUILD)
 
 .PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-kernel-debug fuzz fuzzers fuzz-targets bench \
-	format format-check lint lint-texts lint-clang lint-gcc unit-tests programs install install-lib32 install-dkms uninstall clean always
+	format format-check compile-commands lint lint-texts lint-spelling lint-clang lint-tidy \
+	lint-cppcheck lint-gcc unit-tests programs install install-lib32 install-dkms uninstall clean always
