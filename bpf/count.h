@@ -92,7 +92,8 @@ static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 			counter->excluded++;
 		return 0;
 	}
-	return sample_id_make(task->self_exec_id, tgid, tid) | (kernel ? SAMPLE_ID_KERNEL : 0);
+	return sample_id_make(task->self_exec_id, tgid, tid) | sample_id_birth(task->start_time) |
+	       (kernel ? SAMPLE_ID_KERNEL : 0);
 }
 
 /* Returns the user pc at which a tick in the kernel is counted; 0: count at the kernel's pc. */

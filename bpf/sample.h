@@ -7,7 +7,8 @@
  * A sample's ID: process, thread and mode, in one word that is never 0:
  *   bit 63      always 1
  *   bit 62      the tick interrupted the kernel
- *   bits 61..44 how often the process had called exec, modulo 2^18
+ *   bits 61..54 a hash of when the thread began: another may get its number later
+ *   bits 53..44 how often the process had called exec, modulo 2^10
  *   bits 43..22 process (tgid)
  *   bits 21..0  thread (tid)
  * Linux process numbers end below 2^22 (PID_MAX_LIMIT).
@@ -15,8 +16,9 @@
 #define SAMPLE_ID_VALID	 (1ULL << 63)
 #define SAMPLE_ID_KERNEL (1ULL << 62)
 
-#define SAMPLE_PID_BITS	 22
-#define SAMPLE_EXEC_BITS 18
+#define SAMPLE_PID_BITS	  22
+#define SAMPLE_EXEC_BITS  10
+#define SAMPLE_BIRTH_BITS 8
 
 static inline unsigned long long sample_id_make(unsigned long long exec, unsigned int tgid,
 						unsigned int tid)
@@ -24,6 +26,14 @@ static inline unsigned long long sample_id_make(unsigned long long exec, unsigne
 	exec &= (1 << SAMPLE_EXEC_BITS) - 1;
 	return SAMPLE_ID_VALID | exec << (2 * SAMPLE_PID_BITS) |
 	       (unsigned long long)tgid << SAMPLE_PID_BITS | tid;
+}
+
+/* What sets threads of one number apart, to be added to an id by |. */
+static inline unsigned long long sample_id_birth(unsigned long long start_ns)
+{
+	unsigned long long hash = start_ns * 0x9e3779b97f4a7c15ULL >> (64 - SAMPLE_BIRTH_BITS);
+
+	return hash << (2 * SAMPLE_PID_BITS + SAMPLE_EXEC_BITS);
 }
 
 static inline unsigned int sample_id_tid(unsigned long long id)

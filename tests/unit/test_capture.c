@@ -323,7 +323,7 @@ static void test_spaces(void **state)
 	assert_string_equal(image_at(&table, 350, 0x2800), "");
 	/* earlier than all that is known: the first to come */
 	assert_string_equal(image_at(&table, 50, 0x1800), "/lib/first");
-	assert_string_equal(thread_comm(&table, NOBODY, NOBODY), "new");
+	assert_string_equal(thread_comm(&table, NOBODY, NOBODY, UINT64_MAX), "new");
 	process_table_free(&table);
 }
 
@@ -555,7 +555,7 @@ static void test_snapshot(void **state)
 	assert_true(mapping->executable);
 	assert_true(table.images[mapping->image].fd >= 0);
 	assert_non_null(strstr(table.images[mapping->image].path, "test_capture"));
-	assert_string_equal(thread_comm(&table, getpid(), getpid()), "test_capture");
+	assert_string_equal(thread_comm(&table, getpid(), getpid(), UINT64_MAX), "test_capture");
 	process_table_free(&table);
 }
 

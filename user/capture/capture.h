@@ -205,6 +205,7 @@ struct capture_sample {
 	uint64_t count;			    /* since recording began */
 	size_t number;			    /* the same at each visit; numbers are dense */
 	pid_t pid, tid;
+	uint32_t generation; /* how many processes had this pid before, as far as is known */
 	bool kernel;
 	enum unwind_end end; /* why the user frames end */
 	const char *comm;    /* the thread's name; "": unknown */

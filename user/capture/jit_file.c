@@ -195,7 +195,7 @@ int jit_image(struct process_table *table, struct process *process,
 	if (add_image(table, &jit->image))
 		return -ENOMEM;
 	*image = jit->image;
-	if (process->reuses_pid)
+	if (process->generation)
 		return 0; /* its file could be the earlier process's */
 	read_status(jit, record->tid);
 	read_start(jit, process->pid);
@@ -218,7 +218,7 @@ void jit_note_file(const struct process_table *table, struct process *process,
 {
 	struct jit *jit = &process->jit;
 
-	if (!strstr(record->name, "/jit-") || table->images[image].fd < 0 || process->reuses_pid)
+	if (!strstr(record->name, "/jit-") || table->images[image].fd < 0 || process->generation)
 		return;
 	read_status(jit, record->tid);
 	if (is_dump_of(table->images[image].path, jit->pid))
@@ -245,7 +245,7 @@ int jit_look_again(struct process_table *table)
 	for (size_t i = 0; i < table->count && !err; i++) {
 		struct process *process = &table->processes[i];
 
-		if (process->jit.image == INDEX_NONE || process->reuses_pid)
+		if (process->jit.image == INDEX_NONE || process->generation)
 			continue;
 		if (!process->ended)
 			read_status(&process->jit, process->pid);

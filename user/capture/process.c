@@ -114,8 +114,8 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
 		return -ENOMEM;
 	older = process_find(table, pid);
 	if (older) {
+		process->generation = older->generation + 1;
 		older->next_with_pid = table->count;
-		process->reuses_pid = true;
 	} else if (index_add(&table->by_pid, hash_number(pid), table->count)) {
 		free(process->spaces);
 		return -ENOMEM;
@@ -264,36 +264,53 @@ static bool thread_equal(const void *array, uint32_t id, const void *key)
 	return ((const struct thread *)array)[id].tid == *(const pid_t *)key;
 }
 
-static struct thread *find_thread(const struct process_table *table, pid_t tid)
+/* The one that had it at a time; the first to have it when none had it yet; or NULL. */
+static struct thread *thread_at(const struct process_table *table, pid_t tid, uint64_t time_ns)
 {
 	uint32_t id =
 		index_find(&table->by_tid, hash_number(tid), thread_equal, table->threads, &tid);
+	uint32_t younger;
 
-	return id == INDEX_NONE ? NULL : &table->threads[id];
+	if (id == INDEX_NONE)
+		return NULL;
+	for (; (younger = table->threads[id].younger) != INDEX_NONE; id = younger)
+		if (table->threads[younger].since_ns > time_ns)
+			break;
+	return &table->threads[id];
 }
 
-int process_name_thread(struct process_table *table, pid_t tid, const char *comm)
+static int add_thread(struct process_table *table, pid_t tid, uint64_t time_ns, const char *comm)
 {
-	struct thread *thread = find_thread(table, tid);
+	struct thread *older = thread_at(table, tid, UINT64_MAX), *thread;
 	char copy[COMM_SIZE];
 
 	/* comm may point into the table, which moves below. */
 	snprintf(copy, sizeof(copy), "%s", comm);
-	if (!thread) {
-		if (array_reserve(&table->threads, &table->thread_room, table->thread_count + 1,
-				  sizeof(*thread)) ||
-		    index_add(&table->by_tid, hash_number(tid), table->thread_count))
-			return -ENOMEM;
-		thread = &table->threads[table->thread_count++];
-		thread->tid = tid;
-	}
+	if (array_reserve(&table->threads, &table->thread_room, table->thread_count + 1,
+			  sizeof(*thread)) ||
+	    (!older && index_add(&table->by_tid, hash_number(tid), table->thread_count)))
+		return -ENOMEM;
+	if (older)
+		thread_at(table, tid, UINT64_MAX)->younger = table->thread_count;
+	thread = &table->threads[table->thread_count++];
+	*thread = (struct thread){ .tid = tid, .younger = INDEX_NONE, .since_ns = time_ns };
 	memcpy(thread->comm, copy, sizeof(thread->comm));
 	return 0;
 }
 
-const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid)
+int process_name_thread(struct process_table *table, pid_t tid, const char *comm)
 {
-	struct thread *thread = find_thread(table, tid);
+	struct thread *thread = thread_at(table, tid, UINT64_MAX);
+
+	if (!thread)
+		return add_thread(table, tid, 0, comm);
+	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
+	return 0;
+}
+
+const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+	const struct thread *thread = thread_at(table, tid, time_ns);
 	char path[64], comm[COMM_SIZE];
 
 	if (thread)
@@ -301,8 +318,8 @@ const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 	if (file_read_line(path, comm, sizeof(comm)) == 0 &&
 	    process_name_thread(table, tid, comm) == 0)
-		return find_thread(table, tid)->comm;
-	thread = find_thread(table, pid);
+		return thread_at(table, tid, time_ns)->comm;
+	thread = thread_at(table, pid, time_ns);
 	return thread ? thread->comm : "";
 }
 
@@ -311,12 +328,11 @@ static int record_fork(struct process_table *table, const struct sideband_record
 	struct process *parent = process_find(table, record->parent);
 	struct address_space *space;
 
-	/* A thread starts with its parent thread's name, whatever an earlier one with its TID had.
-	 */
-	if (find_thread(table, record->tid) || record->pid != record->parent)
+	/* A thread without a name of its own has its process's, so most need no entry. */
+	if (thread_at(table, record->tid, UINT64_MAX) || record->pid != record->parent)
 		if (parent &&
-		    process_name_thread(table, record->tid,
-					thread_comm(table, record->parent, record->parent_tid)))
+		    add_thread(table, record->tid, record->time_ns,
+			       thread_comm(table, record->parent, record->parent_tid, UINT64_MAX)))
 			return -ENOMEM;
 	if (record->pid == record->parent || (!table->everyone && !(table->inherit && parent)))
 		return 0;

@@ -48,7 +48,7 @@ struct jit {
 struct process {
 	pid_t pid;
 	uint32_t next_with_pid; /* the number of the next process with this PID, or INDEX_NONE */
-	bool reuses_pid;	/* an earlier process had this PID */
+	uint32_t generation;	/* how many processes had this PID before */
 	bool ended;
 	bool changed;		      /* is in process_table.changed */
 	struct address_space *spaces; /* each exec adds one; at least one */
@@ -58,6 +58,8 @@ struct process {
 
 struct thread {
 	pid_t tid;
+	uint32_t younger;  /* the number of the next thread with this tid, or INDEX_NONE */
+	uint64_t since_ns; /* when it was forked, if there is an older one with this tid */
 	char comm[COMM_SIZE];
 };
 
@@ -85,9 +87,9 @@ struct process_table {
 	bool notes_changes; /* fill `changed` */
 	uint32_t *changed;  /* numbers of processes whose mappings have changed */
 	size_t changed_count, changed_room;
-	pid_t crowded;	     /* a process whose mappings were dropped, over the budget; 0: none */
-	struct index by_pid; /* the first process with each PID */
-	struct index by_tid;
+	pid_t crowded;	      /* a process whose mappings were dropped, over the budget; 0: none */
+	struct index by_pid;  /* the first process with each PID */
+	struct index by_tid;  /* the oldest thread of each tid */
 	struct index by_path; /* images */
 };
 
@@ -118,7 +120,7 @@ int process_map(struct process_table *table, struct process *process,
 /* Whether the budget of the current address space is used up. */
 bool process_is_crowded(struct process *process);
 
-/* Sets the name of a thread. */
+/* Names the thread that has this tid now. Returns 0 or -ENOMEM. */
 int process_name_thread(struct process_table *table, pid_t tid, const char *comm);
 
 /* The address space at a time. */
@@ -135,7 +137,10 @@ struct mapping_answer space_mapping_at(const struct process_table *table,
 				       const struct address_space *space, uint64_t pc,
 				       uint64_t time_ns);
 
-/* A thread's name: as recorded, else its current one, else its process's, else "". */
-const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid);
+/*
+ * The last name of the thread that had this TID at a time: as recorded, else as /proc has it now,
+ * else its process's, else "".
+ */
+const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint64_t time_ns);
 
 #endif

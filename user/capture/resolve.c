@@ -166,6 +166,7 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 static int visit_sample(struct visitor *v, const struct counts *counts, size_t number)
 {
 	const struct counted *sample = &counts->samples[number];
+	const struct process *process = process_of(v->processes, sample);
 	struct capture_frame frames[2 * CAPTURE_DEPTH_MAX];
 	struct capture_sample out = {
 		.frames = frames,
@@ -179,7 +180,8 @@ static int visit_sample(struct visitor *v, const struct counts *counts, size_t n
 
 	out.depth = resolve_frames(v, sample, counts->pcs + sample->first_pc, frames);
 	out.user_depth = out.depth - sample->kernel_depth;
-	out.comm = thread_comm(v->processes, out.pid, out.tid);
+	out.generation = process ? process->generation : 0;
+	out.comm = thread_comm(v->processes, out.pid, out.tid, sample->first_ns);
 	return v->visit(&out, v->context);
 }
 
