@@ -20,7 +20,7 @@ static uint64_t key_hash(const struct callgraph_key *key)
 {
 	uint64_t hash = hash_text(key->function, hash_text(key->image, key->line));
 
-	hash = hash_text(key->source, hash_u64(key->address, hash));
+	hash = hash_text(key->source, hash_u64(key->address, hash + key->generation));
 	return hash_u64((uint64_t)key->pid << 32 | key->tid, hash);
 }
 
@@ -41,6 +41,7 @@ int callgraph_key_compare(const struct callgraph_key *a, const struct callgraph_
 	order = order ?: compare_u64(a->line, b->line);
 	order = order ?: compare_u64(a->address, b->address);
 	order = order ?: compare_u64(a->pid, b->pid);
+	order = order ?: compare_u64(a->generation, b->generation);
 	order = order ?: compare_u64(a->tid, b->tid);
 	return order ?: compare_text(a->function, b->function);
 }

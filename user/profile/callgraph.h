@@ -58,7 +58,8 @@ struct callgraph_key {
 	const char *source; /* file */
 	uint64_t address;   /* in the image's own numbering */
 	uint32_t line;	    /* 0: not known */
-	uint32_t pid, tid;  /* of threads and processes, which callgraph_find() makes nodes of */
+	/* Of threads and processes, which callgraph_find() makes nodes of: as in profile_labels */
+	uint32_t pid, tid, generation;
 };
 
 struct callgraph_node {

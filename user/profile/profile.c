@@ -456,8 +456,8 @@ static bool labels_equal(const void *array, uint32_t id, const void *key)
 {
 	const struct profile_labels *a = (const struct profile_labels *)array + id, *b = key;
 
-	return a->pid == b->pid && a->tid == b->tid && a->comm == b->comm &&
-	       a->kernel == b->kernel && a->tags == b->tags;
+	return a->pid == b->pid && a->tid == b->tid && a->generation == b->generation &&
+	       a->comm == b->comm && a->kernel == b->kernel && a->tags == b->tags;
 }
 
 int profile_add_labels(struct profile *p, const struct profile_labels *labels, uint32_t *id)
@@ -470,7 +470,7 @@ int profile_add_labels(struct profile *p, const struct profile_labels *labels, u
 		return -ENOMEM;
 	hash = hash_u64((uint64_t)entry.pid << 32 | entry.tid,
 			(uintptr_t)entry.comm + entry.kernel);
-	hash = hash_u64((uintptr_t)entry.tags, hash);
+	hash = hash_u64((uintptr_t)entry.tags + entry.generation, hash);
 	*id = index_find(&p->label_index, hash, labels_equal, p->labels, &entry);
 	if (*id != INDEX_NONE)
 		return 0;

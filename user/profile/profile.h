@@ -96,6 +96,11 @@ struct profile_tag {
 struct profile_labels {
 	uint32_t pid; /* 0: not known */
 	uint32_t tid;
+	/*
+	 * How many processes had this pid before, in the same recording: with the pid, it says
+	 * which process it was.
+	 */
+	uint32_t generation;
 	const char *comm;		/* "" when not known */
 	bool kernel;			/* the ticks came while the thread was in the kernel */
 	const struct profile_tag *tags; /* tag_count of them, in order; NULL: none */

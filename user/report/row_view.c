@@ -69,9 +69,11 @@ bool row_function_is(const struct profile_function *f, const char *name)
 	return name_is(f->name, name) || name_is(f->system_name, name);
 }
 
-static bool is_of_process(const void *labels, uint32_t id, const void *pid)
+static bool is_of_process(const void *array, uint32_t id, const void *key)
 {
-	return ((const struct profile_labels *)labels)[id].pid == *(const uint32_t *)pid;
+	const struct profile_labels *a = (const struct profile_labels *)array + id, *b = key;
+
+	return a->pid == b->pid && a->generation == b->generation;
 }
 
 int row_process_labels(const struct profile *p, uint32_t *names)
@@ -83,11 +85,11 @@ int row_process_labels(const struct profile *p, uint32_t *names)
 	/* First the main threads, then all labels. */
 	for (size_t i = 0; i < 2 * p->label_count && !err; i++) {
 		uint32_t id = i % p->label_count;
-		uint64_t hash = hash_u64(labels[id].pid, 0);
+		uint64_t hash = hash_u64(labels[id].pid, labels[id].generation);
 
 		if (i == id && labels[id].tid != labels[id].pid)
 			continue;
-		names[id] = index_find(&index, hash, is_of_process, labels, &labels[id].pid);
+		names[id] = index_find(&index, hash, is_of_process, labels, &labels[id]);
 		if (names[id] == INDEX_NONE) {
 			names[id] = id;
 			err = index_add(&index, hash, id);

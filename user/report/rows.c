@@ -34,7 +34,8 @@ static bool is_wanted_thread(const struct collector *c, uint32_t labels)
 	if (labels >= c->p->label_count)
 		return !c->o->pid && !c->o->tid;
 	l = &c->p->labels[labels];
-	return (!c->o->pid || l->pid == c->o->pid) && (!c->o->tid || l->tid == c->o->tid);
+	return (!c->o->pid || (l->pid == c->o->pid && l->generation == c->o->generation)) &&
+	       (!c->o->tid || l->tid == c->o->tid);
 }
 
 /* ---- rows of code ---- */
@@ -113,6 +114,7 @@ static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id
 		.function = threads || !l->pid ? l->comm : NULL,
 		.pid = l->pid,
 		.tid = threads ? l->tid : 0,
+		.generation = l->generation,
 	};
 }
 

@@ -53,9 +53,10 @@ struct rows {
 
 /* Zero-initialised: functions, all of them. */
 struct rows_options {
-	const struct row_view *view;	     /* NULL: functions */
-	const char *image;		     /* only code in it: its path or base name; NULL: all */
-	uint32_t pid, tid;		     /* only samples of this process or thread; 0: all */
+	const struct row_view *view; /* NULL: functions */
+	const char *image;	     /* only code in it: its path or base name; NULL: all */
+	/* Only samples of this process (PID and generation) or thread; 0: all. */
+	uint32_t pid, generation, tid;
 	const struct symbol_extent *extents; /* of the function at each location; or NULL */
 	bool base_names; /* for several runs: names alone identify images, processes, threads */
 	bool by_total;	 /* order rows by total, then self */

@@ -169,6 +169,7 @@ static int add_sample(const struct capture_sample *sample, void *context)
 	struct profile_labels labels = {
 		.pid = sample->pid,
 		.tid = sample->tid,
+		.generation = sample->generation,
 		.comm = sample->comm,
 		.kernel = sample->kernel,
 	};

@@ -45,8 +45,9 @@ enum pprof_extra {
 };
 
 /* Keys of the label that names a thread; some writers use PPROF_THREAD. */
-#define PPROF_COMM   "comm"
-#define PPROF_THREAD "thread"
+#define PPROF_COMM	 "comm"
+#define PPROF_GENERATION "pid_generation"
+#define PPROF_THREAD	 "thread"
 
 /* Name of functions without one in the file: Go's runtime writes them for unknown stacks. */
 #define PPROF_NO_NAME "??"

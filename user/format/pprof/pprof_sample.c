@@ -135,6 +135,8 @@ static bool take_field(const struct pprof_reader *r, struct profile_labels *labe
 		labels->pid = t->number;
 	else if (is_id(t) && !labels->tid && strcmp(t->key, "tid") == 0)
 		labels->tid = t->number;
+	else if (is_id(t) && !labels->generation && strcmp(t->key, PPROF_GENERATION) == 0)
+		labels->generation = t->number;
 	else if (t->text && !*labels->comm && strcmp(t->key, r->thread_key) == 0)
 		labels->comm = t->text;
 	else if (t->text && !labels->kernel && strcmp(t->key, "mode") == 0 &&

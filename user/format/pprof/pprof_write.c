@@ -348,6 +348,9 @@ static void set_labels(struct writer *w, const struct profile_labels *from)
 		add_label(w, &(struct profile_tag){ .key = "pid", .number = from->pid });
 	if (from->tid)
 		add_label(w, &(struct profile_tag){ .key = "tid", .number = from->tid });
+	if (from->generation)
+		add_label(w, &(struct profile_tag){ .key = PPROF_GENERATION,
+						    .number = from->generation });
 	if (*from->comm)
 		add_label(w, &(struct profile_tag){ .key = w->thread_key ?: PPROF_COMM,
 						    .text = from->comm });

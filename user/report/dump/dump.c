@@ -176,6 +176,8 @@ static void dump_labels(const struct profile_labels *l, FILE *out)
 		fprintf(out, "%s%" PRIu32 "/%" PRIu32, gap, l->pid, l->tid);
 		gap = " ";
 	}
+	if (l->generation)
+		fprintf(out, " generation %" PRIu32, l->generation);
 	if (l->comm[0]) {
 		fputs(gap, out);
 		text_print(l->comm, out);

@@ -78,6 +78,8 @@ static struct json_object *labels_object(const struct profile_labels *l)
 	if (!err && (l->pid || l->tid))
 		err = json_add(object, "pid", json_object_new_uint64(l->pid))
 			      ?: json_add(object, "tid", json_object_new_uint64(l->tid));
+	if (!err && l->generation)
+		err = json_add(object, "generation", json_object_new_uint64(l->generation));
 	err = err ?: json_add_text(object, "comm", l->comm);
 	if (!err && l->kernel)
 		err = json_add(object, "kernel", json_object_new_boolean(true));

@@ -184,6 +184,7 @@ int live_collect(struct live *l)
 		.view = l->view,
 		.image = l->image,
 		.pid = l->pid,
+		.generation = l->generation,
 		.tid = l->tid,
 	};
 	const struct row *row = live_row(l);
@@ -253,6 +254,7 @@ int live_enter(struct live *l, const struct row *row)
 	free(l->image);
 	l->image = image;
 	l->pid = row->key->pid;
+	l->generation = row->key->generation;
 	l->tid = row->key->tid;
 	live_show(l, row_views);
 	return 0;
@@ -264,6 +266,6 @@ bool live_leave(struct live *l)
 
 	free(l->image);
 	l->image = NULL;
-	l->pid = l->tid = 0;
+	l->pid = l->generation = l->tid = 0;
 	return had;
 }

@@ -45,7 +45,7 @@ struct live {
 	enum live_sort sort;
 	/* Rows are only of this image, process and thread. NULL and 0: all. */
 	char *image;
-	uint32_t pid, tid;
+	uint32_t pid, generation, tid;
 	char *pattern; /* shows only rows with a text that matches; or NULL */
 	regex_t regex; /* of pattern */
 

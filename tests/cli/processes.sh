@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Processes that get the number of one that has ended: each is a process of its own.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+if ! unshare -pf --mount-proc true 2>/dev/null; then
+	skip "processes of one number" "unshare is not permitted"
+	finish
+fi
+
+# In a PID namespace of its own nobody else takes the number. Without random addresses, and by the
+# same file, ticks of all three come at the same pcs.
+cp "$progs/shares" "$work/first"
+cp "$progs/shares" "$work/second"
+cat >"$work/inside" <<'EOT'
+. "$1/tests/lib.sh"
+out=$2
+number=0
+# run NAME SECONDS: by the number that the first had.
+run() {
+	if [ $number -gt 0 ]; then
+		echo $((number - 1)) >/proc/sys/kernel/ns_last_pid
+	fi
+	"${leash[@]}" setarch -R "$out/$1" 1 "$2" stay >>"$out/$1.cpu" &
+	note_started $!
+	: $((number = number ? number : $!))
+	echo $! >>"$out/numbers"
+	wait $!
+}
+record_begin all -a -F 997 -q --json -o "$out/all.pb.gz"
+run first 0.3
+run second 0.9
+run first 0.6
+kill -INT "$recorder"
+wait "$recorder"
+EOT
+
+records_all() {
+	unshare -pf --mount-proc bash "$work/inside" "$top" "$work" </dev/null
+}
+check "a recording of the whole machine" records_all
+check "three processes, one after the other, had one number" test \
+	"$(uniq -c <"$work/numbers" | awk '{ print $1 }')" = 3
+
+# rows EXPRESSION [OPTION...]: of `report --by process`, with rows(NAME): the counts of those of the
+# number with that name; and cpu(NAME): the CPU time that these told, in nanoseconds.
+rows() {
+	local expression=$1
+	shift
+	"$profiltool" report --by process --json -q "$@" 2>"$work/err" >"$work/report.json" || return
+	PYTHONPATH=$top/tests python3 -c '
+import chance, json, sys
+work, number = sys.argv[2], int(sys.argv[3])
+j = json.load(open(work + "/report.json"))
+period = 1e9 / 997
+def rows(name):
+	return [r["self"] for r in j["rows"] if r.get("pid") == number and r["name"] == name]
+def cpu(name):
+	return [int(l.split()[1]) for l in open(work + "/" + name + ".cpu") if "cpu_ns" in l]
+def fits(counts, times):
+	return len(counts) == len(times) and all(
+		chance.is_rate(c, t / period - 1, t / period + 1)
+		for c, t in zip(sorted(counts), sorted(times)))
+print(j["rows"])
+sys.exit(not eval(sys.argv[1]))' "$expression" "$work" "$(head -n 1 "$work/numbers")"
+}
+check "--by process: each is a row, with its own name and ticks" \
+	rows "fits(rows('first'), cpu('first')) and fits(rows('second'), cpu('second'))" \
+	"$work/all.pb.gz"
+check "dump: says which of the processes of a number a stack is of" test "$("$profiltool" dump \
+	"$work/all.pb.gz" | grep -o "\[$(head -n 1 "$work/numbers")/[^]]*" | cut -d' ' -f 2- |
+	sed 's/ kernel$//' | sort -u | paste -sd,)" = "first,generation 1 second,generation 2 first"
+finish
