@@ -231,6 +231,10 @@ check "which are there" shows burn_thirty
 check "Escape: back" key Escape '^threads by self'
 check "t: functions" key t '^functions by self'
 check "P: processes" key P '^processes by self'
+check "Tab: names" key Tab '^names by self'
+check "Enter: the functions of the threads that have it" key Enter "only threads named shares"
+check "which are there, too" shows burn_thirty
+check "Escape: back to names" key Escape '^names by self'
 check "Tab: the next, from the beginning" key Tab '^functions by self'
 check "Tab: images" key Tab '^images by self'
 check "F: functions" key F '^functions by self'

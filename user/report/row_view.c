@@ -18,6 +18,7 @@ const struct row_view row_views[] = {
 	{ "line", "lines", ROW_SOURCE | ROW_LINE | ROW_FUNCTION | ROW_IMAGE },
 	{ "thread", "threads", ROW_PROCESS | ROW_THREAD | ROW_COMM },
 	{ "process", "processes", ROW_PROCESS | ROW_COMM },
+	{ "comm", "names", ROW_COMM },
 	{ 0 },
 };
 
@@ -36,7 +37,7 @@ const struct row_view *row_view_of_any_run(const struct row_view *view)
 		{ "thread", "threads", ROW_COMM },
 	};
 
-	return view->fields & ROW_COMM ? &names[!!(view->fields & ROW_THREAD)] : view;
+	return view->fields & ROW_PROCESS ? &names[!!(view->fields & ROW_THREAD)] : view;
 }
 
 const char *row_image_path(const struct profile *p, uint32_t location)

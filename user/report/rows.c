@@ -27,14 +27,20 @@ static bool is_wanted_image(const struct collector *c, uint32_t location)
 	return row_image_is(row_image_path(c->p, location), c->o->image);
 }
 
+static bool is_of_all(const struct rows_options *o)
+{
+	return !o->pid && !o->tid && !o->comm;
+}
+
 static bool is_wanted_thread(const struct collector *c, uint32_t labels)
 {
 	const struct profile_labels *l;
 
 	if (labels >= c->p->label_count)
-		return !c->o->pid && !c->o->tid;
+		return is_of_all(c->o);
 	l = &c->p->labels[labels];
-	return (!c->o->pid || (l->pid == c->o->pid && l->generation == c->o->generation)) &&
+	return (!c->o->comm || strcmp(l->comm, c->o->comm) == 0) &&
+	       (!c->o->pid || (l->pid == c->o->pid && l->generation == c->o->generation)) &&
 	       (!c->o->tid || l->tid == c->o->tid);
 }
 
@@ -68,7 +74,7 @@ static int exclude_unwanted(struct collector *c, struct callgraph_places *places
 			if (!is_wanted_image(c, i))
 				places->nodes[place] = CALLGRAPH_NONE;
 	places->no_pc_excluded = !is_wanted_image(c, PROFILE_NONE);
-	if (!c->o->pid && !c->o->tid)
+	if (is_of_all(c->o))
 		return 0;
 	places->labels = calloc(p->label_count + 1, sizeof(*places->labels));
 	if (!places->labels)
@@ -103,7 +109,8 @@ static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id
 	static const struct profile_labels none = { .comm = "" };
 	const struct profile *p = c->p;
 	const struct profile_labels *l = id < p->label_count ? &p->labels[id] : &none;
-	bool threads = c->o->view->fields & ROW_THREAD;
+	bool by_number = c->o->view->fields & ROW_PROCESS;
+	bool threads = c->o->view->fields & ROW_THREAD || !by_number;
 
 	if (c->o->base_names)
 		return (struct callgraph_key){
@@ -112,9 +119,9 @@ static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id
 	/* Threads of one process can have names of their own, which are not part of its key. */
 	return (struct callgraph_key){
 		.function = threads || !l->pid ? l->comm : NULL,
-		.pid = l->pid,
-		.tid = threads ? l->tid : 0,
-		.generation = l->generation,
+		.pid = by_number ? l->pid : 0,
+		.tid = by_number && threads ? l->tid : 0,
+		.generation = by_number ? l->generation : 0,
 	};
 }
 

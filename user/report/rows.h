@@ -57,6 +57,7 @@ struct rows_options {
 	const char *image;	     /* only code in it: its path or base name; NULL: all */
 	/* Only samples of this process (PID and generation) or thread; 0: all. */
 	uint32_t pid, generation, tid;
+	const char *comm; /* only samples of threads with this name; NULL: of all */
 	const struct symbol_extent *extents; /* of the function at each location; or NULL */
 	bool base_names; /* for several runs: names alone identify images, processes, threads */
 	bool by_total;	 /* order rows by total, then self */

@@ -46,6 +46,7 @@ void live_free(struct live *l)
 	profile_free(l->p);
 	symbol_cache_free(l->cache);
 	free(l->image);
+	free(l->comm);
 	free(l->shown);
 	*l = (struct live){ 0 };
 }
@@ -186,6 +187,7 @@ int live_collect(struct live *l)
 		.pid = l->pid,
 		.generation = l->generation,
 		.tid = l->tid,
+		.comm = l->comm,
 	};
 	const struct row *row = live_row(l);
 	struct callgraph_key chosen = row ? *row->key : (struct callgraph_key){ 0 };
@@ -247,12 +249,19 @@ void live_show(struct live *l, const struct row_view *view)
 
 int live_enter(struct live *l, const struct row *row)
 {
+	bool by_name = row->comm && !(l->view->fields & ROW_PROCESS);
 	char *image = row->key->image ? strdup(row->key->image) : NULL;
+	char *comm = by_name ? strdup(row->comm) : NULL;
 
-	if (row->key->image && !image)
+	if ((row->key->image && !image) || (by_name && !comm)) {
+		free(image);
+		free(comm);
 		return -ENOMEM;
+	}
 	free(l->image);
+	free(l->comm);
 	l->image = image;
+	l->comm = comm;
 	l->pid = row->key->pid;
 	l->generation = row->key->generation;
 	l->tid = row->key->tid;
@@ -262,10 +271,11 @@ int live_enter(struct live *l, const struct row *row)
 
 bool live_leave(struct live *l)
 {
-	bool had = l->image || l->pid || l->tid;
+	bool had = l->image || l->pid || l->tid || l->comm;
 
 	free(l->image);
-	l->image = NULL;
+	free(l->comm);
+	l->image = l->comm = NULL;
 	l->pid = l->generation = l->tid = 0;
 	return had;
 }

@@ -46,6 +46,7 @@ struct live {
 	/* Rows are only of this image, process and thread. NULL and 0: all. */
 	char *image;
 	uint32_t pid, generation, tid;
+	char *comm;    /* and in threads with this name; NULL: all */
 	char *pattern; /* shows only rows with a text that matches; or NULL */
 	regex_t regex; /* of pattern */
 

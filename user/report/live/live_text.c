@@ -72,6 +72,8 @@ static void print_view(const struct live *l, const struct live_status *s, FILE *
 		fprintf(out, ", only thread %" PRIu32, l->tid);
 	else if (l->pid)
 		fprintf(out, ", only process %" PRIu32, l->pid);
+	if (l->comm)
+		fprintf(out, ", only threads named %s", l->comm);
 	if (l->image)
 		fprintf(out, ", only in %s", text_basename(l->image));
 	if (l->pattern)
