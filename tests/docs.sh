@@ -68,9 +68,9 @@ completion_options() {
 
 	complete_words "$1" profiltool "$2" - | grep -vx -e -h -e --help | while read -r option; do
 		if complete_words "$1" profiltool "$2" "$option" - | grep -q '^-'; then
-			echo "$option"
+			printf '%s\n' "$option" # echo takes -n
 		else
-			echo "$option="
+			printf '%s=\n' "$option"
 		fi
 	done | sort
 }
@@ -195,7 +195,7 @@ check "completion: formats" offers_only pprof profiltool merge -f p
 check "completion: formats behind =" \
 	offers_only folded profiltool record --format = f
 check "completion: methods of call stacks" \
-	offers_only $'auto\ncfi\nfp\nnone' profiltool record --call-graph = ''
+	offers_only $'auto\ncfi\ndwarf\nfp\nnone' profiltool record --call-graph = ''
 check "completion: a command to record behind such a method" \
 	offers sleep profiltool record --call-graph = fp slee
 check "completion: positions" offers_only $'instr\nline' profiltool convert --positions ''
@@ -227,12 +227,12 @@ tool_fields() {
 }
 check "completion: fields are those of the tool" \
 	offers_only "$(tool_fields)" profiltool report --by ''
-check "completion: an image to report" offers "$work/a.pb.gz" profiltool report -p "$work/a"
+check "completion: an image to report" offers "$work/a.pb.gz" profiltool report -d "$work/a"
 
 # The comparisons find the differences that they are made for.
 check "an option that only --help has is noticed" \
 	notices "only in --help: --new" same_options report \
-	"$(changed "$work/help.report" 's/^  -n, --limit ROWS/&\n      --new              x/')" \
+	"$(changed "$work/help.report" 's/^  -E, --limit ROWS/&\n      --new              x/')" \
 	"$(page_of report)" "$completion"
 check "an option that --help lacks is noticed" \
 	notices "only in the man page: --strict" same_options report \
@@ -245,7 +245,7 @@ check "a letter that the man page lacks is noticed" \
 	"$work/help.record" "$(changed "$(page_of record)" 's/^\.It Fl v , /.It /')" "$completion"
 check "a value that the man page lacks is noticed" \
 	notices "only in --help: --duration=" same_options record \
-	"$work/help.record" "$(changed "$(page_of record)" 's/^(\.It Fl d , .*) Ar SECONDS/\1/')" "$completion"
+	"$work/help.record" "$(changed "$(page_of record)" 's/^(\.It Fl w , .*) Ar SECONDS/\1/')" "$completion"
 check "an option that only the man page has is noticed" \
 	notices "only in the man page: --new" same_options dump \
 	"$work/help.dump" "$(changed "$(page_of dump)" 's/^\.Sh OPTIONS/&\n.It Fl -new/')" "$completion"

@@ -249,18 +249,19 @@ walks_by() {
 	"$profiltool" record "$2" -F 999 -d 0.2 --json -p "$pid" >out.json 2>out.err
 	json 'j["stacks"]["user"] > 0 and j["stacks"]["method"] == "'"$1"'"' out.json
 }
-for option in -g --call-graph --call-graph=auto --call-graph=cfi; do
+for option in -g --call-graph=dwarf --call-graph=auto --call-graph=cfi; do
 	check "$option: by call frame information" walks_by cfi "$option"
 done
 check "--call-graph=fp: by frame pointers" walks_by fp --call-graph=fp
 "$profiltool" record -g --call-graph=none -F 999 -d 0.2 --json -p "$pid" >out.json 2>out.err
 check "--call-graph=none: no stacks" json 'j["counted"] > 0 and "stacks" not in j' out.json
-check "another method is an error" exits 2 "$profiltool" record --call-graph=dwarf -p "$pid"
-check "it lists the methods" says "auto, cfi (call frame information), fp (frame pointers) or none"
-for method in auto cfi fp none dwarf lbr; do
+check "another method is an error" exits 2 "$profiltool" record --call-graph=lbr -p "$pid"
+check "it lists the methods" says \
+	"auto, dwarf or cfi (call frame information), fp (frame pointers) or none"
+for method in auto cfi fp none dwarf; do
 	check "-g $method: a method as a word of its own is an error" \
 		exits 2 "$profiltool" record -g "$method" -p "$pid"
-	check "-g $method: it says how to write it" says "--call-graph=fp"
+	check "-g $method: it says how to write it" says "--call-graph $method"
 done
 check "--scale excludes call stacks" exits 2 "$profiltool" record -g --scale 0x10000 -p "$pid"
 check "--scale excludes call stacks: reported" says "--call-graph"

@@ -301,7 +301,7 @@ check "rows of a tree" fails 2 "--by line is not for trees" "--help" --tree --by
 check "an order of a tree" fails 2 "--sort is not for trees" "--help" --tree --sort total "$server"
 check "no percentage" fails 2 '--percent takes a number from 0 to 100, not "101"' "--help" \
 	--percent 101 "$server"
-check "no order" fails 2 '--sort takes self or total, not "x"' "--help" --sort x "$server"
+check "no order" fails 2 '--sort takes self, total, or' "--help" --sort x "$server"
 
 # --- Hostile: names, depth, a reader that goes away ---
 

@@ -388,7 +388,7 @@ static void test_errors(void **state)
 	      "it has counted calls: --callers FUNCTION and --callees FUNCTION show those of one "
 	      "function");
 	fails(calls, &(struct call_view_options){ .function = "x" }, "no sample has x in its stack",
-	      "profiltool report -n 0 lists the functions that have samples");
+	      "profiltool report -E 0 lists the functions that have samples");
 	fails(p, &(struct call_view_options){ .function = "R", .callers = true },
 	      "no sample has R in its stack",
 	      "functions with similar names: _start, serve, parse, ...");

@@ -11,24 +11,29 @@ struct annotate_options {
 	struct report_listing_options listing;
 	struct tool_reading reading;
 	const char *value;
-	bool json;
+	bool json, for_perf;
 	int code; /* the command's */
 };
 
 static const struct option_spec options[] = {
-	{ "image", 'p', "IMAGE", "the file that holds the function: its path or base name",
+	{ "symbol", 's', "FUNCTION", "the function: the same as FUNCTION alone", option_text,
+	  offsetof(struct annotate_options, what.function) },
+	{ "image", 'd', "IMAGE", "the file that holds the function: its path or base name",
 	  option_text, offsetof(struct annotate_options, what.image) },
 	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",
 	  option_text, offsetof(struct annotate_options, value) },
 	{ "all", 'a', NULL, "print instructions and lines without a sample, too", NULL,
 	  offsetof(struct annotate_options, listing.all) },
-	{ "source", 's', NULL, "print the source alone, without instructions", NULL,
+	{ "source-only", 0, NULL, "print the source alone, without instructions", NULL,
 	  offsetof(struct annotate_options, listing.source) },
 	{ "source-path", 0, "FOLDER", "where to look for source files that are not in their place",
 	  option_text, offsetof(struct annotate_options, what.source_path) },
 	{ "no-source", 0, NULL, "print no source lines", NULL,
 	  offsetof(struct annotate_options, what.no_sources) },
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(struct annotate_options, json) },
+	{ "stdio", 0, NULL, "for those who know perf: the output is always text", NULL,
+	  offsetof(struct annotate_options, for_perf) },
+	TOOL_INPUT_OPTION(struct annotate_options, reading),
 	TOOL_READING_OPTIONS(struct annotate_options, reading),
 	{ 0 },
 };
@@ -93,6 +98,12 @@ static bool is_profile(const char *argument)
 	return stat(argument, &status) == 0 && access(argument, R_OK) == 0;
 }
 
+/* Whether the first argument is a function: with -i, all arguments are. */
+static bool has_function(const struct annotate_options *o, char *const *arguments, int count)
+{
+	return count > 1 || (count && (o->reading.file || !is_profile(arguments[0])));
+}
+
 static int run(int argc, char **argv)
 {
 	struct annotate_options o = { 0 };
@@ -102,16 +113,18 @@ static int run(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (argc - first > 1 || (first < argc && !is_profile(argv[first])))
+	if (!o.what.function && has_function(&o, argv + first, argc - first))
 		o.what.function = argv[first++];
-	tool_find_inputs(argv + first, argc - first, &in);
+	if (tool_find_input(o.reading.file, argv + first, argc - first, &in, &e))
+		return tool_fail(&e);
 	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "annotate takes a function and a profile");
 		error_mend(&e, "profiltool annotate FUNCTION FILE...");
 		return tool_fail(&e);
 	}
 	if (o.listing.source && o.what.no_sources) {
-		error_set_kind(&e, ERROR_USAGE, 0, "--source and --no-source exclude each other");
+		error_set_kind(&e, ERROR_USAGE, 0,
+			       "--source-only and --no-source exclude each other");
 		return tool_fail(&e);
 	}
 	return annotate(in.paths, in.count, &o, &e) ? tool_fail(&e) : o.code;

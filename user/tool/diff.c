@@ -25,10 +25,22 @@ static int option_normalize(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+static int option_sort(const char *value, void *member, struct error *e)
+{
+	const struct row_view *view = tool_view_of_keys(value);
+
+	if (!view)
+		return error_set(e, 0, "--sort takes " TOOL_SORT_KEYS ", not \"%s\"", value);
+	*(const struct row_view **)member = view;
+	return 0;
+}
+
 static const struct option_spec options[] = {
 	{ "normalize", 0, "UNIT", "compare each row's share of all samples (default), or its time",
 	  option_normalize, offsetof(struct diff_options, amount) },
-	{ "significant", 's', NULL, "only rows that differ by more than chance", NULL,
+	{ "sort", 's', "KEY", "what rows are, by perf's keys: " TOOL_SORT_KEYS, option_sort,
+	  offsetof(struct diff_options, view.rows.view) },
+	{ "significant", 0, NULL, "only rows that differ by more than chance", NULL,
 	  offsetof(struct diff_options, significant) },
 	TOOL_VIEW_OPTIONS(struct diff_options, view),
 	TOOL_READING_OPTIONS(struct diff_options, reading),

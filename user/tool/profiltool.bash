@@ -6,33 +6,35 @@ _profiltool_commands='record top run report annotate diff merge convert dump che
 _profiltool_formats='pprof gperftools dcpi callgrind gmon folded'
 _profiltool_events='auto cpu-clock cycles tick'
 _profiltool_backends='kmod bpf daemon libc'
-_profiltool_fields='function image address source line thread process'
+_profiltool_fields='function image address source line thread process comm'
+_profiltool_keys='comm dso sym srcline srcfile pid tid'
 
 # The options of a command, one line for each. Those that take a value end with "=".
 _profiltool_options() {
 	case $1 in
 	record)
-		echo "-p= --pid= -t= --tid= -a --all --cgroup= -F= --frequency= -d= --duration=
-			-e= --event= -g --call-graph -o= --output= -f= --format= --no-inherit
-			--user --kernel --scale= --offset= --bufsiz= -n= --limit= --debuginfod --inline --no-inline --json
+		echo "-p= --pid= -t= --tid= -a --all -G= --cgroup= -F= --frequency= -w= --duration=
+			-e= --event= -g --stacks --call-graph= -o= --output= -f= --format= -i --no-inherit
+			--user --kernel --scale= --offset= --bufsiz= -E= --limit= --debuginfod --inline --no-inline --json
 			-q --quiet -v --verbose"
 		;;
 	top)
-		echo "-p= --pid= -t= --tid= -a --all --cgroup= -F= --frequency= -e= --event= -g --call-graph
-			--no-inherit --user --kernel -d= --delay= --half-life= --by= --sort= --inline
-			--plain --count= -n= --limit= --json"
+		echo "-p= --pid= -t= --tid= -a --all -G= --cgroup= -F= --frequency= -e= --event= -g --stacks
+			--call-graph= -i --no-inherit --user --kernel -d= --delay= --half-life= --by=
+			-s= --sort= --inline --plain --stdio --tables= -E= --limit= --json"
 		;;
 	run)
 		echo "--hz= --backend= --socket= -v --verbose"
 		;;
 	diff)
-		echo "--normalize= -s --significant --by= -i --by-image -p= --image= --value=
-			-n= --limit= --json
+		echo "--normalize= -s= --sort= --significant --by= --by-image -d= --image= --value=
+			-E= --limit= --json
 			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	report)
-		echo "--tree --callers= --callees= --percent= --sort= --focus= --ignore=
-			--by= -i --by-image -p= --image= --value= -n= --limit= -q --quiet --json
+		echo "--tree --callers= --callees= --percent= --percent-limit= -s= --sort= --children
+			--no-children -n --show-nr-samples --stdio -i= --input= --focus= --ignore=
+			--by= --by-image -d= --image= --value= -E= --limit= -q --quiet --json
 			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	flamegraph)
@@ -41,7 +43,8 @@ _profiltool_options() {
 			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	annotate)
-		echo "-p= --image= --value= -a --all -s --source --source-path= --no-source --json
+		echo "-s= --symbol= -d= --image= --value= -a --all --source-only --source-path= --no-source
+			--json --stdio -i= --input=
 			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	merge)
@@ -114,14 +117,22 @@ _profiltool_files() {
 _profiltool_value() {
 	local command=$1 option=$2 word=$3 before=''
 
-	[[ $command != @(record|top|check) && $option == -p ]] && option=--image
+	[[ $command != top && $option == -d ]] && option=--image
+	[[ $option == -s ]] && option=--sort
 	case $command:$option in
 	flamegraph:-f | flamegraph:--format)
 		_profiltool_reply -W "svg html" -- "$word"
 		return
 		;;
 	report:--sort)
-		_profiltool_reply -W "self total" -- "$word"
+		_profiltool_reply -W "self total $_profiltool_keys" -- "$word"
+		return
+		;;
+	diff:--sort)
+		_profiltool_reply -W "$_profiltool_keys" -- "$word"
+		return
+		;;
+	annotate:--sort)
 		return
 		;;
 	flamegraph:--by)
@@ -137,7 +148,7 @@ _profiltool_value() {
 	-t | --tid)
 		_profiltool_reply -W "$(_profiltool_tids "$word")" -- "$word"
 		;;
-	--cgroup)
+	-G | --cgroup)
 		compopt -o nospace 2>/dev/null
 		mapfile -t COMPREPLY < <(_profiltool_cgroups "$word" | sort -u)
 		;;
@@ -154,10 +165,10 @@ _profiltool_value() {
 		_profiltool_reply -W "share time" -- "$word"
 		;;
 	--sort)
-		_profiltool_reply -W "self total name image" -- "$word"
+		_profiltool_reply -W "self total name image $_profiltool_keys" -- "$word"
 		;;
 	--call-graph)
-		_profiltool_reply -W "auto cfi fp none" -- "$word"
+		_profiltool_reply -W "auto dwarf cfi fp none" -- "$word"
 		;;
 	--positions)
 		_profiltool_reply -W "line instr" -- "$word"
@@ -168,7 +179,7 @@ _profiltool_value() {
 	--by)
 		_profiltool_reply -W "$_profiltool_fields" -- "$word"
 		;;
-	-o | --output | --diff | --socket | --image | --executable | --source-path)
+	-o | --output | -i | --input | --diff | --socket | --image | --executable | --source-path)
 		_profiltool_files "$word"
 		;;
 	*)

@@ -37,7 +37,7 @@ static int parse_duration(const char *value, void *member, struct error *e)
 	uint64_t duration;
 
 	if (number_parse_seconds(value, &duration) || !duration)
-		return error_set(e, 0, "-d takes seconds above 0, as 10 or 0.5, not \"%s\"", value);
+		return error_set(e, 0, "-w takes seconds above 0, as 10 or 0.5, not \"%s\"", value);
 	*(uint64_t *)member = duration;
 	return 0;
 }
@@ -77,7 +77,7 @@ static int parse_bufsiz(const char *value, void *member, struct error *e)
 
 static const struct option_spec options[] = {
 	TOOL_TARGET_OPTIONS(struct record_options, target),
-	{ "duration", 'd', "SECONDS", "stop after SECONDS; fractions allowed", parse_duration,
+	{ "duration", 'w', "SECONDS", "stop after SECONDS; fractions allowed", parse_duration,
 	  MEMBER(duration_ns) },
 	{ "output", 'o', "FILE",
 	  "write the profile to FILE, for some formats a directory; - is standard output",
@@ -90,7 +90,7 @@ static const struct option_spec options[] = {
 	  parse_offset, MEMBER(offset) },
 	{ "bufsiz", 0, "BYTES", "with --scale: 2 for each cell (as the text needs)", parse_bufsiz,
 	  MEMBER(bufsiz) },
-	{ "limit", 'n', "ROWS", "print the busiest ROWS functions; 0: all", tool_option_limit,
+	{ "limit", 'E', "ROWS", "print the busiest ROWS functions; 0: all", tool_option_limit,
 	  MEMBER(limit) },
 	{ "debuginfod", 0, NULL, "fetch symbols that are not here from servers: DEBUGINFOD_URLS",
 	  NULL, MEMBER(naming.debuginfod) },
@@ -121,7 +121,7 @@ static int check_targets(const struct record_options *o, bool command, struct er
 	return -EINVAL;
 }
 
-/* perf takes the method of -g as a word of its own. Here, that is where a command begins. */
+/* "-g dwarf": -g takes no method, and this would be where the command begins. */
 static int check_method(const struct record_options *o, char **command, struct error *e)
 {
 	static const char *const methods[] = { "auto", "cfi", "fp", "none", "dwarf", "lbr" };
@@ -130,7 +130,8 @@ static int check_method(const struct record_options *o, char **command, struct e
 		if (strcmp(command[0], methods[i]) == 0) {
 			error_set_kind(e, ERROR_USAGE, 0, "\"%s\" would be the command to record",
 				       command[0]);
-			error_mend(e, "-g alone means auto; or --call-graph=cfi, --call-graph=fp");
+			error_mend(e, "-g takes no method: --call-graph %s",
+				   strcmp(command[0], "lbr") == 0 ? "auto" : command[0]);
 			return -EINVAL;
 		}
 	return 0;
@@ -548,7 +549,7 @@ const struct tool_command record_command = {
 	.name = "record",
 	.arguments = "{-p PID | -t TID | -a | --cgroup PATH} [OPTION...], or record [OPTION...] -- "
 		     "COMMAND [ARG...]",
-	.help = "Records until -d, Ctrl-C or the target's end, then prints its busiest functions.",
+	.help = "Records until -w, Ctrl-C or the target's end, then prints its busiest functions.",
 	.options = options,
 	.run = run,
 };

@@ -15,16 +15,43 @@ struct report_options {
 	struct tool_view view;
 	struct tool_reading reading;
 	struct profile_filter filter;
-	bool tree, quiet;
+	bool tree, quiet, for_perf;
 	const char *callers, *callees; /* functions */
 	int code;		       /* the command's */
 };
 
 static int option_sort(const char *value, void *member, struct error *e)
 {
+	struct rows_options *rows = member;
+	const struct row_view *view = tool_view_of_keys(value);
+
+	if (view) {
+		rows->view = view;
+		return 0;
+	}
 	if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0)
-		return error_set(e, 0, "--sort takes self or total, not \"%s\"", value);
-	*(bool *)member = strcmp(value, "total") == 0;
+		return error_set(
+			e, 0,
+			"--sort takes self, total, or of perf's keys one of " TOOL_SORT_KEYS
+			", or dso,sym, not \"%s\"",
+			value);
+	rows->by_total = strcmp(value, "total") == 0;
+	return 0;
+}
+
+static int option_children(const char *value, void *member, struct error *e)
+{
+	(void)value;
+	(void)e;
+	*(bool *)member = true;
+	return 0;
+}
+
+static int option_no_children(const char *value, void *member, struct error *e)
+{
+	(void)value;
+	(void)e;
+	*(bool *)member = false;
 	return 0;
 }
 
@@ -37,8 +64,21 @@ static const struct option_spec options[] = {
 	  offsetof(struct report_options, callees) },
 	{ "percent", 0, "PERCENT", "leave out what has less of all samples; trees: 1",
 	  tool_option_percent, offsetof(struct report_options, view.percent) },
-	{ "sort", 0, "ORDER", "order rows by self (default) or total", option_sort,
+	{ "percent-limit", 0, "PERCENT", "the same as --percent", tool_option_percent,
+	  offsetof(struct report_options, view.percent) },
+	{ "sort", 's', "KEY",
+	  "order rows by self (default) or total; or what rows are, by perf's "
+	  "keys: " TOOL_SORT_KEYS,
+	  option_sort, offsetof(struct report_options, view.rows) },
+	{ "children", 0, NULL, "the same as --sort total", option_children,
 	  offsetof(struct report_options, view.rows.by_total) },
+	{ "no-children", 0, NULL, "the same as --sort self", option_no_children,
+	  offsetof(struct report_options, view.rows.by_total) },
+	{ "show-nr-samples", 'n', NULL, "for those who know perf: numbers are always shown", NULL,
+	  offsetof(struct report_options, for_perf) },
+	{ "stdio", 0, NULL, "for those who know perf: the output is always text", NULL,
+	  offsetof(struct report_options, for_perf) },
+	TOOL_INPUT_OPTION(struct report_options, reading),
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL,
 	  offsetof(struct report_options, quiet) },
 	TOOL_FILTER_OPTIONS(struct report_options, filter),
@@ -73,7 +113,7 @@ static int print_tree(const struct profile *p, const struct report_options *o, s
 	const struct call_view_options what = {
 		.roots = roots[!by			 ? 0
 			       : by->fields & ROW_THREAD ? 2
-							 : !!(by->fields & ROW_COMM)],
+							 : !!(by->fields & ROW_PROCESS)],
 		.function = o->callers ?: o->callees,
 		.image = o->view.rows.image,
 		.callers = o->callers,
@@ -147,7 +187,7 @@ static int check_options(const struct report_options *o, struct error *e)
 	if (o->tree + !!o->callers + !!o->callees > 1)
 		error_set_kind(e, ERROR_USAGE, 0,
 			       "--tree, --callers and --callees are three views");
-	else if (is_tree(o) && by && by != row_views && (!o->tree || !(by->fields & ROW_COMM)))
+	else if (is_tree(o) && by && by != row_views && (!o->tree || !(by->fields & ROW_PROCESS)))
 		error_set_kind(e, ERROR_USAGE, 0, "--by %s is not for %s", by->name,
 			       o->tree ? "trees: only process and thread are"
 				       : "callers and callees");
@@ -170,7 +210,8 @@ static int run(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	tool_find_inputs(argv + first, argc - first, &in);
+	if (tool_find_input(o.reading.file, argv + first, argc - first, &in, &e))
+		return tool_fail(&e);
 	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "report takes a profile");
 		error_mend(&e, "profiltool report FILE...");

@@ -88,14 +88,16 @@ int tool_option_call_graph(const char *value, void *member, struct error *e)
 		[CAPTURE_STACKS_FP] = "fp",
 	};
 
+	if (value && strcmp(value, "dwarf") == 0) /* as perf calls call frame information */
+		value = names[CAPTURE_STACKS_CFI];
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(value ?: "auto", names[i]) == 0) {
 			*(enum capture_stacks *)member = i;
 			return 0;
 		}
 	return error_set(e, 0,
-			 "--call-graph takes auto, cfi (call frame information), fp (frame "
-			 "pointers) or none, not \"%s\"",
+			 "--call-graph takes auto, dwarf or cfi (call frame information), fp "
+			 "(frame pointers) or none, not \"%s\"",
 			 value);
 }
 

@@ -31,16 +31,18 @@ struct tool_target {
 	{ "tid", 't', "TID", "profile this thread alone", tool_option_tid,                         \
 	  offsetof(type, member.tid) },                                                            \
 	{ "all", 'a', NULL, "profile the whole machine", NULL, offsetof(type, member.all) },       \
-	{ "cgroup", 0, "PATH", "profile this control group and those below it", option_text,       \
+	{ "cgroup", 'G', "PATH", "profile this control group and those below it", option_text,       \
 	  offsetof(type, member.cgroup) },                                                         \
 	{ "frequency", 'F', "HZ",                                                                  \
 	  "ticks per second of CPU time, 1 to 100000 (99; of tick: its own)",                      \
 	  tool_option_frequency, offsetof(type, member.frequency) },                               \
 	{ "event", 'e', "EVENT", "auto, cpu-clock, cycles or tick (auto)",             \
 	  tool_option_event, offsetof(type, member.event) },                                       \
-	{ "call-graph", 'g', "[=METHOD]", "count call stacks; METHOD: auto, cfi, fp or none",      \
+	{ "stacks", 'g', NULL, "count call stacks: --call-graph auto", tool_option_call_graph,     \
+	  offsetof(type, member.stacks) },                                                         \
+	{ "call-graph", 0, "METHOD", "count call stacks by METHOD: auto, dwarf, fp or none",       \
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
-	{ "no-inherit", 0, NULL, "leave out child processes", NULL,                                \
+	{ "no-inherit", 'i', NULL, "leave out child processes", NULL,                              \
 	  offsetof(type, member.no_inherit) },                                                     \
 	{ "user", 0, NULL, "count only ticks in user mode", NULL, offsetof(type, member.user) },   \
 	{ "kernel", 0, NULL, "count only ticks in the kernel, at the kernel's pc", NULL,           \

@@ -119,6 +119,49 @@ int tool_option_by(const char *value, void *member, struct error *e)
 	return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
 }
 
+/* The fields of a key, which perf takes by its beginning, too; 0: there is no such key. */
+static unsigned int key_fields(const char *key)
+{
+	static const struct {
+		const char *name;
+		unsigned int fields;
+	} keys[] = {
+		{ "comm", ROW_COMM },
+		{ "dso", ROW_IMAGE },
+		{ "symbol", ROW_FUNCTION | ROW_IMAGE },
+		{ "srcline", ROW_SOURCE | ROW_LINE | ROW_FUNCTION | ROW_IMAGE },
+		{ "srcfile", ROW_SOURCE | ROW_IMAGE },
+		{ "pid", ROW_PROCESS | ROW_COMM },
+		{ "tid", ROW_PROCESS | ROW_THREAD | ROW_COMM },
+	};
+	size_t size = strlen(key);
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		if (strcmp(key, keys[i].name) == 0 ||
+		    (size >= 3 && strncmp(key, keys[i].name, size) == 0))
+			return keys[i].fields;
+	return 0;
+}
+
+const struct row_view *tool_view_of_keys(const char *text)
+{
+	char *copy = strdup(text), *rest = copy, *key;
+	unsigned int fields = 0;
+	bool known = copy;
+
+	while ((key = strsep(&rest, ","))) {
+		unsigned int more = key_fields(key);
+
+		known &= more != 0;
+		fields |= more;
+	}
+	free(copy);
+	for (const struct row_view *v = row_views; v->name && known; v++)
+		if (v->fields == fields)
+			return v;
+	return NULL;
+}
+
 int tool_choose_value(struct profile *p, const char *type, struct error *e)
 {
 	char types[256] = "";
@@ -217,7 +260,7 @@ int tool_option_limit(const char *value, void *member, struct error *e)
 	uint64_t limit;
 
 	if (number_parse(value, 0, 1000000000, &limit))
-		return error_set(e, 0, "-n takes a number of rows (0: all), not \"%s\"", value);
+		return error_set(e, 0, "-E takes a number of rows (0: all), not \"%s\"", value);
 	*(long *)member = limit;
 	return 0;
 }

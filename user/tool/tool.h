@@ -81,6 +81,7 @@ struct tool_reading {
 	struct tool_naming naming;
 	bool strict;		/* a warning is an error */
 	const char *executable; /* of what the profile is, where the file does not say; or NULL */
+	const char *file;	/* of -i, which not all commands have; or NULL */
 	struct input_options input;
 };
 
@@ -98,6 +99,12 @@ struct tool_reading {
 	  NULL, offsetof(type, member.input.salvage) },                                            \
 	{ "strict", 0, NULL, "refuse a file that breaks a rule of its format", NULL,               \
 	  offsetof(type, member.strict) }
+/* clang-format on */
+
+/* clang-format off */
+#define TOOL_INPUT_OPTION(type, member)                                                           \
+	{ "input", 'i', "FILE", "read this profile: the same as FILE alone", option_text,          \
+	  offsetof(type, member.file) }
 /* clang-format on */
 
 /* Parser for the member `unsigned int` of --dcpi-stride. */
@@ -137,7 +144,7 @@ const char *tool_output_place(const char *name, const char *path);
 struct tool_inputs {
 	char *const *paths;
 	int count; /* 0: nothing was named */
-	char *place[1];
+	char *one[1];
 };
 
 /*
@@ -145,6 +152,10 @@ struct tool_inputs {
  * files of a format: DCPIDB. `in` must stay where it is.
  */
 void tool_find_inputs(char *const *paths, int count, struct tool_inputs *in);
+
+/* The same for commands that have -i. Returns 0, or -EINVAL with e set: -i and files besides. */
+int tool_find_input(const char *file, char *const *paths, int count, struct tool_inputs *in,
+		    struct error *e);
 
 /* Whether a profile could be written there now, to be asked before work begins. */
 int tool_check_output(const struct format *format, const char *path, struct error *e);
@@ -193,19 +204,27 @@ struct tool_view {
 /* clang-format off */
 #define TOOL_VIEW_OPTIONS(type, member)                                                           \
 	{ "by", 0, "FIELD", "rows are each a function (default), image, address, source, line,"    \
-	  " thread or process", tool_option_by, offsetof(type, member.rows.view) },                \
-	{ "by-image", 'i', NULL, "the same as --by image", NULL, offsetof(type, member.by_image) }, \
-	{ "image", 'p', "IMAGE", "only what lies in this file: its path or base name",             \
+	  " thread, process or comm", tool_option_by, offsetof(type, member.rows.view) },          \
+	{ "by-image", 0, NULL, "the same as --by image", NULL, offsetof(type, member.by_image) },  \
+	{ "image", 'd', "IMAGE", "only what lies in this file: its path or base name",             \
 	  option_text, offsetof(type, member.rows.image) },                                        \
 	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",         \
 	  option_text, offsetof(type, member.value) },                                             \
-	{ "limit", 'n', "ROWS", "print the first ROWS rows; 0: all", tool_option_limit,            \
+	{ "limit", 'E', "ROWS", "print the first ROWS rows; 0: all", tool_option_limit,            \
 	  offsetof(type, member.limit) },                                                          \
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(type, member.json) }
 /* clang-format on */
 
 /* Parser for the member `const struct row_view *view` of --by. */
 int tool_option_by(const char *value, void *member, struct error *e);
+
+/*
+ * What perf's --sort KEY[,KEY...] means as a view: "comm", "dso", "sym", "dso,sym", "pid", ...
+ * Returns NULL when there is no such view. TOOL_SORT_KEYS are the keys, for messages.
+ */
+const struct row_view *tool_view_of_keys(const char *keys);
+
+#define TOOL_SORT_KEYS "comm, dso, sym, srcline, srcfile, pid or tid"
 
 /* clang-format off */
 #define TOOL_FILTER_OPTIONS(type, member)                                                         \
@@ -250,7 +269,7 @@ int tool_print(const struct profile *p, const struct tool_view *view, struct err
  */
 int tool_flush(void);
 
-/* Parser for the member `long limit` of -n. */
+/* Parser for the member `long limit` of -E. */
 int tool_option_limit(const char *value, void *member, struct error *e);
 
 #endif

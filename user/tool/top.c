@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,22 +50,32 @@ static int parse_half_life(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-static int parse_count(const char *value, void *member, struct error *e)
+static int parse_tables(const char *value, void *member, struct error *e)
 {
 	if (number_parse(value, 1, UINT64_MAX, member))
-		return error_set(e, 0, "--count takes a number of tables above 0, not \"%s\"",
-				 value);
+		return error_set(e, 0, "--tables takes a number above 0, not \"%s\"", value);
 	return 0;
 }
 
 static int parse_sort(const char *value, void *member, struct error *e)
 {
+	struct top_options *o = member;
+	const struct row_view *view = tool_view_of_keys(value);
+
+	if (view) {
+		o->view = view;
+		return 0;
+	}
 	for (int i = 0; i < LIVE_SORTS; i++)
 		if (strcmp(value, live_sort_names[i]) == 0) {
-			*(enum live_sort *)member = i;
+			o->sort = i;
 			return 0;
 		}
-	return error_set(e, 0, "--sort takes self, total, name or image, not \"%s\"", value);
+	return error_set(
+		e, 0,
+		"--sort takes self, total, name, image, or of perf's keys one of " TOOL_SORT_KEYS
+		", or dso,sym, not \"%s\"",
+		value);
 }
 
 #define MEMBER(name) offsetof(struct top_options, name)
@@ -78,14 +89,19 @@ static const struct option_spec options[] = {
 	  "time)",
 	  parse_half_life, MEMBER(half_life) },
 	{ "by", 0, "FIELD",
-	  "rows are each a function (default), image, address, source, line, thread or process",
+	  "rows are each a function (default), image, address, source, line, thread, process or "
+	  "comm",
 	  tool_option_by, MEMBER(view) },
-	{ "sort", 0, "KEY", "self (default), total, name or image", parse_sort, MEMBER(sort) },
+	{ "sort", 's', "KEY",
+	  "order rows by self (default), total, name or image; or what rows are, by perf's "
+	  "keys: " TOOL_SORT_KEYS,
+	  parse_sort, 0 },
 	{ "inline", 0, NULL, "functions that are inlined, and source lines", NULL, MEMBER(lines) },
 	{ "plain", 0, NULL, "print tables one after the other, on a terminal, too", NULL,
 	  MEMBER(plain) },
-	{ "count", 0, "N", "end after N tables; means --plain", parse_count, MEMBER(tables) },
-	{ "limit", 'n', "ROWS", "rows of a table (20); 0: all; on the whole screen: as fit",
+	{ "stdio", 0, NULL, "the same as --plain", NULL, MEMBER(plain) },
+	{ "tables", 0, "N", "end after N tables; means --plain", parse_tables, MEMBER(tables) },
+	{ "limit", 'E', "ROWS", "rows of a table (20); 0: all; on the whole screen: as fit",
 	  tool_option_limit, MEMBER(limit) },
 	{ "json", 0, NULL, "print each table as a line of JSON; means --plain", NULL,
 	  MEMBER(json) },

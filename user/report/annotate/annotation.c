@@ -30,7 +30,7 @@ static int check_code(const struct annotation *a, struct error *e)
 	if (image_is_in_kernel(image->path)) {
 		error_set(e, 0, "cannot disassemble %s: %s: kernel code is in no file", name,
 			  image->path);
-		error_mend(e, "profiltool report --by address -p '%s' lists its addresses",
+		error_mend(e, "profiltool report --by address -d '%s' lists its addresses",
 			   text_basename(image->path));
 		return -EINVAL;
 	}
@@ -46,7 +46,7 @@ static int check_code(const struct annotation *a, struct error *e)
 	if (a->extent.limit)
 		return 0;
 	error_set(e, 0, "%s has no symbol %s: its end is unknown", image->path, name);
-	error_mend(e, "give an address; profiltool report --by address -p %s lists them",
+	error_mend(e, "give an address; profiltool report --by address -d %s lists them",
 		   text_basename(image->path));
 	return -ENOENT;
 }

@@ -65,7 +65,7 @@ static int explain_not_found(const struct call_view *v, struct error *e)
 	if (*list)
 		error_mend(e, "functions with similar names: %s", list);
 	else
-		error_mend(e, "profiltool report -n 0 lists the functions that have samples");
+		error_mend(e, "profiltool report -E 0 lists the functions that have samples");
 	return -ENOENT;
 }
 
