@@ -25,7 +25,7 @@ compare() {
 	local name=$1 file=$2 size=$3 distinct=$4 their_name=$5 their_file=$6 their_size=$7
 	local ours theirs seconds mib ratio
 	shift 7
-	ours=$(timed "$profiltool" report -n 10 "$file") || not_measured "$name" profiltool || return
+	ours=$(timed "$profiltool" report -E 10 "$file") || not_measured "$name" profiltool || return
 	theirs=$(timed "$@" "$their_file") || not_measured "$name" "$their_name" || return
 	read -r seconds mib <<<"$ours"
 	ratio=$(calculate "(${theirs% *} / $their_size) / ($seconds / $size)")

@@ -129,19 +129,19 @@ fi
 
 # source_sum: of the samples of lines, less those of what is inlined there.
 source_sum() {
-	annotate --source "$@" | awk '/^ *[0-9]/ && !/  > / && $2 ~ /\./ { n += $1 } END { print n }'
+	annotate --source-only "$@" | awk '/^ *[0-9]/ && !/  > / && $2 ~ /\./ { n += $1 } END { print n }'
 }
 sum=$(annotate --json burn_sixty "$work/pie.pb.gz" |
 	python3 -c 'import json, sys; print(json.load(sys.stdin)["self"])')
-check "--source: the columns" grep -qxE 'samples +%  line  source' \
-	<(annotate --source burn_sixty "$work/pie.pb.gz")
+check "--source-only: the columns" grep -qxE 'samples +%  line  source' \
+	<(annotate --source-only burn_sixty "$work/pie.pb.gz")
 check "no sample less" test "$(source_sum burn_sixty "$work/pie.pb.gz")" = "$sum"
 check "none with --all either" test "$(source_sum -a burn_sixty "$work/pie.pb.gz")" = "$sum"
-check "the file is reported" grep -qxE " +$source" <(annotate -s burn_sixty "$work/pie.pb.gz")
-check "a program without lines" exits 1 "$profiltool" annotate --source burn_sixty "$work/fixed.pb.gz"
+check "the file is reported" grep -qxE " +$source" <(annotate --source-only burn_sixty "$work/pie.pb.gz")
+check "a program without lines" exits 1 "$profiltool" annotate --source-only burn_sixty "$work/fixed.pb.gz"
 check "a program without lines: reported" \
 	says "there are no source lines of burn_sixty: $work/fixed has no debug information"
-check "source and none" exits 2 "$profiltool" annotate --source --no-source burn_sixty "$work/pie.pb.gz"
+check "source and none" exits 2 "$profiltool" annotate --source-only --no-source burn_sixty "$work/pie.pb.gz"
 
 mkdir -p "$work/build/src" "$work/elsewhere/src"
 cat >"$work/build/src/inlined.c" <<'EOF_C'
@@ -178,9 +178,9 @@ check "inlined: recorded" exits 0 "$profiltool" record -q -g -F 999 -o "$work/in
 check "without a function, the busiest" json "j['function'] == 'work' and j['self'] > 50" \
 	<(annotate --json "$work/inlined.pb.gz")
 check "without a function, from an image without samples" exits 1 \
-	"$profiltool" annotate -p nothing "$work/inlined.pb.gz"
+	"$profiltool" annotate -d nothing "$work/inlined.pb.gz"
 check "what is inlined stands below its line" grep -qE '^ +[0-9]+ +[0-9]+ +[0-9.]+ +> mix at inlined.c:7  return value \* 3 \+ 1;$' \
-	<(annotate -s work "$work/inlined.pb.gz")
+	<(annotate --source-only work "$work/inlined.pb.gz")
 check "what is inlined stands below its line: before its instructions" \
 	grep -qE '^ +inlined.c:7 \(inlined mix\)  return value' \
 	<(annotate work "$work/inlined.pb.gz")
@@ -195,18 +195,18 @@ check "percent are of that" grep -qE '^ +0 +[0-9]+ +(9[0-9]|100)\.[0-9]+ +0x[0-9
 
 touch "$work/build/src/inlined.c"
 touch -d '1 hour ago' "$work/inlined"
-check "a source that has changed" exits 0 "$profiltool" annotate -s work "$work/inlined.pb.gz"
+check "a source that has changed" exits 0 "$profiltool" annotate --source-only work "$work/inlined.pb.gz"
 check "a source that has changed: reported" says "changed since the program was built: $work/build/src/inlined.c; line numbers may be wrong"
 mv "$work/build/src/inlined.c" "$work/elsewhere/src/inlined.c"
-check "a source that is gone" exits 0 "$profiltool" annotate -s work "$work/inlined.pb.gz"
+check "a source that is gone" exits 0 "$profiltool" annotate --source-only work "$work/inlined.pb.gz"
 check "a source that is gone: is reported, and what to do" says "source file not found: $work/build/src/inlined.c; --source-path"
 check "its lines have numbers all the same" grep -qE '^ +[0-9]+ +[0-9]+ +[0-9.]+ +13 +$' "$work/out"
 check "a source elsewhere" grep -q 'sink = mix(sink)' \
-	<(annotate -s --source-path "$work/elsewhere" work "$work/inlined.pb.gz")
+	<(annotate --source-only --source-path "$work/elsewhere" work "$work/inlined.pb.gz")
 check "nothing is missed" test -z "$(grep "not here" "$work/err")"
 mkfifo "$work/build/src/inlined.c"
 check "what is no file is not waited for" exits 0 timeout 20 \
-	"$profiltool" annotate -s work "$work/inlined.pb.gz"
+	"$profiltool" annotate --source-only work "$work/inlined.pb.gz"
 
 # --- Without the program: lines are in the file ---
 
@@ -258,13 +258,13 @@ check "by an address in it" diff <(annotate burn_ten "$work/fixed.pb.gz") \
 	<(annotate "0x$(printf %x $((0x$address + 1)))" "$work/fixed.pb.gz")
 check "a function without samples" exits 1 "$profiltool" annotate main "$work/fixed.pb.gz"
 check "a function without samples: reported" says "no sample is in main"
-check "a function of another image" exits 1 "$profiltool" annotate -p libc.so.6 burn_ten "$work/fixed.pb.gz"
-check "of this image" exits 0 "$profiltool" annotate -p fixed burn_ten "$work/fixed.pb.gz"
+check "a function of another image" exits 1 "$profiltool" annotate -d libc.so.6 burn_ten "$work/fixed.pb.gz"
+check "of this image" exits 0 "$profiltool" annotate -d fixed burn_ten "$work/fixed.pb.gz"
 check "no profile" exits 2 "$profiltool" annotate burn_ten
 check "nothing at all" exits 2 "$profiltool" annotate
 
 # In a stripped program that has no call frame information either, the busiest address.
-busiest=$("$profiltool" report --json --by address -p stripped "$work/stripped.pb.gz" 2>/dev/null |
+busiest=$("$profiltool" report --json --by address -d stripped "$work/stripped.pb.gz" 2>/dev/null |
 	python3 -c 'import json, sys; row = json.load(sys.stdin)["rows"][0]; print(row["address"], row["self"])')
 check "stripped: a name that does not exist" exits 1 "$profiltool" annotate burn_sixty "$work/stripped.pb.gz"
 check "stripped: by address, it begins there" grep -qE "^ +${busiest#* } +[0-9.]+ +${busiest% *} " \
@@ -307,7 +307,7 @@ check "the other, too" says "${twins[1]} in twins, "
 # Of this image: where the program has a twin, the dynamic loader has code, too, that may have a sample.
 for twin in "${twins[@]}"; do
 	check "either can be shown" json "j['start'] == '$twin' and j['self'] > 10" \
-		<(annotate --json -p twins "$twin" "$work/twins.pb.gz")
+		<(annotate --json -d twins "$twin" "$work/twins.pb.gz")
 done
 
 for i in {1..20}; do
@@ -375,7 +375,7 @@ fn=schedule
 EOF_CALLGRIND
 check "the kernel" exits 1 "$profiltool" annotate schedule "$work/kernel.cg"
 check "the kernel: is in no file" says "kernel code is in no file"
-check "the kernel: says what there is" says "profiltool report --by address -p '[kernel.kallsyms]'"
+check "the kernel: says what there is" says "profiltool report --by address -d '[kernel.kallsyms]'"
 
 # --- Several events, and a name that begins with "-": a file made by hand ---
 

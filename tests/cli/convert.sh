@@ -19,9 +19,9 @@ check "--help reports all formats" test "$(printf '%s\n' "${formats[@]}" | sort 
 
 shares=$progs/shares
 check "a program runs" start_ready "$shares" 2
-check "it is recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 1.5 -o "$work/a.pb.gz"
+check "it is recorded" exits 0 "$profiltool" -p "$pid" -F 999 -w 1.5 -o "$work/a.pb.gz"
 for format in "${formats[@]}"; do
-	check "recorded as $format" exits 0 "$profiltool" record -p "$pid" -F 999 -d 0.3 -q -n 1 \
+	check "recorded as $format" exits 0 "$profiltool" record -p "$pid" -F 999 -w 0.3 -q -E 1 \
 		-f "$format" -o "$work/recorded.$format"
 	check "recorded as $format: it is read again" \
 		grep -q burn_sixty \
@@ -218,7 +218,7 @@ alone() {
 check "it is ended while it writes" ended_while_writing
 check "the file is there, and no other" alone
 check "the file is there, and no other: it is whole" \
-	exits 0 "$profiltool" report -n 1 "$work/big.callgrind"
+	exits 0 "$profiltool" report -E 1 "$work/big.callgrind"
 
 cp "$profiltool" "$work/profiltool"
 chmod 755 "$work" "$work/profiltool"

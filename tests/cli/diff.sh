@@ -70,7 +70,7 @@ EOF_PYTHON
 check "by function, as the reports say" as_reports_say function
 check "by image, as the reports say" as_reports_say image
 check "a build is the same program wherever it lies" test \
-	"$(diff_of -i "$work/old.pb.gz" "$work/new.pb.gz" | grep -c '  shares$')" -eq 1
+	"$(diff_of --by-image "$work/old.pb.gz" "$work/new.pb.gz" | grep -c '  shares$')" -eq 1
 check "nothing has changed in the same file" test -z \
 	"$(diff_of "$work/old.pb.gz" "$work/old.pb.gz" | awk 'NR > 1 && ($5 != "0.00" || $6 != "0.00")')"
 
@@ -111,7 +111,7 @@ old   old%  new   new%    diff  range%  function   image
  10  10.00    0   0.00  -10.00  100.00  goes(int)  libx.so
  40  40.00   80  40.00    0.00    0.00  stays      libx.so
 EOF_TABLE
-check "its first rows" diff - <(diff_of -n 3 "$work/a.cg" "$work/b.cg" | tail -n 2) <<'EOF_TABLE'
+check "its first rows" diff - <(diff_of -E 3 "$work/a.cg" "$work/b.cg" | tail -n 2) <<'EOF_TABLE'
  10  10.00    0   0.00  -10.00  100.00  goes(int)  libx.so
 ... 1 more function
 EOF_TABLE
@@ -120,9 +120,9 @@ check "JSON" json "([j['old_samples'], j['new_samples'], j['by'], len(j['rows'])
 	'old': 50, 'old_percent': 50, 'new': 50, 'new_percent': 25, 'difference': -25,
 	'range_percent': 33.33})" <(diff_of --json "$work/a.cg" "$work/b.cg")
 check "its first rows" json "[r['name'] for r in j['rows']] == ['comes'] and j['left_out'] == 3" \
-	<(diff_of --json -n 1 "$work/a.cg" "$work/b.cg")
-check "one image alone" test "$(diff_of -p libx.so "$work/a.cg" "$work/b.cg" | wc -l)" -eq 5
-check "no such image" exits 1 "$profiltool" diff -p liby.so "$work/a.cg" "$work/b.cg"
+	<(diff_of --json -E 1 "$work/a.cg" "$work/b.cg")
+check "one image alone" test "$(diff_of -d libx.so "$work/a.cg" "$work/b.cg" | wc -l)" -eq 5
+check "no such image" exits 1 "$profiltool" diff -d liby.so "$work/a.cg" "$work/b.cg"
 printf 'events: cycles\nfn=f\n1 0\n' >"$work/empty.cg"
 check "against a profile without samples" diff - <(diff_of "$work/empty.cg" "$work/b.cg" | sed -n 2p) \
 	<<'EOF_TABLE'
@@ -153,7 +153,7 @@ old   old%  new   new%    diff  range%       p  function   image
   0   0.00    1   0.05   +0.05  100.00       ~  once       [unknown]
   2   0.20    5   0.25   +0.05   10.94  ~1.000  rare       [unknown]
 EOF_TABLE
-check "on a terminal" diff - <(NO_COLOR=1 terminal 80 "$profiltool" diff -s "$work/a.folded" "$work/b.folded") \
+check "on a terminal" diff - <(NO_COLOR=1 terminal 80 "$profiltool" diff --significant "$work/a.folded" "$work/b.folded") \
 	<<'EOF_TABLE'
 old   old%  new   new%    diff       p  function   image
   0   0.00  700  34.81  +34.81  <0.001  comes      [unknown]
@@ -173,9 +173,9 @@ check "JSON has it" json "([r.get('significant') for r in j['rows']] == [True] *
 check "counts that are no samples have none" test -z "$(diff_of "$work/a.cg" "$work/b.cg" | grep -w p)"
 check "nor are they significant" exits 1 "$profiltool" diff --significant "$work/a.cg" "$work/b.cg"
 check "nor are they significant: reported" says "counts no samples"
-check "the same program is the same" test "$(diff_of -s "$work/old.pb.gz" "$work/old.pb.gz" | head -n 2 | wc -l)" -eq 2
+check "the same program is the same" test "$(diff_of --significant "$work/old.pb.gz" "$work/old.pb.gz" | head -n 2 | wc -l)" -eq 2
 swapped() {
-	diff_of -s --json "$work/old.pb.gz" "$work/new.pb.gz" >"$work/swapped.json"
+	diff_of --significant --json "$work/old.pb.gz" "$work/new.pb.gz" >"$work/swapped.json"
 	json "{r['name'] for r in j['rows'][:2]} == {'burn_sixty', 'burn_thirty'}" "$work/swapped.json"
 }
 check "what was swapped is significant" swapped

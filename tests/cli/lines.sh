@@ -155,7 +155,7 @@ original=$work/clang-5 program clang-split names.cc clang++ -O2 -g -gsplit-dwarf
 # addr2line takes what the linker has left out, which then begins at 0, for what is there.
 left_out() {
 	python3 "$lines" profile "$work/left_out" left_out.prof &&
-		"$profiltool" report --by line -n 0 left_out.prof >left_out.txt &&
+		"$profiltool" report --by line -E 0 left_out.prof >left_out.txt &&
 		grep -q 'used\.c  *1 ' left_out.txt && ! grep dead left_out.txt
 }
 for version in 4 5; do

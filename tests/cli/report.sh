@@ -130,7 +130,7 @@ for line in run("nm", sys.argv[3]).splitlines():
 	if len(word) == 3:
 		symbols[word[2]] = int(word[0], 16)
 seen = 0
-for row in report("--by", "address", "-p", sys.argv[3], sys.argv[2]):
+for row in report("--by", "address", "-d", sys.argv[3], sys.argv[2]):
 	name, offset = row["function"].rsplit("+", 1)
 	if name in symbols:
 		assert symbols[name] + int(offset, 16) == int(row["address"], 16), row
@@ -163,26 +163,26 @@ done
 
 # --- Options ---
 
-check "-i is --by image" diff <(report -i "$work/pie.pb.gz") <(report --by image "$work/pie.pb.gz")
+check "--by-image is --by image" diff <(report --by-image "$work/pie.pb.gz") <(report --by image "$work/pie.pb.gz")
 check "functions are the default" diff <(report --by function "$work/pie.pb.gz") \
 	<(report "$work/pie.pb.gz")
 check "a line for each row, the header, and what is left out" \
-	test "$(report --by address -n 2 "$work/pie.pb.gz" | wc -l)" -eq 4
-check "as many as -n says, the rest is reported" \
+	test "$(report --by address -E 2 "$work/pie.pb.gz" | wc -l)" -eq 4
+check "as many as -E says, the rest is reported" \
 	grep -qE '^\.\.\. [0-9]+ more (image|addresse)s?, [0-9.]+ %$' \
-	<(report --by address -n 2 "$work/pie.pb.gz")
+	<(report --by address -E 2 "$work/pie.pb.gz")
 
 # Of one image: its rows alone, with their part of all samples.
 of_one_image() {
 	views "$@" <<'EOF_PYTHON'
 whole = json.loads(run(profiltool, "report", "--json", sys.argv[2]))["functions"]
-part = json.loads(run(profiltool, "report", "--json", "-p", sys.argv[3], sys.argv[2]))["functions"]
+part = json.loads(run(profiltool, "report", "--json", "-d", sys.argv[3], sys.argv[2]))["functions"]
 assert part and part == [row for row in whole if row["image"].endswith("/" + sys.argv[4])]
 EOF_PYTHON
 }
 check "of one image, by its path" of_one_image "$work/pie.pb.gz" "$work/pie" pie
 check "of one image, by its base name" of_one_image "$work/pie.pb.gz" pie pie
-check "of an image that does not exist" exits 1 "$profiltool" report -p nowhere "$work/pie.pb.gz"
+check "of an image that does not exist" exits 1 "$profiltool" report -d nowhere "$work/pie.pb.gz"
 check "of an image that does not exist: reported" says 'there is no image "nowhere"'
 
 check "a value by its type" grep -qE '^cpu/nanoseconds +% +cum% +samples +% +function +image$' \
@@ -196,7 +196,7 @@ check "no file" exits 2 "$profiltool" report
 # --- Several files ---
 
 samples() {
-	report -i --json "$@" | python3 -c '
+	report --by-image --json "$@" | python3 -c '
 import json, sys
 print(sum(row["self"] for row in json.load(sys.stdin)["rows"]))'
 }
@@ -205,7 +205,7 @@ ln "$work/pie.pb.gz" "$work/fixed.pb.gz" "$work/both"
 sum=$(($(samples "$work/pie.pb.gz") + $(samples "$work/fixed.pb.gz")))
 check "two files add up" test "$(samples "$work/pie.pb.gz" "$work/fixed.pb.gz")" -eq $sum
 check "the same as a directory" test "$(samples "$work/both")" -eq $sum
-check "both images are there" test "$(report -i "$work/both" | grep -c "/pie$\|/fixed$")" -eq 2
+check "both images are there" test "$(report --by-image "$work/both" | grep -c "/pie$\|/fixed$")" -eq 2
 
 # --- Several events, source lines: a file made by hand ---
 
@@ -261,7 +261,7 @@ for event in cycles imiss; do
 	sed "s/^\(event  *\)cpu-clock/\1$event/" "$data/dcpi/ok_basic.dcpi" >"$work/db/$event.dcpi"
 done
 check "DCPI: both events, as dcpiprof has them" \
-	diff - <(report -i "$work/db/cycles.dcpi" "$work/db/imiss.dcpi") <<'EOF_TABLE'
+	diff - <(report --by-image "$work/db/cycles.dcpi" "$work/db/imiss.dcpi") <<'EOF_TABLE'
 cycles       %    cum%  imiss       %  image
    109  100.00  100.00    109  100.00  /usr/local/bin/demo
 EOF_TABLE
@@ -281,8 +281,8 @@ done
 check "events that do not fit are left out" fits 50 function "$work/events.cg"
 check "events that do not fit are left out: not the first" \
 	grep -q cycles <(terminal 50 "$profiltool" report "$work/events.cg")
-check "hot rows are red" grep -q $'\x1b\[31m' <(terminal 100 "$profiltool" report -i "$work/pie.pb.gz")
-check "not with NO_COLOR" test -z "$(NO_COLOR=1 terminal 100 "$profiltool" report -i \
+check "hot rows are red" grep -q $'\x1b\[31m' <(terminal 100 "$profiltool" report --by-image "$work/pie.pb.gz")
+check "not with NO_COLOR" test -z "$(NO_COLOR=1 terminal 100 "$profiltool" report --by-image \
 	"$work/pie.pb.gz" | grep $'\x1b')"
 
 # --- Names from an attacker's hand ---
@@ -297,7 +297,7 @@ for by in function image address source line; do
 	check "by $by: JSON is whole" json "j['rows' if '$by' != 'function' else 'functions'][0]['self'] == 5" \
 		<(report --json --by "$by" "$work/hostile.cg")
 done
-check "nor in a message" exits 1 "$profiltool" report -p $'\x1b[31m' "$work/hostile.cg"
+check "nor in a message" exits 1 "$profiltool" report -d $'\x1b[31m' "$work/hostile.cg"
 check "nor in a message: made visible" says 'x1b[31m'
 
 # --- A program that was built again since ---
@@ -316,7 +316,7 @@ check "an image older than the profile: nothing is reported" test -z "$(grep cha
 
 strip -o "$work/bare" "$progs/shares"
 check "a program without names" start_ready "$work/bare" 2
-check "recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.5 -q -o "$work/bare.pb.gz"
+check "recorded" exits 0 "$profiltool" -p "$pid" -F 999 -w 0.5 -q -o "$work/bare.pb.gz"
 stop "$pid"
 check "reported" exits 0 "$profiltool" report "$work/bare.pb.gz"
 unnamed=$(sed -nE 's/.*bare: ([0-9]+) samples? .*without a name.*/\1/p' "$work/err")

@@ -48,27 +48,27 @@ sys.exit(not value)' "$expression" "$work/out" || {
 
 check "a table for each time" tables \
 	'len(t) == 3 and all(column(x, "function")[0] == "burn_sixty" for x in t)' \
-	top -p "$shares" --count 3 -d 0.3 -F 499
+	top -p "$shares" --tables 3 -d 0.3 -F 499
 check "the shares are those of the program" tables \
 	'is_share(0, .6) and is_share(1, .3)' \
-	top -p "$shares" --count 1 -d 1 -F 999
+	top -p "$shares" --tables 1 -d 1 -F 999
 check "each table counts its own time alone" tables \
 	'len(t) == 2 and max(sum(map(int, column(x, "samples"))) for x in t) <= 350' \
-	top -p "$shares" --count 2 -d 0.5 -F 499
+	top -p "$shares" --tables 2 -d 0.5 -F 499
 check "rows are left out and reported" tables \
 	'len(t[0]) == 3 and t[0][2][0] == "..." and t[0][2][2:4] == ["more", "functions,"]' \
-	top -p "$shares" --count 1 -d 1 -F 1999 -n 1 --user
+	top -p "$shares" --tables 1 -d 1 -F 1999 -E 1 --user
 check "by thread" tables 't[0][0][3:] == ["pid", "tid", "name"] and t[0][1][4:] == ["'"$burner"'", "shares"]' \
-	top -p "$shares" --count 1 -d 0.3 --by thread
+	top -p "$shares" --tables 1 -d 0.3 --by thread
 check "sorted by name" tables 'column(t[0], "function") == sorted(column(t[0], "function"))' \
-	top -p "$shares" --count 1 -d 0.5 --sort name
+	top -p "$shares" --tables 1 -d 0.5 --sort name
 check "one thread" tables 'column(t[0], "function")[0] == "burn_sixty"' \
-	top -t "$burner" --count 1 -d 1 -F 1999
+	top -t "$burner" --tables 1 -d 1 -F 1999
 check "the whole machine is the default" tables '"burn_sixty" in column(t[0], "function")' \
-	top --count 1 -d 1
+	top --tables 1 -d 1
 
 json_lines() {
-	exits 0 top -p "$shares" --json --count 2 -d 0.5 -F 499 -n 1 && python3 -c '
+	exits 0 top -p "$shares" --json --tables 2 -d 0.5 -F 499 -E 1 && python3 -c '
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
 assert len(lines) == 2, lines
@@ -83,7 +83,7 @@ check "a line of JSON for each time" json_lines
 start_ready "$progs/spread" 1000000 1 0
 check "many samples: it begins anew, and goes on" tables \
 	'len(t) == 8 and all(float(x[1][1]) < 5 for x in t)' \
-	top -p "$pid" -F 10000 --count 8 -d 0.5 -n 1
+	top -p "$pid" -F 10000 --tables 8 -d 0.5 -E 1
 check "many samples: it begins anew, and goes on: nothing is lost" grep -q ' 0 lost' "$work/out"
 stop "$pid"
 
@@ -112,16 +112,16 @@ stop "$watcher"
 
 start "$work/$hostile" 1 0.5
 check "a target that ends: what was asked for is incomplete" exits 3 \
-	top -p "$pid" --count 1000 -d 0.2
+	top -p "$pid" --tables 1000 -d 0.2
 check "a target that ends: what was asked for is incomplete: reported" says "has ended"
 check "hostile names are made visible" \
 	grep -qF $'h\\x1b[2J\xc3\xa9' "$work/out"
 start "$progs/shares" 1 0.5
-check "a target that ends, without --count" exits 0 top -p "$pid" -d 0.2
+check "a target that ends, without --tables" exits 0 top -p "$pid" -d 0.2
 start sleep 100
-check "no samples" exits 4 top -p "$pid" --count 2 -d 0.1
-check "no such process" exits 1 top -p 999999999 --count 1
-check "two kinds of target" exits 2 top -p 1 -a --count 1
+check "no samples" exits 4 top -p "$pid" --tables 2 -d 0.1
+check "no such process" exits 1 top -p 999999999 --tables 1
+check "two kinds of target" exits 2 top -p 1 -a --tables 1
 check "no file is taken" exits 2 top "$work/x.pb.gz"
 check "a delay of nothing" exits 2 top -d 0
 check "no such order" exits 2 top --sort size
@@ -355,7 +355,7 @@ run_top -p "$shares" -d 0.2
 check "a VT100 will do" shows burn_ten
 check "q ends that" key q 'status 0'
 environment=TERM=dumb
-run_top -p "$shares" -F 999 -d 0.2 --count 2
+run_top -p "$shares" -F 999 -d 0.2 --tables 2
 check "a dumb terminal gets tables" shows 'status 0'
 check "in lines" shows_now '^samples +%'
 

@@ -101,7 +101,7 @@ check "the busiest rows stay with -n" prints 'total%   self%  function, what it 
                 | main
  94.00          | ` ... 1 more
   6.00          ` ... 2 more
-... 14 more' report --tree -n 2 --percent 0 "$server"
+... 14 more' report --tree -E 2 --percent 0 "$server"
 
 # --- Tables ---
 
@@ -119,7 +119,7 @@ check "a table without what is below --percent" prints 'self  self%  total  tota
 ... 11 more functions, 15.00 %' report --percent 10 "$server"
 check "the first rows of these" prints 'self  self%  total  total%  function  image
  430  43.00    630   63.00  scan      [unknown]
-... 13 more functions, 57.00 %' report --percent 10 -n 1 "$server"
+... 13 more functions, 57.00 %' report --percent 10 -E 1 "$server"
 
 # --- Chosen samples ---
 
@@ -188,7 +188,7 @@ EOF_PYTHON
 }
 check "JSON has the sums of the stacks" json_sums
 left_out() {
-	report --json -n 2 "$server" >"$work/out" && json '(len(j["functions"]) == 2 and
+	report --json -E 2 "$server" >"$work/out" && json '(len(j["functions"]) == 2 and
 		j["left_out"] == {"rows": 12, "self": 350})' "$work/out"
 }
 check "JSON reports what -n leaves out" left_out
@@ -250,7 +250,7 @@ check "calls in circles have more than all: nothing is left" json \
 
 recorded_tree() {
 	start_ready "$progs/chains" set
-	exits 0 "$profiltool" record -g -F 999 -d 0.4 -o "$work/set.pb.gz" -p "$pid"
+	exits 0 "$profiltool" record -g -F 999 -w 0.4 -o "$work/set.pb.gz" -p "$pid"
 	stop "$pid"
 	report --json --tree --percent 0 --focus '^inner$' "$work/set.pb.gz" >"$work/out" &&
 		python3 - "$work/out" <<'EOF_PYTHON'

@@ -90,7 +90,7 @@ check "a thread: all reach the start" reach_start thread 100
 # --- What comes while recording ---
 
 # A command, its child by fork, and what that executes. Meanwhile the loader works, and the kernel.
-record family -d 20 "$work/chains" child 300
+record family -w 20 "$work/chains" child 300
 check "a command: its own chain" chains_are family 30 70 "$from_start;parent;inner(;.*)?"
 check "its child, which calls exec: the other chains" chains_are family 30 70 "$from_start;$sets(;.*)?"
 check "a command and its child: they reach the start" reach_start family 99
@@ -115,7 +115,7 @@ FUNCTION generation(int more)
 int main(void) { alarm(100); signal(SIGPROF, end); generation(3); }
 EOF
 gcc "${flags[@]}" forks.c -o forks 2>/dev/null
-record forks -d 20 "$work/forks"
+record forks -w 20 "$work/forks"
 for depth in 1 2 3 4; do
 	check "forked $((depth - 1)) times, and no exec: its chain" chains_are forks 15 40 \
 		"$from_start;(generation;){$depth}inner(;.*)?"
@@ -161,7 +161,7 @@ int main(void) { outer(); return 0; }
 EOF
 gcc "${flags[@]}" short.c -o short
 # shellcheck disable=SC2016 # for that shell
-record short -F 4999 -d 60 sh -c 'i=0; while [ $i -lt 200 ]; do ./short; i=$((i + 1)); done'
+record short -F 4999 -w 60 sh -c 'i=0; while [ $i -lt 200 ]; do ./short; i=$((i + 1)); done'
 check "200 short programs: they reach the start" reach_start short 95 500
 check "200 short programs: the account is exact" recorded whole short.json
 grep ';inner' short.folded >inner.folded
@@ -407,9 +407,9 @@ check "flamegraph: a note" grep -qE "[1-9][0-9.]* % of the user stacks reach the
 check "flamegraph: no note where all do" [ "$(grep -c "user stacks" set.html)" = 0 ]
 
 start_ready ./chains set
-"$profiltool" top -g -p "$pid" -F 999 -d 0.3 --plain --count 1 >top.out 2>top.err
+"$profiltool" top -g -p "$pid" -F 999 -d 0.3 --plain --tables 1 >top.out 2>top.err
 check "top -g: callers have totals" grep -qE "^ +0 +0\.00 +100\.00 .* _start +chains$" top.out
-"$profiltool" top --call-graph=cfi -p "$pid" -F 999 -d 0.3 --json --count 1 >top.json 2>top.err
+"$profiltool" top --call-graph=cfi -p "$pid" -F 999 -d 0.3 --json --tables 1 >top.json 2>top.err
 check "top --json: from the start on" json \
 	'[r["total_percent"] for r in j["rows"] if r["name"] == "_start"] == [100]' top.json
 stop "$pid"
