@@ -129,7 +129,7 @@ focused() {
    0   0.00     30    3.00  flush         [unknown]
    0   0.00     30    3.00  start_thread  [unknown]' \
 		report --focus '^sc.n$' --ignore 'serve|x' "$server" &&
-		says "profiltool: 3.00 % of the samples are left by --focus ^sc.n$ --ignore serve|x"
+		says "profiltool: --focus ^sc.n$ --ignore serve|x keeps 3.00 % of the samples"
 }
 check "--focus and --ignore, with percentages of all" focused
 check "a focused tree" prints 'total%   self%  function, what it calls below
@@ -144,7 +144,7 @@ check "columns stay when chosen samples have no stack" prints \
    5   0.50      5    0.50  main      [unknown]' report --ignore 'start' "$server"
 none() {
 	exits 4 "$profiltool" report --json --focus nothing "$server" &&
-		says "0.00 % of the samples are left by --focus nothing" &&
+		says "--focus nothing keeps 0.00 % of the samples" &&
 		json 'j["functions"] == []' "$work/out"
 }
 check "no sample that matches" none

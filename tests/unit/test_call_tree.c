@@ -178,16 +178,16 @@ static void test_folding(void **state)
 
 static void test_share_of_filtered(void **state)
 {
+	uint64_t removed = 80;
+	const struct profile_filtered filtered = { .values = &removed };
 	struct profile *p = new_profile();
 
 	(void)state;
 	add(p, "main a", 9);
 	add(p, "main b", 11);
-	p->filtered = calloc(1, sizeof(*p->filtered));
-	assert_non_null(p->filtered);
-	p->filtered[0] = 80;
-	assert_string_equal(tree(p, &(struct call_tree_options){ .min_share = 0.1 }),
-			    "- 20 0 (main 20 0 (b 11 11 +1))");
+	assert_string_equal(
+		tree(p, &(struct call_tree_options){ .min_share = 0.1, .filtered = &filtered }),
+		"- 20 0 (main 20 0 (b 11 11 +1))");
 	profile_free(p);
 }
 

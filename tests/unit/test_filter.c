@@ -79,16 +79,18 @@ static uint64_t kept(const char *focus, const char *ignore)
 	const struct profile_filter filter = { focus, ignore };
 	struct profile *p = make_profile();
 	uint64_t sum = 0;
+	struct profile_filtered filtered = { 0 };
 	struct error e;
 
-	assert_int_equal(profile_filter(p, &filter, &e), 0);
+	assert_int_equal(profile_filter(p, &filter, &filtered, &e), 0);
 	for (size_t i = 0; i < p->sample_count; i++) {
 		assert_int_equal(p->values[2 * i + 1], 10 * p->values[2 * i]);
 		if (p->values[2 * i] > 0)
 			sum += p->values[2 * i];
 	}
-	assert_int_equal(sum + profile_filtered(p, 0), 15);
-	assert_int_equal(10 * sum + profile_filtered(p, 1), 150);
+	assert_int_equal(sum + profile_filtered_sum(&filtered, 0), 15);
+	assert_int_equal(10 * sum + profile_filtered_sum(&filtered, 1), 150);
+	profile_filtered_free(&filtered);
 	profile_free(p);
 	return sum;
 }
@@ -107,20 +109,22 @@ static void test_patterns(void **state)
 	assert_int_equal(kept(NULL, "main"), 0);
 }
 
-static void test_total_stays(void **state)
+static void test_sum_stays(void **state)
 {
 	const struct profile_filter filter = { .focus = "inner" }, again = { .focus = "work" };
 	struct profile *p = make_profile();
+	struct profile_filtered filtered = { 0 };
 	struct error e;
 
 	(void)state;
 	p->values[8] = 0;
 	assert_int_equal(profile_total(p), 15);
-	assert_int_equal(profile_filter(p, &filter, &e), 0);
+	assert_int_equal(profile_filter(p, &filter, &filtered, &e), 0);
 	assert_int_equal(p->sample_count, 1);
-	assert_int_equal(profile_total(p), 15);
-	assert_int_equal(profile_filter(p, &again, &e), 0);
-	assert_int_equal(profile_total(p), 15);
+	assert_int_equal(profile_total(p) + profile_filtered_sum(&filtered, 0), 15);
+	assert_int_equal(profile_filter(p, &again, &filtered, &e), 0);
+	assert_int_equal(profile_total(p) + profile_filtered_sum(&filtered, 0), 15);
+	profile_filtered_free(&filtered);
 	profile_free(p);
 }
 
@@ -129,13 +133,15 @@ static void test_arcs_go(void **state)
 	const struct profile_filter filter = { .focus = "main" };
 	struct profile *p = make_profile();
 	struct profile_arc arc = { .from = 0, .to = 1, .count = 3 };
+	struct profile_filtered filtered = { 0 };
 	struct error e;
 
 	(void)state;
 	assert_int_equal(profile_add_arc(p, &arc, NULL), 0);
-	assert_int_equal(profile_filter(p, &filter, &e), 0);
+	assert_int_equal(profile_filter(p, &filter, &filtered, &e), 0);
 	assert_int_equal(p->arc_count, 0);
-	assert_true(p->filtered_calls);
+	assert_true(filtered.calls);
+	profile_filtered_free(&filtered);
 	profile_free(p);
 }
 
@@ -149,11 +155,12 @@ static void test_hostile(void **state)
 	const struct profile_filter slow = { .focus = "(a|aa)*c", .ignore = "end$" };
 	struct profile *p = make_profile();
 	char *name = malloc(SIZE + 1);
+	struct profile_filtered filtered = { 0 };
 	struct error e;
 
 	(void)state;
 	assert_non_null(name);
-	assert_int_equal(profile_filter(p, &back, &e), -EINVAL);
+	assert_int_equal(profile_filter(p, &back, &filtered, &e), -EINVAL);
 	assert_int_equal(e.kind, ERROR_USAGE);
 	assert_non_null(strstr(e.what, "has a back-reference"));
 	assert_int_equal(p->sample_count, 5);
@@ -163,15 +170,17 @@ static void test_hostile(void **state)
 	memset(name, 'a', SIZE);
 	memcpy(name + SIZE - 4, "cend", 5);
 	add_sample(p, add_pc(p, 7, name, NULL), 0, 32);
-	assert_int_equal(profile_filter(p, &slow, &e), 0);
+	assert_int_equal(profile_filter(p, &slow, &filtered, &e), 0);
 	assert_int_equal(p->sample_count, 0);
+	profile_filtered_free(&filtered);
 	profile_free(p);
 
 	p = make_profile();
 	name[4095] = 'c';
 	add_sample(p, add_pc(p, 7, name, NULL), 0, 32);
-	assert_int_equal(profile_filter(p, &slow, &e), 0);
+	assert_int_equal(profile_filter(p, &slow, &filtered, &e), 0);
 	assert_int_equal(p->sample_count, 1);
+	profile_filtered_free(&filtered);
 	profile_free(p);
 	free(name);
 }
@@ -180,23 +189,25 @@ static void test_no_pattern(void **state)
 {
 	const struct profile_filter focus = { .focus = "a(b" }, ignore = { "main", "[z-a]" };
 	struct profile *p = make_profile();
+	struct profile_filtered filtered = { 0 };
 	struct error e;
 
 	(void)state;
-	assert_int_equal(profile_filter(p, &focus, &e), -EINVAL);
+	assert_int_equal(profile_filter(p, &focus, &filtered, &e), -EINVAL);
 	assert_int_equal(e.kind, ERROR_USAGE);
 	assert_non_null(strstr(e.what, "'a(b' is no regular expression: "));
 	assert_non_null(strstr(e.mend, "regex(7)"));
-	assert_int_equal(profile_filter(p, &ignore, &e), -EINVAL);
+	assert_int_equal(profile_filter(p, &ignore, &filtered, &e), -EINVAL);
 	assert_int_equal(p->sample_count, 5);
-	assert_int_equal(profile_filtered(p, 0), 0);
+	assert_int_equal(profile_filtered_sum(&filtered, 0), 0);
+	profile_filtered_free(&filtered);
 	profile_free(p);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_patterns), cmocka_unit_test(test_total_stays),
+		cmocka_unit_test(test_patterns), cmocka_unit_test(test_sum_stays),
 		cmocka_unit_test(test_arcs_go),	 cmocka_unit_test(test_no_pattern),
 		cmocka_unit_test(test_hostile),
 	};

@@ -112,20 +112,21 @@ static bool has_match(const struct profile *p, const struct profile_sample *s, c
 	return false;
 }
 
-static void count_filtered(struct profile *p, size_t sample)
+static void count_filtered(const struct profile *p, size_t sample, struct profile_filtered *f)
 {
 	enum profile_stacks stacks = profile_sample_stacks(p, &p->samples[sample]);
 	const int64_t *values = p->values + sample * p->value_type_count;
 
-	if (stacks > p->filtered_stacks)
-		p->filtered_stacks = stacks;
+	if (stacks > f->stacks)
+		f->stacks = stacks;
 	for (size_t i = 0; i < p->value_type_count; i++)
 		if (values[i] > 0)
-			add_u64(&p->filtered[i], values[i]);
+			add_u64(&f->values[i], values[i]);
 }
 
 /* focus, ignore: locations; NULL: no such pattern. */
-static void take_away(struct profile *p, const bool *focus, const bool *ignore)
+static void remove_samples(struct profile *p, const bool *focus, const bool *ignore,
+			   struct profile_filtered *filtered)
 {
 	size_t kept = 0, width = p->value_type_count;
 
@@ -133,7 +134,7 @@ static void take_away(struct profile *p, const bool *focus, const bool *ignore)
 		const struct profile_sample *s = &p->samples[i];
 
 		if ((focus && !has_match(p, s, focus)) || (ignore && has_match(p, s, ignore))) {
-			count_filtered(p, i);
+			count_filtered(p, i, filtered);
 			continue;
 		}
 		p->samples[kept] = *s;
@@ -142,28 +143,48 @@ static void take_away(struct profile *p, const bool *focus, const bool *ignore)
 	}
 	p->sample_count = kept;
 	for (size_t i = 0; i < p->arc_count; i++)
-		p->filtered_calls |= p->arcs[i].kind == PROFILE_CALL;
+		filtered->calls |= p->arcs[i].kind == PROFILE_CALL;
 	p->arc_count = 0;
 	index_free(&p->sample_index);
 	index_free(&p->arc_index);
 }
 
-int profile_filter(struct profile *p, const struct profile_filter *filter, struct error *e)
+int profile_filter(struct profile *p, const struct profile_filter *filter,
+		   struct profile_filtered *filtered, struct error *e)
 {
 	bool *focus, *ignore = NULL;
 	int err;
 
 	if (!filter->focus && !filter->ignore)
 		return 0;
-	if (!p->filtered)
-		p->filtered = calloc(p->value_type_count + 1, sizeof(*p->filtered));
-	if (!p->filtered)
+	if (!filtered->values)
+		filtered->values = calloc(p->value_type_count + 1, sizeof(*filtered->values));
+	if (!filtered->values)
 		return error_no_memory(e);
 	err = match_locations(p, filter->focus, &focus, e);
 	err = err ?: match_locations(p, filter->ignore, &ignore, e);
 	if (!err)
-		take_away(p, focus, ignore);
+		remove_samples(p, focus, ignore, filtered);
 	free(focus);
 	free(ignore);
 	return err;
+}
+
+void profile_filtered_free(struct profile_filtered *filtered)
+{
+	free(filtered->values);
+	*filtered = (struct profile_filtered){ 0 };
+}
+
+uint64_t profile_filtered_sum(const struct profile_filtered *filtered, size_t value)
+{
+	return filtered && filtered->values ? filtered->values[value] : 0;
+}
+
+enum profile_stacks profile_stacks_unfiltered(const struct profile *p,
+					      const struct profile_filtered *filtered)
+{
+	enum profile_stacks stacks = profile_stacks(p);
+
+	return filtered && filtered->stacks > stacks ? filtered->stacks : stacks;
 }

@@ -14,12 +14,31 @@ struct profile_filter {
 };
 
 /*
- * Takes the samples that are not meant away from a profile, and all arcs: no profile or sample may
- * be added to it after that. profile_total() still counts them, so that percentages stay those of
- * all samples. A frame is matched by its functions' names, those of inlined ones included, and by
- * its image's path where it has none. Returns 0, or a negative errno with e set: -EINVAL for a
- * pattern that is none (ERROR_USAGE); the profile is then as it was.
+ * What was removed from a profile, so that percentages can stay those of all samples.
+ * Zero-initialised: nothing.
  */
-int profile_filter(struct profile *p, const struct profile_filter *filter, struct error *e);
+struct profile_filtered {
+	uint64_t *values;	    /* the sum of each value above 0; NULL: nothing was removed */
+	enum profile_stacks stacks; /* the deepest of the removed samples */
+	bool calls;		    /* counted calls were removed, too */
+};
+
+/*
+ * Removes the samples that the filter does not keep from a profile, and all arcs: no profile or
+ * sample may be added to it after that. Adds what it removes to *filtered, which the caller frees
+ * with profile_filtered_free(). A frame is matched by its functions' names, those of inlined ones
+ * included, and by its image's path where it has none. Returns 0, or a negative errno with e set:
+ * -EINVAL for an invalid pattern (ERROR_USAGE); the profile is then as it was.
+ */
+int profile_filter(struct profile *p, const struct profile_filter *filter,
+		   struct profile_filtered *filtered, struct error *e);
+void profile_filtered_free(struct profile_filtered *filtered);
+
+/* What was removed of a value; filtered may be NULL. */
+uint64_t profile_filtered_sum(const struct profile_filtered *filtered, size_t value);
+
+/* What stacks the profile had before; filtered may be NULL. */
+enum profile_stacks profile_stacks_unfiltered(const struct profile *p,
+					      const struct profile_filtered *filtered);
 
 #endif

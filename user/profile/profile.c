@@ -54,7 +54,6 @@ void profile_free(struct profile *p)
 	free(p->frames);
 	free(p->samples);
 	free(p->values);
-	free(p->filtered);
 	free(p->arcs);
 	free(p->arc_values);
 	free(p->comments);
@@ -701,11 +700,6 @@ size_t profile_count_value(const struct profile *p)
 	return 0;
 }
 
-uint64_t profile_filtered(const struct profile *p, size_t value)
-{
-	return p->filtered ? p->filtered[value] : 0;
-}
-
 enum profile_stacks profile_sample_stacks(const struct profile *p, const struct profile_sample *s)
 {
 	if (s->depth > 1)
@@ -717,7 +711,7 @@ enum profile_stacks profile_sample_stacks(const struct profile *p, const struct 
 
 enum profile_stacks profile_stacks(const struct profile *p)
 {
-	enum profile_stacks deepest = p->filtered_stacks;
+	enum profile_stacks deepest = PROFILE_NO_STACKS;
 
 	for (size_t i = 0; i < p->sample_count && deepest != PROFILE_CALL_STACKS; i++) {
 		enum profile_stacks stacks = profile_sample_stacks(p, &p->samples[i]);
@@ -730,7 +724,7 @@ enum profile_stacks profile_stacks(const struct profile *p)
 uint64_t profile_total(const struct profile *p)
 {
 	size_t value = profile_count_value(p);
-	__int128 total = profile_filtered(p, value);
+	__int128 total = 0;
 
 	for (size_t i = 0; i < p->sample_count; i++)
 		total += p->values[i * p->value_type_count + value];

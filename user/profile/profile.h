@@ -244,10 +244,6 @@ struct profile {
 	size_t sample_count, sample_room;
 	int64_t *values;   /* sample i's are values[i * value_type_count .. + value_type_count] */
 	size_t value_room; /* in samples' worth of value_type_count */
-	/* Of each value, what profile_filter() took away, if it was above 0; NULL: nothing. */
-	uint64_t *filtered;
-	enum profile_stacks filtered_stacks; /* the deepest of the samples that it took away */
-	bool filtered_calls;		     /* it took calls away that were counted */
 	struct profile_arc *arcs;
 	size_t arc_count, arc_room;
 	int64_t *
@@ -363,13 +359,10 @@ size_t profile_count_value(const struct profile *p);
 /* Chooses it by its type. Returns 0, or -ENOENT when no value is of this type. */
 int profile_choose_value(struct profile *p, const char *type);
 
-/* Sum of that value over all samples, those filtered too, 0 at least; saturates. */
+/* Sum of that value over all samples, 0 at least; saturates. */
 uint64_t profile_total(const struct profile *p);
 
-/* What profile_filter() took away of a value. */
-uint64_t profile_filtered(const struct profile *p, size_t value);
-
-/* What stacks the samples have, those filtered too; and one of them. */
+/* What stacks the samples have; and one of them. */
 enum profile_stacks profile_stacks(const struct profile *p);
 enum profile_stacks profile_sample_stacks(const struct profile *p, const struct profile_sample *s);
 

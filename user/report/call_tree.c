@@ -240,7 +240,8 @@ static void add_profile(struct builder *b, const struct profile *p, uint32_t col
 	struct call_tree *t = b->t;
 	size_t value = profile_count_value(p);
 
-	t->samples[column] = profile_filtered(p, value);
+	t->samples[column] =
+		profile_filtered_sum(b->o->filtered ? &b->o->filtered[column] : NULL, value);
 	for (size_t i = 0; i < p->sample_count; i++) {
 		int64_t count = p->values[i * p->value_type_count + value];
 		struct stack s = stack_of(b, p, &p->samples[i]);

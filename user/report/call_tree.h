@@ -77,6 +77,7 @@ struct call_tree_options {
 	const char *image; /* that holds the function: its path or base name; NULL: any */
 	/* Nodes with less than this share of all samples in every column are folded; 0: none. */
 	double min_share;
+	const struct profile_filtered *filtered; /* of each profile; NULL: of none */
 };
 
 /*

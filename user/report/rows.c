@@ -87,7 +87,7 @@ static int exclude_unwanted(struct collector *c, struct callgraph_places *places
 static int count_code(struct collector *c)
 {
 	struct callgraph_places places = { 0 };
-	enum profile_stacks stacks = profile_stacks(c->p);
+	enum profile_stacks stacks = profile_stacks_unfiltered(c->p, c->o->filtered);
 	int err = callgraph_place(&c->r->graph, c->p, &places);
 
 	err = err ?: exclude_unwanted(c, &places);
@@ -234,7 +234,7 @@ static int add_values(struct collector *c)
 	if (!err)
 		err = c->r->view->fields & ROW_COMM ? count_labels(c) : count_code(c);
 	for (size_t i = 0; i < c->count; i++) {
-		columns[i].samples = profile_filtered(c->p, c->values[i]);
+		columns[i].samples = profile_filtered_sum(c->o->filtered, c->values[i]);
 		add_u64(&columns[i].samples, c->r->graph.samples[c->column + i]);
 	}
 	return err;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "profile/callgraph.h"
+#include "profile/filter.h"
 #include "profile/profile.h"
 #include "report/row_view.h"
 #include "symbol/symbol.h"
@@ -58,7 +59,8 @@ struct rows_options {
 	/* Only samples of this process (PID and generation) or thread; 0: all. */
 	uint32_t pid, generation, tid;
 	const char *comm; /* only samples of threads with this name; NULL: of all */
-	const struct symbol_extent *extents; /* of the function at each location; or NULL */
+	const struct profile_filtered *filtered; /* what percentages count besides; or NULL */
+	const struct symbol_extent *extents;	 /* of the function at each location; or NULL */
 	bool base_names; /* for several runs: names alone identify images, processes, threads */
 	bool by_total;	 /* order rows by total, then self */
 };

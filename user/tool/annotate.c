@@ -81,7 +81,7 @@ static int annotate(char *const *paths, int count, struct annotate_options *o, s
 		return err;
 	err = tool_choose_value(p, o->value, e);
 	if (!err && tool_has_no_samples(p)) {
-		o->code = tool_no_samples(p, paths, count);
+		o->code = tool_no_samples(p, NULL, paths, count);
 	} else {
 		err = err ?: print(p, o, e);
 		o->code = tool_done(p);

@@ -303,12 +303,13 @@ int tool_write(const struct profile *p, const struct format *format,
 
 bool tool_has_no_samples(const struct profile *p)
 {
-	return profile_total(p) == profile_filtered(p, profile_count_value(p));
+	return !profile_total(p);
 }
 
-int tool_no_samples(const struct profile *p, char *const *paths, int count)
+int tool_no_samples(const struct profile *p, const struct profile_filtered *filtered,
+		    char *const *paths, int count)
 {
-	if (profile_total(p))
+	if (profile_filtered_sum(filtered, profile_count_value(p)))
 		return EXIT_NO_SAMPLES;
 	if (count == 1)
 		tool_warn("%s has no samples", tool_input_name(paths[0]));

@@ -11,18 +11,18 @@ static void describe(const struct profile_filter *f, char *text, size_t size)
 		 f->focus && f->ignore ? " " : "", f->ignore ? "--ignore " : "", f->ignore ?: "");
 }
 
-int tool_filter(struct profile *p, const struct profile_filter *filter, struct error *e)
+int tool_filter(struct profile *p, const struct profile_filter *filter,
+		struct profile_filtered *filtered, struct error *e)
 {
-	size_t value = profile_count_value(p);
 	uint64_t all = profile_total(p);
 	char percent[TEXT_PERCENT_SIZE], what[512];
-	int err = profile_filter(p, filter, e);
+	int err = profile_filter(p, filter, filtered, e);
 
 	if (err || (!filter->focus && !filter->ignore))
 		return err;
 	describe(filter, what, sizeof(what));
-	text_percent(percent, all - profile_filtered(p, value), all);
-	tool_warn("%s %% of the samples are left by %s", percent, what);
+	text_percent(percent, profile_total(p), all);
+	tool_warn("%s keeps %s %% of the samples", what, percent);
 	return 0;
 }
 

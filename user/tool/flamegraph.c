@@ -99,7 +99,8 @@ static const struct option_spec options[] = {
 
 struct graph {
 	struct profile *p;
-	struct profile *earlier; /* NULL: none */
+	struct profile *earlier;	     /* NULL: none */
+	struct profile_filtered filtered[2]; /* of both */
 	struct flame_graph_options options;
 };
 
@@ -117,12 +118,12 @@ static int read_graph(struct graph *g, char *const *paths, int count,
 	char *earlier = o->earlier;
 	int err = read_side(paths, count, o, &g->p, e);
 
-	err = err ?: tool_filter(g->p, &o->filter, e);
+	err = err ?: tool_filter(g->p, &o->filter, &g->filtered[0], e);
 	if (err || !earlier)
 		return err;
 	err = read_side(&earlier, 1, o, &g->earlier, e);
 	/* There, none may be left: what is new was not in it. */
-	return err ?: profile_filter(g->earlier, &o->filter, e);
+	return err ?: profile_filter(g->earlier, &o->filter, &g->filtered[1], e);
 }
 
 static bool has_processes(const struct profile *p)
@@ -218,6 +219,7 @@ static int check_output(char *const *paths, int count, const struct flamegraph_o
 static int flamegraph(char *const *paths, int count, const struct flamegraph_options *o)
 {
 	struct graph g = { 0 };
+	enum profile_stacks stacks;
 	char title[1024];
 	struct error e;
 	int code;
@@ -236,12 +238,16 @@ static int flamegraph(char *const *paths, int count, const struct flamegraph_opt
 			.tree.roots = roots_of(o, &g),
 			.tree.inverted = o->inverted,
 			.tree.min_share = o->percent / 100,
+			.tree.filtered = g.filtered,
 		};
-		if (profile_stacks(g.p) != PROFILE_CALL_STACKS)
+		stacks = profile_stacks_unfiltered(g.p, &g.filtered[0]);
+		if (stacks != PROFILE_CALL_STACKS)
 			tool_warn("%s has no call stacks%s: record with -g", paths[0],
-				  profile_stacks(g.p) ? " but of inlined functions" : "");
+				  stacks ? " but of inlined functions" : "");
 		code = draw(&g, o, &e) ? tool_fail(&e) : tool_done(g.p);
 	}
+	profile_filtered_free(&g.filtered[0]);
+	profile_filtered_free(&g.filtered[1]);
 	profile_free(g.p);
 	profile_free(g.earlier);
 	return code;

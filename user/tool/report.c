@@ -15,6 +15,7 @@ struct report_options {
 	struct tool_view view;
 	struct tool_reading reading;
 	struct profile_filter filter;
+	struct profile_filtered filtered;
 	bool tree, quiet, for_perf;
 	const char *callers, *callees; /* functions */
 	int code;		       /* the command's */
@@ -119,6 +120,7 @@ static int print_tree(const struct profile *p, const struct report_options *o, s
 		.callers = o->callers,
 		.percent = o->view.percent < 0 ? TREE_PERCENT : o->view.percent,
 		.limit = o->view.limit < 0 ? 0 : o->view.limit,
+		.filtered = &o->filtered,
 	};
 	struct call_view v;
 	int err = call_view_make(&v, p, &what, e);
@@ -172,10 +174,12 @@ static int report(char *const *paths, int count, struct report_options *o, struc
 	err = tool_choose_value(p, o->view.value, e);
 	if (!err && !tool_has_image(p, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, e);
-	err = err ?: tool_filter(p, &o->filter, e);
+	err = err ?: tool_filter(p, &o->filter, &o->filtered, e);
 	err = err ?: print(p, count > 1 ? name : tool_input_name(paths[0]), o, e);
 	if (!err)
-		o->code = is_empty(p, o) ? tool_no_samples(p, paths, count) : tool_done(p);
+		o->code = is_empty(p, o) ? tool_no_samples(p, &o->filtered, paths, count)
+					 : tool_done(p);
+	profile_filtered_free(&o->filtered);
 	profile_free(p);
 	return err;
 }
@@ -218,6 +222,7 @@ static int run(int argc, char **argv)
 		return tool_fail(&e);
 	}
 	o.reading.naming.quiet = o.quiet;
+	o.view.rows.filtered = &o.filtered;
 	if (o.view.by_image)
 		o.view.rows.view = row_view_by_name("image");
 	if (o.view.rows.view && o.view.rows.view->fields & ROW_SOURCE)

@@ -182,11 +182,12 @@ struct tool_rewrite {
 /* Reads, names and merges profiles and writes the result. Returns an exit code. */
 int tool_rewrite(const struct tool_rewrite *r);
 
-/* Whether no sample counts of the value that is shown, or none that --focus and --ignore leave. */
+/* Whether no sample that --focus and --ignore keep counts anything of the value that is shown. */
 bool tool_has_no_samples(const struct profile *p);
 
-/* Says that profiles have none, unless tool_filter() has. Returns the exit code. */
-int tool_no_samples(const struct profile *p, char *const *paths, int count);
+/* Warns that profiles have none, unless a filter (or NULL) took them. Returns the exit code. */
+int tool_no_samples(const struct profile *p, const struct profile_filtered *filtered,
+		    char *const *paths, int count);
 
 /* The exit code of a command that has done all it could with what it read. */
 int tool_done(const struct profile *p);
@@ -234,11 +235,9 @@ const struct row_view *tool_view_of_keys(const char *keys);
 	  option_text, offsetof(type, member.ignore) }
 /* clang-format on */
 
-/*
- * Takes away the samples that --focus and --ignore do not mean, and says how many are left. After
- * all that adds to the profile.
- */
-int tool_filter(struct profile *p, const struct profile_filter *filter, struct error *e);
+/* profile_filter() by --focus and --ignore; prints what part of the samples they keep. */
+int tool_filter(struct profile *p, const struct profile_filter *filter,
+		struct profile_filtered *filtered, struct error *e);
 
 /* Parser for the member `double percent`, of --percent. */
 int tool_option_percent(const char *value, void *member, struct error *e);

@@ -21,9 +21,10 @@ static bool has_calls(const struct profile *p)
 }
 
 /* recorded: the profile has recorded calls. */
-static int explain_no_stacks(const struct profile *p, bool recorded, struct error *e)
+static int explain_no_stacks(const struct profile_filtered *filtered, bool recorded,
+			     struct error *e)
 {
-	if (p->filtered_calls) {
+	if (filtered && filtered->calls) {
 		error_set(e, 0,
 			  "counted calls cannot be filtered, and the profile has no call stacks");
 		error_mend(e, "--callers FUNCTION and --callees FUNCTION show the calls of one "
@@ -77,16 +78,19 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 		.function = v->options.function,
 		.image = v->options.image,
 		.min_share = v->options.percent / 100,
+		.filtered = v->options.filtered,
 	};
 	bool calls = has_calls(p);
 	int err;
 
-	if (profile_stacks(p) || (!calls && !profile_total(p)))
+	if (profile_stacks_unfiltered(p, o.filtered) ||
+	    (!calls && !profile_total(p) &&
+	     !profile_filtered_sum(o.filtered, profile_count_value(p))))
 		err = call_tree_make(&v->tree, &p, 1, &o);
 	else if (calls && o.function)
 		err = call_tree_of_calls(&v->tree, p, &o);
 	else
-		return explain_no_stacks(p, calls, e);
+		return explain_no_stacks(o.filtered, calls, e);
 	if (err)
 		return error_no_memory(e);
 	if (o.function && v->tree.nodes[0].frame == CALL_TREE_NONE)

@@ -20,6 +20,7 @@ struct call_view_options {
 	bool callers;	      /* of the function, instead of callees */
 	double percent;	      /* omit nodes with less of all samples */
 	size_t limit;	      /* nodes at most, those with most samples; 0: all */
+	const struct profile_filtered *filtered; /* NULL: nothing */
 };
 
 /* The children of a node that are not shown. */

@@ -77,7 +77,7 @@ static int note_gone(struct flame_graph *g)
 static void note_stacks(struct flame_graph *g, const struct profile *p)
 {
 	const struct profile_totals *t = &p->totals;
-	enum profile_stacks stacks = profile_stacks(p);
+	enum profile_stacks stacks = profile_stacks_unfiltered(p, g->o->tree.filtered);
 	char part[TEXT_PERCENT_SIZE];
 
 	text_percent(part, t->stacks_complete, t->stacks_user);

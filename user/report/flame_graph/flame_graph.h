@@ -21,7 +21,7 @@ struct flame_graph_options {
 
 /*
  * Prints the graph of p. earlier: colours show how shares have changed since this profile; or NULL.
- * Percentages are of all samples of a profile, filtered ones included. Returns 0 or -ENOMEM.
+ * Percentages are of all samples of a profile, o->tree.filtered included. Returns 0 or -ENOMEM.
  * Whether printing itself succeeded, ferror(out) says.
  */
 int flame_graph_print(const struct profile *p, const struct profile *earlier,
