@@ -14,12 +14,17 @@
 static const uint8_t build[] = { 1, 2, 3, 4 };
 static const uint8_t other_build[] = { 9, 9 };
 
-static void merge(struct profile *to, struct profile *from)
+static void merge_cached(struct profile *to, struct profile *from, struct merge_cache *cache)
 {
 	struct error e;
 
-	assert_int_equal(profile_merge(to, from, &e), 0);
+	assert_int_equal(profile_merge(to, from, cache, &e), 0);
 	profile_free(from);
+}
+
+static void merge(struct profile *to, struct profile *from)
+{
+	merge_cached(to, from, NULL);
 }
 
 static uint32_t map_build(struct profile *p, uint64_t start, const char *path, const uint8_t *id,
@@ -587,14 +592,16 @@ static struct profile *many_stacks(uint64_t start, uint32_t first)
 static void many(void **state)
 {
 	struct profile *p = many_stacks(0x10000, 0);
+	struct merge_cache cache = { 0 };
 
 	(void)state;
-	merge(p, many_stacks(0x90000, STACKS / 2));
+	merge_cached(p, many_stacks(0x90000, STACKS / 2), &cache);
 	assert_int_equal(p->sample_count, STACKS / 2 * 3);
 	assert_int_equal(profile_total(p), STACKS * 2);
 	/* Small ones behind a large one: each may take only as long as it is itself. */
 	for (int i = 0; i < 1000; i++)
-		merge(p, loaded_at(0x50000, "/bin/a", build, sizeof(build)));
+		merge_cached(p, loaded_at(0x50000, "/bin/a", build, sizeof(build)), &cache);
+	merge_cache_free(&cache);
 	assert_int_equal(profile_total(p), STACKS * 2 + 3000);
 	profile_free(p);
 }

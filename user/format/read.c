@@ -116,7 +116,7 @@ static int skip_damaged(struct reader *r)
 /* Merges *later, if it is not NULL, into parts[i], and moves the sum to *later. */
 static int take_part(struct reader *r, size_t i, struct profile **later)
 {
-	int err = *later ? profile_merge(r->parts[i], *later, r->e) : 0;
+	int err = *later ? profile_merge(r->parts[i], *later, NULL, r->e) : 0;
 
 	profile_free(*later);
 	*later = r->parts[i];

@@ -327,22 +327,31 @@ static int merge_texts(struct merge *m)
 	return merge_comments(to, from);
 }
 
-int profile_merge(struct profile *to, const struct profile *from, struct error *e)
+int profile_merge(struct profile *to, const struct profile *from, struct merge_cache *cache,
+		  struct error *e)
 {
+	struct merge_cache own = { 0 };
 	struct merge m = { .to = to, .from = from, .first = !to->value_type_count };
 	int err;
 
 	m.other_event = !m.first && is_other_event(&m);
 	err = merge_value_types(&m);
 	err = err ?: merge_header(&m);
-	err = err ?: merge_code(to, from, &m.code);
+	err = err ?: merge_code(to, from, cache ?: &own, &m.code);
 	err = err ?: merge_labels(&m);
 	err = err ?: merge_samples(&m);
 	err = err ?: merge_arcs(&m);
 	err = err ?: merge_texts(&m);
 	merged_code_free(&m.code);
+	merge_cache_free(&own);
 	free(m.labels);
 	free(m.values);
 	free(m.row);
 	return err ? error_no_memory(e) : 0;
+}
+
+void merge_cache_free(struct merge_cache *cache)
+{
+	index_free(&cache->locations);
+	*cache = (struct merge_cache){ 0 };
 }

@@ -6,6 +6,15 @@
 #include "util/error.h"
 
 /*
+ * What all merges into one profile have in common: the first location at each address and mapping.
+ * Zero-initialised at first; meanwhile nothing else adds locations to the profile or moves them.
+ */
+struct merge_cache {
+	struct index locations;
+	size_t indexed; /* this many of the profile's locations */
+};
+
+/*
  * Adds a profile to another one.
  *
  * Code is the same when its images have the same build ID, or the same path where one has none,
@@ -25,9 +34,12 @@
  *
  * A profile without value types is empty, and becomes like the one that is added.
  *
- * Takes time in proportion to `from`, and to the images, mappings and comments of `to`.
+ * Takes time in proportion to `from`, and to the images, mappings and comments of `to`; without a
+ * cache also to the locations of `to`.
  * Returns 0, or -ENOMEM with e set: `to` may then have a part, and is only to be freed.
  */
-int profile_merge(struct profile *to, const struct profile *from, struct error *e);
+int profile_merge(struct profile *to, const struct profile *from, struct merge_cache *cache,
+		  struct error *e);
+void merge_cache_free(struct merge_cache *cache);
 
 #endif

@@ -25,6 +25,7 @@ struct content {
 struct merger {
 	struct profile *to;
 	const struct profile *from;
+	struct merge_cache *cache;
 	struct merged_code *map;
 	struct content *contents; /* of all of to's mappings, in the order of by_content() */
 	size_t content_count;
@@ -292,20 +293,22 @@ static uint64_t place_hash(const struct profile_location *l)
 	return hash_u64(l->address, l->mapping);
 }
 
-/* The first location at the place of this one, or INDEX_NONE. */
-static uint32_t find_place(const struct profile *p, const struct profile_location *l)
+/* The first location of m->to at the place of this one, or INDEX_NONE. */
+static uint32_t find_place(const struct merger *m, const struct profile_location *l)
 {
-	return index_find(&p->code_index, place_hash(l), same_place, p->locations, l);
+	return index_find(&m->cache->locations, place_hash(l), same_place, m->to->locations, l);
 }
 
-/* Brings the index up to date, which lives as long as the profile: most merges find it so. */
-static int index_places(struct profile *p)
+/* Adds the locations that are new in m->to. */
+static int index_places(struct merger *m)
 {
-	for (; p->code_count < p->location_count; p->code_count++) {
-		const struct profile_location *l = &p->locations[p->code_count];
+	struct merge_cache *cache = m->cache;
 
-		if (find_place(p, l) == INDEX_NONE &&
-		    index_add(&p->code_index, place_hash(l), p->code_count))
+	for (; cache->indexed < m->to->location_count; cache->indexed++) {
+		const struct profile_location *l = &m->to->locations[cache->indexed];
+
+		if (find_place(m, l) == INDEX_NONE &&
+		    index_add(&cache->locations, place_hash(l), cache->indexed))
 			return -ENOMEM;
 	}
 	return 0;
@@ -365,7 +368,7 @@ static int place_location(struct merger *m, const struct profile_location *l, bo
 	struct profile_location *same;
 	bool same_named;
 
-	*id = l->address ? find_place(m->to, l) : INDEX_NONE;
+	*id = l->address ? find_place(m, l) : INDEX_NONE;
 	if (*id == INDEX_NONE)
 		return add_location(m, l, id);
 	same_named = profile_is_named(m->to, *id);
@@ -393,12 +396,12 @@ static int merge_location(struct merger *m, uint32_t number)
 	if (translate_lines(m, &l) ||
 	    place_location(m, &l, profile_is_named(m->from, number), &m->map->locations[number]))
 		return -ENOMEM;
-	return index_places(m->to);
+	return index_places(m);
 }
 
 static int merge_locations(struct merger *m)
 {
-	int err = index_places(m->to);
+	int err = index_places(m);
 
 	for (uint32_t i = 0; i < m->from->location_count && !err; i++)
 		err = merge_location(m, i);
@@ -413,9 +416,10 @@ static int merge_functions(struct merger *m)
 	return 0;
 }
 
-int merge_code(struct profile *to, const struct profile *from, struct merged_code *c)
+int merge_code(struct profile *to, const struct profile *from, struct merge_cache *cache,
+	       struct merged_code *c)
 {
-	struct merger m = { .to = to, .from = from, .map = c };
+	struct merger m = { .to = to, .from = from, .cache = cache, .map = c };
 	int err;
 
 	*c = (struct merged_code){

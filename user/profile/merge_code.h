@@ -2,7 +2,7 @@
 #ifndef PROFIL_PROFILE_MERGE_CODE_H
 #define PROFIL_PROFILE_MERGE_CODE_H
 
-#include "profile/profile.h"
+#include "profile/merge.h"
 
 /* Where the elements of one profile are in another. */
 struct merged_code {
@@ -17,7 +17,8 @@ struct merged_code {
  * in proportion to `from` and the mappings of `to`. Returns 0 or -ENOMEM; merged_code_free() is to
  * be called in both cases.
  */
-int merge_code(struct profile *to, const struct profile *from, struct merged_code *c);
+int merge_code(struct profile *to, const struct profile *from, struct merge_cache *cache,
+	       struct merged_code *c);
 void merged_code_free(struct merged_code *c);
 
 #endif

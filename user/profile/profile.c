@@ -74,7 +74,6 @@ void profile_free(struct profile *p)
 	index_free(&p->sample_index);
 	index_free(&p->arc_index);
 	index_free(&p->extra_index);
-	index_free(&p->code_index);
 	free(p);
 }
 

@@ -257,10 +257,6 @@ struct profile {
 	struct profile_extra *extras; /* in the order in which they were added */
 	size_t extra_count, extra_room;
 
-	/* private to merge_code.c: locations by address and mapping, as far as they were indexed */
-	struct index code_index;
-	size_t code_count;
-
 	/* private to profile.c */
 	char **strings;
 	size_t string_count, string_room;

@@ -115,13 +115,14 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 }
 
 /* Passes on what the merge itself has to say: what the files had is told already. */
-static int merge(struct profile *p, struct profile *next, struct error *e)
+static int merge(struct profile *p, struct profile *next, struct merge_cache *cache,
+		 struct error *e)
 {
 	size_t told = p->warning_count;
 	int err;
 
 	next->warning_count = 0;
-	err = profile_merge(p, next, e);
+	err = profile_merge(p, next, cache, e);
 	for (size_t i = told; !err && i < p->warning_count; i++)
 		tool_warn("%s", p->warnings[i]);
 	return err;
@@ -130,6 +131,7 @@ static int merge(struct profile *p, struct profile *next, struct error *e)
 static int read_all(char *const *paths, int count, const struct tool_reading *reading,
 		    struct profile **p, unsigned int *aspects, struct error *e)
 {
+	struct merge_cache cache = { 0 };
 	int err;
 
 	*p = NULL;
@@ -138,9 +140,10 @@ static int read_all(char *const *paths, int count, const struct tool_reading *re
 		struct profile *next = NULL;
 
 		err = read_named(paths[i], reading, &next, aspects, e);
-		err = err ?: merge(*p, next, e);
+		err = err ?: merge(*p, next, &cache, e);
 		profile_free(next);
 	}
+	merge_cache_free(&cache);
 	if (err) {
 		profile_free(*p);
 		*p = NULL;
