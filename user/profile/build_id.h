@@ -7,16 +7,16 @@
 
 #include "profile/profile.h"
 
-/* With its NUL. */
+/* Includes the NUL. */
 #define BUILD_ID_TEXT_SIZE (2 * PROFILE_BUILD_ID_MAX + 1)
 
 /*
- * Two hexadecimal digits for each byte, and nothing else, in a text of this size. Returns how many
- * bytes they are; 0 when they are none, or more than fit: the bytes are then undefined.
+ * Parses a text of this size: two hexadecimal digits for each byte, and nothing else. Returns the
+ * number of bytes; 0, with undefined bytes, when the text is invalid or too long.
  */
 size_t build_id_parse(const char *text, size_t size, uint8_t bytes[static PROFILE_BUILD_ID_MAX]);
 
-/* In lower case; "" of no bytes. At most PROFILE_BUILD_ID_MAX of them. */
+/* Writes at most PROFILE_BUILD_ID_MAX bytes in lower case; "" for none. */
 void build_id_format(const uint8_t *bytes, size_t size, char text[static BUILD_ID_TEXT_SIZE]);
 
 #endif

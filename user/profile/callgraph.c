@@ -122,13 +122,13 @@ static int add_entry(struct callgraph *g, uint32_t node, uint32_t start_line)
 
 /* --- The places of a profile --- */
 
-/* While they are added. */
+/* State of callgraph_place(). */
 struct placing {
 	struct callgraph *g;
 	const struct profile *p;
 	struct callgraph_places *places;
 	uint32_t count;
-	/* Of each function the node that it was last, in which image; node + 1, 0: none yet */
+	/* A cache: the last node of each function, + 1 (0: none yet), and its image */
 	struct {
 		uint32_t node;
 		const struct profile_image *image;
@@ -179,7 +179,7 @@ static struct callgraph_key key_of(const struct placing *c, uint32_t location,
 	return key;
 }
 
-/* The upper half of the addresses is the kernel's, but for what it shows to all processes. */
+/* The kernel has the upper half of the addresses; [vsyscall] there is user code. */
 static bool is_kernel(const struct placing *c, uint32_t location)
 {
 	const char *image = image_path(c, location);
@@ -224,7 +224,7 @@ static int find_node(struct placing *c, uint32_t location, const struct profile_
 	return 0;
 }
 
-/* The same without looking at texts, where it is the node of this function that came last. */
+/* find_node() with a cache: compares no texts when the function was last in the same image. */
 static int find_function(struct placing *c, uint32_t location, const struct profile_line *line,
 			 uint32_t *id)
 {
@@ -258,7 +258,7 @@ static int add_place(struct placing *c, uint32_t location, const struct profile_
 	return 0;
 }
 
-/* A node that is no code, and its place. */
+/* Makes a node that is not code, and its place. */
 static int add_synthetic(struct placing *c, const char *name, uint32_t place)
 {
 	unsigned int fields = c->g->options.fields;
@@ -358,7 +358,7 @@ static bool edge_equal(const void *array, uint32_t id, const void *key)
 	return a->from == b->from && a->to == b->to && a->kind == b->kind;
 }
 
-/* Sorts by counting: a position's are as many as it has counted, behind the former ones'. */
+/* A counting sort by the position that edges come from. */
 static int order_edges(struct callgraph *g)
 {
 	uint32_t next = 0;
@@ -381,7 +381,7 @@ static int order_edges(struct callgraph *g)
 
 /* --- What is counted --- */
 
-/* While one profile is counted. */
+/* State of callgraph_count(). */
 struct counter {
 	struct callgraph *g;
 	const struct callgraph_places *places;
@@ -390,10 +390,10 @@ struct counter {
 	size_t count, column;
 	bool stacks;
 	size_t calls_value;   /* number of the type "samples", or value_type_count */
-	size_t *last_sample;  /* of each node: the last that it was in, + 1 */
-	size_t sample;	      /* this one, + 1 */
+	size_t *last_sample;  /* of each node: number + 1 of the last sample that had it */
+	size_t sample;	      /* number + 1 of this sample */
 	const int64_t *costs; /* of this sample or arc, all value types */
-	uint64_t calls;	      /* that stand for this sample: there is at least one to each cost */
+	uint64_t calls;	      /* how many calls this sample stands for: at least one */
 };
 
 static uint64_t positive(int64_t value)
@@ -401,7 +401,7 @@ static uint64_t positive(int64_t value)
 	return value > 0 ? value : 0;
 }
 
-/* Adds what is counted now to one number of each column. */
+/* Adds the costs of this sample or arc to one number of each column. */
 static void add_sums(const struct counter *c, uint64_t *sums)
 {
 	for (size_t i = 0; i < c->count; i++)

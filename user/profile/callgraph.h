@@ -34,7 +34,7 @@ enum callgraph_field {
 	CALLGRAPH_NO_ADDRESS = 64, /* code without a name is one function in each image */
 };
 
-/* The finer places in nodes that calls come from and go to. */
+/* What divides nodes into the positions that calls come from and go to. */
 enum callgraph_positions {
 	CALLGRAPH_NO_POSITIONS, /* and no edges */
 	CALLGRAPH_LINES,	/* source lines */
@@ -45,19 +45,19 @@ struct callgraph_options {
 	unsigned int fields;		    /* of enum callgraph_field */
 	enum callgraph_positions positions; /* only for a graph of one profile */
 	size_t column_count;		    /* numbers in each cost; 0: none is counted */
-	const char *unknown;		    /* stands for images and files that are not known */
+	const char *unknown;		    /* the name of unknown images and files */
 	/* key.image of a path, by which images are the same; NULL: the path itself */
 	const char *(*image_name)(const char *path);
 };
 
-/* Identifies a node. Fields that are not asked for are NULL or 0. */
+/* Identifies a node. Fields that the options do not name are NULL or 0. */
 struct callgraph_key {
 	const char
 		*function; /* NULL: it has no name. Of a thread or process: what that is called */
 	const char *image;
 	const char *source; /* file */
 	uint64_t address;   /* in the image's own numbering */
-	uint32_t line;	    /* 0: not known */
+	uint32_t line;	    /* 0: unknown */
 	/* Of threads and processes, which callgraph_find() makes nodes of: as in profile_labels */
 	uint32_t pid, tid, generation;
 };
@@ -78,7 +78,7 @@ struct callgraph_cost {
 
 struct callgraph_position {
 	uint32_t node;
-	uint32_t line;	     /* 0: not known */
+	uint32_t line;	     /* 0: unknown */
 	const char *source;  /* not the function's own file in code that was included into it */
 	uint64_t address;    /* in the image; 0 when only lines are asked for */
 	uint32_t first_edge; /* in edge_order, of those that go out from here */
@@ -88,11 +88,11 @@ struct callgraph_position {
 struct callgraph_edge {
 	uint32_t from, to; /* positions */
 	enum profile_arc_kind kind;
-	uint64_t count;	   /* calls, by stacks: samples; 0: not known */
+	uint64_t count;	   /* calls, by stacks: samples; 0: unknown */
 	uint64_t executed; /* as in struct profile_arc */
 };
 
-/* All is the graph's: callgraph_free() frees it. C is column_count. */
+/* callgraph_free() frees all arrays. C is column_count. */
 struct callgraph {
 	struct callgraph_options options;
 	struct callgraph_node *nodes;
@@ -174,7 +174,7 @@ static inline uint32_t callgraph_callee(const struct callgraph_places *places,
 	return places->first[call->to + 1] - 1;
 }
 
-/* Whether it is known how much of this value was spent in any recorded call. */
+/* Whether any recorded call has a cost of this value. */
 bool callgraph_calls_have_cost(const struct profile *p, size_t value);
 
 /* Of the recorded calls of a node, or of several, but for those from one of them to another. */

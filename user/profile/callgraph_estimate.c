@@ -9,7 +9,7 @@
 struct walked {
 	uint32_t first, end; /* its calls are walk.calls[first .. end] */
 	uint32_t next;	     /* of these, the one that is walked next */
-	uint32_t left;	     /* it was left as the how-manieth; 0: not yet */
+	uint32_t left;	     /* its number in the order in which nodes are left; 0: not yet */
 	bool entered, is_called;
 	uint64_t called; /* how often by callers that share its costs, */
 	uint64_t shared; /* and of these, how often by those that have got their share */
@@ -89,7 +89,7 @@ static void walk_from(struct walk *w, uint32_t node)
 	}
 }
 
-/* From what nobody calls first: a circle is then entered where the program enters it. */
+/* Starts at nodes without callers, so that cycles are entered where the program enters them. */
 static void walk_all(struct walk *w)
 {
 	const struct callgraph *g = w->g;
@@ -104,13 +104,13 @@ static void walk_all(struct walk *w)
 		walk_from(w, i);
 }
 
-/* Of a cost, what falls on the first `part` of `whole` calls. */
+/* The share of a cost that the first `part` of `whole` calls have. */
 static uint64_t share(uint64_t cost, uint64_t part, uint64_t whole)
 {
 	return (unsigned __int128)cost * part / whole;
 }
 
-/* Gives a call its share of what the callee took. All shares together are that, to the last. */
+/* Gives a call its share of the callee's cost. The shares add up to it exactly. */
 static void set_cost(struct walk *w, uint32_t edge)
 {
 	struct callgraph *g = w->g;

@@ -9,10 +9,10 @@
 #include "profile/pc_name.h"
 #include "util/sum.h"
 
-/* Bytes of a name that are matched: the time of a match may grow with the square of them. */
+/* Only so many bytes of a name are matched: matching may take time by their square. */
 #define MATCHED_MAX 4096
 
-/* POSIX has none in extended expressions; regexec(3) has, and they may take for ever. */
+/* glibc takes them in extended expressions, unlike POSIX, and they may run forever. */
 static bool has_back_reference(const char *pattern)
 {
 	for (; *pattern; pattern++) {
@@ -79,7 +79,7 @@ static void match_all(const struct profile *p, const regex_t *regex, bool *funct
 		locations[i] = location_matches(p, i, regex, functions);
 }
 
-/* Which locations a pattern matches: *locations is to be free()d; NULL when there is no pattern. */
+/* Which locations a pattern matches. The caller frees *locations; NULL: there is no pattern. */
 static int match_locations(const struct profile *p, const char *pattern, bool **locations,
 			   struct error *e)
 {

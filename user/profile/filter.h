@@ -5,12 +5,12 @@
 #include "profile/profile.h"
 
 /*
- * Zero-initialised: everything. Patterns are extended regular expressions, regex(7), without
- * back-references. Of a name, they see the first 4 KiB.
+ * Zero-initialised: keep everything. Patterns are extended regular expressions, regex(7), without
+ * back-references. Only the first 4 KiB of a name are matched.
  */
 struct profile_filter {
-	const char *focus;  /* only samples with a function in their stack that it matches */
-	const char *ignore; /* none of those with a function that it matches */
+	const char *focus;  /* keep only samples with a matching function in their stack */
+	const char *ignore; /* remove samples with a matching function in their stack */
 };
 
 /*

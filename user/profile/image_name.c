@@ -3,7 +3,7 @@
 
 #define DELETED " (deleted)"
 
-/* What proc(5) shows in place of a file, but for what stands in brackets. */
+/* Names without brackets that proc(5) shows for memory without a file. */
 static const struct {
 	const char *prefix;
 	enum image_kind kind;

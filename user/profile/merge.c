@@ -13,11 +13,11 @@ struct merge {
 	struct profile *to;
 	const struct profile *from;
 	struct merged_code code;
-	uint32_t *labels;	/* from's in to */
-	size_t *values;		/* from's value types in to */
-	int64_t *row;		/* room for one sample's values in to */
-	bool first;		/* to is empty */
-	bool other_event;	/* from's samples count something else than to's */
+	uint32_t *labels;	/* the number in `to` of each of `from` */
+	size_t *values;		/* the same of value types */
+	int64_t *row;		/* one sample's values, by the types of `to` */
+	bool first;		/* `to` is empty */
+	bool other_event;	/* the samples of `from` count another event than those of `to` */
 	bool different_periods; /* where they count the same */
 };
 
@@ -37,8 +37,8 @@ static size_t find_value_type(const struct profile *p, const char *type, const c
 }
 
 /*
- * Whether from's samples are counts of another event than to's. A profile that does not tell its
- * event has none of its own.
+ * Whether the samples of `from` count another event than those of `to`. An unknown event is no
+ * other one.
  */
 static bool is_other_event(const struct merge *m)
 {
@@ -122,7 +122,7 @@ static int merge_labels(struct merge *m)
 	return 0;
 }
 
-/* One row of from's values, in m->row. */
+/* Translates a row of values of `from` into m->row. */
 static void translate_row(struct merge *m, const int64_t *values)
 {
 	memset(m->row, 0, m->to->value_type_count * sizeof(*m->row));
@@ -169,7 +169,7 @@ static int merge_arcs(struct merge *m)
 	return 0;
 }
 
-/* The mean over all ticks, of what was measured. */
+/* The mean of two measurements, weighted by ticks; 0: not measured. */
 static uint64_t mean(uint64_t a, uint64_t a_ticks, uint64_t b, uint64_t b_ticks)
 {
 	if (!a || !b)
@@ -224,7 +224,7 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	return 0;
 }
 
-/* *text stays when it is equal. */
+/* Takes over the text of the first profile; clears one that differs. */
 static int merge_text(struct merge *m, const char **text, const char *from)
 {
 	if (strcmp(*text, from) == 0)
@@ -232,7 +232,7 @@ static int merge_text(struct merge *m, const char **text, const char *from)
 	return profile_string(m->to, m->first ? from : "", text);
 }
 
-/* How stacks were walked: a profile without stacks has no say, two ways are none. */
+/* The method of the stack walk: a profile without stacks does not count, two methods are none. */
 static int merge_stacks(struct merge *m)
 {
 	if (!m->from->totals.stack_limit && !m->first)
@@ -321,8 +321,8 @@ static int merge_texts(struct merge *m)
 		if (profile_warn(to, "%s", from->warnings[i]))
 			return -ENOMEM;
 	if (m->different_periods &&
-	    profile_warn(to, "profiles of different periods are merged: the counts of their "
-			     "samples do not stand for the same"))
+	    profile_warn(to, "the merged profiles have different periods: their samples stand "
+			     "for different times"))
 		return -ENOMEM;
 	return merge_comments(to, from);
 }

@@ -17,19 +17,18 @@ struct merge_cache {
 /*
  * Adds a profile to another one.
  *
- * Code is the same when its images have the same build ID, or the same path where one has none,
- * and the same offset in the file (or the same address in the image's own numbering; or the same
- * address, in memory that is no file): it then has one location, in the first profile's mapping,
- * wherever it was loaded. Two that have an address in common are apart all the same when their
- * files name different functions or lines there. Samples add up where stacks and labels are equal,
- * arcs where their ends are.
+ * Two locations are the same code when their images have the same build ID, or the same path where
+ * one has none, and the offset in the file is the same (the address, for images in their own
+ * numbering and memory without a file). They become one location in the first profile's mapping,
+ * wherever the image was loaded; but not when the files name different functions or lines there.
+ * Samples add up where stacks and labels are equal, arcs where their ends are.
  *
  * Values add up where type and unit are equal; what only one profile has counts 0 in the other.
  * Profiles of different events keep them apart: "samples" is then called by its event in both.
  *
- * Times: the earliest start, the sum of the durations. Accounts add up; they are not known when one
- * of them is not. Event, period, host and command stay when they are equal, and are not known when
- * not; a warning says so of the period. The bucket is the larger. Comments, extras and warnings:
+ * Times: the earliest start, the sum of the durations. Accounts add up, and are unknown when one
+ * of them is. Event, period, host and command stay when they are equal, and else become unknown,
+ * with a warning for the period. The bucket is the larger. Comments, extras and warnings:
  * each text once, the first profile's first.
  *
  * A profile without value types is empty, and becomes like the one that is added.

@@ -11,8 +11,8 @@
 #include "util/sum.h"
 
 /*
- * A mapping by what it holds: from `offset` in its file on; of memory without a file, and of an
- * image in its own numbering, from this address on.
+ * A mapping by its content: `offset` is that in its file; for memory without a file, and for images
+ * in their own numbering, the address.
  */
 struct content {
 	uint32_t image;
@@ -27,9 +27,9 @@ struct merger {
 	const struct profile *from;
 	struct merge_cache *cache;
 	struct merged_code *map;
-	struct content *contents; /* of all of to's mappings, in the order of by_content() */
+	struct content *contents; /* of all mappings of `to`, sorted by by_content() */
 	size_t content_count;
-	struct profile_line *lines; /* room for those of one location */
+	struct profile_line *lines; /* of one location */
 	size_t line_room;
 };
 
@@ -38,7 +38,7 @@ static uint32_t *new_map(size_t count)
 	return calloc(count + 1, sizeof(uint32_t));
 }
 
-/* Each holds the first image with a build ID, or with a path. */
+/* The first image with each build ID, and with each path. */
 struct image_indexes {
 	struct index by_build_id;
 	struct index by_path;
@@ -149,7 +149,7 @@ static int merge_images(struct merger *m)
 	return err;
 }
 
-/* Whether offsets tell what is in it, as in a file. The vdso is one image wherever it stands. */
+/* Whether an offset identifies code in it, as in a file. The vdso is one image at any address. */
 static bool has_offsets(const char *path)
 {
 	enum image_kind kind = image_kind(path);
@@ -212,7 +212,7 @@ static bool overlaps(const struct content *a, const struct content *b)
 				      : a->offset - b->offset < b->limit - b->start;
 }
 
-/* The first of to's mappings that holds some of the same, or NULL; one at the same place before. */
+/* A mapping of `to` that overlaps it, or NULL; preferably one at the same addresses. */
 static struct content *find_content(struct merger *m, const struct content *wanted)
 {
 	size_t at = lower_bound(m, wanted->image, wanted->offset), first = at;
@@ -231,8 +231,8 @@ static struct content *find_content(struct merger *m, const struct content *want
 }
 
 /*
- * Makes to's mapping as wide as the other one of the same content: loaders map whole pages, other
- * files know the text only. Returns whether it could.
+ * Extends a mapping of `to` to the content of another one that overlaps it: loaders map whole
+ * pages, other files know the text only. Returns whether that was possible.
  */
 static bool widen(struct merger *m, struct content *have, const struct content *wanted)
 {
@@ -315,8 +315,8 @@ static int index_places(struct merger *m)
 }
 
 /*
- * Whether lines that two files give to one address may stand for the same code: one of them may
- * have no name, no inlined functions, no line number.
+ * Whether the lines of two files for one address agree. One of them may lack inlined functions or
+ * the line number.
  */
 static bool lines_agree(const struct profile *p, uint32_t location,
 			const struct profile_line *lines, uint32_t count)
@@ -330,7 +330,7 @@ static bool lines_agree(const struct profile *p, uint32_t location,
 	       (a->line == b->line || !a->line || !b->line);
 }
 
-/* from's lines of this location, in m->lines, as lines of to. */
+/* Translates the lines of a location of `from` into m->lines. */
 static int translate_lines(struct merger *m, const struct profile_location *l)
 {
 	if (array_reserve(&m->lines, &m->line_room, l->line_count, sizeof(*m->lines)))
@@ -359,8 +359,8 @@ static int add_location(struct merger *m, const struct profile_location *l, uint
 }
 
 /*
- * l: from's location at its place in to; named: whether it has a real name. Files without addresses
- * tell them by their lines.
+ * l: a location of `from`, moved to its address in `to`; named: whether it has a real name. In
+ * files without addresses, lines identify locations.
  */
 static int place_location(struct merger *m, const struct profile_location *l, bool named,
 			  uint32_t *id)

@@ -17,12 +17,12 @@ const char *profile_basename(const char *path);
 char *profile_pc_name(const char *path, uint64_t address);
 
 /*
- * Whether a name is one that profile_pc_name() makes for some address in this image. A function
- * that is known by its start alone has such a name, too, which files keep.
+ * Whether profile_pc_name() makes this name for some address in this image. Files also keep such
+ * names for functions of which only the start is known.
  */
 bool profile_is_pc_name(const char *name, const char *path);
 
-/* Whether a location has a name, and it is more than that. */
+/* Whether a location has a name that is not just its address. */
 bool profile_is_named(const struct profile *p, uint32_t location);
 
 #endif

@@ -19,7 +19,7 @@ struct profile *profile_new(void)
 	struct profile *p = calloc(1, sizeof(*p));
 	const char *empty;
 
-	/* Room for a frame: the stack of a sample without any is a pointer, too. */
+	/* frames is never NULL, not even with empty stacks only. */
 	if (p && (profile_string(p, "", &empty) || RESERVE(p, frames, frame_room, 1))) {
 		profile_free(p);
 		return NULL;
@@ -133,7 +133,7 @@ int profile_add_value_type(struct profile *p, const char *type, const char *unit
 	return 0;
 }
 
-/* The rows of an array, each with zeros behind what it had. */
+/* Extends each row of an array with zeros. */
 static int widen_rows(int64_t **rows, size_t *room, size_t count, size_t width, size_t wider)
 {
 	int64_t *wide = calloc(count + 1, wider * sizeof(*wide));
@@ -281,7 +281,7 @@ int profile_place_location(struct profile *p, uint32_t location, uint32_t mappin
 {
 	struct profile_location *l = &p->locations[location];
 
-	/* The entry that it has is dead then: what it leads to no longer equals the key. */
+	/* The old index entry is dead: the location no longer equals its key. */
 	if (index_add(&p->location_index, hash_u64(l->address, mapping), location))
 		return -ENOMEM;
 	l->mapping = mapping;

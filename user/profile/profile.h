@@ -22,23 +22,24 @@
 #define PROFILE_NONE	     UINT32_MAX
 #define PROFILE_BUILD_ID_MAX 32
 
-/* A file, or a part of memory with a name, that holds code. */
+/* A file, the kernel, or named memory ([vdso], [anon]) that holds code. */
 struct profile_image {
 	const char *path; /* or [vdso], [kernel.kallsyms], [anon]; never NULL, may be "" */
 	uint8_t build_id[PROFILE_BUILD_ID_MAX];
-	unsigned int build_id_size; /* 0: not known */
+	unsigned int build_id_size; /* 0: unknown */
 	int fd;	  /* the open file, which may be deleted; -1: none. The profile closes it */
-	int root; /* the root folder that path is in, if not ours; -1. The profile closes it */
-	const char *unnamed; /* why addresses in it have no name; NULL: not tried, or they have */
+	int root; /* the root directory of path, if not ours; else -1. The profile closes it */
+	const char *unnamed; /* why its addresses have no names; NULL: they have, or were not
+				resolved */
 	/*
-	 * Where its code is in its own numbering: from its first executable segment to the end of
-	 * the last. 0 and 0: not known.
+	 * Its executable segments, in its own numbering: from the start of the first to the end of
+	 * the last. 0 and 0: unknown.
 	 */
 	uint64_t text_start, text_size;
-	unsigned int bits; /* 32 or 64: the size of its addresses; 0: not known */
+	unsigned int bits; /* 32 or 64: the size of its addresses; 0: unknown */
 };
 
-/* Where a part of an image stood in memory: [start, limit) is the file from offset on. */
+/* A mapping of a part of an image: memory [start, limit) holds the file from offset on. */
 struct profile_mapping {
 	uint64_t start;
 	uint64_t limit;
@@ -55,15 +56,15 @@ struct profile_mapping {
 struct profile_function {
 	const char *name;	 /* as shown: demangled; never empty */
 	const char *system_name; /* as in the symbol table */
-	const char *file;	 /* source file, "" when not known */
-	uint32_t start_line;	 /* 0: not known */
+	const char *file;	 /* source file, "" when unknown */
+	uint32_t start_line;	 /* 0: unknown */
 };
 
-/* What stands at a location: one line, or several for inlined functions, innermost first. */
+/* One source line of a location: there are several for inlined functions, innermost first. */
 struct profile_line {
 	uint32_t function;
-	uint32_t line;	  /* 0: not known */
-	uint32_t column;  /* 0: not known */
+	uint32_t line;	  /* 0: unknown */
+	uint32_t column;  /* 0: unknown */
 	const char *file; /* the source file, where it is not the function's; else NULL */
 };
 
@@ -78,7 +79,7 @@ struct profile_location {
 	uint32_t mapping;    /* PROFILE_NONE: in none that is known */
 	uint32_t first_line; /* its lines are profile.lines[first_line .. + line_count] */
 	uint32_t line_count; /* 0: no name */
-	bool folded;	     /* functions of other names have the same code: linkers fold them */
+	bool folded; /* identical code folding: functions of other names have this code, too */
 };
 
 /* A label that has no field in profile_labels: a text, or a number with its unit. */
@@ -92,44 +93,44 @@ struct profile_tag {
 /* The key of the text that dcpilabel(1) has labelled samples with. */
 #define PROFILE_DCPI_LABEL "label"
 
-/* What is the same for all samples of one thread and mode. */
+/* Labels that the samples of one thread in one mode share. */
 struct profile_labels {
-	uint32_t pid; /* 0: not known */
+	uint32_t pid; /* 0: unknown */
 	uint32_t tid;
 	/*
-	 * How many processes had this pid before, in the same recording: with the pid, it says
-	 * which process it was.
+	 * How many earlier processes of the recording had this pid. The pid and the generation
+	 * identify a process.
 	 */
 	uint32_t generation;
-	const char *comm;		/* "" when not known */
-	bool kernel;			/* the ticks came while the thread was in the kernel */
+	const char *comm;		/* "" when unknown */
+	bool kernel;			/* the thread was in the kernel */
 	const struct profile_tag *tags; /* tag_count of them, in order; NULL: none */
 	uint32_t tag_count;
 };
 
 struct profile_sample {
 	size_t first_frame; /* its stack is profile.frames[first_frame .. + depth], leaf first */
-	uint32_t depth;	    /* 0 is possible: counted without a pc */
+	uint32_t depth;	    /* 0: counted without a pc */
 	uint32_t labels;
 };
 
 /*
- * What one value of each sample counts. A profile of one clock has samples/count, mostly with
- * cpu/nanoseconds beside it; one of several events has one type for each, named like the event,
- * with the unit count.
+ * What one value of each sample counts. A profile of one clock has samples/count, and mostly
+ * cpu/nanoseconds; a profile of several events has a type for each, named after the event, with the
+ * unit count.
  */
 struct profile_value_type {
-	const char *type; /* samples, cpu, ... or an event: cycles, Ir, ... */
-	const char *unit; /* count, nanoseconds, ... */
-	uint64_t period;  /* events that a count stands for, when they are not time; 0: not known */
-	const char *title;   /* a longer name for a person; "" when there is none */
+	const char *type;  /* samples, cpu, ... or an event: cycles, Ir, ... */
+	const char *unit;  /* count, nanoseconds, ... */
+	uint64_t period;   /* events that a count stands for, when they are not time; 0: unknown */
+	const char *title; /* a longer name for display; "": none */
 	const char *formula; /* "Ir + 2 Dw": the sum of others that it is; "" when counted itself */
 };
 
 /*
- * A call or a jump that was counted apart from the samples, as Callgrind and gmon.out have them.
- * Its values (profile.arc_values, like a sample's) are what was spent in the callee and all that
- * it called; all 0 when that is not known, and for jumps.
+ * A call or a jump that was counted apart from the samples, as in Callgrind files and gmon.out. Its
+ * values (profile.arc_values, like a sample's) are the inclusive cost of the callee; all 0 when
+ * that is unknown, and for jumps.
  */
 enum profile_arc_kind {
 	PROFILE_CALL,
@@ -142,18 +143,18 @@ struct profile_arc {
 	uint32_t to;   /* location of the callee's beginning, or of the jump's target */
 	uint32_t labels;
 	enum profile_arc_kind kind;
-	uint64_t count;	   /* how often it was taken; 0: not known */
-	uint64_t executed; /* how often a conditional jump was met, taken or not; else 0 */
+	uint64_t count;	   /* how often it was taken; 0: unknown */
+	uint64_t executed; /* how often a conditional jump was executed, taken or not; else 0 */
 };
 
 /*
- * A line or field of a file that has no other place here. Nothing but a writer of the same format
- * looks at it. Two that are equal are one.
+ * A line or field of a file that no other member of the profile can hold, for the writer of the
+ * same format. Equal ones are stored once.
  */
 struct profile_extra {
 	const char *format; /* the format's name */
-	uint32_t image;	    /* the image that it tells about; PROFILE_NONE: the whole file */
-	const char *bytes;  /* with a NUL behind them, and perhaps among them */
+	uint32_t image;	    /* the image that it describes; PROFILE_NONE: the whole file */
+	const char *bytes;  /* followed by a NUL; may contain NULs */
 	size_t size;	    /* without that NUL */
 };
 
@@ -165,11 +166,11 @@ struct profile_lost {
 /* Why stacks in user space do not reach the program's start. */
 struct profile_stack_end {
 	const char *cause; /* as in profile_stack_causes[] */
-	const char *image; /* the path of that which the last frame is in; "": not known */
+	const char *image; /* the path of the last frame's image; "": unknown */
 	uint64_t count;
 };
 
-/* The account of the recording: ticks = counted + out_of_range + excluded + all that is lost. */
+/* The account of the recording: ticks = counted + out_of_range + excluded + the sum of lost. */
 struct profile_totals {
 	bool known; /* false: the file did not carry it */
 	uint64_t ticks;
@@ -183,8 +184,8 @@ struct profile_totals {
 	uint64_t cpu_ns;	  /* CPU time of the target, by the kernel's account */
 	uint64_t bpf_ns_per_tick; /* 0: not measured */
 	uint64_t interrupt_ns;	  /* what one tick's interrupt costs without the program */
-	uint64_t interrupts;	  /* of the clock, on all CPUs, whoever they hit; 0: not known */
-	uint64_t machine_ns;	  /* CPUs that had the clock, times how long; 0: not known */
+	uint64_t interrupts;	  /* of the clock, on all CPUs, for the target or not; 0: unknown */
+	uint64_t machine_ns; /* recording time, summed over the CPUs with the clock; 0: unknown */
 	/* Of the counted, when they have call stacks: */
 	uint64_t stack_limit;	   /* frames of user space and of the kernel, each; 0: no stacks */
 	uint64_t stacks_truncated; /* cut off there, at the root's end */
@@ -203,29 +204,28 @@ enum profile_stacks {
 
 struct profile {
 	/* What was recorded */
-	const char *stacks;   /* "cfi" or "fp": how they were walked; "" when not known */
-	const char *event;    /* task-clock, cycles, ...; "" when not known */
-	uint64_t period_ns;   /* 0: not known */
-	uint64_t frequency;   /* that was asked, in Hz: period_ns is near to it; 0: not known */
-	uint64_t time_ns;     /* when recording began, since the epoch; 0: not known */
-	uint64_t duration_ns; /* 0: not known */
-	const char *host;     /* the machine's name; "" when not known */
-	const char *command;  /* the program with its arguments; "" when not known */
-	uint64_t bucket;      /* bytes: addresses are those of ranges so long; 0 or 1: exact */
+	const char *stacks;   /* "cfi" or "fp": how they were walked; "" when unknown */
+	const char *event;    /* task-clock, cycles, ...; "" when unknown */
+	uint64_t period_ns;   /* 0: unknown */
+	uint64_t frequency;   /* requested, in Hz: period_ns is close to it; 0: unknown */
+	uint64_t time_ns;     /* when recording began, since the epoch; 0: unknown */
+	uint64_t duration_ns; /* 0: unknown */
+	const char *host;     /* the machine's name; "" when unknown */
+	const char *command;  /* the program with its arguments; "" when unknown */
+	uint64_t bucket;      /* addresses stand for ranges of so many bytes; 0 or 1: exact */
 	struct profile_totals totals;
 
-	/* What the file it was read from looked like, for dump; 0 and NULL when recorded here */
+	/* About the file that it was read from, for dump; 0 and NULL when recorded here */
 	const char *format;
 	unsigned int bits; /* 32 or 64: the target's address size */
 	bool big_endian;
 	bool return_addresses; /* the file holds callers as return addresses */
-	bool salvaged;	       /* a file was cut off or corrupt: there may have been more */
+	bool salvaged;	       /* from a truncated or corrupt file: samples may be missing */
 
 	struct profile_value_type *value_types; /* at least one */
 	size_t value_type_count, value_type_room;
 	size_t chosen_value;  /* number + 1; 0: none was chosen */
-	size_t default_value; /* the same: what the file's format has one show; 0: it does not say
-			       */
+	size_t default_value; /* number + 1 of the one that the file asks to show; 0: none */
 	struct profile_image *images;
 	size_t image_count, image_room;
 	struct profile_mapping *mappings; /* the main executable's first, when known */
@@ -238,7 +238,7 @@ struct profile {
 	size_t location_count, location_room;
 	struct profile_labels *labels;
 	size_t label_count, label_room;
-	uint32_t *frames; /* locations: all stacks, one behind the other */
+	uint32_t *frames; /* locations: all stacks, concatenated */
 	size_t frame_count, frame_room;
 	struct profile_sample *samples;
 	size_t sample_count, sample_room;
@@ -252,7 +252,7 @@ struct profile {
 
 	const char **comments; /* free text that the format carried */
 	size_t comment_count, comment_room;
-	const char **warnings; /* what a reader had to overlook: one sentence each */
+	const char **warnings; /* what a reader ignored: one sentence each */
 	size_t warning_count, warning_room;
 	struct profile_extra *extras; /* in the order in which they were added */
 	size_t extra_count, extra_room;
@@ -271,8 +271,8 @@ struct profile *profile_new(void);
 void profile_free(struct profile *p);
 
 /*
- * All below return 0 or -ENOMEM. `id` receives the number of the element, which is an existing
- * one when an equal one is there (except for mappings). Strings are copied.
+ * These functions return 0 or -ENOMEM. `id` receives the number of the element: of the existing one
+ * when there is an equal one (mappings are always new). Strings are copied.
  */
 int profile_string(struct profile *p, const char *text, const char **interned);
 int profile_string_n(struct profile *p, const char *text, size_t size, const char **interned);
@@ -284,8 +284,8 @@ int profile_string_n(struct profile *p, const char *text, size_t size, const cha
 int profile_add_value_type(struct profile *p, const char *type, const char *unit);
 
 /*
- * Gives all samples and arcs, which were made when there were `width` value types, a 0 for each
- * that was added since.
+ * Extends the values of all samples and arcs, which were made when there were `width` value types,
+ * by a 0 for each type that was added since.
  */
 int profile_widen_values(struct profile *p, size_t width);
 
@@ -301,22 +301,22 @@ int profile_add_location(struct profile *p, uint64_t address, uint32_t mapping, 
 uint32_t profile_find_location(const struct profile *p, uint64_t address, uint32_t mapping);
 
 /*
- * Puts such a location, which is in no mapping, into one: for readers that learn of mappings last.
- * No other with its address may be in there.
+ * Puts a location of profile_add_location() that is in no mapping into one: for readers that learn
+ * of mappings last. The mapping must not have another location with this address.
  */
 int profile_place_location(struct profile *p, uint32_t location, uint32_t mapping);
 
 /*
- * The same as profile_add_location() for files that name their locations, where one address may
- * stand for several (0 in files without addresses): locations are equal when their lines are, too.
- * `lines` as for profile_set_lines(). The two do not find each other's locations.
+ * As profile_add_location(), for files that name their locations: one address (0 in files without
+ * addresses) may have several, which differ in their lines. `lines` as for profile_set_lines().
+ * Neither function finds the locations of the other.
  */
 int profile_add_line_location(struct profile *p, uint64_t address, uint32_t mapping,
 			      const struct profile_line *lines, uint32_t count, uint32_t *id);
 
 /*
- * Gives a location its lines, innermost first; replaces what it had. One that
- * profile_add_line_location() made is not found by that any more.
+ * Replaces the lines of a location, innermost first. profile_add_line_location() no longer finds a
+ * location whose lines were replaced.
  */
 int profile_set_lines(struct profile *p, uint32_t location, const struct profile_line *lines,
 		      uint32_t count);
@@ -343,7 +343,7 @@ int profile_add_lost(struct profile *p, const char *cause, uint64_t count);
 int profile_add_stack_end(struct profile *p, const char *cause, const char *image, uint64_t count);
 int profile_add_comment(struct profile *p, const char *text);
 
-/* Notes what a reader overlooked; the same sentence is kept once. */
+/* Adds a warning about what a reader ignored; equal ones are kept once. */
 int profile_warn(struct profile *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
@@ -368,10 +368,10 @@ enum profile_stacks profile_sample_stacks(const struct profile *p, const struct 
  */
 void profile_count_leaves(const struct profile *p, uint64_t *counts);
 
-/* All lost ticks, of every cause. */
+/* The sum of the lost ticks. */
 uint64_t profile_lost(const struct profile *p);
 
-/* The ticks that the target's CPU time makes; 0: not known. */
+/* How many ticks the CPU time of the target amounts to; 0: unknown. */
 uint64_t profile_due(const struct profile *p);
 
 /* The image that a location lies in, or NULL. */
