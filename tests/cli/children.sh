@@ -118,7 +118,7 @@ check "no others are open" cmp "$work/fds.is" <(sh -c 'ls /proc/self/fd </dev/nu
 # -d ends the recording, not the command.
 check "-d ends the recording of a command that goes on" exits 0 "$profiltool" record -F 999 -w 0.3 -- \
 	sh -c "echo \$\$ >$work/left; exec $progs/shares 1 60"
-check "a message says that it goes on" says "goes on, and is not recorded any more"
+check "a message says that it goes on" says "is still running; recording has stopped"
 left=$(cat "$work/left")
 note_started "$left"
 check "the command is left running" \

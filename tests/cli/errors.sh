@@ -114,15 +114,15 @@ wait "$gone"
 check "a process that does not exist" refuses 1 "process $gone: there is no such process" -p "$gone"
 check "two that do not exist" refuses 1 "process $gone: there is no such process" -p "$gone,2147483647"
 check "one of three does not exist" exits 4 "$profiltool" -p "$gone,$sleeper,$$" --kernel -w 0.1
-check "one of three: it is left out" says "left out: cannot profile process $gone: there is no such process"
+check "one of three: it is left out" says "skipped: cannot profile process $gone: there is no such process"
 check "one of three: the others are recorded" says "sleep (PID $sleeper) and 1 more"
 check "of many, the first are reported" exits 4 "$profiltool" -w 0.1 \
 	-p "$sleeper,$(seq -s , 2147483000 2147483019)"
-check "of many: five are named" test "$(grep -c 'left out: cannot' "$work/err")" -eq 5
-check "of many: the number of the others is reported" says "left out: 15 more"
+check "of many: five are named" test "$(grep -c 'skipped: cannot' "$work/err")" -eq 5
+check "of many: the number of the others is reported" says "skipped: 15 more"
 check "top: one of two does not exist" \
 	exits 4 "$profiltool" top -p "$gone,$sleeper" --tables 1 -d 0.1
-check "top: it is left out" says "left out: cannot profile process $gone: there is no such process"
+check "top: it is left out" says "skipped: cannot profile process $gone: there is no such process"
 check "a thread that does not exist" refuses 1 "thread $gone: there is no such" -t "$gone"
 check "a number that no process can have" refuses 1 "there is no such process" -p 2147483647
 check "how to find one" says "ps -e"

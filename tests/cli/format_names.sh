@@ -81,7 +81,7 @@ while IFS='|' read -r name words; do
 	done
 done <<'END'
 x.cg|add -f with one of gmon, gperftools, dcpi
-x|the name x says no format to write
+x|the name x implies no format to write
 x.gz|add -f
 x.pb.bz2|add -f
 x.cpuprofile|add -f

@@ -123,7 +123,7 @@ wait "$recorder"
 check "interrupted: it ends at once" test $((SECONDS - began)) -le 3
 check "interrupted: what was counted is shown" recorded 'whole and j["counted"] > 50' \
 	"$work/interrupted.json"
-check "interrupted: reported" grep -q "cut short" "$work/interrupted.err"
+check "interrupted: reported" grep -q "names was interrupted" "$work/interrupted.err"
 stop "$program"
 
 serve missing -

@@ -185,7 +185,7 @@ EOF
 	check "a full disk: the table is printed all the same" has_table
 	check "a full disk: no temporary is left, and the old file as it was" test \
 		"$(cat "$work/listing")" = $'fill\nkept.pb.gz\nold'
-	kept=$(sed -n 's/.*the profile is kept in //p' "$work/err")
+	kept=$(sed -n 's/.*the profile is saved in //p' "$work/err")
 	check "a full disk: the profile is kept elsewhere, as reported" readable "${kept:-none}"
 	check "a full disk: that is below TMPDIR" test "${kept#"$TMPDIR"/}" != "$kept"
 	check "a full disk: that file is for its owner alone" mode "$kept" 600

@@ -26,8 +26,9 @@ static const struct option_spec options[] = {
 	  offsetof(struct annotate_options, listing.all) },
 	{ "source-only", 0, NULL, "print the source alone, without instructions", NULL,
 	  offsetof(struct annotate_options, listing.source) },
-	{ "source-path", 0, "FOLDER", "where to look for source files that are not in their place",
-	  option_text, offsetof(struct annotate_options, what.source_path) },
+	{ "source-path", 0, "DIRECTORY",
+	  "where to look for source files that are not in their place", option_text,
+	  offsetof(struct annotate_options, what.source_path) },
 	{ "no-source", 0, NULL, "print no source lines", NULL,
 	  offsetof(struct annotate_options, what.no_sources) },
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(struct annotate_options, json) },
@@ -90,7 +91,7 @@ static int annotate(char *const *paths, int count, struct annotate_options *o, s
 	return err;
 }
 
-/* One argument that is a file, and no more, is a profile: of the function that is the busiest. */
+/* A single argument that is a file is a profile, and its busiest function is shown. */
 static bool is_profile(const char *argument)
 {
 	struct stat status;

@@ -17,8 +17,8 @@
 #include "tool/tool.h"
 #include "util/number.h"
 
-#define DEBUG_FOLDER "/usr/lib/debug"
-#define DEBUGINFOD   "libdebuginfod.so.1" /* what libdw loads to ask servers */
+#define DEBUG_DIRECTORY "/usr/lib/debug"
+#define DEBUGINFOD	"libdebuginfod.so.1" /* what libdw loads to ask servers */
 
 struct check_options {
 	pid_t pid; /* 0: none */
@@ -47,11 +47,11 @@ static const struct option_spec options[] = {
 static bool is_in_path(const char *program)
 {
 	const char *path = getenv("PATH");
-	char *copy = strdup(path ?: ""), *rest = copy, *folder, name[4096];
+	char *copy = strdup(path ?: ""), *rest = copy, *directory, name[4096];
 	bool found = false;
 
-	while (copy && !found && (folder = strsep(&rest, ":"))) {
-		snprintf(name, sizeof(name), "%s/%s", *folder ? folder : ".", program);
+	while (copy && !found && (directory = strsep(&rest, ":"))) {
+		snprintf(name, sizeof(name), "%s/%s", *directory ? directory : ".", program);
 		found = access(name, X_OK) == 0;
 	}
 	free(copy);
@@ -73,11 +73,11 @@ static void check_objdump(struct requirements *r)
 
 static void check_debug_files(struct requirements *r)
 {
-	if (access(DEBUG_FOLDER, F_OK) == 0)
-		requirement_add(r, "debug files", REQUIREMENT_OK, DEBUG_FOLDER " is there");
+	if (access(DEBUG_DIRECTORY, F_OK) == 0)
+		requirement_add(r, "debug files", REQUIREMENT_OK, DEBUG_DIRECTORY " is there");
 	else
 		requirement_add(r, "debug files", REQUIREMENT_ABSENT,
-				"there is no " DEBUG_FOLDER
+				"there is no " DEBUG_DIRECTORY
 				": optional, for source lines and the names in stripped files");
 }
 
@@ -103,7 +103,7 @@ static void check_debuginfod(struct requirements *r)
 	error_mend(&q->finding, "apt install libdebuginfod1");
 }
 
-/* profild speaks first: protocol.h. Returns 0 or a negative errno. */
+/* Waits for profild's greeting (protocol.h). Returns 0 or a negative errno. */
 static int ask_profild(const char *path, struct profild_reply *reply)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -169,7 +169,7 @@ static const struct {
 #define INDENT	    (STATE_WIDTH + 2 + NAME_WIDTH + 2)
 #define NARROW	    60 /* columns of a terminal */
 
-/* The first that is mended in the same way. */
+/* The first one with the same hint. */
 static const struct requirement *same_mend(const struct requirements *r,
 					   const struct requirement *q)
 {
@@ -196,7 +196,7 @@ static void print_requirement(const struct requirements *r, const struct require
 	fprintf(out, "%*s-> ", STATE_WIDTH + 2, "");
 	if (first != q)
 		fprintf(out, "the same as for %s", first->name);
-	else /* whole, however long: it is there to be copied */
+	else /* not wrapped, so that it can be copied */
 		text_print(q->finding.mend, out);
 	fputc('\n', out);
 }
@@ -304,7 +304,7 @@ static int run(int argc, char **argv)
 const struct tool_command check_command = {
 	.name = "check",
 	.arguments = "[-p PID] [--json]",
-	.help = "Tells what recording needs, what of it is there, and how to mend the rest.",
+	.help = "Checks what recording needs, and prints how to fix what is missing.",
 	.options = options,
 	.run = run,
 };

@@ -102,7 +102,7 @@ static void tell_closed(int code, struct requirements *r)
 	else if (code != EACCES)
 		error_mend(&q->finding, "modprobe profil");
 	else if (group && status.st_mode & 0040)
-		error_mend(&q->finding, "as root: usermod -aG %s USER, who then logs in anew",
+		error_mend(&q->finding, "as root: usermod -aG %s USER, who then logs in again",
 			   group->gr_name);
 	else
 		error_mend(&q->finding, "as root: chmod 0666 " PROFIL_DEVICE);

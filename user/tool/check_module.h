@@ -4,7 +4,7 @@
 
 #include "capture/requirements.h"
 
-/* Adds whether the kernel module serves this process, and what stands before it if not. */
+/* Adds whether this process can use the kernel module, and what prevents it. */
 void check_module(const struct requirement_facts *f, struct requirements *r);
 
 #endif

@@ -13,7 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* As much as execve(2) looks at, for the line of a script's interpreter. */
+/* The length of a script's interpreter line, as in execve(2). */
 #define HEAD_SIZE 256
 
 #define HOST_DATA (__BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB)
@@ -31,23 +31,23 @@ static int check_runnable(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) ? -errno : 0;
 }
 
-/* Of several files that cannot be run, one that may not be is told. */
+/* Of several files that cannot be run, reports one without permission. */
 static int find_in_path(const char *name, char path[PATH_MAX])
 {
-	const char *folders = getenv("PATH") ?: "/bin:/usr/bin";
+	const char *directories = getenv("PATH") ?: "/bin:/usr/bin";
 	int err = -ENOENT;
 
-	for (size_t length;; folders += length + 1) {
-		length = strcspn(folders, ":");
-		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)length, folders, length ? "/" : "./",
-			     name) < PATH_MAX) {
+	for (size_t length;; directories += length + 1) {
+		length = strcspn(directories, ":");
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)length, directories,
+			     length ? "/" : "./", name) < PATH_MAX) {
 			int found = check_runnable(path);
 
 			if (!found)
 				return 0;
 			err = found == -EACCES ? -EACCES : err;
 		}
-		if (!folders[length])
+		if (!directories[length])
 			return err;
 	}
 }
@@ -138,8 +138,8 @@ static void read_elf(int fd, const unsigned char *head, struct executable *x)
 	x->kind = EXECUTABLE_ELF;
 	x->class = wide.e_ident[EI_CLASS];
 	if (wide.e_ident[EI_DATA] != HOST_DATA)
-		return;		     /* x->machine 0 is no machine: the file is not for this one */
-	x->machine = wide.e_machine; /* in the same place in both */
+		return;		     /* x->machine stays 0: not for this machine */
+	x->machine = wide.e_machine; /* at the same offset in both */
 	if (x->class == ELFCLASS64)
 		read_loader(fd, true, wide.e_phoff, wide.e_phnum, x);
 	else

@@ -20,14 +20,14 @@ struct executable {
 	char interpreter[PATH_MAX]; /* of a script; the loader of an ELF file, "": it has none */
 	unsigned char class;	    /* of an ELF file: ELFCLASS32, ELFCLASS64 */
 	uint16_t machine;	    /* EM_X86_64 and the like */
-	/* Who runs it gets privileges that he did not have: ld.so(8), secure-execution mode. */
+	/* Running it adds privileges: secure-execution mode, see ld.so(8). */
 	bool privileged;
 };
 
-/* The file that execvp(3) would run. */
+/* Finds the file that execvp(3) would run. */
 int executable_find(const char *name, char path[PATH_MAX], struct error *e);
 
-/* What kind of a file it is. One that cannot be read is no error. */
+/* Fills in *x. An unreadable file is a kind, not an error. */
 int executable_read(const char *path, struct executable *x, struct error *e);
 
 #endif

@@ -27,11 +27,11 @@ int tool_option_stride(const char *value, void *member, struct error *e)
 }
 
 /*
- * Whether the file does not say, or not with the folder, which program the image is: gmon.out, and
- * what is named like the program's file.
+ * Whether the file names the program of an image not at all, or by its base name only: in gmon.out,
+ * or the base name of the given executable.
  */
-static bool is_nameless(const struct profile *p, const struct profile_image *image,
-			const char *executable)
+static bool is_unnamed(const struct profile *p, const struct profile_image *image,
+		       const char *executable)
 {
 	if (!*image->path)
 		return true;
@@ -50,7 +50,7 @@ static int name_executable(struct profile *p, const char *path, struct error *e)
 	err = profile_string(p, whole, &interned);
 	free(whole);
 	for (size_t i = 0; !err && i < p->image_count; i++)
-		if (is_nameless(p, &p->images[i], interned))
+		if (is_unnamed(p, &p->images[i], interned))
 			p->images[i].path = interned;
 	return err ? error_no_memory(e) : 0;
 }
@@ -69,7 +69,7 @@ int tool_read(const char *path, const struct tool_reading *reading, struct profi
 		return err;
 	if (reading->strict && (*p)->warning_count) {
 		err = error_set(e, 0, "%s: %s", path, (*p)->warnings[0]);
-		error_mend(e, "without --strict it is read all the same");
+		error_mend(e, "without --strict it is read nevertheless");
 	}
 	for (size_t i = 0; i < (*p)->warning_count && !err; i++)
 		tool_warn("%s: %s", path, (*p)->warnings[i]);
@@ -82,7 +82,7 @@ int tool_read(const char *path, const struct tool_reading *reading, struct profi
 	return err;
 }
 
-/* Without a build ID, all that tells a file that was built anew is that it is too young. */
+/* Without a build ID, only the modification time shows that a file was rebuilt. */
 static void warn_of_younger_images(const struct profile *p, const char *path)
 {
 	struct stat profile, image;
@@ -96,7 +96,7 @@ static void warn_of_younger_images(const struct profile *p, const char *path)
 				  p->images[i].path, path);
 }
 
-/* The same as tool_read_all(), for one. Adds to *aspects what the file has by itself. */
+/* Reads and names one profile. Adds to *aspects what the file itself holds. */
 static int read_named(const char *path, const struct tool_reading *reading, struct profile **p,
 		      unsigned int *aspects, struct error *e)
 {
@@ -114,16 +114,16 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 	return err;
 }
 
-/* Passes on what the merge itself has to say: what the files had is told already. */
+/* Prints the warnings of the merge itself: those of the files are printed already. */
 static int merge(struct profile *p, struct profile *next, struct merge_cache *cache,
 		 struct error *e)
 {
-	size_t told = p->warning_count;
+	size_t known = p->warning_count;
 	int err;
 
 	next->warning_count = 0;
 	err = profile_merge(p, next, cache, e);
-	for (size_t i = told; !err && i < p->warning_count; i++)
+	for (size_t i = known; !err && i < p->warning_count; i++)
 		tool_warn("%s", p->warnings[i]);
 	return err;
 }
@@ -159,7 +159,7 @@ int tool_read_all(char *const *paths, int count, const struct tool_reading *read
 	return read_all(paths, count, reading, p, &aspects, e);
 }
 
-/* The directory, or the nearest one above it that is there: those between are made. */
+/* Checks the directory, or its nearest existing ancestor: the rest will be made. */
 static int check_ancestor(const char *path, struct error *e)
 {
 	char *copy = strdup(path);
@@ -243,7 +243,7 @@ static int write_to_stdout(struct write_context *w, struct error *e)
 {
 	int err = write_profile(stdout, w, e), failed = tool_flush();
 
-	/* Who reads text may have seen enough. */
+	/* A reader of text may have closed the pipe early. */
 	if (failed == -EPIPE && w->format->is_text)
 		return 0;
 	if (err)
@@ -251,7 +251,7 @@ static int write_to_stdout(struct write_context *w, struct error *e)
 	return failed ? error_set(e, -failed, "cannot write to standard output") : 0;
 }
 
-/* Formats do not know where they write. */
+/* Errors of formats do not name the output. */
 static void name_output(const char *path, struct error *e)
 {
 	const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
@@ -271,8 +271,8 @@ static int write_output(struct write_context *w, const char *path, struct error 
 				      : file_write(path, write_profile, w, e);
 }
 
-static void tell_loss(const struct profile *p, unsigned int aspects, const struct format *format,
-		      const char *path)
+static void warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
+			 const char *path)
 {
 	uint64_t samples = format->dropped_samples ? format->dropped_samples(p) : 0;
 	uint64_t calls = format->dropped_calls ? format->dropped_calls(p) : 0;
@@ -281,12 +281,13 @@ static void tell_loss(const struct profile *p, unsigned int aspects, const struc
 	if (loss_list(p, aspects, format, losses, sizeof(losses)))
 		tool_warn("%s: the %s format does not hold %s", path, format->name, losses);
 	if (samples)
-		tool_warn("%s: %" PRIu64 " of %" PRIu64 " samples are left out: the %s format has "
-			  "no place for %s",
+		tool_warn("%s: %" PRIu64 " of %" PRIu64
+			  " samples are dropped: the %s format cannot "
+			  "hold %s",
 			  path, samples, profile_total(p), format->name, format->cannot_hold);
 	if (calls)
-		tool_warn("%s: %" PRIu64 " call(s) are left out: the %s format has no place for %s",
-			  path, calls, format->name, format->cannot_hold_calls);
+		tool_warn("%s: %" PRIu64 " call(s) are dropped: the %s format cannot hold %s", path,
+			  calls, format->name, format->cannot_hold_calls);
 }
 
 int tool_write(const struct profile *p, const struct format *format,
@@ -300,7 +301,7 @@ int tool_write(const struct profile *p, const struct format *format,
 	if (err)
 		name_output(path, e);
 	if (!err && !quiet)
-		tell_loss(p, loss_aspects(p), format, path);
+		warn_of_loss(p, loss_aspects(p), format, path);
 	return err;
 }
 
@@ -347,7 +348,7 @@ int tool_rewrite(const struct tool_rewrite *r)
 	if (tool_write(p, format, r->writing, r->out, true, &e)) {
 		code = tool_fail(&e);
 	} else {
-		tell_loss(p, aspects, format, r->out);
+		warn_of_loss(p, aspects, format, r->out);
 		code = tool_done(p);
 	}
 	profile_free(p);

@@ -18,10 +18,10 @@ struct capture_profile {
 	struct capture *c;
 	uint32_t *image_ids; /* of the capture's images in the profile, + 1; 0: not yet */
 	size_t image_room;
-	uint64_t *counted; /* of the capture's samples: how much is in the profile */
+	uint64_t *counted; /* of each sample of the capture: the count that is in the profile */
 	size_t counted_room;
 	struct index mapping_index;
-	uint32_t *modules; /* mappings of the kernel's modules, which names have told of */
+	uint32_t *modules; /* mappings of kernel modules, made when names were resolved */
 	size_t module_count, module_room;
 };
 
@@ -30,7 +30,7 @@ static int duplicate(int fd)
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Memory without a file gets another name as soon as it is known where its functions' names are. */
+/* Memory without a file is renamed when the file with its functions' names is found. */
 static bool is_up_to_date(const struct profile_image *known, const struct capture_image *image)
 {
 	return *image->path != '[' || strcmp(known->path, image->path) == 0;
@@ -71,7 +71,7 @@ static uint64_t mapping_hash(const struct profile_mapping *m)
 	return hash_u64(m->start, m->limit) ^ hash_u64(m->offset, m->image);
 }
 
-/* The same place of the same file in several processes is one mapping. */
+/* Equal mappings of several processes are one. */
 static int place_id(struct capture_profile *b, const struct profile_mapping *place, uint32_t *id)
 {
 	uint64_t hash = mapping_hash(place);
@@ -103,7 +103,7 @@ static int add_mapping(const struct capture_mapping *mapping, void *context)
 	return mapping_id(context, mapping, &id);
 }
 
-/* All of the kernel's half is one mapping: kernel, modules and BPF programs are in kallsyms. */
+/* The kernel's half of memory is one mapping: kallsyms has kernel, modules and BPF programs. */
 static int kernel_mapping_id(struct capture_profile *b, uint32_t *id)
 {
 	struct profile_mapping place = {
@@ -239,7 +239,7 @@ static int add_totals(struct profile *p, const struct capture_totals *from)
 	return profile_add_lost(p, "ring_full", from->ring_full);
 }
 
-/* What is said of a capture as soon as it has begun. */
+/* The header: what is known as soon as the capture has begun. */
 static int add_header(struct profile *p, struct capture *c)
 {
 	struct utsname machine;

@@ -12,9 +12,9 @@
 int profile_from_capture(struct capture *c, struct profile **p, struct error *e);
 
 /*
- * The same for a capture that goes on. A profile, which may have samples already (and then their
- * values), gets what the capture counts: samples and their CPU time in nanoseconds, values 0 and 1.
- * Both must outlive capture_profile_end(), which takes NULL, too.
+ * The same for a capture that is still running: adds what it counts to a profile, as value 0
+ * (samples) and value 1 (CPU time in nanoseconds). A profile that has samples already must have
+ * these value types. p and c must outlive capture_profile_end(), which takes NULL, too.
  */
 struct capture_profile;
 int capture_profile_begin(struct capture_profile **b, struct profile *p, struct capture *c,

@@ -98,7 +98,7 @@ static void fill_standard_descriptors(void)
 			(void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* What could not be printed is an error, unless the reader left of its own will (a pager). */
+/* A failed write to standard output is an error, unless the reader (a pager) closed it. */
 static int check_stdout(int code)
 {
 	struct error e;
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 
 	if (!command || !command->becomes_another) {
 		fill_standard_descriptors();
-		/* A reader that leaves must not end a recording before its file is written. */
+		/* A closed pipe must not end a recording before its file is written. */
 		signal(SIGPIPE, SIG_IGN);
 	}
 	return check_stdout(run(command, argc, argv));

@@ -7,8 +7,8 @@
 #include "tool/tool.h"
 #include "util/clock.h"
 
-#define SILENT_NS NS_PER_S	    /* nobody wonders before that */
-#define REDRAW_NS (100 * NS_PER_MS) /* as often as it is worth */
+#define SILENT_NS NS_PER_S	    /* shorter work shows no progress */
+#define REDRAW_NS (100 * NS_PER_MS) /* between two updates of the line */
 
 struct naming {
 	bool (*stop)(void *context);
@@ -50,7 +50,7 @@ static void take_progress(size_t done, size_t count, const char *what, void *con
 	show(n);
 }
 
-/* It is asked more often than progress is told. */
+/* Called more often than take_progress(). */
 static bool take_stop(void *context)
 {
 	struct naming *n = context;
@@ -83,11 +83,11 @@ int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(
 		.progress = take_progress,
 		.context = &n,
 	};
-	size_t told = p->warning_count;
+	size_t known = p->warning_count;
 	int err = symbol_resolve(p, &o, e);
 
 	clear(&n);
-	for (size_t i = told; !err && i < p->warning_count; i++)
+	for (size_t i = known; !err && i < p->warning_count; i++)
 		tool_warn("%s", p->warnings[i]);
 	return err;
 }

@@ -33,7 +33,7 @@ static void make_tables(const struct option_spec *specs, bool stop, struct getop
 
 	if (stop)
 		*shorts++ = '+';
-	*shorts++ = ':'; /* a missing value is told apart from an unknown option */
+	*shorts++ = ':'; /* makes a missing value differ from an unknown option */
 	for (i = 0; i < MOST_OPTIONS && specs[i].name; i++) {
 		tables->longs[i] = (struct option){
 			.name = specs[i].name,

@@ -12,13 +12,13 @@
 struct option_spec {
 	const char *name; /* long, without dashes */
 	char letter;	  /* short; 0: none */
-	/* What stands for its value in --help: VALUE, or [=VALUE] if it can do without one. */
+	/* The name of its value in --help: VALUE, or [=VALUE] if it is optional. */
 	const char *metavar; /* NULL: it takes none */
 	const char *help;
 	/*
 	 * Stores the value at `member` (the command's options + offset); value is NULL when an
 	 * option that can do without one has none. No parser: the member is a bool and becomes
-	 * true. Returns 0 or -EINVAL with e set to why the value will not do.
+	 * true. Returns 0, or -EINVAL with e set to why the value is invalid.
 	 */
 	int (*parse)(const char *value, void *member, struct error *e);
 	size_t offset;
@@ -34,7 +34,7 @@ int options_parse(const struct option_spec *specs, void *values, int argc, char 
 
 #define HELP_WIDTH 80 /* columns of --help */
 
-/* One line for each option, as in --help, and as many more as it takes. */
+/* Prints the options as in --help: one line each, and more where the text wraps. */
 void options_print(const struct option_spec *specs, FILE *out);
 
 /* Parsers for members of these types. */

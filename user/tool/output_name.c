@@ -7,7 +7,7 @@
 
 #include "tool/tool.h"
 
-/* Names of what other commands, or nobody here, can make of a profile. */
+/* Extensions of files that are not profiles, and the command that makes them. */
 static const struct {
 	const char *extension, *what, *mend;
 } others[] = {
@@ -47,7 +47,7 @@ static const struct format *named_format(const char *name, struct error *e)
 	return NULL;
 }
 
-/* Pipes and devices have names that say nothing. */
+/* Names of pipes and devices imply no format. */
 static bool has_no_name(const char *path)
 {
 	struct stat status;
@@ -80,7 +80,7 @@ static const struct format *unknown_name(const char *path, struct error *e)
 			return NULL;
 		}
 	tool_list_formats(names, sizeof(names));
-	error_set_kind(e, ERROR_USAGE, 0, "the name %s says no format to write", path);
+	error_set_kind(e, ERROR_USAGE, 0, "the name %s implies no format to write", path);
 	error_mend(e, "add -f with one of %s; or end it in .pb.gz, .prof, .folded, ...", names);
 	return NULL;
 }

@@ -95,13 +95,14 @@ static const struct option_spec options[] = {
 	{ "debuginfod", 0, NULL, "fetch symbols that are not here from servers: DEBUGINFOD_URLS",
 	  NULL, MEMBER(naming.debuginfod) },
 	{ "inline", 0, NULL,
-	  "find out source lines and inlined functions: as for a file that can hold them", NULL,
-	  MEMBER(naming.lines) },
-	{ "no-inline", 0, NULL, "do not: functions are those of symbol tables", NULL,
+	  "resolve source lines and inlined functions: the default with -o and a format that holds "
+	  "them",
+	  NULL, MEMBER(naming.lines) },
+	{ "no-inline", 0, NULL, "do not: name functions by symbol tables only", NULL,
 	  MEMBER(no_inline) },
 	{ "json", 0, NULL, "print the account and the table as JSON", NULL, MEMBER(json) },
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL, MEMBER(quiet) },
-	{ "verbose", 'v', NULL, "say more of what happens", NULL, MEMBER(verbose) },
+	{ "verbose", 'v', NULL, "print more details", NULL, MEMBER(verbose) },
 	{ 0 },
 };
 
@@ -159,12 +160,12 @@ static int check_histogram(const struct record_options *o, struct error *e)
 	return -EINVAL;
 }
 
-/* Who reads the file elsewhere, or later, may not have the program and its debug information. */
+/* The file may be read where the program and its debug information are missing. */
 static int choose_lines(struct record_options *o, const struct format *format, struct error *e)
 {
 	if (o->naming.lines && o->no_inline) {
 		error_set_kind(e, ERROR_USAGE, 0, "--inline and --no-inline exclude each other");
-		error_mend(e, "leave out one of them");
+		error_mend(e, "give only one of them");
 		return -EINVAL;
 	}
 	o->naming.lines |= o->output && format->keeps & KEEPS(LINES) && !o->no_inline;
@@ -200,13 +201,13 @@ static struct capture_options capture_options(const struct record_options *o, ch
 }
 
 /* A Ctrl-C that ends the recording ends the command, too, perhaps after us. */
-static void tell_command_status(const struct recording *r, const char *name)
+static void warn_command_status(const struct recording *r, const char *name)
 {
 	int status = capture_command_status(r->capture);
 
 	if (status < 0) {
 		if (r->end == RECORDING_TIME)
-			tool_warn("%s goes on, and is not recorded any more", name);
+			tool_warn("%s is still running; recording has stopped", name);
 		return;
 	}
 	if (WIFSIGNALED(status))
@@ -216,7 +217,7 @@ static void tell_command_status(const struct recording *r, const char *name)
 		tool_warn("%s ended with status %d", name, WEXITSTATUS(status));
 }
 
-static void tell_lost_mappings(const struct capture *c)
+static void warn_lost_mappings(const struct capture *c)
 {
 	struct capture_totals totals;
 
@@ -236,8 +237,8 @@ static void tell_lost_mappings(const struct capture *c)
 			  totals.crowded);
 }
 
-/* Of images in which half a percent of the stacks end, as in the summary. */
-static void tell_unusable_images(const struct capture *c)
+/* Warns of images in which at least half a percent of the stacks end, as the summary does. */
+static void warn_unusable_images(const struct capture *c)
 {
 	const struct capture_stack_end *ends;
 	const struct capture_image *images;
@@ -259,7 +260,7 @@ static void tell_unusable_images(const struct capture *c)
 	}
 }
 
-static void tell_stacks(const struct capture *c, enum capture_stacks asked)
+static void warn_stacks(const struct capture *c, enum capture_stacks asked)
 {
 	bool cfi = capture_stacks(c) == CAPTURE_STACKS_CFI;
 	struct capture_totals totals;
@@ -275,7 +276,7 @@ static void tell_stacks(const struct capture *c, enum capture_stacks asked)
 			  CAPTURE_DEPTH_MAX);
 }
 
-static void tell_details(const struct capture *c, bool histogram)
+static void print_details(const struct capture *c, bool histogram)
 {
 	struct capture_tables tables;
 	struct capture_totals totals;
@@ -299,32 +300,32 @@ static void tell_details(const struct capture *c, bool histogram)
 /* --- The result --- */
 
 /*
- * Hours of samples must not be lost for want of room in one folder: a new one is made for them
- * where temporary files go. (A fixed name there could be another user's trap.)
+ * Hours of samples must not be lost because one file system is full: makes a new directory for
+ * temporary files. (Another user could have prepared a fixed name.)
  */
 static void save_elsewhere(const struct profile *p, const struct format *format)
 {
 	const char *parent = getenv("TMPDIR");
-	char folder[4096], path[4096 + 32];
+	char directory[4096], path[4096 + 32];
 	struct error e;
 
-	snprintf(folder, sizeof(folder), "%s/profiltool.XXXXXX",
+	snprintf(directory, sizeof(directory), "%s/profiltool.XXXXXX",
 		 parent && *parent ? parent : "/tmp");
-	if (!mkdtemp(folder)) {
-		tool_warn("nor is there a place for it: cannot make %s: %s", folder,
+	if (!mkdtemp(directory)) {
+		tool_warn("could not save it elsewhere either: cannot make %s: %s", directory,
 			  strerror(errno));
 		return;
 	}
 	if (format->write_directory)
-		snprintf(path, sizeof(path), "%s", folder);
+		snprintf(path, sizeof(path), "%s", directory);
 	else
-		snprintf(path, sizeof(path), "%s/profile%s", folder, format->extensions[0]);
+		snprintf(path, sizeof(path), "%s/profile%s", directory, format->extensions[0]);
 	if (tool_write(p, format, NULL, path, true, &e) == 0) {
-		tool_warn("the profile is kept in %s", path);
+		tool_warn("the profile is saved in %s", path);
 		return;
 	}
 	tool_fail(&e);
-	rmdir(folder);
+	rmdir(directory);
 }
 
 static int write_result(const struct profile *p, const struct record_options *o,
@@ -347,7 +348,7 @@ static int write_result(const struct profile *p, const struct record_options *o,
  * ticks is random, with a standard deviation of at most the square root of those that were due:
  * warn beyond four of these and 2 %.
  */
-static void tell_missing_ticks(const struct profile *p)
+static void warn_missing_ticks(const struct profile *p)
 {
 	uint64_t due = profile_due(p), ticks = p->totals.ticks;
 	double missing = (double)due * 0.98 - (double)ticks;
@@ -367,8 +368,8 @@ static void tell_missing_ticks(const struct profile *p)
 			  due, ticks);
 }
 
-/* Where no tick fell, and what the target did instead. */
-static int tell_none(const struct recording *r, const struct profile *p, const char *waits)
+/* Warns that there are no samples, and prints what the target did instead. */
+static int warn_no_samples(const struct recording *r, const struct profile *p, const char *waits)
 {
 	const struct profile_totals *t = &p->totals;
 
@@ -386,7 +387,7 @@ static int tell_none(const struct recording *r, const struct profile *p, const c
 	return EXIT_NO_SAMPLES;
 }
 
-/* What those are doing who got no ticks: before a command is ended. */
+/* Describes what the targets wait for. Call it before the command is ended. */
 static void describe_waits(const struct recording *r, const struct tool_target *t, char *text,
 			   size_t size)
 {
@@ -400,13 +401,13 @@ static void describe_waits(const struct recording *r, const struct tool_target *
 		waits_describe(t->pids, t->pid_count, false, text, size);
 }
 
-/* Says what is not as it was asked for. Returns the exit code for it. */
+/* Warns of what differs from what was requested. Returns the exit code for it. */
 static int conclude(const struct recording *r, const struct profile *p, const char *waits,
 		    bool histogram)
 {
-	tell_missing_ticks(p);
+	warn_missing_ticks(p);
 	if (p->totals.counted == 0)
-		return tell_none(r, p, waits);
+		return warn_no_samples(r, p, waits);
 	if (profile_lost(p)) {
 		tool_warn("incomplete: %" PRIu64 " samples were lost", profile_lost(p));
 		return EXIT_INCOMPLETE;
@@ -419,12 +420,12 @@ static int conclude(const struct recording *r, const struct profile *p, const ch
 	return EXIT_DONE;
 }
 
-/* Asked while names are looked for. A second signal means: I do not want to wait for names. */
+/* Called while names are resolved: a second signal ends that. */
 static bool stop_naming(void *context)
 {
 	if (!recording_signal_came(context))
 		return false;
-	tool_warn("the search for names was cut short");
+	tool_warn("resolving names was interrupted");
 	return true;
 }
 
@@ -496,13 +497,13 @@ static int record(struct recording *r, const struct record_options *o,
 		capture_free(r->capture);
 		return tool_fail(&e);
 	}
-	tell_lost_mappings(r->capture);
-	tell_unusable_images(r->capture);
-	tell_stacks(r->capture, o->target.stacks);
+	warn_lost_mappings(r->capture);
+	warn_unusable_images(r->capture);
+	warn_stacks(r->capture, o->target.stacks);
 	if (o->verbose)
-		tell_details(r->capture, o->scale != 0);
+		print_details(r->capture, o->scale != 0);
 	if (what->target == CAPTURE_COMMAND)
-		tell_command_status(r, what->command[0]);
+		warn_command_status(r, what->command[0]);
 	if (!p->totals.counted)
 		describe_waits(r, &o->target, waits, sizeof(waits));
 	capture_free(r->capture);
@@ -530,7 +531,7 @@ static int run(int argc, char **argv)
 	    check_histogram(&o, &e) || check_output(&o, &format, &e) ||
 	    choose_lines(&o, format, &e) || tool_check_naming(&o.naming, &e))
 		return tool_fail(&e);
-	tool_leave_out_targets(&o.target);
+	tool_skip_targets(&o.target);
 	o.naming.quiet = o.quiet;
 	r.signals = recording_open_signals(&e);
 	if (r.signals < 0)

@@ -8,12 +8,12 @@
 #include "capture/capture.h"
 #include "util/error.h"
 
-/* A capture from its start to what ends it, with a line of progress on a terminal meanwhile. */
+/* A capture from start to end, with a line of progress on a terminal. */
 struct recording {
 	struct capture *capture;
 	int signals;	      /* recording_open_signals() */
 	uint64_t duration_ns; /* 0: until something else ends it */
-	const char *target;   /* what is recorded, for a person */
+	const char *target;   /* the name of the target in messages */
 	bool quiet;
 
 	enum recording_end {
@@ -28,19 +28,19 @@ struct recording {
 };
 
 /*
- * Signals that end a recording (INT, TERM, HUP) come through a descriptor from here on, so that
- * nothing is ever interrupted. A hang-up that is ignored (nohup) stays ignored. Returns the
+ * From here on, signals that end a recording (INT, TERM, HUP) are read from a descriptor, so that
+ * they interrupt nothing. A hang-up that is ignored (nohup) stays ignored. Returns the
  * descriptor or a negative errno.
  */
 int recording_open_signals(struct error *e);
 
 /*
- * They end the program again, as usual: for when the file is written, and only printing is left,
- * which may wait for a reader.
+ * Lets these signals end the program again: once the file is written and only printing is left,
+ * which may block.
  */
 void recording_release_signals(void);
 
-/* Whether such a signal has come; takes it. context: int *, the descriptor. */
+/* Whether such a signal is pending; consumes it. context: int *, the descriptor. */
 bool recording_signal_came(void *context);
 
 /* Records until a signal, the time or the targets end it. */

@@ -52,7 +52,7 @@ static const struct option_spec options[] = {
 	  MEMBER(backend) },
 	{ "socket", 0, "PATH", "where profild listens (/run/profild/socket)", option_text,
 	  MEMBER(socket) },
-	{ "verbose", 'v', NULL, "say what is preloaded, and which back end counts", NULL,
+	{ "verbose", 'v', NULL, "print what is preloaded, and which back end counts", NULL,
 	  MEMBER(verbose) },
 	{ 0 },
 };
@@ -74,7 +74,7 @@ static int read_program(const char *path, struct executable *x, struct error *e)
 
 	for (int i = 0; !err && (x->kind == EXECUTABLE_SCRIPT || x->kind == EXECUTABLE_OTHER);
 	     i++) {
-		/* execvp(3) hands what the kernel does not know to the shell. */
+		/* execvp(3) passes files of unknown formats to the shell. */
 		snprintf(next, sizeof(next), "%s",
 			 x->kind == EXECUTABLE_SCRIPT ? x->interpreter : "/bin/sh");
 		if (i == MOST_SCRIPTS || access(next, F_OK))
@@ -114,23 +114,23 @@ static int check_privileges(const struct executable *x, struct error *e)
 
 /* --- The libraries --- */
 
-/* Whether this folder has both, of the program's kind. */
-static bool has_libraries(const char *folder, const struct executable *program)
+/* Whether this directory has both libraries, for the program's machine and class. */
+static bool has_libraries(const char *directory, const struct executable *program)
 {
 	char path[PATH_MAX];
 	struct executable library;
 	struct error ignored;
 
-	if (snprintf(path, sizeof(path), "%s/" GMON_LIBRARY, folder) >= (int)sizeof(path) ||
+	if (snprintf(path, sizeof(path), "%s/" GMON_LIBRARY, directory) >= (int)sizeof(path) ||
 	    access(path, R_OK))
 		return false;
-	snprintf(path, sizeof(path), "%s/" LIBRARY, folder);
+	snprintf(path, sizeof(path), "%s/" LIBRARY, directory);
 	return executable_read(path, &library, &ignored) == 0 && library.kind == EXECUTABLE_ELF &&
 	       library.class == program->class && library.machine == program->machine;
 }
 
-/* From our own folder, so that a tree works where it stands: in the build, and as installed. */
-static int search_folders(const struct executable *program, char folder[PATH_MAX])
+/* Relative to our own directory, so that the build tree and an installed tree both work. */
+static int search_directories(const struct executable *program, char directory[PATH_MAX])
 {
 	static const char *const places[] = {
 		"lib",
@@ -142,18 +142,18 @@ static int search_folders(const struct executable *program, char folder[PATH_MAX
 		"../lib/i386-linux-gnu",
 	};
 	char own[PATH_MAX], path[2 * PATH_MAX];
-	const char *directory;
+	const char *base;
 
 	if (!realpath("/proc/self/exe", own))
 		return -errno;
-	directory = dirname(own);
+	base = dirname(own);
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, places[i]);
-		if (realpath(path, folder) && has_libraries(folder, program))
+		snprintf(path, sizeof(path), "%s/%s", base, places[i]);
+		if (realpath(path, directory) && has_libraries(directory, program))
 			return 0;
 	}
-	snprintf(folder, PATH_MAX, "%s", PROFIL_LIBDIR);
-	return has_libraries(folder, program) ? 0 : -ENOENT;
+	snprintf(directory, PATH_MAX, "%s", PROFIL_LIBDIR);
+	return has_libraries(directory, program) ? 0 : -ENOENT;
 }
 
 static int not_found(const struct executable *program, const struct executable *self,
@@ -175,7 +175,7 @@ static int not_found(const struct executable *program, const struct executable *
 	return -ENOENT;
 }
 
-static int find_libraries(struct executable *program, char folder[PATH_MAX], struct error *e)
+static int find_libraries(struct executable *program, char directory[PATH_MAX], struct error *e)
 {
 	struct executable self;
 
@@ -185,14 +185,14 @@ static int find_libraries(struct executable *program, char folder[PATH_MAX], str
 		program->class = self.class;
 		program->machine = self.machine;
 	}
-	if (search_folders(program, folder))
+	if (search_directories(program, directory))
 		return not_found(program, &self, e);
-	if (!strpbrk(folder, " :$"))
+	if (!strpbrk(directory, " :$"))
 		return 0;
 	error_set(e, 0,
 		  "libprofil lies in \"%s\", which the loader takes apart at blanks, colons and "
 		  "dollars",
-		  folder);
+		  directory);
 	error_mend(e, "move it, or install it with make install");
 	return -EINVAL;
 }
@@ -204,14 +204,14 @@ static int set_variable(const char *name, const char *value, struct error *e)
 	return value && setenv(name, value, 1) ? error_no_memory(e) : 0;
 }
 
-/* What is preloaded already stays, behind ours. */
-static int set_preload(const char *folder, bool verbose, struct error *e)
+/* Keeps what is preloaded already, behind ours. */
+static int set_preload(const char *directory, bool verbose, struct error *e)
 {
 	const char *others = getenv("LD_PRELOAD");
 	char *all;
 	int err;
 
-	if (asprintf(&all, "%s/" LIBRARY ":%s/" GMON_LIBRARY "%s%s", folder, folder,
+	if (asprintf(&all, "%s/" LIBRARY ":%s/" GMON_LIBRARY "%s%s", directory, directory,
 		     others && *others ? ":" : "", others ?: "") < 0)
 		return error_no_memory(e);
 	if (verbose)
@@ -221,30 +221,30 @@ static int set_preload(const char *folder, bool verbose, struct error *e)
 	return err;
 }
 
-static int set_environment(const struct run_options *o, const char *folder, struct error *e)
+static int set_environment(const struct run_options *o, const char *directory, struct error *e)
 {
 	int err = set_variable("PROFIL_HZ", o->hz, e);
 
 	err = err ?: set_variable("PROFIL_BACKEND", o->backend, e);
 	err = err ?: set_variable("PROFIL_SOCKET", o->socket, e);
 	err = err ?: set_variable("PROFIL_VERBOSE", o->verbose ? "1" : NULL, e);
-	return err ?: set_preload(folder, o->verbose, e);
+	return err ?: set_preload(directory, o->verbose, e);
 }
 
 /* Returns only when it fails. */
 static int run_program(const struct run_options *o, char **command, struct error *e)
 {
-	char path[PATH_MAX], folder[PATH_MAX];
+	char path[PATH_MAX], directory[PATH_MAX];
 	struct executable program;
 	int err;
 
 	err = executable_find(command[0], path, e);
 	err = err ?: read_program(path, &program, e);
 	err = err ?: check_privileges(&program, e);
-	err = err ?: find_libraries(&program, folder, e);
+	err = err ?: find_libraries(&program, directory, e);
 	if (!err && program.kind == EXECUTABLE_ELF)
 		err = check_loader(&program, e);
-	err = err ?: set_environment(o, folder, e);
+	err = err ?: set_environment(o, directory, e);
 	if (err)
 		return err;
 	execvp(path, command);

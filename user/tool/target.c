@@ -13,7 +13,7 @@
 
 #define MOST_HZ	      100000
 #define MOST_WARNINGS 5
-/* No divisor of the usual clocks, so as not to march in step. */
+/* No divisor of the usual clocks, so that ticks do not run in lockstep with them. */
 #define DEFAULT_HZ 99
 
 int tool_option_pids(const char *value, void *member, struct error *e)
@@ -106,9 +106,9 @@ int tool_target_kinds(const struct tool_target *t)
 	return (t->pid_count > 0) + (t->tid > 0) + t->all + (t->cgroup != NULL);
 }
 
-void tool_leave_out_targets(struct tool_target *t)
+void tool_skip_targets(struct tool_target *t)
 {
-	size_t kept = 0, left_out = 0;
+	size_t kept = 0, skipped = 0;
 	bool good[TARGET_MOST_PIDS];
 	struct error e;
 
@@ -120,11 +120,11 @@ void tool_leave_out_targets(struct tool_target *t)
 	for (size_t i = 0; i < t->pid_count; i++)
 		if (good[i])
 			t->pids[kept++] = t->pids[i];
-		else if (left_out++ < MOST_WARNINGS &&
+		else if (skipped++ < MOST_WARNINGS &&
 			 target_check(t->pids[i], false, t->kernel, &e))
-			tool_warn("left out: %s", e.what);
-	if (left_out > MOST_WARNINGS)
-		tool_warn("left out: %zu more that cannot be profiled", left_out - MOST_WARNINGS);
+			tool_warn("skipped: %s", e.what);
+	if (skipped > MOST_WARNINGS)
+		tool_warn("skipped: %zu more that cannot be profiled", skipped - MOST_WARNINGS);
 	t->pid_count = kept;
 }
 

@@ -42,7 +42,7 @@ struct tool_target {
 	  offsetof(type, member.stacks) },                                                         \
 	{ "call-graph", 0, "METHOD", "count call stacks by METHOD: auto, dwarf, fp or none",       \
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
-	{ "no-inherit", 'i', NULL, "leave out child processes", NULL,                              \
+	{ "no-inherit", 'i', NULL, "do not follow child processes", NULL,                              \
 	  offsetof(type, member.no_inherit) },                                                     \
 	{ "user", 0, NULL, "count only ticks in user mode", NULL, offsetof(type, member.user) },   \
 	{ "kernel", 0, NULL, "count only ticks in the kernel, at the kernel's pc", NULL,           \
@@ -60,11 +60,11 @@ int tool_option_call_graph(const char *value, void *member, struct error *e);
 int tool_target_kinds(const struct tool_target *t);
 
 /*
- * Leaves out, with a warning, those of several processes that cannot be profiled: they have ended,
- * as in a list that pgrep(1) made, or are the kernel's. Where none can, all stay: capture_start()
- * says why.
+ * Removes, with a warning, those of several processes that cannot be profiled: ended ones, as in
+ * the output of pgrep(1), and the kernel's. When none can be profiled, all stay: capture_start()
+ * fails with the reason.
  */
-void tool_leave_out_targets(struct tool_target *t);
+void tool_skip_targets(struct tool_target *t);
 
 /* What to capture. It points into t. */
 struct capture_options tool_capture_options(const struct tool_target *t);

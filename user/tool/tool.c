@@ -14,8 +14,8 @@
 #include "symbol/symbol.h"
 #include "util/number.h"
 
-/* Paths and names of processes are in it: nobody vouches for them. */
-static void say(const char *indent, const char *text)
+/* The text may hold paths and names of processes, which are untrusted. */
+static void print_line(const char *indent, const char *text)
 {
 	fprintf(stderr, TOOL_PREFIX "%s", indent);
 	text_print(text, stderr);
@@ -31,9 +31,9 @@ int tool_fail(const struct error *e)
 		[ERROR_KERNEL_LACKS] = EXIT_KERNEL_LACKS,
 	};
 
-	say("", e->what);
+	print_line("", e->what);
 	if (e->mend[0])
-		say("  ", e->mend);
+		print_line("  ", e->mend);
 	return codes[e->kind];
 }
 
@@ -62,7 +62,7 @@ void tool_warn(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	say("", text);
+	print_line("", text);
 }
 
 void tool_usage(const struct tool_command *command, FILE *out)
@@ -119,7 +119,7 @@ int tool_option_by(const char *value, void *member, struct error *e)
 	return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
 }
 
-/* The fields of a key, which perf takes by its beginning, too; 0: there is no such key. */
+/* The fields of a key, which may be abbreviated, as in perf, to three letters; 0: unknown. */
 static unsigned int key_fields(const char *key)
 {
 	static const struct {
@@ -189,7 +189,7 @@ bool tool_has_image(const struct profile *p, const char *image)
 int tool_no_image(const char *image, struct error *e)
 {
 	error_set(e, 0, "there is no image \"%s\"", image);
-	error_mend(e, "profiltool report --by image tells those that are there");
+	error_mend(e, "profiltool report --by image lists the images");
 	return -ENOENT;
 }
 
@@ -238,7 +238,7 @@ int tool_print(const struct profile *p, const struct tool_view *view, struct err
 	struct report_table_options options = tool_table_options(view);
 	int err = view->json ? report_json(p, &options, stdout) : report_table(p, &options, stdout);
 
-	tool_flush(); /* main() asks how it went */
+	tool_flush(); /* main() checks for errors */
 	return err ? error_no_memory(e) : 0;
 }
 
@@ -249,7 +249,7 @@ int tool_flush(void)
 	errno = 0;
 	if (fflush(stdout) && !first_error)
 		first_error = -errno;
-	/* A write before, whose reason is forgotten: another one fails for the same. */
+	/* An earlier write failed, errno is lost: another write fails for the same reason. */
 	if (ferror(stdout) && !first_error)
 		first_error = write(STDOUT_FILENO, "\n", 1) < 0 ? -errno : -EIO;
 	return first_error;

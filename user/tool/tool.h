@@ -37,13 +37,13 @@ extern const struct tool_command record_command, report_command, dump_command, c
 	annotate_command, diff_command, merge_command, run_command, check_command,
 	flamegraph_command, top_command;
 
-/* The prefix of all that the tool says on standard error. */
+/* The prefix of each line on standard error. */
 #define TOOL_PREFIX "profiltool: "
 
-/* Prints why something failed and how to mend it. Returns the exit code for it. */
+/* Prints an error and its hint. Returns the exit code for it. */
 int tool_fail(const struct error *e);
 
-/* The same for a recording that could not begin; adds what it lacks, of what `check` asks for. */
+/* The same for a recording that could not begin; also prints requirements that are not met. */
 int tool_refuse(const struct error *e);
 
 /* Prints a warning, one sentence. */
@@ -59,14 +59,14 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 /* The first lines of a command's --help: its arguments and what it does. */
 void tool_usage(const struct tool_command *command, FILE *out);
 
-/* How addresses are to get names, as a member of a command's options. */
+/* How addresses are resolved to names: a member of a command's options. */
 struct tool_naming {
 	bool lines;	 /* functions that are inlined, and source lines */
 	bool debuginfod; /* ask debuginfod servers for what is not here */
 	bool quiet;	 /* show no progress */
 };
 
-/* Whether they can be looked for like that; to be asked before a recording. */
+/* Whether names can be resolved like that. Call it before a recording. */
 int tool_check_naming(const struct tool_naming *naming, struct error *e);
 
 /*
@@ -80,20 +80,20 @@ int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(
 struct tool_reading {
 	struct tool_naming naming;
 	bool strict;		/* a warning is an error */
-	const char *executable; /* of what the profile is, where the file does not say; or NULL */
+	const char *executable; /* the program, where the file does not name it; or NULL */
 	const char *file;	/* of -i, which not all commands have; or NULL */
 	struct input_options input;
 };
 
 /* clang-format off */
 #define TOOL_READING_OPTIONS(type, member)                                                        \
-	{ "executable", 0, "FILE", "the program, where the profile does not say: gmon.out",        \
+	{ "executable", 0, "FILE", "the program, where the profile does not name it: gmon.out",        \
 	  option_text, offsetof(type, member.executable) },                                        \
 	{ "dcpi-stride", 0, "BYTES", "bytes of code for each count of a DCPI file: 1 or 4",        \
 	  tool_option_stride, offsetof(type, member.input.dcpi_stride) },                          \
 	{ "debuginfod", 0, NULL, "fetch symbols that are not here from servers: DEBUGINFOD_URLS",  \
 	  NULL, offsetof(type, member.naming.debuginfod) },                                        \
-	{ "inline", 0, NULL, "find out source lines, and functions that are inlined there",        \
+	{ "inline", 0, NULL, "resolve source lines and inlined functions",        \
 	  NULL, offsetof(type, member.naming.lines) },                                             \
 	{ "salvage", 0, NULL, "take what can be read of a file that is truncated or corrupt",      \
 	  NULL, offsetof(type, member.input.salvage) },                                            \
@@ -110,10 +110,10 @@ struct tool_reading {
 /* Parser for the member `unsigned int` of --dcpi-stride. */
 int tool_option_stride(const char *value, void *member, struct error *e);
 
-/* What a file to read is called: "standard input" is "-". */
+/* The name of an input file in messages: "standard input" for "-". */
 const char *tool_input_name(const char *path);
 
-/* Reads a profile and passes its warnings on. */
+/* Reads a profile and prints its warnings. */
 int tool_read(const char *path, const struct tool_reading *reading, struct profile **p,
 	      struct error *e);
 
@@ -197,7 +197,7 @@ struct tool_view {
 	struct rows_options rows;
 	const char *value; /* the type of the one that is shown; NULL: the profile's own choice */
 	long limit;	   /* rows; -1: as many as a terminal shows */
-	double percent;	   /* rows below it are left out; negative: as the view has it */
+	double percent;	   /* rows below it are not printed; negative: the view's default */
 	bool by_image;
 	bool json;
 };
@@ -250,21 +250,21 @@ bool tool_has_image(const struct profile *p, const char *image);
 int tool_no_image(const char *image, struct error *e);
 
 /*
- * Finds out where functions begin, when rows are addresses. *extents is to be free()d, and has to
- * live as long as view->rows is used.
+ * Looks up where functions begin, if rows are addresses. The caller frees *extents, after the last
+ * use of view->rows.
  */
 int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_extent **extents,
 		      struct error *e);
 
-/* How a table is to look on standard output. */
+/* The options of a table on standard output. */
 struct report_table_options tool_table_options(const struct tool_view *view);
 
 /* Prints the table, or JSON, on standard output. */
 int tool_print(const struct profile *p, const struct tool_view *view, struct error *e);
 
 /*
- * Writes out standard output, before something else is said on standard error and at the end.
- * Returns 0 or the first error that printing met: a negative errno.
+ * Flushes standard output: before anything is printed on standard error, and at the end. Returns 0,
+ * or a negative errno: the first error of printing.
  */
 int tool_flush(void);
 

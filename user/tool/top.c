@@ -82,11 +82,11 @@ static int parse_sort(const char *value, void *member, struct error *e)
 
 static const struct option_spec options[] = {
 	TOOL_TARGET_OPTIONS(struct top_options, target),
-	{ "delay", 'd', "SECONDS", "how often to look (1); fractions allowed", parse_delay,
+	{ "delay", 'd', "SECONDS", "time between updates (1); fractions allowed", parse_delay,
 	  MEMBER(delay_ns) },
 	{ "half-life", 0, "SECONDS",
-	  "what was counted so long ago counts half (5; as text 0: each table tells of its own "
-	  "time)",
+	  "time after which a sample counts half (5; as text 0: each table has only its own "
+	  "samples)",
 	  parse_half_life, MEMBER(half_life) },
 	{ "by", 0, "FIELD",
 	  "rows are each a function (default), image, address, source, line, thread, process or "
@@ -96,7 +96,7 @@ static const struct option_spec options[] = {
 	  "order rows by self (default), total, name or image; or what rows are, by perf's "
 	  "keys: " TOOL_SORT_KEYS,
 	  parse_sort, 0 },
-	{ "inline", 0, NULL, "functions that are inlined, and source lines", NULL, MEMBER(lines) },
+	{ "inline", 0, NULL, "resolve source lines and inlined functions", NULL, MEMBER(lines) },
 	{ "plain", 0, NULL, "print tables one after the other, on a terminal, too", NULL,
 	  MEMBER(plain) },
 	{ "stdio", 0, NULL, "the same as --plain", NULL, MEMBER(plain) },
@@ -171,7 +171,7 @@ static int check_options(struct top_options *o, bool arguments, struct error *e)
 	return 0;
 }
 
-/* Says what is not as it should be. Returns the exit code for it. */
+/* Warns of what is missing. Returns the exit code for it. */
 static int conclude(const struct watch *w, bool complete)
 {
 	if (!w->any) {
@@ -225,7 +225,7 @@ static int run(int argc, char **argv)
 		return code;
 	if (check_options(&o, first < argc, &e))
 		return tool_fail(&e);
-	tool_leave_out_targets(&o.target);
+	tool_skip_targets(&o.target);
 	signals = recording_open_signals(&e);
 	if (signals < 0)
 		return tool_fail(&e);

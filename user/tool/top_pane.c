@@ -36,7 +36,7 @@ static const char help[] =
 	"               processes\n"
 	"  t P i F      rows: threads, processes, images, functions\n"
 	"  /            only rows that match a regular expression; none: all rows\n"
-	"  z            begin anew, from nothing\n"
+	"  z            restart from zero\n"
 	"  ?            this help\n"
 	"\n"
 	"Columns\n"

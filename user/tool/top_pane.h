@@ -8,7 +8,7 @@
 #include "report/live/live.h"
 #include "util/error.h"
 
-/* Lines of text that are looked at in place of the table. */
+/* Lines of text that are shown instead of the table. */
 struct pane {
 	enum pane_kind {
 		PANE_NONE,
@@ -23,21 +23,21 @@ struct pane {
 	size_t fixed; /* of them, those at the top that do not scroll */
 	size_t top;   /* the first of the others that is shown */
 	unsigned int width;
-	uint64_t due_ns; /* when it may be made anew */
+	uint64_t due_ns; /* when the text may be made again */
 };
 
-/* row: of which function; NULL for help. Fails with e set when there is nothing to be shown. */
+/* Shows a text about the function of a row; NULL for help. Fails with e set when there is none. */
 int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const struct row *row,
 	      unsigned int width, struct error *e);
 
 /*
- * Makes the text anew, with what was counted meanwhile, unless that took long just before; at once
- * for another width.
+ * Makes the text again from the present counts: at once for another width, else only after a pause
+ * in proportion to the time that it takes.
  */
 int pane_update(struct pane *pane, struct live *l, unsigned int width, struct error *e);
 void pane_close(struct pane *pane);
 
-/* The next hot line behind `line`, from the beginning again at the end; SIZE_MAX: there is none. */
+/* The next hot line after `line`, wrapping around at the end; SIZE_MAX: none. */
 size_t pane_next_hot(const struct pane *pane, size_t line);
 
 #endif

@@ -202,7 +202,7 @@ static void draw_bottom(const struct screen *s)
 	free(visible);
 }
 
-static void tell(struct screen *s, const struct error *e)
+static void show_error(struct screen *s, const struct error *e)
 {
 	snprintf(s->message, sizeof(s->message), "%s", e->what);
 }
@@ -212,7 +212,7 @@ static void update_pane(struct screen *s)
 	struct error e;
 
 	if (s->pane.kind && pane_update(&s->pane, &s->w->live, COLS, &e))
-		tell(s, &e);
+		show_error(s, &e);
 }
 
 static int draw(struct screen *s, struct error *e)
@@ -246,7 +246,7 @@ static void open_pane(struct screen *s, enum pane_kind kind)
 		s->message[0] = '\0';
 	}
 	if (pane_open(&s->pane, kind, l, row, COLS, &e)) {
-		tell(s, &e);
+		show_error(s, &e);
 		return;
 	}
 	hot = pane_next_hot(&s->pane, 0);
@@ -303,7 +303,7 @@ static int sort_next(struct screen *s)
 	return live_collect(l);
 }
 
-static int begin_anew(struct screen *s)
+static int restart(struct screen *s)
 {
 	live_fade(&s->w->live, UINT64_MAX);
 	s->w->live.elapsed_ns = 0;
@@ -367,7 +367,7 @@ static int table_key(struct screen *s, int key)
 	case 'F':
 		return show(s, row_views);
 	case 'z':
-		return begin_anew(s);
+		return restart(s);
 	case '/':
 		s->asking = true;
 		s->pattern[0] = '\0';
@@ -412,7 +412,7 @@ static int pattern_key(struct screen *s, int key)
 	} else if (key == '\r' || key == KEY_ENTER) {
 		s->asking = false;
 		if (live_match(&s->w->live, s->pattern, &e)) {
-			tell(s, &e);
+			show_error(s, &e);
 			return 0;
 		}
 		s->w->live.cursor = 0;

@@ -7,23 +7,23 @@
 
 #include "util/error.h"
 
-/* The terminal while the whole of it is used. It is left as it was found. */
+/* The terminal in full-screen mode. terminal_close() restores it. */
 struct terminal {
-	int signals; /* readable when one about the terminal has come */
+	int signals; /* readable when a signal about the terminal is pending */
 
 	/* private */
 	sigset_t before;
 	bool open;
 };
 
-/* Whether standard input and output are a terminal on which text can be put anywhere. */
+/* Whether standard input and output are a terminal with cursor addressing. */
 bool terminal_is_fit(void);
 
 /* terminal_close() is due in any case. */
 int terminal_open(struct terminal *t, struct error *e);
 void terminal_close(struct terminal *t);
 
-/* Stops this program, goes on and takes another size, as the signals say that came. */
+/* Handles the pending signals: stop, continue, change of size. */
 void terminal_take_signals(struct terminal *t);
 
 #endif

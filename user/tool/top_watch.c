@@ -7,7 +7,7 @@
 
 #include "util/clock.h"
 
-#define LOOK_MS 100 /* how often the capture is looked at when nothing happens */
+#define LOOK_MS 100 /* between two calls of capture_handle() when nothing happens */
 
 /*
  * A capture keeps all that it has ever counted and every process that was born, and each reading
@@ -15,9 +15,9 @@
  * the kernel's table never fills up, it is begun anew after so many different samples, after so
  * many births, and after so long when it watches all.
  */
-#define MOST_SAMPLES 16384
-#define MOST_BIRTHS  16384
-#define LONGEST_NS   (1800 * NS_PER_S)
+#define MOST_SAMPLES   16384
+#define MOST_NEW_TASKS 16384
+#define LONGEST_NS     (1800 * NS_PER_S)
 
 static uint64_t time_ns(const struct timeval *t)
 {
@@ -99,7 +99,7 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 	return err;
 }
 
-/* --- Beginning anew --- */
+/* --- Restarts --- */
 
 static bool lives(pid_t pid)
 {
@@ -114,7 +114,7 @@ static bool is_target(const struct tool_target *t, pid_t pid)
 	return false;
 }
 
-/* Those of the processes that are still there, and the children that they had, if they are busy. */
+/* Keeps the living targets, and adds those of their children that had samples. */
 static void renew_target(struct watch *w)
 {
 	struct tool_target *t = &w->target;
@@ -143,12 +143,12 @@ static bool is_gone(const struct tool_target *t)
 static bool is_due(const struct watch *w)
 {
 	return w->live.p->sample_count - w->samples_before > MOST_SAMPLES ||
-	       capture_tasks(w->capture) - w->tasks_before > MOST_BIRTHS ||
+	       capture_tasks(w->capture) - w->tasks_before > MOST_NEW_TASKS ||
 	       ((w->target.all || w->target.cgroup) && now_ns() - w->start_ns > LONGEST_NS);
 }
 
-/* The time that it takes is not told as time that was watched. */
-static int begin_anew(struct watch *w, struct error *e)
+/* The time that a restart takes does not count as watched time. */
+static int restart(struct watch *w, struct error *e)
 {
 	w->lost_before = w->status.lost;
 	end(w);
@@ -200,7 +200,7 @@ int watch_update(struct watch *w, struct error *e)
 	if (!err && w->ended)
 		end(w);
 	else if (!err && is_due(w))
-		err = begin_anew(w, e);
+		err = restart(w, e);
 	err = err ?: live_name(&w->live, e);
 	if (!err && live_collect(&w->live))
 		err = error_no_memory(e);

@@ -12,12 +12,12 @@
 #include "tool/target.h"
 #include "util/error.h"
 
-/* A capture that goes on for days if need be, and what it counts, live. */
+/* A capture that may run for days, and the live view of its counts. */
 struct watch {
 	struct live live;
 	struct live_status status;
 	bool any;   /* a sample was counted */
-	bool ended; /* there is nothing to watch any more */
+	bool ended; /* all targets have ended */
 
 	/* private */
 	struct tool_target target;
@@ -35,13 +35,13 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 void watch_free(struct watch *w);
 
 /*
- * Waits until one of fds can be read, the time has come (now_ns()) or all targets have ended, and
- * takes in meanwhile what the kernel tells. There is room behind fds for one more.
+ * Waits until one of fds is readable, until the time until_ns (of now_ns()), or until all targets
+ * have ended; handles the kernel's records meanwhile. fds has room for one more entry.
  */
 int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until_ns,
 	       struct error *e);
 
-/* Takes over what was counted, and makes the rows anew. */
+/* Reads the counts and updates the rows. */
 int watch_update(struct watch *w, struct error *e);
 
 #endif

@@ -10,7 +10,7 @@
 #include "util/array.h"
 
 #define MOST_GROUPS  5	   /* that are printed */
-#define MOST_THREADS 10000 /* that are looked at: some 10 us each */
+#define MOST_THREADS 10000 /* examined: some 10 us each */
 
 /* Threads that do the same. */
 struct group {
@@ -21,7 +21,7 @@ struct group {
 struct waits {
 	struct group *groups;
 	size_t count, room;
-	size_t threads; /* that were looked at */
+	size_t threads; /* examined */
 };
 
 static int add_thread(struct waits *w, pid_t tid)

@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 /*
- * What the threads of some processes, or a thread alone, are doing now, for a person: "it waits in
- * futex_wait", or "7 threads wait in ep_poll, 2 are stopped". "" when none is there any more, and
- * when memory runs out.
+ * Describes what the threads of some processes, or one thread, are doing now: "it waits in
+ * futex_wait", or "7 threads wait in ep_poll, 2 are stopped". Writes "" when all have ended, or
+ * memory runs out.
  */
 void waits_describe(const pid_t *pids, size_t count, bool thread, char *text, size_t size);
 
