@@ -61,10 +61,10 @@ static void test_path(void **state)
 	assert_int_equal(image_path_size("/a (deleted) (deleted)"), strlen("/a (deleted)"));
 	assert_int_equal(image_path_size(" (deleted)"), strlen(" (deleted)"));
 	assert_int_equal(image_path_size(""), 0);
-	assert_true(image_has_no_folder("prog"));
-	assert_true(image_has_no_folder(""));
-	assert_false(image_has_no_folder("./prog"));
-	assert_false(image_has_no_folder("[vdso]"));
+	assert_true(image_has_no_directory("prog"));
+	assert_true(image_has_no_directory(""));
+	assert_false(image_has_no_directory("./prog"));
+	assert_false(image_has_no_directory("[vdso]"));
 }
 
 static void test_build_id(void **state)

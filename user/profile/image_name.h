@@ -44,7 +44,7 @@ static inline bool image_is_bracketed(const char *path)
 }
 
 /* A base name, or no name: what gmon.out has of its program. */
-static inline bool image_has_no_folder(const char *path)
+static inline bool image_has_no_directory(const char *path)
 {
 	return !strchr(path, '/') && !image_is_bracketed(path);
 }

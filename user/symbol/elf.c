@@ -86,7 +86,7 @@ static bool is_of_unknown_file(const struct batch *b, const struct profile_image
 {
 	uint32_t mapping = b->p->locations[b->addresses[0].location].mapping;
 
-	return image_has_no_folder(image->path) && b->p->mappings[mapping].linked;
+	return image_has_no_directory(image->path) && b->p->mappings[mapping].linked;
 }
 
 /* This process's vDSO is the same while recording, later only if a build ID proves it. */

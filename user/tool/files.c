@@ -35,7 +35,7 @@ static bool is_unnamed(const struct profile *p, const struct profile_image *imag
 {
 	if (!*image->path)
 		return true;
-	return image_has_no_folder(image->path) &&
+	return image_has_no_directory(image->path) &&
 	       (p->image_count == 1 || strcmp(image->path, profile_basename(executable)) == 0);
 }
 
