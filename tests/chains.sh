@@ -25,7 +25,7 @@ seconds=0.5
 record() {
 	local name=$1 target until
 	shift
-	set -- -g "${clock[@]}" -w 20 --json -o "$name.pb.gz" "$@"
+	set -- -g "${clock[@]}" -d 20 --json -o "$name.pb.gz" "$@"
 	target=$(sed -nE 's/.* -p ([0-9]+).*/\1/p' <<<" $*")
 	if [ -n "$target" ]; then
 		record_begin "$name" record "$@"

@@ -27,7 +27,7 @@ run() {
 }
 
 echo "A perl program runs as process $pid. Where does it spend its CPU time?"
-run "$profiltool" -p "$pid" -F 999 -w 3 -E 10 -o "$work/perl.pb.gz"
+run "$profiltool" -p "$pid" -F 999 -d 3 -E 10 -o "$work/perl.pb.gz"
 printf '\nThe profile is a file that go tool pprof and our own commands read:\n'
 run "$profiltool" report -E 3 "$work/perl.pb.gz"
 printf '\nNow a program of yours: profiltool -p PID   (%s; or: make install)\n' "$profiltool"

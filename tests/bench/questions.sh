@@ -76,11 +76,11 @@ printf '%-44s  %-10s  %4s  %8s\n' question tool keys seconds
 ask "where does this process spend its time" perf \
 	'perf record -o p.data -p $PID sleep 5; perf report -i p.data --stdio'
 ask "where does this process spend its time" profiltool \
-	'profiltool -p $PID -w 5'
+	'profiltool -p $PID -d 5'
 ask "keep it, with call stacks" perf \
 	'perf record -o g.data -g -p $PID sleep 5'
 ask "keep it, with call stacks" profiltool \
-	'profiltool -p $PID -w 5 -g -o g.pb.gz'
+	'profiltool -p $PID -d 5 -g -o g.pb.gz'
 ask "the call tree" perf \
 	'perf report -i g.data --stdio --children'
 ask "the call tree" profiltool \
@@ -106,7 +106,7 @@ ask "what has changed since then" profiltool \
 ask "which process burns the machine" perf \
 	'perf record -o a.data -a sleep 5; perf report -i a.data --stdio --sort comm,pid'
 ask "which process burns the machine" profiltool \
-	'profiltool -a -w 5 -o a.pb.gz; profiltool report --by process a.pb.gz'
+	'profiltool -a -d 5 -o a.pb.gz; profiltool report --by process a.pb.gz'
 ask "a flame graph" perf \
 	'perf script -i g.data | stackcollapse-perf.pl | flamegraph.pl > p.svg' # scripts of its own
 ask "a flame graph" profiltool \

@@ -18,7 +18,7 @@ in_turns() {
 	rm -f "$work/$name".*
 	for ((round = 0; round < rounds; round++)); do
 		for method; do
-			"$profiltool" record --call-graph="$method" -p "$pid" -F 997 -w "$seconds" --json \
+			"$profiltool" record --call-graph="$method" -p "$pid" -F 997 -d "$seconds" --json \
 				-o /dev/null -f pprof >"$work/turn.json" 2>"$work/turn.err" || return
 			python3 -c 'import json, sys
 print(json.load(open(sys.argv[1]))["cost"]["bpf_ns_per_tick"])' "$work/turn.json" \
@@ -81,7 +81,7 @@ measure_attach() {
 		rm -f "$work"/attach.*
 		for ((round = 0; round < rounds; round++)); do
 			for method in cfi fp; do
-				"$profiltool" record --call-graph="$method" -v -p "$pid" -F 4999 -w 0.1 \
+				"$profiltool" record --call-graph="$method" -v -p "$pid" -F 4999 -d 0.1 \
 					-o /dev/null -f pprof 2>&1 >/dev/null |
 					sed -n 's/.*first tick came \([0-9.]*\) ms.*/\1/p' \
 						>>"$work/attach.$method"
@@ -100,7 +100,7 @@ measure_attach() {
 used() {
 	case $1 in
 	cfi) /usr/bin/time -f '%U %S' -o "$work/used.time" "$profiltool" record --call-graph=cfi \
-		-p "$pid" -F 4999 -w 5 -q -o "$work/file" >/dev/null 2>"$work/used.err" ;;
+		-p "$pid" -F 4999 -d 5 -q -o "$work/file" >/dev/null 2>"$work/used.err" ;;
 	*) /usr/bin/time -f '%U %S' -o "$work/used.time" perf record -q -e cpu-clock -F 4999 \
 		--call-graph "${1/dwarf/dwarf,16384}" -p "$pid" -o "$work/file" -- sleep 5 \
 		>/dev/null 2>"$work/used.err" ;;

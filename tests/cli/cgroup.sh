@@ -122,7 +122,7 @@ fi
 check "the summary names it" grep -qF "control group $in: " "$work/all.err"
 
 check "the root group: all processes" bash -c \
-	"'$profiltool' --cgroup / -F 999 -w 0.4 --json >'$work/root.json' 2>/dev/null"
+	"'$profiltool' --cgroup / -F 999 -d 0.4 --json >'$work/root.json' 2>/dev/null"
 check "the root group: also other processes" recorded "whole and $(of /stranger) > 0" \
 	"$work/root.json"
 
@@ -145,7 +145,7 @@ check "a group that is removed: done" test $? -eq 0
 check "a group that is removed: the table is there" grep -q 'burn_sixty  *stays' "$work/ends.json"
 
 mkdir "$group/ends"
-record_begin early --cgroup "$group/ends" -F 999 -w 60
+record_begin early --cgroup "$group/ends" -F 999 -d 60
 rmdir "$group/ends"
 wait "$recorder"
 check "removed before -d, without a tick" test $? -eq 4
@@ -153,7 +153,7 @@ check "removed before -d, without a tick" test $? -eq 4
 # --- How it is named ---
 
 finds() {
-	exits 4 "$profiltool" --cgroup "$1" -w 0.1 && says "no tick fell into control group $1"
+	exits 4 "$profiltool" --cgroup "$1" -d 0.1 && says "no tick fell into control group $1"
 }
 name=${group#"$place"/}
 check "an absolute path" finds "$group/empty"
@@ -172,7 +172,7 @@ cd "$top" || exit
 refuses() {
 	local code=$1 text=$2
 	shift 2
-	exits "$code" timeout 10 "$profiltool" record -w 0.1 "$@" && says "$text" && test ! -s "$work/out"
+	exits "$code" timeout 10 "$profiltool" record -d 0.1 "$@" && says "$text" && test ! -s "$work/out"
 }
 
 check "none of this name" refuses 1 "there is no control group $name/none" --cgroup "$name/none"
@@ -205,10 +205,10 @@ if setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" --versi
 	}
 	chmod 700 "$group"
 	check "as nobody, in a directory that is closed" \
-		exits 5 as_nobody record -w 0.1 --cgroup "$in"
+		exits 5 as_nobody record -d 0.1 --cgroup "$in"
 	check "as nobody, in a directory that is closed: why" says "$in: Permission denied"
 	chmod 755 "$group"
-	check "as nobody" exits 5 as_nobody record -w 0.1 --cgroup "$in"
+	check "as nobody" exits 5 as_nobody record -d 0.1 --cgroup "$in"
 	check "as nobody: the hint" says "setcap cap_bpf,cap_perfmon"
 else
 	skip "as nobody" "setpriv cannot become nobody here"

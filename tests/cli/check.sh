@@ -40,7 +40,7 @@ like_record() {
 
 # says_refusal CALL: succeeds if record names the filter that refuses CALL.
 says_refusal() {
-	status "$progs/seccomp" "$1" 1 "$tool" -p "$sleeper" -w 0.1 >/dev/null
+	status "$progs/seccomp" "$1" 1 "$tool" -p "$sleeper" -d 0.1 >/dev/null
 	says "a seccomp filter refuses $1(2)"
 }
 
@@ -77,7 +77,7 @@ if "${nobody[@]}" "$tool" --version >/dev/null 2>&1; then
 	check "as nobody: private files" line limited "private files" cap_dac_read_search
 	check "as nobody: record agrees" like_record "${nobody[@]}"
 
-	check "refused: record says what is missing" exits 5 "${nobody[@]}" "$tool" -p "$sleeper" -w 0.1
+	check "refused: record says what is missing" exits 5 "${nobody[@]}" "$tool" -p "$sleeper" -d 0.1
 	check "refused: eBPF" says "eBPF: programs cannot be loaded without cap_bpf and cap_perfmon"
 	check "refused: perf events" says "perf events: cannot be opened without cap_perfmon"
 	check "refused: where more is reported" says "profiltool check"
@@ -128,7 +128,7 @@ for call in bpf perf_event_open; do
 done
 
 if [ -e /sys/devices/system/cpu/cpu1 ]; then
-	check "events of some CPUs are refused" exits 5 "$progs/seccomp" perf_odd_cpu 13 "$tool" -a -w 0.1
+	check "events of some CPUs are refused" exits 5 "$progs/seccomp" perf_odd_cpu 13 "$tool" -a -d 0.1
 	check "events of some CPUs are refused: says of which" says "on CPU 1: Permission denied"
 else
 	skip "events of some CPUs are refused" "there is one CPU alone"

@@ -63,7 +63,7 @@ whole_file() {
 good=yes
 for delay in 0 0.003 0.01 0.02 0.03 0.05 0.07 0.1 0.15 0.2; do
 	rm -f "$work/any.pb.gz"
-	"$profiltool" -p "$target" -F 9999 -w 0.1 -o "$work/any.pb.gz" >"$work/out" 2>"$work/err" &
+	"$profiltool" -p "$target" -F 9999 -d 0.1 -o "$work/any.pb.gz" >"$work/out" 2>"$work/err" &
 	recorder=$!
 	wait_for is_profiltool "$recorder"
 	sleep "$delay"
@@ -122,7 +122,7 @@ record_begin killed -p "$pid" -F 999
 kill -KILL "$recorder"
 wait "$recorder" 2>/dev/null
 check "SIGKILL: the target goes on" kill -0 "$pid"
-check "SIGKILL: it can be recorded again" exits 0 "$profiltool" -p "$pid" -F 999 -w 0.2
+check "SIGKILL: it can be recorded again" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.2
 stop "$pid"
 
 finish

@@ -36,7 +36,7 @@ for value in 0 -1 1e9 1000000000 abc 100001 99.5 "" 99999999999999999999; do
 	check "-F \"$value\"" usage "1 to 100000 Hz" -p "$sleeper" -F "$value"
 done
 for value in 0 0.0 .0 -1 abc "" 1e3 inf nan 1. 1s; do
-	check "-w \"$value\"" usage "-w takes seconds above 0" -p "$sleeper" -w "$value"
+	check "-d \"$value\"" usage "-d takes seconds above 0" -p "$sleeper" -d "$value"
 done
 check "-e nothing" usage "-e takes auto" -p "$sleeper" -e nothing
 check "-E many" usage "-E takes a number of rows" -p "$sleeper" -E many
@@ -100,7 +100,7 @@ if unshare -m true 2>/dev/null; then
 		says "above the kernel's limit of 500 Hz"
 	check "a frequency above the kernel's limit: names the sysctl that fixes it" \
 		says "sysctl kernel.perf_event_max_sample_rate=501"
-	check "a frequency at the limit is taken" exits 4 with_limit -p "$sleeper" -F 500 -w 0.1
+	check "a frequency at the limit is taken" exits 4 with_limit -p "$sleeper" -F 500 -d 0.1
 else
 	skip "a frequency above the kernel's limit" "unshare -m does not work here"
 fi
@@ -113,10 +113,10 @@ gone=$!
 wait "$gone"
 check "a process that does not exist" refuses 1 "process $gone: there is no such process" -p "$gone"
 check "two that do not exist" refuses 1 "process $gone: there is no such process" -p "$gone,2147483647"
-check "one of three does not exist" exits 4 "$profiltool" -p "$gone,$sleeper,$$" --kernel -w 0.1
+check "one of three does not exist" exits 4 "$profiltool" -p "$gone,$sleeper,$$" --kernel -d 0.1
 check "one of three: it is left out" says "skipped: cannot profile process $gone: there is no such process"
 check "one of three: the others are recorded" says "sleep (PID $sleeper) and 1 more"
-check "of many, the first are reported" exits 4 "$profiltool" -w 0.1 \
+check "of many, the first are reported" exits 4 "$profiltool" -d 0.1 \
 	-p "$sleeper,$(seq -s , 2147483000 2147483019)"
 check "of many: five are named" test "$(grep -c 'skipped: cannot' "$work/err")" -eq 5
 check "of many: the number of the others is reported" says "skipped: 15 more"
@@ -131,7 +131,7 @@ kernel_thread=$(ps -e -o pid=,ppid=,comm= | awk '$2 == 2 && $3 ~ /^ksoftirqd/ { 
 if [ -n "$kernel_thread" ]; then
 	check "a kernel thread" refuses 1 "is a kernel thread" -p "$kernel_thread"
 	check "a kernel thread: the hint" says "--kernel"
-	code=$(status "$profiltool" -p "$kernel_thread" --kernel -F 9999 -w 0.2)
+	code=$(status "$profiltool" -p "$kernel_thread" --kernel -F 9999 -d 0.2)
 	check "a kernel thread with --kernel" test "$code" = 0 -o "$code" = 4
 else
 	skip "a kernel thread" "none is to be seen here"
@@ -151,10 +151,10 @@ tid=$(basename "$(printf '%s\n' "/proc/$pid/task/"* | grep -v "/$pid\$")")
 check "a thread given to -p" refuses 1 "$tid (shares) is not a process but a thread of process $pid" \
 	-p "$tid"
 check "a thread given to -p: the hint" says "-t $tid"
-check "-t of a thread" exits 0 "$profiltool" -t "$tid" -F 999 -w 0.4
+check "-t of a thread" exits 0 "$profiltool" -t "$tid" -F 999 -d 0.4
 stop "$pid"
 
-check "itself asleep: no samples" exits 4 "$profiltool" -p "$sleeper" -F 999 -w 0.2 -o "$work/none.pb.gz"
+check "itself asleep: no samples" exits 4 "$profiltool" -p "$sleeper" -F 999 -d 0.2 -o "$work/none.pb.gz"
 check "no samples: reported" says "no samples"
 check "no samples: the account is there" says "ticks 0 = counted 0"
 
@@ -170,8 +170,8 @@ waits() {
 }
 wait_for grep -q nanosleep "/proc/$sleeper/wchan"
 where=$(cat "/proc/$sleeper/wchan")
-check "a process that sleeps" waits "it waits in $where" "$profiltool" -p "$sleeper" -w 0.1
-check "a thread that sleeps" waits "it waits in $where" "$profiltool" -t "$sleeper" -w 0.1
+check "a process that sleeps" waits "it waits in $where" "$profiltool" -p "$sleeper" -d 0.1
+check "a thread that sleeps" waits "it waits in $where" "$profiltool" -t "$sleeper" -d 0.1
 cat >"$work/threads.py" <<'PY'
 import os, select, threading, time
 for i in range(4):
@@ -194,19 +194,19 @@ settled() {
 	places "$pid" | grep -qE '^4 threads wait in [a-z]\w+, 1 waits in [a-z]\w+, 1 waits in [a-z]\w+$'
 }
 check "they all wait" wait_for settled
-check "threads that wait in one place are counted" waits "$(places "$pid")" "$profiltool" -p "$pid" -w 0.1
+check "threads that wait in one place are counted" waits "$(places "$pid")" "$profiltool" -p "$pid" -d 0.1
 check "of several processes, too" waits "$(places "$pid" | sed 's/^4/5/')" "$profiltool" \
-	-p "$pid,$sleeper" -w 0.1
+	-p "$pid,$sleeper" -d 0.1
 sleep 1000 &
 stopped=$!
 note_started "$stopped"
 kill -STOP "$stopped"
 wait_for grep -q '^State:.T' "/proc/$stopped/status"
-check "a process that was stopped" waits "it is stopped by a signal" "$profiltool" -p "$stopped" -w 0.1
+check "a process that was stopped" waits "it is stopped by a signal" "$profiltool" -p "$stopped" -d 0.1
 
 # A recording without samples in a pipe.
 piped() {
-	"$profiltool" record -p "$sleeper" -w 0.1 -o - 2>/dev/null | exits 4 "$profiltool" report "$@" -
+	"$profiltool" record -p "$sleeper" -d 0.1 -o - 2>/dev/null | exits 4 "$profiltool" report "$@" -
 }
 check "record -o - | report -" piped
 check "record -o - | report -: is an empty table" \
@@ -218,7 +218,7 @@ check "only what is wrong" test "$(cat "$work/err")" = "profiltool: standard inp
 
 # What ends while it is recorded.
 begin ends "$progs/shares" 1 0.3 wait
-record_begin ends -p "$pid" -F 999 -w 60 -o "$work/ends.pb.gz"
+record_begin ends -p "$pid" -F 999 -d 60 -o "$work/ends.pb.gz"
 send_line ends go
 wait "$recorder"
 check "it ends before -d: written but incomplete" test $? -eq 3
@@ -253,7 +253,7 @@ if setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" --versi
 	}
 	for target in "-p $sleeper" "-t $sleeper" -a "-- touch $work/touched"; do
 		# shellcheck disable=SC2086 # several words
-		check "as nobody, $target: not permitted" exits 5 as_nobody record -w 0.1 $target
+		check "as nobody, $target: not permitted" exits 5 as_nobody record -d 0.1 $target
 		check "as nobody, $target: why" says "Operation not permitted"
 		check "as nobody, $target: the hint" says "setcap cap_bpf,cap_perfmon"
 	done

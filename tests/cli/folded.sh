@@ -142,7 +142,7 @@ check "a file of comments is one of none, by its name" exits 0 "$profiltool" dum
 # --- Stacks that differ in addresses alone ---
 
 check "a program runs" start_ready "$progs/shares" 2
-check "recorded with stacks" exits 0 "$profiltool" -p "$pid" -F 999 -w 0.5 -g -q -o "$work/g.pb.gz"
+check "recorded with stacks" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.5 -g -q -o "$work/g.pb.gz"
 stop "$pid"
 check "written" exits 0 "$profiltool" convert "$work/g.pb.gz" "$work/g.folded"
 check "has no stack twice" test -z "$(sed 's/ [0-9]*$//' "$work/g.folded" | sort | uniq -d)"

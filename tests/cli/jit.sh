@@ -27,7 +27,7 @@ jitter() {
 record() {
 	local name=$1
 	shift
-	"$profiltool" record -p "$pid" -F 999 -w 0.3 --json "$@" >"$work/$name.json" \
+	"$profiltool" record -p "$pid" -F 999 -d 0.3 --json "$@" >"$work/$name.json" \
 		2>"$work/err"
 	local code=$?
 	[ "$code" = 0 ] || cat "$work/err"
@@ -85,7 +85,7 @@ check "a link in place of a map: refused" says "$map is a symbolic link: refused
 rm -f "$map"
 mkfifo "$map"
 check "a pipe in place of a map: recorded, without waiting for it" \
-	timeout 20 "$profiltool" record -q -p "$pid" -w 0.2
+	timeout 20 "$profiltool" record -q -p "$pid" -d 0.2
 rm -f "$map"
 
 # Two processes with code at the same addresses, by turns.
@@ -102,7 +102,7 @@ wait_for grep -q ready "$work/b.out"
 echo "$(cut -d' ' -f2 "$work/a.out") 40 of_a" >"/tmp/perf-$a.map"
 echo "$(cut -d' ' -f2 "$work/b.out") 40 of_b" >"/tmp/perf-$b.map"
 check "two processes, code at one place: recorded" exits 0 "$profiltool" record -F 999 \
-	-p "$a,$b" -w 0.3 --json -o "$work/two.pb.gz"
+	-p "$a,$b" -d 0.3 --json -o "$work/two.pb.gz"
 cp "$work/out" "$work/two.json"
 check "two processes: each has its own names" recorded \
 	"images('of_a') == {'[jit $a]'} and images('of_b') == {'[jit $b]'}" "$work/two.json"

@@ -9,7 +9,7 @@
 check "a program runs" start_ready "$progs/shares" 2
 target=$pid
 profile=$work/profile.pb.gz
-check "it is recorded" exits 0 "$profiltool" -p "$target" -F 999 -w 0.5 -g -q -o "$profile"
+check "it is recorded" exits 0 "$profiltool" -p "$target" -F 999 -d 0.5 -g -q -o "$profile"
 cp "$profile" "$work/again.pb.gz"
 
 # Each command that prints a view: NAME|ARGUMENTS, for eval.
@@ -26,7 +26,7 @@ annotate|annotate burn_sixty "$profile"
 diff|diff "$profile" "$work/again.pb.gz"
 dump|dump "$profile"
 check|check
-record|-p "$target" -F 999 -w 0.2
+record|-p "$target" -F 999 -d 0.2
 top|top -p "$target" -F 999 -d 0.3 --tables 1
 '
 names=() arguments=() args=()

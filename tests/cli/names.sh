@@ -18,7 +18,7 @@ gcc "${flags[@]}" "$source" -o "$work/full"
 record() {
 	local name=$1
 	shift
-	exits 0 "$profiltool" record -p "$pid" -F 999 -w 0.3 --json "$@" || return
+	exits 0 "$profiltool" record -p "$pid" -F 999 -d 0.3 --json "$@" || return
 	mv "$work/out" "$work/$name.json"
 }
 
@@ -278,7 +278,7 @@ fi
 
 # 4,000 mappings with a path of 3 kB: some 12 MB of paths, of which 1 MiB is read.
 check "many mappings: there is such a process" start_ready "$progs/mapper" "$work/mapped" 4000
-check "many mappings: recorded" exits 0 "$profiltool" record -p "$pid" -F 999 -w 0.3 --json \
+check "many mappings: recorded" exits 0 "$profiltool" record -p "$pid" -F 999 -d 0.3 --json \
 	-o "$work/mapper.pb.gz"
 cp "$work/out" "$work/mapper.json"
 check "many mappings: says that not all are known" says \

@@ -109,7 +109,7 @@ stop "$pid"
 start_ready "$work/program" 1
 program=$pid
 DEBUGINFOD_CACHE_PATH=$work/cache.interrupted DEBUGINFOD_URLS=$silent_url "$profiltool" record \
-	-p "$program" -F 999 -w 0.3 --debuginfod --json >"$work/interrupted.json" \
+	-p "$program" -F 999 -d 0.3 --debuginfod --json >"$work/interrupted.json" \
 	2>"$work/interrupted.err" &
 recorder=$!
 note_started "$recorder"

@@ -8,7 +8,7 @@
 
 begin shares "$progs/shares" 1
 target=$pid
-record=("$profiltool" -p "$target" -F 999 -w 0.2)
+record=("$profiltool" -p "$target" -F 999 -d 0.2)
 
 readable() {
 	exits 0 "$profiltool" report "$1" && grep -q 'burn_sixty  *shares' "$work/out"
@@ -137,7 +137,7 @@ rm "$work/folder/closed.pb.gz"
 soon() {
 	local code=$1 text=$2
 	shift 2
-	exits "$code" timeout 10 "$profiltool" -p "$target" -w 100 -o "$@" && says "$text"
+	exits "$code" timeout 10 "$profiltool" -p "$target" -d 100 -o "$@" && says "$text"
 }
 check "no such directory: failed, at once" soon 1 \
 	"cannot write $work/folder/none/x.pb.gz: No such file or directory" "$work/folder/none/x.pb.gz"
@@ -154,7 +154,7 @@ check "nothing was left there" only
 if unshare -m mount -t tmpfs none "$work/folder" 2>/dev/null; then
 	cat >"$work/read-only" <<'EOF'
 mount -t tmpfs -o ro none "$1" || exit 99
-exec timeout 10 "$2" -p "$3" -w 100 -o "$1/x.pb.gz"
+exec timeout 10 "$2" -p "$3" -d 100 -o "$1/x.pb.gz"
 EOF
 	check "a read-only directory: failed, at once" exits 1 unshare -m bash "$work/read-only" \
 		"$work/folder" "$profiltool" "$target"
@@ -202,12 +202,12 @@ on_terminal() {
 	script -qec "$*" /dev/null </dev/null >"$work/terminal" 2>&1
 }
 check "a terminal runs" start_ready "$progs/shares" 1
-check "on a terminal: succeeds" on_terminal "$profiltool -p $pid -F 999 -w 1.2 -E 1"
+check "on a terminal: succeeds" on_terminal "$profiltool -p $pid -F 999 -d 1.2 -E 1"
 check "on a terminal: it reports its progress" \
 	grep -qE "shares \(PID $pid\): [0-9]+ s, [0-9]+ ticks; Ctrl-C ends the recording" "$work/terminal"
 check "on a terminal: what does not fit is reported" grep -qE '^\.\.\. [0-9]+ more function' "$work/terminal"
 check "on a terminal: the header is bold" grep -q $'\e\\[1msamples' "$work/terminal"
-check "NO_COLOR: succeeds" on_terminal "NO_COLOR=1 $profiltool -p $pid -w 0.2 -q"
+check "NO_COLOR: succeeds" on_terminal "NO_COLOR=1 $profiltool -p $pid -d 0.2 -q"
 check "NO_COLOR and --quiet: no escape at all" test -z "$(grep $'\e' "$work/terminal")"
 check "a pipe: neither progress nor color" test -z "$("$profiltool" -p "$pid" -w 0.2 2>&1 | grep $'\e')"
 stop "$pid"

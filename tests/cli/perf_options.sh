@@ -8,7 +8,8 @@
 
 # --- Letters: ours and perf's names of the options that mean the same ---
 
-same="pid=pid tid=tid all=all-cpus cgroup=cgroup frequency=freq event=event stacks=
+# Of record, -d is kept for --duration: the --data of perf, addresses of data, has no use here.
+same="duration=data pid=pid tid=tid all=all-cpus cgroup=cgroup frequency=freq event=event call-graph=
 	no-inherit=no-inherit output=output quiet=quiet verbose=verbose delay=delay limit=entries
 	sort=sort input=input image=dsos symbol=symbol show-nr-samples=show-nr-samples"
 
@@ -79,13 +80,13 @@ check "annotate: -i and -s" exits 1 "$profiltool" annotate --stdio -s nowhere -i
 check "annotate: that function is looked for" says "no sample fell into nowhere"
 
 record_dwarf() {
-	exits 0 "$profiltool" record --call-graph dwarf -F 999 -q -o "$work/dwarf.pb.gz" -- \
+	exits 0 "$profiltool" record --call-graph=dwarf -F 999 -q -o "$work/dwarf.pb.gz" -- \
 		"$progs/shares" 1 0.3 && "$profiltool" report --json "$work/dwarf.pb.gz" >"$work/out" && json 'j["stacks"]["method"] == "cfi"' "$work/out"
 }
 by_comm() {
 	"$profiltool" "$@" --json >"$work/out" && json '[r["name"] for r in j["rows"]] == ["shares"]' "$work/out"
 }
-check_recorded "record --call-graph dwarf: by call frame information" record_dwarf
+check_recorded "record --call-graph=dwarf: by call frame information" record_dwarf
 check_recorded "report --sort comm: a name" by_comm report --sort comm "$work/dwarf.pb.gz"
 check_recorded "diff --sort comm" by_comm diff --sort comm "$work/dwarf.pb.gz" "$work/dwarf.pb.gz"
 check_recorded "top --stdio --sort comm" exits 0 "$profiltool" top -a --stdio --sort comm -E 3 --tables 1 -d 0.5

@@ -111,7 +111,7 @@ java_asked() {
 # Its map lacks what is compiled later.
 java_old_map() {
 	: >"/tmp/perf-$pid.map"
-	record -p "$pid" -w 0.3
+	record -p "$pid" -d 0.3
 }
 
 java_at_exit() {
@@ -127,7 +127,7 @@ if command -v javac jcmd >/dev/null; then
 	check "Java: compiled" javac Hot.java
 	start_ready "${java[@]}" Hot 60000
 	maps+=("/tmp/perf-$pid.map")
-	check "Java: recorded" record -p "$pid" -w 0.3 -o java.pb.gz
+	check "Java: recorded" record -p "$pid" -d 0.3 -o java.pb.gz
 	check "Java: no names" no_name
 	check "Java: the command" says "Java (PID $pid): run jcmd $pid Compiler.perfmap"
 	check "Java: asked, as hinted" java_asked

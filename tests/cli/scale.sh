@@ -98,9 +98,9 @@ target=$pid
 text=$(sed -n 's/^0*\([0-9a-f]*\)-.* r-xp .*\/fixed$/0x\1/p' "/proc/$target/maps")
 record=("$profiltool" record -p "$target" -F 2999 --json)
 
-check "exact pcs, to compare with" exits 0 "${record[@]}" -w 1 -o "$work/exact.pb.gz"
+check "exact pcs, to compare with" exits 0 "${record[@]}" -d 1 -o "$work/exact.pb.gz"
 for scale in 0x40000 0x20000 0x10000 0x5555 0x2000 2; do
-	check "scale $scale: succeeds" exits 0 "${record[@]}" -w 0.5 --scale $scale -o "$work/cells.pb.gz"
+	check "scale $scale: succeeds" exits 0 "${record[@]}" -d 0.5 --scale $scale -o "$work/cells.pb.gz"
 	check "scale $scale: each pc where its cell begins" \
 		same_cells "$text" $scale "$work/exact.pb.gz" "$work/cells.pb.gz"
 done
@@ -120,23 +120,23 @@ address() {
 sixty=$(address burn_sixty)
 ten=$(address burn_ten)
 half=(--scale 0x10000 --offset "$sixty" --bufsiz $((ten - sixty)))
-check "--offset and --bufsiz: succeeds" exits 0 "${record[@]}" -w 1 "${half[@]}"
+check "--offset and --bufsiz: succeeds" exits 0 "${record[@]}" -d 1 "${half[@]}"
 check "--offset and --bufsiz: only what they cover, the rest is out of range" recorded "whole and \
 	{f['name'] for f in j['functions']} == {'burn_sixty', 'burn_thirty'} and \
 	is_share('burn_sixty', 2 / 3) and is_share(j['out_of_range'], .1, .11, of=j['ticks'])" "$work/out"
 pc=$("$profiltool" dump "$work/exact.pb.gz" | sed '1,/^stacks:/d' | sort -nr |
 	awk 'NR == 1 { print $2 }')
-check "an odd --bufsiz: succeeds" exits 0 "${record[@]}" -w 0.3 --scale 0x20000 --offset "$pc" --bufsiz 3 \
+check "an odd --bufsiz: succeeds" exits 0 "${record[@]}" -d 0.3 --scale 0x20000 --offset "$pc" --bufsiz 3 \
 	-o "$work/pc.pb.gz"
 check "an odd --bufsiz: no cell for the byte that is left" one_pc "$work/pc.pb.gz" "$pc"
-check "--verbose: succeeds" exits 0 "${record[@]}" -w 0.2 --scale 0x10000 -v
+check "--verbose: succeeds" exits 0 "${record[@]}" -d 0.2 --scale 0x10000 -v
 check "--verbose: reports the clock" says "period 333444 ns"
 check "--verbose: says nothing of a ring buffer that there is not" test \
 	"$(grep -c ring "$work/err")" -eq 0
 
 # nowhere TEXT OPTION...: a histogram in which no tick falls.
 nowhere() {
-	exits 4 "${record[@]}" -w 0.2 "$@" && says "at an address that the histogram has" &&
+	exits 4 "${record[@]}" -d 0.2 "$@" && says "at an address that the histogram has" &&
 		recorded "whole and j['counted'] == 0 and 0 < j['ticks'] == j['out_of_range']" "$work/out"
 }
 check "the lowest address" nowhere --scale 2 --offset 0 --bufsiz 2
@@ -148,7 +148,7 @@ stop "$target"
 # Ticks in the kernel are reported, and counted at the pc that entered it.
 start_ready "$progs/halves" 0
 libc=$(sed -n 's/^\([0-9a-f]*\)-\([0-9a-f]*\) r-xp .*\/libc\.so\.6$/0x\1 0x\2/p' "/proc/$pid/maps")
-check "ticks in the kernel: succeeds" exits 0 "$profiltool" record -p "$pid" -F 1999 -w 1 --json \
+check "ticks in the kernel: succeeds" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 --json \
 	--scale 0x10000 --offset "${libc% *}" --bufsiz $((${libc#* } - ${libc% *}))
 check "ticks in the kernel: at the pc that entered it" recorded "whole and \
 	is_share(j['kernel'], .47, .53, of=j['ticks']) and \
@@ -186,7 +186,7 @@ stop "${pids[exec]}"
 check "a child that becomes another program is not counted from then on" recorded \
 	"whole and j['counted'] > 0 and ticked < 0.4e9" "$work/child.json"
 
-run limited "-F 999 --scale 0x10000 -w 60" "$progs/family" exec 0.3 "$progs/shares" 1
+run limited "-F 999 --scale 0x10000 -d 60" "$progs/family" exec 0.3 "$progs/shares" 1
 wait "${recorders[limited]}"
 check "exec before -d: written but incomplete" test $? -eq 3
 check "exec before -d: reported" \
@@ -216,7 +216,7 @@ check "pprof to gperftools: succeeds" \
 check "pprof to gperftools: the same cells" \
 	diff <(stacks "$work/pie.pb.gz") <(stacks "$work/pie.prof")
 start_ready "$progs/shares" 1
-check "gperftools: succeeds" exits 0 "$profiltool" record -p "$pid" -F 1999 -w 0.5 --scale 0x10000 --json \
+check "gperftools: succeeds" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 0.5 --scale 0x10000 --json \
 	-o "$work/direct.prof"
 stop "$pid"
 check "gperftools: the same functions are read back" diff <(ours "$work/direct.prof") \
@@ -299,7 +299,7 @@ check "a process that does not exist" \
 	refuses 1 "process $gone: there is no such process" -p "$gone" \
 	--scale 0x10000
 check "a process that sleeps: no samples" exits 4 "$profiltool" record -p "$sleeper" --scale 0x10000 \
-	-w 0.2
+	-d 0.2
 check "a process that sleeps: the account is there" says "ticks 0 = counted 0"
 
 # Ends at once: whenever it does so, there is an answer, in time.

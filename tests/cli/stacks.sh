@@ -71,7 +71,7 @@ check "in a fault: the user's frames are whole, whatever the kernel does" chains
 	"$from_start;touch(;(fault|madvise|mmap)(;.*)?)?"
 
 # A child, and what it executes, and its parent.
-record family -w 20 "$progs/chains" child 300
+record family -d 20 "$progs/chains" child 300
 check "the parent has its own stacks" chains_are family 30 70 "$from_start;parent;inner(;.*)?"
 check "the child has those of what it executes" chains_are family 30 70 "$from_start;set;.*inner(;.*)?"
 check "parent and child: the account is exact" whole family
@@ -246,14 +246,14 @@ check "gmon: says that it has no stacks" grep -q "does not hold.*call stacks" gm
 start_ready "$progs/chains" set
 # walks_by METHOD OPTION: whether that option means that method.
 walks_by() {
-	"$profiltool" record "$2" -F 999 -w 0.2 --json -p "$pid" >out.json 2>out.err
+	"$profiltool" record "$2" -F 999 -d 0.2 --json -p "$pid" >out.json 2>out.err
 	json 'j["stacks"]["user"] > 0 and j["stacks"]["method"] == "'"$1"'"' out.json
 }
-for option in -g --call-graph=dwarf --call-graph=auto --call-graph=cfi; do
+for option in -g -g=cfi --call-graph=dwarf --call-graph=auto --call-graph=cfi; do
 	check "$option: by call frame information" walks_by cfi "$option"
 done
 check "--call-graph=fp: by frame pointers" walks_by fp --call-graph=fp
-"$profiltool" record -g --call-graph=none -F 999 -w 0.2 --json -p "$pid" >out.json 2>out.err
+"$profiltool" record -g --call-graph=none -F 999 -d 0.2 --json -p "$pid" >out.json 2>out.err
 check "--call-graph=none: no stacks" json 'j["counted"] > 0 and "stacks" not in j' out.json
 check "another method is an error" exits 2 "$profiltool" record --call-graph=lbr -p "$pid"
 check "it lists the methods" says \
@@ -261,7 +261,7 @@ check "it lists the methods" says \
 for method in auto cfi fp none dwarf; do
 	check "-g $method: a method as a word of its own is an error" \
 		exits 2 "$profiltool" record -g "$method" -p "$pid"
-	check "-g $method: it says how to write it" says "--call-graph $method"
+	check "-g $method: it says how to write it" says "--call-graph=$method"
 done
 check "--scale excludes call stacks" exits 2 "$profiltool" record -g --scale 0x10000 -p "$pid"
 check "--scale excludes call stacks: reported" says "--call-graph"

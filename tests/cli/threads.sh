@@ -80,7 +80,7 @@ churn=$pid
 codes=""
 for i in {1..20}; do
 	stolen_mark
-	"$profiltool" -p "$churn" -F 1999 -w 0.2 --json -o "$work/churn-$i.pb.gz" \
+	"$profiltool" -p "$churn" -F 1999 -d 0.2 --json -o "$work/churn-$i.pb.gz" \
 		>"$work/churn-$i.json" 2>"$work/churn-$i.err"
 	codes+=$?
 	stolen_since >"$work/churn-$i.stolen"
@@ -98,7 +98,7 @@ if strace -o /dev/null true 2>/dev/null; then
 	for i in 1 2; do
 		check "attached to slowly, $i: succeeds" exits 0 timeout 20 strace -o /dev/null \
 			-e trace=ioctl -e inject=ioctl:delay_enter=40000 \
-			"$profiltool" -p "$pid" -F 999 -w 0.5 --json
+			"$profiltool" -p "$pid" -F 999 -d 0.5 --json
 		check "attached to slowly, $i: no tick counts twice" \
 			recorded "whole and is_cpu(j['duration_s'] * 1e9, least=0)" "$work/out"
 	done
@@ -131,9 +131,9 @@ labels() {
 
 tid=$(burning "$shares" | head -n 1)
 tid=${tid#*/}
-record_begin thread -t "$tid" -F 999 -w 0.6 --json -o "$work/thread.pb.gz"
+record_begin thread -t "$tid" -F 999 -d 0.6 --json -o "$work/thread.pb.gz"
 thread=$recorder
-record_begin both -p "$shares,$other" -F 999 -w 0.6 --json -o "$work/both.pb.gz"
+record_begin both -p "$shares,$other" -F 999 -d 0.6 --json -o "$work/both.pb.gz"
 wait "$thread"
 check "-t: succeeds" test $? -eq 0
 wait "$recorder"
@@ -147,7 +147,7 @@ check "-p A,B: all threads of both" test "$(labels "$work/both.pb.gz")" = \
 	"$({ burning "$shares" && burning "$other"; } | sort)"
 check "-p A,B: names of both" recorded "whole and images('burn_sixty') == {'shares'} and \
 	images('burn_before') == {'family'}" "$work/both.json"
-check "-p A,A: succeeds" exits 0 "$profiltool" -p "$other,$other" -F 999 -w 0.3 --json
+check "-p A,A: succeeds" exits 0 "$profiltool" -p "$other,$other" -F 999 -d 0.3 --json
 check "-p A,A: counted once" recorded "whole and is_cpu(j['duration_s'] * 1e9, least=0)" "$work/out"
 stop "$shares"
 stop "$other"
@@ -169,7 +169,7 @@ watcher=$!
 codes=""
 for options in "-F 999" "-F 9999" "-F 99 --kernel" "-F 999 -e cpu-clock"; do
 	# shellcheck disable=SC2086 # several words
-	"$profiltool" -p "$pid" $options -w 0.2 >"$work/out" 2>"$work/err"
+	"$profiltool" -p "$pid" $options -d 0.2 >"$work/out" 2>"$work/err"
 	codes+=$?
 done
 send_line signals go
@@ -182,7 +182,7 @@ check "the target was never stopped or traced" test ! -s "$work/watched"
 # --- Threads that make others all the time ---
 
 check "makers of threads" start_ready "$progs/makers" 4
-check "makers of threads: succeeds" exits 0 "$profiltool" -p "$pid" -F 999 -w 1 --json
+check "makers of threads: succeeds" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 --json
 cp "$work/out" "$work/makers.json"
 stop "$pid"
 # Not by the CPU time: with threads that end so soon the kernel's account of it is more than there was.

@@ -134,11 +134,11 @@ shares=$pid
 for task in "/proc/$shares/task/"*; do
 	grep -q '^State:.*Z' "$task/status" || tid=${task##*/}
 done
-check "-t: succeeds" exits 0 "$profiltool" -t "$tid" -e tick -w 0.8 --json -o "$work/thread.pb.gz"
+check "-t: succeeds" exits 0 "$profiltool" -t "$tid" -e tick -d 0.8 --json -o "$work/thread.pb.gz"
 check "-t: this thread alone" test "$("$profiltool" dump "$work/thread.pb.gz" |
 	sed -n 's/.* \[\([0-9]*\/[0-9]*\) .*/\1/p' | sort -u)" = "$shares/$tid"
 check "-t: no tick too many" recorded "whole and is_cpu(j['duration_s'] * 1e9, least=0)" "$work/out"
-check "-a: succeeds" exits 0 "$profiltool" -a -e tick -w 1.5 --json -o "$work/all.pb.gz"
+check "-a: succeeds" exits 0 "$profiltool" -a -e tick -d 1.5 --json -o "$work/all.pb.gz"
 check "-a: the ticks are those of which the kernel makes its own account" recorded \
 	"whole and is_cpu($(dumped cpu_ns "$work/all.pb.gz"))" "$work/out"
 check "-a: who was not named is there, no idle time, no tick too many" recorded "whole and \
@@ -151,7 +151,7 @@ check "top: it has its functions" json "j['event'] == 'tick' and j['samples'] > 
 stop "$shares"
 
 begin chains "$progs/chains" kernel
-check "-g: succeeds" exits 0 "$profiltool" -g -p "$pid" -e tick -w 0.8 --json
+check "-g: succeeds" exits 0 "$profiltool" -g -p "$pid" -e tick -d 0.8 --json
 check "-g: stacks of both sides, without the tick's own interrupt" recorded "whole and [r['total'] \
 	for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
 	if r['total'] > 0.9 * j['counted'] > 20][3:] and \
@@ -164,7 +164,7 @@ stop "$pid"
 check "another rate is refused" exits 2 "$profiltool" record -e tick -F $((hz + 1)) -- true
 check "another rate is refused: with the one that there is" says "has $hz Hz, not $((hz + 1))"
 check "another rate is refused: what would do" says "use -e cpu-clock"
-check "-a names the clock of CPUs" exits 2 "$profiltool" -a -e tick -F $((hz + 1)) -w 0.1
+check "-a names the clock of CPUs" exits 2 "$profiltool" -a -e tick -F $((hz + 1)) -d 0.1
 check "as it is called" says "use -e cpu-clock"
 if unshare -m true 2>/dev/null; then
 	check "a kernel without BTF" exits 6 unshare -m sh -c \

@@ -90,7 +90,7 @@ check "a thread: all reach the start" reach_start thread 100
 # --- What comes while recording ---
 
 # A command, its child by fork, and what that executes. Meanwhile the loader works, and the kernel.
-record family -w 20 "$work/chains" child 300
+record family -d 20 "$work/chains" child 300
 check "a command: its own chain" chains_are family 30 70 "$from_start;parent;inner(;.*)?"
 check "its child, which calls exec: the other chains" chains_are family 30 70 "$from_start;$sets(;.*)?"
 check "a command and its child: they reach the start" reach_start family 99
@@ -115,7 +115,7 @@ FUNCTION generation(int more)
 int main(void) { alarm(100); signal(SIGPROF, end); generation(3); }
 EOF
 gcc "${flags[@]}" forks.c -o forks 2>/dev/null
-record forks -w 20 "$work/forks"
+record forks -d 20 "$work/forks"
 for depth in 1 2 3 4; do
 	check "forked $((depth - 1)) times, and no exec: its chain" chains_are forks 15 40 \
 		"$from_start;(generation;){$depth}inner(;.*)?"
@@ -161,7 +161,7 @@ int main(void) { outer(); return 0; }
 EOF
 gcc "${flags[@]}" short.c -o short
 # shellcheck disable=SC2016 # for that shell
-record short -F 4999 -w 60 sh -c 'i=0; while [ $i -lt 200 ]; do ./short; i=$((i + 1)); done'
+record short -F 4999 -d 60 sh -c 'i=0; while [ $i -lt 200 ]; do ./short; i=$((i + 1)); done'
 check "200 short programs: they reach the start" reach_start short 95 500
 check "200 short programs: the account is exact" recorded whole short.json
 grep ';inner' short.folded >inner.folded

@@ -96,7 +96,7 @@ only_own() {
 check "stacks: none comes to an address of the kernel's" only_own
 
 check "the deepest stack: each frame in a mapping and a row of its own" hostile deepest "$work/files"
-"$profiltool" record -p "$pid" -g -F 999 -w 0.3 --json >"$work/deepest.json" 2>"$work/deepest.err"
+"$profiltool" record -p "$pid" -g -F 999 -d 0.3 --json >"$work/deepest.json" 2>"$work/deepest.err"
 check "the deepest stack: cut off, and in time" recorded '(whole and j["ticks"] > 20 and
 	j["stacks"]["truncated"] > .9 * j["stacks"]["user"] and j["cost"]["bpf_ns_per_tick"] < 1e6)' \
 	"$work/deepest.json"

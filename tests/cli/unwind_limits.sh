@@ -23,7 +23,7 @@ import resource, subprocess, sys
 status = subprocess.run(sys.argv[2:]).returncode
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 open(sys.argv[1], "w").write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss}\n")
-sys.exit(status)' "$work/$name.cost" "$profiltool" record -g -p "$pid" -F 499 -w 1.5 --json \
+sys.exit(status)' "$work/$name.cost" "$profiltool" record -g -p "$pid" -F 499 -d 1.5 --json \
 		-o "$work/$name.pb.gz" "$@" >"$work/$name.json" 2>"$work/$name.err"
 }
 
@@ -143,7 +143,7 @@ done
 limited() {
 	local status
 	rm -f "$work/limited".*
-	timeout 60 prlimit "$2" "$profiltool" record -g -p "$pid" -F 499 -w 0.1 -o "$work/limited.pb.gz" \
+	timeout 60 prlimit "$2" "$profiltool" record -g -p "$pid" -F 499 -d 0.1 -o "$work/limited.pb.gz" \
 		>"$work/limited.out" 2>"$work/limited.err"
 	status=$?
 	cat "$work/limited.err"
@@ -172,10 +172,10 @@ refused() {
 	shift 2
 	strace -f -o /dev/null -e signal=none -e trace=bpf \
 		-e inject=bpf:error=EINVAL:when="$call..$((call + 1))" "$profiltool" record -p "$pid" -F 499 \
-		-w 0.3 --json "$@" >"$work/$name.json" 2>"$work/$name.err"
+		-d 0.3 --json "$@" >"$work/$name.json" 2>"$work/$name.err"
 }
 if strace -o /dev/null -e inject=bpf:error=EINVAL:when=1..2 true 2>/dev/null; then
-	strace -f -o "$work/calls" -e signal=none -e trace=bpf "$profiltool" record -g -p "$pid" -w 0.1 \
+	strace -f -o "$work/calls" -e signal=none -e trace=bpf "$profiltool" record -g -p "$pid" -d 0.1 \
 		>/dev/null 2>&1
 	load=$(grep -n 'BPF_PROG_LOAD.*prog_name="sample_stacks_c' "$work/calls" | cut -d : -f 1 | head -n 1)
 	check "the walk's program is loaded by a call of bpf(2)" [ -n "$load" ]

@@ -19,7 +19,7 @@ make_seeds() {
 	local format
 
 	start_ready "$progs/shares" 2 &&
-		"$profiltool" -q -p "$pid" -F 99 -w 0.5 -o "$work/seed.pb.gz" >/dev/null || return
+		"$profiltool" -q -p "$pid" -F 99 -d 0.5 -o "$work/seed.pb.gz" >/dev/null || return
 	stop "$pid"
 	printf '%s\n' 'main;work;leaf 3' 'main;work 2' 'main;leaf 1' >"$work/stacks.folded"
 	cat >"$work/calls.callgrind" <<-END

@@ -70,7 +70,7 @@ exact() {
 	echo go | run command profiltool record -F 997 --json -o command.pb.gz -- \
 		sh -c "exec family exec 0.3 shares 2 0.3 >command.out"
 	begin all shares 2 0 wait
-	record all "-a -w 0.7"
+	record all "-a -d 0.7"
 	kill -KILL "$target"
 	begin stranger family exec 100 true
 	stranger=$target
@@ -78,7 +78,7 @@ exact() {
 	mkdir /run/v1
 	mount -t cgroup -o perf_event none /run/v1 && mkdir /run/v1/in
 	begin old-group sh -c 'echo $$ >/run/v1/in/cgroup.procs && exec shares 1 0 wait'
-	record old-group "--cgroup in -w 0.4"
+	record old-group "--cgroup in -d 0.4"
 	kill -KILL "$target"
 	until rmdir /run/v1/in; do
 		usleep 10000
@@ -86,17 +86,17 @@ exact() {
 	umount /run/v1
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup && mkdir /sys/fs/cgroup/in
 	begin group sh -c 'echo $$ >/sys/fs/cgroup/in/cgroup.procs && exec shares 2 0 wait'
-	record group "--cgroup in -w 0.7 -o group.pb.gz"
+	record group "--cgroup in -d 0.7 -o group.pb.gz"
 	kill -KILL "$target" "$stranger"
 	begin thread shares 2 0 wait
 	for thread in "/proc/$target/task"/*; do
 		:
 	done
-	record thread "-t ${thread##*/} -w 0.7 -o thread.pb.gz"
+	record thread "-t ${thread##*/} -d 0.7 -o thread.pb.gz"
 	kill -KILL "$target"
 	begin stacks chains kernel
-	run stacks profiltool record -g -p "$target" -w 0.4 -F 997 --json
-	run tick-stacks profiltool record -g -e tick -p "$target" -w 0.4 --json
+	run stacks profiltool record -g -p "$target" -d 0.4 -F 997 --json
+	run tick-stacks profiltool record -g -e tick -p "$target" -d 0.4 --json
 	kill -KILL "$target"
 	attach tick "-e tick -F 250 -o tick.pb.gz" shares 2 0.7 wait
 	echo go | run tick-command profiltool record -e tick --json -- \
@@ -157,13 +157,13 @@ parallel() {
 	attach tick "-e tick -F 250" family fork 0.5
 	attach tick-kernel "-e tick -F 250 --kernel" halves 0.5 wait
 	begin all shares 3 0 wait
-	record all "-a -w 0.5"
+	record all "-a -d 0.5"
 	kill -KILL "$target"
 	begin churn churn 4 30
-	run threads profiltool -p "$target" -w 0.5 -F 997 --json
+	run threads profiltool -p "$target" -d 0.5 -F 997 --json
 	kill -KILL "$target"
 	begin tree chains tree
-	run tree profiltool record -g -p "$target" -w 1 -F 997 --json
+	run tree profiltool record -g -p "$target" -d 1 -F 997 --json
 	kill -KILL "$target"
 	run cycles profiltool record -e cycles -- true
 }

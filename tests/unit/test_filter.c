@@ -196,7 +196,7 @@ static void test_no_pattern(void **state)
 	assert_int_equal(profile_filter(p, &focus, &filtered, &e), -EINVAL);
 	assert_int_equal(e.kind, ERROR_USAGE);
 	assert_non_null(strstr(e.what, "'a(b' is no regular expression: "));
-	assert_non_null(strstr(e.mend, "regex(7)"));
+	assert_non_null(strstr(e.hint, "regex(7)"));
 	assert_int_equal(profile_filter(p, &ignore, &filtered, &e), -EINVAL);
 	assert_int_equal(p->sample_count, 5);
 	assert_int_equal(profile_filtered_sum(&filtered, 0), 0);

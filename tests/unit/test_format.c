@@ -172,7 +172,7 @@ static void reject_other_content(void **state)
 	bytes_add_text(&b, "#!/bin/sh\n");
 	assert_true(read_file(&b, &p, &e) < 0);
 	assert_non_null(strstr(e.what, "is not a profile"));
-	assert_non_null(strstr(e.mend, "gperftools, "));
+	assert_non_null(strstr(e.hint, "gperftools, "));
 	bytes_free(&b);
 }
 

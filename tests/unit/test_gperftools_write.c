@@ -276,7 +276,7 @@ static void frames_without_addresses(void **state)
 	add_sample(p, (uint32_t[]){ named, named }, 2, none, 3);
 	assert_int_equal(try_write(gperftools, p, &b, &e), -EINVAL);
 	assert_non_null(strstr(e.what, "has no addresses"));
-	assert_non_null(strstr(e.mend, "callgrind"));
+	assert_non_null(strstr(e.hint, "callgrind"));
 	assert_int_equal(b.size, 0);
 	bytes_free(&b);
 	add_sample(p, (uint32_t[]){ pc, named }, 2, none, 4);

@@ -49,14 +49,14 @@ static const struct requirement *judge(const struct requirement_facts *f, const 
 }
 
 static void expect(const struct requirement_facts *f, const char *name,
-		   enum requirement_state state, const char *cause, const char *mend)
+		   enum requirement_state state, const char *cause, const char *hint)
 {
 	const struct requirement *q = judge(f, name);
 
-	if (q->state != state || !strstr(q->finding.what, cause) || !strstr(q->finding.mend, mend))
-		fail_msg("%s: state %d, %s, %s", name, q->state, q->finding.what, q->finding.mend);
-	if (!*mend)
-		assert_string_equal(q->finding.mend, "");
+	if (q->state != state || !strstr(q->finding.what, cause) || !strstr(q->finding.hint, hint))
+		fail_msg("%s: state %d, %s, %s", name, q->state, q->finding.what, q->finding.hint);
+	if (!*hint)
+		assert_string_equal(q->finding.hint, "");
 }
 
 static void expect_kind(const struct requirement_facts *f, const char *name, enum error_kind kind)
@@ -75,7 +75,7 @@ static void test_all_is_well(void **state)
 	for (size_t i = 0; i < r.count; i++) {
 		assert_int_equal(r.list[i].state, REQUIREMENT_OK);
 		assert_true(r.list[i].finding.what[0]);
-		assert_string_equal(r.list[i].finding.mend, "");
+		assert_string_equal(r.list[i].finding.hint, "");
 	}
 }
 
@@ -171,7 +171,7 @@ static void test_perf_events(void **state)
 	expect(&f, "perf events", REQUIREMENT_NO, "paranoid cannot be read)", "setcap ");
 	f.paranoid = 2;
 	expect(&f, "perf events", REQUIREMENT_NO, "without cap_perfmon", "setcap ");
-	assert_null(strstr(judge(&f, "perf events")->finding.mend, "sysctl"));
+	assert_null(strstr(judge(&f, "perf events")->finding.hint, "sysctl"));
 	expect_kind(&f, "perf events", ERROR_NOT_PERMITTED);
 	f.effective = UINT64_MAX;
 	f.seccomp = true;

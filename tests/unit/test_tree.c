@@ -363,14 +363,14 @@ static void test_calls_without_cost(void **state)
 /* ---- what cannot be shown ---- */
 
 static void fails(const struct profile *p, const struct call_view_options *o, const char *what,
-		  const char *mend)
+		  const char *hint)
 {
 	struct call_view v;
 	struct error e;
 
 	assert_true(call_view_make(&v, p, o, &e) < 0);
 	assert_string_equal(e.what, what);
-	assert_string_equal(e.mend, mend);
+	assert_string_equal(e.hint, hint);
 	call_view_free(&v);
 }
 

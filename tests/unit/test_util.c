@@ -257,7 +257,7 @@ static void test_file_errors(void **state)
 	snprintf(missing, sizeof(missing), "%s/none/out", f->path);
 	assert_int_equal(file_check_writable(missing, &e), -ENOENT);
 	assert_non_null(strstr(e.what, missing));
-	assert_non_null(strstr(e.mend, "mkdir"));
+	assert_non_null(strstr(e.hint, "mkdir"));
 	assert_int_equal(file_write(missing, write_text, "x", &e), -ENOENT);
 	assert_int_equal(file_check_writable(f->path, &e), -EISDIR);
 	assert_int_equal(file_check_writable(f->file, &e), 0);

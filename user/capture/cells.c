@@ -32,9 +32,9 @@ static int check_size(uint64_t cells, uint64_t bufsiz, struct error *e)
 		       "a histogram of %" PRIu64 " cells is too large: the limit is %u", cells,
 		       PROFIL_CELLS);
 	if (bufsiz)
-		error_mend(e, "use a smaller --bufsiz, and with it a smaller --scale");
+		error_hint(e, "use a smaller --bufsiz, and with it a smaller --scale");
 	else
-		error_mend(e, "use a smaller --scale, or --offset and --bufsiz for a part");
+		error_hint(e, "use a smaller --scale, or --offset and --bufsiz for a part");
 	return -EINVAL;
 }
 
@@ -46,7 +46,7 @@ int cells_range(const struct address_space *space, uint64_t offset, uint64_t buf
 	if (!bufsiz) {
 		if (find_text(space, &offset, &limit)) {
 			error_set(e, 0, "cannot find the mappings of the process's executable");
-			error_mend(e, "give the addresses with --offset and --bufsiz");
+			error_hint(e, "give the addresses with --offset and --bufsiz");
 			return -ENOENT;
 		}
 		cells = cell_index(limit - 1 - offset, scale) + 1;

@@ -74,14 +74,14 @@ static int explain(const struct mounts *mounts, const char *path, int code, stru
 	else
 		error_set_kind(e, kind, code, "cannot open the control group %s", path);
 	if (code == EACCES)
-		error_mend(e, "run it as root");
+		error_hint(e, "run it as root");
 	else if (*mount_point)
-		error_mend(e,
+		error_hint(e,
 			   "list them with: find %s -type d; a path that begins with neither "
 			   "\"/\" nor \".\" is relative to that",
 			   mount_point);
 	else
-		error_mend(e, "no cgroup file system is mounted: mount -t cgroup2 none "
+		error_hint(e, "no cgroup file system is mounted: mount -t cgroup2 none "
 			      "/sys/fs/cgroup");
 	return -code;
 }
@@ -100,11 +100,11 @@ static int check_hierarchy(const struct cgroup *group, const struct mounts *moun
 		  "controller perf_event",
 		  group->path);
 	if (*mounts->v1)
-		error_mend(e, "give a directory below %s, where perf_event is", mounts->v1);
+		error_hint(e, "give a directory below %s, where perf_event is", mounts->v1);
 	else if (*mounts->v2)
-		error_mend(e, "give a directory below %s", mounts->v2);
+		error_hint(e, "give a directory below %s", mounts->v2);
 	else
-		error_mend(e, "mount -t cgroup2 none DIRECTORY, and give a directory below it");
+		error_hint(e, "mount -t cgroup2 none DIRECTORY, and give a directory below it");
 	return -ENOENT;
 }
 

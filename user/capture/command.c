@@ -84,7 +84,7 @@ int command_go(struct command *command, struct error *e)
 		return 0;
 	error_set(e, n == sizeof(code) ? code : EIO, "cannot run %s", command->argv[0]);
 	if (code == ENOENT)
-		error_mend(e, "give the command's path, or look at PATH");
+		error_hint(e, "give the command's path, or look at PATH");
 	return -ENOEXEC;
 }
 

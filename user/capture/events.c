@@ -32,7 +32,7 @@ static int check_sample_rate(unsigned int frequency, struct error *e)
 		return 0;
 	error_set(e, 0, "a frequency of %u Hz is above the kernel's limit of %llu Hz (%s)",
 		  frequency, (unsigned long long)limit, SAMPLE_RATE_SYSCTL);
-	error_mend(e, "sysctl %s=%u", SAMPLE_RATE_SYSCTL, frequency);
+	error_hint(e, "sysctl %s=%u", SAMPLE_RATE_SYSCTL, frequency);
 	return -EINVAL;
 }
 
@@ -70,7 +70,7 @@ int events_prepare(struct event_set *set, enum capture_event event, unsigned int
 	} else if (event == CAPTURE_CYCLES) {
 		error_set_kind(e, ERROR_KERNEL_LACKS, 0,
 			       "cannot count cycles: this machine has no performance counters");
-		error_mend(e, "use -e auto: it takes the best clock there is");
+		error_hint(e, "use -e auto: it takes the best clock there is");
 		return -EOPNOTSUPP;
 	}
 	set->attr = (struct perf_event_attr){

@@ -48,7 +48,7 @@ int perf_event_error(struct error *e, int code, const char *what)
 	if (code == EACCES || code == EPERM) {
 		privilege_error(e, code, text);
 		if (requires_admin())
-			error_mend(e, "run it as root, or: sysctl kernel.perf_event_paranoid=2 "
+			error_hint(e, "run it as root, or: sysctl kernel.perf_event_paranoid=2 "
 				      "(above that, capabilities are not enough on this kernel)");
 		return -code;
 	}
@@ -56,6 +56,6 @@ int perf_event_error(struct error *e, int code, const char *what)
 		return error_set_kind(e, ERROR_KERNEL_LACKS, code, "%s", text);
 	error_set(e, code, "%s", text);
 	if (code == EMFILE)
-		error_mend(e, "raise the limit of open files: ulimit -n 65536");
+		error_hint(e, "raise the limit of open files: ulimit -n 65536");
 	return -code;
 }

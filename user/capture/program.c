@@ -35,9 +35,9 @@ int program_out_of(struct error *e, int code, const char *what)
 {
 	error_set(e, code, "%s", what);
 	if (code == EMFILE)
-		error_mend(e, "raise the limit of open files: ulimit -n 65536");
+		error_hint(e, "raise the limit of open files: ulimit -n 65536");
 	else if (code == ENOMEM && (is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA)))
-		error_mend(e, "raise this process's memory limits: ulimit -v unlimited -d "
+		error_hint(e, "raise this process's memory limits: ulimit -v unlimited -d "
 			      "unlimited; in systemd, LimitAS= and LimitDATA=");
 	return -code;
 }
@@ -57,7 +57,7 @@ static int load_error(struct error *e, int code)
 		return privilege_error(e, code, "cannot load the BPF program");
 	error_set_kind(e, ERROR_KERNEL_LACKS, code, "cannot load the BPF program (%s)",
 		       libbpf_message);
-	error_mend(e, "it requires Linux 5.15 or later with CONFIG_BPF_SYSCALL, CONFIG_PERF_EVENTS "
+	error_hint(e, "it requires Linux 5.15 or later with CONFIG_BPF_SYSCALL, CONFIG_PERF_EVENTS "
 		      "and CONFIG_DEBUG_INFO_BTF");
 	return -code;
 }

@@ -165,7 +165,7 @@ static int burn(struct capture *c, struct error *e)
 	if (capture_ticks(c))
 		return 0;
 	error_set_kind(e, ERROR_KERNEL_LACKS, 0, "the program is loaded, but there are no ticks");
-	error_mend(e, "try another clock: -e cpu-clock");
+	error_hint(e, "try another clock: -e cpu-clock");
 	return -ENODATA;
 }
 
@@ -210,7 +210,7 @@ int requirements_try(const struct requirement_facts *f, struct requirements *r, 
 		struct requirement *q = add_failure(r, "recording", e);
 
 		if (cause) /* its hint is more precise */
-			error_mend(&q->finding, "%s", cause->finding.mend);
+			error_hint(&q->finding, "%s", cause->finding.hint);
 	} else {
 		capture_totals(c, &totals);
 		requirement_add(r, "recording", REQUIREMENT_OK,
@@ -234,7 +234,7 @@ static void explain_absence(pid_t pid, struct error *e)
 	if ((kill(pid, 0) && errno != EPERM) || access(path, F_OK) == 0)
 		return;
 	error_set(e, 0, "process %d exists, but is hidden in /proc", pid);
-	error_mend(e, "run it as root, or: mount -o remount,hidepid=0 /proc");
+	error_hint(e, "run it as root, or: mount -o remount,hidepid=0 /proc");
 }
 
 static void add_process(pid_t pid, struct requirements *r)

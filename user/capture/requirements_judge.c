@@ -50,20 +50,20 @@ static void hint_capabilities(struct error *e, const struct requirement_facts *f
 			      const char *names)
 {
 	if (f->user_namespace)
-		error_mend(e, "run it as root, outside of the container or user namespace");
+		error_hint(e, "run it as root, outside of the container or user namespace");
 	else if ((f->bounding & wanted) != wanted)
-		error_mend(e,
+		error_hint(e,
 			   "run it as root, outside of the container, or start the container with: "
 			   "docker run --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE "
 			   "--cap-add SYSLOG");
 	else
-		error_mend(e, "run it as root, or: setcap %s=ep %s", names, f->program);
+		error_hint(e, "run it as root, or: setcap %s=ep %s", names, f->program);
 }
 
 void requirement_hint(struct error *e, const struct requirement_facts *f, unsigned int capability)
 {
 	if (has(f, BIT(capability)))
-		error_mend(e, "see why the kernel refuses: journalctl -k --grep=denied");
+		error_hint(e, "see why the kernel refuses: journalctl -k --grep=denied");
 	else
 		hint_capabilities(e, f, BIT(capability), CAPABILITIES);
 }
@@ -92,7 +92,7 @@ static void judge_kernel(const struct requirement_facts *f, struct requirements 
 	if (major < 5 || (major == 5 && minor < 15)) {
 		q = requirement_add(r, "kernel", REQUIREMENT_LIMITED,
 				    "Linux %s is older than 5.15: it may not work", f->release);
-		error_mend(&q->finding, "install a newer kernel and boot it (Debian: apt install "
+		error_hint(&q->finding, "install a newer kernel and boot it (Debian: apt install "
 					"linux-image-amd64)");
 	} else if (strcmp(f->machine, "x86_64") != 0) {
 		requirement_add(r, "kernel", REQUIREMENT_LIMITED,
@@ -113,7 +113,7 @@ static void judge_btf(const struct requirement_facts *f, struct requirements *r)
 	q = add_missing(
 		r, "BTF", ERROR_KERNEL_LACKS,
 		"there is no /sys/kernel/btf/vmlinux: the kernel does not describe its types");
-	error_mend(&q->finding, "boot a kernel of a distribution, or one built with "
+	error_hint(&q->finding, "boot a kernel of a distribution, or one built with "
 				"CONFIG_DEBUG_INFO_BTF=y; in a container, mount /sys");
 }
 
@@ -127,7 +127,7 @@ static void judge_lockdown(const struct requirement_facts *f, struct requirement
 			r, "lockdown", ERROR_NOT_PERMITTED,
 			"the kernel is locked down for confidentiality: eBPF programs cannot "
 			"read what they sample");
-		error_mend(&q->finding,
+		error_hint(&q->finding,
 			   "boot with lockdown=integrity on the kernel's command line");
 	} else if (strstr(f->lockdown, "[integrity]")) {
 		requirement_add(r, "lockdown", REQUIREMENT_OK,
@@ -143,14 +143,14 @@ static void blame_policy(struct requirement *q, const struct requirement_facts *
 	if (f->seccomp) {
 		error_set_kind(&q->finding, q->finding.kind, 0, "a seccomp filter refuses %s",
 			       call);
-		error_mend(&q->finding, "run it without the filter; docker run --security-opt "
+		error_hint(&q->finding, "run it without the filter; docker run --security-opt "
 					"seccomp=unconfined; in systemd, SystemCallFilter=bpf "
 					"perf_event_open");
 		return;
 	}
 	error_set_kind(&q->finding, q->finding.kind, 0,
 		       "a security module of the kernel refuses %s", call);
-	error_mend(&q->finding, "see why: journalctl -k --grep=denied");
+	error_hint(&q->finding, "see why: journalctl -k --grep=denied");
 }
 
 /* A system call returned ENOSYS: not built in, or a filter says so. */
@@ -159,13 +159,13 @@ static void blame_kernel(struct requirement *q, bool built, const char *call, co
 	if (built) {
 		error_set_kind(&q->finding, ERROR_KERNEL_LACKS, 0,
 			       "a seccomp filter hides %s (it says ENOSYS)", call);
-		error_mend(&q->finding, "run it without the filter; docker run --security-opt "
+		error_hint(&q->finding, "run it without the filter; docker run --security-opt "
 					"seccomp=unconfined");
 		return;
 	}
 	error_set_kind(&q->finding, ERROR_KERNEL_LACKS, 0, "the kernel is built without %s",
 		       config);
-	error_mend(&q->finding, "boot a kernel of a distribution, or one built with %s=y", config);
+	error_hint(&q->finding, "boot a kernel of a distribution, or one built with %s=y", config);
 }
 
 static bool is_refusal(int code)
@@ -186,7 +186,7 @@ static void judge_bpf(const struct requirement_facts *f, struct requirements *r)
 	if (f->bpf_code == ENOSYS) {
 		blame_kernel(q, f->unprivileged_bpf >= 0, "bpf(2)", "CONFIG_BPF_SYSCALL");
 	} else if (!is_refusal(f->bpf_code)) {
-		error_mend(&q->finding, "boot a kernel of a distribution, or one built with "
+		error_hint(&q->finding, "boot a kernel of a distribution, or one built with "
 					"CONFIG_BPF_EVENTS=y");
 	} else if (bpf && perfmon) {
 		q->finding.kind = ERROR_NOT_PERMITTED;
@@ -226,7 +226,7 @@ static void judge_perf_events(const struct requirement_facts *f, struct requirem
 			paranoid, whose(f));
 		hint_capabilities(&q->finding, f, BIT(CAP_PERFMON), CAPABILITIES);
 		if (f->paranoid > 2)
-			error_mend(&q->finding,
+			error_hint(&q->finding,
 				   "run it as root, or: setcap " CAPABILITIES "=ep %s; "
 				   "sysctl -w kernel.perf_event_paranoid=2",
 				   f->program);
@@ -234,7 +234,7 @@ static void judge_perf_events(const struct requirement_facts *f, struct requirem
 		error_set_kind(&q->finding, ERROR_NOT_PERMITTED, 0,
 			       "kernel.perf_event_paranoid is %d: capabilities are not enough then",
 			       f->paranoid);
-		error_mend(&q->finding,
+		error_hint(&q->finding,
 			   "run it as root, or: sysctl -w kernel.perf_event_paranoid=2");
 	} else {
 		blame_policy(q, f, "perf_event_open(2)");
@@ -255,7 +255,7 @@ static void judge_clock(const struct requirement_facts *f, struct requirements *
 			    f->sample_rate < USUAL_HZ ? REQUIREMENT_LIMITED : REQUIREMENT_OK,
 			    "up to %d Hz (kernel.perf_event_max_sample_rate)", f->sample_rate);
 	if (f->sample_rate < USUAL_HZ)
-		error_mend(&q->finding,
+		error_hint(&q->finding,
 			   "sysctl -w kernel.perf_event_max_sample_rate=100000, or -F %d",
 			   f->sample_rate);
 }
@@ -269,7 +269,7 @@ static void judge_stacks(const struct requirement_facts *f, struct requirements 
 				enough ? "" : " (kernel.perf_event_max_stack)");
 
 	if (!enough)
-		error_mend(&q->finding, "sysctl -w kernel.perf_event_max_stack=%d",
+		error_hint(&q->finding, "sysctl -w kernel.perf_event_max_stack=%d",
 			   CAPTURE_DEPTH_MAX);
 }
 
@@ -284,7 +284,7 @@ static void judge_kernel_names(const struct requirement_facts *f, struct require
 				    "functions of the kernel get no names: kernel.kptr_restrict "
 				    "is %d, which hides their addresses from everyone",
 				    f->kptr_restrict);
-		error_mend(&q->finding, "sysctl -w kernel.kptr_restrict=1");
+		error_hint(&q->finding, "sysctl -w kernel.kptr_restrict=1");
 	} else {
 		q = requirement_add(r, "kernel names", REQUIREMENT_LIMITED,
 				    "functions of the kernel get no names without cap_syslog%s",
@@ -333,7 +333,7 @@ static void judge_files(const struct requirement_facts *f, struct requirements *
 		f->open_files);
 
 	if (!enough)
-		error_mend(&q->finding, "as root: ulimit -n 65536; in systemd, LimitNOFILE=65536");
+		error_hint(&q->finding, "as root: ulimit -n 65536; in systemd, LimitNOFILE=65536");
 }
 
 void requirements_judge(const struct requirement_facts *f, struct requirements *r)

@@ -224,7 +224,7 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 		return error_no_memory(e);
 	err = program_load(load, sample, e);
 	if (err && settings->stacks && e->kind == ERROR_KERNEL_LACKS)
-		error_mend(e,
+		error_hint(e,
 			   "call stacks are tested from Linux 6.1 on; try %s, which requires "
 			   "less of the kernel",
 			   settings->unwind ? "--call-graph=fp" : "without -g");

@@ -100,7 +100,7 @@ static int open_cpu(int cpu, void *context)
 	ring.control = mmap(NULL, page + ring.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ring.control == MAP_FAILED) {
 		program_out_of(e, errno, "cannot map the buffer for the records of mappings");
-		error_mend(e, "raise the limit: sysctl kernel.perf_event_mlock_kb=1024");
+		error_hint(e, "raise the limit: sysctl kernel.perf_event_mlock_kb=1024");
 		close(fd);
 		return -EIO;
 	}

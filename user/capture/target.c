@@ -107,13 +107,13 @@ int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e)
 	if (err) {
 		error_set(e, err == -ESRCH ? 0 : -err, "cannot profile %s %d%s", kind, pid,
 			  err == -ESRCH ? ": there is no such process" : "");
-		error_mend(e, "list what runs with: ps -e%s", thread ? "L" : "");
+		error_hint(e, "list what runs with: ps -e%s", thread ? "L" : "");
 		return err;
 	}
 	if (!thread && target_process_of(pid) != pid) {
 		error_set(e, 0, "%d (%s) is not a process but a thread of process %d", pid,
 			  fields.comm, target_process_of(pid));
-		error_mend(e, "use -t %d for the thread alone, -p %d for its process", pid,
+		error_hint(e, "use -t %d for the thread alone, -p %d for its process", pid,
 			   target_process_of(pid));
 		return -EINVAL;
 	}
@@ -127,7 +127,7 @@ int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e)
 			  "%d (%s) is a kernel thread: it has no program counter in user "
 			  "space",
 			  pid, fields.comm);
-		error_mend(e, "add --kernel to count its program counters in the kernel");
+		error_hint(e, "add --kernel to count its program counters in the kernel");
 		return -EINVAL;
 	}
 	return 0;

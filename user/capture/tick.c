@@ -44,7 +44,7 @@ static int find_variables(struct tick *tick, struct error *e)
 		error_set_kind(e, ERROR_KERNEL_LACKS, -err,
 			       "cannot find the scheduler's tick (hrtimer_bases, tick_cpu_sched, "
 			       "__irq_regs in the kernel's BTF)");
-		error_mend(e, "it requires CONFIG_DEBUG_INFO_BTF; or use -e cpu-clock");
+		error_hint(e, "it requires CONFIG_DEBUG_INFO_BTF; or use -e cpu-clock");
 		return err;
 	}
 	tick->timer_distance -= bases;
@@ -62,7 +62,7 @@ int tick_prepare(struct tick *tick, unsigned int frequency, struct error *e)
 		error_set_kind(e, ERROR_USAGE, 0,
 			       "-e tick uses the kernel's own tick, which has %u Hz, not %u", hz,
 			       frequency);
-		error_mend(e, "omit -F, or use -e cpu-clock");
+		error_hint(e, "omit -F, or use -e cpu-clock");
 		return -EINVAL;
 	}
 	if (clock_resolution_ns(CLOCK_MONOTONIC) >= tick->period_ns) {
@@ -70,7 +70,7 @@ int tick_prepare(struct tick *tick, unsigned int frequency, struct error *e)
 			e, ERROR_KERNEL_LACKS, 0,
 			"cannot trace the scheduler's tick: this kernel has no high-resolution "
 			"timers");
-		error_mend(e, "boot without highres=off, or use -e cpu-clock");
+		error_hint(e, "boot without highres=off, or use -e cpu-clock");
 		return -EOPNOTSUPP;
 	}
 	return find_variables(tick, e);
@@ -95,7 +95,7 @@ int tick_begin(struct tick *tick, const struct bpf_program *program, struct erro
 	if (fd == -EPERM || fd == -EACCES)
 		return privilege_error(e, -fd, "cannot trace the scheduler's tick");
 	error_set_kind(e, ERROR_KERNEL_LACKS, -fd, "cannot trace the scheduler's tick");
-	error_mend(e, "use -e cpu-clock");
+	error_hint(e, "use -e cpu-clock");
 	return fd;
 }
 

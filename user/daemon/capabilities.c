@@ -37,7 +37,7 @@ static int check_permitted(struct error *e)
 		name = cap_to_name(kept[i]);
 		error_set_kind(e, ERROR_NOT_PERMITTED, 0, "profild needs %s, and does not have it",
 			       name ?: "a capability");
-		error_mend(e, "run it as root, or give it the capabilities: "
+		error_hint(e, "run it as root, or give it the capabilities: "
 			      "setcap cap_bpf,cap_perfmon,cap_sys_ptrace=p PROFILD");
 		cap_free(name);
 		cap_free(has);

@@ -41,7 +41,7 @@ static int send_reply(int socket, int code, const struct error *e,
 
 	if (code)
 		snprintf(reply.message, sizeof(reply.message), "%.159s%s%.75s", e->what,
-			 e->mend[0] ? "; " : "", e->mend);
+			 e->hint[0] ? "; " : "", e->hint);
 	if (histogram) {
 		int fd = histogram_fd(histogram);
 
@@ -140,7 +140,7 @@ static int report_failure(const struct client *client, int err, struct error *e)
 		error_set(e, 0, "profild has no descriptor left for process %d", client->peer.pid);
 		return -EAGAIN;
 	}
-	e->mend[0] = '\0'; /* a hint for the administrator, not for the client */
+	e->hint[0] = '\0'; /* a hint for the administrator, not for the client */
 	return err;
 }
 

@@ -55,7 +55,7 @@ static int use_passed_socket(struct listener *listener, uint64_t count, struct e
 	if (count != 1 || flags < 0 || !has_option(fd, SO_DOMAIN, AF_UNIX) ||
 	    !has_option(fd, SO_TYPE, SOCK_SEQPACKET) || !has_option(fd, SO_ACCEPTCONN, 1)) {
 		error_set(e, 0, "LISTEN_FDS has something else than one socket to listen on");
-		error_mend(e,
+		error_hint(e,
 			   "in the .socket unit: one ListenSequentialPacket=/run/profild/socket");
 		return -EINVAL;
 	}
@@ -71,9 +71,9 @@ static int cannot_listen(struct error *e, int code, const char *path)
 	error_set_kind(e, code == EACCES || code == EPERM ? ERROR_NOT_PERMITTED : ERROR_FAILED,
 		       code, "cannot listen on %s", path);
 	if (code == ENOENT)
-		error_mend(e, "make its directory first: mkdir -p \"$(dirname %s)\"", path);
+		error_hint(e, "make its directory first: mkdir -p \"$(dirname %s)\"", path);
 	else if (code == EACCES || code == EPERM)
-		error_mend(e, "run it as root, or choose another path: profild --socket PATH");
+		error_hint(e, "run it as root, or choose another path: profild --socket PATH");
 	return -code;
 }
 
@@ -92,7 +92,7 @@ static int set_address(struct sockaddr_un *address, const char *path, struct err
 static int in_use(struct error *e, const char *path)
 {
 	error_set(e, 0, "cannot listen on %s: another process listens there already", path);
-	error_mend(e, "find the process: ss -xlp src %s", path);
+	error_hint(e, "find the process: ss -xlp src %s", path);
 	return -EADDRINUSE;
 }
 

@@ -47,8 +47,8 @@ void log_note(const char *format, ...)
 void log_error(const struct error *e)
 {
 	fprintf(stderr, "profild: %s\n", e->what);
-	if (e->mend[0])
-		fprintf(stderr, "profild:   %s\n", e->mend);
+	if (e->hint[0])
+		fprintf(stderr, "profild:   %s\n", e->hint);
 }
 
 void log_problem(const struct error *e)

@@ -131,7 +131,7 @@ static int parse_options(int argc, char **argv, struct options *o, struct error 
 	if (!err && optind < argc)
 		err = error_set_kind(e, ERROR_USAGE, 0, "not understood: %s", argv[optind]);
 	if (err)
-		error_mend(e, "see profild --help");
+		error_hint(e, "see profild --help");
 	return err;
 }
 

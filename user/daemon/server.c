@@ -179,7 +179,7 @@ static void accept_failed(struct server *s, int code)
 		return;
 	error_set(&e, code, "cannot accept a connection");
 	if (code == EMFILE)
-		error_mend(&e, "raise profild's limit of descriptors: LimitNOFILE= in its unit, "
+		error_hint(&e, "raise profild's limit of descriptors: LimitNOFILE= in its unit, "
 			       "or ulimit -Hn");
 	log_problem(&e);
 	set_listening(s, false);

@@ -135,7 +135,7 @@ static int overflow_error(const struct dcpi_header *h, const struct dcpi_file *f
 				"%.*s: address 0x%" PRIx64 " is 4 GiB or more above the text's "
 				"start at 0x%" PRIx64,
 				size, path->at, file->counts[bad].address, start);
-	error_mend(e, "a DCPI file counts in 32 bits: write another format, or more often");
+	error_hint(e, "a DCPI file counts in 32 bits: write another format, or more often");
 	return err;
 }
 
@@ -212,7 +212,7 @@ static int add_to_file(struct input *in, struct dcpi_header *old, struct dcpi_fi
 		return error_no_memory(e);
 	if (err) {
 		error_set(e, 0, "cannot add to %s: its %s differs", in->path, differs);
-		error_mend(e, "give another directory");
+		error_hint(e, "give another directory");
 	}
 	return err;
 }

@@ -212,7 +212,7 @@ static int bad_value(const struct input *in, const struct line *line, struct err
 		input_line_error(in, e,
 				 "version %.*s of the format: only major version 0 is documented",
 				 quoted(&line->value), line->value.at);
-		error_mend(e, "print it by its own tool, dcpicat(1)");
+		error_hint(e, "print it by its own tool, dcpicat(1)");
 		return -EINVAL;
 	}
 	return input_line_error(in, e, "\"%.*s\" is no value for %.*s", quoted(&line->value),

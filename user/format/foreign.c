@@ -175,9 +175,9 @@ int foreign_error(const struct foreign *foreign, const struct input *in, struct 
 
 	error_set(e, 0, "%s is %s", in->path, foreign->what);
 	if (place)
-		error_mend(e, "%.*s%s%s", (int)(place - foreign->hint), foreign->hint, path,
+		error_hint(e, "%.*s%s%s", (int)(place - foreign->hint), foreign->hint, path,
 			   place + strlen("%s"));
 	else
-		error_mend(e, "%s", foreign->hint);
+		error_hint(e, "%s", foreign->hint);
 	return -EINVAL;
 }

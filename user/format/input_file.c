@@ -208,7 +208,7 @@ static int open_path(const char *path, struct input *in, struct error *e)
 		return error_set(e, errno, "cannot read %s", in->path);
 	if (S_ISDIR(st.st_mode)) {
 		error_set(e, EISDIR, "cannot read %s", in->path);
-		error_mend(e, "name one of the files in it");
+		error_hint(e, "name one of the files in it");
 		return -EISDIR;
 	}
 	return 0;
@@ -247,7 +247,7 @@ static int open_input(const char *path, struct input *in, struct error *e)
 	if (err || in->size)
 		return err;
 	error_set(e, 0, "%s is empty", in->path);
-	error_mend(e, "record again: the program that wrote it was killed before it finished");
+	error_hint(e, "record again: the program that wrote it was killed before it finished");
 	return -EINVAL;
 }
 

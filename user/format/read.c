@@ -23,7 +23,7 @@ static int unknown_format(const struct input *in, struct error *e)
 			used += snprintf(names + used, sizeof(names) - used, "%s%s",
 					 used ? ", " : "", (*f)->name);
 	error_set(e, 0, "%s is not a profile in any supported format", in->path);
-	error_mend(e, "supported formats: %s", names);
+	error_hint(e, "supported formats: %s", names);
 	return -EINVAL;
 }
 
@@ -54,8 +54,8 @@ static int read_format(const struct format *format, struct input *in, struct pro
 		return err;
 	if (in->options.salvage && err != -ENOMEM)
 		return note_salvage(in, p, e);
-	if (err == -EINVAL && p->sample_count && !e->mend[0])
-		error_mend(e, "--salvage reads what comes before it");
+	if (err == -EINVAL && p->sample_count && !e->hint[0])
+		error_hint(e, "--salvage reads what comes before it");
 	return err;
 }
 
@@ -247,7 +247,7 @@ static int no_profile(struct reader *r)
 {
 	error_set(r->e, 0, "%s: there is no profile in this directory", r->path);
 	if (r->skipped)
-		error_mend(r->e, "%s", r->notes->warnings[0]);
+		error_hint(r->e, "%s", r->notes->warnings[0]);
 	return -EINVAL;
 }
 

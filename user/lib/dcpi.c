@@ -308,7 +308,7 @@ static void free_writer(struct writer *w)
 
 static int fail(int err, const struct error *e)
 {
-	return profil__error(-err, "%s%s%s", e->what, *e->mend ? "; " : "", e->mend);
+	return profil__error(-err, "%s%s%s", e->what, *e->hint ? "; " : "", e->hint);
 }
 
 static int write_samples(const struct samples *samples, const char *directory)

@@ -29,7 +29,7 @@ static bool has_back_reference(const char *pattern)
 static int refuse_back_reference(const char *pattern, struct error *e)
 {
 	error_set_kind(e, ERROR_USAGE, 0, "'%s' has a back-reference", pattern);
-	error_mend(e, "extended regular expressions have none; see regex(7)");
+	error_hint(e, "extended regular expressions have none; see regex(7)");
 	return -EINVAL;
 }
 
@@ -47,7 +47,7 @@ static int compile(regex_t *regex, const char *pattern, struct error *e)
 		return error_no_memory(e);
 	regerror(code, regex, why, sizeof(why));
 	error_set_kind(e, ERROR_USAGE, 0, "'%s' is no regular expression: %s", pattern, why);
-	error_mend(e, "put a backslash before a character that stands for itself; see regex(7)");
+	error_hint(e, "put a backslash before a character that stands for itself; see regex(7)");
 	return -EINVAL;
 }
 

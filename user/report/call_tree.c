@@ -146,7 +146,7 @@ static void find_wanted(struct builder *b, const struct callgraph_places *places
 
 /* Adds the frame of a process or thread, "node 1234", and stores its number in *frame. */
 static int add_root_frame(struct builder *b, const char *comm, uint32_t id, uint32_t generation,
-		      uint32_t *frame)
+			  uint32_t *frame)
 {
 	struct callgraph_key key = { .image = "", .generation = generation };
 	char *name;
@@ -175,7 +175,8 @@ static int add_root_frames(struct builder *b, struct places *places)
 		const char *comm = i < p->label_count ? p->labels[places->processes[i]].comm : "";
 
 		err = add_root_frame(b, comm, l->pid, l->generation, &places->processes[i])
-			      ?: add_root_frame(b, l->comm, l->tid, l->generation, &places->threads[i]);
+			      ?: add_root_frame(b, l->comm, l->tid, l->generation,
+						&places->threads[i]);
 	}
 	return err;
 }

@@ -137,7 +137,7 @@ static int explain_ambiguous(const struct search *s, struct error *e)
 	}
 	error_set(e, 0, "%s is ambiguous: %.*s%s", s->function, (int)used, list,
 		  i < s->count || s->more ? "; and more" : "");
-	error_mend(e, "name the image with --image, or give one of these addresses");
+	error_hint(e, "name the image with --image, or give one of these addresses");
 	return -EINVAL;
 }
 
@@ -148,7 +148,7 @@ static int explain_none(const struct search *s, struct error *e)
 	else
 		error_set(e, 0, "no sample is in %s%s%s", s->function, s->image ? " of " : "",
 			  s->image ?: "");
-	error_mend(e, "profiltool report lists the functions that have samples, "
+	error_hint(e, "profiltool report lists the functions that have samples, "
 		      "report --by address the addresses");
 	return -ENOENT;
 }

@@ -107,7 +107,7 @@ int row_fields_json(const struct row_view *view, const struct row *row, struct j
 	err = err ?: json_add_text(object, "image", key->image);
 	err = err ?: json_add_number(object, "pid", key->pid);
 	err = err ?: json_add_number(object, "generation", key->generation);
-	err = err ?: add_number(object, "tid", key->tid);
+	err = err ?: json_add_number(object, "tid", key->tid);
 	if (view->fields & ROW_COMM)
 		err = err ?: json_add_text(object, "name", row->comm);
 	return err;

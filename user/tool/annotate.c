@@ -45,7 +45,7 @@ static int no_lines(const struct annotation *a, struct error *e)
 
 	error_set(e, 0, "there are no source lines of %s: %s has no debug information for it",
 		  a->function ?: "the address", image);
-	error_mend(e, "install its -dbgsym package, or build it with -g");
+	error_hint(e, "install its -dbgsym package, or build it with -g");
 	return -ENOENT;
 }
 
@@ -120,7 +120,7 @@ static int run(int argc, char **argv)
 		return tool_fail(&e);
 	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "annotate takes a function and a profile");
-		error_mend(&e, "profiltool annotate FUNCTION FILE...");
+		error_hint(&e, "profiltool annotate FUNCTION FILE...");
 		return tool_fail(&e);
 	}
 	if (o.listing.source && o.what.no_sources) {

@@ -68,7 +68,7 @@ static void check_objdump(struct requirements *r)
 	}
 	q = requirement_add(r, "objdump", REQUIREMENT_LIMITED,
 			    "is not in PATH: annotate cannot show instructions");
-	error_mend(&q->finding, "apt install binutils");
+	error_hint(&q->finding, "apt install binutils");
 }
 
 static void check_debug_files(struct requirements *r)
@@ -100,7 +100,7 @@ static void check_debuginfod(struct requirements *r)
 	}
 	q = requirement_add(r, "debuginfod", REQUIREMENT_LIMITED, "%s is not installed",
 			    DEBUGINFOD);
-	error_mend(&q->finding, "apt install libdebuginfod1");
+	error_hint(&q->finding, "apt install libdebuginfod1");
 }
 
 /* Waits for profild's greeting (protocol.h). Returns 0 or a negative errno. */
@@ -139,11 +139,11 @@ static void check_profild(struct requirements *r)
 		q = requirement_add(r, "profild", REQUIREMENT_ABSENT,
 				    "is not running: optional, for programs of users without "
 				    "privileges that call profil(2)");
-		error_mend(&q->finding, "systemctl enable --now profild.socket");
+		error_hint(&q->finding, "systemctl enable --now profild.socket");
 	} else if (err) {
 		q = requirement_add(r, "profild", REQUIREMENT_LIMITED, "%s: %s", path,
 				    strerror(-err));
-		error_mend(&q->finding, "systemctl restart profild.socket profild");
+		error_hint(&q->finding, "systemctl restart profild.socket profild");
 	} else if (reply.error) {
 		reply.message[sizeof(reply.message) - 1] = '\0';
 		requirement_add(r, "profild", REQUIREMENT_LIMITED, "refuses this process: %s",
@@ -170,12 +170,12 @@ static const struct {
 #define NARROW	    60 /* columns of a terminal */
 
 /* The first one with the same hint. */
-static const struct requirement *same_mend(const struct requirements *r,
+static const struct requirement *same_hint(const struct requirements *r,
 					   const struct requirement *q)
 {
 	const struct requirement *first = r->list;
 
-	while (strcmp(first->finding.mend, q->finding.mend) != 0)
+	while (strcmp(first->finding.hint, q->finding.hint) != 0)
 		first++;
 	return first;
 }
@@ -184,20 +184,20 @@ static void print_requirement(const struct requirements *r, const struct require
 			      const struct report_table_options *o, FILE *out)
 {
 	bool color = o->color && *states[q->state].color;
-	const struct requirement *first = same_mend(r, q);
+	const struct requirement *first = same_hint(r, q);
 
 	fprintf(out, "%s%-*s%s  %-*s  ", color ? states[q->state].color : "", STATE_WIDTH,
 		states[q->state].name, color ? "\033[0m" : "", NAME_WIDTH, q->name);
 	text_wrap(q->finding.what, INDENT, o->width < NARROW ? STATE_WIDTH + 2 : INDENT, o->width,
 		  out);
 	fputc('\n', out);
-	if (!q->finding.mend[0])
+	if (!q->finding.hint[0])
 		return;
 	fprintf(out, "%*s-> ", STATE_WIDTH + 2, "");
 	if (first != q)
 		fprintf(out, "the same as for %s", first->name);
 	else /* not wrapped, so that it can be copied */
-		text_print(q->finding.mend, out);
+		text_print(q->finding.hint, out);
 	fputc('\n', out);
 }
 
@@ -208,7 +208,7 @@ static struct json_object *requirement_json(const struct requirement *q)
 	if (object && (json_add(object, "requirement", json_text(q->name)) ||
 		       json_add(object, "state", json_text(states[q->state].name)) ||
 		       json_add(object, "cause", json_text(q->finding.what)) ||
-		       json_add(object, "mend", json_text(q->finding.mend)))) {
+		       json_add(object, "mend", json_text(q->finding.hint)))) {
 		json_object_put(object);
 		return NULL;
 	}
@@ -289,7 +289,7 @@ static int run(int argc, char **argv)
 		return code;
 	if (first < argc) {
 		error_set_kind(&e, ERROR_USAGE, 0, "check takes no argument \"%s\"", argv[first]);
-		error_mend(&e, "profiltool check [-p PID]");
+		error_hint(&e, "profiltool check [-p PID]");
 		return tool_fail(&e);
 	}
 	code = check(&o, &r);

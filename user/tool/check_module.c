@@ -58,7 +58,7 @@ static void tell_absent(const struct requirement_facts *f, struct requirements *
 		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
 				    "the kernel module is loaded, but its device is not in this "
 				    "/dev, as in a container: " OPTIONAL);
-		error_mend(&q->finding,
+		error_hint(&q->finding,
 			   "outside of the container: run it with --device " PROFIL_DEVICE);
 		return;
 	}
@@ -76,10 +76,10 @@ static void tell_absent(const struct requirement_facts *f, struct requirements *
 	q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
 			    "the kernel module is installed, but not loaded: " OPTIONAL "%s", rule);
 	if (disabled[0] == '1')
-		error_mend(&q->finding, "boot with profil in /etc/modules-load.d: "
+		error_hint(&q->finding, "boot with profil in /etc/modules-load.d: "
 					"kernel.modules_disabled is 1 until then");
 	else
-		error_mend(&q->finding, "modprobe profil");
+		error_hint(&q->finding, "modprobe profil");
 }
 
 /* --- There is one --- */
@@ -97,15 +97,15 @@ static void tell_closed(int code, struct requirements *r)
 			    strerror(code), status.st_mode & 07777,
 			    group ? group->gr_name : "unknown", status.st_gid);
 	if (code == EPERM)
-		error_mend(&q->finding,
+		error_hint(&q->finding,
 			   "outside of the container: run it with --device " PROFIL_DEVICE);
 	else if (code != EACCES)
-		error_mend(&q->finding, "modprobe profil");
+		error_hint(&q->finding, "modprobe profil");
 	else if (group && status.st_mode & 0040)
-		error_mend(&q->finding, "as root: usermod -aG %s USER, who then logs in again",
+		error_hint(&q->finding, "as root: usermod -aG %s USER, who then logs in again",
 			   group->gr_name);
 	else
-		error_mend(&q->finding, "as root: chmod 0666 " PROFIL_DEVICE);
+		error_hint(&q->finding, "as root: chmod 0666 " PROFIL_DEVICE);
 }
 
 static void tell_answer(int fd, struct requirements *r)
@@ -117,12 +117,12 @@ static void tell_answer(int fd, struct requirements *r)
 		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_LIMITED,
 				    "does not answer as the kernel module does: %s",
 				    strerror(errno));
-		error_mend(&q->finding, "as root: rm " PROFIL_DEVICE " && modprobe profil");
+		error_hint(&q->finding, "as root: rm " PROFIL_DEVICE " && modprobe profil");
 	} else if (answer.version != PROFIL_DEVICE_VERSION) {
 		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_LIMITED,
 				    "the kernel module speaks version %u, this program version %d",
 				    answer.version, PROFIL_DEVICE_VERSION);
-		error_mend(&q->finding, "modprobe -r profil && modprobe profil");
+		error_hint(&q->finding, "modprobe -r profil && modprobe profil");
 	} else {
 		requirement_add(r, PROFIL_DEVICE, REQUIREMENT_OK,
 				"version %u of the kernel module: up to %u Hz, %u regions",

@@ -46,7 +46,7 @@ static int check_positions(const struct convert_options *o, const char *out, str
 		return 0;
 	error_set_kind(e, ERROR_USAGE, 0, "--positions is for callgrind: %s has none",
 		       format->name);
-	error_mend(e, "leave it out, or add -f callgrind");
+	error_hint(e, "leave it out, or add -f callgrind");
 	return -EINVAL;
 }
 
@@ -63,7 +63,7 @@ static int run(int argc, char **argv)
 	out = tool_output_place(o.format, argc - first == 1 ? NULL : argv[argc - 1]);
 	if (!out || argc - first < 1 || argc - first > 2) {
 		error_set_kind(&e, ERROR_USAGE, 0, "convert takes two files");
-		error_mend(&e, "profiltool convert [-f FORMAT] IN OUT");
+		error_hint(&e, "profiltool convert [-f FORMAT] IN OUT");
 		return tool_fail(&e);
 	}
 	if (check_positions(&o, out, &e))

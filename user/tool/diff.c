@@ -128,7 +128,7 @@ static int run(int argc, char **argv)
 		return code;
 	if (argc - first != 2) {
 		error_set_kind(&e, ERROR_USAGE, 0, "diff takes two profiles");
-		error_mend(&e, "profiltool diff OLD NEW");
+		error_hint(&e, "profiltool diff OLD NEW");
 		return tool_fail(&e);
 	}
 	if (o.view.by_image)

@@ -44,7 +44,7 @@ static int run(int argc, char **argv)
 	tool_find_inputs(argv + first, argc - first, &in);
 	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "dump takes a profile file");
-		error_mend(&e, "profiltool dump FILE...");
+		error_hint(&e, "profiltool dump FILE...");
 		return tool_fail(&e);
 	}
 	for (int i = 0; i < in.count; i++) {

@@ -68,9 +68,9 @@ int executable_find(const char *name, char path[PATH_MAX], struct error *e)
 		return 0;
 	error_set(e, -err, "cannot run %s", name);
 	if (err == -ENOENT)
-		error_mend(e, "give the command's path, or look at PATH");
+		error_hint(e, "give the command's path, or look at PATH");
 	else if (err == -EACCES)
-		error_mend(e, "make it executable, with chmod +x");
+		error_hint(e, "make it executable, with chmod +x");
 	return err;
 }
 

@@ -69,7 +69,7 @@ int tool_read(const char *path, const struct tool_reading *reading, struct profi
 		return err;
 	if (reading->strict && (*p)->warning_count) {
 		err = error_set(e, 0, "%s: %s", path, (*p)->warnings[0]);
-		error_mend(e, "without --strict it is read nevertheless");
+		error_hint(e, "without --strict it is read nevertheless");
 	}
 	for (size_t i = 0; i < (*p)->warning_count && !err; i++)
 		tool_warn("%s: %s", path, (*p)->warnings[i]);
@@ -179,7 +179,7 @@ static int check_ancestor(const char *path, struct error *e)
 	if (!code)
 		return 0;
 	error_set(e, code, "cannot write %s", path);
-	error_mend(e, "give another directory");
+	error_hint(e, "give another directory");
 	return -code;
 }
 
@@ -194,7 +194,7 @@ static int check_directory(const struct format *format, const char *path, struct
 		return check_ancestor(path, e);
 	error_set_kind(e, ERROR_USAGE, 0, "%s is no directory: %s has one file for each image",
 		       strcmp(path, "-") == 0 ? "standard output" : path, format->name);
-	error_mend(e, "name a directory; it is made when it is not there");
+	error_hint(e, "name a directory; it is made when it is not there");
 	return -ENOTDIR;
 }
 
@@ -207,7 +207,7 @@ int tool_check_output(const struct format *format, const char *path, struct erro
 	if (format->is_text || !isatty(STDOUT_FILENO))
 		return 0;
 	error_set_kind(e, ERROR_USAGE, 0, "a profile is binary: it does not go to a terminal");
-	error_mend(e, "give a file, or pipe it to a program");
+	error_hint(e, "give a file, or pipe it to a program");
 	return -EINVAL;
 }
 

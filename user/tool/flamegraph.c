@@ -211,7 +211,7 @@ static int check_output(char *const *paths, int count, const struct flamegraph_o
 	if (!same)
 		return file_check_writable(o->output, e);
 	error_set_kind(e, ERROR_USAGE, 0, "-o %s is one of the profiles to read", o->output);
-	error_mend(e, "write the graph to another file: -o graph.svg");
+	error_hint(e, "write the graph to another file: -o graph.svg");
 	return -EINVAL;
 }
 
@@ -265,7 +265,7 @@ static int run(int argc, char **argv)
 	tool_find_inputs(argv + first, argc - first, &in);
 	if (!in.count || !o.output) {
 		error_set_kind(&e, ERROR_USAGE, 0, "flamegraph takes a profile, and -o OUT");
-		error_mend(&e, "profiltool flamegraph FILE... -o OUT.svg");
+		error_hint(&e, "profiltool flamegraph FILE... -o OUT.svg");
 		return tool_fail(&e);
 	}
 	return flamegraph(in.paths, in.count, &o);

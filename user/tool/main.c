@@ -137,9 +137,9 @@ static int run(const struct tool_command *command, int argc, char **argv)
 	error_set_kind(&e, ERROR_USAGE, 0, "there is no command \"%s\"", argv[1]);
 	similar = find_similar(argv[1]);
 	if (similar)
-		error_mend(&e, "did you mean profiltool %s? see profiltool --help", similar);
+		error_hint(&e, "did you mean profiltool %s? see profiltool --help", similar);
 	else
-		error_mend(&e, "see profiltool --help; to profile a program: profiltool -p PID");
+		error_hint(&e, "see profiltool --help; to profile a program: profiltool -p PID");
 	return tool_fail(&e);
 }
 

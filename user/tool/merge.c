@@ -29,7 +29,7 @@ static int run(int argc, char **argv)
 	o.output = tool_output_place(o.format, o.output);
 	if (!in.count || !o.output) {
 		error_set_kind(&e, ERROR_USAGE, 0, "merge takes files, and -o OUT");
-		error_mend(&e, "profiltool merge [-f FORMAT] FILE... -o OUT");
+		error_hint(&e, "profiltool merge [-f FORMAT] FILE... -o OUT");
 		return tool_fail(&e);
 	}
 	return tool_rewrite(&(struct tool_rewrite){

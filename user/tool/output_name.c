@@ -9,7 +9,7 @@
 
 /* Extensions of files that are not profiles, and the command that makes them. */
 static const struct {
-	const char *extension, *what, *mend;
+	const char *extension, *what, *hint;
 } others[] = {
 	{ ".svg", "a picture", "write x.pb.gz, then: profiltool flamegraph x.pb.gz -o x.svg" },
 	{ ".html", "a page", "write x.pb.gz, then: profiltool flamegraph x.pb.gz -o x.html" },
@@ -43,7 +43,7 @@ static const struct format *named_format(const char *name, struct error *e)
 		return format;
 	tool_list_formats(names, sizeof(names));
 	error_set_kind(e, ERROR_USAGE, 0, "no format \"%s\" can be written", name);
-	error_mend(e, "the formats are: %s", names);
+	error_hint(e, "the formats are: %s", names);
 	return NULL;
 }
 
@@ -66,7 +66,7 @@ static const struct format *unknown_name(const char *path, struct error *e)
 	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
 		error_set_kind(e, ERROR_USAGE, 0, "%s is a directory, and no format is named",
 			       path);
-		error_mend(e,
+		error_hint(e,
 			   "name a file in it, as %s%sx.pb.gz; or add -f dcpi or -f gmon, which "
 			   "have a file for each image",
 			   path, path[strlen(path) - 1] == '/' ? "" : "/");
@@ -76,12 +76,12 @@ static const struct format *unknown_name(const char *path, struct error *e)
 		if (strcasecmp(dot, others[i].extension) == 0) {
 			error_set_kind(e, ERROR_USAGE, 0, "%s would be %s, not a profile", path,
 				       others[i].what);
-			error_mend(e, "%s", others[i].mend);
+			error_hint(e, "%s", others[i].hint);
 			return NULL;
 		}
 	tool_list_formats(names, sizeof(names));
 	error_set_kind(e, ERROR_USAGE, 0, "the name %s implies no format to write", path);
-	error_mend(e, "add -f with one of %s; or end it in .pb.gz, .prof, .folded, ...", names);
+	error_hint(e, "add -f with one of %s; or end it in .pb.gz, .prof, .folded, ...", names);
 	return NULL;
 }
 
@@ -98,7 +98,7 @@ const struct format *tool_output_format(const char *name, const char *path, stru
 	if (!format || !path || !format->write_directory || !format_is_gzip_path(path))
 		return format;
 	error_set_kind(e, ERROR_USAGE, 0, "%s: %s is not written compressed", path, format->name);
-	error_mend(e, "leave " FORMAT_GZIP " out");
+	error_hint(e, "leave " FORMAT_GZIP " out");
 	return NULL;
 }
 
@@ -122,7 +122,8 @@ void tool_find_inputs(char *const *paths, int count, struct tool_inputs *in)
 {
 	*in = (struct tool_inputs){ .paths = paths, .count = count };
 	for (const struct format *const *f = format_all; *f && !in->count; f++) {
-		const char *place = (*f)->directory_variable ? getenv((*f)->directory_variable) : NULL;
+		const char *place =
+			(*f)->directory_variable ? getenv((*f)->directory_variable) : NULL;
 
 		if (place && *place)
 			set_one(in, place);
@@ -138,7 +139,7 @@ int tool_find_input(const char *file, char *const *paths, int count, struct tool
 	}
 	if (count) {
 		error_set_kind(e, ERROR_USAGE, 0, "-i %s, and %s besides", file, paths[0]);
-		error_mend(e, "name all files without -i");
+		error_hint(e, "name all files without -i");
 		return -EINVAL;
 	}
 	set_one(in, file);

@@ -13,14 +13,14 @@ _profiltool_keys='comm dso sym srcline srcfile pid tid'
 _profiltool_options() {
 	case $1 in
 	record)
-		echo "-p= --pid= -t= --tid= -a --all -G= --cgroup= -F= --frequency= -w= --duration=
-			-e= --event= -g --stacks --call-graph= -o= --output= -f= --format= -i --no-inherit
+		echo "-p= --pid= -t= --tid= -a --all -G= --cgroup= -F= --frequency= -d= --duration=
+			-e= --event= -g --call-graph -o= --output= -f= --format= -i --no-inherit
 			--user --kernel --scale= --offset= --bufsiz= -E= --limit= --debuginfod --inline --no-inline --json
 			-q --quiet -v --verbose"
 		;;
 	top)
-		echo "-p= --pid= -t= --tid= -a --all -G= --cgroup= -F= --frequency= -e= --event= -g --stacks
-			--call-graph= -i --no-inherit --user --kernel -d= --delay= --half-life= --by=
+		echo "-p= --pid= -t= --tid= -a --all -G= --cgroup= -F= --frequency= -e= --event= -g --call-graph
+			-i --no-inherit --user --kernel -d= --delay= --half-life= --by=
 			-s= --sort= --inline --plain --stdio --tables= -E= --limit= --json"
 		;;
 	run)

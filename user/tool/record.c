@@ -37,7 +37,7 @@ static int parse_duration(const char *value, void *member, struct error *e)
 	uint64_t duration;
 
 	if (number_parse_seconds(value, &duration) || !duration)
-		return error_set(e, 0, "-w takes seconds above 0, as 10 or 0.5, not \"%s\"", value);
+		return error_set(e, 0, "-d takes seconds above 0, as 10 or 0.5, not \"%s\"", value);
 	*(uint64_t *)member = duration;
 	return 0;
 }
@@ -77,7 +77,7 @@ static int parse_bufsiz(const char *value, void *member, struct error *e)
 
 static const struct option_spec options[] = {
 	TOOL_TARGET_OPTIONS(struct record_options, target),
-	{ "duration", 'w', "SECONDS", "stop after SECONDS; fractions allowed", parse_duration,
+	{ "duration", 'd', "SECONDS", "stop after SECONDS; fractions allowed", parse_duration,
 	  MEMBER(duration_ns) },
 	{ "output", 'o', "FILE",
 	  "write the profile to FILE, for some formats a directory; - is standard output",
@@ -117,12 +117,12 @@ static int check_targets(const struct record_options *o, bool command, struct er
 	error_set_kind(e, ERROR_USAGE, 0,
 		       kinds ? "-p, -t, -a, --cgroup and a command exclude each other"
 			     : "nothing to profile is named");
-	error_mend(e, "profiltool -p PID, or profiltool record -- COMMAND; "
+	error_hint(e, "profiltool -p PID, or profiltool record -- COMMAND; "
 		      "see profiltool record --help");
 	return -EINVAL;
 }
 
-/* "-g dwarf": -g takes no method, and this would be where the command begins. */
+/* perf takes the method as a word of its own. Here, that is where a command begins. */
 static int check_method(const struct record_options *o, char **command, struct error *e)
 {
 	static const char *const methods[] = { "auto", "cfi", "fp", "none", "dwarf", "lbr" };
@@ -131,7 +131,7 @@ static int check_method(const struct record_options *o, char **command, struct e
 		if (strcmp(command[0], methods[i]) == 0) {
 			error_set_kind(e, ERROR_USAGE, 0, "\"%s\" would be the command to record",
 				       command[0]);
-			error_mend(e, "-g takes no method: --call-graph %s",
+			error_hint(e, "-g alone means auto; or --call-graph=%s",
 				   strcmp(command[0], "lbr") == 0 ? "auto" : command[0]);
 			return -EINVAL;
 		}
@@ -156,7 +156,7 @@ static int check_histogram(const struct record_options *o, struct error *e)
 	if (!why)
 		return 0;
 	error_set_kind(e, ERROR_USAGE, 0, "%s", why);
-	error_mend(e, "profiltool record --scale 0x10000 -p PID; see profiltool record --help");
+	error_hint(e, "profiltool record --scale 0x10000 -p PID; see profiltool record --help");
 	return -EINVAL;
 }
 
@@ -165,7 +165,7 @@ static int choose_lines(struct record_options *o, const struct format *format, s
 {
 	if (o->naming.lines && o->no_inline) {
 		error_set_kind(e, ERROR_USAGE, 0, "--inline and --no-inline exclude each other");
-		error_mend(e, "give only one of them");
+		error_hint(e, "give only one of them");
 		return -EINVAL;
 	}
 	o->naming.lines |= o->output && format->keeps & KEEPS(LINES) && !o->no_inline;
@@ -550,7 +550,7 @@ const struct tool_command record_command = {
 	.name = "record",
 	.arguments = "{-p PID | -t TID | -a | --cgroup PATH} [OPTION...], or record [OPTION...] -- "
 		     "COMMAND [ARG...]",
-	.help = "Records until -w, Ctrl-C or the target's end, then prints its busiest functions.",
+	.help = "Records until -d, Ctrl-C or the target's end, then prints its busiest functions.",
 	.options = options,
 	.run = run,
 };

@@ -201,7 +201,7 @@ static int check_options(const struct report_options *o, struct error *e)
 		error_set_kind(e, ERROR_USAGE, 0, "--image is not for trees");
 	else
 		return 0;
-	error_mend(e, "see profiltool report --help");
+	error_hint(e, "see profiltool report --help");
 	return -EINVAL;
 }
 
@@ -218,7 +218,7 @@ static int run(int argc, char **argv)
 		return tool_fail(&e);
 	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "report takes a profile");
-		error_mend(&e, "profiltool report FILE...");
+		error_hint(&e, "profiltool report FILE...");
 		return tool_fail(&e);
 	}
 	o.reading.naming.quiet = o.quiet;

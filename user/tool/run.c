@@ -62,7 +62,7 @@ static const struct option_spec options[] = {
 static int bad_interpreter(struct error *e, int code, const char *script, const char *name)
 {
 	error_set(e, code, "cannot run %s: its interpreter %s", script, name);
-	error_mend(e, "its first line, after #!, must name a program");
+	error_hint(e, "its first line, after #!, must name a program");
 	return -code;
 }
 
@@ -89,12 +89,12 @@ static int check_loader(const struct executable *x, struct error *e)
 	if (!*x->interpreter) {
 		error_set(e, 0, "%s is statically linked: no library can be loaded into it",
 			  x->path);
-		error_mend(e, "link it with libprofil.a, named in front of the C library");
+		error_hint(e, "link it with libprofil.a, named in front of the C library");
 		return -ENOEXEC;
 	}
 	if (access(x->interpreter, F_OK)) {
 		error_set(e, errno, "cannot run %s: its loader %s", x->path, x->interpreter);
-		error_mend(e, "install the C library that it is made for");
+		error_hint(e, "install the C library that it is made for");
 		return -ENOEXEC;
 	}
 	return 0;
@@ -108,7 +108,7 @@ static int check_privileges(const struct executable *x, struct error *e)
 		  "%s gives privileges to who runs it (set-user-ID, set-group-ID or "
 		  "capabilities): the loader adds no library to it",
 		  x->path);
-	error_mend(e, "run a copy of it, made with cp, or link it with -lprofil");
+	error_hint(e, "run a copy of it, made with cp, or link it with -lprofil");
 	return -EPERM;
 }
 
@@ -162,15 +162,15 @@ static int not_found(const struct executable *program, const struct executable *
 	if (program->class == self->class && program->machine == self->machine) {
 		error_set(e, 0, "there is no libprofil, neither beside profiltool nor in %s",
 			  PROFIL_LIBDIR);
-		error_mend(e, "build it with make, or install it with make install");
+		error_hint(e, "build it with make, or install it with make install");
 	} else if (program->machine == EM_386) {
 		error_set(e, 0, "%s is a 32-bit program, and there is no libprofil of 32 bits",
 			  program->path);
-		error_mend(e, "build it with make lib32, or install it with make install-lib32");
+		error_hint(e, "build it with make lib32, or install it with make install-lib32");
 	} else {
 		error_set(e, 0, "%s is made for another architecture than profiltool",
 			  program->path);
-		error_mend(e, "use a profiltool that is made for it");
+		error_hint(e, "use a profiltool that is made for it");
 	}
 	return -ENOENT;
 }
@@ -193,7 +193,7 @@ static int find_libraries(struct executable *program, char directory[PATH_MAX], 
 		  "libprofil lies in \"%s\", which the loader takes apart at blanks, colons and "
 		  "dollars",
 		  directory);
-	error_mend(e, "move it, or install it with make install");
+	error_hint(e, "move it, or install it with make install");
 	return -EINVAL;
 }
 
@@ -261,7 +261,7 @@ static int run(int argc, char **argv)
 		return code;
 	if (first == argc) {
 		error_set_kind(&e, ERROR_USAGE, 0, "run takes a command");
-		error_mend(&e, "profiltool run -- COMMAND; see profiltool run --help");
+		error_hint(&e, "profiltool run -- COMMAND; see profiltool run --help");
 		return tool_fail(&e);
 	}
 	run_program(&o, argv + first, &e);

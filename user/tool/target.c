@@ -88,6 +88,8 @@ int tool_option_call_graph(const char *value, void *member, struct error *e)
 		[CAPTURE_STACKS_FP] = "fp",
 	};
 
+	if (value && *value == '=') /* -g=METHOD, which is -g with the value "=METHOD" */
+		value++;
 	if (value && strcmp(value, "dwarf") == 0) /* as perf calls call frame information */
 		value = names[CAPTURE_STACKS_CFI];
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

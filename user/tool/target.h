@@ -38,9 +38,7 @@ struct tool_target {
 	  tool_option_frequency, offsetof(type, member.frequency) },                               \
 	{ "event", 'e', "EVENT", "auto, cpu-clock, cycles or tick (auto)",             \
 	  tool_option_event, offsetof(type, member.event) },                                       \
-	{ "stacks", 'g', NULL, "count call stacks: --call-graph auto", tool_option_call_graph,     \
-	  offsetof(type, member.stacks) },                                                         \
-	{ "call-graph", 0, "METHOD", "count call stacks by METHOD: auto, dwarf, fp or none",       \
+	{ "call-graph", 'g', "[=METHOD]", "count call stacks; METHOD: auto, dwarf, fp or none",      \
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
 	{ "no-inherit", 'i', NULL, "do not follow child processes", NULL,                              \
 	  offsetof(type, member.no_inherit) },                                                     \

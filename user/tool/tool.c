@@ -32,8 +32,8 @@ int tool_fail(const struct error *e)
 	};
 
 	print_line("", e->what);
-	if (e->mend[0])
-		print_line("  ", e->mend);
+	if (e->hint[0])
+		print_line("  ", e->hint);
 	return codes[e->kind];
 }
 
@@ -94,7 +94,7 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 	bool help = false;
 
 	if (options_parse(command->options, values, argc, argv, stop, first, &help, &e)) {
-		error_mend(&e, "see profiltool %s --help", command->name);
+		error_hint(&e, "see profiltool %s --help", command->name);
 		return tool_fail(&e);
 	}
 	if (!help)
@@ -173,7 +173,7 @@ int tool_choose_value(struct profile *p, const char *type, struct error *e)
 		used += snprintf(types + used, sizeof(types) - used, "%s%s", used ? ", " : "",
 				 p->value_types[i].type);
 	error_set_kind(e, ERROR_USAGE, 0, "the profile has no value \"%s\"", type);
-	error_mend(e, "its values are: %s", types);
+	error_hint(e, "its values are: %s", types);
 	return -ENOENT;
 }
 
@@ -189,7 +189,7 @@ bool tool_has_image(const struct profile *p, const char *image)
 int tool_no_image(const char *image, struct error *e)
 {
 	error_set(e, 0, "there is no image \"%s\"", image);
-	error_mend(e, "profiltool report --by image lists the images");
+	error_hint(e, "profiltool report --by image lists the images");
 	return -ENOENT;
 }
 

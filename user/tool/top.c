@@ -161,7 +161,7 @@ static int check_options(struct top_options *o, bool arguments, struct error *e)
 		error_set_kind(e, ERROR_USAGE, 0,
 			       arguments ? "top takes no file and no command"
 					 : "-p, -t, -a and --cgroup exclude each other");
-		error_mend(e, "profiltool top -p PID; see profiltool top --help");
+		error_hint(e, "profiltool top -p PID; see profiltool top --help");
 		return -1;
 	}
 	o->target.all |= kinds == 0;

@@ -14,7 +14,7 @@ static int error_fill(struct error *e, enum error_kind kind, int code, const cha
 	int n;
 
 	e->kind = kind;
-	e->mend[0] = '\0';
+	e->hint[0] = '\0';
 	n = vsnprintf(e->what, sizeof(e->what), format, arguments);
 	if (code && n >= 0 && (size_t)n < sizeof(e->what))
 		snprintf(e->what + n, sizeof(e->what) - n, ": %s", text ?: "unknown error");
@@ -43,12 +43,12 @@ int error_set_kind(struct error *e, enum error_kind kind, int code, const char *
 	return err;
 }
 
-void error_mend(struct error *e, const char *format, ...)
+void error_hint(struct error *e, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(e->mend, sizeof(e->mend), format, arguments);
+	vsnprintf(e->hint, sizeof(e->hint), format, arguments);
 	va_end(arguments);
 }
 

@@ -17,7 +17,7 @@ enum error_kind {
 struct error {
 	enum error_kind kind;
 	char what[1024]; /* what failed, on what, why: one sentence, no newline */
-	char mend[512];	 /* hint: how to fix it; empty: unknown */
+	char hint[512];	 /* hint: how to fix it; empty: unknown */
 };
 
 /*
@@ -32,7 +32,7 @@ int error_set_kind(struct error *e, enum error_kind kind, int code, const char *
 	__attribute__((format(printf, 4, 5)));
 
 /* Sets the hint. */
-void error_mend(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void error_hint(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Sets "out of memory" and returns -ENOMEM. */
 int error_no_memory(struct error *e);

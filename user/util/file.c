@@ -74,10 +74,10 @@ static int cannot_write(struct error *e, int code, const char *path)
 {
 	error_set(e, code, "cannot write %s", path);
 	if (code == ENOENT)
-		error_mend(e, "the directory does not exist: make it first, with mkdir -p");
+		error_hint(e, "the directory does not exist: make it first, with mkdir -p");
 	else if (code == EROFS || code == EACCES || code == EPERM || code == ENOSPC ||
 		 code == EDQUOT)
-		error_mend(e, "give a file in another directory");
+		error_hint(e, "give a file in another directory");
 	return -code;
 }
 

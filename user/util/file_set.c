@@ -43,7 +43,7 @@ static int cannot_write(struct error *e, int code, const char *path)
 {
 	error_set(e, code, "cannot write %s", path);
 	if (code == EROFS || code == EACCES || code == EPERM || code == ENOSPC || code == EDQUOT)
-		error_mend(e, "give another directory");
+		error_hint(e, "give another directory");
 	return -code;
 }
 

@@ -304,7 +304,7 @@ static int unknown_version(struct reader *r)
 		    "version %" PRIu32 " of gmon.out is unsupported: the only one is %d", version,
 		    GMON_VERSION);
 	if (version == SHARED_OBJECT_VERSION)
-		error_mend(r->e, "it is a file of LD_PROFILE: sprof reads it");
+		error_hint(r->e, "it is a file of LD_PROFILE: sprof reads it");
 	return -EINVAL;
 }
 

@@ -233,7 +233,7 @@ static int check_any(const struct writer *w, struct error *e)
 		  "no sample is in a program or library that gprof can read: gmon.out cannot hold "
 		  "samples of the kernel, of memory without a file and of files that are not on "
 		  "this machine");
-	error_mend(e, "write another format: -f pprof");
+	error_hint(e, "write another format: -f pprof");
 	return -EINVAL;
 }
 
@@ -471,7 +471,7 @@ static int write_one(struct writer *w, const char *path, struct error *e)
 	if (w->file_count == 1)
 		return file_write(path, write_only, w, e);
 	error_set(e, 0, "%s can hold one image, but the samples are of %zu", path, w->file_count);
-	error_mend(e, "write a file for each image to a directory: -f gmon DIRECTORY");
+	error_hint(e, "write a file for each image to a directory: -f gmon DIRECTORY");
 	return -EINVAL;
 }
 

@@ -304,7 +304,7 @@ int gperftools_write(const struct profile *p, const struct format_options *optio
 	} else {
 		err = error_set(
 			e, 0, "the profile has no addresses, which the gperftools format requires");
-		error_mend(e, "write pprof, callgrind or folded instead");
+		error_hint(e, "write pprof, callgrind or folded instead");
 	}
 	address_space_free(&w.space);
 	if (!err && ferror(out))

@@ -239,8 +239,8 @@ void report_listing_notes(const struct annotation *a, const char *prefix, FILE *
 {
 	if (!a->code.count)
 		print_note(prefix, "no instructions: ", a->no_code.what, "", out);
-	if (!a->code.count && a->no_code.mend[0])
-		print_note(prefix, "  ", a->no_code.mend, "", out);
+	if (!a->code.count && a->no_code.hint[0])
+		print_note(prefix, "  ", a->no_code.hint, "", out);
 	if (a->code_places && !annotation_has_lines(a))
 		print_note(prefix, "no source lines: ", a->p->images[a->image].path,
 			   " has no debug information for it; install its -dbgsym package, or "

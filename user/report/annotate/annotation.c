@@ -30,7 +30,7 @@ static int check_code(const struct annotation *a, struct error *e)
 	if (image_is_in_kernel(image->path)) {
 		error_set(e, 0, "cannot disassemble %s: %s: kernel code is in no file", name,
 			  image->path);
-		error_mend(e, "profiltool report --by address -d '%s' lists its addresses",
+		error_hint(e, "profiltool report --by address -d '%s' lists its addresses",
 			   text_basename(image->path));
 		return -EINVAL;
 	}
@@ -39,14 +39,14 @@ static int check_code(const struct annotation *a, struct error *e)
 				 image->path);
 	if (image->unnamed) {
 		error_set(e, 0, "cannot disassemble %s: %s: %s", name, image->path, image->unnamed);
-		error_mend(e, "if it is on another machine or in a container, annotate there or "
+		error_hint(e, "if it is on another machine or in a container, annotate there or "
 			      "put a copy at that path");
 		return -EINVAL;
 	}
 	if (a->extent.limit)
 		return 0;
 	error_set(e, 0, "%s has no symbol %s: its end is unknown", image->path, name);
-	error_mend(e, "give an address; profiltool report --by address -d %s lists them",
+	error_hint(e, "give an address; profiltool report --by address -d %s lists them",
 		   text_basename(image->path));
 	return -ENOENT;
 }

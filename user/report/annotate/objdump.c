@@ -105,7 +105,7 @@ int objdump_start(struct objdump *o, char *const *arguments, unsigned int second
 	free_parts(o);
 	error_set(e, err, "cannot run objdump");
 	if (err == ENOENT)
-		error_mend(e, "install the package binutils");
+		error_hint(e, "install the package binutils");
 	return -err;
 }
 

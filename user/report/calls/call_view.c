@@ -27,12 +27,12 @@ static int explain_no_stacks(const struct profile_filtered *filtered, bool recor
 	if (filtered && filtered->calls) {
 		error_set(e, 0,
 			  "counted calls cannot be filtered, and the profile has no call stacks");
-		error_mend(e, "--callers FUNCTION and --callees FUNCTION show the calls of one "
+		error_hint(e, "--callers FUNCTION and --callees FUNCTION show the calls of one "
 			      "function without --focus and --ignore");
 		return -ENODATA;
 	}
 	error_set(e, 0, "the profile has no call stacks");
-	error_mend(e, recorded ? "it has counted calls: --callers FUNCTION and --callees FUNCTION "
+	error_hint(e, recorded ? "it has counted calls: --callers FUNCTION and --callees FUNCTION "
 				 "show those of one function"
 			       : "profiltool record -g records call stacks");
 	return -ENODATA;
@@ -64,9 +64,9 @@ static int explain_not_found(const struct call_view *v, struct error *e)
 		  v->options.image ? " of " : "", v->options.image ?: "");
 	suggest(&v->tree, v->options.function, list, sizeof(list));
 	if (*list)
-		error_mend(e, "functions with similar names: %s", list);
+		error_hint(e, "functions with similar names: %s", list);
 	else
-		error_mend(e, "profiltool report -E 0 lists the functions that have samples");
+		error_hint(e, "profiltool report -E 0 lists the functions that have samples");
 	return -ENOENT;
 }
 

@@ -192,7 +192,7 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 		if (o->amount == AMOUNT_TIME && !(meanings[side].seconds > 0)) {
 			error_set(e, 0, "the %s profile does not hold the time of its counts",
 				  side_names[side]);
-			error_mend(e, "--normalize share compares their shares");
+			error_hint(e, "--normalize share compares their shares");
 			return -EINVAL;
 		}
 		if (o->significant && !(meanings[side].samples > 0))

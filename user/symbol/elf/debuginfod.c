@@ -42,14 +42,14 @@ int debuginfod_check(struct error *e)
 	if (!urls || !*urls) {
 		error_set_kind(e, ERROR_USAGE, 0,
 			       "--debuginfod: DEBUGINFOD_URLS does not name a server");
-		error_mend(e, "export DEBUGINFOD_URLS=https://debuginfod.debian.net (or that of "
+		error_hint(e, "export DEBUGINFOD_URLS=https://debuginfod.debian.net (or that of "
 			      "your distribution; through sudo: sudo --preserve-env)");
 		return -EINVAL;
 	}
 	/* It stays loaded: some of the libraries that it uses crash when unloaded. */
 	if (!dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL)) {
 		error_set(e, 0, "--debuginfod: %s", dlerror());
-		error_mend(e, "install libdebuginfod1 (Debian) or elfutils-debuginfod-client "
+		error_hint(e, "install libdebuginfod1 (Debian) or elfutils-debuginfod-client "
 			      "(Fedora)");
 		return -ENOENT;
 	}
