@@ -245,7 +245,7 @@ check "a letter that the man page lacks is noticed" \
 	"$work/help.record" "$(changed "$(page_of record)" 's/^\.It Fl v , /.It /')" "$completion"
 check "a value that the man page lacks is noticed" \
 	notices "only in --help: --duration=" same_options record \
-	"$work/help.record" "$(changed "$(page_of record)" 's/^(\.It Fl w , .*) Ar SECONDS/\1/')" "$completion"
+	"$work/help.record" "$(changed "$(page_of record)" 's/^(\.It Fl d , .*) Ar SECONDS/\1/')" "$completion"
 check "an option that only the man page has is noticed" \
 	notices "only in the man page: --new" same_options dump \
 	"$work/help.dump" "$(changed "$(page_of dump)" 's/^\.Sh OPTIONS/&\n.It Fl -new/')" "$completion"

@@ -2,17 +2,9 @@
 #ifndef PROFIL_PROFILE_MERGE_H
 #define PROFIL_PROFILE_MERGE_H
 
+#include "profile/merge_cache.h"
 #include "profile/profile.h"
 #include "util/error.h"
-
-/*
- * What all merges into one profile have in common: the first location at each address and mapping.
- * Zero-initialised at first; meanwhile nothing else adds locations to the profile or moves them.
- */
-struct merge_cache {
-	struct index locations;
-	size_t indexed; /* this many of the profile's locations */
-};
 
 /*
  * Adds a profile to another one.
@@ -39,6 +31,4 @@ struct merge_cache {
  */
 int profile_merge(struct profile *to, const struct profile *from, struct merge_cache *cache,
 		  struct error *e);
-void merge_cache_free(struct merge_cache *cache);
-
 #endif

@@ -2,7 +2,8 @@
 #ifndef PROFIL_PROFILE_MERGE_CODE_H
 #define PROFIL_PROFILE_MERGE_CODE_H
 
-#include "profile/merge.h"
+#include "profile/merge_cache.h"
+#include "profile/profile.h"
 
 /* Where the elements of one profile are in another. */
 struct merged_code {

@@ -4,18 +4,6 @@
 
 #include <stdint.h>
 
-/* The value of a hexadecimal digit; 16: not a digit. */
-static inline int digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 16;
-}
-
 /*
  * Parses text that is a decimal number from least to most, without blanks or a sign. Returns 0 and
  * sets *number, -EINVAL (not a number) or -ERANGE (out of range).

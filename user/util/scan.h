@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "util/number.h"
-
 /*
  * Text being scanned, from `at` up to `end`. A NUL is a character like any other. If the text
  * begins with an x, take_x() moves `at` past it and returns true; after false, `at` may have moved.
@@ -89,6 +87,18 @@ static inline bool take_line(struct text *t, struct text *line)
 	*line = (struct text){ t->at, newline ? newline : t->end };
 	t->at = newline ? newline + 1 : t->end;
 	return true;
+}
+
+/* The value of a hexadecimal digit; 16: not a digit. */
+static inline int digit_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return 16;
 }
 
 /* Takes digits of this base. False: there is none, or the number exceeds 64 bits. */
