@@ -387,7 +387,7 @@ lint-texts:
 
 # Words that are right here: misspelled options and cut words in tests; variables of tests (fro, to);
 # mdoc(7)'s Nd and Fo; the second syllable of a name.
-SPELLED_RIGHT := addresse,checl,fo,fro,nd,nin,reprot
+SPELLED_RIGHT := cancelability,addresse,checl,fo,fro,nd,nin,reprot
 
 lint-spelling:
 	$(Q)$(call lint_with,codespell); codespell --ignore-words-list=$(SPELLED_RIGHT) \
