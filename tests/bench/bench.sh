@@ -14,7 +14,7 @@
 
 measure_bpf() {
 	local rate round name
-	start "$helpers/session" -d 1000000000
+	start "$helpers/session" -w 1000000000
 	for rate in 999 4999; do
 		name="BPF run time above empty, $rate Hz"
 		rm -f "$work"/{ours,empty,above}
@@ -129,7 +129,7 @@ measure_stop() {
 work_with() {
 	local name=$work/$1
 	shift
-	session -d "$amount" "$@" || return
+	session -w "$amount" "$@" || return
 	value work_ms >>"$name.work"
 	{ value profiler_cpu_ms; echo 0; } | head -n 1 >>"$name.own"
 }
@@ -204,7 +204,7 @@ measure_overhead() {
 		row "CPU added, beside perf's" "left out: there is no perf here" "" ""
 		return
 	fi
-	session -d "$amount" || not_measured overhead "the work alone" || return
+	session -w "$amount" || not_measured overhead "the work alone" || return
 	amount=$(awk -v n="$amount" -v ms="$(value work_ms)" 'BEGIN { print int(n * 1000 / ms) }')
 	for ((round = 0; round < rounds; round++)); do
 		work_with base-1 || not_measured overhead "the work alone" || return

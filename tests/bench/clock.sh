@@ -287,7 +287,7 @@ profild_programs() {
 measure_strangers_tick() {
 	local before after stranger
 
-	start "$helpers/session" -d 1000000000
+	start "$helpers/session" -w 1000000000
 	stranger=$pid
 	before=$(profild_programs)
 	session -b -f -s "$seconds" "$helpers/empty" "$stranger" 10000000 || return

@@ -23,7 +23,7 @@ build() {
 	shift 2
 	mkdir -p "$work/$name"
 	"${CC:-gcc}" -pg -O2 -fno-inline -fno-optimize-sibling-calls -falign-functions=16 \
-		-D_GNU_SOURCE -d "$file" -o "$work/$name/$name" "$@"
+		-D_GNU_SOURCE -w "$file" -o "$work/$name/$name" "$@"
 }
 
 # run NAME ARGUMENT...: runs it with libprofil-gmon; its output is `out` and `err` in its directory.

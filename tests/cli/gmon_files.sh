@@ -23,7 +23,7 @@ build() {
 	local name=$1
 	shift
 	mkdir -p "$work/$name"
-	"${CC:-gcc}" -g -O1 -fno-inline -fno-plt -falign-functions=16 -D_GNU_SOURCE -d "$@" \
+	"${CC:-gcc}" -g -O1 -fno-inline -fno-plt -falign-functions=16 -D_GNU_SOURCE -w "$@" \
 		"$source" -o "$work/$name/$name" -pthread
 }
 

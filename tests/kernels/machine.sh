@@ -41,7 +41,7 @@ copy_gcl() {
 
 # The C library's, but for what libprofil-gmon has in its place.
 make_pg_program() {
-	"${CC:-gcc}" -pg -O2 -fno-inline -D_GNU_SOURCE -d "$top/tests/progs/shares.c" \
+	"${CC:-gcc}" -pg -O2 -fno-inline -D_GNU_SOURCE -w "$top/tests/progs/shares.c" \
 		-o "$work/shares-pg" && copy_program "$work/shares-pg"
 }
 
