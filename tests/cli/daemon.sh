@@ -392,7 +392,12 @@ wakeups() {
 # Small enough that one user may have so many.
 hold thousand hz=50 each=1000 connect greeting start=16384 told wait
 thousand=$pid
-check "1,000 clients" grep -qx ready "$work/thousand.out"
+all_ready() {
+	grep -qx ready "$work/thousand.out" && return
+	tail -n 3 "$work/thousand.out" "$work/daemon.err"
+	return 1
+}
+check "1,000 clients" all_ready
 check "they take descriptors in proportion" test "$(descriptors)" -le $((base + 1000 * 12))
 check "they take memory in proportion" test "$(its VmRSS | tr -dc 0-9)" -lt 300000
 hold idle connect greeting start ready grow grow

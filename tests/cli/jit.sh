@@ -54,7 +54,7 @@ check "a map: names, with blanks and escapes as they are" recorded \
 check "a map: the process is the image" recorded \
 	"images('one') == {'[jit $pid]'}" "$work/map.json"
 check "a map: escapes do not reach a terminal" bash -c \
-	"'$profiltool' -p $pid -F 999 -w 0.4 2>/dev/null | grep -qF 'a \\x1b[31mtwo <&>'"
+	"'$profiltool' -p $pid -F 999 -d 0.4 2>/dev/null | grep -qF 'a \\x1b[31mtwo <&>'"
 
 printf 'rubbish\n\n%s\nzz 10 x\n%s 40 old\n%s 40 one again\n%s 40 half' \
 	"$one" "$one" "$one" "$one" >"$map"

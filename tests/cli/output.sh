@@ -209,7 +209,7 @@ check "on a terminal: what does not fit is reported" grep -qE '^\.\.\. [0-9]+ mo
 check "on a terminal: the header is bold" grep -q $'\e\\[1msamples' "$work/terminal"
 check "NO_COLOR: succeeds" on_terminal "NO_COLOR=1 $profiltool -p $pid -d 0.2 -q"
 check "NO_COLOR and --quiet: no escape at all" test -z "$(grep $'\e' "$work/terminal")"
-check "a pipe: neither progress nor color" test -z "$("$profiltool" -p "$pid" -w 0.2 2>&1 | grep $'\e')"
+check "a pipe: neither progress nor color" test -z "$("$profiltool" -p "$pid" -d 0.2 2>&1 | grep $'\e')"
 stop "$pid"
 
 finish

@@ -77,7 +77,7 @@ usage() {
 check "keys that are none" usage 'perf'\''s keys' report --sort comm,nothing "$work/a.folded"
 check "-i and a file besides" usage "name all files without -i" report -i "$work/a.folded" "$work/b.folded"
 check "annotate: -i and -s" exits 1 "$profiltool" annotate --stdio -s nowhere -i "$work/a.folded"
-check "annotate: that function is looked for" says "no sample fell into nowhere"
+check "annotate: that function is looked for" says "no sample is in nowhere"
 
 record_dwarf() {
 	exits 0 "$profiltool" record --call-graph=dwarf -F 999 -q -o "$work/dwarf.pb.gz" -- \

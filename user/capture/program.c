@@ -48,11 +48,24 @@ static bool lacks_memory(int code)
 	return code == ENOMEM || (code == ESRCH && access("/sys/kernel/btf/vmlinux", R_OK) == 0);
 }
 
+/* Fewer than this may be too few for the maps and programs of an object. */
+#define ENOUGH_FILES 64
+
+/* Where libbpf cannot open the kernel's BTF once more, a program may be refused with EINVAL. */
+static bool lacks_files(int code)
+{
+	struct rlimit limit;
+
+	return code == EMFILE || (code == EINVAL && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+				  limit.rlim_cur < ENOUGH_FILES);
+}
+
 static int load_error(struct error *e, int code)
 {
-	if (lacks_memory(code) || code == EMFILE)
-		return program_out_of(e, code == EMFILE ? EMFILE : ENOMEM,
-				      "cannot load the BPF program");
+	if (lacks_files(code))
+		return program_out_of(e, EMFILE, "cannot load the BPF program");
+	if (lacks_memory(code))
+		return program_out_of(e, ENOMEM, "cannot load the BPF program");
 	if (code == EPERM) /* EACCES comes from the verifier */
 		return privilege_error(e, code, "cannot load the BPF program");
 	error_set_kind(e, ERROR_KERNEL_LACKS, code, "cannot load the BPF program (%s)",
