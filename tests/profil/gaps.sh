@@ -299,7 +299,9 @@ else
 	check "profild, where perf events are refused: reported" \
 		wait_for grep -q "the scheduler's tick is the clock" "$work/profild.log"
 	rm "$work/client.in"
-	begin client env PROFIL_BACKEND=daemon PROFIL_SOCKET="$sock" PROFIL_HZ=1000 \
+	# Before all others: what wakes at a tick and runs for less than a period of it has no tick, and the
+	# program that it interrupts has all of them.
+	begin client chrt -f 1 env PROFIL_BACKEND=daemon PROFIL_SOCKET="$sock" PROFIL_HZ=1000 \
 		"$tree/gaps" told
 	check "a client is counted" asked burn
 	check "by the scheduler's tick" by_the_tick
