@@ -70,8 +70,7 @@ struct member_account {
 	unsigned long long no_member; /* children dropped: the map of members was full */
 	unsigned long long no_record; /* records dropped: the ring buffer was full */
 	unsigned long long cpus[MEMBER_CPU_WORDS]; /* bits: where members' threads may run */
-	unsigned long long no_task; /* threads whose CPU time is partly unknown: a map was full, or
-				     * their task was freed too early */
+	unsigned long long no_task; /* threads dropped from the account: the map was full */
 };
 
 #endif

@@ -249,7 +249,8 @@ static __always_inline bool has_left_its_cpu(struct task_struct *task)
 
 /*
  * Charges the last CPU time of up to `count` threads of member_exits that have left their CPU. This
- * must happen before their tasks are freed and used again, two RCU grace periods after their end.
+ * must happen before their tasks are freed and used again, two RCU grace periods after their end;
+ * else the account lacks that time, less than a period of the scheduler's tick.
  * (sched_process_free would be the event for this, but it is not reliable: under load, Linux 6.18
  * frees one task in a thousand without it, up to a hundred in a row.)
  */
@@ -262,12 +263,12 @@ static __always_inline void charge_exits(__u32 count)
 		if (bpf_map_pop_elem(&member_exits, &exit))
 			return;
 		task = (void *)exit.task;
-		if (BPF_CORE_READ(task, start_time) != exit.start_ns)
-			__sync_fetch_and_add(&account.no_task, 1);
-		else if (has_left_its_cpu(task))
-			charge(BPF_CORE_READ(task, se.sum_exec_runtime) - exit.charged_ns);
-		else if (!bpf_map_push_elem(&member_exits, &exit, 0))
-			continue;
+		if (BPF_CORE_READ(task, start_time) == exit.start_ns) {
+			if (has_left_its_cpu(task))
+				charge(BPF_CORE_READ(task, se.sum_exec_runtime) - exit.charged_ns);
+			else if (!bpf_map_push_elem(&member_exits, &exit, 0))
+				continue;
+		}
 		forget(exit.number);
 	}
 }
@@ -310,10 +311,8 @@ int note_exit(const __u64 *ctx)
 	__sync_fetch_and_add(&member->exiting, 1);
 	if (one_thread || BPF_CORE_READ(task, signal, live.counter) == 0)
 		member->exited = 1;
-	if (bpf_map_push_elem(&member_exits, &exit, 0)) {
-		__sync_fetch_and_add(&account.no_task, 1);
+	if (bpf_map_push_elem(&member_exits, &exit, 0))
 		forget(exit.number);
-	}
 	return 0;
 }
 
