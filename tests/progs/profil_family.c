@@ -8,7 +8,6 @@
  */
 #include "profil_row.h"
 
-#include <dirent.h>
 #include <spawn.h>
 
 extern char **environ;
@@ -398,21 +397,9 @@ static void exec_in_thread(void)
 	burn(100 * some());
 }
 
-static int count_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = -3; /* ".", ".." and its own */
-
-	need(dir, "/proc/self/fd");
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
 static int run_successor(const char *name)
 {
-	int descriptors = count_descriptors(), file = open(name, O_RDWR | O_CLOEXEC);
+	int descriptors = count_entries("/proc/self/fd") - 1, file = open(name, O_RDWR | O_CLOEXEC);
 	unsigned short *counts;
 	unsigned int before;
 

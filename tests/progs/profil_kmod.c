@@ -2,7 +2,6 @@
 /* Properties of libprofil with /dev/profil that other back ends do not have: profil_row.h. */
 #include "profil_row.h"
 
-#include <dirent.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -50,18 +49,6 @@ static void exact_while_on(void)
 	}
 	expect(cells[0] > before, "no tick at all");
 	profil_off();
-}
-
-static int count_entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	int count = -2; /* "." and ".." */
-
-	need(dir, path);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
 }
 
 static void nothing_else(void)

@@ -13,6 +13,7 @@
 #ifndef TESTS_PROFIL_ROW_H
 #define TESTS_PROFIL_ROW_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -81,6 +82,19 @@ static inline int run_row(int argc, char **argv, const struct row *rows, size_t 
 		}
 	}
 	return list ? 0 : 2;
+}
+
+/* "." and ".." apart. */
+static inline int count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	int count = -2;
+
+	need(dir, path);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
 }
 
 /* --- Time --- */
