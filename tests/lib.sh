@@ -172,6 +172,12 @@ stop() {
 	wait "$1" 2>/dev/null
 }
 
+# own_build_id: prints the linker's option for a build ID that no other program has. Equal sources and options
+# make equal build IDs, so a test would find what others put below /usr/lib/debug for a moment.
+own_build_id() {
+	echo "-Wl,--build-id=0x$(od -An -N20 -tx1 /dev/urandom | tr -d ' \n')"
+}
+
 # wait_for COMMAND...: repeats a command until it succeeds; fails after 20 seconds.
 wait_for() {
 	local end=$((SECONDS + 20))

@@ -7,7 +7,7 @@
 # shellcheck disable=SC2317,SC2016,SC2054 # functions are called by check; "$" is for other shells
 . "$(dirname "$0")/../lib.sh"
 
-flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread -Wl,--build-id)
+flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread "$(own_build_id)")
 source=$top/tests/progs/shares.c
 named='is_share("burn_sixty", .6) and is_share("burn_thirty", .3)'
 all_named='not [f for f in j["functions"] if f["self_percent"] >= 1 and "+0x" in f["name"]]'

@@ -17,7 +17,7 @@ fi
 
 # --- A stripped program, its debug file elsewhere, and one whose share is small ---
 
-gcc -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread -Wl,--build-id \
+gcc -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -pthread "$(own_build_id)" \
 	"$top/tests/progs/shares.c" -o "$work/full"
 id=$(readelf -n "$work/full" | sed -n 's/.*Build ID: //p')
 mkdir "$work/served"

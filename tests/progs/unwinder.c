@@ -26,7 +26,8 @@
  * library, and burns CPU time. KIND: file (mappings of one file's code) or memory (code without a
  * file, every other page of it).
  *
- * unwinder burn SECONDS: calls itself ten times, and burns CPU time there.
+ * unwinder burn SECONDS: waits for a line of standard input, or its end, calls itself ten times, and burns
+ * CPU time there.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -402,7 +403,9 @@ int main(int argc, char **argv)
 		pause(); /* until it is killed */
 	if (strcmp(what, "crowd") == 0)
 		qsort(two, 2, 1, burn_in_compare);
-	if (strcmp(what, "burn") == 0)
+	if (strcmp(what, "burn") == 0) {
+		getchar();
 		deep(10, atof(argv[2]));
+	}
 	return 0;
 }
