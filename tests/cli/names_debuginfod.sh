@@ -121,7 +121,8 @@ began=$SECONDS
 kill -INT "$recorder"
 wait "$recorder"
 check "interrupted: it ends at once" test $((SECONDS - began)) -le 3
-check "interrupted: what was counted is shown" recorded 'whole and j["counted"] > 50' \
+check "interrupted: what was counted is shown" recorded 'whole and \
+	sum(f["self"] for f in j["functions"]) == j["counted"] > 0' \
 	"$work/interrupted.json"
 check "interrupted: reported" grep -q "names was interrupted" "$work/interrupted.err"
 stop "$program"

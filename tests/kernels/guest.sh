@@ -60,11 +60,19 @@ attach() {
 	record "$name" "-p $target $options"
 }
 
-# The first three on one CPU, whose time is counted in instructions: nothing that the host does is seen
-# in here. They may follow one another in one machine.
-exact() {
+# On one CPU, whose time is counted in instructions: nothing that the host does is seen in here. What needs no
+# two CPUs may follow one another in one machine; exact and the parts of the module after basics and module.
+basics() {
 	attach pid "-o pid.pb.gz" shares 2 0.7 wait
 	run pid-dump profiltool dump --json pid.pb.gz
+	begin stacks chains kernel
+	run stacks profiltool record -g -p "$target" -d 0.4 -F 997 --json
+	run tick-stacks profiltool record -g -e tick -p "$target" -d 0.4 --json
+	kill -KILL "$target"
+	attach tick "-e tick -F 250 -o tick.pb.gz" shares 2 0.7 wait
+}
+
+exact() {
 	attach fork "-o fork.prof" family fork 0.4
 	run fork-dump profiltool dump --json fork.prof
 	echo go | run command profiltool record -F 997 --json -o command.pb.gz -- \
@@ -94,11 +102,6 @@ exact() {
 	done
 	record thread "-t ${thread##*/} -d 0.7 -o thread.pb.gz"
 	kill -KILL "$target"
-	begin stacks chains kernel
-	run stacks profiltool record -g -p "$target" -d 0.4 -F 997 --json
-	run tick-stacks profiltool record -g -e tick -p "$target" -d 0.4 --json
-	kill -KILL "$target"
-	attach tick "-e tick -F 250 -o tick.pb.gz" shares 2 0.7 wait
 	echo go | run tick-command profiltool record -e tick --json -- \
 		sh -c "exec family exec 0.3 shares 2 0.3 >tick-command.out"
 }
@@ -299,12 +302,19 @@ module() {
 	echo go >/run/pg
 	wait "$target"
 	ended pg $?
+	mv gmon.out gmon.pg
+	run rmmod unload
+}
+
+module_gcl() {
+	insmod /lib/profil.ko
 	lisp gcl "$as_nobody $libprofil PROFIL_BACKEND=kmod"
 	lisp gcl-bpf "$libprofil PROFIL_BACKEND=bpf"
-	run rmmod unload
-	mv gmon.out gmon.pg
+	run rmmod-gcl unload
+}
+
+module_again() {
 	run again use_again
-	mv gmon.pg gmon.out
 }
 
 # load_while_used TIMES: programs begin to use it at any moment, and it is unloaded between two.

@@ -70,7 +70,7 @@ read_back() {
 
 # One CPU, and a clock that counts instructions, 8 ns for each: every tick comes, however busy the
 # host is. An idle CPU's time passes at once.
-check_exact() {
+check_basics() {
 	local k="$series, exact clock"
 
 	check "$k: by PID: shares" found pid "$shares"
@@ -80,6 +80,25 @@ check_exact() {
 		found pid "$(near ticked "$(cpu_ns pid)" 1)"
 	check "$k: by PID: and what the threads burn" found pid "$(near ticked 1.4e9 4)"
 	check "$k: a pprof file is read back" read_back pid pprof shares
+	check "$k: call stacks: the kernel's frames above the user's" found stacks "\
+		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
+		if r['total'] > 0.95 * j['counted'] > 300][3:]"
+	check "$k: call stacks: to the program's start, by call frame information" found stacks "\
+		j['stacks']['complete'] == j['stacks']['user'] > 300"
+	# No shares: where instructions are the clock, a loop goes in step with a tick at 250 Hz.
+	check "$k: the scheduler's tick: CPU time" found tick "j['event'] == 'tick' and \
+		samples('burn_*') > 0.9 * j['counted'] and \
+		$(near ticked "$(cpu_ns tick)" 4) and $(near ticked 1.4e9 6)"
+	check "$k: the scheduler's tick: call stacks without its own interrupt" found tick-stacks "\
+		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
+		if r['total'] > 0.95 * j['counted'] > 80][3:] and \
+		not any('hrtimer_interrupt' in f['name'] for f in j['functions']) and \
+		j['stacks']['complete'] == j['stacks']['user']"
+}
+
+check_exact() {
+	local k="$series, exact clock"
+
 	check "$k: a child and a thread to come: shares and CPU time" found fork "\
 		abs(share('burn_parent') - 33) <= 4 and abs(share('burn_thread') - 33) <= 4 and \
 		abs(share('burn_child') - 33) <= 4 and $(near ticked 1.2e9 5)"
@@ -100,23 +119,9 @@ check_exact() {
 	check "$k: one thread of two has half the time" found thread \
 		"$shares and 0.4 < ticked / 1e9 / j['duration_s'] < 0.6 and \
 		$(near ticked "$(cpu_ns thread)" 1)"
-	check "$k: call stacks: the kernel's frames above the user's" found stacks "\
-		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
-		if r['total'] > 0.95 * j['counted'] > 300][3:]"
-	check "$k: call stacks: to the program's start, by call frame information" found stacks "\
-		j['stacks']['complete'] == j['stacks']['user'] > 300"
-	# No shares: where instructions are the clock, a loop goes in step with a tick at 250 Hz.
-	check "$k: the scheduler's tick: CPU time" found tick "j['event'] == 'tick' and \
-		samples('burn_*') > 0.9 * j['counted'] and \
-		$(near ticked "$(cpu_ns tick)" 4) and $(near ticked 1.4e9 6)"
 	check "$k: the scheduler's tick: a command" found tick-command "\
 		$(near "samples('burn_before') * j['period_ns']" 3e8 10) and \
 		$(near "(samples('burn_*') - samples('burn_before')) * j['period_ns']" 6e8 10)"
-	check "$k: the scheduler's tick: call stacks without its own interrupt" found tick-stacks "\
-		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
-		if r['total'] > 0.95 * j['counted'] > 80][3:] and \
-		not any('hrtimer_interrupt' in f['name'] for f in j['functions']) and \
-		j['stacks']['complete'] == j['stacks']['user']"
 }
 
 # Two CPUs that run at once, in the host's time. Ticks are late or several become one when the host is
@@ -226,16 +231,18 @@ for series in 6.1 6.12; do
 	fi
 done
 
-# `make test` has what an old kernel may lack on the oldest alone, one row in three on the newest and one in
-# six on others, and two CPUs on the newest alone, in brief and without what the host's own two CPUs show;
-# `make test-kernels` has all on all.
+# `make test` has one row in six; what an old kernel may lack on the oldest alone, the basics on others; and two
+# CPUs on the newest alone, in brief and without what the host's own two CPUs show. `make test-kernels` has
+# all on all.
 one_cpu() {
+	local parts=basics+exact+module+module_gcl+module_again+legacy
+
 	if [ -n "${PROFIL_TEST_KERNELS:-}" ]; then
-		echo exact+module+legacy
+		echo "$parts"
 	elif [ "$series" = "${all[0]}" ]; then
-		echo few_rows+exact+module+legacy
+		echo "few_rows+$parts"
 	else
-		echo some_rows+exact+module
+		echo few_rows+basics+module
 	fi
 }
 
@@ -251,7 +258,7 @@ for series in "${all[@]}"; do
 	parts=parallel+hotplug+module_parallel
 	if [ -z "${PROFIL_TEST_KERNELS:-}" ]; then
 		[ "$series" = "${all[-1]}" ] || continue
-		parts="brief+hotplug+module_parallel"
+		parts="brief+some_rows+hotplug+module_parallel"
 	fi
 	turn_on "$series"
 	power_on "$parts" -smp 2

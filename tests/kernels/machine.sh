@@ -224,13 +224,24 @@ check_module() {
 	check "$k: its own tests: every row" rows_hold module 60
 	check "$k: it cannot be unloaded while a process is on" complains busy 1 "unavailable"
 	check "$k: a program of gcc -pg, as nobody: the shares of its functions" \
-		gmon_shares "$results/gmon.out"
+		gmon_shares "$results/gmon.pg"
+	check "$k: it is unloaded" ran rmmod
+}
+
+check_module_gcl() {
+	local k="$series, profil.ko"
+
 	if [ -e "$work/root/bin/gcl" ]; then
 		check "$k: gcl, as nobody: its own table of its functions" gcl_counts
 	else
 		skip "$k: gcl" "it is not installed"
 	fi
-	check "$k: it is unloaded" ran rmmod
+	check "$k: it is unloaded after gcl" ran rmmod-gcl
+}
+
+check_module_again() {
+	local k="$series, profil.ko"
+
 	check "$k: loaded, used and unloaded again and again" ran again
 	check "$k: that leaves no memory: objects, pages" leaves_no_memory
 	growth | sed 's/^/# more after each leg: /'
