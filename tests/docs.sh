@@ -176,11 +176,112 @@ for command in "${commands[@]}"; do
 		grep -qx "\.Cm $command" <(sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESC/p' "$man")
 done
 
+# --- The man pages, in the programs that show them ---
+
+manuals=("$top"/user/*/*.[1-8])
+
+# is_silent COMMAND...: succeeds if a command succeeds and prints nothing on standard error.
+is_silent() {
+	"$@" 2>&1 >/dev/null | sed '/outdated mandoc.db/d' >"$work/warnings"
+	[ "${PIPESTATUS[0]}" -eq 0 ] && [ ! -s "$work/warnings" ] && return
+	cat "$work/warnings"
+	return 1
+}
+
+# clean_in READER PAGE...: fails if it has a warning.
+clean_in() {
+	case $1 in
+	mandoc) mandoc -Tlint -Wwarning "${@:2}" ;;
+	groff) is_silent groff -k -mandoc -ww -z -Tutf8 "${@:2}" ;;
+	man) is_silent env LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings=w -l -Tutf8 -Z "${@:2}" ;;
+	esac
+}
+
+# shown_by READER COLUMNS PAGE...: prints them as on a terminal of that width.
+shown_by() {
+	case $1 in
+	mandoc) mandoc -Tutf8 -O width="$2" "${@:3}" ;;
+	groff) groff -k -mandoc -Tutf8 -rLL="$2"n "${@:3}" ;;
+	man) LC_ALL=C.UTF-8 MANWIDTH=$2 man -l "${@:3}" ;;
+	esac 2>/dev/null | col -bx
+}
+
+# The same of the commands to type, which begin with a prompt.
+commands_by() {
+	shown_by "$@" | sed -nE 's/^ {5,}([#$] .*)/\1/p'
+}
+
+# same_commands_by READER PAGE...: no command is broken into lines, and each can be copied.
+same_commands_by() {
+	diff <(commands_by mandoc 300 "${@:2}") <(commands_by "$1" 80 "${@:2}")
+}
+
+for reader in mandoc groff man; do
+	if ! command -v "$reader" >/dev/null || ! command -v mandoc >/dev/null; then
+		skip "the man pages are clean in $reader" "no $reader or mandoc"
+		continue
+	fi
+	check "the man pages are clean in $reader" clean_in "$reader" "${manuals[@]}"
+	check "commands can be copied from $reader" same_commands_by "$reader" "${manuals[@]}"
+	check "a warning of $reader is noticed" notices Xx \
+		clean_in "$reader" "$(changed "$man" 's/^\.Sh SEE ALSO/.Xx x\n&/')"
+	check "a command that $reader breaks into lines is noticed" notices "< $ profiltool run -- ./simulate" \
+		same_commands_by "$reader" "$(changed "$man" 's/(simulate) input/\1 input1 input2 input3 input4 input5 input6 input7/')"
+done
+# --- Each command that is shown has only options that there are ---
+
+declare -A options # of each command, as words
+for command in "${commands[@]}"; do
+	options[$command]=" $(help_options "$work/help.$command" | tr '\n=' '  ') "
+done
+
+# only_options TEXT: succeeds if the commands in the lines of TEXT, "profiltool ...", have these options.
+only_options() {
+	local command word words status=0
+
+	while read -ra words; do
+		command=record
+		[[ ${words[1]} =~ ^[a-z]+$ ]] && command=${words[1]}
+		for word in "${words[@]:1}"; do
+			word=${word%%=*}
+			[ "$word" = -- ] && break
+			[[ $word == -?* && ! $word =~ ^(--help|--version)$ ]] || continue
+			[[ ${options[$command]-} == *" $word "* ]] && continue
+			echo "no option $word: ${words[*]}"
+			status=1
+		done
+	done <<<"$1"
+	return "$status"
+}
+
+# Prints the commands of profiltool in lines of text, without the output of other commands and what follows.
+profiltool_in() {
+	sed -E 's/"?\$\([^)]*\)"?/X/g' | sed -nE 's/.*\<(profiltool [^|&>;#]*).*/\1/p'
+}
+
+# Those behind a prompt in man pages, and those of the synopsis.
+examples_of() {
+	commands_by mandoc 300 "$@" | profiltool_in
+}
+synopsis_of() {
+	shown_by mandoc 300 "$@" | sed -n '/^SYNOPSIS/,/^DESC/{s/[][{}|]/ /g; /^ *profiltool /p}' | profiltool_in
+}
+# In a README: code, with a prompt or without.
+readme_examples() {
+	grep -E '^    ([#$] )?profiltool [^:]*$' "$@" | profiltool_in
+}
+
 if command -v mandoc >/dev/null; then
-	check "the man pages are clean" mandoc -Tlint -Wwarning "$top"/user/tool/*.[15]
-else
-	skip "the man pages are clean" "no mandoc"
+	check "options in the man pages' commands are valid" only_options "$(examples_of "${manuals[@]}")"
+	check "options in the man pages' synopses are valid" only_options "$(synopsis_of "${manuals[@]}")"
+	check "a wrong option in an example is noticed" notices "no option --pid:" only_options \
+		"$(examples_of "$(changed "$man" 's/(# profiltool report) tar/\1 --pid 1 tar/')")"
+	check "a wrong option in a synopsis is noticed" notices "no option -p:" only_options \
+		"$(synopsis_of "$(changed "$(page_of report)" 's/^\.Op Fl -by Ar FIELD/&\n.Op Fl p Ar IMAGE/')")"
 fi
+check "options in README.md are valid" only_options "$(readme_examples "$top/README.md")"
+check "a wrong option in README.md is noticed" notices "no option --forever:" only_options \
+	"$(readme_examples "$(changed "$top/README.md" 's/^    profiltool -a -d 5/& --forever/')")"
 
 # The completion's values.
 start sleep 60

@@ -9,7 +9,7 @@ build="gcc make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev liblzma
 	libprotobuf-c-dev protobuf-c-compiler libjson-c-dev libiberty-dev libcap-dev libncurses-dev
 	libcmocka-dev perl python3"
 test="g++ gcc-multilib musl-tools binutils xz-utils strace procps util-linux bsdutils
-	libcap2-bin gcl gdb mandoc google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-dev valgrind
+	libcap2-bin gcl gdb mandoc groff-base man-db google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-dev valgrind
 	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools-dev tmux chromium
 	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit redis-tools rustc ldc dwz llvm sparse dkms kmod pahole git"
 # To build the kernel of tests/kernels/debug.sh besides.
