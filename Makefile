@@ -386,11 +386,11 @@ lint-texts:
 	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
 
 # Words that are right here: misspelled options and cut words in tests; variables of tests (fro, to);
-# mdoc(7)'s Nd and Fo; the second syllable of a name.
+# mdoc(7)'s Nd and Fo; the second syllable of a name. A picture has names that are cut too.
 SPELLED_RIGHT := cancelability,addresse,checl,fo,fro,nd,nin,reprot
 
 lint-spelling:
-	$(Q)$(call lint_with,codespell); codespell --ignore-words-list=$(SPELLED_RIGHT) \
+	$(Q)$(call lint_with,codespell); codespell --skip="*.svg" --ignore-words-list=$(SPELLED_RIGHT) \
 		.ci .github *.md Kbuild Makefile dkms.conf bpf kmod user $(filter-out tests/data,$(wildcard tests/*))
 
 COMPILE_COMMANDS := $(BUILD)/compile_commands.json

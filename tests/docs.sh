@@ -283,6 +283,27 @@ check "options in README.md are valid" only_options "$(readme_examples "$top/REA
 check "a wrong option in README.md is noticed" notices "no option --forever:" only_options \
 	"$(readme_examples "$(changed "$top/README.md" 's/^    profiltool -a -d 5/& --forever/')")"
 
+# --- Files that the Markdown texts link to ---
+
+# links_exist FILE [DIRECTORY]: the links of a file, which stands in that directory, lead to files.
+links_exist() {
+	local link links status=0
+
+	links=$(sed -nE 's/\]\(/\n(/g; T; p' "$1" | sed -nE 's/^\(([^):#]+).*/\1/p')
+	for link in $links; do
+		[ -e "${2:-$(dirname "$1")}/$link" ] && continue
+		echo "$1: no $link"
+		status=1
+	done
+	return "$status"
+}
+
+for file in "$top"/*.md "$top"/*/README.md; do
+	check "${file#"$top"/}: links lead to files" links_exist "$file"
+done
+check "a link to no file is noticed" notices "no user/x.svg" links_exist \
+	"$(changed "$top/README.md" 's|\(user/[a-z_/]*\.svg|(user/x.svg|')" "$top"
+
 # The completion's values.
 start sleep 60
 sleeper=$pid
