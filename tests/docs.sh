@@ -180,9 +180,10 @@ done
 
 manuals=("$top"/user/*/*.[1-8])
 
-# is_silent COMMAND...: succeeds if a command succeeds and prints nothing on standard error.
+# is_silent COMMAND...: succeeds if a command succeeds and prints nothing on standard error. groff 1.23
+# reports each line of a prototype that has only one argument: nothing in it can be spread.
 is_silent() {
-	"$@" 2>&1 >/dev/null | sed '/outdated mandoc.db/d' >"$work/warnings"
+	"$@" 2>&1 >/dev/null | sed '/cannot adjust line/d' >"$work/warnings"
 	[ "${PIPESTATUS[0]}" -eq 0 ] && [ ! -s "$work/warnings" ] && return
 	cat "$work/warnings"
 	return 1
@@ -226,7 +227,7 @@ for reader in mandoc groff man; do
 	check "a warning of $reader is noticed" notices Xx \
 		clean_in "$reader" "$(changed "$man" 's/^\.Sh SEE ALSO/.Xx x\n&/')"
 	check "a command that $reader breaks into lines is noticed" notices "< $ profiltool run -- ./simulate" \
-		same_commands_by "$reader" "$(changed "$man" 's/(simulate) input/\1 input1 input2 input3 input4 input5 input6 input7/')"
+		same_commands_by "$reader" "$(changed "$man" 's/^(.*simulate) input/.Ed\n.Dl \1 input1 input2 input3 input4 input5 input6 input7\n.Bd -literal/')"
 done
 # --- Each command that is shown has only options that there are ---
 
