@@ -38,7 +38,7 @@ static inline void check_locations(const struct profile *p)
 static inline void check_samples(const struct profile *p)
 {
 	require(p->value_type_count > 0 || p->sample_count == 0, "samples without a value");
-	require(profile_count_value(p) < (p->value_type_count ?: 1), "the value that is shown");
+	require(profile_value(p, NULL) < (p->value_type_count ?: 1), "the value that is shown");
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
 

@@ -33,7 +33,7 @@ static void read_all_fields(void **state)
 	assert_int_equal(p->values[2], 3);
 	assert_int_equal(p->values[3], 30303030);
 	assert_int_equal(p->locations[3].address, 0x401fff);
-	assert_int_equal(profile_total(p), 108);
+	assert_int_equal(profile_total(p, NULL), 108);
 	assert_false(p->totals.known);
 	assert_int_equal(p->extra_count, 0);
 	assert_int_equal(p->warning_count, 0);
@@ -375,7 +375,7 @@ static void salvage_a_part(void **state)
 
 	(void)state;
 	assert_int_equal(format_read(path, &options, &p, &e), 0);
-	assert_int_equal(profile_total(p), 73);
+	assert_int_equal(profile_total(p, NULL), 73);
 	assert_warned(p, "salvaged");
 	profile_free(p);
 	unlink(path);

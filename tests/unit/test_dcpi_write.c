@@ -165,7 +165,7 @@ static void write_memory(void **state)
 	write_good(p, directory);
 	assert_int_equal(files_in(directory), 5);
 	again = read_directory(directory);
-	assert_int_equal(profile_total(again), 28);
+	assert_int_equal(profile_total(again, NULL), 28);
 	assert_int_equal(again->sample_count, 6);
 	for (size_t i = 0; i < again->sample_count; i++) {
 		const struct profile_sample *s = &again->samples[i];
@@ -377,7 +377,7 @@ static void write_labels(void **state)
 	assert_int_equal(files_in(copy), 3);
 	profile_free(p);
 	p = read_directory(copy);
-	assert_int_equal(profile_total(p), 124);
+	assert_int_equal(profile_total(p, NULL), 124);
 	profile_free(p);
 	snprintf(last_file, sizeof(last_file), "%s/2501181015/walnut/demo.%s_two_2_cpu-clock", copy,
 		 BUILD_ID);
@@ -462,7 +462,7 @@ static void refuse_what_differs(void **state)
 	assert_has(&b, "tsize      9000\n");
 	assert_has(&b, "odd 1\nsamples");
 	p = read_good(dcpi, &b);
-	assert_int_equal(profile_total(p), 115);
+	assert_int_equal(profile_total(p, NULL), 115);
 	profile_free(p);
 	bytes_free(&b);
 	remove_directory(directory);
@@ -574,7 +574,7 @@ static void read_a_directory(void **state)
 	snprintf(path, sizeof(path), "%s/loop", directory);
 	assert_int_equal(symlink(".", path), 0);
 	p = read_directory(directory);
-	assert_int_equal(profile_total(p), 108);
+	assert_int_equal(profile_total(p, NULL), 108);
 	assert_warned(p, "skipped: ");
 	assert_warned(p, "hpcpid-walnut.log is not a profile");
 	assert_warned(p, "/empty is empty");
@@ -585,14 +585,14 @@ static void read_a_directory(void **state)
 	put_file(directory, "3", b.start, b.size);
 	put_file(directory, "4.gz", "\x1f\x8b\x08", 3);
 	p = read_directory(directory);
-	assert_int_equal(profile_total(p), 108);
+	assert_int_equal(profile_total(p, NULL), 108);
 	assert_true(p->salvaged);
 	assert_warned(p, "/3: at byte");
 	assert_warned(p, "/4.gz: the gzip data is truncated");
 	profile_free(p);
 	assert_int_equal(format_read(directory, &(struct input_options){ .salvage = true }, &p, &e),
 			 0);
-	assert_int_equal(profile_total(p), 214);
+	assert_int_equal(profile_total(p, NULL), 214);
 	profile_free(p);
 	bytes_free(&b);
 	remove_directory(directory);

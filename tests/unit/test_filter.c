@@ -118,12 +118,12 @@ static void test_sum_stays(void **state)
 
 	(void)state;
 	p->values[8] = 0;
-	assert_int_equal(profile_total(p), 15);
+	assert_int_equal(profile_total(p, NULL), 15);
 	assert_int_equal(profile_filter(p, &filter, &filtered, &e), 0);
 	assert_int_equal(p->sample_count, 1);
-	assert_int_equal(profile_total(p) + profile_filtered_sum(&filtered, 0), 15);
+	assert_int_equal(profile_total(p, NULL) + profile_filtered_sum(&filtered, 0), 15);
 	assert_int_equal(profile_filter(p, &again, &filtered, &e), 0);
-	assert_int_equal(profile_total(p) + profile_filtered_sum(&filtered, 0), 15);
+	assert_int_equal(profile_total(p, NULL) + profile_filtered_sum(&filtered, 0), 15);
 	profile_filtered_free(&filtered);
 	profile_free(p);
 }

@@ -120,7 +120,7 @@ static void read_comparison(void **state)
 	assert_int_equal(p->value_type_count, 2);
 	assert_string_equal(p->value_types[0].type, "before");
 	assert_string_equal(p->value_types[1].type, "samples");
-	assert_int_equal(profile_total(p), 22);
+	assert_int_equal(profile_total(p, NULL), 22);
 	assert_stack(p, 0, "a;b 11 22");
 	assert_stack(p, 1, "a;c 5 0");
 	profile_free(p);
@@ -197,7 +197,7 @@ static void what_was_read_before_an_error_is_there(void **state)
 	(void)state;
 	assert_true(folded->read(&in, p, &e) < 0);
 	assert_int_equal(p->sample_count, 2);
-	assert_int_equal(profile_total(p), 15);
+	assert_int_equal(profile_total(p, NULL), 15);
 	profile_free(p);
 }
 
@@ -251,7 +251,7 @@ static void long_lines(void **state)
 	p = read_good(folded, &b);
 	assert_int_equal(p->samples[0].depth, 100001);
 	assert_int_equal(strlen(p->functions[0].name), 1 << 20);
-	assert_int_equal(profile_total(p), 6);
+	assert_int_equal(profile_total(p, NULL), 6);
 	profile_free(p);
 	bytes_free(&b);
 	free(name);
@@ -344,7 +344,7 @@ static void names_come_back(void **state)
 		back = read_good(folded, &b);
 		assert_int_equal(back->value_type_count, 1);
 		assert_string_equal(back->functions[0].name, escapes[i][0]);
-		assert_int_equal(profile_total(back), 5);
+		assert_int_equal(profile_total(back, NULL), 5);
 		profile_free(back);
 		profile_free(p);
 		bytes_free(&b);

@@ -82,7 +82,7 @@ static void read_good_profile(const struct bytes *b)
 	struct profile *p = read_file_good(b);
 
 	assert_string_equal(p->format, "gperftools");
-	assert_int_equal(profile_total(p), 5);
+	assert_int_equal(profile_total(p, NULL), 5);
 	profile_free(p);
 }
 
@@ -201,7 +201,7 @@ static void read_standard_input(void **state)
 	close(ends[0]);
 	if (format_read("-", NULL, &p, &e))
 		fail_msg("%s", e.what);
-	assert_int_equal(profile_total(p), 5);
+	assert_int_equal(profile_total(p, NULL), 5);
 	profile_free(p);
 	assert_int_equal(format_read("-", NULL, &p, &e), -EINVAL);
 	assert_string_equal(e.what, "standard input is empty");

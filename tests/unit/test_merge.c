@@ -597,12 +597,12 @@ static void many(void **state)
 	(void)state;
 	merge_cached(p, many_stacks(0x90000, STACKS / 2), &cache);
 	assert_int_equal(p->sample_count, STACKS / 2 * 3);
-	assert_int_equal(profile_total(p), STACKS * 2);
+	assert_int_equal(profile_total(p, NULL), STACKS * 2);
 	/* Small ones behind a large one: each may take only as long as it is itself. */
 	for (int i = 0; i < 1000; i++)
 		merge_cached(p, loaded_at(0x50000, "/bin/a", build, sizeof(build)), &cache);
 	merge_cache_free(&cache);
-	assert_int_equal(profile_total(p), STACKS * 2 + 3000);
+	assert_int_equal(profile_total(p, NULL), STACKS * 2 + 3000);
 	profile_free(p);
 }
 

@@ -505,7 +505,7 @@ static void extras(void **state)
 
 	(void)state;
 	assert_int_equal(p->period_ns, 0);
-	assert_int_equal(profile_count_value(p), 0);
+	assert_int_equal(profile_value(p, NULL), 0);
 	assert_string_equal(p->labels[1].comm, "worker");
 	assert_int_equal(p->labels[1].pid, 5);
 	assert_int_equal(p->labels[1].tag_count, 0);
@@ -521,8 +521,8 @@ static void extras(void **state)
 	q = read_good(pprof, &raw);
 	assert_int_equal(q->extra_count, 8);
 	assert_int_equal(p->extra_count, 8);
-	assert_int_equal(p->chosen_value, 1); /* the default type is what is shown anyway */
-	assert_int_equal(q->chosen_value, 1);
+	assert_true(p->names_default); /* even though it is what is shown anyway */
+	assert_true(q->names_default);
 	for (size_t i = 0; i < p->extra_count; i++)
 		assert_true(has_extra(q, &p->extras[i]));
 	assert_same_header(p, q);

@@ -146,14 +146,14 @@ static const char *summary(const struct profile *p, const char *target)
 {
 	FILE *out = print_begin();
 
-	return print_end(out, report_summary(p, "tool: ", target, out));
+	return print_end(out, report_summary(p, NULL, "tool: ", target, out));
 }
 
 static const char *unnamed(const struct profile *p)
 {
 	FILE *out = print_begin();
 
-	return print_end(out, report_unnamed(p, "tool: ", out));
+	return print_end(out, report_unnamed(p, NULL, "tool: ", out));
 }
 
 /* ---- the table ---- */

@@ -241,7 +241,7 @@ static void set_header(struct source *s)
 	if (!s->p->period_ns)
 		return;
 	t->known = true;
-	t->counted = profile_total(s->p);
+	t->counted = profile_total(s->p, NULL);
 	t->excluded = 7;
 	t->out_of_range = 3;
 	t->kernel = 1;
@@ -378,7 +378,7 @@ static void put_labels(const struct profile_labels *l, unsigned int keeps, FILE 
 static bool type_matters(const struct profile *p, size_t number, unsigned int keeps)
 {
 	if (!HAS(VALUES))
-		return number == profile_count_value(p);
+		return number == profile_value(p, NULL);
 	return strcmp(p->value_types[number].unit, "nanoseconds") != 0;
 }
 
@@ -695,13 +695,6 @@ static void compare(const struct profile *p, const struct profile *back, unsigne
 	free(read);
 }
 
-static void show_value_of(struct profile *p, const struct profile *other)
-{
-	size_t shown = p == other ? 0 : profile_count_value(other);
-
-	assert_int_equal(profile_choose_value(p, other->value_types[shown].type), 0);
-}
-
 static void there_and_back(struct profile *p, const struct format *a, const char *name)
 {
 	struct error e = { 0 };
@@ -716,7 +709,8 @@ static void there_and_back(struct profile *p, const struct format *a, const char
 	compare(p, one, a->keeps, what);
 	/* Which of several values is the first one, that some formats keep alone, may change. */
 	if (a->keeps & KEEPS(VALUES))
-		show_value_of(p, one);
+		p->default_value =
+			1 + profile_value(p, one->value_types[profile_value(one, NULL)].type);
 	for (const struct format *const *b = format_all; *b; b++) {
 		unsigned int keeps = a->keeps & (*b)->keeps;
 		struct profile *two;
@@ -729,7 +723,7 @@ static void there_and_back(struct profile *p, const struct format *a, const char
 			compare(p, two, keeps, what);
 		profile_free(two);
 	}
-	show_value_of(p, p);
+	p->default_value = 0;
 	profile_free(one);
 }
 

@@ -43,8 +43,9 @@ enum format_aspect {
 
 #define KEEPS(aspect) (1U << ASPECT_##aspect)
 
-/* How to write a file. */
+/* How to write a file. Zero-initialised: the defaults. */
 struct format_options {
+	const char *value; /* to be shown, or kept where there is room for one: profile_value() */
 	bool instr_positions; /* Callgrind: instruction addresses beside source lines */
 };
 
@@ -85,7 +86,7 @@ struct format {
 	 * How many samples and calls write() drops since the format cannot hold them, and which
 	 * ones, in words. NULL: it drops none.
 	 */
-	uint64_t (*dropped_samples)(const struct profile *p);
+	uint64_t (*dropped_samples)(const struct profile *p, const struct format_options *options);
 	const char *cannot_hold;
 	uint64_t (*dropped_calls)(const struct profile *p);
 	const char *cannot_hold_calls;

@@ -103,10 +103,10 @@ static int merge_value_types(struct merge *m)
 	for (size_t i = 0; i < m->from->value_type_count; i++)
 		if (merge_value_type(m, i))
 			return -ENOMEM;
-	if (m->first && m->from->chosen_value)
-		m->to->chosen_value = m->values[m->from->chosen_value - 1] + 1;
-	if (m->first && m->from->default_value)
+	if (m->first && m->from->default_value) {
 		m->to->default_value = m->values[m->from->default_value - 1] + 1;
+		m->to->names_default = m->from->names_default;
+	}
 	m->row = calloc(m->to->value_type_count + 1, sizeof(*m->row));
 	return m->row ? profile_widen_values(m->to, width) : -ENOMEM;
 }

@@ -678,25 +678,28 @@ int profile_warn(struct profile *p, const char *format, ...)
 	return 0;
 }
 
-int profile_choose_value(struct profile *p, const char *type)
+/* The number of the first value of a type; value_type_count: there is none. */
+static size_t find_value(const struct profile *p, const char *type)
 {
-	for (size_t i = 0; i < p->value_type_count; i++) {
-		if (strcmp(p->value_types[i].type, type) != 0)
-			continue;
-		p->chosen_value = i + 1;
-		return 0;
-	}
-	return -ENOENT;
+	size_t i = 0;
+
+	while (i < p->value_type_count && strcmp(p->value_types[i].type, type) != 0)
+		i++;
+	return i;
 }
 
-size_t profile_count_value(const struct profile *p)
+bool profile_has_value(const struct profile *p, const char *type)
 {
-	if (p->chosen_value || p->default_value)
-		return (p->chosen_value ?: p->default_value) - 1;
-	for (size_t i = 0; i < p->value_type_count; i++)
-		if (strcmp(p->value_types[i].type, "samples") == 0)
-			return i;
-	return 0;
+	return find_value(p, type) < p->value_type_count;
+}
+
+size_t profile_value(const struct profile *p, const char *type)
+{
+	if (type && profile_has_value(p, type))
+		return find_value(p, type);
+	if (p->default_value)
+		return p->default_value - 1;
+	return profile_has_value(p, "samples") ? find_value(p, "samples") : 0;
 }
 
 enum profile_stacks profile_sample_stacks(const struct profile *p, const struct profile_sample *s)
@@ -720,9 +723,9 @@ enum profile_stacks profile_stacks(const struct profile *p)
 	return deepest;
 }
 
-uint64_t profile_total(const struct profile *p)
+uint64_t profile_total(const struct profile *p, const char *type)
 {
-	size_t value = profile_count_value(p);
+	size_t value = profile_value(p, type);
 	__int128 total = 0;
 
 	for (size_t i = 0; i < p->sample_count; i++)
@@ -732,10 +735,8 @@ uint64_t profile_total(const struct profile *p)
 	return total > UINT64_MAX ? UINT64_MAX : (uint64_t)total;
 }
 
-void profile_count_leaves(const struct profile *p, uint64_t *counts)
+void profile_count_leaves(const struct profile *p, size_t value, uint64_t *counts)
 {
-	size_t value = profile_count_value(p);
-
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
 		int64_t count = p->values[i * p->value_type_count + value];

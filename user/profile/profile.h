@@ -224,8 +224,8 @@ struct profile {
 
 	struct profile_value_type *value_types; /* at least one */
 	size_t value_type_count, value_type_room;
-	size_t chosen_value;  /* number + 1; 0: none was chosen */
-	size_t default_value; /* number + 1 of the one that the file asks to show; 0: none */
+	size_t default_value; /* number + 1 of the one that readers of the file show; 0: unknown */
+	bool names_default;   /* the file itself names it: pprof's default_sample_type */
 	struct profile_image *images;
 	size_t image_count, image_room;
 	struct profile_mapping *mappings; /* the main executable's first, when known */
@@ -347,26 +347,24 @@ int profile_add_comment(struct profile *p, const char *text);
 int profile_warn(struct profile *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * The number of the value that is shown: the chosen one, else the file's default, else type
- * "samples", else the first.
+ * The number of the value to count: the first of this type; if type is NULL or no value is of it,
+ * the file's default, else type "samples", else the first.
  */
-size_t profile_count_value(const struct profile *p);
+size_t profile_value(const struct profile *p, const char *type);
+bool profile_has_value(const struct profile *p, const char *type);
 
-/* Chooses it by its type. Returns 0, or -ENOENT when no value is of this type. */
-int profile_choose_value(struct profile *p, const char *type);
-
-/* Sum of that value over all samples, 0 at least; saturates. */
-uint64_t profile_total(const struct profile *p);
+/* Sum of profile_value(p, type) over all samples, 0 at least; saturates. */
+uint64_t profile_total(const struct profile *p, const char *type);
 
 /* What stacks the samples have; and one of them. */
 enum profile_stacks profile_stacks(const struct profile *p);
 enum profile_stacks profile_sample_stacks(const struct profile *p, const struct profile_sample *s);
 
 /*
- * Adds each sample's count of that value, if it is above 0, to counts[its leaf's location]: there
- * is room for location_count of them. Saturates.
+ * Adds each sample's count of a value, if it is above 0, to counts[its leaf's location]: there is
+ * room for location_count of them. Saturates.
  */
-void profile_count_leaves(const struct profile *p, uint64_t *counts);
+void profile_count_leaves(const struct profile *p, size_t value, uint64_t *counts);
 
 /* The sum of the lost ticks. */
 uint64_t profile_lost(const struct profile *p);

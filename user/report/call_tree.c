@@ -239,7 +239,7 @@ static struct stack stack_of(const struct builder *b, const struct profile *p,
 static void add_profile(struct builder *b, const struct profile *p, uint32_t column)
 {
 	struct call_tree *t = b->t;
-	size_t value = profile_count_value(p);
+	size_t value = profile_value(p, b->o->value);
 
 	t->samples[column] =
 		profile_filtered_sum(b->o->filtered ? &b->o->filtered[column] : NULL, value);
@@ -499,14 +499,14 @@ static int add_stacks(struct builder *b, const struct profile *const *profiles)
 
 /* ---- recorded calls: a tree of one level ---- */
 
-/* What the tree counts of a call: the cost of the value that is shown, or how often it was made. */
+/* What the tree counts of a call: its cost, or how often it was made. */
 static uint64_t call_cost(const struct builder *b, const struct profile *p, size_t arc)
 {
 	int64_t value;
 
 	if (b->t->counts_calls)
 		return p->arcs[arc].count;
-	value = p->arc_values[arc * p->value_type_count + profile_count_value(p)];
+	value = p->arc_values[arc * p->value_type_count + profile_value(p, b->o->value)];
 	return value > 0 ? value : 0;
 }
 
@@ -541,7 +541,7 @@ static void add_call(struct builder *b, const struct profile *p, size_t number,
 /* Stores the function's self in *self. A function without calls becomes the root here. */
 static int count_self(struct builder *b, uint64_t *self)
 {
-	size_t value = profile_count_value(b->places->code.p);
+	size_t value = profile_value(b->places->code.p, b->o->value);
 	int err = callgraph_count(&b->graph, &b->places->code, &value, 1, 0);
 
 	b->t->samples[0] = b->graph.samples[0];
@@ -653,7 +653,7 @@ int call_tree_of_calls(struct call_tree *t, const struct profile *p,
 	struct builder b = { .t = t, .o = options };
 	int err = begin(&b, &p, 1);
 
-	t->counts_calls = !callgraph_calls_have_cost(p, profile_count_value(p));
+	t->counts_calls = !callgraph_calls_have_cost(p, profile_value(p, options->value));
 	err = err ?: add_calls(&b, p);
 	builder_free(&b);
 	return err;

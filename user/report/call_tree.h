@@ -75,13 +75,14 @@ struct call_tree_options {
 	 */
 	const char *function;
 	const char *image; /* that holds the function: its path or base name; NULL: any */
+	const char *value; /* what is counted: profile_value() */
 	/* Nodes with less than this share of all samples in every column are folded; 0: none. */
 	double min_share;
 	const struct profile_filtered *filtered; /* of each profile; NULL: of none */
 };
 
 /*
- * Makes a tree with a column for each profile, which counts the value that this shows; negative
+ * Makes a tree with a column for each profile; negative
  * values count as 0. The root's total is all samples that are in the tree. A node's self is the
  * samples that end there, its total those that pass through it too. Functions are the same when
  * their names and the base names of their images are; in several profiles "[jit 612]" and

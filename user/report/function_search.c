@@ -20,6 +20,7 @@ struct search {
 	struct profile *p;
 	const char *function; /* the argument, or the busiest row's */
 	const char *image;    /* the argument, the busiest row's, or IMAGE of IMAGE+0xADDRESS */
+	const char *value;    /* what is counted */
 	bool by_busiest;
 	bool by_address;
 	uint64_t address;
@@ -61,9 +62,9 @@ static bool mark_wanted(struct search *s, bool inlined)
 static void count_locations(struct search *s)
 {
 	const struct profile *p = s->p;
-	size_t value = profile_count_value(p);
+	size_t value = profile_value(p, s->value);
 
-	profile_count_leaves(p, s->samples);
+	profile_count_leaves(p, value, s->samples);
 	for (size_t i = 0; i < p->sample_count; i++)
 		for (uint32_t j = 0; j < p->samples[i].depth; j++)
 			s->reached[p->frames[p->samples[i].first_frame + j]] |=
@@ -181,7 +182,7 @@ static bool is_in_file(const struct callgraph_key *key)
 
 static int take_busiest(struct search *s)
 {
-	const struct rows_options o = { .image = s->image };
+	const struct rows_options o = { .image = s->image, .value = s->value };
 	struct rows rows;
 	int err = rows_collect(&rows, s->p, &o);
 
@@ -255,10 +256,16 @@ static int search(struct search *s, struct found_function *found, struct error *
 	return 0;
 }
 
-int function_search(struct profile *p, const char *function, const char *image,
+int function_search(struct profile *p, const char *function, const char *image, const char *value,
 		    struct found_function *found, struct error *e)
 {
-	struct search s = { .p = p, .function = function, .image = image, .by_busiest = !function };
+	struct search s = {
+		.p = p,
+		.function = function,
+		.image = image,
+		.value = value,
+		.by_busiest = !function,
+	};
 	size_t count = p->location_count + 1;
 	int err;
 

@@ -28,9 +28,11 @@ struct report_table_options {
 
 /*
  * Prints what was recorded and what is shown in a few lines, each begun by `prefix`; omits what the
- * profile does not hold. target: who was profiled, or NULL.
+ * profile does not hold. value: what is counted, as in profile_value(). target: who was profiled,
+ * or NULL.
  */
-int report_summary(const struct profile *p, const char *prefix, const char *target, FILE *out);
+int report_summary(const struct profile *p, const char *value, const char *prefix,
+		   const char *target, FILE *out);
 
 /*
  * After names were looked up: prints a line for each image with samples (by leaf) that got no name
@@ -38,6 +40,6 @@ int report_summary(const struct profile *p, const char *prefix, const char *targ
  * large share of the samples, because the functions that it runs have no names either. Each line is
  * begun by `prefix`.
  */
-int report_unnamed(const struct profile *p, const char *prefix, FILE *out);
+int report_unnamed(const struct profile *p, const char *value, const char *prefix, FILE *out);
 
 #endif

@@ -350,11 +350,11 @@ size_t rows_shown(const struct rows *r, size_t limit, double percent)
 	return count;
 }
 
-size_t rows_values(const struct profile *p, size_t *values)
+size_t rows_values(const struct profile *p, const char *type, size_t *values)
 {
 	size_t count = 0;
 
-	values[count++] = profile_count_value(p);
+	values[count++] = profile_value(p, type);
 	for (size_t i = 0; i < p->value_type_count; i++)
 		if (i != values[0] && strcmp(p->value_types[i].unit, "count") == 0 &&
 		    !p->value_types[i].formula[0])
@@ -365,7 +365,7 @@ size_t rows_values(const struct profile *p, size_t *values)
 int rows_collect(struct rows *r, const struct profile *p, const struct rows_options *o)
 {
 	size_t *values = calloc(p->value_type_count + 1, sizeof(*values));
-	size_t count = values ? rows_values(p, values) : 1;
+	size_t count = values ? rows_values(p, o->value, values) : 1;
 	struct collector c = { .p = p, .o = o, .r = r, .values = values, .count = count };
 	int err = rows_begin(r, o, count);
 

@@ -55,6 +55,7 @@ struct rows {
 /* Zero-initialised: functions, all of them. */
 struct rows_options {
 	const struct row_view *view; /* NULL: functions */
+	const char *value;	     /* what is counted: profile_value() */
 	const char *image;	     /* only code in it: its path or base name; NULL: all */
 	/* Only samples of this process (PID and generation) or thread; 0: all. */
 	uint32_t pid, generation, tid;
@@ -66,11 +67,10 @@ struct rows_options {
 };
 
 /*
- * Collects the rows of a profile. The first column is the value that is shown
- * (profile_count_value()), the others are the other values that count an event each; a profile of
- * one clock has one column. Rows without a count are omitted, negative values count as 0, sums
- * saturate. Rows are ordered by self, then total of the first column, largest first; then by name,
- * image and the other fields.
+ * Collects the rows of a profile. The first column is o->value, the others are the other values
+ * that count an event each; a profile of one clock has one column. Rows without a count are
+ * omitted, negative values count as 0, sums saturate. Rows are ordered by self, then total of the
+ * first column, largest first; then by name, image and the other fields.
  *
  * Totals are those of callgraph_count(): by stacks if any sample has one (profile_stacks()), else
  * by recorded calls whose costs are known. Calls from a row to itself do not count.
@@ -100,9 +100,10 @@ void rows_free(struct rows *r);
 
 /*
  * Stores in `values` the numbers of the values that rows_collect() makes columns of, in their
- * order; it has room for value_type_count + 1. Returns how many they are, at least 1.
+ * order: profile_value(p, type) is the first. There is room for value_type_count + 1. Returns how
+ * many they are, at least 1.
  */
-size_t rows_values(const struct profile *p, size_t *values);
+size_t rows_values(const struct profile *p, const char *type, size_t *values);
 
 /* The title of a value's column; to be free()d. NULL: memory ran out. */
 char *rows_title(const struct profile *p, size_t value);

@@ -188,10 +188,10 @@ static uint64_t sum(const struct profile *p, size_t value)
 }
 
 /* Prints the sum of each event, if there are several. */
-static int print_events(const struct profile *p, const char *prefix, FILE *out)
+static int print_events(const struct profile *p, const char *value, const char *prefix, FILE *out)
 {
 	size_t *values = calloc(p->value_type_count + 1, sizeof(*values));
-	size_t count = values ? rows_values(p, values) : 0;
+	size_t count = values ? rows_values(p, value, values) : 0;
 	struct line line = { out, "events: " };
 
 	if (!values)
@@ -214,9 +214,9 @@ static int print_events(const struct profile *p, const char *prefix, FILE *out)
 }
 
 /* Prints which value is shown, unless it is the only one or "samples". */
-static int print_value(const struct profile *p, const char *prefix, FILE *out)
+static int print_value(const struct profile *p, const char *type, const char *prefix, FILE *out)
 {
-	size_t shown = profile_count_value(p);
+	size_t shown = profile_value(p, type);
 	struct line line = { out, "; --value takes " };
 	char *title;
 
@@ -238,14 +238,15 @@ static int print_value(const struct profile *p, const char *prefix, FILE *out)
 	return 0;
 }
 
-int report_summary(const struct profile *p, const char *prefix, const char *target, FILE *out)
+int report_summary(const struct profile *p, const char *value, const char *prefix,
+		   const char *target, FILE *out)
 {
 	print_run(p, prefix, target, out);
 	print_account(p, prefix, out);
 	print_cost(p, prefix, out);
 	print_truncated(&p->totals, prefix, out);
 	stack_ends_print(p, prefix, out);
-	return print_value(p, prefix, out) ?: print_events(p, prefix, out);
+	return print_value(p, value, prefix, out) ?: print_events(p, value, prefix, out);
 }
 
 struct unnamed {
@@ -263,9 +264,8 @@ static int compare_unnamed(const void *one, const void *other)
 }
 
 /* Counts each sample for the image of its leaf. Returns the sum of all samples. */
-static uint64_t count_unnamed(const struct profile *p, struct unnamed *images)
+static uint64_t count_unnamed(const struct profile *p, size_t value_index, struct unnamed *images)
 {
-	size_t value_index = profile_count_value(p);
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < p->sample_count; i++) {
@@ -339,39 +339,45 @@ static void print_amount(const struct profile_value_type *t, uint64_t amount, FI
 	text_print(t->type, out);
 }
 
+/* What the lines of report_unnamed() have in common. */
+struct unnamed_lines {
+	const struct profile *p;
+	size_t value;
+	uint64_t sum; /* of all samples */
+	const char *prefix;
+	FILE *out;
+};
+
 /* "[anon]: 3 samples (1.00 %) WHAT: WHY" */
-static void print_part(const struct profile *p, const struct profile_image *image, uint64_t part,
-		       uint64_t sum, const char *what, const char *why, const char *prefix,
-		       FILE *out)
+static void print_part(const struct unnamed_lines *l, const struct profile_image *image,
+		       uint64_t part, const char *what, const char *why)
 {
 	char percent[TEXT_PERCENT_SIZE];
 
-	text_percent(percent, part, sum);
-	fputs(prefix, out);
-	text_print(text_basename(image->path), out);
-	fputs(": ", out);
-	print_amount(&p->value_types[profile_count_value(p)], part, out);
-	fprintf(out, " (%s %%) %s: ", percent, what);
-	text_print(why, out);
-	fputc('\n', out);
+	text_percent(percent, part, l->sum);
+	fputs(l->prefix, l->out);
+	text_print(text_basename(image->path), l->out);
+	fputs(": ", l->out);
+	print_amount(&l->p->value_types[l->value], part, l->out);
+	fprintf(l->out, " (%s %%) %s: ", percent, what);
+	text_print(why, l->out);
+	fputc('\n', l->out);
 }
 
-static void print_interpreter(const struct profile *p, const struct unnamed *u, uint64_t sum,
-			      const char *prefix, FILE *out)
+static void print_interpreter(const struct unnamed_lines *l, const struct unnamed *u)
 {
-	const char *why = u->all && u->all >= sum / INTERPRETER_SHARE
-				  ? runtime_interpreter(p, u->image - p->images)
+	const char *why = u->all && u->all >= l->sum / INTERPRETER_SHARE
+				  ? runtime_interpreter(l->p, u->image - l->p->images)
 				  : NULL;
 
 	if (why)
-		print_part(p, u->image, u->all, sum, "in C functions of the interpreter", why,
-			   prefix, out);
+		print_part(l, u->image, u->all, "in C functions of the interpreter", why);
 }
 
-int report_unnamed(const struct profile *p, const char *prefix, FILE *out)
+int report_unnamed(const struct profile *p, const char *value, const char *prefix, FILE *out)
 {
+	struct unnamed_lines l = { p, profile_value(p, value), 0, prefix, out };
 	struct unnamed *images;
-	uint64_t sum;
 
 	if (!p->image_count)
 		return 0;
@@ -380,15 +386,15 @@ int report_unnamed(const struct profile *p, const char *prefix, FILE *out)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->image_count; i++)
 		images[i].image = &p->images[i];
-	sum = count_unnamed(p, images);
+	l.sum = count_unnamed(p, l.value, images);
 	fold_same(images, p->image_count);
 	qsort(images, p->image_count, sizeof(*images), compare_unnamed);
 	for (size_t i = 0; i < p->image_count; i++)
 		if (images[i].samples && images[i].image->unnamed)
-			print_part(p, images[i].image, images[i].samples, sum, "without a name",
-				   images[i].image->unnamed, prefix, out);
+			print_part(&l, images[i].image, images[i].samples, "without a name",
+				   images[i].image->unnamed);
 	for (size_t i = 0; i < p->image_count; i++)
-		print_interpreter(p, &images[i], sum, prefix, out);
+		print_interpreter(&l, &images[i]);
 	free(images);
 	return 0;
 }

@@ -77,12 +77,12 @@ void totals_json(struct json_writer *w, const struct profile *p)
 		json_member(w, "stacks", stacks_object(p));
 }
 
-void recording_json(struct json_writer *w, const struct profile *p)
+void recording_json(struct json_writer *w, const struct profile *p, const char *value)
 {
-	char *value = rows_title(p, profile_count_value(p));
+	char *title = rows_title(p, profile_value(p, value));
 
-	json_member(w, "value", value ? json_text(value) : NULL);
-	free(value);
+	json_member(w, "value", title ? json_text(title) : NULL);
+	free(title);
 	json_member_text(w, "event", p->event);
 	json_member_number(w, "period_ns", p->period_ns);
 	if (p->duration_ns)

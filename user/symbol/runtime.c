@@ -208,7 +208,7 @@ static int find_runtimes(struct runtimes *r)
 	struct index index = { 0 };
 	int err = -ENOMEM;
 
-	r->value = profile_count_value(p);
+	r->value = profile_value(p, NULL);
 	r->image_count = p->image_count;
 	r->processes = calloc(p->label_count + 1, sizeof(*r->processes));
 	r->process_of = calloc(p->label_count + 1, sizeof(*r->process_of));

@@ -54,7 +54,7 @@ static uint32_t group_of(const struct profile *p, uint32_t location)
 static void measure_heat(struct work *w)
 {
 	const struct profile *p = w->p;
-	size_t value = profile_count_value(p);
+	size_t value = profile_value(p, NULL);
 
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *sample = &p->samples[i];

@@ -10,7 +10,6 @@ struct annotate_options {
 	struct annotation_options what;
 	struct report_listing_options listing;
 	struct tool_reading reading;
-	const char *value;
 	bool json, for_perf;
 	int code; /* the command's */
 };
@@ -21,7 +20,7 @@ static const struct option_spec options[] = {
 	{ "image", 'd', "IMAGE", "the file that holds the function: its path or base name",
 	  option_text, offsetof(struct annotate_options, what.image) },
 	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",
-	  option_text, offsetof(struct annotate_options, value) },
+	  option_text, offsetof(struct annotate_options, what.value) },
 	{ "all", 'a', NULL, "print instructions and lines without a sample, too", NULL,
 	  offsetof(struct annotate_options, listing.all) },
 	{ "source-only", 0, NULL, "print the source alone, without instructions", NULL,
@@ -80,9 +79,9 @@ static int annotate(char *const *paths, int count, struct annotate_options *o, s
 
 	if (err)
 		return err;
-	err = tool_choose_value(p, o->value, e);
-	if (!err && tool_has_no_samples(p)) {
-		o->code = tool_no_samples(p, NULL, paths, count);
+	err = tool_check_value(p, o->what.value, e);
+	if (!err && !profile_total(p, o->what.value)) {
+		o->code = tool_no_samples(p, o->what.value, NULL, paths, count);
 	} else {
 		err = err ?: print(p, o, e);
 		o->code = tool_done(p);

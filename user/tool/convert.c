@@ -53,7 +53,6 @@ static int check_positions(const struct convert_options *o, const char *out, str
 static int run(int argc, char **argv)
 {
 	struct convert_options o = { 0 };
-	struct format_options writing = { 0 };
 	const char *out;
 	struct error e;
 	int first, code = tool_options(&convert_command, &o, argc, argv, false, &first);
@@ -68,15 +67,13 @@ static int run(int argc, char **argv)
 	}
 	if (check_positions(&o, out, &e))
 		return tool_fail(&e);
-	writing.instr_positions = o.positions.instr;
 	return tool_rewrite(&(struct tool_rewrite){
 		.in = argv + first,
 		.count = 1,
 		.out = out,
 		.format = o.format,
-		.value = o.value,
 		.reading = &o.reading,
-		.writing = &writing,
+		.writing = { .value = o.value, .instr_positions = o.positions.instr },
 	});
 }
 

@@ -53,7 +53,7 @@ static int read_side(char *path, const struct diff_options *o, struct profile **
 
 	if (err)
 		return err;
-	err = tool_choose_value(*p, o->view.value, e);
+	err = tool_check_value(*p, o->view.rows.value, e);
 	if (err) {
 		profile_free(*p);
 		*p = NULL;
@@ -61,16 +61,20 @@ static int read_side(char *path, const struct diff_options *o, struct profile **
 	return err;
 }
 
-static const char *shown_value(const struct profile *p)
+static const char *compared_value(const struct comparison *c, enum comparison_side side)
 {
-	return p->value_type_count ? p->value_types[profile_count_value(p)].type : "";
+	const struct profile *p = c->profiles[side];
+
+	return p->value_type_count ? p->value_types[profile_value(p, c->value)].type : "";
 }
 
-static void warn_of_differences(const struct profile *earlier, const struct profile *later)
+static void warn_of_differences(const struct comparison *c)
 {
-	if (strcmp(shown_value(earlier), shown_value(later)) != 0)
-		tool_warn("the profiles count different things: %s and %s", shown_value(earlier),
-			  shown_value(later));
+	const struct profile *earlier = c->profiles[OLD], *later = c->profiles[NEW];
+
+	if (strcmp(compared_value(c, OLD), compared_value(c, NEW)) != 0)
+		tool_warn("the profiles count different things: %s and %s", compared_value(c, OLD),
+			  compared_value(c, NEW));
 	if (earlier->event[0] && later->event[0] && strcmp(earlier->event, later->event) != 0)
 		tool_warn("the profiles are of different clocks: %s and %s", earlier->event,
 			  later->event);
@@ -93,7 +97,7 @@ static int print(const struct profile *earlier, const struct profile *later, cha
 	tool_flush();
 	if (!err) {
 		report_diff_summary(&c, (const char *const *)paths, TOOL_PREFIX, stderr);
-		warn_of_differences(earlier, later);
+		warn_of_differences(&c);
 	}
 	comparison_free(&c);
 	return err;

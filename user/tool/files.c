@@ -272,9 +272,9 @@ static int write_output(struct write_context *w, const char *path, struct error 
 }
 
 static void warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
-			 const char *path)
+			 const struct format_options *options, const char *path)
 {
-	uint64_t samples = format->dropped_samples ? format->dropped_samples(p) : 0;
+	uint64_t samples = format->dropped_samples ? format->dropped_samples(p, options) : 0;
 	uint64_t calls = format->dropped_calls ? format->dropped_calls(p) : 0;
 	char losses[1024];
 
@@ -284,7 +284,8 @@ static void warn_of_loss(const struct profile *p, unsigned int aspects, const st
 		tool_warn("%s: %" PRIu64 " of %" PRIu64
 			  " samples are dropped: the %s format cannot "
 			  "hold %s",
-			  path, samples, profile_total(p), format->name, format->cannot_hold);
+			  path, samples, profile_total(p, options->value), format->name,
+			  format->cannot_hold);
 	if (calls)
 		tool_warn("%s: %" PRIu64 " call(s) are dropped: the %s format cannot hold %s", path,
 			  calls, format->name, format->cannot_hold_calls);
@@ -293,27 +294,21 @@ static void warn_of_loss(const struct profile *p, unsigned int aspects, const st
 int tool_write(const struct profile *p, const struct format *format,
 	       const struct format_options *options, const char *path, bool quiet, struct error *e)
 {
-	static const struct format_options none;
 	bool gzip = format_is_gzip_path(path) && !format->is_gzip;
-	struct write_context context = { p, format, options ?: &none, gzip };
+	struct write_context context = { p, format, options, gzip };
 	int err = write_output(&context, path, e);
 
 	if (err)
 		name_output(path, e);
 	if (!err && !quiet)
-		warn_of_loss(p, loss_aspects(p), format, path);
+		warn_of_loss(p, loss_aspects(p), format, options, path);
 	return err;
 }
 
-bool tool_has_no_samples(const struct profile *p)
+int tool_no_samples(const struct profile *p, const char *value,
+		    const struct profile_filtered *filtered, char *const *paths, int count)
 {
-	return !profile_total(p);
-}
-
-int tool_no_samples(const struct profile *p, const struct profile_filtered *filtered,
-		    char *const *paths, int count)
-{
-	if (profile_filtered_sum(filtered, profile_count_value(p)))
+	if (profile_filtered_sum(filtered, profile_value(p, value)))
 		return EXIT_NO_SAMPLES;
 	if (count == 1)
 		tool_warn("%s has no samples", tool_input_name(paths[0]));
@@ -338,17 +333,17 @@ int tool_rewrite(const struct tool_rewrite *r)
 	if (!format || tool_check_output(format, r->out, &e) ||
 	    read_all(r->in, r->count, r->reading, &p, &aspects, &e))
 		return tool_fail(&e);
-	if (tool_choose_value(p, r->value, &e)) {
+	if (tool_check_value(p, r->writing.value, &e)) {
 		profile_free(p);
 		return tool_fail(&e);
 	}
 	/* Names that were looked up now were not in the files: they are not lost. */
-	if (r->writing && r->writing->instr_positions)
+	if (r->writing.instr_positions)
 		aspects &= ~KEEPS(ADDRESSES);
-	if (tool_write(p, format, r->writing, r->out, true, &e)) {
+	if (tool_write(p, format, &r->writing, r->out, true, &e)) {
 		code = tool_fail(&e);
 	} else {
-		warn_of_loss(p, aspects, format, r->out);
+		warn_of_loss(p, aspects, format, &r->writing, r->out);
 		code = tool_done(p);
 	}
 	profile_free(p);

@@ -11,17 +11,17 @@ static void describe(const struct profile_filter *f, char *text, size_t size)
 		 f->focus && f->ignore ? " " : "", f->ignore ? "--ignore " : "", f->ignore ?: "");
 }
 
-int tool_filter(struct profile *p, const struct profile_filter *filter,
+int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e)
 {
-	uint64_t all = profile_total(p);
+	uint64_t all = profile_total(p, value);
 	char percent[TEXT_PERCENT_SIZE], what[512];
 	int err = profile_filter(p, filter, filtered, e);
 
 	if (err || (!filter->focus && !filter->ignore))
 		return err;
 	describe(filter, what, sizeof(what));
-	text_percent(percent, profile_total(p), all);
+	text_percent(percent, profile_total(p, value), all);
 	tool_warn("%s keeps %s %% of the samples", what, percent);
 	return 0;
 }

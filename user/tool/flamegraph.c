@@ -109,7 +109,7 @@ static int read_side(char *const *paths, int count, const struct flamegraph_opti
 {
 	int err = tool_read_all(paths, count, &o->reading, p, e);
 
-	return err ?: tool_choose_value(*p, o->value, e);
+	return err ?: tool_check_value(*p, o->value, e);
 }
 
 static int read_graph(struct graph *g, char *const *paths, int count,
@@ -118,7 +118,7 @@ static int read_graph(struct graph *g, char *const *paths, int count,
 	char *earlier = o->earlier;
 	int err = read_side(paths, count, o, &g->p, e);
 
-	err = err ?: tool_filter(g->p, &o->filter, &g->filtered[0], e);
+	err = err ?: tool_filter(g->p, &o->filter, o->value, &g->filtered[0], e);
 	if (err || !earlier)
 		return err;
 	err = read_side(&earlier, 1, o, &g->earlier, e);
@@ -226,7 +226,7 @@ static int flamegraph(char *const *paths, int count, const struct flamegraph_opt
 
 	if (check_output(paths, count, o, &e) || read_graph(&g, paths, count, o, &e)) {
 		code = tool_fail(&e);
-	} else if (tool_has_no_samples(g.p)) {
+	} else if (!profile_total(g.p, o->value)) {
 		tool_warn("%s: there are no samples to draw", paths[0]);
 		code = EXIT_NO_SAMPLES;
 	} else {
@@ -237,6 +237,7 @@ static int flamegraph(char *const *paths, int count, const struct flamegraph_opt
 			.title = o->title ?: title,
 			.tree.roots = roots_of(o, &g),
 			.tree.inverted = o->inverted,
+			.tree.value = o->value,
 			.tree.min_share = o->percent / 100,
 			.tree.filtered = g.filtered,
 		};

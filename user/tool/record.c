@@ -320,7 +320,7 @@ static void save_elsewhere(const struct profile *p, const struct format *format)
 		snprintf(path, sizeof(path), "%s", directory);
 	else
 		snprintf(path, sizeof(path), "%s/profile%s", directory, format->extensions[0]);
-	if (tool_write(p, format, NULL, path, true, &e) == 0) {
+	if (tool_write(p, format, &(struct format_options){ 0 }, path, true, &e) == 0) {
 		tool_warn("the profile is saved in %s", path);
 		return;
 	}
@@ -335,7 +335,7 @@ static int write_result(const struct profile *p, const struct record_options *o,
 
 	if (!o->output)
 		return 0;
-	if (tool_write(p, format, NULL, o->output, o->quiet, &e)) {
+	if (tool_write(p, format, &(struct format_options){ 0 }, o->output, o->quiet, &e)) {
 		tool_fail(&e);
 		save_elsewhere(p, format);
 		return -EIO;
@@ -443,8 +443,8 @@ static int present(struct recording *r, struct profile *p, const struct record_o
 	recording_release_signals();
 	if (print && tool_print(p, &(struct tool_view){ .limit = o->limit, .json = o->json }, e))
 		return tool_fail(e);
-	if (!o->quiet && (report_summary(p, TOOL_PREFIX, r->target, stderr) ||
-			  report_unnamed(p, TOOL_PREFIX, stderr))) {
+	if (!o->quiet && (report_summary(p, NULL, TOOL_PREFIX, r->target, stderr) ||
+			  report_unnamed(p, NULL, TOOL_PREFIX, stderr))) {
 		error_no_memory(e);
 		return tool_fail(e);
 	}

@@ -120,6 +120,7 @@ static int print_tree(const struct profile *p, const struct report_options *o, s
 		.callers = o->callers,
 		.percent = o->view.percent < 0 ? TREE_PERCENT : o->view.percent,
 		.limit = o->view.limit < 0 ? 0 : o->view.limit,
+		.value = o->view.rows.value,
 		.filtered = &o->filtered,
 	};
 	struct call_view v;
@@ -146,7 +147,7 @@ static int print_table(struct profile *p, struct report_options *o, struct error
 /* Counted calls have functions without a sample, too. */
 static bool is_empty(const struct profile *p, const struct report_options *o)
 {
-	return tool_has_no_samples(p) && !(is_tree(o) && p->arc_count);
+	return !profile_total(p, o->view.rows.value) && !(is_tree(o) && p->arc_count);
 }
 
 static int print(struct profile *p, const char *name, struct report_options *o, struct error *e)
@@ -156,14 +157,15 @@ static int print(struct profile *p, const char *name, struct report_options *o, 
 	if (o->view.json || !is_tree(o) || !is_empty(p, o))
 		err = is_tree(o) ? print_tree(p, o, e) : print_table(p, o, e);
 	if (!err && !o->quiet &&
-	    (report_summary(p, TOOL_PREFIX, name, stderr) ||
-	     report_unnamed(p, TOOL_PREFIX, stderr)))
+	    (report_summary(p, o->view.rows.value, TOOL_PREFIX, name, stderr) ||
+	     report_unnamed(p, o->view.rows.value, TOOL_PREFIX, stderr)))
 		err = error_no_memory(e);
 	return err;
 }
 
 static int report(char *const *paths, int count, struct report_options *o, struct error *e)
 {
+	const char *value = o->view.rows.value;
 	char name[32];
 	struct profile *p;
 	int err = tool_read_all(paths, count, &o->reading, &p, e);
@@ -171,13 +173,13 @@ static int report(char *const *paths, int count, struct report_options *o, struc
 	if (err)
 		return err;
 	snprintf(name, sizeof(name), "%d profiles", count);
-	err = tool_choose_value(p, o->view.value, e);
+	err = tool_check_value(p, value, e);
 	if (!err && !tool_has_image(p, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, e);
-	err = err ?: tool_filter(p, &o->filter, &o->filtered, e);
+	err = err ?: tool_filter(p, &o->filter, value, &o->filtered, e);
 	err = err ?: print(p, count > 1 ? name : tool_input_name(paths[0]), o, e);
 	if (!err)
-		o->code = is_empty(p, o) ? tool_no_samples(p, &o->filtered, paths, count)
+		o->code = is_empty(p, o) ? tool_no_samples(p, value, &o->filtered, paths, count)
 					 : tool_done(p);
 	profile_filtered_free(&o->filtered);
 	profile_free(p);

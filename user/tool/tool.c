@@ -162,12 +162,12 @@ const struct row_view *tool_view_of_keys(const char *text)
 	return NULL;
 }
 
-int tool_choose_value(struct profile *p, const char *type, struct error *e)
+int tool_check_value(const struct profile *p, const char *type, struct error *e)
 {
 	char types[256] = "";
 	size_t used = 0;
 
-	if (!type || !profile_choose_value(p, type))
+	if (!type || profile_has_value(p, type))
 		return 0;
 	for (size_t i = 0; i < p->value_type_count && used < sizeof(types); i++)
 		used += snprintf(types + used, sizeof(types) - used, "%s%s", used ? ", " : "",

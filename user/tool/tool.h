@@ -163,7 +163,7 @@ int tool_check_output(const struct format *format, const char *path, struct erro
 /*
  * Writes a profile to a file, or standard output for "-", or to a directory if the format has one
  * file per image; whole or not at all. Says once what the format cannot hold of it, unless
- * `quiet`. options may be NULL.
+ * `quiet`.
  */
 int tool_write(const struct profile *p, const struct format *format,
 	       const struct format_options *options, const char *path, bool quiet, struct error *e);
@@ -174,20 +174,19 @@ struct tool_rewrite {
 	int count;
 	const char *out;
 	const char *format; /* NULL: by out's name */
-	const char *value;  /* that is shown, and alone kept where there is room for one; or NULL */
 	const struct tool_reading *reading;
-	const struct format_options *writing;
+	struct format_options writing;
 };
 
 /* Reads, names and merges profiles and writes the result. Returns an exit code. */
 int tool_rewrite(const struct tool_rewrite *r);
 
-/* Whether no sample that --focus and --ignore keep counts anything of the value that is shown. */
-bool tool_has_no_samples(const struct profile *p);
-
-/* Warns that profiles have none, unless a filter (or NULL) took them. Returns the exit code. */
-int tool_no_samples(const struct profile *p, const struct profile_filtered *filtered,
-		    char *const *paths, int count);
+/*
+ * Warns that profiles have no samples of a value, unless a filter (or NULL) took them. Returns the
+ * exit code.
+ */
+int tool_no_samples(const struct profile *p, const char *value,
+		    const struct profile_filtered *filtered, char *const *paths, int count);
 
 /* The exit code of a command that has done all it could with what it read. */
 int tool_done(const struct profile *p);
@@ -195,9 +194,8 @@ int tool_done(const struct profile *p);
 /* What the commands that print tables have in common, as a member of each one's options. */
 struct tool_view {
 	struct rows_options rows;
-	const char *value; /* the type of the one that is shown; NULL: the profile's own choice */
-	long limit;	   /* rows; -1: as many as a terminal shows */
-	double percent;	   /* rows below it are not printed; negative: the view's default */
+	long limit;	/* rows; -1: as many as a terminal shows */
+	double percent; /* rows below it are not printed; negative: the view's default */
 	bool by_image;
 	bool json;
 };
@@ -210,7 +208,7 @@ struct tool_view {
 	{ "image", 'd', "IMAGE", "only what lies in this file: its path or base name",             \
 	  option_text, offsetof(type, member.rows.image) },                                        \
 	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",         \
-	  option_text, offsetof(type, member.value) },                                             \
+	  option_text, offsetof(type, member.rows.value) },                                         \
 	{ "limit", 'E', "ROWS", "print the first ROWS rows; 0: all", tool_option_limit,            \
 	  offsetof(type, member.limit) },                                                          \
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(type, member.json) }
@@ -236,14 +234,14 @@ const struct row_view *tool_view_of_keys(const char *keys);
 /* clang-format on */
 
 /* profile_filter() by --focus and --ignore; prints what part of the samples they keep. */
-int tool_filter(struct profile *p, const struct profile_filter *filter,
+int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e);
 
 /* Parser for the member `double percent`, of --percent. */
 int tool_option_percent(const char *value, void *member, struct error *e);
 
-/* Has a profile show the value of this type; NULL: as it is. */
-int tool_choose_value(struct profile *p, const char *type, struct error *e);
+/* Checks that a profile has a value of this type: --value. NULL: none was named. */
+int tool_check_value(const struct profile *p, const char *type, struct error *e);
 
 /* Whether code of an image that --image means is in a profile; NULL means all. */
 bool tool_has_image(const struct profile *p, const char *image);

@@ -41,6 +41,7 @@ struct groups {
 
 struct writer {
 	const struct profile *p;
+	size_t value; /* that the account counts */
 	struct groups groups;
 	struct dcpi_file *files; /* one for each group */
 	/* Linked lists of extras: one for each image, the last for extras without an image. */
@@ -212,9 +213,9 @@ static const char *only_label(const struct profile *p)
 }
 
 /* Adds the group of an image without samples: its file's header is information, too. */
-static int add_empty(struct groups *groups, const struct profile *p, uint32_t image)
+static int add_empty(struct groups *groups, const struct profile *p, uint32_t image, size_t value)
 {
-	struct group *group, key = { .image = image, .value = profile_count_value(p) };
+	struct group *group, key = { .image = image, .value = value };
 	const struct profile_mapping *m = p->mappings, *end = p->mappings + p->mapping_count;
 
 	while (m < end && m->image != image)
@@ -230,7 +231,7 @@ static int add_empty(struct groups *groups, const struct profile *p, uint32_t im
 }
 
 /* For a profile read from DCPI files: those without samples are written again. */
-static int add_images_without_samples(struct groups *groups, const struct profile *p)
+static int add_images_without_samples(struct groups *groups, const struct profile *p, size_t value)
 {
 	bool *seen = calloc(p->image_count + 1, sizeof(*seen));
 	int err = seen ? 0 : -ENOMEM;
@@ -239,14 +240,16 @@ static int add_images_without_samples(struct groups *groups, const struct profil
 		if (groups->all[i].image != PROFILE_NONE)
 			seen[groups->all[i].image] = true;
 	for (size_t i = 0; i < p->image_count && !err; i++)
-		err = seen[i] ? 0 : add_empty(groups, p, i);
+		err = seen[i] ? 0 : add_empty(groups, p, i, value);
 	free(seen);
 	return err;
 }
 
-static int gather_samples(const struct profile *p, struct groups *groups, struct error *e)
+static int gather_samples(struct writer *w, struct error *e)
 {
-	struct group none = { .image = PROFILE_NONE, .value = profile_count_value(p) }, *first;
+	const struct profile *p = w->p;
+	struct groups *groups = &w->groups;
+	struct group none = { .image = PROFILE_NONE, .value = w->value }, *first;
 	bool from_dcpi = p->format && strcmp(p->format, DCPI_NAME) == 0;
 
 	for (uint32_t value = 0; value < p->value_type_count; value++) {
@@ -259,20 +262,20 @@ static int gather_samples(const struct profile *p, struct groups *groups, struct
 				return err;
 		}
 	}
-	if (from_dcpi && add_images_without_samples(groups, p))
+	if (from_dcpi && add_images_without_samples(groups, p, w->value))
 		return error_no_memory(e);
 	return groups->count || !find_group(groups, &none, &first) ? 0 : error_no_memory(e);
 }
 
-static int gather_groups(const struct profile *p, struct groups *groups, struct error *e)
+static int gather_groups(struct writer *w, struct error *e)
 {
-	int err = gather_samples(p, groups, e);
+	int err = gather_samples(w, e);
 
-	for (size_t i = 0; i < groups->count && !err; i++) {
-		struct group *g = &groups->all[i];
+	for (size_t i = 0; i < w->groups.count && !err; i++) {
+		struct group *g = &w->groups.all[i];
 
 		g->count = dcpi_body_fold(g->counts, g->count);
-		find_range(g, p);
+		find_range(g, w->p);
 	}
 	return err;
 }
@@ -381,7 +384,7 @@ static int describe_event(struct writer *w, const struct group *g, struct dcpi_h
 static int describe_account(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	const struct profile_totals *t = &w->p->totals;
-	bool first = g == w->groups.all, counts = g->value == profile_count_value(w->p);
+	bool first = g == w->groups.all, counts = g->value == w->value;
 	uint64_t ticks = counts ? dcpi_body_total(g->counts, g->count) : 0;
 	int err = 0;
 
@@ -477,12 +480,11 @@ static int link_extras(struct writer *w)
 static void settle_account(struct writer *w)
 {
 	const struct profile_totals *t = &w->p->totals;
-	size_t value = profile_count_value(w->p);
 	uint64_t counted = 0;
 
 	for (size_t i = 0; i < w->groups.count; i++) {
 		const struct group *g = &w->groups.all[i];
-		uint64_t total = g->value == value ? dcpi_body_total(g->counts, g->count) : 0;
+		uint64_t total = g->value == w->value ? dcpi_body_total(g->counts, g->count) : 0;
 
 		counted += total;
 		w->other_ticks += i ? total : 0;
@@ -535,10 +537,13 @@ static uint64_t recorded_cpu_mhz(const struct profile *p)
 int dcpi_write_directory(const struct profile *p, const struct format_options *options,
 			 const char *path, struct error *e)
 {
-	struct writer w = { .p = p, .cpu_mhz = recorded_cpu_mhz(p) };
-	int err = gather_groups(p, &w.groups, e);
+	struct writer w = {
+		.p = p,
+		.value = profile_value(p, options->value),
+		.cpu_mhz = recorded_cpu_mhz(p),
+	};
+	int err = gather_groups(&w, e);
 
-	(void)options;
 	if (!err && link_extras(&w))
 		err = error_no_memory(e);
 	if (!err)

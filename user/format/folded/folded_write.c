@@ -153,10 +153,9 @@ static int add_sample(struct writer *w, const struct profile_sample *s, int64_t 
 	return 0;
 }
 
-static int gather_lines(struct writer *w)
+static int gather_lines(struct writer *w, size_t value)
 {
 	const struct profile *p = w->p;
-	size_t value = profile_count_value(p);
 	int err = make_names(w);
 
 	w->out = open_memstream(&w->texts, &w->written);
@@ -192,9 +191,8 @@ int folded_write(const struct profile *p, const struct format_options *options, 
 		 struct error *e)
 {
 	struct writer w = { .p = p };
-	int err = gather_lines(&w);
+	int err = gather_lines(&w, profile_value(p, options->value));
 
-	(void)options;
 	if (!err)
 		put_lines(&w, out);
 	free_names(&w);

@@ -517,13 +517,6 @@ static int gmon_read(struct input *in, struct profile *p, struct error *e)
 	return err ?: warn(&r);
 }
 
-static int gmon_write_directory(const struct profile *p, const struct format_options *options,
-				const char *path, struct error *e)
-{
-	(void)options;
-	return gmon_write(p, path, format_names_file(&format_gmon, path), e);
-}
-
 static const char *const extensions[] = { ".gmon", NULL };
 static const char *const files[] = { "gmon.out", "gmon.sum", NULL };
 

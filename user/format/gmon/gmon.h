@@ -23,13 +23,14 @@ enum gmon_kind {
 };
 
 /* gmon_write.c */
-uint64_t gmon_dropped_samples(const struct profile *p);
+uint64_t gmon_dropped_samples(const struct profile *p, const struct format_options *options);
 uint64_t gmon_dropped_calls(const struct profile *p);
 
 /*
- * Writes a file for each image below the directory `path`, or to the file `path` when is_file: then
- * all samples have to be in one image.
+ * Writes a file for each image below the directory `path`, or to the file `path` when its name is
+ * one of a gmon.out file: then all samples have to be in one image.
  */
-int gmon_write(const struct profile *p, const char *path, bool is_file, struct error *e);
+int gmon_write_directory(const struct profile *p, const struct format_options *options,
+			 const char *path, struct error *e);
 
 #endif

@@ -56,6 +56,7 @@ struct file {
 
 struct writer {
 	const struct profile *p;
+	size_t value; /* that is written */
 	uint32_t rate;
 	const char *dimension;
 	char abbreviation;
@@ -138,7 +139,7 @@ static int gather_bins(struct writer *w)
 		free(counts);
 		return -ENOMEM;
 	}
-	profile_count_leaves(p, counts);
+	profile_count_leaves(p, w->value, counts);
 	for (uint32_t i = 0; i < p->location_count; i++)
 		if (counts[i] && fits_file(w, i))
 			w->bins[w->bin_count++] = (struct bin){
@@ -435,9 +436,9 @@ static void discard(struct writer *w)
 	free(w->arcs);
 }
 
-uint64_t gmon_dropped_samples(const struct profile *p)
+uint64_t gmon_dropped_samples(const struct profile *p, const struct format_options *options)
 {
-	size_t value = profile_count_value(p);
+	size_t value = profile_value(p, options->value);
 	const struct writer w = { .p = p };
 	uint64_t dropped = 0;
 
@@ -475,9 +476,11 @@ static int write_one(struct writer *w, const char *path, struct error *e)
 	return -EINVAL;
 }
 
-int gmon_write(const struct profile *p, const char *path, bool is_file, struct error *e)
+int gmon_write_directory(const struct profile *p, const struct format_options *options,
+			 const char *path, struct error *e)
 {
-	struct writer w = { .p = p };
+	struct writer w = { .p = p, .value = profile_value(p, options->value) };
+	bool is_file = format_names_file(&format_gmon, path);
 	int err;
 
 	set_rate(&w);

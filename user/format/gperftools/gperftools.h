@@ -15,7 +15,7 @@ int gperftools_write(const struct profile *p, const struct format_options *optio
 		     struct error *e);
 
 /* The samples that gperftools_write() drops: those without an address. */
-uint64_t gperftools_dropped_samples(const struct profile *p);
+uint64_t gperftools_dropped_samples(const struct profile *p, const struct format_options *options);
 
 /* gperftools_symbols.c: whether the window begins with names as text, or the slots' marker. */
 bool gperftools_symbols_begin(const struct input *in);

@@ -270,9 +270,9 @@ static void put_all(struct writer *w)
 		put_mapping(w, i);
 }
 
-uint64_t gperftools_dropped_samples(const struct profile *p)
+uint64_t gperftools_dropped_samples(const struct profile *p, const struct format_options *options)
 {
-	size_t value = profile_count_value(p);
+	size_t value = profile_value(p, options->value);
 	uint64_t dropped = 0;
 
 	for (size_t i = 0; i < p->sample_count; i++) {
@@ -291,15 +291,14 @@ uint64_t gperftools_dropped_samples(const struct profile *p)
 int gperftools_write(const struct profile *p, const struct format_options *options, FILE *out,
 		     struct error *e)
 {
-	struct writer w = { .p = p, .out = out, .value = profile_count_value(p) };
+	struct writer w = { .p = p, .out = out, .value = profile_value(p, options->value) };
 	int err = plan(&w, p->bits == 32 ? 32 : 64);
 
-	(void)options;
 	if (err == TOO_NARROW)
 		err = plan(&w, 64);
 	if (err)
 		return error_no_memory(e);
-	if (w.records || !profile_total(p)) {
+	if (w.records || !profile_total(p, options->value)) {
 		put_all(&w);
 	} else {
 		err = error_set(

@@ -501,8 +501,10 @@ static int choose_value(struct pprof_reader *r)
 {
 	const char *type = r->default_type;
 
-	r->p->default_value = pprof_default_value(r->p) + 1;
-	if (!type || !profile_choose_value(r->p, type))
+	r->p->names_default = type && profile_has_value(r->p, type);
+	r->p->default_value =
+		1 + (r->p->names_default ? profile_value(r->p, type) : pprof_default_value(r->p));
+	if (!type || r->p->names_default)
 		return 0;
 	return keep_extra(r, PROFILE_NONE, "%c%s", EXTRA_DEFAULT_TYPE, type);
 }

@@ -43,7 +43,7 @@ size_t pprof_default_value(const struct profile *p)
 
 	/* Only recordings of profiltool have these. */
 	if (*p->event || p->totals.known)
-		return profile_count_value(p);
+		return profile_value(p, NULL);
 	for (size_t i = 0; i < last; i++)
 		if (is_time_of(p, last, i))
 			return i;

@@ -30,6 +30,7 @@ struct image_extras {
 
 struct writer {
 	const struct profile *p;
+	const struct format_options *options;
 	struct error *e;
 	int err; /* the first error; nothing is written after it */
 	struct gzip_writer gzip;
@@ -239,10 +240,11 @@ static void write_default_type(struct writer *w)
 	const struct profile *p = w->p;
 	bool from_pprof = p->format && strcmp(p->format, PPROF_NAME) == 0;
 	const char *type = w->default_type;
-	size_t shown = profile_count_value(p);
+	size_t shown = profile_value(p, w->options->value);
 	size_t last = p->value_type_count ? p->value_type_count - 1 : 0;
 
-	if (p->chosen_value || (shown < last && shown != pprof_default_value(p)) ||
+	if (w->options->value || p->names_default ||
+	    (shown < last && shown != pprof_default_value(p)) ||
 	    (!from_pprof && shown < last && strcmp(p->value_types[last].type, "cpu") != 0))
 		type = p->value_types[shown].type;
 	if (type)
@@ -660,10 +662,10 @@ int pprof_write(const struct profile *p, const struct format_options *options, F
 	struct writer *w = calloc(1, sizeof(*w));
 	int err;
 
-	(void)options;
 	if (!w)
 		return error_no_memory(e);
 	w->p = p;
+	w->options = options;
 	w->e = e;
 	w->label_number = PROFILE_NONE;
 	err = gzip_open(&w->gzip, out, e);

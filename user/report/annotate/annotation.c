@@ -300,18 +300,18 @@ static int make_titles(struct annotation *a)
 	return 0;
 }
 
-static int count(struct annotation *a, const bool *locations, struct error *e)
+static int count(struct annotation *a, const char *value, const bool *locations, struct error *e)
 {
 	const struct profile *p = a->p;
 	struct counter c = { .a = a, .locations = locations };
 	int err = -ENOMEM;
 
-	a->all_samples = profile_total(p);
+	a->all_samples = profile_total(p, value);
 	a->values = calloc(p->value_type_count + 1, sizeof(*a->values));
 	c.places = calloc(p->location_count + 1, sizeof(*c.places));
 	a->titles = calloc(p->value_type_count + 1, sizeof(*a->titles));
 	if (a->values && a->titles && c.places) {
-		a->value_count = rows_values(p, a->values);
+		a->value_count = rows_values(p, value, a->values);
 		err = make_titles(a);
 		err = err ?: make_tallies(&a->code_counts, a->code.count, a->value_count);
 		err = err ?: make_tallies(&a->line_counts, a->lines.count, a->value_count);
@@ -329,7 +329,7 @@ int annotation_make(struct annotation *a, struct profile *p, const struct annota
 		    struct error *e)
 {
 	struct found_function found;
-	int err = function_search(p, o->function, o->image, &found, e);
+	int err = function_search(p, o->function, o->image, o->value, &found, e);
 
 	*a = (struct annotation){ .p = p };
 	if (!err) {
@@ -343,7 +343,7 @@ int annotation_make(struct annotation *a, struct profile *p, const struct annota
 		*e = a->no_code;
 		err = -EINVAL;
 	}
-	err = err ?: count(a, found.locations, e);
+	err = err ?: count(a, o->value, found.locations, e);
 	free(found.locations);
 	return err;
 }

@@ -18,6 +18,7 @@
 struct annotation_options {
 	const char *function;	 /* as in function_search() */
 	const char *image;	 /* the same */
+	const char *value;	 /* the same */
 	const char *source_path; /* a directory to look for source files in; or NULL */
 	bool no_sources;
 	bool debuginfod;

@@ -77,6 +77,7 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 		.inverted = v->options.callers,
 		.function = v->options.function,
 		.image = v->options.image,
+		.value = v->options.value,
 		.min_share = v->options.percent / 100,
 		.filtered = v->options.filtered,
 	};
@@ -84,8 +85,8 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 	int err;
 
 	if (profile_stacks_unfiltered(p, o.filtered) ||
-	    (!calls && !profile_total(p) &&
-	     !profile_filtered_sum(o.filtered, profile_count_value(p))))
+	    (!calls && !profile_total(p, o.value) &&
+	     !profile_filtered_sum(o.filtered, profile_value(p, o.value))))
 		err = call_tree_make(&v->tree, &p, 1, &o);
 	else if (calls && o.function)
 		err = call_tree_of_calls(&v->tree, p, &o);
@@ -171,7 +172,8 @@ int call_view_make(struct call_view *v, const struct profile *p, const struct ca
 	if (err)
 		return err;
 	v->omitted = v->tree.folded;
-	v->title = v->tree.counts_calls ? strdup("calls") : rows_title(p, profile_count_value(p));
+	v->title =
+		v->tree.counts_calls ? strdup("calls") : rows_title(p, profile_value(p, o->value));
 	if (!v->title || apply_limit(v) || count_rests(v))
 		return error_no_memory(e);
 	return 0;

@@ -18,6 +18,7 @@ struct call_view_options {
 	const char *function; /* whose callers or callees are shown; NULL: all calls */
 	const char *image;    /* that holds it: its path or base name; NULL: any */
 	bool callers;	      /* of the function, instead of callees */
+	const char *value;    /* what is counted: profile_value() */
 	double percent;	      /* omit nodes with less of all samples */
 	size_t limit;	      /* nodes at most, those with most samples; 0: all */
 	const struct profile_filtered *filtered; /* NULL: nothing */

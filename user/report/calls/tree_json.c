@@ -92,7 +92,7 @@ int call_view_json(const struct call_view *v, const struct profile *p, FILE *out
 	int err;
 
 	json_begin(&w, out);
-	recording_json(&w, p);
+	recording_json(&w, p, v->options.value);
 	json_member(&w, v->tree.counts_calls ? "all_calls" : "samples",
 		    json_object_new_uint64(v->tree.samples[0]));
 	json_begin_list(&w, whole ? "tree" : v->options.callers ? "callers" : "callees");

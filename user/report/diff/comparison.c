@@ -13,7 +13,7 @@
 
 static const char *const side_names[] = { [OLD] = "old", [NEW] = "new" };
 
-/* What 1 of the value that is shown stands for. */
+/* What 1 of the compared value stands for. */
 struct count_meaning {
 	double seconds; /* 0: unknown */
 	double samples; /* 0: the value counts no samples */
@@ -28,14 +28,14 @@ static double tick_seconds(const struct profile *p)
 	return t->known && t->ticks ? (double)t->cpu_ns / 1e9 / (double)t->ticks : 0;
 }
 
-static struct count_meaning count_meaning(const struct profile *p)
+static struct count_meaning count_meaning(const struct profile *p, const char *value)
 {
 	const struct profile_value_type *t;
 	double tick = tick_seconds(p);
 
 	if (!p->value_type_count)
 		return (struct count_meaning){ 0 };
-	t = &p->value_types[profile_count_value(p)];
+	t = &p->value_types[profile_value(p, value)];
 	if (strcmp(t->unit, "nanoseconds") == 0)
 		return (struct count_meaning){ 1e-9, tick > 0 ? 1e-9 / tick : 0 };
 	if (strcmp(t->unit, "count") != 0)
@@ -45,9 +45,11 @@ static struct count_meaning count_meaning(const struct profile *p)
 	return (struct count_meaning){ 0, t->period > 0 };
 }
 
-double comparison_seconds(const struct profile *p)
+double comparison_seconds(const struct comparison *c, enum comparison_side side)
 {
-	return count_meaning(p).seconds * (double)profile_total(p);
+	const struct profile *p = c->profiles[side];
+
+	return count_meaning(p, c->value).seconds * (double)profile_total(p, c->value);
 }
 
 static int collect(struct comparison *c, const struct rows_options *o)
@@ -60,7 +62,7 @@ static int collect(struct comparison *c, const struct rows_options *o)
 	for (size_t side = 0; side < SIDES && !err; side++) {
 		const struct profile *p = c->profiles[side];
 
-		err = rows_add(&c->rows, p, &both, profile_count_value(p), side);
+		err = rows_add(&c->rows, p, &both, profile_value(p, o->value), side);
 	}
 	return err ?: rows_finish(&c->rows);
 }
@@ -185,9 +187,15 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 		    const struct profile *later, const struct comparison_options *o,
 		    struct error *e)
 {
-	struct count_meaning meanings[] = { count_meaning(earlier), count_meaning(later) };
+	const char *value = o->rows.value;
+	struct count_meaning meanings[] = { count_meaning(earlier, value),
+					    count_meaning(later, value) };
 
-	*c = (struct comparison){ .profiles = { earlier, later }, .amount = o->amount };
+	*c = (struct comparison){
+		.profiles = { earlier, later },
+		.value = value,
+		.amount = o->amount,
+	};
 	for (size_t side = 0; side < SIDES; side++) {
 		if (o->amount == AMOUNT_TIME && !(meanings[side].seconds > 0)) {
 			error_set(e, 0, "the %s profile does not hold the time of its counts",

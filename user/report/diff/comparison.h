@@ -39,6 +39,7 @@ struct compared {
 
 struct comparison {
 	const struct profile *profiles[SIDES];
+	const char *value; /* what is compared: profile_value() */
 	enum comparison_amount amount;
 	struct rows rows;
 	struct compared *compared; /* the largest difference first */
@@ -49,7 +50,7 @@ struct comparison {
 };
 
 /*
- * Compares the values that two profiles show. Base names identify images, and names identify
+ * Compares two profiles. Base names identify images, and names identify
  * processes and threads. Returns 0; -ENOMEM; or -EINVAL if AMOUNT_TIME is asked for and the time of
  * a profile's samples is unknown, or `significant` and a profile counts no samples. On errors e is
  * set. Call comparison_free() in any case.
@@ -59,7 +60,7 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 		    struct error *e);
 void comparison_free(struct comparison *c);
 
-/* The time in seconds that a profile's samples stand for; 0: unknown. */
-double comparison_seconds(const struct profile *p);
+/* The time in seconds that a side's samples stand for; 0: unknown. */
+double comparison_seconds(const struct comparison *c, enum comparison_side side);
 
 #endif

@@ -168,14 +168,15 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 	return 0;
 }
 
-static void print_side(const struct profile *p, const char *prefix, const char *side,
+static void print_side(const struct comparison *c, enum comparison_side side, const char *prefix,
 		       const char *name, FILE *out)
 {
-	char *counted = rows_title(p, profile_count_value(p));
+	const struct profile *p = c->profiles[side];
+	char *counted = rows_title(p, profile_value(p, c->value));
 
-	fprintf(out, "%s%s: ", prefix, side);
+	fprintf(out, "%s%s: ", prefix, side == OLD ? "old" : "new");
 	text_print(name, out);
-	fprintf(out, ": %" PRIu64 " ", profile_total(p));
+	fprintf(out, ": %" PRIu64 " ", profile_total(p, c->value));
 	text_print(counted ?: "", out);
 	if (p->event[0] && counted && strcmp(p->event, counted) != 0) {
 		fputs(" of ", out);
@@ -185,8 +186,8 @@ static void print_side(const struct profile *p, const char *prefix, const char *
 		fprintf(out, ", %.4g Hz", 1e9 / (double)p->period_ns);
 	if (p->totals.cpu_ns)
 		fprintf(out, ", %.2f s of CPU", (double)p->totals.cpu_ns / 1e9);
-	else if (comparison_seconds(p) > 0)
-		fprintf(out, ", %.2f s", comparison_seconds(p));
+	else if (comparison_seconds(c, side) > 0)
+		fprintf(out, ", %.2f s", comparison_seconds(c, side));
 	if (p->duration_ns)
 		fprintf(out, " in %.2f s", (double)p->duration_ns / 1e9);
 	fputc('\n', out);
@@ -198,8 +199,8 @@ void report_diff_summary(const struct comparison *c, const char *const *names, c
 {
 	size_t all = c->count + c->omitted;
 
-	print_side(c->profiles[OLD], prefix, "old", names[OLD], out);
-	print_side(c->profiles[NEW], prefix, "new", names[NEW], out);
+	print_side(c, OLD, prefix, names[OLD], out);
+	print_side(c, NEW, prefix, names[NEW], out);
 	if (!c->has_p)
 		return;
 	fprintf(out, "%s%zu of %zu %s differ%s by more than chance (p <= 0.05 for all together)\n",

@@ -10,7 +10,7 @@
 /* Whether the profile counts samples, and at most their CPU time: then no `value` lines. */
 static bool has_one_value(const struct profile *p)
 {
-	size_t count = profile_count_value(p);
+	size_t count = profile_value(p, NULL);
 
 	for (size_t i = 0; i < p->value_type_count; i++)
 		if (i != count && strcmp(p->value_types[i].type, "cpu") != 0)
@@ -22,7 +22,7 @@ static bool has_one_value(const struct profile *p)
 static void dump_values(const struct profile *p, const int64_t *row, FILE *out)
 {
 	if (has_one_value(p)) {
-		fprintf(out, "%" PRId64, row[profile_count_value(p)]);
+		fprintf(out, "%" PRId64, row[profile_value(p, NULL)]);
 		return;
 	}
 	for (size_t i = 0; i < p->value_type_count; i++)
@@ -114,7 +114,7 @@ static void dump_header(const struct profile *p, FILE *out)
 		fprintf(out, "duration_s %" PRIu64 ".%09u\n", p->duration_ns / 1000000000,
 			(unsigned int)(p->duration_ns % 1000000000));
 	dump_totals(p, out);
-	dump_number("samples", profile_total(p), out);
+	dump_number("samples", profile_total(p, NULL), out);
 	for (size_t i = 0; i < p->comment_count; i++)
 		dump_string("comment", p->comments[i], out);
 }

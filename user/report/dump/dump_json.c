@@ -124,7 +124,7 @@ static void write_stack(struct dump *d, size_t sample)
 	const uint32_t *frames = d->p->frames + s->first_frame;
 
 	json_next_element(&d->w);
-	fprintf(d->w.out, "{ \"count\": %" PRId64 ", \"pcs\": [", row[profile_count_value(d->p)]);
+	fprintf(d->w.out, "{ \"count\": %" PRId64 ", \"pcs\": [", row[profile_value(d->p, NULL)]);
 	for (uint32_t i = 0; i < s->depth; i++)
 		fprintf(d->w.out, "%s\"0x%" PRIx64 "\"", i ? ", " : " ",
 			profile_file_pc(d->p, frames[i], i));
@@ -150,7 +150,7 @@ static void write_arc(struct dump *d, size_t arc)
 	if (a->kind == PROFILE_CALL) {
 		const int64_t *row = d->p->arc_values + arc * d->p->value_type_count;
 
-		fprintf(d->w.out, ", \"cost\": %" PRId64, row[profile_count_value(d->p)]);
+		fprintf(d->w.out, ", \"cost\": %" PRId64, row[profile_value(d->p, NULL)]);
 		write_values(d, row);
 	}
 	write_labels(d, a->labels);
@@ -233,7 +233,7 @@ static void write_header(struct dump *d)
 	json_member_number(&d->w, "time_ns", p->time_ns);
 	json_member_number(&d->w, "duration_ns", p->duration_ns);
 	totals_json(&d->w, p);
-	json_member(&d->w, "samples", json_object_new_uint64(profile_total(p)));
+	json_member(&d->w, "samples", json_object_new_uint64(profile_total(p, NULL)));
 }
 
 static void write_lists(struct dump *d)

@@ -274,13 +274,13 @@ static int print_html(const struct flame_graph *g, FILE *out)
 	return 0;
 }
 
-static const char *unit_of(const struct profile *p)
+static const char *unit_of(const struct profile *p, const char *value)
 {
 	const struct profile_value_type *type;
 
 	if (!p->value_type_count)
 		return "samples";
-	type = &p->value_types[profile_count_value(p)];
+	type = &p->value_types[profile_value(p, value)];
 	return strcmp(type->unit, "nanoseconds") == 0 ? type->unit : type->type;
 }
 
@@ -304,7 +304,7 @@ int flame_graph_print(const struct profile *p, const struct profile *earlier,
 	struct flame_graph g = {
 		.o = o,
 		.compared = earlier,
-		.unit = unit_of(p),
+		.unit = unit_of(p, o->tree.value),
 	};
 	int err = call_tree_make(&g.tree, profiles, earlier ? 2 : 1, &o->tree);
 
