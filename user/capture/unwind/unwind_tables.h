@@ -23,7 +23,7 @@ struct unwind_freed_block {
 	uint64_t freed_ns;
 };
 
-/* The maps of bpf/unwind.h, mapped into our memory. Zero-initialised is none. */
+/* The maps of bpf/unwind_maps.h, mapped into our memory. Zero-initialised is none. */
 struct unwind_tables {
 	struct unwind_sizes room, used;
 	struct unwind_sizes users_room,

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The tables that user space fills for the walk of stacks, and what walk.h asks of whoever includes
+ * it: here each element is looked up in a map.
+ */
+#ifndef PROFIL_BPF_UNWIND_MAPS_H
+#define PROFIL_BPF_UNWIND_MAPS_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "unwind_table.h"
+
+#define WALK_FUNCTION	__noinline
+#define WALK_READS_CODE 1
+
+struct walk;
+
+/* The sizes of these are set before the load. */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_mapping);
+} unwind_mappings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_image);
+} unwind_images SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_page);
+} unwind_pages SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_chunk);
+} unwind_chunks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} unwind_rules SEC(".maps");
+
+static const struct unwind_mapping *walk_mapping(const struct walk *unused, __u32 number)
+{
+	(void)unused;
+	return bpf_map_lookup_elem(&unwind_mappings, &number);
+}
+
+static const struct unwind_image *walk_image(const struct walk *unused, __u32 number)
+{
+	(void)unused;
+	return bpf_map_lookup_elem(&unwind_images, &number);
+}
+
+static const struct unwind_page *walk_page(const struct walk *unused, __u32 number)
+{
+	(void)unused;
+	return bpf_map_lookup_elem(&unwind_pages, &number);
+}
+
+static const struct unwind_row *walk_row(const struct walk *unused, __u32 number)
+{
+	__u32 key = number / UNWIND_CHUNK_ROWS;
+	const struct unwind_chunk *chunk = bpf_map_lookup_elem(&unwind_chunks, &key);
+
+	(void)unused;
+	return chunk ? &chunk->rows[number % UNWIND_CHUNK_ROWS] : NULL;
+}
+
+static const struct unwind_rule *walk_rule(const struct walk *unused, __u32 number)
+{
+	(void)unused;
+	return bpf_map_lookup_elem(&unwind_rules, &number);
+}
+
+static long walk_read(const struct walk *unused, void *to, __u32 size, __u64 from)
+{
+	(void)unused;
+	return bpf_probe_read_user(to, size, (void *)from);
+}
+
+#endif
