@@ -61,12 +61,6 @@ struct capture_options {
 struct capture;
 
 /*
- * Writes to `list` which CPUs have no tick while a single task runs there ("2-7"), so that
- * CAPTURE_TICK misses that task; "": none.
- */
-void capture_tickless_cpus(char *list, size_t size);
-
-/*
  * Starts recording. On success ticks are being counted, the command runs, and the caller owns *c:
  * see capture_free(). Returns 0 or a negative errno with *e set, as do the calls below.
  */

@@ -76,14 +76,6 @@ int tick_prepare(struct tick *tick, unsigned int frequency, struct error *e)
 	return find_variables(tick, e);
 }
 
-void capture_tickless_cpus(char *list, size_t size)
-{
-	/* "(null)": the kernel supports such CPUs, but none is configured. */
-	if (file_read_line("/sys/devices/system/cpu/nohz_full", list, size) ||
-	    !isdigit((unsigned char)list[0]))
-		list[0] = '\0';
-}
-
 int tick_begin(struct tick *tick, const struct bpf_program *program, struct error *e)
 {
 	int fd = program_attach(program);
@@ -107,4 +99,12 @@ void tick_end(struct tick *tick)
 	tick->link = 0;
 	/* Waits for the interrupts in progress: their ticks are still counted. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
+void tick_tickless_cpus(char *list, size_t size)
+{
+	/* "(null)": the kernel supports such CPUs, but none is configured. */
+	if (file_read_line("/sys/devices/system/cpu/nohz_full", list, size) ||
+	    !isdigit((unsigned char)list[0]))
+		list[0] = '\0';
 }

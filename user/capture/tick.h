@@ -2,8 +2,10 @@
 #ifndef PROFIL_CAPTURE_TICK_H
 #define PROFIL_CAPTURE_TICK_H
 
-#include "capture/capture.h"
-#include "capture/members.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/error.h"
 
 struct bpf_program;
 
@@ -23,5 +25,11 @@ int tick_begin(struct tick *tick, const struct bpf_program *program, struct erro
 
 /* Detaches the program: after this it does not run any more. */
 void tick_end(struct tick *tick);
+
+/*
+ * Writes to `list` which CPUs have no tick while a single task runs there ("2-7"), so that this
+ * clock misses that task; "": none.
+ */
+void tick_tickless_cpus(char *list, size_t size);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/target.h"
+#include "capture/tick.h"
 #include "symbol/cfi/cfi.h"
 #include "tool/tool.h"
 #include "util/file.h"
@@ -166,7 +167,7 @@ void tool_warn_of_clock(const struct tool_target *t)
 
 	if (t->event != CAPTURE_TICK)
 		return;
-	capture_tickless_cpus(cpus, sizeof(cpus));
+	tick_tickless_cpus(cpus, sizeof(cpus));
 	if (cpus[0])
 		tool_warn("CPUs %s have no tick while a single task runs there (nohz_full): -e "
 			  "tick misses what such a task does",
