@@ -9,6 +9,7 @@
 
 #include "profile/build_id.h"
 #include "profile/image_name.h"
+#include "util/proc_path.h"
 
 static void test_kind(void **state)
 {
@@ -56,11 +57,11 @@ static void test_kernel(void **state)
 static void test_path(void **state)
 {
 	(void)state;
-	assert_int_equal(image_path_size("/a"), 2);
-	assert_int_equal(image_path_size("/a (deleted)"), 2);
-	assert_int_equal(image_path_size("/a (deleted) (deleted)"), strlen("/a (deleted)"));
-	assert_int_equal(image_path_size(" (deleted)"), strlen(" (deleted)"));
-	assert_int_equal(image_path_size(""), 0);
+	assert_int_equal(proc_path_size("/a"), 2);
+	assert_int_equal(proc_path_size("/a (deleted)"), 2);
+	assert_int_equal(proc_path_size("/a (deleted) (deleted)"), strlen("/a (deleted)"));
+	assert_int_equal(proc_path_size(" (deleted)"), strlen(" (deleted)"));
+	assert_int_equal(proc_path_size(""), 0);
 	assert_true(image_has_no_directory("prog"));
 	assert_true(image_has_no_directory(""));
 	assert_false(image_has_no_directory("./prog"));

@@ -13,6 +13,7 @@
 
 #include "util/array.h"
 #include "util/file.h"
+#include "util/proc_path.h"
 
 int image_keep(int fd)
 {
@@ -136,25 +137,16 @@ static bool is_same_file(const struct capture_image *image, const struct sideban
 	       memcmp(image->build_id, record->build_id, image->build_id_size) == 0;
 }
 
-/* The length of a path without the " (deleted)" that the kernel appends. */
-static size_t path_length(const char *path)
-{
-	static const char deleted[] = " (deleted)";
-	size_t size = strlen(path), tail = strlen(deleted);
-
-	return size > tail && strcmp(path + size - tail, deleted) == 0 ? size - tail : size;
-}
-
 static bool same_path(const char *a, const char *b)
 {
-	size_t size = path_length(a);
+	size_t size = proc_path_size(a);
 
-	return size == path_length(b) && strncmp(a, b, size) == 0;
+	return size == proc_path_size(b) && strncmp(a, b, size) == 0;
 }
 
 static uint64_t hash_path(const char *path)
 {
-	return hash_bytes(path, path_length(path), 0);
+	return hash_bytes(path, proc_path_size(path), 0);
 }
 
 struct wanted_image {
@@ -185,7 +177,7 @@ static int add_image(struct process_table *table, const char *name,
 {
 	struct capture_image image = {
 		/* Deleted or not, the open file is the one that had this name. */
-		.path = strndup(name, fd < 0 ? strlen(name) : path_length(name)),
+		.path = strndup(name, fd < 0 ? strlen(name) : proc_path_size(name)),
 		.build_id_size = record->build_id_size,
 		.fd = fd,
 		.root = -1,

@@ -13,18 +13,7 @@
 #include "util/file.h"
 #include "util/index.h"
 #include "util/number.h"
-
-/* The kernel writes a newline in a path as \012, and escapes nothing else. */
-static void restore_line_ends(char *path)
-{
-	static const char escape[] = "\\012";
-	char *at = path;
-
-	while ((at = strstr(at, escape))) {
-		*at++ = '\n';
-		memmove(at, at + strlen(escape) - 1, strlen(at + strlen(escape) - 1) + 1);
-	}
-}
+#include "util/proc_path.h"
 
 /* Parses a line of /proc/PID/maps. Returns false if the mapping is not executable. */
 static bool parse_maps_line(char *line, struct sideband_record *record)
@@ -39,7 +28,7 @@ static bool parse_maps_line(char *line, struct sideband_record *record)
 		   &device_minor, &record->inode, &path_at) < 7)
 		return false;
 	record->device = makedev(device_major, device_minor);
-	restore_line_ends(line + path_at);
+	proc_path_unescape(line + path_at);
 	record->name = line + path_at;
 	return permissions[2] == 'x';
 }

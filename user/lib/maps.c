@@ -8,38 +8,13 @@
 
 #include "util/array.h"
 #include "util/index.h"
+#include "util/proc_path.h"
 #include "util/scan.h"
-
-#define DELETED " (deleted)"
 
 static bool skip_word(struct text *line)
 {
 	take_token(line);
 	return take_blanks(line);
-}
-
-/* Decodes the path in place: the kernel writes a newline as \012. */
-static void take_path(struct text *line, char **path)
-{
-	char *to = (char *)line->at;
-
-	*path = to;
-	while (!is_empty(line)) {
-		bool newline = take(line, "\\012");
-
-		*to++ = newline ? '\n' : *line->at;
-		line->at += !newline;
-	}
-	*to = '\0';
-}
-
-/* A deleted file keeps its path. */
-static void cut_deleted(char *path)
-{
-	size_t size = strlen(path), tail = strlen(DELETED);
-
-	if (size > tail && strcmp(path + size - tail, DELETED) == 0)
-		path[size - tail] = '\0';
 }
 
 /* START-LIMIT MODE OFFSET DEVICE INODE PATH. Writes a NUL behind the path, in place. */
@@ -53,8 +28,10 @@ static bool parse_line(struct text line, struct map *map)
 	    !skip_word(&line) || !take_number(&line, 10, &map->inode))
 		return false;
 	take_blanks(&line);
-	take_path(&line, &map->path);
-	cut_deleted(map->path);
+	map->path = (char *)line.at;
+	*(char *)line.end = '\0';
+	proc_path_unescape(map->path);
+	map->path[proc_path_size(map->path)] = '\0'; /* a deleted file keeps its path */
 	/* 32-bit programs have another vDSO. */
 	if (strcmp(map->path, "[vdso]") == 0 && map->limit <= UINT32_MAX)
 		map->path = (char *)"[vdso32]";

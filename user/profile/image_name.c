@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "profile/image_name.h"
 
-#define DELETED " (deleted)"
-
 /* Names without brackets that proc(5) shows for memory without a file. */
 static const struct {
 	const char *prefix;
@@ -34,11 +32,4 @@ enum image_kind image_kind(const char *path)
 		if (strncmp(path, memory[i].prefix, strlen(memory[i].prefix)) == 0)
 			return memory[i].kind;
 	return IMAGE_FILE;
-}
-
-size_t image_path_size(const char *path)
-{
-	size_t size = strlen(path), tail = strlen(DELETED);
-
-	return size > tail && strcmp(path + size - tail, DELETED) == 0 ? size - tail : size;
 }

@@ -49,7 +49,4 @@ static inline bool image_has_no_directory(const char *path)
 	return !strchr(path, '/') && !image_is_bracketed(path);
 }
 
-/* The length of the path without the " (deleted)" that proc(5) appends. */
-size_t image_path_size(const char *path);
-
 #endif

@@ -19,6 +19,7 @@
 #include "symbol/elf/plt.h"
 #include "symbol/elf/symbol_table.h"
 #include "util/file.h"
+#include "util/proc_path.h"
 
 /* Linkers make less than ten. */
 #define SEGMENTS_MAX 256
@@ -48,7 +49,7 @@ static const char *no_file_reason(const char *path)
 /* Sets *on_disk to the path without " (deleted)", owned by p. Returns 0 or -ENOMEM. */
 static int path_on_disk(struct profile *p, const char *path, const char **on_disk)
 {
-	size_t size = image_path_size(path);
+	size_t size = proc_path_size(path);
 
 	if (path[size])
 		return profile_string_n(p, path, size, on_disk);

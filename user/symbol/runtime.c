@@ -12,6 +12,7 @@
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "util/index.h"
+#include "util/proc_path.h"
 
 /* In a hint: stands for the process */
 #define PID "%PID"
@@ -92,7 +93,7 @@ static bool matches(const char *const patterns[], const char *name)
 static bool file_name(const char *path, char *name, size_t room)
 {
 	const char *base = profile_basename(path);
-	size_t size = image_path_size(base);
+	size_t size = proc_path_size(base);
 
 	if (image_kind(path) != IMAGE_FILE || size >= room)
 		return false;

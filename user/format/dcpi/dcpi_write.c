@@ -15,6 +15,7 @@
 #include "profile/image_name.h"
 #include "util/array.h"
 #include "util/cpu.h"
+#include "util/proc_path.h"
 
 /* The samples of one DCPI file: one event in one image with one label. */
 struct group {
@@ -296,7 +297,7 @@ static struct dcpi_image image_of(const struct group *g, const struct profile_im
 	build_id_format(image->build_id, image->build_id_size, id);
 	return (struct dcpi_image){
 		.path = image->path,
-		.path_size = image_path_size(image->path),
+		.path_size = proc_path_size(image->path),
 		.id = id,
 		.addresses = g->addresses,
 		.window = g->window,

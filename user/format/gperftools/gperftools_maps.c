@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "format/gperftools/gperftools.h"
+#include "util/proc_path.h"
 #include "util/scan.h"
 #include "profile/build_id.h"
 #include "profile/image_name.h"
@@ -208,7 +209,7 @@ static bool expand_path(struct maps *maps, struct text path)
 
 static void strip_path(char *path)
 {
-	path[image_path_size(path)] = '\0';
+	path[proc_path_size(path)] = '\0';
 	if (image_is_kernel(path))
 		path[strlen(IMAGE_KERNEL)] = '\0';
 }

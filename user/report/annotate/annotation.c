@@ -14,6 +14,7 @@
 #include "report/function_search.h"
 #include "report/rows.h"
 #include "report/text.h"
+#include "util/proc_path.h"
 #include "util/sum.h"
 
 /* ---- the code ---- */
@@ -59,7 +60,7 @@ static void path_on_disk(char path[PATH_MAX], const struct profile_image *image)
 		return;
 	}
 	snprintf(path, PATH_MAX, "%s", image->path);
-	path[image_path_size(path)] = '\0';
+	path[proc_path_size(path)] = '\0';
 }
 
 static int read_code(struct annotation *a, struct error *e)
