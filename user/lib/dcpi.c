@@ -338,27 +338,12 @@ static int write_uncancelled(const struct samples *samples, const char *director
 
 EXPORT int profil_write_dcpi(struct profil_session *session, const char *directory)
 {
-	struct samples samples;
-	int code = errno, err;
-
-	profil__error_clear();
-	err = profil__samples_of_session(&samples, session);
-	err = err ?: write_uncancelled(&samples, directory);
-	profil__samples_free(&samples);
-	errno = code;
-	return err;
+	return profil__samples_write_session(session, write_uncancelled, directory);
 }
 
 EXPORT int profil_write_dcpi_buffer(const unsigned short *buffer, size_t bufsiz, size_t offset,
 				    unsigned int scale, const char *directory)
 {
-	struct samples samples;
-	int code = errno, err;
-
-	profil__error_clear();
-	err = profil__samples_of_buffer(&samples, buffer, bufsiz, offset, scale);
-	err = err ?: write_uncancelled(&samples, directory);
-	profil__samples_free(&samples);
-	errno = code;
-	return err;
+	return profil__samples_write_buffer(buffer, bufsiz, offset, scale, write_uncancelled,
+					    directory);
 }

@@ -147,27 +147,11 @@ static int write_samples(const struct samples *samples, const char *path)
 
 EXPORT int profil_write_gperftools(struct profil_session *session, const char *path)
 {
-	struct samples samples;
-	int code = errno, err;
-
-	profil__error_clear();
-	err = profil__samples_of_session(&samples, session);
-	err = err ?: write_samples(&samples, path);
-	profil__samples_free(&samples);
-	errno = code;
-	return err;
+	return profil__samples_write_session(session, write_samples, path);
 }
 
 EXPORT int profil_write_gperftools_buffer(const unsigned short *buffer, size_t bufsiz,
 					  size_t offset, unsigned int scale, const char *path)
 {
-	struct samples samples;
-	int code = errno, err;
-
-	profil__error_clear();
-	err = profil__samples_of_buffer(&samples, buffer, bufsiz, offset, scale);
-	err = err ?: write_samples(&samples, path);
-	profil__samples_free(&samples);
-	errno = code;
-	return err;
+	return profil__samples_write_buffer(buffer, bufsiz, offset, scale, write_samples, path);
 }

@@ -85,7 +85,7 @@ static int take_session(struct samples *samples, struct profil_session *s)
 	return err;
 }
 
-int profil__samples_of_session(struct samples *samples, struct profil_session *s)
+static int of_session(struct samples *samples, struct profil_session *s)
 {
 	struct guard guard;
 	int err;
@@ -159,8 +159,8 @@ static int take_buffer(struct samples *samples, const struct region *region)
 	return err;
 }
 
-int profil__samples_of_buffer(struct samples *samples, const unsigned short *buffer, size_t bufsiz,
-			      size_t offset, unsigned int scale)
+static int of_buffer(struct samples *samples, const unsigned short *buffer, size_t bufsiz,
+		     size_t offset, unsigned int scale)
 {
 	const struct region region = { offset, bufsiz, scale, (char *)buffer, 0, 0 };
 	const struct bytes none = { 0 };
@@ -181,9 +181,39 @@ int profil__samples_of_buffer(struct samples *samples, const unsigned short *buf
 	return err ?: take_maps(samples, &none);
 }
 
-void profil__samples_free(struct samples *samples)
+/* --- Files --- */
+
+/* Writes the samples, unless `err` says that they could not be taken, and frees them. */
+static int write_and_free(struct samples *samples, int err, samples_writer *write, const char *path)
 {
+	err = err ?: write(samples, path);
 	free(samples->all);
 	free(samples->maps.data);
-	*samples = (struct samples){ 0 };
+	return err;
+}
+
+int profil__samples_write_session(struct profil_session *session, samples_writer *write,
+				  const char *path)
+{
+	struct samples samples;
+	int code = errno, err;
+
+	profil__error_clear();
+	err = of_session(&samples, session);
+	err = write_and_free(&samples, err, write, path);
+	errno = code;
+	return err;
+}
+
+int profil__samples_write_buffer(const unsigned short *buffer, size_t bufsiz, size_t offset,
+				 unsigned int scale, samples_writer *write, const char *path)
+{
+	struct samples samples;
+	int code = errno, err;
+
+	profil__error_clear();
+	err = of_buffer(&samples, buffer, bufsiz, offset, scale);
+	err = write_and_free(&samples, err, write, path);
+	errno = code;
+	return err;
 }

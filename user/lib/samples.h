@@ -32,16 +32,19 @@ struct samples {
 	struct bytes maps; /* /proc/PID/maps, current or that of profil_attach(); may be empty */
 };
 
+/* Writes samples to a file or directory. Returns 0 or a negative errno with profil__error() set. */
+typedef int samples_writer(const struct samples *samples, const char *path);
+
 /*
- * Takes the samples of a session, or of a buffer of profil(). Return 0 or a negative errno with
- * profil__error() set; in any case the caller frees *samples by profil__samples_free().
+ * Takes the samples of a session, or of a buffer of profil(), and writes them. For functions of the
+ * public header: errno stays, and the last error is cleared first. Return as the writer does.
  */
-int profil__samples_of_session(struct samples *samples, struct profil_session *session);
-int profil__samples_of_buffer(struct samples *samples, const unsigned short *buffer, size_t bufsiz,
-			      size_t offset, unsigned int scale);
+int profil__samples_write_session(struct profil_session *session, samples_writer *write,
+				  const char *path);
+int profil__samples_write_buffer(const unsigned short *buffer, size_t bufsiz, size_t offset,
+				 unsigned int scale, samples_writer *write, const char *path);
+
 /* profil() or sprofil() has turned profiling on: for files of its buffers. With the lock. */
 void profil__samples_note_profil(uint64_t period_ns, uint64_t start_ns);
-
-void profil__samples_free(struct samples *samples);
 
 #endif
