@@ -266,11 +266,6 @@ static int watch_sideband(struct capture *c, size_t first, struct error *e)
 	return err;
 }
 
-static int open_sideband(struct capture *c, struct error *e)
-{
-	return sideband_open(counts_everyone(c), &c->sideband, e) ?: watch_sideband(c, 0, e);
-}
-
 /* CPUs come and go, and the targets may move to other CPUs: opens events there. */
 static int look_at_cpus(struct capture *c, struct error *e)
 {
@@ -464,7 +459,8 @@ static int start(struct capture *c, struct error *e)
 	if (!wants_mappings(c))
 		err = err ?: load_sample(c, e);
 	err = err ?: add_targets(c, e);
-	err = err ?: open_sideband(c, e);
+	err = err ?: sideband_open(counts_everyone(c), &c->sideband, e);
+	err = err ?: watch_sideband(c, 0, e);
 	if (wants_mappings(c)) {
 		err = err ?: take_snapshot(c, e);
 		err = err ?: has_histogram(c) ? load_profil(c, e) : load_sample(c, e);

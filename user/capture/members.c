@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/privilege.h"
 #include "capture/program.h"
 #include "util/clock.h"
 
@@ -78,7 +77,7 @@ static int attach(struct members *members, const struct bpf_program *program, st
 		return 0;
 	}
 	if (fd == -EPERM || fd == -EACCES)
-		return privilege_error(e, -fd, "cannot follow processes");
+		return program_not_permitted(e, -fd, "cannot follow processes");
 	return error_set_kind(e, ERROR_KERNEL_LACKS, -fd, "cannot follow processes (%s)",
 			      bpf_program__section_name(program));
 }

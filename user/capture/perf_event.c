@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/privilege.h"
+#include "capture/program.h"
 #include "util/file.h"
 #include "util/number.h"
 
@@ -46,7 +46,7 @@ int perf_event_error(struct error *e, int code, const char *what)
 
 	snprintf(text, sizeof(text), "cannot open a perf event for %s", what);
 	if (code == EACCES || code == EPERM) {
-		privilege_error(e, code, text);
+		program_not_permitted(e, code, text);
 		if (requires_admin())
 			error_hint(e, "run it as root, or: sysctl kernel.perf_event_paranoid=2 "
 				      "(above that, capabilities are not enough on this kernel)");

@@ -10,8 +10,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "capture/privilege.h"
-
 /* libbpf's first warning, for the error message. Its callback has no context. */
 static __thread char libbpf_message[256];
 
@@ -22,6 +20,14 @@ static int keep_libbpf_message(enum libbpf_print_level level, const char *format
 		libbpf_message[strcspn(libbpf_message, "\n")] = '\0';
 	}
 	return 0;
+}
+
+int program_not_permitted(struct error *e, int code, const char *what)
+{
+	error_set_kind(e, ERROR_NOT_PERMITTED, code, "%s", what);
+	error_hint(e, "run it as root, or give the program the capabilities: "
+		      "setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog=ep PROGRAM");
+	return -code;
 }
 
 static bool is_limited(int resource)
@@ -42,12 +48,6 @@ int program_out_of(struct error *e, int code, const char *what)
 	return -code;
 }
 
-/* Out of memory for the kernel's BTF, libbpf reports ESRCH: that there is none. */
-static bool lacks_memory(int code)
-{
-	return code == ENOMEM || (code == ESRCH && access("/sys/kernel/btf/vmlinux", R_OK) == 0);
-}
-
 /* Fewer than this may be too few for the maps and programs of an object. */
 #define ENOUGH_FILES 64
 
@@ -64,10 +64,11 @@ static int load_error(struct error *e, int code)
 {
 	if (lacks_files(code))
 		return program_out_of(e, EMFILE, "cannot load the BPF program");
-	if (lacks_memory(code))
+	/* Out of memory for the kernel's BTF, libbpf reports ESRCH: that there is none. */
+	if (code == ENOMEM || (code == ESRCH && access("/sys/kernel/btf/vmlinux", R_OK) == 0))
 		return program_out_of(e, ENOMEM, "cannot load the BPF program");
 	if (code == EPERM) /* EACCES comes from the verifier */
-		return privilege_error(e, code, "cannot load the BPF program");
+		return program_not_permitted(e, code, "cannot load the BPF program");
 	error_set_kind(e, ERROR_KERNEL_LACKS, code, "cannot load the BPF program (%s)",
 		       libbpf_message);
 	error_hint(e, "it requires Linux 5.15 or later with CONFIG_BPF_SYSCALL, CONFIG_PERF_EVENTS "

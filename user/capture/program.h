@@ -14,6 +14,9 @@ int program_load(int (*load)(void *object), void *object, struct error *e);
  * -code. */
 int program_out_of(struct error *e, int code, const char *what);
 
+/* Sets *e, with a hint: `what`, refused with errno `code` for lack of privileges. Returns -code. */
+int program_not_permitted(struct error *e, int code, const char *what);
+
 struct bpf_program;
 
 /*

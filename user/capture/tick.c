@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "capture/events.h"
-#include "capture/privilege.h"
 #include "capture/program.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -85,7 +84,7 @@ int tick_begin(struct tick *tick, const struct bpf_program *program, struct erro
 		return 0;
 	}
 	if (fd == -EPERM || fd == -EACCES)
-		return privilege_error(e, -fd, "cannot trace the scheduler's tick");
+		return program_not_permitted(e, -fd, "cannot trace the scheduler's tick");
 	error_set_kind(e, ERROR_KERNEL_LACKS, -fd, "cannot trace the scheduler's tick");
 	error_hint(e, "use -e cpu-clock");
 	return fd;
