@@ -635,15 +635,6 @@ static int finish_edges(struct counter *c)
 	return err ?: order_edges(c->g);
 }
 
-static size_t find_calls_value(const struct profile *p)
-{
-	size_t value = 0;
-
-	while (value < p->value_type_count && strcmp(p->value_types[value].type, "samples") != 0)
-		value++;
-	return value;
-}
-
 /* Here, as graphs that nothing is counted for have no such node. */
 static int add_no_pc(struct callgraph *g, const struct callgraph_places *places)
 {
@@ -664,7 +655,7 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 		.count = count,
 		.column = column,
 		.stacks = profile_stacks(places->p),
-		.calls_value = find_calls_value(places->p),
+		.calls_value = profile_find_value(places->p, "samples"),
 	};
 	int err = add_no_pc(g, places);
 

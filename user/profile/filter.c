@@ -26,20 +26,16 @@ static bool has_back_reference(const char *pattern)
 	return false;
 }
 
-static int refuse_back_reference(const char *pattern, struct error *e)
-{
-	error_set_kind(e, ERROR_USAGE, 0, "'%s' has a back-reference", pattern);
-	error_hint(e, "extended regular expressions have none; see regex(7)");
-	return -EINVAL;
-}
-
 static int compile(regex_t *regex, const char *pattern, struct error *e)
 {
 	char why[256];
 	int code;
 
-	if (has_back_reference(pattern))
-		return refuse_back_reference(pattern, e);
+	if (has_back_reference(pattern)) {
+		error_set_kind(e, ERROR_USAGE, 0, "'%s' has a back-reference", pattern);
+		error_hint(e, "extended regular expressions have none; see regex(7)");
+		return -EINVAL;
+	}
 	code = regcomp(regex, pattern, REG_EXTENDED | REG_NOSUB);
 	if (!code)
 		return 0;

@@ -678,8 +678,7 @@ int profile_warn(struct profile *p, const char *format, ...)
 	return 0;
 }
 
-/* The number of the first value of a type; value_type_count: there is none. */
-static size_t find_value(const struct profile *p, const char *type)
+size_t profile_find_value(const struct profile *p, const char *type)
 {
 	size_t i = 0;
 
@@ -688,18 +687,16 @@ static size_t find_value(const struct profile *p, const char *type)
 	return i;
 }
 
-bool profile_has_value(const struct profile *p, const char *type)
-{
-	return find_value(p, type) < p->value_type_count;
-}
-
 size_t profile_value(const struct profile *p, const char *type)
 {
-	if (type && profile_has_value(p, type))
-		return find_value(p, type);
+	size_t found = type ? profile_find_value(p, type) : p->value_type_count;
+
+	if (found < p->value_type_count)
+		return found;
 	if (p->default_value)
 		return p->default_value - 1;
-	return profile_has_value(p, "samples") ? find_value(p, "samples") : 0;
+	found = profile_find_value(p, "samples");
+	return found < p->value_type_count ? found : 0;
 }
 
 enum profile_stacks profile_sample_stacks(const struct profile *p, const struct profile_sample *s)

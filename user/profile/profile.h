@@ -351,7 +351,9 @@ int profile_warn(struct profile *p, const char *format, ...) __attribute__((form
  * the file's default, else type "samples", else the first.
  */
 size_t profile_value(const struct profile *p, const char *type);
-bool profile_has_value(const struct profile *p, const char *type);
+
+/* The number of the first value of this type; value_type_count: there is none. */
+size_t profile_find_value(const struct profile *p, const char *type);
 
 /* Sum of profile_value(p, type) over all samples, 0 at least; saturates. */
 uint64_t profile_total(const struct profile *p, const char *type);

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "capture/requirements.h"
+#include "kmod/device.h"
 #include "lib/protocol.h"
 #include "report/json_writer.h"
 #include "report/text.h"
-#include "tool/check_module.h"
+#include "tool/executable.h"
 #include "tool/tool.h"
+#include "util/file.h"
 #include "util/number.h"
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"
+#define OPTIONAL	"optional, for programs that call profil(2)"
 #define DEBUGINFOD	"libdebuginfod.so.1" /* what libdw loads to ask servers */
 
 struct check_options {
@@ -44,25 +51,13 @@ static const struct option_spec options[] = {
 
 /* --- What only some commands need --- */
 
-static bool is_in_path(const char *program)
-{
-	const char *path = getenv("PATH");
-	char *copy = strdup(path ?: ""), *rest = copy, *directory, name[4096];
-	bool found = false;
-
-	while (copy && !found && (directory = strsep(&rest, ":"))) {
-		snprintf(name, sizeof(name), "%s/%s", *directory ? directory : ".", program);
-		found = access(name, X_OK) == 0;
-	}
-	free(copy);
-	return found;
-}
-
 static void check_objdump(struct requirements *r)
 {
 	struct requirement *q;
+	char path[PATH_MAX];
+	struct error ignored;
 
-	if (is_in_path("objdump")) {
+	if (!executable_find("objdump", path, &ignored)) {
 		requirement_add(r, "objdump", REQUIREMENT_OK, "annotate can run it");
 		return;
 	}
@@ -150,6 +145,132 @@ static void check_profild(struct requirements *r)
 				reply.message);
 	} else {
 		requirement_add(r, "profild", REQUIREMENT_OK, "answers at %s", path);
+	}
+}
+
+/* --- The kernel module --- */
+
+/* Whether depmod(8) knows the module. */
+static bool is_installed(const char *release)
+{
+	char path[256], *line = NULL;
+	bool found = false;
+	size_t size = 0;
+	FILE *list;
+
+	snprintf(path, sizeof(path), "/lib/modules/%s/modules.dep", release);
+	list = fopen(path, "re");
+	if (!list)
+		return false;
+	while (!found && getline(&line, &size, list) > 0) {
+		line[strcspn(line, ":")] = '\0'; /* what it depends on */
+		found = strstr(line, "/profil.ko") != NULL;
+	}
+	free(line);
+	fclose(list);
+	return found;
+}
+
+static bool must_be_signed(const struct requirement_facts *f)
+{
+	char enforced[8] = "";
+
+	file_read_line("/sys/module/module/parameters/sig_enforce", enforced, sizeof(enforced));
+	return enforced[0] == 'Y' || strstr(f->lockdown, "[integrity]") ||
+	       strstr(f->lockdown, "[confidentiality]");
+}
+
+static void check_absent_device(const struct requirement_facts *f, struct requirements *r)
+{
+	const char *rule = must_be_signed(f) ? "; this kernel takes it only if it is signed" : "";
+	struct requirement *q;
+	char disabled[8] = "";
+
+	if (access("/sys/module/profil", F_OK) == 0) {
+		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
+				    "the kernel module is loaded, but its device is not in this "
+				    "/dev, as in a container: " OPTIONAL);
+		error_hint(&q->finding,
+			   "outside of the container: run it with --device " PROFIL_DEVICE);
+		return;
+	}
+	if (file_read_line("/proc/sys/kernel/modules_disabled", disabled, sizeof(disabled)) ==
+	    -ENOENT) {
+		requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
+				"this kernel was built without modules: " OPTIONAL);
+		return;
+	}
+	if (!is_installed(f->release)) {
+		requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
+				"the kernel module is not installed: " OPTIONAL "%s", rule);
+		return;
+	}
+	q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
+			    "the kernel module is installed, but not loaded: " OPTIONAL "%s", rule);
+	if (disabled[0] == '1')
+		error_hint(&q->finding, "boot with profil in /etc/modules-load.d: "
+					"kernel.modules_disabled is 1 until then");
+	else
+		error_hint(&q->finding, "modprobe profil");
+}
+
+static void check_closed_device(int code, struct requirements *r)
+{
+	struct stat status = { 0 };
+	struct requirement *q;
+	struct group *group;
+
+	stat(PROFIL_DEVICE, &status);
+	group = getgrgid(status.st_gid);
+	q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_LIMITED,
+			    "cannot be opened: %s: its mode is %04o, its group %s (%u)",
+			    strerror(code), status.st_mode & 07777,
+			    group ? group->gr_name : "unknown", status.st_gid);
+	if (code == EPERM)
+		error_hint(&q->finding,
+			   "outside of the container: run it with --device " PROFIL_DEVICE);
+	else if (code != EACCES)
+		error_hint(&q->finding, "modprobe profil");
+	else if (group && status.st_mode & 0040)
+		error_hint(&q->finding, "as root: usermod -aG %s USER, who then logs in again",
+			   group->gr_name);
+	else
+		error_hint(&q->finding, "as root: chmod 0666 " PROFIL_DEVICE);
+}
+
+static void check_device_answer(int fd, struct requirements *r)
+{
+	struct profil_device_query answer = { .size = sizeof(answer) };
+	struct requirement *q;
+
+	if (ioctl(fd, PROFIL_IOC_QUERY, &answer)) {
+		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_LIMITED,
+				    "does not answer as the kernel module does: %s",
+				    strerror(errno));
+		error_hint(&q->finding, "as root: rm " PROFIL_DEVICE " && modprobe profil");
+	} else if (answer.version != PROFIL_DEVICE_VERSION) {
+		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_LIMITED,
+				    "the kernel module speaks version %u, this program version %d",
+				    answer.version, PROFIL_DEVICE_VERSION);
+		error_hint(&q->finding, "modprobe -r profil && modprobe profil");
+	} else {
+		requirement_add(r, PROFIL_DEVICE, REQUIREMENT_OK,
+				"version %u of the kernel module: up to %u Hz, %u regions",
+				answer.version, answer.max_hz, answer.max_regions);
+	}
+}
+
+static void check_module(const struct requirement_facts *f, struct requirements *r)
+{
+	int fd = open(PROFIL_DEVICE, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		check_device_answer(fd, r);
+		close(fd);
+	} else if (errno == ENOENT) {
+		check_absent_device(f, r);
+	} else {
+		check_closed_device(errno, r);
 	}
 }
 
@@ -243,13 +364,6 @@ static int print_json(const struct requirements *r, struct error *e)
 
 /* --- The command --- */
 
-static int exit_code(const struct error *e)
-{
-	if (e->kind == ERROR_NOT_PERMITTED)
-		return EXIT_NOT_PERMITTED;
-	return e->kind == ERROR_KERNEL_LACKS ? EXIT_KERNEL_LACKS : EXIT_FAILED;
-}
-
 static void check_others(const struct requirement_facts *f, struct requirements *r)
 {
 	check_objdump(r);
@@ -269,9 +383,9 @@ static int check(const struct check_options *o, struct requirements *r)
 	requirements_gather(&facts);
 	requirements_judge(&facts, r);
 	if (requirements_try(&facts, r, &e))
-		code = exit_code(&e);
+		code = tool_exit_code(&e);
 	if (o->pid && requirements_of_process(o->pid, &facts, r, &e) && code == EXIT_DONE)
-		code = exit_code(&e);
+		code = tool_exit_code(&e);
 	check_others(&facts, r);
 	return code;
 }

@@ -110,38 +110,3 @@ const char *tool_output_place(const char *name, const char *path)
 
 	return place && *place ? place : path;
 }
-
-static void set_one(struct tool_inputs *in, const char *path)
-{
-	in->one[0] = (char *)path;
-	in->paths = in->one;
-	in->count = 1;
-}
-
-void tool_find_inputs(char *const *paths, int count, struct tool_inputs *in)
-{
-	*in = (struct tool_inputs){ .paths = paths, .count = count };
-	for (const struct format *const *f = format_all; *f && !in->count; f++) {
-		const char *place =
-			(*f)->directory_variable ? getenv((*f)->directory_variable) : NULL;
-
-		if (place && *place)
-			set_one(in, place);
-	}
-}
-
-int tool_find_input(const char *file, char *const *paths, int count, struct tool_inputs *in,
-		    struct error *e)
-{
-	if (!file) {
-		tool_find_inputs(paths, count, in);
-		return 0;
-	}
-	if (count) {
-		error_set_kind(e, ERROR_USAGE, 0, "-i %s, and %s besides", file, paths[0]);
-		error_hint(e, "name all files without -i");
-		return -EINVAL;
-	}
-	set_one(in, file);
-	return 0;
-}

@@ -22,7 +22,7 @@ static void print_line(const char *indent, const char *text)
 	fputc('\n', stderr);
 }
 
-int tool_fail(const struct error *e)
+int tool_exit_code(const struct error *e)
 {
 	static const int codes[] = {
 		[ERROR_FAILED] = EXIT_FAILED,
@@ -31,10 +31,15 @@ int tool_fail(const struct error *e)
 		[ERROR_KERNEL_LACKS] = EXIT_KERNEL_LACKS,
 	};
 
+	return codes[e->kind];
+}
+
+int tool_fail(const struct error *e)
+{
 	print_line("", e->what);
 	if (e->hint[0])
 		print_line("  ", e->hint);
-	return codes[e->kind];
+	return tool_exit_code(e);
 }
 
 int tool_refuse(const struct error *e)
@@ -167,7 +172,7 @@ int tool_check_value(const struct profile *p, const char *type, struct error *e)
 	char types[256] = "";
 	size_t used = 0;
 
-	if (!type || profile_has_value(p, type))
+	if (!type || profile_find_value(p, type) < p->value_type_count)
 		return 0;
 	for (size_t i = 0; i < p->value_type_count && used < sizeof(types); i++)
 		used += snprintf(types + used, sizeof(types) - used, "%s%s", used ? ", " : "",
@@ -175,6 +180,23 @@ int tool_check_value(const struct profile *p, const char *type, struct error *e)
 	error_set_kind(e, ERROR_USAGE, 0, "the profile has no value \"%s\"", type);
 	error_hint(e, "its values are: %s", types);
 	return -ENOENT;
+}
+
+int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
+		struct profile_filtered *filtered, struct error *e)
+{
+	uint64_t all = profile_total(p, value);
+	char percent[TEXT_PERCENT_SIZE], what[512];
+	int err = profile_filter(p, filter, filtered, e);
+
+	if (err || (!filter->focus && !filter->ignore))
+		return err;
+	snprintf(what, sizeof(what), "%s%s%s%s%s", filter->focus ? "--focus " : "",
+		 filter->focus ?: "", filter->focus && filter->ignore ? " " : "",
+		 filter->ignore ? "--ignore " : "", filter->ignore ?: "");
+	text_percent(percent, profile_total(p, value), all);
+	tool_warn("%s keeps %s %% of the samples", what, percent);
+	return 0;
 }
 
 bool tool_has_image(const struct profile *p, const char *image)
@@ -262,5 +284,16 @@ int tool_option_limit(const char *value, void *member, struct error *e)
 	if (number_parse(value, 0, 1000000000, &limit))
 		return error_set(e, 0, "-E takes a number of rows (0: all), not \"%s\"", value);
 	*(long *)member = limit;
+	return 0;
+}
+
+int tool_option_percent(const char *value, void *member, struct error *e)
+{
+	uint64_t billionths;
+
+	/* As seconds: a decimal number, fractions allowed, whatever the locale. */
+	if (number_parse_seconds(value, &billionths) || billionths > UINT64_C(100000000000))
+		return error_set(e, 0, "--percent takes a number from 0 to 100, not \"%s\"", value);
+	*(double *)member = (double)billionths / 1e9;
 	return 0;
 }

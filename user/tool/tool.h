@@ -40,6 +40,9 @@ extern const struct tool_command record_command, report_command, dump_command, c
 /* The prefix of each line on standard error. */
 #define TOOL_PREFIX "profiltool: "
 
+/* The exit code for an error. */
+int tool_exit_code(const struct error *e);
+
 /* Prints an error and its hint. Returns the exit code for it. */
 int tool_fail(const struct error *e);
 

@@ -501,10 +501,12 @@ static int choose_value(struct pprof_reader *r)
 {
 	const char *type = r->default_type;
 
-	r->p->names_default = type && profile_has_value(r->p, type);
-	r->p->default_value =
-		1 + (r->p->names_default ? profile_value(r->p, type) : pprof_default_value(r->p));
-	if (!type || r->p->names_default)
+	struct profile *p = r->p;
+
+	p->names_default = type && profile_find_value(p, type) < p->value_type_count;
+	p->default_value =
+		1 + (p->names_default ? profile_find_value(p, type) : pprof_default_value(p));
+	if (!type || p->names_default)
 		return 0;
 	return keep_extra(r, PROFILE_NONE, "%c%s", EXTRA_DEFAULT_TYPE, type);
 }
