@@ -98,6 +98,22 @@ static void test_fade(void **state)
 	live_free(&l);
 }
 
+/* Rows of images have no other name. */
+static void test_images_by_name(void **state)
+{
+	struct live l;
+
+	(void)state;
+	begin_three(&l, 0);
+	live_show(&l, row_view_by_name("image"));
+	l.sort = LIVE_BY_NAME;
+	assert_int_equal(live_collect(&l), 0);
+	assert_int_equal(l.shown_count, 2);
+	assert_string_equal(shown(&l, 0)->key->image, "/bin/a");
+	assert_string_equal(shown(&l, 1)->key->image, "/bin/b");
+	live_free(&l);
+}
+
 static void test_no_fading(void **state)
 {
 	struct live l;
@@ -386,13 +402,13 @@ static void test_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fade),	   cmocka_unit_test(test_no_fading),
-		cmocka_unit_test(test_order),	   cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_match),	   cmocka_unit_test(test_enter),
-		cmocka_unit_test(test_cursor),	   cmocka_unit_test(test_compact),
-		cmocka_unit_test(test_names_once), cmocka_unit_test(test_named_by_start),
-		cmocka_unit_test(test_text),	   cmocka_unit_test(test_narrow),
-		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_fade),	       cmocka_unit_test(test_no_fading),
+		cmocka_unit_test(test_images_by_name), cmocka_unit_test(test_order),
+		cmocka_unit_test(test_totals),	       cmocka_unit_test(test_match),
+		cmocka_unit_test(test_enter),	       cmocka_unit_test(test_cursor),
+		cmocka_unit_test(test_compact),	       cmocka_unit_test(test_names_once),
+		cmocka_unit_test(test_named_by_start), cmocka_unit_test(test_text),
+		cmocka_unit_test(test_narrow),	       cmocka_unit_test(test_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,7 +114,9 @@ const char *live_unnamed(const struct live *l, const struct row *row)
 
 static const char *name_of(const struct row *row)
 {
-	return row->name ?: row->comm[0] ? row->comm : row->key->image ?: "";
+	if (row->name)
+		return row->name;
+	return row->comm && row->comm[0] ? row->comm : row->key->image ?: "";
 }
 
 static int compare_shown(const void *one, const void *other, void *context)
