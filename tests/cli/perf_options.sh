@@ -66,6 +66,20 @@ as_perf "lines" "--sort srcline -i $work/a.folded" "--by line"
 as_perf "names" "--sort comm -i $work/a.folded" "--by comm"
 as_perf "processes" "--sort pid -i $work/a.folded" "--by process"
 as_perf "threads" "--sort pid,tid -i $work/a.folded" "--by thread"
+combined() {
+	exits 0 "$profiltool" report -q --sort comm,dso,sym -i "$work/a.folded" &&
+		diff - "$work/out" <<'EOT'
+self  self%  total  total%  name       function   image
+  60  60.00     60   60.00  [unknown]  wait       [unknown]
+  30  30.00     30   30.00  [unknown]  parse      [unknown]
+  10  10.00     10   10.00  [unknown]  write_[k]  [unknown]
+   0   0.00    100  100.00  [unknown]  main       [unknown]
+   0   0.00     60   60.00  [unknown]  client     [unknown]
+   0   0.00     40   40.00  [unknown]  server     [unknown]
+   0   0.00     10   10.00  [unknown]  send       [unknown]
+EOT
+}
+check "report --sort comm,dso,sym: names, images and functions" combined
 as_perf "a limit" "--percent-limit 20 -i $work/a.folded" "--percent 20"
 as_perf "an image" "-d [unknown] -i $work/a.folded" "--image [unknown]"
 
@@ -86,6 +100,17 @@ record_dwarf() {
 by_comm() {
 	"$profiltool" "$@" --json >"$work/out" && json '[r["name"] for r in j["rows"]] == ["shares"]' "$work/out"
 }
+# shellcheck disable=SC2016 # for the other shell
+by_comm_and_symbol() {
+	exits 0 "$profiltool" record -g -F 999 -q -o "$work/two.pb.gz" -- \
+		bash -c '"$0" 1 0.2 & "$1" 1 0.2; wait' "$progs/shares" "$work/others" &&
+		"$profiltool" report --sort comm,dso,sym --json "$work/two.pb.gz" >"$work/out" &&
+		json '({(r["name"], r["function"]) for r in j["rows"]} >=
+			{(name, "burn_sixty") for name in ("shares", "others")} and
+			sum(r["self"] for r in j["rows"]) == j["counted"])' "$work/out"
+}
+cp "$progs/shares" "$work/others"
+check_recorded "report --sort comm,dso,sym: one function in threads of two names" by_comm_and_symbol
 check_recorded "record --call-graph=dwarf: by call frame information" record_dwarf
 check_recorded "report --sort comm: a name" by_comm report --sort comm "$work/dwarf.pb.gz"
 check_recorded "diff --sort comm" by_comm diff --sort comm "$work/dwarf.pb.gz" "$work/dwarf.pb.gz"

@@ -178,7 +178,7 @@ static void test_offsets(void **state)
 	profile_free(p);
 }
 
-/* A process has the name of its first thread; without a pid, the name identifies it. */
+/* A process has the name of its main thread; without a pid, the name identifies it. */
 static void test_labels(void **state)
 {
 	struct profile *p = new_profile("samples", NULL);
@@ -207,6 +207,81 @@ static void test_labels(void **state)
 					     "      7  15.56   75.56    -    -  a\n"
 					     "      6  13.33   88.89    -    -  b\n"
 					     "      5  11.11  100.00    9    -  other\n");
+	profile_free(p);
+}
+
+static const char *by_fields(const struct profile *p, unsigned int fields, const char *image)
+{
+	const struct report_table_options o = {
+		.rows = { .view = row_view_by_fields(fields), .image = image },
+	};
+
+	assert_non_null(o.rows.view);
+	return print(p, &o);
+}
+
+/* Rows of code by who ran it: totals are once for each stack of the threads of one name. */
+static void test_code_by_labels(void **state)
+{
+	struct profile *p = new_profile("samples", NULL);
+	uint32_t exe = add_mapping(p, "/bin/exe", 0x1000), lib = add_mapping(p, "/lib/x", 0x8000);
+	uint32_t main_pc = add_pc(p, 0x1010, exe, "main", NULL);
+	uint32_t f = add_pc(p, 0x8010, lib, "f", NULL);
+	const struct profile_labels a = { .pid = 7, .tid = 7, .comm = "a" };
+	const struct profile_labels worker = { .pid = 7, .tid = 8, .comm = "w" };
+	const struct profile_labels b = { .pid = 9, .tid = 9, .comm = "a" };
+
+	(void)state;
+	add_sample(p, &a, (const uint32_t[]){ f, main_pc, main_pc }, 3, 4, 0);
+	add_sample(p, &worker, (const uint32_t[]){ f, main_pc }, 2, 3, 0);
+	add_sample(p, &b, (const uint32_t[]){ f }, 1, 2, 0);
+	add_sample(p, NULL, NULL, 0, 1, 0);
+	assert_string_equal(by_fields(p, ROW_COMM | ROW_FUNCTION | ROW_IMAGE, NULL),
+			    "self  self%  total  total%  name       function  image\n"
+			    "   6  60.00      6   60.00  a          f         x\n"
+			    "   3  30.00      3   30.00  w          f         x\n"
+			    "   1  10.00      1   10.00  [unknown]  [no pc]   [unknown]\n"
+			    "   0   0.00      4   40.00  a          main      exe\n"
+			    "   0   0.00      3   30.00  w          main      exe\n");
+	assert_string_equal(by_fields(p, ROW_PROCESS | ROW_COMM | ROW_IMAGE, NULL),
+			    "self  self%  total  total%  pid  name       image\n"
+			    "   7  70.00      7   70.00    7  a          x\n"
+			    "   2  20.00      2   20.00    9  a          x\n"
+			    "   1  10.00      1   10.00    -  [unknown]  [unknown]\n"
+			    "   0   0.00      7   70.00    7  a          exe\n");
+	assert_string_equal(by_fields(p, ROW_COMM | ROW_FUNCTION | ROW_IMAGE, "exe"),
+			    "self  self%  total  total%  name  function  image\n"
+			    "   0   0.00      4   40.00  a     main      exe\n"
+			    "   0   0.00      3   30.00  w     main      exe\n");
+	assert_string_equal(by(p, "comm"), "samples      %    cum%  name\n"
+					   "      6  60.00   60.00  a\n"
+					   "      3  30.00   90.00  w\n"
+					   "      1  10.00  100.00  [unknown]\n");
+	profile_free(p);
+}
+
+/* Recorded calls count for the threads that made them. */
+static void test_calls_by_labels(void **state)
+{
+	struct profile *p = new_profile("Ir", NULL);
+	uint32_t exe = add_mapping(p, "/bin/exe", 0x1000);
+	uint32_t main_pc = add_pc(p, 0x1010, exe, "main", NULL);
+	uint32_t f = add_pc(p, 0x1020, exe, "f", NULL);
+	const struct profile_labels a = { .comm = "a" }, b = { .comm = "b" };
+	struct profile_arc arc = { .from = main_pc, .to = f, .kind = PROFILE_CALL, .count = 1 };
+	int64_t cost = 30;
+
+	(void)state;
+	add_sample(p, &a, &main_pc, 1, 10, 0);
+	add_sample(p, &a, &f, 1, 30, 0);
+	add_sample(p, &b, &f, 1, 60, 0);
+	assert_int_equal(profile_add_labels(p, &a, &arc.labels), 0);
+	assert_int_equal(profile_add_arc(p, &arc, &cost), 0);
+	assert_string_equal(by_fields(p, ROW_COMM | ROW_FUNCTION | ROW_IMAGE, NULL),
+			    "self  self%  total  total%  name  function  image\n"
+			    "  60  60.00     60   60.00  b     f         exe\n"
+			    "  30  30.00     30   30.00  a     f         exe\n"
+			    "  10  10.00     40   40.00  a     main      exe\n");
 	profile_free(p);
 }
 
@@ -482,11 +557,12 @@ static void test_disassembly(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields),	      cmocka_unit_test(test_offsets),
-		cmocka_unit_test(test_labels),	      cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_events),	      cmocka_unit_test(test_saturation),
-		cmocka_unit_test(test_calls),	      cmocka_unit_test(test_two_profiles),
-		cmocka_unit_test(test_table_fits),    cmocka_unit_test(test_disassembly),
+		cmocka_unit_test(test_fields),		cmocka_unit_test(test_offsets),
+		cmocka_unit_test(test_labels),		cmocka_unit_test(test_code_by_labels),
+		cmocka_unit_test(test_calls_by_labels), cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_events),		cmocka_unit_test(test_saturation),
+		cmocka_unit_test(test_calls),		cmocka_unit_test(test_two_profiles),
+		cmocka_unit_test(test_table_fits),	cmocka_unit_test(test_disassembly),
 		cmocka_unit_test(test_names_of_runs),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

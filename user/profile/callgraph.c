@@ -21,6 +21,7 @@ static uint64_t key_hash(const struct callgraph_key *key)
 	uint64_t hash = hash_text(key->function, hash_text(key->image, key->line));
 
 	hash = hash_text(key->source, hash_u64(key->address, hash + key->generation));
+	hash = hash_text(key->comm, hash);
 	return hash_u64((uint64_t)key->pid << 32 | key->tid, hash);
 }
 
@@ -43,6 +44,7 @@ int callgraph_key_compare(const struct callgraph_key *a, const struct callgraph_
 	order = order ?: compare_u64(a->pid, b->pid);
 	order = order ?: compare_u64(a->generation, b->generation);
 	order = order ?: compare_u64(a->tid, b->tid);
+	order = order ?: compare_text(a->comm, b->comm);
 	return order ?: compare_text(a->function, b->function);
 }
 
@@ -381,6 +383,12 @@ static int order_edges(struct callgraph *g)
 
 /* --- What is counted --- */
 
+/* The part of a node that has the samples of some labels. */
+struct part {
+	uint32_t whole, labels;
+	uint32_t node;
+};
+
 /* State of callgraph_count(). */
 struct counter {
 	struct callgraph *g;
@@ -389,12 +397,69 @@ struct counter {
 	const size_t *values;
 	size_t count, column;
 	bool stacks;
-	size_t calls_value;   /* number of the type "samples", or value_type_count */
-	size_t *last_sample;  /* of each node: number + 1 of the last sample that had it */
+	size_t calls_value;  /* number of the type "samples", or value_type_count */
+	size_t *last_sample; /* of each node: number + 1 of the last sample that had it */
+	size_t last_room;
+	struct part *parts; /* with places->keys */
+	size_t part_count, part_room;
+	struct index part_index;
+	uint32_t labels;      /* of this sample or arc; label_count: none */
 	size_t sample;	      /* number + 1 of this sample */
 	const int64_t *costs; /* of this sample or arc, all value types */
 	uint64_t calls;	      /* how many calls this sample stands for: at least one */
 };
+
+static bool part_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct part *a = (const struct part *)array + id, *b = key;
+
+	return a->whole == b->whole && a->labels == b->labels;
+}
+
+static int add_part(struct counter *c, struct part *part, uint64_t hash)
+{
+	const struct callgraph_key *labels = &c->places->keys[c->labels];
+	struct callgraph_node *nodes = c->g->nodes;
+	struct callgraph_key key = nodes[part->whole].key;
+	size_t before = c->g->node_count;
+
+	key.pid = labels->pid;
+	key.tid = labels->tid;
+	key.generation = labels->generation;
+	key.comm = labels->comm;
+	if (callgraph_find(c->g, &key, &part->node) ||
+	    array_reserve(&c->last_sample, &c->last_room, c->g->node_count,
+			  sizeof(*c->last_sample)) ||
+	    array_reserve(&c->parts, &c->part_room, c->part_count + 1, sizeof(*c->parts)) ||
+	    index_add(&c->part_index, hash, c->part_count))
+		return -ENOMEM;
+	c->parts[c->part_count++] = *part;
+	if (part->node < before)
+		return 0;
+	nodes = c->g->nodes;
+	nodes[part->node] = nodes[part->whole];
+	nodes[part->node].key = key;
+	nodes[part->node].labels = c->labels;
+	return 0;
+}
+
+/* Stores the node of a place for the labels of this sample or arc; CALLGRAPH_NONE: none. */
+static int node_of(struct counter *c, uint32_t place, uint32_t *node)
+{
+	struct part part = { .whole = c->places->nodes[place], .labels = c->labels };
+	uint64_t hash;
+	uint32_t id;
+
+	*node = part.whole;
+	if (*node == CALLGRAPH_NONE || !c->places->keys)
+		return 0;
+	hash = hash_u64((uint64_t)part.whole << 32 | part.labels, 0);
+	id = index_find(&c->part_index, hash, part_equal, c->parts, &part);
+	if (id == INDEX_NONE && add_part(c, &part, hash))
+		return -ENOMEM;
+	*node = id == INDEX_NONE ? part.node : c->parts[id].node;
+	return 0;
+}
 
 static uint64_t positive(int64_t value)
 {
@@ -443,9 +508,11 @@ static int add_edge(struct counter *c, const struct callgraph_edge *edge)
  */
 static int enter(struct counter *c, uint32_t caller, uint32_t place)
 {
-	uint32_t node = c->places->nodes[place];
 	struct callgraph_edge call = { .count = c->calls };
+	uint32_t node;
 
+	if (node_of(c, place, &node))
+		return -ENOMEM;
 	if (node == CALLGRAPH_NONE || c->last_sample[node] == c->sample)
 		return 0;
 	c->last_sample[node] = c->sample;
@@ -473,17 +540,20 @@ static int enter_stack(struct counter *c, const uint32_t *frames, uint32_t depth
 	return err;
 }
 
-static void count_leaf(struct counter *c, uint32_t place)
+static int count_leaf(struct counter *c, uint32_t place)
 {
-	uint32_t node = c->places->nodes[place];
+	uint32_t node;
 
+	if (node_of(c, place, &node))
+		return -ENOMEM;
 	if (node == CALLGRAPH_NONE)
-		return;
+		return 0;
 	for (size_t i = 0; i < c->count; i++)
 		add_u64(&costs_of(c, node)[i].self, positive(c->costs[c->values[i]]));
 	if (c->places->positions)
 		add_sums(c, &c->g->position_costs[c->places->positions[place] *
 						  c->g->options.column_count]);
+	return 0;
 }
 
 static bool has_cost(const struct counter *c)
@@ -494,12 +564,6 @@ static bool has_cost(const struct counter *c)
 	return false;
 }
 
-static bool is_of_wanted_labels(const struct counter *c, const struct profile_sample *s)
-{
-	return !c->places->labels ||
-	       (s->labels < c->p->label_count && c->places->labels[s->labels]);
-}
-
 static int count_sample(struct counter *c, const struct profile_sample *s)
 {
 	const uint32_t *frames = c->p->frames + s->first_frame;
@@ -508,11 +572,13 @@ static int count_sample(struct counter *c, const struct profile_sample *s)
 	if (!has_cost(c))
 		return 0;
 	add_sums(c, c->g->samples);
-	if (!is_of_wanted_labels(c, s))
+	c->labels = s->labels < c->p->label_count ? s->labels : c->p->label_count;
+	if (c->places->labels && !c->places->labels[c->labels])
 		return 0;
 	c->calls = c->calls_value < c->p->value_type_count ? positive(c->costs[c->calls_value]) : 0;
 	c->calls = c->calls ?: 1;
-	count_leaf(c, leaf);
+	if (count_leaf(c, leaf))
+		return -ENOMEM;
 	return c->stacks && s->depth ? enter_stack(c, frames, s->depth)
 				     : enter(c, root_place(c->places), leaf);
 }
@@ -551,45 +617,55 @@ uint64_t callgraph_inclusive(uint64_t self, const struct callgraph_calls *calls,
 	return total < all ? total : all;
 }
 
-static void add_call(const struct counter *c, struct callgraph_calls *calls,
-		     const struct profile_arc *arc, uint64_t cost)
-{
-	uint32_t caller = c->places->nodes[callgraph_caller(c->places, arc)];
-	uint32_t callee = c->places->nodes[callgraph_callee(c->places, arc)];
+/* The calls of each node. */
+struct node_calls {
+	struct callgraph_calls *all;
+	size_t room;
+};
 
+static int add_call(struct counter *c, struct node_calls *calls, const struct profile_arc *arc,
+		    uint64_t cost)
+{
+	uint32_t caller, callee;
+
+	c->labels = arc->labels < c->p->label_count ? arc->labels : c->p->label_count;
+	if (node_of(c, callgraph_caller(c->places, arc), &caller) ||
+	    node_of(c, callgraph_callee(c->places, arc), &callee) ||
+	    array_reserve(&calls->all, &calls->room, c->g->node_count, sizeof(*calls->all)))
+		return -ENOMEM;
 	if (caller == callee)
-		return;
+		return 0;
 	if (caller != CALLGRAPH_NONE)
-		add_u64(&calls[caller].calling, cost);
+		add_u64(&calls->all[caller].calling, cost);
 	if (callee == CALLGRAPH_NONE)
-		return;
-	add_u64(&calls[callee].called, cost);
-	calls[callee].counted |= arc->count > 0;
+		return 0;
+	add_u64(&calls->all[callee].called, cost);
+	calls->all[callee].counted |= arc->count > 0;
+	return 0;
 }
 
 /* The totals of one value, by recorded calls. */
-static int count_calls(const struct counter *c, size_t i)
+static int count_calls(struct counter *c, size_t i)
 {
 	const struct profile *p = c->p;
-	struct callgraph_calls *calls;
+	struct node_calls calls = { 0 };
+	int err = 0;
 
 	if (!callgraph_calls_have_cost(p, c->values[i]))
 		return 0;
-	calls = calloc(c->g->node_count + 1, sizeof(*calls));
-	if (!calls)
-		return -ENOMEM;
-	for (size_t arc = 0; arc < p->arc_count; arc++)
+	for (size_t arc = 0; arc < p->arc_count && !err; arc++)
 		if (p->arcs[arc].kind == PROFILE_CALL)
-			add_call(c, calls, &p->arcs[arc],
-				 positive(p->arc_values[arc * p->value_type_count + c->values[i]]));
-	for (uint32_t node = 0; node < c->g->node_count; node++) {
+			err = add_call(
+				c, &calls, &p->arcs[arc],
+				positive(p->arc_values[arc * p->value_type_count + c->values[i]]));
+	for (uint32_t node = 0; node < c->g->node_count && !err; node++) {
 		struct callgraph_cost *cost = &costs_of(c, node)[i];
 
-		cost->total =
-			callgraph_inclusive(cost->self, &calls[node], c->g->samples[c->column + i]);
+		cost->total = callgraph_inclusive(cost->self, &calls.all[node],
+						  c->g->samples[c->column + i]);
 	}
-	free(calls);
-	return 0;
+	free(calls.all);
+	return err;
 }
 
 static int add_recorded_edges(struct counter *c)
@@ -654,20 +730,22 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 		.values = values,
 		.count = count,
 		.column = column,
-		.stacks = profile_stacks(places->p),
+		.stacks = g->options.fields ? profile_stacks(places->p) : PROFILE_NO_STACKS,
 		.calls_value = profile_find_value(places->p, "samples"),
 	};
 	int err = add_no_pc(g, places);
 
-	c.last_sample = calloc(g->node_count + 1, sizeof(*c.last_sample));
-	if (err || !c.last_sample)
-		err = -ENOMEM;
+	err = err
+		      ?: array_reserve(&c.last_sample, &c.last_room, g->node_count + 1,
+				       sizeof(*c.last_sample));
 	err = err ?: count_samples(&c);
-	for (size_t i = 0; i < count && !err && !c.stacks; i++)
+	for (size_t i = 0; i < count && !err && !c.stacks && g->options.fields; i++)
 		err = count_calls(&c, i);
 	if (g->options.positions)
 		err = err ?: finish_edges(&c);
 	free(c.last_sample);
+	free(c.parts);
+	index_free(&c.part_index);
 	return err;
 }
 

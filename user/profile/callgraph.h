@@ -42,7 +42,7 @@ enum callgraph_positions {
 };
 
 struct callgraph_options {
-	unsigned int fields;		    /* of enum callgraph_field */
+	unsigned int fields; /* of enum callgraph_field; 0: all code is one, and total is self */
 	enum callgraph_positions positions; /* only for a graph of one profile */
 	size_t column_count;		    /* numbers in each cost; 0: none is counted */
 	const char *unknown;		    /* the name of unknown images and files */
@@ -52,20 +52,21 @@ struct callgraph_options {
 
 /* Identifies a node. Fields that the options do not name are NULL or 0. */
 struct callgraph_key {
-	const char
-		*function; /* NULL: it has no name. Of a thread or process: what that is called */
+	const char *function; /* NULL: it has no name */
 	const char *image;
 	const char *source; /* file */
 	uint64_t address;   /* in the image's own numbering */
 	uint32_t line;	    /* 0: unknown */
-	/* Of threads and processes, which callgraph_find() makes nodes of: as in profile_labels */
+	/* Of nodes that places->keys divides: as in profile_labels */
 	uint32_t pid, tid, generation;
+	const char *comm;
 };
 
 struct callgraph_node {
 	struct callgraph_key key;
 	uint32_t location; /* the node's first, in the profile it came from; or CALLGRAPH_NONE */
 	uint32_t entry;	   /* the position of its beginning, which calls by stacks go to */
+	uint32_t labels;   /* of the node's first sample, in the same profile, if keys divide it */
 	bool kernel;	   /* code of the kernel */
 	bool inlined;	   /* in its caller, wherever it is */
 };
@@ -126,10 +127,13 @@ struct callgraph_places {
 	uint32_t *nodes;     /* of each place; a caller may set some to NONE: they do not count */
 	uint32_t *positions; /* of each place; NULL: none are asked for */
 	/*
-	 * The caller's to set and to free; NULL: all. Of each of the profile's labels whether its
-	 * samples count for nodes; in callgraph.samples all do.
+	 * The caller's to set and to free, each of label_count + 1: the last stands for samples
+	 * without labels. Of each of the profile's labels whether its samples count for nodes
+	 * (NULL: all do; in callgraph.samples always), and the fields pid, tid, generation and comm
+	 * of their nodes' keys (NULL: nodes have samples of all labels).
 	 */
 	bool *labels;
+	struct callgraph_key *keys;
 	bool no_pc_excluded; /* the caller's: samples without a pc do not count for nodes */
 };
 

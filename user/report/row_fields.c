@@ -10,14 +10,14 @@ static const struct {
 	enum row_field field;
 	struct table_column column;
 } shown[] = {
+	{ ROW_PROCESS, { .title = "pid" } },
+	{ ROW_THREAD, { .title = "tid" } },
+	{ ROW_COMM, { .title = "name", .is_text = true } },
 	{ ROW_ADDRESS, { .title = "address" } },
 	{ ROW_SOURCE, { .title = "source", .is_text = true, .is_path = true } },
 	{ ROW_LINE, { .title = "line" } },
 	{ ROW_FUNCTION, { .title = "function", .is_text = true } },
 	{ ROW_IMAGE, { .title = "image", .is_text = true, .is_path = true } },
-	{ ROW_PROCESS, { .title = "pid" } },
-	{ ROW_THREAD, { .title = "tid" } },
-	{ ROW_COMM, { .title = "name", .is_text = true } },
 };
 
 #define SHOWN (sizeof(shown) / sizeof(*shown))
@@ -73,6 +73,8 @@ const char *row_field_text(const struct row_view *view, const struct row *row, s
 		return number_text(key->tid, buffer);
 	case ROW_COMM:
 		return row->comm[0] ? row->comm : row_unknown;
+	case ROW_CODE:
+		break;
 	}
 	return "";
 }
@@ -80,8 +82,7 @@ const char *row_field_text(const struct row_view *view, const struct row *row, s
 void row_print_more(const struct row_view *view, size_t count, const char *after, FILE *out)
 {
 	if (count)
-		fprintf(out, "... %zu more %s%s\n", count, count == 1 ? view->name : view->plural,
-			after);
+		fprintf(out, "... %zu more %s%s\n", count, row_view_noun(view, count), after);
 }
 
 void row_print_rest(const struct row_view *view, size_t count, uint64_t samples, uint64_t all,

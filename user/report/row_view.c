@@ -8,17 +8,37 @@
 #include "report/text.h"
 #include "util/index.h"
 
+#define ROWS "rows" /* of several fields that --by separates */
+
 const char row_unknown[] = "[unknown]";
+
+#define LINE_FIELDS (ROW_SOURCE | ROW_LINE | ROW_FUNCTION | ROW_IMAGE)
 
 const struct row_view row_views[] = {
 	{ "function", "functions", ROW_FUNCTION | ROW_IMAGE },
 	{ "image", "images", ROW_IMAGE },
 	{ "address", "addresses", ROW_ADDRESS | ROW_FUNCTION | ROW_IMAGE },
 	{ "source", "sources", ROW_SOURCE | ROW_IMAGE },
-	{ "line", "lines", ROW_SOURCE | ROW_LINE | ROW_FUNCTION | ROW_IMAGE },
+	{ "line", "lines", LINE_FIELDS },
 	{ "thread", "threads", ROW_PROCESS | ROW_THREAD | ROW_COMM },
 	{ "process", "processes", ROW_PROCESS | ROW_COMM },
 	{ "comm", "names", ROW_COMM },
+	{ 0 },
+};
+
+/* Views of code by who ran it: name is that of --by, with the fields of both. */
+#define BY_CODE(name, fields)                                                    \
+	{ name ",image", ROWS, (fields) | ROW_IMAGE },                           \
+		{ name ",function", ROWS, (fields) | ROW_FUNCTION | ROW_IMAGE }, \
+		{ name ",source", ROWS, (fields) | ROW_SOURCE | ROW_IMAGE },     \
+	{                                                                        \
+		name ",line", ROWS, (fields) | LINE_FIELDS                       \
+	}
+
+static const struct row_view combined[] = {
+	BY_CODE("comm", ROW_COMM),
+	BY_CODE("process", ROW_PROCESS | ROW_COMM),
+	BY_CODE("thread", ROW_PROCESS | ROW_THREAD | ROW_COMM),
 	{ 0 },
 };
 
@@ -30,6 +50,25 @@ const struct row_view *row_view_by_name(const char *name)
 	return NULL;
 }
 
+static const struct row_view *find_fields(const struct row_view *views, unsigned int fields)
+{
+	while (views->name && views->fields != fields)
+		views++;
+	return views->name ? views : NULL;
+}
+
+const struct row_view *row_view_by_fields(unsigned int fields)
+{
+	return find_fields(row_views, fields) ?: find_fields(combined, fields);
+}
+
+const char *row_view_noun(const struct row_view *view, size_t count)
+{
+	if (count != 1)
+		return view->plural;
+	return strcmp(view->plural, ROWS) == 0 ? "row" : view->name;
+}
+
 const struct row_view *row_view_of_any_run(const struct row_view *view)
 {
 	static const struct row_view names[] = {
@@ -37,7 +76,11 @@ const struct row_view *row_view_of_any_run(const struct row_view *view)
 		{ "thread", "threads", ROW_COMM },
 	};
 
-	return view->fields & ROW_PROCESS ? &names[!!(view->fields & ROW_THREAD)] : view;
+	if (!(view->fields & ROW_PROCESS))
+		return view;
+	if (view->fields & ROW_CODE)
+		return row_view_by_fields((view->fields & ROW_CODE) | ROW_COMM);
+	return &names[!!(view->fields & ROW_THREAD)];
 }
 
 const char *row_image_path(const struct profile *p, uint32_t location)
@@ -83,12 +126,13 @@ int row_process_labels(const struct profile *p, uint32_t *names)
 	struct index index = { 0 };
 	int err = 0;
 
-	/* First the main threads, then all labels. */
+	/* First the main threads, backward, then all labels. */
 	for (size_t i = 0; i < 2 * p->label_count && !err; i++) {
-		uint32_t id = i % p->label_count;
+		bool main_threads = i < p->label_count;
+		uint32_t id = main_threads ? p->label_count - 1 - i : i - p->label_count;
 		uint64_t hash = hash_u64(labels[id].pid, labels[id].generation);
 
-		if (i == id && labels[id].tid != labels[id].pid)
+		if (main_threads && labels[id].tid != labels[id].pid)
 			continue;
 		names[id] = index_find(&index, hash, is_of_process, labels, &labels[id]);
 		if (names[id] == INDEX_NONE) {

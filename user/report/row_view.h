@@ -3,38 +3,45 @@
 #define PROFIL_REPORT_ROW_VIEW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "profile/callgraph.h"
 
 /* What a row of a table stands for. */
 
-/* In the order of their columns. */
 enum row_field {
 	ROW_ADDRESS = CALLGRAPH_ADDRESS,
 	ROW_SOURCE = CALLGRAPH_SOURCE,
 	ROW_LINE = CALLGRAPH_LINE,
 	ROW_FUNCTION = CALLGRAPH_FUNCTION, /* a pc without a name is a row of its own */
 	ROW_IMAGE = CALLGRAPH_IMAGE,
-	/* Processes and threads; not combined with the fields above. */
+	ROW_CODE = ROW_ADDRESS | ROW_SOURCE | ROW_LINE | ROW_FUNCTION | ROW_IMAGE,
+
 	ROW_PROCESS = 1 << 16,
 	ROW_THREAD = 1 << 17,
 	ROW_COMM = 1 << 18, /* in every view of processes or threads */
 };
 
-/* The fields that identify a row: what --by takes. */
+/* The fields that identify a row: what --by takes, or --sort as perf's keys. */
 struct row_view {
-	const char *name; /* also what one row is called */
+	const char *name; /* also what one row is called, unless the plural is "rows" */
 	const char *plural;
 	unsigned int fields;
 };
 
 extern const struct row_view row_views[]; /* the first is functions; ends with a NULL name */
 
-/* The view of this name, or NULL. */
+/* The view of this name in row_views, or NULL. */
 const struct row_view *row_view_by_name(const char *name);
+
+/* The view with these fields, which can also combine those of code with others; or NULL. */
+const struct row_view *row_view_by_fields(unsigned int fields);
 
 /* The same view of several runs, where only names identify processes and threads. */
 const struct row_view *row_view_of_any_run(const struct row_view *view);
+
+/* What `count` rows are called: "function", "functions". */
+const char *row_view_noun(const struct row_view *view, size_t count);
 
 extern const char row_unknown[]; /* "[unknown]" */
 
@@ -52,8 +59,8 @@ bool row_function_is(const struct profile_function *f, const char *name);
 
 /*
  * Stores in `names`, for each of the profile's labels, the number of those whose comm is the name
- * of its process: the main thread's, else the first ones with this pid; without a pid, its own.
- * Returns 0 or -ENOMEM.
+ * of its process: the main thread's last, else the first ones with this pid; without a pid, its
+ * own. Returns 0 or -ENOMEM.
  */
 int row_process_labels(const struct profile *p, uint32_t *names);
 

@@ -19,7 +19,7 @@ struct collector {
 	struct rows *r;
 	const size_t *values; /* `count` numbers of values */
 	size_t count, column; /* the column of the first value */
-	uint32_t *names;      /* row_process_labels(); NULL for rows of code */
+	uint32_t *names;      /* row_process_labels(), where nodes are divided by labels */
 };
 
 static bool is_wanted_image(const struct collector *c, uint32_t location)
@@ -44,23 +44,54 @@ static bool is_wanted_thread(const struct collector *c, uint32_t labels)
 	       (!c->o->tid || l->tid == c->o->tid);
 }
 
-/* ---- rows of code ---- */
+/* ---- samples by labels ---- */
 
-/* Adds a row for each node of the graph that has none yet. */
-static int add_rows(struct collector *c)
+/* id: label_count for samples without labels. */
+static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id)
 {
-	struct rows *r = c->r;
+	static const struct profile_labels none = { .comm = "" };
+	const struct profile *p = c->p;
+	const struct profile_labels *l = id < p->label_count ? &p->labels[id] : &none;
+	bool by_number = c->o->view->fields & ROW_PROCESS;
+	bool threads = c->o->view->fields & ROW_THREAD || !by_number;
 
-	if (array_reserve(&r->rows, &r->room, r->graph.node_count + 1, sizeof(*r->rows)))
+	if (c->o->base_names)
+		return (struct callgraph_key){
+			.comm = threads || l == &none ? l->comm : p->labels[c->names[id]].comm,
+		};
+	/* Threads of one process can have names of their own, which are not part of its key. */
+	return (struct callgraph_key){
+		.comm = threads || !l->pid ? l->comm : NULL,
+		.pid = by_number ? l->pid : 0,
+		.tid = by_number && threads ? l->tid : 0,
+		.generation = by_number ? l->generation : 0,
+	};
+}
+
+/* The name of a node's thread, or of its process: then, and for a main thread, names[] has it. */
+static const char *comm_of(const struct collector *c, uint32_t id)
+{
+	const struct profile_labels *l = &c->p->labels[id];
+
+	if (id >= c->p->label_count)
+		return "";
+	if (c->o->view->fields & ROW_PROCESS &&
+	    (l->tid == l->pid || !(c->o->view->fields & ROW_THREAD)))
+		l = &c->p->labels[c->names[id]];
+	return l->comm;
+}
+
+/* Divides the nodes by labels, where rows are of processes or threads, too. */
+static int divide(struct collector *c, struct callgraph_places *places)
+{
+	size_t count = c->p->label_count + 1;
+
+	c->names = calloc(count, sizeof(*c->names));
+	places->keys = calloc(count, sizeof(*places->keys));
+	if (!c->names || !places->keys || row_process_labels(c->p, c->names))
 		return -ENOMEM;
-	for (; r->count < r->graph.node_count; r->count++) {
-		uint32_t location = r->graph.nodes[r->count].location;
-		bool inlined = location != PROFILE_NONE && c->p->locations[location].line_count > 1;
-
-		r->rows[r->count] = (struct row){ 0 };
-		if (c->o->extents && location != PROFILE_NONE && !inlined)
-			r->rows[r->count].function_start = c->o->extents[location].start;
-	}
+	for (size_t i = 0; i < count; i++)
+		places->keys[i] = key_of_labels(c, i);
 	return 0;
 }
 
@@ -84,107 +115,47 @@ static int exclude_unwanted(struct collector *c, struct callgraph_places *places
 	return 0;
 }
 
-static int count_code(struct collector *c)
+/* Adds a row for each node of the graph that has none yet. */
+static int add_rows(struct collector *c)
+{
+	struct rows *r = c->r;
+
+	if (array_reserve(&r->rows, &r->room, r->graph.node_count + 1, sizeof(*r->rows)))
+		return -ENOMEM;
+	for (; r->count < r->graph.node_count; r->count++) {
+		const struct callgraph_node *node = &r->graph.nodes[r->count];
+		uint32_t location = node->location;
+		bool inlined = location != PROFILE_NONE && c->p->locations[location].line_count > 1;
+
+		r->rows[r->count] =
+			(struct row){ .comm = c->names ? comm_of(c, node->labels) : "" };
+		if (c->o->extents && location != PROFILE_NONE && !inlined)
+			r->rows[r->count].function_start = c->o->extents[location].start;
+	}
+	return 0;
+}
+
+static int count(struct collector *c)
 {
 	struct callgraph_places places = { 0 };
 	enum profile_stacks stacks = profile_stacks_unfiltered(c->p, c->o->filtered);
 	int err = callgraph_place(&c->r->graph, c->p, &places);
 
 	err = err ?: exclude_unwanted(c, &places);
+	if (!err && c->r->view->fields & ROW_COMM)
+		err = divide(c, &places);
 	err = err ?: callgraph_count(&c->r->graph, &places, c->values, c->count, c->column);
-	free(places.labels);
-	callgraph_places_free(&places);
-	c->r->stacks |= stacks == PROFILE_CALL_STACKS ||
-			(stacks && callgraph_separates_inlined(&c->r->graph));
-	for (size_t i = 0; i < c->count && !stacks; i++)
-		c->r->stacks |= callgraph_calls_have_cost(c->p, c->values[i]);
-	return err ?: add_rows(c);
-}
-
-/* ---- rows of processes and threads ---- */
-
-/* id: label_count for samples without labels. */
-static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id)
-{
-	static const struct profile_labels none = { .comm = "" };
-	const struct profile *p = c->p;
-	const struct profile_labels *l = id < p->label_count ? &p->labels[id] : &none;
-	bool by_number = c->o->view->fields & ROW_PROCESS;
-	bool threads = c->o->view->fields & ROW_THREAD || !by_number;
-
-	if (c->o->base_names)
-		return (struct callgraph_key){
-			.function = threads || l == &none ? l->comm : p->labels[c->names[id]].comm,
-		};
-	/* Threads of one process can have names of their own, which are not part of its key. */
-	return (struct callgraph_key){
-		.function = threads || !l->pid ? l->comm : NULL,
-		.pid = by_number ? l->pid : 0,
-		.tid = by_number && threads ? l->tid : 0,
-		.generation = by_number ? l->generation : 0,
-	};
-}
-
-/* Stores the number of the row of these labels, which is added if it is new. */
-static int find_row(struct collector *c, uint32_t labels, uint32_t *id)
-{
-	struct callgraph_key key = key_of_labels(c, labels);
-	const struct profile_labels *l = &c->p->labels[labels];
-	struct row *row;
-
-	if (callgraph_find(&c->r->graph, &key, id) || add_rows(c))
-		return -ENOMEM;
-	row = &c->r->rows[*id];
-	if (labels == c->p->label_count)
-		row->comm = row->comm ?: "";
-	else if (!row->comm || (l->pid && l->tid == l->pid))
-		row->comm = l->comm;
-	return 0;
-}
-
-/* row: CALLGRAPH_NONE if the sample is in no row. */
-static void count_values(const struct collector *c, uint32_t row, size_t sample)
-{
-	const int64_t *values = c->p->values + sample * c->p->value_type_count;
-	struct callgraph *g = &c->r->graph;
-
-	for (size_t i = 0; i < c->count; i++) {
-		size_t cost = row * c->r->column_count + c->column + i;
-
-		if (values[c->values[i]] <= 0)
-			continue;
-		add_u64(&g->samples[c->column + i], values[c->values[i]]);
-		if (row == CALLGRAPH_NONE)
-			continue;
-		add_u64(&g->costs[cost].self, values[c->values[i]]);
-		g->costs[cost].total = g->costs[cost].self;
-	}
-}
-
-static int count_labels(struct collector *c)
-{
-	const struct profile *p = c->p;
-	uint32_t *rows = reallocarray(NULL, p->label_count + 1, sizeof(*rows));
-	int err = 0;
-
-	c->names = calloc(p->label_count + 1, sizeof(*c->names));
-	if (!rows || !c->names || row_process_labels(p, c->names))
-		err = -ENOMEM;
-	for (size_t i = 0; i <= p->label_count && !err; i++)
-		rows[i] = CALLGRAPH_NONE;
-	for (size_t i = 0; i < p->sample_count && !err; i++) {
-		const struct profile_sample *s = &p->samples[i];
-		uint32_t id = s->labels < p->label_count ? s->labels : p->label_count;
-		uint32_t leaf = s->depth ? p->frames[s->first_frame] : PROFILE_NONE;
-		bool wanted = is_wanted_thread(c, s->labels) && is_wanted_image(c, leaf);
-
-		if (wanted && rows[id] == CALLGRAPH_NONE)
-			err = find_row(c, id, &rows[id]);
-		if (!err)
-			count_values(c, wanted ? rows[id] : CALLGRAPH_NONE, i);
+	err = err ?: add_rows(c);
+	if (c->r->graph.options.fields) {
+		c->r->stacks |= stacks == PROFILE_CALL_STACKS ||
+				(stacks && callgraph_separates_inlined(&c->r->graph));
+		for (size_t i = 0; i < c->count && !stacks; i++)
+			c->r->stacks |= callgraph_calls_have_cost(c->p, c->values[i]);
 	}
 	free(c->names);
-	free(rows);
+	free(places.labels);
+	free(places.keys);
+	callgraph_places_free(&places);
 	return err;
 }
 
@@ -207,7 +178,7 @@ int rows_begin(struct rows *r, const struct rows_options *o, size_t column_count
 {
 	const struct row_view *view = o->view ?: row_views;
 	const struct callgraph_options options = {
-		.fields = view->fields,
+		.fields = view->fields & ROW_CODE,
 		.column_count = column_count,
 		.unknown = row_unknown,
 		.image_name = o->base_names ? row_image_of_any_run : NULL,
@@ -232,7 +203,7 @@ static int add_values(struct collector *c)
 		err = columns[i].title ? 0 : -ENOMEM;
 	}
 	if (!err)
-		err = c->r->view->fields & ROW_COMM ? count_labels(c) : count_code(c);
+		err = count(c);
 	for (size_t i = 0; i < c->count; i++) {
 		columns[i].samples = profile_filtered_sum(c->o->filtered, c->values[i]);
 		add_u64(&columns[i].samples, c->r->graph.samples[c->column + i]);

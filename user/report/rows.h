@@ -25,7 +25,7 @@ struct row {
 	 * not separate functions.
 	 */
 	const char *name;
-	const char *comm; /* of the thread; of the process: its first; "": unknown */
+	const char *comm; /* of the thread; of the process: its main thread's; "": unknown */
 	const struct callgraph_cost *counts; /* one for each column */
 	uint64_t cumulative; /* self in the first column: sum of this row and those before it */
 

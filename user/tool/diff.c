@@ -30,7 +30,10 @@ static int option_sort(const char *value, void *member, struct error *e)
 	const struct row_view *view = tool_view_of_keys(value);
 
 	if (!view)
-		return error_set(e, 0, "--sort takes " TOOL_SORT_KEYS ", not \"%s\"", value);
+		return error_set(e, 0,
+				 "--sort takes " TOOL_SORT_KEYS
+				 ", or several as comm,dso,sym, not \"%s\"",
+				 value);
 	*(const struct row_view **)member = view;
 	return 0;
 }

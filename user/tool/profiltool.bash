@@ -7,7 +7,7 @@ _profiltool_formats='pprof gperftools dcpi callgrind gmon folded'
 _profiltool_events='auto cpu-clock cycles tick'
 _profiltool_backends='kmod bpf daemon libc'
 _profiltool_fields='function image address source line thread process comm'
-_profiltool_keys='comm dso sym srcline srcfile pid tid'
+_profiltool_keys='comm dso sym srcline srcfile pid tid comm,dso,sym'
 
 # The options of a command, one line for each. Those that take a value end with "=".
 _profiltool_options() {

@@ -34,7 +34,7 @@ static int option_sort(const char *value, void *member, struct error *e)
 		return error_set(
 			e, 0,
 			"--sort takes self, total, or of perf's keys one of " TOOL_SORT_KEYS
-			", or dso,sym, not \"%s\"",
+			", or several as comm,dso,sym, not \"%s\"",
 			value);
 	rows->by_total = strcmp(value, "total") == 0;
 	return 0;
@@ -193,7 +193,8 @@ static int check_options(const struct report_options *o, struct error *e)
 	if (o->tree + !!o->callers + !!o->callees > 1)
 		error_set_kind(e, ERROR_USAGE, 0,
 			       "--tree, --callers and --callees are three views");
-	else if (is_tree(o) && by && by != row_views && (!o->tree || !(by->fields & ROW_PROCESS)))
+	else if (is_tree(o) && by && by != row_views &&
+		 (!o->tree || !(by->fields & ROW_PROCESS) || by->fields & ROW_CODE))
 		error_set_kind(e, ERROR_USAGE, 0, "--by %s is not for %s", by->name,
 			       o->tree ? "trees: only process and thread are"
 				       : "callers and callees");

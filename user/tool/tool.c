@@ -161,10 +161,7 @@ const struct row_view *tool_view_of_keys(const char *text)
 		fields |= more;
 	}
 	free(copy);
-	for (const struct row_view *v = row_views; v->name && known; v++)
-		if (v->fields == fields)
-			return v;
-	return NULL;
+	return known ? row_view_by_fields(fields) : NULL;
 }
 
 int tool_check_value(const struct profile *p, const char *type, struct error *e)

@@ -221,7 +221,7 @@ struct tool_view {
 int tool_option_by(const char *value, void *member, struct error *e);
 
 /*
- * What perf's --sort KEY[,KEY...] means as a view: "comm", "dso", "sym", "dso,sym", "pid", ...
+ * What perf's --sort KEY[,KEY...] means as a view: "comm", "dso", "sym", "comm,dso,sym", ...
  * Returns NULL when there is no such view. TOOL_SORT_KEYS are the keys, for messages.
  */
 const struct row_view *tool_view_of_keys(const char *keys);

@@ -74,7 +74,7 @@ static int parse_sort(const char *value, void *member, struct error *e)
 	return error_set(
 		e, 0,
 		"--sort takes self, total, name, image, or of perf's keys one of " TOOL_SORT_KEYS
-		", or dso,sym, not \"%s\"",
+		", or several as comm,dso,sym, not \"%s\"",
 		value);
 }
 

@@ -204,7 +204,7 @@ void report_diff_summary(const struct comparison *c, const char *const *names, c
 	if (!c->has_p)
 		return;
 	fprintf(out, "%s%zu of %zu %s differ%s by more than chance (p <= 0.05 for all together)\n",
-		prefix, c->significant, all, all == 1 ? c->rows.view->name : c->rows.view->plural,
+		prefix, c->significant, all, row_view_noun(c->rows.view, all),
 		c->significant == 1 ? "s" : "");
 }
 

@@ -116,7 +116,7 @@ static const char *name_of(const struct row *row)
 {
 	if (row->name)
 		return row->name;
-	return row->comm && row->comm[0] ? row->comm : row->key->image ?: "";
+	return row->comm[0] ? row->comm : row->key->image ?: "";
 }
 
 static int compare_shown(const void *one, const void *other, void *context)
@@ -251,7 +251,7 @@ void live_show(struct live *l, const struct row_view *view)
 
 int live_enter(struct live *l, const struct row *row)
 {
-	bool by_name = row->comm && !(l->view->fields & ROW_PROCESS);
+	bool by_name = l->view->fields & ROW_COMM && !(l->view->fields & ROW_PROCESS);
 	char *image = row->key->image ? strdup(row->key->image) : NULL;
 	char *comm = by_name ? strdup(row->comm) : NULL;
 
