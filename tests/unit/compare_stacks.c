@@ -43,7 +43,7 @@
 #define COPY_BYTES	 49152 /* a record ends below 64 KiB */
 #define RING_BYTES	 (1 << 23)
 #define SECONDS_MAX	 20
-#define FINISHED_PERCENT 80 /* of the stacks, by libdwfl: else nothing was compared */
+#define FINISHED_PERCENT 80 /* of the stacks, by libdwfl; with fewer, too little was compared */
 #define EACH_AT_LEAST	 5  /* stacks that have a NAME */
 #define SHOWN_MAX	 5  /* stacks that differ */
 
@@ -58,7 +58,7 @@ __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *for
 	exit(2);
 }
 
-/* --- What comes of each tick --- */
+/* --- The two results of each tick --- */
 
 /* The general registers by their numbers in DWARF, and the pc. */
 static const int dwarf_registers[] = {
@@ -86,7 +86,7 @@ static struct record *records;
 static size_t record_count, record_room;
 static uint64_t records_lost;
 
-/* What the program has sent. */
+/* What the eBPF program has sent. */
 static struct stack_sample *stacks;
 static size_t stack_count, stack_room;
 
@@ -117,7 +117,7 @@ static uint64_t register_value(const uint64_t *values, int number)
 struct sample_body {
 	uint32_t pid, tid;
 	uint64_t time_ns;
-	uint64_t abi; /* nothing follows but the size of the stack where it is 0 */
+	uint64_t abi; /* if the size of the stack is 0, nothing follows it */
 	uint64_t values[REGISTERS];
 	uint64_t size;
 	unsigned char bytes[];
@@ -166,7 +166,7 @@ static void read_ring(const struct ring *ring)
 		struct perf_event_header *header = (void *)copy;
 		uint16_t size;
 
-		/* Records are of whole words. */
+		/* A record is a whole number of words. */
 		memcpy(header, data + tail % RING_BYTES, sizeof(*header));
 		size = header->size;
 		for (size_t i = 0; i < size; i += 8)
@@ -180,7 +180,7 @@ static void read_ring(const struct ring *ring)
 	__atomic_store_n(&ring->control->data_tail, tail, __ATOMIC_RELEASE);
 }
 
-/* The ring of a CPU, whose first event this is if it has none. */
+/* The ring of a CPU, which this event creates if the CPU has none. */
 static struct ring *find_ring(int cpu, int fd)
 {
 	struct ring *ring;
@@ -255,7 +255,9 @@ static bool is_stopped(pid_t tid)
 	return state && strspn(state + 2, "TtDZX"); /* D: until its child has ended, after vfork */
 }
 
-/* A child that starts between an event's opening and the program's attachment would not have it.
+/*
+ * A child that starts after an event was opened and before the program was attached to it would not
+ * have the program.
  */
 static void stop(const struct process_table *processes, pid_t pid)
 {
@@ -429,7 +431,7 @@ struct frames {
 
 static const struct record *walked; /* of which libdwfl asks registers and memory */
 static Dwarf_Word last_word;	    /* that it has read of it */
-static int memory;		    /* of its process */
+static int memory;		    /* of the thread's process */
 
 static pid_t next_thread(Dwfl *dwfl, void *context, void **thread_context)
 {
@@ -460,7 +462,7 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *value, void 
 	return true;
 }
 
-/* The pc is behind the last instruction of a function where that is a system call. */
+/* The pc is after the last instruction of a function if that is a system call. */
 static bool returns_from_system_call(const struct record *record)
 {
 	unsigned char code[2];
@@ -495,10 +497,10 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 }
 
 /*
- * From pcs to addresses within calls. Signals' frames are returned to, those that they interrupted
- * are not; the leaf may be either.
+ * Turns pcs into addresses within calls. The pc of a signal's frame is a return address, that of
+ * the frame that it interrupted is not; the leaf's can be either.
  */
-static void take_off_returns(struct frames *frames)
+static void turn_into_call_addresses(struct frames *frames)
 {
 	size_t begin = 1, end;
 
@@ -542,7 +544,10 @@ static Dwfl *attach_dwfl(pid_t pid)
 	return dwfl;
 }
 
-/* What call frame information says of an address, in .eh_frame or .debug_frame. NULL: nothing. */
+/*
+ * Returns the call frame information for an address, of .eh_frame or .debug_frame; NULL: there is
+ * none.
+ */
 static Dwarf_Frame *find_rules(Dwfl *dwfl, Dwarf_Addr address)
 {
 	Dwfl_Module *module = dwfl_addrmodule(dwfl, address);
@@ -556,7 +561,7 @@ static Dwarf_Frame *find_rules(Dwfl *dwfl, Dwarf_Addr address)
 	return cfi && dwarf_cfi_addrframe(cfi, address - bias, &frame) == 0 ? frame : NULL;
 }
 
-/* Whether they say that there is no return address. */
+/* Whether the rules state that there is no return address. */
 static bool has_no_caller(Dwarf_Frame *frame)
 {
 	Dwarf_Op room[3], *ops;
@@ -566,9 +571,9 @@ static bool has_no_caller(Dwarf_Frame *frame)
 }
 
 /*
- * Where there is no call frame information libdwfl guesses the caller, by the frame pointer: its
- * walk is taken up to there. It takes any word for a return address: what is in no image is none.
- * And it reports an end also where it has not found the caller; it reads the return address last.
+ * Without call frame information libdwfl guesses the caller by the frame pointer: its walk is used
+ * up to there. It accepts any word as a return address: an address in no image is none. It also
+ * reports an end where it has not found the caller: it reads the return address last.
  */
 static void walk_by_dwfl(Dwfl *dwfl, const struct record *record, struct frames *frames)
 {
@@ -579,7 +584,7 @@ static void walk_by_dwfl(Dwfl *dwfl, const struct record *record, struct frames 
 	frames->depth = 0;
 	frames->finished = dwfl_getthread_frames(dwfl, record->tid, take_frame, frames) == 0;
 	frames->pcs[0] = record->registers[PC];
-	take_off_returns(frames);
+	turn_into_call_addresses(frames);
 	for (size_t i = 0; i < frames->depth; i++) {
 		bool returns = i == 0 && returns_from_system_call(record);
 		Dwarf_Frame *rules = find_rules(dwfl, frames->pcs[i] - returns);
@@ -604,7 +609,7 @@ static void take_pcs(struct frames *frames, const void *from, size_t depth, uint
 		frames->pcs[i] = pcs[i] - !!i;
 }
 
-/* The mappings that the program finds; children have the same. */
+/* The mappings that the eBPF program finds; children have the same. */
 static void find_space(uint64_t id, struct unwind_space *space)
 {
 	uint64_t key = sample_id_make(sample_id_exec(id), sample_id_tgid(id), 0);
@@ -644,7 +649,7 @@ static bool are_same(const struct frames *a, const struct frames *b)
 	return a->depth == b->depth && begins_with(a, b);
 }
 
-/* A walk of the copy that could not be finished, as the copy ended, may be shorter. */
+/* A walk of the copy may be shorter if the copy ended before the stack. */
 static bool agrees(const struct frames *ours, const struct frames *of_copy)
 {
 	return of_copy->finished ? are_same(ours, of_copy) && ours->finished
@@ -669,18 +674,17 @@ static void print_frames(Dwfl *dwfl, const char *name, const struct frames *fram
 	}
 }
 
-/* How many there are of each. */
+/* The number of each kind. */
 struct numbers {
 	size_t ticks;
 	size_t copied; /* those whose stacks user space has walked */
-	/* Stacks of ours and of libdwfl's that end where no frame follows, or at STACK_DEPTH_MAX.
-	 */
+	/* Our stacks, and libdwfl's, that end at the outermost frame or at STACK_DEPTH_MAX. */
 	size_t complete, finished;
 	size_t same, longer;
 	size_t different, different_copies;
 };
 
-/* A function, or an image, that is to be in some stacks. */
+/* A function, or an image, that must be in some stacks. */
 struct wanted {
 	const char *name;
 	uint64_t begin, limit;
@@ -769,7 +773,7 @@ static void judge(Dwfl *dwfl, const struct record *record, const struct unwind_s
 	else
 		ours = of_copy;
 	if (theirs.guessed && of_copy.depth > theirs.depth) {
-		/* The walk on the tick looks at the code, of which there is no copy. */
+		/* The walk on the tick reads the code, which is not copied. */
 		of_copy.depth = theirs.depth;
 		of_copy.finished = false;
 	}
@@ -807,9 +811,9 @@ static void judge_all(Dwfl *dwfl, struct numbers *numbers)
 		judge(dwfl, &records[i], &space, numbers);
 }
 
-/* Whether all is well; says what is not. */
-static bool all_is_well(const struct numbers *n, size_t ticks, unsigned int percent,
-			unsigned int complete_percent)
+/* Returns whether all conditions hold; prints those that do not. */
+static bool conditions_hold(const struct numbers *n, size_t ticks, unsigned int percent,
+			    unsigned int complete_percent)
 {
 	bool well = true;
 
@@ -870,5 +874,5 @@ int main(int argc, char **argv)
 	printf("ticks %zu complete %zu finished %zu same %zu longer %zu different %zu\n",
 	       numbers.ticks, numbers.complete, numbers.finished, numbers.same, numbers.longer,
 	       numbers.different);
-	return !all_is_well(&numbers, ticks, percent, complete);
+	return !conditions_hold(&numbers, ticks, percent, complete);
 }

@@ -2,7 +2,7 @@
 #ifndef PROFIL_TESTS_DCPI_FIXTURE_H
 #define PROFIL_TESTS_DCPI_FIXTURE_H
 
-/* What the tests of reading and of writing DCPI files share. */
+/* Shared by the tests that read and write DCPI files. */
 
 #include "format_fixture.h"
 
@@ -17,7 +17,7 @@ static const struct format *const dcpi = &format_dcpi;
 
 #define BUILD_ID "1f2e3d4c5b6a79880f1e2d3c4b5a69788796a5b4"
 
-/* The header's lines as they are written, but for `path`. */
+/* The header's lines as they are written, except `path`. */
 #define VERSION	 "version    pdb-0.07\n"
 #define IMAGE	 "image      " BUILD_ID "\n"
 #define EPOCH	 "epoch      2501181015\n"
@@ -30,7 +30,7 @@ static const struct format *const dcpi = &format_dcpi;
 #define REQUIRED VERSION IMAGE EPOCH PLATFORM EVENT PERIOD TSTART TSIZE CPUSPEED
 #define PATH	 "path       /usr/bin/demo\n"
 
-/* The lines behind the image's. */
+/* The lines after the image's. */
 #define REST EPOCH PLATFORM EVENT PERIOD TSTART TSIZE CPUSPEED
 
 #define ORIGIN_S 1737195300 /* of EPOCH */
@@ -108,7 +108,7 @@ static inline int count_file(const char *path, const struct stat *st, int type, 
 	return 0;
 }
 
-/* How many files are below it; last_file is one of them. */
+/* Returns the number of files below the directory; last_file is one of them. */
 static inline int files_in(const char *path)
 {
 	file_count = 0;
@@ -169,7 +169,7 @@ static inline struct profile *read_directory(const char *path)
 	return p;
 }
 
-/* The only file that comes of a profile. */
+/* The only file that is written of a profile. */
 static inline struct bytes write_one(const struct profile *p)
 {
 	char *directory = new_directory();
@@ -188,7 +188,7 @@ static inline void assert_has(const struct bytes *b, const char *line)
 		fail_msg("no line \"%s\" in:\n%.*s", line, (int)b->size, (char *)b->start);
 }
 
-/* The profile of a file with this header and one count at tstart. */
+/* Returns the profile of a file with this header and one count at tstart. */
 static inline struct profile *read_header(const char *header)
 {
 	struct bytes b = headed(header);

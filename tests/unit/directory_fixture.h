@@ -2,7 +2,9 @@
 #ifndef PROFIL_TESTS_DIRECTORY_FIXTURE_H
 #define PROFIL_TESTS_DIRECTORY_FIXTURE_H
 
-/* What the tests share that build programs: a folder of their own, and commands that run there. */
+/*
+ * Shared by the tests that build programs: a directory of their own, and commands that run there.
+ */
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,7 +31,7 @@ static inline int directory_remove(void)
 	return system(command);
 }
 
-/* Runs a command in the folder, silently. Returns its status as wait(2) gives it. */
+/* Runs a command in the directory, without output. Returns its status as wait(2) gives it. */
 __attribute__((format(printf, 1, 2))) static inline int shell(const char *format, ...)
 {
 	char command[2048];
@@ -42,7 +44,7 @@ __attribute__((format(printf, 1, 2))) static inline int shell(const char *format
 	return system(command);
 }
 
-/* The path of a file there; until the next call. */
+/* Returns the path of a file there, which is valid until the next call. */
 static inline const char *in_directory(const char *name)
 {
 	static char path[512];

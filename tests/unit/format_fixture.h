@@ -2,7 +2,7 @@
 #ifndef PROFIL_TESTS_FORMAT_FIXTURE_H
 #define PROFIL_TESTS_FORMAT_FIXTURE_H
 
-/* What the tests of the file formats share. All of it asserts, nothing returns an error. */
+/* Shared by the tests of the file formats. These functions assert; none returns an error. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ static inline struct profile *read_good(const struct format *format, const struc
 	return p;
 }
 
-/* The reason must have these words in it. */
+/* The error message must contain these words. */
 static inline void read_bad(const struct format *format, const struct bytes *b, const char *words)
 {
 	struct profile *p;
@@ -90,7 +90,7 @@ static inline void read_bad(const struct format *format, const struct bytes *b, 
 		fail_msg("\"%s\" does not say \"%s\"", e.what, words);
 }
 
-/* A format may be unable to hold the profile: it then says why. */
+/* A format may be unable to hold the profile: then e has the reason. */
 static inline int try_write(const struct format *format, const struct profile *p, struct bytes *b,
 			    struct error *e)
 {
@@ -115,7 +115,7 @@ static inline struct bytes write_bytes(const struct format *format, const struct
 	return b;
 }
 
-/* A file with this content. The path is the caller's to unlink() and free(). */
+/* Creates a file with this content. The caller removes it, and frees the path. */
 static inline char *temporary_file(const void *content, size_t size)
 {
 	const char *dir = getenv("TMPDIR");
@@ -159,7 +159,7 @@ static inline char *data_path(const char *name)
 	return path;
 }
 
-/* The path of a file that others made, which is not in the tree; NULL where it is not. */
+/* The path of another project's file, which is not in the tree; NULL: it is not on this machine. */
 static inline char *others_path(const char *name)
 {
 	const char *folder = getenv("PROFIL_TEST_DATA");
@@ -202,7 +202,7 @@ static inline uint32_t add_labels(struct profile *p, uint32_t pid, uint32_t tid,
 	return id;
 }
 
-/* A profile that counts samples and time, without any. */
+/* A profile that counts samples and time, and has no sample. */
 static inline struct profile *empty_profile(uint64_t period_ns)
 {
 	struct profile *p = profile_new();
@@ -238,7 +238,7 @@ static inline void assert_warned(const struct profile *p, const char *words)
 		fail_msg("no warning says \"%s\"", words);
 }
 
-/* Whatever becomes of a file with these bytes, nothing else may happen. */
+/* Reads these bytes, which may succeed or fail, but must not crash. */
 static inline void survive(const struct format *format, const uint8_t *bytes, size_t size)
 {
 	struct profile *p;

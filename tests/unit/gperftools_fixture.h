@@ -2,7 +2,7 @@
 #ifndef PROFIL_TESTS_GPERFTOOLS_FIXTURE_H
 #define PROFIL_TESTS_GPERFTOOLS_FIXTURE_H
 
-/* What the tests of gperftools' format share: files of slots, and a small profile. */
+/* Shared by the tests of gperftools' format: files of slots, and a small profile. */
 
 #include "format/gperftools/gperftools.h"
 #include "format_fixture.h"

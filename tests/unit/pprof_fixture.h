@@ -2,7 +2,7 @@
 #ifndef PROFIL_TESTS_PPROF_FIXTURE_H
 #define PROFIL_TESTS_PPROF_FIXTURE_H
 
-/* Files of pprof's made by hand, for the tests of its reader and writer. */
+/* pprof files made by hand, for the tests of the reader and the writer. */
 
 #include "format_fixture.h"
 
@@ -64,7 +64,7 @@ enum {
 	STRING
 };
 
-/* The strings 0 to 7 of the files made here. */
+/* The strings 0 to 7 of these files. */
 static inline void add_strings(struct bytes *b)
 {
 	static const char *const strings[] = { "",	 "samples", "count", "cpu", "nanoseconds",
@@ -74,7 +74,7 @@ static inline void add_strings(struct bytes *b)
 		add_text(b, STRING, strings[i]);
 }
 
-/* One sample of one location; what refers comes before what it refers to. */
+/* One sample of one location; each message comes before those that it refers to. */
 static inline struct bytes small_file(void)
 {
 	struct bytes b = { 0 };

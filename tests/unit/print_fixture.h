@@ -2,7 +2,7 @@
 #ifndef PROFIL_TESTS_PRINT_FIXTURE_H
 #define PROFIL_TESTS_PRINT_FIXTURE_H
 
-/* What the tests of views share: a stream whose text can be compared. All of it asserts. */
+/* Shared by the tests of views: a stream whose text can be compared. These functions assert. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* The text that was printed last; to be free()d at the end. */
+/* The text that was printed last; freed at the end. */
 static char *printed;
 
 static inline FILE *print_begin(void)
@@ -28,7 +28,7 @@ static inline FILE *print_begin(void)
 	return out;
 }
 
-/* err: what the view returned. The text lives until the next print_begin(). */
+/* err: the view's result. The text is valid until the next print_begin(). */
 static inline const char *print_end(FILE *out, int err)
 {
 	assert_int_equal(err, 0);

@@ -2,7 +2,7 @@
 #ifndef PROFIL_TESTS_STACK_FIXTURE_H
 #define PROFIL_TESTS_STACK_FIXTURE_H
 
-/* Profiles of stacks that are told by the names of their functions. */
+/* Profiles of stacks that are given by the names of their functions. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -37,13 +37,13 @@ static void write_file(const char *name, const char *text, mode_t mode)
 	assert_int_equal(chmod(path, mode), 0);
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
 	(void)state;
 	return mkdtemp(folder) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
 	static const char *const names[] = { "objdump", "own.c", "inline.h", "nul.c", "fifo" };
 
@@ -53,7 +53,7 @@ static int remove_folder(void **state)
 	return rmdir(folder);
 }
 
-/* ---- what is printed; each text lives until the next ---- */
+/* ---- printed text, each valid until the next ---- */
 
 static const char *listing(struct annotation *a, const struct report_listing_options *o)
 {
@@ -154,7 +154,7 @@ static void test_code(void **state)
 	end(&f);
 }
 
-/* Calls have what was spent in them; percent are of the function with all that it called. */
+/* Calls have their inclusive cost; percentages are of the function's total. */
 static void test_code_with_stacks(void **state)
 {
 	struct fixture f;
@@ -177,7 +177,7 @@ static void test_code_with_stacks(void **state)
 	end(&f);
 }
 
-/* Places of instructions: the first half in f, the rest in what is inlined there. */
+/* Lines of the instructions: the first half in f, the rest in a function inlined into f. */
 static void add_places(struct fixture *f)
 {
 	struct profile *p = profile_new();
@@ -252,7 +252,7 @@ static void test_colors(void **state)
 	end(&f);
 }
 
-/* Loops that are many, nested deeper than is drawn, or endless. */
+/* Many loops, loops nested deeper than is drawn, and endless ones. */
 static void test_loops(void **state)
 {
 	enum {
@@ -295,7 +295,7 @@ static void test_loops(void **state)
 	free(many);
 }
 
-/* ---- source lines, of a program that is not here ---- */
+/* ---- source lines of a program that is not on this machine ---- */
 
 static uint32_t add_function(struct profile *p, const char *name, const char *file, uint32_t line)
 {
@@ -361,7 +361,7 @@ static struct profile *source_profile(void)
 	add_sample(p, &locations[0], 1, 10);
 	add_sample(p, &locations[1], 1, 30);
 	add_sample(p, (uint32_t[]){ locations[3], locations[2] }, 2, 50);
-	/* f in f: once */
+	/* f calls f: counted once */
 	add_sample(p, (uint32_t[]){ locations[2], locations[2], locations[0] }, 3, 5);
 	add_sample(p, &locations[4], 1, 5);
 	return p;
@@ -398,8 +398,8 @@ static void test_source(void **state)
 	profile_free(p);
 }
 
-/* The busiest function of a file; one without any source; one that is not there. */
-static void test_which(void **state)
+/* The busiest function of a file; a function without source; a function that does not exist. */
+static void test_choice_of_function(void **state)
 {
 	struct profile *p = source_profile();
 	struct annotation a;
@@ -440,7 +440,7 @@ static void test_source_files(void **state)
 	assert_null(source_file_line(f, UINT32_MAX));
 	assert_int_equal(source_files_find(&s, "/build/x/own.c", &again), 0);
 	assert_ptr_equal(f, again);
-	/* What is no regular file is not read, nor what is too large. */
+	/* Files that are not regular, or too large, are not read. */
 	assert_int_equal(mkfifo(path_of("fifo"), 0600), 0);
 	assert_int_equal(source_files_find(&s, "fifo", &f), 0);
 	assert_null(f->text);
@@ -464,7 +464,7 @@ static void test_source_files(void **state)
 
 /* ---- objdump ---- */
 
-/* Disassembles with a program of our own in the place of objdump. */
+/* Disassembles with a test program in place of objdump. */
 static int with_objdump(const char *script, unsigned int seconds, struct disassembly *d,
 			struct error *e)
 {
@@ -502,7 +502,7 @@ static void test_objdump(void **state)
 	disassembly_free(&d);
 	assert_true(with_objdump("#!/bin/sh\nexec cat /dev/zero\n", 1, &d, &e) < 0);
 	disassembly_free(&d);
-	/* Names of other things, without end */
+	/* Endless output that is not code */
 	assert_true(with_objdump("#!/bin/sh\nexec yes\n", 1, &d, &e) < 0);
 	disassembly_free(&d);
 	assert_true(with_objdump("#!/bin/sh\nkill -SEGV $$\n", 60, &d, &e) < 0);
@@ -535,11 +535,11 @@ int main(void)
 		cmocka_unit_test(test_colors),
 		cmocka_unit_test(test_loops),
 		cmocka_unit_test(test_source),
-		cmocka_unit_test(test_which),
+		cmocka_unit_test(test_choice_of_function),
 		cmocka_unit_test(test_source_files),
 		cmocka_unit_test(test_objdump),
 	};
-	int failed = cmocka_run_group_tests(tests, make_folder, remove_folder);
+	int failed = cmocka_run_group_tests(tests, make_directory, remove_directory);
 
 	free(printed);
 	return failed;

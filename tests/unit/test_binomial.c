@@ -99,7 +99,7 @@ static void test_ends(void **state)
 	assert_near(shares_differ(1, 3, 2, 17).least, 2.0 / 1140, 1e-12);
 }
 
-/* Counts from files may be anything. */
+/* Counts from files can be any number. */
 static void test_large(void **state)
 {
 	const uint64_t large = INT64_MAX, most = UINT64_MAX;
@@ -116,7 +116,7 @@ static void test_large(void **state)
 	assert_true(counts_differ(most, most, 0.5).p == 1);
 	assert_true(counts_differ(most, 0, 0.5).p == 0);
 	assert_true(counts_differ(most, 1, 1e-300).p == 0);
-	/* Few of very many: as the binomial test of the few. */
+	/* A few of very many: the same as the binomial test of the few. */
 	s = shares_differ(3, large, 12, large);
 	assert_near(s.p, counts_differ(3, 12, 0.5).p, 1e-9);
 	s = shares_differ(large - 3, large, large - 12, large);

@@ -219,7 +219,7 @@ static void test_two_profiles(void **state)
 	profile_free(b);
 }
 
-static void test_runners(void **state)
+static void test_processes_and_threads(void **state)
 {
 	struct profile *p = new_profile();
 	struct profile_labels helper = { .pid = 10, .tid = 11, .comm = "helper" };
@@ -329,7 +329,7 @@ static void test_deep(void **state)
 	free(frames);
 }
 
-/* Many stacks, against sums that are made in another way. */
+/* Many stacks, compared with sums that are computed in another way. */
 static void test_random(void **state)
 {
 	enum {
@@ -337,7 +337,7 @@ static void test_random(void **state)
 		DEPTH = 6,
 		FUNCTIONS = 3
 	};
-	static int total[4096]; /* by path, base 4 with digits from 1 on: 0 is the end */
+	static int total[4096]; /* by path: digits of base 4 from 1 on; 0 ends it */
 	struct profile *p = new_profile();
 	const struct profile *only = p;
 	uint32_t seed = 1;
@@ -391,7 +391,7 @@ int main(void)
 		cmocka_unit_test(test_folding),
 		cmocka_unit_test(test_share_of_filtered),
 		cmocka_unit_test(test_two_profiles),
-		cmocka_unit_test(test_runners),
+		cmocka_unit_test(test_processes_and_threads),
 		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_sums_saturate),
 		cmocka_unit_test(test_deep),

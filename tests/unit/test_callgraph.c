@@ -44,7 +44,10 @@ static void assert_cost(const struct callgraph *g, const char *name, uint64_t se
 	assert_int_equal(g->costs[node].total, total);
 }
 
-/* What readers of Callgrind's files add up: the self costs, and the costs of calls of each node. */
+/*
+ * The sums that readers of Callgrind files compute: of self costs, and of the costs of calls of
+ * each node.
+ */
 static void assert_sums(const struct callgraph *g)
 {
 	uint64_t *self = calloc(g->node_count, sizeof(*self));
@@ -94,7 +97,7 @@ static void test_stacks(void **state)
 		clear(&g, &places);
 	}
 	make(&g, &places, p, CALLGRAPH_IMAGE, CALLGRAPH_NO_POSITIONS);
-	assert_int_equal(g.node_count, 3); /* the two images, and none */
+	assert_int_equal(g.node_count, 3); /* the two images, and samples in no image */
 	assert_int_equal(g.costs[0].total, 15);
 	clear(&g, &places);
 	profile_free(p);
@@ -128,7 +131,7 @@ static void test_many_stacks(void **state)
 	profile_free(p);
 }
 
-static void test_left_out(void **state)
+static void test_excluded(void **state)
 {
 	const struct callgraph_options options = { .fields = CALLGRAPH_FUNCTION,
 						   .column_count = 1,
@@ -173,7 +176,7 @@ static void test_inclusive(void **state)
 	assert_true(callgraph_inclusive(10, &calls, UINT64_MAX) == UINT64_MAX);
 }
 
-/* Of a profile's recorded calls, from the innermost function to the outermost. */
+/* Recorded calls go from the innermost function to the outermost. */
 static void test_recorded_calls(void **state)
 {
 	struct profile *p = new_profile();
@@ -212,7 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stacks),	       cmocka_unit_test(test_many_stacks),
-		cmocka_unit_test(test_left_out),       cmocka_unit_test(test_inclusive),
+		cmocka_unit_test(test_excluded),       cmocka_unit_test(test_inclusive),
 		cmocka_unit_test(test_recorded_calls),
 	};
 

@@ -156,7 +156,7 @@ static void names(void **state)
 	struct profile *p;
 
 	(void)state;
-	/* All defined before use; a number means nothing but its text. */
+	/* All are defined before use; a number only stands for its text. */
 	p = read_clean("events: t\nfl=(1) a.c\nfl=(2) b.c\nfn=(1) f\nfn=(2) g\nob=(0x1) /lib/x y\n"
 		       "fl=(1)\nfn=(1)\n1 1\nfl=(2)\nfn=(1)\n1 2\nob=(1)\nfn=(2)\n1 3\n");
 	assert_int_equal(p->sample_count, 3);
@@ -204,8 +204,10 @@ static void files(void **state)
 	struct profile *p;
 
 	(void)state;
-	/* A callee is in the caller's file, unless cfi= names another. After fn=, fl= applies
-	 * again. */
+	/*
+	 * A callee is in the caller's file, unless cfi= names another. After fn=, the file of fl=
+	 * applies again.
+	 */
 	p = read_clean("events: t\nfl=a.c\nfn=f\n90 1\nfi=h.h\n5 10\ncfn=g\ncalls=1 50\n5 100\n"
 		       "fe=a.c\n91 2\nfi=h.h\n6 3\nfn=g\n50 100\n");
 	assert_sample(p, 0, "- a.c f 90 0x0", 1);
@@ -232,7 +234,7 @@ static void calls(void **state)
 	struct profile *p;
 
 	(void)state;
-	/* cob= and cfl= hold for one call, in whatever order; cfi= is the same as cfl=. */
+	/* cob= and cfl= apply to one call, in any order; cfi= is the same as cfl=. */
 	p = read_clean(
 		"events: t\nob=x\nfl=a.c\nfn=f\ncob=y\ncfn=g\ncfi=b.c\ncalls=1 1\n# one\n\n1 10\n"
 		"cfn=h\ncalls=2 0x5\n1 20\ncob=???\ncfn=i\ncalls=3\n2 30\n"
@@ -244,7 +246,8 @@ static void calls(void **state)
 	assert_arc(p, 2, "x a.c f 2 0x0", "- a.c i 0 0x0", 3, 30);
 	profile_free(p);
 
-	/* Targets are relative to the last cost line, but for Go's, which are relative to another.
+	/*
+	 * Targets are relative to the last cost line; those of Go's writer are relative to another.
 	 */
 	p = read_clean(
 		"positions: instr line\nevents: t\nfn=f\n0x1000 10 1\ncfn=g\ncalls=20 +16 -2\n"
@@ -488,11 +491,11 @@ static void totals(void **state)
 		read_clean("events: a b\nsummary: 3 4\nfn=f\n1 3\n2 0 4\ncfn=g\ncalls=1 1\n1 9 9\n"
 			   "totals: 3 4\n"));
 	profile_free(read_clean("summary: 3 4\nevents: a b\nfn=f\n1 3 4\n"));
-	/* Xdebug's is in the body, and changes nothing there. */
+	/* Xdebug writes it in the body, where it has no effect. */
 	p = read_clean("events: a\nfl=x\nfn=f\n\nsummary: 5\n\n1 5\n");
 	assert_sample(p, 0, "- x f 1 0x0", 5);
 	profile_free(p);
-	/* callgrind's may be another, and is kept; it is the sum where it is all that there is. */
+	/* Callgrind's totals can differ, and are kept; without samples they are the sum. */
 	p = read_clean("events: a b\nsummary: 3 5\nfn=f\n1 3 4\ntotals: 3 4\n");
 	assert_int_equal(p->extra_count, 1);
 	assert_string_equal(p->extras[0].bytes, "summary: 3 5");
@@ -502,7 +505,7 @@ static void totals(void **state)
 	warns("events: a\nfn=f\n1 3\ntotals: 30\n", "line 4: totals says 30 a");
 }
 
-static void overlook(void **state)
+static void accept_with_warning(void **state)
 {
 	struct profile *p;
 
@@ -525,7 +528,7 @@ static void overlook(void **state)
 	profile_free(read_clean("version: 0\nevents: t\nfn=f\n1 1\n"));
 }
 
-/* Costs relative to the line before, as speedscope reads them; a minus alone is below 0. */
+/* Costs relative to the line before, as speedscope reads them; what is below 0 becomes 0. */
 static void relative_costs(void **state)
 {
 	struct profile *p = read_text("events: t u\nfn=f\n1 -5 7\n2 10 +1\n3 -4 *\n4 * -9\n");
@@ -624,7 +627,7 @@ static void detect(void **state)
 	free(text);
 }
 
-/* Everything in it, to be cut and bent. */
+/* A file with everything in it, to be truncated and damaged. */
 static const char sample_file[] =
 	"# callgrind format\nversion: 1\ncreator: x\npid: 7\ncmd: ./x a\npart: 1\nthread: 2\n"
 	"desc: Trigger: end\ndesc: Build ID: abcd /x\ndesc: Lost: 3 full\ndesc: Period: 10 Ir\n"
@@ -654,7 +657,7 @@ static void hostile(void **state)
 	}
 	bytes_free(&b);
 
-	/* A name of 1 MB, NUL, what is not UTF-8 */
+	/* A name of 1 MB, a NUL, invalid UTF-8 */
 	bytes_add_text(&b, "events: t\nfn=(1) ");
 	memset(name, 0xff, sizeof(name));
 	memcpy(name, "a:=(", 4);
@@ -665,7 +668,7 @@ static void hostile(void **state)
 	survive(callgrind, (const uint8_t *)"events: t\n+18446744073709551615 9\n+1 1\n-9 1\n", 42);
 }
 
-static struct profile *read_anyhow(const char *text, int expected)
+static struct profile *read_hostile(const char *text, int expected)
 {
 	struct input in = { .path = "input", .bytes = (const uint8_t *)text, .size = strlen(text) };
 	struct profile *p = profile_new();
@@ -676,12 +679,15 @@ static struct profile *read_anyhow(const char *text, int expected)
 	return p;
 }
 
-/* What came before an error is whole: inherited events are computed, mappings measured. */
+/*
+ * What was read before an error is complete: inherited events are computed, mappings have their
+ * sizes.
+ */
 static void partial(void **state)
 {
-	struct profile *p = read_anyhow("positions: instr\nevent: s = 2 t\nevents: t\nob=x\nfn=f\n"
-					"0x10 3\n+4 x",
-					-EINVAL);
+	struct profile *p = read_hostile("positions: instr\nevent: s = 2 t\nevents: t\nob=x\nfn=f\n"
+					 "0x10 3\n+4 x",
+					 -EINVAL);
 
 	(void)state;
 	assert_int_equal(p->sample_count, 1);
@@ -689,15 +695,15 @@ static void partial(void **state)
 	assert_value(p, 1, "s", "count", "", "2 t", 6);
 	assert_int_equal(p->mappings[0].limit, 0x1000);
 	profile_free(p);
-	/* Events that came too late for any cost */
-	p = read_anyhow("event: s = 2 t\nevents: t\nfn=f\n1 3\nevents: u t\n", 0);
+	/* Events that come after all costs */
+	p = read_hostile("event: s = 2 t\nevents: t\nfn=f\n1 3\nevents: u t\n", 0);
 	assert_int_equal(p->value_type_count, 3);
 	assert_value(p, 1, "s", "count", "", "2 t", 6);
 	assert_value(p, 2, "u", "count", "", "", 0);
 	profile_free(p);
 }
 
-/* Reading twice as much takes about twice as long: no list is searched from end to end. */
+/* The time is proportional to the size: no list is searched from end to end. */
 static void many_parts(void **state)
 {
 	struct bytes b = { 0 };
@@ -729,7 +735,7 @@ int main(void)
 		cmocka_unit_test(calls),	   cmocka_unit_test(jumps),
 		cmocka_unit_test(events),	   cmocka_unit_test(parts),
 		cmocka_unit_test(header),	   cmocka_unit_test(costs),
-		cmocka_unit_test(totals),	   cmocka_unit_test(overlook),
+		cmocka_unit_test(totals),	   cmocka_unit_test(accept_with_warning),
 		cmocka_unit_test(relative_costs),  cmocka_unit_test(reject),
 		cmocka_unit_test(detect),	   cmocka_unit_test(hostile),
 		cmocka_unit_test(partial),	   cmocka_unit_test(many_parts),

@@ -9,7 +9,7 @@
 #define DEPTH(...) (sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 #define STACK(...) (const uint32_t[]){ __VA_ARGS__ }, DEPTH(__VA_ARGS__)
 
-/* Both ends of the file, between which the tests look. */
+/* The beginning and the end of the file; the tests compare the part between them. */
 #define HEAD "# callgrind format\nversion: 1\ncreator: profil " PROFIL_VERSION "\n"
 
 /* ---- making profiles ---- */
@@ -68,7 +68,7 @@ static void add_arc(struct profile *p, uint32_t from, uint32_t to, enum profile_
 	assert_int_equal(profile_add_arc(p, &arc, values), 0);
 }
 
-/* ---- catching what is written ---- */
+/* ---- the written text ---- */
 
 static char *written(const struct profile *p, bool instr)
 {
@@ -103,7 +103,7 @@ static void assert_holds(const struct profile *p, const char *words)
 	free(text);
 }
 
-/* What a reader makes of the calls: the costs of calls of one function, added up. */
+/* The sum of the costs of calls of one function, as a reader computes it. */
 static uint64_t inclusive(const char *text, const char *name)
 {
 	char id[32] = "", pattern[64];
@@ -262,7 +262,7 @@ static void test_recursion(void **state)
 	profile_free(p);
 }
 
-/* Two functions of one name are two, in files as in objects. */
+/* Functions of one name in two files, or in two objects, are two functions. */
 static void test_function_key(void **state)
 {
 	struct profile *p = new_profile();
@@ -320,7 +320,10 @@ static void test_inlined(void **state)
 	profile_free(p);
 }
 
-/* What a reader of Callgrind makes of code that was included into a function, calls and jumps. */
+/*
+ * A profile as the Callgrind reader makes it, with code that was included into a function, calls
+ * and jumps.
+ */
 static struct profile *arc_profile(void)
 {
 	struct profile *p = new_profile();
@@ -366,7 +369,7 @@ static void test_arcs_and_stacks(void **state)
 	profile_free(p);
 }
 
-/* Of calls that were only counted, each gets its share of what the callee took, as gprof has it. */
+/* Calls without a cost each get a share of the callee's cost by their count, as in gprof. */
 static void test_counted_calls(void **state)
 {
 	static const struct {
@@ -390,7 +393,7 @@ static void test_counted_calls(void **state)
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		add_arc(p, locations[(int)calls[i].caller], locations[(int)calls[i].callee],
 			PROFILE_CALL, calls[i].count, 0, NULL);
-	/* m calls a, which calls c; its call of a, and c's of itself, close a circle. */
+	/* m calls a, which calls c; c's calls of a and of itself make cycles. */
 	assert_inclusive(p, "m", 0);
 	assert_inclusive(p, "a", 20 + 13);
 	assert_inclusive(p, "b", 30 + 28);
@@ -546,7 +549,7 @@ static void test_far_addresses(void **state)
 	profile_free(p);
 }
 
-/* ---- many random stacks: what readers add up is what the stacks hold ---- */
+/* ---- many random stacks: the sums that readers compute are those of the stacks ---- */
 
 enum {
 	MANY = 2000,

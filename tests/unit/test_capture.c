@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The parts of capture that are arithmetic and bookkeeping. */
+/* The parts of capture that need no kernel: lists, periods, counts, processes and mappings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ static void test_cpus(void **state)
 
 /* --- periods --- */
 
-/* Near to what was asked, and not in step with the scheduler's tick, where there is one. */
+/* Close to the requested frequency, and not in step with the scheduler's tick, if that is known. */
 static void test_periods(void **state)
 {
 	static const unsigned int asked[] = { 1, 10, 50, 99, 100, 250, 997, 1000, 4999, 10000 };
@@ -132,7 +132,7 @@ static void test_counts_table(void **state)
 	counts_free(&counts);
 }
 
-/* Read again, the table adds what it has counted since, beside what comes from elsewhere. */
+/* Read again, the table adds what it has counted since; samples of other sources stay. */
 static void test_counts_again(void **state)
 {
 	uint64_t id = sample_id_make(1, 10, 11), kernel, taken[SAMPLE_PER_BUCKET] = { 0 };
@@ -166,7 +166,7 @@ static void add_stack(struct counts *counts, uint64_t id, const uint64_t *pcs, u
 	assert_int_equal(counts_add(counts, &stack, pcs), 0);
 }
 
-/* Stacks are one if they have the same frames on the same side, in the same thread and mode. */
+/* Stacks with the same frames on the same side, in the same thread and mode, are one. */
 static void test_stacks(void **state)
 {
 	const uint64_t pcs[] = { 0x1000, 0x2000, 0x3000 };
@@ -186,8 +186,8 @@ static void test_stacks(void **state)
 	counts_free(&counts);
 }
 
-/* What cannot be an address of user space ends a stack; the leaf stays. */
-static void test_stacks_astray(void **state)
+/* A frame that cannot be an address of user space ends the stack; the leaf stays. */
+static void test_stacks_with_invalid_frames(void **state)
 {
 	const uint64_t zero[] = { 0x1000, 0x2000, 0, 0x3000 };
 	const uint64_t kernel[] = { 0xffffffff81000000, 0x1000, 0xffffffff81000000 };
@@ -205,7 +205,7 @@ static void test_stacks_astray(void **state)
 	counts_free(&counts);
 }
 
-/* Many more than there are hashes without a collision: the index keeps 32 bits of them. */
+/* So many that hashes collide: the index keeps 32 bits of them. */
 static void test_stacks_collide(void **state)
 {
 	const uint64_t many = 300000;
@@ -281,12 +281,12 @@ static struct sideband_record map_record(pid_t pid, uint64_t time, uint64_t star
 	};
 }
 
-/* No process has this number, so nothing of it can be looked up. */
-#define NOBODY 4194303
+/* No process has this number, so that nothing is read from /proc. */
+#define NO_PROCESS 4194303
 
 static const char *image_at(const struct process_table *table, uint64_t when, uint64_t pc)
 {
-	struct process *process = process_find(table, NOBODY);
+	struct process *process = process_find(table, NO_PROCESS);
 	const struct capture_mapping *mapping =
 		space_mapping_at(table, process_space_at(process, when), pc, when).mapping;
 
@@ -298,21 +298,21 @@ static void apply(struct process_table *table, const struct sideband_record *rec
 	assert_int_equal(process_record(table, record), 0);
 }
 
-/* A library is replaced by another at its place, then the process execs. */
+/* A library is replaced by another at the same address; then the process execs. */
 static void test_spaces(void **state)
 {
 	struct process_table table = { 0 };
-	struct sideband_record first = map_record(NOBODY, 100, 0x1000, 0x2000, "/lib/first");
-	struct sideband_record second = map_record(NOBODY, 200, 0x1000, 0x3000, "/lib/second");
-	struct sideband_record exec = { SIDEBAND_EXEC, .time_ns = 300, .pid = NOBODY, .tid = NOBODY,
-					.name = "new" };
-	struct sideband_record third = map_record(NOBODY, 310, 0x1000, 0x2000, "/bin/new");
+	struct sideband_record first = map_record(NO_PROCESS, 100, 0x1000, 0x2000, "/lib/first");
+	struct sideband_record second = map_record(NO_PROCESS, 200, 0x1000, 0x3000, "/lib/second");
+	struct sideband_record exec = { SIDEBAND_EXEC, .time_ns = 300, .pid = NO_PROCESS,
+					.tid = NO_PROCESS, .name = "new" };
+	struct sideband_record third = map_record(NO_PROCESS, 310, 0x1000, 0x2000, "/bin/new");
 
 	(void)state;
-	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
 	apply(&table, &first);
 	apply(&table, &first); /* recorded twice: kept once */
-	assert_int_equal(process_space(process_find(&table, NOBODY))->count, 1);
+	assert_int_equal(process_space(process_find(&table, NO_PROCESS))->count, 1);
 	apply(&table, &second);
 	apply(&table, &exec);
 	apply(&table, &third);
@@ -321,9 +321,9 @@ static void test_spaces(void **state)
 	assert_string_equal(image_at(&table, 250, 0x2800), "/lib/second");
 	assert_string_equal(image_at(&table, 350, 0x1800), "/bin/new");
 	assert_string_equal(image_at(&table, 350, 0x2800), "");
-	/* earlier than all that is known: the first to come */
+	/* earlier than all mappings: the first one */
 	assert_string_equal(image_at(&table, 50, 0x1800), "/lib/first");
-	assert_string_equal(thread_comm(&table, NOBODY, NOBODY, UINT64_MAX), "new");
+	assert_string_equal(thread_comm(&table, NO_PROCESS, NO_PROCESS, UINT64_MAX), "new");
 	process_table_free(&table);
 }
 
@@ -331,25 +331,25 @@ static void test_spaces(void **state)
 static void test_fork(void **state)
 {
 	struct process_table table = { .inherit = true };
-	struct sideband_record map = map_record(NOBODY, 100, 0x1000, 0x2000, "/bin/parent");
-	struct sideband_record fork = { SIDEBAND_FORK, .time_ns = 200, .pid = NOBODY - 1,
-					.tid = NOBODY - 1, .parent = NOBODY };
-	struct sideband_record stranger = map_record(NOBODY - 7, 200, 0x1000, 0x2000, "/bin/x");
+	struct sideband_record map = map_record(NO_PROCESS, 100, 0x1000, 0x2000, "/bin/parent");
+	struct sideband_record fork = { SIDEBAND_FORK, .time_ns = 200, .pid = NO_PROCESS - 1,
+					.tid = NO_PROCESS - 1, .parent = NO_PROCESS };
+	struct sideband_record stranger = map_record(NO_PROCESS - 7, 200, 0x1000, 0x2000, "/bin/x");
 	struct process *child;
 
 	(void)state;
-	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
 	apply(&table, &map);
 	apply(&table, &fork);
 	apply(&table, &stranger);
-	child = process_find(&table, NOBODY - 1);
+	child = process_find(&table, NO_PROCESS - 1);
 	assert_non_null(child);
 	assert_non_null(space_mapping_at(&table, process_space(child), 0x1234, 300).mapping);
-	assert_null(process_find(&table, NOBODY - 7));
+	assert_null(process_find(&table, NO_PROCESS - 7));
 	table.inherit = false;
-	fork.pid = NOBODY - 2;
+	fork.pid = NO_PROCESS - 2;
 	apply(&table, &fork);
-	assert_null(process_find(&table, NOBODY - 2));
+	assert_null(process_find(&table, NO_PROCESS - 2));
 	process_table_free(&table);
 }
 
@@ -357,14 +357,15 @@ static void test_fork(void **state)
 static void test_child_remaps(void **state)
 {
 	struct process_table table = { .inherit = true };
-	struct sideband_record map = map_record(NOBODY - 1, 100, 0x1000, 0x2000, "/lib/parent");
-	struct sideband_record fork = { SIDEBAND_FORK,	      .time_ns = 200,
-					.pid = NOBODY,	      .tid = NOBODY,
-					.parent = NOBODY - 1, .parent_tid = NOBODY - 1 };
-	struct sideband_record later = map_record(NOBODY, 300, 0x1000, 0x2000, "/lib/child");
+	struct sideband_record map = map_record(NO_PROCESS - 1, 100, 0x1000, 0x2000, "/lib/parent");
+	struct sideband_record fork = {
+		SIDEBAND_FORK,	   .time_ns = 200,	     .pid = NO_PROCESS,
+		.tid = NO_PROCESS, .parent = NO_PROCESS - 1, .parent_tid = NO_PROCESS - 1
+	};
+	struct sideband_record later = map_record(NO_PROCESS, 300, 0x1000, 0x2000, "/lib/child");
 
 	(void)state;
-	assert_int_equal(process_add(&table, NOBODY - 1, 0), 0);
+	assert_int_equal(process_add(&table, NO_PROCESS - 1, 0), 0);
 	apply(&table, &map);
 	apply(&table, &fork);
 	apply(&table, &later);
@@ -377,39 +378,40 @@ static void test_child_remaps(void **state)
 static void test_pid_reuse(void **state)
 {
 	struct process_table table = { .everyone = true };
-	struct sideband_record first = map_record(NOBODY, 100, 0x1000, 0x2000, "/bin/first");
-	struct sideband_record fork = { SIDEBAND_FORK, .time_ns = 200, .pid = NOBODY,
-					.tid = NOBODY, .parent = 1,    .parent_tid = 1 };
-	struct sideband_record second = map_record(NOBODY, 210, 0x1000, 0x2000, "/bin/second");
+	struct sideband_record first = map_record(NO_PROCESS, 100, 0x1000, 0x2000, "/bin/first");
+	struct sideband_record fork = { SIDEBAND_FORK,	   .time_ns = 200, .pid = NO_PROCESS,
+					.tid = NO_PROCESS, .parent = 1,	   .parent_tid = 1 };
+	struct sideband_record second = map_record(NO_PROCESS, 210, 0x1000, 0x2000, "/bin/second");
 
 	(void)state;
-	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
 	apply(&table, &first);
 	apply(&table, &fork);
 	apply(&table, &second);
 	assert_int_equal(table.count, 2);
-	assert_ptr_equal(process_at(&table, NOBODY, 150), &table.processes[0]);
-	assert_ptr_equal(process_at(&table, NOBODY, 250), &table.processes[1]);
-	assert_ptr_equal(process_find(&table, NOBODY), &table.processes[1]);
+	assert_ptr_equal(process_at(&table, NO_PROCESS, 150), &table.processes[0]);
+	assert_ptr_equal(process_at(&table, NO_PROCESS, 250), &table.processes[1]);
+	assert_ptr_equal(process_find(&table, NO_PROCESS), &table.processes[1]);
 	assert_string_equal(image_at(&table, 250, 0x1800), "/bin/second");
 	process_table_free(&table);
 }
 
-/* Memory of a JIT compiler that grows piece by piece is one mapping. */
+/* Memory of a JIT compiler that grows piece by piece becomes one mapping. */
 static void test_anonymous(void **state)
 {
 	struct process_table table = { 0 };
 	struct address_space *space;
 
 	(void)state;
-	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
 	for (uint64_t i = 0; i < 1000; i++) {
-		struct sideband_record record = map_record(NOBODY, 100 + i, 0x100000 + i * 0x1000,
-							   0x102000 + i * 0x1000, "//anon");
+		struct sideband_record record =
+			map_record(NO_PROCESS, 100 + i, 0x100000 + i * 0x1000,
+				   0x102000 + i * 0x1000, "//anon");
 
 		apply(&table, &record);
 	}
-	space = process_space(process_find(&table, NOBODY));
+	space = process_space(process_find(&table, NO_PROCESS));
 	assert_int_equal(space->count, 1);
 	assert_int_equal(space->mappings[0].start, 0x100000);
 	assert_int_equal(space->mappings[0].limit, 0x102000 + 999 * 0x1000);
@@ -417,7 +419,7 @@ static void test_anonymous(void **state)
 	process_table_free(&table);
 }
 
-/* Samples of two programs that one process ran after another find each its own mapping. */
+/* A process runs two programs, one after the other: samples of each are in its own mappings. */
 static int collect_paths(const struct capture_sample *sample, void *context)
 {
 	snprintf((char *)context + strlen(context), 64, "%d:%u ",
@@ -426,52 +428,52 @@ static int collect_paths(const struct capture_sample *sample, void *context)
 	return 0;
 }
 
-static void test_eras(void **state)
+static void test_programs_of_one_process(void **state)
 {
 	struct process_table table = { 0 };
-	struct sideband_record old = map_record(NOBODY, 100, 0x1000, 0x2000, "/bin/old");
-	struct sideband_record exec = { SIDEBAND_EXEC, .time_ns = 300, .pid = NOBODY, .tid = NOBODY,
-					.name = "new" };
-	struct sideband_record fresh = map_record(NOBODY, 310, 0x1000, 0x2000, "/bin/new");
+	struct sideband_record old = map_record(NO_PROCESS, 100, 0x1000, 0x2000, "/bin/old");
+	struct sideband_record exec = { SIDEBAND_EXEC, .time_ns = 300, .pid = NO_PROCESS,
+					.tid = NO_PROCESS, .name = "new" };
+	struct sideband_record fresh = map_record(NO_PROCESS, 310, 0x1000, 0x2000, "/bin/new");
 	struct counts counts = { 0 };
 	char text[256] = "";
 
 	(void)state;
-	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
 	apply(&table, &old);
 	apply(&table, &exec);
 	apply(&table, &fresh);
-	add_sample(&counts, 0x1800, sample_id_make(5, NOBODY, NOBODY), 150, 2);
-	add_sample(&counts, 0x1800, sample_id_make(6, NOBODY, NOBODY), 350, 3);
+	add_sample(&counts, 0x1800, sample_id_make(5, NO_PROCESS, NO_PROCESS), 150, 2);
+	add_sample(&counts, 0x1800, sample_id_make(6, NO_PROCESS, NO_PROCESS), 350, 3);
 	assert_int_equal(resolve_each(&counts, &table, false, collect_paths, text), 0);
 	assert_string_equal(text, "0:2 1:3 ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
 
-/* A place that another file was mapped over: whoever asks for it, and in which order. */
+/* Addresses where another file was mapped later: whatever the order of the requests. */
 static void test_mapped_over(void **state)
 {
 	static const uint64_t times[] = { 250, 150, 160, 50, 260, 199, 200, 40 };
 	struct process_table table = { 0 };
-	struct sideband_record old = map_record(NOBODY, 100, 0x1000, 0x2000, "/bin/old");
-	struct sideband_record fresh = map_record(NOBODY, 200, 0x1000, 0x2000, "/bin/new");
+	struct sideband_record old = map_record(NO_PROCESS, 100, 0x1000, 0x2000, "/bin/old");
+	struct sideband_record fresh = map_record(NO_PROCESS, 200, 0x1000, 0x2000, "/bin/new");
 	struct counts counts = { 0 };
 	char text[256] = "";
 
 	(void)state;
-	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
 	apply(&table, &old);
 	apply(&table, &fresh);
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
-		add_sample(&counts, 0x1800, sample_id_make(5, NOBODY, i + 1), times[i], 1);
+		add_sample(&counts, 0x1800, sample_id_make(5, NO_PROCESS, i + 1), times[i], 1);
 	assert_int_equal(resolve_each(&counts, &table, false, collect_paths, text), 0);
 	assert_string_equal(text, "1:1 0:1 0:1 0:1 1:1 0:1 1:1 0:1 ");
 	counts_free(&counts);
 	process_table_free(&table);
 }
 
-/* Callers in memory without code, and none with code behind them, are none, if all is known. */
+/* The outermost frames are dropped while they are in no code, if all mappings are known. */
 static int collect_depth(const struct capture_sample *sample, void *context)
 {
 	snprintf((char *)context + strlen(context), 64, "%u/%u ", sample->user_depth,
@@ -482,16 +484,16 @@ static int collect_depth(const struct capture_sample *sample, void *context)
 static void test_frames(void **state)
 {
 	struct process_table table = { 0 };
-	struct sideband_record map = map_record(NOBODY, 100, 0x1000, 0x2000, "/bin/program");
+	struct sideband_record map = map_record(NO_PROCESS, 100, 0x1000, 0x2000, "/bin/program");
 	const uint64_t astray[] = { 0xffffffff81000000, 0x1800, 0x1900, 0x9000, 0x9100 };
 	const uint64_t moved[] = { 0x1800, 0x9000, 0x9100, 0x1900, 0x9000 };
 	const uint64_t at_end[] = { 0x1800, 0x2000 }, unknown[] = { 0x9000, 0x9100 };
-	uint64_t id = sample_id_make(5, NOBODY, NOBODY);
+	uint64_t id = sample_id_make(5, NO_PROCESS, NO_PROCESS);
 	struct counts counts = { 0 };
 	char text[256] = "";
 
 	(void)state;
-	assert_int_equal(process_add(&table, NOBODY, 0), 0);
+	assert_int_equal(process_add(&table, NO_PROCESS, 0), 0);
 	apply(&table, &map);
 	add_stack(&counts, id, astray, 1, 4);
 	add_stack(&counts, id, moved, 0, 5);
@@ -506,7 +508,7 @@ static void test_frames(void **state)
 	process_table_free(&table);
 }
 
-/* A machine with many files and many more mappings: no mapping looks at all files. */
+/* A machine with many files and many more mappings: a mapping does not search all files. */
 static void test_many_images(void **state)
 {
 	enum {
@@ -514,7 +516,7 @@ static void test_many_images(void **state)
 		MAPPINGS = 200000
 	};
 	struct process_table table = { 0 };
-	struct sideband_record record = map_record(NOBODY, 1, 0x1000, 0x2000, NULL);
+	struct sideband_record record = map_record(NO_PROCESS, 1, 0x1000, 0x2000, NULL);
 	char name[64];
 	uint32_t image;
 	clock_t start;
@@ -540,7 +542,7 @@ static void test_many_images(void **state)
 	process_table_free(&table);
 }
 
-/* This very program is mapped somewhere, and its file is held open. */
+/* This program is mapped, and its file is open. */
 static void test_snapshot(void **state)
 {
 	struct process_table table = { 0 };
@@ -562,15 +564,24 @@ static void test_snapshot(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cpus),	      cmocka_unit_test(test_id),
-		cmocka_unit_test(test_counts_table),  cmocka_unit_test(test_periods),
-		cmocka_unit_test(test_counts_again),  cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_stacks_astray), cmocka_unit_test(test_stacks_collide),
-		cmocka_unit_test(test_stacks_table),  cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_spaces),	      cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_child_remaps),  cmocka_unit_test(test_pid_reuse),
-		cmocka_unit_test(test_anonymous),     cmocka_unit_test(test_eras),
-		cmocka_unit_test(test_mapped_over),   cmocka_unit_test(test_snapshot),
+		cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_id),
+		cmocka_unit_test(test_counts_table),
+		cmocka_unit_test(test_periods),
+		cmocka_unit_test(test_counts_again),
+		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_stacks_with_invalid_frames),
+		cmocka_unit_test(test_stacks_collide),
+		cmocka_unit_test(test_stacks_table),
+		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_child_remaps),
+		cmocka_unit_test(test_pid_reuse),
+		cmocka_unit_test(test_anonymous),
+		cmocka_unit_test(test_programs_of_one_process),
+		cmocka_unit_test(test_mapped_over),
+		cmocka_unit_test(test_snapshot),
 		cmocka_unit_test(test_many_images),
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What capture_read() returns during a recording. Needs the privileges to record. */
+/* The results of capture_read() during a recording. Needs the privileges to record. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static struct seen read_now(struct capture *c, struct seen seen)
 	assert_int_equal(capture_each_sample(c, see, &seen), 0);
 	capture_totals(c, &totals);
 	assert_int_equal(totals.counted, seen.sum);
-	assert_true(totals.ticks >= seen.sum); /* more may have come since */
+	assert_true(totals.ticks >= seen.sum); /* more may have been counted since */
 	assert_true(totals.duration_ns > 0 && totals.duration_ns < 1000 * NS_PER_S);
 	return seen;
 }
@@ -101,7 +101,7 @@ static void record(enum capture_stacks stacks)
 	pid_t child = fork();
 
 	if (child == 0) {
-		alarm(60); /* whatever becomes of its parent */
+		alarm(60); /* also when the parent is ended */
 		for (volatile uint64_t i = 0; getppid() != 1; i++)
 			;
 		_exit(0);

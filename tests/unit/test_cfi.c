@@ -38,7 +38,7 @@ static int teardown(void **state)
 	return directory_remove();
 }
 
-/* --- What libdw says --- */
+/* --- libdw's rules --- */
 
 enum {
 	RBX = 3,
@@ -112,7 +112,7 @@ static struct unwind_rule expected_cfa(const Dwarf_Op *ops, size_t count)
 	return rule;
 }
 
-/* Where a register is saved, when it is so at CFA + *offset. */
+/* Whether a register is saved at CFA + *offset; stores the offset. */
 static bool is_at_cfa(const Dwarf_Op *ops, size_t count, int64_t *offset)
 {
 	*offset = count == 2 ? (int64_t)ops[1].number : 0;
@@ -125,7 +125,7 @@ static bool fits_words(int64_t offset)
 	return offset % 8 == 0 && offset / 8 == (int8_t)(offset / 8);
 }
 
-/* How to find a register of the caller's, and by which word. */
+/* The rule for a register of the caller, and the word that it uses. */
 static enum unwind_saved expected_saved(Dwarf_Frame *frame, uint64_t regno, int *at)
 {
 	Dwarf_Op memory[3], *ops;
@@ -136,7 +136,9 @@ static enum unwind_saved expected_saved(Dwarf_Frame *frame, uint64_t regno, int 
 	*at = 0;
 	assert_int_equal(dwarf_frame_register(frame, regno, memory, &ops, &count), 0);
 	if (!count)
-		/* By the ABI callees keep rbx; libdw takes it for undefined where nothing is said.
+		/*
+		 * By the ABI callees preserve rbx; libdw has it as undefined where there is no
+		 * rule.
 		 */
 		return ops && regno != RBX ? UNWIND_LOST : UNWIND_SAME;
 	if (is_at_cfa(ops, count, &offset)) {
@@ -213,7 +215,7 @@ static const struct unwind_rule *rule_at(const struct unwind_rows *rows, uint64_
 	return low ? &rows->rules[rows->rows[low - 1].rule] : &none;
 }
 
-static uint64_t entry; /* of the file that is compared */
+static uint64_t entry; /* of the compared file */
 
 static void check_rule(const struct unwind_rows *rows, Dwarf_CFI *cfi, uint64_t address)
 {
@@ -222,7 +224,7 @@ static void check_rule(const struct unwind_rows *rows, Dwarf_CFI *cfi, uint64_t 
 
 	if (memcmp(ours, &theirs, sizeof(theirs)) == 0)
 		return;
-	/* Where the program begins there is no caller, also if nothing says so: in ld.so. */
+	/* At the program's start there is no caller, even if no rule states that: in ld.so. */
 	if (ours->cfa == UNWIND_END && theirs.cfa == UNWIND_GAP && address >= entry &&
 	    address - entry < 128)
 		return;
@@ -233,7 +235,7 @@ static void check_rule(const struct unwind_rows *rows, Dwarf_CFI *cfi, uint64_t 
 		 theirs.bx_at);
 }
 
-/* What unwind_rows.h promises. */
+/* Checks the contract of unwind_rows.h. */
 static void check_rows(const struct unwind_rows *rows)
 {
 	assert_true(rows->count > 1);
@@ -250,7 +252,7 @@ static void check_rows(const struct unwind_rows *rows)
 						sizeof(*rows->rules));
 }
 
-/* A number below `bound`, the same ones in each run. */
+/* A random number below `bound`; each run has the same ones. */
 static uint64_t next_random(uint64_t bound)
 {
 	static uint64_t seed = 1;
@@ -259,7 +261,7 @@ static uint64_t next_random(uint64_t bound)
 	return (seed >> 20) % bound;
 }
 
-/* Addresses of all executable segments: all of small ones, else random ones. */
+/* Compares at all addresses of small executable segments, and at random ones of large segments. */
 static void compare(const struct unwind_rows *rows, Elf *elf, Dwarf_CFI *cfi)
 {
 	GElf_Phdr segment;
@@ -296,7 +298,7 @@ static struct unwind_rows read_rows(const char *path)
 	return rows;
 }
 
-/* Compares the rows of a file by the section that is to be there. */
+/* Compares the rows of a file by the section that it must have. */
 static void compare_file(int fd, const struct unwind_rows *rows, bool debug)
 {
 	Dwarf *dwarf = NULL;
@@ -331,7 +333,7 @@ static void compare_path(const char *path, bool debug)
 
 /* --- Images of this system --- */
 
-/* Skips the test when no file has such a path. */
+/* Compares the first file that has such a path; skips the test if there is none. */
 static void compare_first(const char *one, const char *other)
 {
 	glob_t found = { 0 };
@@ -393,7 +395,7 @@ static void test_go(void **state)
 	compare_path(in_directory("go"), true);
 }
 
-/* --- Odd rules: a function each 64 bytes, of 48 bytes, from 0x1000 on --- */
+/* --- Unusual rules: a function of 48 bytes every 64 bytes, from 0x1000 on --- */
 
 #define END	       "\n.fill 48 - (. - 0b), 1, 0x90\n.cfi_endproc\n"
 #define STEP	       "\n.fill 8, 1, 0x90\n"
@@ -406,7 +408,7 @@ static const char odd_source[] =
 	FUNCTION(".cfi_escape 0x0f, 5, 0x77, 0x10, 0x06, 0x23, 0x08")
 	/* 2: CFA in other registers */
 	FUNCTION(".cfi_def_cfa rax, 16" STEP ".cfi_def_cfa_register r11")
-	/* 3: rbp elsewhere */
+	/* 3: unusual rules for rbp */
 	FUNCTION(".cfi_register rbp, rbx" STEP ".cfi_restore rbp" STEP ".cfi_undefined rbp" STEP
 		 ".cfi_same_value rbp" STEP ".cfi_val_offset rbp, -16")
 	/* 4: the outermost */
@@ -414,27 +416,27 @@ static const char odd_source[] =
 	/* 5, 6: signal frames, of the kernel's form and of another */
 	FUNCTION(".cfi_signal_frame\n.cfi_escape 0x0f, 4, 0x77, 0xa0, 0x01, 0x06")
 		FUNCTION(".cfi_signal_frame")
-	/* 7: the return address elsewhere */
+	/* 7: unusual rules for the return address */
 	FUNCTION(".cfi_register rip, rdi" STEP ".cfi_offset rip, -16" STEP ".cfi_offset rip, -8")
 	/* 8: stubs */
 	FUNCTION(".cfi_escape 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, "
 		 "0x22")
-	/* 9: instructions of GNU */
+	/* 9: GNU's own instructions */
 	FUNCTION(".cfi_remember_state\n.cfi_def_cfa_offset 64\n.cfi_escape 0x2e, 16\n"
 		 ".cfi_escape 0x2f, 6, 2" STEP ".cfi_restore_state")
 	/* 10, 11: large offsets */
 	FUNCTION(".cfi_offset rbp, -1032" STEP ".cfi_offset rbp, -1024")
 		FUNCTION(".cfi_def_cfa_offset 100000" STEP ".cfi_def_cfa rax, 100000")
-	/* 12, 13: an unknown instruction, one that has no partner */
+	/* 12, 13: an unknown instruction, one without its counterpart */
 	FUNCTION(STEP ".cfi_escape 0x3f" STEP ".cfi_def_cfa_offset 16" STEP)
 		FUNCTION(STEP ".cfi_escape 0x0b" STEP)
 	/* 14: exception tables */
 	FUNCTION(".cfi_personality 0x1b, _start\n.cfi_lsda 0x1b, _start\n.cfi_def_cfa_offset 24")
 	/* 15: no call frame information */
 	".balign 64\n.fill 48, 1, 0x90\n"
-	/* 16, 17: expressions: a plain one, an odd one */
+	/* 16, 17: expressions: a usual one, an unusual one */
 	FUNCTION(".cfi_escape 0x0f, 2, 0x77, 16") FUNCTION(".cfi_escape 0x0f, 3, 0x77, 16, 0x20")
-	/* 18: from a register's own value to the usual */
+	/* 18: from the register's own value back to the usual rule */
 	FUNCTION(".cfi_def_cfa rbp, 16\n.cfi_offset rbp, -16" STEP ".cfi_def_cfa rsp, 8");
 
 static const struct {
@@ -486,7 +488,7 @@ static void write_file(const char *name, const void *bytes, size_t size)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* Makes the library `odd` of odd_source, whose call frame information is in `sections`. */
+/* Builds the library `odd` from odd_source, with its call frame information in `sections`. */
 static void make_odd(const char *name, const char *sections)
 {
 	char text[sizeof(odd_source) + 256];
@@ -525,7 +527,7 @@ static void test_odd(void **state)
 	compare_path(in_directory("odd"), false);
 }
 
-/* The same as .debug_frame, in all ways to compress that there are. */
+/* The same in .debug_frame, compressed in every supported way. */
 static void test_debug_frame(void **state)
 {
 	(void)state;
@@ -643,7 +645,7 @@ static void put_all(struct bytes *b, const char *text, size_t size)
 }
 #define PUT(b, text) put_all(b, text, sizeof(text) - 1)
 
-/* Returns where it begins, for end_record(). */
+/* Returns the offset of its beginning, for end_record(). */
 static size_t begin_record(struct bytes *b, uint64_t id)
 {
 	put(b, 0, 4);
@@ -658,7 +660,10 @@ static void end_record(struct bytes *b, size_t begin)
 	memcpy(b->at + begin, &size, sizeof(size));
 }
 
-/* Returns where it begins. Of calls as they are: CFA = rsp + 8, return address there. */
+/*
+ * Puts a CIE with the rules at a function's entry: CFA = rsp + 8, the return address below it.
+ * Returns the offset of its beginning.
+ */
 static size_t put_cie(struct bytes *b, int version)
 {
 	size_t begin = begin_record(b, UINT32_MAX);
@@ -690,7 +695,7 @@ static void put_fde(struct bytes *b, size_t cie, uint64_t start, uint64_t size, 
 	end_record(b, begin);
 }
 
-/* A library `made` with this .debug_frame, and this much code from 0x1000 on. */
+/* Builds the library `made` with this .debug_frame, and so much code from 0x1000 on. */
 static void make(struct bytes *b, uint64_t code)
 {
 	write_file("frame", b->at, b->size);
@@ -724,14 +729,14 @@ static void test_records(void **state)
 	put_fde(&b, three, 0x1010, 16, 16);
 	put_fde(&b, three, 0x1010, 16, 99);   /* again */
 	put_fde(&b, three, 0x1018, 24, 99);   /* overlaps two */
-	put_fde(&b, unknown, 0x1040, 8, 99);  /* of no known form */
-	put_fde(&b, 7, 0x1040, 8, 99);	      /* of none */
+	put_fde(&b, unknown, 0x1040, 8, 99);  /* of an unknown form */
+	put_fde(&b, 7, 0x1040, 8, 99);	      /* of no CIE */
 	put_fde(&b, one, 0, 0x4000, 99);      /* dropped */
 	put_fde(&b, one, UINT64_MAX, 1, 99);  /* dropped */
 	put_fde(&b, one, 0x1050, 0, 99);      /* empty */
-	put_fde(&b, one, 0x1060, -16ULL, 99); /* as long as can be */
+	put_fde(&b, one, 0x1060, -16ULL, 99); /* of the largest size */
 	begin = begin_fde(&b, one, 0x1048, 4);
-	PUT(&b, "\x0e\x20\x01\x4a\x10\0\0\0\0\0\0\x0e\x28"); /* a location for itself */
+	PUT(&b, "\x0e\x20\x01\x4a\x10\0\0\0\0\0\0\x0e\x28"); /* an entry that sets its location */
 	end_record(&b, begin);
 	make(&b, 0x100);
 	rows = read_rows(in_directory("made"));
@@ -750,9 +755,9 @@ static void test_records(void **state)
 	unwind_rows_free(&rows);
 }
 
-/* --- Files that are there to harm --- */
+/* --- Malicious files --- */
 
-/* A file that is not to have rows, for a reason that says so, soon. */
+/* A file without rows: the reader must return soon, with an error that contains `why`. */
 static void check_refused(const char *name, const char *why)
 {
 	int fd = open(in_directory(name), O_RDONLY | O_CLOEXEC);
@@ -776,7 +781,7 @@ static void test_no_elf(void **state)
 	check_refused("text", "not an ELF file");
 }
 
-static void test_cut(void **state)
+static void test_truncated(void **state)
 {
 	struct bytes b = { 0 };
 	size_t cie;
@@ -869,8 +874,8 @@ static void test_many_records(void **state)
 	check_refused("made", "it has more than 250000 CIEs");
 }
 
-/* The longest work that is allowed for: what one FDE does the next must do all over again. */
-static void test_work_ends(void **state)
+/* The most work that is accepted: each FDE must do again what the one before did. */
+static void test_work_is_bounded(void **state)
 {
 	struct bytes b = { 0 };
 	size_t cie = begin_record(&b, UINT32_MAX), begin;
@@ -899,7 +904,7 @@ static void test_work_ends(void **state)
 	unwind_rows_free(&rows);
 }
 
-/* Other machines' files have functions, but no rows. */
+/* Files of other architectures have functions, but no rows. */
 static void test_other_machine(void **state)
 {
 	struct cfi_functions functions;
@@ -924,17 +929,28 @@ static void test_other_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_libc),	     cmocka_unit_test(test_libcrypto),
-		cmocka_unit_test(test_libstdcxx),    cmocka_unit_test(test_postgres),
-		cmocka_unit_test(test_gdb),	     cmocka_unit_test(test_python),
-		cmocka_unit_test(test_ld_so),	     cmocka_unit_test(test_vdso),
-		cmocka_unit_test(test_go),	     cmocka_unit_test(test_odd),
-		cmocka_unit_test(test_debug_frame),  cmocka_unit_test(test_no_section_headers),
-		cmocka_unit_test(test_functions),    cmocka_unit_test(test_records),
-		cmocka_unit_test(test_no_elf),	     cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_huge_section), cmocka_unit_test(test_many_rows),
-		cmocka_unit_test(test_many_rules),   cmocka_unit_test(test_many_records),
-		cmocka_unit_test(test_work_ends),    cmocka_unit_test(test_other_machine),
+		cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_libcrypto),
+		cmocka_unit_test(test_libstdcxx),
+		cmocka_unit_test(test_postgres),
+		cmocka_unit_test(test_gdb),
+		cmocka_unit_test(test_python),
+		cmocka_unit_test(test_ld_so),
+		cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_go),
+		cmocka_unit_test(test_odd),
+		cmocka_unit_test(test_debug_frame),
+		cmocka_unit_test(test_no_section_headers),
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_records),
+		cmocka_unit_test(test_no_elf),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_huge_section),
+		cmocka_unit_test(test_many_rows),
+		cmocka_unit_test(test_many_rules),
+		cmocka_unit_test(test_many_records),
+		cmocka_unit_test(test_work_is_bounded),
+		cmocka_unit_test(test_other_machine),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

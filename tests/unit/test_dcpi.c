@@ -41,7 +41,7 @@ static void read_all_fields(void **state)
 	bytes_free(&b);
 }
 
-/* A header, and the words of the error, or NULL. */
+/* Reads a header, whose error must contain these words; NULL: it is valid. */
 static void check_header(const char *header, const char *error)
 {
 	struct bytes b = headed(header);
@@ -150,12 +150,12 @@ static void read_epochs(void **state)
 	} cases[] = {
 		{ "2501181015", ORIGIN_S },   { "20250118101559", ORIGIN_S + 59 },
 		{ "9701010000", 852076800 },  { "7001010000", 0 },
-		{ "6812312359", 3124223940 }, { "6912312359", 0 }, /* of 1969: not known */
+		{ "6812312359", 3124223940 }, { "6912312359", 0 }, /* of 1969: unknown */
 		{ "2402290000", 1709164800 }, { "2302290000", -1 },
 		{ "2513011015", -1 },	      { "2500011015", -1 },
 		{ "2501321015", -1 },	      { "2501182415", -1 },
 		{ "2501181060", -1 },	      { "20250118101560", -1 },
-		{ "202501181015", -1 }, /* later versions' */
+		{ "202501181015", -1 }, /* of later versions */
 		{ "250118101", -1 },	      { "25011810 5", -1 },
 		{ "-501181015", -1 },
 	};
@@ -383,7 +383,7 @@ static void salvage_a_part(void **state)
 	bytes_free(&b);
 }
 
-/* --- The cases that came with the project's facts --- */
+/* --- The cases of the project's requirements --- */
 
 static int check_case(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {

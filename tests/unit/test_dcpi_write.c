@@ -39,7 +39,7 @@ static void rewrite_bytes(void **state)
 
 		WORDS(&b, 0, 1, 7, 1, 7);
 		p = read_good(dcpi, &b);
-		/* Its own line of ticks accounts for all that the only file has. */
+		/* The only file's own line of ticks has all of them. */
 		if (p->totals.known)
 			p->totals.ticks = 7;
 		again = write_one(p);
@@ -136,7 +136,7 @@ static void write_outside_of_the_text(void **state)
 	assert_has(&b, "tstart     4000\ntsize      12288\n");
 	profile_free(p);
 	bytes_free(&b);
-	/* Where it begins earlier, it ends where it did. */
+	/* The end stays if the beginning moves. */
 	p = recorded();
 	add_text(p, add_mapping(p, 0x5000, 0x9000, 0x5000, "/x"), 0x5000, 0x3800);
 	add_leaf(p, 0x4fff, 0, 1);
@@ -213,7 +213,7 @@ static void write_events(void **state)
 	p->value_types[0].period = 65536;
 	assert_int_equal(profile_add_sample(p, &location, 1, labels, values), 0);
 	write_good(p, directory);
-	assert_int_equal(files_in(directory), 2); /* none of imiss, which has no samples */
+	assert_int_equal(files_in(directory), 2); /* no file of imiss, which has no samples */
 	values[1] = 2;
 	assert_int_equal(profile_add_sample(p, &location, 1, labels, values), 0);
 	write_good(p, directory);
@@ -302,10 +302,13 @@ static void write_account(void **state)
 		assert_int_equal(again->time_ns, p->time_ns);
 		assert_int_equal(again->period_ns, 1000000);
 		profile_free(again);
-		/* And once more: the same epoch accumulates. */
+		/* Written again: counts of the same epoch add up. */
 		write_good(p, directory);
 	}
-	/* What is added without an account leaves none that would be of a part. */
+	/*
+	 * After counts without an account are added, there is no account: it would be one of a
+	 * part.
+	 */
 	p->totals.known = false;
 	write_good(p, directory);
 	again = read_directory(directory);
@@ -392,7 +395,7 @@ static void write_labels(void **state)
 	remove_directory(copy);
 }
 
-/* --- What does not fit --- */
+/* --- Overflows and conflicts --- */
 
 static void refuse_overflow(void **state)
 {
@@ -451,7 +454,7 @@ static void refuse_what_differs(void **state)
 		profile_free(p);
 	}
 	assert_int_equal(files_in(directory), 1);
-	/* A larger text is none. */
+	/* A longer text is invalid. */
 	p = read_header(VERSION IMAGE EPOCH PLATFORM EVENT PERIOD TSTART
 			"tsize 9000\n" CPUSPEED PATH "odd 1\n");
 	write_good(p, directory);
@@ -468,7 +471,7 @@ static void refuse_what_differs(void **state)
 	remove_directory(directory);
 }
 
-static void leave_what_is_corrupt(void **state)
+static void keep_corrupt_files(void **state)
 {
 	char *directory = new_directory();
 	struct bytes b = basic();
@@ -515,7 +518,7 @@ static void write_all_or_none(void **state)
 	snprintf(path, sizeof(path), "%s/a", directory);
 	assert_int_equal(access(path, F_OK), -1);
 	put_file(directory, "3", "old", 3);
-	/* A directory in the way is met when the others have their names. */
+	/* The directory that is in the way is reached after the other files were renamed. */
 	snprintf(path, sizeof(path), "%s/a", directory);
 	assert_int_equal(mkdir(path, 0700), 0);
 	snprintf(path, sizeof(path), "%s/a/c", directory);
@@ -614,7 +617,7 @@ int main(void)
 		cmocka_unit_test(write_labels),
 		cmocka_unit_test(refuse_overflow),
 		cmocka_unit_test(refuse_what_differs),
-		cmocka_unit_test(leave_what_is_corrupt),
+		cmocka_unit_test(keep_corrupt_files),
 		cmocka_unit_test(write_all_or_none),
 		cmocka_unit_test(clean_names),
 		cmocka_unit_test(read_a_directory),

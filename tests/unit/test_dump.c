@@ -17,7 +17,7 @@ static uint32_t at_line(struct profile *p, const char *name, const char *file, u
 	return id;
 }
 
-/* All that no profile of a clock has. */
+/* The members that a profile of one clock does not have. */
 static struct profile *full_profile(void)
 {
 	const struct profile_tag tags[] = { { .key = "user", .text = "a\tb" },

@@ -70,7 +70,7 @@ static void test_leb(void **state)
 	assert_int_equal(dwarf_sleb(&c), -128);
 	c = over("\x80\x01", 2);
 	assert_int_equal(dwarf_sleb(&c), 128);
-	/* Longer than any number: what does not fit is lost, and the rest is still in step. */
+	/* Longer than any number: the excess bits are dropped, and reading continues after it. */
 	c = over("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x05", 13);
 	assert_true(dwarf_uleb(&c) == UINT64_MAX);
 	assert_int_equal(dwarf_uleb(&c), 5);
@@ -87,7 +87,7 @@ static void test_leb(void **state)
 
 #define LARGE ((size_t)24 * 1024 * 1024)
 
-/* What stands at an offset; it packs, but not to nothing. */
+/* The byte at an offset; such data can be compressed, but not to almost nothing. */
 static uint8_t byte_at(uint64_t offset)
 {
 	return offset % 7 ? offset >> 13 : (offset * 2654435761u) >> 24;
@@ -164,7 +164,7 @@ static void test_sections(void **state)
 	check_section("packed", LARGE);
 }
 
-/* Where there is room for a section it is inflated once, as far as it is asked for. */
+/* If there is memory for a whole section, it is inflated once, up to what was requested. */
 static void test_whole(void **state)
 {
 	uint64_t room = LARGE + 100;
@@ -179,7 +179,7 @@ static void test_whole(void **state)
 	for (uint64_t i = 1; i < 60; i++)
 		check_bytes(&s, i * 2654435761u % LARGE, 100);
 	assert_true(s.filled <= LARGE);
-	/* There is none left for another, which is read all the same. */
+	/* There is no memory left for another section, which is read nevertheless. */
 	assert_int_equal(open_section("packed", &other_file, &other, &room), 0);
 	assert_true(room == 100);
 	check_bytes(&other, LARGE - 10, 100);
@@ -192,7 +192,7 @@ static void test_whole(void **state)
 	elf_file_close(&file);
 }
 
-/* Says that it is zstd's, of which only what can be kept whole is read; and is none. */
+/* The header states zstd, which is read only if the whole section fits; the data is invalid. */
 static void test_zstd(void **state)
 {
 	uint64_t room = LARGE - 1;
@@ -218,8 +218,8 @@ static void test_zstd(void **state)
 	elf_file_close(&file);
 }
 
-/* Reading the same again and again comes to an end. */
-static void test_work_ends(void **state)
+/* Reading the same data again and again ends with an error. */
+static void test_work_is_bounded(void **state)
 {
 	struct elf_file file;
 	struct dwarf_section s;
@@ -234,7 +234,7 @@ static void test_work_ends(void **state)
 	elf_file_close(&file);
 }
 
-/* A file that is cut off meanwhile. */
+/* A file that is truncated while it is read. */
 static void test_truncated(void **state)
 {
 	struct elf_file file;
@@ -264,7 +264,7 @@ static const char program[] =
 	".byte 5, 0x0b, 1, 0, 0\n"				 /* block */
 	".byte 6, 0x2e, 0, 3, 8, 0, 0\n"			 /* abstract: name */
 	".byte 7, 0x1d, 1, 0x31, 0x13, 0x55, 0x17, 0, 0\n"	 /* inlined: origin, ranges */
-	".byte 8, 0x2e, 0, 3, 0x16, 0, 0\n" /* abstract: name, its form told with it */
+	".byte 8, 0x2e, 0, 3, 0x16, 0, 0\n" /* abstract: name, with its form in the data */
 	".byte 0\n"
 	".section .debug_info, \"\", @progbits\n"
 	"unit: .long end - version\nversion: .short 4\n.long 0\n.byte 8\n"
@@ -337,7 +337,7 @@ static void test_cycle(void **state)
 	profile_free(p);
 }
 
-/* Deeper than any program is. */
+/* Nested deeper than in any program. */
 static void test_deep(void **state)
 {
 	struct profile *p = resolve_made(".fill 3000000, 1, 5\n" VICTIM ENDS, NULL);
@@ -349,7 +349,7 @@ static void test_deep(void **state)
 	profile_free(p);
 }
 
-/* All hold the address. */
+/* The address is in all of them. */
 static void test_nested(void **state)
 {
 	struct profile *p = resolve_made("called: .byte 6\n.asciz \"called\"\n" VICTIM
@@ -372,7 +372,7 @@ static void test_unknown_abbreviation(void **state)
 	profile_free(p);
 }
 
-/* Ranges from a base that is not the unit's. */
+/* Ranges with a base other than the unit's. */
 static void test_base(void **state)
 {
 	struct profile *p = resolve_made(".pushsection .debug_ranges, \"\", @progbits\n"
@@ -388,7 +388,8 @@ static void test_base(void **state)
 	profile_free(p);
 }
 
-/* Ranges of one entry that overlap, and of functions that do: each address is in one of them, once.
+/*
+ * Overlapping ranges of one entry, and of several functions: each address is in one of them, once.
  */
 static void test_overlap(void **state)
 {
@@ -407,7 +408,7 @@ static void test_overlap(void **state)
 	profile_free(p);
 }
 
-/* What stands behind the end of a set, here a unit that is none, is not believed. */
+/* Data after the end of a set, here an invalid unit, is ignored. */
 static void test_aranges(void **state)
 {
 	struct profile *p = resolve_made(".pushsection .debug_aranges, \"\", @progbits\n"
@@ -423,7 +424,7 @@ static void test_aranges(void **state)
 	profile_free(p);
 }
 
-/* A form that says that the form follows, which must not be the same again. */
+/* The form "a form follows", which must not be followed by itself. */
 static void test_indirect(void **state)
 {
 	struct profile *p = resolve_made(".byte 8, 8\n.asciz \"direct\"\n" VICTIM ENDS, NULL);
@@ -458,7 +459,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),	  cmocka_unit_test(test_leb),
-		cmocka_unit_test(test_sections),  cmocka_unit_test(test_work_ends),
+		cmocka_unit_test(test_sections),  cmocka_unit_test(test_work_is_bounded),
 		cmocka_unit_test(test_whole),	  cmocka_unit_test(test_zstd),
 		cmocka_unit_test(test_truncated), cmocka_unit_test(test_inlined),
 		cmocka_unit_test(test_cycle),	  cmocka_unit_test(test_deep),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which samples --focus and --ignore keep in a profile, and the totals of the others. */
+/* The samples that --focus and --ignore keep in a profile, and the sums of the removed ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ static struct profile *make_profile(void)
 	return p;
 }
 
-/* The counts of the samples that are left, summed up: each has a bit of its own. */
+/* The sum of the remaining samples' counts, of which each is another bit. */
 static uint64_t kept(const char *focus, const char *ignore)
 {
 	const struct profile_filter filter = { focus, ignore };
@@ -102,7 +102,8 @@ static void test_patterns(void **state)
 	assert_int_equal(kept("^main$", NULL), 15);
 	assert_int_equal(kept("^work\\(", NULL), 3);
 	assert_int_equal(kept("inner|other", NULL), 6);
-	assert_int_equal(kept("libx", NULL), 8); /* only what has no name goes by its image */
+	assert_int_equal(kept("libx", NULL),
+			 8); /* only code without a name is matched by its image */
 	assert_int_equal(kept(NULL, "inner|other"), 9);
 	assert_int_equal(kept("work", "inner"), 1);
 	assert_int_equal(kept("nothing", NULL), 0);
@@ -128,7 +129,7 @@ static void test_sum_stays(void **state)
 	profile_free(p);
 }
 
-static void test_arcs_go(void **state)
+static void test_arcs_are_removed(void **state)
 {
 	const struct profile_filter filter = { .focus = "main" };
 	struct profile *p = make_profile();
@@ -145,7 +146,7 @@ static void test_arcs_go(void **state)
 	profile_free(p);
 }
 
-/* Back-references and names without end would take for ever. */
+/* Back-references, and very long names, would take too much time. */
 static void test_hostile(void **state)
 {
 	enum {
@@ -207,8 +208,8 @@ static void test_no_pattern(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_patterns), cmocka_unit_test(test_sum_stays),
-		cmocka_unit_test(test_arcs_go),	 cmocka_unit_test(test_no_pattern),
+		cmocka_unit_test(test_patterns),	 cmocka_unit_test(test_sum_stays),
+		cmocka_unit_test(test_arcs_are_removed), cmocka_unit_test(test_no_pattern),
 		cmocka_unit_test(test_hostile),
 	};
 

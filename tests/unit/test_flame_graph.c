@@ -18,7 +18,7 @@ static const char *print(const struct profile *p, const struct profile *earlier,
 	return print_end(out, flame_graph_print(p, earlier, &all, out));
 }
 
-/* What stands behind "KEY": in the data, up to the next key. */
+/* The value of "KEY" in the data, up to the next key. */
 static const char *member(const char *key)
 {
 	static char text[1024];
@@ -63,7 +63,7 @@ static void test_data(void **state)
 	profile_free(p);
 }
 
-/* Folded frames are missing, and their number is written. */
+/* Folded frames are omitted, and their number is written. */
 static void test_folded(void **state)
 {
 	struct profile *p = new_profile();
@@ -93,7 +93,7 @@ static void test_flat(void **state)
 	p->totals.stacks_user = 8;
 	p->totals.stacks_complete = 3;
 	print(p, NULL, &(struct flame_graph_options){ .html = true });
-	assert_string_equal(member("notes"), "[]"); /* by frame pointers nobody knows */
+	assert_string_equal(member("notes"), "[]"); /* unknown for frame pointers */
 	p->stacks = "cfi";
 	print(p, NULL, &(struct flame_graph_options){ .html = true });
 	assert_string_equal(member("notes"),
@@ -104,7 +104,7 @@ static void test_flat(void **state)
 	profile_free(p);
 }
 
-/* Sums that are at the end of their range have widths, and no sample at all is no crash. */
+/* Sums at the end of their range have widths, and a profile without samples is accepted. */
 static void test_extremes(void **state)
 {
 	struct profile *p = new_profile();
@@ -135,7 +135,7 @@ static void test_colors(void **state)
 	assert_int_equal(hue, flame_graph_hue(&g, &f));
 	f.image = "/elsewhere/one.so";
 	assert_int_equal(hue, flame_graph_hue(&g, &f));
-	/* One that has it already takes it from the other. */
+	/* If all hues are taken, an image that has one keeps it. */
 	for (int i = 0; i < FLAME_GRAPH_HUES - 1; i++)
 		g.images[i] = "taken";
 	g.images[FLAME_GRAPH_HUES - 1] = "one.so";
@@ -154,7 +154,7 @@ static void test_colors(void **state)
 	profile_free(p);
 }
 
-/* DEPTH,FRAME,TOTAL,SELF,HEAT,OLD TOTAL; what has no width is no node. */
+/* DEPTH,FRAME,TOTAL,SELF,HEAT,OLD TOTAL; a frame without width is no node. */
 static void test_compared(void **state)
 {
 	struct profile *p = new_profile(), *earlier = new_profile();
@@ -204,7 +204,7 @@ static void test_text(void **state)
 	assert_string_equal(escaped(flame_graph_print_xml, "\x1b[0m\xff \xc3\xa4"),
 			    "\\x1b[0m\\xff \xc3\xa4");
 	assert_string_equal(escaped(flame_graph_print_json, "\n\xff"), "\"\\\\x0a\\\\xff\"");
-	/* Of the characters that XML has not, not even as numbers. */
+	/* Characters that XML does not allow, not even as numeric references. */
 	assert_string_equal(escaped(flame_graph_print_xml, "\xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbd"),
 			    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 	assert_string_equal(escaped(flame_graph_print_json, "\xef\xbf\xbe"), "\"\\ufffd\"");
@@ -222,7 +222,7 @@ static void test_decimal(void **state)
 	assert_string_equal(flame_graph_decimal(1.999, text), "2");
 }
 
-/* Each form has what it shall, and the title is text in both. */
+/* Each form has its parts, and the title is escaped in both. */
 static void test_forms(void **state)
 {
 	struct profile *p = new_profile();

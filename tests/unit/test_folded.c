@@ -21,7 +21,7 @@ static struct profile *read_text(const char *text)
 	return p;
 }
 
-/* Sample i as the writer would put it, but for its values: "main;work;leaf 10 20". */
+/* Sample i as the writer would print it, with all values: "main;work;leaf 10 20". */
 static void assert_stack(const struct profile *p, size_t i, const char *expected)
 {
 	char text[256] = "";
@@ -61,7 +61,7 @@ static void read_lines(void **state)
 	profile_free(p);
 }
 
-/* What writers make, as one stack and its count; warning NULL: without one. */
+/* A line of another writer, as one stack and its count; warning NULL: none. */
 static const struct {
 	const char *text;
 	const char *stack;
@@ -111,7 +111,7 @@ static void read_what_writers_make(void **state)
 	}
 }
 
-/* Lines with a number at the end of a name are no comparison, unless all are. */
+/* Lines are a comparison only if all have two numbers at their ends. */
 static void read_comparison(void **state)
 {
 	struct profile *p = read_text("a;b 10 20\na;c 5 0\na;b 1 2\n");
@@ -131,7 +131,7 @@ static void read_comparison(void **state)
 	profile_free(p);
 }
 
-/* Enough good lines before it, so that it is taken for the format. */
+/* Enough valid lines before it for the format to be detected. */
 #define GOOD "a;b 1\n"
 #define TEN  GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD
 
@@ -174,7 +174,7 @@ static void reject(void **state)
 		      "input:11: the count has");
 }
 
-/* A NUL where detection does not see it. */
+/* A NUL behind what detection reads. */
 static void reject_nul(void **state)
 {
 	struct bytes b = { 0 };
@@ -187,7 +187,7 @@ static void reject_nul(void **state)
 	bytes_free(&b);
 }
 
-static void what_was_read_before_an_error_is_there(void **state)
+static void keep_what_was_read_before_an_error(void **state)
 {
 	static const char text[] = TEN "c;d 5\na;b\n";
 	struct input in = { .path = "input", .bytes = (const uint8_t *)text, .size = strlen(text) };
@@ -234,7 +234,7 @@ static void detect(void **state)
 	assert_false(detects("# nothing else\n"));
 }
 
-/* Lines that go on behind the window, and a name of 1 MB. */
+/* Lines that are longer than the window, and a name of 1 MB. */
 static void long_lines(void **state)
 {
 	struct bytes b = { 0 };
@@ -298,7 +298,7 @@ static void write_stacks(void **state)
 	profile_free(p);
 }
 
-/* A name, and how it stands in the file. */
+/* A name, and its text in the file. */
 static const char *const escapes[][2] = {
 	{ "plain", "plain" },
 	{ "a b", "a b" },
@@ -313,7 +313,7 @@ static const char *const escapes[][2] = {
 	{ "\\x1b", "\\x5cx1b" },
 	{ "\xe2\x80\xae\xc2\x9b", "\\xe2\\x80\\xae\\xc2\\x9b" }, /* U+202E, U+009B */
 	{ "\xc3\xbc\xe4\xbd\xa0", "\xc3\xbc\xe4\xbd\xa0" },
-	{ "\xff\xe4\xbd\xed\xa0\x80", "\\xff\\xe4\\xbd\\xed\\xa0\\x80" }, /* no UTF-8 */
+	{ "\xff\xe4\xbd\xed\xa0\x80", "\\xff\\xe4\\xbd\\xed\\xa0\\x80" }, /* invalid UTF-8 */
 	{ "thread 3", "thread\\x203" },
 	{ "x 1 2.5", "x 1\\x202.5" },
 	{ "x -1", "x\\x20-1" },
@@ -390,7 +390,7 @@ static double now(void)
 #define STACKS 1000000
 #define DEPTH  16
 
-/* Every stack another one. unnamed: without names, which have to be made. */
+/* All stacks differ. unnamed: without names, so that the writer makes them. */
 static struct profile *many_stacks(bool unnamed)
 {
 	struct profile *p = empty_profile(0);
@@ -444,7 +444,7 @@ int main(void)
 		cmocka_unit_test(read_largest_counts),
 		cmocka_unit_test(reject),
 		cmocka_unit_test(reject_nul),
-		cmocka_unit_test(what_was_read_before_an_error_is_there),
+		cmocka_unit_test(keep_what_was_read_before_an_error),
 		cmocka_unit_test(detect),
 		cmocka_unit_test(long_lines),
 		cmocka_unit_test(write_stacks),

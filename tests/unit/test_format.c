@@ -212,7 +212,7 @@ static void read_standard_input(void **state)
 	bytes_free(&b);
 }
 
-/* A full disk is reported, by the writer or by the stream. */
+/* A full disk is an error, of the writer or of the stream. */
 static void full_disk(void **state)
 {
 	struct profile *p = empty_profile(5);

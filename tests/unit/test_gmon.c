@@ -19,7 +19,7 @@
 
 /* --- Arcs --- */
 
-/* Of no real code: each test has another, because a table lives as long as the process. */
+/* Ranges without real code, another for each test: a table stays until the process ends. */
 static struct gmon_range range_of(uintptr_t low, size_t size)
 {
 	return (struct gmon_range){ .low = low, .high = low + size, .image_high = UINTPTR_MAX };
@@ -35,7 +35,7 @@ static uint64_t count_of(const struct gmon_arcs *arcs, uintptr_t from, uintptr_t
 	return count;
 }
 
-/* The count of an arc that one thread alone has called. */
+/* The count of an arc that only one thread has called. */
 static struct gmon_count *only_count(const struct gmon_arcs *arcs, uint32_t arc)
 {
 	struct gmon_count *only = NULL;
@@ -97,7 +97,7 @@ static void test_many_calls(void **state)
 	assert_true(count_of(arcs, 0x20010, 0x20100) == (1ULL << 32) + 1);
 }
 
-/* What does not fit is counted, each call of it, and what did fit goes on. */
+/* Each call of arcs that do not fit is counted as lost, and the others are still counted. */
 static void test_full(void **state)
 {
 	const struct gmon_range range = range_of(0x30000, 0x1000);
@@ -127,7 +127,10 @@ enum {
 
 static pthread_barrier_t barrier;
 
-/* In no thread's order, so that they insert the same arcs at once and different ones, too. */
+/*
+ * Each thread has its own order, so that threads insert the same arcs, and different ones, at the
+ * same time.
+ */
 static void *count_arcs(void *argument)
 {
 	uintptr_t step = *(uintptr_t *)argument;
@@ -144,7 +147,7 @@ static void *count_arcs(void *argument)
 static void test_threads(void **state)
 {
 	const struct gmon_range range = range_of(0x40000, 0x10000);
-	uintptr_t steps[THREADS] = { 1, 899, 7, 11 }; /* each has no divisor with SITES */
+	uintptr_t steps[THREADS] = { 1, 899, 7, 11 }; /* each is coprime to SITES */
 	struct gmon_arcs *arcs = profil__arcs_open(&range);
 	pthread_t threads[THREADS];
 
@@ -170,7 +173,7 @@ static void *count_one_arc(void *unused)
 	return unused;
 }
 
-/* Threads whose stacks lie as the C library lays them do not share the cache line of a count. */
+/* Threads with stacks at the C library's distance do not share the cache line of a count. */
 static void test_shards(void **state)
 {
 	const size_t stack_size = 8 << 20, distance = stack_size + 4096;
@@ -209,14 +212,14 @@ static void test_shards(void **state)
 
 /* --- gmon.out --- */
 
-/* What a file says, added up as readers do. */
+/* The contents of a file, summed up as readers do. */
 struct contents {
 	uint64_t cells[8192];
 	uint64_t calls;
 	unsigned int records, arcs, rate;
 };
 
-/* A histogram record whose tag was read: of a range that begins at address 0x1000. */
+/* Reads a histogram record behind its tag: its range begins at address 0x1000. */
 static void read_histogram(FILE *in, struct contents *c)
 {
 	struct gmon_hist_hdr header;
@@ -312,7 +315,7 @@ static void test_write(void **state)
 	assert_int_equal(h.cell_count, 8000);
 	h.hz = 999;
 
-	/* Nothing counted: one empty record. */
+	/* Without counts there is one empty record. */
 	path = write_file(&h, arcs);
 	c = read_file(path);
 	assert_int_equal(c->records, 1);
@@ -334,7 +337,8 @@ static void test_write(void **state)
 	c = read_file(path);
 	for (size_t i = 0; i < h.cell_count; i++)
 		assert_int_equal(c->cells[i], h.counts[i]);
-	assert_int_equal(c->records, 1 + 4 + 0 + 1); /* of the pieces at cell 0, 2048, 4096, 6144 */
+	assert_int_equal(c->records,
+			 1 + 4 + 0 + 1); /* of the pieces at cells 0, 2048, 4096 and 6144 */
 	assert_true(c->calls == (2ULL << 32) + 1);
 	assert_int_equal(c->arcs, 3);
 	unlink(path);
@@ -359,7 +363,7 @@ static void test_write_error(void **state)
 	profil__histogram_close(&h);
 }
 
-/* More code than there are cells of 2 bytes for. */
+/* More code than cells of 2 bytes can cover. */
 static void test_large_range(void **state)
 {
 	const struct gmon_range range = range_of(0x10000007, 100 << 20);
@@ -397,7 +401,7 @@ void two_function(void)
 	__asm__ volatile(".skip 64, 0x90");
 }
 
-/* What gprof says of a function: seconds of its own. */
+/* The self seconds that gprof prints of a function. */
 static double seconds_of(const char *path, const char *function)
 {
 	char command[512], line[512], name[64];

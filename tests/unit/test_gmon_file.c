@@ -11,7 +11,7 @@
 
 static const struct format *const gmon = &format_gmon;
 
-/* A file that is made up, in one of the layouts. */
+/* A file made by hand, in one of the layouts. */
 struct layout {
 	unsigned int address; /* bytes */
 	bool big;
@@ -69,7 +69,7 @@ static void put_arc(struct bytes *b, const struct layout *l, uint64_t from, uint
 	put(b, l, 4, count);
 }
 
-/* The samples at this address; the test fails when there are several stacks of it. */
+/* The samples at this address, which must have one stack. */
 static int64_t samples_at(const struct profile *p, uint64_t address)
 {
 	int64_t count = 0;
@@ -210,7 +210,7 @@ static void exact_bins_have_no_bucket(void **state)
 }
 
 /* glibc writes how many blocks there are as a long, gprof as an int. */
-static void basic_blocks_are_passed_over(void **state)
+static void basic_blocks_are_skipped(void **state)
 {
 	struct histogram h = { 0x1000, 0x1010, 4, 100, SECONDS };
 
@@ -234,7 +234,7 @@ static void basic_blocks_are_passed_over(void **state)
 	}
 }
 
-static void overlook(void **state)
+static void accept_with_warning(void **state)
 {
 	struct histogram h = { 0x1000, 0x1010, 4, 0, SECONDS };
 	struct bytes b = { 0 };
@@ -375,8 +375,8 @@ static void reject(void **state)
 	bytes_free(&b);
 }
 
-/* The bins that are there are read, for --salvage. */
-static void what_is_there_of_a_truncated_histogram_is_read(void **state)
+/* With --salvage the existing bins are read. */
+static void salvage_a_truncated_histogram(void **state)
 {
 	struct histogram h = { 0x1000, 0x1010, 8, 100, SECONDS };
 	struct bytes b = { 0 };
@@ -425,7 +425,7 @@ static char *make_directory(void)
 	return path;
 }
 
-/* With all files in it; frees the path, too. */
+/* Removes the directory with all files in it, and frees the path. */
 static void remove_directory(char *path)
 {
 	DIR *directory = opendir(path);
@@ -502,7 +502,7 @@ static struct profile *read_back(const char *directory, const char *name)
 	return p;
 }
 
-/* As the symbol layer leaves it: the file's own addresses are known. */
+/* As after the symbol layer: the file's own addresses are known. */
 static uint32_t add_text(struct profile *p, uint64_t start, const char *path)
 {
 	uint32_t mapping = add_mapping(p, start, start + 0x100000, 0x1000, path);
@@ -570,7 +570,7 @@ static void write_widths_and_orders(void **state)
 	}
 }
 
-/* gprof refuses records that overlap but are not of one range, in one file or in several. */
+/* gprof rejects records that overlap without being of the same range, in one file or in several. */
 static void ranges_are_the_same_in_all_files(void **state)
 {
 	uint64_t address = 0x5010, start;
@@ -601,7 +601,7 @@ static void rates(void **state)
 		uint64_t period_ns, back;
 	} rates[] = {
 		{ 10000000, 10000000 },	    { 10101010, 10101010 }, /* 99 Hz */
-		{ 166666, 166667 }, /* 6000 Hz, as somebody rounds it */
+		{ 166666, 166667 },				    /* 6000 Hz, rounded */
 		{ 1000000000, 1000000000 }, { 750000000, 0 },	    { 2000000000, 0 }, { 0, 0 },
 	};
 
@@ -680,7 +680,7 @@ static void mappings_of_one_image(void **state)
 	remove_directory(directory);
 }
 
-/* What gprof has no file for, or what has no address. */
+/* Adds samples of the kernel, of memory without a file, and without an address. */
 static void add_unwritable(struct profile *p)
 {
 	uint32_t labels = add_labels(p, 0, 0, "", false), location;
@@ -701,7 +701,7 @@ static void add_unwritable(struct profile *p)
 	add_sample(p, &location, 1, labels, 1);
 }
 
-static void what_has_no_file_is_left_out(void **state)
+static void samples_without_a_file_are_dropped(void **state)
 {
 	struct profile *p = empty_profile(10000000);
 	uint32_t mapping;
@@ -774,7 +774,7 @@ static void too_large(void **state)
 	profile_free(p);
 }
 
-/* gprof reads addresses as wide as the ELF file has them: those of a library of 32 bits, too. */
+/* gprof reads addresses of the width of the ELF file, also of a 32-bit library. */
 static void images_of_both_widths(void **state)
 {
 	struct profile *p = empty_profile(10000000), *back;
@@ -796,7 +796,7 @@ static void images_of_both_widths(void **state)
 	remove_directory(directory);
 }
 
-/* In a program of 32 bits, addresses beyond are not of its file. */
+/* In a 32-bit program, higher addresses are not of its file. */
 static void addresses_beyond_32_bits(void **state)
 {
 	struct profile *p = empty_profile(10000000);
@@ -823,19 +823,19 @@ int main(void)
 		cmocka_unit_test(read_version_0),
 		cmocka_unit_test(bins_of_fractions),
 		cmocka_unit_test(exact_bins_have_no_bucket),
-		cmocka_unit_test(basic_blocks_are_passed_over),
-		cmocka_unit_test(overlook),
+		cmocka_unit_test(basic_blocks_are_skipped),
+		cmocka_unit_test(accept_with_warning),
 		cmocka_unit_test(read_bsd),
 		cmocka_unit_test(reject_histograms),
 		cmocka_unit_test(reject),
-		cmocka_unit_test(what_is_there_of_a_truncated_histogram_is_read),
+		cmocka_unit_test(salvage_a_truncated_histogram),
 		cmocka_unit_test(survive_corruption),
 		cmocka_unit_test(write_widths_and_orders),
 		cmocka_unit_test(ranges_are_the_same_in_all_files),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(names_of_files),
 		cmocka_unit_test(mappings_of_one_image),
-		cmocka_unit_test(what_has_no_file_is_left_out),
+		cmocka_unit_test(samples_without_a_file_are_dropped),
 		cmocka_unit_test(calls_alone_and_between_images),
 		cmocka_unit_test(images_of_both_widths),
 		cmocka_unit_test(too_large),

@@ -44,7 +44,7 @@ static void read_widths_and_orders(void **state)
 	}
 }
 
-/* One file of slots and text, and the warning it is read with (NULL: none), or the error. */
+/* A file of slots and text, and its warning (NULL: none) or error. */
 static void check(const uint64_t *slots, size_t count, const char *text, const char *warning,
 		  const char *error)
 {
@@ -70,7 +70,7 @@ static void check(const uint64_t *slots, size_t count, const char *text, const c
 	check((const uint64_t[]){ __VA_ARGS__ }, \
 	      sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), text, warning, error)
 
-static void overlook(void **state)
+static void accept_with_warning(void **state)
 {
 	(void)state;
 	CHECK(MAP, NULL, NULL, HEADER, TRAILER);
@@ -103,7 +103,7 @@ static void reject(void **state)
 	      3, 0x400010);
 	CHECK("", NULL, "at byte 64: a record of 18446744073709551615 pcs", HEADER, 1, 1, 0x400010,
 	      1, UINT64_MAX, 0x400010);
-	/* Text that is no map does not make up for a missing trailer. */
+	/* Text that is not a map does not replace a missing trailer. */
 	CHECK("once upon a time there was\n", NULL, "at byte 40", HEADER);
 }
 
@@ -112,7 +112,7 @@ static void reject(void **state)
 	"0x0000000000400010 leaf<0000000000400000>\n0x0040001f out--operator----in\n" \
 	"0x400030 0x400030\n0x400040 ??\nanything\n\n---\n"
 
-/* Appends slots, and what stands around them in a symbolized file. */
+/* Appends slots with the text around them of a symbolized file. */
 static struct bytes symbolized(const char *symbols, const uint64_t *slots, size_t count,
 			       const char *map)
 {
@@ -160,7 +160,7 @@ static void read_symbolized(void **state)
 	bytes_free(&b);
 }
 
-/* What a server sent, with names beside it: return addresses, the true period, and a map. */
+/* The reply of a server, with names: return addresses, the true period, and a map. */
 static void read_symbolized_from_server(void **state)
 {
 	static const uint64_t slots[] = { HEADER, 7, 2, 0x400010, 0x400020, TRAILER };
@@ -178,7 +178,7 @@ static void read_symbolized_from_server(void **state)
 	bytes_free(&b);
 }
 
-/* Without names it is a file like others. */
+/* Without names it is a usual file. */
 static void read_marked(void **state)
 {
 	static const uint64_t slots[] = { HEADER, 7, 2, 0x400010, 0x400020, TRAILER };
@@ -218,7 +218,7 @@ static void reject_symbolized(void **state)
 	reject_text("%!PS", "not of this format");
 }
 
-/* The first record is kept, whole, whatever is wrong with the next. */
+/* The first record is kept complete, whatever the damage to the next. */
 static void salvage(void **state)
 {
 	struct input_options options = { .salvage = true };
@@ -246,7 +246,7 @@ static void salvage(void **state)
 	bytes_free(&b);
 }
 
-/* Some 800 KB of records of three stacks, as deep. */
+/* 800 KB of records of three stacks of that depth. */
 static uint64_t add_records(struct bytes *b, uint64_t depth)
 {
 	uint64_t records = 100000 / (2 + depth) + 3, *slot;
@@ -264,7 +264,7 @@ static uint64_t add_records(struct bytes *b, uint64_t depth)
 	return records;
 }
 
-/* Records, text and a forgotten trailer where parts of the file that are read at once meet. */
+/* Records, text and a missing trailer across the borders of the parts in which a file is read. */
 static void read_in_parts(void **state)
 {
 	(void)state;
@@ -407,7 +407,7 @@ static void unknown_lines_are_comments(void **state)
 	bytes_free(&b);
 }
 
-/* A small file must not be able to ask for much memory. */
+/* A small file must not make the reader allocate much memory. */
 static void build_does_not_explode(void **state)
 {
 	struct bytes b = { 0 };
@@ -481,12 +481,12 @@ static void survive_anything(void **state)
 	bytes_free(&names);
 }
 
-/* A file, and what other readers found in it. */
+/* A file, and the results of other readers. */
 struct known_file {
 	const char *name;
 	uint64_t samples;
 	size_t stacks;
-	size_t mappings; /* that hold code */
+	size_t mappings; /* that contain code */
 	uint32_t depth;	 /* of the deepest stack */
 	unsigned int bits;
 	bool big_endian;
@@ -494,7 +494,7 @@ struct known_file {
 	const char *error;
 };
 
-/* Of ours, made to be as odd as other writers' may come to be. */
+/* Our own files, as unusual as those of other writers can be. */
 static const struct known_file files[] = {
 	{ "gperftools/strict/bad-blank-before-map.prof", 0, 0, 0, 0, 64, false, "blank", NULL },
 	{ "gperftools/strict/bad-no-maps.prof", 0, 0, 0, 0, 64, false, "no memory map", NULL },
@@ -534,7 +534,7 @@ static const struct known_file files[] = {
 	{ "gperftools/kernel-map.prof", 25, 5, 3, 5, 64, false, NULL, NULL },
 };
 
-/* Of writers that nobody runs any more, see tests/data/README.md. */
+/* Files of writers that are no longer in use: see tests/data/README.md. */
 static const struct known_file files_of_others[] = {
 	{ "gperftools/cppbench.cpu", 712, 50, 12, 18, 64, false, NULL, NULL },
 	{ "gperftools/gobench.cpu", 305, 153, 0, 17, 64, false, "no memory map", NULL },
@@ -611,7 +611,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(read_widths_and_orders),
-		cmocka_unit_test(overlook),
+		cmocka_unit_test(accept_with_warning),
 		cmocka_unit_test(reject),
 		cmocka_unit_test(read_symbolized),
 		cmocka_unit_test(read_symbolized_from_server),

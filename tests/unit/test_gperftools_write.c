@@ -26,7 +26,7 @@ static void round_trip(void **state)
 		assert_int_equal(q->bits, p->bits);
 		assert_int_equal(q->big_endian, p->big_endian);
 		assert_int_equal(q->period_ns, p->period_ns);
-		/* Both threads' samples in one stack, and none without a pc. */
+		/* Both threads' samples are of one stack, and there is none without a pc. */
 		assert_int_equal(q->sample_count, 3);
 		assert_int_equal(q->values[0], 11);
 		assert_int_equal(q->values[2], 7);
@@ -45,7 +45,7 @@ static void round_trip(void **state)
 	}
 }
 
-/* gperftools' own validator, by its rules: what passes it is accepted everywhere. */
+/* The rules of gperftools' own validator: all readers accept a file that passes. */
 static void written_bytes(void **state)
 {
 	struct profile *p = empty_profile(400);
@@ -70,7 +70,7 @@ static void written_bytes(void **state)
 	profile_free(p);
 }
 
-/* What go's pprof and google-pprof would make of our records. */
+/* Our records as go's pprof and google-pprof interpret them. */
 struct reader_view {
 	size_t records;
 	size_t most_with_same_second;
@@ -109,7 +109,7 @@ static struct reader_view view_records(const struct bytes *b)
 	return view;
 }
 
-/* n stacks with leaves of their own and one caller, and `others` with another. */
+/* n stacks with different leaves and the same caller, and `others` with another caller. */
 static struct profile *hot_caller(uint32_t n, uint32_t others, int64_t count)
 {
 	struct profile *p = empty_profile(1000000);
@@ -146,7 +146,7 @@ static void callers_are_guarded(void **state)
 	}
 }
 
-/* One stack of many threads is as many records, which google-pprof adds up before it looks. */
+/* One stack of many threads is as many records, which google-pprof sums up first. */
 static void threads_are_guarded(void **state)
 {
 	struct profile *p = hot_caller(1, 0, 1);
@@ -177,7 +177,7 @@ static void only_stack_is_split(void **state)
 	profile_free(p);
 	bytes_free(&b);
 	bytes_free(&want);
-	/* A single tick cannot be split: two passes of go's pprof leave the caller. */
+	/* A single tick cannot be split: after two passes of go's pprof the caller remains. */
 	p = hot_caller(1, 0, 1);
 	b = write_bytes(gperftools, p);
 	SLOTS(&want, 0, 3, 0, 1000, 0, 1, 5, 0x400010, 0x400010, 0x400010, 0x410001, 0x430001,
@@ -224,7 +224,7 @@ static void big_counts_are_split(void **state)
 	assert_true(q->values[2] == 3LL * UINT32_MAX + 5);
 	profile_free(q);
 	bytes_free(&b);
-	/* So many records help nobody. */
+	/* So many records would be of no use. */
 	p->values[2 * 2] = INT64_MAX;
 	b = write_bytes(gperftools, p);
 	q = read_good(gperftools, &b);
@@ -259,7 +259,7 @@ static void zero_pcs_are_not_written(void **state)
 	bytes_free(&b);
 }
 
-/* Files that name functions may have no addresses: frames without one are left out. */
+/* Files that name functions may have no addresses: frames without one are omitted. */
 static void frames_without_addresses(void **state)
 {
 	struct profile *p = empty_profile(1000000), *q;
@@ -349,7 +349,7 @@ static void kernel_has_a_map_line(void **state)
 	assert_string_equal(q->images[2].path, "[kernel.kallsyms]");
 	profile_free(q);
 	bytes_free(&b);
-	/* Below 4 GiB, when the program is of 32 bits. */
+	/* Below 4 GiB in a 32-bit program. */
 	p->bits = 32;
 	b = write_bytes(gperftools, p);
 	q = read_good(gperftools, &b);
@@ -362,7 +362,7 @@ static void kernel_has_a_map_line(void **state)
 	bytes_free(&b);
 }
 
-static void narrow_slots_give_way(void **state)
+static void narrow_slots_become_wide(void **state)
 {
 	struct profile *p = small_profile(), *q;
 	uint32_t frame = add_location(p, 0x123456789a, PROFILE_NONE);
@@ -395,7 +395,7 @@ static void newline_in_a_path(void **state)
 	bytes_free(&b);
 }
 
-/* Each mapping has a place of its own, and each copy its original's. */
+/* Each mapping has its own addresses, and each copy those of its original. */
 static void assert_no_overlap(const struct address_space *s)
 {
 	const struct profile *p = s->p;
@@ -460,21 +460,24 @@ static void addresses_move_with_their_mapping(void **state)
 	lost = add_location(p, 0x400123, PROFILE_NONE);
 	assert_int_equal(address_space_init(&s, p, 64), 0);
 	assert_int_equal(address_space_address(&s, other), s.start[1] + 0x123);
-	/* It would have a name that is not its own. */
+	/* It would get the name of other code. */
 	assert_true(address_space_address(&s, lost) == (0x400123 | 1ULL << 62));
 	address_space_free(&s);
 	profile_free(p);
 }
 
-/* What touches does not overlap; what is moved takes the first place where it fits, to the byte. */
-static void places_are_used_up(void **state)
+/*
+ * Adjacent mappings do not overlap; a mapping is moved to the first gap that is large enough,
+ * exactly.
+ */
+static void gaps_are_filled(void **state)
 {
 	struct profile *p = empty_profile(1000000);
 	struct address_space s;
 
 	(void)state;
 	add_mapping(p, 0x8000000, 0xfffd0000, 0, "/most");
-	/* One page and the free one behind it, before and behind what is kept. */
+	/* One page and a free one after it, before and after the mappings that stay. */
 	add_mapping(p, 0x30000, 0x7fe0000, 0, "/low");
 	add_mapping(p, 0x30000, 0x40000, 0, "/before");
 	add_mapping(p, 0x30000, 0x40000, 0x1000, "/behind");
@@ -502,7 +505,7 @@ static void mappings_beyond_32_bits_move(void **state)
 	add_mapping(p, 0xfffe0001, (1ULL << 32) + 1, 0, "/beyond");
 	assert_int_equal(address_space_init(&s, p, 32), 0);
 	assert_int_equal(s.start[0], 0xffff0000);
-	assert_int_equal(s.start[1], 0x10001); /* it keeps its place in the page */
+	assert_int_equal(s.start[1], 0x10001); /* its offset in the page stays */
 	address_space_free(&s);
 	profile_free(p);
 }
@@ -519,7 +522,7 @@ static void address_space_is_too_small(void **state)
 	assert_int_equal(address_space_init(&s, p, 64), 0);
 	assert_no_overlap(&s);
 	address_space_free(&s);
-	/* A map of everything, which go's pprof makes up when there is none, cannot move. */
+	/* A mapping of all addresses, which go's pprof adds if there is none, cannot be moved. */
 	add_mapping(p, 0, UINT64_MAX, 0, "/all");
 	add_mapping(p, 5, 5, 0, "/nothing");
 	assert_int_equal(address_space_init(&s, p, 64), 0);
@@ -589,11 +592,11 @@ int main(void)
 		cmocka_unit_test(frames_without_addresses),
 		cmocka_unit_test(linked_mappings),
 		cmocka_unit_test(kernel_has_a_map_line),
-		cmocka_unit_test(narrow_slots_give_way),
+		cmocka_unit_test(narrow_slots_become_wide),
 		cmocka_unit_test(newline_in_a_path),
 		cmocka_unit_test(mappings_that_overlap_move),
 		cmocka_unit_test(addresses_move_with_their_mapping),
-		cmocka_unit_test(places_are_used_up),
+		cmocka_unit_test(gaps_are_filled),
 		cmocka_unit_test(mappings_beyond_32_bits_move),
 		cmocka_unit_test(address_space_is_too_small),
 		cmocka_unit_test(many_mappings),

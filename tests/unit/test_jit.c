@@ -21,10 +21,10 @@
 #include "symbol/jit/jit_file.h"
 #include "symbol/symbol.h"
 
-#define MEMORY 0x10000ULL /* where the code lies */
+#define MEMORY 0x10000ULL /* the address of the code */
 #define COUNT  16	  /* of addresses, 0x100 apart */
 
-/* A file in memory that is written piece by piece. */
+/* A memfd that is written piece by piece. */
 struct file {
 	int fd;
 };
@@ -43,7 +43,7 @@ static struct file new_file(const char *text)
 	return f;
 }
 
-/* A profile with COUNT addresses in the memory of one process. */
+/* A profile with COUNT addresses in one process's memory. */
 static struct profile *new_profile(struct batch_address addresses[COUNT])
 {
 	struct profile *p = profile_new();
@@ -135,7 +135,7 @@ static void test_map_empty(void **state)
 	}
 }
 
-/* Lines longer than what is read at once; and a NUL. */
+/* Lines longer than the read buffer; and a NUL. */
 static void test_map_long(void **state)
 {
 	struct file f = new_file("10000 100 before\n10100 100 ");
@@ -147,7 +147,7 @@ static void test_map_long(void **state)
 	add(&f, line, 3 * JIT_WINDOW);
 	free(line);
 	add(&f, "\n10200 100 after\n10300 100 nul\0rest\n10400 100 \0\n", 48);
-	/* What is behind the first window of a line is no line. */
+	/* The part of a line behind the first window is not a line. */
 	line = malloc(JIT_WINDOW);
 	memset(line, 'x', JIT_WINDOW);
 	add(&f, line, JIT_WINDOW);
@@ -161,7 +161,7 @@ static void test_map_long(void **state)
 	profile_free(p);
 }
 
-/* Every entry covers all addresses: time must not follow their product. */
+/* Every entry covers all addresses: the time must not be proportional to the product. */
 static void test_map_overlapping(void **state)
 {
 	struct file f = new_file("");
@@ -304,7 +304,9 @@ static void test_dump_lines(void **state)
 	profile_free(p);
 }
 
-/* Many addresses in one function that has many lines: each is read once, not for each address. */
+/*
+ * Many addresses in one function that has many lines: each line is read once, not for each address.
+ */
 static void test_dump_many_lines(void **state)
 {
 	enum {
@@ -357,7 +359,10 @@ static void test_dump_many_lines(void **state)
 	profile_free(p);
 }
 
-/* Two functions, one in the other, with alternating addresses: the lines of both are read again. */
+/*
+ * Two functions, one within the other, with alternating addresses: the lines of both are read
+ * again.
+ */
 static void test_dump_lines_again(void **state)
 {
 	enum {
@@ -399,8 +404,8 @@ static void test_dump_lines_again(void **state)
 	profile_free(p);
 }
 
-/* Cut off at every byte: nothing is read that is not there. */
-static void test_dump_cut(void **state)
+/* Truncated at every byte: nothing is read beyond the end. */
+static void test_dump_truncated(void **state)
 {
 	struct file f = new_dump(1);
 	off_t size;
@@ -472,7 +477,7 @@ static bool names_vdso(const uint8_t *build_id, size_t size, const char *format,
 	return found;
 }
 
-/* Of a process whose memory could not be read, ours is as good, unless it is of another kernel. */
+/* Our own vDSO serves for a process whose memory could not be read, unless the kernel differs. */
 static void test_vdso(void **state)
 {
 	static const uint8_t other[20] = { 1 };
@@ -534,7 +539,7 @@ static void test_modules(void **state)
 	assert_true(p->locations[2].image_address == places[2]);
 	assert_name(p, 3, "program");
 	assert_string_equal(image_at(p, 3), "[bpf]");
-	/* It is still found, by where it is now. */
+	/* It is still found, by its new address. */
 	assert_int_equal(profile_find_location(p, places[3], p->locations[3].mapping), 3);
 	profile_free(p);
 }
@@ -549,7 +554,7 @@ int main(void)
 		cmocka_unit_test(test_dump),
 		cmocka_unit_test(test_dump_lines),
 		cmocka_unit_test(test_dump_lines_again),
-		cmocka_unit_test(test_dump_cut),
+		cmocka_unit_test(test_dump_truncated),
 		cmocka_unit_test(test_dump_corrupt),
 		cmocka_unit_test(test_dump_many_lines),
 		cmocka_unit_test(test_vdso),

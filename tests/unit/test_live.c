@@ -237,7 +237,7 @@ static void test_cursor(void **state)
 	live_free(&l);
 }
 
-/* What has faded goes; the rest is as it was, and what was tried is not tried again. */
+/* Faded samples are dropped; the rest stays, and locations are not looked up again. */
 static void test_compact(void **state)
 {
 	struct live l;
@@ -286,14 +286,14 @@ static void test_names_once(void **state)
 	l.p->images[0].unnamed = NULL;
 	assert_int_equal(live_name(&l, &e), 0);
 	assert_null(l.p->images[0].unnamed);
-	l.naming_ns = -S; /* has taken too long: later */
+	l.naming_ns = -S; /* has taken too much time: later */
 	count(&l, add_function(&l, NULL, "/nowhere/else", 0x2000), 1, 1);
 	assert_int_equal(live_name(&l, &e), 0);
 	assert_int_equal(l.tried, 1);
 	live_free(&l);
 }
 
-/* A function that is known by its start alone has no name, for a reason. */
+/* A function of which only the start is known has no name, and a reason for that. */
 static void test_named_by_start(void **state)
 {
 	struct error e;

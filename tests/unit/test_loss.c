@@ -6,7 +6,7 @@
 
 #include "format/loss.h"
 
-/* Of the tree, from which the tests are run. */
+/* In the source tree, in which the tests run. */
 #define PAGE "user/tool/profil-formats.5"
 
 #define MOST_COLUMNS 16
@@ -44,7 +44,7 @@ static void list(void **state)
 	profile_free(p);
 }
 
-/* Calls and jumps are two things, and so are counts and costs. */
+/* Calls and jumps are reported separately, and so are counts and costs. */
 static void arcs(void **state)
 {
 	static const int64_t costs[] = { 5, 0 };

@@ -37,7 +37,7 @@ static uint32_t map_build(struct profile *p, uint64_t start, const char *path, c
 	return mapping;
 }
 
-/* A profile of one sample at 0x10 behind the beginning of an image, loaded at `start`. */
+/* A profile of one sample, 0x10 bytes after the beginning of an image that is loaded at `start`. */
 static struct profile *loaded_at(uint64_t start, const char *path, const uint8_t *id, size_t size)
 {
 	struct profile *p = empty_profile(1000);
@@ -56,7 +56,7 @@ static void name_location(struct profile *p, uint32_t location, const char *name
 	assert_int_equal(profile_set_lines(p, location, &line, 1), 0);
 }
 
-/* A location that its file names. */
+/* A location whose name is in the file. */
 static uint32_t named(struct profile *p, uint64_t address, uint32_t mapping, const char *name,
 		      uint32_t number)
 {
@@ -103,7 +103,7 @@ static void by_path(void **state)
 	profile_free(p);
 }
 
-/* JIT code of two processes has nothing in common but its address. */
+/* JIT code of two processes is different code at the same address. */
 static void memory_without_a_file(void **state)
 {
 	struct profile *p = loaded_at(0x7f0000000000, "[anon]", NULL, 0);
@@ -136,7 +136,7 @@ static void kernel_addresses(void **state)
 	profile_free(p);
 }
 
-/* One file knows the text only, the other has whole pages: the mapping becomes the wider. */
+/* One file has only the text, the other whole pages: the mapping becomes the larger one. */
 static void narrow_and_wide_mappings(void **state)
 {
 	struct profile *p = empty_profile(1000), *q = empty_profile(1000);
@@ -159,7 +159,7 @@ static void narrow_and_wide_mappings(void **state)
 	profile_free(p);
 }
 
-/* Two processes have a library at two places. Each profile's own places stay as they are. */
+/* Two processes have a library at two addresses. Each profile's own mapping is used. */
 static void same_mapping_comes_first(void **state)
 {
 	struct profile *p = loaded_at(0x1000000, "/lib/a.so", build, sizeof(build));
@@ -193,12 +193,12 @@ static void names_and_no_names(void **state)
 	assert_int_equal(p->locations[0].line_count, 1);
 	assert_string_equal(p->functions[p->lines[p->locations[0].first_line].function].name,
 			    "work");
-	/* The symbol table knows no line. */
+	/* The symbol table has no lines. */
 	q = loaded_at(0x77000000, "/bin/a", NULL, 0);
 	name_location(q, 0, "work", 0);
 	merge(p, q);
 	assert_int_equal(p->sample_count, 1);
-	/* Another line of it is other code: two sources were built. */
+	/* Another line is other code: two sources were built. */
 	q = loaded_at(0x77000000, "/bin/a", NULL, 0);
 	name_location(q, 0, "work", 99);
 	merge(p, q);
@@ -276,7 +276,9 @@ static struct profile *of_self(const struct self *self, uint64_t bias, bool link
 	return p;
 }
 
-/* DCPI, gmon.out and Callgrind have an image's own addresses, pprof and gperftools those in memory.
+/*
+ * DCPI, gmon.out and Callgrind have an image's own addresses; pprof and gperftools have addresses
+ * in memory.
  */
 static void linked_and_loaded(void **state)
 {
@@ -402,7 +404,7 @@ static void calls_and_jumps(void **state)
 	(void)state;
 	merge(p, with_call(0x5000, 6, 40));
 	assert_int_equal(profile_string(p, "task-clock", &p->event), 0);
-	merge(p, q); /* a value more */
+	merge(p, q); /* one more value */
 	assert_int_equal(p->arc_count, 2);
 	assert_int_equal(p->arcs[0].count, 11);
 	assert_int_equal(p->arcs[1].count, 11);
@@ -464,7 +466,7 @@ static void header(void **state)
 	profile_free(p);
 }
 
-/* Of 10 stacks `ends` do not reach the start; limit 0: none was recorded. */
+/* `ends` of 10 stacks do not reach the start; limit 0: no stacks were recorded. */
 static struct profile *with_stacks(const char *method, uint64_t limit, uint64_t ends)
 {
 	struct profile *p = loaded_at(0x1000, "/bin/a", NULL, 0);
@@ -489,7 +491,7 @@ static void stacks(void **state)
 	(void)state;
 	assert_int_equal(profile_add_stack_end(q, "gap", "", 1), 0);
 	merge(p, q);
-	merge(p, with_stacks("", 0, 0)); /* without stacks: they have no say */
+	merge(p, with_stacks("", 0, 0)); /* without stacks: without effect */
 	assert_string_equal(p->stacks, "cfi");
 	assert_int_equal(p->totals.stack_limit, 127);
 	assert_int_equal(p->totals.stacks_user, 20);
@@ -504,7 +506,7 @@ static void stacks(void **state)
 	merge(p, q);
 	assert_string_equal(p->totals.stack_ends[0].image, "/bin/b"); /* the most first */
 	assert_string_equal(p->totals.stack_ends[1].image, "/bin/a");
-	merge(p, with_stacks("fp", 127, 0)); /* of these nobody knows how they end */
+	merge(p, with_stacks("fp", 127, 0)); /* their ends are unknown */
 	assert_string_equal(p->stacks, "");
 	assert_int_equal(p->totals.stacks_user, 40);
 	merge(p, loaded_at(0x9000, "/bin/a", NULL, 0)); /* without an account */
@@ -572,7 +574,7 @@ static void nothing_to_add(void **state)
 
 #define STACKS 100000
 
-/* Stacks from a number, the same for the same; some of them in no mapping. */
+/* Stacks that depend on a number only; some of them are in no mapping. */
 static struct profile *many_stacks(uint64_t start, uint32_t first)
 {
 	struct profile *p = empty_profile(1000);
@@ -598,7 +600,7 @@ static void many(void **state)
 	merge_cached(p, many_stacks(0x90000, STACKS / 2), &cache);
 	assert_int_equal(p->sample_count, STACKS / 2 * 3);
 	assert_int_equal(profile_total(p, NULL), STACKS * 2);
-	/* Small ones behind a large one: each may take only as long as it is itself. */
+	/* Small profiles after a large one: the time of each depends on its own size only. */
 	for (int i = 0; i < 1000; i++)
 		merge_cached(p, loaded_at(0x50000, "/bin/a", build, sizeof(build)), &cache);
 	merge_cache_free(&cache);

@@ -32,7 +32,7 @@ static void read_any_order(void **state)
 
 static void read_packed_and_unknown(void **state)
 {
-	/* location_id and value packed, as most writers do; fields from the future */
+	/* location_id and value packed, as by most writers; unknown fields */
 	static const uint8_t sample[] = {
 		2 << 3 | 2, 8, 1 << 3 | 2, 2, 40, 40, 2 << 3 | 2, 2, 9, 90
 	};
@@ -57,7 +57,7 @@ static void read_packed_and_unknown(void **state)
 	bytes_free(&b);
 }
 
-/* The small file with one thing wrong in it. */
+/* The small file with one error. */
 static void check_bad(struct bytes b, const char *words)
 {
 	add_strings(&b);
@@ -119,7 +119,7 @@ static void add_repeated(struct bytes *b, const void *bytes, size_t size, size_t
 	free(all);
 }
 
-/* A location of a million lines: nobody has them, and they would take much more memory. */
+/* A location of a million lines: no real file has one, and it would take much more memory. */
 static void reject_large_message(void **state)
 {
 	struct bytes b = small_file();
@@ -141,7 +141,7 @@ static void reject_line_without_function(void **state)
 	check_bad(b, "function 9, which is not in the file");
 }
 
-/* A sample of these bytes behind the small file's. */
+/* A sample of these bytes, after that of the small file. */
 static void check_bad_sample(const void *bytes, size_t size, const char *words)
 {
 	struct bytes b = small_file();
@@ -159,7 +159,7 @@ static void check_bad_sample(const void *bytes, size_t size, const char *words)
 static void reject_samples(void **state)
 {
 	(void)state;
-	/* 2^31 and 2^63 bytes of values; values and locations cut off */
+	/* 2^31 and 2^63 bytes of values; truncated values and locations */
 	CHECK_BAD_SAMPLE("the sample is corrupt", 0x12, 0x80, 0x80, 0x80, 0x80, 8, 1, 1);
 	CHECK_BAD_SAMPLE("the sample is corrupt", 0x12, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
 			 0x80, 0x80, 1, 1);
@@ -240,7 +240,7 @@ static void same_address_different_lines(void **state)
 	}
 	add_strings(&b);
 	p = read_good(pprof, &b);
-	/* The third is the first again. */
+	/* The third equals the first. */
 	assert_int_equal(p->location_count, 2);
 	assert_int_equal(p->sample_count, 2);
 	assert_int_equal(p->values[0], 1 + 3);
@@ -250,7 +250,7 @@ static void same_address_different_lines(void **state)
 	bytes_free(&b);
 }
 
-/* Those that no source file has are not known, not others. */
+/* Line numbers that no source file has are unknown. */
 static void line_numbers(void **state)
 {
 	const uint64_t numbers[] = { 7, UINT32_MAX, (UINT64_C(1) << 32) + 5, UINT64_MAX };
@@ -321,7 +321,7 @@ static void unknown_inside(void **state)
 	bytes_free(&b);
 }
 
-/* The file is larger than what detection sees of it, and its first field is, too. */
+/* The file, and its first field, are larger than the window of detection. */
 static void detect_in_window(void **state)
 {
 	struct bytes b = { 0 };
@@ -343,13 +343,13 @@ static void detect_in_window(void **state)
 	add_repeated(&b, "x", 1, INPUT_WINDOW);
 	in = (struct input){ .path = "input", .bytes = b.start, .size = INPUT_WINDOW };
 	assert_true(pprof->detect(&in));
-	/* a smaller file is not cut off by the window */
+	/* the window has all of a smaller file */
 	in.size = 1000;
 	assert_false(pprof->detect(&in));
 	bytes_free(&b);
 }
 
-/* What the file lacks: strings, the function of a line, the location of a sample. */
+/* A file without some strings, the function of a line, and the location of a sample. */
 static void salvage_what_is_missing(void **state)
 {
 	static const uint8_t location[] = { 4 << 3 | 2, 6, 1 << 3, 41, 4 << 3 | 2, 2, 1 << 3, 9 };
@@ -375,7 +375,7 @@ static void salvage_what_is_missing(void **state)
 	bytes_free(&b);
 }
 
-/* 100000 labels of one sample, and as many comments on what is not there: no quadratic time. */
+/* 100000 labels of one sample, and as many comments about missing values: no quadratic time. */
 static void many_labels_and_comments(void **state)
 {
 	struct bytes b = small_file(), sample = { 0 };

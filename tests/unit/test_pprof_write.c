@@ -24,8 +24,8 @@ static void add_tagged_sample(struct profile *p, uint32_t frame)
 	add_sample(p, &frame, 1, id, 4);
 }
 
-/* What has a place in comments only. */
-static void add_what_is_rare(struct profile *p, uint32_t linked)
+/* Adds members that have no field in pprof, only comments. */
+static void add_members_in_comments(struct profile *p, uint32_t linked)
 {
 	p->mappings[linked].linked = true;
 	p->images[p->mappings[linked].image].text_start = 0x2000;
@@ -91,7 +91,7 @@ static struct profile *full_profile(void)
 	p->duration_ns = 1500000000;
 	assert_int_equal(profile_add_comment(p, "free text"), 0);
 	assert_int_equal(profile_add_comment(p, "profil:ticks=many"), 0);
-	add_what_is_rare(p, p->mapping_count - 1);
+	add_members_in_comments(p, p->mapping_count - 1);
 	return p;
 }
 
@@ -231,7 +231,7 @@ static void round_trip(void **state)
 	bytes_free(&b);
 }
 
-/* Each cause of so many is looked for among all. */
+/* Each cause is searched for among all. */
 static void stack_ends_are_bounded(void **state)
 {
 	struct profile *p = empty_profile(5), *q;
@@ -341,8 +341,8 @@ static void malformed_accounts_stay_comments(void **state)
 	bytes_free(&b);
 }
 
-/* Only what samples use is written, and the main program's mapping. */
-static void unused_is_left_out(void **state)
+/* Only locations that samples use are written, and the main program's mapping. */
+static void unused_is_omitted(void **state)
 {
 	struct profile *p = empty_profile(5), *q;
 	uint32_t frame;
@@ -430,7 +430,7 @@ static void line_of_another_file(void **state)
 	profile_free(p);
 }
 
-/* Fields that have no place in a profile go through it, to pprof's own writer. */
+/* Fields that struct profile has no member for are kept for the pprof writer. */
 static struct bytes file_with_extras(void)
 {
 	static const char *const strings[] = { "space",	  "bytes",
@@ -534,7 +534,7 @@ static void extras(void **state)
 	bytes_free(&b);
 }
 
-/* A mapping of all addresses is one in the image's own numbering: so does pprof take it. */
+/* A mapping of all addresses is in the image's own numbering, as for pprof. */
 static void whole_mapping_is_linked(void **state)
 {
 	struct profile *p = empty_profile(5), *q;
@@ -554,7 +554,7 @@ static void whole_mapping_is_linked(void **state)
 	profile_free(p);
 }
 
-/* Whatever is cut off, the rest is read; a file that is whole is not warned about. */
+/* Of any truncated file the rest is read; a complete file gives no warning. */
 static void salvage(void **state)
 {
 	struct profile *p = full_profile();
@@ -607,7 +607,7 @@ int main(void)
 		cmocka_unit_test(address_kind_travels),
 		cmocka_unit_test(no_account_stays_none),
 		cmocka_unit_test(malformed_accounts_stay_comments),
-		cmocka_unit_test(unused_is_left_out),
+		cmocka_unit_test(unused_is_omitted),
 		cmocka_unit_test(periods_of_events),
 		cmocka_unit_test(line_of_another_file),
 		cmocka_unit_test(extras),

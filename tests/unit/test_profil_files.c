@@ -69,7 +69,7 @@ static void test_maps(void **state)
 
 /* --- ELF files --- */
 
-/* In memory, in front of a page that cannot be read. */
+/* In memory, directly before a page that cannot be read. */
 struct file {
 	Elf64_Ehdr e;
 	Elf64_Phdr p[4];
@@ -85,7 +85,7 @@ struct file {
 	} build_id;
 };
 
-static char *page; /* a file ends with it */
+static char *page; /* a file ends with this page */
 
 static const struct file good = {
 	.e = {
@@ -107,7 +107,7 @@ static const struct file good = {
 	.build_id = { { 4, 20, NT_GNU_BUILD_ID }, "GNU", { 0xab, 1, 2, [19] = 0xcd } },
 };
 
-/* Reads what is in memory as if it were the mapping of a vDSO of `size` bytes. */
+/* Reads the memory as if it were the mapping of a vDSO of `size` bytes. */
 static void read_file(const struct file *file, size_t size, struct image *image)
 {
 	struct map map = { .path = (char *)"[vdso]" };
@@ -171,7 +171,7 @@ static void test_no_image(void **state)
 	reads_nothing(&file, sizeof(file));
 }
 
-/* Segments that are right, and no build ID. */
+/* Valid segments, and no build ID. */
 static void has_no_id(const struct file *file)
 {
 	struct image image;
@@ -220,7 +220,7 @@ static uint64_t random_u64(void)
 	return random_state;
 }
 
-/* Whatever stands there, it ends and stays within bounds. */
+/* Whatever the contents, the reader ends and stays within bounds. */
 static void test_damaged_images(void **state)
 {
 	(void)state;
@@ -267,7 +267,7 @@ static int files_in(const char *directory)
 	return found;
 }
 
-/* 32 bits are what DCPI files have; nothing of what is too much is written, nor of the rest. */
+/* DCPI files have 32 bits: if one count is too large, nothing is written. */
 static void test_overflow(void **state)
 {
 	const struct region regions[] = { { .offset = 0x10000, .bufsiz = 8, .scale = 0x10000 } };
@@ -287,7 +287,7 @@ static void test_overflow(void **state)
 	assert_int_equal(profil_write_dcpi(s, directory), 0);
 	assert_string_equal(profil_error(), "");
 	assert_int_equal(files_in(directory), 1);
-	/* The sum would be too much. */
+	/* The sum would be too large. */
 	assert_int_equal(profil_write_dcpi(s, directory), -EOVERFLOW);
 	assert_int_equal(files_in(directory), 1);
 	profil_session_free(s);

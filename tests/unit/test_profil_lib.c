@@ -28,7 +28,7 @@
 		.offset = (o), .bufsiz = (b), .scale = (s), .buffer = (char *)(m) \
 	}
 
-/* A generator of our own, so that a failure comes again. */
+/* Our own generator, so that failures can be repeated. */
 static uint64_t random_state = 1;
 
 static uint64_t random_u64(void)
@@ -39,7 +39,7 @@ static uint64_t random_u64(void)
 	return random_state;
 }
 
-/* Numbers of any magnitude, and those at the ends. */
+/* Numbers of any magnitude, and the smallest and largest ones. */
 static uint64_t random_size(void)
 {
 	uint64_t number = random_u64() >> random_u64() % 64;
@@ -49,7 +49,7 @@ static uint64_t random_size(void)
 
 /* --- Cells --- */
 
-/* The rule of profil(2), with numbers that are wide enough for it. */
+/* The rule of profil(2), computed with wide numbers. */
 static int64_t cell_of_rule(const struct region *region, uint64_t pc, bool wide)
 {
 	unsigned __int128 product = (unsigned __int128)(pc - region->offset) * region->scale;
@@ -60,7 +60,7 @@ static int64_t cell_of_rule(const struct region *region, uint64_t pc, bool wide)
 	return (product >> 16) / width;
 }
 
-/* What the kernel does with the plan. */
+/* The kernel's use of the plan. */
 static int64_t cell_of_plan(const struct plan *plan, uint64_t pc)
 {
 	for (size_t i = 0; i < plan->range_count; i++) {
@@ -73,7 +73,7 @@ static int64_t cell_of_plan(const struct plan *plan, uint64_t pc)
 	return NO_CELL;
 }
 
-/* Ranges are sorted and apart, and lead to cells that there are. */
+/* Ranges are sorted, do not overlap, and their cells exist. */
 static void check_ranges(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->range_count; i++) {
@@ -96,7 +96,7 @@ static void check_cell(const struct plan *plan, const struct region *region, uin
 			 region->offset, region->bufsiz, region->scale, cell, expected);
 }
 
-/* At random addresses, and on both sides of the ends of the region and of a cell. */
+/* Checks random addresses, and both sides of the ends of the region and of a cell. */
 static void check_cells(const struct plan *plan, const struct region *region)
 {
 	for (int i = 0; i < 20; i++)
@@ -109,7 +109,7 @@ static void check_cells(const struct plan *plan, const struct region *region)
 	}
 }
 
-/* Every region with a possible number of cells. */
+/* Regions of all possible numbers of cells. */
 static void test_cells(void **state)
 {
 	static const uint32_t scales[] = { 1,	    2,	     3,	      0x5555,	 0x8000,    0xffff,
@@ -175,7 +175,7 @@ static void test_golden(void **state)
 
 /* --- Regions --- */
 
-/* Cells that no address leads to take no memory. */
+/* Cells without an address take no memory. */
 static void test_unreachable_cells(void **state)
 {
 	struct region region = { .offset = UINT64_MAX - 9, .bufsiz = UINT64_MAX, .scale = 0x10000 };
@@ -214,7 +214,7 @@ static void test_no_cell(void **state)
 	profil__plan_free(&plan);
 }
 
-/* The first region that an address is in. */
+/* Checks that an address counts in the first region that it is in. */
 static void check_overlaps(const struct plan *plan, const struct region *regions, size_t count)
 {
 	for (uint64_t pc = 0; pc < 300; pc++) {
@@ -254,7 +254,7 @@ static void test_overlaps(void **state)
 	}
 }
 
-/* As many as there can be, each in the gaps of one that has all. */
+/* The largest number of regions, each in the gaps of one that covers all. */
 static void test_most_regions(void **state)
 {
 	static struct region regions[MOST_REGIONS + 1];
@@ -272,7 +272,7 @@ static void test_most_regions(void **state)
 	assert_int_equal(profil__plan_make(&plan, regions, 0, false), -EINVAL);
 }
 
-/* The overflow region of sprofil(): all that is left, in one cell. */
+/* The overflow region of sprofil(): all other addresses, in one cell. */
 static void test_overflow_region(void **state)
 {
 	const struct region regions[] = { REGION(0x1000, 0x10, 0x10000, NULL),
@@ -294,7 +294,7 @@ static void test_overflow_region(void **state)
 
 /* --- The regions of /dev/profil --- */
 
-/* What the module does with them. Returns the address of the cell, 0 if it counts nothing. */
+/* The module's use of the regions. Returns the address of the cell; 0: it does not count. */
 static uintptr_t cell_of_device(const struct device_regions *made, uint64_t pc)
 {
 	unsigned int width = made->wide ? 4 : 2;
@@ -311,7 +311,7 @@ static uintptr_t cell_of_device(const struct device_regions *made, uint64_t pc)
 	return 0;
 }
 
-/* As kmod/device.h asks for; and none counts outside of its own cells. */
+/* Checks the contract of kmod/device.h; no region counts outside of its own cells. */
 static void check_device_regions(const struct device_regions *made, const char *memory)
 {
 	const struct profil_device_region *last = &made->regions[made->count - 1];
@@ -327,7 +327,7 @@ static void check_device_regions(const struct device_regions *made, const char *
 	assert_int_equal(cell_of_device(made, last->first), 0);
 }
 
-/* The cell of the first region that has the address, in its buffer or in the memory. */
+/* The cell of the first region with this address, in its buffer or in the memory. */
 static uintptr_t cell_of_regions(const struct plan *plan, uint64_t pc, const char *memory)
 {
 	for (size_t i = 0; i < plan->region_count; i++) {
@@ -389,7 +389,7 @@ static void test_device_regions(void **state)
 	assert_true(made_count > 1000);
 }
 
-/* Scale 0 is the overflow region's, and not one that a session can have. */
+/* Scale 0 is that of the overflow region; sessions cannot have it. */
 static void test_device_overflow(void **state)
 {
 	static char memory[1];
@@ -426,7 +426,7 @@ static void test_device_scale(void **state)
 
 /* --- Counts --- */
 
-/* A session with the kernel's part played by the test. */
+/* A session for which the test does the kernel's part. */
 struct fake {
 	struct profil_session session;
 	struct profil_state state;
@@ -466,7 +466,7 @@ static void test_fold(void **state)
 	tick(&fake, 0, 3);
 	tick(&fake, 1, 0x30001);
 	tick(&fake, 2, 2);
-	fake.cells[6] = 5; /* its dirty bit is to come */
+	fake.cells[6] = 5; /* its dirty bit is set later */
 	assert_int_equal(profil__fold(&fake.session), 0);
 	assert_memory_equal(buffer, expected, sizeof(buffer));
 	assert_int_equal(fake.cells[0], 0);
@@ -478,7 +478,7 @@ static void test_fold(void **state)
 	end(&fake);
 }
 
-/* A dirty bit stands for several cells, the last of them for some that there are not. */
+/* A dirty bit stands for several cells, the last one also for cells that do not exist. */
 static void test_fold_shifted(void **state)
 {
 	uint16_t buffer[22] = { 0 };
@@ -500,7 +500,7 @@ static void test_fold_shifted(void **state)
 	end(&fake);
 }
 
-/* More cells than are written at once; misaligned; 32 bits. */
+/* More cells than are written in one step; misaligned; 32 bits. */
 static void test_fold_wide(void **state)
 {
 	char memory[1 + 64 * sizeof(uint32_t)] = { 0 };
@@ -521,7 +521,7 @@ static void test_fold_wide(void **state)
 	end(&fake);
 }
 
-/* Two regions count in the same memory, in part. */
+/* Two regions share a part of their memory. */
 static void test_fold_shared(void **state)
 {
 	uint16_t buffer[5] = { 0 };
@@ -541,7 +541,7 @@ static void test_fold_shared(void **state)
 	end(&fake);
 }
 
-/* A buffer of which a part is not there, and one that must not be written. */
+/* A buffer that is not mapped in part, and one that is read-only. */
 static void test_fold_fault(void **state)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -567,7 +567,7 @@ static void test_fold_fault(void **state)
 	end(&fake);
 }
 
-/* A session that keeps its counts: they do not wrap, and all ticks are accounted for. */
+/* A session's own counts do not wrap, and all ticks are in the account. */
 static void test_session_counts(void **state)
 {
 	const struct region regions[] = { REGION(0x1000, 8, 0x10000, NULL),
@@ -607,7 +607,7 @@ static void test_session_counts(void **state)
 	profil_session_free(NULL);
 }
 
-/* The module's cells have 32 bits; the counts do not wrap with them. */
+/* The module's cells have 32 bits; the session's counts do not wrap with them. */
 static void test_device_counts(void **state)
 {
 	const struct region region = REGION(0x1000, 6, 0x10000, NULL);
@@ -662,7 +662,7 @@ static void test_gperftools(void **state)
 	s->period_ns = 10000000;
 	s->counts[0] = 7;
 	s->counts[3] = 1;
-	s->counts[4 + 1] = 5; /* begins a little behind 0x2006 */
+	s->counts[4 + 1] = 5; /* begins after 0x2006 */
 	assert_int_equal(profil_write_gperftools(s, path), 0);
 	size = read_file(path, words, sizeof(words) - 1);
 	assert_true(size > sizeof(expected));

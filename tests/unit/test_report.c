@@ -121,7 +121,7 @@ static struct profile *stack_profile(void)
 	return p;
 }
 
-/* ---- what is printed; each text lives until the next ---- */
+/* ---- printed text, each valid until the next ---- */
 
 static const char *table(const struct profile *p, const struct report_table_options *options)
 {
@@ -216,7 +216,7 @@ static void test_table_stacks(void **state)
 	profile_free(p);
 }
 
-/* One name is one function in all images of the same path, and two in different ones. */
+/* A name is one function in images of the same path, and two functions in different images. */
 static void test_table_key(void **state)
 {
 	struct profile *p = empty_profile();
@@ -307,7 +307,7 @@ static void test_table_width(void **state)
 	profile_free(p);
 }
 
-/* In a pipe a long name stays whole and does not push the other rows' images away. */
+/* In a pipe a long name is complete, and does not widen the column of the other rows. */
 static void test_table_pipe(void **state)
 {
 	struct profile *p = empty_profile();
@@ -343,7 +343,7 @@ static void test_table_large_counts(void **state)
 			    "         4294967297    0.00  100.00  32        [unknown]\n"
 			    "         2147483648    0.00  100.00  31        [unknown]\n"
 			    "                  1    0.00  100.00  one       [unknown]\n");
-	/* Beyond 64 bits sums stay at the top. */
+	/* Sums saturate at 64 bits. */
 	add_stack(p, INT64_MAX, add_named(p, 6, PROFILE_NONE, "max"));
 	add_stack(p, INT64_MAX, add_named(p, 7, PROFILE_NONE, "max"));
 	assert_non_null(
@@ -351,7 +351,7 @@ static void test_table_large_counts(void **state)
 	profile_free(p);
 }
 
-/* Equal rows come by total, then by name, then by image. */
+/* Equal rows are ordered by total, then by name, then by image. */
 static void test_table_order(void **state)
 {
 	struct profile *p = empty_profile();
@@ -419,7 +419,10 @@ static void test_table_wide(void **state)
 
 /* ---- JSON ---- */
 
-/* What the tests ask of json-c. From 0.18 on, strictness refuses every character beyond ASCII. */
+/*
+ * How the tests parse JSON. From json-c 0.18 on, its strict mode rejects all characters beyond
+ * ASCII.
+ */
 static int parser_flags(void)
 {
 	return json_c_version_num() < (0 << 16 | 18 << 8) ? JSON_TOKENER_STRICT : 0;
@@ -578,7 +581,7 @@ static void test_json_hostile(void **state)
 	profile_free(p);
 }
 
-/* Percentages are of all samples, so they sum up to 100 but for their rounding. */
+/* Percentages are of all samples, so that their sum is 100, except for rounding. */
 static void test_json_percent_sum(void **state)
 {
 	struct profile *p = empty_profile();
@@ -639,7 +642,7 @@ static void test_summary_parts(void **state)
 	assert_string_equal(summary(p, "x"),
 			    "tool: ticks 7 = counted 1 + out_of_range 0 + excluded 0 + lost 6 "
 			    "(a 2, b\\x0a 4); 0 of the counted in the kernel\n");
-	p->totals.ticks = 8; /* a file that does not add up */
+	p->totals.ticks = 8; /* a file with a wrong sum */
 	assert_non_null(strstr(summary(p, "x"), "ticks 8 != counted 1"));
 	p->totals.bpf_ns_per_tick = 1500;
 	assert_non_null(strstr(summary(p, "x"),
@@ -798,7 +801,7 @@ static void test_dump_json(void **state)
 	profile_free(p);
 }
 
-/* The value that counts samples is found by its name, wherever it stands. */
+/* The value that counts samples is found by its name, at any position. */
 static void test_count_value(void **state)
 {
 	struct profile *p = profile_new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Totals from calls that were counted apart from the samples, as in Callgrind files. */
+/* Totals of calls that were recorded apart from the samples, as in Callgrind files. */
 #include "format_fixture.h"
 
 #include "report/flat/flat.h"
@@ -86,7 +86,7 @@ static void test_calls(void **state)
 	add_cost(p, g, 90);
 	add_call(p, main_pc, f, 5, 70);
 	add_call(p, f, g, 1, 60);
-	add_call(p, g, g, 9, 500); /* of itself: not once more */
+	add_call(p, g, g, 9, 500); /* of itself: not counted again */
 	add_call(p, uncounted, g, 0, 30);
 	add_call(p, main_pc, add_named(p, 0x1040, "idle"), 3, 0);
 	add_arc(p, PROFILE_JUMP, g, f, 1, 7);
@@ -98,7 +98,7 @@ static void test_calls(void **state)
 	profile_free(p);
 }
 
-/* How often is known, but not how long: gmon.out. There are no totals then. */
+/* Calls with a count and without a cost: gmon.out. Then there are no totals. */
 static void test_counted_calls(void **state)
 {
 	struct profile *p = new_profile();
@@ -112,7 +112,10 @@ static void test_counted_calls(void **state)
 	profile_free(p);
 }
 
-/* Calls that were not counted leave what a function spent itself and in its own calls. */
+/*
+ * Without counts of its calls, a function's total is its self cost and that of the calls that it
+ * made.
+ */
 static void test_uncounted_calls(void **state)
 {
 	struct profile *p = new_profile();

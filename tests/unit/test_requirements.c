@@ -14,8 +14,8 @@
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
-/* A machine on which nothing is missing, as root. */
-static struct requirement_facts well(void)
+/* A machine that meets all requirements, as root. */
+static struct requirement_facts complete_machine(void)
 {
 	return (struct requirement_facts){
 		.release = "6.1.0-18-amd64",
@@ -64,9 +64,9 @@ static void expect_kind(const struct requirement_facts *f, const char *name, enu
 	assert_int_equal(judge(f, name)->finding.kind, kind);
 }
 
-static void test_all_is_well(void **state)
+static void test_nothing_missing(void **state)
 {
-	struct requirement_facts f = well();
+	struct requirement_facts f = complete_machine();
 	struct requirements r = { 0 };
 
 	(void)state;
@@ -81,7 +81,7 @@ static void test_all_is_well(void **state)
 
 static void test_kernel(void **state)
 {
-	struct requirement_facts f = well();
+	struct requirement_facts f = complete_machine();
 
 	(void)state;
 	strcpy(f.release, "5.15.0");
@@ -101,7 +101,7 @@ static void test_kernel(void **state)
 
 static void test_lockdown(void **state)
 {
-	struct requirement_facts f = well();
+	struct requirement_facts f = complete_machine();
 
 	(void)state;
 	strcpy(f.lockdown, "none [integrity] confidentiality");
@@ -114,7 +114,7 @@ static void test_lockdown(void **state)
 
 static void test_bpf(void **state)
 {
-	struct requirement_facts f = well();
+	struct requirement_facts f = complete_machine();
 
 	(void)state;
 	f.bpf_code = ENOSYS;
@@ -146,7 +146,7 @@ static void test_bpf(void **state)
 
 static void test_perf_events(void **state)
 {
-	struct requirement_facts f = well();
+	struct requirement_facts f = complete_machine();
 
 	(void)state;
 	f.perf_code = ENOSYS;
@@ -180,7 +180,7 @@ static void test_perf_events(void **state)
 
 static void test_sysctls(void **state)
 {
-	struct requirement_facts f = well();
+	struct requirement_facts f = complete_machine();
 
 	(void)state;
 	f.sample_rate = 99;
@@ -203,7 +203,7 @@ static void test_sysctls(void **state)
 
 static void test_abilities(void **state)
 {
-	struct requirement_facts f = well();
+	struct requirement_facts f = complete_machine();
 
 	(void)state;
 	f.effective = BIT(CAP_SYS_ADMIN) | BIT(CAP_DAC_OVERRIDE);
@@ -227,10 +227,10 @@ static void test_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_is_well), cmocka_unit_test(test_kernel),
-		cmocka_unit_test(test_lockdown),    cmocka_unit_test(test_bpf),
-		cmocka_unit_test(test_perf_events), cmocka_unit_test(test_sysctls),
-		cmocka_unit_test(test_abilities),   cmocka_unit_test(test_full),
+		cmocka_unit_test(test_nothing_missing), cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_lockdown),	cmocka_unit_test(test_bpf),
+		cmocka_unit_test(test_perf_events),	cmocka_unit_test(test_sysctls),
+		cmocka_unit_test(test_abilities),	cmocka_unit_test(test_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

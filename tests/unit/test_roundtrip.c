@@ -3,9 +3,9 @@
 #define _GNU_SOURCE
 #endif
 /*
- * Every format, and every pair of formats one after the other, on profiles made by chance: what is
- * read back is what was written, reduced to what the formats keep. PROFIL_TEST_SEED is the number
- * of another profile to begin with, PROFIL_TEST_ROUNDS how many there are.
+ * Every format, and every pair of formats one after the other, with random profiles: what is read
+ * back is what was written, reduced to what the formats keep. PROFIL_TEST_SEED is the seed of the
+ * first profile, PROFIL_TEST_ROUNDS the number of profiles.
  */
 #include "format_fixture.h"
 
@@ -18,7 +18,7 @@
 #define MOST_DEPTH  12
 #define MOST_VALUES 8
 
-/* --- Profiles made by chance --- */
+/* --- Random profiles --- */
 
 struct source {
 	uint64_t state;
@@ -107,7 +107,7 @@ static void add_images(struct source *s)
 						     s->linked ? 0 : 0x1000, image, &mapping),
 				 0);
 		s->p->mappings[mapping].linked = s->linked;
-		/* Of what was resolved, so that an address is one in the file, too. */
+		/* As after resolving, so that addresses are those in the file, too. */
 		s->p->images[image].text_start = s->linked ? start : 0x1000;
 		s->p->images[image].text_size = 0x4000;
 	}
@@ -193,7 +193,10 @@ static void add_samples(struct source *s, unsigned int most_depth)
 	uint64_t count = 2 + draw(s, 200);
 
 	for (uint64_t i = 0; i < count; i++) {
-		/* Some without a caller: where all have one in common, gperftools guards it. */
+		/*
+		 * Some without a caller: the gperftools writer guards a caller that all have in
+		 * common.
+		 */
 		uint32_t frames[MOST_DEPTH], depth = 1 + draw(s, i % 8 ? most_depth : 1);
 		int64_t values[3];
 
@@ -205,7 +208,7 @@ static void add_samples(struct source *s, unsigned int most_depth)
 	}
 }
 
-/* As Callgrind has them, between the functions of one image, which gmon.out asks for. */
+/* As in Callgrind files; between functions of one image, which gmon.out requires. */
 static void add_arcs(struct source *s)
 {
 	for (int i = 0; i < 60; i++) {
@@ -263,7 +266,10 @@ static struct profile *make_profile(uint64_t seed, bool arcs)
 	add_images(&s);
 	add_locations(&s, chance(&s, 80));
 	add_some_labels(&s);
-	/* Callgrind derives calls from stacks: where some are counted, there are none. */
+	/*
+	 * The Callgrind writer derives calls from stacks: a profile with recorded calls has no
+	 * stacks.
+	 */
 	add_samples(&s, arcs ? 1 : MOST_DEPTH);
 	if (arcs)
 		add_arcs(&s);
@@ -271,9 +277,9 @@ static struct profile *make_profile(uint64_t seed, bool arcs)
 	return s.p;
 }
 
-/* --- What there is of a profile, as text --- */
+/* --- The contents of a profile, as text --- */
 
-/* The value types in the order of their names, as formats have them in any. */
+/* The value types in the order of their names: formats have any order. */
 static void order_types(const struct profile *p, size_t order[MOST_VALUES])
 {
 	assert_true(p->value_type_count <= MOST_VALUES);
@@ -296,7 +302,7 @@ struct row {
 struct rows {
 	struct row *rows;
 	size_t count;
-	size_t width; /* values of a row */
+	size_t width; /* the values of a row */
 };
 
 #define HAS(aspect) ((keeps & KEEPS(aspect)) != 0)
@@ -344,7 +350,7 @@ static void put_frame(const struct profile *p, uint32_t location, uint32_t numbe
 		put_image(p, l, keeps, out);
 }
 
-/* All at a location. Where inlined functions have no place of their own they are frames, too. */
+/* All functions at a location. Where a format has no inlined functions, they are frames. */
 static void put_location(const struct profile *p, uint32_t location, unsigned int keeps, FILE *out)
 {
 	const struct profile_location *l = &p->locations[location];
@@ -374,7 +380,7 @@ static void put_labels(const struct profile_labels *l, unsigned int keeps, FILE 
 	}
 }
 
-/* Of a value type: those that are told by others are none. */
+/* Whether a value type is compared: those that follow from others are not. */
 static bool type_matters(const struct profile *p, size_t number, unsigned int keeps)
 {
 	if (!HAS(VALUES))
@@ -444,7 +450,7 @@ static char *arc_key(const struct profile *p, const struct profile_arc *a, unsig
 	assert_non_null(out);
 	fprintf(out, " arc %d", a->kind);
 	put_frame(p, a->from, 0, keeps, out);
-	/* What is called is the function that the others are inlined in. */
+	/* The callee is the function that the others are inlined into. */
 	put_frame(p, a->to, a->kind == PROFILE_CALL && lines ? lines - 1 : 0, keeps, out);
 	assert_int_equal(fclose(out), 0);
 	return key;
@@ -455,7 +461,7 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(((const struct row *)a)->key, ((const struct row *)b)->key);
 }
 
-/* Prints the rows in order, those of one key added up, and frees them. */
+/* Prints the rows in order, with the sums of equal keys, and frees them. */
 static void print_rows(struct rows *rows, const struct profile *p, unsigned int keeps, bool counts,
 		       FILE *out)
 {
@@ -581,7 +587,7 @@ static void print_header(const struct profile *p, unsigned int keeps, FILE *out)
 				p->images[p->mappings[i].image].path);
 }
 
-/* arcs: with calls and jumps, where some are counted, not derived from stacks. */
+/* arcs: with calls and jumps, if they are recorded, not derived from stacks. */
 static char *canonical(const struct profile *p, unsigned int keeps, bool arcs)
 {
 	char *text = NULL;
@@ -658,7 +664,7 @@ static void compare_texts(const char *a, const char *b, const char *what)
 	for (; a[at] && a[at] == b[at]; at++)
 		if (a[at] == '\n')
 			line = at + 1;
-	/* The whole row: it may have begun some lines before. */
+	/* Prints the whole row, which may begin some lines earlier. */
 	while (line > 1 && (a[line] == ' ' && a[line + 1] == ' '))
 		for (line--; line > 0 && a[line - 1] != '\n'; line--)
 			;
@@ -666,8 +672,8 @@ static void compare_texts(const char *a, const char *b, const char *what)
 }
 
 /*
- * Formats that live by addresses have nothing to hold of what came through one without, and
- * gmon.out is only for files that are known.
+ * Formats of addresses cannot hold a profile from a format without addresses, and gmon.out needs
+ * files that are known.
  */
 static bool may_refuse(const struct format *format, const struct profile *p, unsigned int keeps)
 {
@@ -683,7 +689,7 @@ static void compare(const struct profile *p, const struct profile *back, unsigne
 	bool arcs = p->arc_count;
 	char *written, *read;
 
-	/* What it does not have may be there all the same, made up. */
+	/* The format may have other values for these. */
 	if (p->mappings[0].linked)
 		keeps &= ~KEEPS(MAPPINGS);
 	if (!p->period_ns && !(keeps & KEEPS(VALUES)))
@@ -707,7 +713,7 @@ static void there_and_back(struct profile *p, const struct format *a, const char
 	if (!one)
 		return;
 	compare(p, one, a->keeps, what);
-	/* Which of several values is the first one, that some formats keep alone, may change. */
+	/* The default value, the only one that some formats keep, can be another. */
 	if (a->keeps & KEEPS(VALUES))
 		p->default_value =
 			1 + profile_value(p, one->value_types[profile_value(one, NULL)].type);

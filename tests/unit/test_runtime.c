@@ -47,7 +47,7 @@ static void assert_hints(struct profile *p, const char *path, const char *expect
 	"-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit"
 #define NODE "start it with node --perf-basic-prof, or NODE_OPTIONS=--perf-basic-prof"
 
-/* A runtime of another process has nothing to do with it. */
+/* A runtime of another process gets no hint. */
 static void of_each_process(void **state)
 {
 	struct profile *p = new_profile();
@@ -66,7 +66,7 @@ static void of_each_process(void **state)
 		     "; Node.js (PID 9 and 1 more): " NODE);
 }
 
-/* Its code was mapped, and no sample hit it. */
+/* Its code was mapped, and has no sample. */
 static void of_the_only_process(void **state)
 {
 	struct profile *p = new_profile();
@@ -147,7 +147,7 @@ static void no_runtime(void **state)
 	assert_hints(p, "[anon]", "why");
 }
 
-/* Its file is complete but for what came since, which only Java has to be asked for. */
+/* A process has written its file: only Java needs a command for functions compiled later. */
 static void with_a_file(void **state)
 {
 	struct profile *p = new_profile();

@@ -17,7 +17,7 @@
 #include "capture/sample_program.h"
 #include "util/clock.h"
 
-/* --- A program with many stacks: each path through a tree, and below it frames to fill memory. */
+/* --- A program with many stacks: the paths through a tree, with more frames below --- */
 
 #define BRANCHES 12
 #define BELOW	 80
@@ -58,7 +58,7 @@ static pid_t start_child(void)
 	pid_t child = fork();
 
 	if (child == 0) {
-		alarm(60); /* whatever becomes of its parent */
+		alarm(60); /* also when the parent is ended */
 		below(BELOW);
 		_exit(0);
 	}
@@ -67,7 +67,7 @@ static pid_t start_child(void)
 
 /* --- --- */
 
-/* No two stacks are the same, and all have the same root. */
+/* All stacks differ, and have the same root. */
 static void check_stacks(const struct counts *counts)
 {
 	const struct counted *first = &counts->samples[0];
@@ -85,7 +85,7 @@ static void check_stacks(const struct counts *counts)
 	}
 }
 
-/* Until there is no place left and some ticks have come through the ring buffer. */
+/* Until no bucket is free and some ticks have come through the ring buffer. */
 static void record_until_full(struct sample_program *sample, uint64_t through_ring)
 {
 	uint64_t end = now_ns() + 30 * NS_PER_S;
@@ -146,7 +146,7 @@ static void record_child(struct sample_program *sample)
 	sample_program_free(sample);
 }
 
-/* With room for few stacks the rest goes through the ring buffer, and nothing is lost. */
+/* If the table is small, the other stacks go through the ring buffer, and none is lost. */
 static void test_full_arena(void **state)
 {
 	struct sample_program sample = { .arena_words = 50 * STACK_WORDS_MAX };
@@ -174,7 +174,7 @@ static pid_t start_family(unsigned int children)
 	raise(SIGSTOP);
 	for (unsigned int i = 0; i < children; i++)
 		if (fork() == 0) {
-			alarm(60); /* whatever becomes of its parent */
+			alarm(60); /* also when the parent is ended */
 			while (getppid() != 1)
 				usleep(1000);
 			_exit(0);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How many stacks reach the program's start, and what ends the others: as text, and as JSON. */
+/*
+ * The stacks that reach the program's start, and the causes that end the others, as text and JSON.
+ */
 #include <json-c/json.h>
 #include <string.h>
 
 #include "print_fixture.h"
 #include "report/stack_ends.h"
 
-/* Of 1000 stacks in user space so many are complete. */
+/* So many of 1000 stacks in user space are complete. */
 static struct profile *new_profile(const char *stacks, uint64_t complete)
 {
 	struct profile *p = profile_new();
@@ -24,7 +26,7 @@ static void add_end(struct profile *p, const char *cause, const char *image, uin
 	assert_int_equal(profile_add_stack_end(p, cause, image, count), 0);
 }
 
-/* The text, which lives until the next; the profile is freed. */
+/* Returns the text, which is valid until the next call; frees the profile. */
 static const char *print(struct profile *p)
 {
 	FILE *out = print_begin();
@@ -41,7 +43,7 @@ static void test_complete(void **state)
 			    "tool: 100.00 % of the user stacks reach the program's start\n");
 }
 
-/* Where the kernel followed frame pointers, or nobody says how it was, nothing is known. */
+/* If the kernel followed frame pointers, or the method is unknown, the ends are unknown. */
 static void test_unknown(void **state)
 {
 	struct profile *p = new_profile("cfi", 0);
@@ -84,7 +86,7 @@ static void test_causes(void **state)
 	assert_non_null(strstr(print(p), " in one and 1 other: "));
 }
 
-/* What a file says: causes of a later version, names that act on a terminal, sums beyond all. */
+/* Contents of files: causes of a later version, names that act on a terminal, too large sums. */
 static void test_hostile(void **state)
 {
 	struct profile *p = new_profile("cfi", UINT64_MAX);

@@ -76,7 +76,7 @@ static const char cxx_source[] =
 	"{ return w * h; } }\n"
 	"int main() { return shape::area<int>(2, 3) == 0; }\n";
 
-/* Where a function of a program stood in memory. */
+/* The address of a program's function in memory. */
 struct place {
 	char name[64];
 	uint64_t pc, start, limit, offset;
@@ -131,7 +131,7 @@ static void build(const char *output, const char *flags)
 	}
 }
 
-static struct place place_of(const char *program, const char *function)
+static struct place address_of(const char *program, const char *function)
 {
 	struct place place;
 	char command[512], line[1024];
@@ -188,7 +188,7 @@ static struct profile *new_profile(void)
 	return p;
 }
 
-/* A profile with one address, in the function's second byte. */
+/* A profile with one address, that of the function's second byte. */
 static struct profile *profile_at(const struct place *place, const char *path)
 {
 	struct profile *p = new_profile();
@@ -249,7 +249,7 @@ static void check_program(const char *name)
 	static const char *const functions[] = { "quiet", "loud", "outer", "bare" };
 
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-		struct place place = place_of(name, functions[i]);
+		struct place place = address_of(name, functions[i]);
 		struct profile *p = profile_at(&place, NULL);
 
 		resolve(p);
@@ -292,7 +292,7 @@ static void test_32_bit(void **state)
 	check_program("m32nopie");
 }
 
-/* Segments whose addresses are not congruent with their offsets as GNU ld would have them. */
+/* Segments whose addresses are not congruent with their offsets, unlike those of GNU ld. */
 static void test_other_layouts(void **state)
 {
 	(void)state;
@@ -313,16 +313,18 @@ static void test_shared_library(void **state)
 	(void)state;
 	assert_int_equal(shell("gcc -O1 -shared -fPIC -o libwork.so library.c"), 0);
 	build("user", "-DLIBRARY -pie -fPIE -L. -lwork -Wl,-rpath,'$ORIGIN'");
-	place = place_of("user", "library_work");
+	place = address_of("user", "library_work");
 	assert_non_null(strstr(place.path, "libwork.so"));
 	assert_named(profile_at(&place, NULL), "library_work");
-	/* Stripped, it keeps what it exports. */
+	/* Stripped, it keeps its exported symbols. */
 	assert_int_equal(shell("strip libwork.so"), 0);
-	place = place_of("user", "library_work");
+	place = address_of("user", "library_work");
 	assert_named(profile_at(&place, NULL), "library_work");
 }
 
-/* A stub through which libraries are called has no symbol of its own, but their function's. */
+/*
+ * A stub that calls a function of a library has no symbol of its own; it gets that function's name.
+ */
 static void test_plt(void **state)
 {
 	struct place place = { .start = 0x10000000, .limit = 0x20000000 };
@@ -348,7 +350,7 @@ static void test_plt(void **state)
 	pclose(f);
 	place.pc = place.start + offset + 16 + 6;
 	assert_named(profile_at(&place, in_directory("plt")), name);
-	/* What all stubs have in common: they go there when the linker has not bound them yet. */
+	/* The common part of all stubs: they jump there until the loader has bound them. */
 	place.pc = place.start + offset;
 	assert_named(profile_at(&place, in_directory("plt")), "[plt]");
 }
@@ -366,9 +368,9 @@ static void test_stripped(void **state)
 	build("bare", "-pie -fPIE");
 	start = nm_address("bare", "quiet");
 	assert_int_equal(shell("strip bare"), 0);
-	place = place_of("bare", "quiet");
+	place = address_of("bare", "quiet");
 	assert_unnamed(profile_at(&place, NULL), "stripped: no symbol table");
-	/* By where its frame description begins. */
+	/* Named by the beginning of its frame description. */
 	p = profile_at(&place, NULL);
 	resolve(p);
 	snprintf(name, sizeof(name), "bare+0x%jx", (uintmax_t)start);
@@ -379,20 +381,20 @@ static void test_stripped(void **state)
 	profile_free(p);
 	build("dumb", "-pie -fPIE -fno-asynchronous-unwind-tables");
 	assert_int_equal(shell("strip dumb"), 0);
-	place = place_of("dumb", "quiet");
+	place = address_of("dumb", "quiet");
 	p = profile_at(&place, NULL);
 	resolve(p);
 	assert_null(name_at(p, 0));
 	profile_free(p);
 	build("exporting", "-pie -fPIE -rdynamic");
 	assert_int_equal(shell("strip exporting"), 0);
-	place = place_of("exporting", "quiet");
+	place = address_of("exporting", "quiet");
 	assert_unnamed(profile_at(&place, NULL), "stripped: only exported functions have names");
-	place = place_of("exporting", "loud");
+	place = address_of("exporting", "loud");
 	assert_named(profile_at(&place, NULL), "loud");
 }
 
-/* With a build ID, and without one, when the checksum has to do. */
+/* With a build ID, and by the checksum without one. */
 static void check_debug_link(const char *flags)
 {
 	struct place place;
@@ -401,11 +403,11 @@ static void check_debug_link(const char *flags)
 	assert_int_equal(shell("objcopy --only-keep-debug linked linked.debug && strip linked && "
 			       "objcopy --add-gnu-debuglink=linked.debug linked"),
 			 0);
-	place = place_of("linked", "quiet");
+	place = address_of("linked", "quiet");
 	assert_named(profile_at(&place, NULL), "quiet");
 	assert_int_equal(shell("mkdir -p .debug && mv linked.debug .debug/"), 0);
 	assert_named(profile_at(&place, NULL), "quiet");
-	/* Another build's debug file is none. */
+	/* A debug file of another build is not used. */
 	assert_int_equal(shell("gcc -O2 -DOTHER -Wl,--build-id=0x12345678 -o other program.c && "
 			       "objcopy --only-keep-debug other .debug/linked.debug"),
 			 0);
@@ -430,13 +432,13 @@ static void test_mini_debuginfo(void **state)
 	if (shell("objcopy --only-keep-debug mini mini.sym && xz -k mini.sym && strip mini && "
 		  "objcopy --add-section .gnu_debugdata=mini.sym.xz mini"))
 		skip();
-	place = place_of("mini", "quiet");
+	place = address_of("mini", "quiet");
 	assert_named(profile_at(&place, NULL), "quiet");
-	place = place_of("mini", "loud");
+	place = address_of("mini", "loud");
 	assert_named(profile_at(&place, NULL), "loud");
 }
 
-/* 300 MB of zeros in 45 KB of xz, more than UNPACKED_MAX: given up on, not unpacked. */
+/* 300 MB of zeros in 45 KB of xz, more than UNPACKED_MAX: refused. */
 static void test_mini_debuginfo_bomb(void **state)
 {
 	struct place place;
@@ -446,7 +448,7 @@ static void test_mini_debuginfo_bomb(void **state)
 	if (shell("head -c 300000000 /dev/zero | xz -0 > bomb.xz && strip bomb && "
 		  "objcopy --add-section .gnu_debugdata=bomb.xz bomb"))
 		skip();
-	place = place_of("bomb", "quiet");
+	place = address_of("bomb", "quiet");
 	assert_unnamed(profile_at(&place, NULL), "stripped: no symbol table");
 }
 
@@ -457,7 +459,7 @@ static void test_replaced(void **state)
 
 	(void)state;
 	build("first", "-pie -fPIE -Wl,--build-id=0x0102030405060708");
-	place = place_of("first", "loud");
+	place = address_of("first", "loud");
 	p = profile_at(&place, NULL);
 	resolve(p);
 	assert_string_equal(name_at(p, 0), "loud");
@@ -479,15 +481,15 @@ static void test_deleted(void **state)
 
 	(void)state;
 	build("gone", "-pie -fPIE -Wl,--build-id=0x0102030405060708");
-	place = place_of("gone", "loud");
+	place = address_of("gone", "loud");
 	snprintf(path, sizeof(path), "%s (deleted)", in_directory("gone"));
 
-	/* The same build was installed again: as good as the deleted file. */
+	/* The same build was installed again: it serves for the deleted file. */
 	p = profile_at(&place, path);
 	p->images[0].build_id_size = 8;
 	memcpy(p->images[0].build_id, "\1\2\3\4\5\6\7\10", 8);
 	assert_named(p, "loud");
-	/* Without a build ID nobody knows. */
+	/* Unknown without a build ID. */
 	assert_unnamed(profile_at(&place, path), "file deleted");
 
 	p = profile_at(&place, path);
@@ -531,14 +533,14 @@ static void test_not_permitted(void **state)
 
 	(void)state;
 	build("secret", "-pie -fPIE");
-	place = place_of("secret", "loud");
+	place = address_of("secret", "loud");
 	assert_int_equal(chmod(in_directory("secret"), 0), 0);
 	child = fork();
 	if (child == 0) {
 		struct profile *p = profile_at(&place, NULL);
 		struct error e;
 
-		/* Root may read anything: become nobody, in a directory open to all. */
+		/* Root may read all files: become the user nobody, in a directory open to all. */
 		if (chmod(directory, 0755) || (geteuid() == 0 && (setgid(65534) || setuid(65534))))
 			_exit(2);
 		_exit(symbol_resolve(p, NULL, &e) || !p->images[0].unnamed ||
@@ -549,7 +551,7 @@ static void test_not_permitted(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* The vdso comes as a copy in a memfd. */
+/* The vDSO is a copy in a memfd. */
 static void test_vdso(void **state)
 {
 	struct place place = { .path = "[vdso]" };
@@ -633,7 +635,7 @@ static void test_demangle(void **state)
 	assert_demangled("_Dmain", "D main");
 }
 
-/* Names that would expand without end, or take the stack with them. */
+/* Names that would expand without end, or overflow the stack. */
 static void test_demangle_hostile(void **state)
 {
 	static char name[100000];
@@ -663,7 +665,10 @@ static void test_demangle_hostile(void **state)
 	}
 }
 
-/* Two images and two copies of one: each gets its own answer, and the hot one comes first. */
+/*
+ * Two images and two copies of one: each is resolved by its own file, the one with most samples
+ * first.
+ */
 static void test_many(void **state)
 {
 	struct place first, second;
@@ -673,8 +678,8 @@ static void test_many(void **state)
 	(void)state;
 	build("one", "-pie -fPIE");
 	build("two", "-pie -fPIE -static-pie");
-	first = place_of("one", "loud");
-	second = place_of("two", "quiet");
+	first = address_of("one", "loud");
+	second = address_of("two", "quiet");
 	profile_add_image(p, first.path, NULL, 0, &image);
 	profile_add_mapping(p, first.start, first.limit, first.offset, image, &mapping);
 	profile_add_mapping(p, first.start + (1ULL << 32), first.limit + (1ULL << 32), first.offset,
@@ -709,7 +714,7 @@ static void test_stop(void **state)
 
 	(void)state;
 	build("stop", "-pie -fPIE");
-	place = place_of("stop", "loud");
+	place = address_of("stop", "loud");
 	p = profile_at(&place, NULL);
 	assert_int_equal(symbol_resolve(p, &stopping, &e), 0);
 	assert_int_equal(asked, 1);
@@ -720,7 +725,7 @@ static void test_stop(void **state)
 	profile_free(p);
 }
 
-/* What has its name keeps it, and is placed in the image all the same. */
+/* A location with a name keeps it, and its address in the image is set nevertheless. */
 static void test_named_before(void **state)
 {
 	struct profile_function f = { .name = "mine", .system_name = "mine", .file = "" };
@@ -730,7 +735,7 @@ static void test_named_before(void **state)
 
 	(void)state;
 	build("named", "-no-pie");
-	place = place_of("named", "loud");
+	place = address_of("named", "loud");
 	unnamed = profile_at(&place, NULL);
 	resolve(unnamed);
 	p = profile_at(&place, NULL);
@@ -745,7 +750,7 @@ static void test_named_before(void **state)
 	profile_free(p);
 }
 
-/* The bounds of a function are those of nm. */
+/* The extent of a function equals that of nm. */
 static void test_extents(void **state)
 {
 	struct symbol_extent extents[2] = { 0 };
@@ -756,7 +761,7 @@ static void test_extents(void **state)
 
 	(void)state;
 	build("extents", "-no-pie");
-	place = place_of("extents", "loud");
+	place = address_of("extents", "loud");
 	p = profile_at(&place, NULL);
 	add_address(p, place.pc + 2, 0);
 	assert_int_equal(symbol_extents(p, wanted, extents, &e), 0);
@@ -849,7 +854,7 @@ static void test_kallsyms_text(void **state)
 	check_kallsyms("ffffffff80000000 T far\n", unnamed, "no kernel symbol");
 }
 
-/* Any answer will do, as long as there is one. */
+/* Any result is accepted, but no crash. */
 static void resolve_bytes(const char *bytes, size_t size, const struct place *place)
 {
 	struct profile *p = new_profile();
@@ -869,7 +874,7 @@ static void resolve_bytes(const char *bytes, size_t size, const struct place *pl
 }
 
 /* PROFIL_TEST_THOROUGH=1: every truncation and many more flipped bits. */
-static void check_broken(const char *name, const struct place *place)
+static void check_damaged(const char *name, const struct place *place)
 {
 	bool thorough = getenv("PROFIL_TEST_THOROUGH") != NULL;
 	char *bytes;
@@ -882,7 +887,7 @@ static void check_broken(const char *name, const struct place *place)
 		size_t flips = 1 + random() % 4, at[4];
 
 		for (size_t j = 0; j < flips; j++) {
-			/* Headers, at both ends, are where it hurts. */
+			/* The headers at both ends do most damage. */
 			size_t range = random() % 2 ? size : 1024;
 
 			at[j] = random() % range;
@@ -897,22 +902,22 @@ static void check_broken(const char *name, const struct place *place)
 	free(bytes);
 }
 
-static void test_broken(void **state)
+static void test_damaged(void **state)
 {
 	struct place place;
 
 	(void)state;
 	build("small", "-pie -fPIE -s -rdynamic -Wl,-z,noseparate-code");
-	place = place_of("small", "loud");
-	check_broken("small", &place);
+	place = address_of("small", "loud");
+	check_damaged("small", &place);
 	build("small", "-pie -fPIE -Wl,-z,noseparate-code");
-	place = place_of("small", "loud");
-	check_broken("small", &place);
+	place = address_of("small", "loud");
+	check_damaged("small", &place);
 	if (shell("objcopy --only-keep-debug small small.sym && xz -kf small.sym && strip small && "
 		  "objcopy --add-section .gnu_debugdata=small.sym.xz small && touch small.debug && "
 		  "objcopy --add-gnu-debuglink=small.debug small"))
 		return;
-	check_broken("small", &place);
+	check_damaged("small", &place);
 }
 
 int main(void)
@@ -943,7 +948,7 @@ int main(void)
 		cmocka_unit_test(test_extents),
 		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_kallsyms_text),
-		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

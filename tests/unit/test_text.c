@@ -38,7 +38,7 @@ static void test_text_visible(void **state)
 	assert_visible("\xc2\x80\xc2\x9f\xc2\xa0", "\\xc2\\x80\\xc2\\x9f\xc2\xa0");
 	assert_visible("\xe2\x81\xa6", "\\xe2\\x81\\xa6"); /* U+2066, an isolate */
 	assert_visible("\xef\xbb\xbf", "\\xef\\xbb\\xbf"); /* U+FEFF */
-	assert_visible("\xe2\x80", "\\xe2\\x80");	   /* cut off */
+	assert_visible("\xe2\x80", "\\xe2\\x80");	   /* truncated */
 	assert_visible("\xf0\x9f\x98", "\\xf0\\x9f\\x98");
 	assert_visible("\xc0\xaf", "\\xc0\\xaf"); /* overlong */
 	assert_visible("\xe0\x80\xaf", "\\xe0\\x80\\xaf");
@@ -50,7 +50,7 @@ static void test_text_visible(void **state)
 	assert_int_equal(text_columns(COUNT CAFE SMILE), 6 + 4 + 2);
 }
 
-/* Whatever bytes come: printable ASCII or valid UTF-8 goes out, and the widths agree. */
+/* Any bytes become printable ASCII or valid UTF-8, of the computed width. */
 static void test_text_any_bytes(void **state)
 {
 	uint32_t seed = 1;

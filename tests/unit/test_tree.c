@@ -133,7 +133,7 @@ static void test_callees(void **state)
 	profile_free(p);
 }
 
-/* The busiest nodes stay, whoever calls them. */
+/* The nodes with most samples stay, whatever their parents. */
 static void test_limit(void **state)
 {
 	struct profile *p = server();
@@ -184,7 +184,7 @@ static void test_terminal(void **state)
 	profile_free(p);
 }
 
-/* Every frame calls two: the lines do not go on to the right for ever. */
+/* Every frame calls two others: the indentation is limited. */
 static void test_deep(void **state)
 {
 	enum {
@@ -260,7 +260,7 @@ static void test_json(void **state)
 	profile_free(p);
 }
 
-/* ---- calls that were counted apart ---- */
+/* ---- recorded calls ---- */
 
 static void add_calls(struct profile *p, const char *from, const char *to, uint64_t count,
 		      int64_t cost)
@@ -329,7 +329,7 @@ static void test_counted_calls(void **state)
 	profile_free(p);
 }
 
-/* As in the table of functions, whose total is self and the calls that it made. */
+/* As in the table of functions: the total is self and the calls that it made. */
 static void test_costs_without_counts(void **state)
 {
 	struct profile *p = new_profile();
@@ -360,7 +360,7 @@ static void test_calls_without_cost(void **state)
 	profile_free(p);
 }
 
-/* ---- what cannot be shown ---- */
+/* ---- errors ---- */
 
 static void fails(const struct profile *p, const struct call_view_options *o, const char *what,
 		  const char *hint)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The final mappings of a process, from a sequence of mappings and unmappings. */
+/* The resulting mappings of a process, after a sequence of mmap() and munmap(). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static struct unwind_mapping mapping_of(uint64_t start, uint64_t limit, uint32_t
 	return (struct unwind_mapping){ .start = start, .limit = limit, .image = image };
 }
 
-/* Sorted, and at each address the youngest of those that were mapped; 0: none. */
+/* Sorted, and at each address the latest mapping; 0: none. */
 static void assert_space(const struct unwind_space *space, const uint32_t *images)
 {
 	uint32_t found[ADDRESSES] = { 0 };
@@ -35,7 +35,7 @@ static void assert_space(const struct unwind_space *space, const uint32_t *image
 	assert_memory_equal(found, images, sizeof(found));
 }
 
-/* However many come at once. */
+/* Any number in one step. */
 static void test_random(void **state)
 {
 	(void)state;
@@ -64,7 +64,7 @@ static void test_random(void **state)
 	}
 }
 
-/* The first are kept of too many; and there are never more than the kernel is searched for. */
+/* Of too many the first are kept; there are never more than the BPF program searches. */
 static void test_too_many(void **state)
 {
 	size_t count = 4 * UNWIND_PROCESS_MAPPINGS_MAX;

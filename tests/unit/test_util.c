@@ -40,7 +40,7 @@ static void test_number(void **state)
 	assert_int_equal(number_parse("+1", 0, 9, &number), -EINVAL);
 	assert_int_equal(number_parse("1e9", 0, UINT64_MAX, &number), -EINVAL);
 	assert_int_equal(number_parse("0x10", 0, 99, &number), -EINVAL);
-	assert_int_equal(number, 7); /* untouched by errors */
+	assert_int_equal(number, 7); /* unchanged by errors */
 }
 
 static void test_hex(void **state)
@@ -92,7 +92,7 @@ static bool number_equal(const void *array, uint32_t id, const void *key)
 	return ((const uint64_t *)array)[id] == *(const uint64_t *)key;
 }
 
-/* Many keys, among them ones that differ in few bits, are all found again, and no others. */
+/* Many keys, some of which differ in few bits, are all found, and no others. */
 static void test_index(void **state)
 {
 	enum {
@@ -142,7 +142,10 @@ static int compare_halves(const void *x, const void *y)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* How many upper halves, which the index uses, two pointers that go up in step have. */
+/*
+ * The number of different upper halves, which the index uses, of two pointers that increase
+ * together.
+ */
 static size_t distinct_halves(unsigned int shift)
 {
 	enum {
@@ -171,13 +174,13 @@ static void test_hash_spreads(void **state)
 				 distinct_halves(shift));
 }
 
-/* --- whole files or nothing --- */
+/* --- complete files or none --- */
 
 struct folder {
 	char path[64], file[128];
 };
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
 	struct folder *f = calloc(1, sizeof(*f));
 
@@ -189,13 +192,13 @@ static int make_folder(void **state)
 	return 0;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
 	struct folder *f = *state;
 	int err;
 
 	unlink(f->file);
-	err = rmdir(f->path); /* fails when a temporary file was left */
+	err = rmdir(f->path); /* fails if a temporary file is left */
 	free(f);
 	return err;
 }
@@ -229,7 +232,7 @@ static void test_file_write(void **state)
 	assert_string_equal(line, "one");
 }
 
-/* A link stays a link, and what it leads to is replaced. */
+/* A link stays a link, and its target is replaced. */
 static void test_file_link(void **state)
 {
 	struct folder *f = *state;
@@ -299,10 +302,10 @@ static void test_utf8_columns(void **state)
 	assert_int_equal(utf8_columns(0x301), 0);
 	assert_int_equal(utf8_columns(0x3099), 0);
 	assert_int_equal(utf8_columns(0xfe0f), 0);
-	assert_int_equal(utf8_columns(0x10ffff), 1); /* no character */
+	assert_int_equal(utf8_columns(0x10ffff), 1); /* not a character */
 }
 
-/* --- Memory that is free, by files as the kernel has them --- */
+/* --- Free memory, by files as those of the kernel --- */
 
 static void set_file(const char *name, const char *text)
 {
@@ -328,7 +331,7 @@ static void test_memory(void **state)
 	set_file("proc/meminfo", "MemTotal: 8388608 kB\nMemFree: 1024 kB\n"
 				 "MemAvailable:    4194304 kB\nBuffers: 9 kB\n");
 	assert_int_equal(free_megabytes(), 4096);
-	/* Version 2: the lowest of the group and those around it. */
+	/* Version 2: the lowest limit of the group and its ancestors. */
 	set_file("proc/self/cgroup", "0::/system.slice/ssh.service\n");
 	assert_int_equal(free_megabytes(), 4096);
 	set_file("sys/fs/cgroup/system.slice/ssh.service/memory.max", "max\n");
@@ -340,7 +343,7 @@ static void test_memory(void **state)
 	set_file("sys/fs/cgroup/system.slice/ssh.service/memory.max", "8589934592\n");
 	set_file("sys/fs/cgroup/system.slice/memory.max", "8589934592\n");
 	assert_int_equal(free_megabytes(), 4096);
-	/* In a container: the group is named as it is outside, and what is there is its own. */
+	/* In a container: the group has its name outside, and the directory is its own. */
 	set_file("proc/self/cgroup", "0::/docker/0123\n");
 	set_file("sys/fs/cgroup/memory.max", "2147483648\n");
 	assert_int_equal(free_megabytes(), 2048);
@@ -353,7 +356,7 @@ static void test_memory(void **state)
 	set_file("sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "3221225472\n");
 	assert_int_equal(free_megabytes(), 3072);
 	assert_int_equal(directory_remove(), 0);
-	/* This machine's own */
+	/* The files of this machine */
 	assert_true(memory_available() > 1024 * 1024);
 }
 
@@ -368,9 +371,9 @@ int main(void)
 		cmocka_unit_test(test_index),
 		cmocka_unit_test(test_hash_bytes),
 		cmocka_unit_test(test_hash_spreads),
-		cmocka_unit_test_setup_teardown(test_file_write, make_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_file_link, make_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_file_errors, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_file_write, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_file_link, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_file_errors, make_directory, remove_directory),
 		cmocka_unit_test(test_memory),
 	};
 

@@ -90,7 +90,7 @@ static void add_call(struct profile *p, uint32_t from, uint32_t to, uint64_t cou
 	assert_int_equal(profile_add_arc(p, &arc, values), 0);
 }
 
-/* ---- what is printed; each text lives until the next ---- */
+/* ---- printed text, each valid until the next ---- */
 
 static const char *print(const struct profile *p, const struct report_table_options *o)
 {
@@ -328,7 +328,7 @@ static void test_events(void **state)
 			    "     0   0.00  100.00      3  75.00  h         [unknown]\n");
 	assert_non_null(strstr(print(p, &(struct report_table_options){ .rows.value = "imiss" }),
 			       "    3  75.00   75.00       0   0.00  h"));
-	/* A sum of others, and what is no count, has no column. */
+	/* Sums of other events, and values that are no counts, have no column. */
 	p->value_types[1].formula = "a + b";
 	assert_int_equal(strncmp(by(p, "function"), "cycles      %    cum%  function", 31), 0);
 	profile_free(p);
@@ -350,7 +350,7 @@ static void test_saturation(void **state)
 	profile_free(p);
 }
 
-/* Calls that were counted apart: inclusive costs, never more than all there is. */
+/* Recorded calls: inclusive costs are never more than all samples. */
 static void test_calls(void **state)
 {
 	struct profile *p = new_profile("Ir", NULL);
@@ -381,7 +381,7 @@ static void test_calls(void **state)
 	profile_free(p);
 }
 
-/* Columns of two profiles: what is equal by its texts is one row. */
+/* Columns of two profiles: rows are equal by their texts. */
 static void test_two_profiles(void **state)
 {
 	struct profile *a = mixed_profile(), *b = mixed_profile();
@@ -437,7 +437,7 @@ static void test_names_of_runs(void **state)
 		assert_string_equal(r.rows[0].comm, "a");
 		assert_int_equal(r.rows[0].counts[0].self, 8);
 		assert_int_equal(r.rows[0].counts[1].self, 8);
-		/* The second process's name is its thread's: no other is known. */
+		/* The second process has its thread's name: no other is known. */
 		assert_string_equal(r.rows[1].comm, "worker");
 		assert_int_equal(r.rows[1].counts[0].self, k ? 5 : 4);
 		assert_int_equal(r.rows[1].counts[1].self, k ? 4 : 0);
