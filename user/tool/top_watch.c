@@ -10,10 +10,10 @@
 #define LOOK_MS 100 /* between two calls of capture_handle() when nothing happens */
 
 /*
- * A capture keeps all that it has ever counted and every process that was born, and each reading
- * goes through all of it. So that neither memory nor the CPU time of a reading grows for ever, and
- * the kernel's table never fills up, it is begun anew after so many different samples, after so
- * many births, and after so long when it watches all.
+ * A capture keeps all its counts and every process that it has seen, and each reading visits all of
+ * them. It is restarted after so many different samples, so many new processes and threads, and, of
+ * the whole machine or a group, so long a time: memory and the CPU time of a reading stay bounded,
+ * and the kernel's table does not fill up.
  */
 #define MOST_SAMPLES   16384
 #define MOST_NEW_TASKS 16384
