@@ -55,7 +55,7 @@ check "each line has a state" test "$(grep -cvE '^(ok|limited|no|absent) |^ +-> 
 check "record agrees" like_record env
 check "--json: succeeds" exits 0 "$tool" check --json
 check "--json: a list with these keys" json \
-	'all(list(q) == ["requirement", "state", "cause", "mend"] for q in j) and len(j) > 12' "$work/out"
+	'all(list(q) == ["requirement", "state", "cause", "hint"] for q in j) and len(j) > 12' "$work/out"
 check "--json: says what the lines say" json \
 	'[q["state"] for q in j if q["requirement"] == "recording"] == ["ok"]' "$work/out"
 check "an argument" exits 2 "$tool" check it

@@ -329,7 +329,7 @@ static struct json_object *requirement_json(const struct requirement *q)
 	if (object && (json_add(object, "requirement", json_text(q->name)) ||
 		       json_add(object, "state", json_text(states[q->state].name)) ||
 		       json_add(object, "cause", json_text(q->finding.what)) ||
-		       json_add(object, "mend", json_text(q->finding.hint)))) {
+		       json_add(object, "hint", json_text(q->finding.hint)))) {
 		json_object_put(object);
 		return NULL;
 	}
