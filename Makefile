@@ -373,7 +373,7 @@ format-check:
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
 
 # Warnings are errors.
-lint: format-check lint-texts lint-spelling lint-clang lint-tidy lint-cppcheck lint-gcc
+lint: format-check lint-texts lint-spelling lint-reuse lint-clang lint-tidy lint-cppcheck lint-gcc
 
 # $(1): a program without which a check is skipped, or fails with PROFIL_TEST_STRICT=1.
 lint_with = command -v $(1) >/dev/null || { \
@@ -392,6 +392,9 @@ SPELLED_RIGHT := cancelability,addresse,checl,fo,fro,nd,nin,reprot
 lint-spelling:
 	$(Q)$(call lint_with,codespell); codespell --skip="*.svg" --ignore-words-list=$(SPELLED_RIGHT) \
 		.ci .github *.md Kbuild Makefile dkms.conf bpf kmod user $(filter-out tests/data,$(wildcard tests/*))
+
+lint-reuse:
+	$(Q)$(call lint_with,reuse); reuse lint --quiet || { reuse lint; exit 1; }
 
 COMPILE_COMMANDS := $(BUILD)/compile_commands.json
 
@@ -513,5 +516,5 @@ clean:
 	$(Q)rm -rf $(BUILD)
 
 .PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-kernel-debug fuzz fuzzers fuzz-targets bench \
-	format format-check compile-commands lint lint-texts lint-spelling lint-clang lint-tidy \
+	format format-check compile-commands lint lint-texts lint-spelling lint-reuse lint-clang lint-tidy \
 	lint-cppcheck lint-gcc unit-tests programs install install-lib32 install-dkms uninstall clean always

@@ -243,16 +243,46 @@ written_here() {
 	files "$1" | grep -E '(\.([ch]|sh|bash|py|proto|md|[1-8])|(^|/)(Makefile|Kbuild))$'
 }
 
+# Written so that `reuse` takes no line of this file for its licence.
 rule_spdx() {
 	written_here "$1" | (cd "$1" && xargs -d '\n' awk '
 		FNR == 1 { lines = /^#!/ ? 3 : 1 }
-		FNR <= lines && /SPDX-License-Identifier: / { on_top[FILENAME] = 1 }
+		FNR <= lines && /SPDX-License-Identi[f]ier: / { on_top[FILENAME] = 1 }
 		FNR >= lines { nextfile }
 		END {
 			for (i = 1; i < ARGC; i++)
 				if (!(ARGV[i] in on_top))
-					print ARGV[i] ": no SPDX-License-Identifier on top"
+					print ARGV[i] ": no SPDX licence on top"
 		}')
+}
+
+# "PATTERN LICENCE" for each pattern of .reuse/dep5, of which the last that matches a file applies.
+# "Files:" is one line there.
+declared_licences() {
+	local key value globs pattern
+
+	while read -r key value; do
+		[ "$key" != Files: ] || read -ra globs <<<"$value"
+		[ "$key" = License: ] || continue
+		for pattern in "${globs[@]}"; do
+			printf '%s %s\n' "$pattern" "$value"
+		done
+	done <"$tree/.reuse/dep5"
+}
+
+rule_licence() {
+	local declared pattern licence file own expected
+
+	declared=$(declared_licences)
+	files "$1" | (cd "$1" && xargs -d '\n' grep -IHm 1 'SPDX-License-Identi[f]ier: ') |
+		sed -E 's/:.*SPDX[^:]*: */ /; s, *(\*/|-->)$,,' |
+		while read -r file own; do
+			while read -r pattern licence; do
+				# shellcheck disable=SC2053 # a pattern
+				[[ $file != $pattern ]] || expected=$licence
+			done <<<"$declared"
+			[ "$own" = "$expected" ] || echo "$file: $own, but .reuse/dep5 has $expected"
+		done
 }
 
 rule_length() {
@@ -303,6 +333,7 @@ check "DCPI's parts are for two layers" nothing rule_dcpi "$tree"
 check "libprofil uses few directories" nothing rule_library "$tree"
 check "no command uses another" nothing rule_commands "$tree"
 check "every file has its licence on top" nothing rule_spdx "$tree"
+check "it is the licence that .reuse/dep5 has" nothing rule_licence "$tree"
 check "no file is too long" nothing rule_length "$tree"
 check "no source has unfinished work" nothing rule_finished "$tree"
 
@@ -375,6 +406,8 @@ check "a view that includes another is noticed" \
 check "a command that uses another is noticed" \
 	notices rule_commands user/tool/report.c 'void *other = &dump_command;'
 check "a file without a licence is noticed" notices rule_spdx user/util/new.c 'int x;'
+check "a file with another licence than .reuse/dep5 has is noticed" \
+	notices rule_licence user/tool/new.c '// SPDX-License-Identi''fier: 0BSD'
 check "a file that is too long is noticed" notices rule_length user/util/file.c "$(seq 801)"
 check "a thing to do is noticed" notices rule_finished user/util/file.c "/* TO""DO: this */"
 

@@ -15,7 +15,7 @@ test="g++ gcc-multilib musl-tools binutils xz-utils strace procps util-linux bsd
 # To build the kernel of tests/kernels/debug.sh besides.
 debug="flex bison bc dwarves libssl-dev"
 # What CI checks besides.
-lint="clang-format clang-tidy codespell cppcheck shellcheck"
+lint="clang-format clang-tidy codespell cppcheck shellcheck reuse"
 
 case "${1:-}" in
 build) wanted=$build ;;
