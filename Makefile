@@ -63,10 +63,15 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 PROGRAMS := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c)) \
 	$(BUILD)/tests/unit/compare_stacks
 
+# Objects are the same in whatever directory they are built: they name files as seen from here. A compiler
+# takes the directory's name from PWD, which may have come through a symbolic link.
+export PWD := $(CURDIR)
+NO_BUILD_PATH = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(BUILD))=build
+
 # Expanded only when used: on a new machine `make test` installs pkg-config first.
 ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -I. -Iuser \
 	-I$(BUILD)/bpf -I$(BUILD)/proto -I$(BUILD)/embed $(shell $(PKG_CONFIG) --cflags $(LIBRARIES)) $(CPPFLAGS)
-ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden $(WARNINGS) $(WERROR) $(CFLAGS)
+ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden $(NO_BUILD_PATH) $(WARNINGS) $(WERROR) $(CFLAGS)
 ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty -lm $(LDLIBS)
 # The libraries of the layers up to capture.
 CAPTURE_LDLIBS = $(shell $(PKG_CONFIG) --libs libbpf) $(LDLIBS)
@@ -100,11 +105,11 @@ help:
 
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst i%86,x86,$(shell uname -m)))
 
-$(BUILD)/bpf/%.compiled.o: bpf/%.bpf.c $(wildcard bpf/*.h)
+$(BUILD)/bpf/%.compiled.o: bpf/%.bpf.c $(wildcard bpf/*.h) Makefile
 	@mkdir -p $(@D)
 	$(say) CLANG $<
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra \
-		$(WERROR) -c $< -o $@
+		$(NO_BUILD_PATH) $(WERROR) -c $< -o $@
 
 $(BUILD)/bpf/%.bpf.o: $(BUILD)/bpf/%.compiled.o
 	$(say) BPFTOOL $@
@@ -121,7 +126,7 @@ $(BUILD)/proto/%.pb-c.c $(BUILD)/proto/%.pb-c.h &: user/format/pprof/%.proto
 	$(say) PROTOC-C $<
 	$(Q)$(PROTOC_C) --proto_path=user/format/pprof --c_out=$(BUILD)/proto $<
 
-$(BUILD)/proto/%.o: $(BUILD)/proto/%.c
+$(BUILD)/proto/%.o: $(BUILD)/proto/%.c Makefile
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
 
@@ -307,6 +312,7 @@ LONG_TESTS := $(KERNEL_TESTS) $(addprefix tests/,profil/calls.sh cli/scale.sh cl
 	profil/bits32.sh cli/top.sh profil/clients.sh fuzz/fuzz.sh cli/tick.sh profil/family.sh cli/gmon.sh \
 	cli/threads.sh)
 TESTS := $(LONG_TESTS) $(filter-out $(LONG_TESTS) $(CHECKS),$(wildcard tests/cli/*.sh tests/profil/*.sh)) \
+	tests/release.sh \
 	$(CHECKS)
 export PROFIL_BUILD := $(abspath $(BUILD))
 export PROFIL_TEST_DATA ?= $(abspath ../shared/data)
