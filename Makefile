@@ -95,6 +95,9 @@ help:
 ## make bench                 measure speed and cost, beside perf
 ## make install               install below $(DESTDIR)$(PREFIX); DESTDIR= PREFIX=/usr/local
 ## make uninstall             remove what was installed
+## make dist                  pack the commit that is checked out as build/profil-VERSION.tar.gz
+## make release-notes         print what CHANGELOG.md says about this version, as text
+## make test-reproducible     build the tarball in two directories, compare the files, run make check there
 ## make format, format-check  format the sources by .clang-format, or check that they are
 ## make lint                  all checks of style and static analysis: the targets lint-* alone
 ## make compile-commands      write build/compile_commands.json, for clangd and other tools
@@ -517,10 +520,40 @@ uninstall:
 	-rmdir $(DESTDIR)$(LIBDIR)/profil $(addprefix $(DESTDIR)$(DKMSDIR),/kmod /bpf) \
 		$(DESTDIR)$(DKMSDIR) 2>/dev/null
 
+# --- release ---
+
+DIST := profil-$(VERSION)
+
+# From git, which sorts the files and gives them the commit's time and root as owner: the same bytes from
+# any clone. The header contains the commit: git get-tar-commit-id.
+dist:
+	$(Q)[ -e .git ] || { echo 'make dist packs a commit, but this is no git repository.' \
+		'If it is an unpacked $(DIST).tar.gz, that file is the result.' >&2; exit 1; }
+	$(Q)git diff --quiet HEAD || \
+		echo 'warning: uncommitted changes are not in the tarball' >&2
+	$(Q)git tag --points-at HEAD | grep -qx 'v$(VERSION)' || \
+		echo 'note: this commit has no tag v$(VERSION): a snapshot, not the release' >&2
+	@mkdir -p $(BUILD)
+	$(say) DIST $(BUILD)/$(DIST).tar.gz
+	$(Q)git -c tar.umask=0022 -c core.autocrlf=false archive --format=tar --prefix=$(DIST)/ \
+		-o $(BUILD)/$(DIST).tar HEAD
+	$(Q)GZIP= gzip -9nf $(BUILD)/$(DIST).tar
+
+release-notes:
+	$(Q)awk '/^## / { on = $$2 == "$(VERSION),"; found += on; sub(/^##/, "profil") } \
+		on { sub(/^### /, ""); print } \
+		END { exit !found }' CHANGELOG.md || { \
+		echo 'CHANGELOG.md has no section "## $(VERSION), DATE".' >&2; exit 1; }
+
+test-reproducible:
+	$(Q)tests/packages.sh test
+	$(Q)prove --verbose --timer --exec tests/tap.sh tests/reproducible.sh
+
 clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
 .PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-kernel-debug fuzz fuzzers fuzz-targets bench \
 	format format-check compile-commands lint lint-texts lint-spelling lint-reuse lint-clang lint-tidy \
-	lint-cppcheck lint-gcc unit-tests programs install install-lib32 install-dkms uninstall clean always
+	lint-cppcheck lint-gcc unit-tests programs install install-lib32 install-dkms uninstall dist release-notes \
+	test-reproducible clean always

@@ -1,10 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What a release is made of: objects that do not name the directory they were built in.
+# What a release is made of: the tarball, its notes, and objects that do not name the directory they were
+# built in. tests/reproducible.sh builds the tarball twice, which takes minutes.
 
 # shellcheck source=tests/lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/lib.sh"
+
+version=$(sed -n 's/^VERSION := //p' "$top/Makefile")
+release=profil-$version
+unset MAKEFLAGS MAKELEVEL BUILD SOURCE_DATE_EPOCH
 
 # --- Objects ---
 
@@ -29,5 +34,104 @@ fails() {
 	! "$@"
 }
 check "a file that does is noticed" fails unnamed "$work/named"
+
+# --- Release notes ---
+
+notes() {
+	make -s -C "$1" release-notes
+}
+mkdir "$work/notes"
+cp "$top/Makefile" "$work/notes"
+cat >"$work/notes/CHANGELOG.md" <<-END
+	# Changelog
+
+	## Unreleased
+
+	- not yet
+
+	## $version, 2020-02-29
+
+	### Added
+
+	- a first thing,
+	  and more
+
+	## ${version}0, 2020-02-28
+
+	- another version
+END
+cat >"$work/notes/expected" <<-END
+	profil $version, 2020-02-29
+
+	Added
+
+	- a first thing,
+	  and more
+
+END
+same_notes() {
+	notes "$work/notes" | diff "$work/notes/expected" -
+}
+check "the release notes are the version's part of CHANGELOG.md" same_notes
+sed -i "s/^## $version,/## Unreleased/" "$work/notes/CHANGELOG.md"
+check "a version that is not in it is an error" exits 2 notes "$work/notes"
+check "with what is missing" says "CHANGELOG.md has no section \"## $version, DATE\""
+
+# --- The tarball ---
+
+check "no tarball can be packed from what is not a repository" exits 2 make -s -C "$work/notes" dist
+check "with the reason" says "this is no git repository"
+
+clone() {
+	git clone -q --depth 1 "file://$top" "$work/$1"
+}
+if [ ! -e "$top/.git" ] || ! command -v git >/dev/null; then
+	skip "tarballs" "this is no git repository, or git is not installed"
+	finish
+fi
+# Only to clone: a repository may belong to another user than the tests' root.
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+check "the repository is cloned" clone one
+check "and again" clone another/directory
+
+dist() {
+	(umask "$2" && TZ=$3 exec make -s -C "$work/$1" dist)
+}
+check "a tarball is packed" exits 0 dist one 022 UTC
+check "a commit without the version's tag is a snapshot" says "no tag v$version"
+git -C "$work/another/directory" tag "v$version"
+echo 'more' >>"$work/another/directory/README.md"
+touch -d 2001-01-01 "$work"/another/directory/*
+check "another is packed, from a changed tree" exits 0 dist another/directory 077 Asia/Tokyo
+check "changes that are not committed are warned of" says "uncommitted changes are not in the tarball"
+says_not() {
+	! says "$1" >/dev/null
+}
+check "a tagged commit is the release" says_not "no tag"
+tarball=$work/one/build/$release.tar.gz
+check "both have the same bytes" cmp "$tarball" "$work/another/directory/build/$release.tar.gz"
+
+same_files() {
+	tar -tzf "$tarball" | grep -v '/$' | LC_ALL=C sort >"$work/packed"
+	git -C "$work/one" ls-tree -r --name-only HEAD | sed "s|^|$release/|" | LC_ALL=C sort |
+		diff - "$work/packed"
+}
+check "it has the files of the commit, in a directory of its name" same_files
+one_owner_and_time() {
+	local found
+
+	found=$(tar -tvzf "$tarball" --numeric-owner --utc --full-time | awk '{ print $2, $4, $5 }' | sort -u)
+	[ "$found" = "0/0 $(TZ=UTC git -C "$work/one" log -1 --date=format-local:'%F %T' --format=%cd)" ] && return
+	echo "$found"
+	return 1
+}
+check "all are root's, of the time of the commit" one_owner_and_time
+# Flags, without that of a name, and the time.
+gzip_header() {
+	[ "$(od -An -tu1 -j3 -N5 "$tarball" | tr -d ' ')" = 00000 ]
+}
+check "gzip's header has no name and no time" gzip_header
+check "the tarball names its commit" test "$(gzip -dc "$tarball" | git get-tar-commit-id)" = \
+	"$(git -C "$work/one" rev-parse HEAD)"
 
 finish
