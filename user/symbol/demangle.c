@@ -2,7 +2,11 @@
 #include "symbol/demangle.h"
 
 #include <ctype.h>
+#if __has_include(<libiberty/demangle.h>)
 #include <libiberty/demangle.h>
+#else /* Fedora's binutils-devel */
+#include <demangle.h>
+#endif
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdlib.h>
