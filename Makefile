@@ -96,8 +96,10 @@ help:
 ## make install               install below $(DESTDIR)$(PREFIX); DESTDIR= PREFIX=/usr/local
 ## make uninstall             remove what was installed
 ## make dist                  pack the commit that is checked out as build/profil-VERSION.tar.gz
+## make rpm                   build packages for Fedora and its kin from that, in build/rpm/
 ## make release-notes         print what CHANGELOG.md says about this version, as text
 ## make test-reproducible     build the tarball in two directories, compare the files, run make check there
+## make test-rpm              build the rpm packages, install them in an empty root, run what they have
 ## make format, format-check  format the sources by .clang-format, or check that they are
 ## make lint                  all checks of style and static analysis: the targets lint-* alone
 ## make compile-commands      write build/compile_commands.json, for clangd and other tools
@@ -400,7 +402,7 @@ SPELLED_RIGHT := cancelability,addresse,checl,fo,fro,nd,nin,reprot
 
 lint-spelling:
 	$(Q)$(call lint_with,codespell); codespell --skip="*.svg" --ignore-words-list=$(SPELLED_RIGHT) \
-		.ci .github *.md Kbuild Makefile dkms.conf bpf kmod user $(filter-out tests/data,$(wildcard tests/*))
+		.ci .github *.md Kbuild Makefile dkms.conf bpf kmod packaging user $(filter-out tests/data,$(wildcard tests/*))
 
 lint-reuse:
 	$(Q)$(call lint_with,reuse); reuse lint --quiet || { reuse lint; exit 1; }
@@ -539,6 +541,13 @@ dist:
 		-o $(BUILD)/$(DIST).tar HEAD
 	$(Q)GZIP= gzip -9nf $(BUILD)/$(DIST).tar
 
+# On other systems than those of rpm, its database does not know what is installed.
+rpm: dist
+	$(say) RPMBUILD $(BUILD)/rpm
+	$(Q)nodeps=$$(rpm -q --quiet rpm || echo --nodeps); env -u MAKEFLAGS -u MAKELEVEL rpmbuild -ba $$nodeps \
+		--define '_topdir $(abspath $(BUILD))/rpm' --define '_sourcedir $(abspath $(BUILD))' \
+		$(RPMBUILD_FLAGS) packaging/profil.spec
+
 release-notes:
 	$(Q)awk '/^## / { on = $$2 == "$(VERSION),"; found += on; sub(/^##/, "profil") } \
 		on { sub(/^### /, ""); print } \
@@ -549,11 +558,15 @@ test-reproducible:
 	$(Q)tests/packages.sh test
 	$(Q)prove --verbose --timer --exec tests/tap.sh tests/reproducible.sh
 
+test-rpm: $(addprefix $(BUILD)/tests/progs/,shares run_legacy)
+	$(Q)tests/packages.sh rpm
+	$(Q)prove --verbose --timer --exec tests/tap.sh tests/rpm.sh
+
 clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
 .PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-kernel-debug fuzz fuzzers fuzz-targets bench \
 	format format-check compile-commands lint lint-texts lint-spelling lint-reuse lint-clang lint-tidy \
-	lint-cppcheck lint-gcc unit-tests programs install install-lib32 install-dkms uninstall dist release-notes \
-	test-reproducible clean always
+	lint-cppcheck lint-gcc unit-tests programs install install-lib32 install-dkms uninstall dist rpm release-notes \
+	test-reproducible test-rpm clean always

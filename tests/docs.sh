@@ -425,8 +425,8 @@ pkg_config_version() {
 }
 
 check "the version is a number of three" grep -qxE '[0-9]+\.[0-9]+\.[0-9]+' <<<"$version"
-check "dkms.conf and the READMEs have this version" \
-	one_version "$top/dkms.conf" "$top/README.md" "$top/kmod/README.md"
+check "dkms.conf, the READMEs and the rpm packages have this version" \
+	one_version "$top/dkms.conf" "$top/README.md" "$top/kmod/README.md" "$top/packaging/profil.spec"
 check "profil.pc has it" pkg_config_version
 if [ -x "$build/profild" ]; then
 	check "the programs print it" built_versions

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# packages.sh build|test|debug|lint: sees to it that what is needed to build, or to test, is there.
+# packages.sh build|test|debug|rpm|lint: sees to it that what is needed to build, or to test, is there.
 # On Debian and its kin, as root, installs what is missing; elsewhere says what to install.
 
 set -eu
@@ -14,6 +14,8 @@ test="g++ gcc-multilib musl-tools binutils xz-utils strace procps util-linux bsd
 	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit redis-tools rustc ldc dwz llvm sparse dkms kmod pahole git"
 # To build the kernel of tests/kernels/debug.sh besides.
 debug="flex bison bc dwarves libssl-dev"
+# To build and check the rpm packages besides.
+rpm="rpm rpmlint"
 # What CI checks besides.
 lint="clang-format clang-tidy codespell cppcheck shellcheck reuse"
 
@@ -21,9 +23,10 @@ case "${1:-}" in
 build) wanted=$build ;;
 test) wanted="$build $test" ;;
 debug) wanted="$build $test $debug" ;;
+rpm) wanted="$build $test $rpm" ;;
 lint) wanted="$build $test $lint" ;;
 *)
-	echo "usage: packages.sh build|test|debug|lint" >&2
+	echo "usage: packages.sh build|test|debug|rpm|lint" >&2
 	exit 2
 	;;
 esac
