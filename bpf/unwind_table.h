@@ -57,8 +57,13 @@ struct unwind_row {
 	unsigned short rule;
 };
 
-/* A page is 64 KiB of an image's addresses. It finds the rows of an address. */
-#define UNWIND_PAGE_SHIFT 16
+/*
+ * A page is 2^shift bytes of an image's addresses. It finds the rows of an address. Small pages
+ * make the search among its rows short: they share a cache line or two.
+ */
+#define UNWIND_PAGE_SHIFT_MIN 8
+#define UNWIND_PAGE_SHIFT_MAX 16
+#define UNWIND_PAGE_ROWS      16 /* on average, at least, unless that needs a larger shift */
 
 struct unwind_page {
 	unsigned int first; /* its first row; the row before that covers the addresses up to it */
@@ -73,10 +78,10 @@ struct unwind_chunk {
 };
 
 struct unwind_image {
-	unsigned long long begin; /* ELF virtual address of its first page */
+	unsigned long long begin; /* ELF virtual address of its first row, and of its first page */
 	unsigned int first_page, page_count;
 	unsigned int first_rule;
-	unsigned int unused;
+	unsigned int page_shift;
 };
 
 #define UNWIND_NO_IMAGE 0 /* the mapping has no rows */

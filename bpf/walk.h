@@ -19,15 +19,21 @@
 
 #define UNWIND_REGISTERS    16
 #define UNWIND_SIGNAL_WORDS 17 /* the registers and the pc */
+#define WALK_WINDOW_WORDS   32
+#define WALK_SAVED_WORDS    8 /* below the CFA: there most functions save registers */
 
 /* The state of a walk: the frame that it has reached. */
 struct walk {
 	__u64 pc, sp, bp, bx;
 	__u64 registers[UNWIND_REGISTERS]; /* by their numbers in DWARF */
 	__u64 signal[UNWIND_SIGNAL_WORDS]; /* scratch: those saved in a signal frame */
-	__u64 saved[8];			   /* scratch: the words just below the CFA */
+	/* Words of the stack from `window_at` on, for this frame and its next callers. */
+	__u64 window[WALK_WINDOW_WORDS];
+	__u64 window_at, window_words;
 	struct unwind_process process;
-	struct unwind_mapping at; /* the mapping of the last address */
+	struct unwind_mapping at;  /* the mapping of the last address */
+	struct unwind_image image; /* the last one that was searched, and its number */
+	__u32 image_number;
 	struct unwind_rule rule;
 	/* By the tick, or a signal: pc is no return address, and registers[] are valid. */
 	__u8 interrupted;
@@ -91,20 +97,27 @@ WALK_FUNCTION int find_rule(struct walk *walk, __u64 address)
 	const struct unwind_page *page;
 	const struct unwind_row *row;
 	const struct unwind_rule *rule;
-	__u32 first, count;
+	__u32 first, count, shift;
 
 	if (!walk)
 		return 0;
 	walk->rule = (struct unwind_rule){ .cfa = UNWIND_GAP };
-	image = walk_image(walk, walk->at.image);
-	address -= walk->at.bias;
-	if (!image || address < image->begin ||
-	    (address - image->begin) >> UNWIND_PAGE_SHIFT >= image->page_count)
+	if (walk->image_number != walk->at.image) {
+		image = walk_image(walk, walk->at.image);
+		if (!image)
+			return 0;
+		walk->image = *image;
+		walk->image_number = walk->at.image;
+	}
+	image = &walk->image;
+	shift = image->page_shift & 31;
+	address -= walk->at.bias + image->begin;
+	if (address >> shift >= image->page_count)
 		return 0;
-	page = walk_page(walk, image->first_page + ((address - image->begin) >> UNWIND_PAGE_SHIFT));
+	page = walk_page(walk, image->first_page + (address >> shift));
 	if (!page)
 		return 0;
-	address &= (1 << UNWIND_PAGE_SHIFT) - 1;
+	address &= (1U << shift) - 1;
 	first = page->first - 1;
 	count = page->count + 1;
 	for (int i = 0; i < 18 && count > 1; i++) {
@@ -223,12 +236,38 @@ static __always_inline __u64 find_cfa(struct walk *walk)
 }
 
 /*
- * Sets *value to the caller's value of a register, by the rule's `kind` and `at`; `have`:
- * walk->saved has been read. 0 if it cannot be read: after a function has restored its registers,
- * the rule may still find them below the stack pointer.
+ * Returns the WALK_SAVED_WORDS words of the stack below the CFA; NULL: they cannot be read. Reading
+ * is most of a frame's cost, so it reads some more words, for the next callers.
  */
-static __always_inline void find_saved(struct walk *walk, __u64 cfa, __u8 kind, int at, bool have,
-				       __u64 *value)
+static __always_inline const __u64 *words_below(struct walk *walk, __u64 cfa)
+{
+	__u64 at = cfa - WALK_SAVED_WORDS * 8, offset = at - walk->window_at, index = offset / 8;
+
+	if (offset % 8 || index + WALK_SAVED_WORDS > walk->window_words) {
+		index = 0;
+		walk->window_at = at;
+		walk->window_words = WALK_WINDOW_WORDS;
+		if (walk_read(walk, walk->window, sizeof(walk->window), at)) {
+			walk->window_words = WALK_SAVED_WORDS; /* the stack may end here */
+			if (walk_read(walk, walk->window, WALK_SAVED_WORDS * 8, at)) {
+				walk->window_words = 0;
+				return NULL;
+			}
+		}
+	}
+	asm("" : "+r"(index)); /* makes the compiler use the register that it checks */
+	if (index > WALK_WINDOW_WORDS - WALK_SAVED_WORDS) /* for the verifier */
+		return NULL;
+	return &walk->window[index];
+}
+
+/*
+ * Sets *value to the caller's value of a register, by the rule's `kind` and `at`; saved: from
+ * words_below(), or NULL. 0 if it cannot be read: after a function has restored its registers, the
+ * rule may still find them below the stack pointer.
+ */
+static __always_inline void find_saved(struct walk *walk, __u64 cfa, __u8 kind, int at,
+				       const __u64 *saved, __u64 *value)
 {
 	__u64 from = cfa;
 
@@ -236,8 +275,8 @@ static __always_inline void find_saved(struct walk *walk, __u64 cfa, __u8 kind, 
 	case UNWIND_SAME:
 		return;
 	case UNWIND_SAVED_AT_CFA:
-		if (have && at >= -8 && at < 0) {
-			*value = walk->saved[at & 7];
+		if (saved && at >= -WALK_SAVED_WORDS && at < 0) {
+			*value = saved[at & (WALK_SAVED_WORDS - 1)];
 			return;
 		}
 		break;
@@ -256,17 +295,15 @@ static __always_inline void find_saved(struct walk *walk, __u64 cfa, __u8 kind, 
 static __always_inline int read_frame(struct walk *walk, __u64 cfa)
 {
 	const struct unwind_rule *rule = &walk->rule;
-	bool some = rule->bp == UNWIND_SAVED_AT_CFA || rule->bx == UNWIND_SAVED_AT_CFA;
-	bool have = some &&
-		    !walk_read(walk, walk->saved, sizeof(walk->saved), cfa - sizeof(walk->saved));
+	const __u64 *saved = words_below(walk, cfa);
 	__u64 pc, bp = walk->bp;
 
-	if (have)
-		pc = walk->saved[7];
+	if (saved)
+		pc = saved[WALK_SAVED_WORDS - 1];
 	else if (walk_read(walk, &pc, sizeof(pc), cfa - 8))
 		return end_walk(walk, UNWIND_UNREADABLE);
-	find_saved(walk, cfa, rule->bp, rule->bp_at, have, &bp);
-	find_saved(walk, cfa, rule->bx, rule->bx_at, have, &walk->bx);
+	find_saved(walk, cfa, rule->bp, rule->bp_at, saved, &bp);
+	find_saved(walk, cfa, rule->bx, rule->bx_at, saved, &walk->bx);
 	walk->pc = pc;
 	walk->bp = bp;
 	walk->sp = cfa;

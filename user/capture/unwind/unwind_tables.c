@@ -14,13 +14,13 @@
 #include "util/array.h"
 #include "util/clock.h"
 
-/* 4 GiB of code: more than a linker puts into one image. */
-#define IMAGE_PAGES_MAX (1U << 16)
+/* More code than a linker puts into one image. */
+#define IMAGE_BYTES_MAX (1ULL << 32)
 
 /* Room for programs and libraries that are mapped later: 16 MiB of rows, some ten large ones. */
 #define SPARE_ROWS     (256 * UNWIND_CHUNK_ROWS)
 #define SPARE_RULES    (1U << 17)
-#define SPARE_PAGES    (1U << 16)
+#define SPARE_PAGES    (SPARE_ROWS / UNWIND_PAGE_ROWS)
 #define SPARE_IMAGES   4096
 #define SPARE_MAPPINGS (1U << 16)
 
@@ -30,7 +30,7 @@
  */
 static const struct unwind_sizes users_max = {
 	.images = 1U << 14,
-	.pages = 1U << 18,
+	.pages = 1U << 19,
 	.rows = 8000000,
 	.rules = 1U << 18,
 };
@@ -44,23 +44,38 @@ static const struct unwind_sizes users_max = {
 /* For how long a walk may read a replaced block: it takes microseconds, but a host may pause it. */
 #define GRACE_NS (200 * NS_PER_MS)
 
-static size_t page_count(const struct unwind_rows *rows)
+static uint64_t byte_count(const struct unwind_rows *rows)
 {
-	return (rows->rows[rows->count - 1].address >> UNWIND_PAGE_SHIFT) -
-	       (rows->rows[0].address >> UNWIND_PAGE_SHIFT) + 1;
+	return rows->rows[rows->count - 1].address - rows->rows[0].address;
+}
+
+static size_t page_count(const struct unwind_rows *rows, unsigned int shift)
+{
+	return (byte_count(rows) >> shift) + 1;
+}
+
+static unsigned int page_shift(const struct unwind_rows *rows)
+{
+	unsigned int shift = UNWIND_PAGE_SHIFT_MIN;
+
+	while (shift < UNWIND_PAGE_SHIFT_MAX &&
+	       page_count(rows, shift) > rows->count / UNWIND_PAGE_ROWS)
+		shift++;
+	return shift;
 }
 
 /* Adds the size of an image's rows. Returns false, and adds nothing, if that exceeds `room`. */
 static bool add_sizes(struct unwind_sizes *sizes, const struct unwind_rows *rows,
 		      const struct unwind_sizes *room)
 {
-	if (page_count(rows) > IMAGE_PAGES_MAX || sizes->images + 1 > room->images ||
-	    sizes->pages + page_count(rows) > room->pages ||
-	    sizes->rows + rows->count + 1 > room->rows ||
+	size_t pages = page_count(rows, page_shift(rows));
+
+	if (byte_count(rows) >= IMAGE_BYTES_MAX || sizes->images + 1 > room->images ||
+	    sizes->pages + pages > room->pages || sizes->rows + rows->count + 1 > room->rows ||
 	    sizes->rules + rows->rule_count > room->rules)
 		return false;
 	sizes->images++;
-	sizes->pages += page_count(rows);
+	sizes->pages += pages;
 	sizes->rows += rows->count + 1; /* and a gap before the first one */
 	sizes->rules += rows->rule_count;
 	return true;
@@ -155,19 +170,21 @@ static void write_row(struct unwind_tables *t, uint64_t address, uint16_t rule)
 }
 
 /* Writes rows and pages. Every page has a first row, even if no row starts in it. */
-static void write_rows(struct unwind_tables *t, const struct unwind_rows *rows, uint64_t begin)
+static void write_rows(struct unwind_tables *t, const struct unwind_rows *rows,
+		       const struct unwind_image *image)
 {
-	size_t row = 0, pages = page_count(rows);
+	size_t row = 0;
 
-	write_row(t, begin,
-		  rows->rows[rows->count - 1].rule); /* the gap before the first function */
-	for (size_t i = 0; i < pages; i++) {
+	write_row(t, 0, rows->rows[rows->count - 1].rule); /* the gap before the first function */
+	for (size_t i = 0; i < image->page_count; i++) {
 		struct unwind_page *page = &t->pages[t->used.pages++];
-		uint64_t limit = begin + ((uint64_t)(i + 1) << UNWIND_PAGE_SHIFT);
+		uint64_t start = image->begin + ((uint64_t)i << image->page_shift);
 
 		page->first = t->used.rows;
-		for (; row < rows->count && rows->rows[row].address < limit; row++)
-			write_row(t, rows->rows[row].address, rows->rows[row].rule);
+		for (; row < rows->count &&
+		       rows->rows[row].address - start < 1ULL << image->page_shift;
+		     row++)
+			write_row(t, rows->rows[row].address - start, rows->rows[row].rule);
 		page->count = t->used.rows - page->first;
 	}
 }
@@ -176,7 +193,7 @@ int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, b
 		      uint32_t *image)
 {
 	struct unwind_sizes after = t->used, users = t->users_used;
-	uint64_t begin = rows->rows[0].address >> UNWIND_PAGE_SHIFT << UNWIND_PAGE_SHIFT;
+	unsigned int shift = page_shift(rows);
 
 	if (!add_sizes(&after, rows, &t->room) ||
 	    (!root_owned && !add_sizes(&users, rows, &t->users_room)))
@@ -184,14 +201,15 @@ int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, b
 	t->users_used = users;
 	*image = t->used.images++;
 	t->images[*image] = (struct unwind_image){
-		.begin = begin,
+		.begin = rows->rows[0].address,
 		.first_page = t->used.pages,
-		.page_count = page_count(rows),
+		.page_count = page_count(rows, shift),
 		.first_rule = t->used.rules,
+		.page_shift = shift,
 	};
 	memcpy(&t->rules[t->used.rules], rows->rules, rows->rule_count * sizeof(*rows->rules));
 	t->used.rules += rows->rule_count;
-	write_rows(t, rows, begin);
+	write_rows(t, rows, &t->images[*image]);
 	return 0;
 }
 
