@@ -45,29 +45,45 @@ static __always_inline __u32 process_of(struct task_struct *task)
 			     : (__u32)BPF_CORE_READ(task, tgid);
 }
 
-/*
- * Sets walk->process. Returns false if nothing is published for the task. A process that has not
- * called exec since its fork has its parent's mappings: these are used until user space has read
- * the fork record, and published the child.
- */
-static __always_inline bool find_process(struct walk *walk, struct task_struct *task)
+/* The key of a sample's process. */
+static __always_inline __u64 process_key(__u64 id)
 {
-	for (int i = 0; i < 4; i++) {
-		__u64 exec = BPF_CORE_READ(task, self_exec_id);
-		__u64 key = sample_id_make(exec, process_of(task), 0);
-		const struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &key);
+	return sample_id_make(sample_id_exec(id), sample_id_tgid(id), 0);
+}
 
-		if (process) {
-			walk->process = *process;
-			return true;
-		}
+static __always_inline bool take_process(struct walk *walk, __u64 key)
+{
+	const struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &key);
+
+	if (process)
+		walk->process = *process;
+	return process;
+}
+
+/*
+ * A process that has not called exec since its fork has its parent's mappings: these are used until
+ * user space has read the fork record, and published the child.
+ */
+static __always_inline bool take_ancestor(struct walk *walk, struct task_struct *task)
+{
+	for (int i = 0; i < 3; i++) {
+		__u64 exec = BPF_CORE_READ(task, self_exec_id);
+
 		if (BPF_CORE_READ(task, parent_exec_id) != exec)
 			return false;
 		task = BPF_CORE_READ(task, real_parent);
 		if (BPF_CORE_READ(task, self_exec_id) != exec)
 			return false;
+		if (take_process(walk, sample_id_make(exec, process_of(task), 0)))
+			return true;
 	}
 	return false;
+}
+
+/* Sets walk->process. Returns false if nothing is published for the task, which has this id. */
+static __always_inline bool find_process(struct walk *walk, struct task_struct *task, __u64 id)
+{
+	return take_process(walk, process_key(id)) || take_ancestor(walk, task);
 }
 
 SEC("?iter/task")
@@ -177,7 +193,7 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 
 	copy->time_ns = bpf_ktime_get_ns();
 	copy->id = stack->id;
-	copy->process = sample_id_make(sample_id_exec(stack->id), sample_id_tgid(stack->id), 0);
+	copy->process = process_key(stack->id);
 	copy->kernel_depth = stack->kernel_depth;
 	copy->in_system_call = (long)regs->orig_ax >= 0;
 	copy->no_stack = has_no_stack(bpf_get_current_task_btf());
@@ -198,7 +214,7 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 /* Whether the published mappings may be outdated: true once after each time they were published. */
 static __always_inline bool may_be_outdated(__u64 id)
 {
-	__u64 key = sample_id_make(sample_id_exec(id), sample_id_tgid(id), 0);
+	__u64 key = process_key(id);
 	struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &key);
 
 	if (process && process->asked)
@@ -230,7 +246,7 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	take_registers(walk, regs);
 	stack->end = UNWIND_NO_PROCESS;
 	depth = WALK_BY_KERNEL;
-	published = find_process(walk, task);
+	published = find_process(walk, task, stack->id);
 	if (published) {
 		walk->at = (struct unwind_mapping){ 0 };
 		walk->window_words = 0;
