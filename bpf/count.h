@@ -233,16 +233,12 @@ __noinline int is_stack_at(struct stack *stack, __u64 position)
 
 __noinline int write_stack(struct stack *stack, __u64 position)
 {
-	const __u64 *words = (const __u64 *)stack;
-	__u64 *there = words_at(position);
-	__u32 count;
+	__u64 *there = words_at(position), size;
 
 	if (!stack || !there)
 		return 0;
-	count = stack_words(stack);
-	for (__u32 i = 0; i < STACK_WORDS_MAX && i < count; i++)
-		there[i] = words[i];
-	return 1;
+	size = stack_words(stack) * sizeof(*there);
+	return size <= sizeof(*stack) && bpf_probe_read_kernel(there, size, stack) == 0;
 }
 
 static bool arena_has_room(const __u64 *used)
@@ -281,12 +277,13 @@ static __always_inline bool count_in_stack_bucket(struct stack_bucket *bucket, s
 	return false;
 }
 
-static __always_inline bool count_in_stacks(struct stack *stack)
+/* Global, as a program comes here in many states. Returns whether the stack was counted. */
+__noinline int count_in_stacks(struct stack *stack)
 {
 	__u64 hash = hash_stack(stack), *used = words_at(0);
 	__u32 home = hash >> 32;
 
-	if (!used)
+	if (!stack || !used)
 		return false;
 	for (__u32 i = 0; i < SAMPLE_PROBES; i++) {
 		__u32 key = (home + i) & (SAMPLE_BUCKETS - 1);
