@@ -114,8 +114,8 @@ struct unwind_exec_number {
  * and walks this copy of the registers and the stack.
  */
 #define UNWIND_COPY_REGISTERS 17 /* by their numbers in DWARF; 16 is the pc */
-#define UNWIND_COPY_BYTES     16384
-#define UNWIND_COPY_STEP      256 /* bytes that are copied at a time, and their alignment */
+#define UNWIND_COPY_BYTES     65536
+#define UNWIND_COPY_STEP      1024 /* bytes that are copied at a time, and their alignment */
 
 struct unwind_copy {
 	unsigned long long time_ns; /* CLOCK_MONOTONIC */

@@ -122,6 +122,45 @@ for depth in 1 2 3 4; do
 done
 check "forked: they reach the start" reach_start forks 99
 
+# While the recorder is stopped, nobody publishes what the new program has mapped: each tick sends a copy.
+cat >large.c <<'EOF'
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+#define FUNCTION __attribute__((noinline, noclone)) void
+FUNCTION inner(void) { for (volatile int i = 0; i < 20000; i++); }
+static void end(int signal) { _exit(signal != SIGPROF); }
+FUNCTION large(void)
+{
+	char frame[48 << 10];
+	explicit_bzero(frame, sizeof(frame));
+	for (;;)
+		inner();
+}
+int main(void)
+{
+	const struct itimerval cpu = { .it_value = { 0, 300000 } };
+	alarm(100);
+	signal(SIGPROF, end);
+	setitimer(ITIMER_PROF, &cpu, 0);
+	large();
+}
+EOF
+gcc "${flags[@]}" -D_GNU_SOURCE large.c -o large 2>/dev/null
+# shellcheck disable=SC2016 # the shell expands $0
+begin large sh -c 'echo ready; read -r line; exec "$0"' "$work/large"
+record_begin large record -g -F 499 --json -o large.pb.gz -p "$pid"
+kill -STOP "$recorder"
+send_line large go
+wait "$pid"
+kill -CONT "$recorder"
+wait "$recorder"
+"$profiltool" convert large.pb.gz large.folded 2>/dev/null
+check "a new program with 48 KiB on the stack: its chain" chains_are large 90 100 \
+	"$from_start;large;inner(;.*)?"
+check "a new program with 48 KiB on the stack: they reach the start" reach_start large 95
+
 gcc "${flags[@]}" -fPIC -shared "$top/tests/progs/shares.c" -o libshares.so
 begin plugin "$progs/plugin" 0.5
 record_begin plugin record -g -F 1999 --json -o plugin.pb.gz -p "$pid"

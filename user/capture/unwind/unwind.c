@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -453,34 +454,93 @@ static int withdraw_ended(struct unwind *u)
 	return err;
 }
 
-static int add_images(struct unwind *u)
-{
-	int err = reserve_images(u);
-
-	for (; u->image_count < u->processes->image_count && !err; u->image_count++)
-		err = read_rows(u, u->image_count) ?: add_rows(u, u->image_count);
-	return err;
-}
-
 /* --- Stacks that the BPF program could not walk --- */
+
+/* Of later copies only the head is kept: their walk ends after one frame. */
+#define COPIES_BYTES_MAX ((size_t)256 << 20)
 
 static int take_copy(void *context, void *data, size_t size)
 {
 	struct unwind *u = context;
 	const struct unwind_copy *from = data;
 	struct unwind_copy *copy;
+	bool keep;
 
 	if (size < offsetof(struct unwind_copy, bytes) ||
 	    size - offsetof(struct unwind_copy, bytes) < from->size)
 		return 0;
 	if (array_reserve(&u->copies, &u->copy_room, u->copy_count + 1, sizeof(*u->copies)))
 		return -ENOMEM;
+	keep = u->copies_bytes + size <= COPIES_BYTES_MAX;
+	if (!keep)
+		size = offsetof(struct unwind_copy, bytes);
 	copy = malloc(size);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, from, size);
+	copy->size = keep ? copy->size : 0;
+	u->copies_bytes += copy->size;
 	u->copies[u->copy_count++] = copy;
 	return 0;
+}
+
+/* While rows are read, which may take seconds, a thread takes the copies, so that the ring has
+ * room. */
+#define TAKE_INTERVAL_NS (5 * NS_PER_MS)
+
+struct taker {
+	struct unwind *u;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of the rest, and of the copies */
+	pthread_cond_t stop;
+	bool stopped;
+	int err;
+};
+
+static void *take_copies(void *argument)
+{
+	struct taker *taker = argument;
+
+	pthread_mutex_lock(&taker->lock);
+	while (!taker->stopped && taker->err >= 0) {
+		uint64_t next = now_ns() + TAKE_INTERVAL_NS;
+		struct timespec until = { next / NS_PER_S, next % NS_PER_S };
+
+		taker->err = ring_buffer__consume(taker->u->ring);
+		pthread_cond_clockwait(&taker->stop, &taker->lock, CLOCK_MONOTONIC, &until);
+	}
+	pthread_mutex_unlock(&taker->lock);
+	return NULL;
+}
+
+static int stop_taker(struct taker *taker)
+{
+	pthread_mutex_lock(&taker->lock);
+	taker->stopped = true;
+	pthread_cond_signal(&taker->stop);
+	pthread_mutex_unlock(&taker->lock);
+	pthread_join(taker->thread, NULL);
+	return taker->err < 0 ? taker->err : 0;
+}
+
+static int add_images(struct unwind *u)
+{
+	struct taker taker = {
+		.u = u,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.stop = PTHREAD_COND_INITIALIZER,
+	};
+	int err = reserve_images(u), stop_err;
+	bool taking;
+
+	if (err || u->image_count == u->processes->image_count)
+		return err;
+	/* Without the thread, copies may be lost: no reason to fail. */
+	taking = pthread_create(&taker.thread, NULL, take_copies, &taker) == 0;
+	for (; u->image_count < u->processes->image_count && !err; u->image_count++)
+		err = read_rows(u, u->image_count) ?: add_rows(u, u->image_count);
+	stop_err = taking ? stop_taker(&taker) : 0;
+	return err ?: stop_err;
 }
 
 /*
@@ -596,6 +656,7 @@ static int walk_copies(struct unwind *u, uint64_t until_ns)
 			continue;
 		}
 		err = walk_copy(u, copy);
+		u->copies_bytes -= copy->size;
 		free(copy);
 	}
 	u->copy_count = kept;

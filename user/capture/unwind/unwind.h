@@ -39,7 +39,8 @@ struct unwind {
 	struct ring_buffer *ring;
 	struct unwind_copy **copies; /* stacks to walk */
 	size_t copy_count, copy_room;
-	int iterator; /* the descriptor of the program that lists exec numbers; 0: none */
+	size_t copies_bytes; /* of their stacks */
+	int iterator;	     /* the descriptor of the program that lists exec numbers; 0: none */
 };
 
 /* Before the load: reads the rows of the known images, and sets the sizes of the maps. */
