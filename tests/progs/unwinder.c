@@ -26,8 +26,8 @@
  * library, and burns CPU time. KIND: file (mappings of one file's code) or memory (code without a
  * file, every other page of it).
  *
- * unwinder burn SECONDS: waits for a line of standard input, or its end, calls itself ten times, and burns
- * CPU time there.
+ * unwinder burn SECONDS: waits for a line of standard input, or its end, calls itself ten times,
+ * and burns CPU time there.
  */
 #include <elf.h>
 #include <fcntl.h>
