@@ -6,14 +6,28 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD ?= build
 
-CC ?= gcc
+# Of another machine: as for the kernel, the prefix of its compiler's name, such as aarch64-linux-gnu-.
+CROSS_COMPILE ?=
+# Not ?=, which would keep the values that make itself has for these.
+ifeq ($(origin CC),default)
+CC := $(CROSS_COMPILE)gcc
+endif
+ifeq ($(origin AR),default)
+AR := $(CROSS_COMPILE)ar
+endif
+OBJCOPY ?= $(CROSS_COMPILE)objcopy
+PKG_CONFIG ?= $(or $(if $(CROSS_COMPILE),$(shell command -v $(CROSS_COMPILE)pkg-config)),pkg-config)
+# Programs for the machine that CC compiles for, by its name in BPF: bpf/arch.h.
+MACHINE = $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+BPF_ARCH_x86_64 := x86
+BPF_ARCH_aarch64 := arm64
+BPF_ARCH = $(or $(BPF_ARCH_$(MACHINE)),$(error $(CC) compiles for "$(MACHINE)", and profil supports \
+	x86_64 and aarch64 only: see bpf/arch.h))
 CLANG ?= clang
 CLANG_FORMAT ?= clang-format
 CLANG_TIDY ?= clang-tidy
-OBJCOPY ?= objcopy
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PROTOC_C ?= protoc-c
-PKG_CONFIG ?= pkg-config
 
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
@@ -60,8 +74,10 @@ GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h \
 	$(BUILD)/embed/flame_graph.js.h $(BUILD)/embed/flame_graph.css.h
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
-PROGRAMS := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c)) \
-	$(BUILD)/tests/unit/compare_stacks
+X86_PROGRAMS = $(addprefix $(BUILD)/tests/,progs/unwinder progs/unwinder_bare unit/compare_stacks)
+PROGRAMS = $(filter-out $(if $(filter-out x86_64,$(MACHINE)),$(X86_PROGRAMS)), \
+	$(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c)) \
+	$(BUILD)/tests/unit/compare_stacks)
 
 # Objects are the same in whatever directory they are built: they name files as seen from here. A compiler
 # takes the directory's name from PWD, which may have come through a symbolic link.
@@ -108,9 +124,12 @@ help:
 
 # --- BPF: compiled for the kernel, embedded as a skeleton ---
 
-BPF_ARCH := $(patsubst x86_64,x86,$(patsubst i%86,x86,$(shell uname -m)))
+# Everything is built again when CC is another machine's.
+$(BUILD)/machine: always
+	@mkdir -p $(@D)
+	@echo '$(MACHINE)' | cmp -s - $@ || echo '$(MACHINE)' >$@
 
-$(BUILD)/bpf/%.compiled.o: bpf/%.bpf.c $(wildcard bpf/*.h) Makefile
+$(BUILD)/bpf/%.compiled.o: bpf/%.bpf.c $(wildcard bpf/*.h) Makefile $(BUILD)/machine
 	@mkdir -p $(@D)
 	$(say) CLANG $<
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra \
@@ -131,7 +150,7 @@ $(BUILD)/proto/%.pb-c.c $(BUILD)/proto/%.pb-c.h &: user/format/pprof/%.proto
 	$(say) PROTOC-C $<
 	$(Q)$(PROTOC_C) --proto_path=user/format/pprof --c_out=$(BUILD)/proto $<
 
-$(BUILD)/proto/%.o: $(BUILD)/proto/%.c Makefile
+$(BUILD)/proto/%.o: $(BUILD)/proto/%.c Makefile $(BUILD)/machine
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
 
@@ -144,7 +163,7 @@ $(BUILD)/embed/%.h: user/report/flame_graph/%
 
 # --- user space ---
 
-$(BUILD)/user/%.o: user/%.c Makefile | $(GENERATED)
+$(BUILD)/user/%.o: user/%.c Makefile $(BUILD)/machine | $(GENERATED)
 	@mkdir -p $(@D)
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
@@ -201,7 +220,7 @@ $(BUILD)/lib/profil/libprofil-bpf.so: $(MODULE_OBJECTS) user/lib/bpf_module.map
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs \
 		-Wl,--version-script=user/lib/bpf_module.map $(filter %.o,$^) $(CAPTURE_LDLIBS) -o $@
 
-$(BUILD)/user/lib/%.o: user/lib/%.S Makefile
+$(BUILD)/user/lib/%.o: user/lib/%.S Makefile $(BUILD)/machine
 	@mkdir -p $(@D)
 	$(say) AS $<
 	$(Q)$(CC) -c $< -o $@
@@ -237,7 +256,7 @@ $(BUILD)/tests/chance.a: $(BUILD)/user/report/diff/binomial.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 # Programs that tests profile: with frame pointers, and no inlining.
-$(BUILD)/tests/progs/%: tests/progs/%.c $(BUILD)/tests/chance.a
+$(BUILD)/tests/progs/%: tests/progs/%.c $(BUILD)/tests/chance.a $(BUILD)/machine
 	@mkdir -p $(@D)
 	$(say) CC $<
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -MMD -MP -O1 -g -fno-inline -fno-omit-frame-pointer $(WARNINGS) \
