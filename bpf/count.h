@@ -5,6 +5,7 @@
 #define PROFIL_BPF_COUNT_H
 
 #include "members.h"
+#include "order.h"
 #include "sample.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -121,7 +122,7 @@ static bool count_in_bucket(struct sample_bucket *bucket, __u64 pc, __u64 id)
 		}
 		if (sample->pc == 0 && __sync_val_compare_and_swap(&sample->pc, 0, pc) == 0) {
 			sample->first_ns = bpf_ktime_get_ns();
-			__sync_fetch_and_add(&sample->count, 1);
+			add_and_order(&sample->count, 1);
 			sample->id = id;
 			return true;
 		}
@@ -254,7 +255,7 @@ static bool add_stack(struct stack_entry *entry, struct stack *stack, __u64 *use
 	if (!write_stack(stack, position)) /* other CPUs have just used up the arena */
 		return false;
 	entry->first_ns = bpf_ktime_get_ns();
-	__sync_fetch_and_add(&entry->count, 1);
+	add_and_order(&entry->count, 1);
 	entry->position = position;
 	return true;
 }

@@ -14,6 +14,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "member.h"
+#include "order.h"
 
 /* Set by user space before the load. */
 const volatile bool everyone = false;	  /* all ticks are counted; there are no members */
@@ -236,7 +237,7 @@ static __always_inline void forget(__u32 number)
 {
 	struct member *member = find_member(number);
 
-	__sync_fetch_and_add(&account.exiting, -1);
+	add_and_order(&account.exiting, -1); /* after what was charged */
 	if (member && __sync_fetch_and_add(&member->exiting, -1) == 1 && member->exited)
 		bpf_map_delete_elem(&members, &number);
 }

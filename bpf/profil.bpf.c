@@ -6,6 +6,7 @@
  */
 #include "cell.h"
 #include "members.h"
+#include "order.h"
 #include "profil.h"
 #include "tick.h"
 
@@ -130,7 +131,7 @@ static void count(struct profil_state *state, void *pages, const struct tick *ti
 		__sync_fetch_and_add(&state->lost, 1);
 		return;
 	}
-	__sync_fetch_and_add(&page->cells[cell % PROFIL_PAGE_CELLS], 1);
+	add_and_order(&page->cells[cell % PROFIL_PAGE_CELLS], 1); /* before the dirty bit */
 	if (tick->kernel)
 		__sync_fetch_and_add(&state->kernel, 1);
 	set_dirty(state, cell);
@@ -141,14 +142,11 @@ static void count_for(__u32 client, const struct tick *tick)
 	void *pages = bpf_map_lookup_elem(&clients, &client);
 	struct profil_state *state;
 	__u32 range_count, zero = 0;
-	__u64 before;
 
 	state = pages ? bpf_map_lookup_elem(pages, &zero) : NULL;
 	if (!state || !state->range_count)
 		return;
-	before = __sync_fetch_and_add(&state->ticks, 1);
-	barrier_var(before); /* a fetch-and-add whose result is used is a memory barrier: see
-				profil.h */
+	add_and_order(&state->ticks, 1); /* see profil.h */
 	range_count = *(volatile __u32 *)&state->range_count;
 	if (!range_count) {
 		__sync_fetch_and_add(&state->ticks, -1);
@@ -159,8 +157,7 @@ static void count_for(__u32 client, const struct tick *tick)
 		__sync_fetch_and_add(&state->timed, 1);
 		__sync_fetch_and_add(&state->timed_ns, bpf_ktime_get_ns() - tick->start_ns);
 	}
-	before = __sync_fetch_and_add(&state->done, 1);
-	barrier_var(before);
+	add_and_order(&state->done, 1);
 }
 
 /* Counts the tick for a client if it is one of its ticks. Returns the next client; 0: none. */
