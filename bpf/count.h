@@ -103,7 +103,7 @@ static __u64 entering_pc(struct task_struct *task)
 	if (sides & SAMPLE_KERNEL_PC || task->flags & PF_KTHREAD)
 		return 0;
 	/* Also 0 for a thread that never runs in user mode (an io_uring worker). */
-	return ((struct pt_regs *)bpf_task_pt_regs(task))->ip;
+	return ((struct pt_regs *)bpf_task_pt_regs(task))->PC_REGISTER;
 }
 
 /*
@@ -309,7 +309,7 @@ static __always_inline void mark_interrupted(__u64 *user_pc)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
-	if ((long)regs->orig_ax < 0)
+	if (!is_in_system_call(regs))
 		++*user_pc;
 }
 

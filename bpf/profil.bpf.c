@@ -189,7 +189,7 @@ static __always_inline void count_tick(struct task_struct *task, __u64 pc, bool 
 		if (BPF_CORE_READ_BITFIELD(task, in_execve))
 			return;
 		tick.pc = ((struct pt_regs *)bpf_task_pt_regs(task))
-				  ->ip; /* where it left user mode */
+				  ->PC_REGISTER; /* where it left user mode */
 	}
 	tick.thread = tid_of(task);
 	if (bpf_jiffies64() % 8 == 0) /* see begin_timing() in count.h */
@@ -209,7 +209,7 @@ int profil(struct bpf_perf_event_data *ctx)
 
 	charge_exits_on_tick();
 	if (may_be_member(task)) /* first: strangers' ticks cost little */
-		count_tick(task, ctx->regs.ip, in_kernel(ctx), ctx->sample_period);
+		count_tick(task, ctx->regs.PC_REGISTER, in_kernel(ctx), ctx->sample_period);
 	return 0; /* no perf ring buffer record */
 }
 

@@ -81,7 +81,7 @@ static __always_inline struct stack_scratch *own_scratch(void)
 SEC("?perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
-	count_tick(bpf_get_current_task_btf(), ctx->regs.ip, in_kernel(ctx));
+	count_tick(bpf_get_current_task_btf(), ctx->regs.PC_REGISTER, in_kernel(ctx));
 	return 0; /* no perf ring buffer record */
 }
 
@@ -96,7 +96,7 @@ static __always_inline void sample_stack(struct bpf_perf_event_data *ctx, bool c
 		return;
 	own->sample.stack.id = id;
 	size = kernel ? get_frames(ctx, own->sample.stack.pcs, 0) : 0;
-	complete_stack(ctx, own, cfi, ctx->regs.ip, kernel, size);
+	complete_stack(ctx, own, cfi, ctx->regs.PC_REGISTER, kernel, size);
 	if (start)
 		count_time(start);
 }

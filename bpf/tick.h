@@ -44,8 +44,8 @@ static __always_inline bool is_tick(const __u64 *ctx, const struct task_struct *
 	if (timer != &tick->sched_timer || task->pid == 0)
 		return false;
 	bpf_probe_read_kernel(&regs, sizeof(regs), cpu_variable(timer, irq_regs));
-	at->pc = BPF_PROBE_READ(regs, ip);
-	at->kernel = (BPF_PROBE_READ(regs, cs) & 3) == 0;
+	at->pc = BPF_PROBE_READ(regs, PC_REGISTER);
+	at->kernel = is_kernel_mode(BPF_PROBE_READ(regs, MODE_REGISTER));
 	return true;
 }
 

@@ -102,26 +102,12 @@ int list_exec_numbers(struct bpf_iter__task *ctx)
 
 /* --- A stack --- */
 
-/* Writes the registers that the user's code had, by their numbers in DWARF. */
+/* Writes the registers that the user's code had. */
 static __always_inline void take_registers(struct walk *walk, const struct pt_regs *regs)
 {
-	walk->registers[0] = regs->ax;
-	walk->registers[1] = regs->dx;
-	walk->registers[2] = regs->cx;
-	walk->registers[3] = walk->bx = regs->bx;
-	walk->registers[4] = regs->si;
-	walk->registers[5] = regs->di;
-	walk->registers[6] = walk->bp = regs->bp;
-	walk->registers[7] = walk->sp = regs->sp;
-	walk->registers[8] = regs->r8;
-	walk->registers[9] = regs->r9;
-	walk->registers[10] = regs->r10;
-	walk->registers[11] = regs->r11;
-	walk->registers[12] = regs->r12;
-	walk->registers[13] = regs->r13;
-	walk->registers[14] = regs->r14;
-	walk->registers[15] = regs->r15;
-	walk->pc = regs->ip;
+	copy_registers(walk->registers, regs);
+	walk->pc = regs->PC_REGISTER;
+	begin_walk(walk);
 }
 
 /* Writes the user frames after the kernel frames, from walk->pc on. Returns how many. */
@@ -195,11 +181,11 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 	copy->id = stack->id;
 	copy->process = process_key(stack->id);
 	copy->kernel_depth = stack->kernel_depth;
-	copy->in_system_call = (long)regs->orig_ax >= 0;
+	copy->in_system_call = is_in_system_call(regs);
 	copy->no_stack = has_no_stack(bpf_get_current_task_btf());
 	take_registers(walk, regs); /* again: a walk over a signal frame has changed them */
 	__builtin_memcpy(copy->registers, walk->registers, sizeof(walk->registers));
-	copy->registers[16] = regs->ip;
+	copy->registers[UNWIND_REGISTERS] = walk->pc;
 	copy->begin = regs->sp & ~(UNWIND_COPY_STEP - 1ULL);
 	bpf_probe_read_kernel(copy->kernel_pcs, sizeof(copy->kernel_pcs), stack->pcs);
 	size = copy_stack(copy);
@@ -237,9 +223,9 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	bool published;
 	int depth;
 
-	if (task->flags & PF_KTHREAD || regs->ip == 0)
+	if (task->flags & PF_KTHREAD || regs->PC_REGISTER == 0)
 		return 0;
-	if (regs->cs == USER_CS_32) {
+	if (is_32_bit_mode(regs->MODE_REGISTER)) {
 		stack->end = UNWIND_32_BIT;
 		return WALK_BY_KERNEL;
 	}

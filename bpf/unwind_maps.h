@@ -97,4 +97,13 @@ static long walk_read(const struct walk *unused, void *to, __u32 size, __u64 fro
 	return bpf_probe_read_user(to, size, (void *)from);
 }
 
+/* Set by user space before the load. */
+const volatile __u64 signature = 0;
+
+static __always_inline __u64 walk_signature(const struct walk *unused)
+{
+	(void)unused;
+	return signature;
+}
+
 #endif

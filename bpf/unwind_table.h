@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The tables that the stack walk uses to find callers. User space writes them, the BPF program
- * reads them. Included by both, so it includes nothing.
+ * reads them. Included by both.
  *
  * A row covers the addresses from its own up to the next row's. Its rule says how to find the
  * caller of a frame with a pc in there. An image's call frame information is turned into rows once.
@@ -9,12 +9,14 @@
 #ifndef PROFIL_BPF_UNWIND_TABLE_H
 #define PROFIL_BPF_UNWIND_TABLE_H
 
+#include "registers.h"
+
 /* How to find the canonical frame address (CFA): the caller's stack pointer. */
 enum unwind_cfa {
 	UNWIND_GAP,	 /* no call frame information: padding, or code without any */
 	UNWIND_SP,	 /* sp + offset */
-	UNWIND_BP,	 /* bp + offset */
-	UNWIND_BX,	 /* bx + offset: at the dynamic linker's entry */
+	UNWIND_BP,	 /* bp (x86-64: rbp, arm64: x29) + offset */
+	UNWIND_BX,	 /* rbx + offset: at the dynamic linker's entry */
 	UNWIND_DEREF_SP, /* *(sp + base) + add */
 	UNWIND_DEREF_BP, /* *(bp + base) + add */
 	UNWIND_REGISTER, /* DWARF register `base`, + add: known in a leaf only */
@@ -34,15 +36,16 @@ enum unwind_saved {
 };
 
 /*
- * The return address is the word below the CFA, except in a signal frame and in the outermost
- * frame. Of the registers that functions save, the walk follows those that a CFA may depend on.
+ * On x86-64 the return address is the word below the CFA, except in a signal frame and in the
+ * outermost frame. Of the registers that functions save, the walk follows those that a CFA may
+ * depend on, and on arm64 the return address.
  */
 struct unwind_rule {
 	unsigned char cfa : 4; /* enum unwind_cfa */
 	unsigned char bp : 2;  /* enum unwind_saved */
-	unsigned char bx : 2;
-	signed char bp_at, bx_at;
-	unsigned char unused;
+	unsigned char bx : 2;  /* on arm64: of x30, the return address */
+	signed char bx_at;     /* on arm64: from the word at bp_at, whatever bp is */
+	short bp_at;
 	union {
 		int offset;
 		struct {
@@ -113,7 +116,7 @@ struct unwind_exec_number {
  * A tick in a process of which no mappings, or not all, are published. User space publishes them,
  * and walks this copy of the registers and the stack.
  */
-#define UNWIND_COPY_REGISTERS 17 /* by their numbers in DWARF; 16 is the pc */
+#define UNWIND_COPY_REGISTERS (UNWIND_REGISTERS + 1) /* the last is the pc */
 #define UNWIND_COPY_BYTES     65536
 #define UNWIND_COPY_STEP      1024 /* bytes that are copied at a time, and their alignment */
 

@@ -166,25 +166,11 @@ struct task_struct {
  * kernel's BTF adds some 2 ms to the load.
  */
 
-/* In the context of perf_event programs (linux/bpf_perf_event.h). */
-#if defined(__TARGET_ARCH_x86)
-struct pt_regs {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
-	unsigned long orig_ax;
-	unsigned long ip;
-	unsigned long cs;
-	unsigned long flags;
-	unsigned long sp;
-	unsigned long ss;
-};
+#include "arch.h"
 
-#define USER_CS_32 0x23 /* __USER32_CS */
-#else
-#error "struct pt_regs is not defined for this architecture"
-#endif
-
+/* The context of perf_event programs (linux/bpf_perf_event.h). */
 struct bpf_perf_event_data {
-	struct pt_regs regs;
+	bpf_user_pt_regs_t regs;
 	__u64 sample_period;
 	__u64 addr;
 };
@@ -203,7 +189,7 @@ struct bpf_iter__task {
 
 static inline bool in_kernel(const struct bpf_perf_event_data *ctx)
 {
-	return (ctx->regs.cs & 3) == 0;
+	return is_kernel_mode(ctx->regs.MODE_REGISTER);
 }
 
 #endif

@@ -17,8 +17,7 @@
 
 #include "unwind_table.h"
 
-#define UNWIND_REGISTERS    16
-#define UNWIND_SIGNAL_WORDS 17 /* the registers and the pc */
+#define UNWIND_SIGNAL_WORDS (UNWIND_REGISTERS + 1) /* the registers and the pc */
 #define WALK_WINDOW_WORDS   32
 #define WALK_SAVED_WORDS    8 /* below the CFA: there most functions save registers */
 
@@ -50,6 +49,8 @@ static const struct unwind_page *walk_page(const struct walk *walk, __u32 number
 static const struct unwind_row *walk_row(const struct walk *walk, __u32 number);
 static const struct unwind_rule *walk_rule(const struct walk *walk, __u32 number);
 static long walk_read(const struct walk *walk, void *to, __u32 size, __u64 from);
+/* The bits of a return address that hold its signature (arm64's pointer authentication), or 0. */
+static __always_inline __u64 walk_signature(const struct walk *walk);
 
 /* --- Searches --- */
 
@@ -153,88 +154,6 @@ static __always_inline bool may_lack_stack(__u8 end)
 	return end == UNWIND_UNREADABLE || end == UNWIND_NO_MAPPING;
 }
 
-/* bp may hold anything: it must look like a frame pointer, and so must the word it points to. */
-#define FRAME_BYTES_MAX (1 << 20)
-
-static __always_inline int step_by_frame_pointer(struct walk *walk, __u8 cause)
-{
-	struct {
-		__u64 bp, pc;
-	} saved;
-	__u64 bp = walk->bp;
-
-	/* Code with frame pointers has 0 in its outermost frame (a stripped Go program). */
-	if (bp == 0 && walk->framed)
-		return end_walk(walk, UNWIND_COMPLETE);
-	if (bp < walk->sp || bp % 8 || bp - walk->sp > FRAME_BYTES_MAX ||
-	    walk_read(walk, &saved, sizeof(saved), bp))
-		return end_walk(walk, cause);
-	if (saved.pc == 0) /* in code without frame pointers any word may be 0: no proof */
-		return end_walk(walk, walk->framed ? UNWIND_COMPLETE : cause);
-	if (!find_mapping(walk, saved.pc - 1))
-		return end_walk(walk, cause);
-	walk->pc = saved.pc;
-	walk->bp = saved.bp;
-	walk->bx = 0; /* unknown from here on */
-	walk->sp = bp + 16;
-	walk->interrupted = walk->mark = 0;
-	walk->by_frame_pointer = walk->framed = 1;
-	return 0;
-}
-
-/* At a signal frame sp points to a struct ucontext; its registers are the gregs of <ucontext.h>. */
-static __always_inline int step_over_signal(struct walk *walk)
-{
-	const __u64 *saved = walk->signal;
-
-	if (walk_read(walk, walk->signal, sizeof(walk->signal), walk->sp + 40))
-		return end_walk(walk, UNWIND_UNREADABLE);
-	walk->registers[0] = saved[13];
-	walk->registers[1] = saved[12];
-	walk->registers[2] = saved[14];
-	walk->registers[3] = walk->bx = saved[11];
-	walk->registers[4] = saved[9];
-	walk->registers[5] = saved[8];
-	walk->registers[6] = walk->bp = saved[10];
-	/* Maybe a lower address: the signal handler may have a stack of its own. */
-	walk->registers[7] = walk->sp = saved[15];
-	for (int i = 0; i < 8; i++)
-		walk->registers[8 + i] = saved[i];
-	walk->pc = saved[16];
-	walk->interrupted = walk->mark = 1;
-	walk->framed = 0;
-	return walk->pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
-}
-
-/* Returns the CFA; 0: it cannot be found. */
-static __always_inline __u64 find_cfa(struct walk *walk)
-{
-	const struct unwind_rule *rule = &walk->rule;
-	__u64 value;
-
-	switch (rule->cfa) {
-	case UNWIND_SP:
-		return walk->sp + rule->offset;
-	case UNWIND_BP:
-		return walk->bp + rule->offset;
-	case UNWIND_BX:
-		return walk->bx + rule->offset;
-	case UNWIND_PLT:
-		return walk->sp + 8 + ((walk->pc % 16 >= (__u32)rule->offset) ? 8 : 0);
-	case UNWIND_DEREF_SP:
-	case UNWIND_DEREF_BP:
-		value = rule->cfa == UNWIND_DEREF_SP ? walk->sp : walk->bp;
-		if (walk_read(walk, &value, sizeof(value), value + rule->base))
-			return 0;
-		return value + rule->add;
-	case UNWIND_REGISTER:
-		if (!walk->interrupted || (__u16)rule->base >= UNWIND_REGISTERS)
-			return 0;
-		return walk->registers[(__u16)rule->base] + rule->add;
-	}
-	return 0;
-}
-
 /*
  * Returns the WALK_SAVED_WORDS words of the stack below the CFA; NULL: they cannot be read. Reading
  * is most of a frame's cost, so it reads some more words, for the next callers.
@@ -291,87 +210,82 @@ static __always_inline void find_saved(struct walk *walk, __u64 cfa, __u8 kind, 
 		*value = 0;
 }
 
-/* Sets the registers to the caller's. Most functions save them just below the CFA. */
-static __always_inline int read_frame(struct walk *walk, __u64 cfa)
-{
-	const struct unwind_rule *rule = &walk->rule;
-	const __u64 *saved = words_below(walk, cfa);
-	__u64 pc, bp = walk->bp;
+/* --- What depends on the machine --- */
 
-	if (saved)
-		pc = saved[WALK_SAVED_WORDS - 1];
-	else if (walk_read(walk, &pc, sizeof(pc), cfa - 8))
-		return end_walk(walk, UNWIND_UNREADABLE);
-	find_saved(walk, cfa, rule->bp, rule->bp_at, saved, &bp);
-	find_saved(walk, cfa, rule->bx, rule->bx_at, saved, &walk->bx);
-	walk->pc = pc;
-	walk->bp = bp;
-	walk->sp = cfa;
-	walk->interrupted = walk->mark = walk->framed = 0;
-	return pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
-}
+static __always_inline bool follows_call(const struct walk *walk, __u64 address);
 
-/* Whether the address follows a call: e8 and an offset, or ff /2. */
-static __always_inline bool follows_call(const struct walk *walk, __u64 address)
-{
-	__u8 code[8];
-
-	if (walk_read(walk, code, sizeof(code), address - sizeof(code)))
-		return false;
-	if (code[3] == 0xe8)
-		return true;
-	return (code[6] == 0xff && (code[7] & 0x38) == 0x10) ||
-	       (code[5] == 0xff && (code[6] & 0x38) == 0x10) ||
-	       (code[4] == 0xff && (code[5] & 0x38) == 0x10) ||
-	       (code[2] == 0xff && (code[3] & 0x38) == 0x10) ||
-	       (code[1] == 0xff && (code[2] & 0x38) == 0x10);
-}
-
-/* Whether this word of the stack can be a return address. */
+/* Whether this word can be a return address. */
 static __always_inline bool can_be_return(struct walk *walk, __u64 word)
 {
 	return find_mapping(walk, word - 1) && find_rule(walk, word - 1) &&
 	       walk->rule.cfa != UNWIND_GAP && follows_call(walk, word);
 }
 
-/*
- * For a leaf without call frame information: looks for the return address in the first two words of
- * the stack. The start and exit code that compilers and the C library add to each image (_init,
- * __do_global_dtors_aux) pushes one word at most. Returns 0, or -1: not found.
- */
-static __always_inline int step_by_return_address(struct walk *walk)
-{
-	__u64 words[2];
-	bool first, second;
+#ifdef UNWIND_ARM64
+#include "walk_arm64.h"
+#else
+#include "walk_x86.h"
+#endif
 
-	if (walk->bp == walk->sp || walk_read(walk, words, sizeof(words), walk->sp))
-		return -1;
-	first = can_be_return(walk, words[0]);
-	second = !first && can_be_return(walk, words[1]);
-	if (!first && !second)
-		return -1;
-	walk->pc = first ? words[0] : words[1];
-	walk->sp += first ? 8 : 16;
-	walk->interrupted = walk->mark = walk->framed = 0;
+/* --- A step of each kind --- */
+
+/* bp may hold anything: it must look like a frame pointer, and so must the word it points to. */
+#define FRAME_BYTES_MAX (1 << 20)
+
+static __always_inline int step_by_frame_pointer(struct walk *walk, __u8 cause)
+{
+	struct {
+		__u64 bp, pc;
+	} saved;
+	__u64 bp = walk->bp;
+
+	/* Code with frame pointers has 0 in its outermost frame (a stripped Go program). */
+	if (bp == 0 && walk->framed)
+		return end_walk(walk, UNWIND_COMPLETE);
+	if (bp < walk->sp || bp % 8 || bp - walk->sp > FRAME_BYTES_MAX ||
+	    walk_read(walk, &saved, sizeof(saved), bp))
+		return end_walk(walk, cause);
+	if (saved.pc == 0) /* in code without frame pointers any word may be 0: no proof */
+		return end_walk(walk, walk->framed ? UNWIND_COMPLETE : cause);
+	saved.pc = return_address(walk, saved.pc);
+	if (!find_mapping(walk, saved.pc - 1))
+		return end_walk(walk, cause);
+	walk->pc = saved.pc;
+	walk->bp = saved.bp;
+	walk->bx = 0; /* unknown from here on */
+	walk->sp = bp + 16;
+	walk->interrupted = walk->mark = 0;
+	walk->by_frame_pointer = walk->framed = 1;
 	return 0;
 }
 
-/* mov $15, %rax; syscall: what a signal handler returns to. In musl it has no CFI. */
-static __always_inline bool is_signal_return_at(const struct walk *walk, __u64 address)
+/* Returns the CFA; 0: it cannot be found. */
+static __always_inline __u64 find_cfa(struct walk *walk)
 {
-	__u64 code;
-	__u8 last;
+	const struct unwind_rule *rule = &walk->rule;
+	__u64 value;
 
-	return !walk_read(walk, &code, sizeof(code), address) && code == 0x0f0000000fc0c748 &&
-	       !walk_read(walk, &last, sizeof(last), address + sizeof(code)) && last == 0x05;
-}
-
-/* Whether pc is at one of these two instructions or, in the system call, after them. */
-static __always_inline bool is_signal_return(const struct walk *walk)
-{
-	return is_signal_return_at(walk, walk->pc) ||
-	       (walk->interrupted && (is_signal_return_at(walk, walk->pc - 7) ||
-				      is_signal_return_at(walk, walk->pc - 9)));
+	switch (rule->cfa) {
+	case UNWIND_SP:
+		return cfa_by_sp(walk);
+	case UNWIND_BP:
+		return walk->bp + rule->offset;
+	case UNWIND_BX:
+		return walk->bx + rule->offset;
+	case UNWIND_PLT:
+		return walk->sp + 8 + ((walk->pc % 16 >= (__u32)rule->offset) ? 8 : 0);
+	case UNWIND_DEREF_SP:
+	case UNWIND_DEREF_BP:
+		value = rule->cfa == UNWIND_DEREF_SP ? walk->sp : walk->bp;
+		if (walk_read(walk, &value, sizeof(value), value + rule->base))
+			return 0;
+		return value + rule->add;
+	case UNWIND_REGISTER:
+		if (!walk->interrupted || (__u16)rule->base >= UNWIND_REGISTERS)
+			return 0;
+		return walk->registers[(__u16)rule->base] + rule->add;
+	}
+	return 0;
 }
 
 /*
@@ -404,7 +318,7 @@ static __always_inline int step_by_register(struct walk *walk)
 
 	if (!walk->interrupted || number >= UNWIND_REGISTERS)
 		return end_walk(walk, UNWIND_ODD_RULE);
-	walk->pc = walk->registers[number];
+	walk->pc = return_address(walk, walk->registers[number]);
 	walk->sp += walk->rule.add;
 	walk->interrupted = walk->mark = walk->framed = 0;
 	return 0;
@@ -438,9 +352,11 @@ WALK_FUNCTION int step(struct walk *walk)
 		return end_walk(walk, UNWIND_ODD_RULE);
 	}
 	cfa = find_cfa(walk);
+	if (!cfa && walk->framed)
+		return step_by_frame_pointer(walk, UNWIND_ODD_RULE);
 	if (!cfa)
 		return end_walk(walk, UNWIND_ODD_RULE);
-	if (cfa <= walk->sp)
+	if (!is_frame(walk, cfa))
 		return end_walk(walk, UNWIND_BAD_FRAME);
 	return read_frame(walk, cfa);
 }

@@ -10,6 +10,7 @@
 
 #include "capture/members.h"
 #include "sample.skel.h"
+#include "util/cpu.h"
 
 /* The sizes of the maps that are mapped here: whole pages. */
 static size_t whole_pages(size_t size)
@@ -136,6 +137,7 @@ static int prepare(const struct sample_program *sample)
 	if (sample->arena_words)
 		bpf->rodata->arena_words = sample->arena_words;
 	bpf->rodata->keeps_records = sample->keeps_records;
+	bpf->rodata->signature = return_address_signature();
 	if (sample->one_hash)
 		bpf->rodata->hash_bits = 0;
 	bpf_program__set_autoload(choose(sample), true);

@@ -65,3 +65,18 @@ uint64_t cpu_mhz(void)
 
 	return khz ? (khz + 500) / 1000 : cpuinfo_mhz();
 }
+
+uint64_t return_address_signature(void)
+{
+#ifdef __aarch64__
+	/* Bit 55 is 0 in an address of user space, and never part of the signature. */
+	const uint64_t all = ~(UINT64_C(1) << 55);
+	register uint64_t address __asm__("x30") = all;
+
+	/* xpaclri removes the signature; CPUs that sign nothing do nothing. */
+	__asm__("hint #7" : "+r"(address));
+	return all & ~address;
+#else
+	return 0;
+#endif
+}

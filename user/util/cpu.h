@@ -10,4 +10,10 @@
  */
 uint64_t cpu_mhz(void);
 
+/*
+ * The bits of a return address in user space that hold its signature: arm64's pointer
+ * authentication code. 0: this machine signs none.
+ */
+uint64_t return_address_signature(void);
+
 #endif

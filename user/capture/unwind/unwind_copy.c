@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bpf/sample.h"
+#include "util/cpu.h"
 
 #define WALK_FUNCTION	static
 #define WALK_READS_CODE 0
@@ -71,6 +72,12 @@ static long walk_read(const struct walk *walk, void *to, __u32 size, __u64 from)
 	return 0;
 }
 
+static __always_inline __u64 walk_signature(const struct walk *unused)
+{
+	(void)unused;
+	return return_address_signature();
+}
+
 void unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables *tables,
 		      const struct unwind_space *space, struct unwind_found *found)
 {
@@ -81,10 +88,8 @@ void unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables
 
 	memcpy(found->pcs, copy->kernel_pcs, copy->kernel_depth * sizeof(*found->pcs));
 	memcpy(walk->registers, copy->registers, sizeof(walk->registers));
-	walk->bx = copy->registers[3];
-	walk->bp = copy->registers[6];
-	walk->sp = copy->registers[7];
-	walk->pc = copy->registers[16];
+	walk->pc = copy->registers[UNWIND_REGISTERS];
+	begin_walk(walk);
 	walk->process.count = space->count;
 	walk->interrupted = 1;
 	do {

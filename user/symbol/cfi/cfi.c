@@ -22,18 +22,25 @@
 
 #define RULE_CACHE_BITS 12
 
-/* DWARF's numbers of a machine's registers that unwinding needs. */
+/* DWARF's numbers of a machine's registers that unwinding needs; bx, too, is the rules' name. */
 struct machine {
 	GElf_Half machine;
 	unsigned char class;
-	uint8_t sp, bp, bx, return_address; /* UINT8_MAX: none */
-	int return_at;			    /* the return address, relative to the CFA */
-	int signal_sp;			    /* the saved sp, relative to sp in a signal frame */
+	uint8_t sp, bp, bx, return_address;
+	int return_at; /* where a call saves the return address, relative to the CFA; 0: nowhere */
+	int signal_sp; /* the saved sp, relative to sp in a signal frame; 0: rows need not say it */
 };
 
 static const struct machine machines[] = {
 	{ EM_X86_64, ELFCLASS64, 7, 6, 3, 16, -8, 160 },
+	{ EM_AARCH64, ELFCLASS64, 31, 29, 30, 30, 0, 0 },
 };
+
+/* Whether calls leave the return address in a register, the one that rules call bx. */
+static bool links(const struct machine *m)
+{
+	return m->bx == m->return_address;
+}
 
 enum caller {
 	CALLER_UNKNOWN,
@@ -56,7 +63,7 @@ struct state {
 	struct unwind_rule cfa_rule; /* of an expression */
 	struct saved {
 		enum unwind_saved kind;
-		int8_t at;
+		int16_t at;
 	} bp, bx;
 };
 
@@ -192,7 +199,7 @@ static struct saved *saved_of(const struct run *r, struct state *s, uint64_t num
 /* Sets where a register is saved, if a rule can express it. */
 static void set_saved(struct saved *saved, enum unwind_saved kind, int64_t offset)
 {
-	if (offset % 8 || offset / 8 < SCHAR_MIN || offset / 8 > SCHAR_MAX)
+	if (offset % 8 || !fits_short(offset / 8))
 		return;
 	saved->kind = kind;
 	saved->at = offset / 8;
@@ -204,7 +211,7 @@ static void lose_register(struct run *r, uint64_t number)
 
 	if (saved)
 		*saved = (struct saved){ UNWIND_LOST, 0 };
-	else if (number == r->machine->return_address)
+	if (number == r->machine->return_address)
 		r->now.caller = CALLER_UNKNOWN;
 }
 
@@ -269,7 +276,7 @@ static bool restore_register(struct run *r, uint64_t number)
 		r->now.bp = r->initial->bp;
 	else if (number == r->machine->bx)
 		r->now.bx = r->initial->bx;
-	else if (number == r->machine->return_address)
+	if (number == r->machine->return_address)
 		r->now.caller = r->initial->caller; /* never CALLER_IN_REGISTER */
 	return true;
 }
@@ -333,7 +340,7 @@ static bool execute_extended(struct run *r, uint8_t op)
 
 	switch (op) {
 	case DW_CFA_nop:
-	case DW_CFA_GNU_window_save: /* on other machines */
+	case DW_CFA_GNU_window_save: /* on other machines; arm64: the return address is signed */
 		return true;
 	case DW_CFA_set_loc:
 		return set_location(r);
@@ -442,7 +449,7 @@ static struct unwind_rule cfa_rule_of(const struct machine *m, const struct stat
 	if (s->cfa_register == m->sp || s->cfa_register == m->bp) {
 		rule.cfa = s->cfa_register == m->sp ? UNWIND_SP : UNWIND_BP;
 		rule.offset = s->cfa_offset;
-	} else if (s->cfa_register == m->bx) {
+	} else if (s->cfa_register == m->bx && !links(m)) {
 		rule.cfa = UNWIND_BX;
 		rule.offset = s->cfa_offset;
 	} else if (s->cfa_register <= SHRT_MAX && fits_short(s->cfa_offset)) {
@@ -453,13 +460,37 @@ static struct unwind_rule cfa_rule_of(const struct machine *m, const struct stat
 	return rule;
 }
 
+/* Sets where a rule finds the caller's registers. False: no rule can express it. */
+static bool set_registers(const struct machine *m, const struct state *s, struct unwind_rule *rule)
+{
+	int bx_at = s->bx.at;
+
+	rule->bp = s->bp.kind;
+	rule->bp_at = s->bp.at;
+	rule->bx = s->bx.kind;
+	if (links(m) ? s->bx.kind == UNWIND_LOST : s->caller != CALLER_SAVED)
+		return false;
+	if (links(m) && s->bx.kind == UNWIND_SAVED_AT_CFA) {
+		if (s->bp.kind != UNWIND_SAVED_AT_CFA)
+			rule->bp_at = s->bx.at;
+		bx_at -= rule->bp_at;
+	}
+	if (bx_at < SCHAR_MIN || bx_at > SCHAR_MAX) {
+		rule->bx = UNWIND_LOST;
+		bx_at = 0;
+	}
+	rule->bx_at = bx_at;
+	return true;
+}
+
 static struct unwind_rule rule_of(const struct run *r, const struct state *s)
 {
 	struct unwind_rule rule = cfa_rule_of(r->machine, s);
 
 	if (r->cie->signal) {
-		bool known = rule.cfa == UNWIND_DEREF_SP && rule.base == r->machine->signal_sp &&
-			     !rule.add;
+		bool known =
+			!r->machine->signal_sp || (rule.cfa == UNWIND_DEREF_SP &&
+						   rule.base == r->machine->signal_sp && !rule.add);
 
 		return (struct unwind_rule){ .cfa = known ? UNWIND_SIGNAL : UNWIND_UNSUPPORTED };
 	}
@@ -474,12 +505,8 @@ static struct unwind_rule rule_of(const struct run *r, const struct state *s)
 			.base = s->caller_register,
 			.add = rule.offset,
 		};
-	if (s->caller != CALLER_SAVED || rule.cfa == UNWIND_UNSUPPORTED)
+	if (rule.cfa == UNWIND_UNSUPPORTED || !set_registers(r->machine, s, &rule))
 		return (struct unwind_rule){ .cfa = UNWIND_UNSUPPORTED };
-	rule.bp = s->bp.kind;
-	rule.bp_at = s->bp.at;
-	rule.bx = s->bx.kind;
-	rule.bx_at = s->bx.at;
 	return rule;
 }
 
@@ -734,54 +761,4 @@ int cfi_read(int fd, const char *path, struct unwind_rows *rows, struct error *e
 	if (err)
 		unwind_rows_free(rows);
 	return err;
-}
-
-/* --- Functions --- */
-
-int cfi_functions_read(struct cfi_functions *functions, const struct elf_file *file,
-		       struct error *e)
-{
-	struct cfi_frames frames;
-	int err = cfi_frames_read(&frames, file, e);
-	uint64_t end = 0;
-
-	*functions = (struct cfi_functions){ 0 };
-	if (!err && frames.fde_count) {
-		functions->all = calloc(frames.fde_count, sizeof(*functions->all));
-		err = functions->all ? 0 : error_no_memory(e);
-	}
-	for (size_t i = 0; i < frames.fde_count && !err; i++) {
-		const struct cfi_fde *fde = &frames.fdes[i];
-
-		if (fde->limit <= end)
-			continue;
-		functions->all[functions->count].start = fde->start > end ? fde->start : end;
-		functions->all[functions->count++].limit = fde->limit;
-		end = fde->limit;
-	}
-	cfi_frames_free(&frames);
-	return err;
-}
-
-void cfi_functions_free(struct cfi_functions *functions)
-{
-	free(functions->all);
-	*functions = (struct cfi_functions){ 0 };
-}
-
-static int compare_function(const void *address, const void *function)
-{
-	const struct cfi_function *f = function;
-	uint64_t at = *(const uint64_t *)address;
-
-	return at < f->start ? -1 : at >= f->limit;
-}
-
-const struct cfi_function *cfi_functions_find(const struct cfi_functions *functions,
-					      uint64_t address)
-{
-	if (!functions->count)
-		return NULL;
-	return bsearch(&address, functions->all, functions->count, sizeof(*functions->all),
-		       compare_function);
 }

@@ -14,8 +14,9 @@
  */
 
 /*
- * Reads the rows of an x86-64 file; other files have no rows. The caller frees them. Returns 0, or
- * -EINVAL (corrupt, or above a limit), -ENOMEM, or the error of reading the file, and sets e.
+ * Reads the rows of an x86-64 or arm64 file; other files have no rows. The caller frees them.
+ * Returns 0, or -EINVAL (corrupt, or above a limit), -ENOMEM, or the error of reading the file, and
+ * sets e.
  */
 unwind_reader cfi_read;
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* arm64: the registers of an interrupted thread. ABI, and read at fixed offsets. */
+#ifndef PROFIL_BPF_ARCH_ARM64_H
+#define PROFIL_BPF_ARCH_ARM64_H
+
+struct user_pt_regs {
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+};
+
+typedef struct user_pt_regs bpf_user_pt_regs_t;
+
+/* Begins as struct user_pt_regs. */
+struct pt_regs {
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+	__u64 orig_x0;
+	__s32 syscallno;
+};
+
+/* The fields that hold the pc and the mode. */
+#define PC_REGISTER   pc
+#define MODE_REGISTER pstate
+
+static inline bool is_kernel_mode(__u64 pstate)
+{
+	return pstate & 0xf; /* PSR_MODE_MASK: the exception level */
+}
+
+static inline bool is_32_bit_mode(__u64 pstate)
+{
+	return pstate & 0x10; /* PSR_MODE32_BIT */
+}
+
+/* Whether a thread that entered the kernel with these is in a system call. */
+static inline bool is_in_system_call(const struct pt_regs *regs)
+{
+	return regs->syscallno >= 0;
+}
+
+/* Writes the registers by their numbers in DWARF, which is their order: x0 to x30, sp. */
+static __always_inline void copy_registers(__u64 *registers, const struct pt_regs *regs)
+{
+	bpf_probe_read_kernel(registers, 32 * sizeof(*registers), regs);
+}
+
+#endif

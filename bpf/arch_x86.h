@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* x86-64: the registers of an interrupted thread. ABI, and read at fixed offsets. */
+#ifndef PROFIL_BPF_ARCH_X86_H
+#define PROFIL_BPF_ARCH_X86_H
+
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long orig_ax;
+	unsigned long ip;
+	unsigned long cs;
+	unsigned long flags;
+	unsigned long sp;
+	unsigned long ss;
+};
+
+typedef struct pt_regs bpf_user_pt_regs_t;
+
+/* The fields that hold the pc and the mode. */
+#define PC_REGISTER   ip
+#define MODE_REGISTER cs
+
+static inline bool is_kernel_mode(unsigned long cs)
+{
+	return (cs & 3) == 0;
+}
+
+static inline bool is_32_bit_mode(unsigned long cs)
+{
+	return cs == 0x23; /* __USER32_CS */
+}
+
+/* Whether a thread that entered the kernel with these is in a system call. */
+static inline bool is_in_system_call(const struct pt_regs *regs)
+{
+	return (long)regs->orig_ax >= 0;
+}
+
+/* Writes the registers by their numbers in DWARF. */
+static __always_inline void copy_registers(__u64 *registers, const struct pt_regs *regs)
+{
+	registers[0] = regs->ax;
+	registers[1] = regs->dx;
+	registers[2] = regs->cx;
+	registers[3] = regs->bx;
+	registers[4] = regs->si;
+	registers[5] = regs->di;
+	registers[6] = regs->bp;
+	registers[7] = regs->sp;
+	registers[8] = regs->r8;
+	registers[9] = regs->r9;
+	registers[10] = regs->r10;
+	registers[11] = regs->r11;
+	registers[12] = regs->r12;
+	registers[13] = regs->r13;
+	registers[14] = regs->r14;
+	registers[15] = regs->r15;
+}
+
+#endif
