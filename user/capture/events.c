@@ -82,6 +82,7 @@ int events_prepare(struct event_set *set, enum capture_event event, unsigned int
 		.exclude_idle = 1,
 	};
 	if (event == CAPTURE_CYCLES) {
+		set->attr.exclude_idle = 0; /* x86 ignores it, and arm64 refuses it */
 		set->attr.type = PERF_TYPE_HARDWARE;
 		set->attr.config = PERF_COUNT_HW_CPU_CYCLES;
 		set->attr.freq = 1;
