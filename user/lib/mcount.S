@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * gcc -pg puts a call into each function: of mcount() behind the prologue, or of __fentry__() before it
- * (-mfentry). Unlike C functions, these must preserve all registers but the flags. __mcount_internal()
- * uses general registers only.
+ * (-mfentry). Unlike C functions, these must preserve all registers but the flags, except on arm64.
+ * __mcount_internal() uses general registers only.
  */
 #if defined(__CET__)
 #include <cet.h>
+#elif defined(__aarch64__)
+#define _CET_ENDBR hint #34 /* bti c */
 #else
 #define _CET_ENDBR
 #endif
@@ -130,6 +132,20 @@ function __fentry__
 	call	__mcount_internal
 	restore_all
 end __fentry__
+
+#elif defined(__aarch64__)
+
+/* A C function: its argument is the caller's address, which may be signed; x30 is the callee's. */
+function _mcount
+	mov	x1, x30
+	mov	x30, x0
+	.cfi_register 30, 1
+	hint	#7 /* xpaclri */
+	mov	x0, x30
+	mov	x30, x1
+	.cfi_restore 30
+	b	__mcount_internal
+end _mcount
 
 #else
 #error "no mcount() for this machine"
