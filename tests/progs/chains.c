@@ -32,6 +32,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "machine.h"
+
 #define NOINLINE __attribute__((noinline, noclone))
 #define LOOP	 20000
 #define DEPTH	 200
@@ -130,12 +132,10 @@ NOINLINE static void parent(char *self)
 NOINLINE static void ask(void)
 {
 	static char bytes[1 << 20];
-	volatile long result = SYS_getrandom; /* in memory: so that there is a frame */
+	volatile long result; /* in memory: so that there is a frame */
 
-	__asm__ volatile("syscall"
-			 : "+a"(result)
-			 : "D"(bytes), "S"(sizeof(bytes)), "d"(0)
-			 : "rcx", "r11", "memory");
+	SYSTEM_CALL(result, SYS_getrandom, bytes, sizeof(bytes), 0);
+	(void)result;
 }
 
 NOINLINE static void kernel(void)
@@ -147,7 +147,7 @@ NOINLINE static void kernel(void)
 /* In assembly: the very first instruction faults, each time. */
 void fault(char *page);
 __asm__(".text\n.type before_fault, @function\nbefore_fault:\n\tret\n.size before_fault, 1\n"
-	".type fault, @function\nfault:\n.cfi_startproc\n\tmovb $1, (%rdi)\n\tret\n"
+	".type fault, @function\nfault:\n.cfi_startproc\n\t" WRITE_ARGUMENT "\n\tret\n"
 	".cfi_endproc\n.size fault, . - fault\n");
 
 NOINLINE static void touch(void)
@@ -234,11 +234,7 @@ NOINLINE static void returns_into_data(void)
 
 	frame[1] = (uintptr_t)frame;
 	for (;;)
-		__asm__ volatile("push %%rbp\n\tmov %0, %%rbp\n\tmov $20000, %%ecx\n"
-				 "1:\tdec %%ecx\n\tjnz 1b\n\tpop %%rbp"
-				 :
-				 : "r"(frame)
-				 : "rcx", "memory");
+		COUNT_WITH_FRAME_POINTER(frame);
 }
 
 static const struct kind {

@@ -183,7 +183,7 @@ static void run_case(const struct call *call)
 	struct buffer b;
 	double periods;
 
-	if (counts_other_code(call) || !loop_make(&loop, call->pc))
+	if (call->pc % LOOP_ALIGN || counts_other_code(call) || !loop_make(&loop, call->pc))
 		return; /* it cannot be run here */
 	buffer = make_buffer(&b, call->bufsiz);
 	periods = count_loop(&loop, call, buffer);
@@ -264,6 +264,7 @@ static void run_random(void)
 	uint64_t delta = random_below(1ULL << random_below(40));
 
 	call.pc = places[random_below(COUNT(places))] + random_below(4096 - LOOP_SIZE + 1);
+	call.pc &= -LOOP_ALIGN;
 	call.scale = scales[random_below(COUNT(scales))];
 	if (random_below(3) == 0)
 		call.scale = 2 + random_below(0x20000);
@@ -282,7 +283,7 @@ static void run_each(void)
 	for (size_t i = 0; i < COUNT(scales) * COUNT(sizes); i++) {
 		call.scale = scales[i % COUNT(scales)];
 		call.bufsiz = sizes[i / COUNT(scales)];
-		call.pc = places[i % COUNT(places)] + 0x765;
+		call.pc = places[i % COUNT(places)] + (0x765 & -LOOP_ALIGN);
 		call.offset = call.pc - i % 3;
 		run_case(&call);
 	}

@@ -6,6 +6,7 @@
 #ifndef TESTS_PROFIL_LOOP_H
 #define TESTS_PROFIL_LOOP_H
 
+#include "machine.h"
 #include "profil_row.h"
 
 struct loop {
@@ -15,14 +16,13 @@ struct loop {
 	pthread_t thread;
 };
 
-#define LOOP_SIZE 3 /* jmp, ret */
-
 /* Makes a loop whose pc is `pc`. Returns false if there is something else already, or may not be.
  */
 static inline bool loop_make(struct loop *loop, uintptr_t pc)
 {
-	static const unsigned char code[LOOP_SIZE] = { 0xeb, 0xfe, 0xc3 }; /* jmp itself; ret */
-	uintptr_t first = pc & ~4095UL, end = ((pc + LOOP_SIZE - 1) & ~4095UL) + 4096;
+	static const unsigned char code[LOOP_SIZE] = LOOP_CODE;
+	uintptr_t page = sysconf(_SC_PAGESIZE);
+	uintptr_t first = pc & -page, end = ((pc + LOOP_SIZE - 1) & -page) + page;
 
 	loop->map_size = end - first;
 	loop->map = mmap((void *)first, loop->map_size, PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -31,6 +31,7 @@ static inline bool loop_make(struct loop *loop, uintptr_t pc)
 		return false;
 	loop->pc = (unsigned char *)pc;
 	memcpy((void *)pc, code, LOOP_SIZE);
+	__builtin___clear_cache((char *)pc, (char *)pc + LOOP_SIZE);
 	return true;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The number of ticks for the CPU time of threads: profil_row.h. */
+#include "machine.h"
 #include "profil_row.h"
 
 #include <sys/resource.h>
@@ -93,14 +94,11 @@ static __attribute__((noinline, section("hot"))) void *read_on(void *unused)
 {
 	static char zeros[1 << 16];
 	static int file;
-	long got;
+	long got __attribute__((unused));
 
 	file = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	while (go_on)
-		__asm__ volatile("syscall"
-				 : "=a"(got)
-				 : "a"(SYS_read), "D"(file), "S"(zeros), "d"(sizeof(zeros))
-				 : "rcx", "r11", "memory");
+		SYSTEM_CALL(got, SYS_read, file, zeros, sizeof(zeros));
 	return unused;
 }
 
