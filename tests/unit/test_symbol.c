@@ -355,6 +355,53 @@ static void test_plt(void **state)
 	assert_named(profile_at(&place, in_directory("plt")), "[plt]");
 }
 
+/* Reads the offset of .plt in a file that was built. */
+static unsigned long plt_offset(const char *name)
+{
+	unsigned long offset;
+	char line[512];
+	FILE *f;
+
+	snprintf(line, sizeof(line),
+		 "readelf -SW %s/%s | awk '/ \\.plt /{sub(/.*\\.plt/, \"\"); print $3}'", directory,
+		 name);
+	f = popen(line, "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lx", &offset), 1);
+	pclose(f);
+	return offset;
+}
+
+/* Every instruction of the stubs, which have four, or six where landing pads may be. */
+static void test_plt_of_arm64(void **state)
+{
+	static const struct {
+		const char *flags;
+		int instructions;
+	} kinds[] = {
+		{ "-shared", 4 },
+		{ "-pie -mbranch-protection=standard -Wl,-z,force-bti", 6 },
+	};
+	struct place place = { .start = 0x10000000, .limit = 0x20000000 };
+
+	(void)state;
+	for (int kind = 0; kind < 2; kind++) {
+		if (shell("echo 'int put(int), other(int); int call(int a) { return put(a) + "
+			  "other(a) + a; }' | clang --target=aarch64-linux-gnu -w -O1 -fPIC -x c - "
+			  "-fuse-ld=lld -nostdlib "
+			  "-Wl,-z,lazy,--unresolved-symbols=ignore-all,-e,call "
+			  "%s -o arm64",
+			  kinds[kind].flags))
+			skip();
+		place.pc = place.start + plt_offset("arm64");
+		assert_named(profile_at(&place, in_directory("arm64")), "[plt]");
+		place.pc += 32;
+		for (int i = 0; i < 2 * kinds[kind].instructions; i++, place.pc += 4)
+			assert_named(profile_at(&place, in_directory("arm64")),
+				     i < kinds[kind].instructions ? "put@plt" : "other@plt");
+	}
+}
+
 static void test_stripped(void **state)
 {
 	struct symbol_extent extent = { 0 };
@@ -930,6 +977,7 @@ int main(void)
 		cmocka_unit_test(test_other_layouts),
 		cmocka_unit_test(test_shared_library),
 		cmocka_unit_test(test_plt),
+		cmocka_unit_test(test_plt_of_arm64),
 		cmocka_unit_test(test_stripped),
 		cmocka_unit_test(test_debug_link),
 		cmocka_unit_test(test_mini_debuginfo),

@@ -28,15 +28,15 @@ static Elf_Data *data_of(Elf_Scn *scn, GElf_Shdr *section)
 	return elf_getdata(scn, NULL);
 }
 
-/* The GOT slot of a stub: the operand of "jmp *DISTANCE(%rip)", which may follow endbr64. */
-static uint64_t slot_of(Elf *elf, const struct elf_range *plt, uint64_t address)
+/* x86-64: the operand of "jmp *DISTANCE(%rip)", which may follow endbr64. */
+static uint64_t x86_slot(const Elf_Data *data, const GElf_Shdr *section,
+			 const struct elf_range *plt, uint64_t address)
 {
-	GElf_Shdr section;
-	Elf_Data *data = data_of(elf_getscn(elf, plt->section), &section);
-	uint64_t size = section.sh_entsize == 8 ? 8 : 16, at = (address - plt->start) / size * size;
+	uint64_t size = section->sh_entsize == 8 ? 8 : 16,
+		 at = (address - plt->start) / size * size;
 	uint32_t distance;
 
-	for (; data && at + 6 <= data->d_size && size >= 6; at++, size--) {
+	for (; at + 6 <= data->d_size && size >= 6; at++, size--) {
 		const uint8_t *code = (const uint8_t *)data->d_buf + at;
 
 		if (code[0] != 0xff || code[1] != 0x25)
@@ -47,13 +47,62 @@ static uint64_t slot_of(Elf *elf, const struct elf_range *plt, uint64_t address)
 	return 0;
 }
 
+static uint32_t instruction_at(const Elf_Data *data, uint64_t at)
+{
+	uint32_t code;
+
+	if (at > data->d_size || data->d_size - at < sizeof(code))
+		return 0;
+	memcpy(&code, (const uint8_t *)data->d_buf + at, sizeof(code));
+	return le32toh(code);
+}
+
+#define ARM64_BTI   0xd503245f
+#define ARM64_STUB  6 /* instructions at most */
+#define ARM64_PAGES 21
+
+/* arm64: the operands of "adrp x16, PAGE; ldr x17, [x16, OFFSET]", which may follow bti. */
+static uint64_t arm64_slot(const Elf_Data *data, const GElf_Shdr *section,
+			   const struct elf_range *plt, uint64_t address)
+{
+	uint64_t at = (address - plt->start) & ~UINT64_C(3);
+
+	(void)section;
+	if (instruction_at(data, at) == ARM64_BTI)
+		at += 4;
+	for (int i = 0; i < ARM64_STUB; i++, at -= 4) {
+		uint32_t page = instruction_at(data, at), load = instruction_at(data, at + 4);
+		int64_t pages = (page >> 5 & 0x7ffff) << 2 | (page >> 29 & 3);
+
+		if ((page & 0x9f00001f) != 0x90000010 || (load & 0xffc003ff) != 0xf9400211)
+			continue;
+		pages -= (pages >> (ARM64_PAGES - 1)) << ARM64_PAGES; /* it is signed */
+		return ((plt->start + at) & ~UINT64_C(0xfff)) + (pages << 12) +
+		       (load >> 10 & 0xfff) * 8;
+	}
+	return 0;
+}
+
+/* Returns the GOT slot of a stub; 0: unknown. */
+static uint64_t slot_of(Elf *elf, GElf_Half machine, const struct elf_range *plt, uint64_t address)
+{
+	GElf_Shdr section;
+	Elf_Data *data = data_of(elf_getscn(elf, plt->section), &section);
+
+	if (data && machine == EM_X86_64)
+		return x86_slot(data, &section, plt, address);
+	if (data && machine == EM_AARCH64)
+		return arm64_slot(data, &section, plt, address);
+	return 0;
+}
+
 /* Finds the addresses in stubs; `stubs` has room for b->count. Returns their number. */
 static size_t find_stubs(const struct batch *b, Elf *elf, struct stub *stubs)
 {
 	struct elf_range plt[SECTIONS_MAX];
 	size_t plt_count = elf_section_ranges(elf, ".plt", plt, SECTIONS_MAX), count = 0;
 	GElf_Ehdr header;
-	bool known = gelf_getehdr(elf, &header) && header.e_machine == EM_X86_64;
+	GElf_Half machine = gelf_getehdr(elf, &header) ? header.e_machine : EM_NONE;
 
 	for (size_t i = 0; i < b->count; i++)
 		for (size_t j = 0; j < plt_count; j++) {
@@ -62,9 +111,10 @@ static size_t find_stubs(const struct batch *b, Elf *elf, struct stub *stubs)
 			if (a->address < plt[j].start || a->address >= plt[j].limit ||
 			    batch_is_named(b, i))
 				continue;
-			stubs[count++] =
-				(struct stub){ known ? slot_of(elf, &plt[j], a->address) : 0,
-					       a->location };
+			stubs[count++] = (struct stub){
+				slot_of(elf, machine, &plt[j], a->address),
+				a->location,
+			};
 			break;
 		}
 	return count;

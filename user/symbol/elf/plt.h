@@ -7,8 +7,8 @@
 
 /*
  * Names the addresses in the procedure linkage table, which has no symbols, by the targets of its
- * stubs: "memcmp@plt"; "[plt]" if the target is unknown, as on other machines than x86-64. Returns
- * 0 or -ENOMEM.
+ * stubs: "memcmp@plt"; "[plt]" if the target is unknown, as on machines other than x86-64 and
+ * arm64. Returns 0 or -ENOMEM.
  */
 int plt_name_all(struct batch *b, Elf *elf);
 
