@@ -93,7 +93,12 @@ static void test_kernel(void **state)
 	strcpy(f.release, "10.0");
 	expect(&f, "kernel", REQUIREMENT_OK, "Linux 10.0", "");
 	strcpy(f.machine, "aarch64");
-	expect(&f, "kernel", REQUIREMENT_LIMITED, "aarch64", "");
+	expect(&f, "kernel", REQUIREMENT_OK, "Linux 10.0 on aarch64", "");
+	strcpy(f.release, "5.10.0");
+	expect(&f, "kernel", REQUIREMENT_LIMITED, "older than 5.15", "linux-image-arm64");
+	strcpy(f.machine, "riscv64");
+	strcpy(f.release, "10.0");
+	expect(&f, "kernel", REQUIREMENT_LIMITED, "riscv64", "");
 	f.btf = false;
 	expect(&f, "BTF", REQUIREMENT_NO, "/sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF");
 	expect_kind(&f, "BTF", ERROR_KERNEL_LACKS);

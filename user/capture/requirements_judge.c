@@ -83,8 +83,22 @@ static struct requirement *add_missing(struct requirements *r, const char *name,
 	return q;
 }
 
+/* The machines that are tested, and what Debian calls them. */
+static const struct machine {
+	const char *name, *debian;
+} machines[] = { { "x86_64", "amd64" }, { "aarch64", "arm64" } };
+
+static const struct machine *find_machine(const char *name)
+{
+	for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++)
+		if (strcmp(machines[i].name, name) == 0)
+			return &machines[i];
+	return NULL;
+}
+
 static void judge_kernel(const struct requirement_facts *f, struct requirements *r)
 {
+	const struct machine *machine = find_machine(f->machine);
 	unsigned int major = 0, minor = 0;
 	struct requirement *q;
 
@@ -92,13 +106,17 @@ static void judge_kernel(const struct requirement_facts *f, struct requirements 
 	if (major < 5 || (major == 5 && minor < 15)) {
 		q = requirement_add(r, "kernel", REQUIREMENT_LIMITED,
 				    "Linux %s is older than 5.15: it may not work", f->release);
-		error_hint(&q->finding, "install a newer kernel and boot it (Debian: apt install "
-					"linux-image-amd64)");
-	} else if (strcmp(f->machine, "x86_64") != 0) {
+		error_hint(
+			&q->finding,
+			"install a newer kernel and boot it (Debian: apt install linux-image-%s)",
+			machine ? machine->debian : f->machine);
+	} else if (!machine) {
 		requirement_add(r, "kernel", REQUIREMENT_LIMITED,
-				"Linux %s on %s: only x86_64 is tested", f->release, f->machine);
+				"Linux %s on %s: only x86_64 and aarch64 are tested", f->release,
+				f->machine);
 	} else {
-		requirement_add(r, "kernel", REQUIREMENT_OK, "Linux %s on x86_64", f->release);
+		requirement_add(r, "kernel", REQUIREMENT_OK, "Linux %s on %s", f->release,
+				f->machine);
 	}
 }
 

@@ -139,6 +139,7 @@ static int search_directories(const struct executable *program, char directory[P
 		"../lib32",
 		"../lib64",
 		"../lib/x86_64-linux-gnu",
+		"../lib/aarch64-linux-gnu",
 		"../lib/i386-linux-gnu",
 	};
 	char own[PATH_MAX], path[2 * PATH_MAX];
