@@ -3,7 +3,8 @@
  * All kinds of frames that are hard to unwind, one after the other, until it is killed: signal
  * handlers (on the stack, and on a separate one), frames of variable size, realigned frames, code
  * after a call that does not return, coroutines, callbacks, children on the parent's stack. Built
- * without frame pointers.
+ * without frame pointers. frames US: a signal every so many microseconds; on a slow machine, the
+ * handlers would take all of the time.
  */
 #include <alloca.h>
 #include <pthread.h>
@@ -191,11 +192,13 @@ NOINLINE static void on_other_stack(int number)
 	sink += number;
 }
 
+static long signal_ns = 300000; /* from one signal to the next */
+
 static void start_timer(int number, void (*handler)(int), int flags)
 {
 	struct sigaction action = { .sa_handler = handler, .sa_flags = flags | SA_RESTART };
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number };
-	struct itimerspec every = { { 0, 300000 }, { 0, 300000 } };
+	struct itimerspec every = { { 0, signal_ns }, { 0, signal_ns } };
 	timer_t timer;
 
 	event._sigev_un._tid = gettid();
@@ -221,7 +224,11 @@ NOINLINE static void run_all(void)
 }
 
 /* This one handles signals on a stack that lies just below its own, so that one copy has both. */
+#ifdef __aarch64__
+#define STACK_BYTES (256 << 10) /* PTHREAD_STACK_MIN is 128 KiB, and signal frames are large */
+#else
 #define STACK_BYTES 16384
+#endif
 
 static void *run_beside(void *stacks)
 {
@@ -253,8 +260,10 @@ static void start_thread_beside(void)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1)
+		signal_ns = atol(argv[1]) * 1000;
 	make_coroutine();
 	start_thread_beside();
 	start_timer(SIGUSR1, on_stack, 0);
