@@ -104,6 +104,7 @@ help:
 ## make check                 run the tests that need no root, network or other packages, in a minute
 ## make test                  run every test (as root; on Debian installs missing packages)
 ## make test-kernels          run only those that build profil.ko and boot kernels, in full
+## make test-cross            build everything for arm64, with Debian's libraries, which are fetched
 ## make test-kernel-debug     the same on a kernel with debugging options, which is built first
 ## make fuzz                  fuzz all readers of untrusted input, for FUZZ_SECONDS=3600 each
 ## make coverage              report which lines of user/ `make check` runs
@@ -213,6 +214,12 @@ $(eval $(call library_rules,$(BUILD)/lib32,$(BUILD)/32,-m32))
 LIBRARY := libprofil.so.$(SOVERSION) libprofil.so libprofil.a libprofil-gmon.so
 library: $(addprefix $(BUILD)/lib/,$(LIBRARY)) $(BUILD)/lib/profil/libprofil-bpf.so
 lib32: $(addprefix $(BUILD)/lib32/,$(LIBRARY))
+
+ifneq ($(filter lib32,$(MAKECMDGOALS)),)
+ifneq ($(MACHINE),x86_64)
+$(error lib32: only x86_64 has 32-bit programs that profil counts, and $(CC) compiles for "$(MACHINE)")
+endif
+endif
 
 $(BUILD)/lib/profil/libprofil-bpf.so: $(MODULE_OBJECTS) user/lib/bpf_module.map
 	@mkdir -p $(@D)
@@ -373,9 +380,13 @@ sanitize:
 	$(Q)$(call run_instrumented,sanitize)
 
 test-kernels:
-	$(Q)tests/packages.sh test
+	$(Q)tests/packages.sh cross
 	$(Q)$(MAKE) --no-print-directory all $(PROGRAMS)
 	$(Q)PROFIL_TEST_KERNELS=all prove --verbose --exec tests/tap.sh $(KERNEL_TESTS)
+
+test-cross:
+	$(Q)tests/packages.sh cross
+	$(Q)PROFIL_TEST_CROSS=all prove --verbose --exec tests/tap.sh tests/cli/cross.sh
 
 test-kernel-debug:
 	$(Q)tests/packages.sh debug
@@ -585,7 +596,7 @@ clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
-.PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-kernel-debug fuzz fuzzers fuzz-targets bench \
+.PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-cross test-kernel-debug fuzz fuzzers fuzz-targets bench \
 	format format-check compile-commands lint lint-texts lint-spelling lint-reuse lint-clang lint-tidy \
 	lint-cppcheck lint-gcc unit-tests programs install install-lib32 install-dkms uninstall dist rpm release-notes \
 	test-reproducible test-rpm clean always

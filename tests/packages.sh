@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# packages.sh build|test|debug|rpm|lint: sees to it that what is needed to build, or to test, is there.
+# packages.sh build|test|cross|debug|rpm|lint: sees to it that what is needed to build, or to test, is there.
 # On Debian and its kin, as root, installs what is missing; elsewhere says what to install.
 
 set -eu
@@ -12,6 +12,9 @@ test="g++ gcc-multilib musl-tools binutils xz-utils strace procps util-linux bsd
 	libcap2-bin gcl gdb mandoc groff-base man-db google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-dev valgrind
 	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools-dev tmux chromium
 	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit redis-tools rustc ldc dwz llvm sparse dkms kmod pahole git"
+# What builds for arm64 (tests/kernels/arm64.sh), and runs it, besides. The package that has no version in its
+# name cannot be installed beside gcc-multilib.
+cross="gcc-$(gcc -dumpversion 2>/dev/null | cut -d. -f1)-aarch64-linux-gnu qemu-system-arm"
 # To build the kernel of tests/kernels/debug.sh besides.
 debug="flex bison bc dwarves libssl-dev"
 # To build and check the rpm packages besides.
@@ -22,11 +25,12 @@ lint="clang-format clang-tidy codespell cppcheck shellcheck reuse"
 case "${1:-}" in
 build) wanted=$build ;;
 test) wanted="$build $test" ;;
+cross) wanted="$build $test $cross" ;;
 debug) wanted="$build $test $debug" ;;
 rpm) wanted="$build $test $rpm" ;;
 lint) wanted="$build $test $lint" ;;
 *)
-	echo "usage: packages.sh build|test|debug|rpm|lint" >&2
+	echo "usage: packages.sh build|test|cross|debug|rpm|lint" >&2
 	exit 2
 	;;
 esac
