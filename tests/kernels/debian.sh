@@ -29,6 +29,18 @@ headers_of() {
 		sed -n 's/^ *Depends: \(linux-\(headers\|kbuild\)-.*\)/\1/p'
 }
 
+# fetch_headers PACKAGE...: those of headers_of. What runs here is of this machine, whatever apt is for.
+fetch_headers() {
+	local package
+
+	for package; do
+		case $package in
+		linux-kbuild-*) (unset APT_CONFIG && fetch "$package") || return ;;
+		*) fetch "$package" || return ;;
+		esac
+	done
+}
+
 # get_release RELEASE DIRECTORY: fetches a kernel and its headers, and changes the paths in these to
 # their final directory.
 get_release() {
@@ -37,7 +49,7 @@ get_release() {
 	headers=$(headers_of "$release")
 	rm -rf "$part"
 	# shellcheck disable=SC2086 # a list of words
-	mkdir -p "$part" && fetch "linux-image-$release" $headers || return
+	mkdir -p "$part" && fetch "linux-image-$release" && fetch_headers $headers || return
 	# Of its first files; what follows, the modules, would only take time.
 	dpkg-deb --fsys-tarfile "$work/linux-image-$release"_*.deb 2>/dev/null | head -c 64M |
 		tar -x -C "$part" --wildcards './boot/vmlinuz-*' 2>/dev/null
@@ -61,7 +73,7 @@ taking_turns() {
 	return $code
 }
 
-# get_kernel SERIES: sets $kernel to the file to boot, and $headers to the directory that a module is
+# get_kernel SERIES [FLAVOUR]: sets $kernel to the file to boot, and $headers to the directory that a module is
 # built with; $why, when there is none. One that an earlier run has fetched will do when the
 # archive cannot be reached.
 get_kernel() {
@@ -69,11 +81,11 @@ get_kernel() {
 }
 
 find_kernel() {
-	local release old
+	local flavour=${2:-amd64} release old
 
-	release=$(newest "linux-image-${1//./\\.}\.[0-9.]+[-+][a-z0-9.]+-amd64")
+	release=$(newest "linux-image-${1//./\\.}\.[0-9.]+[-+][a-z0-9.]+-$flavour")
 	release=${release#linux-image-}
-	old=$(find "$kernels" -maxdepth 1 -name "$1.*-amd64" -printf '%f\n' | sort -V | tail -n 1)
+	old=$(find "$kernels" -maxdepth 1 -name "$1.*-$flavour" -printf '%f\n' | sort -V | tail -n 1)
 	if [ -n "$release" ] && [ "$release" != "$old" ]; then
 		if get_release "$release" "$kernels/$release"; then
 			[ -z "$old" ] || rm -r "${kernels:?}/$old"

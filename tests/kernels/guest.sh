@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The /init of the virtual machines that kernels.sh starts, run by busybox. The run NAME writes NAME.json,
 # NAME.err, NAME.status and NAME.out, the output of its target, to /results, which is sent as an archive to
-# the second serial line; the first one shows the progress. $machine, from the kernel's command line, has the
-# functions to call, separated by "+".
+# the serial line $port; the console shows the progress. $machine has the functions to call, separated by "+".
+# Both are from the kernel's command line.
 
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -104,6 +104,25 @@ exact() {
 	kill -KILL "$target"
 	echo go | run tick-command profiltool record -e tick --json -- \
 		sh -c "exec family exec 0.3 shares 2 0.3 >tick-command.out"
+}
+
+# All kinds of frames.
+unwinding() {
+	for program in chains frameless chains-signed; do
+		for kind in set thread last; do
+			begin "$program-$kind" "$program" "$kind"
+			run "$program-$kind" profiltool record -g -p "$target" -d 0.2 -F 997 --json
+			kill -KILL "$target"
+		done
+	done
+	begin frames frames 20000
+	run frames profiltool record -g -p "$target" -d 1 -F 997 --json
+	kill -KILL "$target"
+}
+
+# Where there are performance counters.
+cycles() {
+	attach cycles "-e cycles" shares 1 0.5 wait
 }
 
 # start_profild NAME: $daemon, which listens; its messages are in NAME.err.
@@ -398,12 +417,13 @@ few_rows() {
 
 brief=
 every=1
-# shellcheck disable=SC2154
+# shellcheck disable=SC2154 # these come from the kernel's command line
 for part in $(echo "$machine" | tr + ' '); do
 	"$part"
 done
 [ ! -e /sys/kernel/debug/kmemleak ] || look_for_leaks
 dmesg >/results/dmesg
-stty -F /dev/ttyS1 raw
-tar -cz ./* >/dev/ttyS1
+# shellcheck disable=SC2154
+stty -F "/dev/$port" raw
+tar -cz ./* >"/dev/$port"
 reboot -f

@@ -12,6 +12,8 @@
 . "$top/tests/kernels/debian.sh"
 # shellcheck source=SCRIPTDIR/machine.sh
 . "$top/tests/kernels/machine.sh"
+# shellcheck source=SCRIPTDIR/arm64.sh
+. "$top/tests/kernels/arm64.sh"
 
 # --- What was recorded in it ---
 
@@ -81,7 +83,7 @@ check_basics() {
 	check "$k: by PID: and what the threads burn" found pid "$(near ticked 1.4e9 4)"
 	check "$k: a pprof file is read back" read_back pid pprof shares
 	check "$k: call stacks: the kernel's frames above the user's" found stacks "\
-		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
+		[r['total'] for n in ('main', 'kernel', 'ask', '${system_call}getrandom') for r in rows(n) \
 		if r['total'] > 0.95 * j['counted'] > 300][3:]"
 	check "$k: call stacks: to the program's start, by call frame information" found stacks "\
 		j['stacks']['complete'] == j['stacks']['user'] > 300"
@@ -90,7 +92,7 @@ check_basics() {
 		samples('burn_*') > 0.9 * j['counted'] and \
 		$(near ticked "$(cpu_ns tick)" 4) and $(near ticked 1.4e9 6)"
 	check "$k: the scheduler's tick: call stacks without its own interrupt" found tick-stacks "\
-		[r['total'] for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
+		[r['total'] for n in ('main', 'kernel', 'ask', '${system_call}getrandom') for r in rows(n) \
 		if r['total'] > 0.95 * j['counted'] > 80][3:] and \
 		not any('hrtimer_interrupt' in f['name'] for f in j['functions']) and \
 		j['stacks']['complete'] == j['stacks']['user']"
@@ -163,6 +165,27 @@ check_hotplug() {
 		json "j['samples'] > 0" "$results/hotplug-daemon.json"
 }
 
+# Frames of arm64: call frame information finds their callers, as far as the program's start.
+check_unwinding() {
+	local k="$series" program kind
+
+	for program in chains frameless chains-signed; do
+		for kind in set thread last; do
+			check "$k: call stacks: $program $kind: to the program's start" found "$program-$kind" "\
+				j['stacks']['complete'] == j['stacks']['user'] > 150 and \
+				rows('inner')[0]['total'] > 0.99 * j['counted']"
+		done
+	done
+	check "$k: call stacks: signal handlers, and all other kinds of frames" found frames "\
+		j['stacks']['complete'] + j['stacks']['truncated'] > 0.98 * j['stacks']['user'] > 500 and \
+		rows('burn')"
+}
+
+# A machine with performance counters.
+check_cycles() {
+	check "$series: cycles are counted" found cycles "j['event'] == 'cycles' and samples('burn_*') > 0"
+}
+
 # What of the machine makes it one that does less: rows_hold.
 check_brief() {
 	brief=1
@@ -216,29 +239,31 @@ check_machine() {
 	check "$k: the kernel complains of nothing" complains_of_nothing
 }
 
-all=()
 declare -A kernel_of=() module_of=()
-check "the machine's files" make_initramfs
-[ -s "$work/initramfs" ] || finish
-for series in 6.1 6.12; do
-	if get_kernel "$series"; then
-		all+=("$series")
-		kernel_of[$series]=$kernel
-		module_of[$series]=$kernels/$series.module/kmod/profil.ko
-		check "$series: profil.ko is built" build_module "$headers" "$kernels/$series.module"
-	else
-		skip "Linux $series" "$why"
+
+# add_series SERIES FLAVOUR NAME [MAKE-OPTION...]: a kernel, and profil.ko for it, built with these options.
+add_series() {
+	local name=$3
+
+	if ! get_kernel "$1" "$2"; then
+		skip "Linux $name" "$why"
+		return
 	fi
-done
+	shift 3
+	all+=("$name")
+	kernel_of[$name]=$kernel
+	module_of[$name]=$kernels/$name.module/kmod/profil.ko
+	check "$name: profil.ko is built" build_module "$headers" "$kernels/$name.module" "$@"
+}
 
 # `make test` has one row in six; what an old kernel may lack on the oldest alone, the basics on others; and two
 # CPUs on the newest alone, in brief and without what the host's own two CPUs show. `make test-kernels` has
-# all on all.
+# all on all, and arm64.
 one_cpu() {
 	local parts=basics+exact+module+module_gcl+module_again+legacy
 
 	if [ -n "${PROFIL_TEST_KERNELS:-}" ]; then
-		echo "$parts"
+		echo "$more_parts$parts"
 	elif [ "$series" = "${all[0]}" ]; then
 		echo "few_rows+$parts"
 	else
@@ -246,22 +271,68 @@ one_cpu() {
 	fi
 }
 
-# One CPU whose time is counted in instructions does not mind another machine beside it; two at once do.
-for series in "${all[@]}"; do
-	turn_on "$series"
-	power_on "$(one_cpu)" -smp 1 -icount shift=3,sleep=off
-done
-for series in "${all[@]}"; do
-	check_machine "one CPU" "$(one_cpu)"
-done
-for series in "${all[@]}"; do
-	parts=parallel+hotplug+module_parallel
-	if [ -z "${PROFIL_TEST_KERNELS:-}" ]; then
-		[ "$series" = "${all[-1]}" ] || continue
-		parts="brief+some_rows+hotplug+module_parallel"
+# run_all: boots each kernel of all.
+run_all() {
+	# One CPU whose time is counted in instructions does not mind another machine beside it; two at
+	# once do.
+	for series in "${all[@]}"; do
+		turn_on "$series"
+		power_on "$(one_cpu)" -smp 1 -icount shift=3,sleep=off
+	done
+	for series in "${all[@]}"; do
+		check_machine "one CPU" "$(one_cpu)"
+	done
+	for series in "${all[@]}"; do
+		parts=parallel+hotplug+module_parallel
+		if [ -z "${PROFIL_TEST_KERNELS:-}" ]; then
+			[ "$series" = "${all[-1]}" ] || continue
+			parts="brief+some_rows+hotplug+module_parallel"
+		fi
+		[ -z "$more_parts" ] || parts=brief+$parts
+		turn_on "$series"
+		power_on "$parts" -smp 2
+		check_machine "two CPUs" "$parts"
+	done
+}
+
+# run_x86, run_arm64: on this architecture.
+run_x86() {
+	all=()
+	more_parts=
+	check "the machine's files" make_initramfs
+	[ -s "$initramfs" ] || return
+	add_series 6.1 amd64 6.1
+	add_series 6.12 amd64 6.12
+	run_all
+}
+
+# 6.1 has pages of 4 KiB, 6.12 of 16 KiB.
+run_arm64() {
+	local options=(CROSS_COMPILE=aarch64-linux-gnu- CC="$cross_gcc")
+
+	all=()
+	more_parts=few_rows+unwinding+ # the machine takes four times as long as one of x86
+	if ! command -v qemu-system-aarch64 >/dev/null; then
+		skip "arm64" "not found: qemu-system-aarch64"
+		return
 	fi
-	turn_on "$series"
-	power_on "$parts" -smp 2
-	check_machine "two CPUs" "$parts"
-done
+	if ! get_sysroot; then
+		skip "arm64" "$why"
+		return
+	fi
+	use_arm64
+	check "arm64: everything is built by a cross compiler" cross_make all programs
+	check "arm64: the machine's files" make_initramfs
+	[ -s "$initramfs" ] || return
+	for_arm64 add_series 6.1 arm64 6.1-arm64 "${options[@]}"
+	for_arm64 add_series 6.12 arm64-16k 6.12-arm64-16k "${options[@]}"
+	run_all
+	turn_on "${all[0]}"
+	power_on cycles -cpu "$arm64_cpu,pmu=on"
+	check_machine "performance counters" cycles
+}
+
+# PROFIL_TEST_KERNELS=arm64: these alone.
+[ "${PROFIL_TEST_KERNELS:-}" = arm64 ] || run_x86
+[ -z "${PROFIL_TEST_KERNELS:-}" ] || run_arm64
 finish

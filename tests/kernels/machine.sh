@@ -12,18 +12,33 @@ append=${PROFIL_KERNEL_APPEND:-}
 declare -A machines=() # their processes, by $series-MACHINE
 declare -A two_cpus=() # and what they were started with, if they have two CPUs
 
+# What depends on the machine's architecture; arm64.sh has another set.
+built=$build # what we have built
+root=$work/root
+initramfs=$work/initramfs
+compiler=${CC:-gcc}
+busybox=$(command -v busybox)
+setpriv=$(command -v setpriv)
+libgcc=$(gcc -print-file-name=libgcc_s.so.1)
+gprof=gprof
+system_call=__x64_sys_ # how the kernel's functions for system calls begin
+qemu=(qemu-system-x86_64 -cpu max)
+console=ttyS0
+port=ttyS1 # where the results come out: the second of these
+ports=(-serial file:RESULTS/tar.gz)
+
 # --- User space ---
 
 # copy_program FILE...: into the initramfs, each with the libraries that it takes.
 copy_program() {
-	cp "$@" "$work/root/bin" && copy_libraries "$@"
+	cp "$@" "$root/bin" && copy_libraries "$@"
 }
 
 copy_libraries() {
 	local library
 
 	ldd "$@" | grep -o '/lib[^ :]*' | sort -u | while read -r library; do
-		install -D "$library" "$work/root$library" || return
+		install -D "$library" "$root$library" || return
 	done
 }
 
@@ -33,38 +48,39 @@ copy_gcl() {
 
 	lisp=$(echo /usr/lib/gcl-*[0-9]/unixport/saved_gcl)
 	[ -e "$lisp" ] || return 0
-	install -D "$lisp" "$work/root$lisp" && copy_libraries "$lisp" &&
-		install -D /etc/default/gcl "$work/root/etc/default/gcl" &&
-		cp /usr/bin/gcl "$work/root/bin" &&
-		cp /usr/lib/gcl-*[0-9]/lsp/gcl_profile.lsp "$top/tests/kernels/work.lisp" "$work/root/lib"
+	install -D "$lisp" "$root$lisp" && copy_libraries "$lisp" &&
+		install -D /etc/default/gcl "$root/etc/default/gcl" &&
+		cp /usr/bin/gcl "$root/bin" &&
+		cp /usr/lib/gcl-*[0-9]/lsp/gcl_profile.lsp "$top/tests/kernels/work.lisp" "$root/lib"
 }
 
 # The C library's, but for what libprofil-gmon has in its place.
 make_pg_program() {
-	"${CC:-gcc}" -pg -O2 -fno-inline -D_GNU_SOURCE -w "$top/tests/progs/shares.c" \
-		-o "$work/shares-pg" && copy_program "$work/shares-pg"
+	# shellcheck disable=SC2086 # a list of words
+	mkdir -p "$root.pg" && $compiler -pg -O2 -fno-inline -D_GNU_SOURCE -w "$top/tests/progs/shares.c" \
+		-o "$root.pg/shares-pg" && copy_program "$root.pg/shares-pg"
 }
 
 make_initramfs() {
-	local root=$work/root applet
+	local progs=$built/tests/progs applet
 
 	mkdir -p "$root"/{bin,dev,etc,lib/profil,proc,results,run,sys,tmp} || return
 	chmod 1777 "$root"/{results,tmp}
-	copy_program "$profiltool" "$build/profild" "$(command -v setpriv)" || return
+	copy_program "$built/profiltool" "$built/profild" "$setpriv" || return
 	copy_program "$progs"/{shares,family,halves,churn,chains} || return
 	# shellcheck disable=SC2046 # a list of words
 	(cd "$progs" && copy_program $(basename -s .c "$top"/tests/progs/{profil,kmod}_*.c)) || return
-	copy_libraries "$build/lib/profil/libprofil-bpf.so" || return
-	cp -r "$build"/lib/{libprofil.so.1,libprofil-gmon.so,profil} "$root/lib/profil" || return
+	copy_libraries "$built/lib/profil/libprofil-bpf.so" || return
+	cp -r "$built"/lib/{libprofil.so.1,libprofil-gmon.so,profil} "$root/lib/profil" || return
 	# libc loads it by name when a thread ends itself.
-	install -D "$(gcc -print-file-name=libgcc_s.so.1)" "$root/lib/libgcc_s.so.1" || return
+	install -D "$libgcc" "$root/lib/libgcc_s.so.1" || return
 	copy_gcl && make_pg_program || return
 	install -D "$top/tests/kernels/guest.sh" "$root/init" || return
-	cp "$(command -v busybox)" "$root/bin/busybox" || return
-	for applet in $("$root/bin/busybox" --list); do
+	cp "$busybox" "$root/bin/busybox" || return
+	for applet in $(busybox --list); do
 		[ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet" || return
 	done
-	(cd "$root" && find . | cpio --quiet -o -H newc) >"$work/initramfs"
+	(cd "$root" && find . | cpio --quiet -o -H newc) >"$initramfs"
 }
 
 # --- The machine ---
@@ -76,17 +92,17 @@ power_on() {
 	shift
 
 	results=$work/$series-$machine
-	mkdir -p "$results/lib" && cp "$work/initramfs" "$results/initramfs" || return
+	mkdir -p "$results/lib" && cp "$initramfs" "$results/initramfs" || return
 	if [ -n "${module:-}" ]; then
 		# The kernel unpacks one archive after the other.
 		cp "$module" "$results/lib/profil.ko" &&
 			(cd "$results" && echo lib/profil.ko | cpio --quiet -o -H newc) \
 				>>"$results/initramfs" || return
 	fi
-	start qemu-system-x86_64 -accel tcg -cpu max -m 1024 -no-reboot -nodefaults \
-		-display none -serial "file:$results/console" -serial "file:$results/tar.gz" \
-		-kernel "$kernel" -initrd "$results/initramfs" -append "console=ttyS0 quiet panic=-1 \
-		oops=panic softlockup_panic=1 cryptomgr.notests machine=$machine $append" "$@"
+	start "${qemu[@]}" -accel tcg -m 1024 -no-reboot -nodefaults \
+		-display none -serial "file:$results/console" "${ports[@]/RESULTS/$results}" \
+		-kernel "$kernel" -initrd "$results/initramfs" -append "console=$console quiet panic=-1 \
+		oops=panic softlockup_panic=1 cryptomgr.notests port=$port machine=$machine $append" "$@"
 	machines[$series-$machine]=$pid
 	two_cpus[$series-$machine]=
 	[ "$1 $2" != "-smp 2" ] || two_cpus[$series-$machine]=$*
@@ -160,7 +176,7 @@ rows_hold() {
 
 # gmon_shares FILE: how the time of make_pg_program's went, as gprof has it.
 gmon_shares() {
-	gprof -b -p "$work/shares-pg" "$1" | awk '
+	"$gprof" -b -p "$root.pg/shares-pg" "$1" | awk '
 		$NF ~ /^burn_/ { print; share[$NF] = $1 }
 		function near(a, b) { return a > b - 4 && a < b + 4 }
 		END { exit !(near(share["burn_sixty"], 60) && near(share["burn_thirty"], 30) && \
@@ -231,7 +247,7 @@ check_module() {
 check_module_gcl() {
 	local k="$series, profil.ko"
 
-	if [ -e "$work/root/bin/gcl" ]; then
+	if [ -e "$root/bin/gcl" ]; then
 		check "$k: gcl, as nobody: its own table of its functions" gcl_counts
 	else
 		skip "$k: gcl" "it is not installed"
