@@ -375,30 +375,27 @@ static unsigned long plt_offset(const char *name)
 /* Every instruction of the stubs, which have four, or six where landing pads may be. */
 static void test_plt_of_arm64(void **state)
 {
-	static const struct {
-		const char *flags;
-		int instructions;
-	} kinds[] = {
-		{ "-shared", 4 },
-		{ "-pie -mbranch-protection=standard -Wl,-z,force-bti", 6 },
+	static const char *const flags[] = {
+		"-shared",
+		"-pie -mbranch-protection=standard -Wl,-z,force-bti",
 	};
 	struct place place = { .start = 0x10000000, .limit = 0x20000000 };
 
 	(void)state;
-	for (int kind = 0; kind < 2; kind++) {
+	for (int kind = 0, size = 4; kind < 2; kind++, size = 6) {
 		if (shell("echo 'int put(int), other(int); int call(int a) { return put(a) + "
 			  "other(a) + a; }' | clang --target=aarch64-linux-gnu -w -O1 -fPIC -x c - "
 			  "-fuse-ld=lld -nostdlib "
 			  "-Wl,-z,lazy,--unresolved-symbols=ignore-all,-e,call "
 			  "%s -o arm64",
-			  kinds[kind].flags))
+			  flags[kind]))
 			skip();
 		place.pc = place.start + plt_offset("arm64");
 		assert_named(profile_at(&place, in_directory("arm64")), "[plt]");
 		place.pc += 32;
-		for (int i = 0; i < 2 * kinds[kind].instructions; i++, place.pc += 4)
+		for (int i = 0; i < 2 * size; i++, place.pc += 4)
 			assert_named(profile_at(&place, in_directory("arm64")),
-				     i < kinds[kind].instructions ? "put@plt" : "other@plt");
+				     i < size ? "put@plt" : "other@plt");
 	}
 }
 
