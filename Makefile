@@ -18,7 +18,7 @@ endif
 OBJCOPY ?= $(CROSS_COMPILE)objcopy
 PKG_CONFIG ?= $(or $(if $(CROSS_COMPILE),$(shell command -v $(CROSS_COMPILE)pkg-config)),pkg-config)
 # Programs for the machine that CC compiles for, by its name in BPF: bpf/arch.h.
-MACHINE = $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+MACHINE = $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
 BPF_ARCH_x86_64 := x86
 BPF_ARCH_aarch64 := arm64
 BPF_ARCH = $(or $(BPF_ARCH_$(MACHINE)),$(error $(CC) compiles for "$(MACHINE)", and profil supports \

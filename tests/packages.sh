@@ -11,9 +11,9 @@ build="gcc make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev liblzma
 test="g++ gcc-multilib musl-tools binutils xz-utils strace procps util-linux bsdutils
 	libcap2-bin gcl gdb mandoc groff-base man-db google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-dev valgrind
 	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools-dev tmux chromium
-	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit redis-tools rustc ldc dwz llvm sparse dkms kmod pahole git"
-# What builds for arm64 (tests/kernels/arm64.sh), and runs it, besides. The package that has no version in its
-# name cannot be installed beside gcc-multilib.
+	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit redis-tools rustc ldc dwz lld llvm sparse dkms kmod pahole git"
+# What builds for arm64 (tests/kernels/arm64.sh), and runs it, besides. Debian's gcc for arm64 and gcc-multilib
+# exclude each other: `cross` replaces that one, and `test` replaces this.
 cross="gcc-$(gcc -dumpversion 2>/dev/null | cut -d. -f1)-aarch64-linux-gnu qemu-system-arm"
 # To build the kernel of tests/kernels/debug.sh besides.
 debug="flex bison bc dwarves libssl-dev"
@@ -25,7 +25,7 @@ lint="clang-format clang-tidy codespell cppcheck shellcheck reuse"
 case "${1:-}" in
 build) wanted=$build ;;
 test) wanted="$build $test" ;;
-cross) wanted="$build $test $cross" ;;
+cross) wanted="$build ${test/gcc-multilib /} $cross" ;;
 debug) wanted="$build $test $debug" ;;
 rpm) wanted="$build $test $rpm" ;;
 lint) wanted="$build $test $lint" ;;

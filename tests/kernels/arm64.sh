@@ -93,6 +93,7 @@ use_arm64() {
 	libgcc=$sysroot/lib/aarch64-linux-gnu/libgcc_s.so.1
 	gprof=aarch64-linux-gnu-gprof
 	system_call=__arm64_sys_
+	append="all_seconds=2 $append"
 	# With its own cipher for the signatures of return addresses, the machine would take twice the time.
 	arm64_cpu=max,pauth-impdef=on
 	qemu=(qemu-system-aarch64 -machine virt -cpu "$arm64_cpu,pmu=off")

@@ -179,7 +179,7 @@ parallel() {
 	attach tick "-e tick -F 250" family fork 0.5
 	attach tick-kernel "-e tick -F 250 --kernel" halves 0.5 wait
 	begin all shares 3 0 wait
-	record all "-a -d 0.5"
+	record all "-a -d ${all_seconds:-0.5}"
 	kill -KILL "$target"
 	begin churn churn 4 30
 	run threads profiltool -p "$target" -d 0.5 -F 997 --json

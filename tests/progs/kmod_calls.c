@@ -196,7 +196,7 @@ static const struct field refused[] = {
 	{ FIELD(set.size), 1, EINVAL, EINVAL },
 	{ FIELD(set.size), sizeof(struct profil_device_set) - 1, EINVAL, EINVAL },
 	{ FIELD(set.size), sizeof(struct call), E2BIG, E2BIG },
-	{ FIELD(set.size), PAGE, E2BIG, E2BIG },
+	{ FIELD(set.size), 4096, E2BIG, E2BIG },
 	{ FIELD(set.size), 0x80000000, E2BIG, EINVAL },
 	{ FIELD(set.size), ~0U, E2BIG, EINVAL },
 	{ FIELD(set.flags), PROFIL_ON, E2BIG, EINVAL },
@@ -393,7 +393,7 @@ static void greater_query(void)
 static void smaller_query(void)
 {
 	static const unsigned int sizes[] = { 0, 1, 4, sizeof(struct profil_device_query) - 1 };
-	static const unsigned int huge[] = { PAGE + 1, 0x80000000, ~0U };
+	const unsigned int huge[] = { PAGE + 1, 0x80000000, ~0U };
 	struct profil_device_query *now = make_memory(2 * PAGE);
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {

@@ -16,7 +16,7 @@
 #include <grp.h>
 #include <sys/ioctl.h>
 
-#define PAGE   4096UL
+#define PAGE   ((size_t)sysconf(_SC_PAGESIZE))
 #define NOBODY 65534
 
 /*

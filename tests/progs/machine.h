@@ -11,6 +11,10 @@
 	} /* jmp itself; ret */
 #define LOOP_SIZE  3
 #define LOOP_ALIGN 1UL
+/* This byte of the code makes it a jump to the next instruction, and to itself again. */
+#define LOOP_BYTE  1
+#define LOOP_LEAVE 0
+#define LOOP_STAY  0xfe
 #elif defined(__aarch64__)
 #define LOOP_CODE                                     \
 	{                                             \
@@ -18,6 +22,9 @@
 	} /* b itself; ret */
 #define LOOP_SIZE  8
 #define LOOP_ALIGN 4UL
+#define LOOP_BYTE  0
+#define LOOP_LEAVE 1
+#define LOOP_STAY  0
 #endif
 
 /* A system call that is not in libc, whose functions have no frame. */

@@ -2,7 +2,7 @@
 /* Buffers in all kinds of memory, also memory that goes away while profiling: profil_row.h. */
 #include "profil_row.h"
 
-#define PAGE   4096UL
+#define PAGE   ((size_t)sysconf(_SC_PAGESIZE))
 #define MEMORY (4 * PAGE)
 
 /* Private memory of whole pages, of its own. */

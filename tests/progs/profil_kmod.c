@@ -18,7 +18,7 @@
 #pragma weak profil_read
 #pragma weak profil_read_totals
 
-#define PAGE 4096UL
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
 static void begin(void)
 {

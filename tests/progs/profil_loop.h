@@ -65,6 +65,12 @@ static inline void loop_wait(const struct loop *loop, double ticks)
 		sleep_ms(0.1);
 }
 
+static inline void loop_set(struct loop *loop, unsigned char value)
+{
+	loop->pc[LOOP_BYTE] = value;
+	__builtin___clear_cache((char *)loop->pc, (char *)loop->pc + LOOP_SIZE);
+}
+
 /*
  * The jump becomes one to the instruction behind it. Returns the tick periods that it has run for
  * in all: more than were waited for, on a busy machine.
@@ -73,9 +79,9 @@ static inline double loop_stop(struct loop *loop)
 {
 	double ticks = loop_ticks(loop);
 
-	loop->pc[1] = 0;
+	loop_set(loop, LOOP_LEAVE);
 	pthread_join(loop->thread, NULL);
-	loop->pc[1] = 0xfe;
+	loop_set(loop, LOOP_STAY);
 	return ticks;
 }
 

@@ -68,7 +68,7 @@ static void wide_places(void)
 	struct prof region = { wide_cells, 80, PLACE, 0x10000 };
 	double due;
 
-	make(&loop, PLACE + 39);
+	make(&loop, PLACE + (39 & -LOOP_ALIGN));
 	start(&region, 1, PROF_UINT);
 	due = run(&loop, some());
 	sprofil_off();

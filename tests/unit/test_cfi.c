@@ -120,9 +120,12 @@ static bool is_at_cfa(const Dwarf_Op *ops, size_t count, int64_t *offset)
 	       ops[0].atom == DW_OP_call_frame_cfa;
 }
 
-static bool fits_words(int64_t offset)
+/* A rule has 16 bits for where rbp is, and 8 for rbx. */
+static bool fits_words(uint64_t regno, int64_t offset)
 {
-	return offset % 8 == 0 && offset / 8 == (int8_t)(offset / 8);
+	int64_t words = offset / 8;
+
+	return offset % 8 == 0 && (regno == RBP ? words == (int16_t)words : words == (int8_t)words);
 }
 
 /* The rule for a register of the caller, and the word that it uses. */
@@ -142,13 +145,13 @@ static enum unwind_saved expected_saved(Dwarf_Frame *frame, uint64_t regno, int 
 		 */
 		return ops && regno != RBX ? UNWIND_LOST : UNWIND_SAME;
 	if (is_at_cfa(ops, count, &offset)) {
-		if (!fits_words(offset))
+		if (!fits_words(regno, offset))
 			return UNWIND_LOST;
 		*at = offset / 8;
 		return UNWIND_SAVED_AT_CFA;
 	}
 	if (regno == RBP && count == 2 && ops[0].atom == DW_OP_call_frame_cfa &&
-	    is_base(&ops[1], &number, &offset) && number == RBP && fits_words(offset)) {
+	    is_base(&ops[1], &number, &offset) && number == RBP && fits_words(regno, offset)) {
 		*at = offset / 8;
 		return UNWIND_SAVED_AT_BP;
 	}
@@ -425,7 +428,7 @@ static const char odd_source[] =
 	FUNCTION(".cfi_remember_state\n.cfi_def_cfa_offset 64\n.cfi_escape 0x2e, 16\n"
 		 ".cfi_escape 0x2f, 6, 2" STEP ".cfi_restore_state")
 	/* 10, 11: large offsets */
-	FUNCTION(".cfi_offset rbp, -1032" STEP ".cfi_offset rbp, -1024")
+	FUNCTION(".cfi_offset rbp, -262152" STEP ".cfi_offset rbp, -262144")
 		FUNCTION(".cfi_def_cfa_offset 100000" STEP ".cfi_def_cfa rax, 100000")
 	/* 12, 13: an unknown instruction, one without its counterpart */
 	FUNCTION(STEP ".cfi_escape 0x3f" STEP ".cfi_def_cfa_offset 16" STEP)
@@ -462,7 +465,7 @@ static const struct {
 	{ 9, 0, { .cfa = UNWIND_SP, .bp = UNWIND_SAVED_AT_CFA, .bp_at = 2, .offset = 64 } },
 	{ 9, 8, { .cfa = UNWIND_SP, .offset = 8 } },
 	{ 10, 0, { .cfa = UNWIND_SP, .bp = UNWIND_LOST, .offset = 8 } },
-	{ 10, 8, { .cfa = UNWIND_SP, .bp = UNWIND_SAVED_AT_CFA, .bp_at = -128, .offset = 8 } },
+	{ 10, 8, { .cfa = UNWIND_SP, .bp = UNWIND_SAVED_AT_CFA, .bp_at = -32768, .offset = 8 } },
 	{ 11, 0, { .cfa = UNWIND_SP, .offset = 100000 } },
 	{ 11, 8, { .cfa = UNWIND_UNSUPPORTED } },
 	{ 12, 0, { .cfa = UNWIND_SP, .offset = 8 } },
