@@ -461,7 +461,7 @@ CPPCHECK_WRONG := selfAssignment memleakOnRealloc:user/util/array.c objectIndex:
 
 lint-cppcheck: $(GENERATED)
 	$(Q)$(call lint_with,cppcheck); cppcheck -j $(JOBS) --quiet --error-exitcode=1 --inline-suppr \
-		--std=c11 --enable=warning,performance,portability $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' \
+		--std=c11 --enable=warning,performance,portability -D__$(MACHINE)__ $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' \
 		'-DLIBBPF_OPTS(type,name,...)=struct type name = {__VA_ARGS__}' \
 		$(addprefix --suppress=,$(CPPCHECK_WRONG) '*:$(BUILD)/*') user
 

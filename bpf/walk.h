@@ -210,6 +210,12 @@ static __always_inline void find_saved(struct walk *walk, __u64 cfa, __u8 kind, 
 		*value = 0;
 }
 
+/* Without the pointer authentication code that functions sign a return address with. */
+static __always_inline __u64 return_address(const struct walk *walk, __u64 word)
+{
+	return word & ~walk_signature(walk);
+}
+
 /* --- What depends on the machine --- */
 
 static __always_inline bool follows_call(const struct walk *walk, __u64 address);

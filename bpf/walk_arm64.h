@@ -16,12 +16,6 @@ static __always_inline void begin_walk(struct walk *walk)
 	walk->sp = walk->registers[UNWIND_SP_NUMBER];
 }
 
-/* Without the pointer authentication code that functions sign a return address with. */
-static __always_inline __u64 return_address(const struct walk *walk, __u64 word)
-{
-	return word & ~walk_signature(walk);
-}
-
 /* A leaf may have no frame. */
 static __always_inline bool is_frame(const struct walk *walk, __u64 cfa)
 {

@@ -11,12 +11,6 @@ static __always_inline void begin_walk(struct walk *walk)
 	walk->sp = walk->registers[UNWIND_SP_NUMBER];
 }
 
-static __always_inline __u64 return_address(const struct walk *unused, __u64 word)
-{
-	(void)unused;
-	return word;
-}
-
 static __always_inline bool is_frame(const struct walk *walk, __u64 cfa)
 {
 	return cfa > walk->sp;
