@@ -142,13 +142,17 @@ check "a file of comments is one of none, by its name" exits 0 "$profiltool" dum
 # --- Stacks that differ in addresses alone ---
 
 check "a program runs" start_ready "$progs/shares" 2
-check "recorded with stacks" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.5 -g -q -o "$work/g.pb.gz"
+check_recorded "recorded with stacks" exits 0 "$profiltool" -p "$pid" -F 999 -d 0.5 -g -q -o "$work/g.pb.gz"
 stop "$pid"
-check "written" exits 0 "$profiltool" convert "$work/g.pb.gz" "$work/g.folded"
-check "has no stack twice" test -z "$(sed 's/ [0-9]*$//' "$work/g.folded" | sort | uniq -d)"
-check "all samples are written" \
-	test "$(dumped samples "$work/g.pb.gz")" = "$(awk '{ sum += $NF }
-	END { print sum }' "$work/g.folded")"
+check_recorded "written" exits 0 "$profiltool" convert "$work/g.pb.gz" "$work/g.folded"
+has_no_stack_twice() {
+	[ -z "$(sed 's/ [0-9]*$//' "$work/g.folded" | sort | uniq -d)" ]
+}
+has_all_samples() {
+	[ "$(dumped samples "$work/g.pb.gz")" = "$(awk '{ sum += $NF } END { print sum }' "$work/g.folded")" ]
+}
+check_recorded "has no stack twice" has_no_stack_twice
+check_recorded "all samples are written" has_all_samples
 
 # --- Large files ---
 
