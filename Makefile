@@ -34,6 +34,8 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 LIBRARIES := libbpf libdw libelf zlib liblzma libprotobuf-c json-c ncursesw
 SOVERSION := 1
 
+comma := ,
+
 # `make V=1` shows the commands.
 ifeq ($(V),1)
 Q :=
@@ -106,6 +108,7 @@ help:
 ## make test-kernels          run only those that build profil.ko and boot kernels, in full
 ## make test-cross            build everything for arm64, with Debian's libraries, which are fetched
 ## make test-kernel-debug     the same on a kernel with debugging options, which is built first
+## make test-packages         build, install, try and purge Debian's packages in roots of three releases
 ## make fuzz                  fuzz all readers of untrusted input, for FUZZ_SECONDS=3600 each
 ## make coverage              report which lines of user/ `make check` runs
 ## make sanitize              run the unit and format tests with address and undefined-behaviour checks
@@ -113,6 +116,7 @@ help:
 ## make install               install below $(DESTDIR)$(PREFIX); DESTDIR= PREFIX=/usr/local
 ## make uninstall             remove what was installed
 ## make dist                  pack the commit that is checked out as build/profil-VERSION.tar.gz
+## make deb                   build Debian's packages into build/deb/
 ## make rpm                   build packages for Fedora and its kin from that, in build/rpm/
 ## make release-notes         print what CHANGELOG.md says about this version, as text
 ## make test-reproducible     build the tarball in two directories, compare the files, run make check there
@@ -179,6 +183,9 @@ $(BUILD)/profild: $(DAEMON_OBJECTS)
 
 # --- libprofil links only libc; it loads the module when it uses eBPF ---
 
+# Where libprofil-gmon looks for libprofil before the loader's own directories; for these it can be empty.
+RUNPATH ?= $$ORIGIN
+
 # $(1): the directory of the library, $(2): that of its objects, $(3): additional options for gcc
 define library_rules
 $(1)/libprofil.so.$(SOVERSION): $(call library_objects,$(2),$(LIB_SOURCES)) user/lib/libprofil.map
@@ -194,7 +201,7 @@ $(1)/libprofil-gmon.so: $(call library_objects,$(2),$(GMON_SOURCES)) $(1)/libpro
 		user/lib/libprofil-gmon.map
 	$$(say) LD $$@
 	$$(Q)$$(CC) $(3) $$(CFLAGS) $$(LDFLAGS) -shared -Wl,-soname,$$(@F) -Wl,-z,defs,-z,nodelete \
-		-Wl,--version-script=user/lib/libprofil-gmon.map -Wl,-rpath,'$$$$ORIGIN' \
+		-Wl,--version-script=user/lib/libprofil-gmon.map $$(if $$(RUNPATH),-Wl$$(comma)-rpath$$(comma)'$$(RUNPATH)') \
 		$$(filter %.o,$$^) -L$(1) -lprofil -o $$@
 
 $(2)/packed.o: $(call library_objects,$(2),$(PACKED_SOURCES))
@@ -211,8 +218,10 @@ endef
 $(eval $(call library_rules,$(BUILD)/lib,$(BUILD)))
 $(eval $(call library_rules,$(BUILD)/lib32,$(BUILD)/32,-m32))
 
+# Part of libprofil: its name changes with the library's.
+BPF_MODULE := profil/libprofil-bpf.so.$(SOVERSION)
 LIBRARY := libprofil.so.$(SOVERSION) libprofil.so libprofil.a libprofil-gmon.so
-library: $(addprefix $(BUILD)/lib/,$(LIBRARY)) $(BUILD)/lib/profil/libprofil-bpf.so
+library: $(addprefix $(BUILD)/lib/,$(LIBRARY)) $(BUILD)/lib/$(BPF_MODULE)
 lib32: $(addprefix $(BUILD)/lib32/,$(LIBRARY))
 
 ifneq ($(filter lib32,$(MAKECMDGOALS)),)
@@ -221,7 +230,7 @@ $(error lib32: only x86_64 has 32-bit programs that profil counts, and $(CC) com
 endif
 endif
 
-$(BUILD)/lib/profil/libprofil-bpf.so: $(MODULE_OBJECTS) user/lib/bpf_module.map
+$(BUILD)/lib/$(BPF_MODULE): $(MODULE_OBJECTS) user/lib/bpf_module.map
 	@mkdir -p $(@D)
 	$(say) LD $@
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs \
@@ -362,7 +371,6 @@ test:
 	+$(Q)$(PARALLEL_MAKE) all lib32 fuzzers unit-tests programs $(PYTHON)/python3
 	$(Q)$(PROVE) $(TESTS) $(UNIT_TESTS)
 
-comma := ,
 # Built in separate directories; tested are profiltool and the unit tests' parts.
 instrumented = $(PARALLEL_MAKE) BUILD=$(BUILD)/$(1) CFLAGS='$(2)' LDFLAGS='$(2)' \
 	$(BUILD)/$(1)/profiltool unit-tests programs
@@ -393,6 +401,9 @@ test-kernel-debug:
 	$(Q)$(MAKE) --no-print-directory all $(PROGRAMS)
 	$(Q)prove --verbose --exec tests/tap.sh tests/kernels/debug.sh
 
+test-packages:
+	$(Q)prove --verbose --exec tests/tap.sh tests/packages/debian.sh tests/packages/systemd.sh
+
 fuzz: export FUZZ_SECONDS ?= 3600
 fuzz: export PROFIL_TEST_SECONDS ?= 0
 fuzz:
@@ -422,7 +433,8 @@ lint_with = command -v $(1) >/dev/null || { \
 	[ -z "$$PROFIL_TEST_STRICT" ]; exit; }
 
 lint-texts:
-	$(Q)printf '%s\n' tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run .ci/pre-commit | \
+	$(Q)printf '%s\n' tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run .ci/pre-commit \
+		debian/tests/profile debian/tests/unprivileged debian/tests/module | \
 		xargs -P $(JOBS) -n 4 shellcheck -x
 	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
 
@@ -432,7 +444,7 @@ SPELLED_RIGHT := cancelability,addresse,checl,fo,fro,nd,nin,reprot
 
 lint-spelling:
 	$(Q)$(call lint_with,codespell); codespell --skip="*.svg" --ignore-words-list=$(SPELLED_RIGHT) \
-		.ci .github *.md Kbuild Makefile dkms.conf bpf kmod packaging user $(filter-out tests/data,$(wildcard tests/*))
+		.ci .github *.md Kbuild Makefile dkms.conf debian bpf kmod packaging user $(filter-out tests/data,$(wildcard tests/*))
 
 lint-reuse:
 	$(Q)$(call lint_with,reuse); reuse lint --quiet || { reuse lint; exit 1; }
@@ -485,6 +497,8 @@ LIBDIR ?= $(PREFIX)/lib
 LIB32DIR ?= $(PREFIX)/lib32
 INCLUDEDIR := $(PREFIX)/include
 MANDIR := $(PREFIX)/share/man
+# The section of the pages for programmers. The Linux man-pages have a profil(3): a distribution has 3profil.
+MAN3 ?= 3
 COMPLETIONDIR := $(PREFIX)/share/bash-completion/completions
 SYSTEMDDIR ?= $(PREFIX)/lib/systemd/system
 
@@ -512,13 +526,16 @@ install: all $(BUILD)/profil.pc $(BUILD)/profild.service
 		$(BUILD)/lib/libprofil-gmon.so
 	ln -sf libprofil.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libprofil.so
 	install -D -m 644 -t $(DESTDIR)$(LIBDIR) $(BUILD)/lib/libprofil.a
-	install -D -m 755 -t $(DESTDIR)$(LIBDIR)/profil $(BUILD)/lib/profil/libprofil-bpf.so
+	install -D -m 755 -t $(DESTDIR)$(LIBDIR)/profil $(BUILD)/lib/$(BPF_MODULE)
 	install -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig $(BUILD)/profil.pc
 	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR) user/lib/profil.h
 	install -D -m 644 -t $(DESTDIR)$(SYSTEMDDIR) $(BUILD)/profild.service \
 		user/daemon/profild.socket
-	for page in $(MANUALS); do \
+	for page in $(filter-out %.3,$(MANUALS)); do \
 		install -D -m 644 -t $(DESTDIR)$(MANDIR)/man$${page##*.} $$page || exit; \
+	done
+	for page in $(basename $(notdir $(filter %.3,$(MANUALS)))); do \
+		install -D -m 644 user/lib/$$page.3 $(DESTDIR)$(MANDIR)/man3/$$page.$(MAN3) || exit; \
 	done
 	install -D -m 644 user/tool/profiltool.bash $(DESTDIR)$(COMPLETIONDIR)/profiltool
 
@@ -537,17 +554,32 @@ install-dkms:
 		install -D -m 644 $$file $(DESTDIR)$(DKMSDIR)/$$file || exit; \
 	done
 
+# --- Debian's packages: debian/ ---
+
+DEB := $(BUILD)/deb
+
+# A copy of the sources, in which packages can be built.
+deb-source:
+	$(Q)rm -rf $(DEB) && mkdir -p $(DEB)/profil-$(VERSION)
+	$(Q)tar --exclude=.git --exclude=./build --exclude=./$(BUILD) -c . | tar -x -C $(DEB)/profil-$(VERSION)
+
+deb: deb-source
+	$(Q)cd $(DEB)/profil-$(VERSION) && dpkg-checkbuilddeps && \
+		env -u MAKEFLAGS -u MAKELEVEL -u PROFIL_BUILD -u PROFIL_TEST_DATA dpkg-buildpackage -b -us -uc -j$(JOBS)
+	$(Q)ls $(DEB)/*.deb
+
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/profiltool $(DESTDIR)$(SBINDIR)/profild
 	for directory in $(LIBDIR) $(LIB32DIR); do \
 		rm -f $(addprefix $(DESTDIR)$$directory/,$(LIBRARY)); \
 	done
-	rm -f $(DESTDIR)$(LIBDIR)/profil/libprofil-bpf.so $(DESTDIR)$(LIBDIR)/pkgconfig/profil.pc
+	rm -f $(DESTDIR)$(LIBDIR)/$(BPF_MODULE) $(DESTDIR)$(LIBDIR)/pkgconfig/profil.pc
 	rm -f $(DESTDIR)$(INCLUDEDIR)/profil.h $(DESTDIR)$(COMPLETIONDIR)/profiltool
 	rm -f $(addprefix $(DESTDIR)$(SYSTEMDDIR)/profild.,service socket)
-	for page in $(notdir $(MANUALS)); do \
+	for page in $(notdir $(filter-out %.3,$(MANUALS))); do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$$page; \
 	done
+	rm -f $(patsubst %.3,$(DESTDIR)$(MANDIR)/man3/%.$(MAN3),$(notdir $(filter %.3,$(MANUALS))))
 	rm -f $(addprefix $(DESTDIR)$(DKMSDIR)/,$(KMOD_FILES))
 	-rmdir $(DESTDIR)$(LIBDIR)/profil $(addprefix $(DESTDIR)$(DKMSDIR),/kmod /bpf) \
 		$(DESTDIR)$(DKMSDIR) 2>/dev/null
@@ -596,7 +628,7 @@ clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
-.PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-cross test-kernel-debug fuzz fuzzers fuzz-targets bench \
+.PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-cross test-kernel-debug test-packages deb deb-source fuzz fuzzers fuzz-targets bench \
 	format format-check compile-commands lint lint-texts lint-spelling lint-reuse lint-clang lint-tidy \
 	lint-cppcheck lint-gcc unit-tests programs install install-lib32 install-dkms uninstall dist rpm release-notes \
 	test-reproducible test-rpm clean always

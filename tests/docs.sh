@@ -400,7 +400,7 @@ version=$(sed -n 's/^VERSION := //p' "$top/Makefile")
 
 # versions_in FILE...: of profil, as commands and settings name them.
 versions_in() {
-	sed -nE 's|.*\<profil/([0-9][0-9.]*[0-9]).*|\1|p; s/^PACKAGE_VERSION="(.*)"/\1/p
+	sed -nE 's|.*\<profil/([0-9][0-9.]*[0-9]).*|\1|p; s/^PACKAGE_VERSION="(.*)"/\1/p; s/^profil \(([0-9.]+)-.*/\1/p
 		s/^(profiltool|profild) ([0-9.]+)$/\2/p; s/^Version: //p' "$@" | sort -u
 }
 
@@ -425,8 +425,8 @@ pkg_config_version() {
 }
 
 check "the version is a number of three" grep -qxE '[0-9]+\.[0-9]+\.[0-9]+' <<<"$version"
-check "dkms.conf, the READMEs and the rpm packages have this version" \
-	one_version "$top/dkms.conf" "$top/README.md" "$top/kmod/README.md" "$top/packaging/profil.spec"
+check "dkms.conf, the READMEs and the packages have this version" one_version "$top/dkms.conf" \
+	"$top/README.md" "$top/kmod/README.md" "$top/packaging/profil.spec" "$top/debian/changelog"
 check "profil.pc has it" pkg_config_version
 if [ -x "$build/profild" ]; then
 	check "the programs print it" built_versions

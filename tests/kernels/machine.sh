@@ -70,7 +70,7 @@ make_initramfs() {
 	copy_program "$progs"/{shares,family,halves,churn,chains} || return
 	# shellcheck disable=SC2046 # a list of words
 	(cd "$progs" && copy_program $(basename -s .c "$top"/tests/progs/{profil,kmod}_*.c)) || return
-	copy_libraries "$built/lib/profil/libprofil-bpf.so" || return
+	copy_libraries "$built/lib/profil/libprofil-bpf.so.1" || return
 	cp -r "$built"/lib/{libprofil.so.1,libprofil-gmon.so,profil} "$root/lib/profil" || return
 	# libc loads it by name when a thread ends itself.
 	install -D "$libgcc" "$root/lib/libgcc_s.so.1" || return

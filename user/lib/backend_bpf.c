@@ -21,7 +21,7 @@
 #include "lib/service_thread.h"
 #include "lib/session.h"
 
-#define MODULE "/profil/libprofil-bpf.so"
+#define MODULE "/profil/libprofil-bpf.so.1"
 
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38

@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Runs in the machine of systemd.sh, as a service of its systemd: installs /debs, and prints TAP on the
+# console. What it needs is in /test: counted, a program that calls profil(2).
+
+# shellcheck disable=SC2016,SC2317 # for other shells and awk; functions are called by check
+
+set -u
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+cd /test || exit
+count=0
+
+check() {
+	local name=$1
+	shift
+	count=$((count + 1))
+	if "$@" >check.out 2>&1; then
+		echo "ok $count - $name"
+	else
+		echo "not ok $count - $name"
+		sed 's/^/# /' check.out | tail -n 20
+	fi
+}
+
+# note COMMAND...: its output, for who reads the results.
+note() {
+	"$@" 2>&1 | sed 's/^/# /'
+}
+
+wait_for() {
+	local end=$((SECONDS + 120))
+
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep 0.2
+	done
+}
+
+state_is() {
+	local is
+
+	is=$(systemctl is-active "$1")
+	echo "$is"
+	[ "$is" = "$2" ]
+}
+
+is_enabled() {
+	[ "$(systemctl is-enabled "$1")" = enabled ]
+}
+
+# as USER COMMAND...: without privileges.
+as() {
+	setpriv --reuid "$1" --regid 65534 --clear-groups "${@:2}"
+}
+
+# start USER NAME: a program that counts until it is told to end; sets $pid. Waits until profild counts it.
+start() {
+	PROFIL_VERBOSE=1 setpriv --reuid "$1" --regid 65534 --clear-groups ./counted 3600 \
+		>"$2.out" 2>"$2.err" </dev/null &
+	pid=$!
+	wait_for grep -q 'back end: daemon' "$2.err"
+}
+
+main_pid() {
+	systemctl show -P MainPID profild.service
+}
+
+# counts NAME BACKEND: whether a program of user 65534 counts by it, and prints its ticks.
+counts() {
+	as 65534 env PROFIL_VERBOSE=1 ./counted 2 >"$1.out" 2>"$1.err" </dev/null
+	cat "$1.err" "$1.out"
+	awk -v by="$2" '{ ok = $2 > 40 && $2 > 3 * $4 && $6 == by } END { exit !ok }' "$1.out"
+}
+
+logs() {
+	journalctl -q -o cat -u profild.service --no-pager | grep -E "$1"
+}
+
+property_is() {
+	systemctl show -p "$1" profild.service
+	[ "$(systemctl show -P "$1" profild.service)" = "$2" ]
+}
+
+echo "# $(uname -r), $(systemctl --version | head -n 1)"
+note sysctl kernel.perf_event_paranoid kernel.unprivileged_bpf_disabled
+
+# --- Installed: the socket listens, the daemon does not run yet ---
+
+check "installed" dpkg -i /debs/libprofil1_*.deb /debs/profild_*.deb /debs/profiltool_*.deb
+check "profild.socket is enabled" is_enabled profild.socket
+check "profild.socket listens" state_is profild.socket active
+check "profild does not run" state_is profild.service inactive
+
+# --- Stock Debian: no sysctl, no module, a user without privileges ---
+
+check "socket activation: profil(2) of a user without privileges counts by profild" counts first daemon
+note cat first.err first.out
+check "profild runs now" state_is profild.service active
+check "the journal names the clock" logs "scheduler's tick"
+note journalctl -q -o short-monotonic -u profild.service -u profild.socket --no-pager
+check "it has three capabilities, and is not root" sh -c "
+	grep -E '^(Uid|CapEff)' /proc/$(main_pid)/status
+	grep -q 'CapEff:.000000c000080000' /proc/$(main_pid)/status && ! grep -q '^Uid:.0' /proc/$(main_pid)/status"
+note as 65534 profiltool check
+
+# --- Limits ---
+
+check "limit: tasks" property_is TasksMax 80
+check "limit: descriptors" property_is LimitNOFILE 524288
+note systemctl show -p MemoryMax,MemoryCurrent,TasksCurrent profild.service
+systemd-analyze security --no-pager profild.service | tail -n 1 | sed "s/^/# /"
+
+# --- It ends, and systemd starts it again; a program continues ---
+
+start 65534 long
+long=$pid
+old=$(main_pid)
+kill -KILL "$old"
+is_restarted() {
+	local new
+
+	new=$(main_pid)
+	[ "$new" -gt 0 ] && [ "$new" != "$old" ]
+}
+check "killed: systemd starts it again" wait_for is_restarted
+check "killed: counts again" counts killed daemon
+old=$(main_pid)
+check "systemctl restart" systemctl restart profild.service
+check "restarted: another process" is_restarted
+check "restarted: the socket listens" state_is profild.socket active
+check "restarted: counts again" counts restarted daemon
+kill -TERM $long
+wait $long 2>/dev/null
+check "a program that was counted since before is counted still" \
+	awk '{ print; more = $2 > 40 && $6 == "daemon" } END { exit !more }' long.out
+note cat long.out
+
+# --- Limits for each user ---
+
+mkdir -p /etc/systemd/system/profild.service.d
+printf '[Service]\nExecStart=\nExecStart=/usr/sbin/profild --verbose --max-processes 1\n' \
+	>/etc/systemd/system/profild.service.d/limit.conf
+systemctl daemon-reload
+systemctl restart profild.service
+start 65534 first
+counts over daemon >over.log 2>&1
+check "a second process of the same user is refused, with the reason" grep 'profild --max-processes' over.err
+note cat over.err
+check "another user has a limit of its own" sh -c "
+	setpriv --reuid 12345 --regid 65534 --clear-groups ./counted 1 | tee other.out | grep daemon"
+kill $pid
+note journalctl -q -o short-monotonic -u profild.service --no-pager -n 12
+rm -r /etc/systemd/system/profild.service.d
+systemctl daemon-reload
+
+# --- With the sysctl, at its own rate ---
+
+sysctl -q kernel.perf_event_paranoid=2
+systemctl restart profild.service
+check "perf_event_paranoid=2: counts at the rate that is asked" counts paranoid daemon
+note cat paranoid.err paranoid.out
+note as 65534 profiltool check
+sysctl -q kernel.perf_event_paranoid=3
+
+# --- With the module ---
+
+if [ -e "/lib/modules/$(uname -r)/updates/dkms" ]; then
+	check "dkms's module is loaded" modprobe profil
+	check "profil(2) counts by the module" counts module kmod
+	note cat module.err module.out
+	check "check reports it" sh -c "profiltool check | grep -E '^ok +/dev/profil'"
+	check "the module is unloaded" modprobe -r profil
+fi
+
+# --- Upgraded while it runs; removed, purged ---
+
+counts before daemon >/dev/null 2>&1
+old=$(main_pid)
+check "upgraded while it runs" dpkg -i /debs/profild_*.deb
+check "upgraded: another process" is_restarted
+check "upgraded: the socket listens" state_is profild.socket active
+check "upgraded: counts" counts upgraded daemon
+check "removed" dpkg --remove profild profiltool
+check "removed: nothing listens" state_is profild.socket inactive
+check "removed: the daemon has ended" sh -c '! pgrep -x profild'
+check "removed: the C library counts" counts removed libc
+note cat removed.err
+check "purged" dpkg --purge profild profiltool
+check "purged: systemd knows no unit" sh -c '! systemctl cat profild.socket && [ -z "$(systemctl list-units --all --plain --no-legend "profild*")" ]'
+check "purged: no file, no directory" sh -c '[ -z "$(find /etc /usr /var /run -name "*profild*" -not -path "/var/lib/dpkg/*" -not -path "/var/log/*")" ]'
+note find /etc /usr /var /run -name "*profild*"
+note systemctl --failed --no-pager
+echo "1..$count"
+echo "end of the tests"
