@@ -35,10 +35,10 @@ static void list(void **state)
 	assert_string_equal(losses(p, format_by_name("pprof")), "");
 	add_sample(p, frames, 2, add_labels(p, 7, 8, "x", true), 1);
 	assert_string_equal(losses(p, format_by_name("gperftools")),
-			    "processes and threads and which ticks came in the kernel");
+			    "processes and threads and the CPU mode of ticks");
 	assert_int_equal(profile_add_extra(p, "callgrind", PROFILE_NONE, "desc: x", 7), 0);
 	assert_string_equal(losses(p, format_by_name("gperftools")),
-			    "processes and threads, which ticks came in the kernel and what only "
+			    "processes and threads, the CPU mode of ticks and what only "
 			    "callgrind has");
 	assert_null(strstr(losses(p, format_by_name("callgrind")), "only callgrind"));
 	profile_free(p);
