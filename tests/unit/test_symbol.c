@@ -342,7 +342,7 @@ static void test_plt(void **state)
 	assert_non_null(f);
 	assert_int_equal(fscanf(f, "%lx %lx", &address, &offset), 2);
 	pclose(f);
-	snprintf(line, sizeof(line), "objdump -d -j .plt %s/plt | grep -o '[a-z_]*@plt>:'",
+	snprintf(line, sizeof(line), "objdump -d -j .plt %s/plt | grep -o '[a-z0-9_]*@plt>:'",
 		 directory);
 	f = popen(line, "r");
 	assert_non_null(f);
