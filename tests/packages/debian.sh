@@ -120,10 +120,10 @@ prepare_root() {
 		enter "$root" sh -c 'for kernel in /lib/modules/*; do depmod "${kernel##*/}"; done'
 }
 
-# Every file, but for what dpkg and apt note of all packages, and for caches and logs; and every user.
+# Every file, but for what dpkg, apt and depmod note of all packages, and for caches and logs; and every user.
 list_files() {
 	(cd "$root" && find . -xdev \( -path ./debs -o -path ./var/lib/dpkg -o -path ./var/lib/apt -o -path ./var/cache \
-		-o -path ./var/log -o -path ./proc -o -path ./sys -o -path ./dev \) -prune -o \
+		-o -path ./var/log -o -path ./proc -o -path ./sys -o -path ./dev -o -path '*/lib/modules/*/modules.*' \) -prune -o \
 		-printf '%y %m %u:%g %p -> %l\n' && cat etc/passwd etc/group) | sort
 }
 
