@@ -103,7 +103,7 @@ misses() {
 	[ "$(sed -n '1s/.*above it: //p' "$work/compared/01/differences")" = "$text" ]
 }
 
-check "numbers are not compared, nor what is left out" \
+check "numbers are not compared, nor are lines that the page omits" \
 	misses "" " 999  99.90  99.90  series  tide" ... "9  0.09 99.99  level tide" "profiltool: 17.1 s, ..."
 check "rows of about the same size may change places" misses "" "20 2.0 10 main tide" "19 1.9 10 level tide"
 check "rows of different size may not" misses "9 9 9 level tide" "99 9 9 main tide" "9 9 9 level tide"

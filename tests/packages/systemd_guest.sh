@@ -53,7 +53,7 @@ as() {
 	setpriv --reuid "$1" --regid 65534 --clear-groups "${@:2}"
 }
 
-# start USER NAME: a program that counts until it is told to end; sets $pid. Waits until profild counts it.
+# start USER NAME: a program that counts until a signal ends it; sets $pid. Waits until profild counts it.
 start() {
 	PROFIL_VERBOSE=1 setpriv --reuid "$1" --regid 65534 --clear-groups ./counted 3600 \
 		>"$2.out" 2>"$2.err" </dev/null &
