@@ -32,6 +32,8 @@ PROTOC_C ?= protoc-c
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 LIBRARIES := libbpf libdw libelf zlib liblzma libprotobuf-c json-c ncursesw
+# Besides, for what pushes windows.
+PUSH_LIBRARIES := libcurl
 SOVERSION := 1
 
 comma := ,
@@ -53,9 +55,11 @@ endif
 # The objects of each program and library: all files of these directories, except as below.
 objects = $(patsubst user/%.c,$(BUILD)/user/%.o,$(foreach d,$(1),$(wildcard user/$(d)/*.c user/$(d)/*/*.c)))
 
-TOOL_OBJECTS := $(call objects,util dcpi capture profile symbol format report tool) \
+TOOL_OBJECTS := $(call objects,util dcpi capture profile symbol record format archive report cli tool) \
 	$(BUILD)/proto/profile.pb-c.o
-DAEMON_OBJECTS := $(call objects,util capture daemon)
+PUSH_OBJECTS := $(call objects,util dcpi profile symbol format archive push) \
+	$(addprefix $(BUILD)/proto/,profile.pb-c.o otlp.pb-c.o pyroscope.pb-c.o)
+DAEMON_OBJECTS := $(call objects,capture record cli daemon) $(BUILD)/user/report/text.o $(PUSH_OBJECTS)
 MODULE_OBJECTS := $(call objects,util capture) $(BUILD)/user/lib/bpf_module.o
 # The gcc -pg runtime, beside the library.
 GMON_SOURCES := $(wildcard user/lib/gmon*.c user/lib/*.S)
@@ -72,14 +76,14 @@ library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
 PARTS = $(filter-out $(BUILD)/user/tool/main.o,$(TOOL_OBJECTS)) \
 	$(call library_objects,$(BUILD),$(OWN_SOURCES) $(GMON_SOURCES))
 GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h \
-	$(BUILD)/proto/profile.pb-c.h \
+	$(addprefix $(BUILD)/proto/,profile.pb-c.h otlp.pb-c.h pyroscope.pb-c.h) \
 	$(BUILD)/embed/flame_graph.js.h $(BUILD)/embed/flame_graph.css.h
 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 X86_PROGRAMS = $(addprefix $(BUILD)/tests/,progs/unwinder progs/unwinder_bare unit/compare_stacks)
 PROGRAMS = $(filter-out $(if $(filter-out x86_64,$(MACHINE)),$(X86_PROGRAMS)), \
 	$(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c)) \
-	$(BUILD)/tests/unit/compare_stacks)
+	$(BUILD)/tests/unit/compare_stacks $(BUILD)/tests/unit/archive_make)
 
 # Objects are the same in whatever directory they are built: they name files as seen from here. A compiler
 # takes the directory's name from PWD, which may have come through a symbolic link.
@@ -88,9 +92,10 @@ NO_BUILD_PATH = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(BUIL
 
 # Expanded only when used: on a new machine `make test` installs pkg-config first.
 ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -I. -Iuser \
-	-I$(BUILD)/bpf -I$(BUILD)/proto -I$(BUILD)/embed $(shell $(PKG_CONFIG) --cflags $(LIBRARIES)) $(CPPFLAGS)
+	-I$(BUILD)/bpf -I$(BUILD)/proto -I$(BUILD)/embed $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) $(PUSH_LIBRARIES)) $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden $(NO_BUILD_PATH) $(WARNINGS) $(WERROR) $(CFLAGS)
 ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty -lm $(LDLIBS)
+PUSH_LDLIBS = $(shell $(PKG_CONFIG) --libs $(PUSH_LIBRARIES)) $(ALL_LDLIBS)
 # The libraries of the layers up to capture.
 CAPTURE_LDLIBS = $(shell $(PKG_CONFIG) --libs libbpf) $(LDLIBS)
 
@@ -109,6 +114,7 @@ help:
 ## make test-cross            build everything for arm64, with Debian's libraries, which are fetched
 ## make test-kernel-debug     the same on a kernel with debugging options, which is built first
 ## make test-packages         build, install, try and purge Debian's packages in roots of three releases
+## make test-systemd          boot what that has built for one release, with systemd, in qemu
 ## make fuzz                  fuzz all readers of untrusted input, for FUZZ_SECONDS=3600 each
 ## make coverage              report which lines of user/ `make check` runs
 ## make sanitize              run the unit and format tests with address and undefined-behaviour checks
@@ -148,12 +154,15 @@ $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(say) BPFTOOL $@
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
-# --- profile.proto ---
+# --- *.proto ---
 
-$(BUILD)/proto/%.pb-c.c $(BUILD)/proto/%.pb-c.h &: user/format/pprof/%.proto
-	@mkdir -p $(@D)
-	$(say) PROTOC-C $<
-	$(Q)$(PROTOC_C) --proto_path=user/format/pprof --c_out=$(BUILD)/proto $<
+define proto_rule
+$$(BUILD)/proto/%.pb-c.c $$(BUILD)/proto/%.pb-c.h &: $(1)/%.proto
+	@mkdir -p $$(@D)
+	$$(say) PROTOC-C $$<
+	$$(Q)$$(PROTOC_C) --proto_path=$(1) --c_out=$$(BUILD)/proto $$<
+endef
+$(foreach directory,user/format/pprof user/push,$(eval $(call proto_rule,$(directory))))
 
 $(BUILD)/proto/%.o: $(BUILD)/proto/%.c Makefile $(BUILD)/machine
 	$(say) CC $<
@@ -179,7 +188,7 @@ $(BUILD)/profiltool: $(TOOL_OBJECTS)
 
 $(BUILD)/profild: $(DAEMON_OBJECTS)
 	$(say) LD $@
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(CAPTURE_LDLIBS) -lcap -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(PUSH_LDLIBS) -lcap -o $@
 
 # --- libprofil links only libc; it loads the module when it uses eBPF ---
 
@@ -278,23 +287,30 @@ $(BUILD)/tests/progs/%: tests/progs/%.c $(BUILD)/tests/chance.a $(BUILD)/machine
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -MMD -MP -O1 -g -fno-inline -fno-omit-frame-pointer $(WARNINGS) \
 		$(WERROR) $< $(BUILD)/tests/chance.a -pthread -ldl -lm -o $@
 
+# The pusher without profild.
+$(BUILD)/tests/progs/push: tests/progs/push.c $(PUSH_OBJECTS)
+	@mkdir -p $(@D)
+	$(say) CC $<
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP $^ $(PUSH_LDLIBS) -o $@
+
 # Fuzzers: a reader and only what it needs, with sanitizers; see `fuzzers` below.
 FUZZ_FORMATS := callgrind dcpi folded gmon gperftools pprof
 FUZZ_SYMBOLS := dwarf elf jitdump kallsyms perf_map
 fuzzer = $(addprefix $(BUILD)/tests/fuzz/fuzz_,$(1))
-FUZZERS := $(call fuzzer,$(FUZZ_FORMATS) $(FUZZ_SYMBOLS) cfi input requests replies)
-FUZZ_FLAGS := -O1 -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
+FUZZERS := $(call fuzzer,$(FUZZ_FORMATS) $(FUZZ_SYMBOLS) cfi input push requests replies)
+FUZZ_FLAGS := -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
 
 $(call fuzzer,$(FUZZ_FORMATS)): tests/fuzz/fuzz_reader.c
 $(call fuzzer,$(FUZZ_SYMBOLS)): tests/fuzz/fuzz_symbol.c
-$(call fuzzer,cfi input requests replies): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c
+$(call fuzzer,cfi input push requests replies): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c
 
 $(call fuzzer,$(FUZZ_FORMATS) input): $(call objects,util dcpi profile format) \
 	$(BUILD)/proto/profile.pb-c.o
 $(call fuzzer,$(FUZZ_SYMBOLS) cfi): $(call objects,util profile symbol)
+$(call fuzzer,push): $(BUILD)/user/push/reply.o $(BUILD)/proto/otlp.pb-c.o $(call objects,util)
 # The fuzzer has its own histogram.
 $(call fuzzer,requests): $(BUILD)/user/capture/target.o \
-	$(filter-out %/profild.o %/server.o %/capabilities.o,$(call objects,util daemon))
+	$(call objects,util) $(addprefix $(BUILD)/user/daemon/,account.o client.o listener.o log.o peer.o request.o)
 $(call fuzzer,replies): $(call library_objects,$(BUILD),$(filter-out $(SHARED_ONLY),$(LIB_SOURCES)))
 
 $(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%:
@@ -305,11 +321,15 @@ $(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%:
 
 fuzz-targets: $(FUZZERS)
 
-fuzzers:
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=$(CLANG) CFLAGS='$(FUZZ_FLAGS)' \
-		fuzz-targets
+# Without optimization, which would take four times as long to compile as `make test` fuzzes.
+quick-fuzzers: FUZZ_BUILD := $(BUILD)/fuzz/quick
+quick-fuzzers: FUZZ_FLAGS += -O0
+fuzzers: FUZZ_BUILD := $(BUILD)/fuzz
+fuzzers: FUZZ_FLAGS += -O1
+fuzzers quick-fuzzers:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(FUZZ_BUILD) CC=$(CLANG) CFLAGS='$(FUZZ_FLAGS)' fuzz-targets
 
--include $(shell find $(BUILD) -path $(BUILD)/kernels -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -path $(BUILD)/kernels -o -path $(BUILD)/push \) -prune -o -name '*.d' -print 2>/dev/null)
 
 # --- profil.ko: the kernel's build works in a directory of links to the sources ---
 
@@ -334,13 +354,15 @@ demo:
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/demo.sh $(BUILD)/profiltool
 
-# How many tests, and builds for them, run in parallel when make has no -j.
+# How many tests, and builds for them, run in parallel when make has no -j. Tests wait now and then, and one more
+# uses the CPUs meanwhile.
 JOBS ?= $(shell nproc)
+TEST_JOBS = $(if $(filter file,$(origin JOBS)),$(shell expr $(JOBS) + 1),$(JOBS))
 PARALLEL_MAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 # Tests run python3 some thousand times; another one before the system's in PATH, such as pyenv's, may take
 # ten times as long to start.
 PYTHON := $(BUILD)/tests/python
-PROVE := PATH="$(abspath $(PYTHON)):$$PATH" prove --timer -j$(JOBS) --exec tests/tap.sh
+PROVE := PATH="$(abspath $(PYTHON)):$$PATH" prove --timer -j$(TEST_JOBS) --exec tests/tap.sh
 
 KERNEL_TESTS := tests/kernels/kernels.sh tests/kernels/build.sh
 # Tests that need only files: no root, no network.
@@ -348,9 +370,9 @@ FORMAT_TESTS := $(patsubst %,tests/cli/%.sh,callgrind callgrind_write dcpi flame
 	gperftools pprof tree)
 CHECKS := $(FORMAT_TESTS) tests/docs.sh tests/layers.sh tests/profil/docs.sh
 # The longest first, so that all CPUs are busy until the end.
-LONG_TESTS := $(KERNEL_TESTS) $(addprefix tests/,profil/calls.sh cli/scale.sh cli/lines.sh cli/stacks.sh cli/unwind.sh \
+LONG_TESTS := $(KERNEL_TESTS) $(addprefix tests/,cli/push_collector.sh profil/calls.sh cli/scale.sh cli/lines.sh cli/stacks.sh cli/unwind.sh \
 	profil/bits32.sh cli/top.sh profil/clients.sh fuzz/fuzz.sh cli/tick.sh profil/family.sh cli/gmon.sh \
-	cli/threads.sh)
+	cli/threads.sh cli/push.sh)
 TESTS := $(LONG_TESTS) $(filter-out $(LONG_TESTS) $(CHECKS),$(wildcard tests/cli/*.sh tests/profil/*.sh)) \
 	tests/release.sh \
 	$(CHECKS)
@@ -365,10 +387,10 @@ check: $(PYTHON)/python3
 	$(Q)$(PROVE) $(UNIT_TESTS) $(CHECKS)
 
 test:
-	@echo 'make test runs every test: some 13 minutes on two CPUs.' \
+	@echo 'make test runs every test: some 12 minutes on two CPUs.' \
 		'make check takes one.'
 	$(Q)tests/packages.sh test
-	+$(Q)$(PARALLEL_MAKE) all lib32 fuzzers unit-tests programs $(PYTHON)/python3
+	+$(Q)$(PARALLEL_MAKE) all lib32 quick-fuzzers unit-tests programs $(PYTHON)/python3
 	$(Q)$(PROVE) $(TESTS) $(UNIT_TESTS)
 
 # Built in separate directories; tested are profiltool and the unit tests' parts.
@@ -404,6 +426,9 @@ test-kernel-debug:
 test-packages:
 	$(Q)prove --verbose --exec tests/tap.sh tests/packages/debian.sh tests/packages/systemd.sh
 
+test-systemd:
+	$(Q)prove --verbose --exec tests/tap.sh tests/packages/systemd.sh
+
 fuzz: export FUZZ_SECONDS ?= 3600
 fuzz: export PROFIL_TEST_SECONDS ?= 0
 fuzz:
@@ -425,7 +450,7 @@ format-check:
 	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
 
 # Warnings are errors.
-lint: format-check lint-texts lint-spelling lint-reuse lint-clang lint-tidy lint-cppcheck lint-gcc
+lint: format-check lint-texts lint-spelling lint-reuse lint-tidy lint-cppcheck lint-gcc
 
 # $(1): a program without which a check is skipped, or fails with PROFIL_TEST_STRICT=1.
 lint_with = command -v $(1) >/dev/null || { \
@@ -459,7 +484,7 @@ compile-commands:
 		tests/compile_commands.py >$(COMPILE_COMMANDS).new
 	$(Q)mv $(COMPILE_COMMANDS).new $(COMPILE_COMMANDS)
 
-# On standard error is how many warnings there were in headers of the system.
+# The compiler's own warnings, too. On standard error is how many there were in headers of the system.
 lint-tidy: compile-commands $(GENERATED)
 	$(Q)$(call lint_with,$(CLANG_TIDY)); printf '%s\n' $(wildcard bpf/*.c user/*/*.c user/*/*/*.c) | \
 		xargs -P $(JOBS) -n 8 $(CLANG_TIDY) --quiet --warnings-as-errors='*' -p $(BUILD) 2>/dev/null
@@ -471,20 +496,20 @@ CPPCHECK_WRONG := selfAssignment memleakOnRealloc:user/util/array.c objectIndex:
 	report/text.c util/file.c) \
 	signConversion:user/lib/gmon_histogram.c
 
-lint-cppcheck: $(GENERATED)
+# The bytes of the eBPF programs alone would take two thirds of cppcheck's time.
+$(BUILD)/cppcheck/%.skel.h: $(BUILD)/bpf/%.skel.h
+	@mkdir -p $(@D)
+	$(Q)sed '/^\\.*\\$$/d' $< >$@
+
+lint-cppcheck: $(GENERATED) $(patsubst %,$(BUILD)/cppcheck/%.skel.h,sample profil)
 	$(Q)$(call lint_with,cppcheck); cppcheck -j $(JOBS) --quiet --error-exitcode=1 --inline-suppr \
-		--std=c11 --enable=warning,performance,portability -D__$(MACHINE)__ $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' \
+		--std=c11 --enable=warning,performance,portability -D__$(MACHINE)__ -I$(BUILD)/cppcheck $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' \
 		'-DLIBBPF_OPTS(type,name,...)=struct type name = {__VA_ARGS__}' \
 		$(addprefix --suppress=,$(CPPCHECK_WRONG) '*:$(BUILD)/*') user
 
 lint-gcc:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all lib32 unit-tests \
 		programs
-
-# clang reports its warnings without generating code.
-lint-clang: $(GENERATED)
-	$(Q)printf '%s\n' $(wildcard user/*/*.c user/*/*/*.c) | xargs -P $(JOBS) -n 8 \
-		$(CLANG) $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' $(ALL_CFLAGS) -Werror -fsyntax-only
 
 unit-tests: $(UNIT_TESTS)
 programs: $(PROGRAMS)
@@ -502,6 +527,7 @@ MAN3 ?= 3
 COMPLETIONDIR := $(PREFIX)/share/bash-completion/completions
 SYSTEMDDIR ?= $(PREFIX)/lib/systemd/system
 
+UNITS := profild.service profil-continuous.service
 MANUALS := $(wildcard user/*/*.[1-8])
 
 # Installed files contain their directories: rebuild them when those change.
@@ -519,7 +545,7 @@ $(BUILD)/%: user/lib/%.in Makefile $(BUILD)/directories
 $(BUILD)/%.service: user/daemon/%.service.in Makefile $(BUILD)/directories
 	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
 
-install: all $(BUILD)/profil.pc $(BUILD)/profild.service
+install: all $(BUILD)/profil.pc $(addprefix $(BUILD)/,$(UNITS))
 	install -D -m 755 -t $(DESTDIR)$(BINDIR) $(BUILD)/profiltool
 	install -D -m 755 -t $(DESTDIR)$(SBINDIR) $(BUILD)/profild
 	install -D -m 755 -t $(DESTDIR)$(LIBDIR) $(BUILD)/lib/libprofil.so.$(SOVERSION) \
@@ -529,7 +555,7 @@ install: all $(BUILD)/profil.pc $(BUILD)/profild.service
 	install -D -m 755 -t $(DESTDIR)$(LIBDIR)/profil $(BUILD)/lib/$(BPF_MODULE)
 	install -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig $(BUILD)/profil.pc
 	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR) user/lib/profil.h
-	install -D -m 644 -t $(DESTDIR)$(SYSTEMDDIR) $(BUILD)/profild.service \
+	install -D -m 644 -t $(DESTDIR)$(SYSTEMDDIR) $(addprefix $(BUILD)/,$(UNITS)) \
 		user/daemon/profild.socket
 	for page in $(filter-out %.3,$(MANUALS)); do \
 		install -D -m 644 -t $(DESTDIR)$(MANDIR)/man$${page##*.} $$page || exit; \
@@ -575,7 +601,7 @@ uninstall:
 	done
 	rm -f $(DESTDIR)$(LIBDIR)/$(BPF_MODULE) $(DESTDIR)$(LIBDIR)/pkgconfig/profil.pc
 	rm -f $(DESTDIR)$(INCLUDEDIR)/profil.h $(DESTDIR)$(COMPLETIONDIR)/profiltool
-	rm -f $(addprefix $(DESTDIR)$(SYSTEMDDIR)/profild.,service socket)
+	rm -f $(addprefix $(DESTDIR)$(SYSTEMDDIR)/,profild.socket $(UNITS))
 	for page in $(notdir $(filter-out %.3,$(MANUALS))); do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$$page; \
 	done
@@ -628,7 +654,7 @@ clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
-.PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-cross test-kernel-debug test-packages deb deb-source fuzz fuzzers fuzz-targets bench \
-	format format-check compile-commands lint lint-texts lint-spelling lint-reuse lint-clang lint-tidy \
+.PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-cross test-kernel-debug test-packages test-systemd deb deb-source fuzz fuzzers quick-fuzzers fuzz-targets bench \
+	format format-check compile-commands lint lint-texts lint-spelling lint-reuse lint-tidy \
 	lint-cppcheck lint-gcc unit-tests programs install install-lib32 install-dkms uninstall dist rpm release-notes \
 	test-reproducible test-rpm clean always

@@ -12,8 +12,13 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* Set by user space before the load. */
 const volatile __u32 sides = 0;			      /* flags: SAMPLE_USER, ... */
-const volatile __u64 arena_words = STACK_ARENA_WORDS; /* tests use less of the arena */
+const volatile __u64 arena_words = STACK_ARENA_WORDS; /* of a bank; tests use less of it */
+const volatile __u64 bank_words = 0;		      /* the distance of two banks in the arena */
 const volatile __u64 hash_bits = ~0ULL;		      /* tests drop bits of a stack's hash */
+const volatile bool windows = false;		      /* there are SAMPLE_BANKS of each table */
+
+/* Written by user space at any time: the bank in which ticks count. */
+volatile __u32 bank_in_use SEC(".data.windows");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -26,7 +31,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* possible CPUs; set before the load */
+	__uint(max_entries, 1); /* possible CPUs, times the banks; set before the load */
 	__type(key, __u32);
 	__type(value, struct sample_counters);
 } counters SEC(".maps");
@@ -53,16 +58,32 @@ struct {
 	__type(value, struct stack_chunk);
 } arena SEC(".maps");
 
+/* A tick reads this once for what it counts, so that all of that is in one bank. */
+static __always_inline __u32 current_bank(void)
+{
+	return windows ? bank_in_use & (SAMPLE_BANKS - 1) : 0;
+}
+
+/* The number of the bucket for a hash. */
+static __always_inline __u32 bucket_number(__u32 hash, __u32 bank)
+{
+	if (!windows)
+		return hash & (SAMPLE_BUCKETS - 1);
+	return bank * SAMPLE_BANK_BUCKETS + (hash & (SAMPLE_BANK_BUCKETS - 1));
+}
+
 /*
  * The counters of a CPU need no atomic adds. While a perf_event program runs on a CPU, the kernel
  * starts no other one there, not even in an NMI (bpf_prog_active), and the scheduler's tick does
  * not interrupt itself.
  */
-static struct sample_counters *cpu_counters(void)
+static struct sample_counters *cpu_counters(__u32 bank)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 key = bpf_get_smp_processor_id();
 
-	return bpf_map_lookup_elem(&counters, &cpu);
+	if (windows)
+		key = key * SAMPLE_BANKS + bank;
+	return bpf_map_lookup_elem(&counters, &key);
 }
 
 /*
@@ -88,7 +109,7 @@ static __always_inline __u64 id_of_tick(struct task_struct *task, bool kernel)
 			return 0;
 	}
 	if (!(sides & (kernel ? SAMPLE_KERNEL : SAMPLE_USER))) {
-		counter = cpu_counters();
+		counter = cpu_counters(current_bank());
 		if (counter)
 			counter->excluded++;
 		return 0;
@@ -130,12 +151,12 @@ static bool count_in_bucket(struct sample_bucket *bucket, __u64 pc, __u64 id)
 	return false;
 }
 
-static bool count_in_table(__u64 pc, __u64 id)
+static bool count_in_table(__u64 pc, __u64 id, __u32 bank)
 {
 	__u32 home = ((pc ^ id * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93) >> 32;
 
 	for (__u32 i = 0; i < SAMPLE_PROBES; i++) {
-		__u32 key = (home + i) & (SAMPLE_BUCKETS - 1);
+		__u32 key = bucket_number(home + i, bank);
 		struct sample_bucket *bucket = bpf_map_lookup_elem(&table, &key);
 
 		if (!bucket)
@@ -172,9 +193,9 @@ static bool send_through_ring(__u64 pc, __u64 id)
 	return true;
 }
 
-static void count_sent(bool sent)
+static void count_sent(bool sent, __u32 bank)
 {
-	struct sample_counters *counter = cpu_counters();
+	struct sample_counters *counter = cpu_counters(bank);
 
 	if (!counter)
 		return;
@@ -186,8 +207,10 @@ static void count_sent(bool sent)
 
 static __always_inline void count_pc(__u64 pc, __u64 id)
 {
-	if (!count_in_table(pc, id))
-		count_sent(send_through_ring(pc, id));
+	__u32 bank = current_bank();
+
+	if (!count_in_table(pc, id, bank))
+		count_sent(send_through_ring(pc, id), bank);
 }
 
 /* --- Call stacks --- */
@@ -247,12 +270,20 @@ static bool arena_has_room(const __u64 *used)
 	return *used + STACK_WORDS_MAX < arena_words;
 }
 
-/* Fills in an entry that this CPU has claimed. Returns false if the arena is full. */
-static bool add_stack(struct stack_entry *entry, struct stack *stack, __u64 *used)
+/* Where a bank's part of the arena begins, with the number of words in use. */
+static __always_inline __u64 bank_position(__u32 bank)
 {
-	__u64 position = __sync_fetch_and_add(used, stack_words(stack)) + 1;
+	return bank * bank_words;
+}
 
-	if (!write_stack(stack, position)) /* other CPUs have just used up the arena */
+/* Fills in an entry that this CPU has claimed. Returns false if the arena is full. */
+static bool add_stack(struct stack_entry *entry, struct stack *stack, __u64 *used, __u32 bank)
+{
+	__u64 before = __sync_fetch_and_add(used, stack_words(stack));
+	__u64 position = bank_position(bank) + before + 1;
+
+	/* Other CPUs may just have used up the arena. */
+	if (before + STACK_WORDS_MAX >= arena_words || !write_stack(stack, position))
 		return false;
 	entry->first_ns = bpf_ktime_get_ns();
 	add_and_order(&entry->count, 1);
@@ -262,7 +293,7 @@ static bool add_stack(struct stack_entry *entry, struct stack *stack, __u64 *use
 
 /* See count_in_bucket(). */
 static __always_inline bool count_in_stack_bucket(struct stack_bucket *bucket, struct stack *stack,
-						  __u64 hash, __u64 *used)
+						  __u64 hash, __u64 *used, __u32 bank)
 {
 	for (int i = 0; i < SAMPLE_PER_BUCKET; i++) {
 		struct stack_entry *entry = &bucket->entries[i];
@@ -273,28 +304,28 @@ static __always_inline bool count_in_stack_bucket(struct stack_bucket *bucket, s
 		}
 		if (entry->hash == 0 && arena_has_room(used) &&
 		    __sync_val_compare_and_swap(&entry->hash, 0, hash) == 0)
-			return add_stack(entry, stack, used);
+			return add_stack(entry, stack, used, bank);
 	}
 	return false;
 }
 
 /* Global, as a program comes here in many states. Returns whether the stack was counted. */
-__noinline int count_in_stacks(struct stack *stack)
+__noinline int count_in_stacks(struct stack *stack, __u32 bank)
 {
-	__u64 hash = hash_stack(stack), *used = words_at(0);
+	__u64 hash = hash_stack(stack), *used = words_at(bank_position(bank));
 	__u32 home = hash >> 32;
 
 	if (!stack || !used)
 		return false;
 	for (__u32 i = 0; i < SAMPLE_PROBES; i++) {
-		__u32 key = (home + i) & (SAMPLE_BUCKETS - 1);
+		__u32 key = bucket_number(home + i, bank);
 		struct stack_bucket *bucket = bpf_map_lookup_elem(&stacks, &key);
 
 		if (!bucket)
 			return false;
 		if (i == 0)
 			__sync_fetch_and_add(&bucket->ticks, 1);
-		if (count_in_stack_bucket(bucket, stack, hash, used))
+		if (count_in_stack_bucket(bucket, stack, hash, used, bank))
 			return true;
 	}
 	return false;
@@ -316,11 +347,14 @@ static __always_inline void mark_interrupted(__u64 *user_pc)
 /* Counts a stack; size: of its pcs, in bytes. */
 static __always_inline void count_stack(struct stack_sample *sample, long size)
 {
-	if (count_in_stacks(&sample->stack))
+	__u32 bank = current_bank();
+
+	if (count_in_stacks(&sample->stack, bank))
 		return;
 	sample->time_ns = bpf_ktime_get_ns();
 	size += offsetof(struct stack_sample, stack.pcs);
-	count_sent(bpf_ringbuf_output(&ring, sample, size, ring_wakeup(STACK_RING_BYTES)) == 0);
+	count_sent(bpf_ringbuf_output(&ring, sample, size, ring_wakeup(STACK_RING_BYTES)) == 0,
+		   bank);
 }
 
 /* --- The run time of the program --- */
@@ -330,7 +364,7 @@ static void count_time(__u64 start)
 	struct sample_counters *counter;
 	__u64 run_ns = bpf_ktime_get_ns() - start;
 
-	counter = cpu_counters();
+	counter = cpu_counters(current_bank());
 	if (!counter)
 		return;
 	counter->timed++;

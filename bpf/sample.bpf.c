@@ -76,6 +76,13 @@ static __always_inline struct stack_scratch *own_scratch(void)
 	return bpf_map_lookup_elem(&scratch, &cpu);
 }
 
+static __always_inline void begin_stack(struct stack *stack, __u64 id)
+{
+	stack->id = id;
+	if (windows)
+		stack->cpu = bpf_get_smp_processor_id();
+}
+
 /* --- On a perf event --- */
 
 SEC("?perf_event")
@@ -94,7 +101,7 @@ static __always_inline void sample_stack(struct bpf_perf_event_data *ctx, bool c
 
 	if (!id || !own)
 		return;
-	own->sample.stack.id = id;
+	begin_stack(&own->sample.stack, id);
 	size = kernel ? get_frames(ctx, own->sample.stack.pcs, 0) : 0;
 	complete_stack(ctx, own, cfi, ctx->regs.PC_REGISTER, kernel, size);
 	if (start)
@@ -170,7 +177,7 @@ static __always_inline void tick_stack(__u64 *ctx, bool cfi)
 	id = id_of_tick(task, at.kernel);
 	if (!id)
 		return;
-	own->sample.stack.id = id;
+	begin_stack(&own->sample.stack, id);
 	size = at.kernel ? get_kernel_frames(ctx, &own->sample.stack, at.pc) : 0;
 	complete_stack(ctx, own, cfi, at.pc, at.kernel, size);
 	if (start)

@@ -82,6 +82,13 @@ struct sample_bucket {
 #define SAMPLE_PROBES	  6
 #define SAMPLE_RING_BYTES (1U << 20)
 
+/*
+ * With windows, the tables, the arena and the counters have two banks, the halves of each. Ticks
+ * count in the one that user space has chosen; it reads and clears the other meanwhile.
+ */
+#define SAMPLE_BANKS	    2
+#define SAMPLE_BANK_BUCKETS (SAMPLE_BUCKETS / SAMPLE_BANKS)
+
 /* --- Call stacks: the programs that record them use these tables instead. --- */
 
 #define STACK_DEPTH_MAX 127 /* frames of user space and of the kernel, each */
@@ -92,7 +99,7 @@ struct stack {
 	unsigned short kernel_depth, user_depth;
 	unsigned char end;		/* enum unwind_end: why the user frames end */
 	unsigned char by_frame_pointer; /* some user callers were found by frame pointer */
-	unsigned short unused;
+	unsigned short cpu;		/* with windows; else 0 */
 	/*
 	 * The kernel frames and then the user frames, each from the leaf on. All but the first are
 	 * return addresses: subtract 1 to look them up.

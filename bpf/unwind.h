@@ -22,6 +22,12 @@ struct {
 	__uint(max_entries, UNWIND_COPY_RING_BYTES);
 } unwind_copies SEC(".maps");
 
+/*
+ * Set by user space while it reads the rows of new images, which may take seconds. Until then
+ * nothing is published, so each tick in an unknown mapping sends a copy.
+ */
+volatile __u32 is_reading_rows = 0;
+
 /* Scratch memory of each CPU for one stack. */
 struct stack_scratch {
 	struct stack_sample sample;
@@ -181,6 +187,7 @@ static __always_inline bool send_copy(struct stack_scratch *scratch, const struc
 	copy->id = stack->id;
 	copy->process = process_key(stack->id);
 	copy->kernel_depth = stack->kernel_depth;
+	copy->cpu = stack->cpu;
 	copy->in_system_call = is_in_system_call(regs);
 	copy->no_stack = has_no_stack(bpf_get_current_task_btf());
 	take_registers(walk, regs); /* again: a walk over a signal frame has changed them */
@@ -243,7 +250,8 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 		stack->by_frame_pointer = walk->by_frame_pointer;
 		if (may_lack_stack(walk->end) && has_no_stack(task))
 			stack->end = UNWIND_NO_STACK;
-		if (stack->end != UNWIND_NO_MAPPING || !may_be_outdated(stack->id))
+		if (stack->end != UNWIND_NO_MAPPING ||
+		    (!is_reading_rows && !may_be_outdated(stack->id)))
 			return depth;
 	}
 	return send_copy(scratch, regs, published) ? WALK_SENT : depth;
@@ -252,12 +260,12 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 /* Every tick is counted in the `ticks` of a bucket: one that was sent as a copy, in the first. */
 static __always_inline void count_copy(void)
 {
-	__u32 key = 0;
+	__u32 bank = current_bank(), key = bucket_number(0, bank);
 	struct stack_bucket *bucket = bpf_map_lookup_elem(&stacks, &key);
 
 	if (bucket)
 		__sync_fetch_and_add(&bucket->ticks, 1);
-	count_sent(true);
+	count_sent(true, bank);
 }
 
 #endif

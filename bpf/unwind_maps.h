@@ -7,6 +7,7 @@
 #define PROFIL_BPF_UNWIND_MAPS_H
 
 #include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "unwind_table.h"
@@ -104,6 +105,12 @@ static __always_inline __u64 walk_signature(const struct walk *unused)
 {
 	(void)unused;
 	return signature;
+}
+
+static __always_inline __u64 walk_thread_pointer(const struct walk *unused)
+{
+	(void)unused;
+	return BPF_CORE_READ(bpf_get_current_task_btf(), thread.fsbase);
 }
 
 #endif

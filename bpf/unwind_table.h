@@ -24,6 +24,7 @@ enum unwind_cfa {
 	UNWIND_PLT,	 /* sp + 8; sp + 16 from byte `offset` of each 16-byte entry on */
 	UNWIND_SIGNAL,	 /* a signal frame: the kernel saved all registers at sp */
 	UNWIND_END,	 /* the outermost frame: there is no caller */
+	UNWIND_SWITCH,	 /* sp + base, but on another stack at a call: enum unwind_switch `add` */
 	UNWIND_UNSUPPORTED, /* anything else */
 };
 
@@ -33,6 +34,18 @@ enum unwind_saved {
 	UNWIND_SAVED_AT_CFA, /* saved `at` words from the CFA */
 	UNWIND_SAVED_AT_BP,  /* saved `at` words from the callee's bp; only bp itself */
 	UNWIND_LOST,	     /* unknown */
+};
+
+/*
+ * Functions of Go's runtime that call others on the thread's own stack, called g0. There Go's call
+ * frame information is wrong.
+ */
+enum unwind_switch {
+	UNWIND_SWITCH_CALLED,	   /* the goroutine that runs on this thread has called it */
+	UNWIND_SWITCH_INTERRUPTED, /* the goroutine goes on where its stack was too small */
+	UNWIND_SWITCH_ENDS,	   /* it does not return to its caller: the outermost frame */
+	UNWIND_SWITCH_BACK,	   /* C has called Go: the caller is what had called C */
+	UNWIND_SWITCH_BP,	   /* bp is the function's frame pointer there */
 };
 
 /*
@@ -130,6 +143,8 @@ struct unwind_copy {
 	unsigned int kernel_depth;
 	unsigned int in_system_call; /* 1: the pc is after the instruction, as after a call */
 	unsigned int no_stack;	     /* see UNWIND_NO_STACK */
+	unsigned int cpu;	     /* as in struct stack */
+	unsigned int unused;
 	unsigned long long kernel_pcs[127];
 	unsigned char bytes[UNWIND_COPY_BYTES];
 };

@@ -157,6 +157,9 @@ struct task_struct {
 	struct css_set *cgroups;
 	__u64 start_time;		    /* CLOCK_MONOTONIC */
 	__u64 parent_exec_id, self_exec_id; /* parent_exec_id: the parent's at the fork */
+	struct {
+		unsigned long fsbase; /* x86-64: the thread pointer */
+	} thread;
 };
 
 #pragma clang attribute pop

@@ -51,6 +51,8 @@ static const struct unwind_rule *walk_rule(const struct walk *walk, __u32 number
 static long walk_read(const struct walk *walk, void *to, __u32 size, __u64 from);
 /* The bits of a return address that hold its signature (arm64's pointer authentication), or 0. */
 static __always_inline __u64 walk_signature(const struct walk *walk);
+/* The thread pointer, fs_base (x86-64), at the leaf; 0: unknown. */
+static __always_inline __u64 walk_thread_pointer(const struct walk *walk);
 
 /* --- Searches --- */
 
@@ -290,6 +292,8 @@ static __always_inline __u64 find_cfa(struct walk *walk)
 		if (!walk->interrupted || (__u16)rule->base >= UNWIND_REGISTERS)
 			return 0;
 		return walk->registers[(__u16)rule->base] + rule->add;
+	case UNWIND_SWITCH:
+		return walk->sp + rule->base;
 	}
 	return 0;
 }
@@ -334,6 +338,7 @@ static __always_inline int step_by_register(struct walk *walk)
 WALK_FUNCTION int step(struct walk *walk)
 {
 	__u64 address, cfa;
+	int ended;
 
 	if (!walk)
 		return 1;
@@ -356,6 +361,11 @@ WALK_FUNCTION int step(struct walk *walk)
 		return step_by_register(walk);
 	case UNWIND_UNSUPPORTED:
 		return end_walk(walk, UNWIND_ODD_RULE);
+	case UNWIND_SWITCH:
+		ended = step_over_switch(walk);
+		if (ended >= 0)
+			return ended;
+		break;
 	}
 	cfa = find_cfa(walk);
 	if (!cfa && walk->framed)

@@ -48,6 +48,12 @@ static __always_inline int step_over_signal(struct walk *walk)
 	return walk->pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
 }
 
+/* No image of arm64 has rules of this kind. */
+static __always_inline int step_over_switch(struct walk *walk)
+{
+	return end_walk(walk, UNWIND_ODD_RULE);
+}
+
 /* Sets the registers to the caller's. */
 static __always_inline int read_frame(struct walk *walk, __u64 cfa)
 {

@@ -45,6 +45,113 @@ static __always_inline int step_over_signal(struct walk *walk)
 	return walk->pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
 }
 
+/*
+ * Go's struct g, of a goroutine, and struct m, of a thread, as in Go 1.19. The thread's
+ * g, which is g0 on its own stack, is in the word below the thread pointer.
+ */
+#define GO_G_M	   0x30 /* the thread it runs on */
+#define GO_G_SCHED 0x38 /* sp and pc at which it goes on */
+#define GO_M_CURG  0xc0 /* the goroutine that runs on the thread */
+
+/*
+ * Go's cgocallback() has a return address to what the goroutine had stopped at: the first byte of
+ * systemstack_switch(), which is never executed; or, since Go 1.20, one within. The next word is
+ * that to the caller.
+ */
+static __always_inline int step_back_to_go(struct walk *walk)
+{
+	__u64 words[2], cfa = walk->sp + walk->rule.base;
+
+	if (walk_read(walk, words, sizeof(words), cfa - 8))
+		return end_walk(walk, UNWIND_UNREADABLE);
+	if (find_mapping(walk, words[0] - 1) && find_rule(walk, words[0] - 1) &&
+	    walk->rule.cfa != UNWIND_GAP) {
+		walk->pc = words[0];
+		walk->sp = cfa;
+	} else {
+		walk->pc = words[1];
+		walk->sp = cfa + 8;
+	}
+	walk->interrupted = walk->mark = walk->framed = 0;
+	return walk->pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
+}
+
+/* Steps from g0 to the goroutine. Returns as step(), or -1: it is on its caller's stack. */
+static __always_inline int step_to_goroutine(struct walk *walk)
+{
+	__u64 g, m, current, of, saved[2];
+
+	if (walk_read(walk, &g, sizeof(g), walk_thread_pointer(walk) - 8) ||
+	    walk_read(walk, &m, sizeof(m), g + GO_G_M) ||
+	    walk_read(walk, &current, sizeof(current), m + GO_M_CURG))
+		return end_walk(walk, UNWIND_UNREADABLE);
+	if (!current) /* the goroutine was left already */
+		return end_walk(walk, UNWIND_COMPLETE);
+	if (g == current)
+		return -1;
+	if (walk_read(walk, &of, sizeof(of), current + GO_G_M) || of != m ||
+	    walk_read(walk, saved, sizeof(saved), current + GO_G_SCHED))
+		return end_walk(walk, UNWIND_UNREADABLE);
+	walk->sp = saved[0];
+	walk->pc = saved[1];
+	if (walk->rule.add == UNWIND_SWITCH_CALLED) {
+		if (walk_read(walk, &walk->pc, sizeof(walk->pc), walk->sp))
+			return end_walk(walk, UNWIND_UNREADABLE);
+		walk->sp += 8;
+	}
+	walk->mark = walk->framed = 0;
+	return walk->pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
+}
+
+/*
+ * Steps from a function that calls the vDSO on g0. bp is its own, but for its first and last
+ * instructions, which only a leaf executes. Returns as step(), or -1: it is on its caller's stack.
+ */
+static __always_inline int step_by_own_bp(struct walk *walk)
+{
+	__u64 words[2];
+
+	if (walk->interrupted) {
+		const struct unwind_rule own = walk->rule;
+		bool caller;
+
+		if (own.base == 8)
+			return -1;
+		caller = !walk_read(walk, words, 8, walk->sp + own.base - 8) &&
+			 find_mapping(walk, words[0] - 1) && find_rule(walk, words[0] - 1) &&
+			 walk->rule.cfa != UNWIND_GAP;
+		walk->rule = own;
+		if (caller)
+			return -1;
+	}
+	if (walk_read(walk, words, sizeof(words), walk->bp))
+		return end_walk(walk, UNWIND_UNREADABLE);
+	walk->sp = walk->bp + 16;
+	walk->bp = words[0];
+	walk->pc = words[1];
+	walk->interrupted = walk->mark = walk->framed = 0;
+	return walk->pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
+}
+
+/*
+ * Steps from a function with a rule UNWIND_SWITCH. Returns as step(), or -1: the caller is to be
+ * found as usual.
+ */
+WALK_FUNCTION int step_over_switch(struct walk *walk)
+{
+	if (!walk)
+		return -1;
+	if (walk->rule.add == UNWIND_SWITCH_BP)
+		return step_by_own_bp(walk);
+	if (walk->rule.add == UNWIND_SWITCH_BACK)
+		return step_back_to_go(walk);
+	if (walk->interrupted) /* it has not switched yet, but for some instructions */
+		return -1;
+	if (walk->rule.add == UNWIND_SWITCH_ENDS)
+		return end_walk(walk, UNWIND_COMPLETE);
+	return step_to_goroutine(walk);
+}
+
 /* Sets the registers to the caller's. Most functions save them just below the CFA. */
 static __always_inline int read_frame(struct walk *walk, __u64 cfa)
 {

@@ -10,11 +10,11 @@
 tree=${PROFIL_TREE:-$top}
 
 # The layers from top to bottom. An include may point to the own layer or up.
-layers='bpf kmod util dcpi capture lib profile symbol format report tool,daemon'
+layers='bpf kmod util dcpi capture lib profile symbol record format archive push report cli tool,daemon'
 
 # Headers that the build generates, and the one layer that may include each.
 generated='sample.skel.h:capture tick.skel.h:capture profil.skel.h:capture profile.pb-c.h:format
-	flame_graph.js.h:report flame_graph.css.h:report'
+	otlp.pb-c.h:push pyroscope.pb-c.h:push flame_graph.js.h:report flame_graph.css.h:report'
 
 # System headers that only these layers may include.
 reserved='
@@ -26,6 +26,7 @@ reserved='
 	^elfutils/		symbol
 	^dwarf\.h$		symbol
 	^(n?curses|term)\.h$	tool
+	^curl/			push
 '
 
 # The files of the tree: those that git tracks or would track, or all files without git. $only limits them

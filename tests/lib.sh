@@ -178,12 +178,14 @@ own_build_id() {
 	echo "-Wl,--build-id=0x$(od -An -N20 -tx1 /dev/urandom | tr -d ' \n')"
 }
 
-# wait_for COMMAND...: repeats a command until it succeeds; fails after 20 seconds.
+# wait_for COMMAND...: repeats a command until it succeeds; fails after two minutes, for others may want
+# the CPUs.
 wait_for() {
-	local end=$((SECONDS + 20))
+	local end=$((SECONDS + 120)) ms=10
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $end ] || return 1
-		sleep 0.02
+		sleep 0.0$ms
+		[ $ms -ge 80 ] || ms=$((ms * 2))
 	done
 }
 
@@ -214,7 +216,7 @@ says() {
 
 # terminal COLUMNS COMMAND...: runs a command on a terminal of that width, and prints its output.
 terminal() {
-	python3 -c '
+	python3 -S -c '
 import fcntl, os, pty, struct, subprocess, sys, termios
 master, slave = pty.openpty()
 fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, int(sys.argv[1]), 0, 0))
@@ -232,7 +234,7 @@ sys.exit(child.wait())' "$@"
 
 # json EXPRESSION FILE: succeeds if a Python expression over the parsed JSON, `j`, is true.
 json() {
-	python3 -c '
+	python3 -S -c '
 import json, sys
 j = json.load(open(sys.argv[2]))
 value = eval(sys.argv[1])
@@ -298,7 +300,7 @@ records() {
 #   is_cpu(NS, COUNT, tasks=N, least=L, most=M)  the ticks (or COUNT) are those of NS of CPU time, or of L
 #                   to M times as much, in N threads and processes that begin or end meanwhile
 recorded() {
-	PYTHONPATH=$top/tests stolen_ns=$(stolen_since) python3 -c '
+	PYTHONPATH=$top/tests stolen_ns=$(stolen_since) python3 -S -c '
 import chance, json, os, sys
 j = json.load(open(sys.argv[2]))
 def rows(name):

@@ -7,11 +7,12 @@ set -eu
 
 build="gcc make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev liblzma-dev zlib1g-dev
 	libprotobuf-c-dev protobuf-c-compiler libjson-c-dev libiberty-dev libcap-dev libncurses-dev
-	libcmocka-dev perl python3"
+	libcurl4-gnutls-dev libcmocka-dev perl python3"
 test="g++ gcc-multilib musl-tools binutils xz-utils strace procps util-linux bsdutils
 	libcap2-bin gcl gdb mandoc groff-base man-db google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-dev valgrind
 	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools-dev tmux chromium
-	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit redis-tools rustc ldc dwz lld llvm sparse dkms kmod pahole git"
+	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit redis-tools rustc ldc dwz lld llvm sparse dkms kmod pahole git
+	python3-protobuf openssl debian-archive-keyring"
 # What builds for arm64 (tests/kernels/arm64.sh), and runs it, besides. Debian's gcc for arm64 and gcc-multilib
 # exclude each other: `cross` replaces that one, and `test` replaces this.
 cross="gcc-$(gcc -dumpversion 2>/dev/null | cut -d. -f1)-aarch64-linux-gnu qemu-system-arm"

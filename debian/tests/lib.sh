@@ -3,6 +3,7 @@
 # What the tests share. They run in the scratch directory.
 
 set -eu
+tests=$(cd "$(dirname "$0")" && pwd)
 cd "${AUTOPKGTEST_TMP:?is set by autopkgtest}"
 
 # Ends the processes that the test started.
@@ -39,47 +40,9 @@ wait_for() {
 	done
 }
 
-# A program of two functions: busy_most makes nine of ten rounds.
-write_program() {
-	cat >busy.c <<-'END'
-		#include <stdio.h>
-		#include <stdlib.h>
-		#include <time.h>
-
-		volatile unsigned long sink;
-
-		__attribute__((noinline)) void busy_least(long n)
-		{
-			for (long i = 0; i < n; i++)
-				sink += i;
-		}
-
-		__attribute__((noinline)) void busy_most(long n)
-		{
-			for (long i = 0; i < n; i++)
-				sink += i;
-		}
-
-		/* For argv[1] seconds of CPU time. */
-		int main(int argc, char **argv)
-		{
-			clock_t end = clock() + (argc > 1 ? atoi(argv[1]) : 600) * CLOCKS_PER_SEC;
-
-		#ifdef PROFIL
-			if (start_profile())
-				return 1;
-		#endif
-			puts("ready");
-			fflush(stdout);
-			while (clock() < end) {
-				busy_least(10000);
-				busy_most(90000);
-			}
-		#ifdef PROFIL
-			return print_profile();
-		#else
-			return 0;
-		#endif
-		}
-	END
+# build_busy NAME OPTION...: busy.c.
+build_busy() {
+	local name=$1
+	shift
+	gcc -O1 -o "$name" "$tests/busy.c" "$@"
 }

@@ -30,6 +30,20 @@ hints() {
 	return 1
 }
 
+# better NAME TEXT: succeeds if the lines that belong to that of NAME say that this would be better with it.
+better() {
+	awk -v name="$1" '
+		/^[a-z]/ { state = $1; sub(/^[a-z]+ +/, ""); on = index($0, name "  ") == 1 }
+		on && /^ +\+  better: /' "$work/out" | grep -F -- "$2" && return
+	cat "$work/out"
+	return 1
+}
+
+# not_better NAME: succeeds if they say of nothing that it would be better.
+not_better() {
+	! better "$1" ""
+}
+
 # like_record WITH...: whether check and record end with the same status, run so.
 like_record() {
 	local code
@@ -51,11 +65,11 @@ check "as root: the recording" line ok recording "works: [1-9][0-9]* ticks"
 check "as root: the scheduler's tick" line ok tick "-e tick works: [1-9][0-9]* Hz"
 check "as root: nothing is missing" test "$(grep -c '^no' "$work/out")" -eq 0
 check "as root: nothing is said besides" test ! -s "$work/err"
-check "each line has a state" test "$(grep -cvE '^(ok|limited|no|absent) |^ +-> ' "$work/out")" -eq 0
+check "each line has a state" test "$(grep -cvE '^(ok|limited|no|absent) |^ +(->|\+ ) ' "$work/out")" -eq 0
 check "record agrees" like_record env
 check "--json: succeeds" exits 0 "$tool" check --json
 check "--json: a list with these keys" json \
-	'all(list(q) == ["requirement", "state", "cause", "hint"] for q in j) and len(j) > 12' "$work/out"
+	'all(list(q) == ["requirement", "state", "cause", "hint", "better"] for q in j) and len(j) > 12' "$work/out"
 check "--json: says what the lines say" json \
 	'[q["state"] for q in j if q["requirement"] == "recording"] == ["ok"]' "$work/out"
 check "an argument" exits 2 "$tool" check it
@@ -208,6 +222,7 @@ module() {
 # shellcheck disable=SC2016 # the inner shell expands it
 if unshare -m true 2>/dev/null; then
 	check "no module: absent" module absent "is not installed: optional" true
+	check "no module: better with it" better /dev/profil "exact at any moment"
 	check "no module: a signed one is wanted" module absent "only if it is signed" \
 		'echo "none [integrity] confidentiality" >/sys/kernel/security/lockdown'
 	check "no module: the kernel's own rule" module absent "only if it is signed" \
@@ -222,6 +237,7 @@ if unshare -m true 2>/dev/null; then
 	check "no module can be loaded any more: why" hints /dev/profil "kernel.modules_disabled is 1"
 	check "a kernel without modules" module absent "built without modules" \
 		'rm /proc/sys/kernel/modules_disabled'
+	check "a kernel without modules: nothing of what cannot be had" not_better /dev/profil
 	check "a container without it: absent" module absent "not in this /dev" 'mkdir /sys/module/profil'
 	check "a container without it: the hint" hints /dev/profil "--device /dev/profil"
 	check "something else by its name" module limited "does not answer as the kernel module does" \
@@ -277,15 +293,58 @@ check "no objdump" exits 0 env PATH=/nowhere "$tool" check
 check "no objdump: limited" line limited objdump "annotate"
 check "no profild: absent" line absent profild "is not running"
 check "no profild: how to start it" hints profild "systemctl enable --now profild.socket"
-"${pdeathsig[@]}" "$build/profild" --socket "$PROFIL_SOCKET" >"$work/profild.log" 2>&1 &
-note_started $!
-profild=$!
-wait_for test -S "$PROFIL_SOCKET"
+served=
+[ -e /dev/profil ] && served=yes # by the module: profild would change nothing
+if [ -z "$served" ]; then
+	check "no profild: as root, programs load eBPF" line ok "profil(2)" "each loads an eBPF program"
+	check "no profild: better with it" better profild "clocks in common"
+	"${nobody[@]}" "$tool" check >"$work/out" 2>"$work/err"
+	check "no profild: as nobody, the C library counts" line limited "profil(2)" "the C library counts, at 100 Hz"
+	check "no profild: as nobody, better with it" better profild "in all threads and without a signal"
+	"${nobody[@]}" "$tool" check --json >"$work/out"
+	check "--json: better with profild" json \
+		'["in all threads" in q["better"] for q in j if q["requirement"] == "profild"] == [True]' "$work/out"
+	check "--json: nothing where nothing is missing" json \
+		'all(not q["better"] for q in j if q["state"] == "ok")' "$work/out"
+fi
+
+# begin_profild [COMMAND...]: starts it, run by that.
+begin_profild() {
+	rm -f "$PROFIL_SOCKET"*
+	"${pdeathsig[@]}" "$@" "$build/profild" --verbose --socket "$PROFIL_SOCKET" >"$work/profild.log" 2>&1 &
+	profild=$!
+	note_started $profild
+	wait_for test -S "$PROFIL_SOCKET"
+}
+
+begin_profild
 check "profild: succeeds" exits 0 "$tool" check
 check "profild: answers" line ok profild "answers at $PROFIL_SOCKET"
+check "profild: it has counted this process, by its own clock" grep "is counted: 100 Hz" "$work/profild.log"
+check "profild: and does so no more" wait_for grep "is no longer counted" "$work/profild.log"
+[ -n "$served" ] || check "profild: counts" line ok "profil(2)" "profild counts$"
+check "profild: nothing is better with it" not_better profild
+check "profild: as nobody" exits 5 "${nobody[@]}" "$tool" check
+check "profild: as nobody: answers" line ok profild "answers at $PROFIL_SOCKET"
 stop "$profild"
 check "profild has died" exits 0 "$tool" check
 check "profild has died: limited" line limited profild "Connection refused"
+begin_profild strace -D -f -qq -o /dev/null -e trace=perf_event_open -e inject=perf_event_open:error=EACCES
+if kill -0 "$profild" 2>/dev/null && [ -S "$PROFIL_SOCKET" ]; then
+	check "profild without perf events: succeeds" exits 0 "$tool" check
+	check "profild without perf events: limited" line limited profild \
+		"by the scheduler's tick: at [1-9][0-9]* Hz, whatever rate"
+	check "profild without perf events: why" hints profild "journalctl -u profild"
+	[ -n "$served" ] || check "profild without perf events: the rate would be better" \
+		better profild "the rate that a program requests"
+	[ -n "$served" ] || check "profild without perf events: counts so" line limited "profil(2)" "scheduler's tick"
+	check "profild without perf events, as in Debian" exits 0 elsewhere "put perf_event_paranoid 3" "$tool" check
+	check "profild without perf events, as in Debian: the sysctl" hints profild \
+		"sysctl -w kernel.perf_event_paranoid=2 && systemctl restart profild"
+else
+	skip "profild without perf events" "strace cannot be used here"
+fi
+stop "$profild"
 check "debuginfod" exits 0 env DEBUGINFOD_URLS=$'http://\e[31mhost' "$tool" check
 check "debuginfod: nothing of it acts on the terminal" test "$(grep -c $'\e' "$work/out")" -eq 0
 

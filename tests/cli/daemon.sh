@@ -116,14 +116,14 @@ help_options() {
 	"$profild" --help | sed -nE '
 		s/^  (-., |    )(--[a-z-]+)( [A-Z]+|)  .*/\1\2\3/
 		s/^    --/--/
-		/^-/p' | sort
+		/^-/p' | sort -u
 }
 
 man_options() {
 	sed -nE '/^\.It Fl /{
-		s/^\.It //; s/Fl -/--/g; s/Fl ([a-z])/-\1/; s/ Ar / /; s/ ,/,/
+		s/^\.It //; s/Fl -/--/g; s/Fl ([A-Za-z])/-\1/; s/ Ar / /; s/ ,/,/
 		p
-	}' "$man" | sort
+	}' "$man" | sort -u
 }
 
 same_options() {
@@ -153,7 +153,7 @@ check "an unknown option: which one" says "--nonsense"
 check "an unknown option: where to look" says "profild --help"
 for option in --socket --max-ticks; do
 	check "an option without its value" exits 2 "$profild" --verbose $option
-	check "an option without its value: which one" says "option $option wants a value"
+	check "an option without its value: which one" says "a value is missing after: $option"
 	check "an option without its value: where to look" says "profild --help"
 done
 check "an argument" exits 2 "$profild" "$socket"
@@ -161,7 +161,7 @@ for option in --max-processes --max-memory --max-ticks; do
 	for value in 0 -1 x 1x "" 99999999999999999999; do
 		check "$option \"$value\"" exits 2 "$profild" $option "$value"
 	done
-	check "$option: what it takes" says "$option takes a number from 1 to"
+	check "$option: what it takes" says "$option: takes a number from 1 to"
 done
 check "--max-events, which there was" exits 2 "$profild" --max-events 5 --nonsense
 check "--max-events, which there was: has no effect" says "--max-events has no effect any more"

@@ -6,7 +6,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-check "a program runs" start_ready "$progs/shares" 2
+check "a program runs" start_ready "$progs/shares" 1 0 stay lazy
 target=$pid
 profile=$work/profile.pb.gz
 check "it is recorded" exits 0 "$profiltool" -p "$target" -F 999 -d 0.5 -g -q -o "$profile"

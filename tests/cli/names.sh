@@ -286,6 +286,45 @@ check "many mappings: says that not all are known" says \
 check "many mappings: the first are" recorded 'whole and share("spin") > 90' "$work/mapper.json"
 stop "$pid"
 
+# --- Records of mappings, execs and names are lost, as others make so many ---
+
+# fill_buffers: makes more records on each CPU than its buffer holds; the last ones are small.
+fill_buffers() {
+	local cpu
+	for cpu in $(python3 -c 'import os; print(*os.sched_getaffinity(0))'); do
+		start_ready taskset -c "$cpu" "$progs/mapper" "$work/mapped" 1000
+		stop "$pid"
+		for _ in {1..20}; do
+			taskset -c "$cpu" true
+		done
+	done
+}
+# in_flood OPTION...: while profiltool does not read, a shell starts another program.
+in_flood() {
+	local name=flood$# target
+
+	begin "$name" sh -c 'echo ready; read -r line; exec "$0" 1 0.4 stay' "$progs/shares"
+	target=$pid
+	record_begin "$name" record -F 997 -o "$work/flood.pb.gz" -p "$target" "$@" || return
+	kill -STOP "$recorder"
+	fill_buffers
+	send_line "$name" go
+	wait_for has_used "$target" 100
+	kill -CONT "$recorder"
+	wait "$recorder"
+	cp "$work/$name.err" "$work/err"
+	"$profiltool" report --json "$work/flood.pb.gz" >"$work/flood.json" 2>/dev/null
+}
+for options in "" "-g"; do
+	# shellcheck disable=SC2086 # none or one
+	check "records are lost${options:+, $options}: recorded" in_flood $options
+	check "records are lost${options:+, $options}: says so" \
+		says "records of mappings, forks and names were lost"
+	check "records are lost${options:+, $options}: names are known" \
+		recorded 'is_share("burn_*", .9, 1) and {f["image"].split("/")[-1] for f in rows(
+			"burn_*")} == {"shares"}' "$work/flood.json"
+done
+
 # --- Lines of a file that no build ID proves ---
 
 cat >"$work/unproven.c" <<'EOF_C'

@@ -10,7 +10,7 @@
 # A name that would clear the terminal, with a character of two bytes.
 hostile=$'h\e[2J\xc3\xa9'
 cp "$progs/shares" "$work/$hostile"
-start_ready "$progs/shares" 1 0 stay
+start_ready "$progs/shares" 1 0 stay lazy
 shares=$pid
 # It has the thread that burns, and the first, which waits.
 for thread in "/proc/$shares/task"/*; do
@@ -48,27 +48,27 @@ sys.exit(not value)' "$expression" "$work/out" || {
 
 check "a table for each time" tables \
 	'len(t) == 3 and all(column(x, "function")[0] == "burn_sixty" for x in t)' \
-	top -p "$shares" --tables 3 -d 0.3 -F 499
+	top -p "$shares" --tables 3 -d 0.5 -F 9999
 check "the shares are those of the program" tables \
 	'is_share(0, .6) and is_share(1, .3)' \
-	top -p "$shares" --tables 1 -d 1 -F 999
+	top -p "$shares" --tables 1 -d 1 -F 3999
 check "each table counts its own time alone" tables \
 	'len(t) == 2 and max(sum(map(int, column(x, "samples"))) for x in t) <= 350' \
 	top -p "$shares" --tables 2 -d 0.5 -F 499
 check "rows are left out and reported" tables \
 	'len(t[0]) == 3 and t[0][2][0] == "..." and t[0][2][2:4] == ["more", "functions,"]' \
-	top -p "$shares" --tables 1 -d 1 -F 1999 -E 1 --user
+	top -p "$shares" --tables 1 -d 1 -F 3999 -E 1 --user
 check "by thread" tables 't[0][0][3:] == ["pid", "tid", "name"] and t[0][1][4:] == ["'"$burner"'", "shares"]' \
 	top -p "$shares" --tables 1 -d 0.3 --by thread
 check "sorted by name" tables 'column(t[0], "function") == sorted(column(t[0], "function"))' \
 	top -p "$shares" --tables 1 -d 0.5 --sort name
 check "one thread" tables 'column(t[0], "function")[0] == "burn_sixty"' \
-	top -t "$burner" --tables 1 -d 1 -F 1999
+	top -t "$burner" --tables 1 -d 1 -F 3999
 check "the whole machine is the default" tables '"burn_sixty" in column(t[0], "function")' \
 	top --tables 1 -d 1
 
 json_lines() {
-	exits 0 top -p "$shares" --json --tables 2 -d 0.5 -F 499 -E 1 && python3 -c '
+	exits 0 top -p "$shares" --json --tables 2 -d 0.5 -F 9999 -E 1 && python3 -c '
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
 assert len(lines) == 2, lines

@@ -171,6 +171,29 @@ check "a library that is loaded meanwhile: whole stacks through it" chains_are p
 	"($from_start|$from_thread);burn;burn_cpu(;.*)?"
 check "a library that is loaded meanwhile: they reach the start" reach_start plugin 98
 
+# Its call frame information takes a while to read.
+gcc "${flags[@]}" -fPIC -shared "$top/tests/progs/shares.c" -x assembler - -o libslow.so <<'EOF'
+.text
+.rept 200000
+.cfi_startproc
+push %rax
+.cfi_adjust_cfa_offset 8
+pop %rax
+.cfi_adjust_cfa_offset -8
+ret
+.cfi_endproc
+.endr
+.section .note.GNU-stack
+EOF
+begin slow "$progs/plugin" 0.5
+record_begin slow record -g -F 1999 --json -o slow.pb.gz -p "$pid"
+send_line slow "$work/libslow.so"
+wait "$recorder"
+"$profiltool" convert slow.pb.gz slow.folded 2>/dev/null
+check "a library that takes a while to read: whole stacks through it" chains_are slow 95 100 \
+	"($from_start|$from_thread);burn;burn_cpu(;.*)?"
+check "a library that takes a while to read: they reach the start" reach_start slow 98
+
 # In the dynamic linker, and with a new mapping of code each time.
 cat >loader.c <<'EOF'
 #include <dlfcn.h>
@@ -368,7 +391,81 @@ func main() {
 	}
 }
 EOF
+# Go's runtime and C run on the threads' own stacks. Callers are on those of goroutines.
+cat >switches.go <<'EOF'
+package main
+
+/*
+void goes_back(int n);
+static __attribute__((noinline)) void in_c(int n) { for (volatile int i = 0; i < n; i++); }
+static __attribute__((noinline)) void calls_go(int n) { goes_back(n); __asm__ volatile(""); }
+*/
+import "C"
+import "time"
+
+type tree struct{ left, right *tree }
+
+//go:noinline
+func plant(depth int) *tree {
+	if depth == 0 {
+		return &tree{}
+	}
+	return &tree{plant(depth - 1), plant(depth - 1)}
+}
+
+//go:noinline
+func deepen(n int) int {
+	var room [64]int
+	room[n] = n
+	if n == 0 {
+		return 0
+	}
+	return deepen(n-1) + room[n]
+}
+
+//go:noinline
+func clocks() (sum time.Duration) {
+	start := time.Now()
+	for i := 0; i < 1000; i++ {
+		sum += time.Since(start)
+	}
+	return
+}
+
+//export goes_back
+func goes_back(n C.int) { C.in_c(n) }
+
+func work(done chan int) {
+	C.in_c(100000)
+	C.calls_go(100000)
+	clocks()
+	plant(11)
+	done <- deepen(50)
+}
+
+func main() {
+	println("ready")
+	done := make(chan int)
+	for {
+		go work(done)
+		<-done
+	}
+}
+EOF
 if command -v go >/dev/null; then
+	HOME=$work GO111MODULE=off go build -o switches switches.go
+	start_ready ./switches
+	seconds=1 record switches -p "$pid"
+	stop "$pid"
+	check "a Go program that calls C, which calls Go: the stacks reach the start" reach_start switches 99
+	of_go="runtime.goexit(.abi0)?;main.main.func1;main.work;main._Cfunc_"
+	in_c="runtime.cgocall;runtime.asmcgocall(.abi0)?;([^;]*_in_c;)?in_c(;.*)?"
+	check "a Go program: in C, from the goroutine's start" chains_are switches 20 80 \
+		"${of_go}in_c(.abi0)?;$in_c"
+	check "a Go program: in C, called by Go that C has called" chains_are switches 20 80 \
+		"${of_go}calls_go(.abi0)?;runtime.cgocall;.*;main.goes_back;main._Cfunc_in_c(.abi0)?;$in_c"
+	check "a Go program: the runtime's functions on another stack" \
+		grep -qE "^runtime.goexit[^;]*;main.main.func1;.*;runtime.systemstack[^;]*;" switches.folded
 	HOME=$work GO111MODULE=off go build -ldflags "-s -w" -o spin spin.go
 	start_ready ./spin
 	record go --user -p "$pid"

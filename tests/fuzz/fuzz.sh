@@ -1,16 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Fuzzes every reader, with seeds from our own writers, and the layer before them; the sources of names, with
-# seeds from compilers; and both sides of profild's protocol. Each runs for FUZZ_SECONDS (2), in parallel on
-# all CPUs. Inputs that fail are kept in build/fuzz/found.
+# seeds from compilers; and both sides of profild's protocol. Each runs for a second, as `make quick-fuzzers`
+# built it; or, as `make fuzz` does, for FUZZ_SECONDS, with optimization. In parallel on all CPUs. Inputs that
+# fail are kept in build/fuzz/found.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-fuzzers=$build/fuzz/tests/fuzz
+fuzzers=$build/fuzz/quick/tests/fuzz
+[ -z "${FUZZ_SECONDS:-}" ] || fuzzers=$build/fuzz/tests/fuzz
 found=$build/fuzz/found
-seconds=${FUZZ_SECONDS:-2}
+seconds=${FUZZ_SECONDS:-1}
 mkdir -p "$found"
 
 # --- Seeds: a recording in every format, and by hand what no recording has ---
@@ -158,12 +160,12 @@ for fuzzer in "$fuzzers"/fuzz_*; do
 	[[ $name != *.d ]] || continue
 	all+=("$name")
 	case $name in
-	input | cfi | dwarf | elf | jitdump | kallsyms | perf_map | requests | replies) ;;
+	input | cfi | dwarf | elf | jitdump | kallsyms | perf_map | push | requests | replies) ;;
 	*) formats+=("$name") ;;
 	esac
 done
 
-check "there are fuzzers" [ "${#all[@]}" -ge 14 ]
+check "there are fuzzers" [ "${#all[@]}" -ge 15 ]
 check "seeds are written" make_seeds
 check "seeds of names and messages are written" make_symbol_seeds
 for name in "${all[@]}"; do

@@ -84,3 +84,15 @@ for name, fds in ("small", 6), ("file", 11), ("pipe", 16):
     write("replies", name, replies(plain, (0, b"", fds, 10000350)))
 write("replies", "no period", replies(plain, (0, b"", 1, 0)))
 write("replies", "others", replies(counts, counts))
+
+
+def pushed(status, kind, body=b"", cut=False):
+    return struct.pack("<HB", status, kind | cut << 7) + body
+
+
+write("push", "empty", pushed(200, 0))
+write("push", "partial", pushed(200, 1, b"\x0a\x0b\x08\x02\x12\x07no room"))
+write("push", "refused", pushed(400, 1, b"\x08\x03\x12\x0bnot \x1b[31mit\n"))
+write("push", "page", pushed(200, 2, b"<html>It works!</html>"))
+write("push", "cut", pushed(503, 3, b'{"code":"unavailable","message":"\xe2\x80\xae"}' * 9, True))
+write("push", "redirect", pushed(307, 4, b"https://example.com/"))

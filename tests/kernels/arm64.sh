@@ -6,7 +6,7 @@
 sysroot=$kernels/arm64.root # what programs are linked with, and run with in the machine
 arm64_lists=$kernels/arm64.apt
 arm64_packages="libc6-dev libgcc-s1 libbpf-dev libelf-dev libdw-dev liblzma-dev zlib1g-dev libprotobuf-c-dev
-	libjson-c-dev libiberty-dev libcap-dev libncurses-dev busybox-static util-linux"
+	libjson-c-dev libiberty-dev libcap-dev libncurses-dev libcurl4-gnutls-dev busybox-static util-linux"
 # Debian's package of the compiler has the version in the names of its programs, unless it is the default one,
 # which cannot be installed beside gcc-multilib.
 cross_gcc=$(compgen -c aarch64-linux-gnu-gcc | grep -xE 'aarch64-linux-gnu-gcc(-[0-9]+)?' | sort -V | tail -n 1)
@@ -35,7 +35,7 @@ find_sysroot() {
 
 	why="apt offers no packages of arm64"
 	prepare_apt || return
-	[ -e "$sysroot" ] && return
+	[ "$(cat "$sysroot/packages" 2>/dev/null)" = "$arm64_packages" ] && return
 	# shellcheck disable=SC2086 # a list of words
 	for_arm64 apt-get -qq install -y --download-only --no-install-recommends $arm64_packages \
 		>"$work/fetch.out" 2>&1 || { why=$(tail -n 1 "$work/fetch.out"); return 1; }
@@ -43,6 +43,8 @@ find_sysroot() {
 	for package in "$arm64_lists"/archives/*.deb; do
 		dpkg-deb --fsys-tarfile "$package" | tar -x -C "$part" || return
 	done
+	echo "$arm64_packages" >"$part/packages"
+	rm -rf "$sysroot"
 	rm "$arm64_lists"/archives/*.deb && mv "$part" "$sysroot"
 }
 

@@ -184,10 +184,13 @@ parallel() {
 	begin churn churn 4 30
 	run threads profiltool -p "$target" -d 0.5 -F 997 --json
 	kill -KILL "$target"
+	run cycles profiltool record -e cycles -- true
+}
+
+tree() {
 	begin tree chains tree
 	run tree profiltool record -g -p "$target" -d 1 -F 997 --json
 	kill -KILL "$target"
-	run cycles profiltool record -e cycles -- true
 }
 
 as_nobody="/bin/setpriv --reuid 65534 --regid 65534 --clear-groups"

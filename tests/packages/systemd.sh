@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The packages under a real systemd and Debian's own kernel, in qemu without KVM: socket activation, restart,
 # limits, journal; profil(2) of a user without privileges, with no other setting. systemd_guest.sh runs inside.
-# It takes the packages that debian.sh has built. As root, with the network.
+# It takes the packages that debian.sh has built, of PROFIL_TEST_SUITE (trixie). As root, with the network.
 # Time limit: 7200 s
 
 # shellcheck source=SCRIPTDIR/../lib.sh
@@ -18,13 +18,13 @@ longest=5400 # seconds: ten times what it takes on an idle host
 prepare() {
 	make_root "$root" && mkdir "$root/debs" "$root/test" &&
 		cp "$roots/$suite-debs/"{profiltool,libprofil1,libprofil-dev,profild,profil-dkms}_"$version"-*.deb "$root/debs" &&
-		cp "$top/tests/packages/counted.c" "$top/tests/packages/systemd_guest.sh" "$root/test" &&
+		cp "$top/debian/tests/busy.c" "$top/tests/packages/systemd_guest.sh" "$root/test" &&
 		enter "$root" sh -ec '
 			apt-get -q update
 			apt-get -qy install systemd-sysv dbus udev procps kmod initramfs-tools gcc libc6-dev \
 				linux-image-amd64 linux-headers-amd64 /debs/*.deb
 			cd /test
-			gcc -O1 -fno-pie -no-pie -falign-functions=64 -o counted counted.c -lprofil
+			gcc -O1 -fno-pie -no-pie -falign-functions=64 -DLIBPROFIL -o busy busy.c -lprofil
 			# The module stays: to build it would take long in there.
 			apt-get -qy purge libprofil-dev libprofil1 profild profiltool
 			rm /usr/sbin/policy-rc.d'
@@ -60,6 +60,7 @@ boot() {
 		sleep 0.5
 	done
 	stop "$pid"
+	sed -i 's/\r$//' "$work/results" # a serial line is a terminal
 	grep -x 'end of the tests' "$work/results" && return
 	tail -n 20 "$work/results" "$work/console"
 	return 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Runs in the machine of systemd.sh, as a service of its systemd: installs /debs, and prints TAP on the
-# console. What it needs is in /test: counted, a program that calls profil(2).
+# console. What it needs is in /test: busy, of debian/tests.
 
 # shellcheck disable=SC2016,SC2317 # for other shells and awk; functions are called by check
 
@@ -55,7 +55,7 @@ as() {
 
 # start USER NAME: a program that counts until a signal ends it; sets $pid. Waits until profild counts it.
 start() {
-	PROFIL_VERBOSE=1 setpriv --reuid "$1" --regid 65534 --clear-groups ./counted 3600 \
+	PROFIL_VERBOSE=1 setpriv --reuid "$1" --regid 65534 --clear-groups ./busy 3600 count \
 		>"$2.out" 2>"$2.err" </dev/null &
 	pid=$!
 	wait_for grep -q 'back end: daemon' "$2.err"
@@ -67,13 +67,29 @@ main_pid() {
 
 # counts NAME BACKEND: whether a program of user 65534 counts by it, and prints its ticks.
 counts() {
-	as 65534 env PROFIL_VERBOSE=1 ./counted 2 >"$1.out" 2>"$1.err" </dev/null
+	as 65534 env PROFIL_VERBOSE=1 ./busy 2 count >"$1.out" 2>"$1.err" </dev/null
 	cat "$1.err" "$1.out"
 	awk -v by="$2" '{ ok = $2 > 40 && $2 > 3 * $4 && $6 == by } END { exit !ok }' "$1.out"
 }
 
 logs() {
 	journalctl -q -o cat -u profild.service --no-pager | grep -E "$1"
+}
+
+# advises STATE NAME REGEX: whether `profiltool check` of a user without privileges has such lines for it.
+advises() {
+	as 65534 profiltool check >advice 2>&1
+	awk -v state="$1" -v name="$2" '
+		/^[a-z]/ { on = $1 == state; sub(/^[a-z]+ +/, ""); on = on && index($0, name "  ") == 1 }
+		on' advice | tr -s ' \n' ' ' | grep -E -- "$3" && return
+	cat advice
+	return 1
+}
+
+# serves: whether profild replies, which takes it some seconds after its start here, perhaps longer than a client
+# waits. Asked by a user of whom no other process is counted.
+serves() {
+	as 54321 profiltool check | grep -E '^(ok|limited) +profild +answers'
 }
 
 property_is() {
@@ -101,7 +117,11 @@ note journalctl -q -o short-monotonic -u profild.service -u profild.socket --no-
 check "it has three capabilities, and is not root" sh -c "
 	grep -E '^(Uid|CapEff)' /proc/$(main_pid)/status
 	grep -q 'CapEff:.000000c000080000' /proc/$(main_pid)/status && ! grep -q '^Uid:.0' /proc/$(main_pid)/status"
-note as 65534 profiltool check
+check "check: by the scheduler's tick" advises limited profild "by the scheduler's tick: at 250 Hz"
+check "check: what to do, and what is better then" advises limited profild \
+	"-> .*sysctl -w kernel.perf_event_paranoid=2 .*better: the rate that a program requests"
+check "check: what is better with the module" advises absent /dev/profil "better: the rate .*exact at any moment"
+note cat advice
 
 # --- Limits ---
 
@@ -123,10 +143,12 @@ is_restarted() {
 	[ "$new" -gt 0 ] && [ "$new" != "$old" ]
 }
 check "killed: systemd starts it again" wait_for is_restarted
+check "killed: it serves" wait_for serves
 check "killed: counts again" counts killed daemon
 old=$(main_pid)
 check "systemctl restart" systemctl restart profild.service
 check "restarted: another process" is_restarted
+check "restarted: it serves" wait_for serves
 check "restarted: the socket listens" state_is profild.socket active
 check "restarted: counts again" counts restarted daemon
 kill -TERM $long
@@ -142,12 +164,13 @@ printf '[Service]\nExecStart=\nExecStart=/usr/sbin/profild --verbose --max-proce
 	>/etc/systemd/system/profild.service.d/limit.conf
 systemctl daemon-reload
 systemctl restart profild.service
+wait_for serves
 start 65534 first
 counts over daemon >over.log 2>&1
 check "a second process of the same user is refused, with the reason" grep 'profild --max-processes' over.err
 note cat over.err
 check "another user has a limit of its own" sh -c "
-	setpriv --reuid 12345 --regid 65534 --clear-groups ./counted 1 | tee other.out | grep daemon"
+	setpriv --reuid 12345 --regid 65534 --clear-groups ./busy 1 count | tee other.out | grep daemon"
 kill $pid
 note journalctl -q -o short-monotonic -u profild.service --no-pager -n 12
 rm -r /etc/systemd/system/profild.service.d
@@ -157,9 +180,10 @@ systemctl daemon-reload
 
 sysctl -q kernel.perf_event_paranoid=2
 systemctl restart profild.service
+wait_for serves
 check "perf_event_paranoid=2: counts at the rate that is asked" counts paranoid daemon
 note cat paranoid.err paranoid.out
-note as 65534 profiltool check
+check "perf_event_paranoid=2: check has nothing more to say of profild" advises ok profild "answers at [^ ]* $"
 sysctl -q kernel.perf_event_paranoid=3
 
 # --- With the module ---
@@ -168,7 +192,8 @@ if [ -e "/lib/modules/$(uname -r)/updates/dkms" ]; then
 	check "dkms's module is loaded" modprobe profil
 	check "profil(2) counts by the module" counts module kmod
 	note cat module.err module.out
-	check "check reports it" sh -c "profiltool check | grep -E '^ok +/dev/profil'"
+	check "check reports it" advises ok /dev/profil "version 1"
+	check "check: it counts" advises ok "profil(2)" "the kernel module counts"
 	check "the module is unloaded" modprobe -r profil
 fi
 
@@ -177,10 +202,18 @@ fi
 counts before daemon >/dev/null 2>&1
 old=$(main_pid)
 check "upgraded while it runs" dpkg -i /debs/profild_*.deb
+# The maintainer script restarts the socket, which ends the daemon that requires it; a client starts the new one.
+has_ended() {
+	[ "$(main_pid)" != "$old" ] && ! [ -e "/proc/$old" ]
+}
+check "upgraded: the old daemon has ended" wait_for has_ended
+check "upgraded: it serves" wait_for serves
 check "upgraded: another process" is_restarted
 check "upgraded: the socket listens" state_is profild.socket active
 check "upgraded: counts" counts upgraded daemon
-check "removed" dpkg --remove profild profiltool
+check "removed" dpkg --remove profild
+check "removed: check says what was better with it" advises absent profild "better: the kernel counts, in all threads"
+check "removed: profiltool" dpkg --remove profiltool
 check "removed: nothing listens" state_is profild.socket inactive
 check "removed: the daemon has ended" sh -c '! pgrep -x profild'
 check "removed: the C library counts" counts removed libc

@@ -23,7 +23,6 @@ within() {
 
 within 1000 "a thread: its CPU time"
 within 1000 "8 threads: their CPU time"
-backends="bpf user" # more of them would take too long
 within 100 "8 threads: their CPU time"
 check "100 Hz by default" with daemon env -u PROFIL_HZ "$tree/progs/profil_time" asleep
 finish

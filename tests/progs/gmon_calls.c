@@ -98,7 +98,7 @@ static void *run(void *unused)
 	return NULL;
 }
 
-static volatile unsigned long handled;
+static _Atomic unsigned long handled; /* a signal may come while another thread handles the last */
 
 void in_handler(void)
 {

@@ -30,59 +30,90 @@ static double lag_ms(double due)
 }
 
 /*
- * A thread that wakes each 10 ms, as whoever brings the counts does. On a busy machine either waits
- * for a CPU.
+ * They wake each 10 ms, as whoever brings the counts does: a thread of this process, as
+ * libprofil's, and another process, as profild. On a busy machine each waits for a CPU.
  */
-static _Atomic uint64_t woken;
-static _Atomic bool wakes = true;
+static struct waking {
+	_Atomic uint64_t woken[2];
+	_Atomic bool goes_on;
+} * waking;
 static double late[LOOKS];
 
-static void *wake(void *unused)
+static void wake_until_told(int which)
 {
-	while (wakes) {
-		woken = clock_ns(CLOCK_MONOTONIC);
+	while (waking->goes_on) {
+		waking->woken[which] = clock_ns(CLOCK_MONOTONIC);
 		sleep_ms(10);
 	}
+}
+
+static void *wake_thread(void *unused)
+{
+	wake_until_told(0);
 	return unused;
 }
 
-/* On the CPU where all threads of this process are from now on. */
+static void start_other(void)
+{
+	pid_t child = fork();
+
+	need(child >= 0, "fork");
+	if (child > 0)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	wake_until_told(1);
+	_exit(0);
+}
+
+/* The thread is on the CPU where all threads of this process are from now on. */
 static pthread_t start_waking(void)
 {
 	pthread_t thread;
 	cpu_set_t here;
 
+	waking = mmap(NULL, sizeof(*waking), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	need(waking != MAP_FAILED, "mmap");
+	waking->woken[0] = waking->woken[1] = clock_ns(CLOCK_MONOTONIC);
+	waking->goes_on = true;
+	start_other();
 	CPU_ZERO(&here);
 	CPU_SET(sched_getcpu(), &here);
 	need(sched_setaffinity(0, sizeof(here), &here) == 0, "sched_setaffinity");
-	woken = clock_ns(CLOCK_MONOTONIC);
-	need(pthread_create(&thread, NULL, wake, NULL) == 0, "pthread_create");
+	need(pthread_create(&thread, NULL, wake_thread, NULL) == 0, "pthread_create");
 	return thread;
 }
 
-/* How late the thread is now. */
+/* How late the later of them is now. */
 static double late_ms(void)
 {
-	double ms = (clock_ns(CLOCK_MONOTONIC) - woken) / 1e6 - 10;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), first = waking->woken[0],
+		 second = waking->woken[1];
+	double ms = ((double)now - (first < second ? first : second)) / 1e6 - 10;
 
 	return ms > 0 ? ms : 0;
 }
 
-/* There are few wakes among the looks, so the latest of them is what the worst looks may be. */
-static void expect_behind(pthread_t waking, double *lags, double most)
+/*
+ * Whoever brings the counts does more than wake, so that others may run before it more often: as a
+ * median it may be as late as these are in the worst of ten looks. There are few wakes among the
+ * looks, so the latest of them is what the worst looks may be.
+ */
+static void expect_behind(pthread_t thread, double *lags, double most)
 {
 	const int median = LOOKS / 2, worst = LOOKS * 9 / 10;
 
-	wakes = false;
-	pthread_join(waking, NULL);
+	waking->goes_on = false;
+	pthread_join(thread, NULL);
+	wait(NULL);
 	qsort(lags, LOOKS, sizeof(*lags), compare);
 	qsort(late, LOOKS, sizeof(*late), compare);
 	printf("behind by %.1f ms as a median, %.1f in the worst of ten, %.1f at most; "
-	       "a thread is late by %.1f, %.1f, %.1f\n",
+	       "whoever wakes is late by %.1f, %.1f, %.1f\n",
 	       lags[median], lags[worst], lags[LOOKS - 1], late[median], late[worst],
 	       late[LOOKS - 1]);
-	expect(lags[median] <= most + late[median], "the median is more than %.1f ms",
-	       most + late[median]);
+	expect(lags[median] <= most + late[worst], "the median is more than %.1f ms",
+	       most + late[worst]);
 	expect(lags[worst] <= 1.5 * most + late[LOOKS - 1], "one of ten is more than %.1f ms",
 	       1.5 * most + late[LOOKS - 1]);
 }
@@ -91,7 +122,7 @@ static void expect_behind(pthread_t waking, double *lags, double most)
 static void reads_itself(void)
 {
 	static double lags[LOOKS];
-	pthread_t waking = start_waking();
+	pthread_t thread = start_waking();
 	double due = 0;
 
 	expect(profil_hot(cells) == 0, "on: %m");
@@ -101,14 +132,14 @@ static void reads_itself(void)
 		late[i] = late_ms();
 	}
 	profil_off();
-	expect_behind(waking, lags, 10);
+	expect_behind(thread, lags, 10);
 }
 
 /* A thread reads what another is counted for. */
 static void thread_reads(void)
 {
 	static double lags[LOOKS];
-	pthread_t waking = start_waking(), thread;
+	pthread_t waker = start_waking(), thread;
 	clockid_t clock;
 
 	expect(profil_hot(cells) == 0, "on: %m");
@@ -122,7 +153,7 @@ static void thread_reads(void)
 	go_on = false;
 	pthread_join(thread, NULL);
 	profil_off();
-	expect_behind(waking, lags, 10);
+	expect_behind(waker, lags, 10);
 }
 
 /* Every other look is after a pause, when nothing runs: what was burnt must come by itself. */

@@ -570,6 +570,37 @@ static bool has_no_caller(Dwarf_Frame *frame)
 	return dwarf_frame_register(frame, PC, room, &ops, &count) == 0 && !count && ops;
 }
 
+static bool is_one_of(Dwfl *dwfl, Dwarf_Addr address, const char *const *names)
+{
+	Dwfl_Module *module = dwfl_addrmodule(dwfl, address);
+	const char *name = module ? dwfl_module_addrname(module, address) : NULL;
+
+	while (name && *names && strcmp(name, *names) != 0)
+		names++;
+	return name && *names;
+}
+
+/*
+ * Functions of Go's runtime that call others on another stack: their call frame information finds
+ * their caller there, where it is not. And those that are the outermost frame, or have left their
+ * caller for ever, of which it does not say so.
+ */
+static const char *const go_switches[] = {
+	"runtime.systemstack.abi0",
+	"runtime.asmcgocall.abi0",
+	"runtime.morestack.abi0",
+	"runtime.nanotime1.abi0",
+	"runtime.cgocallback.abi0",
+	"time.now",
+	NULL,
+};
+static const char *const go_ends[] = {
+	"runtime.goexit.abi0",
+	"runtime.mstart.abi0",
+	"runtime.mcall",
+	NULL,
+};
+
 /*
  * Without call frame information libdwfl guesses the caller by the frame pointer: its walk is used
  * up to there. It accepts any word as a return address: an address in no image is none. It also
@@ -594,6 +625,13 @@ static void walk_by_dwfl(Dwfl *dwfl, const struct record *record, struct frames 
 		frames->guessed = !rules;
 		is_outermost = rules && has_no_caller(rules);
 		free(rules);
+		if (i && is_one_of(dwfl, frames->pcs[i], go_switches)) {
+			frames->depth = i + 1;
+			frames->guessed = true;
+		} else if (i && is_one_of(dwfl, frames->pcs[i], go_ends)) {
+			frames->depth = i + 1;
+			is_outermost = frames->finished = true;
+		}
 	}
 	if (frames->guessed || (last_word && !is_outermost))
 		frames->finished = false;

@@ -31,6 +31,19 @@ static inline int directory_remove(void)
 	return system(command);
 }
 
+/* The same as functions of a group of tests that need nothing else. */
+static inline int directory_setup(void **state)
+{
+	(void)state;
+	return directory_make();
+}
+
+static inline int directory_teardown(void **state)
+{
+	(void)state;
+	return directory_remove();
+}
+
 /* Runs a command in the directory, without output. Returns its status as wait(2) gives it. */
 __attribute__((format(printf, 1, 2))) static inline int shell(const char *format, ...)
 {

@@ -16,6 +16,7 @@
 #include "capture/counts.h"
 #include "capture/cpus.h"
 #include "capture/image.h"
+#include "capture/origin.h"
 #include "capture/period.h"
 #include "capture/process.h"
 #include "capture/resolve.h"
@@ -104,7 +105,13 @@ static struct sample make_sample(uint64_t pc, uint64_t id, uint64_t count)
 static void add_sample(struct counts *counts, uint64_t pc, uint64_t id, uint64_t first_ns,
 		       uint64_t count)
 {
-	struct counted sample = { .id = id, .first_ns = first_ns, .count = count, .user_depth = 1 };
+	struct counted sample = {
+		.id = id,
+		.first_ns = first_ns,
+		.count = count,
+		.user_depth = 1,
+		.cpu = COUNTED_NO_CPU,
+	};
 
 	assert_int_equal(counts_add(counts, &sample, &pc), 0);
 }
@@ -259,6 +266,40 @@ static void test_stacks_table(void **state)
 	assert_int_equal(counts.samples[1].by_frame_pointer, 1);
 	counts_free(&counts);
 	free(arena);
+}
+
+/* --- control groups --- */
+
+static void check_group(const char *text, const char *expected)
+{
+	size_t size = 0;
+	const char *path = origin_group(text, &size);
+
+	if (!expected) {
+		assert_null(path);
+		return;
+	}
+	assert_non_null(path);
+	assert_int_equal(size, strlen(expected));
+	assert_memory_equal(path, expected, size);
+}
+
+static void test_control_groups(void **state)
+{
+	(void)state;
+	check_group("0::/system.slice/x.service\n", "/system.slice/x.service");
+	check_group("0::/\n", "/");
+	check_group("0::/", "/");
+	check_group("", NULL);
+	check_group("nonsense\n", NULL);
+	check_group("0::/a:b:c/d e\n", "/a:b:c/d e");
+	check_group("0::/a/b (deleted)\n", "/a/b");
+	/* cgroup v1, where systemd is, and where it is not */
+	check_group("9:name=systemd:/user.slice\n4:memory:/m\n1:cpu,cpuacct:/c\n", "/user.slice");
+	check_group("4:memory:/m\n9:name=systemd:/user.slice\n0::/\n", "/user.slice");
+	check_group("9:name=systemd:/user.slice\n4:memory:/m\n0::/two\n", "/two");
+	check_group("9:name=systemd:/\n8:pids:/\n4:memory:/m\n3:cpuset:/n\n0::/\n", "/m");
+	check_group("9:name=systemd:/\n8:pids:/\n", "/");
 }
 
 /* --- address spaces in time --- */
@@ -445,7 +486,7 @@ static void test_programs_of_one_process(void **state)
 	apply(&table, &fresh);
 	add_sample(&counts, 0x1800, sample_id_make(5, NO_PROCESS, NO_PROCESS), 150, 2);
 	add_sample(&counts, 0x1800, sample_id_make(6, NO_PROCESS, NO_PROCESS), 350, 3);
-	assert_int_equal(resolve_each(&counts, &table, false, collect_paths, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_paths, text), 0);
 	assert_string_equal(text, "0:2 1:3 ");
 	counts_free(&counts);
 	process_table_free(&table);
@@ -467,7 +508,7 @@ static void test_mapped_over(void **state)
 	apply(&table, &fresh);
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
 		add_sample(&counts, 0x1800, sample_id_make(5, NO_PROCESS, i + 1), times[i], 1);
-	assert_int_equal(resolve_each(&counts, &table, false, collect_paths, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_paths, text), 0);
 	assert_string_equal(text, "1:1 0:1 0:1 0:1 1:1 0:1 1:1 0:1 ");
 	counts_free(&counts);
 	process_table_free(&table);
@@ -499,10 +540,10 @@ static void test_frames(void **state)
 	add_stack(&counts, id, moved, 0, 5);
 	add_stack(&counts, id, at_end, 0, 2); /* behind a call at the end of the code */
 	add_stack(&counts, id, unknown, 0, 2);
-	assert_int_equal(resolve_each(&counts, &table, false, collect_depth, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, false, 0, collect_depth, text), 0);
 	assert_string_equal(text, "2/3 4/4 2/2 2/2 ");
 	text[0] = '\0';
-	assert_int_equal(resolve_each(&counts, &table, true, collect_depth, text), 0);
+	assert_int_equal(resolve_each(&counts, &table, true, 0, collect_depth, text), 0);
 	assert_string_equal(text, "4/5 5/5 2/2 2/2 ");
 	counts_free(&counts);
 	process_table_free(&table);
@@ -574,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_stacks_collide),
 		cmocka_unit_test(test_stacks_table),
 		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_control_groups),
 		cmocka_unit_test(test_spaces),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_child_remaps),

@@ -26,18 +26,6 @@
 
 #define ADDRESSES 30000
 
-static int setup(void **state)
-{
-	(void)state;
-	return directory_make();
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return directory_remove();
-}
-
 /* --- libdw's rules --- */
 
 enum {
@@ -226,6 +214,9 @@ static void check_rule(const struct unwind_rows *rows, Dwarf_CFI *cfi, uint64_t 
 	struct unwind_rule theirs = expected(cfi, address);
 
 	if (memcmp(ours, &theirs, sizeof(theirs)) == 0)
+		return;
+	/* Go's runtime goes to another stack there, which its call frame information leaves out. */
+	if (ours->cfa == UNWIND_SWITCH && theirs.cfa == UNWIND_SP && ours->base == theirs.offset)
 		return;
 	/* At the program's start there is no caller, even if no rule states that: in ld.so. */
 	if (ours->cfa == UNWIND_END && theirs.cfa == UNWIND_GAP && address >= entry &&
@@ -956,5 +947,5 @@ int main(void)
 		cmocka_unit_test(test_other_machine),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, directory_setup, directory_teardown);
 }

@@ -27,18 +27,6 @@ enum {
 	SP = 31
 };
 
-static int setup(void **state)
-{
-	(void)state;
-	return directory_make();
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return directory_remove();
-}
-
 /* --- A rule, in words --- */
 
 static void say_saved(char *text, size_t size, enum unwind_saved kind, int64_t offset)
@@ -308,5 +296,5 @@ int main(void)
 		cmocka_unit_test(test_images),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, directory_setup, directory_teardown);
 }

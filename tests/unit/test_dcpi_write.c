@@ -103,6 +103,32 @@ static void write_chunks(void **state)
 	bytes_free(&b);
 }
 
+/* A program that runs in two containers has two paths there. */
+static void sum_equal_images(void **state)
+{
+	static const char *const paths[] = { "/a/lib/l.so", "/b/lib/l.so", "/b/lib/other.so" };
+	struct profile *p = recorded(), *again;
+	struct bytes b;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		uint64_t start = 0x7000 * (i + 1);
+
+		add_leaf(p, start + 0x13, add_mapping(p, start, start + 0x1000, 0x1000, paths[i]),
+			 i < 2 ? 4 + i : 0);
+		memset(p->images[i].build_id, 0x5a, 20);
+		p->images[i].build_id_size = 20;
+	}
+	b = write_one(p);
+	assert_has(&b, "path       /a/lib/l.so\n");
+	again = read_good(dcpi, &b);
+	assert_int_equal(again->sample_count, 1);
+	assert_int_equal(profile_total(again, NULL), 9);
+	profile_free(again);
+	profile_free(p);
+	bytes_free(&b);
+}
+
 static void write_what_is_not_resolved(void **state)
 {
 	struct profile *p = recorded(), *again;
@@ -606,6 +632,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rewrite_bytes),
 		cmocka_unit_test(write_chunks),
+		cmocka_unit_test(sum_equal_images),
 		cmocka_unit_test(write_what_is_not_resolved),
 		cmocka_unit_test(write_outside_of_the_text),
 		cmocka_unit_test(write_memory),

@@ -22,18 +22,6 @@
 #include "symbol/symbol.h"
 #include "util/clock.h"
 
-static int setup(void **state)
-{
-	(void)state;
-	return directory_make();
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return directory_remove();
-}
-
 /* --- Numbers --- */
 
 static struct dwarf_cursor over(const void *bytes, size_t size)
@@ -469,5 +457,5 @@ int main(void)
 		cmocka_unit_test(test_overlap),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, directory_setup, directory_teardown);
 }

@@ -5,10 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -216,12 +218,148 @@ static void test_full_members(void **state)
 	counts_free(&counts);
 }
 
+/* --- Windows --- */
+
+/* How often the kernel has run the program: it counts that while its statistics are enabled. */
+static uint64_t runs_of(const struct sample_program *sample)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(sample_program_on_tick(sample)),
+						&info, &size),
+			 0);
+	return info.run_cnt;
+}
+
+static bool is_zero(const void *memory, size_t size)
+{
+	const char *bytes = memory;
+
+	return !*bytes && memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
+/* A bank that was taken and is not in use yet: no tick counts there. */
+static bool is_clear(const struct sample_program *sample, size_t bank)
+{
+	size_t at = bank * SAMPLE_BANK_BUCKETS;
+
+	for (size_t i = bank; i < sample->cpu_count * SAMPLE_BANKS; i += SAMPLE_BANKS)
+		if (!is_zero(&sample->counters[i], sizeof(*sample->counters)))
+			return false;
+	return sample->settings.stacks
+		       ? is_zero(&sample->stacks[at], SAMPLE_BANK_BUCKETS * sizeof(*sample->stacks))
+		       : is_zero(&sample->table[at], SAMPLE_BANK_BUCKETS * sizeof(*sample->table));
+}
+
+/* Returns the ticks of a window, all of which are in its counts, or lost. */
+static uint64_t take_window(struct sample_program *sample, struct counts *ring, int64_t *in_ring)
+{
+	struct counts counts = { 0 };
+	struct sample_window window;
+	uint64_t from_ring, from_table, kernel;
+
+	assert_int_equal(sample_program_switch(sample), 0);
+	assert_int_equal(sample_program_read_ring(sample), 0);
+	assert_int_equal(sample_program_take(sample, &counts, &window), 0);
+	from_table = counts_sum(&counts, &kernel);
+	from_ring = counts_sum(ring, &kernel);
+	*in_ring += window.counters.ring - from_ring;
+	assert_int_equal(window.ticks,
+			 from_table + window.counters.ring + window.counters.ring_full);
+	for (size_t i = 0; i < counts.count; i++)
+		assert_int_equal(counts.samples[i].cpu < sample->cpu_count,
+				 sample->settings.stacks);
+	counts_free(&counts);
+	counts_free(ring);
+	return window.ticks;
+}
+
+#define WINDOWS 300
+
+/*
+ * Each run of the program is in one window, as the kernel counts the runs itself; and no tick
+ * counts in a bank that was taken.
+ */
+static void count_windows(struct sample_program *sample, bool stacks)
+{
+	const struct sample_settings settings = {
+		.sides = SAMPLE_USER | SAMPLE_KERNEL,
+		.stacks = stacks,
+		.everyone = true,
+		.windows = true,
+	};
+	struct event_set events = { .count = 0 };
+	struct counts ring = { 0 };
+	uint64_t ticks = 0;
+	int64_t in_ring = 0;
+	int statistics, err;
+	struct error e;
+	pid_t child = start_child();
+
+	assert_int_equal(events_prepare(&events, CAPTURE_CPU_CLOCK, 9999, &e), 0);
+	err = sample_program_load(sample, &settings, &ring, &e);
+	if (err == -EPERM || err == -EACCES) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		skip();
+	}
+	assert_int_equal(err, 0);
+	statistics = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	assert_true(statistics >= 0);
+	err = events_open(&events, NULL, bpf_program__fd(sample_program_on_tick(sample)), &e);
+	assert_int_equal(err, 0);
+	for (size_t i = 0; i < WINDOWS; i++) {
+		usleep(i % 10 * 1000);
+		assert_true(i == 0 || is_clear(sample, i % SAMPLE_BANKS == 0));
+		ticks += take_window(sample, &ring, &in_ring);
+	}
+	events_stop(&events);
+	ticks += take_window(sample, &ring, &in_ring);
+	assert_int_equal(in_ring, 0);
+	assert_true(ticks > 1000);
+	assert_int_equal(ticks, runs_of(sample));
+	close(statistics);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	events_close(&events);
+	sample_program_free(sample);
+}
+
+static void test_windows(void **state)
+{
+	struct sample_program sample = { .cpu_count = 0 };
+
+	(void)state;
+	count_windows(&sample, false);
+}
+
+static void test_windows_of_stacks(void **state)
+{
+	struct sample_program sample = { .cpu_count = 0 };
+
+	(void)state;
+	count_windows(&sample, true);
+}
+
+/* A bank's part of the arena is used up: the rest goes through the ring buffer. */
+static void test_windows_with_full_arena(void **state)
+{
+	struct sample_program sample = { .arena_words = 5 * STACK_WORDS_MAX };
+
+	(void)state;
+	count_windows(&sample, true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_full_members),
 		cmocka_unit_test(test_full_arena),
 		cmocka_unit_test(test_one_hash),
+		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_windows_of_stacks),
+		cmocka_unit_test(test_windows_with_full_arena),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

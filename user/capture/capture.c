@@ -9,82 +9,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "capture/capture_state.h"
 #include "capture/cells.h"
-#include "capture/cgroup.h"
-#include "capture/command.h"
-#include "capture/tick_cost.h"
-#include "capture/counts.h"
 #include "capture/cpus.h"
-#include "capture/events.h"
-#include "capture/image.h"
 #include "capture/jit_file.h"
-#include "capture/members.h"
-#include "capture/process.h"
-#include "capture/sample_program.h"
-#include "capture/resolve.h"
-#include "capture/sideband.h"
 #include "capture/snapshot.h"
-#include "capture/stack_account.h"
 #include "capture/target.h"
-#include "capture/tick.h"
+#include "capture/tick_cost.h"
 #include "util/clock.h"
-
-struct target {
-	pid_t pid;
-	int pidfd; /* -1 for a thread */
-};
-
-struct capture {
-	struct capture_options options;
-	struct sample_program sample; /* in use, or else profil */
-	struct unwind unwind;	      /* of sample, for call stacks */
-	struct profil_program profil;
-	struct profil_client histogram; /* of profil */
-	struct profil_range range;	/* of the histogram */
-	struct event_set events;	/* in use, or else tick */
-	struct tick tick;
-	struct members members; /* whose ticks count, unless everyone's do */
-	struct sideband *sideband;
-	struct process_table processes;
-	struct counts counts;
-	struct command command;
-	struct target *targets;
-	size_t target_count;
-	struct cgroup group; /* fd -1: none */
-	int epoll;
-	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC; stop: the last reading */
-	uint64_t next_cpus_ns;		      /* when to look for CPUs again */
-	bool stopped;
-	uint64_t start_time_ns; /* since the epoch */
-	uint64_t interrupt_ns;
-	uint64_t cpu_start_ns; /* CPU time before, of the group or of the machine */
-	bool has_group_ns;     /* the kernel reports the group's CPU time */
-	uint64_t cpu_ns;
-	struct stack_account stacks;
-	bool target_execed; /* the target of a histogram has called exec */
-};
-
-static bool has_histogram(const struct capture *c)
-{
-	return c->options.scale != 0;
-}
-
-static bool has_tick(const struct capture *c)
-{
-	return c->options.event == CAPTURE_TICK;
-}
-
-/* Whether stacks are walked by call frame information. */
-static bool has_unwind(const struct capture *c)
-{
-	return c->options.stacks == CAPTURE_STACKS_CFI || c->options.stacks == CAPTURE_STACKS_AUTO;
-}
-
-/* Whether all ticks count, or only those of members. */
-static bool counts_everyone(const struct capture *c)
-{
-	return c->options.target == CAPTURE_SYSTEM || c->options.target == CAPTURE_CGROUP;
-}
 
 static uint32_t sides(const struct capture_options *options)
 {
@@ -240,9 +172,9 @@ static int begin_ticks(struct capture *c, struct error *e)
 /* The account of CPU time begins here. */
 static int begin_account(struct capture *c, struct error *e)
 {
-	c->start_ns = now_ns();
+	c->start_ns = c->next_start_ns = now_ns();
 	c->next_cpus_ns = c->start_ns + CPUS_LOOK_NS;
-	c->start_time_ns = clock_ns(CLOCK_REALTIME);
+	c->start_time_ns = c->next_start_time_ns = clock_ns(CLOCK_REALTIME);
 	if (!counts_everyone(c))
 		return members_begin_account(&c->members, e);
 	if (c->options.target == CAPTURE_CGROUP)
@@ -313,12 +245,21 @@ static int take_member_record(const struct member_record *from, void *context)
 	return sideband_add(c->sideband, &record);
 }
 
+/* What part of the time may be spent on reading mappings again, after records were lost: 1 / this
+ */
+#define AGAIN_PART	   20
+#define AGAIN_PART_WINDOWS 500
+
 static int take_records(struct capture *c, struct error *e)
 {
 	uint64_t until_ns = now_ns();
 
 	if (members_read(&c->members, take_member_record, c) ||
 	    sideband_read(c->sideband, until_ns, take_record, c))
+		return error_no_memory(e);
+	if (!c->target_execed &&
+	    snapshot_if_lost(&c->processes, sideband_lost(c->sideband), until_ns,
+			     c->options.windows ? AGAIN_PART_WINDOWS : AGAIN_PART))
 		return error_no_memory(e);
 	if (has_unwind(c) && c->unwind.ring && unwind_update(&c->unwind, until_ns))
 		return error_no_memory(e);
@@ -336,8 +277,9 @@ static int take_snapshot(struct capture *c, struct error *e)
 	c->processes.everyone = counts_everyone(c);
 	c->processes.notes_changes = has_unwind(c);
 	c->processes.inherit = c->options.inherit;
+	c->processes.notes_origins = c->options.windows;
 	if (c->processes.everyone)
-		err = snapshot_all(&c->processes);
+		err = snapshot_all(&c->processes, 0);
 	for (size_t i = 0; i < c->target_count && !err; i++) {
 		pid_t pid = target_process_of(c->targets[i].pid);
 
@@ -350,27 +292,12 @@ static int take_snapshot(struct capture *c, struct error *e)
 /* Records may have been lost: reads the mappings of the remaining processes once more. */
 static int complete_mappings(struct capture *c, struct error *e)
 {
-	size_t count = c->target_execed ? 0 : c->processes.count;
-
-	for (size_t i = 0; i < count; i++)
-		if (snapshot_process(&c->processes, c->processes.processes[i].pid, c->stop_ns))
-			return error_no_memory(e);
+	if (!c->target_execed && snapshot_again(&c->processes, c->stop_ns))
+		return error_no_memory(e);
 	return jit_look_again(&c->processes) ? error_no_memory(e) : 0;
 }
 
 /* --- Programs --- */
-
-/* The first target's last address space; NULL: none. */
-static const struct address_space *first_space(const struct capture *c)
-{
-	const struct process *process = NULL;
-
-	if (c->target_count)
-		process = process_find(&c->processes, c->options.target == CAPTURE_THREAD
-							      ? c->processes.processes[0].pid
-							      : c->targets[0].pid);
-	return process ? &process->spaces[process->count - 1] : NULL;
-}
 
 static int load_sample_as_asked(struct capture *c, struct error *e)
 {
@@ -384,11 +311,13 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.one_thread = c->options.target == CAPTURE_THREAD,
 		.inherit = c->options.inherit,
 		.tick = has_tick(c) ? &c->tick : NULL,
+		.windows = c->options.windows,
 	};
 	c->unwind.read = c->options.read_rows;
 	c->unwind.processes = &c->processes;
-	c->unwind.counts = &c->counts;
-	return sample_program_load(&c->sample, &settings, &c->counts, e);
+	c->unwind.windows = c->options.windows;
+	c->unwind.counts = c->options.windows ? &c->gathered : &c->counts;
+	return sample_program_load(&c->sample, &settings, c->unwind.counts, e);
 }
 
 /* Falls back to frame pointers where the kernel rejects the walk by call frame information. */
@@ -415,7 +344,7 @@ static int load_sample(struct capture *c, struct error *e)
 /* Needs the target's mappings, to know where its program is. */
 static int load_profil(struct capture *c, struct error *e)
 {
-	int err = cells_range(first_space(c), c->options.offset, c->options.bufsiz,
+	int err = cells_range(capture_first_space(c), c->options.offset, c->options.bufsiz,
 			      c->options.scale, &c->range, &c->histogram.cell_count, e);
 
 	c->histogram.number = c->histogram.range_count = 1;
@@ -525,18 +454,16 @@ bool capture_ended(const struct capture *c)
 	return c->target_count > 0;
 }
 
-/* Sets cpu_ns to what the kernel has charged to the targets so far; 0: unknown. */
-static int read_cpu_time(struct capture *c, struct error *e)
+int capture_read_cpu_time(struct capture *c, uint64_t *ns, struct error *e)
 {
-	uint64_t now;
-
 	if (!counts_everyone(c))
-		return members_end_account(&c->members, &c->cpu_ns, e);
-	c->cpu_ns = 0;
+		return c->stopped ? members_end_account(&c->members, ns, e)
+				  : members_read_account(&c->members, ns, e);
+	*ns = 0;
 	if (c->options.target == CAPTURE_SYSTEM)
-		c->cpu_ns = target_system_cpu_ns() - c->cpu_start_ns;
-	else if (c->has_group_ns && cgroup_cpu_ns(&c->group, &now) == 0) /* else removed by now */
-		c->cpu_ns = now - c->cpu_start_ns;
+		*ns = target_system_cpu_ns();
+	else if (!c->has_group_ns || cgroup_cpu_ns(&c->group, ns))
+		*ns = 0; /* the group is removed by now */
 	return 0;
 }
 
@@ -547,7 +474,7 @@ static int count_stack(const struct capture_sample *sample, void *context)
 	return stack_account_add(&c->stacks, sample);
 }
 
-static int count_stacks(struct capture *c)
+int capture_count_stacks(struct capture *c)
 {
 	stack_account_clear(&c->stacks);
 	if (c->stacks.limit && capture_each_sample(c, count_stack, c))
@@ -568,7 +495,7 @@ static int read_counts(struct capture *c, struct error *e)
 	} else {
 		err = sample_program_read_table(&c->sample);
 	}
-	return err || count_stacks(c) ? error_no_memory(e) : 0;
+	return err || capture_count_stacks(c) ? error_no_memory(e) : 0;
 }
 
 int capture_read(struct capture *c, struct error *e)
@@ -583,13 +510,20 @@ int capture_read(struct capture *c, struct error *e)
 
 int capture_stop(struct capture *c, struct error *e)
 {
+	uint64_t ns;
 	int err;
 
 	c->stopped = true;
 	events_stop(&c->events);
 	tick_end(&c->tick);
 	c->stop_ns = now_ns();
-	err = read_cpu_time(c, e);
+	if (c->options.windows) {
+		err = capture_end_window(c, e);
+		command_status(&c->command);
+		return err;
+	}
+	err = capture_read_cpu_time(c, &ns, e);
+	c->cpu_ns = ns ? ns - c->cpu_start_ns : 0;
 	err = err ?: capture_handle(c, e);
 	err = err ?: complete_mappings(c, e);
 	err = err ?: read_counts(c, e);
@@ -611,6 +545,7 @@ void capture_free(struct capture *c)
 	sideband_free(c->sideband);
 	process_table_free(&c->processes);
 	counts_free(&c->counts);
+	counts_free(&c->gathered);
 	stack_account_free(&c->stacks);
 	command_release(&c->command);
 	for (size_t i = 0; i < c->target_count; i++)
@@ -622,163 +557,4 @@ void capture_free(struct capture *c)
 	if (c->epoll >= 0)
 		close(c->epoll);
 	free(c);
-}
-
-uint64_t capture_ticks(const struct capture *c)
-{
-	return has_histogram(c) ? profil_client_state(&c->histogram)->ticks
-				: sample_program_ticks(&c->sample);
-}
-
-size_t capture_tasks(const struct capture *c)
-{
-	return c->processes.count + c->processes.thread_count;
-}
-
-/* --- The result --- */
-
-static void sample_totals(const struct capture *c, struct capture_totals *totals)
-{
-	struct sample_counters sum = sample_program_counters(&c->sample);
-
-	totals->excluded = sum.excluded;
-	totals->ring_full = sum.ring_full;
-	totals->ring = sum.ring;
-	totals->bpf_ns_per_tick = sum.timed ? sum.timed_ns / sum.timed : 0;
-	totals->counted = counts_sum(&c->counts, &totals->kernel);
-	for (size_t i = 0; i < c->counts.count; i++) {
-		uint64_t after = c->counts.samples[i].first_ns - c->begin_ns;
-
-		if (!totals->first_tick_ns || after < totals->first_tick_ns)
-			totals->first_tick_ns = after;
-	}
-}
-
-static void profil_totals(const struct capture *c, struct capture_totals *totals)
-{
-	const struct profil_state *state = profil_client_state(&c->histogram);
-	uint64_t ignored;
-
-	totals->out_of_range = state->out_of_range;
-	totals->no_cell = state->lost;
-	totals->bpf_ns_per_tick = state->timed ? state->timed_ns / state->timed : 0;
-	totals->counted = counts_sum(&c->counts, &ignored);
-	totals->kernel = state->kernel;
-}
-
-static void clock_totals(const struct capture *c, struct capture_totals *totals)
-{
-	size_t cpus = has_tick(c) ? (size_t)sysconf(_SC_NPROCESSORS_ONLN) : c->events.count;
-
-	totals->interrupt_ns = c->interrupt_ns;
-	totals->machine_ns = totals->duration_ns * cpus;
-	if (!has_tick(c) && events_count_time(&c->events))
-		totals->interrupts = totals->machine_ns / c->events.period_ns;
-}
-
-void capture_totals(const struct capture *c, struct capture_totals *totals)
-{
-	*totals = (struct capture_totals){
-		.ticks = capture_ticks(c),
-		.mapping_records_lost = sideband_lost(c->sideband) + members_lost(&c->members),
-		.dropped = members_dropped(&c->members),
-		.crowded = c->processes.crowded,
-		.cpu_ns = c->cpu_ns,
-		.start_time_ns = c->start_time_ns,
-		.duration_ns = c->stop_ns - c->start_ns,
-	};
-	clock_totals(c, totals);
-	if (has_histogram(c))
-		profil_totals(c, totals);
-	else
-		sample_totals(c, totals);
-	totals->stack_limit = c->stacks.limit;
-	totals->stacks_truncated = c->stacks.truncated;
-	totals->stacks_user = c->stacks.user;
-	totals->stacks_complete = c->stacks.complete;
-}
-
-const char *capture_why_no_rows(const struct capture *c, uint32_t image)
-{
-	return unwind_why(&c->unwind, image);
-}
-
-void capture_tables(const struct capture *c, struct capture_tables *tables)
-{
-	unwind_used(&c->unwind, tables);
-}
-
-const struct capture_stack_end *capture_stack_ends(const struct capture *c, size_t *count)
-{
-	*count = c->stacks.end_count;
-	return c->stacks.ends;
-}
-
-enum capture_stacks capture_stacks(const struct capture *c)
-{
-	return c->options.stacks;
-}
-
-const char *capture_event_name(const struct capture *c)
-{
-	return has_tick(c) ? "tick" : events_name(&c->events);
-}
-
-uint64_t capture_period_ns(const struct capture *c)
-{
-	return has_tick(c) ? c->tick.period_ns : c->events.period_ns;
-}
-
-unsigned int capture_frequency(const struct capture *c)
-{
-	return c->options.frequency;
-}
-
-int capture_command_status(const struct capture *c)
-{
-	return c->command.ended ? c->command.status : -1;
-}
-
-pid_t capture_command_pid(const struct capture *c)
-{
-	return c->options.target == CAPTURE_COMMAND && !c->command.ended ? c->command.pid : 0;
-}
-
-const struct capture_image *capture_images(const struct capture *c, size_t *count)
-{
-	*count = c->processes.image_count;
-	return c->processes.images;
-}
-
-unsigned int capture_bits(const struct capture *c)
-{
-	const struct address_space *space = first_space(c);
-	unsigned int bits = 0;
-
-	for (size_t i = 0; space && i < space->count && !bits; i++)
-		if (space->mappings[i].executable)
-			bits = image_bits(&c->processes.images[space->mappings[i].image]);
-	return bits ?: 64;
-}
-
-int capture_each_mapping(const struct capture *c,
-			 int (*visit)(const struct capture_mapping *mapping, void *context),
-			 void *context)
-{
-	const struct address_space *space = first_space(c);
-	int stop = 0;
-
-	for (int executable = 1; executable >= 0; executable--)
-		for (size_t i = 0; space && i < space->count && !stop; i++)
-			if (space->mappings[i].executable == executable)
-				stop = visit(&space->mappings[i], context);
-	return stop;
-}
-
-int capture_each_sample(struct capture *c,
-			int (*visit)(const struct capture_sample *sample, void *context),
-			void *context)
-{
-	return resolve_each(&c->counts, &c->processes, sideband_lost(c->sideband) > 0, visit,
-			    context);
 }

@@ -50,6 +50,7 @@ struct capture_options {
 	bool user, kernel;	    /* which ticks to count; neither: all, at the user pc */
 	enum capture_stacks stacks; /* ticks in the kernel then have the kernel's pc */
 	unwind_reader *read_rows;
+	bool windows; /* capture_cut() will be called, capture_read() will not; no histogram */
 	/*
 	 * Not 0: record profil(2)'s histogram with this scale, not exact pcs; for one process, at
 	 * the user pc, until it calls exec. With bufsiz 0 it covers the program's own text.
@@ -83,12 +84,22 @@ bool capture_ended(const struct capture *c);
  */
 int capture_read(struct capture *c, struct error *e);
 
+/*
+ * Ends a window, with options.windows: as capture_read(), but the calls below then return what was
+ * counted since the previous cut, or the start, until the next cut or capture_stop(), which ends
+ * the last window. So do totals. No tick is lost, or counted twice, between windows. Forgets
+ * processes, threads and images that nobody uses any more, so that memory does not grow with the
+ * number of processes that ever ran. Numbers of images and samples, and descriptors, are valid
+ * until the next cut.
+ */
+int capture_cut(struct capture *c, struct error *e);
+
 /* Stops counting, reads the mappings once more, and completes the account. */
 int capture_stop(struct capture *c, struct error *e);
 
 void capture_free(struct capture *c);
 
-/* How many ticks there were so far. */
+/* How many ticks there were so far; with windows: in the last one. */
 uint64_t capture_ticks(const struct capture *c);
 
 /* How many processes and threads are known, those that have ended included. */
@@ -196,13 +207,19 @@ struct capture_sample {
 	const struct capture_frame *frames; /* the leaf first; valid during the visit */
 	uint32_t depth;			    /* 1 at least */
 	uint32_t user_depth;		    /* how many of them, the last ones, are in user space */
-	uint64_t count;			    /* since recording began */
+	uint64_t count;			    /* since recording began; with windows: in this one */
 	size_t number;			    /* the same at each visit; numbers are dense */
 	pid_t pid, tid;
 	uint32_t generation; /* how many processes had this pid before, as far as is known */
 	bool kernel;
 	enum unwind_end end; /* why the user frames end */
 	const char *comm;    /* the thread's name; "": unknown */
+	/* With options.windows: */
+	const char *process_comm; /* its process's name, the leader's; "": unknown */
+	const char *cgroup;	  /* of the process: a path as in /proc/PID/cgroup; NULL: unknown */
+	uint32_t uid;		  /* the process's effective user; UINT32_MAX: unknown */
+	uint32_t cpu;		  /* UINT32_MAX: unknown, as without call stacks */
+	bool is_older;		  /* the process already ran when the window began */
 };
 
 #define CAPTURE_DEPTH_MAX 127 /* most frames of a stack in user space, and in the kernel */

@@ -23,6 +23,7 @@ static bool sample_equal(const void *array, uint32_t number, const void *of)
 
 	return a->id == key->sample->id && a->kernel_depth == key->sample->kernel_depth &&
 	       a->user_depth == key->sample->user_depth && a->end == key->sample->end &&
+	       a->cpu == key->sample->cpu &&
 	       memcmp(key->stored + a->first_pc, key->pcs, key->depth * sizeof(*key->pcs)) == 0;
 }
 
@@ -60,7 +61,7 @@ int counts_add(struct counts *counts, const struct counted *added, const uint64_
 
 	sample.user_depth = plausible_depth(pcs + sample.kernel_depth, sample.user_depth);
 	key.depth = sample.kernel_depth + sample.user_depth;
-	hash = hash_bytes(pcs, key.depth * sizeof(*pcs), sample.id);
+	hash = hash_bytes(pcs, key.depth * sizeof(*pcs), hash_u64(sample.cpu, sample.id));
 	number = index_find(&counts->index, hash, sample_equal, counts->samples, &key);
 	if (number == INDEX_NONE)
 		return append(counts, &key, hash);
@@ -76,20 +77,22 @@ int counts_add_table(struct counts *counts, const struct sample_bucket *table, s
 	for (size_t i = 0; i < buckets * SAMPLE_PER_BUCKET; i++) {
 		const struct sample *from =
 			&table[i / SAMPLE_PER_BUCKET].samples[i % SAMPLE_PER_BUCKET];
-		struct counted sample = { .user_depth = 1 };
-		uint64_t count, pc;
+		struct counted sample = { .user_depth = 1, .cpu = COUNTED_NO_CPU };
+		uint64_t count, before, pc;
 
 		/* The ID is written last, and read first. */
 		sample.id = __atomic_load_n(&from->id, __ATOMIC_ACQUIRE);
 		count = sample.id ? __atomic_load_n(&from->count, __ATOMIC_RELAXED) : 0;
-		if (count == taken[i])
+		before = taken ? taken[i] : 0;
+		if (count == before)
 			continue;
 		pc = from->pc;
 		sample.first_ns = from->first_ns;
-		sample.count = count - taken[i];
+		sample.count = count - before;
 		if (counts_add(counts, &sample, &pc))
 			return -ENOMEM;
-		taken[i] = count;
+		if (taken)
+			taken[i] = count;
 	}
 	return 0;
 }
@@ -105,6 +108,7 @@ static int add_stack(struct counts *counts, const struct stack *stack, uint64_t 
 		.user_depth = stack->user_depth,
 		.end = stack->end,
 		.by_frame_pointer = stack->by_frame_pointer,
+		.cpu = stack->cpu,
 	};
 
 	return counts_add(counts, &sample, (const uint64_t *)stack->pcs);
@@ -119,15 +123,17 @@ int counts_add_stacks(struct counts *counts, const struct stack_bucket *stacks, 
 		/* The position is written last, and read first. */
 		uint64_t position = __atomic_load_n(&entry->position, __ATOMIC_ACQUIRE);
 		uint64_t count = position ? __atomic_load_n(&entry->count, __ATOMIC_RELAXED) : 0;
+		uint64_t before = taken ? taken[i] : 0;
 		const struct stack_chunk *chunk = &arena[position / STACK_CHUNK_WORDS];
 
-		if (count == taken[i])
+		if (count == before)
 			continue;
 		if (add_stack(counts,
 			      (const struct stack *)&chunk->words[position % STACK_CHUNK_WORDS],
-			      entry->first_ns, count - taken[i]))
+			      entry->first_ns, count - before))
 			return -ENOMEM;
-		taken[i] = count;
+		if (taken)
+			taken[i] = count;
 	}
 	return 0;
 }

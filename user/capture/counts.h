@@ -7,6 +7,8 @@
 #include "bpf/sample.h"
 #include "util/index.h"
 
+#define COUNTED_NO_CPU UINT16_MAX
+
 /* A stack, or a pc, of one thread in one mode, with its count. */
 struct counted {
 	uint64_t id; /* bpf/sample.h */
@@ -15,10 +17,11 @@ struct counted {
 	/* Its pcs, leaf first: the kernel's from counts.pcs[first_pc] on, then the user's. */
 	size_t first_pc;
 	uint32_t kernel_depth, user_depth;
-	uint8_t end, by_frame_pointer; /* as in struct stack */
+	uint8_t end, by_frame_pointer; /* as in struct stack, */
+	uint16_t cpu;		       /* and this, or COUNTED_NO_CPU */
 };
 
-/* All samples, summed by pcs and ID. Zero-initialised is empty. */
+/* All samples, summed by pcs, ID and CPU. Zero-initialised is empty. */
 struct counts {
 	struct counted *samples; /* their numbers never change */
 	size_t count, room;
@@ -28,7 +31,7 @@ struct counts {
 };
 
 /*
- * Adds a sample: its count, if one with the same pcs and ID is there. `pcs`: kernel_depth +
+ * Adds a sample: its count, if one with the same pcs, ID and CPU is there. `pcs`: kernel_depth +
  * user_depth of them; first_pc is ignored. From the first caller on that cannot be an address of
  * user space the frames are dropped: the frame pointers were wrong. Returns 0 or -ENOMEM.
  */
@@ -36,7 +39,8 @@ int counts_add(struct counts *counts, const struct counted *sample, const uint64
 
 /*
  * Adds what the BPF program has counted in its table since the last call. taken[] keeps what was
- * added before: one number for each slot of the table, initially 0. Returns 0 or -ENOMEM.
+ * added before: one number for each slot of the table, initially 0; NULL: nothing was. Returns 0 or
+ * -ENOMEM.
  */
 int counts_add_table(struct counts *counts, const struct sample_bucket *table, size_t buckets,
 		     uint64_t *taken);

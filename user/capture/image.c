@@ -241,6 +241,16 @@ int image_of_mapping(struct process_table *table, const struct sideband_record *
 	return *image == INDEX_NONE ? -ENOMEM : 0;
 }
 
+int image_index(struct process_table *table)
+{
+	int err = 0;
+
+	index_free(&table->by_path);
+	for (size_t i = 0; i < table->image_count && !err; i++)
+		err = index_add(&table->by_path, hash_path(table->images[i].path), i);
+	return err;
+}
+
 bool image_is_plain_memory(const struct capture_image *image)
 {
 	char magic[4];

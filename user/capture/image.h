@@ -13,6 +13,9 @@
 int image_of_mapping(struct process_table *table, const struct sideband_record *record,
 		     uint32_t *image);
 
+/* Makes the index of images anew. Returns 0 or -ENOMEM. */
+int image_index(struct process_table *table);
+
 /*
  * Sets *root to a descriptor of a process's root directory, owned by the table; -1: it is the same
  * as ours. Returns 0, or a negative errno: it cannot be opened.

@@ -240,6 +240,14 @@ int members_begin_account(struct members *members, struct error *e)
 	return err;
 }
 
+int members_read_account(struct members *members, uint64_t *ns, struct error *e)
+{
+	int err = members_look(members, e);
+
+	*ns = __atomic_load_n(&members->account->cpu_ns, __ATOMIC_SEQ_CST);
+	return err;
+}
+
 int members_end_account(struct members *members, uint64_t *ns, struct error *e)
 {
 	const struct timespec moment = { .tv_nsec = NS_PER_MS };

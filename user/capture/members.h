@@ -72,6 +72,9 @@ int members_look(struct members *members, struct error *e);
 /* Starts the account of CPU time. Returns 0 or a negative errno with *e set. */
 int members_begin_account(struct members *members, struct error *e);
 
+/* Stores the CPU time of the account so far. Returns 0 or a negative errno with *e set. */
+int members_read_account(struct members *members, uint64_t *ns, struct error *e);
+
 /*
  * Ends the account. Stores the CPU time that all members have used since its begin, those that have
  * exited included, in nanoseconds.

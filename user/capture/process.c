@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpf/sample.h"
 #include "capture/image.h"
 #include "capture/jit_file.h"
+#include "capture/origin.h"
 #include "util/array.h"
 #include "util/file.h"
 
@@ -28,6 +30,9 @@ void process_table_free(struct process_table *table)
 	}
 	for (size_t i = 0; i < table->root_count; i++)
 		close(table->roots[i].fd);
+	for (size_t i = 0; i < table->group_count; i++)
+		free(table->groups[i]);
+	free(table->groups);
 	free(table->roots);
 	free(table->processes);
 	free(table->threads);
@@ -36,6 +41,7 @@ void process_table_free(struct process_table *table)
 	index_free(&table->by_pid);
 	index_free(&table->by_tid);
 	index_free(&table->by_path);
+	index_free(&table->by_group);
 }
 
 static uint64_t hash_number(pid_t number)
@@ -57,9 +63,18 @@ struct process *process_at(const struct process_table *table, pid_t pid, uint64_
 	if (id == INDEX_NONE)
 		return NULL;
 	for (; (next = table->processes[id].next_with_pid) != INDEX_NONE; id = next)
-		if (table->processes[next].spaces[0].since_ns > time_ns)
+		if (table->processes[next].begin_ns > time_ns)
 			break;
 	return &table->processes[id];
+}
+
+bool process_has_threads(pid_t pid)
+{
+	char path[64];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return stat(path, &status) == 0 && status.st_nlink > 3; /* ".", "..", and the leader */
 }
 
 struct process *process_find(const struct process_table *table, pid_t pid)
@@ -79,7 +94,7 @@ int process_note_change(struct process_table *table, struct process *process)
 	return 0;
 }
 
-static int add_space(struct process *process, uint64_t since_ns)
+int process_add_space(struct process *process, uint64_t since_ns)
 {
 	uint32_t exec = process->count ? process_space(process)->exec : EXEC_UNKNOWN;
 
@@ -103,14 +118,20 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns)
 	if (array_reserve(&table->processes, &table->room, table->count + 1, sizeof(*process)))
 		return -ENOMEM;
 	process = &table->processes[table->count];
-	*process = (struct process){ .pid = pid, .next_with_pid = INDEX_NONE };
+	*process = (struct process){
+		.pid = pid,
+		.next_with_pid = INDEX_NONE,
+		.begin_ns = time_ns,
+		.group = INDEX_NONE,
+		.uid = UINT32_MAX,
+	};
 	process->jit = (struct jit){
 		.image = INDEX_NONE,
 		.dump = INDEX_NONE,
 		.pid = pid,
 		.uid = geteuid(),
 	};
-	if (add_space(process, time_ns))
+	if (process_add_space(process, time_ns))
 		return -ENOMEM;
 	older = process_find(table, pid);
 	if (older) {
@@ -264,8 +285,7 @@ static bool thread_equal(const void *array, uint32_t id, const void *key)
 	return ((const struct thread *)array)[id].tid == *(const pid_t *)key;
 }
 
-/* The one that had it at a time; the first to have it when none had it yet; or NULL. */
-static struct thread *thread_at(const struct process_table *table, pid_t tid, uint64_t time_ns)
+struct thread *thread_at(const struct process_table *table, pid_t tid, uint64_t time_ns)
 {
 	uint32_t id =
 		index_find(&table->by_tid, hash_number(tid), thread_equal, table->threads, &tid);
@@ -304,6 +324,7 @@ int process_name_thread(struct process_table *table, pid_t tid, const char *comm
 
 	if (!thread)
 		return add_thread(table, tid, 0, comm);
+	thread->ended_ns = 0; /* it is another: a record was lost */
 	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
 	return 0;
 }
@@ -325,7 +346,7 @@ const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint6
 
 static int record_fork(struct process_table *table, const struct sideband_record *record)
 {
-	struct process *parent = process_find(table, record->parent);
+	struct process *parent = process_find(table, record->parent), *child;
 	struct address_space *space;
 
 	/* A thread without a name of its own has its process's, so most need no entry. */
@@ -339,14 +360,25 @@ static int record_fork(struct process_table *table, const struct sideband_record
 	if (process_add(table, record->pid, record->time_ns))
 		return -ENOMEM;
 	parent = process_find(table, record->parent); /* again: the table may have moved */
+	child = &table->processes[table->count - 1];
 	if (!parent)
-		return 0;
-	space = process_space(&table->processes[table->count - 1]);
+		return origin_read(table, child);
+	child->group = parent->group;
+	child->uid = parent->uid;
+	space = process_space(child);
 	space->parent = parent - table->processes;
 	space->parent_space = parent->count - 1;
 	space->parent_count = process_space(parent)->count;
 	space->exec = process_space(parent)->exec;
 	return 0;
+}
+
+static void record_exit(const struct process_table *table, const struct sideband_record *record)
+{
+	struct thread *thread = thread_at(table, record->tid, UINT64_MAX);
+
+	if (thread)
+		thread->ended_ns = record->time_ns;
 }
 
 int process_record(struct process_table *table, const struct sideband_record *record)
@@ -355,6 +387,8 @@ int process_record(struct process_table *table, const struct sideband_record *re
 
 	if (record->type == SIDEBAND_FORK)
 		return record_fork(table, record);
+	if (record->type == SIDEBAND_EXIT)
+		record_exit(table, record);
 	process = process_find(table, record->pid);
 	if (!process) {
 		if (!table->everyone || record->type == SIDEBAND_EXIT)
@@ -362,22 +396,65 @@ int process_record(struct process_table *table, const struct sideband_record *re
 		if (process_add(table, record->pid, record->time_ns))
 			return -ENOMEM;
 		process = process_find(table, record->pid);
+		if (origin_read(table, process))
+			return -ENOMEM;
 	}
 	switch (record->type) {
 	case SIDEBAND_MMAP:
 		return process_map(table, process, record);
 	case SIDEBAND_EXEC:
-		return add_space(process, record->time_ns)
+		return process_add_space(process, record->time_ns)
 			       ?: process_note_change(table, process)
+			       ?: origin_read(table, process)
 			       ?: process_name_thread(table, record->tid, record->name);
 	case SIDEBAND_COMM:
 		return process_name_thread(table, record->tid, record->name);
 	case SIDEBAND_EXIT:
 		/* When the leader exits, other threads may go on, but later exec and mapping
 		 * records of this PID belong to another process. */
-		process->ended |= record->tid == record->pid;
+		if (record->tid == record->pid) {
+			process->ended = true;
+			process->ended_ns = record->time_ns;
+		}
 		return process->ended ? process_note_change(table, process) : 0;
 	default:
 		return 0;
 	}
+}
+
+static int index_process(struct process_table *table, uint32_t number)
+{
+	struct process *process = &table->processes[number];
+	struct process *older = process_find(table, process->pid);
+
+	process->next_with_pid = INDEX_NONE;
+	if (!older)
+		return index_add(&table->by_pid, hash_number(process->pid), number);
+	older->next_with_pid = number;
+	return 0;
+}
+
+static int index_thread(struct process_table *table, uint32_t number)
+{
+	struct thread *thread = &table->threads[number];
+	struct thread *older = thread_at(table, thread->tid, UINT64_MAX);
+
+	thread->younger = INDEX_NONE;
+	if (!older)
+		return index_add(&table->by_tid, hash_number(thread->tid), number);
+	older->younger = number;
+	return 0;
+}
+
+int process_index(struct process_table *table)
+{
+	int err = 0;
+
+	index_free(&table->by_pid);
+	index_free(&table->by_tid);
+	for (size_t i = 0; i < table->count && !err; i++)
+		err = index_process(table, i);
+	for (size_t i = 0; i < table->thread_count && !err; i++)
+		err = index_thread(table, i);
+	return err;
 }

@@ -26,6 +26,7 @@ struct address_space {
 	uint32_t parent;		  /* the parent's number in the table, or INDEX_NONE */
 	uint32_t parent_space;		  /* the number of its address space at the fork, */
 	uint32_t parent_count;		  /* and how many mappings of its own that had */
+	uint32_t taken_over;		  /* at the last cut: how many it has from its parent now */
 	struct capture_mapping *mappings; /* ordered by time */
 	size_t count, room;
 	size_t bytes;  /* of its own mappings and their paths, for the budget */
@@ -49,7 +50,11 @@ struct process {
 	pid_t pid;
 	uint32_t next_with_pid; /* the number of the next process with this PID, or INDEX_NONE */
 	uint32_t generation;	/* how many processes had this PID before */
+	uint64_t begin_ns;	/* when it was forked; 0: before the recording */
+	uint32_t group, uid;	/* see capture/origin.h; INDEX_NONE, UINT32_MAX: unknown */
 	bool ended;
+	uint64_t ended_ns;	      /* when its leader ended */
+	bool sampled;		      /* for capture/forget.h */
 	bool changed;		      /* is in process_table.changed */
 	struct address_space *spaces; /* each exec adds one; at least one */
 	size_t count, room;
@@ -60,6 +65,8 @@ struct thread {
 	pid_t tid;
 	uint32_t younger;  /* the number of the next thread with this tid, or INDEX_NONE */
 	uint64_t since_ns; /* when it was forked, if there is an older one with this tid */
+	uint64_t ended_ns; /* 0: it runs, as far as is known */
+	bool sampled;	   /* for capture/forget.h */
 	char comm[COMM_SIZE];
 };
 
@@ -84,13 +91,19 @@ struct process_table {
 	size_t image_count, image_room;
 	struct root *roots; /* that differ from ours */
 	size_t root_count, root_room;
+	bool notes_origins; /* read the control groups and users of processes */
+	char **groups;	    /* paths of control groups */
+	size_t group_count, group_room;
 	bool notes_changes; /* fill `changed` */
 	uint32_t *changed;  /* numbers of processes whose mappings have changed */
 	size_t changed_count, changed_room;
+	uint64_t records_lost; /* see snapshot_if_lost(); up to known_ns, none was */
+	uint64_t known_ns, next_again_ns;
 	pid_t crowded;	      /* a process whose mappings were dropped, over the budget; 0: none */
 	struct index by_pid;  /* the first process with each PID */
 	struct index by_tid;  /* the oldest thread of each tid */
 	struct index by_path; /* images */
+	struct index by_group;
 };
 
 void process_table_free(struct process_table *table);
@@ -100,6 +113,12 @@ int process_add(struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /* Applies a sideband record. Those of processes that are not followed are ignored. */
 int process_record(struct process_table *table, const struct sideband_record *record);
+
+/* Whether the process still has threads besides its leader, which may have ended. */
+bool process_has_threads(pid_t pid);
+
+/* Makes the indexes by_pid and by_tid anew, with the numbers that follow from them. */
+int process_index(struct process_table *table);
 
 /* Adds the process to `changed`, if notes_changes. */
 int process_note_change(struct process_table *table, struct process *process);
@@ -113,12 +132,18 @@ struct process *process_at(const struct process_table *table, pid_t pid, uint64_
 /* The current address space. */
 struct address_space *process_space(struct process *process);
 
+/* Begins another, after an exec. Returns 0 or -ENOMEM. */
+int process_add_space(struct process *process, uint64_t since_ns);
+
 /* Adds the mapping of a SIDEBAND_MMAP record to it, unless it is known or over the budget. */
 int process_map(struct process_table *table, struct process *process,
 		const struct sideband_record *record);
 
 /* Whether the budget of the current address space is used up. */
 bool process_is_crowded(struct process *process);
+
+/* The one that had this tid at a time; the first to have it when none had it yet; or NULL. */
+struct thread *thread_at(const struct process_table *table, pid_t tid, uint64_t time_ns);
 
 /* Names the thread that has this tid now. Returns 0 or -ENOMEM. */
 int process_name_thread(struct process_table *table, pid_t tid, const char *comm);

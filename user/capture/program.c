@@ -94,3 +94,43 @@ int program_attach(const struct bpf_program *program)
 	/* No name: the program itself has that of its tracepoint. */
 	return bpf_raw_tracepoint_open(NULL, bpf_program__fd(program));
 }
+
+int program_barrier_open(struct program_barrier *barrier)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "inner", sizeof(uint32_t), sizeof(uint32_t), 1,
+				NULL);
+
+	if (fd < 0)
+		return fd;
+	barrier->inner = options.inner_map_fd = fd;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "outer", sizeof(uint32_t), sizeof(uint32_t),
+			    1, &options);
+	if (fd < 0) {
+		program_barrier_close(barrier);
+		return fd;
+	}
+	barrier->outer = fd;
+	return 0;
+}
+
+/*
+ * A program may use the map that an element of a map of maps had, so the kernel waits for a grace
+ * period of RCU when user space changes such an element. membarrier(2) does so only where no CPU is
+ * nohz_full.
+ */
+int program_barrier_wait(const struct program_barrier *barrier)
+{
+	uint32_t key = 0;
+
+	return bpf_map_update_elem(barrier->outer, &key, &barrier->inner, BPF_ANY);
+}
+
+void program_barrier_close(struct program_barrier *barrier)
+{
+	if (barrier->outer)
+		close(barrier->outer);
+	if (barrier->inner)
+		close(barrier->inner);
+	*barrier = (struct program_barrier){ 0 };
+}

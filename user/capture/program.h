@@ -17,6 +17,21 @@ int program_out_of(struct error *e, int code, const char *what);
 /* Sets *e, with a hint: `what`, refused with errno `code` for lack of privileges. Returns -code. */
 int program_not_permitted(struct error *e, int code, const char *what);
 
+/* What waits for BPF programs. Zero-initialised is none. */
+struct program_barrier {
+	int outer, inner; /* descriptors; 0: none */
+};
+
+/* Returns 0 or a negative errno. */
+int program_barrier_open(struct program_barrier *barrier);
+
+/*
+ * Waits for the BPF programs that run now on any CPU: what was written before the call is seen by
+ * those that run afterwards. Takes some milliseconds. Returns 0 or a negative errno.
+ */
+int program_barrier_wait(const struct program_barrier *barrier);
+void program_barrier_close(struct program_barrier *barrier);
+
 struct bpf_program;
 
 /*

@@ -22,6 +22,7 @@ struct requirement {
 	const char *name;
 	enum requirement_state state;
 	struct error finding; /* the finding, in every state, and a hint how to fix it */
+	const char *better;   /* what would be better if it were met; NULL: the finding says it */
 };
 
 #define REQUIREMENTS_MAX 32

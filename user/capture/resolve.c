@@ -2,6 +2,7 @@
 #include "capture/resolve.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "util/array.h"
@@ -114,6 +115,7 @@ struct visitor {
 	struct exec_intervals intervals;
 	struct cached_mapping *cache; /* CACHE_SIZE of them */
 	bool incomplete;
+	uint64_t begin_ns; /* of the window; 0: there are none */
 	int (*visit)(const struct capture_sample *sample, void *context);
 	void *context;
 };
@@ -163,11 +165,26 @@ static uint32_t resolve_frames(const struct visitor *v, const struct counted *sa
 	return kept;
 }
 
+/* What a sample has with windows. */
+static void set_origin(const struct visitor *v, const struct counted *sample,
+		       const struct process *process, struct capture_sample *out)
+{
+	out->cpu = sample->cpu == COUNTED_NO_CPU ? UINT32_MAX : sample->cpu;
+	out->uid = UINT32_MAX;
+	if (!process)
+		return;
+	if (process->group != INDEX_NONE)
+		out->cgroup = v->processes->groups[process->group];
+	out->uid = process->uid;
+	out->is_older = process->begin_ns <= v->begin_ns;
+}
+
 static int visit_sample(struct visitor *v, const struct counts *counts, size_t number)
 {
 	const struct counted *sample = &counts->samples[number];
 	const struct process *process = process_of(v->processes, sample);
 	struct capture_frame frames[2 * CAPTURE_DEPTH_MAX];
+	char process_comm[COMM_SIZE] = "";
 	struct capture_sample out = {
 		.frames = frames,
 		.number = number,
@@ -181,16 +198,25 @@ static int visit_sample(struct visitor *v, const struct counts *counts, size_t n
 	out.depth = resolve_frames(v, sample, counts->pcs + sample->first_pc, frames);
 	out.user_depth = out.depth - sample->kernel_depth;
 	out.generation = process ? process->generation : 0;
+	out.process_comm = process_comm;
+	if (v->begin_ns) {
+		set_origin(v, sample, process, &out);
+		/* A copy: the next call may move the names. */
+		snprintf(process_comm, sizeof(process_comm), "%s",
+			 thread_comm(v->processes, out.pid, out.pid, sample->first_ns));
+	}
 	out.comm = thread_comm(v->processes, out.pid, out.tid, sample->first_ns);
 	return v->visit(&out, v->context);
 }
 
 int resolve_each(const struct counts *counts, struct process_table *processes, bool incomplete,
+		 uint64_t begin_ns,
 		 int (*visit)(const struct capture_sample *sample, void *context), void *context)
 {
 	struct visitor v = {
 		.processes = processes,
 		.incomplete = incomplete,
+		.begin_ns = begin_ns,
 		.visit = visit,
 		.context = context,
 	};

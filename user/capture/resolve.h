@@ -11,9 +11,12 @@
  * name of its thread. Frame pointers may be wrong: frames after the last one with a mapping are
  * removed, unless `incomplete` (mapping records were lost). A frame without a mapping between
  * others stays: its code was moved there by mremap(2), or mapped by a process that shares the
- * memory. Stops when visit returns non-zero, and returns that, or -ENOMEM.
+ * memory. begin_ns: of
+ * the window, for what samples have with windows; 0: there are none. Stops when visit returns
+ * non-zero, and returns that, or -ENOMEM.
  */
 int resolve_each(const struct counts *counts, struct process_table *processes, bool incomplete,
+		 uint64_t begin_ns,
 		 int (*visit)(const struct capture_sample *sample, void *context), void *context);
 
 #endif

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -30,33 +31,58 @@ static size_t stacks_size(void)
 	return SAMPLE_BUCKETS * sizeof(struct stack_bucket);
 }
 
-static size_t arena_size(void)
+/*
+ * Chunks of a bank. With windows of a minute at some 100 Hz, 1 MiB holds the ticks of a CPU with
+ * stacks of 20 frames that are all different. What finds no room goes through the ring buffer.
+ */
+static size_t bank_chunks(const struct sample_program *sample)
 {
-	return whole_pages(STACK_CHUNKS * sizeof(struct stack_chunk));
+	size_t chunks = 2 * sample->cpu_count;
+
+	if (!sample->settings.windows)
+		return STACK_CHUNKS;
+	return chunks < STACK_CHUNKS / SAMPLE_BANKS ? chunks : STACK_CHUNKS / SAMPLE_BANKS;
+}
+
+static size_t arena_chunks(const struct sample_program *sample)
+{
+	return bank_chunks(sample) * (sample->settings.windows ? SAMPLE_BANKS : 1);
+}
+
+static size_t arena_size(const struct sample_program *sample)
+{
+	return whole_pages(arena_chunks(sample) * sizeof(struct stack_chunk));
+}
+
+static size_t counter_count(const struct sample_program *sample)
+{
+	return sample->cpu_count * (sample->settings.windows ? SAMPLE_BANKS : 1);
 }
 
 static size_t counters_size(const struct sample_program *sample)
 {
-	return whole_pages(sample->cpu_count * sizeof(struct sample_counters));
+	return whole_pages(counter_count(sample) * sizeof(struct sample_counters));
 }
 
-static const void *map_shared(const struct bpf_map *map, size_t size)
+/* Only banks are written here. */
+static void *map_shared(const struct sample_program *sample, const struct bpf_map *map, size_t size)
 {
-	void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+	int protection = PROT_READ | (sample->settings.windows ? PROT_WRITE : 0);
+	void *memory = mmap(NULL, size, protection, MAP_SHARED, bpf_map__fd(map), 0);
 
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void unmap(const void *memory, size_t size)
+static void unmap(void *memory, size_t size)
 {
 	if (memory)
-		munmap((void *)memory, size);
+		munmap(memory, size);
 }
 
 static int take_ring_sample(void *counts, void *data, size_t size)
 {
 	const struct sample *from = data;
-	struct counted sample = { .user_depth = 1 };
+	struct counted sample = { .user_depth = 1, .cpu = COUNTED_NO_CPU };
 	uint64_t pc;
 
 	if (size < sizeof(*from))
@@ -88,6 +114,21 @@ static struct bpf_program *choose(const struct sample_program *sample)
 	return settings->tick ? bpf->progs.tick : bpf->progs.sample;
 }
 
+/*
+ * The ring buffer for copies of stacks: with windows, at some 100 Hz, 1 MiB a CPU, which holds
+ * those of all ticks between two readings. A power of two.
+ */
+static uint32_t copy_ring_bytes(const struct sample_program *sample)
+{
+	uint32_t bytes = 2 << 20;
+
+	if (!sample->settings.windows)
+		return UNWIND_COPY_RING_BYTES;
+	while (bytes >> 20 < sample->cpu_count && bytes < UNWIND_COPY_RING_BYTES)
+		bytes *= 2;
+	return bytes;
+}
+
 /* Leaves out the maps of the walk by call frame information, unless it is used. */
 static int prepare_unwind(const struct sample_program *sample)
 {
@@ -101,7 +142,9 @@ static int prepare_unwind(const struct sample_program *sample)
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		bpf_map__set_autocreate(maps[i], unwind);
-	return unwind ? unwind_prepare(unwind, bpf) : 0;
+	return bpf_map__set_max_entries(bpf->maps.unwind_copies, copy_ring_bytes(sample))
+		       ?: unwind ? unwind_prepare(unwind, bpf)
+				 : 0;
 }
 
 /* The program that passes on the ticks of the control group; NULL: there is no group. */
@@ -134,6 +177,9 @@ static int prepare(const struct sample_program *sample)
 		bpf->rodata->tick_cpu_sched = settings->tick->timer_distance;
 		bpf->rodata->irq_regs = settings->tick->regs_distance;
 	}
+	bpf->rodata->windows = settings->windows;
+	bpf->rodata->arena_words = bpf->rodata->bank_words =
+		bank_chunks(sample) * STACK_CHUNK_WORDS;
 	if (sample->arena_words)
 		bpf->rodata->arena_words = sample->arena_words;
 	bpf->rodata->keeps_records = sample->keeps_records;
@@ -158,10 +204,12 @@ static int prepare(const struct sample_program *sample)
 	if (sample->members_max)
 		bpf_map__set_max_entries(bpf->maps.members, sample->members_max);
 	return prepare_unwind(sample)
-		       ?: bpf_map__set_max_entries(bpf->maps.counters, sample->cpu_count)
+		       ?: bpf_map__set_max_entries(bpf->maps.counters, counter_count(sample))
 		       ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count)
-		       ?: bpf_map__set_max_entries(bpf->maps.ring, stacks ? STACK_RING_BYTES
-									 : SAMPLE_RING_BYTES);
+		       ?: bpf_map__set_max_entries(bpf->maps.arena, arena_chunks(sample))
+		       ?: bpf_map__set_max_entries(bpf->maps.ring, stacks && !settings->windows
+									   ? STACK_RING_BYTES
+									   : SAMPLE_RING_BYTES);
 }
 
 /* Connects the filter of the control group to the program that counts. */
@@ -196,18 +244,18 @@ static bool map_counts(struct sample_program *sample)
 {
 	const struct sample_bpf *bpf = sample->bpf;
 
-	sample->counters = map_shared(bpf->maps.counters, counters_size(sample));
+	sample->counters = map_shared(sample, bpf->maps.counters, counters_size(sample));
 	sample->ring = ring_buffer__new(
 		bpf_map__fd(bpf->maps.ring),
 		sample->settings.stacks ? take_ring_stack : take_ring_sample, sample->counts, NULL);
 	if (!sample->counters || !sample->ring)
 		return false;
 	if (!sample->settings.stacks) {
-		sample->table = map_shared(bpf->maps.table, table_size());
+		sample->table = map_shared(sample, bpf->maps.table, table_size());
 		return sample->table;
 	}
-	sample->stacks = map_shared(bpf->maps.stacks, stacks_size());
-	sample->arena = map_shared(bpf->maps.arena, arena_size());
+	sample->stacks = map_shared(sample, bpf->maps.stacks, stacks_size());
+	sample->arena = map_shared(sample, bpf->maps.arena, arena_size(sample));
 	return sample->stacks && sample->arena;
 }
 
@@ -221,8 +269,9 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 	sample->settings = *settings;
 	sample->cpu_count = cpus;
 	sample->counts = counts;
-	sample->taken = calloc(SAMPLE_BUCKETS * SAMPLE_PER_BUCKET, sizeof(*sample->taken));
-	if (!sample->taken)
+	if (!settings->windows)
+		sample->taken = calloc(SAMPLE_BUCKETS * SAMPLE_PER_BUCKET, sizeof(*sample->taken));
+	if (!settings->windows && !sample->taken)
 		return error_no_memory(e);
 	err = program_load(load, sample, e);
 	if (err && settings->stacks && e->kind == ERROR_KERNEL_LACKS)
@@ -234,6 +283,9 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 		return err;
 	if (!map_counts(sample))
 		return program_out_of(e, errno, "cannot map the counts of the BPF program");
+	err = settings->windows ? program_barrier_open(&sample->barrier) : 0;
+	if (err)
+		return program_out_of(e, -err, "cannot create a BPF map");
 	return settings->unwind ? unwind_begin(settings->unwind, sample->bpf, e) : 0;
 }
 
@@ -242,8 +294,9 @@ void sample_program_free(struct sample_program *sample)
 	ring_buffer__free(sample->ring);
 	unmap(sample->table, table_size());
 	unmap(sample->stacks, stacks_size());
-	unmap(sample->arena, arena_size());
+	unmap(sample->arena, arena_size(sample));
 	unmap(sample->counters, counters_size(sample));
+	program_barrier_close(&sample->barrier);
 	free(sample->taken);
 	sample_bpf__destroy(sample->bpf);
 	*sample = (struct sample_program){ 0 };
@@ -279,27 +332,77 @@ int sample_program_read_table(struct sample_program *sample)
 	return counts_add_table(sample->counts, sample->table, SAMPLE_BUCKETS, sample->taken);
 }
 
+static void add_counters(struct sample_counters *sum, const struct sample_counters *cpu)
+{
+	sum->excluded += cpu->excluded;
+	sum->ring += cpu->ring;
+	sum->ring_full += cpu->ring_full;
+	sum->timed += cpu->timed;
+	sum->timed_ns += cpu->timed_ns;
+}
+
+/* The ticks whose home is in buckets [first, first + count). */
+static uint64_t bucket_ticks(const struct sample_program *sample, size_t first, size_t count)
+{
+	uint64_t ticks = 0;
+
+	for (size_t i = first; i < first + count; i++)
+		ticks += sample->settings.stacks ? sample->stacks[i].ticks : sample->table[i].ticks;
+	return ticks;
+}
+
+int sample_program_switch(struct sample_program *sample)
+{
+	volatile uint32_t *bank = &sample->bpf->data_windows->bank_in_use;
+
+	*bank = !*bank;
+	return program_barrier_wait(&sample->barrier);
+}
+
+/* Adds a bank's table to `counts`, and clears it. Its arena is free again. */
+static int take_table(struct sample_program *sample, size_t bank, struct counts *counts)
+{
+	struct stack_bucket *stacks = sample->stacks + bank * SAMPLE_BANK_BUCKETS;
+	struct sample_bucket *table = sample->table + bank * SAMPLE_BANK_BUCKETS;
+	uint64_t first_word = bank * bank_chunks(sample) * STACK_CHUNK_WORDS;
+	int err;
+
+	if (!sample->settings.stacks) {
+		err = counts_add_table(counts, table, SAMPLE_BANK_BUCKETS, NULL);
+		memset(table, 0, SAMPLE_BANK_BUCKETS * sizeof(*table));
+		return err;
+	}
+	err = counts_add_stacks(counts, stacks, SAMPLE_BANK_BUCKETS, sample->arena, NULL);
+	memset(stacks, 0, SAMPLE_BANK_BUCKETS * sizeof(*stacks));
+	sample->arena[first_word / STACK_CHUNK_WORDS].words[first_word % STACK_CHUNK_WORDS] = 0;
+	return err;
+}
+
+int sample_program_take(struct sample_program *sample, struct counts *counts,
+			struct sample_window *window)
+{
+	size_t bank = !sample->bpf->data_windows->bank_in_use;
+
+	*window = (struct sample_window){ 0 };
+	for (size_t i = bank; i < counter_count(sample); i += SAMPLE_BANKS) {
+		add_counters(&window->counters, &sample->counters[i]);
+		sample->counters[i] = (struct sample_counters){ 0 };
+	}
+	window->ticks = window->counters.excluded +
+			bucket_ticks(sample, bank * SAMPLE_BANK_BUCKETS, SAMPLE_BANK_BUCKETS);
+	return take_table(sample, bank, counts);
+}
+
 struct sample_counters sample_program_counters(const struct sample_program *sample)
 {
 	struct sample_counters sum = { 0 };
 
-	for (size_t i = 0; i < sample->cpu_count; i++) {
-		const struct sample_counters *cpu = &sample->counters[i];
-
-		sum.excluded += cpu->excluded;
-		sum.ring += cpu->ring;
-		sum.ring_full += cpu->ring_full;
-		sum.timed += cpu->timed;
-		sum.timed_ns += cpu->timed_ns;
-	}
+	for (size_t i = 0; i < counter_count(sample); i++)
+		add_counters(&sum, &sample->counters[i]);
 	return sum;
 }
 
 uint64_t sample_program_ticks(const struct sample_program *sample)
 {
-	uint64_t ticks = sample_program_counters(sample).excluded;
-
-	for (size_t i = 0; i < SAMPLE_BUCKETS; i++)
-		ticks += sample->settings.stacks ? sample->stacks[i].ticks : sample->table[i].ticks;
-	return ticks;
+	return sample_program_counters(sample).excluded + bucket_ticks(sample, 0, SAMPLE_BUCKETS);
 }

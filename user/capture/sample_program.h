@@ -21,6 +21,7 @@ struct sample_settings {
 	bool group_is_v1;	  /* the group is in a cgroup v1 hierarchy */
 	bool one_thread, inherit; /* for members: see bpf/members.h */
 	const struct tick *tick;  /* run at the scheduler's tick; NULL: at perf events */
+	bool windows;		  /* sample_program_take() will be called */
 };
 
 /* The BPF program `sample` and the memory that it shares. Zero-initialised is none. */
@@ -33,10 +34,11 @@ struct sample_program {
 	uint32_t members_max; /* 0: MEMBERS_MAX */
 	bool keeps_records;   /* perf events also write a record of each tick */
 	/* The program's maps: SAMPLE_BUCKETS of table, or else of stacks. */
-	const struct sample_bucket *table;
-	const struct stack_bucket *stacks;
-	const struct stack_chunk *arena;
-	const struct sample_counters *counters; /* one for each possible CPU */
+	struct sample_bucket *table;
+	struct stack_bucket *stacks;
+	struct stack_chunk *arena;
+	struct sample_counters *counters; /* one for each possible CPU, with windows SAMPLE_BANKS */
+	struct program_barrier barrier;	  /* with windows */
 	size_t cpu_count;
 	struct ring_buffer *ring;
 	struct counts *counts; /* what was read from the table and the ring buffer */
@@ -63,6 +65,29 @@ int sample_program_read_ring(struct sample_program *sample);
 
 /* Adds what was counted in the table since the last call. Returns 0 or -ENOMEM. */
 int sample_program_read_table(struct sample_program *sample);
+
+/* --- With windows --- */
+
+/*
+ * Ends a window: ticks count in the other bank from now on. When this returns, no tick counts in
+ * the earlier one any more: read the ring buffer before the bank. Returns 0 or a negative errno.
+ */
+int sample_program_switch(struct sample_program *sample);
+
+/* A window's ticks, as the two functions below return them without windows. */
+struct sample_window {
+	uint64_t ticks;
+	struct sample_counters counters;
+};
+
+/*
+ * Adds to `counts` what the bank counted that ticks do not use, and clears it. Returns 0 or
+ * -ENOMEM.
+ */
+int sample_program_take(struct sample_program *sample, struct counts *counts,
+			struct sample_window *window);
+
+/* --- Without --- */
 
 /* The sum over all CPUs. */
 struct sample_counters sample_program_counters(const struct sample_program *sample);

@@ -113,7 +113,7 @@ int sideband_open_cpus(struct sideband *s, struct error *e)
 {
 	struct open_context context = { s, e };
 
-	/* The ring of a dead event stays: it may contain records. */
+	/* The ring of a dead event may contain records: the next sideband_read() closes it. */
 	for (size_t i = 0; i < s->count; i++)
 		if (s->rings[i].cpu >= 0 && perf_event_is_dead(s->fds[i], &s->rings[i].enabled_ns))
 			s->rings[i].cpu = -1;
@@ -153,14 +153,18 @@ int sideband_open(bool forks, struct sideband **out, struct error *e)
 	return err;
 }
 
+static void close_ring(const struct sideband *s, size_t number)
+{
+	munmap(s->rings[number].control, sysconf(_SC_PAGESIZE) + s->rings[number].data_size);
+	close(s->fds[number]);
+}
+
 void sideband_free(struct sideband *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->count; i++) {
-		munmap(s->rings[i].control, sysconf(_SC_PAGESIZE) + s->rings[i].data_size);
-		close(s->fds[i]);
-	}
+	for (size_t i = 0; i < s->count; i++)
+		close_ring(s, i);
 	free(s->fds);
 	free(s->rings);
 	free(s->bytes);
@@ -359,6 +363,22 @@ static int remove_visited(struct sideband *s, size_t visited)
 	return 0;
 }
 
+/* Closes the rings of dead events, which have been read to their ends. */
+static void remove_dead(struct sideband *s)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		if (s->rings[i].cpu < 0) {
+			close_ring(s, i);
+			continue;
+		}
+		s->fds[left] = s->fds[i];
+		s->rings[left++] = s->rings[i];
+	}
+	s->count = left;
+}
+
 /*
  * The rings are read one after the other, so while the last is read, the first may get records
  * again. Records after until_ns are therefore left to the next call.
@@ -371,6 +391,8 @@ int sideband_read(struct sideband *s, uint64_t until_ns,
 
 	for (size_t i = 0; i < s->count && !err; i++)
 		err = drain_ring(s, &s->rings[i]);
+	if (!err)
+		remove_dead(s);
 	if (err || !s->pending_count)
 		return err;
 	qsort(s->pending, s->pending_count, sizeof(*s->pending), by_time);

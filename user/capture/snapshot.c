@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "capture/origin.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/index.h"
 #include "util/number.h"
@@ -103,6 +105,51 @@ static int read_lines(struct maps_reader *r, FILE *maps, bool all)
 	return err;
 }
 
+/*
+ * Whether a process has called exec since its mappings were read or recorded: none of them is there
+ * any more. The kernel's own may be where they were.
+ */
+static bool is_another_program(const struct process_table *table, struct process *process,
+			       FILE *maps)
+{
+	struct address_space *space = process_space(process);
+	struct sideband_record record;
+	bool found = false, known = false;
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!space->count && space->parent == INDEX_NONE)
+		return false; /* nothing is known */
+	while (!known && getline(&line, &size, maps) > 0) {
+		const struct capture_mapping *there;
+
+		if (!parse_maps_line(line, &record) || *record.name == '[')
+			continue;
+		found = true;
+		there = space_mapping_at(table, space, record.start, UINT64_MAX).mapping;
+		known = there && there->start == record.start && there->limit == record.limit;
+	}
+	free(line);
+	rewind(maps);
+	return found && !known;
+}
+
+/* Adds the record of an exec that was lost; the kernel has reported all up to known_ns. */
+static int add_exec(struct process_table *table, const struct process *process, uint64_t known_ns)
+{
+	struct sideband_record record = {
+		.type = SIDEBAND_EXEC,
+		.pid = process->pid,
+		.tid = process->pid,
+		.time_ns = known_ns,
+	};
+	char path[64], comm[COMM_SIZE];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", process->pid);
+	record.name = file_read_line(path, comm, sizeof(comm)) ? "" : comm;
+	return process_record(table, &record);
+}
+
 /* *found: whether the thread still had an address space. */
 static int read_maps(struct process_table *table, struct process *process, pid_t tid,
 		     uint64_t time_ns, bool *found)
@@ -114,20 +161,24 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 	};
 	char path[64];
 	FILE *maps;
-	int err;
+	bool execed;
+	int err = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
 	maps = fopen(path, "re");
 	if (!maps)
 		return 0; /* it has ended, or may not be read: its pcs will have no image */
-	err = read_lines(&reader, maps, false);
+	execed = time_ns && is_another_program(table, process, maps);
+	if (execed)
+		err = add_exec(table, process, table->known_ns);
+	err = err ?: read_lines(&reader, maps, false);
 	if (!err && reader.deferred) {
 		rewind(maps);
 		err = read_lines(&reader, maps, true);
 	}
 	fclose(maps);
 	*found = reader.found;
-	if (time_ns == 0)
+	if (time_ns == 0 || execed)
 		mark_executable(table, process);
 	return err;
 }
@@ -179,10 +230,10 @@ int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns)
 			return -ENOMEM;
 		process = process_find(table, pid);
 	}
-	return read_threads(table, process, time_ns);
+	return origin_read(table, process) ?: read_threads(table, process, time_ns);
 }
 
-int snapshot_all(struct process_table *table)
+int snapshot_all(struct process_table *table, uint64_t time_ns)
 {
 	DIR *directory = opendir("/proc");
 	struct dirent *entry;
@@ -191,8 +242,53 @@ int snapshot_all(struct process_table *table)
 
 	while (directory && !err && (entry = readdir(directory)))
 		if (number_parse(entry->d_name, 1, INT32_MAX, &pid) == 0)
-			err = snapshot_process(table, pid, 0);
+			err = snapshot_process(table, pid, time_ns);
 	if (directory)
 		closedir(directory);
+	return err;
+}
+
+int snapshot_replace(struct process_table *table, struct process *process, uint64_t time_ns)
+{
+	uint32_t exec = process_space(process)->exec;
+
+	if (process_add_space(process, time_ns))
+		return -ENOMEM;
+	process_space(process)->exec = exec;
+	return process_note_change(table, process)
+		       ?: snapshot_process(table, process->pid, time_ns);
+}
+
+int snapshot_again(struct process_table *table, uint64_t time_ns)
+{
+	size_t count = table->count;
+	int err = 0;
+
+	if (table->everyone)
+		return snapshot_all(table, time_ns);
+	for (size_t i = 0; i < count && !err; i++)
+		if (table->processes[i].next_with_pid == INDEX_NONE)
+			err = snapshot_process(table, table->processes[i].pid, time_ns);
+	return err;
+}
+
+#define AGAIN_NS (20 * NS_PER_MS)
+
+int snapshot_if_lost(struct process_table *table, uint64_t lost, uint64_t until_ns,
+		     unsigned int part)
+{
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int err;
+
+	if (lost == table->records_lost) {
+		table->known_ns = until_ns;
+		return 0;
+	}
+	if (until_ns < table->next_again_ns)
+		return 0;
+	table->records_lost = lost;
+	err = snapshot_again(table, until_ns);
+	table->next_again_ns =
+		until_ns + AGAIN_NS + part * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
 	return err;
 }

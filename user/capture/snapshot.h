@@ -7,11 +7,29 @@
 /*
  * Reads a process's executable mappings and its threads' names from /proc, and adds the process to
  * the table if it is new; if it has ended, without mappings. To a known process it adds the
- * mappings that are missing, as mapped at time_ns (0: before the recording). Returns 0 or -ENOMEM.
+ * mappings that are missing, as mapped at time_ns (0: before the recording). If it runs another
+ * program than is known, it has called exec at table->known_ns. Returns 0 or -ENOMEM.
  */
 int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns);
 
-/* The same for all processes, with time_ns 0. */
-int snapshot_all(struct process_table *table);
+/* The same for all processes of the machine. */
+int snapshot_all(struct process_table *table, uint64_t time_ns);
+
+/*
+ * Replaces the mappings of a process by those that it has now, from time_ns on: it has had more
+ * than are kept. Returns 0 or -ENOMEM.
+ */
+int snapshot_replace(struct process_table *table, struct process *process, uint64_t time_ns);
+
+/* snapshot_process() for all processes that may be in the table, once more. */
+int snapshot_again(struct process_table *table, uint64_t time_ns);
+
+/*
+ * The same if the kernel has dropped more sideband records than at the last call; `lost`: how many
+ * in all. The others were taken up to until_ns, some milliseconds ago at most. It takes 1 / part of
+ * the time at most: else it does nothing, and a later call does.
+ */
+int snapshot_if_lost(struct process_table *table, uint64_t lost, uint64_t until_ns,
+		     unsigned int part);
 
 #endif

@@ -5,12 +5,19 @@
 #include "util/error.h"
 
 /*
- * Gives up every capability but CAP_BPF and CAP_PERFMON, which the eBPF program needs, and
- * CAP_SYS_PTRACE, which shows the clients where /proc hides processes (hidepid, proc(5)). Programs
- * that profild executes would get none. Returns 0, or a negative errno with e set: -EPERM if one of
- * the three is missing.
+ * These give up every capability but those named. Programs that profild executes would get none.
+ * Return 0, or a negative errno with e set: -EPERM if one of the first three is missing.
+ *
+ * For serving: CAP_BPF and CAP_PERFMON, which the eBPF program needs, and CAP_SYS_PTRACE, which
+ * shows the clients where /proc hides processes (hidepid, proc(5)).
  */
-int capabilities_reduce(struct error *e);
+int capabilities_keep_for_serving(struct error *e);
+
+/* These, and what it takes to read the code of all processes, and the kernel's symbols. */
+int capabilities_keep_for_recording(struct error *e);
+
+/* None. */
+int capabilities_drop(struct error *e);
 
 /*
  * Raises the limit of descriptors as far as possible: each client takes several. Before

@@ -59,7 +59,8 @@ bool peer_is_alive(const struct peer *peer)
 static pid_t find_thread(pid_t pid, bool (*fits)(pid_t pid, pid_t tid, const void *context),
 			 const void *context)
 {
-	uint64_t end_ns = now_ns() + MAX_SEARCH_NS, tid;
+	/* CPU time: a busy machine must not make it give up before it has looked at a thread. */
+	uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + MAX_SEARCH_NS, tid;
 	struct dirent *entry;
 	pid_t found = 0;
 	char path[64];
@@ -69,7 +70,7 @@ static pid_t find_thread(pid_t pid, bool (*fits)(pid_t pid, pid_t tid, const voi
 	tasks = opendir(path);
 	if (!tasks)
 		return 0;
-	while (!found && now_ns() < end_ns && (entry = readdir(tasks)))
+	while (!found && clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns && (entry = readdir(tasks)))
 		if (number_parse(entry->d_name, 1, INT32_MAX, &tid) == 0 && fits(pid, tid, context))
 			found = tid;
 	closedir(tasks);

@@ -22,7 +22,7 @@ static uint64_t key_hash(const struct callgraph_key *key)
 
 	hash = hash_text(key->source, hash_u64(key->address, hash + key->generation));
 	hash = hash_text(key->comm, hash);
-	return hash_u64((uint64_t)key->pid << 32 | key->tid, hash);
+	return hash_u64((uint64_t)key->pid << 32 | key->tid, hash + key->number);
 }
 
 static int compare_text(const char *a, const char *b)
@@ -44,6 +44,7 @@ int callgraph_key_compare(const struct callgraph_key *a, const struct callgraph_
 	order = order ?: compare_u64(a->pid, b->pid);
 	order = order ?: compare_u64(a->generation, b->generation);
 	order = order ?: compare_u64(a->tid, b->tid);
+	order = order ?: compare_u64(a->number, b->number);
 	order = order ?: compare_text(a->comm, b->comm);
 	return order ?: compare_text(a->function, b->function);
 }
@@ -427,6 +428,7 @@ static int add_part(struct counter *c, struct part *part, uint64_t hash)
 	key.tid = labels->tid;
 	key.generation = labels->generation;
 	key.comm = labels->comm;
+	key.number = labels->number;
 	if (callgraph_find(c->g, &key, &part->node) ||
 	    array_reserve(&c->last_sample, &c->last_room, c->g->node_count,
 			  sizeof(*c->last_sample)) ||

@@ -59,7 +59,8 @@ struct callgraph_key {
 	uint32_t line;	    /* 0: unknown */
 	/* Of nodes that places->keys divides: as in profile_labels */
 	uint32_t pid, tid, generation;
-	const char *comm;
+	const char *comm; /* or the text of a tag */
+	uint64_t number;  /* a tag's, + 1; 0: none */
 };
 
 struct callgraph_node {
@@ -129,8 +130,8 @@ struct callgraph_places {
 	/*
 	 * The caller's to set and to free, each of label_count + 1: the last stands for samples
 	 * without labels. Of each of the profile's labels whether its samples count for nodes
-	 * (NULL: all do; in callgraph.samples always), and the fields pid, tid, generation and comm
-	 * of their nodes' keys (NULL: nodes have samples of all labels).
+	 * (NULL: all do; in callgraph.samples always), and the fields pid to number of their nodes'
+	 * keys (NULL: nodes have samples of all labels).
 	 */
 	bool *labels;
 	struct callgraph_key *keys;

@@ -2,6 +2,7 @@
 #include "profile/filter.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +165,95 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 	free(focus);
 	free(ignore);
 	return err;
+}
+
+/* --- By labels --- */
+
+const struct profile_tag *profile_find_tag(const struct profile_labels *labels, const char *key)
+{
+	for (uint32_t i = 0; i < labels->tag_count; i++)
+		if (strcmp(labels->tags[i].key, key) == 0)
+			return &labels->tags[i];
+	return NULL;
+}
+
+bool profile_label_filter_is_empty(const struct profile_label_filter *filter)
+{
+	return !filter->unit && !filter->container && !filter->user && !filter->comm;
+}
+
+/* One part of a filter, and whether any sample has that label. */
+struct label_rule {
+	const char *key, *pattern;
+	bool known;
+};
+
+static bool rule_keeps(struct label_rule *rule, const struct profile_labels *labels)
+{
+	bool comm = strcmp(rule->key, "comm") == 0;
+	const struct profile_tag *tag = profile_find_tag(labels, comm ? "thread" : rule->key);
+	const char *text = tag && tag->text ? tag->text : "";
+
+	if (!rule->pattern)
+		return true;
+	rule->known |= *text || (comm && *labels->comm);
+	return (*text && fnmatch(rule->pattern, text, 0) == 0) ||
+	       (comm && *labels->comm && fnmatch(rule->pattern, labels->comm, 0) == 0);
+}
+
+static void remove_unlabelled(struct profile *p, const bool *kept_labels)
+{
+	size_t kept = 0, width = p->value_type_count;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		if (!kept_labels[p->samples[i].labels])
+			continue;
+		p->samples[kept] = p->samples[i];
+		memmove(p->values + kept++ * width, p->values + i * width,
+			width * sizeof(*p->values));
+	}
+	p->sample_count = kept;
+	kept = 0;
+	for (size_t i = 0; i < p->arc_count; i++) {
+		if (!kept_labels[p->arcs[i].labels])
+			continue;
+		p->arcs[kept] = p->arcs[i];
+		memmove(p->arc_values + kept++ * width, p->arc_values + i * width,
+			width * sizeof(*p->arc_values));
+	}
+	p->arc_count = kept;
+	index_free(&p->sample_index);
+	index_free(&p->arc_index);
+}
+
+int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
+			  const char **lacking)
+{
+	struct label_rule rules[] = {
+		{ .key = "unit", .pattern = filter->unit },
+		{ .key = "container", .pattern = filter->container },
+		{ .key = "user", .pattern = filter->user },
+		{ .key = "comm", .pattern = filter->comm },
+	};
+	const size_t count = sizeof(rules) / sizeof(*rules);
+	bool *kept = calloc(p->label_count + 1, sizeof(*kept));
+
+	if (lacking)
+		*lacking = NULL;
+	if (!kept)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->label_count; i++) {
+		kept[i] = true;
+		for (size_t j = 0; j < count; j++)
+			kept[i] &= rule_keeps(&rules[j], &p->labels[i]);
+	}
+	for (size_t j = 0; j < count && lacking; j++)
+		if (rules[j].pattern && !rules[j].known)
+			*lacking = rules[j].key;
+	if (!profile_label_filter_is_empty(filter))
+		remove_unlabelled(p, kept);
+	free(kept);
+	return 0;
 }
 
 void profile_filtered_free(struct profile_filtered *filtered)

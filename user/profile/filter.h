@@ -34,6 +34,29 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 		   struct profile_filtered *filtered, struct error *e);
 void profile_filtered_free(struct profile_filtered *filtered);
 
+/*
+ * Which samples to keep by their labels; zero-initialised: all. Each is a name or shell pattern,
+ * fnmatch(3).
+ */
+struct profile_label_filter {
+	const char *unit, *container, *user; /* tags with these keys */
+	const char *comm;		     /* of the process; or the tag "thread" */
+};
+
+/* Whether it keeps everything. */
+bool profile_label_filter_is_empty(const struct profile_label_filter *filter);
+
+/*
+ * Removes the samples, and arcs, that the filter does not keep: no sample may be added after that.
+ * *lacking (may be NULL) receives the name of a label that the filter wants and no sample has;
+ * NULL: there is none. Returns 0 or -ENOMEM.
+ */
+int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
+			  const char **lacking);
+
+/* The tag of labels with this key, or NULL. */
+const struct profile_tag *profile_find_tag(const struct profile_labels *labels, const char *key);
+
 /* What was removed of a value; filtered may be NULL. */
 uint64_t profile_filtered_sum(const struct profile_filtered *filtered, size_t value);
 

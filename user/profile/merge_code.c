@@ -399,12 +399,28 @@ static int merge_location(struct merger *m, uint32_t number)
 	return index_places(m);
 }
 
+/* Which locations samples and arcs refer to; to be free()d. NULL: out of memory. */
+static bool *find_used(const struct profile *p)
+{
+	bool *used = calloc(p->location_count + 1, sizeof(*used));
+
+	for (size_t i = 0; used && i < p->sample_count; i++)
+		for (uint32_t j = 0; j < p->samples[i].depth; j++)
+			used[p->frames[p->samples[i].first_frame + j]] = true;
+	for (size_t i = 0; used && i < p->arc_count; i++)
+		used[p->arcs[i].from] = used[p->arcs[i].to] = true;
+	return used;
+}
+
 static int merge_locations(struct merger *m)
 {
-	int err = index_places(m);
+	bool *used = find_used(m->from);
+	int err = used ? index_places(m) : -ENOMEM;
 
 	for (uint32_t i = 0; i < m->from->location_count && !err; i++)
-		err = merge_location(m, i);
+		if (used[i])
+			err = merge_location(m, i);
+	free(used);
 	return err;
 }
 

@@ -2,6 +2,7 @@
 #include "report/row_fields.h"
 
 #include <inttypes.h>
+#include <time.h>
 
 #include "report/json_writer.h"
 #include "report/text.h"
@@ -10,6 +11,12 @@ static const struct {
 	enum row_field field;
 	struct table_column column;
 } shown[] = {
+	{ ROW_TIME, { .title = "time", .is_text = true } },
+	{ ROW_UNIT, { .title = "unit", .is_text = true } },
+	{ ROW_CONTAINER, { .title = "container", .is_text = true } },
+	{ ROW_USER, { .title = "user", .is_text = true } },
+	{ ROW_CPU, { .title = "cpu" } },
+	{ ROW_HOST, { .title = "host", .is_text = true } },
 	{ ROW_PROCESS, { .title = "pid" } },
 	{ ROW_THREAD, { .title = "tid" } },
 	{ ROW_COMM, { .title = "name", .is_text = true } },
@@ -50,6 +57,28 @@ static const char *number_text(uint64_t number, char buffer[TABLE_CELL_SIZE])
 	return buffer;
 }
 
+/* When a row's windows began. JSON has it in UTC. */
+static const char *time_text(const struct callgraph_key *key, bool utc,
+			     char buffer[TABLE_CELL_SIZE])
+{
+	time_t time = (time_t)key->number - 1;
+	struct tm tm;
+
+	if (!key->number || !(utc ? gmtime_r(&time, &tm) : localtime_r(&time, &tm)))
+		return row_unknown;
+	strftime(buffer, TABLE_CELL_SIZE, utc ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d %H:%M %Z", &tm);
+	return buffer;
+}
+
+/* The text of a tag, or its number. */
+static const char *tag_text(const struct row *row, char buffer[TABLE_CELL_SIZE])
+{
+	if (row->comm[0] || !row->key->number)
+		return row->comm[0] ? row->comm : row_unknown;
+	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, row->key->number - 1);
+	return buffer;
+}
+
 const char *row_field_text(const struct row_view *view, const struct row *row, size_t column,
 			   char buffer[TABLE_CELL_SIZE])
 {
@@ -73,7 +102,16 @@ const char *row_field_text(const struct row_view *view, const struct row *row, s
 		return number_text(key->tid, buffer);
 	case ROW_COMM:
 		return row->comm[0] ? row->comm : row_unknown;
+	case ROW_TIME:
+		return time_text(key, false, buffer);
+	case ROW_UNIT:
+	case ROW_CONTAINER:
+	case ROW_USER:
+	case ROW_CPU:
+	case ROW_HOST:
+		return tag_text(row, buffer);
 	case ROW_CODE:
+	case ROW_TAGS:
 		break;
 	}
 	return "";
@@ -98,6 +136,7 @@ void row_print_rest(const struct row_view *view, size_t count, uint64_t samples,
 int row_fields_json(const struct row_view *view, const struct row *row, struct json_object *object)
 {
 	const struct callgraph_key *key = row->key;
+	char buffer[TABLE_CELL_SIZE];
 	int err = 0;
 
 	if (view->fields & ROW_ADDRESS)
@@ -111,5 +150,9 @@ int row_fields_json(const struct row_view *view, const struct row *row, struct j
 	err = err ?: json_add_number(object, "tid", key->tid);
 	if (view->fields & ROW_COMM)
 		err = err ?: json_add_text(object, "name", row->comm);
+	if (view->fields & ROW_TIME)
+		err = err ?: json_add_text(object, "time", time_text(key, true, buffer));
+	else if (view->fields & ROW_TAGS && (row->comm[0] || key->number))
+		err = err ?: json_add_text(object, view->name, tag_text(row, buffer));
 	return err;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "profile/filter.h"
 #include "profile/image_name.h"
 #include "report/text.h"
 #include "util/index.h"
@@ -23,6 +24,16 @@ const struct row_view row_views[] = {
 	{ "thread", "threads", ROW_PROCESS | ROW_THREAD | ROW_COMM },
 	{ "process", "processes", ROW_PROCESS | ROW_COMM },
 	{ "comm", "names", ROW_COMM },
+	{ 0 },
+};
+
+const struct row_view row_tag_views[] = {
+	{ "time", "times", ROW_TIME },
+	{ "unit", "units", ROW_UNIT },
+	{ "container", "containers", ROW_CONTAINER },
+	{ "user", "users", ROW_USER },
+	{ "cpu", "CPUs", ROW_CPU },
+	{ "host", "hosts", ROW_HOST },
 	{ 0 },
 };
 
@@ -47,7 +58,20 @@ const struct row_view *row_view_by_name(const char *name)
 	for (const struct row_view *v = row_views; v->name; v++)
 		if (strcmp(v->name, name) == 0)
 			return v;
+	for (const struct row_view *v = row_tag_views; v->name; v++)
+		if (strcmp(v->name, name) == 0)
+			return v;
 	return NULL;
+}
+
+bool row_view_has_tag(const struct row_view *view, const struct profile *p)
+{
+	if (!view || !(view->fields & ROW_TAGS))
+		return true;
+	for (size_t i = 0; i < p->label_count; i++)
+		if (profile_find_tag(&p->labels[i], view->name))
+			return true;
+	return false;
 }
 
 static const struct row_view *find_fields(const struct row_view *views, unsigned int fields)

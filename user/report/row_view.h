@@ -20,6 +20,15 @@ enum row_field {
 	ROW_PROCESS = 1 << 16,
 	ROW_THREAD = 1 << 17,
 	ROW_COMM = 1 << 18, /* in every view of processes or threads */
+
+	/* Tags of samples, each in a view of its own */
+	ROW_TIME = 1 << 19,
+	ROW_UNIT = 1 << 20,
+	ROW_CONTAINER = 1 << 21,
+	ROW_USER = 1 << 22,
+	ROW_CPU = 1 << 23,
+	ROW_HOST = 1 << 24,
+	ROW_TAGS = ROW_TIME | ROW_UNIT | ROW_CONTAINER | ROW_USER | ROW_CPU | ROW_HOST,
 };
 
 /* The fields that identify a row: what --by takes, or --sort as perf's keys. */
@@ -31,8 +40,14 @@ struct row_view {
 
 extern const struct row_view row_views[]; /* the first is functions; ends with a NULL name */
 
-/* The view of this name in row_views, or NULL. */
+/* Views by a tag of samples, whose key is the name; ends as above. */
+extern const struct row_view row_tag_views[];
+
+/* The view of this name in one of the two, or NULL. */
 const struct row_view *row_view_by_name(const char *name);
+
+/* Whether any sample has the tag of a view; true for other views. */
+bool row_view_has_tag(const struct row_view *view, const struct profile *p);
 
 /* The view with these fields, which can also combine those of code with others; or NULL. */
 const struct row_view *row_view_by_fields(unsigned int fields);

@@ -46,6 +46,17 @@ static bool is_wanted_thread(const struct collector *c, uint32_t labels)
 
 /* ---- samples by labels ---- */
 
+/* The key of a view by a tag. */
+static struct callgraph_key key_of_tag(const struct collector *c, const struct profile_labels *l)
+{
+	const struct profile_tag *tag = profile_find_tag(l, c->r->view->name);
+
+	return (struct callgraph_key){
+		.comm = tag && tag->text ? tag->text : "",
+		.number = tag && !tag->text ? (uint64_t)tag->number + 1 : 0,
+	};
+}
+
 /* id: label_count for samples without labels. */
 static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id)
 {
@@ -55,6 +66,8 @@ static struct callgraph_key key_of_labels(const struct collector *c, uint32_t id
 	bool by_number = c->o->view->fields & ROW_PROCESS;
 	bool threads = c->o->view->fields & ROW_THREAD || !by_number;
 
+	if (c->o->view->fields & ROW_TAGS)
+		return key_of_tag(c, l);
 	if (c->o->base_names)
 		return (struct callgraph_key){
 			.comm = threads || l == &none ? l->comm : p->labels[c->names[id]].comm,
@@ -75,6 +88,8 @@ static const char *comm_of(const struct collector *c, uint32_t id)
 
 	if (id >= c->p->label_count)
 		return "";
+	if (c->o->view->fields & ROW_TAGS)
+		return key_of_tag(c, l).comm;
 	if (c->o->view->fields & ROW_PROCESS &&
 	    (l->tid == l->pid || !(c->o->view->fields & ROW_THREAD)))
 		l = &c->p->labels[c->names[id]];
@@ -142,7 +157,7 @@ static int count(struct collector *c)
 	int err = callgraph_place(&c->r->graph, c->p, &places);
 
 	err = err ?: exclude_unwanted(c, &places);
-	if (!err && c->r->view->fields & ROW_COMM)
+	if (!err && c->r->view->fields & (ROW_COMM | ROW_TAGS))
 		err = divide(c, &places);
 	err = err ?: callgraph_count(&c->r->graph, &places, c->values, c->count, c->column);
 	err = err ?: add_rows(c);
@@ -259,6 +274,13 @@ static int compare_totals(const void *one, const void *other)
 	return compare_u64(b->counts->total, a->counts->total) ?: rows_compare(a, b);
 }
 
+static int compare_times(const void *one, const void *other)
+{
+	const struct row *a = one, *b = other;
+
+	return compare_u64(a->key->number, b->key->number);
+}
+
 static bool is_empty(const struct rows *r, size_t number)
 {
 	const struct callgraph_cost *counts = &r->graph.costs[number * r->column_count];
@@ -298,7 +320,9 @@ int rows_finish(struct rows *r)
 	}
 	if (r->count)
 		qsort(r->rows, r->count, sizeof(*r->rows),
-		      r->by_total ? compare_totals : rows_compare);
+		      r->view->fields & ROW_TIME ? compare_times
+		      : r->by_total		 ? compare_totals
+						 : rows_compare);
 	for (size_t i = 0; i < r->count; i++) {
 		add_u64(&cumulative, r->rows[i].counts->self);
 		r->rows[i].cumulative = cumulative;

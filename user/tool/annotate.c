@@ -34,6 +34,7 @@ static const struct option_spec options[] = {
 	{ "stdio", 0, NULL, "for those who know perf: the output is always text", NULL,
 	  offsetof(struct annotate_options, for_perf) },
 	TOOL_INPUT_OPTION(struct annotate_options, reading),
+	TOOL_QUERY_OPTIONS(struct annotate_options, reading.query),
 	TOOL_READING_OPTIONS(struct annotate_options, reading),
 	{ 0 },
 };
@@ -113,9 +114,10 @@ static int run(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
+	o.reading.query.fine = true;
 	if (!o.what.function && has_function(&o, argv + first, argc - first))
 		o.what.function = argv[first++];
-	if (tool_find_input(o.reading.file, argv + first, argc - first, &in, &e))
+	if (tool_find_input(&o.reading, argv + first, argc - first, &in, &e))
 		return tool_fail(&e);
 	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "annotate takes a function and a profile");

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/diff/diff.h"
 #include "tool/tool.h"
+#include "tool/when.h"
 
 struct diff_options {
 	struct tool_view view;
 	struct tool_reading reading;
 	enum comparison_amount amount;
 	bool significant;
-	int code; /* the command's */
+	const char *before; /* an interval */
+	int code;	    /* the command's */
 };
 
 static int option_normalize(const char *value, void *member, struct error *e)
@@ -45,14 +49,19 @@ static const struct option_spec options[] = {
 	  offsetof(struct diff_options, view.rows.view) },
 	{ "significant", 0, NULL, "only rows that differ by more than chance", NULL,
 	  offsetof(struct diff_options, significant) },
+	{ "before", 0, "TIME..TIME",
+	  "compare with this interval of the archive, not with the one before --since", option_text,
+	  offsetof(struct diff_options, before) },
+	TOOL_QUERY_OPTIONS(struct diff_options, reading.query),
 	TOOL_VIEW_OPTIONS(struct diff_options, view),
 	TOOL_READING_OPTIONS(struct diff_options, reading),
 	{ 0 },
 };
 
-static int read_side(char *path, const struct diff_options *o, struct profile **p, struct error *e)
+static int read_side(char *path, const struct tool_reading *reading, const struct diff_options *o,
+		     struct profile **p, struct error *e)
 {
-	int err = tool_read_all(&path, 1, &o->reading, p, e);
+	int err = tool_read_all(&path, 1, reading, p, e);
 
 	if (err)
 		return err;
@@ -86,8 +95,8 @@ static void warn_of_differences(const struct comparison *c)
 			  later->host);
 }
 
-static int print(const struct profile *earlier, const struct profile *later, char *const *paths,
-		 const struct diff_options *o, struct error *e)
+static int print(const struct profile *earlier, const struct profile *later,
+		 const char *const *names, const struct diff_options *o, struct error *e)
 {
 	struct report_table_options table = tool_table_options(&o->view);
 	struct comparison_options what = { o->view.rows, o->amount, o->significant };
@@ -99,30 +108,104 @@ static int print(const struct profile *earlier, const struct profile *later, cha
 		err = error_no_memory(e);
 	tool_flush();
 	if (!err) {
-		report_diff_summary(&c, (const char *const *)paths, TOOL_PREFIX, stderr);
+		report_diff_summary(&c, names, TOOL_PREFIX, stderr);
 		warn_of_differences(&c);
 	}
 	comparison_free(&c);
 	return err;
 }
 
-static int diff(char *const *paths, struct diff_options *o, struct error *e)
+/* paths: what is read, and is named. earlier: how the first is read. */
+static int diff(char *const *paths, const char *const *names, const struct tool_reading *how,
+		struct diff_options *o, struct error *e)
 {
 	struct profile *earlier, *later = NULL;
-	int err = read_side(paths[0], o, &earlier, e);
+	int err = read_side(paths[0], how, o, &earlier, e);
 
 	if (err)
 		return err;
-	err = read_side(paths[1], o, &later, e);
+	err = read_side(paths[1], &o->reading, o, &later, e);
+	err = err ?: tool_check_tag(later, o->view.rows.view, e);
 	if (!err && !tool_has_image(earlier, o->view.rows.image) &&
 	    !tool_has_image(later, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, e);
-	err = err ?: print(earlier, later, paths, o, e);
+	err = err ?: print(earlier, later, names, o, e);
 	if (!err)
 		o->code = tool_done(earlier) ?: tool_done(later);
 	profile_free(earlier);
 	profile_free(later);
 	return err;
+}
+
+static int usage(struct error *e)
+{
+	error_set_kind(e, ERROR_USAGE, 0, "diff takes two profiles, or an interval of an archive");
+	error_hint(e, "profiltool diff OLD NEW, or profiltool diff --since TIME");
+	return -EINVAL;
+}
+
+/* "TIME..TIME" of --before. */
+static int parse_before(const char *text, struct tool_query *q, struct error *e)
+{
+	char *copy = strdup(text), *dots = copy ? strstr(copy, "..") : NULL;
+	int err;
+
+	if (!copy)
+		return error_no_memory(e);
+	if (dots) {
+		*dots = '\0';
+		q->since = copy;
+		q->until = dots + 2;
+		q->since_s = q->until_s = 0;
+		err = query_interval(q, &q->since_s, &q->until_s, e);
+		q->since = q->until = NULL;
+	} else {
+		err = error_set_kind(e, ERROR_USAGE, 0, "--before takes TIME..TIME, not \"%s\"",
+				     text);
+		error_hint(e, "--before \"yesterday 03:00..yesterday 04:00\"");
+	}
+	free(copy);
+	return err;
+}
+
+/* Compares an interval of an archive with the one before it, or another one. */
+static int diff_intervals(char *archive, struct diff_options *o, struct error *e)
+{
+	struct tool_reading how = o->reading;
+	struct tool_query *before = &how.query, *after = &o->reading.query;
+	char *const paths[] = { archive, archive };
+	char names[2][QUERY_NAME_SIZE];
+	int err = query_interval(after, &after->since_s, &after->until_s, e);
+
+	if (err)
+		return err;
+	after->since = after->until = NULL;
+	if (o->before) {
+		err = parse_before(o->before, before, e);
+	} else {
+		uint64_t length = after->until_s - after->since_s;
+
+		before->since = before->until = NULL;
+		before->until_s = after->since_s;
+		before->since_s = length < after->since_s ? after->since_s - length : 1;
+	}
+	if (err)
+		return err;
+	query_name(before, names[0]);
+	query_name(after, names[1]);
+	return diff(paths, (const char *const[]){ names[0], names[1] }, &how, o, e);
+}
+
+static int diff_arguments(char *const *paths, int count, struct diff_options *o, struct error *e)
+{
+	const struct tool_query *q = &o->reading.query;
+	bool intervals = o->before || q->since || q->until;
+
+	if (intervals && count <= 1 && q->since)
+		return diff_intervals(count ? paths[0] : (char *)query_archive(), o, e);
+	if (intervals || count != 2)
+		return usage(e);
+	return diff(paths, (const char *const *)paths, &o->reading, o, e);
 }
 
 static int run(int argc, char **argv)
@@ -133,22 +216,20 @@ static int run(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (argc - first != 2) {
-		error_set_kind(&e, ERROR_USAGE, 0, "diff takes two profiles");
-		error_hint(&e, "profiltool diff OLD NEW");
-		return tool_fail(&e);
-	}
 	if (o.view.by_image)
 		o.view.rows.view = row_view_by_name("image");
 	if (o.view.rows.view && o.view.rows.view->fields & ROW_SOURCE)
 		o.reading.naming.lines = true;
-	return diff(argv + first, &o, &e) ? tool_fail(&e) : o.code;
+	query_set_rows(&o.reading.query, o.view.rows.view, true);
+	return diff_arguments(argv + first, argc - first, &o, &e) ? tool_fail(&e) : o.code;
 }
 
 const struct tool_command diff_command = {
 	.name = "diff",
-	.arguments = "[OPTION...] OLD NEW",
-	.help = "Compares two profiles: where time is spent now and was not before, most first.",
+	.arguments = "[OPTION...] OLD NEW | --since TIME [OPTION...]",
+	.help = "Compares two profiles, or an interval of the archive with the one before it: "
+		"where "
+		"time is spent now and was not before, most first.",
 	.options = options,
 	.run = run,
 };

@@ -41,7 +41,7 @@ static int run(int argc, char **argv)
 	code = tool_options(&dump_command, &o, argc, argv, false, &first);
 	if (code >= 0)
 		return code;
-	tool_find_inputs(argv + first, argc - first, &in);
+	tool_find_inputs(argv + first, argc - first, NULL, &in);
 	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "dump takes a profile file");
 		error_hint(&e, "profiltool dump FILE...");

@@ -62,9 +62,12 @@ static void set_one(struct tool_inputs *in, const char *path)
 	in->count = 1;
 }
 
-void tool_find_inputs(char *const *paths, int count, struct tool_inputs *in)
+void tool_find_inputs(char *const *paths, int count, const struct tool_query *query,
+		      struct tool_inputs *in)
 {
 	*in = (struct tool_inputs){ .paths = paths, .count = count };
+	if (!count && query && query_is_given(query))
+		set_one(in, query_archive());
 	for (const struct format *const *f = format_all; *f && !in->count; f++) {
 		const char *place =
 			(*f)->directory_variable ? getenv((*f)->directory_variable) : NULL;
@@ -74,19 +77,19 @@ void tool_find_inputs(char *const *paths, int count, struct tool_inputs *in)
 	}
 }
 
-int tool_find_input(const char *file, char *const *paths, int count, struct tool_inputs *in,
-		    struct error *e)
+int tool_find_input(const struct tool_reading *reading, char *const *paths, int count,
+		    struct tool_inputs *in, struct error *e)
 {
-	if (!file) {
-		tool_find_inputs(paths, count, in);
+	if (!reading->file) {
+		tool_find_inputs(paths, count, &reading->query, in);
 		return 0;
 	}
 	if (count) {
-		error_set_kind(e, ERROR_USAGE, 0, "-i %s, and %s besides", file, paths[0]);
+		error_set_kind(e, ERROR_USAGE, 0, "-i %s, and %s besides", reading->file, paths[0]);
 		error_hint(e, "name all files without -i");
 		return -EINVAL;
 	}
-	set_one(in, file);
+	set_one(in, reading->file);
 	return 0;
 }
 
@@ -131,17 +134,40 @@ static void warn_of_younger_images(const struct profile *p, const char *path)
 				  p->images[i].path, path);
 }
 
-/* Reads and names one profile. Adds to *aspects what the file itself holds. */
-static int read_named(const char *path, const struct tool_reading *reading, struct profile **p,
-		      unsigned int *aspects, struct error *e)
+/* Windows have the names that were there when their processes lived. */
+static int read_archive(const char *path, const struct tool_reading *reading, struct profile **p,
+			unsigned int *aspects, struct error *e)
 {
-	int err = tool_read(path, reading, p, e);
+	int err = query_read(path, &reading->query, p, e);
 
 	if (err)
 		return err;
 	*aspects |= loss_aspects(*p);
+	if (reading->naming.lines || reading->naming.debuginfod)
+		err = tool_name(*p, &reading->naming, NULL, NULL, e);
+	if (err) {
+		profile_free(*p);
+		*p = NULL;
+	}
+	return err;
+}
+
+/* Reads and names one profile. Adds to *aspects what the file itself holds. */
+static int read_named(const char *path, const struct tool_reading *reading, struct profile **p,
+		      unsigned int *aspects, struct error *e)
+{
+	int err;
+
+	if (query_is_archive(path) ||
+	    (query_is_given(&reading->query) && strcmp(path, query_archive()) == 0))
+		return read_archive(path, reading, p, aspects, e);
+	err = tool_read(path, reading, p, e);
+	if (err)
+		return err;
+	*aspects |= loss_aspects(*p);
 	warn_of_younger_images(*p, path); /* before build IDs are filled in from the files */
-	err = tool_name(*p, &reading->naming, NULL, NULL, e);
+	err = query_filter(path, &reading->query, *p, e);
+	err = err ?: tool_name(*p, &reading->naming, NULL, NULL, e);
 	if (err) {
 		profile_free(*p);
 		*p = NULL;

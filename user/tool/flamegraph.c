@@ -89,6 +89,7 @@ static const struct option_spec options[] = {
 	  offsetof(struct flamegraph_options, title) },
 	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",
 	  option_text, offsetof(struct flamegraph_options, value) },
+	TOOL_QUERY_OPTIONS(struct flamegraph_options, reading.query),
 	TOOL_FILTER_OPTIONS(struct flamegraph_options, filter),
 	TOOL_READING_OPTIONS(struct flamegraph_options, reading),
 	{ 0 },
@@ -263,7 +264,7 @@ static int run(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	tool_find_inputs(argv + first, argc - first, &in);
+	tool_find_inputs(argv + first, argc - first, &o.reading.query, &in);
 	if (!in.count || !o.output) {
 		error_set_kind(&e, ERROR_USAGE, 0, "flamegraph takes a profile, and -o OUT");
 		error_hint(&e, "profiltool flamegraph FILE... -o OUT.svg");

@@ -10,9 +10,19 @@
 #define WORD_MAX 32 /* letters of a word that is compared with the commands */
 
 static const struct tool_command *const commands[] = {
-	&record_command, &report_command,     &annotate_command, &diff_command,
-	&dump_command,	 &convert_command,    &merge_command,	 &run_command,
-	&check_command,	 &flamegraph_command, &top_command,	 NULL,
+	&record_command,
+	&report_command,
+	&annotate_command,
+	&diff_command,
+	&dump_command,
+	&convert_command,
+	&merge_command,
+	&run_command,
+	&check_command,
+	&flamegraph_command,
+	&top_command,
+	&snapshot_command,
+	NULL,
 };
 
 static void print_usage(FILE *out)

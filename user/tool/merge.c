@@ -25,7 +25,7 @@ static int run(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	tool_find_inputs(argv + first, argc - first, &in);
+	tool_find_inputs(argv + first, argc - first, NULL, &in);
 	o.output = tool_output_place(o.format, o.output);
 	if (!in.count || !o.output) {
 		error_set_kind(&e, ERROR_USAGE, 0, "merge takes files, and -o OUT");

@@ -2,11 +2,12 @@
 # shellcheck shell=bash
 # Completion of profiltool for bash. tests/docs.sh compares its options with --help and the manual.
 
-_profiltool_commands='record top run report annotate diff merge convert dump check flamegraph'
+_profiltool_commands='record top run report annotate diff merge snapshot convert dump check flamegraph'
 _profiltool_formats='pprof gperftools dcpi callgrind gmon folded'
 _profiltool_events='auto cpu-clock cycles tick'
 _profiltool_backends='kmod bpf daemon libc'
 _profiltool_fields='function image address source line thread process comm'
+_profiltool_tags='time unit container user cpu host'
 _profiltool_keys='comm dso sym srcline srcfile pid tid comm,dso,sym'
 
 # The options of a command, one line for each. Those that take a value end with "=".
@@ -20,35 +21,42 @@ _profiltool_options() {
 		;;
 	top)
 		echo "-p= --pid= -t= --tid= -a --all -G= --cgroup= -F= --frequency= -e= --event= -g --call-graph
-			-i --no-inherit --user --kernel -d= --delay= --half-life= --by=
+			-i --no-inherit --user --kernel --since= --until= --host= --unit= --container= --comm=
+			-d= --delay= --half-life= --by=
 			-s= --sort= --inline --plain --stdio --tables= -E= --limit= --json"
 		;;
 	run)
 		echo "--hz= --backend= --socket= -v --verbose"
 		;;
 	diff)
-		echo "--normalize= -s= --sort= --significant --by= --by-image -d= --image= --value=
+		echo "--before= --since= --until= --host= --unit= --container= --comm= --user=
+			--normalize= -s= --sort= --significant --by= --by-image -d= --image= --value=
 			-E= --limit= --json
 			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	report)
 		echo "--tree --callers= --callees= --percent= --percent-limit= -s= --sort= --children
-			--no-children -n --show-nr-samples --stdio -i= --input= --focus= --ignore=
+			--no-children -n --show-nr-samples --stdio -i= --input=
+			--since= --until= --host= --unit= --container= --comm= --user= --focus= --ignore=
 			--by= --by-image -d= --image= --value= -E= --limit= -q --quiet --json
 			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	flamegraph)
 		echo "-o= --output= -f= --format= --diff= --icicle --inverted --by= --percent= --title=
-			--value= --focus= --ignore=
+			--value= --since= --until= --host= --unit= --container= --comm= --user= --focus= --ignore=
 			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	annotate)
 		echo "-s= --symbol= -d= --image= --value= -a --all --source-only --source-path= --no-source
-			--json --stdio -i= --input=
+			--json --stdio -i= --input= --since= --until= --host= --unit= --container= --comm= --user=
 			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	merge)
 		echo "-o= --output= -f= --format= --executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
+		;;
+	snapshot)
+		echo "-o= --output= -f= --format= --since= --until= --host= --unit= --container= --comm= --user=
+			--executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
 		;;
 	convert)
 		echo "-f= --format= --positions= --value= --executable= --dcpi-stride= --debuginfod --inline --salvage --strict"
@@ -133,6 +141,10 @@ _profiltool_value() {
 		return
 		;;
 	annotate:--sort)
+		return
+		;;
+	report:--by | diff:--by)
+		_profiltool_reply -W "$_profiltool_fields $_profiltool_tags" -- "$word"
 		return
 		;;
 	flamegraph:--by)

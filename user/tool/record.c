@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
-#include "tool/from_capture.h"
+#include "record/from_capture.h"
 #include "tool/recording.h"
 #include "tool/target.h"
 #include "tool/tool.h"

@@ -82,6 +82,7 @@ static const struct option_spec options[] = {
 	TOOL_INPUT_OPTION(struct report_options, reading),
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL,
 	  offsetof(struct report_options, quiet) },
+	TOOL_QUERY_OPTIONS(struct report_options, reading.query),
 	TOOL_FILTER_OPTIONS(struct report_options, filter),
 	TOOL_VIEW_OPTIONS(struct report_options, view),
 	TOOL_READING_OPTIONS(struct report_options, reading),
@@ -173,7 +174,7 @@ static int report(char *const *paths, int count, struct report_options *o, struc
 	if (err)
 		return err;
 	snprintf(name, sizeof(name), "%d profiles", count);
-	err = tool_check_value(p, value, e);
+	err = tool_check_value(p, value, e) ?: tool_check_tag(p, o->view.rows.view, e);
 	if (!err && !tool_has_image(p, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, e);
 	err = err ?: tool_filter(p, &o->filter, value, &o->filtered, e);
@@ -217,17 +218,19 @@ static int run(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (tool_find_input(o.reading.file, argv + first, argc - first, &in, &e))
+	if (tool_find_input(&o.reading, argv + first, argc - first, &in, &e))
 		return tool_fail(&e);
 	if (!in.count) {
 		error_set_kind(&e, ERROR_USAGE, 0, "report takes a profile");
 		error_hint(&e, "profiltool report FILE...");
 		return tool_fail(&e);
 	}
-	o.reading.naming.quiet = o.quiet;
+	o.reading.naming.quiet = o.reading.query.quiet = o.quiet;
 	o.view.rows.filtered = &o.filtered;
 	if (o.view.by_image)
 		o.view.rows.view = row_view_by_name("image");
+	query_set_rows(&o.reading.query, o.view.rows.view,
+		       is_tree(&o) || o.filter.focus || o.filter.ignore);
 	if (o.view.rows.view && o.view.rows.view->fields & ROW_SOURCE)
 		o.reading.naming.lines = true;
 	if (check_options(&o, &e))

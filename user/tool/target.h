@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "capture/capture.h"
-#include "tool/options.h"
+#include "cli/options.h"
 
 #define TARGET_MOST_PIDS 1024
 

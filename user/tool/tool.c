@@ -111,7 +111,7 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 int tool_option_by(const char *value, void *member, struct error *e)
 {
 	const struct row_view *view = row_view_by_name(value);
-	char names[128] = "";
+	char names[256] = "";
 	size_t used = 0;
 
 	if (view) {
@@ -121,6 +121,8 @@ int tool_option_by(const char *value, void *member, struct error *e)
 	for (const struct row_view *v = row_views; v->name && used < sizeof(names); v++)
 		used += snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
 				 v->name);
+	for (const struct row_view *v = row_tag_views; v->name && used < sizeof(names); v++)
+		used += snprintf(names + used, sizeof(names) - used, ", %s", v->name);
 	return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
 }
 
@@ -194,6 +196,18 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 	text_percent(percent, profile_total(p, value), all);
 	tool_warn("%s keeps %s %% of the samples", what, percent);
 	return 0;
+}
+
+int tool_check_tag(const struct profile *p, const struct row_view *view, struct error *e)
+{
+	if (row_view_has_tag(view, p) || !p->sample_count)
+		return 0;
+	error_set(e, 0, "--by %s: no sample has a %s", view->name, view->name);
+	if (view->fields & (ROW_TIME | ROW_HOST))
+		error_hint(e, "only archives have it: give an interval, --since TIME");
+	else
+		error_hint(e, "the windows of profild --continuous have it: --since TIME");
+	return -ENOENT;
 }
 
 bool tool_has_image(const struct profile *p, const char *image)

@@ -9,7 +9,8 @@
 #include "profile/filter.h"
 #include "profile/profile.h"
 #include "report/report.h"
-#include "tool/options.h"
+#include "cli/options.h"
+#include "tool/query.h"
 #include "util/error.h"
 
 /* What every command shares. Exit codes are documented in profiltool(1) and never change. */
@@ -35,7 +36,7 @@ struct tool_command {
 
 extern const struct tool_command record_command, report_command, dump_command, convert_command,
 	annotate_command, diff_command, merge_command, run_command, check_command,
-	flamegraph_command, top_command;
+	flamegraph_command, top_command, snapshot_command;
 
 /* The prefix of each line on standard error. */
 #define TOOL_PREFIX "profiltool: "
@@ -86,6 +87,7 @@ struct tool_reading {
 	const char *executable; /* the program, where the file does not name it; or NULL */
 	const char *file;	/* of -i, which not all commands have; or NULL */
 	struct input_options input;
+	struct tool_query query; /* of commands with TOOL_QUERY_OPTIONS; else empty */
 };
 
 /* clang-format off */
@@ -151,14 +153,16 @@ struct tool_inputs {
 };
 
 /*
- * The files of a command line or, when there are none, the directory that the environment has for
- * files of a format: DCPIDB. `in` must stay where it is.
+ * The files of a command line or, when there are none, the archive if `query` (or NULL) asks for
+ * it, else the directory that the environment has for files of a format: DCPIDB. `in` must stay
+ * where it is.
  */
-void tool_find_inputs(char *const *paths, int count, struct tool_inputs *in);
+void tool_find_inputs(char *const *paths, int count, const struct tool_query *query,
+		      struct tool_inputs *in);
 
 /* The same for commands that have -i. Returns 0, or -EINVAL with e set: -i and files besides. */
-int tool_find_input(const char *file, char *const *paths, int count, struct tool_inputs *in,
-		    struct error *e);
+int tool_find_input(const struct tool_reading *reading, char *const *paths, int count,
+		    struct tool_inputs *in, struct error *e);
 
 /* Whether a profile could be written there now, to be asked before work begins. */
 int tool_check_output(const struct format *format, const char *path, struct error *e);
@@ -206,7 +210,7 @@ struct tool_view {
 /* clang-format off */
 #define TOOL_VIEW_OPTIONS(type, member)                                                           \
 	{ "by", 0, "FIELD", "rows are each a function (default), image, address, source, line,"    \
-	  " thread, process or comm", tool_option_by, offsetof(type, member.rows.view) },          \
+	  " thread, process, comm, time, unit, container, user, cpu or host", tool_option_by, offsetof(type, member.rows.view) },          \
 	{ "by-image", 0, NULL, "the same as --by image", NULL, offsetof(type, member.by_image) },  \
 	{ "image", 'd', "IMAGE", "only what lies in this file: its path or base name",             \
 	  option_text, offsetof(type, member.rows.image) },                                        \
@@ -245,6 +249,9 @@ int tool_option_percent(const char *value, void *member, struct error *e);
 
 /* Checks that a profile has a value of this type: --value. NULL: none was named. */
 int tool_check_value(const struct profile *p, const char *type, struct error *e);
+
+/* Checks that samples have the tag that rows are by: --by unit. view: may be NULL. */
+int tool_check_tag(const struct profile *p, const struct row_view *view, struct error *e);
 
 /* Whether code of an image that --image means is in a profile; NULL means all. */
 bool tool_has_image(const struct profile *p, const char *image);

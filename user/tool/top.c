@@ -18,6 +18,7 @@
 
 struct top_options {
 	struct tool_target target;
+	struct tool_query query;
 	uint64_t delay_ns;
 	struct half_life {
 		uint64_t ns;
@@ -82,6 +83,7 @@ static int parse_sort(const char *value, void *member, struct error *e)
 
 static const struct option_spec options[] = {
 	TOOL_TARGET_OPTIONS(struct top_options, target),
+	TOOL_INTERVAL_OPTIONS(struct top_options, query),
 	{ "delay", 'd', "SECONDS", "time between updates (1); fractions allowed", parse_delay,
 	  MEMBER(delay_ns) },
 	{ "half-life", 0, "SECONDS",
@@ -164,6 +166,17 @@ static int check_options(struct top_options *o, bool arguments, struct error *e)
 		error_hint(e, "profiltool top -p PID; see profiltool top --help");
 		return -1;
 	}
+	if (kinds && query_is_given(&o->query)) {
+		error_set_kind(e, ERROR_USAGE, 0, "the archive has all processes");
+		error_hint(e, "select by --unit, --container or --comm, without -p, -t, -a "
+			      "and --cgroup");
+		return -1;
+	}
+	if (o->view->fields & ROW_TAGS) {
+		error_set_kind(e, ERROR_USAGE, 0, "--by %s is not for top", o->view->name);
+		error_hint(e, "profiltool report --since TIME --by %s", o->view->name);
+		return -1;
+	}
 	o->target.all |= kinds == 0;
 	o->plain |= o->json || o->tables || !terminal_is_fit();
 	if (o->plain && !o->half_life.given)
@@ -210,6 +223,47 @@ static int watch(const struct top_options *o, int signals)
 	return code;
 }
 
+/* --- Of the archive --- */
+
+static int show_recorded(struct watch *w, struct profile *p, const struct top_options *o,
+			 const char *name, int signals, struct error *e)
+{
+	int err = watch_recorded(w, p, name, e);
+
+	if (err)
+		return err;
+	live_show(&w->live, o->view);
+	w->live.sort = o->sort;
+	if (live_collect(&w->live))
+		return error_no_memory(e);
+	return o->plain ? print_table(w, o, e) : screen_run(w, signals, o->delay_ns, e);
+}
+
+/* Reads an interval, and shows it as if it had just been watched. Returns an exit code. */
+static int top_archive(struct top_options *o, int signals)
+{
+	char name[QUERY_NAME_SIZE];
+	struct profile *p;
+	struct watch w;
+	struct error e;
+	int err = query_interval(&o->query, &o->query.since_s, &o->query.until_s, &e), code;
+
+	o->query.since = o->query.until = NULL;
+	err = err ?: query_read(query_archive(), &o->query, &p, &e);
+	if (err) {
+		recording_release_signals();
+		return tool_fail(&e);
+	}
+	query_name(&o->query, name);
+	err = show_recorded(&w, p, o, name, signals, &e);
+	recording_release_signals();
+	code = err ? tool_fail(&e) : w.any ? EXIT_DONE : EXIT_NO_SAMPLES;
+	if (!err && !w.any)
+		tool_warn("no samples: nothing matches");
+	watch_free(&w);
+	return code;
+}
+
 static int run(int argc, char **argv)
 {
 	struct top_options o = {
@@ -229,7 +283,7 @@ static int run(int argc, char **argv)
 	signals = recording_open_signals(&e);
 	if (signals < 0)
 		return tool_fail(&e);
-	code = watch(&o, signals);
+	code = query_is_given(&o.query) ? top_archive(&o, signals) : watch(&o, signals);
 	close(signals);
 	return code;
 }

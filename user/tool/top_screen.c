@@ -187,6 +187,8 @@ static void draw_bottom(const struct screen *s)
 		snprintf(text, sizeof(text), "only rows that match: %s_", s->pattern);
 	else if (s->message[0])
 		snprintf(text, sizeof(text), "%s", s->message);
+	else if (s->w->status.recorded)
+		snprintf(text, sizeof(text), "an interval of the archive; q quits, ? helps");
 	else if (s->w->ended)
 		snprintf(text, sizeof(text), "%s has ended; q quits", s->w->status.target);
 	else if (why)

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "util/clock.h"
@@ -65,6 +67,31 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 	if (live_init(&w->live, half_life_ns))
 		return error_no_memory(e);
 	return begin(w, e);
+}
+
+int watch_recorded(struct watch *w, struct profile *p, const char *name, struct error *e)
+{
+	*w = (struct watch){ .ended = true, .any = p->sample_count > 0 };
+	snprintf(w->name, sizeof(w->name), "%s", name);
+	w->status = (struct live_status){
+		.target = w->name,
+		.lost = profile_lost(p),
+		.bpf_ns_per_tick = p->totals.bpf_ns_per_tick,
+		.recorded = true,
+	};
+	if (live_init(&w->live, 0)) {
+		profile_free(p);
+		return error_no_memory(e);
+	}
+	profile_free(w->live.p);
+	w->live.p = p;
+	w->live.tried = p->location_count; /* windows have names */
+	w->live.elapsed_ns = p->duration_ns;
+	if (p->value_type_count <= LIVE_WEIGHT ||
+	    strcmp(p->value_types[LIVE_WEIGHT].unit, "nanoseconds") != 0)
+		return error_set(e, 0, "%s: the windows have no CPU time: use profiltool report",
+				 name);
+	return live_collect(&w->live) ? error_no_memory(e) : 0;
 }
 
 void watch_free(struct watch *w)

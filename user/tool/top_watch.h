@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "capture/capture.h"
-#include "tool/from_capture.h"
+#include "record/from_capture.h"
 #include "report/live/live.h"
 #include "tool/target.h"
 #include "util/error.h"
@@ -33,6 +33,12 @@ struct watch {
 int watch_start(struct watch *w, const struct tool_target *target, uint64_t half_life_ns,
 		struct error *e);
 void watch_free(struct watch *w);
+
+/*
+ * Instead of watch_start(): shows a profile of samples and CPU time, which it takes over in any
+ * case, as a watch that has ended. name: what it is. Returns 0 or a negative errno with e set.
+ */
+int watch_recorded(struct watch *w, struct profile *p, const char *name, struct error *e);
 
 /*
  * Waits until one of fds is readable, until the time until_ns (of now_ns()), or until all targets

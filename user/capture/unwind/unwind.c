@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,31 +18,12 @@
 #include "capture/snapshot.h"
 #include "capture/unwind/unwind_copy.h"
 #include "capture/unwind/unwind_space.h"
+#include "capture/unwind/unwind_state.h"
 #include "bpf/member.h" /* of the skeleton */
 #include "sample.skel.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/file.h"
-
-/* What is known of an image, besides struct capture_image. */
-struct unwind_image_state {
-	uint32_t number;	 /* in the tables, or UNWIND_NO_IMAGE */
-	struct unwind_rows rows; /* its segments, and its rows until they are in the tables */
-	bool root_owned;	 /* root owns the file: no user has forged its build ID */
-	char why[96];		 /* why it has no rows; "": no failure */
-};
-
-/* What is known of a process, besides struct process. */
-struct unwind_process_state {
-	struct unwind_space space;
-	size_t number;		   /* of its address space, */
-	size_t taken;		   /* and how many mappings of that are in `space` */
-	bool begun;		   /* `space` contains its ancestors' mappings */
-	uint64_t key;		   /* by which it is published */
-	struct unwind_block block; /* empty: it is not published */
-	size_t position;	   /* in unwind.published, plus 1; 0: it is not there */
-	size_t scanned;		   /* of how many of its address spaces /proc was read */
-};
 
 /* --- Images --- */
 
@@ -85,18 +67,44 @@ static const struct unwind_image_state *find_build(const struct unwind *u, const
 	return number == INDEX_NONE ? NULL : &u->images[number];
 }
 
+int unwind_index_build(struct unwind *u, size_t number)
+{
+	const struct unwind_image_state *state = &u->images[number];
+	const struct unwind_rows *rows = &state->rows;
+
+	if (state->number == UNWIND_NO_IMAGE || !state->root_owned || !rows->build_id_size ||
+	    find_build(u, rows->build_id, rows->build_id_size))
+		return 0;
+	return index_add(&u->builds, hash_build(rows->build_id, rows->build_id_size), number);
+}
+
 /*
  * Any user can create any number of files that each take a second to read. So users' files have a
  * budget of CPU time: this much, and 1 / USERS_PART of the time that passes.
  */
 #define USERS_NS   (10 * NS_PER_S)
 #define USERS_PART 10
+/* With windows root's files have one, too: a build runs any number of new programs. */
+#define WINDOWS_PART 400
 
-static int check_users_time(const struct unwind *u, struct error *e)
+static int check_time(const struct unwind *u, bool root_owned, struct error *e)
 {
-	if (u->users_ns <= USERS_NS + (now_ns() - u->begin_ns) / USERS_PART)
+	uint64_t part = (now_ns() - u->begin_ns) / (u->windows ? WINDOWS_PART : USERS_PART);
+	uint64_t spent = root_owned ? u->root_ns : u->users_ns;
+
+	if ((root_owned && !u->windows) || spent <= USERS_NS + part)
 		return 0;
-	return error_set(e, 0, "reading users' files has taken too long");
+	return error_set(e, 0, "reading %s files has taken too long",
+			 root_owned ? "new" : "users'");
+}
+
+/* The files that are mapped when recording starts are read in any case. */
+static void add_time(struct unwind *u, bool root_owned, uint64_t ns)
+{
+	if (!root_owned)
+		u->users_ns += ns;
+	else if (u->ring)
+		u->root_ns += ns;
 }
 
 /*
@@ -114,7 +122,7 @@ static int read_by_name(const struct unwind *u, const struct capture_image *imag
 	if (fd < 0)
 		return error_set(e, 0, "its file is gone, or is no longer a regular file");
 	*root_owned = is_root_owned(fd);
-	err = *root_owned ? 0 : check_users_time(u, e);
+	err = check_time(u, *root_owned, e);
 	err = err ?: u->read(fd, image->path, rows, e);
 	close(fd);
 	if (err || (rows->build_id_size == image->build_id_size &&
@@ -122,6 +130,16 @@ static int read_by_name(const struct unwind *u, const struct capture_image *imag
 		return err;
 	unwind_rows_free(rows);
 	return error_set(e, 0, "its file was replaced by another build");
+}
+
+/*
+ * Until the rows are read, stacks through the image are copied, or lost: on a busy machine this
+ * thread goes first. Not for users' files: they could use that to slow down others.
+ */
+static void hurry(const struct unwind_image_state *state)
+{
+	if (state->root_owned)
+		setpriority(PRIO_PROCESS, 0, -20); /* no matter if this is not allowed */
 }
 
 static int read_rows(struct unwind *u, size_t number)
@@ -136,25 +154,28 @@ static int read_rows(struct unwind *u, size_t number)
 	int err = 0;
 
 	*state = (struct unwind_image_state){ 0 };
+	if (unwind_revive(u, image, state))
+		return unwind_index_build(u, number);
 	if (same) {
 		state->number = same->number;
 		state->rows = same->rows; /* the segments: rows and rules are in the tables */
+		state->root_owned = true;
 		return 0;
 	}
 	if (image->path[0] != '/' && !is_vdso)
 		return 0; /* code without a file */
 	/* Our own vDSO is read, not the process's copy: it may have written to that. */
 	state->root_owned = is_vdso || (image->fd >= 0 && is_root_owned(image->fd));
-	if (image->fd >= 0 && !state->root_owned)
-		err = check_users_time(u, &e);
+	hurry(state);
+	if (image->fd >= 0 && !is_vdso)
+		err = check_time(u, state->root_owned, &e);
 	if (is_vdso)
 		err = u->read(-1, image->path, &state->rows, &e);
 	else if (image->fd >= 0)
 		err = err ?: u->read(image->fd, image->path, &state->rows, &e);
 	else
 		err = read_by_name(u, image, &state->rows, &state->root_owned, &e);
-	if (!state->root_owned)
-		u->users_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+	add_time(u, state->root_owned, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
 	if (err)
 		snprintf(state->why, sizeof(state->why), "%.90s", e.what);
 	return err == -ENOMEM ? err : 0;
@@ -173,15 +194,17 @@ static int add_rows(struct unwind *u, size_t number)
 	int err = 0;
 
 	if (rows->count) {
-		if (unwind_tables_add(&u->tables, rows, state->root_owned, &state->number))
+		do
+			err = unwind_tables_add(&u->tables, rows, state->root_owned,
+						&state->number);
+		while (err == -ENOSPC && unwind_evict(u) == 0);
+		if (err == -ENOSPC || err == -EDQUOT)
 			set_no_room(state);
-		else if (state->root_owned && rows->build_id_size &&
-			 !find_build(u, rows->build_id, rows->build_id_size))
-			err = index_add(&u->builds, hash_build(rows->build_id, rows->build_id_size),
-					number);
+		else
+			err = err ?: unwind_index_build(u, number);
 	}
 	unwind_rows_free(rows);
-	return err;
+	return err == -ENOMEM ? err : 0;
 }
 
 static int reserve_images(struct unwind *u)
@@ -193,13 +216,14 @@ static int reserve_images(struct unwind *u)
 int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 {
 	struct unwind_sizes need = { 0 }, users = { 0 };
-	int err = reserve_images(u);
+	int err = reserve_images(u), nice = getpriority(PRIO_PROCESS, 0);
 
 	u->begin_ns = now_ns();
 	for (; u->image_count < u->processes->image_count && !err; u->image_count++) {
 		struct unwind_image_state *state = &u->images[u->image_count];
 
 		err = read_rows(u, u->image_count);
+		setpriority(PRIO_PROCESS, 0, nice);
 		if (err || !state->rows.count ||
 		    unwind_tables_want(&need, &users, &state->rows, state->root_owned))
 			continue;
@@ -309,16 +333,6 @@ static int take_mappings(const struct unwind *u, struct unwind_space *space,
 	return err == -ENOSPC ? 0 : err;
 }
 
-/* Whether the process still has threads besides its leader, which may have ended. */
-static bool has_threads(pid_t pid)
-{
-	char path[64];
-	struct stat status;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	return stat(path, &status) == 0 && status.st_nlink > 3; /* ".", "..", and the leader */
-}
-
 /* Another process may have the PID by now, and may be published with the same key. */
 static int withdraw_block(struct unwind *u, size_t number)
 {
@@ -339,7 +353,7 @@ static int withdraw_block(struct unwind *u, size_t number)
 	return unwind_tables_withdraw(&u->tables, shared ? 0 : state->key, &state->block);
 }
 
-static int withdraw(struct unwind *u, size_t number)
+int unwind_withdraw(struct unwind *u, size_t number)
 {
 	struct unwind_process_state *state = &u->states[number];
 
@@ -383,10 +397,11 @@ static int publish(struct unwind *u, size_t number)
 	bool ended = process->ended || process->next_with_pid != INDEX_NONE;
 	int err = 0;
 
-	if (process->ended && process->next_with_pid == INDEX_NONE && has_threads(process->pid))
+	if (process->ended && process->next_with_pid == INDEX_NONE &&
+	    process_has_threads(process->pid))
 		return 0; /* later: withdraw_ended() */
 	if (ended || state->number != process->count - 1)
-		err = withdraw(u, number);
+		err = unwind_withdraw(u, number);
 	state->number = process->count - 1;
 	if (err || ended || space->exec == EXEC_UNKNOWN)
 		return err;
@@ -426,7 +441,7 @@ static int publish_changed(struct unwind *u)
 static bool is_gone(const struct process *process)
 {
 	if (process->ended)
-		return !has_threads(process->pid);
+		return !process_has_threads(process->pid);
 	return kill(process->pid, 0) && errno == ESRCH;
 }
 
@@ -449,7 +464,7 @@ static int withdraw_ended(struct unwind *u)
 		uint32_t number = u->published[u->next_check++ % u->published_count];
 
 		if (is_gone(&u->processes->processes[number]))
-			err = withdraw(u, number);
+			err = unwind_withdraw(u, number);
 	}
 	return err;
 }
@@ -530,15 +545,18 @@ static int add_images(struct unwind *u)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.stop = PTHREAD_COND_INITIALIZER,
 	};
-	int err = reserve_images(u), stop_err;
+	int err = reserve_images(u), nice = getpriority(PRIO_PROCESS, 0), stop_err;
 	bool taking;
 
 	if (err || u->image_count == u->processes->image_count)
 		return err;
+	*u->is_reading_rows = 1;
 	/* Without the thread, copies may be lost: no reason to fail. */
 	taking = pthread_create(&taker.thread, NULL, take_copies, &taker) == 0;
-	for (; u->image_count < u->processes->image_count && !err; u->image_count++)
+	for (; u->image_count < u->processes->image_count && !err; u->image_count++) {
 		err = read_rows(u, u->image_count) ?: add_rows(u, u->image_count);
+		setpriority(PRIO_PROCESS, 0, nice);
+	}
 	stop_err = taking ? stop_taker(&taker) : 0;
 	return err ?: stop_err;
 }
@@ -630,6 +648,7 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
 		.first_ns = copy->time_ns,
 		.count = 1,
 		.kernel_depth = copy->kernel_depth,
+		.cpu = copy->cpu,
 	};
 
 	if (!space)
@@ -673,6 +692,7 @@ int unwind_update(struct unwind *u, uint64_t until_ns)
 			err = update_exec(u, u->copies[i]);
 	err = err ?: add_images(u);
 	err = err ?: publish_changed(u);
+	*u->is_reading_rows = 0;
 	err = err ?: walk_copies(u, until_ns);
 	return err ?: withdraw_ended(u);
 }
@@ -713,6 +733,7 @@ int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e
 		u->iterator = 0;
 		return error_set_kind(e, ERROR_KERNEL_LACKS, errno, "cannot list all processes");
 	}
+	u->is_reading_rows = &bpf->bss->is_reading_rows;
 	err = take_exec_numbers(u);
 	if (err)
 		return error_set(e, -err, "cannot list all processes");
@@ -755,6 +776,7 @@ void unwind_free(struct unwind *u)
 	free(u->copies);
 	free(u->published);
 	index_free(&u->builds);
+	free(u->idle);
 	free(u->images);
 	free(u->states);
 	ring_buffer__free(u->ring);

@@ -3,6 +3,7 @@
 #define PROFIL_CAPTURE_UNWIND_H
 
 #include "capture/counts.h"
+#include "capture/forget.h"
 #include "capture/process.h"
 #include "capture/unwind/unwind_space.h"
 #include "capture/unwind/unwind_tables.h"
@@ -18,12 +19,16 @@ struct unwind {
 	unwind_reader *read;
 	struct process_table *processes;
 	struct counts *counts; /* receives the stacks that are walked here */
+	bool windows;	       /* the recording has no end: it may take little time only */
 
 	/* Private to unwind.c: */
 	struct unwind_image_state *images; /* by the number of struct capture_image */
 	size_t image_count, image_room;
-	struct index builds;		     /* images that all processes may share, by build ID */
-	uint64_t begin_ns, users_ns;	     /* users_ns: CPU time spent on reading users' files */
+	struct index builds;		/* images that all processes may share, by build ID */
+	struct unwind_idle_image *idle; /* that nobody maps any more, the oldest first */
+	size_t idle_count, idle_room;
+	uint64_t begin_ns, users_ns,
+		root_ns;		     /* CPU time spent on reading users' and root's files */
 	struct unwind_process_state *states; /* by the number of struct process */
 	size_t state_count, state_room;
 	struct unwind_tables tables;
@@ -37,7 +42,8 @@ struct unwind {
 	size_t next_check;	/* the next of them to check for whether it has ended, */
 	uint64_t next_check_ns; /* and when */
 	struct ring_buffer *ring;
-	struct unwind_copy **copies; /* stacks to walk */
+	volatile uint32_t *is_reading_rows; /* of the BPF program */
+	struct unwind_copy **copies;	    /* stacks to walk */
 	size_t copy_count, copy_room;
 	size_t copies_bytes; /* of their stacks */
 	int iterator;	     /* the descriptor of the program that lists exec numbers; 0: none */
@@ -57,6 +63,12 @@ int unwind_fd(const struct unwind *u);
  * until_ns; the caller has read the mapping records up to then. Returns 0 or a negative errno.
  */
 int unwind_update(struct unwind *u, uint64_t until_ns);
+
+/* Before forget_processes(): withdraws those that it will forget. Returns 0 or -ENOMEM. */
+int unwind_forget(struct unwind *u, const struct forgetting *f);
+
+/* After it: uses the new numbers. Returns 0 or -ENOMEM. */
+int unwind_renumber(struct unwind *u, const struct forgetting *f);
 
 /* Sets *tables to what the tables contain. */
 void unwind_used(const struct unwind *u, struct capture_tables *tables);

@@ -78,6 +78,12 @@ static __always_inline __u64 walk_signature(const struct walk *unused)
 	return return_address_signature();
 }
 
+static __always_inline __u64 walk_thread_pointer(const struct walk *unused)
+{
+	(void)unused;
+	return 0; /* the memory that it points to is not copied */
+}
+
 void unwind_copy_walk(const struct unwind_copy *copy, const struct unwind_tables *tables,
 		      const struct unwind_space *space, struct unwind_found *found)
 {

@@ -41,9 +41,6 @@ static const struct unwind_sizes users_max = {
 /* 32 MiB: enough for ten thousand processes. Stacks of others are walked in user space. */
 #define MAPPINGS_MAX (1U << 20)
 
-/* For how long a walk may read a replaced block: it takes microseconds, but a host may pause it. */
-#define GRACE_NS (200 * NS_PER_MS)
-
 static uint64_t byte_count(const struct unwind_rows *rows)
 {
 	return rows->rows[rows->count - 1].address - rows->rows[0].address;
@@ -154,76 +151,27 @@ void unwind_tables_free(struct unwind_tables *t)
 	unmap_table(t->chunks, t->room.rows * sizeof(struct unwind_row));
 	unmap_table(t->rules, t->room.rules * sizeof(*t->rules));
 	unmap_table(t->mappings, t->room.mappings * sizeof(*t->mappings));
-	free(t->free);
+	free(t->free_images.free);
+	free(t->free_pages.free);
+	free(t->free_rows.free);
+	free(t->free_rules.free);
+	free(t->free_mappings.free);
+	free(t->extents);
 	free(t->freed);
 	*t = (struct unwind_tables){ 0 };
 }
 
-/* --- Images --- */
-
-static void write_row(struct unwind_tables *t, uint64_t address, uint16_t rule)
-{
-	size_t number = t->used.rows++;
-
-	t->chunks[number / UNWIND_CHUNK_ROWS].rows[number % UNWIND_CHUNK_ROWS] =
-		(struct unwind_row){ .address = address, .rule = rule };
-}
-
-/* Writes rows and pages. Every page has a first row, even if no row starts in it. */
-static void write_rows(struct unwind_tables *t, const struct unwind_rows *rows,
-		       const struct unwind_image *image)
-{
-	size_t row = 0;
-
-	write_row(t, 0, rows->rows[rows->count - 1].rule); /* the gap before the first function */
-	for (size_t i = 0; i < image->page_count; i++) {
-		struct unwind_page *page = &t->pages[t->used.pages++];
-		uint64_t start = image->begin + ((uint64_t)i << image->page_shift);
-
-		page->first = t->used.rows;
-		for (; row < rows->count &&
-		       rows->rows[row].address - start < 1ULL << image->page_shift;
-		     row++)
-			write_row(t, rows->rows[row].address - start, rows->rows[row].rule);
-		page->count = t->used.rows - page->first;
-	}
-}
-
-int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
-		      uint32_t *image)
-{
-	struct unwind_sizes after = t->used, users = t->users_used;
-	unsigned int shift = page_shift(rows);
-
-	if (!add_sizes(&after, rows, &t->room) ||
-	    (!root_owned && !add_sizes(&users, rows, &t->users_room)))
-		return -ENOSPC;
-	t->users_used = users;
-	*image = t->used.images++;
-	t->images[*image] = (struct unwind_image){
-		.begin = rows->rows[0].address,
-		.first_page = t->used.pages,
-		.page_count = page_count(rows, shift),
-		.first_rule = t->used.rules,
-		.page_shift = shift,
-	};
-	memcpy(&t->rules[t->used.rules], rows->rules, rows->rule_count * sizeof(*rows->rules));
-	t->used.rules += rows->rule_count;
-	write_rows(t, rows, &t->images[*image]);
-	return 0;
-}
-
-/* --- Processes --- */
+/* --- Blocks of a table --- */
 
 /* Adds a block to the free ones, joined with adjacent ones. */
-static int add_free(struct unwind_tables *t, struct unwind_block block)
+static int add_free(struct unwind_pool *pool, struct unwind_block block)
 {
-	size_t low = 0, high = t->free_count;
+	size_t low = 0, high = pool->count;
 	struct unwind_block *all;
 
-	if (array_reserve(&t->free, &t->free_room, t->free_count + 1, sizeof(*t->free)))
+	if (array_reserve(&pool->free, &pool->room, pool->count + 1, sizeof(*pool->free)))
 		return -ENOMEM;
-	all = t->free;
+	all = pool->free;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -232,19 +180,171 @@ static int add_free(struct unwind_tables *t, struct unwind_block block)
 		else
 			high = middle;
 	}
-	if (low < t->free_count && block.first + block.size == all[low].first) {
+	if (low < pool->count && block.first + block.size == all[low].first) {
 		all[low].first = block.first;
 		all[low].size += block.size;
 	} else {
-		memmove(all + low + 1, all + low, (t->free_count++ - low) * sizeof(*all));
+		memmove(all + low + 1, all + low, (pool->count++ - low) * sizeof(*all));
 		all[low] = block;
 	}
 	if (low > 0 && all[low - 1].first + all[low - 1].size == all[low].first) {
 		all[low - 1].size += all[low].size;
-		memmove(all + low, all + low + 1, (--t->free_count - low) * sizeof(*all));
+		memmove(all + low, all + low + 1, (--pool->count - low) * sizeof(*all));
 	}
 	return 0;
 }
+
+/* Takes a free block, or else one behind the last that is in use, of `room` elements. */
+static int take_block(struct unwind_pool *pool, size_t *used, size_t room, size_t count,
+		      struct unwind_block *block)
+{
+	*block = (struct unwind_block){ .size = count };
+	for (size_t i = 0; i < pool->count && count; i++) {
+		struct unwind_block *free = &pool->free[i];
+
+		if (free->size < count)
+			continue;
+		block->first = free->first;
+		free->first += count;
+		free->size -= count;
+		if (!free->size)
+			memmove(free, free + 1, (--pool->count - i) * sizeof(*free));
+		return 0;
+	}
+	if (*used + count > room) {
+		block->size = 0;
+		return -ENOSPC;
+	}
+	block->first = *used;
+	*used += count;
+	return 0;
+}
+
+static int give_back(struct unwind_pool *pool, struct unwind_block *block)
+{
+	int err = block->size ? add_free(pool, *block) : 0;
+
+	*block = (struct unwind_block){ 0 };
+	return err;
+}
+
+/* --- Images --- */
+
+static void write_row(struct unwind_tables *t, size_t number, uint64_t address, uint16_t rule)
+{
+	t->chunks[number / UNWIND_CHUNK_ROWS].rows[number % UNWIND_CHUNK_ROWS] =
+		(struct unwind_row){ .address = address, .rule = rule };
+}
+
+/* Writes rows and pages. Every page has a first row, even if no row starts in it. */
+static void write_rows(struct unwind_tables *t, const struct unwind_rows *rows,
+		       const struct unwind_image *image, size_t next)
+{
+	size_t row = 0;
+
+	/* The gap before the first function. */
+	write_row(t, next++, 0, rows->rows[rows->count - 1].rule);
+	for (size_t i = 0; i < image->page_count; i++) {
+		struct unwind_page *page = &t->pages[image->first_page + i];
+		uint64_t start = image->begin + ((uint64_t)i << image->page_shift);
+
+		page->first = next;
+		for (; row < rows->count &&
+		       rows->rows[row].address - start < 1ULL << image->page_shift;
+		     row++)
+			write_row(t, next++, rows->rows[row].address - start, rows->rows[row].rule);
+		page->count = next - page->first;
+	}
+}
+
+static int give_extent_back(struct unwind_tables *t, struct unwind_extent *extent)
+{
+	int err = give_back(&t->free_pages, &extent->pages);
+
+	err = give_back(&t->free_rows, &extent->rows) ?: err;
+	return give_back(&t->free_rules, &extent->rules) ?: err;
+}
+
+static int take_extent(struct unwind_tables *t, const struct unwind_rows *rows,
+		       struct unwind_extent *extent)
+{
+	int err = take_block(&t->free_pages, &t->used.pages, t->room.pages,
+			     page_count(rows, page_shift(rows)), &extent->pages);
+
+	err = err
+		      ?: take_block(&t->free_rows, &t->used.rows, t->room.rows, rows->count + 1,
+				    &extent->rows);
+	err = err
+		      ?: take_block(&t->free_rules, &t->used.rules, t->room.rules, rows->rule_count,
+				    &extent->rules);
+	if (err && give_extent_back(t, extent))
+		return -ENOMEM;
+	return err;
+}
+
+/* Takes a number, and what the image needs: its extent. */
+static int take_image(struct unwind_tables *t, const struct unwind_rows *rows,
+		      struct unwind_block *number)
+{
+	int err = take_block(&t->free_images, &t->used.images, t->room.images, 1, number);
+
+	if (err)
+		return err;
+	if (array_reserve(&t->extents, &t->extent_room, number->first + 1, sizeof(*t->extents)))
+		return -ENOMEM;
+	err = take_extent(t, rows, &t->extents[number->first]);
+	if (err && give_back(&t->free_images, number))
+		return -ENOMEM;
+	return err;
+}
+
+int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
+		      uint32_t *image)
+{
+	struct unwind_sizes users = t->users_used;
+	struct unwind_extent *extent;
+	struct unwind_block number;
+	int err;
+
+	if (byte_count(rows) >= IMAGE_BYTES_MAX ||
+	    (!root_owned && !add_sizes(&users, rows, &t->users_room)))
+		return -EDQUOT;
+	err = take_image(t, rows, &number);
+	if (err)
+		return err;
+	*image = number.first;
+	t->users_used = users;
+	extent = &t->extents[*image];
+	extent->root_owned = root_owned;
+	t->images[*image] = (struct unwind_image){
+		.begin = rows->rows[0].address,
+		.first_page = extent->pages.first,
+		.page_count = extent->pages.size,
+		.first_rule = extent->rules.first,
+		.page_shift = page_shift(rows),
+	};
+	memcpy(&t->rules[extent->rules.first], rows->rules,
+	       rows->rule_count * sizeof(*rows->rules));
+	write_rows(t, rows, &t->images[*image], extent->rows.first);
+	return 0;
+}
+
+int unwind_tables_remove(struct unwind_tables *t, uint32_t image)
+{
+	struct unwind_extent *extent = &t->extents[image];
+	struct unwind_block number = { image, 1 };
+
+	if (!extent->root_owned) {
+		t->users_used.images--;
+		t->users_used.pages -= extent->pages.size;
+		t->users_used.rows -= extent->rows.size;
+		t->users_used.rules -= extent->rules.size;
+	}
+	t->images[image] = (struct unwind_image){ 0 };
+	return give_extent_back(t, extent) ?: give_back(&t->free_images, &number);
+}
+
+/* --- Processes --- */
 
 /* Moves the blocks that no tick reads any more to the free ones. */
 static int end_grace(struct unwind_tables *t)
@@ -253,35 +353,13 @@ static int end_grace(struct unwind_tables *t)
 	int err = 0;
 
 	while (!err && t->freed_begin < t->freed_end &&
-	       t->freed[t->freed_begin].freed_ns + GRACE_NS < now) {
+	       t->freed[t->freed_begin].freed_ns + UNWIND_GRACE_NS < now) {
 		struct unwind_block block = t->freed[t->freed_begin++].block;
 
 		t->freed_mappings -= block.size;
-		err = add_free(t, block);
+		err = add_free(&t->free_mappings, block);
 	}
 	return err;
-}
-
-static int take_block(struct unwind_tables *t, size_t count, struct unwind_block *block)
-{
-	block->size = count;
-	for (size_t i = 0; i < t->free_count; i++) {
-		struct unwind_block *free = &t->free[i];
-
-		if (free->size < count)
-			continue;
-		block->first = free->first;
-		free->first += count;
-		free->size -= count;
-		if (!free->size)
-			memmove(free, free + 1, (--t->free_count - i) * sizeof(*free));
-		return 0;
-	}
-	if (t->used.mappings + count > t->room.mappings)
-		return -ENOSPC;
-	block->first = t->used.mappings;
-	t->used.mappings += count;
-	return 0;
 }
 
 static int free_block(struct unwind_tables *t, struct unwind_block *block)
@@ -313,7 +391,9 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 	if (!err && block->size &&
 	    t->freed_mappings + count > t->room.mappings / (count > MANY_MAPPINGS ? 4 : 2))
 		err = -EAGAIN;
-	err = err ?: take_block(t, count ?: 1, &fresh);
+	err = err
+		      ?: take_block(&t->free_mappings, &t->used.mappings, t->room.mappings,
+				    count ?: 1, &fresh);
 	if (err)
 		return err;
 	entry.first = fresh.first;

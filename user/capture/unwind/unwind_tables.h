@@ -5,8 +5,13 @@
 #include <stdbool.h>
 
 #include "capture/unwind/unwind_rows.h"
+#include "util/clock.h"
 
 struct sample_bpf;
+
+/* For how long a walk may read what was replaced: it takes microseconds, but a host may pause it.
+ */
+#define UNWIND_GRACE_NS (200 * NS_PER_MS)
 
 /* Numbers of elements. */
 struct unwind_sizes {
@@ -18,6 +23,18 @@ struct unwind_block {
 	uint32_t first, size;
 };
 
+/* The free blocks of a table: sorted, no two adjacent. */
+struct unwind_pool {
+	struct unwind_block *free;
+	size_t count, room;
+};
+
+/* What an image takes. */
+struct unwind_extent {
+	struct unwind_block pages, rows, rules;
+	bool root_owned;
+};
+
 struct unwind_freed_block {
 	struct unwind_block block;
 	uint64_t freed_ns;
@@ -25,7 +42,7 @@ struct unwind_freed_block {
 
 /* The maps of bpf/unwind_maps.h, mapped into our memory. Zero-initialised is none. */
 struct unwind_tables {
-	struct unwind_sizes room, used;
+	struct unwind_sizes room, used; /* used: up to the last one, free ones included */
 	struct unwind_sizes users_room,
 		users_used; /* the part for users' files: not owned by root */
 	struct unwind_image *images;
@@ -33,8 +50,9 @@ struct unwind_tables {
 	struct unwind_chunk *chunks;
 	struct unwind_rule *rules;
 	struct unwind_mapping *mappings;
-	struct unwind_block *free; /* free blocks of mappings: sorted, no two adjacent */
-	size_t free_count, free_room;
+	struct unwind_pool free_images, free_pages, free_rows, free_rules, free_mappings;
+	struct unwind_extent *extents; /* by the number of the image */
+	size_t extent_room;
 	struct unwind_freed_block
 		*freed; /* recently freed, which a tick may still read; oldest first */
 	size_t freed_begin, freed_end, freed_room;
@@ -60,9 +78,15 @@ int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf);
 void unwind_tables_free(struct unwind_tables *t);
 
-/* Writes an image's rows to the tables. *image receives its number. Returns 0 or -ENOSPC. */
+/*
+ * Writes an image's rows to the tables. *image receives its number. Returns 0, -ENOMEM, -ENOSPC, or
+ * -EDQUOT: no room is left for users' files.
+ */
 int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
 		      uint32_t *image);
+
+/* Removes an image that no tick uses any more. Returns 0 or -ENOMEM. */
+int unwind_tables_remove(struct unwind_tables *t, uint32_t image);
 
 /*
  * Publishes the mappings of a process, sorted by address, in place of those in *block, which

@@ -38,6 +38,7 @@ struct groups {
 	struct group *all;
 	size_t count, room;
 	struct index index;
+	uint32_t *images; /* by image: the first one whose file would have the same name */
 };
 
 struct writer {
@@ -103,9 +104,39 @@ static const char *label_of(const struct profile_labels *labels)
 	return NULL;
 }
 
+static const char *file_of(const struct profile_image *image)
+{
+	const char *slash = strrchr(image->path, '/');
+
+	return slash ? slash + 1 : image->path;
+}
+
+/* Whether they are the same code: a program in several containers has several paths. */
+static bool is_same_code(const struct profile_image *a, const struct profile_image *b)
+{
+	return a->build_id_size && a->build_id_size == b->build_id_size &&
+	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0 &&
+	       strcmp(file_of(a), file_of(b)) == 0;
+}
+
+static int find_same_code(struct groups *groups, const struct profile *p)
+{
+	groups->images = calloc(p->image_count + 1, sizeof(*groups->images));
+	if (!groups->images)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->image_count; i++) {
+		uint32_t first = 0;
+
+		while (first < i && !is_same_code(&p->images[first], &p->images[i]))
+			first++;
+		groups->images[i] = first;
+	}
+	return 0;
+}
+
 /* Sets *key to the key of the sample's group. Returns its address in the group. */
-static uint64_t place_sample(const struct profile *p, const struct profile_sample *sample,
-			     struct group *key)
+static uint64_t place_sample(const struct groups *groups, const struct profile *p,
+			     const struct profile_sample *sample, struct group *key)
 {
 	const struct profile_location *l = NULL;
 	const struct profile_mapping *m;
@@ -117,7 +148,7 @@ static uint64_t place_sample(const struct profile *p, const struct profile_sampl
 	if (!l || l->mapping == PROFILE_NONE)
 		return 0;
 	m = &p->mappings[l->mapping];
-	key->image = m->image;
+	key->image = groups->images[m->image];
 	key->addresses = addresses_of(m, &p->images[m->image]);
 	if (key->addresses == DCPI_OWN)
 		return l->image_address;
@@ -136,7 +167,7 @@ static int add_sample(struct groups *groups, const struct profile *p, size_t sam
 
 	if (count == 0)
 		return 0;
-	address = place_sample(p, &p->samples[sample], &key);
+	address = place_sample(groups, p, &p->samples[sample], &key);
 	if (count < 0)
 		return error_set(e, 0,
 				 "address 0x%" PRIx64 ": a count of %" PRIi64
@@ -253,6 +284,8 @@ static int gather_samples(struct writer *w, struct error *e)
 	struct group none = { .image = PROFILE_NONE, .value = w->value }, *first;
 	bool from_dcpi = p->format && strcmp(p->format, DCPI_NAME) == 0;
 
+	if (find_same_code(groups, p))
+		return error_no_memory(e);
 	for (uint32_t value = 0; value < p->value_type_count; value++) {
 		if (follows_from_period(p, value))
 			continue;
@@ -286,6 +319,7 @@ static void groups_free(struct groups *groups)
 	for (size_t i = 0; i < groups->count; i++)
 		free(groups->all[i].counts);
 	free(groups->all);
+	free(groups->images);
 	index_free(&groups->index);
 }
 

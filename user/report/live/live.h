@@ -115,6 +115,7 @@ struct live_status {
 	uint64_t bpf_ns_per_tick; /* 0: unknown */
 	double own_percent;	  /* CPU time of this program, in percent of one CPU */
 	bool frozen;
+	bool recorded; /* it is over: target says when it was */
 };
 
 #define LIVE_HEADER_LINES 3

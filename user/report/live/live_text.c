@@ -45,7 +45,7 @@ static void print_target(const struct live *l, const struct live_status *s, FILE
 	struct tm local;
 
 	strftime(now, sizeof(now), "%H:%M:%S", localtime_r(&seconds, &local));
-	fprintf(out, "%s  %s", now, s->target);
+	fprintf(out, "%s%s%s", s->recorded ? "" : now, s->recorded ? "" : "  ", s->target);
 	if (l->p->event[0])
 		fprintf(out, ": %s, %.0f Hz", l->p->event, 1e9 / l->p->period_ns);
 }
@@ -60,7 +60,8 @@ static void print_numbers(const struct live *l, const struct live_status *s, FIL
 		seconds > 0 ? sum / period / seconds : 0, s->lost);
 	if (s->bpf_ns_per_tick)
 		fprintf(out, "; BPF %" PRIu64 " ns/tick", s->bpf_ns_per_tick);
-	fprintf(out, ", top %.1f %%", s->own_percent);
+	if (!s->recorded)
+		fprintf(out, ", top %.1f %%", s->own_percent);
 }
 
 static void print_view(const struct live *l, const struct live_status *s, FILE *out)

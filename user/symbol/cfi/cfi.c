@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "symbol/cfi/cfi_frames.h"
+#include "symbol/cfi/cfi_go.h"
 #include "util/array.h"
 #include "util/index.h"
 
@@ -87,6 +88,8 @@ struct builder {
 	struct index index; /* of rules */
 	uint64_t end;	    /* end of the last row added */
 	uint64_t entry;	    /* the program's entry point */
+	struct cfi_switches switches;
+	const struct cfi_switch *switching; /* the FDE's function; NULL: it is none of them */
 	struct {
 		struct unwind_rule rule;
 		uint32_t number; /* + 1; 0: unused */
@@ -483,6 +486,18 @@ static bool set_registers(const struct machine *m, const struct state *s, struct
 	return true;
 }
 
+/* The rule of a function of Go's runtime in place of one by call frame information. */
+static struct unwind_rule switch_rule(const struct cfi_switch *function,
+				      const struct unwind_rule *by_cfi)
+{
+	struct unwind_rule rule = { .cfa = UNWIND_SWITCH, .add = function->kind };
+
+	if (by_cfi->cfa != UNWIND_SP || !fits_short(by_cfi->offset))
+		return *by_cfi;
+	rule.base = by_cfi->offset;
+	return rule;
+}
+
 static struct unwind_rule rule_of(const struct run *r, const struct state *s)
 {
 	struct unwind_rule rule = cfa_rule_of(r->machine, s);
@@ -598,6 +613,8 @@ static int add_state(struct builder *b, uint64_t limit)
 	if (limit <= b->end)
 		return 0;
 	rule = rule_of(&b->run, &b->run.now);
+	if (b->switching)
+		rule = switch_rule(b->switching, &rule);
 	err = add_row(b, b->end, &rule);
 	b->end = limit;
 	return err;
@@ -629,6 +646,7 @@ static int add_fde(struct builder *b, const struct cfi_fde *fde)
 	if (fde->start > b->end)
 		b->end = fde->start;
 	start_run(b, &b->frames->cies[fde->cie], &b->initial[fde->cie]);
+	b->switching = cfi_switches_find(&b->switches, fde->start);
 	r->location = fde->start;
 	r->c = cfi_cursor(b->frames, r->cie->section, fde->instructions, fde->size);
 	while (!err && r->c.at < r->c.end && r->location < fde->limit) {
@@ -725,7 +743,10 @@ static int read_rows(const struct elf_file *file, struct unwind_rows *rows, stru
 	b->entry = entry;
 	b->rows = rows;
 	b->e = e;
-	err = cfi_frames_read(&frames, file, e) ?: build(b);
+	err = cfi_frames_read(&frames, file, e);
+	if (!err && machine->machine == EM_X86_64)
+		cfi_switches_read(&b->switches, file->elf);
+	err = err ?: build(b);
 	cfi_frames_free(&frames);
 	index_free(&b->index);
 	free(b);

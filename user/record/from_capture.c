@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "tool/from_capture.h"
+#include "record/from_capture.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "profile/image_name.h"
+#include "record/cgroup_name.h"
 #include "util/array.h"
+#include "util/file.h"
 
 /* User addresses end below it, kernel addresses begin at or above it. */
 #define KERNEL_START 0x8000000000000000ULL
@@ -21,7 +25,8 @@ struct capture_profile {
 	uint64_t *counted; /* of each sample of the capture: the count that is in the profile */
 	size_t counted_room;
 	struct index mapping_index;
-	uint32_t *modules; /* mappings of kernel modules, made when names were resolved */
+	struct user_names *users; /* of a window; NULL: of a whole recording */
+	uint32_t *modules;	  /* mappings of kernel modules, made when names were resolved */
 	size_t module_count, module_room;
 };
 
@@ -66,17 +71,31 @@ static bool mapping_equal(const void *array, uint32_t id, const void *key)
 	       a->image == b->image;
 }
 
-static uint64_t mapping_hash(const struct profile_mapping *m)
+/* Whether both hold the same part of a file, at any address. */
+static bool part_equal(const void *array, uint32_t id, const void *key)
 {
-	return hash_u64(m->start, m->limit) ^ hash_u64(m->offset, m->image);
+	const struct profile_mapping *a = (const struct profile_mapping *)array + id, *b = key;
+
+	return a->limit - a->start == b->limit - b->start && a->offset == b->offset &&
+	       a->image == b->image;
 }
 
-/* Equal mappings of several processes are one. */
+static uint64_t mapping_hash(const struct capture_profile *b, const struct profile_mapping *m)
+{
+	return hash_u64(b->users ? 0 : m->start, m->limit - m->start) ^
+	       hash_u64(m->offset, m->image);
+}
+
+/*
+ * Equal mappings of several processes are one. In a window the same part of a file is one mapping
+ * wherever it was mapped: it has thousands of short processes, all with other addresses.
+ */
 static int place_id(struct capture_profile *b, const struct profile_mapping *place, uint32_t *id)
 {
-	uint64_t hash = mapping_hash(place);
+	uint64_t hash = mapping_hash(b, place);
 
-	*id = index_find(&b->mapping_index, hash, mapping_equal, b->p->mappings, place);
+	*id = index_find(&b->mapping_index, hash, b->users ? part_equal : mapping_equal,
+			 b->p->mappings, place);
 	if (*id != INDEX_NONE)
 		return 0;
 	if (profile_add_mapping(b->p, place->start, place->limit, place->offset, place->image, id))
@@ -150,29 +169,75 @@ static int location_id(struct capture_profile *b, const struct capture_frame *fr
 		       uint32_t *id)
 {
 	bool kernel = !frame->mapping && frame->pc >= KERNEL_START;
+	uint64_t address = frame->pc - caller;
 	uint32_t mapping = PROFILE_NONE;
 	int err = 0;
 
-	*id = kernel ? module_location(b, frame->pc - caller) : PROFILE_NONE;
+	*id = kernel ? module_location(b, address) : PROFILE_NONE;
 	if (*id != PROFILE_NONE)
 		return 0;
 	if (frame->mapping)
 		err = mapping_id(b, frame->mapping, &mapping);
 	else if (kernel)
 		err = kernel_mapping_id(b, &mapping);
-	return err ?: profile_add_location(b->p, frame->pc - caller, mapping, id);
+	if (!err && frame->mapping)
+		address += b->p->mappings[mapping].start - frame->mapping->start;
+	return err ?: profile_add_location(b->p, address, mapping, id);
 }
 
-static int add_sample(const struct capture_sample *sample, void *context)
+static int add_labels(struct capture_profile *b, const struct capture_sample *sample,
+		      uint32_t *label)
 {
-	struct capture_profile *b = context;
-	struct profile_labels labels = {
+	const struct profile_labels labels = {
 		.pid = sample->pid,
 		.tid = sample->tid,
 		.generation = sample->generation,
 		.comm = sample->comm,
 		.kernel = sample->kernel,
 	};
+
+	return profile_add_labels(b->p, &labels, label);
+}
+
+/*
+ * Labels of a window say where the time went, and keep short processes together: those that began
+ * in the window have no PID. Tags are in the order of their keys, as a file's reader has them.
+ */
+static int add_origins(struct capture_profile *b, const struct capture_sample *sample,
+		       uint32_t *label)
+{
+	char container[CGROUP_NAME_SIZE], unit[CGROUP_NAME_SIZE], number[16], cpu[16];
+	const char *user = user_name(b->users, sample->uid);
+	struct profile_tag tags[5];
+	struct profile_labels labels = {
+		.pid = sample->is_older ? sample->pid : 0,
+		.comm = sample->process_comm,
+		.kernel = sample->kernel,
+		.tags = tags,
+	};
+
+	if (sample->cgroup && cgroup_container(sample->cgroup, container))
+		tags[labels.tag_count++] = (struct profile_tag){ "container", container, 0, "" };
+	/* As text: readers of pprof files drop a label whose number is 0. */
+	snprintf(cpu, sizeof(cpu), "%" PRIu32, sample->cpu);
+	if (sample->cpu != UINT32_MAX)
+		tags[labels.tag_count++] = (struct profile_tag){ "cpu", cpu, 0, "" };
+	if (strcmp(sample->comm, sample->process_comm) != 0)
+		tags[labels.tag_count++] = (struct profile_tag){ "thread", sample->comm, 0, "" };
+	if (sample->cgroup && cgroup_unit(sample->cgroup, unit))
+		tags[labels.tag_count++] = (struct profile_tag){ "unit", unit, 0, "" };
+	if (!user && sample->uid != UINT32_MAX) {
+		snprintf(number, sizeof(number), "%" PRIu32, sample->uid);
+		user = number;
+	}
+	if (user)
+		tags[labels.tag_count++] = (struct profile_tag){ "user", user, 0, "" };
+	return profile_add_labels(b->p, &labels, label);
+}
+
+static int add_sample(const struct capture_sample *sample, void *context)
+{
+	struct capture_profile *b = context;
 	int64_t values[2];
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label;
 	int err = array_reserve(&b->counted, &b->counted_room, sample->number + 1,
@@ -186,7 +251,7 @@ static int add_sample(const struct capture_sample *sample, void *context)
 		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
 	if (__builtin_mul_overflow(values[0], (int64_t)b->p->period_ns, &values[1]))
 		values[1] = INT64_MAX;
-	err = err ?: profile_add_labels(b->p, &labels, &label);
+	err = err ?: b->users ? add_origins(b, sample, &label) : add_labels(b, sample, &label);
 	return err ?: profile_add_sample(b->p, locations, sample->depth, label, values);
 }
 
@@ -264,7 +329,7 @@ static int begin(struct capture_profile *b)
 	int err = add_header(b->p, b->c);
 
 	for (uint32_t i = 0; i < b->p->mapping_count && !err; i++)
-		err = index_add(&b->mapping_index, mapping_hash(&b->p->mappings[i]), i);
+		err = index_add(&b->mapping_index, mapping_hash(b, &b->p->mappings[i]), i);
 	return err;
 }
 
@@ -304,7 +369,8 @@ void capture_profile_end(struct capture_profile *b)
 	free(b);
 }
 
-int profile_from_capture(struct capture *c, struct profile **out, struct error *e)
+static int from_capture(struct capture *c, struct user_names *users, struct profile **out,
+			struct error *e)
 {
 	struct capture_profile *b = NULL;
 	struct profile *p = profile_new();
@@ -315,11 +381,46 @@ int profile_from_capture(struct capture *c, struct profile **out, struct error *
 	err = p ? capture_profile_begin(&b, p, c, e) : error_no_memory(e);
 	if (!err && (add_totals(p, &totals) || add_stack_ends(p, c)))
 		err = error_no_memory(e);
+	if (!err)
+		b->users = users;
 	err = err ?: capture_profile_add(b, e);
 	capture_profile_end(b);
 	if (err)
 		profile_free(p);
 	else
 		*out = p;
+	return err;
+}
+
+int profile_from_capture(struct capture *c, struct profile **p, struct error *e)
+{
+	return from_capture(c, NULL, p, e);
+}
+
+/* Which boot it was, and of which kernel: comments of the profile. */
+static int add_boot(struct profile *p)
+{
+	char line[64], text[128];
+	struct utsname machine;
+
+	uname(&machine); /* fails for a bad pointer only */
+	if (file_read_line("/proc/sys/kernel/random/boot_id", line, sizeof(line)) == 0) {
+		snprintf(text, sizeof(text), "boot_id=%s", line);
+		if (profile_add_comment(p, text))
+			return -ENOMEM;
+	}
+	snprintf(text, sizeof(text), "kernel=%s", machine.release);
+	return profile_add_comment(p, text);
+}
+
+int profile_from_window(struct capture *c, struct user_names *users, struct profile **p,
+			struct error *e)
+{
+	int err = user_names_update(users) ? error_no_memory(e) : from_capture(c, users, p, e);
+
+	if (!err && add_boot(*p)) {
+		profile_free(*p);
+		err = error_no_memory(e);
+	}
 	return err;
 }

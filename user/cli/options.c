@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "tool/options.h"
+#include "cli/options.h"
 
 #include <getopt.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define HELP_INDENT 30 /* of what an option does */
 
-#define MOST_OPTIONS 32
+#define MOST_OPTIONS 48
 /* Long options without a letter get numbers beyond all letters. */
 #define FIRST_NUMBER 256
 
@@ -96,6 +96,12 @@ static int take_option(const struct option_spec *spec, void *values, const char 
 	err = spec->parse(value, member, e);
 	if (err)
 		e->kind = ERROR_USAGE;
+	if (err && !strstr(e->what, spec->name)) {
+		char what[sizeof(e->what)];
+
+		snprintf(what, sizeof(what), "%s", e->what);
+		snprintf(e->what, sizeof(e->what), "--%s: %.900s", spec->name, what);
+	}
 	return err;
 }
 
@@ -136,6 +142,8 @@ void options_print(const struct option_spec *specs, FILE *out)
 		char left[64];
 		size_t column;
 
+		if (!specs->help)
+			continue;
 		snprintf(left, sizeof(left), "%c%c%c --%s%s%s", specs->letter ? '-' : ' ',
 			 specs->letter ?: ' ', specs->letter ? ',' : ' ', specs->name,
 			 has_value(specs) == required_argument ? " " : "", specs->metavar ?: "");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef PROFIL_TOOL_OPTIONS_H
-#define PROFIL_TOOL_OPTIONS_H
+#ifndef PROFIL_CLI_OPTIONS_H
+#define PROFIL_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ struct option_spec {
 	char letter;	  /* short; 0: none */
 	/* The name of its value in --help: VALUE, or [=VALUE] if it is optional. */
 	const char *metavar; /* NULL: it takes none */
-	const char *help;
+	const char *help;    /* NULL: not in --help */
 	/*
 	 * Stores the value at `member` (the command's options + offset); value is NULL when an
 	 * option that can do without one has none. No parser: the member is a bool and becomes

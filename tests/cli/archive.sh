@@ -1,0 +1,289 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Intervals of an archive: --since, --until, --host, labels, rows of time, diff, snapshot, top; gaps and damage.
+# The windows are written as profild --continuous does, from profiles in files.
+# shellcheck disable=SC2317,SC2016 # functions are called through check; shells expand
+
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+make_archive=$build/tests/unit/archive_make
+archive=$work/archive
+export PROFIL_ARCHIVE=$archive TZ=UTC
+mkdir "$archive"
+
+# profile NAME FOLDED...: $work/NAME.pb.gz, of folded stacks whose first frame is the process.
+profile() {
+	local name=$1
+	shift
+	printf '%s\n' "$@" >"$work/$name.folded"
+	"$profiltool" convert "$work/$name.folded" "$work/$name.pb.gz" 2>/dev/null
+}
+
+# write HOST TIME COUNT NAME...: COUNT windows from TIME on, in a circle of these profiles.
+write() {
+	local host=$1 time=$2 count=$3 name files=()
+	shift 3
+	for name; do
+		files+=("$work/$name.pb.gz")
+	done
+	"$make_archive" write "$archive" "$host" "$(date -u -d "$time" +%s)" "$count" 1 "${files[@]}"
+}
+
+profile quiet 'main;idle 10'
+profile busy 'main;work 40' 'main;idle 10'
+
+# On 2026-11-20, an hour of quiet from 03:00, in which 03:20 to 03:30 are busy; nothing from 03:40 to 03:50.
+write one '2026-11-20 03:00' 20 quiet >/dev/null
+write one '2026-11-20 03:20' 10 busy >/dev/null
+write one '2026-11-20 03:30' 10 quiet >/dev/null
+write one '2026-11-20 03:50' 10 quiet >/dev/null
+write two '2026-11-20 03:00' 2 busy >/dev/null
+
+# run COMMAND...: sets $status; its output is in $work/out and $work/err.
+run() {
+	"$profiltool" "$@" >"$work/out" 2>"$work/err"
+	status=$?
+}
+
+# row NAME: the samples of a row of the last output.
+row() {
+	awk -v name="$1" '$0 ~ "(^| )" name "( |$)" { print $1; exit }' "$work/out"
+}
+
+# prints CODE PATTERN COMMAND...: the command exits with this code and prints such a line.
+prints() {
+	local code=$1 pattern=$2
+	shift 2
+	run "$@"
+	cat "$work/err" "$work/out"
+	[ "$status" -eq "$code" ] && cat "$work/err" "$work/out" | grep -qE -- "$pattern"
+}
+
+interval() {
+	run report -q --host one --since '2026-11-20 03:20' --until '2026-11-20 03:30'
+	[ "$status" -eq 0 ] && [ "$(row work)" = 400 ] && [ "$(row idle)" = 100 ]
+}
+check "an interval has the samples of its windows" interval
+
+partial() {
+	run report -q --host one --since '2026-11-20 03:29:30' --until '2026-11-20 03:30:30'
+	[ "$(row work)" = 40 ] && [ "$(row idle)" = 20 ]
+}
+check "windows count of which a part lies in it" partial
+
+adds_hosts() {
+	run report -q --since '2026-11-20 03:00' --until '2026-11-20 03:02'
+	[ "$(row work)" = 80 ] && [ "$(row idle)" = 40 ] &&
+		grep -q 'on host two: 2 windows' <("$profiltool" report --since @0 2>&1)
+}
+check "hosts add up" adds_hosts
+
+host_patterns() {
+	run report -q --host 't*' --since @0
+	[ "$(row work)" = 80 ] && [ "$(row idle)" = 20 ] &&
+		run report -q --host two --host one --since @0 && [ "$(row work)" = 480 ]
+}
+check "--host takes patterns, and several" host_patterns
+
+check "a host's directory is read alone" prints 0 ' work' report -q "$archive/two"
+of_directory() {
+	run report -q "$archive"
+	[ "$(row work)" = 480 ] && run report -q "$archive/one" && [ "$(row work)" = 400 ]
+}
+check "an archive is read without an interval" of_directory
+
+zone() {
+	TZ=Asia/Kolkata run report -q --host one --since '2026-11-20 08:50' --until '2026-11-20 09:00'
+	[ "$(row work)" = 400 ]
+}
+check "times are those of TZ" zone
+
+coverage() {
+	run report --host one --since '2026-11-20 03:30' --until '2026-11-20 04:00'
+	cat "$work/err"
+	grep -q '2026-11-20 03:30:00 UTC to 2026-11-20 04:00:00 UTC on host one: 20 windows' "$work/err" &&
+		grep -q 'no window for 10 min from 2026-11-20 03:40:00 UTC on' "$work/err"
+}
+check "what is covered is printed, and the gap" coverage
+check "a gap is printed with -q, too" prints 0 'no window for 10 min from 2026-11-20 03:40' \
+	report -q --host one --since '2026-11-20 03:30' --until '2026-11-20 04:00'
+check "a gap at the end is printed" prints 0 'no window for 5 min from 2026-11-20 04:00:00' \
+	report --host one --since '2026-11-20 03:55' --until '2026-11-20 04:05'
+check "a gap at the beginning is printed" prints 0 'no window for 30 min from 2026-11-20 02:30:00' \
+	report --host one --since '2026-11-20 02:30' --until '2026-11-20 03:05'
+
+# --- Errors ---
+
+check "without windows, the error says what there is" \
+	prints 1 'has windows from 2026-11-20 03:00 UTC to 2026-11-20 04:00 UTC' report --since '2026-11-21'
+check "an unknown host is an error" prints 1 'has no host "three"' report --since @0 --host three
+check "an odd time is an error" prints 2 '--since takes a time, not "3pm"' report --since 3pm
+check "the error says which times there are" prints 2 '"yesterday 14:30"' report --since 3pm
+check "an empty interval is an error" prints 2 'the interval is empty' \
+	report --since '2026-11-20 04:00' --until '2026-11-20 03:00'
+# prints_of ARCHIVE CODE PATTERN COMMAND...: the same with another archive.
+prints_of() {
+	PROFIL_ARCHIVE=$1 prints "${@:2}"
+}
+check "an archive that is not there is an error" prints_of /no/archive 1 'cannot read the archive /no/archive' \
+	report --since -2h
+check "a directory that is no archive is an error" prints_of /proc/self/fd 1 'is no archive of profild' \
+	report --since -2h
+check "--since is not for files" prints 2 '--since is for archives, and .* is a profile' \
+	report --since -2h "$work/busy.pb.gz"
+check "--by time needs windows" prints 1 '--by time: no sample has a time' report --by time "$work/busy.pb.gz"
+check "--by unit needs units" prints 1 '--by unit: no sample has a unit' report --by unit "$work/busy.pb.gz"
+
+# --- Rows and labels ---
+
+minutes() {
+	run report -q --host one --by time --since '2026-11-20 03:18' --until '2026-11-20 03:22'
+	cat "$work/out"
+	[ "$(awk 'NR > 1 { print $1, $5 }' "$work/out" | tr '\n' ' ')" = \
+		'10 03:18 10 03:19 50 03:20 50 03:21 ' ]
+}
+check "--by time has a row for each minute, in their order" minutes
+
+minutes_json() {
+	"$profiltool" report -q --host one --by time --since '2026-11-20 03:20' --until '2026-11-20 03:21' --json \
+		2>/dev/null | tr -d ' \n' | grep -q '"rows":\[{"time":"2026-11-20T03:20:00Z","self":50,'
+}
+check "JSON has the times in UTC" minutes_json
+by_host() {
+	run report -q --by host --since @0
+	[ "$(row two)" = 100 ] && [ "$(row one)" = 900 ]
+}
+check "--by host has a row for each host" by_host
+
+
+# Files with processes' names come from a recording.
+record_labels() {
+	"$profiltool" record -g -F 499 -q -o "$work/recorded.pb.gz" -- sh -c \
+		'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done' >/dev/null 2>&1
+	"$make_archive" write "$archive" labels "$(date -u -d '2026-11-19 12:00' +%s)" 2 1 "$work/recorded.pb.gz" >/dev/null
+}
+check_recorded "a recording becomes windows with labels" record_labels
+
+# all_are FIELD VALUE: every row of a report by this field has the value.
+all_are() {
+	run report -q --host labels --by "$1" --since @0
+	cat "$work/out"
+	[ "$(wc -l <"$work/out")" -eq 2 ] && grep -qE " $2\$" "$work/out"
+}
+check_recorded "--by unit" all_are unit sh.service
+check_recorded "--by comm" all_are comm sh
+
+keeps() {
+	run report --host labels --since @0 "$@"
+	cat "$work/err"
+	[ "$status" -eq 0 ]
+}
+keeps_none() {
+	run report --host labels --since @0 "$@"
+	cat "$work/err"
+	[ "$status" -eq 4 ]
+}
+check_recorded "--unit" keeps --unit sh.service
+check_recorded "--unit takes a pattern" keeps --unit 's*'
+check_recorded "another --unit has no samples" keeps_none --unit cron.service
+check_recorded "--comm" keeps --comm sh
+check_recorded "another --comm has no samples" keeps_none --comm bash
+check_recorded "all of several labels have to match" keeps_none --comm sh --unit cron.service
+check_recorded "a label that no sample has is printed" prints 4 'no sample has a label "container"' \
+	report --host labels --since @0 --container web
+check_recorded "--comm selects samples of a file" prints 0 'have 100.00 % of the samples' \
+	report --comm sh "$work/recorded.pb.gz"
+check_recorded "a file without units has none" prints 4 'no sample has a label "unit"' \
+	report --unit sh.service "$work/recorded.pb.gz"
+
+# --- The other commands ---
+
+diff_before() {
+	run diff --host one --since '2026-11-20 03:20' --until '2026-11-20 03:30'
+	cat "$work/out" "$work/err"
+	[ "$status" -eq 0 ] && grep -qE '^ *0 +0.00 +400 +80.00 .* work' "$work/out" &&
+		grep -q 'old: 2026-11-20 03:10:00 UTC to 2026-11-20 03:20:00 UTC: 100 samples' "$work/err"
+}
+check "diff compares with the interval before" diff_before
+
+diff_chosen() {
+	run diff --host one --since '2026-11-20 03:30' --until '2026-11-20 03:40' \
+		--before '2026-11-20 03:20..2026-11-20 03:30'
+	[ "$status" -eq 0 ] && grep -qE '^ *400 +80.00 +0 +0.00 .* work' "$work/out"
+}
+check "diff --before chooses another one" diff_chosen
+check "--before takes an interval" prints 2 '--before takes TIME..TIME, not "Tue"' \
+	diff --since '2026-11-20 03:30' --before Tue
+check "diff takes no interval with two files" prints 2 'two profiles, or an interval' \
+	diff --since -1h "$work/busy.pb.gz" "$work/quiet.pb.gz"
+
+snapshot() {
+	run snapshot --host one --since '2026-11-20 03:20' --until '2026-11-20 03:55' -o "$work/ticket.pb.gz"
+	cat "$work/err"
+	[ "$status" -eq 0 ] && run report "$work/ticket.pb.gz" && [ "$(row work)" = 400 ] && [ "$(row idle)" = 250 ] &&
+		"$profiltool" dump "$work/ticket.pb.gz" | grep -q "gap=$(date -u -d '2026-11-20 03:40' +%s)+600" &&
+		run report --by host "$work/ticket.pb.gz" && [ "$(row one)" = 650 ]
+}
+check "snapshot writes one file, with its gaps" snapshot
+check "snapshot needs an interval" prints 2 'snapshot takes --since TIME, and -o OUT' snapshot -o "$work/x.pb.gz"
+check "snapshot writes nothing without windows" prints 1 'has no windows of this time' \
+	snapshot --since 2026-11-21 -o "$work/none.pb.gz"
+check "not even a part" test ! -e "$work/none.pb.gz"
+
+flame_graph() {
+	run flamegraph --host one --since '2026-11-20 03:20' --until '2026-11-20 03:30' -o "$work/graph.svg"
+	[ "$status" -eq 0 ] && grep -q work "$work/graph.svg"
+}
+check "flamegraph" flame_graph
+
+top_shows() {
+	run record -F 97 -q -o "$work/top.pb.gz" -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'
+	"$make_archive" write "$archive" top "$(date -u -d '2026-11-18 12:00' +%s)" 1 1 "$work/top.pb.gz" >/dev/null
+	run top --host top --since '2026-11-18 12:00' --until '2026-11-18 12:01' --by process
+	cat "$work/out" "$work/err"
+	[ "$status" -eq 0 ] && grep -q '^2026-11-18 12:00:00 UTC to 2026-11-18 12:01:00 UTC' "$work/out" &&
+		grep -qE '100.00 .* sh$' "$work/out"
+}
+check_recorded "top shows an interval" top_shows
+check "top takes no process besides" prints 2 'the archive has all processes' top -a --since -2h
+
+# --- Merged and damaged windows ---
+
+totals() {
+	"$profiltool" report -q --host one --since @0 2>/dev/null | awk 'NR > 1 { print $1, $3, $NF }' | sort
+}
+merged() {
+	local before
+
+	before=$(totals)
+	"$make_archive" tidy "$archive" one "$(date -u -d '2026-11-22' +%s)" 20
+	[ "$(find "$archive/one" -name '*.pb.gz' ! -name '*.sum.*' | wc -l)" -eq 1 ] && [ "$(totals)" = "$before" ]
+}
+check "merged windows have the same samples" merged
+check "an interval in a merged window has all of it" prints 0 ' to 2026-11-20 04:00:00 UTC on host one: 50 windows, some merged to 1 h' \
+	report --host one --since '2026-11-20 03:20' --until '2026-11-20 03:21'
+check "a merged window has its gaps" prints 0 'no window for 10 min from 2026-11-20 03:40' \
+	report --host one --since '2026-11-20 03:00' --until '2026-11-20 04:00'
+
+damaged() {
+	local file=$archive/two/2026-11-20/030000.pb.gz
+
+	truncate -s 50 "$file"
+	ln -s 030100.pb.gz "$archive/two/2026-11-20/030200.pb.gz"
+	mkfifo "$archive/two/2026-11-20/030300.pb.gz"
+	run report --host two --since @0
+	cat "$work/err"
+	[ "$status" -eq 3 ] && [ "$(row work)" = 40 ] && grep -q "skipped: $file" "$work/err" &&
+		grep -q 'skipped: .*/030200.pb.gz is not a regular file' "$work/err" &&
+		grep -q 'skipped: .*/030300.pb.gz is not a regular file' "$work/err"
+}
+check "damaged windows are skipped, with a warning, and exit status 3" damaged
+
+only_damaged() {
+	rm "$archive/two/2026-11-20/030100.pb.gz"
+	prints 1 'none of the 3 windows can be read' report --host two --since @0
+}
+check "an error, when none is left" only_damaged
+
+finish

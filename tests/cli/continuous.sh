@@ -1,0 +1,290 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# profild --continuous: windows without a gap, with labels; what signals, a second daemon, a full disk and
+# kill -9 do to them.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for the inner shell
+. "$(dirname "$0")/../lib.sh"
+
+# Copies that every user may run, wherever the tests are.
+chmod 755 "$work"
+cp "$build/profild" "$work"
+cp "$progs/shares" "$work/burns"
+chmod 755 "$work/profild" "$work/burns"
+profild=$work/profild
+host=$(uname -n)
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+
+# --- Options ---
+
+directory=$work/none
+check "an option of the other mode" exits 2 "$profild" --continuous --max-ticks 5
+check "an option of the other mode: named" says "--max-ticks"
+for option in --retain-bytes --keep-free; do
+	for value in x 5X -1 K 99999999999G; do
+		check "$option $value" exits 2 "$profild" --continuous "$option" "$value"
+	done
+	check "$option: what it takes" says "$option: takes a size, such as 500M"
+done
+check "a window of no length" exits 2 "$profild" --continuous --window 0
+check "an event that there is not" exits 2 "$profild" --continuous --event cycles
+check "a rate of the scheduler's tick" exits 2 "$profild" --continuous --event tick --frequency 9
+check "a server's address that is none" exits 2 "$profild" --continuous --directory "$directory" --push nowhere
+check "all these make no directory" test ! -e "$directory"
+check "the status of nothing" exits 1 "$profild" --status --directory "$directory"
+check "the status of nothing: the hint" says "has not recorded there"
+
+if [ "$(id -u)" != 0 ]; then
+	skip "recording" "recording needs root"
+	finish
+fi
+mkdir -m 777 "$work/open"
+check "without capabilities" exits 5 "${nobody[@]}" "$profild" --continuous --directory "$work/open"
+
+# --- A daemon; $daemon is its process ---
+
+# begin_daemon ARGUMENT...: starts it in $directory and waits until it records.
+begin_daemon() {
+	"${pdeathsig[@]}" "$profild" --continuous --verbose --directory "$directory" "$@" \
+		2>"$work/daemon.err" &
+	daemon=$!
+	note_started "$daemon"
+	wait_for grep -q "records cpu-clock into" "$work/daemon.err"
+}
+
+# end_daemon: has it write what is left; $status is its exit status.
+end_daemon() {
+	kill -TERM "$daemon"
+	wait "$daemon"
+	status=$?
+}
+
+windows() {
+	find "$directory/$host" -name '*.pb.gz' ! -name '.*' | sort
+}
+
+has_windows() {
+	[ "$(windows | wc -l)" -ge "$1" ]
+}
+
+logged() {
+	wait_for grep -q -- "$1" "$work/daemon.err" && return
+	cat "$work/daemon.err"
+	return 1
+}
+
+# examine EXPRESSION: whether it is true, given w: all windows as `dump --json` prints them, in order of time.
+examine() {
+	local file
+
+	windows | while read -r file; do
+		"$profiltool" dump --json "$file" | tr -d '\n'
+		echo
+	done >"$work/windows"
+	PYTHONPATH=$top/tests stolen_ns=$(stolen_since) python3 -c '
+import chance, json, os, sys
+w = [json.loads(line) for line in open(sys.argv[2])]
+def labelled(**labels):
+	return sum(s["count"] for d in w for s in d["stacks"]
+		if all(label(s, k) == v for k, v in labels.items()))
+def label(stack, key):
+	labels = stack.get("labels", {})
+	return str(labels.get(key, labels.get("tags", {}).get(key)))
+value = eval(sys.argv[1])
+if not value:
+	for d in w[:3]:
+		print({k: d[k] for k in ("time_ns", "duration_ns", "ticks", "counted", "comments")})
+	print([s.get("labels") for d in w for s in d["stacks"]][:3])
+sys.exit(not value)' "$1" "$work/windows"
+}
+
+directory=$work/archive
+stolen_mark
+begin_daemon --window 1 --metrics "$work/metrics.prom" --dcpi "$work/dcpi"
+"${nobody[@]}" "$work/burns" 1 2 >"$work/burns.out"
+burnt_ns=$(sed -n 's/^cpu_ns //p' "$work/burns.out")
+sh -c 'exit 0' # a process of its own
+wait_for has_windows 3
+end_daemon
+check "SIGTERM ends it in order" test "$status" -eq 0
+check "windows of a second" has_windows 3
+check "their account adds up" examine \
+	'all(d["ticks"] == d["counted"] + d["out_of_range"] + d["excluded"] + sum(d["lost"].values()) and
+	 d["counted"] == sum(s["count"] for s in d["stacks"]) for d in w)'
+check "no gap is between them" examine \
+	'all(abs(a["time_ns"] + a["duration_ns"] - b["time_ns"]) < 1e6 for a, b in zip(w, w[1:]))'
+check "no tick of a program is missing, or counted twice" examine "chance.is_rate(labelled(comm='burns'),
+	($burnt_ns - int(os.environ['stolen_ns'])) / w[0]['period_ns'] - 1,
+	($burnt_ns + int(os.environ['stolen_ns'])) / w[0]['period_ns'] + 1)"
+check "whose user is named" examine "labelled(comm='burns', user='nobody') == labelled(comm='burns')"
+check "the CPUs are named" examine \
+	"labelled() == sum(labelled(cpu=str(i)) for i in range($(nproc --all)))"
+check "a process that began in a window has no PID there" examine \
+	"labelled(comm='burns', pid='None') + labelled(comm='burns', pid='0') > 0"
+check "host, boot and kernel are in the header" examine "all(d['host'] == '$host' and
+	'kernel=$(uname -r)' in d['comments'] and
+	'boot_id=$(cat /proc/sys/kernel/random/boot_id)' in d['comments'] for d in w)"
+
+mapfile -t files < <(windows)
+"$profiltool" merge -o "$work/all.pb.gz" "${files[@]}" 2>"$work/err"
+"$profiltool" report --json "$work/all.pb.gz" >"$work/all.json" 2>"$work/err"
+of_burns="sum(f['self'] for f in j['functions'] if f['image'].endswith('/burns')"
+check "the functions of a program that has ended are named" recorded \
+	"is_share($of_burns and f['name'] == 'burn_sixty'), .6, of=$of_burns)) and $of_burns) > 50" "$work/all.json"
+check "stacks reach its start" recorded "'main' in {f['name'] for f in j['functions']}" "$work/all.json"
+
+# --- What it says of itself ---
+
+check "--status" exits 0 "$profild" --status --directory "$directory"
+check "--status: it does not run any more" grep -q "does not run" "$work/out"
+check "--status: how many windows" grep -q "^windows *$(windows | wc -l) written" "$work/out"
+check "--status --json" sh -c '"$1" --status --json --directory "$2" >"$3"' - "$profild" "$directory" "$work/status"
+check "--status --json: samples" json \
+	"j['samples_total'] == $("$profiltool" report --json "$work/all.pb.gz" | sed -n 's/^ *"counted": \([0-9]*\).*/\1/p')" \
+	"$work/status"
+check "metrics are what node_exporter reads" python3 -c '
+import re, sys
+lines = open(sys.argv[1]).read().split("\n")
+assert lines.pop() == ""
+for help, kind, value in zip(*[iter(lines)] * 3):
+	name = re.fullmatch(r"(profil_\w+) \d+", value).group(1)
+	assert help.startswith("# HELP " + name + " "), help
+	assert re.fullmatch("# TYPE " + name + " (counter|gauge)", kind), kind
+	assert (kind.endswith("counter")) == name.endswith("_total"), kind
+assert any(line.startswith("profil_samples_total ") for line in lines)' "$work/metrics.prom"
+check "metrics are for all" test "$(stat -c %a "$work/metrics.prom")" = 644
+check "windows are for root" test "$(windows | xargs stat -c %a | sort -u)" = 600
+
+dcpi_sum() {
+	"$profiltool" report --json "$work/dcpi" 2>/dev/null | sed -n 's/^ *"counted": \([0-9]*\).*/\1/p'
+}
+check "the DCPI database has the same sum" test "$(dcpi_sum)" -eq \
+	"$("$profiltool" report --json "$work/all.pb.gz" | sed -n 's/^ *"counted": \([0-9]*\).*/\1/p')"
+check "in one epoch" test "$(find "$work/dcpi" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1
+
+# --- Services ---
+
+directory=$work/services
+# The hierarchy that systemd uses.
+hierarchy=$(awk '$3 == "cgroup2" && !two { two = $2 } $3 == "cgroup" && $4 ~ /name=systemd/ { one = $2 }
+	END { print one != "" ? one : two }' /proc/self/mounts)
+alpha=profil-alpha-$$.service
+beta=profil-beta-$$.service
+remove_groups() {
+	rmdir "$hierarchy/$alpha" "$hierarchy/$beta"
+}
+# burn_in UNIT NAME SECONDS: runs a program of this name in the service.
+burn_in() {
+	ln -f "$work/burns" "$work/$2"
+	sh -c 'echo $$ >"$1/cgroup.procs" && exec "$2" 1 "$3" stay' - "$hierarchy/$1" "$work/$2" "$3" >"$work/out"
+}
+# asked COMMAND ARGUMENT...: of the last hour, as JSON.
+asked() {
+	local command=$1
+	shift
+	"$profiltool" "$command" --since -1h --json "$@" "$directory" >"$work/asked.json" 2>"$work/err" ||
+		{ cat "$work/err"; return 1; }
+}
+burnt() {
+	PROFIL_ARCHIVE=$directory "$profiltool" report --since -1h "$@" 2>"$work/err" | grep -c burn_sixty
+}
+if [ -n "$hierarchy" ] && mkdir "$hierarchy/$alpha" "$hierarchy/$beta" 2>/dev/null; then
+	begin_daemon --window 1
+	burn_in "$alpha" a 0.6
+	wait_for has_windows 2
+	kill -KILL "$daemon"
+	wait "$daemon" 2>/dev/null
+	check "killed in the middle: what was written can be asked" asked report
+	begin_daemon --window 1
+	burn_in "$alpha" a 0.6
+	burn_in "$beta" b 1.2
+	end_daemon
+	check "a service is asked for" asked report --unit "$alpha"
+	check "a service is asked for: only its samples" recorded "samples('burn_*') and images('burn_*') == {'a'}" \
+		"$work/asked.json"
+	check "by a pattern" test "$(burnt --unit 'profil-*-'$$.service)" -ge 1
+	check "by a program's name" test "$(burnt --comm b --unit "$alpha")" -eq 0
+	"$profiltool" report --since -1h --by unit "$directory" >"$work/units" 2>"$work/err"
+	check "rows are units" sh -c 'grep -q "$1" "$3" && grep -q "$2" "$3"' - "$alpha" "$beta" "$work/units"
+	check "an interval is a file" "$profiltool" snapshot --since -1h -o "$work/ticket.pb.gz" "$directory"
+	check "an interval is a file: with its labels" sh -c '"$1" report --unit "$2" "$3" | grep -q burn_sixty' - \
+		"$profiltool" "$beta" "$work/ticket.pb.gz"
+	remove_groups
+else
+	skip "services" "no control group can be made here"
+fi
+
+# --- Signals, and a second daemon ---
+
+directory=$work/signals
+begin_daemon --window 3600
+check "a second daemon for the directory" exits 1 "$profild" --continuous --directory "$directory"
+check "a second daemon: which one records" says "$daemon"
+kill -USR1 "$daemon"
+check "SIGUSR1 writes a window" wait_for has_windows 1
+keeper() {
+	pgrep -P "$daemon"
+}
+first=$(keeper)
+kill -HUP "$daemon"
+check "SIGHUP writes a window" wait_for has_windows 2
+check "SIGHUP: the keeper is another one" wait_for sh -c 'n=$(pgrep -P "$1") && [ "$n" != "$2" ]' - "$daemon" "$first"
+kill -KILL "$(keeper)"
+check "the keeper is killed: said" logged "starts again with the next window"
+kill -USR1 "$daemon"
+check "the keeper is killed: the recording goes on" wait_for has_windows 3
+check "the keeper is killed: there is another" wait_for keeper
+check "the keeper has no capabilities" grep -q '^CapPrm:[[:blank:]]*0*$' "/proc/$(keeper)/status"
+check "it is seen to run" sh -c '"$1" --status --directory "$2" | grep -q "records (PID $3)"' - \
+	"$profild" "$directory" "$daemon"
+end_daemon
+check "SIGTERM writes the rest" test "$(windows | wc -l)" -eq 4
+
+# --- kill -9 at any moment ---
+
+directory=$work/killed
+readable() {
+	local file
+
+	for file in $(windows); do
+		"$profiltool" dump "$file" >"$work/out" 2>&1 || { echo "$file"; cat "$work/out"; return 1; }
+	done
+}
+writes() {
+	[ -n "$(find "$directory" -name '.[a-z]*' ! -name .lock ! -name .state)" ] || has_windows "$1"
+}
+# At once, while it writes if that can be seen, and when it has written.
+for moment in true writes has_windows true writes has_windows; do
+	written=$(windows 2>/dev/null | wc -l)
+	begin_daemon --window 1
+	kill -USR1 "$daemon"
+	wait_for "$moment" $((written + 1))
+	stop "$daemon"
+done
+begin_daemon --window 1
+end_daemon
+check "kill -9: the next one records" test "$status" -eq 0
+check "kill -9: every file can be read" readable
+check "kill -9: no temporary file is left" test -z "$(find "$directory" -name '.*' -type f ! -name .lock ! -name .state)"
+
+# --- A full disk ---
+
+directory=$work/small
+mkdir "$directory"
+if mount -t tmpfs -o size=64k none "$directory" 2>/dev/null; then
+	trap '[ "$BASHPID" = $$ ] && { umount -l "$work/small"; cleanup; }' EXIT
+	dd if=/dev/zero of="$directory/rest" bs=1k count=60 2>/dev/null
+	begin_daemon --window 1 --keep-free 0
+	check "a full disk: said" logged "cannot write .*pb.gz: No space left on device"
+	rm "$directory/rest"
+	check "a full disk: goes on when there is room" wait_for has_windows 1
+	check "a full disk: nothing that cannot be read" readable
+	end_daemon
+	check "a full disk: what failed is counted" sh -c \
+		'"$1" --status --json --directory "$2" | grep -q "\"windows_failed_total\": [1-9]"' - "$profild" "$directory"
+else
+	skip "a full disk" "nothing can be mounted here"
+fi
+
+finish

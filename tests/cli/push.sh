@@ -1,0 +1,428 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Windows of an archive sent to servers, mostly hostile ones. tests/cli/push_collector.sh has a real one.
+# shellcheck disable=SC2317 # functions are called through check
+
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/push/lib.sh
+. "$top/tests/push/lib.sh"
+
+needs_protobuf
+unset http_proxy https_proxy HTTPS_PROXY ALL_PROXY all_proxy no_proxy NO_PROXY
+local_url() { echo "http://127.0.0.1:$port"; }
+
+# --- Options ---
+
+windows 1
+printf 'secret\n' >"$work/token"
+printf '' >"$work/empty"
+printf 'two words\n' >"$work/words"
+chmod 600 "$work/token" "$work/empty" "$work/words"
+
+# refused TEXT OPTION...: a usage error with this text.
+refused() {
+	local text=$1
+	shift
+	exits 2 "$push" directory="$archive" host=h "$@" && says "$text"
+}
+
+check "an unknown scheme" refused "only http:// and https:// are supported" url=ftp://collector.example/
+check "no scheme" refused "it is not a valid URL" url=collector.example:4318
+check "no URL at all" refused "it is not a valid URL" url=http://
+check "a password in the URL" refused "visible to all users" url=https://u:p@collector.example
+check "a query" refused "it has a query" url='https://collector.example/?x=1'
+check "the path that is appended" \
+	refused "it ends in the path /v1development/profiles" url=https://collector.example/v1development/profiles/
+check "an unknown protocol" refused "unknown protocol to push by: grpc" url=https://collector.example protocol=grpc
+check "a token by http://" \
+	refused "a token is sent by https:// only" url=http://collector.example token_file="$work/token"
+check "certificates by http://" \
+	refused "certificates are for https:// only" url=http://collector.example ca="$work/token"
+check "a certificate without its key" \
+	refused "belong together" url=https://collector.example certificate="$work/token"
+check "no file of certificates" \
+	refused "cannot read the file of certificates" url=https://collector.example ca="$work/none"
+fails() {
+	local text=$1
+	shift
+	exits 1 "$push" directory="$archive" host=h "$@" && says "$text"
+}
+check "no token" fails "cannot read the token file" url=https://collector.example token_file="$work/none"
+check "an empty token" fails "is empty" url=https://collector.example token_file="$work/empty"
+check "a token of two words" fails "at byte 4" url=https://collector.example token_file="$work/words"
+check "a token that is a directory" fails "cannot read the token file" url=https://collector.example token_file="$work"
+
+# --- What is sent, and when ---
+
+# has_requests NAME COUNT: whether the server of this name has got so many.
+has_requests() {
+	[ "$(grep -c ^request "$work/$1.server")" -eq "$2" ]
+}
+
+sent_once() {
+	windows 3
+	serve once ok
+	push_to "$(local_url)" && counted "sent 3" &&
+		push_to "$(local_url)" && counted "" && has_requests once 3
+}
+check "each window is sent once, also by another process" sent_once
+
+one_more() {
+	local last
+	last=$(find "$archive" -name '*.pb.gz' | sort | tail -n 1)
+	cp "$last" "${last%??.pb.gz}30.pb.gz"
+	push_to "$(local_url)" && counted "sent 1"
+}
+check "a new window is sent alone" one_more
+
+cursor() {
+	grep -qx "url $(local_url)/v1development/profiles" "$archive/h/.pushed" &&
+		grep -qxE "until_ns [0-9]{19}" "$archive/h/.pushed" && [ "$(stat -c %a "$archive/h/.pushed")" = 600 ]
+}
+check "the cursor is a file with URL and time, for its owner alone" cursor
+
+another_url() {
+	push_to "$(local_url)/prefix/" since_ns="$(date +%s%N)" && counted "" || return
+	push_to "$(local_url)/other" && counted "sent 4" &&
+		grep -q "^POST /other/v1development/profiles " "$got/8.headers"
+}
+check "another URL begins with the windows of now, or of since_ns" another_url
+
+headers() {
+	grep -qx "Content-Type: application/x-protobuf" "$got/1.headers" &&
+		grep -qx "Content-Encoding: gzip" "$got/1.headers" &&
+		grep -q "^User-Agent: profild/" "$got/1.headers" &&
+		! grep -qi "^Authorization" "$got/1.headers" && gzip -t <"$got/1.body"
+}
+check "requests say what they are" headers
+
+corrupt_window() {
+	local file
+	windows 3
+	file=$(find "$archive" -name '*.pb.gz' | sort | sed -n 2p)
+	truncate -s 300 "$file"
+	push_to "$(local_url)" && counted "sent 2 unreadable 1" && printed 1 "problem: $file: "
+}
+check "a corrupt window is counted, and not in the way" corrupt_window
+
+corrupt_cursor() {
+	echo "url $(local_url)/v1development/profiles" >"$archive/h/.pushed"
+	push_to "$(local_url)" && printed 1 "problem: $archive/h/.pushed is corrupt" && counted "sent 2 unreadable 1" &&
+		grep -q ^until_ns "$archive/h/.pushed"
+}
+check "a corrupt cursor is reported and written anew" corrupt_cursor
+
+clock_back() {
+	sed -i "s/^until_ns .*/until_ns $(($(date +%s) + 3600))000000000/" "$archive/h/.pushed"
+	push_to "$(local_url)" && printed 1 "note: the clock was set back" && counted ""
+}
+check "a clock that was set back is said" clock_back
+
+proxied() {
+	windows 1
+	serve proxy ok
+	http_proxy=http://127.0.0.1:$port push_to http://collector.invalid:4318 && counted "sent 1" &&
+		grep -q "^POST http://collector.invalid:4318/v1development/profiles " "$got/1.headers"
+}
+check "the environment's proxy is used" proxied
+
+# --- Pyroscope ---
+
+windows 1
+serve pyroscope ok
+pyroscope() {
+	local labels="__name__=process_cpu,service_name=" replaced=$'\xef\xbf\xbd'
+	push_to "$(local_url)/tenant" protocol=pyroscope && counted "sent 1" &&
+		grep -q "^POST /tenant/push.v1.PusherService/Push " "$got/1.headers" &&
+		grep -qx "Content-Type: application/proto" "$got/1.headers" &&
+		grep -qx "Connect-Protocol-Version: 1" "$got/1.headers" || return
+	"$top/tests/push/decode.py" pyroscope "$profiltool" "$got/1.body" >"$work/decoded" || return
+	diff - "$work/decoded" <<-END
+		${labels}nginx,host_name=h 60 0x400200 0x400100 [nginx] # copy_inlined (copy.h:7) (inlined);handle (handle.c:42);main (nginx.c:10)
+		${labels}nginx,host_name=h 20 0xffffffff81000400 0x400200 0x400100 [nginx] # sys_read;copy_inlined (copy.h:7) (inlined);handle (handle.c:42);main (nginx.c:10)
+		${labels}nginx,host_name=h 10 0x400300 [nginx]
+		${labels}java,host_name=h,container_id=$(printf '0123456789abcdef%.0s' 1 2 3 4) 5 0x7f0000000700 [java] # Foo.bar
+		${labels}kernel,host_name=h 3 0xffffffff81000500 0xffffffff81000600 [kworker/0:1] # process_one_work;kthread
+		${labels}bash,host_name=h 2 0x400100 [bash] # main (nginx.c:10)
+		${labels}ev${replaced}il,host_name=h 1 0x400100 [ev${replaced}il] # main (nginx.c:10)
+	END
+}
+check "Pyroscope gets a pprof file for each service" pyroscope
+
+many_services() {
+	windows 1 300
+	serve many ok
+	push_to "$(local_url)" protocol=pyroscope && counted "sent 1" || return
+	"$top/tests/push/decode.py" pyroscope "$profiltool" "$got/1.body" >"$work/decoded" || return
+	awk '{ split($1, labels, ","); service[labels[2]] += $2; total += $2 }
+		END { print length(service), service["service_name=unknown_service"], service["service_name=name200"], total }' \
+		"$work/decoded" >"$work/services"
+	# The 99 with the most samples, 202 to 300, and one for the sum of 1 to 201.
+	[ "$(cat "$work/services")" = "100 $((201 * 202 / 2))  $((300 * 301 / 2))" ] && return
+	cat "$work/services"
+	return 1
+}
+check "services are at most 100, those with the most samples" many_services
+
+# --- Hostile servers ---
+
+# survives NAME TEXT BEHAVIOUR...: windows reach a server that first behaves like this, after one retry; the problem
+# is reported once, with this text, and so is its end.
+survives() {
+	local name=$1 text=$2
+	shift 2
+	windows 2
+	serve "$name" "$@" ok
+	push_to "$(local_url)" timeout_ms=1500 && counted "sent 2 retried 1" && printed 1 "problem: " &&
+		printed 1 "$text" && printed 1 "note: $(local_url)/v1development/profiles answers again"
+}
+check "a server that hangs" survives hang "Operation timed out" hang
+check "a server that answers a byte at a time" survives drip "Operation timed out" drip
+check "a server that closes the connection" survives close "Empty reply from server" close
+check "a server that sends garbage" survives garbage "cannot push to http" garbage
+check "a server that sends headers without end" survives headers "cannot push to http" headers
+check "a server that fails" survives fails "cannot take windows, which wait: 500 Internal Server Error: sorry" 500:sorry
+check "a gateway without a server" survives gateway "502 Bad Gateway" 502
+
+retry_after() {
+	local start=${EPOCHREALTIME/./}
+	survives later "503 Service Unavailable" 503+3 || return
+	[ $((${EPOCHREALTIME/./} - start)) -ge 3000000 ]
+}
+check "Retry-After is honoured" retry_after
+
+changes() {
+	windows 2
+	serve changes hang close close ok
+	push_to "$(local_url)" timeout_ms=1500 && counted "sent 2 retried 3" && printed 2 "problem: " &&
+		printed 1 "Operation timed out" && printed 1 "Empty reply" && printed 1 "answers again"
+}
+check "a problem is reported again when it is another one" changes
+
+deaf() {
+	windows 1
+	serve deaf deaf
+	push_begin "$(local_url)" timeout_ms=500
+	wait_for grep -q "Operation timed out" "$work/out"
+	push_end
+	[ "$(sed -n 's/^sent 0 .* waiting //p' "$work/out")" = 1 ]
+}
+check "a server that never reads" deaf
+
+# It has a connection in its queue, so that the kernel drops those that come; python prints its port.
+full_queue() {
+	windows 1
+	begin full python3 -c '
+import socket, sys
+listener = socket.create_server(("127.0.0.1", 0), backlog=0)
+port = listener.getsockname()[1]
+first = [socket.socket() for _ in range(3)]
+for s in first:
+	s.setblocking(False)
+	s.connect_ex(("127.0.0.1", port))
+print("ready", port, flush=True)
+sys.stdin.readline()'
+	port=$(sed -n 's/^ready //p' "$work/full.out")
+	push_begin "$(local_url)"
+	wait_for grep -q "problem: " "$work/out"
+	push_end
+	stop "$pid"
+	# The limit is 5 s.
+	printed 1 "problem: " && [ "$(sed -n 's/^longest_ms //p' "$work/out")" -lt 9000 ]
+}
+check "a server that accepts no connection" full_queue
+
+endless() {
+	windows 2
+	serve endless endless ok
+	push_to "$(local_url)" timeout_ms=20000 && counted "sent 1 refused 1" &&
+		[ "$(sed -n 's/^longest_ms //p' "$work/out")" -lt 10000 ]
+}
+check "a reply without end is not waited for" endless
+
+page() {
+	windows 3
+	serve page html
+	push_to "$(local_url)" && counted "refused 3" && printed 1 "200: it answers as other servers do: is the URL right?"
+}
+check "a server that knows another protocol is reported once" page
+
+too_large() {
+	windows 4
+	serve large 413:$'too\tlarge\e[31m\r\nfor me' ok
+	push_to "$(local_url)" && counted "sent 3 refused 1" && printed 1 "413 Content Too Large: too large [31m for me"
+}
+check "a refused window is not sent again, and not in the way" too_large
+
+failed_request() {
+	windows 2
+	serve status 'failed:bad \x1b[1mprofile \xff\xe2\x80\xaeend' ok
+	push_to "$(local_url)" && counted "sent 1 refused 1" &&
+		grep -qE "^problem: .* refuses the window of [-0-9: ]{19} UTC: 400 Bad Request: bad \[1mprofile end$" "$work/out"
+}
+check "the server's message is printed, without what acts on terminals" failed_request
+
+refused_hint() {
+	windows 3
+	serve unauthorized 401
+	push_to "$(local_url)" && counted "refused 3" && printed 1 "problem: " && printed 1 "hint: --push-token-file"
+}
+check "without permission, the hint is the token" refused_hint
+
+partial() {
+	windows 2
+	serve partial "partial:2:no room" ok
+	push_to "$(local_url)" && counted "sent 2 rejected 2" && printed 1 "did not take 2 profiles of a window: no room"
+}
+check "a partial success is counted" partial
+
+gives_up() {
+	windows 2
+	serve always 500+1 500+1 500+1 500+1 500+1 500+1 500+1 500+1 500+1 500+1 ok
+	push_to "$(local_url)" && counted "sent 1 refused 1 retried 9" && printed 1 "refuses the window of"
+}
+check "a window that a server fails on ten times is given up" gives_up
+
+redirected() {
+	local other
+	serve other ok
+	other=$port
+	windows 2
+	serve redirect "redirect:http://127.0.0.1:$other/" ok
+	push_to "$(local_url)" token_file="$work/token" && counted "sent 2 retried 1" &&
+		printed 1 "redirects are not followed, to http://127.0.0.1:$other/" && ! grep -q ^request "$work/other.server" &&
+		grep -qx "Authorization: Bearer secret" "$got/2.headers"
+}
+check "redirects are not followed, and no token leaves for there" redirected
+
+away() {
+	windows 60
+	serve away ok
+	stop "$server"
+	push_begin "$(local_url)" for 60
+	wait_for grep -q "Couldn't connect to server" "$work/out"
+	serve away port="$port" ok
+	wait_for has_requests away 60
+	push_end
+	printed 1 "problem: " && printed 1 "answers again" && [[ $(grep ^sent "$work/out") == "sent 60 "*" waiting 0" ]]
+}
+check "an hour of windows is sent when the server is back" away
+
+full() {
+	local size
+	windows 60
+	serve full ok
+	size=$(stat -c '%b * 512' "$(find "$archive" -name '*.pb.gz' | head -n 1)")
+	push_to "$(local_url)" queue_bytes=$((size * 10)) && counted "sent 10 dropped 50" &&
+		printed 1 "the oldest windows are not sent" && printed 1 "no windows wait any more; 50 were not sent"
+}
+check "what waits is bounded: the oldest windows are dropped, and counted" full
+
+ended() {
+	windows 1
+	serve slow hang
+	push_begin "$(local_url)"
+	wait_for grep -q ^request "$work/slow.server"
+	local start=$SECONDS
+	push_end
+	[ $((SECONDS - start)) -le 5 ] && ! grep -q problem "$work/out" && [[ $(grep ^sent "$work/out") == *" retried 0 waiting 1" ]]
+}
+check "a request can be interrupted" ended
+
+# --- TLS and tokens ---
+
+# certificate NAME CA SUBJECT DAYS: makes $work/NAME.pem and NAME.key, signed by CA.
+certificate() {
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/$1.key" -subj "/CN=$1" \
+		-out "$work/$1.csr" 2>/dev/null &&
+		openssl x509 -req -in "$work/$1.csr" -CA "$work/$2.pem" -CAkey "$work/$2.key" -days "$4" \
+			-extfile <(echo "subjectAltName=$3") -out "$work/$1.pem" 2>/dev/null
+}
+
+authority() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/$1.key" -subj "/CN=$1" \
+		-days 2 -out "$work/$1.pem" 2>/dev/null
+}
+
+make_certificates() {
+	authority ca && authority otherca && certificate right ca IP:127.0.0.1 2 && certificate named ca DNS:other.example 2 &&
+		certificate expired ca IP:127.0.0.1 0 && certificate client ca DNS:client 2 && certificate stranger otherca DNS:client 2
+}
+check "certificates" make_certificates
+
+# tls CERTIFICATE [OPTION...]: starts a server with it.
+tls() {
+	local name=$1
+	shift
+	windows 2
+	serve "tls-$name" certificate="$work/$name.pem" key="$work/$name.key" "$@"
+	url=https://127.0.0.1:$port
+}
+
+trusted() {
+	tls right ok
+	push_to "$url" ca="$work/ca.pem" token_file="$work/token" && counted "sent 2" && ! grep -q problem "$work/out" &&
+		grep -qx "Authorization: Bearer secret" "$got/1.headers"
+}
+check "a server with a certificate of the authority gets windows and token" trusted
+
+# distrusted CERTIFICATE AUTHORITY: nothing is sent to it, and the reason is the certificate.
+distrusted() {
+	tls "$1" ok
+	push_begin "$url" ca="$work/$2.pem" token_file="$work/token"
+	wait_for grep -q "problem: " "$work/out"
+	push_end
+	grep -qi "certificate" "$work/out" && printed 1 "hint: --push-ca" && ! grep -q ^request "$work/tls-$1.server" &&
+		[[ $(grep ^sent "$work/out") == "sent 0 refused 0 "*" waiting 2" ]]
+}
+check "not one of another authority" distrusted right otherca
+check "not one with another name" distrusted named ca
+check "not one that has expired" distrusted expired ca
+
+untrusted() {
+	tls right ok
+	push_begin "$url"
+	wait_for grep -q "problem: " "$work/out"
+	push_end
+	grep -qi "certificate" "$work/out" && ! grep -q ^request "$work/tls-right.server"
+}
+check "without an authority, the system's are trusted alone" untrusted
+
+client() {
+	tls right clients="$work/ca.pem" ok
+	push_to "$url" ca="$work/ca.pem" certificate="$work/client.pem" key="$work/client.key" && counted "sent 2"
+}
+check "a client shows its certificate" client
+
+stranger() {
+	tls right clients="$work/ca.pem" ok
+	push_begin "$url" ca="$work/ca.pem" certificate="$work/stranger.pem" key="$work/stranger.key"
+	wait_for grep -q "problem: " "$work/out"
+	push_end
+	[[ $(grep ^sent "$work/out") == "sent 0 "*" waiting 2" ]]
+}
+check "one that the server does not know is a problem" stranger
+
+rotated() {
+	local day
+	windows 1
+	echo first >"$work/rotated"
+	chmod 644 "$work/rotated"
+	serve rotated ok
+	push_begin "$(local_url)" token_file="$work/rotated" for 60
+	wait_for grep -q "^request 1" "$work/rotated.server"
+	rm "$work/rotated"
+	day=$(dirname "$(find "$archive" -name '*.pb.gz')")
+	cp "$day"/*.pb.gz "$work/next"
+	mv "$work/next" "$(find "$day" -name '*.pb.gz' | sed 's/..\.pb/30.pb/')"
+	wait_for grep -q "cannot read the token file" "$work/out"
+	echo second >"$work/rotated"
+	wait_for grep -q "^request 2" "$work/rotated.server"
+	push_end
+	grep -qx "Authorization: Bearer first" "$got/1.headers" && grep -qx "Authorization: Bearer second" "$got/2.headers" &&
+		printed 1 "all users may read the token file $work/rotated"
+}
+check "a token is read for each request; one that all may read is warned of" rotated
+
+finish

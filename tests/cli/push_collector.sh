@@ -1,0 +1,195 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Windows of an archive sent to a real OpenTelemetry collector, which tests/push/collector.sh makes from packages of
+# Debian sid in build/push when it is not there: 140 MB, and 1.5 minutes of two CPUs.
+# Time limit: 2400 s
+# shellcheck disable=SC2317 # functions are called through check
+
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/push/lib.sh
+. "$top/tests/push/lib.sh"
+
+needs_protobuf
+if ! TMPDIR=/tmp "$top/tests/push/collector.sh" "$build/push" >"$work/build.out" 2>&1; then
+	sed 's/^/# /' "$work/build.out" | tail -n 20
+	skip "a collector prints what was pushed" "it cannot be made from Debian's packages"
+	finish
+fi
+
+authority() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/$1.key" -subj "/CN=127.0.0.1" \
+		-addext "subjectAltName=IP:127.0.0.1" -days 2 -out "$work/$1.pem" 2>/dev/null
+}
+check "certificates" eval 'authority server && authority client'
+
+# collect: starts the collector on a free port, with TLS, clients' certificates and a token; sets $collector and $port.
+collect() {
+	port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	cat >"$work/collector.yaml" <<-END
+		extensions:
+		  token: {token: secret}
+		receivers:
+		  otlp:
+		    protocols:
+		      http:
+		        endpoint: 127.0.0.1:$port
+		        auth: {authenticator: token}
+		        tls: {cert_file: $work/server.pem, key_file: $work/server.key, client_ca_file: $work/client.pem}
+		exporters:
+		  debug: {verbosity: detailed, use_internal_logger: false, output_paths: [$work/collected]}
+		service:
+		  extensions: [token]
+		  pipelines:
+		    profiles: {receivers: [otlp], exporters: [debug]}
+		  telemetry: {metrics: {level: none}}
+	END
+	: >"$work/collected"
+	with_pdeathsig "$build/push/collector" --feature-gates=+service.profilesSupport \
+		--config="$work/collector.yaml" >"$work/collector.out" 2>&1 &
+	collector=$!
+	note_started "$collector"
+	wait_for grep -q "Everything is ready" "$work/collector.out"
+}
+
+# to_collector [OPTION...]: pushes with all that it requires.
+to_collector() {
+	push_to "https://127.0.0.1:$port" ca="$work/server.pem" certificate="$work/client.pem" key="$work/client.key" \
+		token_file="$work/token" "$@"
+}
+
+echo secret >"$work/token"
+echo wrong >"$work/wrong"
+chmod 600 "$work/token" "$work/wrong"
+windows 3
+check "it starts" collect
+
+accepted() {
+	to_collector && counted "sent 3" && ! grep -q problem "$work/out" && wait_for has_collected 3
+}
+has_collected() {
+	[ "$(grep -c '"sample records": 7}' "$work/collected")" -eq "$1" ]
+}
+check "it accepts gzipped windows by TLS, with a client's certificate and a token" accepted
+
+# values SERVICE: prints the values of the samples of a service that the collector printed for the first window.
+values() {
+	awk -v service="-> service.name: Str($1)" '/"sample records"/ && seen++ == 1 { exit }
+		/-> service.name:/ { on = index($0, service) }
+		on && /^        Values:/ { print $2 }' "$work/collected" | tr -d '[]' | paste -sd ' '
+}
+prints_counts() {
+	values nginx
+	[ "$(values nginx)" = "60 20 10" ] && [ "$(values java)" = 5 ] && [ "$(values kernel)" = 3 ] && [ "$(values bash)" = 2 ]
+}
+check "it prints our counts, by service" prints_counts
+
+prints() {
+	local text
+	for text; do
+		grep -qF -- "$text" "$work/collected" && continue
+		echo "not printed: $text"
+		return 1
+	done
+}
+check "it prints our functions and files" prints "    copy_inlined" "    handle.c" "    sys_read" "    Foo.bar" \
+	"    /usr/sbin/nginx" "    [kernel.kallsyms]"
+check "it prints our labels" prints "-> process.executable.name: nginx" "-> systemd.unit: nginx.service" \
+	"-> process.owner: www-data" "-> thread.name: GC Thread#0" "-> host.name: Str(h)" "-> container.id: Str(0123456789abcdef" \
+	"-> cpu.logical_number: "
+
+wrong_token() {
+	windows 2
+	to_collector token_file="$work/wrong" && counted "refused 2" &&
+		printed 1 "401 Unauthorized: that is not the token" && printed 1 "hint: --push-token-file"
+}
+check "it refuses another token, and its reason is printed" wrong_token
+
+no_certificate() {
+	windows 1
+	push_begin "https://127.0.0.1:$port" ca="$work/server.pem" token_file="$work/token"
+	wait_for grep -q "problem: " "$work/out"
+	push_end
+	[[ $(grep ^sent "$work/out") == "sent 0 "*" waiting 1" ]]
+}
+check "it does not know a client without a certificate" no_certificate
+
+wrong_path() {
+	windows 1
+	push_to "https://127.0.0.1:$port/v1" ca="$work/server.pem" certificate="$work/client.pem" key="$work/client.key" \
+		token_file="$work/token" && counted "refused 1" && printed 1 "404 Not Found"
+}
+check "a wrong path is refused" wrong_path
+
+restarted() {
+	windows 2
+	stop "$collector"
+	push_begin "https://127.0.0.1:$port" ca="$work/server.pem" certificate="$work/client.pem" key="$work/client.key" \
+		token_file="$work/token" for 100
+	wait_for grep -q "problem: " "$work/out"
+	: >"$work/collected"
+	with_pdeathsig "$build/push/collector" --feature-gates=+service.profilesSupport \
+		--config="$work/collector.yaml" >"$work/collector.out" 2>&1 &
+	note_started $!
+	wait_for has_collected 2
+	push_end
+	[[ $(grep ^sent "$work/out") == "sent 2 "*" waiting 0" ]]
+}
+check "it gets what waited while it was away" restarted
+
+# --- The definitions of OpenTelemetry ---
+
+windows 1
+serve otlp ok
+by_definitions() {
+	push_to "http://127.0.0.1:$port" && counted "sent 1" &&
+		"$top/tests/push/decode.py" otlp "$build/push/proto" "$got/1.body" >"$work/decoded" || return
+	sed -i 's/{process.executable.build_id.gnu=00112233445566778899aabbccddeeff00112233}/{ID}/g' "$work/decoded"
+	local nginx="[process.executable.name=nginx,process.pid=100,cpu.logical_number=1,systemd.unit=nginx.service,process.owner=www-data]"
+	local main="main@nginx.c:10(/usr/sbin/nginx+0x1100{ID}profile.frame.type=native)"
+	local handle="copy_inlined@copy.h:7|handle@handle.c:42(/usr/sbin/nginx+0x1200{ID}profile.frame.type=native)"
+	local kernel="([kernel.kallsyms]+0x1%s{process.executable.build_id.gnu=ffeeddcc}profile.frame.type=kernel)"
+	local id replaced=$'\xef\xbf\xbd'
+	id=$(printf '0123456789abcdef%.0s' 1 2 3 4)
+	# shellcheck disable=SC2059 # it is a format
+	diff - "$work/decoded" <<-END
+		service.name=nginx,host.name=h $nginx 60 $handle;$main
+		service.name=nginx,host.name=h $nginx 20 sys_read@:0$(printf "$kernel" 400);$handle;$main
+		service.name=nginx,host.name=h $nginx 10 ?(/usr/sbin/nginx+0x1300{ID}profile.frame.type=native)
+		service.name=java,host.name=h,container.id=$id [process.executable.name=java,process.pid=200,thread.name=GC Thread#0,process.owner=1000,systemd.unit=docker-$id.scope] 5 Foo.bar@:0([jit 200]+0x1700{})
+		service.name=kernel,host.name=h [process.executable.name=kworker/0:1] 3 process_one_work@:0$(printf "$kernel" 500);kthread@:0$(printf "$kernel" 600)
+		service.name=bash,host.name=h [process.executable.name=bash,systemd.unit=session-3.scope,process.owner=ann] 2 $main
+		service.name=ev${replaced}il,host.name=h [process.executable.name=ev${replaced}il,systemd.unit=user@1000.service,process.owner=ann] 1 $main
+	END
+}
+check "what is sent is, by their definitions, what the window has" by_definitions
+
+# A recording of this machine: each function has as many samples there as here.
+recorded_window() {
+	local day file
+	rm -rf "$archive"
+	day=$archive/h/$(date -u +%Y-%m-%d)
+	file=$day/$(date -u +%H%M%S).pb.gz
+	mkdir -p "$day"
+	exits 0 "$profiltool" record -a -g -F 97 -d 2 -o "$file" &&
+		exits 0 "$profiltool" report --json "$file" && cp "$work/out" "$work/report.json" || return
+	serve real ok
+	push_to "http://127.0.0.1:$port" && counted "sent 1" &&
+		"$top/tests/push/decode.py" otlp "$build/push/proto" "$got/1.body" >"$work/decoded" &&
+		"$top/tests/push/decode.py" leaves "$build/push/proto" "$got/1.body" >"$work/leaves.json" &&
+		python3 - "$work/report.json" "$work/leaves.json" <<-'END'
+			import collections, json, sys
+			here = collections.Counter()
+			for f in json.load(open(sys.argv[1]))["functions"]:
+			    here[f["name"]] += f["self"]
+			there = json.load(open(sys.argv[2]))
+			unnamed = there.pop("", 0)
+			print(unnamed, {name: (here[name], count) for name, count in there.items() if here[name] != count})
+			# The report calls locations without a name by their addresses.
+			assert all(here[name] == count for name, count in there.items())
+			assert sum(here.values()) == sum(there.values()) + unnamed and len(there) > 1
+		END
+}
+check_recorded "so it is for a recording" recorded_window
+
+finish

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "archive_fixture.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#define START utc("2026-11-21 00:00:00")
+#define HOUR  3600
+
+/* Windows without a gap from START on, each with one sample in work(). */
+static void write_windows(int count)
+{
+	struct archive *a = opened("one");
+
+	for (int i = 0; i < count; i++)
+		write_window(a, START + 60 * i, "work", 1);
+	archive_close(a);
+}
+
+/* What was dropped last, by reason. */
+static struct archive_dropped dropped[4];
+
+static void note_dropped(const struct archive_dropped *d, void *context)
+{
+	(void)context;
+	dropped[d->reason] = *d;
+}
+
+static int try_tidy(const struct archive_limits *limits, uint64_t now_s, uint64_t keep_from_s,
+		    struct error *e)
+{
+	static const struct archive_limits none;
+
+	memset(dropped, 0, sizeof(dropped));
+	return archive_tidy(directory, "one", limits ?: &none, now_s * NS_PER_S,
+			    keep_from_s == UINT64_MAX ? UINT64_MAX : keep_from_s * NS_PER_S,
+			    note_dropped, NULL, e);
+}
+
+static void tidy(const struct archive_limits *limits, uint64_t now_s)
+{
+	struct error e;
+
+	if (try_tidy(limits, now_s, UINT64_MAX, &e))
+		fail_msg("%s", e.what);
+}
+
+static size_t count_listed(const char *text)
+{
+	size_t count = 0;
+
+	while ((text = strchr(text, ' '))) {
+		count++;
+		text++;
+	}
+	return count;
+}
+
+/* The samples of all windows that are listed, all of which can be read; *count: how many. */
+static uint64_t samples_of(uint64_t since_s, uint64_t until_s, unsigned int most_grain_s,
+			   size_t *count)
+{
+	struct archive_window *windows;
+	struct error e;
+	uint64_t sum = 0;
+
+	assert_int_equal(archive_list_sums(directory, NULL, since_s * NS_PER_S, until_s * NS_PER_S,
+					   most_grain_s, &windows, count, &e),
+			 0);
+	for (size_t i = 0; i < *count; i++) {
+		struct profile *p;
+
+		if (format_read(windows[i].path, NULL, &p, &e))
+			fail_msg("%s", e.what);
+		sum += profile_total(p, NULL);
+		profile_free(p);
+	}
+	archive_list_free(windows, *count);
+	return sum;
+}
+
+/* Of all windows; with sums there are as many. */
+static uint64_t samples(void)
+{
+	size_t count;
+	uint64_t sum = samples_of(0, UINT32_MAX, 0, &count);
+
+	for (unsigned int grain_s = 600; grain_s <= 86400; grain_s *= grain_s == 600 ? 6 : 24)
+		assert_int_equal(samples_of(0, UINT32_MAX, grain_s, &count), sum);
+	return sum;
+}
+
+static void merged(void **state)
+{
+	(void)state;
+	write_windows(120);
+	tidy(NULL, START + 2 * HOUR + 599);
+	assert_int_equal(count_listed(listed(NULL, 0, UINT32_MAX)), 120);
+	tidy(NULL, START + 2 * HOUR + 600);
+	assert_int_equal(count_listed(listed(NULL, 0, UINT32_MAX)), 111);
+	assert_memory_equal(listed(NULL, 0, UINT32_MAX), "one/2026-11-21/000000-10m.pb.gz ", 32);
+	assert_int_equal(shell("! ls one/2026-11-21/000100.pb.gz"), 0);
+	for (int i = 0; i < 20; i++)
+		tidy(NULL, START + 10 * HOUR);
+	assert_int_equal(count_listed(listed(NULL, 0, UINT32_MAX)), 12);
+	for (int i = 0; i < 20; i++)
+		tidy(NULL, START + 30 * HOUR);
+	assert_string_equal(listed(NULL, 0, UINT32_MAX), "one/2026-11-21/000000-1h.pb.gz "
+							 "one/2026-11-21/010000-1h.pb.gz ");
+	assert_int_equal(samples(), 120);
+}
+
+static struct profile *read_window(const char *name)
+{
+	struct profile *p;
+	struct error e;
+
+	if (format_read(in_directory(name), NULL, &p, &e))
+		fail_msg("%s", e.what);
+	return p;
+}
+
+static const struct profile_tag *find_tag(const struct profile_labels *l, const char *key)
+{
+	for (uint32_t i = 0; i < l->tag_count; i++)
+		if (strcmp(l->tags[i].key, key) == 0)
+			return &l->tags[i];
+	return NULL;
+}
+
+/* Ten minutes keep all labels; an hour keeps those that do not belong to a process. */
+static void labels(void **state)
+{
+	struct profile *p;
+
+	(void)state;
+	write_windows(60);
+	for (int i = 0; i < 6; i++)
+		tidy(NULL, START + 10 * HOUR);
+	p = read_window("one/2026-11-21/000000-10m.pb.gz");
+	assert_int_equal(p->sample_count, 1);
+	assert_int_equal(p->labels[p->samples->labels].pid, 17);
+	assert_non_null(find_tag(&p->labels[p->samples->labels], "cpu"));
+	assert_string_equal(p->host, "host");
+	profile_free(p);
+	tidy(NULL, START + 30 * HOUR);
+	p = read_window("one/2026-11-21/000000-1h.pb.gz");
+	assert_int_equal(p->sample_count, 1);
+	assert_int_equal(p->values[0], 60);
+	assert_int_equal(p->labels[p->samples->labels].pid, 0);
+	assert_string_equal(p->labels[p->samples->labels].comm, "web");
+	assert_null(find_tag(&p->labels[p->samples->labels], "cpu"));
+	assert_string_equal(find_tag(&p->labels[p->samples->labels], "unit")->text, "web.service");
+	assert_int_equal(p->time_ns, START * NS_PER_S);
+	assert_int_equal(p->duration_ns, HOUR * NS_PER_S);
+	assert_true(has_text(p->comments, p->comment_count, "windows=60"));
+	profile_free(p);
+}
+
+/* Sums are there before the windows are old, and are read in place of them where all lie in the
+ * interval. */
+static void summed(void **state)
+{
+	struct archive *a;
+	size_t count;
+
+	(void)state;
+	write_windows(90);
+	for (int i = 0; i < 10; i++)
+		tidy(NULL, START + 95 * 60);
+	assert_int_equal(count_listed(listed(NULL, 0, UINT32_MAX)), 90);
+	assert_int_equal(samples(), 90);
+	assert_int_equal(samples_of(START, START + 90 * 60, 86400, &count), 90);
+	assert_int_equal(count, 1 + 3);
+	assert_int_equal(samples_of(START, START + 90 * 60, 600, &count), 90);
+	assert_int_equal(count, 9);
+	/* 00:05 to 01:05 */
+	assert_int_equal(samples_of(START + 300, START + 3900, 86400, &count), 60);
+	assert_int_equal(count, 5 + 5 + 5);
+	/* A window that comes late is in the sums, when they are made again. */
+	a = opened("one");
+	assert_string_equal(write_window(a, START + 61, "work", 1), "one/2026-11-21/000101.pb.gz");
+	archive_close(a);
+	assert_int_equal(samples(), 91);
+	assert_int_equal(shell("cd one/2026-11-21 && ! ls 000000-10m.sum.pb.gz && "
+			       "! ls 000000-1h.sum.pb.gz && ls 001000-10m.sum.pb.gz"),
+			 0);
+	for (int i = 0; i < 10; i++)
+		tidy(NULL, START + 95 * 60);
+	assert_int_equal(samples_of(START, START + 90 * 60, 86400, &count), 91);
+	assert_int_equal(count, 1 + 3);
+	/* They become the windows, and go with the first of them. */
+	for (int i = 0; i < 20; i++)
+		tidy(NULL, START + 30 * HOUR);
+	assert_int_equal(samples(), 91);
+	assert_int_equal(shell("ls one/2026-11-21 | tr '\\n' ' ' | grep -qx "
+			       "'000000-1d.sum.pb.gz 000000-1h.pb.gz 010000-1h.pb.gz '"),
+			 0);
+	tidy(&(struct archive_limits){ .days = 1 }, START + 25 * HOUR + 61);
+	assert_int_equal(dropped[ARCHIVE_OVER_DAYS].count, 1);
+	assert_int_equal(shell("ls one/2026-11-21 | grep -qx 010000-1h.pb.gz"), 0);
+}
+
+/* What is not pushed yet stays fine. */
+static void kept_fine(void **state)
+{
+	struct error e;
+
+	(void)state;
+	write_windows(30);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(try_tidy(NULL, START + 30 * HOUR, START + 15 * 60, &e), 0);
+	assert_int_equal(count_listed(listed(NULL, 0, UINT32_MAX)), 21);
+}
+
+/* The gaps of windows are those of their sum. */
+static void gaps(void **state)
+{
+	struct archive *a = opened("one");
+	struct profile *p;
+	char gap[64];
+
+	(void)state;
+	write_window(a, START, "work", 1);
+	write_window(a, START + 60, "work", 1);
+	write_window(a, START + 300, "work", 1);
+	archive_close(a);
+	tidy(NULL, START + 10 * HOUR);
+	tidy(NULL, START + 30 * HOUR);
+	p = read_window("one/2026-11-21/000000-1h.pb.gz");
+	snprintf(gap, sizeof(gap), "gap=%llu+180", (unsigned long long)START + 120);
+	assert_true(has_text(p->comments, p->comment_count, gap));
+	assert_int_equal(p->duration_ns, 180 * NS_PER_S);
+	profile_free(p);
+}
+
+static void damaged(void **state)
+{
+	(void)state;
+	write_windows(11);
+	assert_int_equal(
+		shell("cd one/2026-11-21 && truncate -s 100 000300.pb.gz && "
+		      ": >000400.pb.gz && rm 000500.pb.gz && ln -s 000600.pb.gz 000500.pb.gz"),
+		0);
+	tidy(NULL, START + 10 * HOUR);
+	assert_int_equal(dropped[ARCHIVE_DAMAGED].count, 1);
+	assert_int_equal(shell("cd one/2026-11-21 && ls 000300.pb.gz.damaged 000400.pb.gz.damaged "
+			       "000500.pb.gz.damaged && ! ls 000600.pb.gz"),
+			 0);
+	assert_int_equal(samples(), 8);
+	/* They are dropped like the others, and none keeps a directory. */
+	tidy(&(struct archive_limits){ .bytes = 1 }, START + 10 * HOUR);
+	assert_int_equal(count_listed(listed(NULL, 0, UINT32_MAX)), 1);
+	assert_int_equal(shell("! ls one/*/*.damaged"), 0);
+}
+
+static uint64_t bytes(void)
+{
+	struct archive_window *windows;
+	struct error e;
+	size_t count;
+	uint64_t sum = 0;
+
+	assert_int_equal(archive_list(directory, NULL, 0, UINT64_MAX, &windows, &count, &e), 0);
+	for (size_t i = 0; i < count; i++)
+		sum += windows[i].bytes;
+	archive_list_free(windows, count);
+	return sum;
+}
+
+static void over_bytes(void **state)
+{
+	uint64_t all, one;
+
+	(void)state;
+	write_windows(10);
+	all = bytes();
+	one = all / 10;
+	assert_true(one > 0);
+	tidy(&(struct archive_limits){ .bytes = all }, START + 700);
+	assert_int_equal(bytes(), all);
+	tidy(&(struct archive_limits){ .bytes = 3 * one + 1 }, START + 700);
+	assert_int_equal(bytes(), 3 * one);
+	assert_int_equal(dropped[ARCHIVE_OVER_BYTES].count, 7);
+	assert_int_equal(dropped[ARCHIVE_OVER_BYTES].bytes, 7 * one);
+	assert_int_equal(dropped[ARCHIVE_OVER_BYTES].first_ns, START * NS_PER_S);
+	assert_int_equal(dropped[ARCHIVE_OVER_BYTES].limit_ns, (START + 420) * NS_PER_S);
+	assert_string_equal(listed(NULL, 0, UINT32_MAX),
+			    "one/2026-11-21/000700.pb.gz one/2026-11-21/000800.pb.gz "
+			    "one/2026-11-21/000900.pb.gz ");
+	tidy(&(struct archive_limits){ .bytes = 1 }, START + 700);
+	assert_string_equal(listed(NULL, 0, UINT32_MAX), "one/2026-11-21/000900.pb.gz ");
+}
+
+static void over_days(void **state)
+{
+	struct archive *a = opened("one");
+
+	(void)state;
+	write_window(a, START, "work", 1);
+	write_window(a, START + 26 * HOUR, "work", 1);
+	archive_close(a);
+	tidy(&(struct archive_limits){ .days = 2 }, START + 47 * HOUR);
+	assert_int_equal(dropped[ARCHIVE_OVER_DAYS].count, 0);
+	tidy(&(struct archive_limits){ .days = 2 }, START + 50 * HOUR);
+	assert_int_equal(dropped[ARCHIVE_OVER_DAYS].count, 1);
+	assert_int_equal(shell("! ls -d one/2026-11-21"), 0);
+	/* The newest stays, whatever its age. */
+	tidy(&(struct archive_limits){ .days = 2 }, START + 500 * HOUR);
+	assert_int_equal(samples(), 1);
+}
+
+static void no_space(void **state)
+{
+	(void)state;
+	write_windows(3);
+	tidy(&(struct archive_limits){ .free_bytes = 1 }, START + 700);
+	assert_int_equal(samples(), 3);
+	tidy(&(struct archive_limits){ .free_bytes = UINT64_MAX }, START + 700);
+	assert_int_equal(dropped[ARCHIVE_NO_SPACE].count, 2);
+	assert_int_equal(samples(), 1);
+}
+
+/* A process that is killed at any time while it merges loses nothing and counts nothing twice. */
+static void killed(void **state)
+{
+	static const int hours[] = { 2, 10, 30 };
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		pid_t pid;
+		int status;
+
+		write_windows(60);
+		pid = fork();
+		if (pid == 0) {
+			for (;;)
+				tidy(NULL, START + hours[i % 3] * HOUR);
+		}
+		usleep(700 * i);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(samples(), 60);
+		archive_close(opened("one"));
+		assert_int_equal(shell("! find one -name '.new-*' | grep ."), 0);
+		for (int j = 0; j < 5; j++)
+			tidy(NULL, START + 30 * HOUR);
+		assert_string_equal(listed(NULL, 0, UINT32_MAX), "one/2026-11-21/000000-1h.pb.gz ");
+		assert_int_equal(shell("ls one/2026-11-21 | grep -v sum | wc -l | grep -qx 1"), 0);
+		assert_int_equal(samples(), 60);
+		assert_int_equal(shell("rm -r one"), 0);
+	}
+}
+
+/* --- Shortened stacks --- */
+
+/* Samples of `leaves` functions, each below its own callers and main(). */
+static struct profile *many_stacks(uint64_t time_s, uint32_t leaves)
+{
+	struct profile *p = window_of(time_s, "work", 1000);
+	uint32_t mapping = 0, frames[3], id = p->samples->labels;
+
+	for (uint32_t i = 0; i < leaves; i++) {
+		char names[3][32];
+
+		snprintf(names[0], 32, "leaf_%u", i % 10);
+		snprintf(names[1], 32, "caller_%u", i);
+		snprintf(names[2], 32, "main");
+		for (int j = 0; j < 3; j++) {
+			struct profile_function f = { names[j], names[j], "", 0 };
+			struct profile_line line = { 0 };
+
+			assert_int_equal(profile_add_function(p, &f, &line.function), 0);
+			assert_int_equal(profile_add_line_location(p, 0x1000 + 16 * (i % 100) + j,
+								   mapping, &line, 1, &frames[j]),
+					 0);
+		}
+		add_sample(p, frames, 3, id, 1);
+	}
+	return p;
+}
+
+static uint64_t total_of(const struct profile *p, const char *name, bool leaf)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+
+		for (uint32_t j = 0; j < (leaf ? 1 : s->depth); j++) {
+			const struct profile_location *l =
+				&p->locations[p->frames[s->first_frame + j]];
+
+			if (l->line_count &&
+			    strcmp(p->functions[p->lines[l->first_line].function].name, name) == 0)
+				sum += p->values[i * p->value_type_count];
+		}
+	}
+	return sum;
+}
+
+/* Rare callers go, but no sample, leaf or frequent caller does; and the sum says so. */
+static void shortened(void **state)
+{
+	struct archive *a = opened("one");
+	struct profile *p = many_stacks(START, 20000);
+	struct error e;
+
+	(void)state;
+	assert_int_equal(archive_write(a, p, NULL, 0, &e), 0);
+	profile_free(p);
+	archive_close(a);
+	tidy(NULL, START + 30 * HOUR);
+	p = read_window("one/2026-11-21/000000-1h.pb.gz");
+	assert_true(p->sample_count < 5000);
+	assert_int_equal(profile_total(p, NULL), 21000);
+	assert_int_equal(total_of(p, "leaf_7", true), 2000);
+	assert_int_equal(total_of(p, "main", false), 20000);
+	assert_int_equal(total_of(p, "caller_7", false), 0);
+	assert_true(has_text(p->comments, p->comment_count, "stacks_without=0.0000"));
+	profile_free(p);
+}
+
+#define test(function) \
+	cmocka_unit_test_setup_teardown(function, directory_setup, directory_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(merged),	test(summed),  test(labels),	 test(kept_fine),
+		test(gaps),	test(damaged), test(over_bytes), test(over_days),
+		test(no_space), test(killed),  test(shortened),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,730 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Windows of a recording that goes on: capture_cut(). Needs the privileges to record. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "symbol/cfi/cfi.h"
+#include "util/clock.h"
+
+/* --- Recordings --- */
+
+static const struct capture_options everything = {
+	.target = CAPTURE_SYSTEM,
+	.event = CAPTURE_CPU_CLOCK,
+	.frequency = 997,
+	.read_rows = cfi_read,
+	.windows = true,
+};
+
+static struct capture *start(const struct capture_options *options)
+{
+	struct capture *c;
+	struct error e;
+	int err = capture_start(options, &c, &e);
+
+	if (err == -EPERM || err == -EACCES)
+		skip();
+	if (err)
+		print_error("%s\n", e.what);
+	assert_int_equal(err, 0);
+	return c;
+}
+
+struct seen {
+	uint64_t sum, of_pid;
+	pid_t pid; /* 0: of any */
+};
+
+static int see(const struct capture_sample *sample, void *context)
+{
+	struct seen *seen = context;
+
+	assert_true(sample->count > 0);
+	seen->sum += sample->count;
+	seen->of_pid += sample->pid == seen->pid ? sample->count : 0;
+	return 0;
+}
+
+/* All of a window's ticks are in its samples, or lost. Returns how many there were. */
+static uint64_t check_window(struct capture *c, struct seen *seen, uint64_t after_ns)
+{
+	struct capture_totals totals;
+
+	seen->sum = 0;
+	assert_int_equal(capture_each_sample(c, see, seen), 0);
+	capture_totals(c, &totals);
+	assert_int_equal(totals.counted, seen->sum);
+	assert_int_equal(totals.ticks, totals.counted + totals.excluded + totals.ring_full);
+	assert_int_equal(capture_ticks(c), totals.ticks);
+	assert_true(totals.kernel <= totals.counted && totals.ring <= totals.counted);
+	assert_true(totals.start_time_ns >= after_ns);
+	assert_true(totals.duration_ns > 0 && totals.duration_ns < 100 * NS_PER_S);
+	return totals.ticks;
+}
+
+static void cut(struct capture *c)
+{
+	struct error e;
+
+	assert_int_equal(capture_cut(c, &e), 0);
+}
+
+static void stop(struct capture *c)
+{
+	struct error e;
+
+	assert_int_equal(capture_stop(c, &e), 0);
+}
+
+/* --- Processes --- */
+
+/* Runs until its parent ends. */
+static pid_t start_busy_child(void)
+{
+	pid_t parent = getpid(), child = fork();
+
+	if (child)
+		return child;
+	alarm(120); /* also when the parent is ended */
+	for (volatile uint64_t i = 0; getppid() == parent; i++)
+		;
+	_exit(0);
+}
+
+static void end(pid_t child)
+{
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* Starts processes that run a program, and some that do not; a few milliseconds each. */
+static void run_short_processes(unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			for (volatile unsigned int k = 0; k < 300000; k++)
+				;
+			if (i % 2)
+				execl("/bin/true", "true", NULL);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(child, NULL, 0), child);
+	}
+}
+
+/* --- --- */
+
+#define WINDOWS 40
+
+/* Windows end while processes come and go: each has all of its ticks, and they follow each other.
+ */
+static void record(enum capture_event event, enum capture_stacks stacks)
+{
+	struct capture_options options = everything;
+	struct seen seen = { .pid = start_busy_child() };
+	struct capture *c;
+	struct capture_totals totals;
+	uint64_t ticks = 0, end_ns = 0;
+
+	options.event = event;
+	options.frequency = event == CAPTURE_TICK ? 0 : options.frequency;
+	options.stacks = stacks;
+	c = start(&options);
+	for (size_t i = 0; i < WINDOWS; i++) {
+		run_short_processes(i % 4);
+		cut(c);
+		/* The clock of files may be adjusted by some milliseconds. */
+		ticks += check_window(c, &seen, end_ns ? end_ns - NS_PER_MS : 0);
+		capture_totals(c, &totals);
+		end_ns = totals.start_time_ns + totals.duration_ns;
+	}
+	stop(c);
+	ticks += check_window(c, &seen, end_ns - NS_PER_MS);
+	assert_true(ticks > 0 && seen.of_pid > 0);
+	capture_free(c);
+	end(seen.pid);
+}
+
+static void test_pcs(void **state)
+{
+	(void)state;
+	record(CAPTURE_CPU_CLOCK, CAPTURE_NO_STACKS);
+}
+
+static void test_frame_pointers(void **state)
+{
+	(void)state;
+	record(CAPTURE_CPU_CLOCK, CAPTURE_STACKS_FP);
+}
+
+static void test_frame_information(void **state)
+{
+	(void)state;
+	record(CAPTURE_CPU_CLOCK, CAPTURE_STACKS_CFI);
+}
+
+static void test_tick(void **state)
+{
+	(void)state;
+	record(CAPTURE_TICK, CAPTURE_STACKS_CFI);
+}
+
+static void test_tick_pcs(void **state)
+{
+	(void)state;
+	record(CAPTURE_TICK, CAPTURE_NO_STACKS);
+}
+
+/* The account may be a tick of the scheduler behind. */
+#define BEHIND_NS (10 * NS_PER_MS)
+
+static uint64_t cpu_time(pid_t pid)
+{
+	clockid_t clock;
+
+	assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+	return clock_ns(clock);
+}
+
+/* Of a process the windows have all ticks too, and all of its CPU time. */
+static void test_process(void **state)
+{
+	pid_t child = start_busy_child();
+	struct capture_options options = everything;
+	struct capture_totals totals;
+	struct seen seen = { .pid = child };
+	uint64_t cpu_ns = 0, begin_ns, started_ns, last_ns;
+	struct capture *c;
+
+	(void)state;
+	options.target = CAPTURE_PROCESSES;
+	options.pids = &child;
+	options.pid_count = 1;
+	options.user = true; /* the others are excluded */
+	options.stacks = CAPTURE_STACKS_CFI;
+	begin_ns = cpu_time(child);
+	c = start(&options);
+	started_ns = cpu_time(child);
+	for (size_t i = 0; i < WINDOWS; i++) {
+		usleep(20000);
+		last_ns = cpu_time(child);
+		if (i == WINDOWS - 1)
+			stop(c);
+		else
+			cut(c);
+		check_window(c, &seen, 0);
+		assert_int_equal(seen.of_pid, seen.sum);
+		seen.of_pid = 0;
+		capture_totals(c, &totals);
+		cpu_ns += totals.cpu_ns;
+	}
+	assert_in_range(cpu_ns + BEHIND_NS, last_ns - started_ns,
+			cpu_time(child) - begin_ns + 2 * BEHIND_NS);
+	capture_free(c);
+	end(child);
+}
+
+/* --- What has ended --- */
+
+/* The number after a name in a file of /proc. */
+static uint64_t read_number(const char *path, const char *format)
+{
+	FILE *file = fopen(path, "re");
+	unsigned long long number;
+	char line[8192];
+	bool found = false;
+
+	assert_non_null(file);
+	while (!found && fgets(line, sizeof(line), file))
+		found = sscanf(line, format, &number) == 1;
+	fclose(file);
+	assert_true(found);
+	return number;
+}
+
+/* How many processes and threads the machine has started, and how many it has. */
+static uint64_t forks(void)
+{
+	return read_number("/proc/stat", "processes %llu");
+}
+
+static uint64_t running(void)
+{
+	return read_number("/proc/loadavg", "%*f %*f %*f %*u/%llu");
+}
+
+static const char *program_name(unsigned int round, unsigned int number)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/profil-cut-%d-%u-%u", getpid(), round, number);
+	return path;
+}
+
+#define ROUNDS	  8
+#define PROCESSES 40
+#define PROGRAMS  5
+/* What ends in a window may be known until the next one ends, and for a second. */
+#define KNOWN	 3
+#define ROUND_NS (600 * NS_PER_MS)
+
+/* Runs programs that are new, and that no process will run again, and others. */
+static void run_round(unsigned int round)
+{
+	uint64_t end_ns = now_ns() + ROUND_NS;
+	char command[256];
+
+	for (unsigned int i = 0; i < PROGRAMS; i++) {
+		const char *path = program_name(round, i);
+
+		snprintf(command, sizeof(command), "cp /bin/true '%s' && '%s'", path, path);
+		assert_int_equal(system(command), 0);
+		unlink(path);
+	}
+	run_short_processes(PROCESSES);
+	while (now_ns() < end_ns)
+		usleep(10000);
+}
+
+/* Whether a link, or a path, names a program of a round that should be forgotten. */
+static bool is_old_program(const char *path, unsigned int round)
+{
+	for (unsigned int i = 0; i + KNOWN < round; i++)
+		for (unsigned int k = 0; k < PROGRAMS; k++) {
+			const char *name = program_name(i, k);
+
+			if (strncmp(path, name, strlen(name)) == 0)
+				return true;
+		}
+	return false;
+}
+
+static void check_open_files(unsigned int round)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	char target[256];
+
+	assert_non_null(directory);
+	while ((entry = readdir(directory))) {
+		ssize_t size =
+			readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
+
+		target[size > 0 ? size : 0] = '\0';
+		assert_false(is_old_program(target, round));
+	}
+	closedir(directory);
+}
+
+static void check_images(const struct capture *c, unsigned int round)
+{
+	const struct capture_image *images;
+	size_t count;
+
+	images = capture_images(c, &count);
+	for (size_t i = 0; i < count; i++)
+		assert_false(is_old_program(images[i].path, round));
+}
+
+/* Of thousands of processes and files the recording knows those of the last windows. */
+static void test_size(void **state)
+{
+	struct capture_options options = everything;
+	struct seen seen = { .pid = 0 };
+	uint64_t forks_at[ROUNDS], anonymous = 0, now;
+	struct capture *c;
+
+	(void)state;
+	options.stacks = CAPTURE_STACKS_CFI;
+	c = start(&options);
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		forks_at[i] = forks();
+		run_round(i);
+		cut(c);
+		check_window(c, &seen, 0);
+		check_images(c, i);
+		check_open_files(i);
+		/* A process and a thread for each. */
+		if (i >= KNOWN)
+			assert_in_range(capture_tasks(c), 1,
+					2 * (running() + forks() - forks_at[i - KNOWN]));
+		now = read_number("/proc/self/status", "RssAnon: %llu kB");
+		if (i == KNOWN)
+			anonymous = now;
+	}
+	assert_in_range(now, 1, anonymous + 16384); /* as the processes of others may be many */
+	stop(c);
+	capture_free(c);
+}
+
+/* --- Mappings that are missing --- */
+
+static void map_and_unmap(unsigned int count)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	for (unsigned int i = 0; i < count; i++) {
+		void *memory = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+		munmap(memory, page);
+	}
+	close(fd);
+}
+
+static void map_on_each_cpu(unsigned int count)
+{
+	cpu_set_t all, one;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all)) {
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+			assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+			map_and_unmap(count);
+		}
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
+/* Runs this program again: as a process that is busy until it is ended. */
+static pid_t run_busy_program(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		execl("/proc/self/exe", "test_capture_cut", "busy", NULL);
+		_exit(1);
+	}
+	return child;
+}
+
+struct mapped {
+	pid_t pid;
+	uint64_t mapped, unknown;
+};
+
+static int see_mapped(const struct capture_sample *sample, void *context)
+{
+	struct mapped *m = context;
+	const struct capture_frame *root = &sample->frames[sample->depth - 1];
+
+	if (sample->pid != m->pid || !sample->user_depth)
+		return 0;
+	if (root->mapping)
+		m->mapped += sample->count;
+	else
+		m->unknown += sample->count;
+	return 0;
+}
+
+/* Cuts until a window has many samples of the process. */
+static struct mapped cut_until_mapped(struct capture *c, pid_t pid)
+{
+	uint64_t end_ns = now_ns() + 20 * NS_PER_S;
+	struct mapped m = { .pid = pid };
+
+	while (m.mapped + m.unknown < 20 && now_ns() < end_ns) {
+		usleep(100000);
+		cut(c);
+		m.mapped = m.unknown = 0;
+		assert_int_equal(capture_each_sample(c, see_mapped, &m), 0);
+	}
+	assert_true(m.mapped + m.unknown >= 20);
+	return m;
+}
+
+/* A program whose records were lost is known after the next cut. */
+static void test_lost_records(void **state)
+{
+	struct capture_options options = everything;
+	struct capture_totals totals;
+	struct capture *c;
+	struct mapped m;
+
+	(void)state;
+	c = start(&options);
+	map_on_each_cpu(20000);
+	m.pid = run_busy_program();
+	cut(c);
+	map_on_each_cpu(1); /* with the next record the kernel reports that it lost some */
+	cut(c);
+	capture_totals(c, &totals);
+	assert_true(totals.mapping_records_lost > 0);
+	m = cut_until_mapped(c, m.pid);
+	assert_int_equal(m.unknown, 0);
+	end(m.pid);
+	stop(c);
+	capture_free(c);
+}
+
+/* --- Inherited mappings --- */
+
+/* A busy process, the parent of which ends: sends its PID to the pipe. */
+static pid_t start_orphan(void)
+{
+	pid_t parent, orphan;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	parent = fork();
+	if (parent == 0) {
+		orphan = fork();
+		if (orphan == 0) {
+			alarm(120);
+			for (volatile uint64_t i = 0;; i++)
+				;
+		}
+		_exit(write(ends[1], &orphan, sizeof(orphan)) != sizeof(orphan));
+	}
+	assert_int_equal(read(ends[0], &orphan, sizeof(orphan)), sizeof(orphan));
+	assert_int_equal(waitpid(parent, NULL, 0), parent);
+	close(ends[0]);
+	close(ends[1]);
+	return orphan;
+}
+
+struct orphan {
+	struct capture *c;
+	pid_t pid;
+	uint64_t count;
+};
+
+static int see_orphan(const struct capture_sample *sample, void *context)
+{
+	struct orphan *o = context;
+	const struct capture_frame *root = &sample->frames[sample->depth - 1];
+	size_t count;
+
+	if (sample->pid != o->pid || !sample->user_depth)
+		return 0;
+	/* From start_orphan() to the C library's start of main(), or the dynamic linker. */
+	assert_int_equal(sample->end, UNWIND_COMPLETE);
+	assert_true(sample->user_depth >= 4);
+	assert_non_null(root->mapping);
+	assert_true(root->mapping->image < (capture_images(o->c, &count), count));
+	assert_non_null(strstr(capture_images(o->c, &count)[root->mapping->image].path,
+			       "test_capture_cut"));
+	o->count += sample->count;
+	return 0;
+}
+
+/* A process that has not called exec keeps the mappings of its parent, which has ended. */
+static void test_orphan(void **state)
+{
+	struct capture_options options = everything;
+	struct orphan o = { .count = 0 };
+
+	(void)state;
+	options.stacks = CAPTURE_STACKS_CFI;
+	o.c = start(&options);
+	o.pid = start_orphan();
+	/* The parent is kept for a second after its end. */
+	for (uint64_t end_ns = now_ns() + 3 * NS_PER_S; now_ns() < end_ns;) {
+		usleep(100000);
+		cut(o.c);
+		run_short_processes(2);
+		assert_int_equal(capture_each_sample(o.c, see_orphan, &o), 0);
+	}
+	assert_true(o.count > 100);
+	kill(o.pid, SIGKILL);
+	stop(o.c);
+	capture_free(o.c);
+}
+
+/* --- Where a process belongs --- */
+
+/* Makes a control group in the hierarchy that is reported. Returns false if that is impossible. */
+static bool make_group(char *path, size_t size)
+{
+	FILE *table = setmntent("/proc/self/mounts", "re");
+	const struct mntent *entry;
+
+	path[0] = '\0';
+	while (table && (entry = getmntent(table)))
+		if (strcmp(entry->mnt_type, "cgroup2") == 0 ||
+		    (!path[0] && strcmp(entry->mnt_type, "cgroup") == 0 &&
+		     hasmntopt(entry, "name=systemd")))
+			snprintf(path, size, "%s/profil-cut-%d", entry->mnt_dir, getpid());
+	if (table)
+		endmntent(table);
+	return path[0] && mkdir(path, 0755) == 0;
+}
+
+static void move_to_group(pid_t pid, const char *path)
+{
+	char name[512];
+	FILE *file;
+
+	snprintf(name, sizeof(name), "%s/cgroup.procs", path);
+	file = fopen(name, "we");
+	assert_non_null(file);
+	fprintf(file, "%d\n", pid);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void *be_busy(void *argument)
+{
+	pid_t parent = *(pid_t *)argument;
+
+	prctl(PR_SET_NAME, "a thread");
+	while (getppid() == parent)
+		;
+	return NULL;
+}
+
+#define NOBODY 65534
+
+/* A process with two busy threads, the names of which differ, on one CPU, of user nobody. */
+static pid_t start_named_child(void)
+{
+	pid_t parent = getpid(), child = fork();
+	pthread_t thread;
+	cpu_set_t one;
+
+	if (child)
+		return child;
+	alarm(120); /* also when the parent is ended */
+	prctl(PR_SET_NAME, "the leader");
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	if (sched_setaffinity(0, sizeof(one), &one) || setuid(NOBODY) ||
+	    pthread_create(&thread, NULL, be_busy, &parent))
+		_exit(1);
+	while (getppid() == parent)
+		;
+	_exit(0);
+}
+
+struct origins {
+	pid_t pid;
+	const char *group; /* the last part of its path; NULL: any */
+	bool is_older;
+	uint64_t leader, thread; /* samples of each */
+};
+
+static int see_origin(const struct capture_sample *sample, void *context)
+{
+	struct origins *o = context;
+
+	if (sample->pid != o->pid)
+		return 0;
+	assert_string_equal(sample->process_comm, "the leader");
+	if (sample->tid == sample->pid)
+		o->leader += sample->count;
+	else
+		o->thread += sample->count;
+	assert_string_equal(sample->comm, sample->tid == sample->pid ? "the leader" : "a thread");
+	assert_int_equal(sample->uid, NOBODY);
+	assert_int_equal(sample->cpu, 0);
+	assert_int_equal(sample->is_older, o->is_older);
+	assert_non_null(sample->cgroup);
+	assert_true(sample->cgroup[0] == '/');
+	if (o->group)
+		assert_string_equal(strrchr(sample->cgroup, '/') + 1, o->group);
+	return 0;
+}
+
+/* Cuts until a window has samples of both threads. */
+static void cut_until_seen(struct capture *c, struct origins *o)
+{
+	uint64_t end_ns = now_ns() + 20 * NS_PER_S;
+
+	o->leader = o->thread = 0;
+	while ((!o->leader || !o->thread) && now_ns() < end_ns) {
+		usleep(50000);
+		cut(c);
+		assert_int_equal(capture_each_sample(c, see_origin, o), 0);
+		o->is_older = true;
+	}
+	assert_true(o->leader && o->thread);
+}
+
+static void wait_for_user(pid_t pid, uid_t uid)
+{
+	uint64_t end_ns = now_ns() + 20 * NS_PER_S;
+	struct stat status;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	while (stat(path, &status) == 0 && status.st_uid != uid && now_ns() < end_ns)
+		usleep(1000);
+	assert_int_equal(status.st_uid, uid);
+}
+
+/* Names, user and CPU of a process that begins in the first window; then it moves to a group. */
+static void test_origins(void **state)
+{
+	struct capture_options options = everything;
+	char group[256];
+	bool has_group;
+	struct origins o = { .is_older = false };
+	struct capture *c;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	options.stacks = CAPTURE_STACKS_FP;
+	c = start(&options);
+	o.pid = start_named_child();
+	wait_for_user(o.pid, NOBODY);
+	cut(c); /* with samples from before it had its name */
+	o.is_older = true;
+	cut_until_seen(c, &o);
+	has_group = make_group(group, sizeof(group));
+	if (has_group) {
+		move_to_group(o.pid, group);
+		o.group = strrchr(group, '/') + 1;
+		cut_until_seen(c, &o);
+	}
+	end(o.pid);
+	assert_true(!has_group || rmdir(group) == 0);
+	stop(c);
+	capture_free(c);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pcs),
+		cmocka_unit_test(test_frame_pointers),
+		cmocka_unit_test(test_frame_information),
+		cmocka_unit_test(test_tick),
+		cmocka_unit_test(test_tick_pcs),
+		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_size),
+		cmocka_unit_test(test_orphan),
+		cmocka_unit_test(test_lost_records),
+		cmocka_unit_test(test_origins),
+	};
+
+	(void)argv;
+	if (argc > 1) { /* see run_busy_program() */
+		alarm(120);
+		for (volatile uint64_t i = 0;; i++)
+			;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a table of processes forgets at the end of a window. Needs no kernel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/counts.h"
+#include "capture/forget.h"
+#include "capture/image.h"
+#include "capture/process.h"
+#include "capture/snapshot.h"
+#include "util/clock.h"
+
+/* No processes have these numbers. */
+#define GONE	  4194303
+#define GONE_TOO  4194302
+#define GONE_LAST 4194301
+
+/* --- Records --- */
+
+static void apply(struct process_table *table, const struct sideband_record *record)
+{
+	assert_int_equal(process_record(table, record), 0);
+}
+
+static void fork_at(struct process_table *table, uint64_t time, pid_t parent, pid_t pid)
+{
+	const struct sideband_record record = { SIDEBAND_FORK,	  .time_ns = time,
+						.pid = pid,	  .tid = pid,
+						.parent = parent, .parent_tid = parent };
+
+	apply(table, &record);
+}
+
+static void exec_at(struct process_table *table, uint64_t time, pid_t pid, const char *name)
+{
+	const struct sideband_record record = { SIDEBAND_EXEC, .time_ns = time, .pid = pid,
+						.tid = pid, .name = name };
+
+	apply(table, &record);
+}
+
+static void exit_at(struct process_table *table, uint64_t time, pid_t pid)
+{
+	const struct sideband_record record = { SIDEBAND_EXIT, .time_ns = time, .pid = pid,
+						.tid = pid };
+
+	apply(table, &record);
+}
+
+/* Files of different names are different files. */
+static void map_at(struct process_table *table, uint64_t time, pid_t pid, uint64_t start,
+		   const char *name)
+{
+	struct sideband_record record = {
+		.type = SIDEBAND_MMAP,
+		.time_ns = time,
+		.pid = pid,
+		.tid = pid,
+		.start = start,
+		.limit = start + 0x1000,
+		.inode = 1 + hash_bytes(name, strlen(name), 0) % 1000000,
+		.name = name,
+	};
+
+	apply(table, &record);
+}
+
+static void sample_at(struct counts *counts, uint64_t time, pid_t pid, pid_t tid)
+{
+	struct counted sample = {
+		.id = sample_id_make(1, pid, tid), .first_ns = time, .count = 1, .user_depth = 1
+	};
+	uint64_t pc = 0x1800;
+
+	assert_int_equal(counts_add(counts, &sample, &pc), 0);
+}
+
+/* Forgets at the end of the window [begin, end), in seconds. */
+static void forget(struct process_table *table, const struct counts *counts, uint64_t begin,
+		   uint64_t end)
+{
+	static const struct counts none;
+	struct forgetting f = { 0 };
+
+	assert_int_equal(
+		forget_choose(table, counts ?: &none, begin * NS_PER_S, end * NS_PER_S, &f), 0);
+	assert_int_equal(forget_processes(table, &f, end * NS_PER_S), 0);
+	forget_free(&f);
+}
+
+static const char *image_at(const struct process_table *table, pid_t pid, uint64_t when,
+			    uint64_t pc)
+{
+	struct process *process = process_find(table, pid);
+	const struct capture_mapping *mapping;
+
+	assert_non_null(process);
+	mapping = space_mapping_at(table, process_space_at(process, when), pc, when).mapping;
+	return mapping ? table->images[mapping->image].path : "";
+}
+
+static size_t open_files(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+/* --- --- */
+
+/* After any number of processes, programs and names only those that run are known. */
+static void test_ended(void **state)
+{
+	struct process_table table = { .everyone = true };
+	size_t files = open_files();
+	char name[32];
+
+	(void)state;
+	assert_int_equal(process_add(&table, getpid(), 0), 0);
+	map_at(&table, 0, getpid(), 0x1000, "/bin/ours");
+	for (uint64_t round = 0; round < 20; round++) {
+		uint64_t begin = 100 * (round + 1);
+
+		for (uint64_t i = 0; i < 500; i++) {
+			pid_t pid = GONE - i % 100; /* also used again */
+			uint64_t time = begin * NS_PER_S + i * NS_PER_MS;
+
+			fork_at(&table, time, getpid(), pid);
+			snprintf(name, sizeof(name), "x%u-%u", (unsigned int)round,
+				 (unsigned int)i);
+			exec_at(&table, time + 1, pid, name);
+			map_at(&table, time + 2, pid, 0x1000, name);
+			map_at(&table, time + 2, pid, 0x2000, "/bin/ours");
+			exit_at(&table, time + 3, pid);
+		}
+		assert_int_equal(table.count, 501);
+		forget(&table, NULL, begin, begin + 100);
+		assert_int_equal(table.count, 1);
+		assert_int_equal(table.thread_count, 1); /* we */
+		assert_int_equal(table.image_count, 1);
+	}
+	assert_string_equal(image_at(&table, getpid(), 1, 0x1000), "/bin/ours");
+	assert_null(process_find(&table, GONE));
+	assert_true(open_files() <= files + 1);
+	process_table_free(&table);
+	assert_int_equal(open_files(), files);
+}
+
+/* What has samples in the window, or has just ended, stays for another one. */
+static void test_sampled(void **state)
+{
+	struct process_table table = { .everyone = true };
+	struct counts counts = { 0 };
+
+	(void)state;
+	assert_int_equal(process_add(&table, getpid(), 0), 0);
+	fork_at(&table, 10 * NS_PER_S, getpid(), GONE);
+	exec_at(&table, 10 * NS_PER_S, GONE, "sampled");
+	map_at(&table, 11 * NS_PER_S, GONE, 0x1000, "/bin/sampled");
+	exit_at(&table, 12 * NS_PER_S, GONE);
+	fork_at(&table, 13 * NS_PER_S, getpid(), GONE); /* the same number */
+	exec_at(&table, 13 * NS_PER_S, GONE, "second");
+	exit_at(&table, 14 * NS_PER_S, GONE);
+	fork_at(&table, 18 * NS_PER_S, getpid(), GONE_TOO);
+	exec_at(&table, 18 * NS_PER_S, GONE_TOO, "late");
+	exit_at(&table, 20 * NS_PER_S - 1, GONE_TOO);
+	sample_at(&counts, 11 * NS_PER_S, GONE, GONE);
+	forget(&table, &counts, 10, 20);
+	assert_int_equal(table.count, 3);
+	assert_int_equal(table.processes[1].pid, GONE);
+	assert_ptr_equal(process_find(&table, GONE), &table.processes[1]);
+	assert_int_equal(table.processes[1].next_with_pid, INDEX_NONE);
+	assert_string_equal(image_at(&table, GONE, 11 * NS_PER_S, 0x1000), "/bin/sampled");
+	assert_string_equal(thread_comm(&table, GONE, GONE, 11 * NS_PER_S), "sampled");
+	assert_string_equal(thread_comm(&table, GONE_TOO, GONE_TOO, 19 * NS_PER_S), "late");
+	forget(&table, NULL, 20, 30);
+	assert_int_equal(table.count, 1);
+	assert_int_equal(table.thread_count, 1); /* we */
+	assert_int_equal(table.image_count, 0);
+	counts_free(&counts);
+	process_table_free(&table);
+}
+
+/* A process whose end was not recorded is looked for. */
+static void test_lost_exit(void **state)
+{
+	struct process_table table = { .everyone = true };
+
+	(void)state;
+	assert_int_equal(process_add(&table, getpid(), 0), 0);
+	fork_at(&table, 10 * NS_PER_S, getpid(), GONE);
+	exec_at(&table, 10 * NS_PER_S, GONE, "lost");
+	forget(&table, NULL, 10, 20);
+	assert_true(process_find(&table, GONE)->ended);
+	forget(&table, NULL, 20, 30);
+	assert_null(process_find(&table, GONE));
+	assert_int_equal(table.count, 1);
+	assert_int_equal(table.thread_count, 1); /* we */
+	process_table_free(&table);
+}
+
+/*
+ * Our parent and we run, their ancestors have ended: inherited mappings stay, at their times, and
+ * those that the parent has mapped since are not ours.
+ */
+static void test_inherited(void **state)
+{
+	struct process_table table = { .everyone = true };
+
+	(void)state;
+	assert_int_equal(process_add(&table, GONE, 0), 0);
+	map_at(&table, 1, GONE, 0x1000, "/lib/oldest");
+	map_at(&table, 1, GONE, 0x2000, "/lib/replaced");
+	fork_at(&table, 10, GONE, GONE_TOO);
+	map_at(&table, 11, GONE, 0x5000, "/lib/too-late");
+	map_at(&table, 20, GONE_TOO, 0x2000, "/lib/middle");
+	fork_at(&table, 30, GONE_TOO, getppid());
+	map_at(&table, 40, getppid(), 0x3000, "/lib/parent");
+	fork_at(&table, 50, getppid(), getpid());
+	map_at(&table, 60, getppid(), 0x6000, "/lib/parent-alone");
+	map_at(&table, 70, getpid(), 0x4000, "/lib/own");
+	exit_at(&table, 80, GONE);
+	exit_at(&table, 80, GONE_TOO);
+	for (uint64_t begin = 10; begin < 40; begin += 10) {
+		if (begin > 10)
+			assert_int_equal(table.count, 2);
+		assert_string_equal(image_at(&table, getpid(), 100, 0x1000), "/lib/oldest");
+		assert_string_equal(image_at(&table, getpid(), 100, 0x2000), "/lib/middle");
+		assert_string_equal(image_at(&table, getpid(), 15, 0x2000), "/lib/replaced");
+		assert_string_equal(image_at(&table, getpid(), 100, 0x3000), "/lib/parent");
+		assert_string_equal(image_at(&table, getpid(), 100, 0x4000), "/lib/own");
+		assert_string_equal(image_at(&table, getpid(), 100, 0x5000), "");
+		assert_string_equal(image_at(&table, getpid(), 100, 0x6000), "");
+		assert_string_equal(image_at(&table, getppid(), 100, 0x1000), "/lib/oldest");
+		assert_string_equal(image_at(&table, getppid(), 100, 0x6000), "/lib/parent-alone");
+		forget(&table, NULL, begin, begin + 10);
+	}
+	process_table_free(&table);
+}
+
+/* The parent has called exec since the fork: what it had before is the child's alone. */
+static void test_parent_execs(void **state)
+{
+	struct process_table table = { .everyone = true };
+
+	(void)state;
+	assert_int_equal(process_add(&table, getppid(), 0), 0);
+	map_at(&table, 1, getppid(), 0x1000, "/bin/before");
+	fork_at(&table, 10, getppid(), getpid());
+	for (uint64_t i = 0; i < 5; i++) {
+		exec_at(&table, 20 + i, getppid(), "program");
+		map_at(&table, 20 + i, getppid(), 0x1000, "/bin/after");
+	}
+	forget(&table, NULL, 10, 20);
+	assert_int_equal(process_find(&table, getppid())->count, 1);
+	assert_string_equal(image_at(&table, getppid(), 100, 0x1000), "/bin/after");
+	assert_string_equal(image_at(&table, getpid(), 100, 0x1000), "/bin/before");
+	assert_string_equal(thread_comm(&table, getppid(), getppid(), UINT64_MAX), "program");
+	process_table_free(&table);
+}
+
+/* A daemon forks a child and ends, again and again: the chain does not grow. */
+static void test_chain(void **state)
+{
+	struct process_table table = { .everyone = true };
+	pid_t pid = GONE, child = GONE_TOO;
+	struct process *last;
+
+	(void)state;
+	assert_int_equal(process_add(&table, pid, 0), 0);
+	map_at(&table, 1, pid, 0x1000, "/bin/daemon");
+	for (uint64_t i = 1; i < 100; i++) {
+		uint64_t time = 10 * i * NS_PER_S;
+		pid_t parent = pid;
+
+		fork_at(&table, time, pid, child);
+		exit_at(&table, time + 1, pid);
+		pid = child;
+		child = parent;
+		forget(&table, NULL, 10 * i - 10, 10 * i);
+		/* No process has these numbers: it seems to end at the cut. */
+		process_find(&table, pid)->ended = false;
+		assert_true(table.count <= 3);
+	}
+	last = process_find(&table, pid);
+	assert_true(process_space(last)->count <= 1);
+	assert_string_equal(image_at(&table, pid, UINT64_MAX, 0x1000), "/bin/daemon");
+	process_table_free(&table);
+}
+
+/* Threads that run keep their names. */
+static void test_threads(void **state)
+{
+	struct process_table table = { .everyone = true };
+	const struct sideband_record thread = { SIDEBAND_EXIT, .time_ns = 10 * NS_PER_S,
+						.pid = getpid(), .tid = GONE };
+	struct counts counts = { 0 };
+
+	(void)state;
+	assert_int_equal(process_add(&table, getpid(), 0), 0);
+	assert_int_equal(process_name_thread(&table, getpid(), "leader"), 0);
+	assert_int_equal(process_name_thread(&table, GONE, "ended"), 0);
+	assert_int_equal(process_name_thread(&table, GONE_TOO, "lost"), 0);
+	apply(&table, &thread);
+	sample_at(&counts, 5 * NS_PER_S, getpid(), GONE);
+	forget(&table, &counts, 10, 20);
+	assert_int_equal(table.thread_count, 3);
+	assert_string_equal(thread_comm(&table, getpid(), GONE, 5 * NS_PER_S), "ended");
+	forget(&table, NULL, 20, 30);
+	assert_int_equal(table.thread_count, 1);
+	assert_string_equal(thread_comm(&table, getpid(), getpid(), UINT64_MAX), "leader");
+	counts_free(&counts);
+	process_table_free(&table);
+}
+
+/* The control groups of ended processes are forgotten, too. */
+static void test_groups(void **state)
+{
+	struct process_table table = { .everyone = true, .notes_origins = true };
+	const struct process *process;
+	struct counts counts = { 0 };
+
+	(void)state;
+	fork_at(&table, 1, 0, getpid());
+	assert_int_equal(table.group_count, 1);
+	process = process_find(&table, getpid());
+	assert_int_equal(process->uid, geteuid());
+	assert_int_equal(process->group, 0);
+	fork_at(&table, 10, getpid(), GONE);
+	process = process_find(&table, GONE);
+	assert_int_equal(process->uid, geteuid());
+	assert_int_equal(process->group, 0);
+	free(table.groups[0]); /* as if we were in another */
+	table.groups[0] = strdup("/another");
+	sample_at(&counts, 20, getpid(), getpid());
+	forget(&table, &counts, 10, 20);
+	assert_int_equal(table.group_count, 2); /* the child's is not read: it is gone */
+	assert_string_equal(table.groups[process_find(&table, GONE)->group], "/another");
+	forget(&table, &counts, 20, 30);
+	assert_int_equal(table.group_count, 1);
+	assert_string_not_equal(table.groups[process_find(&table, getpid())->group], "/another");
+	counts_free(&counts);
+	process_table_free(&table);
+}
+
+/* A process that has mapped more than is kept: what it has mapped now is read again. */
+static void test_crowded(void **state)
+{
+	struct process_table table = { .everyone = true };
+	char name[300];
+	struct process *process;
+
+	(void)state;
+	assert_int_equal(process_add(&table, getpid(), 0), 0);
+	for (uint64_t i = 0; !table.crowded; i++) {
+		assert_true(i < 10000);
+		snprintf(name, sizeof(name), "/%0250u", (unsigned int)i);
+		map_at(&table, i, getpid(), 0x200000000000 + i * 0x2000, name);
+	}
+	process = process_find(&table, getpid());
+	assert_string_equal(image_at(&table, getpid(), UINT64_MAX, (uintptr_t)test_crowded), "");
+	assert_int_equal(snapshot_replace(&table, process, 10 * NS_PER_S), 0);
+	assert_false(process_is_crowded(process));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(process->count, 2 - i);
+		assert_non_null(
+			strstr(image_at(&table, getpid(), 20 * NS_PER_S, (uintptr_t)test_crowded),
+			       "test_forget"));
+		forget(&table, NULL, 20, 30);
+	}
+	assert_true(table.image_count < 20);
+	process_table_free(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ended),	     cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_lost_exit),    cmocka_unit_test(test_inherited),
+		cmocka_unit_test(test_parent_execs), cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_threads),	     cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_crowded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

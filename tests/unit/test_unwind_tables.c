@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The tables of rows, as images come and go. Needs no kernel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/unwind/unwind_state.h"
+#include "util/clock.h"
+
+#define IMAGES 64
+#define ROWS   (4 * UNWIND_CHUNK_ROWS)
+
+static const struct unwind_sizes room = {
+	.images = IMAGES,
+	.pages = ROWS / UNWIND_PAGE_ROWS,
+	.rows = ROWS,
+	.rules = ROWS / 4,
+};
+
+static struct unwind_tables make_tables(void)
+{
+	struct unwind_tables t = { .room = room, .users_room = room, .used.images = 1 };
+
+	t.users_room.rows /= 2;
+	t.images = calloc(room.images, sizeof(*t.images));
+	t.pages = calloc(room.pages, sizeof(*t.pages));
+	t.chunks = calloc(room.rows / UNWIND_CHUNK_ROWS, sizeof(*t.chunks));
+	t.rules = calloc(room.rules, sizeof(*t.rules));
+	assert_true(t.images && t.pages && t.chunks && t.rules);
+	return t;
+}
+
+static void free_tables(struct unwind_tables *t)
+{
+	free(t->images);
+	free(t->pages);
+	free(t->chunks);
+	free(t->rules);
+	t->images = NULL; /* they are not mapped */
+	t->pages = NULL;
+	t->chunks = NULL;
+	t->rules = NULL;
+	unwind_tables_free(t);
+}
+
+/* An image with this many rows; its number makes it different from others. */
+static struct unwind_rows make_rows(unsigned int number, size_t count)
+{
+	struct unwind_rows rows = { .count = count, .rule_count = 1 + number % 7 };
+
+	rows.rows = calloc(count, sizeof(*rows.rows));
+	rows.rules = calloc(rows.rule_count, sizeof(*rows.rules));
+	assert_true(rows.rows && rows.rules);
+	for (size_t i = 0; i < count; i++)
+		rows.rows[i] = (struct unwind_address){ 0x1000 + i * (9 + number % 5),
+							(i + number) % rows.rule_count };
+	for (size_t i = 0; i < rows.rule_count; i++)
+		rows.rules[i].offset = number * 100 + i;
+	rows.build_id_size = sizeof(number);
+	memcpy(rows.build_id, &number, sizeof(number));
+	return rows;
+}
+
+/* The rule for an address, found as the walk does. */
+static const struct unwind_rule *rule_at(const struct unwind_tables *t, uint32_t number,
+					 uint64_t address)
+{
+	const struct unwind_image *image = &t->images[number];
+	uint64_t distance = address - image->begin;
+	const struct unwind_page *page =
+		&t->pages[image->first_page + (distance >> image->page_shift)];
+	uint32_t row = page->first - 1;
+
+	for (uint32_t i = page->first; i < page->first + page->count; i++)
+		if (t->chunks[i / UNWIND_CHUNK_ROWS].rows[i % UNWIND_CHUNK_ROWS].address <=
+		    (distance & ((1ULL << image->page_shift) - 1)))
+			row = i;
+	return &t->rules[image->first_rule +
+			 t->chunks[row / UNWIND_CHUNK_ROWS].rows[row % UNWIND_CHUNK_ROWS].rule];
+}
+
+static void check_rows(const struct unwind_tables *t, uint32_t number,
+		       const struct unwind_rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		for (uint64_t k = 0; k < 2 && i + k < rows->count; k++) /* the last begins a gap */
+			assert_int_equal(rule_at(t, number, rows->rows[i].address + k)->offset,
+					 rows->rules[rows->rows[i].rule].offset);
+}
+
+/* --- --- */
+
+/* Images of many sizes come and go: those that are there are intact, and all room is found again.
+ */
+static void test_come_and_go(void **state)
+{
+	struct unwind_tables t = make_tables();
+	struct unwind_rows rows[IMAGES] = { { .count = 0 } }, large;
+	uint32_t numbers[IMAGES], number;
+	unsigned int random = 1, refused = 0;
+
+	(void)state;
+	for (unsigned int round = 0; round < 3000; round++) {
+		unsigned int which = (random = random * 1103515245 + 12345) / 65536 % IMAGES;
+
+		if (rows[which].count) {
+			check_rows(&t, numbers[which], &rows[which]);
+			assert_int_equal(unwind_tables_remove(&t, numbers[which]), 0);
+			unwind_rows_free(&rows[which]);
+			continue;
+		}
+		rows[which] = make_rows(round, 1 + random / 7 % (ROWS / IMAGES * 3));
+		if (unwind_tables_add(&t, &rows[which], round % 2, &numbers[which])) {
+			unwind_rows_free(&rows[which]);
+			refused++;
+		}
+	}
+	assert_in_range(refused, 1, 1400); /* it was full at times */
+	for (unsigned int i = 0; i < IMAGES; i++)
+		if (rows[i].count) {
+			check_rows(&t, numbers[i], &rows[i]);
+			assert_int_equal(unwind_tables_remove(&t, numbers[i]), 0);
+			unwind_rows_free(&rows[i]);
+		}
+	assert_true(t.used.rows <= room.rows && t.used.pages <= room.pages);
+	assert_int_equal(t.users_used.rows, 0);
+	assert_int_equal(t.users_used.images, 0);
+	/* Free blocks have been joined. */
+	large = make_rows(1, t.used.rows - 1);
+	assert_int_equal(unwind_tables_add(&t, &large, true, &number), 0);
+	check_rows(&t, number, &large);
+	unwind_rows_free(&large);
+	free_tables(&t);
+}
+
+/* Users' files have a part of the room, and do not make others go. */
+static void test_users(void **state)
+{
+	struct unwind_tables t = make_tables();
+	struct unwind_rows rows = make_rows(3, ROWS / 4);
+	uint32_t first, number;
+
+	(void)state;
+	assert_int_equal(unwind_tables_add(&t, &rows, false, &first), 0);
+	assert_int_equal(unwind_tables_add(&t, &rows, false, &number), -EDQUOT);
+	assert_int_equal(unwind_tables_add(&t, &rows, true, &number), 0);
+	assert_int_equal(unwind_tables_add(&t, &rows, true, &number), 0);
+	assert_int_equal(unwind_tables_add(&t, &rows, true, &number), -ENOSPC);
+	assert_int_equal(unwind_tables_remove(&t, first), 0);
+	assert_int_equal(unwind_tables_add(&t, &rows, false, &number), 0);
+	check_rows(&t, number, &rows);
+	unwind_rows_free(&rows);
+	free_tables(&t);
+}
+
+static void add_idle(struct unwind *u, unsigned int build, uint64_t since_ns)
+{
+	struct unwind_rows rows = make_rows(build, 100);
+	struct unwind_idle_image *idle = &u->idle[u->idle_count++];
+
+	*idle = (struct unwind_idle_image){ .since_ns = since_ns };
+	idle->state.root_owned = true;
+	assert_int_equal(unwind_tables_add(&u->tables, &rows, true, &idle->state.number), 0);
+	unwind_rows_free(&rows);
+	idle->state.rows = rows;
+}
+
+static struct capture_image image_of_build(unsigned int build)
+{
+	struct capture_image image = { .build_id_size = sizeof(build) };
+
+	memcpy(image.build_id, &build, sizeof(build));
+	return image;
+}
+
+/* The image that is idle for longest goes first; one that is mapped again is idle no more. */
+static void test_idle(void **state)
+{
+	struct unwind u = { .tables = make_tables() };
+	struct capture_image second = image_of_build(2), unknown = image_of_build(9);
+	struct unwind_image_state revived = { 0 };
+
+	(void)state;
+	u.idle = calloc(4, sizeof(*u.idle));
+	assert_non_null(u.idle);
+	assert_int_equal(unwind_evict(&u), -ENOENT);
+	add_idle(&u, 1, 1);
+	add_idle(&u, 2, 2);
+	add_idle(&u, 3, 3);
+	add_idle(&u, 4, now_ns() + NS_PER_S); /* a tick may still use it */
+	assert_false(unwind_revive(&u, &unknown, &revived));
+	assert_true(unwind_revive(&u, &second, &revived));
+	assert_int_equal(revived.number, 2);
+	assert_false(unwind_revive(&u, &second, &revived));
+	assert_int_equal(unwind_evict(&u), 0);
+	assert_int_equal(u.tables.images[1].page_count, 0);
+	assert_true(u.tables.images[2].page_count && u.tables.images[3].page_count);
+	assert_int_equal(unwind_evict(&u), 0);
+	assert_int_equal(u.tables.images[3].page_count, 0);
+	assert_int_equal(unwind_evict(&u), -ENOENT);
+	assert_int_equal(u.idle_count, 1);
+	free(u.idle);
+	free_tables(&u.tables);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_come_and_go),
+		cmocka_unit_test(test_users),
+		cmocka_unit_test(test_idle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "archive/archive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "archive/tree.h"
+#include "util/clock.h"
+
+#define LOCK_NAME ".lock"
+
+/*
+ * How many seconds that are taken follow each other at most: after the clock was set back by so
+ * many windows. Windows that replace all of a time make much longer steps.
+ */
+#define MOST_STEPS 100000
+
+struct archive {
+	struct tree tree;
+	int lock;
+};
+
+static int in_use(struct archive *a, struct error *e)
+{
+	char pid[32];
+	ssize_t size = pread(a->lock, pid, sizeof(pid) - 1, 0);
+
+	pid[size > 0 ? size : 0] = '\0';
+	error_set_kind(e, ERROR_FAILED, 0, "%s is in use by process %ld", a->tree.path,
+		       strtol(pid, NULL, 10));
+	error_hint(e, "one profild --continuous writes there: stop it, or give another directory");
+	return -EBUSY;
+}
+
+/* Locks the host's directory; the file names the holder for others. */
+static int lock(struct archive *a, struct error *e)
+{
+	a->lock = openat(a->tree.fd, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (a->lock < 0)
+		return error_set(e, errno, "cannot write %s/" LOCK_NAME, a->tree.path);
+	if (flock(a->lock, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK
+			       ? in_use(a, e)
+			       : error_set(e, errno, "cannot lock %s/" LOCK_NAME, a->tree.path);
+	/* What matters is the lock: its file may be empty on a full disk. */
+	if (ftruncate(a->lock, 0) == 0)
+		dprintf(a->lock, "%d\n", (int)getpid());
+	return 0;
+}
+
+int archive_open(const char *directory, const char *host, struct archive **result, struct error *e)
+{
+	struct archive *a = calloc(1, sizeof(*a));
+	int err;
+
+	if (!a)
+		return error_no_memory(e);
+	a->lock = -1;
+	err = tree_open(&a->tree, directory, host, true, e);
+	err = err ?: lock(a, e);
+	err = err ?: tree_scan(&a->tree, 0, UINT64_MAX, true, e);
+	if (err)
+		archive_close(a);
+	else
+		*result = a;
+	return err;
+}
+
+bool archive_is_written(const char *directory, const char *host)
+{
+	struct tree t;
+	struct error e;
+	bool locked = false;
+	int fd = -1;
+
+	if (tree_open(&t, directory, host, false, &e) == 0)
+		fd = openat(t.fd, LOCK_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0) {
+		locked = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+		close(fd);
+	}
+	tree_close(&t);
+	return locked;
+}
+
+void archive_close(struct archive *a)
+{
+	if (!a)
+		return;
+	if (a->lock >= 0)
+		close(a->lock);
+	tree_close(&a->tree);
+	free(a);
+}
+
+/* When the first coarser window that covers this second ends; 0: none does. */
+static uint64_t covered_until(const struct tree *t, uint64_t time_s)
+{
+	uint64_t until = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct window_name *w = &t->windows[i].name;
+
+		if (w->grain_s > WINDOW_FINE_S && !w->sum && !w->damaged && w->start_s <= time_s &&
+		    w->start_s + w->grain_s > time_s && w->start_s + w->grain_s > until)
+			until = w->start_s + w->grain_s;
+	}
+	return until;
+}
+
+/* Removes the sums that would contain a window that begins then: they are made again. */
+static int remove_sums(struct archive *a, uint64_t time_s, struct error *e)
+{
+	char path[4096];
+
+	for (size_t i = 0; i < a->tree.count; i++) {
+		const struct window_name *w = &a->tree.windows[i].name;
+
+		if (!w->sum || w->start_s > time_s || w->start_s + w->grain_s <= time_s)
+			continue;
+		tree_path(&a->tree, w, path, sizeof(path));
+		if (unlink(path) && errno != ENOENT)
+			return error_set(e, errno, "cannot remove %s", path);
+	}
+	return 0;
+}
+
+/* The next second from this one on that no coarser window covers. */
+static int next_uncovered(struct archive *a, uint64_t *time_s, struct error *e)
+{
+	uint64_t until;
+	int err = 0;
+
+	do {
+		err = tree_scan(&a->tree, *time_s, *time_s, false, e);
+		until = err ? 0 : covered_until(&a->tree, *time_s);
+		*time_s = until ?: *time_s;
+	} while (until);
+	return err;
+}
+
+int archive_write(struct archive *a, const struct profile *p, char *path, size_t size,
+		  struct error *e)
+{
+	struct window_name w = { .start_s = p->time_ns / NS_PER_S, .grain_s = WINDOW_FINE_S };
+	int err = -EEXIST;
+
+	for (int i = 0; i < MOST_STEPS && err == -EEXIST; i++, w.start_s++) {
+		err = next_uncovered(a, &w.start_s, e);
+		err = err ?: remove_sums(a, w.start_s, e);
+		err = err ?: tree_write(&a->tree, p, &w, false, e);
+		if (!err && path)
+			tree_path(&a->tree, &w, path, size);
+	}
+	return err;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_ARCHIVE_ARCHIVE_H
+#define PROFIL_ARCHIVE_ARCHIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+#include "util/error.h"
+
+/*
+ * The archive of a profiler that never stops: a tree of profiles of a minute each, its windows.
+ *
+ *     DIRECTORY/HOST/YYYY-MM-DD/HHMMSS.pb.gz       in UTC, by when they began
+ *     DIRECTORY/HOST/YYYY-MM-DD/HHMMSS-10m.pb.gz   the sum of those of ten minutes
+ *     DIRECTORY/HOST/YYYY-MM-DD/HHMMSS-1h.pb.gz    of an hour
+ *
+ *     DIRECTORY/HOST/YYYY-MM-DD/HHMMSS-10m.sum.pb.gz, -1h.sum.pb.gz, -1d.sum.pb.gz
+ *
+ * All are pprof files, complete at any moment. Sums begin at whole ten minutes and hours of UTC,
+ * and replace all windows that began in theirs: a window that a coarser one covers is not read. So
+ * a process that is killed between writing a sum and removing its parts leaves nothing that counts
+ * twice. A .sum is one whose parts are still there: readers of a long interval read it in place of
+ * them. It loses that part of its name when they are old, and are removed. Temporary files begin
+ * with a dot.
+ *
+ * Symbolic links are not followed below DIRECTORY.
+ */
+
+#define ARCHIVE_DIRECTORY   "/var/lib/profil"
+#define ARCHIVE_ENVIRONMENT "PROFIL_ARCHIVE" /* has another directory for readers */
+
+/* Windows that ended so long ago are merged into coarser ones. */
+#define ARCHIVE_FINE_S	(2 * 3600)
+#define ARCHIVE_10MIN_S (24 * 3600)
+
+/* --- Writing: user/archive/archive.c --- */
+
+struct archive;
+
+/*
+ * Opens a host's part of the tree for writing; makes its directories, locks it, and removes what a
+ * killed process left under temporary names. host: any text, as gethostname(2) has it. The lock is
+ * shared with forked children, and ends with the last of them. Returns 0 or -errno with e set;
+ * -EBUSY: another process has it.
+ */
+int archive_open(const char *directory, const char *host, struct archive **a, struct error *e);
+void archive_close(struct archive *a);
+
+/* Whether a process has a host's part of the tree open for writing. */
+bool archive_is_written(const char *directory, const char *host);
+
+/*
+ * Writes a window that began at p->time_ns, durably and whole or not at all. It never replaces
+ * another: where the name is taken, because the clock was set back, it gets that of the next free
+ * second. path (may be NULL) receives the file's path. Returns 0 or -errno with e set.
+ */
+int archive_write(struct archive *a, const struct profile *p, char *path, size_t size,
+		  struct error *e);
+
+/* --- Listing: user/archive/list.c --- */
+
+struct archive_window {
+	char *path;
+	const char *host;     /* the directory's name; part of path's memory */
+	uint64_t start_ns;    /* since the epoch, by its name */
+	uint64_t limit_ns;    /* when it ended, if nothing interrupted it */
+	unsigned int grain_s; /* 60, 600 or 3600; of sums also 86400 */
+	bool sum;	      /* of windows that are still there */
+	uint64_t bytes;	      /* on disk */
+};
+
+/*
+ * Lists the windows of which a part lies in [since_ns, until_ns), but those that coarser ones
+ * cover, ordered by host and time. host: a name or shell pattern, fnmatch(3); NULL: all. The caller
+ * frees them with archive_list_free(). No window is no error: *count is 0. Returns 0 or -errno with
+ * e set.
+ */
+int archive_list(const char *directory, const char *host, uint64_t since_ns, uint64_t until_ns,
+		 struct archive_window **windows, size_t *count, struct error *e);
+
+/*
+ * The same with sums up to this grain (600, 3600 or 86400) in place of the windows that they
+ * contain, where all of these lie in the interval. They have no labels of processes from hours on.
+ */
+int archive_list_sums(const char *directory, const char *host, uint64_t since_ns, uint64_t until_ns,
+		      unsigned int most_grain_s, struct archive_window **windows, size_t *count,
+		      struct error *e);
+void archive_list_free(struct archive_window *windows, size_t count);
+
+/* --- Tidying: user/archive/tidy.c --- */
+
+/* What may stay. 0: no limit. */
+struct archive_limits {
+	uint64_t bytes; /* on disk, of a host's windows */
+	uint64_t days;
+	uint64_t free_bytes; /* of the file system; at least so many stay free */
+};
+
+enum archive_reason {
+	ARCHIVE_OVER_BYTES,
+	ARCHIVE_OVER_DAYS,
+	ARCHIVE_NO_SPACE, /* less than free_bytes */
+	ARCHIVE_DAMAGED,  /* not dropped, but renamed to PATH.damaged: it could not be merged */
+};
+
+/* Windows that were dropped for one reason; or one that is damaged. */
+struct archive_dropped {
+	enum archive_reason reason;
+	uint64_t count, bytes;
+	uint64_t first_ns, limit_ns; /* when the first began and the last ended */
+	const char *path;	     /* of the damaged one; else NULL */
+	const char *why;	     /* it is damaged; else NULL */
+};
+
+/*
+ * Removes what a coarser window covers, merges old windows into coarser ones, some in each call (so
+ * call it after each window), then drops windows that are over the limits, oldest first: over
+ * bytes, over days, and until there is enough free space. The newest stays. Calls report() for what
+ * was dropped, and for what is damaged.
+ *
+ * now_ns: the time, since the epoch. Windows that begin at keep_fine_from_ns or later are not
+ * merged (they are not pushed yet); UINT64_MAX: all may be. For the process that holds the lock, or
+ * its child; not for two at once.
+ *
+ * Returns 0 or -errno with e set; limits are kept even when merging fails.
+ */
+int archive_tidy(const char *directory, const char *host, const struct archive_limits *limits,
+		 uint64_t now_ns, uint64_t keep_fine_from_ns,
+		 void (*report)(const struct archive_dropped *dropped, void *context),
+		 void *context, struct error *e);
+
+#endif

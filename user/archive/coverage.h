@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_ARCHIVE_COVERAGE_H
+#define PROFIL_ARCHIVE_COVERAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+/*
+ * What times windows cover. A sum says so in comments: how many windows it has, and the gaps
+ * between them, in seconds since the epoch.
+ */
+#define COVERAGE_WINDOWS "windows="
+#define COVERAGE_GAP	 "gap=" /* START+SECONDS */
+/* The share of the samples below which a function is left out of the stacks that it called in. */
+#define COVERAGE_SHORTENED "stacks_without="
+
+/* Windows follow each other with less between them. */
+#define COVERAGE_SLACK_NS UINT64_C(2000000000)
+
+struct coverage_span {
+	uint64_t start_ns, end_ns;
+};
+
+/* Zero-initialised: nothing. */
+struct coverage {
+	struct coverage_span *spans; /* after coverage_join(): ordered, with gaps between them */
+	size_t count, room;
+	uint64_t windows;
+	double shortened; /* the largest COVERAGE_SHORTENED; 0: all stacks are whole */
+};
+
+/* Adds what a window covers. Returns 0 or -ENOMEM. */
+int coverage_add(struct coverage *c, const struct profile *p);
+
+/* The same of another cover. */
+int coverage_add_all(struct coverage *c, const struct coverage *from);
+
+/* Orders the spans, and joins those without a gap between them. */
+void coverage_join(struct coverage *c);
+void coverage_free(struct coverage *c);
+
+/* Replaces the comments of a sum by those of what it covers, and sets when it began. Returns 0 or
+ * -ENOMEM. */
+int coverage_describe(const struct coverage *c, struct profile *sum);
+
+#endif

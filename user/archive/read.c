@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "archive/read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "archive/tree.h"
+#include "archive/window_sum.h"
+#include "profile/merge.h"
+#include "util/array.h"
+#include "util/clock.h"
+
+#define MOST_THREADS 16
+
+/* Rows of time at most, and how long they may be. */
+#define MOST_ROWS 200
+static const uint64_t steps_s[] = { 60, 300, 600, 1800, 3600, 6 * 3600, 86400 };
+
+struct reading {
+	const struct archive_query *query;
+	const struct archive_window *windows;
+	size_t count;
+	uint64_t step_s;
+	struct archive_host *hosts;
+	uint32_t *host_numbers; /* of each window */
+
+	/* Under the lock: */
+	pthread_mutex_t lock;
+	size_t next;	       /* window to be read */
+	struct profile *notes; /* has the warnings about skipped windows */
+	bool has_labels;       /* a window has all labels that are wanted */
+	const char *lacking;
+	size_t skipped;
+	int err; /* the first error */
+	struct error *e;
+};
+
+/* One thread's part of the sum. */
+struct part {
+	struct reading *r;
+	struct profile *sum;
+	struct merge_cache cache;
+	pthread_t thread;
+};
+
+/* --- One window --- */
+
+/* Gives labels two more tags, host and time. */
+static int add_tags(struct profile *p, uint32_t *id, const char *host, int64_t time_s)
+{
+	struct profile_labels labels = p->labels[*id];
+	struct profile_tag *tags = calloc(labels.tag_count + 2, sizeof(*tags));
+	uint32_t count = labels.tag_count;
+	int err;
+
+	if (!tags)
+		return -ENOMEM;
+	if (count)
+		memcpy(tags, labels.tags, count * sizeof(*tags));
+	if (host)
+		tags[count++] =
+			(struct profile_tag){ .key = ARCHIVE_HOST_TAG, .text = host, .unit = "" };
+	if (time_s >= 0)
+		tags[count++] = (struct profile_tag){ .key = ARCHIVE_TIME_TAG,
+						      .number = time_s,
+						      .unit = "seconds" };
+	labels.tags = tags;
+	labels.tag_count = count;
+	err = profile_add_labels(p, &labels, id);
+	free(tags);
+	return err;
+}
+
+static int tag(const struct reading *r, const struct archive_window *w, struct profile *p)
+{
+	const struct archive_query *q = r->query;
+	uint64_t time_s = p->time_ns / NS_PER_S;
+	size_t count = p->label_count;
+	uint32_t *map;
+	int err = 0;
+
+	if (!q->host_tag && !q->time_tag)
+		return 0;
+	map = calloc(count + 1, sizeof(*map));
+	for (size_t i = 0; i < count && map && !err; i++) {
+		map[i] = i;
+		err = add_tags(p, &map[i], q->host_tag ? w->host : NULL,
+			       q->time_tag ? (int64_t)(time_s - time_s % r->step_s) : -1);
+	}
+	for (size_t i = 0; i < p->sample_count && map && !err; i++)
+		p->samples[i].labels = map[p->samples[i].labels];
+	free(map);
+	return map ? err : -ENOMEM;
+}
+
+static void drop_callers(struct profile *p)
+{
+	for (size_t i = 0; i < p->sample_count; i++)
+		p->samples[i].depth = p->samples[i].depth > 0;
+}
+
+/* Skips a window, for this reason. */
+static int skip(struct reading *r, const struct error *why)
+{
+	int err;
+
+	pthread_mutex_lock(&r->lock);
+	r->skipped++;
+	err = profile_warn(r->notes, "skipped: %s", why->what);
+	pthread_mutex_unlock(&r->lock);
+	return err;
+}
+
+static int note_window(struct reading *r, size_t number, const struct profile *p,
+		       const char *lacking)
+{
+	struct archive_host *host = &r->hosts[r->host_numbers[number]];
+	int err;
+
+	pthread_mutex_lock(&r->lock);
+	err = coverage_add(&host->coverage, p);
+	if (!r->windows[number].sum && r->windows[number].grain_s > host->grain_s)
+		host->grain_s = r->windows[number].grain_s;
+	r->has_labels |= !lacking;
+	r->lacking = lacking;
+	pthread_mutex_unlock(&r->lock);
+	return err;
+}
+
+static int add_window(struct part *part, size_t number, struct error *e)
+{
+	struct reading *r = part->r;
+	const struct archive_window *w = &r->windows[number];
+	const char *lacking;
+	struct profile *p;
+	int err = window_read(w->path, &p, e);
+
+	if (err == -ENOENT) /* dropped meanwhile */
+		return 0;
+	if (err == -EINVAL)
+		return skip(r, e) ? error_no_memory(e) : 0;
+	if (err)
+		return err;
+	p->warning_count = 0;
+	if (r->query->leaves)
+		drop_callers(p);
+	err = profile_filter_labels(p, &r->query->labels, &lacking) ?:
+		      note_window(r, number, p, lacking) ?:
+		      tag(r, w, p);
+	err = err ? error_no_memory(e) : profile_merge(part->sum, p, &part->cache, e);
+	profile_free(p);
+	return err;
+}
+
+/* --- All of them --- */
+
+static bool take_next(struct reading *r, size_t *number)
+{
+	bool any;
+
+	pthread_mutex_lock(&r->lock);
+	any = !r->err && r->next < r->count;
+	*number = r->next;
+	r->next += any;
+	pthread_mutex_unlock(&r->lock);
+	return any;
+}
+
+static void *run(void *context)
+{
+	struct part *part = context;
+	struct reading *r = part->r;
+	struct error e;
+	size_t number;
+
+	while (take_next(r, &number)) {
+		int err = add_window(part, number, &e);
+
+		if (!err)
+			continue;
+		pthread_mutex_lock(&r->lock);
+		if (!r->err)
+			*r->e = e;
+		r->err = r->err ?: err;
+		pthread_mutex_unlock(&r->lock);
+	}
+	return NULL;
+}
+
+static size_t thread_count(size_t windows)
+{
+	cpu_set_t set;
+	size_t count = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+
+	count = count > MOST_THREADS ? MOST_THREADS : count;
+	return count > windows ? windows : count;
+}
+
+/* Reads by several threads, of which this is the first. */
+static int read_parts(struct reading *r, struct part *parts, size_t count)
+{
+	size_t started = 1;
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		parts[i].r = r;
+		parts[i].sum = profile_new();
+		if (!parts[i].sum)
+			return error_no_memory(r->e);
+	}
+	/* With fewer threads it takes longer. */
+	while (started < count &&
+	       pthread_create(&parts[started].thread, NULL, run, &parts[started]) == 0)
+		started++;
+	run(&parts[0]);
+	for (size_t i = 1; i < started; i++)
+		pthread_join(parts[i].thread, NULL);
+	err = r->err;
+	for (size_t i = 1; i < count && !err; i++) {
+		parts[i].sum->warning_count = 0;
+		if (parts[i].sum->value_type_count)
+			err = profile_merge(parts[0].sum, parts[i].sum, &parts[0].cache, r->e);
+	}
+	return err;
+}
+
+static int read_all(struct reading *r, struct profile **p)
+{
+	size_t count = thread_count(r->count);
+	struct part *parts = calloc(count, sizeof(*parts));
+	int err = parts ? read_parts(r, parts, count) : error_no_memory(r->e);
+
+	for (size_t i = 0; parts && i < count; i++) {
+		merge_cache_free(&parts[i].cache);
+		if (i || err)
+			profile_free(parts[i].sum);
+	}
+	if (!err)
+		*p = parts[0].sum;
+	free(parts);
+	return err;
+}
+
+/* --- Which windows --- */
+
+static bool is_wanted_host(const struct archive_query *q, const char *host)
+{
+	for (size_t i = 0; i < q->host_count; i++)
+		if (fnmatch(q->hosts[i], host, 0) == 0)
+			return true;
+	return !q->host_count;
+}
+
+/* Keeps the windows of hosts that are wanted. Returns their number. */
+static size_t keep_hosts(const struct archive_query *q, struct archive_window *windows,
+			 size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (is_wanted_host(q, windows[i].host))
+			windows[kept++] = windows[i];
+		else
+			free(windows[i].path);
+	}
+	return kept;
+}
+
+/* Windows are ordered by host. */
+static int find_hosts(struct reading *r, struct archive_result *result)
+{
+	r->host_numbers = calloc(r->count, sizeof(*r->host_numbers));
+	result->hosts = calloc(r->count, sizeof(*result->hosts));
+	if (!r->host_numbers || !result->hosts)
+		return error_no_memory(r->e);
+	for (size_t i = 0; i < r->count; i++) {
+		if (i == 0 || strcmp(r->windows[i].host, r->windows[i - 1].host) != 0) {
+			result->hosts[result->host_count].name = strdup(r->windows[i].host);
+			if (!result->hosts[result->host_count++].name)
+				return error_no_memory(r->e);
+		}
+		r->host_numbers[i] = result->host_count - 1;
+	}
+	r->hosts = result->hosts;
+	return 0;
+}
+
+static uint64_t choose_step(const struct reading *r)
+{
+	uint64_t first = UINT64_MAX, last = 0, coarsest = 0, span;
+	size_t i = 0;
+
+	for (size_t j = 0; j < r->count; j++) {
+		const struct archive_window *w = &r->windows[j];
+
+		first = w->start_ns < first ? w->start_ns : first;
+		last = w->limit_ns > last ? w->limit_ns : last;
+		coarsest = w->grain_s > coarsest ? w->grain_s : coarsest;
+	}
+	span = (last - first) / NS_PER_S;
+	while (i + 1 < sizeof(steps_s) / sizeof(*steps_s) &&
+	       (steps_s[i] < coarsest || span / steps_s[i] > MOST_ROWS))
+		i++;
+	return steps_s[i];
+}
+
+/* What the archive has instead. */
+static int no_window(const struct archive_query *q, struct error *e)
+{
+	struct archive_window *all;
+	struct error later;
+	size_t count;
+	uint64_t first = UINT64_MAX, last = 0;
+	char from[32], to[32];
+	bool host = false;
+
+	error_set(e, 0, "%s has no windows of this time", q->directory);
+	if (archive_list(q->directory, NULL, 0, UINT64_MAX, &all, &count, &later))
+		return -ENOENT;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_wanted_host(q, all[i].host))
+			continue;
+		host = true;
+		first = all[i].start_ns < first ? all[i].start_ns : first;
+		last = all[i].limit_ns > last ? all[i].limit_ns : last;
+	}
+	if (!count) {
+		error_set(e, 0, "%s has no windows", q->directory);
+		error_hint(e, "profild --continuous writes them");
+	} else if (!host) {
+		error_set(e, 0, "%s has no host \"%s\"", q->directory, q->hosts[0]);
+		error_hint(e, "the first of its hosts is %s", all[0].host);
+	} else {
+		time_t times[] = { first / NS_PER_S, last / NS_PER_S };
+		struct tm tm;
+
+		strftime(from, sizeof(from), "%Y-%m-%d %H:%M %Z", localtime_r(&times[0], &tm));
+		strftime(to, sizeof(to), "%Y-%m-%d %H:%M %Z", localtime_r(&times[1], &tm));
+		error_hint(e, "it has windows from %s to %s", from, to);
+	}
+	archive_list_free(all, count);
+	return -ENOENT;
+}
+
+static int add_notes(struct reading *r, struct profile *p)
+{
+	for (size_t i = 0; i < r->notes->warning_count; i++)
+		if (profile_warn(p, "%s", r->notes->warnings[i]))
+			return error_no_memory(r->e);
+	p->salvaged |= r->skipped > 0;
+	return 0;
+}
+
+static int read_windows(struct reading *r, struct archive_result *result)
+{
+	int err = find_hosts(r, result);
+
+	result->step_s = r->step_s;
+	r->notes = profile_new();
+	pthread_mutex_init(&r->lock, NULL);
+	if (!err && !r->notes)
+		err = error_no_memory(r->e);
+	err = err ?: read_all(r, &result->p);
+	if (!err && !result->p->value_type_count) {
+		err = error_set(r->e, 0, "none of the %zu windows can be read", r->count);
+		if (r->notes->warning_count)
+			error_hint(r->e, "%s", r->notes->warnings[0]);
+	}
+	err = err ?: add_notes(r, result->p);
+	for (size_t i = 0; i < result->host_count; i++)
+		coverage_join(&result->hosts[i].coverage);
+	result->lacking = r->has_labels ? NULL : r->lacking;
+	pthread_mutex_destroy(&r->lock);
+	profile_free(r->notes);
+	free(r->host_numbers);
+	return err;
+}
+
+/* Lists the windows of the hosts that are wanted, with sums up to this grain. */
+static int list(const struct archive_query *q, unsigned int most_grain_s,
+		struct archive_window **windows, size_t *count, struct error *e)
+{
+	int err = archive_list_sums(q->directory, NULL, q->since_ns, q->until_ns, most_grain_s,
+				    windows, count, e);
+
+	if (!err)
+		*count = keep_hosts(q, *windows, *count);
+	return err;
+}
+
+/* Lists what is to be read: with ARCHIVE_TIME_TAG, sums of a step at most. */
+static int list_wanted(struct reading *r, struct archive_window **windows)
+{
+	const struct archive_query *q = r->query;
+	int err = list(q, q->time_tag || q->fine ? 0 : WINDOW_DAY_S, windows, &r->count, r->e);
+
+	if (err || !q->time_tag || !r->count)
+		return err;
+	r->windows = *windows;
+	r->step_s = choose_step(r);
+	if (q->fine)
+		return 0;
+	archive_list_free(*windows, r->count);
+	return list(q, r->step_s, windows, &r->count, r->e);
+}
+
+int archive_read(const struct archive_query *query, struct archive_result *result, struct error *e)
+{
+	struct archive_window *windows = NULL;
+	struct reading r = { .query = query, .e = e };
+	int err = list_wanted(&r, &windows);
+
+	*result = (struct archive_result){ 0 };
+	if (err)
+		return err;
+	r.windows = windows;
+	err = r.count ? read_windows(&r, result) : no_window(query, e);
+	archive_list_free(windows, r.count);
+	if (err) {
+		profile_free(result->p);
+		result->p = NULL;
+	}
+	return err;
+}
+
+void archive_result_free(struct archive_result *result)
+{
+	for (size_t i = 0; i < result->host_count; i++) {
+		free(result->hosts[i].name);
+		coverage_free(&result->hosts[i].coverage);
+	}
+	free(result->hosts);
+	*result = (struct archive_result){ 0 };
+}
+
+/* --- Whether a path is an archive --- */
+
+static int is_day(int fd, const char *name, void *context)
+{
+	uint64_t day_s;
+
+	(void)fd;
+	(void)context;
+	return window_parse_day(name, &day_s) ? -EEXIST : 0;
+}
+
+static bool has_days(int directory, const char *name)
+{
+	int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0 && tree_visit(fd, is_day, NULL) == -EEXIST;
+}
+
+static int is_host(int fd, const char *name, void *context)
+{
+	(void)context;
+	return *name != '.' && has_days(fd, name) ? -EEXIST : 0;
+}
+
+bool archive_find(const char *path, char **directory, char **host)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char *slash;
+
+	*directory = *host = NULL;
+	if (fd < 0)
+		return false;
+	if (!has_days(fd, ".")) {
+		if (tree_visit(fd, is_host, NULL) != -EEXIST)
+			return false;
+		*directory = strdup(path);
+		return *directory;
+	}
+	close(fd);
+	*directory = realpath(path, NULL);
+	slash = *directory ? strrchr(*directory, '/') : NULL;
+	if (!slash || slash == *directory) {
+		free(*directory);
+		*directory = NULL;
+		return false;
+	}
+	*slash = '\0';
+	*host = strdup(slash + 1);
+	return *host;
+}

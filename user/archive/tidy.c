@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "archive/archive.h"
+#include "archive/tree.h"
+#include "archive/window_sum.h"
+#include "util/clock.h"
+
+/*
+ * Coarser windows that one call writes at most: a call is short, and calls after each window keep
+ * up with the 7 that an hour of windows becomes.
+ */
+#define MERGES_PER_CALL 2
+
+/* How long after a time its last window is on the disk, at most. */
+#define COMPLETE_S 180
+
+/*
+ * Stacks that windows of ten minutes and of an hour have besides one for each function and labels:
+ * each takes some 30 bytes on disk.
+ */
+#define STACKS_10MIN 8000
+#define STACKS_HOUR  6000
+
+struct tidy {
+	struct tree tree;
+	const struct archive_limits *limits;
+	uint64_t now_s, keep_fine_from_s;
+	uint64_t bytes; /* of all windows */
+	void (*report)(const struct archive_dropped *dropped, void *context);
+	void *context;
+	struct error *e;
+};
+
+/* --- Files --- */
+
+static int unlink_window(const struct tree *t, const struct tree_window *w)
+{
+	char path[4096];
+
+	tree_path(t, &w->name, path, sizeof(path));
+	return unlink(path) && errno != ENOENT ? -errno : 0;
+}
+
+static int cannot_remove(struct tidy *y, const struct tree_window *w, int code)
+{
+	char path[4096];
+
+	tree_path(&y->tree, &w->name, path, sizeof(path));
+	return error_set(y->e, code, "cannot remove %s", path);
+}
+
+static void forget(struct tree *t, size_t first, size_t count)
+{
+	memmove(t->windows + first, t->windows + first + count,
+		(t->count - first - count) * sizeof(*t->windows));
+	t->count -= count;
+}
+
+/* What a process that was killed has not removed. */
+static int remove_covered(struct tidy *y)
+{
+	struct tree *t = &y->tree;
+	int err;
+
+	for (size_t i = t->count; i > 0; i--) {
+		if (!t->windows[i - 1].covered)
+			continue;
+		err = unlink_window(t, &t->windows[i - 1]);
+		if (err)
+			return cannot_remove(y, &t->windows[i - 1], -err);
+		forget(t, i - 1, 1);
+	}
+	return 0;
+}
+
+/* --- Merging --- */
+
+/* Windows that become one: the tree's from `first` on. */
+struct group {
+	size_t first, count;
+	uint64_t start_s;
+	unsigned int grain_s;
+};
+
+/* Into what a window is to be merged now, for good; 0: nothing. */
+static unsigned int due_grain(const struct tidy *y, const struct window_name *w)
+{
+	static const struct {
+		unsigned int grain_s;
+		uint64_t age_s;
+	} rules[] = { { WINDOW_HOUR_S, ARCHIVE_10MIN_S }, { WINDOW_10MIN_S, ARCHIVE_FINE_S } };
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+		uint64_t end_s = w->start_s - w->start_s % rules[i].grain_s + rules[i].grain_s;
+
+		if (!w->damaged && !w->sum && w->grain_s < rules[i].grain_s &&
+		    end_s + rules[i].age_s <= y->now_s && end_s <= y->keep_fine_from_s)
+			return rules[i].grain_s;
+	}
+	return 0;
+}
+
+static uint64_t group_end(const struct group *g)
+{
+	return g->start_s + g->grain_s;
+}
+
+/* Sets the group of a window: what begins in its time, the sum itself included. */
+static void set_group(const struct tidy *y, size_t number, unsigned int grain_s, struct group *g)
+{
+	const struct tree *t = &y->tree;
+	uint64_t start_s = t->windows[number].name.start_s;
+
+	*g = (struct group){ .first = number,
+			     .start_s = start_s - start_s % grain_s,
+			     .grain_s = grain_s };
+	while (g->first > 0 && t->windows[g->first - 1].name.start_s >= g->start_s)
+		g->first--;
+	while (g->first + g->count < t->count &&
+	       t->windows[g->first + g->count].name.start_s < group_end(g))
+		g->count++;
+}
+
+/* Finds the oldest group that is due, from window *number on, which is moved behind it. */
+static bool find_due(const struct tidy *y, size_t *number, struct group *g)
+{
+	for (; *number < y->tree.count; ++*number) {
+		unsigned int grain_s = due_grain(y, &y->tree.windows[*number].name);
+
+		if (!grain_s)
+			continue;
+		set_group(y, *number, grain_s, g);
+		*number = g->first + g->count;
+		return true;
+	}
+	return false;
+}
+
+/* The sum of a group that is there already, or NULL; or a coarser window. */
+static struct tree_window *find_sum(struct tidy *y, const struct group *g, bool or_coarser)
+{
+	for (size_t i = g->first; i < g->first + g->count; i++) {
+		struct tree_window *w = &y->tree.windows[i];
+
+		if (!w->name.damaged && w->name.grain_s == g->grain_s &&
+		    (w->name.sum || or_coarser))
+			return w;
+		if (or_coarser && !w->name.damaged && !w->name.sum && w->name.grain_s > g->grain_s)
+			return w;
+	}
+	return NULL;
+}
+
+/* Finds the oldest group of a grain that is complete and has no sum, as above. */
+static bool find_unsummed(struct tidy *y, unsigned int grain_s, size_t *number, struct group *g)
+{
+	while (*number < y->tree.count) {
+		const struct window_name *w = &y->tree.windows[*number].name;
+
+		set_group(y, *number, grain_s, g);
+		*number = g->first + g->count;
+		if (!w->damaged && group_end(g) + COMPLETE_S <= y->now_s && !find_sum(y, g, true))
+			return true;
+	}
+	return false;
+}
+
+/* Renames a window that cannot be read, so that it is not read again; for the reason in y->e. */
+static int set_aside(struct tidy *y, struct tree_window *w)
+{
+	struct archive_dropped dropped = {
+		.reason = ARCHIVE_DAMAGED,
+		.count = 1,
+		.bytes = w->bytes,
+		.first_ns = w->name.start_s * NS_PER_S,
+		.limit_ns = (w->name.start_s + w->name.grain_s) * NS_PER_S,
+		.why = y->e->what,
+	};
+	char path[4096], aside[4096 + 16];
+
+	tree_path(&y->tree, &w->name, path, sizeof(path));
+	snprintf(aside, sizeof(aside), "%s" WINDOW_DAMAGED, path);
+	if (rename(path, aside))
+		return error_set(y->e, errno, "cannot rename %s", path);
+	w->name.damaged = true;
+	dropped.path = aside;
+	y->report(&dropped, y->context);
+	return 0;
+}
+
+static int add_window(struct tidy *y, struct window_sum *sum, struct tree_window *w)
+{
+	struct profile *p;
+	char path[4096];
+	int err;
+
+	tree_path(&y->tree, &w->name, path, sizeof(path));
+	err = window_read(path, &p, y->e);
+	if (err == -EINVAL)
+		return set_aside(y, w);
+	return err ?: window_sum_add(sum, p, y->e);
+}
+
+static int write_sum(struct tidy *y, struct window_sum *sum, const struct group *g, bool parts_stay)
+{
+	struct window_name name = { g->start_s, g->grain_s, .sum = parts_stay };
+	const struct profile *p;
+	int err = window_sum_finish(sum, &p, y->e);
+
+	return err ?: tree_write(&y->tree, p, &name, true, y->e);
+}
+
+/* Adds up the windows of a group, of which damaged ones are set aside. */
+static int sum_group(struct tidy *y, const struct group *g, bool parts_stay)
+{
+	struct window_sum sum = {
+		.most = g->grain_s >= WINDOW_HOUR_S ? STACKS_HOUR : STACKS_10MIN,
+		.tasks = g->grain_s >= WINDOW_HOUR_S,
+	};
+	bool *chosen = calloc(y->tree.count + 1, sizeof(*chosen));
+	int err = chosen ? 0 : error_no_memory(y->e);
+
+	if (chosen)
+		tree_choose(&y->tree, g->start_s, group_end(g), g->grain_s, chosen);
+	/* A window that began before reaches into it, but is no part. */
+	for (size_t i = g->first; i < g->first + g->count && !err; i++)
+		if (chosen[i])
+			err = add_window(y, &sum, &y->tree.windows[i]);
+	if (!err && sum.p)
+		err = write_sum(y, &sum, g, parts_stay);
+	window_sum_free(&sum);
+	free(chosen);
+	return err;
+}
+
+/* Renames a sum, which then replaces its parts. */
+static int promote(struct tidy *y, struct tree_window *w)
+{
+	char path[4096], final[4096];
+
+	tree_path(&y->tree, &w->name, path, sizeof(path));
+	w->name.sum = false;
+	tree_path(&y->tree, &w->name, final, sizeof(final));
+	return rename(path, final) ? error_set(y->e, errno, "cannot rename %s", path) : 0;
+}
+
+static int remove_parts(struct tidy *y, const struct group *g)
+{
+	int err = 0;
+
+	for (size_t i = g->first; i < g->first + g->count && !err; i++) {
+		struct tree_window *w = &y->tree.windows[i];
+
+		/* Sums that contain it stay. */
+		if (w->name.damaged || w->name.grain_s >= g->grain_s)
+			continue;
+		err = unlink_window(&y->tree, w);
+		if (err)
+			err = cannot_remove(y, w, -err);
+	}
+	return err;
+}
+
+/* Replaces the windows of a group by their sum. */
+static int merge_group(struct tidy *y, const struct group *g)
+{
+	struct tree_window *sum = find_sum(y, g, false);
+	int err = sum ? promote(y, sum) : sum_group(y, g, false);
+
+	return err ?: remove_parts(y, g);
+}
+
+static int scan(struct tidy *y)
+{
+	return tree_scan(&y->tree, 0, UINT64_MAX, false, y->e);
+}
+
+static int merge_old(struct tidy *y, int *merged)
+{
+	size_t number = 0;
+	struct group g;
+	int err = 0;
+
+	while (!err && *merged < MERGES_PER_CALL && find_due(y, &number, &g)) {
+		err = merge_group(y, &g);
+		++*merged;
+	}
+	return err ?: *merged ? scan(y) : 0;
+}
+
+/* Makes sums beside their parts, finer ones first: coarser ones are made of them. */
+static int sum_new(struct tidy *y, int *merged)
+{
+	static const unsigned int grains_s[] = { WINDOW_10MIN_S, WINDOW_HOUR_S, WINDOW_DAY_S };
+	int before, err = 0;
+
+	for (size_t i = 0; i < sizeof(grains_s) / sizeof(*grains_s) && !err; i++) {
+		size_t number = 0;
+		struct group g;
+
+		before = *merged;
+		while (!err && *merged < MERGES_PER_CALL &&
+		       find_unsummed(y, grains_s[i], &number, &g)) {
+			err = sum_group(y, &g, true);
+			++*merged;
+		}
+		if (!err && *merged > before)
+			err = scan(y);
+	}
+	return err;
+}
+
+static int merge_windows(struct tidy *y)
+{
+	int merged = 0, err = merge_old(y, &merged);
+
+	err = err ?: sum_new(y, &merged);
+	if (merged)
+		malloc_trim(0);
+	return err;
+}
+
+/* --- Dropping --- */
+
+static bool is_too_large(const struct tidy *y)
+{
+	return y->limits->bytes && y->bytes > y->limits->bytes;
+}
+
+static bool is_too_old(const struct tidy *y)
+{
+	const struct window_name *w = &y->tree.windows->name;
+	uint64_t days = y->limits->days, end_s = w->start_s + (w->sum ? 0 : w->grain_s);
+
+	/* A sum goes with its first part. */
+	return days && days < UINT64_MAX / WINDOW_DAY_S && end_s + days * WINDOW_DAY_S < y->now_s;
+}
+
+static bool is_too_full(const struct tidy *y)
+{
+	struct statvfs status;
+
+	if (!y->limits->free_bytes || fstatvfs(y->tree.fd, &status))
+		return false;
+	return (uint64_t)status.f_bavail * status.f_frsize < y->limits->free_bytes;
+}
+
+/* Removes the directory of a day without windows. */
+static void remove_day(const struct tree *t, uint64_t time_s)
+{
+	char name[WINDOW_DAY_SIZE];
+
+	if (t->windows->name.start_s / WINDOW_DAY_S != time_s / WINDOW_DAY_S &&
+	    window_day_name(time_s, name))
+		unlinkat(t->fd, name, AT_REMOVEDIR);
+}
+
+static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
+		      enum archive_reason reason)
+{
+	struct archive_dropped dropped = { .reason = reason };
+	struct tree *t = &y->tree;
+	int err = 0;
+
+	while (t->count > 1 && is_over(y)) {
+		struct tree_window w = t->windows[0];
+
+		err = unlink_window(t, &w);
+		if (err) {
+			err = cannot_remove(y, &w, -err);
+			break;
+		}
+		if (!w.name.sum) {
+			if (!dropped.count++)
+				dropped.first_ns = w.name.start_s * NS_PER_S;
+			dropped.limit_ns = (w.name.start_s + w.name.grain_s) * NS_PER_S;
+		}
+		dropped.bytes += w.bytes;
+		y->bytes -= w.bytes;
+		forget(t, 0, 1);
+		remove_day(t, w.name.start_s);
+	}
+	if (dropped.count || dropped.bytes)
+		y->report(&dropped, y->context);
+	return err;
+}
+
+static int drop(struct tidy *y)
+{
+	y->bytes = 0;
+	for (size_t i = 0; i < y->tree.count; i++)
+		y->bytes += y->tree.windows[i].bytes;
+	return drop_while(y, is_too_large, ARCHIVE_OVER_BYTES) ?:
+		       drop_while(y, is_too_old, ARCHIVE_OVER_DAYS) ?:
+		       drop_while(y, is_too_full, ARCHIVE_NO_SPACE);
+}
+
+int archive_tidy(const char *directory, const char *host, const struct archive_limits *limits,
+		 uint64_t now_ns, uint64_t keep_fine_from_ns,
+		 void (*report)(const struct archive_dropped *dropped, void *context),
+		 void *context, struct error *e)
+{
+	struct error later = { 0 };
+	struct tidy y = {
+		.limits = limits,
+		.now_s = now_ns / NS_PER_S,
+		.keep_fine_from_s = keep_fine_from_ns / NS_PER_S,
+		.report = report,
+		.context = context,
+		.e = e,
+	};
+	int err = tree_open(&y.tree, directory, host, false, e), merged;
+
+	err = err ?: tree_scan(&y.tree, 0, UINT64_MAX, false, e);
+	err = err ?: remove_covered(&y);
+	if (!err) {
+		merged = merge_windows(&y);
+		y.e = merged ? &later : e;
+		err = drop(&y);
+		err = merged ?: err;
+	}
+	tree_close(&y.tree);
+	return err;
+}

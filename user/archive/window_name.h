@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_ARCHIVE_WINDOW_NAME_H
+#define PROFIL_ARCHIVE_WINDOW_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The names of windows: 2026-11-21/031500.pb.gz. Times are seconds since the epoch. */
+
+#define WINDOW_FINE_S  60
+#define WINDOW_10MIN_S 600
+#define WINDOW_HOUR_S  3600
+#define WINDOW_DAY_S   86400
+
+/* Includes the NUL. */
+#define WINDOW_DAY_SIZE	 sizeof("2026-11-21")
+#define WINDOW_NAME_SIZE sizeof("031500-10m.sum.pb.gz.damaged")
+
+/* Behind the name of a window that could not be read when it was to be merged. */
+#define WINDOW_DAMAGED ".damaged"
+
+/* What the beginnings of temporary files' names are. */
+#define WINDOW_TEMPORARY ".new-"
+
+/* Writes the name of the day's directory. False: the year has more than four digits. */
+bool window_day_name(uint64_t time_s, char name[static WINDOW_DAY_SIZE]);
+
+/* What the name of a file says. */
+struct window_name {
+	uint64_t start_s;
+	unsigned int grain_s;
+	bool sum;     /* its parts are there, too: 031000-10m.sum.pb.gz */
+	bool damaged; /* has WINDOW_DAMAGED behind its name */
+};
+
+/* Writes the name in the day's directory. */
+void window_file_name(const struct window_name *w, char name[static WINDOW_NAME_SIZE]);
+
+/* Parses the name of a day's directory: sets when it begins. Returns whether it is one. */
+bool window_parse_day(const char *name, uint64_t *day_s);
+
+/* Parses the name of a file in there. */
+bool window_parse_file(const char *name, uint64_t day_s, struct window_name *w);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "archive/window_sum.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "archive/coarsen.h"
+#include "format/format.h"
+#include "profile/merge.h"
+
+/* A sum is shortened when it has so many times as many samples as it may have in the end. */
+#define GROWTH 4
+
+int window_read(const char *path, struct profile **p, struct error *e)
+{
+	struct stat status;
+
+	if (lstat(path, &status))
+		return error_set(e, errno, "cannot read %s", path);
+	if (!S_ISREG(status.st_mode))
+		return error_set(e, 0, "%s is not a regular file", path);
+	if (!status.st_size)
+		return error_set(e, 0, "%s is empty", path);
+	return format_read(path, NULL, p, e);
+}
+
+/* Replaces the sum by one with at most s->most stacks. */
+static int shorten(struct window_sum *s, struct error *e)
+{
+	struct profile *shorter = profile_new();
+	double share;
+	int err = shorter ? 0 : error_no_memory(e);
+
+	if (!err && coarsen_shorten(s->p, s->most, &share))
+		err = error_no_memory(e);
+	err = err ?: profile_merge(shorter, s->p, NULL, e);
+	if (err) {
+		profile_free(shorter);
+		return err;
+	}
+	profile_free(s->p);
+	s->p = shorter;
+	if (share > s->coverage.shortened)
+		s->coverage.shortened = share;
+	return 0;
+}
+
+static int add(struct window_sum *s, struct profile *p, struct error *e)
+{
+	int err;
+
+	s->p = s->p ?: profile_new();
+	if (!s->p || coverage_add(&s->coverage, p) || coarsen_simplify(p, s->tasks))
+		return error_no_memory(e);
+	err = profile_merge(s->p, p, NULL, e);
+	if (!err && s->p->sample_count > GROWTH * s->most)
+		err = shorten(s, e);
+	return err;
+}
+
+int window_sum_add(struct window_sum *s, struct profile *p, struct error *e)
+{
+	int err = add(s, p, e);
+
+	profile_free(p);
+	return err;
+}
+
+int window_sum_finish(struct window_sum *s, const struct profile **p, struct error *e)
+{
+	int err = s->p->sample_count > s->most ? shorten(s, e) : 0;
+
+	coverage_join(&s->coverage);
+	if (!err && coverage_describe(&s->coverage, s->p))
+		err = error_no_memory(e);
+	*p = s->p;
+	return err;
+}
+
+void window_sum_free(struct window_sum *s)
+{
+	profile_free(s->p);
+	coverage_free(&s->coverage);
+	*s = (struct window_sum){ 0 };
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture/origin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/array.h"
+
+/* How good a line of /proc/PID/cgroup is, the best first. */
+enum preference {
+	VERSION_2,
+	SYSTEMD,
+	ANY,
+	ROOT,
+	NO_LINE
+};
+
+/* A line is HIERARCHY:CONTROLLERS:PATH; a path may contain colons. */
+static enum preference judge_line(const char *line, const char *end, const char **path)
+{
+	const char *controllers = memchr(line, ':', end - line), *colon;
+
+	colon = controllers ? memchr(controllers + 1, ':', end - controllers - 1) : NULL;
+	if (!colon)
+		return NO_LINE;
+	*path = colon + 1;
+	if (end - *path < 2)
+		return ROOT;
+	if (colon == controllers + 1)
+		return VERSION_2;
+	if (strncmp(controllers, ":name=systemd:", strlen(":name=systemd:")) == 0)
+		return SYSTEMD;
+	return ANY;
+}
+
+/* What the kernel appends to the path of a group that was removed. */
+static const char removed[] = " (deleted)";
+
+const char *origin_group(const char *text, size_t *size)
+{
+	enum preference best = NO_LINE;
+	const char *found = NULL, *path = NULL, *end;
+
+	for (; *text; text = *end ? end + 1 : end) {
+		enum preference its;
+
+		end = strchrnul(text, '\n');
+		its = judge_line(text, end, &path);
+		if (its >= best)
+			continue;
+		best = its;
+		found = path;
+		*size = end - path;
+	}
+	if (found && *size > strlen(removed) &&
+	    memcmp(found + *size - strlen(removed), removed, strlen(removed)) == 0)
+		*size -= strlen(removed);
+	return found;
+}
+
+struct group_key {
+	const char *path;
+	size_t size;
+};
+
+static bool group_equal(const void *array, uint32_t number, const void *key)
+{
+	const struct group_key *of = key;
+	const char *path = ((char *const *)array)[number];
+
+	return strncmp(path, of->path, of->size) == 0 && !path[of->size];
+}
+
+/* Sets *number to that of a group's path, which is added if it is new. */
+static int find_group(struct process_table *table, const char *path, size_t size, uint32_t *number)
+{
+	const struct group_key key = { .path = path, .size = size };
+	uint64_t hash = hash_bytes(path, size, 0);
+	char *copy;
+
+	*number = index_find(&table->by_group, hash, group_equal, table->groups, &key);
+	if (*number != INDEX_NONE)
+		return 0;
+	copy = strndup(path, size);
+	if (!copy ||
+	    array_reserve(&table->groups, &table->group_room, table->group_count + 1,
+			  sizeof(*table->groups)) ||
+	    index_add(&table->by_group, hash, table->group_count)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	*number = table->group_count;
+	table->groups[table->group_count++] = copy;
+	return 0;
+}
+
+/* Reads a file of /proc as text. Returns false if that fails or it is empty. */
+static bool read_text(int directory, const char *name, char *text, size_t size)
+{
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	size_t length = 0;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return false;
+	while (n > 0 && length < size - 1) {
+		n = read(fd, text + length, size - 1 - length);
+		length += n > 0 ? n : 0;
+	}
+	close(fd);
+	text[length] = '\0';
+	return length;
+}
+
+int origin_read(struct process_table *table, struct process *process)
+{
+	char path[32], text[8192];
+	const char *group;
+	struct stat status;
+	size_t size;
+	int directory, err = 0;
+
+	if (!table->notes_origins)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d", process->pid);
+	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		return 0;
+	/* Unlike the files in it, the directory belongs to the process's effective user, always. */
+	if (fstat(directory, &status) == 0)
+		process->uid = status.st_uid;
+	if (read_text(directory, "cgroup", text, sizeof(text))) {
+		group = origin_group(text, &size);
+		err = group ? find_group(table, group, size, &process->group) : 0;
+	}
+	close(directory);
+	return err;
+}
+
+int origin_index(struct process_table *table)
+{
+	int err = 0;
+
+	index_free(&table->by_group);
+	for (size_t i = 0; i < table->group_count && !err; i++)
+		err = index_add(&table->by_group,
+				hash_bytes(table->groups[i], strlen(table->groups[i]), 0), i);
+	return err;
+}

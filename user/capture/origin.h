@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_CAPTURE_ORIGIN_H
+#define PROFIL_CAPTURE_ORIGIN_H
+
+#include "capture/process.h"
+
+/*
+ * Where a process belongs: its control group and its effective user, as /proc has them now. A
+ * process may change both at any time, and may be gone when its records are read: a child has its
+ * parent's until it calls exec.
+ */
+
+/* Reads them, if table->notes_origins. If the process is gone they stay. Returns 0 or -ENOMEM. */
+int origin_read(struct process_table *table, struct process *process);
+
+/* Makes the index of control groups anew. Returns 0 or -ENOMEM. */
+int origin_index(struct process_table *table);
+
+/*
+ * Finds the process's control group in the text of /proc/PID/cgroup: in the hierarchy of cgroup v2,
+ * else in systemd's of cgroup v1, else in the first hierarchy in which it is not in the root.
+ * Returns its path, which ends at the line's end, with *size; NULL: none.
+ */
+const char *origin_group(const char *text, size_t *size);
+
+#endif

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "daemon/command_line.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options.h"
+#include "daemon/log.h"
+#include "lib/protocol.h"
+#include "util/clock.h"
+#include "util/number.h"
+
+#define MIB (1024 * 1024)
+#define GIB (1024ULL * MIB)
+
+#define DEFAULT_HZ 97 /* no divisor of what other clocks do */
+
+static int take_number(const char *value, uint64_t least, uint64_t most, uint64_t *number,
+		       struct error *e)
+{
+	if (number_parse(value, least, most, number))
+		return error_set(e, 0, "takes a number from %llu to %llu, not \"%s\"",
+				 (unsigned long long)least, (unsigned long long)most, value);
+	return 0;
+}
+
+/* A limit of `most`, in units: size_t. */
+static int take_limit(const char *value, uint64_t most, size_t unit, void *member, struct error *e)
+{
+	uint64_t number = 0;
+	int err = take_number(value, 1, most, &number, e);
+
+	*(size_t *)member = number * unit;
+	return err;
+}
+
+static int take_count(const char *value, void *member, struct error *e)
+{
+	return take_limit(value, 1000000, 1, member, e);
+}
+
+static int take_mib(const char *value, void *member, struct error *e)
+{
+	return take_limit(value, 1000000, MIB, member, e);
+}
+
+static int take_ticks(const char *value, void *member, struct error *e)
+{
+	return take_limit(value, 1000000000, 1, member, e);
+}
+
+static int take_events(const char *value, void *member, struct error *e)
+{
+	(void)value;
+	(void)member;
+	(void)e;
+	log_note("--max-events has no effect any more: no perf event is a client's own; see "
+		 "--max-ticks");
+	return 0;
+}
+
+static int take_frequency(const char *value, void *member, struct error *e)
+{
+	uint64_t number = 0;
+	int err = take_number(value, 1, 10000, &number, e);
+
+	*(unsigned int *)member = number;
+	return err;
+}
+
+static int take_event(const char *value, void *member, struct error *e)
+{
+	enum capture_event *event = member;
+
+	if (strcmp(value, "cpu-clock") == 0)
+		*event = CAPTURE_CPU_CLOCK;
+	else if (strcmp(value, "tick") == 0)
+		*event = CAPTURE_TICK;
+	else
+		return error_set(e, 0, "--event takes cpu-clock or tick, not \"%s\"", value);
+	return 0;
+}
+
+static int take_seconds(const char *value, void *member, struct error *e)
+{
+	uint64_t *ns = member;
+	int err = take_number(value, 1, 3600, ns, e);
+
+	*ns *= NS_PER_S;
+	return err;
+}
+
+static int take_days(const char *value, void *member, struct error *e)
+{
+	return take_number(value, 0, 36500, member, e);
+}
+
+/* Bytes: a number with K, M, G or T behind it, for powers of 1024. */
+static int take_size(const char *value, void *member, struct error *e)
+{
+	static const char units[] = "KMGT";
+	size_t size = strlen(value);
+	const char *unit = size ? strchr(units, value[size - 1]) : NULL;
+	int shift = unit ? 10 * (unit - units + 1) : 0;
+	uint64_t *bytes = member;
+	char number[32];
+
+	snprintf(number, sizeof(number), "%.*s", (int)(unit ? size - 1 : size), value);
+	if (size >= sizeof(number) || number_parse(number, 0, UINT64_MAX >> shift, bytes))
+		return error_set(e, 0, "takes a size, such as 500M or 2G, not \"%s\"", value);
+	*bytes <<= shift;
+	return 0;
+}
+
+struct options {
+	struct command_line c;
+	bool verbose, version;
+};
+
+#define SERVER(member)	   offsetof(struct options, c.member)
+#define CONTINUOUS(member) offsetof(struct options, c.continuous.member)
+
+/* clang-format off */
+#define COMMON_OPTIONS                                                                            \
+	{ "verbose", 'v', NULL, "log every process that is counted, or every file", NULL,          \
+	  offsetof(struct options, verbose) },                                                     \
+	{ "version", 0, NULL, "print the version", NULL, offsetof(struct options, version) }
+
+#define DIRECTORY_OPTION                                                                          \
+	{ "directory", 0, "DIR", "where the files are (" ARCHIVE_DIRECTORY ")", option_text,       \
+	  CONTINUOUS(directory) }
+
+static const struct option_spec server_options[] = {
+	{ "socket", 0, "PATH", "listen there (" PROFILD_SOCKET ")", option_text, SERVER(socket) },
+	{ "max-processes", 0, "N", "of one user at once (1024)", take_count,
+	  SERVER(limits.processes) },
+	{ "max-memory", 0, "MIB", "of one user's counts (512)", take_mib, SERVER(limits.memory) },
+	{ "max-ticks", 0, "N", "of one user, per second (20000): the sum of its rates",
+	  take_ticks, SERVER(limits.ticks) },
+	{ "max-events", 0, "N", NULL, take_events, 0 }, /* of older versions */
+	COMMON_OPTIONS,
+	{ 0 },
+};
+
+static const struct option_spec continuous_options[] = {
+	{ "continuous", 0, NULL, "record all the time", NULL, SERVER(is_continuous) },
+	DIRECTORY_OPTION,
+	{ "frequency", 'F', "HZ", "ticks per second of CPU time (97)", take_frequency,
+	  CONTINUOUS(frequency) },
+	{ "event", 'e', "EVENT", "cpu-clock, or tick: the scheduler's own, at its rate",
+	  take_event, CONTINUOUS(event) },
+	{ "window", 0, "SECONDS", "of each file (60)", take_seconds, CONTINUOUS(window_ns) },
+	{ "retain-bytes", 0, "SIZE", "remove the oldest files beyond this size (2G); 0: no limit",
+	  take_size, CONTINUOUS(limits.bytes) },
+	{ "retain-days", 0, "N", "remove older files (30); 0: no limit", take_days,
+	  CONTINUOUS(limits.days) },
+	{ "keep-free", 0, "SIZE", "remove the oldest files while less is free on the disk (1G)",
+	  take_size, CONTINUOUS(limits.free_bytes) },
+	{ "metrics", 0, "FILE", "write counters there, for node_exporter's textfile collector",
+	  option_text, CONTINUOUS(metrics) },
+	{ "dcpi", 0, "DIR", "add the counts to a DCPI database, too", option_text,
+	  CONTINUOUS(dcpi) },
+	{ "push", 0, "URL", "send each file to this server", option_text, CONTINUOUS(push.url) },
+	{ "push-protocol", 0, "PROTOCOL", "otlp (OpenTelemetry; the default) or pyroscope",
+	  option_text, CONTINUOUS(push.protocol) },
+	{ "push-token-file", 0, "FILE", "has the bearer token", option_text,
+	  CONTINUOUS(push.token_file) },
+	{ "push-ca", 0, "FILE", "certificates to trust, instead of the system's", option_text,
+	  CONTINUOUS(push.ca) },
+	{ "push-certificate", 0, "FILE", "the client's certificate", option_text,
+	  CONTINUOUS(push.certificate) },
+	{ "push-key", 0, "FILE", "its key", option_text, CONTINUOUS(push.key) },
+	{ "push-queue-bytes", 0, "SIZE", "let at most so much wait to be sent (256M)", take_size,
+	  CONTINUOUS(push.queue_bytes) },
+	COMMON_OPTIONS,
+	{ 0 },
+};
+
+static const struct option_spec status_options[] = {
+	{ "status", 0, NULL, "print the state", NULL, SERVER(is_status) },
+	DIRECTORY_OPTION,
+	{ "json", 0, NULL, "print it as JSON", NULL, SERVER(json) },
+	COMMON_OPTIONS,
+	{ 0 },
+};
+/* clang-format on */
+
+static void print_help(void)
+{
+	puts("profild [OPTION...]\n"
+	     "  Lets programs count where they spend their CPU time with profil(2), without\n"
+	     "  privileges of their own.");
+	options_print(server_options, stdout);
+	puts("\nprofild --continuous [OPTION...]\n"
+	     "  Records where the whole machine spends its CPU time, all the time, into files,\n"
+	     "  which profiltool report --since and other commands read.");
+	options_print(continuous_options, stdout);
+	puts("\nprofild --status [OPTION...]\n"
+	     "  Prints what the profild that records has done so far.");
+	options_print(status_options, stdout);
+	puts("\n  -h, --help                  print this\n"
+	     "\n"
+	     "Exit codes: 0 done, 1 failed, 2 usage, 5 not permitted, 6 the kernel lacks "
+	     "something.");
+}
+
+static bool has_argument(char **argv, const char *name)
+{
+	while (*++argv)
+		if (strcmp(*argv, name) == 0)
+			return true;
+	return false;
+}
+
+int command_line_read(int argc, char **argv, struct command_line *c, struct error *e)
+{
+	struct options o = {
+		.c = {
+			.socket = PROFILD_SOCKET,
+			.limits = { .processes = 1024, .memory = 512 * MIB, .ticks = 20000 },
+			.continuous = {
+				.directory = ARCHIVE_DIRECTORY,
+				.event = CAPTURE_CPU_CLOCK,
+				.window_ns = 60 * NS_PER_S,
+				.limits = {
+					.bytes = 2 * GIB,
+					.days = 30,
+					.free_bytes = GIB,
+				},
+			},
+		},
+	};
+	const struct option_spec *specs = has_argument(argv, "--continuous") ? continuous_options
+					  : has_argument(argv, "--status")   ? status_options
+									     : server_options;
+	bool help = false;
+	int first = argc, err = options_parse(specs, &o, argc, argv, false, &first, &help, e);
+
+	if (!err && !help && first < argc)
+		err = error_set_kind(e, ERROR_USAGE, 0, "not understood: %s", argv[first]);
+	if (!err && o.c.continuous.event == CAPTURE_TICK && o.c.continuous.frequency)
+		err = error_set_kind(e, ERROR_USAGE, 0,
+				     "--frequency: the scheduler's tick has its own rate");
+	if (err) {
+		error_hint(e, "see profild --help");
+		return err;
+	}
+	if (!o.c.continuous.frequency && o.c.continuous.event != CAPTURE_TICK)
+		o.c.continuous.frequency = DEFAULT_HZ;
+	log_set_verbose(o.verbose);
+	if (help)
+		print_help();
+	else if (o.version)
+		puts("profild " PROFIL_VERSION);
+	*c = o.c;
+	c->is_printed = help || o.version;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_DAEMON_COMMAND_LINE_H
+#define PROFIL_DAEMON_COMMAND_LINE_H
+
+#include <stdbool.h>
+
+#include "daemon/account.h"
+#include "daemon/continuous_options.h"
+#include "util/error.h"
+
+/* What profild is to do. */
+struct command_line {
+	bool is_continuous; /* record the machine into an archive, */
+	bool is_status;	    /* or print what the process that records does, */
+	bool is_printed;    /* or nothing: help or version is printed; */
+			    /* else serve clients that call profil(2) */
+	const char *socket;
+	struct limits limits;
+	struct continuous_options continuous;
+	bool json; /* of the status */
+};
+
+/*
+ * Reads the arguments, which *c refers to afterwards, and prints help and version. Returns 0, or a
+ * negative errno with e set.
+ */
+int command_line_read(int argc, char **argv, struct command_line *c, struct error *e);
+
+#endif

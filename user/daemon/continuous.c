@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "daemon/continuous.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/capabilities.h"
+#include "daemon/keeper.h"
+#include "daemon/log.h"
+#include "daemon/state.h"
+#include "format/format.h"
+#include "record/from_capture.h"
+#include "symbol/cfi/cfi.h"
+#include "symbol/symbol.h"
+#include "util/clock.h"
+
+#define LOOK_NS (100 * NS_PER_MS) /* between two calls of capture_handle() */
+
+struct recorder {
+	const struct continuous_options *o;
+	char host[HOST_NAME_MAX + 1];
+	int signals;
+	struct state *state;
+	struct archive *archive;
+	struct keeper keeper;
+	struct capture *capture;
+	struct user_names users;
+	uint64_t next_look_ns;
+	uint64_t epoch_ns; /* of the DCPI database: the start of the recording, or of the day */
+	bool cut, end;	   /* asked for by signals: to write a window now, and to end */
+};
+
+static int open_signals(struct error *e)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? error_set(e, errno, "cannot watch for signals") : fd;
+}
+
+/* Without a keeper, recording goes on: it is tried again with each window. */
+static void restart_keeper(struct recorder *r)
+{
+	struct error e;
+
+	if (keeper_start(&r->keeper, r->o, r->host, r->state, &e))
+		log_problem(&e);
+}
+
+/* The keeper is started with the next window, not now: what ended it may end it again. */
+static void take_child(struct recorder *r)
+{
+	int status;
+
+	if (r->keeper.pid <= 0 || waitpid(r->keeper.pid, &status, WNOHANG) != r->keeper.pid)
+		return;
+	log_note("the process that keeps the files has ended (status %#x): it starts again with "
+		 "the next window",
+		 status);
+	close(r->keeper.pipe);
+	r->keeper.pid = 0;
+}
+
+static void take_signals(struct recorder *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signals, &info, sizeof(info)) == sizeof(info)) {
+		switch (info.ssi_signo) {
+		case SIGCHLD:
+			take_child(r);
+			break;
+		case SIGUSR1:
+			r->cut = true;
+			break;
+		case SIGHUP:
+			/* The keeper is a copy of this process: a new one reads all files again. */
+			log_note("SIGHUP: writes the window, and starts the keeper again");
+			keeper_stop(&r->keeper);
+			r->cut = true;
+			break;
+		default:
+			r->end = true;
+		}
+	}
+}
+
+/* --- A window --- */
+
+/* Called again and again while names are looked up, which may take seconds: reads records. */
+static bool keep_up(void *context)
+{
+	struct recorder *r = context;
+	struct error e;
+
+	if (now_ns() < r->next_look_ns)
+		return false;
+	r->next_look_ns = now_ns() + LOOK_NS;
+	if (capture_handle(r->capture, &e))
+		log_problem(&e);
+	return false;
+}
+
+/* Samples whose innermost frame is in no image. */
+static uint64_t count_unknown(const struct profile *p)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+
+		if (!sample->depth ||
+		    p->locations[p->frames[sample->first_frame]].mapping == PROFILE_NONE)
+			count += p->values[i * p->value_type_count];
+	}
+	return count;
+}
+
+static void account(struct recorder *r, const struct profile *p)
+{
+	struct state *s = r->state;
+	struct capture_totals t;
+
+	capture_totals(r->capture, &t);
+	s->ticks += t.ticks;
+	s->samples += t.counted;
+	s->ring_full += t.ring_full;
+	s->mapping_records_lost += t.mapping_records_lost;
+	s->children_lost += t.dropped;
+	s->unknown_images += count_unknown(p);
+	s->bpf_ns += t.ticks * t.bpf_ns_per_tick;
+	s->interrupt_ns += t.interrupts * t.interrupt_ns;
+}
+
+#define NS_PER_DAY (86400 * NS_PER_S)
+
+static int add_to_dcpi(struct recorder *r, struct profile *p, struct error *e)
+{
+	const struct format *dcpi = format_by_name("dcpi");
+	uint64_t began_ns = p->time_ns;
+	int err;
+
+	p->time_ns = r->epoch_ns; /* the epoch's name */
+	err = dcpi->write_directory(p, &(struct format_options){ 0 }, r->o->dcpi, e);
+	p->time_ns = began_ns;
+	return err;
+}
+
+/*
+ * All windows of a day go to one epoch. One that cannot begins another: where an image's file is
+ * gone, its addresses are no longer those that the epoch's file has.
+ */
+static void write_dcpi(struct recorder *r, struct profile *p)
+{
+	struct error e;
+
+	if (p->time_ns / NS_PER_DAY != r->epoch_ns / NS_PER_DAY)
+		r->epoch_ns = p->time_ns;
+	if (add_to_dcpi(r, p, &e) == 0)
+		return;
+	r->epoch_ns = p->time_ns;
+	if (add_to_dcpi(r, p, &e) == 0)
+		return;
+	r->state->dcpi_failed++;
+	log_problem(&e);
+}
+
+static void write_window(struct recorder *r, struct profile *p)
+{
+	char path[PATH_MAX];
+	struct stat status;
+	struct error e;
+
+	if (archive_write(r->archive, p, path, sizeof(path), &e)) {
+		r->state->windows_failed++;
+		log_problem(&e);
+		return;
+	}
+	r->state->windows++;
+	r->state->last_window_s = p->time_ns / NS_PER_S;
+	if (stat(path, &status) == 0)
+		r->state->window_bytes += status.st_size;
+	log_detail("%s: %" PRIu64 " samples", path, p->totals.counted);
+}
+
+/* Ends the window, and writes it. An error is one of the recording itself. */
+static int finish_window(struct recorder *r, struct error *e)
+{
+	const struct symbol_options names = {
+		.stop = keep_up,
+		.context = r,
+	};
+	struct profile *p = NULL;
+	int err = capture_cut(r->capture, e);
+
+	err = err ?: profile_from_window(r->capture, &r->users, &p, e);
+	if (err)
+		return err;
+	account(r, p);
+	err = symbol_resolve(p, &names, e);
+	if (!err) {
+		write_window(r, p);
+		if (r->o->dcpi)
+			write_dcpi(r, p);
+	}
+	profile_free(p);
+	malloc_trim(0); /* see keep_little_memory() */
+	if (r->keeper.pid <= 0)
+		restart_keeper(r);
+	keeper_wake(&r->keeper);
+	return err;
+}
+
+/* --- All windows --- */
+
+/* They end at whole minutes of the wall clock, if they are a minute long. */
+static uint64_t next_end_ns(const struct recorder *r)
+{
+	uint64_t length = r->o->window_ns;
+
+	return now_ns() + length - clock_ns(CLOCK_REALTIME) % length;
+}
+
+static int wait_for_events(struct recorder *r, uint64_t end_ns, struct error *e)
+{
+	/* Not capture_fd(): where many programs begin, it would wake this again and again. */
+	struct pollfd fd = { .fd = r->signals, .events = POLLIN };
+	uint64_t now = now_ns(), left = end_ns > now ? end_ns - now : 0;
+
+	if (left > LOOK_NS)
+		left = LOOK_NS;
+	if (poll(&fd, 1, left / NS_PER_MS + (left > 0)) < 0 && errno != EINTR)
+		return error_set(e, errno, "cannot wait for signals");
+	take_signals(r);
+	return 0;
+}
+
+static int record(struct recorder *r, struct error *e)
+{
+	uint64_t end_ns = next_end_ns(r);
+	int err = 0;
+
+	while (!err && !r->end) {
+		err = wait_for_events(r, end_ns, e) ?: capture_handle(r->capture, e);
+		if (err || !(r->end || r->cut || now_ns() >= end_ns))
+			continue;
+		r->cut = false;
+		err = finish_window(r, e);
+		end_ns = next_end_ns(r);
+	}
+	return err;
+}
+
+static int start_capture(struct recorder *r, struct error *e)
+{
+	const struct capture_options options = {
+		.target = CAPTURE_SYSTEM,
+		.event = r->o->event,
+		.frequency = r->o->frequency,
+		.inherit = true,
+		.stacks = CAPTURE_STACKS_AUTO,
+		.read_rows = cfi_read,
+		.windows = true,
+	};
+
+	return capture_start(&options, &r->capture, e);
+}
+
+/* Invalid options of what only the keeper does: before anything is begun. */
+static int check_push(const struct recorder *r, struct error *e)
+{
+	struct push_options options = r->o->push;
+	struct push *p = NULL;
+	int err = 0;
+
+	options.directory = r->o->directory;
+	options.host = r->host;
+	if (options.url)
+		err = push_new(&options, &p, e);
+	push_free(p);
+	return err;
+}
+
+static int start(struct recorder *r, struct error *e)
+{
+	int err;
+
+	if (gethostname(r->host, sizeof(r->host)))
+		return error_set(e, errno, "cannot get the name of this machine");
+	r->state = state_new(e);
+	if (!r->state)
+		return -ENOMEM;
+	r->state->recorder_pid = getpid();
+	r->state->start_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
+	r->signals = open_signals(e);
+	if (r->signals < 0)
+		return r->signals;
+	err = check_push(r, e);
+	err = err ?: archive_open(r->o->directory, r->host, &r->archive, e);
+	err = err ?: descriptor_limit_raise(e);
+	err = err ?: keeper_start(&r->keeper, r->o, r->host, r->state, e);
+	err = err ?: capabilities_keep_for_recording(e);
+	return err ?: start_capture(r, e);
+}
+
+/*
+ * What a window, or the rows of a large program, took for a moment goes back to the kernel:
+ * malloc() would adapt to it, and keep it.
+ */
+static void keep_little_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+}
+
+int continuous_run(const struct continuous_options *o, struct error *e)
+{
+	struct recorder r = { .o = o, .signals = -1 };
+	int err;
+
+	keep_little_memory();
+	err = start(&r, e);
+	if (!err) {
+		log_note("records %s into %s/%s", capture_event_name(r.capture), o->directory,
+			 r.host);
+		err = record(&r, e);
+	}
+	capture_free(r.capture);
+	user_names_free(&r.users);
+	keeper_stop(&r.keeper);
+	archive_close(r.archive);
+	if (r.signals >= 0)
+		close(r.signals);
+	return err;
+}
+
+int continuous_status(const char *directory, bool json, struct error *e)
+{
+	char host[HOST_NAME_MAX + 1];
+
+	if (gethostname(host, sizeof(host)))
+		return error_set(e, errno, "cannot get the name of this machine");
+	return state_print(directory, host, json, e);
+}

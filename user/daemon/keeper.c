@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "daemon/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/capabilities.h"
+#include "daemon/log.h"
+#include "push/push.h"
+#include "util/clock.h"
+
+#define STOP_MS 5000  /* how long keeper_stop() waits */
+#define IDLE_MS 60000 /* between two looks at the limits when no window comes */
+
+struct work {
+	const struct continuous_options *o;
+	const char *host;
+	struct state *state;
+	int pipe;
+	pid_t recorder;
+	struct push *push;   /* NULL: nothing is sent */
+	struct state before; /* as earlier keepers left it */
+};
+
+static const char *const reasons[] = {
+	[ARCHIVE_OVER_BYTES] = "they were over --retain-bytes",
+	[ARCHIVE_OVER_DAYS] = "they were over --retain-days",
+	[ARCHIVE_NO_SPACE] = "less than --keep-free was free",
+};
+
+static void note_dropped(const struct archive_dropped *dropped, void *context)
+{
+	struct work *w = context;
+	struct error e;
+
+	if (dropped->reason == ARCHIVE_DAMAGED) {
+		w->state->damaged++;
+		error_set(&e, 0, "%s cannot be read, and is renamed to .damaged: %s", dropped->path,
+			  dropped->why);
+		log_problem(&e);
+		return;
+	}
+	w->state->dropped += dropped->count;
+	w->state->dropped_bytes += dropped->bytes;
+	log_note("removed the oldest %" PRIu64 " files, %" PRIu64 " bytes: %s", dropped->count,
+		 dropped->bytes, reasons[dropped->reason]);
+}
+
+static void tidy(struct work *w)
+{
+	/* What waits to be sent is not merged: part of it may have been sent already. */
+	uint64_t sent_until_ns = w->push ? push_sent_until(w->push) + 1 : UINT64_MAX;
+	struct error e;
+
+	if (archive_tidy(w->o->directory, w->host, &w->o->limits, clock_ns(CLOCK_REALTIME),
+			 sent_until_ns, note_dropped, w, &e))
+		log_problem(&e);
+}
+
+/* --- Sending --- */
+
+static void report_push(enum push_report kind, const struct error *e, void *context)
+{
+	(void)context;
+	if (kind == PUSH_NOTE)
+		log_note("%s", e->what);
+	else
+		log_error(e);
+}
+
+/* Whether the recorder waits for the end. */
+static bool is_stopped(void *context)
+{
+	const struct work *w = context;
+	struct pollfd fd = { .fd = w->pipe };
+
+	return poll(&fd, 1, 0) > 0 && fd.revents & POLLHUP;
+}
+
+/* The options were checked before the recording began: only memory can be short now. */
+static void open_push(struct work *w)
+{
+	struct push_options options = w->o->push;
+	struct error e;
+
+	if (!options.url)
+		return;
+	options.directory = w->o->directory;
+	options.host = w->host;
+	options.since_ns = w->state->start_s * NS_PER_S;
+	options.report = report_push;
+	options.stopped = is_stopped;
+	options.context = w;
+	if (push_new(&options, &w->push, &e))
+		log_problem(&e);
+}
+
+static void take_counters(struct work *w)
+{
+	const struct push_counters *c = push_counters(w->push);
+	struct state *s = w->state;
+
+	s->pushed = w->before.pushed + c->sent;
+	s->refused = w->before.refused + c->refused + c->unreadable;
+	s->rejected = w->before.rejected + c->rejected;
+	s->retried = w->before.retried + c->retried;
+	s->push_dropped = w->before.push_dropped + c->dropped;
+	s->pushed_bytes = w->before.pushed_bytes + c->bytes;
+	s->push_waiting = c->waiting;
+}
+
+/* Returns the milliseconds until the next time. */
+static int push(struct work *w)
+{
+	uint64_t next_ms = IDLE_MS;
+	struct error e;
+
+	if (!w->push)
+		return IDLE_MS;
+	if (push_step(w->push, &next_ms, &e))
+		log_problem(&e);
+	take_counters(w);
+	return next_ms < IDLE_MS ? next_ms : IDLE_MS;
+}
+
+/* --- The state --- */
+
+/* CPU time and resident memory of a process. */
+static void add_usage(pid_t pid, uint64_t *cpu_ns, uint64_t *resident_bytes)
+{
+	clockid_t clock;
+	char path[64];
+	unsigned long pages;
+	FILE *in;
+
+	if (clock_getcpuclockid(pid, &clock) == 0)
+		*cpu_ns += clock_ns(clock);
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	in = fopen(path, "re");
+	if (!in)
+		return;
+	if (fscanf(in, "%*u %lu", &pages) == 1)
+		*resident_bytes += (uint64_t)pages * sysconf(_SC_PAGESIZE);
+	fclose(in);
+}
+
+static void publish(struct work *w)
+{
+	uint64_t cpu_ns = 0, resident_bytes = 0;
+	struct error e;
+
+	add_usage(w->recorder, &cpu_ns, &resident_bytes);
+	add_usage(getpid(), &cpu_ns, &resident_bytes);
+	w->state->cpu_ns = cpu_ns;
+	w->state->resident_bytes = resident_bytes;
+	if (state_write(w->state, w->o->directory, w->host, &e))
+		log_problem(&e);
+	if (w->o->metrics && state_write_metrics(w->state, w->o->metrics, &e))
+		log_problem(&e);
+}
+
+/* Returns false once the recorder has ended. */
+static bool wait_for_window(const struct work *w, int milliseconds)
+{
+	struct pollfd fd = { .fd = w->pipe, .events = POLLIN };
+	char bytes[64];
+
+	if (poll(&fd, 1, milliseconds) <= 0)
+		return true;
+	return read(w->pipe, bytes, sizeof(bytes)) != 0;
+}
+
+static void run(struct work *w)
+{
+	struct error e;
+	bool goes_on;
+	int next_ms = 0;
+
+	if (capabilities_drop(&e))
+		log_problem(&e);
+	open_push(w);
+	publish(w);
+	do {
+		goes_on = wait_for_window(w, next_ms);
+		tidy(w);
+		next_ms = push(w);
+		publish(w);
+	} while (goes_on);
+}
+
+static void become_keeper(struct work *w)
+{
+	sigset_t all;
+
+	/* The recorder's end ends it, too, but in order when it closes the pipe. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != w->recorder)
+		_exit(1);
+	prctl(PR_SET_NAME, "profild-keeper");
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	/* Whatever the recorder has open stays the recorder's: the lock above all. */
+	if (dup2(w->pipe, STDERR_FILENO + 1) < 0)
+		_exit(1);
+	syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0);
+	w->pipe = STDERR_FILENO + 1;
+	run(w);
+	_exit(0);
+}
+
+int keeper_start(struct keeper *k, const struct continuous_options *o, const char *host,
+		 struct state *state, struct error *e)
+{
+	struct work w = {
+		.o = o,
+		.host = host,
+		.state = state,
+		.recorder = getpid(),
+		.before = *state,
+	};
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return error_set(e, errno, "cannot make a pipe");
+	k->pid = fork();
+	if (k->pid < 0) {
+		int err = error_set(e, errno, "cannot start the process that keeps the files");
+
+		close(ends[0]);
+		close(ends[1]);
+		return err;
+	}
+	w.pipe = ends[0];
+	if (k->pid == 0)
+		become_keeper(&w);
+	close(ends[0]);
+	k->pipe = ends[1];
+	state->keeper_starts++;
+	return 0;
+}
+
+void keeper_wake(const struct keeper *k)
+{
+	if (k->pid <= 0)
+		return;
+	/* A pipe that is full wakes it as well. */
+	if (write(k->pipe, "", 1) < 0)
+		return;
+}
+
+void keeper_stop(struct keeper *k)
+{
+	siginfo_t info = { 0 };
+	struct pollfd fd = { .events = POLLIN };
+
+	if (k->pid <= 0)
+		return;
+	close(k->pipe);
+	fd.fd = syscall(SYS_pidfd_open, k->pid, 0);
+	if (fd.fd >= 0)
+		poll(&fd, 1, STOP_MS); /* all signals that profild handles are blocked */
+	kill(k->pid, SIGKILL);	       /* its child, not waited for yet: nobody else has the PID */
+	waitid(P_PID, k->pid, &info, WEXITED);
+	if (fd.fd >= 0)
+		close(fd.fd);
+	k->pid = 0;
+}

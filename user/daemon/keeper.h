@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_DAEMON_KEEPER_H
+#define PROFIL_DAEMON_KEEPER_H
+
+#include <sys/types.h>
+
+#include "daemon/continuous_options.h"
+#include "daemon/state.h"
+
+/*
+ * A process without privileges that looks after the windows that were written: merges and removes
+ * old ones, sends new ones, and publishes the state. Whatever it waits for, recording goes on.
+ */
+struct keeper {
+	pid_t pid;
+	int pipe; /* to wake it; when the recorder closes it, the keeper ends */
+};
+
+/* Starts the process. Returns 0 or a negative errno with e set. */
+int keeper_start(struct keeper *k, const struct continuous_options *o, const char *host,
+		 struct state *state, struct error *e);
+
+/* Tells it that a window was written, or could not be. Never waits. */
+void keeper_wake(const struct keeper *k);
+
+/* Has it finish what it does; ends it if that takes long. */
+void keeper_stop(struct keeper *k);
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "daemon/state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "archive/archive.h"
+#include "util/file.h"
+
+#define STATE_FILE ".state" /* in the host's directory of the archive */
+
+/* Every number: its name in the state file and, with METRIC_PREFIX before it, in metrics. */
+#define METRIC_PREFIX "profil_"
+
+static const struct field {
+	const char *name;
+	const char *help;
+	size_t offset;
+	bool gauge;    /* it can fall */
+	bool internal; /* not a metric */
+} fields[] = {
+#define COUNTER(member, name, help)                                      \
+	{                                                                \
+		name, help, offsetof(struct state, member), false, false \
+	}
+#define GAUGE(member, name, help)                                       \
+	{                                                               \
+		name, help, offsetof(struct state, member), true, false \
+	}
+	{ "recorder_pid", NULL, offsetof(struct state, recorder_pid), true, true },
+	GAUGE(start_s, "start_time_seconds", "When recording began"),
+	GAUGE(last_window_s, "last_window_time_seconds", "When the last window was written"),
+	COUNTER(windows, "windows_total", "Windows written"),
+	COUNTER(windows_failed, "windows_failed_total", "Windows that could not be written"),
+	COUNTER(window_bytes, "window_bytes_total", "Bytes of the windows written"),
+	COUNTER(samples, "samples_total", "Ticks counted"),
+	COUNTER(ticks, "ticks_total", "Ticks, counted or not"),
+	COUNTER(ring_full, "lost_ring_full_total", "Ticks lost: no room in the ring buffer"),
+	COUNTER(mapping_records_lost, "lost_mapping_records_total",
+		"Records of mappings that the kernel dropped"),
+	COUNTER(children_lost, "lost_processes_total", "Processes not recorded: too many at once"),
+	COUNTER(unknown_images, "unknown_image_samples_total", "Ticks at a pc in no known image"),
+	COUNTER(bpf_ns, "bpf_nanoseconds_total", "Time in the eBPF program"),
+	COUNTER(interrupt_ns, "interrupt_nanoseconds_total", "Time in the clock's interrupts"),
+	COUNTER(cpu_ns, "cpu_nanoseconds_total", "CPU time of profild's own processes"),
+	GAUGE(resident_bytes, "resident_bytes", "Memory of profild's own processes"),
+	COUNTER(dcpi_failed, "dcpi_failed_total", "Windows not added to the DCPI database"),
+	COUNTER(keeper_starts, "keeper_starts_total", "Starts of the process that keeps the files"),
+	COUNTER(dropped, "windows_dropped_total", "Windows removed because of limits"),
+	COUNTER(dropped_bytes, "dropped_bytes_total", "Bytes of these"),
+	COUNTER(damaged, "windows_damaged_total", "Windows that could not be read again"),
+	COUNTER(pushed, "pushed_total", "Windows sent"),
+	COUNTER(refused, "push_refused_total", "Windows that the server refused"),
+	COUNTER(rejected, "push_rejected_total", "Profiles in windows sent that it did not take"),
+	COUNTER(retried, "push_retried_total", "Attempts to send that failed"),
+	COUNTER(push_dropped, "push_dropped_total", "Windows given up: too many waited"),
+	COUNTER(pushed_bytes, "pushed_bytes_total", "Bytes sent"),
+	GAUGE(push_waiting, "push_waiting", "Windows that wait to be sent"),
+};
+
+#define FIELDS (sizeof(fields) / sizeof(*fields))
+
+static uint64_t value_of(const struct state *s, const struct field *field)
+{
+	return __atomic_load_n((const uint64_t *)((const char *)s + field->offset),
+			       __ATOMIC_RELAXED);
+}
+
+struct state *state_new(struct error *e)
+{
+	void *memory = mmap(NULL, sizeof(struct state), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory != MAP_FAILED)
+		return memory;
+	error_set(e, errno, "cannot share memory between profild's processes");
+	return NULL;
+}
+
+static int write_json(FILE *out, void *context, struct error *e)
+{
+	(void)e;
+	fputs("{", out);
+	for (size_t i = 0; i < FIELDS; i++)
+		fprintf(out, "%s\n\"%s\": %" PRIu64, i ? "," : "", fields[i].name,
+			value_of(context, &fields[i]));
+	fputs("\n}\n", out);
+	return 0;
+}
+
+static int write_metrics(FILE *out, void *context, struct error *e)
+{
+	if (fchmod(fileno(out), 0644)) /* node_exporter has a user of its own */
+		return error_set(e, errno, "cannot let others read the metrics");
+	for (size_t i = 0; i < FIELDS; i++) {
+		const struct field *f = &fields[i];
+
+		if (!f->internal)
+			fprintf(out,
+				"# HELP " METRIC_PREFIX "%s %s.\n"
+				"# TYPE " METRIC_PREFIX "%s %s\n" METRIC_PREFIX "%s %" PRIu64 "\n",
+				f->name, f->help, f->name, f->gauge ? "gauge" : "counter", f->name,
+				value_of(context, f));
+	}
+	return 0;
+}
+
+int state_write(const struct state *s, const char *directory, const char *host, struct error *e)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s/" STATE_FILE, directory, host);
+	return file_write(path, write_json, (void *)s, e);
+}
+
+int state_write_metrics(const struct state *s, const char *path, struct error *e)
+{
+	return file_write(path, write_metrics, (void *)s, e);
+}
+
+/* Reads the lines that write_json() writes. */
+static int read_state(FILE *in, struct state *s)
+{
+	char line[256], name[64];
+	uint64_t number;
+	int known = 0;
+
+	while (fgets(line, sizeof(line), in)) {
+		if (sscanf(line, "\"%63[^\"]\": %" SCNu64, name, &number) != 2)
+			continue;
+		for (size_t i = 0; i < FIELDS; i++)
+			if (strcmp(name, fields[i].name) == 0) {
+				memcpy((char *)s + fields[i].offset, &number, sizeof(number));
+				known++;
+			}
+	}
+	return known ? 0 : -EINVAL;
+}
+
+static void print_time(const char *what, uint64_t seconds)
+{
+	time_t time = seconds;
+	struct tm local;
+	char text[64];
+
+	if (!seconds || !localtime_r(&time, &local) ||
+	    !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &local))
+		snprintf(text, sizeof(text), "never");
+	printf("%-16s %s\n", what, text);
+}
+
+static void print_losses(const struct state *s)
+{
+	printf("%-16s %" PRIu64 " of %" PRIu64 " ticks, no room in the ring buffer\n", "lost",
+	       s->ring_full, s->ticks);
+	if (s->mapping_records_lost)
+		printf("%-16s %" PRIu64 " records of mappings, dropped by the kernel\n", "",
+		       s->mapping_records_lost);
+	if (s->children_lost)
+		printf("%-16s %" PRIu64 " processes, too many at once\n", "", s->children_lost);
+	printf("%-16s %" PRIu64 " (%.2f %%)\n", "in no image", s->unknown_images,
+	       s->samples ? 100.0 * s->unknown_images / s->samples : 0);
+}
+
+#define MIB (1024.0 * 1024)
+
+static void print_state(const struct state *s, bool running, const char *path)
+{
+	printf("%-16s %s", "profild", running ? "records" : "does not run");
+	if (running)
+		printf(" (PID %" PRIu64 ")", s->recorder_pid);
+	printf("\n%-16s %s\n", "files in", path);
+	print_time("since", s->start_s);
+	print_time("last window", s->last_window_s);
+	printf("%-16s %" PRIu64 " written, %.1f MiB; %" PRIu64 " failed\n", "windows", s->windows,
+	       s->window_bytes / MIB, s->windows_failed);
+	printf("%-16s %" PRIu64 " removed because of limits, %.1f MiB; %" PRIu64 " damaged\n", "",
+	       s->dropped, s->dropped_bytes / MIB, s->damaged);
+	printf("%-16s %" PRIu64 "\n", "samples", s->samples);
+	print_losses(s);
+	printf("%-16s %.2f s in ticks, %.2f s in interrupts, %.2f s in profild; %.1f MiB\n",
+	       "CPU time", s->bpf_ns / 1e9, s->interrupt_ns / 1e9, s->cpu_ns / 1e9,
+	       s->resident_bytes / MIB);
+	if (s->pushed + s->refused + s->retried + s->push_dropped + s->push_waiting)
+		printf("%-16s %" PRIu64 " sent, %.1f MiB; %" PRIu64 " refused, %" PRIu64
+		       " given up, %" PRIu64 " wait; %" PRIu64 " attempts failed\n",
+		       "push", s->pushed, s->pushed_bytes / MIB, s->refused, s->push_dropped,
+		       s->push_waiting, s->retried);
+}
+
+int state_print(const char *directory, const char *host, bool json, struct error *e)
+{
+	struct state s = { 0 };
+	char path[PATH_MAX];
+	FILE *in;
+	int err;
+
+	snprintf(path, sizeof(path), "%s/%s/" STATE_FILE, directory, host);
+	in = fopen(path, "re");
+	if (!in) {
+		err = error_set(e, errno, "cannot read %s", path);
+		error_hint(e, err == -ENOENT ? "profild --continuous has not recorded there; "
+					       "--directory names another directory"
+					     : "run it as the user that records");
+		return err;
+	}
+	err = read_state(in, &s);
+	fclose(in);
+	if (err)
+		return error_set(e, 0, "%s is not what profild --continuous writes", path);
+	*strrchr(path, '/') = '\0';
+	if (json)
+		return write_json(stdout, &s, e);
+	print_state(&s, archive_is_written(directory, host), path);
+	return 0;
+}

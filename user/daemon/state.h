@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_DAEMON_STATE_H
+#define PROFIL_DAEMON_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/error.h"
+
+/*
+ * What profild --continuous has done since it started, in memory that the recorder and the keeper
+ * share. Each member has one writer; a reader may see some of them before others.
+ */
+struct state {
+	/* The recorder's */
+	uint64_t recorder_pid;
+	uint64_t start_s; /* times are seconds since the epoch */
+	uint64_t last_window_s;
+	uint64_t windows, windows_failed, window_bytes;
+	uint64_t samples, ticks;
+	uint64_t ring_full, mapping_records_lost, children_lost; /* losses, by cause */
+	uint64_t unknown_images; /* samples, of which no image is known */
+	uint64_t bpf_ns, interrupt_ns;
+	uint64_t dcpi_failed;
+	/* The keeper's */
+	uint64_t keeper_starts;
+	uint64_t cpu_ns, resident_bytes; /* of both processes */
+	uint64_t dropped, dropped_bytes;
+	uint64_t damaged; /* windows that could not be read again */
+	uint64_t pushed, refused, rejected, retried, push_dropped, pushed_bytes, push_waiting;
+};
+
+/* Memory for it that forked children share; NULL with e set: there is none. */
+struct state *state_new(struct error *e);
+
+/* Write it whole or not at all: as JSON to the archive, and as metrics. Return 0 or -errno. */
+int state_write(const struct state *s, const char *directory, const char *host, struct error *e);
+int state_write_metrics(const struct state *s, const char *path, struct error *e);
+
+/* Prints what state_write() wrote. */
+int state_print(const char *directory, const char *host, bool json, struct error *e);
+
+#endif

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "push/http.h"
+
+#include <ctype.h>
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "push/token.h"
+
+#define CONNECT_MS 5000L
+#define TIMEOUT_MS 30000L
+
+/* http_reply.problem: libcurl's errors are below those of errno. */
+#define PROBLEM_CURL (-1000)
+
+struct http {
+	const struct push_options *options;
+	CURL *curl;
+	struct curl_slist *headers; /* but for the token */
+	char *url;
+	bool reported_exposed; /* that other users may read the token */
+	char message[CURL_ERROR_SIZE];
+};
+
+/* --- The options --- */
+
+/* Removes slashes at the end of the URL and appends the path. */
+static char *join(const char *url, const char *path)
+{
+	int size = strlen(url);
+	char *joined;
+
+	while (size && url[size - 1] == '/')
+		size--;
+	return asprintf(&joined, "%.*s%s", size, url, path) < 0 ? NULL : joined;
+}
+
+static int bad_url(const char *url, struct error *e, const char *why)
+{
+	error_set_kind(e, ERROR_USAGE, 0, "cannot push to %s: %s", url, why);
+	error_hint(e, "an example: https://collector.example:4318");
+	return -EINVAL;
+}
+
+/* Returns a part of the URL; empty: it has none. The caller frees it with curl_free(). */
+static char *url_part(CURLU *parsed, CURLUPart part)
+{
+	char *text = NULL;
+
+	return curl_url_get(parsed, part, &text, 0) == CURLUE_OK ? text : NULL;
+}
+
+static bool has_part(CURLU *parsed, CURLUPart part)
+{
+	char *text = url_part(parsed, part);
+
+	curl_free(text);
+	return text;
+}
+
+static bool is_loopback(const char *host)
+{
+	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+	       strcmp(host, "[::1]") == 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t size = strlen(text), end_size = strlen(end);
+
+	while (size && text[size - 1] == '/')
+		size--;
+	return size >= end_size && memcmp(text + size - end_size, end, end_size) == 0;
+}
+
+static int check_secrets(const struct push_options *o, CURLU *parsed, struct error *e)
+{
+	char *scheme = url_part(parsed, CURLUPART_SCHEME), *host = url_part(parsed, CURLUPART_HOST);
+	bool https = scheme && strcmp(scheme, "https") == 0;
+	bool exposes = !https && o->token_file && !(host && is_loopback(host));
+	bool useless = !https && (o->ca || o->certificate);
+
+	curl_free(scheme);
+	curl_free(host);
+	if (exposes)
+		return bad_url(o->url, e, "a token is sent by https:// only");
+	if (useless)
+		return bad_url(o->url, e, "certificates are for https:// only");
+	return 0;
+}
+
+static int check_parts(const struct push_options *o, const struct push_protocol *protocol,
+		       CURLU *parsed, struct error *e)
+{
+	char *scheme = url_part(parsed, CURLUPART_SCHEME);
+	bool supported = scheme && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
+
+	curl_free(scheme);
+	if (!supported)
+		return bad_url(o->url, e, "only http:// and https:// are supported");
+	if (has_part(parsed, CURLUPART_USER) || has_part(parsed, CURLUPART_PASSWORD))
+		return bad_url(o->url, e, "a URL with a password would be visible to all users");
+	if (has_part(parsed, CURLUPART_QUERY) || has_part(parsed, CURLUPART_FRAGMENT))
+		return bad_url(o->url, e, "it has a query or fragment");
+	if (ends_with(o->url, protocol->path)) {
+		error_set_kind(e, ERROR_USAGE, 0, "cannot push to %s: it ends in the path %s",
+			       o->url, protocol->path);
+		error_hint(e, "leave that out: it is appended");
+		return -EINVAL;
+	}
+	return check_secrets(o, parsed, e);
+}
+
+static int check_url(const struct push_options *o, const struct push_protocol *protocol,
+		     struct error *e)
+{
+	CURLU *parsed = curl_url();
+	CURLUcode code;
+	int err;
+
+	if (!parsed)
+		return error_no_memory(e);
+	code = curl_url_set(parsed, CURLUPART_URL, o->url, CURLU_NON_SUPPORT_SCHEME);
+	if (code == CURLUE_OUT_OF_MEMORY)
+		err = error_no_memory(e);
+	else if (code != CURLUE_OK)
+		err = bad_url(o->url, e, "it is not a valid URL");
+	else
+		err = check_parts(o, protocol, parsed, e);
+	curl_url_cleanup(parsed);
+	return err;
+}
+
+static int check_file(const char *path, const char *what, struct error *e)
+{
+	if (!path || access(path, R_OK) == 0)
+		return 0;
+	return error_set_kind(e, ERROR_USAGE, errno, "cannot read the %s %s", what, path);
+}
+
+static int check_files(const struct push_options *o, struct error *e)
+{
+	char token[TOKEN_MAX + 1];
+	bool exposed;
+	int err = check_file(o->ca, "file of certificates", e)  ?:
+		  check_file(o->certificate, "certificate", e)  ?:
+		  check_file(o->key, "key", e);
+
+	if (!err && !o->certificate != !o->key) {
+		error_set_kind(e, ERROR_USAGE, 0,
+			       "a client's certificate and its key belong together");
+		error_hint(e, "give both; they may be in one file");
+		return -EINVAL;
+	}
+	if (!err && o->token_file)
+		err = token_read(o->token_file, token, &exposed, e);
+	explicit_bzero(token, sizeof(token));
+	return err;
+}
+
+/* --- The reply --- */
+
+static size_t take_body(char *bytes, size_t size, size_t count, void *context)
+{
+	struct http_reply *r = context;
+	size_t room = sizeof(r->body) - r->size, taken = size * count;
+
+	if (taken > room) {
+		r->too_long = true;
+		taken = room;
+	}
+	memcpy(r->body + r->size, bytes, taken);
+	r->size += taken;
+	/* Less than all ends the transfer. */
+	return taken;
+}
+
+static int take_progress(void *context, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+			 curl_off_t up)
+{
+	const struct push_options *o = context;
+
+	(void)down_total;
+	(void)down;
+	(void)up_total;
+	(void)up;
+	return o->stopped && o->stopped(o->context);
+}
+
+static void take_info(CURL *curl, struct http_reply *r)
+{
+	const char *type = NULL, *location = NULL;
+	curl_off_t retry_after = 0;
+
+	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &r->status);
+	curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
+	curl_easy_getinfo(curl, CURLINFO_REDIRECT_URL, &location);
+	curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
+	snprintf(r->type, sizeof(r->type), "%.*s", type ? (int)strcspn(type, "; \t") : 0,
+		 type ?: "");
+	for (char *c = r->type; *c; c++)
+		*c = tolower((unsigned char)*c);
+	snprintf(r->location, sizeof(r->location), "%s", location ?: "");
+	r->retry_after_s = retry_after > 0 ? retry_after : 0;
+}
+
+/* --- The handle --- */
+
+#if LIBCURL_VERSION_NUM >= 0x075500
+#define SET_PROTOCOLS(curl) curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https")
+#else
+#define SET_PROTOCOLS(curl) \
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS))
+#endif
+
+static CURLcode set_tls(CURL *curl, const struct push_options *o)
+{
+	CURLcode code = curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L)   ?:
+			curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L) ?:
+			curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+
+	if (!code && o->ca)
+		code = curl_easy_setopt(curl, CURLOPT_CAINFO, o->ca)
+			       ?: curl_easy_setopt(curl, CURLOPT_CAPATH, (char *)NULL);
+	if (!code && o->certificate)
+		code = curl_easy_setopt(curl, CURLOPT_SSLCERT, o->certificate)
+			       ?: curl_easy_setopt(curl, CURLOPT_SSLKEY, o->key);
+	return code;
+}
+
+static CURLcode set_limits(CURL *curl, const struct push_options *o)
+{
+	CURLcode code;
+	long timeout_ms = o->timeout_ms ? (long)o->timeout_ms : TIMEOUT_MS;
+
+	code = SET_PROTOCOLS(curl)							   ?:
+	       curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L)			   ?:
+	       curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L)				   ?:
+	       curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
+				timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS) ?:
+	       curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* A resolver that hangs does not delay the end of the request. */
+	code = code ?: curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);
+#endif
+	return code;
+}
+
+static CURLcode set_options(struct http *h)
+{
+	CURL *curl = h->curl;
+
+	return set_limits(curl, h->options) ?: set_tls(curl, h->options)   ?:
+	       curl_easy_setopt(curl, CURLOPT_URL, h->url)			  ?:
+	       curl_easy_setopt(curl, CURLOPT_POST, 1L)			  ?:
+	       curl_easy_setopt(curl, CURLOPT_USERAGENT, "profild/" PROFIL_VERSION) ?:
+	       curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, h->message)		  ?:
+	       curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body)		  ?:
+	       curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, take_progress)	  ?:
+	       curl_easy_setopt(curl, CURLOPT_XFERINFODATA, (void *)h->options)	  ?:
+	       curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+}
+
+static bool add_header(struct curl_slist **list, const char *header)
+{
+	struct curl_slist *longer = header ? curl_slist_append(*list, header) : *list;
+
+	*list = longer ?: *list;
+	return longer;
+}
+
+static bool add_headers(struct http *h, const struct push_protocol *protocol)
+{
+	char type[128];
+
+	snprintf(type, sizeof(type), "Content-Type: %s", protocol->content_type);
+	/* Empty: libcurl does not wait for a 100 before it sends large bodies. */
+	return add_header(&h->headers, "Expect:") && add_header(&h->headers, type) &&
+	       add_header(&h->headers, protocol->header);
+}
+
+int http_new(const struct push_options *options, const struct push_protocol *protocol,
+	     struct http **h, struct error *e)
+{
+	int err = check_url(options, protocol, e) ?: check_files(options, e);
+	CURLcode code;
+
+	*h = NULL;
+	if (err)
+		return err;
+	*h = calloc(1, sizeof(**h));
+	if (!*h)
+		return error_no_memory(e);
+	(*h)->options = options;
+	(*h)->curl = curl_easy_init();
+	(*h)->url = join(options->url, protocol->path);
+	if (!(*h)->curl || !(*h)->url || !add_headers(*h, protocol)) {
+		err = error_no_memory(e);
+	} else {
+		code = set_options(*h);
+		if (code)
+			err = error_set(e, EINVAL, "libcurl cannot push to %s: %s", (*h)->url,
+					curl_easy_strerror(code));
+	}
+	if (err) {
+		http_free(*h);
+		*h = NULL;
+	}
+	return err;
+}
+
+void http_free(struct http *h)
+{
+	if (!h)
+		return;
+	curl_easy_cleanup(h->curl);
+	curl_slist_free_all(h->headers);
+	free(h->url);
+	free(h);
+}
+
+const char *http_url(const struct http *h)
+{
+	return h->url;
+}
+
+/* --- Requests --- */
+
+static void report_exposed(struct http *h)
+{
+	struct error e;
+
+	if (h->reported_exposed)
+		return;
+	h->reported_exposed = true;
+	error_set(&e, 0, "all users may read the token file %s", h->options->token_file);
+	error_hint(&e, "chmod o= %s", h->options->token_file);
+	h->options->report(PUSH_PROBLEM, &e, h->options->context);
+}
+
+/* The token is read for each request, because others replace it before it expires. */
+static int add_token(struct http *h, struct curl_slist **headers, struct error *e)
+{
+	char token[TOKEN_MAX + 1], header[TOKEN_MAX + 64];
+	bool exposed = false;
+	int err = token_read(h->options->token_file, token, &exposed, e);
+
+	if (!err) {
+		snprintf(header, sizeof(header), "Authorization: Bearer %s", token);
+		if (!add_header(headers, header))
+			err = error_no_memory(e);
+		explicit_bzero(header, sizeof(header));
+	}
+	explicit_bzero(token, sizeof(token));
+	if (exposed)
+		report_exposed(h);
+	return err;
+}
+
+static int copy_headers(struct http *h, struct curl_slist **headers, struct error *e)
+{
+	for (struct curl_slist *i = h->headers; i; i = i->next)
+		if (!add_header(headers, i->data))
+			return error_no_memory(e);
+	return h->options->token_file ? add_token(h, headers, e) : 0;
+}
+
+static int failed(const struct http *h, CURLcode code, struct error *e)
+{
+	bool certificate = code == CURLE_PEER_FAILED_VERIFICATION;
+
+	if (code == CURLE_ABORTED_BY_CALLBACK)
+		return error_set(e, ECANCELED, "cannot push to %s", h->url);
+	error_set(e, 0, "cannot push to %s: %s", h->url,
+		  *h->message ? h->message : curl_easy_strerror(code));
+	if (certificate)
+		error_hint(e, "--push-ca has the certificates to trust instead of the system's");
+	return code == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO;
+}
+
+static int post(struct http *h, struct curl_slist *headers, const struct request_bytes *body,
+		struct http_reply *reply, struct error *e)
+{
+	CURLcode code;
+
+	*h->message = '\0';
+	reply->status = 0;
+	reply->size = 0;
+	reply->too_long = false;
+	code = curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers)			 ?:
+	       curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->size) ?:
+	       curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, body->at)		 ?:
+	       curl_easy_setopt(h->curl, CURLOPT_WRITEDATA, reply)			 ?:
+	       curl_easy_perform(h->curl);
+	take_info(h->curl, reply);
+	reply->problem = PROBLEM_CURL - (int)code;
+	return code && !reply->too_long ? failed(h, code, e) : 0;
+}
+
+int http_post(struct http *h, const struct request_bytes *body, struct http_reply *reply,
+	      struct error *e)
+{
+	struct curl_slist *headers = NULL;
+	int err = copy_headers(h, &headers, e);
+
+	reply->problem = err;
+	err = err ?: post(h, headers, body, reply, e);
+	for (struct curl_slist *i = headers; i; i = i->next)
+		explicit_bzero(i->data, strlen(i->data));
+	curl_slist_free_all(headers);
+	return err;
+}

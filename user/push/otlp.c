@@ -1,0 +1,758 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A window as an ExportProfilesServiceRequest (otlp.proto). Fields of the outer messages are
+ * appended to buffers one by one: their order is free, and the sum of all messages as objects would
+ * take several times the memory.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "format/gzip.h"
+#include "format/pprof/pprof_wire.h"
+#include "otlp.pb-c.h"
+#include "profile/build_id.h"
+#include "profile/image_name.h"
+#include "push/request.h"
+#include "push/service.h"
+#include "util/array.h"
+
+enum {
+	REQUEST_RESOURCE_PROFILES = 1,
+	REQUEST_DICTIONARY = 2
+};
+enum {
+	RESOURCE_PROFILES_RESOURCE = 1,
+	RESOURCE_PROFILES_SCOPE = 2
+};
+enum {
+	SCOPE_PROFILES_SCOPE = 1,
+	SCOPE_PROFILES_PROFILE = 2
+};
+enum {
+	PROFILE_SAMPLE = 2
+};
+enum {
+	TABLE_MAPPING = 1,
+	TABLE_LOCATION,
+	TABLE_FUNCTION,
+	TABLE_LINK,
+	TABLE_STRING,
+	TABLE_ATTRIBUTE,
+	TABLE_STACK,
+	TABLES
+};
+
+/* Elements of the dictionary, in the order of their numbers from 1 on */
+struct text_key {
+	size_t offset, size; /* of its bytes in the dictionary's */
+};
+
+/* A mapping or a location */
+struct element_key {
+	size_t offset, size; /* of its bytes in the dictionary's, with the table's number */
+	uint32_t number;
+};
+
+struct attribute_key {
+	uint32_t key, text, unit; /* text 0: it is a number */
+	int64_t number;
+};
+
+struct function_key {
+	uint32_t function;
+	const char *file; /* NULL: the function's own */
+};
+
+struct stack_key {
+	const uint32_t *frames;
+	uint32_t depth;
+};
+
+/* The attributes of all samples with one set of labels; known: they have been made. */
+struct label_attributes {
+	size_t first, count;
+	bool known;
+};
+
+struct writer {
+	const struct profile *p;
+	struct error *e;
+	int err; /* the first error; nothing is written after it */
+	struct request_bytes dictionary;
+	uint32_t counts[TABLES];
+
+	struct text_key *texts;
+	struct attribute_key *attributes;
+	struct function_key *functions;
+	struct stack_key *stacks;
+	struct element_key *elements;
+	size_t element_count, element_room;
+	size_t text_room, attribute_room, function_room, stack_room;
+	struct index text_index, attribute_index, function_index, stack_index, element_index;
+
+	uint32_t *mappings, *locations; /* the numbers of the profile's; 0: not written */
+	struct label_attributes *labels;
+	int32_t *label_attributes;
+	size_t label_attribute_count, label_attribute_room;
+
+	Profil__Otlp__Line *lines;
+	Profil__Otlp__Line **line_pointers;
+	int32_t *stack;
+	size_t line_room, line_pointer_room, frame_room;
+};
+
+static void fail(struct writer *w)
+{
+	w->err = w->err ?: error_no_memory(w->e);
+}
+
+/* Makes room for `need` elements. False: w->err is set. */
+#define RESERVE(w, array, array_room, need)                                                  \
+	((array_reserve(&(w)->array, &(w)->array_room, (need), sizeof(*(w)->array)) == 0) || \
+	 (fail(w), false))
+
+/* --- Bytes --- */
+
+/* Room for a field's head and `size` bytes; NULL: w->err is set. */
+static uint8_t *reserve(struct writer *w, struct request_bytes *b, size_t size)
+{
+	if (w->err)
+		return NULL;
+	if (array_reserve(&b->at, &b->room, b->size + 1 + WIRE_VARINT_MAX + size, 1)) {
+		fail(w);
+		return NULL;
+	}
+	return b->at + b->size;
+}
+
+static uint8_t *put_head(uint8_t *to, unsigned int field, size_t size)
+{
+	*to++ = field << 3 | WIRE_BYTES;
+	return wire_put_varint(to, size);
+}
+
+static void put_bytes(struct writer *w, struct request_bytes *b, unsigned int field,
+		      const void *bytes, size_t size)
+{
+	uint8_t *to = reserve(w, b, size);
+
+	if (!to)
+		return;
+	to = put_head(to, field, size);
+	if (size)
+		memcpy(to, bytes, size);
+	b->size = to + size - b->at;
+}
+
+static void put_message(struct writer *w, struct request_bytes *b, unsigned int field,
+			const ProtobufCMessage *message)
+{
+	size_t size = protobuf_c_message_get_packed_size(message);
+	uint8_t *to = reserve(w, b, size);
+
+	if (!to)
+		return;
+	to = put_head(to, field, size);
+	b->size = to + protobuf_c_message_pack(message, to) - b->at;
+}
+
+/* Appends an element to a table of the dictionary. Returns its number. */
+static uint32_t put_element(struct writer *w, unsigned int table, const ProtobufCMessage *message)
+{
+	put_message(w, &w->dictionary, table, message);
+	return w->counts[table]++;
+}
+
+static bool element_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct writer *w = array;
+	const struct element_key *a = &w->elements[id], *b = key;
+
+	return a->size == b->size &&
+	       memcmp(w->dictionary.at + a->offset, w->dictionary.at + b->offset, a->size) == 0;
+}
+
+/*
+ * The same for elements that the profile may have twice, as when two of its images differ in what
+ * is not sent: no element may be in a table twice.
+ */
+static uint32_t put_unique(struct writer *w, unsigned int table, const ProtobufCMessage *message)
+{
+	struct element_key key = { .offset = w->dictionary.size };
+	uint32_t id;
+	uint64_t hash;
+
+	put_message(w, &w->dictionary, table, message);
+	if (w->err || !RESERVE(w, elements, element_room, w->element_count + 1))
+		return 0;
+	key.size = w->dictionary.size - key.offset;
+	hash = hash_bytes(w->dictionary.at + key.offset, key.size, 0);
+	id = index_find(&w->element_index, hash, element_equal, w, &key);
+	if (id != INDEX_NONE) {
+		w->dictionary.size = key.offset;
+		return w->elements[id].number;
+	}
+	key.number = w->counts[table]++;
+	if (index_add(&w->element_index, hash, w->element_count))
+		fail(w);
+	w->elements[w->element_count++] = key;
+	return key.number;
+}
+
+/* --- Texts and attributes --- */
+
+static const void *text_at(const struct writer *w, uint32_t number)
+{
+	return w->dictionary.at + w->texts[number].offset;
+}
+
+static bool text_key_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct writer *w = array;
+	const char *text = key;
+	size_t size = strlen(text);
+
+	return w->texts[id].size == size && memcmp(text_at(w, id), text, size) == 0;
+}
+
+static uint32_t add_text(struct writer *w, const char *text, uint64_t hash)
+{
+	size_t size = strlen(text);
+	uint32_t number = w->counts[TABLE_STRING];
+
+	put_bytes(w, &w->dictionary, TABLE_STRING, text, size);
+	if (w->err || !RESERVE(w, texts, text_room, number + 1))
+		return 0;
+	w->texts[number] = (struct text_key){ w->dictionary.size - size, size };
+	if (index_add(&w->text_index, hash, number))
+		fail(w);
+	return w->counts[TABLE_STRING]++;
+}
+
+/* The number of a text that is UTF-8. */
+static uint32_t clean_text_number(struct writer *w, const char *text)
+{
+	uint64_t hash = hash_bytes(text, strlen(text), 0);
+	uint32_t number = index_find(&w->text_index, hash, text_key_equal, w, text);
+
+	return number != INDEX_NONE ? number : add_text(w, text, hash);
+}
+
+static uint32_t text_number(struct writer *w, const char *text)
+{
+	uint32_t number;
+	char *clean;
+
+	if (request_is_utf8(text))
+		return clean_text_number(w, text);
+	clean = request_text(text);
+	if (!clean) {
+		fail(w);
+		return 0;
+	}
+	number = clean_text_number(w, clean);
+	free(clean);
+	return number;
+}
+
+static bool attribute_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct attribute_key *a = &((const struct attribute_key *)array)[id], *b = key;
+
+	return a->key == b->key && a->text == b->text && a->unit == b->unit &&
+	       a->number == b->number;
+}
+
+/* `text` is the one that key->text is the number of; NULL: the value is the number. */
+static uint32_t find_or_add_attribute(struct writer *w, const struct attribute_key *key,
+				      const char *text)
+{
+	uint64_t hash = hash_u64(key->key, hash_u64(key->text, hash_u64(key->number, key->unit)));
+	uint32_t number =
+		index_find(&w->attribute_index, hash, attribute_equal, w->attributes, key);
+	Profil__Otlp__Attribute message = PROFIL__OTLP__ATTRIBUTE__INIT;
+	Profil__Otlp__AnyValue value = PROFIL__OTLP__ANY_VALUE__INIT;
+	char *clean = NULL;
+
+	if (number != INDEX_NONE)
+		return number;
+	number = w->counts[TABLE_ATTRIBUTE];
+	if (!RESERVE(w, attributes, attribute_room, number + 1))
+		return 0;
+	w->attributes[number] = *key;
+	if (index_add(&w->attribute_index, hash, number))
+		fail(w);
+	message.key_strindex = key->key;
+	message.unit_strindex = key->unit;
+	message.value = &value;
+	value.value_case = PROFIL__OTLP__ANY_VALUE__VALUE_INT_VALUE;
+	value.int_value = key->number;
+	if (text) {
+		clean = request_text(text);
+		value.value_case = PROFIL__OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+		value.string_value = clean;
+	}
+	if (text && !clean)
+		fail(w);
+	else
+		put_element(w, TABLE_ATTRIBUTE, &message.base);
+	free(clean);
+	return number;
+}
+
+static uint32_t text_attribute(struct writer *w, const char *key, const char *text)
+{
+	struct attribute_key a = { text_number(w, key), text_number(w, text), 0, 0 };
+
+	return find_or_add_attribute(w, &a, text);
+}
+
+static uint32_t number_attribute(struct writer *w, const char *key, int64_t number,
+				 const char *unit)
+{
+	struct attribute_key a = { text_number(w, key), 0, text_number(w, unit), number };
+
+	return find_or_add_attribute(w, &a, NULL);
+}
+
+/* --- Mappings, functions, locations, stacks --- */
+
+static uint32_t mapping_number(struct writer *w, uint32_t id)
+{
+	const struct profile_mapping *m = &w->p->mappings[id];
+	const struct profile_image *image = &w->p->images[m->image];
+	Profil__Otlp__Mapping message = PROFIL__OTLP__MAPPING__INIT;
+	char build_id[BUILD_ID_TEXT_SIZE];
+	int32_t attribute;
+
+	if (w->mappings[id])
+		return w->mappings[id];
+	message.memory_start = m->start;
+	message.memory_limit = m->limit;
+	message.file_offset = m->offset;
+	message.filename_strindex = text_number(w, image->path);
+	if (image->build_id_size) {
+		build_id_format(image->build_id, image->build_id_size, build_id);
+		attribute = text_attribute(w, "process.executable.build_id.gnu", build_id);
+		message.attribute_indices = &attribute;
+		message.n_attribute_indices = 1;
+	}
+	return w->mappings[id] = put_unique(w, TABLE_MAPPING, &message.base);
+}
+
+static bool function_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct function_key *a = &((const struct function_key *)array)[id], *b = key;
+
+	return a->function == b->function && a->file == b->file;
+}
+
+/* Only functions have source files: a line in another file gets a function of its own. */
+static uint32_t function_number(struct writer *w, const struct profile_line *line)
+{
+	const struct profile_function *f = &w->p->functions[line->function];
+	struct function_key key = { line->function, line->file };
+	uint64_t hash = hash_u64(key.function, (uintptr_t)key.file);
+	uint32_t number = index_find(&w->function_index, hash, function_equal, w->functions, &key);
+	Profil__Otlp__Function message = PROFIL__OTLP__FUNCTION__INIT;
+
+	if (number != INDEX_NONE)
+		return number;
+	number = w->counts[TABLE_FUNCTION];
+	if (!RESERVE(w, functions, function_room, number + 1))
+		return 0;
+	w->functions[number] = key;
+	if (index_add(&w->function_index, hash, number))
+		fail(w);
+	message.name_strindex = text_number(w, f->name);
+	message.system_name_strindex = text_number(w, f->system_name);
+	message.filename_strindex = text_number(w, line->file ?: f->file);
+	message.start_line = line->file ? 0 : f->start_line;
+	return put_element(w, TABLE_FUNCTION, &message.base);
+}
+
+/*
+ * The well-known value of profile.frame.type, or NULL. Which language generated code was written in
+ * is unknown. Of images in brackets, modules are in the kernel's half of the addresses.
+ */
+static const char *frame_type(const struct profile *p, const struct profile_location *l)
+{
+	if (l->mapping == PROFILE_NONE)
+		return NULL;
+	switch (image_kind(p->images[p->mappings[l->mapping].image].path)) {
+	case IMAGE_IN_KERNEL:
+		return "kernel";
+	case IMAGE_BRACKETED:
+		return l->address >> 63 ? "kernel" : NULL;
+	case IMAGE_FILE:
+	case IMAGE_VDSO:
+	case IMAGE_VSYSCALL:
+		return "native";
+	default:
+		return NULL;
+	}
+}
+
+static uint32_t location_number(struct writer *w, uint32_t id)
+{
+	const struct profile_location *l = &w->p->locations[id];
+	const char *type = frame_type(w->p, l);
+	Profil__Otlp__Location message = PROFIL__OTLP__LOCATION__INIT;
+	int32_t attribute;
+
+	if (w->locations[id])
+		return w->locations[id];
+	if (!RESERVE(w, lines, line_room, l->line_count) ||
+	    !RESERVE(w, line_pointers, line_pointer_room, l->line_count))
+		return 0;
+	for (uint32_t i = 0; i < l->line_count; i++) {
+		const struct profile_line *line = &w->p->lines[l->first_line + i];
+
+		profil__otlp__line__init(&w->lines[i]);
+		w->lines[i].function_index = function_number(w, line);
+		w->lines[i].line = line->line;
+		w->lines[i].column = line->column;
+		w->line_pointers[i] = &w->lines[i];
+	}
+	message.address = l->address;
+	message.mapping_index = l->mapping == PROFILE_NONE ? 0 : mapping_number(w, l->mapping);
+	message.n_lines = l->line_count;
+	message.lines = w->line_pointers;
+	if (type) {
+		attribute = text_attribute(w, "profile.frame.type", type);
+		message.attribute_indices = &attribute;
+		message.n_attribute_indices = 1;
+	}
+	return w->locations[id] = put_unique(w, TABLE_LOCATION, &message.base);
+}
+
+static bool stack_equal(const void *array, uint32_t id, const void *key)
+{
+	const struct stack_key *a = &((const struct stack_key *)array)[id], *b = key;
+
+	return a->depth == b->depth && memcmp(a->frames, b->frames, a->depth * 4UL) == 0;
+}
+
+static uint32_t add_stack(struct writer *w, const struct stack_key *key, uint64_t hash)
+{
+	uint32_t number = w->counts[TABLE_STACK];
+	Profil__Otlp__Stack message = PROFIL__OTLP__STACK__INIT;
+
+	if (!RESERVE(w, stacks, stack_room, number + 1) ||
+	    !RESERVE(w, stack, frame_room, key->depth))
+		return 0;
+	w->stacks[number] = *key;
+	if (index_add(&w->stack_index, hash, number))
+		fail(w);
+	for (uint32_t i = 0; i < key->depth; i++)
+		w->stack[i] = location_number(w, key->frames[i]);
+	message.n_location_indices = key->depth;
+	message.location_indices = w->stack;
+	return put_element(w, TABLE_STACK, &message.base);
+}
+
+static uint32_t stack_number(struct writer *w, const struct profile_sample *s)
+{
+	struct stack_key key = { &w->p->frames[s->first_frame], s->depth };
+	uint64_t hash;
+	uint32_t number;
+
+	if (!s->depth)
+		return 0;
+	hash = hash_bytes(key.frames, key.depth * sizeof(*key.frames), 0);
+	number = index_find(&w->stack_index, hash, stack_equal, w->stacks, &key);
+	return number != INDEX_NONE ? number : add_stack(w, &key, hash);
+}
+
+/* --- Samples --- */
+
+static void add_label(struct writer *w, struct label_attributes *a, uint32_t attribute)
+{
+	if (!RESERVE(w, label_attributes, label_attribute_room, a->first + a->count + 1))
+		return;
+	w->label_attributes[a->first + a->count++] = attribute;
+}
+
+/* The names of OpenTelemetry's conventions for our tags; others keep theirs. */
+static const struct {
+	const char *tag, *attribute;
+} conventions[] = {
+	{ TAG_CPU, "cpu.logical_number" },
+	{ TAG_THREAD, "thread.name" },
+	{ TAG_UNIT, "systemd.unit" },
+	{ TAG_USER, "process.owner" },
+};
+
+static void add_tag(struct writer *w, struct label_attributes *a, const struct profile_tag *t)
+{
+	const char *key = t->key, *unit = t->unit;
+
+	/* The resource has it. */
+	if (t->text && strcmp(key, TAG_CONTAINER) == 0)
+		return;
+	for (size_t i = 0; i < sizeof(conventions) / sizeof(*conventions); i++) {
+		if (strcmp(key, conventions[i].tag) != 0)
+			continue;
+		key = conventions[i].attribute;
+		unit = "";
+		break;
+	}
+	add_label(w, a,
+		  t->text ? text_attribute(w, key, t->text)
+			  : number_attribute(w, key, t->number, unit));
+}
+
+static const struct label_attributes *attributes_of(struct writer *w, uint32_t labels)
+{
+	const struct profile_labels *l = &w->p->labels[labels];
+	struct label_attributes *a = &w->labels[labels];
+
+	if (a->known)
+		return a;
+	a->known = true;
+	a->first = w->label_attribute_count;
+	if (*l->comm)
+		add_label(w, a, text_attribute(w, "process.executable.name", l->comm));
+	if (l->pid)
+		add_label(w, a, number_attribute(w, "process.pid", l->pid, ""));
+	if (l->tid)
+		add_label(w, a, number_attribute(w, "thread.id", l->tid, ""));
+	for (uint32_t i = 0; i < l->tag_count; i++)
+		add_tag(w, a, &l->tags[i]);
+	w->label_attribute_count += a->count;
+	return a;
+}
+
+static void put_sample(struct writer *w, struct request_bytes *to, const struct profile_sample *s,
+		       int64_t value)
+{
+	const struct label_attributes *attributes = attributes_of(w, s->labels);
+	Profil__Otlp__Sample message = PROFIL__OTLP__SAMPLE__INIT;
+
+	message.stack_index = stack_number(w, s);
+	message.n_values = 1;
+	message.values = &value;
+	message.n_attribute_indices = attributes->count;
+	message.attribute_indices = w->label_attributes + attributes->first;
+	put_message(w, to, PROFILE_SAMPLE, &message.base);
+}
+
+/* --- Resources --- */
+
+static Profil__Otlp__ValueType value_type(struct writer *w, const char *type, const char *unit)
+{
+	Profil__Otlp__ValueType message = PROFIL__OTLP__VALUE_TYPE__INIT;
+
+	message.type_strindex = text_number(w, type);
+	message.unit_strindex = text_number(w, unit);
+	return message;
+}
+
+/* A Profile but for its samples. */
+static void put_profile_head(struct writer *w, struct request_bytes *to, size_t service,
+			     size_t value)
+{
+	const struct profile *p = w->p;
+	const struct profile_value_type *t = &p->value_types[value];
+	Profil__Otlp__Profile message = PROFIL__OTLP__PROFILE__INIT;
+	Profil__Otlp__ValueType type = value_type(w, t->type, t->unit), period;
+	uint8_t id[PROFILE_ID_SIZE], *end;
+	size_t size;
+
+	request_profile_id(p, service, id);
+	message.sample_type = &type;
+	message.time_unix_nano = p->time_ns;
+	message.duration_nano = p->duration_ns;
+	message.profile_id = (ProtobufCBinaryData){ sizeof(id), id };
+	if (p->period_ns || t->period) {
+		period = p->period_ns ? value_type(w, "cpu", "nanoseconds")
+				      : value_type(w, t->type, t->unit);
+		message.period_type = &period;
+		message.period = p->period_ns ?: t->period;
+	}
+	size = protobuf_c_message_get_packed_size(&message.base);
+	end = reserve(w, to, size);
+	if (end)
+		to->size += protobuf_c_message_pack(&message.base, end);
+}
+
+#define ATTRIBUTES_MAX 3
+
+/* An attribute of a resource; there are few, so they do not use the dictionary. */
+static void put_resource(struct writer *w, struct request_bytes *to, const struct service *s)
+{
+	Profil__Otlp__Resource message = PROFIL__OTLP__RESOURCE__INIT;
+	Profil__Otlp__KeyValue attributes[ATTRIBUTES_MAX], *pointers[ATTRIBUTES_MAX];
+	Profil__Otlp__AnyValue values[ATTRIBUTES_MAX];
+	const char *texts[ATTRIBUTES_MAX][2] = { { "service.name", s->name },
+						 { "host.name", w->p->host } };
+	size_t count = *w->p->host ? 2 : 1;
+
+	if (s->container) {
+		texts[count][0] =
+			service_container_key(s->container, "container.id", "container.name");
+		texts[count++][1] = s->container;
+	}
+	for (size_t i = 0; i < count; i++) {
+		profil__otlp__key_value__init(&attributes[i]);
+		profil__otlp__any_value__init(&values[i]);
+		values[i].value_case = PROFIL__OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+		values[i].string_value = request_text(texts[i][1]);
+		if (!values[i].string_value)
+			fail(w);
+		attributes[i].key = (char *)texts[i][0];
+		attributes[i].value = &values[i];
+		pointers[i] = &attributes[i];
+	}
+	message.n_attributes = count;
+	message.attributes = pointers;
+	if (!w->err)
+		put_message(w, to, RESOURCE_PROFILES_RESOURCE, &message.base);
+	for (size_t i = 0; i < count; i++)
+		free(values[i].string_value);
+}
+
+static void put_service(struct writer *w, struct request_bytes *request, const struct service *s,
+			const struct request_bytes *profile)
+{
+	struct request_bytes resource = { 0 }, scope_profiles = { 0 };
+	Profil__Otlp__Scope scope = PROFIL__OTLP__SCOPE__INIT;
+
+	scope.name = (char *)"profil";
+	scope.version = (char *)PROFIL_VERSION;
+	put_message(w, &scope_profiles, SCOPE_PROFILES_SCOPE, &scope.base);
+	put_bytes(w, &scope_profiles, SCOPE_PROFILES_PROFILE, profile->at, profile->size);
+	put_resource(w, &resource, s);
+	put_bytes(w, &resource, RESOURCE_PROFILES_SCOPE, scope_profiles.at, scope_profiles.size);
+	put_bytes(w, request, REQUEST_RESOURCE_PROFILES, resource.at, resource.size);
+	request_bytes_free(&resource);
+	request_bytes_free(&scope_profiles);
+}
+
+/* --- All of it --- */
+
+/* The elements with number 0. */
+static void begin_dictionary(struct writer *w)
+{
+	Profil__Otlp__Mapping mapping = PROFIL__OTLP__MAPPING__INIT;
+	Profil__Otlp__Location location = PROFIL__OTLP__LOCATION__INIT;
+	Profil__Otlp__Function function = PROFIL__OTLP__FUNCTION__INIT;
+	Profil__Otlp__Link link = PROFIL__OTLP__LINK__INIT;
+	Profil__Otlp__Attribute attribute = PROFIL__OTLP__ATTRIBUTE__INIT;
+	Profil__Otlp__Stack stack = PROFIL__OTLP__STACK__INIT;
+	uint8_t zeros[16] = { 0 };
+
+	link.trace_id = (ProtobufCBinaryData){ 16, zeros };
+	link.span_id = (ProtobufCBinaryData){ 8, zeros };
+	put_element(w, TABLE_MAPPING, &mapping.base);
+	put_element(w, TABLE_LOCATION, &location.base);
+	put_element(w, TABLE_FUNCTION, &function.base);
+	put_element(w, TABLE_LINK, &link.base);
+	put_element(w, TABLE_ATTRIBUTE, &attribute.base);
+	put_element(w, TABLE_STACK, &stack.base);
+	text_number(w, "");
+}
+
+static void put_request(struct writer *w, const struct services *s, size_t value,
+			struct request_bytes *profiles, struct request_bytes *request)
+{
+	const struct profile *p = w->p;
+
+	begin_dictionary(w);
+	for (size_t i = 0; i < s->count; i++)
+		put_profile_head(w, &profiles[i], i, value);
+	for (size_t i = 0; i < p->sample_count && !w->err; i++) {
+		int64_t counted = p->values[i * p->value_type_count + value];
+
+		if (counted)
+			put_sample(w, &profiles[s->of_sample[i]], &p->samples[i], counted);
+	}
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].total)
+			put_service(w, request, &s->items[i], &profiles[i]);
+	put_bytes(w, request, REQUEST_DICTIONARY, w->dictionary.at, w->dictionary.size);
+}
+
+static void free_writer(struct writer *w)
+{
+	request_bytes_free(&w->dictionary);
+	free(w->texts);
+	free(w->attributes);
+	free(w->functions);
+	free(w->stacks);
+	free(w->elements);
+	index_free(&w->text_index);
+	index_free(&w->attribute_index);
+	index_free(&w->function_index);
+	index_free(&w->stack_index);
+	index_free(&w->element_index);
+	free(w->mappings);
+	free(w->locations);
+	free(w->labels);
+	free(w->label_attributes);
+	free(w->lines);
+	free(w->line_pointers);
+	free(w->stack);
+}
+
+/* The request, not yet compressed. */
+static int make_request(const struct profile *p, struct request_bytes *request, struct error *e)
+{
+	size_t value = profile_value(p, NULL);
+	struct services services = { 0 };
+	struct writer w = { .p = p, .e = e };
+	struct request_bytes *profiles = NULL;
+
+	w.err = services_find(p, value, &services, e);
+	w.mappings = calloc(p->mapping_count + 1, sizeof(*w.mappings));
+	w.locations = calloc(p->location_count + 1, sizeof(*w.locations));
+	w.labels = calloc(p->label_count + 1, sizeof(*w.labels));
+	profiles = calloc(services.count + 1, sizeof(*profiles));
+	if (!w.mappings || !w.locations || !w.labels || !profiles)
+		fail(&w);
+	if (!w.err)
+		put_request(&w, &services, value, profiles, request);
+	for (size_t i = 0; profiles && i < services.count; i++)
+		request_bytes_free(&profiles[i]);
+	free(profiles);
+	services_free(&services);
+	free_writer(&w);
+	return w.err;
+}
+
+static int compress_request(const struct request_bytes *request, struct request_bytes *body,
+			    struct error *e)
+{
+	struct gzip_writer *gzip = malloc(sizeof(*gzip));
+	char *at = NULL;
+	FILE *out = open_memstream(&at, &body->size);
+	int err = gzip && out ? gzip_open(gzip, out, e) : error_no_memory(e);
+
+	if (!err)
+		err = gzip_close(gzip, gzip_write(gzip, request->at, request->size, e), e);
+	if (out && fclose(out) && !err)
+		err = error_no_memory(e);
+	free(gzip);
+	body->at = (uint8_t *)at;
+	if (err)
+		request_bytes_free(body);
+	return err;
+}
+
+static int encode(const struct profile *p, struct request_bytes *body, struct error *e)
+{
+	struct request_bytes request = { 0 };
+	int err = make_request(p, &request, e) ?: compress_request(&request, body, e);
+
+	request_bytes_free(&request);
+	return err;
+}
+
+const struct push_protocol push_otlp = {
+	.name = "otlp",
+	.path = "/v1development/profiles",
+	.content_type = "application/x-protobuf",
+	.header = "Content-Encoding: gzip",
+	.encode = encode,
+};

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A window for Pyroscope's push.v1.PusherService, by the connect protocol: a pprof file for each
+ * service. Pyroscope keeps a series for each combination of labels, also of those inside of the
+ * files, where only the process's name remains.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "format/pprof/pprof.h"
+#include "push/request.h"
+#include "push/service.h"
+#include "pyroscope.pb-c.h"
+#include "util/array.h"
+
+#define LABELS_MAX 4
+#define UUID_SIZE  sizeof("00000000-0000-0000-0000-000000000000")
+
+/* A service's part of a request. */
+struct part {
+	Profil__Pyroscope__RawProfileSeries series;
+	Profil__Pyroscope__RawSample sample;
+	Profil__Pyroscope__LabelPair labels[LABELS_MAX];
+	Profil__Pyroscope__RawSample *sample_pointer;
+	Profil__Pyroscope__LabelPair *label_pointers[LABELS_MAX];
+	char id[UUID_SIZE];
+};
+
+static void format_uuid(const uint8_t id[static PROFILE_ID_SIZE], char text[static UUID_SIZE])
+{
+	static const size_t dashes[] = { 4, 6, 8, 10 };
+	const size_t *dash = dashes;
+
+	for (size_t i = 0; i < PROFILE_ID_SIZE; i++) {
+		if (dash < dashes + 4 && i == *dash) {
+			*text++ = '-';
+			dash++;
+		}
+		text += sprintf(text, "%02x", id[i]);
+	}
+}
+
+static int add_label(struct part *part, const char *name, const char *value)
+{
+	Profil__Pyroscope__LabelPair *label = &part->labels[part->series.n_labels];
+
+	if (!*value)
+		return 0;
+	profil__pyroscope__label_pair__init(label);
+	label->name = (char *)name;
+	label->value = request_text(value);
+	part->label_pointers[part->series.n_labels++] = label;
+	return label->value ? 0 : -ENOMEM;
+}
+
+/* The names of labels are those that the server has for profiles that come by OTLP. */
+static int add_labels(struct part *part, const struct profile *p, const struct service *s)
+{
+	int err = add_label(part, "__name__", "process_cpu") ?:
+		  add_label(part, "service_name", s->name)   ?:
+		  add_label(part, "host_name", p->host);
+
+	if (!err && s->container)
+		err = add_label(
+			part, service_container_key(s->container, "container_id", "container_name"),
+			s->container);
+	return err;
+}
+
+/*
+ * Writes the samples of a service as a pprof file. `part` has its own arrays of samples and values
+ * for that, in which those of the service are collected.
+ */
+static int write_file(struct profile *part, const struct profile *p, const struct services *s,
+		      size_t service, ProtobufCBinaryData *file, struct error *e)
+{
+	const struct format_options options = { 0 };
+	size_t width = p->value_type_count;
+	char *bytes = NULL;
+	FILE *out = open_memstream(&bytes, &file->len);
+	int err;
+
+	part->sample_count = 0;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		if (s->of_sample[i] != service)
+			continue;
+		memcpy(&part->values[part->sample_count * width], &p->values[i * width],
+		       width * sizeof(*p->values));
+		part->samples[part->sample_count++] = p->samples[i];
+	}
+	err = out ? format_pprof.write(part, &options, out, e) : error_no_memory(e);
+	if (out && fclose(out) && !err)
+		err = error_no_memory(e);
+	file->data = (uint8_t *)bytes;
+	return err;
+}
+
+static int make_part(struct part *part, struct profile *samples, const struct profile *p,
+		     const struct services *s, size_t service, struct error *e)
+{
+	uint8_t id[PROFILE_ID_SIZE];
+
+	profil__pyroscope__raw_profile_series__init(&part->series);
+	profil__pyroscope__raw_sample__init(&part->sample);
+	request_profile_id(p, service, id);
+	format_uuid(id, part->id);
+	part->sample.id = part->id;
+	part->sample_pointer = &part->sample;
+	part->series.n_samples = 1;
+	part->series.samples = &part->sample_pointer;
+	part->series.labels = part->label_pointers;
+	if (add_labels(part, p, &s->items[service]))
+		return error_no_memory(e);
+	return write_file(samples, p, s, service, &part->sample.raw_profile, e);
+}
+
+static void free_part(struct part *part)
+{
+	for (size_t i = 0; i < part->series.n_labels; i++)
+		free(part->labels[i].value);
+	free(part->sample.raw_profile.data);
+}
+
+/*
+ * The profile without what the engine is not to see, and with names that are UTF-8. It has its own
+ * arrays of what differs; texts that were replaced are `owned`.
+ */
+struct view {
+	struct profile p;
+	char **owned;
+	size_t owned_count, owned_room;
+};
+
+static int clean(struct view *v, const char **text)
+{
+	char *copy;
+
+	if (request_is_utf8(*text))
+		return 0;
+	if (array_reserve(&v->owned, &v->owned_room, v->owned_count + 1, sizeof(*v->owned)))
+		return -ENOMEM;
+	copy = request_text(*text);
+	if (!copy)
+		return -ENOMEM;
+	*text = v->owned[v->owned_count++] = copy;
+	return 0;
+}
+
+static void *copy_array(const void *array, size_t count, size_t size)
+{
+	void *copy = calloc(count + 1, size);
+
+	return copy && count ? memcpy(copy, array, count * size) : copy;
+}
+
+static int clean_names(struct view *v)
+{
+	struct profile *p = &v->p;
+	int err = 0;
+
+	for (size_t i = 0; i < p->label_count && !err; i++) {
+		struct profile_labels *labels = &p->labels[i];
+
+		*labels = (struct profile_labels){ .comm = labels->comm };
+		err = clean(v, &labels->comm);
+	}
+	for (size_t i = 0; i < p->image_count && !err; i++)
+		err = clean(v, &p->images[i].path);
+	for (size_t i = 0; i < p->function_count && !err; i++) {
+		struct profile_function *f = &p->functions[i];
+
+		err = clean(v, &f->name) ?: clean(v, &f->system_name) ?: clean(v, &f->file);
+	}
+	for (size_t i = 0; i < p->line_count && !err; i++)
+		if (p->lines[i].file)
+			err = clean(v, &p->lines[i].file);
+	return err;
+}
+
+static int make_view(struct view *v, const struct profile *from)
+{
+	struct profile *p = &v->p;
+
+	*v = (struct view){ .p = *from };
+	p->samples = calloc(from->sample_count + 1, sizeof(*p->samples));
+	p->values = calloc(from->sample_count * from->value_type_count + 1, sizeof(*p->values));
+	p->labels = copy_array(from->labels, from->label_count, sizeof(*p->labels));
+	p->images = copy_array(from->images, from->image_count, sizeof(*p->images));
+	p->functions = copy_array(from->functions, from->function_count, sizeof(*p->functions));
+	p->lines = copy_array(from->lines, from->line_count, sizeof(*p->lines));
+	p->totals = (struct profile_totals){ 0 };
+	p->comment_count = 0;
+	p->extra_count = 0;
+	if (!p->samples || !p->values || !p->labels || !p->images || !p->functions || !p->lines)
+		return -ENOMEM;
+	return clean_names(v);
+}
+
+static void free_view(struct view *v)
+{
+	free(v->p.samples);
+	free(v->p.values);
+	free(v->p.labels);
+	free(v->p.images);
+	free(v->p.functions);
+	free(v->p.lines);
+	for (size_t i = 0; i < v->owned_count; i++)
+		free(v->owned[i]);
+	free(v->owned);
+}
+
+static int pack(const Profil__Pyroscope__PushRequest *request, struct request_bytes *body)
+{
+	body->size = body->room = protobuf_c_message_get_packed_size(&request->base);
+	body->at = malloc(body->size + 1);
+	if (!body->at)
+		return -ENOMEM;
+	protobuf_c_message_pack(&request->base, body->at);
+	return 0;
+}
+
+static int encode_services(const struct profile *p, const struct services *s,
+			   struct request_bytes *body, struct error *e)
+{
+	Profil__Pyroscope__PushRequest request = PROFIL__PYROSCOPE__PUSH_REQUEST__INIT;
+	struct part *parts = calloc(s->count + 1, sizeof(*parts));
+	struct view view;
+	int err = make_view(&view, p);
+
+	request.series = calloc(s->count + 1, sizeof(*request.series));
+	err = err || !parts || !request.series ? error_no_memory(e) : 0;
+	for (size_t i = 0; i < s->count && !err; i++) {
+		err = make_part(&parts[i], &view.p, p, s, i, e);
+		request.series[request.n_series++] = &parts[i].series;
+	}
+	if (!err && pack(&request, body))
+		err = error_no_memory(e);
+	for (size_t i = 0; i < request.n_series; i++)
+		free_part(&parts[i]);
+	free(parts);
+	free(request.series);
+	free_view(&view);
+	return err;
+}
+
+static int encode(const struct profile *p, struct request_bytes *body, struct error *e)
+{
+	struct services services = { 0 };
+	int err = services_find(p, profile_value(p, NULL), &services, e)
+			  ?: encode_services(p, &services, body, e);
+
+	services_free(&services);
+	return err;
+}
+
+const struct push_protocol push_pyroscope = {
+	.name = "pyroscope",
+	.path = "/push.v1.PusherService/Push",
+	.content_type = "application/proto",
+	.header = "Connect-Protocol-Version: 1",
+	.encode = encode,
+};

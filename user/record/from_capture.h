@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_RECORD_FROM_CAPTURE_H
+#define PROFIL_RECORD_FROM_CAPTURE_H
+
+#include "capture/capture.h"
+#include "profile/profile.h"
+#include "record/user_name.h"
+
+/*
+ * Makes a profile, without names yet, from a capture that has stopped. The profile keeps what it
+ * needs: the capture can be freed. *p is the caller's, to profile_free().
+ */
+int profile_from_capture(struct capture *c, struct profile **p, struct error *e);
+
+/*
+ * The same after capture_cut(), for a window of a recording of the whole machine. Its labels are
+ * the process's name (comm), and the tags container, cpu, thread (its name, where it differs from
+ * comm), unit and user, each if known; no TIDs, and no PIDs of processes that began in the window.
+ * Comments: boot_id=, kernel=. `users` is kept from window to window.
+ */
+int profile_from_window(struct capture *c, struct user_names *users, struct profile **p,
+			struct error *e);
+
+/*
+ * As profile_from_capture(), for a capture that is still running: adds what it counts to a profile,
+ * as value 0 (samples) and value 1 (CPU time in nanoseconds). A profile that has samples already
+ * must have these value types. p and c must outlive capture_profile_end(), which takes NULL, too.
+ */
+struct capture_profile;
+int capture_profile_begin(struct capture_profile **b, struct profile *p, struct capture *c,
+			  struct error *e);
+
+/* After capture_read() or capture_stop(): adds what was counted since the last time. */
+int capture_profile_add(struct capture_profile *b, struct error *e);
+void capture_profile_end(struct capture_profile *b);
+
+#endif

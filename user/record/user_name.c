@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/user_name.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "util/array.h"
+
+#define PASSWD "/etc/passwd"
+
+static int by_uid(const void *x, const void *y)
+{
+	const struct user_entry *a = x, *b = y;
+
+	return (a->uid > b->uid) - (a->uid < b->uid);
+}
+
+static void clear(struct user_names *users)
+{
+	while (users->count > 0)
+		free(users->entries[--users->count].name);
+}
+
+static int add(struct user_names *users, const struct passwd *entry)
+{
+	char *name;
+
+	if (array_reserve(&users->entries, &users->room, users->count + 1, sizeof(*users->entries)))
+		return -ENOMEM;
+	name = strdup(entry->pw_name);
+	if (!name)
+		return -ENOMEM;
+	users->entries[users->count].uid = entry->pw_uid;
+	users->entries[users->count++].name = name;
+	return 0;
+}
+
+static int read_file(struct user_names *users, FILE *file)
+{
+	struct passwd entry, *found;
+	char buffer[4096];
+	int err = 0;
+
+	/* A line that is longer than the buffer is skipped. */
+	while (!err) {
+		int failed = fgetpwent_r(file, &entry, buffer, sizeof(buffer), &found);
+
+		if (failed == 0)
+			err = add(users, found);
+		else if (failed != ERANGE)
+			break;
+	}
+	qsort(users->entries, users->count, sizeof(*users->entries), by_uid);
+	return err;
+}
+
+int user_names_update(struct user_names *users)
+{
+	struct stat status;
+	FILE *file;
+	int err;
+
+	if (stat(PASSWD, &status) || (status.st_mtim.tv_sec == users->changed_s &&
+				      status.st_mtim.tv_nsec == users->changed_ns))
+		return 0;
+	file = fopen(PASSWD, "re");
+	if (!file)
+		return 0;
+	users->changed_s = status.st_mtim.tv_sec;
+	users->changed_ns = status.st_mtim.tv_nsec;
+	clear(users);
+	err = read_file(users, file);
+	fclose(file);
+	return err;
+}
+
+const char *user_name(const struct user_names *users, uint32_t uid)
+{
+	const struct user_entry key = { .uid = uid }, *found = NULL;
+
+	if (users->count)
+		found = bsearch(&key, users->entries, users->count, sizeof(key), by_uid);
+	return found ? found->name : NULL;
+}
+
+void user_names_free(struct user_names *users)
+{
+	clear(users);
+	free(users->entries);
+	*users = (struct user_names){ 0 };
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_RECORD_USER_NAME_H
+#define PROFIL_RECORD_USER_NAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The names of users in /etc/passwd. Not those of a directory service: it may be slow, or wait for
+ * the network, and whoever asks here must not. Zero-initialised is empty.
+ */
+struct user_names {
+	struct user_entry {
+		uint32_t uid;
+		char *name;
+	} * entries; /* ordered by uid */
+	size_t count, room;
+	int64_t changed_s, changed_ns; /* when the file was changed, as it was read */
+};
+
+/* Reads the file, if it was changed since the last call. Returns 0 or -ENOMEM. */
+int user_names_update(struct user_names *users);
+
+/* The name; NULL: there is none. Valid until the next update. */
+const char *user_name(const struct user_names *users, uint32_t uid);
+
+void user_names_free(struct user_names *users);
+
+#endif

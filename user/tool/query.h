@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_TOOL_QUERY_H
+#define PROFIL_TOOL_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/filter.h"
+#include "profile/profile.h"
+#include "report/row_view.h"
+#include "cli/options.h"
+#include "tool/when.h"
+#include "util/error.h"
+
+/* What is asked of an archive, and which samples of any profile, as a member of options. */
+
+#define QUERY_HOSTS_MAX 64
+#define QUERY_NAME_SIZE (2 * WHEN_SIZE + 8)
+
+struct tool_query {
+	const char *since, *until; /* times; NULL: the archive's first, now */
+	const char *hosts[QUERY_HOSTS_MAX];
+	size_t host_count;
+	struct profile_label_filter labels;
+	/* The commands' own: */
+	bool by_time, by_host; /* rows need these tags */
+	bool leaves;	       /* and no callers */
+	bool fine;  /* they need addresses, lines or processes, as far as there are any */
+	bool quiet; /* print only the gaps */
+	/* Instead of since and until; 0 and 0: unset. */
+	uint64_t since_s, until_s;
+};
+
+/* clang-format off */
+#define TOOL_INTERVAL_OPTIONS(type, member)                                                       \
+	{ "since", 0, "TIME", "read the archive from TIME on: \"03:00\", \"yesterday 14:30\", -2h", \
+	  option_text, offsetof(type, member.since) },                                             \
+	{ "until", 0, "TIME", "up to TIME (now)", option_text, offsetof(type, member.until) },     \
+	{ "host", 0, "HOST", "only this host of the archive: a name or shell pattern; repeatable", \
+	  tool_option_host, offsetof(type, member) },                                              \
+	{ "unit", 0, "UNIT", "only samples of this systemd unit: a name or shell pattern",         \
+	  option_text, offsetof(type, member.labels.unit) },                                       \
+	{ "container", 0, "NAME", "only samples of this container", option_text,                   \
+	  offsetof(type, member.labels.container) },                                               \
+	{ "comm", 0, "NAME", "only samples of processes, or threads, with this name", option_text, \
+	  offsetof(type, member.labels.comm) }
+
+/* --user has another meaning where something is recorded. */
+#define TOOL_QUERY_OPTIONS(type, member)                                                          \
+	TOOL_INTERVAL_OPTIONS(type, member),                                                      \
+	{ "user", 0, "USER", "only samples of this user's processes", option_text,                 \
+	  offsetof(type, member.labels.user) }
+/* clang-format on */
+
+/* Parser for the member `struct tool_query`, of --host. */
+int tool_option_host(const char *value, void *member, struct error *e);
+
+/* Whether an option was given that asks for the archive when no file is. */
+bool query_is_given(const struct tool_query *q);
+
+/*
+ * Has archives give samples the tags that rows of this view (may be NULL) need. stacks: whether
+ * something else needs stacks.
+ */
+void query_set_rows(struct tool_query *q, const struct row_view *view, bool stacks);
+
+/* The archive that is read when no file is given: PROFIL_ARCHIVE, or the default. */
+const char *query_archive(void);
+
+/* Whether a path is an archive, or the directory of a host in one. */
+bool query_is_archive(const char *path);
+
+/* Parses the times of since and until into seconds; of until without one, now. Returns 0 or -EINVAL
+ * with e set. */
+int query_interval(const struct tool_query *q, uint64_t *since_s, uint64_t *until_s,
+		   struct error *e);
+
+/* Writes the interval of since_s and until_s. */
+void query_name(const struct tool_query *q, char text[static QUERY_NAME_SIZE]);
+
+/*
+ * Reads what is asked for from an archive, and prints what times it covers, where there are gaps,
+ * and what was skipped. Returns 0 or -errno with e set. *p is the caller's.
+ */
+int query_read(const char *path, const struct tool_query *q, struct profile **p, struct error *e);
+
+/* Keeps the samples of a profile that is no archive; prints their share. Returns 0 or -errno with e
+ * set. */
+int query_filter(const char *path, const struct tool_query *q, struct profile *p, struct error *e);
+
+#endif
