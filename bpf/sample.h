@@ -7,8 +7,9 @@
  * A sample's ID: process, thread and mode, in one word that is never 0:
  *   bit 63      always 1
  *   bit 62      the tick interrupted the kernel
- *   bits 61..54 a hash of when the thread began: another may get its number later
- *   bits 53..44 how often the process had called exec, modulo 2^10
+ *   bits 61..50 when the thread began, in units of 2^20 ns, modulo 2^12: another may get its number
+ *               later, and is taken for it only if it began a multiple of 4.3 s later, to the unit
+ *   bits 49..44 how often the process had called exec, modulo 2^6
  *   bits 43..22 process (tgid)
  *   bits 21..0  thread (tid)
  * Linux process numbers end below 2^22 (PID_MAX_LIMIT).
@@ -17,8 +18,8 @@
 #define SAMPLE_ID_KERNEL (1ULL << 62)
 
 #define SAMPLE_PID_BITS	  22
-#define SAMPLE_EXEC_BITS  10
-#define SAMPLE_BIRTH_BITS 8
+#define SAMPLE_EXEC_BITS  6
+#define SAMPLE_BIRTH_BITS 12
 
 static inline unsigned long long sample_id_make(unsigned long long exec, unsigned int tgid,
 						unsigned int tid)
@@ -31,9 +32,8 @@ static inline unsigned long long sample_id_make(unsigned long long exec, unsigne
 /* What sets threads of one number apart, to be added to an id by |. */
 static inline unsigned long long sample_id_birth(unsigned long long start_ns)
 {
-	unsigned long long hash = start_ns * 0x9e3779b97f4a7c15ULL >> (64 - SAMPLE_BIRTH_BITS);
-
-	return hash << (2 * SAMPLE_PID_BITS + SAMPLE_EXEC_BITS);
+	return (start_ns >> 20 & ((1 << SAMPLE_BIRTH_BITS) - 1))
+	       << (2 * SAMPLE_PID_BITS + SAMPLE_EXEC_BITS);
 }
 
 static inline unsigned int sample_id_tid(unsigned long long id)

@@ -38,6 +38,7 @@ run_with() {
 	local folder=$work/$1
 	shift
 	rm -f "$folder"/*.out* "$folder"/out "$folder"/err
+	stolen_mark
 	(cd "$folder" && exec "$@" >out 2>err)
 }
 
@@ -57,7 +58,7 @@ gmon() {
 	gprof -b -p "$work/$2/$2" "$work/$2/${3:-gmon.out}" >"$work/flat" || return
 	PYTHONPATH=$top/tests stolen_ns=$(stolen_since) python3 -c '
 import chance, os, re, struct, sys
-flat, said_calls, cpu = {}, {}, 0
+flat, said_calls, cpu, paused = {}, {}, 0, int(os.environ["stolen_ns"]) / 1e9
 for line in open(sys.argv[2]):
 	f = line.split()
 	if len(f) >= 4 and re.match(r"[0-9.]+$", f[0]):
@@ -70,6 +71,8 @@ for line in open(sys.argv[3]):
 		said_calls[f[1]] = int(f[2])
 	elif f and f[0] == "cpu_ns":
 		cpu = int(f[1]) / 1e9
+	elif f and f[0] == "stalled_ns":
+		paused += int(f[1]) / 1e9
 none = 0, 0, 0
 def seconds(name):
 	return flat.get(name, none)[1]
@@ -95,9 +98,8 @@ def ticks_of(name):
 def is_share(name, low, high=None):
 	return chance.is_share(ticks_of(name), ticks, low, high)
 def is_cpu(seconds, count=None, least=0.9, most=1):
-	stolen = int(os.environ["stolen_ns"]) / 1e9
 	return chance.is_rate(ticks if count is None else count,
-		(seconds * least - stolen) * rate - 9, (seconds * most + stolen) * rate + 1)
+		(seconds * least - paused) * rate - 9, (seconds * most + paused) * rate + 1)
 value = eval(sys.argv[1])
 if not value:
 	print(flat, said_calls, cpu, rate)
@@ -110,9 +112,15 @@ shares="is_share('burn_sixty', .6) and is_share('burn_thirty', .3) and is_share(
 # whoever runs then: on a busy machine much of it is others'.
 libc_cpu="ticks > 0 and is_cpu(cpu, least=.3, most=1.4)"
 
-# silent NAME: whether the last run of it had no message.
+# silent NAME: whether the last run of it had no message, but of ticks that the host's pauses explain.
 silent() {
-	[ ! -s "$work/$1/err" ] || { cat "$work/$1/err"; false; }
+	awk -v "paused=$(stolen_since)" '
+		$1 == "cpu_ns" { cpu = $2 }
+		$1 == "stalled_ns" { paused += $2 }
+		FILENAME != ARGV[2] { next }
+		/ ticks that were due did not come$/ && $2 / $4 * cpu <= paused { next }
+		{ print "the host paused for " paused " ns; " $0; others = 1 }
+		END { exit others }' "$work/$1/out" "$work/$1/err"
 }
 
 # one_line NAME TEXT: whether its only message is one line with the text.

@@ -36,6 +36,7 @@ run second 0.9
 run first 0.6
 kill -INT "$recorder"
 wait "$recorder"
+stolen_since >"$out/stolen"
 EOT
 
 records_all() {
@@ -56,13 +57,14 @@ import chance, json, sys
 work, number = sys.argv[2], int(sys.argv[3])
 j = json.load(open(work + "/report.json"))
 period = 1e9 / 997
+stolen = int(open(work + "/stolen").read())
 def rows(name):
 	return [r["self"] for r in j["rows"] if r.get("pid") == number and r["name"] == name]
 def cpu(name):
 	return [int(l.split()[1]) for l in open(work + "/" + name + ".cpu") if "cpu_ns" in l]
 def fits(counts, times):
 	return len(counts) == len(times) and all(
-		chance.is_rate(c, t / period - 1, t / period + 1)
+		chance.is_rate(c, (t - stolen) / period - 1, (t + stolen) / period + 1)
 		for c, t in zip(sorted(counts), sorted(times)))
 print(j["rows"])
 sys.exit(not eval(sys.argv[1]))' "$expression" "$work" "$(head -n 1 "$work/numbers")"
@@ -73,4 +75,19 @@ check "--by process: each is a row, with its own name and ticks" \
 check "dump: says which of the processes of a number a stack is of" test "$("$profiltool" dump \
 	"$work/all.pb.gz" | grep -o "\[$(head -n 1 "$work/numbers")/[^]]*" | cut -d' ' -f 2- |
 	sed 's/ kernel$//' | sort -u | paste -sd,)" = "first,generation 1 second,generation 2 first"
+
+# In a PID namespace, a thread that exits loses its number before its last tick.
+cat >"$work/threads" <<'EOT'
+. "$1/tests/lib.sh"
+"$profiltool" record -F 9973 -q -o "$2/churn.pb.gz" -- timeout 2 "$progs/churn" 2 1 >/dev/null
+EOT
+records_threads() {
+	unshare -pf --mount-proc bash "$work/threads" "$top" "$work" </dev/null
+	[ "$("$profiltool" dump "$work/churn.pb.gz" | grep -c "churn kernel\\]")" -gt 10 ]
+}
+check "a recording of threads that come and go" records_threads
+each_has_a_thread() {
+	! "$profiltool" dump "$work/churn.pb.gz" | grep "\\[[1-9][0-9]*/0 "
+}
+check "each tick has a thread" each_has_a_thread
 finish

@@ -2,7 +2,8 @@
 /*
  * For gcc -pg: calls functions a known number of times, which it prints as "calls NAME N", and
  * burns CPU time in three of them, 60, 30 and 10 % of that of main(), which it prints as "cpu_ns
- * N". It does argv[1] rounds in each of argv[2] threads (0: in the first). More arguments:
+ * N"; "stalled_ns N" is the part of it in which no instruction ran, and ticks got lost: some hosts
+ * pause a virtual machine without saying so. It does argv[1] rounds in each of argv[2] threads (0: in the first). More arguments:
  *
  *   fork    then a child does as many rounds again, in one thread, and prints nothing
  *   signal  meanwhile a timer's signal handler also calls functions
@@ -79,16 +80,34 @@ void one_round(unsigned long round)
 	recursive(4);
 }
 
-static unsigned long rounds;
-
-void all_rounds(void)
+static double cpu_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	random_bits = now.tv_nsec;
-	for (unsigned long i = 0; i < rounds; i++)
+	clock_gettime(clock, &now);
+	return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
+static unsigned long rounds;
+static _Atomic unsigned long stalled_ns;
+
+/* Eight rounds take a tenth of this, on a busy machine too. */
+#define STALL_NS 2e6
+
+void all_rounds(void)
+{
+	double before = cpu_ns(CLOCK_THREAD_CPUTIME_ID), now;
+
+	random_bits = cpu_ns(CLOCK_MONOTONIC);
+	for (unsigned long i = 0; i < rounds; i++) {
 		one_round(i);
+		if (i % 8)
+			continue;
+		now = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+		if (now - before > STALL_NS)
+			stalled_ns += (unsigned long)(now - before);
+		before = now;
+	}
 }
 
 static void *run(void *unused)
@@ -146,14 +165,6 @@ static void run_threads(int count)
 		all_rounds();
 }
 
-static double cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return now.tv_sec * 1e9 + now.tv_nsec;
-}
-
 static void print_calls(unsigned long times)
 {
 	printf("calls one_round %lu\n", times);
@@ -177,7 +188,7 @@ static bool has_word(char **words, const char *word)
 int main(int argc, char **argv)
 {
 	int threads = argc > 2 ? atoi(argv[2]) : 0;
-	double start = cpu_ns();
+	double start = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 
 	rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
 	if (has_word(argv, "signal"))
@@ -185,7 +196,8 @@ int main(int argc, char **argv)
 	run_threads(threads);
 	stop_timer();
 	print_calls(rounds * (threads ? threads : 1));
-	printf("cpu_ns %.0f\n", cpu_ns() - start);
+	printf("cpu_ns %.0f\n", cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - start);
+	printf("stalled_ns %lu\n", stalled_ns);
 	fflush(stdout); /* once, if it forks */
 	if (!has_word(argv, "fork"))
 		return 0;
