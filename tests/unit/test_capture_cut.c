@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <mntent.h>
 #include <pthread.h>
 #include <sched.h>
@@ -89,7 +90,7 @@ static void cut(struct capture *c)
 	assert_int_equal(capture_cut(c, &e), 0);
 }
 
-static void stop(struct capture *c)
+static void stop_capture(struct capture *c)
 {
 	struct error e;
 
@@ -160,7 +161,7 @@ static void record(enum capture_event event, enum capture_stacks stacks)
 		capture_totals(c, &totals);
 		end_ns = totals.start_time_ns + totals.duration_ns;
 	}
-	stop(c);
+	stop_capture(c);
 	ticks += check_window(c, &seen, end_ns - NS_PER_MS);
 	assert_true(ticks > 0 && seen.of_pid > 0);
 	capture_free(c);
@@ -231,7 +232,7 @@ static void test_process(void **state)
 		usleep(20000);
 		last_ns = cpu_time(child);
 		if (i == WINDOWS - 1)
-			stop(c);
+			stop_capture(c);
 		else
 			cut(c);
 		check_window(c, &seen, 0);
@@ -348,12 +349,20 @@ static void check_images(const struct capture *c, unsigned int round)
 		assert_false(is_old_program(images[i].path, round));
 }
 
+/* Not what the process has: that of a large program's rows stays with it when they are freed. */
+static uint64_t allocated(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
 /* Of thousands of processes and files the recording knows those of the last windows. */
 static void test_size(void **state)
 {
 	struct capture_options options = everything;
 	struct seen seen = { .pid = 0 };
-	uint64_t forks_at[ROUNDS], anonymous = 0, now;
+	uint64_t forks_at[ROUNDS], before = 0, now;
 	struct capture *c;
 
 	(void)state;
@@ -370,12 +379,12 @@ static void test_size(void **state)
 		if (i >= KNOWN)
 			assert_in_range(capture_tasks(c), 1,
 					2 * (running() + forks() - forks_at[i - KNOWN]));
-		now = read_number("/proc/self/status", "RssAnon: %llu kB");
+		now = allocated();
 		if (i == KNOWN)
-			anonymous = now;
+			before = now;
 	}
-	assert_in_range(now, 1, anonymous + 16384); /* as the processes of others may be many */
-	stop(c);
+	assert_in_range(now, 1, before + (16 << 20)); /* as the processes of others may be many */
+	stop_capture(c);
 	capture_free(c);
 }
 
@@ -476,7 +485,7 @@ static void test_lost_records(void **state)
 	m = cut_until_mapped(c, m.pid);
 	assert_int_equal(m.unknown, 0);
 	end(m.pid);
-	stop(c);
+	stop_capture(c);
 	capture_free(c);
 }
 
@@ -509,7 +518,8 @@ static pid_t start_orphan(void)
 struct orphan {
 	struct capture *c;
 	pid_t pid;
-	uint64_t count;
+	uint64_t count, settled_count;
+	bool settled; /* its mappings have been published as its own */
 };
 
 static int see_orphan(const struct capture_sample *sample, void *context)
@@ -520,6 +530,10 @@ static int see_orphan(const struct capture_sample *sample, void *context)
 
 	if (sample->pid != o->pid || !sample->user_depth)
 		return 0;
+	/* The kernel finds no parent's mappings any more; on a busy machine not every stack is
+	 * copied. */
+	if (!o->settled && sample->end == UNWIND_NO_PROCESS)
+		return 0;
 	/* From start_orphan() to the C library's start of main(), or the dynamic linker. */
 	assert_int_equal(sample->end, UNWIND_COMPLETE);
 	assert_true(sample->user_depth >= 4);
@@ -528,6 +542,7 @@ static int see_orphan(const struct capture_sample *sample, void *context)
 	assert_non_null(strstr(capture_images(o->c, &count)[root->mapping->image].path,
 			       "test_capture_cut"));
 	o->count += sample->count;
+	o->settled_count += o->settled ? sample->count : 0;
 	return 0;
 }
 
@@ -547,10 +562,12 @@ static void test_orphan(void **state)
 		cut(o.c);
 		run_short_processes(2);
 		assert_int_equal(capture_each_sample(o.c, see_orphan, &o), 0);
+		o.settled = now_ns() > end_ns - NS_PER_S;
 	}
-	assert_true(o.count > 100);
+	assert_true(o.count > 50);
+	assert_true(o.settled_count > 0);
 	kill(o.pid, SIGKILL);
-	stop(o.c);
+	stop_capture(o.c);
 	capture_free(o.c);
 }
 
@@ -701,7 +718,7 @@ static void test_origins(void **state)
 	}
 	end(o.pid);
 	assert_true(!has_group || rmdir(group) == 0);
-	stop(c);
+	stop_capture(c);
 	capture_free(c);
 }
 

@@ -37,7 +37,7 @@ static size_t stacks_size(void)
  */
 static size_t bank_chunks(const struct sample_program *sample)
 {
-	size_t chunks = 2 * sample->cpu_count;
+	size_t chunks = sample->cpu_count < 2 ? 2 : sample->cpu_count;
 
 	if (!sample->settings.windows)
 		return STACK_CHUNKS;
