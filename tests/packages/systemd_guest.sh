@@ -197,6 +197,124 @@ if [ -e "/lib/modules/$(uname -r)/updates/dkms" ]; then
 	check "the module is unloaded" modprobe -r profil
 fi
 
+# --- All the time: two services burn, and the archive says which, where and since when ---
+
+archive=/var/lib/profil
+
+# burn UNIT: a service that uses the CPU.
+burn() {
+	systemctl reset-failed "$1" 2>/dev/null
+	systemd-run -q --unit "$1" /test/busy 3600
+}
+
+# samples NAME COMMAND...: those of the row with this name, in the table that the command prints.
+samples() {
+	local name=$1
+	shift
+	"$@" 2>samples.err | tee samples.out | awk -v name="$name" '$4 == name { print $1; found = 1 } END { if (!found) print 0 }'
+}
+
+# has_row MINIMUM NAME COMMAND...
+has_row() {
+	local n
+
+	n=$(samples "${@:2}")
+	cat samples.err samples.out
+	[ "$n" -ge "$1" ]
+}
+
+windows() {
+	find "$archive" -name '*.pb.gz' -not -name '.new-*' -not -name '*.sum.pb.gz' | wc -l
+}
+
+# next_windows N: waits until so many more are there.
+next_windows() {
+	local enough=$(($(windows) + $1))
+
+	has_enough() {
+		[ "$(windows)" -ge "$enough" ]
+	}
+	wait_for has_enough
+}
+
+continuous_pid() {
+	systemctl show -P MainPID profil-continuous.service
+}
+
+# A window of a minute is long here.
+shorten_windows() {
+	mkdir -p /etc/systemd/system/profil-continuous.service.d &&
+		printf '[Service]\nExecStart=\nExecStart=%s --window 5\n' \
+			"$(systemctl cat profil-continuous.service | sed -n 's/^ExecStart=//p')" \
+			>/etc/systemd/system/profil-continuous.service.d/window.conf &&
+		systemctl daemon-reload
+}
+
+# is_busy UNIT: nine of ten ticks are in one function.
+is_busy() {
+	samples busy_most profiltool report --since -10min --unit "$1" >most
+	awk -v most="$(cat most)" 'NR > 1 { all += $1 } END { exit !(all > 100 && most > all * 0.8 && most < all) }' samples.out ||
+		! cat samples.err samples.out
+}
+
+each_is_readable() {
+	local file bad=0
+
+	for file in "$archive"/*/*/*.pb.gz; do
+		profiltool dump "$file" >dump.out 2>&1 || {
+			echo "$file"
+			tail -n 2 dump.out
+			bad=1
+		}
+	done
+	return $bad
+}
+
+same_in_snapshot() {
+	profiltool snapshot --since -10min --until "$1" -o ticket.pb.gz || return
+	samples one.service profiltool report --by unit --since -10min --until "$1" >asked
+	samples one.service profiltool report --by unit ticket.pb.gz >kept
+	cat asked kept samples.out
+	[ "$(cat asked)" -gt 100 ] && cmp asked kept
+}
+
+check "continuous: windows of five seconds" shorten_windows
+check "continuous: starts" systemctl enable --now profil-continuous.service
+burn one
+check "continuous: records" next_windows 3
+begin=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+burn two
+check "continuous: goes on" next_windows 5
+end=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+check "by unit: one" has_row 100 one.service profiltool report --since -10min --by unit
+check "by unit: two" has_row 100 two.service profiltool report --since -10min --by unit
+note cat samples.out
+check "of one unit: where its time goes" is_busy one.service
+check "by comm: both" has_row 200 busy profiltool report --since -10min --by comm
+check "by time: a row for each window" test "$(profiltool report --since -10min --by time 2>/dev/null | wc -l)" -gt 3
+check "before the second began, it is not there" test \
+	"$(samples two.service profiltool report --until "$begin" --by unit)" -lt 10
+check "diff: what is new is the second" sh -c 'profiltool diff --since "$1" --until "$2" --by unit | grep two.service' - "$begin" "$end"
+note cat check.out
+check "a snapshot for a ticket has the same" same_in_snapshot "$end"
+old=$(continuous_pid)
+check "killed" kill -9 "$old"
+is_another() {
+	[ "$(continuous_pid)" != 0 ] && [ "$(continuous_pid)" != "$old" ]
+}
+check "killed: systemd starts it again" wait_for is_another
+check "killed: it records" next_windows 2
+check "killed: every file can be read" each_is_readable
+check "killed: the gap is reported" sh -c 'profiltool report --since -20min --by unit 2>&1 >/dev/null | grep "no window for"'
+check "killed: the second goes on" has_row 10 two.service profiltool report --since -1min --by unit
+check "status" sh -c 'profild --status && profild --status --json | grep -x "\"lost_ring_full_total\": 0,"'
+note cat check.out
+check "the keeper has no capabilities" sh -c 'grep -x "CapEff:	0*" /proc/"$(pgrep -P "$1")"/status' - "$(continuous_pid)"
+check "stops" systemctl disable --now profil-continuous.service
+check "stops: without a failure" state_is profil-continuous.service inactive
+check "stops: every file can be read" each_is_readable
+systemctl stop one two
+
 # --- Upgraded while it runs; removed, purged ---
 
 counts before daemon >/dev/null 2>&1
@@ -220,7 +338,7 @@ check "removed: the C library counts" counts removed libc
 note cat removed.err
 check "purged" dpkg --purge profild profiltool
 check "purged: systemd knows no unit" sh -c '! systemctl cat profild.socket && [ -z "$(systemctl list-units --all --plain --no-legend "profild*")" ]'
-check "purged: no file, no directory" sh -c '[ -z "$(find /etc /usr /var /run -name "*profild*" -not -path "/var/lib/dpkg/*" -not -path "/var/log/*")" ]'
+check "purged: no file, no directory" sh -c '[ -z "$(find /etc /usr /var /run \( -name "*profild*" -o -path "/var/lib/profil*" \) -not -path "/var/lib/dpkg/*" -not -path "/var/log/*")" ]'
 note find /etc /usr /var /run -name "*profild*"
 note systemctl --failed --no-pager
 echo "1..$count"
