@@ -272,7 +272,7 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/tests/parts.a
 	@mkdir -p $(@D)
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CPPFLAGS) -DPROFIL_TESTS='"$(CURDIR)/tests"' $(ALL_CFLAGS) -O1 $(LDFLAGS) -MMD -MP \
-		$< $(BUILD)/tests/parts.a $(ALL_LDLIBS) -lcmocka -o $@
+		$< $(BUILD)/tests/parts.a $(ALL_LDLIBS) $(if $(filter test_%,$(@F)),-lcmocka) -o $@
 
 # For programs that judge their own ticks: tests/progs/chance.h.
 $(BUILD)/tests/chance.a: $(BUILD)/user/report/diff/binomial.o
