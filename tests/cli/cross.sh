@@ -62,7 +62,7 @@ if [ "${PROFIL_TEST_CROSS:-}" = all ]; then
 	if get_sysroot; then
 		check "arm64: everything is built" cross_make WERROR=-Werror all programs
 		check "arm64: all of it is for arm64" is_arm64 "$build"/arm64/{profiltool,profild} \
-			"$build"/arm64/lib/{libprofil.so.1,libprofil-gmon.so,profil/libprofil-bpf.so} \
+			"$build"/arm64/lib/{libprofil.so.1,libprofil-gmon.so,profil/libprofil-bpf.so.1} \
 			"$build"/arm64/tests/progs/shares
 		check "arm64: make install" cross_make install DESTDIR="$work/installed"
 		check "arm64: lib32 is refused" exits 2 cross_make lib32
