@@ -15,7 +15,8 @@ seconds=${SOAK_SECONDS:-300}
 hz=$(getconf CLK_TCK)
 
 begin_daemon() {
-	"$build/profild" --continuous --directory "$directory" "$@" 2>"$work/daemon.err" &
+	: >"$work/daemon.err" # at once, lest the last one's is read
+	"$build/profild" --continuous --directory "$directory" "$@" 2>>"$work/daemon.err" &
 	daemon=$!
 	note_started "$daemon"
 	wait_for grep -q "records cpu-clock" "$work/daemon.err"

@@ -46,8 +46,9 @@ check "without capabilities" exits 5 "${nobody[@]}" "$profild" --continuous --di
 
 # begin_daemon ARGUMENT...: starts it in $directory and waits until it records.
 begin_daemon() {
+	: >"$work/daemon.err" # at once, lest the last one's is read
 	"${pdeathsig[@]}" "$profild" --continuous --verbose --directory "$directory" "$@" \
-		2>"$work/daemon.err" &
+		2>>"$work/daemon.err" &
 	daemon=$!
 	note_started "$daemon"
 	wait_for grep -q "records cpu-clock into" "$work/daemon.err"
@@ -101,7 +102,11 @@ sys.exit(not value)' "$1" "$work/windows"
 
 directory=$work/archive
 stolen_mark
-begin_daemon --window 1 --metrics "$work/metrics.prom" --dcpi "$work/dcpi"
+# Epochs of a DCPI database: one in the days to retain, and older ones of this host and another one.
+recent=$(date -u -d '3 days ago' +%y%m%d%H%M)
+mkdir -p "$work/dcpi"/{0101010101/"$host",0101010102/{"$host",another},"$recent/$host",notes/"$host"}
+touch "$work/dcpi"/{0101010101,0101010102,"$recent",notes}/"$host"/old "$work/dcpi/0101010102/another/old"
+begin_daemon --window 1 --retain-days 4 --metrics "$work/metrics.prom" --dcpi "$work/dcpi"
 "${nobody[@]}" "$work/burns" 1 2 >"$work/burns.out"
 burnt_ns=$(sed -n 's/^cpu_ns //p' "$work/burns.out")
 sh -c 'exit 0' # a process of its own
@@ -156,6 +161,11 @@ assert any(line.startswith("profil_samples_total ") for line in lines)' "$work/m
 check "metrics are for all" test "$(stat -c %a "$work/metrics.prom")" = 644
 check "windows are for root" test "$(windows | xargs stat -c %a | sort -u)" = 600
 
+check "--retain-days: old epochs of the DCPI database are dropped, not those of others" test \
+	"$(cd "$work/dcpi" && find . -name old | sort | paste -sd' ')" = \
+	"./0101010102/another/old ./$recent/$host/old ./notes/$host/old"
+check "--retain-days: reported" grep -q "removed 2 epochs from $work/dcpi" "$work/daemon.err"
+rm -r "$work/dcpi"/{0101010102,"$recent",notes}
 dcpi_sum() {
 	"$profiltool" report --json "$work/dcpi" 2>/dev/null | sed -n 's/^ *"counted": \([0-9]*\).*/\1/p'
 }

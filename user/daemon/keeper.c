@@ -15,6 +15,7 @@
 
 #include "daemon/capabilities.h"
 #include "daemon/log.h"
+#include "format/dcpi/dcpi.h"
 #include "push/push.h"
 #include "util/clock.h"
 
@@ -64,6 +65,21 @@ static void tidy(struct work *w)
 	if (archive_tidy(w->o->directory, w->host, &w->o->limits, clock_ns(CLOCK_REALTIME),
 			 sent_until_ns, note_dropped, w, &e))
 		log_problem(&e);
+}
+
+static void tidy_dcpi(const struct work *w)
+{
+	uint64_t now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S, days = w->o->limits.days;
+	size_t dropped;
+	struct error e;
+
+	if (!w->o->dcpi || !days || days >= now_s / 86400)
+		return;
+	if (dcpi_drop_epochs(w->o->dcpi, w->host, now_s - days * 86400, &dropped, &e))
+		log_problem(&e);
+	else if (dropped)
+		log_note("removed %zu epochs from %s: %s", dropped, w->o->dcpi,
+			 reasons[ARCHIVE_OVER_DAYS]);
 }
 
 /* --- Sending --- */
@@ -192,6 +208,7 @@ static void run(struct work *w)
 	do {
 		goes_on = wait_for_window(w, next_ms);
 		tidy(w);
+		tidy_dcpi(w);
 		next_ms = push(w);
 		publish(w);
 	} while (goes_on);

@@ -12,4 +12,13 @@ extern const struct format format_dcpi;
 int dcpi_write_directory(const struct profile *p, const struct format_options *options,
 			 const char *path, struct error *e);
 
+/* dcpi_epochs.c */
+/*
+ * Removes what a host has in the epochs of the database `path` that began before a time, in seconds
+ * since 1970; *dropped: in how many. Other hosts' files stay. Returns 0, also if there is no such
+ * database, or -errno with *e set.
+ */
+int dcpi_drop_epochs(const char *path, const char *host, uint64_t before_s, size_t *dropped,
+		     struct error *e);
+
 #endif
