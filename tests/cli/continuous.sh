@@ -51,7 +51,7 @@ begin_daemon() {
 		2>>"$work/daemon.err" &
 	daemon=$!
 	note_started "$daemon"
-	wait_for grep -q "records cpu-clock into" "$work/daemon.err"
+	wait_for grep -qE "records (cpu-clock|tick) into" "$work/daemon.err"
 }
 
 # end_daemon: has it write what is left; $status is its exit status.
@@ -224,6 +224,21 @@ if [ -n "$hierarchy" ] && mkdir "$hierarchy/$alpha" "$hierarchy/$beta" 2>/dev/nu
 else
 	skip "services" "no control group can be made here"
 fi
+
+# --- By the scheduler's tick ---
+
+directory=$work/tick
+stolen_mark
+begin_daemon --window 1 --event tick
+"${nobody[@]}" "$work/burns" 1 1 >"$work/burns.out"
+wait_for has_windows 2
+end_daemon
+burnt_ns=$(sed -n 's/^cpu_ns //p' "$work/burns.out")
+check "the scheduler's tick: all windows are by it" examine "{d['event'] for d in w} == {'tick'}"
+# The kernel charges a whole tick to whoever runs then.
+check "the scheduler's tick: a program's time" examine "chance.is_rate(labelled(comm='burns'),
+	(0.4 * $burnt_ns - int(os.environ['stolen_ns'])) / w[0]['period_ns'] - 1,
+	(1.4 * $burnt_ns + int(os.environ['stolen_ns'])) / w[0]['period_ns'] + 1)"
 
 # --- Signals, and a second daemon ---
 
