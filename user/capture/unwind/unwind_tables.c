@@ -17,8 +17,8 @@
 /* More code than a linker puts into one image. */
 #define IMAGE_BYTES_MAX (1ULL << 32)
 
-/* Room for programs and libraries that are mapped later: 16 MiB of rows, some ten large ones. */
-#define SPARE_ROWS     (256 * UNWIND_CHUNK_ROWS)
+/* Room for programs and libraries that are mapped later: 12 MiB of rows, some eight large ones. */
+#define SPARE_ROWS     (192 * UNWIND_CHUNK_ROWS)
 #define SPARE_RULES    (1U << 17)
 #define SPARE_PAGES    (SPARE_ROWS / UNWIND_PAGE_ROWS)
 #define SPARE_IMAGES   4096
