@@ -8,6 +8,8 @@
 [ -w /dev/shm ] && export TMPDIR=/dev/shm
 # shellcheck source=tests/bench/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/postgres.sh
+. "$top/tests/postgres.sh"
 
 rounds=${PROFIL_BENCH_ROUNDS:-5}
 
@@ -51,8 +53,45 @@ measure_walk() {
 
 # --- attach: until the first tick, with the tables ---
 
+# attach_to PID NAME LIMIT: the target uses the CPU all the time.
+attach_to() {
+	local method round
+
+	rm -f "$work"/attach.*
+	for ((round = 0; round < rounds; round++)); do
+		for method in cfi fp; do
+			"$profiltool" record --call-graph="$method" -v -p "$1" -F 4999 -d 0.1 \
+				-o /dev/null -f pprof 2>&1 >/dev/null |
+				sed -n 's/.*first tick came \([0-9.]*\) ms.*/\1/p' \
+					>>"$work/attach.$method"
+		done
+	done
+	judge "attach, $2" "$(median "$work/attach.cfi")" \
+		"$(summary "$work/attach.cfi" 1 ms), fp $(summary "$work/attach.fp" 1 ms)" "$3" ms
+}
+
+attach_to_postgres() {
+	local backend
+
+	find_postgres && make_postgres || not_measured "attach, postgres" "no PostgreSQL" || return
+	"${postmaster[@]}" >"$work/postgres.err" 2>&1 &
+	pid=$!
+	note_started "$pid"
+	wait_for "$postgres/pg_isready" -q -h "$pgdata"
+	echo "SELECT count(*) FROM generate_series(1, 1e9::bigint);" >"$work/long.sql"
+	pgbench -n -t 1 -f "$work/long.sql" >"$work/pgbench.out" 2>&1 &
+	note_started $!
+	find_backend() {
+		backend=$(pgrep -P "$pid" -f 'postgres: test .*SELECT')
+	}
+	wait_for find_backend
+	attach_to "$backend" "postgres, $(awk '$2 ~ /x/ && $6 ~ /^\// { print $6 }' "/proc/$backend/maps" |
+		sort -u | wc -l) images" 60
+	end_target
+}
+
 measure_attach() {
-	local images program method round
+	local images program
 	for images in 40 100; do
 		program=$work/images$images
 		seq "$images" | while read -r i; do
@@ -78,20 +117,10 @@ measure_attach() {
 		END
 		gcc "$work/images.c" -o "$program" || not_measured "attach" "gcc" || return
 		start_ready "$program" "$work" "$images"
-		rm -f "$work"/attach.*
-		for ((round = 0; round < rounds; round++)); do
-			for method in cfi fp; do
-				"$profiltool" record --call-graph="$method" -v -p "$pid" -F 4999 -d 0.1 \
-					-o /dev/null -f pprof 2>&1 >/dev/null |
-					sed -n 's/.*first tick came \([0-9.]*\) ms.*/\1/p' \
-						>>"$work/attach.$method"
-			done
-		done
+		attach_to "$pid" "$images small libraries" $((images == 40 ? 60 : 300))
 		end_target
-		judge "attach, $images small libraries" "$(median "$work/attach.cfi")" \
-			"$(summary "$work/attach.cfi" 1 ms), fp $(summary "$work/attach.fp" 1 ms)" \
-			$((images == 40 ? 60 : 300)) ms
 	done
+	attach_to_postgres
 }
 
 # --- cpu: CPU time that a second of recording adds; and the file ---

@@ -115,16 +115,14 @@ static struct bpf_program *choose(const struct sample_program *sample)
 }
 
 /*
- * The ring buffer for copies of stacks: with windows, at some 100 Hz, 1 MiB a CPU, which holds
- * those of all ticks between two readings. A power of two.
+ * The ring buffer for copies of stacks: 4 MiB a CPU; with windows, at some 100 Hz, 1 MiB, which
+ * holds those of all ticks between two readings. A power of two.
  */
 static uint32_t copy_ring_bytes(const struct sample_program *sample)
 {
-	uint32_t bytes = 2 << 20;
+	uint32_t of_cpu = sample->settings.windows ? 1 << 20 : 4 << 20, bytes = 2 * of_cpu;
 
-	if (!sample->settings.windows)
-		return UNWIND_COPY_RING_BYTES;
-	while (bytes >> 20 < sample->cpu_count && bytes < UNWIND_COPY_RING_BYTES)
+	while (bytes / of_cpu < sample->cpu_count && bytes < UNWIND_COPY_RING_BYTES)
 		bytes *= 2;
 	return bytes;
 }

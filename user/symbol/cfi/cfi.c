@@ -683,8 +683,12 @@ static int build(struct builder *b)
 	if (!f->fde_count)
 		return 0;
 	b->initial = calloc(f->cie_count, sizeof(*b->initial));
-	if (!b->initial)
+	/* What compilers write takes some six rows a function. */
+	if (!b->initial || array_reserve(&b->rows->rows, &b->rows->room, 6 * f->fde_count,
+					 sizeof(*b->rows->rows))) {
+		free(b->initial);
 		return error_no_memory(b->e);
+	}
 	for (size_t i = 0; i < f->cie_count; i++)
 		execute_cie(b, &f->cies[i], &b->initial[i]);
 	for (size_t i = 0; i < f->fde_count && !err; i++)
