@@ -675,6 +675,15 @@ static void execute_cie(struct builder *b, const struct cfi_cie *cie, struct sta
 	*initial = r->now;
 }
 
+/* What compilers write takes some six rows a function. A file may also have millions without any.
+ */
+static size_t expected_rows(const struct cfi_frames *f)
+{
+	const size_t most = 1 << 18;
+
+	return f->fde_count < most / 6 ? 6 * f->fde_count : most;
+}
+
 static int build(struct builder *b)
 {
 	const struct cfi_frames *f = b->frames;
@@ -683,8 +692,7 @@ static int build(struct builder *b)
 	if (!f->fde_count)
 		return 0;
 	b->initial = calloc(f->cie_count, sizeof(*b->initial));
-	/* What compilers write takes some six rows a function. */
-	if (!b->initial || array_reserve(&b->rows->rows, &b->rows->room, 6 * f->fde_count,
+	if (!b->initial || array_reserve(&b->rows->rows, &b->rows->room, expected_rows(f),
 					 sizeof(*b->rows->rows))) {
 		free(b->initial);
 		return error_no_memory(b->e);
