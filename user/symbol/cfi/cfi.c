@@ -675,8 +675,7 @@ static void execute_cie(struct builder *b, const struct cfi_cie *cie, struct sta
 	*initial = r->now;
 }
 
-/* What compilers write takes some six rows a function. A file may also have millions without any.
- */
+/* What compilers write takes some six rows a function. A file may have millions without any. */
 static size_t expected_rows(const struct cfi_frames *f)
 {
 	const size_t most = 1 << 18;
