@@ -3,7 +3,8 @@
  * For gcc -pg: calls functions a known number of times, which it prints as "calls NAME N", and
  * burns CPU time in three of them, 60, 30 and 10 % of that of main(), which it prints as "cpu_ns
  * N"; "stalled_ns N" is the part of it in which no instruction ran, and ticks got lost: some hosts
- * pause a virtual machine without saying so. It does argv[1] rounds in each of argv[2] threads (0: in the first). More arguments:
+ * pause a virtual machine without saying so. It does argv[1] rounds in each of argv[2] threads (0:
+ * in the first). More arguments:
  *
  *   fork    then a child does as many rounds again, in one thread, and prints nothing
  *   signal  meanwhile a timer's signal handler also calls functions
