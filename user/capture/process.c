@@ -331,9 +331,13 @@ int process_name_thread(struct process_table *table, pid_t tid, const char *comm
 
 const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint64_t time_ns)
 {
-	const struct thread *thread = thread_at(table, tid, time_ns);
+	const struct thread *thread;
 	char path[64], comm[COMM_SIZE];
 
+	/* In a PID namespace, a thread that exits has no number any more, as all threads outside. */
+	if (!tid)
+		tid = pid;
+	thread = thread_at(table, tid, time_ns);
 	if (thread)
 		return thread->comm;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);

@@ -190,8 +190,7 @@ static int visit_sample(struct visitor *v, const struct counts *counts, size_t n
 		.number = number,
 		.count = sample->count,
 		.pid = sample_id_tgid(sample->id),
-		/* In a PID namespace, a thread that exits has none any more. */
-		.tid = sample_id_tid(sample->id) ?: sample_id_tgid(sample->id),
+		.tid = sample_id_tid(sample->id),
 		.kernel = sample->id & SAMPLE_ID_KERNEL,
 		.end = sample->end,
 	};
