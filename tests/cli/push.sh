@@ -378,6 +378,13 @@ distrusted() {
 }
 check "not one of another authority" distrusted right otherca
 check "not one with another name" distrusted named ca
+# It is valid until the second in which it was made is over.
+has_expired() {
+	local end
+	end=$(openssl x509 -enddate -noout -in "$work/expired.pem")
+	[ "$(date +%s)" -gt "$(($(date -d "${end#*=}" +%s) + 1))" ]
+}
+wait_for has_expired
 check "not one that has expired" distrusted expired ca
 
 untrusted() {
