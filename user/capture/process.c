@@ -334,7 +334,7 @@ const char *thread_comm(struct process_table *table, pid_t pid, pid_t tid, uint6
 	const struct thread *thread;
 	char path[64], comm[COMM_SIZE];
 
-	/* In a PID namespace, a thread that exits has no number any more, as all threads outside. */
+	/* In a PID namespace, threads that exit have no number, as those outside. */
 	if (!tid)
 		tid = pid;
 	thread = thread_at(table, tid, time_ns);
