@@ -436,8 +436,8 @@ func clocks() (sum time.Duration) {
 func goes_back(n C.int) { C.in_c(n) }
 
 func work(done chan int) {
-	C.in_c(100000)
-	C.calls_go(100000)
+	C.in_c(300000)
+	C.calls_go(300000)
 	clocks()
 	plant(11)
 	done <- deepen(50)
