@@ -50,6 +50,7 @@ expected() {
 		libprofil-devel $libdir/pkgconfig/profil.pc
 		libprofil-gmon $libdir/libprofil-gmon.so
 		libprofil-static $libdir/libprofil.a
+		profild /usr/lib/systemd/system/profil-continuous.service
 		profild /usr/lib/systemd/system/profild.service
 		profild /usr/lib/systemd/system/profild.socket
 		profild $(rpm --eval '%{_sbindir}')/profild
