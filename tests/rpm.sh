@@ -120,7 +120,7 @@ check "and verified" rpm -V --root "$root" --nodeps --noscripts profiltool libpr
 mkdir "$work/shared"
 inside() {
 	# shellcheck disable=SC2016 # expanded there
-	unshare --mount sh -euc '
+	"${pdeathsig[@]}" unshare --mount sh -euc '
 		merged=$1/merged
 		mount -t tmpfs tmpfs "$1/copy"
 		cp -a "$1/root/." "$1/copy"
