@@ -20,7 +20,7 @@ struct keeper {
 int keeper_start(struct keeper *k, const struct continuous_options *o, const char *host,
 		 struct state *state, struct error *e);
 
-/* Tells it that a window was written, or could not be. Never waits. */
+/* Wakes it: a window was written, or could not be. Never waits. */
 void keeper_wake(const struct keeper *k);
 
 /* Has it finish what it does; ends it if that takes long. */

@@ -206,7 +206,7 @@ int tool_check_tag(const struct profile *p, const struct row_view *view, struct 
 	if (view->fields & (ROW_TIME | ROW_HOST))
 		error_hint(e, "only archives have it: give an interval, --since TIME");
 	else if (row_view_has_tag(row_view_by_name("user"), p))
-		error_hint(e, "nothing ran in one: --by comm, --by user");
+		error_hint(e, "nothing ran in one: group by another field, such as --by comm");
 	else
 		error_hint(e, "the windows of profild --continuous have it: --since TIME");
 	return -ENOENT;
