@@ -24,7 +24,8 @@
 static bool covers(double got, double due)
 {
 	double stalled = (double)*stalled_ns / period_ns() + stolen_ticks();
-	double low = due * (1 - TOLERANCE) - stalled, high = due * (1 + TOLERANCE) + stalled;
+	double low = due * (1 - TOLERANCE) - stalled;
+	double high = due * (1 + TOLERANCE) + stalled + uncharged_ticks();
 
 	if (got < low)
 		return rate_p(got, low) >= SURE;
@@ -33,8 +34,8 @@ static bool covers(double got, double due)
 
 static void expect_covered(const char *what, double got, double due)
 {
-	expect(covers(got, due), "%s: %.0f ticks, due were %.1f: %+.2f %%, stalled %.1f", what, got,
-	       due, (got / due - 1) * 100, (double)*stalled_ns / period_ns() + stolen_ticks());
+	expect(covers(got, due), "%s: %.0f ticks, due were %.1f: %+.2f %%%s", what, got, due,
+	       (got / due - 1) * 100, besides());
 }
 
 /* --- Threads that burn in `hot`, which profil() counts; a session counts all of the process --- */

@@ -31,6 +31,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/profil.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -167,6 +168,24 @@ static inline double stolen_ticks(void)
 	return (double)(stolen_ns() - stolen_before_ns) / period_ns();
 }
 
+/*
+ * What a thread may run that is not in its CPU time, each time that it is preempted. When another
+ * CPU wakes a thread that is to run here, the kernel charges from then on to that one
+ * (rq_clock_skip_update()), but this one runs until the interrupt has come, and its ticks come. In
+ * a virtual machine that took 13 us in half of 3,900 cases, and 20 us on average.
+ */
+#define WAKE_NS 50000
+
+/* Of this process and of children that have been waited for. */
+static inline double uncharged_ticks(void)
+{
+	struct rusage self, children;
+
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return (double)(self.ru_nivcsw + children.ru_nivcsw) * WAKE_NS / period_ns();
+}
+
 static __attribute__((constructor)) void make_stalled(void)
 {
 	stolen_before_ns = stolen_ns();
@@ -286,17 +305,27 @@ static inline bool can_be(double got, double low, double high, unsigned int stre
 {
 	double stolen = stolen_ticks();
 	double lost = (double)*stalled_ns / period_ns() + stolen + stretches;
+	double more = uncharged_ticks() + stolen + stretches;
 
 	if (is_libc())
 		return got + 0.5 > low * 0.2 - lost && got <= high * 1.5 + 3 + high / 3;
-	return is_rate(got, low - lost, high + stolen + stretches);
+	return is_rate(got, low - lost, high + more);
+}
+
+/* What can_be() allows beyond chance, for messages. */
+static inline const char *besides(void)
+{
+	static char text[100];
+
+	snprintf(text, sizeof(text), "; stalled %.1f, stolen %.1f, not charged up to %.1f",
+		 (double)*stalled_ns / period_ns(), stolen_ticks(), uncharged_ticks());
+	return text;
 }
 
 static inline bool expect_about(const char *what, double got, double due)
 {
-	return expect(can_be(got, due, due, 1),
-		      "%s: %.0f ticks, due were %.0f, stalled %.1f, stolen %.1f", what, got, due,
-		      (double)*stalled_ns / period_ns(), stolen_ticks());
+	return expect(can_be(got, due, due, 1), "%s: %.0f ticks, due were %.0f%s", what, got, due,
+		      besides());
 }
 
 /* At least so many; others count there as well. */

@@ -31,8 +31,8 @@ static void measure(const char *name, double (*ticks)(double *due), unsigned int
 {
 	double due, got = ticks(&due);
 
-	expect(can_be(got, due, due, threads), "%s: %.0f ticks, due were %.1f: %+.2f %%", name, got,
-	       due, (got / due - 1) * 100);
+	expect(can_be(got, due, due, threads), "%s: %.0f ticks, due were %.1f: %+.2f %%%s", name,
+	       got, due, (got / due - 1) * 100, besides());
 }
 
 /* --- The rate --- */
