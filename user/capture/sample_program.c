@@ -32,15 +32,17 @@ static size_t stacks_size(void)
 }
 
 /*
- * Chunks of a bank. With windows of a minute at some 100 Hz, 1 MiB holds the ticks of a CPU with
- * stacks of 20 frames that are all different. What finds no room goes through the ring buffer.
+ * Chunks of a bank: all for the whole machine, whose stacks fill the table, half of them for some
+ * processes, since the kernel clears each page at the start. With windows of a minute at some
+ * 100 Hz, 1 MiB holds the ticks of a CPU with stacks of 20 frames that are all different. What finds
+ * no room goes through the ring buffer.
  */
 static size_t bank_chunks(const struct sample_program *sample)
 {
 	size_t chunks = sample->cpu_count < 2 ? 2 : sample->cpu_count;
 
 	if (!sample->settings.windows)
-		return STACK_CHUNKS;
+		return sample->settings.everyone ? STACK_CHUNKS : STACK_CHUNKS / 2;
 	return chunks < STACK_CHUNKS / SAMPLE_BANKS ? chunks : STACK_CHUNKS / SAMPLE_BANKS;
 }
 

@@ -16,10 +16,15 @@ int array_reserve(void *array, size_t *room, size_t need, size_t size)
 		wanted = need;
 	/* `array` points to some T *. C has no type for "any T **", so the pointer is copied. */
 	memcpy(&memory, array, sizeof(memory));
-	memory = reallocarray(memory, wanted, size);
+	if (!memory) { /* pages of a large one that stay unused take no time */
+		memory = calloc(wanted, size);
+	} else {
+		memory = reallocarray(memory, wanted, size);
+		if (memory)
+			memset(memory + *room * size, 0, (wanted - *room) * size);
+	}
 	if (!memory)
 		return -ENOMEM;
-	memset(memory + *room * size, 0, (wanted - *room) * size);
 	memcpy(array, &memory, sizeof(memory));
 	*room = wanted;
 	return 0;

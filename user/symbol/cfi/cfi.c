@@ -675,12 +675,15 @@ static void execute_cie(struct builder *b, const struct cfi_cie *cie, struct sta
 	*initial = r->now;
 }
 
-/* What compilers write takes some six rows a function. A file may have millions without any. */
+/*
+ * What compilers write takes some six rows a function, twice that in C with many saved registers.
+ * A file may have millions of functions without any. What stays unused takes no memory.
+ */
 static size_t expected_rows(const struct cfi_frames *f)
 {
-	const size_t most = 1 << 18;
+	const size_t most = 1 << 20;
 
-	return f->fde_count < most / 6 ? 6 * f->fde_count : most;
+	return f->fde_count < most / 12 ? 12 * f->fde_count : most;
 }
 
 static int build(struct builder *b)
