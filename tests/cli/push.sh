@@ -330,6 +330,18 @@ ended() {
 }
 check "a request can be interrupted" ended
 
+# --- A tenant ---
+
+tenant() {
+	windows 1
+	serve tenant ok
+	push_to "$(local_url)" tenant=team-a && grep -qx "X-Scope-OrgID: team-a" "$got/1.headers"
+}
+check "a tenant is named in each request" tenant
+check "a tenant that would be another header" \
+	refused "not \"a" url=https://collector.example tenant=$'a\r\nX-Other: b'
+check "an empty tenant" refused 'not ""' url=https://collector.example tenant=
+
 # --- TLS and tokens ---
 
 # certificate NAME CA SUBJECT DAYS: makes $work/NAME.pem and NAME.key, signed by CA.

@@ -49,6 +49,7 @@ static void set_option(struct push_options *o, const char *word)
 		{ "url=", &o->url, NULL },
 		{ "protocol=", &o->protocol, NULL },
 		{ "token_file=", &o->token_file, NULL },
+		{ "tenant=", &o->tenant, NULL },
 		{ "ca=", &o->ca, NULL },
 		{ "certificate=", &o->certificate, NULL },
 		{ "key=", &o->key, NULL },

@@ -168,6 +168,8 @@ static const struct option_spec continuous_options[] = {
 	  option_text, CONTINUOUS(push.protocol) },
 	{ "push-token-file", 0, "FILE", "has the bearer token", option_text,
 	  CONTINUOUS(push.token_file) },
+	{ "push-tenant", 0, "ID", "the server's tenant, for the header X-Scope-OrgID",
+	  option_text, CONTINUOUS(push.tenant) },
 	{ "push-ca", 0, "FILE", "certificates to trust, instead of the system's", option_text,
 	  CONTINUOUS(push.ca) },
 	{ "push-certificate", 0, "FILE", "the client's certificate", option_text,

@@ -12,6 +12,7 @@
 
 #define CONNECT_MS 5000L
 #define TIMEOUT_MS 30000L
+#define TENANT_MAX 150
 
 /* http_reply.problem: libcurl's errors are below those of errno. */
 #define PROBLEM_CURL (-1000)
@@ -132,6 +133,23 @@ static int check_url(const struct push_options *o, const struct push_protocol *p
 		err = check_parts(o, protocol, parsed, e);
 	curl_url_cleanup(parsed);
 	return err;
+}
+
+/* What Grafana's servers take as a tenant's ID; and it must not end the header's line. */
+static int check_tenant(const char *tenant, struct error *e)
+{
+	static const char marks[] = "!-_.*'()";
+	size_t size = 0;
+
+	while (tenant && tenant[size] &&
+	       (isalnum((unsigned char)tenant[size]) || strchr(marks, tenant[size])))
+		size++;
+	if (!tenant || (size && size <= TENANT_MAX && !tenant[size]))
+		return 0;
+	return error_set_kind(
+		e, ERROR_USAGE, 0,
+		"a tenant is up to %d letters, digits and characters of %s, not \"%s\"", TENANT_MAX,
+		marks, tenant);
 }
 
 static int check_file(const char *path, const char *what, struct error *e)
@@ -274,18 +292,22 @@ static bool add_header(struct curl_slist **list, const char *header)
 
 static bool add_headers(struct http *h, const struct push_protocol *protocol)
 {
-	char type[128];
+	char type[128], tenant[TENANT_MAX + 32];
 
 	snprintf(type, sizeof(type), "Content-Type: %s", protocol->content_type);
+	snprintf(tenant, sizeof(tenant), "X-Scope-OrgID: %s", h->options->tenant ?: "");
 	/* Empty: libcurl does not wait for a 100 before it sends large bodies. */
 	return add_header(&h->headers, "Expect:") && add_header(&h->headers, type) &&
-	       add_header(&h->headers, protocol->header);
+	       add_header(&h->headers, protocol->header) &&
+	       add_header(&h->headers, h->options->tenant ? tenant : NULL);
 }
 
 int http_new(const struct push_options *options, const struct push_protocol *protocol,
 	     struct http **h, struct error *e)
 {
-	int err = check_url(options, protocol, e) ?: check_files(options, e);
+	int err = check_url(options, protocol, e)   ?:
+		  check_tenant(options->tenant, e) ?:
+		  check_files(options, e);
 	CURLcode code;
 
 	*h = NULL;
