@@ -10,8 +10,15 @@
 # Copies that every user may run, wherever the tests are.
 chmod 755 "$work"
 cp "$build/profild" "$work"
-cp "$progs/shares" "$work/burns"
-chmod 755 "$work/profild" "$work/burns"
+# Another test may run the same program on this machine: this one has a name and a build ID of its own.
+burns=burns$$
+python3 -c '
+import os, re, subprocess, sys
+code = open(sys.argv[1], "rb").read()
+notes = subprocess.run(["readelf", "-n", sys.argv[1]], capture_output=True, text=True).stdout
+build_id = bytes.fromhex(re.search("Build ID: ([0-9a-f]+)", notes)[1])
+open(sys.argv[2], "wb").write(code.replace(build_id, os.urandom(len(build_id))))' "$progs/shares" "$work/$burns"
+chmod 755 "$work/profild" "$work/$burns"
 profild=$work/profild
 host=$(uname -n)
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
@@ -107,10 +114,22 @@ recent=$(date -u -d '3 days ago' +%y%m%d%H%M)
 mkdir -p "$work/dcpi"/{0101010101/"$host",0101010102/{"$host",another},"$recent/$host",notes/"$host"}
 touch "$work/dcpi"/{0101010101,0101010102,"$recent",notes}/"$host"/old "$work/dcpi/0101010102/another/old"
 begin_daemon --window 1 --retain-days 4 --metrics "$work/metrics.prom" --dcpi "$work/dcpi"
-"${nobody[@]}" "$work/burns" 1 2 >"$work/burns.out"
+# A program whose file can be read, and copies of it that are gone before anyone looks: as in containers.
+echo 'int main(void) { for (volatile int i = 0; i < 40000000; i++); }' |
+	gcc -x c - -o "$work/removed"
+"$work/removed"
+wait_for has_windows 2
+for i in {1..20}; do
+	mkdir "$work/$i"
+	cp "$work/removed" "$work/$i"
+	"$work/$i/removed"
+	rm -r "${work:?}/$i"
+done
+# What begins late in a window may have no tick there.
+wait_for sh -c '[ "$(date +%-N)" -lt 300000000 ]'
+"${nobody[@]}" "$work/$burns" 1 2 >"$work/burns.out"
 burnt_ns=$(sed -n 's/^cpu_ns //p' "$work/burns.out")
 sh -c 'exit 0' # a process of its own
-wait_for has_windows 3
 end_daemon
 check "SIGTERM ends it in order" test "$status" -eq 0
 check "windows of a second" has_windows 3
@@ -119,14 +138,14 @@ check "their account adds up" examine \
 	 d["counted"] == sum(s["count"] for s in d["stacks"]) for d in w)'
 check "no gap is between them" examine \
 	'all(abs(a["time_ns"] + a["duration_ns"] - b["time_ns"]) < 1e6 for a, b in zip(w, w[1:]))'
-check "no tick of a program is missing, or counted twice" examine "chance.is_rate(labelled(comm='burns'),
+check "no tick of a program is missing, or counted twice" examine "chance.is_rate(labelled(comm='$burns'),
 	($burnt_ns - int(os.environ['stolen_ns'])) / w[0]['period_ns'] - 1,
 	($burnt_ns + int(os.environ['stolen_ns'])) / w[0]['period_ns'] + 1)"
-check "whose user is named" examine "labelled(comm='burns', user='nobody') == labelled(comm='burns')"
+check "whose user is named" examine "labelled(comm='$burns', user='nobody') == labelled(comm='$burns')"
 check "the CPUs are named" examine \
 	"labelled() == sum(labelled(cpu=str(i)) for i in range($(nproc --all)))"
 check "a process that began in a window has no PID there" examine \
-	"labelled(comm='burns', pid='None') + labelled(comm='burns', pid='0') > 0"
+	"labelled(comm='$burns', pid='None') + labelled(comm='$burns', pid='0') > 0"
 check "host, boot and kernel are in the header" examine "all(d['host'] == '$host' and
 	'kernel=$(uname -r)' in d['comments'] and
 	'boot_id=$(cat /proc/sys/kernel/random/boot_id)' in d['comments'] for d in w)"
@@ -134,7 +153,7 @@ check "host, boot and kernel are in the header" examine "all(d['host'] == '$host
 mapfile -t files < <(windows)
 "$profiltool" merge -o "$work/all.pb.gz" "${files[@]}" 2>"$work/err"
 "$profiltool" report --json "$work/all.pb.gz" >"$work/all.json" 2>"$work/err"
-of_burns="sum(f['self'] for f in j['functions'] if f['image'].endswith('/burns')"
+of_burns="sum(f['self'] for f in j['functions'] if f['image'].endswith('/$burns')"
 check "the functions of a program that has ended are named" recorded \
 	"is_share($of_burns and f['name'] == 'burn_sixty'), .6, of=$of_burns)) and $of_burns) > 50" "$work/all.json"
 check "stacks reach its start" recorded "'main' in {f['name'] for f in j['functions']}" "$work/all.json"
@@ -169,9 +188,11 @@ rm -r "$work/dcpi"/{0101010102,"$recent",notes}
 dcpi_sum() {
 	"$profiltool" report --json "$work/dcpi" 2>/dev/null | sed -n 's/^ *"counted": \([0-9]*\).*/\1/p'
 }
-check "the DCPI database has the same sum" test "$(dcpi_sum)" -eq \
-	"$("$profiltool" report --json "$work/all.pb.gz" | sed -n 's/^ *"counted": \([0-9]*\).*/\1/p')"
-check "in one epoch" test "$(find "$work/dcpi" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1
+all_in_dcpi() {
+	[ "$(dcpi_sum)" = "$("$profiltool" report --json "$work/all.pb.gz" | sed -n 's/^ *"counted": \([0-9]*\).*/\1/p')" ] ||
+		{ grep -v samples "$work/daemon.err"; false; }
+}
+check "the DCPI database has the same sum" all_in_dcpi
 
 # --- Services ---
 
@@ -186,7 +207,7 @@ remove_groups() {
 }
 # burn_in UNIT NAME SECONDS: runs a program of this name in the service.
 burn_in() {
-	ln -f "$work/burns" "$work/$2"
+	ln -f "$work/$burns" "$work/$2"
 	sh -c 'echo $$ >"$1/cgroup.procs" && exec "$2" 1 "$3" stay' - "$hierarchy/$1" "$work/$2" "$3" >"$work/out"
 }
 # asked COMMAND ARGUMENT...: of the last hour, as JSON.
@@ -231,13 +252,13 @@ fi
 directory=$work/tick
 stolen_mark
 begin_daemon --window 1 --event tick
-"${nobody[@]}" "$work/burns" 1 1 >"$work/burns.out"
+"${nobody[@]}" "$work/$burns" 1 1 >"$work/burns.out"
 wait_for has_windows 2
 end_daemon
 burnt_ns=$(sed -n 's/^cpu_ns //p' "$work/burns.out")
 check "the scheduler's tick: all windows are by it" examine "{d['event'] for d in w} == {'tick'}"
 # The kernel charges a whole tick to whoever runs then.
-check "the scheduler's tick: a program's time" examine "chance.is_rate(labelled(comm='burns'),
+check "the scheduler's tick: a program's time" examine "chance.is_rate(labelled(comm='$burns'),
 	(0.4 * $burnt_ns - int(os.environ['stolen_ns'])) / w[0]['period_ns'] - 1,
 	(1.4 * $burnt_ns + int(os.environ['stolen_ns'])) / w[0]['period_ns'] + 1)"
 

@@ -150,7 +150,8 @@ static void account(struct recorder *r, const struct profile *p)
 	s->interrupt_ns += t.interrupts * t.interrupt_ns;
 }
 
-#define NS_PER_DAY (86400 * NS_PER_S)
+#define NS_PER_MINUTE (60 * NS_PER_S)
+#define NS_PER_DAY    (86400 * NS_PER_S)
 
 static int add_to_dcpi(struct recorder *r, struct profile *p, struct error *e)
 {
@@ -176,7 +177,10 @@ static void write_dcpi(struct recorder *r, struct profile *p)
 		r->epoch_ns = p->time_ns;
 	if (add_to_dcpi(r, p, &e) == 0)
 		return;
-	r->epoch_ns = p->time_ns;
+	/* An epoch is named by its minute: with short windows this one's is not over. */
+	r->epoch_ns += NS_PER_MINUTE;
+	if (r->epoch_ns < p->time_ns)
+		r->epoch_ns = p->time_ns;
 	if (add_to_dcpi(r, p, &e) == 0)
 		return;
 	r->state->dcpi_failed++;

@@ -96,6 +96,26 @@ static bool may_be_our_vdso(const struct profile *p, const struct profile_image 
 	return strcmp(image->path, "[vdso]") == 0 && (!p->format || image->build_id_size);
 }
 
+/*
+ * Opens the file of another image with the same build ID: this one may be gone with its container,
+ * while the same program runs in others. Returns a descriptor or a negative number.
+ */
+static int same_code_fd(const struct profile *p, const struct profile_image *image)
+{
+	int fd = -1;
+
+	for (uint32_t i = 0; image->build_id_size && i < p->image_count && fd < 0; i++) {
+		const struct profile_image *other = &p->images[i];
+
+		if (other == image || other->build_id_size != image->build_id_size ||
+		    memcmp(other->build_id, image->build_id, image->build_id_size) != 0)
+			continue;
+		fd = other->fd >= 0 ? duplicate(other->fd)
+				    : file_open_regular(other->root, other->path, NULL);
+	}
+	return fd;
+}
+
 /* Opens the image's file. Returns a descriptor, or a negative number and sets b->why. */
 static int image_fd(struct batch *b, const struct profile_image *image, const char *on_disk)
 {
@@ -115,6 +135,11 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 		fd = deleted && !image->build_id_size
 			     ? -ENOENT
 			     : file_open_regular(image->root, on_disk, NULL);
+		if (fd < 0) {
+			int other = same_code_fd(b->p, image);
+
+			fd = other >= 0 ? other : fd;
+		}
 		if (deleted && fd == -ENOENT)
 			return error_set(&b->why, 0, "file deleted");
 	}
