@@ -195,6 +195,38 @@ static __attribute__((constructor)) void make_stalled(void)
 		abort();
 }
 
+/* How long this thread has waited for a CPU: proc_pid_schedstat(5). */
+static inline uint64_t waited_ns(void)
+{
+	FILE *stat = fopen("/proc/thread-self/schedstat", "re");
+	unsigned long long waited = 0;
+
+	if (stat) {
+		if (fscanf(stat, "%*u %llu", &waited) != 1)
+			waited = 0;
+		fclose(stat);
+	}
+	return waited;
+}
+
+/*
+ * Sleeps, and adds to `stalled_ns` by how much too late it woke, but for what it waited for a CPU:
+ * the whole machine has stood still meanwhile, and other threads with it, whose clocks went on. For
+ * those that cannot look themselves.
+ */
+static inline void sleep_watched(double ms)
+{
+	/* What it waits for is read first, and last: it may wait between the two readings as well.
+	 */
+	uint64_t waited = waited_ns(), begin = clock_ns(CLOCK_MONOTONIC), late;
+
+	sleep_ms(ms);
+	late = clock_ns(CLOCK_MONOTONIC) - begin - (uint64_t)(ms * 1e6);
+	waited = waited_ns() - waited;
+	if (late > waited + 1000000)
+		*stalled_ns += late - waited;
+}
+
 /*
  * Spins for a short while, and adds to `stalled_ns` what this thread's CPU clock has gone on by
  * more than instructions ran. It looks at the time often, and takes what lies between two looks
