@@ -34,8 +34,8 @@ static size_t stacks_size(void)
 /*
  * Chunks of a bank: all for the whole machine, whose stacks fill the table, half of them for some
  * processes, since the kernel clears each page at the start. With windows of a minute at some
- * 100 Hz, 1 MiB holds the ticks of a CPU with stacks of 20 frames that are all different. What finds
- * no room goes through the ring buffer.
+ * 100 Hz, 1 MiB holds the ticks of a CPU with stacks of 20 frames that are all different. What
+ * finds no room goes through the ring buffer.
  */
 static size_t bank_chunks(const struct sample_program *sample)
 {
