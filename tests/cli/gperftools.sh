@@ -104,7 +104,8 @@ if [ -n "$profiler" ] && command -v google-pprof >/dev/null; then
 
 	# One caller in all stacks: readers take it for the profiler's own frame.
 	prof "found, text = records('$real')
-second = max((r[2] for r in found if len(r) > 2), key=[r[2] for r in found if len(r) > 2].count)
+second = max((r[2] for r in found if len(r) > 2),
+	key=lambda pc: sum(r[0] for r in found if len(r) > 2 and r[2] == pc))
 put([r for r in found if len(r) > 2 and r[2] == second], text)" >"$work/caller.prof"
 	ours "$work/caller.prof" >"$work/caller.ours"
 	check "a caller in all stacks" grep -q ' burn_cpu$' "$work/caller.ours"
