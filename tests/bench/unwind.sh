@@ -137,12 +137,14 @@ work_done() {
 }
 
 # used METHOD SECONDS: the recorder's CPU time, the work per second of the target's, and the file's size;
-# METHOD none: of no recorder.
+# METHOD none: of no recorder; ticks: of ticks that count nothing, as they are of user mode.
 used() {
 	local before
 	before=$(work_done)
 	case $1 in
 	none) sleep "$2" && echo 0 0 >"$work/used.time" && : >"$work/file" ;;
+	ticks) /usr/bin/time -f '%U %S' -o "$work/used.time" "$profiltool" record --kernel \
+		-p "$pid" -F 4999 -d "$2" -q -o "$work/file" >/dev/null 2>"$work/used.err" ;;
 	cfi) /usr/bin/time -f '%U %S' -o "$work/used.time" "$profiltool" record --call-graph=cfi \
 		-p "$pid" -F 4999 -d "$2" -q -o "$work/file" >/dev/null 2>"$work/used.err" ;;
 	*) /usr/bin/time -f '%U %S' -o "$work/used.time" perf record -q -e cpu-clock -F 4999 \
@@ -172,7 +174,7 @@ measure_cpu() {
 	wait_for test -s "$work/done"
 	rm -f "$work"/{used,rate,file}[0-9]*
 	for ((round = 0; round < (rounds + 1) / 2; round++)); do
-		for method in none cfi fp dwarf; do
+		for method in none ticks cfi fp dwarf; do
 			used "$method" "$short" && used "$method" "$long" ||
 				not_measured "cpu" "$method" || return
 		done
@@ -186,6 +188,8 @@ measure_cpu() {
 		judge "CPU time that a second adds, beside perf, $method" "$ratio" \
 			"$ratio: $(added cfi) s beside $(added "$method") s" \
 			"$([ "$method" = fp ] && echo 0.9 || echo 0.1)"
+		ratio=$(calculate "$(added ticks) / $(added "$method")")
+		row "  the ticks alone, which no recorder can save" "$ratio: $(added ticks) s" "" ""
 		ratio=$(calculate "$(median "$work/used$long.cfi") / $(median "$work/used$long.$method")")
 		echo "  $long s with start and end, of the recorder alone: $ratio"
 		ratio=$(calculate "$(median "$work/file$long.cfi") / $(median "$work/file$long.$method")")
