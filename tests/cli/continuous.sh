@@ -112,6 +112,7 @@ stolen_mark
 # Epochs of a DCPI database: one in the days to retain, and older ones of this host and another one.
 recent=$(date -u -d '3 days ago' +%y%m%d%H%M)
 mkdir -p "$work/dcpi"/{0101010101/"$host",0101010102/{"$host",another},"$recent/$host",notes/"$host"}
+mkdir -p "$work/dcpi/0101010103/$host/of_others"
 touch "$work/dcpi"/{0101010101,0101010102,"$recent",notes}/"$host"/old "$work/dcpi/0101010102/another/old"
 begin_daemon --window 1 --retain-days 4 --metrics "$work/metrics.prom" --dcpi "$work/dcpi"
 # A program whose file can be read, and copies of it that are gone before anyone looks: as in containers.
@@ -184,7 +185,9 @@ check "--retain-days: old epochs of the DCPI database are dropped, not those of 
 	"$(cd "$work/dcpi" && find . -name old | sort | paste -sd' ')" = \
 	"./0101010102/another/old ./$recent/$host/old ./notes/$host/old"
 check "--retain-days: reported" grep -q "removed 2 epochs from $work/dcpi" "$work/daemon.err"
-rm -r "$work/dcpi"/{0101010102,"$recent",notes}
+check "--retain-days: one that cannot be removed" grep -q \
+	"cannot remove the old epoch $work/dcpi/0101010103/$host: Directory not empty" "$work/daemon.err"
+rm -r "$work/dcpi"/{0101010102,0101010103,"$recent",notes}
 dcpi_sum() {
 	"$profiltool" report --json "$work/dcpi" 2>/dev/null | sed -n 's/^ *"counted": \([0-9]*\).*/\1/p'
 }

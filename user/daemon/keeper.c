@@ -77,7 +77,7 @@ static void tidy_dcpi(const struct work *w)
 		return;
 	if (dcpi_drop_epochs(w->o->dcpi, w->host, now_s - days * 86400, &dropped, &e))
 		log_problem(&e);
-	else if (dropped)
+	if (dropped)
 		log_note("removed %zu epochs from %s: %s", dropped, w->o->dcpi,
 			 reasons[ARCHIVE_OVER_DAYS]);
 }

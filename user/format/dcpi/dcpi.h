@@ -16,7 +16,7 @@ int dcpi_write_directory(const struct profile *p, const struct format_options *o
 /*
  * Removes what a host has in the epochs of the database `path` that began before a time, in seconds
  * since 1970; *dropped: in how many. Other hosts' files stay. Returns 0, also if there is no such
- * database, or -errno with *e set.
+ * database, or -errno with *e set, after all that can be removed.
  */
 int dcpi_drop_epochs(const char *path, const char *host, uint64_t before_s, size_t *dropped,
 		     struct error *e);

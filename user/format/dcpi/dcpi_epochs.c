@@ -37,24 +37,27 @@ static void remove_files(DIR *directory)
 		unlinkat(dirfd(directory), entry->d_name, 0); /* not what is a directory */
 }
 
-/* Returns whether the host has nothing in the epoch any more, but had. */
-static bool drop_epoch(int database, const char *epoch, const char *host)
+/*
+ * Removes what the host has in the epoch. Returns 1; 0: it has nothing there; or a negative errno:
+ * not all of it could be removed.
+ */
+static int drop_epoch(int database, const char *epoch, const char *host)
 {
 	DIR *directory = open_directory(database, epoch), *files;
-	bool dropped = false;
+	int result = 0;
 
 	if (!directory)
-		return false;
+		return 0;
 	files = open_directory(dirfd(directory), host);
 	if (files) {
 		remove_files(files);
 		closedir(files);
-		dropped = unlinkat(dirfd(directory), host, AT_REMOVEDIR) == 0;
+		result = unlinkat(dirfd(directory), host, AT_REMOVEDIR) ? -errno : 1;
 	}
 	closedir(directory);
-	if (dropped)
+	if (result > 0)
 		unlinkat(database, epoch, AT_REMOVEDIR); /* others may have files in it */
-	return dropped;
+	return result;
 }
 
 int dcpi_drop_epochs(const char *path, const char *host, uint64_t before_s, size_t *dropped,
@@ -63,6 +66,7 @@ int dcpi_drop_epochs(const char *path, const char *host, uint64_t before_s, size
 	char oldest[DCPI_EPOCH_SIZE], name[NAME_MAX + 1];
 	DIR *database = opendir(path);
 	const struct dirent *entry;
+	int err = 0;
 
 	*dropped = 0;
 	if (!database)
@@ -70,9 +74,17 @@ int dcpi_drop_epochs(const char *path, const char *host, uint64_t before_s, size
 	dcpi_epoch_text(before_s, oldest);
 	snprintf(name, sizeof(name), "%s", host);
 	directory_clean_name(name);
-	while ((entry = readdir(database)))
-		if (is_epoch(entry->d_name, oldest) && strcmp(entry->d_name, oldest) < 0)
-			*dropped += drop_epoch(dirfd(database), entry->d_name, name);
+	while ((entry = readdir(database))) {
+		int result;
+
+		if (!is_epoch(entry->d_name, oldest) || strcmp(entry->d_name, oldest) >= 0)
+			continue;
+		result = drop_epoch(dirfd(database), entry->d_name, name);
+		*dropped += result > 0;
+		if (result < 0)
+			err = error_set(e, -result, "cannot remove the old epoch %s/%s/%s", path,
+					entry->d_name, name);
+	}
 	closedir(database);
-	return 0;
+	return err;
 }
