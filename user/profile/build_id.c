@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "profile/build_id.h"
 
+#include <string.h>
+
 #include "util/scan.h"
 
 size_t build_id_parse(const char *text, size_t size, uint8_t bytes[static PROFILE_BUILD_ID_MAX])
@@ -26,4 +28,10 @@ void build_id_format(const uint8_t *bytes, size_t size, char text[static BUILD_I
 		*text++ = digits[bytes[i] & 15];
 	}
 	*text = '\0';
+}
+
+bool build_id_equal(const struct profile_image *a, const struct profile_image *b)
+{
+	return a->build_id_size && a->build_id_size == b->build_id_size &&
+	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
 }

@@ -2,6 +2,7 @@
 #ifndef PROFIL_PROFILE_BUILD_ID_H
 #define PROFIL_PROFILE_BUILD_ID_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,5 +19,8 @@ size_t build_id_parse(const char *text, size_t size, uint8_t bytes[static PROFIL
 
 /* Writes at most PROFILE_BUILD_ID_MAX bytes in lower case; "" for none. */
 void build_id_format(const uint8_t *bytes, size_t size, char text[static BUILD_ID_TEXT_SIZE]);
+
+/* Whether both have one, and the same: then they are the same code. */
+bool build_id_equal(const struct profile_image *a, const struct profile_image *b);
 
 #endif

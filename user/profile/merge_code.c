@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/build_id.h"
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "util/array.h"
@@ -46,10 +47,7 @@ struct image_indexes {
 
 static bool same_build_id(const void *array, uint32_t id, const void *key)
 {
-	const struct profile_image *a = (const struct profile_image *)array + id, *b = key;
-
-	return a->build_id_size == b->build_id_size &&
-	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
+	return build_id_equal((const struct profile_image *)array + id, key);
 }
 
 static bool same_path(const void *array, uint32_t id, const void *path)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/build_id.h"
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "symbol/batch.h"
@@ -104,11 +105,10 @@ static int same_code_fd(const struct profile *p, const struct profile_image *ima
 {
 	int fd = -1;
 
-	for (uint32_t i = 0; image->build_id_size && i < p->image_count && fd < 0; i++) {
+	for (uint32_t i = 0; i < p->image_count && fd < 0; i++) {
 		const struct profile_image *other = &p->images[i];
 
-		if (other == image || other->build_id_size != image->build_id_size ||
-		    memcmp(other->build_id, image->build_id, image->build_id_size) != 0)
+		if (other == image || !build_id_equal(other, image))
 			continue;
 		fd = other->fd >= 0 ? duplicate(other->fd)
 				    : file_open_regular(other->root, other->path, NULL);

@@ -114,9 +114,7 @@ static const char *file_of(const struct profile_image *image)
 /* Whether they are the same code: a program in several containers has several paths. */
 static bool is_same_code(const struct profile_image *a, const struct profile_image *b)
 {
-	return a->build_id_size && a->build_id_size == b->build_id_size &&
-	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0 &&
-	       strcmp(file_of(a), file_of(b)) == 0;
+	return build_id_equal(a, b) && strcmp(file_of(a), file_of(b)) == 0;
 }
 
 static int find_same_code(struct groups *groups, const struct profile *p)
