@@ -12,12 +12,8 @@ chmod 755 "$work"
 cp "$build/profild" "$work"
 # Another test may run the same program on this machine: this one has a name and a build ID of its own.
 burns=burns$$
-python3 -c '
-import os, re, subprocess, sys
-code = open(sys.argv[1], "rb").read()
-notes = subprocess.run(["readelf", "-n", sys.argv[1]], capture_output=True, text=True).stdout
-build_id = bytes.fromhex(re.search("Build ID: ([0-9a-f]+)", notes)[1])
-open(sys.argv[2], "wb").write(code.replace(build_id, os.urandom(len(build_id))))' "$progs/shares" "$work/$burns"
+gcc -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-inline -fno-omit-frame-pointer -pthread "$(own_build_id)" \
+	"$top/tests/progs/shares.c" -o "$work/$burns"
 chmod 755 "$work/profild" "$work/$burns"
 profild=$work/profild
 host=$(uname -n)

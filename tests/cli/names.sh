@@ -394,4 +394,22 @@ check "no build ID: a versioned symbol is recorded" versioned
 check "no build ID: lines of a versioned symbol" lines_of_versioned
 check "no build ID: and no warning" eval '! says "without a build ID"'
 
+# --- A copy of the program is gone, as in a container ---
+
+echo 'int main(void) { for (volatile int i = 0; i < 20000000; i++); }' |
+	gcc -x c - -g "$(own_build_id)" -o "$work/copied"
+cat >"$work/copies" <<'EOF_SH'
+"$1/copied"
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	mkdir "$1/$i" && cp "$1/copied" "$1/$i" && "$1/$i/copied"
+	rm -r "$1/$i"
+done
+EOF_SH
+check "copies that are gone at once: recorded" exits 0 \
+	"$profiltool" record -F 4999 --json -o "$work/copies.pb.gz" -- sh "$work/copies" "$work"
+mv "$work/out" "$work/copies.json"
+check "copies that are gone at once: named by one that is there" recorded \
+	'(not [f for f in j["functions"] if f["image"].endswith("/copied") and "+0x" in f["name"]] and
+	samples("main") > 200)' "$work/copies.json"
+
 finish
