@@ -7,7 +7,7 @@
 
 int array_reserve(void *array, size_t *room, size_t need, size_t size)
 {
-	size_t wanted = *room + *room / 2 + 8;
+	size_t wanted = *room + *room / 2 + 2; /* there are many small ones */
 	char *memory;
 
 	if (need <= *room)
