@@ -13,6 +13,7 @@ char LICENSE[] SEC("license") = "GPL";
 /* Set by user space before the load. */
 const volatile __u32 sides = 0;			      /* flags: SAMPLE_USER, ... */
 const volatile __u64 arena_words = STACK_ARENA_WORDS; /* of a bank; tests use less of it */
+const volatile __u32 bank_buckets = SAMPLE_BUCKETS;   /* a power of two */
 const volatile __u64 bank_words = 0;		      /* the distance of two banks in the arena */
 const volatile __u64 hash_bits = ~0ULL;		      /* tests drop bits of a stack's hash */
 const volatile bool windows = false;		      /* there are SAMPLE_BANKS of each table */
@@ -23,7 +24,7 @@ volatile __u32 bank_in_use SEC(".data.windows");
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, SAMPLE_BUCKETS);
+	__uint(max_entries, SAMPLE_BUCKETS); /* with windows, bank_buckets for each bank */
 	__type(key, __u32);
 	__type(value, struct sample_bucket);
 } table SEC(".maps");
@@ -67,9 +68,7 @@ static __always_inline __u32 current_bank(void)
 /* The number of the bucket for a hash. */
 static __always_inline __u32 bucket_number(__u32 hash, __u32 bank)
 {
-	if (!windows)
-		return hash & (SAMPLE_BUCKETS - 1);
-	return bank * SAMPLE_BANK_BUCKETS + (hash & (SAMPLE_BANK_BUCKETS - 1));
+	return bank * bank_buckets + (hash & (bank_buckets - 1));
 }
 
 /*

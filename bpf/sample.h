@@ -86,8 +86,7 @@ struct sample_bucket {
  * With windows, the tables, the arena and the counters have two banks, the halves of each. Ticks
  * count in the one that user space has chosen; it reads and clears the other meanwhile.
  */
-#define SAMPLE_BANKS	    2
-#define SAMPLE_BANK_BUCKETS (SAMPLE_BUCKETS / SAMPLE_BANKS)
+#define SAMPLE_BANKS 2
 
 /* --- Call stacks: the programs that record them use these tables instead. --- */
 

@@ -242,14 +242,14 @@ static bool is_zero(const void *memory, size_t size)
 /* A bank that was taken and is not in use yet: no tick counts there. */
 static bool is_clear(const struct sample_program *sample, size_t bank)
 {
-	size_t at = bank * SAMPLE_BANK_BUCKETS;
+	size_t at = bank * sample->buckets;
 
 	for (size_t i = bank; i < sample->cpu_count * SAMPLE_BANKS; i += SAMPLE_BANKS)
 		if (!is_zero(&sample->counters[i], sizeof(*sample->counters)))
 			return false;
 	return sample->settings.stacks
-		       ? is_zero(&sample->stacks[at], SAMPLE_BANK_BUCKETS * sizeof(*sample->stacks))
-		       : is_zero(&sample->table[at], SAMPLE_BANK_BUCKETS * sizeof(*sample->table));
+		       ? is_zero(&sample->stacks[at], sample->buckets * sizeof(*sample->stacks))
+		       : is_zero(&sample->table[at], sample->buckets * sizeof(*sample->table));
 }
 
 /* Returns the ticks of a window, all of which are in its counts, or lost. */

@@ -21,14 +21,35 @@ static size_t whole_pages(size_t size)
 	return (size + page - 1) / page * page;
 }
 
-static size_t table_size(void)
+/*
+ * Buckets of a bank: those of a CPU hold 6,144 different samples, more than its ticks of a minute
+ * at some 100 Hz.
+ */
+static uint32_t bank_buckets(const struct sample_program *sample)
 {
-	return SAMPLE_BUCKETS * sizeof(struct sample_bucket);
+	const uint32_t of_cpu = 2048;
+	uint32_t buckets = 2 * of_cpu;
+
+	if (!sample->settings.windows)
+		return SAMPLE_BUCKETS;
+	while (buckets / of_cpu < sample->cpu_count && buckets < SAMPLE_BUCKETS / SAMPLE_BANKS)
+		buckets *= 2;
+	return buckets;
 }
 
-static size_t stacks_size(void)
+static size_t bucket_count(const struct sample_program *sample)
 {
-	return SAMPLE_BUCKETS * sizeof(struct stack_bucket);
+	return sample->buckets * (sample->settings.windows ? SAMPLE_BANKS : 1);
+}
+
+static size_t table_size(const struct sample_program *sample)
+{
+	return bucket_count(sample) * sizeof(struct sample_bucket);
+}
+
+static size_t stacks_size(const struct sample_program *sample)
+{
+	return bucket_count(sample) * sizeof(struct stack_bucket);
 }
 
 /*
@@ -178,6 +199,7 @@ static int prepare(const struct sample_program *sample)
 		bpf->rodata->irq_regs = settings->tick->regs_distance;
 	}
 	bpf->rodata->windows = settings->windows;
+	bpf->rodata->bank_buckets = sample->buckets;
 	bpf->rodata->arena_words = bpf->rodata->bank_words =
 		bank_chunks(sample) * STACK_CHUNK_WORDS;
 	if (sample->arena_words)
@@ -206,6 +228,8 @@ static int prepare(const struct sample_program *sample)
 	return prepare_unwind(sample)
 		       ?: bpf_map__set_max_entries(bpf->maps.counters, counter_count(sample))
 		       ?: bpf_map__set_max_entries(bpf->maps.scratch, sample->cpu_count)
+		       ?: bpf_map__set_max_entries(bpf->maps.table, bucket_count(sample))
+		       ?: bpf_map__set_max_entries(bpf->maps.stacks, bucket_count(sample))
 		       ?: bpf_map__set_max_entries(bpf->maps.arena, arena_chunks(sample))
 		       ?: bpf_map__set_max_entries(bpf->maps.ring, stacks && !settings->windows
 									   ? STACK_RING_BYTES
@@ -251,10 +275,10 @@ static bool map_counts(struct sample_program *sample)
 	if (!sample->counters || !sample->ring)
 		return false;
 	if (!sample->settings.stacks) {
-		sample->table = map_shared(sample, bpf->maps.table, table_size());
+		sample->table = map_shared(sample, bpf->maps.table, table_size(sample));
 		return sample->table;
 	}
-	sample->stacks = map_shared(sample, bpf->maps.stacks, stacks_size());
+	sample->stacks = map_shared(sample, bpf->maps.stacks, stacks_size(sample));
 	sample->arena = map_shared(sample, bpf->maps.arena, arena_size(sample));
 	return sample->stacks && sample->arena;
 }
@@ -268,9 +292,10 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 		return error_set(e, -cpus, "cannot determine the number of CPUs");
 	sample->settings = *settings;
 	sample->cpu_count = cpus;
+	sample->buckets = bank_buckets(sample);
 	sample->counts = counts;
 	if (!settings->windows)
-		sample->taken = calloc(SAMPLE_BUCKETS * SAMPLE_PER_BUCKET, sizeof(*sample->taken));
+		sample->taken = calloc(sample->buckets * SAMPLE_PER_BUCKET, sizeof(*sample->taken));
 	if (!settings->windows && !sample->taken)
 		return error_no_memory(e);
 	err = program_load(load, sample, e);
@@ -292,8 +317,8 @@ int sample_program_load(struct sample_program *sample, const struct sample_setti
 void sample_program_free(struct sample_program *sample)
 {
 	ring_buffer__free(sample->ring);
-	unmap(sample->table, table_size());
-	unmap(sample->stacks, stacks_size());
+	unmap(sample->table, table_size(sample));
+	unmap(sample->stacks, stacks_size(sample));
 	unmap(sample->arena, arena_size(sample));
 	unmap(sample->counters, counters_size(sample));
 	program_barrier_close(&sample->barrier);
@@ -327,9 +352,9 @@ int sample_program_read_ring(struct sample_program *sample)
 int sample_program_read_table(struct sample_program *sample)
 {
 	if (sample->settings.stacks)
-		return counts_add_stacks(sample->counts, sample->stacks, SAMPLE_BUCKETS,
+		return counts_add_stacks(sample->counts, sample->stacks, sample->buckets,
 					 sample->arena, sample->taken);
-	return counts_add_table(sample->counts, sample->table, SAMPLE_BUCKETS, sample->taken);
+	return counts_add_table(sample->counts, sample->table, sample->buckets, sample->taken);
 }
 
 static void add_counters(struct sample_counters *sum, const struct sample_counters *cpu)
@@ -362,18 +387,18 @@ int sample_program_switch(struct sample_program *sample)
 /* Adds a bank's table to `counts`, and clears it. Its arena is free again. */
 static int take_table(struct sample_program *sample, size_t bank, struct counts *counts)
 {
-	struct stack_bucket *stacks = sample->stacks + bank * SAMPLE_BANK_BUCKETS;
-	struct sample_bucket *table = sample->table + bank * SAMPLE_BANK_BUCKETS;
+	struct stack_bucket *stacks = sample->stacks + bank * sample->buckets;
+	struct sample_bucket *table = sample->table + bank * sample->buckets;
 	uint64_t first_word = bank * bank_chunks(sample) * STACK_CHUNK_WORDS;
 	int err;
 
 	if (!sample->settings.stacks) {
-		err = counts_add_table(counts, table, SAMPLE_BANK_BUCKETS, NULL);
-		memset(table, 0, SAMPLE_BANK_BUCKETS * sizeof(*table));
+		err = counts_add_table(counts, table, sample->buckets, NULL);
+		memset(table, 0, sample->buckets * sizeof(*table));
 		return err;
 	}
-	err = counts_add_stacks(counts, stacks, SAMPLE_BANK_BUCKETS, sample->arena, NULL);
-	memset(stacks, 0, SAMPLE_BANK_BUCKETS * sizeof(*stacks));
+	err = counts_add_stacks(counts, stacks, sample->buckets, sample->arena, NULL);
+	memset(stacks, 0, sample->buckets * sizeof(*stacks));
 	sample->arena[first_word / STACK_CHUNK_WORDS].words[first_word % STACK_CHUNK_WORDS] = 0;
 	return err;
 }
@@ -389,7 +414,7 @@ int sample_program_take(struct sample_program *sample, struct counts *counts,
 		sample->counters[i] = (struct sample_counters){ 0 };
 	}
 	window->ticks = window->counters.excluded +
-			bucket_ticks(sample, bank * SAMPLE_BANK_BUCKETS, SAMPLE_BANK_BUCKETS);
+			bucket_ticks(sample, bank * sample->buckets, sample->buckets);
 	return take_table(sample, bank, counts);
 }
 
@@ -404,5 +429,6 @@ struct sample_counters sample_program_counters(const struct sample_program *samp
 
 uint64_t sample_program_ticks(const struct sample_program *sample)
 {
-	return sample_program_counters(sample).excluded + bucket_ticks(sample, 0, SAMPLE_BUCKETS);
+	return sample_program_counters(sample).excluded +
+	       bucket_ticks(sample, 0, bucket_count(sample));
 }
