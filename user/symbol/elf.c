@@ -103,15 +103,17 @@ static bool may_be_our_vdso(const struct profile *p, const struct profile_image 
  */
 static int same_code_fd(const struct profile *p, const struct profile_image *image)
 {
-	int fd = -1;
+	int fd = -1, tries = 8; /* there may be thousands that are all gone */
 
 	for (uint32_t i = 0; i < p->image_count && fd < 0; i++) {
 		const struct profile_image *other = &p->images[i];
 
 		if (other == image || !build_id_equal(other, image))
 			continue;
-		fd = other->fd >= 0 ? duplicate(other->fd)
-				    : file_open_regular(other->root, other->path, NULL);
+		if (other->fd >= 0)
+			fd = duplicate(other->fd);
+		else if (tries-- > 0)
+			fd = file_open_regular(other->root, other->path, NULL);
 	}
 	return fd;
 }
