@@ -95,7 +95,7 @@ measure_build() {
 	cpu=$(calculate "(${after% *} - ${before% *}) / $hz / $seconds * 100")
 	judge "CPU beside a build" "$cpu" "$cpu % of a core, in $seconds s" 1 "% of a core"
 	judge "resident, at most" "$(calculate "$(quantile 1 "$work/rss") / 1024")" \
-		"$(awk '{ printf "%s%d", NR % 5 == 1 ? sep : "", NR % 5 == 1 ? $1 / 1024 : ""; sep = " " }' "$work/rss") MiB" 60 MiB
+		"each ten minutes: $(awk 'NR % 10 == 1 { printf "%d ", $1 / 1024 }' "$work/rss")MiB" 60 MiB
 	samples=$(counter samples_total)
 	unknown=$(calculate "100 * $(counter unknown_image_samples_total) / $samples")
 	judge "samples in no image" "$unknown" "$unknown % of $samples" 1 %
