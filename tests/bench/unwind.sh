@@ -74,7 +74,8 @@ attach_to_postgres() {
 	local backend
 
 	find_postgres && make_postgres || not_measured "attach, postgres" "no PostgreSQL" || return
-	"${postmaster[@]}" >"$work/postgres.err" 2>&1 &
+	# Without LLVM, which only long queries load: its rows take as long as all others.
+	"${postmaster[@]}" -c jit=off >"$work/postgres.err" 2>&1 &
 	pid=$!
 	note_started "$pid"
 	wait_for "$postgres/pg_isready" -q -h "$pgdata"
