@@ -144,21 +144,28 @@ SPINNER(hot)
  */
 static _Atomic uint64_t *stalled_ns;
 
+/* The number that fscanf(3) reads by the format; 0: there is none. */
+static inline unsigned long long number_in(const char *path, const char *format)
+{
+	FILE *file = fopen(path, "re");
+	unsigned long long number = 0;
+
+	if (file) {
+		if (fscanf(file, format, &number) != 1)
+			number = 0;
+		fclose(file);
+	}
+	return number;
+}
+
 /*
  * Where the host says so, no CPU time passes, but a tick that comes in between, and not only then,
  * hits whoever runs. All that it has taken from this machine, in steps of 10 ms.
  */
 static inline uint64_t stolen_ns(void)
 {
-	FILE *stat = fopen("/proc/stat", "re");
-	unsigned long long stolen = 0;
-
-	if (stat) {
-		if (fscanf(stat, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &stolen) != 1)
-			stolen = 0;
-		fclose(stat);
-	}
-	return stolen * (1000000000 / sysconf(_SC_CLK_TCK));
+	return number_in("/proc/stat", "cpu %*u %*u %*u %*u %*u %*u %*u %llu") *
+	       (1000000000 / sysconf(_SC_CLK_TCK));
 }
 
 static uint64_t stolen_before_ns;
@@ -198,15 +205,7 @@ static __attribute__((constructor)) void make_stalled(void)
 /* How long this thread has waited for a CPU: proc_pid_schedstat(5). */
 static inline uint64_t waited_ns(void)
 {
-	FILE *stat = fopen("/proc/thread-self/schedstat", "re");
-	unsigned long long waited = 0;
-
-	if (stat) {
-		if (fscanf(stat, "%*u %llu", &waited) != 1)
-			waited = 0;
-		fclose(stat);
-	}
-	return waited;
+	return number_in("/proc/thread-self/schedstat", "%*u %llu");
 }
 
 /*
@@ -216,8 +215,7 @@ static inline uint64_t waited_ns(void)
  */
 static inline void sleep_watched(double ms)
 {
-	/* What it waits for is read first, and last: it may wait between the two readings as well.
-	 */
+	/* Read first, and last: it may also wait between two of these calls. */
 	uint64_t waited = waited_ns(), begin = clock_ns(CLOCK_MONOTONIC), late;
 
 	sleep_ms(ms);
