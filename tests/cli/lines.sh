@@ -39,7 +39,7 @@ __attribute__((noinline)) int outer(int n)
 int main(int argc, char **argv)
 {
 	unsigned t = argc > 5;
-	for (int i = 0; i < (argc > 1 ? 300 : 1); i++)
+	for (int i = 0; i < (argc > 1 ? 3000 : 1); i++)
 		t += outer(10000);
 	return t == 42 && argv;
 }
@@ -277,12 +277,12 @@ check "without a file, functions are those of symbols" test "$(grep -cE ' leaf +
 check "unless --inline asks for more" grep -qE ' leaf +chain$' recorded.txt
 check "--inline --no-inline is refused" exits 2 "$profiltool" record --inline --no-inline -- true
 
-# listed LINE COMMAND...: whether what the command lists has samples at this source line.
+# listed LINE COMMAND...: whether what the command lists has samples in this source line or what it calls.
 listed() {
 	local text=$1
 	shift
 	"$@" 2>/dev/null >listed.txt
-	awk -v text="$text" 'index($0, text) && $1 + 0 > 0 { found = 1 } END { exit !found }' listed.txt && return
+	awk -v text="$text" 'index($0, text) && $2 + 0 > 0 { found = 1 } END { exit !found }' listed.txt && return
 	cat listed.txt
 	return 1
 }
