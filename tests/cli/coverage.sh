@@ -46,9 +46,27 @@ same_account() {
 		exit !(ours >= kernel - bound && ours <= kernel + bound + ends * 100e3) }'
 }
 
-# judge NAME NS [WHAT]: rows about the recording NAME.
+# The kernel's trace of a process and its descendants.
+trace=/sys/kernel/tracing/instances/profil-test.$$
+trap '[ "$BASHPID" = $$ ] && { [ ! -d "$trace" ] || rmdir "$trace"; cleanup; }' EXIT
+
+# trace_begin PID: traces when that process and its descendants get a CPU.
+trace_begin() {
+	mkdir "$trace" && echo 1 >"$trace/options/event-fork" && echo "$1" >"$trace/set_event_pid" &&
+		echo 16384 >"$trace/buffer_size_kb" &&
+		echo 1 >"$trace/events/sched/sched_process_fork/enable" &&
+		echo 1 >"$trace/events/sched/sched_switch/enable"
+}
+
+# trace_end PID: prints for how many nanoseconds they had one.
+trace_end() {
+	"$top/tests/on_cpu.py" "$1" <"$trace/trace"
+	rmdir "$trace"
+}
+
+# judge NAME NS [WHAT [ON-CPU-NS]]: rows about the recording NAME.
 judge() {
-	check "${3:-$1}: the ticks make up the kernel's CPU time" covers "$2" "$work/$1.json"
+	check "${3:-$1}: the ticks make up the kernel's CPU time" covers "${4:-$2}" "$work/$1.json"
 	check "${3:-$1}: so does profiltool's own account of it" same_account "$2" "$work/$1.pb.gz"
 }
 
@@ -65,9 +83,9 @@ command_covered() {
 }
 
 # process_covered NAME "HZ..." COMMAND...: record -p of a process before it starts the command, at
-# several rates at once: all of them see all of it.
+# several rates at once: all of them see all of it. With $traced, by the kernel's trace of it.
 process_covered() {
-	local name=$1 rates=$2 hz
+	local name=$1 rates=$2 hz on_cpu=
 	local -A recorders
 	shift 2
 	begin "$name" "$progs/spends" -w "$work/$name.cpu" "$@" || return
@@ -75,13 +93,15 @@ process_covered() {
 		record_begin "$name-$hz" -p "$pid" -F "$hz" --json -o "$work/$name-$hz.pb.gz"
 		recorders[$hz]=$recorder
 	done
+	[ -z "${traced:-}" ] || check "-p $name: it is traced" trace_begin "$pid"
 	send_line "$name" go
 	for hz in $rates; do
 		wait "${recorders[$hz]}"
 		check "-p $name, $hz Hz: succeeds" test $? -eq 0
 	done
+	[ -z "${traced:-}" ] || on_cpu=$(trace_end "$pid")
 	for hz in $rates; do
-		judge "$name-$hz" "$(spent "$work/$name.cpu")" "-p $name, $hz Hz"
+		judge "$name-$hz" "$(spent "$work/$name.cpu")" "-p $name, $hz Hz" $on_cpu
 	done
 }
 
@@ -176,7 +196,7 @@ if [ "$(id -u)" -eq 0 ] && find_postgres && make_postgres; then
 		wait $!
 	}
 	export work pgdata postgres
-	process_covered postgres "99 997 4999" bash -c "$(declare -p postmaster)
+	traced=yes process_covered postgres "99 997 4999" bash -c "$(declare -p postmaster)
 		$(declare -f serve wait_for pgbench)
 		serve >'$work/postgres.out' 2>&1"
 else

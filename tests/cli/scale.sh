@@ -33,11 +33,11 @@ ended() {
 	done
 }
 
-# same_cells TEXT SCALE EXACT FILE: whether the pcs of FILE are those of EXACT, each where its cell
-# begins. What is a hundredth of the samples in one must be in the other.
+# same_cells TEXT SCALE EXACT FILE: whether the pcs of FILE are those of EXACT, each where its cell begins.
+# What is only in one must have so few samples there that this can be chance.
 same_cells() {
-	"$profiltool" dump --json "$3" "$4" | python3 -c '
-import collections, json, sys
+	"$profiltool" dump --json "$3" "$4" | PYTHONPATH=$top/tests python3 -c '
+import chance, collections, json, sys
 text, scale = int(sys.argv[1], 16), int(sys.argv[2], 16)
 def start(pc):
 	cell = (pc - text) * scale >> 17
@@ -48,7 +48,8 @@ def counts(j, place):
 		found[place(int(stack["pcs"][0], 16))] += stack["count"]
 	return found
 def missing(a, b):
-	return [hex(pc) for pc in a if a[pc] * 100 >= sum(a.values()) and pc not in b]
+	part = sum(a.values()) / (sum(a.values()) + sum(b.values()))
+	return [hex(pc) for pc in a if pc not in b and not chance.is_share(a[pc], a[pc], part)]
 decoder, dumps = json.JSONDecoder(), sys.stdin.read()
 j, end = decoder.raw_decode(dumps)
 exact = counts(j, start)

@@ -246,8 +246,11 @@ check "gmon: says that it has no stacks" grep -q "does not hold.*call stacks" gm
 start_ready "$progs/chains" set
 # walks_by METHOD OPTION: whether that option means that method.
 walks_by() {
-	"$profiltool" record "$2" -F 999 -d 0.2 --json -p "$pid" >out.json 2>out.err
-	json 'j["stacks"]["user"] > 0 and j["stacks"]["method"] == "'"$1"'"' out.json
+	record_begin walks record "$2" -F 999 --json -p "$pid"
+	wait_for has_used "$pid" $(($(cpu_ms "$pid") + 50))
+	kill -INT "$recorder"
+	wait "$recorder"
+	json 'j["stacks"]["user"] > 0 and j["stacks"]["method"] == "'"$1"'"' walks.json
 }
 for option in -g -g=cfi --call-graph=dwarf --call-graph=auto --call-graph=cfi; do
 	check "$option: by call frame information" walks_by cfi "$option"

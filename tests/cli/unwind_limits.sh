@@ -103,10 +103,14 @@ odd names 2 8 "/names.elf: $unused: corrupt ELF file: section 2 is too large or 
 
 # --- A program that has ended, and whose name is another file's, before its rows are read ---
 
+# With a build ID of its own: rows of the same build, which others may run, would do as well.
+check "there is a program that nobody else has" gcc -std=gnu11 -D_GNU_SOURCE -O1 -fno-inline -pthread \
+	"$(own_build_id)" -o "$work/own" "$top/tests/progs/unwinder_bare.c"
+
 # replaced KIND: runs a program while the recorder is stopped. Then its name is that of something else.
 replaced() {
 	local name=replaced.$1 begin=$SECONDS
-	cp "$progs/unwinder_bare" "$work/$name"
+	cp "$work/own" "$work/$name"
 	record_begin "$name" record -a -g -F 999 --json -o "$work/$name.pb.gz"
 	kill -STOP "$recorder"
 	"$work/$name" burn 0.15 >/dev/null
@@ -147,7 +151,8 @@ limited() {
 		>"$work/limited.out" 2>"$work/limited.err"
 	status=$?
 	cat "$work/limited.err"
-	if [ "$status" -eq 0 ]; then
+	# 4: the process got no CPU meanwhile.
+	if [ "$status" -eq 0 ] || [ "$status" -eq 4 ]; then
 		"$profiltool" report --json "$work/limited.pb.gz" >"$work/limited.json"
 		return
 	fi

@@ -137,7 +137,8 @@ struct profil_region {
 /*
  * All ticks since profil_attach(): ticks = in_range + out_of_range + lost. By the CPU time that the
  * kernel accounts, cpu_ns / period_ns ticks were due, give or take chance. Fewer ticks came, for
- * example, when a virtual machine stood still.
+ * example, when a virtual machine stood still, or when threads were woken often: the kernel charges
+ * them from their wakeup on, before they run.
  */
 struct profil_totals {
 	uint64_t ticks;

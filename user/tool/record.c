@@ -358,7 +358,8 @@ static void warn_missing_ticks(const struct profile *p)
 		return;
 	if (own_clock)
 		tool_warn("%" PRIu64 " ticks were due, %" PRIu64
-			  " came: the kernel throttled the clock, or the host of this virtual "
+			  " came: the kernel throttled the clock, or charged threads from when "
+			  "they were woken, not from when they ran, or the host of this virtual "
 			  "machine took the time",
 			  due, ticks);
 	else
