@@ -101,7 +101,7 @@ process_covered() {
 	done
 	[ -z "${traced:-}" ] || on_cpu=$(trace_end "$pid")
 	for hz in $rates; do
-		judge "$name-$hz" "$(spent "$work/$name.cpu")" "-p $name, $hz Hz" $on_cpu
+		judge "$name-$hz" "$(spent "$work/$name.cpu")" "-p $name, $hz Hz" "$on_cpu"
 	done
 }
 
