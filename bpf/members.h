@@ -202,7 +202,7 @@ int follow(const __u64 *ctx)
 		return 0;
 	}
 	born = *member;
-	born.exiting = born.exited = 0;
+	born.exiting = born.exited = born.leader_exited = 0;
 	note_number(child, true);
 	if (bpf_map_update_elem(&members, &child_number, &born, BPF_ANY))
 		__sync_fetch_and_add(&account.no_member, 1);
@@ -219,6 +219,7 @@ int change_at_exec(const __u64 *ctx)
 
 	if (!member)
 		return 0;
+	member->leader_exited = 0; /* the thread that calls exec is the first one now */
 	if (ends_at_exec)
 		bpf_map_delete_elem(&members, &number);
 	else if (member->state == MEMBER_FROM_EXEC)
@@ -232,13 +233,18 @@ static __always_inline void charge(__u64 ns)
 		__sync_fetch_and_add(&account.cpu_ns, ns);
 }
 
-/* Removes the member with the last of its threads that was in member_exits. */
-static __always_inline void forget(__u32 number)
+/*
+ * Removes the member with the last of its threads that was in member_exits. `left`: how many have
+ * not been released. All have called exit, but one may not have come to note_exit(), which then
+ * needs the member; only the first one stays longer, until its parent has waited for it.
+ */
+static __always_inline void forget(__u32 number, __u32 left)
 {
 	struct member *member = find_member(number);
 
 	add_and_order(&account.exiting, -1); /* after what was charged */
-	if (member && __sync_fetch_and_add(&member->exiting, -1) == 1 && member->exited)
+	if (member && __sync_fetch_and_add(&member->exiting, -1) == 1 && member->exited &&
+	    left <= member->leader_exited)
 		bpf_map_delete_elem(&members, &number);
 }
 
@@ -259,18 +265,23 @@ static __always_inline void charge_exits(__u32 count)
 {
 	struct member_exit exit;
 	struct task_struct *task;
+	__u32 left;
 
 	for (__u32 i = 0; i < count && account.exiting; i++) {
 		if (bpf_map_pop_elem(&member_exits, &exit))
 			return;
 		task = (void *)exit.task;
+		left = 0;
 		if (BPF_CORE_READ(task, start_time) == exit.start_ns) {
-			if (has_left_its_cpu(task))
+			if (has_left_its_cpu(task)) {
 				charge(BPF_CORE_READ(task, se.sum_exec_runtime) - exit.charged_ns);
-			else if (!bpf_map_push_elem(&member_exits, &exit, 0))
+				if (!one_thread)
+					left = BPF_CORE_READ(task, signal, nr_threads);
+			} else if (!bpf_map_push_elem(&member_exits, &exit, 0)) {
 				continue;
+			}
 		}
-		forget(exit.number);
+		forget(exit.number, left);
 	}
 }
 
@@ -310,10 +321,12 @@ int note_exit(const __u64 *ctx)
 	}
 	__sync_fetch_and_add(&account.exiting, 1);
 	__sync_fetch_and_add(&member->exiting, 1);
+	if (task->pid == task->tgid)
+		member->leader_exited = 1;
 	if (one_thread || BPF_CORE_READ(task, signal, live.counter) == 0)
 		member->exited = 1;
 	if (bpf_map_push_elem(&member_exits, &exit, 0))
-		forget(exit.number);
+		forget(exit.number, 0);
 	return 0;
 }
 

@@ -106,7 +106,8 @@ typedef struct {
 } atomic_t;
 
 struct signal_struct {
-	atomic_t live; /* threads that have not exited */
+	atomic_t live;	/* threads that have not called exit */
+	int nr_threads; /* threads that have not been released */
 };
 
 struct sched_entity {
