@@ -247,7 +247,7 @@ for i in 1 2; do
 done
 judge target "$(spent "$work/target.cpu")" "beside a fork storm"
 check "beside a fork storm: no sample is lost" test \
-	"$(grep -c 'were lost' "$work/target.err")" -eq 0
+	"$(grep -c 'samples were lost' "$work/target.err")" -eq 0
 check "beside a fork storm: its functions have their names" recorded \
 	"is_share('burn_sixty', .6, of=samples('burn_*')) and images('burn_sixty') == {'shares'}" "$work/target.json"
 

@@ -119,7 +119,11 @@ cannot() {
 # The second function of the examples makes half as many rounds as the first. One after the other: a
 # CPU whose core runs something else meanwhile takes up to twice as long for a round.
 half() {
-	awk -F '[ ,]+' '{ print; exit !($4 > $2 * 0.22 && $4 < $2 * 1.1) }' "$work/$1.out"
+	PYTHONPATH=$top/tests python3 -c '
+import chance, re, sys
+first, second = map(int, re.findall(r"\d+", sys.stdin.read())[:2])
+print(first, second)
+sys.exit(not chance.is_share(second, first + second, .18, .52))' <"$work/$1.out"
 }
 
 # in_report FILE: whether it has both functions of the example.

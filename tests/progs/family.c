@@ -37,7 +37,7 @@ static double thread_seconds(void)
 	void name(double seconds)                                                      \
 	{                                                                              \
 		for (double end = thread_seconds() + seconds; thread_seconds() < end;) \
-			for (int i = 0; i < 100000; i++)                               \
+			for (int i = 0; i < 10000; i++)                                \
 				sink += i;                                             \
 	}
 
