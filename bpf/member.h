@@ -20,8 +20,8 @@ struct member {
 	unsigned int state;  /* enum member_state */
 	unsigned int client; /* user space's number of the histogram that counts it */
 	/* Set by the kernel; 0 at first. */
-	unsigned int exiting; /* how many of its threads are in member_exits */
-	unsigned int exited;  /* 1: all its threads have called exit */
+	unsigned int exiting;	    /* how many of its threads are in member_exits */
+	unsigned int exited;	    /* 1: all its threads have called exit */
 	unsigned int leader_exited; /* 1: its first thread was in member_exits */
 };
 
