@@ -62,7 +62,7 @@ static inline void loop_wait(const struct loop *loop, double ticks)
 	double begin = loop_ticks(loop);
 
 	while (loop_ticks(loop) - begin < ticks)
-		sleep_watched(0.1);
+		sleep_watched(0.1, 1);
 }
 
 static inline void loop_set(struct loop *loop, unsigned char value)

@@ -210,19 +210,20 @@ static inline uint64_t waited_ns(void)
 
 /*
  * Sleeps, and adds to `stalled_ns` by how much too late it woke, but for what it waited for a CPU:
- * the whole machine has stood still meanwhile, and other threads with it, whose clocks went on. For
- * those that cannot look themselves.
+ * the whole machine has stood still meanwhile, and with it so many other threads, whose clocks went
+ * on if they had a CPU. For those that cannot look themselves.
  */
-static inline void sleep_watched(double ms)
+static inline void sleep_watched(double ms, long threads)
 {
 	/* Read first, and last: it may also wait between two of these calls. */
 	uint64_t waited = waited_ns(), begin = clock_ns(CLOCK_MONOTONIC), late;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	sleep_ms(ms);
 	late = clock_ns(CLOCK_MONOTONIC) - begin - (uint64_t)(ms * 1e6);
 	waited = waited_ns() - waited;
 	if (late > waited + 1000000)
-		*stalled_ns += late - waited;
+		*stalled_ns += (late - waited) * (threads < cpus ? threads : cpus);
 }
 
 /*
