@@ -142,7 +142,7 @@ check "-a: succeeds" exits 0 "$profiltool" -a -e tick -d 1.5 --json -o "$work/al
 check "-a: the ticks are those of which the kernel makes its own account" recorded \
 	"whole and is_cpu($(dumped cpu_ns "$work/all.pb.gz"))" "$work/out"
 # Where an idle CPU is; the scheduler has other functions with "idle" in their names.
-idle="do_idle poll_idle cpu_idle_poll default_idle default_idle_call intel_idle mwait_idle acpi_idle_do_entry
+idle="do_idle poll_idle cpu_idle_poll default_idle default_idle_call intel_idle mwait_idle acpi_idle_do_entry \
 	cpuidle_enter_state pv_native_safe_halt native_safe_halt cpu_do_idle"
 check "-a: who was not named is there, no idle time, no tick too many" recorded "whole and \
 	'$progs/shares' in [f['image'] for f in rows('burn_sixty')] and \
