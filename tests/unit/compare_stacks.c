@@ -43,7 +43,7 @@
 #define COPY_BYTES	 49152 /* a record ends below 64 KiB */
 #define RING_BYTES	 (1 << 23)
 #define SECONDS_MAX	 20
-#define FINISHED_PERCENT 80 /* of the stacks, by libdwfl; with fewer, too little was compared */
+#define FINISHED_PERCENT 70 /* of the stacks, by libdwfl; with fewer, too little was compared */
 #define EACH_AT_LEAST	 5  /* stacks that have a NAME */
 #define SHOWN_MAX	 5  /* stacks that differ */
 
