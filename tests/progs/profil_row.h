@@ -19,6 +19,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -211,15 +212,19 @@ static inline uint64_t waited_ns(void)
 /*
  * Sleeps, and adds to `stalled_ns` by how much too late it woke, but for what it waited for a CPU:
  * the whole machine has stood still meanwhile, and with it so many other threads, whose clocks went
- * on if they had a CPU. For those that cannot look themselves.
+ * on if they had a CPU. For those that cannot look themselves. As root, this thread does not wait
+ * for a CPU: that could not be told from a stop of the machine while it waits.
  */
 static inline void sleep_watched(double ms, long threads)
 {
 	/* Read first, and last: it may also wait between two of these calls. */
 	uint64_t waited = waited_ns(), begin = clock_ns(CLOCK_MONOTONIC), late;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const struct sched_param first = { .sched_priority = 1 }, normal = { 0 };
 
+	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
 	sleep_ms(ms);
+	sched_setscheduler(0, SCHED_OTHER, &normal);
 	late = clock_ns(CLOCK_MONOTONIC) - begin - (uint64_t)(ms * 1e6);
 	waited = waited_ns() - waited;
 	if (late > waited + 1000000)

@@ -90,6 +90,9 @@ def fill(w):
              unit=b"docker-" + CONTAINER.encode() + b".scope", container=CONTAINER.encode())
     w.sample([worker, thread], 3, comm=b"kworker/0:1", cpu=0)
     w.sample([main], 2, comm=b"bash", unit=b"session-3.scope", user=b"ann")
+    # As of another process that has the same file at the same address.
+    same = w.mapping(0x400000, b"/usr/sbin/nginx", b"00112233445566778899aabbccddeeff00112233")
+    main = w.location(same, 0x100, (b"main", b"nginx.c", 10))
     w.sample([main], 1, comm=b"ev\xffil", unit=b"user@1000.service", user=b"ann")
 
 

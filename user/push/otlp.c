@@ -64,11 +64,6 @@ struct function_key {
 	const char *file; /* NULL: the function's own */
 };
 
-struct stack_key {
-	const uint32_t *frames;
-	uint32_t depth;
-};
-
 /* The attributes of all samples with one set of labels; known: they have been made. */
 struct label_attributes {
 	size_t first, count;
@@ -85,11 +80,10 @@ struct writer {
 	struct text_key *texts;
 	struct attribute_key *attributes;
 	struct function_key *functions;
-	struct stack_key *stacks;
 	struct element_key *elements;
 	size_t element_count, element_room;
-	size_t text_room, attribute_room, function_room, stack_room;
-	struct index text_index, attribute_index, function_index, stack_index, element_index;
+	size_t text_room, attribute_room, function_room;
+	struct index text_index, attribute_index, function_index, element_index;
 
 	uint32_t *mappings, *locations; /* the numbers of the profile's; 0: not written */
 	struct label_attributes *labels;
@@ -427,42 +421,17 @@ static uint32_t location_number(struct writer *w, uint32_t id)
 	return w->locations[id] = put_unique(w, TABLE_LOCATION, &message.base);
 }
 
-static bool stack_equal(const void *array, uint32_t id, const void *key)
-{
-	const struct stack_key *a = &((const struct stack_key *)array)[id], *b = key;
-
-	return a->depth == b->depth && memcmp(a->frames, b->frames, a->depth * 4UL) == 0;
-}
-
-static uint32_t add_stack(struct writer *w, const struct stack_key *key, uint64_t hash)
-{
-	uint32_t number = w->counts[TABLE_STACK];
-	Profil__Otlp__Stack message = PROFIL__OTLP__STACK__INIT;
-
-	if (!RESERVE(w, stacks, stack_room, number + 1) ||
-	    !RESERVE(w, stack, frame_room, key->depth))
-		return 0;
-	w->stacks[number] = *key;
-	if (index_add(&w->stack_index, hash, number))
-		fail(w);
-	for (uint32_t i = 0; i < key->depth; i++)
-		w->stack[i] = location_number(w, key->frames[i]);
-	message.n_location_indices = key->depth;
-	message.location_indices = w->stack;
-	return put_element(w, TABLE_STACK, &message.base);
-}
-
 static uint32_t stack_number(struct writer *w, const struct profile_sample *s)
 {
-	struct stack_key key = { &w->p->frames[s->first_frame], s->depth };
-	uint64_t hash;
-	uint32_t number;
+	Profil__Otlp__Stack message = PROFIL__OTLP__STACK__INIT;
 
-	if (!s->depth)
+	if (!s->depth || !RESERVE(w, stack, frame_room, s->depth))
 		return 0;
-	hash = hash_bytes(key.frames, key.depth * sizeof(*key.frames), 0);
-	number = index_find(&w->stack_index, hash, stack_equal, w->stacks, &key);
-	return number != INDEX_NONE ? number : add_stack(w, &key, hash);
+	for (uint32_t i = 0; i < s->depth; i++)
+		w->stack[i] = location_number(w, w->p->frames[s->first_frame + i]);
+	message.n_location_indices = s->depth;
+	message.location_indices = w->stack;
+	return put_unique(w, TABLE_STACK, &message.base);
 }
 
 /* --- Samples --- */
@@ -680,12 +649,10 @@ static void free_writer(struct writer *w)
 	free(w->texts);
 	free(w->attributes);
 	free(w->functions);
-	free(w->stacks);
 	free(w->elements);
 	index_free(&w->text_index);
 	index_free(&w->attribute_index);
 	index_free(&w->function_index);
-	index_free(&w->stack_index);
 	index_free(&w->element_index);
 	free(w->mappings);
 	free(w->locations);
