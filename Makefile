@@ -329,7 +329,9 @@ fuzzers: FUZZ_FLAGS += -O1
 fuzzers quick-fuzzers:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(FUZZ_BUILD) CC=$(CLANG) CFLAGS='$(FUZZ_FLAGS)' fuzz-targets
 
--include $(shell find $(BUILD) \( -path $(BUILD)/kernels -o -path $(BUILD)/push \) -prune -o -name '*.d' -print 2>/dev/null)
+# Not those of others: of kernels' headers, the collector's sources and whole Debian systems.
+-include $(shell find $(BUILD) \( -path $(BUILD)/kernels -o -path $(BUILD)/push -o -path $(BUILD)/roots \) -prune \
+	-o -type f -name '*.d' -print 2>/dev/null)
 
 # --- profil.ko: the kernel's build works in a directory of links to the sources ---
 
