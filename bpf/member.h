@@ -22,7 +22,7 @@ struct member {
 	/* Set by the kernel; 0 at first. */
 	unsigned int exiting;	    /* how many of its threads are in member_exits */
 	unsigned int exited;	    /* 1: all its threads have called exit */
-	unsigned int leader_exited; /* 1: its first thread was in member_exits */
+	unsigned int leader_exited; /* 1: its first thread has come to note_exit() */
 };
 
 /*

@@ -234,17 +234,18 @@ static __always_inline void charge(__u64 ns)
 }
 
 /*
- * Removes the member with the last of its threads that was in member_exits. `left`: how many have
- * not been released. All have called exit, but one may not have come to note_exit(), which then
- * needs the member; only the first one stays longer, until its parent has waited for it.
+ * Removes the member with the last of its threads that was in member_exits. `unreleased`: how many
+ * threads the kernel has not released. All have called exit, but one may not have come to
+ * note_exit(), which then needs the member. Only the first one stays longer, until its parent has
+ * waited for it.
  */
-static __always_inline void forget(__u32 number, __u32 left)
+static __always_inline void forget(__u32 number, __u32 unreleased)
 {
 	struct member *member = find_member(number);
 
 	add_and_order(&account.exiting, -1); /* after what was charged */
 	if (member && __sync_fetch_and_add(&member->exiting, -1) == 1 && member->exited &&
-	    left <= member->leader_exited)
+	    unreleased <= member->leader_exited)
 		bpf_map_delete_elem(&members, &number);
 }
 
@@ -265,23 +266,23 @@ static __always_inline void charge_exits(__u32 count)
 {
 	struct member_exit exit;
 	struct task_struct *task;
-	__u32 left;
+	__u32 unreleased;
 
 	for (__u32 i = 0; i < count && account.exiting; i++) {
 		if (bpf_map_pop_elem(&member_exits, &exit))
 			return;
 		task = (void *)exit.task;
-		left = 0;
+		unreleased = 0;
 		if (BPF_CORE_READ(task, start_time) == exit.start_ns) {
 			if (has_left_its_cpu(task)) {
 				charge(BPF_CORE_READ(task, se.sum_exec_runtime) - exit.charged_ns);
 				if (!one_thread)
-					left = BPF_CORE_READ(task, signal, nr_threads);
+					unreleased = BPF_CORE_READ(task, signal, nr_threads);
 			} else if (!bpf_map_push_elem(&member_exits, &exit, 0)) {
 				continue;
 			}
 		}
-		forget(exit.number, left);
+		forget(exit.number, unreleased);
 	}
 }
 
