@@ -329,7 +329,7 @@ fuzzers: FUZZ_FLAGS += -O1
 fuzzers quick-fuzzers:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(FUZZ_BUILD) CC=$(CLANG) CFLAGS='$(FUZZ_FLAGS)' fuzz-targets
 
-# Not those of others: of kernels' headers, the collector's sources and whole Debian systems.
+# Our dependencies, not files of that name in kernels' headers, the collector's sources or Debian systems.
 -include $(shell find $(BUILD) \( -path $(BUILD)/kernels -o -path $(BUILD)/push -o -path $(BUILD)/roots \) -prune \
 	-o -type f -name '*.d' -print 2>/dev/null)
 
