@@ -58,15 +58,16 @@ trace_begin() {
 		echo 1 >"$trace/events/sched/sched_switch/enable"
 }
 
-# trace_end PID: prints for how many nanoseconds they had one.
+# trace_end PID FILE: writes there for how many nanoseconds they had one.
 trace_end() {
-	"$top/tests/on_cpu.py" "$1" <"$trace/trace"
-	rmdir "$trace"
+	"$top/tests/on_cpu.py" "$1" <"$trace/trace" >"$2" && rmdir "$trace"
 }
 
 # judge NAME NS [WHAT [ON-CPU-NS]]: rows about the recording NAME.
 judge() {
-	check "${3:-$1}: the ticks make up the kernel's CPU time" covers "${4:-$2}" "$work/$1.json"
+	local time="the kernel's CPU time"
+	[ -z "${4:-}" ] || time="the time that it was on a CPU"
+	check "${3:-$1}: the ticks make up $time" covers "${4:-$2}" "$work/$1.json"
 	check "${3:-$1}: so does profiltool's own account of it" same_account "$2" "$work/$1.pb.gz"
 }
 
@@ -99,7 +100,10 @@ process_covered() {
 		wait "${recorders[$hz]}"
 		check "-p $name, $hz Hz: succeeds" test $? -eq 0
 	done
-	[ -z "${traced:-}" ] || on_cpu=$(trace_end "$pid")
+	if [ -n "${traced:-}" ]; then
+		check "-p $name: the trace is complete" trace_end "$pid" "$work/on_cpu"
+		on_cpu=$(<"$work/on_cpu")
+	fi
 	for hz in $rates; do
 		judge "$name-$hz" "$(spent "$work/$name.cpu")" "-p $name, $hz Hz" "$on_cpu"
 	done
