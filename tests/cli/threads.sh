@@ -86,7 +86,8 @@ for i in {1..20}; do
 	stolen_since >"$work/churn-$i.stolen"
 done
 stop "$churn"
-check "20 recordings of it: succeeds" test "$codes" = 00000000000000000000
+# 4: on a busy machine it may not run for 0.2 s. The next row holds that against its CPU time, too.
+check "20 recordings of it: succeeds, or has no samples" grep -qx '[04]\{20\}' <<<"$codes"
 check "in each the ticks make up its CPU time: no thread counts twice or not at all" churn_is_ticked
 check "in each the account is whole" each_is_whole
 
