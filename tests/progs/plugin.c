@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Prints "ready", takes the path of a library from standard input, loads it, prints "loaded" and
- * burns CPU in the library's burn_cpu() (see shares.c) in two threads, argv[1] seconds each.
+ * burns CPU in the library's burn_cpu() (see shares.c) in two threads, argv[1] seconds each. With
+ * any argv[2] its first thread ends instead of burning.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -40,6 +41,8 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (pthread_create(&thread, NULL, burn, &seconds))
 		return 1;
+	if (argc > 2)
+		pthread_exit(NULL);
 	burn(&seconds);
 	return pthread_join(thread, NULL);
 }

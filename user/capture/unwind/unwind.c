@@ -394,12 +394,11 @@ static int publish(struct unwind *u, size_t number)
 	struct process *process = &u->processes->processes[number];
 	struct address_space *space = process_space(process);
 	struct unwind_process_state *state = &u->states[number];
-	bool ended = process->ended || process->next_with_pid != INDEX_NONE;
+	/* Its leader may end before the others: withdraw_ended() sees them end. */
+	bool ended = process->next_with_pid != INDEX_NONE ||
+		     (process->ended && !process_has_threads(process->pid));
 	int err = 0;
 
-	if (process->ended && process->next_with_pid == INDEX_NONE &&
-	    process_has_threads(process->pid))
-		return 0; /* later: withdraw_ended() */
 	if (ended || state->number != process->count - 1)
 		err = unwind_withdraw(u, number);
 	state->number = process->count - 1;
