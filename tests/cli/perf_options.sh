@@ -102,12 +102,15 @@ by_comm() {
 }
 # shellcheck disable=SC2016 # for the other shell
 by_comm_and_symbol() {
-	exits 0 "$profiltool" record -g -F 999 -q -o "$work/two.pb.gz" -- \
-		bash -c '"$0" 1 0.2 & "$1" 1 0.2; wait' "$progs/shares" "$work/others" &&
-		"$profiltool" report --sort comm,dso,sym --json "$work/two.pb.gz" >"$work/out" &&
-		json '({(r["name"], r["function"]) for r in j["rows"]} >=
-			{(name, "burn_sixty") for name in ("shares", "others")} and
-			sum(r["self"] for r in j["rows"]) == j["counted"])' "$work/out"
+	exits 0 "$profiltool" record -g -F 999 -o "$work/two.pb.gz" -- \
+		bash -c '"$0" 1 0.2 & "$1" 1 0.2; wait' "$progs/shares" "$work/others" || return
+	"$profiltool" report --sort comm,dso,sym --json "$work/two.pb.gz" >"$work/out"
+	json '({(r["name"], r["function"]) for r in j["rows"]} >=
+		{(name, "burn_sixty") for name in ("shares", "others")} and
+		sum(r["self"] for r in j["rows"]) == j["counted"])' "$work/out" && return
+	cat "$work/err"
+	"$profiltool" report --sort comm,dso,sym -E 20 "$work/two.pb.gz"
+	return 1
 }
 cp "$progs/shares" "$work/others"
 check_recorded "report --sort comm,dso,sym: one function in threads of two names" by_comm_and_symbol
