@@ -44,7 +44,7 @@ mode, answer = sys.argv[1], sys.argv[2]
 
 class Handler(http.server.BaseHTTPRequestHandler):
 	def do_GET(self):
-		print("asked", self.path, flush=True)
+		print(f"asked {self.path}", flush=True)
 		if mode == "silent":
 			time.sleep(100)
 		if mode == "missing":
@@ -61,7 +61,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 	daemon_threads = True
 
 server = Server(("127.0.0.1", 0), Handler)
-print("ready", server.server_address[1], flush=True)
+print(f"ready {server.server_address[1]}", flush=True)
 server.serve_forever()
 EOF_PYTHON
 

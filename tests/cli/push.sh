@@ -221,7 +221,7 @@ first = [socket.socket() for _ in range(3)]
 for s in first:
 	s.setblocking(False)
 	s.connect_ex(("127.0.0.1", port))
-print("ready", port, flush=True)
+print(f"ready {port}", flush=True)
 sys.stdin.readline()'
 	port=$(sed -n 's/^ready //p' "$work/full.out")
 	push_begin "$(local_url)"

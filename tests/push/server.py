@@ -144,7 +144,7 @@ def main():
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(options["clients"])
     listener = socket.create_server(("127.0.0.1", int(options["port"])))
-    print("ready", listener.getsockname()[1], flush=True)
+    print(f"ready {listener.getsockname()[1]}", flush=True)
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=serve, args=(connection, context), daemon=True).start()
