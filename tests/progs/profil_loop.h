@@ -40,10 +40,12 @@ static inline void loop_unmap(struct loop *loop)
 	munmap(loop->map, loop->map_size);
 }
 
+/* It and this thread have the same CPU until it stops. */
 static inline void loop_start(struct loop *loop)
 {
 	void *(*entry)(void *) = (void *(*)(void *))loop->pc;
 
+	watch(true);
 	need(pthread_create(&loop->thread, NULL, entry, NULL) == 0, "pthread_create");
 }
 
@@ -82,6 +84,7 @@ static inline double loop_stop(struct loop *loop)
 	loop_set(loop, LOOP_LEAVE);
 	pthread_join(loop->thread, NULL);
 	loop_set(loop, LOOP_STAY);
+	unwatch();
 	return ticks;
 }
 

@@ -210,21 +210,44 @@ static inline uint64_t waited_ns(void)
 }
 
 /*
+ * Until unwatch() this thread has a CPU whenever it wants one, so that what it comes too late by is
+ * the machine's; that takes root, or RLIMIT_RTPRIO. `here`: it stays on this CPU, and so do the
+ * threads that it starts: while one of them runs, this one sleeps, and no stop of its CPU is missed.
+ */
+static inline void watch(bool here)
+{
+	const struct sched_param first = { .sched_priority = 1 };
+	cpu_set_t cpu;
+
+	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	if (here)
+		need(sched_setaffinity(0, sizeof(cpu), &cpu) == 0, "sched_setaffinity");
+}
+
+static inline void unwatch(void)
+{
+	const struct sched_param normal = { 0 };
+	cpu_set_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	need(sched_setaffinity(0, sizeof(all), &all) == 0, "sched_setaffinity");
+	sched_setscheduler(0, SCHED_OTHER, &normal);
+}
+
+/*
  * Sleeps, and adds to `stalled_ns` by how much too late it woke, but for what it waited for a CPU:
- * the whole machine has stood still meanwhile, and with it so many other threads, whose clocks went
- * on if they had a CPU. For those that cannot look themselves. As root, this thread does not wait
- * for a CPU: that could not be told from a stop of the machine while it waits.
+ * the machine has stood still meanwhile, and with it so many other threads, whose clocks went on if
+ * they had a CPU. For those that cannot look themselves; between watch() and unwatch().
  */
 static inline void sleep_watched(double ms, long threads)
 {
 	/* Read first, and last: it may also wait between two of these calls. */
 	uint64_t waited = waited_ns(), begin = clock_ns(CLOCK_MONOTONIC), late;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	const struct sched_param first = { .sched_priority = 1 }, normal = { 0 };
 
-	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
 	sleep_ms(ms);
-	sched_setscheduler(0, SCHED_OTHER, &normal);
 	late = clock_ns(CLOCK_MONOTONIC) - begin - (uint64_t)(ms * 1e6);
 	waited = waited_ns() - waited;
 	if (late > waited + 1000000)

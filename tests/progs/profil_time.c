@@ -53,6 +53,7 @@ static double ticks_of_8(double *due)
 
 	memset(cells, 0, sizeof(cells));
 	go_on = true;
+	watch(false);
 	start_threads(threads, 4, spin_on);
 	expect(profil_hot(cells) == 0, "on: %m");
 	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -64,6 +65,7 @@ static double ticks_of_8(double *due)
 	/* They end first: else they run on between the reading of the clock and profil_off(). */
 	go_on = false;
 	join_threads(threads, 8);
+	unwatch();
 	*due = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / period_ns();
 	profil_off();
 	return sum();
@@ -115,11 +117,13 @@ static double ticks_of_system(double *due)
 	expect(profil_hot(cells) == 0, "on: %m");
 	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	getrusage(RUSAGE_SELF, &before);
+	watch(true);
 	start_threads(&thread, 1, read_on);
 	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin < 10 * some() * period_ns())
 		sleep_watched(5, 1);
 	go_on = false;
 	join_threads(&thread, 1);
+	unwatch();
 	*due = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / period_ns();
 	getrusage(RUSAGE_SELF, &after);
 	profil_off();
