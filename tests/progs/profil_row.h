@@ -209,17 +209,20 @@ static inline uint64_t waited_ns(void)
 	return number_in("/proc/thread-self/schedstat", "%*u %llu");
 }
 
+static bool has_priority; /* this thread, between watch() and unwatch() */
+
 /*
  * Until unwatch() this thread has a CPU whenever it wants one, so that what it comes too late by is
  * the machine's; that takes root, or RLIMIT_RTPRIO. `here`: it stays on this CPU, and so do the
- * threads that it starts: while one of them runs, this one sleeps, and no stop of its CPU is missed.
+ * threads that it starts: while one of them runs, this one sleeps, and no stop of its CPU is
+ * missed.
  */
 static inline void watch(bool here)
 {
 	const struct sched_param first = { .sched_priority = 1 };
 	cpu_set_t cpu;
 
-	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
+	has_priority = !sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu);
 	if (here)
@@ -237,9 +240,10 @@ static inline void unwatch(void)
 }
 
 /*
- * Sleeps, and adds to `stalled_ns` by how much too late it woke, but for what it waited for a CPU:
- * the machine has stood still meanwhile, and with it so many other threads, whose clocks went on if
- * they had a CPU. For those that cannot look themselves; between watch() and unwatch().
+ * Sleeps, and adds to `stalled_ns` by how much too late it woke, but for what it waited for a CPU
+ * because it has no priority: the machine has stood still meanwhile, and with it so many
+ * other threads, whose clocks went on if they had a CPU. For those that cannot look themselves;
+ * between watch() and unwatch().
  */
 static inline void sleep_watched(double ms, long threads)
 {
@@ -249,7 +253,7 @@ static inline void sleep_watched(double ms, long threads)
 
 	sleep_ms(ms);
 	late = clock_ns(CLOCK_MONOTONIC) - begin - (uint64_t)(ms * 1e6);
-	waited = waited_ns() - waited;
+	waited = has_priority ? 0 : waited_ns() - waited;
 	if (late > waited + 1000000)
 		*stalled_ns += (late - waited) * (threads < cpus ? threads : cpus);
 }
