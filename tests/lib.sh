@@ -40,6 +40,10 @@ declare -A started=() # start times of the processes that the test started; -PID
 # Not for processes that outlive a subshell.
 pdeathsig=(setpriv --pdeathsig KILL)
 
+# A prefix for commands whose code made at run time is to have no names: an ended process that had the same PID,
+# of another test maybe, may have left a map. The command stays the only process.
+mapless=(perl -e 'unlink "/tmp/perf-$$.map"; exec @ARGV' --)
+
 # check NAME COMMAND...: one test, which passes if the command succeeds. Prints its output if it fails.
 check() {
 	local name=$1

@@ -17,7 +17,7 @@ trap '[ "$BASHPID" = $$ ] && { cleanup; cleanup_maps; }' EXIT
 
 # jitter OPTION...: starts it; $pid is its process, $one and $two are its functions' addresses.
 jitter() {
-	start_ready "$progs/jitter" "$@"
+	start_ready "${mapless[@]}" "$progs/jitter" "$@"
 	read -r _ one two <"$work/start.out"
 	map=/tmp/perf-$pid.map
 	maps+=("$map")

@@ -51,10 +51,10 @@ mkdir bin
 named() {
 	cp "$progs/$1" "bin/$2"
 	shift
-	record -o named.pb.gz -- "bin/$1" "${@:2}"
+	record -o named.pb.gz -- "${mapless[@]}" "bin/$1" "${@:2}"
 }
 
-check "no runtime: recorded" record -- "$progs/jitter" anon 0.1
+check "no runtime: recorded" record -- "${mapless[@]}" "$progs/jitter" anon 0.1
 check "no runtime: no hint" grep -q 'perf-PID.map has its names$' err
 while read -r name hint; do
 	check "$name: recorded" named jitter "$name" anon 0.1
@@ -125,7 +125,7 @@ java_at_exit() {
 
 if command -v javac jcmd >/dev/null; then
 	check "Java: compiled" javac Hot.java
-	start_ready "${java[@]}" Hot 60000
+	start_ready "${mapless[@]}" "${java[@]}" Hot 60000
 	maps+=("/tmp/perf-$pid.map")
 	check "Java: recorded" record -p "$pid" -d 0.3 -o java.pb.gz
 	check "Java: no names" no_name
@@ -168,7 +168,7 @@ node_by_environment() {
 }
 
 if command -v node >/dev/null; then
-	check "Node.js: recorded" record -- node hot.js
+	check "Node.js: recorded" record -- "${mapless[@]}" node hot.js
 	check "Node.js: no names" no_name
 	check "Node.js: the option" says "start it with node --perf-basic-prof"
 	check "Node.js: started as hinted" node_by_environment
@@ -186,7 +186,7 @@ while os.clock() < stop do multiply(100000) end
 EOF_LUA
 
 if command -v luajit >/dev/null; then
-	check "LuaJIT: recorded" record -- luajit hot.lua
+	check "LuaJIT: recorded" record -- "${mapless[@]}" luajit hot.lua
 	check "LuaJIT: no names" no_name
 	check "LuaJIT: why" says "it writes names only when built with -DLUAJIT_USE_PERFTOOLS"
 	check "LuaJIT: it was not" bash -c "! grep -q 'tmp/perf-' \"\$(command -v luajit)\""
