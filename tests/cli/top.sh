@@ -210,7 +210,7 @@ check "s: by name" key s '^functions by name'
 in_order() {
 	pane | grep -o 'burn_[a-z]*' | head -n 3 | sort -C
 }
-check "in order" in_order
+check "in order" wait_for in_order
 check "s: by image" key s '^functions by image'
 check "s: by self again" key s '^functions by self'
 check "Space freezes" key Space FROZEN
@@ -245,10 +245,11 @@ tm send-keys -l '/TEN'
 check "/: asks" shows 'rows that match: TEN'
 tm send-keys Enter
 check "/: asks: shows those rows" shows 'only TEN'
+# What is read may be half drawn.
 alone() {
 	[ "$(rows | wc -l)" -eq 1 ]
 }
-check "alone" alone
+check "alone" wait_for alone
 tm send-keys Escape
 check "Escape: all rows" shows burn_sixty
 tm send-keys -l '/('
