@@ -240,7 +240,7 @@ flame_graph() {
 check "flamegraph" flame_graph
 
 top_shows() {
-	run record -F 97 -q -o "$work/top.pb.gz" -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'
+	run record -F 997 -q -o "$work/top.pb.gz" -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'
 	"$make_archive" write "$archive" top "$(date -u -d '2026-11-18 12:00' +%s)" 1 1 "$work/top.pb.gz" >/dev/null
 	run top --host top --since '2026-11-18 12:00' --until '2026-11-18 12:01' --by process
 	cat "$work/out" "$work/err"

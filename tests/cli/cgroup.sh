@@ -122,12 +122,12 @@ fi
 check "the summary names it" grep -qF "control group $in: " "$work/all.err"
 
 check "the root group: all processes" bash -c \
-	"'$profiltool' --cgroup / -F 999 -d 0.4 --json >'$work/root.json' 2>/dev/null"
+	"'$profiltool' --cgroup / -F 999 -d 2 --json >'$work/root.json' 2>/dev/null"
 check "the root group: also other processes" recorded "whole and $(of /stranger) > 0" \
 	"$work/root.json"
 
 echo "$stranger" >"$in/cgroup.procs"
-check "top" exits 0 "$profiltool" top --cgroup "$in" -F 999 -d 0.4 --tables 1 -E 3
+check "top" exits 0 "$profiltool" top --cgroup "$in" -F 999 -d 2 --tables 1 -E 3
 check "top: the group's functions" grep -q 'burn_sixty  *stranger' "$work/out"
 check "top: its name" grep -qF "control group $in" "$work/out"
 stop "$stranger"

@@ -116,9 +116,10 @@ check "a command's descriptors are as they were" exits 0 "$profiltool" record -F
 check "no others are open" cmp "$work/fds.is" <(sh -c 'ls /proc/self/fd </dev/null')
 
 # -d ends the recording, not the command.
-check "-d ends the recording of a command that goes on" exits 0 "$profiltool" record -F 999 -d 0.3 -- \
+check "-d ends the recording of a command that goes on" exits 0 "$profiltool" record -F 999 -d 2 -- \
 	sh -c "echo \$\$ >$work/left; exec $progs/shares 1 60"
 check "a message says that it goes on" says "is still running; recording has stopped"
+wait_for test -s "$work/left"
 left=$(cat "$work/left")
 note_started "$left"
 check "the command is left running" \
@@ -132,7 +133,7 @@ one=$pid
 begin two "$progs/family" exec 100 true
 two=$pid
 send_line two go
-"$profiltool" -a -F 999 -d 1 --json -o "$work/all.pb.gz" >"$work/all.json" 2>"$work/all.err"
+"$profiltool" -a -F 999 -d 3 --json -o "$work/all.pb.gz" >"$work/all.json" 2>"$work/all.err"
 check "-a: succeeds" test $? -eq 0
 stop "$one"
 stop "$two"

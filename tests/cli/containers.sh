@@ -62,7 +62,7 @@ contain() {
 record() {
 	local name=$1
 	shift
-	"$profiltool" record -p "$pid" -F 999 -d 0.4 --json "$@" >"$work/$name.json" \
+	"$profiltool" record -p "$pid" -F 4999 -d 0.8 --json "$@" >"$work/$name.json" \
 		2>"$work/err" && return
 	cat "$work/err"
 	return 1
@@ -80,7 +80,7 @@ check "a container: paths are its own" recorded '{f["image"] for f in j["functio
 check "a container: the path in the file" bash -c \
 	"'$profiltool' dump '$work/own.pb.gz' | grep -q ' /usr/bin/env build-id='"
 check "a container: from a root that records all" bash -c \
-	"'$profiltool' record -a -F 999 -d 0.4 --json >'$work/all.json' 2>/dev/null"
+	"'$profiltool' record -a -F 999 -d 2 --json >'$work/all.json' 2>/dev/null"
 check "a container: names, when all is recorded" recorded '"env" in images("burn_sixty")' \
 	"$work/all.json"
 stop "$pid"

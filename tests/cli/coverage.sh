@@ -157,7 +157,7 @@ ends=2000 command_covered "threads-of-0.5ms" 997 "$progs/brief" threads 2000 500
 start "$progs/brief" threads 10000000 500
 for i in 1 2 3; do
 	check "threads that go on: recorded ($i)" \
-		exits 0 "$profiltool" record -p "$pid" -d 0.3 --json -o "$work/on.pb.gz"
+		exits 0 "$profiltool" record -p "$pid" -F 997 -d 1 --json -o "$work/on.pb.gz"
 	check "threads that go on: no CPU time from after it ($i)" \
 		recorded "j['due'] * j['period_ns'] <= 1.3e9 * j['duration_s'] + j['period_ns']" "$work/out"
 done

@@ -151,7 +151,7 @@ tid=$(basename "$(printf '%s\n' "/proc/$pid/task/"* | grep -v "/$pid\$")")
 check "a thread given to -p" refuses 1 "$tid (shares) is not a process but a thread of process $pid" \
 	-p "$tid"
 check "a thread given to -p: the hint" says "-t $tid"
-check "-t of a thread" exits 0 "$profiltool" -t "$tid" -F 999 -d 0.4
+check "-t of a thread" exits 0 "$profiltool" -t "$tid" -F 4999 -d 1
 stop "$pid"
 
 check "itself asleep: no samples" exits 4 "$profiltool" -p "$sleeper" -F 999 -d 0.2 -o "$work/none.pb.gz"
@@ -211,7 +211,7 @@ piped() {
 check "record -o - | report -" piped
 check "record -o - | report -: is an empty table" \
 	test "$(cat "$work/out")" = "samples  %  cum%  function  image"
-check "with a summary" says "profiltool: standard input: 0."
+check "with a summary" grep -q '^profiltool: standard input: [0-9]' "$work/err"
 check "record -o - | report -: that is reported" says "profiltool: standard input has no samples"
 check "report -q: no summary" piped -q
 check "only what is wrong" test "$(cat "$work/err")" = "profiltool: standard input has no samples"

@@ -34,15 +34,15 @@ rows() {
 }
 
 profile=$work/hostile.pb.gz
-clean "record" 0 "$profiltool" -p "$target" -F 4999 -d 0.7 -g -o "$profile"
+clean "record" 0 "$profiltool" -p "$target" -F 4999 -d 2 -g -o "$profile"
 check "record: a line for each function" rows
-clean "record --json" 0 "$profiltool" -p "$target" -F 4999 -d 0.7 --json
+clean "record --json" 0 "$profiltool" -p "$target" -F 4999 -d 2 --json
 check "record --json: can be read" json 'len(j["functions"]) >= 13' "$work/out"
 clean "check -p" 0 "$profiltool" check -p "$target"
 clean "check -p --json" 0 "$profiltool" check -p "$target" --json
 check "check -p --json: can be read" json 'len(j) > 15' "$work/out"
-clean "top" 0 "$profiltool" top -p "$target" -d 0.3 --tables 2
-clean "top --json" 0 "$profiltool" top -p "$target" -F 4999 -d 0.5 --tables 2 --json
+clean "top" 0 "$profiltool" top -p "$target" -F 4999 -d 0.5 --tables 2
+clean "top --json" 0 "$profiltool" top -p "$target" -F 4999 -d 1 --tables 2 --json
 first_object() {
 	head -n 1 "$work/out" >"$work/object" && json 'len(j["rows"]) > 0' "$work/object"
 }

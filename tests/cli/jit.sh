@@ -27,7 +27,7 @@ jitter() {
 record() {
 	local name=$1
 	shift
-	"$profiltool" record -p "$pid" -F 999 -d 0.3 --json "$@" >"$work/$name.json" \
+	"$profiltool" record -p "$pid" -F 4999 -d 0.6 --json "$@" >"$work/$name.json" \
 		2>"$work/err"
 	local code=$?
 	[ "$code" = 0 ] || cat "$work/err"
@@ -85,7 +85,7 @@ check "a link in place of a map: refused" says "$map is a symbolic link: refused
 rm -f "$map"
 mkfifo "$map"
 check "a pipe in place of a map: recorded, without waiting for it" \
-	timeout 20 "$profiltool" record -q -p "$pid" -d 0.2
+	timeout 100 "$profiltool" record -q -p "$pid" -F 4999 -d 1
 rm -f "$map"
 
 # Two processes with code at the same addresses, by turns.
@@ -102,7 +102,7 @@ wait_for grep -q ready "$work/b.out"
 echo "$(cut -d' ' -f2 "$work/a.out") 40 of_a" >"/tmp/perf-$a.map"
 echo "$(cut -d' ' -f2 "$work/b.out") 40 of_b" >"/tmp/perf-$b.map"
 check "two processes, code at one place: recorded" exits 0 "$profiltool" record -F 999 \
-	-p "$a,$b" -d 0.3 --json -o "$work/two.pb.gz"
+	-p "$a,$b" -d 1 --json -o "$work/two.pb.gz"
 cp "$work/out" "$work/two.json"
 check "two processes: each has its own names" recorded \
 	"images('of_a') == {'[jit $a]'} and images('of_b') == {'[jit $b]'}" "$work/two.json"
@@ -116,7 +116,7 @@ stop "$a"
 stop "$b"
 
 # A map that is written when the program ends, as Java does.
-begin late "$progs/jitter" anon 0.4 late
+begin late "$progs/jitter" anon 1.5 late
 map=/tmp/perf-$pid.map
 maps+=("$map")
 record_begin late record -p "$pid" -F 999 --json

@@ -26,8 +26,8 @@ annotate|annotate burn_sixty "$profile"
 diff|diff "$profile" "$work/again.pb.gz"
 dump|dump "$profile"
 check|check
-record|-p "$target" -F 999 -d 0.2
-top|top -p "$target" -F 999 -d 0.3 --tables 1
+record|-p "$target" -F 4999 -d 0.5
+top|top -p "$target" -F 4999 -d 0.5 --tables 1
 '
 names=() arguments=() args=()
 while IFS='|' read -r name line; do

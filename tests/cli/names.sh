@@ -18,7 +18,7 @@ gcc "${flags[@]}" "$source" -o "$work/full"
 record() {
 	local name=$1
 	shift
-	exits 0 "$profiltool" record -p "$pid" -F 999 -d 0.3 --json "$@" || return
+	exits 0 "$profiltool" record -p "$pid" -F 4999 -d 0.6 --json "$@" || return
 	mv "$work/out" "$work/$name.json"
 }
 
@@ -176,7 +176,6 @@ language cxx 'shape::Circle<unsigned long>::area(unsigned long) const' \
 	g++ -O1 "$work/cxx.cc" -o "$work/cxx"
 
 cat >"$work/rust.rs" <<'EOF_RUST'
-use std::time::{Duration, Instant};
 mod shape {
     pub struct Circle { pub factor: u64 }
     impl Circle {
@@ -190,9 +189,8 @@ mod shape {
 }
 fn main() {
     let circle = shape::Circle { factor: 31 };
-    let end = Instant::now() + Duration::from_millis(400);
     let mut sum = 0u64;
-    while Instant::now() < end { sum ^= circle.area(100000); }
+    for i in 0..4000 { sum ^= circle.area(100000 + i); }
     std::process::exit((sum == 1) as i32);
 }
 EOF_RUST
@@ -210,7 +208,6 @@ fi
 
 cat >"$work/d.d" <<'EOF_D'
 module d;
-import core.time;
 struct Circle {
 	ulong factor;
 	pragma(inline, false) ulong area(ulong n) {
@@ -222,10 +219,9 @@ struct Circle {
 }
 int main() {
 	auto circle = Circle(31);
-	auto end = MonoTime.currTime + msecs(400);
 	ulong sum = 0;
-	while (MonoTime.currTime < end)
-		sum ^= circle.area(100000);
+	foreach (i; 0 .. 4000)
+		sum ^= circle.area(100000 + i);
 	return sum == 1;
 }
 EOF_D
@@ -240,10 +236,7 @@ fi
 cat >"$work/go.go" <<'EOF_GO'
 package main
 
-import (
-	"os"
-	"time"
-)
+import "os"
 
 type Circle struct{ factor uint64 }
 
@@ -259,8 +252,8 @@ func (c *Circle) Area(n uint64) uint64 {
 func main() {
 	circle := &Circle{31}
 	sum := uint64(0)
-	for end := time.Now().Add(400 * time.Millisecond); time.Now().Before(end); {
-		sum ^= circle.Area(100000)
+	for i := uint64(0); i < 4000; i++ {
+		sum ^= circle.Area(100000 + i)
 	}
 	if sum == 1 {
 		os.Exit(1)
@@ -278,7 +271,7 @@ fi
 
 # 4,000 mappings with a path of 3 kB: some 12 MB of paths, of which 1 MiB is read.
 check "many mappings: there is such a process" start_ready "$progs/mapper" "$work/mapped" 4000
-check "many mappings: recorded" exits 0 "$profiltool" record -p "$pid" -F 999 -d 0.3 --json \
+check "many mappings: recorded" exits 0 "$profiltool" record -p "$pid" -F 4999 -d 0.6 --json \
 	-o "$work/mapper.pb.gz"
 cp "$work/out" "$work/mapper.json"
 check "many mappings: says that not all are known" says \
@@ -303,7 +296,7 @@ fill_buffers() {
 in_flood() {
 	local name=flood$# target
 
-	begin "$name" sh -c 'echo ready; read -r line; exec "$0" 1 0.4 stay' "$progs/shares"
+	begin "$name" sh -c 'echo ready; read -r line; exec "$0" 1 1.5 stay' "$progs/shares"
 	target=$pid
 	record_begin "$name" record -F 997 -o "$work/flood.pb.gz" -p "$target" "$@" || return
 	kill -STOP "$recorder"

@@ -8,7 +8,7 @@
 
 begin shares "$progs/shares" 1
 target=$pid
-record=("$profiltool" -p "$target" -F 999 -d 0.2)
+record=("$profiltool" -p "$target" -F 4999 -d 0.5)
 
 readable() {
 	exits 0 "$profiltool" report "$1" && grep -q 'burn_sixty  *shares' "$work/out"
@@ -207,7 +207,7 @@ check "on a terminal: it reports its progress" \
 	grep -qE "shares \(PID $pid\): [0-9]+ s, [0-9]+ ticks; Ctrl-C ends the recording" "$work/terminal"
 check "on a terminal: what does not fit is reported" grep -qE '^\.\.\. [0-9]+ more function' "$work/terminal"
 check "on a terminal: the header is bold" grep -q $'\e\\[1msamples' "$work/terminal"
-check "NO_COLOR: succeeds" on_terminal "NO_COLOR=1 $profiltool -p $pid -d 0.2 -q"
+check "NO_COLOR: succeeds" on_terminal "NO_COLOR=1 $profiltool -p $pid -F 4999 -d 1 -q"
 check "NO_COLOR and --quiet: no escape at all" test -z "$(grep $'\e' "$work/terminal")"
 check "a pipe: neither progress nor color" test -z "$("$profiltool" -p "$pid" -d 0.2 2>&1 | grep $'\e')"
 stop "$pid"

@@ -81,7 +81,7 @@ cp "$progs/churn" "$work/outside"
 cat >"$work/threads" <<'EOT'
 . "$1/tests/lib.sh"
 record_begin churn -a -F 9973 -q --json -o "$2/churn.pb.gz"
-timeout 2 "$progs/churn" 2 1 >/dev/null
+timeout 4 "$progs/churn" 2 1 >/dev/null
 kill -INT "$recorder"
 wait "$recorder"
 EOT

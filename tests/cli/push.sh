@@ -174,7 +174,7 @@ survives() {
 	shift 2
 	windows 2
 	serve "$name" "$@" ok
-	push_to "$(local_url)" timeout_ms=1500 && counted "sent 2 retried 1" && printed 1 "problem: " &&
+	push_to "$(local_url)" timeout_ms=5000 && counted "sent 2 retried 1" && printed 1 "problem: " &&
 		printed 1 "$text" && printed 1 "note: $(local_url)/v1development/profiles answers again"
 }
 check "a server that hangs" survives hang "Operation timed out" hang
@@ -195,7 +195,7 @@ check "Retry-After is honoured" retry_after
 changes() {
 	windows 2
 	serve changes hang close close ok
-	push_to "$(local_url)" timeout_ms=1500 && counted "sent 2 retried 3" && printed 2 "problem: " &&
+	push_to "$(local_url)" timeout_ms=5000 && counted "sent 2 retried 3" && printed 2 "problem: " &&
 		printed 1 "Operation timed out" && printed 1 "Empty reply" && printed 1 "answers again"
 }
 check "a problem is reported again when it is another one" changes
@@ -300,11 +300,10 @@ away() {
 	windows 60
 	serve away ok
 	stop "$server"
-	push_begin "$(local_url)" for 60
+	push_begin "$(local_url)"
 	wait_for grep -q "Couldn't connect to server" "$work/out"
 	serve away port="$port" ok
-	wait_for has_requests away 60
-	push_end
+	wait "$pusher"
 	printed 1 "problem: " && printed 1 "answers again" && [[ $(grep ^sent "$work/out") == "sent 60 "*" waiting 0" ]]
 }
 check "an hour of windows is sent when the server is back" away
@@ -429,7 +428,7 @@ rotated() {
 	echo first >"$work/rotated"
 	chmod 644 "$work/rotated"
 	serve rotated ok
-	push_begin "$(local_url)" token_file="$work/rotated" for 60
+	push_begin "$(local_url)" token_file="$work/rotated" for 600
 	wait_for grep -q "^request 1" "$work/rotated.server"
 	rm "$work/rotated"
 	day=$(dirname "$(find "$archive" -name '*.pb.gz')")

@@ -125,15 +125,14 @@ restarted() {
 	windows 2
 	stop "$collector"
 	push_begin "https://127.0.0.1:$port" ca="$work/server.pem" certificate="$work/client.pem" key="$work/client.key" \
-		token_file="$work/token" for 100
+		token_file="$work/token"
 	wait_for grep -q "problem: " "$work/out"
 	: >"$work/collected"
 	with_pdeathsig "$build/push/collector" --feature-gates=+service.profilesSupport \
 		--config="$work/collector.yaml" >"$work/collector.out" 2>&1 &
 	note_started $!
-	wait_for has_collected 2
-	push_end
-	[[ $(grep ^sent "$work/out") == "sent 2 "*" waiting 0" ]]
+	wait "$pusher"
+	wait_for has_collected 2 && [[ $(grep ^sent "$work/out") == "sent 2 "*" waiting 0" ]]
 }
 check "it gets what waited while it was away" restarted
 

@@ -111,7 +111,7 @@ java_asked() {
 # Its map lacks what is compiled later.
 java_old_map() {
 	: >"/tmp/perf-$pid.map"
-	record -p "$pid" -d 0.3
+	record -p "$pid" -d 1
 }
 
 java_at_exit() {
@@ -120,14 +120,14 @@ java_at_exit() {
 	options=$(hinted '-XX:\+Unlock.*AtExit')
 	[ -n "$options" ] || return 1
 	# shellcheck disable=SC2086 # a list of options
-	record -- "${java[@]}" $options Hot 500
+	record -- "${java[@]}" $options Hot 2000
 }
 
 if command -v javac jcmd >/dev/null; then
 	check "Java: compiled" javac Hot.java
-	start_ready "${mapless[@]}" "${java[@]}" Hot 60000
+	start_ready "${mapless[@]}" "${java[@]}" Hot 600000
 	maps+=("/tmp/perf-$pid.map")
-	check "Java: recorded" record -p "$pid" -d 0.3 -o java.pb.gz
+	check "Java: recorded" record -p "$pid" -d 1 -o java.pb.gz
 	check "Java: no names" no_name
 	check "Java: the command" says "Java (PID $pid): run jcmd $pid Compiler.perfmap"
 	check "Java: asked, as hinted" java_asked

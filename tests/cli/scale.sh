@@ -101,7 +101,7 @@ record=("$profiltool" record -p "$target" -F 2999 --json)
 
 check "exact pcs, to compare with" exits 0 "${record[@]}" -d 1 -o "$work/exact.pb.gz"
 for scale in 0x40000 0x20000 0x10000 0x5555 0x2000 2; do
-	check "scale $scale: succeeds" exits 0 "${record[@]}" -d 0.5 --scale $scale -o "$work/cells.pb.gz"
+	check "scale $scale: succeeds" exits 0 "${record[@]}" -d 0.8 --scale $scale -o "$work/cells.pb.gz"
 	check "scale $scale: each pc where its cell begins" \
 		same_cells "$text" $scale "$work/exact.pb.gz" "$work/cells.pb.gz"
 done
@@ -127,17 +127,17 @@ check "--offset and --bufsiz: only what they cover, the rest is out of range" re
 	is_share('burn_sixty', 2 / 3) and is_share(j['out_of_range'], .1, .11, of=j['ticks'])" "$work/out"
 pc=$("$profiltool" dump "$work/exact.pb.gz" | sed '1,/^stacks:/d' | sort -nr |
 	awk 'NR == 1 { print $2 }')
-check "an odd --bufsiz: succeeds" exits 0 "${record[@]}" -d 0.3 --scale 0x20000 --offset "$pc" --bufsiz 3 \
+check "an odd --bufsiz: succeeds" exits 0 "${record[@]}" -d 0.8 --scale 0x20000 --offset "$pc" --bufsiz 3 \
 	-o "$work/pc.pb.gz"
 check "an odd --bufsiz: no cell for the byte that is left" one_pc "$work/pc.pb.gz" "$pc"
-check "--verbose: succeeds" exits 0 "${record[@]}" -d 0.2 --scale 0x10000 -v
+check "--verbose: succeeds" exits 0 "${record[@]}" -d 0.8 --scale 0x10000 -v
 check "--verbose: reports the clock" says "period 333444 ns"
 check "--verbose: says nothing of a ring buffer that there is not" test \
 	"$(grep -c ring "$work/err")" -eq 0
 
 # nowhere TEXT OPTION...: a histogram in which no tick falls.
 nowhere() {
-	exits 4 "${record[@]}" -d 0.2 "$@" && says "at an address that the histogram has" &&
+	exits 4 "${record[@]}" -d 0.8 "$@" && says "at an address that the histogram has" &&
 		recorded "whole and j['counted'] == 0 and 0 < j['ticks'] == j['out_of_range']" "$work/out"
 }
 check "the lowest address" nowhere --scale 2 --offset 0 --bufsiz 2
@@ -217,7 +217,7 @@ check "pprof to gperftools: succeeds" \
 check "pprof to gperftools: the same cells" \
 	diff <(stacks "$work/pie.pb.gz") <(stacks "$work/pie.prof")
 start_ready "$progs/shares" 1
-check "gperftools: succeeds" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 0.5 --scale 0x10000 --json \
+check "gperftools: succeeds" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 --scale 0x10000 --json \
 	-o "$work/direct.prof"
 stop "$pid"
 check "gperftools: the same functions are read back" diff <(ours "$work/direct.prof") \

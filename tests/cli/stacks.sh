@@ -256,7 +256,7 @@ for option in -g -g=cfi --call-graph=dwarf --call-graph=auto --call-graph=cfi; d
 	check "$option: by call frame information" walks_by cfi "$option"
 done
 check "--call-graph=fp: by frame pointers" walks_by fp --call-graph=fp
-"$profiltool" record -g --call-graph=none -F 999 -d 0.2 --json -p "$pid" >out.json 2>out.err
+"$profiltool" record -g --call-graph=none -F 999 -d 1 --json -p "$pid" >out.json 2>out.err
 check "--call-graph=none: no stacks" json 'j["counted"] > 0 and "stacks" not in j' out.json
 check "another method is an error" exits 2 "$profiltool" record --call-graph=lbr -p "$pid"
 check "it lists the methods" says \

@@ -97,9 +97,9 @@ check "in each the account is whole" each_is_whole
 if strace -o /dev/null true 2>/dev/null; then
 	begin slow "$progs/churn" 1 60
 	for i in 1 2; do
-		check "attached to slowly, $i: succeeds" exits 0 timeout 20 strace -o /dev/null \
+		check "attached to slowly, $i: succeeds" exits 0 timeout 120 strace -f --seccomp-bpf -o /dev/null \
 			-e trace=ioctl -e inject=ioctl:delay_enter=40000 \
-			"$profiltool" -p "$pid" -F 999 -d 0.5 --json
+			"$profiltool" -p "$pid" -F 999 -d 2 --json
 		check "attached to slowly, $i: no tick counts twice" \
 			recorded "whole and is_cpu(j['duration_s'] * 1e9, least=0)" "$work/out"
 	done
@@ -130,11 +130,12 @@ labels() {
 	"$profiltool" dump "$1" | sed -n 's/.* \[\([0-9]*\/[0-9]*\) .*/\1/p' | sort -u
 }
 
+wait_for grep -q '^State:.*Z' "/proc/$shares/task/$shares/status"
 tid=$(burning "$shares" | head -n 1)
 tid=${tid#*/}
-record_begin thread -t "$tid" -F 999 -d 0.6 --json -o "$work/thread.pb.gz"
+record_begin thread -t "$tid" -F 999 -d 1.5 --json -o "$work/thread.pb.gz"
 thread=$recorder
-record_begin both -p "$shares,$other" -F 999 -d 0.6 --json -o "$work/both.pb.gz"
+record_begin both -p "$shares,$other" -F 999 -d 1.5 --json -o "$work/both.pb.gz"
 wait "$thread"
 check "-t: succeeds" test $? -eq 0
 wait "$recorder"
@@ -148,7 +149,7 @@ check "-p A,B: all threads of both" test "$(labels "$work/both.pb.gz")" = \
 	"$({ burning "$shares" && burning "$other"; } | sort)"
 check "-p A,B: names of both" recorded "whole and images('burn_sixty') == {'shares'} and \
 	images('burn_before') == {'family'}" "$work/both.json"
-check "-p A,A: succeeds" exits 0 "$profiltool" -p "$other,$other" -F 999 -d 0.3 --json
+check "-p A,A: succeeds" exits 0 "$profiltool" -p "$other,$other" -F 999 -d 1 --json
 check "-p A,A: counted once" recorded "whole and is_cpu(j['duration_s'] * 1e9, least=0)" "$work/out"
 stop "$shares"
 stop "$other"
@@ -204,6 +205,7 @@ if [ "$(nproc)" -gt 1 ]; then
 	check "a target on one CPU: the others have no clock" clocks 1
 	taskset -a -p -c 0,1 "$confined" >/dev/null
 	check "it may run on another: that gets one" wait_for clocks 2
+	wait_for has_used "$confined" $(($(cpu_ms "$confined") + 100))
 	stop "$confined"
 	wait "$recorder"
 	check "it may run on another: that gets one: it is ticked" \

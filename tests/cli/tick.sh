@@ -134,7 +134,7 @@ shares=$pid
 for task in "/proc/$shares/task/"*; do
 	grep -q '^State:.*Z' "$task/status" || tid=${task##*/}
 done
-check "-t: succeeds" exits 0 "$profiltool" -t "$tid" -e tick -d 0.8 --json -o "$work/thread.pb.gz"
+check "-t: succeeds" exits 0 "$profiltool" -t "$tid" -e tick -d 2 --json -o "$work/thread.pb.gz"
 check "-t: this thread alone" test "$("$profiltool" dump "$work/thread.pb.gz" |
 	sed -n 's/.* \[\([0-9]*\/[0-9]*\) .*/\1/p' | sort -u)" = "$shares/$tid"
 check "-t: no tick too many" recorded "whole and is_cpu(j['duration_s'] * 1e9, least=0)" "$work/out"
@@ -148,13 +148,13 @@ check "-a: who was not named is there, no idle time, no tick too many" recorded 
 	'$progs/shares' in [f['image'] for f in rows('burn_sixty')] and \
 	not {f['name'] for f in j['functions']} & set('$idle'.split()) and \
 	is_cpu(j['duration_s'] * 1e9 * $(getconf _NPROCESSORS_ONLN), least=0)" "$work/out"
-check "top: succeeds" exits 0 "$profiltool" top -p "$shares" -e tick -d 0.8 --tables 1 --json
+check "top: succeeds" exits 0 "$profiltool" top -p "$shares" -e tick -d 2 --tables 1 --json
 check "top: it has its functions" json "j['event'] == 'tick' and j['samples'] > 20 and \
 	any(f['name'] == 'burn_sixty' for f in j['rows'])" "$work/out"
 stop "$shares"
 
 begin chains "$progs/chains" kernel
-check "-g: succeeds" exits 0 "$profiltool" -g -p "$pid" -e tick -d 0.8 --json
+check "-g: succeeds" exits 0 "$profiltool" -g -p "$pid" -e tick -d 2 --json
 check "-g: stacks of both sides, without the tick's own interrupt" recorded "whole and [r['total'] \
 	for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
 	if r['total'] > 0.9 * j['counted'] > 20][3:] and \

@@ -250,7 +250,7 @@ check "calls in circles have more than all: nothing is left" json \
 
 recorded_tree() {
 	start_ready "$progs/chains" set
-	exits 0 "$profiltool" record -g -F 999 -d 0.4 -o "$work/set.pb.gz" -p "$pid"
+	exits 0 "$profiltool" record -g -F 4999 -d 1 -o "$work/set.pb.gz" -p "$pid"
 	stop "$pid"
 	report --json --tree --percent 0 --focus '^inner$' "$work/set.pb.gz" >"$work/out" &&
 		python3 - "$work/out" <<'EOF_PYTHON'

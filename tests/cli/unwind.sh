@@ -554,9 +554,9 @@ check "flamegraph: a note" grep -qE "[1-9][0-9.]* % of the user stacks reach the
 check "flamegraph: no note where all do" [ "$(grep -c "user stacks" set.html)" = 0 ]
 
 start_ready ./chains set
-"$profiltool" top -g -p "$pid" -F 999 -d 0.3 --plain --tables 1 >top.out 2>top.err
+"$profiltool" top -g -p "$pid" -F 999 -d 1 --plain --tables 1 >top.out 2>top.err
 check "top -g: callers have totals" grep -qE "^ +0 +0\.00 +100\.00 .* _start +chains$" top.out
-"$profiltool" top --call-graph=cfi -p "$pid" -F 999 -d 0.3 --json --tables 1 >top.json 2>top.err
+"$profiltool" top --call-graph=cfi -p "$pid" -F 999 -d 1 --json --tables 1 >top.json 2>top.err
 from_the_start() {
 	json '[r["total_percent"] for r in j["rows"] if r["name"] == "_start"] == [100]' top.json && return
 	cat top.json top.err

@@ -23,7 +23,7 @@ import resource, subprocess, sys
 status = subprocess.run(sys.argv[2:]).returncode
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 open(sys.argv[1], "w").write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss}\n")
-sys.exit(status)' "$work/$name.cost" "$profiltool" record -g -p "$pid" -F 999 -d 0.8 --json \
+sys.exit(status)' "$work/$name.cost" "$profiltool" record -g -p "$pid" -F 1999 -d 1 --json \
 		-o "$work/$name.pb.gz" "$@" >"$work/$name.json" 2>"$work/$name.err"
 }
 
@@ -153,7 +153,7 @@ limited() {
 	cat "$work/limited.err"
 	# 4: the process got no CPU meanwhile.
 	if [ "$status" -eq 0 ] || [ "$status" -eq 4 ]; then
-		"$profiltool" report --json "$work/limited.pb.gz" >"$work/limited.json"
+		exits "$status" "$profiltool" report --json "$work/limited.pb.gz"
 		return
 	fi
 	[ "$status" -eq 1 ] && [ "$(ls "$work"/limited.*)" = "$work/limited.err
@@ -176,8 +176,8 @@ refused() {
 	local name=$1 call=$2
 	shift 2
 	strace -f -o /dev/null -e signal=none -e trace=bpf \
-		-e inject=bpf:error=EINVAL:when="$call..$((call + 1))" "$profiltool" record -p "$pid" -F 499 \
-		-d 0.3 --json "$@" >"$work/$name.json" 2>"$work/$name.err"
+		-e inject=bpf:error=EINVAL:when="$call..$((call + 1))" "$profiltool" record -p "$pid" -F 1999 \
+		-d 0.8 --json "$@" >"$work/$name.json" 2>"$work/$name.err"
 }
 if strace -o /dev/null -e inject=bpf:error=EINVAL:when=1..2 true 2>/dev/null; then
 	strace -f -o "$work/calls" -e signal=none -e trace=bpf "$profiltool" record -g -p "$pid" -d 0.1 \

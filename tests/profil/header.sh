@@ -107,7 +107,7 @@ start "$work/a sleep" 1000
 sleeper=$pid
 # Until it is no fork of this shell any more.
 is_asleep() {
-	grep -q "/a sleep" "/proc/$sleeper/maps"
+	grep -q "/a sleep" "/proc/$sleeper/maps" && grep -q nanosleep "/proc/$sleeper/wchan"
 }
 check "another program" wait_for is_asleep
 
