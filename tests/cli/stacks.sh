@@ -188,6 +188,14 @@ same_rows() {
 	[ -s "$1" ] && diff "$1" "$2"
 }
 
+# has_totals NAME: whether callgrind_annotate has our totals; prints what it has for the rows that differ.
+has_totals() {
+	same_rows "$1.totals" <(annotated "$1.annotated" | named -) >differs && return
+	cat differs
+	sed -n 's/^[<>] \(.*\) .*/\1/p' differs | grep -nFf - "$1.annotated" "$1.callgrind" "$1.ours"
+	return 1
+}
+
 for name in both deep family set; do
 	functions "$name.pb.gz" >"$name.ours"
 	if command -v go >/dev/null; then
@@ -204,8 +212,7 @@ for name in both deep family set; do
 		named "$name.ours" | by_name | awk '$3 { print $1, $3 }' >"$name.totals"
 		callgrind_annotate --auto=no --threshold=100 --inclusive=yes "$name.callgrind" \
 			>"$name.annotated" 2>&1
-		check "$name, callgrind: callgrind_annotate has our totals" \
-			same_rows "$name.totals" <(annotated "$name.annotated" | named -)
+		check "$name, callgrind: callgrind_annotate has our totals" has_totals "$name"
 	else
 		skip "$name, callgrind: callgrind_annotate" "it is not installed"
 	fi

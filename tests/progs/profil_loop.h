@@ -45,7 +45,7 @@ static inline void loop_start(struct loop *loop)
 {
 	void *(*entry)(void *) = (void *(*)(void *))loop->pc;
 
-	watch(true);
+	watch();
 	need(pthread_create(&loop->thread, NULL, entry, NULL) == 0, "pthread_create");
 }
 
@@ -64,7 +64,7 @@ static inline void loop_wait(const struct loop *loop, double ticks)
 	double begin = loop_ticks(loop);
 
 	while (loop_ticks(loop) - begin < ticks)
-		sleep_watched(0.1, 1);
+		sleep_watched(0.1);
 }
 
 static inline void loop_set(struct loop *loop, unsigned char value)

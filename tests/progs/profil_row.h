@@ -213,11 +213,10 @@ static bool has_priority; /* this thread, between watch() and unwatch() */
 
 /*
  * Until unwatch() this thread has a CPU whenever it wants one, so that what it comes too late by is
- * the machine's; that takes root, or RLIMIT_RTPRIO. `here`: it stays on this CPU, and so do the
- * threads that it starts: while one of them runs, this one sleeps, and no stop of its CPU is
- * missed.
+ * the machine's; that takes CAP_SYS_NICE. It stays on this CPU, and so do the threads that it
+ * starts: while one of them runs, this one sleeps, and no stop of its CPU is missed.
  */
-static inline void watch(bool here)
+static inline void watch(void)
 {
 	const struct sched_param first = { .sched_priority = 1 };
 	cpu_set_t cpu;
@@ -225,8 +224,7 @@ static inline void watch(bool here)
 	has_priority = !sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu);
-	if (here)
-		need(sched_setaffinity(0, sizeof(cpu), &cpu) == 0, "sched_setaffinity");
+	need(sched_setaffinity(0, sizeof(cpu), &cpu) == 0, "sched_setaffinity");
 }
 
 static inline void unwatch(void)
@@ -241,21 +239,20 @@ static inline void unwatch(void)
 
 /*
  * Sleeps, and adds to `stalled_ns` by how much too late it woke, but for what it waited for a CPU
- * because it has no priority: the machine has stood still meanwhile, and with it so many
- * other threads, whose clocks went on if they had a CPU. For those that cannot look themselves;
- * between watch() and unwatch().
+ * because it has no priority: the machine has stood still meanwhile, and with it the thread
+ * that had the CPU, whose clock went on. For those that cannot look themselves; between watch() and
+ * unwatch().
  */
-static inline void sleep_watched(double ms, long threads)
+static inline void sleep_watched(double ms)
 {
 	/* Read first, and last: it may also wait between two of these calls. */
 	uint64_t waited = waited_ns(), begin = clock_ns(CLOCK_MONOTONIC), late;
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	sleep_ms(ms);
 	late = clock_ns(CLOCK_MONOTONIC) - begin - (uint64_t)(ms * 1e6);
 	waited = has_priority ? 0 : waited_ns() - waited;
 	if (late > waited + 1000000)
-		*stalled_ns += (late - waited) * (threads < cpus ? threads : cpus);
+		*stalled_ns += late - waited;
 }
 
 /*

@@ -45,6 +45,15 @@ static double enough(void)
 	return ticks < 500 && !brief() ? 500 : ticks;
 }
 
+static void *spin_watching(void *unused)
+{
+	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	while (go_on)
+		cpu = spin_watched(spin_hot, cpu);
+	return unused;
+}
+
 /* Half of 8 threads run already, half come. */
 static double ticks_of_8(double *due)
 {
@@ -53,19 +62,17 @@ static double ticks_of_8(double *due)
 
 	memset(cells, 0, sizeof(cells));
 	go_on = true;
-	watch(false);
-	start_threads(threads, 4, spin_on);
+	start_threads(threads, 4, spin_watching);
 	expect(profil_hot(cells) == 0, "on: %m");
 	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	start_threads(threads + 4, 4, spin_on);
+	start_threads(threads + 4, 4, spin_watching);
 	do {
-		sleep_watched(5, 8);
+		sleep_ms(5);
 		now = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	} while (now - begin < enough() * period_ns());
 	/* They end first: else they run on between the reading of the clock and profil_off(). */
 	go_on = false;
 	join_threads(threads, 8);
-	unwatch();
 	*due = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / period_ns();
 	profil_off();
 	return sum();
@@ -117,10 +124,10 @@ static double ticks_of_system(double *due)
 	expect(profil_hot(cells) == 0, "on: %m");
 	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	getrusage(RUSAGE_SELF, &before);
-	watch(true);
+	watch();
 	start_threads(&thread, 1, read_on);
 	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin < 10 * some() * period_ns())
-		sleep_watched(5, 1);
+		sleep_watched(5);
 	go_on = false;
 	join_threads(&thread, 1);
 	unwatch();
