@@ -316,7 +316,7 @@ check "an image older than the profile: nothing is reported" test -z "$(grep cha
 
 strip -o "$work/bare" "$progs/shares"
 check "a program without names" start_ready "$work/bare" 2
-check "recorded" exits 0 "$profiltool" -p "$pid" -F 4999 -d 0.8 -q -o "$work/bare.pb.gz"
+check "recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 1.5 -q -o "$work/bare.pb.gz"
 stop "$pid"
 check "reported" exits 0 "$profiltool" report "$work/bare.pb.gz"
 unnamed=$(sed -nE 's/.*bare: ([0-9]+) samples? .*without a name.*/\1/p' "$work/err")
