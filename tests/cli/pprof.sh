@@ -232,11 +232,13 @@ for f in json.load(sys.stdin)["functions"]:
 	if f["total"]:
 		print(f["self"], f["total"], f["name"])' | sort
 }
+# For awk: more than 2^31 nanoseconds are printed whole, too.
+whole=(-v OFMT=%.0f -v CONVFMT=%.0f)
 theirs() {
 	local file=$1
 	shift
 	go tool pprof -symbolize=none -unit=ns "$@" -top -nodecount=1000 -nodefraction=0 "$file" 2>/dev/null |
-		awk 'table { n = $1 + 0 " " $4 + 0; $1 = $2 = $3 = $4 = $5 = ""; sub(/^ */, "")
+		awk "${whole[@]}" 'table { n = $1 + 0 " " $4 + 0; $1 = $2 = $3 = $4 = $5 = ""; sub(/^ */, "")
 			sub(/ \(inline\)$/, ""); print n, $0 } / flat% / { table = 1 }' | sort
 }
 
@@ -245,7 +247,7 @@ pprof_type() {
 	go tool pprof -symbolize=none -top "$1" 2>/dev/null | sed -n 's/^Type: //p'
 }
 sum() {
-	awk '{ n += $NF } END { print n + 0 }' "$@"
+	awk "${whole[@]}" '{ n += $NF } END { print n + 0 }' "$@"
 }
 values="heap=inuse_space/bytes allocs=alloc_space/bytes mutex=delay/nanoseconds
 	block=delay/nanoseconds goroutine=goroutine inlined=delay/nanoseconds cpu=samples"
@@ -279,7 +281,7 @@ check "inlined: our numbers are pprof's" diff <(ours "$file") <(theirs "$file")
 check "inlined: callers have a total" grep -qx '100 400 outer' <(ours "$file")
 # stacks: as pprof has them, root first
 stacks() {
-	go tool pprof -symbolize=none -unit=ns -traces "$1" 2>/dev/null | sed '1,/-----/d' | awk '
+	go tool pprof -symbolize=none -unit=ns -traces "$1" 2>/dev/null | sed '1,/-----/d' | awk "${whole[@]}" '
 		/-----/ { if (stack) print stack, n; stack = ""; next }
 		stack { sub(/^ */, ""); sub(/ \(inline\)$/, ""); stack = $0 ";" stack; next }
 		{ n = $1 + 0; sub(/^ *[^ ]* */, ""); sub(/ \(inline\)$/, ""); stack = $0 }' | sort
