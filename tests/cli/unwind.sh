@@ -171,8 +171,8 @@ check "a library that is loaded meanwhile: whole stacks through it" chains_are p
 	"($from_start|$from_thread);burn;burn_cpu(;.*)?"
 check "a library that is loaded meanwhile: they reach the start" reach_start plugin 98
 
-# The first thread is gone when the recorder comes to read what was loaded. Of what was before that, only the
-# first stack is whole.
+# The first thread is gone when the recorder comes to read what was loaded. Of the ticks before that, only the
+# first has a whole stack.
 begin left "$progs/plugin" 3 leave
 record_begin left record -g -F 1999 --json -o left.pb.gz -p "$pid"
 kill -STOP "$recorder"
