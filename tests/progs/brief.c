@@ -12,9 +12,6 @@
  *
  *   brief storm              until it is killed: children that map code, rename themselves and end,
  *                            as fast as they can; prints "ready" when it begins
- *
- * With an additional argument FILE, threads and execs write "brief cpu_ns N", their CPU time, to it
- * at the end.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -122,16 +119,6 @@ static void run_storm(void)
 	}
 }
 
-static void write_usage(const char *path)
-{
-	FILE *out = fopen(path, "w");
-
-	require(out && fprintf(out, "brief cpu_ns %llu\n",
-			       (unsigned long long)clock_ns(CLOCK_PROCESS_CPUTIME_ID)) > 0,
-		path);
-	require(fclose(out) == 0, path);
-}
-
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -142,13 +129,11 @@ int main(int argc, char **argv)
 		run_storm();
 	else if (strcmp(mode, "once") == 0 && argc == 3)
 		burn_brief(ns);
-	else if (strcmp(mode, "threads") == 0 && argc >= 4)
+	else if (strcmp(mode, "threads") == 0 && argc == 4)
 		run_threads(count, ns);
-	else if (strcmp(mode, "execs") == 0 && argc >= 4)
+	else if (strcmp(mode, "execs") == 0 && argc == 4)
 		run_execs(count, ns, argv);
 	else
 		return 2;
-	if (argc > 4)
-		write_usage(argv[4]);
 	return 0;
 }

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * spends [-w] [-a] FILE COMMAND [ARG...]: runs a command, and writes "NAME cpu_ns N" to FILE: the
- * CPU time of this process, the command and all descendants that were waited for, in nanoseconds,
- * as the kernel accounts it. NAME is the command's base name. The exit status is the command's.
+ * spends [-w] [-a] [-t] FILE COMMAND [ARG...]: runs a command, and writes "NAME cpu_ns N" to FILE:
+ * the CPU time of this process, the command and all descendants that were waited for, in
+ * nanoseconds, as the kernel accounts it. NAME is the command's base name. The exit status is the
+ * command's.
  *
  *   -w   print "ready" and wait for a line on standard input before the command is started
  *
  *   -a   append to FILE, only the command's time: for gcc -wrapper, which runs many commands
+ *
+ *   -t   write "NAME cpu_ns N on_cpu_ns T": for T nanoseconds they were on a CPU, by a clock that
+ * runs when they are (PERF_COUNT_SW_TASK_CLOCK). Beside other load that is not quite their CPU
+ *        time: when another CPU wakes a thread, Linux charges the time until it runs to it, and not
+ *        to the one that runs until then. That may be a third of a program's time.
  */
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,40 +43,73 @@ static uint64_t usage_ns(int who)
 	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * UINT64_C(1000);
 }
 
+/* A clock of this process and the descendants that it will have: they are added when they end. */
+static int open_clock(void)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr) };
+	int clock;
+
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_TASK_CLOCK;
+	attr.inherit = 1;
+	clock = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	require(clock >= 0, "perf_event_open");
+	return clock;
+}
+
 /* One write(2), so that lines of several processes do not mix. */
-static void write_usage(const char *path, bool append, const char *command)
+static void write_usage(const char *path, bool append, int clock, const char *command)
 {
 	int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0600);
 	uint64_t ns = usage_ns(RUSAGE_CHILDREN) + (append ? 0 : usage_ns(RUSAGE_SELF));
 	const char *slash = strrchr(command, '/');
+	unsigned long long on_cpu;
 	char line[256];
 	int length;
 
 	require(file >= 0, path);
-	length = snprintf(line, sizeof(line), "%.200s cpu_ns %llu\n", slash ? slash + 1 : command,
+	length = snprintf(line, sizeof(line), "%.200s cpu_ns %llu", slash ? slash + 1 : command,
 			  (unsigned long long)ns);
+	if (clock >= 0) {
+		require(read(clock, &on_cpu, sizeof(on_cpu)) == sizeof(on_cpu), "task clock");
+		length += snprintf(line + length, sizeof(line) - length, " on_cpu_ns %llu", on_cpu);
+	}
+	line[length++] = '\n';
 	require(write(file, line, length) == length, path);
 	close(file);
+}
+
+/* Not a byte more than the line: the rest is the command's. */
+static bool read_line(void)
+{
+	char c = 0;
+
+	while (c != '\n')
+		if (read(STDIN_FILENO, &c, 1) != 1)
+			return false;
+	return true;
 }
 
 int main(int argc, char **argv)
 {
 	bool append = false, wait_first = false;
-	int option, status;
+	int option, status, clock = -1;
 	pid_t child;
 
-	while ((option = getopt(argc, argv, "+aw")) != -1) {
+	while ((option = getopt(argc, argv, "+awt")) != -1) {
 		append |= option == 'a';
 		wait_first |= option == 'w';
+		if (option == 't')
+			clock = open_clock();
 	}
 	if (argc - optind < 2) {
-		fprintf(stderr, "usage: spends [-w] [-a] FILE COMMAND [ARG...]\n");
+		fprintf(stderr, "usage: spends [-w] [-a] [-t] FILE COMMAND [ARG...]\n");
 		return 125;
 	}
 	if (wait_first) {
 		puts("ready");
 		fflush(stdout);
-		if (getchar() == EOF)
+		if (!read_line())
 			return 125;
 	}
 	child = fork();
@@ -79,6 +120,6 @@ int main(int argc, char **argv)
 		_exit(127);
 	}
 	require(waitpid(child, &status, 0) == child, "waitpid");
-	write_usage(argv[optind], append, argv[optind + 1]);
+	write_usage(argv[optind], append, clock, argv[optind + 1]);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
