@@ -9,6 +9,7 @@ into a target with the share of time that the target has. Of a target that has t
 is exact, but for the ticks at both ends.
 """
 
+import os
 from math import exp, lgamma, log, log1p
 
 LIMIT = 1e-9
@@ -72,6 +73,17 @@ def is_rate(k, low, high=None):
     if k < low:
         return rate_p(k, low) >= LIMIT
     return k <= high or rate_p(k, high) >= LIMIT
+
+
+def is_cpu(ticks, ns, period_ns, tasks=1, least=1, most=1, **disturbed):
+    """Whether there can be so many ticks of that period in so much CPU time as the kernel accounts, or
+    between `least` and `most` times as much, of so many threads and processes that begin or end
+    meanwhile. The environment or further arguments have what the machine lets it differ by: stolen_ns
+    and uncharged_ns, which tests/lib.sh explains."""
+    stolen, uncharged = (int(disturbed.get(name, os.environ.get(name)))
+                         for name in ("stolen_ns", "uncharged_ns"))
+    return is_rate(ticks, (ns * least - stolen) / period_ns - tasks,
+                   (ns * most + stolen + uncharged) / period_ns + 1)
 
 
 if __name__ == "__main__":  # share K N P, or rate K MEAN: prints the probability

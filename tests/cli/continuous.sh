@@ -86,8 +86,9 @@ examine() {
 		"$profiltool" dump --json "$file" | tr -d '\n'
 		echo
 	done >"$work/windows"
-	PYTHONPATH=$top/tests stolen_ns=$(stolen_since) python3 -c '
-import chance, json, os, sys
+	# shellcheck disable=SC2046 # two words
+	env PYTHONPATH="$top/tests" $(disturbed) python3 -c '
+import chance, json, sys
 w = [json.loads(line) for line in open(sys.argv[2])]
 def labelled(**labels):
 	return sum(s["count"] for d in w for s in d["stacks"]
@@ -135,9 +136,8 @@ check "their account adds up" examine \
 	 d["counted"] == sum(s["count"] for s in d["stacks"]) for d in w)'
 check "no gap is between them" examine \
 	'all(abs(a["time_ns"] + a["duration_ns"] - b["time_ns"]) < 1e6 for a, b in zip(w, w[1:]))'
-check "no tick of a program is missing, or counted twice" examine "chance.is_rate(labelled(comm='$burns'),
-	($burnt_ns - int(os.environ['stolen_ns'])) / w[0]['period_ns'] - 1,
-	($burnt_ns + int(os.environ['stolen_ns'])) / w[0]['period_ns'] + 1)"
+check "no tick of a program is missing, or counted twice" examine \
+	"chance.is_cpu(labelled(comm='$burns'), $burnt_ns, w[0]['period_ns'])"
 check "whose user is named" examine "labelled(comm='$burns', user='nobody') == labelled(comm='$burns')"
 check "the CPUs are named" examine \
 	"labelled() == sum(labelled(cpu=str(i)) for i in range($(nproc --all)))"
@@ -257,9 +257,8 @@ end_daemon
 burnt_ns=$(sed -n 's/^cpu_ns //p' "$work/burns.out")
 check "the scheduler's tick: all windows are by it" examine "{d['event'] for d in w} == {'tick'}"
 # The kernel charges a whole tick to whoever runs then.
-check "the scheduler's tick: a program's time" examine "chance.is_rate(labelled(comm='$burns'),
-	(0.4 * $burnt_ns - int(os.environ['stolen_ns'])) / w[0]['period_ns'] - 1,
-	(1.4 * $burnt_ns + int(os.environ['stolen_ns'])) / w[0]['period_ns'] + 1)"
+check "the scheduler's tick: a program's time" examine \
+	"chance.is_cpu(labelled(comm='$burns'), $burnt_ns, w[0]['period_ns'], least=.4, most=1.4)"
 
 # --- Signals, and a second daemon ---
 

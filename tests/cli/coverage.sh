@@ -24,7 +24,7 @@ covers() {
 	cpu=$(spent cpu_ns "$1" "${4:-}") on_cpu=$(spent on_cpu_ns "$1" "${4:-}")
 	recorded "setattr(chance, 'LIMIT', 1e-6) or whole and not any(j['lost'].values()) and \
 		is_cpu(1, ${3:-None}, tasks=0, least=.98 * min($cpu, $on_cpu),
-			most=1.02 * max($cpu, $on_cpu + ${ends:-0} * 50e3))" "$2" && return
+			most=1.02 * max($cpu, $on_cpu + ${ends:-0} * 50e3), uncharged_ns=0)" "$2" && return
 	echo "due: $cpu ns of CPU time, $on_cpu ns on a CPU"
 	return 1
 }

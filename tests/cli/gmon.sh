@@ -56,9 +56,10 @@ run_with() {
 #   rate                             ticks per second, in the file
 gmon() {
 	gprof -b -p "$work/$2/$2" "$work/$2/${3:-gmon.out}" >"$work/flat" || return
-	PYTHONPATH=$top/tests stolen_ns=$(stolen_since) python3 -c '
+	# shellcheck disable=SC2046 # two words
+	env PYTHONPATH="$top/tests" $(disturbed) python3 -c '
 import chance, os, re, struct, sys
-flat, said_calls, cpu, paused = {}, {}, 0, int(os.environ["stolen_ns"]) / 1e9
+flat, said_calls, cpu, paused_ns = {}, {}, 0, int(os.environ["stolen_ns"])
 for line in open(sys.argv[2]):
 	f = line.split()
 	if len(f) >= 4 and re.match(r"[0-9.]+$", f[0]):
@@ -72,7 +73,7 @@ for line in open(sys.argv[3]):
 	elif f and f[0] == "cpu_ns":
 		cpu = int(f[1]) / 1e9
 	elif f and f[0] == "stalled_ns":
-		paused += int(f[1]) / 1e9
+		paused_ns += int(f[1])
 none = 0, 0, 0
 def seconds(name):
 	return flat.get(name, none)[1]
@@ -98,8 +99,8 @@ def ticks_of(name):
 def is_share(name, low, high=None):
 	return chance.is_share(ticks_of(name), ticks, low, high)
 def is_cpu(seconds, count=None, least=0.9, most=1):
-	return chance.is_rate(ticks if count is None else count,
-		(seconds * least - paused) * rate - 9, (seconds * most + paused) * rate + 1)
+	return chance.is_cpu(ticks if count is None else count, seconds * 1e9, 1e9 / rate, tasks=9,
+		least=least, most=most, stolen_ns=paused_ns)
 value = eval(sys.argv[1])
 if not value:
 	print(flat, said_calls, cpu, rate)

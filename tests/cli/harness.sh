@@ -162,6 +162,9 @@ check "one that is off by 3 may be chance" is "is_share(4158, 6600, .6)"
 check "between two shares all is well" is "is_share(50, 100, .4, .6) and is_share(39, 100, .4, .6)"
 check "beyond them it is not" is "not is_share(10, 100, .4, .6) and not is_share(90, 100, .4, .6)"
 check "no tick at all is no share" is "not is_share(0, 0, .5)"
+check "time that was stolen is in neither bound, what was not charged in the upper one alone" is \
+	"is_cpu(4000, 5e9, 1e6, stolen_ns=1e9, uncharged_ns=0) and is_cpu(6000, 5e9, 1e6, stolen_ns=1e9, uncharged_ns=0) and \
+	is_cpu(6000, 5e9, 1e6, stolen_ns=0, uncharged_ns=1e9) and not is_cpu(4000, 5e9, 1e6, stolen_ns=0, uncharged_ns=1e9)"
 
 # --- A test's own end ---
 

@@ -36,7 +36,7 @@ run second 0.9
 run first 0.6
 kill -INT "$recorder"
 wait "$recorder"
-stolen_since >"$out/stolen"
+disturbed >"$out/disturbed"
 EOT
 
 records_all() {
@@ -52,19 +52,19 @@ rows() {
 	local expression=$1
 	shift
 	"$profiltool" report --by process --json -q "$@" 2>"$work/err" >"$work/report.json" || return
-	PYTHONPATH=$top/tests python3 -c '
+	# shellcheck disable=SC2046 # two words
+	env PYTHONPATH="$top/tests" $(<"$work/disturbed") python3 -c '
 import chance, json, sys
 work, number = sys.argv[2], int(sys.argv[3])
 j = json.load(open(work + "/report.json"))
 period = 1e9 / 997
-stolen = int(open(work + "/stolen").read())
 def rows(name):
 	return [r["self"] for r in j["rows"] if r.get("pid") == number and r["name"] == name]
 def cpu(name):
 	return [int(l.split()[1]) for l in open(work + "/" + name + ".cpu") if "cpu_ns" in l]
 def fits(counts, times):
 	return len(counts) == len(times) and all(
-		chance.is_rate(c, (t - stolen) / period - 1, (t + stolen) / period + 1)
+		chance.is_cpu(c, t, period)
 		for c, t in zip(sorted(counts), sorted(times)))
 print(j["rows"])
 sys.exit(not eval(sys.argv[1]))' "$expression" "$work" "$(head -n 1 "$work/numbers")"

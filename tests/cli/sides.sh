@@ -27,9 +27,10 @@ for i in "${!names[@]}"; do
 		"whole and is_cpu(1e9)" "$work/${names[i]}.json"
 done
 
-# half WHAT: a Python expression: is that about half of the ticks?
+# half WHAT: a Python expression: is that about half of the ticks? Those that are not charged come at the
+# end of an interrupt, in the kernel.
 half() {
-	echo "is_share($1, .47, .53, of=j['ticks'])"
+	echo "is_share($1, .47 - uncharged, .53 + uncharged, of=j['ticks'])"
 }
 
 check "neither: nothing is left out, and how much was in the kernel is reported" recorded \

@@ -50,11 +50,10 @@ for file in sorted(glob.glob(work + "/churn-*.json")):
 	j = json.load(open(file))
 	f = fields(gzip.open(file[:-4] + "pb.gz").read())
 	begin, end = cpu_around(f[9]), cpu_around(f[9] + f[10])
-	stolen = int(open(file[:-4] + "stolen").read())
-	least, most = end[0] - begin[1] - stolen, end[1] - begin[0] + stolen
-	threads = most / 10e6 + 4
-	right.append(chance.is_rate(j["ticks"], least / j["period_ns"] - threads,
-		most / j["period_ns"] + 2))
+	disturbed = dict(word.split("=") for word in open(file[:-4] + "disturbed").read().split())
+	least, most = end[0] - begin[1], end[1] - begin[0]
+	right.append(chance.is_cpu(j["ticks"], 1, j["period_ns"], tasks=most / 10e6 + 4,
+		least=least, most=most, **disturbed))
 	print(j["ticks"], "ticks for", least / j["period_ns"], "to", most / j["period_ns"])
 sys.exit(right != 20 * [True])
 EOF
@@ -83,7 +82,7 @@ for i in {1..20}; do
 	"$profiltool" -p "$churn" -F 1999 -d 0.2 --json -o "$work/churn-$i.pb.gz" \
 		>"$work/churn-$i.json" 2>"$work/churn-$i.err"
 	codes+=$?
-	stolen_since >"$work/churn-$i.stolen"
+	disturbed >"$work/churn-$i.disturbed"
 done
 stop "$churn"
 # 4: on a busy machine it may not run for 0.2 s. The next row holds that against its CPU time, too.

@@ -42,7 +42,7 @@ gcl() {
 			-batch -load "$tree/work.lisp"
 	) >"$work/$name" 2>&1
 	status=$?
-	stolen_since >"$work/$name.stolen"
+	disturbed >"$work/$name.disturbed"
 	rm -r "$work/tmp/gcl"
 	return "$status"
 }
@@ -55,18 +55,19 @@ column() {
 # right NAME RATE: the time, the function that has it, its calls, and the rate: 1000 Hz, or 999, which do
 # not keep step with the scheduler's tick.
 right() {
-	local used seconds share stolen
+	local used seconds share stolen_ns uncharged_ns
 
 	head -n 12 "$work/$1"
 	used=$(awk '$1 == "used" { print $2; exit }' "$work/$1")
 	seconds=$(column 3 "$1")
 	share=$(column 1 "$1")
-	stolen=$(($(cat "$work/$1.stolen") / 10000000))
+	# shellcheck disable=SC2046 # two variables
+	local $(<"$work/$1.disturbed")
 	echo "used $used hundredths, counted $seconds s, $share %, $(column 4 "$1") calls"
 	[ "$(column 4 "$1")" = "$(column 4 libc)" ] &&
 		grep -q "^Each sample counts as $2 seconds" "$work/$1" &&
-		awk "BEGIN { exit !($share > 95 && $seconds * 100 > $used * 0.9 - 2 - $stolen && \
-			$seconds * 100 < $used * 1.1 + 2 + $stolen) }"
+		awk "BEGIN { exit !($share > 95 && $seconds > $used * .009 - .02 - $stolen_ns / 1e9 && \
+			$seconds < $used * .011 + .02 + ($stolen_ns + $uncharged_ns) / 1e9) }"
 }
 
 check "gcl without libprofil" gcl libc timeout -s KILL 120 env
