@@ -258,7 +258,8 @@ static int take_records(struct capture *c, struct error *e)
 	    sideband_read(c->sideband, until_ns, take_record, c))
 		return error_no_memory(e);
 	if (!c->target_execed &&
-	    snapshot_if_lost(&c->processes, sideband_lost(c->sideband), until_ns,
+	    snapshot_if_lost(&c->processes, sideband_lost(c->sideband),
+			     sideband_complete_ns(c->sideband), until_ns,
 			     c->options.windows ? AGAIN_PART_WINDOWS : AGAIN_PART))
 		return error_no_memory(e);
 	if (has_unwind(c) && c->unwind.ring && unwind_update(&c->unwind, until_ns))

@@ -98,6 +98,7 @@ struct process_table {
 	uint32_t *changed;  /* numbers of processes whose mappings have changed */
 	size_t changed_count, changed_room;
 	uint64_t records_lost; /* see snapshot_if_lost(); up to known_ns, none was */
+	bool lacks_records;    /* some were lost since the mappings were read */
 	uint64_t known_ns, next_again_ns;
 	pid_t crowded;	      /* a process whose mappings were dropped, over the budget; 0: none */
 	struct index by_pid;  /* the first process with each PID */

@@ -22,6 +22,8 @@
 #define RING_PAGES 128
 /* Wake after some thirty records: soon enough to open the files of short-lived processes. */
 #define WAKEUP_BYTES 4096
+/* No record is longer, together with that of a loss before it: the longest has a path. */
+#define RECORD_BYTES_MAX (4096 + 256)
 
 /* Of <linux/perf_event.h> since 5.12; Debian 12's headers have it, older ones do not. */
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
@@ -33,6 +35,7 @@ struct ring {
 	size_t data_size;
 	int cpu; /* -1: its event is dead */
 	uint64_t enabled_ns;
+	uint64_t last_ns; /* of the last record that was read from it */
 };
 
 /* A record that was read from its ring and not yet visited. */
@@ -49,7 +52,7 @@ struct sideband {
 	size_t byte_count, byte_room;
 	struct pending *pending;
 	size_t pending_count, pending_room;
-	uint64_t lost;
+	uint64_t lost, complete_ns;
 	struct perf_event_attr attr;
 };
 
@@ -199,17 +202,16 @@ static void append(struct sideband *s, size_t size, uint64_t time_ns)
 	s->byte_count += size;
 }
 
-static int take_record(struct sideband *s, const struct ring *ring, uint64_t position, size_t size)
+static int take_record(struct sideband *s, struct ring *ring, uint64_t position, size_t size)
 {
 	char *copy = reserve(s, size);
-	uint64_t time_ns;
 
 	if (!copy)
 		return -ENOMEM;
 	ring_copy(ring, position, copy, size);
 	/* With sample_id_all, TID and TIME are at the end of each record. */
-	memcpy(&time_ns, copy + size - sizeof(time_ns), sizeof(time_ns));
-	append(s, size, time_ns);
+	memcpy(&ring->last_ns, copy + size - sizeof(ring->last_ns), sizeof(ring->last_ns));
+	append(s, size, ring->last_ns);
 	return 0;
 }
 
@@ -217,6 +219,7 @@ static int drain_ring(struct sideband *s, struct ring *ring)
 {
 	uint64_t head = __atomic_load_n(&ring->control->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->control->data_tail;
+	bool full = head - tail > ring->data_size - RECORD_BYTES_MAX;
 	int err = 0;
 
 	while (tail < head && !err) {
@@ -232,6 +235,9 @@ static int drain_ring(struct sideband *s, struct ring *ring)
 		tail += header.size;
 	}
 	__atomic_store_n(&ring->control->data_tail, tail, __ATOMIC_RELEASE);
+	/* The kernel reports what it has dropped with the next record that it does not drop. */
+	if (full && ring->last_ns < s->complete_ns)
+		s->complete_ns = ring->last_ns;
 	return err;
 }
 
@@ -389,6 +395,7 @@ int sideband_read(struct sideband *s, uint64_t until_ns,
 	size_t done;
 	int err = 0;
 
+	s->complete_ns = until_ns;
 	for (size_t i = 0; i < s->count && !err; i++)
 		err = drain_ring(s, &s->rings[i]);
 	if (!err)
@@ -410,6 +417,11 @@ int sideband_read(struct sideband *s, uint64_t until_ns,
 uint64_t sideband_lost(const struct sideband *s)
 {
 	return s->lost;
+}
+
+uint64_t sideband_complete_ns(const struct sideband *s)
+{
+	return s->complete_ns;
 }
 
 const int *sideband_fds(const struct sideband *s, size_t *count)

@@ -59,8 +59,15 @@ int sideband_add(struct sideband *s, const struct sideband_record *record);
 int sideband_read(struct sideband *s, uint64_t until_ns,
 		  int (*visit)(const struct sideband_record *, void *context), void *context);
 
-/* How many records the kernel dropped, because a buffer was full. */
+/* How many records the kernel dropped, because a buffer was full, as far as it has reported that.
+ */
 uint64_t sideband_lost(const struct sideband *s);
+
+/*
+ * Up to when the last sideband_read() has had all records but those lost; until_ns, or less if a
+ * buffer was full and the kernel may have dropped some that it has not reported yet.
+ */
+uint64_t sideband_complete_ns(const struct sideband *s);
 
 /* Returns *count descriptors to poll: readable when a buffer fills up. Owned by s. */
 const int *sideband_fds(const struct sideband *s, size_t *count);

@@ -134,14 +134,15 @@ static bool is_another_program(const struct process_table *table, struct process
 	return found && !known;
 }
 
-/* Adds the record of an exec that was lost; the kernel has reported all up to known_ns. */
-static int add_exec(struct process_table *table, const struct process *process, uint64_t known_ns)
+/* Adds the record of an exec that was lost: after known_ns, and after the exec before it. */
+static int add_exec(struct process_table *table, struct process *process)
 {
+	uint64_t since_ns = process_space(process)->since_ns;
 	struct sideband_record record = {
 		.type = SIDEBAND_EXEC,
 		.pid = process->pid,
 		.tid = process->pid,
-		.time_ns = known_ns,
+		.time_ns = table->known_ns > since_ns ? table->known_ns : since_ns,
 	};
 	char path[64], comm[COMM_SIZE];
 
@@ -170,7 +171,7 @@ static int read_maps(struct process_table *table, struct process *process, pid_t
 		return 0; /* it has ended, or may not be read: its pcs will have no image */
 	execed = time_ns && is_another_program(table, process, maps);
 	if (execed)
-		err = add_exec(table, process, table->known_ns);
+		err = add_exec(table, process);
 	err = err ?: read_lines(&reader, maps, false);
 	if (!err && reader.deferred) {
 		rewind(maps);
@@ -274,19 +275,19 @@ int snapshot_again(struct process_table *table, uint64_t time_ns)
 
 #define AGAIN_NS (20 * NS_PER_MS)
 
-int snapshot_if_lost(struct process_table *table, uint64_t lost, uint64_t until_ns,
-		     unsigned int part)
+int snapshot_if_lost(struct process_table *table, uint64_t lost, uint64_t complete_ns,
+		     uint64_t until_ns, unsigned int part)
 {
 	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int err;
 
-	if (lost == table->records_lost) {
-		table->known_ns = until_ns;
-		return 0;
-	}
-	if (until_ns < table->next_again_ns)
+	if (!table->lacks_records && lost == table->records_lost)
+		table->known_ns = complete_ns;
+	table->lacks_records |= lost != table->records_lost || complete_ns < until_ns;
+	if (!table->lacks_records || until_ns < table->next_again_ns)
 		return 0;
 	table->records_lost = lost;
+	table->lacks_records = false;
 	err = snapshot_again(table, until_ns);
 	table->next_again_ns =
 		until_ns + AGAIN_NS + part * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);

@@ -25,11 +25,12 @@ int snapshot_replace(struct process_table *table, struct process *process, uint6
 int snapshot_again(struct process_table *table, uint64_t time_ns);
 
 /*
- * The same if the kernel has dropped more sideband records than at the last call; `lost`: how many
- * in all. The others were taken up to until_ns, some milliseconds ago at most. It takes 1 / part of
- * the time at most: else it does nothing, and a later call does.
+ * The same if the kernel has dropped more sideband records than at the last call, or may have:
+ * `lost` and `complete_ns` are sideband_lost() and sideband_complete_ns(). The others were taken up
+ * to until_ns, some milliseconds ago at most. It takes 1 / part of the time at most: else it does
+ * nothing, and a later call does.
  */
-int snapshot_if_lost(struct process_table *table, uint64_t lost, uint64_t until_ns,
-		     unsigned int part);
+int snapshot_if_lost(struct process_table *table, uint64_t lost, uint64_t complete_ns,
+		     uint64_t until_ns, unsigned int part);
 
 #endif
