@@ -291,9 +291,11 @@ for i in range(20000):
 	open("/proc/self/comm", "w").write(str(i))'
 	done
 }
-# in_flood OPTION...: while profiltool does not read, a shell starts another program.
+# in_flood OPTION...: while profiltool does not read, a shell starts another program. The buffers are of the size
+# that everyone may have.
 in_flood() {
 	local name=flood$# target
+	local pdeathsig=("${pdeathsig[@]}" --bounding-set=-ipc_lock --inh-caps=-ipc_lock prlimit --memlock=65536)
 
 	begin "$name" sh -c 'echo ready; read -r line; exec "$0" 1 1.5 stay' "$progs/shares"
 	target=$pid
