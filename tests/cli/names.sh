@@ -281,21 +281,28 @@ stop "$pid"
 
 # --- Records of mappings, execs and names are lost, as others make so many ---
 
-# fill_buffers: makes more records on each CPU than its buffer holds. All are short, so that no other record finds
-# room at the end, nor that of the loss: the kernel reports it when the buffer has been read.
+# fill_buffers: makes more records on each CPU than its buffer holds, at most 8 MB on all or 512 kB on each, but not
+# more than others can read meanwhile. All are short, so that no other record finds room at the end, nor that of
+# the loss: the kernel reports it when the buffer has been read.
 fill_buffers() {
-	local cpu
-	for cpu in $(python3 -c 'import os; print(*os.sched_getaffinity(0))'); do
-		taskset -c "$cpu" python3 -c '
-for i in range(20000):
-	open("/proc/self/comm", "w").write(str(i))'
-	done
+	python3 -c '
+import os, time
+cpus = sorted(os.sched_getaffinity(0))
+for cpu in cpus:
+	if os.fork() == 0:
+		os.sched_setaffinity(0, [cpu])
+		comm = os.open("/proc/self/comm", os.O_WRONLY)
+		for i in range(max(20000, 230000 // os.sysconf("SC_NPROCESSORS_ONLN"))):
+			os.write(comm, b"%d" % i)
+			if i % 200 == 0:
+				time.sleep(.001)
+		os._exit(0)
+for cpu in cpus:
+	os.wait()'
 }
-# in_flood OPTION...: while profiltool does not read, a shell starts another program. The buffers are of the size
-# that everyone may have.
+# in_flood OPTION...: while profiltool does not read, a shell starts another program.
 in_flood() {
 	local name=flood$# target
-	local pdeathsig=("${pdeathsig[@]}" --bounding-set=-ipc_lock --inh-caps=-ipc_lock prlimit --memlock=65536)
 
 	begin "$name" sh -c 'echo ready; read -r line; exec "$0" 1 1.5 stay' "$progs/shares"
 	target=$pid
