@@ -281,9 +281,9 @@ stop "$pid"
 
 # --- Records of mappings, execs and names are lost, as others make so many ---
 
-# fill_buffers: makes more records on each CPU than its buffer holds, at most 8 MB on all or 512 kB on each, but not
-# more than others can read meanwhile. All are short, so that no other record finds room at the end, nor that of
-# the loss: the kernel reports it when the buffer has been read.
+# fill_buffers: makes more records on each CPU than its buffer of 512 kB holds, but not more than others can read
+# meanwhile. All are short, so that no other record finds room at the end, nor that of the loss: the kernel
+# reports it when the buffer has been read.
 fill_buffers() {
 	python3 -c '
 import os, time
@@ -292,7 +292,7 @@ for cpu in cpus:
 	if os.fork() == 0:
 		os.sched_setaffinity(0, [cpu])
 		comm = os.open("/proc/self/comm", os.O_WRONLY)
-		for i in range(max(20000, 230000 // os.sysconf("SC_NPROCESSORS_ONLN"))):
+		for i in range(20000):
 			os.write(comm, b"%d" % i)
 			if i % 200 == 0:
 				time.sleep(.001)

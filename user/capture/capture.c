@@ -389,7 +389,7 @@ static int start(struct capture *c, struct error *e)
 	if (!wants_mappings(c))
 		err = err ?: load_sample(c, e);
 	err = err ?: add_targets(c, e);
-	err = err ?: sideband_open(counts_everyone(c), c->options.windows, &c->sideband, e);
+	err = err ?: sideband_open(counts_everyone(c), &c->sideband, e);
 	err = err ?: watch_sideband(c, 0, e);
 	if (wants_mappings(c)) {
 		err = err ?: take_snapshot(c, e);

@@ -16,13 +16,10 @@
 #include "util/clock.h"
 
 /*
- * Bytes of each CPU's buffer, a power of two: the most that the default kernel.perf_event_mlock_kb
- * allows every user. Who may lock more memory has more, up to BYTES_MAX for all CPUs. An exec makes
- * some ten records of about 120 bytes; a program that does nothing but map code, 8 MB in a second,
- * in which a busy machine may not let this one run.
+ * Pages of each CPU's buffer: a power of two, the most that the default kernel.perf_event_mlock_kb
+ * allows every user. An exec makes some ten records of about 120 bytes.
  */
-#define RING_BYTES (512 << 10)
-#define BYTES_MAX  (8 << 20)
+#define RING_PAGES 128
 /* Wake after some thirty records: soon enough to open the files of short-lived processes. */
 #define WAKEUP_BYTES 4096
 /* No record is longer, together with that of a loss before it: the longest has a path. */
@@ -56,7 +53,6 @@ struct sideband {
 	struct pending *pending;
 	size_t pending_count, pending_room;
 	uint64_t lost, complete_ns;
-	size_t ring_bytes; /* of the next ring */
 	struct perf_event_attr attr;
 };
 
@@ -84,23 +80,12 @@ static bool has_event(const struct sideband *s, int cpu)
 	return false;
 }
 
-/* Falls back to the size that everyone may have. Returns MAP_FAILED, as mmap(2). */
-static void *map_ring(struct sideband *s, int fd)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-	void *ring = mmap(NULL, page + s->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (ring != MAP_FAILED || s->ring_bytes == RING_BYTES)
-		return ring;
-	s->ring_bytes = RING_BYTES;
-	return map_ring(s, fd);
-}
-
 static int open_cpu(int cpu, void *context)
 {
 	struct sideband *s = ((struct open_context *)context)->s;
 	struct error *e = ((struct open_context *)context)->e;
-	struct ring ring = { .cpu = cpu };
+	size_t page = sysconf(_SC_PAGESIZE);
+	struct ring ring = { .data_size = RING_PAGES * page, .cpu = cpu };
 	char what[64];
 	int fd;
 
@@ -115,8 +100,7 @@ static int open_cpu(int cpu, void *context)
 		return 0; /* the CPU has just gone offline */
 	if (fd < 0)
 		return perf_event_error(e, -fd, what);
-	ring.control = map_ring(s, fd);
-	ring.data_size = s->ring_bytes;
+	ring.control = mmap(NULL, page + ring.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ring.control == MAP_FAILED) {
 		program_out_of(e, errno, "cannot map the buffer for the records of mappings");
 		error_hint(e, "raise the limit: sysctl kernel.perf_event_mlock_kb=1024");
@@ -139,24 +123,13 @@ int sideband_open_cpus(struct sideband *s, struct error *e)
 	return cpus_each_online(open_cpu, &context, e);
 }
 
-/* The size that all online CPUs can have; the least there is if they cannot. */
-static size_t largest_ring(void)
-{
-	size_t bytes = BYTES_MAX, cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	while (bytes > RING_BYTES && bytes * cpus > BYTES_MAX)
-		bytes /= 2;
-	return bytes;
-}
-
-int sideband_open(bool forks, bool small, struct sideband **out, struct error *e)
+int sideband_open(bool forks, struct sideband **out, struct error *e)
 {
 	struct sideband *s = calloc(1, sizeof(*s));
 	int err;
 
 	if (!s)
 		return error_no_memory(e);
-	s->ring_bytes = small ? RING_BYTES : largest_ring();
 	s->attr = (struct perf_event_attr){
 		.size = sizeof(s->attr),
 		.type = PERF_TYPE_SOFTWARE,

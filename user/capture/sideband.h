@@ -40,10 +40,9 @@ struct sideband;
 
 /*
  * Starts to collect records. `forks`: also fork and exit records of all processes; else the caller
- * adds those it has with sideband_add(). `small`: with the least memory, for what runs all the
- * time. The caller owns *s: see sideband_free().
+ * adds those it has with sideband_add(). The caller owns *s: see sideband_free().
  */
-int sideband_open(bool forks, bool small, struct sideband **s, struct error *e);
+int sideband_open(bool forks, struct sideband **s, struct error *e);
 void sideband_free(struct sideband *s);
 
 /* Starts to collect on CPUs that have come online since; to be called from time to time. */
