@@ -2,18 +2,22 @@
 /*
  * Prints "ready", takes the path of a library from standard input, loads it, prints "loaded" and
  * burns CPU in the library's burn_cpu() (see shares.c) in two threads, argv[1] seconds each. With
- * any argv[2] its first thread ends instead of burning.
+ * any argv[2] its first thread ends instead of burning, and the other one waits for a line first.
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static void (*burn_cpu)(double seconds);
+static bool waits;
 
 static void *burn(void *seconds)
 {
+	if (waits)
+		getchar();
 	burn_cpu(*(double *)seconds);
 	return NULL;
 }
@@ -39,9 +43,10 @@ int main(int argc, char **argv)
 	}
 	puts("loaded");
 	fflush(stdout);
+	waits = argc > 2;
 	if (pthread_create(&thread, NULL, burn, &seconds))
 		return 1;
-	if (argc > 2)
+	if (waits)
 		pthread_exit(NULL);
 	burn(&seconds);
 	return pthread_join(thread, NULL);
