@@ -107,7 +107,7 @@ stolen_since() {
 	echo $((stolen * 10000000 - stolen_before))
 }
 
-# switches_since: how often a CPU of this machine went from one thread to another since then.
+# switches_since: how often a CPU of this machine went from one thread to another since stolen_mark.
 switches_since() {
 	awk -v before="$switches_before" '$1 == "ctxt" { printf "%.0f\n", $2 - before }' /proc/stat
 }
@@ -118,6 +118,12 @@ switches_since() {
 # virtual machine 20 us on average. Beside others that wake threads all the time that is a third of what runs.
 disturbed() {
 	echo "stolen_ns=$(stolen_since) uncharged_ns=$(($(switches_since) * 20000))"
+}
+
+# with_chance COMMAND...: runs a command whose Python finds tests/chance.py, in an environment that it goes by.
+with_chance() {
+	# shellcheck disable=SC2046 # two words
+	env PYTHONPATH="$top/tests" $(disturbed) "$@"
 }
 stolen_mark
 
@@ -319,8 +325,7 @@ records() {
 #                   to M times as much, in N threads and processes that begin or end meanwhile
 #   uncharged       the part of all ticks that may be of time that was charged to others: `disturbed`
 recorded() {
-	# shellcheck disable=SC2046 # two words
-	env PYTHONPATH="$top/tests" $(disturbed) python3 -S -c '
+	with_chance python3 -S -c '
 import chance, json, os, sys
 j = json.load(open(sys.argv[2]))
 def rows(name):

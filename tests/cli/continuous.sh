@@ -86,8 +86,7 @@ examine() {
 		"$profiltool" dump --json "$file" | tr -d '\n'
 		echo
 	done >"$work/windows"
-	# shellcheck disable=SC2046 # two words
-	env PYTHONPATH="$top/tests" $(disturbed) python3 -c '
+	with_chance python3 -c '
 import chance, json, sys
 w = [json.loads(line) for line in open(sys.argv[2])]
 def labelled(**labels):

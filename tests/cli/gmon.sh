@@ -56,8 +56,7 @@ run_with() {
 #   rate                             ticks per second, in the file
 gmon() {
 	gprof -b -p "$work/$2/$2" "$work/$2/${3:-gmon.out}" >"$work/flat" || return
-	# shellcheck disable=SC2046 # two words
-	env PYTHONPATH="$top/tests" $(disturbed) python3 -c '
+	with_chance python3 -c '
 import chance, os, re, struct, sys
 flat, said_calls, cpu, paused_ns = {}, {}, 0, int(os.environ["stolen_ns"])
 for line in open(sys.argv[2]):
