@@ -122,7 +122,7 @@ record_begin killed -p "$pid" -F 999
 kill -KILL "$recorder"
 wait "$recorder" 2>/dev/null
 check "SIGKILL: the target goes on" kill -0 "$pid"
-check "SIGKILL: it can be recorded again" exits 0 "$profiltool" -p "$pid" -F 4999 -d 1
+check "SIGKILL: the next recording of it has its ticks" exits 0 "$profiltool" -p "$pid" -F 4999 -d 1
 stop "$pid"
 
 finish

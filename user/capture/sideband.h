@@ -59,8 +59,7 @@ int sideband_add(struct sideband *s, const struct sideband_record *record);
 int sideband_read(struct sideband *s, uint64_t until_ns,
 		  int (*visit)(const struct sideband_record *, void *context), void *context);
 
-/* How many records the kernel dropped, because a buffer was full, as far as it has reported that.
- */
+/* How many records the kernel has reported as dropped, because a buffer was full. */
 uint64_t sideband_lost(const struct sideband *s);
 
 /*
