@@ -312,6 +312,26 @@ records() {
 	grep -q poll "/proc/$1/wchan" || ! kill -0 "$1"
 }
 
+# fill_buffers: makes more records on each CPU than its buffer of 512 kB holds, but not more than others can read
+# meanwhile. All are short, so that no other record finds room at the end, nor that of the loss: the kernel
+# reports it when the buffer has been read.
+fill_buffers() {
+	python3 -c '
+import os, time
+cpus = sorted(os.sched_getaffinity(0))
+for cpu in cpus:
+	if os.fork() == 0:
+		os.sched_setaffinity(0, [cpu])
+		comm = os.open("/proc/self/comm", os.O_WRONLY)
+		for i in range(20000):
+			os.write(comm, b"%d" % i)
+			if i % 200 == 0:
+				time.sleep(.001)
+		os._exit(0)
+for cpu in cpus:
+	os.wait()'
+}
+
 # recorded EXPRESSION FILE: like `json`, for the output of record --json, with these additional names:
 #   whole           true if the account adds up exactly, and the functions' samples to `counted`
 #   samples(NAME)   samples of the functions named NAME, or with that prefix if NAME ends in "*"

@@ -281,25 +281,6 @@ stop "$pid"
 
 # --- Records of mappings, execs and names are lost, as others make so many ---
 
-# fill_buffers: makes more records on each CPU than its buffer of 512 kB holds, but not more than others can read
-# meanwhile. All are short, so that no other record finds room at the end, nor that of the loss: the kernel
-# reports it when the buffer has been read.
-fill_buffers() {
-	python3 -c '
-import os, time
-cpus = sorted(os.sched_getaffinity(0))
-for cpu in cpus:
-	if os.fork() == 0:
-		os.sched_setaffinity(0, [cpu])
-		comm = os.open("/proc/self/comm", os.O_WRONLY)
-		for i in range(20000):
-			os.write(comm, b"%d" % i)
-			if i % 200 == 0:
-				time.sleep(.001)
-		os._exit(0)
-for cpu in cpus:
-	os.wait()'
-}
 # in_flood OPTION...: while profiltool does not read, a shell starts another program.
 in_flood() {
 	local name=flood$# target

@@ -76,6 +76,41 @@ check "dump: says which of the processes of a number a stack is of" test "$("$pr
 	"$work/all.pb.gz" | grep -o "\[$(head -n 1 "$work/numbers")/[^]]*" | cut -d' ' -f 2- |
 	sed 's/ kernel$//' | sort -u | paste -sd,)" = "first,generation 1 second,generation 2 first"
 
+# The same, where all records of the first one's end and the second one's begin are lost.
+cat >"$work/lost" <<'EOT'
+. "$1/tests/lib.sh"
+out=$2
+record_begin lost -a -F 997 -q --json -o "$out/lost.pb.gz" &&
+	begin first setarch -R "$out/first" 1 0.4 wait stay || exit
+echo "$pid" >"$out/numbers"
+kill -STOP "$recorder"
+fill_buffers
+send_line first go
+wait "$pid"
+echo $((pid - 1)) >/proc/sys/kernel/ns_last_pid
+setarch -R "$out/second" 1 1.2 stay >"$work/second.out" &
+pid=$!
+note_started "$pid"
+echo "$pid" >>"$out/numbers"
+wait_for has_used "$pid" 400
+kill -CONT "$recorder"
+wait "$pid"
+kill -INT "$recorder"
+wait "$recorder"
+for name in first second; do
+	grep cpu_ns "$work/$name.out" >"$out/$name.cpu"
+done
+disturbed >"$out/disturbed"
+EOT
+records_lost() {
+	unshare -pf --mount-proc bash "$work/lost" "$top" "$work" </dev/null
+}
+check "the second one of a number, of whose begin no record is: recorded" records_lost
+check "it had that number" test "$(uniq -c <"$work/numbers" | awk '{ print $1 }')" = 2
+check "each is a row, with its own name and ticks" \
+	rows "fits(rows('first'), cpu('first')) and fits(rows('second'), cpu('second'))" \
+	"$work/lost.pb.gz"
+
 # In a PID namespace, a thread that exits loses its number before its last tick. All threads outside have none.
 cp "$progs/churn" "$work/outside"
 cat >"$work/threads" <<'EOT'

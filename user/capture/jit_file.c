@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "capture/image.h"
+#include "capture/target.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -65,24 +66,11 @@ static void read_status(struct jit *jit, pid_t pid)
 	fclose(status);
 }
 
-/* Reads starttime, field 22 of /proc/PID/stat. The name before it may contain anything. */
 static void read_start(struct jit *jit, pid_t pid)
 {
-	char path[64], line[1024];
-	uint64_t ticks, start_ns, boot_ns = clock_ns(CLOCK_BOOTTIME);
-	const char *rest;
+	uint64_t start_ns = target_start_ns(pid), boot_ns = clock_ns(CLOCK_BOOTTIME);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (file_read_line(path, line, sizeof(line)))
-		return;
-	rest = strrchr(line, ')');
-	if (!rest || sscanf(rest + 1,
-			    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u"
-			    " %*d %*d %*d %*d %*d %*d %" SCNu64,
-			    &ticks) != 1)
-		return;
-	start_ns = ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));
-	if (start_ns <= boot_ns)
+	if (start_ns && start_ns <= boot_ns)
 		jit->start = (clock_ns(CLOCK_REALTIME) - (boot_ns - start_ns)) / NS_PER_S;
 }
 

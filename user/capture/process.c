@@ -322,9 +322,8 @@ int process_name_thread(struct process_table *table, pid_t tid, const char *comm
 {
 	struct thread *thread = thread_at(table, tid, UINT64_MAX);
 
-	if (!thread)
-		return add_thread(table, tid, 0, comm);
-	thread->ended_ns = 0; /* it is another: a record was lost */
+	if (!thread || thread->ended_ns) /* another one, of whose begin no record is */
+		return add_thread(table, tid, thread ? thread->ended_ns : 0, comm);
 	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
 	return 0;
 }

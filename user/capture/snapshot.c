@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 
 #include "capture/origin.h"
+#include "capture/target.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/index.h"
@@ -220,17 +221,71 @@ static int read_threads(struct process_table *table, struct process *process, ui
 	return err;
 }
 
+/* A process as /proc shows it. */
+struct shown {
+	pid_t pid;
+	uint64_t start_ns; /* see target_start_ns() */
+	uint64_t begin_ns; /* the same by CLOCK_MONOTONIC, or before */
+};
+
+static struct shown look_at(pid_t pid)
+{
+	struct shown shown = { .pid = pid, .start_ns = target_start_ns(pid) };
+	uint64_t monotonic_ns = now_ns(), ahead_ns = clock_ns(CLOCK_BOOTTIME) - monotonic_ns;
+
+	if (shown.start_ns > ahead_ns)
+		shown.begin_ns = shown.start_ns - ahead_ns;
+	return shown;
+}
+
+/* Whether a process that is known has ended since, and another has its number. */
+static bool is_another_process(const struct process *process, const struct shown *shown)
+{
+	if (process->start_ns && shown->start_ns)
+		return shown->start_ns != process->start_ns;
+	return process->begin_ns && shown->begin_ns > process->begin_ns;
+}
+
+/* The records of the end of a process and of the fork of the next one with its number were lost. */
+static int replace_process(struct process_table *table, const struct process *process,
+			   const struct shown *shown)
+{
+	uint64_t since_ns = process->ended ? process->ended_ns : process->begin_ns;
+	struct sideband_record record = {
+		.type = SIDEBAND_EXIT,
+		.pid = shown->pid,
+		.tid = shown->pid,
+		.time_ns = shown->begin_ns > since_ns ? shown->begin_ns : since_ns,
+	};
+
+	if (!process->ended && process_record(table, &record))
+		return -ENOMEM;
+	return process_add(table, shown->pid, record.time_ns);
+}
+
+/*
+ * By now, /proc may show another process than that of time_ns: records of it are to come, or were
+ * lost.
+ */
 int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns)
 {
+	const struct shown shown = look_at(pid);
 	struct process *process = process_find(table, pid);
+	bool another = process && is_another_process(process, &shown);
+	int err = 0;
 
-	if (process && process->ended)
-		return 0; /* its PID may be another process's by now */
-	if (!process) {
-		if (process_add(table, pid, time_ns))
-			return -ENOMEM;
-		process = process_find(table, pid);
-	}
+	if (time_ns && shown.begin_ns > time_ns)
+		return 0;
+	if (process && (another ? !table->everyone : process->ended))
+		return 0;
+	if (another)
+		err = replace_process(table, process, &shown);
+	else if (!process)
+		err = process_add(table, pid, time_ns);
+	if (err)
+		return err;
+	process = process_find(table, pid);
+	process->start_ns = shown.start_ns ?: process->start_ns;
 	return origin_read(table, process) ?: read_threads(table, process, time_ns);
 }
 

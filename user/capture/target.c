@@ -23,6 +23,7 @@ struct stat_fields {
 	char state;
 	unsigned int flags;
 	unsigned int threads;
+	uint64_t start_ticks;
 };
 
 pid_t target_process_of(pid_t tid)
@@ -84,8 +85,9 @@ static int read_stat(pid_t id, bool thread, struct stat_fields *fields)
 	close = strrchr(line, ')');
 	if (!open || !close ||
 	    sscanf(close + 1,
-		   " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %u",
-		   &fields->state, &fields->flags, &fields->threads) != 3)
+		   " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*u %*u %*d %*d %u %*u"
+		   " %" SCNu64,
+		   &fields->state, &fields->flags, &fields->threads, &fields->start_ticks) != 4)
 		return -EINVAL;
 	*close = '\0';
 	snprintf(fields->comm, sizeof(fields->comm), "%s", open + 1);
@@ -143,6 +145,15 @@ bool target_lives(pid_t pid, bool thread)
 	struct stat_fields fields;
 
 	return read_stat(pid, thread, &fields) == 0 && !has_ended(&fields, thread);
+}
+
+uint64_t target_start_ns(pid_t pid)
+{
+	struct stat_fields fields;
+
+	if (read_stat(pid, false, &fields))
+		return 0;
+	return fields.start_ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));
 }
 
 int target_wait(pid_t tid, struct target_wait *wait)

@@ -27,6 +27,9 @@ int target_open(pid_t pid);
 /* Whether the process or thread exists and is not a zombie. */
 bool target_lives(pid_t pid, bool thread);
 
+/* When the process began: CLOCK_BOOTTIME, rounded down to a clock tick. 0: unknown. */
+uint64_t target_start_ns(pid_t pid);
+
 /* Sets *tids to the *count threads of a process; the caller frees it. -ESRCH: it has ended. */
 int target_list_threads(pid_t pid, pid_t **tids, size_t *count, struct error *e);
 
