@@ -89,7 +89,9 @@ victim_is_whole() {
 	recorded "whole and (lambda deepest, start: deepest > 40 and start >= .95 * deepest)(*[
 		sum(f['total'] for f in j['functions']
 		    if f['name'] == name and f['image'].endswith('/victim.$1'))
-		for name in ('deepest', '_start')])" "$work/$1.json"
+		for name in ('deepest', '_start')])" "$work/$1.json" && return
+	cat "$work/$1.err"
+	return 1
 }
 
 # For a moment a process may be reported as ended, but still have a thread. What is
