@@ -78,7 +78,7 @@ check "40 processes: each is distinguished" test 40 -eq "$("$profiltool" dump "$
 
 # --- 3: a full table drops samples ---
 
-begin spread "$progs/spread" 1000000 2 3
+begin spread "${mapless[@]}" "$progs/spread" 1000000 2 3
 if grep -q cannot "$work/spread.out"; then
 	skip "100,000 different pcs and more" "the test program does not know this machine"
 else
