@@ -105,8 +105,8 @@ EOT
 records_lost() {
 	unshare -pf --mount-proc bash "$work/lost" "$top" "$work" </dev/null
 }
-check "the second one of a number, of whose begin no record is: recorded" records_lost
-check "it had that number" test "$(uniq -c <"$work/numbers" | awk '{ print $1 }')" = 2
+check "the fork of a process with the number of an earlier one is lost: recorded" records_lost
+check "both had one number" test "$(uniq -c <"$work/numbers" | awk '{ print $1 }')" = 2
 check "each is a row, with its own name and ticks" \
 	rows "fits(rows('first'), cpu('first')) and fits(rows('second'), cpu('second'))" \
 	"$work/lost.pb.gz"

@@ -359,7 +359,7 @@ static void test_groups(void **state)
 static void test_crowded(void **state)
 {
 	struct process_table table = { .everyone = true };
-	uint64_t s = now_ns() / NS_PER_S + 10; /* we have begun before */
+	uint64_t time_s = now_ns() / NS_PER_S + 10; /* after our own begin */
 	char name[300];
 	struct process *process;
 
@@ -372,14 +372,14 @@ static void test_crowded(void **state)
 	}
 	process = process_find(&table, getpid());
 	assert_string_equal(image_at(&table, getpid(), UINT64_MAX, (uintptr_t)test_crowded), "");
-	assert_int_equal(snapshot_replace(&table, process, s * NS_PER_S), 0);
+	assert_int_equal(snapshot_replace(&table, process, time_s * NS_PER_S), 0);
 	assert_false(process_is_crowded(process));
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(process->count, 2 - i);
-		assert_non_null(strstr(
-			image_at(&table, getpid(), (s + 10) * NS_PER_S, (uintptr_t)test_crowded),
-			"test_forget"));
-		forget(&table, NULL, s + 10, s + 20);
+		assert_non_null(strstr(image_at(&table, getpid(), (time_s + 10) * NS_PER_S,
+						(uintptr_t)test_crowded),
+				       "test_forget"));
+		forget(&table, NULL, time_s + 10, time_s + 20);
 	}
 	assert_true(table.image_count < 20);
 	process_table_free(&table);

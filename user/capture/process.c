@@ -322,7 +322,7 @@ int process_name_thread(struct process_table *table, pid_t tid, const char *comm
 {
 	struct thread *thread = thread_at(table, tid, UINT64_MAX);
 
-	if (!thread || thread->ended_ns) /* another one, of whose begin no record is */
+	if (!thread || thread->ended_ns) /* another one, whose fork was not recorded */
 		return add_thread(table, tid, thread ? thread->ended_ns : 0, comm);
 	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
 	return 0;

@@ -51,7 +51,7 @@ struct process {
 	uint32_t next_with_pid; /* the number of the next process with this PID, or INDEX_NONE */
 	uint32_t generation;	/* how many processes had this PID before */
 	uint64_t begin_ns;	/* when it was forked; 0: before the recording */
-	uint64_t start_ns;	/* see target_start_ns() */
+	uint64_t start_ns;	/* see target_start_ns(); 0: unknown */
 	uint32_t group, uid;	/* see capture/origin.h; INDEX_NONE, UINT32_MAX: unknown */
 	bool ended;
 	uint64_t ended_ns;	      /* when its leader ended */

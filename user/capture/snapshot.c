@@ -246,7 +246,10 @@ static bool is_another_process(const struct process *process, const struct shown
 	return process->begin_ns && shown->begin_ns > process->begin_ns;
 }
 
-/* The records of the end of a process and of the fork of the next one with its number were lost. */
+/*
+ * Adds the process that has this number now. The records of its fork, and maybe of the end of the
+ * one before, were lost: it has begun as soon as it can have.
+ */
 static int replace_process(struct process_table *table, const struct process *process,
 			   const struct shown *shown)
 {
@@ -263,10 +266,6 @@ static int replace_process(struct process_table *table, const struct process *pr
 	return process_add(table, shown->pid, record.time_ns);
 }
 
-/*
- * By now, /proc may show another process than that of time_ns: records of it are to come, or were
- * lost.
- */
 int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns)
 {
 	const struct shown shown = look_at(pid);
@@ -275,9 +274,11 @@ int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns)
 	int err = 0;
 
 	if (time_ns && shown.begin_ns > time_ns)
-		return 0;
-	if (process && (another ? !table->everyone : process->ended))
-		return 0;
+		return 0; /* it was forked since: records of it are to come */
+	if (another && !table->everyone)
+		return 0; /* nobody asked for it */
+	if (process && process->ended && !another)
+		return 0; /* its mappings are gone */
 	if (another)
 		err = replace_process(table, process, &shown);
 	else if (!process)

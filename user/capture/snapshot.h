@@ -8,7 +8,9 @@
  * Reads a process's executable mappings and its threads' names from /proc, and adds the process to
  * the table if it is new; if it has ended, without mappings. To a known process it adds the
  * mappings that are missing, as mapped at time_ns (0: before the recording). If it runs another
- * program than is known, it has called exec at table->known_ns. Returns 0 or -ENOMEM.
+ * program than is known, it has called exec at table->known_ns. By now, another process may have
+ * the number: one that has begun after time_ns is left to its records; an earlier one is added if
+ * everyone is. Returns 0 or -ENOMEM.
  */
 int snapshot_process(struct process_table *table, pid_t pid, uint64_t time_ns);
 
