@@ -9,14 +9,19 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
-fuzzers=$build/fuzz/quick/tests/fuzz
-[ -z "${FUZZ_SECONDS:-}" ] || fuzzers=$build/fuzz/tests/fuzz
 found=$build/fuzz/found
 seconds=${FUZZ_SECONDS:-1}
-# For one input, in seconds. It is wall time, in which a busy machine may not come to it: without FUZZ_SECONDS,
-# CPU time is limited instead.
-timeout=10
-[ -n "${FUZZ_SECONDS:-}" ] || timeout=100
+# -timeout limits the wall time of one input, during which a busy machine may not run it. Without FUZZ_SECONDS
+# the CPU time of all is limited as well.
+if [ -n "${FUZZ_SECONDS:-}" ]; then
+	fuzzers=$build/fuzz/tests/fuzz
+	timeout=10
+	cpu_limit=unlimited
+else
+	fuzzers=$build/fuzz/quick/tests/fuzz
+	timeout=100
+	cpu_limit=$((seconds + 10))
+fi
 mkdir -p "$found"
 
 # --- Seeds: a recording in every format, and by hand what no recording has ---
@@ -145,7 +150,7 @@ seeded() {
 # fuzz NAME: whether the fuzzer ran for its time and found nothing.
 fuzz() {
 	mkdir "$work/corpus.$1"
-	[ -n "${FUZZ_SECONDS:-}" ] || ulimit -t $((seconds + 10))
+	ulimit -t "$cpu_limit"
 	"$fuzzers/fuzz_$1" -max_total_time="$seconds" -timeout="$timeout" -rss_limit_mb=2048 -max_len=65536 \
 		-artifact_prefix="$found/$1-" "$work/corpus.$1" "$work/seeds.$1" \
 		>"$work/fuzz.$1" 2>&1
@@ -155,7 +160,7 @@ fuzz() {
 nothing_found() {
 	[ "$(cat "$work/status.$1")" = 0 ] && grep -q "^Done [0-9]* runs" "$work/fuzz.$1" && return
 	grep -vE "^#[0-9]+" "$work/fuzz.$1" | tail -n 40
-	[ "$(cat "$work/status.$1")" != 137 ] || echo "killed: more than $((seconds + 10)) s of CPU time?"
+	[ "$(cat "$work/status.$1")" != 137 ] || echo "killed: more than $cpu_limit s of CPU time?"
 	return 1
 }
 
