@@ -7,30 +7,13 @@
 # shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for the inner shell
 . "$(dirname "$0")/../lib.sh"
 
-# mount_of TYPE OPTION: where such a hierarchy is mounted; without an option its name is the type's.
-mount_of() {
-	awk -v type="$1" -v option="$2" '$3 == type && "," $4 "," ~ "," option "," { print $2; exit }' \
-		/proc/self/mounts
-}
+# shellcheck source=SCRIPTDIR/../control_group.sh
+. "$top/tests/control_group.sh"
 
-place=$(mount_of cgroup perf_event)
-place=${place:-$(mount_of cgroup2 '.*')}
-if [ -z "$place" ] || ! group=$(mktemp -d "$place/profil-test.XXXXXX" 2>/dev/null); then
+if ! make_control_group; then
 	skip "control groups" "no control group can be made here"
 	finish
 fi
-
-# Whatever still runs in a group keeps it from being removed.
-remove_groups() {
-	local folder
-
-	find "${groups[@]}" -depth -type d 2>/dev/null | while read -r folder; do
-		xargs -r kill -KILL <"$folder/cgroup.procs" 2>/dev/null
-		wait_for rmdir "$folder"
-	done
-}
-groups=("$group")
-trap '[ "$BASHPID" = $$ ] && remove_groups && cleanup' EXIT
 
 in=$group/in
 below=$group/in/below/deeper

@@ -15,19 +15,11 @@
 # shellcheck source=SCRIPTDIR/../postgres.sh
 . "$top/tests/postgres.sh"
 
-# The hierarchy that --cgroup is documented to take. The groups whose time spends reads are made in one of it.
-place=$(awk '$3 == "cgroup" && "," $4 "," ~ /,perf_event,/ { print $2; exit }' /proc/self/mounts)
-place=${place:-$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)}
-if ! SPENDS_GROUP=$(mktemp -d "${place:-/sys/fs/cgroup}/profil-test.XXXXXX" 2>/dev/null); then
-	skip "the ticks make up the time on a CPU" "no control group can be made here"
-	finish
-fi
-export SPENDS_GROUP
-remove_groups() {
-	find "$SPENDS_GROUP" -name cgroup.procs -exec xargs -r -a {} kill -KILL ';' 2>/dev/null
-	wait_for find "$SPENDS_GROUP" -depth -type d -exec rmdir {} +
-}
-trap '[ "$BASHPID" = $$ ] && cleanup && remove_groups' EXIT
+# shellcheck source=SCRIPTDIR/../control_group.sh
+. "$top/tests/control_group.sh"
+
+# In it spends makes a group for each command, whose time it reads.
+make_control_group && export SPENDS_GROUP=$group
 
 # covers SPENT FILE [COUNT [NAME]]: whether the ticks (or COUNT, a Python expression) in record's JSON are
 # the time that spends wrote to SPENT, of all or of NAME; none is lost. The kernel has two accounts of it,
@@ -41,6 +33,17 @@ covers() {
 			uncharged_ns=0)" "$2" && return
 	echo "due: $cpu ns of CPU time, $on_cpu ns on a CPU"
 	return 1
+}
+
+# check_covers ROW ARGUMENT...: a row about that.
+check_covers() {
+	local row=$1
+	shift
+	if [ -n "$group" ]; then
+		check "$row" covers "$@"
+	else
+		skip "$row" "no control group can be made here"
+	fi
 }
 
 # of_process NAME FILE: the samples of all processes of that name in a profile.
@@ -72,7 +75,7 @@ same_account() {
 
 # judge NAME FILE [WHAT]: rows about the recording NAME of what spends wrote FILE about.
 judge() {
-	check "${3:-$1}: the ticks make up the time on a CPU" covers "$2" "$work/$1.json"
+	check_covers "${3:-$1}: the ticks make up the time on a CPU" "$2" "$work/$1.json"
 	check "${3:-$1}: profiltool's own account is the kernel's CPU time" \
 		same_account "$(spent cpu_ns "$2")" "$work/$1.pb.gz"
 }
@@ -142,8 +145,8 @@ EOF_MAKE
 ends=600 process_covered make "99 997 4999" sh -c "for i in 1 2 3; do make -s -B -j2 -C $work/build; done"
 for hz in 997 4999; do
 	for name in cc1 as; do
-		check "make, $hz Hz: $name has its time on a CPU" \
-			covers "$work/build/cpu" "$work/make-$hz.json" "$(of_process "$name" "$work/make-$hz.pb.gz")" \
+		check_covers "make, $hz Hz: $name has its time on a CPU" \
+			"$work/build/cpu" "$work/make-$hz.json" "$(of_process "$name" "$work/make-$hz.pb.gz")" \
 			"$name"
 	done
 done
@@ -249,16 +252,20 @@ check "beside a fork storm: its functions have their names" recorded \
 
 # --- A control group ---
 
-for hz in 997 4999; do
-	record_begin "group-$hz" --cgroup "$SPENDS_GROUP" -F "$hz" --json -o "$work/group-$hz.pb.gz"
-	recorders[hz]=$recorder
-done
-check "a control group: commands run in it" "$progs/spends" -t "$work/group.cpu" sh "$work/commands" 400
-for hz in 997 4999; do
-	kill -INT "${recorders[hz]}"
-	wait "${recorders[hz]}"
-	check "a control group, $hz Hz: succeeds" test $? -eq 0
-	ends=1200 judge "group-$hz" "$work/group.cpu" "a control group, $hz Hz"
-done
+if [ -n "$group" ]; then
+	for hz in 997 4999; do
+		record_begin "group-$hz" --cgroup "$group" -F "$hz" --json -o "$work/group-$hz.pb.gz"
+		recorders[hz]=$recorder
+	done
+	check "a control group: commands run in it" "$progs/spends" -t "$work/group.cpu" sh "$work/commands" 400
+	for hz in 997 4999; do
+		kill -INT "${recorders[hz]}"
+		wait "${recorders[hz]}"
+		check "a control group, $hz Hz: succeeds" test $? -eq 0
+		ends=1200 judge "group-$hz" "$work/group.cpu" "a control group, $hz Hz"
+	done
+else
+	skip "a control group" "no control group can be made here"
+fi
 
 finish

@@ -9,11 +9,13 @@
  *
  *   -a   append to FILE, only the command's time: for gcc -wrapper, which runs many commands
  *
- *   -t   write "NAME cpu_ns N on_cpu_ns T": for T nanoseconds they were on a CPU, by a clock of
- *        the control group that is made for them in the group $SPENDS_GROUP
+ *   -t   write "NAME cpu_ns N on_cpu_ns T": for T nanoseconds they were on a CPU. They run in a
+ *        control group of their own, made in the group $SPENDS_GROUP, and T is from its clock.
+ *        Without $SPENDS_GROUP, T is left out.
  *
- * The two differ. When another CPU wakes a thread, Linux charges the time until it runs to it, and
- * not to the one that runs until then: beside other load that may be a third of a program's time.
+ * The two times differ. When another CPU wakes a thread, Linux charges the time until it runs to
+ * it, and not to the one that runs until then: beside other load that may be a third of a program's
+ * time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,9 +51,9 @@ static uint64_t usage_ns(int who)
 }
 
 /*
- * A control group, and a clock of each CPU that runs when it runs one of the group's threads. Their
- * own clock, PERF_COUNT_SW_TASK_CLOCK, stops before the memory of a process that ends is freed
- * (since Linux 6.16), which is 5 % of a compiler's time.
+ * A control group, and for each CPU a clock that runs while one of the group's threads is on it.
+ * On Linux 6.18 a thread's own clock, PERF_COUNT_SW_TASK_CLOCK, lacks 4 to 5 % of a build's time:
+ * some 200 us of each process.
  */
 struct group {
 	char directory[PATH_MAX];
@@ -59,24 +61,23 @@ struct group {
 	int clock_count;
 };
 
-/* Makes the group $SPENDS_GROUP/spends.PID, and has the variable name it: the command's are in it.
- */
-static void make_group(struct group *group)
+/* Makes a group in `parent`. The command's own spends make theirs in this one. */
+static void make_group(struct group *group, const char *parent)
 {
 	struct perf_event_attr attr = { .size = sizeof(attr) };
-	const char *parent = getenv("SPENDS_GROUP");
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int directory, clock;
 
-	require(parent, "spends -t: $SPENDS_GROUP names no control group");
 	snprintf(group->directory, sizeof(group->directory), "%s/spends.%d", parent, getpid());
 	require(mkdir(group->directory, 0755) == 0, group->directory);
-	setenv("SPENDS_GROUP", group->directory, 1);
+	require(setenv("SPENDS_GROUP", group->directory, 1) == 0, "setenv");
 	directory = open(group->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	require(directory >= 0, group->directory);
+	errno = ERANGE;
+	require(cpus <= CPU_SETSIZE, "number of CPUs");
 	attr.type = PERF_TYPE_SOFTWARE;
 	attr.config = PERF_COUNT_SW_CPU_CLOCK;
-	for (int cpu = 0; cpu < cpus && group->clock_count < CPU_SETSIZE; cpu++) {
+	for (int cpu = 0; cpu < cpus; cpu++) {
 		clock = syscall(SYS_perf_event_open, &attr, directory, cpu, -1,
 				PERF_FLAG_FD_CLOEXEC | PERF_FLAG_PID_CGROUP);
 		require(clock >= 0 || errno == ENODEV, "perf_event_open"); /* ENODEV: offline */
@@ -86,13 +87,13 @@ static void make_group(struct group *group)
 	close(directory);
 }
 
-/* Takes this process into the group, or with "/.." out of it. */
-static void join(const struct group *group, const char *which)
+/* Moves this process into the group, or with "/.." back into its parent. */
+static void move_into(const struct group *group, const char *relative)
 {
 	char path[PATH_MAX + 32];
 	int file;
 
-	snprintf(path, sizeof(path), "%s%s/cgroup.procs", group->directory, which);
+	snprintf(path, sizeof(path), "%s%s/cgroup.procs", group->directory, relative);
 	file = open(path, O_WRONLY | O_CLOEXEC);
 	require(file >= 0 && write(file, "0", 1) == 1, path);
 	close(file);
@@ -103,7 +104,8 @@ static unsigned long long on_cpu_ns(const struct group *group)
 	unsigned long long ns, sum = 0;
 
 	for (int i = 0; i < group->clock_count; i++) {
-		require(read(group->clocks[i], &ns, sizeof(ns)) == sizeof(ns), "clock");
+		require(read(group->clocks[i], &ns, sizeof(ns)) == sizeof(ns),
+			"reading the clock of a control group");
 		sum += ns;
 	}
 	return sum;
@@ -144,6 +146,7 @@ static bool read_line(void)
 int main(int argc, char **argv)
 {
 	bool append = false, timed = false, wait_first = false;
+	const char *parent = getenv("SPENDS_GROUP");
 	static struct group group;
 	int option, status;
 	pid_t child;
@@ -157,10 +160,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: spends [-w] [-a] [-t] FILE COMMAND [ARG...]\n");
 		return 125;
 	}
+	timed = timed && parent;
 	if (timed)
-		make_group(&group);
+		make_group(&group, parent);
 	if (timed && !append)
-		join(&group, "");
+		move_into(&group, "");
 	if (wait_first) {
 		puts("ready");
 		fflush(stdout);
@@ -171,7 +175,7 @@ int main(int argc, char **argv)
 	require(child >= 0, "fork");
 	if (child == 0) {
 		if (timed && append)
-			join(&group, "");
+			move_into(&group, "");
 		execvp(argv[optind + 1], argv + optind + 1);
 		perror(argv[optind + 1]);
 		_exit(127);
@@ -179,7 +183,7 @@ int main(int argc, char **argv)
 	require(waitpid(child, &status, 0) == child, "waitpid");
 	write_usage(argv[optind], append, &group, argv[optind + 1]);
 	if (timed && !append)
-		join(&group, "/..");
+		move_into(&group, "/..");
 	if (timed && rmdir(group.directory)) /* as when a process of it outlives the command */
 		perror(group.directory);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
