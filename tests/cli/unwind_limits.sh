@@ -140,6 +140,77 @@ for kind in gone fifo device directory build; do
 	rm -rf "$work/replaced.$kind"
 done
 
+# --- More rows than there is room for ---
+
+# Each has 1.2 million rows, and there is room for two of them, the first of which runs all the time.
+cat >"$work/large.c" <<'EOF'
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <unistd.h>
+static void end(int signal)
+{
+	_exit(signal != SIGPROF);
+}
+__attribute__((noinline)) static int NAME(void)
+{
+	for (volatile int i = 1; i; i = 1)
+		;
+	return 1;
+}
+int main(void)
+{
+	const struct itimerval cpu = { .it_value = { 0, 200000 } };
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	alarm(100);
+	signal(SIGPROF, end);
+	setitimer(ITIMER_PROF, &cpu, 0);
+	return NAME() + 1;
+}
+EOF
+as -o "$work/rows.o" - <<'EOF'
+.text
+.rept 600000
+.cfi_startproc
+nop
+.cfi_def_cfa_offset 16
+nop
+.cfi_endproc
+.endr
+.section .note.GNU-stack
+EOF
+# link_large NUMBER: makes such a program.
+link_large() {
+	gcc -O1 -DNAME="large$1" "$(own_build_id)" -o "$work/large$1" "$work/large.c" "$work/rows.o"
+}
+# starts_at_start NAME FUNCTION: nearly all of its stacks, of some 100, reach the start of the program.
+starts_at_start() {
+	awk -v f=";$2(;| )" '$0 ~ f { all += $NF; whole += $NF * /^_start;/ }
+		END { print whole + 0, "of", all + 0; exit !(all >= 50 && whole >= .9 * all) }' "$work/$1.folded"
+}
+for i in 0 1 2 3; do
+	check "large$i: there is such a program" link_large "$i"
+done
+record_begin rows record -a -g -F 499 --json -o "$work/rows.pb.gz"
+check "large0: it runs" begin large0 "$work/large0"
+for i in 1 2 3 1; do
+	"$work/large$i" </dev/null >"$work/large$i.out"
+	check "large$i: it has run" [ $? -eq 0 ]
+done
+send_line large0 go
+wait "$pid"
+check "large0: it has run" [ $? -eq 0 ]
+kill -INT "$recorder"
+wait "$recorder"
+check "more rows than there is room for: recorded" [ $? -eq 0 ]
+"$profiltool" convert "$work/rows.pb.gz" "$work/rows.folded" 2>/dev/null
+for i in 0 1 2 3; do
+	check "large$i: its stacks reach the start" starts_at_start rows "large$i"
+done
+rm -f "$work"/large* "$work/rows.o"
+
 # --- The recorder's own limits ---
 
 # limited HINT LIMIT: records under this limit of prlimit(1): either all of it, or nothing, and then with

@@ -2,6 +2,7 @@
 #include "capture/process.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,15 @@ bool process_has_threads(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	return stat(path, &status) == 0 && status.st_nlink > 3; /* ".", "..", and the leader */
+}
+
+bool process_is_gone(const struct process *process)
+{
+	if (process->next_with_pid != INDEX_NONE)
+		return true;
+	if (process->ended)
+		return !process_has_threads(process->pid);
+	return kill(process->pid, 0) && errno == ESRCH;
 }
 
 struct process *process_find(const struct process_table *table, pid_t pid)

@@ -119,6 +119,9 @@ int process_record(struct process_table *table, const struct sideband_record *re
 /* Whether the process still has threads besides its leader, which may have ended. */
 bool process_has_threads(pid_t pid);
 
+/* Whether none of its threads runs any more, even if its end was not recorded. */
+bool process_is_gone(const struct process *process);
+
 /* Makes the indexes by_pid and by_tid anew, with the numbers that follow from them. */
 int process_index(struct process_table *table);
 

@@ -5,12 +5,10 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpf/sample.h"
@@ -27,186 +25,6 @@
 
 /* --- Images --- */
 
-static bool is_root_owned(int fd)
-{
-	struct stat status;
-
-	return fstat(fd, &status) == 0 && status.st_uid == 0 && !(status.st_mode & S_IWOTH);
-}
-
-struct build_id {
-	const uint8_t *bytes;
-	size_t size;
-};
-
-static uint64_t hash_build(const uint8_t *build_id, size_t size)
-{
-	return hash_bytes(build_id, size, 0);
-}
-
-static bool is_build(const void *images, uint32_t number, const void *key)
-{
-	const struct unwind_rows *rows = &((const struct unwind_image_state *)images)[number].rows;
-	const struct build_id *id = key;
-
-	return rows->build_id_size == id->size && memcmp(rows->build_id, id->bytes, id->size) == 0;
-}
-
-/*
- * Finds an image with the same build ID, such as the same program in another container. Only files
- * of root are found: with a forged build ID a user could choose how others' stacks are walked.
- */
-static const struct unwind_image_state *find_build(const struct unwind *u, const uint8_t *build_id,
-						   size_t size)
-{
-	const struct build_id id = { build_id, size };
-	uint32_t number =
-		size ? index_find(&u->builds, hash_build(build_id, size), is_build, u->images, &id)
-		     : INDEX_NONE;
-
-	return number == INDEX_NONE ? NULL : &u->images[number];
-}
-
-int unwind_index_build(struct unwind *u, size_t number)
-{
-	const struct unwind_image_state *state = &u->images[number];
-	const struct unwind_rows *rows = &state->rows;
-
-	if (state->number == UNWIND_NO_IMAGE || !state->root_owned || !rows->build_id_size ||
-	    find_build(u, rows->build_id, rows->build_id_size))
-		return 0;
-	return index_add(&u->builds, hash_build(rows->build_id, rows->build_id_size), number);
-}
-
-/*
- * Any user can create any number of files that each take a second to read. So users' files have a
- * budget of CPU time: this much, and 1 / USERS_PART of the time that passes.
- */
-#define USERS_NS   (10 * NS_PER_S)
-#define USERS_PART 10
-/* With windows root's files have one, too: a build runs any number of new programs. */
-#define WINDOWS_PART 400
-
-static int check_time(const struct unwind *u, bool root_owned, struct error *e)
-{
-	uint64_t part = (now_ns() - u->begin_ns) / (u->windows ? WINDOWS_PART : USERS_PART);
-	uint64_t spent = root_owned ? u->root_ns : u->users_ns;
-
-	if ((root_owned && !u->windows) || spent <= USERS_NS + part)
-		return 0;
-	return error_set(e, 0, "reading %s files has taken too long",
-			 root_owned ? "new" : "users'");
-}
-
-/* The files that are mapped when recording starts are read in any case. */
-static void add_time(struct unwind *u, bool root_owned, uint64_t ns)
-{
-	if (!root_owned)
-		u->users_ns += ns;
-	else if (u->ring)
-		u->root_ns += ns;
-}
-
-/*
- * Reads the file that has the image's name now, for a process that ended before its file could be
- * opened. The rows are used if the build ID is the same. *root_owned: whether root owns the file.
- */
-static int read_by_name(const struct unwind *u, const struct capture_image *image,
-			struct unwind_rows *rows, bool *root_owned, struct error *e)
-{
-	int fd, err;
-
-	if (!image->build_id_size)
-		return 0;
-	fd = file_open_regular(image->root, image->path, NULL);
-	if (fd < 0)
-		return error_set(e, 0, "its file is gone, or is no longer a regular file");
-	*root_owned = is_root_owned(fd);
-	err = check_time(u, *root_owned, e);
-	err = err ?: u->read(fd, image->path, rows, e);
-	close(fd);
-	if (err || (rows->build_id_size == image->build_id_size &&
-		    memcmp(rows->build_id, image->build_id, image->build_id_size) == 0))
-		return err;
-	unwind_rows_free(rows);
-	return error_set(e, 0, "its file was replaced by another build");
-}
-
-/*
- * Until the rows are read, stacks through the image are copied, or lost: on a busy machine this
- * thread goes first. Not for users' files: they could use that to slow down others.
- */
-static void hurry(const struct unwind_image_state *state)
-{
-	if (state->root_owned)
-		setpriority(PRIO_PROCESS, 0, -20); /* no matter if this is not allowed */
-}
-
-static int read_rows(struct unwind *u, size_t number)
-{
-	const struct capture_image *image = &u->processes->images[number];
-	struct unwind_image_state *state = &u->images[number];
-	const struct unwind_image_state *same =
-		find_build(u, image->build_id, image->build_id_size);
-	bool is_vdso = strcmp(image->path, "[vdso]") == 0;
-	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct error e = { 0 };
-	int err = 0;
-
-	*state = (struct unwind_image_state){ 0 };
-	if (unwind_revive(u, image, state))
-		return unwind_index_build(u, number);
-	if (same) {
-		state->number = same->number;
-		state->rows = same->rows; /* the segments: rows and rules are in the tables */
-		state->root_owned = true;
-		return 0;
-	}
-	if (image->path[0] != '/' && !is_vdso)
-		return 0; /* code without a file */
-	/* Our own vDSO is read, not the process's copy: it may have written to that. */
-	state->root_owned = is_vdso || (image->fd >= 0 && is_root_owned(image->fd));
-	hurry(state);
-	if (image->fd >= 0 && !is_vdso)
-		err = check_time(u, state->root_owned, &e);
-	if (is_vdso)
-		err = u->read(-1, image->path, &state->rows, &e);
-	else if (image->fd >= 0)
-		err = err ?: u->read(image->fd, image->path, &state->rows, &e);
-	else
-		err = read_by_name(u, image, &state->rows, &state->root_owned, &e);
-	add_time(u, state->root_owned, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
-	if (err)
-		snprintf(state->why, sizeof(state->why), "%.90s", e.what);
-	return err == -ENOMEM ? err : 0;
-}
-
-static void set_no_room(struct unwind_image_state *state)
-{
-	snprintf(state->why, sizeof(state->why), "no room for its rows");
-}
-
-/* Moves rows that were read into the tables. */
-static int add_rows(struct unwind *u, size_t number)
-{
-	struct unwind_image_state *state = &u->images[number];
-	struct unwind_rows *rows = &state->rows;
-	int err = 0;
-
-	if (rows->count) {
-		do
-			err = unwind_tables_add(&u->tables, rows, state->root_owned,
-						&state->number);
-		while (err == -ENOSPC && unwind_evict(u) == 0);
-		if (err == -ENOSPC || err == -EDQUOT)
-			set_no_room(state);
-		else
-			err = err ?: unwind_index_build(u, number);
-	}
-	unwind_rows_free(rows);
-	return err == -ENOMEM ? err : 0;
-}
-
 static int reserve_images(struct unwind *u)
 {
 	return array_reserve(&u->images, &u->image_room, u->processes->image_count,
@@ -222,13 +40,11 @@ int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 	for (; u->image_count < u->processes->image_count && !err; u->image_count++) {
 		struct unwind_image_state *state = &u->images[u->image_count];
 
-		err = read_rows(u, u->image_count);
+		err = unwind_read_image(u, u->image_count);
 		setpriority(PRIO_PROCESS, 0, nice);
-		if (err || !state->rows.count ||
-		    unwind_tables_want(&need, &users, &state->rows, state->root_owned))
-			continue;
-		set_no_room(state);
-		unwind_rows_free(&state->rows);
+		if (!err && state->rows.count &&
+		    !unwind_tables_want(&need, &users, &state->rows, state->root_owned))
+			unwind_has_no_room(state);
 	}
 	for (size_t i = 0; i < u->processes->count && !err; i++)
 		need.mappings += process_space(&u->processes->processes[i])->count;
@@ -298,19 +114,17 @@ static int list_mappings(const struct unwind *u, struct mapping_list *list,
 }
 
 /* Appends the mappings of the processes that it was forked from, the oldest first. */
-#define ANCESTORS_MAX 64
-
 static int list_ancestors(const struct unwind *u, struct mapping_list *list,
 			  const struct address_space *of)
 {
 	struct {
 		const struct address_space *space;
 		size_t count;
-	} ancestors[ANCESTORS_MAX];
+	} ancestors[UNWIND_ANCESTORS_MAX];
 	size_t count = 0;
 	int err = 0;
 
-	for (; of->parent != INDEX_NONE && count < ANCESTORS_MAX; count++) {
+	for (; of->parent != INDEX_NONE && count < UNWIND_ANCESTORS_MAX; count++) {
 		ancestors[count].count = of->parent_count;
 		of = &u->processes->processes[of->parent].spaces[of->parent_space];
 		ancestors[count].space = of;
@@ -437,13 +251,6 @@ static int publish_changed(struct unwind *u)
 	return err;
 }
 
-static bool is_gone(const struct process *process)
-{
-	if (process->ended)
-		return !process_has_threads(process->pid);
-	return kill(process->pid, 0) && errno == ESRCH;
-}
-
 /*
  * Withdraws processes whose end was not seen: exit records may be lost, or come while the last
  * thread still exists. Checks some of the published processes at a time.
@@ -462,7 +269,7 @@ static int withdraw_ended(struct unwind *u)
 	for (size_t i = 0; i < CHECK_COUNT && i < u->published_count && !err; i++) {
 		uint32_t number = u->published[u->next_check++ % u->published_count];
 
-		if (is_gone(&u->processes->processes[number]))
+		if (process_is_gone(&u->processes->processes[number]))
 			err = unwind_withdraw(u, number);
 	}
 	return err;
@@ -537,25 +344,38 @@ static int stop_taker(struct taker *taker)
 	return taker->err < 0 ? taker->err : 0;
 }
 
-static int add_images(struct unwind *u)
+/* Adds an image while a thread takes copies; making room for it may walk them. */
+static int add_image(struct unwind *u, size_t number, uint64_t until_ns, struct taker *taker)
+{
+	int nice = getpriority(PRIO_PROCESS, 0);
+	int err = unwind_read_image(u, number);
+
+	pthread_mutex_lock(&taker->lock);
+	err = err ?: unwind_add_image(u, number, until_ns);
+	pthread_mutex_unlock(&taker->lock);
+	setpriority(PRIO_PROCESS, 0, nice);
+	return err;
+}
+
+static int add_images(struct unwind *u, uint64_t until_ns)
 {
 	struct taker taker = {
 		.u = u,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.stop = PTHREAD_COND_INITIALIZER,
 	};
-	int err = reserve_images(u), nice = getpriority(PRIO_PROCESS, 0), stop_err;
+	int err = reserve_images(u) ?: unwind_want_images(u), stop_err;
 	bool taking;
 
-	if (err || u->image_count == u->processes->image_count)
+	if (err || (u->image_count == u->processes->image_count && !u->wanted_count))
 		return err;
 	*u->is_reading_rows = 1;
 	/* Without the thread, copies may be lost: no reason to fail. */
 	taking = pthread_create(&taker.thread, NULL, take_copies, &taker) == 0;
-	for (; u->image_count < u->processes->image_count && !err; u->image_count++) {
-		err = read_rows(u, u->image_count) ?: add_rows(u, u->image_count);
-		setpriority(PRIO_PROCESS, 0, nice);
-	}
+	while (u->wanted_count && !err)
+		err = add_image(u, u->wanted[--u->wanted_count], until_ns, &taker);
+	for (; u->image_count < u->processes->image_count && !err; u->image_count++)
+		err = add_image(u, u->image_count, until_ns, &taker);
 	stop_err = taking ? stop_taker(&taker) : 0;
 	return err ?: stop_err;
 }
@@ -661,7 +481,7 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
 }
 
 /* The copies of different CPUs are not ordered by time: those to keep may be anywhere. */
-static int walk_copies(struct unwind *u, uint64_t until_ns)
+int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, void *context)
 {
 	size_t kept = 0;
 	int err = 0;
@@ -669,7 +489,7 @@ static int walk_copies(struct unwind *u, uint64_t until_ns)
 	for (size_t i = 0; i < u->copy_count; i++) {
 		struct unwind_copy *copy = u->copies[i];
 
-		if (err || copy->time_ns >= until_ns) {
+		if (err || is_kept(copy, context)) {
 			u->copies[kept++] = copy;
 			continue;
 		}
@@ -681,6 +501,11 @@ static int walk_copies(struct unwind *u, uint64_t until_ns)
 	return err;
 }
 
+static bool is_later(const struct unwind_copy *copy, void *until_ns)
+{
+	return copy->time_ns >= *(uint64_t *)until_ns;
+}
+
 int unwind_update(struct unwind *u, uint64_t until_ns)
 {
 	int err = ring_buffer__consume(u->ring);
@@ -689,10 +514,10 @@ int unwind_update(struct unwind *u, uint64_t until_ns)
 	for (size_t i = 0; i < u->copy_count && !err; i++)
 		if (u->copies[i]->time_ns < until_ns)
 			err = update_exec(u, u->copies[i]);
-	err = err ?: add_images(u);
+	err = err ?: add_images(u, until_ns);
 	err = err ?: publish_changed(u);
 	*u->is_reading_rows = 0;
-	err = err ?: walk_copies(u, until_ns);
+	err = err ?: unwind_walk_copies(u, is_later, &until_ns);
 	return err ?: withdraw_ended(u);
 }
 
@@ -737,7 +562,7 @@ int unwind_begin(struct unwind *u, const struct sample_bpf *bpf, struct error *e
 	if (err)
 		return error_set(e, -err, "cannot list all processes");
 	for (size_t i = 0; i < u->image_count && !err; i++)
-		err = add_rows(u, i);
+		err = unwind_add_image(u, i, 0);
 	for (size_t i = 0; i < u->processes->count && !err; i++)
 		err = process_note_change(u->processes, &u->processes->processes[i]);
 	err = err ?: publish_changed(u);
@@ -776,6 +601,7 @@ void unwind_free(struct unwind *u)
 	free(u->published);
 	index_free(&u->builds);
 	free(u->idle);
+	free(u->wanted);
 	free(u->images);
 	free(u->states);
 	ring_buffer__free(u->ring);

@@ -24,12 +24,15 @@ struct unwind {
 	/* Private to unwind.c: */
 	struct unwind_image_state *images; /* by the number of struct capture_image */
 	size_t image_count, image_room;
+	size_t removed_count; /* how many were ever removed, or found no room */
+	uint32_t *wanted;     /* numbers of those to read again */
+	size_t wanted_count, wanted_room;
 	struct index builds;		/* images that all processes may share, by build ID */
 	struct unwind_idle_image *idle; /* that nobody maps any more, the oldest first */
 	size_t idle_count, idle_room;
-	uint64_t begin_ns, users_ns,
-		root_ns;		     /* CPU time spent on reading users' and root's files */
-	struct unwind_process_state *states; /* by the number of struct process */
+	uint64_t begin_ns, users_ns, root_ns; /* CPU time spent on reading users' files, and those
+						 of root that have a budget */
+	struct unwind_process_state *states;  /* by the number of struct process */
 	size_t state_count, state_room;
 	struct unwind_tables tables;
 	struct {

@@ -145,10 +145,7 @@ static int move_images(struct unwind *u, const struct forgetting *f, bool *in_us
 	}
 	memset(u->images + kept, 0, (u->image_count - kept) * sizeof(*u->images));
 	u->image_count = kept;
-	index_free(&u->builds);
-	for (size_t i = 0; i < u->image_count && !err; i++)
-		err = unwind_index_build(u, i);
-	return err;
+	return err ?: unwind_index_builds(u);
 }
 
 static int renumber_images(struct unwind *u, const struct forgetting *f)

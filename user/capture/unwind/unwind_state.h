@@ -4,13 +4,15 @@
 
 #include "capture/unwind/unwind.h"
 
-/* What unwind.c and unwind_forget.c share. */
+/* What unwind.c, unwind_image.c, unwind_room.c and unwind_forget.c share. */
 
 /* What is known of an image, besides struct capture_image. */
 struct unwind_image_state {
 	uint32_t number;	 /* in the tables, or UNWIND_NO_IMAGE */
 	struct unwind_rows rows; /* its segments, and its rows until they are in the tables */
 	bool root_owned;	 /* root owns the file: no user has forged its build ID */
+	bool removed;		 /* its rows are not in the tables, for want of room, */
+	bool wanted;		 /* and it is mapped again: it is in unwind.wanted */
 	char why[96];		 /* why it has no rows; "": no failure */
 };
 
@@ -32,8 +34,45 @@ struct unwind_idle_image {
 	uint64_t since_ns;
 };
 
-/* Makes the image findable by its build ID, if root owns it. Returns 0 or -ENOMEM. */
-int unwind_index_build(struct unwind *u, size_t number);
+/* How many processes that it was forked from may give an address space its mappings. */
+#define UNWIND_ANCESTORS_MAX 64
+
+/* --- unwind_image.c --- */
+
+/*
+ * Reads the rows of an image, unless they are in the tables. Returns 0 or -ENOMEM; why there are
+ * none is in its state.
+ */
+int unwind_read_image(struct unwind *u, size_t number);
+
+/*
+ * Moves the rows that were read into the tables; until_ns as for unwind_make_room(). Returns 0 or
+ * -ENOMEM.
+ */
+int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns);
+
+/* Frees the rows that were read, and notes why there are none. */
+void unwind_has_no_room(struct unwind_image_state *state);
+
+/* Makes the images of root findable by their build IDs, anew. Returns 0 or -ENOMEM. */
+int unwind_index_builds(struct unwind *u);
+
+/* --- unwind_room.c --- */
+
+/*
+ * Removes from the tables what no process maps any more: of all images, or of users' only. Stacks
+ * of ended processes that were copied before until_ns are walked first, and the images of later
+ * ones stay. Returns 0, -ENOENT: nothing could be removed, or -ENOMEM.
+ */
+int unwind_make_room(struct unwind *u, bool users_only, uint64_t until_ns);
+
+/*
+ * Fills u->wanted with the images that were removed and are mapped by a process that has changed.
+ * Returns 0 or -ENOMEM.
+ */
+int unwind_want_images(struct unwind *u);
+
+/* --- unwind_forget.c --- */
 
 /* If there is an idle image with this one's build ID, moves it to *state. */
 bool unwind_revive(struct unwind *u, const struct capture_image *image,
@@ -41,6 +80,15 @@ bool unwind_revive(struct unwind *u, const struct capture_image *image,
 
 /* Removes the image that is idle for longest. Returns 0, -ENOENT: there is none, or -ENOMEM. */
 int unwind_evict(struct unwind *u);
+
+/* --- unwind.c --- */
+
+/*
+ * Walks the copies of stacks and frees them, except those that is_kept() tells to keep. Returns 0
+ * or a negative errno.
+ */
+typedef bool unwind_copy_filter(const struct unwind_copy *copy, void *context);
+int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, void *context);
 
 /* Makes the process unknown to the BPF program. Returns 0 or -ENOMEM, as do the calls below. */
 int unwind_withdraw(struct unwind *u, size_t number);

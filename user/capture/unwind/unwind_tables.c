@@ -194,10 +194,13 @@ static int add_free(struct unwind_pool *pool, struct unwind_block block)
 	return 0;
 }
 
-/* Takes a free block, or else one behind the last that is in use, of `room` elements. */
+/* Takes a free block, or else one behind the last that is in use; all have `room` elements. */
 static int take_block(struct unwind_pool *pool, size_t *used, size_t room, size_t count,
 		      struct unwind_block *block)
 {
+	const struct unwind_block *last;
+	size_t begin;
+
 	*block = (struct unwind_block){ .size = count };
 	for (size_t i = 0; i < pool->count && count; i++) {
 		struct unwind_block *free = &pool->free[i];
@@ -211,12 +214,15 @@ static int take_block(struct unwind_pool *pool, size_t *used, size_t room, size_
 			memmove(free, free + 1, (--pool->count - i) * sizeof(*free));
 		return 0;
 	}
-	if (*used + count > room) {
+	last = count && pool->count ? &pool->free[pool->count - 1] : NULL;
+	begin = last && last->first + last->size == *used ? last->first : *used;
+	if (begin + count > room) {
 		block->size = 0;
 		return -ENOSPC;
 	}
-	block->first = *used;
-	*used += count;
+	pool->count -= begin < *used;
+	block->first = begin;
+	*used = begin + count;
 	return 0;
 }
 
@@ -301,13 +307,15 @@ static int take_image(struct unwind_tables *t, const struct unwind_rows *rows,
 int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
 		      uint32_t *image)
 {
+	struct unwind_sizes alone = { .images = 1 }; /* UNWIND_NO_IMAGE */
 	struct unwind_sizes users = t->users_used;
 	struct unwind_extent *extent;
 	struct unwind_block number;
 	int err;
 
-	if (byte_count(rows) >= IMAGE_BYTES_MAX ||
-	    (!root_owned && !add_sizes(&users, rows, &t->users_room)))
+	if (!add_sizes(&alone, rows, root_owned ? &t->room : &t->users_room))
+		return -EFBIG;
+	if (!root_owned && !add_sizes(&users, rows, &t->users_room))
 		return -EDQUOT;
 	err = take_image(t, rows, &number);
 	if (err)

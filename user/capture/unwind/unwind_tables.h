@@ -79,8 +79,8 @@ int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf);
 void unwind_tables_free(struct unwind_tables *t);
 
 /*
- * Writes an image's rows to the tables. *image receives its number. Returns 0, -ENOMEM, -ENOSPC, or
- * -EDQUOT: no room is left for users' files.
+ * Writes an image's rows to the tables. *image receives its number. Returns 0, -ENOMEM, -ENOSPC,
+ * -EDQUOT: no room is left for users' files, or -EFBIG: there never is so much.
  */
 int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
 		      uint32_t *image);
