@@ -55,13 +55,20 @@ static double cpu_seconds(clockid_t clock)
 void burn_cpu(double seconds)
 {
 	double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + seconds;
+	unsigned int random = 1;
 
 	for (unsigned int n = 1; seconds == 0 || cpu_seconds(CLOCK_THREAD_CPUTIME_ID) < end; n++) {
-		/* A round much shorter than a tick's period, lest ticks march in step with it. */
+		/*
+		 * Rounds much shorter than a tick's period, and of different length, lest ticks
+		 * march in step with them.
+		 */
 		for (int i = 0; i < 32; i++) {
-			burn_sixty(6000);
-			burn_thirty(3000);
-			burn_ten(1000);
+			unsigned long turns = 500 + (random >> 22); /* 500 to 1523 */
+
+			random = random * 1664525 + 1013904223;
+			burn_sixty(6 * turns);
+			burn_thirty(3 * turns);
+			burn_ten(turns);
 		}
 		if (lazy && n % 8 == 0)
 			usleep(10000);
