@@ -17,7 +17,7 @@ diff_of() {
 
 mkdir "$work/old" "$work/new"
 gcc "${flags[@]}" "$source" -o "$work/old/shares"
-sed 's/burn_sixty(6000)/burn_sixty(3000)/; s/burn_thirty(3000)/burn_thirty(6000)/' "$source" \
+sed 's/burn_sixty(6 \* turns)/burn_sixty(3 * turns)/; s/burn_thirty(3 \* turns)/burn_thirty(6 * turns)/' "$source" \
 	>"$work/changed.c"
 check "the source is changed" test "$(diff "$source" "$work/changed.c" | grep -c '^>')" -eq 2
 gcc "${flags[@]}" "$work/changed.c" -o "$work/new/shares"
