@@ -171,8 +171,8 @@ process_covered "eight-threads" "99 997 4999" "$progs/shares" 8 .25 stay
 
 # --- Processes ---
 
-# Each of 3,000 children of half a millisecond counts from its first instruction to its last. How much of its
-# time it asks for the time depends on the machine.
+# Each of 3,000 children of half a millisecond counts from its first instruction to its last. What
+# part of its time goes into clock_gettime() depends on the machine.
 ends=3000 process_covered "children" "997 4999" "$progs/family" swarm 1.5 .5
 for hz in 997 4999; do
 	check "-p children, $hz Hz: what they burn in their own code is in it" recorded \

@@ -354,7 +354,8 @@ FUNCTION void in_handler(void)
 }
 static void handler(int number)
 {
-	const struct itimerval next = { .it_value = { 0, 1000 } }; /* on a fast machine, too */
+	/* From the end of this one on: it takes most of the time however fast the machine is. */
+	const struct itimerval next = { .it_value = { 0, 1000 } };
 
 	(void)number;
 	in_handler();

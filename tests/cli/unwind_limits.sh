@@ -185,8 +185,8 @@ EOF
 link_large() {
 	gcc -O1 -DNAME="large$1" "$(own_build_id)" -o "$work/large$1" "$work/large.c" "$work/rows.o"
 }
-# starts_at_start NAME FUNCTION: nearly all of its stacks, of some 100, reach the start of the program.
-starts_at_start() {
+# reaches_start NAME FUNCTION: nearly all of its stacks, of some 100, reach the start of the program.
+reaches_start() {
 	awk -v f=";$2(;| )" '$0 ~ f { all += $NF; whole += $NF * /^_start;/ }
 		END { print whole + 0, "of", all + 0; exit !(all >= 50 && whole >= .9 * all) }' "$work/$1.folded"
 }
@@ -207,7 +207,7 @@ wait "$recorder"
 check "more rows than there is room for: recorded" [ $? -eq 0 ]
 "$profiltool" convert "$work/rows.pb.gz" "$work/rows.folded" 2>/dev/null
 for i in 0 1 2 3; do
-	check "large$i: its stacks reach the start" starts_at_start rows "large$i"
+	check "large$i: its stacks reach the start" reaches_start rows "large$i"
 done
 rm -f "$work"/large* "$work/rows.o"
 

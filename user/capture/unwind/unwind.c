@@ -21,7 +21,6 @@
 #include "sample.skel.h"
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/file.h"
 
 /* --- Images --- */
 
@@ -209,8 +208,7 @@ static int publish(struct unwind *u, size_t number)
 	struct address_space *space = process_space(process);
 	struct unwind_process_state *state = &u->states[number];
 	/* Its leader may end before the others: withdraw_ended() sees them end. */
-	bool ended = process->next_with_pid != INDEX_NONE ||
-		     (process->ended && !process_has_threads(process->pid));
+	bool ended = process_is_gone(process);
 	int err = 0;
 
 	if (ended || state->number != process->count - 1)

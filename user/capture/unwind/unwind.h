@@ -21,11 +21,11 @@ struct unwind {
 	struct counts *counts; /* receives the stacks that are walked here */
 	bool windows;	       /* the recording has no end: it may take little time only */
 
-	/* Private to unwind.c: */
+	/* Private to the files of this directory: */
 	struct unwind_image_state *images; /* by the number of struct capture_image */
 	size_t image_count, image_room;
-	size_t removed_count; /* how many were ever removed, or found no room */
-	uint32_t *wanted;     /* numbers of those to read again */
+	bool has_removed; /* some were removed from the tables, or found no room */
+	uint32_t *wanted; /* numbers of those to read again */
 	size_t wanted_count, wanted_room;
 	struct index builds;		/* images that all processes may share, by build ID */
 	struct unwind_idle_image *idle; /* that nobody maps any more, the oldest first */

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/program.h"
 #include "capture/unwind/unwind_state.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -225,7 +224,7 @@ int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 	if (err == -ENOSPC || err == -EDQUOT || err == -EFBIG) {
 		unwind_has_no_room(state);
 		state->removed = err != -EFBIG; /* there may be room when it is mapped again */
-		u->removed_count += state->removed;
+		u->has_removed |= state->removed;
 		return 0;
 	}
 	unwind_rows_free(&state->rows);

@@ -54,6 +54,7 @@ static int mark_processes(struct unwind *u, struct room *room)
 		struct process *process = &u->processes->processes[i];
 		bool published = i < u->state_count && u->states[i].block.size;
 
+		/* Most have ended long ago: /proc is asked about the others only. */
 		if ((process->ended && !published) || process_is_gone(process)) {
 			err = published ? unwind_withdraw(u, i) : 0;
 			continue;
@@ -90,7 +91,7 @@ static bool is_kept(const struct unwind_copy *copy, void *context)
 /* Returns 0, -ENOENT: there was none to remove, or -ENOMEM. */
 static int remove_unused(struct unwind *u, bool users_only, enum use *uses)
 {
-	size_t before = u->removed_count;
+	bool removed = false;
 	int err = 0;
 
 	for (size_t i = 0; i < u->image_count && !err; i++) {
@@ -105,10 +106,11 @@ static int remove_unused(struct unwind *u, bool users_only, enum use *uses)
 		uses[number] = REMOVED;
 		state->number = UNWIND_NO_IMAGE;
 		state->removed = true;
-		u->removed_count++;
+		removed = true;
 	}
-	if (u->removed_count == before)
-		return err ?: -ENOENT;
+	if (!removed)
+		return -ENOENT;
+	u->has_removed = true;
 	u->past.known = false;
 	return err ?: unwind_index_builds(u);
 }
@@ -126,20 +128,14 @@ static int make_room(struct unwind *u, bool users_only, struct room *room)
 
 int unwind_make_room(struct unwind *u, bool users_only, uint64_t until_ns)
 {
-	struct room room = {
-		.u = u,
-		.until_ns = until_ns,
-		.alive = calloc(u->processes->count + 1, sizeof(*room.alive)),
-		.uses = calloc(u->tables.used.images, sizeof(*room.uses)),
-	};
-	int err;
+	struct room room = { .u = u, .until_ns = until_ns };
+	int err = users_only ? -ENOENT : unwind_evict(u);
 
-	if (!users_only && unwind_evict(u) == 0)
-		err = 0;
-	else if (room.alive && room.uses)
-		err = make_room(u, users_only, &room);
-	else
-		err = -ENOMEM;
+	if (err != -ENOENT)
+		return err;
+	room.alive = calloc(u->processes->count + 1, sizeof(*room.alive));
+	room.uses = calloc(u->tables.used.images, sizeof(*room.uses));
+	err = room.alive && room.uses ? make_room(u, users_only, &room) : -ENOMEM;
 	free(room.alive);
 	free(room.uses);
 	return err;
@@ -153,8 +149,9 @@ static int want_images_of(struct unwind *u, uint32_t number)
 {
 	struct process *process = &u->processes->processes[number];
 	const struct address_space *space = process_space(process);
-	const struct unwind_process_state *state = &u->states[number];
-	bool known = number < u->state_count && state->begun && state->number == process->count - 1;
+	const struct unwind_process_state *state =
+		number < u->state_count ? &u->states[number] : NULL;
+	bool known = state && state->begun && state->number == process->count - 1;
 
 	for (size_t i = known ? state->taken : 0; i < space->count; i++) {
 		uint32_t image = space->mappings[i].image;
@@ -175,7 +172,7 @@ int unwind_want_images(struct unwind *u)
 	const struct process_table *table = u->processes;
 	int err = 0;
 
-	for (size_t i = 0; u->removed_count && i < table->changed_count && !err; i++)
+	for (size_t i = 0; u->has_removed && i < table->changed_count && !err; i++)
 		err = want_images_of(u, table->changed[i]);
 	return err;
 }

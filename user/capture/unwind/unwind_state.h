@@ -84,8 +84,8 @@ int unwind_evict(struct unwind *u);
 /* --- unwind.c --- */
 
 /*
- * Walks the copies of stacks and frees them, except those that is_kept() tells to keep. Returns 0
- * or a negative errno.
+ * Walks the copies of stacks and frees them, except those for which is_kept() returns true. Returns
+ * 0 or a negative errno.
  */
 typedef bool unwind_copy_filter(const struct unwind_copy *copy, void *context);
 int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, void *context);

@@ -214,6 +214,7 @@ static int take_block(struct unwind_pool *pool, size_t *used, size_t room, size_
 			memmove(free, free + 1, (--pool->count - i) * sizeof(*free));
 		return 0;
 	}
+	/* A free block at the end is continued there. */
 	last = count && pool->count ? &pool->free[pool->count - 1] : NULL;
 	begin = last && last->first + last->size == *used ? last->first : *used;
 	if (begin + count > room) {
