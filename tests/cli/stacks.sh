@@ -67,8 +67,9 @@ check "--user leaves ticks in the kernel out" recorded \
 record_chains fault fault --kernel
 check "in a fault: the user's frame is the instruction that faults" chains_are fault 60 100 \
 	"$from_start;touch;fault;asm_exc_page_fault.*"
+# An interrupt may come in any function: asm_common_interrupt, asm_sysvec_...
 check "in a fault: the user's frames are whole, whatever the kernel does" chains_are fault 100 100 \
-	"$from_start;touch(;(fault|madvise|mmap)(;.*)?)?"
+	"$from_start;touch(;(fault|madvise|mmap|asm_[a-z0-9_]*)(;.*)?)?"
 
 # A child, and what it executes, and its parent.
 record family -d 20 "$progs/chains" child 300

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * argv[1] threads (4) that burn CPU time and, some thousand times a second, each start a thread
+ * argv[1] threads (4) that burn CPU time and, some hundred times a second, each start a thread
  * that ends at once. Runs until it is killed.
  */
 #include <pthread.h>
@@ -16,7 +16,7 @@ static void *end_at_once(void *unused)
 
 static __attribute__((noinline)) void burn_maker(void)
 {
-	for (unsigned long i = 0; i < 200000; i++)
+	for (unsigned long i = 0; i < 1000000; i++)
 		sink += i;
 }
 
