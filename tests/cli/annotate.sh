@@ -160,7 +160,7 @@ static volatile unsigned int sink;
 
 __attribute__((always_inline)) static inline unsigned int mix(unsigned int value)
 {
-	return value * 3 + 1;
+	return value % (value / 3 + 7) + 1;
 }
 
 __attribute__((noinline)) void work(unsigned long turns)
@@ -188,7 +188,7 @@ check "without a function, the busiest" json "j['function'] == 'work' and j['sel
 	<(annotate --json "$work/inlined.pb.gz")
 check "without a function, from an image without samples" exits 1 \
 	"$profiltool" annotate -d nothing "$work/inlined.pb.gz"
-check "what is inlined stands below its line" grep -qE '^ +[0-9]+ +[0-9]+ +[0-9.]+ +> mix at inlined.c:7  return value \* 3 \+ 1;$' \
+check "what is inlined stands below its line" grep -qE '^ +[0-9]+ +[0-9]+ +[0-9.]+ +> mix at inlined.c:7  return value % \(value / 3 \+ 7\) \+ 1;$' \
 	<(annotate --source-only work "$work/inlined.pb.gz")
 check "what is inlined stands below its line: before its instructions" \
 	grep -qE '^ +inlined.c:7 \(inlined mix\)  return value' \

@@ -127,7 +127,7 @@ check "--offset and --bufsiz: only what they cover, the rest is out of range" re
 	is_share('burn_sixty', 2 / 3) and is_share(j['out_of_range'], .1, .11, of=j['ticks'])" "$work/out"
 pc=$("$profiltool" dump "$work/exact.pb.gz" | sed '1,/^stacks:/d' | sort -nr |
 	awk 'NR == 1 { print $2 }')
-check "an odd --bufsiz: succeeds" exits 0 "${record[@]}" -d 0.8 --scale 0x20000 --offset "$pc" --bufsiz 3 \
+check "an odd --bufsiz: succeeds" exits 0 "${record[@]}" -d 3 --scale 0x20000 --offset "$pc" --bufsiz 3 \
 	-o "$work/pc.pb.gz"
 check "an odd --bufsiz: no cell for the byte that is left" one_pc "$work/pc.pb.gz" "$pc"
 check "--verbose: succeeds" exits 0 "${record[@]}" -d 0.8 --scale 0x10000 -v

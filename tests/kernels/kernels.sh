@@ -28,14 +28,9 @@ near() {
 	echo "abs(($1) - ($2)) <= ($2) * $3 / 100"
 }
 
-# has NAME PERCENT: an expression: a function has this share of all ticks. Where instructions are the clock, they
-# fall into x86's loops more evenly than by chance; into arm64's, whose turn takes fewer instructions, as by chance.
+# has NAME PERCENT: an expression: a function has this share of all ticks.
 has() {
-	if [ -n "$by_chance" ]; then
-		echo "is_share('$1', $2 / 100)"
-	else
-		echo "abs(share('$1') - $2) <= 4"
-	fi
+	echo "is_share('$1', $2 / 100)"
 }
 
 # shares: an expression: all ticks, in the three functions.
@@ -114,7 +109,7 @@ check_exact() {
 	local k="$series, exact clock"
 
 	check "$k: a child and a thread to come: shares and CPU time" found fork "\
-		$(has burn_parent 33) and $(has burn_thread 33) and $(has burn_child 33) and $(near ticked 1.2e9 5)"
+		$(has burn_parent 33.3) and $(has burn_thread 33.3) and $(has burn_child 33.3) and $(near ticked 1.2e9 5)"
 	check "$k: a gperftools file is read back" read_back fork gperftools family
 	check "$k: a command that becomes another program: shares and CPU time" found command "\
 		abs(samples('burn_before') * j['period_ns'] - 3e8) < 1e7 and \
@@ -321,7 +316,6 @@ run_x86() {
 
 	all=()
 	more_parts=
-	by_chance=
 	if ! command -v sparse >/dev/null; then
 		skip "sparse" "it is not installed"
 		sparse=()
@@ -339,7 +333,6 @@ run_arm64() {
 
 	all=()
 	more_parts=few_rows+unwinding+ # the machine takes four times as long as one of x86
-	by_chance=yes
 	if ! command -v qemu-system-aarch64 >/dev/null; then
 		skip "arm64" "not found: qemu-system-aarch64"
 		return

@@ -4,9 +4,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <signal.h>
-#include <sys/time.h>
 
+#include "lib/end_signals.h"
 #include "lib/last_error.h"
 #include "lib/session.h"
 
@@ -57,23 +56,10 @@ static int libc_start(struct profil_session *s)
 }
 
 /*
- * Stops the timer, and has the kernel drop a pending SIGPROF, which would end the program once libc
- * has removed its handler.
- */
-static void end_signals(void)
-{
-	static const struct itimerval never;
-	static const struct sigaction ignore = { .sa_handler = SIG_IGN };
-
-	setitimer(ITIMER_PROF, &never, NULL);
-	sigaction(SIGPROF, &ignore, NULL);
-}
-
-/*
  * libc's own way to stop has two races in a program of several threads. A signal that is pending
- * for a thread would end the program: see end_signals(). And a handler in another thread checks the
- * number of cells before it reads the buffer's address: so the number becomes 0 while the address
- * is still valid, and only then the address becomes NULL.
+ * for a thread would end the program: see profil__end_signals(). And a handler in another thread
+ * checks the number of cells before it reads the buffer's address: so the number becomes 0 while
+ * the address is still valid, and only then the address becomes NULL.
  */
 static void libc_stop(struct profil_session *s)
 {
@@ -81,9 +67,9 @@ static void libc_stop(struct profil_session *s)
 
 	if (s->trial)
 		return;
-	end_signals();
+	profil__end_signals();
 	profil_of_libc((unsigned short *)region->buffer, 0, region->offset, region->scale);
-	end_signals();
+	profil__end_signals();
 	profil_of_libc(NULL, 0, 0, 0);
 }
 

@@ -11,6 +11,8 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include "lib/end_signals.h"
+
 /*
  * gprof computes in units of 2 bytes and divides a cell among the functions that it covers, so that
  * only cells of 2 bytes are exact for functions that are not aligned. Above this number of cells,
@@ -115,9 +117,17 @@ static int start_profil(struct gmon_histogram *h)
 	return 0;
 }
 
+/*
+ * Preloaded, libprofil comes after libc in the order in which symbols are looked up, so that
+ * profil() is libc's own, which leaves a pending SIGPROF to end the program.
+ */
 static void stop_profil(struct gmon_histogram *h)
 {
-	profil(NULL, 0, 0, 0);
+	/* libc declares it nonnull, but NULL turns it off. */
+	unsigned short *volatile none = NULL;
+
+	profil__end_signals();
+	profil(none, 0, 0, 0);
 	for (size_t i = 0; i < h->cell_count; i++)
 		if (h->buffer[i]) {
 			h->counts[i] += h->buffer[i];
