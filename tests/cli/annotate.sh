@@ -199,7 +199,7 @@ check "JSON reports what is inlined" json "any(l.get('inlined') == 'mix' and l['
 check "a caller has what it calls" json "(j['self'] < 10 and j['total'] > 50 and
 	max(i['total'] for i in j['instructions'] if i['instruction'].startswith('call')) > 50)" \
 	<(annotate --json main "$work/inlined.pb.gz")
-check "percent are of that" grep -qE '^ +0 +[0-9]+ +(9[0-9]|100)\.[0-9]+ +0x[0-9a-f]+ .*call ' \
+check "percent are of that" grep -qE '^ +[0-9]+ +[0-9]+ +(9[0-9]|100)\.[0-9]+ +0x[0-9a-f]+ .*call ' \
 	<(annotate main "$work/inlined.pb.gz")
 
 touch "$work/build/src/inlined.c"

@@ -97,11 +97,26 @@ fi
 start_ready "$work/fixed" 1 0 stay
 target=$pid
 text=$(sed -n 's/^0*\([0-9a-f]*\)-.* r-xp .*\/fixed$/0x\1/p' "/proc/$target/maps")
-record=("$profiltool" record -p "$target" -F 2999 --json)
 
-check "exact pcs, to compare with" exits 0 "${record[@]}" -d 1 -o "$work/exact.pb.gz"
+# counts STATUS OPTION...: exits so after recording the target for 0.8 s of its CPU time, which are more on a busy
+# machine.
+counts() {
+	local ended
+
+	record_begin counts record -p "$target" -F 2999 --json "${@:2}"
+	wait_for has_used "$target" $(($(cpu_ms "$target") + 800))
+	kill -INT "$recorder"
+	wait "$recorder"
+	ended=$?
+	mv "$work/counts.json" "$work/out"
+	mv "$work/counts.err" "$work/err"
+	cat "$work/err"
+	[ "$ended" -eq "$1" ]
+}
+
+check "exact pcs, to compare with" counts 0 -o "$work/exact.pb.gz"
 for scale in 0x40000 0x20000 0x10000 0x5555 0x2000 2; do
-	check "scale $scale: succeeds" exits 0 "${record[@]}" -d 0.8 --scale $scale -o "$work/cells.pb.gz"
+	check "scale $scale: succeeds" counts 0 --scale $scale -o "$work/cells.pb.gz"
 	check "scale $scale: each pc where its cell begins" \
 		same_cells "$text" $scale "$work/exact.pb.gz" "$work/cells.pb.gz"
 done
@@ -121,23 +136,23 @@ address() {
 sixty=$(address burn_sixty)
 ten=$(address burn_ten)
 half=(--scale 0x10000 --offset "$sixty" --bufsiz $((ten - sixty)))
-check "--offset and --bufsiz: succeeds" exits 0 "${record[@]}" -d 1 "${half[@]}"
+check "--offset and --bufsiz: succeeds" counts 0 "${half[@]}"
 check "--offset and --bufsiz: only what they cover, the rest is out of range" recorded "whole and \
 	{f['name'] for f in j['functions']} == {'burn_sixty', 'burn_thirty'} and \
 	is_share('burn_sixty', 2 / 3) and is_share(j['out_of_range'], .1, .11, of=j['ticks'])" "$work/out"
 pc=$("$profiltool" dump "$work/exact.pb.gz" | sed '1,/^stacks:/d' | sort -nr |
 	awk 'NR == 1 { print $2 }')
-check "an odd --bufsiz: succeeds" exits 0 "${record[@]}" -d 3 --scale 0x20000 --offset "$pc" --bufsiz 3 \
+check "an odd --bufsiz: succeeds" counts 0 --scale 0x20000 --offset "$pc" --bufsiz 3 \
 	-o "$work/pc.pb.gz"
 check "an odd --bufsiz: no cell for the byte that is left" one_pc "$work/pc.pb.gz" "$pc"
-check "--verbose: succeeds" exits 0 "${record[@]}" -d 0.8 --scale 0x10000 -v
+check "--verbose: succeeds" counts 0 --scale 0x10000 -v
 check "--verbose: reports the clock" says "period 333444 ns"
 check "--verbose: says nothing of a ring buffer that there is not" test \
 	"$(grep -c ring "$work/err")" -eq 0
 
 # nowhere TEXT OPTION...: a histogram in which no tick falls.
 nowhere() {
-	exits 4 "${record[@]}" -d 0.8 "$@" && says "at an address that the histogram has" &&
+	counts 4 "$@" && says "at an address that the histogram has" &&
 		recorded "whole and j['counted'] == 0 and 0 < j['ticks'] == j['out_of_range']" "$work/out"
 }
 check "the lowest address" nowhere --scale 2 --offset 0 --bufsiz 2
