@@ -312,6 +312,27 @@ records() {
 	grep -q poll "/proc/$1/wchan" || ! kill -0 "$1"
 }
 
+# All recordings of the machine, those of other checkouts too, get the kernel's records of all processes. A test that
+# makes more than a buffer holds must not run while another one has stopped its recorder.
+#
+# share_buffers: until free_buffers, no other test makes that many.
+# flood_buffers: until free_buffers, no other test relies on having its records.
+# The lock is on a file that is there wherever something can be recorded, so nothing is left behind. Processes that
+# are started meanwhile inherit the descriptor: only free_buffers ends it.
+lock_buffers() {
+	exec {buffers}</sys/kernel/btf/vmlinux && flock "$1" "$buffers"
+}
+share_buffers() {
+	lock_buffers --shared
+}
+flood_buffers() {
+	lock_buffers --exclusive
+}
+free_buffers() {
+	flock --unlock "$buffers"
+	exec {buffers}<&-
+}
+
 # fill_buffers: makes more records on each CPU than its buffer of 512 kB holds, but not more than others can read
 # meanwhile. All are short, so that no other record finds room at the end, nor that of the loss: the kernel
 # reports it when the buffer has been read.

@@ -235,6 +235,7 @@ check "60 names: nothing is without an image" recorded \
 
 begin target "$progs/spends" -w -t "$work/target.cpu" "$progs/shares" 1 1
 target=$pid
+flood_buffers
 for i in 1 2; do
 	begin "storm$i" "$progs/brief" storm
 	storms[i]=$pid
@@ -246,6 +247,7 @@ check "beside a fork storm: succeeds" test $? -eq 0
 for i in 1 2; do
 	stop "${storms[i]}"
 done
+free_buffers
 judge target "$work/target.cpu" "beside a fork storm"
 check "beside a fork storm: no sample is lost" test \
 	"$(grep -c 'samples were lost' "$work/target.err")" -eq 0

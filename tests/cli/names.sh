@@ -270,7 +270,9 @@ fi
 # --- A target that maps more than anybody would ---
 
 # 4,000 mappings with a path of 3 kB: some 12 MB of paths, of which 1 MiB is read.
+flood_buffers
 check "many mappings: there is such a process" start_ready "$progs/mapper" "$work/mapped" 4000
+free_buffers
 check "many mappings: recorded" exits 0 "$profiltool" record -p "$pid" -F 4999 -d 0.6 --json \
 	-o "$work/mapper.pb.gz"
 cp "$work/out" "$work/mapper.json"
@@ -288,12 +290,14 @@ in_flood() {
 	begin "$name" sh -c 'echo ready; read -r line; exec "$0" 1 1.5 stay' "$progs/shares"
 	target=$pid
 	record_begin "$name" record -F 997 -o "$work/flood.pb.gz" -p "$target" "$@" || return
+	flood_buffers
 	kill -STOP "$recorder"
 	fill_buffers
 	send_line "$name" go
 	wait_for has_used "$target" 700
 	kill -CONT "$recorder"
 	wait "$recorder"
+	free_buffers
 	cp "$work/$name.err" "$work/err"
 	"$profiltool" report --json "$work/flood.pb.gz" >"$work/flood.json" 2>/dev/null
 }

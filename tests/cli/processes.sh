@@ -83,6 +83,7 @@ out=$2
 record_begin lost -a -F 997 -q --json -o "$out/lost.pb.gz" &&
 	begin first setarch -R "$out/first" 1 0.4 wait stay || exit
 echo "$pid" >"$out/numbers"
+flood_buffers
 kill -STOP "$recorder"
 fill_buffers
 send_line first go
@@ -97,6 +98,7 @@ kill -CONT "$recorder"
 wait "$pid"
 kill -INT "$recorder"
 wait "$recorder"
+free_buffers
 for name in first second; do
 	grep cpu_ns "$work/$name.out" >"$out/$name.cpu"
 done

@@ -150,12 +150,14 @@ EOF
 gcc "${flags[@]}" -D_GNU_SOURCE large.c -o large 2>/dev/null
 # shellcheck disable=SC2016 # the shell expands $0
 begin large sh -c 'echo ready; read -r line; exec "$0"' "$work/large"
+share_buffers
 record_begin large record -g -F 499 --json -o large.pb.gz -p "$pid"
 kill -STOP "$recorder"
 send_line large go
 wait "$pid"
 kill -CONT "$recorder"
 wait "$recorder"
+free_buffers
 "$profiltool" convert large.pb.gz large.folded 2>/dev/null
 check "a new program with 48 KiB on the stack: its chain" chains_are large 90 100 \
 	"$from_start;large;inner(;.*)?"
@@ -173,6 +175,7 @@ check "a library that is loaded meanwhile: they reach the start" reach_start plu
 
 # The first thread is gone when the recorder comes to read what was loaded.
 begin left "$progs/plugin" 2 leave
+share_buffers
 record_begin left record -g -F 1999 --json -o left.pb.gz -p "$pid"
 kill -STOP "$recorder"
 send_line left "$work/libshares.so"
@@ -180,6 +183,7 @@ wait_for grep -q '^State:.Z' "/proc/$pid/status"
 kill -CONT "$recorder"
 send_line left go
 wait "$recorder"
+free_buffers
 check "a library that the first thread loads before it ends: the other one's stacks reach the start" \
 	reach_start left 98
 

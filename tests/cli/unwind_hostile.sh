@@ -116,12 +116,14 @@ check "images: others' stacks are whole" victim_is_whole images
 stop "$pid"
 rm -f "$work/files/"*
 
+flood_buffers
 check "stacks: a storm of mappings" hostile storm 8000
 begin_all stacks
 "${nobody[@]}" timeout 20 "$work/unwinder" stacks "$work/files" >/dev/null
 run_victim stacks
 check "stacks, and a storm of mappings: recorded" finish_all
 stop "$pid"
+free_buffers
 check "stacks, and a storm of mappings: others' are whole" victim_is_whole stacks
 # only_own: whether the user's frames of those are addresses of user space, as root's dump has them.
 only_own() {

@@ -58,8 +58,10 @@ stop "$pid"
 most=$(($(</proc/sys/vm/max_map_count) - 100))
 [ "$most" -le 100000 ] || most=100000
 for kind in file memory; do
+	flood_buffers
 	check "$kind: there is a process with $most mappings" start_ready \
 		"$progs/unwinder_bare" crowd "$kind" "$most"
+	free_buffers
 	check "$kind: recorded" measured "$kind"
 	check "$kind: says that not all are known" said "$kind" \
 		"^profiltool: process $pid has more mappings of code than are kept"
@@ -109,8 +111,10 @@ check "there is a program that nobody else has" gcc -std=gnu11 -D_GNU_SOURCE -O1
 
 # replaced KIND: runs a program while the recorder is stopped. Then its name is that of something else.
 replaced() {
-	local name=replaced.$1 begin=$SECONDS
+	local name=replaced.$1 begin status
 	cp "$work/own" "$work/$name"
+	share_buffers
+	begin=$SECONDS
 	record_begin "$name" record -a -g -F 999 --json -o "$work/$name.pb.gz"
 	kill -STOP "$recorder"
 	"$work/$name" burn 0.15 >/dev/null
@@ -123,7 +127,10 @@ replaced() {
 	esac
 	kill -CONT "$recorder"
 	kill -INT "$recorder"
-	wait "$recorder" && [ $((SECONDS - begin)) -le 20 ]
+	wait "$recorder"
+	status=$?
+	free_buffers
+	[ "$status" -eq 0 ] && [ $((SECONDS - begin)) -le 20 ]
 }
 # no_wrong_names KIND: none of its frames has a name, nor a caller.
 no_wrong_names() {
@@ -193,7 +200,8 @@ reaches_start() {
 for i in 0 1 2 3; do
 	check "large$i: there is such a program" link_large "$i"
 done
-record_begin rows record -a -g -F 499 --json -o "$work/rows.pb.gz"
+# This shell and its children: what others run on the machine would take of the room.
+record_begin rows record -p $$ -g -F 499 --json -o "$work/rows.pb.gz"
 check "large0: it runs" begin large0 "$work/large0"
 for i in 1 2 3 1; do
 	"$work/large$i" </dev/null >"$work/large$i.out"
