@@ -27,6 +27,7 @@ record() {
 	shift
 	set -- -g "${clock[@]}" -d 20 --json -o "$name.pb.gz" "$@"
 	target=$(sed -nE 's/.* -p ([0-9]+).*/\1/p' <<<" $*")
+	share_buffers
 	if [ -n "$target" ]; then
 		record_begin "$name" record "$@"
 		until=$(($(cpu_ms "$target") + $(printf %.0f "${seconds}e3")))
@@ -36,6 +37,7 @@ record() {
 	else
 		"$profiltool" record "$@" >"$name.json" 2>"$name.err"
 	fi
+	free_buffers
 	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
 }
 

@@ -313,11 +313,12 @@ records() {
 }
 
 # All recordings of the machine, those of other checkouts too, get the kernel's records of all processes. A test that
-# makes more than a buffer holds must not run while another one has stopped its recorder.
+# makes more than a buffer holds must not run while another one has stopped its recorder, or judges by records that
+# are complete.
 #
 # share_buffers: until free_buffers, no other test makes that many.
 # flood_buffers: until free_buffers, no other test relies on having its records.
-# The lock is on a file that is there wherever something can be recorded, so nothing is left behind. Processes that
+# The lock is on a file that exists wherever something can be recorded, so nothing is left behind. Processes that
 # are started meanwhile inherit the descriptor: only free_buffers ends it.
 lock_buffers() {
 	exec {buffers}</sys/kernel/btf/vmlinux && flock "$1" "$buffers"
