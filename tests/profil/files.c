@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -277,6 +278,8 @@ static void expect(const char *name, int err, int expected)
 
 static void wrong(const char *directory)
 {
+	char *pipe = below(directory, "pipe");
+
 	expect("scale 1", profil_write_dcpi_buffer(buffer, sizeof(buffer), 0, 1, directory),
 	       -EINVAL);
 	expect("no size", profil_write_dcpi_buffer(buffer, 1, 0, 0x10000, directory), -EINVAL);
@@ -286,6 +289,18 @@ static void wrong(const char *directory)
 	expect("a file", profil_write_dcpi_buffer(buffer, 64, 0, 0x10000, "/etc/passwd"), -ENOTDIR);
 	expect("no directory for a file",
 	       profil_write_gperftools_buffer(buffer, 64, 0, 0x10000, "/nowhere/file"), -ENOENT);
+	expect("NULL as a directory", profil_write_dcpi_buffer(buffer, 64, 0, 0x10000, NULL),
+	       -EINVAL);
+	expect("\"\" as a directory", profil_write_dcpi_buffer(buffer, 64, 0, 0x10000, ""),
+	       -EINVAL);
+	expect("NULL as a file", profil_write_gperftools_buffer(buffer, 64, 0, 0x10000, NULL),
+	       -EINVAL);
+	expect("\"\" as a file", profil_write_gperftools_buffer(buffer, 64, 0, 0x10000, ""),
+	       -EINVAL);
+	if (mkfifo(pipe, 0600))
+		expect("mkfifo", -errno, 0);
+	expect("a pipe without a reader",
+	       profil_write_gperftools_buffer(buffer, 64, 0, 0x10000, pipe), -ENXIO);
 	expect("/proc", profil_write_dcpi_buffer(buffer, 64, 0, 0x10000, "/proc/nowhere"), -ENOENT);
 }
 

@@ -99,11 +99,27 @@ static bool is_special(const char *path)
 	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
+/*
+ * A pipe without a reader is an error: waiting for one would stop the program. In directories like
+ * /tmp a pipe may be another user's, who must not get the data.
+ */
 static int write_special(const struct bytes *bytes, const char *path)
 {
-	int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	struct stat status;
 
-	return fd < 0 ? profil__system_error("cannot open %s", path) : write_all(bytes, fd, path);
+	if (fd < 0 && errno == ENXIO)
+		return profil__error(ENXIO, "cannot write %s: no process reads from this pipe",
+				     path);
+	if (fd < 0)
+		return profil__system_error("cannot open %s", path);
+	if (fstat(fd, &status) || (S_ISFIFO(status.st_mode) && status.st_uid != geteuid())) {
+		close(fd);
+		return profil__error(EPERM, "cannot write %s: the pipe belongs to another user",
+				     path);
+	}
+	fcntl(fd, F_SETFL, 0);
+	return write_all(bytes, fd, path);
 }
 
 /* Writes to a temporary file, which is then renamed. */

@@ -204,8 +204,9 @@ void profil_session_free(struct profil_session *session);
  * ended.
  *
  * The file has the mode 0600 and appears as `path`, replacing another one, when it is complete.
- * Returns 0 or a negative errno: -ENOMEM, -EPERM (in a vfork(2) child), or what a system call on a
- * file failed with.
+ * Returns 0 or a negative errno: -EINVAL (`path` is NULL or ""), -ENOMEM, -EPERM (in a vfork(2)
+ * child; `path` is a pipe of another user), -ENXIO (no process reads from that pipe), or what a
+ * system call on a file failed with.
  */
 int profil_write_gperftools(struct profil_session *session, const char *path);
 
@@ -217,12 +218,13 @@ int profil_write_gperftools(struct profil_session *session, const char *path);
  * code that a cell stands for.
  *
  * Missing directories are created with the mode 0700, files with 0600. The counts are added to
- * those of a file that exists, so write a session once. Either all files are written or none. Other
+ * those of a file that exists, so write a session once. Either all files are written or none,
+ * except that a process killed while they get their names leaves some with the old counts. Other
  * processes and threads may write to the same database at the same time.
  *
  * Returns 0 or a negative errno: -EOVERFLOW (an image has 2^32 ticks or more), -EINVAL (an existing
- * file is damaged or counts something else), -ENOMEM, -EPERM (in a vfork(2) child), or what a
- * system call on a file failed with.
+ * file is damaged or counts something else; `directory` is NULL or ""), -ENOMEM, -EPERM (in a
+ * vfork(2) child), or what a system call on a file failed with.
  */
 int profil_write_dcpi(struct profil_session *session, const char *directory);
 

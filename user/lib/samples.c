@@ -192,14 +192,19 @@ static int write_and_free(struct samples *samples, int err, samples_writer *writ
 	return err;
 }
 
+static int check_path(const char *path)
+{
+	profil__error_clear();
+	return path && *path ? 0 : profil__error(EINVAL, "no path to write to");
+}
+
 int profil__samples_write_session(struct profil_session *session, samples_writer *write,
 				  const char *path)
 {
-	struct samples samples;
+	struct samples samples = { 0 };
 	int code = errno, err;
 
-	profil__error_clear();
-	err = of_session(&samples, session);
+	err = check_path(path) ?: of_session(&samples, session);
 	err = write_and_free(&samples, err, write, path);
 	errno = code;
 	return err;
@@ -208,11 +213,10 @@ int profil__samples_write_session(struct profil_session *session, samples_writer
 int profil__samples_write_buffer(const unsigned short *buffer, size_t bufsiz, size_t offset,
 				 unsigned int scale, samples_writer *write, const char *path)
 {
-	struct samples samples;
+	struct samples samples = { 0 };
 	int code = errno, err;
 
-	profil__error_clear();
-	err = of_buffer(&samples, buffer, bufsiz, offset, scale);
+	err = check_path(path) ?: of_buffer(&samples, buffer, bufsiz, offset, scale);
 	err = write_and_free(&samples, err, write, path);
 	errno = code;
 	return err;
