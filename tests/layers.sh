@@ -40,7 +40,8 @@ files() {
 	(
 		cd "$1" || exit
 		if [ -e .git ]; then
-			git ls-files --cached --others --exclude-standard
+			# git refuses a directory of another user, as root of a container has it, if not asked to trust it.
+			git -c safe.directory='*' ls-files --cached --others --exclude-standard
 		else
 			find . -path ./build -prune -o -type f -printf '%P\n'
 		fi

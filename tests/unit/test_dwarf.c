@@ -394,6 +394,16 @@ static void test_overlap(void **state)
 	assert_string_equal(name_of(p, 0), "called");
 	assert_string_equal(name_of(p, 1), "victim");
 	profile_free(p);
+
+	/* The second function begins in the first one, which has an inlined call. */
+	p = resolve_made("called: .byte 6\n.asciz \"called\"\n" VICTIM
+			 ".byte 3\n.long called - unit\n.quad victim, 16\n.byte 0\n"
+			 ".byte 2\n.asciz \"second\"\n.quad victim + 4, 64\n.byte 0\n" ENDS,
+			 NULL);
+	assert_int_equal(p->locations[0].line_count, 2);
+	assert_string_equal(name_of(p, 0), "called");
+	assert_string_equal(name_of(p, 1), "victim");
+	profile_free(p);
 }
 
 /* Data after the end of a set, here an invalid unit, is ignored. */
