@@ -34,6 +34,7 @@ class Browser:
         self.process = subprocess.Popen(
             [CHROMIUM, *OPTIONS, "--user-data-dir=" + profile, "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "HOME": profile, "XDG_CONFIG_HOME": profile},
             preexec_fn=place, close_fds=False)
         os.close(there)
         os.close(back)

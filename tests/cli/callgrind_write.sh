@@ -350,7 +350,7 @@ if desktop; then
 	start Xvfb -noreset -displayfd 1 -screen 0 1200x800x24
 	wait_for grep -q '^[0-9]' start.out
 	DISPLAY=:$(grep -m 1 '^[0-9]' start.out)
-	start dbus-daemon --session --nofork --print-address
+	start dbus-daemon --session --nofork --print-address --address="unix:path=$work/bus"
 	wait_for grep -q '^unix:' start.out
 	DBUS_SESSION_BUS_ADDRESS=$(grep -m 1 '^unix:' start.out)
 	export DISPLAY DBUS_SESSION_BUS_ADDRESS

@@ -101,7 +101,7 @@ java_asked() {
 	command=$(hinted "jcmd $pid Compiler.perfmap")
 	[ -n "$command" ] || return 1
 	record_begin asked record -p "$pid" -F 999 --json
-	$command || return 1
+	JAVA_TOOL_OPTIONS=-XX:-UsePerfData $command || return 1
 	kill -INT "$recorder"
 	wait "$recorder"
 	cp asked.json json
@@ -124,7 +124,7 @@ java_at_exit() {
 }
 
 if command -v javac jcmd >/dev/null; then
-	check "Java: compiled" javac Hot.java
+	check "Java: compiled" javac -J-XX:-UsePerfData Hot.java
 	start_ready "${mapless[@]}" "${java[@]}" Hot 600000
 	maps+=("/tmp/perf-$pid.map")
 	check "Java: recorded" record -p "$pid" -d 1 -o java.pb.gz
@@ -136,7 +136,7 @@ if command -v javac jcmd >/dev/null; then
 	check "Java, a map that lacks what is hot: recorded" java_old_map
 	check "Java, such a map: the command" says "has none for it; Java (PID $pid): run jcmd $pid"
 	check "Java: without the option that unlocks it, it does not start" \
-		exits 1 java -XX:+DumpPerfMapAtExit -version
+		exits 1 "${java[@]}" -XX:+DumpPerfMapAtExit -version
 	check "Java: a file" exits 0 "$profiltool" report java.pb.gz
 	check "Java: a file: the command" says "Java (PID $pid): run jcmd $pid Compiler.perfmap"
 	check "Java: from its start, as hinted" java_at_exit

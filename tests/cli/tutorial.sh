@@ -42,6 +42,9 @@ run_section() {
 		echo $? >"$step/status"
 		sed "s|$2|/tmp/tutorial|g" "$step/output" >"$step/printed"
 	done
+	# The page's last command ends its last program, which may have named its functions there.
+	wait "${!-}" 2>/dev/null
+	rm -f "/tmp/perf-${!-}.map"
 }
 
 # run_sections SECTION...: runs them at the same time, each in a process group: they need nothing of one
