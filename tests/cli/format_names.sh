@@ -32,6 +32,13 @@ x.collapsed folded
 x.folded.gz folded
 x.callgrind.gz callgrind
 callgrind.out.9.gz callgrind
+callgrind.out.1.folded folded
+callgrind.out.1.folded.gz folded
+callgrind.out.1.collapsed folded
+callgrind.out.1.pb.gz pprof
+gmon.out.folded folded
+gmon.out.pb.gz pprof
+gmon.out.callgrind callgrind
 END
 for name in x.folded.gz x.callgrind.gz callgrind.out.9.gz; do
 	check "$name is compressed" gzip -t "$name"
@@ -88,8 +95,12 @@ x.cpuprofile|add -f
 x.svg|profiltool flamegraph x.pb.gz -o x.svg
 x.HTML|profiltool flamegraph
 x.json|profiltool report --json x.pb.gz >x.json, or dump --json
+callgrind.out.1.svg|would be a picture
+callgrind.out.1.html|would be a page
+callgrind.out.1.txt|would be text
+gmon.out.json|would be JSON
 END
-check "nothing was written" test -z "$(find . -name 'x' -o -name 'x.[csj][vgs]*')"
+check "nothing was written" test -z "$(find . -name 'x' -o -name 'x.[csj][vgs]*' -o -name '*.out.*[lnt]' ! -name '*.callgrind')"
 check "no command was run for it" test ! -e began
 mkdir directory
 check "a directory" exits 2 convert a.folded directory

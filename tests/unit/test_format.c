@@ -27,6 +27,12 @@ static void find_by_path(void **state)
 	assert_string_equal(format_by_path("callgrind.out.123")->name, "callgrind");
 	assert_string_equal(format_by_path("./cachegrind.out")->name, "callgrind");
 	assert_string_equal(format_by_path("/a/gmon.out.7")->name, "gmon");
+	/* An extension is stronger than what the name begins with, whichever format is first. */
+	assert_string_equal(format_by_path("callgrind.out.1.gz")->name, "callgrind");
+	assert_string_equal(format_by_path("callgrind.out.1.folded.gz")->name, "folded");
+	assert_string_equal(format_by_path("gmon.out.prof")->name, "gperftools");
+	assert_string_equal(format_by_path("gmon.out.pb.gz")->name, "pprof");
+	assert_null(format_by_extension("callgrind.out.1"));
 	assert_null(format_by_path("callgrind.outer"));
 	assert_null(format_by_path("gmon.out/x"));
 	assert_null(format_by_path("x.cpuprofile"));

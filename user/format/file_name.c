@@ -37,11 +37,16 @@ bool format_names_file(const struct format *format, const char *path)
 	return false;
 }
 
-bool format_matches_path(const struct format *format, const char *path)
+bool format_has_extension(const struct format *format, const char *path)
 {
 	size_t size = strlen(path);
 
-	return has_extension(format, path, size) || format_names_file(format, path) ||
+	return has_extension(format, path, size) ||
 	       (format_is_gzip_path(path) &&
 		has_extension(format, path, size - strlen(FORMAT_GZIP)));
+}
+
+bool format_matches_path(const struct format *format, const char *path)
+{
+	return format_has_extension(format, path) || format_names_file(format, path);
 }

@@ -102,7 +102,10 @@ struct format {
 /* The format with this name, or NULL. */
 const struct format *format_by_name(const char *name);
 
-/* The first format that the path's name matches, or NULL. */
+/* The first format that has the path's extension, or NULL. */
+const struct format *format_by_extension(const char *path);
+
+/* The same; if there is none, the first that format_names_file() accepts; or NULL. */
 const struct format *format_by_path(const char *path);
 
 /* The format of an input, by its beginning; else a text format, by its name; or NULL. */
@@ -118,7 +121,10 @@ bool format_is_gzip_path(const char *path);
 /* Whether the last part of the path begins with one of format->files: callgrind.out.PID. */
 bool format_names_file(const struct format *format, const char *path);
 
-/* The same, or the path ends in an extension of the format, perhaps with FORMAT_GZIP behind it. */
+/* Whether the path ends in an extension of the format, perhaps with FORMAT_GZIP behind it. */
+bool format_has_extension(const struct format *format, const char *path);
+
+/* Either of these two. */
 bool format_matches_path(const struct format *format, const char *path);
 
 /* All formats, for help texts; ends with NULL. */

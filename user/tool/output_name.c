@@ -57,9 +57,23 @@ static bool has_no_name(const char *path)
 	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-static const struct format *unknown_name(const char *path, struct error *e)
+/* Sets e if the path has an extension of others[]. Returns 0 or -errno. */
+static int refuse_others(const char *path, struct error *e)
 {
 	const char *dot = strrchr(path, '.');
+
+	for (size_t i = 0; dot && i < sizeof(others) / sizeof(*others); i++)
+		if (strcasecmp(dot, others[i].extension) == 0) {
+			error_set_kind(e, ERROR_USAGE, 0, "%s would be %s, not a profile", path,
+				       others[i].what);
+			error_hint(e, "%s", others[i].hint);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static const struct format *unknown_name(const char *path, struct error *e)
+{
 	struct stat status;
 	char names[256];
 
@@ -72,17 +86,24 @@ static const struct format *unknown_name(const char *path, struct error *e)
 			   path, path[strlen(path) - 1] == '/' ? "" : "/");
 		return NULL;
 	}
-	for (size_t i = 0; dot && i < sizeof(others) / sizeof(*others); i++)
-		if (strcasecmp(dot, others[i].extension) == 0) {
-			error_set_kind(e, ERROR_USAGE, 0, "%s would be %s, not a profile", path,
-				       others[i].what);
-			error_hint(e, "%s", others[i].hint);
-			return NULL;
-		}
 	tool_list_formats(names, sizeof(names));
 	error_set_kind(e, ERROR_USAGE, 0, "the name %s implies no format to write", path);
 	error_hint(e, "add -f with one of %s; or end it in .pb.gz, .prof, .folded, ...", names);
 	return NULL;
+}
+
+/* An extension says more than the beginning of a name: callgrind.out.7.svg would be a picture. */
+static const struct format *implied_format(const char *path, struct error *e)
+{
+	const struct format *format = format_by_extension(path);
+	struct stat status;
+
+	if (format)
+		return format;
+	/* A directory may have any name. */
+	if ((stat(path, &status) || !S_ISDIR(status.st_mode)) && refuse_others(path, e))
+		return NULL;
+	return format_by_path(path) ?: unknown_name(path, e);
 }
 
 const struct format *tool_output_format(const char *name, const char *path, struct error *e)
@@ -93,8 +114,8 @@ const struct format *tool_output_format(const char *name, const char *path, stru
 		format = named_format(name, e);
 	else if (!path || has_no_name(path))
 		return format_by_name("pprof");
-	else if (!(format = format_by_path(path)))
-		return unknown_name(path, e);
+	else
+		format = implied_format(path, e);
 	if (!format || !path || !format->write_directory || !format_is_gzip_path(path))
 		return format;
 	error_set_kind(e, ERROR_USAGE, 0, "%s: %s is not written compressed", path, format->name);
