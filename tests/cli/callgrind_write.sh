@@ -378,4 +378,22 @@ check "each call says its object" test "$(grep -c ^cob= own2.callgrind)" -eq \
 	"$(grep -c ^calls= own2.callgrind)"
 check "the own one, too" grep -qx 'cob=(1)' own2.callgrind
 
+# --- The event that comes first: callgrind_annotate sorts by it, and KCachegrind shows it ---
+
+printf 'events: Ir Dr Dw\n\nfn=few\n1 90 1 2\nfn=many\n2 10 7 3\n' >three.callgrind
+
+# events FILE: its events, and the costs of function "many".
+events() {
+	grep '^events:' "$1" && sed -n '/^fn=.* many$/,+1s/^2 //p' "$1"
+}
+check "three events" exits 0 "$profiltool" convert three.callgrind same.callgrind
+check "three events: their order stays" diff <(printf 'events: Ir Dr Dw\n10 7 3\n') <(events same.callgrind)
+check "--value" exits 0 "$profiltool" convert --value Dr three.callgrind dr.callgrind
+check "--value: comes first, with its costs" diff <(printf 'events: Dr Ir Dw\n7 10 3\n') <(events dr.callgrind)
+check "--value: report shows it" json "j['value'] == 'Dr'" <("$profiltool" report --json dr.callgrind)
+check "one value: is named" exits 0 "$profiltool" convert --value Dr three.callgrind dr.folded
+check "one value: is named by --value" says "more than one value (Dr is written)"
+check "one value: is named by default" exits 0 "$profiltool" convert three.callgrind ir.folded
+check "one value: is named, the file's first" says "more than one value (Ir is written)"
+
 finish

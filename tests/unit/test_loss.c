@@ -13,14 +13,20 @@
 
 static const struct format *const nothing = &(const struct format){ .name = "nothing" };
 
-static const char *losses(const struct profile *p, const struct format *format)
+static const char *losses_of(const struct profile *p, const struct format *format,
+			     const struct format_options *options)
 {
 	static char text[1024];
 
-	if (!loss_list(p, loss_aspects(p), format, text, sizeof(text)))
+	if (!loss_list(p, loss_aspects(p), format, options, text, sizeof(text)))
 		return "";
 	assert_true(*text);
 	return text;
+}
+
+static const char *losses(const struct profile *p, const struct format *format)
+{
+	return losses_of(p, format, &(struct format_options){ 0 });
 }
 
 static void list(void **state)
@@ -41,6 +47,23 @@ static void list(void **state)
 			    "processes and threads, the CPU mode of ticks and what only "
 			    "callgrind has");
 	assert_null(strstr(losses(p, format_by_name("callgrind")), "only callgrind"));
+	profile_free(p);
+}
+
+/* What is written is the value that report shows. */
+static void value(void **state)
+{
+	struct profile *p = profile_new();
+	const struct format *folded = format_by_name("folded");
+
+	(void)state;
+	assert_int_equal(profile_add_value_type(p, "alloc_objects", "count"), 0);
+	assert_int_equal(profile_add_value_type(p, "inuse_space", "bytes"), 0);
+	p->default_value = 2;
+	assert_string_equal(losses(p, folded), "more than one value (inuse_space is written)");
+	assert_string_equal(
+		losses_of(p, folded, &(struct format_options){ .value = "alloc_objects" }),
+		"more than one value (alloc_objects is written)");
 	profile_free(p);
 }
 
@@ -155,10 +178,8 @@ static void man_page(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(list),
-		cmocka_unit_test(arcs),
-		cmocka_unit_test(no_noise),
-		cmocka_unit_test(man_page),
+		cmocka_unit_test(list),	    cmocka_unit_test(value),	cmocka_unit_test(arcs),
+		cmocka_unit_test(no_noise), cmocka_unit_test(man_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,8 +176,18 @@ static const char *lost_extras(const struct profile *p, const struct format *for
 	return NULL;
 }
 
+/* Of several values: " (cpu is written)"; else "". */
+static void name_written(const struct profile *p, enum format_aspect aspect,
+			 const struct format_options *options, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (aspect == ASPECT_VALUES && p->value_type_count)
+		snprintf(text, size, " (%.100s is written)",
+			 p->value_types[profile_value(p, options->value)].type);
+}
+
 bool loss_list(const struct profile *p, unsigned int aspects, const struct format *format,
-	       char *text, size_t size)
+	       const struct format_options *options, char *text, size_t size)
 {
 	const char *extras = lost_extras(p, format);
 	unsigned int lost = aspects & ~format->keeps;
@@ -185,9 +195,12 @@ bool loss_list(const struct profile *p, unsigned int aspects, const struct forma
 
 	for (unsigned int i = 0; i < ASPECT_COUNT && used < size; i++) {
 		const char *gap = !used ? "" : lost >> i == 1 && !extras ? " and " : ", ";
+		char written[128];
 
+		name_written(p, i, options, written, sizeof(written));
 		if (lost & 1U << i)
-			used += snprintf(text + used, size - used, "%s%s", gap, names[i]);
+			used += snprintf(text + used, size - used, "%s%s%s", gap, names[i],
+					 written);
 	}
 	if (extras && used < size)
 		snprintf(text + used, size - used, "%swhat only %s has", lost ? " and " : "",

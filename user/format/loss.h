@@ -14,9 +14,10 @@ unsigned int loss_aspects(const struct profile *p);
 
 /*
  * Writes to text[size] which of the aspects, and which extras of the profile, the format does not
- * keep: "names, build IDs and the account of ticks". False: it keeps all.
+ * keep: "names, build IDs and the account of ticks"; and which value it keeps of several, by
+ * options. False: it keeps all.
  */
 bool loss_list(const struct profile *p, unsigned int aspects, const struct format *format,
-	       char *text, size_t size);
+	       const struct format_options *options, char *text, size_t size);
 
 #endif

@@ -339,7 +339,7 @@ static void warn_of_loss(const struct profile *p, unsigned int aspects, const st
 	uint64_t calls = format->dropped_calls ? format->dropped_calls(p) : 0;
 	char losses[1024];
 
-	if (loss_list(p, aspects, format, losses, sizeof(losses)))
+	if (loss_list(p, aspects, format, options, losses, sizeof(losses)))
 		tool_warn("%s: the %s format does not hold %s", path, format->name, losses);
 	if (samples)
 		tool_warn("%s: %" PRIu64 " of %" PRIu64

@@ -36,6 +36,7 @@ struct names {
 struct writer {
 	const struct profile *p;
 	FILE *out;
+	size_t shown;	 /* the value type to be counted: profile_value() */
 	size_t *columns; /* the value types that are written */
 	struct callgraph g;
 	struct names objects, files;
@@ -589,18 +590,23 @@ static int number_names(struct writer *w)
 	return err;
 }
 
-/* All value types that are not derived by a formula; if all are, all of them. */
+/*
+ * All value types that are not derived by a formula; if all are, all of them. The one to be counted
+ * is first: callgrind_annotate sorts by the first event, and KCachegrind shows it.
+ */
 static size_t choose_columns(struct writer *w)
 {
-	const struct profile *p = w->p;
-	size_t count = 0;
+	const struct profile_value_type *types = w->p->value_types;
+	size_t count = 0, all = w->p->value_type_count;
 
-	for (size_t i = 0; i < p->value_type_count; i++)
-		if (!*p->value_types[i].formula)
+	if (all && !*types[w->shown].formula)
+		w->columns[count++] = w->shown;
+	for (size_t i = 0; i < all; i++)
+		if (!*types[i].formula && i != w->shown)
 			w->columns[count++] = i;
-	for (size_t i = 0; i < p->value_type_count && !count; i++)
+	for (size_t i = 0; i < all && !count; i++)
 		w->columns[i] = i;
-	return count ?: p->value_type_count;
+	return count ?: all;
 }
 
 static int make_graph(struct writer *w, bool addresses)
@@ -650,7 +656,10 @@ static void writer_free(struct writer *w)
 int callgrind_write(const struct profile *p, const struct format_options *options, FILE *out,
 		    struct error *e)
 {
-	struct writer w = { .p = p, .out = out, .function = CALLGRAPH_NONE };
+	struct writer w = { .p = p,
+			    .out = out,
+			    .shown = profile_value(p, options->value),
+			    .function = CALLGRAPH_NONE };
 	int err = write_all(&w, options->instr_positions);
 
 	writer_free(&w);
