@@ -138,6 +138,10 @@ check "a profile without samples is written" exits 0 "$profiltool" convert -f fo
 check "a profile without samples is written: read" exits 0 "$profiltool" dump "$work/none.folded"
 check "a file of comments is one of none, by its name" exits 0 "$profiltool" dump --json \
 	"$work/none.folded"
+check "without samples, from a pipe" json "j['format'] == 'folded' and j['samples'] == 0" \
+	<(folded "$work/zero.folded" | "$profiltool" dump --json -)
+printf '# no sample\n' >"$work/comment"
+check "another comment is no profile" exits 1 "$profiltool" dump "$work/comment"
 
 # --- Stacks that differ in addresses alone ---
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/array.h"
 #include "util/index.h"
@@ -87,11 +88,18 @@ static struct look look(const struct input *in)
 	return l;
 }
 
+static bool is_written_empty(const struct input *in)
+{
+	return in->size == strlen(FOLDED_EMPTY) && memcmp(in->bytes, FOLDED_EMPTY, in->size) == 0;
+}
+
 /* Any text could be names, so nearly all lines have to end with a count. */
 static bool folded_detect(const struct input *in)
 {
 	struct look l = look(in);
 
+	if (is_written_empty(in))
+		return true;
 	return !l.binary && (l.long_stacks || (l.good && l.bad <= l.good / BAD_SHARE));
 }
 

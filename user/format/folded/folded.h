@@ -11,6 +11,9 @@ extern const struct format format_folded;
 /* Replaces the stack of samples without one. */
 #define FOLDED_NO_PC "[no pc]"
 
+/* What the writer prints instead of nothing: an empty file could be of any format. */
+#define FOLDED_EMPTY "# no samples\n"
+
 /* folded_write.c */
 int folded_write(const struct profile *p, const struct format_options *options, FILE *out,
 		 struct error *e);

@@ -183,8 +183,8 @@ static void put_lines(const struct writer *w, FILE *out)
 		fwrite_unlocked(w->texts + line->at, 1, line->size, out);
 		fprintf(out, " %" PRId64 "\n", line->count);
 	}
-	if (!any) /* readers reject an empty file */
-		fputs("# no samples\n", out);
+	if (!any)
+		fputs(FOLDED_EMPTY, out);
 }
 
 int folded_write(const struct profile *p, const struct format_options *options, FILE *out,
