@@ -304,6 +304,8 @@ check "cpu: its time can be had" diff <(ours "$work/real/cpu.pb.gz" --value cpu)
 check "the summary names the value, and the others" grep -qxF \
 	"profiltool: value: inuse_space/bytes; --value takes alloc_objects, alloc_space, inuse_objects, too" \
 	<("$profiltool" report "$work/real/heap.pb.gz" 2>&1 >/dev/null)
+check "the summary names a lone value" grep -qxF "profiltool: value: goroutine" \
+	<("$profiltool" report "$work/real/goroutine.pb.gz" 2>&1 >/dev/null)
 check "to Callgrind" exits 0 "$profiltool" convert "$work/real/heap.pb.gz" "$work/heap.callgrind"
 check "to Callgrind: the value that pprof shows is the first event" \
 	grep -q '^events: inuse_space alloc_objects ' "$work/heap.callgrind"

@@ -312,6 +312,16 @@ touch -d yesterday "$work/built"
 check "an older one" exits 0 "$profiltool" report "$work/built.cg"
 check "an image older than the profile: nothing is reported" test -z "$(grep changed "$work/err")"
 
+# --- The summary names the value, also a lone one ---
+
+printf 'desc: Unit: wall milliseconds\nevents: wall\nfn=f\n1 5\ncfn=g\ncalls=1 1\n1 7\nfn=g\n1 7\n' \
+	>"$work/wall.cg"
+check "a lone value" exits 0 "$profiltool" report "$work/wall.cg"
+check "a lone value is named, without others to take" grep -qx 'profiltool: value: wall/milliseconds' "$work/err"
+printf 'main;f 5\n' >"$work/samples.folded"
+check "samples" exits 0 "$profiltool" report "$work/samples.folded"
+check "samples need no name" exits 1 grep -q 'value:' "$work/err"
+
 # --- What has no name, of a value that is no count ---
 
 strip -o "$work/bare" "$progs/shares"

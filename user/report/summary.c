@@ -213,14 +213,15 @@ static int print_events(const struct profile *p, const char *value, const char *
 	return 0;
 }
 
-/* Prints which value is shown, unless it is the only one or "samples". */
+/* Prints which value is shown, unless it is "samples", as readers expect, or has no name. */
 static int print_value(const struct profile *p, const char *type, const char *prefix, FILE *out)
 {
 	size_t shown = profile_value(p, type);
 	struct line line = { out, "; --value takes " };
 	char *title;
 
-	if (p->value_type_count < 2 || strcmp(p->value_types[shown].type, "samples") == 0)
+	if (!p->value_type_count || !*p->value_types[shown].type ||
+	    strcmp(p->value_types[shown].type, "samples") == 0)
 		return 0;
 	title = rows_title(p, shown);
 	if (!title)
@@ -234,7 +235,7 @@ static int print_value(const struct profile *p, const char *type, const char *pr
 		begin_part(&line);
 		text_print(p->value_types[i].type, out);
 	}
-	fputs(", too\n", out);
+	fputs(p->value_type_count > 1 ? ", too\n" : "\n", out);
 	return 0;
 }
 
