@@ -294,6 +294,18 @@ as_nobody() {
 if as_nobody --version >/dev/null 2>&1; then
 	check "as nobody: another's database is not read" exits 5 as_nobody report "$work/crowd"
 	check "as nobody: why" says "Permission denied"
+	mkdir -p "$work/mixed/closed"
+	cp "$work/tick.dcpi" "$work/mixed/a"
+	cp "$work/tick.dcpi" "$work/mixed/b"
+	cp "$work/tick.dcpi" "$work/mixed/closed/c"
+	chmod 755 "$work/mixed"
+	chmod 0 "$work/mixed/b" "$work/mixed/closed"
+	check "as nobody: what can be read of a directory is" exits 3 as_nobody report "$work/mixed"
+	check "as nobody: the file that cannot be read is named" \
+		says "skipped: cannot open $work/mixed/b: Permission denied"
+	check "as nobody: so is the subdirectory" says "skipped: cannot read $work/mixed/closed: Permission denied"
+	rm "$work/mixed/a"
+	check "as nobody: a directory without anything that can be read" exits 5 as_nobody report "$work/mixed"
 	for place in "$work/crowd" "$work/new"; do
 		check "as nobody: nor written: ${place##*/}" \
 			exits 1 as_nobody convert -f dcpi "$work/tick.dcpi" "$place"

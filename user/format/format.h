@@ -136,9 +136,9 @@ extern const struct format *const format_all[];
  * may be NULL.
  *
  * Of a directory, reads all profiles in it and below, in the order of their paths, and merges them.
- * A file that is not a profile is skipped, with a warning, and so is a profile that is corrupt: the
- * sum then counts as salvaged. Profiles of several hosts are added up, with a warning. Symbolic
- * links are not followed. A directory without a profile is an error.
+ * A file that is not a profile is skipped, with a warning, and so is a profile that is corrupt, and
+ * what cannot be read: the sum then counts as salvaged. Profiles of several hosts are added up,
+ * with a warning. Symbolic links are not followed. A directory without a profile is an error.
  *
  * Returns 0 or -errno with e set. On success *p is the caller's to profile_free().
  */

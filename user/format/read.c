@@ -94,7 +94,8 @@ struct reader {
 	struct profile *p;     /* the sum of all parts, in the end; NULL: no file was read */
 	struct profile *notes; /* has the warnings about skipped files */
 	size_t skipped;
-	bool damaged;		      /* at least one skipped file is a profile */
+	bool damaged;		      /* at least one skipped file is a profile, or may be one */
+	struct error unreadable;      /* of the first file that cannot be read; or empty */
 	const char *hosts[NAMED_MAX]; /* where the profiles were recorded; texts of notes */
 	size_t host_count;
 };
@@ -107,8 +108,14 @@ static int skip(struct reader *r)
 	return profile_warn(r->notes, "skipped: %s", r->e->what) ? error_no_memory(r->e) : 0;
 }
 
-static int skip_damaged(struct reader *r)
+/* Skips a file that is corrupt, err being -EINVAL, or cannot be read. Without memory returns err.
+ */
+static int skip_failed(struct reader *r, int err)
 {
+	if (err == -ENOMEM)
+		return err;
+	if (err != -EINVAL && !r->unreadable.what[0])
+		r->unreadable = *r->e;
 	r->damaged = true;
 	return skip(r);
 }
@@ -156,10 +163,8 @@ static int read_profile(struct reader *r, const struct format *format, struct in
 	struct profile *p;
 	int err = read_input(format, in, &p, r->e);
 
-	if (err == -EINVAL)
-		return skip_damaged(r);
 	if (err)
-		return err;
+		return skip_failed(r, err);
 	err = note_host(r, p->host);
 	if (err)
 		profile_free(p);
@@ -178,7 +183,7 @@ static int read_file(struct reader *r, const FTSENT *file)
 	}
 	err = input_open(file->fts_path, r->options, &in, r->e);
 	if (err)
-		return err == -EINVAL ? skip_damaged(r) : err;
+		return skip_failed(r, err);
 	format = format_detect(&in);
 	/* Nearly any text could be folded stacks: here the file's name has to say so, too. */
 	if (format && strcmp(format->name, "folded") == 0 && !format_matches_path(format, in.path))
@@ -191,6 +196,15 @@ static int read_file(struct reader *r, const FTSENT *file)
 	}
 	input_close(&in);
 	return err;
+}
+
+/* A directory or file that fts(3) could not look at. */
+static int skip_entry(struct reader *r, const FTSENT *entry)
+{
+	enum error_kind kind = entry->fts_errno == EACCES ? ERROR_NOT_PERMITTED : ERROR_FAILED;
+
+	return skip_failed(
+		r, error_set_kind(r->e, kind, entry->fts_errno, "cannot read %s", entry->fts_path));
 }
 
 static int visit(struct reader *r, FTS *tree, FTSENT *entry)
@@ -207,9 +221,7 @@ static int visit(struct reader *r, FTS *tree, FTSENT *entry)
 	case FTS_DNR:
 	case FTS_ERR:
 	case FTS_NS:
-		return error_set_kind(
-			r->e, entry->fts_errno == EACCES ? ERROR_NOT_PERMITTED : ERROR_FAILED,
-			entry->fts_errno, "cannot read %s", entry->fts_path);
+		return hidden ? 0 : skip_entry(r, entry);
 	case FTS_DP:
 		return 0;
 	default: /* symbolic links, devices, ... */
@@ -245,6 +257,10 @@ static int read_tree(struct reader *r)
 
 static int no_profile(struct reader *r)
 {
+	if (r->unreadable.what[0]) {
+		*r->e = r->unreadable;
+		return -EACCES;
+	}
 	error_set(r->e, 0, "%s: there is no profile in this directory", r->path);
 	if (r->skipped)
 		error_hint(r->e, "%s", r->notes->warnings[0]);
