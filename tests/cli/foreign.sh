@@ -169,7 +169,33 @@ for program in zstd xz bzip2; do
 		"$profiltool" report - 2>/dev/null | grep -c work)" -eq 1
 done
 cp "$profiltool" program
-named program "an ELF file" "profiltool record -- program"
+named program "an ELF file (a program)" "profiltool record -- ./program"
+mkdir 'a b'
+cp program "a b/it's"
+named "a b/it's" "an ELF file (a program)" "profiltool record -- 'a b/it'\\''s';"
+# unhinted FILE WHAT: whether report refuses it so, without a command.
+unhinted() {
+	check "$1" exits 1 "$profiltool" report "$1"
+	check "$1 is $2" says "$1 is $2"
+	check "$1: no hint" test "$(wc -l <err)" -eq 1
+}
+echo 'int x;' >x.c
+gcc -c x.c && gcc -shared -nostdlib -fPIC -o x.so x.c
+unhinted x.o "an ELF file (an object file), not a profile"
+unhinted x.so "an ELF file (a shared object), not a profile"
+printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\4\0' >core
+unhinted core "an ELF file (a core dump), not a profile"
+printf '\177ELF\1\2\1\0\0\0\0\0\0\0\0\0\0\1' >big.o
+unhinted big.o "an ELF file (an object file), not a profile"
+
+# --- Files that gzip has compressed: other programs do not inflate them ---
+
+printf 'PERFILE2\0\0' >packed.data
+gzip -k packed.data
+named packed.data.gz "a recording of perf" \
+	"gzip -dc packed.data.gz >packed.data, then: perf script -i packed.data report"
+cp packed.data.gz unnamed
+named unnamed "a recording of perf" "gzip -dc unnamed >FILE, then: perf script -i FILE report"
 
 # --- What only looks so ---
 

@@ -2,10 +2,14 @@
 #include "format/foreign.h"
 
 #include <ctype.h>
+#include <elf.h>
 #include <errno.h>
 #include <regex.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "format/format.h"
 
 /* --- By the first bytes --- */
 
@@ -28,8 +32,6 @@ static const struct {
 	{ MAGIC("\x28\xb5\x2f\xfd"), { "compressed with zstd", "zstd -dc %s | profiltool report -" } },
 	{ MAGIC("\xfd" "7zXZ\0"), { "compressed with xz", "xz -dc %s | profiltool report -" } },
 	{ MAGIC("BZh"), { "compressed with bzip2", "bzip2 -dc %s | profiltool report -" } },
-	{ MAGIC("\177ELF"), { "an ELF file (a program, a library or a core), not a profile",
-	  "to profile it: profiltool record -- %s; as the program of a profile: --executable" } },
 	{ MAGIC("Flat profile:\n"), { "the text that gprof prints",
 	  "give gprof's input: gmon.out, with --executable" } },
 	{ MAGIC("\t\t     Call graph"), { "the text that gprof prints",
@@ -37,6 +39,16 @@ static const struct {
 	{ MAGIC("\t\t\tCall graph"), { "the text that gprof prints",
 	  "give gprof's input: gmon.out, with --executable" } },
 };
+
+/* --- ELF --- */
+
+static const struct foreign elf_program = {
+	"an ELF file (a program), not a profile",
+	"to profile it: profiltool record -- %s; as the program of a profile: --executable"
+};
+static const struct foreign elf_object = { "an ELF file (an object file), not a profile", "" };
+static const struct foreign elf_shared = { "an ELF file (a shared object), not a profile", "" };
+static const struct foreign elf_core = { "an ELF file (a core dump), not a profile", "" };
 
 /* --- pprof's text formats, older than profile.proto --- */
 
@@ -101,6 +113,55 @@ static bool begins(const struct input *in, const char *bytes, size_t size)
 	return in->size >= size && memcmp(in->bytes, bytes, size) == 0;
 }
 
+/* A number of `size` bytes at `at` in an ELF file; 0 behind the window. */
+static uint64_t elf_number(const struct input *in, uint64_t at, size_t size)
+{
+	bool big = in->bytes[EI_DATA] == ELFDATA2MSB;
+	uint64_t number = 0;
+
+	if (at > in->size || in->size - at < size)
+		return 0;
+	for (size_t i = 0; i < size; i++)
+		number = number << 8 | in->bytes[at + (big ? i : size - 1 - i)];
+	return number;
+}
+
+/* The fields of one class; all program headers of real files are in the window. */
+#define ELF_FIELD(in, type, field, base) \
+	elf_number(in, (base) + offsetof(type, field), sizeof(((type *)0)->field))
+
+static bool elf_has_interpreter(const struct input *in)
+{
+	bool wide = in->bytes[EI_CLASS] == ELFCLASS64;
+	uint64_t at = wide ? ELF_FIELD(in, Elf64_Ehdr, e_phoff, 0)
+			   : ELF_FIELD(in, Elf32_Ehdr, e_phoff, 0);
+	uint64_t count = wide ? ELF_FIELD(in, Elf64_Ehdr, e_phnum, 0)
+			      : ELF_FIELD(in, Elf32_Ehdr, e_phnum, 0);
+
+	for (uint64_t i = 0; i < count && at < in->size; i++) {
+		if (elf_number(in, at, sizeof(Elf64_Word)) == PT_INTERP)
+			return true;
+		at += wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+	}
+	return false;
+}
+
+static const struct foreign *detect_elf(const struct input *in)
+{
+	if (!begins(in, ELFMAG, SELFMAG) || in->size < EI_NIDENT)
+		return NULL;
+	switch (ELF_FIELD(in, Elf64_Ehdr, e_type, 0)) {
+	case ET_REL:
+		return &elf_object;
+	case ET_CORE:
+		return &elf_core;
+	case ET_DYN:
+		return elf_has_interpreter(in) ? &elf_program : &elf_shared;
+	default:
+		return &elf_program;
+	}
+}
+
 static bool has_word(const struct input *in, const char *word)
 {
 	return memmem(in->bytes, in->size, word, strlen(word));
@@ -153,8 +214,10 @@ static bool is_perf_script(const struct input *in)
 
 const struct foreign *foreign_detect(const struct input *in)
 {
-	const struct foreign *json;
+	const struct foreign *elf = detect_elf(in), *json;
 
+	if (elf)
+		return elf;
 	for (size_t i = 0; i < sizeof(magics) / sizeof(*magics); i++)
 		if (begins(in, magics[i].bytes, magics[i].size))
 			return &magics[i].foreign;
@@ -167,17 +230,84 @@ const struct foreign *foreign_detect(const struct input *in)
 	return is_perf_script(in) ? &perf_script : NULL;
 }
 
+/* --- The hint --- */
+
+/* A path as one word for a shell. */
+struct word {
+	char text[256];
+	size_t size;
+};
+
+/* Stands for a path that is unknown or too long. */
+static const char any_file[] = "FILE";
+
+static void put(struct word *w, const char *text, size_t size)
+{
+	if (w->size + size < sizeof(w->text))
+		memcpy(w->text + w->size, text, size);
+	w->size += size;
+}
+
+/*
+ * Writes the path, or its first `size` bytes, with quotes if need be. runs: it is a command, which
+ * without a slash would be searched in PATH.
+ */
+static void quote(struct word *w, const char *path, size_t size, bool runs)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_./:=@%+,-";
+	bool quoted = strspn(path, plain) < size;
+
+	w->size = 0;
+	put(w, "'", quoted);
+	if (*path == '-' || (runs && !memchr(path, '/', size)))
+		put(w, "./", 2);
+	for (size_t i = 0; i < size; i++)
+		if (path[i] == '\'')
+			put(w, MAGIC("'\\''"));
+		else
+			put(w, path + i, 1);
+	put(w, "'", quoted);
+	if (w->size >= sizeof(w->text)) {
+		w->size = 0;
+		put(w, MAGIC(any_file));
+	}
+	w->text[w->size] = '\0';
+}
+
+/* Other programs do not inflate: packed is the file, and path what it is to become. */
+static void name_files(const struct foreign *foreign, const struct input *in, struct word *path,
+		       struct word *packed)
+{
+	bool known = strcmp(in->path, INPUT_STDIN) != 0; /* a name for messages, not for commands */
+	bool runs = foreign == &elf_program;
+	size_t size = strlen(in->path);
+	bool cut = in->inflated && known && format_is_gzip_path(in->path);
+
+	if (known)
+		quote(packed, in->path, size, false);
+	else
+		quote(packed, MAGIC("FILE" FORMAT_GZIP), false);
+	if (known && (cut || !in->inflated))
+		quote(path, in->path, size - (cut ? strlen(FORMAT_GZIP) : 0), runs);
+	else
+		quote(path, MAGIC(any_file), false);
+}
+
 int foreign_error(const struct foreign *foreign, const struct input *in, struct error *e)
 {
 	const char *place = strstr(foreign->hint, "%s");
-	/* INPUT_STDIN is a name for messages, not for commands. */
-	const char *path = strcmp(in->path, INPUT_STDIN) == 0 ? "FILE" : in->path;
+	struct word path, packed;
 
 	error_set(e, 0, "%s is %s", in->path, foreign->what);
-	if (place)
-		error_hint(e, "%.*s%s%s", (int)(place - foreign->hint), foreign->hint, path,
-			   place + strlen("%s"));
-	else
+	if (!place) {
 		error_hint(e, "%s", foreign->hint);
+		return -EINVAL;
+	}
+	name_files(foreign, in, &path, &packed);
+	error_hint(e, "%s%s%s%s%s%.*s%s%s", in->inflated ? "gzip -dc " : "",
+		   in->inflated ? packed.text : "", in->inflated ? " >" : "",
+		   in->inflated ? path.text : "", in->inflated ? ", then: " : "",
+		   (int)(place - foreign->hint), foreign->hint, path.text, place + strlen("%s"));
 	return -EINVAL;
 }

@@ -7,7 +7,7 @@
 /* A kind of file that users give as a profile, and that no reader here supports. */
 struct foreign {
 	const char *what; /* "a recording of perf" */
-	/* How to get a profile from such a file; a "%s" in it stands for the file's path. */
+	/* How to get a profile from such a file; "%s" stands for its path. Empty: no way. */
 	const char *hint;
 };
 
