@@ -285,6 +285,13 @@ else
 	skip "a full disk" "unshare -m does not work here"
 fi
 
+# --- A profile whose period is unknown ---
+
+echo 'main;work 5' >"$work/none.folded"
+check "without a period" exits 0 "$profiltool" convert -f dcpi "$work/none.folded" "$work/none"
+check "without a period: what was written is read without a warning" \
+	exits 0 "$profiltool" dump --strict "$work/none"
+
 cp "$profiltool" "$work/profiltool"
 chmod 755 "$work" "$work/profiltool"
 chmod 644 "$work"/*.dcpi

@@ -311,6 +311,14 @@ static void read_events(void **state)
 						     "x-unit bytes\n");
 	assert_string_equal(p->value_types[0].type, "alloc");
 	assert_string_equal(p->value_types[0].unit, "bytes");
+	assert_int_equal(p->warning_count, 0);
+	profile_free(p);
+	p = read_header(VERSION IMAGE EPOCH PLATFORM
+			"event samples\nperiod 0\n" TSTART TSIZE CPUSPEED);
+	assert_int_equal(p->warning_count, 0);
+	profile_free(p);
+	p = read_header(VERSION IMAGE EPOCH PLATFORM
+			"event cycles\nperiod 0\n" TSTART TSIZE CPUSPEED);
 	assert_warned(p, "a sampling period of 0");
 	profile_free(p);
 }

@@ -217,6 +217,16 @@ static int add_extras(struct reader *r)
 	return err;
 }
 
+/*
+ * The format wants a period. Where it is unknown, or there can be none, the writer has 0: of
+ * samples of an unknown event, and of values in a unit, which is a line of our own.
+ */
+static bool lacks_period(const struct reader *r)
+{
+	return field(r, DCPI_PERIOD)->number == 0 && !field(r, DCPI_UNIT)->given &&
+	       !text_is(&field(r, DCPI_EVENT)->text, DCPI_SAMPLES);
+}
+
 static int warn(struct reader *r)
 {
 	const struct text *bad = &r->header.malformed;
@@ -227,7 +237,7 @@ static int warn(struct reader *r)
 	if (minor != 6 && minor != 7)
 		err = profile_warn(r->p, "version 0.%" PRIu64 " of the format is undocumented",
 				   minor);
-	if (!err && field(r, DCPI_PERIOD)->number == 0)
+	if (!err && lacks_period(r))
 		err = profile_warn(r->p, "the header has a sampling period of 0");
 	if (!err && bad->at)
 		err = profile_warn(r->p, "the line \"%.*s\" has an invalid value",
