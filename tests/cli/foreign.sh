@@ -159,6 +159,19 @@ named array.json "a trace for Chrome" "ui.perfetto.dev"
 named report.json "what profiltool report --json prints" "the profile that it was printed from"
 named dump.json "what profiltool dump --json prints" "the profile that it was printed from"
 
+python3 - <<'END'
+metadata = '"metadata":{"x":"%s"},' % ("y" * 400000)
+open("late.json", "w").write("{" + metadata + '"traceEvents":[]}')
+open("late.speedscope.json", "w").write(
+	"{" + metadata + '"$schema":"https://www.speedscope.app/file-format-schema.json"}')
+END
+named late.json "a trace for Chrome" "ui.perfetto.dev"
+named late.speedscope.json "a profile for speedscope" "py-spy record -f raw"
+printf '{"nodes":[{"id":1,"callFrame":{"functionName":"f"},"children":[]}],"samples":[1]}' >hitless.cpuprofile
+named hitless.cpuprofile "a CPU profile of V8" "node --perf-basic-prof"
+printf 'goroutine 7 [chan receive, 2 minutes]:\nmain.main()\n\t/x/main.go:9 +0x1d\n' >debug2
+named debug2 "the text of Go's goroutines" "without debug=2"
+
 # --- Compressed, and programs ---
 
 for program in zstd xz bzip2; do

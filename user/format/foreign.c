@@ -78,6 +78,10 @@ static const struct {
 	  "profiltool record -g -o x.pb.gz -- node --perf-basic-prof PROGRAM" } },
 	{ { "\"callFrame\"", "\"selfSize\"" }, { "a heap profile of V8 (Node.js, Chrome)",
 	  "Chrome's DevTools show it" } },
+	/* hitCount is optional */
+	{ { "\"callFrame\"", "\"nodes\"" }, { "a CPU profile of V8 (Node.js, Chrome)",
+	  "Chrome's DevTools show it; or record again: "
+	  "profiltool record -g -o x.pb.gz -- node --perf-basic-prof PROGRAM" } },
 	{ { "\"preprocessedProfileVersion\"", "" }, { "a profile for the Firefox Profiler",
 	  "profiler.firefox.com shows it; or record again: profiltool record -g -o x.pb.gz" } },
 	{ { "\"meta\"", "\"processType\"" }, { "a profile for the Firefox Profiler",
@@ -99,6 +103,14 @@ static const struct foreign perf_script = {
 	"FlameGraph's stackcollapse-perf.pl converts it to folded stacks: "
 	"stackcollapse-perf.pl %s >x.folded"
 };
+/* --- What a Go server prints of its goroutines with debug=2, or a program that crashes --- */
+
+static const struct foreign goroutines = {
+	"the text of Go's goroutines, not a profile",
+	"of a Go server, ask for it without debug=2"
+};
+
+#define GOROUTINES_LINE "^goroutine [0-9]+ \\[[^]]*\\]:$"
 /* clang-format on */
 
 /* "comm PID[/TID] [[CPU]] SECONDS.FRACTION: [PERIOD] EVENT:" */
@@ -198,14 +210,15 @@ static void first_line(const struct input *in, char line[LINE_MAX_SIZE])
 	line[size] = '\0';
 }
 
-static bool is_perf_script(const struct input *in)
+/* Whether the first line matches an extended regular expression. */
+static bool first_line_is(const struct input *in, const char *expression)
 {
 	char line[LINE_MAX_SIZE];
 	regex_t pattern;
 	bool found;
 
 	first_line(in, line);
-	if (regcomp(&pattern, PERF_SCRIPT_LINE, REG_EXTENDED | REG_NOSUB))
+	if (regcomp(&pattern, expression, REG_EXTENDED | REG_NOSUB))
 		return false;
 	found = regexec(&pattern, line, 0, NULL, 0) == 0;
 	regfree(&pattern);
@@ -227,7 +240,9 @@ const struct foreign *foreign_detect(const struct input *in)
 	json = detect_json(in);
 	if (json)
 		return json;
-	return is_perf_script(in) ? &perf_script : NULL;
+	if (first_line_is(in, GOROUTINES_LINE))
+		return &goroutines;
+	return first_line_is(in, PERF_SCRIPT_LINE) ? &perf_script : NULL;
 }
 
 /* --- The hint --- */

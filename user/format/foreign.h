@@ -4,6 +4,9 @@
 
 #include "format/input_file.h"
 
+/* JSON may have long metadata before what says of which kind it is: so much is searched. */
+#define FOREIGN_WINDOW ((size_t)1 << 20)
+
 /* A kind of file that users give as a profile, and that no reader here supports. */
 struct foreign {
 	const char *what; /* "a recording of perf" */
@@ -11,7 +14,7 @@ struct foreign {
 	const char *hint;
 };
 
-/* The kind of the file, judged by its beginning; NULL: none of these. */
+/* The kind of the file, judged by the window; NULL: none of these. */
 const struct foreign *foreign_detect(const struct input *in);
 
 /* Sets e to what the file is, with the hint. Returns -EINVAL. */

@@ -10,12 +10,14 @@
 
 /* --- One file --- */
 
-static int unknown_format(const struct input *in, struct error *e)
+static int unknown_format(struct input *in, struct error *e)
 {
 	const struct foreign *foreign = foreign_detect(in);
 	char names[256] = "";
 	size_t used = 0;
 
+	if (!foreign && !input_need(in, FOREIGN_WINDOW, e))
+		foreign = foreign_detect(in);
 	if (foreign)
 		return foreign_error(foreign, in, e);
 	for (const struct format *const *f = format_all; *f; f++)
