@@ -227,6 +227,31 @@ check "a log beside the profiles" exits 0 "$profiltool" report "$work/logs"
 check "a log beside the profiles: is left out, and reported" \
 	says "hpcpid-walnut.log is not a profile"
 
+# --- A database that is read and written ---
+
+make_file "$work/new.dcpi" -- 0x100 1 0x200 2
+check "a database" exits 0 to_dcpi "$work/new.dcpi" "$work/twice"
+ln -s twice "$work/link"
+add() { # INPUT...: to the database
+	exits 2 "$profiltool" merge -f dcpi "$@" -o "$work/twice"
+}
+check "converted to itself" exits 2 to_dcpi "$work/twice" "$work/twice"
+check "converted to itself: why" says "its samples would be doubled"
+check "converted to itself: what to do" says "profiltool merge -f dcpi NEW -o $work/twice"
+check "merged with itself" add "$work/twice" "$work/new.dcpi"
+check "merged with itself: it is not the first" add "$work/new.dcpi" "$work/link/"
+check "merged with itself: by another name" add "$work/./none/../twice"
+check "merged with a file of it" add "$work/new.dcpi" "$(only_file "$work/link/")"
+check "merged with a directory that it lies in" add "$work"
+from_stdin() {
+	"$profiltool" merge -f dcpi - -o "$work/twice" <"$(only_file "$work/twice")"
+}
+check "merged with a file of it: standard input" exits 2 from_stdin
+check "DCPIDB for both" exits 2 env DCPIDB="$work/twice" "$profiltool" merge -f dcpi
+check "nothing is doubled" test "$(sum "$work/twice")" -eq 3
+check "only what is new" exits 0 "$profiltool" merge -f dcpi "$work/new.dcpi" -o "$work/link"
+check "only what is new: added" test "$(sum "$work/twice")" -eq 6
+
 # --- At once ---
 
 make_file "$work/tick.dcpi" -- 0x100 1 0x200 1

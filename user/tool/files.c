@@ -272,6 +272,59 @@ int tool_check_output(const struct format *format, const char *path, struct erro
 	return -EINVAL;
 }
 
+/* Whether a file or directory is `place`, or lies in that directory, under whatever name. */
+static bool lies_in(const char *path, const struct stat *place)
+{
+	char *at = realpath(strcmp(path, "-") == 0 ? "/dev/stdin" : path, NULL);
+	struct stat st;
+	bool found = false;
+
+	while (at && !found && stat(at, &st) == 0) {
+		found = st.st_dev == place->st_dev && st.st_ino == place->st_ino;
+		if (strcmp(dirname(at), "/") == 0)
+			break;
+	}
+	free(at);
+	return found;
+}
+
+const char *tool_find_in_output(char *const *paths, int count, const char *out)
+{
+	struct stat st;
+
+	if (strcmp(out, "-") == 0 || stat(out, &st) ||
+	    !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		return NULL;
+	for (int i = 0; i < count; i++)
+		if (lies_in(paths[i], &st))
+			return paths[i];
+	return NULL;
+}
+
+/* A format with a directory of its own adds to what is there: what is read from it would double. */
+static int check_doubling(const struct tool_rewrite *r, const struct format *format,
+			  struct error *e)
+{
+	char *out = (char *)r->out;
+	const char *input;
+
+	if (!format->directory_variable)
+		return 0;
+	input = tool_find_in_output(r->in, r->count, out);
+	for (int i = 0; i < r->count && !input; i++)
+		if (tool_find_in_output(&out, 1, r->in[i]))
+			input = r->in[i];
+	if (!input)
+		return 0;
+	error_set_kind(e, ERROR_USAGE, 0, "%s is read and written: its samples would be doubled",
+		       strcmp(input, "-") == 0 ? out : input);
+	error_hint(e,
+		   "%s adds to what is there; name only what is new: profiltool merge -f %s NEW "
+		   "-o %s",
+		   format->name, format->name, out);
+	return -EINVAL;
+}
+
 struct write_context {
 	const struct profile *p;
 	const struct format *format;
@@ -391,7 +444,7 @@ int tool_rewrite(const struct tool_rewrite *r)
 	unsigned int aspects = 0;
 	int code;
 
-	if (!format || tool_check_output(format, r->out, &e) ||
+	if (!format || check_doubling(r, format, &e) || tool_check_output(format, r->out, &e) ||
 	    read_all(r->in, r->count, r->reading, &p, &aspects, &e))
 		return tool_fail(&e);
 	if (tool_check_value(p, r->writing.value, &e)) {

@@ -191,25 +191,16 @@ static void make_title(const struct graph *g, const char *path, const char *earl
 		snprintf(title, size, "%s", *g->p->command ? g->p->command : path);
 }
 
-static bool is_same_file(const char *one, const char *other)
-{
-	struct stat a, b;
-
-	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino && S_ISREG(a.st_mode);
-}
-
 /* A profile cannot be had back from its graph. */
 static int check_output(char *const *paths, int count, const struct flamegraph_options *o,
 			struct error *e)
 {
-	bool same = o->earlier && is_same_file(o->earlier, o->output);
+	char *earlier = o->earlier;
 
 	if (strcmp(o->output, "-") == 0)
 		return 0;
-	for (int i = 0; i < count; i++)
-		same |= is_same_file(paths[i], o->output);
-	if (!same)
+	if (!tool_find_in_output(paths, count, o->output) &&
+	    !(earlier && tool_find_in_output(&earlier, 1, o->output)))
 		return file_check_writable(o->output, e);
 	error_set_kind(e, ERROR_USAGE, 0, "-o %s is one of the profiles to read", o->output);
 	error_hint(e, "write the graph to another file: -o graph.svg");

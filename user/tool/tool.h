@@ -168,6 +168,12 @@ int tool_find_input(const struct tool_reading *reading, char *const *paths, int 
 int tool_check_output(const struct format *format, const char *path, struct error *e);
 
 /*
+ * The first input that is the output, or lies in it; NULL: there is none. Compares the files, not
+ * their names; standard output, pipes and devices are no such output.
+ */
+const char *tool_find_in_output(char *const *paths, int count, const char *out);
+
+/*
  * Writes a profile to a file, or standard output for "-", or to a directory if the format has one
  * file per image; whole or not at all. Says once what the format cannot hold of it, unless
  * `quiet`.
