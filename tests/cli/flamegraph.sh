@@ -187,6 +187,21 @@ check "a profile is not overwritten by its graph: reported" \
 	says "same.folded is one of the profiles to read"
 check "a profile is not overwritten by its graph: the profile is whole" \
 	cmp "$work/new.folded" "$work/same.folded"
+echo precious >"$work/precious.pb.gz"
+for name in precious.pb.gz x.png x.folded x.svgz x .svg/x; do
+	mkdir -p "$work/.svg"
+	check "-o $name is no graph" exits 2 flamegraph "$work/new.folded" -o "$work/$name"
+	check "-o $name is no graph: what to do" says "add -f svg or -f html"
+done
+check "a profile of another name is as it was" grep -qx precious "$work/precious.pb.gz"
+check "-f svg says what it is" exits 0 flamegraph -f svg "$work/new.folded" -o "$work/graph"
+check ".htm and capitals" exits 0 flamegraph "$work/new.folded" -o "$work/x.HTM"
+check ".htm and capitals: it is" grep -q '^<!DOCTYPE html>' "$work/x.HTM"
+to_pipe() {
+	"$profiltool" flamegraph "$work/new.folded" -o /dev/stdout | cat >"$work/piped.svg"
+	well_formed "$work/piped.svg"
+}
+check "a pipe has no extension: svg" to_pipe
 check "a wrong format" exits 2 flamegraph -f png "$work/new.folded" -o "$work/x.png"
 check "lists the valid values" says "svg, html"
 check "a wrong field" exits 2 flamegraph --by line "$work/new.folded" -o "$work/x.svg"

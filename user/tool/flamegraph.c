@@ -73,7 +73,7 @@ static int parse_by(const char *value, void *member, struct error *e)
 static const struct option_spec options[] = {
 	{ "output", 'o', "OUT", "write it to OUT, .svg or .html; - is standard output",
 	  option_text, offsetof(struct flamegraph_options, output) },
-	{ "format", 'f', "svg|html", "what to write; else by OUT's extension, else svg",
+	{ "format", 'f', "svg|html", "what to write; else by OUT's extension; of - and pipes, svg",
 	  parse_format, offsetof(struct flamegraph_options, form) },
 	{ "diff", 0, "OLD", "colour it by what has changed since this profile",
 	  option_text, offsetof(struct flamegraph_options, earlier) },
@@ -158,13 +158,22 @@ static enum call_tree_roots roots_of(const struct flamegraph_options *o, const s
 	}
 }
 
-static bool is_html(const struct flamegraph_options *o)
+/* Sets the form by the name of the output, unless --format did. */
+static int choose_form(struct flamegraph_options *o, struct error *e)
 {
 	const char *dot = strrchr(o->output, '.');
 
 	if (o->form != FORM_BY_NAME)
-		return o->form == FORM_HTML;
-	return dot && (strcasecmp(dot, ".html") == 0 || strcasecmp(dot, ".htm") == 0);
+		return 0;
+	if (tool_is_unnamed(o->output) || (dot && strcasecmp(dot, ".svg") == 0))
+		o->form = FORM_SVG;
+	else if (dot && (strcasecmp(dot, ".html") == 0 || strcasecmp(dot, ".htm") == 0))
+		o->form = FORM_HTML;
+	if (o->form != FORM_BY_NAME)
+		return 0;
+	error_set_kind(e, ERROR_USAGE, 0, "the name %s is not that of a graph", o->output);
+	error_hint(e, "end it in .svg or .html; or add -f svg or -f html");
+	return -EINVAL;
 }
 
 static int write_graph(FILE *out, void *context, struct error *e)
@@ -208,7 +217,7 @@ static int check_output(char *const *paths, int count, const struct flamegraph_o
 }
 
 /* Returns an exit code. */
-static int flamegraph(char *const *paths, int count, const struct flamegraph_options *o)
+static int flamegraph(char *const *paths, int count, struct flamegraph_options *o)
 {
 	struct graph g = { 0 };
 	enum profile_stacks stacks;
@@ -216,7 +225,8 @@ static int flamegraph(char *const *paths, int count, const struct flamegraph_opt
 	struct error e;
 	int code;
 
-	if (check_output(paths, count, o, &e) || read_graph(&g, paths, count, o, &e)) {
+	if (check_output(paths, count, o, &e) || choose_form(o, &e) ||
+	    read_graph(&g, paths, count, o, &e)) {
 		code = tool_fail(&e);
 	} else if (!profile_total(g.p, o->value)) {
 		tool_warn("%s: there are no samples to draw", paths[0]);
@@ -224,7 +234,7 @@ static int flamegraph(char *const *paths, int count, const struct flamegraph_opt
 	} else {
 		make_title(&g, paths[0], o->earlier, title, sizeof(title));
 		g.options = (struct flame_graph_options){
-			.html = is_html(o),
+			.html = o->form == FORM_HTML,
 			.icicle = o->icicle,
 			.title = o->title ?: title,
 			.tree.roots = roots_of(o, &g),

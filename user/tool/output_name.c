@@ -47,8 +47,7 @@ static const struct format *named_format(const char *name, struct error *e)
 	return NULL;
 }
 
-/* Names of pipes and devices imply no format. */
-static bool has_no_name(const char *path)
+bool tool_is_unnamed(const char *path)
 {
 	struct stat status;
 
@@ -112,7 +111,7 @@ const struct format *tool_output_format(const char *name, const char *path, stru
 
 	if (name)
 		format = named_format(name, e);
-	else if (!path || has_no_name(path))
+	else if (!path || tool_is_unnamed(path))
 		return format_by_name("pprof");
 	else
 		format = implied_format(path, e);

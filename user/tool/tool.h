@@ -133,6 +133,9 @@ int tool_read_all(char *const *paths, int count, const struct tool_reading *read
 /* The names of the formats that can be written: "pprof, gperftools". */
 void tool_list_formats(char *text, size_t size);
 
+/* Whether an output is standard output, a pipe or a device: such a name implies no format. */
+bool tool_is_unnamed(const char *path);
+
 /*
  * The format of a file to write: the one of this name; else the one that the path's name says; else
  * pprof, when the path is NULL, a pipe or a device. NULL with e set: there is none of this name.
