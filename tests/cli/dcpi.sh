@@ -432,7 +432,18 @@ make_file "$work/fleet/3" platform=walnut -- 0x100 3
 check "files of two machines" exits 0 "$profiltool" report "$work/fleet"
 check "files of two machines: reported" \
 	says "profiles of several machines, which are added up: walnut, oak"
+check "named one by one: report" exits 0 "$profiltool" report "$work/fleet/1" "$work/fleet/2"
+check "named one by one: report: it is reported" \
+	says "the profiles are of several machines, which are added up: walnut, oak"
+for out in fleet.pb.gz fleet.db; do
+	check "named one by one: merge to $out" exits 0 "$profiltool" merge "$work/fleet/1" \
+		"$work/fleet/2" -f "$([ $out = fleet.db ] && echo dcpi || echo pprof)" -o "$work/$out"
+	check "named one by one: merge to $out: it is reported" \
+		says "of several machines, which are added up: walnut, oak"
+done
 rm "$work/fleet/2"
+check "of one, named one by one" exits 0 "$profiltool" report "$work/fleet/1" "$work/fleet/3"
+check "of one, named one by one: nothing is reported" test "$(grep -c machines "$work/err")" -eq 0
 check "of one" exits 0 "$profiltool" report "$work/fleet"
 check "nothing is reported" test "$(grep -c machines "$work/err")" -eq 0
 

@@ -6,6 +6,7 @@
 
 #include "format/foreign.h"
 #include "format/format.h"
+#include "profile/hosts.h"
 #include "profile/merge.h"
 
 /* --- One file --- */
@@ -81,7 +82,7 @@ static int read_input(const struct format *format, struct input *in, struct prof
 /* More than there can be files, as a power of 2 */
 #define PARTS 64
 
-/* How many skipped files, and hosts, are named; the warning says how many more there are. */
+/* How many skipped files are named; the warning says how many more there are. */
 #define NAMED_MAX 10
 
 struct reader {
@@ -96,10 +97,9 @@ struct reader {
 	struct profile *p;     /* the sum of all parts, in the end; NULL: no file was read */
 	struct profile *notes; /* has the warnings about skipped files */
 	size_t skipped;
-	bool damaged;		      /* at least one skipped file is a profile, or may be one */
-	struct error unreadable;      /* of the first file that cannot be read; or empty */
-	const char *hosts[NAMED_MAX]; /* where the profiles were recorded; texts of notes */
-	size_t host_count;
+	bool damaged;		 /* at least one skipped file is a profile, or may be one */
+	struct error unreadable; /* of the first file that cannot be read; or empty */
+	struct hosts hosts;	 /* where the profiles were recorded */
 };
 
 /* Skips a file, for the reason in r->e. */
@@ -144,22 +144,6 @@ static int add(struct reader *r, struct profile *p)
 	return err;
 }
 
-static int note_host(struct reader *r, const char *host)
-{
-	const char *interned;
-	size_t i = 0;
-
-	if (!*host || r->host_count == NAMED_MAX)
-		return 0;
-	if (profile_string(r->notes, host, &interned))
-		return error_no_memory(r->e);
-	while (i < r->host_count && r->hosts[i] != interned)
-		i++;
-	r->hosts[i] = interned;
-	r->host_count += i == r->host_count;
-	return 0;
-}
-
 static int read_profile(struct reader *r, const struct format *format, struct input *in)
 {
 	struct profile *p;
@@ -167,7 +151,7 @@ static int read_profile(struct reader *r, const struct format *format, struct in
 
 	if (err)
 		return skip_failed(r, err);
-	err = note_host(r, p->host);
+	err = hosts_add(&r->hosts, p->host) ? error_no_memory(r->e) : 0;
 	if (err)
 		profile_free(p);
 	return err ?: add(r, p);
@@ -269,18 +253,13 @@ static int no_profile(struct reader *r)
 	return -EINVAL;
 }
 
-/* In the sum, no sample says from which host it is. */
 static int warn_of_hosts(struct reader *r)
 {
-	char names[512] = "";
-	size_t used = 0;
+	char names[512];
 
-	for (size_t i = 0; i < r->host_count && used < sizeof(names); i++)
-		used += snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
-				 r->hosts[i]);
-	if (r->host_count < 2 ||
-	    !profile_warn(r->notes, "it has profiles of several machines, which are added up: %s%s",
-			  names, r->host_count == NAMED_MAX ? ", ..." : ""))
+	if (!hosts_are_several(&r->hosts, names, sizeof(names)) ||
+	    !profile_warn(r->notes, "it has profiles of several machines, which are added up: %s",
+			  names))
 		return 0;
 	return error_no_memory(r->e);
 }
@@ -312,6 +291,7 @@ static int read_directory(const char *path, const struct input_options *options,
 	for (size_t i = 0; i < PARTS; i++)
 		profile_free(r.parts[i]);
 	profile_free(r.notes);
+	hosts_free(&r.hosts);
 	if (err)
 		profile_free(r.p);
 	else

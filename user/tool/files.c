@@ -9,6 +9,7 @@
 
 #include "format/gzip.h"
 #include "format/loss.h"
+#include "profile/hosts.h"
 #include "profile/image_name.h"
 #include "profile/merge.h"
 #include "profile/pc_name.h"
@@ -189,22 +190,40 @@ static int merge(struct profile *p, struct profile *next, struct merge_cache *ca
 	return err;
 }
 
+/* Reads one profile and merges it into *sum, or makes it that if *sum is NULL. */
+static int read_next(const char *path, const struct tool_reading *reading, struct profile **sum,
+		     struct merge_cache *cache, struct hosts *hosts, unsigned int *aspects,
+		     struct error *e)
+{
+	struct profile *next = NULL;
+	int err = read_named(path, reading, &next, aspects, e);
+
+	if (!err && hosts_add(hosts, next->host))
+		err = error_no_memory(e);
+	if (!err && !*sum) {
+		*sum = next;
+		return 0;
+	}
+	err = err ?: merge(*sum, next, cache, e);
+	profile_free(next);
+	return err;
+}
+
 static int read_all(char *const *paths, int count, const struct tool_reading *reading,
 		    struct profile **p, unsigned int *aspects, struct error *e)
 {
 	struct merge_cache cache = { 0 };
-	int err;
+	struct hosts hosts = { 0 };
+	char names[512];
+	int err = 0;
 
 	*p = NULL;
-	err = read_named(paths[0], reading, p, aspects, e);
-	for (int i = 1; i < count && !err; i++) {
-		struct profile *next = NULL;
-
-		err = read_named(paths[i], reading, &next, aspects, e);
-		err = err ?: merge(*p, next, &cache, e);
-		profile_free(next);
-	}
+	for (int i = 0; i < count && !err; i++)
+		err = read_next(paths[i], reading, p, &cache, &hosts, aspects, e);
+	if (!err && hosts_are_several(&hosts, names, sizeof(names)))
+		tool_warn("the profiles are of several machines, which are added up: %s", names);
 	merge_cache_free(&cache);
+	hosts_free(&hosts);
 	if (err) {
 		profile_free(*p);
 		*p = NULL;
