@@ -98,6 +98,18 @@ else
 	skip "-o -: go tool pprof reads it" "there is no go here"
 fi
 
+beside_command() {
+	"$profiltool" record -q -F 4999 -o - -- bash -c 'echo said; exec "$@"' bash "$progs/shares" 1 0.3 \
+		2>"$work/err" >"$work/command.pb.gz"
+}
+check "-o - -- COMMAND: succeeds" beside_command
+check "-o - -- COMMAND: what it prints is on standard error" says said
+check "-o - -- COMMAND: the profile is whole" readable "$work/command.pb.gz"
+command_prints() { # what COMMAND prints without -o -
+	"$profiltool" record -q -o /dev/null -- echo said 2>"$work/err" | grep -qx said
+}
+check "-o FILE -- COMMAND: prints as ever" command_prints
+
 check "-q: succeeds" exits 0 "${record[@]}" -q
 check "-q: says nothing" test ! -s "$work/err"
 check "-q: has the table" has_table

@@ -108,7 +108,8 @@ static int add_targets(struct capture *c, struct error *e)
 	if (!c->targets)
 		return error_no_memory(e);
 	if (c->options.target == CAPTURE_COMMAND) {
-		err = command_prepare(&c->command, c->options.command, e);
+		err = command_prepare(&c->command, c->options.command, c->options.command_to_stderr,
+				      e);
 		err = err ?: add_target(c, c->command.pid, e);
 	}
 	raise_file_limit(); /* after the fork: the command keeps the usual limit */

@@ -42,8 +42,9 @@ struct capture_options {
 	enum capture_target target;
 	const pid_t *pids;
 	size_t pid_count;
-	char *const *command; /* argv, ending with NULL */
-	const char *cgroup;   /* see capture/cgroup.h */
+	char *const *command;	/* argv, ending with NULL */
+	bool command_to_stderr; /* the command's standard output is standard error */
+	const char *cgroup;	/* see capture/cgroup.h */
 	enum capture_event event;
 	unsigned int frequency;	    /* Hz; with CAPTURE_TICK, 0 or the kernel's */
 	bool inherit;		    /* follow child processes; new threads are always followed */

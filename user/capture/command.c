@@ -18,7 +18,7 @@ static void restore_signals(void)
 }
 
 /* Does not return. */
-static void run_child(int go_fd, int failure_fd, char *const *argv)
+static void run_child(int go_fd, int failure_fd, char *const *argv, bool to_stderr)
 {
 	ssize_t n;
 	char go;
@@ -30,14 +30,17 @@ static void run_child(int go_fd, int failure_fd, char *const *argv)
 	if (n != 1)
 		_exit(127);
 	restore_signals();
-	execvp(argv[0], argv);
-	code = errno;
+	code = to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? errno : 0;
+	if (!code) {
+		execvp(argv[0], argv);
+		code = errno;
+	}
 	if (write(failure_fd, &code, sizeof(code)) != sizeof(code))
 		_exit(126);
 	_exit(127);
 }
 
-int command_prepare(struct command *command, char *const *argv, struct error *e)
+int command_prepare(struct command *command, char *const *argv, bool to_stderr, struct error *e)
 {
 	int go[2], failure[2], code;
 
@@ -52,7 +55,7 @@ int command_prepare(struct command *command, char *const *argv, struct error *e)
 	code = errno;
 	if (command->pid == 0) {
 		close(go[1]);
-		run_child(go[0], failure[1], argv);
+		run_child(go[0], failure[1], argv, to_stderr);
 	}
 	close(go[0]);
 	close(failure[1]);

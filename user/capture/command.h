@@ -17,8 +17,11 @@ struct command {
 	int status; /* as wait(2) gives it, once ended */
 };
 
-/* Forks the child. argv must stay valid until command_release(). Returns 0 or a negative errno. */
-int command_prepare(struct command *command, char *const *argv, struct error *e);
+/*
+ * Forks the child. argv must stay valid until command_release(). to_stderr: the child's standard
+ * output is standard error. Returns 0 or a negative errno.
+ */
+int command_prepare(struct command *command, char *const *argv, bool to_stderr, struct error *e);
 
 /* Lets the child exec. Returns 0, or a negative errno: it could not. */
 int command_go(struct command *command, struct error *e);
