@@ -353,6 +353,33 @@ else
 	skip "a C++ program" "there is no g++ here"
 fi
 
+# --- A single word, which is a profile or a function ---
+
+check "a profile that is not there" exits 1 "$profiltool" annotate brun.pb.gz
+check "a profile that is not there: reported" says "cannot open brun.pb.gz: No such file"
+check "a path that is not there" exits 1 "$profiltool" annotate "$work/none/brun"
+check "a path that is not there: reported" says "cannot open $work/none/brun: No such file"
+check "a function alone" exits 2 "$profiltool" annotate burn_sixty
+check "a function alone: what is missing" says 'takes a profile, and there is no file "burn_sixty"'
+check "a function alone: where a file is meant by default" exits 1 env DCPIDB="$work/none" \
+	"$profiltool" annotate net/http.serve
+check "a function alone: that file is read" says "cannot open $work/none:"
+from_pipe() {
+	"$profiltool" annotate - <"$work/fixed.pb.gz" >"$work/out" 2>"$work/err" && says burn_sixty
+}
+check "standard input alone" from_pipe
+cp "$profiltool" "$work/profiltool"
+cp "$work/fixed.pb.gz" "$work/secret.pb.gz"
+chmod 755 "$work" "$work/profiltool"
+chmod 600 "$work/secret.pb.gz"
+as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool")
+if "${as_nobody[@]}" --version >/dev/null 2>&1; then
+	check "a profile that may not be read" exits 5 "${as_nobody[@]}" annotate "$work/secret.pb.gz"
+	check "a profile that may not be read: reported" says "secret.pb.gz: Permission denied"
+else
+	skip "a profile that may not be read" "setpriv cannot become nobody here"
+fi
+
 # --- What cannot be shown ---
 
 check "no objdump" exits 1 env PATH=/nowhere "$profiltool" annotate --no-source burn_sixty "$work/pie.pb.gz"

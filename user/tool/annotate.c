@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "report/annotate/annotate.h"
 #include "tool/tool.h"
@@ -91,18 +91,40 @@ static int annotate(char *const *paths, int count, struct annotate_options *o, s
 	return err;
 }
 
-/* A single argument that is a file is a profile, and its busiest function is shown. */
-static bool is_profile(const char *argument)
+/*
+ * Whether a single argument is a profile, whose busiest function is shown: what is there, whether
+ * or not it can be read; and what only a file has for its name, unless a function suffices
+ * (`place`: DCPIDB or the archive is read). Functions of Go have slashes, too.
+ */
+static bool is_profile(const char *argument, bool place)
 {
 	struct stat status;
 
-	return stat(argument, &status) == 0 && access(argument, R_OK) == 0;
+	if (strcmp(argument, "-") == 0 || stat(argument, &status) == 0)
+		return true;
+	return !place && (strchr(argument, '/') || format_by_path(argument));
 }
 
 /* Whether the first argument is a function: with -i, all arguments are. */
 static bool has_function(const struct annotate_options *o, char *const *arguments, int count)
 {
-	return count > 1 || (count && (o->reading.file || !is_profile(arguments[0])));
+	struct tool_inputs place;
+
+	if (count != 1 || o->reading.file)
+		return count > 0;
+	tool_find_inputs(NULL, 0, &o->reading.query, &place);
+	return !is_profile(arguments[0], place.count);
+}
+
+static int no_input(const char *function, struct error *e)
+{
+	if (function)
+		error_set_kind(e, ERROR_USAGE, 0,
+			       "annotate takes a profile, and there is no file \"%s\"", function);
+	else
+		error_set_kind(e, ERROR_USAGE, 0, "annotate takes a profile");
+	error_hint(e, "profiltool annotate [FUNCTION] FILE...");
+	return -EINVAL;
 }
 
 static int run(int argc, char **argv)
@@ -120,8 +142,7 @@ static int run(int argc, char **argv)
 	if (tool_find_input(&o.reading, argv + first, argc - first, &in, &e))
 		return tool_fail(&e);
 	if (!in.count) {
-		error_set_kind(&e, ERROR_USAGE, 0, "annotate takes a function and a profile");
-		error_hint(&e, "profiltool annotate FUNCTION FILE...");
+		no_input(o.what.function, &e);
 		return tool_fail(&e);
 	}
 	if (o.listing.source && o.what.no_sources) {
