@@ -133,6 +133,19 @@ rmdir "$group/ends"
 wait "$recorder"
 check "removed before -d, without a tick" test $? -eq 4
 
+# --- What it does when there are no samples ---
+
+mkdir -p "$group/idle/below"
+start "$work/enter" "$group/idle/below" sleep 1000
+wait_for grep -q nanosleep "/proc/$pid/wchan"
+check "a group that sleeps" exits 4 "$profiltool" record --cgroup "$group/idle" -d 0.1
+check "a group that sleeps: where it waits" says "s: it waits in $(cat "/proc/$pid/wchan")"
+check "a group that sleeps: top" exits 4 "$profiltool" top --cgroup "$group/idle" --tables 1 -d 0.1
+check "a group that sleeps: top: where it waits" says "s: it waits in $(cat "/proc/$pid/wchan")"
+stop "$pid"
+check "a group without a process" exits 4 "$profiltool" record --cgroup "$group/idle" -d 0.1
+check "a group without a process: reported" says "s: it has no processes"
+
 # --- How it is named ---
 
 finds() {

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <mntent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include "util/array.h"
+#include "util/number.h"
 
 /* The mount points of the hierarchies that the BPF program can read; "": not mounted. */
 struct mounts {
@@ -171,4 +176,75 @@ int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns)
 bool cgroup_is_gone(const struct cgroup *group)
 {
 	return faccessat(group->fd, "cgroup.procs", F_OK, 0) && errno == ENOENT;
+}
+
+struct thread_list {
+	pid_t *tids;
+	size_t count, room;
+};
+
+/* Of one group; of v1 and v2, the file has another name. Closes nothing. */
+static int add_threads(int directory, struct thread_list *list)
+{
+	int fd = openat(directory, "cgroup.threads", O_RDONLY | O_CLOEXEC), err = 0;
+	char line[32];
+	uint64_t tid;
+	FILE *in;
+
+	if (fd < 0 && errno == ENOENT)
+		fd = openat(directory, "tasks", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	in = fdopen(fd, "r");
+	if (!in) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (!err && fgets(line, sizeof(line), in)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (number_parse(line, 0, INT32_MAX, &tid))
+			continue;
+		err = array_reserve(&list->tids, &list->room, list->count + 1, sizeof(pid_t));
+		if (!err)
+			list->tids[list->count++] = tid;
+	}
+	fclose(in);
+	return err;
+}
+
+/* Of a group and those below it. Closes fd. */
+static int add_tree(int fd, struct thread_list *list)
+{
+	DIR *directory = fdopendir(fd);
+	struct dirent *entry;
+	int err, below;
+
+	if (!directory) {
+		close(fd);
+		return -ENOMEM;
+	}
+	err = add_threads(fd, list);
+	while (!err && (entry = readdir(directory))) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		below = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (below >= 0)
+			err = add_tree(below, list);
+	}
+	closedir(directory);
+	return err;
+}
+
+int cgroup_list_threads(const char *path, pid_t **tids, size_t *count)
+{
+	struct cgroup group = { .path = path };
+	struct thread_list list = { 0 };
+	struct error ignored;
+	int err = cgroup_open(&group, &ignored) ?: add_tree(group.fd, &list);
+
+	if (err)
+		free(list.tids);
+	*tids = err ? NULL : list.tids;
+	*count = err ? 0 : list.count;
+	return err;
 }

@@ -3,7 +3,9 @@
 #define PROFIL_CAPTURE_CGROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "util/error.h"
 
@@ -34,5 +36,11 @@ int cgroup_cpu_ns(const struct cgroup *group, uint64_t *ns);
 
 /* Whether it has been removed, so that no process will ever be in it again. */
 bool cgroup_is_gone(const struct cgroup *group);
+
+/*
+ * Sets *tids to the *count threads that are now in the group with this path and in those below it;
+ * the caller frees it. A thread outside of our PID namespace has the number 0. Returns 0 or -errno.
+ */
+int cgroup_list_threads(const char *path, pid_t **tids, size_t *count);
 
 #endif

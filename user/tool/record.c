@@ -371,37 +371,18 @@ static void warn_missing_ticks(const struct profile *p)
 			  due, ticks);
 }
 
-/* Warns that there are no samples, and prints what the target did instead. */
 static int warn_no_samples(const struct recording *r, const struct profile *p, const char *waits)
 {
-	const struct profile_totals *t = &p->totals;
+	struct idleness idle = {
+		.excluded = p->totals.excluded,
+		.out_of_range = p->totals.out_of_range,
+		.cpu_ns = p->totals.cpu_ns,
+		.duration_ns = p->duration_ns,
+	};
 
-	if (t->excluded)
-		tool_warn("no samples: no tick fell into %s on the side that was asked for",
-			  r->target);
-	else if (t->out_of_range)
-		tool_warn("no samples: no tick fell into %s at an address that the histogram has",
-			  r->target);
-	else
-		tool_warn(
-			"no samples: no tick fell into %s, which used %.2f s of CPU in %.2f s%s%s",
-			r->target, (double)t->cpu_ns / 1e9, (double)p->duration_ns / 1e9,
-			*waits ? ": " : "", waits);
+	snprintf(idle.waits, sizeof(idle.waits), "%s", waits);
+	waits_warn(r->target, &idle);
 	return EXIT_NO_SAMPLES;
-}
-
-/* Describes what the targets wait for. Call it before the command is ended. */
-static void describe_waits(const struct recording *r, const struct tool_target *t, char *text,
-			   size_t size)
-{
-	pid_t command = capture_command_pid(r->capture);
-
-	if (command)
-		waits_describe(&command, 1, false, text, size);
-	else if (t->tid)
-		waits_describe(&t->tid, 1, true, text, size);
-	else
-		waits_describe(t->pids, t->pid_count, false, text, size);
 }
 
 /* Warns of what differs from what was requested. Returns the exit code for it. */
@@ -507,8 +488,8 @@ static int record(struct recording *r, const struct record_options *o,
 		print_details(r->capture, o->scale != 0);
 	if (what->target == CAPTURE_COMMAND)
 		warn_command_status(r, what->command[0]);
-	if (!p->totals.counted)
-		describe_waits(r, &o->target, waits, sizeof(waits));
+	if (!p->totals.counted) /* before the command is ended */
+		waits_describe(&o->target, capture_command_pid(r->capture), waits, sizeof(waits));
 	capture_free(r->capture);
 	r->capture = NULL;
 	code = present(r, p, o, format, waits, &e) ?: code;

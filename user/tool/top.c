@@ -188,7 +188,7 @@ static int check_options(struct top_options *o, bool arguments, struct error *e)
 static int conclude(const struct watch *w, bool complete)
 {
 	if (!w->any) {
-		tool_warn("no samples: no tick fell into %s", w->status.target);
+		waits_warn(w->status.target, &w->idle);
 		return EXIT_NO_SAMPLES;
 	}
 	if (w->status.lost) {
@@ -218,6 +218,7 @@ static int watch(const struct top_options *o, int signals)
 	err = o->plain ? run_plain(&w, o, signals, &complete, &e)
 		       : screen_run(&w, signals, o->delay_ns, &e);
 	recording_release_signals();
+	err = err ?: watch_stop(&w, &e);
 	code = err ? tool_fail(&e) : conclude(&w, complete);
 	watch_free(&w);
 	return code;

@@ -199,6 +199,9 @@ static void update_status(struct watch *w, uint64_t passed_ns)
 	capture_totals(w->capture, &totals);
 	s->lost = w->lost_before + totals.ring_full + totals.no_cell;
 	w->any |= totals.counted > 0;
+	w->idle.excluded |= totals.excluded > 0;
+	w->idle.cpu_ns = totals.cpu_ns;
+	w->idle.duration_ns = totals.duration_ns;
 	s->bpf_ns_per_tick = totals.bpf_ns_per_tick;
 	s->own_percent = passed_ns ? (double)(own - w->own_cpu_ns) * 100 / passed_ns : 0;
 	w->own_cpu_ns = own;
@@ -232,4 +235,18 @@ int watch_update(struct watch *w, struct error *e)
 	if (!err && live_collect(&w->live))
 		err = error_no_memory(e);
 	return err;
+}
+
+int watch_stop(struct watch *w, struct error *e)
+{
+	int err = 0;
+
+	if (!w->capture || w->any)
+		return 0;
+	err = capture_stop(w->capture, e);
+	if (err)
+		return err;
+	update_status(w, 0);
+	waits_describe(&w->target, 0, w->idle.waits, sizeof(w->idle.waits));
+	return 0;
 }

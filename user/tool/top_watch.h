@@ -10,14 +10,16 @@
 #include "record/from_capture.h"
 #include "report/live/live.h"
 #include "tool/target.h"
+#include "tool/waits.h"
 #include "util/error.h"
 
 /* A capture that may run for days, and the live view of its counts. */
 struct watch {
 	struct live live;
 	struct live_status status;
-	bool any;   /* a sample was counted */
-	bool ended; /* all targets have ended */
+	bool any;	      /* a sample was counted */
+	bool ended;	      /* all targets have ended */
+	struct idleness idle; /* after watch_stop(), if no sample was counted */
 
 	/* private */
 	struct tool_target target;
@@ -49,5 +51,8 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 
 /* Reads the counts and updates the rows. */
 int watch_update(struct watch *w, struct error *e);
+
+/* Ends the capture, and finds out what the targets did if no sample was counted. */
+int watch_stop(struct watch *w, struct error *e);
 
 #endif

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tool/waits.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/cgroup.h"
 #include "capture/target.h"
+#include "tool/tool.h"
 #include "util/array.h"
 
 #define MOST_GROUPS  5	   /* that are printed */
@@ -119,12 +120,12 @@ static void describe(const struct waits *w, char *text, size_t size)
 		snprintf(text + used, size - used, ", and %zu elsewhere", w->threads - printed);
 }
 
-void waits_describe(const pid_t *pids, size_t count, bool thread, char *text, size_t size)
+/* thread: these are threads, and not processes. */
+static void describe_tasks(const pid_t *pids, size_t count, bool thread, char *text, size_t size)
 {
 	struct waits w = { 0 };
 	int err = 0;
 
-	*text = '\0';
 	for (size_t i = 0; i < count && !err; i++)
 		err = thread ? add_thread(&w, pids[i]) : add_process(&w, pids[i]);
 	if (!err && w.count) {
@@ -132,4 +133,46 @@ void waits_describe(const pid_t *pids, size_t count, bool thread, char *text, si
 		describe(&w, text, size);
 	}
 	free(w.groups);
+}
+
+static void describe_cgroup(const char *path, char *text, size_t size)
+{
+	pid_t *tids;
+	size_t count;
+
+	if (cgroup_list_threads(path, &tids, &count))
+		return;
+	if (count)
+		describe_tasks(tids, count, true, text, size);
+	else
+		snprintf(text, size, "it has no processes");
+	free(tids);
+}
+
+void waits_describe(const struct tool_target *t, pid_t command, char *text, size_t size)
+{
+	*text = '\0';
+	if (command)
+		describe_tasks(&command, 1, false, text, size);
+	else if (t->cgroup)
+		describe_cgroup(t->cgroup, text, size);
+	else if (t->tid)
+		describe_tasks(&t->tid, 1, true, text, size);
+	else
+		describe_tasks(t->pids, t->pid_count, false, text, size);
+}
+
+void waits_warn(const char *target, const struct idleness *idle)
+{
+	if (idle->excluded)
+		tool_warn("no samples: no tick fell into %s on the side that was asked for",
+			  target);
+	else if (idle->out_of_range)
+		tool_warn("no samples: no tick fell into %s at an address that the histogram has",
+			  target);
+	else
+		tool_warn(
+			"no samples: no tick fell into %s, which used %.2f s of CPU in %.2f s%s%s",
+			target, (double)idle->cpu_ns / 1e9, (double)idle->duration_ns / 1e9,
+			*idle->waits ? ": " : "", idle->waits);
 }
