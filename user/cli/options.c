@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "cli/options.h"
 
+#include <errno.h>
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/similar.h"
 #include "report/text.h"
 
 #define HELP_INDENT 30 /* of what an option does */
@@ -68,6 +71,24 @@ static int usage_error(struct error *e, const char *what, int letter, const char
 	return error_set_kind(e, ERROR_USAGE, 0, "%s: %s", what, word);
 }
 
+/* word: as it was given, perhaps with a value: --NAME=VALUE */
+static int unknown_option(const struct option_spec *specs, int letter, const char *word,
+			  struct error *e)
+{
+	bool is_long = strncmp(word, "--", strlen("--")) == 0;
+	char *name = is_long ? strndup(word + 2, strcspn(word + 2, "=")) : NULL;
+	struct similar similar = similar_to(name ?: "");
+
+	usage_error(e, "unknown option", letter, word);
+	for (; name && specs->name; specs++)
+		if (specs->help)
+			similar_offer(&similar, specs->name);
+	if (similar.best)
+		error_hint(e, "did you mean --%s?", similar.best);
+	free(name);
+	return -EINVAL;
+}
+
 /*
  * getopt_long(3) takes any beginning of a name that fits one option alone: a script that relied on
  * it would break when another option comes to begin alike. The abbreviated word, or NULL.
@@ -83,6 +104,13 @@ static const char *abbreviated(const struct option_spec *specs, int value, char 
 	return strncmp(word + strlen("--"), name, strlen(name)) == 0 ? NULL : word;
 }
 
+/* Whether a parser's message begins with the option's letter, or has its name. */
+static bool names_option(const char *what, const struct option_spec *spec)
+{
+	return strstr(what, spec->name) ||
+	       (spec->letter && what[0] == '-' && what[1] == spec->letter);
+}
+
 static int take_option(const struct option_spec *spec, void *values, const char *value,
 		       struct error *e)
 {
@@ -96,7 +124,7 @@ static int take_option(const struct option_spec *spec, void *values, const char 
 	err = spec->parse(value, member, e);
 	if (err)
 		e->kind = ERROR_USAGE;
-	if (err && !strstr(e->what, spec->name)) {
+	if (err && !names_option(e->what, spec)) {
 		char what[sizeof(e->what)];
 
 		snprintf(what, sizeof(what), "%s", e->what);
@@ -123,11 +151,11 @@ int options_parse(const struct option_spec *specs, void *values, int argc, char 
 			return usage_error(e, "this option takes no value", optopt,
 					   argv[optind - 1]);
 		if (value == '?')
-			return usage_error(e, "unknown option", optopt, argv[optind - 1]);
+			return unknown_option(specs, optopt, argv[optind - 1], e);
 		if (value == ':')
 			return usage_error(e, "a value is missing after", optopt, argv[optind - 1]);
 		if (abbreviated(specs, value, argv))
-			return usage_error(e, "unknown option", 0, abbreviated(specs, value, argv));
+			return unknown_option(specs, 0, abbreviated(specs, value, argv), e);
 		err = take_option(find_spec(specs, value), values, optarg, e);
 		if (err)
 			return err;

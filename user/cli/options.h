@@ -28,6 +28,7 @@ struct option_spec {
  * Parses argv into `values`. Options and other arguments may be mixed, unless `stop` says that
  * the first other argument begins a command of its own. *first receives the number in argv (which
  * is reordered) of the first argument that is no option. --help sets *help and ends parsing.
+ * Returns 0, or a negative errno with e set: its hint may be empty.
  */
 int options_parse(const struct option_spec *specs, void *values, int argc, char **argv, bool stop,
 		  int *first, bool *help, struct error *e);

@@ -5,9 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/similar.h"
 #include "tool/tool.h"
-
-#define WORD_MAX 32 /* letters of a word that is compared with the commands */
 
 static const struct tool_command *const commands[] = {
 	&record_command,
@@ -48,53 +47,14 @@ static const struct tool_command *find_command(const char *name)
 	return NULL;
 }
 
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/*
- * How many letters have to be added, removed, replaced or swapped with the next one to make one
- * word of the other; more than the length of a word that is too long.
- */
-static size_t count_mistakes(const char *a, const char *b)
-{
-	size_t rows[3][WORD_MAX + 1], width = strlen(b);
-
-	if (width > WORD_MAX)
-		return width;
-	for (size_t j = 0; j <= width; j++)
-		rows[0][j] = j;
-	for (size_t i = 1; a[i - 1]; i++) {
-		const size_t *above = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
-		size_t *row = rows[i % 3];
-
-		row[0] = i;
-		for (size_t j = 1; j <= width; j++) {
-			row[j] = least(above[j - 1] + (a[i - 1] != b[j - 1]),
-				       least(above[j], row[j - 1]) + 1);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				row[j] = least(row[j], before[j - 2] + 1);
-		}
-	}
-	return rows[strlen(a) % 3][width];
-}
-
-/* The command that was meant: two mistakes at most, and not in every second letter; or NULL. */
+/* The command that was meant, or NULL. */
 static const char *find_similar(const char *name)
 {
-	const char *similar = NULL;
-	size_t fewest = least(2, strlen(name) / 2) + 1;
+	struct similar similar = similar_to(name);
 
-	for (const struct tool_command *const *c = commands; *c; c++) {
-		size_t mistakes = count_mistakes((*c)->name, name);
-
-		if (mistakes >= fewest)
-			continue;
-		fewest = mistakes;
-		similar = (*c)->name;
-	}
-	return similar;
+	for (const struct tool_command *const *c = commands; *c; c++)
+		similar_offer(&similar, (*c)->name);
+	return similar.best;
 }
 
 /*

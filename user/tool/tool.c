@@ -96,10 +96,13 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 		 int *first)
 {
 	struct error e;
+	char hint[sizeof(e.hint)];
 	bool help = false;
 
 	if (options_parse(command->options, values, argc, argv, stop, first, &help, &e)) {
-		error_hint(&e, "see profiltool %s --help", command->name);
+		snprintf(hint, sizeof(hint), "%s", e.hint);
+		error_hint(&e, "%s%ssee profiltool %s --help", hint, *hint ? " " : "",
+			   command->name);
 		return tool_fail(&e);
 	}
 	if (!help)
