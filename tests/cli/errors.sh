@@ -47,6 +47,16 @@ check "-f nothing names the formats" says "gperftools, "
 # --- Words ---
 
 check "an unknown option" usage "unknown option: --nonsense" -p "$sleeper" --nonsense
+for pair in --outptu:--output --frequenc=9:--frequency --inlin:--inline; do
+	check "${pair%%:*} is no option" usage "did you mean ${pair#*:}?" -p "$sleeper" "${pair%%:*}"
+done
+check "a name in place of a number" usage 'not "python3"' -p python3
+check "a name in place of a number: pgrep" says 'pgrep -d, -x NAME'
+check "a name in place of a number: the option is named once" \
+	test "$(grep -c -e '--pid: -p' "$work/err")" -eq 0
+check "a process that is named twice" exits 4 "$profiltool" -p "$sleeper,$sleeper" -p "$sleeper" -d 0.1
+check "a process that is named twice: is one" \
+	says "no tick fell into sleep (PID $sleeper), which"
 check "an unknown letter" usage "unknown option: -Z" -p "$sleeper" -Z
 check "an option without its value" usage "a value is missing after: -p" -p
 check "an unknown command" refuses 2 "there is no command \"nonsense\"" nonsense

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tool/target.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,22 @@
 /* No divisor of the usual clocks, so that ticks do not run in lockstep with them. */
 #define DEFAULT_HZ 99
 
+bool tool_is_target(const struct tool_target *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->pid_count; i++)
+		if (t->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static int no_pid(const char *word, struct error *e)
+{
+	error_set(e, 0, "-p takes process numbers, not \"%s\"", word);
+	if (isalpha((unsigned char)*word))
+		error_hint(e, "-p \"$(pgrep -d, -x NAME)\" takes those of a name;");
+	return -EINVAL;
+}
+
 int tool_option_pids(const char *value, void *member, struct error *e)
 {
 	struct tool_target *t = member;
@@ -28,7 +46,9 @@ int tool_option_pids(const char *value, void *member, struct error *e)
 		return error_no_memory(e);
 	while (!err && (word = strsep(&rest, ","))) {
 		if (number_parse(word, 1, INT32_MAX, &pid))
-			err = error_set(e, 0, "-p takes process numbers, not \"%s\"", word);
+			err = no_pid(word, e);
+		else if (tool_is_target(t, pid))
+			continue; /* it was named twice */
 		else if (t->pid_count == TARGET_MOST_PIDS)
 			err = error_set(e, 0, "-p takes %d processes at most", TARGET_MOST_PIDS);
 		else

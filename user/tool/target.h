@@ -54,6 +54,9 @@ int tool_option_frequency(const char *value, void *member, struct error *e);
 int tool_option_event(const char *value, void *member, struct error *e);
 int tool_option_call_graph(const char *value, void *member, struct error *e);
 
+/* Whether -p named this process. */
+bool tool_is_target(const struct tool_target *t, pid_t pid);
+
 /* How many of -p, -t, -a and --cgroup were given. */
 int tool_target_kinds(const struct tool_target *t);
 

@@ -133,14 +133,6 @@ static bool lives(pid_t pid)
 	return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-static bool is_target(const struct tool_target *t, pid_t pid)
-{
-	for (size_t i = 0; i < t->pid_count; i++)
-		if (t->pids[i] == pid)
-			return true;
-	return false;
-}
-
 /* Keeps the living targets, and adds those of their children that had samples. */
 static void renew_target(struct watch *w)
 {
@@ -157,7 +149,7 @@ static void renew_target(struct watch *w)
 	for (size_t i = 0; i < p->label_count && !t->no_inherit; i++) {
 		pid_t pid = p->labels[i].pid;
 
-		if (t->pid_count < TARGET_MOST_PIDS && !is_target(t, pid) && lives(pid))
+		if (t->pid_count < TARGET_MOST_PIDS && !tool_is_target(t, pid) && lives(pid))
 			t->pids[t->pid_count++] = pid;
 	}
 }
