@@ -313,6 +313,7 @@ check "two functions of one name: are distinguished by address" says "twin is am
 mapfile -t twins < <(nm "$work/twins" | sed -n 's/^0*\([0-9a-f]*\) t twin$/0x\1/p')
 check "both are reported" says "${twins[0]} in twins, "
 check "the other, too" says "${twins[1]} in twins, "
+check "both are of one image: its name is no help" says "profiltool:   give one of these addresses"
 # Of this image: where the program has a twin, the dynamic loader has code, too, that may have a sample.
 for twin in "${twins[@]}"; do
 	check "either can be shown" json "j['start'] == '$twin' and j['self'] > 10" \
@@ -324,6 +325,7 @@ for i in {1..20}; do
 done | { printf 'positions: instr\nevents: e\n' && cat; } >"$work/twenty.cg"
 check "many of one name" exits 1 "$profiltool" annotate twin "$work/twenty.cg"
 check "more than are listed" says " in lib16.so, 5 samples; and more"
+check "of several images: the name is a help" says "name the image with --image, or give one of"
 
 cat >"$work/cxx.cc" <<'EOF_C'
 #include <ctime>

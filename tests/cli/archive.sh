@@ -199,6 +199,9 @@ check_recorded "--comm selects samples of a file" prints 0 'have 100.00 % of the
 check_recorded "a file without units has none" prints 4 'no sample has a label "unit"' \
 	report --unit sh.service "$work/recorded.pb.gz"
 
+check_recorded "none of a file is selected: where the names are" prints 4 'no sample is selected: .*report --by comm' \
+	report --comm nope "$work/recorded.pb.gz"
+
 # --- The other commands ---
 
 diff_before() {

@@ -161,6 +161,9 @@ check "the name is a directory's, with a slash" \
 	soon 2 "$work/folder/ is a directory" "$work/folder/"
 check "with a format of one file" soon 1 "$work/folder: Is a directory" "$work/folder" -f pprof
 check "nothing was left there" only
+check "a directory in which no file can be created" exits 1 "$profiltool" convert "$data/gperftools/basic.prof" \
+	/proc/x.pb.gz
+check "a directory in which no file can be created: the hint" says "give a file in another directory"
 
 # Mounts of our own, which go when the shell that made them ends.
 if unshare -m mount -t tmpfs none "$work/folder" 2>/dev/null; then

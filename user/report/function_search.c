@@ -122,6 +122,7 @@ static int explain_ambiguous(const struct search *s, struct error *e)
 {
 	char list[800] = "";
 	size_t used = 0, i;
+	bool same_image = true;
 
 	for (i = 0; i < s->count; i++) {
 		const struct found_function *c = &s->candidates[i];
@@ -132,13 +133,15 @@ static int explain_ambiguous(const struct search *s, struct error *e)
 				       used ? "; " : "", c->extent.start, text_basename(path),
 				       c->samples, c->samples == 1 ? "" : "s");
 
+		same_image &= c->image == s->candidates[0].image;
 		if (size >= sizeof(list) - used)
 			break;
 		used += size;
 	}
 	error_set(e, 0, "%s is ambiguous: %.*s%s", s->function, (int)used, list,
 		  i < s->count || s->more ? "; and more" : "");
-	error_hint(e, "name the image with --image, or give one of these addresses");
+	error_hint(e, "%sgive one of these addresses",
+		   same_image ? "" : "name the image with --image, or ");
 	return -EINVAL;
 }
 

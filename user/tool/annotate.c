@@ -82,7 +82,7 @@ static int annotate(char *const *paths, int count, struct annotate_options *o, s
 		return err;
 	err = tool_check_value(p, o->what.value, e);
 	if (!err && !profile_total(p, o->what.value)) {
-		o->code = tool_no_samples(p, o->what.value, NULL, paths, count);
+		o->code = tool_no_samples(p, o->what.value, NULL, &o->reading.query, paths, count);
 	} else {
 		err = err ?: print(p, o, e);
 		o->code = tool_done(p);

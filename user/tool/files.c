@@ -439,11 +439,15 @@ int tool_write(const struct profile *p, const struct format *format,
 }
 
 int tool_no_samples(const struct profile *p, const char *value,
-		    const struct profile_filtered *filtered, char *const *paths, int count)
+		    const struct profile_filtered *filtered, const struct tool_query *query,
+		    char *const *paths, int count)
 {
 	if (profile_filtered_sum(filtered, profile_value(p, value)))
 		return EXIT_NO_SAMPLES;
-	if (count == 1)
+	if (!profile_label_filter_is_empty(&query->labels))
+		tool_warn("no sample is selected: profiltool report --by comm (or unit, container, "
+			  "user) lists the names there are");
+	else if (count == 1)
 		tool_warn("%s has no samples", tool_input_name(paths[0]));
 	else
 		tool_warn("the %d profiles have no samples", count);

@@ -180,7 +180,8 @@ static int report(char *const *paths, int count, struct report_options *o, struc
 	err = err ?: tool_filter(p, &o->filter, value, &o->filtered, e);
 	err = err ?: print(p, count > 1 ? name : tool_input_name(paths[0]), o, e);
 	if (!err)
-		o->code = is_empty(p, o) ? tool_no_samples(p, value, &o->filtered, paths, count)
+		o->code = is_empty(p, o) ? tool_no_samples(p, value, &o->filtered,
+							   &o->reading.query, paths, count)
 					 : tool_done(p);
 	profile_filtered_free(&o->filtered);
 	profile_free(p);

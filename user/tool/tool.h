@@ -198,11 +198,12 @@ struct tool_rewrite {
 int tool_rewrite(const struct tool_rewrite *r);
 
 /*
- * Warns that profiles have no samples of a value, unless a filter (or NULL) took them. Returns the
- * exit code.
+ * Warns that profiles have no samples of a value, or none that the query selects, unless a filter
+ * (or NULL) took them. Returns the exit code.
  */
 int tool_no_samples(const struct profile *p, const char *value,
-		    const struct profile_filtered *filtered, char *const *paths, int count);
+		    const struct profile_filtered *filtered, const struct tool_query *query,
+		    char *const *paths, int count);
 
 /* The exit code of a command that has done all it could with what it read. */
 int tool_done(const struct profile *p);

@@ -69,14 +69,24 @@ static bool is_special(const char *path)
 	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
+/* In /proc, for one, no file can be created either. */
+static bool directory_exists(const char *path)
+{
+	char *copy = strdup(path);
+	bool exists = copy && access(dirname(copy), F_OK) == 0;
+
+	free(copy);
+	return exists;
+}
+
 /* Sets the error and, for some codes, a hint. Returns -code. */
 static int cannot_write(struct error *e, int code, const char *path)
 {
 	error_set(e, code, "cannot write %s", path);
-	if (code == ENOENT)
+	if (code == ENOENT && !directory_exists(path))
 		error_hint(e, "the directory does not exist: make it first, with mkdir -p");
-	else if (code == EROFS || code == EACCES || code == EPERM || code == ENOSPC ||
-		 code == EDQUOT)
+	else if (code == ENOENT || code == EROFS || code == EACCES || code == EPERM ||
+		 code == ENOSPC || code == EDQUOT)
 		error_hint(e, "give a file in another directory");
 	return -code;
 }
