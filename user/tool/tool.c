@@ -96,13 +96,12 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 		 int *first)
 {
 	struct error e;
-	char hint[sizeof(e.hint)];
+	char hint[sizeof(e.hint) + 1]; /* and a blank */
 	bool help = false;
 
 	if (options_parse(command->options, values, argc, argv, stop, first, &help, &e)) {
-		snprintf(hint, sizeof(hint), "%s", e.hint);
-		error_hint(&e, "%s%ssee profiltool %s --help", hint, *hint ? " " : "",
-			   command->name);
+		snprintf(hint, sizeof(hint), "%s%s", e.hint, *e.hint ? " " : "");
+		error_hint(&e, "%s%s %s --help", hint, "see profiltool", command->name);
 		return tool_fail(&e);
 	}
 	if (!help)
