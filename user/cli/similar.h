@@ -13,7 +13,9 @@ struct similar {
 
 struct similar similar_to(const char *word);
 
-/* Takes a candidate if it is the best so far: two mistakes at most, and not in every second letter.
+/*
+ * Takes a candidate if it is the best so far: with two mistakes at most, and at most one for two of
+ * the letters of the unknown word.
  */
 void similar_offer(struct similar *s, const char *candidate);
 

@@ -31,7 +31,7 @@ static int no_pid(const char *word, struct error *e)
 {
 	error_set(e, 0, "-p takes process numbers, not \"%s\"", word);
 	if (isalpha((unsigned char)*word))
-		error_hint(e, "-p \"$(pgrep -d, -x NAME)\" takes those of a name;");
+		error_hint(e, "-p \"$(pgrep -d, -x NAME)\" takes all with that name;");
 	return -EINVAL;
 }
 
