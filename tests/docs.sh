@@ -308,7 +308,6 @@ check "a link to no file is noticed" notices "no user/x.svg" links_exist \
 # The completion's values.
 start sleep 60
 sleeper=$pid
-wait_for grep -q sleep "/proc/$sleeper/cmdline"
 check "completion: processes for -p" offers "$sleeper" profiltool -p "$sleeper"
 check "completion: another process for -p" offers "1,$sleeper" profiltool -p "1,$sleeper"
 check "completion: processes for check -p" offers "$sleeper" profiltool check -p "$sleeper"

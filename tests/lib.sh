@@ -127,12 +127,24 @@ with_chance() {
 }
 stolen_mark
 
-# start COMMAND...: runs a command in the background; sets $pid. Its output is in $work/start.out.
+# start COMMAND...: runs a command in the background; sets $pid, which has the command's name by then. Its output is in
+# $work/start.out.
 start() {
 	stolen_mark
 	with_pdeathsig "$@" >"$work/start.out" 2>&1 &
 	pid=$!
 	note_started "$pid"
+	[ "$(type -t "$1")" = function ] || wait_for executes_command "$pid"
+}
+
+# executes_command PID: succeeds if a process that with_pdeathsig began is neither this shell nor the prefix any more,
+# or is gone.
+executes_command() {
+	local own=() words=()
+	mapfile -d '' own <"/proc/$BASHPID/cmdline"
+	mapfile -d '' words <"/proc/$1/cmdline"
+	[ ${#words[@]} -gt 0 ] || [ ! -e "/proc/$1/exe" ] || return # it has none for a moment of execve(2)
+	[ "${words[*]}" != "${own[*]}" ] && [ "${words[*]:0:${#pdeathsig[@]}}" != "${pdeathsig[*]}" ]
 }
 
 # start_ready COMMAND...: like start, and waits until the command has printed "ready".

@@ -122,9 +122,10 @@ check "hostile names are made visible" \
 start "$progs/shares" 1 0.5
 check "a target that ends, without --tables" exits 0 top -p "$pid" -d 0.2
 start sleep 100
+wait_for grep -q nanosleep "/proc/$pid/wchan"
 check "no samples" exits 4 top -p "$pid" --tables 2 -d 0.1
-check "no samples: what it does instead" grep -qE 'sleep \(PID [0-9]+\), which used [0-9.]+ s of CPU in [0-9.]+ s: it waits in [a-z]' \
-	"$work/err"
+check "no samples: reported" says "no tick fell into sleep (PID $pid), which used"
+check "no samples: what it does instead" says "s: it waits in $(cat "/proc/$pid/wchan")"
 check "no such process" exits 1 top -p 999999999 --tables 1
 check "two kinds of target" exits 2 top -p 1 -a --tables 1
 check "no file is taken" exits 2 top "$work/x.pb.gz"
