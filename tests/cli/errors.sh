@@ -85,6 +85,7 @@ for command in report dump convert; do
 	check "$command --help" exits 0 "$profiltool" "$command" --help
 	check "$command of a file that does not exist" refuses 1 "$work/none: No such file or directory" \
 		"$command" "$work/none" "${out[@]}"
+	check "$command of a file without a name" refuses 2 '""' "$command" "" "${out[@]}"
 	check "$command of a directory" refuses 1 "$work" "$command" "$work" \
 		"${out[@]}"
 	check "$command of what is no profile" refuses 1 "/etc/passwd is not a profile" \

@@ -196,6 +196,11 @@ static int open_path(const char *path, struct input *in, struct error *e)
 	struct input_source *s = in->source;
 	struct stat st;
 
+	if (!*path) {
+		error_set_kind(e, ERROR_USAGE, 0, "a file's name is \"\"");
+		error_hint(e, "a variable of the shell may be empty");
+		return -EINVAL;
+	}
 	s->owned = strcmp(path, "-") != 0;
 	s->fd = s->owned ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	if (s->fd < 0) {
