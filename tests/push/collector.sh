@@ -61,8 +61,8 @@ build() {
 		cd "$part/main"
 		export GO111MODULE=off GOPATH=$part/root/usr/share/gocode GOROOT=${go%/bin/go} GOTOOLCHAIN=local
 		export GOCACHE=$part/cache GOFLAGS=-buildvcs=false CGO_ENABLED=0 HOME=$part
-		# Without optimization it compiles faster, and with fewer collections of garbage.
-		GOGC=400 "$go" build -gcflags='all=-N -l' -ldflags='-s -w' -o ../collector .
+		# It compiles faster without optimization and lines, and with fewer collections of garbage.
+		GOGC=400 "$go" build -gcflags='all=-N -l -dwarf=false' -ldflags='-s -w' -o ../collector .
 	)
 	mv "$part/root/usr/include" "$part/proto"
 }
