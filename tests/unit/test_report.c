@@ -676,6 +676,28 @@ static void test_unnamed(void **state)
 	profile_free(p);
 }
 
+static void test_many_unnamed(void **state)
+{
+	struct profile *p = empty_profile();
+	char path[32];
+
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		uint64_t start = 0x10000 * (i + 1);
+		uint32_t mapping;
+
+		snprintf(path, sizeof(path), "/lib/%d.so", i);
+		mapping = add_mapping(p, path, start);
+		p->images[i].unnamed = "gone";
+		add_stack(p, i == 11 ? 89 : 1, add_pc(p, start, mapping));
+	}
+	assert_non_null(strstr(unnamed(p),
+			       "tool: 8.so: 1 sample (1.00 %) without a name: gone\n"
+			       "tool: 2 more images: 2 samples (2.00 %) without a name\n"));
+	assert_null(strstr(unnamed(p), "tool: 9.so"));
+	profile_free(p);
+}
+
 /* ---- dump ---- */
 
 static struct profile *dump_profile(void)
@@ -853,6 +875,7 @@ int main(void)
 		cmocka_unit_test(test_summary_full),
 		cmocka_unit_test(test_summary_parts),
 		cmocka_unit_test(test_unnamed),
+		cmocka_unit_test(test_many_unnamed),
 		cmocka_unit_test(test_dump),
 		cmocka_unit_test(test_dump_empty),
 		cmocka_unit_test(test_dump_json),

@@ -36,9 +36,9 @@ int report_summary(const struct profile *p, const char *value, const char *prefi
 
 /*
  * After names were looked up: prints a line for each image with samples (by leaf) that got no name
- * and the reason, most samples first; then a line for each interpreter whose C functions have a
- * large share of the samples, because the functions that it runs have no names either. Each line is
- * begun by `prefix`.
+ * and the reason, most samples first, and behind ten of them one line for all others; then a line
+ * for each interpreter whose C functions have a large share of the samples, because the functions
+ * that it runs have no names either. Each line is begun by `prefix`.
  */
 int report_unnamed(const struct profile *p, const char *value, const char *prefix, FILE *out);
 

@@ -17,6 +17,9 @@
 /* An interpreter gets a line if it has at least 1 of so many samples. */
 #define INTERPRETER_SHARE 10
 
+/* Images that get a line: on a whole machine many more have code without names. */
+#define UNNAMED_MAX 10
+
 /* A line of several parts, of which unknown ones are omitted. */
 struct line {
 	FILE *out;
@@ -365,6 +368,33 @@ static void print_part(const struct unnamed_lines *l, const struct profile_image
 	fputc('\n', l->out);
 }
 
+/* The first of them with their reasons, and the sum of the others. */
+static void print_unnamed(const struct unnamed_lines *l, const struct unnamed *images, size_t count)
+{
+	char percent[TEXT_PERCENT_SIZE];
+	uint64_t rest = 0;
+	size_t named = 0, more = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!images[i].samples || !images[i].image->unnamed)
+			continue;
+		if (named < UNNAMED_MAX) {
+			print_part(l, images[i].image, images[i].samples, "without a name",
+				   images[i].image->unnamed);
+			named++;
+		} else {
+			rest += images[i].samples;
+			more++;
+		}
+	}
+	if (!more)
+		return;
+	text_percent(percent, rest, l->sum);
+	fprintf(l->out, "%s%zu more image%s: ", l->prefix, more, more == 1 ? "" : "s");
+	print_amount(&l->p->value_types[l->value], rest, l->out);
+	fprintf(l->out, " (%s %%) without a name\n", percent);
+}
+
 static void print_interpreter(const struct unnamed_lines *l, const struct unnamed *u)
 {
 	const char *why = u->all && u->all >= l->sum / INTERPRETER_SHARE
@@ -390,10 +420,7 @@ int report_unnamed(const struct profile *p, const char *value, const char *prefi
 	l.sum = count_unnamed(p, l.value, images);
 	fold_same(images, p->image_count);
 	qsort(images, p->image_count, sizeof(*images), compare_unnamed);
-	for (size_t i = 0; i < p->image_count; i++)
-		if (images[i].samples && images[i].image->unnamed)
-			print_part(&l, images[i].image, images[i].samples, "without a name",
-				   images[i].image->unnamed);
+	print_unnamed(&l, images, p->image_count);
 	for (size_t i = 0; i < p->image_count; i++)
 		print_interpreter(&l, &images[i]);
 	free(images);
