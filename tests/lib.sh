@@ -140,11 +140,11 @@ start() {
 # executes_command PID: succeeds if a process that with_pdeathsig began is neither this shell nor the prefix any more,
 # or is gone.
 executes_command() {
-	local own=() words=()
-	mapfile -d '' own <"/proc/$BASHPID/cmdline"
+	local this_shell=() words=()
+	mapfile -d '' this_shell <"/proc/$BASHPID/cmdline"
 	mapfile -d '' words <"/proc/$1/cmdline"
 	[ ${#words[@]} -gt 0 ] || [ ! -e "/proc/$1/exe" ] || return # it has none for a moment of execve(2)
-	[ "${words[*]}" != "${own[*]}" ] && [ "${words[*]:0:${#pdeathsig[@]}}" != "${pdeathsig[*]}" ]
+	[ "${words[*]}" != "${this_shell[*]}" ] && [ "${words[*]:0:${#pdeathsig[@]}}" != "${pdeathsig[*]}" ]
 }
 
 # start_ready COMMAND...: like start, and waits until the command has printed "ready".
