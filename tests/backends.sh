@@ -35,7 +35,7 @@ start_profild() {
 	"${pdeathsig[@]}" "$build/profild" --socket "$sock" "$@" >"$work/profild.log" 2>&1 &
 	profild=$!
 	note_started "$profild"
-	wait_for test -S "$sock"
+	wait_for listens "$sock"
 }
 
 # with BACKEND COMMAND...: runs a command with a back end; ends it after two minutes.

@@ -225,6 +225,12 @@ wait_for() {
 	done
 }
 
+# listens SOCKET: whether a process accepts connections there. The file is there before, for a moment in which they are
+# refused.
+listens() {
+	grep -q " 00010000 .* $1\$" /proc/net/unix
+}
+
 # status COMMAND...: prints the exit status of a command, whose output is in $work/out and $work/err.
 status() {
 	"$@" >"$work/out" 2>"$work/err"

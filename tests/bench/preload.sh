@@ -55,7 +55,7 @@ start_profild() {
 	"${pdeathsig[@]}" "$build/profild" --socket "$socket" 2>"$work/profild.err" &
 	profild=$!
 	note_started "$profild"
-	wait_for test -S "$socket"
+	wait_for listens "$socket"
 }
 
 now_ns() { echo "${EPOCHREALTIME/./}000"; }

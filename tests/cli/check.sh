@@ -314,7 +314,7 @@ begin_profild() {
 	"${pdeathsig[@]}" "$@" "$build/profild" --verbose --socket "$PROFIL_SOCKET" >"$work/profild.log" 2>&1 &
 	profild=$!
 	note_started $profild
-	wait_for test -S "$PROFIL_SOCKET"
+	wait_for listens "$PROFIL_SOCKET"
 }
 
 begin_profild

@@ -310,7 +310,7 @@ if [ -x "$build/profild" ]; then
 	daemon=$!
 	note_started "$daemon"
 	export PROFIL_SOCKET=$work/socket
-	check "profild listens" wait_for test -S "$work/socket"
+	check "profild listens" wait_for listens "$work/socket"
 fi
 
 # run_in_place ARGUMENT...: runs the program in the directory `user`, as an unprivileged user.

@@ -130,7 +130,7 @@ start_profild() {
 	rm -f /run/profild
 	profild --socket /run/profild 2>"$1.err" &
 	daemon=$!
-	until [ -S /run/profild ] || ! kill -0 $daemon; do
+	until grep -q " 00010000 .* /run/profild$" /proc/net/unix || ! kill -0 $daemon; do
 		usleep 10000
 	done
 }

@@ -284,7 +284,7 @@ start_without_events() {
 		>"$work/profild.log" 2>&1 &
 	tracer=$!
 	note_started "$tracer"
-	wait_for test -S "$sock"
+	wait_for listens "$sock"
 }
 
 # by_the_tick OUTPUT: what it says of a second of CPU time.
