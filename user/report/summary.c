@@ -352,18 +352,25 @@ struct unnamed_lines {
 	FILE *out;
 };
 
-/* "[anon]: 3 samples (1.00 %) WHAT: WHY" */
-static void print_part(const struct unnamed_lines *l, const struct profile_image *image,
-		       uint64_t part, const char *what, const char *why)
+/* ": 3 samples (1.00 %) WHAT" */
+static void print_share(const struct unnamed_lines *l, uint64_t part, const char *what)
 {
 	char percent[TEXT_PERCENT_SIZE];
 
 	text_percent(percent, part, l->sum);
-	fputs(l->prefix, l->out);
-	text_print(text_basename(image->path), l->out);
 	fputs(": ", l->out);
 	print_amount(&l->p->value_types[l->value], part, l->out);
-	fprintf(l->out, " (%s %%) %s: ", percent, what);
+	fprintf(l->out, " (%s %%) %s", percent, what);
+}
+
+/* "[anon]: 3 samples (1.00 %) WHAT: WHY" */
+static void print_part(const struct unnamed_lines *l, const struct profile_image *image,
+		       uint64_t part, const char *what, const char *why)
+{
+	fputs(l->prefix, l->out);
+	text_print(text_basename(image->path), l->out);
+	print_share(l, part, what);
+	fputs(": ", l->out);
 	text_print(why, l->out);
 	fputc('\n', l->out);
 }
@@ -371,7 +378,6 @@ static void print_part(const struct unnamed_lines *l, const struct profile_image
 /* The first of them with their reasons, and the sum of the others. */
 static void print_unnamed(const struct unnamed_lines *l, const struct unnamed *images, size_t count)
 {
-	char percent[TEXT_PERCENT_SIZE];
 	uint64_t rest = 0;
 	size_t named = 0, more = 0;
 
@@ -389,10 +395,9 @@ static void print_unnamed(const struct unnamed_lines *l, const struct unnamed *i
 	}
 	if (!more)
 		return;
-	text_percent(percent, rest, l->sum);
-	fprintf(l->out, "%s%zu more image%s: ", l->prefix, more, more == 1 ? "" : "s");
-	print_amount(&l->p->value_types[l->value], rest, l->out);
-	fprintf(l->out, " (%s %%) without a name\n", percent);
+	fprintf(l->out, "%s%zu more image%s", l->prefix, more, more == 1 ? "" : "s");
+	print_share(l, rest, "without a name");
+	fputc('\n', l->out);
 }
 
 static void print_interpreter(const struct unnamed_lines *l, const struct unnamed *u)
