@@ -226,7 +226,7 @@ wait_for() {
 }
 
 # listens SOCKET: whether a process accepts connections there. The file is there before, for a moment in which they are
-# refused.
+# refused. 00010000 is the flag __SO_ACCEPTCON, which listen(2) sets.
 listens() {
 	grep -q " 00010000 .* $1\$" /proc/net/unix
 }

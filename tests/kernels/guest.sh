@@ -125,7 +125,7 @@ cycles() {
 	attach cycles "-e cycles" shares 1 0.5 wait
 }
 
-# start_profild NAME: $daemon, which listens; its messages are in NAME.err.
+# start_profild NAME: $daemon, which listens (`listens` of lib.sh); its messages are in NAME.err.
 start_profild() {
 	rm -f /run/profild
 	profild --socket /run/profild 2>"$1.err" &

@@ -907,7 +907,7 @@ int main(int argc, char **argv)
 	dwfl = attach_dwfl(pid);
 	take_wanted(dwfl, argv + optind + 2);
 	record(pid, ticks);
-	kill(pid, SIGSTOP); /* what it computes meanwhile, nobody looks at */
+	kill(pid, SIGSTOP); /* nobody looks at what it does meanwhile */
 	pair();
 	judge_all(dwfl, &numbers);
 	kill(pid, SIGCONT);

@@ -14,8 +14,8 @@ struct similar {
 struct similar similar_to(const char *word);
 
 /*
- * Takes a candidate if it is the best so far: with two mistakes at most, and at most one for two of
- * the letters of the unknown word.
+ * Takes a candidate if it is the best so far: with at most two mistakes, and at most one for every
+ * two letters of the unknown word.
  */
 void similar_offer(struct similar *s, const char *candidate);
 

@@ -36,7 +36,7 @@ int report_summary(const struct profile *p, const char *value, const char *prefi
 
 /*
  * After names were looked up: prints a line for each image with samples (by leaf) that got no name
- * and the reason, most samples first, and behind ten of them one line for all others; then a line
+ * and the reason, most samples first, and after ten of them one line for all others; then a line
  * for each interpreter whose C functions have a large share of the samples, because the functions
  * that it runs have no names either. Each line is begun by `prefix`.
  */
