@@ -266,13 +266,17 @@ fi
 
 # --- What gcc -pg wrote: calls that were counted, without what was spent in them ---
 
+# Each part takes a time, not a number of rounds: a fast CPU would end before gprof has ticks.
 cat >counted.c <<'END'
+#include <time.h>
 static volatile unsigned long sink;
-void burn(unsigned long n) { while (n--) sink += n; }
-void rare(void) { burn(4000000); }
-void often(void) { for (int i = 0; i < 3; i++) burn(4000000); }
-void self(unsigned long n) { while (n--) sink ^= n; }
-int main(void) { for (int i = 0; i < 9; i++) { rare(); often(); self(20000000); } return 0; }
+#define SPEND_MS(ms) for (clock_t end = clock() + (ms) * (CLOCKS_PER_SEC / 1000); clock() < end;) \
+	for (int n = 0; n < 100000; n++) sink += n
+void burn(void) { SPEND_MS(10); }
+void rare(void) { burn(); }
+void often(void) { for (int i = 0; i < 3; i++) burn(); }
+void self(void) { SPEND_MS(20); }
+int main(void) { for (int i = 0; i < 9; i++) { rare(); often(); self(); } return 0; }
 END
 
 # as_gprof FILE: callgrind_annotate's inclusive times are self and children of gprof.
