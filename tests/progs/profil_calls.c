@@ -247,7 +247,8 @@ static void *call_and_burn(void *buffer)
 	for (*burnt = 0; go_on;) {
 		if (profil_hot(buffer))
 			expect(false, "on: %m");
-		*burnt += burn(1);
+		/* Much longer than what may be uncharged: the daemon runs for each call. */
+		*burnt += burn(5);
 		if (profil_off())
 			expect(false, "off: %m");
 	}
@@ -274,7 +275,7 @@ static void two_callers(void)
 		free(burnt);
 	}
 	got = sum() + sum_of(others);
-	expect(got <= due * 1.05 + 2, "%u ticks, at most %.0f were due", got, due);
+	expect(can_be(got, 0, due, 2), "%u ticks, at most %.0f were due%s", got, due, besides());
 	burn(some());
 	sleep_ms(20);
 	expect(sum() + sum_of(others) == got, "on after both turned it off");
