@@ -321,10 +321,12 @@ run=("$profiltool" run)
 
 # --- Installed ---
 
-# installed PREFIX LIBDIR: installs so below $work/root.
+# installed PREFIX LIBDIR: installs so below $work/root, from a copy: the build remembers what was installed last.
+mkdir "$work/built"
+cp -r "$build"/{profiltool,profild,lib} "$work/built"
 installed() {
 	rm -rf "$work/root"
-	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s -C "$top" BUILD="$build" DESTDIR="$work/root" \
+	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s -C "$top" BUILD="$work/built" DESTDIR="$work/root" \
 		PREFIX="$1" LIBDIR="$2" -o all install
 }
 for libdir in /usr/local/lib /usr/local/lib64 /usr/local/lib/x86_64-linux-gnu; do
