@@ -146,6 +146,9 @@ check "has all" test "$(total db.pb.gz)" -eq "$(total)"
 check "-o is stronger" exits 0 convert -f dcpi one.pb.gz other
 check "it was written there" test -d other
 check "a file is stronger" test "$(total one.pb.gz)" -lt "$(total)"
+DCPIDB=$work/gone
+check "a database that is not there" exits 1 "$profiltool" report
+check "says where its name is from" says "no file was named, and DCPIDB is $work/gone"
 DCPIDB=
 check "empty is none" exits 2 "$profiltool" report
 

@@ -73,8 +73,12 @@ void tool_find_inputs(char *const *paths, int count, const struct tool_query *qu
 		const char *place =
 			(*f)->directory_variable ? getenv((*f)->directory_variable) : NULL;
 
-		if (place && *place)
-			set_one(in, place);
+		if (!place || !*place)
+			continue;
+		set_one(in, place);
+		if (access(place, F_OK))
+			tool_warn("no file was named, and %s is %s", (*f)->directory_variable,
+				  place);
 	}
 }
 
