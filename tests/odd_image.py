@@ -6,7 +6,7 @@ KIND: plain: as it should be. zlib-claim, zstd-claim: 1 MiB that claims to be 4 
 zstd-long: inflates to 512 MiB, claims to be 1,000 bytes. zlib-full, zstd-full: 128 MiB of zeros, as it
 says. records: 1.9 million records, compressed. cut: its last record is. beyond: the section ends
 behind the file. overlap: 1.9 million functions of 256 MiB each. sparse: 5 GiB, nearly all a hole.
-names: a gigabyte of section names."""
+names: a gigabyte of section names. torn: these end within a name."""
 import ctypes
 import os
 import struct
@@ -76,7 +76,7 @@ def section_of(kind):
 
 def make(kind, path):
 	name, flags, data, size, names_size = section_of(kind)
-	names = b"\0" + name.encode() + b"\0.shstrtab\0"
+	names = b"\0" + name.encode() + b"\0.shstrtab" + (b"" if kind == "torn" else b"\0")
 	names_at = SECTION + (size if kind == "sparse" else len(data)) + 4095 & ~4095
 	headers_at = names_at + (names_size or len(names)) + 4095 & ~4095
 	parts = {

@@ -102,6 +102,7 @@ odd beyond 2 8 "/beyond.elf: $unused: corrupt .eh_frame: its record at 0x[0-9a-f
 odd overlap 10 160 ""
 odd sparse 2 8 "/sparse.elf: $unused: its .eh_frame is larger than 128 MiB$"
 odd names 2 8 "/names.elf: $unused: corrupt ELF file: section 2 is too large or compressed$"
+odd torn 2 8 "/torn.elf: $unused: corrupt ELF file: section 2, of strings, ends within one$"
 
 # --- A program that has ended, and whose name is another file's, before its rows are read ---
 

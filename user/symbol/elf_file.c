@@ -87,6 +87,20 @@ static bool add_segment(struct sizes *sizes, const GElf_Phdr *segment)
 		sizes->notes <= NOTES_MAX);
 }
 
+/*
+ * Whether a table of strings ends with a NUL, as all do. In one that does not, libelf searches the
+ * last NUL from the table's end, for each string. A table beyond the file's end is not read.
+ */
+static bool is_terminated(Elf *elf, const GElf_Shdr *section)
+{
+	Elf_Data *last;
+
+	if (section->sh_type != SHT_STRTAB || !section->sh_size)
+		return true;
+	last = elf_getdata_rawchunk(elf, section->sh_offset + section->sh_size - 1, 1, ELF_T_BYTE);
+	return !last || !*(const char *)last->d_buf;
+}
+
 static int check_parts(Elf *elf, struct error *e)
 {
 	struct sizes sizes = { 0 };
@@ -105,6 +119,10 @@ static int check_parts(Elf *elf, struct error *e)
 			return error_set(e, 0,
 					 "corrupt ELF file: section %zu is too large or compressed",
 					 elf_ndxscn(scn));
+		if (!is_terminated(elf, &section))
+			return error_set(
+				e, 0, "corrupt ELF file: section %zu, of strings, ends within one",
+				elf_ndxscn(scn));
 	}
 	if (elf_getphdrnum(elf, &count))
 		return error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
