@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "profile/build_id.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "util/index.h"
 #include "util/scan.h"
 
 size_t build_id_parse(const char *text, size_t size, uint8_t bytes[static PROFILE_BUILD_ID_MAX])
@@ -34,4 +37,43 @@ bool build_id_equal(const struct profile_image *a, const struct profile_image *b
 {
 	return a->build_id_size && a->build_id_size == b->build_id_size &&
 	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
+}
+
+static bool has_build_id(const void *images, uint32_t id, const void *image)
+{
+	return build_id_equal((const struct profile_image *)images + id, image);
+}
+
+/* Adds image i to the circle of the first image with its build ID, which `firsts` has. */
+static int add_to_circle(const struct profile *p, uint32_t i, struct index *firsts, uint32_t *next)
+{
+	const struct profile_image *image = &p->images[i];
+	uint64_t hash = hash_bytes(image->build_id, image->build_id_size, 0);
+	uint32_t first;
+
+	next[i] = i;
+	if (!image->build_id_size)
+		return 0;
+	first = index_find(firsts, hash, has_build_id, p->images, image);
+	if (first == INDEX_NONE)
+		return index_add(firsts, hash, i);
+	next[i] = next[first];
+	next[first] = i;
+	return 0;
+}
+
+uint32_t *build_id_circles(const struct profile *p)
+{
+	uint32_t *next = calloc(p->image_count + 1, sizeof(*next));
+	struct index firsts = { 0 };
+	int err = next ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < p->image_count; i++)
+		err = add_to_circle(p, i, &firsts, next);
+	index_free(&firsts);
+	if (err) {
+		free(next);
+		return NULL;
+	}
+	return next;
 }

@@ -23,4 +23,10 @@ void build_id_format(const uint8_t *bytes, size_t size, char text[static BUILD_I
 /* Whether both have one, and the same: then they are the same code. */
 bool build_id_equal(const struct profile_image *a, const struct profile_image *b);
 
+/*
+ * For each of p->image_count images the number of the next one with the same build ID, in a circle;
+ * that of an image alone is its own. The caller frees it. NULL: there is no memory.
+ */
+uint32_t *build_id_circles(const struct profile *p);
+
 #endif

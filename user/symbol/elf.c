@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile/build_id.h"
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "symbol/batch.h"
@@ -101,15 +100,14 @@ static bool may_be_our_vdso(const struct profile *p, const struct profile_image 
  * Opens the file of another image with the same build ID: this one may be gone with its container,
  * while the same program runs in others. Returns a descriptor or a negative number.
  */
-static int same_code_fd(const struct profile *p, const struct profile_image *image)
+static int same_code_fd(const struct batch *b)
 {
 	int fd = -1, tries = 8; /* there may be thousands that are all gone */
+	uint32_t i = b->image;
 
-	for (uint32_t i = 0; i < p->image_count && fd < 0; i++) {
-		const struct profile_image *other = &p->images[i];
+	while (b->same_code && fd < 0 && (i = b->same_code[i]) != b->image) {
+		const struct profile_image *other = &b->p->images[i];
 
-		if (other == image || !build_id_equal(other, image))
-			continue;
 		if (other->fd >= 0)
 			fd = duplicate(other->fd);
 		else if (tries-- > 0)
@@ -138,7 +136,7 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 			     ? -ENOENT
 			     : file_open_regular(image->root, on_disk, NULL);
 		if (fd < 0) {
-			int other = same_code_fd(b->p, image);
+			int other = same_code_fd(b);
 
 			fd = other >= 0 ? other : fd;
 		}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "profile/build_id.h"
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "symbol/batch.h"
@@ -26,6 +27,7 @@ struct work {
 	const bool *wanted;	       /* by location; NULL: all */
 	struct symbol_extent *extents; /* to be set instead of names; or NULL */
 	struct group *groups;	       /* image_count + 1 */
+	uint32_t *same_code;	       /* build_id_circles() */
 	struct batch_address *addresses;
 	size_t count;
 	struct runtimes *runtimes;     /* NULL: not made yet */
@@ -240,6 +242,7 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 			.extents = w->extents,
 			.lines = o->lines,
 			.cache = o->cache,
+			.same_code = w->same_code,
 			.stop = o->stop,
 			.progress = o->progress,
 			.done = first,
@@ -265,13 +268,15 @@ static int resolve(struct work *w, const struct symbol_options *o, struct error 
 	if (err)
 		return err;
 	err = make_groups(w);
+	w->same_code = build_id_circles(w->p);
 	if (!err)
-		err = collect_addresses(w);
+		err = w->same_code ? collect_addresses(w) : -ENOMEM;
 	if (!err)
 		err = resolve_all(w, o);
 	debuginfod_close(w->debuginfod);
 	runtimes_free(w->runtimes);
 	free(w->groups);
+	free(w->same_code);
 	free(w->addresses);
 	return err ? error_no_memory(e) : 0;
 }
