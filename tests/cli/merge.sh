@@ -177,6 +177,25 @@ check "are apart" test "$(values)" = "Dr Ir cpu $(dumped event "$work/a.pb.gz")"
 
 # --- Errors ---
 
+# --- Copies of one program, as containers have: one image, whichever file comes first ---
+
+mkdir "$work/copies"
+cp "$shares" "$work/copies/one"
+cp "$shares" "$work/copies/another"
+cd "$work/copies" || exit
+check "a recording of two copies" exits 0 "$profiltool" record -F 4999 -q -o both.pb.gz -- \
+	sh -c './one 1 0.2; ./another 1 0.2'
+check "a recording of one of them" exits 0 "$profiltool" record -F 4999 -q -o another.pb.gz -- ./another 1 0.2
+check "added up" exits 0 merge both.pb.gz another.pb.gz -o forth.pb.gz
+check "added up the other way round" exits 0 merge another.pb.gz both.pb.gz -o back.pb.gz
+check "copies: the same either way" diff <("$profiltool" report -q -E 0 forth.pb.gz | sort) \
+	<("$profiltool" report -q -E 0 back.pb.gz | sort)
+check "copies: no function differs" grep -q ' 0 of ' <("$profiltool" diff forth.pb.gz back.pb.gz 2>&1)
+check "copies: one image has all" test "$("$profiltool" report -q -E 0 forth.pb.gz | grep burn_ |
+	sed 's/.* //' | sort -u)" = one
+check "copies: none is lost" adds_up copies/forth.pb.gz both.pb.gz another.pb.gz
+cd "$work" || exit
+
 check "no file" exits 2 merge -o "$work/x"
 check "no output" exits 2 merge "$work/a.pb.gz"
 check "no output: says what it takes" says "-o OUT"

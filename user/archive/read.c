@@ -33,7 +33,6 @@ struct reading {
 
 	/* Under the lock: */
 	pthread_mutex_t lock;
-	size_t next;	       /* window to be read */
 	struct profile *notes; /* has the warnings about skipped windows */
 	bool has_labels;       /* a window has all labels that are wanted */
 	const char *lacking;
@@ -42,9 +41,13 @@ struct reading {
 	struct error *e;
 };
 
-/* One thread's part of the sum. */
+/*
+ * One thread's part of the sum: a window of every `step`, so that the same windows are summed up in
+ * the same order each time, whichever thread is faster.
+ */
 struct part {
 	struct reading *r;
+	size_t first, step;
 	struct profile *sum;
 	struct merge_cache cache;
 	pthread_t thread;
@@ -161,16 +164,14 @@ static int add_window(struct part *part, size_t number, struct error *e)
 
 /* --- All of them --- */
 
-static bool take_next(struct reading *r, size_t *number)
+static bool has_failed(struct reading *r)
 {
-	bool any;
+	bool failed;
 
 	pthread_mutex_lock(&r->lock);
-	any = !r->err && r->next < r->count;
-	*number = r->next;
-	r->next += any;
+	failed = r->err;
 	pthread_mutex_unlock(&r->lock);
-	return any;
+	return failed;
 }
 
 static void *run(void *context)
@@ -178,10 +179,9 @@ static void *run(void *context)
 	struct part *part = context;
 	struct reading *r = part->r;
 	struct error e;
-	size_t number;
 
-	while (take_next(r, &number)) {
-		int err = add_window(part, number, &e);
+	for (size_t i = part->first; i < r->count && !has_failed(r); i += part->step) {
+		int err = add_window(part, i, &e);
 
 		if (!err)
 			continue;
@@ -211,15 +211,18 @@ static int read_parts(struct reading *r, struct part *parts, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		parts[i].r = r;
+		parts[i].first = i;
+		parts[i].step = count;
 		parts[i].sum = profile_new();
 		if (!parts[i].sum)
 			return error_no_memory(r->e);
 	}
-	/* With fewer threads it takes longer. */
 	while (started < count &&
 	       pthread_create(&parts[started].thread, NULL, run, &parts[started]) == 0)
 		started++;
 	run(&parts[0]);
+	for (size_t i = started; i < count; i++) /* it takes longer */
+		run(&parts[i]);
 	for (size_t i = 1; i < started; i++)
 		pthread_join(parts[i].thread, NULL);
 	err = r->err;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/build_id.h"
 #include "profile/merge_code.h"
 #include "util/array.h"
 #include "util/sum.h"
@@ -327,13 +328,43 @@ static int merge_texts(struct merge *m)
 	return merge_comments(to, from);
 }
 
+/*
+ * Makes one image of those that have one build ID, as a recording has of copies of a program: what
+ * is added would be counted for one of them, whichever it is of.
+ */
+static int join_copies(struct profile *p, struct error *e)
+{
+	uint32_t *next = build_id_circles(p), i = 0;
+	struct profile *joined, separate = *p;
+	int err;
+
+	while (next && i < p->image_count && next[i] == i)
+		i++;
+	free(next);
+	if (next && i == p->image_count)
+		return 0;
+	joined = next ? profile_new() : NULL;
+	if (!joined)
+		return error_no_memory(e);
+	err = profile_merge(joined, p, NULL, e);
+	if (!err) {
+		*p = *joined;
+		*joined = separate;
+	}
+	profile_free(joined);
+	return err;
+}
+
 int profile_merge(struct profile *to, const struct profile *from, struct merge_cache *cache,
 		  struct error *e)
 {
 	struct merge_cache own = { 0 };
 	struct merge m = { .to = to, .from = from, .first = !to->value_type_count };
-	int err;
+	bool merged_before = cache && cache->indexed;
+	int err = m.first || merged_before ? 0 : join_copies(to, e);
 
+	if (err)
+		return err;
 	m.other_event = !m.first && is_other_event(&m);
 	err = merge_value_types(&m);
 	err = err ?: merge_header(&m);

@@ -13,6 +13,7 @@
  * one has none, and the offset in the file is the same (the address, for images in their own
  * numbering and memory without a file). They become one location in the first profile's mapping,
  * wherever the image was loaded; but not when the files name different functions or lines there.
+ * Images with one build ID become one, also those of one profile, with the shortest of their paths.
  * Samples add up where stacks and labels are equal, arcs where their ends are.
  *
  * Values add up where type and unit are equal; what only one profile has counts 0 in the other.

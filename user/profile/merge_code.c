@@ -62,23 +62,19 @@ static uint64_t build_id_hash(const struct profile_image *image)
 	return hash_bytes(image->build_id, image->build_id_size, 0);
 }
 
-static int index_images(const struct profile *p, struct image_indexes *indexes)
+static int index_image(const struct profile *p, uint32_t id, struct image_indexes *indexes)
 {
-	for (uint32_t i = 0; i < p->image_count; i++) {
-		const struct profile_image *image = &p->images[i];
-		uint64_t hash = build_id_hash(image),
-			 path_hash = hash_u64((uintptr_t)image->path, 0);
+	const struct profile_image *image = &p->images[id];
+	uint64_t hash = build_id_hash(image), path_hash = hash_u64((uintptr_t)image->path, 0);
 
-		if (image->build_id_size &&
-		    index_find(&indexes->by_build_id, hash, same_build_id, p->images, image) ==
-			    INDEX_NONE &&
-		    index_add(&indexes->by_build_id, hash, i))
-			return -ENOMEM;
-		if (index_find(&indexes->by_path, path_hash, same_path, p->images, image->path) ==
-			    INDEX_NONE &&
-		    index_add(&indexes->by_path, path_hash, i))
-			return -ENOMEM;
-	}
+	if (image->build_id_size &&
+	    index_find(&indexes->by_build_id, hash, same_build_id, p->images, image) ==
+		    INDEX_NONE &&
+	    index_add(&indexes->by_build_id, hash, id))
+		return -ENOMEM;
+	if (index_find(&indexes->by_path, path_hash, same_path, p->images, image->path) ==
+	    INDEX_NONE)
+		return index_add(&indexes->by_path, path_hash, id);
 	return 0;
 }
 
@@ -91,7 +87,7 @@ static uint32_t find_image(const struct profile *p, const struct image_indexes *
 	if (image->build_id_size)
 		id = index_find(&indexes->by_build_id, build_id_hash(image), same_build_id,
 				p->images, image);
-	if (id != INDEX_NONE)
+	if (id != INDEX_NONE || !*path)
 		return id;
 	id = index_find(&indexes->by_path, hash_u64((uintptr_t)path, 0), same_path, p->images,
 			path);
@@ -120,7 +116,7 @@ static int complete_image(struct profile *to, uint32_t id, const struct profile_
 	return profile_string(to, from->unnamed, &image->unnamed);
 }
 
-static int merge_image(struct merger *m, const struct image_indexes *indexes, uint32_t number)
+static int merge_image(struct merger *m, struct image_indexes *indexes, uint32_t number)
 {
 	const struct profile_image *image = &m->from->images[number];
 	uint32_t *id = &m->map->images[number];
@@ -130,18 +126,40 @@ static int merge_image(struct merger *m, const struct image_indexes *indexes, ui
 		return -ENOMEM;
 	*id = find_image(m->to, indexes, image, path);
 	if (*id == INDEX_NONE &&
-	    profile_add_image(m->to, path, image->build_id, image->build_id_size, id))
+	    (profile_add_image(m->to, path, image->build_id, image->build_id_size, id) ||
+	     index_image(m->to, *id, indexes)))
 		return -ENOMEM;
 	return complete_image(m->to, *id, image);
+}
+
+/*
+ * Copies of a file have the path of one of them, which does not depend on what was merged first:
+ * the shortest.
+ */
+static int choose_path(struct merger *m, uint32_t number)
+{
+	const struct profile_image *theirs = &m->from->images[number];
+	struct profile_image *ours = &m->to->images[m->map->images[number]];
+	size_t size = strlen(theirs->path), our_size = strlen(ours->path);
+
+	if (!build_id_equal(ours, theirs) || image_kind(ours->path) != image_kind(theirs->path) ||
+	    size > our_size || (size == our_size && strcmp(theirs->path, ours->path) >= 0))
+		return 0;
+	return profile_string(m->to, theirs->path, &ours->path);
 }
 
 static int merge_images(struct merger *m)
 {
 	struct image_indexes indexes = { 0 };
-	int err = index_images(m->to, &indexes);
+	int err = 0;
 
+	for (uint32_t i = 0; i < m->to->image_count && !err; i++)
+		err = index_image(m->to, i, &indexes);
 	for (uint32_t i = 0; i < m->from->image_count && !err; i++)
 		err = merge_image(m, &indexes, i);
+	/* The indexes know images by the paths that they had. */
+	for (uint32_t i = 0; i < m->from->image_count && !err; i++)
+		err = choose_path(m, i);
 	index_free(&indexes.by_build_id);
 	index_free(&indexes.by_path);
 	return err;
