@@ -34,6 +34,8 @@ check "a window of no length" exits 2 "$profild" --continuous --window 0
 check "an event that there is not" exits 2 "$profild" --continuous --event cycles
 check "a rate of the scheduler's tick" exits 2 "$profild" --continuous --event tick --frequency 9
 check "a server's address that is none" exits 2 "$profild" --continuous --directory "$directory" --push nowhere
+check "how to send, but not where to" exits 2 "$profild" --continuous --directory "$directory" --push-token-file "$0"
+check "how to send, but not where to: named" says "--push-token-file needs --push"
 check "all these make no directory" test ! -e "$directory"
 check "the status of nothing" exits 1 "$profild" --status --directory "$directory"
 check "the status of nothing: the hint" says "has not recorded there"
@@ -110,6 +112,9 @@ recent=$(date -u -d '3 days ago' +%y%m%d%H%M)
 mkdir -p "$work/dcpi"/{0101010101/"$host",0101010102/{"$host",another},"$recent/$host",notes/"$host"}
 mkdir -p "$work/dcpi/0101010103/$host/of_others"
 touch "$work/dcpi"/{0101010101,0101010102,"$recent",notes}/"$host"/old "$work/dcpi/0101010102/another/old"
+# In a directory of node_exporter's user, who must not choose which of root's files becomes the metrics.
+echo "root's" >"$work/of_root"
+ln -s "$work/of_root" "$work/metrics.prom"
 begin_daemon --window 1 --retain-days 4 --metrics "$work/metrics.prom" --dcpi "$work/dcpi"
 # A program whose file can be read, and copies of it that are gone before anyone looks: as in containers.
 echo 'int main(void) { for (volatile int i = 0; i < 40000000; i++); }' |
@@ -173,6 +178,7 @@ for help, kind, value in zip(*[iter(lines)] * 3):
 	assert re.fullmatch("# TYPE " + name + " (counter|gauge)", kind), kind
 	assert (kind.endswith("counter")) == name.endswith("_total"), kind
 assert any(line.startswith("profil_samples_total ") for line in lines)' "$work/metrics.prom"
+check "metrics: a link there is not followed" grep -qx "root's" "$work/of_root"
 check "metrics are for all" test "$(stat -c %a "$work/metrics.prom")" = 644
 check "windows are for root" test "$(windows | xargs stat -c %a | sort -u)" = 600
 

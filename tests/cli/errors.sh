@@ -32,6 +32,7 @@ done
 for value in 0 -1 abc ""; do
 	check "-t \"$value\"" usage "-t takes a thread number" -t "$value"
 done
+check "-f without -o" usage "-f needs -o" -p "$sleeper" -f pprof
 for value in 0 -1 1e9 1000000000 abc 100001 99.5 "" 99999999999999999999; do
 	check "-F \"$value\"" usage "1 to 100000 Hz" -p "$sleeper" -F "$value"
 done

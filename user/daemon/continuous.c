@@ -288,17 +288,33 @@ static int start_capture(struct recorder *r, struct error *e)
 	return capture_start(&options, &r->capture, e);
 }
 
+/* Whoever says how to send wants it sent. */
+static int check_no_push(const struct push_options *o, struct error *e)
+{
+	const char *given = o->protocol	     ? "--push-protocol"
+			    : o->token_file  ? "--push-token-file"
+			    : o->tenant	     ? "--push-tenant"
+			    : o->ca	     ? "--push-ca"
+			    : o->certificate ? "--push-certificate"
+			    : o->key	     ? "--push-key"
+			    : o->queue_bytes ? "--push-queue-bytes"
+					     : NULL;
+
+	return given ? error_set_kind(e, ERROR_USAGE, 0, "%s needs --push", given) : 0;
+}
+
 /* Invalid options of what only the keeper does: before anything is begun. */
 static int check_push(const struct recorder *r, struct error *e)
 {
 	struct push_options options = r->o->push;
 	struct push *p = NULL;
-	int err = 0;
+	int err;
 
+	if (!options.url)
+		return check_no_push(&options, e);
 	options.directory = r->o->directory;
 	options.host = r->host;
-	if (options.url)
-		err = push_new(&options, &p, e);
+	err = push_new(&options, &p, e);
 	push_free(p);
 	return err;
 }

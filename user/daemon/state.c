@@ -122,7 +122,8 @@ int state_write(const struct state *s, const char *directory, const char *host, 
 
 int state_write_metrics(const struct state *s, const char *path, struct error *e)
 {
-	return file_write(path, write_metrics, (void *)s, e);
+	/* The directory may belong to the user that node_exporter runs as. */
+	return file_replace(path, write_metrics, (void *)s, e);
 }
 
 /* Reads the lines that write_json() writes. */

@@ -178,6 +178,11 @@ static int check_output(const struct record_options *o, const struct format **fo
 	*format = tool_output_format(o->format, o->output, e);
 	if (!*format)
 		return -EINVAL;
+	if (!o->output && o->format) {
+		error_set_kind(e, ERROR_USAGE, 0, "-f needs -o: nothing would be written");
+		error_hint(e, "see profiltool record --help");
+		return -EINVAL;
+	}
 	if (!o->output)
 		return 0;
 	if (strcmp(o->output, "-") == 0 && o->json)

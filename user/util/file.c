@@ -223,3 +223,13 @@ int file_write(const char *path, int (*write)(FILE *out, void *context, struct e
 	free(target);
 	return err;
 }
+
+int file_replace(const char *path, int (*write)(FILE *out, void *context, struct error *e),
+		 void *context, struct error *e)
+{
+	struct stat status;
+
+	if (lstat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+		return error_set(e, 0, "cannot write %s: it is not a regular file", path);
+	return write_beside(path, write, context, e);
+}

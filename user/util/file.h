@@ -40,4 +40,11 @@ int file_check_writable(const char *path, struct error *e);
 int file_write(const char *path, int (*write)(FILE *out, void *context, struct error *e),
 	       void *context, struct error *e);
 
+/*
+ * The same for a file in a directory that may be another user's: a symbolic link there is replaced,
+ * not followed, and a pipe or device is an error.
+ */
+int file_replace(const char *path, int (*write)(FILE *out, void *context, struct error *e),
+		 void *context, struct error *e);
+
 #endif
