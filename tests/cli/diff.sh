@@ -238,4 +238,13 @@ check "a hostile name does not reach the terminal" test -z \
 check "a hostile name does not reach the terminal: it is escaped" \
 	grep -q 'f.x1b' <(diff_of "$work/hostile.cg" "$work/a.cg")
 
+check "an interval of two profiles" exits 2 "$profiltool" diff --since -1h a b
+check "an interval of two profiles: why not" says "are for an archive, not for two profiles"
+check "--before alone" exits 2 "$profiltool" diff --before 03:00..04:00
+check "--before alone: what is missing" says "need --since"
+for interval in xx..yy 03:00..zz 03:00; do
+	check "--before $interval" exits 2 "$profiltool" diff --since -1h --before "$interval"
+	check "--before $interval: what it takes" says "--before takes TIME..TIME, not \"$interval\""
+done
+
 finish

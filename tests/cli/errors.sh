@@ -135,7 +135,7 @@ check "of many: the number of the others is reported" says "skipped: 15 more"
 check "top: one of two does not exist" \
 	exits 4 "$profiltool" top -p "$gone,$sleeper" --tables 1 -d 0.1
 check "top: it is left out" says "skipped: cannot profile process $gone: there is no such process"
-check "a thread that does not exist" refuses 1 "thread $gone: there is no such" -t "$gone"
+check "a thread that does not exist" refuses 1 "thread $gone: there is no such thread" -t "$gone"
 check "a number that no process can have" refuses 1 "there is no such process" -p 2147483647
 check "how to find one" says "ps -e"
 

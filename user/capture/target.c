@@ -107,8 +107,8 @@ int target_check(pid_t pid, bool thread, bool kernel_pcs, struct error *e)
 	int err = read_stat(pid, thread, &fields);
 
 	if (err) {
-		error_set(e, err == -ESRCH ? 0 : -err, "cannot profile %s %d%s", kind, pid,
-			  err == -ESRCH ? ": there is no such process" : "");
+		error_set(e, err == -ESRCH ? 0 : -err, "cannot profile %s %d%s%s", kind, pid,
+			  err == -ESRCH ? ": there is no such " : "", err == -ESRCH ? kind : "");
 		error_hint(e, "list what runs with: ps -e%s", thread ? "L" : "");
 		return err;
 	}

@@ -137,9 +137,9 @@ static int diff(char *const *paths, const char *const *names, const struct tool_
 	return err;
 }
 
-static int usage(struct error *e)
+static int usage(const char *why, struct error *e)
 {
-	error_set_kind(e, ERROR_USAGE, 0, "diff takes two profiles, or an interval of an archive");
+	error_set_kind(e, ERROR_USAGE, 0, "%s", why);
 	error_hint(e, "profiltool diff OLD NEW, or profiltool diff --since TIME");
 	return -EINVAL;
 }
@@ -148,7 +148,7 @@ static int usage(struct error *e)
 static int parse_before(const char *text, struct tool_query *q, struct error *e)
 {
 	char *copy = strdup(text), *dots = copy ? strstr(copy, "..") : NULL;
-	int err;
+	int err = -EINVAL;
 
 	if (!copy)
 		return error_no_memory(e);
@@ -159,7 +159,8 @@ static int parse_before(const char *text, struct tool_query *q, struct error *e)
 		q->since_s = q->until_s = 0;
 		err = query_interval(q, &q->since_s, &q->until_s, e);
 		q->since = q->until = NULL;
-	} else {
+	}
+	if (err) {
 		err = error_set_kind(e, ERROR_USAGE, 0, "--before takes TIME..TIME, not \"%s\"",
 				     text);
 		error_hint(e, "--before \"yesterday 03:00..yesterday 04:00\"");
@@ -201,10 +202,16 @@ static int diff_arguments(char *const *paths, int count, struct diff_options *o,
 	const struct tool_query *q = &o->reading.query;
 	bool intervals = o->before || q->since || q->until;
 
-	if (intervals && count <= 1 && q->since)
+	if (intervals && count > 1)
+		return usage(
+			"--since, --until and --before are for an archive, not for two profiles",
+			e);
+	if (intervals && !q->since)
+		return usage("--until and --before need --since", e);
+	if (intervals)
 		return diff_intervals(count ? paths[0] : (char *)query_archive(), o, e);
-	if (intervals || count != 2)
-		return usage(e);
+	if (count != 2)
+		return usage("diff takes two profiles, or an interval of an archive", e);
 	return diff(paths, (const char *const *)paths, &o->reading, o, e);
 }
 
