@@ -33,6 +33,7 @@ struct batch {
 	size_t done, total;	       /* addresses in the batches before; in all batches */
 	struct debuginfod *debuginfod; /* NULL: do not ask servers for this image */
 	struct symbol_cache *cache;    /* NULL: keep nothing */
+	uint64_t *checksum_bytes;      /* debug_file_find(): of all batches; only elf.c needs it */
 	const uint32_t *same_code;     /* build_id_circles(); NULL: look at no other image */
 	struct error why; /* set by the reader: why some addresses have no name; "" at first */
 	bool unwritten;	  /* the code's runtime can write names: add runtimes_hints() to why */

@@ -327,7 +327,8 @@ static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, co
 	int err;
 
 	err = symbol_table_offer(b, c, s->main.elf, SHT_SYMTAB, &functions);
-	if (!err && !functions && debug_file_find(s->main.elf, image->root, path, &s->debug))
+	if (!err && !functions &&
+	    debug_file_find(s->main.elf, image->root, path, b->checksum_bytes, &s->debug))
 		err = symbol_table_offer(b, c, s->debug.elf, SHT_SYMTAB, &functions);
 	if (!err && !functions && debug_data_unpack(s->main.elf, &s->mini))
 		err = symbol_table_offer(b, c, s->mini.elf, SHT_SYMTAB, &functions);
@@ -475,7 +476,8 @@ static int resolve_lines(struct batch *b, struct sources *s, const char *path)
 
 	if (dwarf_is_in(&s->main))
 		return dwarf_resolve(b, &s->main, root, path);
-	if (s->debug.elf || debug_file_find(s->main.elf, root, path, &s->debug) ||
+	if (s->debug.elf ||
+	    debug_file_find(s->main.elf, root, path, b->checksum_bytes, &s->debug) ||
 	    debuginfod_find(b, &s->debug))
 		return dwarf_resolve(b, &s->debug, root, path);
 	return 0;

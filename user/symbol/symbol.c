@@ -28,6 +28,7 @@ struct work {
 	struct symbol_extent *extents; /* to be set instead of names; or NULL */
 	struct group *groups;	       /* image_count + 1 */
 	uint32_t *same_code;	       /* build_id_circles() */
+	uint64_t checksum_bytes;
 	struct batch_address *addresses;
 	size_t count;
 	struct runtimes *runtimes;     /* NULL: not made yet */
@@ -243,6 +244,7 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 			.lines = o->lines,
 			.cache = o->cache,
 			.same_code = w->same_code,
+			.checksum_bytes = &w->checksum_bytes,
 			.stop = o->stop,
 			.progress = o->progress,
 			.done = first,
@@ -261,12 +263,16 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 	return err;
 }
 
+/* Three seconds. Only debug files without a build ID, as of tools of 2007, need any. */
+#define CHECKSUM_BYTES ((uint64_t)1024 * 1024 * 1024)
+
 static int resolve(struct work *w, const struct symbol_options *o, struct error *e)
 {
 	int err = o->debuginfod ? debuginfod_open(&w->debuginfod, e) : 0;
 
 	if (err)
 		return err;
+	w->checksum_bytes = CHECKSUM_BYTES;
 	err = make_groups(w);
 	w->same_code = build_id_circles(w->p);
 	if (!err)

@@ -19,18 +19,16 @@
 #define UNPACKED_MAX ((size_t)256 * 1024 * 1024)
 #define DECODER_MAX  ((uint64_t)128 * 1024 * 1024)
 
-/* Files without a build ID are from older tools, and smaller than this. */
-#define CHECKED_MAX ((off_t)4 * 1024 * 1024 * 1024)
-
 /* What proves that a debug file belongs to a stripped one. */
 struct proof {
 	int root; /* the directory to resolve paths in; -1: the own root */
 	const uint8_t *build_id;
 	size_t build_id_size;
 	uint32_t crc; /* of the whole debug file; when there is no build ID */
+	uint64_t *checksum_bytes;
 };
 
-static bool checksum_is(int fd, uint32_t expected)
+static bool checksum_is(int fd, uint32_t expected, uint64_t *checksum_bytes)
 {
 	uint8_t bytes[64 * 1024];
 	uint32_t crc = 0;
@@ -38,20 +36,21 @@ static bool checksum_is(int fd, uint32_t expected)
 	struct stat st;
 	ssize_t n;
 
-	if (fstat(fd, &st) || st.st_size > CHECKED_MAX)
+	if (fstat(fd, &st) || (uint64_t)st.st_size > *checksum_bytes)
 		return false;
-	while ((n = pread(fd, bytes, sizeof(bytes), offset)) > 0) {
+	*checksum_bytes -= st.st_size;
+	while (offset < st.st_size && (n = pread(fd, bytes, sizeof(bytes), offset)) > 0) {
 		crc = crc32(crc, bytes, n);
 		offset += n;
 	}
-	return n == 0 && crc == expected;
+	return offset == st.st_size && crc == expected;
 }
 
 static bool is_proven(const struct elf_file *debug, const struct proof *proof)
 {
 	return proof->build_id_size
 		       ? elf_has_build_id(debug->elf, proof->build_id, proof->build_id_size)
-		       : checksum_is(debug->fd, proof->crc);
+		       : checksum_is(debug->fd, proof->crc, proof->checksum_bytes);
 }
 
 static bool try_path(const char *path, const struct proof *proof, struct elf_file *debug)
@@ -128,9 +127,10 @@ static bool find_beside(const char *link, const char *path, const struct proof *
 	return find_by_link(link, dirname(canonical), proof, debug);
 }
 
-bool debug_file_find(Elf *stripped, int root, const char *path, struct elf_file *debug)
+bool debug_file_find(Elf *stripped, int root, const char *path, uint64_t *checksum_bytes,
+		     struct elf_file *debug)
 {
-	struct proof proof = { .root = root };
+	struct proof proof = { .root = root, .checksum_bytes = checksum_bytes };
 	const char *link = debug_link(stripped, &proof.crc);
 
 	proof.build_id_size = elf_build_id(stripped, &proof.build_id);

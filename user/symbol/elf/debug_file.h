@@ -12,11 +12,15 @@
  * (a container's root), or -1; by build ID, the own root is searched too. Returns whether a file
  * was found; the caller closes *debug with elf_file_close().
  *
+ * checksum_bytes: how many bytes may be read for checksums; lowered by what was. A user's program
+ * can name large files that are not what it says.
+ *
  * Why this is not libdwfl's own search: that goes on to ask debuginfod servers whenever
  * DEBUGINFOD_URLS is set, and only changing the environment turns it off. This never uses the
  * network.
  */
-bool debug_file_find(Elf *stripped, int root, const char *path, struct elf_file *debug);
+bool debug_file_find(Elf *stripped, int root, const char *path, uint64_t *checksum_bytes,
+		     struct elf_file *debug);
 
 /* Opens .gnu_debugdata, Fedora's "mini debuginfo": an ELF file with symbols, compressed by xz. */
 bool debug_data_unpack(Elf *stripped, struct elf_file *debug);
