@@ -398,4 +398,37 @@ check "copies that are gone at once: named by one that is there" recorded \
 	'(not [f for f in j["functions"] if f["image"].endswith("/copied") and "+0x" in f["name"]] and
 	samples("main") > 200)' "$work/copies.json"
 
+# --- Names that overlap in a table of strings: half a gigabyte of them in a file of 300 kB ---
+
+python3 - "$work/overlaps" "$work/overlaps.prof" <<'EOF_PY'
+import struct, sys
+COUNT, SIZE = 8000, 65536
+strings = b"\0" + b"n" * (SIZE - 2) + b"\0"
+names = b"\0.text\0.symtab\0.strtab\0.shstrtab\0"
+symbols = bytes(24) + b"".join(struct.pack("<IBBHQQ", 1 + i, 2, 0, 1, 0x1000 + i, 1) for i in range(COUNT))
+parts, at = [], 0x1000
+for part in bytes(COUNT), symbols, strings, names:
+	parts.append((at, part))
+	at += len(part) + 15 & ~15
+headers = bytes(64) + b"".join(struct.pack("<IIQQQQIIQQ", *row) for row in (
+	(1, 1, 6, 0x1000, 0x1000, COUNT, 0, 0, 1, 0), (7, 2, 0, 0, parts[1][0], len(symbols), 3, 1, 8, 24),
+	(15, 3, 0, 0, parts[2][0], len(strings), 0, 0, 1, 0), (23, 3, 0, 0, parts[3][0], len(names), 0, 0, 1, 0)))
+with open(sys.argv[1], "wb") as out:
+	out.write(struct.pack("<16sHHIQQQIHHHHHH", b"\177ELF\2\1\1", 3, 62, 1, 0x1000, 64, at, 0, 64, 56, 1, 64, 5, 4) +
+		struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 0x4000, 0x4000, 4096))
+	for place, part in parts + [(at, headers)]:
+		out.seek(place)
+		out.write(part)
+slots = [0, 3, 0, 10000, 0] + [slot for i in range(COUNT) for slot in (1, 1, 0x401000 + i)] + [0, 1, 0]
+with open(sys.argv[2], "wb") as out:
+	out.write(struct.pack("<%dQ" % len(slots), *slots) +
+		b"00400000-00404000 r-xp 00000000 08:01 77          %s\n" % sys.argv[1].encode())
+EOF_PY
+# The names of 8,000 functions, each a byte shorter than the one before.
+named_shortly() {
+	prlimit --as=400000000 "$profiltool" report --json "$work/overlaps.prof" >"$work/out" 2>"$work/err" &&
+		json "len(j['functions']) > 1000 and all(f['name'].startswith('nnnn') for f in j['functions'])" "$work/out"
+}
+check "names that overlap do not take the memory" named_shortly
+
 finish

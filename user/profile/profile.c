@@ -112,6 +112,7 @@ int profile_string_n(struct profile *p, const char *start, size_t size, const ch
 		return -ENOMEM;
 	}
 	p->strings[p->string_count++] = copy;
+	p->string_bytes += text.size;
 	*interned = copy;
 	return 0;
 }

@@ -257,6 +257,8 @@ struct profile {
 	struct profile_extra *extras; /* in the order in which they were added */
 	size_t extra_count, extra_room;
 
+	size_t string_bytes; /* of all strings that are interned, without NULs */
+
 	/* private to profile.c */
 	char **strings;
 	size_t string_count, string_room;

@@ -9,8 +9,19 @@
 #include "profile/pc_name.h"
 #include "symbol/demangle.h"
 
-/* Longer names are truncated: no compiler makes them, but a malicious file may have gigabytes. */
+/*
+ * Longer names are truncated: no compiler makes them, but a malicious file may have gigabytes. In a
+ * profile that has so many bytes of names already that it is one of such files, sooner: strings
+ * that overlap are as many names of this size in a file of 100 kB.
+ */
 #define NAME_MAX_SIZE (64 * 1024)
+#define NAMES_MAX     ((size_t)64 * 1024 * 1024)
+#define SHORT_NAME    256
+
+static size_t longest_name(const struct profile *p)
+{
+	return p->string_bytes < NAMES_MAX ? NAME_MAX_SIZE : SHORT_NAME;
+}
 
 bool batch_stopped(struct batch *b)
 {
@@ -59,9 +70,9 @@ size_t batch_lower_bound(const struct batch_address *addresses, size_t from, siz
 }
 
 /* The length of a symbol's name without the "@VERSION" or "@@VERSION" that linkers append. */
-static size_t unversioned_size(const char *symbol)
+static size_t unversioned_size(const char *symbol, size_t most)
 {
-	size_t size = strnlen(symbol, NAME_MAX_SIZE);
+	size_t size = strnlen(symbol, most);
 	const char *at = memchr(symbol, '@', size);
 
 	if (!at || at == symbol)
@@ -74,7 +85,7 @@ static size_t unversioned_size(const char *symbol)
 
 bool batch_is_name(const char *name, const char *symbol)
 {
-	size_t size = unversioned_size(symbol);
+	size_t size = unversioned_size(symbol, NAME_MAX_SIZE);
 
 	return strncmp(name, symbol, size) == 0 && !name[size];
 }
@@ -85,7 +96,8 @@ static int add_function(struct batch *b, const char *symbol)
 	char *demangled;
 	int err;
 
-	err = profile_string_n(b->p, symbol, unversioned_size(symbol), &f.system_name);
+	err = profile_string_n(b->p, symbol, unversioned_size(symbol, longest_name(b->p)),
+			       &f.system_name);
 	if (err)
 		return err;
 	demangled = demangle(f.system_name);
