@@ -355,6 +355,33 @@ else
 	skip "a C++ program" "there is no g++ here"
 fi
 
+# --- A profile that names a file that only root may read ---
+
+mkdir "$work/private"
+printf 'secret\nlines\n' >"$work/private/file.c"
+chmod 600 "$work/private/file.c"
+{
+	echo 'events: Ir'
+	printf 'fl=%s\nfn=%s\n1 5\n2 6\n' "$work/private/file.c" reader "/../private/file.c" other
+} >"$work/private.cg"
+is_secret() {
+	! grep secret "$work/out"
+}
+if [ "$(id -u)" -eq 0 ]; then
+	for function in reader other; do
+		check "a private file, $function" exits 0 "$profiltool" annotate "$function" "$work/private.cg" \
+			--source-path "$work/elsewhere"
+		check "a private file, $function: is not shown" is_secret
+	done
+	check "a private file" exits 0 "$profiltool" annotate reader "$work/private.cg"
+	check "a private file: why not" says "source file not read: $work/private/file.c: not all may read it"
+	check "a private file that is meant" exits 0 "$profiltool" annotate reader "$work/private.cg" \
+		--source-path "$work/private"
+	check "a private file that is meant: is shown" grep -q secret "$work/out"
+else
+	skip "a private file" "only root can read what not all may read"
+fi
+
 # --- A single word, which is a profile or a function ---
 
 check "a profile that is not there" exits 1 "$profiltool" annotate brun.pb.gz

@@ -213,7 +213,7 @@ static void print_files(const char *prefix, const char *before, const struct not
 static void print_file_notes(const struct annotation *a, const char *prefix, FILE *out)
 {
 	const char *image = a->image == PROFILE_NONE ? "" : a->p->images[a->image].path;
-	struct noted_files missing = { 0 }, changed = { 0 }, large = { 0 };
+	struct noted_files missing = { 0 }, changed = { 0 }, large = { 0 }, private = { 0 };
 	struct stat status;
 	bool has_image = *image == '/' && stat(image, &status) == 0;
 
@@ -222,6 +222,8 @@ static void print_file_notes(const struct annotation *a, const char *prefix, FIL
 
 		if (f->too_large)
 			add_file(&large, f);
+		else if (f->is_private)
+			add_file(&private, f);
 		else if (*f->name && !f->text)
 			add_file(&missing, f);
 		else if (f->text && has_image && f->mtime > status.st_mtime)
@@ -229,6 +231,9 @@ static void print_file_notes(const struct annotation *a, const char *prefix, FIL
 	}
 	print_files(prefix, "source file not found: ", &missing,
 		    "; --source-path names its directory", out);
+	print_files(prefix, "source file not read: ", &private,
+		    ": not all may read it; if it is meant, --source-path names its directory",
+		    out);
 	print_files(prefix, "source file not read: ", &large,
 		    ": all together are limited to 64 MiB", out);
 	print_files(prefix, "changed since the program was built: ", &changed,

@@ -13,12 +13,31 @@
 #include "util/array.h"
 #include "util/file.h"
 
+/*
+ * Root can read what others must not see, and a profile, or a user's program, can name any file:
+ * what root reads by such a name alone is for all to read.
+ */
+static bool is_private(const struct stat *status)
+{
+	return geteuid() == 0 && !(status->st_mode & S_IROTH);
+}
+
+static bool leads_out(const char *name)
+{
+	for (const char *dots = name; (dots = strstr(dots, "..")); dots += 2)
+		if ((dots == name || dots[-1] == '/') && (dots[2] == '/' || !dots[2]))
+			return true;
+	return false;
+}
+
 /* Opens `name` in a directory: all of it, or with fewer and fewer of its first components. */
 static int open_below(const char *directory, const char *name, struct stat *status)
 {
 	char path[PATH_MAX];
 	int fd = -ENOENT;
 
+	if (leads_out(name))
+		return -EINVAL;
 	for (const char *rest = name; rest && fd < 0; rest = strchr(rest, '/')) {
 		rest += strspn(rest, "/");
 		if (snprintf(path, sizeof(path), "%s/%s", directory, rest) < (int)sizeof(path))
@@ -67,10 +86,16 @@ static int read_file(struct source_files *s, struct source_file *f)
 	int fd = file_open_regular(-1, f->name, &status), err = 0;
 	ssize_t size;
 
+	f->is_private = fd >= 0 && is_private(&status);
+	if (f->is_private) {
+		close(fd);
+		fd = -EACCES;
+	}
 	if (fd < 0 && s->directory)
 		fd = open_below(s->directory, f->name, &status);
 	if (fd < 0)
 		return 0;
+	f->is_private = false;
 	if (status.st_size > (off_t)(SOURCE_FILES_MAX - s->bytes)) {
 		f->too_large = true;
 		close(fd);

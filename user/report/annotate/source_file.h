@@ -21,7 +21,8 @@ struct source_file {
 	char *text;	  /* NULL: it was not found, or cannot be read */
 	const char **lines;
 	size_t line_count;
-	bool too_large; /* with it, all together would be more than SOURCE_FILES_MAX */
+	bool is_private; /* not all may read it, and root did not */
+	bool too_large;	 /* with it, all together would be more than SOURCE_FILES_MAX */
 	time_t mtime;
 };
 
@@ -36,7 +37,8 @@ struct source_files {
 /*
  * Stores the file of this name in *file, which source_files_free() frees. It is read the first
  * time: at its name, else in the directory, at as many of the name's last components as exist
- * there. Returns 0, also if it cannot be read, or -ENOMEM.
+ * there. At its name alone, root reads only what all may read: a profile can name any file. Returns
+ * 0, also if it cannot be read, or -ENOMEM.
  */
 int source_files_find(struct source_files *s, const char *name, const struct source_file **file);
 void source_files_free(struct source_files *s);
