@@ -36,7 +36,7 @@ record() {
 		wait "$recorder"
 	else
 		"$profiltool" record "$@" >"$name.json" 2>"$name.err"
-	fi
+	fi || echo "exit status $?" >>"$name.err"
 	free_buffers
 	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
 }
@@ -44,6 +44,7 @@ record() {
 # chains_are NAME LOW HIGH PATTERN: succeeds if between LOW and HIGH percent of the samples have a stack
 # that matches a regular expression, except for chance.
 chains_are() {
+	[ -e "$1.folded" ] || cat "$1.err"
 	PYTHONPATH=$top/tests python3 - "$@" <<'END'
 import chance, re, sys
 name, low, high, pattern = sys.argv[1:]
