@@ -227,6 +227,93 @@ check "a log beside the profiles" exits 0 "$profiltool" report "$work/logs"
 check "a log beside the profiles: is left out, and reported" \
 	says "hpcpid-walnut.log is not a profile"
 
+# --- One image must not keep the others from being written ---
+
+# profile FILE NAME COUNT...: a pprof file of images with one build ID, one sample for each.
+profile() {
+	python3 - "$@" <<'END'
+import sys
+def varint(n):
+	return bytes([n & 127 | 128]) + varint(n >> 7) if n > 127 else bytes([n])
+def field(number, value):
+	if isinstance(value, int):
+		return varint(number << 3) + varint(value)
+	return varint(number << 3 | 2) + varint(len(value)) + value
+def message(*values):
+	return b"".join(field(number, value) for number, value in enumerate(values, 1))
+names, counts = sys.argv[2::2], sys.argv[3::2]
+texts = ["", "samples", "count", "5a" * 20] + ["/gone/" + name for name in names]
+out = field(1, message(1, 2))
+for i, count in enumerate(counts, 1):
+	start = i << 20
+	out += field(2, message(i, int(count)))
+	out += field(3, message(i, start, start + 4096, 0, i + 3, 3))
+	out += field(4, message(i, i, start + 16))
+out += b"".join(field(6, text.encode()) for text in texts)
+open(sys.argv[1], "wb").write(out)
+END
+}
+
+# by_path: the counts by path, of $work/parsed.json.
+by_path() {
+	python3 -c 'import json, sys
+for f in sorted(json.load(open(sys.argv[1])), key=lambda f: f["header"]["path"]):
+	print(ascii(f["header"]["path"]), f["total"])' "$work/parsed.json"
+}
+
+profile "$work/both.pb" $'a\001' 1 $'a\002' 2 ok 4
+profile "$work/second.pb" $'a\002' 8
+check "names that are one without control characters" exits 0 to_dcpi "$work/both.pb" "$work/clean"
+check "each image has a file" test "$(count_files "$work/clean")" -eq 3
+check "an image has the same file each time" exits 0 to_dcpi "$work/second.pb" "$work/clean"
+parse "$work/clean"
+check "its counts are added" diff <(by_path) <(printf '%s\n' \
+	"'/gone/a\\x01' 1" "'/gone/a\\x02' 10" "'/gone/ok' 4")
+check "no file has a control character in its name" \
+	test -z "$(find "$work/clean" -name '*[[:cntrl:]]*')"
+n=$(printf 'n%.0s' {1..250})
+profile "$work/long.pb" "${n}1" 1 "${n}2" 2
+check "names that are one when they are truncated" exits 0 to_dcpi "$work/long.pb" "$work/long"
+check "each image of a long name has a file" parsed "sorted(f['total'] for f in j) == [1, 2]" "$work/long"
+profile "$work/deleted.pb" demo 1 "demo (deleted)" 2
+check "a file and one of its name that was deleted" \
+	exits 0 to_dcpi "$work/deleted.pb" "$work/deleted"
+check "they are one" parsed "[f['total'] for f in j] == [3]" "$work/deleted"
+mkdir "$work/memory"
+for name in a b c; do
+	make_file "$work/memory/$name" "path=[anon:$name/x]" image=0 x-addresses=memory -- 0x10 3
+done
+check "memory whose names are one" exits 0 to_dcpi "$work/memory" "$work/memory2"
+check "each has a file" parsed "sorted(f['path'].split('/')[-1] for f in j) == [
+	'x]-2.0_cpu-clock', 'x]-3.0_cpu-clock', 'x].0_cpu-clock']" "$work/memory2"
+check "memory whose names are one: once more" exits 0 to_dcpi "$work/memory" "$work/memory2"
+check "the same files" parsed "[f['total'] for f in j] == [6, 6, 6]" "$work/memory2"
+
+for addresses in "" file; do
+	rm -rf "$work/far" "$work/far2"
+	mkdir "$work/far"
+	set -- path=/gone/far
+	[ -z "$addresses" ] || set -- "$@" "x-addresses=$addresses"
+	make_file "$work/far/1" "$@" x-ticks=1 -- 0 1
+	make_file "$work/far/2" "$@" x-ticks=5 tstart=100401000 -- 0 2 1 3
+	make_file "$work/far/3" image=22 path=/gone/ok x-ticks=4 -- 0 4
+	title="addresses 4 GiB apart${addresses:+, of $addresses}"
+	check "$title" exits 0 to_dcpi "$work/far" "$work/far2"
+	check "$title: what is dropped is reported" \
+		says "5 samples of /gone/far are dropped: the dcpi format cannot hold addresses 4 GiB"
+	parse "$work/far2"
+	check "$title: the rest is written" diff <(by_path) <(printf '%s\n' "'/gone/far' 1" "'/gone/ok' 4")
+	check "$title: the file counts what it lacks as lost" json "[(f['header']['x-ticks'],
+		f['header']['x-lost'].split()[0]) for f in j if 'x-lost' in f['header']] == [('6', '5')]" \
+		"$work/parsed.json"
+	check "$title: once more" exits 0 to_dcpi "$work/far" "$work/far2"
+	check "$title: added" parsed "sorted((f['total'], f['header'].get('x-lost', '').split(' ')[0])
+		for f in j) == [(2, '10'), (8, '')]" "$work/far2"
+done
+check "addresses 4 GiB above the file that is there" exits 1 to_dcpi "$work/far/2" "$work/far2"
+check "addresses 4 GiB above the file that is there: the address is reported" \
+	says "/gone/far: address 0x100401000 is 4 GiB or more above the text's start at 0x401000"
+
 # --- A database that is read and written ---
 
 make_file "$work/new.dcpi" -- 0x100 1 0x200 2

@@ -448,12 +448,55 @@ static void refuse_overflow(void **state)
 	write_bad(p, directory, "/usr/bin/demo: 4294967296 samples in all");
 	p->values[0] = -1;
 	write_bad(p, directory, "a count of -1");
-	p->values[0] = 1;
-	p->locations[0].image_address = 0x401000 + (UINT64_C(1) << 32);
-	write_bad(p, directory, "address 0x100401000 is 4 GiB or more above");
 	profile_free(p);
 	bytes_free(&b);
 	remove_directory(directory);
+}
+
+/* The last address that fits, and the first that does not. */
+static void drop_too_far(void **state)
+{
+	struct profile *p = recorded(), *again;
+	struct format_dropped dropped;
+	struct bytes b;
+
+	(void)state;
+	add_text(p, add_mapping(p, 0x1000, 0x300000000, 0x1000, "/lib/l.so"), 0x1000, 0x2ffffe000);
+	add_leaf(p, 0x1010, 0, 1);
+	add_leaf(p, 0x100000fff, 0, 2);
+	add_leaf(p, 0x100001000, 0, 4);
+	add_leaf(p, 0x200000000, 0, 8);
+	dcpi->dropped_images(p, &dropped);
+	assert_int_equal(dropped.samples, 12);
+	assert_false(dropped.others);
+	assert_string_equal(dropped.image, "/lib/l.so");
+	b = write_one(p);
+	assert_has(&b, "tstart     1000\ntsize      12884893696\n");
+	assert_has(&b, "x-lost     12 4 GiB or more above the text's start\n");
+	again = read_good(dcpi, &b);
+	assert_int_equal(profile_total(again, NULL), 3);
+	dcpi->dropped_images(again, &dropped);
+	assert_int_equal(dropped.samples, 0);
+	profile_free(again);
+	profile_free(p);
+	bytes_free(&b);
+}
+
+/* A text that ends far below all samples. */
+static void drop_all_samples(void **state)
+{
+	struct profile *p = recorded();
+	struct bytes b;
+
+	(void)state;
+	add_text(p, add_mapping(p, 0x1000, 0x300000000, 0x1000, "/lib/l.so"), 0x1000, 0x1000);
+	add_leaf(p, 0x200000000, 0, 8);
+	b = write_one(p);
+	assert_has(&b, "tstart     1000\ntsize      4096\n");
+	assert_has(&b, "x-lost     8 4 GiB or more above the text's start\n");
+	profile_free(read_good(dcpi, &b));
+	profile_free(p);
+	bytes_free(&b);
 }
 
 static void refuse_what_differs(void **state)
@@ -643,6 +686,8 @@ int main(void)
 		cmocka_unit_test(write_hostile_names),
 		cmocka_unit_test(write_labels),
 		cmocka_unit_test(refuse_overflow),
+		cmocka_unit_test(drop_too_far),
+		cmocka_unit_test(drop_all_samples),
 		cmocka_unit_test(refuse_what_differs),
 		cmocka_unit_test(keep_corrupt_files),
 		cmocka_unit_test(write_all_or_none),

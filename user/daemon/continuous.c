@@ -153,6 +153,22 @@ static void account(struct recorder *r, const struct profile *p)
 #define NS_PER_MINUTE (60 * NS_PER_S)
 #define NS_PER_DAY    (86400 * NS_PER_S)
 
+static void log_dropped(struct recorder *r, const struct profile *p, const struct format *dcpi)
+{
+	struct format_dropped dropped;
+	struct error e;
+
+	dcpi->dropped_images(p, &dropped);
+	if (!dropped.samples)
+		return;
+	r->state->dcpi_dropped += dropped.samples;
+	error_set(&e, 0,
+		  "%s: %" PRIu64 " samples of %.512s%s are dropped: DCPI files cannot hold %s",
+		  r->o->dcpi, dropped.samples, dropped.image, dropped.others ? " and others" : "",
+		  dcpi->cannot_hold_in_image);
+	log_problem(&e);
+}
+
 static int add_to_dcpi(struct recorder *r, struct profile *p, struct error *e)
 {
 	const struct format *dcpi = format_by_name("dcpi");
@@ -162,6 +178,8 @@ static int add_to_dcpi(struct recorder *r, struct profile *p, struct error *e)
 	p->time_ns = r->epoch_ns; /* the epoch's name */
 	err = dcpi->write_directory(p, &(struct format_options){ 0 }, r->o->dcpi, e);
 	p->time_ns = began_ns;
+	if (!err)
+		log_dropped(r, p, dcpi);
 	return err;
 }
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "report/text.h"
 #include "util/clock.h"
 
 /* How many problems are printed per interval. */
@@ -44,11 +45,19 @@ void log_note(const char *format, ...)
 	va_end(arguments);
 }
 
+/* The text may hold paths of other users' programs, which are untrusted. */
+static void print_line(const char *indent, const char *text)
+{
+	fprintf(stderr, "profild: %s", indent);
+	text_print(text, stderr);
+	fputc('\n', stderr);
+}
+
 void log_error(const struct error *e)
 {
-	fprintf(stderr, "profild: %s\n", e->what);
+	print_line("", e->what);
 	if (e->hint[0])
-		fprintf(stderr, "profild:   %s\n", e->hint);
+		print_line("  ", e->hint);
 }
 
 void log_problem(const struct error *e)

@@ -52,6 +52,8 @@ static const struct field {
 	COUNTER(cpu_ns, "cpu_nanoseconds_total", "CPU time of profild's own processes"),
 	GAUGE(resident_bytes, "resident_bytes", "Memory of profild's own processes"),
 	COUNTER(dcpi_failed, "dcpi_failed_total", "Windows not added to the DCPI database"),
+	COUNTER(dcpi_dropped, "dcpi_dropped_samples_total",
+		"Samples that the DCPI database cannot hold"),
 	COUNTER(keeper_starts, "keeper_starts_total", "Starts of the process that keeps the files"),
 	COUNTER(dropped, "windows_dropped_total", "Windows removed because of limits"),
 	COUNTER(dropped_bytes, "dropped_bytes_total", "Bytes of these"),

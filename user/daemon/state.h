@@ -21,7 +21,7 @@ struct state {
 	uint64_t ring_full, mapping_records_lost, children_lost; /* losses, by cause */
 	uint64_t unknown_images; /* samples, of which no image is known */
 	uint64_t bpf_ns, interrupt_ns;
-	uint64_t dcpi_failed;
+	uint64_t dcpi_failed, dcpi_dropped;
 	/* The keeper's */
 	uint64_t keeper_starts;
 	uint64_t cpu_ns, resident_bytes; /* of both processes */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dcpi/describe.h"
 #include "util/array.h"
 #include "util/file_set.h"
 #include "util/index.h"
@@ -22,7 +23,8 @@ struct writer {
 	const char *path;
 	struct dcpi_file *files;
 	size_t count;
-	char **names; /* of the files, relative to path */
+	char **names;	   /* of the files, relative to path */
+	uint32_t *numbers; /* by file: the last number given to others that would have its name */
 };
 
 /* --- Names --- */
@@ -44,18 +46,39 @@ static struct part make_part(const struct text *t, size_t most)
 }
 
 /* The last part of the image's path. */
-static struct part base_name(const struct dcpi_header *h, size_t most)
+static struct text base_of(const struct dcpi_header *h)
 {
-	struct text path = h->fields[DCPI_PATH].text, none = text_of("unnamed");
+	struct text path = h->fields[DCPI_PATH].text;
 	const char *slash = last_of(&path, '/');
 
 	if (slash && slash + 1 < path.end)
 		path.at = slash + 1;
-	return make_part(is_empty(&path) ? &none : &path, most);
+	return is_empty(&path) ? text_of("unnamed") : path;
 }
 
-/* EPOCH/HOST/IMAGE.ID[_LABEL]_EVENT. Returns 0 or -ENOMEM. */
-static int name_file(const struct dcpi_header *h, char **name)
+/*
+ * IMAGE[-CHECKSUM][-NUMBER]. The checksum is that of a name that was cleaned or truncated: it
+ * depends on the image alone, so that the image has the same file each time.
+ */
+static struct part name_image(const struct dcpi_header *h, uint32_t number, size_t most)
+{
+	struct text base = base_of(h);
+	struct part part = make_part(&base, most);
+	char suffix[32] = "";
+	size_t size = 0;
+
+	if (!text_is(&base, part.text))
+		size = snprintf(suffix, sizeof(suffix), "-%08" PRIx32,
+				dcpi_checksum(base.at, base.end - base.at));
+	if (number)
+		size += snprintf(suffix + size, sizeof(suffix) - size, "-%" PRIu32, number);
+	part = make_part(&base, most - size);
+	memcpy(part.text + strlen(part.text), suffix, size + 1);
+	return part;
+}
+
+/* EPOCH/HOST/IMAGE.ID[_LABEL]_EVENT. `number` is 0 for none. Returns 0 or -ENOMEM. */
+static int name_file(const struct dcpi_header *h, uint32_t number, char **name)
 {
 	const struct dcpi_field *f = h->fields;
 	struct part host = make_part(&f[DCPI_PLATFORM].text, NAME_MAX);
@@ -65,7 +88,7 @@ static int name_file(const struct dcpi_header *h, char **name)
 	size_t rest = strlen(id.text) + strlen(event.text) + strlen(label.text) +
 		      strlen("._"
 			     "_");
-	struct part base = base_name(h, NAME_MAX - rest);
+	struct part base = name_image(h, number, NAME_MAX - rest);
 	char epoch[DCPI_EPOCH_SIZE];
 
 	dcpi_epoch_text(f[DCPI_EPOCH].number, epoch);
@@ -83,34 +106,45 @@ static bool name_equal(const void *array, uint32_t id, const void *key)
 	return strcmp(names[id], key) == 0;
 }
 
-/* Two files must not have one name: parts of names are truncated and cleaned. */
-static int check_names(const struct writer *w, struct error *e)
+/*
+ * Two files must not have one name: parts of names are truncated and cleaned, and a program chooses
+ * them. All but the first get a number: one program must not keep the others' images from being
+ * written. Returns 0 or -ENOMEM.
+ */
+static int name_next(struct writer *w, struct index *index, size_t i)
 {
-	struct index index = { 0 };
-	int err = 0;
+	uint32_t first = INDEX_NONE, number = 0;
 
-	for (size_t i = 0; i < w->count && !err; i++) {
+	for (;;) {
+		int err = name_file(&w->files[i].header, number, &w->names[i]);
 		const char *name = w->names[i];
-		uint64_t hash = hash_bytes(name, strlen(name), 0);
+		uint64_t hash = err ? 0 : hash_bytes(name, strlen(name), 0);
+		uint32_t same = INDEX_NONE;
 
-		if (index_find(&index, hash, name_equal, w->names, name) != INDEX_NONE)
-			err = error_set(e, 0, "two images would be written to one file, %s/%s",
-					w->path, name);
-		else if (index_add(&index, hash, i))
-			err = error_no_memory(e);
+		if (!err)
+			same = index_find(index, hash, name_equal, w->names, name);
+		if (same == INDEX_NONE)
+			return err ?: index_add(index, hash, i);
+		if (first == INDEX_NONE)
+			first = same;
+		number = ++w->numbers[first] + 1;
+		free(w->names[i]);
 	}
-	index_free(&index);
-	return err;
 }
 
 static int name_files(struct writer *w, struct error *e)
 {
+	struct index index = { 0 };
 	int err = 0;
 
 	w->names = calloc(w->count ?: 1, sizeof(*w->names));
-	for (size_t i = 0; w->names && i < w->count && !err; i++)
-		err = name_file(&w->files[i].header, &w->names[i]);
-	return err || !w->names ? error_no_memory(e) : check_names(w, e);
+	w->numbers = calloc(w->count ?: 1, sizeof(*w->numbers));
+	if (!w->names || !w->numbers)
+		return error_no_memory(e);
+	for (size_t i = 0; i < w->count && !err; i++)
+		err = name_next(w, &index, i);
+	index_free(&index);
+	return err ? error_no_memory(e) : 0;
 }
 
 /* --- Files --- */
@@ -270,6 +304,7 @@ int dcpi_database_write(const char *path, struct dcpi_file *files, size_t count,
 	for (size_t i = 0; w.names && i < count; i++)
 		free(w.names[i]);
 	free(w.names);
+	free(w.numbers);
 	return err;
 }
 

@@ -17,9 +17,9 @@ struct dcpi_file {
 
 /*
  * Writes the files to the database in the directory `path`, as EPOCH/HOST/IMAGE.ID[_LABEL]_EVENT:
- * all or none. A file that exists becomes the sum of both; its header must agree. Waits for other
- * writers of the database. Afterwards `files` has the sums that were written. Returns 0 or -errno
- * with *e set.
+ * all or none. Of several that would have one name, all but the first get a number. A file that
+ * exists becomes the sum of both; its header must agree. Waits for other writers of the database.
+ * Afterwards `files` has the sums that were written. Returns 0 or -errno with *e set.
  */
 int dcpi_database_write(const char *path, struct dcpi_file *files, size_t count, struct error *e);
 

@@ -122,8 +122,8 @@ int dcpi_set_image(struct dcpi_texts *texts, struct dcpi_header *h, const struct
 		       ?: set_id(texts, &h->fields[DCPI_IMAGE], image);
 }
 
-/* CRC-32 of IEEE 802.3; for a few paths, bit by bit is fast enough. */
-static uint32_t checksum(const char *text, size_t size)
+/* For a few paths, bit by bit is fast enough. */
+uint32_t dcpi_checksum(const char *text, size_t size)
 {
 	uint32_t sum = UINT32_MAX;
 
@@ -139,7 +139,7 @@ static uint32_t checksum(const char *text, size_t size)
 int dcpi_make_id(struct dcpi_texts *texts, struct dcpi_header *h, const struct dcpi_image *image,
 		 int64_t mtime)
 {
-	uint32_t sum = checksum(image->path, image->path_size) & 0xffffff;
+	uint32_t sum = dcpi_checksum(image->path, image->path_size) & 0xffffff;
 	struct dcpi_field *f = &h->fields[DCPI_IMAGE];
 	char date[32] = "00000000000000", *id;
 	time_t time = mtime;
@@ -166,21 +166,33 @@ int dcpi_set_unattributed(struct dcpi_texts *texts, struct dcpi_header *h)
 	return dcpi_own_text(texts, path);
 }
 
-void dcpi_fit_range(const struct dcpi_count *counts, size_t count, uint64_t *start, uint64_t *size)
+uint64_t dcpi_fit_range(const struct dcpi_count *counts, size_t *count, uint64_t *start,
+			uint64_t *size)
 {
-	uint64_t first, last, before = *start;
+	uint64_t last, before = *start;
+	size_t kept = *count, all = *count;
 
-	if (!count)
-		return;
-	first = counts[0].address;
-	last = counts[count - 1].address;
-	if (!*size || first < before)
-		*start = first & -PAGE;
+	if (!all)
+		return 0;
+	if (!*size || counts[0].address < before)
+		*start = counts[0].address & -PAGE;
+	while (kept && counts[kept - 1].address - *start > UINT32_MAX)
+		kept--;
 	if (*size)
 		*size += before - *start;
+	last = kept ? counts[kept - 1].address : *start;
 	/* Without the end of the last page, which may exceed 64 bits. */
 	if (last - *start >= *size)
 		*size = (last | (PAGE - 1)) - *start + 1;
+	*count = kept;
+	return dcpi_body_total(counts + kept, all - kept);
+}
+
+int dcpi_set_dropped(struct dcpi_header *h, uint64_t dropped)
+{
+	const struct text cause = text_of("4 GiB or more above the text's start");
+
+	return dropped ? dcpi_header_add_lost(h, &cause, dropped) : 0;
 }
 
 void dcpi_complete(struct dcpi_header *h, uint64_t cpu_mhz)

@@ -55,6 +55,9 @@ bool dcpi_is_memory(const char *path);
 /* Sets the lines "path", "x-addresses" and, if there is an ID or none is needed, "image". */
 int dcpi_set_image(struct dcpi_texts *texts, struct dcpi_header *h, const struct dcpi_image *image);
 
+/* CRC-32 of IEEE 802.3. */
+uint32_t dcpi_checksum(const char *text, size_t size);
+
 /* Makes an ID as DCPI did: the file's time, in seconds since 1970 or 0, and a checksum. */
 int dcpi_make_id(struct dcpi_texts *texts, struct dcpi_header *h, const struct dcpi_image *image,
 		 int64_t mtime);
@@ -64,9 +67,14 @@ int dcpi_set_unattributed(struct dcpi_texts *texts, struct dcpi_header *h);
 
 /*
  * Extends the range of the text, whose *size is 0 if it is unknown, to the pages of all counts,
- * which are folded.
+ * which are folded. Counts 4 GiB or more above its start do not fit into a file: *count becomes the
+ * number of those below. Returns the sum of the others.
  */
-void dcpi_fit_range(const struct dcpi_count *counts, size_t count, uint64_t *start, uint64_t *size);
+uint64_t dcpi_fit_range(const struct dcpi_count *counts, size_t *count, uint64_t *start,
+			uint64_t *size);
+
+/* Sets what dcpi_fit_range() returned as lost ticks. */
+int dcpi_set_dropped(struct dcpi_header *h, uint64_t dropped);
 
 /* The last step: sets what is required and not set yet. cpu_mhz is 0 if unknown. */
 void dcpi_complete(struct dcpi_header *h, uint64_t cpu_mhz);

@@ -49,6 +49,13 @@ struct format_options {
 	bool instr_positions; /* Callgrind: instruction addresses beside source lines */
 };
 
+/* Samples that a format with a file for each image cannot hold. */
+struct format_dropped {
+	uint64_t samples;
+	const char *image; /* the first one's path, owned by the profile */
+	bool others;	   /* they are of several images */
+};
+
 /*
  * One file format. read is NULL in a format that is only written, write and write_directory in one
  * that is only read. A format with one file for each image has write_directory instead of write.
@@ -90,6 +97,13 @@ struct format {
 	const char *cannot_hold;
 	uint64_t (*dropped_calls)(const struct profile *p);
 	const char *cannot_hold_calls;
+
+	/*
+	 * Which samples of single images write_directory() drops since the format cannot hold
+	 * them, and which ones, in words. NULL: it drops none.
+	 */
+	void (*dropped_images)(const struct profile *p, struct format_dropped *dropped);
+	const char *cannot_hold_in_image;
 
 	/*
 	 * Writes files below the directory `path`, which it creates if need be: all or none. With

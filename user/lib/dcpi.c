@@ -220,9 +220,10 @@ static int describe_image(struct writer *w, const struct target *t, struct dcpi_
 	return err;
 }
 
-static void describe_range(struct writer *w, const struct target *t, struct dcpi_file *file)
+/* Returns the ticks that the file cannot hold. */
+static uint64_t describe_range(struct writer *w, const struct target *t, struct dcpi_file *file)
 {
-	uint64_t start = 0, size = 0;
+	uint64_t start = 0, size = 0, dropped;
 
 	if (t->unattributed)
 		size = 1;
@@ -230,21 +231,24 @@ static void describe_range(struct writer *w, const struct target *t, struct dcpi
 		start = w->images[t->image].elf.text_start;
 		size = w->images[t->image].elf.text_size;
 	}
-	dcpi_fit_range(file->counts, file->count, &start, &size);
+	dropped = dcpi_fit_range(file->counts, &file->count, &start, &size);
 	dcpi_set_number(&file->header, DCPI_TSTART, start);
 	dcpi_set_number(&file->header, DCPI_TSIZE, size);
+	return dropped;
 }
 
 /* Each file has the ticks of its own counts; the first one also those that no file counts. */
-static int describe_totals(struct writer *w, const struct dcpi_file *file, struct dcpi_header *h)
+static int describe_totals(struct writer *w, const struct dcpi_file *file, uint64_t dropped,
+			   struct dcpi_header *h)
 {
 	const struct samples *s = w->samples;
 	const struct text no_cause = { "", "" };
-	uint64_t ticks = dcpi_body_total(file->counts, file->count);
+	uint64_t ticks = dcpi_body_total(file->counts, file->count) + dropped;
 	bool first = file == w->files;
+	int err = dcpi_set_dropped(h, dropped);
 
-	if (!s->accounted)
-		return 0;
+	if (err || !s->accounted)
+		return err;
 	if (first)
 		ticks += s->out_of_range + s->lost;
 	dcpi_set_number(h, DCPI_TICKS, ticks);
@@ -257,6 +261,7 @@ static int describe(struct writer *w, const struct target *t, struct dcpi_file *
 {
 	const struct samples *s = w->samples;
 	struct dcpi_header *h = &file->header;
+	uint64_t dropped = describe_range(w, t, file);
 	int err = dcpi_set_text(&w->texts, h, DCPI_PLATFORM, w->machine.nodename, DCPI_UNKNOWN);
 
 	err = err
@@ -266,12 +271,11 @@ static int describe(struct writer *w, const struct target *t, struct dcpi_file *
 	dcpi_set_start(h, s->start_ns);
 	if (t->bucket > 1)
 		dcpi_set_number(h, DCPI_BUCKET, t->bucket);
-	err = err ?: describe_totals(w, file, h);
+	err = err ?: describe_totals(w, file, dropped, h);
 	if (t->unattributed)
 		err = err ?: dcpi_set_unattributed(&w->texts, h);
 	else
 		err = err ?: describe_image(w, t, h);
-	describe_range(w, t, file);
 	dcpi_complete(h, w->cpu_mhz);
 	return err;
 }

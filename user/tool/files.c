@@ -408,6 +408,19 @@ static int write_output(struct write_context *w, const char *path, struct error 
 				      : file_write(path, write_profile, w, e);
 }
 
+static void warn_of_images(const struct profile *p, const struct format *format, const char *path)
+{
+	struct format_dropped dropped = { 0 };
+
+	if (format->dropped_images)
+		format->dropped_images(p, &dropped);
+	if (dropped.samples)
+		tool_warn("%s: %" PRIu64
+			  " samples of %s%s are dropped: the %s format cannot hold %s",
+			  path, dropped.samples, dropped.image, dropped.others ? " and others" : "",
+			  format->name, format->cannot_hold_in_image);
+}
+
 static void warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
 			 const struct format_options *options, const char *path)
 {
@@ -426,6 +439,7 @@ static void warn_of_loss(const struct profile *p, unsigned int aspects, const st
 	if (calls)
 		tool_warn("%s: %" PRIu64 " call(s) are dropped: the %s format cannot hold %s", path,
 			  calls, format->name, format->cannot_hold_calls);
+	warn_of_images(p, format, path);
 }
 
 int tool_write(const struct profile *p, const struct format *format,

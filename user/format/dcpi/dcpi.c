@@ -301,4 +301,6 @@ const struct format format_dcpi = {
 	.detect = dcpi_header_detect,
 	.read = dcpi_read,
 	.write_directory = dcpi_write_directory,
+	.dropped_images = dcpi_dropped_images,
+	.cannot_hold_in_image = "addresses 4 GiB or more above the start of an image's text",
 };

@@ -12,6 +12,8 @@ extern const struct format format_dcpi;
 int dcpi_write_directory(const struct profile *p, const struct format_options *options,
 			 const char *path, struct error *e);
 
+void dcpi_dropped_images(const struct profile *p, struct format_dropped *dropped);
+
 /* dcpi_epochs.c */
 /*
  * Removes what a host has in the epochs of the database `path` that began before a time, in seconds

@@ -32,6 +32,7 @@ struct group {
 	struct dcpi_count *counts; /* folded */
 	size_t count, count_room;
 	uint64_t start, size; /* of the text: contains all counts */
+	uint64_t dropped;     /* samples too far from its start for a file */
 };
 
 struct groups {
@@ -104,17 +105,20 @@ static const char *label_of(const struct profile_labels *labels)
 	return NULL;
 }
 
-static const char *file_of(const struct profile_image *image)
+static struct text file_of(const struct profile_image *image)
 {
 	const char *slash = strrchr(image->path, '/');
 
-	return slash ? slash + 1 : image->path;
+	return (struct text){ slash ? slash + 1 : image->path,
+			      image->path + proc_path_size(image->path) };
 }
 
 /* Whether they are the same code: a program in several containers has several paths. */
 static bool is_same_code(const struct profile_image *a, const struct profile_image *b)
 {
-	return build_id_equal(a, b) && strcmp(file_of(a), file_of(b)) == 0;
+	struct text file = file_of(a), other = file_of(b);
+
+	return build_id_equal(a, b) && text_equal(&file, &other);
 }
 
 static int find_same_code(struct groups *groups, const struct profile *p)
@@ -213,7 +217,7 @@ static void find_text(struct group *g, const struct profile *p)
 	}
 }
 
-/* Sets the group's range: the text, extended to the pages of all its samples. */
+/* Sets the group's range: the text, extended to the pages of all samples that are not dropped. */
 static void find_range(struct group *g, const struct profile *p)
 {
 	if (g->image == PROFILE_NONE) {
@@ -224,7 +228,7 @@ static void find_range(struct group *g, const struct profile *p)
 		g->size = 0;
 	if (g->addresses == DCPI_OWN)
 		find_text(g, p);
-	dcpi_fit_range(g->counts, g->count, &g->start, &g->size);
+	g->dropped = dcpi_fit_range(g->counts, &g->count, &g->start, &g->size);
 }
 
 /* The only label of the profile; NULL: none, or several. */
@@ -418,13 +422,13 @@ static int describe_account(struct writer *w, const struct group *g, struct dcpi
 {
 	const struct profile_totals *t = &w->p->totals;
 	bool first = g == w->groups.all, counts = g->value == w->value;
-	uint64_t ticks = counts ? dcpi_body_total(g->counts, g->count) : 0;
-	int err = 0;
+	uint64_t ticks = counts ? dcpi_body_total(g->counts, g->count) + g->dropped : 0;
+	int err = counts ? dcpi_set_dropped(h, g->dropped) : 0;
 
 	if (w->accounted)
 		dcpi_set_number(h, DCPI_TICKS, first ? t->ticks - w->other_ticks : ticks);
 	if (!first)
-		return 0;
+		return err;
 	dcpi_set_nonzero(h, DCPI_DURATION, w->p->duration_ns);
 	for (size_t i = 0; i < t->lost_count && !err; i++) {
 		struct text cause;
@@ -517,8 +521,10 @@ static void settle_account(struct writer *w)
 
 	for (size_t i = 0; i < w->groups.count; i++) {
 		const struct group *g = &w->groups.all[i];
-		uint64_t total = g->value == w->value ? dcpi_body_total(g->counts, g->count) : 0;
+		uint64_t total = 0;
 
+		if (g->value == w->value)
+			total = dcpi_body_total(g->counts, g->count) + g->dropped;
 		counted += total;
 		w->other_ticks += i ? total : 0;
 	}
@@ -586,4 +592,25 @@ int dcpi_write_directory(const struct profile *p, const struct format_options *o
 	err = err ?: dcpi_database_write(path, w.files, w.groups.count, e);
 	free_writer(&w);
 	return err;
+}
+
+void dcpi_dropped_images(const struct profile *p, struct format_dropped *dropped)
+{
+	struct writer w = { .p = p };
+	struct error e;
+
+	*dropped = (struct format_dropped){ 0 };
+	if (gather_groups(&w, &e) == 0)
+		for (size_t i = 0; i < w.groups.count; i++) {
+			const struct group *g = &w.groups.all[i];
+			const char *path;
+
+			if (!g->dropped)
+				continue;
+			path = p->images[g->image].path;
+			dropped->image = dropped->image ?: path;
+			dropped->others |= path != dropped->image;
+			dropped->samples += g->dropped;
+		}
+	free_writer(&w);
 }
