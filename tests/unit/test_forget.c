@@ -373,7 +373,7 @@ static void test_crowded(void **state)
 	process = process_find(&table, getpid());
 	assert_string_equal(image_at(&table, getpid(), UINT64_MAX, (uintptr_t)test_crowded), "");
 	assert_int_equal(snapshot_replace(&table, process, time_s * NS_PER_S), 0);
-	assert_false(process_is_crowded(process));
+	assert_false(process_is_crowded(&table, process));
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(process->count, 2 - i);
 		assert_non_null(strstr(image_at(&table, getpid(), (time_s + 10) * NS_PER_S,
@@ -385,6 +385,87 @@ static void test_crowded(void **state)
 	process_table_free(&table);
 }
 
+/* What is in use of the budget of all processes, as from the start. */
+static void check_use(const struct process_table *table)
+{
+	size_t mappings = 0, paths = 0;
+
+	for (size_t i = 0; i < table->count; i++)
+		for (size_t k = 0; k < table->processes[i].count; k++)
+			mappings += table->processes[i].spaces[k].count;
+	for (size_t i = 0; i < table->image_count; i++)
+		paths += strlen(table->images[i].path);
+	assert_int_equal(table->mapping_count, mappings);
+	assert_int_equal(table->path_bytes, paths);
+}
+
+#define MANY	 2000
+#define CHILD	 4194305 /* the first: above PID_MAX_LIMIT */
+#define CHILDREN 500
+#define BUDGET	 ((size_t)8 * 1024 * 1024)
+
+/* Bytes of the mappings of all processes, as they are allocated. */
+static size_t allocated(const struct process_table *table)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < table->count; i++)
+		for (size_t k = 0; k < table->processes[i].count; k++)
+			bytes +=
+				table->processes[i].spaces[k].room * sizeof(struct capture_mapping);
+	return bytes;
+}
+
+/*
+ * A process with many mappings has many children and ends: what they keep of it is within the
+ * budget of all processes, and so is what they map then. Another process still has room.
+ */
+static void test_many_children(void **state)
+{
+	struct process_table table = { .everyone = true, .bytes_max = BUDGET };
+
+	(void)state;
+	assert_int_equal(process_add(&table, getpid(), 0), 0);
+	map_at(&table, 0, getpid(), 0x1000, "/bin/ours");
+	assert_int_equal(process_add(&table, GONE, 0), 0);
+	for (uint64_t i = 0; i < MANY; i++)
+		map_at(&table, 0, GONE, 0x2000 * (i + 1), "/bin/theirs");
+	assert_int_equal(table.crowded, 0);
+	for (pid_t i = 0; i < CHILDREN; i++)
+		fork_at(&table, 10, GONE, CHILD + i);
+	exit_at(&table, 20, GONE);
+	forget(&table, NULL, 10, 20); /* the children seem to end there, and stay for another */
+	assert_int_equal(table.count, 1 + CHILDREN);
+	assert_true(allocated(&table) < BUDGET);
+	check_use(&table);
+	/* Said, and those that have room have all. */
+	assert_true(table.crowded != 0);
+	assert_true(process_find(&table, table.crowded)->spaces[0].crowded);
+	assert_int_equal(process_find(&table, CHILD)->spaces[0].count, MANY);
+	assert_int_equal(process_find(&table, table.crowded)->spaces[0].count, 0);
+	assert_string_equal(image_at(&table, getpid(), UINT64_MAX, 0x1000), "/bin/ours");
+	/* Each of them, which has little, maps more and more files. */
+	for (uint64_t k = 0; k < 100; k++)
+		for (pid_t i = 0; i < CHILDREN; i++) {
+			char name[32];
+
+			snprintf(name, sizeof(name), "/%d/%u", i, (unsigned int)k);
+			map_at(&table, 30, CHILD + i, 0x2000 * (k + 1), name);
+		}
+	assert_true(allocated(&table) + table.image_count * sizeof(*table.images) < BUDGET);
+	for (uint64_t i = 2; i < 20; i++)
+		map_at(&table, 0, getpid(), 0x2000 * i, "/lib/ours");
+	assert_string_equal(image_at(&table, getpid(), UINT64_MAX, 0x4000), "/lib/ours");
+	check_use(&table);
+	/* They end: there is room for everything again. */
+	forget(&table, NULL, 40, 50);
+	forget(&table, NULL, 50, 60);
+	assert_int_equal(table.count, 1);
+	check_use(&table);
+	assert_true(process_budget(&table) > BUDGET / SPACE_SHARE - 8192);
+	process_table_free(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,7 +473,7 @@ int main(void)
 		cmocka_unit_test(test_lost_exit),    cmocka_unit_test(test_inherited),
 		cmocka_unit_test(test_parent_execs), cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_threads),	     cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_crowded),
+		cmocka_unit_test(test_crowded),	     cmocka_unit_test(test_many_children),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include "capture/target.h"
 #include "capture/tick_cost.h"
 #include "util/clock.h"
+#include "util/memory.h"
 
 static uint32_t sides(const struct capture_options *options)
 {
@@ -280,6 +281,7 @@ static int take_snapshot(struct capture *c, struct error *e)
 	c->processes.notes_changes = has_unwind(c);
 	c->processes.inherit = c->options.inherit;
 	c->processes.notes_origins = c->options.windows;
+	c->processes.bytes_max = memory_available() / TABLE_SHARE;
 	if (c->processes.everyone)
 		err = snapshot_all(&c->processes, 0);
 	for (size_t i = 0; i < c->target_count && !err; i++) {

@@ -63,6 +63,13 @@ static int take_counts(struct capture *c)
 	return err;
 }
 
+static void take_crowded(struct capture *c)
+{
+	c->crowded = c->crowded ?: c->processes.crowded;
+	c->lacks_room |= c->processes.crowded != 0;
+	c->processes.crowded = 0;
+}
+
 /* What was lost in the window. */
 static void take_losses(struct capture *c)
 {
@@ -73,39 +80,50 @@ static void take_losses(struct capture *c)
 	c->lost_before = lost;
 	c->dropped = dropped - c->dropped_before;
 	c->dropped_before = dropped;
-	c->crowded = c->processes.crowded;
-	c->lacks_room |= c->crowded;
-	c->processes.crowded = 0;
+	c->crowded = 0;
+	take_crowded(c);
 }
 
 /* Reading mappings again may take 1 / AGAIN_PART of the time: many processes have many. */
 #define AGAIN_PART 500
 
-static int read_crowded(struct capture *c)
+static int read_again(struct capture *c, struct process *process)
 {
-	struct process_table *table = &c->processes;
-	int err = 0;
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int err = snapshot_replace(&c->processes, process, c->stop_ns);
 
-	for (size_t i = 0; i < table->count && !err; i++)
-		if (!table->processes[i].ended && process_is_crowded(&table->processes[i]))
-			err = snapshot_replace(table, &table->processes[i], c->stop_ns);
+	c->again_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	return err;
 }
 
 /*
  * In a recording without an end, more and more processes would have used up their budgets. So their
- * mappings are read again.
+ * mappings are read again; but not of those that would have less than now, as other processes use
+ * up the budget of all.
  */
 static int make_room(struct capture *c)
 {
-	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	int err;
+	struct process_table *table = &c->processes;
+	size_t count = c->lacks_room ? table->count : 0, first = c->next_again;
+	int err = 0;
 
-	if (!c->lacks_room || c->again_ns > (now_ns() - c->begin_ns) / AGAIN_PART)
-		return 0;
-	err = read_crowded(c);
 	c->lacks_room = false;
-	c->again_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+	for (size_t i = first; i < first + count && !err; i++) {
+		struct process *process = &table->processes[i % count];
+		const struct address_space *space = process_space(process);
+
+		if (process->ended || !space->crowded)
+			continue;
+		if (c->again_ns > (now_ns() - c->begin_ns) / AGAIN_PART) {
+			c->lacks_room = true;
+			c->next_again = i % count;
+			return 0;
+		}
+		if (space->bytes < SPACE_BYTES_MAX && space->bytes >= process_budget(table))
+			c->lacks_room = true;
+		else
+			err = read_again(c, process);
+	}
 	return err;
 }
 
@@ -132,6 +150,7 @@ int capture_end_window(struct capture *c, struct error *e)
 	if (make_room(c) || jit_look_again(&c->processes) || take_counts(c) || forget(c) ||
 	    capture_count_stacks(c))
 		return error_no_memory(e);
+	take_crowded(c);
 	return 0;
 }
 

@@ -56,6 +56,7 @@ struct capture {
 	uint64_t next_start_ns, next_start_time_ns;
 	uint64_t lost, lost_before; /* records */
 	uint64_t again_ns;	    /* CPU time of reading mappings again */
+	size_t next_again;	    /* the number of the process that is next, about */
 	bool lacks_room;	    /* processes have more mappings than are kept */
 	pid_t crowded;		    /* one of them in the window; 0: none */
 	uint64_t dropped, dropped_before;

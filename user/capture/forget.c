@@ -123,13 +123,21 @@ static bool is_kept(const struct forgetting *f, uint32_t process, uint32_t space
 	return f->processes[process].number != INDEX_NONE && space >= f->processes[process].spaces;
 }
 
-/* Puts the mappings that a space has from its parent before its own. */
-static int take_over(const struct process_table *table, struct address_space *space)
+/*
+ * Puts the mappings that a space has from its parent before its own, unless they are over the
+ * budget: a parent may have any number of children.
+ */
+static int take_over(struct process_table *table, const struct process *process,
+		     struct address_space *space)
 {
 	const struct address_space *parent =
 		&table->processes[space->parent].spaces[space->parent_space];
 	size_t count = space->parent_count;
 
+	if (count && (space->count + count) * sizeof(*space->mappings) > process_budget(table)) {
+		process_note_crowded(table, process, space);
+		count = 0;
+	}
 	if (array_reserve(&space->mappings, &space->room, space->count + count,
 			  sizeof(*space->mappings)))
 		return -ENOMEM;
@@ -140,7 +148,9 @@ static int take_over(const struct process_table *table, struct address_space *sp
 	}
 	space->count += count;
 	space->taken_over += count;
-	space->bytes += parent->bytes;
+	space->bytes += count ? parent->bytes : 0;
+	space->crowded |= parent->crowded;
+	table->mapping_count += count;
 	space->parent_count = parent->parent_count;
 	space->parent_space = parent->parent_space;
 	space->parent = parent->parent;
@@ -148,8 +158,7 @@ static int take_over(const struct process_table *table, struct address_space *sp
 }
 
 /* Makes the kept spaces of a process independent of what is forgotten. */
-static int end_inheritance(const struct process_table *table, const struct forgetting *f,
-			   uint32_t number)
+static int end_inheritance(struct process_table *table, const struct forgetting *f, uint32_t number)
 {
 	const struct process *process = &table->processes[number];
 
@@ -159,16 +168,18 @@ static int end_inheritance(const struct process_table *table, const struct forge
 		space->taken_over = 0;
 		while (is_kept(f, number, i) && space->parent != INDEX_NONE &&
 		       !is_kept(f, space->parent, space->parent_space))
-			if (take_over(table, space))
+			if (take_over(table, process, space))
 				return -ENOMEM;
 	}
 	return 0;
 }
 
-static void free_spaces(struct process *process, size_t count)
+static void free_spaces(struct process_table *table, struct process *process, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		table->mapping_count -= process->spaces[i].count;
 		free(process->spaces[i].mappings);
+	}
 	process->count -= count;
 	memmove(process->spaces, process->spaces + count,
 		process->count * sizeof(*process->spaces));
@@ -209,11 +220,11 @@ static void move_processes(struct process_table *table, const struct forgetting 
 		struct process *process = &table->processes[i];
 
 		if (f->processes[i].number == INDEX_NONE) {
-			free_spaces(process, process->count);
+			free_spaces(table, process, process->count);
 			free(process->spaces);
 			continue;
 		}
-		free_spaces(process, f->processes[i].spaces);
+		free_spaces(table, process, f->processes[i].spaces);
 		renumber_parents(process, f);
 		table->processes[kept++] = *process;
 	}
@@ -314,12 +325,14 @@ static int move_images(struct process_table *table, struct forgetting *f)
 		return -ENOMEM;
 	memset(f->images, 0xff, table->image_count * sizeof(*f->images)); /* INDEX_NONE */
 	mark_images(table, f->images);
+	table->path_bytes = 0;
 	for (size_t i = 0; i < table->image_count; i++) {
 		if (f->images[i] == INDEX_NONE) {
 			free_image(&table->images[i]);
 			continue;
 		}
 		f->images[i] = kept;
+		table->path_bytes += strlen(table->images[i].path);
 		table->images[kept++] = table->images[i];
 	}
 	table->image_count = kept;

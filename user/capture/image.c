@@ -197,6 +197,7 @@ static int add_image(struct process_table *table, const char *name,
 	if (image.build_id_size)
 		memcpy(image.build_id, record->build_id, image.build_id_size);
 	table->images[table->image_count++] = image;
+	table->path_bytes += strlen(image.path);
 	return 0;
 }
 

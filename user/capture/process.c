@@ -251,9 +251,28 @@ static int find_image(struct process_table *table, struct process *process,
 	return 0;
 }
 
-bool process_is_crowded(struct process *process)
+size_t process_budget(const struct process_table *table)
 {
-	return process_space(process)->bytes > SPACE_BYTES_MAX;
+	size_t used = table->mapping_count * sizeof(struct capture_mapping) +
+		      table->image_count * IMAGE_BYTES + table->path_bytes + table->copied_bytes;
+	size_t share;
+
+	if (!table->bytes_max)
+		return SPACE_BYTES_MAX;
+	share = used < table->bytes_max ? (table->bytes_max - used) / SPACE_SHARE : 0;
+	return share < SPACE_BYTES_MAX ? share : SPACE_BYTES_MAX;
+}
+
+bool process_is_crowded(const struct process_table *table, struct process *process)
+{
+	return process_space(process)->bytes >= process_budget(table);
+}
+
+void process_note_crowded(struct process_table *table, const struct process *process,
+			  struct address_space *space)
+{
+	space->crowded = true;
+	table->crowded = table->crowded ?: process->pid;
 }
 
 int process_map(struct process_table *table, struct process *process,
@@ -269,8 +288,8 @@ int process_map(struct process_table *table, struct process *process,
 		.executable = space->count == 0 && space->parent == INDEX_NONE,
 	};
 
-	if (process_is_crowded(process)) {
-		table->crowded = table->crowded ?: process->pid;
+	if (process_is_crowded(table, process)) {
+		process_note_crowded(table, process, space);
 		return 0;
 	}
 	if (find_image(table, process, record, &mapping.image))
@@ -286,6 +305,7 @@ int process_map(struct process_table *table, struct process *process,
 	if (array_reserve(&space->mappings, &space->room, space->count + 1, sizeof(mapping)))
 		return -ENOMEM;
 	space->mappings[space->count++] = mapping;
+	table->mapping_count++;
 	space->bytes += sizeof(mapping) + strlen(record->name);
 	return process_note_change(table, process);
 }

@@ -18,6 +18,23 @@
 #define SPACE_BYTES_MAX ((size_t)1024 * 1024)
 
 /*
+ * Budget for all processes, since a user may have thousands, each with as many mappings: this share
+ * of the memory that is available when the recording begins. It is 128 MiB with the 512 MiB of
+ * profil-continuous.service, where 5,000 processes with 200 mappings each need 46 MiB. Up to half
+ * as much again is in use, for arrays have room to grow; counts and rows need memory, too.
+ */
+#define TABLE_SHARE 4
+
+/*
+ * No process gets more than this share of what is left of it. So 1,000 processes that map all that
+ * they can still leave 120 KiB of 128 MiB to each of the others, which is enough for most.
+ */
+#define SPACE_SHARE 64
+
+/* What an image costs besides its path: also for its call frame information, and an open file. */
+#define IMAGE_BYTES 1024
+
+/*
  * The mappings of one program, from its exec, its fork or the start of the recording on. A child
  * starts with its parent's mappings and refers to them, as most children soon exec or exit.
  */
@@ -30,6 +47,7 @@ struct address_space {
 	struct capture_mapping *mappings; /* ordered by time */
 	size_t count, room;
 	size_t bytes;  /* of its own mappings and their paths, for the budget */
+	bool crowded;  /* some were dropped, over the budget */
 	uint32_t exec; /* as sample_id_exec(), or EXEC_UNKNOWN */
 };
 
@@ -102,6 +120,10 @@ struct process_table {
 	bool lacks_records;    /* some were lost since the mappings were read */
 	uint64_t known_ns, next_again_ns;
 	pid_t crowded;	      /* a process whose mappings were dropped, over the budget; 0: none */
+	size_t bytes_max;     /* budget of all processes; 0: none */
+	size_t mapping_count; /* of all address spaces */
+	size_t path_bytes;    /* of all images */
+	size_t copied_bytes;  /* of the mappings that capture/unwind/ has made of these */
 	struct index by_pid;  /* the first process with each PID */
 	struct index by_tid;  /* the oldest thread of each tid */
 	struct index by_path; /* images */
@@ -144,8 +166,15 @@ int process_add_space(struct process *process, uint64_t since_ns);
 int process_map(struct process_table *table, struct process *process,
 		const struct sideband_record *record);
 
+/* How many bytes of mappings a process may have now. */
+size_t process_budget(const struct process_table *table);
+
 /* Whether the budget of the current address space is used up. */
-bool process_is_crowded(struct process *process);
+bool process_is_crowded(const struct process_table *table, struct process *process);
+
+/* Notes that mappings of an address space of the process were dropped. */
+void process_note_crowded(struct process_table *table, const struct process *process,
+			  struct address_space *space);
 
 /* The one that had this tid at a time; the first to have it when none had it yet; or NULL. */
 struct thread *thread_at(const struct process_table *table, pid_t tid, uint64_t time_ns);

@@ -99,7 +99,7 @@ static int read_lines(struct maps_reader *r, FILE *maps, bool all)
 			continue;
 		}
 		err = process_map(r->table, r->process, &r->record);
-		if (process_is_crowded(r->process) && r->table->crowded)
+		if (process_is_crowded(r->table, r->process) && process_space(r->process)->crowded)
 			break; /* no more will be added */
 	}
 	free(line);

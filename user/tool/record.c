@@ -240,7 +240,8 @@ static void warn_lost_mappings(const struct capture *c)
 			  totals.dropped);
 	if (totals.crowded)
 		tool_warn("process %d has more mappings of code than are kept, which is 1 MiB of "
-			  "them with their paths: addresses in the others have no name",
+			  "them with their paths, less if other processes have very many: "
+			  "addresses in the others have no name",
 			  totals.crowded);
 }
 

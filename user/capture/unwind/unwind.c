@@ -146,6 +146,23 @@ static int take_mappings(const struct unwind *u, struct unwind_space *space,
 	return err == -ENOSPC ? 0 : err;
 }
 
+/*
+ * Whether there is no room for an address space's mappings in the budget of all processes: a child
+ * that maps one more has a copy of its parent's. Then its stacks are walked one by one.
+ */
+static bool is_over_budget(const struct unwind *u, const struct address_space *of)
+{
+	size_t count = of->count;
+
+	for (int i = 0; of->parent != INDEX_NONE && i < UNWIND_ANCESTORS_MAX; i++) {
+		count += of->parent_count;
+		of = &u->processes->processes[of->parent].spaces[of->parent_space];
+	}
+	if (count > UNWIND_PROCESS_MAPPINGS_MAX)
+		count = UNWIND_PROCESS_MAPPINGS_MAX;
+	return count * sizeof(struct unwind_mapping) > process_budget(u->processes);
+}
+
 /* Another process may have the PID by now, and may be published with the same key. */
 static int withdraw_block(struct unwind *u, size_t number)
 {
@@ -170,6 +187,7 @@ int unwind_withdraw(struct unwind *u, size_t number)
 {
 	struct unwind_process_state *state = &u->states[number];
 
+	u->processes->copied_bytes -= state->space.count * sizeof(struct unwind_mapping);
 	free(state->space.mappings);
 	state->space = (struct unwind_space){ 0 };
 	state->taken = 0;
@@ -209,16 +227,20 @@ static int publish(struct unwind *u, size_t number)
 	struct unwind_process_state *state = &u->states[number];
 	/* Its leader may end before the others: withdraw_ended() sees them end. */
 	bool ended = process_is_gone(process);
+	bool over = !ended && is_over_budget(u, space);
+	size_t count;
 	int err = 0;
 
-	if (ended || state->number != process->count - 1)
+	if (ended || over || state->number != process->count - 1)
 		err = unwind_withdraw(u, number);
 	state->number = process->count - 1;
-	if (err || ended || space->exec == EXEC_UNKNOWN)
+	if (err || ended || over || space->exec == EXEC_UNKNOWN)
 		return err;
+	count = state->space.count;
 	/* The last one again: process_map() may have extended it. */
 	err = take_mappings(u, &state->space, space,
 			    state->begun ? state->taken - !!state->taken : 0);
+	u->processes->copied_bytes += (state->space.count - count) * sizeof(struct unwind_mapping);
 	if (err)
 		return err;
 	state->begun = true;
