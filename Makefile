@@ -309,9 +309,8 @@ $(call fuzzer,$(FUZZ_FORMATS) input): $(call objects,util dcpi profile format) \
 $(call fuzzer,$(FUZZ_SYMBOLS) cfi): $(call objects,util profile symbol)
 $(call fuzzer,push): $(BUILD)/user/push/reply.o $(BUILD)/proto/otlp.pb-c.o $(call objects,util)
 # The fuzzer has its own histogram.
-$(call fuzzer,requests): $(BUILD)/user/capture/target.o \
-	$(BUILD)/user/report/text.o \
-	$(call objects,util) $(addprefix $(BUILD)/user/daemon/,account.o client.o listener.o log.o peer.o request.o)
+$(call fuzzer,requests): $(BUILD)/user/capture/target.o $(BUILD)/user/report/text.o \
+	$(call objects,util profile) $(addprefix $(BUILD)/user/daemon/,account.o client.o listener.o log.o peer.o request.o)
 $(call fuzzer,replies): $(call library_objects,$(BUILD),$(filter-out $(SHARED_ONLY),$(LIB_SOURCES)))
 
 $(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%:
