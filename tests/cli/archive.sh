@@ -220,7 +220,7 @@ diff_chosen() {
 check "diff --before chooses another one" diff_chosen
 check "--before takes an interval" prints 2 '--before takes TIME..TIME, not "Tue"' \
 	diff --since '2026-11-20 03:30' --before Tue
-check "diff takes no interval with two files" prints 2 'two profiles, or an interval' \
+check "diff takes no interval with two files" prints 2 'for an archive, not for two profiles' \
 	diff --since -1h "$work/busy.pb.gz" "$work/quiet.pb.gz"
 
 snapshot() {

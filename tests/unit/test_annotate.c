@@ -206,7 +206,7 @@ static void test_code_with_sources(void **state)
 	struct fixture f;
 
 	(void)state;
-	write_file("own.c", "int f(int *p)\n{\n\tfor (;;) /* \033[2J */\n\t\tget(p);\n}\n", 0600);
+	write_file("own.c", "int f(int *p)\n{\n\tfor (;;) /* \033[2J */\n\t\tget(p);\n}\n", 0644);
 	begin(&f, false);
 	f.total[8] = 2;
 	add_places(&f);
@@ -375,8 +375,8 @@ static void test_source(void **state)
 	struct error e;
 
 	(void)state;
-	write_file("own.c", own_text, 0600);
-	write_file("inline.h", "static int get(int *p)\n{\n\treturn *p;\n}\n", 0600);
+	write_file("own.c", own_text, 0644);
+	write_file("inline.h", "static int get(int *p)\n{\n\treturn *p;\n}\n", 0644);
 	if (annotation_make(&a, p, &what, &e))
 		fail_msg("%s", e.what);
 	assert_int_equal(a.samples, 45);
@@ -431,7 +431,7 @@ static void test_source_files(void **state)
 	FILE *out;
 
 	(void)state;
-	write_file("own.c", "one\ntwo\r\nthree", 0600);
+	write_file("own.c", "one\ntwo\r\nthree", 0644);
 	assert_int_equal(source_files_find(&s, "/build/x/own.c", &f), 0);
 	assert_string_equal(source_file_line(f, 1), "one");
 	assert_string_equal(source_file_line(f, 3), "three");
