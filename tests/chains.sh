@@ -6,7 +6,7 @@
 # names for some; before 2.34 it did not have the second one.
 of_libc='libc[^;]*\+0x[0-9a-f]+'
 from_start="_start;__libc_start_main[^;]*;((__libc_start_call_main|$of_libc);)?main"
-from_thread="(clone3?|$of_libc);(start_thread|$of_libc)"
+from_thread="(__clone3|clone3?|$of_libc);(start_thread|$of_libc)"
 
 # record_chains NAME KIND OPTION...: records `chains KIND` to NAME.pb.gz, NAME.json and NAME.folded, whose
 # lines end with the leaf.

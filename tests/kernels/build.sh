@@ -10,10 +10,11 @@
 # shellcheck source=SCRIPTDIR/debian.sh
 . "$top/tests/kernels/debian.sh"
 
-# Debian's configuration is for gcc: what of it clang 14 does not know.
+# Debian's configuration is for gcc: what of it clang 14 to 19 do not know.
 for_clang=(CC=clang CONFIG_CC_IS_GCC= CONFIG_CC_IS_CLANG=y CONFIG_GCC_VERSION=0
 	CONFIG_CLANG_VERSION=140000 CONFIG_CC_IMPLICIT_FALLTHROUGH=-Wimplicit-fallthrough
 	CONFIG_{,MITIGATION_}{RETHUNK,SLS}"=" CONFIG_FTRACE_MCOUNT_USE_CC= CONFIG_INIT_STACK_ALL_ZERO=
+	CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=
 	KCFLAGS=-Wno-duplicate-decl-specifier)
 
 declare -A headers_of=()

@@ -32,6 +32,8 @@ static const char program_source[] =
 	"KEEP int loud(int x) { return quiet(x) + 2; }\n"
 	"KEEP int __inner(int x) { return x * 5; }\n"
 	"int outer(int x) __attribute__((weak, alias(\"__inner\")));\n"
+	"KEEP static int __twin(int x) { return x * 9 + 4; }\n"
+	"static int __GI___twin(int x) __attribute__((used, alias(\"__twin\")));\n"
 	"__asm__(\".pushsection .text\\n.globl bare\\nbare: nop\\nnop\\nnop\\nnop\\nret\\n\"\n"
 	"        \".globl after_bare\\n.type after_bare, %function\\nafter_bare: ret\\n\"\n"
 	"        \".size after_bare, 1\\n.popsection\");\n"
@@ -60,6 +62,7 @@ static const char program_source[] =
 	"	TELL(loud);\n"
 	"	TELL(outer);\n"
 	"	TELL(bare);\n"
+	"	TELL(__twin);\n"
 	"#ifdef LIBRARY\n"
 	"	TELL(library_work);\n"
 	"#endif\n"
@@ -246,7 +249,7 @@ static void assert_unnamed(struct profile *p, const char *reason)
 
 static void check_program(const char *name)
 {
-	static const char *const functions[] = { "quiet", "loud", "outer", "bare" };
+	static const char *const functions[] = { "quiet", "loud", "outer", "bare", "__twin" };
 
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		struct place place = address_of(name, functions[i]);

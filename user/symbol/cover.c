@@ -53,6 +53,12 @@ static bool better_name(const struct cover_symbol *a, const struct cover_symbol 
 		return x < y;
 	if (a->binding != b->binding)
 		return a->binding > b->binding;
+	if (a->binding == COVER_LOCAL) { /* glibc has __GI___clone3 and __clone3 */
+		x = strnlen(a->name, COMPARED_MAX);
+		y = strnlen(b->name, COMPARED_MAX);
+		if (x != y)
+			return x < y;
+	}
 	return strncmp(a->name, b->name, COMPARED_MAX) < 0;
 }
 
