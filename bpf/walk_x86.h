@@ -46,12 +46,13 @@ static __always_inline int step_over_signal(struct walk *walk)
 }
 
 /*
- * Go's struct g, of a goroutine, and struct m, of a thread, as in Go 1.19. The thread's
+ * Go's struct g, of a goroutine, and struct m, of a thread, as in Go 1.19 to 1.27. The thread's
  * g, which is g0 on its own stack, is in the word below the thread pointer.
  */
-#define GO_G_M	   0x30 /* the thread it runs on */
-#define GO_G_SCHED 0x38 /* sp and pc at which it goes on */
-#define GO_M_CURG  0xc0 /* the goroutine that runs on the thread */
+#define GO_G_STACK_END 0x08
+#define GO_G_M	       0x30 /* the thread it runs on */
+#define GO_G_SCHED     0x38 /* sp and pc at which it goes on */
+#define GO_M_CURG      0xb8 /* the goroutine that runs on the thread; before 1.25 in the next word */
 
 /*
  * Go's cgocallback() has a return address to what the goroutine had stopped at: the first byte of
@@ -76,29 +77,54 @@ static __always_inline int step_back_to_go(struct walk *walk)
 	return walk->pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
 }
 
+static __always_inline bool runs_on(const struct walk *walk, __u64 goroutine, __u64 m)
+{
+	__u64 of;
+
+	return goroutine && !walk_read(walk, &of, sizeof(of), goroutine + GO_G_M) && of == m;
+}
+
+/*
+ * Steps to the caller of a function that has left the goroutine's stack. Since Go 1.21 that has its
+ * caller's bp on the stack, which is an address there or 0, and no return address is either.
+ */
+static __always_inline int step_from_called(struct walk *walk, __u64 goroutine)
+{
+	__u64 words[2], end;
+	bool has_bp;
+
+	if (walk_read(walk, words, sizeof(words), walk->sp) ||
+	    walk_read(walk, &end, sizeof(end), goroutine + GO_G_STACK_END))
+		return end_walk(walk, UNWIND_UNREADABLE);
+	has_bp = !words[0] || (words[0] > walk->sp && words[0] < end);
+	if (has_bp)
+		walk->bp = words[0];
+	walk->pc = has_bp ? words[1] : words[0];
+	walk->sp += has_bp ? 16 : 8;
+	return 0;
+}
+
 /* Steps from g0 to the goroutine. Returns as step(), or -1: it is on its caller's stack. */
 static __always_inline int step_to_goroutine(struct walk *walk)
 {
-	__u64 g, m, current, of, saved[2];
+	__u64 g, m, current[2], saved[2], goroutine;
 
 	if (walk_read(walk, &g, sizeof(g), walk_thread_pointer(walk) - 8) ||
 	    walk_read(walk, &m, sizeof(m), g + GO_G_M) ||
-	    walk_read(walk, &current, sizeof(current), m + GO_M_CURG))
+	    walk_read(walk, current, sizeof(current), m + GO_M_CURG))
 		return end_walk(walk, UNWIND_UNREADABLE);
-	if (!current) /* the goroutine was left already */
+	goroutine = runs_on(walk, current[0], m) ? current[0] : current[1];
+	if (!goroutine) /* it was left already */
 		return end_walk(walk, UNWIND_COMPLETE);
-	if (g == current)
+	if (g == goroutine)
 		return -1;
-	if (walk_read(walk, &of, sizeof(of), current + GO_G_M) || of != m ||
-	    walk_read(walk, saved, sizeof(saved), current + GO_G_SCHED))
+	if (!runs_on(walk, goroutine, m) ||
+	    walk_read(walk, saved, sizeof(saved), goroutine + GO_G_SCHED))
 		return end_walk(walk, UNWIND_UNREADABLE);
 	walk->sp = saved[0];
 	walk->pc = saved[1];
-	if (walk->rule.add == UNWIND_SWITCH_CALLED) {
-		if (walk_read(walk, &walk->pc, sizeof(walk->pc), walk->sp))
-			return end_walk(walk, UNWIND_UNREADABLE);
-		walk->sp += 8;
-	}
+	if (walk->rule.add == UNWIND_SWITCH_CALLED && step_from_called(walk, goroutine))
+		return 1;
 	walk->mark = walk->framed = 0;
 	return walk->pc ? 0 : end_walk(walk, UNWIND_COMPLETE);
 }

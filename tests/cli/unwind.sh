@@ -482,14 +482,14 @@ if command -v go >/dev/null; then
 	seconds=1 record switches -p "$pid"
 	stop "$pid"
 	check "a Go program that calls C, which calls Go: the stacks reach the start" reach_start switches 99
-	of_go="runtime.goexit(.abi0)?;main.main.func1;main.work;main._Cfunc_"
+	of_go="runtime.goexit(.abi0)?;main.main.(func1|gowrap1);main.work;main._Cfunc_"
 	in_c="runtime.cgocall;runtime.asmcgocall(.abi0)?;([^;]*_in_c;)?in_c(;.*)?"
 	check "a Go program: in C, from the goroutine's start" chains_are switches 20 80 \
 		"${of_go}in_c(.abi0)?;$in_c"
 	check "a Go program: in C, called by Go that C has called" chains_are switches 20 80 \
 		"${of_go}calls_go(.abi0)?;runtime.cgocall;.*;main.goes_back;main._Cfunc_in_c(.abi0)?;$in_c"
 	check "a Go program: the runtime's functions on another stack" \
-		grep -qE "^runtime.goexit[^;]*;main.main.func1;.*;runtime.systemstack[^;]*;" switches.folded
+		grep -qE "^runtime.goexit[^;]*;main.main.(func1|gowrap1);.*;runtime.systemstack[^;]*;" switches.folded
 	HOME=$work GO111MODULE=off go build -ldflags "-s -w" -o spin spin.go
 	start_ready ./spin
 	record go --user -p "$pid"
