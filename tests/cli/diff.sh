@@ -229,15 +229,6 @@ check "with a warning" says "the profiles count different things: other and cycl
 check "one profile" exits 2 "$profiltool" diff "$work/a.cg"
 check "three profiles" exits 2 "$profiltool" diff "$work/a.cg" "$work/a.cg" "$work/a.cg"
 check "a file that does not exist" exits 1 "$profiltool" diff "$work/a.cg" "$work/nowhere"
-
-check "large changes are red on a terminal" grep -q $'\x1b\[31m+35.00' \
-	<(terminal 100 "$profiltool" diff "$work/a.cg" "$work/b.cg")
-printf 'events: e\nob=/x\033[31m\nfn=f\033[2J\n1 5\n' >"$work/hostile.cg"
-check "a hostile name does not reach the terminal" test -z \
-	"$(diff_of "$work/hostile.cg" "$work/a.cg" | grep $'\x1b')"
-check "a hostile name does not reach the terminal: it is escaped" \
-	grep -q 'f.x1b' <(diff_of "$work/hostile.cg" "$work/a.cg")
-
 check "an interval of two profiles" exits 2 "$profiltool" diff --since -1h a b
 check "an interval of two profiles: why not" says "are for an archive, not for two profiles"
 check "--before alone" exits 2 "$profiltool" diff --before 03:00..04:00
@@ -246,5 +237,13 @@ for interval in xx..yy 03:00..zz 03:00; do
 	check "--before $interval" exits 2 "$profiltool" diff --since -1h --before "$interval"
 	check "--before $interval: what it takes" says "--before takes TIME..TIME, not \"$interval\""
 done
+
+check "large changes are red on a terminal" grep -q $'\x1b\[31m+35.00' \
+	<(terminal 100 "$profiltool" diff "$work/a.cg" "$work/b.cg")
+printf 'events: e\nob=/x\033[31m\nfn=f\033[2J\n1 5\n' >"$work/hostile.cg"
+check "a hostile name does not reach the terminal" test -z \
+	"$(diff_of "$work/hostile.cg" "$work/a.cg" | grep $'\x1b')"
+check "a hostile name does not reach the terminal: it is escaped" \
+	grep -q 'f.x1b' <(diff_of "$work/hostile.cg" "$work/a.cg")
 
 finish
