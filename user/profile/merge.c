@@ -329,8 +329,8 @@ static int merge_texts(struct merge *m)
 }
 
 /*
- * Makes one image of those that have one build ID, as a recording has of copies of a program: what
- * is added would be counted for one of them, whichever it is of.
+ * Makes one image of those that have one build ID, as a recording has of copies of a program. Else
+ * what is added of any of them would be counted for the first.
  */
 static int join_copies(struct profile *p, struct error *e)
 {

@@ -10,9 +10,9 @@
 #include "symbol/demangle.h"
 
 /*
- * Longer names are truncated: no compiler makes them, but a malicious file may have gigabytes. In a
- * profile that has so many bytes of names already that it is one of such files, sooner: strings
- * that overlap are as many names of this size in a file of 100 kB.
+ * Longer names are truncated: no compiler makes them, but a malicious file may have gigabytes. A
+ * profile whose names already take NAMES_MAX bytes gets short ones: where strings overlap, a file
+ * of 300 kB can have thousands of the greatest size.
  */
 #define NAME_MAX_SIZE (64 * 1024)
 #define NAMES_MAX     ((size_t)64 * 1024 * 1024)

@@ -12,8 +12,8 @@
  * (a container's root), or -1; by build ID, the own root is searched too. Returns whether a file
  * was found; the caller closes *debug with elf_file_close().
  *
- * checksum_bytes: how many bytes may be read for checksums; lowered by what was. A user's program
- * can name large files that are not what it says.
+ * checksum_bytes: how many bytes may be read for checksums; lowered by the size of each file that
+ * is read. A malicious program can name large files that are not its debug files.
  *
  * Why this is not libdwfl's own search: that goes on to ask debuginfod servers whenever
  * DEBUGINFOD_URLS is set, and only changing the environment turns it off. This never uses the
