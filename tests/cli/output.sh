@@ -110,8 +110,11 @@ command_prints() { # what COMMAND prints without -o -
 }
 check "-o FILE -- COMMAND: prints as ever" command_prints
 
+says_nothing() { # but what a busy machine is a reason for: warnings are printed with -q, too
+	! grep -v 'ticks were due\|records of mappings, forks and names were lost' "$work/err"
+}
 check "-q: succeeds" exits 0 "${record[@]}" -q
-check "-q: says nothing" test ! -s "$work/err"
+check "-q: says nothing" says_nothing
 check "-q: has the table" has_table
 
 first_line() {
