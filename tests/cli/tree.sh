@@ -164,11 +164,11 @@ for line in open(sys.argv[1]):
 	stacks[tuple(stack.split(";"))] = int(count)
 tree, callees, callers = (json.load(open(name)) for name in sys.argv[2:])
 
-def paths(nodes, above=()):
+def paths(nodes):
+	path = ()
 	for n in nodes:
-		path = above + (n["name"],)
+		path = path[:n["depth"]] + (n["name"],)
 		yield path, n
-		yield from paths(n["children"], path)
 
 assert tree["samples"] == callees["samples"] == callers["samples"] == sum(stacks.values())
 seen = 0
@@ -178,15 +178,23 @@ for path, n in paths(tree["tree"]):
 	assert abs(n["total_percent"] - n["total"] / 10) < 0.01 and n["image"] == "[unknown]", n
 	seen += n["self"]
 assert seen == tree["samples"]
-(root,) = callees["callees"]
+root = callees["callees"][0]
 assert root["name"] == "serve" and root["total"] == 940 and root["root_percent"] == 100
 assert (root["left_out"], root["left_out_total"]) == (2, 10)
-assert [n["name"] for n in root["children"]] == ["parse", "reply"]
-(root,) = callers["callers"]
-assert [n["name"] for n in root["children"]] == ["parse", "flush"] and "self" not in root
+assert [p for p, n in paths(callees["callees"]) if len(p) == 2] == \
+	[("serve", "parse"), ("serve", "reply")]
+assert [p for p, n in paths(callers["callers"]) if len(p) == 2] == \
+	[("scan", "parse"), ("scan", "flush")] and "self" not in callers["callers"][0]
 EOF_PYTHON
 }
 check "JSON has the sums of the stacks" json_sums
+deep() {
+	{ seq -s ';' 3000 | tr -d '\n'; echo ' 5'; } >"$work/deep.folded"
+	report --json --tree "$work/deep.folded" >"$work/out" &&
+		json '([n["depth"] for n in j["tree"]] == list(range(3000)) and
+			j["tree"][2999]["name"] == "3000" and j["tree"][2999]["self"] == 5)' "$work/out"
+}
+check "deep stacks do not make deep JSON" deep
 left_out() {
 	report --json -E 2 "$server" >"$work/out" && json '(len(j["functions"]) == 2 and
 		j["left_out"] == {"rows": 12, "self": 350})' "$work/out"
@@ -256,11 +264,11 @@ recorded_tree() {
 		python3 - "$work/out" <<'EOF_PYTHON'
 import json, sys
 
-def paths(nodes, above=()):
+def paths(nodes):
+	path = ()
 	for n in nodes:
-		path = above + (n["name"],)
+		path = path[:n["depth"]] + (n["name"],)
 		yield path, n
-		yield from paths(n["children"], path)
 
 ends = set()
 for path, n in paths(json.load(open(sys.argv[1]))["tree"]):
@@ -275,7 +283,7 @@ check_recorded "the tree of a recorded program" recorded_tree
 by_process() {
 	report --json --tree --by thread "$work/set.pb.gz" >"$work/out" &&
 		json '(j["tree"][0]["name"].split()[0] == "chains" and "image" not in j["tree"][0] and
-			j["tree"][0]["children"][0]["name"].split()[0] == "chains")' "$work/out"
+			j["tree"][1]["depth"] == 1 and j["tree"][1]["name"].split()[0] == "chains")' "$work/out"
 }
 check_recorded "processes and threads above the tree" by_process
 
