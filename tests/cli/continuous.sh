@@ -23,7 +23,13 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
 directory=$work/none
 check "an option of the other mode" exits 2 "$profild" --continuous --max-ticks 5
-check "an option of the other mode: named" says "--max-ticks"
+check "an option of the other mode: named" says "--max-ticks goes without --continuous"
+for option in --window -F97 --push=x; do
+	check "$option without its mode" exits 2 "$profild" $option 10
+	check "$option without its mode: which one" says "$option goes with --continuous"
+done
+check "--json without its mode" exits 2 "$profild" --continuous --json
+check "--json without its mode: which one" says "--json goes with --status"
 for option in --retain-bytes --keep-free; do
 	for value in x 5X -1 K 99999999999G; do
 		check "$option $value" exits 2 "$profild" --continuous "$option" "$value"

@@ -209,12 +209,55 @@ static void print_help(void)
 	     "something.");
 }
 
-static bool has_argument(char **argv, const char *name)
+/* What profild does, by the option that says so. The last is without one. */
+static const struct mode {
+	const char *option;
+	const struct option_spec *options;
+} modes[] = {
+	{ "--continuous", continuous_options },
+	{ "--status", status_options },
+	{ NULL, server_options },
+};
+
+static const struct mode *find_mode(char **argv)
 {
-	while (*++argv)
-		if (strcmp(*argv, name) == 0)
+	const struct mode *m;
+
+	for (m = modes; m->option; m++)
+		for (char **word = argv + 1; *word; word++)
+			if (strcmp(*word, m->option) == 0)
+				return m;
+	return m;
+}
+
+static bool has_option(const struct mode *m, const char *word)
+{
+	size_t length = strcspn(word, "=");
+
+	for (const struct option_spec *o = m->options; o->name; o++)
+		if (strncmp(word, "--", 2) == 0
+			    ? strlen(o->name) == length - 2 &&
+				      !strncmp(word + 2, o->name, length - 2)
+			    : word[0] == '-' && o->letter && word[1] == o->letter)
 			return true;
 	return false;
+}
+
+/* Names an option that goes with another mode, if there is one: it is not simply unknown. */
+static void name_other_mode(const struct mode *mode, char **argv, struct error *e)
+{
+	while (*++argv) {
+		const struct mode *other = modes;
+		const char *word = *argv;
+
+		while (!has_option(other, word) && other->option)
+			other++;
+		if (has_option(mode, word) || !has_option(other, word))
+			continue;
+		error_set_kind(e, ERROR_USAGE, 0, "%s goes with%s %s", word,
+			       other->option ? "" : "out", other->option ?: mode->option);
+		return;
+	}
 }
 
 int command_line_read(int argc, char **argv, struct command_line *c, struct error *e)
@@ -235,12 +278,13 @@ int command_line_read(int argc, char **argv, struct command_line *c, struct erro
 			},
 		},
 	};
-	const struct option_spec *specs = has_argument(argv, "--continuous") ? continuous_options
-					  : has_argument(argv, "--status")   ? status_options
-									     : server_options;
+	const struct mode *mode = find_mode(argv);
 	bool help = false;
-	int first = argc, err = options_parse(specs, &o, argc, argv, false, &first, &help, e);
+	int first = argc,
+	    err = options_parse(mode->options, &o, argc, argv, false, &first, &help, e);
 
+	if (err)
+		name_other_mode(mode, argv, e);
 	if (!err && !help && first < argc)
 		err = error_set_kind(e, ERROR_USAGE, 0, "not understood: %s", argv[first]);
 	if (!err && o.c.continuous.event == CAPTURE_TICK && o.c.continuous.frequency)
