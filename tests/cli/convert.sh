@@ -233,7 +233,7 @@ if as_nobody --version >/dev/null 2>&1; then
 	check "as nobody: a file that is not for everyone" exits 5 as_nobody convert "$work/secret.pb.gz" -
 	check "as nobody: why" says "Permission denied"
 	for format in pprof dcpi; do
-		check "as nobody: $format where one may not write" exits 1 as_nobody convert -f $format \
+		check "as nobody: $format where one may not write" exits 5 as_nobody convert -f $format \
 			"$work/many.folded" "$work/locked/x"
 		check "as nobody: $format, why" says "Permission denied"
 	done

@@ -427,7 +427,7 @@ if as_nobody --version >/dev/null 2>&1; then
 	check "as nobody: a directory without anything that can be read" exits 5 as_nobody report "$work/mixed"
 	for place in "$work/crowd" "$work/new"; do
 		check "as nobody: nor written: ${place##*/}" \
-			exits 1 as_nobody convert -f dcpi "$work/tick.dcpi" "$place"
+			exits 5 as_nobody convert -f dcpi "$work/tick.dcpi" "$place"
 		check "as nobody: why not" says "Permission denied"
 	done
 	mkdir -m 777 "$work/open"

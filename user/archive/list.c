@@ -119,8 +119,7 @@ static int list_hosts(struct lister *l, struct error *e)
 	if (err == -ENOMEM)
 		return error_no_memory(e);
 	if (err)
-		return error_set_kind(e, err == -EACCES ? ERROR_NOT_PERMITTED : ERROR_FAILED, -err,
-				      "cannot read %s", l->directory);
+		return error_set(e, -err, "cannot read %s", l->directory);
 	if (l->host_count)
 		qsort(l->hosts, l->host_count, sizeof(*l->hosts), by_name);
 	for (size_t i = 0; i < l->host_count && !err; i++)

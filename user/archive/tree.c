@@ -74,8 +74,6 @@ int tree_open(struct tree *t, const char *directory, const char *host, bool make
 	t->fd = open(t->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (t->fd >= 0)
 		return 0;
-	if (errno == EACCES || errno == EPERM)
-		return error_set_kind(e, ERROR_NOT_PERMITTED, errno, "cannot read %s", t->path);
 	return error_set(e, errno, "cannot read %s", t->path);
 }
 
@@ -228,8 +226,6 @@ int tree_scan(struct tree *t, uint64_t first_s, uint64_t last_s, bool clean, str
 
 	t->count = 0;
 	err = fd < 0 ? -errno : tree_visit(fd, visit_day, &scan);
-	if (err == -EACCES || err == -EPERM)
-		return error_set_kind(e, ERROR_NOT_PERMITTED, -err, "cannot read %s", t->path);
 	if (err)
 		return error_set(e, -err, "cannot read %s", t->path);
 	if (t->count)

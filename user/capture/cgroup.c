@@ -70,14 +70,13 @@ static int open_directory(const char *mount_point, const char *path)
 static int explain(const struct mounts *mounts, const char *path, int code, struct error *e)
 {
 	const char *mount_point = *mounts->v1 ? mounts->v1 : mounts->v2;
-	enum error_kind kind = code == EACCES ? ERROR_NOT_PERMITTED : ERROR_FAILED;
 
 	if (code == ENOENT)
 		error_set(e, 0, "there is no control group %s", path);
 	else if (code == EXDEV)
 		error_set(e, 0, "%s is not a control group: it is in no cgroup file system", path);
 	else
-		error_set_kind(e, kind, code, "cannot open the control group %s", path);
+		error_set(e, code, "cannot open the control group %s", path);
 	if (code == EACCES)
 		error_hint(e, "run it as root");
 	else if (*mount_point)

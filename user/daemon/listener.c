@@ -68,8 +68,7 @@ static int use_passed_socket(struct listener *listener, uint64_t count, struct e
 
 static int cannot_listen(struct error *e, int code, const char *path)
 {
-	error_set_kind(e, code == EACCES || code == EPERM ? ERROR_NOT_PERMITTED : ERROR_FAILED,
-		       code, "cannot listen on %s", path);
+	error_set(e, code, "cannot listen on %s", path);
 	if (code == ENOENT)
 		error_hint(e, "make its directory first: mkdir -p \"$(dirname %s)\"", path);
 	else if (code == EACCES || code == EPERM)

@@ -203,12 +203,8 @@ static int open_path(const char *path, struct input *in, struct error *e)
 	}
 	s->owned = strcmp(path, "-") != 0;
 	s->fd = s->owned ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-	if (s->fd < 0) {
-		enum error_kind kind =
-			errno == EACCES || errno == EPERM ? ERROR_NOT_PERMITTED : ERROR_FAILED;
-
-		return error_set_kind(e, kind, errno, "cannot open %s", in->path);
-	}
+	if (s->fd < 0)
+		return error_set(e, errno, "cannot open %s", in->path);
 	if (fstat(s->fd, &st))
 		return error_set(e, errno, "cannot read %s", in->path);
 	if (S_ISDIR(st.st_mode)) {

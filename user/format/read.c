@@ -187,10 +187,7 @@ static int read_file(struct reader *r, const FTSENT *file)
 /* A directory or file that fts(3) could not look at. */
 static int skip_entry(struct reader *r, const FTSENT *entry)
 {
-	enum error_kind kind = entry->fts_errno == EACCES ? ERROR_NOT_PERMITTED : ERROR_FAILED;
-
-	return skip_failed(
-		r, error_set_kind(r->e, kind, entry->fts_errno, "cannot read %s", entry->fts_path));
+	return skip_failed(r, error_set(r->e, entry->fts_errno, "cannot read %s", entry->fts_path));
 }
 
 static int visit(struct reader *r, FTS *tree, FTSENT *entry)

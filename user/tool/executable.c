@@ -66,7 +66,8 @@ int executable_find(const char *name, char path[PATH_MAX], struct error *e)
 		err = check_runnable(path);
 	if (!err)
 		return 0;
-	error_set(e, -err, "cannot run %s", name);
+	/* A file that is no program is not a matter of privileges: not ERROR_NOT_PERMITTED. */
+	error_set_kind(e, ERROR_FAILED, -err, "cannot run %s", name);
 	if (err == -ENOENT)
 		error_hint(e, "give the command's path, or look at PATH");
 	else if (err == -EACCES)

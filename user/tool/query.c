@@ -234,9 +234,7 @@ int query_read(const char *path, const struct tool_query *q, struct profile **p,
 		return err;
 	if (!archive_find(path, &directory, &host)) {
 		if (access(path, R_OK | X_OK))
-			err = error_set_kind(e,
-					     errno == EACCES ? ERROR_NOT_PERMITTED : ERROR_FAILED,
-					     errno, "cannot read the archive %s", path);
+			err = error_set(e, errno, "cannot read the archive %s", path);
 		else
 			err = error_set(e, 0, "%s is no archive of profild --continuous", path);
 		error_hint(e, "an argument, or " ARCHIVE_ENVIRONMENT ", names another directory");

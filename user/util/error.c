@@ -27,7 +27,8 @@ int error_set(struct error *e, int code, const char *format, ...)
 	int err;
 
 	va_start(arguments, format);
-	err = error_fill(e, ERROR_FAILED, code, format, arguments);
+	err = error_fill(e, code == EACCES || code == EPERM ? ERROR_NOT_PERMITTED : ERROR_FAILED,
+			 code, format, arguments);
 	va_end(arguments);
 	return err;
 }

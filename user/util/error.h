@@ -22,12 +22,13 @@ struct error {
 
 /*
  * Sets e->what from the format, followed by ": strerror(code)" unless code is 0, and clears the
- * hint. Returns -code, or -EINVAL if code is 0, so that the caller can return the result.
+ * hint. Returns -code, or -EINVAL if code is 0, so that the caller can return the result. The kind
+ * is ERROR_NOT_PERMITTED for EACCES and EPERM, else ERROR_FAILED.
  */
 int error_set(struct error *e, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same with another kind than ERROR_FAILED. */
+/* The same with another kind. */
 int error_set_kind(struct error *e, enum error_kind kind, int code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
