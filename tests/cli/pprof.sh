@@ -330,12 +330,18 @@ head -c $((size * 2 / 3)) "$work/heap.pb" >"$work/cut.pb"
 head -c $(($(stat -c %s "$work/real/heap.pb.gz") * 2 / 3)) "$work/real/heap.pb.gz" >"$work/cut.pb.gz"
 check "a cut file is refused" exits 1 "$profiltool" convert -f pprof "$work/cut.pb" "$work/saved.pb.gz"
 check "a cut file is refused: with the byte" says "at byte"
+check "a cut file is refused: what to do" says "--salvage"
+check "a cut compressed file is refused" exits 1 "$profiltool" convert -f pprof "$work/cut.pb.gz" "$work/saved.pb.gz"
+check "a cut compressed file is refused: what to do" says "--salvage"
 for file in cut.pb cut.pb.gz; do
 	check "$file: --salvage takes what is there" \
 		exits 3 "$profiltool" convert --salvage -f pprof "$work/$file" "$work/saved.pb.gz"
 	check "$file: and says so" says "dropped"
 	check "$file: pprof reads it" go tool pprof -symbolize=none -raw "$work/saved.pb.gz"
 done
+head -c $((size / 3)) "$work/heap.pb" >"$work/nameless.pb"
+check "cut before its strings: columns have names" exits 3 "$profiltool" report --salvage --value value2 "$work/nameless.pb"
+check "cut before its strings: the file is named once" says "profiltool: $work/nameless.pb: dropped what is corrupt: at byte"
 check "a whole file needs none" exits 0 "$profiltool" convert --salvage -f pprof "$work/heap.pb" \
 	"$work/saved.pb.gz"
 check "a whole file needs none: is the same" cmp "$work/saved.pb.gz" "$work/back/heap.pb.gz"

@@ -64,8 +64,12 @@ static int feed(struct input *in, struct error *e)
 	if (size)
 		return 0;
 	s->ended = true;
-	return s->inflater.between ? 0
-				   : error_set(e, 0, "%s: the gzip data is truncated", in->path);
+	if (s->inflater.between)
+		return 0;
+	error_set(e, 0, "%s: the gzip data is truncated", in->path);
+	if (!in->options.salvage)
+		error_hint(e, "--salvage reads what comes before its end");
+	return -EINVAL;
 }
 
 static int inflate_part(struct input *in, uint8_t *out, size_t room, size_t *size, struct error *e)

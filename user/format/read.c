@@ -30,17 +30,13 @@ static int unknown_format(struct input *in, struct error *e)
 	return -EINVAL;
 }
 
-/* Turns the error into a warning, without the file's path, which stands before every warning. */
+/* Turns the error into a warning. */
 static int note_salvage(const struct input *in, struct profile *p, struct error *e)
 {
-	size_t size = strlen(in->path);
-	const char *reason = e->what;
-
-	if (strncmp(reason, in->path, size) == 0 && strncmp(reason + size, ": ", 2) == 0)
-		reason += size + 2;
 	p->salvaged = true;
-	return profile_warn(p, "salvaged what comes before this: %s", reason) ? error_no_memory(e)
-									      : 0;
+	return profile_warn(p, "salvaged what comes before this: %s", input_reason(in, e))
+		       ? error_no_memory(e)
+		       : 0;
 }
 
 static int read_format(const struct format *format, struct input *in, struct profile *p,

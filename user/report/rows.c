@@ -179,10 +179,10 @@ static int count(struct collector *c)
 char *rows_title(const struct profile *p, size_t value)
 {
 	const struct profile_value_type *type = &p->value_types[value];
-	bool counts = !p->value_type_count || strcmp(type->unit, "count") == 0;
+	bool counts = !p->value_type_count || !*type->unit || strcmp(type->unit, "count") == 0;
 	char *title;
 
-	if (!p->value_type_count)
+	if (counts && (!p->value_type_count || !*type->type))
 		return strdup("samples");
 	if (asprintf(&title, "%s%s%s", type->type, counts ? "" : "/", counts ? "" : type->unit) < 0)
 		return NULL;

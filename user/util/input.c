@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static int set_error(struct error *e, const char *place, const char *format, va_list arguments)
 {
@@ -37,6 +38,14 @@ int input_line_error(const struct input *in, struct error *e, const char *format
 	set_error(e, place, format, arguments);
 	va_end(arguments);
 	return -EINVAL;
+}
+
+const char *input_reason(const struct input *in, const struct error *e)
+{
+	size_t size = strlen(in->path);
+	bool named = strncmp(e->what, in->path, size) == 0 && strncmp(e->what + size, ": ", 2) == 0;
+
+	return named ? e->what + size + 2 : e->what;
 }
 
 void input_skip(struct input *in, size_t size)

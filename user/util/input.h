@@ -45,4 +45,7 @@ int input_error(const struct input *in, uint64_t offset, struct error *e, const 
 int input_line_error(const struct input *in, struct error *e, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The error's text without "PATH: ": a profile's warnings are printed behind its file's path. */
+const char *input_reason(const struct input *in, const struct error *e);
+
 #endif

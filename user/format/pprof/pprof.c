@@ -77,9 +77,12 @@ static bool pprof_detect(const struct input *in)
 /* With options.salvage, turns the error into a warning: what is corrupt is dropped. */
 static int salvage(struct pprof_reader *r, int err)
 {
+	if (err == -EINVAL && !r->in->options.salvage)
+		error_hint(r->e, "--salvage reads what is not corrupt");
 	if (err != -EINVAL || !r->in->options.salvage)
 		return err;
-	if (!r->dropped && profile_warn(r->p, "dropped what is corrupt: %s", r->e->what))
+	if (!r->dropped &&
+	    profile_warn(r->p, "dropped what is corrupt: %s", input_reason(r->in, r->e)))
 		return error_no_memory(r->e);
 	r->dropped = r->p->salvaged = true;
 	return 0;
@@ -261,10 +264,15 @@ static int get_value_type(struct pprof_reader *r, const uint8_t *at,
 static int add_sample_type(struct pprof_reader *r, const uint8_t *at, const void *message)
 {
 	const char *type, *unit;
+	char number[32];
 	int err = get_value_type(r, at, message, &type, &unit);
 
 	if (err)
 		return err;
+	if (r->missing && !*type) { /* a column, and --value, need a name */
+		snprintf(number, sizeof(number), "value%zu", r->p->value_type_count + 1);
+		type = number;
+	}
 	return profile_add_value_type(r->p, type, unit) ? error_no_memory(r->e) : 0;
 }
 
