@@ -131,6 +131,10 @@ check "two kinds of target" exits 2 top -p 1 -a --tables 1
 check "no file is taken" exits 2 top "$work/x.pb.gz"
 check "a delay of nothing" exits 2 top -d 0
 check "no such order" exits 2 top --sort size
+check "no such rows" exits 2 top --by size
+check "no such rows: those that there are" says "process, comm, not \"size\""
+check "rows of an archive" exits 2 top --by unit
+check "rows of an archive: where" says "profiltool report --since TIME --by unit"
 to_head() {
 	top -p "$shares" -d 0.1 | head -n 1 | grep -q shares
 }

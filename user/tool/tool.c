@@ -110,22 +110,38 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 	return EXIT_DONE;
 }
 
-int tool_option_by(const char *value, void *member, struct error *e)
+static size_t add_names(const struct row_view *views, char *names, size_t size, size_t used)
+{
+	for (; views->name && used < size; views++)
+		used += snprintf(names + used, size - used, "%s%s", used ? ", " : "", views->name);
+	return used;
+}
+
+/* tags: name those by a profile's tags, too, when the value is none. */
+static int take_by(const char *value, bool tags, void *member, struct error *e)
 {
 	const struct row_view *view = row_view_by_name(value);
 	char names[256] = "";
-	size_t used = 0;
+	size_t used;
 
 	if (view) {
 		*(const struct row_view **)member = view;
 		return 0;
 	}
-	for (const struct row_view *v = row_views; v->name && used < sizeof(names); v++)
-		used += snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
-				 v->name);
-	for (const struct row_view *v = row_tag_views; v->name && used < sizeof(names); v++)
-		used += snprintf(names + used, sizeof(names) - used, ", %s", v->name);
+	used = add_names(row_views, names, sizeof(names), 0);
+	if (tags)
+		add_names(row_tag_views, names, sizeof(names), used);
 	return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
+}
+
+int tool_option_by(const char *value, void *member, struct error *e)
+{
+	return take_by(value, true, member, e);
+}
+
+int tool_option_by_live(const char *value, void *member, struct error *e)
+{
+	return take_by(value, false, member, e);
 }
 
 /* The fields of a key, which may be abbreviated, as in perf, to three letters; 0: unknown. */

@@ -231,8 +231,12 @@ struct tool_view {
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(type, member.json) }
 /* clang-format on */
 
-/* Parser for the member `const struct row_view *view` of --by. */
+/*
+ * Parsers for the member `const struct row_view *view` of --by. Both take all names; the second's
+ * error lists only those that do without the tags of an archive's profiles.
+ */
 int tool_option_by(const char *value, void *member, struct error *e);
+int tool_option_by_live(const char *value, void *member, struct error *e);
 
 /*
  * What perf's --sort KEY[,KEY...] means as a view: "comm", "dso", "sym", "comm,dso,sym", ...

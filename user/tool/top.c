@@ -93,7 +93,7 @@ static const struct option_spec options[] = {
 	{ "by", 0, "FIELD",
 	  "rows are each a function (default), image, address, source, line, thread, process or "
 	  "comm",
-	  tool_option_by, MEMBER(view) },
+	  tool_option_by_live, MEMBER(view) },
 	{ "sort", 's', "KEY",
 	  "order rows by self (default), total, name or image; or what rows are, by perf's "
 	  "keys: " TOOL_SORT_KEYS,
