@@ -103,6 +103,12 @@ check "says where to look" says "PATH"
 check "a file that cannot be run" exits 1 "$profiltool" record -- "$work/plain"
 check "a file that cannot be run: is named, with the reason of that" \
 	says "$work/plain: Permission denied"
+check "a file that cannot be run: what to do" says "chmod +x"
+printf '#!/no/such/shell\n' >"$work/lost"
+chmod 755 "$work/lost"
+check "a script without its interpreter" exits 1 "$profiltool" record -- "$work/lost"
+check "a script without its interpreter: is named" \
+	says "cannot run $work/lost: its interpreter /no/such/shell: No such file"
 check "no command and no process" exits 2 "$profiltool" record
 check "says how" says "-p PID"
 check "nor an empty one" exits 2 "$profiltool" record --

@@ -85,9 +85,8 @@ int command_go(struct command *command, struct error *e)
 	while (n < 0 && errno == EINTR);
 	if (n == 0)
 		return 0;
-	error_set(e, n == sizeof(code) ? code : EIO, "cannot run %s", command->argv[0]);
-	if (code == ENOENT)
-		error_hint(e, "give the command's path, or look at PATH");
+	error_set_kind(e, ERROR_FAILED, n == sizeof(code) ? code : EIO, "cannot run %s",
+		       command->argv[0]);
 	return -ENOEXEC;
 }
 

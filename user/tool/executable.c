@@ -16,6 +16,8 @@
 /* The length of a script's interpreter line, as in execve(2). */
 #define HEAD_SIZE 256
 
+#define MOST_SCRIPTS 5 /* execve(2) follows no more interpreters */
+
 #define HOST_DATA (__BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB)
 
 /* --- Where it is --- */
@@ -186,4 +188,37 @@ int executable_read(const char *path, struct executable *x, struct error *e)
 	if (fd >= 0)
 		close(fd);
 	return code && code != EACCES ? error_set(e, code, "cannot read %s", path) : 0;
+}
+
+static int bad_interpreter(struct error *e, int code, const char *script, const char *name)
+{
+	error_set_kind(e, ERROR_FAILED, code, "cannot run %s: its interpreter %s", script, name);
+	error_hint(e, "its first line, after #!, must name a program");
+	return -code;
+}
+
+static int check_loader(const struct executable *x, struct error *e)
+{
+	if (x->kind != EXECUTABLE_ELF || !*x->interpreter || access(x->interpreter, F_OK) == 0)
+		return 0;
+	error_set(e, errno, "cannot run %s: its loader %s", x->path, x->interpreter);
+	error_hint(e, "install the C library that it is made for");
+	return -ENOEXEC;
+}
+
+int executable_read_program(const char *path, struct executable *x, struct error *e)
+{
+	char next[PATH_MAX];
+	int err = executable_read(path, x, e);
+
+	for (int i = 0; !err && (x->kind == EXECUTABLE_SCRIPT || x->kind == EXECUTABLE_OTHER);
+	     i++) {
+		/* execvp(3) passes files of unknown formats to the shell. */
+		snprintf(next, sizeof(next), "%s",
+			 x->kind == EXECUTABLE_SCRIPT ? x->interpreter : "/bin/sh");
+		if (i == MOST_SCRIPTS || access(next, F_OK))
+			return bad_interpreter(e, i == MOST_SCRIPTS ? ELOOP : errno, x->path, next);
+		err = executable_read(next, x, e);
+	}
+	return err ?: check_loader(x, e);
 }

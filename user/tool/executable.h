@@ -30,4 +30,10 @@ int executable_find(const char *name, char path[PATH_MAX], struct error *e);
 /* Fills in *x. An unreadable file is a kind, not an error. */
 int executable_read(const char *path, struct executable *x, struct error *e);
 
+/*
+ * The same for the file that has the loader: a script's is that of its interpreter. It is an error
+ * when the interpreter or the loader does not exist.
+ */
+int executable_read_program(const char *path, struct executable *x, struct error *e);
+
 #endif

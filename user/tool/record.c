@@ -8,6 +8,7 @@
 
 #include "capture/capture.h"
 #include "record/from_capture.h"
+#include "tool/executable.h"
 #include "tool/recording.h"
 #include "tool/target.h"
 #include "tool/tool.h"
@@ -189,6 +190,17 @@ static int check_output(const struct record_options *o, const struct format **fo
 		return error_set_kind(e, ERROR_USAGE, 0,
 				      "--json and -o - both want standard output");
 	return tool_check_output(*format, o->output, e);
+}
+
+/* Before anything is begun: whether the command can be run. */
+static int check_program(char **command, struct error *e)
+{
+	char path[PATH_MAX];
+	struct executable program;
+
+	if (!command)
+		return 0;
+	return executable_find(command[0], path, e) ?: executable_read_program(path, &program, e);
 }
 
 static struct capture_options capture_options(const struct record_options *o, char **command)
@@ -518,8 +530,9 @@ static int run(int argc, char **argv)
 	command = first < argc ? argv + first : NULL;
 	o.output = tool_output_place(o.format, o.output);
 	if (check_method(&o, command, &e) || check_targets(&o, command, &e) ||
-	    check_histogram(&o, &e) || check_output(&o, &format, &e) ||
-	    choose_lines(&o, format, &e) || tool_check_naming(&o.naming, &e))
+	    check_program(command, &e) || check_histogram(&o, &e) ||
+	    check_output(&o, &format, &e) || choose_lines(&o, format, &e) ||
+	    tool_check_naming(&o.naming, &e))
 		return tool_fail(&e);
 	tool_skip_targets(&o.target);
 	o.naming.quiet = o.quiet;

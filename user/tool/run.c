@@ -10,8 +10,7 @@
 #include "tool/tool.h"
 #include "util/number.h"
 
-#define MOST_HZ	     100000
-#define MOST_SCRIPTS 5 /* execve(2) follows no more interpreters */
+#define MOST_HZ 100000
 
 #define LIBRARY	     "libprofil.so.1"
 #define GMON_LIBRARY "libprofil-gmon.so"
@@ -59,45 +58,13 @@ static const struct option_spec options[] = {
 
 /* --- The program --- */
 
-static int bad_interpreter(struct error *e, int code, const char *script, const char *name)
+static int check_linked(const struct executable *x, struct error *e)
 {
-	error_set(e, code, "cannot run %s: its interpreter %s", script, name);
-	error_hint(e, "its first line, after #!, must name a program");
-	return -code;
-}
-
-/* The file that has the loader: a script's is that of its interpreter. */
-static int read_program(const char *path, struct executable *x, struct error *e)
-{
-	char next[PATH_MAX];
-	int err = executable_read(path, x, e);
-
-	for (int i = 0; !err && (x->kind == EXECUTABLE_SCRIPT || x->kind == EXECUTABLE_OTHER);
-	     i++) {
-		/* execvp(3) passes files of unknown formats to the shell. */
-		snprintf(next, sizeof(next), "%s",
-			 x->kind == EXECUTABLE_SCRIPT ? x->interpreter : "/bin/sh");
-		if (i == MOST_SCRIPTS || access(next, F_OK))
-			return bad_interpreter(e, i == MOST_SCRIPTS ? ELOOP : errno, x->path, next);
-		err = executable_read(next, x, e);
-	}
-	return err;
-}
-
-static int check_loader(const struct executable *x, struct error *e)
-{
-	if (!*x->interpreter) {
-		error_set(e, 0, "%s is statically linked: no library can be loaded into it",
-			  x->path);
-		error_hint(e, "link it with libprofil.a, named in front of the C library");
-		return -ENOEXEC;
-	}
-	if (access(x->interpreter, F_OK)) {
-		error_set(e, errno, "cannot run %s: its loader %s", x->path, x->interpreter);
-		error_hint(e, "install the C library that it is made for");
-		return -ENOEXEC;
-	}
-	return 0;
+	if (*x->interpreter)
+		return 0;
+	error_set(e, 0, "%s is statically linked: no library can be loaded into it", x->path);
+	error_hint(e, "link it with libprofil.a, named in front of the C library");
+	return -ENOEXEC;
 }
 
 static int check_privileges(const struct executable *x, struct error *e)
@@ -240,11 +207,11 @@ static int run_program(const struct run_options *o, char **command, struct error
 	int err;
 
 	err = executable_find(command[0], path, e);
-	err = err ?: read_program(path, &program, e);
+	err = err ?: executable_read_program(path, &program, e);
 	err = err ?: check_privileges(&program, e);
 	err = err ?: find_libraries(&program, directory, e);
 	if (!err && program.kind == EXECUTABLE_ELF)
-		err = check_loader(&program, e);
+		err = check_linked(&program, e);
 	err = err ?: set_environment(o, directory, e);
 	if (err)
 		return err;
