@@ -105,6 +105,11 @@ beside_command() {
 check "-o - -- COMMAND: succeeds" beside_command
 check "-o - -- COMMAND: what it prints is on standard error" says said
 check "-o - -- COMMAND: the profile is whole" readable "$work/command.pb.gz"
+json_alone() {
+	"$profiltool" record -q -F 4999 --json -- bash -c 'echo said; exec "$@"' bash "$progs/shares" 1 0.3 \
+		2>"$work/err" >"$work/out" && json 'j["counted"] > 0' "$work/out" && says said
+}
+check "--json -- COMMAND: what it prints is on standard error" json_alone
 command_prints() { # what COMMAND prints without -o -
 	"$profiltool" record -q -o /dev/null -- echo said 2>"$work/err" | grep -qx said
 }

@@ -213,8 +213,8 @@ static struct capture_options capture_options(const struct record_options *o, ch
 	if (command) {
 		c.target = CAPTURE_COMMAND;
 		c.command = command;
-		/* Its output would be in the midst of the profile. */
-		c.command_to_stderr = o->output && strcmp(o->output, "-") == 0;
+		/* Its output would be in the midst of the profile, or of the JSON. */
+		c.command_to_stderr = o->json || (o->output && strcmp(o->output, "-") == 0);
 	}
 	return c;
 }
