@@ -210,6 +210,9 @@ mv "$work/build/src/inlined.c" "$work/elsewhere/src/inlined.c"
 check "a source that is gone" exits 0 "$profiltool" annotate --source-only work "$work/inlined.pb.gz"
 check "a source that is gone: is reported, and what to do" says "source file not found: $work/build/src/inlined.c; --source-path"
 check "its lines have numbers all the same" grep -qE '^ +[0-9]+ +[0-9]+ +[0-9.]+ +13 +$' "$work/out"
+check "where to look: a directory that does not exist" \
+	exits 2 "$profiltool" annotate --source-path "$work/no" work "$work/inlined.pb.gz"
+check "where to look: it is named" says "--source-path: $work/no: No such file or directory"
 check "a source elsewhere" grep -q 'sink = mix(sink)' \
 	<(annotate --source-only --source-path "$work/elsewhere" work "$work/inlined.pb.gz")
 check "nothing is missed" test -z "$(grep "not here" "$work/err")"

@@ -42,6 +42,9 @@ check "a rate of the scheduler's tick" exits 2 "$profild" --continuous --event t
 check "a server's address that is none" exits 2 "$profild" --continuous --directory "$directory" --push nowhere
 check "how to send, but not where to" exits 2 "$profild" --continuous --directory "$directory" --push-token-file "$0"
 check "how to send, but not where to: named" says "--push-token-file needs --push"
+check "metrics into no directory" exits 1 "$profild" --continuous --directory "$directory" --metrics "$work/none/m.prom"
+check "metrics into no directory: named" says "cannot write $work/none/m.prom: No such file or directory"
+check "metrics into no directory: what to do" says "mkdir -p"
 check "all these make no directory" test ! -e "$directory"
 check "the status of nothing" exits 1 "$profild" --status --directory "$directory"
 check "the status of nothing: the hint" says "has not recorded there"

@@ -23,6 +23,7 @@
 #include "symbol/cfi/cfi.h"
 #include "symbol/symbol.h"
 #include "util/clock.h"
+#include "util/file.h"
 
 #define LOOK_NS (100 * NS_PER_MS) /* between two calls of capture_handle() */
 
@@ -321,7 +322,6 @@ static int check_no_push(const struct push_options *o, struct error *e)
 	return given ? error_set_kind(e, ERROR_USAGE, 0, "%s needs --push", given) : 0;
 }
 
-/* Invalid options of what only the keeper does: before anything is begun. */
 static int check_push(const struct recorder *r, struct error *e)
 {
 	struct push_options options = r->o->push;
@@ -335,6 +335,14 @@ static int check_push(const struct recorder *r, struct error *e)
 	err = push_new(&options, &p, e);
 	push_free(p);
 	return err;
+}
+
+/* What only the keeper does, and would fail at in each window: before anything is begun. */
+static int check_keeping(const struct recorder *r, struct error *e)
+{
+	int err = r->o->metrics ? file_check_writable(r->o->metrics, e) : 0;
+
+	return err ?: check_push(r, e);
 }
 
 static int start(struct recorder *r, struct error *e)
@@ -351,7 +359,7 @@ static int start(struct recorder *r, struct error *e)
 	r->signals = open_signals(e);
 	if (r->signals < 0)
 		return r->signals;
-	err = check_push(r, e);
+	err = check_keeping(r, e);
 	err = err ?: archive_open(r->o->directory, r->host, &r->archive, e);
 	err = err ?: descriptor_limit_raise(e);
 	err = err ?: keeper_start(&r->keeper, r->o, r->host, r->state, e);

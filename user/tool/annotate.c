@@ -14,6 +14,15 @@ struct annotate_options {
 	int code; /* the command's */
 };
 
+static int take_directory(const char *value, void *member, struct error *e)
+{
+	struct stat status;
+	int code = stat(value, &status) ? errno : S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+
+	*(const char **)member = value;
+	return code ? error_set(e, code, "%s", value) : 0;
+}
+
 static const struct option_spec options[] = {
 	{ "symbol", 's', "FUNCTION", "the function: the same as FUNCTION alone", option_text,
 	  offsetof(struct annotate_options, what.function) },
@@ -26,7 +35,7 @@ static const struct option_spec options[] = {
 	{ "source-only", 0, NULL, "print the source alone, without instructions", NULL,
 	  offsetof(struct annotate_options, listing.source) },
 	{ "source-path", 0, "DIRECTORY",
-	  "where to look for source files that are not in their place", option_text,
+	  "where to look for source files that are not in their place", take_directory,
 	  offsetof(struct annotate_options, what.source_path) },
 	{ "no-source", 0, NULL, "print no source lines", NULL,
 	  offsetof(struct annotate_options, what.no_sources) },
