@@ -114,26 +114,44 @@ static struct text file_of(const struct profile_image *image)
 }
 
 /* Whether they are the same code: a program in several containers has several paths. */
-static bool is_same_code(const struct profile_image *a, const struct profile_image *b)
+static bool is_same_code(const void *images, uint32_t i, const void *other)
 {
-	struct text file = file_of(a), other = file_of(b);
+	const struct profile_image *a = (const struct profile_image *)images + i, *b = other;
+	struct text file = file_of(a), other_file = file_of(b);
 
-	return build_id_equal(a, b) && text_equal(&file, &other);
+	return build_id_equal(a, b) && text_equal(&file, &other_file);
+}
+
+/* Sets *first to the first image of the same code. index: of those that are the first. */
+static int find_first(const struct profile *p, uint32_t i, struct index *index, uint32_t *first)
+{
+	const struct profile_image *image = &p->images[i];
+	struct text file = file_of(image);
+	uint64_t hash = hash_bytes(image->build_id, image->build_id_size, 0);
+
+	*first = i;
+	if (!image->build_id_size)
+		return 0;
+	hash = hash_bytes(file.at, file.end - file.at, hash);
+	*first = index_find(index, hash, is_same_code, p->images, image);
+	if (*first != INDEX_NONE)
+		return 0;
+	*first = i;
+	return index_add(index, hash, i);
 }
 
 static int find_same_code(struct groups *groups, const struct profile *p)
 {
+	struct index index = { 0 };
+	int err = 0;
+
 	groups->images = calloc(p->image_count + 1, sizeof(*groups->images));
 	if (!groups->images)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < p->image_count; i++) {
-		uint32_t first = 0;
-
-		while (first < i && !is_same_code(&p->images[first], &p->images[i]))
-			first++;
-		groups->images[i] = first;
-	}
-	return 0;
+	for (uint32_t i = 0; i < p->image_count && !err; i++)
+		err = find_first(p, i, &index, &groups->images[i]);
+	index_free(&index);
+	return err;
 }
 
 /* Sets *key to the key of the sample's group. Returns its address in the group. */
