@@ -288,8 +288,8 @@ ours = {row[2]: int(row[1].replace(",", "")) / 1e9
 theirs = {row[3]: float(row[1]) + float(row[2]) for row in re.finditer(
 	r"^\[\d+\] +[\d.]+ +([\d.]+) +([\d.]+) .*?(\w+) \[\d+\]$", open("gmon.gprof").read(), re.M)}
 print(ours, theirs)
-assert len(theirs) == 5 and theirs["main"] > 0.1 and theirs.keys() == ours.keys()
-assert all(abs(ours[name] - theirs[name]) < 0.021 for name in theirs)'
+names = ("main", "rare", "often", "burn", "self")  # a tick may come in the stub that calls clock(), too
+assert theirs["main"] > 0.1 and all(abs(ours[name] - theirs[name]) < 0.021 for name in names)'
 }
 
 if command -v gprof >/dev/null && command -v callgrind_annotate >/dev/null &&
