@@ -339,9 +339,12 @@ for file in cut.pb cut.pb.gz; do
 	check "$file: and says so" says "dropped"
 	check "$file: pprof reads it" go tool pprof -symbolize=none -raw "$work/saved.pb.gz"
 done
-head -c $((size / 3)) "$work/heap.pb" >"$work/nameless.pb"
+# Two value types, a sample of 5 and 7, its location, which is in mapping 9, and the beginning of the strings.
+printf '\012\004\010\001\020\002\012\004\010\003\020\004\022\007\012\001\001\022\002\005\007\042\011\010\001\020\011\030\200\200\200\002\062\000\062\007sam' \
+	>"$work/nameless.pb"
 check "cut before its strings: columns have names" exits 3 "$profiltool" report --salvage --value value2 "$work/nameless.pb"
 check "cut before its strings: the file is named once" says "profiltool: $work/nameless.pb: dropped what is corrupt: at byte"
+check "cut before its strings: by each warning" says "profiltool: $work/nameless.pb: locations are in mappings"
 check "a whole file needs none" exits 0 "$profiltool" convert --salvage -f pprof "$work/heap.pb" \
 	"$work/saved.pb.gz"
 check "a whole file needs none: is the same" cmp "$work/saved.pb.gz" "$work/back/heap.pb.gz"

@@ -470,8 +470,7 @@ static int find_mapping(struct pprof_reader *r, uint64_t id, uint32_t *mapping)
 {
 	*mapping = pprof_find_id(&r->mappings, id);
 	if (*mapping == PROFILE_NONE && id &&
-	    profile_warn(r->p, "%s has locations in mappings that are not in the file",
-			 r->in->path))
+	    profile_warn(r->p, "locations are in mappings that are not in the file"))
 		return error_no_memory(r->e);
 	return 0;
 }
