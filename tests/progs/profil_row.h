@@ -282,10 +282,15 @@ static inline uint64_t spin_watched(void (*spin)(unsigned int turns), uint64_t c
 	return now;
 }
 
-/* The C library's ticks are its own: a timer of the process, which signals each 10 ms. */
+/*
+ * Whether the C library counts, by itself or for libprofil: by a timer of the process, which
+ * signals each 10 ms. All others are named, or given a rate, by whoever runs this.
+ */
 static inline bool is_libc(void)
 {
-	return period_ns() >= 10000000;
+	const char *backend = getenv("PROFIL_BACKEND");
+
+	return !getenv("PROFIL_HZ") && (!backend || strcmp(backend, "libc") == 0);
 }
 
 /*
@@ -336,7 +341,7 @@ static __attribute__((unused, noinline, section("hot"))) void *spin_on(void *unu
 /* Ticks: enough of them that none at all is not chance, and a short time with the C library too. */
 static inline double some(void)
 {
-	return period_ns() < 1000000 ? 100 : is_libc() ? 10 : 50;
+	return period_ns() < 1000000 ? 100 : period_ns() >= 10000000 ? 10 : 50;
 }
 
 #define CELLS 512
