@@ -95,7 +95,7 @@ exact() {
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup && mkdir /sys/fs/cgroup/in
 	begin group sh -c 'echo $$ >/sys/fs/cgroup/in/cgroup.procs && exec shares 2 0 wait'
 	# Where others have the one CPU, too, a turn of 4 ms may lie between the account and the ticks at either
-	# end: not 1 % of this time.
+	# end, which is less than 1 % of this time.
 	record group "--cgroup in -d 1.5 -o group.pb.gz"
 	kill -KILL "$target" "$stranger"
 	begin thread shares 2 0 wait

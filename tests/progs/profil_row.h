@@ -296,8 +296,8 @@ static inline bool is_libc(void)
 /*
  * This thread's CPU time as the kernel accounts it at the scheduler's ticks, all of a period to
  * whoever runs then: of clock_gettime(2)'s clocks of a thread, the one that CPUCLOCK_PROF makes.
- * The C library's timer goes by it. On a busy machine a thread that never runs for a period at once
- * has used 100 ms when it has been accounted 8, or 150.
+ * The C library's timer goes by it. On a busy machine it differs from what the thread has used: one
+ * that ran in turns of 1.4 ms had used 100 ms and been accounted 8.
  */
 #define ACCOUNTED_CLOCK ((clockid_t)-4)
 
