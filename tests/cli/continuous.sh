@@ -23,7 +23,7 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 
 directory=$work/none
 check "an option of the other mode" exits 2 "$profild" --continuous --max-ticks 5
-check "an option of the other mode: named" says "--max-ticks goes without --continuous"
+check "an option of the other mode: named" says "--max-ticks does not go with --continuous"
 for option in --window -F97 --push=x; do
 	check "$option without its mode" exits 2 "$profild" $option 10
 	check "$option without its mode: which one" says "$option goes with --continuous"

@@ -254,8 +254,9 @@ static void name_other_mode(const struct mode *mode, char **argv, struct error *
 			other++;
 		if (has_option(mode, word) || !has_option(other, word))
 			continue;
-		error_set_kind(e, ERROR_USAGE, 0, "%s goes with%s %s", word,
-			       other->option ? "" : "out", other->option ?: mode->option);
+		error_set_kind(e, ERROR_USAGE, 0,
+			       other->option ? "%s goes with %s" : "%s does not go with %s", word,
+			       other->option ?: mode->option);
 		return;
 	}
 }

@@ -68,7 +68,7 @@ static int feed(struct input *in, struct error *e)
 		return 0;
 	error_set(e, 0, "%s: the gzip data is truncated", in->path);
 	if (!in->options.salvage)
-		error_hint(e, "--salvage reads what comes before its end");
+		error_hint(e, "--salvage reads what is there");
 	return -EINVAL;
 }
 

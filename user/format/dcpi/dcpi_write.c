@@ -128,16 +128,17 @@ static int find_first(const struct profile *p, uint32_t i, struct index *index, 
 	const struct profile_image *image = &p->images[i];
 	struct text file = file_of(image);
 	uint64_t hash = hash_bytes(image->build_id, image->build_id_size, 0);
+	uint32_t found;
 
 	*first = i;
 	if (!image->build_id_size)
 		return 0;
 	hash = hash_bytes(file.at, file.end - file.at, hash);
-	*first = index_find(index, hash, is_same_code, p->images, image);
-	if (*first != INDEX_NONE)
-		return 0;
-	*first = i;
-	return index_add(index, hash, i);
+	found = index_find(index, hash, is_same_code, p->images, image);
+	if (found == INDEX_NONE)
+		return index_add(index, hash, i);
+	*first = found;
+	return 0;
 }
 
 static int find_same_code(struct groups *groups, const struct profile *p)
