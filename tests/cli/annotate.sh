@@ -70,6 +70,10 @@ for i in json.load(sys.stdin)["instructions"]:
 	print(i["self"], i["address"])')
 }
 check "-a shows all instructions" all_rows
+check "the function's share" exits 0 "$profiltool" annotate --no-source burn_sixty "$work/pie.pb.gz"
+check "the function's share: is reported" says "burn_sixty"
+check "-q: not the share" exits 0 "$profiltool" annotate -q --no-source burn_sixty "$work/pie.pb.gz"
+check "-q: not the share: says nothing" test ! -s "$work/err"
 check "the columns" grep -qxE 'samples +% +address +B +instruction' \
 	<(annotate burn_sixty "$work/fixed.pb.gz")
 check "in short, the busy ones and no sample less" \

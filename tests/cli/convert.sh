@@ -82,6 +82,9 @@ done
 check "folded: the loss is reported" exits 0 convert -f folded "$work/a.pb.gz" "$work/x"
 check "once, with all" says "$work/x: the folded format does not hold addresses, source lines, images, mappings"
 check "in one line" test "$(grep -c 'does not hold' "$work/err")" = 1
+check "-q: the same file" exits 0 convert -q -f folded "$work/a.pb.gz" "$work/quiet"
+check "-q: the same file: it is" cmp "$work/x" "$work/quiet"
+check "-q: says nothing" test ! -s "$work/err"
 check "pprof to pprof loses nothing" exits 0 convert "$work/a.pb.gz" "$work/x.pb.gz"
 check "pprof to pprof loses nothing: says nothing" test ! -s "$work/err"
 check "what was looked up is not lost" exits 0 convert -f dcpi "$work/one.gperftools" "$work/looked"

@@ -213,6 +213,8 @@ check "JSON of times" json "(j['normalize'] == 'time' and j['rows'][0] == {'name
 check "other machines" exits 0 "$profiltool" diff "$work/slow.cg" "$work/fast.cg"
 check "other machines: reported" says "the profiles are of different machines: one and two"
 check "other machines: with the clock and the time" says "slow.cg: 800 task-clock, 100 Hz, 8.00 s"
+check "-q: no summary" exits 0 "$profiltool" diff -q "$work/slow.cg" "$work/fast.cg"
+check "-q: no summary, but the warning" test "$(grep -v 'different machines: one and two' "$work/err")" = ''
 check "no time known" exits 1 "$profiltool" diff --normalize time "$work/a.folded" "$work/slow.cg"
 check "no time known: reported" says "the old profile does not hold the time of its counts"
 check "no such unit" exits 2 "$profiltool" diff --normalize weight "$work/a.cg" "$work/b.cg"

@@ -96,6 +96,7 @@ x.svg|profiltool flamegraph x.pb.gz -o x.svg
 x.HTML|profiltool flamegraph
 x.json|profiltool report --json x.pb.gz >x.json, or dump --json
 callgrind.out.1.svg|would be a picture
+callgrind.out.1.svg.gz|would be a picture
 callgrind.out.1.html|would be a page
 callgrind.out.1.txt|would be text
 gmon.out.json|would be JSON

@@ -313,7 +313,7 @@ check "no directory is left" test ! -e "$work/nothing"
 check "a recording with samples in the kernel" exits 0 "$profiltool" record --user --kernel -F 100 \
 	-q -o "$work/kernel.pb.gz" -- sh -c \
 	"dd if=/dev/zero of=/dev/null bs=1M count=20000; $work/pie/pie 1 1"
-check "what is left out is reported" exits 0 "$profiltool" convert -f gmon "$work/kernel.pb.gz" \
+check "what is left out is reported" exits 0 "$profiltool" convert -q -f gmon "$work/kernel.pb.gz" \
 	"$work/kernel"
 check "with its number" grep -qE "[0-9]+ of [0-9]+ samples are dropped: the gmon format cannot hold" \
 	"$work/err"

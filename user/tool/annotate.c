@@ -75,7 +75,8 @@ static int print(struct profile *p, struct annotate_options *o, struct error *e)
 		err = error_no_memory(e);
 	tool_flush();
 	if (!err) {
-		report_listing_title(&a, TOOL_PREFIX, stderr);
+		if (!o->reading.naming.quiet)
+			report_listing_title(&a, TOOL_PREFIX, stderr);
 		report_listing_notes(&a, TOOL_PREFIX, stderr);
 	}
 	annotation_free(&a);

@@ -108,7 +108,8 @@ static int print(const struct profile *earlier, const struct profile *later,
 		err = error_no_memory(e);
 	tool_flush();
 	if (!err) {
-		report_diff_summary(&c, names, TOOL_PREFIX, stderr);
+		if (!o->reading.naming.quiet)
+			report_diff_summary(&c, names, TOOL_PREFIX, stderr);
 		warn_of_differences(&c);
 	}
 	comparison_free(&c);

@@ -143,7 +143,7 @@ static void warn_of_younger_images(const struct profile *p, const char *path)
 static int read_archive(const char *path, const struct tool_reading *reading, struct profile **p,
 			unsigned int *aspects, struct error *e)
 {
-	int err = query_read(path, &reading->query, p, e);
+	int err = query_read(path, &reading->query, reading->naming.quiet, p, e);
 
 	if (err)
 		return err;
@@ -171,7 +171,7 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 		return err;
 	*aspects |= loss_aspects(*p);
 	warn_of_younger_images(*p, path); /* before build IDs are filled in from the files */
-	err = query_filter(path, &reading->query, *p, e);
+	err = query_filter(path, &reading->query, reading->naming.quiet, *p, e);
 	err = err ?: tool_name(*p, &reading->naming, NULL, NULL, e);
 	if (err) {
 		profile_free(*p);
@@ -421,14 +421,14 @@ static void warn_of_images(const struct profile *p, const struct format *format,
 			  format->name, format->cannot_hold_in_image);
 }
 
-static void warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
-			 const struct format_options *options, const char *path)
+void tool_warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
+		       const struct format_options *options, const char *path, bool quiet)
 {
 	uint64_t samples = format->dropped_samples ? format->dropped_samples(p, options) : 0;
 	uint64_t calls = format->dropped_calls ? format->dropped_calls(p) : 0;
 	char losses[1024];
 
-	if (loss_list(p, aspects, format, options, losses, sizeof(losses)))
+	if (!quiet && loss_list(p, aspects, format, options, losses, sizeof(losses)))
 		tool_warn("%s: the %s format does not hold %s", path, format->name, losses);
 	if (samples)
 		tool_warn("%s: %" PRIu64 " of %" PRIu64
@@ -443,7 +443,7 @@ static void warn_of_loss(const struct profile *p, unsigned int aspects, const st
 }
 
 int tool_write(const struct profile *p, const struct format *format,
-	       const struct format_options *options, const char *path, bool quiet, struct error *e)
+	       const struct format_options *options, const char *path, struct error *e)
 {
 	bool gzip = format_is_gzip_path(path) && !format->is_gzip;
 	struct write_context context = { p, format, options, gzip };
@@ -451,8 +451,6 @@ int tool_write(const struct profile *p, const struct format *format,
 
 	if (err)
 		name_output(path, e);
-	if (!err && !quiet)
-		warn_of_loss(p, loss_aspects(p), format, options, path);
 	return err;
 }
 
@@ -495,10 +493,11 @@ int tool_rewrite(const struct tool_rewrite *r)
 	/* Names that were looked up now were not in the files: they are not lost. */
 	if (r->writing.instr_positions)
 		aspects &= ~KEEPS(ADDRESSES);
-	if (tool_write(p, format, &r->writing, r->out, true, &e)) {
+	if (tool_write(p, format, &r->writing, r->out, &e)) {
 		code = tool_fail(&e);
 	} else {
-		warn_of_loss(p, aspects, format, &r->writing, r->out);
+		tool_warn_of_loss(p, aspects, format, &r->writing, r->out,
+				  r->reading->naming.quiet);
 		code = tool_done(p);
 	}
 	profile_free(p);

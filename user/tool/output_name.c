@@ -59,15 +59,19 @@ bool tool_is_unnamed(const char *path)
 /* Sets e if the path has an extension of others[]. Returns 0 or -errno. */
 static int refuse_others(const char *path, struct error *e)
 {
-	const char *dot = strrchr(path, '.');
+	size_t size = strlen(path) - (format_is_gzip_path(path) ? strlen(FORMAT_GZIP) : 0);
 
-	for (size_t i = 0; dot && i < sizeof(others) / sizeof(*others); i++)
-		if (strcasecmp(dot, others[i].extension) == 0) {
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		size_t tail = strlen(others[i].extension);
+
+		if (size >= tail &&
+		    strncasecmp(path + size - tail, others[i].extension, tail) == 0) {
 			error_set_kind(e, ERROR_USAGE, 0, "%s would be %s, not a profile", path,
 				       others[i].what);
 			error_hint(e, "%s", others[i].hint);
 			return -EINVAL;
 		}
+	}
 	return 0;
 }
 

@@ -153,8 +153,8 @@ static void print_gaps(const struct archive_host *host, uint64_t since_s, uint64
 		print_gap(host->name, end_s, until_s);
 }
 
-static void print_coverage(const struct archive_result *result, const struct tool_query *q,
-			   uint64_t since_s, uint64_t until_s)
+static void print_coverage(const struct archive_result *result, bool quiet, uint64_t since_s,
+			   uint64_t until_s)
 {
 	char from[WHEN_SIZE], to[WHEN_SIZE];
 
@@ -166,13 +166,13 @@ static void print_coverage(const struct archive_result *result, const struct too
 			continue;
 		when_format(c->spans[0].start_ns / NS_PER_S, from);
 		when_format((c->spans[c->count - 1].end_ns + NS_PER_S / 2) / NS_PER_S, to);
-		if (!q->quiet)
+		if (!quiet)
 			tool_warn("%s to %s on host %s: %" PRIu64 " windows%s", from, to,
 				  host->name, c->windows,
 				  host->grain_s == 3600	 ? ", some merged to 1 h"
 				  : host->grain_s == 600 ? ", some merged to 10 min"
 							 : "");
-		if (c->shortened > 0 && !q->quiet)
+		if (c->shortened > 0 && !quiet)
 			tool_warn("  sums of windows have no callers with less than %.3g %% of "
 				  "their samples",
 				  c->shortened * 100);
@@ -196,8 +196,8 @@ static int describe(const struct archive_result *result, struct error *e)
 	return coverage_describe(&result->hosts[0].coverage, result->p) ? error_no_memory(e) : 0;
 }
 
-static int read_archive(const struct archive_query *query, const struct tool_query *q,
-			uint64_t since_s, uint64_t until_s, struct profile **p, struct error *e)
+static int read_archive(const struct archive_query *query, bool quiet, uint64_t since_s,
+			uint64_t until_s, struct profile **p, struct error *e)
 {
 	struct archive_result result;
 	int err = archive_read(query, &result, e);
@@ -206,7 +206,7 @@ static int read_archive(const struct archive_query *query, const struct tool_que
 	if (!err) {
 		for (size_t i = 0; i < result.p->warning_count; i++)
 			tool_warn("%s", result.p->warnings[i]);
-		print_coverage(&result, q, since_s, until_s);
+		print_coverage(&result, quiet, since_s, until_s);
 		warn_of_lacking(result.lacking);
 		*p = result.p;
 	}
@@ -214,7 +214,8 @@ static int read_archive(const struct archive_query *query, const struct tool_que
 	return err;
 }
 
-int query_read(const char *path, const struct tool_query *q, struct profile **p, struct error *e)
+int query_read(const char *path, const struct tool_query *q, bool quiet, struct profile **p,
+	       struct error *e)
 {
 	struct archive_query query = {
 		.hosts = q->hosts,
@@ -249,14 +250,15 @@ int query_read(const char *path, const struct tool_query *q, struct profile **p,
 		one[0] = host;
 		query.hosts = host ? one : query.hosts;
 		query.host_count = host ? 1 : query.host_count;
-		err = read_archive(&query, q, since_s, until_s, p, e);
+		err = read_archive(&query, quiet, since_s, until_s, p, e);
 	}
 	free(directory);
 	free(host);
 	return err;
 }
 
-int query_filter(const char *path, const struct tool_query *q, struct profile *p, struct error *e)
+int query_filter(const char *path, const struct tool_query *q, bool quiet, struct profile *p,
+		 struct error *e)
 {
 	uint64_t all = profile_total(p, NULL);
 	char percent[TEXT_PERCENT_SIZE];
@@ -272,7 +274,7 @@ int query_filter(const char *path, const struct tool_query *q, struct profile *p
 	if (profile_filter_labels(p, &q->labels, &lacking))
 		return error_no_memory(e);
 	text_percent(percent, profile_total(p, NULL), all);
-	if (!q->quiet)
+	if (!quiet)
 		tool_warn("%s: the labels that are asked for have %s %% of the samples",
 			  tool_input_name(path), percent);
 	warn_of_lacking(lacking);

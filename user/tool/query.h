@@ -26,8 +26,7 @@ struct tool_query {
 	/* The commands' own: */
 	bool by_time, by_host; /* rows need these tags */
 	bool leaves;	       /* and no callers */
-	bool fine;  /* they need addresses, lines or processes, as far as there are any */
-	bool quiet; /* print only the gaps */
+	bool fine; /* they need addresses, lines or processes, as far as there are any */
 	/* Instead of since and until; 0 and 0: unset. */
 	uint64_t since_s, until_s;
 };
@@ -80,13 +79,15 @@ int query_interval(const struct tool_query *q, uint64_t *since_s, uint64_t *unti
 void query_name(const struct tool_query *q, char text[static QUERY_NAME_SIZE]);
 
 /*
- * Reads what is asked for from an archive, and prints what times it covers, where there are gaps,
- * and what was skipped. Returns 0 or -errno with e set. *p is the caller's.
+ * Reads what is asked for from an archive, and prints where there are gaps, what was skipped and,
+ * unless `quiet`, what times it covers. Returns 0 or -errno with e set. *p is the caller's.
  */
-int query_read(const char *path, const struct tool_query *q, struct profile **p, struct error *e);
+int query_read(const char *path, const struct tool_query *q, bool quiet, struct profile **p,
+	       struct error *e);
 
-/* Keeps the samples of a profile that is no archive; prints their share. Returns 0 or -errno with e
- * set. */
-int query_filter(const char *path, const struct tool_query *q, struct profile *p, struct error *e);
+/* Keeps the samples of a profile that is no archive; prints their share, unless `quiet`. Returns 0
+ * or -errno with e set. */
+int query_filter(const char *path, const struct tool_query *q, bool quiet, struct profile *p,
+		 struct error *e);
 
 #endif

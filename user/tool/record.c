@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "format/loss.h"
 #include "record/from_capture.h"
 #include "tool/executable.h"
 #include "tool/recording.h"
@@ -340,7 +341,7 @@ static void save_elsewhere(const struct profile *p, const struct format *format)
 		snprintf(path, sizeof(path), "%s", directory);
 	else
 		snprintf(path, sizeof(path), "%s/profile%s", directory, format->extensions[0]);
-	if (tool_write(p, format, &(struct format_options){ 0 }, path, true, &e) == 0) {
+	if (tool_write(p, format, &(struct format_options){ 0 }, path, &e) == 0) {
 		tool_warn("the profile is saved in %s", path);
 		return;
 	}
@@ -351,15 +352,17 @@ static void save_elsewhere(const struct profile *p, const struct format *format)
 static int write_result(const struct profile *p, const struct record_options *o,
 			const struct format *format)
 {
+	const struct format_options none = { 0 };
 	struct error e;
 
 	if (!o->output)
 		return 0;
-	if (tool_write(p, format, &(struct format_options){ 0 }, o->output, o->quiet, &e)) {
+	if (tool_write(p, format, &none, o->output, &e)) {
 		tool_fail(&e);
 		save_elsewhere(p, format);
 		return -EIO;
 	}
+	tool_warn_of_loss(p, loss_aspects(p), format, &none, o->output, o->quiet);
 	return 0;
 }
 

@@ -16,7 +16,7 @@ struct report_options {
 	struct tool_reading reading;
 	struct profile_filter filter;
 	struct profile_filtered filtered;
-	bool tree, quiet, for_perf;
+	bool tree, for_perf;
 	const char *callers, *callees; /* functions */
 	int code;		       /* the command's */
 };
@@ -80,8 +80,6 @@ static const struct option_spec options[] = {
 	{ "stdio", 0, NULL, "for those who know perf: the output is always text", NULL,
 	  offsetof(struct report_options, for_perf) },
 	TOOL_INPUT_OPTION(struct report_options, reading),
-	{ "quiet", 'q', NULL, "print no progress and no summary", NULL,
-	  offsetof(struct report_options, quiet) },
 	TOOL_QUERY_OPTIONS(struct report_options, reading.query),
 	TOOL_FILTER_OPTIONS(struct report_options, filter),
 	TOOL_VIEW_OPTIONS(struct report_options, view),
@@ -157,7 +155,7 @@ static int print(struct profile *p, const char *name, struct report_options *o, 
 
 	if (o->view.json || !is_tree(o) || !is_empty(p, o))
 		err = is_tree(o) ? print_tree(p, o, e) : print_table(p, o, e);
-	if (!err && !o->quiet &&
+	if (!err && !o->reading.naming.quiet &&
 	    (report_summary(p, o->view.rows.value, TOOL_PREFIX, name, stderr) ||
 	     report_unnamed(p, o->view.rows.value, TOOL_PREFIX, stderr)))
 		err = error_no_memory(e);
@@ -226,7 +224,6 @@ static int run(int argc, char **argv)
 		error_hint(&e, "profiltool report FILE...");
 		return tool_fail(&e);
 	}
-	o.reading.naming.quiet = o.reading.query.quiet = o.quiet;
 	o.view.rows.filtered = &o.filtered;
 	if (o.view.by_image)
 		o.view.rows.view = row_view_by_name("image");

@@ -100,6 +100,8 @@ struct tool_reading {
 	  NULL, offsetof(type, member.naming.debuginfod) },                                        \
 	{ "inline", 0, NULL, "resolve source lines and inlined functions",        \
 	  NULL, offsetof(type, member.naming.lines) },                                             \
+	{ "quiet", 'q', NULL, "print no progress and no summary", NULL,                            \
+	  offsetof(type, member.naming.quiet) },                                                   \
 	{ "salvage", 0, NULL, "take what can be read of a file that is truncated or corrupt",      \
 	  NULL, offsetof(type, member.input.salvage) },                                            \
 	{ "strict", 0, NULL, "refuse a file that breaks a rule of its format", NULL,               \
@@ -178,11 +180,17 @@ const char *tool_find_in_output(char *const *paths, int count, const char *out);
 
 /*
  * Writes a profile to a file, or standard output for "-", or to a directory if the format has one
- * file per image; whole or not at all. Says once what the format cannot hold of it, unless
- * `quiet`.
+ * file per image; whole or not at all.
  */
 int tool_write(const struct profile *p, const struct format *format,
-	       const struct format_options *options, const char *path, bool quiet, struct error *e);
+	       const struct format_options *options, const char *path, struct error *e);
+
+/*
+ * Says what the format cannot hold of a profile that was written to the path: of what the profile
+ * has by these aspects (format/loss.h), unless `quiet`; and how many samples and calls are dropped.
+ */
+void tool_warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
+		       const struct format_options *options, const char *path, bool quiet);
 
 /* What `convert` and `merge` do. */
 struct tool_rewrite {

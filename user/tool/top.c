@@ -250,7 +250,7 @@ static int top_archive(struct top_options *o, int signals)
 	int err = query_interval(&o->query, &o->query.since_s, &o->query.until_s, &e), code;
 
 	o->query.since = o->query.until = NULL;
-	err = err ?: query_read(query_archive(), &o->query, &p, &e);
+	err = err ?: query_read(query_archive(), &o->query, false, &p, &e);
 	if (err) {
 		recording_release_signals();
 		return tool_fail(&e);
