@@ -147,9 +147,10 @@ turn_cpu_off_and_on() {
 	taskset -p 2 "$target" >/run/taskset
 }
 
-# What a CPU ticks that has been away, and comes back while all is on.
+# What a CPU ticks that has been away, and comes back while all is on. Two looks, a second apart, are needed to
+# see that it was: CPUS_LOOK_NS. The targets run for 5.
 hotplug() {
-	begin hotplug shares 1 2 wait
+	begin hotplug shares 1 5 wait
 	profiltool record -a -F 997 --json >hotplug.json 2>hotplug.err &
 	recorder=$!
 	until grep -q poll /proc/$recorder/wchan || ! kill -0 $recorder; do
@@ -165,7 +166,7 @@ hotplug() {
 	echo 2 >/proc/sys/kernel/perf_event_paranoid
 	start_profild profild
 	# shellcheck disable=SC2086 # a list of words
-	begin hotplug-daemon $gmon_client GMON_OUT_PREFIX=hotplug-gmon PROFIL_HZ=997 shares-pg 1 2 wait
+	begin hotplug-daemon $gmon_client GMON_OUT_PREFIX=hotplug-gmon PROFIL_HZ=997 shares-pg 1 5 wait
 	turn_cpu_off_and_on
 	echo go >/run/hotplug-daemon
 	wait "$target"
