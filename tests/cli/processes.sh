@@ -30,12 +30,14 @@ run() {
 	echo $! >>"$out/numbers"
 	wait $!
 }
+share_buffers # which processes there were is known by the records of forks
 record_begin all -a -F 997 -q --json -o "$out/all.pb.gz"
 run first 0.3
 run second 0.9
 run first 0.6
 kill -INT "$recorder"
 wait "$recorder"
+free_buffers
 disturbed >"$out/disturbed"
 EOT
 
