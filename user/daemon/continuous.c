@@ -146,6 +146,12 @@ static void account(struct recorder *r, const struct profile *p)
 	s->ring_full += t.ring_full;
 	s->mapping_records_lost += t.mapping_records_lost;
 	s->children_lost += t.dropped;
+	if (t.crowded) {
+		s->crowded++;
+		log_detail("process %d has more mappings of code than are kept: addresses in the "
+			   "others have no name until they are read again",
+			   t.crowded);
+	}
 	s->unknown_images += count_unknown(p);
 	s->bpf_ns += t.ticks * t.bpf_ns_per_tick;
 	s->interrupt_ns += t.interrupts * t.interrupt_ns;

@@ -46,6 +46,8 @@ static const struct field {
 	COUNTER(mapping_records_lost, "lost_mapping_records_total",
 		"Records of mappings that the kernel dropped"),
 	COUNTER(children_lost, "lost_processes_total", "Processes not recorded: too many at once"),
+	COUNTER(crowded, "crowded_windows_total",
+		"Windows in which a process had more mappings than are kept"),
 	COUNTER(unknown_images, "unknown_image_samples_total", "Ticks at a pc in no known image"),
 	COUNTER(bpf_ns, "bpf_nanoseconds_total", "Time in the eBPF program"),
 	COUNTER(interrupt_ns, "interrupt_nanoseconds_total", "Time in the clock's interrupts"),
@@ -168,6 +170,9 @@ static void print_losses(const struct state *s)
 		       s->mapping_records_lost);
 	if (s->children_lost)
 		printf("%-16s %" PRIu64 " processes, too many at once\n", "", s->children_lost);
+	if (s->crowded)
+		printf("%-16s in %" PRIu64 " windows, mappings of a process with very many\n", "",
+		       s->crowded);
 	printf("%-16s %" PRIu64 " (%.2f %%)\n", "in no image", s->unknown_images,
 	       s->samples ? 100.0 * s->unknown_images / s->samples : 0);
 }
