@@ -171,7 +171,7 @@ static void print_losses(const struct state *s)
 	if (s->children_lost)
 		printf("%-16s %" PRIu64 " processes, too many at once\n", "", s->children_lost);
 	if (s->crowded)
-		printf("%-16s in %" PRIu64 " windows, mappings of a process with very many\n", "",
+		printf("%-16s mappings of processes with too many, in %" PRIu64 " windows\n", "",
 		       s->crowded);
 	printf("%-16s %" PRIu64 " (%.2f %%)\n", "in no image", s->unknown_images,
 	       s->samples ? 100.0 * s->unknown_images / s->samples : 0);

@@ -67,7 +67,7 @@ void tool_usage(const struct tool_command *command, FILE *out);
 struct tool_naming {
 	bool lines;	 /* functions that are inlined, and source lines */
 	bool debuginfod; /* ask debuginfod servers for what is not here */
-	bool quiet;	 /* show no progress */
+	bool quiet;	 /* show no progress; commands that read profiles: no summary either */
 };
 
 /* Whether names can be resolved like that. Call it before a recording. */
