@@ -31,26 +31,6 @@ begin_all() {
 	record_begin "$1" record -a -g -F 999 --json -o "$work/$1.pb.gz"
 }
 
-# children_cpu: sets $seconds to the CPU time of all child processes that have been waited for.
-children_cpu() {
-	times >"$work/times"
-	seconds=$(awk -F '[ms ]+' 'END { print int($1 * 60 + $2 + $3 * 60 + $4) }' "$work/times")
-}
-
-# finish_all: ends the recording, and no more than 10 seconds of CPU time pass from there to its end: in seconds
-# of the clock it depends on what else runs.
-finish_all() {
-	local seconds before recording
-	children_cpu
-	before=$seconds
-	recording=$(($(cpu_ms "$recorder") / 1000))
-	kill -INT "$recorder"
-	wait "$recorder" || return
-	children_cpu
-	echo "used $recording s of CPU time, and then $((seconds - before - recording)) s to end"
-	[ $((seconds - before - recording)) -le 10 ]
-}
-
 # published: prints the keys of the processes that are in the kernel's map of the recorder.
 published() {
 	local info
@@ -111,7 +91,7 @@ fi
 
 check "images: there are more than there is room for" hostile images "$work/files" tiny 4200
 run_victim images
-check "images: recorded" finish_all
+check "images: recorded" record_end 10
 check "images: others' stacks are whole" victim_is_whole images
 stop "$pid"
 rm -f "$work/files/"*
@@ -121,7 +101,7 @@ check "stacks: a storm of mappings" hostile storm 8000
 begin_all stacks
 "${nobody[@]}" timeout 20 "$work/unwinder" stacks "$work/files" >/dev/null
 run_victim stacks
-check "stacks, and a storm of mappings: recorded" finish_all
+check "stacks, and a storm of mappings: recorded" record_end 10
 stop "$pid"
 free_buffers
 check "stacks, and a storm of mappings: others' are whole" victim_is_whole stacks
