@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 # Each function has a name of its own in the file that keeps its symbols. `bare` has no call frame
-# information; many instructions of each are sampled.
+# information; several instructions of each are sampled.
 mkdir "$work/full" "$work/bin"
 cat >"$work/parts.c" <<'END'
 #define BURN(name, constant)                                                           \
@@ -27,15 +27,16 @@ unsigned exported(unsigned n, unsigned x)
 		x = (x ^ i) * 13 / (x | 3) + (x >> 3) % (i | 7);
 	return x;
 }
-unsigned parts(unsigned x);
-unsigned parts(unsigned x)
+unsigned parts(unsigned n, unsigned x);
+unsigned parts(unsigned n, unsigned x)
 {
-	return lib_often(20000, x) + lib_seldom(10000, x) + exported(10000, x);
+	return lib_often(2 * n, x) + lib_seldom(n, x) + exported(n, x);
 }
 END
 cat >"$work/program.c" <<'END'
 #include <stdio.h>
-unsigned parts(unsigned x);
+#include <stdlib.h>
+unsigned parts(unsigned n, unsigned x);
 #ifdef __x86_64__
 unsigned bare(unsigned n);
 __asm__(".text\nbare:\nmov %edi, %eax\n1: imul $7, %eax\nadd $3, %eax\nxor $5, %eax\n"
@@ -55,8 +56,12 @@ int main(void)
 
 	puts("ready");
 	fflush(stdout);
-	for (;;)
-		x += parts(x) + own(20000, x) + bare(50000);
+	/* Of rounds of equal length the ticks may all fall into the same places. */
+	for (;;) {
+		unsigned n = 5000 + rand() % 10000;
+
+		x += parts(n, x) + own(2 * n, x) + bare(5 * n);
+	}
 	return (int)x;
 }
 END
@@ -109,7 +114,7 @@ cp "$work/out" "$work/a.json"
 cp "$work/err" "$work/a.err"
 check "one row for each function, and the exported one's name" same_rows "$work/a.json"
 check "code that nothing describes is a row for each address" \
-	[ "$(rows "$work/a.json" bare | wc -l)" -ge 3 ]
+	[ "$(rows "$work/a.json" bare | wc -l)" -ge 2 ]
 check "shares are those of the functions" recorded \
 	"is_share('$often', 1.4 / 2.4, 2.8 / 3.8, of=samples('$often') + samples('$seldom'))" "$work/a.json"
 check "the program's reason is said" grep -q \

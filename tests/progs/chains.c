@@ -46,9 +46,11 @@
 
 static volatile bool going_on = true;
 
+static unsigned int loop = LOOP;
+
 NOINLINE static void inner(void)
 {
-	for (volatile int i = 0; i < LOOP; i++)
+	for (volatile unsigned int i = 0; i < loop; i++)
 		;
 }
 
@@ -65,11 +67,14 @@ NOINLINE static void outer(void)
 	AFTER;
 }
 
+/* Of rounds of equal length the ticks may all fall into the same places. */
 NOINLINE static void set(void)
 {
-	for (;;) {
+	for (unsigned int random = 1;;) {
 		outer();
 		inner();
+		random = random * 1664525 + 1013904223;
+		loop = LOOP / 2 + (random >> 16) % LOOP;
 	}
 }
 
