@@ -195,7 +195,10 @@ unhinted() {
 echo 'int x;' >x.c
 gcc -c x.c && gcc -shared -nostdlib -fPIC -o x.so x.c
 unhinted x.o "an ELF file (an object file), not a profile"
-unhinted x.so "an ELF file (a shared object), not a profile"
+unhinted x.so "an ELF file (a shared object or a static-pie program), not a profile"
+echo 'int main(void) {}' >static.c
+gcc -static-pie -o static static.c
+unhinted static "an ELF file (a shared object or a static-pie program), not a profile"
 printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\4\0' >core
 unhinted core "an ELF file (a core dump), not a profile"
 printf '\177ELF\1\2\1\0\0\0\0\0\0\0\0\0\0\1' >big.o

@@ -47,7 +47,10 @@ static const struct foreign elf_program = {
 	"to profile it: profiltool record -- %s; as the program of a profile: --executable"
 };
 static const struct foreign elf_object = { "an ELF file (an object file), not a profile", "" };
-static const struct foreign elf_shared = { "an ELF file (a shared object), not a profile", "" };
+/* Both have type ET_DYN and no interpreter; what tells them apart is far behind in the file. */
+static const struct foreign elf_shared = {
+	"an ELF file (a shared object or a static-pie program), not a profile", ""
+};
 static const struct foreign elf_core = { "an ELF file (a core dump), not a profile", "" };
 
 /* --- pprof's text formats, older than profile.proto --- */
