@@ -23,20 +23,16 @@ record_chains() {
 clock=(-F 1999)
 seconds=0.5
 record() {
-	local name=$1 target until
+	local name=$1 target
 	shift
 	set -- -g "${clock[@]}" -d 20 --json -o "$name.pb.gz" "$@"
 	target=$(sed -nE 's/.* -p ([0-9]+).*/\1/p' <<<" $*")
 	share_buffers
 	if [ -n "$target" ]; then
-		record_begin "$name" record "$@"
-		until=$(($(cpu_ms "$target") + $(printf %.0f "${seconds}e3")))
-		wait_for has_used "$target" "$until"
-		kill -INT "$recorder"
-		wait "$recorder"
+		until_used "$target" "$(printf %.0f "${seconds}e3")" "$profiltool" record "$@"
 	else
-		"$profiltool" record "$@" >"$name.json" 2>"$name.err"
-	fi || echo "exit status $?" >>"$name.err"
+		"$profiltool" record "$@"
+	fi >"$name.json" 2>"$name.err" || echo "exit status $?" >>"$name.err"
 	free_buffers
 	"$profiltool" convert "$name.pb.gz" "$name.folded" 2>/dev/null
 }

@@ -372,6 +372,21 @@ for cpu in cpus:
 	os.wait()'
 }
 
+# until_used PID MS COMMAND...: runs a command that records, and ends it as Ctrl-C does once the process has used that
+# much CPU time meanwhile, or is gone: beside others that want a CPU it may get none for a second.
+until_used() {
+	local target=$1 ms=$2
+	shift 2
+	stolen_mark
+	"${pdeathsig[@]}" "$@" &
+	recorder=$!
+	note_started "$recorder"
+	wait_for records "$recorder"
+	wait_for has_used "$target" $(($(cpu_ms "$target") + ms))
+	kill -INT "$recorder" 2>/dev/null
+	wait "$recorder"
+}
+
 # record_end SECONDS: ends what record_begin began. Fails if it does not end well, or takes more CPU time than that
 # from here to its end: how much time passes depends on what else runs.
 record_end() {

@@ -62,7 +62,7 @@ contain() {
 record() {
 	local name=$1
 	shift
-	"$profiltool" record -p "$pid" -F 4999 -d 0.8 --json "$@" >"$work/$name.json" \
+	until_used "$pid" 400 "$profiltool" record -p "$pid" -F 4999 --json "$@" >"$work/$name.json" \
 		2>"$work/err" && return
 	cat "$work/err"
 	return 1

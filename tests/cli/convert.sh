@@ -19,9 +19,9 @@ check "--help reports all formats" test "$(printf '%s\n' "${formats[@]}" | sort 
 
 shares=$progs/shares
 check "a program runs" start_ready "$shares" 2
-check "it is recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 1.5 -o "$work/a.pb.gz"
+check "it is recorded" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 999 -o "$work/a.pb.gz"
 for format in "${formats[@]}"; do
-	check "recorded as $format" exits 0 "$profiltool" record -p "$pid" -F 4999 -d 0.8 -q -E 1 \
+	check "recorded as $format" exits 0 until_used "$pid" 400 "$profiltool" record -p "$pid" -F 4999 -q -E 1 \
 		-f "$format" -o "$work/recorded.$format"
 	check "recorded as $format: it is read again" \
 		grep -q burn_sixty \

@@ -121,13 +121,13 @@ count_files() {
 # --- As a user records ---
 
 check "a program runs" start_ready "$progs/shares" 2
-check_recorded "recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 1.2 -f dcpi -o "$work/db"
+check_recorded "recorded" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 999 -f dcpi -o "$work/db"
 check_recorded "what the format loses is reported" says "the dcpi format does not hold"
 first=$(reported "$work/db")
 check_recorded "recorded once more, into the same database" \
-	exits 0 "$profiltool" -p "$pid" -F 999 -d 1.2 -f dcpi -o "$work/db"
+	exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 999 -f dcpi -o "$work/db"
 check_recorded "recorded once more, into the same database: as pprof" \
-	exits 0 "$profiltool" -p "$pid" -F 999 -d 1.2 -o "$work/a.pb.gz"
+	exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 999 -o "$work/a.pb.gz"
 stop "$pid"
 
 check "every file is one by dcpiformat(4)" parse "$work/db"

@@ -163,7 +163,7 @@ tid=$(basename "$(printf '%s\n' "/proc/$pid/task/"* | grep -v "/$pid\$")")
 check "a thread given to -p" refuses 1 "$tid (shares) is not a process but a thread of process $pid" \
 	-p "$tid"
 check "a thread given to -p: the hint" says "-t $tid"
-check "-t of a thread" exits 0 "$profiltool" -t "$tid" -F 4999 -d 1
+check "-t of a thread" exits 0 until_used "$tid" 500 "$profiltool" -t "$tid" -F 4999
 stop "$pid"
 
 check "itself asleep: no samples" exits 4 "$profiltool" -p "$sleeper" -F 999 -d 0.2 -o "$work/none.pb.gz"

@@ -146,7 +146,7 @@ check "another comment is no profile" exits 1 "$profiltool" dump "$work/comment"
 # --- Stacks that differ in addresses alone ---
 
 check "a program runs" start_ready "$progs/shares" 2
-check_recorded "recorded with stacks" exits 0 "$profiltool" -p "$pid" -F 4999 -d 0.8 -g -q -o "$work/g.pb.gz"
+check_recorded "recorded with stacks" exits 0 until_used "$pid" 400 "$profiltool" -p "$pid" -F 4999 -g -q -o "$work/g.pb.gz"
 stop "$pid"
 check_recorded "written" exits 0 "$profiltool" convert "$work/g.pb.gz" "$work/g.folded"
 has_no_stack_twice() {

@@ -11,8 +11,8 @@
 
 shares=$progs/shares
 check "a program runs" start_ready "$shares" 2
-check_recorded "recorded as pprof" exits 0 "$profiltool" -p "$pid" -F 999 -d 2 -o "$work/a.pb.gz"
-check_recorded "recorded as gperftools" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 -o "$work/b.prof"
+check_recorded "recorded as pprof" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 999 -o "$work/a.pb.gz"
+check_recorded "recorded as gperftools" exits 0 until_used "$pid" 500 "$profiltool" -p "$pid" -F 999 -o "$work/b.prof"
 check_recorded "what the format loses is reported" says "the gperftools format does not hold"
 stop "$pid"
 

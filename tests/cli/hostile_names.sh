@@ -34,9 +34,9 @@ rows() {
 }
 
 profile=$work/hostile.pb.gz
-clean "record" 0 "$profiltool" -p "$target" -F 4999 -d 2 -g -o "$profile"
+clean "record" 0 until_used "$target" 600 "$profiltool" -p "$target" -F 4999 -g -o "$profile"
 check "record: a line for each function" rows
-clean "record --json" 0 "$profiltool" -p "$target" -F 4999 -d 2 --json
+clean "record --json" 0 until_used "$target" 600 "$profiltool" -p "$target" -F 4999 --json
 check "record --json: can be read" json 'len(j["functions"]) >= 13' "$work/out"
 clean "check -p" 0 "$profiltool" check -p "$target"
 clean "check -p --json" 0 "$profiltool" check -p "$target" --json

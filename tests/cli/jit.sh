@@ -27,7 +27,7 @@ jitter() {
 record() {
 	local name=$1
 	shift
-	"$profiltool" record -p "$pid" -F 4999 -d 0.6 --json "$@" >"$work/$name.json" \
+	until_used "$pid" 300 "$profiltool" record -p "$pid" -F 4999 --json "$@" >"$work/$name.json" \
 		2>"$work/err"
 	local code=$?
 	[ "$code" = 0 ] || cat "$work/err"

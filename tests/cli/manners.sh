@@ -9,7 +9,7 @@
 check "a program runs" start_ready "$progs/shares" 1 0 stay lazy
 target=$pid
 profile=$work/profile.pb.gz
-check "it is recorded" exits 0 "$profiltool" -p "$target" -F 999 -d 0.5 -g -q -o "$profile"
+check "it is recorded" exits 0 until_used "$target" 250 "$profiltool" -p "$target" -F 999 -g -q -o "$profile"
 cp "$profile" "$work/again.pb.gz"
 
 # Each command that prints a view: NAME|ARGUMENTS, for eval.

@@ -17,7 +17,7 @@ record() {
 	local code
 
 	start_ready "$shares" 1
-	"$profiltool" -p "$pid" -F 4999 -d 0.6 -q -E 1 -f "$2" -o "$work/$1"
+	until_used "$pid" 300 "$profiltool" -p "$pid" -F 4999 -q -E 1 -f "$2" -o "$work/$1"
 	code=$?
 	stop "$pid"
 	return "$code"

@@ -18,7 +18,7 @@ gcc "${flags[@]}" "$source" -o "$work/full"
 record() {
 	local name=$1
 	shift
-	exits 0 "$profiltool" record -p "$pid" -F 4999 -d 0.6 --json "$@" || return
+	exits 0 until_used "$pid" 300 "$profiltool" record -p "$pid" -F 4999 --json "$@" || return
 	mv "$work/out" "$work/$name.json"
 }
 
@@ -273,7 +273,7 @@ fi
 flood_buffers
 check "many mappings: there is such a process" start_ready "$progs/mapper" "$work/mapped" 4000
 free_buffers
-check "many mappings: recorded" exits 0 "$profiltool" record -p "$pid" -F 4999 -d 0.6 --json \
+check "many mappings: recorded" exits 0 until_used "$pid" 300 "$profiltool" record -p "$pid" -F 4999 --json \
 	-o "$work/mapper.pb.gz"
 cp "$work/out" "$work/mapper.json"
 check "many mappings: says that not all are known" says \

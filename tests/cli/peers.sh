@@ -38,11 +38,11 @@ rows() {
 # --- 12: headers mixed with the data; 4: wrong order ---
 
 begin shares "$progs/shares" 2
-check "a table: succeeds" exits 0 "$profiltool" -p "$pid" -F 4999 -d 2
+check "a table: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 4999
 check "a table: one header, rows in order, nothing else" table "$work/out" 'burn_sixty +shares$'
-check "-v: succeeds" exits 0 "$profiltool" -v -p "$pid" -F 4999 -d 2
+check "-v: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -v -p "$pid" -F 4999
 check "-v: what it says besides goes elsewhere" table "$work/out" 'burn_sixty +shares$'
-check "-o: succeeds" exits 0 "$profiltool" -v -p "$pid" -F 4999 -d 2 -o "$work/shares.pb.gz"
+check "-o: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -v -p "$pid" -F 4999 -o "$work/shares.pb.gz"
 check "-o: the table is the same" table "$work/out" 'burn_sixty +shares$'
 cp "$work/out" "$work/recorded"
 check "report: succeeds" exits 0 "$profiltool" report "$work/shares.pb.gz"
@@ -110,7 +110,7 @@ check "a program that has ended: has its names" table <(grep -v '^ready\|^cpu_ns
 # --- 11: a process that renames its threads becomes many rows ---
 
 begin renames "$progs/renames"
-check "a thread with many names: succeeds" exits 0 "$profiltool" -p "$pid" -F 4999 -d 2
+check "a thread with many names: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 4999
 check "a thread with many names: is one row" test "$(rows "$work/out" 'burn_named')" -eq 1
 stop "$pid"
 
@@ -119,7 +119,7 @@ stop "$pid"
 cp "$progs/shares" "$work/deleted"
 begin deleted "$work/deleted" 1
 rm "$work/deleted"
-check "a deleted program: succeeds" exits 0 "$profiltool" -p "$pid" -F 4999 -d 2 --json
+check "a deleted program: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 4999 --json
 check "a deleted program: has its names, and its path without a \"(deleted)\"" recorded \
 	"whole and is_share('burn_sixty', .5, .6) and images('burn_sixty') == {'deleted'}" "$work/out"
 stop "$pid"
@@ -129,7 +129,7 @@ cp "$progs/shares" "$work/replaced"
 begin replaced "$work/replaced" 1
 cp "$progs/renames" "$work/replaced.new"
 mv "$work/replaced.new" "$work/replaced"
-check "a replaced program: succeeds" exits 0 "$profiltool" -p "$pid" -F 4999 -d 2 --json
+check "a replaced program: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 4999 --json
 check "a replaced program: has the names of the one that runs" recorded \
 	"whole and is_share('burn_sixty', .5, .6) and samples('burn_named') == 0" "$work/out"
 stop "$pid"
@@ -152,7 +152,7 @@ else
 	begin container unshare -mpf --kill-child sh "$work/container" "$work/root" "$work/static"
 	check "a container" wait_for child_of "$pid" inside
 	check "a container: its files are not ours" test ! -e "$work/root/inside"
-	check "a container: succeeds" exits 0 "$profiltool" -p "$found" -F 4999 -d 2 --json
+	check "a container: succeeds" exits 0 until_used "$found" 600 "$profiltool" -p "$found" -F 4999 --json
 	check "a container: has its names" recorded \
 		"whole and is_share('burn_sixty', .5, .6) and images('burn_sixty') == {'inside'}" "$work/out"
 	stop "$pid"

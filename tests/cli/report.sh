@@ -326,7 +326,7 @@ check "samples need no name" exits 1 grep -q 'value:' "$work/err"
 
 strip -o "$work/bare" "$progs/shares"
 check "a program without names" start_ready "$work/bare" 2
-check "recorded" exits 0 "$profiltool" -p "$pid" -F 999 -d 1.5 -q -o "$work/bare.pb.gz"
+check "recorded" exits 0 until_used "$pid" 600 "$profiltool" -p "$pid" -F 999 -q -o "$work/bare.pb.gz"
 stop "$pid"
 check "reported" exits 0 "$profiltool" report "$work/bare.pb.gz"
 unnamed=$(sed -nE 's/.*bare: ([0-9]+) samples? .*without a name.*/\1/p' "$work/err")

@@ -164,7 +164,7 @@ stop "$target"
 # Ticks in the kernel are reported, and counted at the pc that entered it.
 start_ready "$progs/halves" 0
 libc=$(sed -n 's/^\([0-9a-f]*\)-\([0-9a-f]*\) r-xp .*\/libc\.so\.6$/0x\1 0x\2/p' "/proc/$pid/maps")
-check "ticks in the kernel: succeeds" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 --json \
+check "ticks in the kernel: succeeds" exits 0 until_used "$pid" 500 "$profiltool" record -p "$pid" -F 1999 --json \
 	--scale 0x10000 --offset "${libc% *}" --bufsiz $((${libc#* } - ${libc% *}))
 check "ticks in the kernel: at the pc that entered it" recorded "whole and \
 	is_share(j['kernel'], .47, .53, of=j['ticks']) and \
@@ -232,7 +232,7 @@ check "pprof to gperftools: succeeds" \
 check "pprof to gperftools: the same cells" \
 	diff <(stacks "$work/pie.pb.gz") <(stacks "$work/pie.prof")
 start_ready "$progs/shares" 1
-check "gperftools: succeeds" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 --scale 0x10000 --json \
+check "gperftools: succeeds" exits 0 until_used "$pid" 500 "$profiltool" record -p "$pid" -F 1999 --scale 0x10000 --json \
 	-o "$work/direct.prof"
 stop "$pid"
 check "gperftools: the same functions are read back" diff <(ours "$work/direct.prof") \

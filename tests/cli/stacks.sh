@@ -256,17 +256,14 @@ check "gmon: says that it has no stacks" grep -q "does not hold.*call stacks" gm
 start_ready "$progs/chains" set
 # walks_by METHOD OPTION: whether that option means that method.
 walks_by() {
-	record_begin walks record "$2" -F 999 --json -p "$pid"
-	wait_for has_used "$pid" $(($(cpu_ms "$pid") + 50))
-	kill -INT "$recorder"
-	wait "$recorder"
+	until_used "$pid" 50 "$profiltool" record "$2" -F 999 --json -p "$pid" >walks.json
 	json 'j["stacks"]["user"] > 0 and j["stacks"]["method"] == "'"$1"'"' walks.json
 }
 for option in -g -g=cfi --call-graph=dwarf --call-graph=auto --call-graph=cfi; do
 	check "$option: by call frame information" walks_by cfi "$option"
 done
 check "--call-graph=fp: by frame pointers" walks_by fp --call-graph=fp
-"$profiltool" record -g --call-graph=none -F 999 -d 1 --json -p "$pid" >out.json 2>out.err
+until_used "$pid" 500 "$profiltool" record -g --call-graph=none -F 999 --json -p "$pid" >out.json 2>out.err
 check "--call-graph=none: no stacks" json 'j["counted"] > 0 and "stacks" not in j' out.json
 check "another method is an error" exits 2 "$profiltool" record --call-graph=lbr -p "$pid"
 check "it lists the methods" says \

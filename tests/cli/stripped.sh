@@ -109,7 +109,7 @@ same_rows() {
 }
 
 start_ready "$work/bin/program"
-check "recorded" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 --json -o "$work/a.pb.gz"
+check "recorded" exits 0 until_used "$pid" 500 "$profiltool" record -p "$pid" -F 1999 --json -o "$work/a.pb.gz"
 cp "$work/out" "$work/a.json"
 cp "$work/err" "$work/a.err"
 check "one row for each function, and the exported one's name" same_rows "$work/a.json"
@@ -130,7 +130,7 @@ rows = json.load(open(sys.argv[1]))["functions"]
 own = sum(f["self_percent"] for f in rows if "libparts" in f["image"] and "+0x" in f["name"])
 sys.exit(abs(said - own) > .1 or said < 10)
 END
-check "recorded again" exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 -o "$work/b.pb.gz"
+check "recorded again" exits 0 until_used "$pid" 500 "$profiltool" record -p "$pid" -F 1999 -o "$work/b.pb.gz"
 stop "$pid"
 
 # --- What is written ---
@@ -196,7 +196,7 @@ check "annotate takes an address within it" bash -c \
 
 # record_one NAME: records $pid for a moment.
 record_one() {
-	exits 0 "$profiltool" record -p "$pid" -F 1999 -d 1 --json -o "$work/$1.pb.gz" &&
+	exits 0 until_used "$pid" 500 "$profiltool" record -p "$pid" -F 1999 --json -o "$work/$1.pb.gz" &&
 		mv "$work/out" "$work/$1.json"
 }
 cp "$work/bin/program" "$work/bin/v@1 (x)"

@@ -132,9 +132,13 @@ labels() {
 wait_for grep -q '^State:.*Z' "/proc/$shares/task/$shares/status"
 tid=$(burning "$shares" | head -n 1)
 tid=${tid#*/}
-record_begin thread -t "$tid" -F 999 -d 1.5 --json -o "$work/thread.pb.gz"
+record_begin thread -t "$tid" -F 999 --json -o "$work/thread.pb.gz"
 thread=$recorder
-record_begin both -p "$shares,$other" -F 999 -d 1.5 --json -o "$work/both.pb.gz"
+record_begin both -p "$shares,$other" -F 999 --json -o "$work/both.pb.gz"
+for process in "$shares" "$other"; do
+	wait_for has_used "$process" $(($(cpu_ms "$process") + 500))
+done
+kill -INT "$thread" "$recorder"
 wait "$thread"
 check "-t: succeeds" test $? -eq 0
 wait "$recorder"
@@ -183,7 +187,7 @@ check "the target was never stopped or traced" test ! -s "$work/watched"
 # --- Threads that make others all the time ---
 
 check "makers of threads" start_ready "$progs/makers" 4
-check "makers of threads: succeeds" exits 0 "$profiltool" -p "$pid" -F 999 -d 1 --json
+check "makers of threads: succeeds" exits 0 until_used "$pid" 500 "$profiltool" -p "$pid" -F 999 --json
 cp "$work/out" "$work/makers.json"
 stop "$pid"
 # Not by the CPU time: with threads that end so soon the kernel's account of it is more than there was.

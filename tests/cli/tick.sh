@@ -134,7 +134,7 @@ shares=$pid
 for task in "/proc/$shares/task/"*; do
 	grep -q '^State:.*Z' "$task/status" || tid=${task##*/}
 done
-check "-t: succeeds" exits 0 "$profiltool" -t "$tid" -e tick -d 2 --json -o "$work/thread.pb.gz"
+check "-t: succeeds" exits 0 until_used "$tid" 600 "$profiltool" -t "$tid" -e tick --json -o "$work/thread.pb.gz"
 check "-t: this thread alone" test "$("$profiltool" dump "$work/thread.pb.gz" |
 	sed -n 's/.* \[\([0-9]*\/[0-9]*\) .*/\1/p' | sort -u)" = "$shares/$tid"
 check "-t: no tick too many" recorded "whole and is_cpu(j['duration_s'] * 1e9, least=0)" "$work/out"
@@ -154,7 +154,7 @@ check "top: it has its functions" json "j['event'] == 'tick' and j['samples'] > 
 stop "$shares"
 
 begin chains "$progs/chains" kernel
-check "-g: succeeds" exits 0 "$profiltool" -g -p "$pid" -e tick -d 2 --json
+check "-g: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -g -p "$pid" -e tick --json
 check "-g: stacks of both sides, without the tick's own interrupt" recorded "whole and [r['total'] \
 	for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
 	if r['total'] > 0.9 * j['counted'] > 4][3:] and \

@@ -258,7 +258,7 @@ check "calls in circles have more than all: nothing is left" json \
 
 recorded_tree() {
 	start_ready "$progs/chains" set
-	exits 0 "$profiltool" record -g -F 4999 -d 1 -o "$work/set.pb.gz" -p "$pid"
+	exits 0 until_used "$pid" 500 "$profiltool" record -g -F 4999 -o "$work/set.pb.gz" -p "$pid"
 	stop "$pid"
 	report --json --tree --percent 0 --focus '^inner$' "$work/set.pb.gz" >"$work/out" &&
 		python3 - "$work/out" <<'EOF_PYTHON'
