@@ -47,7 +47,7 @@ static const struct foreign elf_program = {
 	"to profile it: profiltool record -- %s; as the program of a profile: --executable"
 };
 static const struct foreign elf_object = { "an ELF file (an object file), not a profile", "" };
-/* Both have type ET_DYN and no interpreter; what tells them apart is far behind in the file. */
+/* Both are ET_DYN without an interpreter; the dynamic section may be beyond the window. */
 static const struct foreign elf_shared = {
 	"an ELF file (a shared object or a static-pie program), not a profile", ""
 };
