@@ -67,7 +67,7 @@ NOINLINE static void outer(void)
 	AFTER;
 }
 
-/* Of rounds of equal length the ticks may all fall into the same places. */
+/* Ticks fall into step with rounds of equal length: not all callers have their share then. */
 NOINLINE static void set(void)
 {
 	for (unsigned int random = 1;;) {
