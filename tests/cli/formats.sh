@@ -47,7 +47,7 @@ same() {
 
 ours "$work/a.pb.gz" >"$work/a.ours"
 ours "$work/b.prof" >"$work/b.ours"
-check_recorded "the functions are known" grep -q burn_sixty "$work/b.ours"
+check_recorded "the busiest function is known" grep -q burn_sixty <(head -n 1 "$work/b.ours")
 if command -v google-pprof >/dev/null; then
 	google_pprof "$shares" "$work/b.prof" >"$work/b.google"
 	check_recorded "google-pprof: the same functions, samples and total" same "$work/b.ours" "$work/b.google"

@@ -325,7 +325,7 @@ ended() {
 	wait_for grep -q ^request "$work/slow.server"
 	local start=$SECONDS
 	push_end # it would take 30 s
-	[ $((SECONDS - start)) -le 15 ] && ! grep -q problem "$work/out" && [[ $(grep ^sent "$work/out") == *" retried 0 waiting 1" ]]
+	[ $((SECONDS - start)) -le 5 ] && ! grep -q problem "$work/out" && [[ $(grep ^sent "$work/out") == *" retried 0 waiting 1" ]]
 }
 check "a request can be interrupted" ended
 

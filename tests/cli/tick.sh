@@ -149,7 +149,7 @@ check "-a: who was not named is there, no idle time, no tick too many" recorded 
 	not {f['name'] for f in j['functions']} & set('$idle'.split()) and \
 	is_cpu(j['duration_s'] * 1e9 * $(getconf _NPROCESSORS_ONLN), least=0)" "$work/out"
 check "top: succeeds" exits 0 "$profiltool" top -p "$shares" -e tick -d 2 --tables 1 --json
-check "top: it has its functions" json "j['event'] == 'tick' and j['samples'] > 4 and \
+check "top: it has its functions" json "j['event'] == 'tick' and j['samples'] > 20 and \
 	any(f['name'] == 'burn_sixty' for f in j['rows'])" "$work/out"
 stop "$shares"
 
@@ -157,7 +157,7 @@ begin chains "$progs/chains" kernel
 check "-g: succeeds" exits 0 until_used "$pid" 600 "$profiltool" -g -p "$pid" -e tick --json
 check "-g: stacks of both sides, without the tick's own interrupt" recorded "whole and [r['total'] \
 	for n in ('main', 'kernel', 'ask', '__x64_sys_getrandom') for r in rows(n) \
-	if r['total'] > 0.9 * j['counted'] > 4][3:] and \
+	if r['total'] > 0.9 * j['counted'] > 20][3:] and \
 	not any('hrtimer_interrupt' in f['name'] or 'apic_timer' in f['name'] for f in j['functions'])" \
 	"$work/out"
 stop "$pid"
