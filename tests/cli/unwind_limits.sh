@@ -69,6 +69,42 @@ for kind in file memory; do
 	check "$kind: with little time and memory" costs_little "$kind" 10 64
 	stop "$pid"
 done
+
+# --- A family, each of whose processes has nearly the same mappings ---
+
+# The walk has a list of its own for each process: a child that maps one more has a copy of its parent's. All of
+# them are in the recorder's budget of memory, of which there is little here.
+echo "MemAvailable: $((64 * 1024)) kB" >"$work/meminfo"
+cat >"$work/short_of_memory" <<EOF
+#!/usr/bin/env -S unshare -m sh
+mount --bind "$work/meminfo" /proc/meminfo && exec "$profiltool" "\$@"
+EOF
+chmod +x "$work/short_of_memory"
+# record_family: records while the children come, until their parent has run for a while. Sets $own, its own
+# memory in KiB: its pages that are not the kernel's buffers.
+record_family() {
+	profiltool=$work/short_of_memory record_begin family record -g -p "$pid" -F 1999 --json -o "$work/family.pb.gz"
+	send_line family go
+	wait_for grep -q grown "$work/family.out" &&
+		wait_for has_used "$pid" $(($(cpu_ms "$pid") + 300)) &&
+		own=$(awk '$1 == "RssAnon:" { print $2 }' "/proc/$recorder/status")
+	record_end 10
+}
+# is_own_below KIB: whether it had less. Of all mappings it has a quarter of the memory, 16 MiB.
+is_own_below() {
+	echo "its own: ${own:-unknown} KiB"
+	[ "${own:-$1}" -lt "$1" ]
+}
+if exits 0 "$work/short_of_memory" --version; then
+	check "family: there is a process with 4,000 mappings" begin family "$progs/unwinder_bare" family 400 4000
+	check "family: 400 children, each with one more: recorded" record_family
+	check "family: within its budget of memory" is_own_below $((24 * 1024))
+	check "family: every tick is accounted for" recorded 'whole and j["ticks"] > 20' "$work/family.json"
+	stop "$pid"
+else
+	skip "a family of processes" "unshare -m does not work here"
+fi
+
 # --- Call frame information ---
 
 # odd KIND SECONDS MIB WHY: records the process of such a file, a user's, which costs so much at most.

@@ -26,6 +26,10 @@
  * library, and burns CPU time. KIND: file (mappings of one file's code) or memory (code without a
  * file, every other page of it).
  *
+ * unwinder family CHILDREN COUNT: makes COUNT mappings, prints "ready", waits for a line of
+ * standard input, makes CHILDREN processes, each of which maps one more, prints "grown", and burns
+ * CPU time.
+ *
  * unwinder burn SECONDS: waits for a line of standard input, or its end, calls itself ten times,
  * and burns CPU time there.
  */
@@ -39,6 +43,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -370,6 +375,31 @@ static void make_leaders(int count)
 	}
 }
 
+/* The children live until their parent ends. */
+static void grow_family(int children)
+{
+	int ready[2];
+	char byte = 0;
+
+	if (pipe(ready))
+		fail("pipe");
+	for (int i = 0; i < children; i++) {
+		pid_t child = fork();
+
+		if (child < 0)
+			fail("fork");
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (map_at(random_place(1)) == MAP_FAILED || write(ready[1], &byte, 1) != 1)
+				_exit(1);
+			for (;;)
+				pause();
+		}
+		if (read(ready[0], &byte, 1) != 1)
+			fail("read");
+	}
+}
+
 static int burn_in_compare(const void *a, const void *b)
 {
 	deep(10, 60);
@@ -388,6 +418,8 @@ int main(int argc, char **argv)
 		map_many(atoi(argv[2]));
 	else if (strcmp(what, "crowd") == 0 && argc == 4)
 		map_crowd(argv[2], atoi(argv[3]));
+	else if (strcmp(what, "family") == 0 && argc == 4)
+		map_crowd("file", atoi(argv[3]));
 	else if (strcmp(what, "leaders") == 0)
 		make_leaders(atoi(argv[2]));
 	else if (strcmp(what, "deepest") == 0)
@@ -403,6 +435,12 @@ int main(int argc, char **argv)
 		pause(); /* until it is killed */
 	if (strcmp(what, "crowd") == 0)
 		qsort(two, 2, 1, burn_in_compare);
+	if (strcmp(what, "family") == 0) {
+		getchar();
+		grow_family(atoi(argv[2]));
+		puts("grown");
+		deep(10, 60);
+	}
 	if (strcmp(what, "burn") == 0) {
 		getchar();
 		deep(10, atof(argv[2]));
