@@ -157,7 +157,7 @@ if command -v go >/dev/null; then
 	counted() {
 		HOME=$work go tool pprof -raw "$work/as.pprof" >"$work/out" 2>"$work/err" || return
 		[ "$(sed -n '/^Samples:/,/^Locations/s/^ *\([0-9]*\) .*: .*/\1/p' "$work/out" |
-			paste -sd+ | bc)" = "$samples" ]
+			awk '{ sum += $1 } END { print sum }')" = "$samples" ]
 	}
 	check "go tool pprof: counts the same" counted
 else
