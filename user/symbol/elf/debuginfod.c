@@ -3,9 +3,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profile/pc_name.h"
 #include "util/clock.h"
@@ -15,24 +19,44 @@
 #define FILE_NS	 (10 * NS_PER_S)
 #define TOTAL_NS (60 * NS_PER_S)
 
+#define WAIT_NS (100 * NS_PER_MS) /* between two looks at a download */
+
+/* What a download may take to end after it was told to: the library looks once a second. */
+#define END_NS (3 * NS_PER_S / 2)
+
 /* debuginfod_find_debuginfo(3), since elfutils 0.179 */
 struct client;
 typedef int progress_function(struct client *client, long done, long size);
 
-struct debuginfod {
-	struct client *client;
+struct library {
 	struct client *(*begin)(void);
 	void (*end)(struct client *client);
 	int (*find)(struct client *client, const unsigned char *build_id, int size, char **path);
 	void (*set_progress)(struct client *client, progress_function *progress);
 	void (*set_data)(struct client *client, void *data);
+};
+
+/*
+ * A download has a thread of its own, which is left alone if it does not end in time: libdebuginfod
+ * 0.192 does not call the progress function before a server has answered.
+ */
+struct download {
+	struct library library; /* debuginfod_close() may come first */
+	struct client *client;
+	atomic_ulong bytes;
+	atomic_bool stop;
+	atomic_bool is_over; /* for the thread, or for who has left it: the second frees this */
+	int fd;		     /* the result: a descriptor or a negative errno */
+	int build_id_size;
+	uint8_t build_id[PROFILE_BUILD_ID_MAX];
+};
+
+struct debuginfod {
+	struct library library;
+	struct client *client; /* NULL: the last one is a download's that was left */
 	uint64_t left_ns;
 	uint32_t failed; /* the last image, if its download failed, or PROFILE_NONE */
-
-	/* The current download */
-	struct batch *b;
-	uint64_t until_ns;
-	bool late;
+	bool late;	 /* the last download was */
 };
 
 int debuginfod_check(struct error *e)
@@ -57,17 +81,17 @@ int debuginfod_check(struct error *e)
 }
 
 /* After debuginfod_check() */
-static int find_functions(struct debuginfod *d, struct error *e)
+static int find_functions(struct library *l, struct error *e)
 {
 	const struct {
 		const char *name;
 		void *function;
 	} functions[] = {
-		{ "debuginfod_begin", &d->begin },
-		{ "debuginfod_end", &d->end },
-		{ "debuginfod_find_debuginfo", &d->find },
-		{ "debuginfod_set_progressfn", &d->set_progress },
-		{ "debuginfod_set_user_data", &d->set_data },
+		{ "debuginfod_begin", &l->begin },
+		{ "debuginfod_end", &l->end },
+		{ "debuginfod_find_debuginfo", &l->find },
+		{ "debuginfod_set_progressfn", &l->set_progress },
+		{ "debuginfod_set_user_data", &l->set_data },
 	};
 
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
@@ -80,20 +104,16 @@ static int find_functions(struct debuginfod *d, struct error *e)
 	return 0;
 }
 
-/* Called by the library at least once a second. size: 0 if unknown. Returns 1 to stop. */
+/* Called by the library once a second, or more often. size: 0 if unknown. Returns 1 to stop. */
 static int watch(struct client *client, long done, long size)
 {
 	void *(*get_data)(struct client * client) =
 		(void *(*)(struct client *))dlsym(RTLD_DEFAULT, "debuginfod_get_user_data");
-	struct debuginfod *d = get_data(client);
-	char what[256];
+	struct download *download = get_data(client);
 
 	(void)size;
-	d->late = now_ns() > d->until_ns;
-	snprintf(what, sizeof(what), "debuginfod: %.200s, %ld MB",
-		 profile_basename(d->b->p->images[d->b->image].path), done / 1000000);
-	batch_progress(d->b, 0, what);
-	return d->late || batch_stopped(d->b);
+	download->bytes = done;
+	return download->stop;
 }
 
 int debuginfod_open(struct debuginfod **out, struct error *e)
@@ -105,17 +125,15 @@ int debuginfod_open(struct debuginfod **out, struct error *e)
 		return error_no_memory(e);
 	d->left_ns = TOTAL_NS;
 	d->failed = PROFILE_NONE;
-	err = debuginfod_check(e) ?: find_functions(d, e);
+	err = debuginfod_check(e) ?: find_functions(&d->library, e);
 	if (!err) {
-		d->client = d->begin();
+		d->client = d->library.begin();
 		err = d->client ? 0 : error_set(e, 0, "--debuginfod: libdebuginfod does not start");
 	}
 	if (err) {
 		debuginfod_close(d);
 		return err;
 	}
-	d->set_progress(d->client, watch);
-	d->set_data(d->client, d);
 	*out = d;
 	return 0;
 }
@@ -125,22 +143,114 @@ void debuginfod_close(struct debuginfod *d)
 	if (!d)
 		return;
 	if (d->client)
-		d->end(d->client);
+		d->library.end(d->client);
 	free(d);
 }
 
-/* Downloads within the time left. Returns a descriptor or a negative errno. */
-static int ask(struct debuginfod *d, struct batch *b, const struct profile_image *image)
+static void *download_main(void *argument)
+{
+	struct download *download = argument;
+
+	download->fd = download->library.find(download->client, download->build_id,
+					      download->build_id_size, NULL);
+	if (atomic_exchange(&download->is_over, true)) {
+		if (download->fd >= 0)
+			close(download->fd);
+		download->library.end(download->client);
+		free(download);
+	}
+	return NULL;
+}
+
+/* Returns a download that *thread works on, or NULL. */
+static struct download *begin_download(const struct debuginfod *d,
+				       const struct profile_image *image, pthread_t *thread)
+{
+	struct download *download = calloc(1, sizeof(*download));
+	sigset_t all, before;
+	int code;
+
+	if (!download)
+		return NULL;
+	download->library = d->library;
+	download->client = d->client;
+	memcpy(download->build_id, image->build_id, image->build_id_size);
+	download->build_id_size = image->build_id_size;
+	d->library.set_progress(d->client, watch);
+	d->library.set_data(d->client, download);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	code = pthread_create(thread, NULL, download_main, download);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!code)
+		return download;
+	free(download);
+	return NULL;
+}
+
+static void show(const struct batch *b, const struct download *download)
+{
+	char what[256];
+
+	snprintf(what, sizeof(what), "debuginfod: %.200s, %lu MB",
+		 profile_basename(b->p->images[b->image].path), download->bytes / 1000000);
+	batch_progress(b, 0, what);
+}
+
+/* Waits up to WAIT_NS. Returns whether the thread has ended. */
+static bool join(pthread_t thread)
+{
+	uint64_t until_ns = now_ns() + WAIT_NS;
+	const struct timespec until = {
+		.tv_sec = until_ns / NS_PER_S,
+		.tv_nsec = until_ns % NS_PER_S,
+	};
+
+	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0;
+}
+
+/* Downloads within a time. Returns a descriptor or a negative errno. */
+static int ask(struct debuginfod *d, struct batch *b, const struct profile_image *image,
+	       uint64_t time_ns)
+{
+	uint64_t until_ns = now_ns() + time_ns, end_ns = 0, now;
+	struct download *download;
+	pthread_t thread;
+	int fd;
+
+	if (!d->client)
+		d->client = d->library.begin();
+	download = d->client ? begin_download(d, image, &thread) : NULL;
+	if (!download)
+		return -ENOMEM;
+	while (!join(thread)) {
+		show(b, download);
+		now = now_ns();
+		if (!download->stop && (now > until_ns || batch_stopped(b))) {
+			d->late = now > until_ns;
+			download->stop = true;
+			end_ns = now + END_NS;
+		}
+		if (download->stop && now > end_ns && !atomic_exchange(&download->is_over, true)) {
+			pthread_detach(thread);
+			d->client = NULL;
+			return -ETIMEDOUT;
+		}
+	}
+	fd = download->fd;
+	free(download);
+	return fd;
+}
+
+static int ask_in_time(struct debuginfod *d, struct batch *b, const struct profile_image *image)
 {
 	uint64_t start = now_ns(), took;
 	int fd;
 
-	d->b = b;
 	d->late = !d->left_ns;
-	d->until_ns = start + (d->left_ns < FILE_NS ? d->left_ns : FILE_NS);
 	if (d->late)
 		return -ETIMEDOUT;
-	fd = d->find(d->client, image->build_id, image->build_id_size, NULL);
+	fd = ask(d, b, image, d->left_ns < FILE_NS ? d->left_ns : FILE_NS);
 	took = now_ns() - start;
 	d->left_ns -= took < d->left_ns ? took : d->left_ns;
 	return fd;
@@ -154,7 +264,7 @@ bool debuginfod_find(struct batch *b, struct elf_file *debug)
 
 	if (!b->debuginfod || b->debuginfod->failed == b->image || !image->build_id_size)
 		return false;
-	fd = ask(b->debuginfod, b, image);
+	fd = ask_in_time(b->debuginfod, b, image);
 	b->debuginfod->failed = fd < 0 ? b->image : PROFILE_NONE;
 	if (fd < 0 && b->debuginfod->late)
 		error_set(&b->why, 0, "stripped; debuginfod did not send its symbols in time");
