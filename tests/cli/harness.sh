@@ -45,6 +45,19 @@ check "a test in time: what failed goes to standard error, too" \
 	grep -qx "stderr: not ok 2 - bad" "$work/prints.out"
 check "a test in time: its exit status" grep -qx "exit status 1" "$work/prints.out"
 
+make_test imports <<-'END'
+	check "python leaves nothing" python3 -c "import sys; sys.exit(not sys.dont_write_bytecode)"
+	finish
+END
+tap_as_newcomer() {
+	(
+		unset PYTHONDONTWRITEBYTECODE
+		tap "$@"
+	)
+}
+check "a test's modules of Python: nothing is left beside them" prints "ok 1 - python leaves nothing" \
+	tap_as_newcomer imports
+
 make_test hangs <<-'END'
 	start sleep 4321
 	echo $$ $pid $work >"${0%/*}/hangs.left"

@@ -353,9 +353,8 @@ for version in 4 5; do
 	check "zstd, DWARF $version" same "$work/zstd-$version" "$work/gcc-$version"
 done
 check "broken: zstd" broken zstd-5 "" 20
-if ldd "$profiltool" | grep -q libzstd; then
-	skip "no libzstd: names by symbols" "profiltool needs a library that needs it"
-else
+# Not where profiltool itself does not start without it: libelf of elfutils 0.192, in Debian 13, needs it.
+if ! ldd "$profiltool" | grep -q libzstd; then
 	mkdir -p no_zstd && echo none >no_zstd/libzstd.so.1
 	python3 "$lines" profile "$work/zstd-5" zstd.prof
 	check "no libzstd: names by symbols" exits 0 env LD_LIBRARY_PATH="$work/no_zstd" \
