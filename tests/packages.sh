@@ -8,7 +8,7 @@ set -eu
 build="gcc make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev liblzma-dev zlib1g-dev
 	libprotobuf-c-dev protobuf-c-compiler libjson-c-dev libiberty-dev libcap-dev libncurses-dev
 	libcurl4-gnutls-dev libcmocka-dev perl python3"
-test="g++ gcc-multilib musl-tools binutils xz-utils zstd bzip2 locales linux-perf strace procps util-linux bsdutils
+test="g++ gcc-multilib musl-tools binutils file xz-utils zstd bzip2 locales linux-perf strace procps util-linux bsdutils
 	libcap2-bin gcl gdb mandoc groff-base man-db google-perftools golang-go qemu-system-x86 busybox-static cpio libclang-rt-dev valgrind
 	kcachegrind xvfb xauth xdotool imagemagick libgoogle-perftools-dev tmux chromium
 	debuginfod libdebuginfod-dev nodejs default-jdk-headless luajit redis-tools rustc ldc dwz lld llvm sparse dkms kmod pahole git
