@@ -18,6 +18,7 @@ import glob, os, re, subprocess, sys
 
 INDENT = " " * 11 # of .Bd -literal -offset indent
 NUMBER = re.compile(r"[<~+-]?(0x[0-9a-f]+|\d+([.,]\d+)*(e[+-]\d+)?)")
+LAZY = re.compile(r"\bLazyCompile:(\S+ \S+:\d+)") # Node.js up to 18, without a column
 UNIT = re.compile(r"\b[mnuT]s\b")
 
 def is_complete(command):
@@ -59,6 +60,7 @@ def split(directory):
 
 # What is compared of a line.
 def plain(line):
+	line = LAZY.sub(r"JS:\1:0", line)
 	words = UNIT.sub("s", NUMBER.sub("#", line)).split()
 	return " ".join(word for word in words if word not in "#+|`")
 
