@@ -13,7 +13,7 @@ set -u
 if [ "$1" = --in-session ]; then
 	shift
 	if [ -n "${PROFIL_TEST_STRICT:-}" ]; then
-		correct='s/# SKIP\b/(skipped, which a strict run takes for a failure)/'
+		correct='s/^\(not \)\?ok \(.*\)# SKIP\b/not ok \2(skipped, which a strict run takes for a failure)/'
 	else
 		correct='s/^not ok \(.*# SKIP\b\)/ok \1/'
 	fi
