@@ -19,9 +19,9 @@
 #define FILE_NS	 (10 * NS_PER_S)
 #define TOTAL_NS (60 * NS_PER_S)
 
-#define WAIT_NS (100 * NS_PER_MS) /* between two looks at a download */
+#define WAIT_NS (100 * NS_PER_MS) /* of one join() */
 
-/* What a download may take to end after it was told to: the library looks once a second. */
+/* The time that a stopped download has to end: watch() is called once a second. */
 #define END_NS (3 * NS_PER_S / 2)
 
 /* debuginfod_find_debuginfo(3), since elfutils 0.179 */
