@@ -287,18 +287,6 @@ rule_licence() {
 		done
 }
 
-rule_length() {
-	local file lines most
-
-	written_here "$1" | (cd "$1" && xargs -d '\n' wc -l) | while read -r lines file; do
-		[ "$file" != total ] || continue
-		# Test cases are a list, which may be longer.
-		most=800
-		[[ $file == tests/* ]] && most=1000
-		[ "$lines" -le "$most" ] || echo "$file: $lines lines, more than $most"
-	done
-}
-
 # Written so that this line does not match.
 rule_finished() {
 	written_here "$1" | (cd "$1" && xargs -d '\n' grep -HnE '\<(TO''DO|FIX''ME|X''XX)\>')
@@ -336,7 +324,6 @@ check "libprofil uses few directories" nothing rule_library "$tree"
 check "no command uses another" nothing rule_commands "$tree"
 check "every file has its licence on top" nothing rule_spdx "$tree"
 check "it is the licence that .reuse/dep5 has" nothing rule_licence "$tree"
-check "no file is too long" nothing rule_length "$tree"
 check "no source has unfinished work" nothing rule_finished "$tree"
 
 # Each rule finds its violation: a copy of the tree in which one line breaks one rule.
@@ -410,7 +397,6 @@ check "a command that uses another is noticed" \
 check "a file without a licence is noticed" notices rule_spdx user/util/new.c 'int x;'
 check "a file with another licence than .reuse/dep5 has is noticed" \
 	notices rule_licence user/tool/new.c '// SPDX-License-Identi''fier: 0BSD'
-check "a file that is too long is noticed" notices rule_length user/util/file.c "$(seq 801)"
 check "a thing to do is noticed" notices rule_finished user/util/file.c "/* TO""DO: this */"
 
 finish
