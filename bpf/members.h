@@ -210,13 +210,39 @@ int follow(const __u64 *ctx)
 	return 0;
 }
 
-/* A command is counted from its exec on; a histogram ends at exec. */
+static __always_inline void charge(__u64 ns)
+{
+	if (account.state != ACCOUNT_OFF)
+		__sync_fetch_and_add(&account.cpu_ns, ns);
+}
+
+/*
+ * A command is counted from its exec on; a histogram ends at exec.
+ *
+ * A thread that calls exec and is not the leader becomes the leader: it gets the leader's PID and
+ * start time, which may be before the account's begin. If the account does not have the thread yet,
+ * it has started since. If members are threads, one whose TID has changed is no member any more.
+ */
 SEC("?tp_btf/sched_process_exec")
 int change_at_exec(const __u64 *ctx)
 {
-	__u32 number = number_of((void *)ctx[0]);
+	struct task_struct *task = (void *)ctx[0];
+	__u32 number = number_of(task);
+	bool has_new_tid = task->pid != (int)ctx[1];
 	struct member *member = find_member(number);
+	__u64 key = (__u64)task, none = 0, *charged;
 
+	if (has_account && has_new_tid && one_thread) {
+		charged = bpf_map_lookup_elem(&member_tasks, &key);
+		if (charged) {
+			charge(task->se.sum_exec_runtime - *charged);
+			bpf_map_delete_elem(&member_tasks, &key);
+		}
+	} else if (has_account && has_new_tid && member) {
+		bpf_map_update_elem(&member_tasks, &key, &none, BPF_NOEXIST);
+		if (!bpf_map_lookup_elem(&member_tasks, &key))
+			__sync_fetch_and_add(&account.no_task, 1);
+	}
 	if (!member)
 		return 0;
 	member->leader_exited = 0; /* the thread that calls exec is the first one now */
@@ -225,12 +251,6 @@ int change_at_exec(const __u64 *ctx)
 	else if (member->state == MEMBER_FROM_EXEC)
 		member->state = MEMBER_COUNTS;
 	return 0;
-}
-
-static __always_inline void charge(__u64 ns)
-{
-	if (account.state != ACCOUNT_OFF)
-		__sync_fetch_and_add(&account.cpu_ns, ns);
 }
 
 /*

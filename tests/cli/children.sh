@@ -23,7 +23,8 @@ declare -A recorders
 run family "-F 999" "$progs/family" fork 0.5
 run alone "-F 999 --no-inherit" "$progs/family" fork 0.5
 run exec "-F 999" "$progs/family" exec 0.4 "$progs/shares" 2 0.4
-for name in family alone exec; do
+run thread_exec "-F 999" "$progs/family" thread-exec 0.4 "$progs/shares" 1 0.4 stay
+for name in family alone exec thread_exec; do
 	wait "${recorders[$name]}"
 	check "$name: succeeds" test $? -eq 0
 done
@@ -42,6 +43,13 @@ check "--no-inherit: the ticks make up the CPU time of the parent" recorded \
 check "a program that becomes another: both have their names and files" recorded "whole and \
 	is_share('burn_before', 1 / 3, of=samples('burn_*')) and images('burn_before') == {'family'} and \
 	is_share('burn_sixty', .4, of=samples('burn_*')) and images('burn_sixty') == {'shares'}" "$work/exec.json"
+
+cpu_ns=$(dumped cpu_ns "$work/thread_exec.pb.gz")
+used_ns=$(printed_cpu thread_exec)
+check "a thread that is not the leader becomes a program: both are in the account of CPU time" \
+	awk "BEGIN { exit !($cpu_ns > .96 * $used_ns && $cpu_ns < 1.04 * $used_ns) }"
+check "a thread that is not the leader becomes a program: both have their names" recorded "whole and \
+	images('burn_before') == {'family'} and images('burn_sixty') == {'shares'}" "$work/thread_exec.json"
 
 # --- Commands ---
 

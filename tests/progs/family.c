@@ -4,6 +4,7 @@
  *   family fork SECONDS          burns that much CPU time in each of: itself (burn_parent), a
  *                                new thread (burn_thread) and a child (burn_child)
  *   family exec SECONDS COMMAND... burns in burn_before, then becomes COMMAND
+ *   family thread-exec SECONDS COMMAND... the same in a thread that is not the leader
  *   family swarm SECONDS MS      burns in burn_child, in children that take MS milliseconds each,
  *                                one after the other
  * At its end it prints "cpu_ns N": its own CPU time and that of its children.
@@ -64,6 +65,13 @@ static int run_child(double seconds)
 	return child < 0 || waitpid(child, &status, 0) != child || status;
 }
 
+static void *become(void *argv)
+{
+	burn_before(atof(((char **)argv)[2]));
+	execvp(((char **)argv)[3], (char **)argv + 3);
+	return NULL;
+}
+
 static int run_fork(double seconds)
 {
 	pthread_t other;
@@ -100,6 +108,7 @@ static double usage_ns(int who)
 int main(int argc, char **argv)
 {
 	double seconds = argc > 2 ? atof(argv[2]) : 0;
+	pthread_t other;
 	int status = 2;
 
 	puts("ready");
@@ -110,6 +119,10 @@ int main(int argc, char **argv)
 		status = run_fork(seconds);
 	} else if (strcmp(argv[1], "swarm") == 0 && argc > 3) {
 		status = run_swarm(seconds, atof(argv[3]) / 1e3);
+	} else if (strcmp(argv[1], "thread-exec") == 0 && argc > 3) {
+		status = 127;
+		if (pthread_create(&other, NULL, become, argv) == 0)
+			pthread_join(other, NULL);
 	} else if (strcmp(argv[1], "exec") == 0 && argc > 3) {
 		burn_before(seconds);
 		execvp(argv[3], argv + 3);
