@@ -443,4 +443,96 @@ rotated() {
 }
 check "a token is read for each request; one that all may read is warned of" rotated
 
+# --- A token without TLS: to this machine only ---
+
+# leaves_for URL: a push with a token to this URL sends all windows, with the token, to the server.
+leaves_for() {
+	windows 1
+	serve clear "${@:2}" ok
+	push_to "$1:$port" token_file="$work/token" && counted "sent 1" && grep -qx "Authorization: Bearer secret" "$got/1.headers"
+}
+for host in 127.0.0.1 127.1 0x7f.0.0.1 2130706433 017700000001 localhost; do
+	check "a token is sent to http://$host" leaves_for "http://$host"
+done
+check "a token is sent to http://[::1]" leaves_for "http://[::1]" address=::1
+check "a token is sent to http://[::ffff:127.0.0.1]" leaves_for "http://[::ffff:127.0.0.1]"
+
+for host in 0.0.0.0 '[::]' 128.0.0.1 '[::ffff:192.0.2.1]' '[fe80::1]' 0xc0000201 127.0.0.1.invalid 127.invalid; do
+	check "a token is not sent to http://$host" \
+		refused "a token is sent by https:// only, or to this machine" url="http://$host:4318" token_file="$work/token"
+done
+check "a token is not sent by http:// in other spelling" \
+	refused "a token is sent by https:// only" url="HTTP://192.0.2.1" token_file="$work/token"
+
+# without_proxy VARIABLE: with a token, http:// to this machine passes by the proxy that this variable names.
+without_proxy() {
+	local proxy proxy_server
+	serve proxy ok
+	proxy=$port proxy_server=$server
+	windows 1
+	serve direct ok
+	env "$1=http://127.0.0.1:$proxy" "$push" directory="$archive" host=h url="$(local_url)" token_file="$work/token" \
+		>"$work/out" 2>"$work/err"
+	stop "$proxy_server"
+	counted "sent 1" && has_requests direct 1 && has_requests proxy 0
+}
+for variable in http_proxy all_proxy ALL_PROXY; do
+	check "a token is not sent to the proxy of $variable" without_proxy "$variable"
+done
+
+# other_network HOSTS: sets $within to another network, where 192.0.2.1 is the address of another machine, and with
+# HOSTS as /etc/hosts; and $network, the PID of what keeps it.
+other_network() {
+	local setup
+	printf '%b' "$1" >"$work/hosts"
+	echo "nameserver 127.0.0.1" >"$work/resolv.conf"
+	setup="ip link set lo up && ip addr add 192.0.2.1/32 dev lo && mount --bind '$work/hosts' /etc/hosts &&
+		mount --bind '$work/resolv.conf' /etc/resolv.conf && echo ready && read -r end"
+	begin network unshare --mount --net sh -c "$setup"
+	network=$pid
+	within=(nsenter --target "$network" --mount --net)
+}
+leave_network() {
+	within=()
+	stop "$network"
+	rm "$work/network.in"
+}
+
+# by_file HOSTS HOST: a token is not sent to HOST with this /etc/hosts.
+by_file() {
+	other_network "$1" || return
+	push_to "http://$2:4318" token_file="$work/token"
+	local status=$?
+	leave_network
+	[ "$status" -eq 2 ] && grep -q "192.0.2.1 is no loopback address" "$work/err" && return
+	cat "$work/out" "$work/err"
+	return 1
+}
+
+# Each question has another answer: what is checked at the start is not what libcurl gets.
+rebound() {
+	windows 1
+	other_network "127.0.0.1 localhost\n" || return
+	begin resolver "${within[@]}" python3 "$top/tests/push/resolver.py" 127.0.0.1 192.0.2.1
+	local resolver=$pid
+	serve thief address=192.0.2.1 ok
+	push_begin "http://127.evil.example:$port" token_file="$work/token"
+	wait_for grep -q "problem: \|sent 1" "$work/out"
+	push_end
+	leave_network
+	stop "$resolver"
+	has_requests thief 0 && printed 1 "its host is not this machine now" && printed 1 "hint: give an https:// URL" &&
+		counted "retried 1 waiting 1"
+}
+
+if [ "$(id -u)" -eq 0 ] && unshare --mount --net true 2>/dev/null; then
+	check "localhost may be another machine by /etc/hosts" by_file "192.0.2.1 localhost\n" localhost
+	check "a name that begins as 127 may be another machine" by_file "192.0.2.1 127.evil.example\n" 127.evil.example
+	check "a name with one loopback address and another is not this machine" \
+		by_file "127.0.0.1 both.example\n192.0.2.1 both.example\n" both.example
+	check "no token is sent to a name that becomes another machine after the start" rebound
+else
+	skip "names of other machines get no token" "no network namespaces here"
+fi
+
 finish

@@ -6,6 +6,7 @@ push=$progs/push
 archive=$work/archive
 got=$work/got
 mkdir "$got"
+within=() # what runs server.py and push in other namespaces
 
 # needs_protobuf: ends the test with a skipped row where windows cannot be made.
 needs_protobuf() {
@@ -32,7 +33,7 @@ serve() {
 	shift
 	rm -f "$got"/*
 	: >"$work/$name.server"
-	with_pdeathsig python3 "$top/tests/push/server.py" directory="$got" "$@" >"$work/$name.server" 2>&1 &
+	with_pdeathsig "${within[@]}" python3 "$top/tests/push/server.py" directory="$got" "$@" >"$work/$name.server" 2>&1 &
 	server=$!
 	note_started "$server"
 	wait_for grep -q ready "$work/$name.server"
@@ -41,13 +42,13 @@ serve() {
 
 # push_to URL [OPTION...]: pushes until no window waits. The output is in $work/out and $work/err.
 push_to() {
-	"$push" directory="$archive" host=h url="$1" "${@:2}" >"$work/out" 2>"$work/err"
+	"${within[@]}" "$push" directory="$archive" host=h url="$1" "${@:2}" >"$work/out" 2>"$work/err"
 }
 
 # push_begin URL [OPTION...]: starts to push; sets $pusher. The output is in $work/out.
 push_begin() {
 	: >"$work/out"
-	with_pdeathsig "$push" directory="$archive" host=h url="$1" "${@:2}" >"$work/out" 2>"$work/err" &
+	with_pdeathsig "${within[@]}" "$push" directory="$archive" host=h url="$1" "${@:2}" >"$work/out" 2>"$work/err" &
 	pusher=$!
 	note_started "$pusher"
 	wait_for grep -q ready "$work/out"

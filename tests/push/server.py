@@ -3,7 +3,7 @@
 """server.py [OPTION=VALUE...] BEHAVIOUR...: an HTTP server for the tests of pushing, mostly a hostile one. Each
 request gets the next behaviour; the last one is repeated. Prints "ready PORT", then a line for each request.
 
-Options: port, directory (bodies and headers of requests: N.body, N.headers), certificate, key, and clients, the
+Options: address, port, directory (bodies and headers of requests: N.body, N.headers), certificate, key, and clients, the
 authority of clients' certificates.
 
 Behaviours:
@@ -28,7 +28,7 @@ import sys
 import threading
 import time
 
-options = {"port": "0", "directory": "", "certificate": "", "key": "", "clients": ""}
+options = {"address": "127.0.0.1", "port": "0", "directory": "", "certificate": "", "key": "", "clients": ""}
 behaviours = []
 for word in sys.argv[1:]:
     name, equals, value = word.partition("=")
@@ -143,7 +143,8 @@ def main():
         if options["clients"]:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(options["clients"])
-    listener = socket.create_server(("127.0.0.1", int(options["port"])))
+    family = socket.AF_INET6 if ":" in options["address"] else socket.AF_INET
+    listener = socket.create_server((options["address"], int(options["port"])), family=family)
     print(f"ready {listener.getsockname()[1]}", flush=True)
     while True:
         connection, _ = listener.accept()

@@ -4,8 +4,11 @@
 #include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "push/token.h"
@@ -22,6 +25,8 @@ struct http {
 	CURL *curl;
 	struct curl_slist *headers; /* but for the token */
 	char *url;
+	bool token_in_clear;   /* http:// with a token: connects to loopback addresses only */
+	bool refused_address;  /* the last request would have sent the token to another address */
 	bool reported_exposed; /* that other users may read the token */
 	char message[CURL_ERROR_SIZE];
 };
@@ -62,10 +67,21 @@ static bool has_part(CURLU *parsed, CURLUPart part)
 	return text;
 }
 
-static bool is_loopback(const char *host)
+/*
+ * True for 127.0.0.0/8, also as an IPv6 address, and ::1. The names of hosts say nothing: their
+ * owners choose the addresses.
+ */
+static bool is_loopback(const struct sockaddr *address)
 {
-	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
-	       strcmp(host, "[::1]") == 0;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+	const struct in6_addr *v6 = &((const struct sockaddr_in6 *)address)->sin6_addr;
+
+	if (address->sa_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	if (address->sa_family != AF_INET6)
+		return false;
+	return IN6_IS_ADDR_LOOPBACK(v6) ||
+	       (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == IN_LOOPBACKNET);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -77,20 +93,55 @@ static bool ends_with(const char *text, const char *end)
 	return size >= end_size && memcmp(text + size - end_size, end, end_size) == 0;
 }
 
+/*
+ * Finds wrong options at the start. The name can have another address later, so open_socket()
+ * checks each address again.
+ */
+static int check_host_of_token(const char *url, const char *host, struct error *e)
+{
+	const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found = NULL, *i;
+	char name[NI_MAXHOST] = "", reason[NI_MAXHOST + 64];
+	int code;
+
+	snprintf(name, sizeof(name), "%s", host + (*host == '['));
+	name[strcspn(name, "]")] = '\0';
+	code = getaddrinfo(name, NULL, &wanted, &found);
+	if (code) {
+		snprintf(reason, sizeof(reason),
+			 "a token is sent by https:// only, or to this machine: %.200s: %s", name,
+			 gai_strerror(code));
+		return bad_url(url, e, reason);
+	}
+	for (i = found; i && is_loopback(i->ai_addr); i = i->ai_next)
+		;
+	if (i) {
+		char address[NI_MAXHOST] = "";
+
+		getnameinfo(i->ai_addr, i->ai_addrlen, address, sizeof(address), NULL, 0,
+			    NI_NUMERICHOST);
+		snprintf(reason, sizeof(reason),
+			 "a token is sent by https:// only, or to this machine, and %.200s "
+			 "is no loopback address",
+			 address);
+	}
+	freeaddrinfo(found);
+	return i ? bad_url(url, e, reason) : 0;
+}
+
 static int check_secrets(const struct push_options *o, CURLU *parsed, struct error *e)
 {
 	char *scheme = url_part(parsed, CURLUPART_SCHEME), *host = url_part(parsed, CURLUPART_HOST);
 	bool https = scheme && strcmp(scheme, "https") == 0;
-	bool exposes = !https && o->token_file && !(host && is_loopback(host));
-	bool useless = !https && (o->ca || o->certificate);
+	int err = 0;
 
+	if (!https && o->token_file)
+		err = check_host_of_token(o->url, host ?: "", e);
+	if (!err && !https && (o->ca || o->certificate))
+		err = bad_url(o->url, e, "certificates are for https:// only");
 	curl_free(scheme);
 	curl_free(host);
-	if (exposes)
-		return bad_url(o->url, e, "a token is sent by https:// only");
-	if (useless)
-		return bad_url(o->url, e, "certificates are for https:// only");
-	return 0;
+	return err;
 }
 
 static int check_parts(const struct push_options *o, const struct push_protocol *protocol,
@@ -267,19 +318,39 @@ static CURLcode set_limits(CURL *curl, const struct push_options *o)
 	return code;
 }
 
+/* All connections begin here, after the host's name was resolved and before anything is sent. */
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct http *h = context;
+
+	(void)purpose;
+	if (!is_loopback(&address->addr)) {
+		h->refused_address = true;
+		return CURL_SOCKET_BAD;
+	}
+	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 static CURLcode set_options(struct http *h)
 {
 	CURL *curl = h->curl;
+	CURLcode code = set_limits(curl, h->options)				    ?:
+			set_tls(curl, h->options)				    ?:
+			curl_easy_setopt(curl, CURLOPT_URL, h->url)		    ?:
+			curl_easy_setopt(curl, CURLOPT_POST, 1L)		    ?:
+			curl_easy_setopt(curl, CURLOPT_USERAGENT, "profild/" PROFIL_VERSION) ?:
+			curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, h->message)	    ?:
+			curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body)    ?:
+			curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, take_progress) ?:
+			curl_easy_setopt(curl, CURLOPT_XFERINFODATA, (void *)h->options) ?:
+			curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 
-	return set_limits(curl, h->options) ?: set_tls(curl, h->options)   ?:
-	       curl_easy_setopt(curl, CURLOPT_URL, h->url)			  ?:
-	       curl_easy_setopt(curl, CURLOPT_POST, 1L)			  ?:
-	       curl_easy_setopt(curl, CURLOPT_USERAGENT, "profild/" PROFIL_VERSION) ?:
-	       curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, h->message)		  ?:
-	       curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body)		  ?:
-	       curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, take_progress)	  ?:
-	       curl_easy_setopt(curl, CURLOPT_XFERINFODATA, (void *)h->options)	  ?:
-	       curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+	/* No proxy, whatever the environment says: it would read the token. */
+	if (!code && h->token_in_clear)
+		code = curl_easy_setopt(curl, CURLOPT_PROXY, "") ?:
+		       curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket) ?:
+		       curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, h);
+	return code;
 }
 
 static bool add_header(struct curl_slist **list, const char *header)
@@ -319,6 +390,7 @@ int http_new(const struct push_options *options, const struct push_protocol *pro
 	(*h)->options = options;
 	(*h)->curl = curl_easy_init();
 	(*h)->url = join(options->url, protocol->path);
+	(*h)->token_in_clear = options->token_file && strncasecmp(options->url, "https:", 6) != 0;
 	if (!(*h)->curl || !(*h)->url || !add_headers(*h, protocol)) {
 		err = error_no_memory(e);
 	} else {
@@ -396,6 +468,14 @@ static int failed(const struct http *h, CURLcode code, struct error *e)
 
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return error_set(e, ECANCELED, "cannot push to %s", h->url);
+	if (h->refused_address && code == CURLE_COULDNT_CONNECT) {
+		error_set(e, 0,
+			  "cannot push to %s: its host is not this machine now, and a token is "
+			  "sent by https:// only",
+			  h->url);
+		error_hint(e, "give an https:// URL, or an address such as http://127.0.0.1:4318");
+		return -EIO;
+	}
 	error_set(e, 0, "cannot push to %s: %s", h->url,
 		  *h->message ? h->message : curl_easy_strerror(code));
 	if (certificate)
@@ -409,6 +489,7 @@ static int post(struct http *h, struct curl_slist *headers, const struct request
 	CURLcode code;
 
 	*h->message = '\0';
+	h->refused_address = false;
 	reply->status = 0;
 	reply->size = 0;
 	reply->too_long = false;

@@ -25,11 +25,15 @@ enum push_report {
 
 /* Texts must outlive the pusher. */
 struct push_options {
-	const char *url;	/* http:// or https://, without the protocol's path */
-	const char *protocol;	/* "otlp" or "pyroscope"; NULL: "otlp" */
-	const char *token_file; /* holds a bearer token; read for each request; NULL: none */
-	const char *tenant;	/* of the server's, sent as X-Scope-OrgID; NULL: none */
-	const char *ca;		/* file of certificates to trust instead of the system's; or NULL */
+	const char *url;      /* http:// or https://, without the protocol's path */
+	const char *protocol; /* "otlp" or "pyroscope"; NULL: "otlp" */
+	/*
+	 * Holds a bearer token; read for each request; NULL: none. By http://, it is sent to
+	 * loopback addresses only, without a proxy.
+	 */
+	const char *token_file;
+	const char *tenant; /* of the server's, sent as X-Scope-OrgID; NULL: none */
+	const char *ca;	    /* file of certificates to trust instead of the system's; or NULL */
 	const char *certificate; /* of the client, with its key; or NULL */
 	const char *key;
 	uint64_t queue_bytes; /* 0: PUSH_QUEUE_BYTES */
