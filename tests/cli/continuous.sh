@@ -307,6 +307,68 @@ check "it is seen to run" sh -c '"$1" --status --directory "$2" | grep -q "recor
 end_daemon
 check "SIGTERM writes the rest" test "$(windows | wc -l)" -eq 4
 
+# --- A directory that another user owns ---
+
+# Root's files, to which links lead wherever something is written; and directories.
+victims=$work/victims
+directory=$work/foreign
+mkdir "$victims" "$victims"/{day,epoch,metrics,archive}
+for name in state pushed metric lock; do
+	echo "root's" >"$victims/$name"
+done
+mkdir -p "$directory/$host" "$work/foreign_dcpi" "$work/foreign_metrics"
+chmod 777 "$directory" "$directory/$host" "$work/foreign_dcpi" "$work/foreign_metrics"
+chown -R 65534 "$directory" "$work/foreign_dcpi" "$work/foreign_metrics"
+"${nobody[@]}" ln -s "$victims/state" "$directory/$host/.state"
+"${nobody[@]}" ln -s "$victims/pushed" "$directory/$host/.pushed"
+"${nobody[@]}" ln -s "$victims/metric" "$work/foreign_metrics/link.prom"
+"${nobody[@]}" ln -s "$victims/metrics" "$work/foreign_metrics/directory"
+"${nobody[@]}" ln -s "$victims/archive" "$work/foreign_dcpi/archive"
+# A database's epochs have the names of minutes; a window that fails goes to the next minute's.
+for minute in 0 1 2 3; do
+	"${nobody[@]}" ln -s "$victims/epoch" "$work/foreign_dcpi/$(date -u -d "$minute minutes" +%y%m%d%H%M)"
+done
+untouched() {
+	[ "$(cat "$victims"/{state,pushed,metric,lock} | sort | uniq -c | tr -d ' \n')" = "4root's" ] &&
+		[ -z "$(find "$victims" -mindepth 2)" ] && return
+	find "$victims" -ls
+	return 1
+}
+begin_daemon --window 1 --metrics "$work/foreign_metrics/link.prom" --dcpi "$work/foreign_dcpi" \
+	--push http://127.0.0.1:9 --push-queue-bytes 1
+check "another user's directory: windows are written there" wait_for has_windows 3
+check "another user's directory: the state, too" wait_for sh -c \
+	'[ ! -L "$1/.state" ] && [ ! -L "$1/.pushed" ] && [ ! -L "$2" ]' - \
+	"$directory/$host" "$work/foreign_metrics/link.prom"
+check "another user's directory: no link for an epoch is followed" logged "cannot write $work/foreign_dcpi/.*: Not a directory"
+check "another user's directory: who sees it" test "$("$profild" --status --directory "$directory" |
+	grep -c "records (PID $daemon)")" -eq 1
+end_daemon
+check "another user's directory: root's files are untouched" untouched
+rm -r "$directory/$host"/20*
+for day in today tomorrow; do
+	"${nobody[@]}" ln -s "$victims/day" "$directory/$host/$(date -u -d "$day" +%F)"
+done
+begin_daemon --window 1
+check "another user's directory: no link for a day is followed" logged "cannot write $directory/$host/.*: Not a directory"
+end_daemon
+check "another user's directory: a day's link leads nowhere" untouched
+rm "$directory/$host/.lock"
+ln "$victims/lock" "$directory/$host/.lock"
+check "another user's directory: the lock is not a link to a file" exits 1 \
+	"$profild" --continuous --directory "$directory"
+check "another user's directory: the lock is not a link: named" says ".lock: it is not a file of its own"
+check "another user's directory: what the lock leads to is untouched" untouched
+check "another user's link to the directory" exits 1 "$profild" --continuous --directory "$work/foreign_dcpi/archive"
+check "another user's link to the directory: named" says "cannot make the directory $work/foreign_dcpi/archive"
+ln -s "$victims/archive" "$work/own_link"
+directory=$work/own_link
+begin_daemon --window 1 --metrics "$work/foreign_metrics/directory/x.prom"
+check "root's own link to the directory is followed" test -e "$victims/archive/$host/.lock"
+check "another user's link to the metrics' directory is not" logged "cannot write $work/foreign_metrics/directory/x.prom: Too many"
+end_daemon
+check "another user's link to the metrics' directory leads nowhere" test -z "$(ls -A "$victims/metrics")"
+
 # --- kill -9 at any moment ---
 
 directory=$work/killed

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "format/dcpi/dcpi.h"
-#include "util/file_set.h"
+#include "util/directory.h"
 
 static const struct format *const dcpi = &format_dcpi;
 

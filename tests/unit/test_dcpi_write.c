@@ -566,10 +566,11 @@ struct failing {
 	size_t number; /* of the file that cannot be written */
 };
 
-static int fill(FILE *out, size_t number, void *context, struct error *e)
+static int fill(FILE *out, size_t number, int old, void *context, struct error *e)
 {
 	const struct failing *f = context;
 
+	(void)old;
 	fprintf(out, "new %zu", number);
 	return number == f->number ? error_set(e, 0, "it fails") : 0;
 }

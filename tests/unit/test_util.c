@@ -5,10 +5,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "directory_fixture.h"
@@ -268,6 +275,270 @@ static void test_file_errors(void **state)
 	assert_non_null(strstr(e.what, "/dev/full"));
 }
 
+/* --- paths in a root --- */
+
+static uint32_t next_random(uint32_t *seed)
+{
+	return *seed = *seed * 1664525 + 1013904223;
+}
+
+/* A path of odd components. */
+static void random_path(uint32_t *seed, char *path, size_t size)
+{
+	static const char *const components[] = { "..", "..", "..", ".",  "a",	"a",  "b", "f",
+						  "l0", "l1", "l2", "l3", "l4", "no", "",  "fifo" };
+	uint32_t count = 1 + (next_random(seed) >> 16) % 6;
+	size_t length = 0;
+
+	if (next_random(seed) >> 16 & 1)
+		path[length++] = '/';
+	for (uint32_t i = 0; i < count; i++)
+		length += snprintf(path + length, size - length, "%s%s", i ? "/" : "",
+				   components[(next_random(seed) >> 16) % 16]);
+}
+
+/* A tree of directories a and b, four deep, with files and links in each; and one outside of it. */
+static void make_tree(int root, uint32_t *seed, int depth)
+{
+	char name[8], target[128];
+
+	close(openat(root, "f", O_CREAT | O_WRONLY, 0600));
+	mkfifoat(root, "fifo", 0600);
+	for (int i = 0; i < 5; i++) {
+		random_path(seed, target, sizeof(target));
+		snprintf(name, sizeof(name), "l%d", i);
+		if (*target)
+			assert_int_equal(symlinkat(target, root, name), 0);
+	}
+	for (int i = 0; i < 2 && depth; i++) {
+		int fd;
+
+		assert_int_equal(mkdirat(root, i ? "b" : "a", 0700), 0);
+		fd = openat(root, i ? "b" : "a", O_RDONLY | O_DIRECTORY);
+		assert_true(fd >= 0);
+		make_tree(fd, seed, depth - 1);
+		close(fd);
+	}
+}
+
+struct opened {
+	int err;
+	dev_t device;
+	ino_t inode;
+	int flags;
+};
+
+static struct opened open_one(int root, const char *path, int flags)
+{
+	struct opened o = { 0 };
+	struct stat status;
+	int fd = file_open_in(root, path, flags);
+
+	if (fd < 0) {
+		o.err = fd;
+		return o;
+	}
+	assert_int_equal(fstat(fd, &status), 0);
+	o.device = status.st_dev;
+	o.inode = status.st_ino;
+	o.flags = fcntl(fd, F_GETFL) & (O_PATH | O_ACCMODE);
+	close(fd);
+	return o;
+}
+
+static void refuse_openat2(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ||
+	    syscall(SYS_openat2, -1, NULL, NULL, 0) != -1 || errno != ENOSYS)
+		_exit(99);
+}
+
+#define PATHS 20000
+
+/* Runs test(context) in a child that has no openat2(2). */
+static void without_openat2(void (*test)(void *context), void *context)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		refuse_openat2();
+		test(context);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+struct comparison {
+	int root;
+	struct opened *with;
+	size_t found, links;
+};
+
+static void compare_ways(void *context)
+{
+	static const int flags[] = { O_PATH, O_PATH | O_NOFOLLOW, O_PATH | O_DIRECTORY,
+				     O_RDONLY | O_NONBLOCK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK };
+	struct comparison *c = context;
+	uint32_t seed = 7;
+	bool first = c->found == 0;
+
+	for (size_t i = 0; i < PATHS; i++) {
+		struct opened o;
+		char path[128];
+
+		random_path(&seed, path, sizeof(path));
+		o = open_one(c->root, path, flags[i % 5]);
+		c->found += !o.err;
+		c->links += o.err == -ELOOP;
+		if (first)
+			c->with[i] = o;
+		if (o.err == c->with[i].err && o.inode == c->with[i].inode &&
+		    o.device == c->with[i].device && o.flags == c->with[i].flags)
+			continue;
+		print_error("%s, flags %o: %d, inode %lu; openat2: %d, inode %lu\n", path,
+			    flags[i % 5], o.err, o.inode, c->with[i].err, c->with[i].inode);
+		_exit(1);
+	}
+}
+
+static void test_file_in_root(void **state)
+{
+	struct folder *f = *state;
+	struct comparison c = { .with = calloc(PATHS, sizeof(*c.with)) };
+	char command[160];
+	uint32_t seed = 1;
+
+	assert_non_null(c.with);
+	assert_int_equal(mkdir(f->file, 0700), 0);
+	c.root = open(f->file, O_PATH | O_DIRECTORY);
+	assert_true(c.root >= 0);
+	make_tree(c.root, &seed, 4);
+	compare_ways(&c);
+	assert_true(c.found > PATHS / 20 && c.links > PATHS / 100);
+	without_openat2(compare_ways, &c);
+	free(c.with);
+	close(c.root);
+	snprintf(command, sizeof(command), "rm -r %s", f->file);
+	assert_int_equal(system(command), 0);
+}
+
+/* What only these trees have: chains of links, links of /proc, and too many directories. */
+static void check_limits(void *context)
+{
+	struct folder *f = context;
+	struct stat status, proc;
+	char name[8], target[8], path[1200] = "/f";
+	int root = open(f->file, O_PATH | O_DIRECTORY), system_root = open("/", O_PATH), fd;
+
+	for (int i = 1; i <= 41; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		snprintf(target, sizeof(target), "%d", i - 1);
+		symlinkat(i == 1 ? "f" : target, root, name);
+	}
+	fd = file_open_in(root, "40", O_PATH);
+	if (fd < 0 || close(fd) || file_open_in(root, "41", O_PATH) != -ELOOP)
+		_exit(2);
+	/* Magic links would lead out. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", root);
+	if (file_open_in(system_root, path, O_PATH) != -EXDEV ||
+	    file_open_in(system_root, "/proc/self/root/etc", O_PATH) != -EXDEV)
+		_exit(3);
+	fd = file_open_in(system_root, "/proc/self/stat", O_PATH);
+	if (fd < 0 || fstat(fd, &status) || stat("/proc/self/stat", &proc) ||
+	    status.st_ino != proc.st_ino)
+		_exit(4);
+	memset(path, '.', sizeof(path));
+	for (size_t i = 1; i < sizeof(path) - 3; i += 2)
+		path[i] = '/';
+	strcpy(path + sizeof(path) - 3, "/f");
+	fd = file_open_in(root, path, O_PATH);
+	if (fd < 0)
+		_exit(5);
+}
+
+static void test_file_limits(void **state)
+{
+	struct folder *f = *state;
+	char command[160];
+
+	assert_int_equal(mkdir(f->file, 0700), 0);
+	snprintf(command, sizeof(command), "touch %s/f", f->file);
+	assert_int_equal(system(command), 0);
+	check_limits(f);
+	snprintf(command, sizeof(command), "cd %s && find . -type l -delete", f->file);
+	assert_int_equal(system(command), 0);
+	without_openat2(check_limits, f);
+	snprintf(command, sizeof(command), "rm -r %s", f->file);
+	assert_int_equal(system(command), 0);
+}
+
+/* What is below a root stays there while somebody moves the directories that ".." leaves. */
+static void race_out(void *context)
+{
+	struct folder *f = context;
+	int root, fd, out = open(f->path, O_PATH | O_DIRECTORY);
+	struct stat secret, status;
+	pid_t mover;
+
+	mkdirat(out, "out", 0700);
+	mkdirat(out, "out/root", 0700);
+	mkdirat(out, "out/root/a", 0700);
+	mkdirat(out, "out/root/a/b", 0700);
+	close(openat(out, "secret", O_CREAT | O_WRONLY, 0600));
+	if (fstatat(out, "secret", &secret, 0))
+		_exit(2);
+	root = openat(out, "out/root", O_PATH | O_DIRECTORY);
+	mover = fork();
+	while (mover == 0) {
+		renameat(out, "out/root/a/b", out, "b");
+		renameat(out, "b", out, "out/root/a/b");
+	}
+	for (int i = 0; i < 20000; i++) {
+		fd = file_open_in(root, "a/b/../../../../secret", O_PATH);
+		if (fd >= 0 && (fstat(fd, &status) || status.st_ino == secret.st_ino)) {
+			kill(mover, SIGKILL);
+			_exit(3);
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	kill(mover, SIGKILL);
+	waitpid(mover, NULL, 0);
+}
+
+static void test_file_race(void **state)
+{
+	struct folder *f = *state;
+	char command[160];
+
+	without_openat2(race_out, f);
+	snprintf(command, sizeof(command), "cd %s && rm -rf out b secret", f->path);
+	assert_int_equal(system(command), 0);
+}
+
+/* Answers of the kernel are no files, whatever fstat(2) says. */
+static void test_file_answers(void **state)
+{
+	struct stat status;
+
+	(void)state;
+	assert_int_equal(file_open_regular(-1, "/proc/self/stat", &status), -EINVAL);
+	assert_int_equal(
+		file_open_regular(-1, "/sys/kernel/mm/transparent_hugepage/enabled", NULL) < 0, 1);
+	assert_int_equal(file_open_regular(-1, "/dev/null", &status), -EINVAL);
+}
+
 static void test_utf8(void **state)
 {
 	static const char text[] = "a\xc3\xbc\xe2\x80\xae\xe4\xbd\xf0\x9f\x98\x80\xbd\x1b";
@@ -372,6 +643,11 @@ int main(void)
 		cmocka_unit_test(test_hash_bytes),
 		cmocka_unit_test(test_hash_spreads),
 		cmocka_unit_test_setup_teardown(test_file_write, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_file_in_root, make_directory,
+						remove_directory),
+		cmocka_unit_test_setup_teardown(test_file_limits, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(test_file_race, make_directory, remove_directory),
+		cmocka_unit_test(test_file_answers),
 		cmocka_unit_test_setup_teardown(test_file_link, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(test_file_errors, make_directory, remove_directory),
 		cmocka_unit_test(test_memory),

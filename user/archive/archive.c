@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "archive/tree.h"
@@ -39,9 +40,19 @@ static int in_use(struct archive *a, struct error *e)
 /* Locks the host's directory; the file names the holder for others. */
 static int lock(struct archive *a, struct error *e)
 {
-	a->lock = openat(a->tree.fd, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct stat status;
+
+	a->lock = openat(a->tree.fd, LOCK_NAME,
+			 O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 	if (a->lock < 0)
 		return error_set(e, errno, "cannot write %s/" LOCK_NAME, a->tree.path);
+	/* A hard link can make any file the lock, which is written. */
+	if (fstat(a->lock, &status) || !S_ISREG(status.st_mode) || status.st_nlink > 1) {
+		error_set(e, 0, "cannot write %s/" LOCK_NAME ": it is not a file of its own",
+			  a->tree.path);
+		error_hint(e, "remove it: profild makes it again");
+		return -EINVAL;
+	}
 	if (flock(a->lock, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK
 			       ? in_use(a, e)
@@ -115,18 +126,16 @@ static uint64_t covered_until(const struct tree *t, uint64_t time_s)
 /* Removes the sums that would contain a window that begins then: they are made again. */
 static int remove_sums(struct archive *a, uint64_t time_s, struct error *e)
 {
-	char path[4096];
+	int err = 0;
 
-	for (size_t i = 0; i < a->tree.count; i++) {
+	for (size_t i = 0; i < a->tree.count && !err; i++) {
 		const struct window_name *w = &a->tree.windows[i].name;
 
 		if (!w->sum || w->start_s > time_s || w->start_s + w->grain_s <= time_s)
 			continue;
-		tree_path(&a->tree, w, path, sizeof(path));
-		if (unlink(path) && errno != ENOENT)
-			return error_set(e, errno, "cannot remove %s", path);
+		err = tree_remove(&a->tree, w, e);
 	}
-	return 0;
+	return err;
 }
 
 /* The next second from this one on that no coarser window covers. */

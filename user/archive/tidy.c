@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,24 +40,6 @@ struct tidy {
 	struct error *e;
 };
 
-/* --- Files --- */
-
-static int unlink_window(const struct tree *t, const struct tree_window *w)
-{
-	char path[4096];
-
-	tree_path(t, &w->name, path, sizeof(path));
-	return unlink(path) && errno != ENOENT ? -errno : 0;
-}
-
-static int cannot_remove(struct tidy *y, const struct tree_window *w, int code)
-{
-	char path[4096];
-
-	tree_path(&y->tree, &w->name, path, sizeof(path));
-	return error_set(y->e, code, "cannot remove %s", path);
-}
-
 static void forget(struct tree *t, size_t first, size_t count)
 {
 	memmove(t->windows + first, t->windows + first + count,
@@ -73,9 +56,9 @@ static int remove_covered(struct tidy *y)
 	for (size_t i = t->count; i > 0; i--) {
 		if (!t->windows[i - 1].covered)
 			continue;
-		err = unlink_window(t, &t->windows[i - 1]);
+		err = tree_remove(t, &t->windows[i - 1].name, y->e);
 		if (err)
-			return cannot_remove(y, &t->windows[i - 1], -err);
+			return err;
 		forget(t, i - 1, 1);
 	}
 	return 0;
@@ -182,16 +165,20 @@ static int set_aside(struct tidy *y, struct tree_window *w)
 		.bytes = w->bytes,
 		.first_ns = w->name.start_s * NS_PER_S,
 		.limit_ns = (w->name.start_s + w->name.grain_s) * NS_PER_S,
-		.why = y->e->what,
 	};
-	char path[4096], aside[4096 + 16];
+	struct window_name aside = w->name;
+	char path[PATH_MAX], why[sizeof(y->e->what)];
+	int err;
 
+	strcpy(why, y->e->what);
+	aside.damaged = true;
+	err = tree_rename(&y->tree, &w->name, &aside, y->e);
+	if (err)
+		return err;
+	w->name = aside;
 	tree_path(&y->tree, &w->name, path, sizeof(path));
-	snprintf(aside, sizeof(aside), "%s" WINDOW_DAMAGED, path);
-	if (rename(path, aside))
-		return error_set(y->e, errno, "cannot rename %s", path);
-	w->name.damaged = true;
-	dropped.path = aside;
+	dropped.path = path;
+	dropped.why = why;
 	y->report(&dropped, y->context);
 	return 0;
 }
@@ -241,17 +228,6 @@ static int sum_group(struct tidy *y, const struct group *g, bool parts_stay)
 	return err;
 }
 
-/* Renames a sum, which then replaces its parts. */
-static int promote(struct tidy *y, struct tree_window *w)
-{
-	char path[4096], final[4096];
-
-	tree_path(&y->tree, &w->name, path, sizeof(path));
-	w->name.sum = false;
-	tree_path(&y->tree, &w->name, final, sizeof(final));
-	return rename(path, final) ? error_set(y->e, errno, "cannot rename %s", path) : 0;
-}
-
 static int remove_parts(struct tidy *y, const struct group *g)
 {
 	int err = 0;
@@ -262,9 +238,7 @@ static int remove_parts(struct tidy *y, const struct group *g)
 		/* Sums that contain it stay. */
 		if (w->name.damaged || w->name.grain_s >= g->grain_s)
 			continue;
-		err = unlink_window(&y->tree, w);
-		if (err)
-			err = cannot_remove(y, w, -err);
+		err = tree_remove(&y->tree, &w->name, y->e);
 	}
 	return err;
 }
@@ -273,8 +247,17 @@ static int remove_parts(struct tidy *y, const struct group *g)
 static int merge_group(struct tidy *y, const struct group *g)
 {
 	struct tree_window *sum = find_sum(y, g, false);
-	int err = sum ? promote(y, sum) : sum_group(y, g, false);
+	int err;
 
+	if (sum) {
+		struct window_name final = sum->name;
+
+		final.sum = false;
+		err = tree_rename(&y->tree, &sum->name, &final, y->e);
+		sum->name = final;
+	} else {
+		err = sum_group(y, g, false);
+	}
 	return err ?: remove_parts(y, g);
 }
 
@@ -373,11 +356,9 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 	while (t->count > 1 && is_over(y)) {
 		struct tree_window w = t->windows[0];
 
-		err = unlink_window(t, &w);
-		if (err) {
-			err = cannot_remove(y, &w, -err);
+		err = tree_remove(t, &w.name, y->e);
+		if (err)
 			break;
-		}
 		if (!w.name.sum) {
 			if (!dropped.count++)
 				dropped.first_ns = w.name.start_s * NS_PER_S;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,53 +12,15 @@
 
 #include "format/format.h"
 #include "util/array.h"
-#include "util/file_set.h"
+#include "util/directory.h"
 #include "util/sum.h"
 
-#define DIRECTORY_MODE 0700
-#define FILE_MODE      0600
-#define BLOCK_SIZE     512 /* of st_blocks */
-
-static int cannot_write(struct error *e, int code, const char *directory, const char *file)
-{
-	error_set(e, code, "cannot write %s/%s", directory, file);
-	if (code == ENOSPC || code == EDQUOT)
-		error_hint(e, "make room there, or keep less: --retain-bytes, --retain-days");
-	else if (code == EROFS || code == EACCES || code == EPERM)
-		error_hint(e, "give another directory");
-	return -code;
-}
-
-/* Makes the directory's entry in its parent durable. */
-static int sync_parent(const char *path)
-{
-	char parent[4096];
-	int fd, err;
-
-	snprintf(parent, sizeof(parent), "%s/..", path);
-	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	err = fd < 0 || fsync(fd) ? -errno : 0;
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-static int make_directory(const char *path, struct error *e)
-{
-	if (mkdir(path, DIRECTORY_MODE) == 0)
-		return sync_parent(path) ? error_set(e, errno, "cannot write %s", path) : 0;
-	if (errno == EEXIST)
-		return 0;
-	error_set(e, errno, "cannot make the directory %s", path);
-	if (errno == ENOENT)
-		error_hint(e, "its parent directory does not exist: make it first, with mkdir -p");
-	return -EINVAL;
-}
+#define BLOCK_SIZE 512 /* of st_blocks */
 
 int tree_open(struct tree *t, const char *directory, const char *host, bool make, struct error *e)
 {
 	char *name = strdup(*host ? host : "unknown");
-	int err = 0;
+	int err = 0, parent;
 
 	*t = (struct tree){ .fd = -1 };
 	if (name)
@@ -67,14 +30,27 @@ int tree_open(struct tree *t, const char *directory, const char *host, bool make
 		err = error_no_memory(e);
 	}
 	free(name);
-	if (!err && make)
-		err = make_directory(directory, e) ?: make_directory(t->path, e);
 	if (err)
 		return err;
-	t->fd = open(t->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	parent = make ? directory_make(directory) : directory_open(directory);
+	t->fd = parent < 0 ? parent : directory_open_in(parent, strrchr(t->path, '/') + 1, make);
+	if (parent >= 0)
+		close(parent);
 	if (t->fd >= 0)
 		return 0;
-	return error_set(e, errno, "cannot read %s", t->path);
+	err = t->fd;
+	t->fd = -1;
+	if (err == -EACCES || err == -EPERM || !make)
+		error_set(e, -err, "cannot read %s", t->path);
+	else
+		error_set(e, -err, "cannot make the directory %s",
+			  parent < 0 ? directory : t->path);
+	if (err == -ENOENT && make)
+		error_hint(e, "its parent directory does not exist: make it first, with mkdir -p");
+	else if (err == -ELOOP || (err == -ENOTDIR && parent >= 0))
+		error_hint(e, "symbolic links in there are not followed, nor those of other users "
+			      "that lead there");
+	return err;
 }
 
 void tree_close(struct tree *t)
@@ -120,8 +96,6 @@ static int visit_file(int fd, const char *name, void *context)
 	struct tree_window w = { 0 };
 	struct stat status;
 
-	if (scan->clean && strncmp(name, WINDOW_TEMPORARY, strlen(WINDOW_TEMPORARY)) == 0)
-		unlinkat(fd, name, 0);
 	if (!window_parse_file(name, scan->day_s, &w.name))
 		return 0;
 	/* Whoever drops windows may do so meanwhile. */
@@ -134,28 +108,20 @@ static int visit_file(int fd, const char *name, void *context)
 	return 0;
 }
 
-/* What file_write() leaves of a file with a dot, such as .state, when it is killed. */
-static bool is_temporary(const char *name)
-{
-	size_t size = strlen(name), suffix = strlen(".XXXXXX");
-
-	return name[0] == '.' && size > suffix + 1 && name[size - suffix] == '.';
-}
-
 static int visit_day(int fd, const char *name, void *context)
 {
 	struct scan *scan = context;
 	int day;
 
-	if (scan->clean && is_temporary(name))
-		unlinkat(fd, name, 0);
 	if (!window_parse_day(name, &scan->day_s) ||
 	    scan->day_s < scan->first_s - scan->first_s % WINDOW_DAY_S ||
 	    scan->day_s > scan->last_s)
 		return 0;
-	day = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	day = directory_open_in(fd, name, false);
 	if (day < 0) /* removed meanwhile, a symbolic link, or no directory */
-		return errno == ENOENT || errno == ELOOP || errno == ENOTDIR ? 0 : -errno;
+		return day == -ENOENT || day == -ELOOP || day == -ENOTDIR ? 0 : day;
+	if (scan->clean)
+		directory_remove_temporaries(day);
 	return tree_visit(day, visit_file, scan);
 }
 
@@ -225,6 +191,8 @@ int tree_scan(struct tree *t, uint64_t first_s, uint64_t last_s, bool clean, str
 	int fd = openat(t->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
 
 	t->count = 0;
+	if (clean)
+		directory_remove_temporaries(t->fd);
 	err = fd < 0 ? -errno : tree_visit(fd, visit_day, &scan);
 	if (err)
 		return error_set(e, -err, "cannot read %s", t->path);
@@ -238,102 +206,76 @@ int tree_scan(struct tree *t, uint64_t first_s, uint64_t last_s, bool clean, str
 
 int tree_open_day(const struct tree *t, uint64_t time_s, bool make)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	char name[WINDOW_DAY_SIZE];
-	int fd;
 
-	if (!window_day_name(time_s, name))
-		return -EOVERFLOW;
-	fd = openat(t->fd, name, flags);
-	if (fd >= 0 || errno != ENOENT || !make)
-		return fd < 0 ? -errno : fd;
-	if ((mkdirat(t->fd, name, DIRECTORY_MODE) && errno != EEXIST) || fsync(t->fd))
-		return -errno;
-	fd = openat(t->fd, name, flags);
-	return fd < 0 ? -errno : fd;
+	return window_day_name(time_s, name) ? directory_open_in(t->fd, name, make) : -EOVERFLOW;
 }
 
-/* Fills a new file, durably; fd is closed in any case. */
-static int fill(int fd, const struct profile *p, struct error *e)
+static int write_pprof(FILE *out, void *context, struct error *e)
 {
 	const struct format_options options = { 0 };
-	FILE *out = fdopen(fd, "w");
-	int err;
 
-	if (!out) {
-		close(fd);
-		return error_no_memory(e);
-	}
-	errno = 0;
-	err = format_by_name("pprof")->write(p, &options, out, e);
-	if (err == -ENOMEM) {
-		fclose(out);
-		return err;
-	}
-	if (err || ferror(out) || fflush(out) || fsync(fd))
-		err = error_set(e, errno ?: EIO, "write");
-	if (fclose(out) && !err)
-		err = error_set(e, errno, "write");
-	return err;
-}
-
-/* Some file systems cannot rename so: the lock excludes other writers there. */
-static int rename_new(int day, const char *temporary, const char *name)
-{
-	struct stat status;
-
-	if (renameat2(day, temporary, day, name, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -errno;
-	if (fstatat(day, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-		return -EEXIST;
-	return renameat(day, temporary, day, name) ? -errno : 0;
-}
-
-static int write_in_day(int day, const struct profile *p, const char *name, bool replace,
-			struct error *e)
-{
-	char temporary[64];
-	int fd, err;
-
-	snprintf(temporary, sizeof(temporary), WINDOW_TEMPORARY "%d", (int)getpid());
-	unlinkat(day, temporary, 0);
-	fd = openat(day, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    FILE_MODE);
-	if (fd < 0)
-		return -errno;
-	err = fill(fd, p, e);
-	if (!err && replace)
-		err = renameat(day, temporary, day, name) ? -errno : 0;
-	else if (!err)
-		err = rename_new(day, temporary, name);
-	if (err) {
-		unlinkat(day, temporary, 0);
-		return err;
-	}
-	return fsync(day) ? -errno : 0;
+	return format_by_name("pprof")->write(context, &options, out, e);
 }
 
 int tree_write(const struct tree *t, const struct profile *p, const struct window_name *w,
 	       bool replace, struct error *e)
 {
-	char file[WINDOW_DAY_SIZE + WINDOW_NAME_SIZE], name[WINDOW_NAME_SIZE];
-	int day = tree_open_day(t, w->start_s, true), err = day;
+	char path[PATH_MAX], name[WINDOW_NAME_SIZE];
+	int day = tree_open_day(t, w->start_s, true), err;
 
+	if (day == -EOVERFLOW)
+		return error_set(e, EOVERFLOW, "%s: a window with an invalid time", t->path);
 	window_file_name(w, name);
-	if (day >= 0) {
-		err = write_in_day(day, p, name, replace, e);
+	tree_path(t, w, path, sizeof(path));
+	if (day < 0) {
+		err = error_set(e, -day, "cannot write %s", path);
+	} else {
+		err = directory_write_file(day, name, path,
+					   DIRECTORY_DURABLE | (replace ? 0 : DIRECTORY_NEW),
+					   write_pprof, (void *)p, e);
 		close(day);
 	}
+	if (err == -ENOSPC || err == -EDQUOT)
+		error_hint(e, "make room there, or keep less: --retain-bytes, --retain-days");
+	else if (err == -EROFS || err == -EACCES || err == -EPERM || err == -ELOOP ||
+		 err == -ENOTDIR)
+		error_hint(e, "give another directory");
+	return err;
+}
+
+int tree_remove(const struct tree *t, const struct window_name *w, struct error *e)
+{
+	char path[PATH_MAX], name[WINDOW_NAME_SIZE];
+	int day = tree_open_day(t, w->start_s, false), err = day < 0 ? day : 0;
+
+	window_file_name(w, name);
+	if (!err && unlinkat(day, name, 0))
+		err = -errno;
+	if (day >= 0)
+		close(day);
+	if (!err || err == -ENOENT)
+		return 0;
+	tree_path(t, w, path, sizeof(path));
+	return error_set(e, -err, "cannot remove %s", path);
+}
+
+int tree_rename(const struct tree *t, const struct window_name *from, const struct window_name *to,
+		struct error *e)
+{
+	char path[PATH_MAX], name[WINDOW_NAME_SIZE], new_name[WINDOW_NAME_SIZE];
+	int day = tree_open_day(t, from->start_s, false), err = day < 0 ? day : 0;
+
+	window_file_name(from, name);
+	window_file_name(to, new_name);
+	if (!err && renameat(day, name, day, new_name))
+		err = -errno;
+	if (day >= 0)
+		close(day);
 	if (!err)
 		return 0;
-	if (err == -ENOMEM)
-		return error_no_memory(e);
-	if (!window_day_name(w->start_s, file))
-		return error_set(e, -err, "%s: a window with an invalid time", t->path);
-	strcat(strcat(file, "/"), name);
-	return cannot_write(e, -err, t->path, file);
+	tree_path(t, from, path, sizeof(path));
+	return error_set(e, -err, "cannot rename %s", path);
 }
 
 void tree_path(const struct tree *t, const struct window_name *w, char *path, size_t size)

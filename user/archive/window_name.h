@@ -20,9 +20,6 @@
 /* Behind the name of a window that could not be read when it was to be merged. */
 #define WINDOW_DAMAGED ".damaged"
 
-/* What the beginnings of temporary files' names are. */
-#define WINDOW_TEMPORARY ".new-"
-
 /* Writes the name of the day's directory. False: the year has more than four digits. */
 bool window_day_name(uint64_t time_s, char name[static WINDOW_DAY_SIZE]);
 

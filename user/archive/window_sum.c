@@ -13,6 +13,7 @@
 
 int window_read(const char *path, struct profile **p, struct error *e)
 {
+	const struct input_options options = { .foreign = true };
 	struct stat status;
 
 	if (lstat(path, &status))
@@ -21,7 +22,7 @@ int window_read(const char *path, struct profile **p, struct error *e)
 		return error_set(e, 0, "%s is not a regular file", path);
 	if (!status.st_size)
 		return error_set(e, 0, "%s is empty", path);
-	return format_read(path, NULL, p, e);
+	return format_read(path, &options, p, e);
 }
 
 /* Replaces the sum by one with at most s->most stacks. */

@@ -10,8 +10,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "archive/archive.h"
+#include "archive/tree.h"
+#include "util/directory.h"
 #include "util/file.h"
 
 #define STATE_FILE ".state" /* in the host's directory of the archive */
@@ -119,9 +122,15 @@ static int write_metrics(FILE *out, void *context, struct error *e)
 int state_write(const struct state *s, const char *directory, const char *host, struct error *e)
 {
 	char path[PATH_MAX];
+	struct tree t;
+	int err = tree_open(&t, directory, host, false, e);
 
-	snprintf(path, sizeof(path), "%s/%s/" STATE_FILE, directory, host);
-	return file_write(path, write_json, (void *)s, e);
+	if (!err) {
+		snprintf(path, sizeof(path), "%s/" STATE_FILE, t.path);
+		err = directory_write_file(t.fd, STATE_FILE, path, 0, write_json, (void *)s, e);
+	}
+	tree_close(&t);
+	return err;
 }
 
 int state_write_metrics(const struct state *s, const char *path, struct error *e)
@@ -207,13 +216,21 @@ int state_print(const char *directory, const char *host, bool json, struct error
 {
 	struct state s = { 0 };
 	char path[PATH_MAX];
-	FILE *in;
-	int err;
+	struct tree t;
+	int err = tree_open(&t, directory, host, false, e), fd;
+	FILE *in = NULL;
 
-	snprintf(path, sizeof(path), "%s/%s/" STATE_FILE, directory, host);
-	in = fopen(path, "re");
-	if (!in) {
-		err = error_set(e, errno, "cannot read %s", path);
+	if (!err) {
+		snprintf(path, sizeof(path), "%s/" STATE_FILE, t.path);
+		fd = directory_open_file(t.fd, STATE_FILE);
+		in = fd < 0 ? NULL : fdopen(fd, "r");
+		if (!in)
+			err = error_set(e, fd < 0 ? -fd : errno, "cannot read %s", path);
+		if (!in && fd >= 0)
+			close(fd);
+	}
+	tree_close(&t);
+	if (err) {
 		error_hint(e, err == -ENOENT ? "profild --continuous has not recorded there; "
 					       "--directory names another directory"
 					     : "run it as the user that records");

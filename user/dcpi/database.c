@@ -2,7 +2,6 @@
 #include "dcpi/database.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 
 #include "dcpi/describe.h"
 #include "util/array.h"
-#include "util/file_set.h"
+#include "util/directory.h"
 #include "util/index.h"
 #include "util/input.h"
 
@@ -201,8 +200,6 @@ static int read_all(int fd, struct input *in, uint8_t **bytes, struct error *e)
 
 	if (fstat(fd, &status))
 		return error_set(e, errno, "cannot read %s", in->path);
-	if (!S_ISREG(status.st_mode))
-		return error_set(e, 0, "cannot add to %s: it is no regular file", in->path);
 	if (status.st_size >= PTRDIFF_MAX || !(*bytes = malloc(status.st_size + 1)))
 		return error_no_memory(e);
 	while (n && in->size < (size_t)status.st_size) {
@@ -213,20 +210,6 @@ static int read_all(int fd, struct input *in, uint8_t **bytes, struct error *e)
 	}
 	in->bytes = *bytes;
 	return 0;
-}
-
-static int read_file(const char *path, struct input *in, uint8_t **bytes, struct error *e)
-{
-	/* O_NONBLOCK: does not wait for a device or FIFO. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int err;
-
-	*in = (struct input){ .path = path };
-	if (fd < 0)
-		return error_set(e, errno, "cannot open %s", path);
-	err = read_all(fd, in, bytes, e);
-	close(fd);
-	return err;
 }
 
 /* Reads the existing file and adds its counts to `file`; *old becomes the header of the sum. */
@@ -264,21 +247,26 @@ static int write_counts(const struct dcpi_header *h, const struct dcpi_file *fil
 }
 
 /* Counts of an image accumulate during an epoch, as dcpid(1) has it. */
-static int write_sum(const char *path, struct dcpi_file *file, FILE *out, struct error *e)
+static int write_sum(int old, const char *path, struct dcpi_file *file, FILE *out, struct error *e)
 {
-	struct dcpi_header old = { 0 };
+	struct input in = { .path = path };
+	struct dcpi_header header = { 0 };
 	uint8_t *bytes = NULL;
-	struct input in;
-	int err = read_file(path, &in, &bytes, e);
+	int err;
 
-	err = err ?: add_to_file(&in, &old, file, e);
-	err = err ?: write_counts(&old, file, out, e);
-	dcpi_header_free(&old);
+	if (old == -EINVAL || old == -ELOOP)
+		return error_set(e, 0, "cannot add to %s: it is no regular file", path);
+	if (old < 0)
+		return error_set(e, -old, "cannot open %s", path);
+	err = read_all(old, &in, &bytes, e);
+	err = err ?: add_to_file(&in, &header, file, e);
+	err = err ?: write_counts(&header, file, out, e);
+	dcpi_header_free(&header);
 	free(bytes);
 	return err;
 }
 
-static int write_file(FILE *out, size_t number, void *context, struct error *e)
+static int write_file(FILE *out, size_t number, int old, void *context, struct error *e)
 {
 	struct writer *w = context;
 	struct dcpi_file *file = &w->files[number];
@@ -287,10 +275,10 @@ static int write_file(FILE *out, size_t number, void *context, struct error *e)
 
 	if (asprintf(&path, "%s/%s", w->path, w->names[number]) < 0)
 		return error_no_memory(e);
-	if (access(path, F_OK) == 0)
-		err = write_sum(path, file, out, e);
-	else
+	if (old == -ENOENT)
 		err = write_counts(&file->header, file, out, e);
+	else
+		err = write_sum(old, path, file, out, e);
 	free(path);
 	return err;
 }

@@ -11,6 +11,7 @@
 
 #include "format/gzip.h"
 #include "util/array.h"
+#include "util/file.h"
 
 /* Larger than any profile needs; bounds the memory for /dev/zero. */
 #define WINDOW_MAX ((size_t)2 << 30)
@@ -206,9 +207,12 @@ static int open_path(const char *path, struct input *in, struct error *e)
 		return -EINVAL;
 	}
 	s->owned = strcmp(path, "-") != 0;
-	s->fd = s->owned ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	s->fd = !s->owned ? STDIN_FILENO
+		: in->options.foreign
+			? file_open_regular_by_rules(-1, path, FILE_NO_FOREIGN_LINKS, NULL)
+			: file_open_in(-1, path, O_RDONLY);
 	if (s->fd < 0)
-		return error_set(e, errno, "cannot open %s", in->path);
+		return error_set(e, -s->fd, "cannot open %s", in->path);
 	if (fstat(s->fd, &st))
 		return error_set(e, errno, "cannot read %s", in->path);
 	if (S_ISDIR(st.st_mode)) {

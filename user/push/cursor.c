@@ -3,32 +3,20 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "util/file.h"
-#include "util/file_set.h"
+#include "archive/tree.h"
+#include "util/directory.h"
 #include "util/number.h"
 
 #define NAME	     ".pushed"
 #define URL_PREFIX   "url "
 #define UNTIL_PREFIX "until_ns "
-
-char *cursor_path(const char *directory, const char *host)
-{
-	char *name = strdup(*host ? host : "unknown"), *path = NULL;
-
-	if (name) {
-		directory_clean_name(name);
-		if (asprintf(&path, "%s/%s/%s", directory, name, NAME) < 0)
-			path = NULL;
-	}
-	free(name);
-	return path;
-}
 
 /* Reads a line that begins with this prefix, and returns what follows in it, or NULL. */
 static char *read_line(FILE *in, char **line, size_t *room, const char *prefix)
@@ -58,21 +46,35 @@ static int parse(FILE *in, const char *url, uint64_t *until_ns)
 	return err;
 }
 
-int cursor_read(const char *path, const char *url, uint64_t *until_ns, struct error *e)
+int cursor_read(const char *directory, const char *host, const char *url, uint64_t *until_ns,
+		struct error *e)
 {
-	FILE *in = fopen(path, "re");
-	int err;
+	struct tree t;
+	int err = tree_open(&t, directory, host, false, e), fd;
+	FILE *in;
 
-	if (!in)
-		return error_set(e, errno, "cannot read %s", path);
-	err = parse(in, url, until_ns);
-	fclose(in);
-	if (err == -EINVAL) {
-		error_set(e, 0, "%s is corrupt", path);
-		error_hint(e, "windows that waited are not sent; it is written anew");
-	} else if (err) {
-		error_set(e, -err, "%s", path);
+	if (!err) {
+		fd = directory_open_file(t.fd, NAME);
+		in = fd < 0 ? NULL : fdopen(fd, "r");
+		if (!in) {
+			err = error_set(e, fd < 0 ? -fd : errno, "cannot read %s/" NAME, t.path);
+			if (fd == -ELOOP) /* somebody put a link there: as if it were corrupt */
+				err = -EINVAL;
+		} else {
+			err = parse(in, url, until_ns);
+			fclose(in);
+			if (err == -EINVAL) {
+				error_set(e, 0, "%s/" NAME " is corrupt", t.path);
+				error_hint(e,
+					   "windows that waited are not sent; it is written anew");
+			} else if (err) {
+				error_set(e, -err, "%s/" NAME, t.path);
+			}
+		}
+		if (!in && fd >= 0)
+			close(fd);
 	}
+	tree_close(&t);
 	return err;
 }
 
@@ -85,11 +87,24 @@ static int write_cursor(FILE *out, void *context, struct error *e)
 {
 	const struct cursor *c = context;
 
+	(void)e;
 	fprintf(out, URL_PREFIX "%s\n" UNTIL_PREFIX "%" PRIu64 "\n", c->url, c->until_ns);
-	return fflush(out) || fsync(fileno(out)) ? error_set(e, errno, "cannot write") : 0;
+	return 0;
 }
 
-int cursor_write(const char *path, const char *url, uint64_t until_ns, struct error *e)
+int cursor_write(const char *directory, const char *host, const char *url, uint64_t until_ns,
+		 struct error *e)
 {
-	return file_write(path, write_cursor, &(struct cursor){ url, until_ns }, e);
+	struct cursor cursor = { url, until_ns };
+	char path[PATH_MAX];
+	struct tree t;
+	int err = tree_open(&t, directory, host, false, e);
+
+	if (!err) {
+		snprintf(path, sizeof(path), "%s/" NAME, t.path);
+		err = directory_write_file(t.fd, NAME, path, DIRECTORY_DURABLE, write_cursor,
+					   &cursor, e);
+	}
+	tree_close(&t);
+	return err;
 }

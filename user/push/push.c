@@ -18,7 +18,7 @@
 #include "push/reply.h"
 #include "push/request.h"
 #include "util/clock.h"
-#include "util/file_set.h"
+#include "util/directory.h"
 
 /* How long a call sends one window after another. */
 #define STEP_NS (5 * NS_PER_S)
@@ -40,7 +40,6 @@ struct push {
 	struct http_reply *reply;
 	struct push_counters counters;
 
-	char *cursor_path;
 	char *host_pattern;
 	uint64_t until_ns; /* windows that began up to then are done; .pushed has it */
 
@@ -128,7 +127,8 @@ static char *pattern_of_host(const char *host)
 static int read_cursor(struct push *p, struct error *e)
 {
 	uint64_t since_s = p->options.since_ns / NS_PER_S;
-	int err = cursor_read(p->cursor_path, http_url(p->http), &p->until_ns, e);
+	int err = cursor_read(p->options.directory, p->options.host, http_url(p->http),
+			      &p->until_ns, e);
 
 	if (!err)
 		return 0;
@@ -146,9 +146,8 @@ static int start(struct push *p, struct error *e)
 	if (err)
 		return err;
 	p->reply = calloc(1, sizeof(*p->reply));
-	p->cursor_path = cursor_path(p->options.directory, p->options.host);
 	p->host_pattern = pattern_of_host(p->options.host);
-	if (!p->reply || !p->cursor_path || !p->host_pattern)
+	if (!p->reply || !p->host_pattern)
 		return error_no_memory(e);
 	return read_cursor(p, e);
 }
@@ -182,7 +181,6 @@ void push_free(struct push *p)
 		return;
 	http_free(p->http);
 	free(p->reply);
-	free(p->cursor_path);
 	free(p->host_pattern);
 	free(p);
 	curl_global_cleanup();
@@ -249,7 +247,8 @@ static int advance(struct push *p, struct queue *q, struct error *e)
 	q->bytes -= w->bytes;
 	p->until_ns = w->start_ns;
 	p->server_failures = 0;
-	return cursor_write(p->cursor_path, http_url(p->http), p->until_ns, e);
+	return cursor_write(p->options.directory, p->options.host, http_url(p->http), p->until_ns,
+			    e);
 }
 
 /* Drops the oldest windows that are too many, but never the last one. */
@@ -267,7 +266,8 @@ static int drop(struct push *p, struct queue *q, struct error *e)
 		return 0;
 	p->counters.dropped += dropped;
 	p->server_failures = 0;
-	err = cursor_write(p->cursor_path, http_url(p->http), p->until_ns, e);
+	err = cursor_write(p->options.directory, p->options.host, http_url(p->http), p->until_ns,
+			   e);
 	if (!p->dropping) {
 		p->dropping = true;
 		note(p, "more than %" PRIu64 " bytes wait for %s: the oldest windows are not sent",
@@ -431,7 +431,7 @@ static int read_window(struct push *p, const struct archive_window *w, struct re
 		       struct error *e)
 {
 	struct profile *profile;
-	int err = format_read(w->path, NULL, &profile, e);
+	int err = format_read(w->path, &(struct input_options){ .foreign = true }, &profile, e);
 
 	if (err)
 		return err;

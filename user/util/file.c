@@ -4,15 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "util/signals.h"
+#include "util/directory.h"
 
 int file_read_line(const char *path, char *line, size_t size)
 {
@@ -27,38 +25,6 @@ int file_read_line(const char *path, char *line, size_t size)
 		line[strcspn(line, "\n")] = '\0';
 	fclose(in);
 	return err;
-}
-
-int file_open_in(int root, const char *path, int flags)
-{
-	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-	int fd = root < 0 ? open(path, flags | O_CLOEXEC)
-			  : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : fd;
-}
-
-int file_reopen_regular(int opened, struct stat *status)
-{
-	struct stat ignored;
-	char path[64];
-	int fd = -EINVAL;
-
-	status = status ?: &ignored;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", opened);
-	if (fstat(opened, status) == 0 && S_ISREG(status->st_mode)) {
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		fd = fd < 0 ? -errno : fd;
-	}
-	close(opened);
-	return fd;
-}
-
-int file_open_regular(int root, const char *path, struct stat *status)
-{
-	int fd = file_open_in(root, path, O_PATH);
-
-	return fd < 0 ? fd : file_reopen_regular(fd, status);
 }
 
 /* Whether the path names a pipe or device, which a file must not replace. */
@@ -79,15 +45,22 @@ static bool directory_exists(const char *path)
 	return exists;
 }
 
-/* Sets the error and, for some codes, a hint. Returns -code. */
-static int cannot_write(struct error *e, int code, const char *path)
+static void add_hint(struct error *e, int code, const char *path)
 {
-	error_set(e, code, "cannot write %s", path);
 	if (code == ENOENT && !directory_exists(path))
 		error_hint(e, "the directory does not exist: make it first, with mkdir -p");
 	else if (code == ENOENT || code == EROFS || code == EACCES || code == EPERM ||
 		 code == ENOSPC || code == EDQUOT)
 		error_hint(e, "give a file in another directory");
+	else if (code == ELOOP)
+		error_hint(e, "links form a loop, or another user owns one: name the file's own "
+			      "directory");
+}
+
+static int cannot_write(struct error *e, int code, const char *path)
+{
+	error_set(e, code, "cannot write %s", path);
+	add_hint(e, code, path);
 	return -code;
 }
 
@@ -143,49 +116,6 @@ int file_check_writable(const char *path, struct error *e)
 	return code ? cannot_write(e, code, path) : 0;
 }
 
-/* Has write() fill a stream on fd, which is closed in any case. */
-static int write_stream(int fd, const char *path,
-			int (*write)(FILE *out, void *context, struct error *e), void *context,
-			struct error *e)
-{
-	FILE *out = fdopen(fd, "w");
-	int err;
-
-	if (!out) {
-		err = cannot_write(e, errno, path);
-		close(fd);
-		return err;
-	}
-	errno = 0;
-	err = write(out, context, e);
-	if (!err && (ferror(out) || fflush(out)))
-		err = cannot_write(e, errno ?: EIO, path);
-	if (fclose(out) && !err)
-		err = cannot_write(e, errno, path);
-	return err;
-}
-
-static int write_beside(const char *path, int (*write)(FILE *out, void *context, struct error *e),
-			void *context, struct error *e)
-{
-	struct held_signals held;
-	char *temporary;
-	int fd, err;
-
-	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
-		return error_no_memory(e);
-	signals_hold(&held);
-	fd = mkostemp(temporary, O_CLOEXEC);
-	err = fd < 0 ? cannot_write(e, errno, path) : write_stream(fd, path, write, context, e);
-	if (!err && rename(temporary, path))
-		err = cannot_write(e, errno, path);
-	if (fd >= 0 && err)
-		unlink(temporary);
-	signals_release(&held);
-	free(temporary);
-	return err;
-}
-
 /*
  * A pipe without a reader is an error: waiting for one could not be interrupted where signals are
  * blocked. In directories like /tmp a pipe may be another user's, who must not get the data.
@@ -199,13 +129,45 @@ static int write_special(const char *path, int (*write)(FILE *out, void *context
 	if (fd < 0 && errno == ENXIO)
 		return error_set(e, 0, "cannot write %s: no process reads from this pipe", path);
 	if (fd < 0)
-		return cannot_write(e, errno, path);
+		return error_set(e, errno, "cannot write %s", path);
 	if (fstat(fd, &status) || (S_ISFIFO(status.st_mode) && status.st_uid != geteuid())) {
 		close(fd);
 		return error_set(e, 0, "cannot write %s: the pipe belongs to another user", path);
 	}
 	fcntl(fd, F_SETFL, 0);
-	return write_stream(fd, path, write, context, e);
+	return directory_fill_file(fd, path, false, write, context, e);
+}
+
+/* Writes the file, whose directory is open or has an error; closes the directory. */
+static int write_in(int directory, const char *path,
+		    int (*write)(FILE *out, void *context, struct error *e), void *context,
+		    struct error *e)
+{
+	const char *slash = strrchr(path, '/');
+	int err;
+
+	if (directory < 0)
+		return error_set(e, -directory, "cannot write %s", path);
+	err = directory_write_file(directory, slash ? slash + 1 : path, path, 0, write, context, e);
+	close(directory);
+	return err;
+}
+
+/* Opens the directory of a file, by the function given. Returns a descriptor or -errno. */
+static int open_parent(const char *path, int (*open_directory)(const char *path))
+{
+	char *copy = strdup(path);
+	int fd = copy ? open_directory(dirname(copy)) : -ENOMEM;
+
+	free(copy);
+	return fd;
+}
+
+static int open_named_directory(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
 }
 
 int file_write(const char *path, int (*write)(FILE *out, void *context, struct error *e),
@@ -214,22 +176,27 @@ int file_write(const char *path, int (*write)(FILE *out, void *context, struct e
 	char *target;
 	int err;
 
-	if (is_special(path))
-		return write_special(path, write, context, e);
-	err = follow_link(path, &target);
-	if (err)
-		return cannot_write(e, -err, path);
-	err = write_beside(target, write, context, e);
-	free(target);
+	if (is_special(path)) {
+		err = write_special(path, write, context, e);
+	} else {
+		err = follow_link(path, &target);
+		if (err)
+			return cannot_write(e, -err, path);
+		err = write_in(open_parent(target, open_named_directory), target, write, context,
+			       e);
+		free(target);
+	}
+	if (err && !*e->hint)
+		add_hint(e, -err, path);
 	return err;
 }
 
 int file_replace(const char *path, int (*write)(FILE *out, void *context, struct error *e),
 		 void *context, struct error *e)
 {
-	struct stat status;
+	int err = write_in(open_parent(path, directory_open), path, write, context, e);
 
-	if (lstat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
-		return error_set(e, 0, "cannot write %s: it is not a regular file", path);
-	return write_beside(path, write, context, e);
+	if (err && !*e->hint)
+		add_hint(e, -err, path);
+	return err;
 }

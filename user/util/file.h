@@ -4,26 +4,12 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "util/error.h"
+#include "util/file_open.h"
 
 /* Reads the first line of a file, without its newline, cut to `size`. Returns 0 or -errno. */
 int file_read_line(const char *path, char *line, size_t size);
-
-/*
- * Opens a regular file for reading. Does not open devices and FIFOs, which may react to open(2)
- * alone. root: the descriptor of a directory to resolve the path and its links in, as after
- * chroot(2), or -1. status may be NULL. Returns a descriptor or a negative errno (-EINVAL: not a
- * regular file).
- */
-int file_open_regular(int root, const char *path, struct stat *status);
-
-/* The same for a file opened with O_PATH, whose descriptor is closed in any case. */
-int file_reopen_regular(int fd, struct stat *status);
-
-/* Opens any file with open(2)'s flags, root as above. Returns a descriptor or a negative errno. */
-int file_open_in(int root, const char *path, int flags);
 
 /*
  * Checks before long work that file_write() could write this file now: the directory exists and is
@@ -42,7 +28,7 @@ int file_write(const char *path, int (*write)(FILE *out, void *context, struct e
 
 /*
  * The same for a file in a directory that may be another user's: a symbolic link there is replaced,
- * not followed, and a pipe or device is an error.
+ * not followed, other users' links to the directory are an error, and so is a pipe or device.
  */
 int file_replace(const char *path, int (*write)(FILE *out, void *context, struct error *e),
 		 void *context, struct error *e);

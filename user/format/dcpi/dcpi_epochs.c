@@ -9,7 +9,7 @@
 
 #include "dcpi/value.h"
 #include "format/dcpi/dcpi.h"
-#include "util/file_set.h"
+#include "util/directory.h"
 
 static bool is_epoch(const char *name, const char *as)
 {
@@ -18,13 +18,14 @@ static bool is_epoch(const char *name, const char *as)
 	return !name[digits] && digits == strlen(as);
 }
 
-/* Nothing below a symbolic link is removed. */
-static DIR *open_directory(int parent, const char *name)
+/* fd: or -errno, for which errno is set. */
+static DIR *open_stream(int fd)
 {
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 
-	if (!directory && fd >= 0)
+	if (fd < 0)
+		errno = -fd;
+	else if (!directory)
 		close(fd);
 	return directory;
 }
@@ -43,12 +44,12 @@ static void remove_files(DIR *directory)
  */
 static int drop_epoch(int database, const char *epoch, const char *host)
 {
-	DIR *directory = open_directory(database, epoch), *files;
+	DIR *directory = open_stream(directory_open_in(database, epoch, false)), *files;
 	int result = 0;
 
 	if (!directory)
 		return 0;
-	files = open_directory(dirfd(directory), host);
+	files = open_stream(directory_open_in(dirfd(directory), host, false));
 	if (files) {
 		remove_files(files);
 		closedir(files);
@@ -64,7 +65,7 @@ int dcpi_drop_epochs(const char *path, const char *host, uint64_t before_s, size
 		     struct error *e)
 {
 	char oldest[DCPI_EPOCH_SIZE], name[NAME_MAX + 1];
-	DIR *database = opendir(path);
+	DIR *database = open_stream(directory_open(path));
 	const struct dirent *entry;
 	int err = 0;
 

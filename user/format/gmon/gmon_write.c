@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/file_set.h"
+#include "util/directory.h"
 #include "profile/image_name.h"
 #include "profile/pc_name.h"
 #include "util/clock.h"
@@ -382,12 +382,13 @@ static void put_arc(const struct output *out, const struct arc *arc)
 	}
 }
 
-static int write_file(FILE *stream, size_t number, void *context, struct error *e)
+static int write_file(FILE *stream, size_t number, int old, void *context, struct error *e)
 {
 	const struct writer *w = context;
 	const struct file *f = &w->files[number];
 	const struct output out = { stream, w, address_size(w, f->image) };
 
+	(void)old;
 	put_header(&out);
 	put_histogram(&out, f);
 	for (size_t i = 0; i < f->arc_count; i++)
@@ -464,7 +465,7 @@ uint64_t gmon_dropped_calls(const struct profile *p)
 
 static int write_only(FILE *out, void *context, struct error *e)
 {
-	return write_file(out, 0, context, e);
+	return write_file(out, 0, -ENOENT, context, e);
 }
 
 static int write_one(struct writer *w, const char *path, struct error *e)
