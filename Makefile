@@ -192,6 +192,9 @@ $(BUILD)/profild: $(DAEMON_OBJECTS)
 
 # --- libprofil links only libc; it loads the module when it uses eBPF ---
 
+# A signal handler must not be the first to touch a thread-local variable that libc has yet to allocate.
+$(BUILD)/user/lib/%.o $(BUILD)/32/user/lib/%.o: ALL_CFLAGS += -ftls-model=initial-exec
+
 # Where libprofil-gmon looks for libprofil before the loader's own directories; for these it can be empty.
 RUNPATH ?= $$ORIGIN
 

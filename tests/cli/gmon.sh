@@ -448,6 +448,11 @@ mkdir "$work/own"
 cp "$progs/gmon_control" "$work/own/own"
 check "started without -pg: run" run own own
 check "started without -pg: it counts" gmon "is_share('kept', .95, 1) and is_cpu(.2)" own
+gcc -shared -fPIC -O1 -o "$work/forbid_malloc.so" "$top/tests/forbid_malloc.c" || exit
+check "started, paused and continued in a signal handler: run" \
+	run_with own env LD_PRELOAD="$work/forbid_malloc.so:$preload" ./own handler
+check "started, paused and continued in a signal handler: it counts" \
+	gmon "is_share('kept', .95, 1) and is_cpu(.2)" own
 unset PROFIL_HZ
 
 # --- Back ends ---

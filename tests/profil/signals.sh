@@ -8,6 +8,9 @@
 # shellcheck source=SCRIPTDIR/../backends.sh
 . "$top/tests/backends.sh"
 
+gcc -shared -fPIC -O1 -o "$tree/lib/forbid_malloc.so" "$top/tests/forbid_malloc.c" || exit
+lib=$tree/lib/forbid_malloc.so:$lib
+
 check "profild" start_profild
 rows profil_signals
 

@@ -8,7 +8,9 @@
  *   own      starts and ends profiling itself, in programs built without gcc -pg: kept()
  *   part     of kept() only, not of dropped()
  *   often    pauses and continues 1000 times, in kept() and off()
+ *   handler  as own, and a pause in off(), by a signal handler that must not call malloc(3)
  */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +101,35 @@ static void pause_often(void)
 	}
 }
 
+extern void forbid_malloc(int whose) __attribute__((weak)); /* forbid_malloc.c */
+
+/* Starts, pauses, continues. */
+static void control_in_handler(int signal)
+{
+	static int calls;
+
+	(void)signal;
+	forbid_malloc(1);
+	if (calls == 0)
+		start_all();
+	else
+		moncontrol(calls - 1);
+	calls++;
+	forbid_malloc(0);
+}
+
+static void be_controlled(void)
+{
+	signal(SIGUSR1, control_in_handler);
+	raise(SIGUSR1);
+	kept(0.1);
+	raise(SIGUSR1);
+	off(0.2);
+	raise(SIGUSR1);
+	kept(0.1);
+	_mcleanup();
+}
+
 int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
@@ -121,6 +152,8 @@ int main(int argc, char **argv)
 		kept(0.2);
 	} else if (strcmp(word, "often") == 0) {
 		pause_often();
+	} else if (strcmp(word, "handler") == 0) {
+		be_controlled();
 	} else {
 		return 2;
 	}

@@ -350,6 +350,111 @@ static void much(void)
 	pthread_join(thread, NULL);
 }
 
+/* --- profil() in a handler --- */
+
+/* forbid_malloc.c; NULL: not preloaded. */
+extern void forbid_malloc(int whose) __attribute__((weak));
+
+static void turn_in_handler(int signal)
+{
+	const char *backend = getenv("PROFIL_BACKEND");
+	struct prof region = { cells, sizeof(cells), (size_t)__start_hot, 0x10000 };
+	bool sprofil_too = signal == SIGUSR2;
+	struct timeval period;
+
+	/*
+	 * The module of "bpf" has memory of its own, in a thread of its own. SIGALRM interrupts a
+	 * program whose threads call malloc() all the time.
+	 */
+	if (forbid_malloc)
+		forbid_malloc(signal == SIGALRM || (backend && strcmp(backend, "bpf") == 0) ? 1
+											    : 2);
+	if (signals++ % 2)
+		profil_off();
+	else if (sprofil_too)
+		expect(sprofil(&region, 1, &period, PROF_USHORT) == 0, "sprofil: %m");
+	else
+		expect(profil_hot(cells) == 0, "on: %m");
+	if (forbid_malloc)
+		forbid_malloc(0);
+}
+
+/* The first call of the process, too. */
+static void on_and_off_in_handler(void)
+{
+	signal(SIGUSR1, turn_in_handler);
+	for (int i = 0; i < 3; i++) {
+		raise(SIGUSR1);
+		burn(some());
+		raise(SIGUSR1);
+	}
+	expect_about("counted", sum(), 3 * some());
+}
+
+static void sprofil_in_handler(void)
+{
+	signal(SIGUSR2, turn_in_handler);
+	raise(SIGUSR2);
+	burn(some());
+	raise(SIGUSR2);
+	expect_about("counted", sum(), some());
+}
+
+/* A child that is on from the beginning, or not, turns itself off and on. */
+static void in_handler_of_child(void)
+{
+	signal(SIGUSR1, turn_in_handler);
+	for (int i = 0; i < 2; i++) {
+		pid_t child;
+
+		raise(SIGUSR1);
+		child = fork();
+		if (child == 0) {
+			raise(SIGUSR1);
+			raise(SIGUSR1);
+			_exit(wrong);
+		}
+		expect_well(child, i ? "child that is off" : "child that is on");
+	}
+}
+
+static void *allocate(void *unused)
+{
+	void *blocks[64] = { 0 };
+
+	for (unsigned int r = 1; go_on; r = r * 1664525 + 1013904223) {
+		free(blocks[r >> 26]);
+		blocks[r >> 26] = malloc(r >> 20);
+	}
+	for (size_t i = 0; i < 64; i++)
+		free(blocks[i]);
+	return unused;
+}
+
+/* Wherever malloc() is interrupted, in this thread and while another calls it, too. */
+static void interrupts_malloc(void)
+{
+	const struct itimerval often = { { .tv_usec = 3000 }, { .tv_usec = 3000 } };
+	void *blocks[64] = { 0 };
+	pthread_t thread;
+	sigset_t alarm;
+
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	signal(SIGALRM, turn_in_handler);
+	pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+	need(pthread_create(&thread, NULL, allocate, NULL) == 0, "pthread_create");
+	pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+	need(setitimer(ITIMER_REAL, &often, NULL) == 0, "setitimer");
+	for (unsigned int r = 1; signals < 100; r = r * 1664525 + 1013904223) {
+		free(blocks[r >> 26]);
+		blocks[r >> 26] = malloc(r >> 20);
+	}
+	need(setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL) == 0, "setitimer");
+	go_on = false;
+	pthread_join(thread, NULL);
+}
+
 static const struct row rows[] = {
 	{ "kernel", "SIGPROF's handler stays", keeps_handler },
 	{ "kernel", "SIGPROF's default stays", keeps_default },
@@ -363,6 +468,10 @@ static const struct row rows[] = {
 	{ "kernel", "no timer is set", no_timer },
 	{ "any", "no call that waits is interrupted", waits },
 	{ "kernel", "threads, children and pauses", much },
+	{ "any", "profil: on and off in a handler, the first call of all", on_and_off_in_handler },
+	{ "kernel", "sprofil: on and off in a handler", sprofil_in_handler },
+	{ "kernel", "off and on in a handler of a child", in_handler_of_child },
+	{ "any", "on and off in a handler that interrupts malloc", interrupts_malloc },
 };
 
 int main(int argc, char **argv)

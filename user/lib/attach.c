@@ -3,13 +3,13 @@
 #include "lib/profil.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/backends.h"
 #include "lib/export.h"
 #include "lib/last_error.h"
+#include "lib/memory.h"
 #include "lib/proc.h"
 #include "lib/rate.h"
 #include "lib/session.h"
@@ -51,13 +51,13 @@ static int make_session(struct profil_session **session, const struct profil_reg
 		return err;
 	if (!count || count > MOST_REGIONS)
 		return profil__error(EINVAL, "%zu regions: must be 1 to %d", count, MOST_REGIONS);
-	copies = calloc(count, sizeof(*copies));
+	copies = profil__memory_make(count * sizeof(*copies));
 	if (!copies)
 		return profil__error(ENOMEM, "out of memory");
 	for (size_t i = 0; i < count && !err; i++, element += size)
 		err = take_region(&copies[i], element, size, i);
 	err = err ?: profil__session_make(session, copies, count, false);
-	free(copies);
+	profil__memory_free(copies);
 	return err;
 }
 
@@ -107,9 +107,7 @@ EXPORT int profil_attach(struct profil_session **session, pid_t pid,
 	err = hz ? profil__rate_check(hz, "hz") : profil__rate(false, &hz);
 	if (err)
 		return err;
-	if (!profil__is_borrowed())
-		profil__backends_prepare(pid);
-	profil__register_exit_hooks();
+	profil__prepare(pid);
 	err = profil__enter(&guard);
 	if (err)
 		return err;
@@ -221,8 +219,7 @@ EXPORT const char *profil_backend(void)
 	const char *name;
 
 	profil__error_clear();
-	if (!profil__is_borrowed())
-		profil__backends_prepare(false);
+	profil__prepare(false);
 	if (profil__enter(&guard))
 		return NULL;
 	if (!profil__backends_name())

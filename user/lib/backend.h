@@ -23,7 +23,10 @@ struct backend {
 	bool single;
 	/* Its only rate; 0: it has many. If the rate is not exact, start sets s->period_ns. */
 	unsigned int hz;
-	/* Loads libraries; without the lock, as the dynamic loader has its own. May be NULL. */
+	/*
+	 * Loads libraries; without the lock, as the dynamic loader has its own. Called again, it
+	 * only loads what could not be of use before: a signal handler may call. May be NULL.
+	 */
 	void (*prepare)(void);
 	/*
 	 * Starts to count for a session. Sets its state and cells, unless the back end is direct;

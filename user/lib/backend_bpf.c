@@ -131,13 +131,14 @@ static bool has_privileges(void)
 
 /* --- The back end --- */
 
-/* Keeps the error for the service thread, which reports it in start. */
+/* Tries once. Keeps the error for the service thread, which reports it in start. */
 static void bpf_prepare(void)
 {
 	const char *none = NULL;
 	char *text;
 
-	if (__atomic_load_n(&module, __ATOMIC_ACQUIRE) || !has_privileges() || !load_module())
+	if (__atomic_load_n(&module, __ATOMIC_ACQUIRE) ||
+	    __atomic_load_n(&load_error, __ATOMIC_ACQUIRE) || !has_privileges() || !load_module())
 		return;
 	text = strdup(profil__error_text());
 	if (!__atomic_compare_exchange_n(&load_error, &none, text, false, __ATOMIC_ACQ_REL,

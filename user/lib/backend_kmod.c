@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "kmod/device.h"
 #include "lib/device_regions.h"
 #include "lib/last_error.h"
+#include "lib/memory.h"
 #include "lib/session.h"
 
 #define PARAMETERS "/sys/module/profil/parameters/"
@@ -181,7 +181,7 @@ static int set(const struct profil_session *s)
 	request.regions = (uintptr_t)made.regions;
 	if (ask(PROFIL_IOC_SET, &request) && errno != EFAULT)
 		err = device_error();
-	free(made.regions);
+	profil__memory_free(made.regions);
 	return err;
 }
 

@@ -27,8 +27,11 @@ static profil_function *profil_of_libc;
 
 static void libc_prepare(void)
 {
-	void *found = dlsym(RTLD_NEXT, "profil") ?: find_in_libc();
+	void *found;
 
+	if (__atomic_load_n(&profil_of_libc, __ATOMIC_ACQUIRE))
+		return;
+	found = dlsym(RTLD_NEXT, "profil") ?: find_in_libc();
 	__atomic_store_n(&profil_of_libc, (profil_function *)found, __ATOMIC_RELEASE);
 }
 

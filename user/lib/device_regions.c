@@ -2,9 +2,9 @@
 #include "lib/device_regions.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "lib/last_error.h"
+#include "lib/memory.h"
 
 /* The highest address, which has no code. */
 #define NO_CODE UINT64_MAX
@@ -65,7 +65,7 @@ int profil__device_regions_make(struct device_regions *made, const struct plan *
 	if (err)
 		return err;
 	*made = (struct device_regions){ .wide = plan->wide || !has_buffers(plan) };
-	made->regions = malloc((plan->range_count + 1) * sizeof(*made->regions));
+	made->regions = profil__memory_make((plan->range_count + 1) * sizeof(*made->regions));
 	if (!made->regions)
 		return profil__error(ENOMEM, "out of memory");
 	for (size_t i = 0; i < plan->range_count; i++) {

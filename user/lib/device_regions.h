@@ -22,8 +22,8 @@ size_t profil__device_memory_size(const struct plan *plan);
 /*
  * Makes the regions of a plan. Regions without a buffer get their cells in `memory`: 32 bits each,
  * in the plan's numbering. One more region has `memory` as its buffer and counts nothing: the
- * module stops when that memory is unmapped. The caller releases made->regions by free(). Returns
- * 0, -ENOMEM, or -EBUSY for a scale that 32-bit cells cannot have.
+ * module stops when that memory is unmapped. The caller releases made->regions by
+ * profil__memory_free(). Returns 0, -ENOMEM, or -EBUSY for a scale that 32-bit cells cannot have.
  */
 int profil__device_regions_make(struct device_regions *made, const struct plan *plan, void *memory);
 

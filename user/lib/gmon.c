@@ -34,7 +34,9 @@ struct guard {
 	int cancel;
 };
 
-static struct guard fork_guard; /* of the thread that forks, which holds the lock */
+static bool used;		   /* it was on; not only preloaded */
+static __thread bool fork_entered; /* this thread forks, and holds the lock */
+static struct guard fork_guard;	   /* its */
 
 static void enter(struct guard *guard)
 {
@@ -57,6 +59,9 @@ static void before_fork(void)
 {
 	struct guard guard;
 
+	fork_entered = used;
+	if (!fork_entered)
+		return;
 	enter(&guard);
 	fork_guard = guard;
 }
@@ -65,19 +70,18 @@ static void after_fork(void)
 {
 	struct guard guard = fork_guard;
 
-	leave(&guard);
+	if (fork_entered)
+		leave(&guard);
 }
 
 /*
  * Registers fork handlers after libprofil has registered its own: handlers before fork run in the
- * reverse order, so that this lock is always taken first.
+ * reverse order, so that this lock is always taken first. When the library is loaded, as
+ * moncontrol() may be called by a signal handler, which must not take libc's lock for them.
  */
-static void handle_forks(void)
+__attribute__((constructor)) static void handle_forks(void)
 {
-	static bool handled;
-
-	if (!handled)
-		handled = !pthread_atfork(before_fork, after_fork, after_fork);
+	pthread_atfork(before_fork, after_fork, after_fork);
 }
 
 /* --- Range --- */
@@ -116,7 +120,7 @@ static void resume(void)
 		reported = true;
 	}
 	profil__arcs_count(arcs);
-	handle_forks();
+	used = true;
 }
 
 static void pause_all(void)

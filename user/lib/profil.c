@@ -4,11 +4,10 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 
-#include "lib/backends.h"
 #include "lib/export.h"
 #include "lib/last_error.h"
+#include "lib/memory.h"
 #include "lib/rate.h"
 #include "lib/samples.h"
 #include "lib/session.h"
@@ -73,11 +72,8 @@ static int set(const struct region *regions, size_t count, bool wide, unsigned i
 	struct guard guard;
 	int err;
 
-	if (count) {
-		if (!profil__is_borrowed())
-			profil__backends_prepare(false);
-		profil__register_exit_hooks();
-	}
+	if (count)
+		profil__prepare(false);
 	err = profil__enter(&guard);
 	if (err)
 		return err;
@@ -145,7 +141,7 @@ static size_t add_region(struct region *regions, size_t count, const struct prof
 static int set_entries(const struct prof *entries, size_t count, unsigned int flags,
 		       uint64_t *period_ns)
 {
-	struct region *regions = calloc(count ? count : 1, sizeof(*regions));
+	struct region *regions = profil__memory_make(count * sizeof(*regions));
 	bool wide = flags & PROF_UINT;
 	size_t region_count = 0;
 	unsigned int hz = 0;
@@ -161,7 +157,7 @@ static int set_entries(const struct prof *entries, size_t count, unsigned int fl
 			region_count = add_region(regions, region_count, &entries[i], wide);
 	err = region_count ? profil__rate(flags & PROF_FAST, &hz) : 0; /* 0: turns it off */
 	err = err ?: set(regions, region_count, wide, hz, period_ns);
-	free(regions);
+	profil__memory_free(regions);
 	return err;
 }
 

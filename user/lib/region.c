@@ -2,11 +2,11 @@
 #include "lib/region.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bpf/cell.h"
 #include "lib/last_error.h"
+#include "lib/memory.h"
 
 /* Returns how many cells a region has that an address can count in. */
 static uint64_t count_cells(const struct region *region, bool wide)
@@ -104,8 +104,8 @@ static int make(struct plan *plan, const struct region *regions)
 	int err;
 
 	/* Each region adds one range, and one more for each earlier range that it surrounds. */
-	plan->regions = malloc(plan->region_count * sizeof(*plan->regions));
-	plan->ranges = malloc(2 * plan->region_count * sizeof(*plan->ranges));
+	plan->regions = profil__memory_make(plan->region_count * sizeof(*plan->regions));
+	plan->ranges = profil__memory_make(2 * plan->region_count * sizeof(*plan->ranges));
 	if (!plan->regions || !plan->ranges)
 		return profil__error(ENOMEM, "out of memory");
 	memcpy(plan->regions, regions, plan->region_count * sizeof(*regions));
@@ -134,8 +134,8 @@ int profil__plan_make(struct plan *plan, const struct region *regions, size_t co
 
 void profil__plan_free(struct plan *plan)
 {
-	free(plan->regions);
-	free(plan->ranges);
+	profil__memory_free(plan->regions);
+	profil__memory_free(plan->ranges);
 	*plan = (struct plan){ 0 };
 }
 

@@ -54,6 +54,9 @@
  */
 #define WAKE_SIGNAL 32
 
+/* A set of signals as the kernel has it. */
+static const uint64_t wake_set = 1ULL << (WAKE_SIGNAL - 1);
+
 static struct {
 	pthread_t thread;
 	pid_t tid;
@@ -68,6 +71,7 @@ static struct {
 	sem_t done;
 	int result;
 	char error[ERROR_SIZE]; /* of the work */
+	bool handlers;		/* the program has had handlers for signals */
 } service;
 
 void profil__service_set_duty(const struct service_duty *duty)
@@ -105,6 +109,25 @@ static int unshare_descriptors(void)
 	return 0;
 }
 
+/*
+ * Whether a call may come in a signal handler. A handler that is removed when it is called
+ * (SA_RESETHAND) may run all the same, so that the answer stays yes. By system calls: libc's
+ * function takes a lock for some signals. Words of the kernel's structure: the handler comes first.
+ */
+static bool may_be_in_handler(void)
+{
+	unsigned long action[16];
+
+	for (int signal = 1; signal <= 64 && !service.handlers; signal++) {
+		if (signal == WAKE_SIGNAL || signal == WAKE_SIGNAL + 1) /* libc's own */
+			continue;
+		if (syscall(SYS_rt_sigaction, signal, NULL, action, sizeof(wake_set)) == 0)
+			service.handlers = action[0] != (unsigned long)SIG_DFL &&
+					   action[0] != (unsigned long)SIG_IGN;
+	}
+	return service.handlers;
+}
+
 /* --- The thread --- */
 
 static void make_timer(void)
@@ -129,9 +152,6 @@ static bool wake_at_cpu_time(uint64_t cpu_ns)
 	return service.has_timer && timer_settime(service.timer, TIMER_ABSTIME, &when, NULL) == 0;
 }
 
-/* A set of signals as the kernel has it. */
-static const uint64_t wake_set = 1ULL << (WAKE_SIGNAL - 1);
-
 /* Returns whether the thread was woken before the time was over. */
 static bool wait_for_signal(uint64_t ns)
 {
@@ -148,19 +168,23 @@ static void finish(void)
 	sem_post(&service.done);
 }
 
-/* Looks after the sessions, unless another thread has the lock. Returns false if none is left. */
+/* Looks after the sessions, unless another thread has the lock. Returns false if the thread is to
+ * end: none is left, and it is not kept. */
 static bool look(struct look *seen)
 {
+	bool ends;
+
 	if (!profil__try_lock())
 		return true;
 	*seen = service.duty->look();
-	if (!seen->any) {
+	ends = !seen->any && (!may_be_in_handler() || profil__program_ended(1));
+	if (ends) {
 		pthread_detach(service.thread);
 		delete_timer();
 		service.running = false;
 	}
 	profil__unlock();
-	return seen->any;
+	return !ends;
 }
 
 /* What the last look found, and since when it has been the same. */
@@ -260,19 +284,42 @@ static int wait_until_done(void)
 	return service.result ? profil__error(-service.result, "%s", service.error) : 0;
 }
 
-static int create_thread(void)
+/* Returns 0 or an errno. */
+static int create_thread(pthread_t *thread, void *(*function)(void *))
 {
 	pthread_attr_t attr;
 	int code;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	code = pthread_create(&service.thread, &attr, service_main, NULL);
+	code = pthread_create(thread, &attr, function, NULL);
 	pthread_attr_destroy(&attr);
 	if (code == EINVAL) /* the program has more thread-local variables than that */
-		code = pthread_create(&service.thread, NULL, service_main, NULL);
-	errno = code;
-	return code ? profil__system_error("cannot create a thread") : 0;
+		code = pthread_create(thread, NULL, function, NULL);
+	return code;
+}
+
+static void *do_nothing(void *unused)
+{
+	return unused;
+}
+
+/*
+ * pthread_create(3) calls malloc(3), which waits forever for a lock that the code has which a
+ * signal handler interrupted. But it does not if it can take the stack and the thread-local memory
+ * of a thread that has ended: glibc keeps these. Programs rarely have threads with so small a
+ * stack, and would otherwise have to get this one first.
+ */
+void profil__service_reserve(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (create_thread(&thread, do_nothing) == 0)
+		pthread_join(thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 int profil__service_start(void)
@@ -283,9 +330,9 @@ int profil__service_start(void)
 		return 0;
 	service.called = false;
 	sem_init(&service.done, 0, 0);
-	err = create_thread();
-	if (err)
-		return err;
+	errno = create_thread(&service.thread, service_main);
+	if (errno)
+		return profil__system_error("cannot create a thread");
 	err = wait_until_done();
 	if (err)
 		pthread_join(service.thread, NULL);
@@ -305,6 +352,12 @@ void profil__service_end(void)
 	call(NULL, NULL);
 	pthread_join(service.thread, NULL);
 	service.running = false;
+}
+
+void profil__service_end_unless_handlers(void)
+{
+	if (service.running && !may_be_in_handler())
+		profil__service_end();
 }
 
 int profil__service_call(int (*work)(struct profil_session *), struct profil_session *s)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * The library's one thread, which runs while sessions are on whose back end is not direct. It
- * brings the counts to the caller's buffers and checks that the back ends still count. It has a
- * descriptor table of its own with the back ends' descriptors, so that the program does not see
- * them, cannot close them, and forked children do not inherit them: all that uses these descriptors
- * runs here.
+ * The library's one thread, which runs while sessions are on whose back end is not direct, and
+ * after that if the program has signal handlers. It brings the counts to the caller's buffers and
+ * checks that the back ends still count. It has a descriptor table of its own with the back ends'
+ * descriptors, so that the program does not see them, cannot close them, and forked children do not
+ * inherit them: all that uses these descriptors runs here.
  *
  * All functions are to be called with the lock held.
  */
@@ -38,6 +38,18 @@ int profil__service_start(void);
 
 /* Ends the thread if it runs. */
 void profil__service_end(void);
+
+/*
+ * The same, unless the program has handlers for signals: one of these may turn profiling on again,
+ * and cannot create a thread. Then the thread is idle.
+ */
+void profil__service_end_unless_handlers(void);
+
+/*
+ * Has libc set aside what it allocates for a thread, so that the first call may come in a signal
+ * handler. Not in a handler itself.
+ */
+void profil__service_reserve(void);
 
 /* Runs work(s) in the thread, and returns its result, with its profil__error() set here. */
 int profil__service_call(int (*work)(struct profil_session *), struct profil_session *s);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "lib/last_error.h"
+#include "lib/memory.h"
 
 static size_t counts_size(const struct profil_session *s)
 {
@@ -30,7 +31,7 @@ static int make_counts(struct profil_session *s)
 int profil__session_make(struct profil_session **session, const struct region *regions,
 			 size_t count, bool wide)
 {
-	struct profil_session *s = calloc(1, sizeof(*s));
+	struct profil_session *s = profil__memory_make(sizeof(*s));
 	int err;
 
 	if (!s)
@@ -51,5 +52,5 @@ void profil__session_free(struct profil_session *s)
 		munmap(s->counts, counts_size(s));
 	profil__plan_free(&s->plan);
 	free(s->maps.data);
-	free(s);
+	profil__memory_free(s);
 }

@@ -105,7 +105,7 @@ static void end_idle_thread(void)
 	for (const struct profil_session *s = sessions; s; s = s->next)
 		if (!s->backend->direct)
 			return;
-	profil__service_end();
+	profil__service_end_unless_handlers();
 }
 
 static struct look look(void);
@@ -242,6 +242,7 @@ static bool is_inherited(struct profil_session *s)
 static void begin_child(bool again)
 {
 	struct profil_session *all = sessions, *next;
+	bool service = profil__service_runs();
 
 	sessions = NULL;
 	profil__service_forget();
@@ -256,6 +257,8 @@ static void begin_child(bool again)
 			sessions = s;
 		}
 	}
+	if (again && service && !profil__service_start()) /* it was idle: so is the child's */
+		end_idle_thread();
 }
 
 void profil__sessions_forked(void)

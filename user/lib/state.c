@@ -9,8 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/backends.h"
 #include "lib/last_error.h"
 #include "lib/lock.h"
+#include "lib/references.h"
 #include "lib/service_thread.h"
 #include "lib/sessions.h"
 #include "lib/threads.h"
@@ -184,6 +186,7 @@ static void *watch_for_end(void *unused)
 		return unused;
 	has_watcher = false;
 	profil__sessions_stop();
+	profil__service_end();
 	profil__leave(&guard);
 	return unused;
 }
@@ -195,7 +198,7 @@ static void end_thread(void *which)
 	struct guard guard;
 	pthread_t thread;
 
-	if (!profil__sessions_any()) { /* as in update_all() */
+	if (!profil__sessions_any() && !profil__service_runs()) { /* as in update_all() */
 		if (first)
 			profil__set_first_thread(FIRST_THREAD_ENDS);
 		return;
@@ -218,20 +221,25 @@ static void end_thread(void *which)
 extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *dso);
 extern void *__dso_handle;
 
-void profil__register_exit_hooks(void)
+/*
+ * libc's functions for exit handlers take locks and memory, which a signal handler must not. So
+ * they are called once: atexit(3) for handlers that were registered before (atexit.c has the later
+ * ones), and in a static program, which has no atexit.c, the hook of the thread that calls first.
+ */
+void profil__prepare(bool other)
 {
 	static __thread bool in_thread;
 	int code = errno;
 
 	if (profil__is_borrowed())
 		return;
+	profil__backends_prepare(other);
 	if (!in_thread)
-		in_thread =
-			!__cxa_thread_atexit_impl(profil__update_at_exit, NULL, &__dso_handle) &&
-			watch_this_thread();
-	/* For handlers that were registered before, when another thread calls exit(3). */
-	if (!__atomic_exchange_n(&used, true, __ATOMIC_RELAXED))
+		in_thread = watch_this_thread();
+	if (!__atomic_exchange_n(&used, true, __ATOMIC_RELAXED)) {
+		__cxa_thread_atexit_impl(profil__update_at_exit, NULL, &__dso_handle);
 		atexit(update_all);
+	}
 	errno = code;
 }
 
@@ -264,11 +272,19 @@ static void prepare(void)
 	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
-/* Early: otherwise a child of vfork(2) that calls first would be taken for the owner. */
-__attribute__((constructor)) static void begin(void)
+/*
+ * Early: otherwise a child of vfork(2) that calls first would be taken for the owner. A program
+ * that refers to profil() may first call it in a signal handler, when it is too late for what takes
+ * memory and locks of libc's. Before the constructors without a priority, of which gmon.c has one.
+ */
+__attribute__((constructor(1000))) static void begin(void)
 {
 	int code = errno;
 
 	pthread_once(&once, prepare);
+	if (profil__is_referenced()) {
+		profil__prepare(false);
+		profil__service_reserve();
+	}
 	errno = code;
 }

@@ -29,11 +29,14 @@ void profil__leave(const struct guard *guard);
 bool profil__is_borrowed(void);
 
 /*
- * Has the counts brought up to date when this thread ends or calls exit(3), before the handlers
- * that the program registered by atexit(3). To be called without the lock, as it takes the dynamic
- * loader's.
+ * Prepares for a call that turns profiling on, of this process or with `other` perhaps of another:
+ * loads what the back ends need, and has the counts brought up to date when this thread ends or the
+ * process exits, before the handlers that the program registered by atexit(3). The first time in a
+ * process, it takes memory and locks of libc and the dynamic loader: so a program that refers to
+ * profil() has it called when the library is loaded. To be called without the lock. Not in a child
+ * of vfork(2), where it does nothing.
  */
-void profil__register_exit_hooks(void);
+void profil__prepare(bool other);
 
 /* Whether that was ever called. */
 bool profil__was_used(void);
