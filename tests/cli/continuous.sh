@@ -396,6 +396,32 @@ check "kill -9: the next one records" test "$status" -eq 0
 check "kill -9: every file can be read" readable
 check "kill -9: no temporary file is left" test -z "$(find "$directory" -name '.*' -type f ! -name .lock ! -name .state)"
 
+# --- A clock that is a year ahead, or a machine that was off for a year ---
+
+# placed YEAR: how many windows of that year there are.
+placed() {
+	find "$directory/$host/$1"-* -name '*.pb.gz' ! -name '*.sum*' | wc -l
+}
+directory=$work/jumped
+year_ago=$(date -u -d '1 year ago' +%Y)
+mkdir "$directory"
+"$build/tests/unit/archive_make" place "$directory" "$host" "$(date -u -d "$year_ago-03-01" +%s)" 10 3600 "$work/all.pb.gz"
+begin_daemon --window 1 --retain-days 30
+wait_for has_windows 11
+check "a clock far ahead is reported" wait_for logged "what was recorded before ended at $year_ago-03-01 10:00:00 UTC"
+end_daemon
+check "a clock far ahead removes nothing" test "$(placed "$year_ago")" -eq 10
+"$build/tests/unit/archive_make" place "$directory" "$host" "$(($(date +%s) - 7200))" 119 60 "$work/all.pb.gz"
+begin_daemon --window 60 --retain-days 30
+check "most of the archive is not removed for its age" wait_for logged "10 files, .* are over --retain-days and not removed"
+end_daemon
+check "most of the archive stays" test "$(placed "$year_ago")" -eq 10
+remove_old() {
+	sh -c "$(sed -n 's/^profild:  *if it is right: //p' "$work/daemon.err")"
+	[ "$(find "$directory/$host" -name "$year_ago-*" | wc -l)" -eq 0 ] && has_windows 119
+}
+check "the command of the hint removes it" remove_old
+
 # --- A full disk ---
 
 directory=$work/small

@@ -135,7 +135,9 @@ static void place_windows(char **argv, int argc)
 
 static void print_dropped(const struct archive_dropped *d, void *context)
 {
-	static const char *const reasons[] = { "bytes", "days", "space", "damaged" };
+	static const char *const reasons[] = {
+		"bytes", "days", "space", "damaged", "clock", "most"
+	};
 
 	(void)context;
 	printf("%s: %" PRIu64 " windows, %" PRIu64 " bytes, from %" PRIu64 " to %" PRIu64 "%s%s\n",
@@ -146,6 +148,7 @@ static void print_dropped(const struct archive_dropped *d, void *context)
 static void tidy(char **argv, int argc)
 {
 	struct archive_limits limits = { 0 };
+	uint64_t old_before_ns;
 	struct error e;
 
 	if (argc > 8) {
@@ -156,7 +159,7 @@ static void tidy(char **argv, int argc)
 	for (int i = 0; i < atoi(argv[5]); i++)
 		check(archive_tidy(argv[2], argv[3], &limits,
 				   strtoull(argv[4], NULL, 10) * NS_PER_S, UINT64_MAX,
-				   print_dropped, NULL, &e),
+				   print_dropped, NULL, &old_before_ns, &e),
 		      &e);
 }
 

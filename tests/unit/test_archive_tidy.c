@@ -22,7 +22,8 @@ static void write_windows(int count)
 }
 
 /* What was dropped last, by reason. */
-static struct archive_dropped dropped[4];
+static struct archive_dropped dropped[ARCHIVE_REASONS];
+static uint64_t old_before_ns;
 
 static void note_dropped(const struct archive_dropped *d, void *context)
 {
@@ -38,7 +39,7 @@ static int try_tidy(const struct archive_limits *limits, uint64_t now_s, uint64_
 	memset(dropped, 0, sizeof(dropped));
 	return archive_tidy(directory, "one", limits ?: &none, now_s * NS_PER_S,
 			    keep_from_s == UINT64_MAX ? UINT64_MAX : keep_from_s * NS_PER_S,
-			    note_dropped, NULL, e);
+			    note_dropped, NULL, &old_before_ns, e);
 }
 
 static void tidy(const struct archive_limits *limits, uint64_t now_s)
@@ -314,6 +315,143 @@ static void over_days(void **state)
 	assert_int_equal(samples(), 1);
 }
 
+#define DAY (24 * HOUR)
+
+/* One window while the clock is a year ahead: nothing is dropped, merged or summed by it. */
+static void clock_jumps(void **state)
+{
+	const struct archive_limits month = { .days = 30 };
+	struct archive *a;
+	char *before;
+
+	(void)state;
+	write_windows(90);
+	tidy(&month, START + 90 * 60);
+	before = strdup(listed(NULL, 0, START + DAY));
+	assert_non_null(before);
+	a = opened("one");
+	write_window(a, START + 365 * DAY, "work", 1);
+	for (int i = 0; i < 5; i++)
+		tidy(&month, START + 365 * DAY + 60);
+	assert_int_equal(dropped[ARCHIVE_CLOCK_JUMPED].first_ns, (START + 90 * 60) * NS_PER_S);
+	assert_int_equal(dropped[ARCHIVE_CLOCK_JUMPED].limit_ns,
+			 (START + 365 * DAY + 60) * NS_PER_S);
+	assert_int_equal(dropped[ARCHIVE_OVER_DAYS].count, 0);
+	assert_int_equal(old_before_ns, (START + 90 * 60 - 30 * DAY) * NS_PER_S);
+	assert_string_equal(listed(NULL, 0, START + DAY), before);
+	free(before);
+	/* It is right again: the window of the wrong time does not count. */
+	for (int i = 90; i < 95; i++)
+		write_window(a, START + 60 * i, "work", 1);
+	archive_close(a);
+	tidy(&month, START + 95 * 60);
+	assert_int_equal(dropped[ARCHIVE_CLOCK_JUMPED].limit_ns, 0);
+	assert_int_equal(samples(), 96);
+	assert_int_equal(shell("cd one/2026-11-21 && ls 010000.pb.gz && ! ls 013000-10m.sum.pb.gz"),
+			 0);
+}
+
+/* The same when the keeper starts, before a window of the new time is there. */
+static void clock_jumps_first(void **state)
+{
+	(void)state;
+	write_windows(3);
+	tidy(&(struct archive_limits){ .days = 30 }, START + 365 * DAY);
+	assert_int_equal(samples(), 3);
+	assert_int_equal(dropped[ARCHIVE_CLOCK_JUMPED].first_ns, (START + 180) * NS_PER_S);
+}
+
+/* A jump by less than the days to retain would not drop most. */
+static void clock_jumps_days(void **state)
+{
+	struct archive *a = opened("one");
+
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		write_window(a, START + i * DAY, "work", 1);
+	write_window(a, START + 55 * DAY, "work", 1);
+	archive_close(a);
+	tidy(&(struct archive_limits){ .days = 45 }, START + 55 * DAY + 60);
+	assert_int_equal(samples(), 41);
+}
+
+/* A clock that stays where it has jumped to is believed, but most is not dropped at once. */
+static void most_old(void **state)
+{
+	const struct archive_limits month = { .days = 30 };
+	struct archive *a;
+
+	(void)state;
+	write_windows(100);
+	a = opened("one");
+	for (int i = 0; i < 61; i++)
+		write_window(a, START + 365 * DAY + 60 * i, "work", 1);
+	tidy(&month, START + 365 * DAY + 61 * 60);
+	assert_int_equal(samples(), 161);
+	assert_int_equal(dropped[ARCHIVE_CLOCK_JUMPED].limit_ns, 0);
+	assert_int_equal(dropped[ARCHIVE_OVER_DAYS].count, 0);
+	assert_true(dropped[ARCHIVE_MOST_OLD].count > 0);
+	assert_int_equal(dropped[ARCHIVE_MOST_OLD].first_ns, START * NS_PER_S);
+	assert_int_equal(dropped[ARCHIVE_MOST_OLD].limit_ns, (START + 2 * HOUR) * NS_PER_S);
+	assert_int_equal(old_before_ns, 0);
+	/* The machine was off for a year, and has recorded as much since. */
+	for (int i = 61; i < 130; i++)
+		write_window(a, START + 365 * DAY + 60 * i, "work", 1);
+	archive_close(a);
+	tidy(&month, START + 365 * DAY + 130 * 60);
+	assert_true(dropped[ARCHIVE_OVER_DAYS].count > 0);
+	assert_int_equal(dropped[ARCHIVE_MOST_OLD].count, 0);
+	assert_int_equal(old_before_ns, (START + 335 * DAY + 130 * 60) * NS_PER_S);
+	assert_int_equal(samples(), 130);
+}
+
+/* Who lowers the limit drops most at once: there is no gap, so the clock did not jump. */
+static void fewer_days(void **state)
+{
+	struct archive *a = opened("one");
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		write_window(a, START + i * DAY, "work", 1);
+	archive_close(a);
+	tidy(&(struct archive_limits){ .days = 5 }, START + 20 * DAY);
+	assert_int_equal(samples(), 5);
+}
+
+/* Names in the future, as a clock or a user has made them, make nothing old. */
+static void forged_future(void **state)
+{
+	struct archive *a;
+
+	(void)state;
+	write_windows(90);
+	a = opened("one");
+	write_window(a, START + 300 * DAY, "work", 1);
+	archive_close(a);
+	assert_int_equal(shell("cd one && mkdir 2099-01-01 && cp 2026-11-21/000000.pb.gz "
+			       "2099-01-01/000000-1h.pb.gz"),
+			 0);
+	tidy(&(struct archive_limits){ .days = 30 }, START + 90 * 60);
+	assert_int_equal(samples(), 92);
+	/* The time of one of them has come, but not that of a clock: it is one file. */
+	tidy(&(struct archive_limits){ .days = 30 }, utc("2099-01-01 01:00:00"));
+	assert_int_equal(samples(), 92);
+}
+
+/* A clock that is set back drops nothing. */
+static void clock_back(void **state)
+{
+	struct archive *a;
+
+	(void)state;
+	write_windows(90);
+	a = opened("one");
+	write_window(a, START - 365 * DAY, "work", 1);
+	archive_close(a);
+	tidy(&(struct archive_limits){ .days = 30 }, START - 365 * DAY + 60);
+	assert_int_equal(samples(), 91);
+}
+
 static void no_space(void **state)
 {
 	(void)state;
@@ -431,9 +569,24 @@ static void shortened(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(merged),	test(summed),  test(labels),	 test(kept_fine),
-		test(gaps),	test(damaged), test(over_bytes), test(over_days),
-		test(no_space), test(killed),  test(shortened),
+		test(merged),
+		test(summed),
+		test(labels),
+		test(kept_fine),
+		test(gaps),
+		test(damaged),
+		test(over_bytes),
+		test(over_days),
+		test(clock_jumps),
+		test(clock_jumps_first),
+		test(clock_jumps_days),
+		test(most_old),
+		test(fewer_days),
+		test(forged_future),
+		test(clock_back),
+		test(no_space),
+		test(killed),
+		test(shortened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,14 +103,26 @@ enum archive_reason {
 	ARCHIVE_OVER_DAYS,
 	ARCHIVE_NO_SPACE, /* less than free_bytes */
 	ARCHIVE_DAMAGED,  /* not dropped, but renamed to PATH.damaged: it could not be merged */
+
+	/*
+	 * Nothing is merged, or dropped over days: the clock is days after all that was recorded
+	 * (first_ns: its end; limit_ns: the clock), and less than an hour was recorded by it.
+	 */
+	ARCHIVE_CLOCK_JUMPED,
+	/*
+	 * Kept although over days: they are most of what is recorded, and days without any lie
+	 * between them and now. The clock may be wrong.
+	 */
+	ARCHIVE_MOST_OLD,
+	ARCHIVE_REASONS,
 };
 
-/* Windows that were dropped for one reason; or one that is damaged. */
+/* Windows that were dropped, or kept, for one reason; or one that is damaged. */
 struct archive_dropped {
 	enum archive_reason reason;
 	uint64_t count, bytes;
 	uint64_t first_ns, limit_ns; /* when the first began and the last ended */
-	const char *path;	     /* of the damaged one; else NULL */
+	const char *path;	     /* of the damaged one; MOST_OLD: DIRECTORY/HOST; else NULL */
 	const char *why;	     /* it is damaged; else NULL */
 };
 
@@ -118,7 +130,10 @@ struct archive_dropped {
  * Removes what a coarser window covers, merges old windows into coarser ones, some in each call (so
  * call it after each window), then drops windows that are over the limits, oldest first: over
  * bytes, over days, and until there is enough free space. The newest stays. Calls report() for what
- * was dropped, and for what is damaged.
+ * was dropped, for what is damaged, and for what stays because the clock may be wrong.
+ *
+ * old_before_ns is set to the time before which others may remove what is over days, too; 0:
+ * nothing is.
  *
  * now_ns: the time, since the epoch. Windows that begin at keep_fine_from_ns or later are not
  * merged (they are not pushed yet); UINT64_MAX: all may be. For the process that holds the lock, or
@@ -129,6 +144,6 @@ struct archive_dropped {
 int archive_tidy(const char *directory, const char *host, const struct archive_limits *limits,
 		 uint64_t now_ns, uint64_t keep_fine_from_ns,
 		 void (*report)(const struct archive_dropped *dropped, void *context),
-		 void *context, struct error *e);
+		 void *context, uint64_t *old_before_ns, struct error *e);
 
 #endif

@@ -30,11 +30,20 @@
 #define STACKS_10MIN 8000
 #define STACKS_HOUR  6000
 
+/*
+ * A clock that is more than JUMP_S ahead of all that was recorded before is believed once
+ * CONFIRMED_S were recorded by it.
+ */
+#define JUMP_S	    (2 * WINDOW_DAY_S)
+#define CONFIRMED_S WINDOW_HOUR_S
+
 struct tidy {
 	struct tree tree;
 	const struct archive_limits *limits;
-	uint64_t now_s, keep_fine_from_s;
-	uint64_t bytes; /* of all windows */
+	uint64_t now_s; /* that ages count from: plausible_now() */
+	uint64_t keep_fine_from_s;
+	uint64_t old_before_s; /* what ended before is over limits->days; 0: nothing is */
+	uint64_t bytes;	       /* of all windows */
 	void (*report)(const struct archive_dropped *dropped, void *context);
 	void *context;
 	struct error *e;
@@ -318,13 +327,15 @@ static bool is_too_large(const struct tidy *y)
 	return y->limits->bytes && y->bytes > y->limits->bytes;
 }
 
+static bool is_old(const struct tidy *y, const struct window_name *w)
+{
+	/* A sum goes with its first part. */
+	return w->start_s + (w->sum ? 0 : w->grain_s) < y->old_before_s;
+}
+
 static bool is_too_old(const struct tidy *y)
 {
-	const struct window_name *w = &y->tree.windows->name;
-	uint64_t days = y->limits->days, end_s = w->start_s + (w->sum ? 0 : w->grain_s);
-
-	/* A sum goes with its first part. */
-	return days && days < UINT64_MAX / WINDOW_DAY_S && end_s + days * WINDOW_DAY_S < y->now_s;
+	return is_old(y, &y->tree.windows->name);
 }
 
 static bool is_too_full(const struct tidy *y)
@@ -334,6 +345,65 @@ static bool is_too_full(const struct tidy *y)
 	if (!y->limits->free_bytes || fstatvfs(y->tree.fd, &status))
 		return false;
 	return (uint64_t)status.f_bavail * status.f_frsize < y->limits->free_bytes;
+}
+
+/*
+ * The time that ages count from: now; or, while a clock that jumped ahead is not confirmed, when
+ * what was recorded before it ended. Each file counts for a minute, whatever its name says.
+ */
+static uint64_t plausible_now(const struct tree *t, uint64_t now_s)
+{
+	uint64_t plausible_s = now_s, next_s = now_s, recorded_s = 0;
+
+	for (size_t i = t->count; i > 0 && recorded_s < CONFIRMED_S; i--) {
+		const struct window_name *w = &t->windows[i - 1].name;
+		uint64_t end_s = w->start_s + w->grain_s;
+
+		if (w->sum || w->start_s > now_s)
+			continue;
+		if (end_s + JUMP_S < next_s)
+			plausible_s = end_s;
+		recorded_s +=
+			next_s - w->start_s < WINDOW_FINE_S ? next_s - w->start_s : WINDOW_FINE_S;
+		next_s = w->start_s;
+	}
+	return plausible_s;
+}
+
+/*
+ * True if most of what is recorded is over limits->days at once, and a gap that a clock leaves when
+ * it jumps lies between that and now: the clock may be wrong, or the machine was off for long.
+ * Reports it.
+ */
+static bool keep_most(const struct tidy *y)
+{
+	struct archive_dropped kept = { .reason = ARCHIVE_MOST_OLD, .path = y->tree.path };
+	uint64_t old_s = 0, all_s = 0, next_s = y->now_s;
+	bool jumped = false;
+
+	for (size_t i = y->tree.count; i > 0; i--) {
+		const struct window_name *w = &y->tree.windows[i - 1].name;
+		uint64_t end_s = w->start_s + w->grain_s;
+
+		if (w->sum || w->start_s > y->now_s)
+			continue;
+		jumped = jumped || end_s + JUMP_S < next_s;
+		next_s = w->start_s;
+		all_s += w->grain_s;
+		if (!is_old(y, w))
+			continue;
+		if (!jumped)
+			return false;
+		old_s += w->grain_s;
+		if (!kept.count++)
+			kept.limit_ns = end_s * NS_PER_S;
+		kept.first_ns = w->start_s * NS_PER_S;
+		kept.bytes += y->tree.windows[i - 1].bytes;
+	}
+	if (old_s <= all_s / 2)
+		return false;
+	y->report(&kept, y->context);
+	return true;
 }
 
 /* Removes the directory of a day without windows. */
@@ -376,6 +446,12 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 
 static int drop(struct tidy *y)
 {
+	const uint64_t days = y->limits->days;
+
+	if (days && days < y->now_s / WINDOW_DAY_S)
+		y->old_before_s = y->now_s - days * WINDOW_DAY_S;
+	if (keep_most(y))
+		y->old_before_s = 0;
 	y->bytes = 0;
 	for (size_t i = 0; i < y->tree.count; i++)
 		y->bytes += y->tree.windows[i].bytes;
@@ -387,12 +463,12 @@ static int drop(struct tidy *y)
 int archive_tidy(const char *directory, const char *host, const struct archive_limits *limits,
 		 uint64_t now_ns, uint64_t keep_fine_from_ns,
 		 void (*report)(const struct archive_dropped *dropped, void *context),
-		 void *context, struct error *e)
+		 void *context, uint64_t *old_before_ns, struct error *e)
 {
+	struct archive_dropped jump = { .reason = ARCHIVE_CLOCK_JUMPED };
 	struct error later = { 0 };
 	struct tidy y = {
 		.limits = limits,
-		.now_s = now_ns / NS_PER_S,
 		.keep_fine_from_s = keep_fine_from_ns / NS_PER_S,
 		.report = report,
 		.context = context,
@@ -403,11 +479,17 @@ int archive_tidy(const char *directory, const char *host, const struct archive_l
 	err = err ?: tree_scan(&y.tree, 0, UINT64_MAX, false, e);
 	err = err ?: remove_covered(&y);
 	if (!err) {
+		y.now_s = plausible_now(&y.tree, now_ns / NS_PER_S);
+		jump.first_ns = y.now_s * NS_PER_S;
+		jump.limit_ns = now_ns;
+		if (y.now_s != now_ns / NS_PER_S)
+			report(&jump, context);
 		merged = merge_windows(&y);
 		y.e = merged ? &later : e;
 		err = drop(&y);
 		err = merged ?: err;
 	}
+	*old_before_ns = y.old_before_s * NS_PER_S;
 	tree_close(&y.tree);
 	return err;
 }

@@ -8,9 +8,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/capabilities.h"
@@ -28,8 +30,11 @@ struct work {
 	struct state *state;
 	int pipe;
 	pid_t recorder;
-	struct push *push;   /* NULL: nothing is sent */
-	struct state before; /* as earlier keepers left it */
+	struct push *push;	/* NULL: nothing is sent */
+	struct state before;	/* as earlier keepers left it */
+	uint64_t old_before_ns; /* what is older is over --retain-days; 0: nothing is */
+	/* What the last tidying, and the one before, has kept because the clock may be wrong. */
+	bool keeps[ARCHIVE_REASONS], kept[ARCHIVE_REASONS];
 };
 
 static const char *const reasons[] = {
@@ -38,11 +43,55 @@ static const char *const reasons[] = {
 	[ARCHIVE_NO_SPACE] = "less than --keep-free was free",
 };
 
+static void format_time(uint64_t time_ns, const char *format, char text[static 32])
+{
+	time_t time = (time_t)(time_ns / NS_PER_S);
+	struct tm tm;
+
+	if (!gmtime_r(&time, &tm) || !strftime(text, 32, format, &tm))
+		strcpy(text, "?");
+}
+
+/* Reported when it begins. */
+static void note_kept(struct work *w, const struct archive_dropped *kept)
+{
+	char from[32], until[32];
+	struct error e;
+
+	w->keeps[kept->reason] = true;
+	if (w->kept[kept->reason])
+		return;
+	if (kept->reason == ARCHIVE_CLOCK_JUMPED) {
+		format_time(kept->first_ns, "%F %T", from);
+		format_time(kept->limit_ns, "%F %T", until);
+		log_note("the clock is at %s UTC, and what was recorded before ended at %s UTC: "
+			 "until an hour is recorded, no files are merged, or removed for their age",
+			 until, from);
+		return;
+	}
+	error_set(&e, 0,
+		  "%" PRIu64 " files, %" PRIu64
+		  " bytes, are over --retain-days and not removed: they are "
+		  "most of what was recorded, and the clock may be wrong",
+		  kept->count, kept->bytes);
+	format_time(kept->limit_ns, "%F", until);
+	error_hint(&e,
+		   "if it is right: cd '%s' && for day in [0-9]*-*-*; do [ $day \\> %s ] || rm -r "
+		   "$day; "
+		   "done",
+		   kept->path, until);
+	log_problem(&e);
+}
+
 static void note_dropped(const struct archive_dropped *dropped, void *context)
 {
 	struct work *w = context;
 	struct error e;
 
+	if (dropped->reason == ARCHIVE_CLOCK_JUMPED || dropped->reason == ARCHIVE_MOST_OLD) {
+		note_kept(w, dropped);
+		return;
+	}
 	if (dropped->reason == ARCHIVE_DAMAGED) {
 		w->state->damaged++;
 		error_set(&e, 0, "%s cannot be read, and is renamed to .damaged: %s", dropped->path,
@@ -62,20 +111,21 @@ static void tidy(struct work *w)
 	uint64_t sent_until_ns = w->push ? push_sent_until(w->push) + 1 : UINT64_MAX;
 	struct error e;
 
+	memcpy(w->kept, w->keeps, sizeof(w->kept));
+	memset(w->keeps, 0, sizeof(w->keeps));
 	if (archive_tidy(w->o->directory, w->host, &w->o->limits, clock_ns(CLOCK_REALTIME),
-			 sent_until_ns, note_dropped, w, &e))
+			 sent_until_ns, note_dropped, w, &w->old_before_ns, &e))
 		log_problem(&e);
 }
 
 static void tidy_dcpi(const struct work *w)
 {
-	uint64_t now_s = clock_ns(CLOCK_REALTIME) / NS_PER_S, days = w->o->limits.days;
 	size_t dropped;
 	struct error e;
 
-	if (!w->o->dcpi || !days || days >= now_s / 86400)
+	if (!w->o->dcpi || !w->old_before_ns)
 		return;
-	if (dcpi_drop_epochs(w->o->dcpi, w->host, now_s - days * 86400, &dropped, &e))
+	if (dcpi_drop_epochs(w->o->dcpi, w->host, w->old_before_ns / NS_PER_S, &dropped, &e))
 		log_problem(&e);
 	if (dropped)
 		log_note("removed %zu epochs from %s: %s", dropped, w->o->dcpi,
