@@ -17,12 +17,13 @@ rows profil_backends
 answers() {
 	local pattern=$1 got
 	shift
-	got=$(timeout 60 env PROFIL_SOCKET="$sock" "$@" \
-		env LD_PRELOAD="${preload:-$lib}" "$tree/progs/profil_backends" which 2>&1)
+	got=$(timeout -s KILL 60 env PROFIL_SOCKET="$sock" "$@" \
+		env LD_PRELOAD="${preload:-$lib}" "$tree/progs/profil_backends" "${how[@]}" 2>&1)
 	echo "$got"
 	[[ $got =~ ^$pattern ]]
 }
 
+how=(which)
 ticks="[1-9][0-9]*"
 none=(env PROFIL_SOCKET="$work/nowhere")
 no_rights=(setpriv --bounding-set=-all --inh-caps=-all)
@@ -64,6 +65,22 @@ check "forced and not there: daemon" \
 	answers "-1 ENOTSUP - 0 # .+" env PROFIL_BACKEND=daemon "${none[@]}"
 check "forced: a name that there is not" \
 	answers "-1 ENOTSUP - 0 # .+" env PROFIL_BACKEND=nonsense
+
+# --- A filter of seccomp(2) lets a system call fail: it counts all the same, or is an error ---
+
+reason="-1 [^ ]+ - 0 # .+"
+for call in $("$tree/progs/profil_backends" without); do
+	how=(without "$call")
+	check "without $call: bpf, or an error" \
+		answers "(0 0 bpf $ticks|$reason)" env PROFIL_BACKEND=bpf PROFIL_HZ=1000
+	check "without $call: daemon, or an error" \
+		answers "(0 0 daemon $ticks|$reason)" env PROFIL_BACKEND=daemon PROFIL_HZ=1000 "${nobody[@]}"
+done
+how=(without process_vm_writev)
+check "without process_vm_writev: libc, and the reason" \
+	answers "profil: back end: libc \(.*daemon: process_vm_writev\(2\).*bpf: process_vm_writev" \
+	env PROFIL_VERBOSE=1
+how=(which)
 
 # --- The kernel module: tests/kernels has it, wherever that is run ---
 

@@ -5,6 +5,9 @@
  *   profil_backends which   calls profil() and prints "RESULT ERRNO BACKEND TICKS # ERROR", "-" for
  *                           missing values
  *
+ *   profil_backends without CALL  the same where a filter of seccomp(2) lets this system call fail
+ * with EPERM. "profil_backends without" prints the calls that it knows
+ *
  *   profil_backends asked   prints "ready" and executes the lines that it reads: "on", "off",
  * "which", "end", or "burn", which prints the number of counted ticks, and whether it can be what
  * was due
@@ -13,6 +16,7 @@
 
 #include <dlfcn.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 /* --- What there is beside profil() --- */
 
@@ -50,6 +54,67 @@ static int which(void)
 	profil_off();
 	printf("%s %u # %s\n", ask("profil_backend"), sum(), why);
 	return 0;
+}
+
+/* What libprofil calls, but for what libc cannot do without. */
+static const struct {
+	const char *name;
+	int number;
+} calls[] = {
+#define CALL(name)                \
+	{                         \
+#name, SYS_##name \
+	}
+	CALL(bpf),
+	CALL(clone),
+	CALL(clone3),
+	CALL(close_range),
+	CALL(connect),
+	CALL(getpid),
+	CALL(gettid),
+	CALL(ioctl),
+	CALL(madvise),
+	CALL(mmap),
+	CALL(munmap),
+	CALL(openat),
+	CALL(perf_event_open),
+	CALL(prctl),
+	CALL(process_vm_readv),
+	CALL(process_vm_writev),
+	CALL(recvfrom),
+	CALL(recvmsg),
+	CALL(rt_sigaction),
+	CALL(rt_sigprocmask),
+	CALL(rt_sigtimedwait),
+	CALL(sendmsg),
+	CALL(setsockopt),
+	CALL(socket),
+	CALL(tgkill),
+	CALL(timer_create),
+	CALL(timer_settime),
+};
+
+static int without(const char *name)
+{
+	size_t count = sizeof(calls) / sizeof(*calls), i = 0;
+
+	while (i < count && strcmp(calls[i].name, name) != 0)
+		i++;
+	if (i == count)
+		return 2;
+
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i].number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
+
+	need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+		     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+	     "seccomp");
+	return which();
 }
 
 /* Waits until what was burnt is to be seen, which takes a while on a busy machine. */
@@ -309,6 +374,13 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "which") == 0)
 		return which();
+	if (argc == 3 && strcmp(argv[1], "without") == 0)
+		return without(argv[2]);
+	for (size_t i = 0; argc == 2 && strcmp(argv[1], "without") == 0; i++) {
+		if (i == sizeof(calls) / sizeof(*calls))
+			return 0;
+		puts(calls[i].name);
+	}
 	if (argc == 2 && strcmp(argv[1], "asked") == 0)
 		return do_as_asked();
 	return run_row(argc, argv, rows, sizeof(rows) / sizeof(*rows));

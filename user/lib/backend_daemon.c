@@ -193,6 +193,15 @@ static int take_counts(struct profil_session *s, int fd, uint64_t period_ns)
 
 /* --- The back end --- */
 
+/* profild sends nothing without a request, so that there is something to read only once it hung up.
+ */
+static bool daemon_is_alive(const struct profil_session *s)
+{
+	char byte;
+
+	return recv(s->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
 static int start_session(struct profil_session *s)
 {
 	const struct profild_request request = {
@@ -232,18 +241,15 @@ static int daemon_start(struct profil_session *s)
 	if (s->fd < 0)
 		return s->fd;
 	err = start_session(s);
+	if (!err && !daemon_is_alive(s)) { /* which is looked at later; a filter may forbid it */
+		err = profil__error(EPERM, "profild hung up, or recv(2) is not permitted");
+		munmap(s->state, shared_size(s));
+		s->state = NULL;
+		s->cells = NULL;
+	}
 	if (err)
 		hang_up(s);
 	return err;
-}
-
-/* profild sends nothing without a request, so that there is something to read only once it hung up.
- */
-static bool daemon_is_alive(const struct profil_session *s)
-{
-	char byte;
-
-	return recv(s->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
 static void daemon_stop(struct profil_session *s)

@@ -71,8 +71,8 @@ static int attach(const struct backend *backend, struct profil_session *s)
 	if (backend->direct) {
 		err = backend->start(s);
 	} else {
-		err = s->counts ? 0 : profil__fold_check();
-		err = err ?: profil__service_start();
+		err = profil__service_start();
+		err = err ?: profil__service_call(profil__fold_check, s);
 		err = err ?: profil__service_call(backend->start, s);
 	}
 	return err;

@@ -141,12 +141,17 @@ bool profil__fold_pending(const struct profil_session *s)
 	return dirty;
 }
 
-int profil__fold_check(void)
+int profil__fold_check(struct profil_session *s)
 {
 	char from = 0, to;
 	struct iovec local = { &to, 1 }, remote = { &from, 1 };
+	pid_t self = syscall(SYS_gettid);
 
-	if (process_vm_readv(syscall(SYS_gettid), &local, 1, &remote, 1, 0) != 1)
+	if (s->counts)
+		return 0;
+	if (process_vm_readv(self, &local, 1, &remote, 1, 0) != 1)
 		return profil__system_error("process_vm_readv(2) on the process itself");
+	if (process_vm_writev(self, &local, 1, &remote, 1, 0) != 1)
+		return profil__system_error("process_vm_writev(2) on the process itself");
 	return 0;
 }

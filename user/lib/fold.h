@@ -17,9 +17,9 @@ int profil__fold(struct profil_session *s);
 bool profil__fold_pending(const struct profil_session *s);
 
 /*
- * Whether process_vm_writev(2), which buffers are written by, is permitted. Returns 0 or a negative
- * errno with profil__error() set.
+ * In the service thread: whether process_vm_readv(2) and process_vm_writev(2) are permitted, if the
+ * session's counts go to buffers. Returns 0 or a negative errno with profil__error() set.
  */
-int profil__fold_check(void);
+int profil__fold_check(struct profil_session *s);
 
 #endif

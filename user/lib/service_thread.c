@@ -130,6 +130,25 @@ static bool may_be_in_handler(void)
 
 /* --- The thread --- */
 
+/* Returns whether the thread was woken before the time was over. */
+static bool wait_for_signal(uint64_t ns)
+{
+	const struct timespec timeout = { ns / NS_PER_S, ns % NS_PER_S };
+
+	return syscall(SYS_rt_sigtimedwait, &wake_set, NULL, &timeout, sizeof(wake_set)) ==
+	       WAKE_SIGNAL;
+}
+
+/* Blocks the wake-up signal and tries to wait for it: a seccomp(2) filter may forbid either. */
+static int check_signals(void)
+{
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &wake_set, NULL, sizeof(wake_set)))
+		return profil__system_error("rt_sigprocmask(2) for a signal of the thread's own");
+	if (!wait_for_signal(0) && errno != EAGAIN && errno != EINTR)
+		return profil__system_error("rt_sigtimedwait(2)");
+	return 0;
+}
+
 static void make_timer(void)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = WAKE_SIGNAL };
@@ -150,15 +169,6 @@ static bool wake_at_cpu_time(uint64_t cpu_ns)
 	struct itimerspec when = { .it_value = { cpu_ns / NS_PER_S, cpu_ns % NS_PER_S } };
 
 	return service.has_timer && timer_settime(service.timer, TIMER_ABSTIME, &when, NULL) == 0;
-}
-
-/* Returns whether the thread was woken before the time was over. */
-static bool wait_for_signal(uint64_t ns)
-{
-	const struct timespec timeout = { ns / NS_PER_S, ns % NS_PER_S };
-
-	return syscall(SYS_rt_sigtimedwait, &wake_set, NULL, &timeout, sizeof(wake_set)) ==
-	       WAKE_SIGNAL;
 }
 
 /* Returns the result and its message to the caller that waits. */
@@ -252,9 +262,9 @@ static void *service_main(void *unused)
 	(void)unused;
 	prctl(PR_SET_NAME, "profil");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &wake_set, NULL, sizeof(wake_set));
 	service.tid = syscall(SYS_gettid);
-	err = service.result = unshare_descriptors();
+	err = check_signals();
+	err = service.result = err ?: unshare_descriptors();
 	if (!err)
 		make_timer();
 	finish();
