@@ -184,7 +184,7 @@ $(BUILD)/user/%.o: user/%.c Makefile $(BUILD)/machine | $(GENERATED)
 
 $(BUILD)/profiltool: $(TOOL_OBJECTS)
 	$(say) LD $@
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(ALL_LDLIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(ALL_LDLIBS) -lcap -o $@
 
 $(BUILD)/profild: $(DAEMON_OBJECTS)
 	$(say) LD $@

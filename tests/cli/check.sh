@@ -83,12 +83,15 @@ if "${nobody[@]}" "$tool" --version >/dev/null 2>&1; then
 	check "as nobody: eBPF" line no eBPF "without cap_bpf and cap_perfmon"
 	check "as nobody: perf events" line no "perf events" "without cap_perfmon"
 	check "as nobody: the command that fixes it" hints eBPF "setcap cap_bpf,cap_perfmon"
-	check "as nobody: names the file" hints eBPF "=ep $tool"
+	check "as nobody: names the file" hints eBPF "(p=$tool;"
 	check "as nobody: the recording" line no recording "Operation not permitted"
 	check "as nobody: the same hint is printed once" hints "perf events" "the same as for eBPF"
 	check "as nobody: other users" line limited "other users" cap_sys_ptrace
 	check "as nobody: deleted files" line limited "deleted files" cap_checkpoint_restore
-	check "as nobody: private files" line limited "private files" cap_dac_read_search
+	check "as nobody: private files" line limited "private files" "this user may not read"
+	check "as nobody: only a group gets the program, before the capabilities" hints eBPF \
+		"(p=$tool; groupadd -f profil && chgrp profil \$p && chmod 750 \$p && setcap "
+	check "as nobody: no hint lets all users read every file" test "$(grep -c cap_dac_read_search "$work/out")" -eq 0
 	check "as nobody: record agrees" like_record "${nobody[@]}"
 
 	check "refused: record says what is missing" exits 5 "${nobody[@]}" "$tool" -p "$sleeper" -d 0.1

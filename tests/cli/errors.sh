@@ -4,7 +4,7 @@
 # what, why, and how to fix it.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
-# shellcheck disable=SC2317 # functions are called by check
+# shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for the inner shell
 . "$(dirname "$0")/../lib.sh"
 
 # refuses CODE TEXT ARG...: succeeds if profiltool exits with CODE at once, prints TEXT on standard error,
@@ -273,6 +273,72 @@ if setpriv --reuid=65534 --regid=65534 --clear-groups "$work/profiltool" --versi
 	check "as nobody: help" exits 0 as_nobody --help
 else
 	skip "as nobody" "setpriv cannot become nobody here"
+fi
+
+# --- A file with capabilities ---
+
+# With more of them than any hint gives: the user's own rights count all the same. Only nobody's group can run it.
+mkdir -m 750 "$work/capable"
+capable=$work/capable/profiltool
+cp "$profiltool" "$capable"
+cp "$progs/shares" "$work/shares"
+chgrp 65534 "$work/capable" 2>/dev/null
+all=cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_checkpoint_restore,cap_sys_admin,cap_dac_read_search,cap_dac_override
+member=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+as_member() {
+	"${member[@]}" "$@"
+}
+if setcap "$all=ep" "$capable" 2>/dev/null && as_member "$capable" --version >/dev/null 2>&1; then
+	mkdir -m 777 "$work/members"
+	cd "$work/members" || exit 1
+	umask 077
+	echo "root;secret 7" >"$work/secret.folded"
+	echo "a secret of root's" >"$work/secret.c"
+	ln -s "$work/secret.folded" link.folded
+	umask 022
+	for command in report dump annotate "flamegraph -o secret.svg"; do
+		# shellcheck disable=SC2086 # several words
+		check "capabilities: $command does not read root's file" exits 5 as_member "$capable" $command "$work/secret.folded"
+	done
+	check "capabilities: nor through a link" exits 5 as_member "$capable" report link.folded
+	check "capabilities: diff does not" exits 5 as_member "$capable" diff "$work/secret.folded" "$work/secret.folded"
+	check "capabilities: convert does not" exits 5 as_member "$capable" convert "$work/secret.folded" "$work/members/copy.pb.gz"
+	check "capabilities: merge does not" exits 5 as_member "$capable" merge "$work/secret.folded" -o "$work/members/copy.pb.gz"
+	check "capabilities: nothing was copied" test ! -e "$work/members/copy.pb.gz"
+	printf '%s\n' "events: Samples" "fl=$work/secret.c" "fn=f" "1 10" >"$work/members/names.callgrind"
+	as_member "$capable" annotate --source-only f "$work/members/names.callgrind" >"$work/out" 2>&1
+	check "capabilities: annotate does not print a file that a profile names" test "$(grep -c "a secret" "$work/out")" -eq 0
+	echo kept >"$work/kept.pb.gz"
+	check "capabilities: -o does not replace root's file" exits 5 as_member "$capable" record -o "$work/kept.pb.gz" -- \
+		"$work/shares" 1 0.1
+	check "capabilities: it is untouched" test "$(cat "$work/kept.pb.gz")" = kept
+	check "capabilities: -o into root's directory" exits 5 as_member "$capable" record -o "$work/new.pb.gz" -- "$work/shares" 1 0.1
+	check "capabilities: a command is recorded" exits 0 as_member "$capable" record -o own.pb.gz -- "$work/shares" 1 0.2
+	check "capabilities: with its names" sh -c '"$1" report own.pb.gz | grep -q burn_sixty' - "$profiltool"
+	check "capabilities: the file is the user's" test "$(stat -c %u own.pb.gz)" = 65534
+	as_member "$capable" record -q -- grep ^Cap /proc/self/status >"$work/out" 2>&1
+	check "capabilities: the command has none" test "$(grep -cE '^Cap(Inh|Prm|Eff|Amb):[[:blank:]]*0+$' "$work/out")" -eq 4
+	check "capabilities: every requirement is met" exits 0 as_member "$capable" check
+	check "capabilities: the kernel's names, too" grep -q "^ok  *kernel names " "$work/out"
+	check "capabilities: a process of another user's is recorded" sh -c '"$@" 2>&1 | grep -q "ticks 0 = counted 0"' - \
+		"${member[@]}" "$capable" -p "$sleeper" -d 0.1
+	# What a process has while it waits for its input, or records.
+	mkfifo "$work/members/fifo"
+	start "${member[@]}" "$capable" report "$work/members/fifo"
+	check "capabilities: report has given them up" wait_for sh -c \
+		'[ "$(readlink "/proc/$1/exe")" = "$2" ] && grep -q "^CapPrm:[[:blank:]]*0*$" "/proc/$1/status"' - "$pid" "$capable"
+	stop "$pid"
+	start "${member[@]}" "$capable" top -p "$sleeper" --tables 100 -d 0.1
+	check "capabilities: top can record, and holds them back" wait_for sh -c \
+		'[ "$(readlink "/proc/$1/exe")" = "$2" ] && grep -q "^CapEff:[[:blank:]]*0*$" "/proc/$1/status" &&
+		 ! grep -q "^CapPrm:[[:blank:]]*0*$" "/proc/$1/status"' - "$pid" "$capable"
+	stop "$pid"
+	chmod u+s "$capable"
+	check "set-user-ID: refused" exits 5 as_member "$capable" report own.pb.gz
+	check "set-user-ID: what to do" says "chmod ug-s"
+	cd "$top" || exit 1
+else
+	skip "a file with capabilities" "setcap or setpriv does not work here"
 fi
 
 finish

@@ -138,7 +138,7 @@ static void test_bpf(void **state)
 	f.effective = BIT(CAP_BPF);
 	expect(&f, "eBPF", REQUIREMENT_NO, "without cap_perfmon", "setcap ");
 	f.effective = BIT(CAP_PERFMON);
-	expect(&f, "eBPF", REQUIREMENT_NO, "without cap_bpf", "=ep /usr/bin/profiltool");
+	expect(&f, "eBPF", REQUIREMENT_NO, "without cap_bpf", "(p=/usr/bin/profiltool; ");
 	f.effective = 0;
 	expect(&f, "eBPF", REQUIREMENT_NO, "cap_bpf and cap_perfmon", "setcap ");
 	expect_kind(&f, "eBPF", ERROR_NOT_PERMITTED);

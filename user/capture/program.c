@@ -25,7 +25,8 @@ static int keep_libbpf_message(enum libbpf_print_level level, const char *format
 int program_not_permitted(struct error *e, int code, const char *what)
 {
 	error_set_kind(e, ERROR_NOT_PERMITTED, code, "%s", what);
-	error_hint(e, "run it as root, or give the program the capabilities: "
+	error_hint(e, "run it as root, or give the program to a group, and then the capabilities: "
+		      "chgrp GROUP PROGRAM && chmod 750 PROGRAM && "
 		      "setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog=ep PROGRAM");
 	return -code;
 }

@@ -15,9 +15,12 @@
 #define USUAL_HZ     99 /* record's default frequency */
 #define ENOUGH_FILES 4096
 
-/* The capabilities that the manual recommends, and those to read every file as well. */
+/*
+ * The capabilities that the manual recommends, and those for deleted files as well. Never
+ * cap_dac_read_search: whoever may run the program could read every file.
+ */
 #define CAPABILITIES	 "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog"
-#define ALL_CAPABILITIES CAPABILITIES ",cap_checkpoint_restore,cap_dac_read_search"
+#define ALL_CAPABILITIES CAPABILITIES ",cap_checkpoint_restore"
 
 struct requirement *requirement_add(struct requirements *r, const char *name,
 				    enum requirement_state state, const char *cause, ...)
@@ -46,8 +49,12 @@ static bool has_or_admin(const struct requirement_facts *f, unsigned int capabil
 	return has(f, BIT(capability) | BIT(CAP_SYS_ADMIN));
 }
 
+/*
+ * Only a group gets the program, before it gets the capabilities: chown(2) removes them. names: of
+ * the capabilities; NULL: only root can. besides: what else is needed, or "".
+ */
 static void hint_capabilities(struct error *e, const struct requirement_facts *f, uint64_t wanted,
-			      const char *names)
+			      const char *names, const char *besides)
 {
 	if (f->user_namespace)
 		error_hint(e, "run it as root, outside of the container or user namespace");
@@ -56,8 +63,14 @@ static void hint_capabilities(struct error *e, const struct requirement_facts *f
 			   "run it as root, outside of the container, or start the container with: "
 			   "docker run --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE "
 			   "--cap-add SYSLOG");
+	else if (names)
+		error_hint(e,
+			   "run it as root, or give it to a group, which then sees what every "
+			   "process executes: (p=%s; groupadd -f profil && chgrp profil $p && "
+			   "chmod 750 $p && setcap %s=ep $p)%s",
+			   f->program, names, besides);
 	else
-		error_hint(e, "run it as root, or: setcap %s=ep %s", names, f->program);
+		error_hint(e, "run it as root");
 }
 
 void requirement_hint(struct error *e, const struct requirement_facts *f, unsigned int capability)
@@ -65,7 +78,7 @@ void requirement_hint(struct error *e, const struct requirement_facts *f, unsign
 	if (has(f, BIT(capability)))
 		error_hint(e, "see why the kernel refuses: journalctl -k --grep=denied");
 	else
-		hint_capabilities(e, f, BIT(capability), CAPABILITIES);
+		hint_capabilities(e, f, BIT(capability), CAPABILITIES, "");
 }
 
 /* Appended to the names of missing capabilities. */
@@ -214,7 +227,8 @@ static void judge_bpf(const struct requirement_facts *f, struct requirements *r)
 			       "programs cannot be loaded without %s%s%s%s", bpf ? "" : "cap_bpf",
 			       bpf || perfmon ? "" : " and ", perfmon ? "" : "cap_perfmon",
 			       whose(f));
-		hint_capabilities(&q->finding, f, BIT(CAP_BPF) | BIT(CAP_PERFMON), CAPABILITIES);
+		hint_capabilities(&q->finding, f, BIT(CAP_BPF) | BIT(CAP_PERFMON), CAPABILITIES,
+				  "");
 	}
 }
 
@@ -242,12 +256,9 @@ static void judge_perf_events(const struct requirement_facts *f, struct requirem
 			&q->finding, ERROR_NOT_PERMITTED, 0,
 			"cannot be opened without cap_perfmon (kernel.perf_event_paranoid %s)%s",
 			paranoid, whose(f));
-		hint_capabilities(&q->finding, f, BIT(CAP_PERFMON), CAPABILITIES);
-		if (f->paranoid > 2)
-			error_hint(&q->finding,
-				   "run it as root, or: setcap " CAPABILITIES "=ep %s; "
-				   "sysctl -w kernel.perf_event_paranoid=2",
-				   f->program);
+		hint_capabilities(&q->finding, f, BIT(CAP_PERFMON), CAPABILITIES,
+				  f->paranoid > 2 ? "; sysctl -w kernel.perf_event_paranoid=2"
+						  : "");
 	} else if (f->paranoid > 2 && !has(f, BIT(CAP_SYS_ADMIN))) {
 		error_set_kind(&q->finding, ERROR_NOT_PERMITTED, 0,
 			       "kernel.perf_event_paranoid is %d: capabilities are not enough then",
@@ -315,8 +326,8 @@ static void judge_kernel_names(const struct requirement_facts *f, struct require
 static const struct ability {
 	const char *name, *can, *cannot;
 	unsigned int capability;
-	uint64_t instead; /* capabilities that include it */
-	const char *capability_name, *setcap;
+	uint64_t instead;		      /* capabilities that include it */
+	const char *capability_name, *setcap; /* NULL: only root has it */
 } abilities[] = {
 	{ "other users", "their processes get names, too", "code of their processes gets few names",
 	  CAP_SYS_PTRACE, 0, "cap_sys_ptrace", CAPABILITIES },
@@ -325,7 +336,7 @@ static const struct ability {
 	  BIT(CAP_SYS_ADMIN), "cap_checkpoint_restore", ALL_CAPABILITIES },
 	{ "private files", "every file can be read for its names",
 	  "code of files that this user may not read gets no names", CAP_DAC_READ_SEARCH,
-	  BIT(CAP_DAC_OVERRIDE), "cap_dac_read_search", ALL_CAPABILITIES },
+	  BIT(CAP_DAC_OVERRIDE), NULL, NULL },
 };
 
 static void judge_ability(const struct requirement_facts *f, const struct ability *a,
@@ -337,9 +348,12 @@ static void judge_ability(const struct requirement_facts *f, const struct abilit
 		requirement_add(r, a->name, REQUIREMENT_OK, "%s", a->can);
 		return;
 	}
-	q = requirement_add(r, a->name, REQUIREMENT_LIMITED, "%s without %s%s", a->cannot,
-			    a->capability_name, whose(f));
-	hint_capabilities(&q->finding, f, BIT(a->capability), a->setcap);
+	if (a->capability_name)
+		q = requirement_add(r, a->name, REQUIREMENT_LIMITED, "%s without %s%s", a->cannot,
+				    a->capability_name, whose(f));
+	else
+		q = requirement_add(r, a->name, REQUIREMENT_LIMITED, "%s", a->cannot);
+	hint_capabilities(&q->finding, f, BIT(a->capability), a->setcap, "");
 }
 
 static void judge_files(const struct requirement_facts *f, struct requirements *r)

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/capabilities.h"
+#include "cli/capabilities.h"
 #include "daemon/keeper.h"
 #include "daemon/log.h"
 #include "daemon/state.h"

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/capabilities.h"
+#include "cli/capabilities.h"
 #include "daemon/log.h"
 #include "format/dcpi/dcpi.h"
 #include "push/push.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "capture/histogram.h"
-#include "daemon/capabilities.h"
+#include "cli/capabilities.h"
 #include "daemon/command_line.h"
 #include "daemon/continuous.h"
 #include "daemon/listener.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "capture/requirements.h"
+#include "cli/capabilities.h"
 #include "report/json_writer.h"
 #include "report/text.h"
 #include "tool/check_profil.h"
@@ -199,12 +200,14 @@ static int check(const struct check_options *o, struct requirements *r)
 	struct error e;
 	int code = EXIT_DONE;
 
+	capabilities_raise();
 	requirements_gather(&facts);
 	requirements_judge(&facts, r);
 	if (requirements_try(&facts, r, &e))
 		code = tool_exit_code(&e);
 	if (o->pid && requirements_of_process(o->pid, &facts, r, &e) && code == EXIT_DONE)
 		code = tool_exit_code(&e);
+	capabilities_lower();
 	check_others(&facts, r);
 	return code;
 }
@@ -236,6 +239,7 @@ static int run(int argc, char **argv)
 
 const struct tool_command check_command = {
 	.name = "check",
+	.records = true,
 	.arguments = "[-p PID] [--json]",
 	.help = "Checks what recording needs, and prints how to fix what is missing.",
 	.options = options,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/capabilities.h"
 #include "cli/similar.h"
 #include "tool/tool.h"
 
@@ -116,7 +117,12 @@ static int run(const struct tool_command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const struct tool_command *command = argc > 1 ? find_command(argv[1]) : NULL;
+	/* Without a command, options are record's. */
+	bool records = command ? command->records : argc > 1 && argv[1][0] == '-';
+	struct error e;
 
+	if (capabilities_hold_back(records, &e))
+		return tool_fail(&e);
 	if (!command || !command->becomes_another) {
 		fill_standard_descriptors();
 		/* A closed pipe must not end a recording before its file is written. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/capabilities.h"
 #include "report/text.h"
 #include "symbol/symbol.h"
 #include "tool/tool.h"
@@ -84,8 +85,11 @@ int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(
 		.context = &n,
 	};
 	size_t known = p->warning_count;
-	int err = symbol_resolve(p, &o, e);
+	int err;
 
+	capabilities_raise_for_names();
+	err = symbol_resolve(p, &o, e);
+	capabilities_lower();
 	clear(&n);
 	for (size_t i = known; !err && i < p->warning_count; i++)
 		tool_warn("%s", p->warnings[i]);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "cli/capabilities.h"
 #include "format/loss.h"
 #include "record/from_capture.h"
 #include "tool/executable.h"
@@ -493,13 +494,17 @@ static int record(struct recording *r, const struct record_options *o,
 	struct profile *p;
 	int code;
 
-	if (capture_start(what, &r->capture, &e))
+	capabilities_raise();
+	if (capture_start(what, &r->capture, &e)) {
+		capabilities_lower();
 		return tool_refuse(&e);
+	}
 	tool_warn_of_clock(&o->target);
 	/* An error while recording ends it; what was counted until then is still shown. */
 	code = recording_run(r, &e) ? tool_fail(&e) : EXIT_DONE;
 	if (make_profile(r, what, &p, &e)) {
 		capture_free(r->capture);
+		capabilities_lower();
 		return tool_fail(&e);
 	}
 	warn_lost_mappings(r->capture);
@@ -512,6 +517,7 @@ static int record(struct recording *r, const struct record_options *o,
 	if (!p->totals.counted) /* before the command is ended */
 		waits_describe(&o->target, capture_command_pid(r->capture), waits, sizeof(waits));
 	capture_free(r->capture);
+	capabilities_lower();
 	r->capture = NULL;
 	code = present(r, p, o, format, waits, &e) ?: code;
 	profile_free(p);
@@ -554,6 +560,7 @@ static int run(int argc, char **argv)
 
 const struct tool_command record_command = {
 	.name = "record",
+	.records = true,
 	.arguments = "{-p PID | -t TID | -a | --cgroup PATH} [OPTION...], or record [OPTION...] -- "
 		     "COMMAND [ARG...]",
 	.help = "Records until -d, Ctrl-C or the target's end, then prints its busiest functions.",

@@ -9,6 +9,7 @@
 
 #include "capture/target.h"
 #include "capture/tick.h"
+#include "cli/capabilities.h"
 #include "symbol/cfi/cfi.h"
 #include "tool/tool.h"
 #include "util/file.h"
@@ -135,8 +136,11 @@ void tool_skip_targets(struct tool_target *t)
 	bool good[TARGET_MOST_PIDS];
 	struct error e;
 
+	/* Where /proc hides other users' processes. */
+	capabilities_raise();
 	for (size_t i = 0; i < t->pid_count; i++)
 		kept += good[i] = !target_check(t->pids[i], false, t->kernel, &e);
+	capabilities_lower();
 	if (!kept || kept == t->pid_count)
 		return;
 	kept = 0;

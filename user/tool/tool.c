@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capture/requirements.h"
+#include "cli/capabilities.h"
 #include "report/flat/flat.h"
 #include "report/text.h"
 #include "symbol/symbol.h"
@@ -50,7 +51,9 @@ int tool_refuse(const struct error *e)
 
 	if (code != EXIT_NOT_PERMITTED && code != EXIT_KERNEL_LACKS)
 		return code;
+	capabilities_raise();
 	requirements_gather(&facts);
+	capabilities_lower();
 	requirements_judge(&facts, &r);
 	for (size_t i = 0; i < r.count; i++)
 		if (r.list[i].state == REQUIREMENT_NO)

@@ -29,6 +29,7 @@ struct tool_command {
 	const char *arguments; /* as in --help */
 	const char *help;
 	const struct option_spec *options;
+	bool records;	      /* with the capabilities of the program's file */
 	bool becomes_another; /* program, that is to get signals and descriptors as they come */
 	/* argv[0] is the command's name. Returns an exit code. */
 	int (*run)(int argc, char **argv);

@@ -291,6 +291,7 @@ static int run(int argc, char **argv)
 
 const struct tool_command top_command = {
 	.name = "top",
+	.records = true,
 	.arguments = "[-p PID | -t TID | -a | --cgroup PATH] [OPTION...]",
 	.help = "Shows the busiest functions of processes, a thread, a control group or the "
 		"machine (default), live.",

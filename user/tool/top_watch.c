@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "cli/capabilities.h"
 #include "util/clock.h"
 
 #define LOOK_MS 100 /* between two calls of capture_handle() when nothing happens */
@@ -41,8 +42,11 @@ static uint64_t own_cpu_ns(void)
 static int begin(struct watch *w, struct error *e)
 {
 	struct capture_options options = tool_capture_options(&w->target);
-	int err = capture_start(&options, &w->capture, e);
+	int err;
 
+	capabilities_raise();
+	err = capture_start(&options, &w->capture, e);
+	capabilities_lower();
 	err = err ?: capture_profile_begin(&w->growth, w->live.p, w->capture, e);
 	w->samples_before = w->live.p->sample_count;
 	w->tasks_before = err ? 0 : capture_tasks(w->capture);
@@ -52,8 +56,10 @@ static int begin(struct watch *w, struct error *e)
 
 static void end(struct watch *w)
 {
+	capabilities_raise();
 	capture_profile_end(w->growth);
 	capture_free(w->capture);
+	capabilities_lower();
 	w->growth = NULL;
 	w->capture = NULL;
 }
@@ -118,8 +124,11 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 			break;
 		if (poll(fds, count + 1, timeout) < 0 && errno != EINTR)
 			return error_set(e, errno, "cannot wait for samples");
-		if (w->capture)
+		if (w->capture) {
+			capabilities_raise();
 			err = capture_handle(w->capture, e);
+			capabilities_lower();
+		}
 		for (nfds_t i = 0; i < count; i++)
 			ready |= fds[i].revents;
 	}
@@ -204,6 +213,7 @@ static int read_capture(struct watch *w, struct error *e)
 	uint64_t passed, before = w->read_ns;
 	int err;
 
+	capabilities_raise();
 	w->ended = capture_ended(w->capture);
 	err = w->ended ? capture_stop(w->capture, e) : capture_read(w->capture, e);
 	w->read_ns = now_ns();
@@ -212,6 +222,7 @@ static int read_capture(struct watch *w, struct error *e)
 	err = err ?: capture_profile_add(w->growth, e);
 	if (!err)
 		update_status(w, passed);
+	capabilities_lower();
 	return err;
 }
 
@@ -223,7 +234,9 @@ int watch_update(struct watch *w, struct error *e)
 		end(w);
 	else if (!err && is_due(w))
 		err = restart(w, e);
+	capabilities_raise_for_names();
 	err = err ?: live_name(&w->live, e);
+	capabilities_lower();
 	if (!err && live_collect(&w->live))
 		err = error_no_memory(e);
 	return err;
@@ -235,10 +248,12 @@ int watch_stop(struct watch *w, struct error *e)
 
 	if (!w->capture || w->any)
 		return 0;
+	capabilities_raise();
 	err = capture_stop(w->capture, e);
-	if (err)
-		return err;
-	update_status(w, 0);
-	waits_describe(&w->target, 0, w->idle.waits, sizeof(w->idle.waits));
-	return 0;
+	if (!err) {
+		update_status(w, 0);
+		waits_describe(&w->target, 0, w->idle.waits, sizeof(w->idle.waits));
+	}
+	capabilities_lower();
+	return err;
 }

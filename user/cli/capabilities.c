@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "daemon/capabilities.h"
+#include "cli/capabilities.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* The first NEEDED are needed, the others useful. */
 static const cap_value_t of_server[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE };
@@ -106,6 +109,87 @@ int capabilities_keep_for_recording(struct error *e)
 int capabilities_drop(struct error *e)
 {
 	return reduce(&(struct kept){ NULL, 0 }, e);
+}
+
+/* --- A program whose file has capabilities --- */
+
+/* Whether this process has rights that its caller lacks. */
+static bool is_privileged_file(void)
+{
+	return getauxval(AT_SECURE);
+}
+
+int capabilities_hold_back(bool keep, struct error *e)
+{
+	cap_t has, held;
+	int err = 0;
+
+	if (!is_privileged_file())
+		return 0;
+	if (getuid() != geteuid() || getgid() != getegid()) {
+		error_set_kind(e, ERROR_NOT_PERMITTED, 0,
+			       "the program's file is set-user-ID or set-group-ID");
+		error_hint(e, "chmod ug-s it, and see profiltool check for what to do instead");
+		return -EPERM;
+	}
+	has = cap_get_proc();
+	held = cap_init();
+	for (size_t i = 0; has && held && keep && i < sizeof(of_recorder) / sizeof(*of_recorder);
+	     i++) {
+		cap_flag_value_t value;
+
+		if (of_recorder[i] != CAP_DAC_READ_SEARCH &&
+		    cap_get_flag(has, of_recorder[i], CAP_PERMITTED, &value) == 0 &&
+		    value == CAP_SET)
+			cap_set_flag(held, CAP_PERMITTED, 1, &of_recorder[i], CAP_SET);
+	}
+	/* This clears the inheritable set and, with it, the ambient one. */
+	if (!has || !held || cap_set_proc(held))
+		err = error_set(e, errno, "cannot give up privileges");
+	cap_free(has);
+	cap_free(held);
+	return err;
+}
+
+/* Makes one capability effective; -1: all that are permitted; -2: none. */
+static void set_effective(cap_value_t only)
+{
+	int code = errno;
+	cap_t caps;
+	bool done;
+
+	if (!is_privileged_file())
+		return;
+	caps = cap_get_proc();
+	done = caps && cap_clear_flag(caps, CAP_EFFECTIVE) == 0;
+	for (cap_value_t i = 0; done && only != -2 && i <= CAP_LAST_CAP; i++) {
+		cap_flag_value_t value;
+
+		if ((only == -1 || only == i) &&
+		    cap_get_flag(caps, i, CAP_PERMITTED, &value) == 0 && value == CAP_SET)
+			done = cap_set_flag(caps, CAP_EFFECTIVE, 1, &i, CAP_SET) == 0;
+	}
+	done = done && cap_set_proc(caps) == 0;
+	cap_free(caps);
+	/* To go on with them would break the promise; without them, calls report it themselves. */
+	if (!done && only == -2)
+		abort();
+	errno = code;
+}
+
+void capabilities_raise(void)
+{
+	set_effective(-1);
+}
+
+void capabilities_raise_for_names(void)
+{
+	set_effective(CAP_SYSLOG);
+}
+
+void capabilities_lower(void)
+{
+	set_effective(-2);
 }
 
 int descriptor_limit_raise(struct error *e)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_CLI_CAPABILITIES_H
+#define PROFIL_CLI_CAPABILITIES_H
+
+#include <stdbool.h>
+
+#include "util/error.h"
+
+/*
+ * These give up every capability but those named. Programs that profild executes would get none.
+ * Return 0, or a negative errno with e set: -EPERM if one of the first three is missing.
+ *
+ * For serving: CAP_BPF and CAP_PERFMON, which the eBPF program needs, and CAP_SYS_PTRACE, which
+ * shows the clients where /proc hides processes (hidepid, proc(5)).
+ */
+int capabilities_keep_for_serving(struct error *e);
+
+/* These, and what it takes to read the code of all processes, and the kernel's symbols. */
+int capabilities_keep_for_recording(struct error *e);
+
+/* None. */
+int capabilities_drop(struct error *e);
+
+/*
+ * For a program whose file has capabilities (setcap(8)), and which users without any run. Nothing
+ * that they name, nor what a file names that they have, is opened with more than their own rights:
+ * the capabilities are held back, and raised only while the kernel is asked to record.
+ *
+ * capabilities_hold_back() is called before anything else. keep: those for recording are only held
+ * back; CAP_DAC_READ_SEARCH, with which every file could be read, is given up in any case, and so
+ * are all without `keep`. Programs that are executed get none. Where the capabilities are not the
+ * file's, but the caller's, this does nothing, and neither do the others. Returns 0, or a negative
+ * errno with e set.
+ */
+int capabilities_hold_back(bool keep, struct error *e);
+
+/* For calls of user/capture, by this thread. */
+void capabilities_raise(void);
+
+/* Only CAP_SYSLOG, with which the kernel's symbols have addresses. */
+void capabilities_raise_for_names(void);
+
+/* Holds them back again. errno is kept. */
+void capabilities_lower(void);
+
+/*
+ * Raises the limit of descriptors as far as possible: each client takes several. Before
+ * capabilities_reduce() it can exceed the hard limit. Returns 0, or a negative errno with e set.
+ */
+int descriptor_limit_raise(struct error *e);
+
+#endif
