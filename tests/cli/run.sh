@@ -75,7 +75,29 @@ check "without --: counted" counted 90 "$build/lib/libprofil.so.1"
 check "--backend: succeeds" exits 0 "${run[@]}" --backend bpf -v "$legacy" 0.1
 check "--verbose: reports what is preloaded" says \
 	"LD_PRELOAD=$build/lib/libprofil.so.1:$build/lib/libprofil-gmon.so"
-check "--verbose: libprofil reports its back end" says "back end: bpf"
+check "libprofil reports its back end" says "back end: bpf"
+quietly() {
+	exits 0 "${run[@]}" --backend bpf "$@" "$legacy" 0.1 && test ! -s "$work/err"
+}
+check "--quiet: it does not" quietly --quiet
+# The program opens a file of its own in the place of standard error.
+compile "$work/reopens" '#include <unistd.h>
+#include <fcntl.h>
+extern int profil(unsigned short *, size_t, size_t, unsigned int);
+static unsigned short cells[64];
+int main(int argc, char **argv) { close(2); open(argv[1], O_CREAT | O_WRONLY, 0600);
+	return profil(cells, sizeof(cells), 0, 2) || argc != 2; }' -w
+reopens() {
+	exits 0 "${run[@]}" "$work/reopens" "$work/reopened" && test ! -s "$work/reopened"
+}
+check "a file of the program in the place of standard error gets no line" reopens
+check "as nobody, without profild: succeeds" exits 0 "${as_nobody[@]}" "$tree/profiltool" run \
+	--socket "$work/none" "$tree/legacy" 0.1
+check "as nobody, without profild: libprofil reports libc, and why" \
+	says "back end: libc (kmod: "
+check "--strict: libc is an error of the program" exits 1 "${as_nobody[@]}" \
+	"$tree/profiltool" run --strict --socket "$work/none" "$tree/legacy" 0.1
+check "--strict: says why" says "libc: PROFIL_STRICT is 1)"
 [ -e /dev/profil ] || check "a back end that is not there is an error of the program" exits 1 \
 	"${run[@]}" --backend kmod "$legacy" 0.1
 check "as nobody: succeeds" exits 0 "${as_nobody[@]}" "$tree/profiltool" run "$tree/legacy" 0.3
@@ -97,7 +119,8 @@ if [ -e "$build/lib32/libprofil.so.1" ] &&
 	check "a 32-bit program: succeeds" exits 0 "${run[@]}" "$work/legacy32" 0.5
 	check "a 32-bit program: counted, by the libprofil of 32 bits" \
 		counted 5 "$build/lib32/libprofil.so.1"
-	check "a 32-bit program: the loader has no complaint" test ! -s "$work/err"
+	check "a 32-bit program: the loader has no complaint" test "$(grep -vc "^profil: back end" "$work/err")" = 0
+	check "a 32-bit program: why it has no eBPF of its own" says "bpf: not in a 32-bit program"
 	mv "$tree/lib32" "$tree/lib32.away"
 	run=("$tree/profiltool" run)
 	check "a 32-bit program without it" refuses \
@@ -182,9 +205,11 @@ for backend in kmod bpf daemon libc; do
 	check "--backend $backend" environment PROFIL_BACKEND $backend "${run[@]}" --backend $backend
 done
 check "--socket" environment PROFIL_SOCKET "/a b" "${run[@]}" --socket "/a b"
-check "-v" environment PROFIL_VERBOSE 1 "${run[@]}" -v
+check "back ends are printed" environment PROFIL_VERBOSE 1 "${run[@]}"
+check "-q" environment PROFIL_VERBOSE 0 "${run[@]}" -q
+check "--strict" environment PROFIL_STRICT 1 "${run[@]}" --strict
 same_environment() {
-	diff <(env -i A=1 PATH="$PATH" env) <(env -i A=1 PATH="$PATH" "${run[@]}" env | grep -v ^LD_PRELOAD=)
+	diff <(env -i A=1 PATH="$PATH" env) <(env -i A=1 PATH="$PATH" "${run[@]}" env | grep -v -e ^LD_PRELOAD= -e ^PROFIL_VERBOSE=)
 }
 check "nothing else is set" same_environment
 
@@ -249,6 +274,22 @@ if compile "$work/static-pie" 'int main(void) { return 0; }' -static-pie; then
 	check "a static PIE" refuses "$work/static-pie is statically linked" "libprofil.a" \
 		"$work/static-pie"
 fi
+
+# With libprofil.a, it is run as it is.
+if gcc -D_GNU_SOURCE -O1 -s -static "$top/tests/progs/run_legacy.c" "$build/lib/libprofil.a" \
+	-o "$work/static-legacy" -ldl 2>/dev/null; then
+	check "a static program with libprofil.a" exits 1 "${run[@]}" --hz 777 --backend daemon \
+		--socket "$work/none" "$work/static-legacy" 0.1
+	check "a static program with libprofil.a: libprofil reports" says \
+		"back end: none (daemon: cannot connect to $work/none"
+else
+	skip "a static program with libprofil.a" "gcc -static does not work here"
+fi
+
+# Of another C library: the loader's name is what says so.
+cp /bin/true "$work/ld-musl-x86_64.so.1"
+compile "$work/musl" 'int main(void) { return 0; }' -Wl,--dynamic-linker="$work/ld-musl-x86_64.so.1"
+check "a program of musl" refuses "$work/musl has another C library" "profiltool record" "$work/musl"
 
 # A program of another machine: the number of the machine is at byte 18.
 cp "$legacy" "$work/foreign"

@@ -63,6 +63,14 @@ check "forced and not allowed: bpf" \
 	answers "-1 ENOTSUP - 0 # .+" env PROFIL_BACKEND=bpf "${nobody[@]}"
 check "forced and not there: daemon" \
 	answers "-1 ENOTSUP - 0 # .+" env PROFIL_BACKEND=daemon "${none[@]}"
+check "strict: any but libc" answers "0 0 $first $ticks" env PROFIL_STRICT=1
+check "strict: libc is an error" answers "-1 ENOTSUP - 0 # .*libc: PROFIL_STRICT" \
+	env PROFIL_STRICT=1 "${none[@]}" "${nobody[@]}"
+check "strict, but forced: libc" answers "0 0 libc $ticks" env PROFIL_STRICT=1 PROFIL_BACKEND=libc
+check "forced, and refuses the rate" answers "-1 EINVAL - 0 # daemon: the frequency is 10001 Hz" \
+	env PROFIL_HZ=10001 PROFIL_BACKEND=daemon
+check "strict, and the rate is refused" answers "-1 EINVAL - 0 # .*daemon: the frequency is 10001 Hz" \
+	env PROFIL_HZ=10001 PROFIL_STRICT=1 "${nobody[@]}"
 check "forced: a name that there is not" \
 	answers "-1 ENOTSUP - 0 # .+" env PROFIL_BACKEND=nonsense
 

@@ -76,6 +76,8 @@ static int find_module(char *path, size_t size)
 	if (getauxval(AT_SECURE))
 		return profil__error(ENOTSUP, "a program with more privileges than its user loads "
 					      "no module");
+	if (sizeof(void *) < 8)
+		return profil__error(ENOTSUP, "not in a 32-bit program: profild counts for it");
 	if (!*library || stat(library, &status))
 		return profil__error(ENOTSUP, "cannot find the library's file");
 	end = strrchr(library, '/');

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/backend.h"
@@ -37,6 +38,14 @@ static const char *forced_name(void)
 const char *profil__backends_name(void)
 {
 	return chosen ? chosen->name : NULL;
+}
+
+/* Whether libc's signals are no substitute for counting in the kernel. */
+static bool is_strict(void)
+{
+	const char *strict = secure_getenv("PROFIL_STRICT");
+
+	return strict && strcmp(strict, "1") == 0;
 }
 
 static bool is_candidate(const struct backend *backend)
@@ -78,14 +87,36 @@ static int attach(const struct backend *backend, struct profil_session *s)
 	return err;
 }
 
-/* The only line that the library ever prints. */
-static void print_choice(const char *name, const char *skipped)
+static struct {
+	bool known;
+	dev_t device;
+	ino_t inode;
+} standard_error; /* when the library was loaded, if PROFIL_VERBOSE is 1 */
+
+__attribute__((constructor)) static void note_standard_error(void)
 {
 	const char *verbose = secure_getenv("PROFIL_VERBOSE");
+	int code = errno;
+	struct stat status;
+
+	if (verbose && strcmp(verbose, "1") == 0 && fstat(STDERR_FILENO, &status) == 0) {
+		standard_error.known = true;
+		standard_error.device = status.st_dev;
+		standard_error.inode = status.st_ino;
+	}
+	errno = code;
+}
+
+/* The only line that the library ever prints; not to a file that the program opened in the place of
+ * standard error. */
+static void print_choice(const char *name, const char *skipped)
+{
 	char line[ERROR_SIZE + 64];
+	struct stat status;
 	int length;
 
-	if (!verbose || strcmp(verbose, "1") != 0)
+	if (!standard_error.known || fstat(STDERR_FILENO, &status) ||
+	    status.st_dev != standard_error.device || status.st_ino != standard_error.inode)
 		return;
 	length = snprintf(line, sizeof(line), "profil: back end: %s%s%s%s\n", name ? name : "none",
 			  *skipped ? " (" : "", skipped, *skipped ? ")" : "");
@@ -103,29 +134,38 @@ static void add_reason(char *reasons, const struct backend *backend)
 
 /*
  * Starts the first back end that can count for the session. It becomes the process's, unless
- * `beside`: the process has one already.
+ * `beside`: the process has one already. Returns -EINVAL if one refuses the rate or the regions,
+ * and no other counts.
  */
 static int choose(struct profil_session *s, bool beside)
 {
 	char reasons[ERROR_SIZE] = "";
+	bool refused = false;
+	int err;
 
 	for (size_t i = 0; i < BACKEND_COUNT; i++) {
 		if (!is_candidate(backends[i]))
 			continue;
-		if (attach(backends[i], s) == 0) {
+		if (backends[i] == &profil__backend_libc && !forced_name() && is_strict())
+			err = profil__error(ENOTSUP, "PROFIL_STRICT is 1");
+		else
+			err = attach(backends[i], s);
+		if (!err) {
 			if (!beside)
 				__atomic_store_n(&chosen, backends[i], __ATOMIC_RELEASE);
 			print_choice(backends[i]->name, reasons);
 			profil__error_clear();
 			return 0;
 		}
+		refused |= err == -EINVAL;
 		add_reason(reasons, backends[i]);
 	}
-	print_choice(NULL, reasons);
+	if (!s->counts) /* libprofil-gmon has a histogram by profil() if there is no session */
+		print_choice(NULL, reasons);
 	if (!*reasons)
 		return profil__error(ENOTSUP, "PROFIL_BACKEND is \"%.40s\": not a back end",
 				     forced_name());
-	return profil__error(ENOTSUP, "%s", reasons);
+	return profil__error(refused ? EINVAL : ENOTSUP, "%s", reasons);
 }
 
 /* Whether a back end fails as it does once a process has given up privileges or its root directory.

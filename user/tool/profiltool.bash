@@ -26,7 +26,7 @@ _profiltool_options() {
 			-s= --sort= --inline --plain --stdio --tables= -E= --limit= --json"
 		;;
 	run)
-		echo "--hz= --backend= --socket= -v --verbose"
+		echo "--hz= --backend= --socket= --strict -q --quiet -v --verbose"
 		;;
 	diff)
 		echo "--before= --since= --until= --host= --unit= --container= --comm= --user=

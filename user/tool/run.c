@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 struct run_options {
 	const char *hz, *backend, *socket;
-	bool verbose;
+	bool strict, quiet, verbose;
 };
 
 static int parse_hz(const char *value, void *member, struct error *e)
@@ -51,20 +52,62 @@ static const struct option_spec options[] = {
 	  MEMBER(backend) },
 	{ "socket", 0, "PATH", "where profild listens (/run/profild/socket)", option_text,
 	  MEMBER(socket) },
-	{ "verbose", 'v', NULL, "print what is preloaded, and which back end counts", NULL,
-	  MEMBER(verbose) },
+	{ "strict", 0, NULL, "an error of profil() instead of the C library's signals", NULL,
+	  MEMBER(strict) },
+	{ "quiet", 'q', NULL, "do not print which back end counts", NULL, MEMBER(quiet) },
+	{ "verbose", 'v', NULL, "print what is preloaded", NULL, MEMBER(verbose) },
 	{ 0 },
 };
 
 /* --- The program --- */
 
+/* Whether the loader is the GNU C library's: ld-linux-x86-64.so.2, ld64.so.2, ld.so.1. */
+static bool is_glibc(const char *loader)
+{
+	const char *slash = strrchr(loader, '/'), *name = slash ? slash + 1 : loader;
+
+	return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld64.so", 7) == 0 ||
+	       strncmp(name, "ld.so", 5) == 0;
+}
+
 static int check_linked(const struct executable *x, struct error *e)
 {
-	if (*x->interpreter)
+	if (*x->interpreter && is_glibc(x->interpreter))
 		return 0;
+	if (*x->interpreter) {
+		error_set(e, 0, "%s has another C library, by its loader %s: libprofil needs glibc",
+			  x->path, x->interpreter);
+		error_hint(e, "build it with glibc, or: profiltool record -- %s", x->path);
+		return -ENOEXEC;
+	}
 	error_set(e, 0, "%s is statically linked: no library can be loaded into it", x->path);
 	error_hint(e, "link it with libprofil.a, named in front of the C library");
 	return -ENOEXEC;
+}
+
+/*
+ * Whether a statically linked program contains libprofil.a: whether the file has the name of a
+ * variable that the library reads. Symbols may be stripped.
+ */
+static bool has_static_library(const char *path)
+{
+	static const char name[] = "PROFIL_BACKEND";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char buffer[1 << 16];
+	size_t kept = 0;
+	bool found = false;
+	ssize_t size;
+
+	while (fd >= 0 && !found && (size = read(fd, buffer + kept, sizeof(buffer) - kept)) > 0) {
+		size_t used = kept + size;
+
+		found = memmem(buffer, used, name, sizeof(name));
+		kept = used < sizeof(name) ? used : sizeof(name);
+		memmove(buffer, buffer + used - kept, kept);
+	}
+	if (fd >= 0)
+		close(fd);
+	return found;
 }
 
 static int check_privileges(const struct executable *x, struct error *e)
@@ -195,22 +238,27 @@ static int set_environment(const struct run_options *o, const char *directory, s
 
 	err = err ?: set_variable("PROFIL_BACKEND", o->backend, e);
 	err = err ?: set_variable("PROFIL_SOCKET", o->socket, e);
-	err = err ?: set_variable("PROFIL_VERBOSE", o->verbose ? "1" : NULL, e);
-	return err ?: set_preload(directory, o->verbose, e);
+	err = err ?: set_variable("PROFIL_STRICT", o->strict ? "1" : NULL, e);
+	err = err ?: set_variable("PROFIL_VERBOSE", o->quiet ? "0" : "1", e);
+	return err || !*directory ? err : set_preload(directory, o->verbose, e);
 }
 
 /* Returns only when it fails. */
 static int run_program(const struct run_options *o, char **command, struct error *e)
 {
-	char path[PATH_MAX], directory[PATH_MAX];
+	char path[PATH_MAX], directory[PATH_MAX] = "";
 	struct executable program;
+	bool has_library = false;
 	int err;
 
 	err = executable_find(command[0], path, e);
 	err = err ?: executable_read_program(path, &program, e);
 	err = err ?: check_privileges(&program, e);
-	err = err ?: find_libraries(&program, directory, e);
-	if (!err && program.kind == EXECUTABLE_ELF)
+	if (!err && program.kind == EXECUTABLE_ELF && !*program.interpreter)
+		has_library = has_static_library(program.path);
+	if (!err && !has_library)
+		err = find_libraries(&program, directory, e);
+	if (!err && !has_library && program.kind == EXECUTABLE_ELF)
 		err = check_linked(&program, e);
 	err = err ?: set_environment(o, directory, e);
 	if (err)
