@@ -7,6 +7,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "$(dirname "$0")/../lib.sh"
 
+chmod 755 "$work" # root reads only what all may read
 source=$top/tests/progs/shares.c
 flags=(-std=gnu11 -D_GNU_SOURCE -O1 -fno-inline -pthread)
 
@@ -385,6 +386,48 @@ if [ "$(id -u)" -eq 0 ]; then
 	check "a private file that is meant" exits 0 "$profiltool" annotate reader "$work/private.cg" \
 		--source-path "$work/private"
 	check "a private file that is meant: is shown" grep -q secret "$work/out"
+	# Behind a directory that others may not enter, whatever its own mode says, and however it is named.
+	mkdir -m 700 "$work/behind"
+	mkdir "$work/behind/below"
+	printf 'secret\nlines\n' >"$work/behind/below/file.c"
+	ln -s behind/below/file.c "$work/to_behind.c"
+	printf 'events: Ir\nfl=%s\nfn=absolute\n1 5\nfl=%s\nfn=link\n1 5\nfl=%s\nfn=relative\n1 5\n' \
+		"$work/behind/below/file.c" "$work/to_behind.c" file.c >"$work/behind.cg"
+	cd "$work/behind/below" || exit 1
+	for function in absolute link relative; do
+		check "a file behind a private directory, $function" exits 0 "$profiltool" annotate "$function" "$work/behind.cg"
+		check "a file behind a private directory, $function: is not shown" is_secret
+		check "a file behind a private directory, $function: said" says "not all may read it"
+	done
+	cd "$top" || exit 1
+	# leaked PROGRAM: whether a program that names the file shows it to root.
+	leaked() {
+		"$profiltool" record -q -o "$work/leak.pb.gz" -- "$1" >"$work/out" 2>&1 || return
+		"$profiltool" annotate main "$work/leak.pb.gz" >"$work/out" 2>"$work/err"
+		grep -q secret "$work/out"
+	}
+	printf '#line 1 "%s"\nint main(void) { for (volatile long i = 0; i < 100000000; i++)\n; }\n' \
+		"$work/behind/below/file.c" >"$work/leak.c"
+	gcc -g -O1 -o "$work/leak" "$work/leak.c"
+	cp "$work/leak" "$work/behind/leak"
+	check "a program elsewhere does not show it" test "$(leaked "$work/leak"; echo $?)" -eq 1
+	check "root's program behind the same directory does" leaked "$work/behind/leak"
+	chown 65534 "$work/behind/leak" 2>/dev/null
+	check "another user's program there does not" test "$(leaked "$work/behind/leak"; echo $?)" -eq 1
+	# What is not on a disk is the kernel's answer: reading its log removes it for others.
+	unread() {
+		python3 -c 'import ctypes; print(ctypes.CDLL(None).klogctl(9, None, 0))'
+	}
+	echo "profil: a line for a test" >/dev/kmsg 2>/dev/null
+	if [ "$(unread)" -gt 0 ]; then
+		printf 'positions: instr\nevents: Ir\nob=/proc/kmsg\nfl=/proc/kmsg\nfn=main\n0x1000 5\n' >"$work/kmsg.cg"
+		before=$(unread)
+		check "a profile that names the kernel's log" exits 0 "$profiltool" report "$work/kmsg.cg"
+		"$profiltool" annotate main "$work/kmsg.cg" >"$work/out" 2>&1
+		check "a profile that names the kernel's log: it is not read" test "$(unread)" -ge "$before"
+	else
+		skip "the kernel's log" "there is none here"
+	fi
 else
 	skip "a private file" "only root can read what not all may read"
 fi

@@ -142,6 +142,9 @@ static int find_lines(struct annotation *a, struct profile *p, const bool *locat
 	a->files.directory = o->source_path;
 	if (a->code.count) {
 		err = find_code_lines(a, locations, &options, e);
+		if (!err && annotation_has_lines(a))
+			source_files_trust(&a->files, p->images[a->image].path,
+					   p->images[a->image].fd);
 		if (err || annotation_has_lines(a))
 			return err;
 		source_lines_free(&a->lines);

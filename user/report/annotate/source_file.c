@@ -2,6 +2,7 @@
 #include "report/annotate/source_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,15 +13,6 @@
 
 #include "util/array.h"
 #include "util/file.h"
-
-/*
- * Root can read what others must not see, and a profile, or a user's program, can name any file:
- * what root reads by such a name alone is for all to read.
- */
-static bool is_private(const struct stat *status)
-{
-	return geteuid() == 0 && !(status->st_mode & S_IROTH);
-}
 
 static bool leads_out(const char *name)
 {
@@ -82,15 +74,26 @@ static int split(struct source_file *f, size_t size)
 
 static int read_file(struct source_files *s, struct source_file *f)
 {
+	/*
+	 * Root can read what others must not see, and a profile, or a user's program, can name any
+	 * file: what root reads by such a name alone, all users could read by it.
+	 */
+	const unsigned int rules = geteuid() == 0 ? FILE_PUBLIC : 0;
 	struct stat status;
-	int fd = file_open_regular(-1, f->name, &status), err = 0;
+	int fd = file_open_regular_by_rules(-1, f->name, rules, &status), err = 0;
 	ssize_t size;
 
-	f->is_private = fd >= 0 && is_private(&status);
-	if (f->is_private) {
-		close(fd);
-		fd = -EACCES;
+	if (fd == -EACCES && s->own_directory && strstr(f->name, s->own_directory) == f->name) {
+		int root = file_open_by_rules(-1, s->own_directory, O_PATH | O_DIRECTORY,
+					      FILE_OWN_PATH);
+
+		/* As below chroot(2): no link there leads out. */
+		if (root >= 0) {
+			fd = file_open_regular(root, f->name + strlen(s->own_directory), &status);
+			close(root);
+		}
 	}
+	f->is_private = rules && fd == -EACCES;
 	if (fd < 0 && s->directory)
 		fd = open_below(s->directory, f->name, &status);
 	if (fd < 0)
@@ -140,8 +143,37 @@ int source_files_find(struct source_files *s, const char *name, const struct sou
 	return *name ? read_file(s, f) : 0;
 }
 
+void source_files_trust(struct source_files *s, const char *image, int fd)
+{
+	char *directory = *image == '/' ? strdup(image) : NULL, *slash = directory;
+	int opened = -1;
+	struct stat status, read;
+
+	if (directory && geteuid() == 0)
+		opened = file_open_by_rules(-1, image, O_PATH, FILE_OWN_PATH);
+	if (opened < 0 || fstat(opened, &status) || !S_ISREG(status.st_mode) ||
+	    (fd >= 0 &&
+	     (fstat(fd, &read) || read.st_dev != status.st_dev || read.st_ino != status.st_ino)))
+		slash = NULL;
+	/* The outermost directory that not all may enter. */
+	while (slash && (slash = strchr(slash + 1, '/'))) {
+		*slash = '\0';
+		if (stat(directory, &status) == 0 && !(status.st_mode & S_IXOTH))
+			break;
+		*slash = '/';
+	}
+	if (slash)
+		strcpy(slash, "/");
+	else
+		free(directory);
+	s->own_directory = slash ? directory : NULL;
+	if (opened >= 0)
+		close(opened);
+}
+
 void source_files_free(struct source_files *s)
 {
+	free(s->own_directory);
 	for (size_t i = 0; i < s->count; i++) {
 		free(s->files[i]->text);
 		free(s->files[i]->lines);

@@ -28,6 +28,7 @@ struct source_file {
 
 struct source_files {
 	const char *directory; /* where else to look for files; or NULL */
+	char *own_directory;   /* source_files_trust(); or NULL */
 	struct source_file **files;
 	size_t count, room;
 	size_t bytes; /* of all texts */
@@ -37,10 +38,17 @@ struct source_files {
 /*
  * Stores the file of this name in *file, which source_files_free() frees. It is read the first
  * time: at its name, else in the directory, at as many of the name's last components as exist
- * there. At its name alone, root reads only what all may read: a profile can name any file. Returns
- * 0, also if it cannot be read, or -ENOMEM.
+ * there. At its name alone, root reads only what all users may read by that name: a profile, or a
+ * user's program, can name any file. Returns 0, also if it cannot be read, or -ENOMEM.
  */
 int source_files_find(struct source_files *s, const char *name, const struct source_file **file);
+
+/*
+ * Call this if the names are from the debug information of the image at this path, read from there
+ * (fd: a descriptor of what was read, or -1). If only root can change that image, then root reads
+ * what lies below the same directory that others may not enter, too.
+ */
+void source_files_trust(struct source_files *s, const char *image, int fd);
 void source_files_free(struct source_files *s);
 
 /* The text of a line, counted from 1, or NULL. */
