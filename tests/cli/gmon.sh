@@ -466,6 +466,22 @@ if [ ! -e /dev/profil ]; then
 	check "no ticks: each call is counted" gmon "said_right and total == 0" calls
 fi
 
+# --- With files of the C library's runtime ---
+
+check "glibc's file: run" run_with calls ./calls 100000
+mv "$work/calls/gmon.out" "$work/calls/glibc.gmon"
+check "ours: run" run calls 100000
+summed() {
+	cd "$work/calls" && gprof -s calls gmon.out glibc.gmon &&
+		gprof -b -p calls gmon.sum >"$work/calls/sum"
+	local code=$?
+	cd - >/dev/null && return $code
+}
+check "gprof -s adds up both" summed
+check "gprof -s adds up both: the calls of both" \
+	gmon "said_calls and all(calls(f) == 2 * n for f, n in said_calls.items())" calls gmon.sum
+rm -f "$work/calls/gmon.sum" "$work/calls/glibc.gmon"
+
 # --- The file ---
 
 mode_of() {
@@ -491,11 +507,12 @@ rm -f "$work/calls/gmon.out"
 check "what a symbolic link leads to is not written over" link_stays
 check "no message" silent calls
 
-# Runs it in a directory that is a file system of 4 kB; prints the exit status and the directory's files.
+# Runs it in a directory that is a file system without a free block; prints the exit status and the directory's files.
 in_small_folder() {
 	# shellcheck disable=SC2016 # the inner shell expands it
 	unshare -m sh -c 'mount -t tmpfs -o size=4k tmpfs "$1" && cd "$1" && shift || exit
-		"$@" >/dev/null; echo $?; ls -A' sh "$work/small" \
+		head -c 4096 /dev/zero >full
+		"$@" >/dev/null; echo $?; ls -A -I full' sh "$work/small" \
 		env LD_PRELOAD="$preload" "$work/calls/calls" 10 2>"$work/calls/err"
 }
 if unshare -m true 2>/dev/null; then

@@ -234,10 +234,10 @@ static void read_histogram(FILE *in, struct contents *c)
 	memcpy(&c->rate, header.prof_rate, sizeof(c->rate));
 	assert_string_equal(header.dimen, "seconds");
 	assert_int_equal(header.dimen_abbrev, 's');
-	assert_int_equal(high - low, count * 2);
+	assert_int_equal(high - low, count * 4);
 	for (uint32_t i = 0; i < count; i++) {
 		assert_int_equal(fread(&cell, sizeof(cell), 1, in), 1);
-		c->cells[(low - 0x1000) / 2 + i] += cell;
+		c->cells[(low - 0x1000) / 4 + i] += cell;
 	}
 	c->records++;
 }
@@ -298,7 +298,7 @@ static char *write_file(const struct gmon_histogram *h, const struct gmon_arcs *
 static void test_write(void **state)
 {
 	static const uint64_t some[] = { 1, 65534, 65535, 65536, 131070, 131071, 200000 };
-	struct gmon_range range = range_of(0x51000, 8000 * 2);
+	struct gmon_range range = range_of(0x51000, 8000 * 4);
 	struct gmon_arcs *arcs;
 	struct gmon_histogram h;
 	struct contents *c;
@@ -311,7 +311,7 @@ static void test_write(void **state)
 	arcs = profil__arcs_open(&range);
 	assert_non_null(arcs);
 	assert_int_equal(profil__histogram_open(&h, &range), 0);
-	assert_int_equal(h.cell_size, 2);
+	assert_int_equal(h.scale, 0x8000);
 	assert_int_equal(h.cell_count, 8000);
 	h.hz = 999;
 
@@ -331,14 +331,13 @@ static void test_write(void **state)
 	profil__arcs_count(NULL);
 	only_count(arcs, 1)->wraps = 2;
 	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
-		h.counts[4000 + i * 7] = some[i];
+		h.counts[2000 + i * 7] = some[i];
 	h.counts[7999] = 5;
 	path = write_file(&h, arcs);
 	c = read_file(path);
 	for (size_t i = 0; i < h.cell_count; i++)
 		assert_int_equal(c->cells[i], h.counts[i]);
-	assert_int_equal(c->records,
-			 1 + 4 + 0 + 1); /* of the pieces at cells 0, 2048, 4096 and 6144 */
+	assert_int_equal(c->records, 4); /* of the whole range, for the largest count */
 	assert_true(c->calls == (2ULL << 32) + 1);
 	assert_int_equal(c->arcs, 3);
 	unlink(path);
@@ -363,7 +362,7 @@ static void test_write_error(void **state)
 	profil__histogram_close(&h);
 }
 
-/* More code than cells of 2 bytes can cover. */
+/* More code than cells of 4 bytes can cover. */
 static void test_large_range(void **state)
 {
 	const struct gmon_range range = range_of(0x10000007, 100 << 20);
@@ -371,7 +370,7 @@ static void test_large_range(void **state)
 
 	(void)state;
 	assert_int_equal(profil__histogram_open(&h, &range), 0);
-	assert_int_equal(h.cell_size, 16);
+	assert_int_equal(h.scale, 0x2000);
 	assert_int_equal(h.range.low, 0x10000000);
 	assert_int_equal(h.range.high, 0x10000010 + (100 << 20));
 	assert_int_equal(h.cell_count, (100 << 20) / 16 + 1);
@@ -438,9 +437,9 @@ static void test_gprof(void **state)
 	assert_non_null(arcs);
 	assert_int_equal(profil__histogram_open(&h, &range), 0);
 	h.hz = 1000;
-	h.counts[(one - h.range.low) / 2] = 1000000;
-	h.counts[(one - h.range.low) / 2 + 1] = 234000;
-	h.counts[(two - h.range.low) / 2] = 65536000;
+	h.counts[(one - h.range.low) / 4] = 1000000;
+	h.counts[(one - h.range.low) / 4 + 1] = 234000;
+	h.counts[(two - h.range.low) / 4] = 65536000;
 	path = write_file(&h, arcs);
 	assert_true(seconds_of(path, "one_function") == 1234);
 	assert_true(seconds_of(path, "two_function") == 65536);

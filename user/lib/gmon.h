@@ -97,8 +97,8 @@ GMON_IN_REGISTERS void __mcount_internal(uintptr_t from, uintptr_t self);
 /* --- The histogram: gmon_histogram.c --- */
 
 struct gmon_histogram {
-	struct gmon_range range; /* low and high are multiples of cell_size */
-	size_t cell_size;	 /* bytes of code of a cell: a power of two, 2 or more */
+	struct gmon_range range; /* low and high are multiples of the size of a cell, 4 or more */
+	unsigned int scale;	 /* as profil()'s */
 	size_t cell_count;
 	uint64_t *counts;		   /* valid while paused; room for profil_read() follows */
 	unsigned int hz;		   /* ticks per second of CPU time */

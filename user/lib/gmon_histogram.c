@@ -14,18 +14,16 @@
 #include "lib/end_signals.h"
 
 /*
- * gprof computes in units of 2 bytes and divides a cell among the functions that it covers, so that
- * only cells of 2 bytes are exact for functions that are not aligned. Above this number of cells,
- * which take 8 bytes of kernel memory each, cells are larger.
+ * Cells cover 4 bytes of code, as those of libc's runtime, with which gprof adds up files only if
+ * range and number of cells are the same. Above this number of cells, which take 8 bytes of kernel
+ * memory each, cells are larger.
  */
+#define CELL_SIZE  4
 #define MOST_CELLS (1 << 23)
-
-/* The scale of profil() for cells of 1 byte of code. */
-#define SCALE_OF_BYTES 0x20000
 
 int profil__histogram_open(struct gmon_histogram *h, const struct gmon_range *range)
 {
-	size_t cell_size = 2, count;
+	size_t cell_size = CELL_SIZE, count, text, bytes;
 	void *memory;
 
 	*h = (struct gmon_histogram){ .range = *range };
@@ -33,7 +31,13 @@ int profil__histogram_open(struct gmon_histogram *h, const struct gmon_range *ra
 		cell_size *= 2;
 	h->range.low &= -cell_size;
 	h->range.high += -h->range.high & (cell_size - 1);
-	count = (h->range.high - h->range.low) / cell_size;
+	text = h->range.high - h->range.low;
+	bytes = text / cell_size * sizeof(*h->buffer);
+	if (cell_size == CELL_SIZE)
+		bytes += -bytes & (sizeof(long) - 1); /* glibc 2.38, and updates of older ones */
+	count = bytes / sizeof(*h->buffer);
+	/* As libc computes it: a few cells too many make all of them a little smaller. */
+	h->scale = (float)bytes / text * 0x10000;
 	h->mapped_size = count * (2 * sizeof(*h->counts) + sizeof(*h->buffer));
 	/* Pages that are not used take no memory. */
 	memory = mmap(NULL, h->mapped_size, PROT_READ | PROT_WRITE,
@@ -41,7 +45,6 @@ int profil__histogram_open(struct gmon_histogram *h, const struct gmon_range *ra
 	if (memory == MAP_FAILED)
 		return -errno;
 	h->counts = memory;
-	h->cell_size = cell_size;
 	h->cell_count = count;
 	h->hz = getauxval(AT_CLKTCK); /* libc's rate; a session has its own */
 	return 0;
@@ -87,7 +90,7 @@ static int start_session(struct gmon_histogram *h)
 	const struct profil_region region = {
 		.offset = h->range.low,
 		.bufsiz = h->cell_count * sizeof(unsigned short),
-		.scale = SCALE_OF_BYTES / h->cell_size,
+		.scale = h->scale,
 	};
 	int err = profil_attach(&h->session, 0, &region, 1, sizeof(region), 0);
 
@@ -110,8 +113,7 @@ static int start_profil(struct gmon_histogram *h)
 {
 	unsigned short *buffer = (unsigned short *)(h->counts + 2 * h->cell_count);
 
-	if (profil(buffer, h->cell_count * sizeof(*buffer), h->range.low,
-		   SCALE_OF_BYTES / h->cell_size))
+	if (profil(buffer, h->cell_count * sizeof(*buffer), h->range.low, h->scale))
 		return -errno;
 	h->buffer = buffer;
 	return 0;

@@ -60,20 +60,12 @@ static void put_header(struct output *out)
 
 /* --- Histogram --- */
 
-/*
- * How many cells a record has at most. All files of a program split the histogram at the same
- * cells: gprof adds up several files, and refuses records that overlap and are not of the same
- * range.
- */
-#define PIECE_CELLS 2048
-
-static void put_histogram_header(struct output *out, const struct gmon_histogram *h, size_t first,
-				 uint32_t count)
+static void put_histogram_header(struct output *out, const struct gmon_histogram *h)
 {
-	uintptr_t low = h->range.low - h->range.load_bias + first * h->cell_size;
-	uintptr_t high = low + count * h->cell_size;
+	uintptr_t low = h->range.low - h->range.load_bias;
+	uintptr_t high = h->range.high - h->range.load_bias;
 	struct gmon_hist_hdr header = { .dimen = "seconds", .dimen_abbrev = 's' };
-	uint32_t rate = h->hz;
+	uint32_t rate = h->hz, count = h->cell_count;
 
 	memcpy(header.low_pc, &low, sizeof(header.low_pc));
 	memcpy(header.high_pc, &high, sizeof(header.high_pc));
@@ -94,35 +86,25 @@ static uint16_t part_of(uint64_t count, uint64_t records)
 	return count - had < UINT16_MAX ? count - had : UINT16_MAX;
 }
 
-/* Writes as many records as the largest count needs: readers add up those of the same range. */
-static void put_piece(struct output *out, const struct gmon_histogram *h, size_t first,
-		      uint32_t count)
+/*
+ * Writes as many records of the whole range as the largest count needs, and at least one: gprof
+ * adds up those of one range, also of several files, and refuses others that overlap with it.
+ */
+static void put_histogram(struct output *out, const struct gmon_histogram *h)
 {
-	uint64_t largest = 0, records;
+	uint64_t largest = 1, records;
 
-	for (size_t i = 0; i < count; i++)
-		if (h->counts[first + i] > largest)
-			largest = h->counts[first + i];
+	for (size_t i = 0; i < h->cell_count; i++)
+		if (h->counts[i] > largest)
+			largest = h->counts[i];
 	records = largest / UINT16_MAX + (largest % UINT16_MAX != 0);
-	if (!records && !first)
-		records = 1; /* gprof requires a histogram, even an empty one */
 	for (uint64_t record = 0; record < records && !out->err; record++) {
-		put_histogram_header(out, h, first, count);
-		for (size_t i = 0; i < count; i++) {
-			uint16_t cell = part_of(h->counts[first + i], record);
+		put_histogram_header(out, h);
+		for (size_t i = 0; i < h->cell_count; i++) {
+			uint16_t cell = part_of(h->counts[i], record);
 
 			put(out, &cell, sizeof(cell));
 		}
-	}
-}
-
-static void put_histogram(struct output *out, const struct gmon_histogram *h)
-{
-	size_t left, first;
-
-	for (first = 0; first < h->cell_count; first += PIECE_CELLS) {
-		left = h->cell_count - first;
-		put_piece(out, h, first, left < PIECE_CELLS ? left : PIECE_CELLS);
 	}
 }
 
