@@ -202,6 +202,81 @@ check_recorded "a file without units has none" prints 4 'no sample has a label "
 check_recorded "none of a file is selected: where the names are" prints 4 'no sample is selected: .*report --by comm' \
 	report --comm nope "$work/recorded.pb.gz"
 
+# --- What a filter selects, and of how much ---
+
+# In 10 minutes before 03:10, "web" has 4 samples a window, then 600; "db" always has 100. A sample is 10 ms.
+profile few 'work 4'
+profile many 'work 600'
+profile query 'query 100'
+units() {
+	"$make_archive" write "$archive" units "$(date -u -d "2026-11-17 $1" +%s)" 10 2 "web=$work/$2.pb.gz" "db=$work/query.pb.gz"
+}
+units 03:00 few >/dev/null
+units 03:10 many >/dev/null
+later=(--host units --since '2026-11-17 03:10' --until '2026-11-17 03:20')
+selected='selected: 6000 samples, 60.00 s of CPU: 85.71 % of 7000 samples, 70.00 s of CPU'
+check "--unit: the summary has what is selected, and of how much" prints 0 "^profiltool: $selected\$" \
+	report "${later[@]}" --unit web.service
+check "--unit: the totals of all are said to be that" prints 0 '^profiltool: in all: ticks 7000 = ' \
+	report "${later[@]}" --unit web.service
+check "without a filter, nothing is selected" sh -c '! "$@" 2>&1 | grep -E "selected|in all"' - "$profiltool" report "${later[@]}"
+selected_json() {
+	run report --json "${later[@]}" --unit web.service
+	json "(j['selected'] == {'samples': 6000, 'of_samples': 7000, 'percent': 85.71, 'cpu_s': 60, 'of_cpu_s': 70} and
+		j['counted'] == 7000 and [f['self'] for f in j['functions']] == [6000])" "$work/out" &&
+		run report --json "${later[@]}" && json "'selected' not in j" "$work/out"
+}
+check "--unit: JSON, too" selected_json
+check "--focus: the summary has what is selected" prints 0 "^profiltool: $selected\$" report "${later[@]}" --focus work
+check "several filters: all that was recorded is the whole" \
+	prints 4 'selected: 0 samples, 0.00 s of CPU: 0.00 % of 7000 samples' report "${later[@]}" --unit web.service --ignore work
+ticket() {
+	"$profiltool" snapshot -q "${later[@]}" --unit web.service -o "$work/$1" &&
+		prints 0 "^profiltool: $selected\$" report "$work/$1"
+}
+check "a file of what is selected keeps that" ticket web.pb.gz
+check "a Callgrind file, too" ticket web.callgrind
+added() {
+	"$profiltool" merge -q "$work/web.pb.gz" "$work/web.pb.gz" "$work/many.pb.gz" -o "$work/added.pb.gz" &&
+		prints 0 'selected: 12600 samples.*of 14600 samples' report "$work/added.pb.gz"
+}
+check "sums of such files, and others" added
+
+# differs EXPRESSION OPTION...: of the JSON of diff with a filter.
+differs() {
+	local expression=$1
+	shift
+	run diff --json --host units --since '2026-11-17 03:10' --until '2026-11-17 03:20' --unit web.service "$@"
+	json "$expression" "$work/out"
+}
+check "diff with a filter compares CPU time in each second" differs "(j['normalize'] == 'rate' and
+	[(r['old'], r['new'], r['old_ms_per_s'], r['new_ms_per_s'], r['difference'], r['significant']) for r in j['rows']] ==
+	[(40, 6000, 0.667, 100, 99.333, True)])"
+check "that is said" prints 0 '^profiltool: compared: CPU time in each second of the recordings$' \
+	diff "${later[@]}" --unit web.service
+check "the summary has what is selected of each" prints 0 'old: .* 0.40 s of 10.40 s of CPU in 600.00 s' \
+	diff "${later[@]}" --unit web.service
+check "--normalize share compares shares of what is selected" differs "(j['normalize'] == 'share' and
+	[(r['difference'], r['significant']) for r in j['rows']] == [(0, False)])" --normalize share
+check "that is said, too" prints 0 '^profiltool: compared: shares of all samples that are selected$' \
+	diff "${later[@]}" --unit web.service --normalize share
+check "without a filter, diff compares shares" prints 0 '^profiltool: compared: shares of all samples$' diff "${later[@]}"
+check "--normalize rate is for all" prints 0 'old ms/s' diff "${later[@]}" --normalize rate
+# In 4 minutes 4 x 4 samples, then in 8 minutes 8 x 3. By chance, each of the 40 is an older one with the probability 1/3.
+profile three 'work 3'
+"$make_archive" write "$archive" lengths "$(date -u -d '2026-11-17 03:00' +%s)" 4 1 "web=$work/few.pb.gz" >/dev/null
+"$make_archive" write "$archive" lengths "$(date -u -d '2026-11-17 03:04' +%s)" 8 1 "web=$work/three.pb.gz" >/dev/null
+exact_p() {
+	run diff --json --host lengths --unit web.service --since '2026-11-17 03:04' --until '2026-11-17 03:12' \
+		--before '2026-11-17 03:00..2026-11-17 03:04'
+	json "(lambda r, comb: (r['old'], r['new']) == (16, 24) and abs(r['p'] -
+		2 * sum(comb(40, k) * 2 ** (40 - k) for k in range(16, 41)) / 3 ** 40) < 1e-6)(j['rows'][0], __import__('math').comb)" \
+		"$work/out"
+}
+check "p is that of recordings of these lengths" exact_p
+check "no length known" prints 1 'the old profile does not hold how long it was recorded' \
+	diff --normalize rate "$work/quiet.pb.gz" "$work/busy.pb.gz"
+
 # --- The other commands ---
 
 diff_before() {

@@ -6,7 +6,8 @@
  *
  * writes COUNT windows from START on (seconds since the epoch), 60 s apart. Each is the sum of EACH
  * of the profiles, which follow each other in a circle; samples get the labels "unit", "user" and
- * "cpu", by their commands and stacks. Prints the path of each.
+ * "cpu", by their commands and stacks. Prints the path of each. A PROFILE may be NAME=PROFILE: all
+ * its samples are of the command NAME.
  *
  *     archive_make place DIRECTORY HOST START COUNT GRAIN PROFILE...
  *
@@ -71,6 +72,40 @@ static int relabel(struct profile *p, size_t sample)
 	return profile_add_labels(p, &labels, &s->labels);
 }
 
+/* Windows have a period, and totals of the machine. */
+static void add_account(struct profile *p)
+{
+	struct profile_totals *t = &p->totals;
+
+	if (!p->period_ns)
+		p->period_ns = NS_PER_S / 100;
+	if (t->known)
+		return;
+	t->known = true;
+	t->ticks = t->counted = profile_total(p, "samples");
+	t->cpu_ns = t->ticks * p->period_ns;
+}
+
+/* Reads PROFILE or NAME=PROFILE. */
+static struct profile *read_profile(const char *argument)
+{
+	const char *path = strchr(argument, '=');
+	struct profile *p;
+	struct error e;
+	uint32_t id;
+
+	check(format_read(path ? path + 1 : argument, NULL, &p, &e), &e);
+	for (size_t i = 0; i < p->sample_count && path; i++) {
+		struct profile_labels labels = p->labels[p->samples[i].labels];
+
+		if (profile_string_n(p, argument, path - argument, &labels.comm) ||
+		    profile_add_labels(p, &labels, &id))
+			check(error_no_memory(&e), &e);
+		p->samples[i].labels = id;
+	}
+	return p;
+}
+
 static void write_windows(char **argv, int argc)
 {
 	uint64_t start_s = strtoull(argv[4], NULL, 10);
@@ -84,9 +119,8 @@ static void write_windows(char **argv, int argc)
 		struct profile *sum = profile_new(), *window = profile_new();
 
 		for (int j = 0; j < each; j++) {
-			struct profile *p;
+			struct profile *p = read_profile(argv[7 + next++ % files]);
 
-			check(format_read(argv[7 + next++ % files], NULL, &p, &e), &e);
 			check(profile_merge(sum, p, NULL, &e), &e);
 			profile_free(p);
 		}
@@ -97,6 +131,7 @@ static void write_windows(char **argv, int argc)
 		profile_free(sum);
 		window->time_ns = (start_s + i * 60) * NS_PER_S;
 		window->duration_ns = 60 * NS_PER_S;
+		add_account(window);
 		if (profile_string(window, argv[3], &window->host))
 			check(error_no_memory(&e), &e);
 		check(archive_write(a, window, path, sizeof(path), &e), &e);

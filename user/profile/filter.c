@@ -146,6 +146,15 @@ static void remove_samples(struct profile *p, const bool *focus, const bool *ign
 	index_free(&p->arc_index);
 }
 
+/* The first of several filters sees the whole. */
+static void note_all(struct profile *p)
+{
+	struct profile_amount all = profile_amount_before(p);
+
+	p->all_samples = all.samples;
+	p->all_cpu_ns = all.cpu_ns;
+}
+
 int profile_filter(struct profile *p, const struct profile_filter *filter,
 		   struct profile_filtered *filtered, struct error *e)
 {
@@ -160,8 +169,10 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 		return error_no_memory(e);
 	err = match_locations(p, filter->focus, &focus, e);
 	err = err ?: match_locations(p, filter->ignore, &ignore, e);
-	if (!err)
+	if (!err) {
+		note_all(p);
 		remove_samples(p, focus, ignore, filtered);
+	}
 	free(focus);
 	free(ignore);
 	return err;
@@ -250,8 +261,10 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 	for (size_t j = 0; j < count && lacking; j++)
 		if (rules[j].pattern && !rules[j].known)
 			*lacking = rules[j].key;
-	if (!profile_label_filter_is_empty(filter))
+	if (!profile_label_filter_is_empty(filter)) {
+		note_all(p);
 		remove_unlabelled(p, kept);
+	}
 	free(kept);
 	return 0;
 }

@@ -24,7 +24,8 @@ struct profile_filtered {
 };
 
 /*
- * Removes the samples that the filter does not keep from a profile, and all arcs: no profile or
+ * Removes the samples that the filter does not keep from a profile, which p->all_samples then
+ * counts, and all arcs: no profile or
  * sample may be added to it after that. Adds what it removes to *filtered, which the caller frees
  * with profile_filtered_free(). A frame is matched by its functions' names, those of inlined ones
  * included, and by its image's path where it has none. Returns 0, or a negative errno with e set:
@@ -47,9 +48,9 @@ struct profile_label_filter {
 bool profile_label_filter_is_empty(const struct profile_label_filter *filter);
 
 /*
- * Removes the samples, and arcs, that the filter does not keep: no sample may be added after that.
- * *lacking (may be NULL) receives the name of a label that the filter wants and no sample has;
- * NULL: there is none. Returns 0 or -ENOMEM.
+ * Removes the samples, which p->all_samples then counts, and arcs that the filter does not keep: no
+ * sample may be added after that. *lacking (may be NULL) receives the name of a label that the
+ * filter wants and no sample has; NULL: there is none. Returns 0 or -ENOMEM.
  */
 int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
 			  const char **lacking);

@@ -247,6 +247,16 @@ static int merge_header(struct merge *m)
 {
 	struct profile *to = m->to;
 	const struct profile *from = m->from;
+	struct profile_amount all, more;
+
+	if (to->all_samples || from->all_samples) {
+		all = profile_amount_before(to);
+		more = profile_amount_before(from);
+		add_u64(&all.samples, more.samples);
+		add_u64(&all.cpu_ns, more.cpu_ns);
+		to->all_samples = all.samples;
+		to->all_cpu_ns = all.cpu_ns;
+	}
 
 	if (m->first) {
 		to->period_ns = from->period_ns;

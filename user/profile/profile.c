@@ -733,6 +733,28 @@ uint64_t profile_total(const struct profile *p, const char *type)
 	return total > UINT64_MAX ? UINT64_MAX : (uint64_t)total;
 }
 
+struct profile_amount profile_amount(const struct profile *p)
+{
+	size_t cpu = profile_find_value(p, "cpu");
+	struct profile_amount amount = { 0 };
+
+	if (profile_find_value(p, "samples") == p->value_type_count)
+		return amount;
+	amount.samples = profile_total(p, "samples");
+	if (cpu < p->value_type_count && strcmp(p->value_types[cpu].unit, "nanoseconds") == 0)
+		amount.cpu_ns = profile_total(p, "cpu");
+	else if (__builtin_mul_overflow(amount.samples, p->period_ns, &amount.cpu_ns))
+		amount.cpu_ns = UINT64_MAX;
+	return amount;
+}
+
+struct profile_amount profile_amount_before(const struct profile *p)
+{
+	if (p->all_samples)
+		return (struct profile_amount){ p->all_samples, p->all_cpu_ns };
+	return profile_amount(p);
+}
+
 void profile_count_leaves(const struct profile *p, size_t value, uint64_t *counts)
 {
 	for (size_t i = 0; i < p->sample_count; i++) {

@@ -215,6 +215,13 @@ struct profile {
 	uint64_t bucket;      /* addresses stand for ranges of so many bytes; 0 or 1: exact */
 	struct profile_totals totals;
 
+	/*
+	 * Of a profile from which samples were selected, by labels or functions: the samples before
+	 * that, and their CPU time (0: unknown). The totals stay those of the recording.
+	 * all_samples is 0 if none were removed.
+	 */
+	uint64_t all_samples, all_cpu_ns;
+
 	/* About the file that it was read from, for dump; 0 and NULL when recorded here */
 	const char *format;
 	unsigned int bits; /* 32 or 64: the target's address size */
@@ -359,6 +366,16 @@ size_t profile_find_value(const struct profile *p, const char *type);
 
 /* Sum of profile_value(p, type) over all samples, 0 at least; saturates. */
 uint64_t profile_total(const struct profile *p, const char *type);
+
+/* How many samples there are, and their CPU time. 0: the profile does not count it. */
+struct profile_amount {
+	uint64_t samples, cpu_ns;
+};
+
+struct profile_amount profile_amount(const struct profile *p);
+
+/* The same before samples were selected: that of all_samples, or profile_amount(). */
+struct profile_amount profile_amount_before(const struct profile *p);
 
 /* What stacks the samples have; and one of them. */
 enum profile_stacks profile_stacks(const struct profile *p);

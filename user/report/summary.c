@@ -242,14 +242,37 @@ static int print_value(const struct profile *p, const char *type, const char *pr
 	return 0;
 }
 
+/* What was selected of the recording: 12 samples, 0.12 s of CPU: 10.00 % of 120 samples, 1.20 s */
+static void print_selected(const struct profile *p, const char *prefix, FILE *out)
+{
+	struct profile_amount selected = profile_amount(p);
+	char percent[TEXT_PERCENT_SIZE];
+
+	text_percent(percent, selected.samples, p->all_samples);
+	fprintf(out, "%sselected: %" PRIu64 " sample%s", prefix, selected.samples,
+		selected.samples == 1 ? "" : "s");
+	if (p->all_cpu_ns)
+		fprintf(out, ", %.2f s of CPU", seconds(selected.cpu_ns));
+	fprintf(out, ": %s %% of %" PRIu64 " samples", percent, p->all_samples);
+	if (p->all_cpu_ns)
+		fprintf(out, ", %.2f s of CPU", seconds(p->all_cpu_ns));
+	fputc('\n', out);
+}
+
 int report_summary(const struct profile *p, const char *value, const char *prefix,
 		   const char *target, FILE *out)
 {
-	print_run(p, prefix, target, out);
-	print_account(p, prefix, out);
-	print_cost(p, prefix, out);
-	print_truncated(&p->totals, prefix, out);
-	stack_ends_print(p, prefix, out);
+	char all[256];
+
+	/* The other lines are about all that was recorded. */
+	snprintf(all, sizeof(all), "%s%s", prefix, p->all_samples ? "in all: " : "");
+	if (p->all_samples)
+		print_selected(p, prefix, out);
+	print_run(p, all, target, out);
+	print_account(p, all, out);
+	print_cost(p, all, out);
+	print_truncated(&p->totals, all, out);
+	stack_ends_print(p, all, out);
 	return print_value(p, value, prefix, out) ?: print_events(p, value, prefix, out);
 }
 

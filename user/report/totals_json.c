@@ -58,10 +58,32 @@ static struct json_object *stacks_object(const struct profile *p)
 	return json_checked(object, err);
 }
 
+/* What was selected, by labels or functions, and of how much. */
+static struct json_object *selected_object(const struct profile *p)
+{
+	struct profile_amount selected = profile_amount(p);
+	struct json_object *object = json_object_new_object();
+	int err = json_add(object, "samples", json_object_new_uint64(selected.samples));
+
+	err = err ?: json_add(object, "of_samples", json_object_new_uint64(p->all_samples));
+	err = err
+		      ?: json_add(object, "percent",
+				  json_decimal((double)selected.samples * 100 /
+						       (double)p->all_samples,
+					       2));
+	if (!err && p->all_cpu_ns)
+		err = json_add(object, "cpu_s", json_decimal((double)selected.cpu_ns / 1e9, 3))
+			      ?: json_add(object, "of_cpu_s",
+					  json_decimal((double)p->all_cpu_ns / 1e9, 3));
+	return json_checked(object, err);
+}
+
 void totals_json(struct json_writer *w, const struct profile *p)
 {
 	const struct profile_totals *t = &p->totals;
 
+	if (p->all_samples)
+		json_member(w, "selected", selected_object(p));
 	if (!t->known)
 		return;
 	json_member(w, "ticks", json_object_new_uint64(t->ticks));

@@ -24,8 +24,10 @@ static int option_normalize(const char *value, void *member, struct error *e)
 		*amount = AMOUNT_SHARE;
 	else if (strcmp(value, "time") == 0)
 		*amount = AMOUNT_TIME;
+	else if (strcmp(value, "rate") == 0)
+		*amount = AMOUNT_RATE;
 	else
-		return error_set(e, 0, "--normalize takes share or time, not \"%s\"", value);
+		return error_set(e, 0, "--normalize takes share, time or rate, not \"%s\"", value);
 	return 0;
 }
 
@@ -43,7 +45,8 @@ static int option_sort(const char *value, void *member, struct error *e)
 }
 
 static const struct option_spec options[] = {
-	{ "normalize", 0, "UNIT", "compare each row's share of all samples (default), or its time",
+	{ "normalize", 0, "UNIT",
+	  "compare each row's share of all samples, its time, or its time per second",
 	  option_normalize, offsetof(struct diff_options, amount) },
 	{ "sort", 's', "KEY", "what rows are, by perf's keys: " TOOL_SORT_KEYS, option_sort,
 	  offsetof(struct diff_options, view.rows.view) },

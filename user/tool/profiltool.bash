@@ -174,7 +174,7 @@ _profiltool_value() {
 		_profiltool_reply -W "$_profiltool_backends" -- "$word"
 		;;
 	--normalize)
-		_profiltool_reply -W "share time" -- "$word"
+		_profiltool_reply -W "rate share time" -- "$word"
 		;;
 	--sort)
 		_profiltool_reply -W "self total name image $_profiltool_keys" -- "$word"

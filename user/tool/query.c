@@ -186,6 +186,16 @@ static void warn_of_lacking(const char *lacking)
 		tool_warn("no sample has a label \"%s\": profild --continuous writes it", lacking);
 }
 
+/* name: NULL: the archive. */
+static void print_selected(const char *name, const struct profile *p)
+{
+	char percent[TEXT_PERCENT_SIZE];
+
+	text_percent(percent, profile_amount(p).samples, p->all_samples);
+	tool_warn("%s%sthe labels that are asked for have %s %% of the samples", name ?: "",
+		  name ? ": " : "", percent);
+}
+
 /* --- Reading --- */
 
 /* A sum for a ticket says what it is. */
@@ -207,6 +217,8 @@ static int read_archive(const struct archive_query *query, bool quiet, uint64_t 
 		for (size_t i = 0; i < result.p->warning_count; i++)
 			tool_warn("%s", result.p->warnings[i]);
 		print_coverage(&result, quiet, since_s, until_s);
+		if (!quiet && result.p->all_samples)
+			print_selected(NULL, result.p);
 		warn_of_lacking(result.lacking);
 		*p = result.p;
 	}
@@ -260,8 +272,6 @@ int query_read(const char *path, const struct tool_query *q, bool quiet, struct 
 int query_filter(const char *path, const struct tool_query *q, bool quiet, struct profile *p,
 		 struct error *e)
 {
-	uint64_t all = profile_total(p, NULL);
-	char percent[TEXT_PERCENT_SIZE];
 	const char *lacking, *option = archive_option(q);
 
 	if (option) {
@@ -273,10 +283,8 @@ int query_filter(const char *path, const struct tool_query *q, bool quiet, struc
 		return 0;
 	if (profile_filter_labels(p, &q->labels, &lacking))
 		return error_no_memory(e);
-	text_percent(percent, profile_total(p, NULL), all);
-	if (!quiet)
-		tool_warn("%s: the labels that are asked for have %s %% of the samples",
-			  tool_input_name(path), percent);
+	if (!quiet && p->all_samples)
+		print_selected(tool_input_name(path), p);
 	warn_of_lacking(lacking);
 	return 0;
 }

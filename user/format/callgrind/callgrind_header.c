@@ -123,6 +123,8 @@ static const struct {
 } numbers[] = {
 	{ "Start", offsetof(struct profile, time_ns) },
 	{ "Duration", offsetof(struct profile, duration_ns) },
+	{ "All samples", offsetof(struct profile, all_samples) },
+	{ "All CPU time", offsetof(struct profile, all_cpu_ns) },
 	{ "Ticks", offsetof(struct profile, totals.ticks) },
 	{ "Counted", offsetof(struct profile, totals.counted) },
 	{ "Out of range", offsetof(struct profile, totals.out_of_range) },

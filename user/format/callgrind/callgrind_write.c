@@ -161,6 +161,8 @@ static void put_account(const struct writer *w)
 {
 	const struct profile_totals *t = &w->p->totals;
 
+	put_number(w, "desc: All samples", w->p->all_samples, "");
+	put_number(w, "desc: All CPU time", w->p->all_cpu_ns, " ns");
 	if (!t->known)
 		return;
 	fprintf(w->out, "desc: Ticks: %" PRIu64 "\n", t->ticks);

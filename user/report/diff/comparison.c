@@ -74,9 +74,13 @@ static void set_amounts(struct comparison *c, struct compared *compared,
 		double self = (double)compared->row->counts[side].self;
 		double all = (double)c->rows.columns[side].samples;
 
-		compared->amount[side] = c->amount == AMOUNT_TIME ? self * meanings[side].seconds
-					 : all > 0		  ? self * 100 / all
-								  : 0;
+		if (c->amount == AMOUNT_TIME)
+			compared->amount[side] = self * meanings[side].seconds;
+		else if (c->amount == AMOUNT_RATE)
+			compared->amount[side] = self * meanings[side].seconds * 1000 /
+						 ((double)c->profiles[side]->duration_ns / 1e9);
+		else
+			compared->amount[side] = all > 0 ? self * 100 / all : 0;
 	}
 	compared->difference = compared->amount[NEW] - compared->amount[OLD];
 }
@@ -108,16 +112,21 @@ static struct significance test(const struct comparison *c, const struct row *ro
 {
 	uint64_t counts[SIDES], all[SIDES];
 	double seconds[SIDES];
+	/* How many samples a side would have if the amounts were equal, as far as is known. */
+	double exposure[SIDES];
 
 	for (size_t side = 0; side < SIDES; side++) {
 		counts[side] = to_samples(row->counts[side].self, &meanings[side]);
 		all[side] = to_samples(c->rows.columns[side].samples, &meanings[side]);
 		seconds[side] = meanings[side].seconds / meanings[side].samples;
+		exposure[side] = 1 / seconds[side];
+		if (c->amount == AMOUNT_RATE)
+			exposure[side] *= (double)c->profiles[side]->duration_ns;
 	}
 	if (c->amount == AMOUNT_SHARE)
 		return shares_differ(counts[OLD], all[OLD], counts[NEW], all[NEW]);
 	return counts_differ(counts[OLD], counts[NEW],
-			     seconds[NEW] / (seconds[OLD] + seconds[NEW]));
+			     exposure[OLD] / (exposure[OLD] + exposure[NEW]));
 }
 
 static int find_significant(struct comparison *c, const struct count_meaning *meanings)
@@ -196,8 +205,21 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 		.value = value,
 		.amount = o->amount,
 	};
+	if (c->amount == AMOUNT_AUTO) {
+		bool selected = earlier->all_samples || later->all_samples;
+		bool has_rate = meanings[OLD].seconds > 0 && meanings[NEW].seconds > 0 &&
+				earlier->duration_ns && later->duration_ns;
+
+		c->amount = selected && has_rate ? AMOUNT_RATE : AMOUNT_SHARE;
+	}
 	for (size_t side = 0; side < SIDES; side++) {
-		if (o->amount == AMOUNT_TIME && !(meanings[side].seconds > 0)) {
+		if (c->amount == AMOUNT_RATE && !c->profiles[side]->duration_ns) {
+			error_set(e, 0, "the %s profile does not hold how long it was recorded",
+				  side_names[side]);
+			error_hint(e, "--normalize share compares their shares");
+			return -EINVAL;
+		}
+		if (c->amount != AMOUNT_SHARE && !(meanings[side].seconds > 0)) {
 			error_set(e, 0, "the %s profile does not hold the time of its counts",
 				  side_names[side]);
 			error_hint(e, "--normalize share compares their shares");

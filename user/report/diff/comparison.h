@@ -18,8 +18,15 @@ enum comparison_side {
 };
 
 enum comparison_amount {
+	/*
+	 * AMOUNT_RATE if samples were selected and the profiles hold what it needs: what is left
+	 * out of them can have changed as much, so that a share of the rest says nothing. Else
+	 * AMOUNT_SHARE.
+	 */
+	AMOUNT_AUTO,
 	AMOUNT_SHARE, /* percent of all samples */
 	AMOUNT_TIME,  /* seconds of CPU time, or of the other clock that takes the samples */
+	AMOUNT_RATE,  /* milliseconds of that in each second of the recording */
 };
 
 struct comparison_options {
@@ -39,8 +46,8 @@ struct compared {
 
 struct comparison {
 	const struct profile *profiles[SIDES];
-	const char *value; /* what is compared: profile_value() */
-	enum comparison_amount amount;
+	const char *value;	       /* what is compared: profile_value() */
+	enum comparison_amount amount; /* not AMOUNT_AUTO */
 	struct rows rows;
 	struct compared *compared; /* the largest difference first */
 	size_t count;
@@ -51,9 +58,9 @@ struct comparison {
 
 /*
  * Compares two profiles. Base names identify images, and names identify
- * processes and threads. Returns 0; -ENOMEM; or -EINVAL if AMOUNT_TIME is asked for and the time of
- * a profile's samples is unknown, or `significant` and a profile counts no samples. On errors e is
- * set. Call comparison_free() in any case.
+ * processes and threads. Returns 0; -ENOMEM; or -EINVAL if AMOUNT_TIME or AMOUNT_RATE is asked for
+ * and the time of a profile's samples, or the length of a recording, is unknown, or `significant`
+ * and a profile counts no samples. On errors e is set. Call comparison_free() in any case.
  */
 int comparison_make(struct comparison *c, const struct profile *earlier,
 		    const struct profile *later, const struct comparison_options *o,

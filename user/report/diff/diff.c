@@ -46,7 +46,7 @@ static double range(const struct compared *row)
 static const char *print_amount(const struct comparison *c, double value, bool is_signed,
 				char buffer[TABLE_CELL_SIZE])
 {
-	bool is_time = c->amount == AMOUNT_TIME;
+	bool is_time = c->amount != AMOUNT_SHARE;
 	uint64_t unit = is_time ? 1000 : 100;
 	uint64_t scaled = (uint64_t)(fmin(fabs(value), 1e12) * (double)unit + 0.5);
 
@@ -124,6 +124,8 @@ static void add_numbers(struct diff *d, unsigned int width)
 	static const char *const titles[][NUMBERS_MAX] = {
 		[AMOUNT_SHARE] = { "old", "old%", "new", "new%", "diff", "range%", "p" },
 		[AMOUNT_TIME] = { "old", "old s", "new", "new s", "diff s", "range%", "p" },
+		[AMOUNT_RATE] = { "old", "old ms/s", "new", "new ms/s", "diff ms/s", "range%",
+				  "p" },
 	};
 
 	for (int i = 0; i < NUMBERS_MAX; i++) {
@@ -184,7 +186,10 @@ static void print_side(const struct comparison *c, enum comparison_side side, co
 	}
 	if (p->period_ns)
 		fprintf(out, ", %.4g Hz", 1e9 / (double)p->period_ns);
-	if (p->totals.cpu_ns)
+	if (p->all_cpu_ns)
+		fprintf(out, ", %.2f s of %.2f s of CPU", (double)profile_amount(p).cpu_ns / 1e9,
+			(double)p->all_cpu_ns / 1e9);
+	else if (p->totals.cpu_ns)
 		fprintf(out, ", %.2f s of CPU", (double)p->totals.cpu_ns / 1e9);
 	else if (comparison_seconds(c, side) > 0)
 		fprintf(out, ", %.2f s", comparison_seconds(c, side));
@@ -197,10 +202,18 @@ static void print_side(const struct comparison *c, enum comparison_side side, co
 void report_diff_summary(const struct comparison *c, const char *const *names, const char *prefix,
 			 FILE *out)
 {
+	static const char *const amounts[] = {
+		[AMOUNT_SHARE] = "shares of all samples",
+		[AMOUNT_TIME] = "CPU time",
+		[AMOUNT_RATE] = "CPU time in each second of the recordings",
+	};
 	size_t all = c->count + c->omitted;
+	bool selected = c->profiles[OLD]->all_samples || c->profiles[NEW]->all_samples;
 
 	print_side(c, OLD, prefix, names[OLD], out);
 	print_side(c, NEW, prefix, names[NEW], out);
+	fprintf(out, "%scompared: %s%s\n", prefix, amounts[c->amount],
+		selected && c->amount == AMOUNT_SHARE ? " that are selected" : "");
 	if (!c->has_p)
 		return;
 	fprintf(out, "%s%zu of %zu %s differ%s by more than chance (p <= 0.05 for all together)\n",
@@ -221,6 +234,7 @@ static struct json_object *row_object(const struct comparison *c, const struct c
 	static const char *const keys[][SIDES] = {
 		[AMOUNT_SHARE] = { "old_percent", "new_percent" },
 		[AMOUNT_TIME] = { "old_seconds", "new_seconds" },
+		[AMOUNT_RATE] = { "old_ms_per_s", "new_ms_per_s" },
 	};
 	const char *const *key = keys[c->amount];
 	struct json_object *object = json_object_new_object();
@@ -242,6 +256,11 @@ static struct json_object *row_object(const struct comparison *c, const struct c
 
 int report_diff_json(const struct comparison *c, const struct report_table_options *o, FILE *out)
 {
+	static const char *const names[] = {
+		[AMOUNT_SHARE] = "share",
+		[AMOUNT_TIME] = "time",
+		[AMOUNT_RATE] = "rate",
+	};
 	size_t shown = rows_to_show(c, o), omitted = c->count - shown + c->omitted;
 	struct json_writer w;
 
@@ -249,7 +268,7 @@ int report_diff_json(const struct comparison *c, const struct report_table_optio
 	json_member(&w, "old_samples", json_object_new_uint64(c->rows.columns[OLD].samples));
 	json_member(&w, "new_samples", json_object_new_uint64(c->rows.columns[NEW].samples));
 	json_member(&w, "by", json_text(c->rows.view->name));
-	json_member(&w, "normalize", json_text(c->amount == AMOUNT_TIME ? "time" : "share"));
+	json_member(&w, "normalize", json_text(names[c->amount]));
 	json_begin_list(&w, "rows");
 	for (size_t i = 0; i < shown && !w.err; i++)
 		json_element(&w, row_object(c, &c->compared[i]));

@@ -7,12 +7,14 @@
 
 /*
  * Prints two profiles side by side, the largest difference first: samples in each; their share of
- * all and its difference in percentage points, or their time in seconds and its difference;
+ * all and its difference in percentage points, or their time in seconds and its difference, or
+ * that in a second of the recording, in milliseconds;
  * dcpidiff(1)'s normalised range, |old - new| / (old + new) of these shares or times; and the
  * significance. options->rows has no effect.
  *
  *     old  old%  new  new%  diff  range%  p  function  image
  *     old  old s  new  new s  diff s  range%  p  function  image
+ *     old  old ms/s  new  new ms/s  diff ms/s  range%  p  function  image
  *
  * p begins with `~` if it is above 0.05, and is `~` alone if there are too few samples for a test.
  * The column is omitted if a profile counts no samples. Narrow terminals omit range%.
@@ -21,7 +23,10 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 int report_diff_json(const struct comparison *c, const struct report_table_options *options,
 		     FILE *out);
 
-/* Prints up to three lines, begun by `prefix`: the profiles, and how many rows really differ. */
+/*
+ * Prints up to four lines, begun by `prefix`: the profiles, what is compared, and how many rows
+ * really differ.
+ */
 void report_diff_summary(const struct comparison *c, const char *const *names, const char *prefix,
 			 FILE *out);
 

@@ -47,6 +47,10 @@ static void dump_totals(const struct profile *p, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
 
+	if (p->all_samples)
+		dump_number("all_samples", p->all_samples, out);
+	if (p->all_cpu_ns)
+		dump_number("all_cpu_ns", p->all_cpu_ns, out);
 	if (!t->known)
 		return;
 	dump_number("ticks", t->ticks, out);
