@@ -62,7 +62,7 @@ contain() {
 record() {
 	local name=$1
 	shift
-	until_used "$pid" 400 "$profiltool" record -p "$pid" -F 4999 --json "$@" >"$work/$name.json" \
+	until_used "$pid" 400 "${with[@]}" "$profiltool" record -p "$pid" -F 4999 --json "$@" >"$work/$name.json" \
 		2>"$work/err" && return
 	cat "$work/err"
 	return 1
@@ -72,47 +72,66 @@ shares='is_share("burn_sixty", .6) and is_share("burn_thirty", .3)'
 mkdir "$work/root"
 check "an image for containers" image "$work/image"
 
-contain /usr/bin/env 1
-check "a container: recorded" record own -o "$work/own.pb.gz"
-check "a container: names, from its own debug file" recorded "$shares" "$work/own.json"
-check "a container: paths are its own" recorded '{f["image"] for f in j["functions"]
-	if f["name"].startswith("burn")} <= {"env", "/usr/bin/env"}' "$work/own.json"
-check "a container: the path in the file" bash -c \
-	"'$profiltool' dump '$work/own.pb.gz' | grep -q ' /usr/bin/env build-id='"
-check "a container: from a root that records all" bash -c \
-	"'$profiltool' record -a -F 999 -d 2 --json >'$work/all.json' 2>/dev/null"
-check "a container: names, when all is recorded" recorded '"env" in images("burn_sixty")' \
-	"$work/all.json"
-stop "$pid"
+# All of it again where a filter hides openat2(2), as systemd's for RestrictSUIDSGID= does.
+for without in "" "without openat2: "; do
+	with=()
+	[ -z "$without" ] || with=("$progs/seccomp" openat2 38)
 
-contain /usr/bin/linked 1
-check "without a build ID: recorded" record linked
-check "without a build ID: names by debug link" recorded "$shares" "$work/linked.json"
-stop "$pid"
+	contain /usr/bin/env 1
+	check "${without}a container: recorded" record own -o "$work/own.pb.gz"
+	check "${without}a container: names, from its own debug file" recorded "$shares" "$work/own.json"
+	check "${without}a container: paths are its own" recorded '{f["image"] for f in j["functions"]
+		if f["name"].startswith("burn")} <= {"env", "/usr/bin/env"}' "$work/own.json"
+	check "${without}a container: the path in the file" bash -c \
+		"'$profiltool' dump '$work/own.pb.gz' | grep -q ' /usr/bin/env build-id='"
+	check "${without}a container: from a root that records all" bash -c \
+		"${with[*]} '$profiltool' record -a -F 999 -d 2 --json >'$work/all.json' 2>/dev/null"
+	check "${without}a container: names, when all is recorded" recorded '"env" in images("burn_sixty")' \
+		"$work/all.json"
+	stop "$pid"
 
-# The container ends while it is recorded: its files go with it.
-contain /usr/bin/env 1 0.6
-check "a container that ends: recorded" exits 3 "$profiltool" record -p "$pid" -F 999 -d 20 --json
-cp "$work/out" "$work/ends.json"
-check "a container that ends: names" recorded "$shares" "$work/ends.json"
+	contain /usr/bin/linked 1
+	check "${without}without a build ID: recorded" record linked
+	check "${without}without a build ID: names by debug link" recorded "$shares" "$work/linked.json"
+	stop "$pid"
 
-# The process has another number inside, and its /tmp is another directory.
+	# The container ends while it is recorded: its files go with it.
+	contain /usr/bin/env 1 0.6
+	check "${without}a container that ends: recorded" exits 3 "${with[@]}" "$profiltool" record -p "$pid" -F 999 -d 20 --json
+	cp "$work/out" "$work/ends.json"
+	check "${without}a container that ends: names" recorded "$shares" "$work/ends.json"
+
+	# The process has another number inside, and its /tmp is another directory.
+	contain /usr/bin/jitter anon 60
+	read -r _ one _ <"$work/start.out"
+	echo "$one 40 of_the_container" >"/proc/$pid/root/tmp/perf-1.map"
+	echo "$one 40 of_somebody_outside" >"/tmp/perf-$pid.map"
+	check "${without}code made in a container: recorded" record jit
+	rm -f "/tmp/perf-$pid.map"
+	check "${without}code made in a container: its own map, by its own number" recorded \
+		'is_share("of_the_container", .75) and not samples("of_somebody_outside")' "$work/jit.json"
+	check "${without}code made in a container: its number here is shown" recorded \
+		"images('of_the_container') == {'[jit $pid]'}" "$work/jit.json"
+	stop "$pid"
+
+	# A chroot in our own mount namespace; a link on the path leads out of it when taken from outside.
+	start_ready chroot "$work/image" /usr/bin/env 1
+	check "${without}a chroot: recorded" record chroot
+	check "${without}a chroot: names" recorded "$shares" "$work/chroot.json"
+	stop "$pid"
+done
+
+# profild as its unit runs it: no new privileges, this filter, these capabilities.
 contain /usr/bin/jitter anon 60
 read -r _ one _ <"$work/start.out"
 echo "$one 40 of_the_container" >"/proc/$pid/root/tmp/perf-1.map"
-echo "$one 40 of_somebody_outside" >"/tmp/perf-$pid.map"
-check "code made in a container: recorded" record jit
-rm -f "/tmp/perf-$pid.map"
-check "code made in a container: its own map, by its own number" recorded \
-	'is_share("of_the_container", .75) and not samples("of_somebody_outside")' "$work/jit.json"
-check "code made in a container: its number here is shown" recorded \
-	"images('of_the_container') == {'[jit $pid]'}" "$work/jit.json"
-stop "$pid"
-
-# A chroot in our own mount namespace; a link on the path leads out of it when taken from outside.
-start_ready chroot "$work/image" /usr/bin/env 1
-check "a chroot: recorded" record chroot
-check "a chroot: names" recorded "$shares" "$work/chroot.json"
-stop "$pid"
-
+contain /usr/bin/env 1
+capabilities=-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search,+checkpoint_restore,+syslog,+sys_admin,+sys_resource,+setpcap
+start setpriv --no-new-privs "--bounding-set=$capabilities" "$progs/seccomp" openat2 38 "$build/profild" --continuous \
+	--directory "$work/archive" --window 1
+has_names() {
+	"$profiltool" report --json --by function "$work/archive" >"$work/continuous.json" 2>"$work/err" || return
+	recorded 'samples("of_the_container") > 100 and samples("burn_sixty") > 100' "$work/continuous.json"
+}
+check "profild as in its unit: names of JIT code and debug files in containers" wait_for has_names
 finish

@@ -21,10 +21,11 @@ prepare() {
 		cp "$top/debian/tests/busy.c" "$top/tests/packages/systemd_guest.sh" "$root/test" &&
 		enter "$root" sh -ec '
 			apt-get -q update
-			apt-get -qy install systemd-sysv dbus udev procps kmod initramfs-tools gcc libc6-dev \
+			apt-get -qy install systemd-sysv dbus udev procps kmod initramfs-tools gcc libc6-dev python3 \
 				linux-image-amd64 linux-headers-amd64 /debs/*.deb
 			cd /test
 			gcc -O1 -fno-pie -no-pie -falign-functions=64 -DLIBPROFIL -o busy busy.c -lprofil
+			gcc -O1 -g -static -falign-functions=64 -Wl,--build-id -o busy_static busy.c
 			# The module stays: to build it would take long in there.
 			apt-get -qy purge libprofil-dev libprofil1 profild profiltool
 			rm /usr/sbin/policy-rc.d'

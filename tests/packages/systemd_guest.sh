@@ -224,7 +224,7 @@ has_row() {
 }
 
 windows() {
-	find "$archive" -name '*.pb.gz' -not -name '.new-*' -not -name '*.sum.pb.gz' | wc -l
+	find "$archive" -name '*.pb.gz' -not -name '.*' -not -name '*.sum.pb.gz' | wc -l
 }
 
 # next_windows N: waits until so many more are there.
@@ -326,6 +326,49 @@ check "killed: the second goes on" has_row 10 two.service profiltool report --si
 check "status" sh -c 'profild --status && profild --status --json | grep -x "\"lost_ring_full_total\": 0,"'
 note cat check.out
 check "the keeper has no capabilities" sh -c 'grep -x "CapEff:	0*" /proc/"$(pgrep -P "$1")"/status' - "$(continuous_pid)"
+
+# --- What only the unit's sandbox could take from it: names of programs that have another root, /tmp or PID ---
+
+# run_unit NAME PROPERTIES COMMAND...
+run_unit() {
+	local properties=()
+
+	for property in $2; do
+		properties+=(-p "$property")
+	done
+	systemd-run -q --unit "$1" "${properties[@]}" "${@:3}"
+}
+printf 'def burn_in_python():\n\twhile True:\n\t\tsum(i * i for i in range(1000))\nburn_in_python()\n' >/srv/burn.py
+mkdir -p /srv/root/bin /srv/root/usr/lib/debug/.build-id
+objcopy --only-keep-debug busy_static /srv/busy.debug
+id=$(readelf -n busy_static | sed -n 's/.*Build ID: //p')
+mkdir "/srv/root/usr/lib/debug/.build-id/${id:0:2}"
+mv /srv/busy.debug "/srv/root/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+strip -o /srv/root/bin/busy busy_static
+cp busy_static /srv/deleted
+run_unit private "PrivateTmp=yes" python3 -X perf /srv/burn.py
+run_unit dynamic "DynamicUser=yes PrivateTmp=yes" python3 -X perf /srv/burn.py
+run_unit inner "PrivateTmp=yes" unshare --pid --fork --mount-proc python3 -X perf /srv/burn.py
+run_unit rooted "RootDirectory=/srv/root" /bin/busy 3600
+run_unit deleted "" /srv/deleted 3600
+wait_for pgrep -x deleted
+rm /srv/deleted
+
+# has_name UNIT NAME: whether the unit's ticks have this name.
+has_name() {
+	profiltool report --since -10min --unit "$1" >rows 2>rows.err
+	cat rows.err rows
+	awk -v name="$2" 'index($0, name) && $1 > 20 { found = 1 } END { exit !found }' rows
+}
+for unit in private dynamic inner; do
+	check "names of JIT code: $unit" wait_for has_name $unit.service burn_in_python
+	has_name $unit.service burn_in_python >check.out || note head -n 8 check.out
+done
+check "names from a debug file below RootDirectory=" wait_for has_name rooted.service busy_most
+check "names of a program that is deleted" wait_for has_name deleted.service busy_most
+check "openat2(2) is refused to it" grep -x "Seccomp:	2" "/proc/$(continuous_pid)/status"
+systemctl stop private dynamic inner rooted deleted
+
 check "stops" systemctl disable --now profil-continuous.service
 check "stops: without a failure" state_is profil-continuous.service inactive
 check "stops: every file can be read" each_is_readable

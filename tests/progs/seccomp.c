@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * seccomp bpf|perf_event_open|perf_odd_cpu ERRNO COMMAND...: runs a command with a filter that
- * refuses this system call; the last is perf_event_open, only for the CPUs 1, 3, ...
+ * seccomp bpf|openat2|perf_event_open|perf_odd_cpu ERRNO COMMAND...: runs a command with a filter
+ * that refuses this system call; the last is perf_event_open, only for the CPUs 1, 3, ...
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -20,7 +20,9 @@ int main(int argc, char **argv)
 	if (argc < 4)
 		return 2;
 
-	const unsigned int call = strcmp(argv[1], "bpf") == 0 ? SYS_bpf : SYS_perf_event_open;
+	const unsigned int call = strcmp(argv[1], "bpf") == 0	    ? SYS_bpf
+				  : strcmp(argv[1], "openat2") == 0 ? SYS_openat2
+								    : SYS_perf_event_open;
 	const unsigned int code = strtoul(argv[2], NULL, 10);
 	const bool odd = strcmp(argv[1], "perf_odd_cpu") == 0;
 	/* Of this word one of these bits has to be set: of the number always one is. */
