@@ -134,4 +134,69 @@ has_names() {
 	recorded 'samples("of_the_container") > 100 and samples("burn_sixty") > 100' "$work/continuous.json"
 }
 check "profild as in its unit: names of JIT code and debug files in containers" wait_for has_names
+# Short processes that end before anyone looks at them, as health checks do: their root directory and their file
+# are gone with them. That is their failure, not that of the program, which runs for long then.
+gcc -std=gnu11 -D_GNU_SOURCE -O2 -fno-inline -fomit-frame-pointer -pthread -static "$(own_build_id)" \
+	"$top/tests/progs/brief.c" -o "$work/image/usr/bin/early"
+cat >"$work/entry" <<'EOF_SH'
+echo ready
+read -r go
+for k in 1 2 3; do chroot "$1" /usr/bin/early once 3000; done
+echo checked
+read -r go
+exec chroot "$1" /usr/bin/early once 1000000
+EOF_SH
+
+# unseen NAME RECORDER: has the short ones of NAME run while the recorder cannot look.
+unseen() {
+	kill -STOP "$2"
+	send_line "$1" go
+	wait_for grep -q checked "$work/$1.out"
+}
+
+share_buffers
+begin early sh "$work/entry" "$work/image"
+record_begin early record -g -p "$pid" -F 999 --json
+unseen early "$recorder"
+kill -CONT "$recorder"
+wait_for records "$recorder"
+send_line early go
+wait "$recorder"
+check "a file that could not be opened is opened through the next process" recorded \
+	'is_share("burn_brief", .97, 1) and is_share(j["stacks"]["complete"], .97, 1)' "$work/early.json"
+
+begin later sh "$work/entry" "$work/image"
+"${pdeathsig[@]}" "$build/profild" --continuous --verbose --directory "$work/early" --window 1 --frequency 999 \
+	2>"$work/daemon.err" &
+daemon=$!
+note_started "$daemon"
+wait_for grep -qE "records (cpu-clock|tick) into" "$work/daemon.err"
+unseen later "$daemon"
+kill -CONT "$daemon"
+wait_for records "$daemon"
+send_line later go
+wait "$pid"
+kill -TERM "$daemon"
+wait "$daemon"
+find "$work/early" -name '*.pb.gz' ! -name '.*' -exec "$profiltool" merge -o "$work/windows.pb.gz" {} + 2>"$work/err"
+"$profiltool" report --json "$work/windows.pb.gz" >"$work/windows.json" 2>"$work/err"
+check "profild: a file that could not be opened is opened through the next process" recorded "(lambda early:
+	sum(f['self'] for f in early) > 500 and
+	all(sum(f['total'] for f in early if f['name'] == name) > .95 * sum(f['self'] for f in early)
+	    for name in ('burn_brief', 'main')))([f for f in j['functions'] if f['image'] == '/usr/bin/early'])" \
+	"$work/windows.json"
+
+begin gone sh "$work/entry" "$work/image"
+record_begin gone record -g -p "$pid" -F 9999 --json
+unseen gone "$recorder"
+stop "$pid"
+kill -CONT "$recorder"
+wait "$recorder"
+free_buffers
+cp "$work/gone.err" "$work/err"
+check "processes that have all ended: what was tried is reported" says \
+	"early: its call frame information is not used: its process ended before its file could be opened; by its path"
+check "processes that have all ended: their file is not called bad" bash -c \
+	'! grep -E "replaced|build it with" "$1"' - "$work/err"
+
 finish

@@ -299,7 +299,7 @@ stop "$pid"
 check "code without call frame information: nothing above it" chains_are gap 99 100 "blind"
 check "code without call frame information: counted, with its image" ended gap gap calls 99
 check "code without call frame information: said" said gap \
-	"  [0-9.]+ %: code without call frame information in calls: its assembly needs .cfi directives"
+	"  [0-9.]+ %: code without call frame information in calls: C code needs -fasynchronous.*"
 start_ready ./calls_zeros
 record zeros --user -p "$pid"
 stop "$pid"

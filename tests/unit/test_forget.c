@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/counts.h"
@@ -466,6 +467,113 @@ static void test_many_children(void **state)
 	process_table_free(&table);
 }
 
+/* --- Files that could not be opened --- */
+
+struct file {
+	char path[64];
+	struct stat status;
+};
+
+static struct file make_file(void)
+{
+	struct file file = { .path = "/tmp/profil-test.XXXXXX" };
+	int fd = mkstemp(file.path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "x", 1), 1);
+	assert_int_equal(fstat(fd, &file.status), 0);
+	close(fd);
+	return file;
+}
+
+/* A process maps a file. Returns its image. */
+static const struct capture_image *map_file(struct process_table *table, pid_t pid,
+					    const struct file *file)
+{
+	const struct sideband_record record = {
+		.type = SIDEBAND_MMAP,
+		.time_ns = NS_PER_S,
+		.pid = pid,
+		.tid = pid,
+		.start = 0x1000,
+		.limit = 0x2000,
+		.inode = file->status.st_ino,
+		.device = file->status.st_dev,
+		.name = file->path,
+	};
+
+	apply(table, &record);
+	return &table->images[process_find(table, pid)->spaces[0].mappings[0].image];
+}
+
+/* That a process ended early is no failure of its file: the next one that maps it has it opened. */
+static void test_next_process(void **state)
+{
+	struct process_table table = { .everyone = true };
+	struct file file = make_file();
+	const struct capture_image *image;
+
+	(void)state;
+	image = map_file(&table, GONE, &file);
+	assert_int_equal(image->fd, -1);
+	assert_string_equal(image->why, "its process ended before its file could be opened");
+	table.images[0].next_try_ns = 0; /* the time of the failure passes */
+	image = map_file(&table, GONE_TOO, &file);
+	assert_int_equal(image->fd, -1);
+	assert_true(image->next_try_ns > now_ns()); /* not at every record */
+	assert_int_equal(map_file(&table, getpid(), &file)->fd, -1);
+	table.images[0].next_try_ns = 0;
+	image = map_file(&table, getppid(), &file);
+	assert_true(image->fd >= 0 && image->is_reopened && !image->why);
+	assert_int_equal(table.image_count, 1);
+	process_table_free(&table);
+	unlink(file.path);
+}
+
+/* Nor need the process make a record: those that map it already are asked as well. */
+static void test_those_there(void **state)
+{
+	struct process_table table = { .everyone = true };
+	struct file file = make_file();
+
+	(void)state;
+	assert_int_equal(process_add(&table, GONE, 0), 0);
+	assert_int_equal(map_file(&table, GONE, &file)->fd, -1);
+	fork_at(&table, 2 * NS_PER_S, GONE, getpid()); /* has its mapping */
+	assert_int_equal(image_open_again(&table), 0);
+	assert_true(table.images[0].fd >= 0 && table.images[0].is_reopened);
+	/* One of them had another build by its path: it is closed, and tried again, not at once. */
+	image_reject(&table.images[0]);
+	assert_int_equal(table.images[0].fd, -1);
+	assert_int_equal(image_open_again(&table), 0);
+	assert_int_equal(table.images[0].fd, -1);
+	table.next_open_ns = 0;
+	assert_int_equal(image_open_again(&table), 0);
+	assert_true(table.images[0].fd >= 0);
+	process_table_free(&table);
+	unlink(file.path);
+}
+
+/* A file that has replaced the mapped one is not opened in its place. */
+static void test_replaced(void **state)
+{
+	struct process_table table = { .everyone = true };
+	struct file file = make_file(), other = make_file();
+
+	(void)state;
+	map_file(&table, GONE, &file);
+	assert_int_equal(rename(other.path, file.path), 0);
+	assert_int_equal(process_add(&table, getpid(), 0), 0);
+	map_file(&table, getpid(), &file);
+	table.next_open_ns = 0;
+	assert_int_equal(image_open_again(&table), 0);
+	assert_int_equal(table.images[0].fd, -1);
+	assert_string_equal(table.images[0].why, "its path names another file, and "
+						 "/proc/PID/map_files was of no use");
+	process_table_free(&table);
+	unlink(file.path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +582,8 @@ int main(void)
 		cmocka_unit_test(test_parent_execs), cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_threads),	     cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_crowded),	     cmocka_unit_test(test_many_children),
+		cmocka_unit_test(test_next_process), cmocka_unit_test(test_those_there),
+		cmocka_unit_test(test_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

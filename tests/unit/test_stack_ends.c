@@ -73,7 +73,7 @@ static void test_causes(void **state)
 		print(p),
 		"tool: 90.00 % of the user stacks reach the program's start\n"
 		"tool:   6.70 %: code without call frame information in libfast.so and 2 others: "
-		"its assembly needs .cfi directives\n"
+		"C code needs -fasynchronous-unwind-tables, assembly .cfi directives\n"
 		"tool:   2.00 %: no call frame information in [anon]: build it with "
 		"-fasynchronous-unwind-tables or -fno-omit-frame-pointer; code that is made at "
 		"run time needs frame pointers\n"
@@ -101,7 +101,8 @@ static void test_hostile(void **state)
 			  "start\n"
 			  "tool:   700.00 %: later\\x1b in a\\x0ab\\x1b[31m\n"
 			  "tool:   10000000000000000.00 %: code without call frame information in "
-			  "1 and 1 other: its assembly needs .cfi directives\n");
+			  "1 and 1 other: C code needs -fasynchronous-unwind-tables, assembly "
+			  ".cfi directives\n");
 }
 
 static struct json_object *member(struct json_object *object, const char *key)

@@ -12,6 +12,7 @@
 #include "capture/capture_state.h"
 #include "capture/cells.h"
 #include "capture/cpus.h"
+#include "capture/image.h"
 #include "capture/jit_file.h"
 #include "capture/snapshot.h"
 #include "capture/target.h"
@@ -263,6 +264,8 @@ static int take_records(struct capture *c, struct error *e)
 	    snapshot_if_lost(&c->processes, sideband_lost(c->sideband),
 			     sideband_complete_ns(c->sideband), until_ns,
 			     c->options.windows ? AGAIN_PART_WINDOWS : AGAIN_PART))
+		return error_no_memory(e);
+	if (image_open_again(&c->processes))
 		return error_no_memory(e);
 	if (has_unwind(c) && c->unwind.ring && unwind_update(&c->unwind, until_ns))
 		return error_no_memory(e);

@@ -137,8 +137,20 @@ struct capture_totals {
 
 void capture_totals(const struct capture *c, struct capture_totals *totals);
 
-/* Returns why an image's call frame information could not be used; NULL: no failure. */
-const char *capture_why_no_rows(const struct capture *c, uint32_t image);
+/* What is known of an image's call frame information. */
+enum capture_rows {
+	CAPTURE_ROWS_NONE,    /* it has none */
+	CAPTURE_ROWS_READ,    /* it is in the tables */
+	CAPTURE_ROWS_UNREAD,  /* its file could not be opened or read */
+	CAPTURE_ROWS_NO_ROOM, /* the tables have no room for it */
+};
+
+/*
+ * Returns what is known of an image's call frame information. *why receives why it could not be
+ * used, NULL: no failure; valid until the next call of capture_handle() or another that does the
+ * same.
+ */
+enum capture_rows capture_rows(const struct capture *c, uint32_t image, const char **why);
 
 /* The size of the tables for walking stacks; all 0 without CAPTURE_STACKS_CFI. */
 struct capture_tables {
@@ -185,8 +197,12 @@ struct capture_image {
 	unsigned int build_id_size; /* 0: unknown */
 	int fd;			    /* open for reading, or -1; owned by the capture */
 	int root;  /* root directory of the process, if not ours, else -1; owned by the capture */
-	char *why; /* why its code cannot be named; NULL: no known reason */
+	char *why; /* why its file is not open, or its code has no names; NULL: no known reason */
 	uint64_t device, inode; /* of the file; inode 0: unknown */
+	/* Private to the capture: */
+	bool is_unread;	      /* its file could not be opened so far, */
+	uint64_t next_try_ns; /* and is not tried again before */
+	bool is_reopened;     /* it could, later: for capture/unwind/ */
 };
 
 struct capture_mapping {

@@ -97,9 +97,9 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 	totals->stacks_complete = c->stacks.complete;
 }
 
-const char *capture_why_no_rows(const struct capture *c, uint32_t image)
+enum capture_rows capture_rows(const struct capture *c, uint32_t image, const char **why)
 {
-	return unwind_why(&c->unwind, image);
+	return unwind_rows_state(&c->unwind, image, why);
 }
 
 void capture_tables(const struct capture *c, struct capture_tables *tables)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "util/array.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/proc_path.h"
 
@@ -31,6 +32,7 @@ static int open_root(pid_t tid)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* Returns a descriptor or a negative errno; -ESRCH: the process has ended. */
 static int open_mapped(const struct sideband_record *record, struct stat *status)
 {
 	char path[128];
@@ -41,12 +43,18 @@ static int open_mapped(const struct sideband_record *record, struct stat *status
 	fd = file_open_regular(-1, path, status);
 	if (fd < 0 && record->name[0] == '/') {
 		root = open_root(record->tid);
-		if (root < 0)
-			return -1;
+		if (root < 0) /* a zombie still has its directory, but no root in it */
+			return errno == ENOENT ? -ESRCH : -errno;
 		fd = file_open_regular(root, record->name, status);
 		close(root);
+		if (fd >= 0 && record->inode && record->inode != status->st_ino) {
+			close(fd);
+			return -ESTALE;
+		}
 	}
-	return image_keep(fd);
+	if (fd >= 0)
+		fd = image_keep(fd) < 0 ? -EMFILE : fd;
+	return fd;
 }
 
 static bool same_root(const struct root *a, const struct root *b)
@@ -172,6 +180,28 @@ static uint32_t find_image(const struct process_table *table, const char *name,
 			  &wanted);
 }
 
+/* Why a file could not be opened, by open_mapped()'s result. Returns 0 or -ENOMEM. */
+static int explain(struct capture_image *image, int err)
+{
+	char *why;
+
+	if (err == -ESRCH)
+		why = strdup("its process ended before its file could be opened");
+	else if (err == -EMFILE)
+		why = strdup("too many files are open");
+	else if (err == -EINVAL)
+		why = strdup("it is not a regular file");
+	else if (err == -ESTALE)
+		why = strdup("its path names another file, and /proc/PID/map_files was of no use");
+	else if (asprintf(&why, "not found through /proc/PID/map_files and /proc/PID/root: %s",
+			  strerror(-err)) < 0)
+		why = NULL;
+	free(image->why);
+	image->why = why;
+	return why ? 0 : -ENOMEM;
+}
+
+/* fd: a descriptor, owned by the table on success; or a negative errno. Returns 0 or -ENOMEM. */
 static int add_image(struct process_table *table, const char *name,
 		     const struct sideband_record *record, int fd)
 {
@@ -179,19 +209,21 @@ static int add_image(struct process_table *table, const char *name,
 		/* Deleted or not, the open file is the one that had this name. */
 		.path = strndup(name, fd < 0 ? strlen(name) : proc_path_size(name)),
 		.build_id_size = record->build_id_size,
-		.fd = fd,
+		.fd = fd < 0 ? -1 : fd,
 		.root = -1,
+		.is_unread = fd < 0 && fd != -EINVAL && fd != -ENODATA,
 		.device = record->device,
 		.inode = record->inode,
 	};
 
 	if (name[0] == '/')
 		image_root(table, record->tid, &image.root);
-	if (!image.path ||
+	if (!image.path || (fd < 0 && fd != -ENODATA && explain(&image, fd)) ||
 	    array_reserve(&table->images, &table->image_room, table->image_count + 1,
 			  sizeof(image)) ||
 	    index_add(&table->by_path, hash_path(name), table->image_count)) {
 		free(image.path);
+		free(image.why);
 		return -ENOMEM;
 	}
 	if (image.build_id_size)
@@ -201,22 +233,131 @@ static int add_image(struct process_table *table, const char *name,
 	return 0;
 }
 
-/* Returns a descriptor of the image's file, or -1. Sets the record's device and inode. */
+/*
+ * Returns a descriptor of the image's file, or a negative errno; -ENODATA: it has none. Sets the
+ * record's device and inode.
+ */
 static int open_image(const char *name, struct sideband_record *record)
 {
 	struct stat status;
 	int fd;
 
-	if (strncmp(name, "[vdso", 5) == 0)
-		return copy_vdso(record);
+	if (strncmp(name, "[vdso", 5) == 0) {
+		fd = copy_vdso(record);
+		return fd < 0 ? -ESRCH : fd;
+	}
 	if (name[0] != '/')
-		return -1;
+		return -ENODATA;
 	fd = open_mapped(record, &status);
 	if (fd >= 0 && !record->inode) {
 		record->device = status.st_dev;
 		record->inode = status.st_ino;
 	}
 	return fd;
+}
+
+/*
+ * What the attempts by the records of one image, and those of image_open_again(), may take: 1 /
+ * this of the time. So files that nobody can open cost little, however often they are mapped.
+ */
+#define AGAIN_PART 200
+/* Most time for one image_open_again(), which the next one continues. */
+#define AGAIN_NS_MAX (10 * NS_PER_MS)
+
+/*
+ * Tries to open an image's file through another process that has mapped it: that a process ended
+ * early, or has no such file in its root directory, says nothing about the others. The path may
+ * name another file by now: those who read the file compare build IDs, and call image_reject().
+ */
+static int open_again(struct process_table *table, uint32_t number,
+		      const struct sideband_record *record)
+{
+	struct capture_image *image = &table->images[number];
+	struct sideband_record found = *record;
+	uint64_t begin_ns = now_ns(), end_ns;
+	int fd = open_image(image_name(record), &found), root = -1;
+
+	end_ns = now_ns();
+	image->next_try_ns = end_ns + AGAIN_PART * (end_ns - begin_ns);
+	if (fd < 0)
+		return explain(image, fd);
+	if (image->path[0] == '/' && image_root(table, record->tid, &root) == 0)
+		image->root = root;
+	image->path[proc_path_size(image->path)] = '\0';
+	image->fd = fd;
+	image->inode = found.inode;
+	image->device = found.device;
+	image->is_unread = false;
+	image->is_reopened = true;
+	free(image->why);
+	image->why = NULL;
+	return 0;
+}
+
+void image_reject(struct capture_image *image)
+{
+	if (image->fd >= 0)
+		close(image->fd);
+	image->fd = -1;
+	image->is_unread = true;
+}
+
+static bool has_unread(const struct process_table *table)
+{
+	for (size_t i = 0; i < table->image_count; i++)
+		if (table->images[i].is_unread)
+			return true;
+	return false;
+}
+
+/* The same for all that a living process maps, of its own or from its parents. */
+static int open_again_for(struct process_table *table, const struct process *process)
+{
+	const struct address_space *space = &process->spaces[process->count - 1];
+	size_t count = space->count;
+
+	for (;;) {
+		for (size_t i = 0; i < count; i++) {
+			const struct capture_mapping *mapping = &space->mappings[i];
+			const struct sideband_record record = {
+				.pid = process->pid,
+				.tid = process->pid,
+				.start = mapping->start,
+				.limit = mapping->limit,
+				.inode = table->images[mapping->image].inode,
+				.device = table->images[mapping->image].device,
+				.name = table->images[mapping->image].path,
+			};
+
+			if (table->images[mapping->image].is_unread &&
+			    open_again(table, mapping->image, &record))
+				return -ENOMEM;
+		}
+		if (space->parent == INDEX_NONE)
+			return 0;
+		count = space->parent_count;
+		space = &table->processes[space->parent].spaces[space->parent_space];
+	}
+}
+
+int image_open_again(struct process_table *table)
+{
+	uint64_t begin_ns = now_ns(), end_ns = begin_ns;
+	int err = 0;
+
+	if (begin_ns < table->next_open_ns || !has_unread(table))
+		return 0;
+	for (size_t i = 0; i < table->count && end_ns < begin_ns + AGAIN_NS_MAX && !err; i++) {
+		const struct process *process =
+			&table->processes[table->next_open++ % table->count];
+
+		if (process->ended || process->next_with_pid != INDEX_NONE)
+			continue;
+		err = open_again_for(table, process);
+		end_ns = now_ns();
+	}
+	table->next_open_ns = end_ns + AGAIN_PART * (end_ns - begin_ns);
+	return err;
 }
 
 int image_of_mapping(struct process_table *table, const struct sideband_record *record,
@@ -228,7 +369,10 @@ int image_of_mapping(struct process_table *table, const struct sideband_record *
 
 	*image = find_image(table, name, record);
 	if (*image != INDEX_NONE)
-		return 0;
+		return table->images[*image].is_unread &&
+				       now_ns() >= table->images[*image].next_try_ns
+			       ? open_again(table, *image, record)
+			       : 0;
 	fd = open_image(name, &found);
 	*image = find_image(table, name, &found);
 	if (*image == INDEX_NONE) {

@@ -8,10 +8,20 @@
  * Sets *image to the number of the image behind a mapping, added to the table if it is new. The
  * file is opened while that is possible: through /proc/PID/map_files, which works for deleted files
  * and in other mount namespaces, else by its path (record->name) below /proc/PID/root. The vDSO is
- * copied. A file that cannot be opened is an image too. Returns 0 or -ENOMEM.
+ * copied. A file that cannot be opened is an image too: `why` says why, and it is tried again
+ * through the next process that maps it. Returns 0 or -ENOMEM.
  */
 int image_of_mapping(struct process_table *table, const struct sideband_record *record,
 		     uint32_t *image);
+
+/*
+ * Tries again to open the files that could not be opened, through all processes that map them now.
+ * Takes half a percent of the time at most. Returns 0 or -ENOMEM.
+ */
+int image_open_again(struct process_table *table);
+
+/* Closes an image's file, which is another build than was mapped: to be opened again. */
+void image_reject(struct capture_image *image);
 
 /* Makes the index of images anew. Returns 0 or -ENOMEM. */
 int image_index(struct process_table *table);

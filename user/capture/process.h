@@ -108,7 +108,9 @@ struct process_table {
 	size_t thread_count, thread_room;
 	struct capture_image *images;
 	size_t image_count, image_room;
-	struct root *roots; /* that differ from ours */
+	uint64_t next_open_ns; /* when image_open_again() goes on, */
+	size_t next_open;      /* and at which process */
+	struct root *roots;    /* that differ from ours */
 	size_t root_count, root_room;
 	bool notes_origins; /* read the control groups and users of processes */
 	char **groups;	    /* paths of control groups */

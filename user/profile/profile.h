@@ -29,8 +29,10 @@ struct profile_image {
 	unsigned int build_id_size; /* 0: unknown */
 	int fd;	  /* the open file, which may be deleted; -1: none. The profile closes it */
 	int root; /* the root directory of path, if not ours; else -1. The profile closes it */
-	const char *unnamed; /* why its addresses have no names; NULL: they have, or were not
-				resolved */
+	const char *unnamed;  /* why its addresses have no names; NULL: they have, or were not
+				 resolved */
+	const char *unopened; /* why its file could not be opened while recording; NULL: it could,
+				 or this is no recording */
 	/*
 	 * Its executable segments, in its own numbering: from the start of the first to the end of
 	 * the last. 0 and 0: unknown.

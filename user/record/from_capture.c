@@ -50,7 +50,9 @@ static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 	if (array_reserve(&b->image_ids, &b->image_room, count, sizeof(*b->image_ids)))
 		return -ENOMEM;
 	*id = b->image_ids[number] - 1;
-	if (*id != PROFILE_NONE && is_up_to_date(&b->p->images[*id], image))
+	/* A file that could not be opened may be open by now. */
+	if (*id != PROFILE_NONE && is_up_to_date(&b->p->images[*id], image) &&
+	    (b->p->images[*id].fd >= 0 || image->fd < 0))
 		return 0;
 	if (profile_add_image(b->p, image->path, image->build_id, image->build_id_size, id))
 		return -ENOMEM;
@@ -60,7 +62,10 @@ static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 	if (added->root < 0)
 		added->root = duplicate(image->root);
 	b->image_ids[number] = *id + 1;
-	return image->why ? profile_string(b->p, image->why, &added->unnamed) : 0;
+	return image->why
+		       ? profile_string(b->p, image->why,
+					image->path[0] == '/' ? &added->unopened : &added->unnamed)
+		       : 0;
 }
 
 static bool mapping_equal(const void *array, uint32_t id, const void *key)
@@ -255,13 +260,33 @@ static int add_sample(const struct capture_sample *sample, void *context)
 	return err ?: profile_add_sample(b->p, locations, sample->depth, label, values);
 }
 
+/* Stacks that end in an image without rows: whether it has none, or they were not in the tables. */
+static const char *no_rows_cause(const struct capture *c, uint32_t image)
+{
+	const char *why;
+
+	switch (capture_rows(c, image, &why)) {
+	case CAPTURE_ROWS_READ:
+		return "late_frame_information";
+	case CAPTURE_ROWS_UNREAD:
+		return "unread_frame_information";
+	case CAPTURE_ROWS_NO_ROOM:
+		return "no_room";
+	default:
+		return "no_frame_information";
+	}
+}
+
 static int add_stack_ends(struct profile *p, const struct capture *c)
 {
 	static const char *const causes[UNWIND_ENDS] = {
-		[UNWIND_NO_PROCESS] = "process_unknown",   [UNWIND_NO_MAPPING] = "mapping_unknown",
-		[UNWIND_NO_ROWS] = "no_frame_information", [UNWIND_IN_GAP] = "gap",
-		[UNWIND_ODD_RULE] = "unsupported",	   [UNWIND_UNREADABLE] = "unreadable",
-		[UNWIND_BAD_FRAME] = "bad_frame",	   [UNWIND_32_BIT] = "32_bit",
+		[UNWIND_NO_PROCESS] = "process_unknown",
+		[UNWIND_NO_MAPPING] = "mapping_unknown",
+		[UNWIND_IN_GAP] = "gap",
+		[UNWIND_ODD_RULE] = "unsupported",
+		[UNWIND_UNREADABLE] = "unreadable",
+		[UNWIND_BAD_FRAME] = "bad_frame",
+		[UNWIND_32_BIT] = "32_bit",
 	};
 	const struct capture_stack_end *ends;
 	const struct capture_image *images;
@@ -271,10 +296,12 @@ static int add_stack_ends(struct profile *p, const struct capture *c)
 	images = capture_images(c, &image_count);
 	ends = capture_stack_ends(c, &count);
 	for (size_t i = 0; i < count && !err; i++)
-		err = profile_add_stack_end(p, causes[ends[i].end],
-					    ends[i].image < image_count ? images[ends[i].image].path
-									: "",
-					    ends[i].count);
+		err = profile_add_stack_end(
+			p,
+			ends[i].end == UNWIND_NO_ROWS ? no_rows_cause(c, ends[i].image)
+						      : causes[ends[i].end],
+			ends[i].image < image_count ? images[ends[i].image].path : "",
+			ends[i].count);
 	return err;
 }
 

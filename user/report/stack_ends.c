@@ -17,7 +17,12 @@ static const struct cause causes[] = {
 	{ "no_frame_information", "no call frame information",
 	  "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer; code that is "
 	  "made at run time needs frame pointers" },
-	{ "gap", "code without call frame information", "its assembly needs .cfi directives" },
+	{ "unread_frame_information", "call frame information that could not be read",
+	  "a warning of the recording says why" },
+	{ "late_frame_information", "call frame information that was not read yet", "" },
+	{ "no_room", "no room in the unwind tables", "" },
+	{ "gap", "code without call frame information",
+	  "C code needs -fasynchronous-unwind-tables, assembly .cfi directives" },
 	{ "unsupported", "unsupported call frame information", "" },
 	{ "bad_frame", "wrong call frame information", "" },
 	{ "unreadable", "the stack could not be read", "" },

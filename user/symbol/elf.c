@@ -507,6 +507,12 @@ int elf_resolve(struct batch *b)
 
 	b->proven = image->build_id_size > 0;
 	b->was_read = !err && open_image(b, image, on_disk, &s.main);
+	/* Its path was looked up in our root directory, as its own is unknown. */
+	if (!b->was_read && image->fd < 0 && image->unopened) {
+		struct error here = b->why;
+
+		error_set(&b->why, 0, "%s; by its path, now: %s", image->unopened, here.what);
+	}
 	if (b->was_read)
 		err = resolve_from(b, &s, on_disk);
 	elf_file_close(&s.mini);

@@ -275,7 +275,7 @@ static void warn_unusable_images(const struct capture *c)
 
 		if (ends[i].end == UNWIND_NO_ROWS && ends[i].image < image_count &&
 		    ends[i].count * 200 >= totals.stacks_user)
-			why = capture_why_no_rows(c, ends[i].image);
+			capture_rows(c, ends[i].image, &why);
 		if (why)
 			tool_warn("stacks end in %s: its call frame information is not used: %s",
 				  images[ends[i].image].path, why);

@@ -51,9 +51,19 @@ int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 	return err ?: unwind_tables_size(&u->tables, &need, &users, bpf);
 }
 
-const char *unwind_why(const struct unwind *u, uint32_t image)
+enum capture_rows unwind_rows_state(const struct unwind *u, uint32_t image, const char **why)
 {
-	return image < u->image_count && u->images[image].why[0] ? u->images[image].why : NULL;
+	const struct unwind_image_state *state = &u->images[image];
+
+	*why = NULL;
+	if (image >= u->image_count)
+		return CAPTURE_ROWS_NONE;
+	if (state->number != UNWIND_NO_IMAGE)
+		return CAPTURE_ROWS_READ;
+	*why = state->why[0] ? state->why : NULL;
+	if (state->no_room)
+		return CAPTURE_ROWS_NO_ROOM;
+	return *why ? CAPTURE_ROWS_UNREAD : CAPTURE_ROWS_NONE;
 }
 
 /* --- Processes --- */
@@ -377,6 +387,73 @@ static int add_image(struct unwind *u, size_t number, uint64_t until_ns, struct 
 	return err;
 }
 
+/* Adds to u->wanted the images whose files could be opened now, unlike before. */
+static int want_reopened(struct unwind *u)
+{
+	for (size_t i = 0; i < u->image_count; i++) {
+		struct unwind_image_state *state = &u->images[i];
+
+		if (!u->processes->images[i].is_reopened)
+			continue;
+		u->processes->images[i].is_reopened = false;
+		/* It was found by its name, or by its build ID. */
+		if (state->number != UNWIND_NO_IMAGE || state->wanted)
+			continue;
+		if (array_reserve(&u->wanted, &u->wanted_room, u->wanted_count + 1,
+				  sizeof(*u->wanted)))
+			return -ENOMEM;
+		u->wanted[u->wanted_count++] = i;
+		state->wanted = state->again = true;
+	}
+	return 0;
+}
+
+static bool has_moved_image(const struct unwind *u, const struct address_space *space)
+{
+	size_t count = space->count;
+
+	for (int depth = 0;; depth++) {
+		for (size_t i = 0; i < count; i++)
+			if (space->mappings[i].image < u->image_count &&
+			    u->images[space->mappings[i].image].moved)
+				return true;
+		if (space->parent == INDEX_NONE || depth == UNWIND_ANCESTORS_MAX)
+			return false;
+		count = space->parent_count;
+		space = &u->processes->processes[space->parent].spaces[space->parent_space];
+	}
+}
+
+/*
+ * Makes and publishes anew the mappings of all processes that map an image which has rows now and
+ * had none when they were published.
+ */
+static int remap(struct unwind *u)
+{
+	bool moved = false;
+	int err = 0;
+
+	for (size_t i = 0; i < u->image_count && !moved; i++)
+		moved = u->images[i].moved;
+	for (size_t i = 0; moved && i < u->state_count && !err; i++) {
+		struct unwind_process_state *state = &u->states[i];
+		struct process *process = &u->processes->processes[i];
+
+		if (!state->begun || !has_moved_image(u, &process->spaces[state->number]))
+			continue;
+		u->processes->copied_bytes -= state->space.count * sizeof(struct unwind_mapping);
+		free(state->space.mappings);
+		state->space = (struct unwind_space){ 0 };
+		state->taken = 0;
+		state->begun = false;
+		err = process_note_change(u->processes, process);
+	}
+	for (size_t i = 0; moved && i < u->image_count; i++)
+		u->images[i].moved = false;
+	u->past.known &= !moved;
+	return err;
+}
+
 static int add_images(struct unwind *u, uint64_t until_ns)
 {
 	struct taker taker = {
@@ -384,7 +461,7 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.stop = PTHREAD_COND_INITIALIZER,
 	};
-	int err = reserve_images(u) ?: unwind_want_images(u), stop_err;
+	int err = reserve_images(u) ?: unwind_want_images(u) ?: want_reopened(u), stop_err;
 	bool taking;
 
 	if (err || (u->image_count == u->processes->image_count && !u->wanted_count))
@@ -392,12 +469,16 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 	*u->is_reading_rows = 1;
 	/* Without the thread, copies may be lost: no reason to fail. */
 	taking = pthread_create(&taker.thread, NULL, take_copies, &taker) == 0;
-	while (u->wanted_count && !err)
-		err = add_image(u, u->wanted[--u->wanted_count], until_ns, &taker);
+	while (u->wanted_count && !err) {
+		uint32_t number = u->wanted[--u->wanted_count];
+
+		err = add_image(u, number, until_ns, &taker);
+		u->images[number].moved = u->images[number].number != UNWIND_NO_IMAGE;
+	}
 	for (; u->image_count < u->processes->image_count && !err; u->image_count++)
 		err = add_image(u, u->image_count, until_ns, &taker);
 	stop_err = taking ? stop_taker(&taker) : 0;
-	return err ?: stop_err;
+	return err ?: stop_err ?: remap(u);
 }
 
 /*

@@ -76,8 +76,8 @@ int unwind_renumber(struct unwind *u, const struct forgetting *f);
 /* Sets *tables to what the tables contain. */
 void unwind_used(const struct unwind *u, struct capture_tables *tables);
 
-/* See capture_why_no_rows(). */
-const char *unwind_why(const struct unwind *u, uint32_t image);
+/* See capture_rows(). */
+enum capture_rows unwind_rows_state(const struct unwind *u, uint32_t image, const char **why);
 
 void unwind_free(struct unwind *u);
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capture/image.h"
 #include "capture/unwind/unwind_state.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -83,7 +84,7 @@ int unwind_index_builds(struct unwind *u)
 
 static bool has_budget(const struct unwind *u, const struct unwind_image_state *state)
 {
-	return !state->root_owned || u->windows || state->removed;
+	return !state->root_owned || u->windows || state->removed || state->again;
 }
 
 static int check_time(const struct unwind *u, const struct unwind_image_state *state,
@@ -112,29 +113,47 @@ static void add_time(struct unwind *u, const struct unwind_image_state *state, u
 }
 
 /*
+ * Reads the rows of an open file. -ESTALE: it is another build than was mapped, since it was opened
+ * by its path, and that has been replaced or is in another root directory.
+ */
+static int read_rows(const struct unwind *u, const struct capture_image *image, int fd,
+		     struct unwind_image_state *state, struct error *e)
+{
+	struct unwind_rows *rows = &state->rows;
+	int err;
+
+	state->root_owned = is_root_owned(fd);
+	err = check_time(u, state, e);
+	err = err ?: u->read(fd, image->path, rows, e);
+	if (err || !image->build_id_size ||
+	    (rows->build_id_size == image->build_id_size &&
+	     memcmp(rows->build_id, image->build_id, image->build_id_size) == 0))
+		return err;
+	unwind_rows_free(rows);
+	rows->segment_count = rows->build_id_size = 0;
+	error_set(e, 0, "%s has another build ID", image->path);
+	return -ESTALE;
+}
+
+/*
  * Reads the file that has the image's name now, for a process that ended before its file could be
  * opened. The rows are used if the build ID is the same.
  */
 static int read_by_name(const struct unwind *u, const struct capture_image *image,
 			struct unwind_image_state *state, struct error *e)
 {
-	struct unwind_rows *rows = &state->rows;
+	const char *why = image->why ?: "its file could not be opened";
+	struct error here = { 0 };
 	int fd, err;
 
 	if (!image->build_id_size)
-		return 0;
+		return error_set(e, 0, "%s", why);
 	fd = file_open_regular(image->root, image->path, NULL);
 	if (fd < 0)
-		return error_set(e, 0, "its file is gone, or is no longer a regular file");
-	state->root_owned = is_root_owned(fd);
-	err = check_time(u, state, e);
-	err = err ?: u->read(fd, image->path, rows, e);
+		return error_set(e, 0, "%s; by its path, now: %s", why, strerror(-fd));
+	err = read_rows(u, image, fd, state, &here);
 	close(fd);
-	if (err || (rows->build_id_size == image->build_id_size &&
-		    memcmp(rows->build_id, image->build_id, image->build_id_size) == 0))
-		return err;
-	unwind_rows_free(rows);
-	return error_set(e, 0, "its file was replaced by another build");
+	return err ? error_set(e, 0, "%s; by its path, now: %s", why, here.what) : 0;
 }
 
 /*
@@ -160,12 +179,10 @@ static int read_file(struct unwind *u, const struct capture_image *image,
 	/* Our own vDSO is read, not the process's copy: it may have written to that. */
 	state->root_owned = is_vdso || (image->fd >= 0 && is_root_owned(image->fd));
 	hurry(state);
-	if (image->fd >= 0 && !is_vdso)
-		err = check_time(u, state, e);
 	if (is_vdso)
 		err = u->read(-1, image->path, &state->rows, e);
 	else if (image->fd >= 0)
-		err = err ?: u->read(image->fd, image->path, &state->rows, e);
+		err = read_rows(u, image, image->fd, state, e);
 	else
 		err = read_by_name(u, image, state, e);
 	add_time(u, state, begin_ns);
@@ -174,14 +191,15 @@ static int read_file(struct unwind *u, const struct capture_image *image,
 
 int unwind_read_image(struct unwind *u, size_t number)
 {
-	const struct capture_image *image = &u->processes->images[number];
+	struct capture_image *image = &u->processes->images[number];
 	struct unwind_image_state *state = &u->images[number];
 	const struct unwind_image_state *same =
 		find_build(u, image->build_id, image->build_id_size);
 	struct error e = { 0 };
 	int err;
 
-	*state = (struct unwind_image_state){ .removed = state->removed };
+	*state = (struct unwind_image_state){ .removed = state->removed, .again = state->again };
+	image->is_reopened = false;
 	if (unwind_revive(u, image, state))
 		return index_build(u, number);
 	if (same) {
@@ -192,8 +210,12 @@ int unwind_read_image(struct unwind *u, size_t number)
 		return 0;
 	}
 	err = read_file(u, image, state, &e);
+	if (err == -ESTALE) {
+		image_reject(image);
+		state->again = true; /* from now on on a budget */
+	}
 	if (err)
-		snprintf(state->why, sizeof(state->why), "%.90s", e.what);
+		snprintf(state->why, sizeof(state->why), "%.190s", e.what);
 	else
 		state->removed = false;
 	return err == -ENOMEM ? err : 0;
@@ -201,7 +223,8 @@ int unwind_read_image(struct unwind *u, size_t number)
 
 void unwind_has_no_room(struct unwind_image_state *state)
 {
-	snprintf(state->why, sizeof(state->why), "no room for its rows");
+	snprintf(state->why, sizeof(state->why), "no room in the unwind tables");
+	state->no_room = true;
 	unwind_rows_free(&state->rows);
 }
 

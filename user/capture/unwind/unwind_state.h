@@ -13,7 +13,10 @@ struct unwind_image_state {
 	bool root_owned;	 /* root owns the file: no user has forged its build ID */
 	bool removed;		 /* its rows are not in the tables, for want of room, */
 	bool wanted;		 /* and it is mapped again: it is in unwind.wanted */
-	char why[96];		 /* why it has no rows; "": no failure */
+	bool no_room;		 /* there never was any for it, or no more */
+	bool again;		 /* its file has been opened again: see image_open_again() */
+	bool moved;		 /* published mappings of it have another number or bias */
+	char why[192];		 /* why it has no rows; "": no failure */
 };
 
 /* What is known of a process, besides struct process. */
