@@ -532,14 +532,16 @@ MAN3 ?= 3
 COMPLETIONDIR := $(PREFIX)/share/bash-completion/completions
 SYSTEMDDIR ?= $(PREFIX)/lib/systemd/system
 
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+
 UNITS := profild.service profil-continuous.service
 MANUALS := $(wildcard user/*/*.[1-8])
 
 # Installed files contain their directories: rebuild them when those change.
 $(BUILD)/directories: always
 	@mkdir -p $(@D)
-	@echo '$(SBINDIR) $(LIBDIR) $(INCLUDEDIR)' | cmp -s - $@ || \
-		echo '$(SBINDIR) $(LIBDIR) $(INCLUDEDIR)' >$@
+	@echo '$(SBINDIR) $(LIBDIR) $(INCLUDEDIR) $(SYSCONFDIR)' | cmp -s - $@ || \
+		echo '$(SBINDIR) $(LIBDIR) $(INCLUDEDIR) $(SYSCONFDIR)' >$@
 
 $(BUILD)/user/tool/run.o: $(BUILD)/directories
 $(BUILD)/user/tool/run.o: private ALL_CPPFLAGS += -DPROFIL_LIBDIR='"$(LIBDIR)"'
@@ -548,7 +550,7 @@ $(BUILD)/%: user/lib/%.in Makefile $(BUILD)/directories
 	$(Q)sed 's|@VERSION@|$(VERSION)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' $< >$@
 
 $(BUILD)/%.service: user/daemon/%.service.in Makefile $(BUILD)/directories
-	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|' $< >$@
+	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|; s|@SYSCONFDIR@|$(SYSCONFDIR)|' $< >$@
 
 install: all $(BUILD)/profil.pc $(addprefix $(BUILD)/,$(UNITS))
 	install -D -m 755 -t $(DESTDIR)$(BINDIR) $(BUILD)/profiltool
@@ -562,6 +564,8 @@ install: all $(BUILD)/profil.pc $(addprefix $(BUILD)/,$(UNITS))
 	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR) user/lib/profil.h
 	install -D -m 644 -t $(DESTDIR)$(SYSTEMDDIR) $(addprefix $(BUILD)/,$(UNITS)) \
 		user/daemon/profild.socket
+	[ -e $(DESTDIR)$(SYSCONFDIR)/profil/continuous.conf ] || \
+		install -D -m 644 -t $(DESTDIR)$(SYSCONFDIR)/profil user/daemon/continuous.conf
 	for page in $(filter-out %.3,$(MANUALS)); do \
 		install -D -m 644 -t $(DESTDIR)$(MANDIR)/man$${page##*.} $$page || exit; \
 	done
@@ -607,12 +611,14 @@ uninstall:
 	rm -f $(DESTDIR)$(LIBDIR)/$(BPF_MODULE) $(DESTDIR)$(LIBDIR)/pkgconfig/profil.pc
 	rm -f $(DESTDIR)$(INCLUDEDIR)/profil.h $(DESTDIR)$(COMPLETIONDIR)/profiltool
 	rm -f $(addprefix $(DESTDIR)$(SYSTEMDDIR)/,profild.socket $(UNITS))
+	! cmp -s user/daemon/continuous.conf $(DESTDIR)$(SYSCONFDIR)/profil/continuous.conf || \
+		rm $(DESTDIR)$(SYSCONFDIR)/profil/continuous.conf
 	for page in $(notdir $(filter-out %.3,$(MANUALS))); do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$$page; \
 	done
 	rm -f $(patsubst %.3,$(DESTDIR)$(MANDIR)/man3/%.$(MAN3),$(notdir $(filter %.3,$(MANUALS))))
 	rm -f $(addprefix $(DESTDIR)$(DKMSDIR)/,$(KMOD_FILES))
-	-rmdir $(DESTDIR)$(LIBDIR)/profil $(addprefix $(DESTDIR)$(DKMSDIR),/kmod /bpf) \
+	-rmdir $(DESTDIR)$(LIBDIR)/profil $(DESTDIR)$(SYSCONFDIR)/profil $(addprefix $(DESTDIR)$(DKMSDIR),/kmod /bpf) \
 		$(DESTDIR)$(DKMSDIR) 2>/dev/null
 
 # --- release ---

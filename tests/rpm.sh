@@ -50,6 +50,8 @@ expected() {
 		libprofil-devel $libdir/pkgconfig/profil.pc
 		libprofil-gmon $libdir/libprofil-gmon.so
 		libprofil-static $libdir/libprofil.a
+		profild /etc/profil
+		profild /etc/profil/continuous.conf
 		profild /usr/lib/systemd/system/profil-continuous.service
 		profild /usr/lib/systemd/system/profild.service
 		profild /usr/lib/systemd/system/profild.socket

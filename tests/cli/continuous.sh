@@ -49,12 +49,95 @@ check "all these make no directory" test ! -e "$directory"
 check "the status of nothing" exits 1 "$profild" --status --directory "$directory"
 check "the status of nothing: the hint" says "has not recorded there"
 
+# --- A file of options ---
+
+# config LINE...: a file of these lines, which is $work/options.
+config() {
+	printf '%s\n' "$@" >"$work/options"
+}
+# takes LINE...: the file of these lines is valid.
+takes() {
+	config "$@"
+	exits 0 "$profild" --continuous --config "$work/options" --version
+}
+# refuses LINE TEXT: it is a mistake, at this line.
+refuses() {
+	config "# comment" "" "$1"
+	exits 2 "$profild" --continuous --config "$work/options" --version && says "$work/options:3: $2"
+}
+check "a file of options" takes "# a comment" "" "--retain-days 7 # a week" "	--window=5" "-F 97" "-F97" "--verbose" \
+	'--metrics "/a b/#1.prom"' $'--keep-free 1G\r'
+check "an empty file" takes
+check "a file that ends within a line" sh -c 'printf %s "--window 5" >"$1" && "$2" --continuous --config "$1" --version' - \
+	"$work/options" "$profild"
+check "a mistake in a line" refuses "--window x" '--window: takes a number from 1 to 3600, not "x"'
+check "an option without dashes" refuses "window 5" "not an option: window 5"
+check "an unknown option" refuses "--windw 5" "unknown option: --windw"
+check "an unknown option: the hint" says "did you mean --window?"
+check "an option of the other mode in a file" refuses "--socket /x" "unknown option: --socket"
+check "no value" refuses "--window" "a value is missing after: --window"
+check "a value that is none" refuses "--verbose 3" "this option takes no value: --verbose"
+check "two options in a line" refuses "--metrics /m.prom --dcpi /d" "more than one option in a line"
+for option in continuous version "config $work/options"; do
+	check "--$option in a file" refuses "--$option" "only for the command line: --${option%% *}"
+done
+check "no file" exits 2 "$profild" --continuous --config "$work/no"
+check "no file: named" says "cannot read the configuration file $work/no: No such file or directory"
+printf -- '--window 5\0' >"$work/options"
+check "a binary file" exits 2 "$profild" --continuous --config "$work/options"
+check "a binary file: why" says "has a NUL byte"
+first_goes() {
+	config "--directory $work/of_file"
+	exits 1 "$profild" --status --config "$work/options" && says "$work/of_file" &&
+		exits 1 "$profild" --status --directory "$work/given" --config "$work/options" && says "$work/given"
+}
+check "the command line goes before the file" first_goes
+
+# Each option of --help, but those for the command line, is in the file that is installed, as a comment.
+installed() {
+	sed 's/^#--/--/' "$top/user/daemon/continuous.conf" >"$work/options"
+	! grep -v '^#' "$top/user/daemon/continuous.conf" | grep . &&
+		exits 0 "$profild" --continuous --config "$work/options" --version &&
+		diff <("$profild" --help | sed -n '/^profild --continuous/,/^profild --status/s/^  ..,* *--\([a-z-]*\).*/\1/p' |
+			grep -vxE 'continuous|config|version' | sort) <(sed -n 's/^--\([a-z-]*\).*/\1/p' "$work/options" | sort)
+}
+check "the installed file has all options as comments" installed
+
 if [ "$(id -u)" != 0 ]; then
 	skip "recording" "recording needs root"
 	finish
 fi
 mkdir -m 777 "$work/open"
 check "without capabilities" exits 5 "${nobody[@]}" "$profild" --continuous --directory "$work/open"
+
+# --- Directories that systemd makes read-only ---
+
+# read_only NAME OPTION...: in a unit with ProtectSystem=strict, these options fail at once, and the hint is the setting.
+read_only() {
+	local name=$1
+	shift
+	exits 1 env INVOCATION_ID=1 unshare --mount sh -c 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift &&
+		exec "$@"' - "$work/sealed" "$profild" --continuous --directory "$work/none" "$@" &&
+		says "$work/sealed/$name: Read-only file system" && says "and ReadWritePaths=$work/sealed"
+}
+if unshare --mount true 2>/dev/null; then
+	mkdir -p "$work/sealed/made"
+	check "--metrics there" read_only m.prom --metrics "$work/sealed/m.prom"
+	check "--dcpi there" read_only dcpi --dcpi "$work/sealed/dcpi"
+	check "--dcpi there, in a directory that exists" read_only made --dcpi "$work/sealed/made"
+	check "--directory there" read_only archive --directory "$work/sealed/archive"
+	check "--directory there, which exists" read_only "made/$host" --directory "$work/sealed/made"
+	mkdir -p "$work/sealed/kept/$host"
+	check "--directory there, which was written to before" read_only "kept/$host/.lock" --directory "$work/sealed/kept"
+	check "without systemd, the hint is another directory" sh -c 'unshare --mount sh -c "$1" 2>&1 | grep -q "give another directory"' - \
+		"mount --bind '$work/sealed' '$work/sealed' && mount -o remount,bind,ro '$work/sealed' &&
+			'$profild' --continuous --directory '$work/none' --dcpi '$work/sealed/dcpi'"
+	rm -rf "$work/none"
+else
+	skip "directories that are read-only" "no mount namespaces here"
+fi
+check "--dcpi that is a file" exits 1 "$profild" --continuous --directory "$work/none" --dcpi "$work/options"
+check "--dcpi that is a file: why" says "cannot write $work/options: Not a directory"
 
 # --- A daemon; $daemon is its process ---
 

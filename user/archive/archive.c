@@ -11,6 +11,7 @@
 
 #include "archive/tree.h"
 #include "util/clock.h"
+#include "util/directory.h"
 
 #define LOCK_NAME ".lock"
 
@@ -44,8 +45,12 @@ static int lock(struct archive *a, struct error *e)
 
 	a->lock = openat(a->tree.fd, LOCK_NAME,
 			 O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
-	if (a->lock < 0)
-		return error_set(e, errno, "cannot write %s/" LOCK_NAME, a->tree.path);
+	if (a->lock < 0) {
+		int err = error_set(e, errno, "cannot write %s/" LOCK_NAME, a->tree.path);
+
+		directory_hint(e, -err, a->tree.path);
+		return err;
+	}
 	/* A hard link can make any file the lock, which is written. */
 	if (fstat(a->lock, &status) || !S_ISREG(status.st_mode) || status.st_nlink > 1) {
 		error_set(e, 0, "cannot write %s/" LOCK_NAME ": it is not a file of its own",

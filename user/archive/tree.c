@@ -45,6 +45,8 @@ int tree_open(struct tree *t, const char *directory, const char *host, bool make
 	else
 		error_set(e, -err, "cannot make the directory %s",
 			  parent < 0 ? directory : t->path);
+	if (make)
+		directory_hint(e, -err, directory);
 	if (err == -ENOENT && make)
 		error_hint(e, "its parent directory does not exist: make it first, with mkdir -p");
 	else if (err == -ELOOP || (err == -ENOTDIR && parent >= 0))
@@ -238,9 +240,10 @@ int tree_write(const struct tree *t, const struct profile *p, const struct windo
 	}
 	if (err == -ENOSPC || err == -EDQUOT)
 		error_hint(e, "make room there, or keep less: --retain-bytes, --retain-days");
-	else if (err == -EROFS || err == -EACCES || err == -EPERM || err == -ELOOP ||
-		 err == -ENOTDIR)
+	else if (err == -ELOOP || err == -ENOTDIR)
 		error_hint(e, "give another directory");
+	else
+		directory_hint(e, -err, t->path);
 	return err;
 }
 

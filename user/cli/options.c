@@ -5,9 +5,12 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/similar.h"
 #include "report/text.h"
+#include "util/file.h"
 
 #define HELP_INDENT 30 /* of what an option does */
 
@@ -161,6 +164,140 @@ int options_parse(const struct option_spec *specs, void *values, int argc, char 
 			return err;
 	}
 	*first = optind;
+	return 0;
+}
+
+/* --- A file of options --- */
+
+#define BLANKS	  " \t\r\f\v"
+#define FILE_MOST (1 << 20)
+
+static int read_text(const char *path, char **text, struct error *e)
+{
+	struct stat status;
+	ssize_t size = 0, part;
+	int fd = file_open_regular(-1, path, &status);
+
+	if (fd < 0)
+		return error_set_kind(e, ERROR_USAGE, -fd, "cannot read the configuration file %s",
+				      path);
+	*text = status.st_size > FILE_MOST ? NULL : calloc(status.st_size + 1, 1);
+	if (!*text) {
+		close(fd);
+		return error_set_kind(e, ERROR_USAGE, EFBIG,
+				      "cannot read the configuration file %s", path);
+	}
+	while ((part = read(fd, *text + size, status.st_size - size)) > 0)
+		size += part;
+	close(fd);
+	if (part < 0)
+		return error_set_kind(e, ERROR_USAGE, errno,
+				      "cannot read the configuration file %s", path);
+	if (memchr(*text, '\0', size))
+		return error_set_kind(e, ERROR_USAGE, 0,
+				      "the configuration file %s has a NUL byte: it is no text",
+				      path);
+	return 0;
+}
+
+/* Ends the text before a comment, and without blanks. */
+static void cut_comment(char *text)
+{
+	char *end;
+
+	for (char *c = text; *c; c++)
+		if (*c == '#' && (c == text || strchr(BLANKS, c[-1])))
+			*c-- = '\0';
+	end = text + strlen(text);
+	while (end > text && strchr(BLANKS, end[-1]))
+		*--end = '\0';
+}
+
+/* Returns the value behind the option's name, or NULL. */
+static char *cut_value(char *rest)
+{
+	size_t size;
+
+	if (*rest == '=') {
+		*rest++ = '\0';
+	} else {
+		while (*rest && strchr(BLANKS, *rest))
+			*rest++ = '\0';
+		if (!*rest)
+			return NULL;
+	}
+	size = strlen(rest);
+	if (size > 1 && (*rest == '"' || *rest == '\'') && rest[size - 1] == *rest) {
+		rest[size - 1] = '\0';
+		rest++;
+	}
+	return rest;
+}
+
+static int read_line(const struct option_spec *specs, const char *const *refused, void *values,
+		     char *line, struct error *e)
+{
+	const struct option_spec *spec = specs;
+	bool is_long = strncmp(line, "--", 2) == 0;
+	char *value, letter;
+
+	if (*line != '-') {
+		error_set_kind(e, ERROR_USAGE, 0, "not an option: %s", line);
+		error_hint(e, "options are written as on the command line: --NAME VALUE");
+		return -EINVAL;
+	}
+	if (strstr(line + 1, " --"))
+		return error_set_kind(e, ERROR_USAGE, 0, "more than one option in a line: %s",
+				      line);
+	if (!is_long) {
+		letter = line[1];
+		value = cut_value(letter ? line + 2 : line + 1);
+		/* -F97 */
+		value = value ?: letter && line[2] ? line + 2 : NULL;
+		for (; spec->name && (!letter || spec->letter != letter); spec++)
+			;
+	} else {
+		value = cut_value(line + strcspn(line, "=" BLANKS));
+		for (; spec->name && strcmp(spec->name, line + 2) != 0; spec++)
+			;
+	}
+	if (!spec->name)
+		return unknown_option(specs, 0, line, e);
+	while (*refused && strcmp(*refused, spec->name) != 0)
+		refused++;
+	if (*refused)
+		return usage_error(e, "only for the command line", 0, line);
+	if (value && !spec->metavar)
+		return usage_error(e, "this option takes no value", 0, line);
+	if (!value && has_value(spec) == required_argument)
+		return usage_error(e, "a value is missing after", 0, line);
+	return take_option(spec, values, value, e);
+}
+
+int options_read(const struct option_spec *specs, const char *const *refused, void *values,
+		 const char *path, char **text, struct error *e)
+{
+	char what[sizeof(e->what)], *next, *line;
+	unsigned long number = 1;
+	int err;
+
+	*text = NULL;
+	err = read_text(path, text, e);
+	if (err)
+		return err;
+	for (next = *text; (line = strsep(&next, "\n")); number++) {
+		line += strspn(line, BLANKS);
+		cut_comment(line);
+		if (!*line)
+			continue;
+		err = read_line(specs, refused, values, line, e);
+		if (err) {
+			snprintf(what, sizeof(what), "%s", e->what);
+			snprintf(e->what, sizeof(e->what), "%.300s:%lu: %.600s", path, number,
+				 what);
+			return err;
+		}
+	}
 	return 0;
 }
 

@@ -33,6 +33,17 @@ struct option_spec {
 int options_parse(const struct option_spec *specs, void *values, int argc, char **argv, bool stop,
 		  int *first, bool *help, struct error *e);
 
+/*
+ * Reads options from a file, with one on each line, as on the command line: --NAME VALUE,
+ * --NAME=VALUE or -L VALUE. A value is the rest of the line, and may be in quotes. Empty lines are
+ * ignored, and "#" begins a comment at the start of a word. refused: names of options that are for
+ * the command line alone, the last one NULL. *text receives the memory that values
+ * point into; the caller frees it after them, in any case. Returns 0, or a negative errno with e
+ * set: it names the file and the line.
+ */
+int options_read(const struct option_spec *specs, const char *const *refused, void *values,
+		 const char *path, char **text, struct error *e);
+
 #define HELP_WIDTH 80 /* columns of --help */
 
 /* Prints the options as in --help: one line each, and more where the text wraps. */

@@ -117,6 +117,7 @@ static int take_size(const char *value, void *member, struct error *e)
 
 struct options {
 	struct command_line c;
+	const char *config;
 	bool verbose, version;
 };
 
@@ -128,6 +129,10 @@ struct options {
 	{ "verbose", 'v', NULL, "log every process that is counted, or every file", NULL,          \
 	  offsetof(struct options, verbose) },                                                     \
 	{ "version", 0, NULL, "print the version", NULL, offsetof(struct options, version) }
+
+#define CONFIG_OPTION                                                                             \
+	{ "config", 0, "FILE", "has more options, one on each line", option_text,                  \
+	  offsetof(struct options, config) }
 
 #define DIRECTORY_OPTION                                                                          \
 	{ "directory", 0, "DIR", "where the files are (" ARCHIVE_DIRECTORY ")", option_text,       \
@@ -147,6 +152,7 @@ static const struct option_spec server_options[] = {
 
 static const struct option_spec continuous_options[] = {
 	{ "continuous", 0, NULL, "record all the time", NULL, SERVER(is_continuous) },
+	CONFIG_OPTION,
 	DIRECTORY_OPTION,
 	{ "frequency", 'F', "HZ", "ticks per second of CPU time (97)", take_frequency,
 	  CONTINUOUS(frequency) },
@@ -183,6 +189,7 @@ static const struct option_spec continuous_options[] = {
 
 static const struct option_spec status_options[] = {
 	{ "status", 0, NULL, "print the state", NULL, SERVER(is_status) },
+	CONFIG_OPTION,
 	DIRECTORY_OPTION,
 	{ "json", 0, NULL, "print it as JSON", NULL, SERVER(json) },
 	COMMON_OPTIONS,
@@ -279,11 +286,27 @@ int command_line_read(int argc, char **argv, struct command_line *c, struct erro
 			},
 		},
 	};
+	static const char *const refused[] = { "continuous", "config", "version", NULL };
 	const struct mode *mode = find_mode(argv);
+	struct options given = o;
 	bool help = false;
 	int first = argc,
-	    err = options_parse(mode->options, &o, argc, argv, false, &first, &help, e);
+	    err = options_parse(mode->options, &given, argc, argv, false, &first, &help, e);
 
+	/* The command line goes before the file. */
+	if (!err && given.config && !help) {
+		err = options_read(continuous_options, refused, &o, given.config, &o.c.config_text,
+				   e);
+		if (err) {
+			if (!*e->hint)
+				error_hint(e, "see profild --help");
+			c->config_text = o.c.config_text;
+			return err;
+		}
+		err = options_parse(mode->options, &o, argc, argv, false, &first, &help, e);
+	} else {
+		o = given;
+	}
 	if (err)
 		name_other_mode(mode, argv, e);
 	if (!err && !help && first < argc)

@@ -17,12 +17,13 @@ struct command_line {
 	const char *socket;
 	struct limits limits;
 	struct continuous_options continuous;
-	bool json; /* of the status */
+	bool json;	   /* of the status */
+	char *config_text; /* what texts of --config point into; the caller frees it */
 };
 
 /*
- * Reads the arguments, which *c refers to afterwards, and prints help and version. Returns 0, or a
- * negative errno with e set.
+ * Reads the arguments, which *c refers to afterwards, and the file of --config, and prints help and
+ * version. Returns 0, or a negative errno with e set. c->config_text is to be freed in any case.
  */
 int command_line_read(int argc, char **argv, struct command_line *c, struct error *e);
 

@@ -23,6 +23,7 @@
 #include "symbol/cfi/cfi.h"
 #include "symbol/symbol.h"
 #include "util/clock.h"
+#include "util/directory.h"
 #include "util/file.h"
 
 #define LOOK_NS (100 * NS_PER_MS) /* between two calls of capture_handle() */
@@ -348,6 +349,8 @@ static int check_keeping(const struct recorder *r, struct error *e)
 {
 	int err = r->o->metrics ? file_check_writable(r->o->metrics, e) : 0;
 
+	if (!err && r->o->dcpi)
+		err = directory_check_writable(r->o->dcpi, e);
 	return err ?: check_push(r, e);
 }
 

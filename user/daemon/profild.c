@@ -109,6 +109,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN); /* nobody reads the messages any more: no reason to end */
 	umask(0077);
 	err = command_line_read(argc, argv, &c, &e) ?: run(&c, &e);
+	free(c.config_text);
 	if (err)
 		return fail(&e);
 	return fflush(stdout) || ferror(stdout) ? EXIT_FAILED : EXIT_DONE;

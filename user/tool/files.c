@@ -14,6 +14,7 @@
 #include "profile/merge.h"
 #include "profile/pc_name.h"
 #include "tool/tool.h"
+#include "util/directory.h"
 #include "util/file.h"
 #include "util/number.h"
 
@@ -243,30 +244,6 @@ int tool_read_all(char *const *paths, int count, const struct tool_reading *read
 	return read_all(paths, count, reading, p, &aspects, e);
 }
 
-/* Checks the directory, or its nearest existing ancestor: the rest will be made. */
-static int check_ancestor(const char *path, struct error *e)
-{
-	char *copy = strdup(path);
-	const char *ancestor = copy;
-	struct stat st;
-	int code;
-
-	if (!copy)
-		return error_no_memory(e);
-	while ((code = stat(ancestor, &st) ? errno : 0) == ENOENT)
-		ancestor = dirname(copy);
-	if (!code && !S_ISDIR(st.st_mode))
-		code = ENOTDIR;
-	if (!code && access(ancestor, W_OK))
-		code = errno;
-	free(copy);
-	if (!code)
-		return 0;
-	error_set(e, code, "cannot write %s", path);
-	error_hint(e, "give another directory");
-	return -code;
-}
-
 /* A format with one file per image has no single file. */
 static int check_directory(const struct format *format, const char *path, struct error *e)
 {
@@ -275,7 +252,7 @@ static int check_directory(const struct format *format, const char *path, struct
 	if (format_names_file(format, path))
 		return file_check_writable(path, e);
 	if (strcmp(path, "-") != 0 && (stat(path, &st) || S_ISDIR(st.st_mode)))
-		return check_ancestor(path, e);
+		return directory_check_writable(path, e);
 	error_set_kind(e, ERROR_USAGE, 0, "%s is no directory: %s has one file for each image",
 		       strcmp(path, "-") == 0 ? "standard output" : path, format->name);
 	error_hint(e, "name a directory; it is made when it is not there");

@@ -262,12 +262,59 @@ static char *parent_of(const char *path)
 	return slash ? strndup(path, slash == path ? 1 : slash - path) : strdup(".");
 }
 
+void directory_hint(struct error *e, int code, const char *directory)
+{
+	char line[256] = "", *unit;
+	FILE *in;
+
+	if (code == EROFS && getenv("INVOCATION_ID")) {
+		/* 0::/system.slice/profil-continuous.service */
+		in = fopen("/proc/self/cgroup", "re");
+		if (in && fgets(line, sizeof(line), in))
+			line[strcspn(line, "\n")] = '\0';
+		if (in)
+			fclose(in);
+		unit = strrchr(line, '/');
+		unit = unit && strstr(unit, ".service") ? unit + 1 : "UNIT";
+		error_hint(e,
+			   "systemd made it read-only for this service: mkdir -p %.150s; systemctl "
+			   "edit %.60s, with the lines [Service] and ReadWritePaths=%.150s",
+			   directory, unit, directory);
+	} else if (code == EROFS || code == EACCES || code == EPERM || code == ENOSPC ||
+		   code == EDQUOT) {
+		error_hint(e, "give another directory");
+	}
+}
+
+int directory_check_writable(const char *path, struct error *e)
+{
+	char *copy = strdup(path);
+	const char *ancestor = copy;
+	struct stat st;
+	int code;
+
+	if (!copy)
+		return error_no_memory(e);
+	while ((code = stat(ancestor, &st) ? errno : 0) == ENOENT)
+		ancestor = dirname(copy);
+	if (!code && !S_ISDIR(st.st_mode))
+		code = ENOTDIR;
+	if (!code && access(ancestor, W_OK))
+		code = errno;
+	free(copy);
+	if (!code)
+		return 0;
+	error_set(e, code, "cannot write %s", path);
+	error_hint(e, "give another directory");
+	directory_hint(e, code, path);
+	return -code;
+}
+
 static int cannot_write(struct error *e, int code, const char *path)
 {
 	error_set(e, code, "cannot write %s", path);
-	if (code == EROFS || code == EACCES || code == EPERM || code == ENOSPC || code == EDQUOT)
-		error_hint(e, "give another directory");
-	else if (code == ELOOP || code == ENOTDIR)
+	directory_hint(e, code, path);
+	if (code == ELOOP || code == ENOTDIR)
 		error_hint(e, "no symbolic link is followed in there, and to there none of "
 			      "another user: give another directory");
 	return -code;

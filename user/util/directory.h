@@ -77,6 +77,18 @@ int directory_write(const char *path, char *const *names, size_t count,
 		    void *context, struct error *e);
 
 /*
+ * Checks before long work that files could be written below this directory, which is made if need
+ * be: its nearest existing ancestor is a writable directory. Returns 0, or -errno with e set.
+ */
+int directory_check_writable(const char *path, struct error *e);
+
+/*
+ * Sets the hint for a directory that cannot be written for this errno; no other errno changes the
+ * hint. Names the setting where systemd made the directory read-only for a service.
+ */
+void directory_hint(struct error *e, int code, const char *path);
+
+/*
  * Makes a file name from any text: replaces slashes, control characters and a leading dot by '_'.
  * An empty text stays empty.
  */

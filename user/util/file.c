@@ -47,14 +47,19 @@ static bool directory_exists(const char *path)
 
 static void add_hint(struct error *e, int code, const char *path)
 {
+	char *copy = strdup(path);
+
 	if (code == ENOENT && !directory_exists(path))
 		error_hint(e, "the directory does not exist: make it first, with mkdir -p");
-	else if (code == ENOENT || code == EROFS || code == EACCES || code == EPERM ||
-		 code == ENOSPC || code == EDQUOT)
+	else if (code == EROFS && copy)
+		directory_hint(e, code, dirname(copy));
+	else if (code == ENOENT || code == EACCES || code == EPERM || code == ENOSPC ||
+		 code == EDQUOT)
 		error_hint(e, "give a file in another directory");
 	else if (code == ELOOP)
 		error_hint(e, "links form a loop, or another user owns one: name the file's own "
 			      "directory");
+	free(copy);
 }
 
 static int cannot_write(struct error *e, int code, const char *path)
