@@ -3,7 +3,7 @@
 # Recording children, programs that execute others, and commands that profiltool starts.
 
 # shellcheck source=SCRIPTDIR/../lib.sh
-# shellcheck disable=SC2317 # functions are called by check
+# shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for the inner shell
 . "$(dirname "$0")/../lib.sh"
 
 # run NAME OPTIONS COMMAND...: records a program that was begun, from before it burns to its end.
@@ -50,6 +50,43 @@ check "a thread that is not the leader becomes a program: both are in the accoun
 	awk "BEGIN { exit !($cpu_ns > .96 * $used_ns && $cpu_ns < 1.04 * $used_ns) }"
 check "a thread that is not the leader becomes a program: both have their names" recorded "whole and \
 	images('burn_before') == {'family'} and images('burn_sixty') == {'shares'}" "$work/thread_exec.json"
+
+# --- Children that ran before ---
+
+# A server whose first process waits for its children, one of which has a child of its own.
+start bash -c '"$1" 1 0 & "$1" 1 0 & bash -c "\"\$1\" 1 0 & wait" - "$1" & wait' - "$progs/shares"
+server=$pid
+descendants() { # PID...: children, and theirs
+	local of
+
+	of=$(pgrep -d, -P "$1") || return
+	echo "$of"
+	descendants "$of"
+}
+has_started() {
+	[ "$(descendants "$server" | tr , '\n' | xargs -rI{} cat /proc/{}/comm | grep -c shares)" -eq 3 ]
+}
+wait_for has_started
+burners=$(descendants "$server" | tr , '\n' | while read -r p; do
+	grep -q shares "/proc/$p/comm" && echo "$p"
+done | sort -n | xargs)
+check "a server's first process: no samples" exits 4 "$profiltool" record -p "$server" -F 99 -d 1
+check "a server's first process: its children are said to be missing" says "3 child processes, which ran before, used "
+# says_command: whether the command that it prints has them all; $command is that.
+says_command() {
+	command=$(sed -n 's/.*with them: profiltool \(-p [0-9,]*\)$/\1/p' "$work/err")
+	[ "$(tr , '\n' <<<"${command#-p }" | sort -n | xargs)" = "$(tr ' ' '\n' <<<"$server $burners" | sort -n | xargs)" ]
+}
+check "a server's first process: the command for them" says_command
+# shellcheck disable=SC2086 # two words
+check "that command records them" exits 0 "$profiltool" record $command -F 99 -d 1
+check "that command has nothing more to say" test "$(grep -c "which ran before" "$work/err")" -eq 0
+"$profiltool" record -i -p "$server" -F 99 -d 0.5 >"$work/out" 2>"$work/err"
+check "without children: nothing is said of them" test "$(grep -c "which ran before" "$work/err")" -eq 0
+for child in $burners; do
+	kill "$child"
+done
+stop "$server"
 
 # --- Commands ---
 

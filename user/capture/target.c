@@ -156,6 +156,80 @@ uint64_t target_start_ns(pid_t pid)
 	return fields.start_ticks * (NS_PER_S / sysconf(_SC_CLK_TCK));
 }
 
+static uint64_t process_cpu_ns(pid_t pid)
+{
+	clockid_t clock;
+
+	return clock_getcpuclockid(pid, &clock) ? 0 : clock_ns(clock);
+}
+
+/* Adds the children that a thread has started; those among the pids are known. */
+static int add_children(pid_t pid, pid_t tid, const pid_t *pids, size_t pid_count,
+			struct target_process **children, size_t *count, size_t *room)
+{
+	char path[64];
+	int child, err = 0;
+	FILE *list;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, tid);
+	list = fopen(path, "re");
+	while (list && !err && fscanf(list, "%d", &child) == 1) {
+		bool known = false;
+
+		for (size_t i = 0; i < pid_count && !known; i++)
+			known = pids[i] == child;
+		for (size_t i = 0; i < *count && !known; i++)
+			known = (*children)[i].pid == child;
+		if (known)
+			continue;
+		err = array_reserve(children, room, *count + 1, sizeof(**children));
+		if (!err)
+			(*children)[(*count)++] =
+				(struct target_process){ child, target_start_ns(child),
+							 process_cpu_ns(child) };
+	}
+	if (list)
+		fclose(list);
+	return err;
+}
+
+int target_list_children(const pid_t *pids, size_t pid_count, struct target_process **children,
+			 size_t *count)
+{
+	size_t room = 0;
+	int err = 0;
+
+	*children = NULL;
+	*count = 0;
+	/* Those that are found have children, too. */
+	for (size_t i = 0; i < pid_count + *count && !err; i++) {
+		pid_t pid = i < pid_count ? pids[i] : (*children)[i - pid_count].pid, *tids;
+		struct error ignored;
+		size_t thread_count;
+
+		if (target_list_threads(pid, &tids, &thread_count, &ignored))
+			continue;
+		for (size_t j = 0; j < thread_count && !err; j++)
+			err = add_children(pid, tids[j], pids, pid_count, children, count, &room);
+		free(tids);
+	}
+	if (err) {
+		free(*children);
+		*children = NULL;
+		*count = 0;
+	}
+	return err;
+}
+
+uint64_t target_used_since(const struct target_process *process)
+{
+	uint64_t now = process_cpu_ns(process->pid);
+
+	return target_start_ns(process->pid) == process->start_ns && now > process->cpu_ns
+		       ? now - process->cpu_ns
+		       : 0;
+}
+
 int target_wait(pid_t tid, struct target_wait *wait)
 {
 	struct stat_fields fields;

@@ -33,6 +33,24 @@ uint64_t target_start_ns(pid_t pid);
 /* Sets *tids to the *count threads of a process; the caller frees it. -ESRCH: it has ended. */
 int target_list_threads(pid_t pid, pid_t **tids, size_t *count, struct error *e);
 
+/* A process, and the CPU time that it has used. */
+struct target_process {
+	pid_t pid;
+	uint64_t start_ns; /* of target_start_ns(): tells it from a later one with its PID */
+	uint64_t cpu_ns;
+};
+
+/*
+ * Sets *children to the *count children of these processes, and theirs, which are not among them;
+ * the caller frees it. None where the kernel does not list children (CONFIG_PROC_CHILDREN). Returns
+ * 0 or -ENOMEM.
+ */
+int target_list_children(const pid_t *pids, size_t pid_count, struct target_process **children,
+			 size_t *count);
+
+/* How much CPU time the process has used since it was listed; 0: it has ended. */
+uint64_t target_used_since(const struct target_process *process);
+
 /* A thread's state (proc(5)), and the kernel function in which it waits. */
 struct target_wait {
 	char state;
