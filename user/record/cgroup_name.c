@@ -38,9 +38,12 @@ static bool is(const struct part *part, const char *text)
 	return part->size == strlen(text) && strncmp(part->text, text, part->size) == 0;
 }
 
-static void copy(char name[static CGROUP_NAME_SIZE], const char *text, size_t size)
+/* OWNER/NAME, or the name alone, if no one but root can have given it. */
+static void copy(char name[static CGROUP_NAME_SIZE], const struct part *owner,
+		 const struct part *part)
 {
-	snprintf(name, CGROUP_NAME_SIZE, "%.*s", (int)size, text);
+	snprintf(name, CGROUP_NAME_SIZE, "%.*s%s%.*s", (int)owner->size, owner->text ?: "",
+		 owner->size ? "/" : "", (int)part->size, part->text);
 }
 
 /* systemd puts a _ before names that could be mistaken for files of the kernel. */
@@ -50,23 +53,6 @@ static void skip_escape(struct part *part)
 		part->text++;
 		part->size--;
 	}
-}
-
-bool cgroup_unit(const char *path, char unit[static CGROUP_NAME_SIZE])
-{
-	struct part part;
-	bool found = false;
-
-	while (next_part(&path, &part)) {
-		skip_escape(&part);
-		if (!ends(&part, ".service") && !ends(&part, ".scope"))
-			continue;
-		if (found && is(&part, "init.scope"))
-			continue;
-		copy(unit, part.text, part.size);
-		found = true;
-	}
-	return found;
 }
 
 #define ID_SIZE 64 /* of a container, in hexadecimal digits */
@@ -116,16 +102,63 @@ static bool find_name(const struct part *part, struct part *name)
 	return false;
 }
 
+/*
+ * Sets *user to the slice of the user whose groups are below it: /user.slice/user-UID.slice, which
+ * the system's manager makes. Deeper ones of this name are anybody's.
+ */
+static bool find_user(const char *path, struct part *user)
+{
+	struct part part;
+
+	return next_part(&path, &part) && is(&part, "user.slice") && next_part(&path, user) &&
+	       begins(user, "user-") && ends(user, ".slice");
+}
+
+bool cgroup_unit(const char *path, char unit[static CGROUP_NAME_SIZE])
+{
+	struct part part, owner = { 0 }, found = { 0 }, user = { 0 }, ignored;
+	bool is_users = find_user(path, &user);
+
+	/*
+	 * The first unit, or container, is the system's. It may be given to others, whose own
+	 * manager makes groups with the names that they choose in there.
+	 */
+	while (next_part(&path, &part)) {
+		struct part name = part;
+		bool is_unit;
+
+		skip_escape(&name);
+		is_unit = ends(&name, ".service") || ends(&name, ".scope");
+		if (is_unit && !(found.size && is(&name, "init.scope"))) {
+			owner = owner.size ? owner : found;
+			found = name;
+		} else if (!found.size && !owner.size &&
+			   (find_id(&part, &ignored) || find_name(&part, &ignored))) {
+			owner = part;
+		}
+	}
+	if (!found.size)
+		return false;
+	/* user@UID.service says it by itself. */
+	if (is_users && !owner.size && !begins(&found, "user@"))
+		owner = user;
+	copy(unit, &owner, &found);
+	return true;
+}
+
 bool cgroup_container(const char *path, char container[static CGROUP_NAME_SIZE])
 {
-	struct part part, name;
-	bool found = false;
+	struct part part, name, owner = { 0 }, found = { 0 };
 
-	/* The deepest: a container may run in another one. */
+	find_user(path, &owner);
+	/* The deepest: a container may run in another one, whose root names it. */
 	while (next_part(&path, &part))
 		if (find_id(&part, &name) || find_name(&part, &name)) {
-			copy(container, name.text, name.size);
-			found = true;
+			if (found.size && !owner.size)
+				owner = found;
+			found = name;
 		}
-	return found;
+	if (found.size)
+		copy(container, &owner, &found);
+	return found.size;
 }
