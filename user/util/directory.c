@@ -142,6 +142,9 @@ int directory_fill_file(int fd, const char *path, bool durable,
 	}
 	errno = 0;
 	err = write(out, context, e);
+	/* A writer that finds the disk full does not know the path. */
+	if (err && ferror(out))
+		err = error_set(e, -err, "cannot write %s", path);
 	if (!err && (ferror(out) || fflush(out) || (durable && fsync(fd))))
 		err = error_set(e, errno ?: EIO, "cannot write %s", path);
 	if (fclose(out) && !err)
