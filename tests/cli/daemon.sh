@@ -389,8 +389,16 @@ wakeups() {
 	its voluntary_ctxt_switches
 }
 
+# profild sleeps when it waits for something, and for its next event: once or twice per message.
+before=$(wakeups)
+check "counters that a client has written" \
+	talk_as_nobody connect greeting start spoil stop start spoil
+wait_for alone
+check "counters that a client has written: profild waits for none of them" \
+	test "$(($(wakeups) - before))" -lt 40
+
 # Small enough that one user may have so many.
-hold thousand hz=50 each=1000 connect greeting start=16384 told wait
+hold thousand hz=50 each=1000 connect greeting start=16384 spoil told wait
 thousand=$pid
 all_ready() {
 	grep -qx ready "$work/thousand.out" && return
@@ -411,6 +419,9 @@ stop "$thousand"
 go waits
 check "all killed at once: others are served meanwhile" talk connect greeting start grow
 check "all killed at once: others go on" ends_well waits
+check "all killed at once: all are closed" wait_for alone
+check "all killed at once: profild waits for none of them" \
+	test "$(($(wakeups) - before))" -lt 1000
 check "all is well" is_well
 
 # --- Limits ---

@@ -348,6 +348,13 @@ static void step_grow(const char *unused)
 		fail("no tick is in a cell");
 }
 
+/* So that the last tick never seems to have been counted. */
+static void step_spoil(const char *unused)
+{
+	(void)unused;
+	__atomic_store_n(&counts.state->ticks, 1ULL << 60, __ATOMIC_RELAXED);
+}
+
 static void step_burn(const char *unused)
 {
 	(void)unused;
@@ -356,9 +363,13 @@ static void step_burn(const char *unused)
 
 static void step_still(const char *unused)
 {
-	uint64_t before = counts.state->ticks;
+	volatile struct profil_state *state = counts.state;
+	uint64_t before;
 
 	(void)unused;
+	while (state->done != state->ticks) /* a tick that had begun on another CPU */
+		usleep(20);
+	before = state->ticks;
 	burn(0.05);
 	if (counts.state->ticks != before)
 		fail("%llu ticks more", (unsigned long long)(counts.state->ticks - before));
@@ -868,6 +879,7 @@ static const struct step {
 	{ "churn", step_churn },
 	{ "attempt", step_attempt }, /* =SECONDS */
 	{ "burn", step_burn },
+	{ "spoil", step_spoil }, /* the counters with which counting ends */
 	{ "watch", step_watch }, /* from another process */
 	{ "collect", step_collect },
 	{ "keep", step_keep }, /* the connection, in the next program */

@@ -19,8 +19,11 @@
 #include "capture/tick.h"
 #include "util/clock.h"
 
-/* Threads at once that wait for the kernel; beyond that the caller waits itself. */
-#define WAITS_MAX 64
+/* Threads at once that wait for the kernel to publish; beyond that the caller waits itself. */
+#define PUBLISHERS_MAX 64
+
+/* Threads at once that withdraw, of any number that is queued. */
+#define WITHDRAWERS_MAX 32
 
 #define THREAD_STACK_BYTES (64 * 1024)
 
@@ -39,13 +42,16 @@ struct histograms {
 	unsigned int max_count;
 	struct histogram_clock clocks[HISTOGRAM_CLOCKS];
 	struct tick tick;
-	bool has_tick;		    /* `tick` is the only clock: clocks[0] */
-	struct error without;	    /* why: no perf events */
-	uint32_t lowest;	    /* all client numbers below are in use */
-	bool threads;		    /* see histograms_open() */
-	bool is_adopted;	    /* another process loaded the program */
-	_Atomic unsigned int waits; /* threads that wait for the kernel */
-	_Atomic int publish_err;    /* of a thread that could not publish */
+	bool has_tick;			 /* `tick` is the only clock: clocks[0] */
+	struct error without;		 /* why: no perf events */
+	uint32_t lowest;		 /* all client numbers below are in use */
+	bool threads;			 /* see histograms_open() */
+	bool is_adopted;		 /* another process loaded the program */
+	_Atomic unsigned int publishers; /* threads that wait for the kernel */
+	_Atomic int publish_err;	 /* of a thread that could not publish */
+	pthread_mutex_t lock;		 /* of the following */
+	struct change *withdrawals;	 /* queued */
+	unsigned int withdrawers;	 /* threads that take from the queue until it is empty */
 };
 
 /* --- Clocks --- */
@@ -156,6 +162,7 @@ int histograms_open(unsigned int max_count, bool threads, struct histograms **ou
 	all->max_count = max_count;
 	all->lowest = 1;
 	all->threads = threads;
+	pthread_mutex_init(&all->lock, NULL);
 	all->has_tick = !has_events(&all->without);
 	err = load(all, e);
 	if (err)
@@ -187,11 +194,21 @@ static void sleep_10_us(void)
 	nanosleep(&pause, NULL);
 }
 
+static bool are_withdrawing(struct histograms *all)
+{
+	bool are;
+
+	pthread_mutex_lock(&all->lock);
+	are = all->withdrawers;
+	pthread_mutex_unlock(&all->lock);
+	return are;
+}
+
 void histograms_close(struct histograms *all)
 {
 	if (!all)
 		return;
-	while (all->waits)
+	while (all->publishers || are_withdrawing(all))
 		sleep_10_us();
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
 		close_clock(&all->clocks[i]);
@@ -217,7 +234,8 @@ void histograms_close(struct histograms *all)
 struct change {
 	struct histograms *all;
 	uint32_t number;
-	int map; /* to publish; -1: withdraw the current one */
+	int map;	     /* to publish; -1: withdraw the current one */
+	struct change *next; /* in the queue of withdrawals */
 };
 
 static int make_change(const struct change *change)
@@ -230,21 +248,39 @@ static int make_change(const struct change *change)
 	return bpf_map_delete_elem(profil->entries, &change->number); /* frees the number */
 }
 
-static void *wait_for_kernel(void *argument)
+static void *publish_in_thread(void *argument)
 {
 	struct change *change = argument;
 	struct histograms *all = change->all;
 	int err = make_change(change);
 
-	if (err && change->map >= 0)
+	if (err)
 		all->publish_err = err;
 	free(change);
-	all->waits--;
+	all->publishers--;
 	return NULL;
 }
 
-/* Makes the change in a new thread, which blocks all signals. Returns false if there is none. */
-static bool begin_thread(struct change *change)
+static void *withdraw_in_thread(void *argument)
+{
+	struct histograms *all = argument;
+	struct change *change;
+
+	pthread_mutex_lock(&all->lock);
+	while ((change = all->withdrawals)) {
+		all->withdrawals = change->next;
+		pthread_mutex_unlock(&all->lock);
+		make_change(change);
+		free(change);
+		pthread_mutex_lock(&all->lock);
+	}
+	all->withdrawers--;
+	pthread_mutex_unlock(&all->lock);
+	return NULL;
+}
+
+/* Starts a detached thread, which blocks all signals. Returns false if there is none. */
+static bool begin_thread(void *(*function)(void *), void *argument)
 {
 	sigset_t signals, before;
 	pthread_attr_t attr;
@@ -256,54 +292,75 @@ static bool begin_thread(struct change *change)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
-	change->all->waits++;
-	begun = pthread_create(&thread, &attr, wait_for_kernel, change) == 0;
-	if (!begun)
-		change->all->waits--;
+	begun = pthread_create(&thread, &attr, function, argument) == 0;
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return begun;
 }
 
-/* Leaves the change to a thread if possible. Returns whether it did. */
-static bool change_later(const struct change *change)
+static struct change *copy_of(const struct change *change)
 {
-	struct change *copy = NULL;
+	struct change *copy = malloc(sizeof(*copy));
 
-	if (change->all->threads && change->all->waits < WAITS_MAX)
-		copy = malloc(sizeof(*copy));
-	if (!copy)
-		return false;
-	*copy = *change;
-	if (begin_thread(copy))
-		return true;
-	free(copy);
-	return false;
+	if (copy)
+		*copy = *change;
+	return copy;
 }
 
 /* With a thread, returns as soon as the map has the new value, while the kernel still waits. */
 static int publish(struct histograms *all, const struct profil_client *client)
 {
-	const struct change change = { all, client->number, client->map };
+	const struct change change = { all, client->number, client->map, NULL };
+	struct change *copy = NULL;
 	uint32_t id;
 
+	if (all->threads && all->publishers < PUBLISHERS_MAX)
+		copy = copy_of(&change);
 	all->publish_err = 0;
-	if (!change_later(&change))
+	all->publishers += copy != NULL;
+	if (!copy || !begin_thread(publish_in_thread, copy)) {
+		all->publishers -= copy != NULL;
+		free(copy);
 		return make_change(&change);
+	}
 	while (!all->publish_err && bpf_map_lookup_elem(all->profil.clients, &client->number, &id))
 		sleep_10_us();
 	return all->publish_err;
 }
 
+/* Queues a withdrawal, so that any number of them can be made at once without waiting for them. */
+static void withdraw_later(struct histograms *all, const struct change *change)
+{
+	struct change *copy = copy_of(change);
+	bool left = copy != NULL;
+
+	pthread_mutex_lock(&all->lock);
+	if (copy) {
+		copy->next = all->withdrawals;
+		all->withdrawals = copy;
+	}
+	if (copy && all->withdrawers < WITHDRAWERS_MAX &&
+	    begin_thread(withdraw_in_thread, all)) /* it waits for the lock */
+		all->withdrawers++;
+	if (copy && !all->withdrawers) { /* no thread can be had */
+		all->withdrawals = copy->next;
+		free(copy);
+		left = false;
+	}
+	pthread_mutex_unlock(&all->lock);
+	if (!left)
+		make_change(change);
+}
+
 /* In processes that received the program, the map stays until its number is used again. */
 static void withdraw(struct histograms *all, uint32_t number)
 {
-	const struct change change = { all, number, -1 };
+	const struct change change = { all, number, -1, NULL };
 
 	if (!all->threads)
 		bpf_map_delete_elem(all->profil.entries, &number);
-	else if (!change_later(&change))
-		make_change(&change);
+	else
+		withdraw_later(all, &change);
 	if (number < all->lowest)
 		all->lowest = number;
 }
@@ -641,6 +698,7 @@ static struct histograms *adopt(const struct shared *shared, const int *fds)
 
 	if (!all)
 		return NULL;
+	pthread_mutex_init(&all->lock, NULL);
 	all->members.number_map = fds[NUMBERS];
 	if (members_map_numbers(&all->members)) {
 		free(all);

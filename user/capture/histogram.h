@@ -75,7 +75,10 @@ int histogram_start(const struct histogram_options *options, struct histogram **
 /* Starts to count. Returns 0, or -ESRCH: the process has ended or called exec. */
 int histogram_enable(struct histogram *h);
 
-/* Stops counting: when this returns, the counts do not change any more. They stay readable. */
+/*
+ * Stops counting: when this returns, the counts do not change any more; with `elsewhere`, once
+ * `done` equals `ticks` in them. They stay readable.
+ */
 void histogram_stop(struct histogram *h);
 
 void histogram_free(struct histogram *h);

@@ -176,7 +176,10 @@ void profil_client_enable(struct profil_client *client)
 			 __ATOMIC_SEQ_CST);
 }
 
-/* A tick takes a microsecond. The wait is limited, as a client may write anything to the memory. */
+/*
+ * A tick takes some microseconds. The memory of another process's histogram is not waited for: that
+ * process can write anything to it, and waits itself.
+ */
 void profil_client_end(struct profil_client *client)
 {
 	const struct timespec moment = { .tv_nsec = 20000 };
@@ -184,7 +187,7 @@ void profil_client_end(struct profil_client *client)
 	uint64_t done;
 
 	__atomic_store_n(&state->range_count, 0, __ATOMIC_SEQ_CST);
-	for (int i = 0; i < END_CHECKS_MAX; i++) {
+	for (int i = 0; i < END_CHECKS_MAX && !client->elsewhere; i++) {
 		done = __atomic_load_n(&state->done, __ATOMIC_SEQ_CST);
 		if (done == __atomic_load_n(&state->ticks, __ATOMIC_SEQ_CST))
 			break;

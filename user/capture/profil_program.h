@@ -54,7 +54,10 @@ int profil_client_add(const struct profil_program *profil, struct profil_client 
 /* Starts to count. */
 void profil_client_enable(struct profil_client *client);
 
-/* Stops counting: when this returns, the counts do not change any more. */
+/*
+ * Stops counting: when this returns, the counts do not change any more; with `elsewhere`, once
+ * `done` equals `ticks` in the client's memory.
+ */
 void profil_client_end(struct profil_client *client);
 void profil_client_free(struct profil_client *client);
 

@@ -328,9 +328,12 @@ int client_serve(struct client *client, struct accounts *accounts, struct profil
 
 void client_free(struct client *client, struct accounts *accounts)
 {
+	uint64_t start_ns = now_ns();
+
 	stop(client);
-	account_drop_process(accounts, client->user);
 	close(client->peer.pidfd);
 	close(client->socket);
+	account_charge_time(accounts, client->user, now_ns() - start_ns);
+	account_drop_process(accounts, client->user);
 	free(client);
 }

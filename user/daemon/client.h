@@ -25,7 +25,7 @@ struct client {
 int client_open(int socket, struct histograms *histograms, struct accounts *accounts,
 		struct client **client, struct error *e);
 
-/* Ends the counting and closes the connection. */
+/* Ends the counting and closes the connection, at the expense of its user. */
 void client_free(struct client *client, struct accounts *accounts);
 
 /*

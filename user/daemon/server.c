@@ -45,6 +45,7 @@ struct watch {
 
 struct connection {
 	struct client *client; /* NULL: closed, to be freed after the current events */
+	bool ended;	       /* by the client: to be closed when its user is served */
 	struct watch socket, process;
 	struct connection *previous, *next;
 };
@@ -57,7 +58,7 @@ struct server {
 	struct connection *connections, *closed;
 	size_t connection_count;
 	struct epoll_event *events;
-	struct connection **ready; /* those that have sent something */
+	struct connection **ready; /* those that have sent something, or ended */
 	size_t event_room, ready_room, ready_count;
 	struct profild_request *request;
 	uint64_t pause_end_ns; /* when to accept again; 0: now */
@@ -136,7 +137,7 @@ static int add_connection(struct server *s, int socket, struct error *e)
 	int err;
 
 	/* Each connection has two descriptors, and all may have events at once. */
-	if (!connection || array_reserve(&s->ready, &s->ready_room, count, sizeof(*s->ready)) ||
+	if (!connection || array_reserve(&s->ready, &s->ready_room, 2 * count, sizeof(*s->ready)) ||
 	    array_reserve(&s->events, &s->event_room, 2 * count + 2, sizeof(*s->events))) {
 		free(connection);
 		close(socket);
@@ -270,6 +271,10 @@ static void serve(struct server *s, struct connection *connection)
 
 	if (!client)
 		return;
+	if (connection->ended) {
+		close_connection(s, connection);
+		return;
+	}
 	user = client->user;
 	err = client_serve(client, &s->accounts, s->request, &e);
 	account_charge_time(&s->accounts, user, now_ns() - start_ns);
@@ -281,8 +286,9 @@ static void serve(struct server *s, struct connection *connection)
 }
 
 /*
- * Serves users first that profild has spent the least time on. What is left after SERVE_NS is
- * reported as ready again, together with requests that came meanwhile.
+ * Serves users first that profild has spent the least time on, which includes the time for closing
+ * their connections. What is left after SERVE_NS is reported as ready again, together with requests
+ * that came meanwhile.
  */
 static void serve_ready(struct server *s)
 {
@@ -308,13 +314,12 @@ static void take_event(struct server *s, const struct epoll_event *event)
 		accept_connections(s);
 		break;
 	case WATCH_PROCESS:
-		close_connection(s, watch->connection);
+		watch->connection->ended = true;
+		s->ready[s->ready_count++] = watch->connection;
 		break;
 	case WATCH_SOCKET:
-		if (event->events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
-			close_connection(s, watch->connection);
-		else
-			s->ready[s->ready_count++] = watch->connection;
+		watch->connection->ended |= event->events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR);
+		s->ready[s->ready_count++] = watch->connection;
 		break;
 	}
 }

@@ -10,8 +10,10 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "lib/count.h"
 #include "lib/last_error.h"
 #include "lib/service_thread.h"
 #include "lib/protocol.h"
@@ -20,6 +22,9 @@
 /* A profild that hangs must not block the program for ever; a busy machine's reply takes seconds.
  */
 #define TIMEOUT_S 10
+
+/* How often to check, at most, whether the last tick has been counted. */
+#define END_CHECKS_MAX 500
 
 /* The size of the memory that is shared with the kernel, from s->state on. */
 static size_t shared_size(const struct profil_session *s)
@@ -252,10 +257,16 @@ static int daemon_start(struct profil_session *s)
 	return err;
 }
 
+/* A tick that had begun may still count: it takes some microseconds, or ends with its machine. */
 static void daemon_stop(struct profil_session *s)
 {
+	const struct timespec moment = { .tv_nsec = 20000 };
+
 	ask(s->fd, PROFILD_STOP);
 	hang_up(s);
+	for (int i = 0;
+	     i < END_CHECKS_MAX && count_load(&s->state->done) != count_load(&s->state->ticks); i++)
+		nanosleep(&moment, NULL);
 }
 
 static void daemon_release(struct profil_session *s)

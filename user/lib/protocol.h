@@ -33,7 +33,10 @@
 enum {
 	/* Starts to count; if the connection counts already, with a new histogram. */
 	PROFILD_START = 1,
-	/* Stops counting: after the reply the counts do not change any more. */
+	/*
+	 * Stops counting: after the reply no tick is counted, except one that had begun. Once
+	 * `done` equals `ticks` in struct profil_state, the counts do not change any more.
+	 */
 	PROFILD_STOP = 2,
 };
 
