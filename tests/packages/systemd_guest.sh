@@ -243,11 +243,7 @@ continuous_pid() {
 
 # A window of a minute is long here.
 shorten_windows() {
-	mkdir -p /etc/systemd/system/profil-continuous.service.d &&
-		printf '[Service]\nExecStart=\nExecStart=%s --window 5\n' \
-			"$(systemctl cat profil-continuous.service | sed -n 's/^ExecStart=//p')" \
-			>/etc/systemd/system/profil-continuous.service.d/window.conf &&
-		systemctl daemon-reload
+	echo "--window 5" >>/etc/profil/continuous.conf
 }
 
 # is_busy UNIT: nine of ten ticks are in one function.
