@@ -203,14 +203,13 @@ static int read_text(const char *path, char **text, struct error *e)
 /* Ends the text before a comment, and without blanks. */
 static void cut_comment(char *text)
 {
-	char *end;
+	char *end = text;
 
-	for (char *c = text; *c; c++)
-		if (*c == '#' && (c == text || strchr(BLANKS, c[-1])))
-			*c-- = '\0';
-	end = text + strlen(text);
+	while (*end && (*end != '#' || (end > text && !strchr(BLANKS, end[-1]))))
+		end++;
 	while (end > text && strchr(BLANKS, end[-1]))
-		*--end = '\0';
+		end--;
+	*end = '\0';
 }
 
 /* Returns the value behind the option's name, or NULL. */
@@ -251,9 +250,7 @@ static int read_line(const struct option_spec *specs, const char *const *refused
 				      line);
 	if (!is_long) {
 		letter = line[1];
-		value = cut_value(letter ? line + 2 : line + 1);
-		/* -F97 */
-		value = value ?: letter && line[2] ? line + 2 : NULL;
+		value = letter ? cut_value(line + 2) : NULL; /* -F 97 or -F97 */
 		for (; spec->name && (!letter || spec->letter != letter); spec++)
 			;
 	} else {
