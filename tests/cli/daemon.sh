@@ -389,6 +389,21 @@ wakeups() {
 	its voluntary_ctxt_switches
 }
 
+# clocks: descriptors of perf events, one for each CPU and rate.
+clocks() {
+	find "/proc/$daemon/fd" -lname "*perf_event*" | wc -l
+}
+
+clocks_are() {
+	[ "$(clocks)" -eq $(($1 * $(nproc --all))) ]
+}
+
+hold ticks hz=100 connect greeting start=64 ready
+check "a clock for each CPU" wait_for clocks_are 1
+go ticks
+ends_well ticks
+check "a clock without a client ends" wait_for clocks_are 0
+
 # profild sleeps when it waits for something, and for its next event: once or twice per message.
 before=$(wakeups)
 check "counters that a client has written" \

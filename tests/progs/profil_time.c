@@ -97,6 +97,30 @@ static void rate_of_one(void)
 	measure("one thread", ticks_of_one, 1);
 }
 
+/* On for half a period, and off for a random time, again and again: chance alone decides. */
+static double ticks_of_stretches(double *due)
+{
+	struct drand48_data numbers = { 0 };
+	double pause;
+
+	memset(cells, 0, sizeof(cells));
+	srand48_r(getpid(), &numbers);
+	*due = 0;
+	for (int i = 0; i < (brief() ? 20 : 400); i++) {
+		expect(profil_hot(cells) == 0, "on: %m");
+		*due += burn(0.5);
+		profil_off();
+		drand48_r(&numbers, &pause);
+		sleep_ms(pause * period_ns() / 1e6);
+	}
+	return sum();
+}
+
+static void stretches(void)
+{
+	measure("half a period at a time", ticks_of_stretches, 1);
+}
+
 /* --- Which time --- */
 
 static int zero_file;
@@ -354,6 +378,7 @@ static void caller_ends(void)
 static const struct row rows[] = {
 	{ "rate", "8 threads: their CPU time", rate },
 	{ "rate", "a thread: its CPU time", rate_of_one },
+	{ "rate", "short stretches", stretches },
 	{ "kernel", "system time is charged", system_time },
 	{ "kernel", "a thread that ran and one that came", two_threads },
 	{ "any", "asleep", asleep },

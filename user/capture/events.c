@@ -17,8 +17,8 @@
 #include "util/file.h"
 #include "util/number.h"
 
-/* The CPUs' ticks are spread over this time at most. */
-#define SPREAD_NS_MAX (4 * NS_PER_MS)
+/* The longest time over which the clocks of CPUs are enabled: a period of the usual rates. */
+#define PHASE_NS_MAX (11 * NS_PER_MS)
 
 #define SAMPLE_RATE_SYSCTL "kernel.perf_event_max_sample_rate"
 
@@ -165,21 +165,37 @@ static int open_cpu(int cpu, void *context)
 	return 0;
 }
 
-/* Enables each CPU at another time: else all would access the shared tables at the same moment. */
+static void sleep_until(uint64_t ns)
+{
+	const struct timespec due = { ns / NS_PER_S, ns % NS_PER_S };
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+}
+
+/*
+ * Enables each CPU at a random moment of a period that ends when this returns. The first tick comes
+ * a period after that moment, so what begins then is interrupted as early and as late as later: a
+ * stretch of half a period is hit in half of the cases. Each CPU gets another moment, else all
+ * would access the shared tables at once.
+ */
 static int enable(struct event_set *set, size_t first, struct error *e)
 {
-	uint64_t spread_ns = set->period_ns < SPREAD_NS_MAX ? set->period_ns : SPREAD_NS_MAX;
-	uint64_t start_ns = now_ns();
+	uint64_t span_ns = set->period_ns < PHASE_NS_MAX ? set->period_ns : PHASE_NS_MAX;
+	uint64_t start_ns = now_ns(),
+		 random = start_ns * 0x9e3779b97f4a7c15; /* Fibonacci hashing */
+	size_t count = set->count - first;
 
-	for (size_t i = first; i < set->count; i++) {
-		uint64_t due_ns = start_ns + spread_ns * i / set->count;
-		const struct timespec due = { due_ns / NS_PER_S, due_ns % NS_PER_S };
+	for (size_t i = 0; i < count; i++) {
+		size_t at = first + (i + (random & 0xffff)) % count;
 
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
-		if (ioctl(set->events[i].fd, PERF_EVENT_IOC_ENABLE, 0))
+		sleep_until(start_ns + span_ns * i / count +
+			    span_ns / count * (random >> 48) / 65536);
+		if (ioctl(set->events[at].fd, PERF_EVENT_IOC_ENABLE, 0))
 			return error_set(e, errno, "cannot enable the clock of CPU %d",
-					 set->events[i].cpu);
+					 set->events[at].cpu);
 	}
+	if (count)
+		sleep_until(start_ns + span_ns);
 	return 0;
 }
 

@@ -19,6 +19,14 @@
 #include "capture/tick.h"
 #include "util/clock.h"
 
+/*
+ * How long a clock ticks on after its last histogram, so that many short ones, one after the other,
+ * do not each wait for the first tick of a clock of their own; and how many ticks per second may
+ * come from clocks that are kept so.
+ */
+#define KEEP_NS	    NS_PER_S
+#define KEEP_HZ_MAX 2000
+
 /* Threads at once that wait for the kernel to publish; beyond that the caller waits itself. */
 #define PUBLISHERS_MAX 64
 
@@ -30,6 +38,7 @@
 /* A rate in use. */
 struct histogram_clock {
 	size_t histograms;  /* of this process, with this clock */
+	uint64_t unused_ns; /* since when there are none */
 	uint64_t period_ns; /* 0: not open */
 	struct event_set events;
 	int kept; /* a map that keeps the events open, to be shared; 0: none */
@@ -73,6 +82,47 @@ static bool has_events(struct error *why)
 	return false;
 }
 
+static void close_clock(struct histogram_clock *clock)
+{
+	events_close(&clock->events);
+	if (clock->kept)
+		close(clock->kept);
+	*clock = (struct histogram_clock){ 0 };
+}
+
+static bool is_kept(const struct histogram_clock *clock)
+{
+	return clock->period_ns && !clock->histograms;
+}
+
+/* Closes the clock that has not been used for the longest time. Returns it; NULL: all are used. */
+static struct histogram_clock *reuse_clock(struct histograms *all)
+{
+	struct histogram_clock *oldest = NULL;
+
+	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
+		if (is_kept(&all->clocks[i]) &&
+		    (!oldest || all->clocks[i].unused_ns < oldest->unused_ns))
+			oldest = &all->clocks[i];
+	if (oldest)
+		close_clock(oldest);
+	return oldest;
+}
+
+static void release_clock(struct histograms *all, struct histogram_clock *clock)
+{
+	double hz = 0;
+
+	if (--clock->histograms || all->has_tick)
+		return;
+	clock->unused_ns = now_ns();
+	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
+		if (is_kept(&all->clocks[i]))
+			hz += (double)NS_PER_S / all->clocks[i].period_ns;
+	if (hz > KEEP_HZ_MAX)
+		close_clock(clock);
+}
+
 static int open_events(struct histograms *all, unsigned int frequency, struct histogram_clock **out,
 		       struct error *e)
 {
@@ -92,6 +142,8 @@ static int open_events(struct histograms *all, unsigned int frequency, struct hi
 		if (!clock->period_ns && !unused)
 			unused = clock;
 	}
+	if (!unused)
+		unused = reuse_clock(all);
 	if (!unused)
 		return error_set(e, EAGAIN,
 				 "cannot count at %u Hz: %d other rates are in use already",
@@ -118,14 +170,6 @@ static int open_clock(struct histograms *all, unsigned int frequency, struct his
 	if (!err)
 		(*out)->histograms++;
 	return err;
-}
-
-static void close_clock(struct histogram_clock *clock)
-{
-	events_close(&clock->events);
-	if (clock->kept)
-		close(clock->kept);
-	*clock = (struct histogram_clock){ 0 };
 }
 
 /* --- All histograms --- */
@@ -172,14 +216,29 @@ int histograms_open(unsigned int max_count, bool threads, struct histograms **ou
 	return err;
 }
 
-int histograms_look_at_cpus(struct histograms *all, struct error *e)
+int histograms_look(struct histograms *all, struct error *e)
 {
+	uint64_t now = now_ns();
 	int err = 0;
 
-	for (size_t i = 0; i < HISTOGRAM_CLOCKS && !all->has_tick && !err; i++)
-		if (all->clocks[i].period_ns)
-			err = events_open(&all->clocks[i].events, NULL, all->program, e);
+	for (size_t i = 0; i < HISTOGRAM_CLOCKS && !all->has_tick && !err; i++) {
+		struct histogram_clock *clock = &all->clocks[i];
+
+		if (is_kept(clock) && now - clock->unused_ns >= KEEP_NS)
+			close_clock(clock);
+		else if (clock->period_ns)
+			err = events_open(&clock->events, NULL, all->program, e);
+	}
 	return err;
+}
+
+bool histograms_need_look(const struct histograms *all)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < HISTOGRAM_CLOCKS && !all->has_tick; i++)
+		any |= all->clocks[i].period_ns;
+	return any;
 }
 
 const char *histograms_without_events(const struct histograms *all)
@@ -561,8 +620,8 @@ void histogram_free(struct histogram *h)
 	if (h->client.number)
 		withdraw(h->all, h->client.number);
 	profil_client_free(&h->client);
-	if (h->clock && --h->clock->histograms == 0 && !h->all->has_tick)
-		close_clock(h->clock);
+	if (h->clock)
+		release_clock(h->all, h->clock);
 	free(h);
 }
 

@@ -32,8 +32,12 @@ struct histograms;
 int histograms_open(unsigned int max_count, bool threads, struct histograms **all, struct error *e);
 void histograms_close(struct histograms *all);
 
-/* Starts ticks on CPUs that have come online since; to be called from time to time. */
-int histograms_look_at_cpus(struct histograms *all, struct error *e);
+/*
+ * Starts ticks on CPUs that have come online since, and stops clocks without a histogram for a
+ * second; to be called about once a second while histograms_need_look().
+ */
+int histograms_look(struct histograms *all, struct error *e);
+bool histograms_need_look(const struct histograms *all);
 
 /* Why perf events are refused, so that the scheduler's tick is the clock; "": they are not. */
 const char *histograms_without_events(const struct histograms *all);

@@ -62,7 +62,7 @@ struct server {
 	size_t event_room, ready_room, ready_count;
 	struct profild_request *request;
 	uint64_t pause_end_ns; /* when to accept again; 0: now */
-	uint64_t next_cpus_ns; /* when to check which CPUs are online */
+	uint64_t next_look_ns; /* when to look at the clocks */
 	bool end;
 };
 
@@ -229,23 +229,21 @@ static int end_pause(struct server *s)
 	return -1;
 }
 
-/*
- * Starts and stops counting on CPUs that came online or went offline, from time to time. Returns
- * the milliseconds until the next time, or -1 if there are no clients.
- */
-static int check_cpus(struct server *s)
+/* Looks at the clocks from time to time. Returns the milliseconds until then, or -1: there are
+ * none. */
+static int check_clocks(struct server *s)
 {
 	uint64_t now = now_ns();
 	struct error e;
 
-	if (!s->connections)
+	if (!histograms_need_look(s->histograms))
 		return -1;
-	if (now >= s->next_cpus_ns) {
-		s->next_cpus_ns = now + CPUS_LOOK_NS;
-		if (histograms_look_at_cpus(s->histograms, &e))
+	if (now >= s->next_look_ns) {
+		s->next_look_ns = now + CPUS_LOOK_NS;
+		if (histograms_look(s->histograms, &e))
 			log_problem(&e);
 	}
-	return (s->next_cpus_ns - now) / NS_PER_MS + 1;
+	return (s->next_look_ns - now) / NS_PER_MS + 1;
 }
 
 /* --- Requests --- */
@@ -342,9 +340,9 @@ static void limit_waits(bool on)
 
 static int take_events(struct server *s, struct error *e)
 {
-	int pause = end_pause(s), cpus = check_cpus(s);
+	int pause = end_pause(s), clocks = check_clocks(s);
 	int count = epoll_wait(s->epoll, s->events, s->event_room,
-			       pause < 0 || (cpus >= 0 && cpus < pause) ? cpus : pause);
+			       pause < 0 || (clocks >= 0 && clocks < pause) ? clocks : pause);
 
 	if (count < 0 && errno != EINTR)
 		return error_set(e, errno, "cannot wait for events");
