@@ -10,7 +10,8 @@
  * a virtual CPU that its host did not let run. The kernel adds the same time to that task's CPU
  * time, except for what the host reports as stolen.
  *
- * Each CPU has a phase of its own, so that CPUs are not interrupted all at once.
+ * Each CPU has a phase of its own, so that CPUs are not interrupted all at once. CPUs that were
+ * isolated for work that must not be interrupted have no timer, unless root says so.
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
@@ -20,6 +21,7 @@
 #include "kmod/clock.h"
 #include "kmod/compat.h"
 #include "kmod/count_tick.h"
+#include "kmod/settings.h"
 
 struct clock {
 	struct hrtimer timer;
@@ -30,6 +32,11 @@ struct clock {
 static DEFINE_PER_CPU(struct clock, clocks);
 static int hotplug_state;
 
+static bool has_clock(int cpu, void *unused)
+{
+	return settings_isolated_cpus() || !cpu_is_isolated(cpu);
+}
+
 static enum hrtimer_restart interrupt(struct hrtimer *timer)
 {
 	struct clock *clock = container_of(timer, struct clock, timer);
@@ -38,7 +45,7 @@ static enum hrtimer_restart interrupt(struct hrtimer *timer)
 
 	count_tick(clock->before, now, clock->phase);
 	clock->before = now;
-	if (!period)
+	if (!period || !has_clock(smp_processor_id(), NULL))
 		return HRTIMER_NORESTART;
 	hrtimer_set_expires(timer, ns_to_ktime(rate_next_point(now, period) - clock->phase));
 	return HRTIMER_RESTART;
@@ -64,15 +71,21 @@ static void start(void *unused)
 
 void clock_add(struct rate *rate)
 {
-	if (!rate_add(rate))
+	static unsigned int had_isolated; /* isolated CPUs had clocks at the request before */
+	unsigned int isolated = settings_isolated_cpus();
+	bool changed = xchg(&had_isolated, isolated) != isolated;
+
+	if (!rate_add(rate) && !changed)
 		return;
 	cpus_read_lock(); /* the timer of a CPU that goes offline is not started again */
-	on_each_cpu(start, NULL, 1);
+	on_each_cpu_cond(has_clock, start, NULL, true);
 	cpus_read_unlock();
 }
 
 static int clock_cpu_online(unsigned int cpu)
 {
+	if (!has_clock(cpu, NULL))
+		return 0;
 	local_irq_disable();
 	start(NULL);
 	local_irq_enable();

@@ -17,6 +17,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/sched.h>
+#include <linux/sched/isolation.h>
 
 #ifndef PF_USER_WORKER /* 6.1: all such are PF_IO_WORKER */
 #define PF_USER_WORKER PF_IO_WORKER
@@ -29,6 +30,18 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 {
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
+}
+#endif
+
+#ifdef NO_CPU_IS_ISOLATED /* before 6.4 */
+#ifdef NO_HK_TYPE /* before 5.18 */
+#define HK_TYPE_DOMAIN HK_FLAG_DOMAIN
+#define HK_TYPE_TICK   HK_FLAG_TICK
+#endif
+static inline bool cpu_is_isolated(int cpu)
+{
+	return !housekeeping_test_cpu(cpu, HK_TYPE_DOMAIN) ||
+	       !housekeeping_test_cpu(cpu, HK_TYPE_TICK);
 }
 #endif
 

@@ -18,6 +18,10 @@ static unsigned int max_regions = 2048;
 module_param(max_regions, uint, 0644);
 MODULE_PARM_DESC(max_regions, "regions that a process may ask for");
 
+static bool isolated_cpus;
+module_param(isolated_cpus, bool, 0644);
+MODULE_PARM_DESC(isolated_cpus, "tick on isolated and nohz_full CPUs, too");
+
 u32 settings_max_hz(void)
 {
 	return min_t(u32, READ_ONCE(max_hz), MAX_HZ_LIMIT);
@@ -26,4 +30,9 @@ u32 settings_max_hz(void)
 u32 settings_max_regions(void)
 {
 	return min_t(u32, READ_ONCE(max_regions), MAX_REGIONS_LIMIT);
+}
+
+bool settings_isolated_cpus(void)
+{
+	return READ_ONCE(isolated_cpus);
 }

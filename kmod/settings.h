@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The limits on requests: module parameters, which root may change at any time. */
+/* Module parameters, which root may change at any time. */
 #ifndef PROFIL_KMOD_SETTINGS_H
 #define PROFIL_KMOD_SETTINGS_H
 
@@ -10,5 +10,8 @@ u32 settings_max_hz(void);
 
 /* The most regions a request may have. */
 u32 settings_max_regions(void);
+
+/* Whether there are ticks on CPUs that are isolated (isolcpus, cpusets) or nohz_full. */
+bool settings_isolated_cpus(void);
 
 #endif

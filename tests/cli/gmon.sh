@@ -475,7 +475,7 @@ summed() {
 	cd "$work/calls" && gprof -s calls gmon.out glibc.gmon &&
 		gprof -b -p calls gmon.sum >"$work/calls/sum"
 	local code=$?
-	cd - >/dev/null && return $code
+	cd - >/dev/null && return "$code"
 }
 check "gprof -s adds up both" summed
 check "gprof -s adds up both: the calls of both" \

@@ -406,6 +406,22 @@ module_parallel() {
 	run races load_while_used "$turns"
 }
 
+# Two CPUs, of which isolcpus=1 isolates the second.
+module_isolated() {
+	on_cpu="env LD_PRELOAD=/lib/profil/libprofil.so.1 PROFIL_BACKEND=kmod PROFIL_HZ=1000 taskset"
+	run insmod insmod /lib/profil.ko
+	# shellcheck disable=SC2086 # a list of words
+	run other $on_cpu 1 profil_backends which
+	# shellcheck disable=SC2086
+	run isolated $on_cpu 2 profil_backends which
+	echo Y >/sys/module/profil/parameters/isolated_cpus
+	# shellcheck disable=SC2086
+	run isolated-on $on_cpu 2 profil_backends which
+	echo N >/sys/module/profil/parameters/isolated_cpus
+	# shellcheck disable=SC2086
+	run isolated-off $on_cpu 2 profil_backends which
+}
+
 # What the parts after it do less of.
 brief() {
 	brief=1

@@ -220,6 +220,15 @@ check_legacy() {
 	check "$k: through profild: every row" rows_hold daemon 25
 }
 
+check_module_isolated() {
+	local k="$series, an isolated CPU"
+
+	check "$k: another CPU has ticks" grep -q "^0 0 kmod [1-9]" "$results/other.json"
+	check "$k: it has none" grep -q "^0 0 kmod 0 " "$results/isolated.json"
+	check "$k: with isolated_cpus it has" grep -q "^0 0 kmod [1-9]" "$results/isolated-on.json"
+	check "$k: and none again without" grep -q "^0 0 kmod 0 " "$results/isolated-off.json"
+}
+
 for tool in qemu-system-x86_64 busybox cpio apt-get; do
 	command -v "$tool" >/dev/null || missing="${missing:-} $tool"
 done
@@ -307,6 +316,8 @@ run_all() {
 		turn_on "$series"
 		power_on "$parts" -smp 2
 		check_machine "two CPUs" "$parts"
+		append="isolcpus=1 $append" power_on module_isolated -smp 2
+		check_machine "two CPUs, one of them isolated" module_isolated
 	done
 }
 
