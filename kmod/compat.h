@@ -34,7 +34,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 #ifdef NO_CPU_IS_ISOLATED /* before 6.4 */
-#ifdef NO_HK_TYPE /* before 5.18 */
+#ifdef NO_HK_TYPE	  /* before 5.18 */
 #define HK_TYPE_DOMAIN HK_FLAG_DOMAIN
 #define HK_TYPE_TICK   HK_FLAG_TICK
 #endif

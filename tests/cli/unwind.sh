@@ -578,4 +578,12 @@ from_the_start() {
 check "top --json: from the start on" from_the_start
 stop "$pid"
 
+# Kernel threads have no mappings. Samples may be lost, on a busy machine.
+start "$progs/shares" 1 3
+all_processes() {
+	local code
+	code=$(status "$profiltool" record -a -g -F 499 -d 1 -q -o "$work/all.pb.gz")
+	[ "$code" = 0 ] || [ "$code" = 3 ] || { echo "exit status $code"; cat "$work/err"; return 1; }
+}
+check "all processes, among them those without mappings" all_processes
 finish

@@ -106,7 +106,10 @@ static void mark_held(struct accounts *a, FILE *info)
 	while (fgets(line, sizeof(line), info)) {
 		if (sscanf(line, "tfd: %*d events: %*x data: %" SCNx64, &key.number) != 1)
 			continue;
-		lease = bsearch(&key, a->leases, a->lease_count, sizeof(*lease), compare_numbers);
+		lease = NULL;
+		if (a->lease_count)
+			lease = bsearch(&key, a->leases, a->lease_count, sizeof(*lease),
+					compare_numbers);
 		if (lease)
 			lease->held = true;
 	}

@@ -133,8 +133,10 @@ EXPORT int profil_read(struct profil_session *session, size_t region, uint64_t *
 		return err;
 	profil__session_update(session);
 	of = &session->plan.regions[region];
-	memcpy(counts, session->counts + of->base,
-	       (n < of->cell_count ? n : of->cell_count) * sizeof(*counts));
+	if (of->cell_count < n)
+		n = of->cell_count;
+	if (n) /* else there may be no memory */
+		memcpy(counts, session->counts + of->base, n * sizeof(*counts));
 	profil__leave(&guard);
 	return 0;
 }

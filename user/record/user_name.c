@@ -54,7 +54,8 @@ static int read_file(struct user_names *users, FILE *file)
 		else if (failed != ERANGE)
 			break;
 	}
-	qsort(users->entries, users->count, sizeof(*users->entries), by_uid);
+	if (users->count)
+		qsort(users->entries, users->count, sizeof(*users->entries), by_uid);
 	return err;
 }
 

@@ -332,8 +332,9 @@ int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, b
 		.first_rule = extent->rules.first,
 		.page_shift = page_shift(rows),
 	};
-	memcpy(&t->rules[extent->rules.first], rows->rules,
-	       rows->rule_count * sizeof(*rows->rules));
+	if (rows->rule_count)
+		memcpy(&t->rules[extent->rules.first], rows->rules,
+		       rows->rule_count * sizeof(*rows->rules));
 	write_rows(t, rows, &t->images[*image], extent->rows.first);
 	return 0;
 }
@@ -406,7 +407,8 @@ int unwind_tables_publish(struct unwind_tables *t, uint64_t process,
 	if (err)
 		return err;
 	entry.first = fresh.first;
-	memcpy(&t->mappings[fresh.first], mappings, count * sizeof(*mappings));
+	if (count)
+		memcpy(&t->mappings[fresh.first], mappings, count * sizeof(*mappings));
 	/* The system call is a barrier: the program sees the mappings before the entry. */
 	err = bpf_map_update_elem(t->processes, &process, &entry, BPF_ANY);
 	if (err) {
