@@ -107,8 +107,10 @@ __attribute__((constructor)) static void note_standard_error(void)
 	errno = code;
 }
 
-/* The only line that the library ever prints; not to a file that the program opened in the place of
- * standard error. */
+/*
+ * The only line that the library ever prints; not to a file that the program opened in the place of
+ * standard error.
+ */
 static void print_choice(const char *name, const char *skipped)
 {
 	char line[ERROR_SIZE + 64];

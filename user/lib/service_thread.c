@@ -178,8 +178,10 @@ static void finish(void)
 	sem_post(&service.done);
 }
 
-/* Looks after the sessions, unless another thread has the lock. Returns false if the thread is to
- * end: none is left, and it is not kept. */
+/*
+ * Looks after the sessions, unless another thread has the lock. Returns false if the thread is to
+ * end: no session is left, and it does not wait for a signal handler to start one.
+ */
 static bool look(struct look *seen)
 {
 	bool ends;
