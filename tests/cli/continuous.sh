@@ -515,6 +515,22 @@ if mount -t tmpfs -o size=64k none "$directory" 2>/dev/null; then
 	begin_daemon --window 1 --keep-free 0
 	check "a full disk: said" logged "cannot write .*pb.gz: No space left on device"
 	rm "$directory/rest"
+	wait_for has_windows 1
+	# The disk fills up while it records: the state cannot be replaced, and must not be that of before.
+	wait_for test -e "$directory/$host/.state"
+	dd if=/dev/zero of="$directory/rest" bs=1k count=64 2>/dev/null
+	failures() {
+		"$profild" --status --json --directory "$directory" |
+			sed -n 's/.*"windows_failed_total": \([0-9]*\).*/\1/p'
+	}
+	before=$(failures)
+	fails_more() {
+		[ "$(failures)" -gt "$before" ]
+	}
+	check "a full disk: the status has the failures while it is full" wait_for fails_more
+	check "a full disk: --status prints them" sh -c '"$1" --status --directory "$2" | grep -q "[1-9][0-9]* failed"' - \
+		"$profild" "$directory"
+	rm "$directory/rest"
 	check "a full disk: goes on when there is room" wait_for has_windows 1
 	check "a full disk: nothing that cannot be read" readable
 	end_daemon

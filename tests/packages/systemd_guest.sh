@@ -362,7 +362,7 @@ for unit in private dynamic inner; do
 done
 check "names from a debug file below RootDirectory=" wait_for has_name rooted.service busy_most
 check "names of a program that is deleted" wait_for has_name deleted.service busy_most
-check "openat2(2) is refused to it" grep -x "Seccomp:	2" "/proc/$(continuous_pid)/status"
+check "a filter of system calls was on" grep -x "Seccomp:	2" "/proc/$(continuous_pid)/status"
 systemctl stop private dynamic inner rooted deleted
 
 check "stops" systemctl disable --now profil-continuous.service

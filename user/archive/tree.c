@@ -213,11 +213,20 @@ int tree_open_day(const struct tree *t, uint64_t time_s, bool make)
 	return window_day_name(time_s, name) ? directory_open_in(t->fd, name, make) : -EOVERFLOW;
 }
 
+struct writing {
+	const struct profile *p;
+	const char *path; /* for messages */
+};
+
 static int write_pprof(FILE *out, void *context, struct error *e)
 {
 	const struct format_options options = { 0 };
+	const struct writing *w = context;
+	int err = format_by_name("pprof")->write(w->p, &options, out, e);
 
-	return format_by_name("pprof")->write(context, &options, out, e);
+	/* It does not know which file it is. */
+	return !err || err == -ENOMEM ? err
+				      : error_set(e, errno ?: -err, "cannot write %s", w->path);
 }
 
 int tree_write(const struct tree *t, const struct profile *p, const struct window_name *w,
@@ -235,7 +244,7 @@ int tree_write(const struct tree *t, const struct profile *p, const struct windo
 	} else {
 		err = directory_write_file(day, name, path,
 					   DIRECTORY_DURABLE | (replace ? 0 : DIRECTORY_NEW),
-					   write_pprof, (void *)p, e);
+					   write_pprof, &(struct writing){ p, path }, e);
 		close(day);
 	}
 	if (err == -ENOSPC || err == -EDQUOT)

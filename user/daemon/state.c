@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include "util/file.h"
 
 #define STATE_FILE ".state" /* in the host's directory of the archive */
+#define STATE_SIZE 4096	    /* its size, at least */
 
 /* Every number: its name in the state file and, with METRIC_PREFIX before it, in metrics. */
 #define METRIC_PREFIX "profil_"
@@ -119,6 +121,33 @@ static int write_metrics(FILE *out, void *context, struct error *e)
 	return 0;
 }
 
+/* The same size each time, with newlines: a disk that is full has room for the next one. */
+static int write_padded(FILE *out, void *context, struct error *e)
+{
+	write_json(out, context, e);
+	for (long at = ftell(out); at >= 0 && at < STATE_SIZE; at++)
+		putc('\n', out);
+	return 0;
+}
+
+/* What windows failed for must not keep their number from --status. Returns 0 or -errno. */
+static int overwrite(const struct state *s, int directory)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	struct error ignored;
+	int err = -ENOMEM;
+
+	if (!out)
+		return err;
+	write_padded(out, (void *)s, &ignored);
+	if (fclose(out) == 0)
+		err = directory_overwrite_file(directory, STATE_FILE, text, size);
+	free(text);
+	return err;
+}
+
 int state_write(const struct state *s, const char *directory, const char *host, struct error *e)
 {
 	char path[PATH_MAX];
@@ -127,7 +156,9 @@ int state_write(const struct state *s, const char *directory, const char *host, 
 
 	if (!err) {
 		snprintf(path, sizeof(path), "%s/" STATE_FILE, t.path);
-		err = directory_write_file(t.fd, STATE_FILE, path, 0, write_json, (void *)s, e);
+		err = directory_write_file(t.fd, STATE_FILE, path, 0, write_padded, (void *)s, e);
+		if ((err == -ENOSPC || err == -EDQUOT) && overwrite(s, t.fd) == 0)
+			err = 0;
 	}
 	tree_close(&t);
 	return err;

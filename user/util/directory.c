@@ -210,6 +210,40 @@ int directory_write_file(int directory, const char *name, const char *path, unsi
 	return err;
 }
 
+static int write_all_bytes(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		ssize_t written = write(fd, bytes, size);
+
+		if (written == 0)
+			errno = EIO;
+		if (written <= 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return -1;
+		bytes += written;
+		size -= written;
+	}
+	return 0;
+}
+
+int directory_overwrite_file(int directory, const char *name, const char *bytes, size_t size)
+{
+	int fd = openat(directory, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat status;
+	int err = 0;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ENOSPC : -errno;
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_nlink > 1 ||
+	    status.st_uid != geteuid() || (uint64_t)status.st_size < size)
+		err = -ENOSPC;
+	else if (write_all_bytes(fd, bytes, size))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
 /* --- A set of files --- */
 
 /* A directory that files of a set are in, or that such a directory is in. */
@@ -437,23 +471,6 @@ static int open_temporary(struct job *j, struct output *o, struct error *e)
 			break;
 	}
 	return cannot_write(e, -err, o->path);
-}
-
-static int write_all_bytes(int fd, const char *bytes, size_t size)
-{
-	while (size) {
-		ssize_t written = write(fd, bytes, size);
-
-		if (written == 0)
-			errno = EIO;
-		if (written <= 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return -1;
-		bytes += written;
-		size -= written;
-	}
-	return 0;
 }
 
 /*

@@ -53,6 +53,13 @@ int directory_write_file(int directory, const char *name, const char *path, unsi
 			 struct error *e);
 
 /*
+ * Where a disk is full: writes over the beginning of a file of the caller's user that is there,
+ * which needs no room. A reader may see a part of it. Returns 0, or -errno (-ENOSPC: the file is
+ * shorter, or there is none that only this name leads to).
+ */
+int directory_overwrite_file(int directory, const char *name, const char *bytes, size_t size);
+
+/*
  * Has write() fill a stream on fd, which is closed in any case. durable: what was written is on the
  * disk. path is for messages. Returns as
  * above.
