@@ -213,6 +213,9 @@ units() {
 }
 units 03:00 few >/dev/null
 units 03:10 many >/dev/null
+"$profiltool" merge "$work/few.pb.gz" "$(find "$archive/units" -name '*.pb.gz' | sort | head -n 1)" -o "$work/some.pb.gz" 2>"$work/err"
+check "what is in no unit is called so" sh -c '"$1" report --by unit "$2" 2>&1 | grep -q " \[no unit\]$"' - \
+	"$profiltool" "$work/some.pb.gz"
 later=(--host units --since '2026-11-17 03:10' --until '2026-11-17 03:20')
 selected='selected: 6000 samples, 60.00 s of CPU: 85.71 % of 7000 samples, 70.00 s of CPU'
 check "--unit: the summary has what is selected, and of how much" prints 0 "^profiltool: $selected\$" \

@@ -70,11 +70,16 @@ static const char *time_text(const struct callgraph_key *key, bool utc,
 	return buffer;
 }
 
-/* The text of a tag, or its number. */
-static const char *tag_text(const struct row *row, char buffer[TABLE_CELL_SIZE])
+/* The text of a tag, or its number. Most processes are in no container: that is known. */
+static const char *tag_text(const struct row_view *view, const struct row *row,
+			    char buffer[TABLE_CELL_SIZE])
 {
-	if (row->comm[0] || !row->key->number)
-		return row->comm[0] ? row->comm : row_unknown;
+	if (row->comm[0])
+		return row->comm;
+	if (!row->key->number)
+		return view->fields & ROW_CONTAINER ? "[no container]"
+		       : view->fields & ROW_UNIT    ? "[no unit]"
+						    : row_unknown;
 	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, row->key->number - 1);
 	return buffer;
 }
@@ -109,7 +114,7 @@ const char *row_field_text(const struct row_view *view, const struct row *row, s
 	case ROW_USER:
 	case ROW_CPU:
 	case ROW_HOST:
-		return tag_text(row, buffer);
+		return tag_text(view, row, buffer);
 	case ROW_CODE:
 	case ROW_TAGS:
 		break;
@@ -153,6 +158,6 @@ int row_fields_json(const struct row_view *view, const struct row *row, struct j
 	if (view->fields & ROW_TIME)
 		err = err ?: json_add_text(object, "time", time_text(key, true, buffer));
 	else if (view->fields & ROW_TAGS && (row->comm[0] || key->number))
-		err = err ?: json_add_text(object, view->name, tag_text(row, buffer));
+		err = err ?: json_add_text(object, view->name, tag_text(view, row, buffer));
 	return err;
 }
