@@ -157,7 +157,7 @@ for option in --socket --max-ticks; do
 	check "an option without its value: where to look" says "profild --help"
 done
 check "an argument" exits 2 "$profild" "$socket"
-for option in --max-processes --max-memory --max-ticks; do
+for option in --max-processes --max-memory --max-ticks --max-rates --max-share; do
 	for value in 0 -1 x 1x "" 99999999999999999999; do
 		check "$option \"$value\"" exits 2 "$profild" $option "$value"
 	done
@@ -483,9 +483,44 @@ check "ticks: too many of one process" talk_as_nobody hz=2000 connect greeting s
 	hz=1000 connect greeting "expect=EDQUOT:profild --max-ticks" start=64
 check "ticks: what is replaced does not count" talk_as_nobody hz=2000 connect greeting start=64 \
 	hz=2500 start=64 stop start=64
+check "a refusal is logged with its process, user and reason" \
+	told 'refused process [0-9]* of user 65534: user 65534 has 2000 ticks per second, and'
 check "ticks: what is refused leaves what is counted" talk_as_nobody connect greeting start \
 	hz=2501 "expect=EDQUOT:profild --max-ticks" start grow
 check "all is well" is_well
+
+check "it ends" end_daemon TERM
+check "with a share" begin_daemon --max-share 2 --max-rates 12
+
+# All clocks: 15, as each user takes half at most of what others leave of 2,000 ticks per second.
+hold some hz=11 connect greeting start=64 hz=12 connect greeting start=64 hz=13 connect greeting \
+	start=64 hz=14 connect greeting start=64 hz=15 connect greeting start=64 hz=16 connect \
+	greeting start=64 hz=17 connect greeting start=64 hz=18 connect greeting start=64 \
+	hz=19 connect greeting start=64 hz=20 connect greeting start=64 hz=21 connect greeting \
+	start=64 hz=22 connect greeting start=64 hz=23 connect greeting \
+	"expect=EDQUOT:user 65534 has 12 rates, the limit: profild --max-rates" start=64 ready
+check "rates: too many of one user" grep -qx ready "$work/some.out"
+some=$pid
+check "rates: those that are left, and none beyond" talk hz=31 connect greeting start=64 hz=32 \
+	connect greeting start=64 hz=33 connect greeting start=64 hz=34 connect greeting \
+	"expect=EAGAIN:cannot count at 34 Hz: 15 other rates are in use already" start=64 \
+	hz=100 connect greeting start=64 hz=31 connect greeting start=64
+stop "$some"
+wait_for alone
+check "share: half of it for one user" talk_as_nobody hz=1000 connect greeting start=64
+check "share: not more" talk_as_nobody hz=1001 connect greeting \
+	"expect=EDQUOT:over half of what they leave of 2000: profild --max-share" start=64
+hold half hz=1000 connect greeting start=64 ready
+half=$pid
+check "share: half of what is left for the next" talk hz=501 connect greeting \
+	"expect=EDQUOT:other users 1000, and with 501 more" start=64 hz=500 connect greeting start=64
+check "share: the clock of another user costs nothing more" talk hz=1000 connect greeting start grow
+check "share: the usual rate can always be had" talk hz=500 connect greeting start=64 hz=100 \
+	connect greeting start=64
+stop "$half"
+check "share: all is well" wait_for is_base
+check "it ends" end_daemon TERM
+check "with limits again" begin_daemon --max-processes 3 --max-memory 1 --max-ticks 2500
 
 # --- No descriptor is left ---
 

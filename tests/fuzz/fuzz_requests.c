@@ -152,7 +152,9 @@ static void talk(struct client *client, struct accounts *accounts, int socket, c
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	const struct limits limits = { .processes = 1, .memory = MEMORY, .ticks = 20000 };
+	const struct limits limits = {
+		.processes = 1, .memory = MEMORY, .ticks = 20000, .rates = 4, .all_ticks = 40000
+	};
 	struct accounts accounts;
 	struct client *client;
 	struct profild_reply reply;

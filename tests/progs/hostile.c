@@ -255,10 +255,8 @@ static void step_expect(const char *error)
 		const char *name;
 		int code;
 	} errors[] = {
-		{ "EINVAL", EINVAL },
-		{ "EPERM", EPERM },
-		{ "EDQUOT", EDQUOT },
-		{ "ESRCH", ESRCH },
+		{ "EAGAIN", EAGAIN }, { "EINVAL", EINVAL }, { "EPERM", EPERM },
+		{ "EDQUOT", EDQUOT }, { "ESRCH", ESRCH },
 	};
 	const char *colon = strchr(error, ':');
 

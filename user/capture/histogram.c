@@ -95,12 +95,15 @@ static bool is_kept(const struct histogram_clock *clock)
 	return clock->period_ns && !clock->histograms;
 }
 
-/* Closes the clock that has not been used for the longest time. Returns it; NULL: all are used. */
-static struct histogram_clock *reuse_clock(struct histograms *all)
+/*
+ * Closes the clock, from number `first` on, that has not been used for the longest time. Returns
+ * it; NULL: all are used.
+ */
+static struct histogram_clock *reuse_clock(struct histograms *all, size_t first)
 {
 	struct histogram_clock *oldest = NULL;
 
-	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
+	for (size_t i = first; i < HISTOGRAM_CLOCKS; i++)
 		if (is_kept(&all->clocks[i]) &&
 		    (!oldest || all->clocks[i].unused_ns < oldest->unused_ns))
 			oldest = &all->clocks[i];
@@ -126,6 +129,8 @@ static void release_clock(struct histograms *all, struct histogram_clock *clock)
 static int open_events(struct histograms *all, unsigned int frequency, struct histogram_clock **out,
 		       struct error *e)
 {
+	/* Number 0 is reserved, so that profil(2)'s own rate can always be had. */
+	size_t first = frequency == HISTOGRAM_USUAL_HZ ? 0 : 1;
 	struct histogram_clock *unused = NULL;
 	struct event_set events = { 0 };
 	int err = events_prepare(&events, CAPTURE_CPU_CLOCK, frequency, e);
@@ -139,15 +144,15 @@ static int open_events(struct histograms *all, unsigned int frequency, struct hi
 			*out = clock;
 			return 0;
 		}
-		if (!clock->period_ns && !unused)
+		if (!clock->period_ns && !unused && i >= first)
 			unused = clock;
 	}
 	if (!unused)
-		unused = reuse_clock(all);
+		unused = reuse_clock(all, first);
 	if (!unused)
 		return error_set(e, EAGAIN,
 				 "cannot count at %u Hz: %d other rates are in use already",
-				 frequency, HISTOGRAM_CLOCKS);
+				 frequency, HISTOGRAM_CLOCKS - 1);
 	err = events_open(&events, NULL, all->program, e);
 	if (err) {
 		events_close(&events);

@@ -20,8 +20,9 @@
  */
 struct histograms;
 
-/* How many different rates can be in use at once. */
-#define HISTOGRAM_CLOCKS 16
+/* How many different rates can be in use at once. One of them is always free for the usual one. */
+#define HISTOGRAM_CLOCKS   16
+#define HISTOGRAM_USUAL_HZ 100
 
 /*
  * Loads the program, with room for max_count histograms. `threads`: the system calls at the start

@@ -164,23 +164,80 @@ int account_check_memory(struct accounts *a, const struct user *user, size_t byt
 	return -EDQUOT;
 }
 
-int account_add_clock(const struct accounts *a, struct user *user, unsigned int clock, size_t rate,
-		      struct error *e)
+/* Whether a user other than this one uses the clock: then it costs no more with this one. */
+static bool is_shared(const struct accounts *a, const struct user *user, unsigned int clock)
 {
-	size_t others = 0;
+	const struct user *other = a->users;
 
+	while (other && (other == user || !other->histograms[clock]))
+		other = other->next;
+	return other;
+}
+
+/* The ticks per second of all clocks that users other than this one use. */
+static size_t ticks_of_others(const struct accounts *a, const struct user *user)
+{
+	size_t ticks[HISTOGRAM_CLOCKS] = { 0 }, sum = 0;
+
+	for (const struct user *other = a->users; other; other = other->next)
+		for (size_t i = 0; other != user && i < HISTOGRAM_CLOCKS; i++)
+			if (other->ticks[i])
+				ticks[i] = other->ticks[i];
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++)
-		others += user->ticks[i];
-	if (!user->histograms[clock] && others + rate > a->limits.ticks) {
+		sum += ticks[i];
+	return sum;
+}
+
+unsigned int account_find_clock(const struct accounts *a, size_t rate)
+{
+	for (const struct user *user = a->users; user; user = user->next)
+		for (unsigned int i = 0; i < HISTOGRAM_CLOCKS; i++)
+			if (user->ticks[i] == rate)
+				return i;
+	return HISTOGRAM_CLOCKS;
+}
+
+int account_check_clock(const struct accounts *a, const struct user *user, unsigned int clock,
+			size_t rate, struct error *e)
+{
+	size_t ticks = 0, count = 0, own = 0, others;
+
+	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++) {
+		ticks += user->ticks[i];
+		count += user->histograms[i] > 0;
+		own += is_shared(a, user, i) ? 0 : user->ticks[i];
+	}
+	if (clock < HISTOGRAM_CLOCKS && user->histograms[clock])
+		return 0;
+	if (count >= a->limits.rates) {
+		error_set(e, 0, "user %u has %zu rates, the limit: profild --max-rates", user->uid,
+			  count);
+		return -EDQUOT;
+	}
+	if (ticks + rate > a->limits.ticks) {
 		error_set(e, 0,
 			  "user %u has %zu ticks per second, and %zu more are above the limit of "
 			  "%zu: profild --max-ticks",
-			  user->uid, others, rate, a->limits.ticks);
+			  user->uid, ticks, rate, a->limits.ticks);
 		return -EDQUOT;
 	}
+	if (rate == HISTOGRAM_USUAL_HZ || (clock < HISTOGRAM_CLOCKS && is_shared(a, user, clock)))
+		return 0;
+	others = ticks_of_others(a, user);
+	if (others < a->limits.all_ticks && own + rate <= (a->limits.all_ticks - others) / 2)
+		return 0;
+	error_set(e, 0,
+		  "user %u has %zu ticks per second, other users %zu, and with %zu more it would "
+		  "have "
+		  "over half of what they leave of %zu: profild --max-share",
+		  user->uid, own, others, rate, a->limits.all_ticks);
+	return -EDQUOT;
+}
+
+void account_add_clock(struct user *user, unsigned int clock, size_t rate)
+{
 	user->histograms[clock]++;
 	user->ticks[clock] = rate;
-	return 0;
 }
 
 void account_drop_clock(struct user *user, unsigned int clock)

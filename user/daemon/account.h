@@ -9,11 +9,20 @@
 #include "capture/histogram.h"
 #include "util/error.h"
 
+/* What a tick takes of its CPU, mostly the interrupt: measured in a virtual machine. */
+#define TICK_NS 10000
+
 /* What one user may use at once. */
 struct limits {
 	size_t processes; /* connections */
 	size_t memory;	  /* bytes of maps, until nobody has them mapped or open any more */
 	size_t ticks;	  /* per second: the sum of the rates of its clocks */
+	size_t rates;	  /* its clocks */
+	/*
+	 * Per second, of all users together. One user may use half of what the others leave, so
+	 * that there is always something left. Clocks of the usual rate can always be used.
+	 */
+	size_t all_ticks;
 };
 
 /* What one user uses. */
@@ -53,12 +62,18 @@ void account_drop_process(struct accounts *a, struct user *user);
 int account_check_memory(struct accounts *a, const struct user *user, size_t bytes,
 			 struct error *e);
 
+/* The clock with this rate that a user has; HISTOGRAM_CLOCKS: nobody has one. */
+unsigned int account_find_clock(const struct accounts *a, size_t rate);
+
 /*
- * Adds a histogram that uses a clock with this rate. Histograms with one clock count once. Returns
- * 0, or -EDQUOT with e set.
+ * Whether the user may use one more clock, of account_find_clock()'s, with this rate. One that it
+ * uses already costs nothing. Returns 0, or -EDQUOT with e set.
  */
-int account_add_clock(const struct accounts *a, struct user *user, unsigned int clock, size_t rate,
-		      struct error *e);
+int account_check_clock(const struct accounts *a, const struct user *user, unsigned int clock,
+			size_t rate, struct error *e);
+
+/* Adds a histogram that uses a clock with this rate, without a check. */
+void account_add_clock(struct user *user, unsigned int clock, size_t rate);
 void account_drop_clock(struct user *user, unsigned int clock);
 
 /*

@@ -155,24 +155,33 @@ static size_t rate_of(const struct client *client, const struct histogram *histo
 	return frequency;
 }
 
+/* Whether the client's user may use this clock when it is in place of the client's present one. */
+static int check_clock(struct client *client, const struct accounts *accounts, unsigned int clock,
+		       size_t rate, struct error *e)
+{
+	const struct histogram *before = client->histogram;
+	int err;
+
+	if (before)
+		account_drop_clock(client->user, histogram_clock(before));
+	err = account_check_clock(accounts, client->user, clock, rate, e);
+	if (before)
+		account_add_clock(client->user, histogram_clock(before), client->rate);
+	return err;
+}
+
 /* Makes the histogram the client's, in place of the one before, which stays if this fails. */
 static int replace_histogram(struct client *client, const struct accounts *accounts,
 			     struct histogram *histogram, size_t rate, struct error *e)
 {
 	struct histogram *before = client->histogram;
-	int err;
+	int err = check_clock(client, accounts, histogram_clock(histogram), rate, e);
 
+	if (err)
+		return err;
 	if (before)
 		account_drop_clock(client->user, histogram_clock(before));
-	err = account_add_clock(accounts, client->user, histogram_clock(histogram), rate, e);
-	if (err) {
-		struct error ignored; /* there was room for this clock before */
-
-		if (before)
-			account_add_clock(accounts, client->user, histogram_clock(before),
-					  client->rate, &ignored);
-		return err;
-	}
+	account_add_clock(client->user, histogram_clock(histogram), rate);
 	histogram_free(before);
 	client->histogram = histogram;
 	client->rate = rate;
@@ -196,6 +205,11 @@ static int open_histogram(struct client *client, struct accounts *accounts,
 	};
 	int err = account_check_memory(accounts, client->user, bytes, e);
 
+	/* First: else a request that is refused opens a clock. */
+	if (!err && !*histograms_without_events(client->histograms))
+		err = check_clock(client, accounts,
+				  account_find_clock(accounts, request->frequency),
+				  request->frequency, e);
 	if (!err && request->except)
 		err = peer_thread(&client->peer, request->except, &options.except, e);
 	if (err)
@@ -319,6 +333,9 @@ int client_serve(struct client *client, struct accounts *accounts, struct profil
 	if (!err && buffer->type == PROFILD_START) {
 		err = start(client, accounts, buffer, &why);
 		started = err ? NULL : client->histogram;
+		if (err)
+			log_refusal("refused process %d of user %u: %s", client->peer.pid,
+				    client->peer.uid, why.what);
 	} else if (!err) {
 		stop(client);
 	}

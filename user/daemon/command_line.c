@@ -52,6 +52,12 @@ static int take_ticks(const char *value, void *member, struct error *e)
 	return take_limit(value, 1000000000, 1, member, e);
 }
 
+/* Percent of a CPU's time, as ticks per second. */
+static int take_share(const char *value, void *member, struct error *e)
+{
+	return take_limit(value, 100, NS_PER_S / TICK_NS / 100, member, e);
+}
+
 static int take_events(const char *value, void *member, struct error *e)
 {
 	(void)value;
@@ -145,6 +151,9 @@ static const struct option_spec server_options[] = {
 	{ "max-memory", 0, "MIB", "of one user's counts (512)", take_mib, SERVER(limits.memory) },
 	{ "max-ticks", 0, "N", "of one user, per second (20000): the sum of its rates",
 	  take_ticks, SERVER(limits.ticks) },
+	{ "max-rates", 0, "N", "of one user at once (4)", take_count, SERVER(limits.rates) },
+	{ "max-share", 0, "PERCENT", "of each CPU for the ticks of all users (20)", take_share,
+	  SERVER(limits.all_ticks) },
 	{ "max-events", 0, "N", NULL, take_events, 0 }, /* of older versions */
 	COMMON_OPTIONS,
 	{ 0 },
@@ -273,7 +282,13 @@ int command_line_read(int argc, char **argv, struct command_line *c, struct erro
 	struct options o = {
 		.c = {
 			.socket = PROFILD_SOCKET,
-			.limits = { .processes = 1024, .memory = 512 * MIB, .ticks = 20000 },
+			.limits = {
+				.processes = 1024,
+				.memory = 512 * MIB,
+				.ticks = 20000,
+				.rates = 4,
+				.all_ticks = 20 * (NS_PER_S / TICK_NS / 100),
+			},
 			.continuous = {
 				.directory = ARCHIVE_DIRECTORY,
 				.event = CAPTURE_CPU_CLOCK,

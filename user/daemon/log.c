@@ -8,8 +8,9 @@
 #include "report/text.h"
 #include "util/clock.h"
 
-/* How many problems are printed per interval. */
+/* How many problems and refusals are printed per interval. */
 #define MAX_PROBLEMS 3
+#define MAX_REFUSALS 30
 #define INTERVAL_NS  (60 * NS_PER_S)
 
 static bool verbose;
@@ -60,22 +61,50 @@ void log_error(const struct error *e)
 		print_line("  ", e->hint);
 }
 
-void log_problem(const struct error *e)
+/* Messages that clients can cause again and again. */
+struct flow {
+	const char *what;
+	unsigned long limit; /* printed per interval */
+	uint64_t interval_start_ns;
+	unsigned long printed, dropped; /* in this interval */
+};
+
+/* Returns whether one more may be printed now; if not, counts it. */
+static bool flow_allows(struct flow *flow)
 {
-	static uint64_t interval_start_ns;
-	static unsigned long printed, dropped;
 	uint64_t now = now_ns();
 
-	if (now - interval_start_ns >= INTERVAL_NS) {
-		if (dropped)
-			fprintf(stderr, "profild: %lu more problems were not printed\n", dropped);
-		interval_start_ns = now;
-		printed = dropped = 0;
+	if (now - flow->interval_start_ns >= INTERVAL_NS) {
+		if (flow->dropped)
+			fprintf(stderr, "profild: %lu more %s were not printed\n", flow->dropped,
+				flow->what);
+		flow->interval_start_ns = now;
+		flow->printed = flow->dropped = 0;
 	}
-	if (printed < MAX_PROBLEMS) {
-		printed++;
+	if (flow->printed == flow->limit) {
+		flow->dropped++;
+		return false;
+	}
+	flow->printed++;
+	return true;
+}
+
+void log_problem(const struct error *e)
+{
+	static struct flow problems = { "problems", MAX_PROBLEMS, 0, 0, 0 };
+
+	if (flow_allows(&problems))
 		log_error(e);
-	} else {
-		dropped++;
-	}
+}
+
+void log_refusal(const char *format, ...)
+{
+	static struct flow refusals = { "refusals", MAX_REFUSALS, 0, 0, 0 };
+	va_list arguments;
+
+	if (!verbose || !flow_allows(&refusals))
+		return;
+	va_start(arguments, format);
+	print(format, arguments);
+	va_end(arguments);
 }

@@ -187,12 +187,12 @@ static void accept_failed(struct server *s, int code)
 }
 
 /* The client has been sent the reason already. */
-static void log_refusal(int err, const struct error *e)
+static void log_refused_connection(int err, const struct error *e)
 {
 	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
 		log_problem(e);
 	else
-		log_detail("refused a connection: %s", e->what);
+		log_refusal("refused a connection: %s", e->what);
 }
 
 static void accept_connections(struct server *s)
@@ -209,7 +209,7 @@ static void accept_connections(struct server *s)
 		}
 		err = add_connection(s, socket, &e);
 		if (err)
-			log_refusal(err, &e);
+			log_refused_connection(err, &e);
 	}
 }
 
