@@ -18,7 +18,7 @@
 #include "util/file_open.h"
 #include "util/signals.h"
 
-#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 #define DIRECTORY_MODE	0700
 #define FILE_MODE	0600
 
@@ -48,13 +48,13 @@ int directory_open(const char *path)
 
 int directory_open_in(int directory, const char *name, bool make)
 {
-	int fd = openat(directory, name, DIRECTORY_FLAGS);
+	int fd = openat(directory, name, DIRECTORY_FLAGS | O_CLOEXEC);
 
 	if (fd >= 0 || errno != ENOENT || !make)
 		return fd < 0 ? -errno : fd;
 	if ((mkdirat(directory, name, DIRECTORY_MODE) && errno != EEXIST) || fsync(directory))
 		return -errno;
-	fd = openat(directory, name, DIRECTORY_FLAGS);
+	fd = openat(directory, name, DIRECTORY_FLAGS | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
