@@ -365,6 +365,18 @@ check "names of a program that is deleted" wait_for has_name deleted.service bus
 check "a filter of system calls was on" grep -x "Seccomp:	2" "/proc/$(continuous_pid)/status"
 systemctl stop private dynamic inner rooted deleted
 
+# --- Upgraded while it records ---
+
+old=$(continuous_pid)
+begin=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+check "continuous: upgraded while it records" dpkg -i /debs/profild_*.deb
+check "continuous: upgraded: another process records" is_another
+check "continuous: upgraded: windows are written" next_windows 2
+check "continuous: upgraded: it is enabled still" is_enabled profil-continuous.service
+check "continuous: upgraded: the recording lacks less than half a minute" sh -c '
+	profiltool report --since "$1" --by unit 2>&1 >/dev/null | tee gaps
+	! grep -E "no window for ([3-9][0-9] s|[0-9]+ (min|h))" gaps' - "$begin"
+
 check "stops" systemctl disable --now profil-continuous.service
 check "stops: without a failure" state_is profil-continuous.service inactive
 check "stops: every file can be read" each_is_readable
@@ -384,11 +396,12 @@ check "upgraded: it serves" wait_for serves
 check "upgraded: another process" is_restarted
 check "upgraded: the socket listens" state_is profild.socket active
 check "upgraded: counts" counts upgraded daemon
+systemctl start profil-continuous.service
 check "removed" dpkg --remove profild
 check "removed: check says what was better with it" advises absent profild "better: the kernel counts, in all threads"
 check "removed: profiltool" dpkg --remove profiltool
 check "removed: nothing listens" state_is profild.socket inactive
-check "removed: the daemon has ended" sh -c '! pgrep -x profild'
+check "removed: the daemons have ended" sh -c '! pgrep -x profild'
 check "removed: the C library counts" counts removed libc
 note cat removed.err
 check "purged" dpkg --purge profild profiltool
