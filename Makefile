@@ -557,6 +557,9 @@ $(BUILD)/%: user/lib/%.in Makefile $(BUILD)/directories
 $(BUILD)/%.service: user/daemon/%.service.in Makefile $(BUILD)/directories
 	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|; s|@SYSCONFDIR@|$(SYSCONFDIR)|' $< >$@
 
+# So that the loader finds the libraries by their names. A package's own scripts do that.
+refresh_loader = [ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
+
 install: all $(BUILD)/profil.pc $(addprefix $(BUILD)/,$(UNITS))
 	install -D -m 755 -t $(DESTDIR)$(BINDIR) $(BUILD)/profiltool
 	install -D -m 755 -t $(DESTDIR)$(SBINDIR) $(BUILD)/profild
@@ -578,6 +581,7 @@ install: all $(BUILD)/profil.pc $(addprefix $(BUILD)/,$(UNITS))
 		install -D -m 644 user/lib/$$page.3 $(DESTDIR)$(MANDIR)/man3/$$page.$(MAN3) || exit; \
 	done
 	install -D -m 644 user/tool/profiltool.bash $(DESTDIR)$(COMPLETIONDIR)/profiltool
+	$(refresh_loader)
 
 ## make install-lib32         install the libraries of make lib32
 install-lib32: lib32
@@ -585,6 +589,7 @@ install-lib32: lib32
 		$(BUILD)/lib32/libprofil-gmon.so
 	ln -sf libprofil.so.$(SOVERSION) $(DESTDIR)$(LIB32DIR)/libprofil.so
 	install -D -m 644 -t $(DESTDIR)$(LIB32DIR) $(BUILD)/lib32/libprofil.a
+	$(refresh_loader)
 
 DKMSDIR ?= /usr/src/profil-$(VERSION)
 

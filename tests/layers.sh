@@ -258,24 +258,25 @@ rule_spdx() {
 		}')
 }
 
-# "PATTERN LICENCE" for each pattern of .reuse/dep5, of which the last that matches a file applies.
-# "Files:" is one line there.
+# declared_licences FILE: "PATTERN LICENCE" for each pattern of a copyright file, of which the last that matches
+# a source applies; in SPDX's words.
 declared_licences() {
-	local key value globs pattern
-
-	while read -r key value; do
-		[ "$key" != Files: ] || read -ra globs <<<"$value"
-		[ "$key" = License: ] || continue
-		for pattern in "${globs[@]}"; do
-			printf '%s %s\n' "$pattern" "$value"
-		done
-	done <"$tree/.reuse/dep5"
+	awk '
+		/^[A-Za-z-]+:/ { key = $1; $1 = "" }
+		key == "Files:" { globs = globs $0 }
+		key == "License:" && globs {
+			count = split(globs, glob)
+			for (i = 1; i <= count; i++)
+				print glob[i] $0
+			globs = ""
+		}' "$tree/$1" |
+		sed 's/ or / OR /g; s/GPL-2.0-only-with-Linux-syscall-note/(GPL-2.0-only WITH Linux-syscall-note)/'
 }
 
 rule_licence() {
 	local declared pattern licence file own expected
 
-	declared=$(declared_licences)
+	declared=$(declared_licences .reuse/dep5)
 	files "$1" | (cd "$1" && xargs -d '\n' grep -IHm 1 'SPDX-License-Identi[f]ier: ') |
 		sed -E 's/:.*SPDX[^:]*: */ /; s, *(\*/|-->)$,,' |
 		while read -r file own; do
@@ -324,6 +325,10 @@ check "libprofil uses few directories" nothing rule_library "$tree"
 check "no command uses another" nothing rule_commands "$tree"
 check "every file has its licence on top" nothing rule_spdx "$tree"
 check "it is the licence that .reuse/dep5 has" nothing rule_licence "$tree"
+if [ -e "$tree/debian/copyright" ]; then
+	check "debian/copyright has the same licences" diff <(declared_licences .reuse/dep5) \
+		<(declared_licences debian/copyright)
+fi
 check "no source has unfinished work" nothing rule_finished "$tree"
 
 # Each rule finds its violation: a copy of the tree in which one line breaks one rule.
