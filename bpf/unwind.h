@@ -242,6 +242,7 @@ static __always_inline int walk_user_stack(struct stack_scratch *scratch, struct
 	published = find_process(walk, task, stack->id);
 	if (published) {
 		walk->at = (struct unwind_mapping){ 0 };
+		walk->image_number = ~0U; /* its rows may have been moved since the last tick */
 		walk->window_words = 0;
 		walk->interrupted = 1;
 		walk->mark = walk->by_frame_pointer = walk->framed = 0;

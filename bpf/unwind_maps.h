@@ -65,7 +65,7 @@ static const struct unwind_mapping *walk_mapping(const struct walk *unused, __u3
 	return bpf_map_lookup_elem(&unwind_mappings, &number);
 }
 
-static const struct unwind_image *walk_image(const struct walk *unused, __u32 number)
+static struct unwind_image *walk_image(const struct walk *unused, __u32 number)
 {
 	(void)unused;
 	return bpf_map_lookup_elem(&unwind_images, &number);

@@ -98,6 +98,8 @@ struct unwind_image {
 	unsigned int first_page, page_count;
 	unsigned int first_rule;
 	unsigned int page_shift;
+	unsigned int used; /* how often walks came to it: about one for each tick. It wraps */
+	unsigned int unused;
 };
 
 #define UNWIND_NO_IMAGE 0 /* the mapping has no rows */

@@ -44,7 +44,7 @@ struct walk {
 };
 
 static const struct unwind_mapping *walk_mapping(const struct walk *walk, __u32 number);
-static const struct unwind_image *walk_image(const struct walk *walk, __u32 number);
+static struct unwind_image *walk_image(const struct walk *walk, __u32 number);
 static const struct unwind_page *walk_page(const struct walk *walk, __u32 number);
 static const struct unwind_row *walk_row(const struct walk *walk, __u32 number);
 static const struct unwind_rule *walk_rule(const struct walk *walk, __u32 number);
@@ -96,7 +96,7 @@ WALK_FUNCTION int find_mapping(struct walk *walk, __u64 address)
 /* Sets walk->rule to the rule for the address, which is in walk->at. Returns 1, or 0: none. */
 WALK_FUNCTION int find_rule(struct walk *walk, __u64 address)
 {
-	const struct unwind_image *image;
+	struct unwind_image *image;
 	const struct unwind_page *page;
 	const struct unwind_row *row;
 	const struct unwind_rule *rule;
@@ -109,6 +109,7 @@ WALK_FUNCTION int find_rule(struct walk *walk, __u64 address)
 		image = walk_image(walk, walk->at.image);
 		if (!image)
 			return 0;
+		image->used++; /* may miss one of another CPU's */
 		walk->image = *image;
 		walk->image_number = walk->at.image;
 	}
@@ -352,6 +353,8 @@ WALK_FUNCTION int step(struct walk *walk)
 	find_rule(walk, address);
 	switch (walk->rule.cfa) {
 	case UNWIND_GAP:
+		if (!walk->image.page_count && !is_signal_return(walk)) /* no room for its rows */
+			return step_by_frame_pointer(walk, UNWIND_NO_ROWS);
 		return step_in_gap(walk);
 	case UNWIND_SIGNAL:
 		return step_over_signal(walk);

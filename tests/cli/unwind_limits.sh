@@ -3,7 +3,7 @@
 # Recording with -g at its limits: processes with more mappings than are kept, files that differ from what
 # was mapped, call frame information made to take time or memory, and little memory for profiltool itself.
 # Each ends in time, with a clear message. See tests/progs/unwinder.c.
-# shellcheck disable=SC2317 # functions are called by check
+# shellcheck disable=SC2317,SC2016 # functions are called by check; "$" is for the inner shell
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -172,13 +172,17 @@ no_wrong_names() {
 	recorded "whole and {f['name'].split('+')[0] for f in j['functions']
 		if f['image'] == '$work/replaced.$1'} == {'replaced.$1'}" "$work/replaced.$1.json"
 }
-gone="its file is gone, or is no longer a regular file"
+early="its process ended before its file could be opened; by its path, now:"
 for kind in gone fifo device directory build; do
 	check "$kind: recorded" replaced "$kind"
 	check "$kind: nothing is taken from there" no_wrong_names "$kind"
-	[ "$kind" = build ] && gone="its file was replaced by another build"
+	case $kind in
+	gone) now="no such file" ;;
+	build) now="another build ID" ;;
+	*) now="not a regular file" ;;
+	esac
 	check "$kind: says why stacks end" said "replaced.$kind" \
-		"stacks end in $work/replaced.$kind: its call frame information is not used: $gone$"
+		"stacks end in $work/replaced.$kind: its call frame information is not used: $early $now$"
 	rm -rf "$work/replaced.$kind"
 done
 
@@ -310,4 +314,90 @@ else
 	skip "a kernel that does not take the walk" "strace cannot inject errors here"
 fi
 stop "$pid"
+
+# --- More programs than the tables have room for ---
+
+# Of two programs with 200,000 rows each one fits. The first burns for half a second, and stays; the second for six.
+cat >"$work/wide.s" <<'EOF_S'
+.globl wide
+wide:
+	.cfi_startproc
+	.rept 100000
+	push %rbx
+	.cfi_adjust_cfa_offset 8
+	pop %rbx
+	.cfi_adjust_cfa_offset -8
+	.endr
+	ret
+	.cfi_endproc
+	.section .note.GNU-stack, "", @progbits
+EOF_S
+cat >"$work/wide.c" <<'EOF_C'
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile int sink;
+
+__attribute__((noinline)) void burn(double seconds)
+{
+	struct timespec used;
+
+	do {
+		for (int i = 0; i < 100000; i++)
+			sink = i;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	} while (used.tv_sec + used.tv_nsec / 1e9 < seconds);
+}
+
+int main(int argc, char **argv)
+{
+	void wide(void);
+
+	burn(atof(argv[1]));
+	if (argc > 2)
+		pause();
+	sink = argc > 9 ? (wide(), 1) : 0;
+	return 0;
+}
+EOF_C
+if [ "$(uname -m)" = x86_64 ]; then
+	for name in first second; do
+		gcc -O1 -fomit-frame-pointer -fno-inline "$(own_build_id)" "$work/wide.c" "$work/wide.s" -o "$work/$name"
+	done
+	cat >"$work/both" <<'EOF_SH'
+echo ready
+read -r go
+"$1/first" 0.5 stays &
+first=$!
+until grep -q pause "/proc/$first/wchan"; do sleep 0.05; done
+"$1/second" "$2"
+kill "$first"
+EOF_SH
+	begin both sh "$work/both" "$work" 6
+	record_begin both record -g -v -p "$pid" -F 999 --unwind-memory 1 --json
+	send_line both go
+	wait "$recorder"
+	check "what is used least makes room for a later program" recorded "(lambda rows:
+		rows('burn')['second'] > 4000 and rows('main')['first'] > 200 and
+		.2 * rows('burn')['second'] < rows('main')['second'] < rows('burn')['second'])(
+		lambda name: {f['image'].split('/')[-1]: f['total'] for f in j['functions'] if f['name'] == name})" \
+		"$work/both.json"
+	check "what had no room: not called a program without call frame information" bash -c \
+		'! grep "no call frame information" "$1"' - "$work/both.err"
+	check "what has no room: the tables are reported, and how many images" said both \
+		"call frame information: [0-9]+ images, [0-9]+ rows, [0-9]+ KiB of [0-9]+; no room for 1 images"
+	begin short sh "$work/both" "$work" 0.3
+	record_begin short record -g -p "$pid" -F 999 --unwind-memory 1
+	send_line short go
+	wait "$recorder"
+	check "what has no room: reported as that, with the option" said short \
+		"second: .*no room in the unwind tables \([0-9]+ MiB\): give --unwind-memory more than 1"
+	check "what has no room: the summary" said short \
+		"no room in the unwind tables for the call frame information in second: record with a larger"
+fi
+for value in 0 4097 x; do
+	check "--unwind-memory $value" exits 2 "$profiltool" record --unwind-memory "$value" true
+	check "--unwind-memory $value: what it takes" says "takes a number of MiB from 1 to 4096"
+done
 finish

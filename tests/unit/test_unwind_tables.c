@@ -208,9 +208,92 @@ static void test_idle(void **state)
 	free_tables(&u.tables);
 }
 
+/* --- What is used least makes room --- */
+
+/* Adds an image of so many rows, which may have no room. */
+static void add_image(struct unwind *u, unsigned int number, size_t count)
+{
+	struct unwind_image_state *state = &u->images[u->image_count++];
+	struct unwind_rows rows = make_rows(number, count);
+	struct unwind_sizes need;
+
+	*state = (struct unwind_image_state){ .root_owned = true };
+	unwind_tables_image_sizes(&rows, &need);
+	if (unwind_tables_add(&u->tables, &rows, true, &state->number))
+		assert_int_equal(unwind_tables_reserve(&u->tables, &state->number), 0);
+	assert_int_equal(unwind_note_demand(u, state, &need), 0);
+	unwind_rows_free(&rows);
+}
+
+static bool has_rows(const struct unwind *u, size_t image)
+{
+	return unwind_tables_has_rows(&u->tables, u->images[image].number);
+}
+
+/* Ticks come to an image, and the balance is looked at. */
+static void look(struct unwind *u, size_t image, unsigned int ticks)
+{
+	u->tables.images[u->images[image].number].used += ticks;
+	u->next_balance_ns = 0;
+	assert_int_equal(unwind_balance(u), 0);
+}
+
+static void test_least_used(void **state)
+{
+	struct unwind u = { .tables = make_tables() };
+	struct unwind_rows again;
+
+	(void)state;
+	u.images = calloc(8, sizeof(*u.images));
+	assert_non_null(u.images);
+	add_image(&u, 0, ROWS / 3);
+	add_image(&u, 1, ROWS / 3);
+	add_image(&u, 2, ROWS / 4);
+	add_image(&u, 3, 8); /* small: to remove it would not help */
+	add_image(&u, 4, ROWS / 3);
+	assert_true(has_rows(&u, 0) && has_rows(&u, 1) && has_rows(&u, 2) && has_rows(&u, 3));
+	assert_false(has_rows(&u, 4));
+	look(&u, 0, 100);
+	look(&u, 1, 10);
+	look(&u, 2, 100);
+	assert_false(has_rows(&u, 4)); /* without a tick it needs no room, */
+	look(&u, 4, 15);
+	assert_true(has_rows(&u, 1)); /* and with a few it does not take that of others, */
+	assert_int_equal(u.wanted_count, 0);
+	look(&u, 4, 15);
+	assert_false(has_rows(&u, 1)); /* but that of what is used half as much */
+	assert_true(has_rows(&u, 0) && has_rows(&u, 2) && has_rows(&u, 3));
+	assert_int_equal(u.wanted_count, 0); /* a tick may still read the old rows */
+	look(&u, 4, 0);
+	assert_int_equal(u.wanted_count, 0);
+	u.tables.emptied[0].since_ns = 0;
+	look(&u, 4, 0);
+	assert_int_equal(u.wanted_count, 1);
+	assert_int_equal(u.wanted[0], 4);
+	again = make_rows(4, ROWS / 3);
+	assert_int_equal(unwind_tables_fill(&u.tables, &again, true, u.images[4].number), 0);
+	check_rows(&u.tables, u.images[4].number, &again);
+	unwind_rows_free(&again);
+	u.images[4].wanted = false;
+	u.wanted_count = 0;
+	/* However long it goes on: the first one is forgotten, and used again. */
+	for (int i = 0; i < 200; i++)
+		look(&u, 4, 10);
+	look(&u, 1, 100);
+	assert_false(has_rows(&u, 0));
+	u.tables.emptied[0].since_ns = 0;
+	look(&u, 1, 0);
+	assert_int_equal(u.wanted[0], 1);
+	free(u.images);
+	free(u.demands);
+	free(u.wanted);
+	free_tables(&u.tables);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_least_used),
 		cmocka_unit_test(test_come_and_go),
 		cmocka_unit_test(test_users),
 		cmocka_unit_test(test_idle),

@@ -323,6 +323,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 	c->unwind.read = c->options.read_rows;
 	c->unwind.processes = &c->processes;
 	c->unwind.windows = c->options.windows;
+	c->unwind.spare_mib = c->options.unwind_mib;
 	c->unwind.counts = c->options.windows ? &c->gathered : &c->counts;
 	return sample_program_load(&c->sample, &settings, c->unwind.counts, e);
 }

@@ -38,6 +38,8 @@ enum capture_target {
 	CAPTURE_CGROUP,	   /* the threads in a control group and in those below it */
 };
 
+#define CAPTURE_UNWIND_MIB_MAX 4096
+
 struct capture_options {
 	enum capture_target target;
 	const pid_t *pids;
@@ -51,6 +53,7 @@ struct capture_options {
 	bool user, kernel;	    /* which ticks to count; neither: all, at the user pc */
 	enum capture_stacks stacks; /* ticks in the kernel then have the kernel's pc */
 	unwind_reader *read_rows;
+	unsigned int unwind_mib; /* room for what is mapped later, in MiB of rows; 0: the default */
 	bool windows; /* capture_cut() will be called, capture_read() will not; no histogram */
 	/*
 	 * Not 0: record profil(2)'s histogram with this scale, not exact pcs; for one process, at
@@ -155,7 +158,9 @@ enum capture_rows capture_rows(const struct capture *c, uint32_t image, const ch
 /* The size of the tables for walking stacks; all 0 without CAPTURE_STACKS_CFI. */
 struct capture_tables {
 	size_t images, rows; /* images with rows, and their rows */
-	size_t bytes;	     /* kernel memory that these take */
+	size_t bytes;	     /* kernel memory that these take, */
+	size_t room_bytes;   /* and that there is for all */
+	size_t no_room;	     /* images that are mapped, and have no rows for want of room */
 };
 
 void capture_tables(const struct capture *c, struct capture_tables *tables);

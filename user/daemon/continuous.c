@@ -139,9 +139,11 @@ static uint64_t count_unknown(const struct profile *p)
 static void account(struct recorder *r, const struct profile *p)
 {
 	struct state *s = r->state;
+	struct capture_tables tables;
 	struct capture_totals t;
 
 	capture_totals(r->capture, &t);
+	capture_tables(r->capture, &tables);
 	s->ticks += t.ticks;
 	s->samples += t.counted;
 	s->ring_full += t.ring_full;
@@ -154,6 +156,9 @@ static void account(struct recorder *r, const struct profile *p)
 			   t.crowded);
 	}
 	s->unknown_images += count_unknown(p);
+	s->unwind_bytes = tables.bytes;
+	s->unwind_room_bytes = tables.room_bytes;
+	s->unwind_no_room = tables.no_room;
 	s->bpf_ns += t.ticks * t.bpf_ns_per_tick;
 	s->interrupt_ns += t.interrupts * t.interrupt_ns;
 }
@@ -308,6 +313,7 @@ static int start_capture(struct recorder *r, struct error *e)
 		.inherit = true,
 		.stacks = CAPTURE_STACKS_AUTO,
 		.read_rows = cfi_read,
+		.unwind_mib = r->o->unwind_mib,
 		.windows = true,
 	};
 

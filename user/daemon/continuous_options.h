@@ -12,7 +12,8 @@
 struct continuous_options {
 	const char *directory; /* of the archive */
 	enum capture_event event;
-	unsigned int frequency; /* Hz; 0 with CAPTURE_TICK */
+	unsigned int frequency;	 /* Hz; 0 with CAPTURE_TICK */
+	unsigned int unwind_mib; /* as in struct capture_options */
 	uint64_t window_ns;
 	struct archive_limits limits;
 	const char *metrics; /* a file for node_exporter; NULL: none */

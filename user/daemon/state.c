@@ -54,6 +54,10 @@ static const struct field {
 	COUNTER(crowded, "crowded_windows_total",
 		"Windows in which a process had more mappings than are kept"),
 	COUNTER(unknown_images, "unknown_image_samples_total", "Ticks at a pc in no known image"),
+	GAUGE(unwind_bytes, "unwind_table_bytes", "Used of the tables for walking stacks"),
+	GAUGE(unwind_room_bytes, "unwind_table_size_bytes", "Size of these tables"),
+	GAUGE(unwind_no_room, "unwind_no_room_images",
+	      "Images whose call frame information has no room there"),
 	COUNTER(bpf_ns, "bpf_nanoseconds_total", "Time in the eBPF program"),
 	COUNTER(interrupt_ns, "interrupt_nanoseconds_total", "Time in the clock's interrupts"),
 	COUNTER(cpu_ns, "cpu_nanoseconds_total", "CPU time of profild's own processes"),
@@ -201,6 +205,8 @@ static void print_time(const char *what, uint64_t seconds)
 	printf("%-16s %s\n", what, text);
 }
 
+#define MIB (1024.0 * 1024)
+
 static void print_losses(const struct state *s)
 {
 	printf("%-16s %" PRIu64 " of %" PRIu64 " ticks, no room in the ring buffer\n", "lost",
@@ -213,11 +219,15 @@ static void print_losses(const struct state *s)
 	if (s->crowded)
 		printf("%-16s mappings of processes with too many, in %" PRIu64 " windows\n", "",
 		       s->crowded);
+	if (s->unwind_room_bytes)
+		printf("%-16s %.1f of %.1f MiB used\n", "unwind tables", s->unwind_bytes / MIB,
+		       s->unwind_room_bytes / MIB);
+	if (s->unwind_no_room)
+		printf("%-16s no room for %" PRIu64 " images: give --unwind-memory a larger size\n",
+		       "", s->unwind_no_room);
 	printf("%-16s %" PRIu64 " (%.2f %%)\n", "in no image", s->unknown_images,
 	       s->samples ? 100.0 * s->unknown_images / s->samples : 0);
 }
-
-#define MIB (1024.0 * 1024)
 
 static void print_state(const struct state *s, bool running, const char *path)
 {

@@ -22,6 +22,8 @@ struct state {
 	uint64_t crowded;	 /* windows in which a process had more mappings than are kept */
 	uint64_t unknown_images; /* samples, of which no image is known */
 	uint64_t bpf_ns, interrupt_ns;
+	uint64_t unwind_bytes, unwind_room_bytes; /* of the tables for walking stacks */
+	uint64_t unwind_no_room;		  /* images that have no room there */
 	uint64_t dcpi_failed, dcpi_dropped;
 	/* The keeper's */
 	uint64_t keeper_starts;

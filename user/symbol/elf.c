@@ -184,7 +184,10 @@ static bool open_image(struct batch *b, struct profile_image *image, const char 
 	if (is_same_build(image, file->elf))
 		return true;
 	elf_file_close(file);
-	error_set(&b->why, 0, "%s", reason ?: "replaced since (build ID differs)");
+	error_set(&b->why, 0, "%s",
+		  reason	    ? reason
+		  : image->unopened ? "another build ID"
+				    : "replaced since (build ID differs)");
 	return false;
 }
 

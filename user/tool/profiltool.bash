@@ -15,13 +15,13 @@ _profiltool_options() {
 	case $1 in
 	record)
 		echo "-p= --pid= -t= --tid= -a --all -G= --cgroup= -F= --frequency= -d= --duration=
-			-e= --event= -g --call-graph -o= --output= -f= --format= -i --no-inherit
+			-e= --event= -g --call-graph --unwind-memory= -o= --output= -f= --format= -i --no-inherit
 			--user --kernel --scale= --offset= --bufsiz= -E= --limit= --debuginfod --inline --no-inline --json
 			-q --quiet -v --verbose"
 		;;
 	top)
 		echo "-p= --pid= -t= --tid= -a --all -G= --cgroup= -F= --frequency= -e= --event= -g --call-graph
-			-i --no-inherit --user --kernel --since= --until= --host= --unit= --container= --comm=
+			--unwind-memory= -i --no-inherit --user --kernel --since= --until= --host= --unit= --container= --comm=
 			-d= --delay= --half-life= --by=
 			-s= --sort= --inline --plain --stdio --tables= -E= --limit= --json"
 		;;

@@ -308,8 +308,10 @@ static void print_details(const struct capture *c, bool histogram)
 	capture_totals(c, &totals);
 	capture_tables(c, &tables);
 	if (tables.images)
-		tool_warn("call frame information: %zu images, %zu rows, %zu KiB", tables.images,
-			  tables.rows, tables.bytes / 1024);
+		tool_warn("call frame information: %zu images, %zu rows, %zu KiB of %zu; no room "
+			  "for %zu images",
+			  tables.images, tables.rows, tables.bytes / 1024, tables.room_bytes / 1024,
+			  tables.no_room);
 	tool_warn("clock %s, period %" PRIu64 " ns, %u-bit target", capture_event_name(c),
 		  capture_period_ns(c), capture_bits(c));
 	if (totals.first_tick_ns)

@@ -125,6 +125,18 @@ int tool_option_call_graph(const char *value, void *member, struct error *e)
 			 value);
 }
 
+int tool_option_unwind_memory(const char *value, void *member, struct error *e)
+{
+	uint64_t mib;
+
+	if (number_parse(value, 1, CAPTURE_UNWIND_MIB_MAX, &mib))
+		return error_set(e, 0,
+				 "--unwind-memory takes a number of MiB from 1 to %u, not \"%s\"",
+				 CAPTURE_UNWIND_MIB_MAX, value);
+	*(unsigned int *)member = mib;
+	return 0;
+}
+
 int tool_target_kinds(const struct tool_target *t)
 {
 	return (t->pid_count > 0) + (t->tid > 0) + t->all + (t->cgroup != NULL);
@@ -168,6 +180,7 @@ struct capture_options tool_capture_options(const struct tool_target *t)
 		.kernel = t->kernel,
 		.stacks = t->stacks,
 		.read_rows = cfi_read,
+		.unwind_mib = t->unwind_mib,
 	};
 
 	if (!c.frequency && c.event != CAPTURE_TICK)

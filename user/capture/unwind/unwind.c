@@ -48,7 +48,12 @@ int unwind_prepare(struct unwind *u, struct sample_bpf *bpf)
 	for (size_t i = 0; i < u->processes->count && !err; i++)
 		need.mappings += process_space(&u->processes->processes[i])->count;
 	bpf_program__set_autoload(bpf->progs.list_exec_numbers, true);
-	return err ?: unwind_tables_size(&u->tables, &need, &users, bpf);
+	u->spare_mib = u->spare_mib ?: UNWIND_SPARE_MIB;
+	err = err ?: unwind_tables_size(&u->tables, &need, &users, u->spare_mib, bpf);
+	snprintf(u->no_room_why, sizeof(u->no_room_why),
+		 "no room in the unwind tables (%zu MiB): give --unwind-memory more than %u",
+		 unwind_tables_bytes(&u->tables.room) >> 20, u->spare_mib);
+	return err;
 }
 
 enum capture_rows unwind_rows_state(const struct unwind *u, uint32_t image, const char **why)
@@ -58,11 +63,13 @@ enum capture_rows unwind_rows_state(const struct unwind *u, uint32_t image, cons
 	*why = NULL;
 	if (image >= u->image_count)
 		return CAPTURE_ROWS_NONE;
-	if (state->number != UNWIND_NO_IMAGE)
+	if (unwind_tables_has_rows(&u->tables, state->number))
 		return CAPTURE_ROWS_READ;
 	*why = state->why[0] ? state->why : NULL;
-	if (state->no_room)
+	if (state->no_room || state->number != UNWIND_NO_IMAGE) {
+		*why = *why ?: u->no_room_why;
 		return CAPTURE_ROWS_NO_ROOM;
+	}
 	return *why ? CAPTURE_ROWS_UNREAD : CAPTURE_ROWS_NONE;
 }
 
@@ -471,9 +478,10 @@ static int add_images(struct unwind *u, uint64_t until_ns)
 	taking = pthread_create(&taker.thread, NULL, take_copies, &taker) == 0;
 	while (u->wanted_count && !err) {
 		uint32_t number = u->wanted[--u->wanted_count];
+		uint32_t before = u->images[number].number;
 
 		err = add_image(u, number, until_ns, &taker);
-		u->images[number].moved = u->images[number].number != UNWIND_NO_IMAGE;
+		u->images[number].moved = u->images[number].number != before;
 	}
 	for (; u->image_count < u->processes->image_count && !err; u->image_count++)
 		err = add_image(u, u->image_count, until_ns, &taker);
@@ -615,6 +623,7 @@ int unwind_update(struct unwind *u, uint64_t until_ns)
 	for (size_t i = 0; i < u->copy_count && !err; i++)
 		if (u->copies[i]->time_ns < until_ns)
 			err = update_exec(u, u->copies[i]);
+	err = err ?: unwind_balance(u);
 	err = err ?: add_images(u, until_ns);
 	err = err ?: publish_changed(u);
 	*u->is_reading_rows = 0;
@@ -677,16 +686,21 @@ int unwind_fd(const struct unwind *u)
 
 void unwind_used(const struct unwind *u, struct capture_tables *tables)
 {
-	const struct unwind_sizes *used = &u->tables.used;
+	struct unwind_sizes sizes = u->tables.used, free;
 
-	*tables = (struct capture_tables){
-		.images = used->images - !!used->images, /* without UNWIND_NO_IMAGE */
-		.rows = used->rows,
-		.bytes = used->images * sizeof(struct unwind_image) +
-			 used->pages * sizeof(struct unwind_page) +
-			 used->rows * sizeof(struct unwind_row) +
-			 used->rules * sizeof(struct unwind_rule),
-	};
+	*tables = (struct capture_tables){ .room_bytes = unwind_tables_bytes(&u->tables.room) };
+	for (uint32_t i = 1; i < sizes.images; i++) /* without UNWIND_NO_IMAGE */
+		tables->images += unwind_tables_has_rows(&u->tables, i);
+	for (size_t i = 0; i < u->image_count; i++) {
+		const char *why;
+
+		tables->no_room += unwind_rows_state(u, i, &why) == CAPTURE_ROWS_NO_ROOM;
+	}
+	unwind_tables_free_sizes(&u->tables, &free);
+	sizes.pages = u->tables.room.pages - free.pages;
+	sizes.rules = u->tables.room.rules - free.rules;
+	sizes.rows = tables->rows = u->tables.room.rows - free.rows;
+	tables->bytes = unwind_tables_bytes(&sizes);
 }
 
 void unwind_free(struct unwind *u)
@@ -703,6 +717,7 @@ void unwind_free(struct unwind *u)
 	index_free(&u->builds);
 	free(u->idle);
 	free(u->wanted);
+	free(u->demands);
 	free(u->images);
 	free(u->states);
 	ring_buffer__free(u->ring);

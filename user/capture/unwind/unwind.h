@@ -35,6 +35,11 @@ struct unwind {
 	struct unwind_process_state *states;  /* by the number of struct process */
 	size_t state_count, state_room;
 	struct unwind_tables tables;
+	unsigned int spare_mib; /* for the rows of images that are mapped later; 0: the default */
+	struct unwind_demand *demands; /* by the number in the tables */
+	size_t demand_room;
+	uint64_t next_balance_ns;
+	char no_room_why[128]; /* for capture_rows() */
 	struct {
 		struct unwind_space space;
 		size_t process, number, taken; /* as in unwind_process_state */

@@ -31,7 +31,7 @@ static const struct unwind_mapping *walk_mapping(const struct walk *walk, __u32 
 	return number < space->count ? &space->mappings[number] : NULL;
 }
 
-static const struct unwind_image *walk_image(const struct walk *walk, __u32 number)
+static struct unwind_image *walk_image(const struct walk *walk, __u32 number)
 {
 	const struct unwind_tables *t = copy_walk_of(walk)->tables;
 

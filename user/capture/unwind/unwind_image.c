@@ -131,7 +131,7 @@ static int read_rows(const struct unwind *u, const struct capture_image *image, 
 		return err;
 	unwind_rows_free(rows);
 	rows->segment_count = rows->build_id_size = 0;
-	error_set(e, 0, "%s has another build ID", image->path);
+	error_set(e, 0, "another build ID");
 	return -ESTALE;
 }
 
@@ -150,7 +150,10 @@ static int read_by_name(const struct unwind *u, const struct capture_image *imag
 		return error_set(e, 0, "%s", why);
 	fd = file_open_regular(image->root, image->path, NULL);
 	if (fd < 0)
-		return error_set(e, 0, "%s; by its path, now: %s", why, strerror(-fd));
+		return error_set(e, 0, "%s; by its path, now: %s", why,
+				 fd == -EINVAL	 ? "not a regular file"
+				 : fd == -ENOENT ? "no such file"
+						 : strerror(-fd));
 	err = read_rows(u, image, fd, state, &here);
 	close(fd);
 	return err ? error_set(e, 0, "%s; by its path, now: %s", why, here.what) : 0;
@@ -195,14 +198,19 @@ int unwind_read_image(struct unwind *u, size_t number)
 	struct unwind_image_state *state = &u->images[number];
 	const struct unwind_image_state *same =
 		find_build(u, image->build_id, image->build_id_size);
+	const struct unwind_image_state before = *state;
 	struct error e = { 0 };
 	int err;
 
-	*state = (struct unwind_image_state){ .removed = state->removed, .again = state->again };
+	*state = (struct unwind_image_state){
+		.number = before.number,
+		.removed = before.removed,
+		.again = before.again,
+	};
 	image->is_reopened = false;
-	if (unwind_revive(u, image, state))
+	if (!state->number && unwind_revive(u, image, state))
 		return index_build(u, number);
-	if (same) {
+	if (!state->number && same) {
 		state->number = same->number;
 		state->rows = same->rows; /* the segments: rows and rules are in the tables */
 		state->root_owned = true;
@@ -214,6 +222,8 @@ int unwind_read_image(struct unwind *u, size_t number)
 		image_reject(image);
 		state->again = true; /* from now on on a budget */
 	}
+	if (err && state->number)
+		state->rows = before.rows; /* the segments */
 	if (err)
 		snprintf(state->why, sizeof(state->why), "%.190s", e.what);
 	else
@@ -223,7 +233,6 @@ int unwind_read_image(struct unwind *u, size_t number)
 
 void unwind_has_no_room(struct unwind_image_state *state)
 {
-	snprintf(state->why, sizeof(state->why), "no room in the unwind tables");
 	state->no_room = true;
 	unwind_rows_free(&state->rows);
 }
@@ -232,24 +241,35 @@ int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 {
 	struct unwind_image_state *state = &u->images[number];
 	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct unwind_sizes need;
+	bool is_new;
 	int err;
 
 	if (!state->rows.count) {
 		unwind_rows_free(&state->rows);
 		return 0;
 	}
-	do
-		err = unwind_tables_add(&u->tables, &state->rows, state->root_owned,
-					&state->number);
-	while ((err == -ENOSPC || err == -EDQUOT) &&
-	       unwind_make_room(u, err == -EDQUOT, until_ns) == 0);
+	unwind_tables_image_sizes(&state->rows, &need);
+	do {
+		is_new = state->number == UNWIND_NO_IMAGE;
+		err = is_new ? unwind_tables_add(&u->tables, &state->rows, state->root_owned,
+						 &state->number)
+			     : unwind_tables_fill(&u->tables, &state->rows, state->root_owned,
+						  state->number);
+		if (err && is_new)
+			state->number = UNWIND_NO_IMAGE;
+	} while ((err == -ENOSPC || err == -EDQUOT) &&
+		 unwind_make_room(u, err == -EDQUOT, until_ns) == 0);
 	add_time(u, state, begin_ns);
-	if (err == -ENOSPC || err == -EDQUOT || err == -EFBIG) {
+	if (err == -EFBIG || ((err == -ENOSPC || err == -EDQUOT) && is_new &&
+			      unwind_tables_reserve(&u->tables, &state->number))) {
 		unwind_has_no_room(state);
-		state->removed = err != -EFBIG; /* there may be room when it is mapped again */
-		u->has_removed |= state->removed;
 		return 0;
 	}
 	unwind_rows_free(&state->rows);
-	return err ?: index_build(u, number);
+	if (err == -ENOSPC || err == -EDQUOT)
+		err = 0; /* unwind_balance() makes room when ticks come to it */
+	if (!err && is_new)
+		err = unwind_note_demand(u, state, &need);
+	return err ?: is_new ? index_build(u, number) : 0;
 }

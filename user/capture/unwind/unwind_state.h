@@ -13,7 +13,7 @@ struct unwind_image_state {
 	bool root_owned;	 /* root owns the file: no user has forged its build ID */
 	bool removed;		 /* its rows are not in the tables, for want of room, */
 	bool wanted;		 /* and it is mapped again: it is in unwind.wanted */
-	bool no_room;		 /* there never was any for it, or no more */
+	bool no_room;		 /* the tables are too small for it */
 	bool again;		 /* its file has been opened again: see image_open_again() */
 	bool moved;		 /* published mappings of it have another number or bias */
 	char why[192];		 /* why it has no rows; "": no failure */
@@ -29,6 +29,13 @@ struct unwind_process_state {
 	struct unwind_block block; /* empty: it is not published */
 	size_t position;	   /* in unwind.published, plus 1; 0: it is not there */
 	size_t scanned;		   /* of how many of its address spaces /proc was read */
+};
+
+/* How much an image in the tables is used, with or without rows. */
+struct unwind_demand {
+	uint32_t last;		  /* struct unwind_image.used at the last look */
+	uint64_t score;		  /* ticks, of which half are forgotten in 6 seconds */
+	struct unwind_sizes need; /* of its rows */
 };
 
 /* An image that nobody maps any more, with its rows in the tables. */
@@ -68,6 +75,17 @@ int unwind_index_builds(struct unwind *u);
  * ones stay. Returns 0, -ENOENT: nothing could be removed, or -ENOMEM.
  */
 int unwind_make_room(struct unwind *u, bool users_only, uint64_t until_ns);
+
+/*
+ * Has what is used least make room for what is used more: looks at how often ticks came to each
+ * image, removes the rows of the least used ones for the most used one that has none, and adds that
+ * to u->wanted when its rows fit. Returns 0 or -ENOMEM.
+ */
+int unwind_balance(struct unwind *u);
+
+/* Notes an image's number in the tables, and what it needs. Returns 0 or -ENOMEM. */
+int unwind_note_demand(struct unwind *u, const struct unwind_image_state *state,
+		       const struct unwind_sizes *need);
 
 /*
  * Fills u->wanted with the images that were removed and are mapped by a process that has changed.

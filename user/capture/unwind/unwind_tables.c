@@ -17,10 +17,10 @@
 /* More code than a linker puts into one image. */
 #define IMAGE_BYTES_MAX (1ULL << 32)
 
-/* Room for programs and libraries that are mapped later: 12 MiB of rows, some eight large ones. */
-#define SPARE_ROWS     (192 * UNWIND_CHUNK_ROWS)
-#define SPARE_RULES    (1U << 17)
-#define SPARE_PAGES    (SPARE_ROWS / UNWIND_PAGE_ROWS)
+/* Of the room for programs and libraries that are mapped later: */
+#define MIB_ROWS       (16 * UNWIND_CHUNK_ROWS)
+#define MIB_RULES      (1U << 13)
+#define MIB_PAGES      (MIB_ROWS / UNWIND_PAGE_ROWS)
 #define SPARE_IMAGES   4096
 #define SPARE_MAPPINGS (1U << 16)
 
@@ -93,22 +93,25 @@ static size_t chunk_count(size_t rows)
 }
 
 int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
-		       const struct unwind_sizes *users, struct sample_bpf *bpf)
+		       const struct unwind_sizes *users, unsigned int spare_mib,
+		       struct sample_bpf *bpf)
 {
 	size_t mappings = 2 * need->mappings + SPARE_MAPPINGS;
+	size_t rows = (size_t)spare_mib * MIB_ROWS, pages = (size_t)spare_mib * MIB_PAGES;
+	size_t rules = (size_t)spare_mib * MIB_RULES;
 
 	t->room = (struct unwind_sizes){
 		.images = need->images + SPARE_IMAGES,
-		.pages = need->pages + SPARE_PAGES,
-		.rows = chunk_count(need->rows + SPARE_ROWS) * UNWIND_CHUNK_ROWS,
-		.rules = need->rules + SPARE_RULES,
+		.pages = need->pages + pages,
+		.rows = chunk_count(need->rows + rows) * UNWIND_CHUNK_ROWS,
+		.rules = need->rules + rules,
 		.mappings = mappings < MAPPINGS_MAX ? mappings : MAPPINGS_MAX,
 	};
 	t->users_room = (struct unwind_sizes){
 		.images = users->images + SPARE_IMAGES / 2,
-		.pages = users->pages + SPARE_PAGES / 2,
-		.rows = users->rows + SPARE_ROWS / 2,
-		.rules = users->rules + SPARE_RULES / 2,
+		.pages = users->pages + pages / 2,
+		.rows = users->rows + rows / 2,
+		.rules = users->rules + rules / 2,
 	};
 	t->used.images = 1; /* UNWIND_NO_IMAGE */
 	return bpf_map__set_max_entries(bpf->maps.unwind_images, t->room.images)
@@ -117,6 +120,13 @@ int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
 		       ?: bpf_map__set_max_entries(bpf->maps.unwind_mappings, t->room.mappings)
 		       ?: bpf_map__set_max_entries(bpf->maps.unwind_chunks,
 						   chunk_count(t->room.rows));
+}
+
+size_t unwind_tables_bytes(const struct unwind_sizes *sizes)
+{
+	return sizes->images * sizeof(struct unwind_image) +
+	       sizes->pages * sizeof(struct unwind_page) + sizes->rows * sizeof(struct unwind_row) +
+	       sizes->rules * sizeof(struct unwind_rule);
 }
 
 static void *map_table(const struct bpf_map *map)
@@ -157,6 +167,7 @@ void unwind_tables_free(struct unwind_tables *t)
 	free(t->free_rules.free);
 	free(t->free_mappings.free);
 	free(t->extents);
+	free(t->emptied);
 	free(t->freed);
 	*t = (struct unwind_tables){ 0 };
 }
@@ -245,13 +256,13 @@ static void write_row(struct unwind_tables *t, size_t number, uint64_t address, 
 
 /* Writes rows and pages. Every page has a first row, even if no row starts in it. */
 static void write_rows(struct unwind_tables *t, const struct unwind_rows *rows,
-		       const struct unwind_image *image, size_t next)
+		       const struct unwind_image *image, size_t page_count, size_t next)
 {
 	size_t row = 0;
 
 	/* The gap before the first function. */
 	write_row(t, next++, 0, rows->rows[rows->count - 1].rule);
-	for (size_t i = 0; i < image->page_count; i++) {
+	for (size_t i = 0; i < page_count; i++) {
 		struct unwind_page *page = &t->pages[image->first_page + i];
 		uint64_t start = image->begin + ((uint64_t)i << image->page_shift);
 
@@ -289,54 +300,163 @@ static int take_extent(struct unwind_tables *t, const struct unwind_rows *rows,
 	return err;
 }
 
-/* Takes a number, and what the image needs: its extent. */
-static int take_image(struct unwind_tables *t, const struct unwind_rows *rows,
-		      struct unwind_block *number)
+int unwind_tables_reserve(struct unwind_tables *t, uint32_t *image)
 {
-	int err = take_block(&t->free_images, &t->used.images, t->room.images, 1, number);
+	struct unwind_block number;
+	int err = take_block(&t->free_images, &t->used.images, t->room.images, 1, &number);
 
 	if (err)
 		return err;
-	if (array_reserve(&t->extents, &t->extent_room, number->first + 1, sizeof(*t->extents)))
+	if (array_reserve(&t->extents, &t->extent_room, number.first + 1, sizeof(*t->extents)))
 		return -ENOMEM;
-	err = take_extent(t, rows, &t->extents[number->first]);
-	if (err && give_back(&t->free_images, number))
-		return -ENOMEM;
+	t->extents[number.first] = (struct unwind_extent){ 0 };
+	t->images[number.first] = (struct unwind_image){ 0 };
+	*image = number.first;
+	return 0;
+}
+
+/* Has the rows that were emptied, and that no tick reads any more, used again. */
+static int end_grace_of_rows(struct unwind_tables *t)
+{
+	uint64_t now = now_ns();
+	size_t count = 0;
+	int err = 0;
+
+	while (count < t->emptied_count && t->emptied[count].since_ns + UNWIND_GRACE_NS < now)
+		err = give_extent_back(t, &t->emptied[count++].extent) ?: err;
+	t->emptied_count -= count;
+	memmove(t->emptied, t->emptied + count, t->emptied_count * sizeof(*t->emptied));
 	return err;
 }
 
-int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
-		      uint32_t *image)
+int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
+		       uint32_t image)
 {
 	struct unwind_sizes alone = { .images = 1 }; /* UNWIND_NO_IMAGE */
 	struct unwind_sizes users = t->users_used;
-	struct unwind_extent *extent;
-	struct unwind_block number;
+	struct unwind_extent *extent = &t->extents[image];
+	struct unwind_image *entry = &t->images[image];
 	int err;
 
 	if (!add_sizes(&alone, rows, root_owned ? &t->room : &t->users_room))
 		return -EFBIG;
 	if (!root_owned && !add_sizes(&users, rows, &t->users_room))
 		return -EDQUOT;
-	err = take_image(t, rows, &number);
+	err = end_grace_of_rows(t) ?: take_extent(t, rows, extent);
 	if (err)
 		return err;
-	*image = number.first;
-	t->users_used = users;
-	extent = &t->extents[*image];
+	if (!root_owned)
+		t->users_used = users;
 	extent->root_owned = root_owned;
-	t->images[*image] = (struct unwind_image){
-		.begin = rows->rows[0].address,
-		.first_page = extent->pages.first,
-		.page_count = extent->pages.size,
-		.first_rule = extent->rules.first,
-		.page_shift = page_shift(rows),
-	};
+	entry->begin = rows->rows[0].address;
+	entry->first_page = extent->pages.first;
+	entry->first_rule = extent->rules.first;
+	entry->page_shift = page_shift(rows);
 	if (rows->rule_count)
 		memcpy(&t->rules[extent->rules.first], rows->rules,
 		       rows->rule_count * sizeof(*rows->rules));
-	write_rows(t, rows, &t->images[*image], extent->rows.first);
+	write_rows(t, rows, entry, extent->pages.size, extent->rows.first);
+	/* Last: ticks may come to the image meanwhile, and find it without rows until then. */
+	__atomic_store_n(&entry->page_count, extent->pages.size, __ATOMIC_RELEASE);
 	return 0;
+}
+
+int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
+		      uint32_t *image)
+{
+	int err = unwind_tables_reserve(t, image);
+
+	if (err)
+		return err;
+	err = unwind_tables_fill(t, rows, root_owned, *image);
+	if (err && unwind_tables_remove(t, *image))
+		return -ENOMEM;
+	return err;
+}
+
+/* An image without rows is none of the users' files. */
+static void uncharge_user(struct unwind_tables *t, const struct unwind_extent *extent)
+{
+	if (extent->root_owned || !extent->rows.size)
+		return;
+	t->users_used.images--;
+	t->users_used.pages -= extent->pages.size;
+	t->users_used.rows -= extent->rows.size;
+	t->users_used.rules -= extent->rules.size;
+}
+
+int unwind_tables_empty(struct unwind_tables *t, uint32_t image)
+{
+	struct unwind_extent *extent = &t->extents[image];
+
+	if (array_reserve(&t->emptied, &t->emptied_room, t->emptied_count + 1, sizeof(*t->emptied)))
+		return -ENOMEM;
+	__atomic_store_n(&t->images[image].page_count, 0, __ATOMIC_RELEASE);
+	uncharge_user(t, extent);
+	t->emptied[t->emptied_count++] = (struct unwind_emptied){ *extent, now_ns() };
+	*extent = (struct unwind_extent){ .root_owned = extent->root_owned };
+	return 0;
+}
+
+bool unwind_tables_has_rows(const struct unwind_tables *t, uint32_t image)
+{
+	return image != UNWIND_NO_IMAGE && t->extents[image].rows.size;
+}
+
+void unwind_tables_image_sizes(const struct unwind_rows *rows, struct unwind_sizes *sizes)
+{
+	*sizes = (struct unwind_sizes){
+		.images = 1,
+		.pages = page_count(rows, page_shift(rows)),
+		.rows = rows->count + 1,
+		.rules = rows->rule_count,
+	};
+}
+
+static bool has_block(const struct unwind_pool *pool, size_t used, size_t room, size_t count)
+{
+	const struct unwind_block *last = pool->count ? &pool->free[pool->count - 1] : NULL;
+
+	for (size_t i = 0; i < pool->count; i++)
+		if (pool->free[i].size >= count)
+			return true;
+	return (last && last->first + last->size == used ? last->size : 0) + room - used >= count;
+}
+
+bool unwind_tables_fit(struct unwind_tables *t, const struct unwind_sizes *sizes, bool root_owned)
+{
+	const struct unwind_sizes *users = &t->users_used, *most = &t->users_room;
+
+	if (end_grace_of_rows(t))
+		return false;
+	if (!root_owned &&
+	    (users->images + 1 > most->images || users->pages + sizes->pages > most->pages ||
+	     users->rows + sizes->rows > most->rows || users->rules + sizes->rules > most->rules))
+		return false;
+	return has_block(&t->free_pages, t->used.pages, t->room.pages, sizes->pages) &&
+	       has_block(&t->free_rows, t->used.rows, t->room.rows, sizes->rows) &&
+	       has_block(&t->free_rules, t->used.rules, t->room.rules, sizes->rules);
+}
+
+static size_t free_size(const struct unwind_pool *pool, size_t used, size_t room)
+{
+	size_t size = room - used;
+
+	for (size_t i = 0; i < pool->count; i++)
+		size += pool->free[i].size;
+	return size;
+}
+
+void unwind_tables_free_sizes(const struct unwind_tables *t, struct unwind_sizes *sizes)
+{
+	sizes->pages = free_size(&t->free_pages, t->used.pages, t->room.pages);
+	sizes->rows = free_size(&t->free_rows, t->used.rows, t->room.rows);
+	sizes->rules = free_size(&t->free_rules, t->used.rules, t->room.rules);
+	for (size_t i = 0; i < t->emptied_count; i++) {
+		sizes->pages += t->emptied[i].extent.pages.size;
+		sizes->rows += t->emptied[i].extent.rows.size;
+		sizes->rules += t->emptied[i].extent.rules.size;
+	}
 }
 
 int unwind_tables_remove(struct unwind_tables *t, uint32_t image)
@@ -344,12 +464,7 @@ int unwind_tables_remove(struct unwind_tables *t, uint32_t image)
 	struct unwind_extent *extent = &t->extents[image];
 	struct unwind_block number = { image, 1 };
 
-	if (!extent->root_owned) {
-		t->users_used.images--;
-		t->users_used.pages -= extent->pages.size;
-		t->users_used.rows -= extent->rows.size;
-		t->users_used.rules -= extent->rules.size;
-	}
+	uncharge_user(t, extent);
 	t->images[image] = (struct unwind_image){ 0 };
 	return give_extent_back(t, extent) ?: give_back(&t->free_images, &number);
 }

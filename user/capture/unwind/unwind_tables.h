@@ -13,6 +13,9 @@ struct sample_bpf;
  */
 #define UNWIND_GRACE_NS (200 * NS_PER_MS)
 
+/* Room for programs and libraries that are mapped later, in MiB of rows: some eight large ones. */
+#define UNWIND_SPARE_MIB 12
+
 /* Numbers of elements. */
 struct unwind_sizes {
 	size_t images, pages, rows, rules, mappings;
@@ -35,6 +38,12 @@ struct unwind_extent {
 	bool root_owned;
 };
 
+/* The rows of an image that was emptied: a tick may still read them. */
+struct unwind_emptied {
+	struct unwind_extent extent;
+	uint64_t since_ns;
+};
+
 struct unwind_freed_block {
 	struct unwind_block block;
 	uint64_t freed_ns;
@@ -53,6 +62,8 @@ struct unwind_tables {
 	struct unwind_pool free_images, free_pages, free_rows, free_rules, free_mappings;
 	struct unwind_extent *extents; /* by the number of the image */
 	size_t extent_room;
+	struct unwind_emptied *emptied; /* the oldest first */
+	size_t emptied_count, emptied_room;
 	struct unwind_freed_block
 		*freed; /* recently freed, which a tick may still read; oldest first */
 	size_t freed_begin, freed_end, freed_room;
@@ -69,10 +80,14 @@ bool unwind_tables_want(struct unwind_sizes *need, struct unwind_sizes *users,
 
 /*
  * Before the load: sets the sizes of the maps to *need, of which *users for users' files, and room
- * for later images. Returns 0 or a negative errno.
+ * for later images: spare_mib of rows. Returns 0 or a negative errno.
  */
 int unwind_tables_size(struct unwind_tables *t, const struct unwind_sizes *need,
-		       const struct unwind_sizes *users, struct sample_bpf *bpf);
+		       const struct unwind_sizes *users, unsigned int spare_mib,
+		       struct sample_bpf *bpf);
+
+/* How many bytes of kernel memory so many elements take. */
+size_t unwind_tables_bytes(const struct unwind_sizes *sizes);
 
 /* After the load: maps the tables into our memory. Returns 0 or a negative errno. */
 int unwind_tables_map(struct unwind_tables *t, const struct sample_bpf *bpf);
@@ -84,6 +99,31 @@ void unwind_tables_free(struct unwind_tables *t);
  */
 int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
 		      uint32_t *image);
+
+/* Takes a number for an image without rows: there is no room. Returns 0, -ENOMEM or -ENOSPC. */
+int unwind_tables_reserve(struct unwind_tables *t, uint32_t *image);
+
+/* Writes the rows of an image that has a number but no rows. Returns as unwind_tables_add(). */
+int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
+		       uint32_t image);
+
+/*
+ * Removes the rows of an image that processes still map; its number stays. Their room can be used
+ * after UNWIND_GRACE_NS. Returns 0 or -ENOMEM.
+ */
+int unwind_tables_empty(struct unwind_tables *t, uint32_t image);
+
+/* Whether the rows of an image are in the tables. */
+bool unwind_tables_has_rows(const struct unwind_tables *t, uint32_t image);
+
+/* Sets *sizes to what of the tables is free, or will be when no tick can read it any more. */
+void unwind_tables_free_sizes(const struct unwind_tables *t, struct unwind_sizes *sizes);
+
+/* Sets *sizes to what an image takes, or would take. */
+void unwind_tables_image_sizes(const struct unwind_rows *rows, struct unwind_sizes *sizes);
+
+/* Whether unwind_tables_fill() has room for an image of these sizes now. */
+bool unwind_tables_fit(struct unwind_tables *t, const struct unwind_sizes *sizes, bool root_owned);
 
 /* Removes an image that no tick uses any more. Returns 0 or -ENOMEM. */
 int unwind_tables_remove(struct unwind_tables *t, uint32_t image);
