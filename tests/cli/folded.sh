@@ -158,6 +158,78 @@ has_all_samples() {
 check_recorded "has no stack twice" has_no_stack_twice
 check_recorded "all samples are written" has_all_samples
 
+# --- Values below 0: differences of profiles, memory that was freed ---
+
+printf 'main;alloc 60\nmain;free -25\nmain;keep 10\nmain;both;up 5\nmain;both;down -5\n' >"$work/signed.folded"
+cat >"$work/signed.table" <<'END'
+self   self%  total  total%  function  image
+  60   57.14     60   57.14  alloc     [unknown]
+ -25  -23.81    -25  -23.81  free      [unknown]
+  10    9.52     10    9.52  keep      [unknown]
+  -5   -4.76     -5   -4.76  down      [unknown]
+   5    4.76      5    4.76  up        [unknown]
+   0    0.00     45   42.86  main      [unknown]
+   0    0.00      0    0.00  both      [unknown]
+END
+check "values below 0 count, in percent of the sum of magnitudes" \
+	diff "$work/signed.table" <("$profiltool" report "$work/signed.folded" 2>/dev/null)
+for format in pb.gz callgrind folded; do
+	check "$format keeps values below 0" exits 0 "$profiltool" convert "$work/signed.folded" "$work/signed.$format"
+	check "$format keeps values below 0: the same table" diff \
+		<(awk '/alloc|free|keep|down|up|main/ {print $1, $3, $5}' "$work/signed.table" | sort) \
+		<("$profiltool" report "$work/signed.$format" 2>/dev/null |
+			awk '/alloc|free|keep|down|up|main/ {print $1, $3, $5}' | sort)
+done
+check "the tree has parents before their children, by magnitude" grep -qE '^  0\.00 .* both' \
+	<("$profiltool" report --tree --percent 0 "$work/signed.folded" 2>/dev/null)
+check "callees of a function whose samples cancel out" grep -qE '^ +-5 +-4.76 +-50.00 +-4.76' \
+	<("$profiltool" report --callees both "$work/signed.folded" 2>/dev/null)
+check "json has negative numbers" json "[(f['self'], f['self_percent']) for f in j['functions'] if f['name'] == 'free'] == [(-25, -23.81)]" \
+	<("$profiltool" report --json "$work/signed.folded" 2>/dev/null)
+check "merge adds them" grep -qxF 'main;alloc 60' \
+	<(printf 'main;free -5\n' | "$profiltool" merge -f folded -o - "$work/signed.folded" - 2>/dev/null)
+check "merge adds them: -25 and -5" grep -qxF 'main;free -30' \
+	<(printf 'main;free -5\n' | "$profiltool" merge -f folded -o - "$work/signed.folded" - 2>/dev/null)
+check "a filter keeps percentages" grep -qE '^ -25  -23.81 .* free' \
+	<("$profiltool" report --focus free "$work/signed.folded" 2>/dev/null)
+check "nothing but negative values is a profile" exits 0 "$profiltool" report - <<<'a;b -3'
+check "a flame graph is as wide as magnitudes" exits 0 "$profiltool" flamegraph "$work/signed.folded" -o "$work/signed.svg"
+check "a flame graph is as wide as magnitudes: two colours" test \
+	"$(grep -c 'fill="hsl(215' "$work/signed.svg")" -ge 1 -a "$(grep -c 'fill="hsl(12,' "$work/signed.svg")" -ge 2
+check "a flame graph is as wide as magnitudes: 25 of 105" grep -qE 'width="280(\.[0-9]+)?".*free' "$work/signed.svg"
+printf 'main;alloc 60\nmain;free 25\n' >"$work/unsigned.folded"
+check "diff compares them" grep -qE '^ *25 +29.41 +-25 +-23.81 +-53.22 .*free' \
+	<("$profiltool" diff "$work/unsigned.folded" "$work/signed.folded" 2>/dev/null)
+printf 'events: t\nfn=f\n1 7\nfn=g\n1 -3\n' >"$work/signed.out"
+check "callgrind has them" grep -qE '^-3 +-30.00 .* g ' <("$profiltool" report "$work/signed.out" 2>/dev/null)
+python3 - "$work/at.prof" <<'END'
+import struct, sys
+open(sys.argv[1], "wb").write(struct.pack("<13Q", 0, 3, 0, 10000, 0, 7, 1, 0x402100, 3, 1, 0x402110, 0, 1) +
+	struct.pack("<Q", 0) + b"00400000-00500000 r-xp 00000000 00:00 0 /usr/bin/env\n")
+END
+"$profiltool" convert "$work/at.prof" "$work/at.pb.gz" 2>/dev/null
+python3 - "$work/at.pb.gz" "$work/below.pb" <<'END'
+import gzip, sys
+data = gzip.open(sys.argv[1]).read()
+# The packed values of a sample of 3, which are 3 and 30000000 ns, become -3 in ten bytes each.
+below = (2 ** 64 - 3)
+varint = bytes([below >> 7 * i & 127 | (128 if i < 9 else 0) for i in range(10)])
+ns = b"\x80\x87\xa7\x0e"
+old = b"\x12" + bytes([1 + len(ns)]) + b"\x03" + ns
+at = data.index(old)
+start = data.rindex(b"\x12", 0, at)
+size = data[start + 1]
+new = b"\x12\x14" + varint * 2
+open(sys.argv[2], "wb").write(data[:start + 1] + bytes([size + len(new) - len(old)]) +
+	data[start + 2:at] + new + data[at + len(old):])
+END
+check "the negative sample is read" grep -qE -- '-30.00' <("$profiltool" report "$work/below.pb" 2>/dev/null)
+mkdir "$work/below.dcpi" "$work/below.gmon"
+for format in gperftools dcpi gmon; do
+	check "$format cannot hold values below 0" exits 3 "$profiltool" convert -q -f "$format" "$work/below.pb" "$work/below.$format"
+	check "$format cannot hold values below 0: says so" says "values below 0 are dropped, 3 in all: the $format format"
+done
+
 # --- Large files ---
 
 # lines COUNT: so many lines of a few stacks, about 100 bytes each.

@@ -98,7 +98,7 @@ struct fixture {
 	struct annotation a;
 	size_t values[1];
 	char *titles[1];
-	uint64_t self[CODE_COUNT], total[CODE_COUNT];
+	int64_t self[CODE_COUNT], total[CODE_COUNT];
 };
 
 static void begin(struct fixture *f, bool stacks)
@@ -120,6 +120,8 @@ static void begin(struct fixture *f, bool stacks)
 		.value_count = 1,
 		.samples = 200,
 		.total = 400,
+		.samples_weight = 200,
+		.total_weight = 400,
 		.code = { code, CODE_COUNT, CODE_COUNT },
 		.code_counts = { .self = f->self, .total = f->total },
 	};

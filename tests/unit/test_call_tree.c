@@ -68,11 +68,13 @@ static void test_tree(void **state)
 	add(p, "start main a b", 8);
 	add(p, "main negative", -3);
 	add(p, "", 16);
-	assert_string_equal(tree(p, NULL), "- 36 16 (main 12 4 (a 8 2 (c 5 5, b 1 1)), "
-					   "start 8 0 (main 8 0 (a 8 0 (b 8 8))))");
+	assert_string_equal(tree(p, NULL),
+			    "- 33 16 (main 9 4 (a 8 2 (c 5 5, b 1 1), negative -3 -3), "
+			    "start 8 0 (main 8 0 (a 8 0 (b 8 8))))");
 	assert_string_equal(tree(p, &(struct call_tree_options){ .inverted = true }),
-			    "- 36 16 (b 9 0 (a 9 0 (main 9 1 (start 8 8))), "
-			    "c 5 0 (a 5 0 (main 5 5)), main 4 4, a 2 0 (main 2 2))");
+			    "- 33 16 (b 9 0 (a 9 0 (main 9 1 (start 8 8))), "
+			    "c 5 0 (a 5 0 (main 5 5)), main 4 4, negative -3 0 (main -3 -3), "
+			    "a 2 0 (main 2 2))");
 	profile_free(p);
 }
 
@@ -178,7 +180,7 @@ static void test_folding(void **state)
 
 static void test_share_of_filtered(void **state)
 {
-	uint64_t removed = 80;
+	magnitude_sum removed = 80;
 	const struct profile_filtered filtered = { .values = &removed };
 	struct profile *p = new_profile();
 
@@ -293,7 +295,9 @@ static void test_sums_saturate(void **state)
 	assert_int_equal(call_tree_make(&t, (const struct profile *const[]){ p }, 1,
 					&(struct call_tree_options){ 0 }),
 			 0);
-	assert_true(t.counts[0].total == UINT64_MAX && t.counts[1].total == UINT64_MAX);
+	assert_true(t.counts[0].total == INT64_MAX && t.counts[1].total == INT64_MAX);
+	assert_true(t.counts[0].weight == UINT64_MAX);
+	assert_true(t.samples[0] == (magnitude_sum)INT64_MAX * 3);
 	call_tree_free(&t);
 	profile_free(p);
 }

@@ -466,11 +466,11 @@ static void costs(void **state)
 	profile_free(p);
 
 	p = read_text("events: t\nfn=f\n1 -1\n2 1.5\n3 3\n4 18446744073709551616\n4 1\n5 1 2 3\n");
-	assert_int_equal(p->sample_count, 4);
-	assert_sample(p, 0, "- - f 2 0x0", 1);
-	assert_sample(p, 2, "- - f 4 0x0", INT64_MAX);
-	assert_sample(p, 3, "- - f 5 0x0", 1);
-	assert_warned(p, "line 3: a cost is negative");
+	assert_int_equal(p->sample_count, 5);
+	assert_sample(p, 0, "- - f 1 0x0", -1);
+	assert_sample(p, 1, "- - f 2 0x0", 1);
+	assert_sample(p, 3, "- - f 4 0x0", INT64_MAX);
+	assert_sample(p, 4, "- - f 5 0x0", 1);
 	assert_warned(p, "line 4: a cost has a fraction");
 	assert_warned(p, "line 6: a cost has more than 63 bits");
 	assert_warned(p, "line 8: the line has more costs than there are events");
@@ -528,21 +528,21 @@ static void accept_with_warning(void **state)
 	profile_free(read_clean("version: 0\nevents: t\nfn=f\n1 1\n"));
 }
 
-/* Costs relative to the line before, as speedscope reads them; what is below 0 becomes 0. */
+/* Costs relative to the line before, as speedscope reads them. */
 static void relative_costs(void **state)
 {
 	struct profile *p = read_text("events: t u\nfn=f\n1 -5 7\n2 10 +1\n3 -4 *\n4 * -9\n");
 
 	(void)state;
 	assert_int_equal(p->sample_count, 4);
-	assert_int_equal(p->values[0], 0);
+	assert_int_equal(p->values[0], -5);
 	assert_int_equal(p->values[1], 7);
 	assert_int_equal(p->values[2], 10);
 	assert_int_equal(p->values[3], 8);
 	assert_int_equal(p->values[4], 6);
 	assert_int_equal(p->values[5], 8);
 	assert_int_equal(p->values[6], 6);
-	assert_int_equal(p->values[7], 0);
+	assert_int_equal(p->values[7], -1);
 	profile_free(p);
 }
 

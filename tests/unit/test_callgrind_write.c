@@ -166,19 +166,19 @@ static void test_flat(void **state)
 	add_stack(p, 6, NULL, 0);
 	add_stack(p, -1, STACK(add_line(p, 0x401020, exe, work, 9)));
 	assert_written(p, false,
-		       HEAD "part: 1\npositions: line\nevents: samples\nsummary: 21\n\n"
-			    "ob=(1) /usr/bin/prog\nfl=(1) /src/a.c\nfn=(1) work\n6 2\n7 4\n\n"
+		       HEAD "part: 1\npositions: line\nevents: samples\nsummary: 20\n\n"
+			    "ob=(1) /usr/bin/prog\nfl=(1) /src/a.c\nfn=(1) work\n6 2\n7 4\n9 -1\n\n"
 			    "ob=(2) /lib/libc.so.6\nfl=(2) ???\nfn=(2) libc.so.6+0x1abc\n0 4\n\n"
 			    "ob=(3) ???\nfl=(2)\nfn=(3) 0xdead\n0 5\n\n"
-			    "ob=(3)\nfl=(2)\nfn=(4) [no pc]\n0 6\n\ntotals: 21\n");
+			    "ob=(3)\nfl=(2)\nfn=(4) [no pc]\n0 6\n\ntotals: 20\n");
 	assert_written(p, true,
-		       HEAD "part: 1\npositions: instr line\nevents: samples\nsummary: 21\n\n"
+		       HEAD "part: 1\npositions: instr line\nevents: samples\nsummary: 20\n\n"
 			    "ob=(1) /usr/bin/prog\nfl=(1) /src/a.c\nfn=(1) work\n"
-			    "0x1000 6 2\n+16 7 3\n+4 7 1\n\n"
+			    "0x1000 6 2\n+16 7 3\n+4 7 1\n+12 9 -1\n\n"
 			    "ob=(2) /lib/libc.so.6\nfl=(2) ???\nfn=(2) libc.so.6+0x1abc\n"
 			    "0x1abc 0 4\n\n"
 			    "ob=(3) ???\nfl=(2)\nfn=(3) 0xdead\n0xdead 0 5\n\n"
-			    "ob=(3)\nfl=(2)\nfn=(4) [no pc]\n0x0 0 6\n\ntotals: 21\n");
+			    "ob=(3)\nfl=(2)\nfn=(4) [no pc]\n0x0 0 6\n\ntotals: 20\n");
 	profile_free(p);
 }
 

@@ -78,7 +78,7 @@ static uint64_t kept(const char *focus, const char *ignore)
 {
 	const struct profile_filter filter = { focus, ignore };
 	struct profile *p = make_profile();
-	uint64_t sum = 0;
+	uint64_t sum = 0, magnitudes = 0;
 	struct profile_filtered filtered = { 0 };
 	struct error e;
 
@@ -87,9 +87,10 @@ static uint64_t kept(const char *focus, const char *ignore)
 		assert_int_equal(p->values[2 * i + 1], 10 * p->values[2 * i]);
 		if (p->values[2 * i] > 0)
 			sum += p->values[2 * i];
+		magnitudes += magnitude(p->values[2 * i]);
 	}
-	assert_int_equal(sum + profile_filtered_sum(&filtered, 0), 15);
-	assert_int_equal(10 * sum + profile_filtered_sum(&filtered, 1), 150);
+	assert_int_equal(magnitudes + profile_filtered_sum(&filtered, 0), 31);
+	assert_int_equal(10 * magnitudes + profile_filtered_sum(&filtered, 1), 310);
 	profile_filtered_free(&filtered);
 	profile_free(p);
 	return sum;

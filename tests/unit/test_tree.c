@@ -355,10 +355,10 @@ static void test_calls_without_cost(void **state)
 	assert_string_equal(
 		pipe_text(p, &(struct call_view_options){ .function = "work", .callers = true }),
 		"calls  total%   root%  function, its callers below\n"
-		"    4    3.57  100.00  work  exe\n"
-		"    7    6.25  175.00  + work\n"
-		"    3    2.68   75.00  + main\n"
-		"    1    0.89   25.00  ` other\n");
+		"   11    9.82  100.00  work  exe\n"
+		"    7    6.25   63.64  + work\n"
+		"    3    2.68   27.27  + main\n"
+		"    1    0.89    9.09  ` other\n");
 	profile_free(p);
 }
 

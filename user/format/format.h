@@ -64,6 +64,7 @@ struct format {
 	const char *name;	       /* argument of -f */
 	const char *const *extensions; /* ".pb.gz", ...; ends with NULL */
 	const char *const *files;      /* beginnings of file names; ends with NULL; or NULL: none */
+	bool is_signed;		       /* it holds values below 0; else the writer skips them */
 	unsigned int keeps;	       /* what it can hold: KEEPS(aspect) | ... */
 	bool is_text;		       /* may be printed on a terminal */
 	bool is_gzip;		       /* write() compresses */

@@ -463,16 +463,11 @@ static int node_of(struct counter *c, uint32_t place, uint32_t *node)
 	return 0;
 }
 
-static uint64_t positive(int64_t value)
-{
-	return value > 0 ? value : 0;
-}
-
 /* Adds the costs of this sample or arc to one number of each column. */
-static void add_sums(const struct counter *c, uint64_t *sums)
+static void add_sums(const struct counter *c, int64_t *sums)
 {
 	for (size_t i = 0; i < c->count; i++)
-		add_u64(&sums[c->column + i], positive(c->costs[c->values[i]]));
+		add_i64(&sums[c->column + i], c->costs[c->values[i]]);
 }
 
 static struct callgraph_cost *costs_of(const struct counter *c, uint32_t node)
@@ -518,8 +513,10 @@ static int enter(struct counter *c, uint32_t caller, uint32_t place)
 	if (node == CALLGRAPH_NONE || c->last_sample[node] == c->sample)
 		return 0;
 	c->last_sample[node] = c->sample;
-	for (size_t i = 0; i < c->count; i++)
-		add_u64(&costs_of(c, node)[i].total, positive(c->costs[c->values[i]]));
+	for (size_t i = 0; i < c->count; i++) {
+		add_i64(&costs_of(c, node)[i].total, c->costs[c->values[i]]);
+		add_u64(&costs_of(c, node)[i].weight, magnitude(c->costs[c->values[i]]));
+	}
 	if (!c->places->positions || !c->stacks)
 		return 0;
 	call.from = c->places->positions[caller];
@@ -551,7 +548,7 @@ static int count_leaf(struct counter *c, uint32_t place)
 	if (node == CALLGRAPH_NONE)
 		return 0;
 	for (size_t i = 0; i < c->count; i++)
-		add_u64(&costs_of(c, node)[i].self, positive(c->costs[c->values[i]]));
+		add_i64(&costs_of(c, node)[i].self, c->costs[c->values[i]]);
 	if (c->places->positions)
 		add_sums(c, &c->g->position_costs[c->places->positions[place] *
 						  c->g->options.column_count]);
@@ -561,7 +558,7 @@ static int count_leaf(struct counter *c, uint32_t place)
 static bool has_cost(const struct counter *c)
 {
 	for (size_t i = 0; i < c->count; i++)
-		if (c->costs[c->values[i]] > 0)
+		if (c->costs[c->values[i]])
 			return true;
 	return false;
 }
@@ -573,11 +570,14 @@ static int count_sample(struct counter *c, const struct profile_sample *s)
 
 	if (!has_cost(c))
 		return 0;
-	add_sums(c, c->g->samples);
+	add_sums(c, c->g->sums);
+	for (size_t i = 0; i < c->count; i++)
+		c->g->samples[c->column + i] += magnitude(c->costs[c->values[i]]);
 	c->labels = s->labels < c->p->label_count ? s->labels : c->p->label_count;
 	if (c->places->labels && !c->places->labels[c->labels])
 		return 0;
-	c->calls = c->calls_value < c->p->value_type_count ? positive(c->costs[c->calls_value]) : 0;
+	c->calls =
+		c->calls_value < c->p->value_type_count ? magnitude(c->costs[c->calls_value]) : 0;
 	c->calls = c->calls ?: 1;
 	if (count_leaf(c, leaf))
 		return -ENOMEM;
@@ -604,19 +604,21 @@ bool callgraph_calls_have_cost(const struct profile *p, size_t value)
 
 	for (size_t i = 0; i < p->arc_count && !found; i++)
 		found = p->arcs[i].kind == PROFILE_CALL &&
-			p->arc_values[i * p->value_type_count + value] > 0;
+			p->arc_values[i * p->value_type_count + value];
 	return found;
 }
 
-uint64_t callgraph_inclusive(uint64_t self, const struct callgraph_calls *calls, uint64_t all)
+int64_t callgraph_inclusive(int64_t self, const struct callgraph_calls *calls, magnitude_sum all)
 {
-	uint64_t total = calls->called;
+	int64_t total = calls->called;
 
 	if (!calls->counted || !total) {
 		total = self;
-		add_u64(&total, calls->calling);
+		add_i64(&total, calls->calling);
 	}
-	return total < all ? total : all;
+	if (magnitude(total) <= all)
+		return total;
+	return total < 0 ? -(int64_t)all : (int64_t)all;
 }
 
 /* The calls of each node. */
@@ -626,7 +628,7 @@ struct node_calls {
 };
 
 static int add_call(struct counter *c, struct node_calls *calls, const struct profile_arc *arc,
-		    uint64_t cost)
+		    int64_t cost)
 {
 	uint32_t caller, callee;
 
@@ -638,10 +640,10 @@ static int add_call(struct counter *c, struct node_calls *calls, const struct pr
 	if (caller == callee)
 		return 0;
 	if (caller != CALLGRAPH_NONE)
-		add_u64(&calls->all[caller].calling, cost);
+		add_i64(&calls->all[caller].calling, cost);
 	if (callee == CALLGRAPH_NONE)
 		return 0;
-	add_u64(&calls->all[callee].called, cost);
+	add_i64(&calls->all[callee].called, cost);
 	calls->all[callee].counted |= arc->count > 0;
 	return 0;
 }
@@ -657,14 +659,14 @@ static int count_calls(struct counter *c, size_t i)
 		return 0;
 	for (size_t arc = 0; arc < p->arc_count && !err; arc++)
 		if (p->arcs[arc].kind == PROFILE_CALL)
-			err = add_call(
-				c, &calls, &p->arcs[arc],
-				positive(p->arc_values[arc * p->value_type_count + c->values[i]]));
+			err = add_call(c, &calls, &p->arcs[arc],
+				       p->arc_values[arc * p->value_type_count + c->values[i]]);
 	for (uint32_t node = 0; node < c->g->node_count && !err; node++) {
 		struct callgraph_cost *cost = &costs_of(c, node)[i];
 
 		cost->total = callgraph_inclusive(cost->self, &calls.all[node],
 						  c->g->samples[c->column + i]);
+		cost->weight = magnitude(cost->total);
 	}
 	free(calls.all);
 	return err;
@@ -755,15 +757,17 @@ int callgraph_init(struct callgraph *g, const struct callgraph_options *options)
 {
 	*g = (struct callgraph){
 		.options = *options,
+		.sums = calloc(options->column_count + 1, sizeof(*g->sums)),
 		.samples = calloc(options->column_count + 1, sizeof(*g->samples)),
 	};
-	return g->samples ? 0 : -ENOMEM;
+	return g->sums && g->samples ? 0 : -ENOMEM;
 }
 
 void callgraph_free(struct callgraph *g)
 {
 	free(g->nodes);
 	free(g->costs);
+	free(g->sums);
 	free(g->samples);
 	free(g->positions);
 	free(g->position_costs);

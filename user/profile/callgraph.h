@@ -72,10 +72,15 @@ struct callgraph_node {
 	bool inlined;	   /* in its caller, wherever it is */
 };
 
-/* Sums of values above 0, which saturate. */
+/* Sums of values, which saturate. */
 struct callgraph_cost {
-	uint64_t self;	/* of samples whose leaf it is */
-	uint64_t total; /* inclusive: of samples in whose stack it is; see callgraph_inclusive() */
+	int64_t self;  /* of samples whose leaf it is */
+	int64_t total; /* inclusive: of samples in whose stack it is; see callgraph_inclusive() */
+	/*
+	 * The magnitudes of the samples in `total`: equal to it, unless some values are negative.
+	 * A node that is in all stacks that another is in has at least the other's weight.
+	 */
+	uint64_t weight;
 };
 
 struct callgraph_position {
@@ -100,16 +105,17 @@ struct callgraph {
 	struct callgraph_node *nodes;
 	size_t node_count;
 	struct callgraph_cost *costs; /* node i's are costs[i * C .. + C] */
-	uint64_t *samples;	      /* C of them: all samples, those without a node included */
+	/* C of them, of all samples, those without a node included */
+	int64_t *sums;
+	magnitude_sum *samples; /* what percentages are of */
 
 	/* With positions: */
 	struct callgraph_position *positions;
 	size_t position_count;
-	uint64_t *position_costs; /* position i's own are position_costs[i * C .. + C] */
+	int64_t *position_costs; /* position i's own are position_costs[i * C .. + C] */
 	struct callgraph_edge *edges;
 	size_t edge_count;
-	uint64_t
-		*edge_costs; /* edge i's are edge_costs[i * C .. + C]: what was spent in the call */
+	int64_t *edge_costs; /* edge i's are edge_costs[i * C .. + C]: what was spent in the call */
 	uint32_t *edge_order; /* edge_count of them: edges by the position that they come from */
 
 	/* private to callgraph.c */
@@ -184,18 +190,18 @@ bool callgraph_calls_have_cost(const struct profile *p, size_t value);
 
 /* Of the recorded calls of a node, or of several, but for those from one of them to another. */
 struct callgraph_calls {
-	uint64_t called;  /* what was spent in calls of it */
-	uint64_t calling; /* what was spent in calls that it made */
-	bool counted;	  /* it is known how often it was called */
+	int64_t called;	 /* what was spent in calls of it */
+	int64_t calling; /* what was spent in calls that it made */
+	bool counted;	 /* it is known how often it was called */
 };
 
 /*
  * The inclusive cost by recorded calls, as KCachegrind and callgrind_annotate have it: the sum of
  * all calls of it; or self and the calls that it made, when no calls of it were counted, or nothing
- * was spent in them. Where nodes call each other in a circle these sums have parts twice, so it is
- * not more than `all`.
+ * was spent in them. Where nodes call each other in a circle these sums have parts twice, so its
+ * magnitude is not more than `all`.
  */
-uint64_t callgraph_inclusive(uint64_t self, const struct callgraph_calls *calls, uint64_t all);
+int64_t callgraph_inclusive(int64_t self, const struct callgraph_calls *calls, magnitude_sum all);
 
 /*
  * callgraph_estimate.c: divides what a node and its callees took among the edges to it by how often

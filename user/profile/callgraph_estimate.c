@@ -22,7 +22,7 @@ struct walk {
 	uint32_t *path;	 /* nodes, each called by the one before it */
 	uint32_t *order; /* nodes as they were left: what is called before its callers */
 	uint32_t path_size, order_size;
-	uint64_t *totals; /* column_count of each node: self, and the calls that it made */
+	int64_t *totals; /* column_count of each node: self, and the calls that it made */
 };
 
 static uint32_t caller_of(const struct callgraph *g, uint32_t edge)
@@ -105,9 +105,9 @@ static void walk_all(struct walk *w)
 }
 
 /* The share of a cost that the first `part` of `whole` calls have. */
-static uint64_t share(uint64_t cost, uint64_t part, uint64_t whole)
+static int64_t share(int64_t cost, uint64_t part, uint64_t whole)
 {
-	return (unsigned __int128)cost * part / whole;
+	return (__int128)cost * part / whole;
 }
 
 /* Gives a call its share of the callee's cost. The shares add up to it exactly. */
@@ -124,11 +124,11 @@ static void set_cost(struct walk *w, uint32_t edge)
 	add_u64(&after, count_of(g, edge));
 	w->nodes[callee].shared = after;
 	for (size_t i = 0; i < columns; i++) {
-		uint64_t total = w->totals[callee * columns + i];
-		uint64_t cost = share(total, after, whole) - share(total, before, whole);
+		int64_t total = w->totals[callee * columns + i];
+		int64_t cost = share(total, after, whole) - share(total, before, whole);
 
 		g->edge_costs[edge * columns + i] = cost;
-		add_u64(&w->totals[caller * columns + i], cost);
+		add_i64(&w->totals[caller * columns + i], cost);
 	}
 }
 

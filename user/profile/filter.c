@@ -117,8 +117,7 @@ static void count_filtered(const struct profile *p, size_t sample, struct profil
 	if (stacks > f->stacks)
 		f->stacks = stacks;
 	for (size_t i = 0; i < p->value_type_count; i++)
-		if (values[i] > 0)
-			add_u64(&f->values[i], values[i]);
+		f->values[i] += magnitude(values[i]);
 }
 
 /* focus, ignore: locations; NULL: no such pattern. */
@@ -275,7 +274,7 @@ void profile_filtered_free(struct profile_filtered *filtered)
 	*filtered = (struct profile_filtered){ 0 };
 }
 
-uint64_t profile_filtered_sum(const struct profile_filtered *filtered, size_t value)
+magnitude_sum profile_filtered_sum(const struct profile_filtered *filtered, size_t value)
 {
 	return filtered && filtered->values ? filtered->values[value] : 0;
 }

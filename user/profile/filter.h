@@ -18,7 +18,7 @@ struct profile_filter {
  * Zero-initialised: nothing.
  */
 struct profile_filtered {
-	uint64_t *values;	    /* the sum of each value above 0; NULL: nothing was removed */
+	magnitude_sum *values;	    /* of each value; NULL: nothing was removed */
 	enum profile_stacks stacks; /* the deepest of the removed samples */
 	bool calls;		    /* counted calls were removed, too */
 };
@@ -58,8 +58,8 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 /* The tag of labels with this key, or NULL. */
 const struct profile_tag *profile_find_tag(const struct profile_labels *labels, const char *key);
 
-/* What was removed of a value; filtered may be NULL. */
-uint64_t profile_filtered_sum(const struct profile_filtered *filtered, size_t value);
+/* The magnitudes of a value that were removed; filtered may be NULL. */
+magnitude_sum profile_filtered_sum(const struct profile_filtered *filtered, size_t value);
 
 /* What stacks the profile had before; filtered may be NULL. */
 enum profile_stacks profile_stacks_unfiltered(const struct profile *p,

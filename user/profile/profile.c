@@ -721,16 +721,16 @@ enum profile_stacks profile_stacks(const struct profile *p)
 	return deepest;
 }
 
-uint64_t profile_total(const struct profile *p, const char *type)
+int64_t profile_total(const struct profile *p, const char *type)
 {
 	size_t value = profile_value(p, type);
 	__int128 total = 0;
 
 	for (size_t i = 0; i < p->sample_count; i++)
 		total += p->values[i * p->value_type_count + value];
-	if (total < 0)
-		return 0;
-	return total > UINT64_MAX ? UINT64_MAX : (uint64_t)total;
+	if (total < INT64_MIN)
+		return INT64_MIN;
+	return total > INT64_MAX ? INT64_MAX : (int64_t)total;
 }
 
 struct profile_amount profile_amount(const struct profile *p)
@@ -740,9 +740,9 @@ struct profile_amount profile_amount(const struct profile *p)
 
 	if (profile_find_value(p, "samples") == p->value_type_count)
 		return amount;
-	amount.samples = profile_total(p, "samples");
+	amount.samples = magnitude_u64(profile_magnitude(p, "samples"));
 	if (cpu < p->value_type_count && strcmp(p->value_types[cpu].unit, "nanoseconds") == 0)
-		amount.cpu_ns = profile_total(p, "cpu");
+		amount.cpu_ns = magnitude_u64(profile_magnitude(p, "cpu"));
 	else if (__builtin_mul_overflow(amount.samples, p->period_ns, &amount.cpu_ns))
 		amount.cpu_ns = UINT64_MAX;
 	return amount;
@@ -755,15 +755,14 @@ struct profile_amount profile_amount_before(const struct profile *p)
 	return profile_amount(p);
 }
 
-void profile_count_leaves(const struct profile *p, size_t value, uint64_t *counts)
+magnitude_sum profile_magnitude(const struct profile *p, const char *type)
 {
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const struct profile_sample *s = &p->samples[i];
-		int64_t count = p->values[i * p->value_type_count + value];
+	size_t value = profile_value(p, type);
+	magnitude_sum sum = 0;
 
-		if (s->depth && count > 0)
-			add_u64(&counts[p->frames[s->first_frame]], count);
-	}
+	for (size_t i = 0; i < p->sample_count; i++)
+		sum += magnitude(p->values[i * p->value_type_count + value]);
+	return sum;
 }
 
 uint64_t profile_lost(const struct profile *p)

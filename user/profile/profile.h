@@ -8,6 +8,7 @@
 
 #include "util/error.h"
 #include "util/index.h"
+#include "util/sum.h"
 
 /*
  * The profile in memory. Every reader makes one, every writer takes one, every report works on
@@ -336,7 +337,7 @@ int profile_add_labels(struct profile *p, const struct profile_labels *labels, u
 
 /*
  * Adds values (value_type_count of them) to the sample with this stack and labels, which is made
- * when it is new. frames: depth location numbers, leaf first. Sums saturate at INT64_MAX.
+ * when it is new. frames: depth location numbers, leaf first. Sums saturate.
  */
 int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
 		       const int64_t *values);
@@ -366,8 +367,14 @@ size_t profile_value(const struct profile *p, const char *type);
 /* The number of the first value of this type; value_type_count: there is none. */
 size_t profile_find_value(const struct profile *p, const char *type);
 
-/* Sum of profile_value(p, type) over all samples, 0 at least; saturates. */
-uint64_t profile_total(const struct profile *p, const char *type);
+/*
+ * Sum of profile_value(p, type) over all samples; saturates. Values are negative in differences of
+ * profiles, and of memory that was freed.
+ */
+int64_t profile_total(const struct profile *p, const char *type);
+
+/* The same of their magnitudes, which is what percentages are of; 0: there are no samples. */
+magnitude_sum profile_magnitude(const struct profile *p, const char *type);
 
 /* How many samples there are, and their CPU time. 0: the profile does not count it. */
 struct profile_amount {
@@ -382,12 +389,6 @@ struct profile_amount profile_amount_before(const struct profile *p);
 /* What stacks the samples have; and one of them. */
 enum profile_stacks profile_stacks(const struct profile *p);
 enum profile_stacks profile_sample_stacks(const struct profile *p, const struct profile_sample *s);
-
-/*
- * Adds each sample's count of a value, if it is above 0, to counts[its leaf's location]: there is
- * room for location_count of them. Saturates.
- */
-void profile_count_leaves(const struct profile *p, size_t value, uint64_t *counts);
 
 /* The sum of the lost ticks. */
 uint64_t profile_lost(const struct profile *p);

@@ -22,7 +22,7 @@
 /* A sample's stack, and how far it is in the tree. */
 struct stack {
 	const uint32_t *location; /* the next; the others are before it, or after it if inverted */
-	uint64_t value;
+	int64_t value;
 	uint32_t depth;	 /* locations left, this one included */
 	uint32_t line;	 /* frames of this location that are in the tree */
 	uint32_t labels; /* of the profile; label_count: none */
@@ -59,10 +59,10 @@ struct builder {
 	/* While one node is expanded. Else all of counts, totals and calls is 0. */
 	uint32_t *children; /* their frames */
 	size_t child_count;
-	size_t *counts;	  /* of each frame: its stacks; then the number of its next one */
-	uint64_t *totals; /* of each frame and column */
-	uint64_t *calls;  /* of each frame: recorded calls; NULL: the tree is made of stacks */
-	size_t *ends;	  /* of each child: the end of its stacks */
+	size_t *counts; /* of each frame: its stacks; then the number of its next one */
+	struct callgraph_cost *totals; /* of each frame and column; without self */
+	uint64_t *calls; /* of each frame: recorded calls; NULL: the tree is made of stacks */
+	size_t *ends;	 /* of each child: the end of its stacks */
 };
 
 /* ---- frames ---- */
@@ -247,11 +247,11 @@ static void add_profile(struct builder *b, const struct profile *p, uint32_t col
 		int64_t count = p->values[i * p->value_type_count + value];
 		struct stack s = stack_of(b, p, &p->samples[i]);
 
-		if (count <= 0)
+		if (!count)
 			continue;
 		s.value = count;
 		s.column = column;
-		add_u64(&t->samples[column], count);
+		t->samples[column] += magnitude(count);
 		if (b->o->function) {
 			uint32_t frame;
 
@@ -263,7 +263,8 @@ static void add_profile(struct builder *b, const struct profile *p, uint32_t col
 			if (t->nodes[0].frame == CALL_TREE_NONE)
 				t->nodes[0].frame = frame;
 		}
-		add_u64(&t->counts[column].total, count);
+		add_i64(&t->counts[column].total, count);
+		add_u64(&t->counts[column].weight, magnitude(count));
 		b->stacks[b->stack_count++] = s;
 	}
 }
@@ -274,11 +275,14 @@ static struct callgraph_cost *counts_of(const struct call_tree *t, size_t node)
 }
 
 /* Adds a value to a child of the node that is being expanded. */
-static void count_child(struct builder *b, uint32_t frame, uint32_t column, uint64_t value)
+static void count_child(struct builder *b, uint32_t frame, uint32_t column, int64_t value)
 {
+	struct callgraph_cost *sum = &b->totals[frame * b->t->column_count + column];
+
 	if (!b->counts[frame]++)
 		b->children[b->child_count++] = frame;
-	add_u64(&b->totals[frame * b->t->column_count + column], value);
+	add_i64(&sum->total, value);
+	add_u64(&sum->weight, magnitude(value));
 }
 
 /* Moves each stack of a node on to its next frame, a child; what ends here is the node's self. */
@@ -291,7 +295,7 @@ static void count_frames(struct builder *b, const struct range *r)
 
 		s->frame = next_frame(b, s);
 		if (s->frame == CALL_TREE_NONE)
-			add_u64(&own[s->column].self, s->value);
+			add_i64(&own[s->column].self, s->value);
 		else
 			count_child(b, s->frame, s->column, s->value);
 	}
@@ -302,7 +306,7 @@ static bool is_small(const struct builder *b, uint32_t frame)
 	const struct call_tree *t = b->t;
 
 	for (size_t i = 0; i < t->column_count; i++)
-		if ((double)b->totals[frame * t->column_count + i] >=
+		if ((double)b->totals[frame * t->column_count + i].weight >=
 		    (double)t->samples[i] * b->o->min_share)
 			return false;
 	return true;
@@ -316,7 +320,7 @@ static void forget_child(struct builder *b, uint32_t frame)
 	memset(b->totals + frame * columns, 0, columns * sizeof(*b->totals));
 }
 
-/* By total in the first column, the largest first; if equal, by the others, calls and names. */
+/* By weight in the first column, the largest first; if equal, by the others, calls and names. */
 static int compare_frames(const void *one, const void *other, void *context)
 {
 	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
@@ -325,8 +329,8 @@ static int compare_frames(const void *one, const void *other, void *context)
 	int order = 0;
 
 	for (size_t i = 0; i < t->column_count && !order; i++)
-		order = compare_u64(builder->totals[b * t->column_count + i],
-				    builder->totals[a * t->column_count + i]);
+		order = compare_u64(builder->totals[b * t->column_count + i].weight,
+				    builder->totals[a * t->column_count + i].weight);
 	if (!order && builder->calls)
 		order = compare_u64(builder->calls[b], builder->calls[a]);
 	order = order ?: strcmp(t->frames[a].name, t->frames[b].name);
@@ -369,9 +373,7 @@ static int add_node(struct builder *b, uint32_t parent, uint32_t frame)
 		.depth = t->nodes[parent].depth + 1,
 	};
 	for (size_t i = 0; i < columns; i++)
-		counts_of(t, t->count)[i] = (struct callgraph_cost){
-			.total = b->totals[frame * columns + i],
-		};
+		counts_of(t, t->count)[i] = b->totals[frame * columns + i];
 	t->count++;
 	return 0;
 }
@@ -500,14 +502,11 @@ static int add_stacks(struct builder *b, const struct profile *const *profiles)
 /* ---- recorded calls: a tree of one level ---- */
 
 /* What the tree counts of a call: its cost, or how often it was made. */
-static uint64_t call_cost(const struct builder *b, const struct profile *p, size_t arc)
+static int64_t call_cost(const struct builder *b, const struct profile *p, size_t arc)
 {
-	int64_t value;
-
 	if (b->t->counts_calls)
-		return p->arcs[arc].count;
-	value = p->arc_values[arc * p->value_type_count + profile_value(p, b->o->value)];
-	return value > 0 ? value : 0;
+		return p->arcs[arc].count < INT64_MAX ? p->arcs[arc].count : INT64_MAX;
+	return p->arc_values[arc * p->value_type_count + profile_value(p, b->o->value)];
 }
 
 /* Counts a call for the root, and for the caller or callee that is its child. */
@@ -520,18 +519,19 @@ static void add_call(struct builder *b, const struct profile *p, size_t number,
 	uint32_t callee = places->nodes[callgraph_callee(places, arc)];
 	uint32_t child = b->o->inverted ? caller : callee, *root = &b->t->nodes[0].frame;
 	bool from = b->wanted[caller], to = b->wanted[callee];
-	uint64_t cost = call_cost(b, p, number);
+	int64_t cost = call_cost(b, p, number);
 
 	if (b->t->counts_calls)
-		add_u64(b->t->samples, cost);
+		b->t->samples[0] += magnitude(cost);
 	if ((from || to) && *root == CALL_TREE_NONE)
 		*root = from ? caller : callee;
-	if (to && !from) {
-		add_u64(&calls->called, cost);
+	/* A node does not call itself from outside; its recursive calls are calls. */
+	if (to && (!from || b->t->counts_calls)) {
+		add_i64(&calls->called, cost);
 		calls->counted |= arc->count > 0;
 	}
-	if (from && !to)
-		add_u64(&calls->calling, cost);
+	if (from && (!to || b->t->counts_calls))
+		add_i64(&calls->calling, cost);
 	if (!(b->o->inverted ? to : from) || (!cost && !arc->count))
 		return;
 	count_child(b, child, 0, cost);
@@ -539,7 +539,7 @@ static void add_call(struct builder *b, const struct profile *p, size_t number,
 }
 
 /* Stores the function's self in *self. A function without calls becomes the root here. */
-static int count_self(struct builder *b, uint64_t *self)
+static int count_self(struct builder *b, int64_t *self)
 {
 	size_t value = profile_value(b->places->code.p, b->o->value);
 	int err = callgraph_count(&b->graph, &b->places->code, &value, 1, 0);
@@ -548,7 +548,7 @@ static int count_self(struct builder *b, uint64_t *self)
 	for (size_t i = 0; !err && i < b->t->frame_count; i++) {
 		if (!b->wanted[i] || !b->graph.costs[i].self)
 			continue;
-		add_u64(self, b->graph.costs[i].self);
+		add_i64(self, b->graph.costs[i].self);
 		if (b->t->nodes[0].frame == CALL_TREE_NONE)
 			b->t->nodes[0].frame = i;
 	}
@@ -559,7 +559,7 @@ static int add_calls(struct builder *b, const struct profile *p)
 {
 	struct callgraph_calls calls = { 0 };
 	struct call_tree *t = b->t;
-	uint64_t self = 0;
+	int64_t self = 0;
 
 	b->calls = calloc(t->frame_count + 1, sizeof(*b->calls));
 	if (!b->calls || allocate(b, 0))
@@ -577,7 +577,18 @@ static int add_calls(struct builder *b, const struct profile *p)
 		return -ENOMEM;
 	for (size_t i = 1; i < t->count; i++)
 		t->calls[i] = b->calls[t->nodes[i].frame];
+	if (t->counts_calls && !b->o->inverted && calls.calling)
+		calls.called = calls.calling;
 	t->counts[0].total = callgraph_inclusive(self, &calls, t->samples[0]);
+	t->counts[0].weight = magnitude(t->counts[0].total);
+	/* Recursion counts costs several times. */
+	for (size_t i = 1; i < t->count; i++) {
+		if (t->counts[i].weight <= t->counts[0].weight)
+			continue;
+		t->counts[i].weight = t->counts[0].weight;
+		t->counts[i].total = t->counts[i].total < 0 ? -(int64_t)t->counts[0].weight
+							    : (int64_t)t->counts[0].weight;
+	}
 	/* Inverted, the callers' costs already include self. */
 	t->counts[0].self = b->o->inverted ? 0 : self;
 	return 0;

@@ -32,7 +32,7 @@ struct call_frame {
 struct call_node {
 	uint32_t frame;	       /* root (node 0): CALL_TREE_NONE, or that of `function` below */
 	uint32_t parent;       /* root: CALL_TREE_NONE */
-	uint32_t first_child;  /* the one with the largest total in the first column; or NONE */
+	uint32_t first_child;  /* the one with the largest weight in the first column; or NONE */
 	uint32_t next_sibling; /* the one with the next largest, the next in `nodes`; or NONE */
 	uint32_t folded;       /* number of its children that were too small and have no node */
 	uint32_t depth;	       /* root: 0 */
@@ -45,8 +45,9 @@ struct call_tree {
 	size_t frame_count, frame_room;
 	struct callgraph_cost *counts; /* node i's are counts[i * column_count .. + column_count] */
 	size_t column_count;
-	uint64_t *samples; /* of each column: all samples, whether they are in the tree or not */
-	size_t folded;	   /* sum of all nodes' */
+	/* Of each column the magnitudes of all samples, whether they are in the tree or not */
+	magnitude_sum *samples;
+	size_t folded; /* sum of all nodes' */
 	/* Only of call_tree_of_calls(): */
 	uint64_t *calls;   /* of each node but the root; NULL: the tree is made of stacks */
 	bool counts_calls; /* counts and samples are calls, because their costs are unknown */
@@ -82,10 +83,10 @@ struct call_tree_options {
 };
 
 /*
- * Makes a tree with a column for each profile; negative
- * values count as 0. The root's total is all samples that are in the tree. A node's self is the
- * samples that end there, its total those that pass through it too. Functions are the same when
- * their names and the base names of their images are; in several profiles "[jit 612]" and
+ * Makes a tree with a column for each profile. The root's total is all samples that are in the
+ * tree. A node's self is the samples that end there, its total those that pass through it too.
+ * Functions are the same when their names and the base names of their images are; in several
+ * profiles "[jit 612]" and
  * "[jit 845]" are the same image. Each level of recursion is a node. Names and paths belong to the
  * profiles. Returns 0 or -ENOMEM; call call_tree_free() in any case.
  */

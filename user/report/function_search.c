@@ -24,9 +24,9 @@ struct search {
 	bool by_busiest;
 	bool by_address;
 	uint64_t address;
-	bool *reached;	   /* of each location: it is in the stack of a sample */
-	uint64_t *samples; /* of each location: those whose leaf it is */
-	bool *wanted;	   /* of each location: the function may be there */
+	bool *reached;	  /* of each location: it is in the stack of a sample */
+	int64_t *samples; /* of each location: those whose leaf it is */
+	bool *wanted;	  /* of each location: the function may be there */
 	struct symbol_extent *extents;
 	struct found_function candidates[CANDIDATES_MAX];
 	size_t count; /* of candidates */
@@ -64,11 +64,15 @@ static void count_locations(struct search *s)
 	const struct profile *p = s->p;
 	size_t value = profile_value(p, s->value);
 
-	profile_count_leaves(p, value, s->samples);
-	for (size_t i = 0; i < p->sample_count; i++)
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const uint32_t *frames = p->frames + p->samples[i].first_frame;
+		int64_t count = p->values[i * p->value_type_count + value];
+
+		if (p->samples[i].depth)
+			add_i64(&s->samples[frames[0]], count);
 		for (uint32_t j = 0; j < p->samples[i].depth; j++)
-			s->reached[p->frames[p->samples[i].first_frame + j]] |=
-				p->values[i * p->value_type_count + value] > 0;
+			s->reached[frames[j]] |= count != 0;
+	}
 }
 
 static uint32_t image_of(const struct search *s, uint32_t location)
@@ -115,7 +119,7 @@ static void add_candidate(struct search *s, uint32_t location, const struct symb
 
 		s->candidates[i].name = s->p->functions[s->p->lines[outermost].function].name;
 	}
-	add_u64(&s->candidates[i].samples, s->samples[location]);
+	add_i64(&s->candidates[i].samples, s->samples[location]);
 }
 
 static int explain_ambiguous(const struct search *s, struct error *e)
@@ -129,7 +133,7 @@ static int explain_ambiguous(const struct search *s, struct error *e)
 		const char *path =
 			c->image == PROFILE_NONE ? row_unknown : s->p->images[c->image].path;
 		size_t size = snprintf(list + used, sizeof(list) - used,
-				       "%s0x%" PRIx64 " in %s, %" PRIu64 " sample%s",
+				       "%s0x%" PRIx64 " in %s, %" PRId64 " sample%s",
 				       used ? "; " : "", c->extent.start, text_basename(path),
 				       c->samples, c->samples == 1 ? "" : "s");
 
@@ -204,7 +208,7 @@ static const struct found_function *busiest_candidate(const struct search *s)
 	const struct found_function *chosen = s->candidates;
 
 	for (size_t i = 1; i < s->count; i++)
-		if (s->candidates[i].samples > chosen->samples)
+		if (magnitude(s->candidates[i].samples) > magnitude(chosen->samples))
 			chosen = &s->candidates[i];
 	return chosen;
 }

@@ -18,7 +18,7 @@ struct found_function {
 	uint32_t image;		     /* PROFILE_NONE: in no known image */
 	const char *name;	     /* or NULL */
 	struct symbol_extent extent; /* 0, 0: unknown; then its locations are found by name */
-	uint64_t samples;	     /* whose leaf is in it */
+	int64_t samples;	     /* whose leaf is in it */
 	bool *locations;	     /* of each location of the profile: it is in the function */
 };
 

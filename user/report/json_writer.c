@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "report/text.h"
@@ -166,18 +167,18 @@ struct json_object *json_decimal(double value, int decimals)
 
 	for (int i = 0; i < decimals; i++)
 		unit *= 10;
-	scaled = value * (double)unit + 0.5;
-	snprintf(text, sizeof(text), "%" PRIu64 ".%0*" PRIu64, scaled / unit, decimals,
-		 scaled % unit);
-	return json_object_new_double_s((double)scaled / (double)unit, text);
+	scaled = fabs(value) * (double)unit + 0.5;
+	snprintf(text, sizeof(text), "%s%" PRIu64 ".%0*" PRIu64, value < 0 && scaled ? "-" : "",
+		 scaled / unit, decimals, scaled % unit);
+	return json_object_new_double_s(copysign((double)scaled / (double)unit, value), text);
 }
 
-struct json_object *json_percent(uint64_t part, uint64_t whole)
+struct json_object *json_percent(double part, double whole)
 {
 	char text[TEXT_PERCENT_SIZE];
 
 	text_percent(text, part, whole);
-	return json_object_new_double_s((double)part * 100 / (double)(whole ?: 1), text);
+	return json_object_new_double_s(whole > 0 ? part * 100 / whole : 0, text);
 }
 
 int json_add(struct json_object *object, const char *key, struct json_object *value)

@@ -58,7 +58,7 @@ char *json_string(struct json_object *value);
 struct json_object *json_text(const char *raw);
 struct json_object *json_hex(uint64_t value);
 struct json_object *json_decimal(double value, int decimals);
-struct json_object *json_percent(uint64_t part, uint64_t whole); /* printed with two decimals */
+struct json_object *json_percent(double part, double whole); /* printed with two decimals */
 
 /*
  * Adds a value to an object or an array. Consumes the value; it and the object may be NULL when

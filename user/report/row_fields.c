@@ -128,7 +128,7 @@ void row_print_more(const struct row_view *view, size_t count, const char *after
 		fprintf(out, "... %zu more %s%s\n", count, row_view_noun(view, count), after);
 }
 
-void row_print_rest(const struct row_view *view, size_t count, uint64_t samples, uint64_t all,
+void row_print_rest(const struct row_view *view, size_t count, double samples, double all,
 		    FILE *out)
 {
 	char percent[TEXT_PERCENT_SIZE], after[TEXT_PERCENT_SIZE + 8];

@@ -23,7 +23,7 @@ const char *row_field_text(const struct row_view *view, const struct row *row, s
 void row_print_more(const struct row_view *view, size_t count, const char *after, FILE *out);
 
 /* The same with the share of all samples that these rows have: "... 12 more functions, 3.45 %". */
-void row_print_rest(const struct row_view *view, size_t count, uint64_t samples, uint64_t all,
+void row_print_rest(const struct row_view *view, size_t count, double samples, double all,
 		    FILE *out);
 
 /*

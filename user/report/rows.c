@@ -221,7 +221,7 @@ static int add_values(struct collector *c)
 		err = count(c);
 	for (size_t i = 0; i < c->count; i++) {
 		columns[i].samples = profile_filtered_sum(c->o->filtered, c->values[i]);
-		add_u64(&columns[i].samples, c->r->graph.samples[c->column + i]);
+		columns[i].samples += c->r->graph.samples[c->column + i];
 	}
 	return err;
 }
@@ -259,9 +259,9 @@ static const char *make_name(const struct row *row, bool offsets, char **made)
 int rows_compare(const void *one, const void *other)
 {
 	const struct row *a = one, *b = other;
-	int order = compare_u64(b->counts->self, a->counts->self);
+	int order = compare_u64(magnitude(b->counts->self), magnitude(a->counts->self));
 
-	order = order ?: compare_u64(b->counts->total, a->counts->total);
+	order = order ?: compare_u64(magnitude(b->counts->total), magnitude(a->counts->total));
 	if (!order && a->name)
 		order = strcmp(a->name, b->name);
 	return order ?: callgraph_key_compare(a->key, b->key);
@@ -271,7 +271,8 @@ static int compare_totals(const void *one, const void *other)
 {
 	const struct row *a = one, *b = other;
 
-	return compare_u64(b->counts->total, a->counts->total) ?: rows_compare(a, b);
+	return compare_u64(magnitude(b->counts->total), magnitude(a->counts->total))
+		       ?: rows_compare(a, b);
 }
 
 static int compare_times(const void *one, const void *other)
@@ -286,7 +287,7 @@ static bool is_empty(const struct rows *r, size_t number)
 	const struct callgraph_cost *counts = &r->graph.costs[number * r->column_count];
 
 	for (size_t i = 0; i < r->column_count; i++)
-		if (counts[i].self || counts[i].total)
+		if (counts[i].self || counts[i].weight)
 			return false;
 	return true;
 }
@@ -308,7 +309,7 @@ static void drop_empty(struct rows *r)
 
 int rows_finish(struct rows *r)
 {
-	uint64_t cumulative = 0;
+	int64_t cumulative = 0;
 
 	drop_empty(r);
 	for (size_t i = 0; i < r->count && (r->view->fields & ROW_FUNCTION); i++) {
@@ -324,7 +325,7 @@ int rows_finish(struct rows *r)
 		      : r->by_total		 ? compare_totals
 						 : rows_compare);
 	for (size_t i = 0; i < r->count; i++) {
-		add_u64(&cumulative, r->rows[i].counts->self);
+		add_i64(&cumulative, r->rows[i].counts->self);
 		r->rows[i].cumulative = cumulative;
 	}
 	return 0;
@@ -338,7 +339,7 @@ size_t rows_shown(const struct rows *r, size_t limit, double percent)
 	while (count > 0) {
 		const struct callgraph_cost *last = r->rows[count - 1].counts;
 
-		if ((double)(r->by_total ? last->total : last->self) >= least)
+		if ((double)magnitude(r->by_total ? last->total : last->self) >= least)
 			break;
 		count--;
 	}

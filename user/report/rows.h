@@ -27,7 +27,7 @@ struct row {
 	const char *name;
 	const char *comm; /* of the thread; of the process: its main thread's; "": unknown */
 	const struct callgraph_cost *counts; /* one for each column */
-	uint64_t cumulative; /* self in the first column: sum of this row and those before it */
+	int64_t cumulative; /* self in the first column: sum of this row and those before it */
 
 	/* private to rows.c */
 	char *made_name;
@@ -35,8 +35,9 @@ struct row {
 };
 
 struct row_column {
-	char *title;	  /* "samples", "cycles", "cpu/nanoseconds" */
-	uint64_t samples; /* all samples of the profile, whether they are in a row or not */
+	char *title; /* "samples", "cycles", "cpu/nanoseconds" */
+	/* The magnitudes of all samples of the profile, whether they are in a row or not */
+	magnitude_sum samples;
 };
 
 struct rows {
@@ -69,8 +70,8 @@ struct rows_options {
 /*
  * Collects the rows of a profile. The first column is o->value, the others are the other values
  * that count an event each; a profile of one clock has one column. Rows without a count are
- * omitted, negative values count as 0, sums saturate. Rows are ordered by self, then total of the
- * first column, largest first; then by name, image and the other fields.
+ * omitted, sums saturate. Rows are ordered by the magnitudes of self, then total of the first
+ * column, largest first; then by name, image and the other fields.
  *
  * Totals are those of callgraph_count(): by stacks if any sample has one (profile_stacks()), else
  * by recorded calls whose costs are known. Calls from a row to itself do not count.

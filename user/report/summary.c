@@ -177,16 +177,12 @@ static void print_truncated(const struct profile_totals *t, const char *prefix, 
 		t->stacks_truncated == 1 ? "was" : "were", t->stack_limit);
 }
 
-static uint64_t sum(const struct profile *p, size_t value)
+static int64_t sum(const struct profile *p, size_t value)
 {
-	uint64_t all = 0;
+	int64_t all = 0;
 
-	for (size_t i = 0; i < p->sample_count; i++) {
-		int64_t count = p->values[i * p->value_type_count + value];
-
-		if (count > 0)
-			add_u64(&all, count);
-	}
+	for (size_t i = 0; i < p->sample_count; i++)
+		add_i64(&all, p->values[i * p->value_type_count + value]);
 	return all;
 }
 
@@ -206,7 +202,7 @@ static int print_events(const struct profile *p, const char *value, const char *
 
 		begin_part(&line);
 		text_print(type->type, out);
-		fprintf(out, " %" PRIu64, sum(p, values[i]));
+		fprintf(out, " %" PRId64, sum(p, values[i]));
 		if (type->period)
 			fprintf(out, " (1 of %" PRIu64 ")", type->period);
 	}
@@ -297,22 +293,20 @@ static uint64_t count_unnamed(const struct profile *p, size_t value_index, struc
 
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
-		int64_t value = p->values[i * p->value_type_count + value_index];
+		uint64_t value = magnitude(p->values[i * p->value_type_count + value_index]);
 		struct unnamed *image;
 		uint32_t leaf;
 
-		if (value <= 0)
-			continue;
-		sum += value;
+		add_u64(&sum, value);
 		if (!s->depth)
 			continue;
 		leaf = p->frames[s->first_frame];
 		if (p->locations[leaf].mapping == PROFILE_NONE)
 			continue;
 		image = &images[p->mappings[p->locations[leaf].mapping].image];
-		image->all += value;
+		add_u64(&image->all, value);
 		if (!profile_is_named(p, leaf))
-			image->samples += value;
+			add_u64(&image->samples, value);
 	}
 	return sum;
 }

@@ -2,6 +2,7 @@
 #include "report/table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,10 +212,9 @@ static int print_row(const struct layout *l, size_t row, FILE *out)
 	return err;
 }
 
-/* In double, because part * 100 can overflow. */
-bool table_is_hot(uint64_t part, uint64_t whole)
+bool table_is_hot(double part, double whole)
 {
-	return whole && (double)part * 100 >= (double)whole * TABLE_HOT_PERCENT;
+	return whole > 0 && fabs(part) * 100 >= whole * TABLE_HOT_PERCENT;
 }
 
 int table_print(const struct table *t, FILE *out)

@@ -44,7 +44,7 @@ struct table {
 };
 
 /* Whether `part` is hot. false: `whole` is 0. */
-bool table_is_hot(uint64_t part, uint64_t whole);
+bool table_is_hot(double part, double whole);
 
 /* Returns 0 or -ENOMEM. Whether printing succeeded, ferror(out) says. */
 int table_print(const struct table *t, FILE *out);

@@ -154,14 +154,16 @@ char *text_expand_tabs(const char *line)
 
 static void print_hundredths(char text[TEXT_PERCENT_SIZE], double hundredths)
 {
-	uint64_t n = hundredths < 1e18 ? hundredths + 0.5 : 1e18; /* of an inconsistent file */
+	double size = hundredths < 0 ? -hundredths : hundredths;
+	uint64_t n = size < 1e18 ? size + 0.5 : 1e18; /* of an inconsistent file */
 
-	snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64 ".%02u", n / 100, (unsigned int)(n % 100));
+	snprintf(text, TEXT_PERCENT_SIZE, "%s%" PRIu64 ".%02u", hundredths < 0 && n ? "-" : "",
+		 n / 100, (unsigned int)(n % 100));
 }
 
-void text_percent(char text[TEXT_PERCENT_SIZE], uint64_t part, uint64_t whole)
+void text_percent(char text[TEXT_PERCENT_SIZE], double part, double whole)
 {
-	print_hundredths(text, whole ? (double)part * 10000 / (double)whole : 0);
+	print_hundredths(text, whole > 0 ? part * 10000 / whole : 0);
 }
 
 void text_decimal(char text[TEXT_PERCENT_SIZE], double value)

@@ -60,9 +60,9 @@ char *text_expand_tabs(const char *line);
 
 /*
  * Both print two decimals, with a point in every locale: `part` in percent of `whole` (0 if that
- * is 0), or a value, at least 0.
+ * is 0), or a value. Either may be negative.
  */
-void text_percent(char text[TEXT_PERCENT_SIZE], uint64_t part, uint64_t whole);
+void text_percent(char text[TEXT_PERCENT_SIZE], double part, double whole);
 void text_decimal(char text[TEXT_PERCENT_SIZE], double value);
 
 #endif

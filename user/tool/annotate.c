@@ -91,7 +91,7 @@ static int annotate(char *const *paths, int count, struct annotate_options *o, s
 	if (err)
 		return err;
 	err = tool_check_value(p, o->what.value, e);
-	if (!err && !profile_total(p, o->what.value)) {
+	if (!err && !profile_magnitude(p, o->what.value)) {
 		o->code = tool_no_samples(p, o->what.value, NULL, &o->reading.query, paths, count);
 	} else {
 		err = err ?: print(p, o, e);

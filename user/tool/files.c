@@ -398,11 +398,27 @@ static void warn_of_images(const struct profile *p, const struct format *format,
 			  format->name, format->cannot_hold_in_image);
 }
 
+/* The magnitude of the values below 0 that the format drops, which every writer skips. */
+static magnitude_sum dropped_below_zero(const struct profile *p, const struct format *format,
+					const struct format_options *options)
+{
+	size_t value = profile_value(p, options->value);
+	magnitude_sum sum = 0;
+
+	for (size_t i = 0; i < p->sample_count && !format->is_signed; i++) {
+		int64_t count = p->values[i * p->value_type_count + value];
+
+		sum += count < 0 ? magnitude(count) : 0;
+	}
+	return sum;
+}
+
 void tool_warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
 		       const struct format_options *options, const char *path, bool quiet)
 {
 	uint64_t samples = format->dropped_samples ? format->dropped_samples(p, options) : 0;
 	uint64_t calls = format->dropped_calls ? format->dropped_calls(p) : 0;
+	uint64_t below = magnitude_u64(dropped_below_zero(p, format, options));
 	char losses[1024];
 
 	if (!quiet && loss_list(p, aspects, format, options, losses, sizeof(losses)))
@@ -411,8 +427,12 @@ void tool_warn_of_loss(const struct profile *p, unsigned int aspects, const stru
 		tool_warn("%s: %" PRIu64 " of %" PRIu64
 			  " samples are dropped: the %s format cannot "
 			  "hold %s",
-			  path, samples, profile_total(p, options->value), format->name,
-			  format->cannot_hold);
+			  path, samples, magnitude_u64(profile_magnitude(p, options->value)),
+			  format->name, format->cannot_hold);
+	if (below)
+		tool_warn("%s: values below 0 are dropped, %" PRIu64 " in all: the %s format "
+			  "cannot hold them; pprof, callgrind and folded can",
+			  path, below, format->name);
 	if (calls)
 		tool_warn("%s: %" PRIu64 " call(s) are dropped: the %s format cannot hold %s", path,
 			  calls, format->name, format->cannot_hold_calls);
@@ -475,7 +495,7 @@ int tool_rewrite(const struct tool_rewrite *r)
 	} else {
 		tool_warn_of_loss(p, aspects, format, &r->writing, r->out,
 				  r->reading->naming.quiet);
-		code = tool_done(p);
+		code = dropped_below_zero(p, format, &r->writing) ? EXIT_INCOMPLETE : tool_done(p);
 	}
 	profile_free(p);
 	return code;

@@ -228,7 +228,7 @@ static int flamegraph(char *const *paths, int count, struct flamegraph_options *
 	if (check_output(paths, count, o, &e) || choose_form(o, &e) ||
 	    read_graph(&g, paths, count, o, &e)) {
 		code = tool_fail(&e);
-	} else if (!profile_total(g.p, o->value)) {
+	} else if (!profile_magnitude(g.p, o->value)) {
 		tool_warn("%s: there are no samples to draw", paths[0]);
 		code = EXIT_NO_SAMPLES;
 	} else {

@@ -146,7 +146,7 @@ static int print_table(struct profile *p, struct report_options *o, struct error
 /* Counted calls have functions without a sample, too. */
 static bool is_empty(const struct profile *p, const struct report_options *o)
 {
-	return !profile_total(p, o->view.rows.value) && !(is_tree(o) && p->arc_count);
+	return !profile_magnitude(p, o->view.rows.value) && !(is_tree(o) && p->arc_count);
 }
 
 static int print(struct profile *p, const char *name, struct report_options *o, struct error *e)

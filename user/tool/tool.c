@@ -205,7 +205,7 @@ int tool_check_value(const struct profile *p, const char *type, struct error *e)
 int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e)
 {
-	uint64_t all = profile_total(p, value);
+	double all = profile_magnitude(p, value);
 	char percent[TEXT_PERCENT_SIZE], what[512];
 	int err = profile_filter(p, filter, filtered, e);
 
@@ -214,7 +214,7 @@ int tool_filter(struct profile *p, const struct profile_filter *filter, const ch
 	snprintf(what, sizeof(what), "%s%s%s%s%s", filter->focus ? "--focus " : "",
 		 filter->focus ?: "", filter->focus && filter->ignore ? " " : "",
 		 filter->ignore ? "--ignore " : "", filter->ignore ?: "");
-	text_percent(percent, profile_total(p, value), all);
+	text_percent(percent, profile_magnitude(p, value), all);
 	tool_warn("%s keeps %s %% of the samples", what, percent);
 	return 0;
 }

@@ -18,6 +18,21 @@ static inline void add_i64(int64_t *sum, int64_t value)
 		*sum = value < 0 ? INT64_MIN : INT64_MAX;
 }
 
+/* Of INT64_MIN, too. */
+static inline uint64_t magnitude(int64_t value)
+{
+	return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+/* A sum of magnitudes: what percentages are of. It is exact, for so many values fit no memory. */
+typedef unsigned __int128 magnitude_sum;
+
+/* For output; saturates. */
+static inline uint64_t magnitude_u64(magnitude_sum sum)
+{
+	return sum > UINT64_MAX ? UINT64_MAX : (uint64_t)sum;
+}
+
 /* For qsort() and bsearch() */
 static inline int compare_u64(uint64_t a, uint64_t b)
 {

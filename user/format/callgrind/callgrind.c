@@ -166,7 +166,7 @@ static const char *const oversights[OVERSIGHT_COUNT] = {
 	[OVERSIGHT_REDEFINED] = "the number of a name is defined again",
 	[OVERSIGHT_DUPLICATE_EVENT] = "an event is listed twice: its second costs are ignored",
 	[OVERSIGHT_COSTS] = "the line has more costs than there are events",
-	[OVERSIGHT_NEGATIVE] = "a cost is negative: counted as 0",
+	[OVERSIGHT_NEGATIVE] = "a number of calls is negative: counted as 0",
 	[OVERSIGHT_FRACTION] = "a cost has a fraction, which is ignored",
 	[OVERSIGHT_RELATIVE] = "a cost is relative to the previous line's",
 	[OVERSIGHT_OVERFLOW] = "a cost has more than 63 bits: counted as 2^63 - 1",
@@ -229,6 +229,7 @@ const struct format format_callgrind = {
 	.name = CALLGRIND_NAME,
 	.extensions = extensions,
 	.files = files,
+	.is_signed = true,
 	.keeps = KEEPS(NAMES) | KEEPS(LINES) | KEEPS(IMAGES) | KEEPS(BUILD_IDS) | KEEPS(VALUES) |
 		 KEEPS(CALLS) | KEEPS(COSTS) | KEEPS(JUMPS) | KEEPS(EVENT) | KEEPS(PERIOD) |
 		 KEEPS(EVENT_PERIOD) | KEEPS(TIME) | KEEPS(DURATION) | KEEPS(HOST) |

@@ -111,14 +111,11 @@ static int read_cfn(struct callgrind_reader *r, struct text value)
 
 static int64_t whole_cost(struct callgrind_reader *r, uint64_t number, bool fits, bool negative)
 {
-	if (negative) {
-		callgrind_overlook(r, OVERSIGHT_NEGATIVE);
-		return 0;
+	if (!fits || number > INT64_MAX) {
+		callgrind_overlook(r, OVERSIGHT_OVERFLOW);
+		number = INT64_MAX;
 	}
-	if (fits && number <= INT64_MAX)
-		return number;
-	callgrind_overlook(r, OVERSIGHT_OVERFLOW);
-	return INT64_MAX;
+	return negative ? -(int64_t)number : (int64_t)number;
 }
 
 static bool is_digit(const struct text *t)
@@ -207,7 +204,9 @@ static int begin_association(struct callgrind_reader *r, enum profile_arc_kind k
 		return err;
 	if (!callgrind_take_cost(r, value, &count))
 		return input_line_error(r->in, r->e, "the count is not a number");
-	a->arc.count = count;
+	if (count < 0)
+		callgrind_overlook(r, OVERSIGHT_NEGATIVE);
+	a->arc.count = count < 0 ? 0 : count;
 	return 0;
 }
 
@@ -248,6 +247,10 @@ static int read_jcnd(struct callgrind_reader *r, struct text value)
 	take_blanks(&value);
 	if (!callgrind_take_cost(r, &value, &second))
 		return input_line_error(r->in, r->e, "the count is not a number");
+	if (second < 0) {
+		callgrind_overlook(r, OVERSIGHT_NEGATIVE);
+		second = 0;
+	}
 	arc->executed = slash ? (uint64_t)second : arc->count;
 	arc->count = slash ? arc->count : (uint64_t)second;
 	take_target(r, value);
@@ -333,7 +336,7 @@ static int add_sample(struct callgrind_reader *r)
 /*
  * Takes a cost that may be relative to `last`, the previous line's, as positions are: speedscope
  * reads such files. A "-" means that only after a "*" or "+" in the file; otherwise it is a
- * negative cost, which old Xdebug writes.
+ * negative cost, which cg_diff and Xdebug write.
  */
 static bool take_any_cost(struct callgrind_reader *r, struct text *t, int64_t last, int64_t *cost)
 {
@@ -350,8 +353,12 @@ static bool take_any_cost(struct callgrind_reader *r, struct text *t, int64_t la
 		return false;
 	if (up)
 		add_i64(cost, last);
-	if (down)
-		*cost = *cost < last ? last - *cost : 0;
+	if (down) {
+		int64_t less = -*cost;
+
+		*cost = last;
+		add_i64(cost, less);
+	}
 	return true;
 }
 

@@ -126,12 +126,12 @@ int callgrind_read_events(struct callgrind_reader *r, struct text value)
 	return 0;
 }
 
-/* a >= 0, b >= 0 */
+/* a >= 0 */
 static int64_t multiply_i64(int64_t a, int64_t b)
 {
 	int64_t product;
 
-	return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+	return __builtin_mul_overflow(a, b, &product) ? (b < 0 ? INT64_MIN : INT64_MAX) : product;
 }
 
 /* [NUMBER [*]] NAME [+] */

@@ -310,12 +310,11 @@ static int put_events(const struct writer *w)
 	return 0;
 }
 
-/* Readers parse costs as signed numbers. */
-static void put_costs(const struct writer *w, const uint64_t *costs)
+static void put_costs(const struct writer *w, const int64_t *costs)
 {
 	for (size_t i = 0; i < w->g.options.column_count; i++) {
-		put_char(w, ' ');
-		put_decimal(w, costs[i] < INT64_MAX ? costs[i] : INT64_MAX);
+		put(w, costs[i] < 0 ? " -" : " ");
+		put_decimal(w, magnitude(costs[i]));
 	}
 	put_char(w, '\n');
 }
@@ -337,7 +336,7 @@ static int put_header(const struct writer *w)
 	if (put_each_event(w, put_event) || put_events(w))
 		return -ENOMEM;
 	put(w, "summary:");
-	put_costs(w, w->g.samples);
+	put_costs(w, w->g.sums);
 	return 0;
 }
 
@@ -439,7 +438,7 @@ static void put_place(const struct writer *w, const struct callgraph_position *p
 
 /* Writes a cost line; of a jump (costs NULL), its position. The next address is relative to it. */
 static void put_source(struct writer *w, const struct callgraph_position *position,
-		       const uint64_t *costs)
+		       const int64_t *costs)
 {
 	put_place(w, position);
 	if (costs)
@@ -524,7 +523,7 @@ static void fetch_edges(const struct callgraph *g, const struct callgraph_positi
 
 static bool has_cost(const struct writer *w, uint32_t position)
 {
-	const uint64_t *costs = w->g.position_costs + position * w->g.options.column_count;
+	const int64_t *costs = w->g.position_costs + position * w->g.options.column_count;
 
 	for (size_t i = 0; i < w->g.options.column_count; i++)
 		if (costs[i])
@@ -638,7 +637,7 @@ static int write_all(struct writer *w, bool addresses)
 	for (size_t i = 0; i < w->order_count; i++)
 		put_position(w, w->order[i]);
 	put(w, "\ntotals:");
-	put_costs(w, w->g.samples);
+	put_costs(w, w->g.sums);
 	return 0;
 }
 

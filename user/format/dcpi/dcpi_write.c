@@ -186,14 +186,9 @@ static int add_sample(struct groups *groups, const struct profile *p, size_t sam
 	struct group key, *group;
 	uint64_t address;
 
-	if (count == 0)
+	if (count <= 0) /* tool_warn_of_loss() reports what is below 0 */
 		return 0;
 	address = place_sample(groups, p, &p->samples[sample], &key);
-	if (count < 0)
-		return error_set(e, 0,
-				 "address 0x%" PRIx64 ": a count of %" PRIi64
-				 ": DCPI files have no negative counts",
-				 address, count);
 	key.value = value;
 	if (find_group(groups, &key, &group) ||
 	    array_reserve(&group->counts, &group->count_room, group->count + 1,

@@ -267,6 +267,7 @@ static const char *const extensions[] = { ".folded", ".collapsed", NULL };
 const struct format format_folded = {
 	.name = "folded",
 	.extensions = extensions,
+	.is_signed = true,
 	.keeps = KEEPS(STACKS) | KEEPS(NAMES),
 	.is_text = true,
 	.streams = true,

@@ -139,7 +139,13 @@ static int gather_bins(struct writer *w)
 		free(counts);
 		return -ENOMEM;
 	}
-	profile_count_leaves(p, w->value, counts);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *s = &p->samples[i];
+		int64_t count = p->values[i * p->value_type_count + w->value];
+
+		if (s->depth && count > 0)
+			add_u64(&counts[p->frames[s->first_frame]], count);
+	}
 	for (uint32_t i = 0; i < p->location_count; i++)
 		if (counts[i] && fits_file(w, i))
 			w->bins[w->bin_count++] = (struct bin){

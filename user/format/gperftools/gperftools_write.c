@@ -298,7 +298,7 @@ int gperftools_write(const struct profile *p, const struct format_options *optio
 		err = plan(&w, 64);
 	if (err)
 		return error_no_memory(e);
-	if (w.records || !profile_total(p, options->value)) {
+	if (w.records || !profile_magnitude(p, options->value)) {
 		put_all(&w);
 	} else {
 		err = error_set(

@@ -591,6 +591,7 @@ const struct format format_pprof = {
 	.name = PPROF_NAME,
 	.extensions = extensions,
 	.is_gzip = true,
+	.is_signed = true,
 	.keeps = KEEPS(ADDRESSES) | KEEPS(STACKS) | KEEPS(NAMES) | KEEPS(LINES) | KEEPS(INLINED) |
 		 KEEPS(IMAGES) | KEEPS(MAPPINGS) | KEEPS(BUILD_IDS) | KEEPS(THREADS) | KEEPS(MODE) |
 		 KEEPS(LABEL) | KEEPS(TAGS) | KEEPS(VALUES) | KEEPS(EVENT) | KEEPS(PERIOD) |

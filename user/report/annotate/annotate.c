@@ -167,12 +167,12 @@ void report_listing_title(const struct annotation *a, const char *prefix, FILE *
 	fputs(" in ", out);
 	text_print(image, out);
 	text_percent(percent, a->samples, a->all_samples);
-	fprintf(out, ": %" PRIu64 " ", a->samples);
+	fprintf(out, ": %" PRId64 " ", a->samples);
 	text_print(a->titles[0], out);
 	fprintf(out, ", %s %% of all", percent);
 	if (a->stacks) {
 		text_percent(percent, a->total, a->all_samples);
-		fprintf(out, "; with what it calls %" PRIu64 ", %s %%", a->total, percent);
+		fprintf(out, "; with what it calls %" PRId64 ", %s %%", a->total, percent);
 	}
 	fputc('\n', out);
 }

@@ -8,18 +8,18 @@
 static int add_counts(struct json_object *object, const struct annotation *a,
 		      const struct tallies *t, size_t number)
 {
-	const uint64_t *self = &t->self[number * a->value_count];
-	int err = json_add(object, "self", json_object_new_uint64(self[0]));
+	const int64_t *self = &t->self[number * a->value_count];
+	int err = json_add(object, "self", json_object_new_int64(self[0]));
 	struct json_object *values;
 
 	if (!err && a->stacks)
-		err = json_add(object, "total", json_object_new_uint64(t->total[number]));
+		err = json_add(object, "total", json_object_new_int64(t->total[number]));
 	if (err || a->value_count == 1)
 		return err;
 	values = json_object_new_object();
 	err = json_add(object, "values", values);
 	for (size_t i = 0; i < a->value_count && !err; i++)
-		err = json_add_named(values, a->titles[i], json_object_new_uint64(self[i]));
+		err = json_add_named(values, a->titles[i], json_object_new_int64(self[i]));
 	return err;
 }
 
@@ -78,9 +78,9 @@ int report_listing_json(struct annotation *a, FILE *out)
 		json_member(&w, "start", json_hex(a->extent.start));
 		json_member(&w, "limit", json_hex(a->extent.limit));
 	}
-	json_member(&w, "self", json_object_new_uint64(a->samples));
+	json_member(&w, "self", json_object_new_int64(a->samples));
 	if (a->stacks)
-		json_member(&w, "total", json_object_new_uint64(a->total));
+		json_member(&w, "total", json_object_new_int64(a->total));
 	json_begin_list(&w, "instructions");
 	for (size_t i = 0; i < a->code.count && !w.err; i++)
 		json_element(&w, instruction_object(a, i));

@@ -202,10 +202,10 @@ static void free_tallies(struct tallies *t)
 }
 
 /* Adds a stack once, however often the function recurs in it. */
-static void add_total(uint64_t *total, uint64_t *last_stack, uint64_t stack, int64_t value)
+static void add_total(int64_t *total, uint64_t *last_stack, uint64_t stack, int64_t value)
 {
-	if (*last_stack != stack && value > 0)
-		add_u64(total, value);
+	if (*last_stack != stack)
+		add_i64(total, value);
 	*last_stack = stack;
 }
 
@@ -215,8 +215,7 @@ static void tally(const struct counter *c, struct tallies *t, size_t number, con
 	const struct annotation *a = c->a;
 
 	for (size_t i = 0; i < a->value_count && leaf; i++)
-		if (values[a->values[i]] > 0)
-			add_u64(&t->self[number * a->value_count + i], values[a->values[i]]);
+		add_i64(&t->self[number * a->value_count + i], values[a->values[i]]);
 	add_total(&t->total[number], &t->last_stack[number], c->stack, values[a->values[0]]);
 }
 
@@ -227,8 +226,12 @@ static void count_frame(struct counter *c, uint32_t location, const int64_t *val
 
 	if (!c->locations[location])
 		return;
-	if (leaf && value > 0)
-		add_u64(&c->a->samples, value);
+	if (leaf) {
+		add_i64(&c->a->samples, value);
+		add_u64(&c->a->samples_weight, magnitude(value));
+	}
+	if (c->last_stack != c->stack)
+		add_u64(&c->a->total_weight, magnitude(value));
 	add_total(&c->a->total, &c->last_stack, c->stack, value);
 	if (place->instruction != SIZE_MAX)
 		tally(c, &c->a->code_counts, place->instruction, values, leaf);
@@ -265,12 +268,16 @@ static void count_calls(struct counter *c)
 		if (p->arcs[i].kind != PROFILE_CALL || !c->locations[p->arcs[i].from])
 			continue;
 		c->stack++;
-		any |= values[c->a->values[0]] > 0;
+		any |= values[c->a->values[0]] != 0;
 		count_frame(c, p->arcs[i].from, values, false);
 	}
 	c->a->stacks |= any;
-	if (c->a->total > c->a->all_samples)
-		c->a->total = c->a->all_samples; /* recursion counts calls several times */
+	/* Recursion counts calls several times. */
+	if (c->a->total_weight > c->a->all_samples)
+		c->a->total_weight = c->a->all_samples;
+	if (magnitude(c->a->total) > c->a->total_weight)
+		c->a->total = c->a->total < 0 ? -(int64_t)c->a->total_weight
+					      : (int64_t)c->a->total_weight;
 }
 
 static void find_places(struct counter *c)
@@ -310,7 +317,7 @@ static int count(struct annotation *a, const char *value, const bool *locations,
 	struct counter c = { .a = a, .locations = locations };
 	int err = -ENOMEM;
 
-	a->all_samples = profile_total(p, value);
+	a->all_samples = profile_magnitude(p, value);
 	a->values = calloc(p->value_type_count + 1, sizeof(*a->values));
 	c.places = calloc(p->location_count + 1, sizeof(*c.places));
 	a->titles = calloc(p->value_type_count + 1, sizeof(*a->titles));

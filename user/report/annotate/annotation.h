@@ -26,8 +26,8 @@ struct annotation_options {
 
 /* The counts of some instructions or lines. */
 struct tallies {
-	uint64_t *self;	 /* number i's are self[i * value_count .. + value_count] */
-	uint64_t *total; /* of the first value: samples in whose stacks it is */
+	int64_t *self;	/* number i's are self[i * value_count .. + value_count] */
+	int64_t *total; /* of the first value: samples in whose stacks it is */
 
 	uint64_t *last_stack; /* private to annotation.c */
 };
@@ -41,9 +41,11 @@ struct annotation {
 	size_t *values;		     /* the numbers of the values that are counted */
 	char **titles;		     /* of each: rows_title() */
 	size_t value_count;
-	uint64_t samples;     /* of the first value: in the function itself */
-	uint64_t total;	      /* the same: in it and its callees */
-	uint64_t all_samples; /* the same: in the whole profile */
+	int64_t samples; /* of the first value: in the function itself */
+	int64_t total;	 /* the same: in it and its callees */
+	/* Magnitudes of the same samples, and of all: what percentages are of */
+	uint64_t samples_weight, total_weight;
+	magnitude_sum all_samples;
 
 	struct disassembly code; /* empty: it cannot be disassembled */
 	struct error no_code;	 /* why */

@@ -44,10 +44,10 @@ static size_t count_columns(const struct annotation *a)
 
 static uint64_t all_of(const struct annotation *a)
 {
-	return a->stacks ? a->total : a->samples;
+	return a->stacks ? a->total_weight : a->samples_weight;
 }
 
-static uint64_t shown_total(const struct listing *l, size_t number)
+static int64_t shown_total(const struct listing *l, size_t number)
 {
 	return l->a->stacks ? l->tallies->total[number]
 			    : l->tallies->self[number * l->a->value_count];
@@ -57,8 +57,8 @@ static uint64_t shown_total(const struct listing *l, size_t number)
 static const char *count_cell(const struct listing *l, size_t number, size_t column,
 			      char buffer[TABLE_CELL_SIZE])
 {
-	const uint64_t *self = &l->tallies->self[number * l->a->value_count];
-	uint64_t count;
+	const int64_t *self = &l->tallies->self[number * l->a->value_count];
+	int64_t count;
 
 	if (column == 1u + l->a->stacks) {
 		text_percent(buffer, shown_total(l, number), all_of(l->a));
@@ -68,7 +68,7 @@ static const char *count_cell(const struct listing *l, size_t number, size_t col
 		count = self[0];
 	else
 		count = column == 1 ? shown_total(l, number) : self[column - 1 - l->a->stacks];
-	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, count);
+	snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, count);
 	return buffer;
 }
 

@@ -85,7 +85,7 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 	int err;
 
 	if (profile_stacks_unfiltered(p, o.filtered) ||
-	    (!calls && !profile_total(p, o.value) &&
+	    (!calls && !profile_magnitude(p, o.value) &&
 	     !profile_filtered_sum(o.filtered, profile_value(p, o.value))))
 		err = call_tree_make(&v->tree, &p, 1, &o);
 	else if (calls && o.function)
@@ -99,16 +99,16 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 	return 0;
 }
 
-/* The largest total first; a parent before its children. */
+/* The largest weight first; a parent before its children. */
 static int compare_nodes(const void *one, const void *other, void *context)
 {
 	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
 	const struct callgraph_cost *counts = context;
 
-	return compare_u64(counts[b].total, counts[a].total) ?: compare_u64(a, b);
+	return compare_u64(counts[b].weight, counts[a].weight) ?: compare_u64(a, b);
 }
 
-/* Hides nodes beyond the limit. No child is shown without its parent, whose total is larger. */
+/* Hides nodes beyond the limit. No child is shown without its parent, whose weight is larger. */
 static int apply_limit(struct call_view *v)
 {
 	struct call_tree *t = &v->tree;
@@ -136,7 +136,7 @@ static int apply_limit(struct call_view *v)
 static int count_rests(struct call_view *v)
 {
 	const struct call_tree *t = &v->tree;
-	uint64_t *shown = calloc(t->count, sizeof(*shown));
+	struct callgraph_cost *shown = calloc(t->count, sizeof(*shown));
 
 	v->rests = calloc(t->count, sizeof(*v->rests));
 	if (!shown || !v->rests) {
@@ -146,17 +146,24 @@ static int count_rests(struct call_view *v)
 	for (size_t i = 1; i < t->count; i++) {
 		if (v->hidden && v->hidden[i])
 			v->rests[t->nodes[i].parent].count++;
-		else
-			add_u64(&shown[t->nodes[i].parent], t->counts[i].total);
+		else {
+			add_i64(&shown[t->nodes[i].parent].total, t->counts[i].total);
+			add_u64(&shown[t->nodes[i].parent].weight, t->counts[i].weight);
+		}
 	}
 	for (size_t i = 0; i < t->count; i++) {
 		struct call_rest *rest = &v->rests[i];
 
 		rest->count += t->nodes[i].folded;
-		add_u64(&shown[i], t->counts[i].self);
+		add_i64(&shown[i].total, t->counts[i].self);
+		add_u64(&shown[i].weight, magnitude(t->counts[i].self));
 		/* The children can have more together: calls of a cycle count several times. */
-		if (rest->count && t->counts[i].total > shown[i])
-			rest->total = t->counts[i].total - shown[i];
+		if (rest->count && t->counts[i].weight > shown[i].weight) {
+			if (__builtin_sub_overflow(t->counts[i].total, shown[i].total,
+						   &rest->total))
+				rest->total = t->counts[i].total;
+			rest->weight = t->counts[i].weight - shown[i].weight;
+		}
 	}
 	free(shown);
 	return 0;

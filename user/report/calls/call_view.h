@@ -27,7 +27,8 @@ struct call_view_options {
 /* The children of a node that are not shown. */
 struct call_rest {
 	uint64_t count;
-	uint64_t total; /* their sum */
+	int64_t total;	 /* their sum */
+	uint64_t weight; /* as in callgraph_cost */
 };
 
 struct call_view {

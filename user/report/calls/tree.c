@@ -66,14 +66,23 @@ static const char *title_of(const struct printer *p, enum number n)
 static void add_number(struct printer *p, enum number n)
 {
 	const struct call_tree *t = &p->v->tree;
-	uint64_t most = n == SAMPLES ? t->counts[0].total : 0;
+	uint64_t most = 0;
 	char text[TEXT_PERCENT_SIZE] = "100.00";
 	size_t width = text_columns(title_of(p, n));
 
 	for (size_t i = 1; n == CALLS && i < t->count; i++)
 		most = t->calls[i] > most ? t->calls[i] : most;
-	if (n == CALLS || n == SAMPLES)
+	if (n == CALLS)
 		snprintf(text, sizeof(text), "%" PRIu64, most);
+	else if (n == SAMPLES)
+		snprintf(text, sizeof(text), "%" PRId64, t->counts[0].total);
+	for (size_t i = 1; n == SAMPLES && i < t->count; i++) {
+		char other[TEXT_PERCENT_SIZE];
+
+		snprintf(other, sizeof(other), "%" PRId64, t->counts[i].total);
+		if (strlen(other) > strlen(text))
+			strcpy(text, other);
+	}
 	if (width < strlen(text))
 		width = strlen(text);
 	p->widths[p->number_count] = (int)width;
@@ -110,7 +119,7 @@ static bool is_rest_shown(const struct call_view *v, uint32_t node)
 {
 	double least = (double)v->tree.samples[0] * v->options.percent / 100;
 
-	return v->rests[node].total > 0 && (double)v->rests[node].total >= least;
+	return v->rests[node].weight > 0 && (double)v->rests[node].weight >= least;
 }
 
 /* Whether a node has several lines below it. */
@@ -137,28 +146,28 @@ static bool is_blank(const struct printer *p, const struct line *line, enum numb
 	if (n == SELF_PERCENT)
 		return count->self == 0;
 	return !line->is_branch && caller != CALL_TREE_NONE &&
-	       t->nodes[caller].frame != CALL_TREE_NONE && t->counts[caller].total == count->total;
+	       t->nodes[caller].frame != CALL_TREE_NONE &&
+	       t->counts[caller].total == count->total && t->counts[caller].weight == count->weight;
 }
 
 static void number_text(const struct printer *p, const struct line *line, enum number n,
 			char text[TEXT_PERCENT_SIZE])
 {
 	const struct call_tree *t = &p->v->tree;
-	uint64_t total =
-		line->is_rest ? p->v->rests[line->node].total : t->counts[line->node].total;
+	int64_t total = line->is_rest ? p->v->rests[line->node].total : t->counts[line->node].total;
 
 	switch (n) {
 	case CALLS:
 		snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, p->v->tree.calls[line->node]);
 		break;
 	case SAMPLES:
-		snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, total);
+		snprintf(text, TEXT_PERCENT_SIZE, "%" PRId64, total);
 		break;
 	case TOTAL_PERCENT:
 		text_percent(text, total, t->samples[0]);
 		break;
 	case ROOT_PERCENT:
-		text_percent(text, total, t->counts[0].total);
+		text_percent(text, total, t->counts[0].weight);
 		break;
 	case SELF_PERCENT:
 		text_percent(text, t->counts[line->node].self, t->samples[0]);

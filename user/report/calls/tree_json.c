@@ -22,16 +22,16 @@ static struct json_object *node_object(const struct call_view *v, uint32_t node,
 	if (!err && t->calls && node)
 		err = json_add(o, "calls", json_object_new_uint64(t->calls[node]));
 	if (!err && !t->counts_calls)
-		err = json_add(o, "total", json_object_new_uint64(count->total))
+		err = json_add(o, "total", json_object_new_int64(count->total))
 			      ?: json_add(o, "total_percent",
 					  json_percent(count->total, t->samples[0]));
 	if (!err && v->options.function)
-		err = json_add(o, "root_percent", json_percent(count->total, t->counts[0].total));
+		err = json_add(o, "root_percent", json_percent(count->total, t->counts[0].weight));
 	if (!err && !v->options.callers && (!t->calls || (!node && !t->counts_calls)))
-		err = json_add(o, "self", json_object_new_uint64(count->self));
+		err = json_add(o, "self", json_object_new_int64(count->self));
 	if (!err && rest->count)
 		err = json_add(o, "left_out", json_object_new_uint64(rest->count))
-			      ?: json_add(o, "left_out_total", json_object_new_uint64(rest->total));
+			      ?: json_add(o, "left_out_total", json_object_new_int64(rest->total));
 	return json_checked(o, err);
 }
 
@@ -59,7 +59,7 @@ int call_view_json(const struct call_view *v, const struct profile *p, FILE *out
 	json_begin(&w, out);
 	recording_json(&w, p, v->options.value);
 	json_member(&w, v->tree.counts_calls ? "all_calls" : "samples",
-		    json_object_new_uint64(v->tree.samples[0]));
+		    json_object_new_uint64(magnitude_u64(v->tree.samples[0])));
 	json_begin_list(&w, whole ? "tree" : v->options.callers ? "callers" : "callees");
 	for (uint32_t n = whole ? next_node(v, 0) : 0; n != CALL_TREE_NONE; n = next_node(v, n))
 		json_element(&w, node_object(v, n, v->tree.nodes[n].depth - whole));

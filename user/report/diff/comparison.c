@@ -102,6 +102,7 @@ static int take_rows(struct comparison *c, const struct count_meaning *meanings)
 	return 0;
 }
 
+/* count: not negative */
 static uint64_t to_samples(uint64_t count, const struct count_meaning *meaning)
 {
 	return meaning->samples == 1 ? count : (uint64_t)((double)count * meaning->samples + 0.5);
@@ -117,7 +118,8 @@ static struct significance test(const struct comparison *c, const struct row *ro
 
 	for (size_t side = 0; side < SIDES; side++) {
 		counts[side] = to_samples(row->counts[side].self, &meanings[side]);
-		all[side] = to_samples(c->rows.columns[side].samples, &meanings[side]);
+		all[side] =
+			to_samples(magnitude_u64(c->rows.columns[side].samples), &meanings[side]);
 		seconds[side] = meanings[side].seconds / meanings[side].samples;
 		exposure[side] = 1 / seconds[side];
 		if (c->amount == AMOUNT_RATE)
@@ -192,6 +194,17 @@ static int compare(struct comparison *c, const struct comparison_options *o,
 	return 0;
 }
 
+/* Differences of counts are no counts of ticks, which have a binomial distribution. */
+static bool has_negative(const struct profile *p, const char *type)
+{
+	size_t value = profile_value(p, type);
+	bool found = false;
+
+	for (size_t i = 0; i < p->sample_count && !found; i++)
+		found = p->values[i * p->value_type_count + value] < 0;
+	return found;
+}
+
 int comparison_make(struct comparison *c, const struct profile *earlier,
 		    const struct profile *later, const struct comparison_options *o,
 		    struct error *e)
@@ -225,13 +238,15 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 			error_hint(e, "--normalize share compares their shares");
 			return -EINVAL;
 		}
-		if (o->significant && !(meanings[side].samples > 0))
+		if (o->significant &&
+		    (!(meanings[side].samples > 0) || has_negative(c->profiles[side], value)))
 			return error_set(e, 0,
 					 "the %s profile counts no samples: significance "
 					 "cannot be computed",
 					 side_names[side]);
 	}
-	c->has_p = meanings[OLD].samples > 0 && meanings[NEW].samples > 0;
+	c->has_p = meanings[OLD].samples > 0 && meanings[NEW].samples > 0 &&
+		   !has_negative(earlier, value) && !has_negative(later, value);
 	return compare(c, o, meanings) ? error_no_memory(e) : 0;
 }
 

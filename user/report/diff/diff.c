@@ -37,7 +37,7 @@ struct diff {
 /* dcpidiff's normalised range: |a - b| / (a + b), in percent. */
 static double range(const struct compared *row)
 {
-	double sum = row->amount[OLD] + row->amount[NEW];
+	double sum = fabs(row->amount[OLD]) + fabs(row->amount[NEW]);
 
 	return sum > 0 ? fabs(row->difference) * 100 / sum : 0;
 }
@@ -51,9 +51,10 @@ static const char *print_amount(const struct comparison *c, double value, bool i
 	uint64_t scaled = (uint64_t)(fmin(fabs(value), 1e12) * (double)unit + 0.5);
 
 	snprintf(buffer, TABLE_CELL_SIZE, "%s%" PRIu64 ".%0*" PRIu64,
-		 !is_signed || !scaled ? ""
-		 : value < 0	       ? "-"
-				       : "+",
+		 !scaled     ? ""
+		 : value < 0 ? "-"
+		 : is_signed ? "+"
+			     : "",
 		 scaled / unit, is_time ? 3 : 2, scaled % unit);
 	return buffer;
 }
@@ -81,10 +82,10 @@ static const char *cell(const void *context, size_t number, size_t column,
 		return row_field_text(d->c->rows.view, row->row, column - d->numbers, buffer);
 	switch (d->contents[column]) {
 	case OLD_SELF:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, row->row->counts[OLD].self);
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, row->row->counts[OLD].self);
 		return buffer;
 	case NEW_SELF:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, row->row->counts[NEW].self);
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, row->row->counts[NEW].self);
 		return buffer;
 	case OLD_AMOUNT:
 		return print_amount(d->c, row->amount[OLD], false, buffer);
@@ -178,7 +179,7 @@ static void print_side(const struct comparison *c, enum comparison_side side, co
 
 	fprintf(out, "%s%s: ", prefix, side == OLD ? "old" : "new");
 	text_print(name, out);
-	fprintf(out, ": %" PRIu64 " ", profile_total(p, c->value));
+	fprintf(out, ": %" PRId64 " ", profile_total(p, c->value));
 	text_print(counted ?: "", out);
 	if (p->event[0] && counted && strcmp(p->event, counted) != 0) {
 		fputs(" of ", out);
@@ -238,12 +239,12 @@ static struct json_object *row_object(const struct comparison *c, const struct c
 	};
 	const char *const *key = keys[c->amount];
 	struct json_object *object = json_object_new_object();
-	uint64_t old = row->row->counts[OLD].self, new = row->row->counts[NEW].self;
+	int64_t old = row->row->counts[OLD].self, new = row->row->counts[NEW].self;
 	int err = row_fields_json(c->rows.view, row->row, object);
 
-	err = err ?: json_add(object, "old", json_object_new_uint64(old));
+	err = err ?: json_add(object, "old", json_object_new_int64(old));
 	err = err ?: json_add(object, key[OLD], json_amount(c, row->amount[OLD]));
-	err = err ?: json_add(object, "new", json_object_new_uint64(new));
+	err = err ?: json_add(object, "new", json_object_new_int64(new));
 	err = err ?: json_add(object, key[NEW], json_amount(c, row->amount[NEW]));
 	err = err ?: json_add(object, "difference", json_amount(c, row->difference));
 	err = err ?: json_add(object, "range_percent", json_decimal(range(row), 2));
@@ -265,8 +266,10 @@ int report_diff_json(const struct comparison *c, const struct report_table_optio
 	struct json_writer w;
 
 	json_begin(&w, out);
-	json_member(&w, "old_samples", json_object_new_uint64(c->rows.columns[OLD].samples));
-	json_member(&w, "new_samples", json_object_new_uint64(c->rows.columns[NEW].samples));
+	json_member(&w, "old_samples",
+		    json_object_new_uint64(magnitude_u64(c->rows.columns[OLD].samples)));
+	json_member(&w, "new_samples",
+		    json_object_new_uint64(magnitude_u64(c->rows.columns[NEW].samples)));
 	json_member(&w, "by", json_text(c->rows.view->name));
 	json_member(&w, "normalize", json_text(names[c->amount]));
 	json_begin_list(&w, "rows");

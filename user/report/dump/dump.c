@@ -118,7 +118,7 @@ static void dump_header(const struct profile *p, FILE *out)
 		fprintf(out, "duration_s %" PRIu64 ".%09u\n", p->duration_ns / 1000000000,
 			(unsigned int)(p->duration_ns % 1000000000));
 	dump_totals(p, out);
-	dump_number("samples", profile_total(p, NULL), out);
+	fprintf(out, "samples %" PRId64 "\n", profile_total(p, NULL));
 	for (size_t i = 0; i < p->comment_count; i++)
 		dump_string("comment", p->comments[i], out);
 }

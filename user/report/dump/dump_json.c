@@ -233,7 +233,7 @@ static void write_header(struct dump *d)
 	json_member_number(&d->w, "time_ns", p->time_ns);
 	json_member_number(&d->w, "duration_ns", p->duration_ns);
 	totals_json(&d->w, p);
-	json_member(&d->w, "samples", json_object_new_uint64(profile_total(p, NULL)));
+	json_member(&d->w, "samples", json_object_new_int64(profile_total(p, NULL)));
 }
 
 static void write_lists(struct dump *d)

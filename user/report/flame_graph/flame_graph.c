@@ -34,8 +34,8 @@ static void find_scale(struct flame_graph *g)
 static int compare_gone(const void *one, const void *other, void *context)
 {
 	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-	int order =
-		compare_u64(flame_graph_total(context, b, OLD), flame_graph_total(context, a, OLD));
+	int order = compare_u64(flame_graph_weight(context, b, OLD),
+				flame_graph_weight(context, a, OLD));
 
 	return order ?: compare_u64(a, b);
 }
@@ -48,7 +48,8 @@ static int find_gone(struct flame_graph *g)
 	if (!g->gone)
 		return -ENOMEM;
 	for (uint32_t i = 1; i < t->count; i++)
-		if (!flame_graph_total(g, i, NEW) && flame_graph_total(g, t->nodes[i].parent, NEW))
+		if (!flame_graph_weight(g, i, NEW) &&
+		    flame_graph_weight(g, t->nodes[i].parent, NEW))
 			g->gone[g->gone_count++] = i;
 	qsort_r(g->gone, g->gone_count, sizeof(*g->gone), compare_gone, g);
 	return 0;
@@ -93,12 +94,12 @@ static void note_stacks(struct flame_graph *g, const struct profile *p)
 
 static int make_notes(struct flame_graph *g, const struct profile *p)
 {
-	uint64_t shown = flame_graph_total(g, 0, NEW);
+	uint64_t shown = flame_graph_weight(g, 0, NEW);
 	char part[TEXT_PERCENT_SIZE];
 
 	note_stacks(g, p);
 	text_percent(part, shown, g->tree.samples[NEW]);
-	if (shown < g->tree.samples[NEW])
+	if (shown < magnitude_u64(g->tree.samples[NEW]))
 		snprintf(g->notes[NOTE_FILTERED], sizeof(g->notes[0]),
 			 "This is a part of the profile: %s %% of all samples.", part);
 	if (g->tree.folded)
@@ -152,7 +153,10 @@ static int print_frames(const struct flame_graph *g, uint32_t *numbers, FILE *ou
 	return err;
 }
 
-/* Prints DEPTH,FRAME,TOTAL,SELF of each node, and if there is an earlier profile HEAT,OLD TOTAL. */
+/*
+ * Prints DEPTH,FRAME,TOTAL,SELF of each node, if there is an earlier profile HEAT,OLD TOTAL, and
+ * with negative values WEIGHT.
+ */
 static void print_nodes(const struct flame_graph *g, const uint32_t *numbers, FILE *out)
 {
 	const struct call_tree *t = &g->tree;
@@ -162,21 +166,23 @@ static void print_nodes(const struct flame_graph *g, const uint32_t *numbers, FI
 		const struct callgraph_cost *counts = &t->counts[node * t->column_count];
 		double heat;
 
-		fprintf(out, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64, node ? ",\n" : "\n",
+		fprintf(out, "%s%" PRIu32 ",%" PRIu32 ",%" PRId64 ",%" PRId64, node ? ",\n" : "\n",
 			t->nodes[node].depth, numbers[frame_number(g, node)], counts[NEW].total,
 			counts[NEW].self);
-		if (!g->compared)
-			continue;
-		heat = flame_graph_heat(g, node);
-		fprintf(out, ",%s%s,%" PRIu64, heat < 0 ? "-" : "",
-			flame_graph_decimal(fabs(heat), text), counts[OLD].total);
+		if (g->compared) {
+			heat = flame_graph_heat(g, node);
+			fprintf(out, ",%s%s,%" PRId64, heat < 0 ? "-" : "",
+				flame_graph_decimal(fabs(heat), text), counts[OLD].total);
+		}
+		if (g->has_negative)
+			fprintf(out, ",%" PRIu64, counts[NEW].weight);
 	}
 }
 
 static void print_gone(const struct flame_graph *g, const uint32_t *numbers, FILE *out)
 {
 	for (size_t i = 0; i < gone_listed(g); i++)
-		fprintf(out, "%s[%" PRIu32 ",%" PRIu64 "]", i ? "," : "",
+		fprintf(out, "%s[%" PRIu32 ",%" PRId64 "]", i ? "," : "",
 			numbers[frame_number(g, g->gone[i])],
 			flame_graph_total(g, g->gone[i], OLD));
 }
@@ -207,11 +213,12 @@ static int print_header(const struct flame_graph *g, FILE *out)
 	err = flame_graph_print_json(g->o->title, out);
 	fputs(",\n\"unit\":", out);
 	err = err ?: flame_graph_print_json(g->unit, out);
-	fprintf(out, ",\n\"all\":%" PRIu64 ",\n\"icicle\":%s,\n\"inverted\":%s",
-		g->tree.samples[NEW], g->o->icicle ? "true" : "false",
-		g->o->tree.inverted ? "true" : "false");
+	fprintf(out, ",\n\"all\":%" PRIu64 ",\n\"negative\":%s,\n\"icicle\":%s,\n\"inverted\":%s",
+		magnitude_u64(g->tree.samples[NEW]), g->has_negative ? "true" : "false",
+		g->o->icicle ? "true" : "false", g->o->tree.inverted ? "true" : "false");
 	if (g->compared)
-		fprintf(out, ",\n\"oldAll\":%" PRIu64 ",\n\"scale\":%s", g->tree.samples[OLD],
+		fprintf(out, ",\n\"oldAll\":%" PRIu64 ",\n\"scale\":%s",
+			magnitude_u64(g->tree.samples[OLD]),
 			flame_graph_decimal(g->scale * 100, text));
 	return err ?: print_notes(g, out);
 }
@@ -286,6 +293,10 @@ static const char *unit_of(const struct profile *p, const char *value)
 
 static int print(struct flame_graph *g, const struct profile *p, FILE *out)
 {
+	for (size_t i = 0; i < g->tree.count && !g->has_negative; i++)
+		g->has_negative =
+			flame_graph_weight(g, i, NEW) != magnitude(flame_graph_total(g, i, NEW)) ||
+			flame_graph_total(g, i, NEW) < 0;
 	flame_graph_choose_hues(g);
 	if (g->compared) {
 		find_scale(g);

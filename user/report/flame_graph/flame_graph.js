@@ -21,11 +21,14 @@ const compared = "oldAll" in data;
 
 // --- The tree: nodes in depth-first order; the descendants of node i are i + 1 .. end[i] - 1 ---
 
-const FIELDS = compared ? 6 : 4; // depth, frame, total, self; and heat, old total
+// depth, frame, total, self; heat, old total; weight, where values are negative, too
+const FIELDS = 4 + (compared ? 2 : 0) + (data.negative ? 1 : 0);
+const heated = compared || data.negative;
 const size = data.nodes.length / FIELDS;
 const depth = new Int32Array(size), frame = new Int32Array(size);
 const total = new Float64Array(size), self = new Float64Array(size);
 const heat = new Float64Array(size), old = new Float64Array(size);
+const weight = data.negative ? new Float64Array(size) : total; // what a frame is as wide as
 const parent = new Int32Array(size), end = new Int32Array(size).fill(size);
 const start = new Float64Array(size); // the samples of all nodes to the left of it
 
@@ -34,15 +37,21 @@ function load() {
 	const next = []; // where the next child of each starts
 
 	for (let i = 0; i < size; i++) {
-		[depth[i], frame[i], total[i], self[i], heat[i], old[i]] =
-			data.nodes.slice(i * FIELDS, (i + 1) * FIELDS);
+		const fields = data.nodes.slice(i * FIELDS, (i + 1) * FIELDS);
+		[depth[i], frame[i], total[i], self[i]] = fields;
+		if (compared)
+			[heat[i], old[i]] = fields.slice(4);
+		if (data.negative)
+			weight[i] = fields[FIELDS - 1];
+		if (data.negative && !compared)
+			heat[i] = total[i] / (weight[i] || 1);
 		const d = depth[i];
 		while (path.length > d)
 			end[path.pop()] = i;
 		parent[i] = d ? path[d - 1] : -1;
 		start[i] = d ? next[d - 1] : 0;
 		if (d)
-			next[d - 1] += total[i];
+			next[d - 1] += weight[i];
 		next[d] = start[i];
 		path.push(i);
 	}
@@ -84,7 +93,7 @@ function details(i) {
 		parts.push("inlined");
 	parts.push(`${count(total[i])}, ${percent(total[i], data.all)} of all`);
 	if (zoomed)
-		parts.push(`${percent(total[i], total[zoomed])} of the zoomed frame`);
+		parts.push(`${percent(total[i], weight[zoomed])} of the zoomed frame`);
 	parts.push(`self ${count(self[i])}, ${percent(self[i], data.all)}`);
 	if (compared)
 		parts.push(change(i));
@@ -158,8 +167,8 @@ const footer = make(body, "footer", { role: "status" });
 const help = make(body, "dialog", { "aria-label": "help" });
 
 function paint(element, i) {
-	element.style.setProperty("--hue", compared ? (heat[i] > 0 ? 12 : 215) : frameOf(i)[2]);
-	if (compared)
+	element.style.setProperty("--hue", heated ? (heat[i] > 0 ? 12 : 215) : frameOf(i)[2]);
+	if (heated)
 		element.style.setProperty("--heat", Math.abs(heat[i]));
 }
 
@@ -198,11 +207,25 @@ function makeScale(into) {
 	make(into, "span", {}, "percentage points of all samples, against the old profile");
 }
 
+// The colours of growth and reduction.
+function makeSigns(into) {
+	for (const [hue, what] of [[12, "above 0"], [215, "below 0"]]) {
+		const entry = make(into, "span");
+		const swatch = make(entry, "i", { class: "changed" });
+		swatch.style.setProperty("--hue", hue);
+		swatch.style.setProperty("--heat", 1);
+		entry.append(what);
+	}
+	make(into, "span", {}, "widths are of magnitudes; pale: both cancel out");
+}
+
 function makeNotes() {
 	const legend = make(notes, "p", { class: "legend" });
 
 	if (compared)
 		makeScale(legend);
+	else if (data.negative)
+		makeSigns(legend);
 	else
 		makeLegend(legend);
 	for (const note of data.notes)
@@ -248,7 +271,7 @@ let current = 0; // the node that has the focus, or gets it next
 let matches = null; // of each frame: whether the search found it
 const drawn = new Map(); // node: element, in the order of nodes
 
-const look = (i) => (compared ? "changed" : frameOf(i)[3]) + (i < zoomed ? " above" : "") +
+const look = (i) => (heated ? "changed" : frameOf(i)[3]) + (i < zoomed ? " above" : "") +
 	(matches?.[frame[i]] ? " match" : "");
 
 // left and width are percentages.
@@ -274,7 +297,7 @@ function drawFrame(i, left, width, pixels) {
  * become one path. left and width are pixels; a seam stays free.
  */
 function drawNarrow(picture, paths, i, left, width) {
-	const key = `${look(i)} ${compared ? heat[i] : frameOf(i)[2]}`;
+	const key = `${look(i)} ${heated ? heat[i] : frameOf(i)[2]}`;
 	const top = data.icicle ? depth[i] * ROW : -(depth[i] + 1) * ROW;
 
 	if (!paths.has(key)) {
@@ -291,12 +314,12 @@ function drawNarrow(picture, paths, i, left, width) {
 
 // Draws the visible descendants of the zoomed frame. Returns the largest depth.
 function drawDescendants(picture, pixels) {
-	const scale = 1 / (total[zoomed] || 1);
+	const scale = 1 / (weight[zoomed] || 1);
 	const paths = new Map();
 	let deepest = depth[zoomed];
 
 	for (let i = zoomed + 1; i < end[zoomed];) {
-		const left = (start[i] - start[zoomed]) * scale, width = total[i] * scale;
+		const left = (start[i] - start[zoomed]) * scale, width = weight[i] * scale;
 
 		if (width * pixels < LEAST) {
 			i = end[i];

@@ -13,17 +13,22 @@
 static const unsigned short hues[FLAME_GRAPH_HUES] = { 55,  85,	 130, 165, 190, 210,
 						       235, 265, 290, 320, 345 };
 
-uint64_t flame_graph_total(const struct flame_graph *g, uint32_t node, size_t column)
+int64_t flame_graph_total(const struct flame_graph *g, uint32_t node, size_t column)
 {
 	return g->tree.counts[node * g->tree.column_count + column].total;
+}
+
+uint64_t flame_graph_weight(const struct flame_graph *g, uint32_t node, size_t column)
+{
+	return g->tree.counts[node * g->tree.column_count + column].weight;
 }
 
 /* Of all samples of the profile, from 0 to 1. */
 static double share(const struct flame_graph *g, uint32_t node, size_t column)
 {
-	uint64_t all = g->tree.samples[column];
+	double all = g->tree.samples[column];
 
-	return all ? (double)flame_graph_total(g, node, column) / (double)all : 0;
+	return all > 0 ? (double)flame_graph_total(g, node, column) / all : 0;
 }
 
 double flame_graph_change(const struct flame_graph *g, uint32_t node)
@@ -34,7 +39,13 @@ double flame_graph_change(const struct flame_graph *g, uint32_t node)
 /* The square root makes small changes visible. */
 double flame_graph_heat(const struct flame_graph *g, uint32_t node)
 {
-	double change = flame_graph_change(g, node), heat = sqrt(fmin(1, fabs(change) / g->scale));
+	double change, heat;
+
+	if (!g->compared)
+		return (double)flame_graph_total(g, node, NEW) /
+		       (double)(flame_graph_weight(g, node, NEW) ?: 1);
+	change = flame_graph_change(g, node);
+	heat = sqrt(fmin(1, fabs(change) / g->scale));
 
 	return change < 0 ? -heat : heat;
 }
@@ -42,7 +53,7 @@ double flame_graph_heat(const struct flame_graph *g, uint32_t node)
 /* Siblings are ordered by width: after one without a width, none has one. */
 static bool is_wide(const struct flame_graph *g, uint32_t node)
 {
-	return node != CALL_TREE_NONE && flame_graph_total(g, node, NEW);
+	return node != CALL_TREE_NONE && flame_graph_weight(g, node, NEW);
 }
 
 uint32_t flame_graph_next(const struct flame_graph *g, uint32_t node)

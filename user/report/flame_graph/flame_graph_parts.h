@@ -28,6 +28,7 @@ struct flame_graph {
 	const struct flame_graph_options *o;
 	struct call_tree tree;
 	bool compared;
+	bool has_negative; /* colours show growth and reduction; widths are of magnitudes */
 	const char *images[FLAME_GRAPH_HUES]; /* base name of the image with this hue; or NULL */
 	const char *unit; /* of what is counted: "samples", "nanoseconds", an event */
 	double scale;	  /* the change of a share that has the full colour, from 0 to 1 */
@@ -40,12 +41,18 @@ struct flame_graph {
 /* The next node with a width in depth-first order, or CALL_TREE_NONE. */
 uint32_t flame_graph_next(const struct flame_graph *g, uint32_t node);
 
-uint64_t flame_graph_total(const struct flame_graph *g, uint32_t node, size_t column);
+int64_t flame_graph_total(const struct flame_graph *g, uint32_t node, size_t column);
+
+/* What a frame is as wide as. */
+uint64_t flame_graph_weight(const struct flame_graph *g, uint32_t node, size_t column);
 
 /* How a node's share of all samples has changed since the earlier profile, from -1 to 1. */
 double flame_graph_change(const struct flame_graph *g, uint32_t node);
 
-/* The same as a colour, from -1 to 1: relative to g->scale. */
+/*
+ * The same as a colour, from -1 to 1: relative to g->scale; without an earlier profile, and with
+ * negative values, what is left of the samples of a node where growth and reduction cancel out.
+ */
 double flame_graph_heat(const struct flame_graph *g, uint32_t node);
 
 /* The frame of a node; the root's is named "all". */

@@ -35,9 +35,9 @@ struct picture {
 
 static double width_of(const struct flame_graph *g, uint32_t node)
 {
-	uint64_t whole = flame_graph_total(g, 0, NEW);
+	uint64_t whole = flame_graph_weight(g, 0, NEW);
 
-	return whole ? (double)flame_graph_total(g, node, NEW) * (WIDTH - 2 * MARGIN) /
+	return whole ? (double)flame_graph_weight(g, node, NEW) * (WIDTH - 2 * MARGIN) /
 			       (double)whole
 		     : WIDTH - 2 * MARGIN;
 }
@@ -49,7 +49,7 @@ static void print_color(const struct flame_graph *g, uint32_t node, FILE *out)
 	unsigned int saturation = 68, lightness = 78;
 	double heat;
 
-	if (g->compared) {
+	if (g->compared || g->has_negative) {
 		heat = flame_graph_heat(g, node);
 		fprintf(out, "hsl(%d,%u%%,%u%%)", heat > 0 ? 12 : 215,
 			(unsigned int)(88 * fmin(1, 8 * fabs(heat))),
@@ -80,7 +80,7 @@ static int print_title(const struct picture *p, uint32_t node)
 		err = err ?: flame_graph_print_xml(f->image, p->out);
 	}
 	text_percent(part, flame_graph_total(g, node, NEW), g->tree.samples[NEW]);
-	fprintf(p->out, "\n%" PRIu64 " ", flame_graph_total(g, node, NEW));
+	fprintf(p->out, "\n%" PRId64 " ", flame_graph_total(g, node, NEW));
 	err = err ?: flame_graph_print_xml(g->unit, p->out);
 	fprintf(p->out, ", %s %%", part);
 	if (g->compared) {

@@ -42,7 +42,7 @@ static const char *cell(const void *context, size_t number, size_t column,
 	const struct row *row = &f->r->rows[number];
 	const struct callgraph_cost *count;
 	const struct flat_column *c;
-	uint64_t all;
+	double all;
 
 	if (column >= f->numbers)
 		return row_field_text(f->r->view, row, column - f->numbers, buffer);
@@ -51,7 +51,7 @@ static const char *cell(const void *context, size_t number, size_t column,
 	all = f->r->columns[c->column].samples;
 	switch (c->content) {
 	case SELF:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, count->self);
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, count->self);
 		break;
 	case SELF_PERCENT:
 		text_percent(buffer, count->self, all);
@@ -60,7 +60,7 @@ static const char *cell(const void *context, size_t number, size_t column,
 		text_percent(buffer, row->cumulative, all);
 		break;
 	case TOTAL:
-		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, count->total);
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, count->total);
 		break;
 	case TOTAL_PERCENT:
 		text_percent(buffer, count->total, all);
@@ -107,7 +107,7 @@ static void add_numbers(struct flat *f)
 }
 
 /* What the first `shown` rows have of all samples. */
-static uint64_t shown_samples(const struct rows *r, size_t shown)
+static int64_t shown_samples(const struct rows *r, size_t shown)
 {
 	return shown ? r->rows[shown - 1].cumulative : 0;
 }
@@ -136,7 +136,8 @@ static int print_rows(const struct rows *r, const struct report_table_options *o
 	}
 	if (!err)
 		row_print_rest(r->view, r->count - t.row_count,
-			       shown_samples(r, r->count) - shown_samples(r, t.row_count),
+			       (double)shown_samples(r, r->count) -
+				       (double)shown_samples(r, t.row_count),
 			       r->columns->samples, out);
 	free(f.contents);
 	free(f.columns);
@@ -158,19 +159,19 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 static struct json_object *row_object(const struct rows *r, const struct row *row)
 {
 	struct json_object *object = json_object_new_object(), *values;
-	uint64_t self = row->counts->self;
+	int64_t self = row->counts->self;
 	int err = row_fields_json(r->view, row, object);
 
-	err = err ?: json_add(object, "self", json_object_new_uint64(self));
+	err = err ?: json_add(object, "self", json_object_new_int64(self));
 	err = err ?: json_add(object, "self_percent", json_percent(self, r->columns->samples));
-	err = err ?: json_add(object, "total", json_object_new_uint64(row->counts->total));
+	err = err ?: json_add(object, "total", json_object_new_int64(row->counts->total));
 	if (err || r->column_count == 1)
 		return json_checked(object, err);
 	values = json_object_new_object();
 	err = json_add(object, "values", values);
 	for (size_t i = 0; i < r->column_count && !err; i++)
 		err = json_add_named(values, r->columns[i].title,
-				     json_object_new_uint64(row->counts[i].self));
+				     json_object_new_int64(row->counts[i].self));
 	return json_checked(object, err);
 }
 
@@ -178,10 +179,12 @@ static struct json_object *row_object(const struct rows *r, const struct row *ro
 static struct json_object *rest_object(const struct rows *r, size_t shown)
 {
 	struct json_object *object = json_object_new_object();
-	uint64_t self = shown_samples(r, r->count) - shown_samples(r, shown);
+	int64_t self = 0;
 	int err = json_add(object, "rows", json_object_new_uint64(r->count - shown));
 
-	err = err ?: json_add(object, "self", json_object_new_uint64(self));
+	for (size_t i = shown; i < r->count; i++)
+		add_i64(&self, r->rows[i].counts->self);
+	err = err ?: json_add(object, "self", json_object_new_int64(self));
 	return json_checked(object, err);
 }
 

@@ -127,7 +127,7 @@ static int compare_shown(const void *one, const void *other, void *context)
 	int order = 0;
 
 	if (l->sort == LIVE_BY_TOTAL)
-		order = compare_u64(b->counts->total, a->counts->total);
+		order = compare_u64(magnitude(b->counts->total), magnitude(a->counts->total));
 	else if (l->sort == LIVE_BY_NAME)
 		order = strcmp(name_of(a), name_of(b));
 	else if (l->sort == LIVE_BY_IMAGE && a->key->image)
