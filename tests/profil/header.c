@@ -3,11 +3,15 @@
  * A client of libprofil's header, for tests/profil/header.sh: header ROW [PID]. C99 and C++11.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <profil.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static int failed;
@@ -174,7 +178,10 @@ static void sizes(pid_t unused)
 	expect_error("a third", profil_read(s, 2, cells, 2), -EINVAL, "region 2 of 2");
 	expect(profil_read_totals(s, &t.known, sizeof(t)) == 0, "larger totals");
 	expect(t.more == 0 && t.known.period_ns > 0, "what is not known is 0");
-	expect_error("smaller totals", profil_read_totals(s, &t.known, sizeof(t.known) - 1),
+	expect(profil_read_totals(s, &t.known, offsetof(struct profil_totals, target)) == 0,
+	       "the totals of the first version");
+	expect_error("smaller totals",
+		     profil_read_totals(s, &t.known, offsetof(struct profil_totals, target) - 1),
 		     -EINVAL, "sizeof(struct profil_totals)");
 	profil_session_free(s);
 
@@ -237,6 +244,62 @@ static void other(pid_t pid)
 	profil_session_free(s);
 }
 
+static void wait_for_cpu(pid_t pid, double seconds)
+{
+	struct timespec now;
+	clockid_t clock;
+
+	do {
+		usleep(10000);
+		expect(!clock_getcpuclockid(pid, &clock) && !clock_gettime(clock, &now), "a clock");
+	} while (!failed && now.tv_sec + now.tv_nsec / 1e9 < seconds);
+}
+
+/* A child that spins, and executes a program that spins when it gets a byte. */
+static void target_ends(pid_t unused)
+{
+	struct profil_region all = some_region();
+	struct profil_session *s = NULL;
+	struct profil_totals t, later;
+	int go[2];
+	pid_t pid;
+	char byte;
+
+	(void)unused;
+	expect(pipe(go) == 0 && fcntl(go[0], F_SETFL, O_NONBLOCK) == 0, "pipe");
+	pid = fork();
+	if (pid == 0) {
+		while (read(go[0], &byte, 1) != 1)
+			;
+		execlp("sh", "sh", "-c", "while :; do :; done", (char *)NULL);
+		_exit(1);
+	}
+	memset(&t, 0, sizeof(t));
+	expect(profil_attach(&s, pid, &all, 1, sizeof(all), 1000) == 0, "attach");
+	if (failed)
+		return;
+	wait_for_cpu(pid, 0.3);
+	expect(profil_read_totals(s, &t, sizeof(t)) == 0 && t.target == PROFIL_TARGET_RUNS, "runs");
+	expect(write(go[1], "", 1) == 1, "write");
+	for (int i = 0; i < 3000 && t.target == PROFIL_TARGET_RUNS; i++) {
+		usleep(10000);
+		expect(profil_read_totals(s, &t, sizeof(t)) == 0, "totals");
+	}
+	expect(t.target == PROFIL_TARGET_EXECUTED, "it has executed a program");
+	wait_for_cpu(pid, 1);
+	expect(profil_read_totals(s, &later, sizeof(later)) == 0, "totals");
+	expect(memcmp(&t, &later, sizeof(t)) == 0, "nothing changes after the exec");
+	expect(later.cpu_ns < 900000000, "the CPU time is the first program's");
+	profil_session_free(s);
+
+	expect(profil_attach(&s, pid, &all, 1, sizeof(all), 1000) == 0, "attach again");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	expect(profil_read_totals(s, &t, sizeof(t)) == 0 && t.target == PROFIL_TARGET_ENDED,
+	       "it has ended");
+	profil_session_free(s);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -250,6 +313,7 @@ int main(int argc, char **argv)
 		{ "no-process-of-user", no_process_of_user },
 		{ "sizes", sizes },
 		{ "other", other },
+		{ "target-ends", target_ends },
 	};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(rows) / sizeof(*rows); i++)

@@ -145,5 +145,6 @@ check "a thread's ID is named as such" in_thread
 start_ready "$build/tests/progs/shares" 1 0 stay
 check_recorded "all ticks of another process are in its ranges" "$work/header" other "$pid"
 check_recorded "in C++, too" "$work/header-cxx" other "$pid"
+check_recorded "a session ends with the program of its process" "$work/header" target-ends
 
 finish

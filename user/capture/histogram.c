@@ -599,13 +599,18 @@ int histogram_start(const struct histogram_options *options, struct histogram **
 	return err;
 }
 
-int histogram_enable(struct histogram *h)
+bool histogram_counts(const struct histogram *h)
 {
 	unsigned int count;
 	uint32_t before;
 
+	return find_client(h->all, h->pid, h->client.number, &before, &count);
+}
+
+int histogram_enable(struct histogram *h)
+{
 	profil_client_enable(&h->client);
-	return find_client(h->all, h->pid, h->client.number, &before, &count) ? 0 : -ESRCH;
+	return histogram_counts(h) ? 0 : -ESRCH;
 }
 
 void histogram_stop(struct histogram *h)

@@ -80,6 +80,9 @@ int histogram_start(const struct histogram_options *options, struct histogram **
 /* Starts to count. Returns 0, or -ESRCH: the process has ended or called exec. */
 int histogram_enable(struct histogram *h);
 
+/* Whether it counts; not after its process has called exec, or has ended and been waited for. */
+bool histogram_counts(const struct histogram *h);
+
 /*
  * Stops counting: when this returns, the counts do not change any more; with `elsewhere`, once
  * `done` equals `ticks` in them. They stay readable.

@@ -153,6 +153,7 @@ EXPORT int profil_read_totals(struct profil_session *session, struct profil_tota
 	err = err ?: profil__enter(&guard);
 	if (err)
 		return err;
+	profil__session_look_at_target(session);
 	profil__session_update(session);
 	profil__session_account(session);
 	known = (struct profil_totals){
@@ -161,6 +162,7 @@ EXPORT int profil_read_totals(struct profil_session *session, struct profil_tota
 		.lost = session->lost + session->latest_lost,
 		.period_ns = session->period_ns,
 		.cpu_ns = session->cpu_ns,
+		.target = session->target,
 	};
 	profil__leave(&guard);
 	known.ticks = known.in_range + known.out_of_range + known.lost;

@@ -36,6 +36,11 @@ struct backend {
 	int (*start)(struct profil_session *s);
 	/* Whether the back end still counts. NULL: it always does. */
 	bool (*is_alive)(const struct profil_session *s);
+	/*
+	 * Whether the other process that the session is about still runs its program. NULL: the
+	 * back end counts for this process only. In the service thread.
+	 */
+	bool (*has_target)(const struct profil_session *s);
 	/* Brings s->counts and the totals up to date. NULL: profil__fold() does. */
 	void (*update)(struct profil_session *s);
 	/* Prepares what a forked child needs beside its copy of the memory; may be NULL. */

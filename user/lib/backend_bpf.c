@@ -225,6 +225,11 @@ static void bpf_stop(struct profil_session *s)
 	module->stop(s->handle);
 }
 
+static bool bpf_has_target(const struct profil_session *s)
+{
+	return module->counts(s->handle);
+}
+
 static void bpf_release(struct profil_session *s)
 {
 	module->free(s->handle);
@@ -278,6 +283,7 @@ const struct backend profil__backend_bpf = {
 	.start = bpf_start,
 	.before_fork = bpf_before_fork,
 	.after_fork = bpf_after_fork,
+	.has_target = bpf_has_target,
 	.stop = bpf_stop,
 	.release = bpf_release,
 };

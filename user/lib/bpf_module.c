@@ -85,6 +85,11 @@ static void stop(void *histogram)
 	histogram_stop(histogram);
 }
 
+static bool counts(const void *histogram)
+{
+	return histogram_counts(histogram);
+}
+
 static void free_histogram(void *histogram)
 {
 	histogram_free(histogram);
@@ -96,5 +101,6 @@ __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE
 	.start = start,
 	.share = share,
 	.stop = stop,
+	.counts = counts,
 	.free = free_histogram,
 };

@@ -6,13 +6,14 @@
 #ifndef PROFIL_LIB_BPF_MODULE_H
 #define PROFIL_LIB_BPF_MODULE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "bpf/profil.h"
 
-#define PROFIL_BPF_MODULE profil_bpf_module_2
+#define PROFIL_BPF_MODULE profil_bpf_module_3
 
 struct bpf_request {
 	pid_t pid;
@@ -45,6 +46,8 @@ struct bpf_module {
 	int (*share)(int socket);
 	/* Stops counting: the counts do not change any more. */
 	void (*stop)(void *histogram);
+	/* Whether it counts; not after its process has called exec or ended. */
+	bool (*counts)(const void *histogram);
 	/* Frees the histogram and its counts. */
 	void (*free)(void *histogram);
 };

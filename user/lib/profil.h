@@ -147,7 +147,17 @@ struct profil_totals {
 	uint64_t lost;	       /* no memory to count them, or due while profild was not running */
 	uint64_t period_ns;    /* CPU time between two ticks, in nanoseconds: not exactly 1/hz */
 	uint64_t cpu_ns;       /* CPU time of all threads of the process since, in nanoseconds */
+	uint64_t target;       /* whether another process still counts: PROFIL_TARGET_RUNS etc. */
 };
+
+/*
+ * Of a session about another process. Counting ends with its program, and then no member of struct
+ * profil_totals changes any more; cpu_ns is exact up to the last second of the program, for which
+ * it is what the ticks stand for.
+ */
+#define PROFIL_TARGET_RUNS     0
+#define PROFIL_TARGET_EXECUTED 1 /* it has executed another program */
+#define PROFIL_TARGET_ENDED    2 /* it has ended and was waited for */
 
 /*
  * Starts to count for process `pid`, 0 for this one, at `hz` ticks per second of CPU time; 0 is the

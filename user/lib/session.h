@@ -37,6 +37,7 @@ struct profil_session {
 	uint64_t check_ns;	       /* CLOCK_MONOTONIC: when to check the back end */
 	/* CPU time while on, up to the moment at which the process's CPU clock was cpu_at. */
 	uint64_t cpu_ns, cpu_at;
+	uint64_t target; /* PROFIL_TARGET_RUNS, or why another process is not counted any more */
 	/* cpu_ns, and the back end's ticks, when the back end was last known to count. */
 	uint64_t alive_cpu_ns, alive_ticks;
 };

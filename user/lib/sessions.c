@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 #include "lib/sessions.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <time.h>
 
 #include "lib/backend.h"
 #include "lib/backends.h"
 #include "lib/count.h"
 #include "lib/fold.h"
+#include "lib/profil.h"
 #include "lib/service_thread.h"
 #include "lib/session.h"
 #include "util/clock.h"
@@ -35,7 +38,7 @@ void profil__session_account(struct profil_session *s)
 {
 	uint64_t now, due;
 
-	if (!s->on)
+	if (!s->on || s->target)
 		return;
 	now = read_cpu_clock(s);
 	if (now > s->cpu_at)
@@ -53,6 +56,34 @@ static void note_alive(struct profil_session *s)
 	profil__session_account(s);
 	s->alive_cpu_ns = s->cpu_ns;
 	s->alive_ticks = s->state ? count_load(&s->state->ticks) : 0;
+}
+
+/*
+ * In the service thread: sets s->target if the other process has ended or executed another program.
+ * Its CPU clock goes on with that program, or is gone. So the CPU time since the last look is what
+ * the ticks since then stand for.
+ */
+static int look_at_target(struct profil_session *s)
+{
+	bool ended;
+
+	if (!s->pid || !s->attached || s->target)
+		return 0;
+	ended = kill(s->pid, 0) && errno == ESRCH;
+	if (!ended && s->backend->has_target(s)) {
+		note_alive(s);
+		return 0;
+	}
+	s->target = ended ? PROFIL_TARGET_ENDED : PROFIL_TARGET_EXECUTED;
+	s->cpu_ns =
+		s->alive_cpu_ns + (count_load(&s->state->ticks) - s->alive_ticks) * s->period_ns;
+	return 0;
+}
+
+void profil__session_look_at_target(struct profil_session *s)
+{
+	if (s->pid && s->attached && !s->target)
+		profil__service_call(look_at_target, s);
 }
 
 /* Adds the back end's totals to the session's: they are about to start at 0 again. */
@@ -136,6 +167,7 @@ void profil__session_stop(struct profil_session *s)
 
 	if (!s->on)
 		return;
+	profil__session_look_at_target(s);
 	profil__session_account(s);
 	if (s->attached && s->backend->direct)
 		detach(s);
@@ -281,7 +313,9 @@ static void check(struct profil_session *s, uint64_t now)
 		s->alive_ticks = count_load(&s->state->ticks) - s->alive_ticks;
 		detach(s);
 	}
-	if (s->attached)
+	if (s->attached && s->pid)
+		look_at_target(s);
+	else if (s->attached)
 		note_alive(s);
 	else if (attach_again(s))
 		s->check_ns += (now_ns() - now) * RETRY_SHARE;

@@ -22,6 +22,9 @@ void profil__session_stop(struct profil_session *s);
  */
 int profil__session_update(struct profil_session *s);
 
+/* Sees whether the other process that a session is about has ended or executed a program. */
+void profil__session_look_at_target(struct profil_session *s);
+
 /*
  * Brings s->cpu_ns up to date, and while no back end counts also s->latest_lost: the ticks that are
  * due.
