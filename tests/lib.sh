@@ -456,6 +456,11 @@ dumped() {
 	"$profiltool" dump "$2" | sed -n "s/^$1 //p"
 }
 
+# Prints the number of a kernel thread; nothing in a PID namespace, which has none.
+kernel_thread() {
+	ps -e -o pid=,ppid=,comm= | awk '$2 == 2 && $3 ~ /^ksoftirqd/ { print $1; exit }'
+}
+
 # printed_cpu NAME: prints the CPU time in nanoseconds that a program started by `begin` has printed.
 printed_cpu() {
 	sed -n 's/^cpu_ns //p' "$work/$1.out"

@@ -273,7 +273,7 @@ gone=$!
 wait "$gone"
 check "-p: there is none" exits 1 "$tool" check -p "$gone"
 check "-p: there is none: reported" line no process "there is no such process"
-kernel_thread=$(ps -e -o pid=,ppid= | awk '$2 == 2 { print $1; exit }')
+kernel_thread=$(kernel_thread)
 if [ -n "$kernel_thread" ]; then
 	check "-p: a kernel thread" exits 1 "$tool" check -p "$kernel_thread"
 	check "-p: a kernel thread: reported" line no process "is a kernel thread"

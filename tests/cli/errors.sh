@@ -139,7 +139,7 @@ check "a thread that does not exist" refuses 1 "thread $gone: there is no such t
 check "a number that no process can have" refuses 1 "there is no such process" -p 2147483647
 check "how to find one" says "ps -e"
 
-kernel_thread=$(ps -e -o pid=,ppid=,comm= | awk '$2 == 2 && $3 ~ /^ksoftirqd/ { print $1; exit }')
+kernel_thread=$(kernel_thread)
 if [ -n "$kernel_thread" ]; then
 	check "a kernel thread" refuses 1 "is a kernel thread" -p "$kernel_thread"
 	check "a kernel thread: the hint" says "--kernel"

@@ -114,7 +114,7 @@ check "another program" wait_for is_asleep
 for program in header header-cxx; do
 	check "$program: the ranges of another process" same_ranges "$work/$program" "$sleeper"
 	check "$program: its own" "$work/$program" ranges-of-program
-	check "$program: no such process" "$work/$program" no-process
+	check "$program: no such process" "$work/$program" no-process "$(kernel_thread)"
 	check_recorded "$program: no such process, by a user" "$work/$program" no-process-of-user
 	check_recorded "$program: sizes" "$work/$program" sizes
 done
