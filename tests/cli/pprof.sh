@@ -184,6 +184,22 @@ f.add(4, (1, 2), (2, 1), (3, 0x400200), (4, message((1, 3), (2, 33))))
 f.add(2, (1, 1), (2, 3), (2, 300))
 f.add(2, (1, 2), (2, 1), (2, 100))
 f.save("inlined")
+
+# As .NET's profilers write: all values that could be measured, of which some were; the period is a unit.
+for name, cpu, asked in ("dotnet", 10, None), ("dotnet-asked", 10, "exception"), ("dotnet-idle", 0, None):
+	f = File()
+	for kind, unit in ("wall", "nanoseconds"), ("cpu", "nanoseconds"), ("exception", "count"), ("lock", "nanoseconds"):
+		f.type(1, kind, unit)
+	f.type(11, "RealTime", "nanoseconds")
+	f.number(12, 1)
+	if asked:
+		f.number(14, f.s(asked))
+	for i, function in enumerate(["work", "Main"], 1):
+		f.add(5, (1, i), (2, f.s(function)), (3, f.s(function)), (4, f.s("a.cs")))
+		f.add(4, (1, i), (4, message((1, i), (2, 7))))
+	for i in range(1, 5):
+		f.add(2, (1, 1), (1, 2), *[(2, n) for n in (0, i * cpu, 0, 0)], f.label("i", number=i))
+	f.save(name)
 PY
 check "profiles of others are made" python3 "$work/make.py" "$work/real"
 # What Go makes of a file of gperftools, from a program that is not here.
@@ -274,6 +290,19 @@ for pair in $values; do
 		"$("$profiltool" convert -f gperftools "$file" "$work/$name.prof" 2>/dev/null
 		"$profiltool" dump "$work/$name.prof" | sed -n 's/^samples //p')"
 done
+# --- A value that is 0 everywhere was not measured ---
+
+check "of several values, the last that was measured is shown" \
+	json "j['value'] == 'cpu/nanoseconds' and j['functions'][0]['self'] == 100" \
+	<("$profiltool" report --json "$work/real/dotnet.pb.gz" 2>"$work/dotnet.err")
+check "a period of one nanosecond is no clock's" exits 1 grep "Hz" "$work/dotnet.err"
+check "of a rewritten file, the same is shown" \
+	json "j['value'] == 'cpu/nanoseconds' and j['functions'][0]['self'] == 100" \
+	<("$profiltool" report --json "$work/back/dotnet.pb.gz" 2>/dev/null)
+check "what the file names is shown, though it is 0" exits 4 "$profiltool" report "$work/real/dotnet-asked.pb.gz"
+check "what the file names is shown, though it is 0: its name" says "value: exception"
+check "of values that are all 0, the last is shown" exits 4 "$profiltool" report "$work/real/dotnet-idle.pb.gz"
+check "of values that are all 0, the last is shown: its name" says "value: lock/nanoseconds"
 # --- What is inlined at one address is a stack ---
 
 file=$work/real/inlined.pb.gz

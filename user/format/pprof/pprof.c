@@ -295,7 +295,10 @@ static bool set_value_period(struct pprof_reader *r, const char *type, const cha
 	return false;
 }
 
-/* Decides what the period is of: CPU time, some other time, a value type, or neither. */
+/*
+ * Decides what the period is of: CPU time, some other time, a value type, or neither. One
+ * nanosecond is the unit of a value that was measured, not the period of a clock.
+ */
 static int settle_period(struct pprof_reader *r)
 {
 	const char *type = r->period_type ?: "", *unit = r->period_unit ?: "";
@@ -305,7 +308,10 @@ static int settle_period(struct pprof_reader *r)
 		return 0;
 	if (ns && __builtin_mul_overflow(r->period, ns, &r->p->period_ns))
 		r->p->period_ns = UINT64_MAX;
-	if (ns ? r->period && ns == 1 && strcmp(type, "cpu") == 0 : set_value_period(r, type, unit))
+	if (r->p->period_ns == 1)
+		r->p->period_ns = 0;
+	if (ns ? r->p->period_ns && ns == 1 && strcmp(type, "cpu") == 0
+	       : set_value_period(r, type, unit))
 		return 0;
 	return keep_extra(r, PROFILE_NONE, "%c%" PRIu64 "%c%s%c%s", EXTRA_PERIOD, r->period, 0,
 			  type, 0, unit);

@@ -62,9 +62,10 @@ static inline bool pprof_is_whole(uint64_t start, uint64_t limit, uint64_t offse
 uint64_t pprof_unit_ns(const char *unit);
 
 /*
- * The value type to be shown of a file without default_sample_type: the last, as in pprof; but for
- * recordings of profiltool, and files whose last value is the time of their samples, the samples.
- * The profile has at least one value type.
+ * The value type to be shown of a file without default_sample_type: the last, as in pprof, that is
+ * not 0 in all samples, since some writers list all values that they could have measured; but for
+ * recordings of profiltool, and files where that is the time of their samples, the samples. The
+ * profile has at least one value type.
  */
 size_t pprof_default_value(const struct profile *p);
 

@@ -37,13 +37,24 @@ static bool is_time_of(const struct profile *p, size_t time, size_t count)
 	return true;
 }
 
+/* The last value that is not 0 in all samples; the last, if all are. */
+static size_t last_counted(const struct profile *p)
+{
+	for (size_t value = p->value_type_count; value-- > 0;)
+		for (size_t i = 0; i < p->sample_count; i++)
+			if (p->values[i * p->value_type_count + value])
+				return value;
+	return p->value_type_count - 1;
+}
+
 size_t pprof_default_value(const struct profile *p)
 {
-	size_t last = p->value_type_count - 1;
+	size_t last;
 
 	/* Only recordings of profiltool have these. */
 	if (*p->event || p->totals.known)
 		return profile_value(p, NULL);
+	last = last_counted(p);
 	for (size_t i = 0; i < last; i++)
 		if (is_time_of(p, last, i))
 			return i;

@@ -201,11 +201,12 @@ static void write_period_of(struct writer *w, const char *type, const char *unit
 static bool write_period_kept(struct writer *w, const char *extra)
 {
 	const char *type = extra + strlen(extra) + 1, *unit = type + strlen(type) + 1;
-	uint64_t ns = pprof_unit_ns(unit);
+	uint64_t ns = pprof_unit_ns(unit), period = strtoull(extra + 1, NULL, 10);
+	bool is_clock = ns && (ns > 1 || period != 1);
 
-	if (w->p->period_ns && !ns)
+	if (w->p->period_ns && !is_clock)
 		return false;
-	write_period_of(w, type, unit, ns ? w->p->period_ns / ns : strtoull(extra + 1, NULL, 10));
+	write_period_of(w, type, unit, is_clock ? w->p->period_ns / ns : period);
 	return true;
 }
 
