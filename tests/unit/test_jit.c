@@ -184,7 +184,7 @@ static void add_u32(struct file *f, uint32_t value)
 	add(f, &value, sizeof(value));
 }
 
-static void add_u64(struct file *f, uint64_t value)
+static void append_u64(struct file *f, uint64_t value)
 {
 	add(f, &value, sizeof(value));
 }
@@ -193,7 +193,7 @@ static void add_record(struct file *f, uint32_t id, uint32_t size)
 {
 	add_u32(f, id);
 	add_u32(f, 16 + size);
-	add_u64(f, 1);
+	append_u64(f, 1);
 }
 
 static struct file new_dump(uint32_t version)
@@ -206,8 +206,8 @@ static struct file new_dump(uint32_t version)
 	add_u32(&f, 62);
 	add_u32(&f, 0);
 	add_u32(&f, 612);
-	add_u64(&f, 1);
-	add_u64(&f, 0);
+	append_u64(&f, 1);
+	append_u64(&f, 0);
 	return f;
 }
 
@@ -217,10 +217,10 @@ static void add_load(struct file *f, uint64_t address, uint64_t size, uint64_t i
 	add_record(f, 0, 40 + strlen(name) + 1 + 4);
 	add_u32(f, 612);
 	add_u32(f, 612);
-	add_u64(f, address);
-	add_u64(f, address);
-	add_u64(f, size);
-	add_u64(f, index);
+	append_u64(f, address);
+	append_u64(f, address);
+	append_u64(f, size);
+	append_u64(f, index);
 	add(f, name, strlen(name) + 1);
 	add(f, "code", 4);
 }
@@ -230,11 +230,11 @@ static void add_move(struct file *f, uint64_t from, uint64_t to, uint64_t size, 
 	add_record(f, 1, 48);
 	add_u32(f, 612);
 	add_u32(f, 612);
-	add_u64(f, to);
-	add_u64(f, from);
-	add_u64(f, to);
-	add_u64(f, size);
-	add_u64(f, index);
+	append_u64(f, to);
+	append_u64(f, from);
+	append_u64(f, to);
+	append_u64(f, size);
+	append_u64(f, index);
 }
 
 static void test_dump(void **state)
@@ -248,7 +248,7 @@ static void test_dump(void **state)
 	add_load(&f, 0x10200, 0x100, 2, "moved");
 	add_load(&f, 0x10100, 0x100, 3, "in its place");
 	add_record(&f, 77, 8); /* of a later version */
-	add_u64(&f, 0);
+	append_u64(&f, 0);
 	add_move(&f, 0x10200, 0x10300, 0x200, 2);
 	add_move(&f, 0x10500, 0x10600, 0x100, 99); /* of what was never loaded */
 	add_record(&f, 3, 0);
@@ -267,7 +267,7 @@ static void test_dump(void **state)
 
 static void add_line(struct file *f, uint64_t address, uint32_t line, const char *file)
 {
-	add_u64(f, address);
+	append_u64(f, address);
 	add_u32(f, line);
 	add_u32(f, 0);
 	add(f, file, strlen(file) + 1);
@@ -281,13 +281,13 @@ static void test_dump_lines(void **state)
 
 	(void)state;
 	add_record(&f, 2, 16 + (16 + 5) + (16 + 2) + (16 + 5));
-	add_u64(&f, 0x10000);
-	add_u64(&f, 3);
+	append_u64(&f, 0x10000);
+	append_u64(&f, 3);
 	add_line(&f, 0x10000, 7, "a.js");
 	add_line(&f, 0x10100, 8, "\xff");
 	add_line(&f, 0x10180, 9, "b.js");
 	add_record(&f, 4, 8); /* how to unwind it */
-	add_u64(&f, 0);
+	append_u64(&f, 0);
 	add_load(&f, 0x10000, 0x300, 0, "with lines");
 	add_load(&f, 0x10300, 0x100, 1, "without");
 	p = resolve(&f);
@@ -324,8 +324,8 @@ static void test_dump_many_lines(void **state)
 	assert_non_null(lines);
 	assert_non_null(p);
 	add_record(&f, 2, 16 + LINES * 18 + 3);
-	add_u64(&f, MEMORY);
-	add_u64(&f, LINES);
+	append_u64(&f, MEMORY);
+	append_u64(&f, LINES);
 	for (uint64_t i = 0; i < LINES; i++) {
 		uint64_t address = MEMORY + i;
 		uint32_t line = i + 1;
@@ -378,8 +378,8 @@ static void test_dump_lines_again(void **state)
 	(void)state;
 	assert_int_equal(profile_add_image(p, "[jit 612]", NULL, 0, &image), 0);
 	add_record(&f, 2, 16 + LINES * 18);
-	add_u64(&f, MEMORY);
-	add_u64(&f, LINES);
+	append_u64(&f, MEMORY);
+	append_u64(&f, LINES);
 	for (uint64_t i = 0; i < LINES; i++)
 		add_line(&f, MEMORY, i + 1, "a");
 	add_load(&f, MEMORY, ADDRESSES, 0, "outer");
@@ -413,8 +413,8 @@ static void test_dump_truncated(void **state)
 	(void)state;
 	add_load(&f, 0x10000, 0x100, 0, "first");
 	add_record(&f, 2, 16 + 16 + 5);
-	add_u64(&f, 0x10100);
-	add_u64(&f, UINT64_MAX);
+	append_u64(&f, 0x10100);
+	append_u64(&f, UINT64_MAX);
 	add_line(&f, 0x10100, 7, "a.js");
 	add_load(&f, 0x10100, 0x100, 1, "second");
 	add_move(&f, 0x10000, 0x10200, 0x100, 0);
@@ -444,7 +444,7 @@ static void test_dump_corrupt(void **state)
 	profile_free(p);
 	add_u32(&endless, 0);
 	add_u32(&endless, 0); /* a record of no size */
-	add_u64(&endless, 0);
+	append_u64(&endless, 0);
 	add_load(&endless, 0x10000, 0x100, 0, "behind it");
 	p = resolve(&endless);
 	assert_name(p, 0, NULL);

@@ -208,6 +208,27 @@ static void test_idle(void **state)
 	free_tables(&u.tables);
 }
 
+/* Users' files without rows do not take the numbers that root's need. */
+static void test_users_numbers(void **state)
+{
+	struct unwind_tables t = make_tables();
+	uint32_t number, theirs[2];
+	int err = 0;
+
+	(void)state;
+	t.users_room.images = 2;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(unwind_tables_reserve(&t, false, &theirs[i]), 0);
+	assert_int_equal(unwind_tables_reserve(&t, false, &number), -EDQUOT);
+	assert_int_equal(unwind_tables_remove(&t, theirs[0]), 0);
+	assert_int_equal(unwind_tables_reserve(&t, false, &number), 0);
+	while (!err)
+		err = unwind_tables_reserve(&t, true, &number);
+	assert_int_equal(err, -ENOSPC);
+	assert_int_equal(number + 1, t.room.images);
+	free_tables(&t);
+}
+
 /* --- What is used least makes room --- */
 
 /* Adds an image of so many rows, which may have no room. */
@@ -220,7 +241,7 @@ static void add_image(struct unwind *u, unsigned int number, size_t count)
 	*state = (struct unwind_image_state){ .root_owned = true };
 	unwind_tables_image_sizes(&rows, &need);
 	if (unwind_tables_add(&u->tables, &rows, true, &state->number))
-		assert_int_equal(unwind_tables_reserve(&u->tables, &state->number), 0);
+		assert_int_equal(unwind_tables_reserve(&u->tables, true, &state->number), 0);
 	assert_int_equal(unwind_note_demand(u, state, &need), 0);
 	unwind_rows_free(&rows);
 }
@@ -296,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_least_used),
 		cmocka_unit_test(test_come_and_go),
 		cmocka_unit_test(test_users),
+		cmocka_unit_test(test_users_numbers),
 		cmocka_unit_test(test_idle),
 	};
 

@@ -261,8 +261,9 @@ int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
 	} while ((err == -ENOSPC || err == -EDQUOT) &&
 		 unwind_make_room(u, err == -EDQUOT, until_ns) == 0);
 	add_time(u, state, begin_ns);
-	if (err == -EFBIG || ((err == -ENOSPC || err == -EDQUOT) && is_new &&
-			      unwind_tables_reserve(&u->tables, &state->number))) {
+	if (err == -EFBIG ||
+	    ((err == -ENOSPC || err == -EDQUOT) && is_new &&
+	     unwind_tables_reserve(&u->tables, state->root_owned, &state->number))) {
 		unwind_has_no_room(state);
 		return 0;
 	}

@@ -185,7 +185,9 @@ static int least_first(const void *left, const void *right)
 {
 	const struct scored *a = left, *b = right;
 
-	return (a->score > b->score) - (a->score < b->score);
+	if (a->score != b->score)
+		return a->score < b->score ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
 }
 
 /* Lists the images with, or without rows, each once: the least used first. */
@@ -201,15 +203,10 @@ static size_t list_scored(const struct unwind *u, bool with_rows, struct scored 
 			list[count++] = (struct scored){ u->demands[number].score, number, i };
 	}
 	qsort(list, count, sizeof(*list), least_first);
-	/* Images of one build have one number, and so one score: they are near each other. */
-	for (size_t i = 0; i < count; i++) {
-		bool known = false;
-
-		for (size_t k = kept; k-- > 0 && list[k].score == list[i].score && !known;)
-			known = list[k].number == list[i].number;
-		if (!known)
+	/* Images of one build have one number, and are next to each other. */
+	for (size_t i = 0; i < count; i++)
+		if (!kept || list[kept - 1].number != list[i].number)
 			list[kept++] = list[i];
-	}
 	return kept;
 }
 

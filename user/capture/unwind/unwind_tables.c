@@ -300,17 +300,21 @@ static int take_extent(struct unwind_tables *t, const struct unwind_rows *rows,
 	return err;
 }
 
-int unwind_tables_reserve(struct unwind_tables *t, uint32_t *image)
+int unwind_tables_reserve(struct unwind_tables *t, bool root_owned, uint32_t *image)
 {
 	struct unwind_block number;
-	int err = take_block(&t->free_images, &t->used.images, t->room.images, 1, &number);
+	int err;
 
+	if (!root_owned && t->users_used.images >= t->users_room.images)
+		return -EDQUOT;
+	err = take_block(&t->free_images, &t->used.images, t->room.images, 1, &number);
 	if (err)
 		return err;
 	if (array_reserve(&t->extents, &t->extent_room, number.first + 1, sizeof(*t->extents)))
 		return -ENOMEM;
-	t->extents[number.first] = (struct unwind_extent){ 0 };
+	t->extents[number.first] = (struct unwind_extent){ .root_owned = root_owned };
 	t->images[number.first] = (struct unwind_image){ 0 };
+	t->users_used.images += !root_owned;
 	*image = number.first;
 	return 0;
 }
@@ -340,13 +344,13 @@ int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, 
 
 	if (!add_sizes(&alone, rows, root_owned ? &t->room : &t->users_room))
 		return -EFBIG;
+	users.images -= !extent->root_owned; /* by unwind_tables_reserve() */
 	if (!root_owned && !add_sizes(&users, rows, &t->users_room))
 		return -EDQUOT;
 	err = end_grace_of_rows(t) ?: take_extent(t, rows, extent);
 	if (err)
 		return err;
-	if (!root_owned)
-		t->users_used = users;
+	t->users_used = users;
 	extent->root_owned = root_owned;
 	entry->begin = rows->rows[0].address;
 	entry->first_page = extent->pages.first;
@@ -364,7 +368,7 @@ int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, 
 int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
 		      uint32_t *image)
 {
-	int err = unwind_tables_reserve(t, image);
+	int err = unwind_tables_reserve(t, root_owned, image);
 
 	if (err)
 		return err;
@@ -374,12 +378,10 @@ int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, b
 	return err;
 }
 
-/* An image without rows is none of the users' files. */
-static void uncharge_user(struct unwind_tables *t, const struct unwind_extent *extent)
+static void uncharge_rows(struct unwind_tables *t, const struct unwind_extent *extent)
 {
-	if (extent->root_owned || !extent->rows.size)
+	if (extent->root_owned)
 		return;
-	t->users_used.images--;
 	t->users_used.pages -= extent->pages.size;
 	t->users_used.rows -= extent->rows.size;
 	t->users_used.rules -= extent->rules.size;
@@ -392,7 +394,7 @@ int unwind_tables_empty(struct unwind_tables *t, uint32_t image)
 	if (array_reserve(&t->emptied, &t->emptied_room, t->emptied_count + 1, sizeof(*t->emptied)))
 		return -ENOMEM;
 	__atomic_store_n(&t->images[image].page_count, 0, __ATOMIC_RELEASE);
-	uncharge_user(t, extent);
+	uncharge_rows(t, extent);
 	t->emptied[t->emptied_count++] = (struct unwind_emptied){ *extent, now_ns() };
 	*extent = (struct unwind_extent){ .root_owned = extent->root_owned };
 	return 0;
@@ -430,8 +432,8 @@ bool unwind_tables_fit(struct unwind_tables *t, const struct unwind_sizes *sizes
 	if (end_grace_of_rows(t))
 		return false;
 	if (!root_owned &&
-	    (users->images + 1 > most->images || users->pages + sizes->pages > most->pages ||
-	     users->rows + sizes->rows > most->rows || users->rules + sizes->rules > most->rules))
+	    (users->pages + sizes->pages > most->pages || users->rows + sizes->rows > most->rows ||
+	     users->rules + sizes->rules > most->rules))
 		return false;
 	return has_block(&t->free_pages, t->used.pages, t->room.pages, sizes->pages) &&
 	       has_block(&t->free_rows, t->used.rows, t->room.rows, sizes->rows) &&
@@ -464,7 +466,8 @@ int unwind_tables_remove(struct unwind_tables *t, uint32_t image)
 	struct unwind_extent *extent = &t->extents[image];
 	struct unwind_block number = { image, 1 };
 
-	uncharge_user(t, extent);
+	uncharge_rows(t, extent);
+	t->users_used.images -= !extent->root_owned;
 	t->images[image] = (struct unwind_image){ 0 };
 	return give_extent_back(t, extent) ?: give_back(&t->free_images, &number);
 }

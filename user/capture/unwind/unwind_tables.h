@@ -100,8 +100,11 @@ void unwind_tables_free(struct unwind_tables *t);
 int unwind_tables_add(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
 		      uint32_t *image);
 
-/* Takes a number for an image without rows: there is no room. Returns 0, -ENOMEM or -ENOSPC. */
-int unwind_tables_reserve(struct unwind_tables *t, uint32_t *image);
+/*
+ * Takes a number for an image whose rows have no room yet. Users' files have a part of the numbers,
+ * too. Returns 0, -ENOMEM, -ENOSPC or -EDQUOT.
+ */
+int unwind_tables_reserve(struct unwind_tables *t, bool root_owned, uint32_t *image);
 
 /* Writes the rows of an image that has a number but no rows. Returns as unwind_tables_add(). */
 int unwind_tables_fill(struct unwind_tables *t, const struct unwind_rows *rows, bool root_owned,
