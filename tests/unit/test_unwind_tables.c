@@ -314,10 +314,8 @@ static void test_least_used(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_least_used),
-		cmocka_unit_test(test_come_and_go),
-		cmocka_unit_test(test_users),
-		cmocka_unit_test(test_users_numbers),
+		cmocka_unit_test(test_least_used), cmocka_unit_test(test_come_and_go),
+		cmocka_unit_test(test_users),	   cmocka_unit_test(test_users_numbers),
 		cmocka_unit_test(test_idle),
 	};
 
