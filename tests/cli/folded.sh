@@ -127,7 +127,7 @@ check "a count that is too large" exits 1 "$profiltool" dump "$work/broken.folde
 check "a count that is too large: reported" says "broken.folded:21: the count has more than 63 bits"
 for other in "$top/user/format/folded/folded.c" "$top/README.md" "$top/Makefile" /etc/passwd; do
 	check "${other##*/} is not taken for folded stacks" exits 1 "$profiltool" dump "$other"
-	check "${other##*/}: which is said" says "is not a profile in any supported format"
+	check "${other##*/}: which is said" says "is a text file that is no profile"
 done
 
 # --- Nothing to count ---

@@ -143,7 +143,34 @@ if has gprof; then
 	gprof -b -q ./counted gmon.out >graph.txt
 	named flat.txt "the text that gprof prints" "gmon.out, with --executable"
 	named graph.txt "the text that gprof prints" "gmon.out, with --executable"
+	gprof ./counted gmon.out | sed '1d; s/$/\r/' | sed '/./,$!d' >no_banner.txt
+	named no_banner.txt "the text that gprof prints" "gmon.out, with --executable"
+	gprof -b -p ./counted gmon.out | sed -n '/cumulative/,$p' >columns.txt
+	named columns.txt "the text that gprof prints" "gmon.out, with --executable"
+	sed -n '/^granularity/,$p' graph.txt >granularity.txt
+	named granularity.txt "the text that gprof prints" "gmon.out, with --executable"
+	sed -n '/^index/,$p' graph.txt >index.txt
+	named index.txt "the text that gprof prints" "gmon.out, with --executable"
+	gcc -g -pg -o counted counted.c
+	gprof -b -C ./counted gmon.out >executions.txt
+	named executions.txt "the text that gprof prints" "gmon.out, with --executable"
+	gprof -b -A ./counted gmon.out >sources.txt
+	named sources.txt "the text that gprof prints" "gmon.out, with --executable"
 fi
+
+# --- jemalloc ---
+
+cat >jeprof.1.0.f.heap <<-'END'
+	heap_v2/524288
+	  t*: 28106: 56637512 [0: 0]
+	  t3: 352: 16777344 [0: 0]
+	@ 0x5f86da8 0x5f5a1dc 0x29e4d4e 0x0
+	  t*: 13: 6688 [0: 0]
+
+	MAPPED_LIBRARIES:
+	00400000-00500000 r-xp 00000000 08:01 1 /usr/bin/x
+END
+named jeprof.1.0.f.heap "a heap profile of jemalloc" "jeprof --collapsed PROGRAM jeprof.1.0.f.heap >x.folded"
 
 # --- JSON ---
 
@@ -213,10 +240,28 @@ named packed.data.gz "a recording of perf" \
 cp packed.data.gz unnamed
 named unnamed "a recording of perf" "gzip -dc unnamed >FILE, then: perf script -i FILE report"
 
+# --- Text that is no profile ---
+
+printf 'Dear all,\n\tr\303\251sum\303\251 attached.\r\n' >letter.txt
+named letter.txt "a text file that is no profile" "profiltool record -g"
+printf 'a;b\nc;d\n' >uncounted.txt
+named uncounted.txt "a text file that is no profile" "lines such as main;work 3"
+python3 -c 'open("long.txt", "w").write("The quick brown fox. " * 200000)'
+named long.txt "a text file that is no profile" "profiltool record -g"
+gzip -k letter.txt
+named letter.txt.gz "a text file that is no profile" "profiltool record -g"
+printf 'a letter\n\1\2 end\n' >binary
+check "bytes that no text has" exits 1 "$profiltool" report binary
+check "are not called text" says "binary is not a profile in any supported format"
+
 # --- What only looks so ---
 
 printf 'PERFILE;a 2\n{closure};"traceEvent" 1\n[heap];Flat profile: 3\n' >like.folded
 check "folded stacks are no foreign file" exits 0 "$profiltool" report like.folded
+for line in 'heap_v2/5 3' 'Flat profile: 3' 'Call graph;f 3' '*** File /a.c: 7'; do
+	echo "$line" >banner.folded
+	check "nor is \"$line\"" exits 0 "$profiltool" report banner.folded
+done
 printf 'sh 12 3.5: x 3\na;b 2\n' >time.folded
 check "nor with a time in a name" exits 0 "$profiltool" report time.folded
 head -c 3000 /dev/urandom | tr '\n' x >unknown

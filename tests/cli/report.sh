@@ -189,6 +189,37 @@ check "a value by its type" grep -qE '^cpu/nanoseconds +% +cum% +samples +% +fun
 	<("$profiltool" report --value cpu "$work/pie.pb.gz" 2>/dev/null)
 check "a value that does not exist" exits 2 "$profiltool" report --value cycles "$work/pie.pb.gz"
 check "says which are" says "its values are: samples, cpu"
+
+# Xdebug's events have their unit in the name, as cachegrind.out.PID files write it.
+cat >"$work/xdebug.cg" <<-'END'
+	version: 1
+	creator: xdebug 3.2.0 (PHP 8.2.36)
+	events: Time_(10ns) Memory_(bytes) Memory_peak_(bytes)
+	fl=/a.php
+	fn={main}
+	1 50 1000 7
+END
+# by_value NAME: the number of the only function, by that value.
+by_value() {
+	"$profiltool" report --json --value "$1" "$work/xdebug.cg" 2>"$work/err" |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)["functions"][0]["self"])'
+}
+for name in "Time_(10ns)" "Time_/10ns" Time_ Time T; do
+	check "a value of Xdebug: $name" test "$(by_value "$name")" = 50
+done
+check "a value of Xdebug: one that others begin with" test "$(by_value Memory_)" = 1000
+check "a value of Xdebug: of two that begin alike, one with its unit" test "$(by_value "Memory_(bytes)")" = 1000
+check "a value of Xdebug: the other" test "$(by_value Memory_p)" = 7
+check "the beginning of several values is refused" exits 2 "$profiltool" report --value Mem "$work/xdebug.cg"
+check "it says so" says 'several values of the profile begin with "Mem"'
+for name in "Time_(ns)" "Time_(10ns" "Time_(10ns))" Time_/10 "" Timer; do
+	check "a value of Xdebug: no \"$name\"" exits 2 "$profiltool" report --value "$name" "$work/xdebug.cg"
+done
+check "annotate, too, takes the name that Xdebug writes" exits 1 "$profiltool" annotate --value "Time_(10ns)" \
+	"$work/xdebug.cg" nothing
+check "annotate: it looks for the function then" says nothing
+check "convert, too" exits 0 "$profiltool" convert --value "Memory_(bytes)" "$work/xdebug.cg" "$work/xdebug.folded"
+check "convert writes that value" grep -qx '{main} 1000' "$work/xdebug.folded"
 check "a field that does not exist" exits 2 "$profiltool" report --by colour "$work/pie.pb.gz"
 check "says which are there" says "function, image, address, source, line, thread, process"
 check "no file" exits 2 "$profiltool" report

@@ -32,12 +32,6 @@ static const struct {
 	{ MAGIC("\x28\xb5\x2f\xfd"), { "compressed with zstd", "zstd -dc %s | profiltool report -" } },
 	{ MAGIC("\xfd" "7zXZ\0"), { "compressed with xz", "xz -dc %s | profiltool report -" } },
 	{ MAGIC("BZh"), { "compressed with bzip2", "bzip2 -dc %s | profiltool report -" } },
-	{ MAGIC("Flat profile:\n"), { "the text that gprof prints",
-	  "give gprof's input: gmon.out, with --executable" } },
-	{ MAGIC("\t\t     Call graph"), { "the text that gprof prints",
-	  "give gprof's input: gmon.out, with --executable" } },
-	{ MAGIC("\t\t\tCall graph"), { "the text that gprof prints",
-	  "give gprof's input: gmon.out, with --executable" } },
 };
 
 /* --- ELF --- */
@@ -114,6 +108,39 @@ static const struct foreign goroutines = {
 };
 
 #define GOROUTINES_LINE "^goroutine [0-9]+ \\[[^]]*\\]:$"
+
+/* --- What gprof prints --- */
+
+static const struct foreign gprof_text = {
+	"the text that gprof prints", "give gprof's input: gmon.out, with --executable"
+};
+
+/*
+ * The first line of a table with its banner or without, of sources (-A), or of counts (-C). None
+ * ends with a count, as lines of folded stacks do.
+ */
+#define GPROF_LINE                                                                               \
+	"^(Flat profile:|Call graph( \\(explanation follows\\))?|Each sample counts as .* seconds\\.|" \
+	"granularity: each sample hit covers .*[a-z]|no time accumulated|"                       \
+	"% +cumulative +self[a-z ]*|index +% time +self +children +called +name|"                \
+	"[*]{3} File /.*:|[^ ]+:[0-9]+: \\([^ ]+:0x[0-9a-f]+\\) [0-9]+ executions)[[:space:]]*$"
+
+/* --- What jemalloc writes with MALLOC_CONF=prof:true --- */
+
+static const struct foreign jemalloc = {
+	"a heap profile of jemalloc",
+	"jeprof, with the program, converts it: jeprof --collapsed PROGRAM %s >x.folded"
+};
+
+#define JEMALLOC_LINE "^heap_v2/[0-9]+$"
+
+/* --- Any other text --- */
+
+static const struct foreign text_file = {
+	"a text file that is no profile: neither in Callgrind's format nor folded stacks",
+	"folded stacks have lines such as main;work 3; "
+	"to record a profile: profiltool record -g -o x.pb.gz -- PROGRAM"
+};
 /* clang-format on */
 
 /* "comm PID[/TID] [[CPU]] SECONDS.FRACTION: [PERIOD] EVENT:" */
@@ -196,14 +223,14 @@ static const struct foreign *detect_json(const struct input *in)
 	return NULL;
 }
 
-/* The first line that is not a comment, truncated to LINE_MAX_SIZE. */
+/* The first line that is neither blank nor a comment, without indentation, cut to LINE_MAX_SIZE. */
 static void first_line(const struct input *in, char line[LINE_MAX_SIZE])
 {
 	const char *at = (const char *)in->bytes, *end = at + in->size, *newline;
 	size_t size;
 
-	while (at < end && (*at == '#' || *at == '\n')) {
-		newline = memchr(at, '\n', end - at);
+	while (at < end && (*at == '#' || isspace((unsigned char)*at))) {
+		newline = *at == '#' ? memchr(at, '\n', end - at) : at;
 		at = newline ? newline + 1 : end;
 	}
 	newline = memchr(at, '\n', end - at);
@@ -245,7 +272,20 @@ const struct foreign *foreign_detect(const struct input *in)
 		return json;
 	if (first_line_is(in, GOROUTINES_LINE))
 		return &goroutines;
+	if (first_line_is(in, GPROF_LINE))
+		return &gprof_text;
+	if (first_line_is(in, JEMALLOC_LINE))
+		return &jemalloc;
 	return first_line_is(in, PERF_SCRIPT_LINE) ? &perf_script : NULL;
+}
+
+const struct foreign *foreign_text(const struct input *in)
+{
+	for (size_t i = 0; i < in->size; i++)
+		if ((in->bytes[i] < ' ' && !isspace(in->bytes[i]) && in->bytes[i] != '\033') ||
+		    in->bytes[i] == '\177')
+			return NULL;
+	return &text_file;
 }
 
 /* --- The hint --- */

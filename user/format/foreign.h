@@ -17,6 +17,9 @@ struct foreign {
 /* The kind of the file, judged by the window; NULL: none of these. */
 const struct foreign *foreign_detect(const struct input *in);
 
+/* For a file of no kind that is known: that it is text, if it is; else NULL. */
+const struct foreign *foreign_text(const struct input *in);
+
 /* Sets e to what the file is, with the hint. Returns -EINVAL. */
 int foreign_error(const struct foreign *foreign, const struct input *in, struct error *e);
 

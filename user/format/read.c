@@ -19,6 +19,7 @@ static int unknown_format(struct input *in, struct error *e)
 
 	if (!foreign && !input_need(in, FOREIGN_WINDOW, e))
 		foreign = foreign_detect(in);
+	foreign = foreign ?: foreign_text(in);
 	if (foreign)
 		return foreign_error(foreign, in, e);
 	for (const struct format *const *f = format_all; *f; f++)

@@ -688,9 +688,37 @@ size_t profile_find_value(const struct profile *p, const char *type)
 	return i;
 }
 
-size_t profile_value(const struct profile *p, const char *type)
+size_t profile_named_value(const struct profile *p, const char *name, bool *ambiguous)
 {
-	size_t found = type ? profile_find_value(p, type) : p->value_type_count;
+	size_t size = strlen(name), found = profile_find_value(p, name), prefixes = 0;
+
+	*ambiguous = false;
+	for (size_t i = 0; i < p->value_type_count && found == p->value_type_count; i++) {
+		const char *type = p->value_types[i].type, *unit = p->value_types[i].unit;
+		size_t type_size = strlen(type), unit_size = strlen(unit);
+		const char *rest;
+
+		if (strncmp(name, type, type_size) != 0)
+			continue;
+		rest = name + type_size;
+		if (*rest == '/' ? strcmp(rest + 1, unit) == 0
+				 : *rest == '(' && strncmp(rest + 1, unit, unit_size) == 0 &&
+					   strcmp(rest + 1 + unit_size, ")") == 0)
+			found = i;
+	}
+	if (found < p->value_type_count)
+		return found;
+	for (size_t i = 0; i < p->value_type_count; i++)
+		if (size && strncmp(p->value_types[i].type, name, size) == 0 && !prefixes++)
+			found = i;
+	*ambiguous = prefixes > 1;
+	return *ambiguous ? p->value_type_count : found;
+}
+
+size_t profile_value(const struct profile *p, const char *name)
+{
+	bool ambiguous;
+	size_t found = name ? profile_named_value(p, name, &ambiguous) : p->value_type_count;
 
 	if (found < p->value_type_count)
 		return found;

@@ -359,10 +359,17 @@ int profile_add_comment(struct profile *p, const char *text);
 int profile_warn(struct profile *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * The number of the value to count: the first of this type; if type is NULL or no value is of it,
- * the file's default, else type "samples", else the first.
+ * The number of the value to count: profile_named_value(); if name is NULL or no value has it, the
+ * file's default, else type "samples", else the first.
  */
-size_t profile_value(const struct profile *p, const char *type);
+size_t profile_value(const struct profile *p, const char *name);
+
+/*
+ * The number of the value that a user calls so: by its type, by type and unit as tables and Xdebug
+ * write them ("Time_/10ns", "Time_(10ns)"), or by the beginning of one type alone.
+ * value_type_count: there is none, or several types begin so.
+ */
+size_t profile_named_value(const struct profile *p, const char *name, bool *ambiguous);
 
 /* The number of the first value of this type; value_type_count: there is none. */
 size_t profile_find_value(const struct profile *p, const char *type);

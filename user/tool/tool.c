@@ -191,13 +191,17 @@ int tool_check_value(const struct profile *p, const char *type, struct error *e)
 {
 	char types[256] = "";
 	size_t used = 0;
+	bool ambiguous;
 
-	if (!type || profile_find_value(p, type) < p->value_type_count)
+	if (!type || profile_named_value(p, type, &ambiguous) < p->value_type_count)
 		return 0;
 	for (size_t i = 0; i < p->value_type_count && used < sizeof(types); i++)
 		used += snprintf(types + used, sizeof(types) - used, "%s%s", used ? ", " : "",
 				 p->value_types[i].type);
-	error_set_kind(e, ERROR_USAGE, 0, "the profile has no value \"%s\"", type);
+	error_set_kind(e, ERROR_USAGE, 0,
+		       ambiguous ? "several values of the profile begin with \"%s\""
+				 : "the profile has no value \"%s\"",
+		       type);
 	error_hint(e, "its values are: %s", types);
 	return -ENOENT;
 }
