@@ -314,6 +314,72 @@ static void read_bsd(void **state)
 	}
 }
 
+/* A file of 64 bits with so many seconds of ticks and three arcs, whose counts are expected so. */
+static void check_counts(const struct layout *l, uint32_t seconds, const uint64_t counts[3],
+			 const uint64_t expected[3])
+{
+	bool padded = memcmp(counts, expected, 3 * sizeof(*counts)) != 0;
+	struct bytes b = { 0 };
+	struct profile *p;
+
+	put(&b, l, 8, 0x2000);
+	put(&b, l, 8, 0x2100);
+	put(&b, l, 4, 40 + 4);
+	put(&b, l, 4, BSD_VERSION);
+	put(&b, l, 4, 128);
+	put(&b, l, 4, 32);
+	put(&b, l, 8, 0);
+	put(&b, l, 4, 128 * seconds);
+	for (uint64_t i = 0; i < 3 && counts[i]; i++) {
+		put(&b, l, 8, 0x2010);
+		put(&b, l, 8, 0x2020 + i);
+		put(&b, l, 8, counts[i]);
+	}
+	p = read_good(gmon, &b);
+	for (uint64_t i = 0; i < 3 && counts[i]; i++)
+		assert_int_equal(calls(p, 0x2010, 0x2020 + i), expected[i]);
+	if (padded)
+		assert_warned(p, "as in files of MinGW-w64");
+	else
+		assert_int_equal(p->warning_count, 0);
+	profile_free(p);
+	bytes_free(&b);
+}
+
+/* MinGW-w64 has counts of 4 bytes, and padding; BSD's counts have 8, and may need them. */
+static void read_padded_counts(void **state)
+{
+	static const uint64_t two_to_33 = 1ULL << 33;
+	static const struct {
+		uint32_t seconds;
+		uint64_t counts[3], expected[3];
+	} cases[] = {
+		/* MinGW-w64 */
+		{ 0, { 0x282c00000003, 0x282c00000007, 0x100000001 }, { 3, 7, 1 } },
+		{ 1, { 0x100000003, 0x100000007, 0x100000001 }, { 3, 7, 1 } },
+		{ 3600, { 0x100000003, 0x1ffff0007, 0x100000001 }, { 3, 0xffff0007, 1 } },
+		{ 10, { 3, 0x7ff600000007, 1 }, { 3, 7, 1 } },
+		{ 10, { 0x7ff600000007, 0 }, { 7, 0 } },
+		{ 0, { 0x100000001, 0 }, { 1, 0 } },
+		/* BSD */
+		{ 0, { 3, 7, 1 }, { 3, 7, 1 } },
+		{ 0, { UINT32_MAX, UINT32_MAX, 1 }, { UINT32_MAX, UINT32_MAX, 1 } },
+		{ 60, { 1, 10000000000, 1 }, { 1, 10000000000, 1 } },
+		{ 60, { 1, two_to_33 + 1, 1 }, { 1, two_to_33 + 1, 1 } },
+		{ 60, { two_to_33 + 1, 0 }, { two_to_33 + 1, 0 } },
+		{ 60, { two_to_33, two_to_33, two_to_33 }, { two_to_33, two_to_33, two_to_33 } },
+		/* its bins have overflowed */
+		{ 1, { 1, 99999999999, 5 }, { 1, 99999999999, 5 } },
+		{ 1, { 1, two_to_33, 5 }, { 1, two_to_33, 5 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		check_counts(NATIVE, cases[i].seconds, cases[i].counts, cases[i].expected);
+	/* Windows is little-endian */
+	check_counts(&layouts[1], 0, cases[0].counts, cases[0].counts);
+}
+
 /* A file with one histogram: the fields of its header, and the bins that follow. */
 static void check_histogram(const struct histogram *h, size_t there, const char *error)
 {
@@ -826,6 +892,7 @@ int main(void)
 		cmocka_unit_test(basic_blocks_are_skipped),
 		cmocka_unit_test(accept_with_warning),
 		cmocka_unit_test(read_bsd),
+		cmocka_unit_test(read_padded_counts),
 		cmocka_unit_test(reject_histograms),
 		cmocka_unit_test(reject),
 		cmocka_unit_test(salvage_a_truncated_histogram),

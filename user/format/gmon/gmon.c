@@ -20,6 +20,7 @@ struct layout {
 	bool big_endian;
 	unsigned int address;	  /* bytes */
 	unsigned int block_count; /* bytes: a long from glibc, an int from gprof */
+	bool padded_counts;	  /* those of arcs have 4 bytes, and 4 more that nobody has set */
 };
 
 struct record {
@@ -176,8 +177,11 @@ static const char *take_arc(struct cursor *c, struct record *r)
 
 	r->kind = GMON_ARC;
 	if (take_address(c, &r->from) && take_address(c, &r->to) &&
-	    take_sized(c, count_size, &r->count))
+	    take_sized(c, count_size, &r->count)) {
+		if (c->layout->padded_counts)
+			r->count = (uint32_t)r->count;
 		return NULL;
+	}
 	return "the file ends within an arc: it is truncated";
 }
 
@@ -259,6 +263,47 @@ static struct survey survey(const struct input *in, const struct layout *layout)
 	}
 	s.end = c.at;
 	return s;
+}
+
+/*
+ * A long has 4 bytes on Windows for x86-64: in files by MinGW-w64, which are like BSD's but for
+ * that, padding follows each count of calls, with whatever was on the stack. Nothing in the file
+ * says so. It is assumed if, read as BSD's,
+ * - there are more calls than one for each nanosecond of the CPU time that the ticks amount to; or
+ *   there are several arcs, and each has 2^32 calls or more, even those of what runs once;
+ * - and most counts of 2^32 or more are less than 2^24 above a multiple of 2^32: by chance, one of
+ *   256 is. None is such a multiple, as there are no arcs without calls.
+ */
+static bool has_padded_counts(const struct input *in, const struct survey *bsd)
+{
+	const struct record *ticks = &bsd->first;
+	struct cursor c = first_record(in, &bsd->layout);
+	uint64_t arcs = 0, large = 0, small_rest = 0;
+	double calls = 0, most = 1; /* the tick that was due next */
+
+	if (bsd->layout.address != 8 || bsd->layout.big_endian)
+		return false;
+	for (uint64_t i = 0; i < ticks->bins_there; i++)
+		most += (double)number_at(ticks->bins + i * ticks->bin_size, ticks->bin_size,
+					  false);
+	most *= (double)NS_PER_S / (ticks->rate ?: 1);
+	while (c.at < bsd->end) {
+		struct record r;
+
+		if (take_record(&c, in, &r))
+			break;
+		if (r.kind != GMON_ARC)
+			continue;
+		arcs++;
+		calls += (double)r.count;
+		if (r.count <= UINT32_MAX)
+			continue;
+		if (!(uint32_t)r.count)
+			return false;
+		large++;
+		small_rest += (uint32_t)r.count < 1 << 24;
+	}
+	return 2 * small_rest > large && (calls > most || (arcs > 1 && large == arcs));
 }
 
 static bool is_glibc(const struct input *in)
@@ -485,6 +530,10 @@ static int read_records(struct reader *r)
 
 static int warn(struct reader *r)
 {
+	if (r->survey.layout.padded_counts &&
+	    profile_warn(r->p, "counts of calls were read as 4 bytes with padding, as in files of "
+			       "MinGW-w64: with 8 bytes there would be too many calls"))
+		return error_no_memory(r->e);
 	if (r->blocks &&
 	    profile_warn(r->p, "%" PRIu64 " counts of basic blocks were ignored", r->blocks))
 		return error_no_memory(r->e);
@@ -503,12 +552,14 @@ static int gmon_read(struct input *in, struct profile *p, struct error *e)
 	struct layout bsd;
 	int err = 0;
 
-	if (is_glibc(in))
+	if (is_glibc(in)) {
 		err = find_layout(&r);
-	else if (find_bsd(in, &bsd))
+	} else if (find_bsd(in, &bsd)) {
 		r.survey = survey(in, &bsd);
-	else
+		r.survey.layout.padded_counts = has_padded_counts(in, &r.survey);
+	} else {
 		err = error_set(e, 0, "%s is not a gmon.out file", in->path);
+	}
 	if (err)
 		return err;
 	if (begin(&r))
