@@ -510,6 +510,25 @@ check "a file whose name begins with a dash, two events" dash
 check "JSON has each event" json "j['instructions'][0]['values'] == {'cycles': 720, 'imiss': 7}" \
 	<(cd "$work" && annotate --json burn_ten dash.cg)
 
+# --- Functions without a size, as assembly has them: each ends where the next begins ---
+
+gcc -x assembler -nostdlib -no-pie -o "$work/unsized" - <<-'END'
+	.globl first, second, _start
+	.type first, @function
+	.type second, @function
+	first: nop
+	nop
+	second: nop
+	_start: ret
+END
+first=$(nm "$work/unsized" | awk '$3 == "first" { print $1 }')
+printf 'positions: instr\nevents: e\nob=%s\nfn=first\n0x%x 3\n0x%x 4\nfn=second\n0x%x 5\n' "$work/unsized" \
+	$((0x$first)) $((0x$first + 1)) $((0x$first + 2)) >"$work/unsized.cg"
+check "a function without a size: two instructions" json \
+	"[i['self'] for i in j['instructions']] == [3, 4]" <(annotate --json first "$work/unsized.cg")
+check "the next one: one" json "[i['self'] for i in j['instructions']] == [5]" \
+	<(annotate --json second "$work/unsized.cg")
+
 # --- Names from an attacker's hand ---
 
 printf 'positions: instr\nevents: e\nob=/x\033[31m\nfn=f\033[2J\n0x10 5\n' >"$work/hostile.cg"

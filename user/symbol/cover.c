@@ -13,8 +13,11 @@ int cover_init(struct cover *c, const struct batch_address *addresses, size_t co
 	*c = (struct cover){ .addresses = addresses, .count = count };
 	c->tree = calloc(count ? count : 1, 2 * sizeof(*c->tree));
 	c->nearest = calloc(count ? count : 1, sizeof(*c->nearest));
-	if (c->tree && c->nearest)
+	c->next = calloc(count ? count : 1, sizeof(*c->next));
+	if (c->tree && c->nearest && c->next) {
+		memset(c->next, 0xff, count * sizeof(*c->next));
 		return 0;
+	}
 	cover_free(c);
 	return -ENOMEM;
 }
@@ -23,6 +26,7 @@ void cover_free(struct cover *c)
 {
 	free(c->tree);
 	free(c->nearest);
+	free(c->next);
 	*c = (struct cover){ 0 };
 }
 
@@ -110,6 +114,8 @@ void cover_offer(struct cover *c, const struct cover_symbol *symbol)
 {
 	size_t first = batch_lower_bound(c->addresses, 0, c->count, symbol->start);
 
+	if (first && symbol->start < c->next[first - 1])
+		c->next[first - 1] = symbol->start;
 	if (first == c->count)
 		return;
 	if (better_nearest(symbol, &c->nearest[first]))
@@ -125,6 +131,14 @@ void cover_settle(struct cover *c)
 	for (size_t i = 1; i < c->count; i++)
 		if (!c->nearest[i].name)
 			c->nearest[i] = c->nearest[i - 1];
+	for (size_t i = c->count; i-- > 0;) {
+		struct cover_symbol *nearest = &c->nearest[i];
+
+		if (i + 1 < c->count && c->next[i + 1] < c->next[i])
+			c->next[i] = c->next[i + 1];
+		if (!nearest->sized && c->next[i] < nearest->limit)
+			nearest->limit = c->next[i];
+	}
 }
 
 const struct cover_symbol *cover_find(const struct cover *c, size_t i)

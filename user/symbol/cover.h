@@ -22,7 +22,7 @@ enum cover_binding {
 
 struct cover_symbol {
 	uint64_t start;
-	uint64_t limit; /* its end if sized, else the latest end: that of its section */
+	uint64_t limit; /* its end if sized, else that of its section, or the next symbol's start */
 	const char *name;
 	bool sized;    /* false: it ends at the next symbol, or at limit */
 	bool function; /* false: a label */
@@ -34,6 +34,7 @@ struct cover {
 	size_t count;
 	struct cover_symbol *tree;    /* sized symbols, in a segment tree over the addresses */
 	struct cover_symbol *nearest; /* by address: the last symbol that starts at or before it */
+	uint64_t *next;		      /* by address: the start of the first one behind it */
 };
 
 /* addresses: sorted; the caller owns them and leaves them unchanged. Returns 0 or -ENOMEM. */
