@@ -266,7 +266,7 @@ static bool is_on_disk(int fd)
 
 int file_reopen_regular(int opened, struct stat *status)
 {
-	struct stat ignored;
+	struct stat ignored = { 0 };
 	char path[64];
 	int fd = -EINVAL;
 
