@@ -283,6 +283,63 @@ for kind in $kinds; do
 	check "$kind, gcc -pg: which has calls" grep -q 'burn_cpu' <(graph "$program" "$file")
 done
 
+# --- Calls without a tick ---
+
+mkdir "$work/calls"
+cat >"$work/calls/calls.c" <<'END'
+__attribute__((noinline)) static int factorial(int n) { return n > 1 ? n * factorial(n - 1) : 1; }
+__attribute__((noinline)) static void leaf(void) { __asm__ volatile(""); }
+__attribute__((noinline)) static void thrice(void) { leaf(); leaf(); leaf(); __asm__ volatile(""); }
+int main(void) { thrice(); thrice(); return factorial(5) != 120; }
+END
+"${CC:-gcc}" -pg -g -O1 -fno-optimize-sibling-calls -falign-functions=16 "$work/calls/calls.c" -o "$work/calls/calls" ||
+	exit
+check "calls: runs" exits 0 env -C "$work/calls" "$work/calls/calls"
+file=$work/calls/gmon.out
+# It is hardly ever that a tick comes, and then it is erased.
+python3 - "$work/calls/calls" "$file" <<'END' || exit
+import struct, sys
+size = 4 if open(sys.argv[1], "rb").read(5)[4] == 1 else 8
+data = bytearray(open(sys.argv[2], "rb").read())
+bins, = struct.unpack_from("<I", data, 21 + 2 * size)
+start = 21 + 2 * size + 24
+data[start:start + 2 * bins] = bytes(2 * bins)
+open(sys.argv[2], "wb").write(data)
+open(sys.argv[2] + ".arcs", "wb").write(data[:20] + data[start + 2 * bins:])
+END
+report() {
+	"$profiltool" report "$@" --executable "$work/calls/calls" "$file"
+}
+# "1+4" are calls by others and by itself; gprof -p has the former alone.
+gprof_calls() {
+	gprof -b -q "$work/calls/calls" "$file" |
+		awk '/^\[/ && $5 ~ /^[0-9+]+$/ { split($5, of, "+"); print of[1] + of[2], $6 }' | sort
+}
+check "calls without a tick: reported" exits 0 report
+check "calls without a tick: the table is of calls" \
+	grep -qE '^calls +% +cum% +function +image$' "$work/out"
+check "calls without a tick: it says why" says "gmon.out: no samples, only calls, which are counted instead"
+awk 'NR > 1 { print $1, $4 }' "$work/out" | sort >"$work/calls/ours"
+gprof_calls >"$work/calls/flat"
+check "calls without a tick: as many as gprof counts" same "$work/calls/flat" "$work/calls/ours"
+check "calls without a tick: which are these" same "$work/calls/ours" <(printf '2 thrice\n5 factorial\n6 leaf\n')
+check "calls without a tick: JSON" exits 0 report --json
+cp "$work/out" "$work/calls.json"
+check "calls without a tick: JSON names what is counted" json 'j["value"] == "calls" and [
+	(f["name"], f["self"], f["total"]) for f in j["functions"]] == [
+	("leaf", 6, 6), ("factorial", 5, 5), ("thrice", 2, 2)]' "$work/calls.json"
+check "calls without a tick: of images" exits 0 report --by image
+check "calls without a tick: of images: in all" grep -qE '^ +13 +100.00 ' "$work/out"
+check "calls without a tick: no sample, if samples are asked for" exits 4 report --value samples
+check "calls without a tick: or some of them" exits 4 report --focus leaf
+check "a file without a histogram: reported" exits 0 "$profiltool" report --executable "$work/calls/calls" "$file.arcs"
+awk 'NR > 1 { print $1, $4 }' "$work/out" | sort >"$work/calls/ours"
+check "a file without a histogram: the same calls" same "$work/calls/flat" "$work/calls/ours"
+printf 'events: e\nfn=f\n1 0\ncfn=g\ncalls=3 5\n1 0\ncfn=f\ncalls=2 1\n1 0\n' >"$work/calls/nothing.cg"
+check "a Callgrind file of calls without a cost: reported" exits 0 "$profiltool" report "$work/calls/nothing.cg"
+check "a Callgrind file of calls without a cost: they are listed" \
+	test "$(awk 'NR > 1 { print $1, $4 }' "$work/out" | paste -sd ,)" = "3 g,2 f"
+
 # Files of several images, as one recording writes them: the name identifies the image.
 mkdir "$work/several"
 cp "$work/pie-pg/gmon.out" "$work/several/pie-pg.gmon"

@@ -672,6 +672,36 @@ static int count_calls(struct counter *c, size_t i)
 	return err;
 }
 
+/* How often each node was called, by itself, too. */
+static int count_called(struct counter *c)
+{
+	const struct profile *p = c->p;
+
+	for (size_t i = 0; i < p->arc_count; i++) {
+		const struct profile_arc *arc = &p->arcs[i];
+		int64_t count = arc->count < INT64_MAX ? (int64_t)arc->count : INT64_MAX;
+		struct callgraph_cost *cost;
+		uint32_t callee;
+
+		if (arc->kind != PROFILE_CALL)
+			continue;
+		add_i64(&c->g->sums[c->column], count);
+		c->g->samples[c->column] += count;
+		c->labels = arc->labels < p->label_count ? arc->labels : p->label_count;
+		if (c->places->labels && !c->places->labels[c->labels])
+			continue;
+		if (node_of(c, callgraph_callee(c->places, arc), &callee))
+			return -ENOMEM;
+		if (callee == CALLGRAPH_NONE)
+			continue;
+		cost = costs_of(c, callee);
+		add_i64(&cost->self, count);
+		cost->total = cost->self;
+		cost->weight = magnitude(cost->total);
+	}
+	return 0;
+}
+
 static int add_recorded_edges(struct counter *c)
 {
 	const struct profile *p = c->p;
@@ -742,11 +772,16 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 	err = err
 		      ?: array_reserve(&c.last_sample, &c.last_room, g->node_count + 1,
 				       sizeof(*c.last_sample));
+	if (g->options.counts_calls) {
+		err = err ?: count_called(&c);
+		goto out;
+	}
 	err = err ?: count_samples(&c);
 	for (size_t i = 0; i < count && !err && !c.stacks && g->options.fields; i++)
 		err = count_calls(&c, i);
 	if (g->options.positions)
 		err = err ?: finish_edges(&c);
+out:
 	free(c.last_sample);
 	free(c.parts);
 	index_free(&c.part_index);

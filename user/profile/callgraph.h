@@ -45,7 +45,12 @@ struct callgraph_options {
 	unsigned int fields; /* of enum callgraph_field; 0: all code is one, and total is self */
 	enum callgraph_positions positions; /* only for a graph of one profile */
 	size_t column_count;		    /* numbers in each cost; 0: none is counted */
-	const char *unknown;		    /* the name of unknown images and files */
+	/*
+	 * The first column counts how often a node was called, by recorded calls, instead of what
+	 * samples cost: for profiles without samples.
+	 */
+	bool counts_calls;
+	const char *unknown; /* the name of unknown images and files */
 	/* key.image of a path, by which images are the same; NULL: the path itself */
 	const char *(*image_name)(const char *path);
 };

@@ -214,7 +214,9 @@ static int add_values(struct collector *c)
 	int err = 0;
 
 	for (size_t i = 0; i < c->count && !err; i++) {
-		columns[i].title = rows_title(c->p, c->values[i]);
+		columns[i].title = c->r->graph.options.counts_calls
+					   ? strdup("calls")
+					   : rows_title(c->p, c->values[i]);
 		err = columns[i].title ? 0 : -ENOMEM;
 	}
 	if (!err)
@@ -358,13 +360,28 @@ size_t rows_values(const struct profile *p, const char *type, size_t *values)
 	return count;
 }
 
+bool rows_count_calls(const struct profile *p, const struct rows_options *o)
+{
+	if (o->value || (o->filtered && o->filtered->values))
+		return false;
+	for (size_t i = 0; i < p->sample_count * p->value_type_count; i++)
+		if (p->values[i])
+			return false;
+	for (size_t i = 0; i < p->arc_count; i++)
+		if (p->arcs[i].kind == PROFILE_CALL && p->arcs[i].count)
+			return true;
+	return false;
+}
+
 int rows_collect(struct rows *r, const struct profile *p, const struct rows_options *o)
 {
 	size_t *values = calloc(p->value_type_count + 1, sizeof(*values));
-	size_t count = values ? rows_values(p, o->value, values) : 1;
+	bool calls = rows_count_calls(p, o);
+	size_t count = values && !calls ? rows_values(p, o->value, values) : 1;
 	struct collector c = { .p = p, .o = o, .r = r, .values = values, .count = count };
 	int err = rows_begin(r, o, count);
 
+	r->graph.options.counts_calls = calls;
 	err = err ?: values ? add_values(&c) : -ENOMEM;
 	free(values);
 	return err ?: rows_finish(r);

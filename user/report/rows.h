@@ -81,6 +81,12 @@ struct rows_options {
 int rows_collect(struct rows *r, const struct profile *p, const struct rows_options *o);
 
 /*
+ * True if rows_collect() counts calls, in one column "calls": the profile has
+ * recorded calls, but no sample, and neither a value nor a filter was asked for.
+ */
+bool rows_count_calls(const struct profile *p, const struct rows_options *o);
+
+/*
  * The same step by step, for columns of several profiles: rows_begin(); rows_add() for each column;
  * rows_finish(), which names and orders the rows. Each returns 0 or -ENOMEM.
  */

@@ -99,12 +99,9 @@ void totals_json(struct json_writer *w, const struct profile *p)
 		json_member(w, "stacks", stacks_object(p));
 }
 
-void recording_json(struct json_writer *w, const struct profile *p, const char *value)
+void recording_json(struct json_writer *w, const struct profile *p, const char *title)
 {
-	char *title = rows_title(p, profile_value(p, value));
-
-	json_member(w, "value", title ? json_text(title) : NULL);
-	free(title);
+	json_member(w, "value", json_text(title));
 	json_member_text(w, "event", p->event);
 	json_member_number(w, "period_ns", p->period_ns);
 	if (p->duration_ns)

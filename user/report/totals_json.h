@@ -8,8 +8,10 @@
 /* Writes the account of ticks and their cost; nothing if the profile has no account. */
 void totals_json(struct json_writer *w, const struct profile *p);
 
-/* Writes which value is shown (as in profile_value()), the clock and the duration of the recording,
- * and the totals. */
-void recording_json(struct json_writer *w, const struct profile *p, const char *value);
+/*
+ * Writes which value is shown, by its title (of rows_title(), or "calls"), the clock and the
+ * duration of the recording, and the totals.
+ */
+void recording_json(struct json_writer *w, const struct profile *p, const char *title);
 
 #endif

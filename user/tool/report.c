@@ -146,7 +146,8 @@ static int print_table(struct profile *p, struct report_options *o, struct error
 /* Counted calls have functions without a sample, too. */
 static bool is_empty(const struct profile *p, const struct report_options *o)
 {
-	return !profile_magnitude(p, o->view.rows.value) && !(is_tree(o) && p->arc_count);
+	return !profile_magnitude(p, o->view.rows.value) && !(is_tree(o) && p->arc_count) &&
+	       !rows_count_calls(p, &o->view.rows);
 }
 
 static int print(struct profile *p, const char *name, struct report_options *o, struct error *e)
@@ -155,6 +156,8 @@ static int print(struct profile *p, const char *name, struct report_options *o, 
 
 	if (o->view.json || !is_tree(o) || !is_empty(p, o))
 		err = is_tree(o) ? print_tree(p, o, e) : print_table(p, o, e);
+	if (!err && !is_tree(o) && rows_count_calls(p, &o->view.rows))
+		tool_warn("%s: no samples, only calls, which are counted instead", name);
 	if (!err && !o->reading.naming.quiet &&
 	    (report_summary(p, o->view.rows.value, TOOL_PREFIX, name, stderr) ||
 	     report_unnamed(p, o->view.rows.value, TOOL_PREFIX, stderr)))

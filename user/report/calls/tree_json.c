@@ -57,7 +57,7 @@ int call_view_json(const struct call_view *v, const struct profile *p, FILE *out
 	struct json_writer w;
 
 	json_begin(&w, out);
-	recording_json(&w, p, v->options.value);
+	recording_json(&w, p, v->title);
 	json_member(&w, v->tree.counts_calls ? "all_calls" : "samples",
 		    json_object_new_uint64(magnitude_u64(v->tree.samples[0])));
 	json_begin_list(&w, whole ? "tree" : v->options.callers ? "callers" : "callees");

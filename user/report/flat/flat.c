@@ -211,7 +211,7 @@ int report_json(const struct profile *p, const struct report_table_options *o, F
 
 	if (!err) {
 		json_begin(&w, out);
-		recording_json(&w, p, o->rows.value);
+		recording_json(&w, p, r.columns->title);
 		write_rows(&w, &r, rows_shown(&r, o->limit, o->percent));
 		err = json_end(&w);
 	}
