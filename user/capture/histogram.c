@@ -231,7 +231,7 @@ int histograms_look(struct histograms *all, struct error *e)
 
 		if (is_kept(clock) && now - clock->unused_ns >= KEEP_NS)
 			close_clock(clock);
-		else if (clock->period_ns)
+		else if (clock->events.period_ns) /* not those of another process */
 			err = events_open(&clock->events, NULL, all->program, e);
 	}
 	return err;

@@ -47,6 +47,19 @@ struct backend {
 	void (*before_fork)(struct profil_session *s);
 	/* In parent and child: releases what before_fork acquired; may be NULL. */
 	void (*after_fork)(void);
+	/*
+	 * Whether the calling thread may use it, which can have given up privileges that the
+	 * service thread still has. NULL: start finds out.
+	 */
+	int (*check_privileges)(void);
+	/*
+	 * In the service thread, about once a second: releases what was kept for a later start and
+	 * has not been used since; and all of it, at the end of the thread. NULL: nothing is kept.
+	 */
+	void (*look)(void);
+	void (*release_kept)(void);
+	/* Whether something is open: the service thread, which has its descriptors, must stay. */
+	bool (*is_open)(void);
 	/* Stops counting: state and cells do not change any more. */
 	void (*stop)(struct profil_session *s);
 	/* Releases what start made, state and cells as well. NULL: start made nothing. */

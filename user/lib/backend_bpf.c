@@ -268,10 +268,34 @@ static int start(struct profil_session *s)
 	return err;
 }
 
-static int bpf_start(struct profil_session *s)
+static int bpf_check_privileges(void)
 {
 	if (!has_privileges())
 		return profil__error(EPERM, "CAP_BPF and CAP_PERFMON are needed");
+	return 0;
+}
+
+static bool bpf_is_open(void)
+{
+	return module && module->is_open();
+}
+
+static void bpf_look(void)
+{
+	if (module)
+		module->look();
+}
+
+static void bpf_release_kept(void)
+{
+	if (module)
+		module->close();
+}
+
+static int bpf_start(struct profil_session *s)
+{
+	if (bpf_check_privileges())
+		return -EPERM;
 	if (!module)
 		return profil__error(ENOTSUP, "%s", load_error ? load_error : "no module");
 	return start(s);
@@ -284,6 +308,10 @@ const struct backend profil__backend_bpf = {
 	.before_fork = bpf_before_fork,
 	.after_fork = bpf_after_fork,
 	.has_target = bpf_has_target,
+	.check_privileges = bpf_check_privileges,
+	.look = bpf_look,
+	.release_kept = bpf_release_kept,
+	.is_open = bpf_is_open,
 	.stop = bpf_stop,
 	.release = bpf_release,
 };

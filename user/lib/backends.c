@@ -73,10 +73,14 @@ void profil__backends_prepare(bool other)
 
 static int attach(const struct backend *backend, struct profil_session *s)
 {
-	int err;
+	int err = 0;
 
 	s->backend = backend;
 	s->period_ns = NS_PER_S / (backend->hz ?: s->hz);
+	if (backend->check_privileges)
+		err = backend->check_privileges();
+	if (err)
+		return err;
 	if (backend->direct) {
 		err = backend->start(s);
 	} else {
@@ -217,4 +221,27 @@ void profil__backends_after_fork(void)
 	for (size_t i = 0; i < BACKEND_COUNT; i++)
 		if (backends[i] && backends[i]->after_fork)
 			backends[i]->after_fork();
+}
+
+void profil__backends_look(void)
+{
+	for (size_t i = 0; i < BACKEND_COUNT; i++)
+		if (backends[i] && backends[i]->look)
+			backends[i]->look();
+}
+
+void profil__backends_release_kept(void)
+{
+	for (size_t i = 0; i < BACKEND_COUNT; i++)
+		if (backends[i] && backends[i]->release_kept)
+			backends[i]->release_kept();
+}
+
+bool profil__backends_open(void)
+{
+	bool open = false;
+
+	for (size_t i = 0; i < BACKEND_COUNT; i++)
+		open |= backends[i] && backends[i]->is_open && backends[i]->is_open();
+	return open;
 }

@@ -27,6 +27,14 @@ int profil__backends_restart(struct profil_session *s);
 /* In parent and child, after fork(2). */
 void profil__backends_after_fork(void);
 
+/*
+ * What back ends keep open for a later session: releases it in time, all of it, or reports whether
+ * there is any. The first two are for the service thread.
+ */
+void profil__backends_look(void);
+void profil__backends_release_kept(void);
+bool profil__backends_open(void);
+
 /* Returns the name of the chosen back end; NULL: none was chosen. */
 const char *profil__backends_name(void);
 

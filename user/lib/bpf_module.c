@@ -7,18 +7,29 @@
 #include <unistd.h>
 
 #include "capture/histogram.h"
+#include "util/clock.h"
 
 /* How many processes, a parent and its children, can share a BPF program. */
 #define MOST_PROCESSES 4096
+
+/* How long they stay loaded after the last histogram: loading takes 30 ms or more. */
+#define KEEP_NS NS_PER_S
 
 /* The histograms of the process `owner`: a forked child finds its parent's here. */
 static struct histograms *all;
 static size_t count;
 static pid_t owner;
+static uint64_t unused_ns; /* since when there is no histogram */
+static uint64_t looked_ns; /* at the last histograms_look() */
+
+static bool is_open(void)
+{
+	return all && owner == getpid();
+}
 
 static int open_all(int inherited, struct error *e)
 {
-	if (all && owner == getpid())
+	if (is_open())
 		return 0;
 	all = NULL;
 	count = 0;
@@ -28,9 +39,9 @@ static int open_all(int inherited, struct error *e)
 	return histograms_open(MOST_PROCESSES, false, &all, e);
 }
 
-static void close_unused(void)
+static void close_all(void)
 {
-	if (count)
+	if (!is_open() || count)
 		return;
 	histograms_close(all);
 	all = NULL;
@@ -65,7 +76,7 @@ static int start(const struct bpf_request *request, void **out, struct bpf_count
 	err = err ?: begin(request, &h, &e);
 	if (err) {
 		snprintf(why, size, "%s", e.what);
-		close_unused();
+		close_all();
 		return err;
 	}
 	count++;
@@ -93,8 +104,23 @@ static bool counts(const void *histogram)
 static void free_histogram(void *histogram)
 {
 	histogram_free(histogram);
-	count--;
-	close_unused();
+	if (--count == 0)
+		unused_ns = now_ns();
+}
+
+/* A CPU on which no clock can be opened has none until the next look. */
+static void look(void)
+{
+	uint64_t now = now_ns();
+	struct error e = { 0 };
+
+	if (!is_open() || now - looked_ns < NS_PER_S)
+		return;
+	looked_ns = now;
+	if (!count && now - unused_ns >= KEEP_NS)
+		close_all();
+	else
+		histograms_look(all, &e);
 }
 
 __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE = {
@@ -103,4 +129,7 @@ __attribute__((visibility("default"))) const struct bpf_module PROFIL_BPF_MODULE
 	.stop = stop,
 	.counts = counts,
 	.free = free_histogram,
+	.look = look,
+	.is_open = is_open,
+	.close = close_all,
 };

@@ -13,7 +13,7 @@
 
 #include "bpf/profil.h"
 
-#define PROFIL_BPF_MODULE profil_bpf_module_3
+#define PROFIL_BPF_MODULE profil_bpf_module_4
 
 struct bpf_request {
 	pid_t pid;
@@ -48,8 +48,20 @@ struct bpf_module {
 	void (*stop)(void *histogram);
 	/* Whether it counts; not after its process has called exec or ended. */
 	bool (*counts)(const void *histogram);
-	/* Frees the histogram and its counts. */
+	/*
+	 * Frees the histogram and its counts. The BPF program and the clocks are kept for a second,
+	 * so that the next start does not have to load them.
+	 */
 	void (*free)(void *histogram);
+	/*
+	 * To be called about once a second while is_open(): starts ticks on CPUs that have come
+	 * online, and closes what has not been used for a second.
+	 */
+	void (*look)(void);
+	/* Whether the program is loaded, used or not. Any thread may call, with the lock held. */
+	bool (*is_open)(void);
+	/* Closes all; after the last histogram was freed. */
+	void (*close)(void);
 };
 
 #endif

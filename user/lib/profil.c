@@ -48,6 +48,8 @@ static int replace(const struct region *regions, size_t count, bool wide, unsign
 		err = profil__session_make(&s, regions, count, wide);
 	if (err)
 		return err;
+	if (!count && !current) /* profil(3): to be rid of the thread at once */
+		profil__sessions_end_idle_thread();
 	turn_off();
 	if (!s || !s->plan.range_count) { /* no address can be counted */
 		if (s)

@@ -114,7 +114,7 @@ static int unshare_descriptors(void)
  * (SA_RESETHAND) may run all the same, so that the answer stays yes. By system calls: libc's
  * function takes a lock for some signals. Words of the kernel's structure: the handler comes first.
  */
-static bool may_be_in_handler(void)
+bool profil__may_be_in_handler(void)
 {
 	unsigned long action[16];
 
@@ -180,7 +180,7 @@ static void finish(void)
 
 /*
  * Looks after the sessions, unless another thread has the lock. Returns false if the thread is to
- * end: no session is left, and it does not wait for a signal handler to start one.
+ * end: no session is left, nothing is kept for the next one, and no signal handler can start one.
  */
 static bool look(struct look *seen)
 {
@@ -189,8 +189,10 @@ static bool look(struct look *seen)
 	if (!profil__try_lock())
 		return true;
 	*seen = service.duty->look();
-	ends = !seen->any && (!may_be_in_handler() || profil__program_ended(1));
+	ends = !seen->any &&
+	       (profil__program_ended(1) || (!seen->kept && !profil__may_be_in_handler()));
 	if (ends) {
+		service.duty->end();
 		pthread_detach(service.thread);
 		delete_timer();
 		service.running = false;
@@ -251,6 +253,7 @@ static void poll_loop(void)
 		if (wait_for_signal(wait))
 			pace.quiet_since = now_ns();
 		if (__atomic_exchange_n(&service.called, false, __ATOMIC_ACQ_REL) && !do_work()) {
+			service.duty->end();
 			delete_timer();
 			return;
 		}
@@ -364,12 +367,6 @@ void profil__service_end(void)
 	call(NULL, NULL);
 	pthread_join(service.thread, NULL);
 	service.running = false;
-}
-
-void profil__service_end_unless_handlers(void)
-{
-	if (service.running && !may_be_in_handler())
-		profil__service_end();
 }
 
 int profil__service_call(int (*work)(struct profil_session *), struct profil_session *s)

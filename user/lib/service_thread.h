@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * The library's one thread, which runs while sessions are on whose back end is not direct, and
- * after that if the program has signal handlers. It brings the counts to the caller's buffers and
+ * The library's one thread, which runs while sessions are on whose back end is not direct,
+ * after that as long as a back end keeps something open for the next session, and always if the
+ * program has signal handlers. It brings the counts to the caller's buffers and
  * checks that the back ends still count. It has a descriptor table of its own with the back ends'
  * descriptors, so that the program does not see them, cannot close them, and forked children do not
  * inherit them: all that uses these descriptors runs here.
@@ -20,6 +21,7 @@ struct profil_session;
 /* What the thread finds when it looks after the sessions. */
 struct look {
 	bool any;	/* a session needs the thread */
+	bool kept;	/* a back end has something open for a later session */
 	bool soon;	/* counts go to a buffer: look again soon as long as there are ticks */
 	uint64_t ticks; /* changes when there were ticks */
 };
@@ -28,6 +30,7 @@ struct look {
 struct service_duty {
 	struct look (*look)(void); /* looks after them; called over and over */
 	void (*stop)(void);	   /* stops them all: the program has ended */
+	void (*end)(void);	   /* the thread is about to end, and its descriptors with it */
 };
 
 /* To be called before the thread is first started. */
@@ -40,10 +43,10 @@ int profil__service_start(void);
 void profil__service_end(void);
 
 /*
- * The same, unless the program has handlers for signals: one of these may turn profiling on again,
- * and cannot create a thread. Then the thread is idle.
+ * Whether the program has handlers for signals: one of these may turn profiling on again, and
+ * cannot create a thread. So the thread is to stay, and is idle.
  */
-void profil__service_end_unless_handlers(void);
+bool profil__may_be_in_handler(void);
 
 /*
  * Has libc set aside what it allocates for a thread, so that the first call may come in a signal

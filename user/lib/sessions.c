@@ -131,17 +131,28 @@ static void note_attached(struct profil_session *s)
 	note_alive(s);
 }
 
-static void end_idle_thread(void)
+void profil__sessions_end_idle_thread(void)
 {
 	for (const struct profil_session *s = sessions; s; s = s->next)
 		if (!s->backend->direct)
 			return;
-	profil__service_end_unless_handlers();
+	if (profil__service_runs() && !profil__may_be_in_handler())
+		profil__service_end();
+}
+
+static void end_idle_thread(void)
+{
+	if (!profil__backends_open())
+		profil__sessions_end_idle_thread();
 }
 
 static struct look look(void);
 
-static const struct service_duty duty = { .look = look, .stop = profil__sessions_stop };
+static const struct service_duty duty = {
+	.look = look,
+	.stop = profil__sessions_stop,
+	.end = profil__backends_release_kept,
+};
 
 int profil__session_start(struct profil_session *s)
 {
@@ -289,8 +300,11 @@ static void begin_child(bool again)
 			sessions = s;
 		}
 	}
-	if (again && service && !profil__service_start()) /* it was idle: so is the child's */
+	if (again && service) {
+		if (profil__may_be_in_handler()) /* it was idle: so is the child's */
+			profil__service_start();
 		end_idle_thread();
+	}
 }
 
 void profil__sessions_forked(void)
@@ -340,5 +354,7 @@ static struct look look(void)
 		if (s->state)
 			found.ticks += count_load(&s->state->ticks);
 	}
+	profil__backends_look();
+	found.kept = profil__backends_open();
 	return found;
 }

@@ -45,6 +45,12 @@ void profil__sessions_after_fork(void);
 
 void profil__sessions_stop(void);
 
+/*
+ * Ends the service thread, and with it what back ends keep open for the next session; unless a
+ * session needs the thread, or a signal handler may.
+ */
+void profil__sessions_end_idle_thread(void);
+
 /* In a forked child: the sessions about the process itself continue, the others are off. */
 void profil__sessions_forked(void);
 
