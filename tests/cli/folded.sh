@@ -74,12 +74,38 @@ check "packed" diff "$work/others.want" <(gzip -c "$work/others.folded" | folded
 check "from Windows" diff "$work/others.want" <(sed 's/$/\r/' "$work/others.folded" | folded -)
 check "72 samples" json "j['samples'] == 72" <("$profiltool" dump --json "$work/others.folded")
 
-printf 'a;b 1.5\na;b 12.0\n' >"$work/float.folded"
-check "fractions are rounded" diff <(echo "a;b 14") <(folded "$work/float.folded")
+printf 'a;b 101.5\na;b 12.0\n' >"$work/float.folded"
+check "fractions are rounded" diff <(echo "a;b 114") <(folded "$work/float.folded")
 check "fractions are rounded: reported" says "fractions of counts were rounded"
 check "fractions are rounded: refused with --strict" \
 	exits 1 "$profiltool" dump --strict "$work/float.folded"
 
+for i in {1..1000}; do echo "main;f$((i % 3)) 0.4"; done >"$work/fractions.folded"
+check "fractions are added before they are rounded" json "j['samples'] == 400" \
+	<("$profiltool" dump --json "$work/fractions.folded" 2>/dev/null)
+printf 'main;a 0.25\nmain;b 1e-3\nmain;b 5.5e-1\n' >"$work/seconds.folded"
+cat >"$work/seconds.table" <<'END'
+self   self%  total  total%  function  image
+ 551   68.79    551   68.79  b         [unknown]
+ 250   31.21    250   31.21  a         [unknown]
+   0    0.00    801  100.00  main      [unknown]
+END
+check "stacks in seconds are shown in a smaller unit" diff -b "$work/seconds.table" \
+	<("$profiltool" report "$work/seconds.folded" 2>"$work/err")
+check "stacks in seconds are shown in a smaller unit: reported" says "1 is shown as 1000"
+check "stacks in seconds are shown in a smaller unit: its name" says "value: samples/1000"
+check "two units are not added up" json "j['samples'] == 2" \
+	<(printf 'main;a 2\n' | "$profiltool" merge -o - - "$work/seconds.folded" 2>/dev/null |
+		"$profiltool" dump --json - 2>/dev/null)
+
+printf '\xef\xbb\xbfmain;a 10\r\nmain;b 5\r\n' >"$work/mark.folded"
+check "a byte order mark is not a part of the first name" diff <(printf 'main;a 10\nmain;b 5\n') \
+	<(folded "$work/mark.folded")
+
+printf 'java;GC Thread 3 17\njava;GC Thread 4 20\n' >"$work/threads.folded"
+check "names of threads that end with a number are names" json \
+	"{f['name']: f['self'] for f in j['functions'] if f['self']} == {'GC Thread 3': 17, 'GC Thread 4': 20}" \
+	<("$profiltool" report --json "$work/threads.folded" 2>/dev/null)
 printf 'a;b 10 20\na;c 5 0\n' >"$work/difference.folded"
 check "two counts: what is written is the second" diff <(echo "a;b 20") \
 	<(folded "$work/difference.folded")
@@ -117,14 +143,26 @@ check "hostile names: they are what they were" json \
 
 for _ in {1..20}; do echo "a;b 1"; done >"$work/good.folded"
 { cat "$work/good.folded"; echo "a;b"; echo "a;c 4"; } >"$work/broken.folded"
-check "no count" exits 1 "$profiltool" dump "$work/broken.folded"
-check "the line is reported" says "$work/broken.folded:21: the line does not end with a count"
-check "what can be salvaged is reported" says "--salvage"
-check "what can be salvaged is reported: is salvaged" \
-	grep -q '^20 ' <("$profiltool" dump --salvage "$work/broken.folded" 2>&1)
-{ cat "$work/good.folded"; echo "a;b 9223372036854775808"; } >"$work/broken.folded"
+check "a line without a count is skipped" exits 0 "$profiltool" dump "$work/broken.folded"
+check "a line without a count is skipped: reported" \
+	says "1 line(s) were skipped, the first is line 21: the line does not end with a count"
+check "a line without a count is skipped: the others are read" json "j['samples'] == 24" \
+	<("$profiltool" dump --json "$work/broken.folded" 2>/dev/null)
+check "a line without a count is refused with --strict" \
+	exits 1 "$profiltool" dump --strict "$work/broken.folded"
+{ cat "$work/good.folded"; for _ in {1..21}; do echo "note"; done; } >"$work/broken.folded"
+check "a file of other lines is refused" exits 1 "$profiltool" dump "$work/broken.folded"
+check "a file of other lines is refused: the first" \
+	says "$work/broken.folded:21: the line does not end with a count"
+check "a file of other lines is refused: how many" says "21 of 41 lines are bad"
+{ cat "$work/good.folded"; printf 'a;b 9223372036854775808\na;c 4\n'; } >"$work/broken.folded"
 check "a count that is too large" exits 1 "$profiltool" dump "$work/broken.folded"
 check "a count that is too large: reported" says "broken.folded:21: the count has more than 63 bits"
+check "a count that is too large: what can be salvaged is reported" says "--salvage reads the other lines"
+check "a count that is too large: the lines behind it are salvaged" json "j['samples'] == 24" \
+	<("$profiltool" dump --json --salvage "$work/broken.folded" 2>/dev/null)
+check "a count that is too large: a report of the others is incomplete" \
+	exits 3 "$profiltool" report --salvage "$work/broken.folded"
 for other in "$top/user/format/folded/folded.c" "$top/README.md" "$top/Makefile" /etc/passwd; do
 	check "${other##*/} is not taken for folded stacks" exits 1 "$profiltool" dump "$other"
 	check "${other##*/}: which is said" says "is a text file that is no profile"

@@ -75,8 +75,26 @@ static const struct {
 	{ "a;b -3\n", "a;b -3", NULL },
 	{ "a;b 12.0\n", "a;b 12", NULL },
 	{ "a;b 12.\n", "a;b 12", NULL },
-	{ "a;b 1.5\n", "a;b 2", "rounded" },
-	{ "a;b 1.49\n", "a;b 1", "rounded" },
+	{ "a;b 1.5\n", "a;b 1500", "1 is shown as 1000" },
+	{ "a;b 400.4\n", "a;b 400", "rounded" },
+	{ "a;b -400.5\n", "a;b -401", "rounded" },
+	{ "a;b .5\na;b 0.5\n", "a;b 1", NULL },
+	{ "a;b 0.4\na;b 0.4\na;b 0.4\na;b 0.4\na;b 0.4\n", "a;b 2", NULL },
+	{ "a;b 0.4\na;b -0.4\n", "a;b 0", NULL },
+	{ "a;b 2.75\na;b -0.75\n", "a;b 2", NULL },
+	{ "a;b 1e-10\n", "a;b 100", "1 is shown as 1000000000000" },
+	{ "a;b 1e-18\n", "a;b 1", "1 is shown as 1000000000000000000" },
+	{ "a;b 1e-19\n", "a;b 0", "rounded" },
+	{ "a;b 1e-99999999999999999999\n", "a;b 0", "rounded" },
+	{ "a;b 0e99999999999999999999\n", "a;b 0", NULL },
+	{ "a;b 2.5e3\n", "a;b 2500", NULL },
+	{ "a;b 7E+0\n", "a;b 7", NULL },
+	{ "a;b 1200e-2\n", "a;b 12", NULL },
+	{ "a;b 0.00000000000000000000000009e26\n", "a;b 9", NULL },
+	{ "\xef\xbb\xbf"
+	  "a;b 3\n",
+	  "a;b 3", NULL },
+	{ "\xef\xbb\xbf# by a profiler\r\na;b 3\r\n", "a;b 3", NULL },
 	{ "a;b 9223372036854775806\n", "a;b 9223372036854775806", NULL },
 	{ "\n\na;b 3\n\n", "a;b 3", NULL },
 	{ "# interval: 100\n#\na;b 3\n", "a;b 3", NULL },
@@ -114,20 +132,30 @@ static void read_what_writers_make(void **state)
 /* Lines are a comparison only if all have two numbers at their ends. */
 static void read_comparison(void **state)
 {
-	struct profile *p = read_text("a;b 10 20\na;c 5 0\na;b 1 2\n");
+	struct profile *p = read_text("a;b 10 20\na;c 5 0\n");
 
 	(void)state;
 	assert_int_equal(p->value_type_count, 2);
 	assert_string_equal(p->value_types[0].type, "before");
 	assert_string_equal(p->value_types[1].type, "samples");
-	assert_int_equal(profile_total(p, NULL), 22);
-	assert_stack(p, 0, "a;b 11 22");
+	assert_int_equal(profile_total(p, NULL), 20);
+	assert_stack(p, 0, "a;b 10 20");
 	assert_stack(p, 1, "a;c 5 0");
 	profile_free(p);
 	p = read_text("a;b 10 20\na;c 5\n");
 	assert_int_equal(p->value_type_count, 1);
 	assert_stack(p, 0, "a;b 10 20");
 	assert_stack(p, 1, "a;c 5");
+	profile_free(p);
+	/* No comparison has a stack twice: these are names that end with a number. */
+	p = read_text("java;GC Thread 3 17\njava;main 0 1\njava;GC Thread 4 20\n");
+	assert_int_equal(p->value_type_count, 1);
+	assert_stack(p, 0, "java;GC Thread 3 17");
+	assert_stack(p, 2, "java;GC Thread 4 20");
+	profile_free(p);
+	p = read_text("a;b 0.25 0.5\na;c 5 0\n");
+	assert_stack(p, 0, "a;b 250 500");
+	assert_string_equal(p->value_types[profile_value(p, NULL)].type, "samples/1000");
 	profile_free(p);
 }
 
@@ -156,17 +184,43 @@ static void read_largest_counts(void **state)
 	profile_free(p);
 }
 
-static void reject(void **state)
+/* Two lines after twenty good ones, and another good one. */
+static void skip_bad_lines(void **state)
 {
 	static const char *const bad[] = {
-		TEN "a;b\n",  TEN "a;b c\n",  TEN "12\n",      TEN "a;b 1e5\n",
-		TEN "a;b .5", TEN "a;b 0x5n", TEN "a;b 5 .\n", TEN "a;b --5\n",
+		"a;b",	   "a;b c",   "12",	"a;b .",     "a;b 0x5", "a;b 5 .",
+		"a;b --5", "a;b 1e",  "a;b e5", "a;b .e5",   "a;b 1e+", "a;b 1e5.5",
+		"a;b +5",  "a;b nan", "a;b -",	"a;b 1.2.3",
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		read_bad_text(bad[i], strlen(bad[i]),
-			      "input:11: the line does not end with a count");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct profile *p;
+		char text[256];
+
+		snprintf(text, sizeof(text), TEN TEN "%s\n%s\nc 5\n", bad[i], bad[i]);
+		p = read_text(text);
+		assert_warned(p, "2 line(s) were skipped, the first is line 21: the line does not");
+		assert_int_equal(profile_total(p, NULL), 25);
+		assert_int_equal(p->sample_count, 2);
+		assert_false(p->salvaged);
+		profile_free(p);
+	}
+}
+
+static void reject(void **state)
+{
+	struct bytes b = { 0 };
+	size_t lines = 0;
+
+	(void)state;
+	/* Behind what detection reads, most lines are bad. */
+	for (; b.size <= INPUT_WINDOW; lines++)
+		bytes_add_text(&b, GOOD);
+	for (size_t i = 0; i <= lines; i++)
+		bytes_add_text(&b, "a\n");
+	read_bad(folded, &b, ": the line does not end with a count");
+	bytes_free(&b);
 	read_bad_text(TEN "a;b 9223372036854775808\n", strlen(TEN) + 24, "input:11: the count has");
 	read_bad_text(TEN "a;b 18446744073709551617\n", strlen(TEN) + 25,
 		      "input:11: the count has");
@@ -189,7 +243,7 @@ static void reject_nul(void **state)
 
 static void keep_what_was_read_before_an_error(void **state)
 {
-	static const char text[] = TEN "c;d 5\na;b\n";
+	static const char text[] = TEN "c;d 4.6\nc;d 0.4\na;b 9223372036854775808\ne 7\n";
 	struct input in = { .path = "input", .bytes = (const uint8_t *)text, .size = strlen(text) };
 	struct profile *p = profile_new();
 	struct error e = { 0 };
@@ -198,6 +252,18 @@ static void keep_what_was_read_before_an_error(void **state)
 	assert_true(folded->read(&in, p, &e) < 0);
 	assert_int_equal(p->sample_count, 2);
 	assert_int_equal(profile_total(p, NULL), 15);
+	profile_free(p);
+	p = profile_new();
+	in = (struct input){
+		.path = "input",
+		.bytes = (const uint8_t *)text,
+		.size = strlen(text),
+		.options.salvage = true,
+	};
+	assert_int_equal(folded->read(&in, p, &e), 0);
+	assert_true(p->salvaged);
+	assert_warned(p, "1 line(s) were skipped, the first is line 13: the count has more than");
+	assert_int_equal(profile_total(p, NULL), 22);
 	profile_free(p);
 }
 
@@ -317,6 +383,8 @@ static const char *const escapes[][2] = {
 	{ "thread 3", "thread\\x203" },
 	{ "x 1 2.5", "x 1\\x202.5" },
 	{ "x -1", "x\\x20-1" },
+	{ "x 1e5", "x\\x201e5" },
+	{ "x .5", "x\\x20.5" },
 	{ "x 3b", "x 3b" },
 	{ " a ", "\\x20a\\x20" },
 	{ "\ta\t5", "\\x09a\\x095" },
@@ -442,6 +510,7 @@ int main(void)
 		cmocka_unit_test(read_what_writers_make),
 		cmocka_unit_test(read_comparison),
 		cmocka_unit_test(read_largest_counts),
+		cmocka_unit_test(skip_bad_lines),
 		cmocka_unit_test(reject),
 		cmocka_unit_test(reject_nul),
 		cmocka_unit_test(keep_what_was_read_before_an_error),

@@ -521,18 +521,26 @@ static int new_sample(struct profile *p, const struct stack *stack, uint64_t has
 	return 0;
 }
 
-int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
-		       const int64_t *values)
+int profile_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
+		   uint32_t *id)
 {
 	struct stack stack = { frames, depth, labels };
 	uint64_t hash = hash_bytes(frames, depth * sizeof(*frames), labels);
-	uint32_t id = index_find(&p->sample_index, hash, sample_equal, p, &stack);
 
-	if (id == INDEX_NONE) {
-		id = p->sample_count;
-		if (new_sample(p, &stack, hash))
-			return -ENOMEM;
-	}
+	*id = index_find(&p->sample_index, hash, sample_equal, p, &stack);
+	if (*id != INDEX_NONE)
+		return 0;
+	*id = p->sample_count;
+	return new_sample(p, &stack, hash);
+}
+
+int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
+		       const int64_t *values)
+{
+	uint32_t id;
+
+	if (profile_sample(p, frames, depth, labels, &id))
+		return -ENOMEM;
 	for (size_t i = 0; i < p->value_type_count; i++)
 		add_i64(&p->values[id * p->value_type_count + i], values[i]);
 	return 0;

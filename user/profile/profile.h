@@ -336,6 +336,13 @@ int profile_set_lines(struct profile *p, uint32_t location, const struct profile
 int profile_add_labels(struct profile *p, const struct profile_labels *labels, uint32_t *id);
 
 /*
+ * Sets *id to the number of the sample with this stack and labels, which is made, with values of 0,
+ * when it is new. frames: depth location numbers, leaf first. Returns 0 or -ENOMEM.
+ */
+int profile_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
+		   uint32_t *id);
+
+/*
  * Adds values (value_type_count of them) to the sample with this stack and labels, which is made
  * when it is new. frames: depth location numbers, leaf first. Sums saturate.
  */

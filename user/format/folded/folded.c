@@ -3,14 +3,27 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/array.h"
 #include "util/index.h"
+#include "util/sum.h"
 
 /* Detection accepts one malformed line for so many good ones. */
 #define BAD_SHARE 10
+
+/* Rounding may change sums by 1 in so many of all counts. */
+#define ROUNDING_SHARE 100
+
+#define SCALE_STEP 1000
+
+/* U+FEFF at the start of a file, as programs on Windows write it */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+#define NO_COUNT "the line does not end with a count"
 
 /* A frame's name, and its location. */
 struct name {
@@ -33,9 +46,15 @@ struct reader {
 	size_t frame_room;
 	char *unescaped;
 	size_t unescaped_room;
+	/* For each of p->values, or shorter: what is to be added to it, in 1 / FOLDED_ONE */
+	int64_t *fractions;
+	size_t fraction_room;
 	/* For warnings */
-	bool rounded;
+	bool inexact; /* digits of counts were dropped */
 	uint64_t empty_frames;
+	uint64_t good_lines, bad_lines;
+	uint64_t first_bad; /* number of the line */
+	const char *bad_reason;
 };
 
 /* The lines at a file's beginning, classified. */
@@ -55,19 +74,18 @@ static bool is_ignored(const struct text *line)
 
 static void look_at_line(struct look *l, struct text line)
 {
-	bool rounded = false;
-	int64_t count;
+	struct folded_count count;
 
 	take_blanks(&line);
 	trim_end(&line);
 	if (is_ignored(&line))
 		return;
-	if (folded_take_count(&line, &count, &rounded) <= 0 || is_empty(&line)) {
+	if (folded_take_count(&line, &count) <= 0 || is_empty(&line)) {
 		l->bad++;
 		return;
 	}
 	l->good++;
-	l->pairs += folded_take_count(&line, &count, &rounded) > 0 && !is_empty(&line);
+	l->pairs += folded_take_count(&line, &count) > 0 && !is_empty(&line);
 }
 
 static struct look look(const struct input *in)
@@ -76,10 +94,11 @@ static struct look look(const struct input *in)
 	struct text t = { (const char *)in->bytes, (const char *)in->bytes + size }, line;
 	struct look l = { .binary = memchr(in->bytes, '\0', size) };
 
+	take(&t, BYTE_ORDER_MARK);
 	while (take_line(&t, &line)) {
 		/* The line may continue after the window. */
 		if (line.end == t.end && size == INPUT_WINDOW) {
-			l.long_stacks = line.at == (const char *)in->bytes && last_of(&line, ';');
+			l.long_stacks = !l.good && !l.bad && last_of(&line, ';');
 			break;
 		}
 		line.end -= line.end > line.at && line.end[-1] == '\r';
@@ -177,43 +196,80 @@ static int read_stack(struct reader *r, struct text stack, uint32_t *depth)
 	return err ?: read_frame(r, &stack, depth);
 }
 
-static int add_sample(struct reader *r, const struct text *stack, const int64_t *counts)
+/* Adds to a value, which is the whole part of a sum; the fractions of the sum are kept beside it.
+ */
+static int add_count(struct reader *r, size_t value, const struct folded_count *count)
 {
-	uint32_t depth = 0;
+	int64_t sum;
 
-	if (!text_is(stack, FOLDED_NO_PC) && read_stack(r, *stack, &depth))
-		return error_no_memory(r->e);
-	if (profile_add_sample(r->p, r->frames, depth, r->labels, counts))
-		return error_no_memory(r->e);
+	r->inexact |= count->inexact;
+	add_i64(&r->p->values[value], count->whole);
+	if (!count->fraction)
+		return 0;
+	if (array_reserve(&r->fractions, &r->fraction_room, value + 1, sizeof(*r->fractions)))
+		return -ENOMEM;
+	sum = r->fractions[value] + count->fraction;
+	add_i64(&r->p->values[value], sum / FOLDED_ONE);
+	r->fractions[value] = sum % FOLDED_ONE;
 	return 0;
 }
 
-static int read_count(struct reader *r, struct text *line, int64_t *count)
+static int add_sample(struct reader *r, const struct text *stack, const struct folded_count *counts)
 {
-	int taken = folded_take_count(line, count, &r->rounded);
+	uint32_t depth = 0, id;
 
-	if (taken == -ERANGE)
-		return input_line_error(r->in, r->e, "the count has more than 63 bits");
-	if (!taken)
-		return input_line_error(r->in, r->e, "the line does not end with a count");
+	if ((!text_is(stack, FOLDED_NO_PC) && read_stack(r, *stack, &depth)) ||
+	    profile_sample(r->p, r->frames, depth, r->labels, &id))
+		return error_no_memory(r->e);
+	for (size_t i = 0; i < r->p->value_type_count; i++)
+		if (add_count(r, id * r->p->value_type_count + i, &counts[i]))
+			return error_no_memory(r->e);
+	return 0;
+}
+
+static void skip_line(struct reader *r, const char *reason)
+{
+	if (!r->bad_lines++) {
+		r->first_bad = r->in->line;
+		r->bad_reason = reason;
+	}
+}
+
+/* A line that is damaged, or has a count that is lost without it. */
+static int corrupt_line(struct reader *r, const char *reason)
+{
+	if (!r->in->options.salvage) {
+		input_line_error(r->in, r->e, "%s", reason);
+		error_hint(r->e, "--salvage reads the other lines");
+		return -EINVAL;
+	}
+	r->p->salvaged = true;
+	skip_line(r, reason);
 	return 0;
 }
 
 static int read_line(struct reader *r, struct text line)
 {
-	int64_t counts[2];
-	int err;
+	struct folded_count counts[2] = { { 0 }, { 0 } };
+	int taken;
 
 	take_blanks(&line);
 	trim_end(&line);
 	if (is_ignored(&line))
 		return 0;
 	if (memchr(line.at, '\0', line.end - line.at))
-		return input_line_error(r->in, r->e, "the line has a NUL");
-	err = read_count(r, &line, &counts[r->pairs]);
-	if (!err && r->pairs)
-		err = read_count(r, &line, &counts[0]);
-	return err ?: add_sample(r, &line, counts);
+		return corrupt_line(r, "the line has a NUL");
+	taken = folded_take_count(&line, &counts[r->pairs]);
+	if (!taken) {
+		skip_line(r, NO_COUNT);
+		return 0;
+	}
+	if (taken > 0 && r->pairs)
+		taken = folded_take_count(&line, &counts[0]);
+	if (taken == -ERANGE)
+		return corrupt_line(r, "the count has more than 63 bits");
+	r->good_lines++;
+	return add_sample(r, &line, counts);
 }
 
 static int read_lines(struct reader *r)
@@ -224,7 +280,52 @@ static int read_lines(struct reader *r)
 
 	while (!err && (more = input_line(r->in, &line, &size, r->e)) != 0)
 		err = more < 0 ? more : read_line(r, (struct text){ line, line + size });
-	return err;
+	if (err || r->bad_lines <= r->good_lines)
+		return err;
+	r->in->line = r->first_bad;
+	input_line_error(r->in, r->e, "%s", r->bad_reason);
+	error_hint(r->e,
+		   "%" PRIu64 " of %" PRIu64 " lines are bad: this is no file of folded stacks",
+		   r->bad_lines, r->bad_lines + r->good_lines);
+	return -EINVAL;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	const struct text *x = a, *y = b;
+	size_t x_size = x->end - x->at, y_size = y->end - y->at;
+
+	return compare_u64(x_size, y_size) ?: memcmp(x->at, y->at, x_size);
+}
+
+/*
+ * Whether the lines of the window, which all end with two numbers, have two counts. A comparison
+ * has each stack once. Where one is repeated, it is because names end with a number, as those of
+ * threads do: "java;GC Thread 3 17".
+ */
+static int find_pairs(struct reader *r, const struct look *l)
+{
+	size_t size = r->in->size < INPUT_WINDOW ? r->in->size : INPUT_WINDOW, count = 0;
+	struct text t = { (const char *)r->in->bytes, (const char *)r->in->bytes + size }, line;
+	struct text *stacks = calloc(l->good + 1, sizeof(*stacks));
+	struct folded_count ignored;
+
+	if (!stacks)
+		return -ENOMEM;
+	while (count < l->good && take_line(&t, &line)) {
+		line.end -= line.end > line.at && line.end[-1] == '\r';
+		take_blanks(&line);
+		trim_end(&line);
+		if (!is_ignored(&line) && folded_take_count(&line, &ignored) > 0 &&
+		    folded_take_count(&line, &ignored) > 0)
+			stacks[count++] = line;
+	}
+	qsort(stacks, count, sizeof(*stacks), compare_texts);
+	r->pairs = true;
+	for (size_t i = 1; i < count; i++)
+		r->pairs &= compare_texts(&stacks[i - 1], &stacks[i]) != 0;
+	free(stacks);
+	return 0;
 }
 
 /* Lines of a comparison have two counts; the second is shown, as flamegraph.pl does. */
@@ -233,19 +334,83 @@ static int begin(struct reader *r)
 	const struct profile_labels none = { .comm = "" };
 	struct look l = look(r->in);
 
-	r->pairs = l.good && l.pairs == l.good;
-	if ((r->pairs && profile_add_value_type(r->p, "before", "count")) ||
+	if (r->in->size >= strlen(BYTE_ORDER_MARK) &&
+	    memcmp(r->in->bytes, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+		input_skip(r->in, strlen(BYTE_ORDER_MARK));
+	if ((l.good && l.pairs == l.good && find_pairs(r, &l)) ||
+	    (r->pairs && profile_add_value_type(r->p, "before", "count")) ||
 	    profile_add_value_type(r->p, "samples", "count"))
 		return -ENOMEM;
 	return profile_add_labels(r->p, &none, &r->labels);
 }
 
+/* The sum of value i, times scale, as a whole number. Adds the part that is lost to *lost. */
+static int64_t round_sum(const struct reader *r, size_t i, int64_t scale, double *lost)
+{
+	__int128 sum = ((__int128)r->p->values[i] * FOLDED_ONE + r->fractions[i]) * scale;
+	__int128 whole = (sum + (sum < 0 ? -FOLDED_ONE : FOLDED_ONE) / 2) / FOLDED_ONE;
+
+	*lost += fabs((double)(sum - whole * FOLDED_ONE) / FOLDED_ONE);
+	return whole > INT64_MAX ? INT64_MAX : whole < INT64_MIN ? INT64_MIN : (int64_t)whole;
+}
+
+/* Renames "samples" to "samples/1000": what is added up or compared has to have one unit. */
+static int scale_types(struct profile *p, int64_t scale)
+{
+	for (size_t i = 0; i < p->value_type_count; i++) {
+		char type[64];
+
+		snprintf(type, sizeof(type), "%s/%" PRId64, p->value_types[i].type, scale);
+		if (profile_string(p, type, &p->value_types[i].type))
+			return -ENOMEM;
+	}
+	p->default_value = p->value_type_count; /* the last one is "samples" */
+	return profile_warn(p, "the counts are small fractions: 1 is shown as %" PRId64, scale);
+}
+
+/*
+ * Profiles hold whole numbers. The sums are rounded once, after the last line; where that would
+ * lose more than 1 in ROUNDING_SHARE of them, as with stacks in seconds, they are multiplied by a
+ * power of 1000 before.
+ */
+static int round_sums(struct reader *r)
+{
+	struct profile *p = r->p;
+	size_t count = p->sample_count * p->value_type_count;
+	double total = 0, lost = 0;
+	int64_t scale = 1;
+
+	if (!r->fractions)
+		return r->inexact ? profile_warn(p, "fractions of counts were rounded") : 0;
+	if (array_reserve(&r->fractions, &r->fraction_room, count, sizeof(*r->fractions)))
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		total += fabs((double)p->values[i] + (double)r->fractions[i] / FOLDED_ONE);
+		round_sum(r, i, scale, &lost);
+	}
+	while (lost * ROUNDING_SHARE > total * (double)scale &&
+	       total * (double)scale * SCALE_STEP < (double)INT64_MAX / 2 && scale < FOLDED_ONE) {
+		lost = 0;
+		scale *= SCALE_STEP;
+		for (size_t i = 0; i < count; i++)
+			round_sum(r, i, scale, &lost);
+	}
+	for (size_t i = 0; i < count; i++)
+		p->values[i] = round_sum(r, i, scale, &total);
+	if (scale > 1 && scale_types(p, scale))
+		return -ENOMEM;
+	return lost > 0 || r->inexact ? profile_warn(p, "fractions of counts were rounded") : 0;
+}
+
 static int warn(struct reader *r)
 {
-	if ((r->rounded && profile_warn(r->p, "fractions of counts were rounded")) ||
+	if ((r->bad_lines &&
+	     profile_warn(r->p,
+			  "%" PRIu64 " line(s) were skipped, the first is line %" PRIu64 ": %s",
+			  r->bad_lines, r->first_bad, r->bad_reason)) ||
 	    (r->empty_frames &&
 	     profile_warn(r->p, "%" PRIu64 " empty frame(s) were dropped", r->empty_frames)))
-		return error_no_memory(r->e);
+		return -ENOMEM;
 	return 0;
 }
 
@@ -254,11 +419,14 @@ static int folded_read(struct input *in, struct profile *p, struct error *e)
 	struct reader r = { .in = in, .p = p, .e = e };
 	int err = begin(&r) ? error_no_memory(e) : read_lines(&r);
 
-	err = err ?: warn(&r);
+	/* After an error, too: what was read may be salvaged. */
+	if (err != -ENOMEM && (round_sums(&r) || warn(&r)))
+		err = error_no_memory(e);
 	index_free(&r.name_index);
 	free(r.names);
 	free(r.frames);
 	free(r.unescaped);
+	free(r.fractions);
 	return err;
 }
 

@@ -18,12 +18,23 @@ extern const struct format format_folded;
 int folded_write(const struct profile *p, const struct format_options *options, FILE *out,
 		 struct error *e);
 
-/*
- * folded_text.c. Takes the count, and the blanks before it, off the end of a line: digits,
- * optionally with a minus sign or a fraction. Rounds the fraction; sets *rounded when it is not 0.
- * Returns 1; 0 when the line has no count; -ERANGE when it has more than 63 bits.
+/* Fractions of counts are multiples of 1 / FOLDED_ONE, so that sums of decimal numbers are exact.
  */
-int folded_take_count(struct text *line, int64_t *count, bool *rounded);
+#define FOLDED_ONE INT64_C(1000000000000000000)
+
+/* whole + fraction / FOLDED_ONE. The two have one sign. */
+struct folded_count {
+	int64_t whole;
+	int64_t fraction; /* its magnitude is less than FOLDED_ONE */
+	bool inexact;	  /* further digits were dropped */
+};
+
+/*
+ * folded_text.c. Takes the count, and the blanks before it, off the end of a line: a decimal number
+ * as in C, "42", "-3", "0.25" or "1e-10". Returns 1; 0 when the line has no count; -ERANGE when it
+ * has more than 63 bits.
+ */
+int folded_take_count(struct text *line, struct folded_count *count);
 
 /*
  * Writes as \xHH what readers would misinterpret in a name (a semicolon, the end of a line, a count

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "format/folded/folded.h"
@@ -7,6 +8,9 @@
 
 /* "\x3b" */
 #define ESCAPE_SIZE 4
+
+/* FOLDED_ONE is 10 to this power. */
+#define FRACTION_DIGITS 18
 
 /* The character whose escape the text begins with; NUL: it begins with none. */
 static char escaped_character(const char *text, size_t size)
@@ -34,36 +38,87 @@ size_t folded_unescape(const char *text, size_t size, char *name)
 	return used;
 }
 
+static bool take_digits(struct text *t)
+{
+	const char *from = t->at;
+
+	while (t->at < t->end && *t->at >= '0' && *t->at <= '9')
+		t->at++;
+	return t->at > from;
+}
+
 static bool is_count(struct text t)
 {
-	const char *from;
+	bool digits;
 
 	take(&t, "-");
-	from = t.at;
-	while (t.at < t.end && *t.at >= '0' && *t.at <= '9')
-		t.at++;
-	if (t.at == from)
-		return false;
+	digits = take_digits(&t);
 	if (take(&t, "."))
-		while (t.at < t.end && *t.at >= '0' && *t.at <= '9')
-			t.at++;
+		digits |= take_digits(&t);
+	if (!digits)
+		return false;
+	if (take(&t, "e") || take(&t, "E")) {
+		if (!take(&t, "-"))
+			take(&t, "+");
+		return take_digits(&t) && is_empty(&t);
+	}
 	return is_empty(&t);
 }
 
-/* Parses a text for which is_count() is true. False: it has more than 63 bits. */
-static bool parse_count(struct text t, int64_t *count, bool *rounded)
+/* The number after an "e", bounded: beyond that all numbers are 0 or too large. */
+static long parse_exponent(struct text t)
 {
 	bool negative = take(&t, "-");
-	uint64_t value, limit = (uint64_t)INT64_MAX + negative;
+	long exponent = 0;
 
-	if (!take_number(&t, 10, &value) || value > limit)
-		return false;
-	if (take(&t, ".")) {
-		value += !is_empty(&t) && *t.at >= '5' && value < limit;
-		for (; !is_empty(&t); t.at++)
-			*rounded |= *t.at != '0';
+	take(&t, "+");
+	for (; !is_empty(&t) && exponent < INT_MAX; t.at++)
+		exponent = exponent * 10 + digit_value(*t.at);
+	return negative ? -exponent : exponent;
+}
+
+/* Parses a text for which is_count() is true. False: it has more than 63 bits. */
+static bool parse_count(struct text t, struct folded_count *count)
+{
+	bool negative = take(&t, "-");
+	unsigned __int128 limit = (uint64_t)INT64_MAX + negative, value = 0;
+	const char *exponent = t.at;
+	long power = FRACTION_DIGITS; /* of 10: what value is to be multiplied by */
+
+	/* Values below this have a whole part within the limit. */
+	limit = (limit + 1) * FOLDED_ONE;
+	count->inexact = false;
+	while (exponent < t.end && *exponent != 'e' && *exponent != 'E')
+		exponent++;
+	if (exponent < t.end)
+		power += parse_exponent((struct text){ exponent + 1, t.end });
+	t.end = exponent;
+	for (const char *at = t.at; at < t.end && *at != '.'; at++)
+		power++;
+	/* Now of what precedes the first digit; each digit that is taken decreases it. */
+	for (; !is_empty(&t); t.at++) {
+		if (*t.at == '.')
+			continue;
+		if (power <= 0) {
+			count->inexact |= *t.at != '0';
+			continue;
+		}
+		value = value * 10 + (*t.at - '0');
+		if (value >= limit)
+			return false;
+		power--;
 	}
-	*count = (int64_t)(negative ? 0 - value : value);
+	for (; power > 0 && value; power--) {
+		value *= 10;
+		if (value >= limit)
+			return false;
+	}
+	count->whole = (int64_t)(uint64_t)(value / FOLDED_ONE);
+	count->fraction = (int64_t)(value % FOLDED_ONE);
+	if (negative) {
+		count->whole = (int64_t)(0 - (uint64_t)count->whole);
+		count->fraction = -count->fraction;
+	}
 	return true;
 }
 
@@ -77,7 +132,7 @@ static const char *last_field(const struct text *t)
 	return at > t->at ? at : NULL;
 }
 
-int folded_take_count(struct text *line, int64_t *count, bool *rounded)
+int folded_take_count(struct text *line, struct folded_count *count)
 {
 	struct text field;
 
@@ -85,7 +140,7 @@ int folded_take_count(struct text *line, int64_t *count, bool *rounded)
 	field = (struct text){ last_field(line), line->end };
 	if (!field.at || !is_count(field))
 		return 0;
-	if (!parse_count(field, count, rounded))
+	if (!parse_count(field, count))
 		return -ERANGE;
 	line->end = field.at;
 	trim_end(line);
