@@ -24,6 +24,7 @@ static inline uint64_t magnitude(int64_t value)
 	return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
+#ifdef __SIZEOF_INT128__ /* the library for 32-bit programs needs none */
 /* A sum of magnitudes: what percentages are of. It is exact, for so many values fit no memory. */
 typedef unsigned __int128 magnitude_sum;
 
@@ -32,6 +33,7 @@ static inline uint64_t magnitude_u64(magnitude_sum sum)
 {
 	return sum > UINT64_MAX ? UINT64_MAX : (uint64_t)sum;
 }
+#endif
 
 /* For qsort() and bsearch() */
 static inline int compare_u64(uint64_t a, uint64_t b)
