@@ -197,6 +197,58 @@ if not value:
 sys.exit(not value)' "$1" "$work/windows"
 }
 
+# --- sd_notify(3) ---
+
+# notified MESSAGES PINGS SETTING... -- COMMAND...: runs the command with a NOTIFY_SOCKET of each kind until it has sent
+# this many messages or has ended. All that it sent begins with MESSAGES; the rest are PINGS pings of the watchdog at
+# least, or none if PINGS is 0.
+notified() {
+	python3 -S - "$work/notify" "$work/daemon.err" "$@" <<'PYTHON'
+import os, select, signal, socket, subprocess, sys
+
+path, log, first, pings = sys.argv[1], sys.argv[2], sys.argv[3].split(), int(sys.argv[4])
+split = sys.argv.index("--")
+settings, command = dict(s.split("=") for s in sys.argv[5:split]), sys.argv[split + 1:]
+for address in path, "@" + path:
+	s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+	s.bind(address.replace("@", "\0"))
+	with open(log, "wb") as err:
+		daemon = subprocess.Popen(command, stderr=err, env={**os.environ, **settings, "NOTIFY_SOCKET": address})
+	ended = os.pidfd_open(daemon.pid)
+	messages = []
+	while len(messages) < len(first) + pings and s in select.select([s, ended], [], [], 120)[0]:
+		messages.append(s.recv(4096).decode())
+		if messages == ["READY=1"] and b"records " not in open(log, "rb").read():
+			sys.exit("ready before it records")
+	if daemon.poll() is None:
+		daemon.send_signal(signal.SIGTERM)
+	daemon.wait(60)
+	s.setblocking(False)
+	try:
+		while True:
+			messages.append(s.recv(4096).decode())
+	except BlockingIOError:
+		pass
+	s.close()
+	if address == path:
+		os.remove(path)
+	rest = messages[len(first):]
+	print(address, messages)
+	if messages[:len(first)] != first or set(rest) - {"WATCHDOG=1"} or len(rest) < pings or (rest and not pings):
+		sys.exit(1)
+PYTHON
+}
+directory=$work/notified
+its_pid=(sh -c 'WATCHDOG_PID=$$ exec "$@"' -)
+recording=("$profild" --continuous --window 1 --directory "$directory")
+check "systemd is notified when it records, and not of a watchdog that it has not" notified READY=1 0 -- "${recording[@]}"
+check "the watchdog gets pings, while windows are written, too" notified READY=1 20 WATCHDOG_USEC=400000 -- \
+	"${its_pid[@]}" "${recording[@]}"
+check "the watchdog of another process gets none" notified READY=1 0 WATCHDOG_USEC=1000 WATCHDOG_PID=1 -- "${recording[@]}"
+check "a start that fails is not notified" notified "" 0 WATCHDOG_USEC=1000 -- \
+	"${recording[@]}" --metrics "$work/none/m.prom"
+rm -rf "$directory"
+
 directory=$work/archive
 stolen_mark
 # Epochs of a DCPI database: one in the days to retain, and older ones of this host and another one.

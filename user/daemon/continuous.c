@@ -7,10 +7,14 @@
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +29,7 @@
 #include "util/clock.h"
 #include "util/directory.h"
 #include "util/file.h"
+#include "util/number.h"
 
 #define LOOK_NS (100 * NS_PER_MS) /* between two calls of capture_handle() */
 
@@ -38,6 +43,7 @@ struct recorder {
 	struct capture *capture;
 	struct user_names users;
 	uint64_t next_look_ns;
+	uint64_t ping_period_ns, next_ping_ns; /* of systemd's watchdog; period 0: it has none */
 	uint64_t epoch_ns; /* of the DCPI database: the start of the recording, or of the day */
 	bool cut, end;	   /* asked for by signals: to write a window now, and to end */
 };
@@ -105,6 +111,52 @@ static void take_signals(struct recorder *r)
 	}
 }
 
+/* --- systemd: sd_notify(3) --- */
+
+/* Sends one assignment to systemd, if it waits for any. It notices itself what it does not get. */
+static void notify(const char *assignment)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const char *path = getenv("NOTIFY_SOCKET");
+	size_t length = path ? strlen(path) : 0;
+	int fd;
+
+	if (!length || length >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, length);
+	if (path[0] == '@') /* an abstract address */
+		address.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (sendto(fd, assignment, strlen(assignment), MSG_DONTWAIT | MSG_NOSIGNAL,
+		   (const struct sockaddr *)&address,
+		   offsetof(struct sockaddr_un, sun_path) + length) < 0)
+		log_detail("cannot send %s to systemd: %s", assignment, strerror(errno));
+	close(fd);
+}
+
+/* Twice as often as the watchdog of the unit expects it. */
+static uint64_t ping_period_ns(void)
+{
+	const char *pid = getenv("WATCHDOG_PID"), *usec = getenv("WATCHDOG_USEC");
+	uint64_t number;
+
+	if (!usec ||
+	    (pid && (number_parse(pid, 1, INT32_MAX, &number) || number != (uint64_t)getpid())))
+		return 0;
+	return number_parse(usec, 1, UINT64_MAX / 1000, &number) ? 0 : number * 1000 / 2;
+}
+
+/* Only from where recording goes on: a loop that hangs must not ping. */
+static void ping_watchdog(struct recorder *r)
+{
+	if (!r->ping_period_ns || now_ns() < r->next_ping_ns)
+		return;
+	r->next_ping_ns = now_ns() + r->ping_period_ns;
+	notify("WATCHDOG=1");
+}
+
 /* --- A window --- */
 
 /* Called again and again while names are looked up, which may take seconds: reads records. */
@@ -116,6 +168,7 @@ static bool keep_up(void *context)
 	if (now_ns() < r->next_look_ns)
 		return false;
 	r->next_look_ns = now_ns() + LOOK_NS;
+	ping_watchdog(r);
 	if (capture_handle(r->capture, &e))
 		log_problem(&e);
 	return false;
@@ -294,6 +347,7 @@ static int record(struct recorder *r, struct error *e)
 	int err = 0;
 
 	while (!err && !r->end) {
+		ping_watchdog(r);
 		err = wait_for_events(r, end_ns, e) ?: capture_handle(r->capture, e);
 		if (err || !(r->end || r->cut || now_ns() >= end_ns))
 			continue;
@@ -402,6 +456,8 @@ int continuous_run(const struct continuous_options *o, struct error *e)
 	if (!err) {
 		log_note("records %s into %s/%s", capture_event_name(r.capture), o->directory,
 			 r.host);
+		r.ping_period_ns = ping_period_ns();
+		notify("READY=1");
 		err = record(&r, e);
 	}
 	capture_free(r.capture);
