@@ -469,7 +469,7 @@ lint_with = command -v $(1) >/dev/null || { \
 
 lint-texts:
 	$(Q)printf '%s\n' tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run .ci/pre-commit \
-		debian/tests/profile debian/tests/unprivileged debian/tests/module | \
+		$(wildcard $(addprefix debian/tests/,profile unprivileged module)) | \
 		xargs -P $(JOBS) -n 4 shellcheck -x
 	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
 
@@ -636,7 +636,7 @@ uninstall:
 DIST := profil-$(VERSION)
 
 # From git, which sorts the files and gives them the commit's time and root as owner: the same bytes from
-# any clone. The header contains the commit: git get-tar-commit-id.
+# any clone. The header contains the commit: git get-tar-commit-id. Debian's own source package adds debian/.
 dist:
 	$(Q)[ -e .git ] || { echo 'make dist packs a commit, but this is no git repository.' \
 		'If it is an unpacked $(DIST).tar.gz, that file is the result.' >&2; exit 1; }
@@ -647,7 +647,7 @@ dist:
 	@mkdir -p $(BUILD)
 	$(say) DIST $(BUILD)/$(DIST).tar.gz
 	$(Q)git -c tar.umask=0022 -c core.autocrlf=false archive --format=tar --prefix=$(DIST)/ \
-		-o $(BUILD)/$(DIST).tar HEAD
+		-o $(BUILD)/$(DIST).tar HEAD -- . ':(top,exclude)debian'
 	$(Q)GZIP= gzip -9nf $(BUILD)/$(DIST).tar
 
 # On other systems than those of rpm, its database does not know what is installed.

@@ -424,8 +424,11 @@ pkg_config_version() {
 }
 
 check "the version is a number of three" grep -qxE '[0-9]+\.[0-9]+\.[0-9]+' <<<"$version"
-check "dkms.conf, the READMEs and the packages have this version" one_version "$top/dkms.conf" \
-	"$top/README.md" "$top/kmod/README.md" "$top/packaging/profil.spec" "$top/debian/changelog"
+versioned=("$top/dkms.conf" "$top/README.md" "$top/kmod/README.md" "$top/packaging/profil.spec")
+if [ -e "$top/debian" ]; then # the tarball of a release has none
+	versioned+=("$top/debian/changelog")
+fi
+check "dkms.conf, the READMEs and the packages have this version" one_version "${versioned[@]}"
 check "profil.pc has it" pkg_config_version
 if [ -x "$build/profild" ]; then
 	check "the programs print it" built_versions

@@ -24,6 +24,7 @@ unpack() {
 }
 check "the tarball is packed and unpacked" unpack
 one=$work/one/$release
+check "the packaging of Debian is not in it" test ! -e "$one/debian"
 ln -s "$work/another/and/longer/$release" "$work/link"
 another=$work/elsewhere/build
 
