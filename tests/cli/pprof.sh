@@ -200,6 +200,37 @@ for name, cpu, asked in ("dotnet", 10, None), ("dotnet-asked", 10, "exception"),
 	for i in range(1, 5):
 		f.add(2, (1, 1), (1, 2), *[(2, n) for n in (0, i * cpu, 0, 0)], f.label("i", number=i))
 	f.save(name)
+
+# Stacks whose frames the file wants dropped: samples of stacks, leaf first, with "a/b": a inlined into b.
+stacks = "malloc,tc_new,work,main=7", "compute,work,main=3", "malloc,main=11", "malloc,tc_new=20", \
+	"runtime.panic,main=40", "runtime.x,runtime.panic,main=80", "std::vector<int>::grow(int),main=160", \
+	"Foo::(anonymous namespace)::Test::Bar(int),Foo::(anonymous namespace)::Test::Baz,main=320", \
+	"leaf,tc_new/work,main=640", "leaf,work/tc_new,main=1280", "mallocs,main=2560", "void,malloc/work=5120"
+patterns = {"legacy": ("malloc|tc_.*|runtime\\..*|std::vector::grow", "runtime\\.panic"),
+	"anonymous": ("Foo::.*::Bar|(?:tc)_[[:alpha:]]+?", ""), "keep-alone": ("", "malloc"),
+	"none": ("no_such", ""), "counts": ("m.{3,5}", "malloc"), "class": ("[^a-v]o[]r]?k|[[:alpha:]]eaf", ""),
+	"alone": (".*", ""), "bad": ("malloc(", ""), "go": ("(?i)MALLOC", ""), "back": ("(a)\\1", ""),
+	"chain": ("(a{1000})*{1000}?{1000}", ""), "huge": ("((((a{1000}){1000}){1000}){1000})", ""), "plus": ("(" * 60 + "a" + "+)" * 60, ""),
+	"deep": ("(" * 3000 + "a" + ")" * 3000, "")}
+for name, (drop, keep) in patterns.items():
+	f = File()
+	f.type(1, "samples", "count")
+	f.number(7, f.s(drop))
+	f.number(8, f.s(keep))
+	functions, locations = {}, {}
+	for stack in stacks:
+		stack, count = stack.split("=")
+		for location in stack.split(","):
+			for function in location.split("/"):
+				if function not in functions:
+					functions[function] = len(functions) + 1
+					f.add(5, (1, len(functions)), (2, f.s(function)), (3, f.s(function)))
+			if location not in locations:
+				locations[location] = len(locations) + 1
+				f.add(4, (1, len(locations)), (3, 0x1000 + len(locations)),
+				      *[(4, message((1, functions[x]), (2, 1))) for x in location.split("/")])
+		f.add(2, *[(1, locations[x]) for x in stack.split(",")], (2, int(count)))
+	f.save("drop-" + name)
 PY
 check "profiles of others are made" python3 "$work/make.py" "$work/real"
 # What Go makes of a file of gperftools, from a program that is not here.
@@ -224,6 +255,7 @@ same() {
 }
 
 for file in "$work"/real/*.pb.gz; do
+	case $file in */drop-*) continue ;; esac
 	name=$(basename "$file" .pb.gz)
 	back=$work/back/$name.pb.gz
 	check "$name: is converted" exits 0 "$profiltool" convert -f pprof "$file" "$back"
@@ -303,6 +335,36 @@ check "what the file names is shown, though it is 0" exits 4 "$profiltool" repor
 check "what the file names is shown, though it is 0: its name" says "value: exception"
 check "of values that are all 0, the last is shown" exits 4 "$profiltool" report "$work/real/dotnet-idle.pb.gz"
 check "of values that are all 0, the last is shown: its name" says "value: lock/nanoseconds"
+
+# --- drop_frames ---
+
+# Names of C++ as pprof prints them
+plain() {
+	sed 's/ (partial-inline)$//; s/([a-z]*)$//; s/<int>//; s/(anonymous namespace)//' | sort
+}
+for name in legacy anonymous keep-alone none counts class alone; do
+	file=$work/real/drop-$name.pb.gz
+	check "drop_frames, $name: our numbers are pprof's" diff <(ours "$file" | plain) \
+		<(theirs "$file" -symbolize=local | plain)
+	check "drop_frames, $name: there are some" test "$(ours "$file" | wc -l)" -gt 3
+	"$profiltool" convert "$file" "$work/back/drop-$name.pb.gz" 2>/dev/null
+	check "drop_frames, $name: the file written again has the same" \
+		diff <(ours "$file") <(ours "$work/back/drop-$name.pb.gz")
+done
+check "drop_frames are dropped" test -z "$(ours "$work/real/drop-legacy.pb.gz" | grep 'vector')"
+check "--no-drop-frames keeps all frames" diff <(ours "$work/real/drop-legacy.pb.gz" --no-drop-frames) \
+	<(ours "$work/real/drop-none.pb.gz")
+zcat "$work/back/drop-legacy.pb.gz" >"$work/back.pb"
+check "a file written again keeps drop_frames" grep -qaF 'malloc|tc_.*|runtime\..*|std::vector::grow' "$work/back.pb"
+for name in bad go back chain huge plus deep; do
+	file=$work/real/drop-$name.pb.gz
+	check "drop_frames, $name: an unusable pattern drops nothing" diff <(ours "$file") \
+		<(ours "$work/real/drop-none.pb.gz")
+	"$profiltool" report "$file" 2>"$work/drop.err" >/dev/null
+	check "drop_frames, $name: one warning" test "$(grep -c "no frames are dropped: " "$work/drop.err")" -eq 1
+	check "drop_frames, $name: --strict refuses it" exits 1 "$profiltool" report --strict "$file"
+done
+
 # --- What is inlined at one address is a stack ---
 
 file=$work/real/inlined.pb.gz

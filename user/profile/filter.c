@@ -6,12 +6,23 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "profile/pc_name.h"
 #include "util/sum.h"
 
 /* Only so many bytes of a name are matched: matching may take time by their square. */
 #define MATCHED_MAX 4096
+
+/*
+ * Patterns come from untrusted files, too. glibc takes memory in proportion to the bytes matched
+ * times the size of the pattern, about 35 bytes for each: WORK_MAX bounds it to 150 MB. Two seconds
+ * of CPU time are more than any real file needs.
+ */
+#define PATTERN_MAX	  4096
+#define PATTERN_DEPTH_MAX 64
+#define WORK_MAX	  ((size_t)4 << 20)
+#define DROP_NS_MAX	  (2 * 1000000000LL)
 
 /* glibc takes them in extended expressions, unlike POSIX, and they may run forever. */
 static bool has_back_reference(const char *pattern)
@@ -27,35 +38,138 @@ static bool has_back_reference(const char *pattern)
 	return false;
 }
 
-static int compile(regex_t *regex, const char *pattern, struct error *e)
+/*
+ * The size of a pattern with its repetitions expanded, as glibc compiles it; more than PATTERN_MAX:
+ * it is too large, or its groups are nested too deeply for glibc, which recurses.
+ */
+static size_t expanded_size(const char *pattern)
+{
+	size_t sums[PATTERN_DEPTH_MAX] = { 0 }, depth = 0, atom = 0, times;
+	unsigned long low, high;
+	char *end;
+
+	for (const char *c = pattern; *c; c++) {
+		if (*c == '(') {
+			if (++depth == PATTERN_DEPTH_MAX)
+				return PATTERN_MAX + 1;
+			sums[depth] = 0;
+			continue;
+		}
+		times = 0;
+		if (*c == ')' && depth) {
+			atom = sums[depth--] + 1;
+			sums[depth] += atom;
+		} else if (*c == '*' || *c == '?') { /* what is repeated may be repeated again */
+			sums[depth]++;
+			atom++;
+		} else if (*c == '+') { /* glibc compiles it as xx* */
+			times = 1;
+		} else if (*c == '{') {
+			low = high = strtoul(c + 1, &end, 10);
+			if (*end == ',')
+				high = strtoul(end + 1, &end, 10);
+			times = low > high ? low : high;
+			times = times < PATTERN_MAX ? times + 1 : PATTERN_MAX;
+			if (*end == '}')
+				c = end;
+		} else {
+			if (*c == '[') { /* to its end; a "]" that comes first is a member */
+				c += c[1] == '^';
+				c += c[1] == ']';
+				while (c[1] && c[1] != ']') {
+					end = c[1] == '[' && c[2] && strchr(":.=", c[2])
+						      ? strchr(c + 2, ']')
+						      : NULL;
+					c = end ?: c + 1;
+				}
+				c += c[1] == ']';
+			} else if (*c == '\\' && c[1]) {
+				c++;
+			}
+			atom = 1;
+			sums[depth]++;
+		}
+		sums[depth] += atom * times;
+		atom *= 1 + times;
+		if (sums[depth] > PATTERN_MAX || atom > PATTERN_MAX)
+			return PATTERN_MAX + 1;
+	}
+	for (size_t i = depth; i > 0; i--)
+		sums[0] += sums[i];
+	return sums[0];
+}
+
+/* A compiled pattern; the caller regfree()s its regex. */
+struct pattern {
+	regex_t regex;
+	const char *text;
+	size_t size; /* expanded */
+	size_t work; /* bytes matched since it was compiled * size: what its states may take */
+	bool failed; /* no memory: its matches are wrong */
+};
+
+static int compile(struct pattern *pattern, const char *text, struct error *e)
 {
 	char why[256];
 	int code;
 
-	if (has_back_reference(pattern)) {
-		error_set_kind(e, ERROR_USAGE, 0, "'%s' has a back-reference", pattern);
+	*pattern = (struct pattern){ .text = text };
+	if (has_back_reference(text)) {
+		error_set_kind(e, ERROR_USAGE, 0, "'%s' has a back-reference", text);
 		error_hint(e, "extended regular expressions have none; see regex(7)");
 		return -EINVAL;
 	}
-	code = regcomp(regex, pattern, REG_EXTENDED | REG_NOSUB);
+	pattern->size = expanded_size(text) + 1;
+	if (strlen(text) > PATTERN_MAX || pattern->size > PATTERN_MAX) {
+		error_set_kind(e, ERROR_USAGE, 0,
+			       "'%.100s' is too large a regular expression: with its repetitions "
+			       "more than %d characters",
+			       text, PATTERN_MAX);
+		error_hint(e, "take a shorter one, or * for the repetitions");
+		return -EINVAL;
+	}
+	code = regcomp(&pattern->regex, text, REG_EXTENDED | REG_NOSUB);
 	if (!code)
 		return 0;
 	if (code == REG_ESPACE)
 		return error_no_memory(e);
-	regerror(code, regex, why, sizeof(why));
-	error_set_kind(e, ERROR_USAGE, 0, "'%s' is no regular expression: %s", pattern, why);
+	regerror(code, &pattern->regex, why, sizeof(why));
+	error_set_kind(e, ERROR_USAGE, 0, "'%s' is no regular expression: %s", text, why);
 	error_hint(e, "put a backslash before a character that stands for itself; see regex(7)");
 	return -EINVAL;
 }
 
-static bool matches(const regex_t *regex, const char *text)
+/* glibc keeps all states that it has met: compiling the pattern again frees them. */
+static bool matches_n(struct pattern *pattern, const char *text, size_t size)
 {
-	regmatch_t part = { .rm_eo = (regoff_t)strnlen(text, MATCHED_MAX) };
+	size_t max =
+		WORK_MAX / pattern->size < MATCHED_MAX ? WORK_MAX / pattern->size : MATCHED_MAX;
+	regmatch_t part = { .rm_eo = (regoff_t)(size < max ? size : max) };
+	int code;
 
-	return regexec(regex, text, 1, &part, REG_STARTEND) == 0;
+	if (pattern->failed)
+		return false;
+	pattern->work += part.rm_eo * pattern->size;
+	if (pattern->work > WORK_MAX) {
+		regfree(&pattern->regex);
+		pattern->work = part.rm_eo * pattern->size;
+		if (regcomp(&pattern->regex, pattern->text, REG_EXTENDED | REG_NOSUB)) {
+			memset(&pattern->regex, 0, sizeof(pattern->regex));
+			pattern->failed = true;
+			return false;
+		}
+	}
+	code = regexec(&pattern->regex, text, 1, &part, REG_STARTEND);
+	pattern->failed |= code == REG_ESPACE;
+	return code == 0;
 }
 
-static bool location_matches(const struct profile *p, uint32_t location, const regex_t *regex,
+static bool matches(struct pattern *pattern, const char *text)
+{
+	return matches_n(pattern, text, strnlen(text, MATCHED_MAX));
+}
+
+static bool location_matches(const struct profile *p, uint32_t location, struct pattern *regex,
 			     const bool *functions)
 {
 	const struct profile_location *l = &p->locations[location];
@@ -67,7 +181,7 @@ static bool location_matches(const struct profile *p, uint32_t location, const r
 	return image && !profile_is_named(p, location) && matches(regex, image->path);
 }
 
-static void match_all(const struct profile *p, const regex_t *regex, bool *functions,
+static void match_all(const struct profile *p, struct pattern *regex, bool *functions,
 		      bool *locations)
 {
 	for (size_t i = 0; i < p->function_count; i++)
@@ -81,7 +195,7 @@ static int match_locations(const struct profile *p, const char *pattern, bool **
 			   struct error *e)
 {
 	bool *functions;
-	regex_t regex;
+	struct pattern regex;
 	int err;
 
 	*locations = NULL;
@@ -96,8 +210,10 @@ static int match_locations(const struct profile *p, const char *pattern, bool **
 		match_all(p, &regex, functions, *locations);
 	else
 		err = error_no_memory(e);
+	if (!err && regex.failed)
+		err = error_no_memory(e);
 	free(functions);
-	regfree(&regex);
+	regfree(&regex.regex);
 	return err;
 }
 
@@ -174,6 +290,203 @@ int profile_filter(struct profile *p, const struct profile_filter *filter,
 	}
 	free(focus);
 	free(ignore);
+	return err;
+}
+
+/* --- drop_frames --- */
+
+/*
+ * Makes a pattern of Go's regexp package, which is to match whole names, one of regcomp(). Returns
+ * NULL with e set if it has syntax that regcomp() lacks or understands otherwise.
+ */
+static char *pattern_of_go(const char *from, struct error *e)
+{
+	char *pattern = malloc(strlen(from) + 5), *to = pattern;
+	bool bracket = false, quantified = false, good = true;
+
+	if (!pattern) {
+		error_no_memory(e);
+		return NULL;
+	}
+	to = stpcpy(to, "^(");
+	for (; *from && good; from++) {
+		bool quantifier = !bracket && strchr("*+?}", *from);
+
+		if (*from == '\\') {
+			good = !bracket && from[1] &&
+			       (strchr("wWsSbB", from[1]) ||
+				strchr(".+*?()|[]{}^$\\-/:~ ,#&@", from[1]));
+			*to++ = *from;
+			if (good)
+				*to++ = *++from;
+		} else if (quantified && *from == '?') {
+			continue; /* whole names match lazily just when they match greedily */
+		} else if (!bracket && *from == '(' && from[1] == '?') {
+			good = from[2] == ':';
+			*to++ = '(';
+			from += good ? 2 : 0;
+		} else {
+			if (*from == '[' && !bracket) {
+				bracket = true;
+				*to++ = *from;
+				if (from[1] == '^')
+					*to++ = *++from;
+				if (from[1] == ']')
+					*to++ = *++from;
+				continue;
+			}
+			if (bracket && *from == '[' && from[1] == ':')
+				while (from[1] && *from != ']')
+					*to++ = *from++;
+			else
+				bracket &= *from != ']';
+			*to++ = *from;
+		}
+		quantified = quantifier;
+	}
+	strcpy(to, ")$");
+	if (good)
+		return pattern;
+	free(pattern);
+	error_set(e, 0, "its pattern has syntax of Go's regular expressions that is unsupported");
+	return NULL;
+}
+
+/* Matches a function's name without parameters, and also without template arguments. */
+static bool matches_function(struct pattern *pattern, const char *name)
+{
+	static const char *const kept[] = { "(anonymous namespace)", "operator()" };
+	char plain[MATCHED_MAX];
+	size_t size = 0, used = 0, nesting = 0;
+
+	name += *name == '.'; /* entry points on PowerPC */
+	while (name[size] && name[size] != '(' && size < MATCHED_MAX) {
+		size++;
+		for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
+			size_t before = strchr(kept[i], '(') - kept[i];
+
+			if (name[size] == '(' && size >= before &&
+			    strncmp(name + size - before, kept[i], strlen(kept[i])) == 0)
+				size += strlen(kept[i]) - before;
+		}
+	}
+	if (strncmp(name, kept[0], strlen(kept[0])) == 0 && size == 0)
+		size = strcspn(name + 1, "(") + 1;
+	if (size > MATCHED_MAX)
+		size = MATCHED_MAX;
+	if (matches_n(pattern, name, size))
+		return true;
+	for (size_t i = 0; i < size; i++) {
+		if (name[i] == '<')
+			nesting++;
+		else if (name[i] == '>' && nesting)
+			nesting--;
+		else if (!nesting)
+			plain[used++] = name[i];
+	}
+	return used < size && !nesting && matches_n(pattern, plain, used);
+}
+
+/* Marks the functions to be dropped. Returns 0 or -errno with e set. */
+static int match_dropped(const struct profile *p, struct pattern *drop, struct pattern *keep,
+			 bool *functions, struct error *e)
+{
+	struct timespec start, now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+	for (size_t i = 0; i < p->function_count; i++) {
+		functions[i] = matches_function(drop, p->functions[i].name) &&
+			       !(keep && matches_function(keep, p->functions[i].name));
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+		if ((now.tv_sec - start.tv_sec) * 1000000000LL + now.tv_nsec - start.tv_nsec >
+		    DROP_NS_MAX)
+			return error_set(e, EINVAL, "its pattern takes too long to match");
+	}
+	return drop->failed || (keep && keep->failed) ? error_no_memory(e) : 0;
+}
+
+/* Cuts all stacks, and adds those up that are equal by now. */
+static int drop_frames(struct profile *p, const bool *functions, uint8_t *marks)
+{
+	enum {
+		PART = 1, /* inlined functions of the location are dropped */
+		WHOLE = 2
+	};
+	struct profile_sample *samples = p->samples;
+	size_t count = p->sample_count, width = p->value_type_count;
+	uint32_t *frames = p->frames;
+	int64_t *values = p->values;
+	int err = 0;
+
+	for (size_t i = 0; i < p->location_count; i++) {
+		struct profile_location *l = &p->locations[i];
+
+		for (uint32_t line = l->line_count; line-- > 0 && !marks[i];) {
+			if (!functions[p->lines[l->first_line + line].function])
+				continue;
+			marks[i] = line + 1 == l->line_count ? WHOLE : PART;
+			if (marks[i] == PART) {
+				l->first_line += line + 1;
+				l->line_count -= line + 1;
+			}
+		}
+	}
+	p->samples = NULL;
+	p->frames = NULL;
+	p->values = NULL;
+	p->sample_count = p->sample_room = p->frame_count = p->frame_room = p->value_room = 0;
+	index_free(&p->sample_index);
+	for (size_t i = 0; i < count && !err; i++) {
+		const uint32_t *stack = frames + samples[i].first_frame;
+		uint32_t cut = samples[i].depth;
+
+		while (cut > 0 && marks[stack[cut - 1]]) /* nothing is dropped without a caller */
+			cut--;
+		while (cut > 0 && !marks[stack[cut - 1]])
+			cut--;
+		cut -= cut > 0 && marks[stack[cut - 1]] == PART;
+		err = profile_add_sample(p, stack + cut, samples[i].depth - cut, samples[i].labels,
+					 values + i * width);
+	}
+	free(samples);
+	free(frames);
+	free(values);
+	return err;
+}
+
+int profile_drop_frames(struct profile *p, struct error *e)
+{
+	struct pattern drop = { 0 }, keep = { 0 };
+	bool *functions = NULL;
+	uint8_t *marks = NULL;
+	char *drop_text, *keep_text = NULL;
+	int err;
+
+	if (!*p->drop_frames)
+		return 0;
+	drop_text = pattern_of_go(p->drop_frames, e);
+	if (drop_text && *p->keep_frames)
+		keep_text = pattern_of_go(p->keep_frames, e);
+	err = !drop_text || (*p->keep_frames && !keep_text) ? -EINVAL : 0;
+	err = err ?: compile(&drop, drop_text, e);
+	if (!err && keep_text)
+		err = compile(&keep, keep_text, e);
+	if (!err) {
+		functions = calloc(p->function_count + 1, sizeof(*functions));
+		marks = calloc(p->location_count + 1, sizeof(*marks));
+		err = functions && marks ? 0 : error_no_memory(e);
+	}
+	if (err == -EINVAL)
+		e->kind = ERROR_FAILED; /* the file's fault, not the user's */
+	err = err ?: match_dropped(p, &drop, keep_text ? &keep : NULL, functions, e);
+	if (!err && drop_frames(p, functions, marks))
+		err = error_no_memory(e);
+	regfree(&drop.regex);
+	regfree(&keep.regex);
+	free(drop_text);
+	free(keep_text);
+	free(functions);
+	free(marks);
 	return err;
 }
 

@@ -33,6 +33,16 @@ struct profile_filtered {
  */
 int profile_filter(struct profile *p, const struct profile_filter *filter,
 		   struct profile_filtered *filtered, struct error *e);
+
+/*
+ * Removes the frames of a pprof file's drop_frames, as pprof does: in each stack, of the functions
+ * whose whole name matches drop_frames and not keep_frames, the one nearest to the root, with all
+ * that it called; but nothing if it has no caller that stays. Names are matched without parameters,
+ * and with or without template arguments. Both patterns are untrusted. Returns 0, or a negative
+ * errno with e set: -EINVAL for a pattern that is invalid, or too large, or would take too long, or
+ * has syntax of Go alone; the profile is then as it was. After -ENOMEM it can only be freed.
+ */
+int profile_drop_frames(struct profile *p, struct error *e);
 void profile_filtered_free(struct profile_filtered *filtered);
 
 /*

@@ -278,7 +278,9 @@ static int merge_header(struct merge *m)
 	if (from->bucket > to->bucket)
 		to->bucket = from->bucket;
 	if (merge_text(m, &to->event, from->event) || merge_text(m, &to->host, from->host) ||
-	    merge_text(m, &to->command, from->command) || merge_stacks(m))
+	    merge_text(m, &to->command, from->command) || merge_stacks(m) ||
+	    merge_text(m, &to->drop_frames, from->drop_frames) ||
+	    merge_text(m, &to->keep_frames, from->keep_frames))
 		return -ENOMEM;
 	return merge_totals(to, &from->totals, m->first);
 }

@@ -25,7 +25,8 @@ struct profile *profile_new(void)
 		return NULL;
 	}
 	if (p)
-		p->stacks = p->event = p->host = p->command = empty;
+		p->stacks = p->event = p->host = p->command = p->drop_frames = p->keep_frames =
+			empty;
 	return p;
 }
 

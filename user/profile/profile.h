@@ -215,7 +215,9 @@ struct profile {
 	uint64_t duration_ns; /* 0: unknown */
 	const char *host;     /* the machine's name; "" when unknown */
 	const char *command;  /* the program with its arguments; "" when unknown */
-	uint64_t bucket;      /* addresses stand for ranges of so many bytes; 0 or 1: exact */
+	/* Regular expressions of functions whose frames pprof drops and keeps; "": none */
+	const char *drop_frames, *keep_frames;
+	uint64_t bucket; /* addresses stand for ranges of so many bytes; 0 or 1: exact */
 	struct profile_totals totals;
 
 	/*

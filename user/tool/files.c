@@ -174,6 +174,15 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 	warn_of_younger_images(*p, path); /* before build IDs are filled in from the files */
 	err = query_filter(path, &reading->query, reading->naming.quiet, *p, e);
 	err = err ?: tool_name(*p, &reading->naming, NULL, NULL, e);
+	if (!err && !reading->no_drop_frames) {
+		err = profile_drop_frames(*p, e);
+		if (err == -EINVAL && !reading->strict) {
+			tool_warn("%s: no frames are dropped: %s", path, e->what);
+			err = 0;
+		} else if (err == -EINVAL) {
+			error_hint(e, "--no-drop-frames reads the file without it");
+		}
+	}
 	if (err) {
 		profile_free(*p);
 		*p = NULL;

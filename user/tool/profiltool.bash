@@ -32,40 +32,40 @@ _profiltool_options() {
 		echo "--before= --since= --until= --host= --unit= --container= --comm= --user=
 			--normalize= -s= --sort= --significant --by= --by-image -d= --image= --value=
 			-E= --limit= --json
-			--executable= --dcpi-stride= --debuginfod --inline -q --quiet --salvage --strict"
+			--executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
 		;;
 	report)
 		echo "--tree --callers= --callees= --percent= --percent-limit= -s= --sort= --children
 			--no-children -n --show-nr-samples --stdio -i= --input=
 			--since= --until= --host= --unit= --container= --comm= --user= --focus= --ignore=
 			--by= --by-image -d= --image= --value= -E= --limit= --json
-			--executable= --dcpi-stride= --debuginfod --inline -q --quiet --salvage --strict"
+			--executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
 		;;
 	flamegraph)
 		echo "-o= --output= -f= --format= --diff= --icicle --inverted --by= --percent= --title=
 			--value= --since= --until= --host= --unit= --container= --comm= --user= --focus= --ignore=
-			--executable= --dcpi-stride= --debuginfod --inline -q --quiet --salvage --strict"
+			--executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
 		;;
 	annotate)
 		echo "-s= --symbol= -d= --image= --value= -a --all --source-only --source-path= --no-source
 			--json --stdio -i= --input= --since= --until= --host= --unit= --container= --comm= --user=
-			--executable= --dcpi-stride= --debuginfod --inline -q --quiet --salvage --strict"
+			--executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
 		;;
 	merge)
-		echo "-o= --output= -f= --format= --executable= --dcpi-stride= --debuginfod --inline -q --quiet --salvage --strict"
+		echo "-o= --output= -f= --format= --executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
 		;;
 	snapshot)
 		echo "-o= --output= -f= --format= --since= --until= --host= --unit= --container= --comm= --user=
-			--executable= --dcpi-stride= --debuginfod --inline -q --quiet --salvage --strict"
+			--executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
 		;;
 	convert)
-		echo "-f= --format= --positions= --value= --executable= --dcpi-stride= --debuginfod --inline -q --quiet --salvage --strict"
+		echo "-f= --format= --positions= --value= --executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
 		;;
 	check)
 		echo "-p= --pid= --json"
 		;;
 	dump)
-		echo "--json --executable= --dcpi-stride= --debuginfod --inline -q --quiet --salvage --strict"
+		echo "--json --executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
 		;;
 	esac
 	echo "-h --help"

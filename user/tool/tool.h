@@ -85,6 +85,7 @@ int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(
 struct tool_reading {
 	struct tool_naming naming;
 	bool strict;		/* a warning is an error */
+	bool no_drop_frames;	/* keep the frames that a pprof file wants dropped */
 	const char *executable; /* the program, where the file does not name it; or NULL */
 	const char *file;	/* of -i, which not all commands have; or NULL */
 	struct input_options input;
@@ -101,6 +102,8 @@ struct tool_reading {
 	  NULL, offsetof(type, member.naming.debuginfod) },                                        \
 	{ "inline", 0, NULL, "resolve source lines and inlined functions",        \
 	  NULL, offsetof(type, member.naming.lines) },                                             \
+	{ "no-drop-frames", 0, NULL, "keep the frames that a pprof file wants dropped",            \
+	  NULL, offsetof(type, member.no_drop_frames) },                                           \
 	{ "quiet", 'q', NULL, "print no progress and no summary", NULL,                            \
 	  offsetof(type, member.naming.quiet) },                                                   \
 	{ "salvage", 0, NULL, "take what can be read of a file that is truncated or corrupt",      \

@@ -320,8 +320,6 @@ static int settle_period(struct pprof_reader *r)
 static int read_text(struct pprof_reader *r, const struct wire_field *f)
 {
 	static const enum pprof_extra kinds[PPROF_FIELD_UNKNOWN] = {
-		[PPROF_DROP_FRAMES] = EXTRA_DROP_FRAMES,
-		[PPROF_KEEP_FRAMES] = EXTRA_KEEP_FRAMES,
 		[PPROF_DOC_URL] = EXTRA_DOC_URL,
 	};
 	const char *text;
@@ -333,6 +331,12 @@ static int read_text(struct pprof_reader *r, const struct wire_field *f)
 		r->default_type = text;
 		return 0;
 	}
+	if (f->id == PPROF_DROP_FRAMES || f->id == PPROF_KEEP_FRAMES)
+		return profile_string(r->p, text,
+				      f->id == PPROF_DROP_FRAMES ? &r->p->drop_frames
+								 : &r->p->keep_frames)
+			       ? error_no_memory(r->e)
+			       : 0;
 	return keep_extra(r, PROFILE_NONE, "%c%s", kinds[f->id], text);
 }
 

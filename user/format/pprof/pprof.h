@@ -34,8 +34,6 @@ enum pprof_field {
  */
 enum pprof_extra {
 	EXTRA_DEFAULT_TYPE = 'd', /* Profile.default_sample_type that is not in sample_type */
-	EXTRA_DROP_FRAMES = 'f',
-	EXTRA_KEEP_FRAMES = 'k',
 	EXTRA_DOC_URL = 'u',
 	EXTRA_PERIOD = 'p',	/* NUMBER NUL TYPE NUL UNIT: a period of none of the value types */
 	EXTRA_THREAD_KEY = 't', /* key of labels that name threads, if it is not PPROF_COMM */

@@ -299,10 +299,6 @@ static const char *write_extras(struct writer *w)
 			w->thread_key = text;
 		else if (*x->bytes == EXTRA_PERIOD)
 			period = period ?: x->bytes;
-		else if (*x->bytes == EXTRA_DROP_FRAMES)
-			emit_number(w, PPROF_DROP_FRAMES, string_number(w, text));
-		else if (*x->bytes == EXTRA_KEEP_FRAMES)
-			emit_number(w, PPROF_KEEP_FRAMES, string_number(w, text));
 		else if (*x->bytes == EXTRA_DOC_URL)
 			emit_number(w, PPROF_DOC_URL, string_number(w, text));
 		else if (*x->bytes == EXTRA_UNKNOWN)
@@ -320,6 +316,8 @@ static void write_header(struct writer *w)
 		write_value_type(w, PPROF_SAMPLE_TYPE, p->value_types[i].type,
 				 p->value_types[i].unit);
 	write_comments(w, write_period(w, period));
+	emit_number(w, PPROF_DROP_FRAMES, string_number(w, p->drop_frames));
+	emit_number(w, PPROF_KEEP_FRAMES, string_number(w, p->keep_frames));
 	emit_number(w, PPROF_TIME_NANOS, p->time_ns);
 	emit_number(w, PPROF_DURATION_NANOS, p->duration_ns);
 	write_default_type(w);
