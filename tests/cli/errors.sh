@@ -89,7 +89,7 @@ for command in report dump convert; do
 	check "$command of a file without a name" refuses 2 '""' "$command" "" "${out[@]}"
 	check "$command of a directory" refuses 1 "$work" "$command" "$work" \
 		"${out[@]}"
-	check "$command of what is no profile" refuses 1 "/etc/passwd is not a profile" \
+	check "$command of what is no profile" refuses 1 "/etc/passwd is a text file that is no profile" \
 		"$command" /etc/passwd "${out[@]}"
 done
 check "no file came of it" test ! -e "$work/out.pb.gz"
