@@ -336,7 +336,7 @@ else
 		goes_on dropped daemon libc "$here"
 	check "rights are dropped and a child forked, closed to profild: on by libc" \
 		goes_on dropped-and-forked daemon libc "$here"
-	check "another root directory, no profild" goes_on changed-root bpf libc "$nowhere"
+	check "another root directory, no profild" goes_on changed-root bpf bpf "$nowhere"
 	check "another root directory, without profild's socket" \
 		goes_on changed-root daemon libc "$here"
 	# One set of timers, not one for each.

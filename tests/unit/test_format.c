@@ -177,6 +177,11 @@ static void reject_other_content(void **state)
 	check_error(&b, EINVAL, "is empty");
 	bytes_add_text(&b, "#!/bin/sh\n");
 	assert_true(read_file(&b, &p, &e) < 0);
+	assert_non_null(strstr(e.what, "is a text file that is no profile"));
+	assert_non_null(strstr(e.hint, "profiltool record"));
+	bytes_free(&b);
+	bytes_add_text(&b, "\1\2\3\4\5\6\7\10\n");
+	assert_true(read_file(&b, &p, &e) < 0);
 	assert_non_null(strstr(e.what, "is not a profile"));
 	assert_non_null(strstr(e.hint, "gperftools, "));
 	bytes_free(&b);
