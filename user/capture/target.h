@@ -36,7 +36,8 @@ int target_list_threads(pid_t pid, pid_t **tids, size_t *count, struct error *e)
 /* A process, and the CPU time that it has used. */
 struct target_process {
 	pid_t pid;
-	uint64_t start_ns; /* of target_start_ns(): tells it from a later one with its PID */
+	uint64_t start_ns; /* of target_start_ns(): distinguishes it from a later process with its
+			      PID */
 	uint64_t cpu_ns;
 };
 

@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capture/capture.h"
 #include "cli/similar.h"
 #include "report/text.h"
 #include "util/file.h"
+#include "util/number.h"
 
 #define HELP_INDENT 30 /* of what an option does */
 
@@ -320,5 +322,17 @@ int option_text(const char *value, void *member, struct error *e)
 	if (!*value)
 		return error_set(e, 0, "an option's value is empty");
 	*(const char **)member = value;
+	return 0;
+}
+
+int option_unwind_memory(const char *value, void *member, struct error *e)
+{
+	uint64_t mib;
+
+	if (number_parse(value, 1, CAPTURE_UNWIND_MIB_MAX, &mib))
+		return error_set(e, 0,
+				 "--unwind-memory takes a number of MiB from 1 to %u, not \"%s\"",
+				 CAPTURE_UNWIND_MIB_MAX, value);
+	*(unsigned int *)member = mib;
 	return 0;
 }

@@ -51,5 +51,7 @@ void options_print(const struct option_spec *specs, FILE *out);
 
 /* Parsers for members of these types. */
 int option_text(const char *value, void *member, struct error *e); /* const char * */
+/* --unwind-memory of record, top and profild: unsigned int, in MiB */
+int option_unwind_memory(const char *value, void *member, struct error *e);
 
 #endif

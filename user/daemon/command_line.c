@@ -68,18 +68,6 @@ static int take_events(const char *value, void *member, struct error *e)
 	return 0;
 }
 
-static int take_unwind_memory(const char *value, void *member, struct error *e)
-{
-	uint64_t mib;
-
-	if (number_parse(value, 1, CAPTURE_UNWIND_MIB_MAX, &mib))
-		return error_set(e, 0,
-				 "--unwind-memory takes a number of MiB from 1 to %u, not \"%s\"",
-				 CAPTURE_UNWIND_MIB_MAX, value);
-	*(unsigned int *)member = mib;
-	return 0;
-}
-
 static int take_frequency(const char *value, void *member, struct error *e)
 {
 	uint64_t number = 0;
@@ -180,7 +168,7 @@ static const struct option_spec continuous_options[] = {
 	{ "event", 'e', "EVENT", "cpu-clock, or tick: the scheduler's own, at its rate",
 	  take_event, CONTINUOUS(event) },
 	{ "unwind-memory", 0, "MIB",
-	  "room for call frame information of programs that start later (12)", take_unwind_memory,
+	  "room for call frame information of programs that start later (12)", option_unwind_memory,
 	  CONTINUOUS(unwind_mib) },
 	{ "window", 0, "SECONDS", "of each file (60)", take_seconds, CONTINUOUS(window_ns) },
 	{ "retain-bytes", 0, "SIZE", "remove the oldest files beyond this size (2G); 0: no limit",

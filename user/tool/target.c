@@ -125,18 +125,6 @@ int tool_option_call_graph(const char *value, void *member, struct error *e)
 			 value);
 }
 
-int tool_option_unwind_memory(const char *value, void *member, struct error *e)
-{
-	uint64_t mib;
-
-	if (number_parse(value, 1, CAPTURE_UNWIND_MIB_MAX, &mib))
-		return error_set(e, 0,
-				 "--unwind-memory takes a number of MiB from 1 to %u, not \"%s\"",
-				 CAPTURE_UNWIND_MIB_MAX, value);
-	*(unsigned int *)member = mib;
-	return 0;
-}
-
 int tool_target_kinds(const struct tool_target *t)
 {
 	return (t->pid_count > 0) + (t->tid > 0) + t->all + (t->cgroup != NULL);

@@ -43,7 +43,7 @@ struct tool_target {
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
 	{ "unwind-memory", 0, "MIB",                                                               \
 	  "room for call frame information of programs that start later (12)",                     \
-	  tool_option_unwind_memory, offsetof(type, member.unwind_mib) },                          \
+	  option_unwind_memory, offsetof(type, member.unwind_mib) },                          \
 	{ "no-inherit", 'i', NULL, "do not follow child processes", NULL,                              \
 	  offsetof(type, member.no_inherit) },                                                     \
 	{ "user", 0, NULL, "count only ticks in user mode", NULL, offsetof(type, member.user) },   \
@@ -57,7 +57,6 @@ int tool_option_tid(const char *value, void *member, struct error *e);
 int tool_option_frequency(const char *value, void *member, struct error *e);
 int tool_option_event(const char *value, void *member, struct error *e);
 int tool_option_call_graph(const char *value, void *member, struct error *e);
-int tool_option_unwind_memory(const char *value, void *member, struct error *e);
 
 /* Whether -p named this process. */
 bool tool_is_target(const struct tool_target *t, pid_t pid);
