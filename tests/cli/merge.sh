@@ -179,21 +179,30 @@ check "are apart" test "$(values)" = "Dr Ir cpu $(dumped event "$work/a.pb.gz")"
 
 # --- Copies of one program, as containers have: one image, whichever file comes first ---
 
-mkdir "$work/copies"
-cp "$shares" "$work/copies/one"
-cp "$shares" "$work/copies/another"
+mkdir -p "$work/copies/one" "$work/copies/another"
+for copy in one/program another/program another/name; do
+	cp "$shares" "$work/copies/$copy"
+done
 cd "$work/copies" || exit
 check "a recording of two copies" exits 0 "$profiltool" record -F 4999 -q -o both.pb.gz -- \
-	sh -c './one 1 0.2; ./another 1 0.2'
-check "a recording of one of them" exits 0 "$profiltool" record -F 4999 -q -o another.pb.gz -- ./another 1 0.2
+	sh -c 'one/program 1 0.2; another/program 1 0.2'
+check "a recording of one of them" exits 0 "$profiltool" record -F 4999 -q -o another.pb.gz -- another/program 1 0.2
 check "added up" exits 0 merge both.pb.gz another.pb.gz -o forth.pb.gz
 check "added up the other way round" exits 0 merge another.pb.gz both.pb.gz -o back.pb.gz
 check "copies: the same either way" diff <("$profiltool" report -q -E 0 forth.pb.gz | sort) \
 	<("$profiltool" report -q -E 0 back.pb.gz | sort)
 check "copies: no function differs" grep -q ' 0 of ' <("$profiltool" diff forth.pb.gz back.pb.gz 2>&1)
-check "copies: one image has all" test "$("$profiltool" report -q -E 0 forth.pb.gz | grep burn_ |
-	sed 's/.* //' | sort -u)" = one
+images() {
+	"$profiltool" report -q -E 0 --json "$1" | python3 -c '
+import json, sys
+print(*sorted({f["image"][f["image"].rindex("copies/"):] for f in json.load(sys.stdin)["functions"] if "burn_" in f["name"]}))'
+}
+check "copies: one image has all" test "$(images forth.pb.gz)" = copies/one/program
 check "copies: none is lost" adds_up copies/forth.pb.gz both.pb.gz another.pb.gz
+check "a recording of another program with the same build ID" \
+	exits 0 "$profiltool" record -F 4999 -q -o name.pb.gz -- another/name 1 0.2
+check "its merge with them" exits 0 merge name.pb.gz both.pb.gz -o named.pb.gz
+check "both programs keep their names" test "$(images named.pb.gz)" = "copies/another/name copies/one/program"
 cd "$work" || exit
 
 check "no file" exits 2 merge -o "$work/x"

@@ -557,6 +557,7 @@ static void test_many_images(void **state)
 		MAPPINGS = 200000
 	};
 	struct process_table table = { 0 };
+	const struct process process = { .pid = NO_PROCESS, .uid = UINT32_MAX };
 	struct sideband_record record = map_record(NO_PROCESS, 1, 0x1000, 0x2000, NULL);
 	char name[64];
 	uint32_t image;
@@ -568,17 +569,17 @@ static void test_many_images(void **state)
 	for (uint32_t i = 0; i < IMAGES; i++) {
 		snprintf(name, sizeof(name), "/nowhere/%u", i / 2); /* two files of each name */
 		record.inode = 1 + i;
-		assert_int_equal(image_of_mapping(&table, &record, &image), 0);
+		assert_int_equal(image_of_mapping(&table, &process, &record, &image), 0);
 		assert_int_equal(image, i);
 	}
 	start = clock();
 	for (uint32_t i = 0; i < MAPPINGS; i++)
-		assert_int_equal(image_of_mapping(&table, &record, &image), 0);
+		assert_int_equal(image_of_mapping(&table, &process, &record, &image), 0);
 	assert_true(clock() - start < CLOCKS_PER_SEC);
 	assert_int_equal(image, IMAGES - 1);
 	record.inode--;
 	snprintf(name, sizeof(name), "/nowhere/%u (deleted)", IMAGES / 2 - 1);
-	assert_int_equal(image_of_mapping(&table, &record, &image), 0);
+	assert_int_equal(image_of_mapping(&table, &process, &record, &image), 0);
 	assert_int_equal(image, IMAGES - 2);
 	process_table_free(&table);
 }

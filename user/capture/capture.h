@@ -204,6 +204,7 @@ struct capture_image {
 	int root;  /* root directory of the process, if not ours, else -1; owned by the capture */
 	char *why; /* why its file is not open, or its code has no names; NULL: no known reason */
 	uint64_t device, inode; /* of the file; inode 0: unknown */
+	uid_t provider;		/* the user who chose what the file holds; 0: root or the caller */
 	/* Private to the capture: */
 	bool is_unread;	      /* its file could not be opened so far, */
 	uint64_t next_try_ns; /* and is not tried again before */

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -157,9 +159,48 @@ static uint64_t hash_path(const char *path)
 	return hash_bytes(path, proc_path_size(path), 0);
 }
 
+/* The user who made the mount namespace of a process; 0: root, or unknown. */
+static uid_t namespace_owner(pid_t tid)
+{
+	char path[64];
+	int mounts, users;
+	uid_t owner = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", tid);
+	mounts = open(path, O_RDONLY | O_CLOEXEC);
+	users = mounts < 0 ? -1 : ioctl(mounts, NS_GET_USERNS);
+	if (users >= 0 && ioctl(users, NS_GET_OWNER_UID, &owner))
+		owner = 0;
+	if (users >= 0)
+		close(users);
+	if (mounts >= 0)
+		close(mounts);
+	return owner == geteuid() ? 0 : owner;
+}
+
+/*
+ * The user who chose what the file of a mapping holds, whose build ID and symbols may be forged.
+ * Only a build ID shows which of root's files it is, where a user can mount any of them on a path.
+ * fd: as open_image() returned it. A file that could not be opened is its process's user's.
+ */
+static uid_t provider_of(const struct process *process, const struct sideband_record *record,
+			 int fd)
+{
+	struct stat status;
+
+	if (record->name[0] != '/' || fd == -EINVAL)
+		return 0;
+	if (fd < 0 || fstat(fd, &status))
+		return process->uid == UINT32_MAX || process->uid == geteuid() ? 0 : process->uid;
+	if (!file_is_of(&status, 0))
+		return status.st_uid;
+	return record->build_id_size ? 0 : namespace_owner(record->tid);
+}
+
 struct wanted_image {
 	const char *name;
 	const struct sideband_record *record;
+	uid_t provider;
 };
 
 static bool is_wanted_image(const void *images, uint32_t id, const void *key)
@@ -168,13 +209,13 @@ static bool is_wanted_image(const void *images, uint32_t id, const void *key)
 	const struct wanted_image *wanted = key;
 
 	return (wanted->name[0] == '[' || is_same_file(image, wanted->record)) &&
-	       same_path(image->path, wanted->name);
+	       image->provider == wanted->provider && same_path(image->path, wanted->name);
 }
 
 static uint32_t find_image(const struct process_table *table, const char *name,
-			   const struct sideband_record *record)
+			   const struct sideband_record *record, uid_t provider)
 {
-	const struct wanted_image wanted = { name, record };
+	const struct wanted_image wanted = { name, record, provider };
 
 	return index_find(&table->by_path, hash_path(name), is_wanted_image, table->images,
 			  &wanted);
@@ -191,6 +232,8 @@ static int explain(struct capture_image *image, int err)
 		why = strdup("too many files are open");
 	else if (err == -EINVAL)
 		why = strdup("it is not a regular file");
+	else if (err == -EPERM)
+		why = strdup("its path names a file of another user, who could forge its names");
 	else if (err == -ESTALE)
 		why = strdup("its path names another file, and /proc/PID/map_files was of no use");
 	else if (asprintf(&why, "not found through /proc/PID/map_files and /proc/PID/root: %s",
@@ -203,7 +246,7 @@ static int explain(struct capture_image *image, int err)
 
 /* fd: a descriptor, owned by the table on success; or a negative errno. Returns 0 or -ENOMEM. */
 static int add_image(struct process_table *table, const char *name,
-		     const struct sideband_record *record, int fd)
+		     const struct sideband_record *record, int fd, uid_t provider)
 {
 	struct capture_image image = {
 		/* Deleted or not, the open file is the one that had this name. */
@@ -214,6 +257,7 @@ static int add_image(struct process_table *table, const char *name,
 		.is_unread = fd < 0 && fd != -EINVAL && fd != -ENODATA,
 		.device = record->device,
 		.inode = record->inode,
+		.provider = provider,
 	};
 
 	if (name[0] == '/')
@@ -265,19 +309,17 @@ static int open_image(const char *name, struct sideband_record *record)
 #define AGAIN_NS_MAX (10 * NS_PER_MS)
 
 /*
- * Tries to open an image's file through another process that has mapped it: that a process ended
- * early, or has no such file in its root directory, says nothing about the others. The path may
- * name another file by now: those who read the file compare build IDs, and call image_reject().
+ * Gives an image the file that another process has mapped: that a process ended early, or has no
+ * such file in its root directory, says nothing about the others. The path may name another file by
+ * now: those who read the file compare build IDs, and call image_reject(). fd, begin_ns: as
+ * open_image() returned it, and when it was called. Returns 0 or -ENOMEM.
  */
-static int open_again(struct process_table *table, uint32_t number,
-		      const struct sideband_record *record)
+static int reopen(struct process_table *table, struct capture_image *image,
+		  const struct sideband_record *record, int fd, uint64_t begin_ns)
 {
-	struct capture_image *image = &table->images[number];
-	struct sideband_record found = *record;
-	uint64_t begin_ns = now_ns(), end_ns;
-	int fd = open_image(image_name(record), &found), root = -1;
+	uint64_t end_ns = now_ns();
+	int root = -1;
 
-	end_ns = now_ns();
 	image->next_try_ns = end_ns + AGAIN_PART * (end_ns - begin_ns);
 	if (fd < 0)
 		return explain(image, fd);
@@ -285,8 +327,8 @@ static int open_again(struct process_table *table, uint32_t number,
 		image->root = root;
 	image->path[proc_path_size(image->path)] = '\0';
 	image->fd = fd;
-	image->inode = found.inode;
-	image->device = found.device;
+	image->inode = record->inode;
+	image->device = record->device;
 	image->is_unread = false;
 	image->is_reopened = true;
 	free(image->why);
@@ -319,18 +361,30 @@ static int open_again_for(struct process_table *table, const struct process *pro
 	for (;;) {
 		for (size_t i = 0; i < count; i++) {
 			const struct capture_mapping *mapping = &space->mappings[i];
-			const struct sideband_record record = {
+			struct capture_image *image = &table->images[mapping->image];
+			struct sideband_record record = {
 				.pid = process->pid,
 				.tid = process->pid,
 				.start = mapping->start,
 				.limit = mapping->limit,
-				.inode = table->images[mapping->image].inode,
-				.device = table->images[mapping->image].device,
-				.name = table->images[mapping->image].path,
+				.build_id_size = image->build_id_size,
+				.inode = image->inode,
+				.device = image->device,
+				.name = image->path,
 			};
+			uint64_t begin_ns = now_ns();
+			uid_t provider;
+			int fd;
 
-			if (table->images[mapping->image].is_unread &&
-			    open_again(table, mapping->image, &record))
+			if (!image->is_unread)
+				continue;
+			fd = open_image(image_name(&record), &record);
+			provider = fd < 0 ? 0 : provider_of(process, &record, fd);
+			if (provider && provider != image->provider) {
+				close(fd);
+				fd = -EPERM;
+			}
+			if (reopen(table, image, &record, fd, begin_ns))
 				return -ENOMEM;
 		}
 		if (space->parent == INDEX_NONE)
@@ -360,30 +414,39 @@ int image_open_again(struct process_table *table)
 	return err;
 }
 
-int image_of_mapping(struct process_table *table, const struct sideband_record *record,
-		     uint32_t *image)
+int image_of_mapping(struct process_table *table, const struct process *process,
+		     const struct sideband_record *record, uint32_t *image)
 {
 	const char *name = image_name(record);
-	struct sideband_record found = *record;
-	int fd;
+	struct sideband_record opened = *record;
+	uint64_t begin_ns;
+	uid_t provider;
+	int fd, err = 0;
 
-	*image = find_image(table, name, record);
-	if (*image != INDEX_NONE)
-		return table->images[*image].is_unread &&
-				       now_ns() >= table->images[*image].next_try_ns
-			       ? open_again(table, *image, record)
-			       : 0;
-	fd = open_image(name, &found);
-	*image = find_image(table, name, &found);
+	/* What root provides names the code of all; with it, most files need not be opened. */
+	*image = find_image(table, name, record, 0);
+	begin_ns = now_ns();
+	if (*image != INDEX_NONE &&
+	    (!table->images[*image].is_unread || begin_ns < table->images[*image].next_try_ns))
+		return 0;
+	fd = open_image(name, &opened);
+	provider = provider_of(process, &opened, fd);
+	if (*image == INDEX_NONE || (fd >= 0 && provider)) {
+		*image = find_image(table, name, record, provider);
+		if (*image == INDEX_NONE)
+			*image = find_image(table, name, &opened, provider);
+	}
 	if (*image == INDEX_NONE) {
 		*image = table->image_count;
-		if (add_image(table, name, &found, fd) == 0)
+		err = add_image(table, name, &opened, fd, provider);
+		if (!err)
 			return 0;
-		*image = INDEX_NONE;
+	} else if (table->images[*image].is_unread) {
+		return reopen(table, &table->images[*image], &opened, fd, begin_ns);
 	}
 	if (fd >= 0)
 		close(fd);
-	return *image == INDEX_NONE ? -ENOMEM : 0;
+	return err;
 }
 
 int image_index(struct process_table *table)

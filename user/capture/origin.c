@@ -125,8 +125,6 @@ int origin_read(struct process_table *table, struct process *process)
 	size_t size;
 	int directory, err = 0;
 
-	if (!table->notes_origins)
-		return 0;
 	snprintf(path, sizeof(path), "/proc/%d", process->pid);
 	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
@@ -134,7 +132,7 @@ int origin_read(struct process_table *table, struct process *process)
 	/* Unlike the files in it, the directory belongs to the process's effective user, always. */
 	if (fstat(directory, &status) == 0)
 		process->uid = status.st_uid;
-	if (read_text(directory, "cgroup", text, sizeof(text))) {
+	if (table->notes_origins && read_text(directory, "cgroup", text, sizeof(text))) {
 		group = origin_group(text, &size);
 		err = group ? find_group(table, group, size, &process->group) : 0;
 	}

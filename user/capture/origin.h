@@ -10,7 +10,10 @@
  * parent's until it calls exec.
  */
 
-/* Reads them, if table->notes_origins. If the process is gone they stay. Returns 0 or -ENOMEM. */
+/*
+ * Reads the user, and if table->notes_origins the control group. If the process is gone they stay.
+ * Returns 0 or -ENOMEM.
+ */
 int origin_read(struct process_table *table, struct process *process);
 
 /* Makes the index of control groups anew. Returns 0 or -ENOMEM. */

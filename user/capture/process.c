@@ -243,7 +243,7 @@ static int find_image(struct process_table *table, struct process *process,
 {
 	if (jit_is_memory(record->name))
 		return jit_image(table, process, record, image);
-	if (image_of_mapping(table, record, image))
+	if (image_of_mapping(table, process, record, image))
 		return -ENOMEM;
 	if (image_is_plain_memory(&table->images[*image]))
 		return jit_image(table, process, record, image);

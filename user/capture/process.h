@@ -112,7 +112,7 @@ struct process_table {
 	size_t next_open;      /* and at which process */
 	struct root *roots;    /* that differ from ours */
 	size_t root_count, root_room;
-	bool notes_origins; /* read the control groups and users of processes */
+	bool notes_origins; /* read the control groups of processes */
 	char **groups;	    /* paths of control groups */
 	size_t group_count, group_room;
 	bool notes_changes; /* fill `changed` */

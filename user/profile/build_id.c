@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/pc_name.h"
 #include "util/index.h"
+#include "util/proc_path.h"
 #include "util/scan.h"
 
 size_t build_id_parse(const char *text, size_t size, uint8_t bytes[static PROFILE_BUILD_ID_MAX])
@@ -33,28 +35,41 @@ void build_id_format(const uint8_t *bytes, size_t size, char text[static BUILD_I
 	*text = '\0';
 }
 
-bool build_id_equal(const struct profile_image *a, const struct profile_image *b)
+bool build_id_is_copy(const struct profile_image *a, const struct profile_image *b)
 {
+	const char *name = profile_basename(a->path), *other = profile_basename(b->path);
+	size_t size = proc_path_size(name);
+
 	return a->build_id_size && a->build_id_size == b->build_id_size &&
-	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
+	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0 &&
+	       a->provider == b->provider && size == proc_path_size(other) &&
+	       memcmp(name, other, size) == 0;
 }
 
-static bool has_build_id(const void *images, uint32_t id, const void *image)
+uint64_t build_id_hash(const struct profile_image *image)
 {
-	return build_id_equal((const struct profile_image *)images + id, image);
+	const char *name = profile_basename(image->path);
+	uint64_t hash = hash_bytes(image->build_id, image->build_id_size, image->provider);
+
+	return hash_bytes(name, proc_path_size(name), hash);
 }
 
-/* Adds image i to the circle of the first image with its build ID, which `firsts` has. */
+static bool is_copy(const void *images, uint32_t id, const void *image)
+{
+	return build_id_is_copy((const struct profile_image *)images + id, image);
+}
+
+/* Adds image i to the circle of the first copy of its file, which `firsts` has. */
 static int add_to_circle(const struct profile *p, uint32_t i, struct index *firsts, uint32_t *next)
 {
 	const struct profile_image *image = &p->images[i];
-	uint64_t hash = hash_bytes(image->build_id, image->build_id_size, 0);
+	uint64_t hash = build_id_hash(image);
 	uint32_t first;
 
 	next[i] = i;
 	if (!image->build_id_size)
 		return 0;
-	first = index_find(firsts, hash, has_build_id, p->images, image);
+	first = index_find(firsts, hash, is_copy, p->images, image);
 	if (first == INDEX_NONE)
 		return index_add(firsts, hash, i);
 	next[i] = next[first];

@@ -20,12 +20,18 @@ size_t build_id_parse(const char *text, size_t size, uint8_t bytes[static PROFIL
 /* Writes at most PROFILE_BUILD_ID_MAX bytes in lower case; "" for none. */
 void build_id_format(const uint8_t *bytes, size_t size, char text[static BUILD_ID_TEXT_SIZE]);
 
-/* Whether both have one, and the same: then they are the same code. */
-bool build_id_equal(const struct profile_image *a, const struct profile_image *b);
+/*
+ * Whether two images are copies of one file: both have the same build ID, base name and provider.
+ * Two programs of one build ID keep their names, and no user's file names the code of others.
+ */
+bool build_id_is_copy(const struct profile_image *a, const struct profile_image *b);
+
+/* Hashes what build_id_is_copy() compares. */
+uint64_t build_id_hash(const struct profile_image *image);
 
 /*
- * For each of p->image_count images the number of the next one with the same build ID, in a circle;
- * that of an image alone is its own. The caller frees it. NULL: there is no memory.
+ * For each of p->image_count images the number of the next copy of its file, in a circle; that of
+ * an image alone is its own. The caller frees it. NULL: there is no memory.
  */
 uint32_t *build_id_circles(const struct profile *p);
 

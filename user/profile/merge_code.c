@@ -39,7 +39,7 @@ static uint32_t *new_map(size_t count)
 	return calloc(count + 1, sizeof(uint32_t));
 }
 
-/* The first image with each build ID, and with each path. */
+/* The first image of each build ID, name and provider, and the first of each path. */
 struct image_indexes {
 	struct index by_build_id;
 	struct index by_path;
@@ -47,50 +47,49 @@ struct image_indexes {
 
 static bool same_build_id(const void *array, uint32_t id, const void *key)
 {
-	return build_id_equal((const struct profile_image *)array + id, key);
+	return build_id_is_copy((const struct profile_image *)array + id, key);
 }
 
-static bool same_path(const void *array, uint32_t id, const void *path)
+static bool same_path(const void *array, uint32_t id, const void *key)
 {
-	const struct profile_image *images = array;
+	const struct profile_image *image = (const struct profile_image *)array + id, *wanted = key;
 
-	return images[id].path == path;
+	return image->path == wanted->path && image->provider == wanted->provider;
 }
 
-static uint64_t build_id_hash(const struct profile_image *image)
+static uint64_t path_hash(const struct profile_image *image)
 {
-	return hash_bytes(image->build_id, image->build_id_size, 0);
+	return hash_u64((uintptr_t)image->path, image->provider);
 }
 
 static int index_image(const struct profile *p, uint32_t id, struct image_indexes *indexes)
 {
 	const struct profile_image *image = &p->images[id];
-	uint64_t hash = build_id_hash(image), path_hash = hash_u64((uintptr_t)image->path, 0);
+	uint64_t hash = build_id_hash(image);
 
 	if (image->build_id_size &&
 	    index_find(&indexes->by_build_id, hash, same_build_id, p->images, image) ==
 		    INDEX_NONE &&
 	    index_add(&indexes->by_build_id, hash, id))
 		return -ENOMEM;
-	if (index_find(&indexes->by_path, path_hash, same_path, p->images, image->path) ==
+	if (index_find(&indexes->by_path, path_hash(image), same_path, p->images, image) ==
 	    INDEX_NONE)
-		return index_add(&indexes->by_path, path_hash, id);
+		return index_add(&indexes->by_path, path_hash(image), id);
 	return 0;
 }
 
-/* INDEX_NONE when there is none. path: image's, as a string of p. */
+/* INDEX_NONE when there is none. image: its path is a string of p. */
 static uint32_t find_image(const struct profile *p, const struct image_indexes *indexes,
-			   const struct profile_image *image, const char *path)
+			   const struct profile_image *image)
 {
 	uint32_t id = INDEX_NONE;
 
 	if (image->build_id_size)
 		id = index_find(&indexes->by_build_id, build_id_hash(image), same_build_id,
 				p->images, image);
-	if (id != INDEX_NONE || !*path)
+	if (id != INDEX_NONE || !*image->path)
 		return id;
-	id = index_find(&indexes->by_path, hash_u64((uintptr_t)path, 0), same_path, p->images,
-			path);
+	id = index_find(&indexes->by_path, path_hash(image), same_path, p->images, image);
 	if (id != INDEX_NONE && image->build_id_size && p->images[id].build_id_size)
 		return INDEX_NONE;
 	return id;
@@ -118,18 +117,17 @@ static int complete_image(struct profile *to, uint32_t id, const struct profile_
 
 static int merge_image(struct merger *m, struct image_indexes *indexes, uint32_t number)
 {
-	const struct profile_image *image = &m->from->images[number];
+	struct profile_image image = m->from->images[number];
 	uint32_t *id = &m->map->images[number];
-	const char *path;
 
-	if (profile_string(m->to, image->path, &path))
+	if (profile_string(m->to, image.path, &image.path))
 		return -ENOMEM;
-	*id = find_image(m->to, indexes, image, path);
-	if (*id == INDEX_NONE &&
-	    (profile_add_image(m->to, path, image->build_id, image->build_id_size, id) ||
-	     index_image(m->to, *id, indexes)))
+	*id = find_image(m->to, indexes, &image);
+	if (*id == INDEX_NONE && (profile_add_image_of(m->to, image.path, image.build_id,
+						       image.build_id_size, image.provider, id) ||
+				  index_image(m->to, *id, indexes)))
 		return -ENOMEM;
-	return complete_image(m->to, *id, image);
+	return complete_image(m->to, *id, &image);
 }
 
 /*
@@ -142,7 +140,7 @@ static int choose_path(struct merger *m, uint32_t number)
 	struct profile_image *ours = &m->to->images[m->map->images[number]];
 	size_t size = strlen(theirs->path), our_size = strlen(ours->path);
 
-	if (!build_id_equal(ours, theirs) || image_kind(ours->path) != image_kind(theirs->path) ||
+	if (!build_id_is_copy(ours, theirs) || image_kind(ours->path) != image_kind(theirs->path) ||
 	    size > our_size || (size == our_size && strcmp(theirs->path, ours->path) >= 0))
 		return 0;
 	return profile_string(m->to, theirs->path, &ours->path);

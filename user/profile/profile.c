@@ -165,14 +165,21 @@ static bool image_equal(const void *array, uint32_t id, const void *key)
 {
 	const struct profile_image *a = (const struct profile_image *)array + id, *b = key;
 
-	return a->path == b->path && a->build_id_size == b->build_id_size &&
+	return a->path == b->path && a->provider == b->provider &&
+	       a->build_id_size == b->build_id_size &&
 	       memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
 }
 
 int profile_add_image(struct profile *p, const char *path, const uint8_t *build_id,
 		      size_t build_id_size, uint32_t *id)
 {
-	struct profile_image entry = { .fd = -1, .root = -1 };
+	return profile_add_image_of(p, path, build_id, build_id_size, 0, id);
+}
+
+int profile_add_image_of(struct profile *p, const char *path, const uint8_t *build_id,
+			 size_t build_id_size, uint32_t provider, uint32_t *id)
+{
+	struct profile_image entry = { .fd = -1, .root = -1, .provider = provider };
 	uint64_t hash;
 
 	if (build_id_size > sizeof(entry.build_id))

@@ -40,6 +40,11 @@ struct profile_image {
 	 */
 	uint64_t text_start, text_size;
 	unsigned int bits; /* 32 or 64: the size of its addresses; 0: unknown */
+	/*
+	 * The user who chose what the file holds, on the recorded machine; 0: root, who recorded,
+	 * or unknown. Images of different providers are different: a build ID may be forged.
+	 */
+	uint32_t provider;
 };
 
 /* A mapping of a part of an image: memory [start, limit) holds the file from offset on. */
@@ -303,9 +308,14 @@ int profile_add_value_type(struct profile *p, const char *type, const char *unit
  */
 int profile_widen_values(struct profile *p, size_t width);
 
-/* Images are equal when path and build ID are. fd is -1 in a new one. */
+/*
+ * Images are equal when path, build ID and provider are; the first call is for provider 0. fd is -1
+ * in a new one.
+ */
 int profile_add_image(struct profile *p, const char *path, const uint8_t *build_id,
 		      size_t build_id_size, uint32_t *id);
+int profile_add_image_of(struct profile *p, const char *path, const uint8_t *build_id,
+			 size_t build_id_size, uint32_t provider, uint32_t *id);
 int profile_add_mapping(struct profile *p, uint64_t start, uint64_t limit, uint64_t offset,
 			uint32_t image, uint32_t *id);
 int profile_add_function(struct profile *p, const struct profile_function *f, uint32_t *id);

@@ -54,7 +54,8 @@ static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 	if (*id != PROFILE_NONE && is_up_to_date(&b->p->images[*id], image) &&
 	    (b->p->images[*id].fd >= 0 || image->fd < 0))
 		return 0;
-	if (profile_add_image(b->p, image->path, image->build_id, image->build_id_size, id))
+	if (profile_add_image_of(b->p, image->path, image->build_id, image->build_id_size,
+				 image->provider, id))
 		return -ENOMEM;
 	added = &b->p->images[*id];
 	if (added->fd < 0)

@@ -97,7 +97,22 @@ static bool may_be_our_vdso(const struct profile *p, const struct profile_image 
 }
 
 /*
- * Opens the file of another image with the same build ID: this one may be gone with its container,
+ * Opens the file at an image's path. In another root directory than ours only root, the caller and
+ * the image's provider may own it. Returns a descriptor or a negative errno.
+ */
+static int open_by_path(const struct profile_image *image, const char *path)
+{
+	struct stat status;
+	int fd = file_open_regular(image->root, path, &status);
+
+	if (fd < 0 || image->root < 0 || file_is_of(&status, image->provider))
+		return fd;
+	close(fd);
+	return -EACCES;
+}
+
+/*
+ * Opens the file of another image that is a copy: this one may be gone with its container,
  * while the same program runs in others. Returns a descriptor or a negative number.
  */
 static int same_code_fd(const struct batch *b)
@@ -111,7 +126,7 @@ static int same_code_fd(const struct batch *b)
 		if (other->fd >= 0)
 			fd = duplicate(other->fd);
 		else if (tries-- > 0)
-			fd = file_open_regular(other->root, other->path, NULL);
+			fd = open_by_path(other, other->path);
 	}
 	return fd;
 }
@@ -132,9 +147,7 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 		return error_set(&b->why, 0, "%s", reason);
 	} else {
 		/* After a deleted file only the build ID proves a file of the same name. */
-		fd = deleted && !image->build_id_size
-			     ? -ENOENT
-			     : file_open_regular(image->root, on_disk, NULL);
+		fd = deleted && !image->build_id_size ? -ENOENT : open_by_path(image, on_disk);
 		if (fd < 0) {
 			int other = same_code_fd(b);
 
@@ -331,7 +344,7 @@ static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, co
 
 	err = symbol_table_offer(b, c, s->main.elf, SHT_SYMTAB, &functions);
 	if (!err && !functions &&
-	    debug_file_find(s->main.elf, image->root, path, b->checksum_bytes, &s->debug))
+	    debug_file_find(&s->main, image->root, path, b->checksum_bytes, &s->debug))
 		err = symbol_table_offer(b, c, s->debug.elf, SHT_SYMTAB, &functions);
 	if (!err && !functions && debug_data_unpack(s->main.elf, &s->mini))
 		err = symbol_table_offer(b, c, s->mini.elf, SHT_SYMTAB, &functions);
@@ -479,8 +492,7 @@ static int resolve_lines(struct batch *b, struct sources *s, const char *path)
 
 	if (dwarf_is_in(&s->main))
 		return dwarf_resolve(b, &s->main, root, path);
-	if (s->debug.elf ||
-	    debug_file_find(s->main.elf, root, path, b->checksum_bytes, &s->debug) ||
+	if (s->debug.elf || debug_file_find(&s->main, root, path, b->checksum_bytes, &s->debug) ||
 	    debuginfod_find(b, &s->debug))
 		return dwarf_resolve(b, &s->debug, root, path);
 	return 0;

@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "util/file.h"
 
 /* The largest browsers' symbol tables, unstripped, are a quarter of this. */
 #define TABLES_MAX ((uint64_t)1024 * 1024 * 1024)
@@ -204,6 +207,17 @@ void elf_file_close(struct elf_file *f)
 		close(f->fd);
 	free(f->memory);
 	*f = (struct elf_file){ .fd = -1 };
+}
+
+int elf_open_companion(int fd, int root, const char *path)
+{
+	struct stat status, other;
+	int found = file_open_regular(root, path, &status);
+
+	if (found < 0 || file_is_of(&status, fd >= 0 && !fstat(fd, &other) ? other.st_uid : 0))
+		return found;
+	close(found);
+	return -EACCES;
 }
 
 int elf_open_vdso(void)

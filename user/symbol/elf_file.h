@@ -40,6 +40,15 @@ int elf_file_open_memory(struct elf_file *f, void *memory, size_t size, struct e
 void elf_file_close(struct elf_file *f);
 
 /*
+ * Opens a file that completes another one, such as its debug file. It must belong to root, to the
+ * caller or to the owner of the other file: whoever else provides it, in a mount namespace of his
+ * own or in a directory that all may write, could choose the names. fd: the other file, or -1;
+ * root: as for file_open_regular(). Returns a descriptor, -EACCES (another owner) or another
+ * negative errno.
+ */
+int elf_open_companion(int fd, int root, const char *path);
+
+/*
  * Copies this process's vDSO, which all processes of the same architecture share, to a file in
  * memory. Returns a descriptor or a negative errno.
  */

@@ -285,6 +285,11 @@ int file_open_regular(int root, const char *path, struct stat *status)
 	return file_open_regular_by_rules(root, path, 0, status);
 }
 
+bool file_is_of(const struct stat *status, uid_t user)
+{
+	return status->st_uid == 0 || status->st_uid == geteuid() || status->st_uid == user;
+}
+
 int file_open_regular_by_rules(int root, const char *path, unsigned int rules, struct stat *status)
 {
 	int fd = file_open_by_rules(root, path, O_PATH, rules);

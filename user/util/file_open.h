@@ -2,6 +2,7 @@
 #ifndef PROFIL_UTIL_FILE_OPEN_H
 #define PROFIL_UTIL_FILE_OPEN_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 /*
@@ -35,5 +36,11 @@ int file_reopen_regular(int fd, struct stat *status);
  */
 int file_open_in(int root, const char *path, int flags);
 int file_open_by_rules(int root, const char *path, int flags, unsigned int rules);
+
+/*
+ * Whether root, the caller or this user owns a file: nobody else can choose what it holds for code
+ * of that user.
+ */
+bool file_is_of(const struct stat *status, uid_t user);
 
 #endif

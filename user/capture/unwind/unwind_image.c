@@ -144,17 +144,21 @@ static int read_by_name(const struct unwind *u, const struct capture_image *imag
 {
 	const char *why = image->why ?: "its file could not be opened";
 	struct error here = { 0 };
+	struct stat status;
 	int fd, err;
 
 	if (!image->build_id_size)
 		return error_set(e, 0, "%s", why);
-	fd = file_open_regular(image->root, image->path, NULL);
+	fd = file_open_regular(image->root, image->path, &status);
 	if (fd < 0)
 		return error_set(e, 0, "%s; by its path, now: %s", why,
 				 fd == -EINVAL	 ? "not a regular file"
 				 : fd == -ENOENT ? "no such file"
 						 : strerror(-fd));
-	err = read_rows(u, image, fd, state, &here);
+	if (file_is_of(&status, image->provider))
+		err = read_rows(u, image, fd, state, &here);
+	else
+		err = error_set(&here, 0, "a file of another user");
 	close(fd);
 	return err ? error_set(e, 0, "%s; by its path, now: %s", why, here.what) : 0;
 }

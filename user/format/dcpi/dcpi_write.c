@@ -105,54 +105,23 @@ static const char *label_of(const struct profile_labels *labels)
 	return NULL;
 }
 
-static struct text file_of(const struct profile_image *image)
+/* Sets groups->images: a program in several containers has several paths. */
+static int find_copies(struct groups *groups, const struct profile *p)
 {
-	const char *slash = strrchr(image->path, '/');
+	uint32_t *next = build_id_circles(p);
 
-	return (struct text){ slash ? slash + 1 : image->path,
-			      image->path + proc_path_size(image->path) };
-}
-
-/* Whether they are the same code: a program in several containers has several paths. */
-static bool is_same_code(const void *images, uint32_t i, const void *other)
-{
-	const struct profile_image *a = (const struct profile_image *)images + i, *b = other;
-	struct text file = file_of(a), other_file = file_of(b);
-
-	return build_id_equal(a, b) && text_equal(&file, &other_file);
-}
-
-/* Sets *first to the first image of the same code. index: of those that are the first. */
-static int find_first(const struct profile *p, uint32_t i, struct index *index, uint32_t *first)
-{
-	const struct profile_image *image = &p->images[i];
-	struct text file = file_of(image);
-	uint64_t hash = hash_bytes(image->build_id, image->build_id_size, 0);
-	uint32_t found;
-
-	*first = i;
-	if (!image->build_id_size)
-		return 0;
-	hash = hash_bytes(file.at, file.end - file.at, hash);
-	found = index_find(index, hash, is_same_code, p->images, image);
-	if (found == INDEX_NONE)
-		return index_add(index, hash, i);
-	*first = found;
-	return 0;
-}
-
-static int find_same_code(struct groups *groups, const struct profile *p)
-{
-	struct index index = { 0 };
-	int err = 0;
-
-	groups->images = calloc(p->image_count + 1, sizeof(*groups->images));
-	if (!groups->images)
+	groups->images = malloc((p->image_count + 1) * sizeof(*groups->images));
+	if (!next || !groups->images) {
+		free(next);
 		return -ENOMEM;
-	for (uint32_t i = 0; i < p->image_count && !err; i++)
-		err = find_first(p, i, &index, &groups->images[i]);
-	index_free(&index);
-	return err;
+	}
+	for (uint32_t i = 0; i < p->image_count; i++)
+		groups->images[i] = PROFILE_NONE;
+	for (uint32_t i = 0; i < p->image_count; i++)
+		for (uint32_t j = i; groups->images[j] == PROFILE_NONE; j = next[j])
+			groups->images[j] = i;
+	free(next);
+	return 0;
 }
 
 /* Sets *key to the key of the sample's group. Returns its address in the group. */
@@ -300,7 +269,7 @@ static int gather_samples(struct writer *w, struct error *e)
 	struct group none = { .image = PROFILE_NONE, .value = w->value }, *first;
 	bool from_dcpi = p->format && strcmp(p->format, DCPI_NAME) == 0;
 
-	if (find_same_code(groups, p))
+	if (find_copies(groups, p))
 		return error_no_memory(e);
 	for (uint32_t value = 0; value < p->value_type_count; value++) {
 		if (follows_from_period(p, value))

@@ -374,14 +374,16 @@ static int read_comment(struct pprof_reader *r, const struct wire_field *f)
 
 /* --- Mappings, functions, locations --- */
 
-static int add_image(struct pprof_reader *r, const char *path, const char *hex, uint32_t *image)
+static int add_image(struct pprof_reader *r, const char *path, const char *hex, uint32_t provider,
+		     uint32_t *image)
 {
 	uint8_t build_id[PROFILE_BUILD_ID_MAX];
 	size_t size = build_id_parse(hex, strlen(hex), build_id);
 	const char *symbol = image_is_kernel(path) ? path + strlen(IMAGE_KERNEL) : "";
 	int err = 0;
 
-	if (profile_add_image(r->p, *symbol ? IMAGE_KERNEL : path, build_id, size, image))
+	if (profile_add_image_of(r->p, *symbol ? IMAGE_KERNEL : path, build_id, size, provider,
+				 image))
 		return error_no_memory(r->e);
 	if (*symbol)
 		err = keep_extra(r, *image, "%c%s", EXTRA_RELOCATION, symbol);
@@ -410,7 +412,7 @@ static int add_mapping(struct pprof_reader *r, const uint8_t *at, const void *me
 
 	err = err ?: pprof_string(r, at, m->filename, &path);
 	err = err ?: pprof_string(r, at, m->build_id, &hex);
-	err = err ?: add_image(r, path, hex, &image);
+	err = err ?: add_image(r, path, hex, m->provider, &image);
 	if (err)
 		return err;
 	if (profile_add_mapping(r->p, m->memory_start, m->memory_limit, m->file_offset, image,

@@ -507,6 +507,7 @@ static void write_mapping(struct writer *w, size_t i, Profil__Pprof__Mapping *me
 	message->file_offset = m->offset;
 	message->text_start = w->p->images[m->image].text_start;
 	message->text_size = w->p->images[m->image].text_size;
+	message->provider = w->p->images[m->image].provider;
 	if (m->linked)
 		set_linked(m, message);
 	message->filename = path_number(w, m->image);

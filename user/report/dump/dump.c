@@ -136,6 +136,8 @@ static void dump_mapping(const struct profile *p, const struct profile_mapping *
 	if (image->text_size)
 		fprintf(out, " text_start=0x%" PRIx64 " text_size=0x%" PRIx64, image->text_start,
 			image->text_size);
+	if (image->provider)
+		fprintf(out, " provider=%" PRIu32, image->provider);
 	fputs(m->linked ? " linked\n" : "\n", out);
 }
 

@@ -11,7 +11,7 @@
  * `key value` (unknown values are omitted), then
  *
  *     mappings:
- *     START-LIMIT OFFSET PATH [build-id=HEX] [text_start=HEX text_size=HEX] [linked]
+ *     START-LIMIT OFFSET PATH [build-id=HEX] [text_start=HEX text_size=HEX] [provider=UID] [linked]
  *     stacks:
  *     COUNT PC... [PID/TID COMM kernel KEY=VALUE...] # NAME;NAME...
  *     calls:

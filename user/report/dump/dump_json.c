@@ -188,6 +188,8 @@ static struct json_object *mapping_object(const struct profile *p, const struct 
 	if (!err && image->text_size)
 		err = json_add(object, "text_start", json_hex(image->text_start))
 			      ?: json_add(object, "text_size", json_hex(image->text_size));
+	if (!err && image->provider)
+		err = json_add(object, "provider", json_object_new_int64(image->provider));
 	if (!err && m->linked)
 		err = json_add(object, "linked", json_object_new_boolean(true));
 	return json_checked(object, err);

@@ -24,7 +24,8 @@ static int copy_image(struct copier *c, uint32_t number, uint32_t *id)
 	*id = c->images[number] - 1;
 	if (c->images[number])
 		return 0;
-	if (profile_add_image(c->to, from->path, from->build_id, from->build_id_size, id))
+	if (profile_add_image_of(c->to, from->path, from->build_id, from->build_id_size,
+				 from->provider, id))
 		return -ENOMEM;
 	c->images[number] = *id + 1;
 	image = &c->to->images[*id];

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/file.h"
-
 /* --- dwz --- */
 
 struct link {
@@ -37,9 +35,11 @@ static bool read_link(Elf *elf, struct link *link)
 	return true;
 }
 
-static bool open_link(const struct link *link, int root, const char *path, struct elf_file *elf)
+/* of: the file with the link */
+static bool open_link(const struct link *link, int of, int root, const char *path,
+		      struct elf_file *elf)
 {
-	int fd = file_open_regular(root, path, NULL);
+	int fd = elf_open_companion(of, root, path);
 	struct error ignored;
 
 	if (fd < 0 || elf_object_open(elf, fd, &ignored))
@@ -50,12 +50,12 @@ static bool open_link(const struct link *link, int root, const char *path, struc
 	return false;
 }
 
-static bool open_by_id(const struct link *link, int root, struct elf_file *elf)
+static bool open_by_id(const struct link *link, int root, int fd, struct elf_file *elf)
 {
 	char path[ELF_DEBUG_PATH_SIZE];
 
 	return elf_debug_path(link->build_id, link->build_id_size, path) &&
-	       open_link(link, root, path, elf);
+	       open_link(link, fd, root, path, elf);
 }
 
 /* A relative name is relative to the directory of the file with the link. */
@@ -65,14 +65,14 @@ static bool open_by_name(const struct link *link, int root, int fd, struct elf_f
 	ssize_t n;
 
 	if (link->name[0] == '/')
-		return open_link(link, root, link->name, elf);
+		return open_link(link, fd, root, link->name, elf);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	n = readlink(self, from, sizeof(from) - 1);
 	if (n <= 0 || root >= 0)
 		return false;
 	from[n] = '\0';
 	snprintf(path, sizeof(path), "%s/%s", dirname(from), link->name);
-	return open_link(link, root, path, elf);
+	return open_link(link, fd, root, path, elf);
 }
 
 int dwarf_open_alternate(struct dwarf_file *file, int root)
@@ -82,7 +82,8 @@ int dwarf_open_alternate(struct dwarf_file *file, int root)
 
 	if (!read_link(file->elf.elf, &link))
 		return 0;
-	if (!open_by_id(&link, root, &elf) && !open_by_name(&link, root, file->elf.fd, &elf))
+	if (!open_by_id(&link, root, file->elf.fd, &elf) &&
+	    !open_by_name(&link, root, file->elf.fd, &elf))
 		return -ENOENT;
 	file->alternate = calloc(1, sizeof(*file->alternate));
 	if (!file->alternate) {
@@ -182,12 +183,14 @@ static bool find_parts(struct dwarf_file *file, uint64_t id)
 
 /* --- .dwo --- */
 
-static int open_file(int root, const char *path, uint64_t *room, struct dwarf_file *file)
+/* of: the file with the skeleton unit */
+static int open_file(const struct dwarf_file *of, int root, const char *path,
+		     struct dwarf_file *file)
 {
 	struct error ignored;
-	int fd = file_open_regular(root, path, NULL);
+	int fd = elf_open_companion(of->elf.fd, root, path);
 
-	*file = (struct dwarf_file){ .split = true, .owned = true, .room = room };
+	*file = (struct dwarf_file){ .split = true, .owned = true, .room = of->room };
 	if (fd < 0 || elf_object_open(&file->elf, fd, &ignored)) {
 		*file = (struct dwarf_file){ 0 };
 		return -ENOENT;
@@ -216,7 +219,7 @@ static int try_package(const struct dwarf_unit *skeleton, int root, const char *
 	int err;
 
 	snprintf(path, sizeof(path), "%s.dwp", image);
-	err = open_file(root, path, skeleton->file->room, file);
+	err = open_file(skeleton->file, root, path, file);
 	if (!err && !find_parts(file, skeleton->id))
 		err = -ENOENT;
 	if (!err)
@@ -228,7 +231,7 @@ static int try_package(const struct dwarf_unit *skeleton, int root, const char *
 static int try_object(const struct dwarf_unit *skeleton, int root, const char *path,
 		      struct dwarf_file *file, struct dwarf_unit *unit)
 {
-	int err = open_file(root, path, skeleton->file->room, file);
+	int err = open_file(skeleton->file, root, path, file);
 
 	if (!err)
 		return read_unit(skeleton, file, unit);

@@ -12,7 +12,6 @@
 #include <zlib.h>
 
 #include "util/array.h"
-#include "util/file.h"
 
 /* Real .gnu_debugdata has up to 10 MB and expands 5 times; xz can expand data 7000 times. */
 #define PACKED_MAX   ((size_t)64 * 1024 * 1024)
@@ -21,7 +20,8 @@
 
 /* What proves that a debug file belongs to a stripped one. */
 struct proof {
-	int root; /* the directory to resolve paths in; -1: the own root */
+	int stripped; /* the stripped file */
+	int root;     /* the directory to resolve paths in; -1: the own root */
 	const uint8_t *build_id;
 	size_t build_id_size;
 	uint32_t crc; /* of the whole debug file; when there is no build ID */
@@ -56,7 +56,7 @@ static bool is_proven(const struct elf_file *debug, const struct proof *proof)
 static bool try_path(const char *path, const struct proof *proof, struct elf_file *debug)
 {
 	struct error ignored;
-	int fd = file_open_regular(proof->root, path, NULL);
+	int fd = elf_open_companion(proof->stripped, proof->root, path);
 	GElf_Shdr section;
 
 	if (fd < 0 || elf_file_open(debug, fd, &ignored))
@@ -127,13 +127,17 @@ static bool find_beside(const char *link, const char *path, const struct proof *
 	return find_by_link(link, dirname(canonical), proof, debug);
 }
 
-bool debug_file_find(Elf *stripped, int root, const char *path, uint64_t *checksum_bytes,
-		     struct elf_file *debug)
+bool debug_file_find(const struct elf_file *stripped, int root, const char *path,
+		     uint64_t *checksum_bytes, struct elf_file *debug)
 {
-	struct proof proof = { .root = root, .checksum_bytes = checksum_bytes };
-	const char *link = debug_link(stripped, &proof.crc);
+	struct proof proof = {
+		.stripped = stripped->fd,
+		.root = root,
+		.checksum_bytes = checksum_bytes,
+	};
+	const char *link = debug_link(stripped->elf, &proof.crc);
 
-	proof.build_id_size = elf_build_id(stripped, &proof.build_id);
+	proof.build_id_size = elf_build_id(stripped->elf, &proof.build_id);
 	if (find_by_build_id(&proof, debug) || (link && find_beside(link, path, &proof, debug)))
 		return true;
 	proof.root = -1;

@@ -1,0 +1,128 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Users who try to name the code of others: with a debug file, or with a program, that their own mount namespace
+# shows at a path of root's, and that has the build ID of root's.
+
+# shellcheck source=SCRIPTDIR/../lib.sh
+# shellcheck disable=SC2317 # functions are called by check
+. "$(dirname "$0")/../lib.sh"
+
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+if ! "${nobody[@]}" unshare -Urm mount --bind /usr/lib/debug /usr/lib/debug 2>/dev/null; then
+	skip "users who forge names" "a user cannot make a mount namespace, or there is no /usr/lib/debug"
+	finish
+fi
+chmod 755 "$work"
+mkdir "$work/evil"
+
+cat >"$work/burn.c" <<'EOF_C'
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+__attribute__((noinline)) void FUNCTION(void)
+{
+	for (volatile unsigned long i = 0; i < 10000; i++)
+		;
+}
+
+/* Burns; with an argument it only waits, with two it has also mapped a file. */
+int main(int count, char **arguments)
+{
+	if (count > 2 && mmap(NULL, 1 << 16, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+			      open(arguments[2], O_RDONLY), 0) == MAP_FAILED)
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	if (count > 1)
+		pause();
+	for (;;)
+		FUNCTION();
+}
+EOF_C
+
+# programs NAME OPTION: root's program NAME, with the function "genuine", and that of the user, with "forged", at the
+# same addresses.
+programs() {
+	gcc -std=gnu11 -O1 -g -static "$2" -DFUNCTION=genuine "$work/burn.c" -o "$work/$1" &&
+		gcc -std=gnu11 -O1 -g -static "$2" -DFUNCTION=forged "$work/burn.c" -o "$work/evil/$1" &&
+		chown 65534:65534 "$work/evil/$1"
+}
+
+# forge SOURCE TARGET COMMAND...: runs a command of the user's where SOURCE is seen at TARGET; waits until it is ready.
+forge() {
+	# shellcheck disable=SC2016 # "$" is for the inner shell
+	start_ready "${nobody[@]}" unshare -Urm sh -ec 'mount --bind "$1" "$2"; shift 2; exec "$@"' sh "$@"
+}
+
+# genuine NAME: runs root's program until it has used a third of a second; sets $pid.
+genuine() {
+	start_ready "$work/$1"
+	wait_for has_used "$pid" 330
+	stop "$pid"
+}
+
+# samples IMAGE FILE FUNCTION: prints how many samples the functions in an image have whose names contain FUNCTION.
+samples() {
+	"$profiltool" report --image "$1" --json "$2" >"$work/rows.json" 2>/dev/null
+	json '[sum(f["self"] for f in j["functions"] if "'"$3"'" in f["name"])]' "$work/rows.json" | tr -d '[]'
+}
+
+# is_named IMAGE FILE NAME: the image has samples in functions whose names contain NAME, none that is "forged".
+is_named() {
+	local named forged
+	named=$(samples "$1" "$2" "$3")
+	forged=$(samples "$1" "$2" forged)
+	echo "samples: $named, forged: $forged"
+	[ "$named" -gt 0 ] && [ "$forged" = 0 ]
+}
+
+record=(record -a -F 997 --format pprof)
+
+# The debug file of a stripped program, which root and the user run.
+programs stripped "$(own_build_id)"
+strip "$work/stripped"
+id=$(readelf -n "$work/stripped" | sed -n 's/.*Build ID: //p')
+mkdir -p "$work/evil/debug/.build-id/${id:0:2}"
+objcopy --only-keep-debug "$work/evil/stripped" "$work/evil/debug/.build-id/${id:0:2}/${id:2}.debug"
+chown -R 65534:65534 "$work/evil"
+record_begin debug "${record[@]}" -o "$work/debug.pb.gz"
+forge "$work/evil/debug" /usr/lib/debug "$work/stripped" wait
+genuine stripped
+kill -INT "$recorder"
+wait "$recorder"
+check "a debug file in a user's mount namespace does not name root's program" is_named stripped "$work/debug.pb.gz" stripped+0x
+
+# A program at the same path.
+programs same "$(own_build_id)"
+record_begin same "${record[@]}" -o "$work/same.pb.gz"
+forge "$work/evil/same" "$work/same" "$work/same" wait
+genuine same
+kill -INT "$recorder"
+wait "$recorder"
+check "a program of the same path and build ID does not name root's" is_named same "$work/same.pb.gz" genuine
+
+# Recordings that are merged: first that of the user, then that of root.
+# merged NAME OPTION
+merged() {
+	programs "$1" "$2"
+	record_begin "$1.1" "${record[@]}" -o "$work/1.pb.gz"
+	forge "$work/evil/$1" "$work/$1" "$work/$1"
+	wait_for has_used "$pid" 330
+	stop "$pid"
+	kill -INT "$recorder"
+	wait "$recorder" || return
+	record_begin "$1.2" "${record[@]}" -o "$work/2.pb.gz"
+	genuine "$1"
+	kill -INT "$recorder"
+	wait "$recorder" || return
+	"$profiltool" merge -o "$work/$1.pb.gz" "$work/1.pb.gz" "$work/2.pb.gz" 2>/dev/null || return
+	[ "$(samples "$1" "$work/1.pb.gz" genuine)" = 0 ] &&
+		[ "$(samples "$1" "$work/$1.pb.gz" genuine)" = "$(samples "$1" "$work/2.pb.gz" genuine)" ] &&
+		[ "$(samples "$1" "$work/$1.pb.gz" forged)" = "$(samples "$1" "$work/1.pb.gz" forged)" ]
+}
+check "nor does it in a merged profile" merged with_id "$(own_build_id)"
+check "nor does a program of the same path without a build ID" merged without_id -Wl,--build-id=none
+
+finish
