@@ -437,6 +437,74 @@ static void test_stripped(void **state)
 	assert_named(profile_at(&place, NULL), "loud");
 }
 
+/*
+ * Assembly without sizes, as in musl: an exported function's name may cover functions behind it
+ * that are not exported.
+ */
+static void test_without_size(void **state)
+{
+	static const char source[] = ".text\n"
+				     ".macro function name\n"
+				     ".type \\name, %function\n"
+				     "\\name: nop; nop; nop; nop; nop; nop; nop; nop; ret\n"
+				     ".endm\n"
+				     ".globl described, plain\n"
+				     ".cfi_startproc\n"
+				     "function described\n"
+				     ".cfi_endproc\n"
+				     ".cfi_startproc\n"
+				     "function hidden_described\n"
+				     ".cfi_endproc\n"
+				     "function plain\n"
+				     "function hidden\n";
+	static const struct {
+		const char *function;
+		unsigned int distance;
+		const char *with_table, *stripped;
+	} expected[] = {
+		{ "described", 4, "described", "described" },
+		{ "hidden_described", 4, "hidden_described", NULL },
+		{ "plain", 0, "plain", "plain" },
+		{ "plain", 4, "plain", "plain+?" },
+		{ "hidden", 4, "hidden", "plain+?" },
+	};
+	char start[64];
+	uint64_t addresses[5];
+
+	(void)state;
+	write_bytes("sizeless.s", source, sizeof(source) - 1);
+	assert_int_equal(shell("gcc -shared -nostdlib -o sizeless.so sizeless.s"), 0);
+	for (size_t i = 0; i < 5; i++)
+		addresses[i] = nm_address("sizeless.so", expected[i].function);
+	snprintf(start, sizeof(start), "sizeless.so+0x%jx", (uintmax_t)addresses[1]);
+	for (int stripped = 0; stripped < 2; stripped++) {
+		struct profile *p = new_profile();
+		uint32_t image, mapping;
+
+		if (stripped)
+			assert_int_equal(shell("strip sizeless.so"), 0);
+		assert_int_equal(profile_add_image(p, in_directory("sizeless.so"), NULL, 0, &image),
+				 0);
+		assert_int_equal(profile_add_mapping(p, 0, UINT64_MAX, 0, image, &mapping), 0);
+		p->mappings[mapping].linked = true;
+		for (size_t i = 0; i < 5; i++)
+			add_address(p, addresses[i] + expected[i].distance, mapping);
+		/* Twice: as when top draws again. */
+		resolve(p);
+		resolve(p);
+		for (size_t i = 0; i < 5; i++) {
+			assert_string_equal(name_at(p, i), !stripped ? expected[i].with_table
+							   : expected[i].stripped
+								   ? expected[i].stripped
+								   : start);
+			assert_int_equal(profile_is_named(p, i), !stripped || i == 0 || i == 2);
+		}
+		if (stripped)
+			assert_non_null(strstr(p->images[0].unnamed, "only exported functions"));
+		profile_free(p);
+	}
+}
+
 /* With a build ID, and by the checksum without one. */
 static void check_debug_link(const char *flags)
 {
@@ -972,6 +1040,7 @@ int main(void)
 		cmocka_unit_test(test_32_bit),
 		cmocka_unit_test(test_other_layouts),
 		cmocka_unit_test(test_shared_library),
+		cmocka_unit_test(test_without_size),
 		cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_plt_of_arm64),
 		cmocka_unit_test(test_stripped),

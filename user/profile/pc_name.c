@@ -40,9 +40,14 @@ bool profile_is_named(const struct profile *p, uint32_t location)
 {
 	const struct profile_location *l = &p->locations[location];
 	const struct profile_image *image = profile_location_image(p, location);
+	const size_t perhaps = strlen(PROFILE_PERHAPS);
+	const char *name;
+	size_t size;
 
 	if (l->line_count != 1 || !image)
 		return l->line_count > 0;
-	return !profile_is_pc_name(p->functions[p->lines[l->first_line].function].name,
-				   image->path);
+	name = p->functions[p->lines[l->first_line].function].name;
+	size = strlen(name);
+	return !profile_is_pc_name(name, image->path) &&
+	       !(size > perhaps && strcmp(name + size - perhaps, PROFILE_PERHAPS) == 0);
 }

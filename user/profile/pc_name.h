@@ -22,7 +22,13 @@ char *profile_pc_name(const char *path, uint64_t address);
  */
 bool profile_is_pc_name(const char *name, const char *path);
 
-/* Whether a location has a name that is not just its address. */
+/*
+ * What follows a symbol's name where only exported functions have symbols, and this one has no
+ * size: the address may be in a function behind it that is not exported.
+ */
+#define PROFILE_PERHAPS "+?"
+
+/* Whether a location has a name that is neither just its address nor doubtful. */
 bool profile_is_named(const struct profile *p, uint32_t location);
 
 #endif

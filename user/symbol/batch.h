@@ -40,7 +40,8 @@ struct batch {
 	bool was_read;	  /* the image's file was read */
 
 	/* private to elf.c */
-	bool proven; /* a build ID proves that a file is the image */
+	bool proven;	   /* a build ID proves that a file is the image */
+	bool exports_only; /* other functions have no symbols */
 
 	/* private to batch.c */
 	const char *last_symbol;

@@ -352,6 +352,7 @@ static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, co
 		err = symbol_table_offer(b, c, s->debug.elf, SHT_SYMTAB, &functions);
 	if (!err && !s->debug.elf && (!functions || s->mini.elf))
 		err = symbol_table_offer(b, c, s->main.elf, SHT_DYNSYM, &exported);
+	b->exports_only = !functions;
 	if (*b->why.what)
 		return err;
 	if (functions)
@@ -403,12 +404,42 @@ static int find_extents(struct batch *b, const struct cover *c, const struct elf
 	return err;
 }
 
-/* Names addresses without a symbol by the start of their function. */
-static int name_by_starts(struct batch *b, const struct elf_file *file)
+/* Names an address after an exported symbol without a size, by PROFILE_PERHAPS. */
+static int name_perhaps(struct batch *b, size_t i, const char *symbol)
+{
+	char *text;
+	const char *name;
+	int err;
+
+	if (asprintf(&text, "%s" PROFILE_PERHAPS, symbol) < 0)
+		return -ENOMEM;
+	err = profile_string(b->p, text, &name);
+	free(text);
+	return err ?: batch_name(b, i, name);
+}
+
+/* Sets the names of all addresses: by symbols, else by the starts of their functions. */
+static int name_all(struct batch *b, const struct cover *c, const struct elf_file *file)
 {
 	struct described d = { .file = file };
 	int err = 0;
 
+	for (size_t i = 0; !err && i < b->count; i++) {
+		const struct cover_symbol *symbol = cover_find(c, i);
+		const struct cfi_function *function = NULL;
+		bool doubtful = b->exports_only && symbol && !symbol->sized &&
+				b->addresses[i].address != symbol->start;
+
+		if (!symbol || batch_is_named(b, i))
+			continue;
+		if (doubtful)
+			err = find_described(&d, b->addresses[i].address, &function);
+		if (!err && (!doubtful || (function && function->start == symbol->start)))
+			err = batch_name(b, i, symbol->name);
+		else if (!err && !function)
+			err = name_perhaps(b, i, symbol->name);
+	}
+	err = err ?: plt_name_all(b, file->elf);
 	for (size_t i = 0; !err && i < b->count; i++) {
 		const struct cfi_function *function = NULL;
 
@@ -419,19 +450,6 @@ static int name_by_starts(struct batch *b, const struct elf_file *file)
 	}
 	cfi_functions_free(&d.functions);
 	return err;
-}
-
-static int name_all(struct batch *b, const struct cover *c, const struct elf_file *file)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < b->count; i++) {
-		const struct cover_symbol *symbol = cover_find(c, i);
-
-		if (symbol && !batch_is_named(b, i))
-			err = batch_name(b, i, symbol->name);
-	}
-	return err ?: plt_name_all(b, file->elf) ?: name_by_starts(b, file);
 }
 
 /* Whether the profile's name of an address differs from the symbol's. symbol may be NULL. */
