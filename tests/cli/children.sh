@@ -78,6 +78,9 @@ says_command() {
 	[ "$(tr , '\n' <<<"${command#-p }" | sort -n | xargs)" = "$(tr ' ' '\n' <<<"$server $burners" | sort -n | xargs)" ]
 }
 check "a server's first process: the command for them" says_command
+check "top of a server's first process: no samples" exits 4 "$profiltool" top -p "$server" -F 99 --tables 1
+check "top of a server's first process: its children are said to be missing" says "3 child processes, which ran before, used "
+check "top of a server's first process: the command for them" says_command
 # shellcheck disable=SC2086 # two words
 check "that command records them" exits 0 "$profiltool" record $command -F 99 -d 1
 check "that command has nothing more to say" test "$(grep -c "which ran before" "$work/err")" -eq 0

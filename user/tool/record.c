@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
-#include "capture/target.h"
 #include "cli/capabilities.h"
 #include "format/loss.h"
 #include "record/from_capture.h"
@@ -490,63 +489,20 @@ static int make_profile(struct recording *r, const struct capture_options *what,
 	return error_no_memory(e);
 }
 
-/* Processes that a command is printed for. */
-#define MOST_PRINTED 32
-
-/* Children that used less are not worth a line. */
-#define CHILDREN_MIN_NS (10 * NS_PER_MS)
-
-/*
- * A server's first process often only waits, and the children that it has made do the work.
- * children: as they were before the recording.
- */
-static void warn_children(const struct tool_target *t, const struct target_process *children,
-			  size_t count, uint64_t target_ns)
-{
-	char pids[16 * MOST_PRINTED] = "";
-	uint64_t used_ns = 0;
-	size_t size = 0, busy = 0;
-
-	for (size_t i = 0; i < t->pid_count && i < MOST_PRINTED; i++)
-		size += snprintf(pids + size, sizeof(pids) - size, "%s%d", i ? "," : "",
-				 t->pids[i]);
-	for (size_t i = 0; i < count; i++) {
-		uint64_t ns = target_used_since(&children[i]);
-
-		used_ns += ns;
-		if (ns && t->pid_count + ++busy <= MOST_PRINTED)
-			size += snprintf(pids + size, sizeof(pids) - size, ",%d", children[i].pid);
-	}
-	/* A tenth of all. */
-	if (used_ns < CHILDREN_MIN_NS || used_ns * 9 < target_ns)
-		return;
-	tool_warn("%zu child process%s, which ran before, used %.2f s of CPU, and %s not recorded",
-		  busy, busy == 1 ? "" : "es", used_ns / 1e9, busy == 1 ? "is" : "are");
-	if (t->pid_count + busy <= MOST_PRINTED)
-		tool_warn("  with them: profiltool -p %s", pids);
-	else
-		tool_warn("  with them: profiltool -p \"%d,$(pgrep -d, -P %d)\"", t->pids[0],
-			  t->pids[0]);
-}
-
 static int record(struct recording *r, const struct record_options *o,
 		  const struct capture_options *what, const struct format *format)
 {
-	struct target_process *children = NULL;
-	size_t child_count = 0;
+	struct unrecorded unrecorded = { 0 };
 	char waits[512] = "";
 	struct error e;
 	struct profile *p;
 	int code;
 
 	capabilities_raise();
-	/* Those that start from now on are recorded. Without memory for the list, the rest works.
-	 */
-	if (what->target == CAPTURE_PROCESSES && !o->target.no_inherit)
-		target_list_children(what->pids, what->pid_count, &children, &child_count);
+	unrecorded_list(&unrecorded, &o->target);
 	if (capture_start(what, &r->capture, &e)) {
 		capabilities_lower();
-		free(children);
+		unrecorded_free(&unrecorded);
 		return tool_refuse(&e);
 	}
 	tool_warn_of_clock(&o->target);
@@ -555,7 +511,7 @@ static int record(struct recording *r, const struct record_options *o,
 	if (make_profile(r, what, &p, &e)) {
 		capture_free(r->capture);
 		capabilities_lower();
-		free(children);
+		unrecorded_free(&unrecorded);
 		return tool_fail(&e);
 	}
 	warn_lost_mappings(r->capture);
@@ -565,8 +521,8 @@ static int record(struct recording *r, const struct record_options *o,
 		print_details(r->capture, o->scale != 0);
 	if (what->target == CAPTURE_COMMAND)
 		warn_command_status(r, what->command[0]);
-	warn_children(&o->target, children, child_count, p->totals.cpu_ns);
-	free(children);
+	unrecorded_warn(&unrecorded, &o->target, p->totals.cpu_ns);
+	unrecorded_free(&unrecorded);
 	if (!p->totals.counted) /* before the command is ended */
 		waits_describe(&o->target, capture_command_pid(r->capture), waits, sizeof(waits));
 	capture_free(r->capture);

@@ -202,12 +202,15 @@ static int conclude(const struct watch *w, bool complete)
 
 static int watch(const struct top_options *o, int signals)
 {
+	struct unrecorded unrecorded = { 0 };
 	struct watch w;
 	struct error e;
 	bool complete = true;
 	int err, code;
 
+	unrecorded_list(&unrecorded, &o->target);
 	if (watch_start(&w, &o->target, o->half_life.ns, &e)) {
+		unrecorded_free(&unrecorded);
 		watch_free(&w);
 		return tool_refuse(&e);
 	}
@@ -220,6 +223,8 @@ static int watch(const struct top_options *o, int signals)
 	recording_release_signals();
 	err = err ?: watch_stop(&w, &e);
 	code = err ? tool_fail(&e) : conclude(&w, complete);
+	unrecorded_warn(&unrecorded, &o->target, w.cpu_ns);
+	unrecorded_free(&unrecorded);
 	watch_free(&w);
 	return code;
 }

@@ -179,6 +179,7 @@ static bool is_due(const struct watch *w)
 static int restart(struct watch *w, struct error *e)
 {
 	w->lost_before = w->status.lost;
+	w->cpu_ns_before = w->cpu_ns;
 	end(w);
 	if (live_compact(&w->live))
 		return error_no_memory(e);
@@ -202,6 +203,7 @@ static void update_status(struct watch *w, uint64_t passed_ns)
 	w->any |= totals.counted > 0;
 	w->idle.excluded |= totals.excluded > 0;
 	w->idle.cpu_ns = totals.cpu_ns;
+	w->cpu_ns = w->cpu_ns_before + totals.cpu_ns;
 	w->idle.duration_ns = totals.duration_ns;
 	s->bpf_ns_per_tick = totals.bpf_ns_per_tick;
 	s->own_percent = passed_ns ? (double)(own - w->own_cpu_ns) * 100 / passed_ns : 0;

@@ -19,6 +19,7 @@ struct watch {
 	struct live_status status;
 	bool any;	      /* a sample was counted */
 	bool ended;	      /* all targets have ended */
+	uint64_t cpu_ns;      /* of the targets */
 	struct idleness idle; /* after watch_stop(), if no sample was counted */
 
 	/* private */
@@ -26,9 +27,9 @@ struct watch {
 	char name[256];
 	struct capture *capture;
 	struct capture_profile *growth;
-	size_t samples_before; /* those of the profile when the capture began, */
-	size_t tasks_before;   /* and the processes and threads that were there */
-	uint64_t lost_before;  /* by captures before this one */
+	size_t samples_before;		     /* those of the profile when the capture began, */
+	size_t tasks_before;		     /* and the processes and threads that were there */
+	uint64_t lost_before, cpu_ns_before; /* of captures before this one */
 	uint64_t start_ns, read_ns, own_cpu_ns;
 };
 

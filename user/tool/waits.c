@@ -9,6 +9,7 @@
 #include "capture/target.h"
 #include "tool/tool.h"
 #include "util/array.h"
+#include "util/clock.h"
 
 #define MOST_GROUPS  5	   /* that are printed */
 #define MOST_THREADS 10000 /* examined: some 10 us each */
@@ -175,4 +176,52 @@ void waits_warn(const char *target, const struct idleness *idle)
 			"no samples: no tick fell into %s, which used %.2f s of CPU in %.2f s%s%s",
 			target, (double)idle->cpu_ns / 1e9, (double)idle->duration_ns / 1e9,
 			*idle->waits ? ": " : "", idle->waits);
+}
+
+void unrecorded_list(struct unrecorded *u, const struct tool_target *t)
+{
+	/* Without memory for the list, the rest works. */
+	if (t->pid_count && !t->no_inherit)
+		target_list_children(t->pids, t->pid_count, &u->children, &u->count);
+}
+
+/* Processes that a command is printed for. */
+#define MOST_PRINTED 32
+
+/* Children that used less are not worth a line. */
+#define CHILDREN_MIN_NS (10 * NS_PER_MS)
+
+void unrecorded_warn(const struct unrecorded *u, const struct tool_target *t, uint64_t target_ns)
+{
+	char pids[16 * MOST_PRINTED] = "";
+	uint64_t used_ns = 0;
+	size_t size = 0, busy = 0;
+
+	for (size_t i = 0; i < t->pid_count && i < MOST_PRINTED; i++)
+		size += snprintf(pids + size, sizeof(pids) - size, "%s%d", i ? "," : "",
+				 t->pids[i]);
+	for (size_t i = 0; i < u->count; i++) {
+		uint64_t ns = target_used_since(&u->children[i]);
+
+		used_ns += ns;
+		if (ns && t->pid_count + ++busy <= MOST_PRINTED)
+			size += snprintf(pids + size, sizeof(pids) - size, ",%d",
+					 u->children[i].pid);
+	}
+	/* A tenth of all. */
+	if (used_ns < CHILDREN_MIN_NS || used_ns * 9 < target_ns)
+		return;
+	tool_warn("%zu child process%s, which ran before, used %.2f s of CPU, and %s not recorded",
+		  busy, busy == 1 ? "" : "es", used_ns / 1e9, busy == 1 ? "is" : "are");
+	if (t->pid_count + busy <= MOST_PRINTED)
+		tool_warn("  with them: profiltool -p %s", pids);
+	else
+		tool_warn("  with them: profiltool -p \"%d,$(pgrep -d, -P %d)\"", t->pids[0],
+			  t->pids[0]);
+}
+
+void unrecorded_free(struct unrecorded *u)
+{
+	free(u->children);
+	*u = (struct unrecorded){ 0 };
 }

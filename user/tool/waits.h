@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture/target.h"
 #include "tool/target.h"
 
 /* What a target did while no tick was counted in it. */
@@ -24,5 +25,21 @@ void waits_describe(const struct tool_target *t, pid_t command, char *text, size
 
 /* Warns that no tick fell into a target, and says what it did instead. */
 void waits_warn(const char *target, const struct idleness *idle);
+
+/*
+ * Child processes of the targets that ran before the recording, and are not recorded. A server's
+ * first process often only waits, and they do the work. Zero-initialised: none.
+ */
+struct unrecorded {
+	struct target_process *children;
+	size_t count;
+};
+
+/* To be called before the recording: those that start from then on are recorded, or not wanted. */
+void unrecorded_list(struct unrecorded *u, const struct tool_target *t);
+
+/* Warns if they have used much since, compared with target_ns, the CPU time of the targets. */
+void unrecorded_warn(const struct unrecorded *u, const struct tool_target *t, uint64_t target_ns);
+void unrecorded_free(struct unrecorded *u);
 
 #endif
