@@ -32,7 +32,7 @@ PROTOC_C ?= protoc-c
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 LIBRARIES := libbpf libdw libelf zlib liblzma libprotobuf-c json-c ncursesw
-# Besides, for what pushes windows.
+# What pushes windows loads it at run time: only its headers are needed.
 PUSH_LIBRARIES := libcurl
 SOVERSION := 1
 
@@ -95,7 +95,6 @@ ALL_CPPFLAGS = -D_GNU_SOURCE -DPROFIL_VERSION='"$(VERSION)"' -I. -Iuser \
 	-I$(BUILD)/bpf -I$(BUILD)/proto -I$(BUILD)/embed $(shell $(PKG_CONFIG) --cflags $(LIBRARIES) $(PUSH_LIBRARIES)) $(CPPFLAGS)
 ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden $(NO_BUILD_PATH) $(WARNINGS) $(WERROR) $(CFLAGS)
 ALL_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty -lm $(LDLIBS)
-PUSH_LDLIBS = $(shell $(PKG_CONFIG) --libs $(PUSH_LIBRARIES)) $(ALL_LDLIBS)
 # The libraries of the layers up to capture.
 CAPTURE_LDLIBS = $(shell $(PKG_CONFIG) --libs libbpf) $(LDLIBS)
 
@@ -188,7 +187,7 @@ $(BUILD)/profiltool: $(TOOL_OBJECTS)
 
 $(BUILD)/profild: $(DAEMON_OBJECTS)
 	$(say) LD $@
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(PUSH_LDLIBS) -lcap -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(ALL_LDLIBS) -lcap -o $@
 
 # --- libprofil links only libc; it loads the module when it uses eBPF ---
 
@@ -295,7 +294,7 @@ $(BUILD)/tests/progs/%: tests/progs/%.c $(BUILD)/tests/chance.a $(BUILD)/machine
 $(BUILD)/tests/progs/push: tests/progs/push.c $(PUSH_OBJECTS)
 	@mkdir -p $(@D)
 	$(say) CC $<
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP $^ $(PUSH_LDLIBS) -o $@
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP $^ $(ALL_LDLIBS) -o $@
 
 # Fuzzers: a reader and only what it needs, with sanitizers; see `fuzzers` below.
 FUZZ_FORMATS := callgrind dcpi folded gmon gperftools pprof

@@ -53,6 +53,18 @@ check "an empty token" fails "is empty" url=https://collector.example token_file
 check "a token of two words" fails "at byte 4" url=https://collector.example token_file="$work/words"
 check "a token that is a directory" fails "cannot read the token file" url=https://collector.example token_file="$work"
 
+# libcurl is loaded by those who push alone.
+check "profild does not link libcurl" test -z "$(readelf -d "$build/profild" | grep -i curl)"
+no_libcurl() {
+	# shellcheck disable=SC2016 # "$" is for the inner shell
+	unshare -m --propagation private sh -ec '
+		for file in $(ldconfig -p | sed -n "s/.*libcurl.* => //p"); do mount --bind /dev/null "$file"; done
+		exec "$@"' sh "$push" directory="$archive" host=h url=https://collector.example
+}
+check "without libcurl: an error" exits 1 no_libcurl
+check "without libcurl: which library" says "cannot push: "
+check "without libcurl: what to do" says "install libcurl4"
+
 # --- What is sent, and when ---
 
 # has_requests NAME COUNT: whether the server of this name has got so many.

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -31,6 +32,70 @@ struct http {
 	char message[CURL_ERROR_SIZE];
 };
 
+/*
+ * libcurl, loaded when the first one is made: a profild that sends nothing does without it and the
+ * 35 libraries that it uses. It stays loaded.
+ */
+static struct library {
+	__typeof__(&curl_global_init) global_init;
+	__typeof__(&curl_easy_init) easy_init;
+	__typeof__(&curl_easy_cleanup) easy_cleanup;
+	__typeof__(&curl_easy_setopt) easy_setopt;
+	__typeof__(&curl_easy_getinfo) easy_getinfo;
+	__typeof__(&curl_easy_perform) easy_perform;
+	__typeof__(&curl_easy_strerror) easy_strerror;
+	__typeof__(&curl_slist_append) slist_append;
+	__typeof__(&curl_slist_free_all) slist_free_all;
+	__typeof__(&curl_url) url;
+	__typeof__(&curl_url_set) url_set;
+	__typeof__(&curl_url_get) url_get;
+	__typeof__(&curl_url_cleanup) url_cleanup;
+	__typeof__(&curl_free) free;
+} lib;
+
+static int load_library(struct error *e)
+{
+	const struct {
+		const char *name;
+		void *function;
+	} functions[] = {
+		{ "curl_global_init", &lib.global_init },
+		{ "curl_easy_init", &lib.easy_init },
+		{ "curl_easy_cleanup", &lib.easy_cleanup },
+		{ "curl_easy_setopt", &lib.easy_setopt },
+		{ "curl_easy_getinfo", &lib.easy_getinfo },
+		{ "curl_easy_perform", &lib.easy_perform },
+		{ "curl_easy_strerror", &lib.easy_strerror },
+		{ "curl_slist_append", &lib.slist_append },
+		{ "curl_slist_free_all", &lib.slist_free_all },
+		{ "curl_url", &lib.url },
+		{ "curl_url_set", &lib.url_set },
+		{ "curl_url_get", &lib.url_get },
+		{ "curl_url_cleanup", &lib.url_cleanup },
+		{ "curl_free", &lib.free },
+	};
+	void *handle;
+
+	if (lib.global_init)
+		return 0;
+	/* Debian has it with OpenSSL and with GnuTLS; either will do. */
+	handle = dlopen("libcurl.so.4", RTLD_NOW) ?: dlopen("libcurl-gnutls.so.4", RTLD_NOW);
+	for (size_t i = sizeof(functions) / sizeof(*functions); handle && i-- > 0;) {
+		void *symbol = dlsym(handle, functions[i].name);
+
+		if (!symbol)
+			return error_set(e, 0, "cannot push: %s", dlerror());
+		memcpy(functions[i].function, &symbol, sizeof(symbol));
+	}
+	if (handle)
+		return lib.global_init(CURL_GLOBAL_DEFAULT)
+			       ? error_set(e, ENOMEM, "cannot initialize libcurl")
+			       : 0;
+	error_set(e, 0, "cannot push: %s", dlerror());
+	error_hint(e, "install libcurl4 (Debian 12), libcurl4t64 (Debian 13), libcurl (Fedora)");
+	return -ENOENT;
+}
+
 /* --- The options --- */
 
 /* Removes slashes at the end of the URL and appends the path. */
@@ -56,14 +121,14 @@ static char *url_part(CURLU *parsed, CURLUPart part)
 {
 	char *text = NULL;
 
-	return curl_url_get(parsed, part, &text, 0) == CURLUE_OK ? text : NULL;
+	return lib.url_get(parsed, part, &text, 0) == CURLUE_OK ? text : NULL;
 }
 
 static bool has_part(CURLU *parsed, CURLUPart part)
 {
 	char *text = url_part(parsed, part);
 
-	curl_free(text);
+	lib.free(text);
 	return text;
 }
 
@@ -139,8 +204,8 @@ static int check_secrets(const struct push_options *o, CURLU *parsed, struct err
 		err = check_host_of_token(o->url, host ?: "", e);
 	if (!err && !https && (o->ca || o->certificate))
 		err = bad_url(o->url, e, "certificates are for https:// only");
-	curl_free(scheme);
-	curl_free(host);
+	lib.free(scheme);
+	lib.free(host);
 	return err;
 }
 
@@ -150,7 +215,7 @@ static int check_parts(const struct push_options *o, const struct push_protocol 
 	char *scheme = url_part(parsed, CURLUPART_SCHEME);
 	bool supported = scheme && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
 
-	curl_free(scheme);
+	lib.free(scheme);
 	if (!supported)
 		return bad_url(o->url, e, "only http:// and https:// are supported");
 	if (has_part(parsed, CURLUPART_USER) || has_part(parsed, CURLUPART_PASSWORD))
@@ -169,20 +234,20 @@ static int check_parts(const struct push_options *o, const struct push_protocol 
 static int check_url(const struct push_options *o, const struct push_protocol *protocol,
 		     struct error *e)
 {
-	CURLU *parsed = curl_url();
+	CURLU *parsed = lib.url();
 	CURLUcode code;
 	int err;
 
 	if (!parsed)
 		return error_no_memory(e);
-	code = curl_url_set(parsed, CURLUPART_URL, o->url, CURLU_NON_SUPPORT_SCHEME);
+	code = lib.url_set(parsed, CURLUPART_URL, o->url, CURLU_NON_SUPPORT_SCHEME);
 	if (code == CURLUE_OUT_OF_MEMORY)
 		err = error_no_memory(e);
 	else if (code != CURLUE_OK)
 		err = bad_url(o->url, e, "it is not a valid URL");
 	else
 		err = check_parts(o, protocol, parsed, e);
-	curl_url_cleanup(parsed);
+	lib.url_cleanup(parsed);
 	return err;
 }
 
@@ -264,10 +329,10 @@ static void take_info(CURL *curl, struct http_reply *r)
 	const char *type = NULL, *location = NULL;
 	curl_off_t retry_after = 0;
 
-	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &r->status);
-	curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
-	curl_easy_getinfo(curl, CURLINFO_REDIRECT_URL, &location);
-	curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
+	lib.easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &r->status);
+	lib.easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
+	lib.easy_getinfo(curl, CURLINFO_REDIRECT_URL, &location);
+	lib.easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
 	snprintf(r->type, sizeof(r->type), "%.*s", type ? (int)strcspn(type, "; \t") : 0,
 		 type ?: "");
 	for (char *c = r->type; *c; c++)
@@ -279,24 +344,24 @@ static void take_info(CURL *curl, struct http_reply *r)
 /* --- The handle --- */
 
 #if LIBCURL_VERSION_NUM >= 0x075500
-#define SET_PROTOCOLS(curl) curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https")
+#define SET_PROTOCOLS(curl) lib.easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https")
 #else
 #define SET_PROTOCOLS(curl) \
-	curl_easy_setopt(curl, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS))
+	lib.easy_setopt(curl, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS))
 #endif
 
 static CURLcode set_tls(CURL *curl, const struct push_options *o)
 {
-	CURLcode code = curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L)   ?:
-			curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L) ?:
-			curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	CURLcode code = lib.easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L)   ?:
+			lib.easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L) ?:
+			lib.easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 
 	if (!code && o->ca)
-		code = curl_easy_setopt(curl, CURLOPT_CAINFO, o->ca)
-			       ?: curl_easy_setopt(curl, CURLOPT_CAPATH, (char *)NULL);
+		code = lib.easy_setopt(curl, CURLOPT_CAINFO, o->ca)
+			       ?: lib.easy_setopt(curl, CURLOPT_CAPATH, (char *)NULL);
 	if (!code && o->certificate)
-		code = curl_easy_setopt(curl, CURLOPT_SSLCERT, o->certificate)
-			       ?: curl_easy_setopt(curl, CURLOPT_SSLKEY, o->key);
+		code = lib.easy_setopt(curl, CURLOPT_SSLCERT, o->certificate)
+			       ?: lib.easy_setopt(curl, CURLOPT_SSLKEY, o->key);
 	return code;
 }
 
@@ -306,14 +371,14 @@ static CURLcode set_limits(CURL *curl, const struct push_options *o)
 	long timeout_ms = o->timeout_ms ? (long)o->timeout_ms : TIMEOUT_MS;
 
 	code = SET_PROTOCOLS(curl)							   ?:
-	       curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L)			   ?:
-	       curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L)				   ?:
-	       curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
+	       lib.easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L)			   ?:
+	       lib.easy_setopt(curl, CURLOPT_NOSIGNAL, 1L)				   ?:
+	       lib.easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
 				timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS) ?:
-	       curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
+	       lib.easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
 #if LIBCURL_VERSION_NUM >= 0x075700
 	/* A resolver that hangs does not delay the end of the request. */
-	code = code ?: curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);
+	code = code ?: lib.easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);
 #endif
 	return code;
 }
@@ -336,26 +401,26 @@ static CURLcode set_options(struct http *h)
 	CURL *curl = h->curl;
 	CURLcode code = set_limits(curl, h->options)				    ?:
 			set_tls(curl, h->options)				    ?:
-			curl_easy_setopt(curl, CURLOPT_URL, h->url)		    ?:
-			curl_easy_setopt(curl, CURLOPT_POST, 1L)		    ?:
-			curl_easy_setopt(curl, CURLOPT_USERAGENT, "profild/" PROFIL_VERSION) ?:
-			curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, h->message)	    ?:
-			curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body)    ?:
-			curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, take_progress) ?:
-			curl_easy_setopt(curl, CURLOPT_XFERINFODATA, (void *)h->options) ?:
-			curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+			lib.easy_setopt(curl, CURLOPT_URL, h->url)		    ?:
+			lib.easy_setopt(curl, CURLOPT_POST, 1L)		    ?:
+			lib.easy_setopt(curl, CURLOPT_USERAGENT, "profild/" PROFIL_VERSION) ?:
+			lib.easy_setopt(curl, CURLOPT_ERRORBUFFER, h->message)	    ?:
+			lib.easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body)    ?:
+			lib.easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, take_progress) ?:
+			lib.easy_setopt(curl, CURLOPT_XFERINFODATA, (void *)h->options) ?:
+			lib.easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 
 	/* No proxy, whatever the environment says: it would read the token. */
 	if (!code && h->token_in_clear)
-		code = curl_easy_setopt(curl, CURLOPT_PROXY, "") ?:
-		       curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket) ?:
-		       curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, h);
+		code = lib.easy_setopt(curl, CURLOPT_PROXY, "") ?:
+		       lib.easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket) ?:
+		       lib.easy_setopt(curl, CURLOPT_OPENSOCKETDATA, h);
 	return code;
 }
 
 static bool add_header(struct curl_slist **list, const char *header)
 {
-	struct curl_slist *longer = header ? curl_slist_append(*list, header) : *list;
+	struct curl_slist *longer = header ? lib.slist_append(*list, header) : *list;
 
 	*list = longer ?: *list;
 	return longer;
@@ -376,7 +441,8 @@ static bool add_headers(struct http *h, const struct push_protocol *protocol)
 int http_new(const struct push_options *options, const struct push_protocol *protocol,
 	     struct http **h, struct error *e)
 {
-	int err = check_url(options, protocol, e)   ?:
+	int err = load_library(e)		    ?:
+		  check_url(options, protocol, e)   ?:
 		  check_tenant(options->tenant, e) ?:
 		  check_files(options, e);
 	CURLcode code;
@@ -388,7 +454,7 @@ int http_new(const struct push_options *options, const struct push_protocol *pro
 	if (!*h)
 		return error_no_memory(e);
 	(*h)->options = options;
-	(*h)->curl = curl_easy_init();
+	(*h)->curl = lib.easy_init();
 	(*h)->url = join(options->url, protocol->path);
 	(*h)->token_in_clear = options->token_file && strncasecmp(options->url, "https:", 6) != 0;
 	if (!(*h)->curl || !(*h)->url || !add_headers(*h, protocol)) {
@@ -397,7 +463,7 @@ int http_new(const struct push_options *options, const struct push_protocol *pro
 		code = set_options(*h);
 		if (code)
 			err = error_set(e, EINVAL, "libcurl cannot push to %s: %s", (*h)->url,
-					curl_easy_strerror(code));
+					lib.easy_strerror(code));
 	}
 	if (err) {
 		http_free(*h);
@@ -410,8 +476,8 @@ void http_free(struct http *h)
 {
 	if (!h)
 		return;
-	curl_easy_cleanup(h->curl);
-	curl_slist_free_all(h->headers);
+	lib.easy_cleanup(h->curl);
+	lib.slist_free_all(h->headers);
 	free(h->url);
 	free(h);
 }
@@ -477,7 +543,7 @@ static int failed(const struct http *h, CURLcode code, struct error *e)
 		return -EIO;
 	}
 	error_set(e, 0, "cannot push to %s: %s", h->url,
-		  *h->message ? h->message : curl_easy_strerror(code));
+		  *h->message ? h->message : lib.easy_strerror(code));
 	if (certificate)
 		error_hint(e, "--push-ca has the certificates to trust instead of the system's");
 	return code == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO;
@@ -493,11 +559,11 @@ static int post(struct http *h, struct curl_slist *headers, const struct request
 	reply->status = 0;
 	reply->size = 0;
 	reply->too_long = false;
-	code = curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers)			 ?:
-	       curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->size) ?:
-	       curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, body->at)		 ?:
-	       curl_easy_setopt(h->curl, CURLOPT_WRITEDATA, reply)			 ?:
-	       curl_easy_perform(h->curl);
+	code = lib.easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers)			 ?:
+	       lib.easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->size) ?:
+	       lib.easy_setopt(h->curl, CURLOPT_POSTFIELDS, body->at)		 ?:
+	       lib.easy_setopt(h->curl, CURLOPT_WRITEDATA, reply)			 ?:
+	       lib.easy_perform(h->curl);
 	take_info(h->curl, reply);
 	reply->problem = PROBLEM_CURL - (int)code;
 	return code && !reply->too_long ? failed(h, code, e) : 0;
@@ -513,6 +579,6 @@ int http_post(struct http *h, const struct request_bytes *body, struct http_repl
 	err = err ?: post(h, headers, body, reply, e);
 	for (struct curl_slist *i = headers; i; i = i->next)
 		explicit_bzero(i->data, strlen(i->data));
-	curl_slist_free_all(headers);
+	lib.slist_free_all(headers);
 	return err;
 }

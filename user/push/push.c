@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "push/push.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -158,13 +157,9 @@ int push_new(const struct push_options *options, struct push **result, struct er
 	int err;
 
 	*result = NULL;
-	if (curl_global_init(CURL_GLOBAL_DEFAULT))
-		return error_set(e, ENOMEM, "cannot initialize libcurl");
 	p = calloc(1, sizeof(*p));
-	if (!p) {
-		curl_global_cleanup();
+	if (!p)
 		return error_no_memory(e);
-	}
 	p->options = *options;
 	p->options.queue_bytes = options->queue_bytes ?: PUSH_QUEUE_BYTES;
 	err = start(p, e);
@@ -183,7 +178,6 @@ void push_free(struct push *p)
 	free(p->reply);
 	free(p->host_pattern);
 	free(p);
-	curl_global_cleanup();
 }
 
 const struct push_counters *push_counters(const struct push *p)
