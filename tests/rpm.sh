@@ -50,12 +50,12 @@ expected() {
 		libprofil-devel $libdir/pkgconfig/profil.pc
 		libprofil-gmon $libdir/libprofil-gmon.so
 		libprofil-static $libdir/libprofil.a
-		profild /etc/profil
-		profild /etc/profil/continuous.conf
-		profild /usr/lib/systemd/system/profil-continuous.service
+		profil-continuous /etc/profil
+		profil-continuous /etc/profil/continuous.conf
+		profil-continuous /usr/lib/systemd/system/profil-continuous.service
 		profild /usr/lib/systemd/system/profild.service
 		profild /usr/lib/systemd/system/profild.socket
-		profild $(rpm --eval '%{_sbindir}')/profild
+		profild-bin $(rpm --eval '%{_sbindir}')/profild
 		profiltool /usr/bin/profiltool
 		profiltool /usr/share/bash-completion/completions/profiltool
 		profil-dkms /usr/src/profil-$version
@@ -70,7 +70,7 @@ expected() {
 	done
 	cd "$top/user/tool" && manual profiltool ./*.[1-8]
 	cd "$top/user/lib" && manual libprofil-devel ./*.3 && manual libprofil-gmon ./*.7
-	cd "$top/user/daemon" && manual profild ./*.[1-8]
+	cd "$top/user/daemon" && manual profild-bin ./*.[1-8]
 }
 each_file_in_its_package() {
 	contents >"$work/contents"
@@ -92,7 +92,7 @@ each_has_its_licence() {
 	local package
 
 	# The others need libprofil, which has theirs.
-	for package in profiltool libprofil profild profil-dkms; do
+	for package in profiltool libprofil profild-bin profild profil-continuous profil-dkms; do
 		rpm -qp --licensefiles "$(of "$package")" | grep -q '/LICENSE$' || return
 	done
 }
@@ -115,7 +115,7 @@ fi
 mkdir "$root" "$work/merged" "$work/copy"
 check "they are installed in an empty root" rpm -i --root "$root" --nodeps --noscripts "${packages[@]}"
 check "and verified" rpm -V --root "$root" --nodeps --noscripts profiltool libprofil libprofil-devel \
-	libprofil-gmon libprofil-static profild profil-dkms
+	libprofil-gmon libprofil-static profild-bin profild profil-continuous profil-dkms
 
 # inside COMMAND...: runs it where the root's files lie over this system's, which may not be of the same file
 # system. $work/shared is /mnt there.
@@ -184,7 +184,7 @@ check "so does an old program" counts --backend daemon --socket /mnt/socket
 stop "$pid"
 
 check "all are removed" rpm -e --root "$root" --noscripts profiltool libprofil libprofil-devel \
-	libprofil-gmon libprofil-static profild profil-dkms
+	libprofil-gmon libprofil-static profild-bin profild profil-continuous profil-dkms
 nothing_left() {
 	! (cd "$root" && find . -path '*profil*') | grep .
 }

@@ -14,13 +14,14 @@
 . "$top/tests/packages/roots.sh"
 
 next=${version%.*}.$((${version##*.} + 1))
-packages='profiltool libprofil1 libprofil-dev libprofil-gmon profild profil-dkms'
+packages='profiltool libprofil1 libprofil-dev libprofil-gmon profild-bin profild profil-continuous profil-dkms'
 
 # --- Building ---
 
-# as_builder ROOT COMMAND: as a user without privileges, in the sources.
+# as_builder ROOT COMMAND: as a user without privileges, in the sources, which others may not enter, and in a PID
+# namespace, where few processes are to be seen: as sbuild does.
 as_builder() {
-	enter "$1" setpriv --reuid 1000 --regid 1000 --clear-groups \
+	enter "$1" unshare --pid --fork --kill-child --mount-proc setpriv --reuid 1000 --regid 1000 --clear-groups \
 		sh -c "cd /src/profil-* && HOME=/nonexistent $2"
 }
 
@@ -36,7 +37,7 @@ prepare_build() {
 		make -C "$top" --no-print-directory -s BUILD="$work/source" deb-source &&
 		mv "$work/source/deb/"* "$root/src" &&
 		tar -C "$root/src" --exclude="profil-$version/debian" -cJf "$root/src/profil_$version.orig.tar.xz" "profil-$version" &&
-		chown -R 1000:1000 "$root/src" &&
+		chown -R 1000:1000 "$root/src" && chmod 700 "$root/src" &&
 		enter "$root" sh -c 'apt-get -q update && cd /src/profil-* && apt-get -qy build-dep .'
 }
 
@@ -134,15 +135,15 @@ is_installed() {
 	# shellcheck disable=SC2016,SC2086 # dpkg-query's variables; words
 	enter "$root" dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' $packages |
 		awk -v version="$1-0upstream1" '{ print } $2 != version || $3 != "installed" { wrong = 1 }
-			END { exit wrong || NR != 6 }' || return
+			END { exit wrong || NR != 8 }' || return
 	enter "$root" sh -c 'profiltool --version; profild --version' | tee "$work/versions"
 	[ "$(grep -c " $1\$" "$work/versions")" -eq 2 ]
 }
 
-# The socket alone is enabled: it starts the service.
+# is_enabled UNIT...: these are enabled alone. The socket starts profild.service.
 is_enabled() {
-	(cd "$root/etc/systemd/system" && find . -name 'profild*') | tee "$work/enabled"
-	[ "$(cat "$work/enabled")" = ./sockets.target.wants/profild.socket ]
+	(cd "$root/etc/systemd/system" && find . -name 'profil*' -printf '%f\n') | sort | tee "$work/enabled"
+	printf '%s\n' "$@" | sort | cmp - "$work/enabled"
 }
 
 has_module() {
@@ -193,18 +194,22 @@ for suite in ${PROFIL_TEST_SUITES:-bookworm trixie sid}; do
 	# shellcheck disable=SC2046 # words
 	check "$suite: installed" apt install $(debs "$version")
 	check "$suite: all are installed and run" is_installed "$version"
-	check "$suite: profild.socket is enabled" is_enabled
+	check "$suite: the socket and the recorder are enabled" is_enabled profild.socket profil-continuous.service
 	check "$suite: dkms has built the module: $(cd "$root/lib/modules" && echo *)" has_module "$version"
 	# shellcheck disable=SC2046 # words
 	check "$suite: upgraded" apt install $(debs "$next")
 	check "$suite: all are of the next version and run" is_installed "$next"
-	check "$suite: profild.socket is still enabled" is_enabled
+	check "$suite: both are still enabled" is_enabled profild.socket profil-continuous.service
 	check "$suite: dkms has built the next module, and removed the other" has_module "$next"
 	# shellcheck disable=SC2086 # words
 	check "$suite: removed" apt remove $packages
 	# shellcheck disable=SC2086 # words
 	check "$suite: purged" enter "$root" dpkg --purge $packages
 	check "$suite: no file and no user is left" is_as_before
+	# shellcheck disable=SC2046 # words
+	check "$suite: profil-continuous is installed alone" apt install $(packages='profild-bin profil-continuous' debs "$version")
+	check "$suite: it does not bring the socket" is_enabled profil-continuous.service
+	check "$suite: it is purged" enter "$root" dpkg --purge profil-continuous profild-bin
 	# shellcheck disable=SC2046,SC2086 # words
 	check "$suite: purged at once" eval "apt install $(debs "$version" | tr '\n' ' ') && apt purge $packages && is_as_before"
 

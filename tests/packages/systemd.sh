@@ -17,7 +17,7 @@ longest=5400 # seconds: ten times what it takes on an idle host
 
 prepare() {
 	make_root "$root" && mkdir "$root/debs" "$root/test" &&
-		cp "$roots/$suite-debs/"{profiltool,libprofil1,libprofil-dev,profild,profil-dkms}_"$version"-*.deb "$root/debs" &&
+		cp "$roots/$suite-debs/"{profiltool,libprofil1,libprofil-dev,profild-bin,profild,profil-continuous,profil-dkms}_"$version"-*.deb "$root/debs" &&
 		cp "$top/debian/tests/busy.c" "$top/tests/packages/systemd_guest.sh" "$root/test" &&
 		enter "$root" sh -ec '
 			apt-get -q update
@@ -27,7 +27,7 @@ prepare() {
 			gcc -O1 -fno-pie -no-pie -falign-functions=64 -DLIBPROFIL -o busy busy.c -lprofil
 			gcc -O1 -g -static -falign-functions=64 -Wl,--build-id -o busy_static busy.c
 			# The module stays: to build it would take long in there.
-			apt-get -qy purge libprofil-dev libprofil1 profild profiltool
+			apt-get -qy purge libprofil-dev libprofil1 profil-continuous profild profild-bin profiltool
 			rm /usr/sbin/policy-rc.d'
 }
 

@@ -102,10 +102,11 @@ note sysctl kernel.perf_event_paranoid kernel.unprivileged_bpf_disabled
 
 # --- Installed: the socket listens, the daemon does not run yet ---
 
-check "installed" dpkg -i /debs/libprofil1_*.deb /debs/profild_*.deb /debs/profiltool_*.deb
+check "installed" dpkg -i /debs/libprofil1_*.deb /debs/profild-bin_*.deb /debs/profild_*.deb /debs/profiltool_*.deb
 check "profild.socket is enabled" is_enabled profild.socket
 check "profild.socket listens" state_is profild.socket active
 check "profild does not run" state_is profild.service inactive
+check "nothing records all the time" sh -c '! systemctl cat profil-continuous.service'
 
 # --- Stock Debian: no sysctl, no module, a user without privileges ---
 
@@ -290,8 +291,11 @@ same_in_snapshot() {
 	[ "$(cat asked)" -gt 100 ] && cmp asked kept
 }
 
+check "continuous: installed" dpkg -i /debs/profil-continuous_*.deb
+check "continuous: it is enabled" is_enabled profil-continuous.service
+check "continuous: it runs" state_is profil-continuous.service active
 check "continuous: windows of five seconds" shorten_windows
-check "continuous: starts" systemctl enable --now profil-continuous.service
+check "continuous: restarts" systemctl restart profil-continuous.service
 burn one
 check "continuous: records" next_windows 3
 begin=$(date -u +%Y-%m-%dT%H:%M:%SZ)
@@ -369,7 +373,7 @@ systemctl stop private dynamic inner rooted deleted
 
 old=$(continuous_pid)
 begin=$(date -u +%Y-%m-%dT%H:%M:%SZ)
-check "continuous: upgraded while it records" dpkg -i /debs/profild_*.deb
+check "continuous: upgraded while it records" dpkg -i /debs/profild-bin_*.deb /debs/profild_*.deb /debs/profil-continuous_*.deb
 check "continuous: upgraded: another process records" is_another
 check "continuous: upgraded: windows are written" next_windows 2
 check "continuous: upgraded: it is enabled still" is_enabled profil-continuous.service
@@ -386,7 +390,7 @@ systemctl stop one two
 
 counts before daemon >/dev/null 2>&1
 old=$(main_pid)
-check "upgraded while it runs" dpkg -i /debs/profild_*.deb
+check "upgraded while it runs" dpkg -i /debs/profild-bin_*.deb /debs/profild_*.deb /debs/profil-continuous_*.deb
 # The maintainer script restarts the socket, which ends the daemon that requires it; a client starts the new one.
 has_ended() {
 	[ "$(main_pid)" != "$old" ] && ! [ -e "/proc/$old" ]
@@ -397,14 +401,14 @@ check "upgraded: another process" is_restarted
 check "upgraded: the socket listens" state_is profild.socket active
 check "upgraded: counts" counts upgraded daemon
 systemctl start profil-continuous.service
-check "removed" dpkg --remove profild
+check "removed" dpkg --remove profild profil-continuous profild-bin
 check "removed: check says what was better with it" advises absent profild "better: the kernel counts, in all threads"
 check "removed: profiltool" dpkg --remove profiltool
 check "removed: nothing listens" state_is profild.socket inactive
 check "removed: the daemons have ended" sh -c '! pgrep -x profild'
 check "removed: the C library counts" counts removed libc
 note cat removed.err
-check "purged" dpkg --purge profild profiltool
+check "purged" dpkg --purge profild profil-continuous profild-bin profiltool
 check "purged: systemd knows no unit" sh -c '! systemctl cat profild.socket && [ -z "$(systemctl list-units --all --plain --no-legend "profild*")" ]'
 check "purged: no file, no directory" sh -c '[ -z "$(find /etc /usr /var /run \( -name "*profild*" -o -path "/var/lib/profil*" \) -not -path "/var/lib/dpkg/*" -not -path "/var/log/*")" ]'
 note find /etc /usr /var /run -name "*profild*"
