@@ -128,6 +128,7 @@ struct capture_totals {
 	uint64_t interrupts; /* that the clock made, on all CPUs; 0: unknown, or none of its own */
 	uint64_t machine_ns; /* number of CPUs with the clock, times the duration */
 	uint64_t cpu_ns;     /* CPU time of the targets, from the kernel; 0: unknown */
+	uint64_t own_ns;     /* CPU time of this process meanwhile; with windows 0 */
 	uint64_t start_time_ns; /* since the epoch */
 	uint64_t duration_ns;
 	uint64_t first_tick_ns; /* from the call of capture_start(); 0: there was none */
@@ -206,6 +207,7 @@ struct capture_image {
 	uint64_t device, inode; /* of the file; inode 0: unknown */
 	uid_t provider;		/* the user who chose what the file holds; 0: root or the caller */
 	/* Private to the capture: */
+	uid_t user; /* of all processes that mapped it while it was unread; 0: root, or several */
 	bool is_unread;	      /* its file could not be opened so far, */
 	uint64_t next_try_ns; /* and is not tried again before */
 	bool is_reopened;     /* it could, later: for capture/unwind/ */

@@ -178,20 +178,23 @@ static uid_t namespace_owner(pid_t tid)
 	return owner == geteuid() ? 0 : owner;
 }
 
+/* The user of a process; 0: root, the caller, or unknown. */
+static uid_t user_of(const struct process *process)
+{
+	return process->uid == UINT32_MAX || process->uid == geteuid() ? 0 : process->uid;
+}
+
 /*
- * The user who chose what the file of a mapping holds, whose build ID and symbols may be forged.
- * Only a build ID shows which of root's files it is, where a user can mount any of them on a path.
- * fd: as open_image() returned it. A file that could not be opened is its process's user's.
+ * The user who chose what the open file of a mapping holds, whose build ID and symbols may be
+ * forged; 0: root or the caller. Only a build ID shows which of root's files it is, where a user
+ * can mount any of them on a path.
  */
-static uid_t provider_of(const struct process *process, const struct sideband_record *record,
-			 int fd)
+static uid_t provider_of(const struct sideband_record *record, int fd)
 {
 	struct stat status;
 
-	if (record->name[0] != '/' || fd == -EINVAL)
+	if (record->name[0] != '/' || fstat(fd, &status))
 		return 0;
-	if (fd < 0 || fstat(fd, &status))
-		return process->uid == UINT32_MAX || process->uid == geteuid() ? 0 : process->uid;
 	if (!file_is_of(&status, 0))
 		return status.st_uid;
 	return record->build_id_size ? 0 : namespace_owner(record->tid);
@@ -244,9 +247,12 @@ static int explain(struct capture_image *image, int err)
 	return why ? 0 : -ENOMEM;
 }
 
-/* fd: a descriptor, owned by the table on success; or a negative errno. Returns 0 or -ENOMEM. */
+/*
+ * fd: a descriptor, owned by the table on success; or a negative errno. user: of the process.
+ * Returns 0 or -ENOMEM.
+ */
 static int add_image(struct process_table *table, const char *name,
-		     const struct sideband_record *record, int fd, uid_t provider)
+		     const struct sideband_record *record, int fd, uid_t provider, uid_t user)
 {
 	struct capture_image image = {
 		/* Deleted or not, the open file is the one that had this name. */
@@ -258,6 +264,7 @@ static int add_image(struct process_table *table, const char *name,
 		.device = record->device,
 		.inode = record->inode,
 		.provider = provider,
+		.user = user,
 	};
 
 	if (name[0] == '/')
@@ -379,11 +386,12 @@ static int open_again_for(struct process_table *table, const struct process *pro
 			if (!image->is_unread)
 				continue;
 			fd = open_image(image_name(&record), &record);
-			provider = fd < 0 ? 0 : provider_of(process, &record, fd);
-			if (provider && provider != image->provider) {
+			provider = fd < 0 ? 0 : provider_of(&record, fd);
+			if (provider && provider != image->user) {
 				close(fd);
 				fd = -EPERM;
 			}
+			image->provider = provider;
 			if (reopen(table, image, &record, fd, begin_ns))
 				return -ENOMEM;
 		}
@@ -418,35 +426,47 @@ int image_of_mapping(struct process_table *table, const struct process *process,
 		     const struct sideband_record *record, uint32_t *image)
 {
 	const char *name = image_name(record);
+	/* What root provides names the code of all: most files need not be opened to find it. */
+	uint32_t roots = find_image(table, name, record, 0);
+	struct capture_image *unread = roots == INDEX_NONE ? NULL : &table->images[roots];
 	struct sideband_record opened = *record;
-	uint64_t begin_ns;
-	uid_t provider;
-	int fd, err = 0;
+	uid_t user = user_of(process), provider;
+	uint64_t begin_ns = now_ns();
+	int fd = -EAGAIN, err;
 
-	/* What root provides names the code of all; with it, most files need not be opened. */
-	*image = find_image(table, name, record, 0);
-	begin_ns = now_ns();
-	if (*image != INDEX_NONE &&
-	    (!table->images[*image].is_unread || begin_ns < table->images[*image].next_try_ns))
+	*image = roots;
+	if (unread && !unread->is_unread)
 		return 0;
-	fd = open_image(name, &opened);
-	provider = provider_of(process, &opened, fd);
-	if (*image == INDEX_NONE || (fd >= 0 && provider)) {
+	if (!unread || begin_ns >= unread->next_try_ns)
+		fd = open_image(name, &opened);
+	/* Without the file, its user's is likely: programs of root have root's. */
+	provider = fd < 0 ? user : provider_of(&opened, fd);
+	if (provider) {
 		*image = find_image(table, name, record, provider);
 		if (*image == INDEX_NONE)
 			*image = find_image(table, name, &opened, provider);
 	}
+	/* It may be the file of one that was not read, if only this user's processes map that. */
+	if (*image == INDEX_NONE && unread && (fd < 0 || provider == unread->user)) {
+		*image = roots;
+		if (unread->user != user)
+			unread->user = 0;
+	}
 	if (*image == INDEX_NONE) {
 		*image = table->image_count;
-		err = add_image(table, name, &opened, fd, provider);
-		if (!err)
-			return 0;
-	} else if (table->images[*image].is_unread) {
+		err = add_image(table, name, &opened, fd, fd < 0 ? 0 : provider, user);
+		if (err && fd >= 0)
+			close(fd);
+		return err;
+	}
+	if (table->images[*image].is_unread && fd != -EAGAIN) {
+		if (fd >= 0)
+			table->images[*image].provider = provider;
 		return reopen(table, &table->images[*image], &opened, fd, begin_ns);
 	}
 	if (fd >= 0)
 		close(fd);
-	return err;
+	return 0;
 }
 
 int image_index(struct process_table *table)
