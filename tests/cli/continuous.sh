@@ -305,10 +305,16 @@ check "stacks reach its start" recorded "'main' in {f['name'] for f in j['functi
 
 # --- What it says of itself ---
 
-check "--status" exits 0 "$profild" --status --directory "$directory"
+check "--status of one that has ended" exits 3 "$profild" --status --directory "$directory"
 check "--status: it does not run any more" grep -q "does not run" "$work/out"
+check "--status: the share of whole stacks" grep -qE "^whole stacks +[0-9.]+ % of those in user space" "$work/out"
+check "--status: its own CPU time counts in the machine's" \
+	grep -qE "^CPU time .* [0-9.]+ s in profild: [0-9.]+ % of the machine's" "$work/out"
+check "--status: its memory" grep -qE "^memory +[0-9.]+ MiB, [0-9.]+ MiB at most" "$work/out"
 check "--status: how many windows" grep -q "^windows *$(windows | wc -l) written" "$work/out"
-check "--status --json" sh -c '"$1" --status --json --directory "$2" >"$3"' - "$profild" "$directory" "$work/status"
+check "--status --json" sh -c '"$1" --status --json --directory "$2" >"$3"; [ $? -eq 3 ]' - "$profild" "$directory" "$work/status"
+own_s=$("$profiltool" report --json "$work/all.pb.gz" | sed -n 's/.*"own_s": \([0-9.]*\).*/\1/p')
+check "the windows have its own CPU time" json "abs(j['cpu_nanoseconds_total'] / 1e9 - $own_s) < 0.001" "$work/status"
 check "--status --json: samples" json \
 	"j['samples_total'] == $("$profiltool" report --json "$work/all.pb.gz" | sed -n 's/^ *"counted": \([0-9]*\).*/\1/p')" \
 	"$work/status"
@@ -437,6 +443,7 @@ powerless() {
 	grep -q '^CapPrm:[[:blank:]]*0*$' "/proc/$(keeper)/status"
 }
 check "the keeper has no capabilities" wait_for powerless
+check "it runs" exits 0 "$profild" --status --directory "$directory"
 check "it is seen to run" sh -c '"$1" --status --directory "$2" | grep -q "records (PID $3)"' - \
 	"$profild" "$directory" "$daemon"
 end_daemon

@@ -480,6 +480,7 @@ static void set_totals(struct profile *p)
 		.bpf_ns_per_tick = 85,
 		.interrupt_ns = 12100,
 		.interrupts = 5000,
+		.own_ns = 120000000,
 		.machine_ns = 2400000000,
 	};
 	assert_int_equal(profile_add_lost(p, "ring_full", 1), 0);
@@ -510,7 +511,7 @@ static void test_json_full(void **state)
 			    "  \"kernel\": 12,\n"
 			    "  \"due\": 988,\n"
 			    "  \"cost\": { \"bpf_ns_per_tick\": 85, \"cpu_percent\": 0.12, "
-			    "\"machine_percent\": 2.52 },\n"
+			    "\"own_s\": 0.120, \"machine_percent\": 7.52 },\n"
 			    "  \"functions\": [\n"
 			    "    { \"name\": \"[no pc]\", \"image\": \"[unknown]\", \"self\": 4, "
 			    "\"self_percent\": 50.00, \"total\": 4 },\n"
@@ -616,8 +617,8 @@ static void test_summary_full(void **state)
 		"99.1 Hz reached\n"
 		"tool: ticks 989 = counted 988 + out_of_range 0 + excluded 0 + lost 1 "
 		"(ring_full 1); 12 of the counted in the kernel\n"
-		"tool: cost: 85 ns BPF + 12.1 us interrupt per tick, 0.12 % of the target's CPU, "
-		"2.52 % of the machine's\n");
+		"tool: cost: 85 ns BPF + 12.1 us interrupt per tick, 0.12 % of the target's CPU; "
+		"with 0.12 s of its own CPU, 7.52 % of the machine's\n");
 	profile_free(p);
 }
 
@@ -745,6 +746,7 @@ static void test_dump(void **state)
 			    "bpf_ns_per_tick 85\n"
 			    "interrupt_ns 12100\n"
 			    "interrupts 5000\n"
+			    "own_ns 120000000\n"
 			    "machine_ns 2400000000\n"
 			    "samples 1099511627786\n"
 			    "comment cpu: \\x1bx\n"

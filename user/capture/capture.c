@@ -175,6 +175,7 @@ static int begin_ticks(struct capture *c, struct error *e)
 /* The account of CPU time begins here. */
 static int begin_account(struct capture *c, struct error *e)
 {
+	c->own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	c->start_ns = c->next_start_ns = now_ns();
 	c->next_cpus_ns = c->start_ns + CPUS_LOOK_NS;
 	c->start_time_ns = c->next_start_time_ns = clock_ns(CLOCK_REALTIME);
@@ -535,6 +536,7 @@ int capture_stop(struct capture *c, struct error *e)
 	err = err ?: capture_handle(c, e);
 	err = err ?: complete_mappings(c, e);
 	err = err ?: read_counts(c, e);
+	c->own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - c->own_ns;
 	command_status(&c->command);
 	return err;
 }

@@ -83,6 +83,7 @@ void capture_totals(const struct capture *c, struct capture_totals *totals)
 		.dropped = windows ? c->dropped : members_dropped(&c->members),
 		.crowded = windows ? c->crowded : c->processes.crowded,
 		.cpu_ns = c->cpu_ns,
+		.own_ns = !windows && c->stopped ? c->own_ns : 0,
 		.start_time_ns = c->start_time_ns,
 		.duration_ns = c->stop_ns - c->start_ns,
 	};

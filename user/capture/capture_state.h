@@ -46,6 +46,7 @@ struct capture {
 	bool stopped;
 	uint64_t start_time_ns; /* since the epoch */
 	uint64_t interrupt_ns;
+	uint64_t own_ns;       /* CPU time of this process: when recording began, then since */
 	uint64_t cpu_start_ns; /* CPU time before, of the group or of the machine */
 	bool has_group_ns;     /* the kernel reports the group's CPU time */
 	uint64_t cpu_ns;

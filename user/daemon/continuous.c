@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -189,12 +190,30 @@ static uint64_t count_unknown(const struct profile *p)
 	return count;
 }
 
-static void account(struct recorder *r, const struct profile *p)
+/* CPU time of this process and of all keepers that there were. */
+static uint64_t own_cpu_ns(const struct recorder *r)
+{
+	uint64_t ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	struct rusage ended;
+	clockid_t keeper;
+
+	if (getrusage(RUSAGE_CHILDREN, &ended) == 0)
+		ns += (ended.ru_utime.tv_sec + ended.ru_stime.tv_sec) * NS_PER_S +
+		      (ended.ru_utime.tv_usec + ended.ru_stime.tv_usec) * 1000;
+	if (r->keeper.pid > 0 && clock_getcpuclockid(r->keeper.pid, &keeper) == 0)
+		ns += clock_ns(keeper);
+	return ns;
+}
+
+static void account(struct recorder *r, struct profile *p)
 {
 	struct state *s = r->state;
 	struct capture_tables tables;
 	struct capture_totals t;
+	uint64_t own_ns = own_cpu_ns(r);
 
+	p->totals.own_ns = own_ns - s->cpu_ns;
+	s->cpu_ns = own_ns;
 	capture_totals(r->capture, &t);
 	capture_tables(r->capture, &tables);
 	s->ticks += t.ticks;
@@ -209,6 +228,9 @@ static void account(struct recorder *r, const struct profile *p)
 			   t.crowded);
 	}
 	s->unknown_images += count_unknown(p);
+	s->stacks_user += t.stacks_user;
+	s->stacks_complete += t.stacks_complete;
+	s->machine_ns += t.machine_ns;
 	s->unwind_bytes = tables.bytes;
 	s->unwind_room_bytes = tables.room_bytes;
 	s->unwind_no_room = tables.no_room;
@@ -469,11 +491,11 @@ int continuous_run(const struct continuous_options *o, struct error *e)
 	return err;
 }
 
-int continuous_status(const char *directory, bool json, struct error *e)
+int continuous_status(const char *directory, bool json, bool *runs, struct error *e)
 {
 	char host[HOST_NAME_MAX + 1];
 
 	if (gethostname(host, sizeof(host)))
 		return error_set(e, errno, "cannot get the name of this machine");
-	return state_print(directory, host, json, e);
+	return state_print(directory, host, json, runs, e);
 }

@@ -16,7 +16,10 @@
  */
 int continuous_run(const struct continuous_options *o, struct error *e);
 
-/* Prints what the process that records into this directory has done so far. Returns as above. */
-int continuous_status(const char *directory, bool json, struct error *e);
+/*
+ * Prints what the process that records into this directory has done so far. *runs: whether it does
+ * so still. Returns as above.
+ */
+int continuous_status(const char *directory, bool json, bool *runs, struct error *e);
 
 #endif

@@ -200,34 +200,33 @@ static int push(struct work *w)
 
 /* --- The state --- */
 
-/* CPU time and resident memory of a process. */
-static void add_usage(pid_t pid, uint64_t *cpu_ns, uint64_t *resident_bytes)
+/* The lines "NAME: NUMBER kB" of /proc/PID/status: what is resident, and what was at most. */
+static void add_memory(pid_t pid, uint64_t *resident, uint64_t *most)
 {
-	clockid_t clock;
-	char path[64];
-	unsigned long pages;
+	char path[64], line[256];
+	uint64_t kib;
 	FILE *in;
 
-	if (clock_getcpuclockid(pid, &clock) == 0)
-		*cpu_ns += clock_ns(clock);
-	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	in = fopen(path, "re");
-	if (!in)
-		return;
-	if (fscanf(in, "%*u %lu", &pages) == 1)
-		*resident_bytes += (uint64_t)pages * sysconf(_SC_PAGESIZE);
-	fclose(in);
+	while (in && fgets(line, sizeof(line), in))
+		if (sscanf(line, "VmRSS: %" SCNu64, &kib) == 1)
+			*resident += kib * 1024;
+		else if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)
+			*most += kib * 1024;
+	if (in)
+		fclose(in);
 }
 
 static void publish(struct work *w)
 {
-	uint64_t cpu_ns = 0, resident_bytes = 0;
+	uint64_t resident = 0, most = 0;
 	struct error e;
 
-	add_usage(w->recorder, &cpu_ns, &resident_bytes);
-	add_usage(getpid(), &cpu_ns, &resident_bytes);
-	w->state->cpu_ns = cpu_ns;
-	w->state->resident_bytes = resident_bytes;
+	add_memory(w->recorder, &resident, &most);
+	add_memory(getpid(), &resident, &most);
+	w->state->resident_bytes = resident;
+	w->state->resident_most_bytes = most;
 	if (state_write(w->state, w->o->directory, w->host, &e))
 		log_problem(&e);
 	if (w->o->metrics && state_write_metrics(w->state, w->o->metrics, &e))

@@ -21,6 +21,7 @@
 enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
+	EXIT_NOT_RUNNING = 3, /* --status: as for init scripts (LSB) */
 	EXIT_USAGE = 2,
 	EXIT_NOT_PERMITTED = 5,
 	EXIT_KERNEL_LACKS = 6,
@@ -87,30 +88,35 @@ static int fail(const struct error *e)
 	return codes[e->kind];
 }
 
-static int run(const struct command_line *c, struct error *e)
+static int run(const struct command_line *c, int *code, struct error *e)
 {
+	bool runs = false;
+	int err;
+
 	if (c->is_printed)
 		return 0;
 	if (c->is_continuous)
 		return continuous_run(&c->continuous, e);
-	if (c->is_status)
-		return continuous_status(c->continuous.directory, c->json, e);
-	return serve(c, e);
+	if (!c->is_status)
+		return serve(c, e);
+	err = continuous_status(c->continuous.directory, c->json, &runs, e);
+	*code = runs ? EXIT_DONE : EXIT_NOT_RUNNING;
+	return err;
 }
 
 int main(int argc, char **argv)
 {
 	struct command_line c = { 0 };
 	struct error e;
-	int err;
+	int err, code = EXIT_DONE;
 
 	if (fill_standard_descriptors())
 		return EXIT_FAILED;
 	signal(SIGPIPE, SIG_IGN); /* nobody reads the messages any more: no reason to end */
 	umask(0077);
-	err = command_line_read(argc, argv, &c, &e) ?: run(&c, &e);
+	err = command_line_read(argc, argv, &c, &e) ?: run(&c, &code, &e);
 	free(c.config_text);
 	if (err)
 		return fail(&e);
-	return fflush(stdout) || ferror(stdout) ? EXIT_FAILED : EXIT_DONE;
+	return fflush(stdout) || ferror(stdout) ? EXIT_FAILED : code;
 }

@@ -58,10 +58,15 @@ static const struct field {
 	GAUGE(unwind_room_bytes, "unwind_table_size_bytes", "Size of these tables"),
 	GAUGE(unwind_no_room, "unwind_no_room_images",
 	      "Images whose call frame information has no room there"),
+	COUNTER(stacks_user, "user_stacks_total", "Samples with call stacks in user space"),
+	COUNTER(stacks_complete, "whole_user_stacks_total",
+		"Of these, those up to the start of the program"),
 	COUNTER(bpf_ns, "bpf_nanoseconds_total", "Time in the eBPF program"),
 	COUNTER(interrupt_ns, "interrupt_nanoseconds_total", "Time in the clock's interrupts"),
 	COUNTER(cpu_ns, "cpu_nanoseconds_total", "CPU time of profild's own processes"),
+	COUNTER(machine_ns, "machine_nanoseconds_total", "Time of all CPUs, idle or not"),
 	GAUGE(resident_bytes, "resident_bytes", "Memory of profild's own processes"),
+	GAUGE(resident_most_bytes, "resident_most_bytes", "The most that it was"),
 	COUNTER(dcpi_failed, "dcpi_failed_total", "Windows not added to the DCPI database"),
 	COUNTER(dcpi_dropped, "dcpi_dropped_samples_total",
 		"Samples that the DCPI database cannot hold"),
@@ -243,9 +248,16 @@ static void print_state(const struct state *s, bool running, const char *path)
 	       s->dropped, s->dropped_bytes / MIB, s->damaged);
 	printf("%-16s %" PRIu64 "\n", "samples", s->samples);
 	print_losses(s);
-	printf("%-16s %.2f s in ticks, %.2f s in interrupts, %.2f s in profild; %.1f MiB\n",
-	       "CPU time", s->bpf_ns / 1e9, s->interrupt_ns / 1e9, s->cpu_ns / 1e9,
-	       s->resident_bytes / MIB);
+	if (s->stacks_complete)
+		printf("%-16s %.1f %% of those in user space\n", "whole stacks",
+		       100.0 * s->stacks_complete / s->stacks_user);
+	printf("%-16s %.2f s in ticks, %.2f s in interrupts, %.2f s in profild", "CPU time",
+	       s->bpf_ns / 1e9, s->interrupt_ns / 1e9, s->cpu_ns / 1e9);
+	if (s->machine_ns)
+		printf(": %.2f %% of the machine's",
+		       100.0 * (s->bpf_ns + s->interrupt_ns + s->cpu_ns) / s->machine_ns);
+	printf("\n%-16s %.1f MiB, %.1f MiB at most\n", "memory", s->resident_bytes / MIB,
+	       s->resident_most_bytes / MIB);
 	if (s->pushed + s->refused + s->retried + s->push_dropped + s->push_waiting)
 		printf("%-16s %" PRIu64 " sent, %.1f MiB; %" PRIu64 " refused, %" PRIu64
 		       " given up, %" PRIu64 " wait; %" PRIu64 " attempts failed\n",
@@ -253,7 +265,7 @@ static void print_state(const struct state *s, bool running, const char *path)
 		       s->push_waiting, s->retried);
 }
 
-int state_print(const char *directory, const char *host, bool json, struct error *e)
+int state_print(const char *directory, const char *host, bool json, bool *runs, struct error *e)
 {
 	struct state s = { 0 };
 	char path[PATH_MAX];
@@ -282,8 +294,9 @@ int state_print(const char *directory, const char *host, bool json, struct error
 	if (err)
 		return error_set(e, 0, "%s is not what profild --continuous writes", path);
 	*strrchr(path, '/') = '\0';
+	*runs = archive_is_written(directory, host);
 	if (json)
 		return write_json(stdout, &s, e);
-	print_state(&s, archive_is_written(directory, host), path);
+	print_state(&s, *runs, path);
 	return 0;
 }

@@ -21,13 +21,16 @@ struct state {
 	uint64_t ring_full, mapping_records_lost, children_lost; /* losses, by cause */
 	uint64_t crowded;	 /* windows in which a process had more mappings than are kept */
 	uint64_t unknown_images; /* samples, of which no image is known */
+	uint64_t stacks_user, stacks_complete; /* samples with user frames; up to the start */
 	uint64_t bpf_ns, interrupt_ns;
+	uint64_t cpu_ns;			  /* of both processes */
+	uint64_t machine_ns;			  /* time of all CPUs */
 	uint64_t unwind_bytes, unwind_room_bytes; /* of the tables for walking stacks */
 	uint64_t unwind_no_room;		  /* images that have no room there */
 	uint64_t dcpi_failed, dcpi_dropped;
 	/* The keeper's */
 	uint64_t keeper_starts;
-	uint64_t cpu_ns, resident_bytes; /* of both processes */
+	uint64_t resident_bytes, resident_most_bytes; /* of both processes; the most at once */
 	uint64_t dropped, dropped_bytes;
 	uint64_t damaged; /* windows that could not be read again */
 	uint64_t pushed, refused, rejected, retried, push_dropped, pushed_bytes, push_waiting;
@@ -40,7 +43,7 @@ struct state *state_new(struct error *e);
 int state_write(const struct state *s, const char *directory, const char *host, struct error *e);
 int state_write_metrics(const struct state *s, const char *path, struct error *e);
 
-/* Prints what state_write() wrote. */
-int state_print(const char *directory, const char *host, bool json, struct error *e);
+/* Prints what state_write() wrote. *runs: whether the recorder that it is about still records. */
+int state_print(const char *directory, const char *host, bool json, bool *runs, struct error *e);
 
 #endif

@@ -207,6 +207,7 @@ static int merge_totals(struct profile *p, const struct profile_totals *from, bo
 	add_u64(&t->kernel, from->kernel);
 	add_u64(&t->cpu_ns, from->cpu_ns);
 	add_u64(&t->interrupts, from->interrupts);
+	add_u64(&t->own_ns, from->own_ns);
 	add_u64(&t->machine_ns, from->machine_ns);
 	if (from->stack_limit > t->stack_limit)
 		t->stack_limit = from->stack_limit;

@@ -193,6 +193,7 @@ struct profile_totals {
 	uint64_t bpf_ns_per_tick; /* 0: not measured */
 	uint64_t interrupt_ns;	  /* what one tick's interrupt costs without the program */
 	uint64_t interrupts;	  /* of the clock, on all CPUs, for the target or not; 0: unknown */
+	uint64_t own_ns;	  /* CPU time of the recorder itself meanwhile; 0: unknown */
 	uint64_t machine_ns; /* recording time, summed over the CPUs with the clock; 0: unknown */
 	/* Of the counted, when they have call stacks: */
 	uint64_t stack_limit;	   /* frames of user space and of the kernel, each; 0: no stacks */

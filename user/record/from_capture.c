@@ -320,6 +320,7 @@ static int add_totals(struct profile *p, const struct capture_totals *from)
 	t->bpf_ns_per_tick = from->bpf_ns_per_tick;
 	t->interrupt_ns = from->interrupt_ns;
 	t->interrupts = from->interrupts;
+	t->own_ns = from->own_ns;
 	t->machine_ns = from->machine_ns;
 	t->stack_limit = from->stack_limit;
 	t->stacks_truncated = from->stacks_truncated;

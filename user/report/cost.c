@@ -28,7 +28,7 @@ bool cost_machine_percent(const struct profile *p, double *percent)
 	    (cost_has_interrupt(p) && (!t->interrupt_ns || !t->interrupts)))
 		return false;
 	*percent = ((double)t->ticks * (double)t->bpf_ns_per_tick +
-		    (double)t->interrupts * (double)t->interrupt_ns) /
+		    (double)t->interrupts * (double)t->interrupt_ns + (double)t->own_ns) /
 		   (double)t->machine_ns * 100;
 	return true;
 }

@@ -18,8 +18,8 @@ bool cost_has_interrupt(const struct profile *p);
 bool cost_cpu_percent(const struct profile *p, double *percent);
 
 /*
- * All interrupts of the clock, those that hit other processes included, and the BPF program, of the
- * whole machine's CPU time, idle or not.
+ * All interrupts of the clock, those that hit other processes included, the BPF program, and what
+ * the recorder itself used, of the whole machine's CPU time, idle or not.
  */
 bool cost_machine_percent(const struct profile *p, double *percent);
 

@@ -158,8 +158,11 @@ static void print_cost(const struct profile *p, const char *prefix, FILE *out)
 		fputs(", and that of the interrupt, which could not be measured", out);
 	if (cost_cpu_percent(p, &percent))
 		fprintf(out, ", %.2f %% of the target's CPU", percent);
-	if (cost_machine_percent(p, &percent))
+	if (cost_machine_percent(p, &percent)) {
+		if (t->own_ns)
+			fprintf(out, "; with %.2f s of its own CPU", t->own_ns / 1e9);
 		fprintf(out, ", %.2f %% of the machine's", percent);
+	}
 	fputc('\n', out);
 }
 

@@ -134,6 +134,7 @@ static const struct {
 	{ "BPF time per tick", offsetof(struct profile, totals.bpf_ns_per_tick) },
 	{ "Interrupt time", offsetof(struct profile, totals.interrupt_ns) },
 	{ "Interrupts", offsetof(struct profile, totals.interrupts) },
+	{ "Recorder's CPU time", offsetof(struct profile, totals.own_ns) },
 	{ "Machine time", offsetof(struct profile, totals.machine_ns) },
 };
 

@@ -174,6 +174,7 @@ static void put_account(const struct writer *w)
 	put_number(w, "desc: BPF time per tick", t->bpf_ns_per_tick, " ns");
 	put_number(w, "desc: Interrupt time", t->interrupt_ns, " ns");
 	put_number(w, "desc: Interrupts", t->interrupts, "");
+	put_number(w, "desc: Recorder's CPU time", t->own_ns, " ns");
 	put_number(w, "desc: Machine time", t->machine_ns, " ns");
 	for (size_t i = 0; i < t->lost_count; i++) {
 		fprintf(w->out, "desc: Lost: %" PRIu64 " ", t->lost[i].count);

@@ -59,6 +59,7 @@ static const struct member profile_members[] = {
 	ACCOUNT_MEMBER(bpf_ns_per_tick),
 	ACCOUNT_MEMBER(interrupt_ns),
 	ACCOUNT_MEMBER(interrupts),
+	ACCOUNT_MEMBER(own_ns),
 	ACCOUNT_MEMBER(machine_ns),
 	ACCOUNT_MEMBER(stack_limit),
 	ACCOUNT_MEMBER(stacks_truncated),

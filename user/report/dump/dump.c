@@ -71,6 +71,8 @@ static void dump_totals(const struct profile *p, FILE *out)
 		dump_number("interrupt_ns", t->interrupt_ns, out);
 	if (t->interrupts)
 		dump_number("interrupts", t->interrupts, out);
+	if (t->own_ns)
+		dump_number("own_ns", t->own_ns, out);
 	if (t->machine_ns)
 		dump_number("machine_ns", t->machine_ns, out);
 }
