@@ -584,6 +584,68 @@ static void test_many_images(void **state)
 	process_table_free(&table);
 }
 
+/*
+ * Whose file an image gets, of one path and build ID: root's for all, a user's for that user's
+ * processes alone, also for those that ended before their file could be opened.
+ */
+static void test_images_of_users(void **state)
+{
+	enum {
+		ROOT = 0,
+		USER = 12345,
+		OTHER = 12346
+	};
+	char path[] = "/tmp/profil-test.XXXXXX";
+	const struct process living = { .pid = getpid(), .uid = USER },
+			     ended = { .pid = NO_PROCESS, .uid = USER },
+			     ended_of_other = { .pid = NO_PROCESS, .uid = OTHER },
+			     ended_of_root = { .pid = NO_PROCESS, .uid = ROOT };
+	struct sideband_record at_living = map_record(getpid(), 0, 0x1000, 0x2000, path),
+			       at_ended = map_record(NO_PROCESS, 0, 0x1000, 0x2000, path);
+	struct process_table table = { 0 };
+	int file = mkstemp(path);
+	uint32_t image;
+
+	(void)state;
+	assert_true(file >= 0);
+	if (fchown(file, USER, USER)) {
+		unlink(path);
+		skip();
+	}
+	/* The first was not read; the user's file is for it, as only the user's processes map it.
+	 */
+	assert_int_equal(image_of_mapping(&table, &ended, &at_ended, &image), 0);
+	assert_int_equal(image, 0);
+	assert_int_equal(table.images[0].fd, -1);
+	table.images[0].next_try_ns = 0;
+	assert_int_equal(image_of_mapping(&table, &living, &at_living, &image), 0);
+	assert_int_equal(image, 0);
+	assert_true(table.images[0].fd >= 0);
+	assert_int_equal(table.images[0].provider, USER);
+	/* Others have another one. */
+	assert_int_equal(image_of_mapping(&table, &ended_of_root, &at_ended, &image), 0);
+	assert_int_equal(image, 1);
+	assert_int_equal(image_of_mapping(&table, &ended_of_other, &at_ended, &image), 0);
+	assert_int_equal(image, 1);
+	assert_int_equal(image_of_mapping(&table, &ended, &at_ended, &image), 0);
+	assert_int_equal(image, 0);
+	/* That does not get the user's file, but root's. */
+	table.images[1].next_try_ns = 0;
+	assert_int_equal(image_of_mapping(&table, &living, &at_living, &image), 0);
+	assert_int_equal(image, 0);
+	assert_int_equal(table.images[1].fd, -1);
+	assert_int_equal(fchown(file, ROOT, ROOT), 0);
+	table.images[1].next_try_ns = 0;
+	assert_int_equal(image_of_mapping(&table, &living, &at_living, &image), 0);
+	assert_int_equal(image, 1);
+	assert_true(table.images[1].fd >= 0);
+	assert_int_equal(table.images[1].provider, ROOT);
+	assert_int_equal(table.image_count, 2);
+	unlink(path);
+	close(file);
+	process_table_free(&table);
+}
+
 /* This program is mapped, and its file is open. */
 static void test_snapshot(void **state)
 {
@@ -626,6 +688,7 @@ int main(void)
 		cmocka_unit_test(test_mapped_over),
 		cmocka_unit_test(test_snapshot),
 		cmocka_unit_test(test_many_images),
+		cmocka_unit_test(test_images_of_users),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
