@@ -283,33 +283,43 @@ stop "$pid"
 
 # --- Records of mappings, execs and names are lost, as others make so many ---
 
-# in_flood OPTION...: while profiltool does not read, a shell starts another program.
+# in_flood ARGUMENTS OPTION...: while profiltool does not read, a shell starts another program with these arguments.
 in_flood() {
-	local name=flood$# target
+	local arguments=$1 name=flood$#${1// /} target
 
-	begin "$name" sh -c 'echo ready; read -r line; exec "$0" 1 1.5 stay' "$progs/shares"
+	shift
+	# shellcheck disable=SC2086 # words
+	begin "$name" sh -c 'echo ready; read -r line; exec "$@"' - "$progs/shares" $arguments
 	target=$pid
 	record_begin "$name" record -F 997 -o "$work/flood.pb.gz" -p "$target" "$@" || return
 	flood_buffers
 	kill -STOP "$recorder"
 	fill_buffers
 	send_line "$name" go
-	wait_for has_used "$target" 700
+	wait_for flood_is_over "$target"
 	kill -CONT "$recorder"
 	wait "$recorder"
 	free_buffers
 	cp "$work/$name.err" "$work/err"
 	"$profiltool" report --json "$work/flood.pb.gz" >"$work/flood.json" 2>/dev/null
 }
+flood_is_over() {
+	has_used "$1" 700 || grep -q "^State:.Z" "/proc/$1/status"
+}
+lost="records of mappings, forks and names of all processes were lost"
 for options in "" "-g"; do
 	# shellcheck disable=SC2086 # none or one
-	check "records are lost${options:+, $options}: recorded" in_flood $options
-	check "records are lost${options:+, $options}: says so" \
-		says "records of mappings, forks and names were lost"
+	check "records are lost${options:+, $options}: recorded" in_flood "1 1.5 stay" $options
+	check "records are lost${options:+, $options}: nothing is said, as /proc shows the mappings" \
+		test "$(grep -c "$lost" "$work/err")" -eq 0
 	check "records are lost${options:+, $options}: names are known" \
 		recorded 'is_share("burn_*", .9, 1) and {f["image"].split("/")[-1] for f in rows(
 			"burn_*")} == {"shares"}' "$work/flood.json"
 done
+check "records of one that ends at once are lost: recorded" in_flood "1 0.3"
+check "records of one that ends at once are lost: says how many samples are in no known image" \
+	test "$(sed -n "s/.* $lost: \([0-9]*\) of \([0-9]*\) samples.*/\1 \2/p" "$work/err" |
+		awk '{ print ($1 > 0 && $1 <= $2) }')" = 1
 
 # --- Lines of a file that no build ID proves ---
 

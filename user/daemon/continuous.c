@@ -175,21 +175,6 @@ static bool keep_up(void *context)
 	return false;
 }
 
-/* Samples whose innermost frame is in no image. */
-static uint64_t count_unknown(const struct profile *p)
-{
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const struct profile_sample *sample = &p->samples[i];
-
-		if (!sample->depth ||
-		    p->locations[p->frames[sample->first_frame]].mapping == PROFILE_NONE)
-			count += p->values[i * p->value_type_count];
-	}
-	return count;
-}
-
 /* CPU time of this process and of all keepers that there were. */
 static uint64_t own_cpu_ns(const struct recorder *r)
 {
@@ -227,7 +212,7 @@ static void account(struct recorder *r, struct profile *p)
 			   "others have no name until they are read again",
 			   t.crowded);
 	}
-	s->unknown_images += count_unknown(p);
+	s->unknown_images += profile_count_unmapped(p);
 	s->stacks_user += t.stacks_user;
 	s->stacks_complete += t.stacks_complete;
 	s->machine_ns += t.machine_ns;

@@ -453,3 +453,17 @@ int profile_from_window(struct capture *c, struct user_names *users, struct prof
 	}
 	return err;
 }
+
+uint64_t profile_count_unmapped(const struct profile *p)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+
+		if (!sample->depth ||
+		    p->locations[p->frames[sample->first_frame]].mapping == PROFILE_NONE)
+			count += p->values[i * p->value_type_count];
+	}
+	return count;
+}

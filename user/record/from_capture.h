@@ -34,4 +34,7 @@ int capture_profile_begin(struct capture_profile **b, struct profile *p, struct 
 int capture_profile_add(struct capture_profile *b, struct error *e);
 void capture_profile_end(struct capture_profile *b);
 
+/* How many ticks of a recording were at a pc in no known image. */
+uint64_t profile_count_unmapped(const struct profile *p);
+
 #endif

@@ -239,16 +239,17 @@ static void warn_command_status(const struct recording *r, const char *name)
 		tool_warn("%s ended with status %d", name, WEXITSTATUS(status));
 }
 
-static void warn_lost_mappings(const struct capture *c)
+static void warn_lost_mappings(const struct capture *c, const struct profile *p)
 {
+	uint64_t unmapped = profile_count_unmapped(p);
 	struct capture_totals totals;
 
 	capture_totals(c, &totals);
-	if (totals.mapping_records_lost)
-		tool_warn("%" PRIu64
-			  " records of mappings, forks and names were lost: some addresses may "
-			  "have no name",
-			  totals.mapping_records_lost);
+	/* Mostly they are of other processes, or /proc has shown the same afterwards. */
+	if (totals.mapping_records_lost && unmapped)
+		tool_warn("%" PRIu64 " records of mappings, forks and names of all processes "
+			  "were lost: %" PRIu64 " of %" PRIu64 " samples are in no known image",
+			  totals.mapping_records_lost, unmapped, p->totals.counted);
 	if (totals.dropped)
 		tool_warn("%" PRIu64 " child processes were not recorded: no more than 65536 "
 			  "processes are followed at once",
@@ -514,7 +515,7 @@ static int record(struct recording *r, const struct record_options *o,
 		unrecorded_free(&unrecorded);
 		return tool_fail(&e);
 	}
-	warn_lost_mappings(r->capture);
+	warn_lost_mappings(r->capture, p);
 	warn_unusable_images(r->capture);
 	warn_stacks(r->capture, o->target.stacks);
 	if (o->verbose)
