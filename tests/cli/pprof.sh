@@ -290,6 +290,27 @@ theirs() {
 			sub(/ \(inline\)$/, ""); print n, $0 } / flat% / { table = 1 }' | sort
 }
 
+# Percentages of a difference are of what was subtracted.
+printf 'main;x 100\nmain;y 50\nmain;z 30\n' >"$work/old.folded"
+printf 'main;x 140\nmain;y 20\nmain;w 10\n' >"$work/new.folded"
+for side in old new; do
+	"$profiltool" convert "$work/$side.folded" "$work/$side.pb.gz" 2>/dev/null
+done
+go tool pprof -proto -output "$work/difference.pb.gz" -diff_base "$work/old.pb.gz" "$work/new.pb.gz" 2>/dev/null
+# percentages OPTION...: of self, by function, as profiltool and as pprof print them, without signs.
+percentages() {
+	"$profiltool" report --json "$@" "$work/difference.pb.gz" 2>/dev/null | python3 -c '
+import json, sys
+for f in json.load(sys.stdin)["functions"]:
+	print(f["name"], "%.2f" % abs(f["self_percent"]))' | sort >"$work/ours"
+	go tool pprof -symbolize=none "${@/#--/-}" -top -nodefraction=0 "$work/difference.pb.gz" 2>/dev/null |
+		awk 'table { print $6, sprintf("%.2f", $2) } / flat% / { table = 1 }' | sort >"$work/theirs"
+	[ -s "$work/ours" ] && diff "$work/ours" "$work/theirs"
+}
+check "a difference: percentages of the base" percentages
+check "a difference: the same with a filter" percentages --focus=x
+check "a difference: the tree's" grep -qE '^ *22.22 .* x' <("$profiltool" report --tree "$work/difference.pb.gz" 2>/dev/null)
+
 # What every command shows unasked is what pprof does; of a clock, its samples in place of its time.
 pprof_type() {
 	go tool pprof -symbolize=none -top "$1" 2>/dev/null | sed -n 's/^Type: //p'

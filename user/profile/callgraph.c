@@ -398,6 +398,7 @@ struct counter {
 	const size_t *values;
 	size_t count, column;
 	bool stacks;
+	bool has_base;	     /* profile_has_base() */
 	size_t calls_value;  /* number of the type "samples", or value_type_count */
 	size_t *last_sample; /* of each node: number + 1 of the last sample that had it */
 	size_t last_room;
@@ -572,7 +573,8 @@ static int count_sample(struct counter *c, const struct profile_sample *s)
 		return 0;
 	add_sums(c, c->g->sums);
 	for (size_t i = 0; i < c->count; i++)
-		c->g->samples[c->column + i] += magnitude(c->costs[c->values[i]]);
+		if (!c->has_base || profile_is_base(c->p, s))
+			c->g->samples[c->column + i] += magnitude(c->costs[c->values[i]]);
 	c->labels = s->labels < c->p->label_count ? s->labels : c->p->label_count;
 	if (c->places->labels && !c->places->labels[c->labels])
 		return 0;
@@ -766,6 +768,7 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 		.column = column,
 		.stacks = g->options.fields ? profile_stacks(places->p) : PROFILE_NO_STACKS,
 		.calls_value = profile_find_value(places->p, "samples"),
+		.has_base = profile_has_base(places->p),
 	};
 	int err = add_no_pc(g, places);
 

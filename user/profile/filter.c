@@ -225,13 +225,16 @@ static bool has_match(const struct profile *p, const struct profile_sample *s, c
 	return false;
 }
 
-static void count_filtered(const struct profile *p, size_t sample, struct profile_filtered *f)
+static void count_filtered(const struct profile *p, size_t sample, bool has_base,
+			   struct profile_filtered *f)
 {
 	enum profile_stacks stacks = profile_sample_stacks(p, &p->samples[sample]);
 	const int64_t *values = p->values + sample * p->value_type_count;
 
 	if (stacks > f->stacks)
 		f->stacks = stacks;
+	if (has_base && !profile_is_base(p, &p->samples[sample]))
+		return;
 	for (size_t i = 0; i < p->value_type_count; i++)
 		f->values[i] += magnitude(values[i]);
 }
@@ -241,12 +244,13 @@ static void remove_samples(struct profile *p, const bool *focus, const bool *ign
 			   struct profile_filtered *filtered)
 {
 	size_t kept = 0, width = p->value_type_count;
+	bool has_base = profile_has_base(p);
 
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
 
 		if ((focus && !has_match(p, s, focus)) || (ignore && has_match(p, s, ignore))) {
-			count_filtered(p, i, filtered);
+			count_filtered(p, i, has_base, filtered);
 			continue;
 		}
 		p->samples[kept] = *s;

@@ -799,13 +799,37 @@ struct profile_amount profile_amount_before(const struct profile *p)
 	return profile_amount(p);
 }
 
+/* pprof labels samples that it has subtracted. */
+static bool is_of_base(const struct profile_labels *labels)
+{
+	for (uint32_t i = 0; i < labels->tag_count; i++)
+		if (strcmp(labels->tags[i].key, "pprof::base") == 0)
+			return true;
+	return false;
+}
+
+bool profile_has_base(const struct profile *p)
+{
+	for (size_t i = 0; i < p->label_count; i++)
+		if (is_of_base(&p->labels[i]))
+			return true;
+	return false;
+}
+
+bool profile_is_base(const struct profile *p, const struct profile_sample *sample)
+{
+	return is_of_base(&p->labels[sample->labels]);
+}
+
 magnitude_sum profile_magnitude(const struct profile *p, const char *type)
 {
 	size_t value = profile_value(p, type);
+	bool has_base = profile_has_base(p);
 	magnitude_sum sum = 0;
 
 	for (size_t i = 0; i < p->sample_count; i++)
-		sum += magnitude(p->values[i * p->value_type_count + value]);
+		if (!has_base || profile_is_base(p, &p->samples[i]))
+			sum += magnitude(p->values[i * p->value_type_count + value]);
 	return sum;
 }
 

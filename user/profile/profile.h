@@ -400,8 +400,14 @@ size_t profile_find_value(const struct profile *p, const char *type);
  */
 int64_t profile_total(const struct profile *p, const char *type);
 
-/* The same of their magnitudes, which is what percentages are of; 0: there are no samples. */
+/*
+ * The sum of their magnitudes, which is what percentages are of; 0: there are no samples. Where
+ * pprof -diff_base has subtracted another profile, percentages are of that, as in pprof: of samples
+ * for which profile_is_base() is true, if profile_has_base() is.
+ */
 magnitude_sum profile_magnitude(const struct profile *p, const char *type);
+bool profile_has_base(const struct profile *p);
+bool profile_is_base(const struct profile *p, const struct profile_sample *sample);
 
 /* How many samples there are, and their CPU time. 0: the profile does not count it. */
 struct profile_amount {

@@ -240,6 +240,7 @@ static void add_profile(struct builder *b, const struct profile *p, uint32_t col
 {
 	struct call_tree *t = b->t;
 	size_t value = profile_value(p, b->o->value);
+	bool has_base = profile_has_base(p);
 
 	t->samples[column] =
 		profile_filtered_sum(b->o->filtered ? &b->o->filtered[column] : NULL, value);
@@ -251,7 +252,8 @@ static void add_profile(struct builder *b, const struct profile *p, uint32_t col
 			continue;
 		s.value = count;
 		s.column = column;
-		t->samples[column] += magnitude(count);
+		if (!has_base || profile_is_base(p, &p->samples[i]))
+			t->samples[column] += magnitude(count);
 		if (b->o->function) {
 			uint32_t frame;
 
