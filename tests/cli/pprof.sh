@@ -375,6 +375,8 @@ done
 check "drop_frames are dropped" test -z "$(ours "$work/real/drop-legacy.pb.gz" | grep 'vector')"
 check "--no-drop-frames keeps all frames" diff <(ours "$work/real/drop-legacy.pb.gz" --no-drop-frames) \
 	<(ours "$work/real/drop-none.pb.gz")
+check "a file written again has the stacks whole" diff <(ours "$work/back/drop-legacy.pb.gz" --no-drop-frames) \
+	<(ours "$work/real/drop-none.pb.gz")
 zcat "$work/back/drop-legacy.pb.gz" >"$work/back.pb"
 check "a file written again keeps drop_frames" grep -qaF 'malloc|tc_.*|runtime\..*|std::vector::grow' "$work/back.pb"
 for name in bad go back chain huge plus deep; do

@@ -485,12 +485,16 @@ int tool_rewrite(const struct tool_rewrite *r)
 {
 	struct error e;
 	const struct format *format = tool_output_format(r->format, r->out, &e);
+	struct tool_reading reading = *r->reading;
 	struct profile *p;
 	unsigned int aspects = 0;
 	int code;
 
+	/* The file that is written has the stacks whole, and says what to drop. */
+	if (format && r->count == 1 && strcmp(format->name, "pprof") == 0)
+		reading.no_drop_frames = true;
 	if (!format || check_doubling(r, format, &e) || tool_check_output(format, r->out, &e) ||
-	    read_all(r->in, r->count, r->reading, &p, &aspects, &e))
+	    read_all(r->in, r->count, &reading, &p, &aspects, &e))
 		return tool_fail(&e);
 	if (tool_check_value(p, r->writing.value, &e)) {
 		profile_free(p);
