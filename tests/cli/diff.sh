@@ -243,6 +243,9 @@ done
 check "large changes are red on a terminal" grep -q $'\x1b\[31m+35.00' \
 	<(terminal 100 "$profiltool" diff "$work/a.cg" "$work/b.cg")
 printf 'events: e\nob=/x\033[31m\nfn=f\033[2J\n1 5\n' >"$work/hostile.cg"
+printf 'events: Ir\nfn=main\n1 0\ncfn=f\ncalls=5 2\n1 0\nfn=f\n2 0\n' >"$work/calls.callgrind"
+check "two files of calls alone: there are no samples" exits 4 "$profiltool" diff "$work/calls.callgrind" "$work/calls.callgrind"
+check "two files of calls alone: what shows them" says "profiltool report shows the calls"
 check "a hostile name does not reach the terminal" test -z \
 	"$(diff_of "$work/hostile.cg" "$work/a.cg" | grep $'\x1b')"
 check "a hostile name does not reach the terminal: it is escaped" \

@@ -133,9 +133,18 @@ static int diff(char *const *paths, const char *const *names, const struct tool_
 	if (!err && !tool_has_image(earlier, o->view.rows.image) &&
 	    !tool_has_image(later, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, e);
-	err = err ?: print(earlier, later, names, o, e);
-	if (!err)
-		o->code = tool_done(earlier) ?: tool_done(later);
+	if (!err && !profile_magnitude(earlier, o->view.rows.value) &&
+	    !profile_magnitude(later, o->view.rows.value)) {
+		tool_warn("neither profile has samples to compare%s",
+			  earlier->arc_count || later->arc_count
+				  ? "; profiltool report shows the calls that they have"
+				  : "");
+		o->code = EXIT_NO_SAMPLES;
+	} else if (!err) {
+		err = print(earlier, later, names, o, e);
+		if (!err)
+			o->code = tool_done(earlier) ?: tool_done(later);
+	}
 	profile_free(earlier);
 	profile_free(later);
 	return err;
