@@ -131,7 +131,7 @@ same_options() {
 }
 
 help_statuses() {
-	"$profild" --help | sed -n '/^Exit codes:/s/^Exit codes: //p' | sed 's/\.$//; s/, */\n/g'
+	"$profild" --help | sed -n '/^Exit codes:/,$ { s/^Exit codes: //; p; }' | tr '\n' ' ' | sed 's/\. *$/\n/; s/, */\n/g'
 }
 
 man_statuses() {
@@ -444,7 +444,7 @@ check "all is well" is_well
 check "SIGTERM ends it" end_daemon TERM
 check "SIGTERM: its socket is gone" test ! -e "$socket"
 check "SIGTERM: its lock is gone" test ! -e "$socket.lock"
-check "with limits" begin_daemon --max-processes 3 --max-memory 1 --max-ticks 2500
+check "with limits" begin_daemon --max-processes 3 --max-memory 1 --max-ticks 2500 --max-rates 2
 
 hold three each=3 connect greeting told wait
 check "processes: one too many" talk_as_nobody connect "expect=EDQUOT:profild --max-processes" \
@@ -481,6 +481,9 @@ wait_for alone
 check "ticks: again when they are gone" talk_as_nobody hz=2500 connect greeting start=64
 check "ticks: too many of one process" talk_as_nobody hz=2000 connect greeting start=64 \
 	hz=1000 connect greeting "expect=EDQUOT:profild --max-ticks" start=64
+check "rates: more than one user may have" talk_as_nobody hz=11 connect greeting start=64 hz=12 connect \
+	greeting start=64 hz=13 connect greeting "expect=EDQUOT:user 65534 has 2 rates, the limit: profild --max-rates" \
+	start=64 hz=11 start=64
 check "ticks: what is replaced does not count" talk_as_nobody hz=2000 connect greeting start=64 \
 	hz=2500 start=64 stop start=64
 check "a refusal is logged with its process, user and reason" \
@@ -492,19 +495,19 @@ check "all is well" is_well
 check "it ends" end_daemon TERM
 check "with a share" begin_daemon --max-share 2 --max-rates 12
 
-# All clocks: 15, as each user takes half at most of what others leave of 2,000 ticks per second.
+# There are 15 clocks. However many user IDs one person has, some are left.
 hold some hz=11 connect greeting start=64 hz=12 connect greeting start=64 hz=13 connect greeting \
 	start=64 hz=14 connect greeting start=64 hz=15 connect greeting start=64 hz=16 connect \
 	greeting start=64 hz=17 connect greeting start=64 hz=18 connect greeting start=64 \
-	hz=19 connect greeting start=64 hz=20 connect greeting start=64 hz=21 connect greeting \
-	start=64 hz=22 connect greeting start=64 hz=23 connect greeting \
-	"expect=EDQUOT:user 65534 has 12 rates, the limit: profild --max-rates" start=64 ready
-check "rates: too many of one user" grep -qx ready "$work/some.out"
+	hz=19 connect greeting \
+	"expect=EDQUOT:user 65534 has 8 rates that nobody else has, and other users 0: one more would be over half" start=64 ready
+check "rates: half of all for one user" grep -qx ready "$work/some.out"
 some=$pid
-check "rates: those that are left, and none beyond" talk hz=31 connect greeting start=64 hz=32 \
-	connect greeting start=64 hz=33 connect greeting start=64 hz=34 connect greeting \
-	"expect=EAGAIN:cannot count at 34 Hz: 15 other rates are in use already" start=64 \
-	hz=100 connect greeting start=64 hz=31 connect greeting start=64
+check "rates: half of what is left for the next, besides those that others have, and the usual one" \
+	talk hz=31 connect greeting start=64 hz=32 connect greeting start=64 hz=33 connect greeting start=64 \
+	hz=34 connect greeting start=64 hz=35 connect greeting \
+	"expect=EDQUOT:user 0 has 4 rates that nobody else has, and other users 8" start=64 \
+	hz=11 connect greeting start=64 hz=100 connect greeting start=64 hz=31 connect greeting start=64
 stop "$some"
 wait_for alone
 check "share: half of it for one user" talk_as_nobody hz=1000 connect greeting start=64

@@ -200,12 +200,17 @@ unsigned int account_find_clock(const struct accounts *a, size_t rate)
 int account_check_clock(const struct accounts *a, const struct user *user, unsigned int clock,
 			size_t rate, struct error *e)
 {
-	size_t ticks = 0, count = 0, own = 0, others;
+	size_t ticks = 0, count = 0, own = 0, own_count = 0, others_count = 0, others;
 
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++) {
+		bool shared = is_shared(a, user, i);
+
 		ticks += user->ticks[i];
 		count += user->histograms[i] > 0;
-		own += is_shared(a, user, i) ? 0 : user->ticks[i];
+		own += shared ? 0 : user->ticks[i];
+		/* The first is reserved for the usual rate. */
+		own_count += i && !shared && user->histograms[i];
+		others_count += i && shared;
 	}
 	if (clock < HISTOGRAM_CLOCKS && user->histograms[clock])
 		return 0;
@@ -223,6 +228,13 @@ int account_check_clock(const struct accounts *a, const struct user *user, unsig
 	}
 	if (rate == HISTOGRAM_USUAL_HZ || (clock < HISTOGRAM_CLOCKS && is_shared(a, user, clock)))
 		return 0;
+	if (own_count >= (HISTOGRAM_CLOCKS - others_count) / 2) {
+		error_set(e, 0,
+			  "user %u has %zu rates that nobody else has, and other users %zu: one "
+			  "more would be over half of what they leave of %d",
+			  user->uid, own_count, others_count, HISTOGRAM_CLOCKS - 1);
+		return -EDQUOT;
+	}
 	others = ticks_of_others(a, user);
 	if (others < a->limits.all_ticks && own + rate <= (a->limits.all_ticks - others) / 2)
 		return 0;

@@ -224,8 +224,8 @@ static void print_help(void)
 	options_print(status_options, stdout);
 	puts("\n  -h, --help                  print this\n"
 	     "\n"
-	     "Exit codes: 0 done, 1 failed, 2 usage, 5 not permitted, 6 the kernel lacks "
-	     "something.");
+	     "Exit codes: 0 done, 1 failed, 2 usage, 3 not running, 5 not permitted,\n"
+	     "6 the kernel lacks something.");
 }
 
 /* What profild does, by the option that says so. The last is without one. */
