@@ -534,6 +534,22 @@ check "of one, named one by one: nothing is reported" test "$(grep -c machines "
 check "of one" exits 0 "$profiltool" report "$work/fleet"
 check "nothing is reported" test "$(grep -c machines "$work/err")" -eq 0
 
+# --- A directory whose owner keeps it locked ---
+
+"$profiltool" convert -f dcpi "$work/whole.dcpi" "$work/locked" 2>/dev/null
+for directory in "$work"/locked/*/*; do
+	start flock --exclusive --no-fork "$directory" sleep infinity
+done
+is_locked() {
+	! flock --nonblock --exclusive "$directory" true
+}
+wait_for is_locked
+check "a directory that stays locked: an error" exits 1 "$profiltool" convert -f dcpi "$work/other_image.dcpi" "$work/locked"
+check "a directory that stays locked: which one" says "cannot write $directory: another process has locked it"
+stop "$pid"
+check "a directory that stays locked: written when it is free" \
+	exits 0 "$profiltool" convert -f dcpi "$work/other_image.dcpi" "$work/locked"
+
 # --- The clock of the CPU ---
 
 # with_cpuinfo FILE: as if that were /proc/cpuinfo, and there were no cpufreq.

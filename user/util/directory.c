@@ -429,10 +429,16 @@ static int find_directory(struct job *j, const char *path, size_t *number)
 	return 0;
 }
 
+/* Who may open the directory can lock it for ever. Writers hold the lock for milliseconds. */
+#define LOCK_WAIT_NS (10 * NS_PER_S)
+#define LOCK_STEP_NS (5 * NS_PER_MS)
+
 /* Creates and locks the first file's directory: no other writer changes what write() reads. */
 static int lock_directory(struct job *j, struct error *e)
 {
 	struct opened *d = &j->directories[j->outputs[0].directory];
+	const struct timespec step = { .tv_nsec = LOCK_STEP_NS };
+	uint64_t until_ns = now_ns() + LOCK_WAIT_NS;
 	int err = 0;
 
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -443,9 +449,16 @@ static int lock_directory(struct job *j, struct error *e)
 			continue;
 		if (err)
 			break;
-		do {
-			j->locked = flock(d->fd, LOCK_EX) == 0;
-		} while (!j->locked && errno == EINTR);
+		while (!(j->locked = flock(d->fd, LOCK_EX | LOCK_NB) == 0) &&
+		       errno == EWOULDBLOCK) {
+			if (now_ns() > until_ns) {
+				error_set(e, 0, "cannot write %s: another process has locked it",
+					  d->path);
+				error_hint(e, "lslocks shows which");
+				return -EWOULDBLOCK;
+			}
+			nanosleep(&step, NULL);
+		}
 		/* A writer that waited for the lock may hold that of a removed directory. */
 		if (fstat(d->fd, &status) || status.st_nlink)
 			return 0;

@@ -77,7 +77,8 @@ void directory_remove_temporaries(int directory);
  * a stream with its content; it returns 0, or -errno and sets e. `old` is a descriptor of the file
  * that it replaces, or -errno (-ENOENT: none). The contents go to temporary files, which take their
  * names, and replace existing files, when all are complete. Meanwhile the first file's directory is
- * locked. Mode 0600, directories 0700. Returns 0, or -errno and sets e.
+ * locked. Mode 0600, directories 0700. Returns 0, or -errno and sets e; -EWOULDBLOCK: another
+ * process has kept the lock for ten seconds.
  */
 int directory_write(const char *path, char *const *names, size_t count,
 		    int (*write)(FILE *out, size_t number, int old, void *context, struct error *e),
