@@ -50,6 +50,27 @@ build_packages() {
 	return 1
 }
 
+# For another machine, in a root of its own: the libraries for both machines may not be installable together.
+build_for_arm64() {
+	local root=$roots/$suite-arm64
+
+	make_root "$root" && cp -a "$roots/$suite-build/src" "$root" && rm -f "$root"/src/*.deb || return
+	if ! enter "$root" sh -ec '
+		dpkg --add-architecture arm64
+		apt-get -q update
+		apt-get -qy install build-essential crossbuild-essential-arm64
+		useradd --uid 1000 builder
+		cd /src/profil-*
+		apt-get -qy build-dep -a arm64 -P nocheck .' >"$work/$suite.arm64" 2>&1 ||
+		! as_builder "$root" "DEB_BUILD_OPTIONS='parallel=$(nproc) nocheck' \
+			dpkg-buildpackage -us -uc -b -a arm64 -P nocheck" >>"$work/$suite.arm64" 2>&1; then
+		tail -n 20 "$work/$suite.arm64"
+		return 1
+	fi
+	dpkg-deb -x "$root"/src/profiltool_*_arm64.deb "$work/arm64" && readelf -h "$work/arm64/usr/bin/profiltool" | grep -w AArch64
+	rm -rf "$root"
+}
+
 # The next version, for upgrades, by `make deb`.
 build_next() {
 	local source=$roots/$suite-build/src/profil-$version
@@ -187,6 +208,7 @@ for suite in ${PROFIL_TEST_SUITES:-bookworm trixie sid}; do
 	check "$suite: the packages are built, by a user without privileges, and make check passes" build_packages
 	check "$suite: they are hardened" is_hardened
 	check "$suite: lintian -EIL +pedantic is content" lintian_is_content
+	check "$suite: the packages are built for arm64" build_for_arm64
 	check "$suite: the next version is built" build_next
 
 	check "$suite: a root, and all that the packages need" prepare_root
