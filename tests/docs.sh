@@ -280,9 +280,10 @@ if command -v mandoc >/dev/null; then
 	check "a wrong option in a synopsis is noticed" notices "no option -p:" only_options \
 		"$(synopsis_of "$(changed "$(page_of report)" 's/^\.Op Fl -by Ar FIELD/&\n.Op Fl p Ar IMAGE/')")"
 fi
-check "options in README.md are valid" only_options "$(readme_examples "$top/README.md")"
+check "options in README.md and below user/doc are valid" only_options \
+	"$(readme_examples -h "$top/README.md" "$top"/user/doc/*.md)"
 check "a wrong option in README.md is noticed" notices "no option --forever:" only_options \
-	"$(readme_examples "$(changed "$top/README.md" 's/^    profiltool -a -d 5/& --forever/')")"
+	"$(readme_examples "$(changed "$top/README.md" 's/^    profiltool annotate palloc/& --forever/')")"
 
 # --- Files that the Markdown texts link to ---
 
@@ -299,7 +300,7 @@ links_exist() {
 	return "$status"
 }
 
-for file in "$top"/*.md "$top"/*/README.md; do
+for file in "$top"/*.md "$top"/*/README.md "$top"/user/doc/*.md; do
 	check "${file#"$top"/}: links lead to files" links_exist "$file"
 done
 check "a link to no file is noticed" notices "no user/x.svg" links_exist \
@@ -424,16 +425,16 @@ pkg_config_version() {
 }
 
 check "the version is a number of three" grep -qxE '[0-9]+\.[0-9]+\.[0-9]+' <<<"$version"
-versioned=("$top/dkms.conf" "$top/README.md" "$top/kmod/README.md" "$top/packaging/profil.spec")
+versioned=("$top/dkms.conf" "$top/user/doc/profil2.md" "$top/kmod/README.md" "$top/packaging/profil.spec")
 if [ -e "$top/debian" ]; then # the tarball of a release has none
 	versioned+=("$top/debian/changelog")
 fi
-check "dkms.conf, the READMEs and the packages have this version" one_version "${versioned[@]}"
+check "dkms.conf, the documentation and the packages have this version" one_version "${versioned[@]}"
 check "profil.pc has it" pkg_config_version
 if [ -x "$build/profild" ]; then
 	check "the programs print it" built_versions
 fi
-check "a README with another version is noticed" notices "not $version: $version.1" one_version \
-	"$(changed "$top/README.md" "s|profil/$version|&.1|")"
+check "a page with another version is noticed" notices "not $version: $version.1" one_version \
+	"$(changed "$top/user/doc/profil2.md" "s|profil/$version|&.1|")"
 
 finish
