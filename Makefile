@@ -72,18 +72,9 @@ COMMON_SOURCES := $(wildcard user/dcpi/*.c user/util/*.c)
 PACKED_SOURCES := $(COMMON_SOURCES) $(addprefix user/lib/,dcpi.c segments.c maps.c)
 LIB_SOURCES := $(OWN_SOURCES) $(COMMON_SOURCES)
 library_objects = $(addprefix $(1)/,$(addsuffix .o,$(basename $(2))))
-# What the unit tests link: all but the main() of each program.
-PARTS = $(filter-out $(BUILD)/user/tool/main.o,$(TOOL_OBJECTS)) \
-	$(call library_objects,$(BUILD),$(OWN_SOURCES) $(GMON_SOURCES))
 GENERATED := $(BUILD)/bpf/sample.skel.h $(BUILD)/bpf/profil.skel.h \
 	$(addprefix $(BUILD)/proto/,profile.pb-c.h otlp.pb-c.h pyroscope.pb-c.h) \
 	$(BUILD)/embed/flame_graph.js.h $(BUILD)/embed/flame_graph.css.h
-
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
-X86_PROGRAMS = $(addprefix $(BUILD)/tests/,progs/unwinder progs/unwinder_bare unit/compare_stacks)
-PROGRAMS = $(filter-out $(if $(filter-out x86_64,$(MACHINE)),$(X86_PROGRAMS)), \
-	$(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c)) \
-	$(BUILD)/tests/unit/compare_stacks $(BUILD)/tests/unit/archive_make)
 
 # Objects are the same in whatever directory they are built: they name files as seen from here. A compiler
 # takes the directory's name from PWD, which may have come through a symbolic link.
@@ -101,7 +92,7 @@ CAPTURE_LDLIBS = $(shell $(PKG_CONFIG) --libs libbpf) $(LDLIBS)
 all: $(BUILD)/profiltool $(BUILD)/profild library
 
 help:
-	@sed -n 's/^## //p' Makefile
+	@sed -n 's/^## //p' Makefile tests/Makefile tests/lint.mk packaging/Makefile
 
 ## make                       build profiltool, profild and libprofil into build/
 ## make lib32                 build libprofil for 32-bit programs, too
@@ -109,26 +100,8 @@ help:
 ## make demo                  profile a running program by its PID and show the result
 ## make check                 run the tests that need no root, network or other packages, in a minute
 ## make test                  run every test (as root; on Debian installs missing packages)
-## make test-kernels          run only those that build profil.ko and boot kernels, in full
-## make test-cross            build everything for arm64, with Debian's libraries, which are fetched
-## make test-kernel-debug     the same on a kernel with debugging options, which is built first
-## make test-packages         build, install, try and purge Debian's packages in roots of three releases
-## make test-systemd          boot what that has built for one release, with systemd, in qemu
-## make fuzz                  fuzz all readers of untrusted input, for FUZZ_SECONDS=3600 each
-## make coverage              report which lines of user/ `make check` runs
-## make sanitize              run unit and format tests, and recordings, with address and undefined-behaviour checks
-## make bench                 measure speed and cost, beside perf
 ## make install               install below $(DESTDIR)$(PREFIX); DESTDIR= PREFIX=/usr/local
 ## make uninstall             remove what was installed
-## make dist                  pack the commit that is checked out as build/profil-VERSION.tar.gz
-## make deb                   build Debian's packages into build/deb/
-## make rpm                   build packages for Fedora and its kin from that, in build/rpm/
-## make release-notes         print what CHANGELOG.md says about this version, as text
-## make test-reproducible     build the tarball in two directories, compare the files, run make check there
-## make test-rpm              build the rpm packages, install them in an empty root, run what they have
-## make format, format-check  format the sources by .clang-format, or check that they are
-## make lint                  all checks of style and static analysis: the targets lint-* alone
-## make compile-commands      write build/compile_commands.json, for clangd and other tools
 ## make clean                 remove build/
 ## make V=1 ...               show the commands
 
@@ -263,79 +236,6 @@ $(BUILD)/32/user/%.o: user/%.c Makefile
 	$(Q)$(CC) -m32 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DPROFIL_VERSION='"$(VERSION)"' \
 		-I. -Iuser $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-# An archive: each test links only the objects that it calls.
-$(BUILD)/tests/parts.a: $(PARTS)
-	@mkdir -p $(@D)
-	$(say) AR $@
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
-
-# The code under test has $(CFLAGS); the tests themselves have -O1, which compiles in half the time.
-$(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/tests/parts.a
-	@mkdir -p $(@D)
-	$(say) CC $<
-	$(Q)$(CC) $(ALL_CPPFLAGS) -DPROFIL_TESTS='"$(CURDIR)/tests"' $(ALL_CFLAGS) -O1 $(LDFLAGS) -MMD -MP \
-		$< $(BUILD)/tests/parts.a $(ALL_LDLIBS) $(if $(filter test_%,$(@F)),-lcmocka) -o $@
-
-# For programs that judge their own ticks: tests/progs/chance.h. Without $(CFLAGS), as they are: `make sanitize`.
-$(BUILD)/tests/chance.a: user/report/diff/binomial.c Makefile $(BUILD)/machine
-	@mkdir -p $(@D)
-	$(say) AR $@
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -O1 -g -c $< -o $(@:.a=.o)
-	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
-
-# Programs that tests profile: with frame pointers, and no inlining.
-$(BUILD)/tests/progs/%: tests/progs/%.c $(BUILD)/tests/chance.a $(BUILD)/machine
-	@mkdir -p $(@D)
-	$(say) CC $<
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Iuser -MMD -MP -O1 -g -fno-inline -fno-omit-frame-pointer $(WARNINGS) \
-		$(WERROR) $< $(BUILD)/tests/chance.a -pthread -ldl -lm -o $@
-
-# The pusher without profild.
-$(BUILD)/tests/progs/push: tests/progs/push.c $(PUSH_OBJECTS)
-	@mkdir -p $(@D)
-	$(say) CC $<
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP $^ $(ALL_LDLIBS) -o $@
-
-# Fuzzers: a reader and only what it needs, with sanitizers; see `fuzzers` below.
-FUZZ_FORMATS := callgrind dcpi folded gmon gperftools pprof
-FUZZ_SYMBOLS := dwarf elf jitdump kallsyms perf_map
-fuzzer = $(addprefix $(BUILD)/tests/fuzz/fuzz_,$(1))
-FUZZERS := $(call fuzzer,$(FUZZ_FORMATS) $(FUZZ_SYMBOLS) cfi input push requests replies)
-FUZZ_FLAGS := -g -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
-
-$(call fuzzer,$(FUZZ_FORMATS)): tests/fuzz/fuzz_reader.c
-$(call fuzzer,$(FUZZ_SYMBOLS)): tests/fuzz/fuzz_symbol.c
-$(call fuzzer,cfi input push requests replies): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c
-
-$(call fuzzer,$(FUZZ_FORMATS) input): $(call objects,util dcpi profile format) \
-	$(BUILD)/proto/profile.pb-c.o
-$(call fuzzer,$(FUZZ_SYMBOLS) cfi): $(call objects,util profile symbol)
-$(call fuzzer,push): $(BUILD)/user/push/reply.o $(BUILD)/proto/otlp.pb-c.o $(call objects,util)
-# The fuzzer has its own histogram.
-$(call fuzzer,requests): $(BUILD)/user/capture/target.o $(BUILD)/user/report/text.o \
-	$(call objects,util profile) $(addprefix $(BUILD)/user/daemon/,account.o client.o listener.o log.o peer.o request.o)
-$(call fuzzer,replies): $(call library_objects,$(BUILD),$(filter-out $(SHARED_ONLY),$(LIB_SOURCES)))
-
-$(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%:
-	@mkdir -p $(@D)
-	$(say) CC $@
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP \
-		-DFUZZ_FORMAT='"$*"' $(filter %.c %.o,$^) $(ALL_LDLIBS) -o $@
-
-fuzz-targets: $(FUZZERS)
-
-# Without optimization, which would take four times as long to compile as `make test` fuzzes.
-quick-fuzzers: FUZZ_BUILD := $(BUILD)/fuzz/quick
-quick-fuzzers: FUZZ_FLAGS += -O0
-fuzzers: FUZZ_BUILD := $(BUILD)/fuzz
-fuzzers: FUZZ_FLAGS += -O1
-fuzzers quick-fuzzers:
-	$(Q)$(MAKE) --no-print-directory BUILD=$(FUZZ_BUILD) CC=$(CLANG) CFLAGS='$(FUZZ_FLAGS)' fuzz-targets
-
-# Our dependencies, not files of that name in kernels' headers, the collector's sources or Debian systems.
--include $(shell find $(BUILD) \( -path $(BUILD)/kernels -o -path $(BUILD)/push -o -path $(BUILD)/roots \) -prune \
-	-o -type f -name '*.d' -print 2>/dev/null)
-
 # --- profil.ko: the kernel's build works in a directory of links to the sources ---
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
@@ -369,26 +269,6 @@ PARALLEL_MAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),
 PYTHON := $(BUILD)/tests/python
 PROVE := PATH="$(abspath $(PYTHON)):$$PATH" prove --timer -j$(TEST_JOBS) --exec tests/tap.sh
 
-KERNEL_TESTS := tests/kernels/kernels.sh tests/kernels/build.sh
-# Tests that need only files: no root, no network.
-FORMAT_TESTS := $(patsubst %,tests/cli/%.sh,callgrind callgrind_write dcpi flamegraph folded formats \
-	gperftools pprof tree)
-# What `make sanitize` records, as root, where no measure of time or memory is judged.
-RECORDING_TESTS := $(patsubst %,tests/cli/%.sh,children ends processes threads unwind)
-CHECKS := $(FORMAT_TESTS) tests/docs.sh tests/layers.sh tests/profil/docs.sh
-# The longest first, so that all CPUs are busy until the end.
-LONG_TESTS := $(KERNEL_TESTS) $(addprefix tests/,cli/push_collector.sh profil/calls.sh cli/scale.sh cli/lines.sh cli/stacks.sh cli/unwind.sh \
-	profil/bits32.sh cli/top.sh profil/clients.sh fuzz/fuzz.sh cli/tick.sh profil/family.sh cli/gmon.sh \
-	cli/threads.sh cli/push.sh)
-TESTS := $(LONG_TESTS) $(filter-out $(LONG_TESTS) $(CHECKS),$(wildcard tests/cli/*.sh tests/profil/*.sh)) \
-	tests/release.sh \
-	$(CHECKS)
-export PROFIL_BUILD := $(abspath $(BUILD))
-export PROFIL_TEST_DATA ?= $(abspath ../shared/data)
-
-$(PYTHON)/python3:
-	$(Q)mkdir -p $(@D) && ln -sf "$$(PATH=/usr/bin:$$PATH command -v python3)" $@
-
 check: $(PYTHON)/python3
 	+$(Q)$(PARALLEL_MAKE) $(BUILD)/profiltool library unit-tests $(addprefix $(BUILD)/tests/progs/,shares chains)
 	$(Q)$(PROVE) $(UNIT_TESTS) $(CHECKS)
@@ -399,129 +279,6 @@ test:
 	$(Q)tests/packages.sh test
 	+$(Q)$(PARALLEL_MAKE) all lib32 quick-fuzzers unit-tests programs $(PYTHON)/python3
 	$(Q)$(PROVE) $(TESTS) $(UNIT_TESTS)
-
-# Built in separate directories; tested are profiltool and the unit tests' parts.
-instrumented = $(PARALLEL_MAKE) BUILD=$(BUILD)/$(1) CFLAGS='$(2)' LDFLAGS='$(2)' \
-	$(BUILD)/$(1)/profiltool unit-tests programs
-run_instrumented = PROFIL_BUILD=$(abspath $(BUILD))/$(1) $(PROVE) \
-	$(patsubst $(BUILD)/%,$(BUILD)/$(1)/%,$(UNIT_TESTS)) $(FORMAT_TESTS)
-
-coverage:
-	+$(Q)$(call instrumented,coverage,-O0 -g --coverage -fprofile-update=atomic)
-	$(Q)find $(BUILD)/coverage -name '*.gcda' -delete
-	$(Q)$(call run_instrumented,coverage)
-	$(Q)tests/coverage.py $(BUILD)/coverage
-
-# Records, too: what reads files alone is a small part. Memory that is in use at the end is no error.
-sanitize:
-	+$(Q)$(call instrumented,sanitize,-O1 -g -fsanitize=address$(comma)undefined -fno-sanitize-recover=all)
-	$(Q)$(call run_instrumented,sanitize)
-	$(Q)ASAN_OPTIONS=detect_leaks=0 PROFIL_BUILD=$(abspath $(BUILD))/sanitize $(PROVE) -j1 $(RECORDING_TESTS)
-
-test-kernels:
-	$(Q)tests/packages.sh cross
-	$(Q)$(MAKE) --no-print-directory all $(PROGRAMS)
-	$(Q)PROFIL_TEST_KERNELS=all prove --verbose --exec tests/tap.sh $(KERNEL_TESTS)
-
-test-cross:
-	$(Q)tests/packages.sh cross
-	$(Q)PROFIL_TEST_CROSS=all prove --verbose --exec tests/tap.sh tests/cli/cross.sh
-
-test-kernel-debug:
-	$(Q)tests/packages.sh debug
-	$(Q)$(MAKE) --no-print-directory all $(PROGRAMS)
-	$(Q)prove --verbose --exec tests/tap.sh tests/kernels/debug.sh
-
-test-packages:
-	$(Q)prove --verbose --exec tests/tap.sh tests/packages/debian.sh tests/packages/systemd.sh
-
-test-systemd:
-	$(Q)prove --verbose --exec tests/tap.sh tests/packages/systemd.sh
-
-fuzz: export FUZZ_SECONDS ?= 3600
-fuzz: export PROFIL_TEST_SECONDS ?= 0
-fuzz:
-	$(Q)tests/packages.sh test
-	$(Q)$(MAKE) --no-print-directory all fuzzers $(PROGRAMS)
-	$(Q)prove --verbose --exec tests/tap.sh tests/fuzz/fuzz.sh
-
-bench: all $(PROGRAMS)
-	$(Q)failed=0; for bench in bench legacy clock kmod formats flame top names; do tests/bench/$$bench.sh || failed=1; done; exit $$failed
-
-# --- style ---
-
-C_FILES := $(wildcard bpf/*.[ch] kmod/*.[ch] user/*/*.[ch] user/*/*/*.[ch] tests/*/*.[ch])
-
-format:
-	$(Q)$(CLANG_FORMAT) -i $(C_FILES)
-
-format-check:
-	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
-
-# Warnings are errors.
-lint: format-check lint-texts lint-spelling lint-reuse lint-tidy lint-cppcheck lint-gcc
-
-# $(1): a program without which a check is skipped, or fails with PROFIL_TEST_STRICT=1.
-lint_with = command -v $(1) >/dev/null || { \
-	echo '$@: skipped: $(1) is not installed (Debian: apt-get install $(1))' >&2; \
-	[ -z "$$PROFIL_TEST_STRICT" ]; exit; }
-
-lint-texts:
-	$(Q)printf '%s\n' tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run .ci/pre-commit \
-		$(wildcard $(addprefix debian/tests/,profile unprivileged module)) | \
-		xargs -P $(JOBS) -n 4 shellcheck -x
-	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
-
-# Words that are right here: misspelled options and cut words in tests; variables of tests (fro, to);
-# mdoc(7)'s Nd and Fo; the second syllable of a name. A picture has names that are cut too.
-SPELLED_RIGHT := cancelability,addresse,checl,fo,fro,nd,nin,reprot
-
-lint-spelling:
-	$(Q)$(call lint_with,codespell); codespell --skip="*.svg" --ignore-words-list=$(SPELLED_RIGHT) \
-		.ci .github *.md Kbuild Makefile dkms.conf debian bpf kmod packaging user $(filter-out tests/data,$(wildcard tests/*))
-
-lint-reuse:
-	$(Q)$(call lint_with,reuse); reuse lint --quiet || { reuse lint; exit 1; }
-
-COMPILE_COMMANDS := $(BUILD)/compile_commands.json
-
-# Made each time: it takes two seconds, and depends on all that make knows.
-compile-commands:
-	@mkdir -p $(BUILD)
-	$(say) MAKE $(COMPILE_COMMANDS)
-	$(Q)$(MAKE) --no-print-directory --always-make --dry-run V=1 all unit-tests programs | \
-		tests/compile_commands.py >$(COMPILE_COMMANDS).new
-	$(Q)mv $(COMPILE_COMMANDS).new $(COMPILE_COMMANDS)
-
-# The compiler's own warnings, too. On standard error is how many there were in headers of the system.
-lint-tidy: compile-commands $(GENERATED)
-	$(Q)$(call lint_with,$(CLANG_TIDY)); printf '%s\n' $(wildcard bpf/*.c user/*/*.c user/*/*/*.c) | \
-		xargs -P $(JOBS) -n 8 $(CLANG_TIDY) --quiet --warnings-as-errors='*' -p $(BUILD) 2>/dev/null
-
-# Where cppcheck is wrong: it does not know x ?: y, nor that memcpy() copies a pointer's value, that
-# arrays are filled behind a pointer, and that an index stays inside of a flexible array.
-CPPCHECK_WRONG := selfAssignment memleakOnRealloc:user/util/array.c objectIndex:user/capture/counts.c \
-	$(addprefix uninitvar:user/,format/gmon/gmon_write.c format/gperftools/gperftools_write.c \
-	report/text.c util/file.c) \
-	signConversion:user/lib/gmon_histogram.c
-
-# The bytes of the eBPF programs alone would take two thirds of cppcheck's time.
-$(BUILD)/cppcheck/%.skel.h: $(BUILD)/bpf/%.skel.h
-	@mkdir -p $(@D)
-	$(Q)sed '/^\\.*\\$$/d' $< >$@
-
-lint-cppcheck: $(GENERATED) $(patsubst %,$(BUILD)/cppcheck/%.skel.h,sample profil)
-	$(Q)$(call lint_with,cppcheck); cppcheck -j $(JOBS) --quiet --error-exitcode=1 --inline-suppr \
-		--std=c11 --enable=warning,performance,portability -D__$(MACHINE)__ -I$(BUILD)/cppcheck $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' \
-		'-DLIBBPF_OPTS(type,name,...)=struct type name = {__VA_ARGS__}' \
-		$(addprefix --suppress=,$(CPPCHECK_WRONG) '*:$(BUILD)/*') user
-
-lint-gcc:
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all lib32 unit-tests \
-		programs
-
-unit-tests: $(UNIT_TESTS)
-programs: $(PROGRAMS)
 
 # --- installation ---
 
@@ -598,20 +355,6 @@ install-dkms:
 		install -D -m 644 $$file $(DESTDIR)$(DKMSDIR)/$$file || exit; \
 	done
 
-# --- Debian's packages: debian/ ---
-
-DEB := $(BUILD)/deb
-
-# A copy of the sources, in which packages can be built.
-deb-source:
-	$(Q)rm -rf $(DEB) && mkdir -p $(DEB)/profil-$(VERSION)
-	$(Q)tar --exclude=.git --exclude=./build --exclude=./$(BUILD) -c . | tar -x -C $(DEB)/profil-$(VERSION)
-
-deb: deb-source
-	$(Q)cd $(DEB)/profil-$(VERSION) && dpkg-checkbuilddeps && \
-		env -u MAKEFLAGS -u MAKELEVEL -u PROFIL_BUILD -u PROFIL_TEST_DATA dpkg-buildpackage -b -us -uc -j$(JOBS)
-	$(Q)ls $(DEB)/*.deb
-
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/profiltool $(DESTDIR)$(SBINDIR)/profild
 	for directory in $(LIBDIR) $(LIB32DIR); do \
@@ -630,51 +373,15 @@ uninstall:
 	-rmdir $(DESTDIR)$(LIBDIR)/profil $(DESTDIR)$(SYSCONFDIR)/profil $(addprefix $(DESTDIR)$(DKMSDIR),/kmod /bpf) \
 		$(DESTDIR)$(DKMSDIR) 2>/dev/null
 
-# --- release ---
-
-DIST := profil-$(VERSION)
-
-# From git, which sorts the files and gives them the commit's time and root as owner: the same bytes from
-# any clone. The header contains the commit: git get-tar-commit-id. Debian's own source package adds debian/.
-dist:
-	$(Q)[ -e .git ] || { echo 'make dist packs a commit, but this is no git repository.' \
-		'If it is an unpacked $(DIST).tar.gz, that file is the result.' >&2; exit 1; }
-	$(Q)git diff --quiet HEAD || \
-		echo 'warning: uncommitted changes are not in the tarball' >&2
-	$(Q)git tag --points-at HEAD | grep -qx 'v$(VERSION)' || \
-		echo 'note: this commit has no tag v$(VERSION): a snapshot, not the release' >&2
-	@mkdir -p $(BUILD)
-	$(say) DIST $(BUILD)/$(DIST).tar.gz
-	$(Q)git -c tar.umask=0022 -c core.autocrlf=false archive --format=tar --prefix=$(DIST)/ \
-		-o $(BUILD)/$(DIST).tar HEAD -- . ':(top,exclude)debian'
-	$(Q)GZIP= gzip -9nf $(BUILD)/$(DIST).tar
-
-# On other systems than those of rpm, its database does not know what is installed.
-rpm: dist
-	$(say) RPMBUILD $(BUILD)/rpm
-	$(Q)nodeps=$$(rpm -q --quiet rpm || echo --nodeps); env -u MAKEFLAGS -u MAKELEVEL rpmbuild -ba $$nodeps \
-		--define '_topdir $(abspath $(BUILD))/rpm' --define '_sourcedir $(abspath $(BUILD))' \
-		$(RPMBUILD_FLAGS) packaging/profil.spec
-
-release-notes:
-	$(Q)awk '/^## / { on = $$2 == "$(VERSION),"; found += on; sub(/^##/, "profil") } \
-		on { sub(/^### /, ""); print } \
-		END { exit !found }' CHANGELOG.md || { \
-		echo 'CHANGELOG.md has no section "## $(VERSION), DATE".' >&2; exit 1; }
-
-test-reproducible:
-	$(Q)tests/packages.sh test
-	$(Q)prove --verbose --timer --exec tests/tap.sh tests/reproducible.sh
-
-test-rpm: $(addprefix $(BUILD)/tests/progs/,shares run_legacy)
-	$(Q)tests/packages.sh rpm
-	$(Q)prove --verbose --timer --exec tests/tap.sh tests/rpm.sh
-
 clean:
 	$(say) RM $(BUILD)
 	$(Q)rm -rf $(BUILD)
 
-.PHONY: all library lib32 kmod help demo test check coverage sanitize test-kernels test-cross test-kernel-debug test-packages test-systemd deb deb-source fuzz fuzzers quick-fuzzers fuzz-targets bench \
-	format format-check compile-commands lint lint-texts lint-spelling lint-reuse lint-tidy \
-	lint-cppcheck lint-gcc unit-tests programs install install-lib32 install-dkms uninstall dist rpm release-notes \
-	test-reproducible test-rpm clean always
+.PHONY: all library lib32 kmod help demo check test install install-lib32 install-dkms uninstall clean always
+
+include tests/lint.mk tests/Makefile packaging/Makefile
+
+# Our dependencies, not files of that name in kernels' headers, the collector's sources or Debian systems.
+-include $(shell find $(BUILD) \( -path $(BUILD)/kernels -o -path $(BUILD)/push -o -path $(BUILD)/roots \) -prune \
+	-o -type f -name '*.d' -print 2>/dev/null)
+

@@ -242,7 +242,7 @@ rule_commands() {
 }
 
 written_here() {
-	files "$1" | grep -E '(\.([ch]|sh|bash|py|proto|md|[1-8])|(^|/)(Makefile|Kbuild))$'
+	files "$1" | grep -E '(\.([ch]|sh|bash|py|proto|md|mk|[1-8])|(^|/)(Makefile|Kbuild))$'
 }
 
 # Written so that `reuse` takes no line of this file for its licence.

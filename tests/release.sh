@@ -40,8 +40,8 @@ check "a file that does is noticed" fails unnamed "$work/named"
 notes() {
 	make -s -C "$1" release-notes
 }
-mkdir "$work/notes"
-cp "$top/Makefile" "$work/notes"
+mkdir -p "$work/notes"
+(cd "$top" && cp --parents Makefile tests/Makefile tests/lint.mk packaging/Makefile "$work/notes")
 cat >"$work/notes/CHANGELOG.md" <<-END
 	# Changelog
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Included by the Makefile of the top: style, and static analysis.
+
+## make format, format-check  format the sources by .clang-format, or check that they are
+## make lint                  all checks of style and static analysis: the targets lint-* alone
+## make compile-commands      write build/compile_commands.json, for clangd and other tools
+
+C_FILES := $(wildcard bpf/*.[ch] kmod/*.[ch] user/*/*.[ch] user/*/*/*.[ch] tests/*/*.[ch])
+
+format:
+	$(Q)$(CLANG_FORMAT) -i $(C_FILES)
+
+format-check:
+	$(Q)$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
+
+# Warnings are errors.
+lint: format-check lint-texts lint-spelling lint-reuse lint-tidy lint-cppcheck lint-gcc
+
+# $(1): a program without which a check is skipped, or fails with PROFIL_TEST_STRICT=1.
+lint_with = command -v $(1) >/dev/null || { \
+	echo '$@: skipped: $(1) is not installed (Debian: apt-get install $(1))' >&2; \
+	[ -z "$$PROFIL_TEST_STRICT" ]; exit; }
+
+lint-texts:
+	$(Q)printf '%s\n' tests/*.sh tests/*/*.sh user/tool/profiltool.bash .ci/run .ci/pre-commit \
+		$(wildcard $(addprefix debian/tests/,profile unprivileged module)) | \
+		xargs -P $(JOBS) -n 4 shellcheck -x
+	$(Q)mandoc -Tlint -Wwarning $(MANUALS)
+
+# Words that are right here: misspelled options and cut words in tests; variables of tests (fro, to);
+# mdoc(7)'s Nd and Fo; the second syllable of a name. A picture has names that are cut too.
+SPELLED_RIGHT := cancelability,addresse,checl,fo,fro,nd,nin,reprot
+
+lint-spelling:
+	$(Q)$(call lint_with,codespell); codespell --skip="*.svg" --ignore-words-list=$(SPELLED_RIGHT) \
+		.ci .github *.md Kbuild Makefile dkms.conf debian bpf kmod packaging user $(filter-out tests/data,$(wildcard tests/*))
+
+lint-reuse:
+	$(Q)$(call lint_with,reuse); reuse lint --quiet || { reuse lint; exit 1; }
+
+COMPILE_COMMANDS := $(BUILD)/compile_commands.json
+
+# Made each time: it takes two seconds, and depends on all that make knows.
+compile-commands:
+	@mkdir -p $(BUILD)
+	$(say) MAKE $(COMPILE_COMMANDS)
+	$(Q)$(MAKE) --no-print-directory --always-make --dry-run V=1 all unit-tests programs | \
+		tests/compile_commands.py >$(COMPILE_COMMANDS).new
+	$(Q)mv $(COMPILE_COMMANDS).new $(COMPILE_COMMANDS)
+
+# The compiler's own warnings, too. On standard error is how many there were in headers of the system.
+lint-tidy: compile-commands $(GENERATED)
+	$(Q)$(call lint_with,$(CLANG_TIDY)); printf '%s\n' $(wildcard bpf/*.c user/*/*.c user/*/*/*.c) | \
+		xargs -P $(JOBS) -n 8 $(CLANG_TIDY) --quiet --warnings-as-errors='*' -p $(BUILD) 2>/dev/null
+
+# Where cppcheck is wrong: it does not know x ?: y, nor that memcpy() copies a pointer's value, that
+# arrays are filled behind a pointer, and that an index stays inside of a flexible array.
+CPPCHECK_WRONG := selfAssignment memleakOnRealloc:user/util/array.c objectIndex:user/capture/counts.c \
+	$(addprefix uninitvar:user/,format/gmon/gmon_write.c format/gperftools/gperftools_write.c \
+	report/text.c util/file.c) \
+	signConversion:user/lib/gmon_histogram.c
+
+# The bytes of the eBPF programs alone would take two thirds of cppcheck's time.
+$(BUILD)/cppcheck/%.skel.h: $(BUILD)/bpf/%.skel.h
+	@mkdir -p $(@D)
+	$(Q)sed '/^\\.*\\$$/d' $< >$@
+
+lint-cppcheck: $(GENERATED) $(patsubst %,$(BUILD)/cppcheck/%.skel.h,sample profil)
+	$(Q)$(call lint_with,cppcheck); cppcheck -j $(JOBS) --quiet --error-exitcode=1 --inline-suppr \
+		--std=c11 --enable=warning,performance,portability -D__$(MACHINE)__ -I$(BUILD)/cppcheck $(ALL_CPPFLAGS) -DPROFIL_LIBDIR='""' \
+		'-DLIBBPF_OPTS(type,name,...)=struct type name = {__VA_ARGS__}' \
+		$(addprefix --suppress=,$(CPPCHECK_WRONG) '*:$(BUILD)/*') user
+
+lint-gcc:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/lint-gcc WERROR=-Werror all lib32 unit-tests \
+		programs
+
+.PHONY: format format-check compile-commands lint lint-texts lint-spelling lint-reuse lint-tidy lint-cppcheck lint-gcc
