@@ -34,6 +34,8 @@ static const char program_source[] =
 	"int outer(int x) __attribute__((weak, alias(\"__inner\")));\n"
 	"KEEP static int __twin(int x) { return x * 9 + 4; }\n"
 	"static int __GI___twin(int x) __attribute__((used, alias(\"__twin\")));\n"
+	"KEEP int release(int x) { return x * 11 + 2; }\n"
+	"int crelease(int x) __attribute__((alias(\"release\")));\n"
 	"__asm__(\".pushsection .text\\n.globl bare\\nbare: nop\\nnop\\nnop\\nnop\\nret\\n\"\n"
 	"        \".globl after_bare\\n.type after_bare, %function\\nafter_bare: ret\\n\"\n"
 	"        \".size after_bare, 1\\n.popsection\");\n"
@@ -58,7 +60,7 @@ static const char program_source[] =
 	"#define TELL(f) tell(#f, (unsigned long)f)\n"
 	"int main(void)\n"
 	"{\n"
-	"	TELL(quiet), TELL(loud), TELL(outer), TELL(bare), TELL(__twin);\n"
+	"	TELL(quiet), TELL(loud), TELL(outer), TELL(bare), TELL(__twin), TELL(release);\n"
 	"#ifdef LIBRARY\n"
 	"	TELL(library_work);\n"
 	"#endif\n"
@@ -245,7 +247,8 @@ static void assert_unnamed(struct profile *p, const char *reason)
 
 static void check_program(const char *name)
 {
-	static const char *const functions[] = { "quiet", "loud", "outer", "bare", "__twin" };
+	static const char *const functions[] = { "quiet", "loud",   "outer",
+						 "bare",  "__twin", "release" };
 
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		struct place place = address_of(name, functions[i]);

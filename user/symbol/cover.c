@@ -39,9 +39,19 @@ static size_t underscores(const char *name)
 	return n;
 }
 
+/* Without the "@VERSION" that linkers append in .symtab, but not in .dynsym. */
+static size_t unversioned_length(const char *name)
+{
+	size_t length = strnlen(name, COMPARED_MAX);
+	const char *at = memchr(name, '@', length);
+
+	return at ? (size_t)(at - name) : length;
+}
+
 /*
  * Chooses between aliases. Fewer leading underscores count more than strong over weak, because C
- * libraries make the public name a weak alias of an internal one.
+ * libraries make the public name a weak alias of an internal one. Of names that are equal in all
+ * that, the shortest is the one that others print.
  */
 static bool better_name(const struct cover_symbol *a, const struct cover_symbol *b)
 {
@@ -57,12 +67,11 @@ static bool better_name(const struct cover_symbol *a, const struct cover_symbol 
 		return x < y;
 	if (a->binding != b->binding)
 		return a->binding > b->binding;
-	if (a->binding == COVER_LOCAL) { /* glibc has __GI___clone3 and __clone3 */
-		x = strnlen(a->name, COMPARED_MAX);
-		y = strnlen(b->name, COMPARED_MAX);
-		if (x != y)
-			return x < y;
-	}
+	/* glibc has free and cfree, __GI___clone3 and __clone3. */
+	x = unversioned_length(a->name);
+	y = unversioned_length(b->name);
+	if (x != y)
+		return x < y;
 	return strncmp(a->name, b->name, COMPARED_MAX) < 0;
 }
 
