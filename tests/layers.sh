@@ -156,7 +156,7 @@ rule_reserved() {
 # own files and those of its layer that are in no subdirectory, but no other subdirectory's. Of the files
 # that are in none, only these include headers of subdirectories.
 include_subdirectories='user/capture/capture.h user/capture/sample_program.h user/format/format.c
-	user/symbol/elf.c user/symbol/symbol.c'
+	user/symbol/elf.c user/symbol/file_cache.c user/symbol/symbol.c'
 
 # subdirectory_of FILE: sets $subdirectory; empty: the file is in none.
 subdirectory_of() {

@@ -17,7 +17,7 @@ static void check_rows(int fd)
 	struct unwind_rows rows;
 	struct error e;
 
-	if (cfi_read(fd, "input", &rows, &e)) {
+	if (cfi_read(fd, "input", NULL, &rows, &e)) {
 		require(!rows.rows && !rows.rules && !rows.count, "no rows after an error");
 		return;
 	}
@@ -43,7 +43,7 @@ static void check_functions(int fd)
 	struct elf_file file;
 	struct error e;
 
-	if (elf_file_open(&file, dup(fd), &e))
+	if (elf_file_open(&file, dup(fd), NULL, &e))
 		return;
 	if (!cfi_functions_read(&functions, &file, &e))
 		for (size_t i = 0; i < functions.count; i++) {

@@ -286,7 +286,7 @@ static struct unwind_rows read_rows(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	if (cfi_read(fd, path, &rows, &e))
+	if (cfi_read(fd, path, NULL, &rows, &e))
 		fail_msg("%s: %s", path, e.what);
 	assert_int_equal(close(fd), 0);
 	return rows;
@@ -376,12 +376,12 @@ static void test_vdso(void **state)
 	(void)state;
 	if (fd < 0)
 		skip();
-	assert_int_equal(cfi_read(-1, "[vdso]", &rows, &e), 0);
+	assert_int_equal(cfi_read(-1, "[vdso]", NULL, &rows, &e), 0);
 	check_rows(&rows);
 	compare_file(fd, &rows, false);
 	close(fd);
 	unwind_rows_free(&rows);
-	assert_int_equal(cfi_read(-1, "[vsyscall]", &rows, &e), 0);
+	assert_int_equal(cfi_read(-1, "[vsyscall]", NULL, &rows, &e), 0);
 	assert_int_equal(rows.count, 0);
 }
 
@@ -594,7 +594,7 @@ static void test_functions(void **state)
 	(void)state;
 	make_odd("odd", ".eh_frame");
 	fd = open(in_directory("odd"), O_RDONLY | O_CLOEXEC);
-	assert_int_equal(elf_file_open(&file, fd, &e), 0);
+	assert_int_equal(elf_file_open(&file, fd, NULL, &e), 0);
 	assert_int_equal(cfi_functions_read(&functions, &file, &e), 0);
 	assert_int_equal(functions.count, 18);
 	assert_null(cfi_functions_find(&functions, 0xfff));
@@ -769,7 +769,7 @@ static void check_refused(const char *name, const char *why)
 	struct error e = { 0 };
 
 	assert_true(fd >= 0);
-	assert_int_equal(cfi_read(fd, name, &rows, &e), -EINVAL);
+	assert_int_equal(cfi_read(fd, name, NULL, &rows, &e), -EINVAL);
 	assert_non_null(strstr(e.what, why));
 	assert_int_equal(rows.count, 0);
 	assert_null(rows.rows);
@@ -922,7 +922,8 @@ static void test_other_machine(void **state)
 	rows = read_rows(in_directory("bits32"));
 	assert_int_equal(rows.count, 0);
 	assert_int_equal(
-		elf_file_open(&file, open(in_directory("bits32"), O_RDONLY | O_CLOEXEC), &e), 0);
+		elf_file_open(&file, open(in_directory("bits32"), O_RDONLY | O_CLOEXEC), NULL, &e),
+		0);
 	assert_int_equal(cfi_functions_read(&functions, &file, &e), 0);
 	assert_true(functions.count > 0);
 	cfi_functions_free(&functions);

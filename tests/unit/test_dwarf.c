@@ -102,7 +102,7 @@ static int open_section(const char *name, struct elf_file *file, struct dwarf_se
 	int fd = open(in_directory(name), O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_int_equal(elf_file_open(file, fd, &e), 0);
+	assert_int_equal(elf_file_open(file, fd, NULL, &e), 0);
 	return dwarf_section_open(s, file, ".debug_str", room);
 }
 

@@ -3,6 +3,7 @@
  * Addresses to names, with programs that are built here: each runs once and prints where the kernel
  * mapped its functions; nm gives the expected answer.
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -812,6 +813,250 @@ static void test_many(void **state)
 	profile_free(p);
 }
 
+/* --- Kept between calls, and limits --- */
+
+/* Bytes that this process has read since it began. */
+static uint64_t bytes_read(void)
+{
+	FILE *f = fopen("/proc/self/io", "r");
+	uint64_t bytes = 0;
+
+	if (!f)
+		skip();
+	assert_int_equal(fscanf(f, "rchar: %lu", &bytes), 1);
+	fclose(f);
+	return bytes;
+}
+
+struct unread {
+	size_t count;
+	char why[256];
+};
+
+static void note_unread(const char *path, const char *why, void *context)
+{
+	struct unread *unread = context;
+
+	(void)path;
+	unread->count++;
+	snprintf(unread->why, sizeof(unread->why), "%s", why);
+}
+
+/* Resolves as for a window of 5 s. Returns how many bytes were read for it. */
+static uint64_t resolve_window(struct profile *p, struct symbol_cache *cache, struct unread *unread)
+{
+	const struct symbol_options o = {
+		.cache = cache,
+		.window_ns = 5000000000,
+		.unread = note_unread,
+		.context = unread,
+	};
+	uint64_t before = bytes_read();
+	struct error e = { 0 };
+
+	*unread = (struct unread){ 0 };
+	assert_int_equal(symbol_resolve(p, &o, &e), 0);
+	return bytes_read() - before;
+}
+
+/*
+ * A profile with an address in every 32 bytes of the code of a file that this process maps, behind
+ * its procedure linkage table.
+ */
+static struct profile *profile_of_code(const char *name, uint64_t *size)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long start, limit, offset;
+	struct profile *p = new_profile();
+	char line[512], path[256];
+	uint32_t image, mapping;
+	struct stat status;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx r-xp %lx %*s %*s %255s", &start, &limit, &offset, path) !=
+			    4 ||
+		    !strstr(path, name))
+			continue;
+		assert_int_equal(stat(path, &status), 0);
+		*size = status.st_size;
+		assert_int_equal(profile_add_image(p, path, NULL, 0, &image), 0);
+		assert_int_equal(profile_add_mapping(p, start, limit, offset, image, &mapping), 0);
+		for (uint64_t at = start + 4096; at < limit; at += 32)
+			add_address(p, at, mapping);
+	}
+	fclose(maps);
+	assert_true(p->location_count > 1000);
+	return p;
+}
+
+/* What is kept gives the same names, and no table is read again. */
+static void check_kept(const char *name)
+{
+	struct symbol_cache *cache = symbol_cache_new();
+	uint64_t size, first, second;
+	struct profile *plain = profile_of_code(name, &size), *once = profile_of_code(name, &size),
+		       *again = profile_of_code(name, &size);
+	struct unread unread;
+
+	assert_non_null(cache);
+	resolve(plain);
+	first = resolve_window(once, cache, &unread);
+	assert_int_equal(unread.count, 0);
+	second = resolve_window(again, cache, &unread);
+	assert_int_equal(unread.count, 0);
+	for (uint32_t i = 0; i < plain->location_count; i++) {
+		const char *expected = name_at(plain, i);
+
+		assert_string_equal(name_at(once, i) ?: "", expected ?: "");
+		assert_string_equal(name_at(again, i) ?: "", expected ?: "");
+	}
+	assert_string_equal(once->images[0].unnamed ?: "", plain->images[0].unnamed ?: "");
+	assert_string_equal(again->images[0].unnamed ?: "", plain->images[0].unnamed ?: "");
+	print_message("%s: read %lu bytes, then %lu\n", name, first, second);
+	assert_true(second < first / 4 && second < 64 * 1024);
+	profile_free(plain);
+	profile_free(once);
+	profile_free(again);
+	symbol_cache_free(cache);
+}
+
+static void test_kept(void **state)
+{
+	(void)state;
+	check_kept("/test_symbol"); /* with .symtab */
+	check_kept("/libc.so");	    /* stripped: exported symbols, and call frame information */
+}
+
+/* A file that was written to is read again, although its name and inode are the same. */
+static void test_kept_until_changed(void **state)
+{
+	struct symbol_cache *cache = symbol_cache_new();
+	struct unread unread;
+	struct profile *p;
+	struct place place;
+
+	(void)state;
+	build("changes", "-no-pie");
+	place = address_of("changes", "loud");
+	assert_int_equal(shell("cp changes program"), 0);
+	for (int i = 0; i < 2; i++) {
+		p = profile_at(&place, in_directory("program"));
+		resolve_window(p, cache, &unread);
+		assert_string_equal(name_at(p, 0), i ? "renamed" : "loud");
+		profile_free(p);
+		assert_int_equal(shell("objcopy --redefine-sym loud=renamed changes changed && "
+				       "cat changed >program"),
+				 0);
+	}
+	symbol_cache_free(cache);
+}
+
+/* Makes the symbol table of a copy of a program `mib` MiB of null symbols, which take no space. */
+static void make_sparse(const char *program, const char *copy, uint64_t mib)
+{
+	uint64_t offset;
+	Elf64_Ehdr header;
+	Elf64_Shdr section;
+	struct stat status;
+	int fd;
+
+	assert_int_equal(shell("cp %s %s", program, copy), 0);
+	fd = open(in_directory(copy), O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0 && fstat(fd, &status) == 0);
+	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
+	for (size_t i = 0; i < header.e_shnum; i++) {
+		offset = header.e_shoff + i * sizeof(section);
+		assert_int_equal(pread(fd, &section, sizeof(section), offset), sizeof(section));
+		if (section.sh_type != SHT_SYMTAB)
+			continue;
+		section.sh_offset = (status.st_size + 4095) / 4096 * 4096;
+		section.sh_size = (mib << 20) / sizeof(Elf64_Sym) * sizeof(Elf64_Sym);
+		assert_int_equal(pwrite(fd, &section, sizeof(section), offset), sizeof(section));
+		assert_int_equal(ftruncate(fd, section.sh_offset + section.sh_size), 0);
+	}
+	close(fd);
+}
+
+static void test_too_large(void **state)
+{
+	struct symbol_cache *cache = symbol_cache_new();
+	struct unread unread;
+	struct profile *p;
+	struct place place;
+	uint64_t first, second;
+
+	(void)state;
+	build("honest", "-no-pie");
+	place = address_of("honest", "loud");
+	make_sparse("honest", "sparse", 1000);
+	p = profile_at(&place, in_directory("sparse"));
+	first = resolve_window(p, cache, &unread);
+	assert_null(name_at(p, 0));
+	assert_int_equal(unread.count, 1);
+	assert_non_null(strstr(unread.why, "not read: its symbols take more than 0.25 s of CPU"));
+	assert_string_equal(p->images[0].unnamed, unread.why);
+	assert_true(first < (uint64_t)300 << 20);
+	second = resolve_window(p, cache, &unread);
+	assert_int_equal(unread.count, 1);
+	assert_non_null(strstr(unread.why, "not read: its symbols take more than 0.25 s of CPU"));
+	assert_string_equal(p->images[0].unnamed, unread.why);
+	print_message("read %lu bytes, then %lu\n", first, second);
+	assert_true(second < 64 * 1024);
+	profile_free(p);
+	symbol_cache_free(cache);
+}
+
+static void add_file(struct profile *p, const struct place *place, const char *name, uid_t owner)
+{
+	uint32_t image, mapping;
+	struct stat status;
+
+	assert_int_equal(stat(in_directory(name), &status), 0);
+	if (status.st_uid != owner) /* else it would be another file to the cache */
+		assert_int_equal(chown(in_directory(name), owner, owner), 0);
+	profile_add_image(p, in_directory(name), NULL, 0, &image);
+	profile_add_mapping(p, place->start, place->limit, place->offset, image, &mapping);
+	add_address(p, place->pc + 1, mapping);
+}
+
+/* Whatever files one user has: those of root and of others are read in the same window. */
+static void test_shares(void **state)
+{
+	struct symbol_cache *cache = symbol_cache_new();
+	struct unread unread;
+	struct place place;
+	uint64_t bytes;
+	char name[32];
+
+	(void)state;
+	if (geteuid())
+		skip();
+	build("honest", "-no-pie");
+	place = address_of("honest", "loud");
+	assert_int_equal(shell("cp honest of_root && cp honest of_other"), 0);
+	for (size_t window = 0; window < 12; window++) {
+		struct profile *p = new_profile();
+
+		for (int i = 0; i < 12; i++) {
+			snprintf(name, sizeof(name), "sparse%d", i);
+			if (!window)
+				make_sparse("honest", name, 500);
+			add_file(p, &place, name, 4001);
+		}
+		add_file(p, &place, "of_root", 0);
+		add_file(p, &place, "of_other", 4002);
+		bytes = resolve_window(p, cache, &unread);
+		assert_int_equal(unread.count, 12);
+		assert_string_equal(name_at(p, 12), "loud");
+		assert_string_equal(name_at(p, 13), "loud");
+		assert_true(bytes < (uint64_t)200 << 20);
+		profile_free(p);
+	}
+	assert_true(bytes < 64 * 1024); /* all of them have been tried, and are not again */
+	symbol_cache_free(cache);
+}
+
 static bool stop_at_once(void *context)
 {
 	++*(int *)context;
@@ -1062,6 +1307,10 @@ int main(void)
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_named_before),
 		cmocka_unit_test(test_extents),
+		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_kept_until_changed),
+		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_kallsyms_text),
 		cmocka_unit_test(test_damaged),

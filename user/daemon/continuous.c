@@ -43,6 +43,8 @@ struct recorder {
 	struct keeper keeper;
 	struct capture *capture;
 	struct user_names users;
+	struct symbol_cache *symbols;
+	size_t unread; /* files of this window, because of limits */
 	uint64_t next_look_ns;
 	uint64_t ping_period_ns, next_ping_ns; /* of systemd's watchdog; period 0: it has none */
 	uint64_t epoch_ns; /* of the DCPI database: the start of the recording, or of the day */
@@ -175,6 +177,18 @@ static bool keep_up(void *context)
 	return false;
 }
 
+/* In each window: there may be very many. */
+#define UNREAD_LOGGED 5
+
+static void note_unread(const char *path, const char *why, void *context)
+{
+	struct recorder *r = context;
+
+	r->state->files_unread++;
+	if (r->unread++ < UNREAD_LOGGED)
+		log_detail("%s: %s", path, why);
+}
+
 /* CPU time of this process and of all keepers that there were. */
 static uint64_t own_cpu_ns(const struct recorder *r)
 {
@@ -300,6 +314,9 @@ static void write_window(struct recorder *r, struct profile *p)
 static int finish_window(struct recorder *r, struct error *e)
 {
 	const struct symbol_options names = {
+		.cache = r->symbols,
+		.window_ns = r->o->window_ns,
+		.unread = note_unread,
 		.stop = keep_up,
 		.context = r,
 	};
@@ -310,7 +327,10 @@ static int finish_window(struct recorder *r, struct error *e)
 	if (err)
 		return err;
 	account(r, p);
+	r->unread = 0;
 	err = symbol_resolve(p, &names, e);
+	if (r->unread > UNREAD_LOGGED)
+		log_detail("%zu more files were not read", r->unread - UNREAD_LOGGED);
 	if (!err) {
 		write_window(r, p);
 		if (r->o->dcpi)
@@ -430,6 +450,9 @@ static int start(struct recorder *r, struct error *e)
 	r->state = state_new(e);
 	if (!r->state)
 		return -ENOMEM;
+	r->symbols = symbol_cache_new();
+	if (!r->symbols)
+		return error_no_memory(e);
 	r->state->recorder_pid = getpid();
 	r->state->start_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
 	r->signals = open_signals(e);
@@ -469,6 +492,7 @@ int continuous_run(const struct continuous_options *o, struct error *e)
 	}
 	capture_free(r.capture);
 	user_names_free(&r.users);
+	symbol_cache_free(r.symbols);
 	keeper_stop(&r.keeper);
 	archive_close(r.archive);
 	if (r.signals >= 0)

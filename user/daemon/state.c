@@ -54,6 +54,8 @@ static const struct field {
 	COUNTER(crowded, "crowded_windows_total",
 		"Windows in which a process had more mappings than are kept"),
 	COUNTER(unknown_images, "unknown_image_samples_total", "Ticks at a pc in no known image"),
+	COUNTER(files_unread, "symbol_files_unread_total",
+		"Files, in each window, whose symbols were not read because of limits"),
 	GAUGE(unwind_bytes, "unwind_table_bytes", "Used of the tables for walking stacks"),
 	GAUGE(unwind_room_bytes, "unwind_table_size_bytes", "Size of these tables"),
 	GAUGE(unwind_no_room, "unwind_no_room_images",
@@ -230,6 +232,9 @@ static void print_losses(const struct state *s)
 	if (s->unwind_no_room)
 		printf("%-16s no room for %" PRIu64 " images: give --unwind-memory a larger size\n",
 		       "", s->unwind_no_room);
+	if (s->files_unread)
+		printf("%-16s %" PRIu64 " files, all windows together, took too much: see -v\n",
+		       "symbols unread", s->files_unread);
 	printf("%-16s %" PRIu64 " (%.2f %%)\n", "in no image", s->unknown_images,
 	       s->samples ? 100.0 * s->unknown_images / s->samples : 0);
 }

@@ -22,6 +22,7 @@ struct state {
 	uint64_t crowded;	 /* windows in which a process had more mappings than are kept */
 	uint64_t unknown_images; /* samples, of which no image is known */
 	uint64_t stacks_user, stacks_complete; /* samples with user frames; up to the start */
+	uint64_t files_unread; /* files whose symbols were not read, in each window, for limits */
 	uint64_t bpf_ns, interrupt_ns;
 	uint64_t cpu_ns;			  /* of both processes */
 	uint64_t machine_ns;			  /* time of all CPUs */

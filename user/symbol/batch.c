@@ -8,6 +8,7 @@
 
 #include "profile/pc_name.h"
 #include "symbol/demangle.h"
+#include "util/clock.h"
 
 /*
  * Longer names are truncated: no compiler makes them, but a malicious file may have gigabytes. A
@@ -18,15 +19,29 @@
 #define NAMES_MAX     ((size_t)64 * 1024 * 1024)
 #define SHORT_NAME    256
 
-static size_t longest_name(const struct profile *p)
+/* The same in windows, which are written while recording goes on. */
+#define WINDOW_NAME_SIZE 4096
+#define WINDOW_NAMES_MAX ((size_t)16 * 1024 * 1024)
+
+static size_t longest_name(const struct batch *b)
 {
-	return p->string_bytes < NAMES_MAX ? NAME_MAX_SIZE : SHORT_NAME;
+	size_t used = b->p->string_bytes;
+
+	if (b->limits)
+		return used < WINDOW_NAMES_MAX ? WINDOW_NAME_SIZE : SHORT_NAME;
+	return used < NAMES_MAX ? NAME_MAX_SIZE : SHORT_NAME;
 }
 
 bool batch_stopped(struct batch *b)
 {
-	if (!b->stopped && b->stop)
-		b->stopped = b->stop(b->context);
+	uint64_t begin_ns;
+
+	if (b->stopped || !b->stop)
+		return b->stopped;
+	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	b->stopped = b->stop(b->context);
+	if (b->budget) /* what the caller does meanwhile is not the file's cost */
+		b->budget->until_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	return b->stopped;
 }
 
@@ -96,7 +111,7 @@ static int add_function(struct batch *b, const char *symbol)
 	char *demangled;
 	int err;
 
-	err = profile_string_n(b->p, symbol, unversioned_size(symbol, longest_name(b->p)),
+	err = profile_string_n(b->p, symbol, unversioned_size(symbol, longest_name(b)),
 			       &f.system_name);
 	if (err)
 		return err;

@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "profile/profile.h"
 #include "symbol/symbol.h"
 #include "util/error.h"
+#include "util/read_budget.h"
 
 /* What symbol.c and the readers (elf.c, jit/jit.c, kallsyms.c) exchange. */
 
@@ -30,7 +32,9 @@ struct batch {
 	bool (*stop)(void *context);	 /* may be NULL */
 	void *context;
 	void (*progress)(size_t done, size_t count, const char *what, void *context); /* or NULL */
-	size_t done, total;	       /* addresses in the batches before; in all batches */
+	size_t done, total;	    /* addresses in the batches before; in all batches */
+	struct file_limits *limits; /* of all batches; NULL: none */
+	void (*unread)(const char *path, const char *why, void *context); /* or NULL */
 	struct debuginfod *debuginfod; /* NULL: do not ask servers for this image */
 	struct symbol_cache *cache;    /* NULL: keep nothing */
 	uint64_t *checksum_bytes;      /* debug_file_find(): of all batches; only elf.c needs it */
@@ -39,15 +43,22 @@ struct batch {
 	bool unwritten;	  /* the code's runtime can write names: add runtimes_hints() to why */
 	bool was_read;	  /* the image's file was read */
 
-	/* private to elf.c */
-	bool proven;	   /* a build ID proves that a file is the image */
-	bool exports_only; /* other functions have no symbols */
+	/* private to elf.c and symbol_table.c */
+	struct read_budget *budget;	/* of the image; NULL: no limit */
+	struct kept_file *kept;		/* of the image's file; NULL: nothing is kept */
+	uid_t user;			/* whose file it is; 0: root's, or the caller's */
+	bool is_unread;			/* because of limits */
+	struct kept_symbols *recording; /* gets what is offered; NULL: nothing does */
+	bool proven;			/* a build ID proves that a file is the image */
+	bool exports_only;		/* other functions have no symbols */
 
 	/* private to batch.c */
 	const char *last_symbol;
 	uint32_t last_function;
 	bool stopped;
 };
+
+struct file_cache *symbol_cache_files(struct symbol_cache *cache);
 
 /* A reader: names a batch's addresses. Returns 0, also if it names none, or -ENOMEM. */
 typedef int batch_reader(struct batch *b);

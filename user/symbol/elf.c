@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,9 +16,11 @@
 #include "symbol/elf/debuginfod.h"
 #include "symbol/dwarf/dwarf.h"
 #include "symbol/elf_file.h"
+#include "symbol/file_cache.h"
+#include "symbol/file_limits.h"
 #include "symbol/jit/jit.h"
 #include "symbol/elf/plt.h"
-#include "symbol/elf/symbol_table.h"
+#include "symbol/symbol_table.h"
 #include "util/file.h"
 #include "util/proc_path.h"
 
@@ -166,35 +169,115 @@ static int image_fd(struct batch *b, const struct profile_image *image, const ch
 }
 
 /* Whether the file has the image's build ID, which is set first if it is unknown. */
-static bool is_same_build(struct profile_image *image, Elf *elf)
+static bool is_same_build(struct profile_image *image, const struct elf_file *file)
 {
 	const uint8_t *id;
 	size_t size;
 
 	if (image->build_id_size)
-		return elf_has_build_id(elf, image->build_id, image->build_id_size);
-	size = elf_build_id(elf, &id);
+		return elf_has_build_id(file, image->build_id, image->build_id_size);
+	size = elf_build_id(file, &id);
 	if (size)
 		memcpy(image->build_id, id, size);
 	image->build_id_size = size;
 	return true;
 }
 
+/*
+ * Finds what is kept of the file, and sets what reading it may cost. Returns whether it may be
+ * read; if not, b->why is set.
+ */
+static bool may_read(struct batch *b, const struct profile_image *image, int fd,
+		     struct read_budget *budget)
+{
+	struct stat status;
+	struct file_key key;
+
+	if (fstat(fd, &status))
+		return true; /* elf_file_open() will fail, too */
+	key = (struct file_key){
+		.device = status.st_dev,
+		.inode = status.st_ino,
+		.size = status.st_size,
+		.changed = status.st_ctim,
+		.user = image->provider
+				?: status.st_uid == geteuid() ? 0
+							      : status.st_uid,
+	};
+	b->user = key.user;
+	if (b->cache)
+		b->kept = file_cache_get(symbol_cache_files(b->cache), &key);
+	if (b->limits && b->kept && b->kept->is_refused) {
+		error_set(&b->why, 0, "%s", b->kept->why);
+		b->is_unread = true;
+		return false;
+	}
+	if (b->limits) {
+		file_limits_begin(b->limits, key.user, budget);
+		b->budget = budget;
+	}
+	return true;
+}
+
+/*
+ * Accounts for what was read of the image's file. If it was more than its budget, sets b->why, and
+ * remembers a file that takes more than any may.
+ */
+static int end_reading(struct batch *b)
+{
+	const struct file_limits *l = b->limits;
+	bool exceeded;
+	int err;
+
+	if (!b->budget)
+		return 0;
+	exceeded = b->budget->exceeded;
+	err = file_limits_end(b->limits, b->user, b->budget);
+	b->budget = NULL;
+	if (!exceeded)
+		return err;
+	b->is_unread = true;
+	if (l->is_whole)
+		error_set(&b->why, 0,
+			  "not read: its symbols take more than %.2f s of CPU time, or %" PRIu64
+			  " MiB",
+			  l->given.ns / 1e9, l->given.bytes >> 20);
+	else
+		error_set(&b->why, 0,
+			  "not read in this window: files of %s have taken the time for it",
+			  b->user ? "its user or of others" : "others");
+	if (l->is_whole && b->kept) {
+		/* With symbols it was the call frame information: from now on it has none. */
+		struct cfi_functions none = { 0 };
+
+		if (b->kept->has_symbols)
+			file_cache_keep_functions(symbol_cache_files(b->cache), b->kept, &none);
+		else
+			b->kept->is_refused = true;
+		snprintf(b->kept->why, sizeof(b->kept->why), "%.255s", b->why.what);
+	}
+	return err;
+}
+
 /* Opens the image's file and checks its build ID. On failure sets b->why. */
 static bool open_image(struct batch *b, struct profile_image *image, const char *on_disk,
-		       struct elf_file *file)
+		       struct read_budget *budget, struct elf_file *file)
 {
 	const char *reason = no_file_reason(image->path);
 	int fd = image_fd(b, image, on_disk);
 
 	if (fd < 0)
 		return false;
-	if (elf_file_open(file, fd, &b->why)) {
+	if (!may_read(b, image, fd, budget)) {
+		close(fd);
+		return false;
+	}
+	if (elf_file_open(file, fd, b->budget, &b->why)) {
 		if (reason)
 			error_set(&b->why, 0, "%s", reason);
 		return false;
 	}
-	if (is_same_build(image, file->elf))
+	if (is_same_build(image, file))
 		return true;
 	elf_file_close(file);
 	error_set(&b->why, 0, "%s",
@@ -342,16 +425,18 @@ static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, co
 	size_t functions = 0, exported = 0;
 	int err;
 
-	err = symbol_table_offer(b, c, s->main.elf, SHT_SYMTAB, &functions);
+	err = symbol_table_offer(b, c, &s->main, SHT_SYMTAB, &functions);
+	if (functions && b->kept)
+		b->kept->of_itself = true;
 	if (!err && !functions &&
 	    debug_file_find(&s->main, image->root, path, b->checksum_bytes, &s->debug))
-		err = symbol_table_offer(b, c, s->debug.elf, SHT_SYMTAB, &functions);
-	if (!err && !functions && debug_data_unpack(s->main.elf, &s->mini))
-		err = symbol_table_offer(b, c, s->mini.elf, SHT_SYMTAB, &functions);
+		err = symbol_table_offer(b, c, &s->debug, SHT_SYMTAB, &functions);
+	if (!err && !functions && debug_data_unpack(&s->main, &s->mini))
+		err = symbol_table_offer(b, c, &s->mini, SHT_SYMTAB, &functions);
 	if (!err && !functions && debuginfod_find(b, &s->debug))
-		err = symbol_table_offer(b, c, s->debug.elf, SHT_SYMTAB, &functions);
+		err = symbol_table_offer(b, c, &s->debug, SHT_SYMTAB, &functions);
 	if (!err && !s->debug.elf && (!functions || s->mini.elf))
-		err = symbol_table_offer(b, c, s->main.elf, SHT_DYNSYM, &exported);
+		err = symbol_table_offer(b, c, &s->main, SHT_DYNSYM, &exported);
 	b->exports_only = !functions;
 	if (*b->why.what)
 		return err;
@@ -364,6 +449,31 @@ static int offer_symbols(struct batch *b, struct cover *c, struct sources *s, co
 	return err;
 }
 
+/* Offers the image's symbols as they were kept, or reads and keeps them. */
+static int offer_kept(struct batch *b, struct cover *c, struct sources *s, const char *path)
+{
+	struct kept_symbols symbols = { 0 };
+	int err;
+
+	/* Servers may have better ones. */
+	if (b->kept && b->kept->has_symbols && (b->kept->of_itself || !b->debuginfod)) {
+		file_cache_offer(b->kept, c);
+		b->exports_only = b->kept->exports_only;
+		error_set(&b->why, 0, "%s", b->kept->why);
+		return 0;
+	}
+	b->recording = b->kept && !b->kept->has_symbols ? &symbols : NULL;
+	err = offer_symbols(b, c, s, path);
+	if (!err && b->recording && !b->stopped && !(b->budget && b->budget->exceeded)) {
+		file_cache_keep_symbols(symbol_cache_files(b->cache), b->kept, &symbols);
+		b->kept->exports_only = b->exports_only;
+		snprintf(b->kept->why, sizeof(b->kept->why), "%.255s", b->why.what);
+	}
+	b->recording = NULL;
+	kept_symbols_free(&symbols);
+	return err;
+}
+
 /* The functions that a file's call frame information describes, read when first needed. */
 struct described {
 	const struct elf_file *file;
@@ -372,15 +482,29 @@ struct described {
 };
 
 /* Sets *function to the one around an address, or NULL. Returns 0 or -ENOMEM. */
-static int find_described(struct described *d, uint64_t address,
+static int find_described(const struct batch *b, struct described *d, uint64_t address,
 			  const struct cfi_function **function)
 {
 	struct error unused; /* corrupt call frame information is not why symbols are missing */
-	int err = d->were_read ? 0 : cfi_functions_read(&d->functions, d->file, &unused);
+	int err = 0;
 
+	if (b->kept && b->kept->functions) {
+		*function = cfi_functions_find(b->kept->functions, address);
+		return 0;
+	}
+	if (!d->were_read)
+		err = cfi_functions_read(&d->functions, d->file, &unused);
 	d->were_read = true;
 	*function = cfi_functions_find(&d->functions, address);
 	return err == -ENOMEM ? err : 0;
+}
+
+/* Keeps the functions if they were read to the end, else frees them. */
+static void end_described(const struct batch *b, struct described *d)
+{
+	if (b->kept && d->were_read && !(b->budget && b->budget->exceeded))
+		file_cache_keep_functions(symbol_cache_files(b->cache), b->kept, &d->functions);
+	cfi_functions_free(&d->functions);
 }
 
 static int find_extents(struct batch *b, const struct cover *c, const struct elf_file *file)
@@ -396,11 +520,11 @@ static int find_extents(struct batch *b, const struct cover *c, const struct elf
 		if (symbol)
 			*extent = (struct symbol_extent){ symbol->start, symbol->limit };
 		else
-			err = find_described(&d, b->addresses[i].address, &function);
+			err = find_described(b, &d, b->addresses[i].address, &function);
 		if (function)
 			*extent = (struct symbol_extent){ function->start, function->limit };
 	}
-	cfi_functions_free(&d.functions);
+	end_described(b, &d);
 	return err;
 }
 
@@ -433,22 +557,22 @@ static int name_all(struct batch *b, const struct cover *c, const struct elf_fil
 		if (!symbol || batch_is_named(b, i))
 			continue;
 		if (doubtful)
-			err = find_described(&d, b->addresses[i].address, &function);
+			err = find_described(b, &d, b->addresses[i].address, &function);
 		if (!err && (!doubtful || (function && function->start == symbol->start)))
 			err = batch_name(b, i, symbol->name);
 		else if (!err && !function)
 			err = name_perhaps(b, i, symbol->name);
 	}
-	err = err ?: plt_name_all(b, file->elf);
+	err = err ?: plt_name_all(b, file);
 	for (size_t i = 0; !err && i < b->count; i++) {
 		const struct cfi_function *function = NULL;
 
 		if (!batch_is_named(b, i))
-			err = find_described(&d, b->addresses[i].address, &function);
+			err = find_described(b, &d, b->addresses[i].address, &function);
 		if (function && !err)
 			err = batch_name_by_start(b, i, function->start);
 	}
-	cfi_functions_free(&d.functions);
+	end_described(b, &d);
 	return err;
 }
 
@@ -494,8 +618,12 @@ static int resolve_symbols(struct batch *b, struct sources *s, const char *path)
 
 	if (err)
 		return err;
-	err = offer_symbols(b, &c, s, path);
+	err = offer_kept(b, &c, s, path);
 	cover_settle(&c);
+	if (b->budget && b->budget->exceeded) {
+		cover_free(&c); /* symbols that were not read could be the right ones */
+		return err;
+	}
 	if (!err && b->extents)
 		err = find_extents(b, &c, &s->main);
 	else if (!err && !b->stopped)
@@ -534,20 +662,24 @@ static int resolve_from(struct batch *b, struct sources *s, const char *path)
 int elf_resolve(struct batch *b)
 {
 	struct profile_image *image = &b->p->images[b->image];
-	struct sources s = { { .fd = -1 }, { .fd = -1 }, { .fd = -1 } };
+	struct sources s = { .main.source.fd = -1, .debug.source.fd = -1, .mini.source.fd = -1 };
+	struct read_budget budget;
 	const char *on_disk;
 	int err = path_on_disk(b->p, image->path, &on_disk);
 
 	b->proven = image->build_id_size > 0;
-	b->was_read = !err && open_image(b, image, on_disk, &s.main);
+	b->was_read = !err && open_image(b, image, on_disk, &budget, &s.main);
 	/* Its path was looked up in our root directory, as its own is unknown. */
-	if (!b->was_read && image->fd < 0 && image->unopened) {
+	if (!b->was_read && image->fd < 0 && image->unopened && !b->is_unread) {
 		struct error here = b->why;
 
 		error_set(&b->why, 0, "%s; by its path, now: %s", image->unopened, here.what);
 	}
 	if (b->was_read)
 		err = resolve_from(b, &s, on_disk);
+	err = err ?: end_reading(b);
+	if (b->is_unread && b->unread)
+		b->unread(image->path, b->why.what, b->context);
 	elf_file_close(&s.mini);
 	elf_file_close(&s.debug);
 	elf_file_close(&s.main);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "symbol/elf_file.h"
 
-#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <link.h>
 #include <stdio.h>
@@ -20,6 +19,30 @@
 
 /* Section names, which libelf reads as a whole: 65,000 of a kilobyte each. */
 #define NAMES_MAX ((uint64_t)64 * 1024 * 1024)
+
+/* Notes before this in a segment or section are searched for the build ID. */
+#define NOTE_MAX ((size_t)64 * 1024)
+
+size_t elf_source_read(const struct elf_source *source, void *to, size_t size, uint64_t at)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	if (at >= source->size)
+		return 0;
+	if (size > source->size - at)
+		size = source->size - at;
+	if (!read_budget_take(source->budget, size))
+		return 0;
+	if (source->memory) {
+		memcpy(to, source->memory + at, size);
+		return size;
+	}
+	while (done < size &&
+	       (n = pread(source->fd, (char *)to + done, size - done, at + done)) > 0)
+		done += n;
+	return done;
+}
 
 static uint64_t field(const uint8_t *bytes, size_t size, bool big_endian)
 {
@@ -91,14 +114,14 @@ static bool add_segment(struct sizes *sizes, const GElf_Phdr *segment)
 }
 
 /*
- * Whether a table of strings ends with a NUL, as all do. In one that does not, libelf searches the
- * last NUL from the table's end, for each string. A table beyond the file's end is not read.
+ * Whether the names of sections end with a NUL, as all do. If not, libelf searches the last NUL
+ * from the table's end, for each name.
  */
 static bool is_terminated(Elf *elf, const GElf_Shdr *section)
 {
 	Elf_Data *last;
 
-	if (section->sh_type != SHT_STRTAB || !section->sh_size)
+	if (!section->sh_size)
 		return true;
 	last = elf_getdata_rawchunk(elf, section->sh_offset + section->sh_size - 1, 1, ELF_T_BYTE);
 	return !last || !*(const char *)last->d_buf;
@@ -122,7 +145,7 @@ static int check_parts(Elf *elf, struct error *e)
 			return error_set(e, 0,
 					 "corrupt ELF file: section %zu is too large or compressed",
 					 elf_ndxscn(scn));
-		if (!is_terminated(elf, &section))
+		if (elf_ndxscn(scn) == names && !is_terminated(elf, &section))
 			return error_set(
 				e, 0, "corrupt ELF file: section %zu, of strings, ends within one",
 				elf_ndxscn(scn));
@@ -140,73 +163,219 @@ static int check_parts(Elf *elf, struct error *e)
 	return 0;
 }
 
-static int adopt(struct elf_file *f, struct error *e)
+/* --- The build ID --- */
+
+/* Finds the build ID among notes. Returns whether it is there. */
+static bool find_note(struct elf_file *f, const uint8_t *notes, size_t size, uint64_t align,
+		      bool big_endian)
 {
+	size_t at = 0;
+
+	align = align == 8 ? 8 : 4;
+	while (size - at >= 12) {
+		uint64_t name_size = field(notes + at, 4, big_endian),
+			 id_size = field(notes + at + 4, 4, big_endian), name = at + 12,
+			 id = (name + name_size + align - 1) / align * align;
+
+		if (id > size || id_size > size - id)
+			break;
+		if (field(notes + at + 8, 4, big_endian) == NT_GNU_BUILD_ID && id_size &&
+		    name_size == 4 && memcmp(notes + name, "GNU", 4) == 0) {
+			f->build_id_size =
+				id_size < PROFILE_BUILD_ID_MAX ? id_size : PROFILE_BUILD_ID_MAX;
+			memcpy(f->build_id, notes + id, f->build_id_size);
+			return true;
+		}
+		at = (id + id_size + align - 1) / align * align;
+		if (at > size)
+			break;
+	}
+	return false;
+}
+
+static bool read_notes(struct elf_file *f, uint8_t *room, uint64_t offset, uint64_t size,
+		       uint64_t align, bool big_endian)
+{
+	size_t got = elf_source_read(&f->source, room, size < NOTE_MAX ? size : NOTE_MAX, offset);
+
+	return find_note(f, room, got, align, big_endian);
+}
+
+/* The sections first: a debug file's segments are those of the stripped one. */
+static int read_build_id(struct elf_file *f, struct error *e)
+{
+	bool big_endian = elf_getident(f->elf, NULL)[EI_DATA] == ELFDATA2MSB, found = false;
+	uint8_t *room = malloc(NOTE_MAX);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr section;
+	GElf_Phdr segment;
+	size_t count;
+
+	if (!room)
+		return error_no_memory(e);
+	while (!found && (scn = elf_nextscn(f->elf, scn)))
+		if (gelf_getshdr(scn, &section) && section.sh_type == SHT_NOTE)
+			found = read_notes(f, room, section.sh_offset, section.sh_size,
+					   section.sh_addralign, big_endian);
+	if (elf_getphdrnum(f->elf, &count))
+		count = 0;
+	for (size_t i = 0; i < count && !found; i++)
+		if (gelf_getphdr(f->elf, i, &segment) && segment.p_type == PT_NOTE)
+			found = read_notes(f, room, segment.p_offset, segment.p_filesz,
+					   segment.p_align, big_endian);
+	free(room);
+	return 0;
+}
+
+size_t elf_build_id(const struct elf_file *f, const uint8_t **id)
+{
+	*id = f->build_id;
+	return f->build_id_size;
+}
+
+bool elf_has_build_id(const struct elf_file *f, const uint8_t *id, size_t size)
+{
+	return f->build_id_size == size && size && memcmp(f->build_id, id, size) == 0;
+}
+
+/* --- Opening --- */
+
+/*
+ * Copies a part of the file to its place in f->headers, where nothing but such parts takes memory.
+ * A part that reaches beyond the file's end is cut off.
+ */
+static int load(struct elf_file *f, uint64_t offset, uint64_t size, struct error *e)
+{
+	uint64_t page = sysconf(_SC_PAGESIZE), start = offset / page * page;
+
+	if (offset >= f->source.size || !size)
+		return 0;
+	if (size > f->source.size - offset)
+		size = f->source.size - offset;
+	if (!read_budget_has_memory(f->source.budget, size))
+		return error_set(e, 0, "its headers are too large");
+	if (mprotect((char *)f->headers + start, offset + size - start, PROT_READ | PROT_WRITE))
+		return error_set(e, errno, "cannot make room for its headers");
+	if (elf_source_read(&f->source, (char *)f->headers + offset, size, offset) != size)
+		return error_set(e, 0, "cannot read its headers");
+	return 0;
+}
+
+/*
+ * Reads all that libelf is to see, once, into memory that looks like the file: ELF header, program
+ * headers, section headers and their names. A file that changes while it is read cannot make libelf
+ * see something else than was checked. Only read-only memory of the file's size is mapped, so none
+ * is reserved (not even with vm.overcommit_memory=2), and only what is filled is taken.
+ */
+static int load_headers(struct elf_file *f, const uint8_t *head, size_t head_size, struct error *e)
+{
+	bool wide = head[EI_CLASS] == ELFCLASS64, big_endian = head[EI_DATA] == ELFDATA2MSB;
+	size_t word = wide ? 8 : 4, entry = wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
+#define HEAD(member, size)                                                                       \
+	field(head + (wide ? offsetof(Elf64_Ehdr, member) : offsetof(Elf32_Ehdr, member)), size, \
+	      big_endian)
+	uint64_t sections = HEAD(e_shoff, word), names = HEAD(e_shstrndx, 2);
 	int err;
 
-	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF)
-		err = error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
-	else
-		err = check_parts(f->elf, e);
+	f->headers = mmap(NULL, f->source.size, PROT_READ,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (f->headers == MAP_FAILED) {
+		f->headers = NULL;
+		return error_set(e, errno, "cannot map memory of its size");
+	}
+	err = load(f, HEAD(e_phoff, word),
+		   HEAD(e_phnum, 2) * (wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr)), e);
+	err = err ?: load(f, sections, HEAD(e_shnum, 2) * entry, e);
+	if (!err && names != SHN_UNDEF && names < HEAD(e_shnum, 2) && sections < f->source.size &&
+	    f->source.size - sections >= (names + 1) * entry) {
+		const uint8_t *header = (const uint8_t *)f->headers + sections + names * entry;
+		uint64_t offset = field(header + (wide ? offsetof(Elf64_Shdr, sh_offset)
+						       : offsetof(Elf32_Shdr, sh_offset)),
+					word, big_endian);
+		uint64_t size = field(header + (wide ? offsetof(Elf64_Shdr, sh_size)
+						     : offsetof(Elf32_Shdr, sh_size)),
+				      word, big_endian);
+
+		err = load(f, offset, size < NAMES_MAX ? size : NAMES_MAX, e);
+	}
+#undef HEAD
+	if (!err && mprotect(f->headers, head_size, PROT_READ | PROT_WRITE))
+		err = error_set(e, errno, "cannot make room for its headers");
+	if (!err)
+		memcpy(f->headers, head, head_size); /* last: parts may overlap */
+	return err;
+}
+
+static int open_source(struct elf_file *f, bool object, struct error *e)
+{
+	uint8_t head[sizeof(Elf64_Ehdr)];
+	size_t size = elf_source_read(&f->source, head, sizeof(head), 0);
+	int err = !size && f->source.size ? error_set(e, 0, "cannot read it")
+					  : check_header(head, size, object, e);
+
+	if (!err && !f->memory)
+		err = load_headers(f, head, size, e);
+	if (!err) {
+		elf_version(EV_CURRENT);
+		f->elf = elf_memory(f->memory ?: f->headers, f->source.size);
+		if (!f->elf || elf_kind(f->elf) != ELF_K_ELF)
+			err = error_set(e, 0, "corrupt ELF file: %s", elf_errmsg(-1));
+	}
+	err = err ?: check_parts(f->elf, e);
+	err = err ?: read_build_id(f, e);
 	if (err)
 		elf_file_close(f);
 	return err;
 }
 
-static int open_file(struct elf_file *f, int fd, bool object, struct error *e)
+static int open_file(struct elf_file *f, int fd, struct read_budget *budget, bool object,
+		     struct error *e)
 {
-	uint8_t head[sizeof(Elf64_Ehdr)];
-	ssize_t size;
-	int err;
+	struct stat status;
 
-	*f = (struct elf_file){ .fd = fd };
-	size = pread(fd, head, sizeof(head), 0);
-	if (size < 0)
-		err = error_set(e, errno, "cannot read it");
-	else
-		err = check_header(head, size, object, e);
-	if (err) {
+	*f = (struct elf_file){ .source = { .fd = fd, .budget = budget } };
+	if (fstat(fd, &status)) {
+		int err = error_set(e, errno, "cannot read it");
+
 		elf_file_close(f);
 		return err;
 	}
-	elf_version(EV_CURRENT);
-	f->elf = elf_begin(fd, ELF_C_READ, NULL);
-	return adopt(f, e);
+	f->source.size = status.st_size;
+	return open_source(f, object, e);
 }
 
-int elf_file_open(struct elf_file *f, int fd, struct error *e)
+int elf_file_open(struct elf_file *f, int fd, struct read_budget *budget, struct error *e)
 {
-	return open_file(f, fd, false, e);
+	return open_file(f, fd, budget, false, e);
 }
 
-int elf_object_open(struct elf_file *f, int fd, struct error *e)
+int elf_object_open(struct elf_file *f, int fd, struct read_budget *budget, struct error *e)
 {
-	return open_file(f, fd, true, e);
+	return open_file(f, fd, budget, true, e);
 }
 
-int elf_file_open_memory(struct elf_file *f, void *memory, size_t size, struct error *e)
+int elf_file_open_memory(struct elf_file *f, void *memory, size_t size, struct read_budget *budget,
+			 struct error *e)
 {
-	int err;
-
-	*f = (struct elf_file){ .fd = -1, .memory = memory };
-	err = check_header(memory, size, false, e);
-	if (err) {
-		elf_file_close(f);
-		return err;
-	}
-	elf_version(EV_CURRENT);
-	f->elf = elf_memory(memory, size);
-	return adopt(f, e);
+	*f = (struct elf_file){
+		.source = { .fd = -1, .memory = memory, .size = size, .budget = budget },
+		.memory = memory,
+	};
+	return open_source(f, false, e);
 }
 
 void elf_file_close(struct elf_file *f)
 {
 	if (f->elf)
 		elf_end(f->elf);
-	if (f->fd >= 0)
-		close(f->fd);
+	if (f->headers)
+		munmap(f->headers, f->source.size);
+	if (f->source.fd >= 0)
+		close(f->source.fd);
+	for (size_t i = 0; i < ELF_STRING_TABLES; i++)
+		free(f->strings[i]);
 	free(f->memory);
-	*f = (struct elf_file){ .fd = -1 };
+	*f = (struct elf_file){ .source.fd = -1 };
 }
 
 int elf_open_companion(int fd, int root, const char *path)
@@ -238,24 +407,6 @@ int elf_open_vdso(void)
 		return -EIO;
 	}
 	return fd;
-}
-
-size_t elf_build_id(Elf *elf, const uint8_t **id)
-{
-	const void *bytes;
-	ssize_t size = dwelf_elf_gnu_build_id(elf, &bytes);
-
-	if (size <= 0)
-		return 0;
-	*id = bytes;
-	return size < PROFILE_BUILD_ID_MAX ? size : PROFILE_BUILD_ID_MAX;
-}
-
-bool elf_has_build_id(Elf *elf, const uint8_t *id, size_t size)
-{
-	const uint8_t *own;
-
-	return elf_build_id(elf, &own) == size && size && memcmp(own, id, size) == 0;
 }
 
 bool elf_debug_path(const uint8_t *id, size_t size, char path[ELF_DEBUG_PATH_SIZE])
@@ -291,12 +442,22 @@ Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *section)
 	return NULL;
 }
 
-Elf_Data *elf_section_bytes(Elf *elf, const char *name, size_t size_max)
+void *elf_section_bytes(const struct elf_file *f, const char *name, size_t size_max, size_t *size)
 {
 	GElf_Shdr section;
-	Elf_Scn *scn = elf_find_section(elf, name, &section);
+	Elf_Scn *scn = elf_find_section(f->elf, name, &section);
+	void *bytes;
 
-	return scn && section.sh_size <= size_max ? elf_rawdata(scn, NULL) : NULL;
+	if (!scn || !section.sh_size || section.sh_size > size_max ||
+	    section.sh_size > f->source.size ||
+	    !read_budget_has_memory(f->source.budget, section.sh_size))
+		return NULL;
+	*size = section.sh_size;
+	bytes = malloc(*size);
+	if (bytes && elf_source_read(&f->source, bytes, *size, section.sh_offset) == *size)
+		return bytes;
+	free(bytes);
+	return NULL;
 }
 
 Elf_Scn *elf_find_type(Elf *elf, GElf_Word type, GElf_Shdr *section)

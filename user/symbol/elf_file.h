@@ -9,34 +9,63 @@
 
 #include "profile/profile.h"
 #include "util/error.h"
+#include "util/read_budget.h"
+
+/* The bytes of a file, to be copied as a value: its owner keeps it open. */
+struct elf_source {
+	int fd;			    /* -1: in memory */
+	const uint8_t *memory;	    /* NULL: in fd */
+	uint64_t size;		    /* when it was opened */
+	struct read_budget *budget; /* NULL: no limit */
+};
 
 /*
- * An untrusted ELF file: any user may have written it, to attack the profiler, which may be root.
+ * Reads up to `size` bytes: all that is read of untrusted files. Returns their number, less at the
+ * file's end, on an error, or if the budget is exceeded.
+ */
+size_t elf_source_read(const struct elf_source *source, void *to, size_t size, uint64_t at);
+
+#define ELF_STRING_TABLES 2
+
+/*
+ * An untrusted ELF file: any user may have written it, to attack the profiler, which may be root,
+ * and may write to it now.
  *
- * It is read, never mapped: mapped, a file that its owner truncates is a SIGBUS. Only the parts
- * needed are read. Sizes that libelf would trust, and allocate memory by, are checked first.
+ * It is read, never mapped: mapped, a file that its owner truncates is a SIGBUS. libelf sees a copy
+ * of the headers and of the sections' names, which was read once and is checked: sizes that libelf
+ * would trust, and allocate memory by. All else is read by elf_source_read(), mostly by windows
+ * (symbol/section.h).
  *
  * Why this is libelf and not libdwfl, which would take less code: libdwfl (elfutils 0.188) maps
  * debug files, blocks on a FIFO that a debug link names, decompresses .gnu_debugdata without a
  * limit, and uses the network if DEBUGINFOD_URLS is set.
  */
 struct elf_file {
-	Elf *elf;     /* NULL: not open */
-	int fd;	      /* -1: in memory */
-	void *memory; /* from malloc(), or NULL */
+	Elf *elf; /* NULL: not open. Of its data only sections' names can be read */
+	struct elf_source source;
+	uint8_t build_id[PROFILE_BUILD_ID_MAX];
+	size_t build_id_size; /* 0: none */
+
+	/* private to elf_file.c */
+	void *headers; /* what libelf sees of the file in fd */
+	void *memory;  /* the file from malloc(), or NULL */
+	/* private to symbol_table.c: of .symtab and .dynsym; freed with the file */
+	char *strings[ELF_STRING_TABLES];
 };
 
 /*
- * Opens a program or shared library. Takes over fd, also on failure. Returns 0, or a negative errno
- * and sets e, to libelf's own message if there is one.
+ * Opens a program or shared library. Takes over fd, also on failure. The caller keeps *budget while
+ * the file is open. Returns 0, or a negative errno and sets e, to libelf's own message if there is
+ * one.
  */
-int elf_file_open(struct elf_file *f, int fd, struct error *e);
+int elf_file_open(struct elf_file *f, int fd, struct read_budget *budget, struct error *e);
 
 /* The same; also accepts object files, such as .dwo files and those of dwz(1). */
-int elf_object_open(struct elf_file *f, int fd, struct error *e);
+int elf_object_open(struct elf_file *f, int fd, struct read_budget *budget, struct error *e);
 
 /* The same for a file in memory from malloc(), which it takes over. */
-int elf_file_open_memory(struct elf_file *f, void *memory, size_t size, struct error *e);
+int elf_file_open_memory(struct elf_file *f, void *memory, size_t size, struct read_budget *budget,
+			 struct error *e);
 void elf_file_close(struct elf_file *f);
 
 /*
@@ -55,10 +84,10 @@ int elf_open_companion(int fd, int root, const char *path);
 int elf_open_vdso(void);
 
 /* Finds the GNU build ID. Returns its size, at most PROFILE_BUILD_ID_MAX; 0: none. */
-size_t elf_build_id(Elf *elf, const uint8_t **id);
+size_t elf_build_id(const struct elf_file *f, const uint8_t **id);
 
 /* Whether the file has this build ID. */
-bool elf_has_build_id(Elf *elf, const uint8_t *id, size_t size);
+bool elf_has_build_id(const struct elf_file *f, const uint8_t *id, size_t size);
 
 /*
  * Sets the path at which distributions install the debug file of a build ID. Returns false if the
@@ -71,8 +100,11 @@ bool elf_debug_path(const uint8_t *id, size_t size, char path[ELF_DEBUG_PATH_SIZ
 /* The first section with this name that has bytes in the file; sets its header. Or NULL. */
 Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *section);
 
-/* The bytes, as in the file, of the section with this name. NULL: none, or above size_max. */
-Elf_Data *elf_section_bytes(Elf *elf, const char *name, size_t size_max);
+/*
+ * The bytes of the section with this name, to be free()d; sets *size. NULL: none, above size_max,
+ * or they cannot be read.
+ */
+void *elf_section_bytes(const struct elf_file *f, const char *name, size_t size_max, size_t *size);
 
 /* The first section of this type; sets its header. Or NULL. */
 Elf_Scn *elf_find_type(Elf *elf, GElf_Word type, GElf_Shdr *section);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #define ZSTD_LIBRARY "libzstd.so.1"
@@ -58,10 +57,8 @@ static size_t fill_input(struct dwarf_inflater *f)
 {
 	uint64_t left = f->packed.stored - f->in;
 	size_t want = left < sizeof(f->input) ? left : sizeof(f->input);
-	ssize_t n = want ? pread(f->packed.fd, f->input, want, f->packed.at + f->in) : 0;
+	size_t n = elf_source_read(&f->packed.source, f->input, want, f->packed.at + f->in);
 
-	if (n <= 0)
-		return 0;
 	f->in += n;
 	return n;
 }

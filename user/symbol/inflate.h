@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbol/elf_file.h"
+
 /*
  * Decompresses a section from front to back: zlib, or zstd, whose library is loaded when a section
  * needs it.
@@ -14,7 +16,7 @@ struct dwarf_inflater;
 
 /* The compressed bytes. */
 struct dwarf_packed {
-	int fd;
+	struct elf_source source;
 	uint64_t at, stored; /* offset in the file, and size */
 	uint64_t size;	     /* decompressed */
 	bool zstd;

@@ -7,6 +7,7 @@
 
 #include "symbol/batch.h"
 #include "symbol/cover.h"
+#include "symbol/file_cache.h"
 #include "util/array.h"
 #include "util/clock.h"
 
@@ -30,6 +31,7 @@ struct symbol_cache {
 	size_t count, room;
 	bool readable; /* some address is not 0 */
 	uint64_t read_ns;
+	struct file_cache *files; /* read_symbols() leaves it */
 };
 
 /*
@@ -107,7 +109,7 @@ static void forget(struct symbol_cache *k)
 {
 	free(k->text);
 	free(k->symbols);
-	*k = (struct symbol_cache){ 0 };
+	*k = (struct symbol_cache){ .files = k->files };
 }
 
 /* Returns 0, or -ENOMEM. Without symbols b->why says why. */
@@ -139,14 +141,29 @@ static int read_symbols(struct symbol_cache *k, struct batch *b, const char *pat
 
 struct symbol_cache *symbol_cache_new(void)
 {
-	return calloc(1, sizeof(struct symbol_cache));
+	struct symbol_cache *cache = calloc(1, sizeof(*cache));
+
+	if (cache)
+		cache->files = file_cache_new();
+	if (cache && !cache->files) {
+		free(cache);
+		return NULL;
+	}
+	return cache;
 }
 
 void symbol_cache_free(struct symbol_cache *cache)
 {
-	if (cache)
-		forget(cache);
+	if (!cache)
+		return;
+	forget(cache);
+	file_cache_free(cache->files);
 	free(cache);
+}
+
+struct file_cache *symbol_cache_files(struct symbol_cache *cache)
+{
+	return cache->files;
 }
 
 /* "[nf_tables]", "[bpf]", which follows the name in the text; NULL: the kernel itself. */

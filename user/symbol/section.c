@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/types.h>
 
 #include "symbol/inflate.h"
 #include "util/array.h"
@@ -30,12 +29,10 @@
 /* Sets a section's offset and size in the file, up to the file's end: the budget counts by them. */
 static void place(struct dwarf_section *s, uint64_t offset, uint64_t size)
 {
-	struct stat st;
-
-	if (fstat(s->fd, &st) || offset >= (uint64_t)st.st_size)
+	if (offset >= s->source.size)
 		return;
 	s->at = offset;
-	s->stored = st.st_size - s->at;
+	s->stored = s->source.size - s->at;
 	if (size < s->stored)
 		s->stored = size;
 }
@@ -49,7 +46,7 @@ static ssize_t read_header(struct dwarf_section *s, Elf *elf, bool *zstd)
 	struct dwarf_cursor c = { bytes, bytes + size, s->big_endian, false };
 	uint32_t type;
 
-	if (s->stored < size || pread(s->fd, bytes, size, s->at) != (ssize_t)size)
+	if (s->stored < size || elf_source_read(&s->source, bytes, size, s->at) != size)
 		return -EINVAL;
 	type = dwarf_number(&c, 4);
 	if (wide)
@@ -65,7 +62,8 @@ static ssize_t read_header(struct dwarf_section *s, Elf *elf, bool *zstd)
  */
 static int start_inflater(struct dwarf_section *s, size_t header, bool zstd, uint64_t *room)
 {
-	struct dwarf_packed packed = { s->fd, s->at + header, s->stored - header, s->size, zstd };
+	struct dwarf_packed packed = { s->source, s->at + header, s->stored - header, s->size,
+				       zstd };
 	int err;
 
 	if (s->size > SECTION_SIZE_MAX || s->size / RATIO_MAX > packed.stored)
@@ -96,7 +94,7 @@ static int open_old(struct dwarf_section *s, Elf *elf, const char *name, uint64_
 		return 0;
 	place(s, section.sh_offset, section.sh_size);
 	if (s->stored < sizeof(head) ||
-	    pread(s->fd, head, sizeof(head), s->at) != (ssize_t)sizeof(head) ||
+	    elf_source_read(&s->source, head, sizeof(head), s->at) != sizeof(head) ||
 	    memcmp(head, "ZLIB", 4) != 0)
 		return -EINVAL;
 	s->size = dwarf_number(&c, 8);
@@ -109,7 +107,7 @@ static struct dwarf_section section_of(const struct elf_file *file)
 	const char *ident = elf_getident(file->elf, &unused);
 
 	return (struct dwarf_section){
-		.fd = file->fd,
+		.source = file->source,
 		.big_endian = ident && ident[EI_DATA] == ELFDATA2MSB,
 	};
 }
@@ -154,7 +152,7 @@ void dwarf_section_close(struct dwarf_section *s)
 		*s->room_left += s->size;
 	dwarf_inflater_free(s->inflater);
 	free(s->bytes);
-	*s = (struct dwarf_section){ .fd = -1 };
+	*s = (struct dwarf_section){ .source.fd = -1 };
 }
 
 bool dwarf_section_use(struct dwarf_section *s, uint64_t bytes)
@@ -184,7 +182,6 @@ static bool inflate_to(struct dwarf_section *s, uint64_t offset)
 static void fill(struct dwarf_section *s, size_t size)
 {
 	size_t want = size - s->held;
-	ssize_t n;
 
 	if (s->failed)
 		return;
@@ -197,11 +194,7 @@ static void fill(struct dwarf_section *s, size_t size)
 		s->failed = s->held < size;
 		return;
 	}
-	while (want &&
-	       (n = pread(s->fd, s->bytes + s->held, want, s->at + s->from + s->held)) > 0) {
-		s->held += n;
-		want -= n;
-	}
+	s->held += elf_source_read(&s->source, s->bytes + s->held, want, s->at + s->from + s->held);
 }
 
 /* Moves the window's start to an offset, and keeps the bytes that it holds there. */

@@ -20,7 +20,7 @@ struct dwarf_section {
 	uint64_t size; /* 0: no section, or it cannot be read */
 
 	/* private to section.c */
-	int fd;
+	struct elf_source source;
 	bool big_endian;
 	uint64_t at, stored;   /* offset and size in the file */
 	uint64_t used, filled; /* of the budgets */
@@ -34,7 +34,7 @@ struct dwarf_section {
 };
 
 /*
- * Opens the section `name`: ".debug_info", ".debug_info.dwo". The caller keeps file->fd open while
+ * Opens the section `name`: ".debug_info", ".debug_info.dwo". The caller keeps the file open while
  * the section is open. *room: how many bytes of compressed sections may still be kept whole; the
  * section takes its part and returns it when closed. room NULL: none may. Returns 0, also if there
  * is no such section (size is 0), -EINVAL (unknown compression or implausible size), -ENOTSUP

@@ -9,6 +9,7 @@
 #include "profile/pc_name.h"
 #include "symbol/batch.h"
 #include "symbol/elf/debuginfod.h"
+#include "symbol/file_limits.h"
 #include "symbol/jit/jit.h"
 #include "symbol/runtime.h"
 
@@ -34,6 +35,7 @@ struct work {
 	struct runtimes *runtimes;     /* NULL: not made yet */
 	double total;		       /* all samples */
 	struct debuginfod *debuginfod; /* NULL: do not ask */
+	struct file_limits limits;
 };
 
 static bool is_kernel(const struct profile_image *image, uint64_t address)
@@ -245,6 +247,8 @@ static int resolve_all(struct work *w, const struct symbol_options *o)
 			.cache = o->cache,
 			.same_code = w->same_code,
 			.checksum_bytes = &w->checksum_bytes,
+			.limits = o->window_ns ? &w->limits : NULL,
+			.unread = o->unread,
 			.stop = o->stop,
 			.progress = o->progress,
 			.done = first,
@@ -273,12 +277,14 @@ static int resolve(struct work *w, const struct symbol_options *o, struct error 
 	if (err)
 		return err;
 	w->checksum_bytes = CHECKSUM_BYTES;
+	file_limits_init(&w->limits, o->window_ns);
 	err = make_groups(w);
 	w->same_code = build_id_circles(w->p);
 	if (!err)
 		err = w->same_code ? collect_addresses(w) : -ENOMEM;
 	if (!err)
 		err = resolve_all(w, o);
+	file_limits_free(&w->limits);
 	debuginfod_close(w->debuginfod);
 	runtimes_free(w->runtimes);
 	free(w->groups);

@@ -8,7 +8,10 @@
 #include "profile/profile.h"
 #include "util/error.h"
 
-/* The kernel's symbols, kept for callers that resolve repeatedly; read again after a minute. */
+/*
+ * Symbols of the kernel and of files, kept for callers that resolve repeatedly. The kernel's are
+ * read again after a minute.
+ */
 struct symbol_cache;
 struct symbol_cache *symbol_cache_new(void); /* NULL: out of memory */
 void symbol_cache_free(struct symbol_cache *cache);
@@ -19,11 +22,19 @@ struct symbol_options {
 	bool debuginfod;    /* ask servers for missing symbols of hot images; see symbol_check() */
 	const bool *wanted; /* by location: which to resolve; NULL: all */
 	struct symbol_cache *cache; /* NULL: keep nothing between calls */
+	/*
+	 * The length of the window that the profile is of: limits what reading files may take, in
+	 * all, for one user and for one file, and remembers in the cache which files took too much.
+	 * 0: this is no window, and there is no limit.
+	 */
+	uint64_t window_ns;
+	/* Called for each image whose file was not read, or not to its end, because of limits. */
+	void (*unread)(const char *path, const char *why, void *context);
 	/* Called repeatedly. Once it returns true, the rest stays unnamed; that is no error. */
 	bool (*stop)(void *context);
 	/* Called repeatedly: `done` of `count` addresses; what: the image being resolved. */
 	void (*progress)(size_t done, size_t count, const char *what, void *context);
-	void *context; /* for stop() and progress(), each of which may be NULL */
+	void *context; /* for unread(), stop() and progress(), each of which may be NULL */
 };
 
 /*

@@ -79,6 +79,12 @@ int unwind_index_builds(struct unwind *u)
  */
 #define USERS_NS   (10 * NS_PER_S)
 #define USERS_PART 10
+/*
+ * With windows, where all that the daemon's unit may take is half a GiB, one of users' files: those
+ * of compilers are a fifth of that, and take a tenth of a second.
+ */
+#define USERS_FILE_NS	 NS_PER_S
+#define USERS_FILE_BYTES ((uint64_t)128 * 1024 * 1024)
 /* With windows root's files have one, too: a build runs any number of new programs. */
 #define WINDOWS_PART 400
 
@@ -119,12 +125,18 @@ static void add_time(struct unwind *u, const struct unwind_image_state *state, u
 static int read_rows(const struct unwind *u, const struct capture_image *image, int fd,
 		     struct unwind_image_state *state, struct error *e)
 {
+	struct read_budget users_file = { .bytes = USERS_FILE_BYTES, .memory = USERS_FILE_BYTES };
+	struct read_budget *budget = NULL;
 	struct unwind_rows *rows = &state->rows;
 	int err;
 
 	state->root_owned = is_root_owned(fd);
 	err = check_time(u, state, e);
-	err = err ?: u->read(fd, image->path, rows, e);
+	if (u->windows && !state->root_owned) {
+		users_file.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + USERS_FILE_NS;
+		budget = &users_file;
+	}
+	err = err ?: u->read(fd, image->path, budget, rows, e);
 	if (err || !image->build_id_size ||
 	    (rows->build_id_size == image->build_id_size &&
 	     memcmp(rows->build_id, image->build_id, image->build_id_size) == 0))
@@ -187,7 +199,7 @@ static int read_file(struct unwind *u, const struct capture_image *image,
 	state->root_owned = is_vdso || (image->fd >= 0 && is_root_owned(image->fd));
 	hurry(state);
 	if (is_vdso)
-		err = u->read(-1, image->path, &state->rows, e);
+		err = u->read(-1, image->path, NULL, &state->rows, e);
 	else if (image->fd >= 0)
 		err = read_rows(u, image, image->fd, state, e);
 	else

@@ -8,6 +8,7 @@
 
 #include "bpf/unwind_table.h"
 #include "util/error.h"
+#include "util/read_budget.h"
 
 struct unwind_address {
 	uint64_t address; /* ELF virtual address */
@@ -51,9 +52,10 @@ static inline void unwind_rows_free(struct unwind_rows *rows)
 
 /*
  * Reads the rows of an image. fd: its file, open for reading, owned by the caller; -1: `path` is
- * "[vdso]". Returns 0 (with count 0 if there is no call frame information), or a negative errno
- * with *e set.
+ * "[vdso]". budget: what reading may cost; NULL: no limit. Returns 0 (with count 0 if there is no
+ * call frame information), or a negative errno with *e set.
  */
-typedef int unwind_reader(int fd, const char *path, struct unwind_rows *rows, struct error *e);
+typedef int unwind_reader(int fd, const char *path, struct read_budget *budget,
+			  struct unwind_rows *rows, struct error *e);
 
 #endif

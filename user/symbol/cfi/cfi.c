@@ -739,7 +739,7 @@ static void find_segments(Elf *elf, struct unwind_rows *rows)
 			};
 }
 
-static int read_rows(const struct elf_file *file, struct unwind_rows *rows, struct error *e)
+static int read_rows(struct elf_file *file, struct unwind_rows *rows, struct error *e)
 {
 	uint64_t entry;
 	const struct machine *machine = find_machine(file->elf, &entry);
@@ -759,7 +759,7 @@ static int read_rows(const struct elf_file *file, struct unwind_rows *rows, stru
 	b->e = e;
 	err = cfi_frames_read(&frames, file, e);
 	if (!err && machine->machine == EM_X86_64)
-		cfi_switches_read(&b->switches, file->elf);
+		cfi_switches_read(&b->switches, file);
 	err = err ?: build(b);
 	cfi_frames_free(&frames);
 	index_free(&b->index);
@@ -767,7 +767,8 @@ static int read_rows(const struct elf_file *file, struct unwind_rows *rows, stru
 	return err;
 }
 
-int cfi_read(int fd, const char *path, struct unwind_rows *rows, struct error *e)
+int cfi_read(int fd, const char *path, struct read_budget *budget, struct unwind_rows *rows,
+	     struct error *e)
 {
 	struct elf_file file;
 	const uint8_t *id;
@@ -782,12 +783,12 @@ int cfi_read(int fd, const char *path, struct unwind_rows *rows, struct error *e
 		return 0;
 	if (own < 0)
 		return error_set(e, fd >= 0 ? errno : -own, "cannot read it");
-	err = elf_file_open(&file, own, e);
+	err = elf_file_open(&file, own, budget, e);
 	if (err)
 		return err;
 	find_segments(file.elf, rows);
 	err = read_rows(&file, rows, e);
-	rows->build_id_size = elf_build_id(file.elf, &id);
+	rows->build_id_size = elf_build_id(&file, &id);
 	if (rows->build_id_size > sizeof(rows->build_id))
 		rows->build_id_size = sizeof(rows->build_id);
 	if (rows->build_id_size)

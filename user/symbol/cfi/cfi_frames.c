@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/array.h"
 #include "util/sum.h"
@@ -16,6 +15,9 @@
 #define FDES_MAX    2000000
 #define CIES_MAX    250000
 #define SPAN_MAX    ((uint64_t)16 * 1024 * 1024 * 1024)
+
+/* How often the size of a section its records and their rows take in memory, at most. */
+#define MEMORY_FACTOR 8
 
 /* Linkers make one or two executable segments. */
 #define CODE_MAX 64
@@ -314,18 +316,24 @@ static int read_records(struct cfi_frames *f, struct cfi_section *s, struct erro
 /* Reads the whole section. */
 static int load(struct cfi_section *s, const char *name, struct error *e)
 {
-	uint64_t size = s->file.size;
+	struct read_budget *budget = s->file.source.budget;
+	uint64_t size = s->file.size, most = SECTION_MAX;
 
-	if (s->headless && size > SECTION_MAX)
-		size = SECTION_MAX;
-	if (size > SECTION_MAX)
-		return error_set(e, 0, "its %s is larger than %" PRIu64 " MiB", name,
-				 SECTION_MAX >> 20);
+	if (budget && budget->memory / MEMORY_FACTOR < most)
+		most = budget->memory / MEMORY_FACTOR;
+	if (s->headless && size > most)
+		size = most;
+	if (size > most)
+		return error_set(e, 0, "its %s is larger than %" PRIu64 " MiB", name, most >> 20);
 	if (!size)
 		return 0;
 	s->bytes = dwarf_section_read(&s->file, 0, size, &s->size);
 	if (!s->bytes || s->size < size)
-		return error_set(e, 0, "corrupt %s: cannot read it", name);
+		return error_set(e, 0,
+				 budget && budget->exceeded
+					 ? "its %s is not read: there is too much to read in it"
+					 : "corrupt %s: cannot read it",
+				 name);
 	return 0;
 }
 
@@ -370,7 +378,7 @@ static bool read_header(const struct cfi_frames *f, const struct elf_file *file,
 {
 	uint8_t bytes[4 + 2 * 8];
 	struct cfi_section header = { .bytes = bytes, .address = segment->p_vaddr };
-	ssize_t size = pread(file->fd, bytes, sizeof(bytes), segment->p_offset);
+	size_t size = elf_source_read(&file->source, bytes, sizeof(bytes), segment->p_offset);
 	struct dwarf_cursor c = { .big_endian = f->big_endian };
 
 	if (size < 4 || bytes[0] != 1)
@@ -497,7 +505,7 @@ int cfi_frames_read(struct cfi_frames *f, const struct elf_file *file, struct er
 	int err;
 
 	*f = (struct cfi_frames){ .room = SECTION_MAX };
-	eh->file.fd = debug->file.fd = -1;
+	eh->file.source.fd = debug->file.source.fd = -1;
 	eh->eh = true;
 	f->wide = ident[EI_CLASS] == ELFCLASS64;
 	f->big_endian = ident[EI_DATA] == ELFDATA2MSB;

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "symbol/elf_file.h"
+#include "symbol/symbol_table.h"
 
 /*
  * Since Go 1.17 a symbol of assembly ends with ".abi0", unless it has the ABI of compiled code.
@@ -53,27 +53,23 @@ static void offer(struct found *found, const char *name, uint64_t start)
 	}
 }
 
-void cfi_switches_read(struct cfi_switches *s, Elf *elf)
+void cfi_switches_read(struct cfi_switches *s, struct elf_file *file)
 {
+	struct symbol_reader reader;
 	struct found found = { 0 };
+	struct error ignored;
 	GElf_Shdr section;
-	Elf_Scn *symbols;
-	Elf_Data *data;
+	const char *name;
 	GElf_Sym symbol;
 
-	if (!elf_find_section(elf, ".note.go.buildid", &section))
+	if (!elf_find_section(file->elf, ".note.go.buildid", &section))
 		return;
-	symbols = elf_find_type(elf, SHT_SYMTAB, &section);
-	data = symbols ? elf_getdata(symbols, NULL) : NULL;
-	for (size_t i = 1; data && gelf_getsym(data, i, &symbol); i++) {
-		const char *name;
-
-		if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF)
-			continue;
-		name = elf_strptr(elf, section.sh_link, symbol.st_name);
-		if (name && (*name == 'r' || *name == 't'))
-			offer(&found, name, symbol.st_value);
-	}
+	if (symbol_reader_open(&reader, file, SHT_SYMTAB, &ignored) == 0)
+		while (symbol_reader_next(&reader, &symbol, &name))
+			if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC &&
+			    symbol.st_shndx != SHN_UNDEF && (*name == 'r' || *name == 't'))
+				offer(&found, name, symbol.st_value);
+	symbol_reader_close(&reader);
 	for (size_t i = 0; i < FUNCTION_COUNT; i++)
 		if (found.starts[i])
 			s->all[s->count++] =

@@ -18,61 +18,67 @@ struct link {
 };
 
 /* .gnu_debugaltlink is a name, a '\0', and a build ID. */
-static bool read_link(Elf *elf, struct link *link)
+static bool read_link(const struct elf_file *elf, struct link *link)
 {
-	Elf_Data *data = elf_section_bytes(elf, ".gnu_debugaltlink",
-					   sizeof(link->name) + sizeof(link->build_id));
-	const char *name = data ? data->d_buf : NULL;
-	size_t length = name ? strnlen(name, data->d_size) : 0;
+	size_t size, length;
+	char *name = elf_section_bytes(elf, ".gnu_debugaltlink",
+				       sizeof(link->name) + sizeof(link->build_id), &size);
+	bool valid = false;
 
-	if (!length || length == data->d_size || length >= sizeof(link->name))
+	if (!name)
 		return false;
-	strcpy(link->name, name);
-	link->build_id_size = data->d_size - length - 1;
-	if (link->build_id_size < 2 || link->build_id_size > sizeof(link->build_id))
-		return false;
-	memcpy(link->build_id, name + length + 1, link->build_id_size);
-	return true;
+	length = strnlen(name, size);
+	if (length && length < size && length < sizeof(link->name)) {
+		strcpy(link->name, name);
+		link->build_id_size = size - length - 1;
+		valid = link->build_id_size >= 2 && link->build_id_size <= sizeof(link->build_id);
+	}
+	if (valid)
+		memcpy(link->build_id, name + length + 1, link->build_id_size);
+	free(name);
+	return valid;
 }
 
 /* of: the file with the link */
-static bool open_link(const struct link *link, int of, int root, const char *path,
-		      struct elf_file *elf)
+static bool open_link(const struct link *link, const struct elf_source *of, int root,
+		      const char *path, struct elf_file *elf)
 {
-	int fd = elf_open_companion(of, root, path);
+	int fd = elf_open_companion(of->fd, root, path);
 	struct error ignored;
 
-	if (fd < 0 || elf_object_open(elf, fd, &ignored))
+	if (fd < 0 || elf_object_open(elf, fd, of->budget, &ignored))
 		return false;
-	if (elf_has_build_id(elf->elf, link->build_id, link->build_id_size))
+	if (elf_has_build_id(elf, link->build_id, link->build_id_size))
 		return true;
 	elf_file_close(elf);
 	return false;
 }
 
-static bool open_by_id(const struct link *link, int root, int fd, struct elf_file *elf)
+static bool open_by_id(const struct link *link, int root, const struct elf_source *of,
+		       struct elf_file *elf)
 {
 	char path[ELF_DEBUG_PATH_SIZE];
 
 	return elf_debug_path(link->build_id, link->build_id_size, path) &&
-	       open_link(link, fd, root, path, elf);
+	       open_link(link, of, root, path, elf);
 }
 
 /* A relative name is relative to the directory of the file with the link. */
-static bool open_by_name(const struct link *link, int root, int fd, struct elf_file *elf)
+static bool open_by_name(const struct link *link, int root, const struct elf_source *of,
+			 struct elf_file *elf)
 {
 	char self[32], from[PATH_MAX], path[2 * PATH_MAX + 2];
 	ssize_t n;
 
 	if (link->name[0] == '/')
-		return open_link(link, fd, root, link->name, elf);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+		return open_link(link, of, root, link->name, elf);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", of->fd);
 	n = readlink(self, from, sizeof(from) - 1);
 	if (n <= 0 || root >= 0)
 		return false;
 	from[n] = '\0';
 	snprintf(path, sizeof(path), "%s/%s", dirname(from), link->name);
-	return open_link(link, fd, root, path, elf);
+	return open_link(link, of, root, path, elf);
 }
 
 int dwarf_open_alternate(struct dwarf_file *file, int root)
@@ -80,10 +86,10 @@ int dwarf_open_alternate(struct dwarf_file *file, int root)
 	struct elf_file elf;
 	struct link link;
 
-	if (!read_link(file->elf.elf, &link))
+	if (!read_link(&file->elf, &link))
 		return 0;
-	if (!open_by_id(&link, root, file->elf.fd, &elf) &&
-	    !open_by_name(&link, root, file->elf.fd, &elf))
+	if (!open_by_id(&link, root, &file->elf.source, &elf) &&
+	    !open_by_name(&link, root, &file->elf.source, &elf))
 		return -ENOENT;
 	file->alternate = calloc(1, sizeof(*file->alternate));
 	if (!file->alternate) {
@@ -188,10 +194,10 @@ static int open_file(const struct dwarf_file *of, int root, const char *path,
 		     struct dwarf_file *file)
 {
 	struct error ignored;
-	int fd = elf_open_companion(of->elf.fd, root, path);
+	int fd = elf_open_companion(of->elf.source.fd, root, path);
 
 	*file = (struct dwarf_file){ .split = true, .owned = true, .room = of->room };
-	if (fd < 0 || elf_object_open(&file->elf, fd, &ignored)) {
+	if (fd < 0 || elf_object_open(&file->elf, fd, of->elf.source.budget, &ignored)) {
 		*file = (struct dwarf_file){ 0 };
 		return -ENOENT;
 	}

@@ -7,59 +7,59 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
+#include "symbol/section.h"
 #include "util/array.h"
 
 /* Real .gnu_debugdata has up to 10 MB and expands 5 times; xz can expand data 7000 times. */
-#define PACKED_MAX   ((size_t)64 * 1024 * 1024)
-#define UNPACKED_MAX ((size_t)256 * 1024 * 1024)
-#define DECODER_MAX  ((uint64_t)128 * 1024 * 1024)
+#define PACKED_MAX    ((size_t)64 * 1024 * 1024)
+#define UNPACKED_MAX  ((size_t)256 * 1024 * 1024)
+#define UNPACKED_STEP ((size_t)64 * 1024)
+#define DECODER_MAX   ((uint64_t)128 * 1024 * 1024)
 
 /* What proves that a debug file belongs to a stripped one. */
 struct proof {
-	int stripped; /* the stripped file */
-	int root;     /* the directory to resolve paths in; -1: the own root */
+	const struct elf_file *stripped;
+	int root; /* the directory to resolve paths in; -1: the own root */
 	const uint8_t *build_id;
 	size_t build_id_size;
 	uint32_t crc; /* of the whole debug file; when there is no build ID */
 	uint64_t *checksum_bytes;
 };
 
-static bool checksum_is(int fd, uint32_t expected, uint64_t *checksum_bytes)
+static bool checksum_is(const struct elf_source *source, uint32_t expected,
+			uint64_t *checksum_bytes)
 {
 	uint8_t bytes[64 * 1024];
+	uint64_t offset = 0;
 	uint32_t crc = 0;
-	off_t offset = 0;
-	struct stat st;
-	ssize_t n;
+	size_t n;
 
-	if (fstat(fd, &st) || (uint64_t)st.st_size > *checksum_bytes)
+	if (source->size > *checksum_bytes)
 		return false;
-	*checksum_bytes -= st.st_size;
-	while (offset < st.st_size && (n = pread(fd, bytes, sizeof(bytes), offset)) > 0) {
+	*checksum_bytes -= source->size;
+	while ((n = elf_source_read(source, bytes, sizeof(bytes), offset))) {
 		crc = crc32(crc, bytes, n);
 		offset += n;
 	}
-	return offset == st.st_size && crc == expected;
+	return offset == source->size && crc == expected;
 }
 
 static bool is_proven(const struct elf_file *debug, const struct proof *proof)
 {
 	return proof->build_id_size
-		       ? elf_has_build_id(debug->elf, proof->build_id, proof->build_id_size)
-		       : checksum_is(debug->fd, proof->crc, proof->checksum_bytes);
+		       ? elf_has_build_id(debug, proof->build_id, proof->build_id_size)
+		       : checksum_is(&debug->source, proof->crc, proof->checksum_bytes);
 }
 
 static bool try_path(const char *path, const struct proof *proof, struct elf_file *debug)
 {
 	struct error ignored;
-	int fd = elf_open_companion(proof->stripped, proof->root, path);
+	int fd = elf_open_companion(proof->stripped->source.fd, proof->root, path);
 	GElf_Shdr section;
 
-	if (fd < 0 || elf_file_open(debug, fd, &ignored))
+	if (fd < 0 || elf_file_open(debug, fd, proof->stripped->source.budget, &ignored))
 		return false;
 	if (elf_find_type(debug->elf, SHT_SYMTAB, &section) && is_proven(debug, proof))
 		return true;
@@ -75,24 +75,29 @@ static bool find_by_build_id(const struct proof *proof, struct elf_file *debug)
 	       try_path(path, proof, debug);
 }
 
-/* Reads .gnu_debuglink: the name and, at the next multiple of 4, the checksum. NULL: none. */
-static const char *debug_link(Elf *stripped, uint32_t *crc)
+/*
+ * Reads .gnu_debuglink: the name, to be free()d, and, at the next multiple of 4, the checksum.
+ * NULL: none.
+ */
+static char *debug_link(const struct elf_file *stripped, uint32_t *crc)
 {
-	Elf_Data *data = elf_section_bytes(stripped, ".gnu_debuglink", PATH_MAX);
-	Elf_Data from = { .d_type = ELF_T_WORD, .d_size = 4, .d_version = EV_CURRENT };
-	Elf_Data to = from;
-	char *name = data ? data->d_buf : NULL;
-	size_t at;
+	size_t size, at;
+	char *name = elf_section_bytes(stripped, ".gnu_debuglink", PATH_MAX, &size);
+	struct dwarf_cursor c;
 
 	if (!name)
 		return NULL;
-	at = (strnlen(name, data->d_size) + 4) / 4 * 4;
-	if (at + from.d_size > data->d_size || !*name || strchr(name, '/'))
+	at = (strnlen(name, size) + 4) / 4 * 4;
+	if (at + 4 > size || !*name || strchr(name, '/')) {
+		free(name);
 		return NULL;
-	from.d_buf = name + at;
-	to.d_buf = crc;
-	if (!gelf_xlatetom(stripped, &to, &from, elf_getident(stripped, NULL)[EI_DATA]))
-		return NULL;
+	}
+	c = (struct dwarf_cursor){
+		.at = (const uint8_t *)name + at,
+		.end = (const uint8_t *)name + size,
+		.big_endian = elf_getident(stripped->elf, NULL)[EI_DATA] == ELFDATA2MSB,
+	};
+	*crc = dwarf_number(&c, 4);
 	return name;
 }
 
@@ -131,53 +136,62 @@ bool debug_file_find(const struct elf_file *stripped, int root, const char *path
 		     uint64_t *checksum_bytes, struct elf_file *debug)
 {
 	struct proof proof = {
-		.stripped = stripped->fd,
+		.stripped = stripped,
 		.root = root,
 		.checksum_bytes = checksum_bytes,
 	};
-	const char *link = debug_link(stripped->elf, &proof.crc);
+	char *link = debug_link(stripped, &proof.crc);
+	bool found;
 
-	proof.build_id_size = elf_build_id(stripped->elf, &proof.build_id);
-	if (find_by_build_id(&proof, debug) || (link && find_beside(link, path, &proof, debug)))
-		return true;
+	proof.build_id_size = elf_build_id(stripped, &proof.build_id);
+	found = find_by_build_id(&proof, debug) || (link && find_beside(link, path, &proof, debug));
+	free(link);
 	proof.root = -1;
-	return root >= 0 && find_by_build_id(&proof, debug);
+	return found || (root >= 0 && find_by_build_id(&proof, debug));
 }
 
 /* Decompresses into *memory, to be free()d in any case. Returns the size; 0: corrupt or large. */
-static size_t unpack(lzma_stream *xz, uint8_t **memory)
+static size_t unpack(lzma_stream *xz, struct read_budget *budget, uint8_t **memory)
 {
 	lzma_ret result = LZMA_OK;
 	size_t room = 0;
 
 	while (result == LZMA_OK) {
-		if (xz->total_out >= UNPACKED_MAX ||
-		    array_reserve(memory, &room, xz->total_out + 64 * 1024, 1))
+		if (xz->total_out >= UNPACKED_MAX || !read_budget_take(budget, 0) ||
+		    !read_budget_has_memory(budget, xz->total_out + UNPACKED_STEP) ||
+		    array_reserve(memory, &room, xz->total_out + UNPACKED_STEP, 1))
 			return 0;
 		xz->next_out = *memory + xz->total_out;
 		xz->avail_out = room - xz->total_out;
+		if (xz->avail_out > UNPACKED_STEP)
+			xz->avail_out = UNPACKED_STEP;
 		result = lzma_code(xz, LZMA_FINISH);
 	}
 	return result == LZMA_STREAM_END ? xz->total_out : 0;
 }
 
-bool debug_data_unpack(Elf *stripped, struct elf_file *debug)
+bool debug_data_unpack(const struct elf_file *stripped, struct elf_file *debug)
 {
-	Elf_Data *packed = elf_section_bytes(stripped, ".gnu_debugdata", PACKED_MAX);
+	struct read_budget *budget = stripped->source.budget;
+	uint64_t decoder = budget && budget->memory < DECODER_MAX ? budget->memory : DECODER_MAX;
 	lzma_stream xz = LZMA_STREAM_INIT;
 	struct error ignored;
-	uint8_t *memory = NULL;
-	size_t size;
+	uint8_t *memory = NULL, *packed;
+	size_t packed_size, size = 0;
 
-	if (!packed || !packed->d_buf || lzma_stream_decoder(&xz, DECODER_MAX, 0) != LZMA_OK)
+	packed = elf_section_bytes(stripped, ".gnu_debugdata", PACKED_MAX, &packed_size);
+	if (!packed)
 		return false;
-	xz.next_in = packed->d_buf;
-	xz.avail_in = packed->d_size;
-	size = unpack(&xz, &memory);
+	if (lzma_stream_decoder(&xz, decoder, 0) == LZMA_OK) {
+		xz.next_in = packed;
+		xz.avail_in = packed_size;
+		size = unpack(&xz, budget, &memory);
+	}
 	lzma_end(&xz);
+	free(packed);
 	if (!size) {
 		free(memory);
 		return false;
 	}
-	return elf_file_open_memory(debug, memory, size, &ignored) == 0;
+	return elf_file_open_memory(debug, memory, size, budget, &ignored) == 0;
 }

@@ -23,6 +23,6 @@ bool debug_file_find(const struct elf_file *stripped, int root, const char *path
 		     uint64_t *checksum_bytes, struct elf_file *debug);
 
 /* Opens .gnu_debugdata, Fedora's "mini debuginfo": an ELF file with symbols, compressed by xz. */
-bool debug_data_unpack(Elf *stripped, struct elf_file *debug);
+bool debug_data_unpack(const struct elf_file *stripped, struct elf_file *debug);
 
 #endif

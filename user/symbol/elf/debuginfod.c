@@ -270,9 +270,9 @@ bool debuginfod_find(struct batch *b, struct elf_file *debug)
 		error_set(&b->why, 0, "stripped; debuginfod did not send its symbols in time");
 	else if (fd < 0)
 		error_set(&b->why, -fd, "stripped; debuginfod sent no symbols");
-	else if (elf_file_open(debug, fd, &e))
+	else if (elf_file_open(debug, fd, b->budget, &e))
 		error_set(&b->why, 0, "stripped; debuginfod sent an unusable file: %.200s", e.what);
-	else if (elf_has_build_id(debug->elf, image->build_id, image->build_id_size))
+	else if (elf_has_build_id(debug, image->build_id, image->build_id_size))
 		return true;
 	else
 		error_set(&b->why, 0, "stripped; debuginfod sent the symbols of another build");

@@ -10,6 +10,6 @@
  * stubs: "memcmp@plt"; "[plt]" if the target is unknown, as on machines other than x86-64 and
  * arm64. Returns 0 or -ENOMEM.
  */
-int plt_name_all(struct batch *b, Elf *elf);
+int plt_name_all(struct batch *b, const struct elf_file *file);
 
 #endif

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/file_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/cfi/cfi.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/index.h"
+
+#define MIB ((size_t)1024 * 1024)
+
+/* A megabyte holds the symbols of Python; the C library's are a quarter of it. */
+#define FILE_MAX  (8 * MIB)
+#define USER_MAX  (8 * MIB)
+#define USERS_MAX (16 * MIB) /* of all users but root */
+#define ROOT_MAX  (16 * MIB)
+
+/* A file counts for so much at least: any number of small ones could be made. */
+#define FILE_LEAST ((size_t)1024)
+
+/* Longer names are truncated in profiles of windows. */
+#define NAME_MAX_KEPT ((size_t)4096)
+
+#define KEEP_NS (600 * NS_PER_S)
+
+struct kept_symbol {
+	uint64_t start, limit;
+	uint32_t name; /* in names */
+	uint8_t binding;
+	bool sized, function;
+};
+
+#define BUCKETS 1024
+
+struct file_cache {
+	struct kept_file *buckets[BUCKETS];
+	uint64_t next_sweep_ns;
+};
+
+struct file_cache *file_cache_new(void)
+{
+	return calloc(1, sizeof(struct file_cache));
+}
+
+void kept_symbols_free(struct kept_symbols *symbols)
+{
+	free(symbols->all);
+	free(symbols->highest);
+	free(symbols->names);
+	*symbols = (struct kept_symbols){ 0 };
+}
+
+static void remove_file(struct kept_file **link)
+{
+	struct kept_file *file = *link;
+
+	*link = file->next;
+	kept_symbols_free(&file->symbols);
+	if (file->functions)
+		cfi_functions_free(file->functions);
+	free(file->functions);
+	free(file);
+}
+
+void file_cache_free(struct file_cache *cache)
+{
+	for (size_t i = 0; cache && i < BUCKETS; i++)
+		while (cache->buckets[i])
+			remove_file(&cache->buckets[i]);
+	free(cache);
+}
+
+static size_t bucket_of(const struct file_key *key)
+{
+	return hash_u64(key->device, key->inode) % BUCKETS;
+}
+
+static bool is_equal(const struct file_key *a, const struct file_key *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec &&
+	       a->user == b->user;
+}
+
+/* What a debug file or its absence has decided may be otherwise when a package was installed. */
+static bool is_old(const struct kept_file *file, uint64_t now)
+{
+	return now - file->used_ns > KEEP_NS ||
+	       (file->has_symbols && !file->of_itself && now - file->read_ns > KEEP_NS);
+}
+
+static void sweep(struct file_cache *cache, uint64_t now)
+{
+	if (now < cache->next_sweep_ns)
+		return;
+	cache->next_sweep_ns = now + KEEP_NS / 10;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct kept_file **link = &cache->buckets[i]; *link;)
+			if (is_old(*link, now))
+				remove_file(link);
+			else
+				link = &(*link)->next;
+}
+
+/* Which files share a limit. */
+enum owners {
+	OF_ROOT,
+	OF_USERS,
+	OF_USER
+};
+
+static bool is_of(const struct kept_file *file, enum owners owners, uid_t user)
+{
+	return owners == OF_USER ? file->key.user == user
+				 : (owners == OF_USERS) == (file->key.user != 0);
+}
+
+/*
+ * Removes files that were used least recently until `bytes` more are within a limit. Never removes
+ * `but`. Returns whether there is room.
+ */
+static bool make_room(struct file_cache *cache, enum owners owners, uid_t user, size_t limit,
+		      size_t bytes, const struct kept_file *but)
+{
+	for (;;) {
+		struct kept_file **oldest = NULL;
+		size_t sum = bytes;
+
+		for (size_t i = 0; i < BUCKETS; i++)
+			for (struct kept_file **link = &cache->buckets[i]; *link;
+			     link = &(*link)->next) {
+				if (!is_of(*link, owners, user))
+					continue;
+				sum += (*link)->bytes;
+				if (*link != but &&
+				    (!oldest || (*link)->used_ns < (*oldest)->used_ns))
+					oldest = link;
+			}
+		if (sum <= limit || !oldest)
+			return sum <= limit;
+		remove_file(oldest);
+	}
+}
+
+/* Makes room for more of a file. A user's goes by removing his own files first. */
+static bool has_room(struct file_cache *cache, const struct file_key *key, size_t bytes,
+		     const struct kept_file *file)
+{
+	if ((file ? file->bytes : 0) + bytes > FILE_MAX)
+		return false;
+	if (!key->user)
+		return make_room(cache, OF_ROOT, 0, ROOT_MAX, bytes, file);
+	return make_room(cache, OF_USER, key->user, USER_MAX, bytes, file) &&
+	       make_room(cache, OF_USERS, 0, USERS_MAX, bytes, file);
+}
+
+struct kept_file *file_cache_get(struct file_cache *cache, const struct file_key *key)
+{
+	size_t bucket = bucket_of(key);
+	uint64_t now = now_ns();
+	struct kept_file *file;
+
+	sweep(cache, now);
+	for (struct kept_file **link = &cache->buckets[bucket]; *link; link = &(*link)->next) {
+		if (!is_equal(&(*link)->key, key))
+			continue;
+		if (is_old(*link, now)) {
+			remove_file(link);
+			break;
+		}
+		(*link)->used_ns = now;
+		return *link;
+	}
+	has_room(cache, key, FILE_LEAST, NULL);
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return NULL;
+	file->key = *key;
+	file->bytes = FILE_LEAST;
+	file->read_ns = file->used_ns = now;
+	file->next = cache->buckets[bucket];
+	cache->buckets[bucket] = file;
+	return file;
+}
+
+void file_cache_add(struct kept_symbols *s, const struct cover_symbol *symbol)
+{
+	size_t size = strnlen(symbol->name, NAME_MAX_KEPT);
+	struct kept_symbol *kept;
+
+	if (s->dropped)
+		return;
+	if (s->names_size + size + 1 + s->count * (sizeof(*kept) + sizeof(*s->highest)) >
+		    FILE_MAX - FILE_LEAST ||
+	    array_reserve(&s->all, &s->room, s->count + 1, sizeof(*kept)) ||
+	    array_reserve(&s->names, &s->names_room, s->names_size + size + 1, 1)) {
+		kept_symbols_free(s);
+		s->dropped = true;
+		return;
+	}
+	kept = &s->all[s->count++];
+	*kept = (struct kept_symbol){
+		.start = symbol->start,
+		.limit = symbol->limit,
+		.name = s->names_size,
+		.binding = symbol->binding,
+		.sized = symbol->sized,
+		.function = symbol->function,
+	};
+	memcpy(s->names + s->names_size, symbol->name, size);
+	s->names_size += size;
+	s->names[s->names_size++] = '\0';
+}
+
+static int by_start(const void *x, const void *y)
+{
+	const struct kept_symbol *a = x, *b = y;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+/* Sorts them, and gives back what they have reserved. */
+static bool finish(struct kept_symbols *s)
+{
+	struct kept_symbol *all = realloc(s->all, (s->count + 1) * sizeof(*all));
+	char *names = realloc(s->names, s->names_size + 1);
+
+	s->all = all ?: s->all;
+	s->names = names ?: s->names;
+	s->highest = calloc(s->count + 1, sizeof(*s->highest));
+	if (!all || !names || !s->highest)
+		return false;
+	qsort(s->all, s->count, sizeof(*s->all), by_start);
+	for (size_t i = 0; i < s->count; i++) {
+		uint64_t limit = s->all[i].sized ? s->all[i].limit : 0;
+
+		s->highest[i] = i && s->highest[i - 1] > limit ? s->highest[i - 1] : limit;
+	}
+	return true;
+}
+
+void file_cache_keep_symbols(struct file_cache *cache, struct kept_file *file,
+			     struct kept_symbols *symbols)
+{
+	size_t bytes = symbols->names_size +
+		       symbols->count * (sizeof(*symbols->all) + sizeof(*symbols->highest));
+
+	if (symbols->dropped || !has_room(cache, &file->key, bytes, file) || !finish(symbols)) {
+		kept_symbols_free(symbols);
+		return;
+	}
+	file->symbols = *symbols;
+	file->has_symbols = true;
+	file->bytes += bytes;
+	file->read_ns = now_ns();
+	*symbols = (struct kept_symbols){ 0 };
+}
+
+void file_cache_keep_functions(struct file_cache *cache, struct kept_file *file,
+			       struct cfi_functions *functions)
+{
+	size_t bytes = sizeof(*functions) + functions->count * sizeof(*functions->all);
+
+	if (has_room(cache, &file->key, bytes, file))
+		file->functions = malloc(sizeof(*functions));
+	if (!file->functions) {
+		cfi_functions_free(functions);
+		return;
+	}
+	*file->functions = *functions;
+	file->bytes += bytes;
+	*functions = (struct cfi_functions){ 0 };
+}
+
+static void offer(const struct kept_symbols *s, size_t i, struct cover *c)
+{
+	const struct kept_symbol *kept = &s->all[i];
+	const struct cover_symbol symbol = {
+		.start = kept->start,
+		.limit = kept->limit,
+		.name = s->names + kept->name,
+		.sized = kept->sized,
+		.function = kept->function,
+		.binding = kept->binding,
+	};
+
+	cover_offer(c, &symbol);
+}
+
+/* The number of symbols that start at or before an address. */
+static size_t upper_bound(const struct kept_symbols *s, uint64_t address)
+{
+	size_t from = 0, to = s->count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (s->all[middle].start <= address)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/*
+ * For an address matter the symbols that cover it, those that start last before it, and where the
+ * next one starts. Where very many symbols cover the same addresses, all are offered once.
+ */
+void file_cache_offer(const struct kept_file *file, struct cover *c)
+{
+	const struct kept_symbols *s = &file->symbols;
+	size_t steps = 8 * (s->count + c->count);
+
+	for (size_t i = 0; i < c->count && steps; i++) {
+		uint64_t address = c->addresses[i].address;
+		size_t next = upper_bound(s, address);
+
+		if (next < s->count)
+			offer(s, next, c);
+		for (size_t k = next; k-- > 0 && steps; steps--) {
+			bool nearest = s->all[k].start == s->all[next - 1].start;
+
+			if (!nearest && s->highest[k] <= address)
+				break;
+			if (nearest || s->all[k].limit > address)
+				offer(s, k, c);
+		}
+	}
+	for (size_t k = 0; k < s->count && !steps; k++)
+		offer(s, k, c);
+}

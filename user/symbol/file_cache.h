@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef PROFIL_SYMBOL_FILE_CACHE_H
+#define PROFIL_SYMBOL_FILE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "symbol/cover.h"
+
+/*
+ * What was read of files, for callers that resolve repeatedly: the symbols, the functions of call
+ * frame information, and which files are not to be read again because they took too much. Memory is
+ * bounded, for root's files and for users' apart, and for each user.
+ */
+struct file_cache;
+
+/* A file as it was when it was read. */
+struct file_key {
+	dev_t device;
+	ino_t inode;
+	uint64_t size;
+	struct timespec changed;
+	uid_t user; /* who chose what it holds; 0: root */
+};
+
+struct cfi_functions;
+struct kept_symbol;
+
+/* Symbols in the order in which they are offered, until they are sorted. Zero-initialised. */
+struct kept_symbols {
+	struct kept_symbol *all;
+	size_t count, room;
+	uint64_t *highest; /* by symbol: the highest limit of a sized one up to here */
+	char *names;
+	size_t names_size, names_room;
+	bool dropped; /* they are too many to be kept */
+};
+
+struct kept_file {
+	struct file_key key;
+	char why[256];	 /* why it is not read again, or, with symbols, some addresses have none */
+	bool is_refused; /* it is not to be read again */
+	bool has_symbols;
+	/* With symbols: */
+	struct kept_symbols symbols;
+	bool of_itself;			 /* they come from its own symbol table */
+	bool exports_only;		 /* see struct batch */
+	struct cfi_functions *functions; /* NULL: none are kept */
+
+	/* private to file_cache.c */
+	struct kept_file *next;
+	uint64_t read_ns, used_ns;
+	size_t bytes;
+};
+
+struct file_cache *file_cache_new(void);	/* NULL: out of memory */
+void file_cache_free(struct file_cache *cache); /* NULL is fine */
+
+/*
+ * Finds or adds a file, which is valid until the next call. Returns NULL if memory runs out.
+ * Removes what is unused, or, if a debug file may have come, old.
+ */
+struct kept_file *file_cache_get(struct file_cache *cache, const struct file_key *key);
+
+/* Adds a symbol while the file's tables are read. */
+void file_cache_add(struct kept_symbols *symbols, const struct cover_symbol *symbol);
+void kept_symbols_free(struct kept_symbols *symbols);
+
+/* Keeps all symbols of a file, which it takes over, unless they take too much memory. */
+void file_cache_keep_symbols(struct file_cache *cache, struct kept_file *file,
+			     struct kept_symbols *symbols);
+
+/* Keeps the functions, too, which it takes over, unless they take too much memory. */
+void file_cache_keep_functions(struct file_cache *cache, struct kept_file *file,
+			       struct cfi_functions *functions);
+
+/* Offers those of the kept symbols that matter for c's addresses. */
+void file_cache_offer(const struct kept_file *file, struct cover *c);
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "symbol/file_limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/array.h"
+#include "util/clock.h"
+
+/* The parts of the whole that may be spent: on all users' files, on one user's, on one file. */
+#define USERS_PART	2
+#define USER_PART	4
+#define USERS_FILE_PART 8
+#define ROOTS_FILE_PART 2
+
+/* A tenth of the window's length, but no less than half a second. */
+#define WINDOW_PART 10
+#define NS_LEAST    (NS_PER_S / 2)
+
+/* The symbol tables of all programs of a desktop are a fifth of it. */
+#define WINDOW_BYTES ((uint64_t)512 * 1024 * 1024)
+
+/* Also the memory for one part of root's files; of users', an eighth of WINDOW_BYTES. */
+#define ROOTS_MEMORY ((size_t)128 * 1024 * 1024)
+
+struct user_spent {
+	uid_t user;
+	struct file_share spent;
+};
+
+void file_limits_init(struct file_limits *l, uint64_t window_ns)
+{
+	l->total.ns = window_ns / WINDOW_PART > NS_LEAST ? window_ns / WINDOW_PART : NS_LEAST;
+	l->total.bytes = WINDOW_BYTES;
+}
+
+void file_limits_free(struct file_limits *l)
+{
+	free(l->users);
+}
+
+static struct user_spent *find_user(const struct file_limits *l, uid_t user)
+{
+	for (size_t i = 0; i < l->user_count; i++)
+		if (l->users[i].user == user)
+			return &l->users[i];
+	return NULL;
+}
+
+/* Lowers *share to what is left of a part of the total. */
+static void limit(struct file_share *share, const struct file_share *total, unsigned int part,
+		  const struct file_share *spent)
+{
+	uint64_t ns = total->ns / part, bytes = total->bytes / part;
+
+	ns -= spent->ns < ns ? spent->ns : ns;
+	bytes -= spent->bytes < bytes ? spent->bytes : bytes;
+	if (ns < share->ns)
+		share->ns = ns;
+	if (bytes < share->bytes)
+		share->bytes = bytes;
+}
+
+void file_limits_begin(struct file_limits *l, uid_t user, struct read_budget *budget)
+{
+	unsigned int file_part = user ? USERS_FILE_PART : ROOTS_FILE_PART;
+	const struct file_share nothing = { 0 };
+	const struct user_spent *one = find_user(l, user);
+
+	l->given = l->total;
+	limit(&l->given, &l->total, 1, &l->all_spent);
+	limit(&l->given, &l->total, file_part, &nothing);
+	if (user)
+		limit(&l->given, &l->total, USERS_PART, &l->users_spent);
+	if (user && one)
+		limit(&l->given, &l->total, USER_PART, &one->spent);
+	/* But for the little by which the files before have exceeded theirs */
+	l->is_whole = l->given.ns / 3 >= l->total.ns / file_part / 4 &&
+		      l->given.bytes / 3 >= l->total.bytes / file_part / 4;
+	*budget = (struct read_budget){
+		.bytes = l->given.bytes,
+		.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + l->given.ns,
+		.memory = user ? WINDOW_BYTES / USERS_FILE_PART : ROOTS_MEMORY,
+	};
+}
+
+int file_limits_end(struct file_limits *l, uid_t user, const struct read_budget *budget)
+{
+	uint64_t now = clock_ns(CLOCK_THREAD_CPUTIME_ID), begin = budget->until_ns - l->given.ns;
+	struct file_share spent = {
+		.ns = now > begin ? now - begin : 0,
+		.bytes = l->given.bytes - budget->bytes,
+	};
+	struct user_spent *one = find_user(l, user);
+
+	if (user && !one) {
+		if (array_reserve(&l->users, &l->user_room, l->user_count + 1, sizeof(*l->users)))
+			return -ENOMEM;
+		one = &l->users[l->user_count++];
+		one->user = user;
+	}
+	if (user) {
+		one->spent.ns += spent.ns;
+		one->spent.bytes += spent.bytes;
+		l->users_spent.ns += spent.ns;
+		l->users_spent.bytes += spent.bytes;
+	}
+	l->all_spent.ns += spent.ns;
+	l->all_spent.bytes += spent.bytes;
+	return 0;
+}
