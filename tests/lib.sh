@@ -22,6 +22,7 @@ fi
 unset PROFIL_TEST_SIGNALS
 
 export LC_ALL=C TERM=xterm
+umask 022 # some rows are about who may read a file
 export PYTHONDONTWRITEBYTECODE=1 # nothing is left among the sources
 unset NO_COLOR DEBUGINFOD_URLS
 

@@ -542,6 +542,8 @@ int main(void)
 		cmocka_unit_test(test_source_files),
 		cmocka_unit_test(test_objdump),
 	};
+
+	umask(022); /* source files have to be readable by all */
 	int failed = cmocka_run_group_tests(tests, make_directory, remove_directory);
 
 	free(printed);
