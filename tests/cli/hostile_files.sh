@@ -53,8 +53,8 @@ check "40 libraries with a symbol table of 1,000 MiB" start_ready "${nobody[@]}"
 hostile=$pid
 check "profild records" record sparse
 check "sparse tables: windows are written" wait_for has_windows 4
-# 40 GiB are there to be read; in each window a user's files have 128 MiB, and all programs of a machine take less.
-check "sparse tables: little of them is read" read_below 1200
+# 40 GiB are there to be read; in each window a user's files have 256 MiB, and all programs of a machine take less.
+check "sparse tables: little of them is read" read_below 2000
 check "sparse tables: with little memory" peak_below 250
 check "sparse tables: -v says what is not read" \
 	grep -q "/made/hostile[0-9]*.so: not read: its symbols take more than" "$directory.err"

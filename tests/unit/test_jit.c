@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "symbol/batch.h"
+#include "symbol/file_limits.h"
 #include "symbol/jit/jit.h"
 #include "symbol/jit/jit_file.h"
 #include "symbol/symbol.h"
@@ -359,6 +360,34 @@ static void test_dump_many_lines(void **state)
 	profile_free(p);
 }
 
+/* A file that takes more than its part of a window's limits names nothing: the end may be newer. */
+static void test_limits(void **state)
+{
+	struct file f = new_file("10000 100 first\n");
+	struct file_limits limits = { 0 };
+	struct batch_address addresses[COUNT];
+	struct profile *p = new_profile(addresses);
+	struct batch b = { .p = p, .addresses = addresses, .count = COUNT, .limits = &limits };
+
+	(void)state;
+	file_limits_init(&limits, 1000000000);
+	limits.total.bytes = 64 << 20;
+	assert_int_equal(jit_resolve_from(&b, f.fd), 0);
+	assert_name(p, 0, "first");
+	assert_false(b.is_unread);
+	profile_free(p);
+	assert_int_equal(ftruncate(f.fd, 100 << 20), 0);
+	p = new_profile(addresses);
+	b = (struct batch){ .p = p, .addresses = addresses, .count = COUNT, .limits = &limits };
+	assert_int_equal(jit_resolve_from(&b, f.fd), 0);
+	assert_name(p, 0, NULL);
+	assert_true(b.is_unread);
+	assert_non_null(strstr(b.why.what, "not read: its symbols take more than"));
+	profile_free(p);
+	file_limits_free(&limits);
+	close(f.fd);
+}
+
 /*
  * Two functions, one within the other, with alternating addresses: the lines of both are read
  * again.
@@ -557,6 +586,7 @@ int main(void)
 		cmocka_unit_test(test_dump_truncated),
 		cmocka_unit_test(test_dump_corrupt),
 		cmocka_unit_test(test_dump_many_lines),
+		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_modules),
 	};

@@ -996,7 +996,7 @@ static void test_too_large(void **state)
 	assert_int_equal(unread.count, 1);
 	assert_non_null(strstr(unread.why, "not read: its symbols take more than 0.25 s of CPU"));
 	assert_string_equal(p->images[0].unnamed, unread.why);
-	assert_true(first < (uint64_t)300 << 20);
+	assert_true(first < (uint64_t)600 << 20);
 	second = resolve_window(p, cache, &unread);
 	assert_int_equal(unread.count, 1);
 	assert_non_null(strstr(unread.why, "not read: its symbols take more than 0.25 s of CPU"));
@@ -1050,7 +1050,7 @@ static void test_shares(void **state)
 		assert_int_equal(unread.count, 12);
 		assert_string_equal(name_at(p, 12), "loud");
 		assert_string_equal(name_at(p, 13), "loud");
-		assert_true(bytes < (uint64_t)200 << 20);
+		assert_true(bytes < (uint64_t)300 << 20);
 		profile_free(p);
 	}
 	assert_true(bytes < 64 * 1024); /* all of them have been tried, and are not again */

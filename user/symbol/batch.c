@@ -3,11 +3,17 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "profile/pc_name.h"
 #include "symbol/demangle.h"
+#include "symbol/file_cache.h"
+#include "symbol/file_limits.h"
 #include "util/clock.h"
 
 /*
@@ -43,6 +49,80 @@ bool batch_stopped(struct batch *b)
 	if (b->budget) /* what the caller does meanwhile is not the file's cost */
 		b->budget->until_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	return b->stopped;
+}
+
+bool batch_begin_reading(struct batch *b, int fd)
+{
+	const struct profile_image *image = &b->p->images[b->image];
+	struct stat status;
+	struct file_key key;
+
+	if ((!b->limits && !b->cache) || fstat(fd, &status))
+		return true; /* without a status reading will fail, too */
+	key = (struct file_key){
+		.device = status.st_dev,
+		.inode = status.st_ino,
+		.size = status.st_size,
+		.changed = status.st_ctim,
+		.user = image->provider
+				?: status.st_uid == geteuid() ? 0
+							      : status.st_uid,
+	};
+	b->user = key.user;
+	if (b->cache)
+		b->kept = file_cache_get(symbol_cache_files(b->cache), &key);
+	if (b->limits && b->kept && b->kept->is_refused) {
+		error_set(&b->why, 0, "%s", b->kept->why);
+		b->is_unread = true;
+		return false;
+	}
+	if (b->limits) {
+		file_limits_begin(b->limits, key.user, &b->given);
+		b->budget = &b->given;
+	}
+	return true;
+}
+
+/* Why a file was not read; remembers it if it is the file's own fault. */
+static void explain_unread(struct batch *b)
+{
+	const struct file_limits *l = b->limits;
+
+	if (!l->is_whole) {
+		error_set(&b->why, 0,
+			  "not read in this window: files of %s have taken the time for it",
+			  b->user ? "its user or of others" : "others");
+		return;
+	}
+	error_set(&b->why, 0,
+		  "not read: its symbols take more than %.2f s of CPU time, or %" PRIu64 " MiB",
+		  l->given.ns / 1e9, l->given.bytes >> 20);
+	if (b->kept) {
+		/* With symbols it was the call frame information: from now on it has none. */
+		if (b->kept->has_symbols)
+			file_cache_keep_functions(symbol_cache_files(b->cache), b->kept, NULL);
+		else
+			b->kept->is_refused = true;
+		snprintf(b->kept->why, sizeof(b->kept->why), "%.255s", b->why.what);
+	}
+}
+
+int batch_end_reading(struct batch *b)
+{
+	int err = 0;
+
+	if (b->budget) {
+		err = file_limits_end(b->limits, b->user, b->budget);
+		b->is_unread = b->budget->exceeded;
+		if (b->is_unread)
+			explain_unread(b);
+		b->budget = NULL;
+	}
+	if (b->is_unread)
+		b->unwritten = false;
+	if (b->is_unread && b->unread)
+		b->unread(b->p->images[b->image].path, b->why.what, b->context);
+	return err;
 }
 
 void batch_progress(const struct batch *b, size_t done, const char *what)

@@ -43,16 +43,19 @@ struct batch {
 	bool unwritten;	  /* the code's runtime can write names: add runtimes_hints() to why */
 	bool was_read;	  /* the image's file was read */
 
+	/* set by batch_begin_reading() */
+	struct read_budget *budget; /* of the image; NULL: no limit */
+	struct kept_file *kept;	    /* of the image's file; NULL: nothing is kept */
+	bool is_unread;		    /* because of limits */
+
 	/* private to elf.c and symbol_table.c */
-	struct read_budget *budget;	/* of the image; NULL: no limit */
-	struct kept_file *kept;		/* of the image's file; NULL: nothing is kept */
-	uid_t user;			/* whose file it is; 0: root's, or the caller's */
-	bool is_unread;			/* because of limits */
 	struct kept_symbols *recording; /* gets what is offered; NULL: nothing does */
 	bool proven;			/* a build ID proves that a file is the image */
 	bool exports_only;		/* other functions have no symbols */
 
 	/* private to batch.c */
+	struct read_budget given;
+	uid_t user; /* whose file it is; 0: root's, or the caller's */
 	const char *last_symbol;
 	uint32_t last_function;
 	bool stopped;
@@ -70,6 +73,19 @@ int kallsyms_resolve_from(struct batch *b, const char *path);
 
 /* Whether to stop; once true it stays true. */
 bool batch_stopped(struct batch *b);
+
+/*
+ * Before an image's file is read: finds what is kept of it, and sets what reading it may cost.
+ * False: it is not to be read, and b->why says why.
+ */
+bool batch_begin_reading(struct batch *b, int fd);
+
+/*
+ * Accounts for what was read. If it was more than the budget, sets b->why, and remembers a file
+ * that takes more than any may. Also to be called if the file was not to be read. Returns 0 or
+ * -ENOMEM.
+ */
+int batch_end_reading(struct batch *b);
 
 /* Reports that `done` of the batch's addresses are resolved. what: NULL for the image's name. */
 void batch_progress(const struct batch *b, size_t done, const char *what);

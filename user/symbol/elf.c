@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +16,6 @@
 #include "symbol/dwarf/dwarf.h"
 #include "symbol/elf_file.h"
 #include "symbol/file_cache.h"
-#include "symbol/file_limits.h"
 #include "symbol/jit/jit.h"
 #include "symbol/elf/plt.h"
 #include "symbol/symbol_table.h"
@@ -183,92 +181,16 @@ static bool is_same_build(struct profile_image *image, const struct elf_file *fi
 	return true;
 }
 
-/*
- * Finds what is kept of the file, and sets what reading it may cost. Returns whether it may be
- * read; if not, b->why is set.
- */
-static bool may_read(struct batch *b, const struct profile_image *image, int fd,
-		     struct read_budget *budget)
-{
-	struct stat status;
-	struct file_key key;
-
-	if (fstat(fd, &status))
-		return true; /* elf_file_open() will fail, too */
-	key = (struct file_key){
-		.device = status.st_dev,
-		.inode = status.st_ino,
-		.size = status.st_size,
-		.changed = status.st_ctim,
-		.user = image->provider
-				?: status.st_uid == geteuid() ? 0
-							      : status.st_uid,
-	};
-	b->user = key.user;
-	if (b->cache)
-		b->kept = file_cache_get(symbol_cache_files(b->cache), &key);
-	if (b->limits && b->kept && b->kept->is_refused) {
-		error_set(&b->why, 0, "%s", b->kept->why);
-		b->is_unread = true;
-		return false;
-	}
-	if (b->limits) {
-		file_limits_begin(b->limits, key.user, budget);
-		b->budget = budget;
-	}
-	return true;
-}
-
-/*
- * Accounts for what was read of the image's file. If it was more than its budget, sets b->why, and
- * remembers a file that takes more than any may.
- */
-static int end_reading(struct batch *b)
-{
-	const struct file_limits *l = b->limits;
-	bool exceeded;
-	int err;
-
-	if (!b->budget)
-		return 0;
-	exceeded = b->budget->exceeded;
-	err = file_limits_end(b->limits, b->user, b->budget);
-	b->budget = NULL;
-	if (!exceeded)
-		return err;
-	b->is_unread = true;
-	if (l->is_whole)
-		error_set(&b->why, 0,
-			  "not read: its symbols take more than %.2f s of CPU time, or %" PRIu64
-			  " MiB",
-			  l->given.ns / 1e9, l->given.bytes >> 20);
-	else
-		error_set(&b->why, 0,
-			  "not read in this window: files of %s have taken the time for it",
-			  b->user ? "its user or of others" : "others");
-	if (l->is_whole && b->kept) {
-		/* With symbols it was the call frame information: from now on it has none. */
-		struct cfi_functions none = { 0 };
-
-		if (b->kept->has_symbols)
-			file_cache_keep_functions(symbol_cache_files(b->cache), b->kept, &none);
-		else
-			b->kept->is_refused = true;
-		snprintf(b->kept->why, sizeof(b->kept->why), "%.255s", b->why.what);
-	}
-	return err;
-}
-
 /* Opens the image's file and checks its build ID. On failure sets b->why. */
 static bool open_image(struct batch *b, struct profile_image *image, const char *on_disk,
-		       struct read_budget *budget, struct elf_file *file)
+		       struct elf_file *file)
 {
 	const char *reason = no_file_reason(image->path);
 	int fd = image_fd(b, image, on_disk);
 
 	if (fd < 0)
 		return false;
-	if (!may_read(b, image, fd, budget)) {
+	if (!batch_begin_reading(b, fd)) {
 		close(fd);
 		return false;
 	}
@@ -663,12 +585,11 @@ int elf_resolve(struct batch *b)
 {
 	struct profile_image *image = &b->p->images[b->image];
 	struct sources s = { .main.source.fd = -1, .debug.source.fd = -1, .mini.source.fd = -1 };
-	struct read_budget budget;
 	const char *on_disk;
 	int err = path_on_disk(b->p, image->path, &on_disk);
 
 	b->proven = image->build_id_size > 0;
-	b->was_read = !err && open_image(b, image, on_disk, &budget, &s.main);
+	b->was_read = !err && open_image(b, image, on_disk, &s.main);
 	/* Its path was looked up in our root directory, as its own is unknown. */
 	if (!b->was_read && image->fd < 0 && image->unopened && !b->is_unread) {
 		struct error here = b->why;
@@ -677,9 +598,7 @@ int elf_resolve(struct batch *b)
 	}
 	if (b->was_read)
 		err = resolve_from(b, &s, on_disk);
-	err = err ?: end_reading(b);
-	if (b->is_unread && b->unread)
-		b->unread(image->path, b->why.what, b->context);
+	err = err ?: batch_end_reading(b);
 	elf_file_close(&s.mini);
 	elf_file_close(&s.debug);
 	elf_file_close(&s.main);

@@ -261,7 +261,11 @@ void file_cache_keep_symbols(struct file_cache *cache, struct kept_file *file,
 void file_cache_keep_functions(struct file_cache *cache, struct kept_file *file,
 			       struct cfi_functions *functions)
 {
-	size_t bytes = sizeof(*functions) + functions->count * sizeof(*functions->all);
+	struct cfi_functions none = { 0 };
+	size_t bytes;
+
+	functions = functions ?: &none;
+	bytes = sizeof(*functions) + functions->count * sizeof(*functions->all);
 
 	if (has_room(cache, &file->key, bytes, file))
 		file->functions = malloc(sizeof(*functions));

@@ -73,7 +73,10 @@ void kept_symbols_free(struct kept_symbols *symbols);
 void file_cache_keep_symbols(struct file_cache *cache, struct kept_file *file,
 			     struct kept_symbols *symbols);
 
-/* Keeps the functions, too, which it takes over, unless they take too much memory. */
+/*
+ * Keeps the functions, too, which it takes over, unless they take too much memory. NULL: there are
+ * none, and they are not to be read.
+ */
 void file_cache_keep_functions(struct file_cache *cache, struct kept_file *file,
 			       struct cfi_functions *functions);
 

@@ -17,11 +17,12 @@
 #define WINDOW_PART 10
 #define NS_LEAST    (NS_PER_S / 2)
 
-/* The symbol tables of all programs of a desktop are a fifth of it. */
-#define WINDOW_BYTES ((uint64_t)512 * 1024 * 1024)
+/* The symbol tables of all programs of a desktop are a tenth of it. */
+#define WINDOW_BYTES ((uint64_t)1024 * 1024 * 1024)
 
-/* Also the memory for one part of root's files; of users', an eighth of WINDOW_BYTES. */
+/* How much of one file may be in memory at once */
 #define ROOTS_MEMORY ((size_t)128 * 1024 * 1024)
+#define USERS_MEMORY ((size_t)64 * 1024 * 1024)
 
 struct user_spent {
 	uid_t user;
@@ -80,7 +81,7 @@ void file_limits_begin(struct file_limits *l, uid_t user, struct read_budget *bu
 	*budget = (struct read_budget){
 		.bytes = l->given.bytes,
 		.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + l->given.ns,
-		.memory = user ? WINDOW_BYTES / USERS_FILE_PART : ROOTS_MEMORY,
+		.memory = user ? USERS_MEMORY : ROOTS_MEMORY,
 	};
 }
 

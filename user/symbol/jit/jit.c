@@ -17,7 +17,6 @@ const char jit_no_names[] =
 static int resolve(struct batch *b, struct jit_file *f, struct jit_cover *c)
 {
 	size_t size = strlen(DUMP_MAGIC);
-	struct stat status;
 	const char *magic;
 	bool dump;
 
@@ -25,7 +24,7 @@ static int resolve(struct batch *b, struct jit_file *f, struct jit_cover *c)
 	dump = jit_read(f, 0, size, &magic) == size && memcmp(magic, DUMP_MAGIC, size) == 0;
 	if (!dump)
 		f->limit = JIT_MAP_MAX;
-	f->large = fstat(f->fd, &status) == 0 && (uint64_t)status.st_size > f->limit;
+	f->large = f->source.size > f->limit;
 	return dump ? jit_dump_resolve(b, f, c) : jit_map_resolve(b, f, c);
 }
 
@@ -58,15 +57,22 @@ static int warn(const struct batch *b, const struct jit_file *f)
 
 int jit_resolve_from(struct batch *b, int fd)
 {
-	struct jit_file f = { .fd = fd };
+	struct jit_file f = { .source = { .fd = fd } };
 	struct jit_cover c = { .addresses = b->addresses, .count = b->count };
+	struct stat status;
 	int err = -ENOMEM;
 
+	if (fstat(fd, &status))
+		return 0;
+	if (!batch_begin_reading(b, fd))
+		return batch_end_reading(b);
+	f.source.size = status.st_size;
+	f.source.budget = b->budget;
 	batch_sort(b);
 	f.buffer = malloc(JIT_BUFFER);
 	c.tree = calloc(b->count + 1, 2 * sizeof(*c.tree));
 	if (f.buffer && c.tree)
-		err = resolve(b, &f, &c) ?: warn(b, &f);
+		err = resolve(b, &f, &c) ?: warn(b, &f) ?: batch_end_reading(b);
 	free(f.buffer);
 	free(c.tree);
 	return err;

@@ -4,20 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void fill(struct jit_file *f, uint64_t offset)
 {
 	uint64_t left = offset < f->limit ? f->limit - offset : 0;
 	size_t want = left < JIT_BUFFER ? left : JIT_BUFFER;
-	ssize_t n = 1;
 
 	f->offset = offset;
-	f->size = 0;
-	while (n > 0 && f->size < want) {
-		n = pread(f->fd, f->buffer + f->size, want - f->size, offset + f->size);
-		f->size += n > 0 ? n : 0;
-	}
+	f->size = elf_source_read(&f->source, f->buffer, want, offset);
 }
 
 size_t jit_read(struct jit_file *f, uint64_t offset, size_t wanted, const char **bytes)
@@ -118,6 +112,8 @@ int jit_name_all(struct batch *b, struct jit_file *f, const struct jit_cover *c,
 		uint64_t entry = jit_find(c, i);
 		struct jit_name name = { 0 };
 
+		if (b->budget && b->budget->exceeded)
+			break; /* entries that were not read may be newer */
 		if (!entry)
 			continue;
 		err = find(f, entry, b->addresses[i].address, context, &name);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "symbol/batch.h"
+#include "symbol/elf_file.h"
 
 /* How perf-PID.map and jit-PID.dump are read */
 
@@ -23,7 +24,7 @@
 #define JIT_ENTRIES_MAX ((uint64_t)4 * 1024 * 1024)
 
 struct jit_file {
-	int fd;
+	struct elf_source source;
 	char *buffer; /* JIT_BUFFER bytes */
 	uint64_t offset;
 	size_t size;
