@@ -23,6 +23,7 @@
 #include "profile/pc_name.h"
 #include "symbol/batch.h"
 #include "symbol/demangle.h"
+#include "symbol/file_cache.h"
 #include "symbol/symbol.h"
 
 static const char program_source[] =
@@ -1007,6 +1008,58 @@ static void test_too_large(void **state)
 	symbol_cache_free(cache);
 }
 
+/* Keeps symbols that take about `kib` KiB for a file of a user. */
+static void keep(struct file_cache *cache, ino_t inode, uid_t user, size_t kib)
+{
+	const struct file_key key = { .inode = inode, .user = user };
+	struct kept_file *file = file_cache_get(cache, &key);
+	struct kept_symbols symbols = { 0 };
+	char name[977];
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_non_null(file);
+	for (size_t i = 0; i < kib; i++)
+		file_cache_add(&symbols, &(struct cover_symbol){ .start = i, .name = name });
+	file_cache_keep_symbols(cache, file, &symbols);
+	kept_symbols_free(&symbols);
+}
+
+static bool is_kept(struct file_cache *cache, ino_t inode, uid_t user)
+{
+	const struct file_key key = { .inode = inode, .user = user };
+
+	return file_cache_get(cache, &key)->has_symbols;
+}
+
+/* One user's files push out his own only, and too large a file none. */
+static void test_kept_shares(void **state)
+{
+	struct file_cache *cache = file_cache_new();
+	size_t kept = 0;
+
+	(void)state;
+	keep(cache, 1, 0, 1000);
+	keep(cache, 2, 4002, 1000);
+	for (ino_t inode = 100; inode < 150; inode++)
+		keep(cache, inode, 4001, 1000);
+	assert_true(is_kept(cache, 1, 0));
+	assert_true(is_kept(cache, 2, 4002));
+	assert_true(is_kept(cache, 149, 4001));
+	for (ino_t inode = 149; inode >= 100 && is_kept(cache, inode, 4001); inode--)
+		kept++;
+	assert_in_range(kept, 4, 8); /* of 8 MiB */
+	keep(cache, 3, 0, 10000);
+	assert_false(is_kept(cache, 3, 0));
+	assert_true(is_kept(cache, 1, 0));
+	/* Any number of empty ones */
+	for (ino_t inode = 1000; inode < 10000; inode++)
+		keep(cache, inode, 4001, 0);
+	assert_true(is_kept(cache, 1, 0));
+	assert_true(is_kept(cache, 2, 4002));
+	file_cache_free(cache);
+}
+
 static void add_file(struct profile *p, const struct place *place, const char *name, uid_t owner)
 {
 	uint32_t image, mapping;
@@ -1309,6 +1362,7 @@ int main(void)
 		cmocka_unit_test(test_extents),
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_kept_until_changed),
+		cmocka_unit_test(test_kept_shares),
 		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_kernel),

@@ -249,7 +249,9 @@ static int resolve_by(struct batch *b, const struct symbol_cache *k)
 
 int kallsyms_resolve_from(struct batch *b, const char *path)
 {
-	struct symbol_cache own = { 0 }, *k = b->cache ?: &own;
+	/* A window lasts as long as they are kept: they would only take 20 MB until the next one.
+	 */
+	struct symbol_cache own = { 0 }, *k = b->cache && !b->limits ? b->cache : &own;
 	int err = 0;
 
 	if (!k->readable || now_ns() - k->read_ns > KEEP_NS)

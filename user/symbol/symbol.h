@@ -9,8 +9,8 @@
 #include "util/error.h"
 
 /*
- * Symbols of the kernel and of files, kept for callers that resolve repeatedly. The kernel's are
- * read again after a minute.
+ * Symbols of files and, but for windows, of the kernel, kept for callers that resolve repeatedly.
+ * The kernel's are read again after a minute.
  */
 struct symbol_cache;
 struct symbol_cache *symbol_cache_new(void); /* NULL: out of memory */
