@@ -63,11 +63,12 @@ build_for_arm64() {
 		cd /src/profil-*
 		apt-get -qy build-dep -a arm64 -P nocheck .' >"$work/$suite.arm64" 2>&1 ||
 		! as_builder "$root" "DEB_BUILD_OPTIONS='parallel=$(nproc) nocheck' \
-			dpkg-buildpackage -us -uc -b -a arm64 -P nocheck" >>"$work/$suite.arm64" 2>&1; then
+			dpkg-buildpackage -us -uc -b -a arm64 -Pnocheck" >>"$work/$suite.arm64" 2>&1; then
 		tail -n 20 "$work/$suite.arm64"
 		return 1
 	fi
-	dpkg-deb -x "$root"/src/profiltool_*_arm64.deb "$work/arm64" && readelf -h "$work/arm64/usr/bin/profiltool" | grep -w AArch64
+	dpkg-deb -x "$root"/src/profiltool_*_arm64.deb "$work/arm64" &&
+		readelf -h "$work/arm64/usr/bin/profiltool" | grep -w AArch64 || return
 	rm -rf "$root"
 }
 
