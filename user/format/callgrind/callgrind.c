@@ -6,6 +6,7 @@
  */
 #include "format/callgrind/callgrind.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -179,27 +180,22 @@ static bool number_equal(const void *array, uint32_t id, const void *key)
 	return names[id].number == *(const uint64_t *)key;
 }
 
-static struct name *find_name(const struct names *names, uint64_t number)
-{
-	uint32_t id =
-		index_find(&names->index, hash_u64(number, 0), number_equal, names->list, &number);
-
-	return id == INDEX_NONE ? NULL : &names->list[id];
-}
-
 /* Sets *name to the interned name that `t` stands for: "(1) name", "(1)" or "name". */
 static int take_name(struct reader *r, struct names *names, struct text t, const char **name)
 {
-	struct name *known;
+	struct name *known = NULL;
 	struct text rest;
 	uint64_t number;
+	uint32_t id;
 	int err;
 
 	take_blanks(&t);
 	rest = t;
 	if (!take(&rest, "(") || !take_any_number(&rest, &number) || !take(&rest, ")"))
 		return intern(r, t, name);
-	known = find_name(names, number);
+	id = index_find(&names->index, hash_u64(number, 0), number_equal, names->list, &number);
+	if (id != INDEX_NONE)
+		known = &names->list[id];
 	take_blanks(&rest);
 	if (is_empty(&rest)) {
 		if (known) {
@@ -1353,17 +1349,11 @@ static int read_header_line(struct reader *r, struct text key, struct text value
 	return is_description ? read_description(r, value, line) : headers[i].read(r, value);
 }
 
-static bool is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '-';
-}
-
 /* Takes "KEY:" or "KEY=", with blanks before the sign. Returns the sign; '\0': neither. */
 static char take_key(struct text *t, struct text *key)
 {
 	key->at = t->at;
-	while (!is_empty(t) && is_word(*t->at))
+	while (!is_empty(t) && (isalnum((unsigned char)*t->at) || *t->at == '_' || *t->at == '-'))
 		t->at++;
 	key->end = t->at;
 	take_blanks(t);

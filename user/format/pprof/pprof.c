@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "format/pprof/pprof.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -6,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/pprof/pprof_reader.h"
+#include "format/pprof/pprof_wire.h"
 #include "profile/build_id.h"
 #include "profile/image_name.h"
 #include "util/array.h"
@@ -21,20 +23,80 @@
 #define DETECT_FIELDS 16
 #define DETECT_ENOUGH 4
 
+/* --- Fields --- */
+
+struct wire_field {
+	uint32_t id;
+	enum wire_type type;
+	uint64_t number;     /* of WIRE_VARINT */
+	struct wire content; /* of all others */
+	const uint8_t *start;
+};
+
+/* Takes a field. Returns NULL, or the error; w->at is then somewhere after f->start. */
+static const char *take_field(struct wire *w, struct wire_field *f)
+{
+	uint64_t tag, size = 0;
+
+	f->start = w->at;
+	if (!wire_take_varint(w, &tag))
+		return "the field's tag is truncated";
+	if (tag >> 3 == 0 || tag >> 32)
+		return "invalid field number: corrupt, or not a pprof profile";
+	f->id = tag >> 3;
+	f->type = tag & 7;
+	switch (f->type) {
+	case WIRE_VARINT:
+		return wire_take_varint(w, &f->number) ? NULL : "the number is truncated";
+	case WIRE_BYTES:
+		if (!wire_take_varint(w, &size))
+			return "the length is truncated";
+		break;
+	case WIRE_FIXED64:
+		size = 8;
+		break;
+	case WIRE_FIXED32:
+		size = 4;
+		break;
+	default:
+		return "unknown wire type: corrupt, or not a pprof profile";
+	}
+	f->content = (struct wire){ w->at, w->end };
+	if (size > wire_left(w))
+		return "the field is longer than the rest of the file: truncated or corrupt";
+	w->at += size;
+	f->content.end = w->at;
+	return NULL;
+}
+
+/* True if the field has a valid wire type for this message; an unknown field may have any. */
+static bool fits_wire_type(const ProtobufCMessageDescriptor *message, const struct wire_field *f)
+{
+	const ProtobufCFieldDescriptor *known =
+		protobuf_c_message_descriptor_get_field(message, f->id);
+
+	if (!known)
+		return true;
+	if (known->type == PROTOBUF_C_TYPE_MESSAGE || known->type == PROTOBUF_C_TYPE_STRING)
+		return f->type == WIRE_BYTES;
+	return f->type == WIRE_VARINT ||
+	       (f->type == WIRE_BYTES && known->label == PROTOBUF_C_LABEL_REPEATED);
+}
+
 static const ProtobufCMessageDescriptor *const profile_message =
 	&profil__pprof__profile__descriptor;
 
 /* --- Detection --- */
 
-/* Whether a message is empty or begins with one of its fields: text hardly ever does. */
+/* True if a message is empty or begins with one of its fields: text hardly ever does. */
 static bool message_fits(const ProtobufCMessageDescriptor *message, struct wire content)
 {
 	struct wire_field f = { 0 };
-	bool whole = !wire_left(&content) || !wire_take_field(&content, &f);
+	bool whole = !wire_left(&content) || !take_field(&content, &f);
 
 	if (!f.id)
 		return whole;
-	return (whole || f.content.end) && wire_fits(message, &f) &&
+	return (whole || f.content.end) && fits_wire_type(message, &f) &&
 	       protobuf_c_message_descriptor_get_field(message, f.id);
 }
 
@@ -45,14 +107,14 @@ static bool field_fits(const struct wire_field *f, bool first)
 
 	if (!known)
 		return !first;
-	if (!wire_fits(profile_message, f))
+	if (!fits_wire_type(profile_message, f))
 		return false;
 	if (known->type == PROTOBUF_C_TYPE_MESSAGE)
 		return message_fits(known->descriptor, f->content);
 	return !first || f->id != PPROF_STRING_TABLE || !wire_left(&f->content);
 }
 
-/* Whether the window has fields of a Profile. The last may be longer than the window. */
+/* True if the window has fields of a Profile. The last may be longer than the window. */
 static bool pprof_detect(const struct input *in)
 {
 	struct wire w = { in->bytes, in->bytes + in->size };
@@ -60,7 +122,7 @@ static bool pprof_detect(const struct input *in)
 
 	for (int i = 0; i < DETECT_FIELDS && wire_left(&w); i++) {
 		struct wire_field f = { 0 };
-		const char *reason = wire_take_field(&w, &f);
+		const char *reason = take_field(&w, &f);
 		bool cut = reason && (f.content.end || !wire_left(&w));
 
 		if (cut && in->size >= INPUT_WINDOW)
@@ -72,10 +134,196 @@ static bool pprof_detect(const struct input *in)
 	return has_messages;
 }
 
-/* --- Reading --- */
+/* --- Value types --- */
+
+uint64_t pprof_unit_ns(const char *unit)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{ "nanoseconds", 1 },
+		{ "microseconds", 1000 },
+		{ "milliseconds", 1000000 },
+		{ "seconds", 1000000000 },
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (strcmp(unit, units[i].name) == 0)
+			return units[i].ns;
+	return 0;
+}
+
+/* True if value `time` of each sample is its value `count` multiplied by the period. */
+static bool is_time_of(const struct profile *p, size_t time, size_t count)
+{
+	uint64_t ns = pprof_unit_ns(p->value_types[time].unit);
+
+	if (!ns || !p->period_ns || strcmp(p->value_types[count].unit, "count") != 0)
+		return false;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const int64_t *values = p->values + i * p->value_type_count;
+
+		if ((__int128)values[time] * ns != (__int128)values[count] * p->period_ns)
+			return false;
+	}
+	return true;
+}
+
+/* Returns the last value that is not 0 in all samples; the last, if all are. */
+static size_t last_counted(const struct profile *p)
+{
+	for (size_t value = p->value_type_count; value-- > 0;)
+		for (size_t i = 0; i < p->sample_count; i++)
+			if (p->values[i * p->value_type_count + value])
+				return value;
+	return p->value_type_count - 1;
+}
+
+size_t pprof_default_value(const struct profile *p)
+{
+	size_t last;
+
+	/* Only recordings of profiltool have these. */
+	if (*p->event || p->totals.known)
+		return profile_value(p, NULL);
+	last = last_counted(p);
+	for (size_t i = 0; i < last; i++)
+		if (is_time_of(p, last, i))
+			return i;
+	return last;
+}
+
+/* --- Errors, strings and ids --- */
+
+struct text {
+	const char *interned; /* NULL: not interned yet */
+	struct wire bytes;
+};
+
+/* Maps the ids of one kind of message, which may be any numbers, to numbers in the profile. */
+struct ids {
+	struct id {
+		uint64_t id;
+		uint32_t number;
+	} * ids;
+	size_t count, room;
+	size_t dense; /* the first ones have the ids 1 to `dense` and are not in the index */
+	struct index index;
+};
+
+/* The part of the file with all fields of one kind. */
+struct range {
+	const uint8_t *start, *end;
+};
+
+struct reader {
+	const struct input *in;
+	struct profile *p;
+	struct error *e;
+	struct range ranges[PPROF_FIELD_UNKNOWN];
+	struct text *strings;
+	size_t string_count, string_room;
+	struct ids mappings, functions, locations;
+	uint64_t period;
+	const char *period_type, *period_unit; /* NULL: not in the file */
+	const char *default_type;	       /* NULL: not in the file */
+	const char *thread_key;		       /* key of the label that names the thread */
+	uint8_t *unknown;		       /* EXTRA_UNKNOWN */
+	size_t unknown_size, unknown_room;
+	bool dropped;	     /* corrupt data was dropped: warned of once */
+	bool missing;	     /* references to strings, functions or locations not in the file */
+	bool unknown_inside; /* unknown fields inside messages */
+
+	/* Buffers for one location or sample */
+	struct profile_line *lines;
+	size_t line_room;
+	uint32_t *frames;
+	size_t frame_count, frame_room;
+	int64_t *values;
+	size_t value_count, value_room;
+	struct profile_tag *tags;
+	size_t tag_count, tag_room;
+};
+
+/* With options.salvage, notes a reference to something that is not in the file and returns true. */
+static bool drops_reference(struct reader *r)
+{
+	return r->missing |= r->in->options.salvage;
+}
+
+/* Sets r->e to the error at this byte of the window. Returns -EINVAL. */
+__attribute__((format(printf, 3, 4))) static int fail_at(struct reader *r, const uint8_t *at,
+							 const char *format, ...)
+{
+	char reason[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(reason, sizeof(reason), format, arguments);
+	va_end(arguments);
+	return input_error(r->in, r->in->offset + (at - r->in->bytes), r->e, "%s", reason);
+}
+
+static bool same_id(const void *array, uint32_t entry, const void *key)
+{
+	const struct id *ids = array;
+	const uint64_t *id = key;
+
+	return ids[entry].id == *id;
+}
+
+/* Returns the number of the message with this id; PROFILE_NONE: the file has none. */
+static uint32_t find_id(const struct ids *ids, uint64_t id)
+{
+	uint32_t entry;
+
+	if (id - 1 < ids->dense)
+		return ids->ids[id - 1].number;
+	entry = index_find(&ids->index, hash_u64(id, 0), same_id, ids->ids, &id);
+	return entry == INDEX_NONE ? PROFILE_NONE : ids->ids[entry].number;
+}
+
+static int add_id(struct reader *r, struct ids *ids, uint64_t id, uint32_t number)
+{
+	bool dense = ids->dense == ids->count && id == ids->count + 1;
+
+	if (array_reserve(&ids->ids, &ids->room, ids->count + 1, sizeof(*ids->ids)) ||
+	    (!dense && index_add(&ids->index, hash_u64(id, 0), ids->count)))
+		return error_no_memory(r->e);
+	ids->ids[ids->count++] = (struct id){ id, number };
+	ids->dense += dense;
+	return 0;
+}
+
+static void free_ids(struct ids *ids)
+{
+	free(ids->ids);
+	index_free(&ids->index);
+}
+
+/* Sets *text to the string with this number, interned. at: of the reference. */
+static int get_string(struct reader *r, const uint8_t *at, uint64_t number, const char **text)
+{
+	struct text *entry;
+
+	if (number >= r->string_count) {
+		*text = "";
+		if (drops_reference(r))
+			return 0;
+		return fail_at(r, at, "string number %" PRId64 ", but the file has %zu strings",
+			       (int64_t)number, r->string_count);
+	}
+	entry = &r->strings[number];
+	if (!entry->interned && profile_string_n(r->p, (const char *)entry->bytes.at,
+						 wire_left(&entry->bytes), &entry->interned))
+		return error_no_memory(r->e);
+	*text = entry->interned;
+	return 0;
+}
 
 /* With options.salvage, turns the error into a warning: what is corrupt is dropped. */
-static int salvage(struct pprof_reader *r, int err)
+static int salvage(struct reader *r, int err)
 {
 	if (err == -EINVAL && !r->in->options.salvage)
 		error_hint(r->e, "--salvage reads what is not corrupt");
@@ -88,17 +336,17 @@ static int salvage(struct pprof_reader *r, int err)
 	return 0;
 }
 
-static int check_id(struct pprof_reader *r, const uint8_t *at, const struct pprof_ids *ids,
-		    uint64_t id, const char *what)
+static int check_id(struct reader *r, const uint8_t *at, const struct ids *ids, uint64_t id,
+		    const char *what)
 {
 	if (id == 0)
-		return pprof_fail(r, at, "the %s has the id 0", what);
-	if (pprof_find_id(ids, id) != PROFILE_NONE)
-		return pprof_fail(r, at, "two %ss have the id %" PRIu64, what, id);
+		return fail_at(r, at, "the %s has the id 0", what);
+	if (find_id(ids, id) != PROFILE_NONE)
+		return fail_at(r, at, "two %ss have the id %" PRIu64, what, id);
 	return 0;
 }
 
-static bool has_string(const struct pprof_reader *r, const char *text)
+static bool has_string(const struct reader *r, const char *text)
 {
 	size_t size = strlen(text);
 
@@ -109,18 +357,8 @@ static bool has_string(const struct pprof_reader *r, const char *text)
 	return false;
 }
 
-static int add_string(struct pprof_reader *r, const struct wire_field *f)
-{
-	if (r->string_count == 0 && wire_left(&f->content))
-		return pprof_fail(r, f->start, "the first string is not empty");
-	if (array_reserve(&r->strings, &r->string_room, r->string_count + 1, sizeof(*r->strings)))
-		return error_no_memory(r->e);
-	r->strings[r->string_count++].bytes = f->content;
-	return 0;
-}
-
 /* Adds an extra whose bytes the format gives. */
-__attribute__((format(printf, 3, 4))) static int keep_extra(struct pprof_reader *r, uint32_t image,
+__attribute__((format(printf, 3, 4))) static int keep_extra(struct reader *r, uint32_t image,
 							    const char *format, ...)
 {
 	va_list arguments;
@@ -145,36 +383,37 @@ static uint64_t not_negative(uint64_t number)
 	return number > INT64_MAX ? 0 : number;
 }
 
-static int add_unknown(struct pprof_reader *r, const struct wire_field *f, const uint8_t *end)
+/* Reads strings and numbers; notes the range of fields that are read later. */
+static int note_field(struct reader *r, const struct wire_field *f, const uint8_t *end)
 {
 	size_t size = end - f->start;
+	struct range *range;
 
-	if (array_reserve(&r->unknown, &r->unknown_room, r->unknown_size + 1 + size, 1))
-		return error_no_memory(r->e);
-	if (r->unknown_size == 0)
-		r->unknown[r->unknown_size++] = EXTRA_UNKNOWN;
-	memcpy(r->unknown + r->unknown_size, f->start, size);
-	r->unknown_size += size;
-	return 0;
-}
-
-/* Reads strings and numbers; notes the range of fields that are read later. */
-static int note_field(struct pprof_reader *r, const struct wire_field *f, const uint8_t *end)
-{
-	struct pprof_range *range;
-
-	if (f->id >= PPROF_FIELD_UNKNOWN)
-		return add_unknown(r, f, end);
+	if (f->id >= PPROF_FIELD_UNKNOWN) {
+		if (array_reserve(&r->unknown, &r->unknown_room, r->unknown_size + 1 + size, 1))
+			return error_no_memory(r->e);
+		if (r->unknown_size == 0)
+			r->unknown[r->unknown_size++] = EXTRA_UNKNOWN;
+		memcpy(r->unknown + r->unknown_size, f->start, size);
+		r->unknown_size += size;
+		return 0;
+	}
 	range = &r->ranges[f->id];
 	range->start = range->start ?: f->start;
 	range->end = end;
 	switch (f->id) {
 	case PPROF_STRING_TABLE:
-		return add_string(r, f);
+		if (r->string_count == 0 && wire_left(&f->content))
+			return fail_at(r, f->start, "the first string is not empty");
+		if (array_reserve(&r->strings, &r->string_room, r->string_count + 1,
+				  sizeof(*r->strings)))
+			return error_no_memory(r->e);
+		r->strings[r->string_count++].bytes = f->content;
+		return 0;
 	case PPROF_TIME_NANOS:
 		if (r->p->time_ns)
-			return pprof_fail(r, f->start,
-					  "a second start time: several profiles are concatenated");
+			return fail_at(r, f->start,
+				       "a second start time: several profiles are concatenated");
 		r->p->time_ns = not_negative(f->number);
 		return 0;
 	case PPROF_DURATION_NANOS:
@@ -188,29 +427,30 @@ static int note_field(struct pprof_reader *r, const struct wire_field *f, const 
 	}
 }
 
-static int scan(struct pprof_reader *r)
+/* The first pass over the file. */
+static int scan_fields(struct reader *r)
 {
 	struct wire w = { r->in->bytes, r->in->bytes + r->in->size };
 	int err = 0;
 
 	while (wire_left(&w) && !err) {
 		struct wire_field f;
-		const char *reason = wire_take_field(&w, &f);
+		const char *reason = take_field(&w, &f);
 
 		if (reason)
-			return salvage(r, pprof_fail(r, f.start, "%s", reason));
-		if (!wire_fits(&profil__pprof__profile__descriptor, &f))
-			err = pprof_fail(r, f.start, "the field has the wrong wire type");
+			return salvage(r, fail_at(r, f.start, "%s", reason));
+		if (!fits_wire_type(&profil__pprof__profile__descriptor, &f))
+			err = fail_at(r, f.start, "the field has the wrong wire type");
 		err = salvage(r, err ?: note_field(r, &f, w.at));
 	}
 	return err;
 }
 
-/* Adds what a message says; `at` is where its field begins. Returns 0 or -errno with r->e set. */
-typedef int message_adder(struct pprof_reader *r, const uint8_t *at, const void *message);
+/* Adds a message, whose field begins at `at`. Returns 0 or -errno with r->e set. */
+typedef int message_adder(struct reader *r, const uint8_t *at, const void *message);
 
 /* Unpacks the field's message and has `add` add it. */
-static int read_message(struct pprof_reader *r, const struct wire_field *f,
+static int read_message(struct reader *r, const struct wire_field *f,
 			const ProtobufCMessageDescriptor *descriptor, message_adder *add)
 {
 	size_t size = wire_left(&f->content);
@@ -218,11 +458,11 @@ static int read_message(struct pprof_reader *r, const struct wire_field *f,
 	int err;
 
 	if (size > MESSAGE_MAX)
-		return pprof_fail(r, f->start, "the %s has more than %zu bytes: corrupt",
-				  descriptor->short_name, MESSAGE_MAX);
+		return fail_at(r, f->start, "the %s has more than %zu bytes: corrupt",
+			       descriptor->short_name, MESSAGE_MAX);
 	message = protobuf_c_message_unpack(descriptor, NULL, size, f->content.at);
 	if (!message)
-		return pprof_fail(r, f->start, "the %s is corrupt", descriptor->short_name);
+		return fail_at(r, f->start, "the %s is corrupt", descriptor->short_name);
 	r->unknown_inside |= message->n_unknown_fields;
 	err = add(r, f->start, message);
 	protobuf_c_message_free_unpacked(message, NULL);
@@ -234,10 +474,10 @@ struct field_kind {
 	enum pprof_field id;
 	const ProtobufCMessageDescriptor *descriptor;
 	message_adder *add;
-	int (*read)(struct pprof_reader *r, const struct wire_field *f); /* NULL: a message */
+	int (*read)(struct reader *r, const struct wire_field *f); /* NULL: a message */
 };
 
-static int read_fields(struct pprof_reader *r, const struct field_kind *kind)
+static int read_fields(struct reader *r, const struct field_kind *kind)
 {
 	struct wire w = { r->ranges[kind->id].start, r->ranges[kind->id].end };
 	int err = 0;
@@ -245,8 +485,8 @@ static int read_fields(struct pprof_reader *r, const struct field_kind *kind)
 	while (wire_left(&w) && !err) {
 		struct wire_field f;
 
-		wire_take_field(&w, &f);
-		if (f.id != kind->id || !wire_fits(&profil__pprof__profile__descriptor, &f))
+		take_field(&w, &f);
+		if (f.id != kind->id || !fits_wire_type(&profil__pprof__profile__descriptor, &f))
 			continue;
 		err = kind->read ? kind->read(r, &f)
 				 : read_message(r, &f, kind->descriptor, kind->add);
@@ -255,13 +495,13 @@ static int read_fields(struct pprof_reader *r, const struct field_kind *kind)
 	return err;
 }
 
-static int get_value_type(struct pprof_reader *r, const uint8_t *at,
-			  const Profil__Pprof__ValueType *m, const char **type, const char **unit)
+static int get_value_type(struct reader *r, const uint8_t *at, const Profil__Pprof__ValueType *m,
+			  const char **type, const char **unit)
 {
-	return pprof_string(r, at, m->type, type) ?: pprof_string(r, at, m->unit, unit);
+	return get_string(r, at, m->type, type) ?: get_string(r, at, m->unit, unit);
 }
 
-static int add_sample_type(struct pprof_reader *r, const uint8_t *at, const void *message)
+static int add_sample_type(struct reader *r, const uint8_t *at, const void *message)
 {
 	const char *type, *unit;
 	char number[32];
@@ -276,30 +516,16 @@ static int add_sample_type(struct pprof_reader *r, const uint8_t *at, const void
 	return profile_add_value_type(r->p, type, unit) ? error_no_memory(r->e) : 0;
 }
 
-static int add_period_type(struct pprof_reader *r, const uint8_t *at, const void *message)
+static int add_period_type(struct reader *r, const uint8_t *at, const void *message)
 {
 	return get_value_type(r, at, message, &r->period_type, &r->period_unit);
-}
-
-/* Sets the period of the value type with this type and unit. False: there is none. */
-static bool set_value_period(struct pprof_reader *r, const char *type, const char *unit)
-{
-	for (size_t i = 0; i < r->p->value_type_count && r->period; i++) {
-		struct profile_value_type *t = &r->p->value_types[i];
-
-		if (strcmp(t->type, type) != 0 || strcmp(t->unit, unit) != 0)
-			continue;
-		t->period = r->period;
-		return true;
-	}
-	return false;
 }
 
 /*
  * Decides what the period is of: CPU time, some other time, a value type, or neither. One
  * nanosecond is the unit of a value that was measured, not the period of a clock.
  */
-static int settle_period(struct pprof_reader *r)
+static int settle_period(struct reader *r)
 {
 	const char *type = r->period_type ?: "", *unit = r->period_unit ?: "";
 	uint64_t ns = pprof_unit_ns(unit);
@@ -310,51 +536,54 @@ static int settle_period(struct pprof_reader *r)
 		r->p->period_ns = UINT64_MAX;
 	if (r->p->period_ns == 1)
 		r->p->period_ns = 0;
-	if (ns ? r->p->period_ns && ns == 1 && strcmp(type, "cpu") == 0
-	       : set_value_period(r, type, unit))
+	if (r->p->period_ns && ns == 1 && strcmp(type, "cpu") == 0)
 		return 0;
+	for (size_t i = 0; !ns && r->period && i < r->p->value_type_count; i++) {
+		struct profile_value_type *t = &r->p->value_types[i];
+
+		if (strcmp(t->type, type) != 0 || strcmp(t->unit, unit) != 0)
+			continue;
+		t->period = r->period;
+		return 0;
+	}
 	return keep_extra(r, PROFILE_NONE, "%c%" PRIu64 "%c%s%c%s", EXTRA_PERIOD, r->period, 0,
 			  type, 0, unit);
 }
 
-static int read_text(struct pprof_reader *r, const struct wire_field *f)
+static int read_text(struct reader *r, const struct wire_field *f)
 {
-	static const enum pprof_extra kinds[PPROF_FIELD_UNKNOWN] = {
-		[PPROF_DOC_URL] = EXTRA_DOC_URL,
-	};
-	const char *text;
-	int err = pprof_string(r, f->start, f->number, &text);
+	struct profile *p = r->p;
+	const char *text, **member;
+	int err = get_string(r, f->start, f->number, &text);
 
 	if (err || !*text)
 		return err;
-	if (f->id == PPROF_DEFAULT_SAMPLE_TYPE) {
+	switch (f->id) {
+	case PPROF_DEFAULT_SAMPLE_TYPE:
 		r->default_type = text;
 		return 0;
+	case PPROF_DOC_URL:
+		return keep_extra(r, PROFILE_NONE, "%c%s", EXTRA_DOC_URL, text);
+	default:
+		member = f->id == PPROF_DROP_FRAMES ? &p->drop_frames : &p->keep_frames;
+		return profile_string(p, text, member) ? error_no_memory(r->e) : 0;
 	}
-	if (f->id == PPROF_DROP_FRAMES || f->id == PPROF_KEEP_FRAMES)
-		return profile_string(r->p, text,
-				      f->id == PPROF_DROP_FRAMES ? &r->p->drop_frames
-								 : &r->p->keep_frames)
-			       ? error_no_memory(r->e)
-			       : 0;
-	return keep_extra(r, PROFILE_NONE, "%c%s", kinds[f->id], text);
 }
 
-static int add_comment(struct pprof_reader *r, const uint8_t *at, uint64_t number)
+static int add_comment(struct reader *r, const uint8_t *at, uint64_t number)
 {
 	const char *text;
-	int err = pprof_string(r, at, number, &text);
-	int taken;
+	bool taken;
+	int err = get_string(r, at, number, &text);
 
 	if (err)
 		return err;
-	taken = pprof_comment_read(r->p, text);
-	if (taken < 0 || (taken == 0 && profile_add_comment(r->p, text)))
+	if (pprof_comment_read(r->p, text, &taken) || (!taken && profile_add_comment(r->p, text)))
 		return error_no_memory(r->e);
 	return 0;
 }
 
-static int read_comment(struct pprof_reader *r, const struct wire_field *f)
+static int read_comment(struct reader *r, const struct wire_field *f)
 {
 	struct wire packed = f->content;
 	int err = 0;
@@ -366,7 +595,7 @@ static int read_comment(struct pprof_reader *r, const struct wire_field *f)
 		uint64_t number;
 
 		if (!wire_take_varint(&packed, &number))
-			return pprof_fail(r, at, "the comments are corrupt");
+			return fail_at(r, at, "the comments are corrupt");
 		err = add_comment(r, at, number);
 	}
 	return err;
@@ -374,56 +603,46 @@ static int read_comment(struct pprof_reader *r, const struct wire_field *f)
 
 /* --- Mappings, functions, locations --- */
 
-static int add_image(struct pprof_reader *r, const char *path, const char *hex, uint32_t provider,
-		     uint32_t *image)
-{
-	uint8_t build_id[PROFILE_BUILD_ID_MAX];
-	size_t size = build_id_parse(hex, strlen(hex), build_id);
-	const char *symbol = image_is_kernel(path) ? path + strlen(IMAGE_KERNEL) : "";
-	int err = 0;
-
-	if (profile_add_image_of(r->p, *symbol ? IMAGE_KERNEL : path, build_id, size, provider,
-				 image))
-		return error_no_memory(r->e);
-	if (*symbol)
-		err = keep_extra(r, *image, "%c%s", EXTRA_RELOCATION, symbol);
-	if (*hex && !size && !err)
-		err = keep_extra(r, *image, "%c%s", EXTRA_BUILD_ID, hex);
-	return err;
-}
-
-static void set_linked(struct profile_mapping *m, const char *path,
-		       const Profil__Pprof__Mapping *message)
-{
-	m->linked =
-		pprof_is_whole(m->start, m->limit, m->offset) && *path && !image_is_bracketed(path);
-	if (m->linked && message->linked_start < message->linked_limit) {
-		m->start = message->linked_start;
-		m->limit = message->linked_limit;
-	}
-}
-
-static int add_mapping(struct pprof_reader *r, const uint8_t *at, const void *message)
+static int add_mapping(struct reader *r, const uint8_t *at, const void *message)
 {
 	const Profil__Pprof__Mapping *m = message;
-	const char *path, *hex;
+	uint8_t build_id[PROFILE_BUILD_ID_MAX];
+	const char *path, *hex, *symbol;
+	struct profile_mapping *mapping;
 	uint32_t image, number;
+	size_t build_id_size;
 	int err = check_id(r, at, &r->mappings, m->id, "mapping");
 
-	err = err ?: pprof_string(r, at, m->filename, &path);
-	err = err ?: pprof_string(r, at, m->build_id, &hex);
-	err = err ?: add_image(r, path, hex, m->provider, &image);
+	err = err ?: get_string(r, at, m->filename, &path);
+	err = err ?: get_string(r, at, m->build_id, &hex);
+	if (err)
+		return err;
+	symbol = image_is_kernel(path) ? path + strlen(IMAGE_KERNEL) : "";
+	build_id_size = build_id_parse(hex, strlen(hex), build_id);
+	if (profile_add_image_of(r->p, *symbol ? IMAGE_KERNEL : path, build_id, build_id_size,
+				 m->provider, &image))
+		return error_no_memory(r->e);
+	if (*symbol)
+		err = keep_extra(r, image, "%c%s", EXTRA_RELOCATION, symbol);
+	if (*hex && !build_id_size && !err)
+		err = keep_extra(r, image, "%c%s", EXTRA_BUILD_ID, hex);
 	if (err)
 		return err;
 	if (profile_add_mapping(r->p, m->memory_start, m->memory_limit, m->file_offset, image,
 				&number))
 		return error_no_memory(r->e);
-	set_linked(&r->p->mappings[number], path, m);
+	mapping = &r->p->mappings[number];
+	mapping->linked = pprof_is_whole(mapping->start, mapping->limit, mapping->offset) &&
+			  *path && !image_is_bracketed(path);
+	if (mapping->linked && m->linked_start < m->linked_limit) {
+		mapping->start = m->linked_start;
+		mapping->limit = m->linked_limit;
+	}
 	if (m->text_size) {
 		r->p->images[image].text_start = m->text_start;
 		r->p->images[image].text_size = m->text_size;
 	}
-	return pprof_add_id(r, &r->mappings, m->id, number);
+	return add_id(r, &r->mappings, m->id, number);
 }
 
 /* Line numbers of more than 32 bits are invalid: 0. */
@@ -432,96 +651,278 @@ static uint32_t line_number(int64_t line)
 	return line < 0 || line > UINT32_MAX ? 0 : line;
 }
 
-static int add_function(struct pprof_reader *r, const uint8_t *at, const void *message)
+static int add_function(struct reader *r, const uint8_t *at, const void *message)
 {
 	const Profil__Pprof__Function *m = message;
 	struct profile_function function = { .start_line = line_number(m->start_line) };
 	uint32_t number;
 	int err = check_id(r, at, &r->functions, m->id, "function");
 
-	err = err ?: pprof_string(r, at, m->name, &function.name);
-	err = err ?: pprof_string(r, at, m->system_name, &function.system_name);
-	err = err ?: pprof_string(r, at, m->filename, &function.file);
+	err = err ?: get_string(r, at, m->name, &function.name);
+	err = err ?: get_string(r, at, m->system_name, &function.system_name);
+	err = err ?: get_string(r, at, m->filename, &function.file);
 	if (err)
 		return err;
 	if (!*function.name)
 		function.name = *function.system_name ? function.system_name : PPROF_NO_NAME;
 	if (profile_add_function(r->p, &function, &number))
 		return error_no_memory(r->e);
-	return pprof_add_id(r, &r->functions, m->id, number);
+	return add_id(r, &r->functions, m->id, number);
 }
 
-static int read_lines(struct pprof_reader *r, const uint8_t *at, const Profil__Pprof__Location *m,
-		      uint32_t *count)
+static int add_location(struct reader *r, const uint8_t *at, const void *message)
 {
-	*count = 0;
+	const Profil__Pprof__Location *m = message;
+	uint32_t mapping = find_id(&r->mappings, m->mapping_id), count = 0, number;
+	int err = check_id(r, at, &r->locations, m->id, "location");
+
+	if (err)
+		return err;
+	/* Other readers ignore a reference to a mapping that is not in the file. */
+	if (mapping == PROFILE_NONE && m->mapping_id &&
+	    profile_warn(r->p, "locations are in mappings that are not in the file"))
+		return error_no_memory(r->e);
 	if (array_reserve(&r->lines, &r->line_room, m->n_line, sizeof(*r->lines)))
 		return error_no_memory(r->e);
 	for (size_t i = 0; i < m->n_line; i++) {
 		const Profil__Pprof__Line *line = m->line[i];
-		uint32_t function = pprof_find_id(&r->functions, line->function_id);
+		uint32_t function = find_id(&r->functions, line->function_id);
 
 		r->unknown_inside |= line->base.n_unknown_fields;
 		if (function != PROFILE_NONE)
-			r->lines[(*count)++] = (struct profile_line){
+			r->lines[count++] = (struct profile_line){
 				.function = function,
 				.line = line_number(line->line),
 				.column = line_number(line->column),
 			};
-		else if (!pprof_drops_reference(r))
-			return pprof_fail(r, at,
-					  "the location has function %" PRIu64
-					  ", which is not in the file",
-					  line->function_id);
+		else if (!drops_reference(r))
+			return fail_at(r, at,
+				       "the location has function %" PRIu64
+				       ", which is not in the file",
+				       line->function_id);
 	}
-	return 0;
-}
-
-/* Other readers ignore a reference to a mapping that is not in the file. */
-static int find_mapping(struct pprof_reader *r, uint64_t id, uint32_t *mapping)
-{
-	*mapping = pprof_find_id(&r->mappings, id);
-	if (*mapping == PROFILE_NONE && id &&
-	    profile_warn(r->p, "locations are in mappings that are not in the file"))
-		return error_no_memory(r->e);
-	return 0;
-}
-
-static int add_location(struct pprof_reader *r, const uint8_t *at, const void *message)
-{
-	const Profil__Pprof__Location *m = message;
-	uint32_t mapping, count, number;
-	int err = check_id(r, at, &r->locations, m->id, "location");
-
-	err = err ?: find_mapping(r, m->mapping_id, &mapping);
-	err = err ?: read_lines(r, at, m, &count);
-	if (err)
-		return err;
 	err = count ? profile_add_line_location(r->p, m->address, mapping, r->lines, count, &number)
 		    : profile_add_location(r->p, m->address, mapping, &number);
 	if (err)
 		return error_no_memory(r->e);
 	r->p->locations[number].folded |= m->is_folded;
-	return pprof_add_id(r, &r->locations, m->id, number);
+	return add_id(r, &r->locations, m->id, number);
 }
 
-/* --- All of it --- */
+/*
+ * --- Samples and labels are decoded here: unpacking a message for each would take most of the
+ * time. ---
+ */
 
-static int choose_thread_key(struct pprof_reader *r)
+#define TAG(id, type) ((id) << 3 | (type))
+
+/* Fields of Sample and Label */
+enum {
+	SAMPLE_LOCATION_ID = 1,
+	SAMPLE_VALUE = 2,
+	SAMPLE_LABEL = 3,
+	LABEL_KEY = 1,
+	LABEL_STR = 2,
+	LABEL_NUM = 3,
+	LABEL_NUM_UNIT = 4
+};
+
+/* Some writers give pid and tid this unit. */
+#define ID_UNIT "id"
+
+static int add_frame(struct reader *r, const uint8_t *at, uint64_t id)
 {
-	r->thread_key = PPROF_COMM;
-	if (has_string(r, PPROF_COMM) || !has_string(r, PPROF_THREAD))
-		return 0;
-	r->thread_key = PPROF_THREAD;
-	return keep_extra(r, PROFILE_NONE, "%c%s", EXTRA_THREAD_KEY, PPROF_THREAD);
+	uint32_t location = find_id(&r->locations, id);
+
+	if (location != PROFILE_NONE)
+		r->frames[r->frame_count++] = location;
+	else if (!drops_reference(r))
+		return fail_at(r, at,
+			       "the sample has location %" PRIu64 ", which is not in the file", id);
+	return 0;
 }
 
-static int choose_value(struct pprof_reader *r)
+static int add_value(struct reader *r, const uint8_t *at, uint64_t value)
+{
+	(void)at;
+	/* read_sample() reports a count that differs. */
+	if (r->value_count < r->p->value_type_count)
+		r->values[r->value_count] = value;
+	r->value_count++;
+	return 0;
+}
+
+/* Calls add() for each number of a repeated field, which may be packed. */
+static int each_number(struct reader *r, const struct wire_field *f,
+		       int (*add)(struct reader *r, const uint8_t *at, uint64_t number))
+{
+	struct wire w = f->content;
+	uint64_t number;
+	int err = 0;
+
+	if (f->type == WIRE_VARINT)
+		return add(r, f->start, f->number);
+	while (wire_left(&w) && !err) {
+		const uint8_t *at = w.at;
+
+		if (!wire_take_varint(&w, &number))
+			return fail_at(r, at, "the sample is corrupt: a number is truncated");
+		err = add(r, at, number);
+	}
+	return err;
+}
+
+static bool is_id(const struct profile_tag *t)
+{
+	return !t->text && t->number > 0 && t->number <= UINT32_MAX &&
+	       (!*t->unit || strcmp(t->unit, ID_UNIT) == 0);
+}
+
+/* Sets the member of `labels` for this tag. False: it has none, or it is set already. */
+static bool set_label_member(const struct reader *r, struct profile_labels *labels,
+			     const struct profile_tag *t)
+{
+	if (is_id(t) && !labels->pid && strcmp(t->key, "pid") == 0)
+		labels->pid = t->number;
+	else if (is_id(t) && !labels->tid && strcmp(t->key, "tid") == 0)
+		labels->tid = t->number;
+	else if (is_id(t) && !labels->generation && strcmp(t->key, PPROF_GENERATION) == 0)
+		labels->generation = t->number;
+	else if (t->text && !*labels->comm && strcmp(t->key, r->thread_key) == 0)
+		labels->comm = t->text;
+	else if (t->text && !labels->kernel && strcmp(t->key, "mode") == 0 &&
+		 strcmp(t->text, "kernel") == 0)
+		labels->kernel = true;
+	else
+		return false;
+	return true;
+}
+
+static int add_label(struct reader *r, const struct wire_field *f, struct profile_labels *labels)
+{
+	uint64_t key = 0, text = 0, number = 0, unit = 0;
+	struct wire w = f->content;
+	struct profile_tag tag = { 0 };
+	int err;
+
+	while (wire_left(&w)) {
+		struct wire_field field;
+		const char *reason = take_field(&w, &field);
+
+		if (reason)
+			return fail_at(r, field.start, "the label is corrupt: %s", reason);
+		switch (TAG(field.id, field.type)) {
+		case TAG(LABEL_KEY, WIRE_VARINT):
+			key = field.number;
+			break;
+		case TAG(LABEL_STR, WIRE_VARINT):
+			text = field.number;
+			break;
+		case TAG(LABEL_NUM, WIRE_VARINT):
+			number = field.number;
+			break;
+		case TAG(LABEL_NUM_UNIT, WIRE_VARINT):
+			unit = field.number;
+			break;
+		default:
+			if (field.id <= LABEL_NUM_UNIT)
+				return fail_at(r, field.start, "the label is corrupt");
+			r->unknown_inside = true;
+		}
+	}
+	/* A label with neither text nor number is dropped, as by other readers. */
+	if (!text && !number && !unit)
+		return 0;
+	tag.number = number;
+	err = get_string(r, f->start, key, &tag.key);
+	if (!err && text)
+		err = get_string(r, f->start, text, &tag.text);
+	err = err ?: get_string(r, f->start, unit, &tag.unit);
+	if (err || set_label_member(r, labels, &tag))
+		return err;
+	if (array_reserve(&r->tags, &r->tag_room, r->tag_count + 1, sizeof(*r->tags)))
+		return error_no_memory(r->e);
+	r->tags[r->tag_count++] = tag;
+	return 0;
+}
+
+/* Adds a Sample; all messages that it refers to have been read. */
+static int read_sample(struct reader *r, const struct wire_field *f)
+{
+	struct profile_labels labels = { .comm = "" };
+	size_t types = r->p->value_type_count;
+	struct wire w = f->content;
+	uint32_t number;
+	int err = 0;
+
+	if (types == 0)
+		return fail_at(r, f->start, "the file has samples but no sample_type");
+	if (array_reserve(&r->values, &r->value_room, types, sizeof(*r->values)))
+		return error_no_memory(r->e);
+	r->frame_count = r->value_count = r->tag_count = 0;
+	while (wire_left(&w) && !err) {
+		struct wire_field field;
+		const char *reason = take_field(&w, &field);
+		size_t most = 1;
+
+		if (reason)
+			return fail_at(r, field.start, "the sample is corrupt: %s", reason);
+		switch (TAG(field.id, field.type)) {
+		case TAG(SAMPLE_LOCATION_ID, WIRE_BYTES):
+			most = wire_left(&field.content);
+			/* fall through */
+		case TAG(SAMPLE_LOCATION_ID, WIRE_VARINT):
+			if (array_reserve(&r->frames, &r->frame_room, r->frame_count + most,
+					  sizeof(*r->frames)))
+				return error_no_memory(r->e);
+			err = each_number(r, &field, add_frame);
+			break;
+		case TAG(SAMPLE_VALUE, WIRE_BYTES):
+		case TAG(SAMPLE_VALUE, WIRE_VARINT):
+			err = each_number(r, &field, add_value);
+			break;
+		case TAG(SAMPLE_LABEL, WIRE_BYTES):
+			err = add_label(r, &field, &labels);
+			break;
+		default:
+			if (field.id <= SAMPLE_LABEL)
+				return fail_at(r, field.start, "the sample is corrupt");
+			r->unknown_inside = true;
+		}
+	}
+	if (err)
+		return err;
+	if (r->value_count != types)
+		return fail_at(r, f->start,
+			       "the sample has %zu values, but the file has %zu sample types",
+			       r->value_count, types);
+	labels.tags = r->tags;
+	labels.tag_count = r->tag_count;
+	if (profile_add_labels(r->p, &labels, &number) ||
+	    profile_add_sample(r->p, r->frames, r->frame_count, number, r->values))
+		return error_no_memory(r->e);
+	return 0;
+}
+
+/* --- The file --- */
+
+/* At the end of the file, or of what can be read of it. */
+static int finish_profile(struct reader *r)
 {
 	const char *type = r->default_type;
-
 	struct profile *p = r->p;
 
+	p->salvaged |= r->missing;
+	if (r->missing && profile_warn(p, "dropped references to strings, functions or "
+					  "locations that are not in the file"))
+		return error_no_memory(r->e);
+	if (r->unknown_inside && profile_warn(p, "unknown fields inside messages are lost"))
+		return error_no_memory(r->e);
+	if (r->unknown_size &&
+	    profile_add_extra(p, PPROF_NAME, PROFILE_NONE, r->unknown, r->unknown_size))
+		return error_no_memory(r->e);
+	if (p->value_type_count == 0 && profile_add_value_type(p, "samples", "count"))
+		return error_no_memory(r->e);
 	p->names_default = type && profile_find_value(p, type) < p->value_type_count;
 	p->default_value =
 		1 + (p->names_default ? profile_find_value(p, type) : pprof_default_value(p));
@@ -530,24 +931,7 @@ static int choose_value(struct pprof_reader *r)
 	return keep_extra(r, PROFILE_NONE, "%c%s", EXTRA_DEFAULT_TYPE, type);
 }
 
-/* At the end of the file, or of what can be read of it. */
-static int finish(struct pprof_reader *r)
-{
-	r->p->salvaged |= r->missing;
-	if (r->missing && profile_warn(r->p, "dropped references to strings, functions or "
-					     "locations that are not in the file"))
-		return error_no_memory(r->e);
-	if (r->unknown_inside && profile_warn(r->p, "unknown fields inside messages are lost"))
-		return error_no_memory(r->e);
-	if (r->unknown_size &&
-	    profile_add_extra(r->p, PPROF_NAME, PROFILE_NONE, r->unknown, r->unknown_size))
-		return error_no_memory(r->e);
-	if (r->p->value_type_count == 0 && profile_add_value_type(r->p, "samples", "count"))
-		return error_no_memory(r->e);
-	return choose_value(r);
-}
-
-static int read_all(struct pprof_reader *r)
+static int pprof_read(struct input *in, struct profile *p, struct error *e)
 {
 	static const struct field_kind sample_types = { PPROF_SAMPLE_TYPE,
 							&profil__pprof__value_type__descriptor,
@@ -565,29 +949,26 @@ static int read_all(struct pprof_reader *r)
 		{ PPROF_COMMENT, .read = read_comment },
 		{ PPROF_FUNCTION, &profil__pprof__function__descriptor, add_function, NULL },
 		{ PPROF_LOCATION, &profil__pprof__location__descriptor, add_location, NULL },
-		{ PPROF_SAMPLE, .read = pprof_read_sample },
+		{ PPROF_SAMPLE, .read = read_sample },
 	};
-	int err = scan(r);
-
-	err = err ?: choose_thread_key(r);
-	err = err ?: read_fields(r, &sample_types);
-	err = err ?: read_fields(r, &period_type);
-	err = err ?: settle_period(r);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !err; i++)
-		err = read_fields(r, &kinds[i]);
-	return err ?: finish(r);
-}
-
-static int pprof_read(struct input *in, struct profile *p, struct error *e)
-{
-	struct pprof_reader r = { .in = in, .p = p, .e = e };
+	struct reader r = { .in = in, .p = p, .e = e, .thread_key = PPROF_COMM };
 	int err;
 
 	p->bits = 64;
-	err = read_all(&r);
-	pprof_free_ids(&r.mappings);
-	pprof_free_ids(&r.functions);
-	pprof_free_ids(&r.locations);
+	err = scan_fields(&r);
+	if (!err && !has_string(&r, PPROF_COMM) && has_string(&r, PPROF_THREAD)) {
+		r.thread_key = PPROF_THREAD;
+		err = keep_extra(&r, PROFILE_NONE, "%c%s", EXTRA_THREAD_KEY, PPROF_THREAD);
+	}
+	err = err ?: read_fields(&r, &sample_types);
+	err = err ?: read_fields(&r, &period_type);
+	err = err ?: settle_period(&r);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !err; i++)
+		err = read_fields(&r, &kinds[i]);
+	err = err ?: finish_profile(&r);
+	free_ids(&r.mappings);
+	free_ids(&r.functions);
+	free_ids(&r.locations);
 	free(r.strings);
 	free(r.unknown);
 	free(r.lines);

@@ -50,13 +50,13 @@ enum pprof_extra {
 /* Name of functions without one in the file: Go's runtime writes them for unknown stacks. */
 #define PPROF_NO_NAME "??"
 
-/* Whether a mapping covers all addresses: it is in the image's own numbering, for pprof as well. */
+/* True if a mapping covers all addresses: it is in the image's own numbering, for pprof as well. */
 static inline bool pprof_is_whole(uint64_t start, uint64_t limit, uint64_t offset)
 {
 	return start == 0 && limit == UINT64_MAX && offset == 0;
 }
 
-/* pprof_value.c: the nanoseconds in a unit of time; 0: it is another unit. */
+/* Returns the nanoseconds in a unit of time; 0: it is another unit. */
 uint64_t pprof_unit_ns(const char *unit);
 
 /*
@@ -84,9 +84,9 @@ int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comme
 			void *context);
 
 /*
- * Sets the member of p that the comment is about. The value types have been read before. Returns 1;
- * 0: it is not such a comment; or -ENOMEM.
+ * Sets the member of p that the comment is about; *taken: whether it is such a comment. The value
+ * types have been read before. Returns 0 or -ENOMEM.
  */
-int pprof_comment_read(struct profile *p, const char *text);
+int pprof_comment_read(struct profile *p, const char *text, bool *taken);
 
 #endif

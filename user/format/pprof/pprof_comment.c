@@ -119,159 +119,135 @@ static int write_member(const struct output *o, const void *base, const struct m
 	return 0;
 }
 
-static int write_value_type(const struct output *o, const struct profile_value_type *t,
-			    bool has_period)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < COUNT(value_members) && !err; i++)
-		if (!has_period || strcmp(value_members[i].key, "period") != 0)
-			err = write_member(o, t, &value_members[i], ".", t->type);
-	return err;
-}
-
-static int write_lost(const struct output *o, const struct profile_totals *t)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < t->lost_count && !err; i++)
-		err = emit(o, PREFIX LOST "%s=%" PRIu64, t->lost[i].cause, t->lost[i].count);
-	return err;
-}
-
-static int write_stack_ends(const struct output *o, const struct profile_totals *t)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < t->stack_end_count && i < STACK_ENDS_MAX && !err; i++)
-		err = emit(o, PREFIX STACK_END "%s=%" PRIu64 " %s", t->stack_ends[i].cause,
-			   t->stack_ends[i].count, t->stack_ends[i].image);
-	return err;
-}
-
 int pprof_comment_write(const struct profile *p, size_t period_type, pprof_comment *comment,
 			void *context)
 {
 	const struct output o = { comment, context };
+	const struct profile_totals *t = &p->totals;
 	int err = 0;
 
 	for (size_t i = 0; i < COUNT(profile_members) && !err; i++)
-		if (profile_members[i].kind != MEMBER_ACCOUNT || p->totals.known)
+		if (profile_members[i].kind != MEMBER_ACCOUNT || t->known)
 			err = write_member(&o, p, &profile_members[i], "", "");
-	if (!err && p->totals.known)
-		err = write_lost(&o, &p->totals) ?: write_stack_ends(&o, &p->totals);
+	for (size_t i = 0; t->known && i < t->lost_count && !err; i++)
+		err = emit(&o, PREFIX LOST "%s=%" PRIu64, t->lost[i].cause, t->lost[i].count);
+	for (size_t i = 0; t->known && i < t->stack_end_count && i < STACK_ENDS_MAX && !err; i++)
+		err = emit(&o, PREFIX STACK_END "%s=%" PRIu64 " %s", t->stack_ends[i].cause,
+			   t->stack_ends[i].count, t->stack_ends[i].image);
 	/* For formats whose slots have the target's width and byte order. */
 	if (!err && p->bits == 32)
 		err = emit(&o, PREFIX "bits=32");
 	if (!err && p->big_endian)
 		err = emit(&o, PREFIX "endian=big");
-	for (size_t i = 0; i < p->value_type_count && !err; i++)
-		err = write_value_type(&o, &p->value_types[i], i == period_type);
+	for (size_t i = 0; i < p->value_type_count; i++)
+		for (size_t j = 0; j < COUNT(value_members) && !err; j++)
+			if (i != period_type || strcmp(value_members[j].key, "period") != 0)
+				err = write_member(&o, &p->value_types[i], &value_members[j], ".",
+						   p->value_types[i].type);
 	return err;
 }
 
 /* --- Reading --- */
 
-/* Sets the member to VALUE. Returns 1; 0: VALUE is invalid; or -ENOMEM. */
-static int read_member(struct profile *p, void *base, const struct member *m, struct text value)
+/* Sets the member to VALUE; *taken: whether that is valid. Returns 0 or -ENOMEM. */
+static int read_member(struct profile *p, void *base, const struct member *m, struct text value,
+		       bool *taken)
 {
 	char *to = (char *)base + m->offset;
 	const char *text;
 	uint64_t number;
 
 	if (m->kind == MEMBER_TEXT) {
-		if (is_empty(&value))
+		*taken = !is_empty(&value);
+		if (!*taken)
 			return 0;
 		if (profile_string_n(p, value.at, value.end - value.at, &text))
 			return -ENOMEM;
 		memcpy(to, &text, sizeof(text));
-		return 1;
+		return 0;
 	}
-	if (!take_number(&value, 10, &number) || !is_empty(&value))
+	*taken = take_number(&value, 10, &number) && is_empty(&value);
+	if (!*taken)
 		return 0;
 	memcpy(to, &number, sizeof(number));
 	if (m->kind == MEMBER_ACCOUNT)
 		p->totals.known = true;
-	return 1;
-}
-
-static int read_value_type(struct profile *p, const struct member *m, struct text rest)
-{
-	for (size_t i = 0; i < p->value_type_count && i < TYPES_MAX; i++) {
-		struct text value = rest;
-
-		if (take(&value, p->value_types[i].type) && take(&value, "="))
-			return read_member(p, &p->value_types[i], m, value);
-	}
 	return 0;
 }
 
 /* CAUSE=COUNT; the cause may contain a "=". */
-static int read_lost(struct profile *p, struct text rest)
+static int read_lost(struct profile *p, struct text rest, bool *taken)
 {
 	const char *equals = last_of(&rest, '='), *cause;
 	struct text number = { equals ? equals + 1 : rest.end, rest.end };
 	uint64_t count;
 
-	if (!equals || equals == rest.at || p->totals.lost_count >= LOST_MAX ||
-	    !take_number(&number, 10, &count) || !is_empty(&number))
+	*taken = equals && equals > rest.at && p->totals.lost_count < LOST_MAX &&
+		 take_number(&number, 10, &count) && is_empty(&number);
+	if (!*taken)
 		return 0;
 	if (profile_string_n(p, rest.at, equals - rest.at, &cause) ||
 	    profile_add_lost(p, cause, count))
 		return -ENOMEM;
 	p->totals.known = true;
-	return 1;
+	return 0;
 }
 
 /* CAUSE=COUNT IMAGE */
-static int read_stack_end(struct profile *p, struct text rest)
+static int read_stack_end(struct profile *p, struct text rest, bool *taken)
 {
 	const char *equals = memchr(rest.at, '=', rest.end - rest.at), *cause, *image;
 	struct text number = { equals ? equals + 1 : rest.end, rest.end };
 	uint64_t count;
 
-	if (!equals || equals == rest.at || p->totals.stack_end_count >= STACK_ENDS_MAX ||
-	    !take_number(&number, 10, &count) || !take(&number, " "))
+	*taken = equals && equals > rest.at && p->totals.stack_end_count < STACK_ENDS_MAX &&
+		 take_number(&number, 10, &count) && take(&number, " ");
+	if (!*taken)
 		return 0;
 	if (profile_string_n(p, rest.at, equals - rest.at, &cause) ||
 	    profile_string_n(p, number.at, number.end - number.at, &image) ||
 	    profile_add_stack_end(p, cause, image, count))
 		return -ENOMEM;
-	return 1;
-}
-
-static int read_members(struct profile *p, struct text rest)
-{
-	for (size_t i = 0; i < COUNT(profile_members); i++) {
-		struct text value = rest;
-
-		if (take(&value, profile_members[i].key) && take(&value, "="))
-			return read_member(p, p, &profile_members[i], value);
-	}
-	for (size_t i = 0; i < COUNT(value_members); i++) {
-		struct text type = rest;
-
-		if (take(&type, value_members[i].key) && take(&type, "."))
-			return read_value_type(p, &value_members[i], type);
-	}
 	return 0;
 }
 
-int pprof_comment_read(struct profile *p, const char *text)
+int pprof_comment_read(struct profile *p, const char *text, bool *taken)
 {
-	struct text rest = text_of(text);
+	struct text rest = text_of(text), after;
 
-	if (!take(&rest, PREFIX))
+	*taken = take(&rest, PREFIX);
+	if (!*taken)
 		return 0;
 	if (take(&rest, LOST))
-		return read_lost(p, rest);
+		return read_lost(p, rest, taken);
 	if (take(&rest, STACK_END))
-		return read_stack_end(p, rest);
-	if (strcmp(rest.at, "bits=32") == 0)
+		return read_stack_end(p, rest, taken);
+	if (strcmp(rest.at, "bits=32") == 0) {
 		p->bits = 32;
-	else if (strcmp(rest.at, "endian=big") == 0)
+		return 0;
+	}
+	if (strcmp(rest.at, "endian=big") == 0) {
 		p->big_endian = true;
-	else
-		return read_members(p, rest);
-	return 1;
+		return 0;
+	}
+	for (size_t i = 0; i < COUNT(profile_members); i++) {
+		after = rest;
+		if (take(&after, profile_members[i].key) && take(&after, "="))
+			return read_member(p, p, &profile_members[i], after, taken);
+	}
+	*taken = false;
+	for (size_t i = 0; i < COUNT(value_members); i++) {
+		struct text type = rest;
+
+		if (!take(&type, value_members[i].key) || !take(&type, "."))
+			continue;
+		for (size_t j = 0; j < p->value_type_count && j < TYPES_MAX; j++) {
+			after = type;
+			if (take(&after, p->value_types[j].type) && take(&after, "="))
+				return read_member(p, &p->value_types[j], &value_members[i], after,
+						   taken);
+		}
+		break;
+	}
+	return 0;
 }

@@ -28,14 +28,6 @@ struct wire {
 	const uint8_t *end;
 };
 
-struct wire_field {
-	uint32_t id;
-	enum wire_type type;
-	uint64_t number;     /* of WIRE_VARINT */
-	struct wire content; /* of all others */
-	const uint8_t *start;
-};
-
 static inline size_t wire_left(const struct wire *w)
 {
 	return w->end - w->at;
@@ -54,12 +46,6 @@ static inline bool wire_take_varint(struct wire *w, uint64_t *value)
 	}
 	return false;
 }
-
-/* Takes a field. Returns NULL, or the error; w->at is then somewhere after f->start. */
-const char *wire_take_field(struct wire *w, struct wire_field *f);
-
-/* Whether the field has a valid wire type for this message; an unknown field may have any. */
-bool wire_fits(const ProtobufCMessageDescriptor *message, const struct wire_field *f);
 
 static inline size_t wire_varint_size(uint64_t value)
 {

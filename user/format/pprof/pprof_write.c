@@ -158,16 +158,6 @@ static void emit_raw(struct writer *w, const void *bytes, size_t size)
 		written(w, (uint8_t *)memcpy(to, bytes, size) + size);
 }
 
-static void emit_string(struct writer *w, const char *text)
-{
-	size_t size = strlen(text);
-	uint8_t *to = reserve(w, HEAD_MAX);
-
-	if (to)
-		written(w, put_head(to, PPROF_STRING_TABLE, size));
-	emit_raw(w, text, size);
-}
-
 static void emit_message(struct writer *w, enum pprof_field field, const ProtobufCMessage *message)
 {
 	size_t size = protobuf_c_message_get_packed_size(message);
@@ -197,26 +187,25 @@ static void write_period_of(struct writer *w, const char *type, const char *unit
 	emit_number(w, PPROF_PERIOD, period);
 }
 
-/* Writes the period of an extra. False: the profile has a period in nanoseconds by now. */
-static bool write_period_kept(struct writer *w, const char *extra)
-{
-	const char *type = extra + strlen(extra) + 1, *unit = type + strlen(type) + 1;
-	uint64_t ns = pprof_unit_ns(unit), period = strtoull(extra + 1, NULL, 10);
-	bool is_clock = ns && (ns > 1 || period != 1);
-
-	if (w->p->period_ns && !is_clock)
-		return false;
-	write_period_of(w, type, unit, is_clock ? w->p->period_ns / ns : period);
-	return true;
-}
-
-/* Writes the file's one period. Returns the value type that it is of; SIZE_MAX: none. */
+/*
+ * Writes the file's one period; extra: the period that the file had, or NULL. Returns the value
+ * type that it is of; SIZE_MAX: none.
+ */
 static size_t write_period(struct writer *w, const char *extra)
 {
 	const struct profile *p = w->p;
 
-	if (extra && write_period_kept(w, extra))
-		return SIZE_MAX;
+	if (extra) {
+		const char *type = extra + strlen(extra) + 1, *unit = type + strlen(type) + 1;
+		uint64_t ns = pprof_unit_ns(unit), period = strtoull(extra + 1, NULL, 10);
+		bool is_clock = ns && (ns > 1 || period != 1);
+
+		/* Otherwise the profile has a period in nanoseconds by now. */
+		if (is_clock || !p->period_ns) {
+			write_period_of(w, type, unit, is_clock ? p->period_ns / ns : period);
+			return SIZE_MAX;
+		}
+	}
 	if (p->period_ns) {
 		write_period_of(w, "cpu", "nanoseconds", p->period_ns);
 		return SIZE_MAX;
@@ -260,62 +249,51 @@ static int write_comment(void *context, const char *text)
 	return w->err;
 }
 
-static void write_comments(struct writer *w, size_t period_type)
+static void write_header(struct writer *w)
 {
 	const struct profile *p = w->p;
-
-	for (size_t i = 0; i < p->comment_count; i++)
-		emit_number(w, PPROF_COMMENT, string_number(w, p->comments[i]));
-	if (!w->err && pprof_comment_write(p, period_type, write_comment, w))
-		fail(w, error_no_memory(w->e));
-}
-
-static void write_image_extra(struct writer *w, const struct profile_extra *x)
-{
-	struct image_extras *image = &w->image_extras[x->image];
-
-	if (*x->bytes == EXTRA_BUILD_ID)
-		image->build_id = x->bytes + 1;
-	else if (*x->bytes == EXTRA_RELOCATION)
-		image->relocation = x->bytes + 1;
-}
-
-/* Writes or notes the extras. Returns the one with the period, to be written by write_period(). */
-static const char *write_extras(struct writer *w)
-{
 	const char *period = NULL;
+	size_t period_type;
 
-	for (size_t i = 0; i < w->p->extra_count; i++) {
-		const struct profile_extra *x = &w->p->extras[i];
+	for (size_t i = 0; i < p->extra_count; i++) {
+		const struct profile_extra *x = &p->extras[i];
 		const char *text = x->bytes + 1;
 
 		if (strcmp(x->format, PPROF_NAME) != 0)
 			continue;
-		if (x->image != PROFILE_NONE)
-			write_image_extra(w, x);
-		else if (*x->bytes == EXTRA_DEFAULT_TYPE)
+		if (x->image != PROFILE_NONE) {
+			if (*x->bytes == EXTRA_BUILD_ID)
+				w->image_extras[x->image].build_id = text;
+			else if (*x->bytes == EXTRA_RELOCATION)
+				w->image_extras[x->image].relocation = text;
+			continue;
+		}
+		switch (*x->bytes) {
+		case EXTRA_DEFAULT_TYPE:
 			w->default_type = w->default_type ?: text;
-		else if (*x->bytes == EXTRA_THREAD_KEY)
+			break;
+		case EXTRA_THREAD_KEY:
 			w->thread_key = text;
-		else if (*x->bytes == EXTRA_PERIOD)
+			break;
+		case EXTRA_PERIOD:
 			period = period ?: x->bytes;
-		else if (*x->bytes == EXTRA_DOC_URL)
+			break;
+		case EXTRA_DOC_URL:
 			emit_number(w, PPROF_DOC_URL, string_number(w, text));
-		else if (*x->bytes == EXTRA_UNKNOWN)
+			break;
+		case EXTRA_UNKNOWN:
 			emit_raw(w, text, x->size - 1);
+			break;
+		}
 	}
-	return period;
-}
-
-static void write_header(struct writer *w)
-{
-	const struct profile *p = w->p;
-	const char *period = write_extras(w);
-
 	for (size_t i = 0; i < p->value_type_count; i++)
 		write_value_type(w, PPROF_SAMPLE_TYPE, p->value_types[i].type,
 				 p->value_types[i].unit);
-	write_comments(w, write_period(w, period));
+	period_type = write_period(w, period);
+	for (size_t i = 0; i < p->comment_count; i++)
+		emit_number(w, PPROF_COMMENT, string_number(w, p->comments[i]));
+	if (!w->err && pprof_comment_write(p, period_type, write_comment, w))
+		fail(w, error_no_memory(w->e));
 	emit_number(w, PPROF_DROP_FRAMES, string_number(w, p->drop_frames));
 	emit_number(w, PPROF_KEEP_FRAMES, string_number(w, p->keep_frames));
 	emit_number(w, PPROF_TIME_NANOS, p->time_ns);
@@ -397,21 +375,9 @@ static void write_sample(struct writer *w, size_t i)
 	written(w, to + w->label_size);
 }
 
-/* --- Mappings, locations, functions: those that samples refer to --- */
+/* --- Mappings, locations, functions --- */
 
-static void note_location(struct writer *w, uint32_t number)
-{
-	const struct profile *p = w->p;
-	const struct profile_location *l = &p->locations[number];
-
-	w->location_used[number] = true;
-	if (l->mapping != PROFILE_NONE)
-		w->mapping_ids[l->mapping] = 1;
-	for (uint32_t i = 0; i < l->line_count; i++)
-		w->function_used[p->lines[l->first_line + i].function] |=
-			!p->lines[l->first_line + i].file;
-}
-
+/* Notes the mappings, locations and functions that samples refer to: the others are not written. */
 static void find_used(struct writer *w)
 {
 	const struct profile *p = w->p;
@@ -425,19 +391,76 @@ static void find_used(struct writer *w)
 		return fail(w, error_no_memory(w->e));
 	for (size_t i = 0; i < p->sample_count; i++)
 		for (uint32_t j = 0; j < p->samples[i].depth; j++)
-			if (!w->location_used[p->frames[p->samples[i].first_frame + j]])
-				note_location(w, p->frames[p->samples[i].first_frame + j]);
+			w->location_used[p->frames[p->samples[i].first_frame + j]] = true;
+	for (size_t i = 0; i < p->location_count; i++) {
+		const struct profile_location *l = &p->locations[i];
+
+		if (!w->location_used[i])
+			continue;
+		if (l->mapping != PROFILE_NONE)
+			w->mapping_ids[l->mapping] = 1;
+		for (uint32_t j = 0; j < l->line_count; j++) {
+			const struct profile_line *line = &p->lines[l->first_line + j];
+
+			w->function_used[line->function] |= !line->file;
+		}
+	}
 	/* The first mapping is the main program's, used or not. */
 	for (size_t i = 0; i < p->mapping_count; i++)
 		if (w->mapping_ids[i] || i == 0)
 			w->mapping_ids[i] = ++id;
 }
 
-/* Sets in each mapping's message what its locations have. */
-static void note_names(const struct writer *w, Profil__Pprof__Mapping *messages)
+static void write_mapping(struct writer *w, size_t i, Profil__Pprof__Mapping *message)
+{
+	const struct profile_mapping *m = &w->p->mappings[i];
+	const struct profile_image *image = &w->p->images[m->image];
+	const struct image_extras *extras = &w->image_extras[m->image];
+	char hex[BUILD_ID_TEXT_SIZE], *path;
+
+	message->id = w->mapping_ids[i];
+	message->memory_start = m->start;
+	message->memory_limit = m->limit;
+	message->file_offset = m->offset;
+	if (m->linked) {
+		if (!pprof_is_whole(m->start, m->limit, m->offset)) {
+			message->linked_start = m->start;
+			message->linked_limit = m->limit;
+		}
+		message->memory_start = 0;
+		message->memory_limit = UINT64_MAX;
+		message->file_offset = 0;
+	}
+	message->text_start = image->text_start;
+	message->text_size = image->text_size;
+	message->provider = image->provider;
+	if (!extras->relocation) {
+		message->filename = string_number(w, image->path);
+	} else if (asprintf(&path, "%s%s", image->path, extras->relocation) < 0) {
+		fail(w, error_no_memory(w->e));
+	} else {
+		message->filename = string_number_copied(w, path);
+		free(path);
+	}
+	if (image->build_id_size) {
+		build_id_format(image->build_id, image->build_id_size, hex);
+		message->build_id = string_number_copied(w, hex);
+	} else {
+		message->build_id = string_number(w, extras->build_id ?: "");
+	}
+	emit_message(w, PPROF_MAPPING, &message->base);
+}
+
+static void write_mappings(struct writer *w)
 {
 	const struct profile *p = w->p;
+	Profil__Pprof__Mapping *messages = calloc(p->mapping_count + 1, sizeof(*messages));
 
+	if (!messages)
+		return fail(w, error_no_memory(w->e));
+	for (size_t i = 0; i < p->mapping_count; i++)
+		profil__pprof__mapping__init(&messages[i]);
+	/* A mapping's message says what names its locations have. */
 	for (size_t i = 0; i < p->location_count; i++) {
 		const struct profile_location *l = &p->locations[i];
 		Profil__Pprof__Mapping *m;
@@ -454,79 +477,9 @@ static void note_names(const struct writer *w, Profil__Pprof__Mapping *messages)
 			m->has_filenames |= line->file || *p->functions[line->function].file;
 		}
 	}
-}
-
-static uint32_t build_id_number(struct writer *w, uint32_t number)
-{
-	const struct profile_image *image = &w->p->images[number];
-	char hex[BUILD_ID_TEXT_SIZE];
-
-	if (!image->build_id_size)
-		return string_number(w, w->image_extras[number].build_id ?: "");
-	build_id_format(image->build_id, image->build_id_size, hex);
-	return string_number_copied(w, hex);
-}
-
-static uint32_t path_number(struct writer *w, uint32_t number)
-{
-	const char *symbol = w->image_extras[number].relocation;
-	uint32_t string = 0;
-	char *path;
-
-	if (!symbol)
-		return string_number(w, w->p->images[number].path);
-	if (asprintf(&path, "%s%s", w->p->images[number].path, symbol) < 0) {
-		fail(w, error_no_memory(w->e));
-		return 0;
-	}
-	string = string_number_copied(w, path);
-	free(path);
-	return string;
-}
-
-static void set_linked(const struct profile_mapping *m, Profil__Pprof__Mapping *message)
-{
-	if (!pprof_is_whole(m->start, m->limit, m->offset)) {
-		message->linked_start = m->start;
-		message->linked_limit = m->limit;
-	}
-	message->memory_start = 0;
-	message->memory_limit = UINT64_MAX;
-	message->file_offset = 0;
-}
-
-static void write_mapping(struct writer *w, size_t i, Profil__Pprof__Mapping *message)
-{
-	const struct profile_mapping *m = &w->p->mappings[i];
-
-	if (!w->mapping_ids[i])
-		return;
-	message->id = w->mapping_ids[i];
-	message->memory_start = m->start;
-	message->memory_limit = m->limit;
-	message->file_offset = m->offset;
-	message->text_start = w->p->images[m->image].text_start;
-	message->text_size = w->p->images[m->image].text_size;
-	message->provider = w->p->images[m->image].provider;
-	if (m->linked)
-		set_linked(m, message);
-	message->filename = path_number(w, m->image);
-	message->build_id = build_id_number(w, m->image);
-	emit_message(w, PPROF_MAPPING, &message->base);
-}
-
-static void write_mappings(struct writer *w)
-{
-	size_t count = w->p->mapping_count;
-	Profil__Pprof__Mapping *messages = calloc(count + 1, sizeof(*messages));
-
-	if (!messages)
-		return fail(w, error_no_memory(w->e));
-	for (size_t i = 0; i < count; i++)
-		profil__pprof__mapping__init(&messages[i]);
-	note_names(w, messages);
-	for (size_t i = 0; i < count && !w->err; i++)
-		write_mapping(w, i, &messages[i]);
+	for (size_t i = 0; i < p->mapping_count && !w->err; i++)
+		if (w->mapping_ids[i])
+			write_mapping(w, i, &messages[i]);
 	free(messages);
 }
 
@@ -537,54 +490,25 @@ static bool variant_equal(const void *array, uint32_t id, const void *key)
 	return a->function == b->function && a->file == b->file;
 }
 
-static uint64_t variant_id(struct writer *w, const struct variant *v)
+/* In pprof, only functions have source files: a line in another file gets a variant. */
+static uint64_t function_id(struct writer *w, const struct profile_line *line)
 {
-	uint64_t hash = hash_u64((uintptr_t)v->file, v->function);
-	uint32_t number = index_find(&w->variant_index, hash, variant_equal, w->variants, v);
+	const struct variant v = { line->function, line->file };
+	uint64_t hash = hash_u64((uintptr_t)v.file, v.function);
+	uint32_t number;
 
+	if (!line->file)
+		return (uint64_t)line->function + 1;
+	number = index_find(&w->variant_index, hash, variant_equal, w->variants, &v);
 	if (number == INDEX_NONE) {
 		if (!RESERVE(w, variants, variant_room, w->variant_count + 1))
 			return 0;
 		if (index_add(&w->variant_index, hash, w->variant_count))
 			fail(w, error_no_memory(w->e));
 		number = w->variant_count++;
-		w->variants[number] = *v;
+		w->variants[number] = v;
 	}
 	return w->p->function_count + 1 + number;
-}
-
-/* In pprof, only functions have source files: a line in another file gets a variant. */
-static uint64_t function_id(struct writer *w, const struct profile_line *line)
-{
-	if (!line->file)
-		return (uint64_t)line->function + 1;
-	return variant_id(w, &(struct variant){ line->function, line->file });
-}
-
-static void write_location(struct writer *w, size_t i)
-{
-	const struct profile_location *l = &w->p->locations[i];
-	Profil__Pprof__Location message = PROFIL__PPROF__LOCATION__INIT;
-
-	if (!RESERVE(w, lines, line_room, l->line_count) ||
-	    !RESERVE(w, line_pointers, line_pointer_room, l->line_count))
-		return;
-	for (uint32_t j = 0; j < l->line_count; j++) {
-		const struct profile_line *line = &w->p->lines[l->first_line + j];
-
-		profil__pprof__line__init(&w->lines[j]);
-		w->lines[j].function_id = function_id(w, line);
-		w->lines[j].line = line->line;
-		w->lines[j].column = line->column;
-		w->line_pointers[j] = &w->lines[j];
-	}
-	message.id = i + 1;
-	message.mapping_id = l->mapping == PROFILE_NONE ? 0 : w->mapping_ids[l->mapping];
-	message.address = l->address;
-	message.is_folded = l->folded;
-	message.n_line = l->line_count;
-	message.line = w->line_pointers;
-	emit_message(w, PPROF_LOCATION, &message.base);
 }
 
 static void write_function(struct writer *w, uint64_t id, const struct profile_function *f,
@@ -600,13 +524,37 @@ static void write_function(struct writer *w, uint64_t id, const struct profile_f
 	emit_message(w, PPROF_FUNCTION, &message.base);
 }
 
+/* Writes locations and functions. */
 static void write_locations(struct writer *w)
 {
 	const struct profile *p = w->p;
 
-	for (size_t i = 0; i < p->location_count && !w->err; i++)
-		if (w->location_used[i])
-			write_location(w, i);
+	for (size_t i = 0; i < p->location_count && !w->err; i++) {
+		const struct profile_location *l = &p->locations[i];
+		Profil__Pprof__Location message = PROFIL__PPROF__LOCATION__INIT;
+
+		if (!w->location_used[i])
+			continue;
+		if (!RESERVE(w, lines, line_room, l->line_count) ||
+		    !RESERVE(w, line_pointers, line_pointer_room, l->line_count))
+			return;
+		for (uint32_t j = 0; j < l->line_count; j++) {
+			const struct profile_line *line = &p->lines[l->first_line + j];
+
+			profil__pprof__line__init(&w->lines[j]);
+			w->lines[j].function_id = function_id(w, line);
+			w->lines[j].line = line->line;
+			w->lines[j].column = line->column;
+			w->line_pointers[j] = &w->lines[j];
+		}
+		message.id = i + 1;
+		message.mapping_id = l->mapping == PROFILE_NONE ? 0 : w->mapping_ids[l->mapping];
+		message.address = l->address;
+		message.is_folded = l->folded;
+		message.n_line = l->line_count;
+		message.line = w->line_pointers;
+		emit_message(w, PPROF_LOCATION, &message.base);
+	}
 	for (size_t i = 0; i < p->function_count && !w->err; i++)
 		if (w->function_used[i])
 			write_function(w, i + 1, &p->functions[i], p->functions[i].file,
@@ -616,28 +564,44 @@ static void write_locations(struct writer *w)
 			       w->variants[i].file, 0);
 }
 
-/* --- All of it --- */
+/* --- The file --- */
 
-static void write_all(struct writer *w)
+int pprof_write(const struct profile *p, const struct format_options *options, FILE *out,
+		struct error *e)
 {
-	string_number(w, "");
-	find_used(w);
-	if (!w->err)
-		write_header(w);
-	for (size_t i = 0; i < w->p->sample_count && !w->err; i++)
-		write_sample(w, i);
-	if (!w->err)
-		write_mappings(w);
-	if (!w->err)
-		write_locations(w);
-	for (size_t i = 0; i < w->string_count && !w->err; i++)
-		emit_string(w, w->strings[i]);
-	if (!w->err)
-		fail(w, gzip_write(&w->gzip, w->buffer, w->size, w->e));
-}
+	struct writer *w = calloc(1, sizeof(*w));
+	int err;
 
-static void free_writer(struct writer *w)
-{
+	if (!w)
+		return error_no_memory(e);
+	w->p = p;
+	w->options = options;
+	w->e = e;
+	w->label_number = PROFILE_NONE;
+	err = gzip_open(&w->gzip, out, e);
+	if (!err) {
+		string_number(w, "");
+		find_used(w);
+		if (!w->err)
+			write_header(w);
+		for (size_t i = 0; i < p->sample_count && !w->err; i++)
+			write_sample(w, i);
+		if (!w->err)
+			write_mappings(w);
+		if (!w->err)
+			write_locations(w);
+		for (size_t i = 0; i < w->string_count && !w->err; i++) {
+			size_t size = strlen(w->strings[i]);
+			uint8_t *to = reserve(w, HEAD_MAX);
+
+			if (to)
+				written(w, put_head(to, PPROF_STRING_TABLE, size));
+			emit_raw(w, w->strings[i], size);
+		}
+		if (!w->err)
+			fail(w, gzip_write(&w->gzip, w->buffer, w->size, e));
+		err = gzip_close(&w->gzip, w->err, e);
+	}
 	free(w->buffer);
 	index_free(&w->string_index);
 	free(w->strings);
@@ -654,25 +618,5 @@ static void free_writer(struct writer *w)
 	free(w->lines);
 	free(w->line_pointers);
 	free(w);
-}
-
-int pprof_write(const struct profile *p, const struct format_options *options, FILE *out,
-		struct error *e)
-{
-	struct writer *w = calloc(1, sizeof(*w));
-	int err;
-
-	if (!w)
-		return error_no_memory(e);
-	w->p = p;
-	w->options = options;
-	w->e = e;
-	w->label_number = PROFILE_NONE;
-	err = gzip_open(&w->gzip, out, e);
-	if (!err) {
-		write_all(w);
-		err = gzip_close(&w->gzip, w->err, e);
-	}
-	free_writer(w);
 	return err;
 }
