@@ -40,8 +40,8 @@ static void write_file(const char *name, const char *text, mode_t mode)
 static int make_directory(void **state)
 {
 	(void)state;
-	/* Root reads only what all users may read. */
-	return mkdtemp(folder) ? chmod(folder, 0755) : -1;
+	/* Root reads only what all users may read, wherever the sources of the tests are. */
+	return mkdtemp(folder) && chmod(folder, 0755) == 0 ? chdir(folder) : -1;
 }
 
 static int remove_directory(void **state)
@@ -542,8 +542,6 @@ int main(void)
 		cmocka_unit_test(test_source_files),
 		cmocka_unit_test(test_objdump),
 	};
-
-	umask(022); /* source files have to be readable by all */
 	int failed = cmocka_run_group_tests(tests, make_directory, remove_directory);
 
 	free(printed);
