@@ -9,23 +9,96 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "capture/capture_state.h"
 #include "capture/cells.h"
+#include "capture/cgroup.h"
+#include "capture/command.h"
+#include "capture/counts.h"
 #include "capture/cpus.h"
+#include "capture/events.h"
+#include "capture/forget.h"
 #include "capture/image.h"
 #include "capture/jit_file.h"
+#include "capture/members.h"
+#include "capture/process.h"
+#include "capture/profil_program.h"
+#include "capture/resolve.h"
+#include "capture/sample_program.h"
+#include "capture/sideband.h"
 #include "capture/snapshot.h"
+#include "capture/stack_account.h"
 #include "capture/target.h"
+#include "capture/tick.h"
 #include "capture/tick_cost.h"
 #include "util/clock.h"
 #include "util/memory.h"
 
-static uint32_t sides(const struct capture_options *options)
+struct target {
+	pid_t pid;
+	int pidfd; /* -1 for a thread */
+};
+
+struct capture {
+	struct capture_options options;
+	struct sample_program sample; /* in use, or else profil */
+	struct unwind unwind;	      /* of sample, for call stacks */
+	struct profil_program profil;
+	struct profil_client histogram; /* of profil */
+	struct profil_range range;	/* of the histogram */
+	struct event_set events;	/* in use, or else tick */
+	struct tick tick;
+	struct members members; /* whose ticks count, unless everyone's do */
+	struct sideband *sideband;
+	struct process_table processes;
+	struct counts counts;	/* the result */
+	struct counts gathered; /* with windows: from ring buffers, for the next result */
+	struct command command;
+	struct target *targets;
+	size_t target_count;
+	struct cgroup group; /* fd -1: none */
+	int epoll;
+	uint64_t begin_ns, start_ns, stop_ns; /* CLOCK_MONOTONIC; stop: the last reading */
+	uint64_t next_cpus_ns;		      /* when to look for CPUs again */
+	bool stopped;
+	uint64_t start_time_ns; /* since the epoch */
+	uint64_t interrupt_ns;
+	uint64_t own_ns;       /* CPU time of this process: when recording began, then since */
+	uint64_t cpu_start_ns; /* CPU time before, of the group or of the machine */
+	bool has_group_ns;     /* the kernel reports the group's CPU time */
+	uint64_t cpu_ns;
+	struct stack_account stacks;
+	/* With windows: the last one, and what was there before it. */
+	struct sample_window window;
+	int64_t not_gathered; /* samples sent through ring buffers: in no window yet */
+	uint64_t next_start_ns, next_start_time_ns;
+	uint64_t lost, lost_before; /* records */
+	uint64_t again_ns;	    /* CPU time of reading mappings again */
+	size_t next_again;	    /* the number of the process that is next, about */
+	bool lacks_room;	    /* processes have more mappings than are kept */
+	pid_t crowded;		    /* one of them in the window; 0: none */
+	uint64_t dropped, dropped_before;
+	bool target_execed; /* the target of a histogram has called exec */
+};
+
+static bool has_histogram(const struct capture *c)
 {
-	if (!options->user && !options->kernel)
-		return SAMPLE_USER | SAMPLE_KERNEL;
-	return (options->user ? SAMPLE_USER : 0) |
-	       (options->kernel ? SAMPLE_KERNEL | SAMPLE_KERNEL_PC : 0);
+	return c->options.scale != 0;
+}
+
+static bool has_tick(const struct capture *c)
+{
+	return c->options.event == CAPTURE_TICK;
+}
+
+/* Whether stacks are walked by call frame information. */
+static bool has_unwind(const struct capture *c)
+{
+	return c->options.stacks == CAPTURE_STACKS_CFI || c->options.stacks == CAPTURE_STACKS_AUTO;
+}
+
+/* Whether all ticks count, or only those of members. */
+static bool counts_everyone(const struct capture *c)
+{
+	return c->options.target == CAPTURE_SYSTEM || c->options.target == CAPTURE_CGROUP;
 }
 
 /* --- Targets --- */
@@ -50,31 +123,6 @@ static int watch(struct capture *c, int fd, struct error *e)
 	return 0;
 }
 
-static int open_group(struct capture *c, struct error *e)
-{
-	int err;
-
-	if (c->options.target != CAPTURE_CGROUP)
-		return 0;
-	c->group.path = c->options.cgroup;
-	err = cgroup_open(&c->group, e);
-	if (!err && cgroup_has_all(&c->group))
-		c->options.target = CAPTURE_SYSTEM;
-	return err;
-}
-
-static int check_targets(struct capture *c, struct error *e)
-{
-	bool thread = c->options.target == CAPTURE_THREAD;
-	int err = 0;
-
-	if (c->options.target != CAPTURE_PROCESSES && !thread)
-		return 0;
-	for (size_t i = 0; i < c->options.pid_count && !err; i++)
-		err = target_check(c->options.pids[i], thread, c->options.kernel, e);
-	return err;
-}
-
 static int add_target(struct capture *c, pid_t pid, struct error *e)
 {
 	struct target *target = &c->targets[c->target_count];
@@ -91,19 +139,9 @@ static int add_target(struct capture *c, pid_t pid, struct error *e)
 	return thread ? 0 : watch(c, target->pidfd, e);
 }
 
-/* Each CPU needs some descriptors, and each file that the targets map one. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static int add_targets(struct capture *c, struct error *e)
 {
+	struct rlimit limit;
 	int err = 0;
 
 	c->targets = calloc(c->options.pid_count + 1, sizeof(*c->targets));
@@ -114,15 +152,24 @@ static int add_targets(struct capture *c, struct error *e)
 				      e);
 		err = err ?: add_target(c, c->command.pid, e);
 	}
-	raise_file_limit(); /* after the fork: the command keeps the usual limit */
+	/*
+	 * Each CPU needs some descriptors, and each file that the targets map one. After the fork:
+	 * the command keeps the usual limit.
+	 */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 	for (size_t i = 0; i < c->options.pid_count && !err; i++)
 		err = add_target(c, c->options.pids[i], e);
 	return err;
 }
 
-/* A target that ended before it was added is removed: another process may get its PID. */
-static int add_members(struct capture *c, struct error *e)
+/* Makes the targets members: their forks are followed from here on. */
+static int begin_members(struct capture *c, struct error *e)
 {
+	struct bpf_object *object = has_histogram(c) ? profil_program_object(&c->profil)
+						     : sample_program_object(&c->sample);
 	const struct member member = {
 		.state = c->options.target == CAPTURE_COMMAND && !has_histogram(c)
 				 ? MEMBER_FROM_EXEC
@@ -130,10 +177,16 @@ static int add_members(struct capture *c, struct error *e)
 		.client = c->histogram.number,
 	};
 	size_t added = 0;
-	int err = 0;
+	int err;
 
+	if (counts_everyone(c))
+		return 0;
+	c->members.one_thread = c->options.target == CAPTURE_THREAD;
+	err = members_begin(&c->members, object, true, e);
+	err = err ?: watch(c, members_fd(&c->members), e);
 	for (size_t i = 0; i < c->target_count && !err; i++) {
 		err = members_add(&c->members, c->targets[i].pid, &member, e);
+		/* One that ended before it was added goes: another process may get its PID. */
 		if (err || !has_ended(&c->targets[i]))
 			added++;
 		else
@@ -142,22 +195,6 @@ static int add_members(struct capture *c, struct error *e)
 	if (!err && !added)
 		err = error_set(e, ESRCH, "cannot profile process %d: it ended just now",
 				c->targets[0].pid);
-	return err;
-}
-
-/* Forks are followed from here on. */
-static int begin_members(struct capture *c, struct error *e)
-{
-	struct bpf_object *object = has_histogram(c) ? profil_program_object(&c->profil)
-						     : sample_program_object(&c->sample);
-	int err;
-
-	if (counts_everyone(c))
-		return 0;
-	c->members.one_thread = c->options.target == CAPTURE_THREAD;
-	err = members_begin(&c->members, object, true, e);
-	err = err ?: watch(c, members_fd(&c->members), e);
-	err = err ?: add_members(c, e);
 	return err ?: members_look(&c->members, e);
 }
 
@@ -202,24 +239,6 @@ static int watch_sideband(struct capture *c, size_t first, struct error *e)
 	return err;
 }
 
-/* CPUs come and go, and the targets may move to other CPUs: opens events there. */
-static int look_at_cpus(struct capture *c, struct error *e)
-{
-	uint64_t now = now_ns();
-	size_t count;
-	int err;
-
-	if (now < c->next_cpus_ns)
-		return 0;
-	c->next_cpus_ns = now + CPUS_LOOK_NS;
-	sideband_fds(c->sideband, &count);
-	err = sideband_open_cpus(c->sideband, e) ?: watch_sideband(c, count, e);
-	if (err || has_tick(c))
-		return err;
-	err = c->events.incomplete ? members_look(&c->members, e) : 0;
-	return err ?: begin_ticks(c, e);
-}
-
 /* A histogram ends at its target's exec: records of the target from then on are ignored. */
 static int take_record(const struct sideband_record *record, void *context)
 {
@@ -249,30 +268,6 @@ static int take_member_record(const struct member_record *from, void *context)
 	return sideband_add(c->sideband, &record);
 }
 
-/* What part of the time may be spent on reading mappings again, after records were lost: 1 / this
- */
-#define AGAIN_PART	   20
-#define AGAIN_PART_WINDOWS 500
-
-static int take_records(struct capture *c, struct error *e)
-{
-	uint64_t until_ns = now_ns();
-
-	if (members_read(&c->members, take_member_record, c) ||
-	    sideband_read(c->sideband, until_ns, take_record, c))
-		return error_no_memory(e);
-	if (!c->target_execed &&
-	    snapshot_if_lost(&c->processes, sideband_lost(c->sideband),
-			     sideband_complete_ns(c->sideband), until_ns,
-			     c->options.windows ? AGAIN_PART_WINDOWS : AGAIN_PART))
-		return error_no_memory(e);
-	if (image_open_again(&c->processes))
-		return error_no_memory(e);
-	if (has_unwind(c) && c->unwind.ring && unwind_update(&c->unwind, until_ns))
-		return error_no_memory(e);
-	return 0;
-}
-
 /*
  * Reads the targets' current mappings; later ones come as records. For a control group it reads
  * those of all processes, since any of them may be moved into the group later.
@@ -297,20 +292,26 @@ static int take_snapshot(struct capture *c, struct error *e)
 	return err ? error_no_memory(e) : 0;
 }
 
-/* Records may have been lost: reads the mappings of the remaining processes once more. */
-static int complete_mappings(struct capture *c, struct error *e)
+/* The first target's last address space; NULL: none. */
+static const struct address_space *first_space(const struct capture *c)
 {
-	if (!c->target_execed && snapshot_again(&c->processes, c->stop_ns))
-		return error_no_memory(e);
-	return jit_look_again(&c->processes) ? error_no_memory(e) : 0;
+	const struct process *process = NULL;
+
+	if (c->target_count)
+		process = process_find(&c->processes, c->options.target == CAPTURE_THREAD
+							      ? c->processes.processes[0].pid
+							      : c->targets[0].pid);
+	return process ? &process->spaces[process->count - 1] : NULL;
 }
 
 /* --- Programs --- */
 
 static int load_sample_as_asked(struct capture *c, struct error *e)
 {
+	bool user = c->options.user, kernel = c->options.kernel, both = !user && !kernel;
 	const struct sample_settings settings = {
-		.sides = sides(&c->options),
+		.sides = (user || both ? SAMPLE_USER : 0) | (kernel || both ? SAMPLE_KERNEL : 0) |
+			 (kernel ? SAMPLE_KERNEL_PC : 0),
 		.stacks = c->options.stacks,
 		.unwind = has_unwind(c) ? &c->unwind : NULL,
 		.everyone = counts_everyone(c),
@@ -321,6 +322,7 @@ static int load_sample_as_asked(struct capture *c, struct error *e)
 		.tick = has_tick(c) ? &c->tick : NULL,
 		.windows = c->options.windows,
 	};
+
 	c->unwind.read = c->options.read_rows;
 	c->unwind.processes = &c->processes;
 	c->unwind.windows = c->options.windows;
@@ -353,7 +355,7 @@ static int load_sample(struct capture *c, struct error *e)
 /* Needs the target's mappings, to know where its program is. */
 static int load_profil(struct capture *c, struct error *e)
 {
-	int err = cells_range(capture_first_space(c), c->options.offset, c->options.bufsiz,
+	int err = cells_range(first_space(c), c->options.offset, c->options.bufsiz,
 			      c->options.scale, &c->range, &c->histogram.cell_count, e);
 
 	c->histogram.number = c->histogram.range_count = 1;
@@ -367,65 +369,57 @@ static int load_profil(struct capture *c, struct error *e)
 	return err;
 }
 
-static int prepare_clock(struct capture *c, struct error *e)
-{
-	if (has_tick(c))
-		return tick_prepare(&c->tick, c->options.frequency, e);
-	return events_prepare(&c->events, c->options.event, c->options.frequency, e);
-}
-
 /* --- Recording --- */
 
-/* Whether the BPF program is loaded after the targets' mappings have been read. */
-static bool wants_mappings(const struct capture *c)
+int capture_start(const struct capture_options *options, struct capture **out, struct error *e)
 {
-	return has_histogram(c) || has_unwind(c);
-}
+	struct capture *c = calloc(1, sizeof(*c));
+	/* Whether the BPF program is loaded after the targets' mappings have been read. */
+	bool wants_mappings, is_thread = options->target == CAPTURE_THREAD;
+	int err = 0;
 
-static int start(struct capture *c, struct error *e)
-{
-	int err;
-
+	if (!c)
+		return error_no_memory(e);
+	c->options = *options;
+	c->group.fd = -1;
+	c->begin_ns = now_ns();
+	wants_mappings = has_histogram(c) || has_unwind(c);
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll < 0)
-		return error_set(e, errno, "cannot create an epoll instance");
-	err = open_group(c, e);
-	err = err ?: check_targets(c, e);
-	err = err ?: prepare_clock(c, e);
-	if (c->options.stacks)
+		err = error_set(e, errno, "cannot create an epoll instance");
+	if (!err && options->target == CAPTURE_CGROUP) {
+		c->group.path = options->cgroup;
+		err = cgroup_open(&c->group, e);
+		if (!err && cgroup_has_all(&c->group))
+			c->options.target = CAPTURE_SYSTEM;
+	}
+	if (options->target == CAPTURE_PROCESSES || is_thread)
+		for (size_t i = 0; i < options->pid_count && !err; i++)
+			err = target_check(options->pids[i], is_thread, options->kernel, e);
+	if (has_tick(c))
+		err = err ?: tick_prepare(&c->tick, options->frequency, e);
+	else
+		err = err ?: events_prepare(&c->events, options->event, options->frequency, e);
+	if (options->stacks)
 		stack_account_begin(&c->stacks);
-	if (!wants_mappings(c))
+	if (!wants_mappings)
 		err = err ?: load_sample(c, e);
 	err = err ?: add_targets(c, e);
 	err = err ?: sideband_open(counts_everyone(c), &c->sideband, e);
 	err = err ?: watch_sideband(c, 0, e);
-	if (wants_mappings(c)) {
+	if (wants_mappings) {
 		err = err ?: take_snapshot(c, e);
 		err = err ?: has_histogram(c) ? load_profil(c, e) : load_sample(c, e);
 	}
 	err = err ?: begin_members(c, e);
 	err = err ?: begin_ticks(c, e);
 	err = err ?: begin_account(c, e);
-	if (!wants_mappings(c)) /* not before: with many threads it takes long */
+	if (!wants_mappings) /* not before: with many threads it takes long */
 		err = err ?: take_snapshot(c, e);
-	if (!err && c->options.target == CAPTURE_COMMAND)
+	if (!err && options->target == CAPTURE_COMMAND)
 		err = command_go(&c->command, e);
 	if (!err && !has_tick(c))
 		c->interrupt_ns = cost_of_interrupt();
-	return err;
-}
-
-int capture_start(const struct capture_options *options, struct capture **out, struct error *e)
-{
-	struct capture *c = calloc(1, sizeof(*c));
-	int err;
-
-	if (!c)
-		return error_no_memory(e);
-	c->options = *options;
-	c->epoll = c->group.fd = -1;
-	c->begin_ns = now_ns();
-	err = start(c, e);
 	if (err)
 		capture_free(c);
 	else
@@ -438,9 +432,15 @@ int capture_fd(const struct capture *c)
 	return c->epoll;
 }
 
+/* Reading mappings again, after records were lost, may take 1 / this of the time. */
+#define LOST_PART	  20
+#define LOST_PART_WINDOWS 500
+
 int capture_handle(struct capture *c, struct error *e)
 {
 	struct epoll_event woken[16];
+	uint64_t until_ns;
+	size_t count;
 	int err;
 
 	while (epoll_wait(c->epoll, woken, 16, 0) == 16)
@@ -448,7 +448,29 @@ int capture_handle(struct capture *c, struct error *e)
 	err = has_histogram(c) ? 0 : sample_program_read_ring(&c->sample);
 	if (err)
 		return error_set(e, -err, "cannot read the samples");
-	return take_records(c, e) ?: (c->stopped ? 0 : look_at_cpus(c, e));
+	until_ns = now_ns();
+	if (members_read(&c->members, take_member_record, c) ||
+	    sideband_read(c->sideband, until_ns, take_record, c))
+		return error_no_memory(e);
+	if (!c->target_execed &&
+	    snapshot_if_lost(&c->processes, sideband_lost(c->sideband),
+			     sideband_complete_ns(c->sideband), until_ns,
+			     c->options.windows ? LOST_PART_WINDOWS : LOST_PART))
+		return error_no_memory(e);
+	if (image_open_again(&c->processes))
+		return error_no_memory(e);
+	if (has_unwind(c) && c->unwind.ring && unwind_update(&c->unwind, until_ns))
+		return error_no_memory(e);
+	if (c->stopped || now_ns() < c->next_cpus_ns)
+		return 0;
+	/* CPUs come and go, and the targets may move to other CPUs: opens events there. */
+	c->next_cpus_ns = now_ns() + CPUS_LOOK_NS;
+	sideband_fds(c->sideband, &count);
+	err = sideband_open_cpus(c->sideband, e) ?: watch_sideband(c, count, e);
+	if (err || has_tick(c))
+		return err;
+	err = c->events.incomplete ? members_look(&c->members, e) : 0;
+	return err ?: begin_ticks(c, e);
 }
 
 bool capture_ended(const struct capture *c)
@@ -463,7 +485,11 @@ bool capture_ended(const struct capture *c)
 	return c->target_count > 0;
 }
 
-int capture_read_cpu_time(struct capture *c, uint64_t *ns, struct error *e)
+/*
+ * Sets *ns to the CPU time that the kernel has charged to the targets so far; 0: unknown. Returns 0
+ * or a negative errno.
+ */
+static int read_cpu_time(struct capture *c, uint64_t *ns, struct error *e)
 {
 	if (!counts_everyone(c))
 		return c->stopped ? members_end_account(&c->members, ns, e)
@@ -483,7 +509,8 @@ static int count_stack(const struct capture_sample *sample, void *context)
 	return stack_account_add(&c->stacks, sample);
 }
 
-int capture_count_stacks(struct capture *c)
+/* Sums up why stacks end, from the counts. Returns 0 or -ENOMEM. */
+static int count_stacks(struct capture *c)
 {
 	stack_account_clear(&c->stacks);
 	if (c->stacks.limit && capture_each_sample(c, count_stack, c))
@@ -504,7 +531,7 @@ static int read_counts(struct capture *c, struct error *e)
 	} else {
 		err = sample_program_read_table(&c->sample);
 	}
-	return err || capture_count_stacks(c) ? error_no_memory(e) : 0;
+	return err || count_stacks(c) ? error_no_memory(e) : 0;
 }
 
 int capture_read(struct capture *c, struct error *e)
@@ -517,6 +544,125 @@ int capture_read(struct capture *c, struct error *e)
 	return err ?: read_counts(c, e);
 }
 
+/* How many records of mappings, forks and exits were lost so far. */
+static uint64_t records_lost(const struct capture *c)
+{
+	return sideband_lost(c->sideband) + members_lost(&c->members);
+}
+
+/* --- Windows --- */
+
+static void take_crowded(struct capture *c)
+{
+	c->crowded = c->crowded ?: c->processes.crowded;
+	c->lacks_room |= c->processes.crowded != 0;
+	c->processes.crowded = 0;
+}
+
+/* Reading mappings again may take 1 / CROWDED_PART of the time: many processes have many. */
+#define CROWDED_PART 500
+
+/*
+ * In a recording without an end, more and more processes would have used up their budgets. So their
+ * mappings are read again; but not of those that would have less than now, as other processes use
+ * up the budget of all.
+ */
+static int make_room(struct capture *c)
+{
+	struct process_table *table = &c->processes;
+	size_t count = c->lacks_room ? table->count : 0, first = c->next_again;
+	int err = 0;
+
+	c->lacks_room = false;
+	for (size_t i = first; i < first + count && !err; i++) {
+		struct process *process = &table->processes[i % count];
+		const struct address_space *space = process_space(process);
+		uint64_t begin_ns;
+
+		if (process->ended || !space->crowded)
+			continue;
+		if (c->again_ns > (now_ns() - c->begin_ns) / CROWDED_PART) {
+			c->lacks_room = true;
+			c->next_again = i % count;
+			return 0;
+		}
+		if (space->bytes < SPACE_BYTES_MAX && space->bytes >= process_budget(table)) {
+			c->lacks_room = true;
+			continue;
+		}
+		begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		err = snapshot_replace(table, process, c->stop_ns);
+		c->again_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+	}
+	return err;
+}
+
+/* Takes the window's counts, and forgets processes and images that no tick comes to any more. */
+static int take_window(struct capture *c)
+{
+	uint64_t kernel, from_ring = counts_sum(&c->gathered, &kernel);
+	struct forgetting f = { 0 };
+	int64_t moved;
+	int err;
+
+	counts_free(&c->counts);
+	c->counts = c->gathered;
+	c->gathered = (struct counts){ 0 };
+	err = sample_program_take(&c->sample, &c->counts, &c->window);
+	/*
+	 * A tick that went through a ring buffer is in the window in which it was read. Those that
+	 * were read before the cut, or are still to be read, are moved from one window's ticks to
+	 * the other's. At the end all have been read, or were lost: then counts and ticks differ.
+	 */
+	moved = c->stopped ? -c->not_gathered : (int64_t)(c->window.counters.ring - from_ring);
+	c->window.ticks -= moved;
+	c->not_gathered += moved;
+	c->window.counters.ring = from_ring;
+	err = err ?: forget_choose(&c->processes, &c->counts, c->start_ns, c->stop_ns, &f);
+	err = err ?: unwind_forget(&c->unwind, &f);
+	err = err ?: forget_processes(&c->processes, &f, c->stop_ns);
+	err = err ?: unwind_renumber(&c->unwind, &f);
+	forget_free(&f);
+	return err;
+}
+
+int capture_cut(struct capture *c, struct error *e)
+{
+	uint64_t ns, lost, dropped;
+	int err;
+
+	/* From here on ticks are of the next window. */
+	c->start_ns = c->next_start_ns;
+	c->start_time_ns = c->next_start_time_ns;
+	if (!c->stopped)
+		c->stop_ns = now_ns();
+	c->next_start_ns = c->stop_ns;
+	c->next_start_time_ns = clock_ns(CLOCK_REALTIME);
+	err = sample_program_switch(&c->sample);
+	if (err)
+		return error_set(e, -err, "cannot wait for the ticks of a window");
+	err = read_cpu_time(c, &ns, e);
+	c->cpu_ns = ns ? ns - c->cpu_start_ns : 0;
+	c->cpu_start_ns = ns ?: c->cpu_start_ns;
+	err = err ?: capture_handle(c, e);
+	if (err)
+		return err;
+	lost = records_lost(c);
+	c->lost = lost - c->lost_before;
+	c->lost_before = lost;
+	dropped = members_dropped(&c->members);
+	c->dropped = dropped - c->dropped_before;
+	c->dropped_before = dropped;
+	c->crowded = 0;
+	take_crowded(c);
+	if (make_room(c) || jit_look_again(&c->processes) || take_window(c) || count_stacks(c))
+		return error_no_memory(e);
+	take_crowded(c);
+	return 0;
+}
+
+/* --- The end --- */
+
 int capture_stop(struct capture *c, struct error *e)
 {
 	uint64_t ns;
@@ -527,14 +673,17 @@ int capture_stop(struct capture *c, struct error *e)
 	tick_end(&c->tick);
 	c->stop_ns = now_ns();
 	if (c->options.windows) {
-		err = capture_end_window(c, e);
+		err = capture_cut(c, e);
 		command_status(&c->command);
 		return err;
 	}
-	err = capture_read_cpu_time(c, &ns, e);
+	err = read_cpu_time(c, &ns, e);
 	c->cpu_ns = ns ? ns - c->cpu_start_ns : 0;
 	err = err ?: capture_handle(c, e);
-	err = err ?: complete_mappings(c, e);
+	/* Records may have been lost: reads the mappings of the remaining processes once more. */
+	if (!err && ((!c->target_execed && snapshot_again(&c->processes, c->stop_ns)) ||
+		     jit_look_again(&c->processes)))
+		err = error_no_memory(e);
 	err = err ?: read_counts(c, e);
 	c->own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - c->own_ns;
 	command_status(&c->command);
@@ -567,4 +716,159 @@ void capture_free(struct capture *c)
 	if (c->epoll >= 0)
 		close(c->epoll);
 	free(c);
+}
+
+/* --- The result --- */
+
+uint64_t capture_ticks(const struct capture *c)
+{
+	if (has_histogram(c))
+		return profil_client_state(&c->histogram)->ticks;
+	return c->options.windows ? c->window.ticks : sample_program_ticks(&c->sample);
+}
+
+size_t capture_tasks(const struct capture *c)
+{
+	return c->processes.count + c->processes.thread_count;
+}
+
+void capture_totals(const struct capture *c, struct capture_totals *totals)
+{
+	bool windows = c->options.windows;
+	size_t cpus = has_tick(c) ? (size_t)sysconf(_SC_NPROCESSORS_ONLN) : c->events.count;
+	uint64_t kernel;
+
+	*totals = (struct capture_totals){
+		.ticks = capture_ticks(c),
+		.counted = counts_sum(&c->counts, &kernel),
+		.mapping_records_lost = windows ? c->lost : records_lost(c),
+		.dropped = windows ? c->dropped : members_dropped(&c->members),
+		.crowded = windows ? c->crowded : c->processes.crowded,
+		.interrupt_ns = c->interrupt_ns,
+		.cpu_ns = c->cpu_ns,
+		.own_ns = !windows && c->stopped ? c->own_ns : 0,
+		.start_time_ns = c->start_time_ns,
+		.duration_ns = c->stop_ns - c->start_ns,
+		.stack_limit = c->stacks.limit,
+		.stacks_truncated = c->stacks.truncated,
+		.stacks_user = c->stacks.user,
+		.stacks_complete = c->stacks.complete,
+	};
+	totals->machine_ns = totals->duration_ns * cpus;
+	if (!has_tick(c) && events_count_time(&c->events))
+		totals->interrupts = totals->machine_ns / c->events.period_ns;
+	if (has_histogram(c)) {
+		const struct profil_state *state = profil_client_state(&c->histogram);
+
+		totals->kernel = state->kernel;
+		totals->out_of_range = state->out_of_range;
+		totals->no_cell = state->lost;
+		totals->bpf_ns_per_tick = state->timed ? state->timed_ns / state->timed : 0;
+	} else {
+		struct sample_counters sum =
+			windows ? c->window.counters : sample_program_counters(&c->sample);
+
+		totals->kernel = kernel;
+		totals->excluded = sum.excluded;
+		totals->ring_full = sum.ring_full;
+		totals->ring = sum.ring;
+		totals->bpf_ns_per_tick = sum.timed ? sum.timed_ns / sum.timed : 0;
+		for (size_t i = 0; i < c->counts.count; i++) {
+			uint64_t after = c->counts.samples[i].first_ns - c->begin_ns;
+
+			if (!totals->first_tick_ns || after < totals->first_tick_ns)
+				totals->first_tick_ns = after;
+		}
+	}
+}
+
+enum capture_rows capture_rows(const struct capture *c, uint32_t image, const char **why)
+{
+	return unwind_rows_state(&c->unwind, image, why);
+}
+
+void capture_tables(const struct capture *c, struct capture_tables *tables)
+{
+	unwind_used(&c->unwind, tables);
+}
+
+const struct capture_stack_end *capture_stack_ends(const struct capture *c, size_t *count)
+{
+	*count = c->stacks.end_count;
+	return c->stacks.ends;
+}
+
+enum capture_stacks capture_stacks(const struct capture *c)
+{
+	return c->options.stacks;
+}
+
+const char *capture_event_name(const struct capture *c)
+{
+	return has_tick(c) ? "tick" : events_name(&c->events);
+}
+
+uint64_t capture_period_ns(const struct capture *c)
+{
+	return has_tick(c) ? c->tick.period_ns : c->events.period_ns;
+}
+
+unsigned int capture_frequency(const struct capture *c)
+{
+	return c->options.frequency;
+}
+
+int capture_command_status(const struct capture *c)
+{
+	return c->command.ended ? c->command.status : -1;
+}
+
+pid_t capture_command_pid(const struct capture *c)
+{
+	return c->options.target == CAPTURE_COMMAND && !c->command.ended ? c->command.pid : 0;
+}
+
+const struct capture_image *capture_images(const struct capture *c, size_t *count)
+{
+	*count = c->processes.image_count;
+	return c->processes.images;
+}
+
+unsigned int capture_bits(const struct capture *c)
+{
+	const struct address_space *space = first_space(c);
+	unsigned int bits = 0;
+
+	for (size_t i = 0; space && i < space->count && !bits; i++)
+		if (space->mappings[i].executable)
+			bits = image_bits(&c->processes.images[space->mappings[i].image]);
+	return bits ?: 64;
+}
+
+int capture_each_mapping(const struct capture *c,
+			 int (*visit)(const struct capture_mapping *mapping, void *context),
+			 void *context)
+{
+	const struct address_space *space = first_space(c);
+	int stop = 0;
+
+	for (int executable = 1; executable >= 0; executable--)
+		for (size_t i = 0; space && i < space->count && !stop; i++)
+			if (space->mappings[i].executable == executable)
+				stop = visit(&space->mappings[i], context);
+	return stop;
+}
+
+int capture_each_sample(struct capture *c,
+			int (*visit)(const struct capture_sample *sample, void *context),
+			void *context)
+{
+	bool incomplete = sideband_lost(c->sideband) > 0;
+
+	/* Those of an earlier window were read again. */
+	if (c->options.windows)
+		incomplete = c->lost || c->processes.records_lost != sideband_lost(c->sideband);
+
+	return resolve_each(&c->counts, &c->processes, incomplete,
+			    c->options.windows ? c->start_ns : 0, visit, context);
 }
