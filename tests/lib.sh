@@ -226,6 +226,7 @@ wait_for() {
 		[ $ms -ge 80 ] || ms=$((ms * 2))
 	done
 }
+export -f wait_for # for scripts that tests write
 
 # listens SOCKET: whether a process accepts connections there. The file is there before, for a moment in which they are
 # refused. 00010000 is the flag __SO_ACCEPTCON, which listen(2) sets.

@@ -190,10 +190,10 @@ mount -t tmpfs -o size=64k none "$1" || exit 99
 echo old >"$1/kept.pb.gz"
 "$2" -p "$3" -F 999 -o "$1/kept.pb.gz" &
 recorder=$!
-until grep -q poll /proc/$recorder/wchan; do sleep 0.02; done
-used() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
-end=$(($(used $3) + 10))
-until [ "$(used $3)" -ge $end ]; do sleep 0.02; done
+wait_for grep -q poll /proc/$recorder/wchan || exit 98
+has_used() { [ "$(awk '{ print $14 + $15 }' "/proc/$1/stat")" -ge "$2" ]; }
+end=$(($(awk '{ print $14 + $15 }' "/proc/$3/stat") + 10))
+wait_for has_used $3 $end || exit 98
 cat /dev/zero >"$1/fill" 2>/dev/null
 kill -INT $recorder
 wait $recorder

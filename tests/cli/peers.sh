@@ -162,13 +162,13 @@ fi
 cat >"$work/inner" <<'EOF'
 "$1" 2 >"$3/inner.ready" &
 target=$!
-until grep -q ready "$3/inner.ready"; do sleep 0.02; done
+wait_for grep -q ready "$3/inner.ready" || exit
 echo $target >"$3/inner.pid"
 "$2" -p $target -F 4999 -d 2 --json -o "$3/inner.pb.gz"
 EOF
 if unshare -pf --mount-proc true 2>/dev/null; then
 	check "in a pid namespace: succeeds" exits 0 unshare -pf --kill-child --mount-proc \
-		sh "$work/inner" "$progs/shares" "$profiltool" "$work"
+		bash "$work/inner" "$progs/shares" "$profiltool" "$work"
 	check "in a pid namespace: has names" recorded \
 		"whole and is_share('burn_sixty', .5, .6) and images('burn_sixty') == {'shares'}" "$work/out"
 	check "in a pid namespace: the numbers are the inner ones" test \

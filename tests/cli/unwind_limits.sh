@@ -370,11 +370,10 @@ echo ready
 read -r go
 "$1/first" 0.5 stays &
 first=$!
-until grep -q pause "/proc/$first/wchan"; do sleep 0.05; done
-"$1/second" "$2"
+wait_for grep -q pause "/proc/$first/wchan" && "$1/second" "$2"
 kill "$first"
 EOF_SH
-	begin both sh "$work/both" "$work" 6
+	begin both bash "$work/both" "$work" 6
 	record_begin both record -g -v -p "$pid" -F 999 --unwind-memory 1 --json
 	send_line both go
 	wait "$recorder"
@@ -387,7 +386,7 @@ EOF_SH
 		'! grep "no call frame information" "$1"' - "$work/both.err"
 	check "what has no room: the tables are reported, and how many images" said both \
 		"call frame information: [0-9]+ images, [0-9]+ rows, [0-9]+ KiB of [0-9]+; no room for 1 images"
-	begin short sh "$work/both" "$work" 0.3
+	begin short bash "$work/both" "$work" 0.3
 	record_begin short record -g -p "$pid" -F 999 --unwind-memory 1
 	send_line short go
 	wait "$recorder"

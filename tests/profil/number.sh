@@ -48,7 +48,7 @@ stop "$profild"
 
 # With numbers that the kernel's own view of the machine does not have.
 in_a_container() {
-	export -f replay start_profild with with_pdeathsig wait_for listens note_started find_start_time
+	export -f replay start_profild with with_pdeathsig listens note_started find_start_time
 	unshare -pf --mount-proc "${pdeathsig[@]}" bash -c "
 		$(declare -p work tree sock hz build victim lib pdeathsig nobody)
 		started=()
