@@ -98,17 +98,6 @@ static int load_library(struct error *e)
 
 /* --- The options --- */
 
-/* Removes slashes at the end of the URL and appends the path. */
-static char *join(const char *url, const char *path)
-{
-	int size = strlen(url);
-	char *joined;
-
-	while (size && url[size - 1] == '/')
-		size--;
-	return asprintf(&joined, "%.*s%s", size, url, path) < 0 ? NULL : joined;
-}
-
 static int bad_url(const char *url, struct error *e, const char *why)
 {
 	error_set_kind(e, ERROR_USAGE, 0, "cannot push to %s: %s", url, why);
@@ -149,15 +138,6 @@ static bool is_loopback(const struct sockaddr *address)
 	       (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == IN_LOOPBACKNET);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t size = strlen(text), end_size = strlen(end);
-
-	while (size && text[size - 1] == '/')
-		size--;
-	return size >= end_size && memcmp(text + size - end_size, end, end_size) == 0;
-}
-
 /*
  * Finds wrong options at the start. The name can have another address later, so open_socket()
  * checks each address again.
@@ -194,64 +174,55 @@ static int check_host_of_token(const char *url, const char *host, struct error *
 	return i ? bad_url(url, e, reason) : 0;
 }
 
-static int check_secrets(const struct push_options *o, CURLU *parsed, struct error *e)
-{
-	char *scheme = url_part(parsed, CURLUPART_SCHEME), *host = url_part(parsed, CURLUPART_HOST);
-	bool https = scheme && strcmp(scheme, "https") == 0;
-	int err = 0;
-
-	if (!https && o->token_file)
-		err = check_host_of_token(o->url, host ?: "", e);
-	if (!err && !https && (o->ca || o->certificate))
-		err = bad_url(o->url, e, "certificates are for https:// only");
-	lib.free(scheme);
-	lib.free(host);
-	return err;
-}
-
-static int check_parts(const struct push_options *o, const struct push_protocol *protocol,
-		       CURLU *parsed, struct error *e)
-{
-	char *scheme = url_part(parsed, CURLUPART_SCHEME);
-	bool supported = scheme && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
-
-	lib.free(scheme);
-	if (!supported)
-		return bad_url(o->url, e, "only http:// and https:// are supported");
-	if (has_part(parsed, CURLUPART_USER) || has_part(parsed, CURLUPART_PASSWORD))
-		return bad_url(o->url, e, "a URL with a password would be visible to all users");
-	if (has_part(parsed, CURLUPART_QUERY) || has_part(parsed, CURLUPART_FRAGMENT))
-		return bad_url(o->url, e, "it has a query or fragment");
-	if (ends_with(o->url, protocol->path)) {
-		error_set_kind(e, ERROR_USAGE, 0, "cannot push to %s: it ends in the path %s",
-			       o->url, protocol->path);
-		error_hint(e, "leave that out: it is appended");
-		return -EINVAL;
-	}
-	return check_secrets(o, parsed, e);
-}
-
 static int check_url(const struct push_options *o, const struct push_protocol *protocol,
 		     struct error *e)
 {
+	size_t size = strlen(o->url), path_size = strlen(protocol->path);
+	char *scheme = NULL, *host = NULL;
 	CURLU *parsed = lib.url();
+	bool http, https;
 	CURLUcode code;
-	int err;
+	int err = 0;
 
 	if (!parsed)
 		return error_no_memory(e);
 	code = lib.url_set(parsed, CURLUPART_URL, o->url, CURLU_NON_SUPPORT_SCHEME);
-	if (code == CURLUE_OUT_OF_MEMORY)
-		err = error_no_memory(e);
-	else if (code != CURLUE_OK)
-		err = bad_url(o->url, e, "it is not a valid URL");
-	else
-		err = check_parts(o, protocol, parsed, e);
+	if (code != CURLUE_OK) {
+		err = code == CURLUE_OUT_OF_MEMORY ? error_no_memory(e)
+						   : bad_url(o->url, e, "it is not a valid URL");
+		goto out;
+	}
+	scheme = url_part(parsed, CURLUPART_SCHEME);
+	host = url_part(parsed, CURLUPART_HOST);
+	http = scheme && strcmp(scheme, "http") == 0;
+	https = scheme && strcmp(scheme, "https") == 0;
+	while (size && o->url[size - 1] == '/')
+		size--;
+	if (!http && !https) {
+		err = bad_url(o->url, e, "only http:// and https:// are supported");
+	} else if (has_part(parsed, CURLUPART_USER) || has_part(parsed, CURLUPART_PASSWORD)) {
+		err = bad_url(o->url, e, "a URL with a password would be visible to all users");
+	} else if (has_part(parsed, CURLUPART_QUERY) || has_part(parsed, CURLUPART_FRAGMENT)) {
+		err = bad_url(o->url, e, "it has a query or fragment");
+	} else if (size >= path_size &&
+		   memcmp(o->url + size - path_size, protocol->path, path_size) == 0) {
+		error_set_kind(e, ERROR_USAGE, 0, "cannot push to %s: it ends in the path %s",
+			       o->url, protocol->path);
+		error_hint(e, "leave that out: it is appended");
+		err = -EINVAL;
+	} else if (http && o->token_file) {
+		err = check_host_of_token(o->url, host ?: "", e);
+	}
+	if (!err && http && (o->ca || o->certificate))
+		err = bad_url(o->url, e, "certificates are for https:// only");
+out:
+	lib.free(scheme);
+	lib.free(host);
 	lib.url_cleanup(parsed);
 	return err;
 }
 
-/* What Grafana's servers take as a tenant's ID; and it must not end the header's line. */
+/* Accepts the IDs that Grafana's servers accept; none ends the header's line. */
 static int check_tenant(const char *tenant, struct error *e)
 {
 	static const char marks[] = "!-_.*'()";
@@ -279,10 +250,10 @@ static int check_files(const struct push_options *o, struct error *e)
 {
 	char token[TOKEN_MAX + 1];
 	bool exposed;
-	int err = check_file(o->ca, "file of certificates", e)  ?:
-		  check_file(o->certificate, "certificate", e)  ?:
-		  check_file(o->key, "key", e);
+	int err = check_file(o->ca, "file of certificates", e);
 
+	err = err ?: check_file(o->certificate, "certificate", e);
+	err = err ?: check_file(o->key, "key", e);
 	if (!err && !o->certificate != !o->key) {
 		error_set_kind(e, ERROR_USAGE, 0,
 			       "a client's certificate and its key belong together");
@@ -343,46 +314,6 @@ static void take_info(CURL *curl, struct http_reply *r)
 
 /* --- The handle --- */
 
-#if LIBCURL_VERSION_NUM >= 0x075500
-#define SET_PROTOCOLS(curl) lib.easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https")
-#else
-#define SET_PROTOCOLS(curl) \
-	lib.easy_setopt(curl, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS))
-#endif
-
-static CURLcode set_tls(CURL *curl, const struct push_options *o)
-{
-	CURLcode code = lib.easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L)   ?:
-			lib.easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L) ?:
-			lib.easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-
-	if (!code && o->ca)
-		code = lib.easy_setopt(curl, CURLOPT_CAINFO, o->ca)
-			       ?: lib.easy_setopt(curl, CURLOPT_CAPATH, (char *)NULL);
-	if (!code && o->certificate)
-		code = lib.easy_setopt(curl, CURLOPT_SSLCERT, o->certificate)
-			       ?: lib.easy_setopt(curl, CURLOPT_SSLKEY, o->key);
-	return code;
-}
-
-static CURLcode set_limits(CURL *curl, const struct push_options *o)
-{
-	CURLcode code;
-	long timeout_ms = o->timeout_ms ? (long)o->timeout_ms : TIMEOUT_MS;
-
-	code = SET_PROTOCOLS(curl)							   ?:
-	       lib.easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L)			   ?:
-	       lib.easy_setopt(curl, CURLOPT_NOSIGNAL, 1L)				   ?:
-	       lib.easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
-				timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS) ?:
-	       lib.easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
-#if LIBCURL_VERSION_NUM >= 0x075700
-	/* A resolver that hangs does not delay the end of the request. */
-	code = code ?: lib.easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);
-#endif
-	return code;
-}
-
 /* All connections begin here, after the host's name was resolved and before anything is sent. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -396,25 +327,53 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
 	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
+/* Sets the options that all requests have. */
 static CURLcode set_options(struct http *h)
 {
-	CURL *curl = h->curl;
-	CURLcode code = set_limits(curl, h->options)				    ?:
-			set_tls(curl, h->options)				    ?:
-			lib.easy_setopt(curl, CURLOPT_URL, h->url)		    ?:
-			lib.easy_setopt(curl, CURLOPT_POST, 1L)		    ?:
-			lib.easy_setopt(curl, CURLOPT_USERAGENT, "profild/" PROFIL_VERSION) ?:
-			lib.easy_setopt(curl, CURLOPT_ERRORBUFFER, h->message)	    ?:
-			lib.easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body)    ?:
-			lib.easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, take_progress) ?:
-			lib.easy_setopt(curl, CURLOPT_XFERINFODATA, (void *)h->options) ?:
-			lib.easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+	const struct push_options *o = h->options;
+	long timeout_ms = o->timeout_ms ? (long)o->timeout_ms : TIMEOUT_MS;
+	CURLcode code = CURLE_OK;
 
-	/* No proxy, whatever the environment says: it would read the token. */
-	if (!code && h->token_in_clear)
-		code = lib.easy_setopt(curl, CURLOPT_PROXY, "") ?:
-		       lib.easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket) ?:
-		       lib.easy_setopt(curl, CURLOPT_OPENSOCKETDATA, h);
+#define SET(option, value) (code = code ?: lib.easy_setopt(h->curl, option, value))
+#if LIBCURL_VERSION_NUM >= 0x075500
+	SET(CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS);
+	SET(CURLOPT_TIMEOUT_MS, timeout_ms);
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* A resolver that hangs does not delay the end of the request. */
+	SET(CURLOPT_QUICK_EXIT, 1L);
+#endif
+	SET(CURLOPT_SSL_VERIFYPEER, 1L);
+	SET(CURLOPT_SSL_VERIFYHOST, 2L);
+	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (o->ca) {
+		SET(CURLOPT_CAINFO, o->ca);
+		SET(CURLOPT_CAPATH, (char *)NULL);
+	}
+	if (o->certificate) {
+		SET(CURLOPT_SSLCERT, o->certificate);
+		SET(CURLOPT_SSLKEY, o->key);
+	}
+	SET(CURLOPT_URL, h->url);
+	SET(CURLOPT_POST, 1L);
+	SET(CURLOPT_USERAGENT, "profild/" PROFIL_VERSION);
+	SET(CURLOPT_ERRORBUFFER, h->message);
+	SET(CURLOPT_WRITEFUNCTION, take_body);
+	SET(CURLOPT_XFERINFOFUNCTION, take_progress);
+	SET(CURLOPT_XFERINFODATA, (void *)o);
+	SET(CURLOPT_NOPROGRESS, 0L);
+	if (h->token_in_clear) {
+		/* No proxy, whatever the environment says: it would read the token. */
+		SET(CURLOPT_PROXY, "");
+		SET(CURLOPT_OPENSOCKETFUNCTION, open_socket);
+		SET(CURLOPT_OPENSOCKETDATA, h);
+	}
+#undef SET
 	return code;
 }
 
@@ -439,37 +398,41 @@ static bool add_headers(struct http *h, const struct push_protocol *protocol)
 }
 
 int http_new(const struct push_options *options, const struct push_protocol *protocol,
-	     struct http **h, struct error *e)
+	     struct http **result, struct error *e)
 {
-	int err = load_library(e)		    ?:
-		  check_url(options, protocol, e)   ?:
-		  check_tenant(options->tenant, e) ?:
-		  check_files(options, e);
+	int size = strlen(options->url), err = load_library(e);
+	struct http *h;
 	CURLcode code;
 
-	*h = NULL;
+	*result = NULL;
+	err = err ?: check_url(options, protocol, e);
+	err = err ?: check_tenant(options->tenant, e);
+	err = err ?: check_files(options, e);
 	if (err)
 		return err;
-	*h = calloc(1, sizeof(**h));
-	if (!*h)
+	h = calloc(1, sizeof(*h));
+	if (!h)
 		return error_no_memory(e);
-	(*h)->options = options;
-	(*h)->curl = lib.easy_init();
-	(*h)->url = join(options->url, protocol->path);
-	(*h)->token_in_clear = options->token_file && strncasecmp(options->url, "https:", 6) != 0;
-	if (!(*h)->curl || !(*h)->url || !add_headers(*h, protocol)) {
-		err = error_no_memory(e);
-	} else {
-		code = set_options(*h);
-		if (code)
-			err = error_set(e, EINVAL, "libcurl cannot push to %s: %s", (*h)->url,
-					lib.easy_strerror(code));
+	h->options = options;
+	h->curl = lib.easy_init();
+	while (size && options->url[size - 1] == '/')
+		size--;
+	if (asprintf(&h->url, "%.*s%s", size, options->url, protocol->path) < 0)
+		h->url = NULL;
+	h->token_in_clear = options->token_file && strncasecmp(options->url, "https:", 6) != 0;
+	if (!h->curl || !h->url || !add_headers(h, protocol)) {
+		http_free(h);
+		return error_no_memory(e);
 	}
-	if (err) {
-		http_free(*h);
-		*h = NULL;
+	code = set_options(h);
+	if (code) {
+		err = error_set(e, EINVAL, "libcurl cannot push to %s: %s", h->url,
+				lib.easy_strerror(code));
+		http_free(h);
+		return err;
 	}
-	return err;
+	*result = h;
+	return 0;
 }
 
 void http_free(struct http *h)
@@ -489,18 +452,6 @@ const char *http_url(const struct http *h)
 
 /* --- Requests --- */
 
-static void report_exposed(struct http *h)
-{
-	struct error e;
-
-	if (h->reported_exposed)
-		return;
-	h->reported_exposed = true;
-	error_set(&e, 0, "all users may read the token file %s", h->options->token_file);
-	error_hint(&e, "chmod o= %s", h->options->token_file);
-	h->options->report(PUSH_PROBLEM, &e, h->options->context);
-}
-
 /* The token is read for each request, because others replace it before it expires. */
 static int add_token(struct http *h, struct curl_slist **headers, struct error *e)
 {
@@ -515,23 +466,21 @@ static int add_token(struct http *h, struct curl_slist **headers, struct error *
 		explicit_bzero(header, sizeof(header));
 	}
 	explicit_bzero(token, sizeof(token));
-	if (exposed)
-		report_exposed(h);
+	if (exposed && !h->reported_exposed) {
+		struct error exposed_e;
+
+		h->reported_exposed = true;
+		error_set(&exposed_e, 0, "all users may read the token file %s",
+			  h->options->token_file);
+		error_hint(&exposed_e, "chmod o= %s", h->options->token_file);
+		h->options->report(PUSH_PROBLEM, &exposed_e, h->options->context);
+	}
 	return err;
 }
 
-static int copy_headers(struct http *h, struct curl_slist **headers, struct error *e)
+/* Sets e to the reason for which a request failed. Returns -errno. */
+static int set_curl_error(const struct http *h, CURLcode code, struct error *e)
 {
-	for (struct curl_slist *i = h->headers; i; i = i->next)
-		if (!add_header(headers, i->data))
-			return error_no_memory(e);
-	return h->options->token_file ? add_token(h, headers, e) : 0;
-}
-
-static int failed(const struct http *h, CURLcode code, struct error *e)
-{
-	bool certificate = code == CURLE_PEER_FAILED_VERIFICATION;
-
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return error_set(e, ECANCELED, "cannot push to %s", h->url);
 	if (h->refused_address && code == CURLE_COULDNT_CONNECT) {
@@ -544,39 +493,42 @@ static int failed(const struct http *h, CURLcode code, struct error *e)
 	}
 	error_set(e, 0, "cannot push to %s: %s", h->url,
 		  *h->message ? h->message : lib.easy_strerror(code));
-	if (certificate)
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
 		error_hint(e, "--push-ca has the certificates to trust instead of the system's");
 	return code == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO;
-}
-
-static int post(struct http *h, struct curl_slist *headers, const struct request_bytes *body,
-		struct http_reply *reply, struct error *e)
-{
-	CURLcode code;
-
-	*h->message = '\0';
-	h->refused_address = false;
-	reply->status = 0;
-	reply->size = 0;
-	reply->too_long = false;
-	code = lib.easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers)			 ?:
-	       lib.easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->size) ?:
-	       lib.easy_setopt(h->curl, CURLOPT_POSTFIELDS, body->at)		 ?:
-	       lib.easy_setopt(h->curl, CURLOPT_WRITEDATA, reply)			 ?:
-	       lib.easy_perform(h->curl);
-	take_info(h->curl, reply);
-	reply->problem = PROBLEM_CURL - (int)code;
-	return code && !reply->too_long ? failed(h, code, e) : 0;
 }
 
 int http_post(struct http *h, const struct request_bytes *body, struct http_reply *reply,
 	      struct error *e)
 {
 	struct curl_slist *headers = NULL;
-	int err = copy_headers(h, &headers, e);
+	CURLcode code;
+	int err = 0;
 
+	for (struct curl_slist *i = h->headers; i && !err; i = i->next)
+		if (!add_header(&headers, i->data))
+			err = error_no_memory(e);
+	if (!err && h->options->token_file)
+		err = add_token(h, &headers, e);
 	reply->problem = err;
-	err = err ?: post(h, headers, body, reply, e);
+	if (!err) {
+		*h->message = '\0';
+		h->refused_address = false;
+		reply->status = 0;
+		reply->size = 0;
+		reply->too_long = false;
+		code = lib.easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers);
+		code = code
+			       ?: lib.easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE,
+						  (curl_off_t)body->size);
+		code = code ?: lib.easy_setopt(h->curl, CURLOPT_POSTFIELDS, body->at);
+		code = code ?: lib.easy_setopt(h->curl, CURLOPT_WRITEDATA, reply);
+		code = code ?: lib.easy_perform(h->curl);
+		take_info(h->curl, reply);
+		reply->problem = PROBLEM_CURL - (int)code;
+		if (code && !reply->too_long)
+			err = set_curl_error(h, code, e);
+	}
 	for (struct curl_slist *i = headers; i; i = i->next)
 		explicit_bzero(i->data, strlen(i->data));
 	lib.slist_free_all(headers);

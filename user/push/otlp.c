@@ -108,7 +108,7 @@ static void fail(struct writer *w)
 
 /* --- Bytes --- */
 
-/* Room for a field's head and `size` bytes; NULL: w->err is set. */
+/* Returns room for a field's head and `size` bytes; NULL: w->err is set. */
 static uint8_t *reserve(struct writer *w, struct request_bytes *b, size_t size)
 {
 	if (w->err)
@@ -196,25 +196,25 @@ static uint32_t put_unique(struct writer *w, unsigned int table, const ProtobufC
 
 /* --- Texts and attributes --- */
 
-static const void *text_at(const struct writer *w, uint32_t number)
-{
-	return w->dictionary.at + w->texts[number].offset;
-}
-
 static bool text_key_equal(const void *array, uint32_t id, const void *key)
 {
 	const struct writer *w = array;
-	const char *text = key;
-	size_t size = strlen(text);
+	const struct text_key *text = &w->texts[id];
 
-	return w->texts[id].size == size && memcmp(text_at(w, id), text, size) == 0;
+	return text->size == strlen(key) &&
+	       memcmp(w->dictionary.at + text->offset, key, text->size) == 0;
 }
 
-static uint32_t add_text(struct writer *w, const char *text, uint64_t hash)
+/* Returns the number of a text that is UTF-8. */
+static uint32_t clean_text_number(struct writer *w, const char *text)
 {
 	size_t size = strlen(text);
-	uint32_t number = w->counts[TABLE_STRING];
+	uint64_t hash = hash_bytes(text, size, 0);
+	uint32_t number = index_find(&w->text_index, hash, text_key_equal, w, text);
 
+	if (number != INDEX_NONE)
+		return number;
+	number = w->counts[TABLE_STRING];
 	put_bytes(w, &w->dictionary, TABLE_STRING, text, size);
 	if (w->err || !RESERVE(w, texts, text_room, number + 1))
 		return 0;
@@ -222,15 +222,6 @@ static uint32_t add_text(struct writer *w, const char *text, uint64_t hash)
 	if (index_add(&w->text_index, hash, number))
 		fail(w);
 	return w->counts[TABLE_STRING]++;
-}
-
-/* The number of a text that is UTF-8. */
-static uint32_t clean_text_number(struct writer *w, const char *text)
-{
-	uint64_t hash = hash_bytes(text, strlen(text), 0);
-	uint32_t number = index_find(&w->text_index, hash, text_key_equal, w, text);
-
-	return number != INDEX_NONE ? number : add_text(w, text, hash);
 }
 
 static uint32_t text_number(struct writer *w, const char *text)
@@ -310,7 +301,7 @@ static uint32_t number_attribute(struct writer *w, const char *key, int64_t numb
 	return find_or_add_attribute(w, &a, NULL);
 }
 
-/* --- Mappings, functions, locations, stacks --- */
+/* --- Mappings, functions, locations --- */
 
 static uint32_t mapping_number(struct writer *w, uint32_t id)
 {
@@ -421,19 +412,6 @@ static uint32_t location_number(struct writer *w, uint32_t id)
 	return w->locations[id] = put_unique(w, TABLE_LOCATION, &message.base);
 }
 
-static uint32_t stack_number(struct writer *w, const struct profile_sample *s)
-{
-	Profil__Otlp__Stack message = PROFIL__OTLP__STACK__INIT;
-
-	if (!s->depth || !RESERVE(w, stack, frame_room, s->depth))
-		return 0;
-	for (uint32_t i = 0; i < s->depth; i++)
-		w->stack[i] = location_number(w, w->p->frames[s->first_frame + i]);
-	message.n_location_indices = s->depth;
-	message.location_indices = w->stack;
-	return put_unique(w, TABLE_STACK, &message.base);
-}
-
 /* --- Samples --- */
 
 static void add_label(struct writer *w, struct label_attributes *a, uint32_t attribute)
@@ -453,25 +431,7 @@ static const struct {
 	{ TAG_USER, "process.owner" },
 };
 
-static void add_tag(struct writer *w, struct label_attributes *a, const struct profile_tag *t)
-{
-	const char *key = t->key, *unit = t->unit;
-
-	/* The resource has it. */
-	if (t->text && strcmp(key, TAG_CONTAINER) == 0)
-		return;
-	for (size_t i = 0; i < sizeof(conventions) / sizeof(*conventions); i++) {
-		if (strcmp(key, conventions[i].tag) != 0)
-			continue;
-		key = conventions[i].attribute;
-		unit = "";
-		break;
-	}
-	add_label(w, a,
-		  t->text ? text_attribute(w, key, t->text)
-			  : number_attribute(w, key, t->number, unit));
-}
-
+/* Returns the attributes of a set of labels, which are made once. */
 static const struct label_attributes *attributes_of(struct writer *w, uint32_t labels)
 {
 	const struct profile_labels *l = &w->p->labels[labels];
@@ -487,8 +447,23 @@ static const struct label_attributes *attributes_of(struct writer *w, uint32_t l
 		add_label(w, a, number_attribute(w, "process.pid", l->pid, ""));
 	if (l->tid)
 		add_label(w, a, number_attribute(w, "thread.id", l->tid, ""));
-	for (uint32_t i = 0; i < l->tag_count; i++)
-		add_tag(w, a, &l->tags[i]);
+	for (uint32_t i = 0; i < l->tag_count; i++) {
+		const struct profile_tag *t = &l->tags[i];
+		const char *key = t->key, *unit = t->unit;
+
+		/* The resource has the container. */
+		if (t->text && strcmp(key, TAG_CONTAINER) == 0)
+			continue;
+		for (size_t j = 0; j < sizeof(conventions) / sizeof(*conventions); j++)
+			if (strcmp(t->key, conventions[j].tag) == 0) {
+				key = conventions[j].attribute;
+				unit = "";
+			}
+		if (t->text)
+			add_label(w, a, text_attribute(w, key, t->text));
+		else
+			add_label(w, a, number_attribute(w, key, t->number, unit));
+	}
 	w->label_attribute_count += a->count;
 	return a;
 }
@@ -498,8 +473,15 @@ static void put_sample(struct writer *w, struct request_bytes *to, const struct 
 {
 	const struct label_attributes *attributes = attributes_of(w, s->labels);
 	Profil__Otlp__Sample message = PROFIL__OTLP__SAMPLE__INIT;
+	Profil__Otlp__Stack stack = PROFIL__OTLP__STACK__INIT;
 
-	message.stack_index = stack_number(w, s);
+	if (s->depth && RESERVE(w, stack, frame_room, s->depth)) {
+		for (uint32_t i = 0; i < s->depth; i++)
+			w->stack[i] = location_number(w, w->p->frames[s->first_frame + i]);
+		stack.n_location_indices = s->depth;
+		stack.location_indices = w->stack;
+		message.stack_index = put_unique(w, TABLE_STACK, &stack.base);
+	}
 	message.n_values = 1;
 	message.values = &value;
 	message.n_attribute_indices = attributes->count;
@@ -518,7 +500,7 @@ static Profil__Otlp__ValueType value_type(struct writer *w, const char *type, co
 	return message;
 }
 
-/* A Profile but for its samples. */
+/* Writes the fields of a Profile, except its samples. */
 static void put_profile_head(struct writer *w, struct request_bytes *to, size_t service,
 			     size_t value)
 {
@@ -548,10 +530,13 @@ static void put_profile_head(struct writer *w, struct request_bytes *to, size_t 
 
 #define ATTRIBUTES_MAX 3
 
-/* An attribute of a resource; there are few, so they do not use the dictionary. */
-static void put_resource(struct writer *w, struct request_bytes *to, const struct service *s)
+/* Writes a service's ResourceProfiles. Its attributes are few, and do not use the dictionary. */
+static void put_service(struct writer *w, struct request_bytes *request, const struct service *s,
+			const struct request_bytes *profile)
 {
-	Profil__Otlp__Resource message = PROFIL__OTLP__RESOURCE__INIT;
+	struct request_bytes resource_profiles = { 0 }, scope_profiles = { 0 };
+	Profil__Otlp__Resource resource = PROFIL__OTLP__RESOURCE__INIT;
+	Profil__Otlp__Scope scope = PROFIL__OTLP__SCOPE__INIT;
 	Profil__Otlp__KeyValue attributes[ATTRIBUTES_MAX], *pointers[ATTRIBUTES_MAX];
 	Profil__Otlp__AnyValue values[ATTRIBUTES_MAX];
 	const char *texts[ATTRIBUTES_MAX][2] = { { "service.name", s->name },
@@ -574,34 +559,28 @@ static void put_resource(struct writer *w, struct request_bytes *to, const struc
 		attributes[i].value = &values[i];
 		pointers[i] = &attributes[i];
 	}
-	message.n_attributes = count;
-	message.attributes = pointers;
+	resource.n_attributes = count;
+	resource.attributes = pointers;
 	if (!w->err)
-		put_message(w, to, RESOURCE_PROFILES_RESOURCE, &message.base);
+		put_message(w, &resource_profiles, RESOURCE_PROFILES_RESOURCE, &resource.base);
 	for (size_t i = 0; i < count; i++)
 		free(values[i].string_value);
-}
-
-static void put_service(struct writer *w, struct request_bytes *request, const struct service *s,
-			const struct request_bytes *profile)
-{
-	struct request_bytes resource = { 0 }, scope_profiles = { 0 };
-	Profil__Otlp__Scope scope = PROFIL__OTLP__SCOPE__INIT;
 
 	scope.name = (char *)"profil";
 	scope.version = (char *)PROFIL_VERSION;
 	put_message(w, &scope_profiles, SCOPE_PROFILES_SCOPE, &scope.base);
 	put_bytes(w, &scope_profiles, SCOPE_PROFILES_PROFILE, profile->at, profile->size);
-	put_resource(w, &resource, s);
-	put_bytes(w, &resource, RESOURCE_PROFILES_SCOPE, scope_profiles.at, scope_profiles.size);
-	put_bytes(w, request, REQUEST_RESOURCE_PROFILES, resource.at, resource.size);
-	request_bytes_free(&resource);
+	put_bytes(w, &resource_profiles, RESOURCE_PROFILES_SCOPE, scope_profiles.at,
+		  scope_profiles.size);
+	put_bytes(w, request, REQUEST_RESOURCE_PROFILES, resource_profiles.at,
+		  resource_profiles.size);
+	request_bytes_free(&resource_profiles);
 	request_bytes_free(&scope_profiles);
 }
 
-/* --- All of it --- */
+/* --- The request --- */
 
-/* The elements with number 0. */
+/* Writes the elements with number 0. */
 static void begin_dictionary(struct writer *w)
 {
 	Profil__Otlp__Mapping mapping = PROFIL__OTLP__MAPPING__INIT;
@@ -623,53 +602,13 @@ static void begin_dictionary(struct writer *w)
 	text_number(w, "");
 }
 
-static void put_request(struct writer *w, const struct services *s, size_t value,
-			struct request_bytes *profiles, struct request_bytes *request)
-{
-	const struct profile *p = w->p;
-
-	begin_dictionary(w);
-	for (size_t i = 0; i < s->count; i++)
-		put_profile_head(w, &profiles[i], i, value);
-	for (size_t i = 0; i < p->sample_count && !w->err; i++) {
-		int64_t counted = p->values[i * p->value_type_count + value];
-
-		if (counted)
-			put_sample(w, &profiles[s->of_sample[i]], &p->samples[i], counted);
-	}
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].total)
-			put_service(w, request, &s->items[i], &profiles[i]);
-	put_bytes(w, request, REQUEST_DICTIONARY, w->dictionary.at, w->dictionary.size);
-}
-
-static void free_writer(struct writer *w)
-{
-	request_bytes_free(&w->dictionary);
-	free(w->texts);
-	free(w->attributes);
-	free(w->functions);
-	free(w->elements);
-	index_free(&w->text_index);
-	index_free(&w->attribute_index);
-	index_free(&w->function_index);
-	index_free(&w->element_index);
-	free(w->mappings);
-	free(w->locations);
-	free(w->labels);
-	free(w->label_attributes);
-	free(w->lines);
-	free(w->line_pointers);
-	free(w->stack);
-}
-
-/* The request, not yet compressed. */
+/* Makes the request, not yet compressed. */
 static int make_request(const struct profile *p, struct request_bytes *request, struct error *e)
 {
 	size_t value = profile_value(p, NULL);
 	struct services services = { 0 };
 	struct writer w = { .p = p, .e = e };
-	struct request_bytes *profiles = NULL;
+	struct request_bytes *profiles = NULL; /* of each service */
 
 	w.err = services_find(p, value, &services, e);
 	w.mappings = calloc(p->mapping_count + 1, sizeof(*w.mappings));
@@ -678,41 +617,64 @@ static int make_request(const struct profile *p, struct request_bytes *request, 
 	profiles = calloc(services.count + 1, sizeof(*profiles));
 	if (!w.mappings || !w.locations || !w.labels || !profiles)
 		fail(&w);
-	if (!w.err)
-		put_request(&w, &services, value, profiles, request);
+	if (w.err)
+		goto out;
+	begin_dictionary(&w);
+	for (size_t i = 0; i < services.count; i++)
+		put_profile_head(&w, &profiles[i], i, value);
+	for (size_t i = 0; i < p->sample_count && !w.err; i++) {
+		int64_t counted = p->values[i * p->value_type_count + value];
+
+		if (counted)
+			put_sample(&w, &profiles[services.of_sample[i]], &p->samples[i], counted);
+	}
+	for (size_t i = 0; i < services.count; i++)
+		if (services.items[i].total)
+			put_service(&w, request, &services.items[i], &profiles[i]);
+	put_bytes(&w, request, REQUEST_DICTIONARY, w.dictionary.at, w.dictionary.size);
+out:
 	for (size_t i = 0; profiles && i < services.count; i++)
 		request_bytes_free(&profiles[i]);
 	free(profiles);
 	services_free(&services);
-	free_writer(&w);
+	request_bytes_free(&w.dictionary);
+	free(w.texts);
+	free(w.attributes);
+	free(w.functions);
+	free(w.elements);
+	index_free(&w.text_index);
+	index_free(&w.attribute_index);
+	index_free(&w.function_index);
+	index_free(&w.element_index);
+	free(w.mappings);
+	free(w.locations);
+	free(w.labels);
+	free(w.label_attributes);
+	free(w.lines);
+	free(w.line_pointers);
+	free(w.stack);
 	return w.err;
 }
 
-static int compress_request(const struct request_bytes *request, struct request_bytes *body,
-			    struct error *e)
+static int encode_otlp(const struct profile *p, struct request_bytes *body, struct error *e)
 {
+	struct request_bytes request = { 0 };
 	struct gzip_writer *gzip = malloc(sizeof(*gzip));
 	char *at = NULL;
 	FILE *out = open_memstream(&at, &body->size);
-	int err = gzip && out ? gzip_open(gzip, out, e) : error_no_memory(e);
+	int err = gzip && out ? make_request(p, &request, e) : error_no_memory(e);
 
 	if (!err)
-		err = gzip_close(gzip, gzip_write(gzip, request->at, request->size, e), e);
+		err = gzip_open(gzip, out, e);
+	if (!err)
+		err = gzip_close(gzip, gzip_write(gzip, request.at, request.size, e), e);
 	if (out && fclose(out) && !err)
 		err = error_no_memory(e);
 	free(gzip);
+	request_bytes_free(&request);
 	body->at = (uint8_t *)at;
 	if (err)
 		request_bytes_free(body);
-	return err;
-}
-
-static int encode(const struct profile *p, struct request_bytes *body, struct error *e)
-{
-	struct request_bytes request = { 0 };
-	int err = make_request(p, &request, e) ?: compress_request(&request, body, e);
-
-	request_bytes_free(&request);
 	return err;
 }
 
@@ -721,5 +683,5 @@ const struct push_protocol push_otlp = {
 	.path = "/v1development/profiles",
 	.content_type = "application/x-protobuf",
 	.header = "Content-Encoding: gzip",
-	.encode = encode,
+	.encode = encode_otlp,
 };

@@ -77,92 +77,70 @@ static void note(struct push *p, const char *format, ...)
 
 static const struct push_protocol *const protocols[] = { &push_otlp, &push_pyroscope };
 
-#define PROTOCOLS (sizeof(protocols) / sizeof(*protocols))
-
-static int find_protocol(const char *name, const struct push_protocol **protocol, struct error *e)
-{
-	for (size_t i = 0; i < PROTOCOLS; i++) {
-		*protocol = protocols[i];
-		if (!name || strcmp(name, protocols[i]->name) == 0)
-			return 0;
-	}
-	error_set_kind(e, ERROR_USAGE, 0, "unknown protocol to push by: %s", name);
-	error_hint(e, "%s or %s", push_otlp.name, push_pyroscope.name);
-	return -EINVAL;
-}
-
-/* archive_list() takes a pattern. */
-static char *escape_pattern(const char *text)
-{
-	char *pattern = malloc(2 * strlen(text) + 1), *to = pattern;
-
-	if (!pattern)
-		return NULL;
-	for (; *text; text++) {
-		if (strchr("*?[\\", *text))
-			*to++ = '\\';
-		*to++ = *text;
-	}
-	*to = '\0';
-	return pattern;
-}
-
+/* Returns the pattern by which archive_list() finds the host, or NULL. The caller frees it. */
 static char *pattern_of_host(const char *host)
 {
-	char *name = strdup(*host ? host : "unknown"), *pattern;
+	char *name = strdup(*host ? host : "unknown"), *pattern, *to;
 
 	if (!name)
 		return NULL;
 	directory_clean_name(name);
-	pattern = escape_pattern(name);
+	pattern = to = malloc(2 * strlen(name) + 1);
+	if (pattern) {
+		for (const char *from = name; *from; from++) {
+			if (strchr("*?[\\", *from))
+				*to++ = '\\';
+			*to++ = *from;
+		}
+		*to = '\0';
+	}
 	free(name);
 	return pattern;
 }
 
-/*
- * Where to begin. Windows are named by whole seconds: one that began at 12:00:00.7 is not before
- * 12:00:00.5.
- */
-static int read_cursor(struct push *p, struct error *e)
-{
-	uint64_t since_s = p->options.since_ns / NS_PER_S;
-	int err = cursor_read(p->options.directory, p->options.host, http_url(p->http),
-			      &p->until_ns, e);
-
-	if (!err)
-		return 0;
-	p->until_ns = since_s ? since_s * NS_PER_S - 1 : 0;
-	if (err == -EINVAL)
-		report(p, PUSH_PROBLEM, e);
-	return err == -EINVAL || err == -ENOENT ? 0 : err;
-}
-
-static int start(struct push *p, struct error *e)
-{
-	int err = find_protocol(p->options.protocol, &p->protocol, e)
-			  ?: http_new(&p->options, p->protocol, &p->http, e);
-
-	if (err)
-		return err;
-	p->reply = calloc(1, sizeof(*p->reply));
-	p->host_pattern = pattern_of_host(p->options.host);
-	if (!p->reply || !p->host_pattern)
-		return error_no_memory(e);
-	return read_cursor(p, e);
-}
-
 int push_new(const struct push_options *options, struct push **result, struct error *e)
 {
-	struct push *p;
+	uint64_t since_s = options->since_ns / NS_PER_S;
+	struct push *p = calloc(1, sizeof(*p));
 	int err;
 
 	*result = NULL;
-	p = calloc(1, sizeof(*p));
 	if (!p)
 		return error_no_memory(e);
 	p->options = *options;
 	p->options.queue_bytes = options->queue_bytes ?: PUSH_QUEUE_BYTES;
-	err = start(p, e);
+	for (size_t i = 0; i < sizeof(protocols) / sizeof(*protocols) && !p->protocol; i++)
+		if (!options->protocol || strcmp(options->protocol, protocols[i]->name) == 0)
+			p->protocol = protocols[i];
+	if (!p->protocol) {
+		error_set_kind(e, ERROR_USAGE, 0, "unknown protocol to push by: %s",
+			       options->protocol);
+		error_hint(e, "%s or %s", push_otlp.name, push_pyroscope.name);
+		err = -EINVAL;
+		goto out;
+	}
+	err = http_new(&p->options, p->protocol, &p->http, e);
+	if (err)
+		goto out;
+	p->reply = calloc(1, sizeof(*p->reply));
+	p->host_pattern = pattern_of_host(options->host);
+	if (!p->reply || !p->host_pattern) {
+		err = error_no_memory(e);
+		goto out;
+	}
+	err = cursor_read(options->directory, options->host, http_url(p->http), &p->until_ns, e);
+	if (err) {
+		/*
+		 * Windows are named by whole seconds: one that began at 12:00:00.7 is not before
+		 * 12:00:00.5.
+		 */
+		p->until_ns = since_s ? since_s * NS_PER_S - 1 : 0;
+		if (err == -EINVAL)
+			report(p, PUSH_PROBLEM, e);
+		if (err == -EINVAL || err == -ENOENT)
+			err = 0;
+	}
+out:
 	if (err)
 		push_free(p);
 	else
@@ -195,27 +173,24 @@ uint64_t push_sent_until(const struct push *p)
 struct queue {
 	struct archive_window *windows;
 	size_t count, at; /* the next one to send */
-	uint64_t bytes;	  /* of those from `at` on */
+	uint64_t bytes;	  /* of the windows from `at` on */
 };
 
-/*
- * After the clock was set back, windows of the new time are sent. Those that were sent already are
- * sent a second time when the clock reaches their times again: their profiles have the same IDs.
- */
-static void follow_clock(struct push *p, uint64_t now)
-{
-	if (p->until_ns <= now)
-		return;
-	p->until_ns = now;
-	note(p, "the clock was set back: windows that begin from now on are sent");
-}
-
-static int list(struct push *p, struct queue *q, struct error *e)
+/* Lists the windows that wait. */
+static int list_queue(struct push *p, struct queue *q, struct error *e)
 {
 	uint64_t now = clock_ns(CLOCK_REALTIME);
 	int err;
 
-	follow_clock(p, now);
+	/*
+	 * After the clock was set back, windows of the new time are sent. Those that were sent
+	 * already are sent a second time when the clock reaches their times again: their profiles
+	 * have the same IDs.
+	 */
+	if (p->until_ns > now) {
+		p->until_ns = now;
+		note(p, "the clock was set back: windows that begin from now on are sent");
+	}
 	err = archive_list(p->options.directory, p->host_pattern, p->until_ns, now + 1, &q->windows,
 			   &q->count, e);
 	if (err)
@@ -227,26 +202,8 @@ static int list(struct push *p, struct queue *q, struct error *e)
 	return 0;
 }
 
-static void count_waiting(struct push *p, const struct queue *q)
-{
-	p->counters.waiting = q->count - q->at;
-	p->counters.waiting_bytes = q->bytes;
-}
-
-/* The next window is sent, refused or dropped. */
-static int advance(struct push *p, struct queue *q, struct error *e)
-{
-	const struct archive_window *w = &q->windows[q->at++];
-
-	q->bytes -= w->bytes;
-	p->until_ns = w->start_ns;
-	p->server_failures = 0;
-	return cursor_write(p->options.directory, p->options.host, http_url(p->http), p->until_ns,
-			    e);
-}
-
-/* Drops the oldest windows that are too many, but never the last one. */
-static int drop(struct push *p, struct queue *q, struct error *e)
+/* Drops the oldest windows if too many bytes wait, but never the last one. */
+static int drop_oldest(struct push *p, struct queue *q, struct error *e)
 {
 	uint64_t dropped = 0;
 	int err = 0;
@@ -272,8 +229,8 @@ static int drop(struct push *p, struct queue *q, struct error *e)
 
 /* --- One window --- */
 
-/* How long to wait: twice as long each time, and not in step with other hosts. */
-static uint64_t delay_ms(unsigned int failures, uint64_t retry_after_s)
+/* Returns how long to wait: twice as long each time, and not in step with other hosts. */
+static uint64_t backoff_ms(unsigned int failures, uint64_t retry_after_s)
 {
 	uint64_t most = FIRST_DELAY_MS, random = 0;
 
@@ -298,33 +255,16 @@ static void wait_after_failure(struct push *p, int problem, uint64_t retry_after
 		p->failing_since_ns = now_ns();
 	p->failures++;
 	p->counters.retried++;
-	p->due_ns = now_ns() + delay_ms(p->failures, retry_after_s) * NS_PER_MS;
+	p->due_ns = now_ns() + backoff_ms(p->failures, retry_after_s) * NS_PER_MS;
 	if (problem == p->problem)
 		return;
 	p->problem = problem;
 	report(p, PUSH_PROBLEM, e);
 }
 
-/* The server has taken care of a window. */
-static void end_failure(struct push *p)
-{
-	if (p->failures)
-		note(p, "%s answers again, after %" PRIu64 " s", http_url(p->http),
-		     (now_ns() - p->failing_since_ns) / NS_PER_S);
-	p->failures = 0;
-	p->problem = 0;
-}
-
-static void format_time(uint64_t time_ns, char *text, size_t size)
-{
-	time_t seconds = time_ns / NS_PER_S;
-	struct tm tm;
-
-	if (!gmtime_r(&seconds, &tm) || !strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm))
-		snprintf(text, size, "%" PRIu64, time_ns);
-}
-
-static void describe(const struct push *p, const struct reply *r, const char *what, struct error *e)
+/* Sets e to the URL, `what` it does, and its reply. */
+static void describe_reply(const struct push *p, const struct reply *r, const char *what,
+			   struct error *e)
 {
 	const char *name = reply_status_name(p->reply->status);
 
@@ -337,45 +277,10 @@ static void describe(const struct push *p, const struct reply *r, const char *wh
 			   p->protocol->name);
 }
 
-/* Reported once, until another reply than this comes. */
-static void report_refused(struct push *p, const struct reply *r, uint64_t start_ns)
+/* Counts and reports the reply. False: the window waits for another attempt. */
+static bool take_reply(struct push *p, const struct archive_window *w)
 {
-	char what[128], time[64];
-	struct error e;
-
-	if (p->refusal == p->reply->status)
-		return;
-	p->refusal = p->reply->status;
-	format_time(start_ns, time, sizeof(time));
-	snprintf(what, sizeof(what), "refuses the window of %s UTC", time);
-	describe(p, r, what, &e);
-	report(p, PUSH_PROBLEM, &e);
-}
-
-static void count_rejected(struct push *p, const struct reply *r)
-{
-	struct error e;
-
-	p->counters.rejected += r->rejected;
-	if (!r->rejected && !*r->message) {
-		p->rejecting = false;
-		return;
-	}
-	if (p->rejecting)
-		return;
-	p->rejecting = true;
-	error_set(&e, 0, "%s did not take %" PRIu64 " profiles of a window%s%s", http_url(p->http),
-		  r->rejected, *r->message ? ": " : "", r->message);
-	report(p, PUSH_PROBLEM, &e);
-}
-
-enum sent {
-	SENT_DONE, /* the window is done with, one way or another */
-	SENT_LATER,
-};
-
-static enum sent take_reply(struct push *p, const struct archive_window *w)
-{
+	long status = p->reply->status;
 	struct reply r;
 	struct error e;
 
@@ -383,123 +288,123 @@ static enum sent take_reply(struct push *p, const struct archive_window *w)
 	if (r.outcome == REPLY_FAILED && ++p->server_failures >= MOST_FAILURES)
 		r.outcome = REPLY_REFUSED;
 	if (r.outcome == REPLY_BUSY || r.outcome == REPLY_FAILED) {
-		describe(p, &r, "cannot take windows, which wait", &e);
-		wait_after_failure(p, p->reply->status, p->reply->retry_after_s, &e);
-		return SENT_LATER;
+		describe_reply(p, &r, "cannot take windows, which wait", &e);
+		wait_after_failure(p, status, p->reply->retry_after_s, &e);
+		return false;
 	}
-	end_failure(p);
+	if (p->failures)
+		note(p, "%s answers again, after %" PRIu64 " s", http_url(p->http),
+		     (now_ns() - p->failing_since_ns) / NS_PER_S);
+	p->failures = 0;
+	p->problem = 0;
 	if (r.outcome == REPLY_REFUSED) {
 		p->counters.refused++;
-		report_refused(p, &r, w->start_ns);
-		return SENT_DONE;
+		/* Reported once, until another reply than this comes. */
+		if (p->refusal != status) {
+			time_t start = w->start_ns / NS_PER_S;
+			char what[128], time[64];
+			struct tm tm;
+
+			p->refusal = status;
+			if (!gmtime_r(&start, &tm) ||
+			    !strftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &tm))
+				snprintf(time, sizeof(time), "%" PRIu64, w->start_ns);
+			snprintf(what, sizeof(what), "refuses the window of %s UTC", time);
+			describe_reply(p, &r, what, &e);
+			report(p, PUSH_PROBLEM, &e);
+		}
+		return true;
 	}
 	p->refusal = 0;
 	p->counters.sent++;
 	p->counters.sent_ns = clock_ns(CLOCK_REALTIME);
-	count_rejected(p, &r);
-	return SENT_DONE;
+	p->counters.rejected += r.rejected;
+	if (!r.rejected && !*r.message) {
+		p->rejecting = false;
+	} else if (!p->rejecting) {
+		p->rejecting = true;
+		error_set(&e, 0, "%s did not take %" PRIu64 " profiles of a window%s%s",
+			  http_url(p->http), r.rejected, *r.message ? ": " : "", r.message);
+		report(p, PUSH_PROBLEM, &e);
+	}
+	return true;
 }
 
-static enum sent post(struct push *p, const struct archive_window *w,
-		      const struct request_bytes *body)
-{
-	struct error e;
-	int err = http_post(p->http, body, p->reply, &e);
-
-	if (err == -ECANCELED)
-		return SENT_LATER;
-	p->counters.bytes += body->size;
-	if (!err)
-		return take_reply(p, w);
-	wait_after_failure(p, p->reply->problem, 0, &e);
-	return SENT_LATER;
-}
-
-/* Whether it is the file's fault that it cannot be sent. */
-static bool is_unreadable(int err)
-{
-	return err != -ENOMEM && err != -EMFILE && err != -ENFILE;
-}
-
-static int read_window(struct push *p, const struct archive_window *w, struct request_bytes *body,
-		       struct error *e)
-{
-	struct profile *profile;
-	int err = format_read(w->path, &(struct input_options){ .foreign = true }, &profile, e);
-
-	if (err)
-		return err;
-	err = p->protocol->encode(profile, body, e);
-	profile_free(profile);
-	return err;
-}
-
-static int send_window(struct push *p, const struct archive_window *w, enum sent *sent,
-		       struct error *e)
+/*
+ * Sends a window. *done: it was sent or refused, or cannot be read. Returns 0, or -errno with e set
+ * when the window cannot be read now.
+ */
+static int send_window(struct push *p, const struct archive_window *w, bool *done, struct error *e)
 {
 	struct request_bytes body = { 0 };
-	int err = read_window(p, w, &body, e);
+	struct profile *profile;
+	struct error http_e;
+	int err = format_read(w->path, &(struct input_options){ .foreign = true }, &profile, e);
 
-	*sent = SENT_LATER;
+	*done = false;
 	if (!err) {
-		*sent = post(p, w, &body);
-	} else if (is_unreadable(err)) {
+		err = p->protocol->encode(profile, &body, e);
+		profile_free(profile);
+	}
+	if (!err) {
+		int http_err = http_post(p->http, &body, p->reply, &http_e);
+
+		if (http_err != -ECANCELED)
+			p->counters.bytes += body.size;
+		if (!http_err)
+			*done = take_reply(p, w);
+		else if (http_err != -ECANCELED)
+			wait_after_failure(p, p->reply->problem, 0, &http_e);
+	} else if (err != -ENOMEM && err != -EMFILE && err != -ENFILE) {
+		/* The window's fault: no other attempt would read it. */
 		p->counters.unreadable++;
 		report(p, PUSH_PROBLEM, e);
-		*sent = SENT_DONE;
+		*done = true;
 		err = 0;
 	}
 	request_bytes_free(&body);
 	return err;
 }
 
-/* --- All of them --- */
-
-static bool is_stopped(const struct push *p)
+int push_step(struct push *p, uint64_t *next_ms, struct error *e)
 {
-	return p->options.stopped && p->options.stopped(p->options.context);
-}
-
-static int send_all(struct push *p, struct queue *q, struct error *e)
-{
-	uint64_t end_ns = now_ns() + STEP_NS;
-	enum sent sent;
-	int err = 0;
-
-	while (!err && q->at < q->count && now_ns() < end_ns && !is_stopped(p)) {
-		err = send_window(p, &q->windows[q->at], &sent, e);
-		if (err || sent == SENT_LATER)
-			break;
-		err = advance(p, q, e);
-	}
-	return err;
-}
-
-static uint64_t next_ms(const struct push *p)
-{
-	uint64_t now = now_ns();
-
-	if (!p->counters.waiting)
-		return UINT64_MAX;
-	return p->due_ns > now ? (p->due_ns - now) / NS_PER_MS + 1 : 0;
-}
-
-int push_step(struct push *p, uint64_t *next, struct error *e)
-{
+	uint64_t now, end_ns;
 	struct queue q = { 0 };
-	int err = list(p, &q, e) ?: drop(p, &q, e);
+	bool done = true;
+	int err = list_queue(p, &q, e) ?: drop_oldest(p, &q, e);
 
-	if (!err && now_ns() >= p->due_ns)
-		err = send_all(p, &q, e);
-	count_waiting(p, &q);
+	now = now_ns();
+	end_ns = now + STEP_NS;
+	if (now < p->due_ns)
+		done = false;
+	while (!err && done && q.at < q.count && now_ns() < end_ns &&
+	       !(p->options.stopped && p->options.stopped(p->options.context))) {
+		const struct archive_window *w = &q.windows[q.at];
+
+		err = send_window(p, w, &done, e);
+		if (err || !done)
+			break;
+		q.at++;
+		q.bytes -= w->bytes;
+		p->until_ns = w->start_ns;
+		p->server_failures = 0;
+		err = cursor_write(p->options.directory, p->options.host, http_url(p->http),
+				   p->until_ns, e);
+	}
+	p->counters.waiting = q.count - q.at;
+	p->counters.waiting_bytes = q.bytes;
 	if (!p->counters.waiting && p->dropping) {
 		p->dropping = false;
 		note(p, "no windows wait any more; %" PRIu64 " were not sent", p->counters.dropped);
 	}
+	now = now_ns();
 	/* What is wrong here is not tried again at once. */
 	if (err)
-		p->due_ns = now_ns() + FIRST_DELAY_MS * NS_PER_MS;
-	*next = next_ms(p);
+		p->due_ns = now + FIRST_DELAY_MS * NS_PER_MS;
+	if (!p->counters.waiting)
+		*next_ms = UINT64_MAX;
+	else
+		*next_ms = p->due_ns > now ? (p->due_ns - now) / NS_PER_MS + 1 : 0;
 	archive_list_free(q.windows, q.count);
 	return err;
 }

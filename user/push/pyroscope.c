@@ -55,20 +55,6 @@ static int add_label(struct part *part, const char *name, const char *value)
 	return label->value ? 0 : -ENOMEM;
 }
 
-/* The names of labels are those that the server has for profiles that come by OTLP. */
-static int add_labels(struct part *part, const struct profile *p, const struct service *s)
-{
-	int err = add_label(part, "__name__", "process_cpu") ?:
-		  add_label(part, "service_name", s->name)   ?:
-		  add_label(part, "host_name", p->host);
-
-	if (!err && s->container)
-		err = add_label(
-			part, service_container_key(s->container, "container_id", "container_name"),
-			s->container);
-	return err;
-}
-
 /*
  * Writes the samples of a service as a pprof file. `part` has its own arrays of samples and values
  * for that, in which those of the service are collected.
@@ -100,7 +86,9 @@ static int write_file(struct profile *part, const struct profile *p, const struc
 static int make_part(struct part *part, struct profile *samples, const struct profile *p,
 		     const struct services *s, size_t service, struct error *e)
 {
+	const struct service *from = &s->items[service];
 	uint8_t id[PROFILE_ID_SIZE];
+	int err;
 
 	profil__pyroscope__raw_profile_series__init(&part->series);
 	profil__pyroscope__raw_sample__init(&part->sample);
@@ -111,7 +99,16 @@ static int make_part(struct part *part, struct profile *samples, const struct pr
 	part->series.n_samples = 1;
 	part->series.samples = &part->sample_pointer;
 	part->series.labels = part->label_pointers;
-	if (add_labels(part, p, &s->items[service]))
+	/* The names of labels are those that the server has for profiles that come by OTLP. */
+	err = add_label(part, "__name__", "process_cpu");
+	err = err ?: add_label(part, "service_name", from->name);
+	err = err ?: add_label(part, "host_name", p->host);
+	if (!err && from->container)
+		err = add_label(
+			part,
+			service_container_key(from->container, "container_id", "container_name"),
+			from->container);
+	if (err)
 		return error_no_memory(e);
 	return write_file(samples, p, s, service, &part->sample.raw_profile, e);
 }
@@ -124,8 +121,9 @@ static void free_part(struct part *part)
 }
 
 /*
- * The profile without what the engine is not to see, and with names that are UTF-8. It has its own
- * arrays of what differs; texts that were replaced are `owned`.
+ * The profile as the engine is to see it: without its comments, account and most labels, and with
+ * names that are UTF-8. It has its own arrays of all that differs; texts that were replaced are
+ * `owned`.
  */
 struct view {
 	struct profile p;
@@ -133,7 +131,8 @@ struct view {
 	size_t owned_count, owned_room;
 };
 
-static int clean(struct view *v, const char **text)
+/* Replaces a text that is not UTF-8. Returns 0 or -ENOMEM. */
+static int clean_text(struct view *v, const char **text)
 {
 	char *copy;
 
@@ -155,33 +154,10 @@ static void *copy_array(const void *array, size_t count, size_t size)
 	return copy && count ? memcpy(copy, array, count * size) : copy;
 }
 
-static int clean_names(struct view *v)
-{
-	struct profile *p = &v->p;
-	int err = 0;
-
-	for (size_t i = 0; i < p->label_count && !err; i++) {
-		struct profile_labels *labels = &p->labels[i];
-
-		*labels = (struct profile_labels){ .comm = labels->comm };
-		err = clean(v, &labels->comm);
-	}
-	for (size_t i = 0; i < p->image_count && !err; i++)
-		err = clean(v, &p->images[i].path);
-	for (size_t i = 0; i < p->function_count && !err; i++) {
-		struct profile_function *f = &p->functions[i];
-
-		err = clean(v, &f->name) ?: clean(v, &f->system_name) ?: clean(v, &f->file);
-	}
-	for (size_t i = 0; i < p->line_count && !err; i++)
-		if (p->lines[i].file)
-			err = clean(v, &p->lines[i].file);
-	return err;
-}
-
 static int make_view(struct view *v, const struct profile *from)
 {
 	struct profile *p = &v->p;
+	int err = 0;
 
 	*v = (struct view){ .p = *from };
 	p->samples = calloc(from->sample_count + 1, sizeof(*p->samples));
@@ -195,7 +171,23 @@ static int make_view(struct view *v, const struct profile *from)
 	p->extra_count = 0;
 	if (!p->samples || !p->values || !p->labels || !p->images || !p->functions || !p->lines)
 		return -ENOMEM;
-	return clean_names(v);
+	for (size_t i = 0; i < p->label_count && !err; i++) {
+		p->labels[i] = (struct profile_labels){ .comm = p->labels[i].comm };
+		err = clean_text(v, &p->labels[i].comm);
+	}
+	for (size_t i = 0; i < p->image_count && !err; i++)
+		err = clean_text(v, &p->images[i].path);
+	for (size_t i = 0; i < p->function_count && !err; i++) {
+		struct profile_function *f = &p->functions[i];
+
+		err = clean_text(v, &f->name);
+		err = err ?: clean_text(v, &f->system_name);
+		err = err ?: clean_text(v, &f->file);
+	}
+	for (size_t i = 0; i < p->line_count && !err; i++)
+		if (p->lines[i].file)
+			err = clean_text(v, &p->lines[i].file);
+	return err;
 }
 
 static void free_view(struct view *v)
@@ -211,47 +203,41 @@ static void free_view(struct view *v)
 	free(v->owned);
 }
 
-static int pack(const Profil__Pyroscope__PushRequest *request, struct request_bytes *body)
-{
-	body->size = body->room = protobuf_c_message_get_packed_size(&request->base);
-	body->at = malloc(body->size + 1);
-	if (!body->at)
-		return -ENOMEM;
-	protobuf_c_message_pack(&request->base, body->at);
-	return 0;
-}
-
-static int encode_services(const struct profile *p, const struct services *s,
-			   struct request_bytes *body, struct error *e)
+static int encode_pyroscope(const struct profile *p, struct request_bytes *body, struct error *e)
 {
 	Profil__Pyroscope__PushRequest request = PROFIL__PYROSCOPE__PUSH_REQUEST__INIT;
-	struct part *parts = calloc(s->count + 1, sizeof(*parts));
-	struct view view;
-	int err = make_view(&view, p);
+	struct services s = { 0 };
+	struct part *parts = NULL;
+	struct view view = { 0 };
+	int err = services_find(p, profile_value(p, NULL), &s, e);
 
-	request.series = calloc(s->count + 1, sizeof(*request.series));
-	err = err || !parts || !request.series ? error_no_memory(e) : 0;
-	for (size_t i = 0; i < s->count && !err; i++) {
-		err = make_part(&parts[i], &view.p, p, s, i, e);
+	if (err)
+		goto out;
+	parts = calloc(s.count + 1, sizeof(*parts));
+	request.series = calloc(s.count + 1, sizeof(*request.series));
+	if (!parts || !request.series || make_view(&view, p)) {
+		err = error_no_memory(e);
+		goto out;
+	}
+	for (size_t i = 0; i < s.count && !err; i++) {
+		err = make_part(&parts[i], &view.p, p, &s, i, e);
 		request.series[request.n_series++] = &parts[i].series;
 	}
-	if (!err && pack(&request, body))
+	if (err)
+		goto out;
+	body->size = body->room = protobuf_c_message_get_packed_size(&request.base);
+	body->at = malloc(body->size + 1);
+	if (body->at)
+		protobuf_c_message_pack(&request.base, body->at);
+	else
 		err = error_no_memory(e);
+out:
 	for (size_t i = 0; i < request.n_series; i++)
 		free_part(&parts[i]);
 	free(parts);
 	free(request.series);
 	free_view(&view);
-	return err;
-}
-
-static int encode(const struct profile *p, struct request_bytes *body, struct error *e)
-{
-	struct services services = { 0 };
-	int err = services_find(p, profile_value(p, NULL), &services, e)
-			  ?: encode_services(p, &services, body, e);
-
-	services_free(&services);
+	services_free(&s);
 	return err;
 }
 
@@ -260,5 +246,5 @@ const struct push_protocol push_pyroscope = {
 	.path = "/push.v1.PusherService/Push",
 	.content_type = "application/proto",
 	.header = "Connect-Protocol-Version: 1",
-	.encode = encode,
+	.encode = encode_pyroscope,
 };

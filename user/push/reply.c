@@ -52,65 +52,6 @@ static bool is_json(const char *type)
 	return strcmp(type, "application/json") == 0;
 }
 
-static bool is_text(const char *type)
-{
-	return !*type || is_json(type) || strncmp(type, "text/", 5) == 0;
-}
-
-/* The message of a request that failed. */
-static void read_failure(const struct http_reply *http, struct reply *r)
-{
-	Profil__Otlp__Status *status;
-
-	if (!is_protobuf(http->type)) {
-		if (is_text(http->type))
-			set_message(r, (const char *)http->body, http->size);
-		return;
-	}
-	status = profil__otlp__status__unpack(NULL, http->size, http->body);
-	if (!status)
-		return;
-	set_message(r, status->message, strlen(status->message));
-	profil__otlp__status__free_unpacked(status, NULL);
-}
-
-static void read_partial_success(const Profil__Otlp__PartialSuccess *partial, struct reply *r)
-{
-	if (!partial)
-		return;
-	r->rejected = partial->rejected_profiles > 0 ? partial->rejected_profiles : 0;
-	set_message(r, partial->error_message, strlen(partial->error_message));
-}
-
-/* Other servers than the right ones also answer 200, with a page for people perhaps. */
-static void read_success(const struct http_reply *http, struct reply *r)
-{
-	Profil__Otlp__Response *response = NULL;
-
-	if (!http->size || (is_json(http->type) && !http->too_long))
-		return;
-	if (is_protobuf(http->type) && !http->too_long)
-		response = profil__otlp__response__unpack(NULL, http->size, http->body);
-	if (!response) {
-		const char *text = "it answers as other servers do: is the URL right?";
-
-		r->outcome = REPLY_REFUSED;
-		set_message(r, text, strlen(text));
-		return;
-	}
-	read_partial_success(response->partial_success, r);
-	profil__otlp__response__free_unpacked(response, NULL);
-}
-
-static void read_redirect(const struct http_reply *http, struct reply *r)
-{
-	char text[sizeof(http->location) + 64];
-
-	snprintf(text, sizeof(text), "redirects are not followed%s%s",
-		 *http->location ? ", to " : "", http->location);
-	set_message(r, text, strlen(text));
-}
-
 static enum reply_outcome outcome_of(long status)
 {
 	switch (status) {
@@ -133,13 +74,46 @@ static enum reply_outcome outcome_of(long status)
 
 void reply_read(const struct http_reply *http, struct reply *r)
 {
+	Profil__Otlp__Response *response = NULL;
+	Profil__Otlp__Status *status;
+
 	*r = (struct reply){ .outcome = outcome_of(http->status) };
-	if (r->outcome == REPLY_ACCEPTED)
-		read_success(http, r);
-	else if (http->status >= 300 && http->status < 400)
-		read_redirect(http, r);
-	else
-		read_failure(http, r);
+	if (r->outcome == REPLY_ACCEPTED) {
+		if (!http->size || (is_json(http->type) && !http->too_long))
+			return;
+		if (is_protobuf(http->type) && !http->too_long)
+			response = profil__otlp__response__unpack(NULL, http->size, http->body);
+		if (!response) {
+			/* Other servers also answer 200, with a page for people perhaps. */
+			const char *text = "it answers as other servers do: is the URL right?";
+
+			r->outcome = REPLY_REFUSED;
+			set_message(r, text, strlen(text));
+			return;
+		}
+		if (response->partial_success) {
+			const Profil__Otlp__PartialSuccess *partial = response->partial_success;
+
+			if (partial->rejected_profiles > 0)
+				r->rejected = partial->rejected_profiles;
+			set_message(r, partial->error_message, strlen(partial->error_message));
+		}
+		profil__otlp__response__free_unpacked(response, NULL);
+	} else if (http->status >= 300 && http->status < 400) {
+		char text[sizeof(http->location) + 64];
+
+		snprintf(text, sizeof(text), "redirects are not followed%s%s",
+			 *http->location ? ", to " : "", http->location);
+		set_message(r, text, strlen(text));
+	} else if (is_protobuf(http->type)) {
+		status = profil__otlp__status__unpack(NULL, http->size, http->body);
+		if (!status)
+			return;
+		set_message(r, status->message, strlen(status->message));
+		profil__otlp__status__free_unpacked(status, NULL);
+	} else if (!*http->type || is_json(http->type) || strncmp(http->type, "text/", 5) == 0) {
+		set_message(r, (const char *)http->body, http->size);
+	}
 }
 
 const char *reply_status_name(long status)

@@ -6,7 +6,7 @@
 
 #include "push/http.h"
 
-/* What an untrusted reply means for the window that was sent. */
+/* Interprets untrusted replies. */
 
 enum reply_outcome {
 	REPLY_ACCEPTED,
@@ -20,13 +20,14 @@ enum reply_outcome {
 struct reply {
 	enum reply_outcome outcome;
 	uint64_t rejected; /* profiles of an accepted window that the server did not take */
-	/* What the server says, as one line of visible characters; "": nothing. */
+	/* The server's message, as one line of visible characters; "": none. */
 	char message[REPLY_MESSAGE_SIZE];
 };
 
+/* Sets *reply to the meaning of an HTTP reply. */
 void reply_read(const struct http_reply *http, struct reply *reply);
 
-/* The name of an HTTP status; "": not well-known. */
+/* Returns the name of an HTTP status; "": not well-known. */
 const char *reply_status_name(long status);
 
 #endif

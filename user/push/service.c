@@ -15,47 +15,40 @@
 
 #define CONTAINER_ID_DIGITS 64
 
-/* Where a sample belongs; the name has `size` bytes. */
+/* The service of a sample; the name has `size` bytes. */
 struct key {
 	const char *name;
 	size_t size;
 	const char *container;
 };
 
-static bool is_systemd_service(const char *unit, size_t *size)
-{
-	size_t length = strlen(unit), suffix = strlen(UNIT_SERVICE);
-
-	if (length <= suffix || strcmp(unit + length - suffix, UNIT_SERVICE) != 0 ||
-	    strncmp(unit, UNIT_USER, strlen(UNIT_USER)) == 0)
-		return false;
-	*size = length - suffix;
-	return true;
-}
-
-/* A thread of the kernel is in no unit, and nobody in user space has called what it runs. */
-static bool is_kernel_thread(const struct profile *p, const struct profile_sample *s)
-{
-	const struct profile_location *root;
-
-	if (s->depth == 0)
-		return p->labels[s->labels].kernel;
-	root = &p->locations[p->frames[s->first_frame + s->depth - 1]];
-	return root->mapping != PROFILE_NONE &&
-	       image_is_in_kernel(p->images[p->mappings[root->mapping].image].path);
-}
-
-static struct key key_of(const struct profile *p, const struct profile_sample *s)
+static struct key service_key(const struct profile *p, const struct profile_sample *s)
 {
 	const struct profile_labels *labels = &p->labels[s->labels];
 	const char *unit = request_tag(labels, TAG_UNIT);
 	struct key key = { .container = request_tag(labels, TAG_CONTAINER) };
+	bool in_kernel = labels->kernel;
 
-	key.name = unit;
-	if (!key.container && unit && is_systemd_service(unit, &key.size))
-		return key;
+	if (!key.container && unit) {
+		size_t length = strlen(unit), suffix = strlen(UNIT_SERVICE);
+
+		if (length > suffix && strcmp(unit + length - suffix, UNIT_SERVICE) == 0 &&
+		    strncmp(unit, UNIT_USER, strlen(UNIT_USER)) != 0) {
+			key.name = unit;
+			key.size = length - suffix;
+			return key;
+		}
+	}
+	/* A thread of the kernel is in no unit, and has a root in the kernel. */
+	if (s->depth) {
+		uint32_t root = p->frames[s->first_frame + s->depth - 1];
+		uint32_t mapping = p->locations[root].mapping;
+
+		in_kernel = mapping != PROFILE_NONE &&
+			    image_is_in_kernel(p->images[p->mappings[mapping].image].path);
+	}
 	key.name = labels->comm;
-	if (!key.container && !unit && is_kernel_thread(p, s))
+	if (!key.container && !unit && in_kernel)
 		key.name = SERVICE_KERNEL;
 	else if (!*key.name)
 		key.name = SERVICE_OTHER;
@@ -72,8 +65,8 @@ static bool key_equal(const void *array, uint32_t id, const void *wanted)
 	       memcmp(service->name, key->name, key->size) == 0;
 }
 
-/* Returns the number of the service, which is made if need be; INDEX_NONE: out of memory. */
-static uint32_t find_or_add(struct services *s, const struct key *key)
+/* Returns the number of the service, which is added if it is new; INDEX_NONE: out of memory. */
+static uint32_t find_service(struct services *s, const struct key *key)
 {
 	uint64_t seed = key->container ? hash_bytes(key->container, strlen(key->container), 0) : 0;
 	uint64_t hash = hash_bytes(key->name, key->size, seed);
@@ -92,12 +85,6 @@ static uint32_t find_or_add(struct services *s, const struct key *key)
 	return index_add(&s->index, hash, id) ? INDEX_NONE : id;
 }
 
-/* Whether it is in no container, and has a name that is not of a process, or of many. */
-static bool is_other(const struct service *s)
-{
-	return !s->container && strcmp(s->name, SERVICE_OTHER) == 0;
-}
-
 static int compare_totals(const void *a, const void *b)
 {
 	const struct service *x = *(struct service *const *)a, *y = *(struct service *const *)b;
@@ -108,10 +95,10 @@ static int compare_totals(const void *a, const void *b)
 }
 
 /*
- * Orders the services, and merges those that are too many into the last one. *numbers: the new
- * number of each.
+ * Orders the services, and merges all that exceed SERVICES_MAX into the last one. numbers: set to
+ * the new number of each. Returns 0 or -ENOMEM.
  */
-static int order(struct services *s, uint32_t *numbers)
+static int order_services(struct services *s, uint32_t *numbers)
 {
 	struct service **sorted = calloc(s->count, sizeof(*sorted));
 	struct service *items = calloc(s->count, sizeof(*items));
@@ -137,7 +124,8 @@ static int order(struct services *s, uint32_t *numbers)
 		items[to].container = NULL;
 		free(sorted[i]->name);
 	}
-	if (s->count > kept && !is_other(&items[kept - 1])) {
+	if (s->count > kept &&
+	    (items[kept - 1].container || strcmp(items[kept - 1].name, SERVICE_OTHER) != 0)) {
 		free(items[kept - 1].name);
 		items[kept - 1].name = strdup(SERVICE_OTHER);
 	}
@@ -148,36 +136,31 @@ static int order(struct services *s, uint32_t *numbers)
 	return items[kept - 1].name ? 0 : -ENOMEM;
 }
 
-static int find(const struct profile *p, size_t value, struct services *s)
+int services_find(const struct profile *p, size_t value, struct services *s, struct error *e)
 {
 	uint32_t *numbers;
 	int err;
 
 	s->of_sample = calloc(p->sample_count + 1, sizeof(*s->of_sample));
 	if (!s->of_sample)
-		return -ENOMEM;
+		return error_no_memory(e);
 	for (size_t i = 0; i < p->sample_count; i++) {
-		struct key key = key_of(p, &p->samples[i]);
+		struct key key = service_key(p, &p->samples[i]);
 		int64_t counted = p->values[i * p->value_type_count + value];
 
-		s->of_sample[i] = find_or_add(s, &key);
+		s->of_sample[i] = find_service(s, &key);
 		if (s->of_sample[i] == INDEX_NONE)
-			return -ENOMEM;
+			return error_no_memory(e);
 		s->items[s->of_sample[i]].total += counted > 0 ? counted : 0;
 	}
 	if (!s->count)
 		return 0;
 	numbers = calloc(s->count, sizeof(*numbers));
-	err = numbers ? order(s, numbers) : -ENOMEM;
+	err = numbers ? order_services(s, numbers) : -ENOMEM;
 	for (size_t i = 0; i < p->sample_count && !err; i++)
 		s->of_sample[i] = numbers[s->of_sample[i]];
 	free(numbers);
-	return err;
-}
-
-int services_find(const struct profile *p, size_t value, struct services *s, struct error *e)
-{
-	return find(p, value, s) ? error_no_memory(e) : 0;
+	return err ? error_no_memory(e) : 0;
 }
 
 void services_free(struct services *s)

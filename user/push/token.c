@@ -7,23 +7,6 @@
 
 #include "util/file.h"
 
-static int check(const char *path, const char *token, struct error *e)
-{
-	if (!*token) {
-		error_set(e, 0, "the token file %s is empty", path);
-		return -EINVAL;
-	}
-	for (const char *c = token; *c; c++) {
-		if (*c > ' ' && *c <= '~')
-			continue;
-		error_set(e, 0, "the token file %s has a character that no token has, at byte %zu",
-			  path, (size_t)(c - token) + 1);
-		error_hint(e, "it holds only the token: printable ASCII characters, in one line");
-		return -EINVAL;
-	}
-	return 0;
-}
-
 int token_read(const char *path, char token[static TOKEN_MAX + 1], bool *exposed, struct error *e)
 {
 	struct stat status;
@@ -45,5 +28,17 @@ int token_read(const char *path, char token[static TOKEN_MAX + 1], bool *exposed
 	*exposed = status.st_mode & S_IROTH;
 	if (memchr(token, '\0', size))
 		return error_set(e, EINVAL, "the token file %s has a NUL", path);
-	return check(path, token, e);
+	if (!size) {
+		error_set(e, 0, "the token file %s is empty", path);
+		return -EINVAL;
+	}
+	for (const char *c = token; *c; c++) {
+		if (*c > ' ' && *c <= '~')
+			continue;
+		error_set(e, 0, "the token file %s has a character that no token has, at byte %zu",
+			  path, (size_t)(c - token) + 1);
+		error_hint(e, "it holds only the token: printable ASCII characters, in one line");
+		return -EINVAL;
+	}
+	return 0;
 }
