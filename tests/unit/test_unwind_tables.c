@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/unwind/unwind_state.h"
+/* With its private functions. */
+#include "capture/unwind/unwind.c"
 #include "util/clock.h"
 
 #define IMAGES 64
@@ -232,7 +233,7 @@ static void test_users_numbers(void **state)
 /* --- What is used least makes room --- */
 
 /* Adds an image of so many rows, which may have no room. */
-static void add_image(struct unwind *u, unsigned int number, size_t count)
+static void add_used_image(struct unwind *u, unsigned int number, size_t count)
 {
 	struct unwind_image_state *state = &u->images[u->image_count++];
 	struct unwind_rows rows = make_rows(number, count);
@@ -267,11 +268,11 @@ static void test_least_used(void **state)
 	(void)state;
 	u.images = calloc(8, sizeof(*u.images));
 	assert_non_null(u.images);
-	add_image(&u, 0, ROWS / 3);
-	add_image(&u, 1, ROWS / 3);
-	add_image(&u, 2, ROWS / 4);
-	add_image(&u, 3, 8); /* small: to remove it would not help */
-	add_image(&u, 4, ROWS / 3);
+	add_used_image(&u, 0, ROWS / 3);
+	add_used_image(&u, 1, ROWS / 3);
+	add_used_image(&u, 2, ROWS / 4);
+	add_used_image(&u, 3, 8); /* small: to remove it would not help */
+	add_used_image(&u, 4, ROWS / 3);
 	assert_true(has_rows(&u, 0) && has_rows(&u, 1) && has_rows(&u, 2) && has_rows(&u, 3));
 	assert_false(has_rows(&u, 4));
 	look(&u, 0, 100);

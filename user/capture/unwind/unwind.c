@@ -9,18 +9,877 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpf/sample.h"
+#include "capture/image.h"
 #include "capture/program.h"
 #include "capture/snapshot.h"
 #include "capture/unwind/unwind_copy.h"
 #include "capture/unwind/unwind_space.h"
-#include "capture/unwind/unwind_state.h"
 #include "bpf/member.h" /* of the skeleton */
 #include "sample.skel.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/file.h"
+
+/* What is known of an image, besides struct capture_image. */
+struct unwind_image_state {
+	uint32_t number;	 /* in the tables, or UNWIND_NO_IMAGE */
+	struct unwind_rows rows; /* its segments, and its rows until they are in the tables */
+	bool root_owned;	 /* root owns the file: no user has forged its build ID */
+	bool removed;		 /* its rows are not in the tables, for want of room, */
+	bool wanted;		 /* and it is mapped again: it is in unwind.wanted */
+	bool no_room;		 /* the tables are too small for it */
+	bool again;		 /* its file has been opened again: see image_open_again() */
+	bool moved;		 /* published mappings of it have another number or bias */
+	char why[192];		 /* why it has no rows; "": no failure */
+};
+
+/* What is known of a process, besides struct process. */
+struct unwind_process_state {
+	struct unwind_space space;
+	size_t number;		   /* of its address space, */
+	size_t taken;		   /* and how many mappings of that are in `space` */
+	bool begun;		   /* `space` contains its ancestors' mappings */
+	uint64_t key;		   /* by which it is published */
+	struct unwind_block block; /* empty: it is not published */
+	size_t position;	   /* in unwind.published, plus 1; 0: it is not there */
+	size_t scanned;		   /* of how many of its address spaces /proc was read */
+};
+
+/* How much an image in the tables is used, with or without rows. */
+struct unwind_demand {
+	uint32_t last;		  /* struct unwind_image.used at the last look */
+	uint64_t score;		  /* ticks, of which half are forgotten in 6 seconds */
+	struct unwind_sizes need; /* of its rows */
+};
+
+/* An image that nobody maps any more, with its rows in the tables. */
+struct unwind_idle_image {
+	struct unwind_image_state state;
+	uint64_t since_ns;
+};
+
+/* How many processes that it was forked from may give an address space its mappings. */
+#define UNWIND_ANCESTORS_MAX 64
+
+/* Making room needs the walk of copies, and reading an image may need room. */
+typedef bool unwind_copy_filter(const struct unwind_copy *copy, void *context);
+static int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, void *context);
+static int unwind_withdraw(struct unwind *u, size_t number);
+static int unwind_make_room(struct unwind *u, bool users_only, uint64_t until_ns);
+static int unwind_note_demand(struct unwind *u, const struct unwind_image_state *state,
+			      const struct unwind_sizes *need);
+static bool unwind_revive(struct unwind *u, const struct capture_image *image,
+			  struct unwind_image_state *state);
+
+/* --- Images --- */
+
+static bool is_root_owned(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && status.st_uid == 0 && !(status.st_mode & S_IWOTH);
+}
+
+struct build_id {
+	const uint8_t *bytes;
+	size_t size;
+};
+
+static uint64_t hash_build(const uint8_t *build_id, size_t size)
+{
+	return hash_bytes(build_id, size, 0);
+}
+
+static bool is_build(const void *images, uint32_t number, const void *key)
+{
+	const struct unwind_rows *rows = &((const struct unwind_image_state *)images)[number].rows;
+	const struct build_id *id = key;
+
+	return rows->build_id_size == id->size && memcmp(rows->build_id, id->bytes, id->size) == 0;
+}
+
+/*
+ * Finds an image with the same build ID, such as the same program in another container. Only files
+ * of root are found: with a forged build ID a user could choose how others' stacks are walked.
+ */
+static const struct unwind_image_state *find_build(const struct unwind *u, const uint8_t *build_id,
+						   size_t size)
+{
+	const struct build_id id = { build_id, size };
+	uint32_t number =
+		size ? index_find(&u->builds, hash_build(build_id, size), is_build, u->images, &id)
+		     : INDEX_NONE;
+
+	return number == INDEX_NONE ? NULL : &u->images[number];
+}
+
+static int index_build(struct unwind *u, size_t number)
+{
+	const struct unwind_image_state *state = &u->images[number];
+	const struct unwind_rows *rows = &state->rows;
+
+	if (state->number == UNWIND_NO_IMAGE || !state->root_owned || !rows->build_id_size ||
+	    find_build(u, rows->build_id, rows->build_id_size))
+		return 0;
+	return index_add(&u->builds, hash_build(rows->build_id, rows->build_id_size), number);
+}
+
+/* Makes the images of root findable by their build IDs, anew. Returns 0 or -ENOMEM. */
+static int unwind_index_builds(struct unwind *u)
+{
+	int err = 0;
+
+	index_free(&u->builds);
+	for (size_t i = 0; i < u->image_count && !err; i++)
+		err = index_build(u, i);
+	return err;
+}
+
+/*
+ * Any user can create any number of files that each take a second to read. So users' files have a
+ * budget of CPU time: this much, and 1 / USERS_PART of the time that passes. So has what is read
+ * once more, because its rows were removed.
+ */
+#define USERS_NS   (10 * NS_PER_S)
+#define USERS_PART 10
+/*
+ * With windows, where all that the daemon's unit may take is half a GiB, one of users' files: those
+ * of compilers are a fifth of that, and take a tenth of a second.
+ */
+#define USERS_FILE_NS	 NS_PER_S
+#define USERS_FILE_BYTES ((uint64_t)128 * 1024 * 1024)
+/* With windows root's files have one, too: a build runs any number of new programs. */
+#define WINDOWS_PART 400
+
+static bool has_budget(const struct unwind *u, const struct unwind_image_state *state)
+{
+	return !state->root_owned || u->windows || state->removed || state->again;
+}
+
+static int check_time(const struct unwind *u, const struct unwind_image_state *state,
+		      struct error *e)
+{
+	uint64_t part = (now_ns() - u->begin_ns) / (u->windows ? WINDOWS_PART : USERS_PART);
+	uint64_t spent = state->root_owned ? u->root_ns : u->users_ns;
+
+	if (!has_budget(u, state) || spent <= USERS_NS + part)
+		return 0;
+	return error_set(e, 0, "reading %s files has taken too long",
+			 !state->root_owned ? "users'"
+			 : u->windows	    ? "new"
+					    : "the same");
+}
+
+/* The files that are mapped when recording starts are read in any case. */
+static void add_time(struct unwind *u, const struct unwind_image_state *state, uint64_t begin_ns)
+{
+	uint64_t ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+
+	if (!state->root_owned)
+		u->users_ns += ns;
+	else if (u->ring && has_budget(u, state))
+		u->root_ns += ns;
+}
+
+/*
+ * Reads the rows of an open file. -ESTALE: it is another build than was mapped, since it was opened
+ * by its path, and that has been replaced or is in another root directory.
+ */
+static int read_rows(const struct unwind *u, const struct capture_image *image, int fd,
+		     struct unwind_image_state *state, struct error *e)
+{
+	struct read_budget users_file = { .bytes = USERS_FILE_BYTES, .memory = USERS_FILE_BYTES };
+	struct read_budget *budget = NULL;
+	struct unwind_rows *rows = &state->rows;
+	int err;
+
+	state->root_owned = is_root_owned(fd);
+	err = check_time(u, state, e);
+	if (u->windows && !state->root_owned) {
+		users_file.until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + USERS_FILE_NS;
+		budget = &users_file;
+	}
+	err = err ?: u->read(fd, image->path, budget, rows, e);
+	if (err || !image->build_id_size ||
+	    (rows->build_id_size == image->build_id_size &&
+	     memcmp(rows->build_id, image->build_id, image->build_id_size) == 0))
+		return err;
+	unwind_rows_free(rows);
+	rows->segment_count = rows->build_id_size = 0;
+	error_set(e, 0, "another build ID");
+	return -ESTALE;
+}
+
+/*
+ * Reads the file that has the image's name now, for a process that ended before its file could be
+ * opened. The rows are used if the build ID is the same.
+ */
+static int read_by_name(const struct unwind *u, const struct capture_image *image,
+			struct unwind_image_state *state, struct error *e)
+{
+	const char *why = image->why ?: "its file could not be opened";
+	struct error here = { 0 };
+	struct stat status;
+	int fd, err;
+
+	if (!image->build_id_size)
+		return error_set(e, 0, "%s", why);
+	fd = file_open_regular(image->root, image->path, &status);
+	if (fd < 0)
+		return error_set(e, 0, "%s; by its path, now: %s", why,
+				 fd == -EINVAL	 ? "not a regular file"
+				 : fd == -ENOENT ? "no such file"
+						 : strerror(-fd));
+	if (file_is_of(&status, image->provider))
+		err = read_rows(u, image, fd, state, &here);
+	else
+		err = error_set(&here, 0, "a file of another user");
+	close(fd);
+	return err ? error_set(e, 0, "%s; by its path, now: %s", why, here.what) : 0;
+}
+
+/*
+ * Until the rows are read, stacks through the image are copied, or lost: on a busy machine this
+ * thread goes first. Not for users' files: they could use that to slow down others.
+ */
+static void hurry(const struct unwind_image_state *state)
+{
+	if (state->root_owned)
+		setpriority(PRIO_PROCESS, 0, -20); /* no matter if this is not allowed */
+}
+
+/* Reads the file of an image, if it has one. state: what is known of it. */
+static int read_file(struct unwind *u, const struct capture_image *image,
+		     struct unwind_image_state *state, struct error *e)
+{
+	bool is_vdso = strcmp(image->path, "[vdso]") == 0;
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int err = 0;
+
+	if (image->path[0] != '/' && !is_vdso)
+		return 0; /* code without a file */
+	/* Our own vDSO is read, not the process's copy: it may have written to that. */
+	state->root_owned = is_vdso || (image->fd >= 0 && is_root_owned(image->fd));
+	hurry(state);
+	if (is_vdso)
+		err = u->read(-1, image->path, NULL, &state->rows, e);
+	else if (image->fd >= 0)
+		err = read_rows(u, image, image->fd, state, e);
+	else
+		err = read_by_name(u, image, state, e);
+	add_time(u, state, begin_ns);
+	return err;
+}
+
+/*
+ * Reads the rows of an image, unless they are in the tables. Returns 0 or -ENOMEM; why there are
+ * none is in its state.
+ */
+static int unwind_read_image(struct unwind *u, size_t number)
+{
+	struct capture_image *image = &u->processes->images[number];
+	struct unwind_image_state *state = &u->images[number];
+	const struct unwind_image_state *same =
+		find_build(u, image->build_id, image->build_id_size);
+	const struct unwind_image_state before = *state;
+	struct error e = { 0 };
+	int err;
+
+	*state = (struct unwind_image_state){
+		.number = before.number,
+		.removed = before.removed,
+		.again = before.again,
+	};
+	image->is_reopened = false;
+	if (!state->number && unwind_revive(u, image, state))
+		return index_build(u, number);
+	if (!state->number && same) {
+		state->number = same->number;
+		state->rows = same->rows; /* the segments: rows and rules are in the tables */
+		state->root_owned = true;
+		state->removed = false;
+		return 0;
+	}
+	err = read_file(u, image, state, &e);
+	if (err == -ESTALE) {
+		image_reject(image);
+		state->again = true; /* from now on on a budget */
+	}
+	if (err && state->number)
+		state->rows = before.rows; /* the segments */
+	if (err)
+		snprintf(state->why, sizeof(state->why), "%.190s", e.what);
+	else
+		state->removed = false;
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Frees the rows that were read, and notes why there are none. */
+static void unwind_has_no_room(struct unwind_image_state *state)
+{
+	state->no_room = true;
+	unwind_rows_free(&state->rows);
+}
+
+/*
+ * Moves the rows that were read into the tables; until_ns as for unwind_make_room(). Returns 0 or
+ * -ENOMEM.
+ */
+static int unwind_add_image(struct unwind *u, size_t number, uint64_t until_ns)
+{
+	struct unwind_image_state *state = &u->images[number];
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct unwind_sizes need;
+	bool is_new;
+	int err;
+
+	if (!state->rows.count) {
+		unwind_rows_free(&state->rows);
+		return 0;
+	}
+	unwind_tables_image_sizes(&state->rows, &need);
+	do {
+		is_new = state->number == UNWIND_NO_IMAGE;
+		err = is_new ? unwind_tables_add(&u->tables, &state->rows, state->root_owned,
+						 &state->number)
+			     : unwind_tables_fill(&u->tables, &state->rows, state->root_owned,
+						  state->number);
+		if (err && is_new)
+			state->number = UNWIND_NO_IMAGE;
+	} while ((err == -ENOSPC || err == -EDQUOT) &&
+		 unwind_make_room(u, err == -EDQUOT, until_ns) == 0);
+	add_time(u, state, begin_ns);
+	if (err == -EFBIG ||
+	    ((err == -ENOSPC || err == -EDQUOT) && is_new &&
+	     unwind_tables_reserve(&u->tables, state->root_owned, &state->number))) {
+		unwind_has_no_room(state);
+		return 0;
+	}
+	unwind_rows_free(&state->rows);
+	if (err == -ENOSPC || err == -EDQUOT)
+		err = 0; /* unwind_balance() makes room when ticks come to it */
+	if (!err && is_new)
+		err = unwind_note_demand(u, state, &need);
+	return err ?: is_new ? index_build(u, number) : 0;
+}
+
+/* --- Images that nobody maps, and what is forgotten --- */
+
+/* --- Processes --- */
+
+int unwind_forget(struct unwind *u, const struct forgetting *f)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < u->state_count && !err; i++) {
+		const struct unwind_process_state *state = &u->states[i];
+
+		if (f->processes[i].number == INDEX_NONE ||
+		    (state->begun && state->number < f->processes[i].spaces))
+			err = unwind_withdraw(u, i);
+	}
+	free(u->past.space.mappings);
+	memset(&u->past, 0, sizeof(u->past));
+	return err;
+}
+
+/* Its mappings are the same; some are the child's own now that were its parent's. */
+static void renumber_space(struct unwind_process_state *state, const struct process *process,
+			   uint32_t forgotten)
+{
+	state->scanned -= state->scanned < forgotten ? state->scanned : forgotten;
+	if (!state->begun)
+		return;
+	state->number -= forgotten;
+	state->taken += process->spaces[state->number].taken_over;
+}
+
+static void move_states(struct unwind *u, const struct forgetting *f)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < u->state_count; i++) {
+		if (f->processes[i].number == INDEX_NONE)
+			continue;
+		u->states[kept] = u->states[i];
+		renumber_space(&u->states[kept], &u->processes->processes[kept],
+			       f->processes[i].spaces);
+		kept++;
+	}
+	/* New elements are expected to be zero. */
+	memset(u->states + kept, 0, (u->state_count - kept) * sizeof(*u->states));
+	u->state_count = kept;
+	for (size_t i = 0; i < u->published_count; i++)
+		u->published[i] = f->processes[u->published[i]].number;
+}
+
+/* --- Images --- */
+
+static void remove_idle(struct unwind *u, size_t number)
+{
+	memmove(u->idle + number, u->idle + number + 1,
+		(--u->idle_count - number) * sizeof(*u->idle));
+}
+
+/* If there is an idle image with this one's build ID, moves it to *state. */
+static bool unwind_revive(struct unwind *u, const struct capture_image *image,
+			  struct unwind_image_state *state)
+{
+	for (size_t i = 0; i < u->idle_count && image->build_id_size; i++) {
+		const struct unwind_image_state *idle = &u->idle[i].state;
+
+		if (!idle->root_owned || idle->rows.build_id_size != image->build_id_size ||
+		    memcmp(idle->rows.build_id, image->build_id, image->build_id_size) != 0)
+			continue;
+		*state = *idle;
+		remove_idle(u, i);
+		return true;
+	}
+	return false;
+}
+
+static bool may_be_read(const struct unwind_idle_image *idle)
+{
+	return now_ns() < idle->since_ns + UNWIND_GRACE_NS;
+}
+
+/* Removes the image that is idle for longest. Returns 0, -ENOENT: there is none, or -ENOMEM. */
+static int unwind_evict(struct unwind *u)
+{
+	uint32_t number;
+
+	if (!u->idle_count || may_be_read(&u->idle[0]))
+		return -ENOENT;
+	number = u->idle[0].state.number;
+	remove_idle(u, 0);
+	return unwind_tables_remove(&u->tables, number);
+}
+
+/* Idle images can be found by build ID, those of users cannot: they are removed. */
+static int remove_users_images(struct unwind *u)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < u->idle_count && !err;) {
+		const struct unwind_idle_image *idle = &u->idle[i];
+
+		if ((idle->state.root_owned && idle->state.rows.build_id_size) ||
+		    may_be_read(idle)) {
+			i++;
+			continue;
+		}
+		err = unwind_tables_remove(&u->tables, idle->state.number);
+		remove_idle(u, i);
+	}
+	return err;
+}
+
+/* in_use: of each number in the tables, whether an image that stays has it. */
+static int make_idle(struct unwind *u, const struct unwind_image_state *state, bool *in_use)
+{
+	if (state->number == UNWIND_NO_IMAGE || in_use[state->number])
+		return 0;
+	in_use[state->number] = true; /* once */
+	if (array_reserve(&u->idle, &u->idle_room, u->idle_count + 1, sizeof(*u->idle)))
+		return -ENOMEM;
+	u->idle[u->idle_count++] = (struct unwind_idle_image){ *state, now_ns() };
+	return 0;
+}
+
+static int move_images(struct unwind *u, const struct forgetting *f, bool *in_use)
+{
+	size_t kept = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < u->image_count; i++)
+		if (f->images[i] != INDEX_NONE)
+			in_use[u->images[i].number] = true;
+	for (size_t i = 0; i < u->image_count && !err; i++) {
+		if (f->images[i] != INDEX_NONE) {
+			u->images[kept++] = u->images[i];
+			continue;
+		}
+		unwind_rows_free(&u->images[i].rows);
+		err = make_idle(u, &u->images[i], in_use);
+	}
+	memset(u->images + kept, 0, (u->image_count - kept) * sizeof(*u->images));
+	u->image_count = kept;
+	return err ?: unwind_index_builds(u);
+}
+
+static int renumber_images(struct unwind *u, const struct forgetting *f)
+{
+	bool *in_use = calloc(u->tables.used.images + 1, sizeof(*in_use));
+	int err = in_use ? move_images(u, f, in_use) : -ENOMEM;
+
+	free(in_use);
+	return err ?: remove_users_images(u);
+}
+
+int unwind_renumber(struct unwind *u, const struct forgetting *f)
+{
+	if (u->state_count)
+		move_states(u, f);
+	return u->image_count ? renumber_images(u, f) : 0;
+}
+
+/* --- Room in the tables --- */
+
+/* What is known of an image in the tables. */
+enum use {
+	UNUSED,
+	USED,
+	REMOVED
+};
+
+struct room {
+	const struct unwind *u;
+	uint64_t until_ns;
+	bool *alive;	/* by the number of the process */
+	enum use *uses; /* by the number in the tables */
+};
+
+/*
+ * Marks the images that an address space maps as used, unless `uses` is NULL. Returns whether they
+ * are all read, as far as they can be.
+ */
+static bool mark(const struct unwind *u, const struct address_space *space, enum use *uses)
+{
+	size_t count = space->count;
+	bool all = true;
+
+	for (size_t depth = 0;; depth++) {
+		for (size_t i = 0; i < count; i++) {
+			uint32_t image = space->mappings[i].image;
+
+			if (image >= u->image_count)
+				all = false;
+			else if (uses)
+				uses[u->images[image].number] = USED;
+		}
+		if (space->parent == INDEX_NONE || depth == UNWIND_ANCESTORS_MAX)
+			return all;
+		count = space->parent_count;
+		space = &u->processes->processes[space->parent].spaces[space->parent_space];
+	}
+}
+
+/*
+ * A copy of a living process can wait, as that keeps its images. Others are walked, or keep theirs
+ * until then.
+ */
+static bool keeps_copy(const struct unwind_copy *copy, void *context)
+{
+	const struct room *room = context;
+	const struct unwind *u = room->u;
+	struct process *process =
+		process_at(u->processes, sample_id_tgid(copy->process), copy->time_ns);
+	const struct address_space *space;
+
+	if (!process)
+		return true; /* nothing is known of it before until_ns */
+	space = process_space_at(process, copy->time_ns);
+	if (room->alive[process - u->processes->processes] && space == process_space(process))
+		return true;
+	if (copy->time_ns < room->until_ns && mark(u, space, NULL))
+		return false;
+	mark(u, space, room->uses);
+	return true;
+}
+
+/*
+ * Removes from the tables what no process maps any more: of all images, or of users' only. Stacks
+ * of ended processes that were copied before until_ns are walked first, and the images of later
+ * ones stay. Returns 0, -ENOENT: nothing could be removed, or -ENOMEM.
+ */
+static int unwind_make_room(struct unwind *u, bool users_only, uint64_t until_ns)
+{
+	struct room room = { .u = u, .until_ns = until_ns };
+	int err = users_only ? -ENOENT : unwind_evict(u);
+	bool removed = false;
+
+	if (err != -ENOENT)
+		return err;
+	room.alive = calloc(u->processes->count + 1, sizeof(*room.alive));
+	room.uses = calloc(u->tables.used.images, sizeof(*room.uses));
+	err = room.alive && room.uses ? 0 : -ENOMEM;
+	/* Marks what the living processes map, and withdraws the others. */
+	for (size_t i = 0; i < u->processes->count && !err; i++) {
+		struct process *process = &u->processes->processes[i];
+		bool published = i < u->state_count && u->states[i].block.size;
+
+		/* Most have ended long ago: /proc is asked about the others only. */
+		if ((process->ended && !published) || process_is_gone(process)) {
+			err = published ? unwind_withdraw(u, i) : 0;
+			continue;
+		}
+		room.alive[i] = true;
+		mark(u, process_space(process), room.uses);
+	}
+	err = err ?: unwind_walk_copies(u, keeps_copy, &room);
+	/*
+	 * An ended process has no ticks any more that could read its images in the tables: unlike
+	 * those of the idle images, these blocks can be used again at once.
+	 */
+	for (size_t i = 0; i < u->image_count && !err; i++) {
+		struct unwind_image_state *state = &u->images[i];
+		uint32_t number = state->number;
+
+		if (number == UNWIND_NO_IMAGE || room.uses[number] == USED ||
+		    (users_only && state->root_owned))
+			continue;
+		if (room.uses[number] != REMOVED) /* images of one build have the same number */
+			err = unwind_tables_remove(&u->tables, number);
+		room.uses[number] = REMOVED;
+		state->number = UNWIND_NO_IMAGE;
+		state->removed = true;
+		removed = true;
+	}
+	free(room.alive);
+	free(room.uses);
+	if (removed) {
+		u->has_removed = true;
+		u->past.known = false;
+		return err ?: unwind_index_builds(u);
+	}
+	return err ?: -ENOENT;
+}
+
+/* --- What is used least makes room --- */
+
+/* Longer than UNWIND_GRACE_NS: what was emptied at one look is free at the next. */
+#define BALANCE_NS   (500 * NS_PER_MS)
+#define DEMAND_DECAY 16
+/* How many of the images without rows, the most used first, are tried at each look. */
+#define TRIES 8
+
+/* Notes an image's number in the tables, and what it needs. Returns 0 or -ENOMEM. */
+static int unwind_note_demand(struct unwind *u, const struct unwind_image_state *state,
+			      const struct unwind_sizes *need)
+{
+	if (array_reserve(&u->demands, &u->demand_room, state->number + 1, sizeof(*u->demands)))
+		return -ENOMEM;
+	u->demands[state->number] = (struct unwind_demand){
+		.last = u->tables.images[state->number].used,
+		.need = *need,
+	};
+	return 0;
+}
+
+static void count_ticks(struct unwind *u)
+{
+	for (uint32_t i = 1; i < u->tables.used.images && i < u->demand_room; i++) {
+		struct unwind_demand *demand = &u->demands[i];
+		uint32_t used = u->tables.images[i].used;
+
+		/* In 1 / DEMAND_DECAY of a tick, so that one tick is forgotten, too. */
+		demand->score -= (demand->score + DEMAND_DECAY - 1) / DEMAND_DECAY;
+		demand->score += (uint64_t)(used - demand->last) * DEMAND_DECAY;
+		demand->last = used;
+	}
+}
+
+/* Numbers of images with their scores, to be sorted. */
+struct scored {
+	uint64_t score;
+	uint32_t number; /* in the tables */
+	uint32_t image;	 /* any that has it */
+};
+
+static int least_first(const void *left, const void *right)
+{
+	const struct scored *a = left, *b = right;
+
+	if (a->score != b->score)
+		return a->score < b->score ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Lists the images with, or without rows, each once: the least used first. */
+static size_t list_scored(const struct unwind *u, bool with_rows, struct scored *list)
+{
+	size_t count = 0, kept = 0;
+
+	for (size_t i = 0; i < u->image_count; i++) {
+		uint32_t number = u->images[i].number;
+
+		if (number != UNWIND_NO_IMAGE &&
+		    unwind_tables_has_rows(&u->tables, number) == with_rows)
+			list[count++] = (struct scored){ u->demands[number].score, number, i };
+	}
+	qsort(list, count, sizeof(*list), least_first);
+	/* Images of one build have one number, and are next to each other. */
+	for (size_t i = 0; i < count; i++)
+		if (!kept || list[kept - 1].number != list[i].number)
+			list[kept++] = list[i];
+	return kept;
+}
+
+static bool is_enough(const struct unwind_sizes *free, const struct unwind_sizes *need)
+{
+	return free->pages >= need->pages && free->rows >= need->rows && free->rules >= need->rules;
+}
+
+/*
+ * Removes the rows of the least used images until an image without rows may fit, if all of them
+ * together are used less than half as much as it: else two would take turns. Returns 0, -ENOENT:
+ * none was removed, or -ENOMEM.
+ */
+static int empty_least_used(struct unwind *u, const struct scored *wanted, const struct scored *all,
+			    size_t count)
+{
+	const struct unwind_sizes *need = &u->demands[wanted->number].need;
+	struct unwind_tables *t = &u->tables;
+	bool root_owned = u->images[wanted->image].root_owned, users_only;
+	struct unwind_sizes free;
+	uint64_t sum = 0;
+	size_t end = 0;
+	int err = 0;
+
+	unwind_tables_free_sizes(t, &free);
+	users_only = !root_owned && (t->users_used.pages + need->pages > t->users_room.pages ||
+				     t->users_used.rows + need->rows > t->users_room.rows ||
+				     t->users_used.rules + need->rules > t->users_room.rules);
+	if (users_only)
+		free = (struct unwind_sizes){
+			.pages = t->users_room.pages - t->users_used.pages,
+			.rows = t->users_room.rows - t->users_used.rows,
+			.rules = t->users_room.rules - t->users_used.rules,
+		};
+	/* At least one: if there is enough, it is in pieces. */
+	do {
+		while (end < count && users_only && t->extents[all[end].number].root_owned)
+			end++;
+		if (end == count)
+			return -ENOENT;
+		sum += all[end].score;
+		if (2 * sum > wanted->score)
+			return -ENOENT;
+		free.pages += t->extents[all[end].number].pages.size;
+		free.rows += t->extents[all[end].number].rows.size;
+		free.rules += t->extents[all[end].number].rules.size;
+		end++;
+	} while (!is_enough(&free, need));
+	for (size_t i = 0; i < end && !err; i++) {
+		const struct unwind_extent *extent = &t->extents[all[i].number];
+		struct unwind_sizes without = {
+			.pages = free.pages - extent->pages.size,
+			.rows = free.rows - extent->rows.size,
+			.rules = free.rules - extent->rules.size,
+		};
+
+		if (users_only && extent->root_owned)
+			continue;
+		if (i + 1 < end && is_enough(&without, need)) {
+			free = without; /* small libraries that do not help stay */
+			continue;
+		}
+		err = unwind_tables_empty(t, all[i].number);
+	}
+	return err;
+}
+
+static int want_image(struct unwind *u, uint32_t image)
+{
+	if (u->images[image].wanted)
+		return 0;
+	if (array_reserve(&u->wanted, &u->wanted_room, u->wanted_count + 1, sizeof(*u->wanted)))
+		return -ENOMEM;
+	u->wanted[u->wanted_count++] = image;
+	u->images[image].wanted = u->images[image].again = true;
+	return 0;
+}
+
+static int balance(struct unwind *u, struct scored *lacking, struct scored *all)
+{
+	size_t count = list_scored(u, false, lacking), tries = TRIES;
+	int err;
+
+	if (!count)
+		return 0;
+	for (size_t i = count; i-- > 0 && tries-- > 0 && lacking[i].score;)
+		if (unwind_tables_fit(&u->tables, &u->demands[lacking[i].number].need,
+				      u->images[lacking[i].image].root_owned))
+			return want_image(u, lacking[i].image);
+	if (u->tables.emptied_count) /* free at the next look */
+		return 0;
+	err = u->idle_count ? unwind_evict(u) : -ENOENT;
+	if (err != -ENOENT)
+		return err;
+	tries = TRIES;
+	for (size_t i = count; i-- > 0 && tries-- > 0 && lacking[i].score;) {
+		err = empty_least_used(u, &lacking[i], all, list_scored(u, true, all));
+		if (err != -ENOENT)
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * Has what is used least make room for what is used more: looks at how often ticks came to each
+ * image, removes the rows of the least used ones for the most used one that has none, and adds that
+ * to u->wanted when its rows fit. Returns 0 or -ENOMEM.
+ */
+static int unwind_balance(struct unwind *u)
+{
+	struct scored *lists;
+	int err;
+
+	if (now_ns() < u->next_balance_ns)
+		return 0;
+	u->next_balance_ns = now_ns() + BALANCE_NS;
+	count_ticks(u);
+	lists = calloc(2 * u->image_count + 1, sizeof(*lists));
+	err = lists ? balance(u, lists, lists + u->image_count) : -ENOMEM;
+	free(lists);
+	return err;
+}
+
+/*
+ * Adds the removed ones among its own mappings that are new; its parent's are wanted by the parent.
+ * An image that found no room is not read again whenever its process maps something else.
+ */
+static int want_images_of(struct unwind *u, uint32_t number)
+{
+	struct process *process = &u->processes->processes[number];
+	const struct address_space *space = process_space(process);
+	const struct unwind_process_state *state =
+		number < u->state_count ? &u->states[number] : NULL;
+	bool known = state && state->begun && state->number == process->count - 1;
+
+	for (size_t i = known ? state->taken : 0; i < space->count; i++) {
+		uint32_t image = space->mappings[i].image;
+
+		if (image >= u->image_count || !u->images[image].removed || u->images[image].wanted)
+			continue;
+		if (array_reserve(&u->wanted, &u->wanted_room, u->wanted_count + 1,
+				  sizeof(*u->wanted)))
+			return -ENOMEM;
+		u->wanted[u->wanted_count++] = image;
+		u->images[image].wanted = true;
+	}
+	return 0;
+}
+
+/*
+ * Fills u->wanted with the images that were removed and are mapped by a process that has changed.
+ * Returns 0 or -ENOMEM.
+ */
+static int unwind_want_images(struct unwind *u)
+{
+	const struct process_table *table = u->processes;
+	int err = 0;
+
+	for (size_t i = 0; u->has_removed && i < table->changed_count && !err; i++)
+		err = want_images_of(u, table->changed[i]);
+	return err;
+}
+
+/* --- Processes, copies of stacks, and the whole --- */
 
 /* --- Images --- */
 
@@ -200,7 +1059,8 @@ static int withdraw_block(struct unwind *u, size_t number)
 	return unwind_tables_withdraw(&u->tables, shared ? 0 : state->key, &state->block);
 }
 
-int unwind_withdraw(struct unwind *u, size_t number)
+/* Makes the process unknown to the BPF program. Returns 0 or -ENOMEM, as do the calls below. */
+static int unwind_withdraw(struct unwind *u, size_t number)
 {
 	struct unwind_process_state *state = &u->states[number];
 
@@ -589,8 +1449,12 @@ static int walk_copy(struct unwind *u, const struct unwind_copy *copy)
 	return counts_add(u->counts, &sample, found.pcs);
 }
 
-/* The copies of different CPUs are not ordered by time: those to keep may be anywhere. */
-int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, void *context)
+/*
+ * Walks the copies of stacks and frees them, except those for which is_kept() returns true. The
+ * copies of different CPUs are not ordered by time: those to keep may be anywhere. Returns 0 or a
+ * negative errno.
+ */
+static int unwind_walk_copies(struct unwind *u, unwind_copy_filter *is_kept, void *context)
 {
 	size_t kept = 0;
 	int err = 0;
