@@ -103,6 +103,12 @@ uint64_t histogram_period_ns(const struct histogram *h)
 	return 1000000;
 }
 
+uint64_t histogram_wait_ns(const struct histogram *h)
+{
+	(void)h;
+	return 0;
+}
+
 const char *histograms_without_events(const struct histograms *all)
 {
 	(void)all;

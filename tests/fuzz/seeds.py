@@ -47,7 +47,7 @@ write("jitdump", "dump", header + load(0x10000, 256, 0, b"first") +
 
 
 def request(kind, frequency=0, excepted=0, cells=0, ranges=()):
-    return struct.pack("<IIIIIIQ", 2, kind, frequency, excepted, len(ranges), 0, cells) + b"".join(
+    return struct.pack("<IIIIIIQ", 3, kind, frequency, excepted, len(ranges), 0, cells) + b"".join(
         struct.pack("<QQQIIII", *r) for r in ranges)
 
 

@@ -17,8 +17,8 @@
 #include "util/file.h"
 #include "util/number.h"
 
-/* The longest time over which the clocks of CPUs are enabled: a period of the usual rates. */
-#define PHASE_NS_MAX (11 * NS_PER_MS)
+/* The longest time over which the clocks of CPUs are enabled: a period of 10 Hz. */
+#define PHASE_NS_MAX (100 * NS_PER_MS)
 
 #define SAMPLE_RATE_SYSCTL "kernel.perf_event_max_sample_rate"
 
@@ -89,10 +89,11 @@ int events_prepare(struct event_set *set, enum capture_event event, unsigned int
 		set->attr.sample_freq = frequency;
 		set->attr.exclude_guest = 1;
 		set->period_ns = NS_PER_S / frequency;
-		return 0;
+	} else {
+		set->period_ns = period_choose(frequency, events_tick_ns());
+		set->attr.sample_period = set->period_ns;
 	}
-	set->period_ns = period_choose(frequency, events_tick_ns());
-	set->attr.sample_period = set->period_ns;
+	set->phase_ns = set->period_ns < PHASE_NS_MAX ? set->period_ns : PHASE_NS_MAX;
 	return 0;
 }
 
@@ -173,14 +174,13 @@ static void sleep_until(uint64_t ns)
 }
 
 /*
- * Enables each CPU at a random moment of a period that ends when this returns. The first tick comes
- * a period after that moment, so what begins then is interrupted as early and as late as later: a
- * stretch of half a period is hit in half of the cases. Each CPU gets another moment, else all
- * would access the shared tables at once.
+ * Enables each CPU at a random moment of a period (of phase_ns) that ends when this returns. The
+ * first tick comes a period after that moment, so what begins then is interrupted as early and as
+ * late as later: a stretch of half a period is hit in half of the cases. Each CPU gets another
+ * moment, else all would access the shared tables at once.
  */
 static int enable(struct event_set *set, size_t first, struct error *e)
 {
-	uint64_t span_ns = set->period_ns < PHASE_NS_MAX ? set->period_ns : PHASE_NS_MAX;
 	uint64_t start_ns = now_ns(),
 		 random = start_ns * 0x9e3779b97f4a7c15; /* Fibonacci hashing */
 	size_t count = set->count - first;
@@ -188,14 +188,14 @@ static int enable(struct event_set *set, size_t first, struct error *e)
 	for (size_t i = 0; i < count; i++) {
 		size_t at = first + (i + (random & 0xffff)) % count;
 
-		sleep_until(start_ns + span_ns * i / count +
-			    span_ns / count * (random >> 48) / 65536);
+		sleep_until(start_ns + set->phase_ns * i / count +
+			    set->phase_ns / count * (random >> 48) / 65536);
 		if (ioctl(set->events[at].fd, PERF_EVENT_IOC_ENABLE, 0))
 			return error_set(e, errno, "cannot enable the clock of CPU %d",
 					 set->events[at].cpu);
 	}
 	if (count)
-		sleep_until(start_ns + span_ns);
+		sleep_until(start_ns + set->phase_ns);
 	return 0;
 }
 

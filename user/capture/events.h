@@ -16,12 +16,13 @@ struct event {
 struct event_set {
 	struct perf_event_attr attr;
 	uint64_t period_ns; /* between two ticks of a CPU; with cycles: approximately */
+	uint64_t phase_ns; /* for how long events_open() waits, which makes the first tick random */
 	struct event *events;
 	size_t count, room;
 	bool incomplete; /* some CPUs have no event, as no member may run there */
 };
 
-/* Chooses the clock; sets set->attr and set->period_ns. Returns 0 or a negative errno. */
+/* Chooses the clock; sets set->attr, period_ns and phase_ns. Returns 0 or a negative errno. */
 int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
 		   struct error *e);
 

@@ -27,6 +27,9 @@
 #define KEEP_NS	    NS_PER_S
 #define KEEP_HZ_MAX 2000
 
+/* With threads, a new clock is waited for as long as a period of the usual rates takes. */
+#define THREADS_PHASE_NS (11 * NS_PER_MS)
+
 /* Threads at once that wait for the kernel to publish; beyond that the caller waits itself. */
 #define PUBLISHERS_MAX 64
 
@@ -40,6 +43,8 @@ struct histogram_clock {
 	size_t histograms;  /* of this process, with this clock */
 	uint64_t unused_ns; /* since when there are none */
 	uint64_t period_ns; /* 0: not open */
+	uint64_t phase_ns;  /* what clients are still to wait for its first tick; 0: nothing */
+	uint64_t opened_ns;
 	struct event_set events;
 	int kept; /* a map that keeps the events open, to be shared; 0: none */
 };
@@ -131,21 +136,19 @@ static int open_events(struct histograms *all, unsigned int frequency, struct hi
 {
 	/* Number 0 is reserved, so that profil(2)'s own rate can always be had. */
 	size_t first = frequency == HISTOGRAM_USUAL_HZ ? 0 : 1;
-	struct histogram_clock *unused = NULL;
+	struct histogram_clock *unused = NULL, clock;
 	struct event_set events = { 0 };
 	int err = events_prepare(&events, CAPTURE_CPU_CLOCK, frequency, e);
 
 	if (err)
 		return err;
 	for (size_t i = 0; i < HISTOGRAM_CLOCKS; i++) {
-		struct histogram_clock *clock = &all->clocks[i];
-
-		if (clock->period_ns == events.period_ns) {
-			*out = clock;
+		if (all->clocks[i].period_ns == events.period_ns) {
+			*out = &all->clocks[i];
 			return 0;
 		}
-		if (!clock->period_ns && !unused && i >= first)
-			unused = clock;
+		if (!all->clocks[i].period_ns && !unused && i >= first)
+			unused = &all->clocks[i];
 	}
 	if (!unused)
 		unused = reuse_clock(all, first);
@@ -153,12 +156,19 @@ static int open_events(struct histograms *all, unsigned int frequency, struct hi
 		return error_set(e, EAGAIN,
 				 "cannot count at %u Hz: %d other rates are in use already",
 				 frequency, HISTOGRAM_CLOCKS - 1);
+	clock = (struct histogram_clock){ .period_ns = events.period_ns };
+	if (all->threads && events.phase_ns > THREADS_PHASE_NS) {
+		clock.phase_ns = events.phase_ns;
+		events.phase_ns = THREADS_PHASE_NS;
+	}
 	err = events_open(&events, NULL, all->program, e);
 	if (err) {
 		events_close(&events);
 		return err;
 	}
-	*unused = (struct histogram_clock){ .period_ns = events.period_ns, .events = events };
+	clock.opened_ns = now_ns();
+	clock.events = events;
+	*unused = clock;
 	*out = unused;
 	return 0;
 }
@@ -638,6 +648,17 @@ void histogram_free(struct histogram *h)
 uint64_t histogram_period_ns(const struct histogram *h)
 {
 	return h->clock->period_ns;
+}
+
+uint64_t histogram_wait_ns(const struct histogram *h)
+{
+	uint64_t now = now_ns();
+	/* Fibonacci hashing: for this, the time is random enough. */
+	uint32_t random = (now * 0x9e3779b97f4a7c15) >> 32;
+
+	if (now - h->clock->opened_ns >= h->clock->phase_ns)
+		return 0;
+	return h->clock->phase_ns / 65536 * (random >> 16);
 }
 
 unsigned int histogram_clock(const struct histogram *h)

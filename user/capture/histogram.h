@@ -27,7 +27,8 @@ struct histograms;
 /*
  * Loads the program, with room for max_count histograms. `threads`: the system calls at the start
  * and the end of a histogram in which the kernel waits some 10 ms are made in detached threads,
- * which block all signals. The caller owns *all: see histograms_close(), after its last histogram
+ * which block all signals; and histogram_start() waits no longer for a clock: histogram_wait_ns().
+ * The caller owns *all: see histograms_close(), after its last histogram
  * was freed. Returns 0 or a negative errno with *e set.
  */
 int histograms_open(unsigned int max_count, bool threads, struct histograms **all, struct error *e);
@@ -93,6 +94,12 @@ void histogram_free(struct histogram *h);
 
 /* The CPU time between two ticks; not exactly 1 / frequency. */
 uint64_t histogram_period_ns(const struct histogram *h);
+
+/*
+ * With threads: for how long the process of a new histogram is to sleep, at random, as the first
+ * tick of its clock is not due before; 0: it is.
+ */
+uint64_t histogram_wait_ns(const struct histogram *h);
 
 /* The number of its clock, below HISTOGRAM_CLOCKS. Histograms with the same clock share its cost.
  */

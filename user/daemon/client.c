@@ -46,6 +46,7 @@ static int send_reply(int socket, int code, const struct error *e,
 		int fd = histogram_fd(histogram);
 
 		reply.period_ns = histogram_period_ns(histogram);
+		reply.wait_ns = histogram_wait_ns(histogram);
 		message.msg_control = &control;
 		message.msg_controllen = sizeof(control.space);
 		control.header.cmsg_level = SOL_SOCKET;

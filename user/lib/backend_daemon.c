@@ -23,6 +23,9 @@
  */
 #define TIMEOUT_S 10
 
+/* However long profild asks to wait. */
+#define WAIT_NS_MAX 100000000
+
 /* How often to check, at most, whether the last tick has been counted. */
 #define END_CHECKS_MAX 500
 
@@ -76,13 +79,12 @@ static void make_printable(char *text)
 
 /*
  * Receives a reply. On success *map is the descriptor that came with it, which the caller closes
- * (-1: none), and *period_ns the reply's. Returns 0, the reply's error, or another negative errno.
+ * (-1: none). Returns 0, the reply's error, or another negative errno.
  */
-static int receive(int fd, int *map, uint64_t *period_ns)
+static int receive(int fd, int *map, struct profild_reply *reply)
 {
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	struct profild_reply reply;
-	struct iovec data = { &reply, sizeof(reply) };
+	struct iovec data = { reply, sizeof(*reply) };
 	struct msghdr message = {
 		.msg_iov = &data,
 		.msg_iovlen = 1,
@@ -104,25 +106,24 @@ static int receive(int fd, int *map, uint64_t *period_ns)
 	*map = take_descriptor(&message);
 	if (size == 0)
 		err = profil__error(EPIPE, "profild hung up");
-	else if (size != sizeof(reply) || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
-		 reply.version != PROFILD_VERSION || reply.error < 0)
+	else if (size != sizeof(*reply) || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
+		 reply->version != PROFILD_VERSION || reply->error < 0)
 		err = profil__error(EPROTO, "profild has another version of the protocol");
-	else if (reply.error) {
-		reply.message[sizeof(reply.message) - 1] = '\0';
-		make_printable(reply.message);
-		err = profil__error(reply.error, "%s", reply.message);
+	else if (reply->error) {
+		reply->message[sizeof(reply->message) - 1] = '\0';
+		make_printable(reply->message);
+		err = profil__error(reply->error, "%s", reply->message);
 	}
 	if (err && *map >= 0)
 		close(*map);
-	*period_ns = reply.period_ns;
 	return err;
 }
 
 /* Receives a reply that must not have a descriptor. */
 static int receive_plain(int fd)
 {
-	uint64_t period_ns;
-	int map, err = receive(fd, &map, &period_ns);
+	struct profild_reply reply;
+	int map, err = receive(fd, &map, &reply);
 
 	if (err || map < 0)
 		return err;
@@ -217,17 +218,21 @@ static int start_session(struct profil_session *s)
 		.range_count = s->plan.range_count,
 		.cell_count = s->plan.cell_count,
 	};
-	uint64_t period_ns;
+	struct timespec wait = { 0 };
+	struct profild_reply reply = { 0 };
 	int fd, err;
 
 	err = receive_plain(s->fd); /* profild replies to the connection first */
 	err = err ?: send_request(s->fd, &request, s->plan.ranges);
-	err = err ?: receive(s->fd, &fd, &period_ns);
+	err = err ?: receive(s->fd, &fd, &reply);
 	if (err)
 		return err;
-	err = take_counts(s, fd, period_ns);
+	err = take_counts(s, fd, reply.period_ns);
 	if (fd >= 0)
 		close(fd);
+	wait.tv_nsec = reply.wait_ns < WAIT_NS_MAX ? reply.wait_ns : WAIT_NS_MAX;
+	while (!err && wait.tv_nsec && nanosleep(&wait, &wait) && errno == EINTR)
+		;
 	return err;
 }
 

@@ -27,7 +27,7 @@
 #include "bpf/profil.h"
 
 #define PROFILD_SOCKET	"/run/profild/socket"
-#define PROFILD_VERSION 2
+#define PROFILD_VERSION 3
 #define PROFILD_MOST_HZ 10000
 
 enum {
@@ -61,6 +61,7 @@ struct profild_reply {
 	uint32_t version;
 	int32_t error;	    /* 0 or an errno */
 	uint64_t period_ns; /* of a START that succeeds: CPU time between two ticks */
+	uint64_t wait_ns;   /* sleep so long, or a new clock's first tick is late; at most 0.1 s */
 	char message[240];  /* the reason of the error, NUL-terminated; "" without one */
 };
 
