@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "archive/coverage.h"
-#include "profile/merge_cache.h"
 #include "profile/profile.h"
 
 /* Reads the profile of a window, which must be a regular file. Returns 0 or -errno with e set;

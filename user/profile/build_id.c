@@ -59,32 +59,28 @@ static bool is_copy(const void *images, uint32_t id, const void *image)
 	return build_id_is_copy((const struct profile_image *)images + id, image);
 }
 
-/* Adds image i to the circle of the first copy of its file, which `firsts` has. */
-static int add_to_circle(const struct profile *p, uint32_t i, struct index *firsts, uint32_t *next)
-{
-	const struct profile_image *image = &p->images[i];
-	uint64_t hash = build_id_hash(image);
-	uint32_t first;
-
-	next[i] = i;
-	if (!image->build_id_size)
-		return 0;
-	first = index_find(firsts, hash, is_copy, p->images, image);
-	if (first == INDEX_NONE)
-		return index_add(firsts, hash, i);
-	next[i] = next[first];
-	next[first] = i;
-	return 0;
-}
-
 uint32_t *build_id_circles(const struct profile *p)
 {
 	uint32_t *next = calloc(p->image_count + 1, sizeof(*next));
-	struct index firsts = { 0 };
+	struct index firsts = { 0 }; /* the first copy of each file */
 	int err = next ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; !err && i < p->image_count; i++)
-		err = add_to_circle(p, i, &firsts, next);
+	for (uint32_t i = 0; !err && i < p->image_count; i++) {
+		const struct profile_image *image = &p->images[i];
+		uint64_t hash = build_id_hash(image);
+		uint32_t first;
+
+		next[i] = i;
+		if (!image->build_id_size)
+			continue;
+		first = index_find(&firsts, hash, is_copy, p->images, image);
+		if (first == INDEX_NONE) {
+			err = index_add(&firsts, hash, i);
+			continue;
+		}
+		next[i] = next[first];
+		next[first] = i;
+	}
 	index_free(&firsts);
 	if (err) {
 		free(next);

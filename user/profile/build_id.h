@@ -21,17 +21,17 @@ size_t build_id_parse(const char *text, size_t size, uint8_t bytes[static PROFIL
 void build_id_format(const uint8_t *bytes, size_t size, char text[static BUILD_ID_TEXT_SIZE]);
 
 /*
- * Whether two images are copies of one file: both have the same build ID, base name and provider.
+ * True if two images are copies of one file: both have the same build ID, base name and provider.
  * Two programs of one build ID keep their names, and no user's file names the code of others.
  */
 bool build_id_is_copy(const struct profile_image *a, const struct profile_image *b);
 
-/* Hashes what build_id_is_copy() compares. */
+/* Returns a hash of the members that build_id_is_copy() compares. */
 uint64_t build_id_hash(const struct profile_image *image);
 
 /*
- * For each of p->image_count images the number of the next copy of its file, in a circle; that of
- * an image alone is its own. The caller frees it. NULL: there is no memory.
+ * Returns for each of p->image_count images the number of the next copy of its file, in a circle;
+ * an image without copies has its own number. The caller frees it. NULL: no memory.
  */
 uint32_t *build_id_circles(const struct profile *p);
 

@@ -182,15 +182,6 @@ static struct callgraph_key key_of(const struct placing *c, uint32_t location,
 	return key;
 }
 
-/* The kernel has the upper half of the addresses; [vsyscall] there is user code. */
-static bool is_kernel(const struct placing *c, uint32_t location)
-{
-	const char *image = image_path(c, location);
-
-	return image_is_in_kernel(image) ||
-	       (c->p->locations[location].address >> 63 && image_kind(image) != IMAGE_VSYSCALL);
-}
-
 static int add_position(struct placing *c, uint32_t location, const struct profile_line *line,
 			uint32_t node)
 {
@@ -214,6 +205,7 @@ static int find_node(struct placing *c, uint32_t location, const struct profile_
 		     uint32_t *id)
 {
 	const struct callgraph_key key = key_of(c, location, line);
+	const char *image = image_path(c, location);
 	struct callgraph *g = c->g;
 	size_t before = g->node_count;
 
@@ -221,7 +213,10 @@ static int find_node(struct placing *c, uint32_t location, const struct profile_
 		return -ENOMEM;
 	if (*id == before) {
 		g->nodes[*id].location = location;
-		g->nodes[*id].kernel = is_kernel(c, location);
+		/* The kernel has the upper half of the addresses; [vsyscall] there is user code. */
+		g->nodes[*id].kernel =
+			image_is_in_kernel(image) || (c->p->locations[location].address >> 63 &&
+						      image_kind(image) != IMAGE_VSYSCALL);
 		g->nodes[*id].inlined = true;
 	}
 	return 0;
@@ -244,21 +239,6 @@ static int find_function(struct placing *c, uint32_t location, const struct prof
 	c->last[line->function].node = *id + 1;
 	c->last[line->function].image = image;
 	return err;
-}
-
-static int add_place(struct placing *c, uint32_t location, const struct profile_line *line,
-		     bool inlined)
-{
-	struct callgraph *g = c->g;
-	uint32_t id;
-
-	if (find_function(c, location, line, &id))
-		return -ENOMEM;
-	g->nodes[id].inlined &= inlined;
-	if (g->options.positions && add_position(c, location, line, id))
-		return -ENOMEM;
-	c->places->nodes[c->count++] = id;
-	return 0;
 }
 
 /* Makes a node that is not code, and its place. */
@@ -295,15 +275,25 @@ static uint32_t places_at(const struct placing *c, uint32_t location)
 	return callgraph_separates_inlined(c->g) ? c->p->locations[location].line_count ?: 1 : 1;
 }
 
+/* Makes the nodes and places of a location. */
 static int add_location(struct placing *c, uint32_t location)
 {
 	const struct profile_location *l = &c->p->locations[location];
 	uint32_t count = places_at(c, location);
+	struct callgraph *g = c->g;
 
-	for (uint32_t i = 0; i < count; i++)
-		if (add_place(c, location, l->line_count ? &c->p->lines[l->first_line + i] : NULL,
-			      i + 1 < l->line_count))
+	for (uint32_t i = 0; i < count; i++) {
+		const struct profile_line *line =
+			l->line_count ? &c->p->lines[l->first_line + i] : NULL;
+		uint32_t id;
+
+		if (find_function(c, location, line, &id))
 			return -ENOMEM;
+		g->nodes[id].inlined &= i + 1 < l->line_count;
+		if (g->options.positions && add_position(c, location, line, id))
+			return -ENOMEM;
+		c->places->nodes[c->count++] = id;
+	}
 	c->places->first[location + 1] = c->count;
 	return 0;
 }
@@ -382,7 +372,7 @@ static int order_edges(struct callgraph *g)
 	return 0;
 }
 
-/* --- What is counted --- */
+/* --- Counting --- */
 
 /* The part of a node that has the samples of some labels. */
 struct part {
@@ -504,7 +494,7 @@ static int add_edge(struct counter *c, const struct callgraph_edge *edge)
  * Counts a place of a stack for the total of its node and, with a caller, for a call of it: but for
  * where the node was met before, further out.
  */
-static int enter(struct counter *c, uint32_t caller, uint32_t place)
+static int enter_place(struct counter *c, uint32_t caller, uint32_t place)
 {
 	struct callgraph_edge call = { .count = c->calls };
 	uint32_t node;
@@ -534,70 +524,47 @@ static int enter_stack(struct counter *c, const uint32_t *frames, uint32_t depth
 
 	for (uint32_t i = depth; i-- > 0 && !err;)
 		for (uint32_t place = first[frames[i] + 1]; place-- > first[frames[i]] && !err;) {
-			err = enter(c, caller, place);
+			err = enter_place(c, caller, place);
 			caller = place;
 		}
 	return err;
 }
 
-static int count_leaf(struct counter *c, uint32_t place)
+/* Counts sample i. */
+static int count_sample(struct counter *c, size_t i)
 {
-	uint32_t node;
-
-	if (node_of(c, place, &node))
-		return -ENOMEM;
-	if (node == CALLGRAPH_NONE)
-		return 0;
-	for (size_t i = 0; i < c->count; i++)
-		add_i64(&costs_of(c, node)[i].self, c->costs[c->values[i]]);
-	if (c->places->positions)
-		add_sums(c, &c->g->position_costs[c->places->positions[place] *
-						  c->g->options.column_count]);
-	return 0;
-}
-
-static bool has_cost(const struct counter *c)
-{
-	for (size_t i = 0; i < c->count; i++)
-		if (c->costs[c->values[i]])
-			return true;
-	return false;
-}
-
-static int count_sample(struct counter *c, const struct profile_sample *s)
-{
+	const struct profile_sample *s = &c->p->samples[i];
 	const uint32_t *frames = c->p->frames + s->first_frame;
-	uint32_t leaf = s->depth ? c->places->first[*frames] : no_pc_place(c->places);
+	uint32_t leaf = s->depth ? c->places->first[*frames] : no_pc_place(c->places), node;
+	bool has_cost = false;
 
-	if (!has_cost(c))
+	c->sample = i + 1;
+	c->costs = c->p->values + i * c->p->value_type_count;
+	for (size_t j = 0; j < c->count; j++)
+		has_cost |= c->costs[c->values[j]] != 0;
+	if (!has_cost)
 		return 0;
 	add_sums(c, c->g->sums);
-	for (size_t i = 0; i < c->count; i++)
+	for (size_t j = 0; j < c->count; j++)
 		if (!c->has_base || profile_is_base(c->p, s))
-			c->g->samples[c->column + i] += magnitude(c->costs[c->values[i]]);
+			c->g->samples[c->column + j] += magnitude(c->costs[c->values[j]]);
 	c->labels = s->labels < c->p->label_count ? s->labels : c->p->label_count;
 	if (c->places->labels && !c->places->labels[c->labels])
 		return 0;
 	c->calls =
 		c->calls_value < c->p->value_type_count ? magnitude(c->costs[c->calls_value]) : 0;
 	c->calls = c->calls ?: 1;
-	if (count_leaf(c, leaf))
+	if (node_of(c, leaf, &node))
 		return -ENOMEM;
-	return c->stacks && s->depth ? enter_stack(c, frames, s->depth)
-				     : enter(c, root_place(c->places), leaf);
-}
-
-static int count_samples(struct counter *c)
-{
-	const struct profile *p = c->p;
-	int err = 0;
-
-	for (size_t i = 0; i < p->sample_count && !err; i++) {
-		c->sample = i + 1;
-		c->costs = p->values + i * p->value_type_count;
-		err = count_sample(c, &p->samples[i]);
+	if (node != CALLGRAPH_NONE) {
+		for (size_t j = 0; j < c->count; j++)
+			add_i64(&costs_of(c, node)[j].self, c->costs[c->values[j]]);
+		if (c->places->positions)
+			add_sums(c, &c->g->position_costs[c->places->positions[leaf] *
+							  c->g->options.column_count]);
 	}
-	return err;
+	return c->stacks && s->depth ? enter_stack(c, frames, s->depth)
+				     : enter_place(c, root_place(c->places), leaf);
 }
 
 bool callgraph_calls_have_cost(const struct profile *p, size_t value)
@@ -623,58 +590,48 @@ int64_t callgraph_inclusive(int64_t self, const struct callgraph_calls *calls, m
 	return total < 0 ? -(int64_t)all : (int64_t)all;
 }
 
-/* The calls of each node. */
-struct node_calls {
-	struct callgraph_calls *all;
-	size_t room;
-};
-
-static int add_call(struct counter *c, struct node_calls *calls, const struct profile_arc *arc,
-		    int64_t cost)
-{
-	uint32_t caller, callee;
-
-	c->labels = arc->labels < c->p->label_count ? arc->labels : c->p->label_count;
-	if (node_of(c, callgraph_caller(c->places, arc), &caller) ||
-	    node_of(c, callgraph_callee(c->places, arc), &callee) ||
-	    array_reserve(&calls->all, &calls->room, c->g->node_count, sizeof(*calls->all)))
-		return -ENOMEM;
-	if (caller == callee)
-		return 0;
-	if (caller != CALLGRAPH_NONE)
-		add_i64(&calls->all[caller].calling, cost);
-	if (callee == CALLGRAPH_NONE)
-		return 0;
-	add_i64(&calls->all[callee].called, cost);
-	calls->all[callee].counted |= arc->count > 0;
-	return 0;
-}
-
-/* The totals of one value, by recorded calls. */
+/* Counts the totals of one value, by recorded calls. */
 static int count_calls(struct counter *c, size_t i)
 {
 	const struct profile *p = c->p;
-	struct node_calls calls = { 0 };
+	struct callgraph_calls *calls = NULL; /* of each node */
+	size_t room = 0;
 	int err = 0;
 
 	if (!callgraph_calls_have_cost(p, c->values[i]))
 		return 0;
-	for (size_t arc = 0; arc < p->arc_count && !err; arc++)
-		if (p->arcs[arc].kind == PROFILE_CALL)
-			err = add_call(c, &calls, &p->arcs[arc],
-				       p->arc_values[arc * p->value_type_count + c->values[i]]);
+	for (size_t j = 0; j < p->arc_count && !err; j++) {
+		const struct profile_arc *arc = &p->arcs[j];
+		int64_t cost = p->arc_values[j * p->value_type_count + c->values[i]];
+		uint32_t caller, callee;
+
+		if (arc->kind != PROFILE_CALL)
+			continue;
+		c->labels = arc->labels < p->label_count ? arc->labels : p->label_count;
+		err = node_of(c, callgraph_caller(c->places, arc), &caller);
+		err = err ?: node_of(c, callgraph_callee(c->places, arc), &callee);
+		err = err ?: array_reserve(&calls, &room, c->g->node_count, sizeof(*calls));
+		if (err || caller == callee)
+			continue;
+		if (caller != CALLGRAPH_NONE)
+			add_i64(&calls[caller].calling, cost);
+		if (callee != CALLGRAPH_NONE) {
+			add_i64(&calls[callee].called, cost);
+			calls[callee].counted |= arc->count > 0;
+		}
+	}
 	for (uint32_t node = 0; node < c->g->node_count && !err; node++) {
 		struct callgraph_cost *cost = &costs_of(c, node)[i];
 
-		cost->total = callgraph_inclusive(cost->self, &calls.all[node],
-						  c->g->samples[c->column + i]);
+		cost->total =
+			callgraph_inclusive(cost->self, &calls[node], c->g->samples[c->column + i]);
 		cost->weight = magnitude(cost->total);
 	}
-	free(calls.all);
+	free(calls);
 	return err;
 }
 
-/* How often each node was called, by itself, too. */
+/* Counts how often each node was called, also by itself. */
 static int count_called(struct counter *c)
 {
 	const struct profile *p = c->p;
@@ -727,38 +684,30 @@ static int add_recorded_edges(struct counter *c)
 	return err;
 }
 
-static bool edges_have_cost(const struct callgraph *g)
-{
-	for (size_t i = 0; i < g->edge_count * g->options.column_count; i++)
-		if (g->edge_costs[i])
-			return true;
-	return false;
-}
-
 static int finish_edges(struct counter *c)
 {
+	struct callgraph *g = c->g;
+	bool has_cost = false;
 	int err = c->stacks ? 0 : add_recorded_edges(c);
 
-	if (!err && c->g->edge_count && !edges_have_cost(c->g))
-		err = callgraph_estimate(c->g);
-	/* No more come, and they are large. */
-	index_free(&c->g->position_index);
-	index_free(&c->g->edge_index);
-	return err ?: order_edges(c->g);
-}
-
-/* Here, as graphs that nothing is counted for have no such node. */
-static int add_no_pc(struct callgraph *g, const struct callgraph_places *places)
-{
-	struct placing c = { .g = g, .p = places->p, .places = (struct callgraph_places *)places };
-
-	places->nodes[no_pc_place(places)] = CALLGRAPH_NONE;
-	return places->no_pc_excluded ? 0 : add_synthetic(&c, CALLGRAPH_NO_PC, no_pc_place(places));
+	for (size_t i = 0; i < g->edge_count * g->options.column_count && !has_cost; i++)
+		has_cost = g->edge_costs[i];
+	if (!err && g->edge_count && !has_cost)
+		err = callgraph_estimate(g);
+	/* No more edges are added, and the indexes are large. */
+	index_free(&g->position_index);
+	index_free(&g->edge_index);
+	return err ?: order_edges(g);
 }
 
 int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 		    const size_t *values, size_t count, size_t column)
 {
+	struct placing placing = {
+		.g = g,
+		.p = places->p,
+		.places = (struct callgraph_places *)places,
+	};
 	struct counter c = {
 		.g = g,
 		.places = places,
@@ -770,8 +719,12 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 		.calls_value = profile_find_value(places->p, "samples"),
 		.has_base = profile_has_base(places->p),
 	};
-	int err = add_no_pc(g, places);
+	int err = 0;
 
+	/* Made here, since graphs without counts have no such node. */
+	places->nodes[no_pc_place(places)] = CALLGRAPH_NONE;
+	if (!places->no_pc_excluded)
+		err = add_synthetic(&placing, CALLGRAPH_NO_PC, no_pc_place(places));
 	err = err
 		      ?: array_reserve(&c.last_sample, &c.last_room, g->node_count + 1,
 				       sizeof(*c.last_sample));
@@ -779,7 +732,8 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 		err = err ?: count_called(&c);
 		goto out;
 	}
-	err = err ?: count_samples(&c);
+	for (size_t i = 0; i < c.p->sample_count && !err; i++)
+		err = count_sample(&c, i);
 	for (size_t i = 0; i < count && !err && !c.stacks && g->options.fields; i++)
 		err = count_calls(&c, i);
 	if (g->options.positions)

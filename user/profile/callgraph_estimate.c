@@ -40,7 +40,7 @@ static uint64_t count_of(const struct callgraph *g, uint32_t edge)
 	return g->edges[edge].count ?: 1;
 }
 
-/* Whether a call, when all are walked, is of a node that was on the path to its caller. */
+/* True if a call, when all are walked, is of a node that was on the path to its caller. */
 static bool is_circular(const struct walk *w, uint32_t edge)
 {
 	return w->nodes[callee_of(w->g, edge)].left >= w->nodes[caller_of(w->g, edge)].left;
@@ -66,7 +66,7 @@ static void sort_calls(struct walk *w)
 		w->nodes[i].next = w->nodes[i].first;
 }
 
-static void enter(struct walk *w, uint32_t node)
+static void enter_node(struct walk *w, uint32_t node)
 {
 	if (w->nodes[node].entered)
 		return;
@@ -76,32 +76,17 @@ static void enter(struct walk *w, uint32_t node)
 
 static void walk_from(struct walk *w, uint32_t node)
 {
-	enter(w, node);
+	enter_node(w, node);
 	while (w->path_size) {
 		struct walked *last = &w->nodes[w->path[w->path_size - 1]];
 
 		if (last->next < last->end) {
-			enter(w, callee_of(w->g, w->calls[last->next++]));
+			enter_node(w, callee_of(w->g, w->calls[last->next++]));
 			continue;
 		}
 		w->order[w->order_size++] = w->path[--w->path_size];
 		last->left = w->order_size;
 	}
-}
-
-/* Starts at nodes without callers, so that cycles are entered where the program enters them. */
-static void walk_all(struct walk *w)
-{
-	const struct callgraph *g = w->g;
-
-	for (uint32_t i = 0; i < g->edge_count; i++)
-		if (g->edges[i].kind == PROFILE_CALL && caller_of(g, i) != callee_of(g, i))
-			w->nodes[callee_of(g, i)].is_called = true;
-	for (uint32_t i = 0; i < g->node_count; i++)
-		if (!w->nodes[i].is_called)
-			walk_from(w, i);
-	for (uint32_t i = 0; i < g->node_count; i++)
-		walk_from(w, i);
 }
 
 /* The share of a cost that the first `part` of `whole` calls have. */
@@ -110,42 +95,38 @@ static int64_t share(int64_t cost, uint64_t part, uint64_t whole)
 	return (__int128)cost * part / whole;
 }
 
-/* Gives a call its share of the callee's cost. The shares add up to it exactly. */
-static void set_cost(struct walk *w, uint32_t edge)
+/* Gives each call its share of the callee's cost. The shares add up to it exactly. */
+static void set_costs(struct walk *w)
 {
 	struct callgraph *g = w->g;
 	size_t columns = g->options.column_count;
-	uint32_t caller = caller_of(g, edge), callee = callee_of(g, edge);
-	uint64_t whole = w->nodes[callee].called, before = w->nodes[callee].shared;
-	uint64_t after = before;
-
-	if (is_circular(w, edge))
-		return;
-	add_u64(&after, count_of(g, edge));
-	w->nodes[callee].shared = after;
-	for (size_t i = 0; i < columns; i++) {
-		int64_t total = w->totals[callee * columns + i];
-		int64_t cost = share(total, after, whole) - share(total, before, whole);
-
-		g->edge_costs[edge * columns + i] = cost;
-		add_i64(&w->totals[caller * columns + i], cost);
-	}
-}
-
-static void set_costs(struct walk *w)
-{
-	const struct callgraph *g = w->g;
 
 	for (uint32_t i = 0; i < g->edge_count; i++)
 		if (g->edges[i].kind == PROFILE_CALL && !is_circular(w, i))
 			add_u64(&w->nodes[callee_of(g, i)].called, count_of(g, i));
-	for (size_t i = 0; i < g->node_count * g->options.column_count; i++)
+	for (size_t i = 0; i < g->node_count * columns; i++)
 		w->totals[i] = g->costs[i].self;
 	for (uint32_t i = 0; i < w->order_size; i++) {
-		uint32_t node = w->order[i];
+		uint32_t caller = w->order[i];
 
-		for (uint32_t j = w->nodes[node].first; j < w->nodes[node].end; j++)
-			set_cost(w, w->calls[j]);
+		for (uint32_t j = w->nodes[caller].first; j < w->nodes[caller].end; j++) {
+			uint32_t edge = w->calls[j], callee = callee_of(g, edge);
+			uint64_t whole = w->nodes[callee].called;
+			uint64_t before = w->nodes[callee].shared, after = before;
+
+			if (is_circular(w, edge))
+				continue;
+			add_u64(&after, count_of(g, edge));
+			w->nodes[callee].shared = after;
+			for (size_t k = 0; k < columns; k++) {
+				int64_t total = w->totals[callee * columns + k];
+				int64_t cost =
+					share(total, after, whole) - share(total, before, whole);
+
+				g->edge_costs[edge * columns + k] = cost;
+				add_i64(&w->totals[caller * columns + k], cost);
+			}
+		}
 	}
 }
 
@@ -161,11 +142,20 @@ int callgraph_estimate(struct callgraph *g)
 	};
 	int err = w.nodes && w.calls && w.path && w.order && w.totals ? 0 : -ENOMEM;
 
-	if (!err) {
-		sort_calls(&w);
-		walk_all(&w);
-		set_costs(&w);
-	}
+	if (err)
+		goto out;
+	sort_calls(&w);
+	/* Starts at nodes without callers: cycles are entered where the program enters them. */
+	for (uint32_t i = 0; i < g->edge_count; i++)
+		if (g->edges[i].kind == PROFILE_CALL && caller_of(g, i) != callee_of(g, i))
+			w.nodes[callee_of(g, i)].is_called = true;
+	for (uint32_t i = 0; i < g->node_count; i++)
+		if (!w.nodes[i].is_called)
+			walk_from(&w, i);
+	for (uint32_t i = 0; i < g->node_count; i++)
+		walk_from(&w, i);
+	set_costs(&w);
+out:
 	free(w.nodes);
 	free(w.calls);
 	free(w.path);

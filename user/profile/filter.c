@@ -108,7 +108,7 @@ struct pattern {
 	bool failed; /* no memory: its matches are wrong */
 };
 
-static int compile(struct pattern *pattern, const char *text, struct error *e)
+static int compile_pattern(struct pattern *pattern, const char *text, struct error *e)
 {
 	char why[256];
 	int code;
@@ -169,28 +169,7 @@ static bool matches(struct pattern *pattern, const char *text)
 	return matches_n(pattern, text, strnlen(text, MATCHED_MAX));
 }
 
-static bool location_matches(const struct profile *p, uint32_t location, struct pattern *regex,
-			     const bool *functions)
-{
-	const struct profile_location *l = &p->locations[location];
-	const struct profile_image *image = profile_location_image(p, location);
-
-	for (uint32_t i = 0; i < l->line_count; i++)
-		if (functions[p->lines[l->first_line + i].function])
-			return true;
-	return image && !profile_is_named(p, location) && matches(regex, image->path);
-}
-
-static void match_all(const struct profile *p, struct pattern *regex, bool *functions,
-		      bool *locations)
-{
-	for (size_t i = 0; i < p->function_count; i++)
-		functions[i] = matches(regex, p->functions[i].name);
-	for (size_t i = 0; i < p->location_count; i++)
-		locations[i] = location_matches(p, i, regex, functions);
-}
-
-/* Which locations a pattern matches. The caller frees *locations; NULL: there is no pattern. */
+/* Sets *locations to whether each matches, to be freed by the caller; NULL: there is no pattern. */
 static int match_locations(const struct profile *p, const char *pattern, bool **locations,
 			   struct error *e)
 {
@@ -201,17 +180,30 @@ static int match_locations(const struct profile *p, const char *pattern, bool **
 	*locations = NULL;
 	if (!pattern)
 		return 0;
-	err = compile(&regex, pattern, e);
+	err = compile_pattern(&regex, pattern, e);
 	if (err)
 		return err;
 	functions = calloc(p->function_count + 1, sizeof(*functions));
 	*locations = calloc(p->location_count + 1, sizeof(**locations));
-	if (functions && *locations)
-		match_all(p, &regex, functions, *locations);
-	else
+	if (!functions || !*locations) {
 		err = error_no_memory(e);
-	if (!err && regex.failed)
+		goto out;
+	}
+	for (size_t i = 0; i < p->function_count; i++)
+		functions[i] = matches(&regex, p->functions[i].name);
+	for (size_t i = 0; i < p->location_count; i++) {
+		const struct profile_location *l = &p->locations[i];
+		const struct profile_image *image = profile_location_image(p, i);
+		bool found = false;
+
+		for (uint32_t j = 0; j < l->line_count && !found; j++)
+			found = functions[p->lines[l->first_line + j].function];
+		(*locations)[i] =
+			found || (image && !profile_is_named(p, i) && matches(&regex, image->path));
+	}
+	if (regex.failed)
 		err = error_no_memory(e);
+out:
 	free(functions);
 	regfree(&regex.regex);
 	return err;
@@ -225,20 +217,6 @@ static bool has_match(const struct profile *p, const struct profile_sample *s, c
 	return false;
 }
 
-static void count_filtered(const struct profile *p, size_t sample, bool has_base,
-			   struct profile_filtered *f)
-{
-	enum profile_stacks stacks = profile_sample_stacks(p, &p->samples[sample]);
-	const int64_t *values = p->values + sample * p->value_type_count;
-
-	if (stacks > f->stacks)
-		f->stacks = stacks;
-	if (has_base && !profile_is_base(p, &p->samples[sample]))
-		return;
-	for (size_t i = 0; i < p->value_type_count; i++)
-		f->values[i] += magnitude(values[i]);
-}
-
 /* focus, ignore: locations; NULL: no such pattern. */
 static void remove_samples(struct profile *p, const bool *focus, const bool *ignore,
 			   struct profile_filtered *filtered)
@@ -248,14 +226,19 @@ static void remove_samples(struct profile *p, const bool *focus, const bool *ign
 
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *s = &p->samples[i];
+		const int64_t *values = p->values + i * width;
+		enum profile_stacks stacks;
 
-		if ((focus && !has_match(p, s, focus)) || (ignore && has_match(p, s, ignore))) {
-			count_filtered(p, i, has_base, filtered);
+		if ((!focus || has_match(p, s, focus)) && (!ignore || !has_match(p, s, ignore))) {
+			p->samples[kept] = *s;
+			memmove(p->values + kept++ * width, values, width * sizeof(*values));
 			continue;
 		}
-		p->samples[kept] = *s;
-		memmove(p->values + kept++ * width, p->values + i * width,
-			width * sizeof(*p->values));
+		stacks = profile_sample_stacks(p, s);
+		if (stacks > filtered->stacks)
+			filtered->stacks = stacks;
+		for (size_t j = 0; j < width && (!has_base || profile_is_base(p, s)); j++)
+			filtered->values[j] += magnitude(values[j]);
 	}
 	p->sample_count = kept;
 	for (size_t i = 0; i < p->arc_count; i++)
@@ -472,9 +455,9 @@ int profile_drop_frames(struct profile *p, struct error *e)
 	if (drop_text && *p->keep_frames)
 		keep_text = pattern_of_go(p->keep_frames, e);
 	err = !drop_text || (*p->keep_frames && !keep_text) ? -EINVAL : 0;
-	err = err ?: compile(&drop, drop_text, e);
+	err = err ?: compile_pattern(&drop, drop_text, e);
 	if (!err && keep_text)
-		err = compile(&keep, keep_text, e);
+		err = compile_pattern(&keep, keep_text, e);
 	if (!err) {
 		functions = calloc(p->function_count + 1, sizeof(*functions));
 		marks = calloc(p->location_count + 1, sizeof(*marks));
@@ -494,7 +477,7 @@ int profile_drop_frames(struct profile *p, struct error *e)
 	return err;
 }
 
-/* --- By labels --- */
+/* --- Labels --- */
 
 const struct profile_tag *profile_find_tag(const struct profile_labels *labels, const char *key)
 {
@@ -528,31 +511,6 @@ static bool rule_keeps(struct label_rule *rule, const struct profile_labels *lab
 	       (comm && *labels->comm && fnmatch(rule->pattern, labels->comm, 0) == 0);
 }
 
-static void remove_unlabelled(struct profile *p, const bool *kept_labels)
-{
-	size_t kept = 0, width = p->value_type_count;
-
-	for (size_t i = 0; i < p->sample_count; i++) {
-		if (!kept_labels[p->samples[i].labels])
-			continue;
-		p->samples[kept] = p->samples[i];
-		memmove(p->values + kept++ * width, p->values + i * width,
-			width * sizeof(*p->values));
-	}
-	p->sample_count = kept;
-	kept = 0;
-	for (size_t i = 0; i < p->arc_count; i++) {
-		if (!kept_labels[p->arcs[i].labels])
-			continue;
-		p->arcs[kept] = p->arcs[i];
-		memmove(p->arc_values + kept++ * width, p->arc_values + i * width,
-			width * sizeof(*p->arc_values));
-	}
-	p->arc_count = kept;
-	index_free(&p->sample_index);
-	index_free(&p->arc_index);
-}
-
 int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
 			  const char **lacking)
 {
@@ -562,7 +520,8 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 		{ .key = "user", .pattern = filter->user },
 		{ .key = "comm", .pattern = filter->comm },
 	};
-	const size_t count = sizeof(rules) / sizeof(*rules);
+	const size_t rule_count = sizeof(rules) / sizeof(*rules);
+	size_t count = 0, width = p->value_type_count;
 	bool *kept = calloc(p->label_count + 1, sizeof(*kept));
 
 	if (lacking)
@@ -571,16 +530,35 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 		return -ENOMEM;
 	for (size_t i = 0; i < p->label_count; i++) {
 		kept[i] = true;
-		for (size_t j = 0; j < count; j++)
+		for (size_t j = 0; j < rule_count; j++)
 			kept[i] &= rule_keeps(&rules[j], &p->labels[i]);
 	}
-	for (size_t j = 0; j < count && lacking; j++)
+	for (size_t j = 0; j < rule_count && lacking; j++)
 		if (rules[j].pattern && !rules[j].known)
 			*lacking = rules[j].key;
-	if (!profile_label_filter_is_empty(filter)) {
-		note_all(p);
-		remove_unlabelled(p, kept);
+	if (profile_label_filter_is_empty(filter))
+		goto out;
+	note_all(p);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		if (!kept[p->samples[i].labels])
+			continue;
+		p->samples[count] = p->samples[i];
+		memmove(p->values + count++ * width, p->values + i * width,
+			width * sizeof(*p->values));
 	}
+	p->sample_count = count;
+	count = 0;
+	for (size_t i = 0; i < p->arc_count; i++) {
+		if (!kept[p->arcs[i].labels])
+			continue;
+		p->arcs[count] = p->arcs[i];
+		memmove(p->arc_values + count++ * width, p->arc_values + i * width,
+			width * sizeof(*p->arc_values));
+	}
+	p->arc_count = count;
+	index_free(&p->sample_index);
+	index_free(&p->arc_index);
+out:
 	free(kept);
 	return 0;
 }

@@ -11,23 +11,19 @@ static const struct {
 	{ "/anon_hugepage", IMAGE_SHARED },
 };
 
-static enum image_kind bracketed_kind(const char *path)
-{
-	if (image_is_in_kernel(path))
-		return IMAGE_IN_KERNEL;
-	if (strcmp(path, "[vdso]") == 0 || strcmp(path, "[vdso32]") == 0)
-		return IMAGE_VDSO;
-	if (strncmp(path, "[jit ", strlen("[jit ")) == 0)
-		return IMAGE_JIT;
-	return strcmp(path, "[vsyscall]") == 0 ? IMAGE_VSYSCALL : IMAGE_BRACKETED;
-}
-
 enum image_kind image_kind(const char *path)
 {
 	if (!*path)
 		return IMAGE_UNNAMED;
-	if (image_is_bracketed(path))
-		return bracketed_kind(path);
+	if (image_is_bracketed(path)) {
+		if (image_is_in_kernel(path))
+			return IMAGE_IN_KERNEL;
+		if (strcmp(path, "[vdso]") == 0 || strcmp(path, "[vdso32]") == 0)
+			return IMAGE_VDSO;
+		if (strncmp(path, "[jit ", strlen("[jit ")) == 0)
+			return IMAGE_JIT;
+		return strcmp(path, "[vsyscall]") == 0 ? IMAGE_VSYSCALL : IMAGE_BRACKETED;
+	}
 	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
 		if (strncmp(path, memory[i].prefix, strlen(memory[i].prefix)) == 0)
 			return memory[i].kind;

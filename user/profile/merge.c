@@ -6,26 +6,430 @@
 #include <string.h>
 
 #include "profile/build_id.h"
-#include "profile/merge_code.h"
+#include "profile/image_name.h"
+#include "profile/pc_name.h"
 #include "util/array.h"
 #include "util/sum.h"
+
+/*
+ * A mapping by its content: `offset` is that in its file; for memory without a file, and for images
+ * in their own numbering, the address.
+ */
+struct content {
+	uint32_t image;
+	uint64_t offset;
+	uint64_t start;
+	uint64_t limit;
+	uint32_t mapping;
+};
 
 struct merge {
 	struct profile *to;
 	const struct profile *from;
-	struct merged_code code;
-	uint32_t *labels;	/* the number in `to` of each of `from` */
-	size_t *values;		/* the same of value types */
+	struct merge_cache *cache;
+
+	/* The number in `to` of each element of `from` */
+	uint32_t *images, *mappings, *functions, *locations, *labels;
+	size_t *values; /* of value types */
+
+	struct content *contents; /* of all mappings of `to`, sorted by by_content() */
+	size_t content_count;
+	struct profile_line *lines; /* of one location */
+	size_t line_room;
 	int64_t *row;		/* one sample's values, by the types of `to` */
 	bool first;		/* `to` is empty */
 	bool other_event;	/* the samples of `from` count another event than those of `to` */
-	bool different_periods; /* where they count the same */
+	bool different_periods; /* where they count the same event */
 };
 
-static bool is_count(const struct profile_value_type *t, const char *type)
+/* --- Images, mappings, functions and locations --- */
+
+static uint32_t *new_map(size_t count)
 {
-	return strcmp(t->type, type) == 0 && strcmp(t->unit, "count") == 0;
+	return calloc(count + 1, sizeof(uint32_t));
 }
+
+/* The first image of each build ID, name and provider, and the first of each path. */
+struct image_indexes {
+	struct index by_build_id;
+	struct index by_path;
+};
+
+static bool same_build_id(const void *array, uint32_t id, const void *key)
+{
+	return build_id_is_copy((const struct profile_image *)array + id, key);
+}
+
+static bool same_path(const void *array, uint32_t id, const void *key)
+{
+	const struct profile_image *image = (const struct profile_image *)array + id, *wanted = key;
+
+	return image->path == wanted->path && image->provider == wanted->provider;
+}
+
+static uint64_t path_hash(const struct profile_image *image)
+{
+	return hash_u64((uintptr_t)image->path, image->provider);
+}
+
+static int index_image(const struct profile *p, uint32_t id, struct image_indexes *indexes)
+{
+	const struct profile_image *image = &p->images[id];
+	uint64_t hash = build_id_hash(image);
+
+	if (image->build_id_size &&
+	    index_find(&indexes->by_build_id, hash, same_build_id, p->images, image) ==
+		    INDEX_NONE &&
+	    index_add(&indexes->by_build_id, hash, id))
+		return -ENOMEM;
+	if (index_find(&indexes->by_path, path_hash(image), same_path, p->images, image) ==
+	    INDEX_NONE)
+		return index_add(&indexes->by_path, path_hash(image), id);
+	return 0;
+}
+
+/* INDEX_NONE when there is none. image: its path is a string of p. */
+static uint32_t find_image(const struct profile *p, const struct image_indexes *indexes,
+			   const struct profile_image *image)
+{
+	uint32_t id = INDEX_NONE;
+
+	if (image->build_id_size)
+		id = index_find(&indexes->by_build_id, build_id_hash(image), same_build_id,
+				p->images, image);
+	if (id != INDEX_NONE || !*image->path)
+		return id;
+	id = index_find(&indexes->by_path, path_hash(image), same_path, p->images, image);
+	if (id != INDEX_NONE && image->build_id_size && p->images[id].build_id_size)
+		return INDEX_NONE;
+	return id;
+}
+
+static int merge_images(struct merge *m)
+{
+	struct profile *to = m->to;
+	struct image_indexes indexes = { 0 };
+	int err = 0;
+
+	for (uint32_t i = 0; i < to->image_count && !err; i++)
+		err = index_image(to, i, &indexes);
+	for (uint32_t i = 0; i < m->from->image_count && !err; i++) {
+		struct profile_image theirs = m->from->images[i], *ours;
+		uint32_t *id = &m->images[i];
+
+		err = profile_string(to, theirs.path, &theirs.path);
+		if (err)
+			break;
+		*id = find_image(to, &indexes, &theirs);
+		if (*id == INDEX_NONE) {
+			err = profile_add_image_of(to, theirs.path, theirs.build_id,
+						   theirs.build_id_size, theirs.provider, id);
+			err = err ?: index_image(to, *id, &indexes);
+			if (err)
+				break;
+		}
+		/* Completes an image that both have. */
+		ours = &to->images[*id];
+		if (!ours->build_id_size) {
+			memcpy(ours->build_id, theirs.build_id, theirs.build_id_size);
+			ours->build_id_size = theirs.build_id_size;
+		}
+		if (!ours->text_size) {
+			ours->text_start = theirs.text_start;
+			ours->text_size = theirs.text_size;
+		}
+		if (!ours->bits)
+			ours->bits = theirs.bits;
+		if (!ours->unnamed && theirs.unnamed)
+			err = profile_string(to, theirs.unnamed, &ours->unnamed);
+	}
+	/*
+	 * Copies of a file get the shortest of their paths, whatever was merged first. Afterwards,
+	 * since the indexes know images by the paths that they had.
+	 */
+	for (uint32_t i = 0; i < m->from->image_count && !err; i++) {
+		const struct profile_image *theirs = &m->from->images[i];
+		struct profile_image *ours = &to->images[m->images[i]];
+		size_t size = strlen(theirs->path), our_size = strlen(ours->path);
+
+		if (build_id_is_copy(ours, theirs) &&
+		    image_kind(ours->path) == image_kind(theirs->path) &&
+		    (size < our_size || (size == our_size && strcmp(theirs->path, ours->path) < 0)))
+			err = profile_string(to, theirs->path, &ours->path);
+	}
+	index_free(&indexes.by_build_id);
+	index_free(&indexes.by_path);
+	return err;
+}
+
+static struct content content_of(const struct profile *p, uint32_t mapping)
+{
+	const struct profile_mapping *m = &p->mappings[mapping];
+	enum image_kind kind = image_kind(p->images[m->image].path);
+	/* Offsets identify code in files only. The vdso is one image at any address. */
+	bool by_offset = !m->linked && (kind == IMAGE_FILE || kind == IMAGE_VDSO);
+
+	return (struct content){ m->image, by_offset ? m->offset : m->start, m->start, m->limit,
+				 mapping };
+}
+
+static int by_content(const void *x, const void *y)
+{
+	const struct content *a = x, *b = y;
+	int order = compare_u64(a->image, b->image);
+
+	order = order ?: compare_u64(a->offset, b->offset);
+	return order ?: compare_u64(a->mapping, b->mapping);
+}
+
+/* Returns the first content that does not come before this image and offset. */
+static size_t lower_bound(const struct merge *m, uint32_t image, uint64_t offset)
+{
+	struct content key = { .image = image, .offset = offset };
+	size_t from = 0, to = m->content_count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (by_content(&m->contents[middle], &key) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static bool overlaps(const struct content *a, const struct content *b)
+{
+	if (a->image != b->image)
+		return false;
+	return a->offset <= b->offset ? b->offset - a->offset < a->limit - a->start
+				      : a->offset - b->offset < b->limit - b->start;
+}
+
+/* Returns a mapping of `to` that overlaps it, or NULL; preferably one at the same addresses. */
+static struct content *find_content(struct merge *m, const struct content *wanted)
+{
+	size_t at = lower_bound(m, wanted->image, wanted->offset), first = at;
+
+	for (size_t i = at; i < m->content_count && m->contents[i].image == wanted->image &&
+			    m->contents[i].offset == wanted->offset;
+	     i++)
+		if (m->contents[i].start == wanted->start && m->contents[i].limit == wanted->limit)
+			return &m->contents[i];
+	if (at < m->content_count && overlaps(&m->contents[at], wanted))
+		return &m->contents[at];
+	if (at == 0)
+		return NULL;
+	first = lower_bound(m, m->contents[at - 1].image, m->contents[at - 1].offset);
+	return overlaps(&m->contents[first], wanted) ? &m->contents[first] : NULL;
+}
+
+/*
+ * Extends a mapping of `to` to the content of another one that overlaps it: loaders map whole
+ * pages, other files know the text only. False: that is impossible.
+ */
+static bool widen_mapping(struct merge *m, struct content *have, const struct content *wanted)
+{
+	struct profile_mapping *mapping = &m->to->mappings[have->mapping];
+	uint64_t less = have->offset > wanted->offset ? have->offset - wanted->offset : 0;
+	uint64_t size = wanted->offset - (have->offset - less) + (wanted->limit - wanted->start);
+	uint64_t limit;
+
+	if (less > mapping->start || (!mapping->linked && less > mapping->offset) ||
+	    __builtin_add_overflow(mapping->start - less, size, &limit))
+		return false;
+	mapping->start -= less;
+	mapping->offset -= mapping->linked ? 0 : less;
+	if (limit > mapping->limit)
+		mapping->limit = limit;
+	*have = content_of(m->to, have->mapping);
+	return true;
+}
+
+static int merge_mappings(struct merge *m)
+{
+	m->content_count = m->to->mapping_count;
+	m->contents = calloc(m->content_count + 1, sizeof(*m->contents));
+	if (!m->contents)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->content_count; i++)
+		m->contents[i] = content_of(m->to, i);
+	qsort(m->contents, m->content_count, sizeof(*m->contents), by_content);
+
+	for (uint32_t i = 0; i < m->from->mapping_count; i++) {
+		const struct profile_mapping *mapping = &m->from->mappings[i];
+		struct content wanted = content_of(m->from, i), *have;
+		uint32_t *id = &m->mappings[i];
+
+		wanted.image = m->images[wanted.image];
+		have = find_content(m, &wanted);
+		if (have && m->to->mappings[have->mapping].linked == mapping->linked &&
+		    widen_mapping(m, have, &wanted)) {
+			*id = have->mapping;
+			continue;
+		}
+		if (profile_add_mapping(m->to, mapping->start, mapping->limit, mapping->offset,
+					wanted.image, id))
+			return -ENOMEM;
+		m->to->mappings[*id].linked = mapping->linked;
+	}
+	return 0;
+}
+
+static bool same_place(const void *array, uint32_t id, const void *key)
+{
+	const struct profile_location *a = (const struct profile_location *)array + id, *b = key;
+
+	return a->address == b->address && a->mapping == b->mapping;
+}
+
+static uint64_t place_hash(const struct profile_location *l)
+{
+	return hash_u64(l->address, l->mapping);
+}
+
+/* Returns the first location of m->to at the address and mapping of this one, or INDEX_NONE. */
+static uint32_t find_place(const struct merge *m, const struct profile_location *l)
+{
+	return index_find(&m->cache->locations, place_hash(l), same_place, m->to->locations, l);
+}
+
+/* Adds the locations that are new in m->to. */
+static int index_places(struct merge *m)
+{
+	struct merge_cache *cache = m->cache;
+
+	for (; cache->indexed < m->to->location_count; cache->indexed++) {
+		const struct profile_location *l = &m->to->locations[cache->indexed];
+
+		if (find_place(m, l) == INDEX_NONE &&
+		    index_add(&cache->locations, place_hash(l), cache->indexed))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * True if the lines of two files for one address agree. One of them may lack inlined functions or
+ * the line number.
+ */
+static bool lines_agree(const struct profile *p, uint32_t location,
+			const struct profile_line *lines, uint32_t count)
+{
+	const struct profile_location *l = &p->locations[location];
+	const struct profile_line *a, *b;
+
+	a = &p->lines[l->first_line + l->line_count - 1];
+	b = &lines[count - 1];
+	return p->functions[a->function].name == p->functions[b->function].name &&
+	       (a->line == b->line || !a->line || !b->line);
+}
+
+static int add_location(struct merge *m, const struct profile_location *l, uint32_t *id)
+{
+	int err;
+
+	if (l->line_count)
+		err = profile_add_line_location(m->to, l->address, l->mapping, m->lines,
+						l->line_count, id);
+	else
+		err = profile_add_location(m->to, l->address, l->mapping, id);
+	if (err)
+		return err;
+	m->to->locations[*id].image_address = l->image_address;
+	m->to->locations[*id].folded |= l->folded;
+	return 0;
+}
+
+/*
+ * Sets *id to the location in `to`. l: a location of `from`, moved to its address in `to`; named:
+ * whether it has a real name. In files without addresses, lines identify locations.
+ */
+static int place_location(struct merge *m, const struct profile_location *l, bool named,
+			  uint32_t *id)
+{
+	struct profile_location *same;
+	bool same_named;
+
+	*id = l->address ? find_place(m, l) : INDEX_NONE;
+	if (*id == INDEX_NONE)
+		return add_location(m, l, id);
+	same_named = profile_is_named(m->to, *id);
+	if (named && same_named && !lines_agree(m->to, *id, m->lines, l->line_count))
+		return add_location(m, l, id);
+	same = &m->to->locations[*id];
+	if (!l->line_count || (same->line_count && (same_named || !named)))
+		return 0;
+	same->image_address = l->image_address;
+	return profile_set_lines(m->to, *id, m->lines, l->line_count);
+}
+
+static int merge_location(struct merge *m, uint32_t number)
+{
+	struct profile_location l = m->from->locations[number];
+
+	if (l.mapping != PROFILE_NONE) {
+		struct content old = content_of(m->from, l.mapping);
+		struct content place = content_of(m->to, m->mappings[l.mapping]);
+
+		l.mapping = place.mapping;
+		if (l.address)
+			l.address += old.offset - old.start + place.start - place.offset;
+	}
+	if (array_reserve(&m->lines, &m->line_room, l.line_count, sizeof(*m->lines)))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l.line_count; i++) {
+		m->lines[i] = m->from->lines[l.first_line + i];
+		m->lines[i].function = m->functions[m->lines[i].function];
+	}
+	if (place_location(m, &l, profile_is_named(m->from, number), &m->locations[number]))
+		return -ENOMEM;
+	return index_places(m);
+}
+
+/* Merges the locations that samples and arcs refer to. */
+static int merge_locations(struct merge *m)
+{
+	const struct profile *p = m->from;
+	bool *used = calloc(p->location_count + 1, sizeof(*used));
+	int err = used ? index_places(m) : -ENOMEM;
+
+	for (size_t i = 0; !err && i < p->sample_count; i++)
+		for (uint32_t j = 0; j < p->samples[i].depth; j++)
+			used[p->frames[p->samples[i].first_frame + j]] = true;
+	for (size_t i = 0; !err && i < p->arc_count; i++)
+		used[p->arcs[i].from] = used[p->arcs[i].to] = true;
+	for (uint32_t i = 0; i < p->location_count && !err; i++)
+		if (used[i])
+			err = merge_location(m, i);
+	free(used);
+	return err;
+}
+
+/*
+ * Finds the code of `from` in `to`, by the rules of merge.h, and adds what is not there. Takes time
+ * in proportion to `from` and the mappings of `to`. Returns 0 or -ENOMEM.
+ */
+static int merge_code(struct merge *m)
+{
+	const struct profile *from = m->from;
+	int err;
+
+	m->images = new_map(from->image_count);
+	m->mappings = new_map(from->mapping_count);
+	m->functions = new_map(from->function_count);
+	m->locations = new_map(from->location_count);
+	if (!m->images || !m->mappings || !m->functions || !m->locations)
+		return -ENOMEM;
+	err = merge_images(m);
+	err = err ?: merge_mappings(m);
+	for (uint32_t i = 0; i < from->function_count && !err; i++)
+		err = profile_add_function(m->to, &from->functions[i], &m->functions[i]);
+	return err ?: merge_locations(m);
+}
+
+/* --- Values and samples --- */
 
 static size_t find_value_type(const struct profile *p, const char *type, const char *unit)
 {
@@ -38,7 +442,7 @@ static size_t find_value_type(const struct profile *p, const char *type, const c
 }
 
 /*
- * Whether the samples of `from` count another event than those of `to`. An unknown event is no
+ * True if the samples of `from` count another event than those of `to`. An unknown event is no
  * other one.
  */
 static bool is_other_event(const struct merge *m)
@@ -53,74 +457,50 @@ static bool is_other_event(const struct merge *m)
 	       find_value_type(to, from->event, "count") < to->value_type_count;
 }
 
-static int name_samples_by_event(struct profile *p)
-{
-	size_t samples = find_value_type(p, "samples", "count");
-
-	if (samples == p->value_type_count || !*p->event)
-		return 0;
-	return profile_string(p, p->event, &p->value_types[samples].type);
-}
-
-static int add_value_type(struct profile *p, const struct profile_value_type *t, const char *type)
-{
-	struct profile_value_type *added;
-
-	if (profile_add_value_type(p, type, t->unit))
-		return -ENOMEM;
-	added = &p->value_types[p->value_type_count - 1];
-	added->period = t->period;
-	if (profile_string(p, t->title, &added->title))
-		return -ENOMEM;
-	return profile_string(p, t->formula, &added->formula);
-}
-
-static int merge_value_type(struct merge *m, size_t number)
-{
-	const struct profile_value_type *t = &m->from->value_types[number];
-	bool renamed = m->other_event && is_count(t, "samples");
-	const char *type = renamed ? m->from->event : t->type;
-	size_t *id = &m->values[number];
-	struct profile_value_type *same;
-
-	*id = find_value_type(m->to, type, t->unit);
-	if (*id == m->to->value_type_count)
-		return add_value_type(m->to, t, type);
-	same = &m->to->value_types[*id];
-	if (same->period != t->period) {
-		m->different_periods = true;
-		same->period = 0;
-	}
-	return 0;
-}
-
 static int merge_value_types(struct merge *m)
 {
-	size_t width = m->to->value_type_count;
+	struct profile *to = m->to;
+	const struct profile *from = m->from;
+	size_t width = to->value_type_count, samples;
 
-	m->values = calloc(m->from->value_type_count + 1, sizeof(*m->values));
-	if (!m->values || (m->other_event && name_samples_by_event(m->to)))
+	m->values = calloc(from->value_type_count + 1, sizeof(*m->values));
+	if (!m->values)
 		return -ENOMEM;
-	for (size_t i = 0; i < m->from->value_type_count; i++)
-		if (merge_value_type(m, i))
+	samples = find_value_type(to, "samples", "count");
+	if (m->other_event && samples < to->value_type_count && *to->event &&
+	    profile_string(to, to->event, &to->value_types[samples].type))
+		return -ENOMEM;
+	for (size_t i = 0; i < from->value_type_count; i++) {
+		const struct profile_value_type *theirs = &from->value_types[i];
+		bool renamed = m->other_event && strcmp(theirs->type, "samples") == 0 &&
+			       strcmp(theirs->unit, "count") == 0;
+		const char *type = renamed ? from->event : theirs->type;
+		size_t id = find_value_type(to, type, theirs->unit);
+		struct profile_value_type *ours;
+
+		m->values[i] = id;
+		if (id < to->value_type_count) {
+			ours = &to->value_types[id];
+			if (ours->period != theirs->period) {
+				m->different_periods = true;
+				ours->period = 0;
+			}
+			continue;
+		}
+		if (profile_add_value_type(to, type, theirs->unit))
 			return -ENOMEM;
-	if (m->first && m->from->default_value) {
-		m->to->default_value = m->values[m->from->default_value - 1] + 1;
-		m->to->names_default = m->from->names_default;
+		ours = &to->value_types[id];
+		ours->period = theirs->period;
+		if (profile_string(to, theirs->title, &ours->title) ||
+		    profile_string(to, theirs->formula, &ours->formula))
+			return -ENOMEM;
 	}
-	m->row = calloc(m->to->value_type_count + 1, sizeof(*m->row));
-	return m->row ? profile_widen_values(m->to, width) : -ENOMEM;
-}
-
-static int merge_labels(struct merge *m)
-{
-	m->labels = calloc(m->from->label_count + 1, sizeof(*m->labels));
-	if (!m->labels)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->from->label_count; i++)
-		if (profile_add_labels(m->to, &m->from->labels[i], &m->labels[i]))
-			return -ENOMEM;
-	return 0;
+	if (m->first && from->default_value) {
+		to->default_value = m->values[from->default_value - 1] + 1;
+		to->names_default = from->names_default;
+	}
+	m->row = calloc(to->value_type_count + 1, sizeof(*m->row));
+	return m->row ? profile_widen_values(to, width) : -ENOMEM;
 }
 
 /* Translates a row of values of `from` into m->row. */
@@ -131,6 +511,7 @@ static void translate_row(struct merge *m, const int64_t *values)
 		m->row[m->values[i]] = values[i];
 }
 
+/* Merges labels, samples and arcs. */
 static int merge_samples(struct merge *m)
 {
 	const struct profile *from = m->from;
@@ -138,6 +519,12 @@ static int merge_samples(struct merge *m)
 	size_t room = 0;
 	int err = 0;
 
+	m->labels = calloc(from->label_count + 1, sizeof(*m->labels));
+	if (!m->labels)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->label_count; i++)
+		if (profile_add_labels(m->to, &from->labels[i], &m->labels[i]))
+			return -ENOMEM;
 	for (size_t i = 0; i < from->sample_count && !err; i++) {
 		const struct profile_sample *s = &from->samples[i];
 
@@ -145,29 +532,21 @@ static int merge_samples(struct merge *m)
 		if (err)
 			break;
 		for (uint32_t j = 0; j < s->depth; j++)
-			frames[j] = m->code.locations[from->frames[s->first_frame + j]];
+			frames[j] = m->locations[from->frames[s->first_frame + j]];
 		translate_row(m, from->values + i * from->value_type_count);
 		err = profile_add_sample(m->to, frames, s->depth, m->labels[s->labels], m->row);
 	}
 	free(frames);
-	return err;
-}
-
-static int merge_arcs(struct merge *m)
-{
-	const struct profile *from = m->from;
-
-	for (size_t i = 0; i < from->arc_count; i++) {
+	for (size_t i = 0; i < from->arc_count && !err; i++) {
 		struct profile_arc arc = from->arcs[i];
 
-		arc.from = m->code.locations[arc.from];
-		arc.to = m->code.locations[arc.to];
+		arc.from = m->locations[arc.from];
+		arc.to = m->locations[arc.to];
 		arc.labels = m->labels[arc.labels];
 		translate_row(m, from->arc_values + i * from->value_type_count);
-		if (profile_add_arc(m->to, &arc, m->row))
-			return -ENOMEM;
+		err = profile_add_arc(m->to, &arc, m->row);
 	}
-	return 0;
+	return err;
 }
 
 /* The mean of two measurements, weighted by ticks; 0: not measured. */
@@ -234,16 +613,6 @@ static int merge_text(struct merge *m, const char **text, const char *from)
 	return profile_string(m->to, m->first ? from : "", text);
 }
 
-/* The method of the stack walk: a profile without stacks does not count, two methods are none. */
-static int merge_stacks(struct merge *m)
-{
-	if (!m->from->totals.stack_limit && !m->first)
-		return 0;
-	if (!m->to->totals.stack_limit)
-		return profile_string(m->to, m->from->stacks, &m->to->stacks);
-	return merge_text(m, &m->to->stacks, m->from->stacks);
-}
-
 static int merge_header(struct merge *m)
 {
 	struct profile *to = m->to;
@@ -279,10 +648,18 @@ static int merge_header(struct merge *m)
 	if (from->bucket > to->bucket)
 		to->bucket = from->bucket;
 	if (merge_text(m, &to->event, from->event) || merge_text(m, &to->host, from->host) ||
-	    merge_text(m, &to->command, from->command) || merge_stacks(m) ||
+	    merge_text(m, &to->command, from->command) ||
 	    merge_text(m, &to->drop_frames, from->drop_frames) ||
 	    merge_text(m, &to->keep_frames, from->keep_frames))
 		return -ENOMEM;
+	/* The method of the stack walk: a profile without stacks does not count. */
+	if (!to->totals.stack_limit && (m->first || from->totals.stack_limit)) {
+		if (profile_string(to, from->stacks, &to->stacks))
+			return -ENOMEM;
+	} else if (m->first || from->totals.stack_limit) {
+		if (merge_text(m, &to->stacks, from->stacks))
+			return -ENOMEM;
+	}
 	return merge_totals(to, &from->totals, m->first);
 }
 
@@ -298,35 +675,17 @@ static uint64_t text_hash(const char *text)
 	return hash_u64((uintptr_t)text, 0);
 }
 
-static int merge_comments(struct profile *to, const struct profile *from)
-{
-	struct index index = { 0 };
-	int err = 0;
-
-	for (size_t i = 0; i < to->comment_count && !err; i++)
-		err = index_add(&index, text_hash(to->comments[i]), i);
-	for (size_t i = 0; i < from->comment_count && !err; i++) {
-		const char *text;
-
-		err = profile_string(to, from->comments[i], &text);
-		if (err || index_find(&index, text_hash(text), same_text, to->comments, text) !=
-				   INDEX_NONE)
-			continue;
-		err = profile_add_comment(to, text)
-			      ?: index_add(&index, text_hash(text), to->comment_count - 1);
-	}
-	index_free(&index);
-	return err;
-}
-
+/* Merges extras, warnings and comments: each text once. */
 static int merge_texts(struct merge *m)
 {
 	struct profile *to = m->to;
 	const struct profile *from = m->from;
+	struct index comments = { 0 };
+	int err = 0;
 
 	for (size_t i = 0; i < from->extra_count; i++) {
 		const struct profile_extra *x = &from->extras[i];
-		uint32_t image = x->image == PROFILE_NONE ? PROFILE_NONE : m->code.images[x->image];
+		uint32_t image = x->image == PROFILE_NONE ? PROFILE_NONE : m->images[x->image];
 
 		if (profile_add_extra(to, x->format, image, x->bytes, x->size))
 			return -ENOMEM;
@@ -338,12 +697,25 @@ static int merge_texts(struct merge *m)
 	    profile_warn(to, "the merged profiles have different periods: their samples stand "
 			     "for different times"))
 		return -ENOMEM;
-	return merge_comments(to, from);
+	for (size_t i = 0; i < to->comment_count && !err; i++)
+		err = index_add(&comments, text_hash(to->comments[i]), i);
+	for (size_t i = 0; i < from->comment_count && !err; i++) {
+		const char *text;
+
+		err = profile_string(to, from->comments[i], &text);
+		if (err || index_find(&comments, text_hash(text), same_text, to->comments, text) !=
+				   INDEX_NONE)
+			continue;
+		err = profile_add_comment(to, text);
+		err = err ?: index_add(&comments, text_hash(text), to->comment_count - 1);
+	}
+	index_free(&comments);
+	return err;
 }
 
 /*
- * Makes one image of those that have one build ID, as a recording has of copies of a program. Else
- * what is added of any of them would be counted for the first.
+ * Joins images of one build ID, as a recording has of copies of a program: samples that are added
+ * later would all be counted for the first of them. Returns 0 or -ENOMEM with e set.
  */
 static int join_copies(struct profile *p, struct error *e)
 {
@@ -372,7 +744,12 @@ int profile_merge(struct profile *to, const struct profile *from, struct merge_c
 		  struct error *e)
 {
 	struct merge_cache own = { 0 };
-	struct merge m = { .to = to, .from = from, .first = !to->value_type_count };
+	struct merge m = {
+		.to = to,
+		.from = from,
+		.cache = cache ?: &own,
+		.first = !to->value_type_count,
+	};
 	bool merged_before = cache && cache->indexed;
 	int err = m.first || merged_before ? 0 : join_copies(to, e);
 
@@ -381,13 +758,16 @@ int profile_merge(struct profile *to, const struct profile *from, struct merge_c
 	m.other_event = !m.first && is_other_event(&m);
 	err = merge_value_types(&m);
 	err = err ?: merge_header(&m);
-	err = err ?: merge_code(to, from, cache ?: &own, &m.code);
-	err = err ?: merge_labels(&m);
+	err = err ?: merge_code(&m);
 	err = err ?: merge_samples(&m);
-	err = err ?: merge_arcs(&m);
 	err = err ?: merge_texts(&m);
-	merged_code_free(&m.code);
 	merge_cache_free(&own);
+	free(m.images);
+	free(m.mappings);
+	free(m.functions);
+	free(m.locations);
+	free(m.contents);
+	free(m.lines);
 	free(m.labels);
 	free(m.values);
 	free(m.row);

@@ -2,9 +2,20 @@
 #ifndef PROFIL_PROFILE_MERGE_H
 #define PROFIL_PROFILE_MERGE_H
 
-#include "profile/merge_cache.h"
 #include "profile/profile.h"
 #include "util/error.h"
+#include "util/index.h"
+
+/*
+ * The first location at each address and mapping of a profile, for all merges into it.
+ * Zero-initialised at first; meanwhile nothing else adds locations to the profile or moves them.
+ */
+struct merge_cache {
+	struct index locations;
+	size_t indexed; /* this many of the profile's locations */
+};
+
+void merge_cache_free(struct merge_cache *cache);
 
 /*
  * Adds a profile to another one.
@@ -32,4 +43,5 @@
  */
 int profile_merge(struct profile *to, const struct profile *from, struct merge_cache *cache,
 		  struct error *e);
+
 #endif

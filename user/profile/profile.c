@@ -298,12 +298,6 @@ int profile_place_location(struct profile *p, uint32_t location, uint32_t mappin
 	return 0;
 }
 
-static bool line_equal(const struct profile_line *a, const struct profile_line *b)
-{
-	return a->function == b->function && a->line == b->line && a->column == b->column &&
-	       a->file == b->file;
-}
-
 struct line_location {
 	struct profile_location location;
 	const struct profile_line *lines; /* with interned files */
@@ -312,15 +306,19 @@ struct line_location {
 static bool line_location_equal(const void *array, uint32_t id, const void *key)
 {
 	const struct profile *p = array;
-	const struct profile_location *a = &p->locations[id];
-	const struct line_location *b = key;
+	const struct profile_location *l = &p->locations[id];
+	const struct line_location *other = key;
 
-	if (a->address != b->location.address || a->mapping != b->location.mapping ||
-	    a->line_count != b->location.line_count)
+	if (l->address != other->location.address || l->mapping != other->location.mapping ||
+	    l->line_count != other->location.line_count)
 		return false;
-	for (uint32_t i = 0; i < a->line_count; i++)
-		if (!line_equal(&p->lines[a->first_line + i], &b->lines[i]))
+	for (uint32_t i = 0; i < l->line_count; i++) {
+		const struct profile_line *a = &p->lines[l->first_line + i], *b = &other->lines[i];
+
+		if (a->function != b->function || a->line != b->line || a->column != b->column ||
+		    a->file != b->file)
 			return false;
+	}
 	return true;
 }
 
@@ -386,46 +384,25 @@ static bool text_equal(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool tags_equal(const struct profile_tag *a, const struct profile_tag *b, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (!text_equal(a[i].key, b[i].key) || !text_equal(a[i].text, b[i].text) ||
-		    !text_equal(a[i].unit, b[i].unit) || a[i].number != b[i].number)
-			return false;
-	return true;
-}
-
 static bool tag_list_equal(const void *array, uint32_t id, const void *key)
 {
-	struct profile_tag *const *lists = array;
+	const struct profile_tag *a = ((struct profile_tag *const *)array)[id];
 	const struct tags *tags = key;
-	uint32_t count = 0;
 
-	while (lists[id][count].key)
-		count++;
-	return count == tags->count && tags_equal(lists[id], tags->tags, count);
-}
+	for (uint32_t i = 0; i < tags->count; i++) {
+		const struct profile_tag *b = &tags->tags[i];
 
-/* The tags with their texts interned; a list ends with a NULL key. */
-static struct profile_tag *copy_tags(struct profile *p, const struct tags *tags)
-{
-	struct profile_tag *list = calloc(tags->count + 1, sizeof(*list));
-
-	for (uint32_t i = 0; list && i < tags->count; i++) {
-		const struct profile_tag *from = &tags->tags[i];
-
-		list[i].number = from->text ? 0 : from->number;
-		if (profile_string(p, from->key, &list[i].key) ||
-		    (from->text && profile_string(p, from->text, &list[i].text)) ||
-		    profile_string(p, from->unit ?: "", &list[i].unit)) {
-			free(list);
-			return NULL;
-		}
+		if (!text_equal(a[i].key, b->key) || !text_equal(a[i].text, b->text) ||
+		    !text_equal(a[i].unit, b->unit) || a[i].number != b->number)
+			return false;
 	}
-	return list;
+	return !a[tags->count].key;
 }
 
-/* One list for all labels with these tags: equal lists are the same pointer. */
+/*
+ * Sets *list to a copy of the tags with their texts interned, which ends with a NULL key. There is
+ * one list for all labels with these tags: equal lists are the same pointer.
+ */
 static int intern_tags(struct profile *p, const struct tags *tags, const struct profile_tag **list)
 {
 	uint64_t hash = tags->count;
@@ -435,10 +412,19 @@ static int intern_tags(struct profile *p, const struct tags *tags, const struct 
 	*list = NULL;
 	if (!tags->count)
 		return 0;
-	copy = copy_tags(p, tags);
+	copy = calloc(tags->count + 1, sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < tags->count; i++) {
+		const struct profile_tag *from = &tags->tags[i];
+
+		copy[i].number = from->text ? 0 : from->number;
+		if (profile_string(p, from->key, &copy[i].key) ||
+		    (from->text && profile_string(p, from->text, &copy[i].text)) ||
+		    profile_string(p, from->unit ?: "", &copy[i].unit)) {
+			free(copy);
+			return -ENOMEM;
+		}
 		hash = hash_u64((uintptr_t)copy[i].key, hash);
 		hash = hash_u64((uintptr_t)copy[i].text ^ copy[i].number, hash);
 	}
@@ -506,40 +492,32 @@ static bool sample_equal(const void *array, uint32_t id, const void *key)
 					    stack->depth * sizeof(*stack->frames)) == 0);
 }
 
-static int new_sample(struct profile *p, const struct stack *stack, uint64_t hash)
-{
-	size_t value_size = (p->value_type_count ?: 1) * sizeof(*p->values);
-
-	if (RESERVE(p, samples, sample_room, p->sample_count + 1) ||
-	    RESERVE(p, frames, frame_room, p->frame_count + stack->depth) ||
-	    array_reserve(&p->values, &p->value_room, p->sample_count + 1, value_size) ||
-	    index_add(&p->sample_index, hash, p->sample_count))
-		return -ENOMEM;
-	if (stack->depth)
-		memcpy(p->frames + p->frame_count, stack->frames,
-		       stack->depth * sizeof(*stack->frames));
-	p->samples[p->sample_count] = (struct profile_sample){
-		.first_frame = p->frame_count,
-		.depth = stack->depth,
-		.labels = stack->labels,
-	};
-	p->frame_count += stack->depth;
-	memset(p->values + p->sample_count * p->value_type_count, 0, value_size);
-	p->sample_count++;
-	return 0;
-}
-
 int profile_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
 		   uint32_t *id)
 {
+	size_t value_size = (p->value_type_count ?: 1) * sizeof(*p->values);
 	struct stack stack = { frames, depth, labels };
 	uint64_t hash = hash_bytes(frames, depth * sizeof(*frames), labels);
 
 	*id = index_find(&p->sample_index, hash, sample_equal, p, &stack);
 	if (*id != INDEX_NONE)
 		return 0;
-	*id = p->sample_count;
-	return new_sample(p, &stack, hash);
+	if (RESERVE(p, samples, sample_room, p->sample_count + 1) ||
+	    RESERVE(p, frames, frame_room, p->frame_count + depth) ||
+	    array_reserve(&p->values, &p->value_room, p->sample_count + 1, value_size) ||
+	    index_add(&p->sample_index, hash, p->sample_count))
+		return -ENOMEM;
+	*id = p->sample_count++;
+	p->samples[*id] = (struct profile_sample){
+		.first_frame = p->frame_count,
+		.depth = depth,
+		.labels = labels,
+	};
+	if (depth)
+		memcpy(p->frames + p->frame_count, frames, depth * sizeof(*frames));
+	p->frame_count += depth;
+	memset(p->values + *id * p->value_type_count, 0, value_size);
+	return 0;
 }
 
 int profile_add_sample(struct profile *p, const uint32_t *frames, uint32_t depth, uint32_t labels,
@@ -561,31 +539,24 @@ static bool arc_equal(const void *array, uint32_t id, const void *key)
 	return a->from == b->from && a->to == b->to && a->labels == b->labels && a->kind == b->kind;
 }
 
-static int find_arc(struct profile *p, const struct profile_arc *arc, uint32_t *id)
+int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int64_t *values)
 {
 	size_t value_size = (p->value_type_count ?: 1) * sizeof(*p->arc_values);
 	uint64_t hash = hash_u64((uint64_t)arc->from << 32 | arc->to,
 				 (uint64_t)arc->labels << 2 | arc->kind);
+	uint32_t id = index_find(&p->arc_index, hash, arc_equal, p->arcs, arc);
 
-	*id = index_find(&p->arc_index, hash, arc_equal, p->arcs, arc);
-	if (*id != INDEX_NONE)
-		return 0;
-	if (RESERVE(p, arcs, arc_room, p->arc_count + 1) ||
-	    array_reserve(&p->arc_values, &p->arc_value_room, p->arc_count + 1, value_size) ||
-	    index_add(&p->arc_index, hash, p->arc_count))
-		return -ENOMEM;
-	*id = p->arc_count++;
-	p->arcs[*id] = (struct profile_arc){ arc->from, arc->to, arc->labels, arc->kind, 0, 0 };
-	memset(p->arc_values + *id * p->value_type_count, 0, value_size);
-	return 0;
-}
-
-int profile_add_arc(struct profile *p, const struct profile_arc *arc, const int64_t *values)
-{
-	uint32_t id;
-
-	if (find_arc(p, arc, &id))
-		return -ENOMEM;
+	if (id == INDEX_NONE) {
+		if (RESERVE(p, arcs, arc_room, p->arc_count + 1) ||
+		    array_reserve(&p->arc_values, &p->arc_value_room, p->arc_count + 1,
+				  value_size) ||
+		    index_add(&p->arc_index, hash, p->arc_count))
+			return -ENOMEM;
+		id = p->arc_count++;
+		p->arcs[id] = *arc;
+		p->arcs[id].count = p->arcs[id].executed = 0;
+		memset(p->arc_values + id * p->value_type_count, 0, value_size);
+	}
 	add_u64(&p->arcs[id].count, arc->count);
 	add_u64(&p->arcs[id].executed, arc->executed);
 	for (size_t i = 0; values && i < p->value_type_count; i++)
