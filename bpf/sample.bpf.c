@@ -198,6 +198,63 @@ int tick_stacks_cfi(__u64 *ctx)
 	return 0;
 }
 
+/* --- In tests: counts without ticks, by BPF_PROG_TEST_RUN --- */
+
+/* The arguments of the two programs: `ticks` of them, of so many different pcs from `first` on. */
+struct test_run {
+	__u64 first, different, ticks, id;
+};
+
+#define TEST_DEPTH  4
+#define TEST_CALLER 0x300000 /* of the pcs of the callers */
+
+static long test_pc(__u32 i, struct test_run *run)
+{
+	count_pc(run->first + i % run->different, run->id);
+	return 0;
+}
+
+SEC("?raw_tp")
+int test_pcs(const __u64 *arguments)
+{
+	struct test_run run = { arguments[0], arguments[1], arguments[2], arguments[3] };
+
+	if (run.different)
+		bpf_loop(run.ticks, test_pc, &run, 0);
+	return 0;
+}
+
+/* Stacks that differ in the leaf. */
+static long test_stack(__u32 i, struct test_run *run)
+{
+	struct stack_scratch *own = own_scratch();
+	struct stack *stack;
+
+	if (!own)
+		return 1;
+	stack = &own->sample.stack;
+	begin_stack(stack, run->id);
+	stack->kernel_depth = 0;
+	stack->user_depth = TEST_DEPTH;
+	stack->end = UNWIND_BY_KERNEL;
+	stack->by_frame_pointer = 0;
+	stack->pcs[0] = run->first + i % run->different;
+	for (int depth = 1; depth < TEST_DEPTH; depth++)
+		stack->pcs[depth] = TEST_CALLER + depth;
+	count_stack(&own->sample, TEST_DEPTH * sizeof(stack->pcs[0]));
+	return 0;
+}
+
+SEC("?raw_tp")
+int test_stacks(const __u64 *arguments)
+{
+	struct test_run run = { arguments[0], arguments[1], arguments[2], arguments[3] };
+
+	if (run.different)
+		bpf_loop(run.ticks, test_stack, &run, 0);
+	return 0;
+}
+
 /*
  * --- A control group ---
  *

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The sample program in the kernel with full maps and buffers. Needs the privileges to record. */
+/*
+ * The sample program in the kernel: what it counts in its tables, rings and banks, full ones, too.
+ * BPF_PROG_TEST_RUN has it count exactly what a row says, so each number is certain. Needs the
+ * privileges to record.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,156 +12,179 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/events.h"
 #include "capture/members.h"
 #include "capture/sample_program.h"
-#include "util/clock.h"
 
-/* --- A program with many stacks: the paths through a tree, with more frames below --- */
+#define FIRST_PC 0x400000
+#define DEPTH	 4 /* of the stacks that the program makes, whose callers are the same */
+#define CALLER	 0x300000
+#define ID	 (SAMPLE_ID_VALID | 77)
 
-#define BRANCHES 12
-#define BELOW	 80
-
-#pragma GCC push_options
-#pragma GCC optimize("no-omit-frame-pointer", "no-optimize-sibling-calls")
-
-static volatile unsigned int steps;
-
-__attribute__((noinline)) static void walk(unsigned int path, int depth)
+static void load(struct sample_program *sample, const struct sample_settings *settings,
+		 struct counts *counts)
 {
-	if (depth == 0) {
-		steps++;
-	} else if (path & 1) {
-		walk(path >> 1, depth - 1);
-		steps += 2; /* keeps the two calls apart */
-	} else {
-		walk(path >> 1, depth - 1);
-	}
-	steps++;
+	struct error e;
+	int err;
+
+	sample->is_test_run = true;
+	err = sample_program_load(sample, settings, counts, &e);
+	if (err == -EPERM || err == -EACCES)
+		skip();
+	assert_int_equal(err, 0);
 }
 
-__attribute__((noinline)) static void below(int depth)
+/* Counts `ticks` in turn at `different` places, from FIRST_PC + `from` on. */
+static void count(const struct sample_program *sample, uint64_t from, uint64_t different,
+		  uint64_t ticks)
 {
-	if (depth)
-		below(depth - 1);
-	else
-		for (unsigned int path = 0; getppid() != 1; path++)
-			for (int i = 0; i < 1000; i++)
-				walk(path, BRANCHES);
-	steps++;
+	uint64_t arguments[] = { FIRST_PC + from, different, ticks, ID };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = arguments, .ctx_size_in = sizeof(arguments));
+
+	assert_int_equal(
+		bpf_prog_test_run_opts(bpf_program__fd(sample_program_on_tick(sample)), &run), 0);
 }
 
-#pragma GCC pop_options
-
-static pid_t start_child(void)
+/* Each of the first places has its share of `ticks`, and there is no other sample. */
+static void check_counts(const struct counts *counts, bool stacks, uint64_t different,
+			 uint64_t ticks)
 {
-	pid_t child = fork();
+	uint64_t *found = calloc(different, sizeof(*found));
 
-	if (child == 0) {
-		alarm(60); /* also when the parent is ended */
-		below(BELOW);
-		_exit(0);
-	}
-	return child;
-}
-
-/* --- --- */
-
-/* All stacks differ, and have the same root. */
-static void check_stacks(const struct counts *counts)
-{
-	const struct counted *first = &counts->samples[0];
-	uint64_t root = counts->pcs[first->first_pc + first->kernel_depth + first->user_depth - 1];
-
+	assert_non_null(found);
 	for (size_t i = 0; i < counts->count; i++) {
 		const struct counted *s = &counts->samples[i];
 		const uint64_t *pcs = counts->pcs + s->first_pc;
 
-		assert_true(s->count > 0);
-		assert_true(s->user_depth > BELOW && s->user_depth <= STACK_DEPTH_MAX);
-		assert_true(s->kernel_depth <= STACK_DEPTH_MAX);
-		assert_int_equal(pcs[s->kernel_depth + s->user_depth - 1], root);
-		assert_int_equal(!!s->kernel_depth, !!(s->id & SAMPLE_ID_KERNEL));
+		assert_true(s->id == ID);
+		assert_int_equal(s->kernel_depth, 0);
+		assert_int_equal(s->user_depth, stacks ? DEPTH : 1);
+		assert_in_range(pcs[0], FIRST_PC, FIRST_PC + different - 1);
+		for (uint32_t depth = 1; depth < s->user_depth; depth++)
+			assert_int_equal(pcs[depth], CALLER + depth);
+		found[pcs[0] - FIRST_PC] += s->count;
 	}
+	for (uint64_t i = 0; i < different; i++)
+		assert_int_equal(found[i], ticks / different + (i < ticks % different));
+	free(found);
 }
 
-/* Until no bucket is free and some ticks have come through the ring buffer. */
-static void record_until_full(struct sample_program *sample, uint64_t through_ring)
+static void read_all(struct sample_program *sample)
 {
-	uint64_t end = now_ns() + 30 * NS_PER_S;
-
-	while (sample_program_counters(sample).ring < through_ring && now_ns() < end) {
-		usleep(20000);
-		assert_int_equal(sample_program_read_ring(sample), 0);
-		assert_int_equal(sample_program_read_table(sample), 0);
-	}
-	assert_true(sample_program_counters(sample).ring >= through_ring);
-}
-
-static void record(pid_t child, struct sample_program *sample, struct event_set *events)
-{
-	const struct sample_settings settings = {
-		.sides = SAMPLE_USER | SAMPLE_KERNEL,
-		.stacks = true,
-	};
-	const struct member member = { .state = MEMBER_COUNTS };
-	struct members members = { 0 };
-	struct counts counts = { 0 };
-	struct sample_counters sum;
-	uint64_t kernel;
-	struct error e;
-	int err = events_prepare(events, CAPTURE_CPU_CLOCK, 4999, &e);
-
-	err = err ?: sample_program_load(sample, &settings, &counts, &e);
-	if (err == -EPERM || err == -EACCES) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-		skip();
-	}
-	assert_int_equal(err, 0);
-	err = members_begin(&members, sample_program_object(sample), false, &e);
-	err = err ?: members_add(&members, child, &member, &e);
-	err = err ?: events_open(events, NULL, bpf_program__fd(sample_program_on_tick(sample)), &e);
-	assert_int_equal(err, 0);
-	record_until_full(sample, 100);
-	events_stop(events);
-	members_free(&members);
 	assert_int_equal(sample_program_read_ring(sample), 0);
 	assert_int_equal(sample_program_read_table(sample), 0);
-	sum = sample_program_counters(sample);
-	assert_int_equal(sum.excluded, 0);
-	assert_int_equal(counts_sum(&counts, &kernel) + sum.ring_full,
-			 sample_program_ticks(sample));
-	check_stacks(&counts);
+}
+
+static void check_table(bool stacks)
+{
+	enum {
+		TICKS = 100000,
+		PLACES = 777
+	};
+	const struct sample_settings settings = {
+		.sides = SAMPLE_USER,
+		.everyone = true,
+		.stacks = stacks,
+	};
+	struct sample_program sample = { .cpu_count = 0 };
+	struct counts counts = { 0 };
+
+	load(&sample, &settings, &counts);
+	count(&sample, 0, PLACES, TICKS);
+	/* What was read is not added again. */
+	for (int i = 0; i < 2; i++) {
+		read_all(&sample);
+		assert_int_equal(counts.count, PLACES);
+		check_counts(&counts, stacks, PLACES, TICKS);
+	}
+	count(&sample, TICKS % PLACES, 1, 1);
+	read_all(&sample);
+	check_counts(&counts, stacks, PLACES, TICKS + 1);
+	assert_int_equal(sample_program_ticks(&sample), TICKS + 1);
+	assert_int_equal(sample_program_counters(&sample).ring, 0);
+	sample_program_free(&sample);
 	counts_free(&counts);
 }
 
-static void record_child(struct sample_program *sample)
+static void test_pcs(void **state)
 {
-	struct event_set events = { .count = 0 };
-	pid_t child = start_child();
-
-	record(child, sample, &events);
-	assert_int_equal(sample_program_counters(sample).ring_full, 0);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	events_close(&events);
-	sample_program_free(sample);
+	(void)state;
+	check_table(false);
 }
 
-/* If the table is small, the other stacks go through the ring buffer, and none is lost. */
+static void test_stacks(void **state)
+{
+	(void)state;
+	check_table(true);
+}
+
+/*
+ * What finds no room in the table, or in the arena, goes through the ring buffer: nothing is lost
+ * while that is read, and each tick that is lost afterwards is counted as that.
+ */
+static void check_full(struct sample_program *sample, bool stacks, uint64_t places)
+{
+	const struct sample_settings settings = {
+		.sides = SAMPLE_USER,
+		.everyone = true,
+		.stacks = stacks,
+	};
+	const uint64_t step = 10000; /* fewer than a ring buffer holds */
+	struct counts counts = { 0 };
+	struct sample_counters sum;
+	uint64_t ticks = 0, kernel;
+
+	load(sample, &settings, &counts);
+	for (; ticks < places; ticks += step) {
+		count(sample, ticks, step, step);
+		assert_int_equal(sample_program_read_ring(sample), 0);
+	}
+	read_all(sample);
+	sum = sample_program_counters(sample);
+	assert_true(sum.ring > 0);
+	assert_int_equal(sum.ring_full, 0);
+	assert_int_equal(counts.count, ticks);
+	check_counts(&counts, stacks, ticks, ticks);
+	assert_int_equal(sample_program_ticks(sample), ticks);
+	for (uint64_t before = ticks; ticks < before + 20 * step; ticks += step)
+		count(sample, ticks, step, step);
+	read_all(sample);
+	sum = sample_program_counters(sample);
+	assert_true(sum.ring_full > 0);
+	assert_int_equal(counts_sum(&counts, &kernel) + sum.ring_full, ticks);
+	assert_int_equal(sample_program_ticks(sample), ticks);
+	sample_program_free(sample);
+	counts_free(&counts);
+}
+
+static void test_full_table(void **state)
+{
+	struct sample_program sample = { .cpu_count = 0 };
+
+	(void)state;
+	check_full(&sample, false, 150000);
+}
+
+static void test_full_table_of_stacks(void **state)
+{
+	struct sample_program sample = { .cpu_count = 0 };
+
+	(void)state;
+	check_full(&sample, true, 150000);
+}
+
 static void test_full_arena(void **state)
 {
 	struct sample_program sample = { .arena_words = 50 * STACK_WORDS_MAX };
 
 	(void)state;
-	record_child(&sample);
+	check_full(&sample, true, 20000);
 }
 
 /* Stacks with the same hash are counted separately, and soon find no free entry. */
@@ -166,8 +193,10 @@ static void test_one_hash(void **state)
 	struct sample_program sample = { .one_hash = true };
 
 	(void)state;
-	record_child(&sample);
+	check_full(&sample, true, 20000);
 }
+
+/* --- Members --- */
 
 /* A process with children that live until it has ended. */
 static pid_t start_family(unsigned int children)
@@ -220,18 +249,6 @@ static void test_full_members(void **state)
 
 /* --- Windows --- */
 
-/* How often the kernel has run the program: it counts that while its statistics are enabled. */
-static uint64_t runs_of(const struct sample_program *sample)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(sample_program_on_tick(sample)),
-						&info, &size),
-			 0);
-	return info.run_cnt;
-}
-
 static bool is_zero(const void *memory, size_t size)
 {
 	const char *bytes = memory;
@@ -252,77 +269,51 @@ static bool is_clear(const struct sample_program *sample, size_t bank)
 		       : is_zero(&sample->table[at], sample->buckets * sizeof(*sample->table));
 }
 
-/* Returns the ticks of a window, all of which are in its counts, or lost. */
-static uint64_t take_window(struct sample_program *sample, struct counts *ring, int64_t *in_ring)
-{
-	struct counts counts = { 0 };
-	struct sample_window window;
-	uint64_t from_ring, from_table, kernel;
-
-	assert_int_equal(sample_program_switch(sample), 0);
-	assert_int_equal(sample_program_read_ring(sample), 0);
-	assert_int_equal(sample_program_take(sample, &counts, &window), 0);
-	from_table = counts_sum(&counts, &kernel);
-	from_ring = counts_sum(ring, &kernel);
-	*in_ring += window.counters.ring - from_ring;
-	assert_int_equal(window.ticks,
-			 from_table + window.counters.ring + window.counters.ring_full);
-	for (size_t i = 0; i < counts.count; i++)
-		assert_int_equal(counts.samples[i].cpu < sample->cpu_count,
-				 sample->settings.stacks);
-	counts_free(&counts);
-	counts_free(ring);
-	return window.ticks;
-}
-
-#define WINDOWS 300
+enum {
+	WINDOWS = 300,
+	PLACES = 50
+};
 
 /*
- * Each run of the program is in one window, as the kernel counts the runs itself; and no tick
- * counts in a bank that was taken.
+ * Each tick is in its window, and none counts in a bank that was taken. room: for how many places
+ * a bank has room.
  */
-static void count_windows(struct sample_program *sample, bool stacks)
+static void check_windows(struct sample_program *sample, bool stacks, uint64_t room)
 {
 	const struct sample_settings settings = {
-		.sides = SAMPLE_USER | SAMPLE_KERNEL,
+		.sides = SAMPLE_USER,
 		.stacks = stacks,
 		.everyone = true,
 		.windows = true,
 	};
-	struct event_set events = { .count = 0 };
 	struct counts ring = { 0 };
-	uint64_t ticks = 0;
-	int64_t in_ring = 0;
-	int statistics, err;
-	struct error e;
-	pid_t child = start_child();
 
-	assert_int_equal(events_prepare(&events, CAPTURE_CPU_CLOCK, 9999, &e), 0);
-	err = sample_program_load(sample, &settings, &ring, &e);
-	if (err == -EPERM || err == -EACCES) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-		skip();
+	load(sample, &settings, &ring);
+	for (uint64_t ticks = 0; ticks < WINDOWS; ticks++) {
+		struct sample_window window;
+		struct counts counts = { 0 };
+		uint64_t kernel, from_ring, last;
+
+		count(sample, 0, PLACES, ticks);
+		assert_int_equal(sample_program_switch(sample), 0);
+		assert_int_equal(sample_program_read_ring(sample), 0);
+		from_ring = counts_sum(&ring, &kernel);
+		assert_int_equal(sample_program_take(sample, &counts, &window), 0);
+		assert_int_equal(window.ticks, ticks);
+		assert_int_equal(window.counters.ring, from_ring);
+		assert_int_equal(window.counters.ring_full, 0);
+		assert_int_equal(counts_sum(&counts, &kernel) + from_ring, ticks);
+		last = ticks % PLACES;
+		assert_int_equal(from_ring,
+				 ticks - ticks / PLACES * room - (last < room ? last : room));
+		if (room == PLACES)
+			check_counts(&counts, stacks, PLACES, ticks);
+		for (size_t i = 0; i < counts.count; i++)
+			assert_int_equal(counts.samples[i].cpu < sample->cpu_count, stacks);
+		assert_true(is_clear(sample, ticks % SAMPLE_BANKS));
+		counts_free(&counts);
+		counts_free(&ring);
 	}
-	assert_int_equal(err, 0);
-	statistics = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	assert_true(statistics >= 0);
-	err = events_open(&events, NULL, bpf_program__fd(sample_program_on_tick(sample)), &e);
-	assert_int_equal(err, 0);
-	for (size_t i = 0; i < WINDOWS; i++) {
-		usleep(i % 10 * 1000);
-		assert_true(i == 0 || is_clear(sample, i % SAMPLE_BANKS == 0));
-		ticks += take_window(sample, &ring, &in_ring);
-	}
-	events_stop(&events);
-	ticks += take_window(sample, &ring, &in_ring);
-	assert_int_equal(in_ring, 0);
-	assert_true(ticks > 1000);
-	assert_int_equal(ticks, runs_of(sample));
-	close(statistics);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	events_close(&events);
 	sample_program_free(sample);
 }
 
@@ -331,7 +322,7 @@ static void test_windows(void **state)
 	struct sample_program sample = { .cpu_count = 0 };
 
 	(void)state;
-	count_windows(&sample, false);
+	check_windows(&sample, false, PLACES);
 }
 
 static void test_windows_of_stacks(void **state)
@@ -339,27 +330,92 @@ static void test_windows_of_stacks(void **state)
 	struct sample_program sample = { .cpu_count = 0 };
 
 	(void)state;
-	count_windows(&sample, true);
+	check_windows(&sample, true, PLACES);
 }
 
-/* A bank's part of the arena is used up: the rest goes through the ring buffer. */
+/* A bank's part of the arena has room for ten stacks of six words. */
 static void test_windows_with_full_arena(void **state)
 {
-	struct sample_program sample = { .arena_words = 5 * STACK_WORDS_MAX };
+	struct sample_program sample = { .arena_words = STACK_WORDS_MAX + 60 };
 
 	(void)state;
-	count_windows(&sample, true);
+	check_windows(&sample, true, 10);
+}
+
+/* Several CPUs count at once, in the same places, while windows are taken: no tick is lost. */
+
+enum {
+	COUNTERS = 4,
+	EACH = 400000
+};
+
+static void *count_on(void *sample)
+{
+	for (int i = 0; i < 100; i++)
+		count(sample, 0, PLACES, EACH / 100);
+	return NULL;
+}
+
+static void check_parallel(bool stacks)
+{
+	const struct sample_settings settings = {
+		.sides = SAMPLE_USER,
+		.stacks = stacks,
+		.everyone = true,
+		.windows = true,
+	};
+	struct sample_program sample = { .cpu_count = 0 };
+	struct counts ring = { 0 }, counts = { 0 };
+	struct sample_window window;
+	pthread_t threads[COUNTERS];
+	uint64_t ticks = 0;
+
+	load(&sample, &settings, &ring);
+	for (int i = 0; i < COUNTERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, count_on, &sample), 0);
+	for (int i = 0; i <= COUNTERS; i++) {
+		for (int j = 0; j < 50; j++) {
+			assert_int_equal(sample_program_switch(&sample), 0);
+			assert_int_equal(sample_program_take(&sample, &counts, &window), 0);
+			assert_int_equal(window.counters.ring + window.counters.ring_full, 0);
+			ticks += window.ticks;
+		}
+		if (i < COUNTERS)
+			pthread_join(threads[i], NULL);
+	}
+	assert_int_equal(ticks, COUNTERS * EACH);
+	check_counts(&counts, stacks, PLACES, COUNTERS * EACH);
+	sample_program_free(&sample);
+	counts_free(&counts);
+}
+
+static void test_parallel(void **state)
+{
+	(void)state;
+	check_parallel(false);
+}
+
+static void test_parallel_stacks(void **state)
+{
+	(void)state;
+	check_parallel(true);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_full_members),
+		cmocka_unit_test(test_pcs),
+		cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_full_table),
+		cmocka_unit_test(test_full_table_of_stacks),
 		cmocka_unit_test(test_full_arena),
 		cmocka_unit_test(test_one_hash),
+		cmocka_unit_test(test_full_members),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_windows_of_stacks),
 		cmocka_unit_test(test_windows_with_full_arena),
+		cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_parallel_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
