@@ -329,7 +329,8 @@ static int end_grace_of_rows(struct unwind_tables *t)
 	while (count < t->emptied_count && t->emptied[count].since_ns + UNWIND_GRACE_NS < now)
 		err = give_extent_back(t, &t->emptied[count++].extent) ?: err;
 	t->emptied_count -= count;
-	memmove(t->emptied, t->emptied + count, t->emptied_count * sizeof(*t->emptied));
+	if (count) /* else there may be no memory yet */
+		memmove(t->emptied, t->emptied + count, t->emptied_count * sizeof(*t->emptied));
 	return err;
 }
 
