@@ -26,20 +26,8 @@ struct archive {
 	int lock;
 };
 
-static int in_use(struct archive *a, struct error *e)
-{
-	char pid[32];
-	ssize_t size = pread(a->lock, pid, sizeof(pid) - 1, 0);
-
-	pid[size > 0 ? size : 0] = '\0';
-	error_set_kind(e, ERROR_FAILED, 0, "%s is in use by process %ld", a->tree.path,
-		       strtol(pid, NULL, 10));
-	error_hint(e, "one profild --continuous writes there: stop it, or give another directory");
-	return -EBUSY;
-}
-
 /* Locks the host's directory; the file names the holder for others. */
-static int lock(struct archive *a, struct error *e)
+static int lock_directory(struct archive *a, struct error *e)
 {
 	struct stat status;
 
@@ -58,10 +46,20 @@ static int lock(struct archive *a, struct error *e)
 		error_hint(e, "remove it: profild makes it again");
 		return -EINVAL;
 	}
-	if (flock(a->lock, LOCK_EX | LOCK_NB))
-		return errno == EWOULDBLOCK
-			       ? in_use(a, e)
-			       : error_set(e, errno, "cannot lock %s/" LOCK_NAME, a->tree.path);
+	if (flock(a->lock, LOCK_EX | LOCK_NB)) {
+		char pid[32];
+		ssize_t size;
+
+		if (errno != EWOULDBLOCK)
+			return error_set(e, errno, "cannot lock %s/" LOCK_NAME, a->tree.path);
+		size = pread(a->lock, pid, sizeof(pid) - 1, 0);
+		pid[size > 0 ? size : 0] = '\0';
+		error_set_kind(e, ERROR_FAILED, 0, "%s is in use by process %ld", a->tree.path,
+			       strtol(pid, NULL, 10));
+		error_hint(e, "one profild --continuous writes there: stop it, or give another "
+			      "directory");
+		return -EBUSY;
+	}
 	/* What matters is the lock: its file may be empty on a full disk. */
 	if (ftruncate(a->lock, 0) == 0)
 		dprintf(a->lock, "%d\n", (int)getpid());
@@ -77,7 +75,7 @@ int archive_open(const char *directory, const char *host, struct archive **resul
 		return error_no_memory(e);
 	a->lock = -1;
 	err = tree_open(&a->tree, directory, host, true, e);
-	err = err ?: lock(a, e);
+	err = err ?: lock_directory(a, e);
 	err = err ?: tree_scan(&a->tree, 0, UINT64_MAX, true, e);
 	if (err)
 		archive_close(a);
@@ -113,48 +111,28 @@ void archive_close(struct archive *a)
 	free(a);
 }
 
-/* When the first coarser window that covers this second ends; 0: none does. */
-static uint64_t covered_until(const struct tree *t, uint64_t time_s)
-{
-	uint64_t until = 0;
-
-	for (size_t i = 0; i < t->count; i++) {
-		const struct window_name *w = &t->windows[i].name;
-
-		if (w->grain_s > WINDOW_FINE_S && !w->sum && !w->damaged && w->start_s <= time_s &&
-		    w->start_s + w->grain_s > time_s && w->start_s + w->grain_s > until)
-			until = w->start_s + w->grain_s;
-	}
-	return until;
-}
-
-/* Removes the sums that would contain a window that begins then: they are made again. */
-static int remove_sums(struct archive *a, uint64_t time_s, struct error *e)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < a->tree.count && !err; i++) {
-		const struct window_name *w = &a->tree.windows[i].name;
-
-		if (!w->sum || w->start_s > time_s || w->start_s + w->grain_s <= time_s)
-			continue;
-		err = tree_remove(&a->tree, w, e);
-	}
-	return err;
-}
-
-/* The next second from this one on that no coarser window covers. */
+/* Moves *time_s to the first second from there on that no coarser window covers. */
 static int next_uncovered(struct archive *a, uint64_t *time_s, struct error *e)
 {
-	uint64_t until;
-	int err = 0;
+	uint64_t from_s;
 
 	do {
-		err = tree_scan(&a->tree, *time_s, *time_s, false, e);
-		until = err ? 0 : covered_until(&a->tree, *time_s);
-		*time_s = until ?: *time_s;
-	} while (until);
-	return err;
+		const struct tree *t = &a->tree;
+		int err = tree_scan(&a->tree, *time_s, *time_s, false, e);
+
+		if (err)
+			return err;
+		from_s = *time_s;
+		for (size_t i = 0; i < t->count; i++) {
+			const struct window_name *w = &t->windows[i].name;
+			uint64_t end_s = w->start_s + w->grain_s;
+
+			if (w->grain_s > WINDOW_FINE_S && !w->sum && !w->damaged &&
+			    w->start_s <= from_s && end_s > *time_s)
+				*time_s = end_s;
+		}
+	} while (*time_s > from_s);
+	return 0;
 }
 
 int archive_write(struct archive *a, const struct profile *p, char *path, size_t size,
@@ -165,7 +143,14 @@ int archive_write(struct archive *a, const struct profile *p, char *path, size_t
 
 	for (int i = 0; i < MOST_STEPS && err == -EEXIST; i++, w.start_s++) {
 		err = next_uncovered(a, &w.start_s, e);
-		err = err ?: remove_sums(a, w.start_s, e);
+		/* Sums that would contain the window are removed: they are made again. */
+		for (size_t j = 0; j < a->tree.count && !err; j++) {
+			const struct window_name *sum = &a->tree.windows[j].name;
+
+			if (sum->sum && sum->start_s <= w.start_s &&
+			    sum->start_s + sum->grain_s > w.start_s)
+				err = tree_remove(&a->tree, sum, e);
+		}
 		err = err ?: tree_write(&a->tree, p, &w, false, e);
 		if (!err && path)
 			tree_path(&a->tree, &w, path, size);

@@ -16,79 +16,39 @@
 
 /* --- Locations of functions --- */
 
-/* Sets *function to the location of the function, or functions, that a location lies in. */
-static int find_function(struct profile *p, uint32_t location, uint32_t *function)
-{
-	const struct profile_location l = p->locations[location];
-	struct profile_line lines[16];
-
-	*function = location;
-	if (!profile_is_named(p, location) || !l.address || l.line_count > 16)
-		return 0;
-	for (uint32_t i = 0; i < l.line_count; i++) {
-		lines[i] = p->lines[l.first_line + i];
-		lines[i].line = lines[i].column = 0;
-	}
-	return profile_add_line_location(p, 0, l.mapping, lines, l.line_count, function);
-}
-
-/* The caller frees *functions: for each location that there is now, that of its function. */
+/*
+ * Sets *functions, which the caller frees: for each location that there is now, the location of the
+ * function, or functions, that it lies in. Returns 0 or -ENOMEM.
+ */
 static int find_functions(struct profile *p, uint32_t **functions)
 {
 	size_t count = p->location_count;
 	int err = 0;
 
 	*functions = calloc(count + 1, sizeof(**functions));
-	for (size_t i = 0; i < count && *functions && !err; i++)
-		err = find_function(p, i, &(*functions)[i]);
-	return *functions ? err : -ENOMEM;
-}
-
-static bool is_task_tag(const struct profile_tag *tag)
-{
-	return strcmp(tag->key, "cpu") == 0 || strcmp(tag->key, "thread") == 0;
-}
-
-/* Sets *id to labels without what only a task has. */
-static int drop_task(struct profile *p, uint32_t *id)
-{
-	struct profile_labels labels = p->labels[*id];
-	struct profile_tag *tags = calloc(labels.tag_count + 1, sizeof(*tags));
-	uint32_t count = 0;
-	int err;
-
-	for (uint32_t i = 0; i < labels.tag_count && tags; i++)
-		if (!is_task_tag(&labels.tags[i]))
-			tags[count++] = labels.tags[i];
-	labels.tags = count ? tags : NULL;
-	labels.tag_count = count;
-	labels.pid = labels.tid = labels.generation = 0;
-	err = tags ? profile_add_labels(p, &labels, id) : -ENOMEM;
-	free(tags);
-	return err;
-}
-
-static int drop_tasks(struct profile *p)
-{
-	size_t count = p->label_count;
-	uint32_t *map = calloc(count + 1, sizeof(*map));
-	int err = map ? 0 : -ENOMEM;
-
+	if (!*functions)
+		return -ENOMEM;
 	for (size_t i = 0; i < count && !err; i++) {
-		map[i] = i;
-		err = drop_task(p, &map[i]);
+		const struct profile_location l = p->locations[i];
+		struct profile_line lines[16];
+
+		(*functions)[i] = i;
+		if (!profile_is_named(p, i) || !l.address || l.line_count > 16)
+			continue;
+		for (uint32_t j = 0; j < l.line_count; j++) {
+			lines[j] = p->lines[l.first_line + j];
+			lines[j].line = lines[j].column = 0;
+		}
+		err = profile_add_line_location(p, 0, l.mapping, lines, l.line_count,
+						&(*functions)[i]);
 	}
-	for (size_t i = 0; i < p->sample_count && !err; i++)
-		p->samples[i].labels = map[p->samples[i].labels];
-	for (size_t i = 0; i < p->arc_count && !err; i++)
-		p->arcs[i].labels = map[p->arcs[i].labels];
-	free(map);
 	return err;
 }
 
 int coarsen_simplify(struct profile *p, bool tasks)
 {
-	uint32_t *functions;
+	size_t label_count = p->label_count;
+	uint32_t *functions, *map;
 	int err = find_functions(p, &functions);
 
 	for (size_t i = 0; i < p->sample_count && !err; i++) {
@@ -98,7 +58,33 @@ int coarsen_simplify(struct profile *p, bool tasks)
 			p->frames[s->first_frame + j] = functions[p->frames[s->first_frame + j]];
 	}
 	free(functions);
-	return err ?: tasks ? drop_tasks(p) : 0;
+	if (err || !tasks)
+		return err;
+
+	map = calloc(label_count + 1, sizeof(*map));
+	if (!map)
+		return -ENOMEM;
+	for (size_t i = 0; i < label_count && !err; i++) {
+		struct profile_labels labels = p->labels[i];
+		struct profile_tag *tags = calloc(labels.tag_count + 1, sizeof(*tags));
+		uint32_t count = 0;
+
+		for (uint32_t j = 0; j < labels.tag_count && tags; j++)
+			if (strcmp(labels.tags[j].key, "cpu") != 0 &&
+			    strcmp(labels.tags[j].key, "thread") != 0)
+				tags[count++] = labels.tags[j];
+		labels.tags = count ? tags : NULL;
+		labels.tag_count = count;
+		labels.pid = labels.tid = labels.generation = 0;
+		err = tags ? profile_add_labels(p, &labels, &map[i]) : -ENOMEM;
+		free(tags);
+	}
+	for (size_t i = 0; i < p->sample_count && !err; i++)
+		p->samples[i].labels = map[p->samples[i].labels];
+	for (size_t i = 0; i < p->arc_count && !err; i++)
+		p->arcs[i].labels = map[p->arcs[i].labels];
+	free(map);
+	return err;
 }
 
 /* --- Stacks --- */
@@ -139,8 +125,8 @@ static void count_samples(struct shortener *s)
 }
 
 /* Shortens a stack into `to`, which has room for it; returns its depth. */
-static uint32_t shorten(const struct shortener *s, const uint32_t *frames, uint32_t depth,
-			uint32_t *to)
+static uint32_t shorten_stack(const struct shortener *s, const uint32_t *frames, uint32_t depth,
+			      uint32_t *to)
 {
 	uint32_t kept = 0;
 
@@ -159,7 +145,7 @@ static bool same_hash(const void *array, uint32_t id, const void *key)
 	return hashes[id] == *hash;
 }
 
-/* Sets *different to how many stacks there would be, counted up to `most` + 1. */
+/* Sets *different to the number of stacks that there would be, counted up to `most` + 1. */
 static int count_different(const struct shortener *s, size_t most, size_t *different)
 {
 	const struct profile *p = s->p;
@@ -173,13 +159,13 @@ static int count_different(const struct shortener *s, size_t most, size_t *diffe
 		const struct profile_sample *sample = &p->samples[i];
 		uint64_t hash;
 
-		err = array_reserve(&frames, &frame_room, sample->depth, sizeof(*frames))
-			      ?: array_reserve(&hashes, &room, count + 1, sizeof(*hashes));
+		err = array_reserve(&frames, &frame_room, sample->depth, sizeof(*frames));
+		err = err ?: array_reserve(&hashes, &room, count + 1, sizeof(*hashes));
 		if (err)
 			break;
 		hash = hash_bytes(
 			frames,
-			shorten(s, p->frames + sample->first_frame, sample->depth, frames) *
+			shorten_stack(s, p->frames + sample->first_frame, sample->depth, frames) *
 				sizeof(*frames),
 			sample->labels);
 		if (index_find(&index, hash, same_hash, hashes, &hash) != INDEX_NONE)
@@ -194,42 +180,11 @@ static int count_different(const struct shortener *s, size_t most, size_t *diffe
 	return err;
 }
 
-static void shorten_all(const struct shortener *s)
-{
-	struct profile *p = s->p;
-
-	for (size_t i = 0; i < p->sample_count; i++) {
-		struct profile_sample *sample = &p->samples[i];
-		uint32_t *frames = p->frames + sample->first_frame;
-
-		sample->depth = shorten(s, frames, sample->depth, frames);
-	}
-}
-
-static int choose_share(struct shortener *s, size_t most, double *share)
-{
-	size_t different, without_callers;
-	double next = FIRST_SHARE;
-	int err;
-
-	*share = 0;
-	s->least = UINT64_MAX;
-	err = count_different(s, SIZE_MAX - 1, &without_callers);
-	most += without_callers;
-	s->least = 0;
-	err = err ?: count_different(s, most, &different);
-	while (!err && different > most && next < 1) {
-		s->least = (uint64_t)((double)s->all * next) + 1;
-		*share = next;
-		err = count_different(s, most, &different);
-		next *= SHARE_FACTOR;
-	}
-	return err;
-}
-
 int coarsen_shorten(struct profile *p, size_t most, double *share)
 {
 	struct shortener s = { .p = p };
+	size_t different, without_callers;
+	double next = FIRST_SHARE;
 	int err = find_functions(p, &s.functions);
 
 	*share = 0;
@@ -238,12 +193,27 @@ int coarsen_shorten(struct profile *p, size_t most, double *share)
 	s.last = calloc(p->location_count + 1, sizeof(*s.last));
 	if (!err && (!s.self || !s.total || !s.last))
 		err = -ENOMEM;
-	if (!err) {
-		count_samples(&s);
-		err = choose_share(&s, most, share);
+	if (err)
+		goto out;
+	count_samples(&s);
+	s.least = UINT64_MAX;
+	err = count_different(&s, SIZE_MAX - 1, &without_callers);
+	most += without_callers;
+	s.least = 0;
+	err = err ?: count_different(&s, most, &different);
+	while (!err && different > most && next < 1) {
+		s.least = (uint64_t)((double)s.all * next) + 1;
+		*share = next;
+		err = count_different(&s, most, &different);
+		next *= SHARE_FACTOR;
 	}
-	if (!err && *share > 0)
-		shorten_all(&s);
+	for (size_t i = 0; i < p->sample_count && !err && *share > 0; i++) {
+		struct profile_sample *sample = &p->samples[i];
+		uint32_t *frames = p->frames + sample->first_frame;
+
+		sample->depth = shorten_stack(&s, frames, sample->depth, frames);
+	}
+out:
 	/* The indexes are of the samples as they were. */
 	index_free(&p->sample_index);
 	free(s.functions);

@@ -9,9 +9,9 @@
 
 /*
  * Makes sums of windows small: a machine that compiles all day has some hundred thousand different
- * stacks an hour, nearly all of them with one sample. What stays exact: how many samples there are
- * of each function, image and set of labels; and the inclusive time of all functions but those that
- * a sum names as left out of stacks.
+ * stacks an hour, nearly all of them with one sample. Numbers of samples by function, image and set
+ * of labels stay exact, and so does the inclusive time of all functions except those that a sum
+ * names as omitted from stacks.
  */
 
 /*
@@ -22,11 +22,10 @@
 int coarsen_simplify(struct profile *p, bool tasks);
 
 /*
- * Leaves functions with a small share of the samples out of the stacks that they called in, so that
- * at most `most` more stacks remain than there are functions that ran with different labels. The
- * function that ran stays; its address becomes that of the function, where it has a small share.
- * *share: of the samples, below which that was done; 0: nothing was. Samples may then be equal.
- * Returns 0 or -ENOMEM.
+ * Omits callers with a small share of the samples from stacks, so that at most `most` more stacks
+ * remain than there are leaf functions with different labels. The leaf stays; if its share is
+ * small, its address becomes that of its function. *share: the share of the samples below which
+ * functions were omitted; 0: none was. Samples may be equal afterwards. Returns 0 or -ENOMEM.
  */
 int coarsen_shorten(struct profile *p, size_t most, double *share);
 

@@ -20,40 +20,12 @@ static int add_span(struct coverage *c, uint64_t start_ns, uint64_t end_ns)
 	return 0;
 }
 
-/* What follows `name` in a comment, or NULL. */
+/* Returns the text that follows `name` in a comment, or NULL. */
 static const char *value_of(const char *comment, const char *name)
 {
 	size_t size = strlen(name);
 
 	return strncmp(comment, name, size) == 0 ? comment + size : NULL;
-}
-
-static bool is_described(const char *comment)
-{
-	return value_of(comment, COVERAGE_WINDOWS) || value_of(comment, COVERAGE_GAP) ||
-	       value_of(comment, COVERAGE_SHORTENED);
-}
-
-/* The gaps of a sum, which are in order. Returns 0 or -ENOMEM. */
-static int add_gaps(struct coverage *c, const struct profile *p, uint64_t *start_ns,
-		    uint64_t *left_ns)
-{
-	for (size_t i = 0; i < p->comment_count; i++) {
-		const char *gap = value_of(p->comments[i], COVERAGE_GAP);
-		uint64_t at_s, size_s, at_ns;
-
-		if (!gap || sscanf(gap, "%" SCNu64 "+%" SCNu64, &at_s, &size_s) != 2 ||
-		    at_s > UINT64_MAX / NS_PER_S / 2 || size_s > UINT64_MAX / NS_PER_S / 2)
-			continue;
-		at_ns = at_s * NS_PER_S;
-		if (at_ns <= *start_ns || at_ns - *start_ns > *left_ns)
-			continue;
-		if (add_span(c, *start_ns, at_ns))
-			return -ENOMEM;
-		*left_ns -= at_ns - *start_ns;
-		*start_ns = at_ns + size_s * NS_PER_S;
-	}
-	return 0;
 }
 
 int coverage_add(struct coverage *c, const struct profile *p)
@@ -70,8 +42,22 @@ int coverage_add(struct coverage *c, const struct profile *p)
 			c->shortened = strtod(share, NULL);
 	}
 	add_u64(&c->windows, windows);
-	if (add_gaps(c, p, &start_ns, &left_ns))
-		return -ENOMEM;
+	/* The gaps of a sum are in order. */
+	for (size_t i = 0; i < p->comment_count; i++) {
+		const char *gap = value_of(p->comments[i], COVERAGE_GAP);
+		uint64_t at_s, size_s, at_ns;
+
+		if (!gap || sscanf(gap, "%" SCNu64 "+%" SCNu64, &at_s, &size_s) != 2 ||
+		    at_s > UINT64_MAX / NS_PER_S / 2 || size_s > UINT64_MAX / NS_PER_S / 2)
+			continue;
+		at_ns = at_s * NS_PER_S;
+		if (at_ns <= start_ns || at_ns - start_ns > left_ns)
+			continue;
+		if (add_span(c, start_ns, at_ns))
+			return -ENOMEM;
+		left_ns -= at_ns - start_ns;
+		start_ns = at_ns + size_s * NS_PER_S;
+	}
 	return add_span(c, start_ns, start_ns + left_ns);
 }
 
@@ -118,7 +104,8 @@ void coverage_free(struct coverage *c)
 	*c = (struct coverage){ 0 };
 }
 
-__attribute__((format(printf, 2, 3))) static int comment(struct profile *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int add_comment(struct profile *p, const char *format,
+							     ...)
 {
 	va_list arguments;
 	char text[128];
@@ -135,17 +122,19 @@ int coverage_describe(const struct coverage *c, struct profile *sum)
 	int err;
 
 	for (size_t i = 0; i < sum->comment_count; i++)
-		if (!is_described(sum->comments[i]))
+		if (!value_of(sum->comments[i], COVERAGE_WINDOWS) &&
+		    !value_of(sum->comments[i], COVERAGE_GAP) &&
+		    !value_of(sum->comments[i], COVERAGE_SHORTENED))
 			sum->comments[kept++] = sum->comments[i];
 	sum->comment_count = kept;
-	err = comment(sum, COVERAGE_WINDOWS "%" PRIu64, c->windows);
+	err = add_comment(sum, COVERAGE_WINDOWS "%" PRIu64, c->windows);
 	if (c->shortened > 0)
-		err = err ?: comment(sum, COVERAGE_SHORTENED "%.6f", c->shortened);
+		err = err ?: add_comment(sum, COVERAGE_SHORTENED "%.6f", c->shortened);
 	for (size_t i = 1; i < c->count && !err; i++) {
 		uint64_t from = c->spans[i - 1].end_ns, to = c->spans[i].start_ns;
 
-		err = comment(sum, COVERAGE_GAP "%" PRIu64 "+%" PRIu64,
-			      (from + NS_PER_S / 2) / NS_PER_S, (to - from) / NS_PER_S);
+		err = add_comment(sum, COVERAGE_GAP "%" PRIu64 "+%" PRIu64,
+				  (from + NS_PER_S / 2) / NS_PER_S, (to - from) / NS_PER_S);
 	}
 	if (c->count)
 		sum->time_ns = c->spans[0].start_ns;

@@ -8,12 +8,12 @@
 #include "profile/profile.h"
 
 /*
- * What times windows cover. A sum says so in comments: how many windows it has, and the gaps
+ * The times that windows cover. Comments of a sum hold the number of its windows, and the gaps
  * between them, in seconds since the epoch.
  */
 #define COVERAGE_WINDOWS "windows="
 #define COVERAGE_GAP	 "gap=" /* START+SECONDS */
-/* The share of the samples below which a function is left out of the stacks that it called in. */
+/* The share of the samples below which a caller is omitted from stacks. */
 #define COVERAGE_SHORTENED "stacks_without="
 
 /* Windows follow each other with less between them. */
@@ -31,18 +31,17 @@ struct coverage {
 	double shortened; /* the largest COVERAGE_SHORTENED; 0: all stacks are whole */
 };
 
-/* Adds what a window covers. Returns 0 or -ENOMEM. */
+/* Adds the time of a window. Returns 0 or -ENOMEM. */
 int coverage_add(struct coverage *c, const struct profile *p);
 
-/* The same of another cover. */
+/* Adds all of another coverage. Returns 0 or -ENOMEM. */
 int coverage_add_all(struct coverage *c, const struct coverage *from);
 
 /* Orders the spans, and joins those without a gap between them. */
 void coverage_join(struct coverage *c);
 void coverage_free(struct coverage *c);
 
-/* Replaces the comments of a sum by those of what it covers, and sets when it began. Returns 0 or
- * -ENOMEM. */
+/* Replaces the comments of a sum about its coverage, and sets its start. Returns 0 or -ENOMEM. */
 int coverage_describe(const struct coverage *c, struct profile *sum);
 
 #endif

@@ -48,33 +48,29 @@ static int add_window(struct lister *l, const struct tree *t, const struct tree_
 	return 0;
 }
 
-static int add_chosen(struct lister *l, const struct tree *t)
-{
-	bool *chosen = calloc(t->count + 1, sizeof(*chosen));
-	int err = chosen ? 0 : -ENOMEM;
-
-	if (chosen)
-		tree_choose(t, l->since_ns / NS_PER_S, (l->until_ns + NS_PER_S - 1) / NS_PER_S,
-			    l->most_grain_s, chosen);
-	for (size_t i = 0; i < t->count && !err; i++)
-		if (chosen[i])
-			err = add_window(l, t, &t->windows[i]);
-	free(chosen);
-	return err;
-}
-
 static int list_host(struct lister *l, const char *host, struct error *e)
 {
 	uint64_t since_s = l->since_ns / NS_PER_S;
+	/* The window before midnight may reach into the day. */
+	uint64_t first_s = since_s > WINDOW_HOUR_S ? since_s - WINDOW_HOUR_S : 0;
+	bool *chosen = NULL;
 	struct tree t;
 	int err = tree_open(&t, l->directory, host, false, e);
 
-	/* The window before midnight may reach into the day. */
-	err = err
-		      ?: tree_scan(&t, since_s > WINDOW_HOUR_S ? since_s - WINDOW_HOUR_S : 0,
-				   l->until_ns / NS_PER_S, false, e);
-	if (!err && add_chosen(l, &t))
+	err = err ?: tree_scan(&t, first_s, l->until_ns / NS_PER_S, false, e);
+	if (err)
+		goto out;
+	chosen = calloc(t.count + 1, sizeof(*chosen));
+	if (!chosen) {
 		err = error_no_memory(e);
+		goto out;
+	}
+	tree_choose(&t, since_s, (l->until_ns + NS_PER_S - 1) / NS_PER_S, l->most_grain_s, chosen);
+	for (size_t i = 0; i < t.count && !err; i++)
+		if (chosen[i] && add_window(l, &t, &t.windows[i]))
+			err = error_no_memory(e);
+out:
+	free(chosen);
 	tree_close(&t);
 	return err;
 }
@@ -97,37 +93,6 @@ static int by_name(const void *one, const void *other)
 	return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-/* Files, and symbolic links, are no hosts. */
-static bool is_directory(const char *directory, const char *host)
-{
-	char path[4096];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, host);
-	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
-
-static int list_hosts(struct lister *l, struct error *e)
-{
-	int fd = open(l->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int err = fd < 0 ? -errno : tree_visit(fd, visit_host, l);
-
-	if (err == -ENOMEM)
-		return error_no_memory(e);
-	if (err)
-		return error_set(e, -err, "cannot read %s", l->directory);
-	if (l->host_count)
-		qsort(l->hosts, l->host_count, sizeof(*l->hosts), by_name);
-	for (size_t i = 0; i < l->host_count && !err; i++)
-		if (is_directory(l->directory, l->hosts[i]))
-			err = list_host(l, l->hosts[i], e);
-	return err;
-}
-
 int archive_list_sums(const char *directory, const char *host, uint64_t since_ns, uint64_t until_ns,
 		      unsigned int most_grain_s, struct archive_window **windows, size_t *count,
 		      struct error *e)
@@ -139,8 +104,26 @@ int archive_list_sums(const char *directory, const char *host, uint64_t since_ns
 		.until_ns = until_ns > UINT64_MAX - NS_PER_S ? UINT64_MAX - NS_PER_S : until_ns,
 		.most_grain_s = most_grain_s,
 	};
-	int err = list_hosts(&l, e);
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : tree_visit(fd, visit_host, &l);
 
+	if (err == -ENOMEM)
+		error_no_memory(e);
+	else if (err)
+		error_set(e, -err, "cannot read %s", directory);
+	if (l.host_count)
+		qsort(l.hosts, l.host_count, sizeof(*l.hosts), by_name);
+	for (size_t i = 0; i < l.host_count && !err; i++) {
+		char path[4096];
+
+		/* Files, and symbolic links, are no hosts. */
+		snprintf(path, sizeof(path), "%s/%s", directory, l.hosts[i]);
+		fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		close(fd);
+		err = list_host(&l, l.hosts[i], e);
+	}
 	for (size_t i = 0; i < l.host_count; i++)
 		free(l.hosts[i]);
 	free(l.hosts);

@@ -55,33 +55,8 @@ struct part {
 
 /* --- One window --- */
 
-/* Gives labels two more tags, host and time. */
-static int add_tags(struct profile *p, uint32_t *id, const char *host, int64_t time_s)
-{
-	struct profile_labels labels = p->labels[*id];
-	struct profile_tag *tags = calloc(labels.tag_count + 2, sizeof(*tags));
-	uint32_t count = labels.tag_count;
-	int err;
-
-	if (!tags)
-		return -ENOMEM;
-	if (count)
-		memcpy(tags, labels.tags, count * sizeof(*tags));
-	if (host)
-		tags[count++] =
-			(struct profile_tag){ .key = ARCHIVE_HOST_TAG, .text = host, .unit = "" };
-	if (time_s >= 0)
-		tags[count++] = (struct profile_tag){ .key = ARCHIVE_TIME_TAG,
-						      .number = time_s,
-						      .unit = "seconds" };
-	labels.tags = tags;
-	labels.tag_count = count;
-	err = profile_add_labels(p, &labels, id);
-	free(tags);
-	return err;
-}
-
-static int tag(const struct reading *r, const struct archive_window *w, struct profile *p)
+/* Gives samples the tags for host and time that the query asks for. Returns 0 or -ENOMEM. */
+static int tag_samples(const struct reading *r, const struct archive_window *w, struct profile *p)
 {
 	const struct archive_query *q = r->query;
 	uint64_t time_s = p->time_ns / NS_PER_S;
@@ -92,48 +67,37 @@ static int tag(const struct reading *r, const struct archive_window *w, struct p
 	if (!q->host_tag && !q->time_tag)
 		return 0;
 	map = calloc(count + 1, sizeof(*map));
-	for (size_t i = 0; i < count && map && !err; i++) {
-		map[i] = i;
-		err = add_tags(p, &map[i], q->host_tag ? w->host : NULL,
-			       q->time_tag ? (int64_t)(time_s - time_s % r->step_s) : -1);
+	if (!map)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++) {
+		struct profile_labels labels = p->labels[i];
+		struct profile_tag *tags = calloc(labels.tag_count + 2, sizeof(*tags));
+
+		if (!tags) {
+			err = -ENOMEM;
+			break;
+		}
+		if (labels.tag_count)
+			memcpy(tags, labels.tags, labels.tag_count * sizeof(*tags));
+		labels.tags = tags;
+		if (q->host_tag)
+			tags[labels.tag_count++] = (struct profile_tag){
+				.key = ARCHIVE_HOST_TAG,
+				.text = w->host,
+				.unit = "",
+			};
+		if (q->time_tag)
+			tags[labels.tag_count++] = (struct profile_tag){
+				.key = ARCHIVE_TIME_TAG,
+				.number = time_s - time_s % r->step_s,
+				.unit = "seconds",
+			};
+		err = profile_add_labels(p, &labels, &map[i]);
+		free(tags);
 	}
-	for (size_t i = 0; i < p->sample_count && map && !err; i++)
+	for (size_t i = 0; i < p->sample_count && !err; i++)
 		p->samples[i].labels = map[p->samples[i].labels];
 	free(map);
-	return map ? err : -ENOMEM;
-}
-
-static void drop_callers(struct profile *p)
-{
-	for (size_t i = 0; i < p->sample_count; i++)
-		p->samples[i].depth = p->samples[i].depth > 0;
-}
-
-/* Skips a window, for this reason. */
-static int skip(struct reading *r, const struct error *why)
-{
-	int err;
-
-	pthread_mutex_lock(&r->lock);
-	r->skipped++;
-	err = profile_warn(r->notes, "skipped: %s", why->what);
-	pthread_mutex_unlock(&r->lock);
-	return err;
-}
-
-static int note_window(struct reading *r, size_t number, const struct profile *p,
-		       const char *lacking)
-{
-	struct archive_host *host = &r->hosts[r->host_numbers[number]];
-	int err;
-
-	pthread_mutex_lock(&r->lock);
-	err = coverage_add(&host->coverage, p);
-	if (!r->windows[number].sum && r->windows[number].grain_s > host->grain_s)
-		host->grain_s = r->windows[number].grain_s;
-	r->has_labels |= !lacking;
-	r->lacking = lacking;
-	pthread_mutex_unlock(&r->lock);
 	return err;
 }
 
@@ -141,88 +105,93 @@ static int add_window(struct part *part, size_t number, struct error *e)
 {
 	struct reading *r = part->r;
 	const struct archive_window *w = &r->windows[number];
+	struct archive_host *host = &r->hosts[r->host_numbers[number]];
 	const char *lacking;
 	struct profile *p;
 	int err = window_read(w->path, &p, e);
 
 	if (err == -ENOENT) /* dropped meanwhile */
 		return 0;
-	if (err == -EINVAL)
-		return skip(r, e) ? error_no_memory(e) : 0;
+	if (err == -EINVAL) {
+		pthread_mutex_lock(&r->lock);
+		r->skipped++;
+		err = profile_warn(r->notes, "skipped: %s", e->what);
+		pthread_mutex_unlock(&r->lock);
+		return err ? error_no_memory(e) : 0;
+	}
 	if (err)
 		return err;
 	p->warning_count = 0;
-	if (r->query->leaves)
-		drop_callers(p);
-	err = profile_filter_labels(p, &r->query->labels, &lacking) ?:
-		      note_window(r, number, p, lacking) ?:
-		      tag(r, w, p);
+	for (size_t i = 0; r->query->leaves && i < p->sample_count; i++)
+		p->samples[i].depth = p->samples[i].depth > 0;
+	err = profile_filter_labels(p, &r->query->labels, &lacking);
+	if (!err) {
+		pthread_mutex_lock(&r->lock);
+		err = coverage_add(&host->coverage, p);
+		if (!w->sum && w->grain_s > host->grain_s)
+			host->grain_s = w->grain_s;
+		r->has_labels |= !lacking;
+		r->lacking = lacking;
+		pthread_mutex_unlock(&r->lock);
+	}
+	err = err ?: tag_samples(r, w, p);
 	err = err ? error_no_memory(e) : profile_merge(part->sum, p, &part->cache, e);
 	profile_free(p);
 	return err;
 }
 
-/* --- All of them --- */
+/* --- All windows --- */
 
-static bool has_failed(struct reading *r)
-{
-	bool failed;
-
-	pthread_mutex_lock(&r->lock);
-	failed = r->err;
-	pthread_mutex_unlock(&r->lock);
-	return failed;
-}
-
-static void *run(void *context)
+static void *sum_part(void *context)
 {
 	struct part *part = context;
 	struct reading *r = part->r;
+	bool failed = false;
 	struct error e;
 
-	for (size_t i = part->first; i < r->count && !has_failed(r); i += part->step) {
+	for (size_t i = part->first; i < r->count && !failed; i += part->step) {
 		int err = add_window(part, i, &e);
 
-		if (!err)
-			continue;
 		pthread_mutex_lock(&r->lock);
-		if (!r->err)
+		if (err && !r->err) {
 			*r->e = e;
-		r->err = r->err ?: err;
+			r->err = err;
+		}
+		failed = r->err;
 		pthread_mutex_unlock(&r->lock);
 	}
 	return NULL;
 }
 
-static size_t thread_count(size_t windows)
+/* Reads by several threads, of which this is the first. */
+static int read_all(struct reading *r, struct profile **p)
 {
 	cpu_set_t set;
-	size_t count = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
-
-	count = count > MOST_THREADS ? MOST_THREADS : count;
-	return count > windows ? windows : count;
-}
-
-/* Reads by several threads, of which this is the first. */
-static int read_parts(struct reading *r, struct part *parts, size_t count)
-{
-	size_t started = 1;
+	size_t count = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set), started = 1;
+	struct part *parts;
 	int err = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	count = count > MOST_THREADS ? MOST_THREADS : count;
+	count = count > r->count ? r->count : count;
+	parts = calloc(count, sizeof(*parts));
+	if (!parts)
+		return error_no_memory(r->e);
+	for (size_t i = 0; i < count && !err; i++) {
 		parts[i].r = r;
 		parts[i].first = i;
 		parts[i].step = count;
 		parts[i].sum = profile_new();
 		if (!parts[i].sum)
-			return error_no_memory(r->e);
+			err = error_no_memory(r->e);
 	}
+	if (err)
+		goto out;
 	while (started < count &&
-	       pthread_create(&parts[started].thread, NULL, run, &parts[started]) == 0)
+	       pthread_create(&parts[started].thread, NULL, sum_part, &parts[started]) == 0)
 		started++;
-	run(&parts[0]);
+	sum_part(&parts[0]);
 	for (size_t i = started; i < count; i++) /* it takes longer */
-		run(&parts[i]);
+		sum_part(&parts[i]);
 	for (size_t i = 1; i < started; i++)
 		pthread_join(parts[i].thread, NULL);
 	err = r->err;
@@ -231,16 +200,8 @@ static int read_parts(struct reading *r, struct part *parts, size_t count)
 		if (parts[i].sum->value_type_count)
 			err = profile_merge(parts[0].sum, parts[i].sum, &parts[0].cache, r->e);
 	}
-	return err;
-}
-
-static int read_all(struct reading *r, struct profile **p)
-{
-	size_t count = thread_count(r->count);
-	struct part *parts = calloc(count, sizeof(*parts));
-	int err = parts ? read_parts(r, parts, count) : error_no_memory(r->e);
-
-	for (size_t i = 0; parts && i < count; i++) {
+out:
+	for (size_t i = 0; i < count; i++) {
 		merge_cache_free(&parts[i].cache);
 		if (i || err)
 			profile_free(parts[i].sum);
@@ -259,21 +220,6 @@ static bool is_wanted_host(const struct archive_query *q, const char *host)
 		if (fnmatch(q->hosts[i], host, 0) == 0)
 			return true;
 	return !q->host_count;
-}
-
-/* Keeps the windows of hosts that are wanted. Returns their number. */
-static size_t keep_hosts(const struct archive_query *q, struct archive_window *windows,
-			 size_t count)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (is_wanted_host(q, windows[i].host))
-			windows[kept++] = windows[i];
-		else
-			free(windows[i].path);
-	}
-	return kept;
 }
 
 /* Windows are ordered by host. */
@@ -314,8 +260,8 @@ static uint64_t choose_step(const struct reading *r)
 	return steps_s[i];
 }
 
-/* What the archive has instead. */
-static int no_window(const struct archive_query *q, struct error *e)
+/* Sets e to the reason for which there is no window, and to the times that there are. */
+static int explain_no_window(const struct archive_query *q, struct error *e)
 {
 	struct archive_window *all;
 	struct error later;
@@ -352,15 +298,6 @@ static int no_window(const struct archive_query *q, struct error *e)
 	return -ENOENT;
 }
 
-static int add_notes(struct reading *r, struct profile *p)
-{
-	for (size_t i = 0; i < r->notes->warning_count; i++)
-		if (profile_warn(p, "%s", r->notes->warnings[i]))
-			return error_no_memory(r->e);
-	p->salvaged |= r->skipped > 0;
-	return 0;
-}
-
 static int read_windows(struct reading *r, struct archive_result *result)
 {
 	int err = find_hosts(r, result);
@@ -376,7 +313,11 @@ static int read_windows(struct reading *r, struct archive_result *result)
 		if (r->notes->warning_count)
 			error_hint(r->e, "%s", r->notes->warnings[0]);
 	}
-	err = err ?: add_notes(r, result->p);
+	for (size_t i = 0; !err && i < r->notes->warning_count; i++)
+		if (profile_warn(result->p, "%s", r->notes->warnings[i]))
+			err = error_no_memory(r->e);
+	if (!err)
+		result->p->salvaged |= r->skipped > 0;
 	for (size_t i = 0; i < result->host_count; i++)
 		coverage_join(&result->hosts[i].coverage);
 	result->lacking = r->has_labels ? NULL : r->lacking;
@@ -387,22 +328,31 @@ static int read_windows(struct reading *r, struct archive_result *result)
 }
 
 /* Lists the windows of the hosts that are wanted, with sums up to this grain. */
-static int list(const struct archive_query *q, unsigned int most_grain_s,
-		struct archive_window **windows, size_t *count, struct error *e)
+static int list_windows(const struct archive_query *q, unsigned int most_grain_s,
+			struct archive_window **windows, size_t *count, struct error *e)
 {
+	size_t kept = 0;
 	int err = archive_list_sums(q->directory, NULL, q->since_ns, q->until_ns, most_grain_s,
 				    windows, count, e);
 
-	if (!err)
-		*count = keep_hosts(q, *windows, *count);
-	return err;
+	if (err)
+		return err;
+	for (size_t i = 0; i < *count; i++) {
+		if (is_wanted_host(q, (*windows)[i].host))
+			(*windows)[kept++] = (*windows)[i];
+		else
+			free((*windows)[i].path);
+	}
+	*count = kept;
+	return 0;
 }
 
-/* Lists what is to be read: with ARCHIVE_TIME_TAG, sums of a step at most. */
+/* Lists the windows that are to be read: with ARCHIVE_TIME_TAG, sums of a step at most. */
 static int list_wanted(struct reading *r, struct archive_window **windows)
 {
 	const struct archive_query *q = r->query;
-	int err = list(q, q->time_tag || q->fine ? 0 : WINDOW_DAY_S, windows, &r->count, r->e);
+	int err = list_windows(q, q->time_tag || q->fine ? 0 : WINDOW_DAY_S, windows, &r->count,
+			       r->e);
 
 	if (err || !q->time_tag || !r->count)
 		return err;
@@ -411,7 +361,7 @@ static int list_wanted(struct reading *r, struct archive_window **windows)
 	if (q->fine)
 		return 0;
 	archive_list_free(*windows, r->count);
-	return list(q, r->step_s, windows, &r->count, r->e);
+	return list_windows(q, r->step_s, windows, &r->count, r->e);
 }
 
 int archive_read(const struct archive_query *query, struct archive_result *result, struct error *e)
@@ -424,7 +374,7 @@ int archive_read(const struct archive_query *query, struct archive_result *resul
 	if (err)
 		return err;
 	r.windows = windows;
-	err = r.count ? read_windows(&r, result) : no_window(query, e);
+	err = r.count ? read_windows(&r, result) : explain_no_window(query, e);
 	archive_list_free(windows, r.count);
 	if (err) {
 		profile_free(result->p);
@@ -443,7 +393,7 @@ void archive_result_free(struct archive_result *result)
 	*result = (struct archive_result){ 0 };
 }
 
-/* --- Whether a path is an archive --- */
+/* --- Finding an archive --- */
 
 static int is_day(int fd, const char *name, void *context)
 {

@@ -40,7 +40,7 @@
 struct tidy {
 	struct tree tree;
 	const struct archive_limits *limits;
-	uint64_t now_s; /* that ages count from: plausible_now() */
+	uint64_t now_s; /* from which ages count: plausible_now() */
 	uint64_t keep_fine_from_s;
 	uint64_t old_before_s; /* what ended before is over limits->days; 0: nothing is */
 	uint64_t bytes;	       /* of all windows */
@@ -49,28 +49,11 @@ struct tidy {
 	struct error *e;
 };
 
-static void forget(struct tree *t, size_t first, size_t count)
+static void forget_windows(struct tree *t, size_t first, size_t count)
 {
 	memmove(t->windows + first, t->windows + first + count,
 		(t->count - first - count) * sizeof(*t->windows));
 	t->count -= count;
-}
-
-/* What a process that was killed has not removed. */
-static int remove_covered(struct tidy *y)
-{
-	struct tree *t = &y->tree;
-	int err;
-
-	for (size_t i = t->count; i > 0; i--) {
-		if (!t->windows[i - 1].covered)
-			continue;
-		err = tree_remove(t, &t->windows[i - 1].name, y->e);
-		if (err)
-			return err;
-		forget(t, i - 1, 1);
-	}
-	return 0;
 }
 
 /* --- Merging --- */
@@ -82,7 +65,7 @@ struct group {
 	unsigned int grain_s;
 };
 
-/* Into what a window is to be merged now, for good; 0: nothing. */
+/* Returns the target grain if the window is old enough to be merged permanently; 0 if not. */
 static unsigned int due_grain(const struct tidy *y, const struct window_name *w)
 {
 	static const struct {
@@ -105,7 +88,7 @@ static uint64_t group_end(const struct group *g)
 	return g->start_s + g->grain_s;
 }
 
-/* Sets the group of a window: what begins in its time, the sum itself included. */
+/* Sets the group of a window: all that begin in its time, the sum itself included. */
 static void set_group(const struct tidy *y, size_t number, unsigned int grain_s, struct group *g)
 {
 	const struct tree *t = &y->tree;
@@ -121,22 +104,7 @@ static void set_group(const struct tidy *y, size_t number, unsigned int grain_s,
 		g->count++;
 }
 
-/* Finds the oldest group that is due, from window *number on, which is moved behind it. */
-static bool find_due(const struct tidy *y, size_t *number, struct group *g)
-{
-	for (; *number < y->tree.count; ++*number) {
-		unsigned int grain_s = due_grain(y, &y->tree.windows[*number].name);
-
-		if (!grain_s)
-			continue;
-		set_group(y, *number, grain_s, g);
-		*number = g->first + g->count;
-		return true;
-	}
-	return false;
-}
-
-/* The sum of a group that is there already, or NULL; or a coarser window. */
+/* Returns the existing sum of a group, with or_coarser also a coarser window; or NULL. */
 static struct tree_window *find_sum(struct tidy *y, const struct group *g, bool or_coarser)
 {
 	for (size_t i = g->first; i < g->first + g->count; i++) {
@@ -151,21 +119,7 @@ static struct tree_window *find_sum(struct tidy *y, const struct group *g, bool 
 	return NULL;
 }
 
-/* Finds the oldest group of a grain that is complete and has no sum, as above. */
-static bool find_unsummed(struct tidy *y, unsigned int grain_s, size_t *number, struct group *g)
-{
-	while (*number < y->tree.count) {
-		const struct window_name *w = &y->tree.windows[*number].name;
-
-		set_group(y, *number, grain_s, g);
-		*number = g->first + g->count;
-		if (!w->damaged && group_end(g) + COMPLETE_S <= y->now_s && !find_sum(y, g, true))
-			return true;
-	}
-	return false;
-}
-
-/* Renames a window that cannot be read, so that it is not read again; for the reason in y->e. */
+/* Renames and reports a window that cannot be read, for the reason in y->e. */
 static int set_aside(struct tidy *y, struct tree_window *w)
 {
 	struct archive_dropped dropped = {
@@ -192,31 +146,10 @@ static int set_aside(struct tidy *y, struct tree_window *w)
 	return 0;
 }
 
-static int add_window(struct tidy *y, struct window_sum *sum, struct tree_window *w)
-{
-	struct profile *p;
-	char path[4096];
-	int err;
-
-	tree_path(&y->tree, &w->name, path, sizeof(path));
-	err = window_read(path, &p, y->e);
-	if (err == -EINVAL)
-		return set_aside(y, w);
-	return err ?: window_sum_add(sum, p, y->e);
-}
-
-static int write_sum(struct tidy *y, struct window_sum *sum, const struct group *g, bool parts_stay)
-{
-	struct window_name name = { g->start_s, g->grain_s, .sum = parts_stay };
-	const struct profile *p;
-	int err = window_sum_finish(sum, &p, y->e);
-
-	return err ?: tree_write(&y->tree, p, &name, true, y->e);
-}
-
-/* Adds up the windows of a group, of which damaged ones are set aside. */
+/* Adds up the windows of a group, of which damaged ones are set aside, and writes the sum. */
 static int sum_group(struct tidy *y, const struct group *g, bool parts_stay)
 {
+	struct window_name name = { g->start_s, g->grain_s, .sum = parts_stay };
 	struct window_sum sum = {
 		.most = g->grain_s >= WINDOW_HOUR_S ? STACKS_HOUR : STACKS_10MIN,
 		.tasks = g->grain_s >= WINDOW_HOUR_S,
@@ -227,28 +160,28 @@ static int sum_group(struct tidy *y, const struct group *g, bool parts_stay)
 	if (chosen)
 		tree_choose(&y->tree, g->start_s, group_end(g), g->grain_s, chosen);
 	/* A window that began before reaches into it, but is no part. */
-	for (size_t i = g->first; i < g->first + g->count && !err; i++)
-		if (chosen[i])
-			err = add_window(y, &sum, &y->tree.windows[i]);
-	if (!err && sum.p)
-		err = write_sum(y, &sum, g, parts_stay);
-	window_sum_free(&sum);
-	free(chosen);
-	return err;
-}
-
-static int remove_parts(struct tidy *y, const struct group *g)
-{
-	int err = 0;
-
 	for (size_t i = g->first; i < g->first + g->count && !err; i++) {
 		struct tree_window *w = &y->tree.windows[i];
+		struct profile *p;
+		char path[4096];
 
-		/* Sums that contain it stay. */
-		if (w->name.damaged || w->name.grain_s >= g->grain_s)
+		if (!chosen[i])
 			continue;
-		err = tree_remove(&y->tree, &w->name, y->e);
+		tree_path(&y->tree, &w->name, path, sizeof(path));
+		err = window_read(path, &p, y->e);
+		if (err == -EINVAL)
+			err = set_aside(y, w);
+		else if (!err)
+			err = window_sum_add(&sum, p, y->e);
 	}
+	if (!err && sum.p) {
+		const struct profile *p;
+
+		err = window_sum_finish(&sum, &p, y->e);
+		err = err ?: tree_write(&y->tree, p, &name, true, y->e);
+	}
+	window_sum_free(&sum);
+	free(chosen);
 	return err;
 }
 
@@ -267,54 +200,58 @@ static int merge_group(struct tidy *y, const struct group *g)
 	} else {
 		err = sum_group(y, g, false);
 	}
-	return err ?: remove_parts(y, g);
-}
+	/* Sums that contain this group stay. */
+	for (size_t i = g->first; i < g->first + g->count && !err; i++) {
+		const struct window_name *w = &y->tree.windows[i].name;
 
-static int scan(struct tidy *y)
-{
-	return tree_scan(&y->tree, 0, UINT64_MAX, false, y->e);
-}
-
-static int merge_old(struct tidy *y, int *merged)
-{
-	size_t number = 0;
-	struct group g;
-	int err = 0;
-
-	while (!err && *merged < MERGES_PER_CALL && find_due(y, &number, &g)) {
-		err = merge_group(y, &g);
-		++*merged;
-	}
-	return err ?: *merged ? scan(y) : 0;
-}
-
-/* Makes sums beside their parts, finer ones first: coarser ones are made of them. */
-static int sum_new(struct tidy *y, int *merged)
-{
-	static const unsigned int grains_s[] = { WINDOW_10MIN_S, WINDOW_HOUR_S, WINDOW_DAY_S };
-	int before, err = 0;
-
-	for (size_t i = 0; i < sizeof(grains_s) / sizeof(*grains_s) && !err; i++) {
-		size_t number = 0;
-		struct group g;
-
-		before = *merged;
-		while (!err && *merged < MERGES_PER_CALL &&
-		       find_unsummed(y, grains_s[i], &number, &g)) {
-			err = sum_group(y, &g, true);
-			++*merged;
-		}
-		if (!err && *merged > before)
-			err = scan(y);
+		if (!w->damaged && w->grain_s < g->grain_s)
+			err = tree_remove(&y->tree, w, y->e);
 	}
 	return err;
 }
 
+static int rescan(struct tidy *y)
+{
+	return tree_scan(&y->tree, 0, UINT64_MAX, false, y->e);
+}
+
 static int merge_windows(struct tidy *y)
 {
-	int merged = 0, err = merge_old(y, &merged);
+	static const unsigned int grains_s[] = { WINDOW_10MIN_S, WINDOW_HOUR_S, WINDOW_DAY_S };
+	int merged = 0, before, err = 0;
+	struct group g;
 
-	err = err ?: sum_new(y, &merged);
+	for (size_t i = 0; !err && merged < MERGES_PER_CALL && i < y->tree.count;) {
+		unsigned int grain_s = due_grain(y, &y->tree.windows[i].name);
+
+		if (!grain_s) {
+			i++;
+			continue;
+		}
+		set_group(y, i, grain_s, &g);
+		i = g.first + g.count;
+		err = merge_group(y, &g);
+		merged++;
+	}
+	if (!err && merged)
+		err = rescan(y);
+	/* Sums beside their parts, finer ones first: coarser ones are made of them. */
+	for (size_t grain = 0; grain < sizeof(grains_s) / sizeof(*grains_s) && !err; grain++) {
+		before = merged;
+		for (size_t i = 0; !err && merged < MERGES_PER_CALL && i < y->tree.count;) {
+			bool damaged = y->tree.windows[i].name.damaged;
+
+			set_group(y, i, grains_s[grain], &g);
+			i = g.first + g.count;
+			if (damaged || group_end(&g) + COMPLETE_S > y->now_s ||
+			    find_sum(y, &g, true))
+				continue;
+			err = sum_group(y, &g, true);
+			merged++;
+		}
+		if (!err && merged > before)
+			err = rescan(y);
+	}
 	if (merged)
 		malloc_trim(0);
 	return err;
@@ -348,8 +285,9 @@ static bool is_too_full(const struct tidy *y)
 }
 
 /*
- * The time that ages count from: now; or, while a clock that jumped ahead is not confirmed, when
- * what was recorded before it ended. Each file counts for a minute, whatever its name says.
+ * Returns the time from which ages count: now; or, while a clock that jumped ahead is not
+ * confirmed, the end of the last window before. Each file counts for a minute, whatever its name
+ * says.
  */
 static uint64_t plausible_now(const struct tree *t, uint64_t now_s)
 {
@@ -406,21 +344,12 @@ static bool keep_most(const struct tidy *y)
 	return true;
 }
 
-/* Removes the directory of a day without windows. */
-static void remove_day(const struct tree *t, uint64_t time_s)
-{
-	char name[WINDOW_DAY_SIZE];
-
-	if (t->windows->name.start_s / WINDOW_DAY_S != time_s / WINDOW_DAY_S &&
-	    window_day_name(time_s, name))
-		unlinkat(t->fd, name, AT_REMOVEDIR);
-}
-
 static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 		      enum archive_reason reason)
 {
 	struct archive_dropped dropped = { .reason = reason };
 	struct tree *t = &y->tree;
+	char day[WINDOW_DAY_SIZE];
 	int err = 0;
 
 	while (t->count > 1 && is_over(y)) {
@@ -436,17 +365,21 @@ static int drop_while(struct tidy *y, bool (*is_over)(const struct tidy *y),
 		}
 		dropped.bytes += w.bytes;
 		y->bytes -= w.bytes;
-		forget(t, 0, 1);
-		remove_day(t, w.name.start_s);
+		forget_windows(t, 0, 1);
+		/* The directory of a day without windows. */
+		if (t->windows->name.start_s / WINDOW_DAY_S != w.name.start_s / WINDOW_DAY_S &&
+		    window_day_name(w.name.start_s, day))
+			unlinkat(t->fd, day, AT_REMOVEDIR);
 	}
 	if (dropped.count || dropped.bytes)
 		y->report(&dropped, y->context);
 	return err;
 }
 
-static int drop(struct tidy *y)
+static int drop_windows(struct tidy *y)
 {
 	const uint64_t days = y->limits->days;
+	int err;
 
 	if (days && days < y->now_s / WINDOW_DAY_S)
 		y->old_before_s = y->now_s - days * WINDOW_DAY_S;
@@ -455,9 +388,9 @@ static int drop(struct tidy *y)
 	y->bytes = 0;
 	for (size_t i = 0; i < y->tree.count; i++)
 		y->bytes += y->tree.windows[i].bytes;
-	return drop_while(y, is_too_large, ARCHIVE_OVER_BYTES) ?:
-		       drop_while(y, is_too_old, ARCHIVE_OVER_DAYS) ?:
-		       drop_while(y, is_too_full, ARCHIVE_NO_SPACE);
+	err = drop_while(y, is_too_large, ARCHIVE_OVER_BYTES);
+	err = err ?: drop_while(y, is_too_old, ARCHIVE_OVER_DAYS);
+	return err ?: drop_while(y, is_too_full, ARCHIVE_NO_SPACE);
 }
 
 int archive_tidy(const char *directory, const char *host, const struct archive_limits *limits,
@@ -477,7 +410,14 @@ int archive_tidy(const char *directory, const char *host, const struct archive_l
 	int err = tree_open(&y.tree, directory, host, false, e), merged;
 
 	err = err ?: tree_scan(&y.tree, 0, UINT64_MAX, false, e);
-	err = err ?: remove_covered(&y);
+	/* Windows that a killed process has merged, but not removed. */
+	for (size_t i = y.tree.count; i > 0 && !err; i--) {
+		if (!y.tree.windows[i - 1].covered)
+			continue;
+		err = tree_remove(&y.tree, &y.tree.windows[i - 1].name, e);
+		if (!err)
+			forget_windows(&y.tree, i - 1, 1);
+	}
 	if (!err) {
 		y.now_s = plausible_now(&y.tree, now_ns / NS_PER_S);
 		jump.first_ns = y.now_s * NS_PER_S;
@@ -486,7 +426,7 @@ int archive_tidy(const char *directory, const char *host, const struct archive_l
 			report(&jump, context);
 		merged = merge_windows(&y);
 		y.e = merged ? &later : e;
-		err = drop(&y);
+		err = drop_windows(&y);
 		err = merged ?: err;
 	}
 	*old_before_ns = y.old_before_s * NS_PER_S;

@@ -131,35 +131,16 @@ static int by_time(const void *one, const void *other)
 {
 	const struct window_name *a = &((const struct tree_window *)one)->name;
 	const struct window_name *b = &((const struct tree_window *)other)->name;
+	int order = compare_u64(a->start_s, b->start_s);
 
-	return compare_u64(a->start_s, b->start_s)     ?:
-		       compare_u64(b->grain_s, a->grain_s) ?:
-		       compare_u64(a->sum, b->sum);
+	order = order ?: compare_u64(b->grain_s, a->grain_s);
+	return order ?: compare_u64(a->sum, b->sum);
 }
 
-/* Whether a window is to be ignored beside one of this grain. */
+/* True if a window is to be ignored beside one of this grain. */
 static bool is_finer(const struct window_name *w, unsigned int grain_s)
 {
 	return w->sum ? w->grain_s <= grain_s : w->grain_s < grain_s;
-}
-
-/* They are in order, and coarse ones begin at whole tens of minutes and hours. */
-static void note_covered(struct tree *t)
-{
-	uint64_t ten_end = 0, hour_end = 0;
-
-	for (size_t i = 0; i < t->count; i++) {
-		struct window_name *w = &t->windows[i].name;
-
-		if (w->damaged)
-			continue;
-		t->windows[i].covered = (w->start_s < hour_end && is_finer(w, WINDOW_HOUR_S)) ||
-					(w->start_s < ten_end && is_finer(w, WINDOW_10MIN_S));
-		if (w->grain_s == WINDOW_HOUR_S && !w->sum)
-			hour_end = w->start_s + WINDOW_HOUR_S;
-		if (w->grain_s == WINDOW_10MIN_S && !w->sum)
-			ten_end = w->start_s + WINDOW_10MIN_S;
-	}
 }
 
 size_t tree_choose(const struct tree *t, uint64_t since_s, uint64_t until_s,
@@ -191,6 +172,7 @@ int tree_scan(struct tree *t, uint64_t first_s, uint64_t last_s, bool clean, str
 {
 	struct scan scan = { .t = t, .first_s = first_s, .last_s = last_s, .clean = clean };
 	int fd = openat(t->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+	uint64_t ten_end = 0, hour_end = 0;
 
 	t->count = 0;
 	if (clean)
@@ -200,7 +182,19 @@ int tree_scan(struct tree *t, uint64_t first_s, uint64_t last_s, bool clean, str
 		return error_set(e, -err, "cannot read %s", t->path);
 	if (t->count)
 		qsort(t->windows, t->count, sizeof(*t->windows), by_time);
-	note_covered(t);
+	/* Coarse windows begin at whole tens of minutes and hours. */
+	for (size_t i = 0; i < t->count; i++) {
+		struct window_name *w = &t->windows[i].name;
+
+		if (w->damaged)
+			continue;
+		t->windows[i].covered = (w->start_s < hour_end && is_finer(w, WINDOW_HOUR_S)) ||
+					(w->start_s < ten_end && is_finer(w, WINDOW_10MIN_S));
+		if (w->grain_s == WINDOW_HOUR_S && !w->sum)
+			hour_end = w->start_s + WINDOW_HOUR_S;
+		if (w->grain_s == WINDOW_10MIN_S && !w->sum)
+			ten_end = w->start_s + WINDOW_10MIN_S;
+	}
 	return 0;
 }
 

@@ -26,7 +26,7 @@ int window_read(const char *path, struct profile **p, struct error *e)
 }
 
 /* Replaces the sum by one with at most s->most stacks. */
-static int shorten(struct window_sum *s, struct error *e)
+static int shorten_sum(struct window_sum *s, struct error *e)
 {
 	struct profile *shorter = profile_new();
 	double share;
@@ -46,30 +46,24 @@ static int shorten(struct window_sum *s, struct error *e)
 	return 0;
 }
 
-static int add(struct window_sum *s, struct profile *p, struct error *e)
+int window_sum_add(struct window_sum *s, struct profile *p, struct error *e)
 {
 	int err;
 
 	s->p = s->p ?: profile_new();
 	if (!s->p || coverage_add(&s->coverage, p) || coarsen_simplify(p, s->tasks))
-		return error_no_memory(e);
-	err = profile_merge(s->p, p, NULL, e);
+		err = error_no_memory(e);
+	else
+		err = profile_merge(s->p, p, NULL, e);
 	if (!err && s->p->sample_count > GROWTH * s->most)
-		err = shorten(s, e);
-	return err;
-}
-
-int window_sum_add(struct window_sum *s, struct profile *p, struct error *e)
-{
-	int err = add(s, p, e);
-
+		err = shorten_sum(s, e);
 	profile_free(p);
 	return err;
 }
 
 int window_sum_finish(struct window_sum *s, const struct profile **p, struct error *e)
 {
-	int err = s->p->sample_count > s->most ? shorten(s, e) : 0;
+	int err = s->p->sample_count > s->most ? shorten_sum(s, e) : 0;
 
 	coverage_join(&s->coverage);
 	if (!err && coverage_describe(&s->coverage, s->p))
