@@ -51,53 +51,23 @@ struct recorder {
 	bool cut, end;	   /* asked for by signals: to write a window now, and to end */
 };
 
-static int open_signals(struct error *e)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? error_set(e, errno, "cannot watch for signals") : fd;
-}
-
-/* Without a keeper, recording goes on: it is tried again with each window. */
-static void restart_keeper(struct recorder *r)
-{
-	struct error e;
-
-	if (keeper_start(&r->keeper, r->o, r->host, r->state, &e))
-		log_problem(&e);
-}
-
-/* The keeper is started with the next window, not now: what ended it may end it again. */
-static void take_child(struct recorder *r)
-{
-	int status;
-
-	if (r->keeper.pid <= 0 || waitpid(r->keeper.pid, &status, WNOHANG) != r->keeper.pid)
-		return;
-	log_note("the process that keeps the files has ended (status %#x): it starts again with "
-		 "the next window",
-		 status);
-	close(r->keeper.pipe);
-	r->keeper.pid = 0;
-}
-
 static void take_signals(struct recorder *r)
 {
 	struct signalfd_siginfo info;
+	int status;
 
 	while (read(r->signals, &info, sizeof(info)) == sizeof(info)) {
 		switch (info.ssi_signo) {
 		case SIGCHLD:
-			take_child(r);
+			if (r->keeper.pid <= 0 ||
+			    waitpid(r->keeper.pid, &status, WNOHANG) != r->keeper.pid)
+				break;
+			/* With the next window, not now: what ended it may end it again. */
+			log_note("the process that keeps the files has ended (status %#x): it "
+				 "starts again with the next window",
+				 status);
+			close(r->keeper.pipe);
+			r->keeper.pid = 0;
 			break;
 		case SIGUSR1:
 			r->cut = true;
@@ -137,18 +107,6 @@ static void notify(const char *assignment)
 		   offsetof(struct sockaddr_un, sun_path) + length) < 0)
 		log_detail("cannot send %s to systemd: %s", assignment, strerror(errno));
 	close(fd);
-}
-
-/* Twice as often as the watchdog of the unit expects it. */
-static uint64_t ping_period_ns(void)
-{
-	const char *pid = getenv("WATCHDOG_PID"), *usec = getenv("WATCHDOG_USEC");
-	uint64_t number;
-
-	if (!usec ||
-	    (pid && (number_parse(pid, 1, INT32_MAX, &number) || number != (uint64_t)getpid())))
-		return 0;
-	return number_parse(usec, 1, UINT64_MAX / 1000, &number) ? 0 : number * 1000 / 2;
 }
 
 /* Only from where recording goes on: a loop that hangs must not ping. */
@@ -240,34 +198,29 @@ static void account(struct recorder *r, struct profile *p)
 #define NS_PER_MINUTE (60 * NS_PER_S)
 #define NS_PER_DAY    (86400 * NS_PER_S)
 
-static void log_dropped(struct recorder *r, const struct profile *p, const struct format *dcpi)
-{
-	struct format_dropped dropped;
-	struct error e;
-
-	dcpi->dropped_images(p, &dropped);
-	if (!dropped.samples)
-		return;
-	r->state->dcpi_dropped += dropped.samples;
-	error_set(&e, 0,
-		  "%s: %" PRIu64 " samples of %.512s%s are dropped: DCPI files cannot hold %s",
-		  r->o->dcpi, dropped.samples, dropped.image, dropped.others ? " and others" : "",
-		  dcpi->cannot_hold_in_image);
-	log_problem(&e);
-}
-
 static int add_to_dcpi(struct recorder *r, struct profile *p, struct error *e)
 {
 	const struct format *dcpi = format_by_name("dcpi");
 	uint64_t began_ns = p->time_ns;
+	struct format_dropped dropped;
+	struct error loss;
 	int err;
 
 	p->time_ns = r->epoch_ns; /* the epoch's name */
 	err = dcpi->write_directory(p, &(struct format_options){ 0 }, r->o->dcpi, e);
 	p->time_ns = began_ns;
-	if (!err)
-		log_dropped(r, p, dcpi);
-	return err;
+	if (err)
+		return err;
+	dcpi->dropped_images(p, &dropped);
+	if (!dropped.samples)
+		return 0;
+	r->state->dcpi_dropped += dropped.samples;
+	error_set(&loss, 0,
+		  "%s: %" PRIu64 " samples of %.512s%s are dropped: DCPI files cannot hold %s",
+		  r->o->dcpi, dropped.samples, dropped.image, dropped.others ? " and others" : "",
+		  dcpi->cannot_hold_in_image);
+	log_problem(&loss);
+	return 0;
 }
 
 /*
@@ -321,6 +274,7 @@ static int finish_window(struct recorder *r, struct error *e)
 		.context = r,
 	};
 	struct profile *p = NULL;
+	struct error problem;
 	int err = capture_cut(r->capture, e);
 
 	err = err ?: profile_from_window(r->capture, &r->users, &p, e);
@@ -337,9 +291,10 @@ static int finish_window(struct recorder *r, struct error *e)
 			write_dcpi(r, p);
 	}
 	profile_free(p);
-	malloc_trim(0); /* see keep_little_memory() */
-	if (r->keeper.pid <= 0)
-		restart_keeper(r);
+	malloc_trim(0); /* as continuous_run() has set it */
+	/* Without a keeper, recording goes on: it is tried again with each window. */
+	if (r->keeper.pid <= 0 && keeper_start(&r->keeper, r->o, r->host, r->state, &problem))
+		log_problem(&problem);
 	keeper_wake(&r->keeper);
 	return err;
 }
@@ -354,28 +309,23 @@ static uint64_t next_end_ns(const struct recorder *r)
 	return now_ns() + length - clock_ns(CLOCK_REALTIME) % length;
 }
 
-static int wait_for_events(struct recorder *r, uint64_t end_ns, struct error *e)
-{
-	/* Not capture_fd(): where many programs begin, it would wake this again and again. */
-	struct pollfd fd = { .fd = r->signals, .events = POLLIN };
-	uint64_t now = now_ns(), left = end_ns > now ? end_ns - now : 0;
-
-	if (left > LOOK_NS)
-		left = LOOK_NS;
-	if (poll(&fd, 1, left / NS_PER_MS + (left > 0)) < 0 && errno != EINTR)
-		return error_set(e, errno, "cannot wait for signals");
-	take_signals(r);
-	return 0;
-}
-
-static int record(struct recorder *r, struct error *e)
+static int record_windows(struct recorder *r, struct error *e)
 {
 	uint64_t end_ns = next_end_ns(r);
+	/* Not capture_fd(): where many programs begin, it would wake this again and again. */
+	struct pollfd fd = { .fd = r->signals, .events = POLLIN };
 	int err = 0;
 
 	while (!err && !r->end) {
+		uint64_t now = now_ns(), left = end_ns > now ? end_ns - now : 0;
+
 		ping_watchdog(r);
-		err = wait_for_events(r, end_ns, e) ?: capture_handle(r->capture, e);
+		if (left > LOOK_NS)
+			left = LOOK_NS;
+		if (poll(&fd, 1, left / NS_PER_MS + (left > 0)) < 0 && errno != EINTR)
+			return error_set(e, errno, "cannot wait for signals");
+		take_signals(r);
+		err = capture_handle(r->capture, e);
 		if (err || !(r->end || r->cut || now_ns() >= end_ns))
 			continue;
 		r->cut = false;
@@ -385,7 +335,44 @@ static int record(struct recorder *r, struct error *e)
 	return err;
 }
 
-static int start_capture(struct recorder *r, struct error *e)
+/* Checks what only the keeper does, and would fail at in each window: before anything is begun. */
+static int check_keeping(const struct recorder *r, struct error *e)
+{
+	struct push_options options = r->o->push;
+	const struct {
+		const char *option;
+		bool given;
+	} how_to_push[] = {
+		{ "--push-protocol", options.protocol },
+		{ "--push-token-file", options.token_file },
+		{ "--push-tenant", options.tenant },
+		{ "--push-ca", options.ca },
+		{ "--push-certificate", options.certificate },
+		{ "--push-key", options.key },
+		{ "--push-queue-bytes", options.queue_bytes },
+	};
+	struct push *p = NULL;
+	int err = r->o->metrics ? file_check_writable(r->o->metrics, e) : 0;
+
+	if (!err && r->o->dcpi)
+		err = directory_check_writable(r->o->dcpi, e);
+	if (err)
+		return err;
+	/* Whoever says how to send wants it sent. */
+	for (size_t i = 0; i < sizeof(how_to_push) / sizeof(*how_to_push) && !options.url; i++)
+		if (how_to_push[i].given)
+			return error_set_kind(e, ERROR_USAGE, 0, "%s needs --push",
+					      how_to_push[i].option);
+	if (!options.url)
+		return 0;
+	options.directory = r->o->directory;
+	options.host = r->host;
+	err = push_new(&options, &p, e);
+	push_free(p);
+	return err;
+}
+
+static int start_recorder(struct recorder *r, struct error *e)
 {
 	const struct capture_options options = {
 		.target = CAPTURE_SYSTEM,
@@ -397,54 +384,17 @@ static int start_capture(struct recorder *r, struct error *e)
 		.unwind_mib = r->o->unwind_mib,
 		.windows = true,
 	};
-
-	return capture_start(&options, &r->capture, e);
-}
-
-/* Whoever says how to send wants it sent. */
-static int check_no_push(const struct push_options *o, struct error *e)
-{
-	const char *given = o->protocol	     ? "--push-protocol"
-			    : o->token_file  ? "--push-token-file"
-			    : o->tenant	     ? "--push-tenant"
-			    : o->ca	     ? "--push-ca"
-			    : o->certificate ? "--push-certificate"
-			    : o->key	     ? "--push-key"
-			    : o->queue_bytes ? "--push-queue-bytes"
-					     : NULL;
-
-	return given ? error_set_kind(e, ERROR_USAGE, 0, "%s needs --push", given) : 0;
-}
-
-static int check_push(const struct recorder *r, struct error *e)
-{
-	struct push_options options = r->o->push;
-	struct push *p = NULL;
+	const char *ping_pid = getenv("WATCHDOG_PID"), *ping_usec = getenv("WATCHDOG_USEC");
+	uint64_t number;
+	sigset_t signals;
 	int err;
 
-	if (!options.url)
-		return check_no_push(&options, e);
-	options.directory = r->o->directory;
-	options.host = r->host;
-	err = push_new(&options, &p, e);
-	push_free(p);
-	return err;
-}
-
-/* What only the keeper does, and would fail at in each window: before anything is begun. */
-static int check_keeping(const struct recorder *r, struct error *e)
-{
-	int err = r->o->metrics ? file_check_writable(r->o->metrics, e) : 0;
-
-	if (!err && r->o->dcpi)
-		err = directory_check_writable(r->o->dcpi, e);
-	return err ?: check_push(r, e);
-}
-
-static int start(struct recorder *r, struct error *e)
-{
-	int err;
-
+	/*
+	 * What a window, or the rows of a large program, took for a moment goes back to the
+	 * kernel: malloc() would adapt to it, and keep it.
+	 */
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
 	if (gethostname(r->host, sizeof(r->host)))
 		return error_set(e, errno, "cannot get the name of this machine");
 	r->state = state_new(e);
@@ -455,41 +405,40 @@ static int start(struct recorder *r, struct error *e)
 		return error_no_memory(e);
 	r->state->recorder_pid = getpid();
 	r->state->start_s = clock_ns(CLOCK_REALTIME) / NS_PER_S;
-	r->signals = open_signals(e);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	r->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r->signals < 0)
-		return r->signals;
+		return error_set(e, errno, "cannot watch for signals");
 	err = check_keeping(r, e);
 	err = err ?: archive_open(r->o->directory, r->host, &r->archive, e);
 	err = err ?: descriptor_limit_raise(e);
 	err = err ?: keeper_start(&r->keeper, r->o, r->host, r->state, e);
 	err = err ?: capabilities_keep_for_recording(e);
-	return err ?: start_capture(r, e);
-}
-
-/*
- * What a window, or the rows of a large program, took for a moment goes back to the kernel:
- * malloc() would adapt to it, and keep it.
- */
-static void keep_little_memory(void)
-{
-	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
-	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+	err = err ?: capture_start(&options, &r->capture, e);
+	if (err)
+		return err;
+	log_note("records %s into %s/%s", capture_event_name(r->capture), r->o->directory, r->host);
+	/* Twice as often as the watchdog of the unit expects it. */
+	if (ping_usec && number_parse(ping_usec, 1, UINT64_MAX / 1000, &number) == 0)
+		r->ping_period_ns = number * 1000 / 2;
+	if (ping_pid &&
+	    (number_parse(ping_pid, 1, INT32_MAX, &number) || number != (uint64_t)getpid()))
+		r->ping_period_ns = 0;
+	notify("READY=1");
+	return 0;
 }
 
 int continuous_run(const struct continuous_options *o, struct error *e)
 {
 	struct recorder r = { .o = o, .signals = -1 };
-	int err;
+	int err = start_recorder(&r, e) ?: record_windows(&r, e);
 
-	keep_little_memory();
-	err = start(&r, e);
-	if (!err) {
-		log_note("records %s into %s/%s", capture_event_name(r.capture), o->directory,
-			 r.host);
-		r.ping_period_ns = ping_period_ns();
-		notify("READY=1");
-		err = record(&r, e);
-	}
 	capture_free(r.capture);
 	user_names_free(&r.users);
 	symbol_cache_free(r.symbols);

@@ -85,14 +85,13 @@ static char *pattern_of_host(const char *host)
 	if (!name)
 		return NULL;
 	directory_clean_name(name);
-	pattern = to = malloc(2 * strlen(name) + 1);
+	pattern = to = calloc(2 * strlen(name) + 1, 1);
 	if (pattern) {
 		for (const char *from = name; *from; from++) {
 			if (strchr("*?[\\", *from))
 				*to++ = '\\';
 			*to++ = *from;
 		}
-		*to = '\0';
 	}
 	free(name);
 	return pattern;
