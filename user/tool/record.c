@@ -112,25 +112,15 @@ static const struct option_spec options[] = {
 
 /* --- What is to be recorded --- */
 
-static int check_targets(const struct record_options *o, bool command, struct error *e)
-{
-	int kinds = tool_target_kinds(&o->target) + command;
-
-	if (kinds == 1)
-		return 0;
-	error_set_kind(e, ERROR_USAGE, 0,
-		       kinds ? "-p, -t, -a, --cgroup and a command exclude each other"
-			     : "nothing to profile is named");
-	error_hint(e, "profiltool -p PID, or profiltool record -- COMMAND; "
-		      "see profiltool record --help");
-	return -EINVAL;
-}
-
-/* perf takes the method as a word of its own. Here, that is where a command begins. */
-static int check_method(const struct record_options *o, char **command, struct error *e)
+/* Checks that there is one target and, before anything is begun, that a command can be run. */
+static int check_targets(const struct record_options *o, char **command, struct error *e)
 {
 	static const char *const methods[] = { "auto", "cfi", "fp", "none", "dwarf", "lbr" };
+	int kinds = tool_target_kinds(&o->target) + (command != NULL);
+	char path[PATH_MAX];
+	struct executable program;
 
+	/* perf takes the method of -g as a word of its own. Here, a command begins there. */
 	for (size_t i = 0; i < 6 && command && o->target.stacks; i++)
 		if (strcmp(command[0], methods[i]) == 0) {
 			error_set_kind(e, ERROR_USAGE, 0, "\"%s\" would be the command to record",
@@ -139,7 +129,17 @@ static int check_method(const struct record_options *o, char **command, struct e
 				   strcmp(command[0], "lbr") == 0 ? "auto" : command[0]);
 			return -EINVAL;
 		}
-	return 0;
+	if (kinds != 1) {
+		error_set_kind(e, ERROR_USAGE, 0,
+			       kinds ? "-p, -t, -a, --cgroup and a command exclude each other"
+				     : "nothing to profile is named");
+		error_hint(e, "profiltool -p PID, or profiltool record -- COMMAND; "
+			      "see profiltool record --help");
+		return -EINVAL;
+	}
+	if (!command)
+		return 0;
+	return executable_find(command[0], path, e) ?: executable_read_program(path, &program, e);
 }
 
 static int check_histogram(const struct record_options *o, struct error *e)
@@ -164,21 +164,14 @@ static int check_histogram(const struct record_options *o, struct error *e)
 	return -EINVAL;
 }
 
-/* The file may be read where the program and its debug information are missing. */
-static int choose_lines(struct record_options *o, const struct format *format, struct error *e)
+/*
+ * Sets *format, checks that the profile can be written, and chooses source lines for a file whose
+ * format holds them: it may be read where the program and its debug information are missing.
+ */
+static int check_output(struct record_options *o, const struct format **format, struct error *e)
 {
-	if (o->naming.lines && o->no_inline) {
-		error_set_kind(e, ERROR_USAGE, 0, "--inline and --no-inline exclude each other");
-		error_hint(e, "give only one of them");
-		return -EINVAL;
-	}
-	o->naming.lines |= o->output && format->keeps & KEEPS(LINES) && !o->no_inline;
-	return 0;
-}
+	int err = 0;
 
-static int check_output(const struct record_options *o, const struct format **format,
-			struct error *e)
-{
 	*format = tool_output_format(o->format, o->output, e);
 	if (!*format)
 		return -EINVAL;
@@ -187,62 +180,32 @@ static int check_output(const struct record_options *o, const struct format **fo
 		error_hint(e, "see profiltool record --help");
 		return -EINVAL;
 	}
-	if (!o->output)
-		return 0;
-	if (strcmp(o->output, "-") == 0 && o->json)
+	if (o->output && strcmp(o->output, "-") == 0 && o->json)
 		return error_set_kind(e, ERROR_USAGE, 0,
 				      "--json and -o - both want standard output");
-	return tool_check_output(*format, o->output, e);
-}
-
-/* Before anything is begun: whether the command can be run. */
-static int check_program(char **command, struct error *e)
-{
-	char path[PATH_MAX];
-	struct executable program;
-
-	if (!command)
-		return 0;
-	return executable_find(command[0], path, e) ?: executable_read_program(path, &program, e);
-}
-
-static struct capture_options capture_options(const struct record_options *o, char **command)
-{
-	struct capture_options c = tool_capture_options(&o->target);
-
-	c.scale = o->scale;
-	c.offset = o->offset.address;
-	c.bufsiz = o->bufsiz;
-	if (command) {
-		c.target = CAPTURE_COMMAND;
-		c.command = command;
-		/* Its output would be in the midst of the profile, or of the JSON. */
-		c.command_to_stderr = o->json || (o->output && strcmp(o->output, "-") == 0);
+	if (o->output)
+		err = tool_check_output(*format, o->output, e);
+	if (err)
+		return err;
+	if (o->naming.lines && o->no_inline) {
+		error_set_kind(e, ERROR_USAGE, 0, "--inline and --no-inline exclude each other");
+		error_hint(e, "give only one of them");
+		return -EINVAL;
 	}
-	return c;
+	o->naming.lines |= o->output && (*format)->keeps & KEEPS(LINES) && !o->no_inline;
+	return 0;
 }
 
-/* A Ctrl-C that ends the recording ends the command, too, perhaps after us. */
-static void warn_command_status(const struct recording *r, const char *name)
+/* Warns of what the capture lost, and of stacks that it could not walk. */
+static void warn_of_capture(const struct capture *c, const struct profile *p,
+			    enum capture_stacks asked)
 {
-	int status = capture_command_status(r->capture);
-
-	if (status < 0) {
-		if (r->end == RECORDING_TIME)
-			tool_warn("%s is still running; recording has stopped", name);
-		return;
-	}
-	if (WIFSIGNALED(status))
-		tool_warn("%s was ended by signal %d (%s)", name, WTERMSIG(status),
-			  strsignal(WTERMSIG(status)));
-	else if (WEXITSTATUS(status))
-		tool_warn("%s ended with status %d", name, WEXITSTATUS(status));
-}
-
-static void warn_lost_mappings(const struct capture *c, const struct profile *p)
-{
+	bool cfi = capture_stacks(c) == CAPTURE_STACKS_CFI;
 	uint64_t unmapped = profile_count_unmapped(p);
+	const struct capture_stack_end *ends;
+	const struct capture_image *images;
 	struct capture_totals totals;
+	size_t image_count, count;
 
 	capture_totals(c, &totals);
 	/* Mostly they are of other processes, or /proc has shown the same afterwards. */
@@ -259,17 +222,8 @@ static void warn_lost_mappings(const struct capture *c, const struct profile *p)
 			  "them with their paths, less if other processes have very many: "
 			  "addresses in the others have no name",
 			  totals.crowded);
-}
 
-/* Warns of images in which at least half a percent of the stacks end, as the summary does. */
-static void warn_unusable_images(const struct capture *c)
-{
-	const struct capture_stack_end *ends;
-	const struct capture_image *images;
-	struct capture_totals totals;
-	size_t image_count, count;
-
-	capture_totals(c, &totals);
+	/* Images in which at least half a percent of the stacks end, as the summary does. */
 	images = capture_images(c, &image_count);
 	ends = capture_stack_ends(c, &count);
 	for (size_t i = 0; i < count; i++) {
@@ -282,14 +236,6 @@ static void warn_unusable_images(const struct capture *c)
 			tool_warn("stacks end in %s: its call frame information is not used: %s",
 				  images[ends[i].image].path, why);
 	}
-}
-
-static void warn_stacks(const struct capture *c, enum capture_stacks asked)
-{
-	bool cfi = capture_stacks(c) == CAPTURE_STACKS_CFI;
-	struct capture_totals totals;
-
-	capture_totals(c, &totals);
 	if (asked == CAPTURE_STACKS_AUTO && !cfi)
 		tool_warn("call stacks are by frame pointers: this kernel does not take the walk "
 			  "by call frame information; --call-graph=cfi says why");
@@ -354,23 +300,6 @@ static void save_elsewhere(const struct profile *p, const struct format *format)
 	rmdir(directory);
 }
 
-static int write_result(const struct profile *p, const struct record_options *o,
-			const struct format *format)
-{
-	const struct format_options none = { 0 };
-	struct error e;
-
-	if (!o->output)
-		return 0;
-	if (tool_write(p, format, &none, o->output, &e)) {
-		tool_fail(&e);
-		save_elsewhere(p, format);
-		return -EIO;
-	}
-	tool_warn_of_loss(p, loss_aspects(p), format, &none, o->output, o->quiet);
-	return 0;
-}
-
 /*
  * Ticks that never came are not lost samples, but the rate is lower than requested. The number of
  * ticks is random, with a standard deviation of at most the square root of those that were due:
@@ -397,7 +326,9 @@ static void warn_missing_ticks(const struct profile *p)
 			  due, ticks);
 }
 
-static int warn_no_samples(const struct recording *r, const struct profile *p, const char *waits)
+/* Warns of what differs from what was requested. Returns the exit code for it. */
+static int conclude(const struct recording *r, const struct profile *p, const char *waits,
+		    bool histogram)
 {
 	struct idleness idle = {
 		.excluded = p->totals.excluded,
@@ -406,18 +337,12 @@ static int warn_no_samples(const struct recording *r, const struct profile *p, c
 		.duration_ns = p->duration_ns,
 	};
 
-	snprintf(idle.waits, sizeof(idle.waits), "%s", waits);
-	waits_warn(r->target, &idle);
-	return EXIT_NO_SAMPLES;
-}
-
-/* Warns of what differs from what was requested. Returns the exit code for it. */
-static int conclude(const struct recording *r, const struct profile *p, const char *waits,
-		    bool histogram)
-{
 	warn_missing_ticks(p);
-	if (p->totals.counted == 0)
-		return warn_no_samples(r, p, waits);
+	if (p->totals.counted == 0) {
+		snprintf(idle.waits, sizeof(idle.waits), "%s", waits);
+		waits_warn(r->target, &idle);
+		return EXIT_NO_SAMPLES;
+	}
 	if (profile_lost(p)) {
 		tool_warn("incomplete: %" PRIu64 " samples were lost", profile_lost(p));
 		return EXIT_INCOMPLETE;
@@ -439,30 +364,40 @@ static bool stop_naming(void *context)
 	return true;
 }
 
+/* Resolves names, writes the profile and prints it. Returns an exit code. */
 static int present(struct recording *r, struct profile *p, const struct record_options *o,
-		   const struct format *format, const char *waits, struct error *e)
+		   const struct format *format, const char *waits)
 {
+	const struct format_options none = { 0 };
 	bool print = !o->output || strcmp(o->output, "-") != 0;
-	int code, written;
+	int code, write_err = 0;
+	struct error e;
 
-	if (tool_name(p, &o->naming, stop_naming, &r->signals, e))
-		return tool_fail(e);
+	if (tool_name(p, &o->naming, stop_naming, &r->signals, &e))
+		return tool_fail(&e);
 	if (!print)
 		recording_release_signals();
-	written = write_result(p, o, format);
+	if (o->output)
+		write_err = tool_write(p, format, &none, o->output, &e);
+	if (write_err) {
+		tool_fail(&e);
+		save_elsewhere(p, format);
+	} else if (o->output) {
+		tool_warn_of_loss(p, loss_aspects(p), format, &none, o->output, o->quiet);
+	}
 	recording_release_signals();
-	if (print && tool_print(p, &(struct tool_view){ .limit = o->limit, .json = o->json }, e))
-		return tool_fail(e);
+	if (print && tool_print(p, &(struct tool_view){ .limit = o->limit, .json = o->json }, &e))
+		return tool_fail(&e);
 	if (!o->quiet && (report_summary(p, NULL, TOOL_PREFIX, r->target, stderr) ||
 			  report_unnamed(p, NULL, TOOL_PREFIX, stderr))) {
-		error_no_memory(e);
-		return tool_fail(e);
+		error_no_memory(&e);
+		return tool_fail(&e);
 	}
 	code = conclude(r, p, waits, o->scale != 0);
-	return written ? EXIT_FAILED : code;
+	return write_err ? EXIT_FAILED : code;
 }
 
-/* The command with its arguments, as it was given here. */
+/* Stores the command with its arguments as they were given. Returns 0 or -ENOMEM. */
 static int note_command(struct profile *p, char *const *command)
 {
 	char *text = NULL;
@@ -479,25 +414,16 @@ static int note_command(struct profile *p, char *const *command)
 	return err;
 }
 
-static int make_profile(struct recording *r, const struct capture_options *what, struct profile **p,
-			struct error *e)
-{
-	int err = capture_stop(r->capture, e) ?: profile_from_capture(r->capture, p, e);
-
-	if (err || what->target != CAPTURE_COMMAND || !note_command(*p, what->command))
-		return err;
-	profile_free(*p);
-	return error_no_memory(e);
-}
-
+/* Returns an exit code. */
 static int record(struct recording *r, const struct record_options *o,
 		  const struct capture_options *what, const struct format *format)
 {
+	const char *command = what->target == CAPTURE_COMMAND ? what->command[0] : NULL;
 	struct unrecorded unrecorded = { 0 };
+	struct profile *p = NULL;
 	char waits[512] = "";
 	struct error e;
-	struct profile *p;
-	int code;
+	int err, code, status;
 
 	capabilities_raise();
 	unrecorded_list(&unrecorded, &o->target);
@@ -509,32 +435,42 @@ static int record(struct recording *r, const struct record_options *o,
 	tool_warn_of_clock(&o->target);
 	/* An error while recording ends it; what was counted until then is still shown. */
 	code = recording_run(r, &e) ? tool_fail(&e) : EXIT_DONE;
-	if (make_profile(r, what, &p, &e)) {
-		capture_free(r->capture);
-		capabilities_lower();
-		unrecorded_free(&unrecorded);
-		return tool_fail(&e);
+	err = capture_stop(r->capture, &e) ?: profile_from_capture(r->capture, &p, &e);
+	if (!err && command && note_command(p, what->command))
+		err = error_no_memory(&e);
+	if (err) {
+		code = tool_fail(&e);
+		goto out;
 	}
-	warn_lost_mappings(r->capture, p);
-	warn_unusable_images(r->capture);
-	warn_stacks(r->capture, o->target.stacks);
+	warn_of_capture(r->capture, p, o->target.stacks);
 	if (o->verbose)
 		print_details(r->capture, o->scale != 0);
-	if (what->target == CAPTURE_COMMAND)
-		warn_command_status(r, what->command[0]);
+	if (command) {
+		/* A Ctrl-C that ends the recording ends the command, too, perhaps after us. */
+		status = capture_command_status(r->capture);
+		if (status < 0 && r->end == RECORDING_TIME)
+			tool_warn("%s is still running; recording has stopped", command);
+		else if (status >= 0 && WIFSIGNALED(status))
+			tool_warn("%s was ended by signal %d (%s)", command, WTERMSIG(status),
+				  strsignal(WTERMSIG(status)));
+		else if (status >= 0 && WEXITSTATUS(status))
+			tool_warn("%s ended with status %d", command, WEXITSTATUS(status));
+	}
 	unrecorded_warn(&unrecorded, &o->target, p->totals.cpu_ns);
-	unrecorded_free(&unrecorded);
 	if (!p->totals.counted) /* before the command is ended */
 		waits_describe(&o->target, capture_command_pid(r->capture), waits, sizeof(waits));
+out:
+	unrecorded_free(&unrecorded);
 	capture_free(r->capture);
 	capabilities_lower();
 	r->capture = NULL;
-	code = present(r, p, o, format, waits, &e) ?: code;
+	if (!err)
+		code = present(r, p, o, format, waits) ?: code;
 	profile_free(p);
 	return code;
 }
 
-static int run(int argc, char **argv)
+static int run_record(int argc, char **argv)
 {
 	struct record_options o = { .limit = -1 };
 	struct recording r = { 0 };
@@ -548,17 +484,24 @@ static int run(int argc, char **argv)
 		return code;
 	command = first < argc ? argv + first : NULL;
 	o.output = tool_output_place(o.format, o.output);
-	if (check_method(&o, command, &e) || check_targets(&o, command, &e) ||
-	    check_program(command, &e) || check_histogram(&o, &e) ||
-	    check_output(&o, &format, &e) || choose_lines(&o, format, &e) ||
-	    tool_check_naming(&o.naming, &e))
+	if (check_targets(&o, command, &e) || check_histogram(&o, &e) ||
+	    check_output(&o, &format, &e) || tool_check_naming(&o.naming, &e))
 		return tool_fail(&e);
 	tool_skip_targets(&o.target);
 	o.naming.quiet = o.quiet;
 	r.signals = recording_open_signals(&e);
 	if (r.signals < 0)
 		return tool_fail(&e);
-	c = capture_options(&o, command);
+	c = tool_capture_options(&o.target);
+	c.scale = o.scale;
+	c.offset = o.offset.address;
+	c.bufsiz = o.bufsiz;
+	if (command) {
+		c.target = CAPTURE_COMMAND;
+		c.command = command;
+		/* Its output would be in the midst of the profile, or of the JSON. */
+		c.command_to_stderr = o.json || (o.output && strcmp(o.output, "-") == 0);
+	}
 	tool_describe_target(&o.target, target, sizeof(target));
 	r.target = command ? command[0] : target;
 	r.duration_ns = o.duration_ns;
@@ -575,5 +518,5 @@ const struct tool_command record_command = {
 		     "COMMAND [ARG...]",
 	.help = "Records until -d, Ctrl-C or the target's end, then prints its busiest functions.",
 	.options = options,
-	.run = run,
+	.run = run_record,
 };

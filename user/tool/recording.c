@@ -52,67 +52,48 @@ bool recording_signal_came(void *context)
 	return read(*(int *)context, &info, sizeof(info)) == sizeof(info);
 }
 
-static void show_progress(struct recording *r, uint64_t now)
-{
-	if (r->quiet || !isatty(STDERR_FILENO) || now < r->progress_ns)
-		return;
-	fputs("\r\033[K" TOOL_PREFIX, stderr);
-	text_print(r->target, stderr);
-	fprintf(stderr, ": %" PRIu64 " s, %" PRIu64 " ticks; Ctrl-C ends the recording",
-		(now - r->start_ns) / NS_PER_S, capture_ticks(r->capture));
-	r->progress = true;
-	r->progress_ns = now + NS_PER_S;
-}
-
-static void clear_progress(struct recording *r)
-{
-	if (r->progress)
-		fputs("\r\033[K", stderr);
-	r->progress = false;
-}
-
-static int milliseconds_left(const struct recording *r, uint64_t now)
-{
-	uint64_t end = r->start_ns + r->duration_ns;
-
-	if (!r->duration_ns || end - now > LOOK_MS * NS_PER_MS)
-		return LOOK_MS;
-	return (end - now) / NS_PER_MS + 1;
-}
-
-/* Whether the recording is over, and then why. */
-static bool is_over(struct recording *r, uint64_t now)
-{
-	if (r->duration_ns && now - r->start_ns >= r->duration_ns)
-		r->end = RECORDING_TIME;
-	else if (recording_signal_came(&r->signals))
-		r->end = RECORDING_ASKED;
-	else if (capture_ended(r->capture))
-		r->end = RECORDING_TARGETS;
-	else
-		return false;
-	return true;
-}
-
 int recording_run(struct recording *r, struct error *e)
 {
 	struct pollfd fds[] = {
 		{ .fd = capture_fd(r->capture), .events = POLLIN },
 		{ .fd = r->signals, .events = POLLIN },
 	};
+	bool shows_progress = !r->quiet && isatty(STDERR_FILENO), shown = false;
+	uint64_t start = now_ns(), next_progress = 0;
 	int err = 0;
 
-	r->start_ns = now_ns();
 	while (!err) {
-		uint64_t now = now_ns();
+		uint64_t now = now_ns(), passed = now - start;
+		int timeout = LOOK_MS;
 
-		if (is_over(r, now))
+		if (r->duration_ns && passed >= r->duration_ns) {
+			r->end = RECORDING_TIME;
 			break;
-		show_progress(r, now);
-		if (poll(fds, 2, milliseconds_left(r, now)) < 0 && errno != EINTR)
+		}
+		if (recording_signal_came(&r->signals)) {
+			r->end = RECORDING_ASKED;
+			break;
+		}
+		if (capture_ended(r->capture)) {
+			r->end = RECORDING_TARGETS;
+			break;
+		}
+		if (shows_progress && now >= next_progress) {
+			fputs("\r\033[K" TOOL_PREFIX, stderr);
+			text_print(r->target, stderr);
+			fprintf(stderr,
+				": %" PRIu64 " s, %" PRIu64 " ticks; Ctrl-C ends the recording",
+				passed / NS_PER_S, capture_ticks(r->capture));
+			shown = true;
+			next_progress = now + NS_PER_S;
+		}
+		if (r->duration_ns && r->duration_ns - passed <= LOOK_MS * NS_PER_MS)
+			timeout = (r->duration_ns - passed) / NS_PER_MS + 1;
+		if (poll(fds, 2, timeout) < 0 && errno != EINTR)
 			err = error_set(e, errno, "cannot wait for samples");
 		err = err ?: capture_handle(r->capture, e);
 	}
-	clear_progress(r);
+	if (shown)
+		fputs("\r\033[K", stderr);
 	return err;
 }

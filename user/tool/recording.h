@@ -21,10 +21,6 @@ struct recording {
 		RECORDING_TIME,	   /* the duration is over */
 		RECORDING_TARGETS, /* they have ended */
 	} end;			   /* set by recording_run() */
-
-	/* private */
-	uint64_t start_ns, progress_ns;
-	bool progress; /* a line of progress is on the terminal */
 };
 
 /*

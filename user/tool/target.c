@@ -28,14 +28,6 @@ bool tool_is_target(const struct tool_target *t, pid_t pid)
 	return false;
 }
 
-static int no_pid(const char *word, struct error *e)
-{
-	error_set(e, 0, "-p takes process numbers, not \"%s\"", word);
-	if (isalpha((unsigned char)*word))
-		error_hint(e, "-p \"$(pgrep -d, -x NAME)\" takes all with that name;");
-	return -EINVAL;
-}
-
 int tool_option_pids(const char *value, void *member, struct error *e)
 {
 	struct tool_target *t = member;
@@ -46,14 +38,18 @@ int tool_option_pids(const char *value, void *member, struct error *e)
 	if (!copy)
 		return error_no_memory(e);
 	while (!err && (word = strsep(&rest, ","))) {
-		if (number_parse(word, 1, INT32_MAX, &pid))
-			err = no_pid(word, e);
-		else if (tool_is_target(t, pid))
+		if (number_parse(word, 1, INT32_MAX, &pid)) {
+			err = error_set(e, 0, "-p takes process numbers, not \"%s\"", word);
+			if (isalpha((unsigned char)*word))
+				error_hint(e, "-p \"$(pgrep -d, -x NAME)\" takes all with that "
+					      "name;");
+		} else if (tool_is_target(t, pid)) {
 			continue; /* it was named twice */
-		else if (t->pid_count == TARGET_MOST_PIDS)
+		} else if (t->pid_count == TARGET_MOST_PIDS) {
 			err = error_set(e, 0, "-p takes %d processes at most", TARGET_MOST_PIDS);
-		else
+		} else {
 			t->pids[t->pid_count++] = pid;
+		}
 	}
 	free(copy);
 	return err;

@@ -46,21 +46,6 @@ static int add_thread(struct waits *w, pid_t tid)
 	return 0;
 }
 
-static int add_process(struct waits *w, pid_t pid)
-{
-	struct error ignored;
-	pid_t *tids;
-	size_t count;
-	int err = 0;
-
-	if (target_list_threads(pid, &tids, &count, &ignored))
-		return 0;
-	for (size_t i = 0; i < count && !err; i++)
-		err = add_thread(w, tids[i]);
-	free(tids);
-	return err;
-}
-
 static int compare_groups(const void *one, const void *other)
 {
 	const struct group *a = one, *b = other;
@@ -97,70 +82,70 @@ static void describe_group(const struct group *g, bool single, char *text, size_
 	}
 }
 
-static void describe(const struct waits *w, char *text, size_t size)
-{
-	size_t used = 0, printed = 0;
-	char what[128];
-
-	for (size_t i = 0; i < w->count && i < MOST_GROUPS && used < size; i++) {
-		const struct group *g = &w->groups[i];
-
-		describe_group(g, g->threads == 1, what, sizeof(what));
-		printed += g->threads;
-		if (w->threads == 1)
-			used += snprintf(text + used, size - used, "it %s", what);
-		else
-			used += snprintf(text + used, size - used, "%s%zu%s %s", i ? ", " : "",
-					 g->threads,
-					 i		   ? ""
-					 : g->threads == 1 ? " thread"
-							   : " threads",
-					 what);
-	}
-	if (printed < w->threads && used < size)
-		snprintf(text + used, size - used, ", and %zu elsewhere", w->threads - printed);
-}
-
 /* thread: these are threads, and not processes. */
 static void describe_tasks(const pid_t *pids, size_t count, bool thread, char *text, size_t size)
 {
 	struct waits w = { 0 };
+	struct error ignored;
+	size_t used = 0, printed = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < count && !err; i++)
-		err = thread ? add_thread(&w, pids[i]) : add_process(&w, pids[i]);
-	if (!err && w.count) {
-		qsort(w.groups, w.count, sizeof(*w.groups), compare_groups);
-		describe(&w, text, size);
+	for (size_t i = 0; i < count && !err; i++) {
+		pid_t *tids;
+		size_t tid_count;
+
+		if (thread) {
+			err = add_thread(&w, pids[i]);
+			continue;
+		}
+		if (target_list_threads(pids[i], &tids, &tid_count, &ignored))
+			continue;
+		for (size_t j = 0; j < tid_count && !err; j++)
+			err = add_thread(&w, tids[j]);
+		free(tids);
 	}
+	if (!err && w.count)
+		qsort(w.groups, w.count, sizeof(*w.groups), compare_groups);
+	for (size_t i = 0; !err && i < w.count && i < MOST_GROUPS && used < size; i++) {
+		const struct group *g = &w.groups[i];
+		const char *unit = "";
+		char what[128];
+
+		describe_group(g, g->threads == 1, what, sizeof(what));
+		printed += g->threads;
+		if (w.threads == 1) {
+			used += snprintf(text + used, size - used, "it %s", what);
+			continue;
+		}
+		if (i == 0)
+			unit = g->threads == 1 ? " thread" : " threads";
+		used += snprintf(text + used, size - used, "%s%zu%s %s", i ? ", " : "", g->threads,
+				 unit, what);
+	}
+	if (!err && printed < w.threads && used < size)
+		snprintf(text + used, size - used, ", and %zu elsewhere", w.threads - printed);
 	free(w.groups);
-}
-
-static void describe_cgroup(const char *path, char *text, size_t size)
-{
-	pid_t *tids;
-	size_t count;
-
-	if (cgroup_list_threads(path, &tids, &count))
-		return;
-	if (count)
-		describe_tasks(tids, count, true, text, size);
-	else
-		snprintf(text, size, "it has no processes");
-	free(tids);
 }
 
 void waits_describe(const struct tool_target *t, pid_t command, char *text, size_t size)
 {
+	pid_t *tids;
+	size_t count;
+
 	*text = '\0';
-	if (command)
+	if (command) {
 		describe_tasks(&command, 1, false, text, size);
-	else if (t->cgroup)
-		describe_cgroup(t->cgroup, text, size);
-	else if (t->tid)
+	} else if (t->tid) {
 		describe_tasks(&t->tid, 1, true, text, size);
-	else
+	} else if (!t->cgroup) {
 		describe_tasks(t->pids, t->pid_count, false, text, size);
+	} else if (cgroup_list_threads(t->cgroup, &tids, &count) == 0) {
+		if (count)
+			describe_tasks(tids, count, true, text, size);
+		else
+			snprintf(text, size, "it has no processes");
+		free(tids);
+	}
 }
 
 void waits_warn(const char *target, const struct idleness *idle)
