@@ -20,8 +20,6 @@
 
 #define HOST_DATA (__BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB)
 
-/* --- Where it is --- */
-
 static int check_runnable(const char *path)
 {
 	struct stat status;
@@ -77,8 +75,6 @@ int executable_find(const char *name, char path[PATH_MAX], struct error *e)
 	return err;
 }
 
-/* --- What it is --- */
-
 /* capabilities(7): root gains nothing by those of a file. */
 static bool is_privileged(const char *path, const struct stat *status)
 {
@@ -115,26 +111,14 @@ static bool read_segment(int fd, bool wide, uint64_t at, Elf64_Phdr *segment)
 	return true;
 }
 
-static void read_loader(int fd, bool wide, uint64_t table, unsigned int count, struct executable *x)
+static void read_elf(int fd, const char *head, struct executable *x)
 {
-	size_t entry = wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-	Elf64_Phdr segment;
-
-	for (unsigned int i = 0; i < count; i++) {
-		if (!read_segment(fd, wide, table + i * entry, &segment))
-			return;
-		if (segment.p_type != PT_INTERP || segment.p_filesz >= sizeof(x->interpreter))
-			continue;
-		if (pread(fd, x->interpreter, segment.p_filesz, segment.p_offset) < 0)
-			x->interpreter[0] = '\0';
-		return;
-	}
-}
-
-static void read_elf(int fd, const unsigned char *head, struct executable *x)
-{
+	bool is_wide;
+	uint64_t at;
+	size_t count;
 	Elf64_Ehdr wide;
 	Elf32_Ehdr narrow;
+	Elf64_Phdr segment;
 
 	memcpy(&wide, head, sizeof(wide));
 	memcpy(&narrow, head, sizeof(narrow));
@@ -143,31 +127,39 @@ static void read_elf(int fd, const unsigned char *head, struct executable *x)
 	if (wide.e_ident[EI_DATA] != HOST_DATA)
 		return;		     /* x->machine stays 0: not for this machine */
 	x->machine = wide.e_machine; /* at the same offset in both */
-	if (x->class == ELFCLASS64)
-		read_loader(fd, true, wide.e_phoff, wide.e_phnum, x);
-	else
-		read_loader(fd, false, narrow.e_phoff, narrow.e_phnum, x);
+	is_wide = x->class == ELFCLASS64;
+	at = is_wide ? wide.e_phoff : narrow.e_phoff;
+	count = is_wide ? wide.e_phnum : narrow.e_phnum;
+	for (size_t i = 0; i < count; i++) {
+		if (!read_segment(fd, is_wide, at, &segment))
+			return;
+		at += is_wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+		if (segment.p_type != PT_INTERP || segment.p_filesz >= sizeof(x->interpreter))
+			continue;
+		if (pread(fd, x->interpreter, segment.p_filesz, segment.p_offset) < 0)
+			x->interpreter[0] = '\0';
+		return;
+	}
 }
 
-static void read_script(const char *line, struct executable *x)
-{
-	line += strlen("#!");
-	line += strspn(line, " \t");
-	snprintf(x->interpreter, sizeof(x->interpreter), "%.*s", (int)strcspn(line, " \t\n"), line);
-	x->kind = *x->interpreter ? EXECUTABLE_SCRIPT : EXECUTABLE_OTHER;
-}
-
+/* Returns 0 or -errno. */
 static int read_kind(int fd, struct executable *x)
 {
 	char head[HEAD_SIZE + 1] = { 0 };
+	const char *line = head + strlen("#!");
 
 	if (pread(fd, head, HEAD_SIZE, 0) < 0)
 		return -errno;
 	x->kind = EXECUTABLE_OTHER;
-	if (memcmp(head, ELFMAG, SELFMAG) == 0)
-		read_elf(fd, (const unsigned char *)head, x);
-	else if (memcmp(head, "#!", strlen("#!")) == 0)
-		read_script(head, x);
+	if (memcmp(head, ELFMAG, SELFMAG) == 0) {
+		read_elf(fd, head, x);
+	} else if (memcmp(head, "#!", strlen("#!")) == 0) {
+		line += strspn(line, " \t");
+		snprintf(x->interpreter, sizeof(x->interpreter), "%.*s",
+			 (int)strcspn(line, " \t\n"), line);
+		if (*x->interpreter)
+			x->kind = EXECUTABLE_SCRIPT;
+	}
 	return 0;
 }
 
@@ -190,22 +182,6 @@ int executable_read(const char *path, struct executable *x, struct error *e)
 	return code && code != EACCES ? error_set(e, code, "cannot read %s", path) : 0;
 }
 
-static int bad_interpreter(struct error *e, int code, const char *script, const char *name)
-{
-	error_set_kind(e, ERROR_FAILED, code, "cannot run %s: its interpreter %s", script, name);
-	error_hint(e, "its first line, after #!, must name a program");
-	return -code;
-}
-
-static int check_loader(const struct executable *x, struct error *e)
-{
-	if (x->kind != EXECUTABLE_ELF || !*x->interpreter || access(x->interpreter, F_OK) == 0)
-		return 0;
-	error_set(e, errno, "cannot run %s: its loader %s", x->path, x->interpreter);
-	error_hint(e, "install the C library that it is made for");
-	return -ENOEXEC;
-}
-
 int executable_read_program(const char *path, struct executable *x, struct error *e)
 {
 	char next[PATH_MAX];
@@ -216,9 +192,19 @@ int executable_read_program(const char *path, struct executable *x, struct error
 		/* execvp(3) passes files of unknown formats to the shell. */
 		snprintf(next, sizeof(next), "%s",
 			 x->kind == EXECUTABLE_SCRIPT ? x->interpreter : "/bin/sh");
-		if (i == MOST_SCRIPTS || access(next, F_OK))
-			return bad_interpreter(e, i == MOST_SCRIPTS ? ELOOP : errno, x->path, next);
+		if (i == MOST_SCRIPTS || access(next, F_OK)) {
+			err = i == MOST_SCRIPTS ? -ELOOP : -errno;
+			error_set_kind(e, ERROR_FAILED, -err, "cannot run %s: its interpreter %s",
+				       x->path, next);
+			error_hint(e, "its first line, after #!, must name a program");
+			return err;
+		}
 		err = executable_read(next, x, e);
 	}
-	return err ?: check_loader(x, e);
+	if (err || x->kind != EXECUTABLE_ELF || !*x->interpreter ||
+	    access(x->interpreter, F_OK) == 0)
+		return err;
+	error_set(e, errno, "cannot run %s: its loader %s", x->path, x->interpreter);
+	error_hint(e, "install the C library that it is made for");
+	return -ENOEXEC;
 }

@@ -29,32 +29,30 @@ int tool_option_stride(const char *value, void *member, struct error *e)
 }
 
 /*
- * Whether the file names the program of an image not at all, or by its base name only: in gmon.out,
- * or the base name of the given executable.
+ * Makes the file at `path` the program of images whose file names it not at all, or by its base
+ * name only: in gmon.out, or the base name of the given executable.
  */
-static bool is_unnamed(const struct profile *p, const struct profile_image *image,
-		       const char *executable)
-{
-	if (!*image->path)
-		return true;
-	return image_has_no_directory(image->path) &&
-	       (p->image_count == 1 || strcmp(image->path, profile_basename(executable)) == 0);
-}
-
 static int name_executable(struct profile *p, const char *path, struct error *e)
 {
 	char *whole = realpath(path, NULL);
-	const char *interned;
+	const char *executable;
 	int err;
 
 	if (!whole)
 		return error_set(e, errno, "--executable %s", path);
-	err = profile_string(p, whole, &interned);
+	err = profile_string(p, whole, &executable);
 	free(whole);
-	for (size_t i = 0; !err && i < p->image_count; i++)
-		if (is_unnamed(p, &p->images[i], interned))
-			p->images[i].path = interned;
-	return err ? error_no_memory(e) : 0;
+	if (err)
+		return error_no_memory(e);
+	for (size_t i = 0; i < p->image_count; i++) {
+		const char *name = p->images[i].path;
+
+		if (!*name ||
+		    (image_has_no_directory(name) &&
+		     (p->image_count == 1 || strcmp(name, profile_basename(executable)) == 0)))
+			p->images[i].path = executable;
+	}
+	return 0;
 }
 
 static void set_one(struct tool_inputs *in, const char *path)
@@ -140,47 +138,38 @@ static void warn_of_younger_images(const struct profile *p, const char *path)
 				  p->images[i].path, path);
 }
 
-/* Windows have the names that were there when their processes lived. */
-static int read_archive(const char *path, const struct tool_reading *reading, struct profile **p,
-			unsigned int *aspects, struct error *e)
-{
-	int err = query_read(path, &reading->query, reading->naming.quiet, p, e);
-
-	if (err)
-		return err;
-	*aspects |= loss_aspects(*p);
-	if (reading->naming.lines || reading->naming.debuginfod)
-		err = tool_name(*p, &reading->naming, NULL, NULL, e);
-	if (err) {
-		profile_free(*p);
-		*p = NULL;
-	}
-	return err;
-}
-
 /* Reads and names one profile. Adds to *aspects what the file itself holds. */
 static int read_named(const char *path, const struct tool_reading *reading, struct profile **p,
 		      unsigned int *aspects, struct error *e)
 {
+	const struct tool_naming *naming = &reading->naming;
+	bool archive = query_is_archive(path) ||
+		       (query_is_given(&reading->query) && strcmp(path, query_archive()) == 0);
 	int err;
 
-	if (query_is_archive(path) ||
-	    (query_is_given(&reading->query) && strcmp(path, query_archive()) == 0))
-		return read_archive(path, reading, p, aspects, e);
-	err = tool_read(path, reading, p, e);
+	if (archive)
+		err = query_read(path, &reading->query, naming->quiet, p, e);
+	else
+		err = tool_read(path, reading, p, e);
 	if (err)
 		return err;
 	*aspects |= loss_aspects(*p);
-	warn_of_younger_images(*p, path); /* before build IDs are filled in from the files */
-	err = query_filter(path, &reading->query, reading->naming.quiet, *p, e);
-	err = err ?: tool_name(*p, &reading->naming, NULL, NULL, e);
-	if (!err && !reading->no_drop_frames) {
-		err = profile_drop_frames(*p, e);
-		if (err == -EINVAL && !reading->strict) {
-			tool_warn("%s: no frames are dropped: %s", path, e->what);
-			err = 0;
-		} else if (err == -EINVAL) {
-			error_hint(e, "--no-drop-frames reads the file without it");
+	if (archive) {
+		/* Windows have the names that were there when their processes lived. */
+		if (naming->lines || naming->debuginfod)
+			err = tool_name(*p, naming, NULL, NULL, e);
+	} else {
+		warn_of_younger_images(*p, path); /* before build IDs are filled in from files */
+		err = query_filter(path, &reading->query, naming->quiet, *p, e);
+		err = err ?: tool_name(*p, naming, NULL, NULL, e);
+		if (!err && !reading->no_drop_frames) {
+			err = profile_drop_frames(*p, e);
+			if (err == -EINVAL && !reading->strict) {
+				tool_warn("%s: no frames are dropped: %s", path, e->what);
+				err = 0;
+			} else if (err == -EINVAL) {
+				error_hint(e, "--no-drop-frames reads the file without it");
+			}
 		}
 	}
 	if (err) {
@@ -190,58 +179,45 @@ static int read_named(const char *path, const struct tool_reading *reading, stru
 	return err;
 }
 
-/* Prints the warnings of the merge itself: those of the files are printed already. */
-static int merge(struct profile *p, struct profile *next, struct merge_cache *cache,
-		 struct error *e)
-{
-	size_t known = p->warning_count;
-	int err;
-
-	next->warning_count = 0;
-	err = profile_merge(p, next, cache, e);
-	for (size_t i = known; !err && i < p->warning_count; i++)
-		tool_warn("%s", p->warnings[i]);
-	return err;
-}
-
-/* Reads one profile and merges it into *sum, or makes it that if *sum is NULL. */
-static int read_next(const char *path, const struct tool_reading *reading, struct profile **sum,
-		     struct merge_cache *cache, struct hosts *hosts, unsigned int *aspects,
-		     struct error *e)
-{
-	struct profile *next = NULL;
-	int err = read_named(path, reading, &next, aspects, e);
-
-	if (!err && hosts_add(hosts, next->host))
-		err = error_no_memory(e);
-	if (!err && !*sum) {
-		*sum = next;
-		return 0;
-	}
-	err = err ?: merge(*sum, next, cache, e);
-	profile_free(next);
-	return err;
-}
-
 static int read_all(char *const *paths, int count, const struct tool_reading *reading,
 		    struct profile **p, unsigned int *aspects, struct error *e)
 {
 	struct merge_cache cache = { 0 };
 	struct hosts hosts = { 0 };
+	struct profile *sum = NULL;
 	char names[512];
 	int err = 0;
 
-	*p = NULL;
-	for (int i = 0; i < count && !err; i++)
-		err = read_next(paths[i], reading, p, &cache, &hosts, aspects, e);
+	for (int i = 0; i < count && !err; i++) {
+		struct profile *next = NULL;
+		size_t known;
+
+		err = read_named(paths[i], reading, &next, aspects, e);
+		if (!err && hosts_add(&hosts, next->host))
+			err = error_no_memory(e);
+		if (!err && !sum) {
+			sum = next;
+			continue;
+		}
+		if (!err) {
+			/* The files' own warnings are printed already. */
+			next->warning_count = 0;
+			known = sum->warning_count;
+			err = profile_merge(sum, next, &cache, e);
+			for (size_t j = known; !err && j < sum->warning_count; j++)
+				tool_warn("%s", sum->warnings[j]);
+		}
+		profile_free(next);
+	}
 	if (!err && hosts_are_several(&hosts, names, sizeof(names)))
 		tool_warn("the profiles are of several machines, which are added up: %s", names);
 	merge_cache_free(&cache);
 	hosts_free(&hosts);
 	if (err) {
-		profile_free(*p);
-		*p = NULL;
+		profile_free(sum);
+		sum = NULL;
 	}
+	*p = sum;
 	return err;
 }
 
@@ -253,26 +229,24 @@ int tool_read_all(char *const *paths, int count, const struct tool_reading *read
 	return read_all(paths, count, reading, p, &aspects, e);
 }
 
-/* A format with one file per image has no single file. */
-static int check_directory(const struct format *format, const char *path, struct error *e)
-{
-	struct stat st;
-
-	if (format_names_file(format, path))
-		return file_check_writable(path, e);
-	if (strcmp(path, "-") != 0 && (stat(path, &st) || S_ISDIR(st.st_mode)))
-		return directory_check_writable(path, e);
-	error_set_kind(e, ERROR_USAGE, 0, "%s is no directory: %s has one file for each image",
-		       strcmp(path, "-") == 0 ? "standard output" : path, format->name);
-	error_hint(e, "name a directory; it is made when it is not there");
-	return -ENOTDIR;
-}
-
 int tool_check_output(const struct format *format, const char *path, struct error *e)
 {
-	if (format->write_directory)
-		return check_directory(format, path, e);
-	if (strcmp(path, "-") != 0)
+	bool to_stdout = strcmp(path, "-") == 0;
+	struct stat st;
+
+	if (format->write_directory) {
+		/* One file per image, and no single file. */
+		if (format_names_file(format, path))
+			return file_check_writable(path, e);
+		if (!to_stdout && (stat(path, &st) || S_ISDIR(st.st_mode)))
+			return directory_check_writable(path, e);
+		error_set_kind(e, ERROR_USAGE, 0,
+			       "%s is no directory: %s has one file for each image",
+			       to_stdout ? "standard output" : path, format->name);
+		error_hint(e, "name a directory; it is made when it is not there");
+		return -ENOTDIR;
+	}
+	if (!to_stdout)
 		return file_check_writable(path, e);
 	if (format->is_text || !isatty(STDOUT_FILENO))
 		return 0;
@@ -341,70 +315,23 @@ struct write_context {
 	bool gzip;
 };
 
-static int write_gzip(const struct write_context *w, FILE *out, struct error *e)
+static int write_profile(FILE *out, void *context, struct error *e)
 {
+	const struct write_context *w = context;
 	struct gzip_writer gzip;
-	int err = gzip_open(&gzip, out, e);
-	FILE *stream = err ? NULL : gzip_stream(&gzip);
+	FILE *stream;
+	int err;
 
+	if (!w->gzip)
+		return w->format->write(w->p, w->options, out, e);
+	err = gzip_open(&gzip, out, e);
 	if (err)
 		return err;
+	stream = gzip_stream(&gzip);
 	err = stream ? w->format->write(w->p, w->options, stream, e) : error_no_memory(e);
 	if (stream && fclose(stream) && !err)
 		err = error_set(e, errno, "cannot write");
 	return gzip_close(&gzip, err, e);
-}
-
-static int write_profile(FILE *out, void *context, struct error *e)
-{
-	const struct write_context *w = context;
-
-	return w->gzip ? write_gzip(w, out, e) : w->format->write(w->p, w->options, out, e);
-}
-
-static int write_to_stdout(struct write_context *w, struct error *e)
-{
-	int err = write_profile(stdout, w, e), failed = tool_flush();
-
-	/* A reader of text may have closed the pipe early. */
-	if (failed == -EPIPE && w->format->is_text)
-		return 0;
-	if (err)
-		return err;
-	return failed ? error_set(e, -failed, "cannot write to standard output") : 0;
-}
-
-/* Errors of formats do not name the output. */
-static void name_output(const char *path, struct error *e)
-{
-	const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
-	char what[sizeof(e->what)];
-
-	if (strstr(e->what, name))
-		return;
-	snprintf(what, sizeof(what), "%s", e->what);
-	snprintf(e->what, sizeof(e->what), "%.500s: %.500s", name, what);
-}
-
-static int write_output(struct write_context *w, const char *path, struct error *e)
-{
-	if (w->format->write_directory)
-		return w->format->write_directory(w->p, w->options, path, e);
-	return strcmp(path, "-") == 0 ? write_to_stdout(w, e)
-				      : file_write(path, write_profile, w, e);
-}
-
-static void warn_of_images(const struct profile *p, const struct format *format, const char *path)
-{
-	struct format_dropped dropped = { 0 };
-
-	if (format->dropped_images)
-		format->dropped_images(p, &dropped);
-	if (dropped.samples)
-		tool_warn("%s: %" PRIu64
-			  " samples of %s%s are dropped: the %s format cannot hold %s",
-			  path, dropped.samples, dropped.image, dropped.others ? " and others" : "",
-			  format->name, format->cannot_hold_in_image);
 }
 
 /* The magnitude of the values below 0 that the format drops, which every writer skips. */
@@ -428,6 +355,7 @@ void tool_warn_of_loss(const struct profile *p, unsigned int aspects, const stru
 	uint64_t samples = format->dropped_samples ? format->dropped_samples(p, options) : 0;
 	uint64_t calls = format->dropped_calls ? format->dropped_calls(p) : 0;
 	uint64_t below = magnitude_u64(dropped_below_zero(p, format, options));
+	struct format_dropped images = { 0 };
 	char losses[1024];
 
 	if (!quiet && loss_list(p, aspects, format, options, losses, sizeof(losses)))
@@ -445,18 +373,47 @@ void tool_warn_of_loss(const struct profile *p, unsigned int aspects, const stru
 	if (calls)
 		tool_warn("%s: %" PRIu64 " call(s) are dropped: the %s format cannot hold %s", path,
 			  calls, format->name, format->cannot_hold_calls);
-	warn_of_images(p, format, path);
+	if (format->dropped_images)
+		format->dropped_images(p, &images);
+	if (images.samples)
+		tool_warn("%s: %" PRIu64
+			  " samples of %s%s are dropped: the %s format cannot hold %s",
+			  path, images.samples, images.image, images.others ? " and others" : "",
+			  format->name, format->cannot_hold_in_image);
 }
 
 int tool_write(const struct profile *p, const struct format *format,
 	       const struct format_options *options, const char *path, struct error *e)
 {
-	bool gzip = format_is_gzip_path(path) && !format->is_gzip;
-	struct write_context context = { p, format, options, gzip };
-	int err = write_output(&context, path, e);
+	bool to_stdout = strcmp(path, "-") == 0;
+	const char *name = to_stdout ? "standard output" : path;
+	struct write_context w = {
+		.p = p,
+		.format = format,
+		.options = options,
+		.gzip = format_is_gzip_path(path) && !format->is_gzip,
+	};
+	char what[sizeof(e->what)];
+	int err, flush_err;
 
-	if (err)
-		name_output(path, e);
+	if (format->write_directory) {
+		err = format->write_directory(p, options, path, e);
+	} else if (!to_stdout) {
+		err = file_write(path, write_profile, &w, e);
+	} else {
+		err = write_profile(stdout, &w, e);
+		flush_err = tool_flush();
+		/* A reader of text may have closed the pipe early. */
+		if (flush_err == -EPIPE && format->is_text)
+			err = 0;
+		else if (flush_err && !err)
+			err = error_set(e, -flush_err, "cannot write to standard output");
+	}
+	/* Errors of formats do not name the output. */
+	if (err && !strstr(e->what, name)) {
+		snprintf(what, sizeof(what), "%s", e->what);
+		snprintf(e->what, sizeof(e->what), "%.500s: %.500s", name, what);
+	}
 	return err;
 }
 

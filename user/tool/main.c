@@ -40,52 +40,10 @@ static void print_usage(FILE *out)
 	      out);
 }
 
-static const struct tool_command *find_command(const char *name)
+/* command: the one that argv[1] names, or NULL. Returns an exit code. */
+static int run_command_line(const struct tool_command *command, int argc, char **argv)
 {
-	for (const struct tool_command *const *c = commands; *c; c++)
-		if (strcmp((*c)->name, name) == 0)
-			return *c;
-	return NULL;
-}
-
-/* The command that was meant, or NULL. */
-static const char *find_similar(const char *name)
-{
-	struct similar similar = similar_to(name);
-
-	for (const struct tool_command *const *c = commands; *c; c++)
-		similar_offer(&similar, (*c)->name);
-	return similar.best;
-}
-
-/*
- * A closed standard descriptor would be given to the next file that is opened, and output meant
- * for a person would go there. The wrong mode makes its use fail, as a closed one would.
- */
-static void fill_standard_descriptors(void)
-{
-	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			(void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-}
-
-/* A failed write to standard output is an error, unless the reader (a pager) closed it. */
-static int check_stdout(int code)
-{
-	struct error e;
-	int err = tool_flush();
-
-	if (!err || err == -EPIPE || code == EXIT_FAILED)
-		return code;
-	error_set(&e, -err, "cannot write to standard output");
-	tool_fail(&e);
-	return EXIT_FAILED;
-}
-
-/* command: the one that argv[1] names, or NULL. */
-static int run(const struct tool_command *command, int argc, char **argv)
-{
-	const char *similar;
+	struct similar similar;
 	struct error e;
 
 	if (command)
@@ -106,9 +64,11 @@ static int run(const struct tool_command *command, int argc, char **argv)
 	if (argv[1][0] == '-')
 		return record_command.run(argc, argv);
 	error_set_kind(&e, ERROR_USAGE, 0, "there is no command \"%s\"", argv[1]);
-	similar = find_similar(argv[1]);
-	if (similar)
-		error_hint(&e, "did you mean profiltool %s? see profiltool --help", similar);
+	similar = similar_to(argv[1]);
+	for (const struct tool_command *const *c = commands; *c; c++)
+		similar_offer(&similar, (*c)->name);
+	if (similar.best)
+		error_hint(&e, "did you mean profiltool %s? see profiltool --help", similar.best);
 	else
 		error_hint(&e, "see profiltool --help; to profile a program: profiltool -p PID");
 	return tool_fail(&e);
@@ -116,17 +76,37 @@ static int run(const struct tool_command *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const struct tool_command *command = argc > 1 ? find_command(argv[1]) : NULL;
-	/* Without a command, options are record's. */
-	bool records = command ? command->records : argc > 1 && argv[1][0] == '-';
+	const struct tool_command *command = NULL;
 	struct error e;
+	bool records;
+	int code, err;
 
+	for (const struct tool_command *const *c = commands; *c && argc > 1; c++)
+		if (strcmp((*c)->name, argv[1]) == 0)
+			command = *c;
+	/* Without a command, options are record's. */
+	records = command ? command->records : argc > 1 && argv[1][0] == '-';
 	if (capabilities_hold_back(records, &e))
 		return tool_fail(&e);
 	if (!command || !command->becomes_another) {
-		fill_standard_descriptors();
+		/*
+		 * A closed standard descriptor would be given to the next file that is opened, and
+		 * output meant for a person would go there. The wrong mode makes its use fail, as a
+		 * closed one would.
+		 */
+		for (int fd = 0; fd <= 2; fd++)
+			if (fcntl(fd, F_GETFD) < 0)
+				(void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 		/* A closed pipe must not end a recording before its file is written. */
 		signal(SIGPIPE, SIG_IGN);
 	}
-	return check_stdout(run(command, argc, argv));
+	code = run_command_line(command, argc, argv);
+
+	/* A failed write to standard output is an error, unless the reader (a pager) closed it. */
+	err = tool_flush();
+	if (!err || err == -EPIPE || code == EXIT_FAILED)
+		return code;
+	error_set(&e, -err, "cannot write to standard output");
+	tool_fail(&e);
+	return EXIT_FAILED;
 }

@@ -34,19 +34,6 @@ void tool_list_formats(char *text, size_t size)
 					 (*f)->name);
 }
 
-static const struct format *named_format(const char *name, struct error *e)
-{
-	const struct format *format = format_by_name(name);
-	char names[256];
-
-	if (format && can_write(format))
-		return format;
-	tool_list_formats(names, sizeof(names));
-	error_set_kind(e, ERROR_USAGE, 0, "no format \"%s\" can be written", name);
-	error_hint(e, "the formats are: %s", names);
-	return NULL;
-}
-
 bool tool_is_unnamed(const char *path)
 {
 	struct stat status;
@@ -75,50 +62,49 @@ static int refuse_others(const char *path, struct error *e)
 	return 0;
 }
 
-static const struct format *unknown_name(const char *path, struct error *e)
-{
-	struct stat status;
-	char names[256];
-
-	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-		error_set_kind(e, ERROR_USAGE, 0, "%s is a directory, and no format is named",
-			       path);
-		error_hint(e,
-			   "name a file in it, as %s%sx.pb.gz; or add -f dcpi or -f gmon, which "
-			   "have a file for each image",
-			   path, path[strlen(path) - 1] == '/' ? "" : "/");
-		return NULL;
-	}
-	tool_list_formats(names, sizeof(names));
-	error_set_kind(e, ERROR_USAGE, 0, "the name %s implies no format to write", path);
-	error_hint(e, "add -f with one of %s; or end it in .pb.gz, .prof, .folded, ...", names);
-	return NULL;
-}
-
-/* An extension says more than the beginning of a name: callgrind.out.7.svg would be a picture. */
-static const struct format *implied_format(const char *path, struct error *e)
-{
-	const struct format *format = format_by_extension(path);
-	struct stat status;
-
-	if (format)
-		return format;
-	/* A directory may have any name. */
-	if ((stat(path, &status) || !S_ISDIR(status.st_mode)) && refuse_others(path, e))
-		return NULL;
-	return format_by_path(path) ?: unknown_name(path, e);
-}
-
 const struct format *tool_output_format(const char *name, const char *path, struct error *e)
 {
-	const struct format *format = NULL;
+	const struct format *format;
+	struct stat status;
+	bool directory;
+	char names[256];
 
-	if (name)
-		format = named_format(name, e);
-	else if (!path || tool_is_unnamed(path))
+	if (!name && (!path || tool_is_unnamed(path)))
 		return format_by_name("pprof");
-	else
-		format = implied_format(path, e);
+	tool_list_formats(names, sizeof(names));
+	if (name) {
+		format = format_by_name(name);
+		if (!format || !can_write(format)) {
+			error_set_kind(e, ERROR_USAGE, 0, "no format \"%s\" can be written", name);
+			error_hint(e, "the formats are: %s", names);
+			return NULL;
+		}
+	} else {
+		/*
+		 * An extension says more than the beginning of a name: callgrind.out.7.svg would be
+		 * a picture. A directory may have any name.
+		 */
+		directory = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+		format = format_by_extension(path);
+		if (!format && !directory && refuse_others(path, e))
+			return NULL;
+		format = format ?: format_by_path(path);
+		if (!format && directory) {
+			error_set_kind(e, ERROR_USAGE, 0,
+				       "%s is a directory, and no format is named", path);
+			error_hint(e,
+				   "name a file in it, as %s%sx.pb.gz; or add -f dcpi or -f gmon, "
+				   "which have a file for each image",
+				   path, path[strlen(path) - 1] == '/' ? "" : "/");
+		} else if (!format) {
+			error_set_kind(e, ERROR_USAGE, 0, "the name %s implies no format to write",
+				       path);
+			error_hint(e,
+				   "add -f with one of %s; or end it in .pb.gz, .prof, .folded, "
+				   "...",
+				   names);
+		}
+	}
 	if (!format || !path || !format->write_directory || !format_is_gzip_path(path))
 		return format;
 	error_set_kind(e, ERROR_USAGE, 0, "%s: %s is not written compressed", path, format->name);

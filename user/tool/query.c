@@ -113,8 +113,6 @@ void query_name(const struct tool_query *q, char text[static QUERY_NAME_SIZE])
 	snprintf(text, QUERY_NAME_SIZE, "%s to %s", from, to);
 }
 
-/* --- What is printed about it --- */
-
 static void print_gap(const char *host, uint64_t from_s, uint64_t to_s)
 {
 	char from[WHEN_SIZE], length[WHEN_SIZE];
@@ -157,6 +155,7 @@ static void print_coverage(const struct archive_result *result, bool quiet, uint
 			   uint64_t until_s)
 {
 	char from[WHEN_SIZE], to[WHEN_SIZE];
+	const char *merged;
 
 	for (size_t i = 0; i < result->host_count; i++) {
 		const struct archive_host *host = &result->hosts[i];
@@ -166,12 +165,14 @@ static void print_coverage(const struct archive_result *result, bool quiet, uint
 			continue;
 		when_format(c->spans[0].start_ns / NS_PER_S, from);
 		when_format((c->spans[c->count - 1].end_ns + NS_PER_S / 2) / NS_PER_S, to);
+		merged = "";
+		if (host->grain_s == 3600)
+			merged = ", some merged to 1 h";
+		else if (host->grain_s == 600)
+			merged = ", some merged to 10 min";
 		if (!quiet)
 			tool_warn("%s to %s on host %s: %" PRIu64 " windows%s", from, to,
-				  host->name, c->windows,
-				  host->grain_s == 3600	 ? ", some merged to 1 h"
-				  : host->grain_s == 600 ? ", some merged to 10 min"
-							 : "");
+				  host->name, c->windows, merged);
 		if (c->shortened > 0 && !quiet)
 			tool_warn("  sums of windows have no callers with less than %.3g %% of "
 				  "their samples",
@@ -196,36 +197,6 @@ static void print_selected(const char *name, const struct profile *p)
 		  name ? ": " : "", percent);
 }
 
-/* --- Reading --- */
-
-/* A sum for a ticket says what it is. */
-static int describe(const struct archive_result *result, struct error *e)
-{
-	if (result->host_count != 1)
-		return 0;
-	return coverage_describe(&result->hosts[0].coverage, result->p) ? error_no_memory(e) : 0;
-}
-
-static int read_archive(const struct archive_query *query, bool quiet, uint64_t since_s,
-			uint64_t until_s, struct profile **p, struct error *e)
-{
-	struct archive_result result;
-	int err = archive_read(query, &result, e);
-
-	err = err ?: describe(&result, e);
-	if (!err) {
-		for (size_t i = 0; i < result.p->warning_count; i++)
-			tool_warn("%s", result.p->warnings[i]);
-		print_coverage(&result, quiet, since_s, until_s);
-		if (!quiet && result.p->all_samples)
-			print_selected(NULL, result.p);
-		warn_of_lacking(result.lacking);
-		*p = result.p;
-	}
-	archive_result_free(&result);
-	return err;
-}
-
 int query_read(const char *path, const struct tool_query *q, bool quiet, struct profile **p,
 	       struct error *e)
 {
@@ -238,6 +209,7 @@ int query_read(const char *path, const struct tool_query *q, bool quiet, struct 
 		.leaves = q->leaves,
 		.fine = q->fine,
 	};
+	struct archive_result result = { 0 };
 	uint64_t since_s, until_s;
 	char *directory, *host;
 	const char *one[1];
@@ -253,17 +225,36 @@ int query_read(const char *path, const struct tool_query *q, bool quiet, struct 
 		error_hint(e, "an argument, or " ARCHIVE_ENVIRONMENT ", names another directory");
 		return err;
 	}
+	if (host && q->host_count) {
+		err = error_set_kind(e, ERROR_USAGE, 0, "--host, and %s is one host's", path);
+		goto out;
+	}
 	query.directory = directory;
 	query.since_ns = since_s * NS_PER_S;
 	query.until_ns = until_s * NS_PER_S;
-	if (host && q->host_count) {
-		err = error_set_kind(e, ERROR_USAGE, 0, "--host, and %s is one host's", path);
-	} else {
+	if (host) {
 		one[0] = host;
-		query.hosts = host ? one : query.hosts;
-		query.host_count = host ? 1 : query.host_count;
-		err = read_archive(&query, quiet, since_s, until_s, p, e);
+		query.hosts = one;
+		query.host_count = 1;
 	}
+	err = archive_read(&query, &result, e);
+	/* A sum for a ticket says what it is. */
+	if (!err && result.host_count == 1 &&
+	    coverage_describe(&result.hosts[0].coverage, result.p))
+		err = error_no_memory(e);
+	if (err) {
+		profile_free(result.p);
+		goto out;
+	}
+	for (size_t i = 0; i < result.p->warning_count; i++)
+		tool_warn("%s", result.p->warnings[i]);
+	print_coverage(&result, quiet, since_s, until_s);
+	if (!quiet && result.p->all_samples)
+		print_selected(NULL, result.p);
+	warn_of_lacking(result.lacking);
+	*p = result.p;
+out:
+	archive_result_free(&result);
 	free(directory);
 	free(host);
 	return err;

@@ -83,23 +83,12 @@ void tool_usage(const struct tool_command *command, FILE *out)
 	fputc('\n', out);
 }
 
-static void print_help(const struct tool_command *command, FILE *out)
-{
-	char formats[256];
-
-	tool_usage(command, out);
-	options_print(command->options, out);
-	tool_list_formats(formats, sizeof(formats));
-	for (const struct option_spec *o = command->options; o->name; o++)
-		if (o->metavar && strcmp(o->metavar, "FORMAT") == 0)
-			fprintf(out, "  FORMAT is one of: %s\n", formats);
-}
-
 int tool_options(const struct tool_command *command, void *values, int argc, char **argv, bool stop,
 		 int *first)
 {
 	struct error e;
 	char hint[sizeof(e.hint) + 1]; /* and a blank */
+	char formats[256];
 	bool help = false;
 
 	if (options_parse(command->options, values, argc, argv, stop, first, &help, &e)) {
@@ -109,7 +98,12 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 	}
 	if (!help)
 		return -1;
-	print_help(command, stdout);
+	tool_usage(command, stdout);
+	options_print(command->options, stdout);
+	tool_list_formats(formats, sizeof(formats));
+	for (const struct option_spec *o = command->options; o->name; o++)
+		if (o->metavar && strcmp(o->metavar, "FORMAT") == 0)
+			printf("  FORMAT is one of: %s\n", formats);
 	return EXIT_DONE;
 }
 
@@ -264,14 +258,6 @@ int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_e
 	return *extents ? symbol_extents(p, NULL, *extents, e) : error_no_memory(e);
 }
 
-/* https://no-color.org; and a terminal that is dumb would show the escapes. */
-static bool wants_color(void)
-{
-	const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
-
-	return !(no_color && *no_color) && !(terminal && strcmp(terminal, "dumb") == 0);
-}
-
 struct report_table_options tool_table_options(const struct tool_view *view)
 {
 	struct report_table_options options = {
@@ -279,11 +265,13 @@ struct report_table_options tool_table_options(const struct tool_view *view)
 		.limit = view->limit < 0 ? 0 : view->limit,
 		.percent = view->percent < 0 ? 0 : view->percent,
 	};
+	const char *no_color = getenv("NO_COLOR"), *terminal = getenv("TERM");
 	struct winsize size;
 
 	if (view->json || !isatty(STDOUT_FILENO))
 		return options;
-	options.color = wants_color();
+	/* https://no-color.org; and a dumb terminal would show the escapes. */
+	options.color = !(no_color && *no_color) && !(terminal && strcmp(terminal, "dumb") == 0);
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
 		return options;
 	options.width = size.ws_col;

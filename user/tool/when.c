@@ -73,28 +73,24 @@ static const struct {
 	{ "w", 7 * DAY_S }, { "week", 7 * DAY_S }, { "weeks", 7 * DAY_S },
 };
 
+/* Units of one letter may follow each other without a blank: 1h30m. */
 static bool take_unit(struct text *t, uint64_t *seconds)
 {
+	static const char letters[] = "smhdw";
+	static const uint64_t lengths[] = { 1, 60, 3600, DAY_S, 7 * DAY_S };
+	const char *letter = *t->at ? strchr(letters, *t->at) : NULL;
+
+	if (letter && isdigit((unsigned char)t->at[1])) {
+		*seconds = lengths[letter - letters];
+		t->at++;
+		return true;
+	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
 		if (take_word(t, units[i].word)) {
 			*seconds = units[i].seconds;
 			return true;
 		}
 	return false;
-}
-
-/* Units may follow each other without a blank: 1h30m. */
-static bool take_letter_unit(struct text *t, uint64_t *seconds)
-{
-	static const char letters[] = "smhdw";
-	static const uint64_t lengths[] = { 1, 60, 3600, DAY_S, 7 * DAY_S };
-	const char *letter = *t->at ? strchr(letters, *t->at) : NULL;
-
-	if (!letter || !isdigit((unsigned char)t->at[1]))
-		return false;
-	*seconds = lengths[letter - letters];
-	t->at++;
-	return true;
 }
 
 /* "2 hours", "1h30m", "a day" */
@@ -110,7 +106,7 @@ static bool take_length(struct text *t, uint64_t *seconds)
 		if (!take_word(t, "a") && !take_word(t, "an") && !take_number(t, 1, 9, &number))
 			return false;
 		skip_blanks(t);
-		if (!take_letter_unit(t, &unit) && !take_unit(t, &unit))
+		if (!take_unit(t, &unit))
 			return false;
 		*seconds += number * unit;
 		any = true;
@@ -240,11 +236,6 @@ static bool take_day(struct text *t, struct moment *m)
 	return m->week_day >= 0;
 }
 
-static bool same_day(const struct tm *a, const struct tm *b)
-{
-	return a->tm_year == b->tm_year && a->tm_mon == b->tm_mon && a->tm_mday == b->tm_mday;
-}
-
 /* The time that the clock of the time zone shows as tm: the earlier, or later, of two. */
 static time_t local_time(const struct tm *tm, bool later)
 {
@@ -274,20 +265,11 @@ static time_t time_of(const struct moment *m, bool later)
 	return m->offset ? timegm(&tm) - m->offset_s : local_time(&tm, later);
 }
 
-/* Whether the date is one: there is no 31st of November. */
-static bool is_valid(const struct tm *tm)
-{
-	struct tm copy = *tm;
-
-	copy.tm_isdst = 0;
-	return timegm(&copy) != (time_t)-1 && (tm->tm_mday < 1 || same_day(&copy, tm));
-}
-
 static bool parse_moment(struct text t, uint64_t now_s, bool later, uint64_t *time_s)
 {
 	time_t now = (time_t)now_s, time;
 	struct moment m = { .week_day = -1 };
-	struct tm today;
+	struct tm today, date;
 	bool has_day, clock;
 
 	localtime_r(&now, &today);
@@ -297,7 +279,14 @@ static bool parse_moment(struct text t, uint64_t now_s, bool later, uint64_t *ti
 	has_day = take_day(&t, &m);
 	clock = !at_end(&t);
 	if ((!has_day && !clock) || (clock && (!take_clock(&t, &m.tm) || !take_zone(&t, &m))) ||
-	    !at_end(&t) || !is_valid(&m.tm))
+	    !at_end(&t))
+		return false;
+	/* There is no 31st of November. */
+	date = m.tm;
+	date.tm_isdst = 0;
+	if (timegm(&date) == (time_t)-1 ||
+	    (m.tm.tm_mday >= 1 && (date.tm_year != m.tm.tm_year || date.tm_mon != m.tm.tm_mon ||
+				   date.tm_mday != m.tm.tm_mday)))
 		return false;
 	if (m.offset && !m.day) {
 		/* Today, as that time zone has it. */
