@@ -39,56 +39,44 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-/* --- What only some commands need --- */
-
-static void check_objdump(struct requirements *r)
+/* Adds what only some commands, or programs that call profil(2), need. */
+static void check_others(const struct requirement_facts *f, struct requirements *r)
 {
+	const char *urls = getenv("DEBUGINFOD_URLS");
 	struct requirement *q;
 	char path[PATH_MAX];
 	struct error ignored;
+	void *library = urls && *urls ? dlopen(DEBUGINFOD, RTLD_LAZY) : NULL;
 
-	if (!executable_find("objdump", path, &ignored)) {
+	if (executable_find("objdump", path, &ignored)) {
+		q = requirement_add(r, "objdump", REQUIREMENT_LIMITED,
+				    "is not in PATH: annotate cannot show instructions");
+		error_hint(&q->finding, "apt install binutils");
+	} else {
 		requirement_add(r, "objdump", REQUIREMENT_OK, "annotate can run it");
-		return;
 	}
-	q = requirement_add(r, "objdump", REQUIREMENT_LIMITED,
-			    "is not in PATH: annotate cannot show instructions");
-	error_hint(&q->finding, "apt install binutils");
-}
 
-static void check_debug_files(struct requirements *r)
-{
 	if (access(DEBUG_DIRECTORY, F_OK) == 0)
 		requirement_add(r, "debug files", REQUIREMENT_OK, DEBUG_DIRECTORY " is there");
 	else
 		requirement_add(r, "debug files", REQUIREMENT_ABSENT,
 				"there is no " DEBUG_DIRECTORY
 				": optional, for source lines and the names in stripped files");
-}
-
-static void check_debuginfod(struct requirements *r)
-{
-	const char *urls = getenv("DEBUGINFOD_URLS");
-	struct requirement *q;
-	void *library;
 
 	if (!urls || !*urls) {
 		requirement_add(r, "debuginfod", REQUIREMENT_ABSENT,
 				"DEBUGINFOD_URLS is not set: optional, for --debuginfod");
-		return;
-	}
-	library = dlopen(DEBUGINFOD, RTLD_LAZY);
-	if (library) {
-		dlclose(library);
+	} else if (library) {
 		requirement_add(r, "debuginfod", REQUIREMENT_OK, "--debuginfod asks %s", urls);
-		return;
+	} else {
+		q = requirement_add(r, "debuginfod", REQUIREMENT_LIMITED, "%s is not installed",
+				    DEBUGINFOD);
+		error_hint(&q->finding, "apt install libdebuginfod1");
 	}
-	q = requirement_add(r, "debuginfod", REQUIREMENT_LIMITED, "%s is not installed",
-			    DEBUGINFOD);
-	error_hint(&q->finding, "apt install libdebuginfod1");
+	if (library)
+		dlclose(library);
+	check_profil(f, r);
 }
-
-/* --- Output --- */
 
 static const struct {
 	const char *name, *color;
@@ -105,22 +93,15 @@ static const struct {
 #define NARROW	      60 /* columns of a terminal */
 #define BETTER_INDENT (STATE_WIDTH + 2 + sizeof("+  better: ") - 1)
 
-/* The first one with the same hint. */
-static const struct requirement *same_hint(const struct requirements *r,
-					   const struct requirement *q)
-{
-	const struct requirement *first = r->list;
-
-	while (strcmp(first->finding.hint, q->finding.hint) != 0)
-		first++;
-	return first;
-}
-
 static void print_requirement(const struct requirements *r, const struct requirement *q,
 			      const struct report_table_options *o, FILE *out)
 {
 	bool color = o->color && *states[q->state].color;
-	const struct requirement *first = same_hint(r, q);
+	const struct requirement *first = r->list;
+
+	/* The first one with the same hint. */
+	while (strcmp(first->finding.hint, q->finding.hint) != 0)
+		first++;
 
 	fprintf(out, "%s%-*s%s  %-*s  ", color ? states[q->state].color : "", STATE_WIDTH,
 		states[q->state].name, color ? "\033[0m" : "", NAME_WIDTH, q->name);
@@ -142,30 +123,21 @@ static void print_requirement(const struct requirements *r, const struct require
 	}
 }
 
-static struct json_object *requirement_json(const struct requirement *q)
-{
-	struct json_object *object = json_object_new_object();
-
-	if (object && (json_add(object, "requirement", json_text(q->name)) ||
-		       json_add(object, "state", json_text(states[q->state].name)) ||
-		       json_add(object, "cause", json_text(q->finding.what)) ||
-		       json_add(object, "hint", json_text(q->finding.hint)) ||
-		       json_add(object, "better", json_text(q->better ?: "")))) {
-		json_object_put(object);
-		return NULL;
-	}
-	return object;
-}
-
 static int print_json(const struct requirements *r, struct error *e)
 {
 	struct json_object *list = json_object_new_array();
 	const char *text = NULL;
 
 	for (size_t i = 0; list && i < r->count; i++) {
-		struct json_object *object = requirement_json(&r->list[i]);
+		const struct requirement *q = &r->list[i];
+		struct json_object *object = json_object_new_object();
 
-		if (!object || json_object_array_add(list, object)) {
+		if (!object || json_add(object, "requirement", json_text(q->name)) ||
+		    json_add(object, "state", json_text(states[q->state].name)) ||
+		    json_add(object, "cause", json_text(q->finding.what)) ||
+		    json_add(object, "hint", json_text(q->finding.hint)) ||
+		    json_add(object, "better", json_text(q->better ?: "")) ||
+		    json_object_array_add(list, object)) {
 			json_object_put(object);
 			json_object_put(list);
 			return error_no_memory(e);
@@ -183,39 +155,12 @@ static int print_json(const struct requirements *r, struct error *e)
 	return text ? 0 : error_no_memory(e);
 }
 
-/* --- The command --- */
-
-static void check_others(const struct requirement_facts *f, struct requirements *r)
-{
-	check_objdump(r);
-	check_debug_files(r);
-	check_debuginfod(r);
-	check_profil(f, r);
-}
-
-/* Returns an exit code: that of a recording. */
-static int check(const struct check_options *o, struct requirements *r)
-{
-	struct requirement_facts facts;
-	struct error e;
-	int code = EXIT_DONE;
-
-	capabilities_raise();
-	requirements_gather(&facts);
-	requirements_judge(&facts, r);
-	if (requirements_try(&facts, r, &e))
-		code = tool_exit_code(&e);
-	if (o->pid && requirements_of_process(o->pid, &facts, r, &e) && code == EXIT_DONE)
-		code = tool_exit_code(&e);
-	capabilities_lower();
-	check_others(&facts, r);
-	return code;
-}
-
-static int run(int argc, char **argv)
+/* The exit code is that of a recording. */
+static int run_check(int argc, char **argv)
 {
 	const struct tool_view view = { .limit = -1 };
 	struct report_table_options table;
+	struct requirement_facts facts;
 	struct check_options o = { 0 };
 	struct requirements r = { 0 };
 	struct error e;
@@ -228,7 +173,16 @@ static int run(int argc, char **argv)
 		error_hint(&e, "profiltool check [-p PID]");
 		return tool_fail(&e);
 	}
-	code = check(&o, &r);
+	code = EXIT_DONE;
+	capabilities_raise();
+	requirements_gather(&facts);
+	requirements_judge(&facts, &r);
+	if (requirements_try(&facts, &r, &e))
+		code = tool_exit_code(&e);
+	if (o.pid && requirements_of_process(o.pid, &facts, &r, &e) && code == EXIT_DONE)
+		code = tool_exit_code(&e);
+	capabilities_lower();
+	check_others(&facts, &r);
 	if (o.json)
 		return print_json(&r, &e) ? tool_fail(&e) : code;
 	table = tool_table_options(&view);
@@ -243,5 +197,5 @@ const struct tool_command check_command = {
 	.arguments = "[-p PID] [--json]",
 	.help = "Checks what recording needs, and prints how to fix what is missing.",
 	.options = options,
-	.run = run,
+	.run = run_check,
 };

@@ -27,8 +27,6 @@
 #define TIMEOUT_S	 10  /* as libprofil's: on a busy machine, the first reply takes seconds */
 #define PARANOID_MAX	 2   /* above it, Debian's kernels refuse perf events to all but root */
 
-/* --- profild --- */
-
 /* Receives a reply of the protocol. Returns 0 or a negative errno. */
 static int receive(int fd, struct profild_reply *reply)
 {
@@ -42,9 +40,11 @@ static int receive(int fd, struct profild_reply *reply)
 	return 0;
 }
 
-/* Waits for the greeting, then has this process counted for a moment. Returns 0 or a negative
- * errno. */
-static int talk(int fd, struct profild_reply *reply)
+/*
+ * Connects, waits for the greeting, then has this process counted for a moment. Sets *reply to
+ * profild's answer. Returns 0 or a negative errno.
+ */
+static int ask_profild(const char *path, struct profild_reply *reply)
 {
 	struct profild_request request = {
 		.version = PROFILD_VERSION,
@@ -56,18 +56,6 @@ static int talk(int fd, struct profild_reply *reply)
 	struct profil_range range = { 0 }; /* of one address, at which there is no code */
 	struct iovec parts[] = { { &request, sizeof(request) }, { &range, sizeof(range) } };
 	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
-	int err = receive(fd, reply);
-
-	if (err || reply->error)
-		return err;
-	if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
-		return -errno;
-	return receive(fd, reply);
-}
-
-/* Sets *reply to how profild answers. Returns 0 or a negative errno. */
-static int ask_profild(const char *path, struct profild_reply *reply)
-{
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const struct timeval timeout = { .tv_sec = TIMEOUT_S };
 	int fd, err;
@@ -83,7 +71,13 @@ static int ask_profild(const char *path, struct profild_reply *reply)
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
 		err = -errno;
 	else
-		err = talk(fd, reply);
+		err = receive(fd, reply);
+	if (!err && !reply->error) {
+		if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
+			err = -errno;
+		else
+			err = receive(fd, reply);
+	}
 	close(fd); /* ends the counting */
 	return err;
 }
@@ -97,14 +91,39 @@ enum backend {
 	BACKEND_KMOD,
 };
 
-/* profild answers, and counted with this period. */
-static enum backend judge_clock(const char *path, uint64_t period_ns,
-				const struct requirement_facts *f, struct requirements *r)
+static enum backend check_profild(const struct requirement_facts *f, struct requirements *r)
 {
-	const double hz = (double)NS_PER_S / period_ns;
+	const char *path = getenv("PROFIL_SOCKET") ?: PROFILD_SOCKET;
+	struct profild_reply reply;
 	struct requirement *q;
+	int err = ask_profild(path, &reply);
+	double hz;
 
+	if (err == -ENOENT) {
+		q = requirement_add(r, "profild", REQUIREMENT_ABSENT,
+				    "is not running: optional, for programs of users without "
+				    "privileges that call profil(2)");
+		error_hint(&q->finding, "systemctl enable --now profild.socket");
+		return BACKEND_LIBC;
+	}
+	if (err) {
+		q = requirement_add(r, "profild", REQUIREMENT_LIMITED, "%s: %s", path,
+				    strerror(-err));
+		error_hint(&q->finding, "systemctl restart profild.socket profild");
+		return BACKEND_LIBC;
+	}
+	if (reply.error) {
+		requirement_add(r, "profild", REQUIREMENT_LIMITED, "refuses this process: %s",
+				reply.message);
+		return BACKEND_LIBC;
+	}
+	if (!reply.period_ns) {
+		requirement_add(r, "profild", REQUIREMENT_LIMITED, "%s: %s", path,
+				strerror(EPROTO));
+		return BACKEND_LIBC;
+	}
 	/* Its own clock is within a percent. */
+	hz = (double)NS_PER_S / reply.period_ns;
 	if (hz > USUAL_HZ * 0.98 && hz < USUAL_HZ * 1.02) {
 		requirement_add(r, "profild", REQUIREMENT_OK, "answers at %s", path);
 		return BACKEND_DAEMON;
@@ -123,36 +142,6 @@ static enum backend judge_clock(const char *path, uint64_t period_ns,
 		error_hint(&q->finding, "see why: journalctl -u profild");
 	return BACKEND_TICK;
 }
-
-static enum backend check_profild(const struct requirement_facts *f, struct requirements *r)
-{
-	const char *path = getenv("PROFIL_SOCKET") ?: PROFILD_SOCKET;
-	struct profild_reply reply;
-	struct requirement *q;
-	int err = ask_profild(path, &reply);
-
-	if (err == -ENOENT) {
-		q = requirement_add(r, "profild", REQUIREMENT_ABSENT,
-				    "is not running: optional, for programs of users without "
-				    "privileges that call profil(2)");
-		error_hint(&q->finding, "systemctl enable --now profild.socket");
-	} else if (err) {
-		q = requirement_add(r, "profild", REQUIREMENT_LIMITED, "%s: %s", path,
-				    strerror(-err));
-		error_hint(&q->finding, "systemctl restart profild.socket profild");
-	} else if (reply.error) {
-		requirement_add(r, "profild", REQUIREMENT_LIMITED, "refuses this process: %s",
-				reply.message);
-	} else if (!reply.period_ns) {
-		requirement_add(r, "profild", REQUIREMENT_LIMITED, "%s: %s", path,
-				strerror(EPROTO));
-	} else {
-		return judge_clock(path, reply.period_ns, f, r);
-	}
-	return BACKEND_LIBC;
-}
-
-/* --- The kernel module --- */
 
 static bool has_modules(void)
 {
@@ -180,20 +169,16 @@ static bool is_installed(const char *release)
 	return found;
 }
 
-static bool must_be_signed(const struct requirement_facts *f)
-{
-	char enforced[8] = "";
-
-	file_read_line("/sys/module/module/parameters/sig_enforce", enforced, sizeof(enforced));
-	return enforced[0] == 'Y' || strstr(f->lockdown, "[integrity]") ||
-	       strstr(f->lockdown, "[confidentiality]");
-}
-
 static void check_absent_device(const struct requirement_facts *f, struct requirements *r)
 {
-	const char *rule = must_be_signed(f) ? "; this kernel takes it only if it is signed" : "";
+	char enforced[8] = "", disabled[8] = "";
 	struct requirement *q;
-	char disabled[8] = "";
+	const char *rule = "";
+
+	file_read_line("/sys/module/module/parameters/sig_enforce", enforced, sizeof(enforced));
+	if (enforced[0] == 'Y' || strstr(f->lockdown, "[integrity]") ||
+	    strstr(f->lockdown, "[confidentiality]"))
+		rule = "; this kernel takes it only if it is signed";
 
 	if (access("/sys/module/profil", F_OK) == 0) {
 		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
@@ -247,12 +232,21 @@ static void check_closed_device(int code, struct requirements *r)
 		error_hint(&q->finding, "as root: chmod 0666 " PROFIL_DEVICE);
 }
 
-/* Whether it is the kernel module that libprofil knows. */
-static bool check_device_answer(int fd, struct requirements *r)
+/* Returns whether the device is there, and is the kernel module that libprofil knows. */
+static bool check_module(const struct requirement_facts *f, struct requirements *r)
 {
 	struct profil_device_query answer = { .size = sizeof(answer) };
+	int fd = open(PROFIL_DEVICE, O_RDONLY | O_CLOEXEC);
 	struct requirement *q;
+	bool known = false;
 
+	if (fd < 0) {
+		if (errno == ENOENT)
+			check_absent_device(f, r);
+		else
+			check_closed_device(errno, r);
+		return false;
+	}
 	if (ioctl(fd, PROFIL_IOC_QUERY, &answer)) {
 		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_LIMITED,
 				    "does not answer as the kernel module does: %s",
@@ -267,40 +261,15 @@ static bool check_device_answer(int fd, struct requirements *r)
 		requirement_add(r, PROFIL_DEVICE, REQUIREMENT_OK,
 				"version %u of the kernel module: up to %u Hz, %u regions",
 				answer.version, answer.max_hz, answer.max_regions);
-		return true;
+		known = true;
 	}
-	return false;
+	close(fd);
+	return known;
 }
-
-static bool check_module(const struct requirement_facts *f, struct requirements *r)
-{
-	int fd = open(PROFIL_DEVICE, O_RDONLY | O_CLOEXEC);
-	bool answers = false;
-
-	if (fd >= 0) {
-		answers = check_device_answer(fd, r);
-		close(fd);
-	} else if (errno == ENOENT) {
-		check_absent_device(f, r);
-	} else {
-		check_closed_device(errno, r);
-	}
-	return answers;
-}
-
-/* --- What counts, and what would be better --- */
 
 static bool passes_on(unsigned int capability)
 {
 	return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, capability, 0, 0) == 1;
-}
-
-/* Whether programs that this user starts may load eBPF programs: this one's file may have
- * capabilities. */
-static bool loads_itself(const struct requirement_facts *f)
-{
-	return !f->bpf_code && f->btf &&
-	       (geteuid() == 0 || (passes_on(CAP_BPF) && passes_on(CAP_PERFMON)));
 }
 
 static const struct {
@@ -348,11 +317,14 @@ void check_profil(const struct requirement_facts *f, struct requirements *r)
 {
 	struct requirement *profild = &r->list[r->count], *module;
 	enum backend now = check_profild(f, r);
+	/* Programs that this user starts can: this one's file may have capabilities. */
+	bool can_load_bpf = !f->bpf_code && f->btf &&
+			    (geteuid() == 0 || (passes_on(CAP_BPF) && passes_on(CAP_PERFMON)));
 
 	module = &r->list[r->count];
 	if (check_module(f, r))
 		now = BACKEND_KMOD;
-	else if (now == BACKEND_LIBC && loads_itself(f))
+	else if (now == BACKEND_LIBC && can_load_bpf)
 		now = BACKEND_BPF;
 	if (profild->state != REQUIREMENT_OK && f->btf && f->bpf_code != ENOSYS)
 		profild->better = backends[now].with_profild;
