@@ -110,8 +110,6 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-/* --- As text --- */
-
 static int print_table(struct watch *w, const struct top_options *o, struct error *e)
 {
 	size_t limit = o->limit ? (size_t)o->limit : SIZE_MAX;
@@ -132,8 +130,8 @@ static int print_table(struct watch *w, const struct top_options *o, struct erro
  * Prints tables until all are printed, a signal comes or the targets have ended: *complete is then
  * false if more tables were asked for. Ends, too, when nothing can be printed, as main() will tell.
  */
-static int run_plain(struct watch *w, const struct top_options *o, int signals, bool *complete,
-		     struct error *e)
+static int print_tables(struct watch *w, const struct top_options *o, int signals, bool *complete,
+			struct error *e)
 {
 	struct pollfd fds[2] = { { .fd = signals, .events = POLLIN } };
 	uint64_t next = now_ns(), printed = 0;
@@ -152,8 +150,6 @@ static int run_plain(struct watch *w, const struct top_options *o, int signals, 
 	*complete = !w->ended || printed >= o->tables;
 	return err;
 }
-
-/* --- The command --- */
 
 static int check_options(struct top_options *o, bool arguments, struct error *e)
 {
@@ -200,7 +196,8 @@ static int conclude(const struct watch *w, bool complete)
 	return complete ? EXIT_DONE : EXIT_INCOMPLETE;
 }
 
-static int watch(const struct top_options *o, int signals)
+/* Returns an exit code. */
+static int show_live(const struct top_options *o, int signals)
 {
 	struct unrecorded unrecorded = { 0 };
 	struct watch w;
@@ -218,7 +215,7 @@ static int watch(const struct top_options *o, int signals)
 	live_show(&w.live, o->view);
 	w.live.sort = o->sort;
 	w.live.lines |= o->lines;
-	err = o->plain ? run_plain(&w, o, signals, &complete, &e)
+	err = o->plain ? print_tables(&w, o, signals, &complete, &e)
 		       : screen_run(&w, signals, o->delay_ns, &e);
 	recording_release_signals();
 	err = err ?: watch_stop(&w, &e);
@@ -229,24 +226,8 @@ static int watch(const struct top_options *o, int signals)
 	return code;
 }
 
-/* --- Of the archive --- */
-
-static int show_recorded(struct watch *w, struct profile *p, const struct top_options *o,
-			 const char *name, int signals, struct error *e)
-{
-	int err = watch_recorded(w, p, name, e);
-
-	if (err)
-		return err;
-	live_show(&w->live, o->view);
-	w->live.sort = o->sort;
-	if (live_collect(&w->live))
-		return error_no_memory(e);
-	return o->plain ? print_table(w, o, e) : screen_run(w, signals, o->delay_ns, e);
-}
-
 /* Reads an interval, and shows it as if it had just been watched. Returns an exit code. */
-static int top_archive(struct top_options *o, int signals)
+static int show_archive(struct top_options *o, int signals)
 {
 	char name[QUERY_NAME_SIZE];
 	struct profile *p;
@@ -261,16 +242,31 @@ static int top_archive(struct top_options *o, int signals)
 		return tool_fail(&e);
 	}
 	query_name(&o->query, name);
-	err = show_recorded(&w, p, o, name, signals, &e);
+	err = watch_recorded(&w, p, name, &e);
+	if (!err) {
+		live_show(&w.live, o->view);
+		w.live.sort = o->sort;
+		if (live_collect(&w.live))
+			err = error_no_memory(&e);
+		else if (o->plain)
+			err = print_table(&w, o, &e);
+		else
+			err = screen_run(&w, signals, o->delay_ns, &e);
+	}
 	recording_release_signals();
-	code = err ? tool_fail(&e) : w.any ? EXIT_DONE : EXIT_NO_SAMPLES;
-	if (!err && !w.any)
+	if (err) {
+		code = tool_fail(&e);
+	} else if (!w.any) {
 		tool_warn("no samples: nothing matches");
+		code = EXIT_NO_SAMPLES;
+	} else {
+		code = EXIT_DONE;
+	}
 	watch_free(&w);
 	return code;
 }
 
-static int run(int argc, char **argv)
+static int run_top(int argc, char **argv)
 {
 	struct top_options o = {
 		.delay_ns = NS_PER_S,
@@ -289,7 +285,7 @@ static int run(int argc, char **argv)
 	signals = recording_open_signals(&e);
 	if (signals < 0)
 		return tool_fail(&e);
-	code = query_is_given(&o.query) ? top_archive(&o, signals) : watch(&o, signals);
+	code = query_is_given(&o.query) ? show_archive(&o, signals) : show_live(&o, signals);
 	close(signals);
 	return code;
 }
@@ -301,5 +297,5 @@ const struct tool_command top_command = {
 	.help = "Shows the busiest functions of processes, a thread, a control group or the "
 		"machine (default), live.",
 	.options = options,
-	.run = run,
+	.run = run_top,
 };

@@ -53,12 +53,6 @@ static const char help[] =
 	"it was spent in the kernel; samples that were lost for want of room; what one\n"
 	"tick costs the profiled program; how much of a CPU this program uses itself.\n";
 
-static int print_help(FILE *out)
-{
-	fputs(help, out);
-	return 0;
-}
-
 static int print_code(struct pane *pane, struct live *l, unsigned int width, FILE *out,
 		      struct error *e)
 {
@@ -101,8 +95,7 @@ static int print_callers(struct pane *pane, struct live *l, unsigned int width, 
 	return err;
 }
 
-/* --- Lines --- */
-
+/* Returns 0 or -ENOMEM. */
 static int find_lines(struct pane *pane)
 {
 	const char *text = pane->text, *end;
@@ -120,26 +113,13 @@ static int find_lines(struct pane *pane)
 	}
 }
 
-static int print_text(struct pane *pane, struct live *l, unsigned int width, FILE *out,
-		      struct error *e)
-{
-	switch (pane->kind) {
-	case PANE_CODE:
-		return print_code(pane, l, width, out, e);
-	case PANE_CALLERS:
-		return print_callers(pane, l, width, out, e);
-	default:
-		return print_help(out);
-	}
-}
-
 int pane_update(struct pane *pane, struct live *l, unsigned int width, struct error *e)
 {
 	uint64_t start = now_ns(), now;
 	char *text = NULL;
 	size_t size;
 	FILE *out;
-	int err;
+	int err = 0;
 
 	if (pane->width == width && (pane->kind == PANE_HELP || start < pane->due_ns))
 		return 0;
@@ -147,7 +127,12 @@ int pane_update(struct pane *pane, struct live *l, unsigned int width, struct er
 	out = open_memstream(&text, &size);
 	if (!out)
 		return error_no_memory(e);
-	err = print_text(pane, l, width, out, e);
+	if (pane->kind == PANE_CODE)
+		err = print_code(pane, l, width, out, e);
+	else if (pane->kind == PANE_CALLERS)
+		err = print_callers(pane, l, width, out, e);
+	else
+		fputs(help, out);
 	if (fclose(out) && !err)
 		err = error_no_memory(e);
 	if (err) {
@@ -193,16 +178,14 @@ void pane_close(struct pane *pane)
 	*pane = (struct pane){ 0 };
 }
 
-static bool is_hot(const struct pane *pane, size_t line)
-{
-	return memmem(pane->text + pane->lines[line], pane->lines[line + 1] - pane->lines[line],
-		      TEXT_RED, strlen(TEXT_RED));
-}
-
 size_t pane_next_hot(const struct pane *pane, size_t line)
 {
-	for (size_t i = 1; i <= pane->count; i++)
-		if (is_hot(pane, (line + i) % pane->count))
-			return (line + i) % pane->count;
+	for (size_t i = 1; i <= pane->count; i++) {
+		size_t next = (line + i) % pane->count;
+
+		if (memmem(pane->text + pane->lines[next],
+			   pane->lines[next + 1] - pane->lines[next], TEXT_RED, strlen(TEXT_RED)))
+			return next;
+	}
 	return SIZE_MAX;
 }

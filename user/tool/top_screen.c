@@ -20,7 +20,6 @@
 
 struct screen {
 	struct watch *w;
-	uint64_t delay_ns;
 	int signals; /* that end it */
 	struct terminal terminal;
 	bool frozen, quit;
@@ -33,23 +32,6 @@ struct screen {
 };
 
 /* --- Drawing --- */
-
-/* The attribute that the number of an escape sequence for colours means, beside those before. */
-static attr_t attribute(attr_t before, int number)
-{
-	switch (number) {
-	case 0:
-		return A_NORMAL;
-	case 1:
-		return before | A_BOLD;
-	case 2:
-		return before | A_DIM;
-	case 31:
-		return before | (COLOR_PAIRS > 1 ? COLOR_PAIR(1) : A_BOLD);
-	default:
-		return before;
-	}
-}
 
 /* Text as the reports print it in colour: no other escape sequence is in it. */
 static void draw_line(int y, const char *text, size_t size, attr_t basic)
@@ -65,25 +47,26 @@ static void draw_line(int y, const char *text, size_t size, attr_t basic)
 		addnstr(text, (escape ?: end) - text);
 		if (!escape)
 			break;
-		now = attribute(now, strtol(escape + 2, NULL, 10));
+		switch (strtol(escape + 2, NULL, 10)) {
+		case 0:
+			now = A_NORMAL;
+			break;
+		case 1:
+			now |= A_BOLD;
+			break;
+		case 2:
+			now |= A_DIM;
+			break;
+		case 31:
+			now |= COLOR_PAIRS > 1 ? COLOR_PAIR(1) : A_BOLD;
+			break;
+		}
 		text = memchr(escape, 'm', end - escape);
 		text = text ? text + 1 : end;
 	}
 	attrset(A_NORMAL);
 	if (basic)
 		mvchgat(y, 0, -1, basic, 0, NULL);
-}
-
-/* Draws a text from line y on; line `chosen` of it stands out. Returns the line behind it. */
-static int draw_text(int y, const char *text, int chosen)
-{
-	const char *end;
-
-	for (int i = 0; (end = strchr(text, '\n')) && y < LINES - 1; i++) {
-		draw_line(y++, text, end - text, i == chosen ? A_REVERSE : A_NORMAL);
-		text = end + 1;
-	}
-	return y;
 }
 
 static int header_lines(void)
@@ -99,35 +82,32 @@ static size_t room_for_rows(void)
 	return room > 0 ? room : 0;
 }
 
-static void scroll_to_cursor(struct screen *s)
-{
-	size_t cursor = s->w->live.cursor, room = room_for_rows();
-
-	if (cursor < s->first)
-		s->first = cursor;
-	if (cursor >= s->first + room)
-		s->first = cursor - room + 1;
-}
-
+/* Returns 0 or -ENOMEM. */
 static int draw_table(struct screen *s)
 {
 	struct live *l = &s->w->live;
-	struct live_table_options o = { .width = COLS, .color = true, .count = room_for_rows() };
-	int header = header_lines(), err, y;
-	char *text = NULL;
-	size_t size;
+	size_t room = room_for_rows(), size;
+	struct live_table_options o = { .width = COLS, .color = true, .count = room };
+	int header = header_lines(), err, y = 0, chosen;
+	char *text = NULL, *line, *end;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return -ENOMEM;
-	scroll_to_cursor(s);
+	/* Scroll to the cursor. */
+	if (l->cursor < s->first)
+		s->first = l->cursor;
+	if (l->cursor >= s->first + room)
+		s->first = l->cursor - room + 1;
 	o.first = s->first;
 	s->w->status.frozen = s->frozen;
 	err = live_header(l, &s->w->status, header, COLS, out);
 	err = err ?: live_table(l, &o, out);
 	err = fclose(out) ? -ENOMEM : err;
 	if (!err) {
-		y = draw_text(0, text, header + 1 + (int)(l->cursor - s->first));
+		chosen = header + 1 + (int)(l->cursor - s->first);
+		for (line = text; (end = strchr(line, '\n')) && y < LINES - 1; line = end + 1, y++)
+			draw_line(y, line, end - line, y == chosen ? A_REVERSE : A_NORMAL);
 		move(y, 0);
 		clrtobot();
 	}
@@ -217,7 +197,7 @@ static void update_pane(struct screen *s)
 		show_error(s, &e);
 }
 
-static int draw(struct screen *s, struct error *e)
+static int draw_screen(struct screen *s, struct error *e)
 {
 	if (s->pane.kind && s->pane.width != (unsigned int)COLS)
 		update_pane(s);
@@ -271,47 +251,6 @@ static int toggle(struct screen *s, const char *name)
 	return show(s, s->w->live.view == view ? row_views : view);
 }
 
-static int enter(struct screen *s)
-{
-	struct live *l = &s->w->live;
-	const struct row *row = live_row(l);
-
-	if (row && row->name) {
-		open_pane(s, PANE_CODE);
-		return 0;
-	}
-	if (!row)
-		return 0;
-	s->view = l->view;
-	return live_enter(l, row) ?: show(s, row_views);
-}
-
-static int leave(struct screen *s)
-{
-	struct error e;
-
-	if (s->w->live.pattern)
-		return live_match(&s->w->live, NULL, &e) ?: live_collect(&s->w->live);
-	return live_leave(&s->w->live) ? show(s, s->view) : 0;
-}
-
-static int sort_next(struct screen *s)
-{
-	struct live *l = &s->w->live;
-
-	l->sort = (l->sort + 1) % LIVE_SORTS;
-	if (l->sort == LIVE_BY_TOTAL && !l->rows.stacks)
-		l->sort++;
-	return live_collect(l);
-}
-
-static int restart(struct screen *s)
-{
-	live_fade(&s->w->live, UINT64_MAX);
-	s->w->live.elapsed_ns = 0;
-	return live_collect(&s->w->live);
-}
-
 /* Where a key moves to, of `count` lines of which `room` are shown. */
 static size_t move_to(int key, size_t at, size_t count, size_t room)
 {
@@ -339,25 +278,40 @@ static size_t move_to(int key, size_t at, size_t count, size_t room)
 	}
 }
 
-static int table_key(struct screen *s, int key)
+/* Returns 0 or -ENOMEM. */
+static int take_table_key(struct screen *s, int key)
 {
 	struct live *l = &s->w->live;
+	const struct row *row = live_row(l);
+	struct error e;
 
 	switch (key) {
 	case 'q':
 		s->quit = true;
 		return 0;
 	case ESCAPE:
-		return leave(s);
+		if (l->pattern)
+			return live_match(l, NULL, &e) ?: live_collect(l);
+		return live_leave(l) ? show(s, s->view) : 0;
 	case '\r':
 	case KEY_ENTER:
 	case KEY_RIGHT:
-		return enter(s);
+		if (!row)
+			return 0;
+		if (row->name) {
+			open_pane(s, PANE_CODE);
+			return 0;
+		}
+		s->view = l->view;
+		return live_enter(l, row) ?: show(s, row_views);
 	case 'c':
 		open_pane(s, PANE_CALLERS);
 		return 0;
 	case 's':
-		return sort_next(s);
+		l->sort = (l->sort + 1) % LIVE_SORTS;
+		if (l->sort == LIVE_BY_TOTAL && !l->rows.stacks)
+			l->sort++;
+		return live_collect(l);
 	case '\t':
 		return show(s, l->view[1].name ? l->view + 1 : row_views);
 	case 't':
@@ -368,8 +322,10 @@ static int table_key(struct screen *s, int key)
 		return toggle(s, "image");
 	case 'F':
 		return show(s, row_views);
-	case 'z':
-		return restart(s);
+	case 'z': /* from zero */
+		live_fade(l, UINT64_MAX);
+		l->elapsed_ns = 0;
+		return live_collect(l);
 	case '/':
 		s->asking = true;
 		s->pattern[0] = '\0';
@@ -380,7 +336,7 @@ static int table_key(struct screen *s, int key)
 	}
 }
 
-static void pane_key(struct screen *s, int key)
+static void take_pane_key(struct screen *s, int key)
 {
 	struct pane *pane = &s->pane;
 	size_t hot;
@@ -404,7 +360,7 @@ static void pane_key(struct screen *s, int key)
 }
 
 /* A key of the pattern that is asked for. */
-static int pattern_key(struct screen *s, int key)
+static int take_pattern_key(struct screen *s, int key)
 {
 	size_t size = strlen(s->pattern);
 	struct error e;
@@ -435,7 +391,7 @@ static int take_key(struct screen *s, int key)
 {
 	s->message[0] = '\0';
 	if (s->asking)
-		return pattern_key(s, key);
+		return take_pattern_key(s, key);
 	if (key == ' ' || key == 'f') {
 		s->frozen = !s->frozen;
 		return 0;
@@ -446,71 +402,46 @@ static int take_key(struct screen *s, int key)
 		return 0;
 	}
 	if (!s->pane.kind)
-		return table_key(s, key);
-	pane_key(s, key);
+		return take_table_key(s, key);
+	take_pane_key(s, key);
 	return 0;
-}
-
-static int take_keys(struct screen *s, struct error *e)
-{
-	int key, err = 0;
-
-	while (!err && !s->quit && (key = getch()) != ERR)
-		err = take_key(s, key);
-	return err ? error_no_memory(e) : 0;
-}
-
-/* --- Life --- */
-
-static int update(struct screen *s, struct error *e)
-{
-	if (s->frozen || s->w->ended)
-		return 0;
-	if (watch_update(s->w, e))
-		return -EINVAL;
-	update_pane(s);
-	return 0;
-}
-
-static int run(struct screen *s, struct error *e)
-{
-	uint64_t first = s->delay_ns < FIRST_NS ? s->delay_ns : FIRST_NS;
-	uint64_t next = now_ns() + first;
-	int err = 0;
-
-	while (!err && !s->quit) {
-		struct pollfd fds[4] = {
-			{ .fd = STDIN_FILENO, .events = POLLIN },
-			{ .fd = s->signals, .events = POLLIN },
-			{ .fd = s->terminal.signals, .events = POLLIN },
-		};
-
-		err = draw(s, e) ?: watch_wait(s->w, fds, 3, next, e);
-		if (err || recording_signal_came(&s->signals))
-			break;
-		terminal_take_signals(&s->terminal);
-		err = take_keys(s, e);
-		if (fds[0].revents & (POLLHUP | POLLERR))
-			s->quit = true;
-		if (!err && now_ns() >= next) {
-			err = update(s, e);
-			next = now_ns() + s->delay_ns;
-		}
-	}
-	return err;
 }
 
 int screen_run(struct watch *w, int signals, uint64_t delay_ns, struct error *e)
 {
 	struct screen s = {
 		.w = w,
-		.delay_ns = delay_ns,
 		.signals = signals,
 		.view = row_views,
 	};
-	int err = terminal_open(&s.terminal, e);
+	uint64_t next = now_ns() + (delay_ns < FIRST_NS ? delay_ns : FIRST_NS);
+	int err = terminal_open(&s.terminal, e), key;
 
-	err = err ?: run(&s, e);
+	while (!err && !s.quit) {
+		struct pollfd fds[4] = {
+			{ .fd = STDIN_FILENO, .events = POLLIN },
+			{ .fd = s.signals, .events = POLLIN },
+			{ .fd = s.terminal.signals, .events = POLLIN },
+		};
+
+		err = draw_screen(&s, e) ?: watch_wait(w, fds, 3, next, e);
+		if (err || recording_signal_came(&s.signals))
+			break;
+		terminal_take_signals(&s.terminal);
+		while (!err && !s.quit && (key = getch()) != ERR)
+			if (take_key(&s, key))
+				err = error_no_memory(e);
+		if (fds[0].revents & (POLLHUP | POLLERR))
+			s.quit = true;
+		if (!err && now_ns() >= next) {
+			if (!s.frozen && !w->ended) {
+				err = watch_update(w, e);
+				if (!err)
+					update_pane(&s);
+			}
+			next = now_ns() + delay_ns;
+		}
+	}
 	terminal_close(&s.terminal);
 	pane_close(&s.pane);
 	return err;

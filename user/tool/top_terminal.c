@@ -20,14 +20,16 @@ bool terminal_is_fit(void)
 	       setupterm(NULL, STDOUT_FILENO, &result) == OK && cursor_address;
 }
 
-/*
- * They come through a descriptor, so that the handlers that ncurses would set never run in the
- * middle of something.
- */
-static int open_signals(struct terminal *t, struct error *e)
+int terminal_open(struct terminal *t, struct error *e)
 {
+	const char *no_color = getenv("NO_COLOR");
 	sigset_t set;
 
+	*t = (struct terminal){ .signals = -1 };
+	/*
+	 * Signals come through a descriptor, so that the handlers that ncurses would set never run
+	 * in the middle of something.
+	 */
 	sigemptyset(&set);
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGTSTP);
@@ -35,33 +37,11 @@ static int open_signals(struct terminal *t, struct error *e)
 	sigaddset(&set, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &set, &t->before);
 	t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return t->signals < 0 ? error_set(e, errno, "cannot watch for signals") : 0;
-}
-
-/* What is printed is UTF-8, and so is nearly every terminal, also where LANG says C. */
-static void choose_characters(void)
-{
+	if (t->signals < 0)
+		return error_set(e, errno, "cannot watch for signals");
+	/* What is printed is UTF-8, and so is nearly every terminal, also where LANG says C. */
 	if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1)
 		setlocale(LC_CTYPE, "C.UTF-8");
-}
-
-static void choose_colors(void)
-{
-	const char *no_color = getenv("NO_COLOR");
-
-	if ((no_color && *no_color) || !has_colors())
-		return;
-	start_color();
-	use_default_colors();
-	init_pair(1, COLOR_RED, -1);
-}
-
-int terminal_open(struct terminal *t, struct error *e)
-{
-	*t = (struct terminal){ .signals = -1 };
-	if (open_signals(t, e))
-		return -EINVAL;
-	choose_characters();
 	if (!newterm(NULL, stdout, stdin))
 		return error_set(e, 0, "cannot use this terminal");
 	t->open = true;
@@ -72,7 +52,11 @@ int terminal_open(struct terminal *t, struct error *e)
 	nodelay(stdscr, TRUE);
 	set_escdelay(ESCAPE_MS);
 	curs_set(0);
-	choose_colors();
+	if (!(no_color && *no_color) && has_colors()) {
+		start_color();
+		use_default_colors();
+		init_pair(1, COLOR_RED, -1);
+	}
 	return 0;
 }
 
@@ -85,18 +69,10 @@ void terminal_close(struct terminal *t)
 	sigprocmask(SIG_SETMASK, &t->before, NULL);
 }
 
-static void resize(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row && size.ws_col)
-		resizeterm(size.ws_row, size.ws_col);
-	clearok(curscr, TRUE);
-}
-
 void terminal_take_signals(struct terminal *t)
 {
 	struct signalfd_siginfo info;
+	struct winsize size;
 
 	while (read(t->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGQUIT) {
@@ -110,6 +86,8 @@ void terminal_take_signals(struct terminal *t)
 		}
 		if (info.ssi_signo == SIGCONT)
 			reset_prog_mode();
-		resize();
+		if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row && size.ws_col)
+			resizeterm(size.ws_row, size.ws_col);
+		clearok(curscr, TRUE);
 	}
 }

@@ -39,7 +39,7 @@ static uint64_t own_cpu_ns(void)
 	return sum;
 }
 
-static int begin(struct watch *w, struct error *e)
+static int begin_capture(struct watch *w, struct error *e)
 {
 	struct capture_options options = tool_capture_options(&w->target);
 	int err;
@@ -54,7 +54,7 @@ static int begin(struct watch *w, struct error *e)
 	return err;
 }
 
-static void end(struct watch *w)
+static void end_capture(struct watch *w)
 {
 	capabilities_raise();
 	capture_profile_end(w->growth);
@@ -72,7 +72,7 @@ int watch_start(struct watch *w, const struct tool_target *target, uint64_t half
 	w->status.target = w->name;
 	if (live_init(&w->live, half_life_ns))
 		return error_no_memory(e);
-	return begin(w, e);
+	return begin_capture(w, e);
 }
 
 int watch_recorded(struct watch *w, struct profile *p, const char *name, struct error *e)
@@ -102,7 +102,7 @@ int watch_recorded(struct watch *w, struct profile *p, const char *name, struct 
 
 void watch_free(struct watch *w)
 {
-	end(w);
+	end_capture(w);
 	live_free(&w->live);
 }
 
@@ -135,8 +135,6 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 	return err;
 }
 
-/* --- Restarts --- */
-
 static bool lives(pid_t pid)
 {
 	return kill(pid, 0) == 0 || errno == EPERM;
@@ -163,34 +161,25 @@ static void renew_target(struct watch *w)
 	}
 }
 
-static bool is_gone(const struct tool_target *t)
-{
-	return !t->all && !t->cgroup && !t->pid_count && !(t->tid && lives(t->tid));
-}
-
-static bool is_due(const struct watch *w)
-{
-	return w->live.p->sample_count - w->samples_before > MOST_SAMPLES ||
-	       capture_tasks(w->capture) - w->tasks_before > MOST_NEW_TASKS ||
-	       ((w->target.all || w->target.cgroup) && now_ns() - w->start_ns > LONGEST_NS);
-}
-
 /* The time that a restart takes does not count as watched time. */
-static int restart(struct watch *w, struct error *e)
+static int restart_capture(struct watch *w, struct error *e)
 {
+	const struct tool_target *t = &w->target;
+
 	w->lost_before = w->status.lost;
 	w->cpu_ns_before = w->cpu_ns;
-	end(w);
+	end_capture(w);
 	if (live_compact(&w->live))
 		return error_no_memory(e);
 	renew_target(w);
-	w->ended = begin(w, e) && is_gone(&w->target);
-	if (w->ended)
-		end(w);
-	return w->ended || w->growth ? 0 : -EINVAL;
+	if (begin_capture(w, e) == 0)
+		return 0;
+	if (t->all || t->cgroup || t->pid_count || (t->tid && lives(t->tid)))
+		return -EINVAL;
+	w->ended = true;
+	end_capture(w);
+	return 0;
 }
-
-/* --- Reading --- */
 
 static void update_status(struct watch *w, uint64_t passed_ns)
 {
@@ -210,32 +199,30 @@ static void update_status(struct watch *w, uint64_t passed_ns)
 	w->own_cpu_ns = own;
 }
 
-static int read_capture(struct watch *w, struct error *e)
+int watch_update(struct watch *w, struct error *e)
 {
-	uint64_t passed, before = w->read_ns;
+	uint64_t passed_ns, before = w->read_ns;
 	int err;
 
 	capabilities_raise();
 	w->ended = capture_ended(w->capture);
 	err = w->ended ? capture_stop(w->capture, e) : capture_read(w->capture, e);
 	w->read_ns = now_ns();
-	passed = w->read_ns - before;
-	live_fade(&w->live, passed);
+	passed_ns = w->read_ns - before;
+	live_fade(&w->live, passed_ns);
 	err = err ?: capture_profile_add(w->growth, e);
 	if (!err)
-		update_status(w, passed);
+		update_status(w, passed_ns);
 	capabilities_lower();
-	return err;
-}
-
-int watch_update(struct watch *w, struct error *e)
-{
-	int err = read_capture(w, e);
 
 	if (!err && w->ended)
-		end(w);
-	else if (!err && is_due(w))
-		err = restart(w, e);
+		end_capture(w);
+	else if (!err &&
+		 (w->live.p->sample_count - w->samples_before > MOST_SAMPLES ||
+		  capture_tasks(w->capture) - w->tasks_before > MOST_NEW_TASKS ||
+		  ((w->target.all || w->target.cgroup) && now_ns() - w->start_ns > LONGEST_NS)))
+		err = restart_capture(w, e);
+
 	capabilities_raise_for_names();
 	err = err ?: live_name(&w->live, e);
 	capabilities_lower();
