@@ -48,17 +48,7 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-static int no_lines(const struct annotation *a, struct error *e)
-{
-	const char *image = a->image == PROFILE_NONE ? row_unknown : a->p->images[a->image].path;
-
-	error_set(e, 0, "there are no source lines of %s: %s has no debug information for it",
-		  a->function ?: "the address", image);
-	error_hint(e, "install its -dbgsym package, or build it with -g");
-	return -ENOENT;
-}
-
-static int print(struct profile *p, struct annotate_options *o, struct error *e)
+static int print_annotation(struct profile *p, struct annotate_options *o, struct error *e)
 {
 	struct report_table_options table = tool_table_options(&(struct tool_view){ 0 });
 	struct annotation a;
@@ -68,8 +58,14 @@ static int print(struct profile *p, struct annotate_options *o, struct error *e)
 	err = annotation_make(&a, p, &o->what, e);
 	o->listing.width = table.width;
 	o->listing.color = table.color;
-	if (!err && o->listing.source && !annotation_has_lines(&a))
-		err = no_lines(&a, e);
+	if (!err && o->listing.source && !annotation_has_lines(&a)) {
+		error_set(e, 0,
+			  "there are no source lines of %s: %s has no debug information for it",
+			  a.function ?: "the address",
+			  a.image == PROFILE_NONE ? row_unknown : a.p->images[a.image].path);
+		error_hint(e, "install its -dbgsym package, or build it with -g");
+		err = -ENOENT;
+	}
 	if (!err &&
 	    (o->json ? report_listing_json(&a, stdout) : report_listing(&a, &o->listing, stdout)))
 		err = error_no_memory(e);
@@ -94,7 +90,7 @@ static int annotate(char *const *paths, int count, struct annotate_options *o, s
 	if (!err && !profile_magnitude(p, o->what.value)) {
 		o->code = tool_no_samples(p, o->what.value, NULL, &o->reading.query, paths, count);
 	} else {
-		err = err ?: print(p, o, e);
+		err = err ?: print_annotation(p, o, e);
 		o->code = tool_done(p);
 	}
 	profile_free(p);
@@ -102,42 +98,25 @@ static int annotate(char *const *paths, int count, struct annotate_options *o, s
 }
 
 /*
- * Whether a single argument is a profile, whose busiest function is shown: what is there, whether
- * or not it can be read; and what only a file has for its name, unless a function suffices
- * (`place`: DCPIDB or the archive is read). Functions of Go have slashes, too.
+ * Whether the first argument is a function. With -i, all arguments are. A single one is a profile,
+ * whose busiest function is shown, if it exists, whether or not it can be read, or if it looks like
+ * a file's name; but where DCPIDB or the archive is read, a function suffices. Functions of Go have
+ * slashes, too.
  */
-static bool is_profile(const char *argument, bool place)
-{
-	struct stat status;
-
-	if (strcmp(argument, "-") == 0 || stat(argument, &status) == 0)
-		return true;
-	return !place && (strchr(argument, '/') || format_by_path(argument));
-}
-
-/* Whether the first argument is a function: with -i, all arguments are. */
 static bool has_function(const struct annotate_options *o, char *const *arguments, int count)
 {
 	struct tool_inputs place;
+	struct stat status;
 
 	if (count != 1 || o->reading.file)
 		return count > 0;
 	tool_find_inputs(NULL, 0, &o->reading.query, &place);
-	return !is_profile(arguments[0], place.count);
+	if (strcmp(arguments[0], "-") == 0 || stat(arguments[0], &status) == 0)
+		return false;
+	return place.count || !(strchr(arguments[0], '/') || format_by_path(arguments[0]));
 }
 
-static int no_input(const char *function, struct error *e)
-{
-	if (function)
-		error_set_kind(e, ERROR_USAGE, 0,
-			       "annotate takes a profile, and there is no file \"%s\"", function);
-	else
-		error_set_kind(e, ERROR_USAGE, 0, "annotate takes a profile");
-	error_hint(e, "profiltool annotate [FUNCTION] FILE...");
-	return -EINVAL;
-}
-
-static int run(int argc, char **argv)
+static int run_annotate(int argc, char **argv)
 {
 	struct annotate_options o = { 0 };
 	struct tool_inputs in;
@@ -152,7 +131,12 @@ static int run(int argc, char **argv)
 	if (tool_find_input(&o.reading, argv + first, argc - first, &in, &e))
 		return tool_fail(&e);
 	if (!in.count) {
-		no_input(o.what.function, &e);
+		error_set_kind(&e, ERROR_USAGE, 0,
+			       o.what.function
+				       ? "annotate takes a profile, and there is no file \"%s\""
+				       : "annotate takes a profile",
+			       o.what.function);
+		error_hint(&e, "profiltool annotate [FUNCTION] FILE...");
 		return tool_fail(&e);
 	}
 	if (o.listing.source && o.what.no_sources) {
@@ -169,5 +153,5 @@ const struct tool_command annotate_command = {
 	.help = "Prints a function's instructions and source lines with the samples that fell on "
 		"each; of one FILE alone, the busiest function's.",
 	.options = options,
-	.run = run,
+	.run = run_annotate,
 };

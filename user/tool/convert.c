@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
 #include <string.h>
 
 #include "tool/tool.h"
@@ -36,23 +35,10 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-static int check_positions(const struct convert_options *o, const char *out, struct error *e)
-{
-	const struct format *format = tool_output_format(o->format, out, e);
-
-	if (!format)
-		return -EINVAL;
-	if (!o->positions.given || strcmp(format->name, "callgrind") == 0)
-		return 0;
-	error_set_kind(e, ERROR_USAGE, 0, "--positions is for callgrind: %s has none",
-		       format->name);
-	error_hint(e, "leave it out, or add -f callgrind");
-	return -EINVAL;
-}
-
-static int run(int argc, char **argv)
+static int run_convert(int argc, char **argv)
 {
 	struct convert_options o = { 0 };
+	const struct format *format;
 	const char *out;
 	struct error e;
 	int first, code = tool_options(&convert_command, &o, argc, argv, false, &first);
@@ -65,8 +51,15 @@ static int run(int argc, char **argv)
 		error_hint(&e, "profiltool convert [-f FORMAT] IN OUT");
 		return tool_fail(&e);
 	}
-	if (check_positions(&o, out, &e))
+	format = tool_output_format(o.format, out, &e);
+	if (!format)
 		return tool_fail(&e);
+	if (o.positions.given && strcmp(format->name, "callgrind") != 0) {
+		error_set_kind(&e, ERROR_USAGE, 0, "--positions is for callgrind: %s has none",
+			       format->name);
+		error_hint(&e, "leave it out, or add -f callgrind");
+		return tool_fail(&e);
+	}
 	return tool_rewrite(&(struct tool_rewrite){
 		.in = argv + first,
 		.count = 1,
@@ -82,5 +75,5 @@ const struct tool_command convert_command = {
 	.arguments = "[OPTION...] IN OUT",
 	.help = "Reads a profile and writes it in another format.",
 	.options = options,
-	.run = run,
+	.run = run_convert,
 };

@@ -83,23 +83,8 @@ static const char *compared_value(const struct comparison *c, enum comparison_si
 	return p->value_type_count ? p->value_types[profile_value(p, c->value)].type : "";
 }
 
-static void warn_of_differences(const struct comparison *c)
-{
-	const struct profile *earlier = c->profiles[OLD], *later = c->profiles[NEW];
-
-	if (strcmp(compared_value(c, OLD), compared_value(c, NEW)) != 0)
-		tool_warn("the profiles count different things: %s and %s", compared_value(c, OLD),
-			  compared_value(c, NEW));
-	if (earlier->event[0] && later->event[0] && strcmp(earlier->event, later->event) != 0)
-		tool_warn("the profiles are of different clocks: %s and %s", earlier->event,
-			  later->event);
-	if (earlier->host[0] && later->host[0] && strcmp(earlier->host, later->host) != 0)
-		tool_warn("the profiles are of different machines: %s and %s", earlier->host,
-			  later->host);
-}
-
-static int print(const struct profile *earlier, const struct profile *later,
-		 const char *const *names, const struct diff_options *o, struct error *e)
+static int print_comparison(const struct profile *earlier, const struct profile *later,
+			    const char *const *names, const struct diff_options *o, struct error *e)
 {
 	struct report_table_options table = tool_table_options(&o->view);
 	struct comparison_options what = { o->view.rows, o->amount, o->significant };
@@ -110,18 +95,30 @@ static int print(const struct profile *earlier, const struct profile *later,
 	    (o->view.json ? report_diff_json(&c, &table, stdout) : report_diff(&c, &table, stdout)))
 		err = error_no_memory(e);
 	tool_flush();
-	if (!err) {
-		if (!o->reading.naming.quiet)
-			report_diff_summary(&c, names, TOOL_PREFIX, stderr);
-		warn_of_differences(&c);
-	}
+	if (err)
+		goto out;
+	if (!o->reading.naming.quiet)
+		report_diff_summary(&c, names, TOOL_PREFIX, stderr);
+	if (strcmp(compared_value(&c, OLD), compared_value(&c, NEW)) != 0)
+		tool_warn("the profiles count different things: %s and %s", compared_value(&c, OLD),
+			  compared_value(&c, NEW));
+	if (earlier->event[0] && later->event[0] && strcmp(earlier->event, later->event) != 0)
+		tool_warn("the profiles are of different clocks: %s and %s", earlier->event,
+			  later->event);
+	if (earlier->host[0] && later->host[0] && strcmp(earlier->host, later->host) != 0)
+		tool_warn("the profiles are of different machines: %s and %s", earlier->host,
+			  later->host);
+out:
 	comparison_free(&c);
 	return err;
 }
 
-/* paths: what is read, and is named. earlier: how the first is read. */
-static int diff(char *const *paths, const char *const *names, const struct tool_reading *how,
-		struct diff_options *o, struct error *e)
+/*
+ * how: options for reading the first profile; o->reading is for the second. names: titles of both
+ * for the summary.
+ */
+static int diff_profiles(char *const *paths, const char *const *names,
+			 const struct tool_reading *how, struct diff_options *o, struct error *e)
 {
 	struct profile *earlier, *later = NULL;
 	int err = read_side(paths[0], how, o, &earlier, e);
@@ -141,20 +138,13 @@ static int diff(char *const *paths, const char *const *names, const struct tool_
 				  : "");
 		o->code = EXIT_NO_SAMPLES;
 	} else if (!err) {
-		err = print(earlier, later, names, o, e);
+		err = print_comparison(earlier, later, names, o, e);
 		if (!err)
 			o->code = tool_done(earlier) ?: tool_done(later);
 	}
 	profile_free(earlier);
 	profile_free(later);
 	return err;
-}
-
-static int usage(const char *why, struct error *e)
-{
-	error_set_kind(e, ERROR_USAGE, 0, "%s", why);
-	error_hint(e, "profiltool diff OLD NEW, or profiltool diff --since TIME");
-	return -EINVAL;
 }
 
 /* "TIME..TIME" of --before. */
@@ -207,31 +197,18 @@ static int diff_intervals(char *archive, struct diff_options *o, struct error *e
 		return err;
 	query_name(before, names[0]);
 	query_name(after, names[1]);
-	return diff(paths, (const char *const[]){ names[0], names[1] }, &how, o, e);
+	return diff_profiles(paths, (const char *const[]){ names[0], names[1] }, &how, o, e);
 }
 
-static int diff_arguments(char *const *paths, int count, struct diff_options *o, struct error *e)
-{
-	const struct tool_query *q = &o->reading.query;
-	bool intervals = o->before || q->since || q->until;
-
-	if (intervals && count > 1)
-		return usage(
-			"--since, --until and --before are for an archive, not for two profiles",
-			e);
-	if (intervals && !q->since)
-		return usage("--until and --before need --since", e);
-	if (intervals)
-		return diff_intervals(count ? paths[0] : (char *)query_archive(), o, e);
-	if (count != 2)
-		return usage("diff takes two profiles, or an interval of an archive", e);
-	return diff(paths, (const char *const *)paths, &o->reading, o, e);
-}
-
-static int run(int argc, char **argv)
+static int run_diff(int argc, char **argv)
 {
 	struct diff_options o = { .view.limit = -1 };
+	const struct tool_query *q = &o.reading.query;
+	const char *wrong = NULL;
+	char **paths;
 	struct error e;
+	bool intervals;
+	int count, err;
 	int first, code = tool_options(&diff_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
@@ -241,7 +218,25 @@ static int run(int argc, char **argv)
 	if (o.view.rows.view && o.view.rows.view->fields & ROW_SOURCE)
 		o.reading.naming.lines = true;
 	query_set_rows(&o.reading.query, o.view.rows.view, true);
-	return diff_arguments(argv + first, argc - first, &o, &e) ? tool_fail(&e) : o.code;
+	paths = argv + first;
+	count = argc - first;
+	intervals = o.before || q->since || q->until;
+	if (intervals && count > 1)
+		wrong = "--since, --until and --before are for an archive, not for two profiles";
+	else if (intervals && !q->since)
+		wrong = "--until and --before need --since";
+	else if (!intervals && count != 2)
+		wrong = "diff takes two profiles, or an interval of an archive";
+	if (wrong) {
+		error_set_kind(&e, ERROR_USAGE, 0, "%s", wrong);
+		error_hint(&e, "profiltool diff OLD NEW, or profiltool diff --since TIME");
+		return tool_fail(&e);
+	}
+	if (intervals)
+		err = diff_intervals(count ? paths[0] : (char *)query_archive(), &o, &e);
+	else
+		err = diff_profiles(paths, (const char *const *)paths, &o.reading, &o, &e);
+	return err ? tool_fail(&e) : o.code;
 }
 
 const struct tool_command diff_command = {
@@ -251,5 +246,5 @@ const struct tool_command diff_command = {
 		"where "
 		"time is spent now and was not before, most first.",
 	.options = options,
-	.run = run,
+	.run = run_diff,
 };

@@ -13,30 +13,12 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-/* Returns an exit code. */
-static int dump(const char *path, const struct dump_options *o)
-{
-	struct profile *p;
-	struct error e;
-	int code;
-
-	if (tool_read(path, &o->reading, &p, &e))
-		return tool_fail(&e);
-	code = tool_done(p);
-	if (o->json ? report_dump_json(p, stdout) : report_dump(p, stdout)) {
-		error_no_memory(&e);
-		code = tool_fail(&e);
-	}
-	profile_free(p);
-	return code;
-}
-
-static int run(int argc, char **argv)
+static int run_dump(int argc, char **argv)
 {
 	struct dump_options o = { 0 };
 	struct tool_inputs in;
 	struct error e;
-	int first, incomplete = EXIT_DONE, code;
+	int first, code;
 
 	code = tool_options(&dump_command, &o, argc, argv, false, &first);
 	if (code >= 0)
@@ -47,14 +29,22 @@ static int run(int argc, char **argv)
 		error_hint(&e, "profiltool dump FILE...");
 		return tool_fail(&e);
 	}
+	code = EXIT_DONE;
 	for (int i = 0; i < in.count; i++) {
-		code = dump(in.paths[i], &o);
-		if (code == EXIT_INCOMPLETE)
-			incomplete = code;
-		else if (code)
-			return code;
+		struct profile *p;
+		int err;
+
+		if (tool_read(in.paths[i], &o.reading, &p, &e))
+			return tool_fail(&e);
+		code = code ?: tool_done(p);
+		err = o.json ? report_dump_json(p, stdout) : report_dump(p, stdout);
+		profile_free(p);
+		if (err) {
+			error_no_memory(&e);
+			return tool_fail(&e);
+		}
 	}
-	return incomplete;
+	return code;
 }
 
 const struct tool_command dump_command = {
@@ -63,5 +53,5 @@ const struct tool_command dump_command = {
 	.help = "Prints all that a profile holds: header, mappings, every stack and call with its "
 		"count.",
 	.options = options,
-	.run = run,
+	.run = run_dump,
 };

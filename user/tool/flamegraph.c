@@ -96,8 +96,6 @@ static const struct option_spec options[] = {
 };
 /* clang-format on */
 
-/* ---- what is drawn ---- */
-
 struct graph {
 	struct profile *p;
 	struct profile *earlier;	     /* NULL: none */
@@ -127,53 +125,21 @@ static int read_graph(struct graph *g, char *const *paths, int count,
 	return err ?: profile_filter(g->earlier, &o->filter, &g->filtered[1], e);
 }
 
-static bool has_processes(const struct profile *p)
-{
-	const struct profile_labels *first = NULL;
-
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const struct profile_labels *l = &p->labels[p->samples[i].labels];
-
-		first = first ?: l;
-		if (l->pid != first->pid)
-			return true;
-	}
-	return false;
-}
-
 static enum call_tree_roots roots_of(const struct flamegraph_options *o, const struct graph *g)
 {
-	switch (o->by) {
-	case ROOTS_PROCESSES:
+	const struct profile *p = g->p;
+
+	if (o->by == ROOTS_PROCESSES)
 		return CALL_TREE_PROCESSES;
-	case ROOTS_THREADS:
+	if (o->by == ROOTS_THREADS)
 		return CALL_TREE_THREADS;
-	case ROOTS_BY_PROFILE:
-		/* Of two recordings, numbers of processes have nothing in common. */
-		if (!g->earlier && !o->inverted && has_processes(g->p))
+	/* Of two recordings, numbers of processes have nothing in common. */
+	if (o->by == ROOTS_FUNCTIONS || g->earlier || o->inverted)
+		return CALL_TREE_FUNCTIONS;
+	for (size_t i = 1; i < p->sample_count; i++)
+		if (p->labels[p->samples[i].labels].pid != p->labels[p->samples[0].labels].pid)
 			return CALL_TREE_PROCESSES;
-		return CALL_TREE_FUNCTIONS;
-	default:
-		return CALL_TREE_FUNCTIONS;
-	}
-}
-
-/* Sets the form by the name of the output, unless --format did. */
-static int choose_form(struct flamegraph_options *o, struct error *e)
-{
-	const char *dot = strrchr(o->output, '.');
-
-	if (o->form != FORM_BY_NAME)
-		return 0;
-	if (tool_is_unnamed(o->output) || (dot && strcasecmp(dot, ".svg") == 0))
-		o->form = FORM_SVG;
-	else if (dot && (strcasecmp(dot, ".html") == 0 || strcasecmp(dot, ".htm") == 0))
-		o->form = FORM_HTML;
-	if (o->form != FORM_BY_NAME)
-		return 0;
-	error_set_kind(e, ERROR_USAGE, 0, "the name %s is not that of a graph", o->output);
-	error_hint(e, "end it in .svg or .html; or add -f svg or -f html");
-	return -EINVAL;
+	return CALL_TREE_FUNCTIONS;
 }
 
 static int write_graph(FILE *out, void *context, struct error *e)
@@ -183,72 +149,82 @@ static int write_graph(FILE *out, void *context, struct error *e)
 	return flame_graph_print(g->p, g->earlier, &g->options, out) ? error_no_memory(e) : 0;
 }
 
-static int draw(struct graph *g, const struct flamegraph_options *o, struct error *e)
-{
-	if (strcmp(o->output, "-") != 0)
-		return file_write(o->output, write_graph, g, e);
-	return write_graph(stdout, g, e); /* main() asks how it went */
-}
-
-/* What stands above the graph when --title does not say. */
-static void make_title(const struct graph *g, const char *path, const char *earlier, char *title,
-		       size_t size)
-{
-	if (g->earlier)
-		snprintf(title, size, "%s against %s", path, earlier);
-	else
-		snprintf(title, size, "%s", *g->p->command ? g->p->command : path);
-}
-
-/* A profile cannot be had back from its graph. */
-static int check_output(char *const *paths, int count, const struct flamegraph_options *o,
+/*
+ * Refuses to overwrite a profile that is read: it cannot be had back from its graph. Sets the form
+ * by the name of the output, unless --format did.
+ */
+static int check_output(char *const *paths, int count, struct flamegraph_options *o,
 			struct error *e)
 {
+	const char *dot = strrchr(o->output, '.');
 	char *earlier = o->earlier;
+	int err = 0;
 
-	if (strcmp(o->output, "-") == 0)
-		return 0;
-	if (!tool_find_in_output(paths, count, o->output) &&
-	    !(earlier && tool_find_in_output(&earlier, 1, o->output)))
-		return file_check_writable(o->output, e);
-	error_set_kind(e, ERROR_USAGE, 0, "-o %s is one of the profiles to read", o->output);
-	error_hint(e, "write the graph to another file: -o graph.svg");
-	return -EINVAL;
+	if (tool_find_in_output(paths, count, o->output) ||
+	    (earlier && tool_find_in_output(&earlier, 1, o->output))) {
+		error_set_kind(e, ERROR_USAGE, 0, "-o %s is one of the profiles to read",
+			       o->output);
+		error_hint(e, "write the graph to another file: -o graph.svg");
+		return -EINVAL;
+	}
+	if (strcmp(o->output, "-") != 0)
+		err = file_check_writable(o->output, e);
+	if (err || o->form != FORM_BY_NAME)
+		return err;
+	if (tool_is_unnamed(o->output) || (dot && strcasecmp(dot, ".svg") == 0)) {
+		o->form = FORM_SVG;
+	} else if (dot && (strcasecmp(dot, ".html") == 0 || strcasecmp(dot, ".htm") == 0)) {
+		o->form = FORM_HTML;
+	} else {
+		err = error_set_kind(e, ERROR_USAGE, 0, "the name %s is not that of a graph",
+				     o->output);
+		error_hint(e, "end it in .svg or .html; or add -f svg or -f html");
+	}
+	return err;
 }
 
 /* Returns an exit code. */
-static int flamegraph(char *const *paths, int count, struct flamegraph_options *o)
+static int draw_flame_graph(char *const *paths, int count, struct flamegraph_options *o)
 {
 	struct graph g = { 0 };
 	enum profile_stacks stacks;
 	char title[1024];
 	struct error e;
-	int code;
+	int code, err;
 
-	if (check_output(paths, count, o, &e) || choose_form(o, &e) ||
-	    read_graph(&g, paths, count, o, &e)) {
+	if (check_output(paths, count, o, &e) || read_graph(&g, paths, count, o, &e)) {
 		code = tool_fail(&e);
-	} else if (!profile_magnitude(g.p, o->value)) {
+		goto out;
+	}
+	if (!profile_magnitude(g.p, o->value)) {
 		tool_warn("%s: there are no samples to draw", paths[0]);
 		code = EXIT_NO_SAMPLES;
-	} else {
-		make_title(&g, paths[0], o->earlier, title, sizeof(title));
-		g.options = (struct flame_graph_options){
-			.html = o->form == FORM_HTML,
-			.icicle = o->icicle,
-			.title = o->title ?: title,
-			.tree.roots = roots_of(o, &g),
-			.tree.inverted = o->inverted,
-			.tree.value = o->value,
-			.tree.min_share = o->percent / 100,
-			.tree.filtered = g.filtered,
-		};
-		stacks = profile_stacks_unfiltered(g.p, &g.filtered[0]);
-		if (stacks != PROFILE_CALL_STACKS)
-			tool_warn("%s has no call stacks%s: record with -g", paths[0],
-				  stacks ? " but of inlined functions" : "");
-		code = draw(&g, o, &e) ? tool_fail(&e) : tool_done(g.p);
+		goto out;
 	}
+	if (o->earlier)
+		snprintf(title, sizeof(title), "%s against %s", paths[0], o->earlier);
+	else
+		snprintf(title, sizeof(title), "%s", *g.p->command ? g.p->command : paths[0]);
+	g.options = (struct flame_graph_options){
+		.html = o->form == FORM_HTML,
+		.icicle = o->icicle,
+		.title = o->title ?: title,
+		.tree.roots = roots_of(o, &g),
+		.tree.inverted = o->inverted,
+		.tree.value = o->value,
+		.tree.min_share = o->percent / 100,
+		.tree.filtered = g.filtered,
+	};
+	stacks = profile_stacks_unfiltered(g.p, &g.filtered[0]);
+	if (stacks != PROFILE_CALL_STACKS)
+		tool_warn("%s has no call stacks%s: record with -g", paths[0],
+			  stacks ? " but of inlined functions" : "");
+	if (strcmp(o->output, "-") != 0)
+		err = file_write(o->output, write_graph, &g, &e);
+	else
+		err = write_graph(stdout, &g, &e); /* main() asks how it went */
+	code = err ? tool_fail(&e) : tool_done(g.p);
+out:
 	profile_filtered_free(&g.filtered[0]);
 	profile_filtered_free(&g.filtered[1]);
 	profile_free(g.p);
@@ -256,7 +232,7 @@ static int flamegraph(char *const *paths, int count, struct flamegraph_options *
 	return code;
 }
 
-static int run(int argc, char **argv)
+static int run_flamegraph(int argc, char **argv)
 {
 	struct flamegraph_options o = { .percent = LEAST_PERCENT };
 	struct tool_inputs in;
@@ -271,7 +247,7 @@ static int run(int argc, char **argv)
 		error_hint(&e, "profiltool flamegraph FILE... -o OUT.svg");
 		return tool_fail(&e);
 	}
-	return flamegraph(in.paths, in.count, &o);
+	return draw_flame_graph(in.paths, in.count, &o);
 }
 
 const struct tool_command flamegraph_command = {
@@ -279,5 +255,5 @@ const struct tool_command flamegraph_command = {
 	.arguments = "[OPTION...] FILE... -o OUT",
 	.help = "Draws the call stacks of profiles: a file to be looked at with a browser.",
 	.options = options,
-	.run = run,
+	.run = run_flamegraph,
 };

@@ -16,7 +16,7 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-static int run(int argc, char **argv)
+static int run_merge(int argc, char **argv)
 {
 	struct merge_options o = { 0 };
 	struct tool_inputs in;
@@ -46,5 +46,5 @@ const struct tool_command merge_command = {
 	.arguments = "[OPTION...] FILE... -o OUT",
 	.help = "Adds up profiles of any formats and writes the sum.",
 	.options = options,
-	.run = run,
+	.run = run_merge,
 };

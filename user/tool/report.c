@@ -105,15 +105,11 @@ static bool is_tree(const struct report_options *o)
 
 static int print_tree(const struct profile *p, const struct report_options *o, struct error *e)
 {
-	static const enum call_tree_roots roots[] = { CALL_TREE_FUNCTIONS, CALL_TREE_PROCESSES,
-						      CALL_TREE_THREADS };
 	const struct report_table_options table = tool_table_options(&o->view);
 	const struct call_view_style style = { table.width, table.color, has_utf8() };
 	const struct row_view *by = o->view.rows.view;
-	const struct call_view_options what = {
-		.roots = roots[!by			 ? 0
-			       : by->fields & ROW_THREAD ? 2
-							 : !!(by->fields & ROW_PROCESS)],
+	struct call_view_options what = {
+		.roots = CALL_TREE_FUNCTIONS,
 		.function = o->callers ?: o->callees,
 		.image = o->view.rows.image,
 		.callers = o->callers,
@@ -123,23 +119,19 @@ static int print_tree(const struct profile *p, const struct report_options *o, s
 		.filtered = &o->filtered,
 	};
 	struct call_view v;
-	int err = call_view_make(&v, p, &what, e);
+	int err;
+
+	if (by && by->fields & ROW_THREAD)
+		what.roots = CALL_TREE_THREADS;
+	else if (by && by->fields & ROW_PROCESS)
+		what.roots = CALL_TREE_PROCESSES;
+	err = call_view_make(&v, p, &what, e);
 
 	if (!err &&
 	    (o->view.json ? call_view_json(&v, p, stdout) : call_view_print(&v, &style, stdout)))
 		err = error_no_memory(e);
 	call_view_free(&v);
 	tool_flush();
-	return err;
-}
-
-static int print_table(struct profile *p, struct report_options *o, struct error *e)
-{
-	struct symbol_extent *extents;
-	int err = tool_find_extents(p, &o->view, &extents, e);
-
-	err = err ?: tool_print(p, &o->view, e);
-	free(extents);
 	return err;
 }
 
@@ -150,17 +142,25 @@ static bool is_empty(const struct profile *p, const struct report_options *o)
 	       !rows_count_calls(p, &o->view.rows);
 }
 
-static int print(struct profile *p, const char *name, struct report_options *o, struct error *e)
+static int print_report(struct profile *p, const char *name, struct report_options *o,
+			struct error *e)
 {
+	const char *value = o->view.rows.value;
+	struct symbol_extent *extents;
 	int err = 0;
 
-	if (o->view.json || !is_tree(o) || !is_empty(p, o))
-		err = is_tree(o) ? print_tree(p, o, e) : print_table(p, o, e);
-	if (!err && !is_tree(o) && rows_count_calls(p, &o->view.rows))
-		tool_warn("%s: no samples, only calls, which are counted instead", name);
+	if (!is_tree(o)) {
+		err = tool_find_extents(p, &o->view, &extents, e);
+		err = err ?: tool_print(p, &o->view, e);
+		free(extents);
+		if (!err && rows_count_calls(p, &o->view.rows))
+			tool_warn("%s: no samples, only calls, which are counted instead", name);
+	} else if (o->view.json || !is_empty(p, o)) {
+		err = print_tree(p, o, e);
+	}
 	if (!err && !o->reading.naming.quiet &&
-	    (report_summary(p, o->view.rows.value, TOOL_PREFIX, name, stderr) ||
-	     report_unnamed(p, o->view.rows.value, TOOL_PREFIX, stderr)))
+	    (report_summary(p, value, TOOL_PREFIX, name, stderr) ||
+	     report_unnamed(p, value, TOOL_PREFIX, stderr)))
 		err = error_no_memory(e);
 	return err;
 }
@@ -179,7 +179,7 @@ static int report(char *const *paths, int count, struct report_options *o, struc
 	if (!err && !tool_has_image(p, o->view.rows.image))
 		err = tool_no_image(o->view.rows.image, e);
 	err = err ?: tool_filter(p, &o->filter, value, &o->filtered, e);
-	err = err ?: print(p, count > 1 ? name : tool_input_name(paths[0]), o, e);
+	err = err ?: print_report(p, count > 1 ? name : tool_input_name(paths[0]), o, e);
 	if (!err)
 		o->code = is_empty(p, o) ? tool_no_samples(p, value, &o->filtered,
 							   &o->reading.query, paths, count)
@@ -211,7 +211,7 @@ static int check_options(const struct report_options *o, struct error *e)
 	return -EINVAL;
 }
 
-static int run(int argc, char **argv)
+static int run_report(int argc, char **argv)
 {
 	struct report_options o = { .view.limit = -1, .view.percent = -1 };
 	struct tool_inputs in;
@@ -245,5 +245,5 @@ const struct tool_command report_command = {
 	.help = "Prints where the samples of profiles fell, busiest first; sums several of them "
 		"up.",
 	.options = options,
-	.run = run,
+	.run = run_report,
 };

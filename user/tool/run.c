@@ -59,29 +59,24 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-/* --- The program --- */
-
-/* Whether the loader is the GNU C library's: ld-linux-x86-64.so.2, ld64.so.2, ld.so.1. */
-static bool is_glibc(const char *loader)
-{
-	const char *slash = strrchr(loader, '/'), *name = slash ? slash + 1 : loader;
-
-	return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld64.so", 7) == 0 ||
-	       strncmp(name, "ld.so", 5) == 0;
-}
-
 static int check_linked(const struct executable *x, struct error *e)
 {
-	if (*x->interpreter && is_glibc(x->interpreter))
-		return 0;
-	if (*x->interpreter) {
-		error_set(e, 0, "%s has another C library, by its loader %s: libprofil needs glibc",
-			  x->path, x->interpreter);
-		error_hint(e, "build it with glibc, or: profiltool record -- %s", x->path);
+	const char *slash = strrchr(x->interpreter, '/');
+	const char *loader = slash ? slash + 1 : x->interpreter;
+
+	if (!*x->interpreter) {
+		error_set(e, 0, "%s is statically linked: no library can be loaded into it",
+			  x->path);
+		error_hint(e, "link it with libprofil.a, named in front of the C library");
 		return -ENOEXEC;
 	}
-	error_set(e, 0, "%s is statically linked: no library can be loaded into it", x->path);
-	error_hint(e, "link it with libprofil.a, named in front of the C library");
+	/* The GNU C library's loader is ld-linux-x86-64.so.2, ld64.so.2 or ld.so.1. */
+	if (strncmp(loader, "ld-linux", 8) == 0 || strncmp(loader, "ld64.so", 7) == 0 ||
+	    strncmp(loader, "ld.so", 5) == 0)
+		return 0;
+	error_set(e, 0, "%s has another C library, by its loader %s: libprofil needs glibc",
+		  x->path, x->interpreter);
+	error_hint(e, "build it with glibc, or: profiltool record -- %s", x->path);
 	return -ENOEXEC;
 }
 
@@ -109,20 +104,6 @@ static bool has_static_library(const char *path)
 		close(fd);
 	return found;
 }
-
-static int check_privileges(const struct executable *x, struct error *e)
-{
-	if (!x->privileged)
-		return 0;
-	error_set(e, 0,
-		  "%s gives privileges to who runs it (set-user-ID, set-group-ID or "
-		  "capabilities): the loader adds no library to it",
-		  x->path);
-	error_hint(e, "run a copy of it, made with cp, or link it with -lprofil");
-	return -EPERM;
-}
-
-/* --- The libraries --- */
 
 /* Whether this directory has both libraries, for the program's machine and class. */
 static bool has_libraries(const char *directory, const struct executable *program)
@@ -167,10 +148,28 @@ static int search_directories(const struct executable *program, char directory[P
 	return has_libraries(directory, program) ? 0 : -ENOENT;
 }
 
-static int not_found(const struct executable *program, const struct executable *self,
-		     struct error *e)
+/* Writes the directory of the libraries for a program. Returns 0 or -errno with e set. */
+static int find_libraries(struct executable *program, char directory[PATH_MAX], struct error *e)
 {
-	if (program->class == self->class && program->machine == self->machine) {
+	struct executable self;
+
+	if (executable_read("/proc/self/exe", &self, e))
+		return -ENOENT;
+	if (program->kind == EXECUTABLE_UNREADABLE) { /* most likely it is as we are */
+		program->class = self.class;
+		program->machine = self.machine;
+	}
+	if (search_directories(program, directory) == 0) {
+		if (!strpbrk(directory, " :$"))
+			return 0;
+		error_set(e, 0,
+			  "libprofil lies in \"%s\", which the loader takes apart at blanks, "
+			  "colons and dollars",
+			  directory);
+		error_hint(e, "move it, or install it with make install");
+		return -EINVAL;
+	}
+	if (program->class == self.class && program->machine == self.machine) {
 		error_set(e, 0, "there is no libprofil, neither beside profiltool nor in %s",
 			  PROFIL_LIBDIR);
 		error_hint(e, "build it with make, or install it with make install");
@@ -186,65 +185,37 @@ static int not_found(const struct executable *program, const struct executable *
 	return -ENOENT;
 }
 
-static int find_libraries(struct executable *program, char directory[PATH_MAX], struct error *e)
-{
-	struct executable self;
-
-	if (executable_read("/proc/self/exe", &self, e))
-		return -ENOENT;
-	if (program->kind == EXECUTABLE_UNREADABLE) { /* most likely it is as we are */
-		program->class = self.class;
-		program->machine = self.machine;
-	}
-	if (search_directories(program, directory))
-		return not_found(program, &self, e);
-	if (!strpbrk(directory, " :$"))
-		return 0;
-	error_set(e, 0,
-		  "libprofil lies in \"%s\", which the loader takes apart at blanks, colons and "
-		  "dollars",
-		  directory);
-	error_hint(e, "move it, or install it with make install");
-	return -EINVAL;
-}
-
-/* --- The environment --- */
-
 static int set_variable(const char *name, const char *value, struct error *e)
 {
 	return value && setenv(name, value, 1) ? error_no_memory(e) : 0;
 }
 
-/* Keeps what is preloaded already, behind ours. */
-static int set_preload(const char *directory, bool verbose, struct error *e)
+/* directory: of the libraries to preload; "": the program has libprofil. */
+static int set_environment(const struct run_options *o, const char *directory, struct error *e)
 {
 	const char *others = getenv("LD_PRELOAD");
 	char *all;
-	int err;
-
-	if (asprintf(&all, "%s/" LIBRARY ":%s/" GMON_LIBRARY "%s%s", directory, directory,
-		     others && *others ? ":" : "", others ?: "") < 0)
-		return error_no_memory(e);
-	if (verbose)
-		tool_warn("LD_PRELOAD=%s", all);
-	err = set_variable("LD_PRELOAD", all, e);
-	free(all);
-	return err;
-}
-
-static int set_environment(const struct run_options *o, const char *directory, struct error *e)
-{
 	int err = set_variable("PROFIL_HZ", o->hz, e);
 
 	err = err ?: set_variable("PROFIL_BACKEND", o->backend, e);
 	err = err ?: set_variable("PROFIL_SOCKET", o->socket, e);
 	err = err ?: set_variable("PROFIL_STRICT", o->strict ? "1" : NULL, e);
 	err = err ?: set_variable("PROFIL_VERBOSE", o->quiet ? "0" : "1", e);
-	return err || !*directory ? err : set_preload(directory, o->verbose, e);
+	if (err || !*directory)
+		return err;
+	/* What is preloaded already stays, behind ours. */
+	if (asprintf(&all, "%s/" LIBRARY ":%s/" GMON_LIBRARY "%s%s", directory, directory,
+		     others && *others ? ":" : "", others ?: "") < 0)
+		return error_no_memory(e);
+	if (o->verbose)
+		tool_warn("LD_PRELOAD=%s", all);
+	err = set_variable("LD_PRELOAD", all, e);
+	free(all);
+	return err;
 }
 
 /* Returns only when it fails. */
-static int run_program(const struct run_options *o, char **command, struct error *e)
+static int exec_with_library(const struct run_options *o, char **command, struct error *e)
 {
 	char path[PATH_MAX], directory[PATH_MAX] = "";
 	struct executable program;
@@ -253,7 +224,14 @@ static int run_program(const struct run_options *o, char **command, struct error
 
 	err = executable_find(command[0], path, e);
 	err = err ?: executable_read_program(path, &program, e);
-	err = err ?: check_privileges(&program, e);
+	if (!err && program.privileged) {
+		error_set(e, 0,
+			  "%s gives privileges to who runs it (set-user-ID, set-group-ID or "
+			  "capabilities): the loader adds no library to it",
+			  program.path);
+		error_hint(e, "run a copy of it, made with cp, or link it with -lprofil");
+		return -EPERM;
+	}
 	if (!err && program.kind == EXECUTABLE_ELF && !*program.interpreter)
 		has_library = has_static_library(program.path);
 	if (!err && !has_library)
@@ -267,7 +245,7 @@ static int run_program(const struct run_options *o, char **command, struct error
 	return error_set(e, errno, "cannot run %s", path);
 }
 
-static int run(int argc, char **argv)
+static int run_program(int argc, char **argv)
 {
 	struct run_options o = { 0 };
 	struct error e;
@@ -280,7 +258,7 @@ static int run(int argc, char **argv)
 		error_hint(&e, "profiltool run -- COMMAND; see profiltool run --help");
 		return tool_fail(&e);
 	}
-	run_program(&o, argv + first, &e);
+	exec_with_library(&o, argv + first, &e);
 	return tool_fail(&e);
 }
 
@@ -290,5 +268,5 @@ const struct tool_command run_command = {
 	.help = "Runs a program that calls profil(2), or is built with gcc -pg, with libprofil.",
 	.options = options,
 	.becomes_another = true,
-	.run = run,
+	.run = run_program,
 };

@@ -17,7 +17,7 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-static int run(int argc, char **argv)
+static int run_snapshot(int argc, char **argv)
 {
 	struct snapshot_options o = { 0 };
 	struct tool_inputs in;
@@ -49,5 +49,5 @@ const struct tool_command snapshot_command = {
 	.help = "Writes an interval of the archive of profild --continuous into one file: for a "
 		"ticket.",
 	.options = options,
-	.run = run,
+	.run = run_snapshot,
 };
