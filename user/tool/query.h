@@ -13,7 +13,7 @@
 #include "tool/when.h"
 #include "util/error.h"
 
-/* What is asked of an archive, and which samples of any profile, as a member of options. */
+/* Selects an interval of an archive, and samples of any profile: a member of options. */
 
 #define QUERY_HOSTS_MAX 64
 #define QUERY_NAME_SIZE (2 * WHEN_SIZE + 8)
@@ -55,7 +55,7 @@ struct tool_query {
 /* Parser for the member `struct tool_query`, of --host. */
 int tool_option_host(const char *value, void *member, struct error *e);
 
-/* Whether an option was given that asks for the archive when no file is. */
+/* Whether an option was given that needs the archive if no file is named. */
 bool query_is_given(const struct tool_query *q);
 
 /*
@@ -64,14 +64,16 @@ bool query_is_given(const struct tool_query *q);
  */
 void query_set_rows(struct tool_query *q, const struct row_view *view, bool stacks);
 
-/* The archive that is read when no file is given: PROFIL_ARCHIVE, or the default. */
+/* The archive that is read if no file is named: PROFIL_ARCHIVE, or the default. */
 const char *query_archive(void);
 
 /* Whether a path is an archive, or the directory of a host in one. */
 bool query_is_archive(const char *path);
 
-/* Parses the times of since and until into seconds; of until without one, now. Returns 0 or -EINVAL
- * with e set. */
+/*
+ * Parses the times of since and until into seconds; until is now if it was not given. Returns 0 or
+ * -EINVAL with e set.
+ */
 int query_interval(const struct tool_query *q, uint64_t *since_s, uint64_t *until_s,
 		   struct error *e);
 
@@ -79,14 +81,16 @@ int query_interval(const struct tool_query *q, uint64_t *since_s, uint64_t *unti
 void query_name(const struct tool_query *q, char text[static QUERY_NAME_SIZE]);
 
 /*
- * Reads what is asked for from an archive, and prints where there are gaps, what was skipped and,
- * unless `quiet`, what times it covers. Returns 0 or -errno with e set. *p is the caller's.
+ * Reads the interval from an archive. Prints gaps and skipped windows and, unless `quiet`, the
+ * times that it covers. Returns 0 or -errno with e set. The caller frees *p.
  */
 int query_read(const char *path, const struct tool_query *q, bool quiet, struct profile **p,
 	       struct error *e);
 
-/* Keeps the samples of a profile that is no archive; prints their share, unless `quiet`. Returns 0
- * or -errno with e set. */
+/*
+ * Keeps the selected samples of a profile that is not of an archive; prints their share, unless
+ * `quiet`. Returns 0 or -errno with e set: -EINVAL if the query needs an archive.
+ */
 int query_filter(const char *path, const struct tool_query *q, bool quiet, struct profile *p,
 		 struct error *e);
 

@@ -110,8 +110,6 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-/* --- What is to be recorded --- */
-
 /* Checks that there is one target and, before anything is begun, that a command can be run. */
 static int check_targets(const struct record_options *o, char **command, struct error *e)
 {
@@ -268,8 +266,6 @@ static void print_details(const struct capture *c, bool histogram)
 			  " samples came through the ring buffer, the rest through the table",
 			  totals.ring);
 }
-
-/* --- The result --- */
 
 /*
  * Hours of samples must not be lost because one file system is full: makes a new directory for

@@ -13,7 +13,7 @@
 #include "tool/query.h"
 #include "util/error.h"
 
-/* What every command shares. Exit codes are documented in profiltool(1) and never change. */
+/* Shared by all commands. Exit codes are documented in profiltool(1) and never change. */
 enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
@@ -29,8 +29,8 @@ struct tool_command {
 	const char *arguments; /* as in --help */
 	const char *help;
 	const struct option_spec *options;
-	bool records;	      /* with the capabilities of the program's file */
-	bool becomes_another; /* program, that is to get signals and descriptors as they come */
+	bool records;	      /* it uses the capabilities of the program's file */
+	bool becomes_another; /* it executes a program, which gets signals and descriptors as is */
 	/* argv[0] is the command's name. Returns an exit code. */
 	int (*run)(int argc, char **argv);
 };
@@ -48,15 +48,15 @@ int tool_exit_code(const struct error *e);
 /* Prints an error and its hint. Returns the exit code for it. */
 int tool_fail(const struct error *e);
 
-/* The same for a recording that could not begin; also prints requirements that are not met. */
+/* Like tool_fail(), for a recording that could not begin; also prints unmet requirements. */
 int tool_refuse(const struct error *e);
 
 /* Prints a warning, one sentence. */
 void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Parses a command's options. Returns -1 to go on, or an exit code: after --help, whose text is
- * printed, or an error.
+ * Parses a command's options into `values`; stop and first as in options_parse(). Returns -1, or an
+ * exit code if the command ends here: --help or an error was printed.
  */
 int tool_options(const struct tool_command *command, void *values, int argc, char **argv, bool stop,
 		 int *first);
@@ -66,28 +66,29 @@ void tool_usage(const struct tool_command *command, FILE *out);
 
 /* How addresses are resolved to names: a member of a command's options. */
 struct tool_naming {
-	bool lines;	 /* functions that are inlined, and source lines */
-	bool debuginfod; /* ask debuginfod servers for what is not here */
-	bool quiet;	 /* show no progress; commands that read profiles: no summary either */
+	bool lines;	 /* resolve inlined functions and source lines */
+	bool debuginfod; /* ask debuginfod servers for files that are missing */
+	bool quiet;	 /* print no progress, and no summary of profiles that are read */
 };
 
-/* Whether names can be resolved like that. Call it before a recording. */
+/* Checks, before a recording, that names can be resolved. Returns 0 or -errno with e set. */
 int tool_check_naming(const struct tool_naming *naming, struct error *e);
 
 /*
- * Gives the addresses of a profile names; shows how far it is on a terminal when that takes long.
- * stop (may be NULL) as in struct symbol_options.
+ * Resolves the names of a profile's addresses, and prints its new warnings; shows progress on a
+ * terminal when that takes long. stop (may be NULL) as in struct symbol_options. Returns 0 or
+ * -errno with e set.
  */
 int tool_name(struct profile *p, const struct tool_naming *naming, bool (*stop)(void *context),
 	      void *context, struct error *e);
 
-/* What the commands that read profiles have in common, as a member of each one's options. */
+/* Options of the commands that read profiles: a member of each one's options. */
 struct tool_reading {
 	struct tool_naming naming;
 	bool strict;		/* a warning is an error */
 	bool no_drop_frames;	/* keep the frames that a pprof file wants dropped */
-	const char *executable; /* the program, where the file does not name it; or NULL */
-	const char *file;	/* of -i, which not all commands have; or NULL */
+	const char *executable; /* the program, if the file does not name it; or NULL */
+	const char *file;	/* value of -i, which not all commands have; or NULL */
 	struct input_options input;
 	struct tool_query query; /* of commands with TOOL_QUERY_OPTIONS; else empty */
 };
@@ -124,37 +125,37 @@ int tool_option_stride(const char *value, void *member, struct error *e);
 /* The name of an input file in messages: "standard input" for "-". */
 const char *tool_input_name(const char *path);
 
-/* Reads a profile and prints its warnings. */
+/* Reads a profile and prints its warnings. Returns 0 or -errno with e set. */
 int tool_read(const char *path, const struct tool_reading *reading, struct profile **p,
 	      struct error *e);
 
 /*
- * Reads `count` profiles, at least one, gives their addresses names, as far as the images are on
- * this machine, so that those of different numberings meet, and merges them. Warns of an image that
- * may not be the one that ran.
+ * Reads `count` profiles, at least one, resolves names, because equal functions can be at different
+ * addresses, and merges them. Warns of an image that may not be the one that ran. Returns 0 or
+ * -errno with e set; *p is then NULL.
  */
 int tool_read_all(char *const *paths, int count, const struct tool_reading *reading,
 		  struct profile **p, struct error *e);
 
-/* The names of the formats that can be written: "pprof, gperftools". */
+/* Writes the names of the formats that can be written: "pprof, gperftools". */
 void tool_list_formats(char *text, size_t size);
 
 /* Whether an output is standard output, a pipe or a device: such a name implies no format. */
 bool tool_is_unnamed(const char *path);
 
 /*
- * The format of a file to write: the one of this name; else the one that the path's name says; else
- * pprof, when the path is NULL, a pipe or a device. NULL with e set: there is none of this name.
+ * Returns the format to write: by its name; without one by the path's name; pprof if the path is
+ * NULL, a pipe or a device. NULL with e set: none has this name, or the path implies none.
  */
 const struct format *tool_output_format(const char *name, const char *path, struct error *e);
 
 /*
- * The path, or where it is NULL the directory that the environment has for files of the format of
- * this name: DCPIDB. NULL: there is none.
+ * Returns the path, or if it is NULL the directory that the environment names for files of this
+ * format (DCPIDB), or NULL.
  */
 const char *tool_output_place(const char *name, const char *path);
 
-/* What a command reads. */
+/* The files that a command reads. */
 struct tool_inputs {
 	char *const *paths;
 	int count; /* 0: nothing was named */
@@ -162,41 +163,41 @@ struct tool_inputs {
 };
 
 /*
- * The files of a command line or, when there are none, the archive if `query` (or NULL) asks for
- * it, else the directory that the environment has for files of a format: DCPIDB. `in` must stay
- * where it is.
+ * Takes the files of the command line; if there are none, the archive if `query` (may be NULL)
+ * needs it, else the directory that the environment names for files of a format (DCPIDB). `in`
+ * points into itself: do not copy it.
  */
 void tool_find_inputs(char *const *paths, int count, const struct tool_query *query,
 		      struct tool_inputs *in);
 
-/* The same for commands that have -i. Returns 0, or -EINVAL with e set: -i and files besides. */
+/* Like tool_find_inputs(), for commands with -i. -EINVAL with e set: both -i and files. */
 int tool_find_input(const struct tool_reading *reading, char *const *paths, int count,
 		    struct tool_inputs *in, struct error *e);
 
-/* Whether a profile could be written there now, to be asked before work begins. */
+/* Checks, before work begins, that the output can be written. Returns 0 or -errno with e set. */
 int tool_check_output(const struct format *format, const char *path, struct error *e);
 
 /*
- * The first input that is the output, or lies in it; NULL: there is none. Compares the files, not
- * their names; standard output, pipes and devices are no such output.
+ * Returns the first input that is the output or lies in it, or NULL. Compares files, not names;
+ * ignores outputs that are standard output, a pipe or a device.
  */
 const char *tool_find_in_output(char *const *paths, int count, const char *out);
 
 /*
- * Writes a profile to a file, or standard output for "-", or to a directory if the format has one
- * file per image; whole or not at all.
+ * Writes a profile to a file, to standard output for "-", or to a directory if the format has one
+ * file per image; whole or not at all. Returns 0 or -errno with e set: it names the output.
  */
 int tool_write(const struct profile *p, const struct format *format,
 	       const struct format_options *options, const char *path, struct error *e);
 
 /*
- * Says what the format cannot hold of a profile that was written to the path: of what the profile
- * has by these aspects (format/loss.h), unless `quiet`; and how many samples and calls are dropped.
+ * Warns of parts of a profile that the format of the written file cannot hold: those of `aspects`
+ * (format/loss.h), unless `quiet`; and of dropped samples and calls.
  */
 void tool_warn_of_loss(const struct profile *p, unsigned int aspects, const struct format *format,
 		       const struct format_options *options, const char *path, bool quiet);
 
-/* What `convert` and `merge` do. */
+/* Arguments of tool_rewrite(), with which convert, merge and snapshot write a file. */
 struct tool_rewrite {
 	char *const *in;
 	int count;
@@ -217,10 +218,10 @@ int tool_no_samples(const struct profile *p, const char *value,
 		    const struct profile_filtered *filtered, const struct tool_query *query,
 		    char *const *paths, int count);
 
-/* The exit code of a command that has done all it could with what it read. */
+/* The exit code of a command that succeeded: EXIT_INCOMPLETE if the profile was salvaged. */
 int tool_done(const struct profile *p);
 
-/* What the commands that print tables have in common, as a member of each one's options. */
+/* Options of the commands that print tables: a member of each one's options. */
 struct tool_view {
 	struct rows_options rows;
 	long limit;	/* rows; -1: as many as a terminal shows */
@@ -251,8 +252,8 @@ int tool_option_by(const char *value, void *member, struct error *e);
 int tool_option_by_live(const char *value, void *member, struct error *e);
 
 /*
- * What perf's --sort KEY[,KEY...] means as a view: "comm", "dso", "sym", "comm,dso,sym", ...
- * Returns NULL when there is no such view. TOOL_SORT_KEYS are the keys, for messages.
+ * Returns the view for perf's --sort KEY[,KEY...]: "comm", "dso", "sym", "comm,dso,sym", ...; NULL:
+ * there is no such view. TOOL_SORT_KEYS lists the keys in messages.
  */
 const struct row_view *tool_view_of_keys(const char *keys);
 
@@ -266,26 +267,28 @@ const struct row_view *tool_view_of_keys(const char *keys);
 	  option_text, offsetof(type, member.ignore) }
 /* clang-format on */
 
-/* profile_filter() by --focus and --ignore; prints what part of the samples they keep. */
+/* Filters by --focus and --ignore with profile_filter(), and prints the share that is kept. */
 int tool_filter(struct profile *p, const struct profile_filter *filter, const char *value,
 		struct profile_filtered *filtered, struct error *e);
 
 /* Parser for the member `double percent`, of --percent. */
 int tool_option_percent(const char *value, void *member, struct error *e);
 
-/* Checks that a profile has a value of this type: --value. NULL: none was named. */
+/* Checks that a profile has the value type of --value (may be NULL). Returns 0 or -ENOENT. */
 int tool_check_value(const struct profile *p, const char *type, struct error *e);
 
-/* Checks that samples have the tag that rows are by: --by unit. view: may be NULL. */
+/* Checks that samples have the tag of --by (view: may be NULL). Returns 0 or -ENOENT. */
 int tool_check_tag(const struct profile *p, const struct row_view *view, struct error *e);
 
-/* Whether code of an image that --image means is in a profile; NULL means all. */
+/* Whether a profile has the image of --image; NULL means all. */
 bool tool_has_image(const struct profile *p, const char *image);
+
+/* Sets e: there is no such image. Returns -ENOENT. */
 int tool_no_image(const char *image, struct error *e);
 
 /*
  * Looks up where functions begin, if rows are addresses. The caller frees *extents, after the last
- * use of view->rows.
+ * use of view->rows, in any case. Returns 0 or -errno with e set.
  */
 int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_extent **extents,
 		      struct error *e);
@@ -293,7 +296,7 @@ int tool_find_extents(struct profile *p, struct tool_view *view, struct symbol_e
 /* The options of a table on standard output. */
 struct report_table_options tool_table_options(const struct tool_view *view);
 
-/* Prints the table, or JSON, on standard output. */
+/* Prints the table, or JSON, on standard output. Returns 0 or -ENOMEM with e set. */
 int tool_print(const struct profile *p, const struct tool_view *view, struct error *e);
 
 /*

@@ -31,8 +31,6 @@ struct screen {
 	char pattern[PATTERN_MAX];
 };
 
-/* --- Drawing --- */
-
 /* Text as the reports print it in colour: no other escape sequence is in it. */
 static void draw_line(int y, const char *text, size_t size, attr_t basic)
 {
@@ -209,8 +207,6 @@ static int draw_screen(struct screen *s, struct error *e)
 	refresh();
 	return 0;
 }
-
-/* --- Keys --- */
 
 static void open_pane(struct screen *s, enum pane_kind kind)
 {
