@@ -65,8 +65,6 @@ struct builder {
 	size_t *ends;	 /* of each child: the end of its stacks */
 };
 
-/* ---- frames ---- */
-
 /* Takes over a name, for the tree to free. Returns it, or NULL when memory runs out. */
 static const char *keep_name(struct call_tree *t, char *name)
 {
@@ -79,32 +77,6 @@ static const char *keep_name(struct call_tree *t, char *name)
 	return name;
 }
 
-/* "[IMAGE]" */
-static const char *bracketed_name(struct call_tree *t, const char *image)
-{
-	const char *base = text_basename(image);
-	char *name;
-
-	if (image_is_bracketed(base))
-		return base;
-	return keep_name(t, asprintf(&name, "[%s]", base) < 0 ? NULL : name);
-}
-
-static int add_frame(struct builder *b, const struct profile *p, const struct callgraph_node *node)
-{
-	struct call_frame *frame = &b->t->frames[b->t->frame_count++];
-
-	*frame = (struct call_frame){
-		.name = node->key.function,
-		.image = node->location == PROFILE_NONE ? "" : row_image_path(p, node->location),
-		.kernel = node->kernel,
-		.named = node->key.function,
-	};
-	if (!frame->named)
-		frame->name = bracketed_name(b->t, frame->image);
-	return frame->name ? 0 : -ENOMEM;
-}
-
 /* Adds a frame for each node of the graph that has none yet. */
 static int add_frames(struct builder *b, const struct profile *p)
 {
@@ -114,9 +86,30 @@ static int add_frames(struct builder *b, const struct profile *p)
 	if (array_reserve(&t->frames, &t->frame_room, g->node_count, sizeof(*t->frames)) ||
 	    array_reserve(&b->wanted, &b->wanted_room, g->node_count, sizeof(*b->wanted)))
 		return -ENOMEM;
-	while (t->frame_count < g->node_count)
-		if (add_frame(b, p, &g->nodes[t->frame_count]))
+	while (t->frame_count < g->node_count) {
+		const struct callgraph_node *node = &g->nodes[t->frame_count];
+		struct call_frame *frame = &t->frames[t->frame_count++];
+		const char *base;
+		char *name;
+
+		*frame = (struct call_frame){
+			.name = node->key.function,
+			.image = node->location == PROFILE_NONE ? ""
+								: row_image_path(p, node->location),
+			.kernel = node->kernel,
+			.named = node->key.function,
+		};
+		if (frame->named)
+			continue;
+		/* "[IMAGE]" */
+		base = text_basename(frame->image);
+		if (image_is_bracketed(base))
+			frame->name = base;
+		else
+			frame->name = keep_name(t, asprintf(&name, "[%s]", base) < 0 ? NULL : name);
+		if (!frame->name)
 			return -ENOMEM;
+	}
 	for (size_t i = 0; i < g->node_count; i++)
 		t->frames[i].inlined = g->nodes[i].inlined;
 	return 0;
@@ -193,8 +186,6 @@ static int add_places(struct builder *b, const struct profile *p, struct places 
 	return err;
 }
 
-/* ---- stacks ---- */
-
 /* The next frame of a stack, which moves on; CALL_TREE_NONE at its end. */
 static uint32_t next_frame(const struct builder *b, struct stack *s)
 {
@@ -221,20 +212,6 @@ static uint32_t next_frame(const struct builder *b, struct stack *s)
 	return frame;
 }
 
-static struct stack stack_of(const struct builder *b, const struct profile *p,
-			     const struct profile_sample *sample)
-{
-	struct stack s = { .depth = sample->depth, .labels = sample->labels };
-
-	if (s.depth)
-		s.location = p->frames + sample->first_frame + (b->o->inverted ? 0 : s.depth - 1);
-	if (s.labels > p->label_count)
-		s.labels = p->label_count;
-	if (!b->o->function)
-		s.roots = b->o->roots;
-	return s;
-}
-
 /* Adds the stacks of a profile that options->function is in, and counts them for the root. */
 static void add_profile(struct builder *b, const struct profile *p, uint32_t column)
 {
@@ -245,16 +222,21 @@ static void add_profile(struct builder *b, const struct profile *p, uint32_t col
 	t->samples[column] =
 		profile_filtered_sum(b->o->filtered ? &b->o->filtered[column] : NULL, value);
 	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
 		int64_t count = p->values[i * p->value_type_count + value];
-		struct stack s = stack_of(b, p, &p->samples[i]);
+		struct stack s = { .value = count, .depth = sample->depth, .column = column };
 
 		if (!count)
 			continue;
-		s.value = count;
-		s.column = column;
-		if (!has_base || profile_is_base(p, &p->samples[i]))
+		if (!has_base || profile_is_base(p, sample))
 			t->samples[column] += magnitude(count);
-		if (b->o->function) {
+		if (s.depth)
+			s.location = p->frames + sample->first_frame +
+				     (b->o->inverted ? 0 : s.depth - 1);
+		s.labels = sample->labels < p->label_count ? sample->labels : p->label_count;
+		if (!b->o->function) {
+			s.roots = b->o->roots;
+		} else {
 			uint32_t frame;
 
 			do
@@ -287,33 +269,6 @@ static void count_child(struct builder *b, uint32_t frame, uint32_t column, int6
 	add_u64(&sum->weight, magnitude(value));
 }
 
-/* Moves each stack of a node on to its next frame, a child; what ends here is the node's self. */
-static void count_frames(struct builder *b, const struct range *r)
-{
-	struct callgraph_cost *own = counts_of(b->t, r->node);
-
-	for (size_t i = r->start; i < r->end; i++) {
-		struct stack *s = &b->stacks[i];
-
-		s->frame = next_frame(b, s);
-		if (s->frame == CALL_TREE_NONE)
-			add_i64(&own[s->column].self, s->value);
-		else
-			count_child(b, s->frame, s->column, s->value);
-	}
-}
-
-static bool is_small(const struct builder *b, uint32_t frame)
-{
-	const struct call_tree *t = b->t;
-
-	for (size_t i = 0; i < t->column_count; i++)
-		if ((double)b->totals[frame * t->column_count + i].weight >=
-		    (double)t->samples[i] * b->o->min_share)
-			return false;
-	return true;
-}
-
 static void forget_child(struct builder *b, uint32_t frame)
 {
 	size_t columns = b->t->column_count;
@@ -342,14 +297,21 @@ static int compare_frames(const void *one, const void *other, void *context)
 /* Drops the children that are too small, and orders the others. */
 static void choose_children(struct builder *b, uint32_t node)
 {
+	const struct call_tree *t = b->t;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < b->child_count; i++) {
-		if (!is_small(b, b->children[i])) {
-			b->children[kept++] = b->children[i];
+		uint32_t frame = b->children[i];
+		bool is_large = false;
+
+		for (size_t c = 0; c < t->column_count; c++)
+			is_large |= (double)b->totals[frame * t->column_count + c].weight >=
+				    (double)t->samples[c] * b->o->min_share;
+		if (is_large) {
+			b->children[kept++] = frame;
 			continue;
 		}
-		forget_child(b, b->children[i]);
+		forget_child(b, frame);
 		b->t->nodes[node].folded++;
 		b->t->folded++;
 	}
@@ -358,42 +320,23 @@ static void choose_children(struct builder *b, uint32_t node)
 		qsort_r(b->children, kept, sizeof(*b->children), compare_frames, b);
 }
 
-static int add_node(struct builder *b, uint32_t parent, uint32_t frame)
-{
-	struct call_tree *t = b->t;
-	size_t columns = t->column_count;
-
-	if (t->count == CALL_TREE_NONE ||
-	    array_reserve(&t->nodes, &t->room, t->count + 1, sizeof(*t->nodes)) ||
-	    array_reserve(&t->counts, &t->count_room, t->count + 1, columns * sizeof(*t->counts)))
-		return -ENOMEM;
-	t->nodes[t->count] = (struct call_node){
-		.frame = frame,
-		.parent = parent,
-		.first_child = CALL_TREE_NONE,
-		.next_sibling = CALL_TREE_NONE,
-		.depth = t->nodes[parent].depth + 1,
-	};
-	for (size_t i = 0; i < columns; i++)
-		counts_of(t, t->count)[i] = b->totals[frame * columns + i];
-	t->count++;
-	return 0;
-}
-
 /*
  * Makes the children's nodes and assigns a part of the range to each. b->counts then holds where
- * that begins.
+ * that begins. Returns 0 or -ENOMEM.
  */
 static int add_children(struct builder *b, const struct range *r)
 {
 	struct call_tree *t = b->t;
-	size_t start = r->start;
+	size_t start = r->start, columns = t->column_count, nodes = t->count + b->child_count;
 
-	if (b->child_count)
-		t->nodes[r->node].first_child = t->count;
-	if (array_reserve(&b->ranges, &b->range_room, b->range_count + b->child_count,
+	if (nodes > CALL_TREE_NONE ||
+	    array_reserve(&t->nodes, &t->room, nodes, sizeof(*t->nodes)) ||
+	    array_reserve(&t->counts, &t->count_room, nodes, columns * sizeof(*t->counts)) ||
+	    array_reserve(&b->ranges, &b->range_room, b->range_count + b->child_count,
 			  sizeof(*b->ranges)))
 		return -ENOMEM;
+	if (b->child_count)
+		t->nodes[r->node].first_child = t->count;
 	for (size_t i = 0; i < b->child_count; i++) {
 		uint32_t frame = b->children[i];
 		size_t count = b->counts[frame];
@@ -401,8 +344,16 @@ static int add_children(struct builder *b, const struct range *r)
 		if (i > 0)
 			t->nodes[t->count - 1].next_sibling = t->count;
 		b->ranges[b->range_count++] = (struct range){ t->count, start, start + count };
-		if (add_node(b, r->node, frame))
-			return -ENOMEM;
+		t->nodes[t->count] = (struct call_node){
+			.frame = frame,
+			.parent = r->node,
+			.first_child = CALL_TREE_NONE,
+			.next_sibling = CALL_TREE_NONE,
+			.depth = t->nodes[r->node].depth + 1,
+		};
+		memcpy(counts_of(t, t->count), b->totals + frame * columns,
+		       columns * sizeof(*t->counts));
+		t->count++;
 		b->counts[frame] = start;
 		start += count;
 		b->ends[i] = start;
@@ -418,11 +369,27 @@ static void swap(struct stack *a, struct stack *b)
 	*b = kept;
 }
 
-/* Moves the stacks that end here, and those of dropped children, to the end of the range. */
-static void put_rest_last(struct builder *b, const struct range *r)
+/* Makes the children of a node. Returns 0 or -ENOMEM. */
+static int expand(struct builder *b, const struct range *r)
 {
+	struct callgraph_cost *own = counts_of(b->t, r->node);
 	size_t end = r->end;
+	int err;
 
+	/* Move each stack on to its next frame, a child; what ends here is the node's self. */
+	b->child_count = 0;
+	for (size_t i = r->start; i < r->end; i++) {
+		struct stack *s = &b->stacks[i];
+
+		s->frame = next_frame(b, s);
+		if (s->frame == CALL_TREE_NONE)
+			add_i64(&own[s->column].self, s->value);
+		else
+			count_child(b, s->frame, s->column, s->value);
+	}
+	choose_children(b, r->node);
+
+	/* The stacks that end here, and those of dropped children, go to the range's end. */
 	for (size_t i = r->start; i < end;) {
 		uint32_t frame = b->stacks[i].frame;
 
@@ -431,12 +398,10 @@ static void put_rest_last(struct builder *b, const struct range *r)
 		else
 			swap(&b->stacks[i], &b->stacks[--end]);
 	}
-}
+	err = add_children(b, r);
 
-/* Moves each stack into the range of its child. */
-static void sort_stacks(struct builder *b)
-{
-	for (size_t i = 0; i < b->child_count; i++) {
+	/* Each of the others goes into the range of its child. */
+	for (size_t i = 0; !err && i < b->child_count; i++) {
 		size_t *next = &b->counts[b->children[i]];
 
 		while (*next < b->ends[i]) {
@@ -448,20 +413,6 @@ static void sort_stacks(struct builder *b)
 				swap(s, &b->stacks[b->counts[s->frame]++]);
 		}
 	}
-}
-
-/* Makes the children of a node. */
-static int expand(struct builder *b, const struct range *r)
-{
-	int err;
-
-	b->child_count = 0;
-	count_frames(b, r);
-	choose_children(b, r->node);
-	put_rest_last(b, r);
-	err = add_children(b, r);
-	if (!err)
-		sort_stacks(b);
 	for (size_t i = 0; i < b->child_count; i++)
 		forget_child(b, b->children[i]);
 	return err;
@@ -480,36 +431,7 @@ static int allocate(struct builder *b, size_t stacks)
 	return b->stacks && b->counts && b->totals && b->children && b->ends ? 0 : -ENOMEM;
 }
 
-static int add_stacks(struct builder *b, const struct profile *const *profiles)
-{
-	struct range r = { 0 };
-	size_t samples = 0;
-	int err;
-
-	for (size_t i = 0; i < b->t->column_count; i++)
-		samples += profiles[i]->sample_count;
-	if (allocate(b, samples))
-		return -ENOMEM;
-	for (size_t i = 0; i < b->t->column_count; i++)
-		add_profile(b, profiles[i], i);
-	r.end = b->stack_count;
-	err = expand(b, &r);
-	while (!err && b->range_count) {
-		r = b->ranges[--b->range_count];
-		err = expand(b, &r);
-	}
-	return err;
-}
-
 /* ---- recorded calls: a tree of one level ---- */
-
-/* What the tree counts of a call: its cost, or how often it was made. */
-static int64_t call_cost(const struct builder *b, const struct profile *p, size_t arc)
-{
-	if (b->t->counts_calls)
-		return p->arcs[arc].count < INT64_MAX ? p->arcs[arc].count : INT64_MAX;
-	return p->arc_values[arc * p->value_type_count + profile_value(p, b->o->value)];
-}
 
 /* Counts a call for the root, and for the caller or callee that is its child. */
 static void add_call(struct builder *b, const struct profile *p, size_t number,
@@ -521,10 +443,14 @@ static void add_call(struct builder *b, const struct profile *p, size_t number,
 	uint32_t callee = places->nodes[callgraph_callee(places, arc)];
 	uint32_t child = b->o->inverted ? caller : callee, *root = &b->t->nodes[0].frame;
 	bool from = b->wanted[caller], to = b->wanted[callee];
-	int64_t cost = call_cost(b, p, number);
+	int64_t cost;
 
-	if (b->t->counts_calls)
+	if (b->t->counts_calls) {
+		cost = arc->count < INT64_MAX ? arc->count : INT64_MAX;
 		b->t->samples[0] += magnitude(cost);
+	} else {
+		cost = p->arc_values[number * p->value_type_count + profile_value(p, b->o->value)];
+	}
 	if ((from || to) && *root == CALL_TREE_NONE)
 		*root = from ? caller : callee;
 	/* A node does not call itself from outside; its recursive calls are calls. */
@@ -540,26 +466,10 @@ static void add_call(struct builder *b, const struct profile *p, size_t number,
 	add_u64(&b->calls[child], arc->count);
 }
 
-/* Stores the function's self in *self. A function without calls becomes the root here. */
-static int count_self(struct builder *b, int64_t *self)
-{
-	size_t value = profile_value(b->places->code.p, b->o->value);
-	int err = callgraph_count(&b->graph, &b->places->code, &value, 1, 0);
-
-	b->t->samples[0] = b->graph.samples[0];
-	for (size_t i = 0; !err && i < b->t->frame_count; i++) {
-		if (!b->wanted[i] || !b->graph.costs[i].self)
-			continue;
-		add_i64(self, b->graph.costs[i].self);
-		if (b->t->nodes[0].frame == CALL_TREE_NONE)
-			b->t->nodes[0].frame = i;
-	}
-	return err;
-}
-
 static int add_calls(struct builder *b, const struct profile *p)
 {
 	struct callgraph_calls calls = { 0 };
+	size_t value = profile_value(p, b->o->value);
 	struct call_tree *t = b->t;
 	int64_t self = 0;
 
@@ -569,8 +479,19 @@ static int add_calls(struct builder *b, const struct profile *p)
 	for (size_t i = 0; i < p->arc_count; i++)
 		if (p->arcs[i].kind == PROFILE_CALL)
 			add_call(b, p, i, &calls);
-	if (!t->counts_calls && count_self(b, &self))
-		return -ENOMEM;
+	if (!t->counts_calls) {
+		if (callgraph_count(&b->graph, &b->places->code, &value, 1, 0))
+			return -ENOMEM;
+		t->samples[0] = b->graph.samples[0];
+		for (size_t i = 0; i < t->frame_count; i++) {
+			if (!b->wanted[i] || !b->graph.costs[i].self)
+				continue;
+			add_i64(&self, b->graph.costs[i].self);
+			/* A function without calls becomes the root here. */
+			if (t->nodes[0].frame == CALL_TREE_NONE)
+				t->nodes[0].frame = i;
+		}
+	}
 	choose_children(b, 0);
 	if (add_children(b, &(struct range){ 0 }))
 		return -ENOMEM;
@@ -596,20 +517,6 @@ static int add_calls(struct builder *b, const struct profile *p)
 	return 0;
 }
 
-static int add_root(struct call_tree *t)
-{
-	if (array_reserve(&t->nodes, &t->room, 1, sizeof(*t->nodes)) ||
-	    array_reserve(&t->counts, &t->count_room, 1, t->column_count * sizeof(*t->counts)))
-		return -ENOMEM;
-	t->nodes[t->count++] = (struct call_node){
-		.frame = CALL_TREE_NONE,
-		.parent = CALL_TREE_NONE,
-		.first_child = CALL_TREE_NONE,
-		.next_sibling = CALL_TREE_NONE,
-	};
-	return 0;
-}
-
 static void builder_free(struct builder *b)
 {
 	for (size_t i = 0; b->places && i < b->t->column_count; i++) {
@@ -629,8 +536,8 @@ static void builder_free(struct builder *b)
 	free(b->calls);
 }
 
-/* Makes the root and all frames. */
-static int begin(struct builder *b, const struct profile *const *profiles, size_t count)
+/* Makes the root and all frames. Returns 0 or -ENOMEM. */
+static int begin_tree(struct builder *b, const struct profile *const *profiles, size_t count)
 {
 	const struct callgraph_options options = {
 		.fields = CALLGRAPH_FUNCTION | CALLGRAPH_IMAGE | CALLGRAPH_NO_ADDRESS,
@@ -638,13 +545,22 @@ static int begin(struct builder *b, const struct profile *const *profiles, size_
 		.unknown = row_unknown,
 		.image_name = count > 1 ? row_image_of_any_run : text_basename,
 	};
+	struct call_tree *t = b->t;
 	int err = callgraph_init(&b->graph, &options);
 
-	*b->t = (struct call_tree){ .column_count = count };
-	b->t->samples = calloc(count, sizeof(*b->t->samples));
+	*t = (struct call_tree){ .column_count = count };
+	t->samples = calloc(count, sizeof(*t->samples));
 	b->places = calloc(count, sizeof(*b->places));
-	if (err || !b->t->samples || !b->places || add_root(b->t))
+	if (err || !t->samples || !b->places ||
+	    array_reserve(&t->nodes, &t->room, 1, sizeof(*t->nodes)) ||
+	    array_reserve(&t->counts, &t->count_room, 1, count * sizeof(*t->counts)))
 		return -ENOMEM;
+	t->nodes[t->count++] = (struct call_node){
+		.frame = CALL_TREE_NONE,
+		.parent = CALL_TREE_NONE,
+		.first_child = CALL_TREE_NONE,
+		.next_sibling = CALL_TREE_NONE,
+	};
 	for (size_t i = 0; i < count && !err; i++)
 		err = add_places(b, profiles[i], &b->places[i]);
 	return err;
@@ -654,8 +570,21 @@ int call_tree_make(struct call_tree *t, const struct profile *const *profiles, s
 		   const struct call_tree_options *options)
 {
 	struct builder b = { .t = t, .o = options };
-	int err = begin(&b, profiles, count) ?: add_stacks(&b, profiles);
+	struct range r = { 0 };
+	size_t samples = 0;
+	int err = begin_tree(&b, profiles, count);
 
+	for (size_t i = 0; i < count; i++)
+		samples += profiles[i]->sample_count;
+	err = err ?: allocate(&b, samples);
+	for (size_t i = 0; !err && i < count; i++)
+		add_profile(&b, profiles[i], i);
+	r.end = b.stack_count;
+	err = err ?: expand(&b, &r);
+	while (!err && b.range_count) {
+		r = b.ranges[--b.range_count];
+		err = expand(&b, &r);
+	}
 	builder_free(&b);
 	return err;
 }
@@ -664,7 +593,7 @@ int call_tree_of_calls(struct call_tree *t, const struct profile *p,
 		       const struct call_tree_options *options)
 {
 	struct builder b = { .t = t, .o = options };
-	int err = begin(&b, &p, 1);
+	int err = begin_tree(&b, &p, 1);
 
 	t->counts_calls = !callgraph_calls_have_cost(p, profile_value(p, options->value));
 	err = err ?: add_calls(&b, p);

@@ -82,38 +82,31 @@ static uint32_t image_of(const struct search *s, uint32_t location)
 	return mapping == PROFILE_NONE ? PROFILE_NONE : s->p->mappings[mapping].image;
 }
 
-/* Stores the extent of the function at a location. Returns false if the address is not in it. */
-static bool choose_extent(const struct search *s, uint32_t location, struct symbol_extent *extent)
-{
-	uint64_t address = s->p->locations[location].image_address;
-
-	*extent = s->extents[location];
-	if (!s->by_address)
-		return true;
-	if (!extent->limit)
-		*extent = (struct symbol_extent){ s->address, s->address + FUNCTION_WINDOW };
-	else
-		address = s->address;
-	return address >= extent->start && address < extent->limit;
-}
-
-static void add_candidate(struct search *s, uint32_t location, const struct symbol_extent *extent)
+/* Adds the function at a location to the candidates, unless the wanted address is not in it. */
+static void add_candidate(struct search *s, uint32_t location)
 {
 	const struct profile_location *l = &s->p->locations[location];
+	struct symbol_extent extent = s->extents[location];
+	uint64_t address = l->image_address;
 	uint32_t image = image_of(s, location);
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; i < s->count; i++)
-		if (s->candidates[i].image == image &&
-		    s->candidates[i].extent.start == extent->start)
-			break;
+	if (s->by_address && extent.limit)
+		address = s->address;
+	else if (s->by_address)
+		extent = (struct symbol_extent){ s->address, s->address + FUNCTION_WINDOW };
+	if (s->by_address && (address < extent.start || address >= extent.limit))
+		return;
+	while (i < s->count &&
+	       (s->candidates[i].image != image || s->candidates[i].extent.start != extent.start))
+		i++;
 	if (i == CANDIDATES_MAX) {
 		s->more = true;
 		return;
 	}
 	if (i == s->count)
 		s->candidates[s->count++] =
-			(struct found_function){ .image = image, .extent = *extent };
+			(struct found_function){ .image = image, .extent = extent };
 	if (l->line_count) {
 		uint32_t outermost = l->first_line + l->line_count - 1;
 
@@ -179,14 +172,7 @@ static void parse_function(struct search *s)
 			number_parse_hex(text, 0, UINT64_MAX - FUNCTION_WINDOW, &s->address) == 0;
 }
 
-static bool is_in_file(const struct callgraph_key *key)
-{
-	enum image_kind kind = image_kind(key->image);
-
-	return key->function && key->image != row_unknown &&
-	       (kind == IMAGE_FILE || kind == IMAGE_SHARED);
-}
-
+/* Searches for the busiest function that is in a file. Returns 0 or -ENOMEM. */
 static int take_busiest(struct search *s)
 {
 	const struct rows_options o = { .image = s->image, .value = s->value };
@@ -194,43 +180,22 @@ static int take_busiest(struct search *s)
 	int err = rows_collect(&rows, s->p, &o);
 
 	for (size_t i = 0; !err && i < rows.count && !s->function; i++) {
-		if (!is_in_file(rows.rows[i].key) || !rows.rows[i].counts->self)
+		const struct callgraph_key *key = rows.rows[i].key;
+		enum image_kind kind = image_kind(key->image);
+
+		if (!key->function || key->image == row_unknown ||
+		    (kind != IMAGE_FILE && kind != IMAGE_SHARED) || !rows.rows[i].counts->self)
 			continue;
-		s->function = rows.rows[i].key->function;
-		s->image = rows.rows[i].key->image;
+		s->function = key->function;
+		s->image = key->image;
 	}
 	rows_free(&rows);
 	return err;
 }
 
-static const struct found_function *busiest_candidate(const struct search *s)
-{
-	const struct found_function *chosen = s->candidates;
-
-	for (size_t i = 1; i < s->count; i++)
-		if (magnitude(s->candidates[i].samples) > magnitude(chosen->samples))
-			chosen = &s->candidates[i];
-	return chosen;
-}
-
-/* Marks the locations of the function, those of functions inlined into it included. */
-static void mark_locations(const struct search *s, struct found_function *found)
-{
-	for (uint32_t i = 0; i < s->p->location_count; i++) {
-		uint64_t address = s->p->locations[i].image_address;
-
-		if (image_of(s, i) != found->image)
-			continue;
-		if (found->extent.limit)
-			found->locations[i] =
-				address >= found->extent.start && address < found->extent.limit;
-		else
-			found->locations[i] = s->wanted[i] && !s->extents[i].limit;
-	}
-}
-
 static int search(struct search *s, struct found_function *found, struct error *e)
 {
+	const struct profile *p = s->p;
 	bool *locations = found->locations;
 
 	count_locations(s);
@@ -243,23 +208,35 @@ static int search(struct search *s, struct found_function *found, struct error *
 	if (!mark_wanted(s, false) && !mark_wanted(s, true))
 		return explain_none(s, e);
 	/* Until now why they have no names; symbol_extents() stores why a file cannot be read. */
-	for (size_t i = 0; i < s->p->image_count; i++)
-		s->p->images[i].unnamed = NULL;
+	for (size_t i = 0; i < p->image_count; i++)
+		p->images[i].unnamed = NULL;
 	if (symbol_extents(s->p, s->wanted, s->extents, e))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->p->location_count; i++) {
-		struct symbol_extent extent;
-
-		if (s->wanted[i] && choose_extent(s, i, &extent))
-			add_candidate(s, i, &extent);
-	}
+	for (uint32_t i = 0; i < p->location_count; i++)
+		if (s->wanted[i])
+			add_candidate(s, i);
 	if (!s->count)
 		return explain_none(s, e);
 	if (s->count > 1 && !s->by_busiest)
 		return explain_ambiguous(s, e);
-	*found = *busiest_candidate(s);
+	*found = s->candidates[0];
+	for (size_t i = 1; i < s->count; i++)
+		if (magnitude(s->candidates[i].samples) > magnitude(found->samples))
+			*found = s->candidates[i];
+
+	/* Mark its locations, those of functions inlined into it included. */
 	found->locations = locations;
-	mark_locations(s, found);
+	for (uint32_t i = 0; i < p->location_count; i++) {
+		uint64_t address = p->locations[i].image_address;
+
+		if (image_of(s, i) != found->image)
+			continue;
+		if (found->extent.limit)
+			locations[i] =
+				address >= found->extent.start && address < found->extent.limit;
+		else
+			locations[i] = s->wanted[i] && !s->extents[i].limit;
+	}
 	return 0;
 }
 

@@ -27,25 +27,6 @@ static bool is_wanted_image(const struct collector *c, uint32_t location)
 	return row_image_is(row_image_path(c->p, location), c->o->image);
 }
 
-static bool is_of_all(const struct rows_options *o)
-{
-	return !o->pid && !o->tid && !o->comm;
-}
-
-static bool is_wanted_thread(const struct collector *c, uint32_t labels)
-{
-	const struct profile_labels *l;
-
-	if (labels >= c->p->label_count)
-		return is_of_all(c->o);
-	l = &c->p->labels[labels];
-	return (!c->o->comm || strcmp(l->comm, c->o->comm) == 0) &&
-	       (!c->o->pid || (l->pid == c->o->pid && l->generation == c->o->generation)) &&
-	       (!c->o->tid || l->tid == c->o->tid);
-}
-
-/* ---- samples by labels ---- */
-
 /* The key of a view by a tag. */
 static struct callgraph_key key_of_tag(const struct collector *c, const struct profile_labels *l)
 {
@@ -96,37 +77,31 @@ static const char *comm_of(const struct collector *c, uint32_t id)
 	return l->comm;
 }
 
-/* Divides the nodes by labels, where rows are of processes or threads, too. */
-static int divide(struct collector *c, struct callgraph_places *places)
-{
-	size_t count = c->p->label_count + 1;
-
-	c->names = calloc(count, sizeof(*c->names));
-	places->keys = calloc(count, sizeof(*places->keys));
-	if (!c->names || !places->keys || row_process_labels(c->p, c->names))
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		places->keys[i] = key_of_labels(c, i);
-	return 0;
-}
-
-/* Excludes code and threads that are not wanted from the counts. */
+/* Excludes code and threads that are not wanted from the counts. Returns 0 or -ENOMEM. */
 static int exclude_unwanted(struct collector *c, struct callgraph_places *places)
 {
+	const struct rows_options *o = c->o;
 	const struct profile *p = c->p;
 
-	for (uint32_t i = 0; i < p->location_count && c->o->image; i++)
+	for (uint32_t i = 0; i < p->location_count && o->image; i++)
 		for (uint32_t place = places->first[i]; place < places->first[i + 1]; place++)
 			if (!is_wanted_image(c, i))
 				places->nodes[place] = CALLGRAPH_NONE;
 	places->no_pc_excluded = !is_wanted_image(c, PROFILE_NONE);
-	if (is_of_all(c->o))
+	if (!o->pid && !o->tid && !o->comm)
 		return 0;
+	/* One more, for samples without labels, which are not wanted. */
 	places->labels = calloc(p->label_count + 1, sizeof(*places->labels));
 	if (!places->labels)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->label_count; i++)
-		places->labels[i] = is_wanted_thread(c, i);
+	for (size_t i = 0; i < p->label_count; i++) {
+		const struct profile_labels *l = &p->labels[i];
+
+		places->labels[i] =
+			(!o->comm || strcmp(l->comm, o->comm) == 0) &&
+			(!o->pid || (l->pid == o->pid && l->generation == o->generation)) &&
+			(!o->tid || l->tid == o->tid);
+	}
 	return 0;
 }
 
@@ -150,20 +125,30 @@ static int add_rows(struct collector *c)
 	return 0;
 }
 
-static int count(struct collector *c)
+/* Counts the values in the rows of their functions, or whatever rows are. Returns 0 or -ENOMEM. */
+static int count_values(struct collector *c)
 {
 	struct callgraph_places places = { 0 };
+	struct callgraph *graph = &c->r->graph;
 	enum profile_stacks stacks = profile_stacks_unfiltered(c->p, c->o->filtered);
-	int err = callgraph_place(&c->r->graph, c->p, &places);
+	size_t label_count = c->p->label_count + 1;
+	int err = callgraph_place(graph, c->p, &places);
 
 	err = err ?: exclude_unwanted(c, &places);
-	if (!err && c->r->view->fields & (ROW_COMM | ROW_TAGS))
-		err = divide(c, &places);
-	err = err ?: callgraph_count(&c->r->graph, &places, c->values, c->count, c->column);
+	if (!err && c->r->view->fields & (ROW_COMM | ROW_TAGS)) {
+		/* Divide the nodes by labels. */
+		c->names = calloc(label_count, sizeof(*c->names));
+		places.keys = calloc(label_count, sizeof(*places.keys));
+		if (!c->names || !places.keys || row_process_labels(c->p, c->names))
+			err = -ENOMEM;
+		for (size_t i = 0; !err && i < label_count; i++)
+			places.keys[i] = key_of_labels(c, i);
+	}
+	err = err ?: callgraph_count(graph, &places, c->values, c->count, c->column);
 	err = err ?: add_rows(c);
-	if (c->r->graph.options.fields) {
+	if (graph->options.fields) {
 		c->r->stacks |= stacks == PROFILE_CALL_STACKS ||
-				(stacks && callgraph_separates_inlined(&c->r->graph));
+				(stacks && callgraph_separates_inlined(graph));
 		for (size_t i = 0; i < c->count && !stacks; i++)
 			c->r->stacks |= callgraph_calls_have_cost(c->p, c->values[i]);
 	}
@@ -173,8 +158,6 @@ static int count(struct collector *c)
 	callgraph_places_free(&places);
 	return err;
 }
-
-/* ---- columns ---- */
 
 char *rows_title(const struct profile *p, size_t value)
 {
@@ -220,7 +203,7 @@ static int add_values(struct collector *c)
 		err = columns[i].title ? 0 : -ENOMEM;
 	}
 	if (!err)
-		err = count(c);
+		err = count_values(c);
 	for (size_t i = 0; i < c->count; i++) {
 		columns[i].samples = profile_filtered_sum(c->o->filtered, c->values[i]);
 		columns[i].samples += c->r->graph.samples[c->column + i];
@@ -284,35 +267,35 @@ static int compare_times(const void *one, const void *other)
 	return compare_u64(a->key->number, b->key->number);
 }
 
-static bool is_empty(const struct rows *r, size_t number)
-{
-	const struct callgraph_cost *counts = &r->graph.costs[number * r->column_count];
-
-	for (size_t i = 0; i < r->column_count; i++)
-		if (counts[i].self || counts[i].weight)
-			return false;
-	return true;
-}
-
 /* Drops the rows of functions that only occur in calls without a cost. */
 static void drop_empty(struct rows *r)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < r->count; i++) {
-		if (is_empty(r, i))
+		const struct callgraph_cost *counts = &r->graph.costs[i * r->column_count];
+		bool empty = true;
+
+		for (size_t j = 0; j < r->column_count; j++)
+			empty &= !counts[j].self && !counts[j].weight;
+		if (empty)
 			continue;
 		r->rows[kept] = r->rows[i];
 		r->rows[kept].key = &r->graph.nodes[i].key;
-		r->rows[kept++].counts = &r->graph.costs[i * r->column_count];
+		r->rows[kept++].counts = counts;
 	}
 	r->count = kept;
 }
 
 int rows_finish(struct rows *r)
 {
+	int (*compare)(const void *one, const void *other) = rows_compare;
 	int64_t cumulative = 0;
 
+	if (r->view->fields & ROW_TIME)
+		compare = compare_times;
+	else if (r->by_total)
+		compare = compare_totals;
 	drop_empty(r);
 	for (size_t i = 0; i < r->count && (r->view->fields & ROW_FUNCTION); i++) {
 		struct row *row = &r->rows[i];
@@ -322,10 +305,7 @@ int rows_finish(struct rows *r)
 			return -ENOMEM;
 	}
 	if (r->count)
-		qsort(r->rows, r->count, sizeof(*r->rows),
-		      r->view->fields & ROW_TIME ? compare_times
-		      : r->by_total		 ? compare_totals
-						 : rows_compare);
+		qsort(r->rows, r->count, sizeof(*r->rows), compare);
 	for (size_t i = 0; i < r->count; i++) {
 		add_i64(&cumulative, r->rows[i].counts->self);
 		r->rows[i].cumulative = cumulative;
@@ -382,7 +362,8 @@ int rows_collect(struct rows *r, const struct profile *p, const struct rows_opti
 	int err = rows_begin(r, o, count);
 
 	r->graph.options.counts_calls = calls;
-	err = err ?: values ? add_values(&c) : -ENOMEM;
+	if (!err)
+		err = values ? add_values(&c) : -ENOMEM;
 	free(values);
 	return err ?: rows_finish(r);
 }

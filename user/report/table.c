@@ -29,21 +29,6 @@ static size_t min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Shows all columns, each as wide as its header and rows need. */
-static void measure(struct layout *l)
-{
-	char buffer[TABLE_CELL_SIZE];
-
-	for (size_t i = 0; i < l->t->column_count; i++) {
-		l->shown[i] = i;
-		l->widths[i] = max(text_columns(l->t->columns[i].title), l->t->columns[i].width);
-		for (size_t row = 0; row < l->t->row_count; row++)
-			l->widths[i] = max(l->widths[i],
-					   text_columns(l->t->cell(l->t->context, row, i, buffer)));
-	}
-	l->count = l->t->column_count;
-}
-
 static bool is_text(const struct layout *l, size_t i)
 {
 	return l->t->columns[l->shown[i]].is_text;
@@ -63,14 +48,14 @@ static size_t total_width(const struct layout *l, bool least)
 }
 
 /*
- * The shown column to omit next, the last one of these: optional columns, then texts but the first,
- * then numbers but the first two. l->count: none may be omitted.
+ * Omits a column: the last optional one; if there is none, the last text but the first; if there is
+ * none, the last number but the first two. Returns false if no column may be omitted.
  */
-static size_t next_to_omit(const struct layout *l)
+static bool drop_column(struct layout *l)
 {
-	size_t optional = l->count, text = l->count, number = l->count, texts = 0;
+	size_t optional = l->count, text = l->count, number = l->count, texts = 0, i;
 
-	for (size_t i = 0; i < l->count; i++) {
+	for (i = 0; i < l->count; i++) {
 		if (l->t->columns[l->shown[i]].is_optional)
 			optional = i;
 		if (is_text(l, i) && texts++ > 0)
@@ -78,15 +63,11 @@ static size_t next_to_omit(const struct layout *l)
 		if (!is_text(l, i) && i > 1)
 			number = i;
 	}
+	i = number;
+	if (text < l->count)
+		i = text;
 	if (optional < l->count)
-		return optional;
-	return text < l->count ? text : number;
-}
-
-static bool drop_column(struct layout *l)
-{
-	size_t i = next_to_omit(l);
-
+		i = optional;
 	if (i == l->count)
 		return false;
 	l->count--;
@@ -129,13 +110,6 @@ static void fit(struct layout *l, size_t width)
 	}
 }
 
-static void fit_pipe(struct layout *l)
-{
-	for (size_t i = 0; i + 1 < l->count; i++)
-		if (is_text(l, i))
-			l->widths[l->shown[i]] = min(l->widths[l->shown[i]], TEXT_PADDING);
-}
-
 static void print_blanks(size_t blanks, FILE *out)
 {
 	fprintf(out, "%*s", (int)blanks, "");
@@ -146,18 +120,6 @@ struct looks {
 	bool red, is_line;
 };
 
-static void shorten(const struct layout *l, size_t i, struct looks looks, char *visible)
-{
-	size_t width = l->widths[l->shown[i]];
-
-	if (looks.is_line)
-		text_shorten_line(visible, width);
-	else if (l->t->columns[l->shown[i]].is_path)
-		text_shorten_path(visible, width);
-	else
-		text_shorten(visible, width);
-}
-
 static int print_cell(const struct layout *l, size_t i, const char *raw, struct looks looks,
 		      FILE *out)
 {
@@ -167,7 +129,12 @@ static int print_cell(const struct layout *l, size_t i, const char *raw, struct 
 	if (!visible)
 		return -ENOMEM;
 	if (l->t->width && is_text(l, i) && columns > width) {
-		shorten(l, i, looks, visible);
+		if (looks.is_line)
+			text_shorten_line(visible, width);
+		else if (l->t->columns[l->shown[i]].is_path)
+			text_shorten_path(visible, width);
+		else
+			text_shorten(visible, width);
 		columns = text_columns(visible);
 	}
 	if (!is_text(l, i))
@@ -179,17 +146,6 @@ static int print_cell(const struct layout *l, size_t i, const char *raw, struct 
 		print_blanks(GAP, out);
 	free(visible);
 	return 0;
-}
-
-static int print_header(const struct layout *l, FILE *out)
-{
-	int err = 0;
-
-	fputs(l->t->color ? TEXT_BOLD : "", out);
-	for (size_t i = 0; i < l->count && !err; i++)
-		err = print_cell(l, i, l->t->columns[l->shown[i]].title, (struct looks){ 0 }, out);
-	fputs(l->t->color ? TEXT_PLAIN "\n" : "\n", out);
-	return err;
 }
 
 static int print_row(const struct layout *l, size_t row, FILE *out)
@@ -219,21 +175,37 @@ bool table_is_hot(double part, double whole)
 
 int table_print(const struct table *t, FILE *out)
 {
-	struct layout l = { .t = t };
-	int err = -ENOMEM;
+	struct layout l = { .t = t, .count = t->column_count };
+	char buffer[TABLE_CELL_SIZE];
+	int err = 0;
 
 	l.shown = calloc(t->column_count, sizeof(*l.shown));
 	l.widths = calloc(t->column_count, sizeof(*l.widths));
-	if (l.shown && l.widths) {
-		measure(&l);
-		if (t->width)
-			fit(&l, t->width);
-		else
-			fit_pipe(&l);
-		err = print_header(&l, out);
+	if (!l.shown || !l.widths) {
+		err = -ENOMEM;
+		goto out;
 	}
+	/* All columns, each as wide as its header and rows need; then what fits. */
+	for (size_t i = 0; i < t->column_count; i++) {
+		l.shown[i] = i;
+		l.widths[i] = max(text_columns(t->columns[i].title), t->columns[i].width);
+		for (size_t row = 0; row < t->row_count; row++)
+			l.widths[i] =
+				max(l.widths[i], text_columns(t->cell(t->context, row, i, buffer)));
+	}
+	if (t->width)
+		fit(&l, t->width);
+	for (size_t i = 0; !t->width && i + 1 < l.count; i++)
+		if (is_text(&l, i))
+			l.widths[i] = min(l.widths[i], TEXT_PADDING);
+
+	fputs(t->color ? TEXT_BOLD : "", out);
+	for (size_t i = 0; i < l.count && !err; i++)
+		err = print_cell(&l, i, t->columns[l.shown[i]].title, (struct looks){ 0 }, out);
+	fputs(t->color ? TEXT_PLAIN "\n" : "\n", out);
 	for (size_t i = 0; i < t->row_count && !err; i++)
 		err = print_row(&l, i, out);
+out:
 	free(l.shown);
 	free(l.widths);
 	return err;

@@ -171,8 +171,6 @@ void text_decimal(char text[TEXT_PERCENT_SIZE], double value)
 	print_hundredths(text, value * 100);
 }
 
-/* ---- shortening ---- */
-
 /*
  * Names of C++ and Rust carry template arguments and parameters that are longer than the rest and
  * the same for many functions. So the contents of brackets are replaced first, from the innermost.
@@ -192,11 +190,6 @@ static size_t count_columns(const char *text, const char *end)
 	return columns;
 }
 
-static bool is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
 /*
  * Returns the size of the next token of a name: a bracket, or text that is copied as it is, which
  * includes "operator<<" and "->". *turn: 1 for an opening bracket, -1 for a closing one, else 0.
@@ -205,9 +198,10 @@ static size_t next_token(const char *name, const char *s, int *turn)
 {
 	static const char operator_word[] = "operator";
 	size_t size = strlen(operator_word);
+	bool in_word = s > name && (isalnum((unsigned char)s[-1]) || s[-1] == '_');
 
 	*turn = 0;
-	if (strncmp(s, operator_word, size) == 0 && (s == name || !is_word(s[-1])))
+	if (!in_word && strncmp(s, operator_word, size) == 0)
 		return size + (strncmp(s + size, "()", 2) ? strspn(s + size, "<>=-") : 2);
 	if (strncmp(s, "->", 2) == 0)
 		return 2;
@@ -292,18 +286,6 @@ static size_t fold(const char *name, size_t level, const char *mark, char *to)
 	return columns;
 }
 
-/* Shortens brackets as far as needed. Returns the columns of the result. */
-static size_t fold_brackets(char *name, size_t columns)
-{
-	size_t depth = bracket_depth(name), level = depth < LEVELS_MAX ? depth : LEVELS_MAX;
-
-	if (!level)
-		return count_columns(name, name + strlen(name));
-	while (level > 1 && fold(name, level, dots, NULL) > columns)
-		level--;
-	return fold(name, level, fold(name, level, dots, NULL) > columns ? "" : dots, name);
-}
-
 /*
  * Replaces the middle of a text by dots and keeps `head` and `tail` columns of its ends. length:
  * its columns, more than head + 3 + tail. Combining characters stay with their base character.
@@ -331,9 +313,19 @@ void text_shorten(char *visible, size_t columns)
 {
 	size_t length = count_columns(visible, visible + strlen(visible));
 	size_t tail = (columns - strlen(dots)) / 2;
+	size_t level;
 
-	if (length > columns)
-		length = fold_brackets(visible, columns);
+	if (length <= columns)
+		return;
+	/* The contents of brackets first, from the innermost, as far as needed. */
+	level = bracket_depth(visible);
+	if (level > LEVELS_MAX)
+		level = LEVELS_MAX;
+	while (level > 1 && fold(visible, level, dots, NULL) > columns)
+		level--;
+	if (level)
+		length = fold(visible, level,
+			      fold(visible, level, dots, NULL) > columns ? "" : dots, visible);
 	if (length > columns)
 		cut_between(visible, length, columns - strlen(dots) - tail, tail);
 }
