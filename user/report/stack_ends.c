@@ -44,7 +44,7 @@ static const struct cause *find_cause(const char *name)
 }
 
 /* The count of all entries with the cause of entry `first`; 0 if an earlier one has it. */
-static uint64_t sum(const struct profile_totals *t, size_t first)
+static uint64_t count_cause(const struct profile_totals *t, size_t first)
 {
 	uint64_t all = 0;
 
@@ -58,35 +58,29 @@ static uint64_t sum(const struct profile_totals *t, size_t first)
 	return all;
 }
 
-/* Prints " in A" or " in A and 2 others", where A is the most frequent image. */
-static void print_images(const struct profile_totals *t, const char *cause, FILE *out)
+/* Prints "CAUSE in A and 2 others: HINT", where A is the most frequent image. */
+static void print_cause(const struct profile_totals *t, const char *name, FILE *out)
 {
+	const struct cause *cause = find_cause(name);
 	const char *first = NULL;
 	size_t others = 0;
 
 	for (size_t i = 0; i < t->stack_end_count; i++) {
-		if (strcmp(t->stack_ends[i].cause, cause) || !*t->stack_ends[i].image)
+		if (strcmp(t->stack_ends[i].cause, name) || !*t->stack_ends[i].image)
 			continue;
 		if (first)
 			others++;
 		else
 			first = t->stack_ends[i].image;
 	}
-	if (!first)
-		return;
-	fputs(" in ", out);
-	text_print(text_basename(first), out);
+	/* Later versions can record further causes: print their names. */
+	text_print(cause ? cause->text : name, out);
+	if (first) {
+		fputs(" in ", out);
+		text_print(text_basename(first), out);
+	}
 	if (others)
 		fprintf(out, " and %zu other%s", others, others == 1 ? "" : "s");
-}
-
-/* Later versions can record further causes: print their names. */
-static void print_cause(const struct profile_totals *t, const char *name, FILE *out)
-{
-	const struct cause *cause = find_cause(name);
-
-	text_print(cause ? cause->text : name, out);
-	print_images(t, name, out);
 	if (cause && *cause->hint)
 		fprintf(out, ": %s", cause->hint);
 	fputc('\n', out);
@@ -102,7 +96,7 @@ void stack_ends_print(const struct profile *p, const char *prefix, FILE *out)
 	text_percent(percent, t->stacks_complete, t->stacks_user);
 	fprintf(out, "%s%s %% of the user stacks reach the program's start\n", prefix, percent);
 	for (size_t i = 0; i < t->stack_end_count; i++) {
-		uint64_t count = sum(t, i);
+		uint64_t count = count_cause(t, i);
 
 		if (!count || (double)count * 200 < t->stacks_user) /* half a percent */
 			continue;
@@ -112,24 +106,21 @@ void stack_ends_print(const struct profile *p, const char *prefix, FILE *out)
 	}
 }
 
-static struct json_object *end_object(const struct profile_stack_end *end)
-{
-	const struct cause *cause = find_cause(end->cause);
-	struct json_object *object = json_object_new_object();
-	int err = json_add(object, "cause", json_text(end->cause));
-
-	err = err ?: json_add(object, "image", json_text(end->image));
-	err = err ?: json_add(object, "count", json_object_new_uint64(end->count));
-	err = err ?: json_add(object, "hint", json_text(cause ? cause->hint : ""));
-	return json_checked(object, err);
-}
-
 struct json_object *stack_ends_json(const struct profile_totals *t)
 {
 	struct json_object *array = json_object_new_array();
 	int err = 0;
 
-	for (size_t i = 0; i < t->stack_end_count && !err; i++)
-		err = json_append(array, end_object(&t->stack_ends[i]));
+	for (size_t i = 0; i < t->stack_end_count && !err; i++) {
+		const struct profile_stack_end *end = &t->stack_ends[i];
+		const struct cause *cause = find_cause(end->cause);
+		struct json_object *object = json_object_new_object();
+
+		err = json_add(object, "cause", json_text(end->cause));
+		err = err ?: json_add(object, "image", json_text(end->image));
+		err = err ?: json_add(object, "count", json_object_new_uint64(end->count));
+		err = err ?: json_add(object, "hint", json_text(cause ? cause->hint : ""));
+		err = json_append(array, json_checked(object, err));
+	}
 	return json_checked(array, err);
 }

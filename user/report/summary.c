@@ -37,40 +37,13 @@ static double seconds(uint64_t ns)
 	return (double)ns / 1e9;
 }
 
-/*
- * The period only approximates the frequency that was asked for (user/capture/period.h), but many
- * profiles hold no more.
- */
-static void print_asked(struct line *line, const struct profile *p)
-{
-	double hz = p->frequency ? (double)p->frequency : 1e9 / (double)p->period_ns;
-	double whole = (double)(uint64_t)(hz + 0.5);
-	bool is_whole = hz - whole < 0.05 && whole - hz < 0.05;
-
-	begin_part(line);
-	fprintf(line->out, "%.*f Hz asked", is_whole ? 0 : 1, hz);
-}
-
-static void print_rate(struct line *line, const struct profile *p)
-{
-	const struct profile_totals *t = &p->totals;
-
-	if (p->event[0]) {
-		begin_part(line);
-		text_print(p->event, line->out);
-	}
-	if (p->period_ns)
-		print_asked(line, p);
-	if (t->known && t->cpu_ns) {
-		begin_part(line);
-		fprintf(line->out, "%.1f Hz reached", (double)t->ticks / seconds(t->cpu_ns));
-	}
-}
-
+/* Prints how long was recorded, and at which rate. */
 static void print_run(const struct profile *p, const char *prefix, const char *target, FILE *out)
 {
 	const struct profile_totals *t = &p->totals;
 	struct line line = { out, "" };
+	double hz, whole;
+	bool is_whole;
 
 	if (!p->duration_ns && !t->cpu_ns && !p->event[0] && !p->period_ns)
 		return;
@@ -89,24 +62,26 @@ static void print_run(const struct profile *p, const char *prefix, const char *t
 	}
 	if (p->duration_ns || t->cpu_ns)
 		line.gap = "; ";
-	print_rate(&line, p);
-	fputc('\n', out);
-}
-
-static void print_lost(const struct profile_totals *t, FILE *out)
-{
-	struct line line = { out, " (" };
-	bool any = false;
-
-	for (size_t i = 0; i < t->lost_count; i++) {
-		if (!t->lost[i].count)
-			continue;
+	if (p->event[0]) {
 		begin_part(&line);
-		text_print(t->lost[i].cause, out);
-		fprintf(out, " %" PRIu64, t->lost[i].count);
-		any = true;
+		text_print(p->event, out);
 	}
-	fputs(any ? ")" : "", out);
+	if (p->period_ns) {
+		/*
+		 * The period only approximates the frequency that was asked for
+		 * (user/capture/period.h), but many profiles hold no more.
+		 */
+		hz = p->frequency ? (double)p->frequency : 1e9 / (double)p->period_ns;
+		whole = (double)(uint64_t)(hz + 0.5);
+		is_whole = hz - whole < 0.05 && whole - hz < 0.05;
+		begin_part(&line);
+		fprintf(out, "%.*f Hz asked", is_whole ? 0 : 1, hz);
+	}
+	if (t->known && t->cpu_ns) {
+		begin_part(&line);
+		fprintf(out, "%.1f Hz reached", (double)t->ticks / seconds(t->cpu_ns));
+	}
+	fputc('\n', out);
 }
 
 static void print_account(const struct profile *p, const char *prefix, FILE *out)
@@ -114,6 +89,8 @@ static void print_account(const struct profile *p, const char *prefix, FILE *out
 	const struct profile_totals *t = &p->totals;
 	uint64_t lost = profile_lost(p);
 	bool exact = t->ticks == t->counted + t->out_of_range + t->excluded + lost;
+	struct line line = { out, " (" };
+	bool any = false;
 
 	if (!t->known)
 		return;
@@ -122,8 +99,15 @@ static void print_account(const struct profile *p, const char *prefix, FILE *out
 		" + excluded %" PRIu64 " + lost %" PRIu64,
 		prefix, t->ticks, exact ? "=" : "!=", t->counted, t->out_of_range, t->excluded,
 		lost);
-	print_lost(t, out);
-	fprintf(out, "; %" PRIu64 " of the counted in the kernel\n", t->kernel);
+	for (size_t i = 0; i < t->lost_count; i++) {
+		if (!t->lost[i].count)
+			continue;
+		begin_part(&line);
+		text_print(t->lost[i].cause, out);
+		fprintf(out, " %" PRIu64, t->lost[i].count);
+		any = true;
+	}
+	fprintf(out, "%s; %" PRIu64 " of the counted in the kernel\n", any ? ")" : "", t->kernel);
 }
 
 static void print_ns(uint64_t ns, FILE *out)
@@ -180,15 +164,6 @@ static void print_truncated(const struct profile_totals *t, const char *prefix, 
 		t->stacks_truncated == 1 ? "was" : "were", t->stack_limit);
 }
 
-static int64_t sum(const struct profile *p, size_t value)
-{
-	int64_t all = 0;
-
-	for (size_t i = 0; i < p->sample_count; i++)
-		add_i64(&all, p->values[i * p->value_type_count + value]);
-	return all;
-}
-
 /* Prints the sum of each event, if there are several. */
 static int print_events(const struct profile *p, const char *value, const char *prefix, FILE *out)
 {
@@ -202,10 +177,13 @@ static int print_events(const struct profile *p, const char *value, const char *
 		fputs(prefix, out);
 	for (size_t i = 0; i < count && count > 1; i++) {
 		const struct profile_value_type *type = &p->value_types[values[i]];
+		int64_t sum = 0;
 
+		for (size_t s = 0; s < p->sample_count; s++)
+			add_i64(&sum, p->values[s * p->value_type_count + values[i]]);
 		begin_part(&line);
 		text_print(type->type, out);
-		fprintf(out, " %" PRId64, sum(p, values[i]));
+		fprintf(out, " %" PRId64, sum);
 		if (type->period)
 			fprintf(out, " (1 of %" PRIu64 ")", type->period);
 	}
@@ -343,26 +321,6 @@ static void fold_same(struct unnamed *images, size_t count)
 	}
 }
 
-/* "3 samples", "0.250 s of cpu", "512 bytes of inuse_space", "7 of cycles". */
-static void print_amount(const struct profile_value_type *t, uint64_t amount, FILE *out)
-{
-	if (strcmp(t->type, "samples") == 0 && strcmp(t->unit, "count") == 0) {
-		fprintf(out, "%" PRIu64 " sample%s", amount, amount == 1 ? "" : "s");
-		return;
-	}
-	if (strcmp(t->unit, "nanoseconds") == 0) {
-		fprintf(out, "%.3f s", amount / 1e9);
-	} else {
-		fprintf(out, "%" PRIu64, amount);
-		if (strcmp(t->unit, "count") != 0) {
-			fputc(' ', out);
-			text_print(t->unit, out);
-		}
-	}
-	fputs(" of ", out);
-	text_print(t->type, out);
-}
-
 /* What the lines of report_unnamed() have in common. */
 struct unnamed_lines {
 	const struct profile *p;
@@ -372,14 +330,33 @@ struct unnamed_lines {
 	FILE *out;
 };
 
-/* ": 3 samples (1.00 %) WHAT" */
+/*
+ * ": 3 samples (1.00 %) WHAT"; of other values ": 0.250 s of cpu", ": 512 bytes of inuse_space",
+ * ": 7 of cycles".
+ */
 static void print_share(const struct unnamed_lines *l, uint64_t part, const char *what)
 {
+	const struct profile_value_type *t = &l->p->value_types[l->value];
+	bool is_count = strcmp(t->unit, "count") == 0;
+	bool is_samples = is_count && strcmp(t->type, "samples") == 0;
 	char percent[TEXT_PERCENT_SIZE];
 
 	text_percent(percent, part, l->sum);
 	fputs(": ", l->out);
-	print_amount(&l->p->value_types[l->value], part, l->out);
+	if (is_samples)
+		fprintf(l->out, "%" PRIu64 " sample%s", part, part == 1 ? "" : "s");
+	else if (strcmp(t->unit, "nanoseconds") == 0)
+		fprintf(l->out, "%.3f s", part / 1e9);
+	else
+		fprintf(l->out, "%" PRIu64, part);
+	if (!is_count && strcmp(t->unit, "nanoseconds") != 0) {
+		fputc(' ', l->out);
+		text_print(t->unit, l->out);
+	}
+	if (!is_samples) {
+		fputs(" of ", l->out);
+		text_print(t->type, l->out);
+	}
 	fprintf(l->out, " (%s %%) %s", percent, what);
 }
 
@@ -420,16 +397,6 @@ static void print_unnamed(const struct unnamed_lines *l, const struct unnamed *i
 	fputc('\n', l->out);
 }
 
-static void print_interpreter(const struct unnamed_lines *l, const struct unnamed *u)
-{
-	const char *why = u->all && u->all >= l->sum / INTERPRETER_SHARE
-				  ? runtime_interpreter(l->p, u->image - l->p->images)
-				  : NULL;
-
-	if (why)
-		print_part(l, u->image, u->all, "in C functions of the interpreter", why);
-}
-
 int report_unnamed(const struct profile *p, const char *value, const char *prefix, FILE *out)
 {
 	struct unnamed_lines l = { p, profile_value(p, value), 0, prefix, out };
@@ -446,8 +413,15 @@ int report_unnamed(const struct profile *p, const char *value, const char *prefi
 	fold_same(images, p->image_count);
 	qsort(images, p->image_count, sizeof(*images), compare_unnamed);
 	print_unnamed(&l, images, p->image_count);
-	for (size_t i = 0; i < p->image_count; i++)
-		print_interpreter(&l, &images[i]);
+	for (size_t i = 0; i < p->image_count; i++) {
+		const struct unnamed *u = &images[i];
+		const char *why = NULL;
+
+		if (u->all && u->all >= l.sum / INTERPRETER_SHARE)
+			why = runtime_interpreter(p, u->image - p->images);
+		if (why)
+			print_part(&l, u->image, u->all, "in C functions of the interpreter", why);
+	}
 	free(images);
 	return 0;
 }

@@ -161,19 +161,6 @@ static void dump_extra(const struct profile *p, const struct profile_extra *x, F
 	fputc('\n', out);
 }
 
-static void dump_tag(const struct profile_tag *tag, const char *gap, FILE *out)
-{
-	fputs(gap, out);
-	text_print(tag->key, out);
-	fputc('=', out);
-	if (tag->text) {
-		text_print(tag->text, out);
-		return;
-	}
-	fprintf(out, "%" PRId64, tag->number);
-	text_print(tag->unit, out);
-}
-
 static void dump_labels(const struct profile_labels *l, FILE *out)
 {
 	const char *gap = " [";
@@ -196,18 +183,20 @@ static void dump_labels(const struct profile_labels *l, FILE *out)
 		gap = " ";
 	}
 	for (uint32_t i = 0; i < l->tag_count; i++) {
-		dump_tag(&l->tags[i], gap, out);
+		const struct profile_tag *tag = &l->tags[i];
+
+		fputs(gap, out);
+		text_print(tag->key, out);
+		fputc('=', out);
+		if (tag->text) {
+			text_print(tag->text, out);
+		} else {
+			fprintf(out, "%" PRId64, tag->number);
+			text_print(tag->unit, out);
+		}
 		gap = " ";
 	}
 	fputc(']', out);
-}
-
-static bool has_names(const struct profile *p, const uint32_t *frames, uint32_t depth)
-{
-	for (uint32_t i = 0; i < depth; i++)
-		if (p->locations[frames[i]].line_count)
-			return true;
-	return false;
 }
 
 static void dump_line(const struct profile *p, const struct profile_line *line, FILE *out)
@@ -230,8 +219,11 @@ static void dump_line(const struct profile *p, const struct profile_line *line, 
 static void dump_names(const struct profile *p, const uint32_t *frames, uint32_t depth, FILE *out)
 {
 	const char *gap = " # ";
+	bool any = false;
 
-	if (!has_names(p, frames, depth))
+	for (uint32_t i = 0; i < depth && !any; i++)
+		any = p->locations[frames[i]].line_count;
+	if (!any)
 		return;
 	for (uint32_t i = 0; i < depth; i++) {
 		const struct profile_location *l = &p->locations[frames[i]];

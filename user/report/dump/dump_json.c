@@ -24,19 +24,6 @@ static void free_texts(char **texts, size_t count)
 	free(texts);
 }
 
-static int make_names(struct dump *d)
-{
-	d->names = calloc(d->p->function_count + 1, sizeof(*d->names));
-	if (!d->names)
-		return -ENOMEM;
-	for (size_t i = 0; i < d->p->function_count; i++) {
-		d->names[i] = json_string(json_text(d->p->functions[i].name));
-		if (!d->names[i])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 /* Writes a list for each pc: the functions inlined there, then the one that contains it. */
 static void write_functions(struct dump *d, const uint32_t *frames, uint32_t depth)
 {
@@ -94,13 +81,22 @@ static struct json_object *labels_object(const struct profile_labels *l)
 	return json_checked(object, err);
 }
 
-static int make_labels(struct dump *d)
+/* Returns 0 or -ENOMEM. */
+static int make_texts(struct dump *d)
 {
-	d->labels = calloc(d->p->label_count + 1, sizeof(*d->labels));
-	if (!d->labels)
+	const struct profile *p = d->p;
+
+	d->names = calloc(p->function_count + 1, sizeof(*d->names));
+	d->labels = calloc(p->label_count + 1, sizeof(*d->labels));
+	if (!d->names || !d->labels)
 		return -ENOMEM;
-	for (size_t i = 0; i < d->p->label_count; i++) {
-		const struct profile_labels *l = &d->p->labels[i];
+	for (size_t i = 0; i < p->function_count; i++) {
+		d->names[i] = json_string(json_text(p->functions[i].name));
+		if (!d->names[i])
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < p->label_count; i++) {
+		const struct profile_labels *l = &p->labels[i];
 
 		if (!l->pid && !l->tid && !*l->comm && !l->kernel && !l->tag_count)
 			continue;
@@ -166,25 +162,19 @@ static void write_arcs(struct dump *d, const char *key, bool calls)
 	json_end_list(&d->w);
 }
 
-static struct json_object *build_id_text(const struct profile_image *image)
-{
-	char hex[BUILD_ID_TEXT_SIZE];
-
-	build_id_format(image->build_id, image->build_id_size, hex);
-	return json_object_new_string(hex);
-}
-
 static struct json_object *mapping_object(const struct profile *p, const struct profile_mapping *m)
 {
 	const struct profile_image *image = &p->images[m->image];
 	struct json_object *object = json_object_new_object();
+	char build_id[BUILD_ID_TEXT_SIZE];
 	int err = json_add(object, "start", json_hex(m->start));
 
 	err = err ?: json_add(object, "limit", json_hex(m->limit));
 	err = err ?: json_add(object, "offset", json_hex(m->offset));
 	err = err ?: json_add(object, "path", json_text(image->path));
+	build_id_format(image->build_id, image->build_id_size, build_id);
 	if (!err && image->build_id_size)
-		err = json_add(object, "build_id", build_id_text(image));
+		err = json_add(object, "build_id", json_object_new_string(build_id));
 	if (!err && image->text_size)
 		err = json_add(object, "text_start", json_hex(image->text_start))
 			      ?: json_add(object, "text_size", json_hex(image->text_size));
@@ -275,7 +265,7 @@ static void write_lists(struct dump *d)
 int report_dump_json(const struct profile *p, FILE *out)
 {
 	struct dump d = { .p = p };
-	int err = make_names(&d) ?: make_labels(&d);
+	int err = make_texts(&d);
 
 	if (!err) {
 		json_begin(&d.w, out);

@@ -154,8 +154,6 @@ int report_table(const struct profile *p, const struct report_table_options *o, 
 	return err;
 }
 
-/* ---- JSON ---- */
-
 static struct json_object *row_object(const struct rows *r, const struct row *row)
 {
 	struct json_object *object = json_object_new_object(), *values;
@@ -175,46 +173,40 @@ static struct json_object *row_object(const struct rows *r, const struct row *ro
 	return json_checked(object, err);
 }
 
-/* The rows after the first `shown`. */
-static struct json_object *rest_object(const struct rows *r, size_t shown)
-{
-	struct json_object *object = json_object_new_object();
-	int64_t self = 0;
-	int err = json_add(object, "rows", json_object_new_uint64(r->count - shown));
-
-	for (size_t i = shown; i < r->count; i++)
-		add_i64(&self, r->rows[i].counts->self);
-	err = err ?: json_add(object, "self", json_object_new_int64(self));
-	return json_checked(object, err);
-}
-
-static void write_rows(struct json_writer *w, const struct rows *r, size_t shown)
-{
-	if (r->view == row_views) {
-		json_begin_list(w, "functions");
-	} else {
-		json_member(w, "by", json_text(r->view->name));
-		json_begin_list(w, "rows");
-	}
-	for (size_t i = 0; i < shown && !w->err; i++)
-		json_element(w, row_object(r, &r->rows[i]));
-	json_end_list(w);
-	if (shown < r->count)
-		json_member(w, "left_out", rest_object(r, shown));
-}
-
 int report_json(const struct profile *p, const struct report_table_options *o, FILE *out)
 {
+	struct json_object *rest;
 	struct json_writer w;
+	size_t shown, i;
+	int64_t self = 0;
 	struct rows r;
 	int err = rows_collect(&r, p, &o->rows);
 
-	if (!err) {
-		json_begin(&w, out);
-		recording_json(&w, p, r.columns->title);
-		write_rows(&w, &r, rows_shown(&r, o->limit, o->percent));
-		err = json_end(&w);
+	if (err) {
+		rows_free(&r);
+		return err;
 	}
+	json_begin(&w, out);
+	recording_json(&w, p, r.columns->title);
+	if (r.view == row_views) {
+		json_begin_list(&w, "functions");
+	} else {
+		json_member(&w, "by", json_text(r.view->name));
+		json_begin_list(&w, "rows");
+	}
+	shown = rows_shown(&r, o->limit, o->percent);
+	for (i = 0; i < shown && !w.err; i++)
+		json_element(&w, row_object(&r, &r.rows[i]));
+	json_end_list(&w);
+	if (shown < r.count) {
+		for (i = shown; i < r.count; i++)
+			add_i64(&self, r.rows[i].counts->self);
+		rest = json_object_new_object();
+		err = json_add(rest, "rows", json_object_new_uint64(r.count - shown));
+		err = err ?: json_add(rest, "self", json_object_new_int64(self));
+		json_member(&w, "left_out", json_checked(rest, err));
+	}
+	err = json_end(&w);
 	rows_free(&r);
 	return err;
 }
