@@ -11,58 +11,25 @@
 
 #define SUGGESTIONS_MAX 3
 
-static bool has_calls(const struct profile *p)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < p->arc_count && !found; i++)
-		found = p->arcs[i].kind == PROFILE_CALL;
-	return found;
-}
-
-/* recorded: the profile has recorded calls. */
-static int explain_no_stacks(const struct profile_filtered *filtered, bool recorded,
-			     struct error *e)
-{
-	if (filtered && filtered->calls) {
-		error_set(e, 0,
-			  "counted calls cannot be filtered, and the profile has no call stacks");
-		error_hint(e, "--callers FUNCTION and --callees FUNCTION show the calls of one "
-			      "function without --focus and --ignore");
-		return -ENODATA;
-	}
-	error_set(e, 0, "the profile has no call stacks");
-	error_hint(e, recorded ? "it has counted calls: --callers FUNCTION and --callees FUNCTION "
-				 "show those of one function"
-			       : "profiltool record -g records call stacks");
-	return -ENODATA;
-}
-
-/* Stores a list of functions whose names contain `function`. */
-static void suggest(const struct call_tree *t, const char *function, char *list, size_t size)
-{
-	size_t used = 0, found = 0;
-
-	*list = '\0';
-	for (size_t i = 0; i < t->frame_count && used < size; i++) {
-		if (!strcasestr(t->frames[i].name, function))
-			continue;
-		if (++found > SUGGESTIONS_MAX)
-			break;
-		used += snprintf(list + used, size - used, "%s%s", found > 1 ? ", " : "",
-				 t->frames[i].name);
-	}
-	if (found > SUGGESTIONS_MAX && used < size)
-		snprintf(list + used, size - used, ", ...");
-}
-
+/* Hints at functions whose names contain the one that was not found. Returns -ENOENT. */
 static int explain_not_found(const struct call_view *v, struct error *e)
 {
-	char list[400];
+	const struct call_tree *t = &v->tree;
+	size_t used = 0, found = 0;
+	char list[400] = "";
 
 	error_set(e, 0, "no sample has %s%s%s in its stack", v->options.function,
 		  v->options.image ? " of " : "", v->options.image ?: "");
-	suggest(&v->tree, v->options.function, list, sizeof(list));
+	for (size_t i = 0; i < t->frame_count && used < sizeof(list); i++) {
+		if (!strcasestr(t->frames[i].name, v->options.function))
+			continue;
+		if (++found > SUGGESTIONS_MAX)
+			break;
+		used += snprintf(list + used, sizeof(list) - used, "%s%s", found > 1 ? ", " : "",
+				 t->frames[i].name);
+	}
+	if (found > SUGGESTIONS_MAX && used < sizeof(list))
+		snprintf(list + used, sizeof(list) - used, ", ...");
 	if (*list)
 		error_hint(e, "functions with similar names: %s", list);
 	else
@@ -81,17 +48,31 @@ static int make_tree(struct call_view *v, const struct profile *p, struct error 
 		.min_share = v->options.percent / 100,
 		.filtered = v->options.filtered,
 	};
-	bool calls = has_calls(p);
+	bool calls = false;
 	int err;
+
+	for (size_t i = 0; i < p->arc_count && !calls; i++)
+		calls = p->arcs[i].kind == PROFILE_CALL;
 
 	if (profile_stacks_unfiltered(p, o.filtered) ||
 	    (!calls && !profile_magnitude(p, o.value) &&
-	     !profile_filtered_sum(o.filtered, profile_value(p, o.value))))
+	     !profile_filtered_sum(o.filtered, profile_value(p, o.value)))) {
 		err = call_tree_make(&v->tree, &p, 1, &o);
-	else if (calls && o.function)
+	} else if (calls && o.function) {
 		err = call_tree_of_calls(&v->tree, p, &o);
-	else
-		return explain_no_stacks(o.filtered, calls, e);
+	} else if (o.filtered && o.filtered->calls) {
+		error_set(e, 0,
+			  "counted calls cannot be filtered, and the profile has no call stacks");
+		error_hint(e, "--callers FUNCTION and --callees FUNCTION show the calls of one "
+			      "function without --focus and --ignore");
+		return -ENODATA;
+	} else {
+		error_set(e, 0, "the profile has no call stacks");
+		error_hint(e, calls ? "it has counted calls: --callers FUNCTION and --callees "
+				      "FUNCTION show those of one function"
+				    : "profiltool record -g records call stacks");
+		return -ENODATA;
+	}
 	if (err)
 		return error_no_memory(e);
 	if (o.function && v->tree.nodes[0].frame == CALL_TREE_NONE)
@@ -133,6 +114,7 @@ static int apply_limit(struct call_view *v)
 	return 0;
 }
 
+/* Sums up the children of each node that are not shown. Returns 0 or -ENOMEM. */
 static int count_rests(struct call_view *v)
 {
 	const struct call_tree *t = &v->tree;
@@ -144,12 +126,14 @@ static int count_rests(struct call_view *v)
 		return -ENOMEM;
 	}
 	for (size_t i = 1; i < t->count; i++) {
-		if (v->hidden && v->hidden[i])
-			v->rests[t->nodes[i].parent].count++;
-		else {
-			add_i64(&shown[t->nodes[i].parent].total, t->counts[i].total);
-			add_u64(&shown[t->nodes[i].parent].weight, t->counts[i].weight);
+		uint32_t parent = t->nodes[i].parent;
+
+		if (v->hidden && v->hidden[i]) {
+			v->rests[parent].count++;
+			continue;
 		}
+		add_i64(&shown[parent].total, t->counts[i].total);
+		add_u64(&shown[parent].weight, t->counts[i].weight);
 	}
 	for (size_t i = 0; i < t->count; i++) {
 		struct call_rest *rest = &v->rests[i];

@@ -89,22 +89,6 @@ static void add_number(struct printer *p, enum number n)
 	p->numbers[p->number_count++] = n;
 }
 
-static void choose_numbers(struct printer *p)
-{
-	const struct call_view *v = p->v;
-
-	if (v->options.function) {
-		if (v->tree.calls && !v->tree.counts_calls)
-			add_number(p, CALLS);
-		add_number(p, SAMPLES);
-	}
-	add_number(p, TOTAL_PERCENT);
-	if (v->options.function)
-		add_number(p, ROOT_PERCENT);
-	if (!v->options.callers && !v->tree.calls)
-		add_number(p, SELF_PERCENT);
-}
-
 static size_t numbers_width(const struct printer *p)
 {
 	size_t width = 0;
@@ -132,67 +116,51 @@ static bool is_fork(const struct call_view *v, uint32_t node)
 	return call_view_next(v, child) != CALL_TREE_NONE || is_rest_shown(v, node);
 }
 
-/* Whether a number stays blank: it does not exist, or says no more than the line above. */
-static bool is_blank(const struct printer *p, const struct line *line, enum number n)
-{
-	const struct call_tree *t = &p->v->tree;
-	const struct callgraph_cost *count = &t->counts[line->node];
-	uint32_t caller = t->nodes[line->node].parent;
-
-	if (line->is_rest)
-		return n == CALLS || n == SELF_PERCENT;
-	if (n == CALLS)
-		return line->node == 0;
-	if (n == SELF_PERCENT)
-		return count->self == 0;
-	return !line->is_branch && caller != CALL_TREE_NONE &&
-	       t->nodes[caller].frame != CALL_TREE_NONE &&
-	       t->counts[caller].total == count->total && t->counts[caller].weight == count->weight;
-}
-
+/* Writes a number of a line; "": it does not exist, or says no more than the line above. */
 static void number_text(const struct printer *p, const struct line *line, enum number n,
 			char text[TEXT_PERCENT_SIZE])
 {
 	const struct call_tree *t = &p->v->tree;
-	int64_t total = line->is_rest ? p->v->rests[line->node].total : t->counts[line->node].total;
+	const struct callgraph_cost *count = &t->counts[line->node], *above;
+	uint32_t caller = t->nodes[line->node].parent;
+	int64_t total = line->is_rest ? p->v->rests[line->node].total : count->total;
 
-	switch (n) {
-	case CALLS:
-		snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, p->v->tree.calls[line->node]);
-		break;
-	case SAMPLES:
-		snprintf(text, TEXT_PERCENT_SIZE, "%" PRId64, total);
-		break;
-	case TOTAL_PERCENT:
-		text_percent(text, total, t->samples[0]);
-		break;
-	case ROOT_PERCENT:
-		text_percent(text, total, t->counts[0].weight);
-		break;
-	case SELF_PERCENT:
-		text_percent(text, t->counts[line->node].self, t->samples[0]);
-		break;
+	*text = '\0';
+	if (n == CALLS) {
+		if (!line->is_rest && line->node)
+			snprintf(text, TEXT_PERCENT_SIZE, "%" PRIu64, t->calls[line->node]);
+		return;
 	}
-}
-
-static bool is_hot(const struct printer *p, const struct line *line)
-{
-	const struct call_tree *t = &p->v->tree;
-
-	return p->style->color && !line->is_rest &&
-	       table_is_hot(t->counts[line->node].self, t->samples[0]);
+	if (n == SELF_PERCENT) {
+		if (!line->is_rest && count->self)
+			text_percent(text, count->self, t->samples[0]);
+		return;
+	}
+	if (!line->is_rest && !line->is_branch && caller != CALL_TREE_NONE &&
+	    t->nodes[caller].frame != CALL_TREE_NONE) {
+		above = &t->counts[caller];
+		if (above->total == count->total && above->weight == count->weight)
+			return;
+	}
+	if (n == SAMPLES)
+		snprintf(text, TEXT_PERCENT_SIZE, "%" PRId64, total);
+	else if (n == TOTAL_PERCENT)
+		text_percent(text, total, t->samples[0]);
+	else
+		text_percent(text, total, t->counts[0].weight);
 }
 
 static void print_numbers(const struct printer *p, const struct line *line)
 {
+	const struct call_tree *t = &p->v->tree;
+	bool hot = p->style->color && !line->is_rest &&
+		   table_is_hot(t->counts[line->node].self, t->samples[0]);
 	char text[TEXT_PERCENT_SIZE];
 
 	for (size_t i = 0; i < p->number_count; i++) {
-		bool red = p->numbers[i] == SELF_PERCENT && is_hot(p, line);
+		bool red = hot && p->numbers[i] == SELF_PERCENT;
 
-		*text = '\0';
-		if (!is_blank(p, line, p->numbers[i]))
-			number_text(p, line, p->numbers[i], text);
+		number_text(p, line, p->numbers[i], text);
 		fprintf(p->out, "%s%*s%s  ", red ? TEXT_RED : "", p->widths[i], text,
 			red ? TEXT_PLAIN : "");
 	}
@@ -318,41 +286,33 @@ static int print_node(struct printer *p, uint32_t node)
 	return print_line(p, &line);
 }
 
-/* Prints the line of the children that are not shown, if they get one. */
-static int print_rest(struct printer *p, uint32_t node)
-{
-	struct line line = {
-		.node = node,
-		.level = p->levels[node] + 1,
-		.is_rest = true,
-		.is_branch = true,
-		.is_last = true,
-	};
-
-	return is_rest_shown(p->v, node) ? print_line(p, &line) : 0;
-}
-
-/* Moves to the next node in depth-first order; prints the rests of nodes that end here. */
+/*
+ * Moves to the next node in depth-first order. Of nodes that end here, prints the line of the
+ * children that are not shown, if they get one. Returns 0 or -ENOMEM.
+ */
 static int step(struct printer *p, uint32_t *node)
 {
 	const struct call_view *v = p->v;
 	uint32_t next = call_view_first(v, *node);
-	int err;
 
 	if (next != CALL_TREE_NONE) {
 		p->levels[next] = p->levels[*node] + is_fork(v, *node);
 		*node = next;
 		return 0;
 	}
-	for (;;) {
+	while (*node != CALL_TREE_NONE) {
+		struct line rest = {
+			.node = *node,
+			.level = p->levels[*node] + 1,
+			.is_rest = true,
+			.is_branch = true,
+			.is_last = true,
+		};
 		uint32_t caller = v->tree.nodes[*node].parent;
 
-		err = print_rest(p, *node);
-		if (err || caller == CALL_TREE_NONE) {
-			*node = CALL_TREE_NONE;
-			return err;
-		}
-		next = call_view_next(v, *node);
+		if (is_rest_shown(v, *node) && print_line(p, &rest))
+			return -ENOMEM;
+		next = caller == CALL_TREE_NONE ? CALL_TREE_NONE : call_view_next(v, *node);
 		if (next != CALL_TREE_NONE) {
 			p->levels[next] = p->levels[*node];
 			*node = next;
@@ -360,21 +320,7 @@ static int step(struct printer *p, uint32_t *node)
 		}
 		*node = caller;
 	}
-}
-
-static int print_nodes(struct printer *p)
-{
-	uint32_t node = 0;
-	int err = 0;
-
-	if (p->v->tree.nodes[0].frame != CALL_TREE_NONE)
-		err = print_node(p, 0);
-	err = err ?: step(p, &node);
-	while (!err && node != CALL_TREE_NONE) {
-		err = print_node(p, node);
-		err = err ?: step(p, &node);
-	}
-	return err;
+	return 0;
 }
 
 static void print_header(const struct printer *p)
@@ -393,44 +339,49 @@ static void print_header(const struct printer *p)
 	fputs(p->style->color ? TEXT_PLAIN "\n" : "\n", p->out);
 }
 
-static void print_omitted(const struct printer *p)
-{
-	const struct call_view *v = p->v;
-	char percent[TEXT_PERCENT_SIZE];
-
-	if (!v->omitted)
-		return;
-	fprintf(p->out, "... %zu more", v->omitted);
-	if (!v->hidden) {
-		text_decimal(percent, v->options.percent);
-		fprintf(p->out, ",%s below %s %%", v->omitted == 1 ? "" : " each", percent);
-	}
-	fputc('\n', p->out);
-}
-
-/* How many levels of indentation leave room for a function. */
-static size_t most_levels(size_t width, size_t numbers)
-{
-	size_t least = numbers + LABEL_MIN;
-
-	return width > least + 2 * LEVELS_MIN ? (width - least) / 2 : LEVELS_MIN;
-}
-
 int call_view_print(const struct call_view *v, const struct call_view_style *style, FILE *out)
 {
 	struct printer p = { .v = v, .style = style, .out = out, .most_levels = LEVELS_MAX };
-	int err = -ENOMEM;
+	char percent[TEXT_PERCENT_SIZE];
+	uint32_t node = 0;
+	size_t least;
+	int err = 0;
 
-	choose_numbers(&p);
-	if (style->width)
-		p.most_levels = most_levels(style->width, numbers_width(&p));
-	p.levels = calloc(v->tree.count, sizeof(*p.levels));
-	if (p.levels) {
-		print_header(&p);
-		err = print_nodes(&p);
+	if (v->options.function) {
+		if (v->tree.calls && !v->tree.counts_calls)
+			add_number(&p, CALLS);
+		add_number(&p, SAMPLES);
 	}
-	if (!err)
-		print_omitted(&p);
+	add_number(&p, TOTAL_PERCENT);
+	if (v->options.function)
+		add_number(&p, ROOT_PERCENT);
+	if (!v->options.callers && !v->tree.calls)
+		add_number(&p, SELF_PERCENT);
+	/* Levels of indentation that leave room for a function. */
+	least = numbers_width(&p) + LABEL_MIN;
+	if (style->width)
+		p.most_levels = style->width > least + 2 * LEVELS_MIN ? (style->width - least) / 2
+								      : LEVELS_MIN;
+	p.levels = calloc(v->tree.count, sizeof(*p.levels));
+	if (!p.levels)
+		return -ENOMEM;
+
+	print_header(&p);
+	if (v->tree.nodes[0].frame != CALL_TREE_NONE)
+		err = print_node(&p, 0);
+	err = err ?: step(&p, &node);
+	while (!err && node != CALL_TREE_NONE) {
+		err = print_node(&p, node);
+		err = err ?: step(&p, &node);
+	}
+	if (!err && v->omitted) {
+		fprintf(out, "... %zu more", v->omitted);
+		if (!v->hidden) {
+			text_decimal(percent, v->options.percent);
+			fprintf(out, ",%s below %s %%", v->omitted == 1 ? "" : " each", percent);
+		}
+		fputc('\n', out);
+	}
 	free(p.levels);
 	free(p.more);
 	return err;

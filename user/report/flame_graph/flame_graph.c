@@ -22,15 +22,6 @@ static const char script[] =
 #include "flame_graph.js.h"
 	;
 
-/* ---- comparison ---- */
-
-static void find_scale(struct flame_graph *g)
-{
-	g->scale = SCALE_LEAST;
-	for (uint32_t node = 0; node != CALL_TREE_NONE; node = flame_graph_next(g, node))
-		g->scale = fmax(g->scale, fabs(flame_graph_change(g, node)));
-}
-
 static int compare_gone(const void *one, const void *other, void *context)
 {
 	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
@@ -40,10 +31,14 @@ static int compare_gone(const void *one, const void *other, void *context)
 	return order ?: compare_u64(a, b);
 }
 
-static int find_gone(struct flame_graph *g)
+/* Finds the largest change, and the nodes that are gone. Returns 0 or -ENOMEM. */
+static int compare_profiles(struct flame_graph *g)
 {
 	const struct call_tree *t = &g->tree;
 
+	g->scale = SCALE_LEAST;
+	for (uint32_t node = 0; node != CALL_TREE_NONE; node = flame_graph_next(g, node))
+		g->scale = fmax(g->scale, fabs(flame_graph_change(g, node)));
 	g->gone = calloc(t->count, sizeof(*g->gone));
 	if (!g->gone)
 		return -ENOMEM;
@@ -55,11 +50,32 @@ static int find_gone(struct flame_graph *g)
 	return 0;
 }
 
-/* ---- notes ---- */
-
-static int note_gone(struct flame_graph *g)
+static int make_notes(struct flame_graph *g, const struct profile *p)
 {
+	const struct profile_totals *t = &p->totals;
+	enum profile_stacks stacks = profile_stacks_unfiltered(p, g->o->tree.filtered);
+	uint64_t shown = flame_graph_weight(g, 0, NEW);
 	char part[TEXT_PERCENT_SIZE], *name;
+
+	text_percent(part, t->stacks_complete, t->stacks_user);
+	if (stacks != PROFILE_CALL_STACKS)
+		snprintf(g->notes[NOTE_STACKS], sizeof(g->notes[0]),
+			 "There are no call stacks here%s: record them with -g.",
+			 stacks == PROFILE_INLINED_STACKS ? " but of inlined functions" : "");
+	else if (t->stacks_user && strcmp(p->stacks, "cfi") == 0 &&
+		 t->stacks_complete < t->stacks_user)
+		snprintf(g->notes[NOTE_STACKS], sizeof(g->notes[0]),
+			 "%s %% of the user stacks reach the program's start.", part);
+
+	text_percent(part, shown, g->tree.samples[NEW]);
+	if (shown < magnitude_u64(g->tree.samples[NEW]))
+		snprintf(g->notes[NOTE_FILTERED], sizeof(g->notes[0]),
+			 "This is a part of the profile: %s %% of all samples.", part);
+	if (g->tree.folded)
+		snprintf(g->notes[NOTE_FOLDED], sizeof(g->notes[0]),
+			 "%zu frame%s under %g %% of all samples %s not shown.", g->tree.folded,
+			 g->tree.folded == 1 ? "" : "s", g->o->tree.min_share * 100,
+			 g->tree.folded == 1 ? "is" : "are");
 
 	if (!g->gone_count)
 		return 0;
@@ -74,43 +90,6 @@ static int note_gone(struct flame_graph *g)
 	free(name);
 	return 0;
 }
-
-static void note_stacks(struct flame_graph *g, const struct profile *p)
-{
-	const struct profile_totals *t = &p->totals;
-	enum profile_stacks stacks = profile_stacks_unfiltered(p, g->o->tree.filtered);
-	char part[TEXT_PERCENT_SIZE];
-
-	text_percent(part, t->stacks_complete, t->stacks_user);
-	if (stacks != PROFILE_CALL_STACKS)
-		snprintf(g->notes[NOTE_STACKS], sizeof(g->notes[0]),
-			 "There are no call stacks here%s: record them with -g.",
-			 stacks == PROFILE_INLINED_STACKS ? " but of inlined functions" : "");
-	else if (t->stacks_user && strcmp(p->stacks, "cfi") == 0 &&
-		 t->stacks_complete < t->stacks_user)
-		snprintf(g->notes[NOTE_STACKS], sizeof(g->notes[0]),
-			 "%s %% of the user stacks reach the program's start.", part);
-}
-
-static int make_notes(struct flame_graph *g, const struct profile *p)
-{
-	uint64_t shown = flame_graph_weight(g, 0, NEW);
-	char part[TEXT_PERCENT_SIZE];
-
-	note_stacks(g, p);
-	text_percent(part, shown, g->tree.samples[NEW]);
-	if (shown < magnitude_u64(g->tree.samples[NEW]))
-		snprintf(g->notes[NOTE_FILTERED], sizeof(g->notes[0]),
-			 "This is a part of the profile: %s %% of all samples.", part);
-	if (g->tree.folded)
-		snprintf(g->notes[NOTE_FOLDED], sizeof(g->notes[0]),
-			 "%zu frame%s under %g %% of all samples %s not shown.", g->tree.folded,
-			 g->tree.folded == 1 ? "" : "s", g->o->tree.min_share * 100,
-			 g->tree.folded == 1 ? "is" : "are");
-	return note_gone(g);
-}
-
-/* ---- the data for the script ---- */
 
 static size_t gone_listed(const struct flame_graph *g)
 {
@@ -179,34 +158,10 @@ static void print_nodes(const struct flame_graph *g, const uint32_t *numbers, FI
 	}
 }
 
-static void print_gone(const struct flame_graph *g, const uint32_t *numbers, FILE *out)
-{
-	for (size_t i = 0; i < gone_listed(g); i++)
-		fprintf(out, "%s[%" PRIu32 ",%" PRId64 "]", i ? "," : "",
-			numbers[frame_number(g, g->gone[i])],
-			flame_graph_total(g, g->gone[i], OLD));
-}
-
-static int print_notes(const struct flame_graph *g, FILE *out)
-{
-	bool any = false;
-	int err = 0;
-
-	fputs(",\n\"notes\":[", out);
-	for (size_t i = 0; i < NOTES && !err; i++) {
-		if (!*g->notes[i])
-			continue;
-		fputs(any ? "," : "", out);
-		err = flame_graph_print_json(g->notes[i], out);
-		any = true;
-	}
-	fputc(']', out);
-	return err;
-}
-
 static int print_header(const struct flame_graph *g, FILE *out)
 {
 	char text[TEXT_PERCENT_SIZE];
+	bool any = false;
 	int err;
 
 	fputs("{\"title\":", out);
@@ -220,10 +175,19 @@ static int print_header(const struct flame_graph *g, FILE *out)
 		fprintf(out, ",\n\"oldAll\":%" PRIu64 ",\n\"scale\":%s",
 			magnitude_u64(g->tree.samples[OLD]),
 			flame_graph_decimal(g->scale * 100, text));
-	return err ?: print_notes(g, out);
+	fputs(",\n\"notes\":[", out);
+	for (size_t i = 0; i < NOTES && !err; i++) {
+		if (!*g->notes[i])
+			continue;
+		fputs(any ? "," : "", out);
+		err = flame_graph_print_json(g->notes[i], out);
+		any = true;
+	}
+	fputc(']', out);
+	return err;
 }
 
-/* Prints the JSON object that flame_graph.js reads. */
+/* Prints the JSON object that flame_graph.js reads. Returns 0 or -ENOMEM. */
 static int print_data(const struct flame_graph *g, FILE *out)
 {
 	uint32_t *numbers = calloc(g->tree.frame_count + 1, sizeof(*numbers));
@@ -235,7 +199,10 @@ static int print_data(const struct flame_graph *g, FILE *out)
 	}
 	if (!err) {
 		fputs("],\n\"gone\":[", out);
-		print_gone(g, numbers, out);
+		for (size_t i = 0; i < gone_listed(g); i++)
+			fprintf(out, "%s[%" PRIu32 ",%" PRId64 "]", i ? "," : "",
+				numbers[frame_number(g, g->gone[i])],
+				flame_graph_total(g, g->gone[i], OLD));
 		fputs("],\n\"nodes\":[", out);
 		print_nodes(g, numbers, out);
 		fputs("]}", out);
@@ -243,8 +210,6 @@ static int print_data(const struct flame_graph *g, FILE *out)
 	free(numbers);
 	return err;
 }
-
-/* ---- the file ---- */
 
 /* SVG is XML: CDATA keeps the script and the style from being parsed as markup. */
 static int print_svg(const struct flame_graph *g, FILE *out)
@@ -281,45 +246,31 @@ static int print_html(const struct flame_graph *g, FILE *out)
 	return 0;
 }
 
-static const char *unit_of(const struct profile *p, const char *value)
-{
-	const struct profile_value_type *type;
-
-	if (!p->value_type_count)
-		return "samples";
-	type = &p->value_types[profile_value(p, value)];
-	return strcmp(type->unit, "nanoseconds") == 0 ? type->unit : type->type;
-}
-
-static int print(struct flame_graph *g, const struct profile *p, FILE *out)
-{
-	for (size_t i = 0; i < g->tree.count && !g->has_negative; i++)
-		g->has_negative =
-			flame_graph_weight(g, i, NEW) != magnitude(flame_graph_total(g, i, NEW)) ||
-			flame_graph_total(g, i, NEW) < 0;
-	flame_graph_choose_hues(g);
-	if (g->compared) {
-		find_scale(g);
-		if (find_gone(g))
-			return -ENOMEM;
-	}
-	if (make_notes(g, p))
-		return -ENOMEM;
-	return g->o->html ? print_html(g, out) : print_svg(g, out);
-}
-
 int flame_graph_print(const struct profile *p, const struct profile *earlier,
 		      const struct flame_graph_options *o, FILE *out)
 {
 	const struct profile *profiles[] = { [NEW] = p, [OLD] = earlier };
-	struct flame_graph g = {
-		.o = o,
-		.compared = earlier,
-		.unit = unit_of(p, o->tree.value),
-	};
+	const struct profile_value_type *type;
+	struct flame_graph g = { .o = o, .compared = earlier, .unit = "samples" };
 	int err = call_tree_make(&g.tree, profiles, earlier ? 2 : 1, &o->tree);
 
-	err = err ?: print(&g, p, out);
+	if (err)
+		goto out;
+	if (p->value_type_count) {
+		type = &p->value_types[profile_value(p, o->tree.value)];
+		g.unit = strcmp(type->unit, "nanoseconds") == 0 ? type->unit : type->type;
+	}
+	for (size_t i = 0; i < g.tree.count && !g.has_negative; i++)
+		g.has_negative = flame_graph_weight(&g, i, NEW) !=
+					 magnitude(flame_graph_total(&g, i, NEW)) ||
+				 flame_graph_total(&g, i, NEW) < 0;
+	flame_graph_choose_hues(&g);
+	if (earlier)
+		err = compare_profiles(&g);
+	err = err ?: make_notes(&g, p);
+	if (!err)
+		err = o->html ? print_html(&g, out) : print_svg(&g, out);
+out:
 	free(g.gone);
 	call_tree_free(&g.tree);
 	return err;

@@ -42,29 +42,6 @@ static double width_of(const struct flame_graph *g, uint32_t node)
 		     : WIDTH - 2 * MARGIN;
 }
 
-static void print_color(const struct flame_graph *g, uint32_t node, FILE *out)
-{
-	const struct call_frame *f = flame_graph_frame(g, node);
-	const char *class = flame_graph_class(f);
-	unsigned int saturation = 68, lightness = 78;
-	double heat;
-
-	if (g->compared || g->has_negative) {
-		heat = flame_graph_heat(g, node);
-		fprintf(out, "hsl(%d,%u%%,%u%%)", heat > 0 ? 12 : 215,
-			(unsigned int)(88 * fmin(1, 8 * fabs(heat))),
-			(unsigned int)(95 - 36 * fabs(heat)));
-		return;
-	}
-	if (*class == 'i')
-		lightness = 88;
-	if (*class == 'u')
-		saturation = 22;
-	if (*class == 'w')
-		saturation = 0;
-	fprintf(out, "hsl(%u,%u%%,%u%%)", flame_graph_hue(g, f), saturation, lightness);
-}
-
 /* Prints what browsers show under the pointer. */
 static int print_title(const struct picture *p, uint32_t node)
 {
@@ -116,13 +93,31 @@ static int print_name(const struct picture *p, uint32_t node, double width, doub
 
 static void print_rectangle(const struct picture *p, uint32_t node, double width, double y)
 {
+	const struct flame_graph *g = p->g;
+	const struct call_frame *f = flame_graph_frame(g, node);
+	char class = *flame_graph_class(f);
+	unsigned int saturation = 68, lightness = 78;
 	char text[TEXT_PERCENT_SIZE];
+	double heat;
 
 	fprintf(p->out, "<rect x=\"%s\" ", flame_graph_decimal(p->spans[node].left, text));
 	/* Leave a seam between neighbours that are wide enough. */
 	fprintf(p->out, "y=\"%u\" width=\"%s\" height=\"%d\" fill=\"", (unsigned int)y,
 		flame_graph_decimal(width > 3 ? width - 0.7 : width, text), ROW - 1);
-	print_color(p->g, node, p->out);
+	if (g->compared || g->has_negative) {
+		heat = flame_graph_heat(g, node);
+		fprintf(p->out, "hsl(%d,%u%%,%u%%)", heat > 0 ? 12 : 215,
+			(unsigned int)(88 * fmin(1, 8 * fabs(heat))),
+			(unsigned int)(95 - 36 * fabs(heat)));
+	} else {
+		if (class == 'i')
+			lightness = 88;
+		if (class == 'u')
+			saturation = 22;
+		if (class == 'w')
+			saturation = 0;
+		fprintf(p->out, "hsl(%u,%u%%,%u%%)", flame_graph_hue(g, f), saturation, lightness);
+	}
 	fputs(width > 3 ? "\" rx=\"2\"/>" : "\"/>\n", p->out);
 }
 
@@ -147,7 +142,7 @@ static int print_frame(const struct picture *p, uint32_t node)
 }
 
 /* Computes the position of each node and the height of the picture. */
-static void place(struct picture *p)
+static void place_frames(struct picture *p)
 {
 	const struct call_node *nodes = p->g->tree.nodes;
 
@@ -197,19 +192,6 @@ static int print_head(struct picture *p)
 	return err;
 }
 
-static int print_frames(const struct picture *p)
-{
-	int err = 0;
-
-	fputs("<g font-family=\"DejaVu Sans Mono,Menlo,Consolas,monospace\" font-size=\"11\">\n",
-	      p->out);
-	for (uint32_t node = 0; node != CALL_TREE_NONE && !err; node = flame_graph_next(p->g, node))
-		if (width_of(p->g, node) >= LEAST)
-			err = print_frame(p, node);
-	fputs("</g>\n", p->out);
-	return err;
-}
-
 int flame_graph_print_picture(const struct flame_graph *g, FILE *out)
 {
 	struct picture p = {
@@ -221,8 +203,14 @@ int flame_graph_print_picture(const struct flame_graph *g, FILE *out)
 
 	if (!p.spans)
 		return -ENOMEM;
-	place(&p);
-	err = print_head(&p) ?: print_frames(&p);
+	place_frames(&p);
+	err = print_head(&p);
+	fputs("<g font-family=\"DejaVu Sans Mono,Menlo,Consolas,monospace\" font-size=\"11\">\n",
+	      out);
+	for (uint32_t node = 0; node != CALL_TREE_NONE && !err; node = flame_graph_next(g, node))
+		if (width_of(g, node) >= LEAST)
+			err = print_frame(&p, node);
+	fputs("</g>\n", out);
 	free(p.spans);
 	return err;
 }
