@@ -43,11 +43,11 @@ static const char *cell(const struct listing *l, const struct listing_line *line
 		snprintf(buffer, TABLE_CELL_SIZE, "0x%" PRIx64, i->address);
 		return buffer;
 	case TARGET:
-		snprintf(buffer, TABLE_CELL_SIZE, "%s%s%s",
-			 i->is_target	? ":"
-			 : loops->depth ? " "
-					: "",
-			 loops->depth ? " " : "", loops->marks[line->number]);
+		if (loops->depth)
+			snprintf(buffer, TABLE_CELL_SIZE, "%c %s", i->is_target ? ':' : ' ',
+				 loops->marks[line->number]);
+		else
+			snprintf(buffer, TABLE_CELL_SIZE, "%s", i->is_target ? ":" : "");
 		return buffer;
 	default:
 		return i->text;
@@ -76,12 +76,6 @@ static int add_source(struct listing *l, struct source_files *files, const struc
 		     : -1;
 	free(expanded);
 	return n < 0 ? -ENOMEM : listing_add(l, LISTING_TEXT, 0, whole);
-}
-
-static bool is_same(const struct source_line *a, const struct source_line *b)
-{
-	return a->number == b->number && a->inlined == b->inlined &&
-	       a->inlined_number == b->inlined_number && strcmp(a->file, b->file) == 0;
 }
 
 static bool is_shown(const struct listing *l, size_t instruction)
@@ -121,7 +115,9 @@ static int add_lines(struct listing *l, struct annotation *a, bool all)
 		err = add_omitted(l, i, &omitted);
 		if (a->code_places)
 			line = source_line_inlined(a->code_places, i);
-		if (!err && !is_same(&line, &shown))
+		if (!err && (line.number != shown.number || line.inlined != shown.inlined ||
+			     line.inlined_number != shown.inlined_number ||
+			     strcmp(line.file, shown.file) != 0))
 			err = add_source(l, &a->files, &line);
 		shown = line;
 		err = err ?: listing_add(l, LISTING_COUNTED, i, NULL);
@@ -129,7 +125,7 @@ static int add_lines(struct listing *l, struct annotation *a, bool all)
 	return err ?: add_omitted(l, a->code.count, &omitted);
 }
 
-static int list_code(struct annotation *a, const struct report_listing_options *o, FILE *out)
+int report_listing(struct annotation *a, const struct report_listing_options *o, FILE *out)
 {
 	struct code_loops loops;
 	struct listing l = {
@@ -140,18 +136,16 @@ static int list_code(struct annotation *a, const struct report_listing_options *
 		.cell = cell,
 		.context = &loops,
 	};
-	int err = code_loops_draw(&loops, &a->code);
+	int err;
 
+	if (o->source || !a->code.count)
+		return annotate_source(a, o, out);
+	err = code_loops_draw(&loops, &a->code);
 	err = err ?: add_lines(&l, a, o->all);
 	err = err ?: listing_print(&l, o, out);
 	listing_free(&l);
 	code_loops_free(&loops);
 	return err;
-}
-
-int report_listing(struct annotation *a, const struct report_listing_options *o, FILE *out)
-{
-	return o->source || !a->code.count ? annotate_source(a, o, out) : list_code(a, o, out);
 }
 
 void report_listing_title(const struct annotation *a, const char *prefix, FILE *out)

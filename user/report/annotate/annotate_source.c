@@ -52,25 +52,6 @@ static char *line_text(const struct source_file *file, uint64_t number)
 	return text_expand_tabs(source_file_line(file, number) ?: "");
 }
 
-/* "> f at x.h:12  text"; to be free()d, or NULL. */
-static char *inlined_text(struct source_files *files, const struct source_line *s)
-{
-	const struct source_file *file;
-	char *text, *whole;
-	int n;
-
-	if (source_files_find(files, s->inlined_file, &file))
-		return NULL;
-	text = line_text(file, s->inlined_number);
-	if (!text)
-		return NULL;
-	n = asprintf(&whole, "> %s at %s:%" PRIu32 "%s%s", s->inlined,
-		     text_basename(s->inlined_file), s->inlined_number, *text ? "  " : "",
-		     text + strspn(text, " "));
-	free(text);
-	return n < 0 ? NULL : whole;
-}
-
 /* The shown part of a file: its lines in a->lines, and the text around them. */
 struct part {
 	struct annotation *a;
@@ -80,18 +61,28 @@ struct part {
 	uint32_t start;	      /* the line where it starts; 0: unknown */
 };
 
+/* Adds a line with counts; the innermost one of inlined functions as "> f at x.h:12  text". */
 static int add_counted(struct listing *l, struct part *part, size_t number)
 {
 	struct source_line *s = &part->a->lines.lines[number];
-	char *text;
+	const struct source_file *file;
+	char *text, *whole;
+	int n;
 
-	if (s->inlined)
-		text = inlined_text(&part->a->files, s);
-	else if (s->number)
-		text = line_text(part->file, s->number);
-	else
-		text = strdup("[no line]");
-	return text ? listing_add(l, LISTING_COUNTED, number, text) : -ENOMEM;
+	if (!s->inlined) {
+		text = s->number ? line_text(part->file, s->number) : strdup("[no line]");
+		return text ? listing_add(l, LISTING_COUNTED, number, text) : -ENOMEM;
+	}
+	if (source_files_find(&part->a->files, s->inlined_file, &file))
+		return -ENOMEM;
+	text = line_text(file, s->inlined_number);
+	if (!text)
+		return -ENOMEM;
+	n = asprintf(&whole, "> %s at %s:%" PRIu32 "%s%s", s->inlined,
+		     text_basename(s->inlined_file), s->inlined_number, *text ? "  " : "",
+		     text + strspn(text, " "));
+	free(text);
+	return n < 0 ? -ENOMEM : listing_add(l, LISTING_COUNTED, number, whole);
 }
 
 static bool is_near(const struct part *part, size_t next, uint64_t number)
@@ -214,38 +205,9 @@ static void find_range(struct part *part)
 	}
 }
 
-static int add_file(struct listing *l, struct annotation *a, size_t from, size_t to, bool all)
-{
-	struct part part = { .a = a, .from = from, .to = to };
-	const char *name = a->lines.lines[from].file;
-	char *heading;
-
-	if (source_files_find(&a->files, name, &part.file))
-		return -ENOMEM;
-	heading = strdup(*name ? name : "[no source file]");
-	if (!heading || listing_add(l, LISTING_TEXT, 0, heading))
-		return -ENOMEM;
-	find_range(&part);
-	return add_part(l, &part, all);
-}
-
-static int add_files(struct listing *l, struct annotation *a, bool all)
-{
-	const struct source_line *lines = a->lines.lines;
-	size_t to;
-	int err = 0;
-
-	for (size_t from = 0; from < a->lines.count && !err; from = to) {
-		for (to = from + 1; to < a->lines.count; to++)
-			if (strcmp(lines[to].file, lines[from].file) != 0)
-				break;
-		err = add_file(l, a, from, to, all);
-	}
-	return err;
-}
-
 int annotate_source(struct annotation *a, const struct report_listing_options *o, FILE *out)
 {
+	const struct source_line *lines = a->lines.lines;
 	struct listing l = {
 		.a = a,
 		.tallies = &a->line_counts,
@@ -253,8 +215,28 @@ int annotate_source(struct annotation *a, const struct report_listing_options *o
 		.column_count = COLUMNS,
 		.cell = cell,
 	};
-	int err = add_files(&l, a, o->all);
+	size_t from = 0, to;
+	int err = 0;
 
+	for (; from < a->lines.count && !err; from = to) {
+		struct part part = { .a = a, .from = from };
+		const char *name = lines[from].file;
+		char *heading;
+
+		for (to = from + 1; to < a->lines.count; to++)
+			if (strcmp(lines[to].file, name) != 0)
+				break;
+		part.to = to;
+		err = source_files_find(&a->files, name, &part.file);
+		if (err)
+			break;
+		heading = strdup(*name ? name : "[no source file]");
+		err = heading ? listing_add(&l, LISTING_TEXT, 0, heading) : -ENOMEM;
+		if (err)
+			break;
+		find_range(&part);
+		err = add_part(&l, &part, o->all);
+	}
 	err = err ?: listing_print(&l, o, out);
 	listing_free(&l);
 	return err;

@@ -17,13 +17,13 @@
 #include "util/proc_path.h"
 #include "util/sum.h"
 
-/* ---- the code ---- */
-
-/* Returns 0, or a negative errno with e set if the function cannot be disassembled. */
-static int check_code(const struct annotation *a, struct error *e)
+/* Disassembles the function. Returns 0, or a negative errno with e set. */
+static int read_code(struct annotation *a, struct error *e)
 {
 	const char *name = a->function ?: "the address";
 	const struct profile_image *image;
+	char path[PATH_MAX];
+	int err;
 
 	if (a->image == PROFILE_NONE)
 		return error_set(e, 0, "cannot disassemble %s: it is in no known image", name);
@@ -44,43 +44,27 @@ static int check_code(const struct annotation *a, struct error *e)
 			      "put a copy at that path");
 		return -EINVAL;
 	}
-	if (a->extent.limit)
-		return 0;
-	error_set(e, 0, "%s has no symbol %s: its end is unknown", image->path, name);
-	error_hint(e, "give an address; profiltool report --by address -d %s lists them",
-		   text_basename(image->path));
-	return -ENOENT;
-}
-
-/* Stores a path that opens the image's file: of its descriptor, or without " (deleted)". */
-static void path_on_disk(char path[PATH_MAX], const struct profile_image *image)
-{
+	if (!a->extent.limit) {
+		error_set(e, 0, "%s has no symbol %s: its end is unknown", image->path, name);
+		error_hint(e, "give an address; profiltool report --by address -d %s lists them",
+			   text_basename(image->path));
+		return -ENOENT;
+	}
+	/* The image's file: of its descriptor, or without " (deleted)". */
 	if (image->fd >= 0) {
 		snprintf(path, PATH_MAX, "/proc/%d/fd/%d", (int)getpid(), image->fd);
-		return;
+	} else {
+		snprintf(path, PATH_MAX, "%s", image->path);
+		path[proc_path_size(path)] = '\0';
 	}
-	snprintf(path, PATH_MAX, "%s", image->path);
-	path[proc_path_size(path)] = '\0';
-}
-
-static int read_code(struct annotation *a, struct error *e)
-{
-	char path[PATH_MAX];
-	int err = check_code(a, e);
-
-	if (err)
-		return err;
-	path_on_disk(path, &a->p->images[a->image]);
 	err = disassemble(&a->code, path, a->extent.start, a->extent.limit, DISASSEMBLY_SECONDS, e);
 	if (err)
 		disassembly_free(&a->code);
 	return err;
 }
 
-/* ---- source lines ---- */
-
 /* Fills code_places with a location for each instruction. */
-static int add_places(struct annotation *a)
+static int place_instructions(struct annotation *a)
 {
 	const struct profile_image *image = &a->p->images[a->image];
 	struct profile *places = a->code_places;
@@ -110,7 +94,7 @@ static int find_code_lines(struct annotation *a, const bool *locations,
 	int err = -ENOMEM;
 
 	a->code_places = profile_new();
-	if (used && a->code_places && !add_places(a))
+	if (used && a->code_places && !place_instructions(a))
 		err = 0;
 	for (uint32_t i = 0; !err && i < a->p->location_count; i++) {
 		size_t found =
@@ -169,8 +153,6 @@ bool annotation_has_lines(const struct annotation *a)
 			return true;
 	return false;
 }
-
-/* ---- counts ---- */
 
 /* What the samples of a location count for. */
 struct place {
@@ -241,21 +223,6 @@ static void count_frame(struct counter *c, uint32_t location, const int64_t *val
 		tally(c, &c->a->line_counts, place->inlined, values, leaf);
 }
 
-static void count_samples(struct counter *c)
-{
-	const struct profile *p = c->a->p;
-
-	for (size_t i = 0; i < p->sample_count; i++) {
-		const struct profile_sample *sample = &p->samples[i];
-
-		c->stack++;
-		c->a->stacks |= sample->depth > 1;
-		for (uint32_t j = 0; j < sample->depth; j++)
-			count_frame(c, p->frames[sample->first_frame + j],
-				    &p->values[i * p->value_type_count], j == 0);
-	}
-}
-
 /* Without stacks: adds the costs of recorded calls to the totals of their instructions. */
 static void count_calls(struct counter *c)
 {
@@ -301,39 +268,43 @@ static void find_places(struct counter *c)
 	}
 }
 
-static int make_titles(struct annotation *a)
-{
-	for (size_t i = 0; i < a->value_count; i++) {
-		a->titles[i] = rows_title(a->p, a->values[i]);
-		if (!a->titles[i])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int count(struct annotation *a, const char *value, const bool *locations, struct error *e)
+/* Counts the samples of instructions and lines. Returns 0, or -ENOMEM with e set. */
+static int count_function(struct annotation *a, const char *value, const bool *locations,
+			  struct error *e)
 {
 	const struct profile *p = a->p;
 	struct counter c = { .a = a, .locations = locations };
-	int err = -ENOMEM;
+	bool failed;
 
 	a->all_samples = profile_magnitude(p, value);
 	a->values = calloc(p->value_type_count + 1, sizeof(*a->values));
-	c.places = calloc(p->location_count + 1, sizeof(*c.places));
 	a->titles = calloc(p->value_type_count + 1, sizeof(*a->titles));
-	if (a->values && a->titles && c.places) {
+	c.places = calloc(p->location_count + 1, sizeof(*c.places));
+	failed = !a->values || !a->titles || !c.places;
+	if (!failed)
 		a->value_count = rows_values(p, value, a->values);
-		err = make_titles(a);
-		err = err ?: make_tallies(&a->code_counts, a->code.count, a->value_count);
-		err = err ?: make_tallies(&a->line_counts, a->lines.count, a->value_count);
+	for (size_t i = 0; i < a->value_count && !failed; i++) {
+		a->titles[i] = rows_title(p, a->values[i]);
+		failed = !a->titles[i];
 	}
-	if (!err) {
-		find_places(&c);
-		count_samples(&c);
-		count_calls(&c);
+	if (failed || make_tallies(&a->code_counts, a->code.count, a->value_count) ||
+	    make_tallies(&a->line_counts, a->lines.count, a->value_count)) {
+		free(c.places);
+		return error_no_memory(e);
 	}
+	find_places(&c);
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+
+		c.stack++;
+		a->stacks |= sample->depth > 1;
+		for (uint32_t j = 0; j < sample->depth; j++)
+			count_frame(&c, p->frames[sample->first_frame + j],
+				    &p->values[i * p->value_type_count], j == 0);
+	}
+	count_calls(&c);
 	free(c.places);
-	return err ? error_no_memory(e) : 0;
+	return 0;
 }
 
 int annotation_make(struct annotation *a, struct profile *p, const struct annotation_options *o,
@@ -354,7 +325,7 @@ int annotation_make(struct annotation *a, struct profile *p, const struct annota
 		*e = a->no_code;
 		err = -EINVAL;
 	}
-	err = err ?: count(a, o->value, found.locations, e);
+	err = err ?: count_function(a, o->value, found.locations, e);
 	free(found.locations);
 	return err;
 }

@@ -53,7 +53,7 @@ static bool is_free(const struct code_loops *l, const struct loop *loop, size_t 
 }
 
 /* Draws a loop at the rightmost free place, if there is one. */
-static void draw(struct code_loops *l, const struct loop *loop)
+static void draw_loop(struct code_loops *l, const struct loop *loop)
 {
 	size_t place = CODE_LOOPS_MAX;
 
@@ -83,7 +83,7 @@ int code_loops_draw(struct code_loops *l, const struct disassembly *d)
 		memset(l->marks[i], ' ', CODE_LOOPS_MAX);
 	count = find_loops(d, loops);
 	for (size_t i = 0; i < count; i++)
-		draw(l, &loops[i]);
+		draw_loop(l, &loops[i]);
 	for (size_t i = 0; i < d->count; i++)
 		memmove(l->marks[i], l->marks[i] + CODE_LOOPS_MAX - l->depth, l->depth + 1);
 	free(loops);

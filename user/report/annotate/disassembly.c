@@ -27,24 +27,13 @@ static uint64_t jump_target(const char *text)
 	return strtoull(digits, NULL, 16);
 }
 
-static int add_instruction(struct disassembly *d, uint64_t address, const char *text)
-{
-	struct instruction *i;
-
-	if (array_reserve(&d->instructions, &d->room, d->count + 1, sizeof(*i)))
-		return -ENOMEM;
-	i = &d->instructions[d->count];
-	*i = (struct instruction){ .address = address, .text = text_expand_tabs(text) };
-	if (!i->text)
-		return -ENOMEM;
-	i->target = jump_target(i->text);
-	d->count++;
-	return 0;
-}
-
-/* Adds "    11f9:\tmov    %edi,%eax"; ignores the other lines, which are names. */
+/*
+ * Adds the instruction of "    11f9:\tmov    %edi,%eax"; ignores other lines, which are names.
+ * Returns 0, -ENOMEM, or -E2BIG: there are DISASSEMBLY_MAX already.
+ */
 static int take_line(struct disassembly *d, const char *line)
 {
+	struct instruction *i;
 	char *end;
 	uint64_t address;
 
@@ -54,28 +43,17 @@ static int take_line(struct disassembly *d, const char *line)
 	if (end[0] != ':' || end[1] != '\t' ||
 	    (d->count && address <= d->instructions[d->count - 1].address))
 		return 0;
-	return d->count < DISASSEMBLY_MAX ? add_instruction(d, address, end + 2) : -E2BIG;
-}
-
-static void mark_targets(struct disassembly *d)
-{
-	for (size_t i = 0; i < d->count; i++) {
-		size_t target = disassembly_target(d, i);
-
-		if (target != SIZE_MAX)
-			d->instructions[target].is_target = true;
-	}
-}
-
-static int parse(struct disassembly *d, struct objdump *o)
-{
-	int err = 0;
-	char *line;
-
-	while (!err && (line = objdump_read_line(o, &err)))
-		err = take_line(d, line);
-	mark_targets(d);
-	return err;
+	if (d->count == DISASSEMBLY_MAX)
+		return -E2BIG;
+	if (array_reserve(&d->instructions, &d->room, d->count + 1, sizeof(*i)))
+		return -ENOMEM;
+	i = &d->instructions[d->count];
+	*i = (struct instruction){ .address = address, .text = text_expand_tabs(end + 2) };
+	if (!i->text)
+		return -ENOMEM;
+	i->target = jump_target(i->text);
+	d->count++;
+	return 0;
 }
 
 int disassemble(struct disassembly *d, const char *path, uint64_t start, uint64_t limit,
@@ -87,7 +65,8 @@ int disassemble(struct disassembly *d, const char *path, uint64_t start, uint64_
 				    first,     last, "--", (char *)path,
 				    NULL };
 	struct objdump o;
-	int err, parsed;
+	int err, parse_err = 0;
+	char *line;
 
 	*d = (struct disassembly){ 0 };
 	snprintf(first, sizeof(first), "--start-address=0x%" PRIx64, start);
@@ -95,9 +74,16 @@ int disassemble(struct disassembly *d, const char *path, uint64_t start, uint64_
 	err = objdump_start(&o, arguments, seconds, e);
 	if (err)
 		return err;
-	parsed = parse(d, &o);
-	err = objdump_finish(&o, path, parsed, e);
-	if (parsed == -E2BIG)
+	while (!parse_err && (line = objdump_read_line(&o, &parse_err)))
+		parse_err = take_line(d, line);
+	for (size_t i = 0; i < d->count; i++) {
+		size_t target = disassembly_target(d, i);
+
+		if (target != SIZE_MAX)
+			d->instructions[target].is_target = true;
+	}
+	err = objdump_finish(&o, path, parse_err, e);
+	if (parse_err == -E2BIG)
 		return error_set(e, 0,
 				 "cannot disassemble %s: more than %d instructions: the "
 				 "symbol's size is wrong",

@@ -53,38 +53,36 @@ static int64_t shown_total(const struct listing *l, size_t number)
 			    : l->tallies->self[number * l->a->value_count];
 }
 
-/* The columns: the first value, its total with stacks, %, the other values. */
-static const char *count_cell(const struct listing *l, size_t number, size_t column,
-			      char buffer[TABLE_CELL_SIZE])
-{
-	const int64_t *self = &l->tallies->self[number * l->a->value_count];
-	int64_t count;
-
-	if (column == 1u + l->a->stacks) {
-		text_percent(buffer, shown_total(l, number), all_of(l->a));
-		return buffer;
-	}
-	if (column == 0)
-		count = self[0];
-	else
-		count = column == 1 ? shown_total(l, number) : self[column - 1 - l->a->stacks];
-	snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, count);
-	return buffer;
-}
-
+/* The columns: the first value, its total with stacks, %, the other values, and those of l. */
 static const char *cell(const void *context, size_t row, size_t column,
 			char buffer[TABLE_CELL_SIZE])
 {
 	const struct listing *l = context;
 	const struct listing_line *line = &l->lines[row];
-	size_t counts = count_columns(l->a);
+	size_t counts = count_columns(l->a), percent = 1u + l->a->stacks;
+	const int64_t *self;
+	int64_t count;
 
-	if (column < counts)
-		return line->kind == LISTING_COUNTED ? count_cell(l, line->number, column, buffer)
-						     : "";
-	if (column == counts + l->column_count - 1 && line->text)
-		return line->text;
-	return line->kind == LISTING_TEXT ? "" : l->cell(l, line, column - counts, buffer);
+	if (column >= counts) {
+		if (column == counts + l->column_count - 1 && line->text)
+			return line->text;
+		return line->kind == LISTING_TEXT ? "" : l->cell(l, line, column - counts, buffer);
+	}
+	if (line->kind != LISTING_COUNTED)
+		return "";
+	if (column == percent) {
+		text_percent(buffer, shown_total(l, line->number), all_of(l->a));
+		return buffer;
+	}
+	self = &l->tallies->self[line->number * l->a->value_count];
+	if (column == 0)
+		count = self[0];
+	else if (column < percent)
+		count = shown_total(l, line->number);
+	else
+		count = self[column - percent];
+	snprintf(buffer, TABLE_CELL_SIZE, "%" PRId64, count);
+	return buffer;
 }
 
 static bool is_hot(const void *context, size_t row)
@@ -112,24 +110,11 @@ static bool is_line(const void *context, size_t row)
 	return l->lines[row].text != NULL;
 }
 
-static void name_columns(const struct listing *l, struct table_column *columns)
-{
-	const struct annotation *a = l->a;
-	struct table_column *c = columns;
-
-	*c++ = (struct table_column){ .title = a->stacks ? "self" : a->titles[0], .is_hot = true };
-	if (a->stacks)
-		*c++ = (struct table_column){ .title = "total", .is_hot = true };
-	*c++ = (struct table_column){ .title = "%", .is_hot = true };
-	for (size_t i = 1; i < a->value_count; i++)
-		*c++ = (struct table_column){ .title = a->titles[i] };
-	memcpy(c, l->columns, l->column_count * sizeof(*c));
-}
-
 int listing_print(const struct listing *l, const struct report_listing_options *o, FILE *out)
 {
-	size_t count = count_columns(l->a) + l->column_count;
-	struct table_column *columns = calloc(count, sizeof(*columns));
+	const struct annotation *a = l->a;
+	size_t count = count_columns(a) + l->column_count;
+	struct table_column *columns = calloc(count, sizeof(*columns)), *c = columns;
 	struct table t = {
 		.columns = columns,
 		.column_count = count,
@@ -146,7 +131,13 @@ int listing_print(const struct listing *l, const struct report_listing_options *
 
 	if (!columns)
 		return -ENOMEM;
-	name_columns(l, columns);
+	*c++ = (struct table_column){ .title = a->stacks ? "self" : a->titles[0], .is_hot = true };
+	if (a->stacks)
+		*c++ = (struct table_column){ .title = "total", .is_hot = true };
+	*c++ = (struct table_column){ .title = "%", .is_hot = true };
+	for (size_t i = 1; i < a->value_count; i++)
+		*c++ = (struct table_column){ .title = a->titles[i] };
+	memcpy(c, l->columns, l->column_count * sizeof(*c));
 	err = table_print(&t, out);
 	free(columns);
 	return err;

@@ -19,21 +19,6 @@
 #define MESSAGES_SIZE 65536
 #define MEMORY_MAX    ((rlim_t)4 << 30)
 
-/* Without debuginfod: no network access. The array is to be free()d, its strings are not. */
-static char **environment(void)
-{
-	size_t count = 0, kept = 0;
-	char **copy;
-
-	while (environ[count])
-		count++;
-	copy = calloc(count + 1, sizeof(*copy));
-	for (size_t i = 0; copy && i < count; i++)
-		if (strncmp(environ[i], "DEBUGINFOD_URLS=", strlen("DEBUGINFOD_URLS=")) != 0)
-			copy[kept++] = environ[i];
-	return copy;
-}
-
 /* Lowers a limit, unless it is lower already. */
 static void limit(pid_t pid, int resource, rlim_t most)
 {
@@ -46,12 +31,23 @@ static void limit(pid_t pid, int resource, rlim_t most)
 	prlimit(pid, resource, &l, NULL);
 }
 
+/* Starts it with its output to out and its messages to o->messages. Returns 0 or an errno. */
 static int spawn(struct objdump *o, char *const *arguments, int out)
 {
+	static const char servers[] = "DEBUGINFOD_URLS=";
 	posix_spawn_file_actions_t actions;
-	char **variables = environment();
-	int err = variables ? posix_spawn_file_actions_init(&actions) : ENOMEM;
+	size_t count = 0, kept = 0;
+	char **variables;
+	int err;
 
+	/* The environment but for debuginfod: no network access. */
+	while (environ[count])
+		count++;
+	variables = calloc(count + 1, sizeof(*variables));
+	for (size_t i = 0; variables && i < count; i++)
+		if (strncmp(environ[i], servers, strlen(servers)) != 0)
+			variables[kept++] = environ[i];
+	err = variables ? posix_spawn_file_actions_init(&actions) : ENOMEM;
 	if (err) {
 		free(variables);
 		return err;
@@ -77,71 +73,59 @@ static void free_parts(struct objdump *o)
 		close(o->out);
 }
 
-/* Returns an errno. */
-static int start(struct objdump *o, char *const *arguments)
-{
-	int ends[2], err;
-
-	o->buffer = malloc(BUFFER_SIZE + 1);
-	o->messages = memfd_create("objdump", MFD_CLOEXEC);
-	if (!o->buffer || o->messages < 0 || pipe2(ends, O_CLOEXEC))
-		return errno;
-	o->out = ends[0];
-	err = fcntl(o->out, F_SETFL, O_NONBLOCK) ? errno : spawn(o, arguments, ends[1]);
-	close(ends[1]);
-	return err;
-}
-
 int objdump_start(struct objdump *o, char *const *arguments, unsigned int seconds, struct error *e)
 {
-	int err;
+	int ends[2], code;
 
-	*o = (struct objdump){ .out = -1,
-			       .messages = -1,
-			       .deadline = now_ns() + seconds * NS_PER_S };
-	err = start(o, arguments);
-	if (!err)
+	*o = (struct objdump){
+		.buffer = malloc(BUFFER_SIZE + 1),
+		.messages = memfd_create("objdump", MFD_CLOEXEC),
+		.out = -1,
+		.deadline = now_ns() + seconds * NS_PER_S,
+	};
+	if (!o->buffer || o->messages < 0 || pipe2(ends, O_CLOEXEC)) {
+		code = errno;
+	} else {
+		o->out = ends[0];
+		code = fcntl(o->out, F_SETFL, O_NONBLOCK) ? errno : spawn(o, arguments, ends[1]);
+		close(ends[1]);
+	}
+	if (!code)
 		return 0;
 	free_parts(o);
-	error_set(e, err, "cannot run objdump");
-	if (err == ENOENT)
+	error_set(e, code, "cannot run objdump");
+	if (code == ENOENT)
 		error_hint(e, "install the package binutils");
-	return -err;
+	return -code;
 }
 
-/* Returns 0 when there is output to read, or its end. */
-static int wait_for_output(const struct objdump *o)
-{
-	struct pollfd poll_out = { .fd = o->out, .events = POLLIN };
-	int n;
-
-	do {
-		uint64_t now = now_ns();
-
-		if (now >= o->deadline)
-			return -ETIMEDOUT;
-		n = poll(&poll_out, 1, (int)((o->deadline - now) / NS_PER_MS + 1));
-	} while (n == 0 || (n < 0 && errno == EINTR));
-	return n < 0 ? -errno : 0;
-}
-
-/* Reads more into the buffer. Returns the number of bytes, or a negative errno. */
+/*
+ * Reads more into the buffer. Returns the number of bytes, 0 at the end of the output, or a
+ * negative errno: -ETIMEDOUT after the deadline.
+ */
 static ssize_t read_more(struct objdump *o)
 {
+	struct pollfd poll_out = { .fd = o->out, .events = POLLIN };
 	ssize_t n;
 
 	memmove(o->buffer, o->buffer + o->begin, o->end - o->begin);
 	o->end -= o->begin;
 	o->begin = 0;
-	do {
-		int err = wait_for_output(o);
+	for (;;) {
+		uint64_t now = now_ns();
 
-		if (err)
-			return err;
-		n = read(o->out, o->buffer + o->end, BUFFER_SIZE - o->end);
-	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
-	if (n < 0)
-		return -errno;
+		if (now >= o->deadline)
+			return -ETIMEDOUT;
+		n = poll(&poll_out, 1, (int)((o->deadline - now) / NS_PER_MS + 1));
+		if (n == 0)
+			continue;
+		if (n > 0)
+			n = read(o->out, o->buffer + o->end, BUFFER_SIZE - o->end);
+		if (n >= 0)
+			break;
+		if (errno != EINTR && errno != EAGAIN)
+			return -errno;
+	}
 	o->end += n;
 	return n;
 }
@@ -175,25 +159,20 @@ char *objdump_read_line(struct objdump *o, int *err)
 	return line;
 }
 
-/* The first line of its messages, which begins with its name. */
-static void read_message(const struct objdump *o, char *text, size_t size)
-{
-	ssize_t n = pread(o->messages, text, size - 1, 0);
-
-	text[n > 0 ? n : 0] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-}
-
 int objdump_finish(struct objdump *o, const char *path, int err, struct error *e)
 {
 	char message[256];
 	int status = 0;
+	ssize_t n;
 
 	if (err)
 		kill(o->pid, SIGKILL);
 	while (waitpid(o->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	read_message(o, message, sizeof(message));
+	/* The first line of its messages, which begins with its name. */
+	n = pread(o->messages, message, sizeof(message) - 1, 0);
+	message[n > 0 ? n : 0] = '\0';
+	message[strcspn(message, "\n")] = '\0';
 	free_parts(o);
 	if (err == -ENOMEM)
 		return error_no_memory(e);

@@ -14,22 +14,16 @@
 #include "util/array.h"
 #include "util/file.h"
 
-static bool leads_out(const char *name)
-{
-	for (const char *dots = name; (dots = strstr(dots, "..")); dots += 2)
-		if ((dots == name || dots[-1] == '/') && (dots[2] == '/' || !dots[2]))
-			return true;
-	return false;
-}
-
 /* Opens `name` in a directory: all of it, or with fewer and fewer of its first components. */
 static int open_below(const char *directory, const char *name, struct stat *status)
 {
 	char path[PATH_MAX];
 	int fd = -ENOENT;
 
-	if (leads_out(name))
-		return -EINVAL;
+	/* ".." would lead out of the directory. */
+	for (const char *dots = name; (dots = strstr(dots, "..")); dots += 2)
+		if ((dots == name || dots[-1] == '/') && (dots[2] == '/' || !dots[2]))
+			return -EINVAL;
 	for (const char *rest = name; rest && fd < 0; rest = strchr(rest, '/')) {
 		rest += strspn(rest, "/");
 		if (snprintf(path, sizeof(path), "%s/%s", directory, rest) < (int)sizeof(path))
@@ -53,8 +47,8 @@ static ssize_t read_whole(int fd, char *text, size_t size)
 	return n < 0 ? -errno : (ssize_t)done;
 }
 
-/* Splits the text into lines. */
-static int split(struct source_file *f, size_t size)
+/* Splits the text into lines. Returns 0 or -ENOMEM. */
+static int split_lines(struct source_file *f, size_t size)
 {
 	size_t room = 0;
 
@@ -111,7 +105,7 @@ static int read_file(struct source_files *s, struct source_file *f)
 		return -ENOMEM;
 	f->mtime = status.st_mtime;
 	if (size >= 0)
-		err = split(f, size);
+		err = split_lines(f, size);
 	s->bytes += status.st_size;
 	return err;
 }

@@ -77,11 +77,21 @@ static const char *first_file(const struct profile *p, const bool *locations)
 	return "";
 }
 
-static size_t collect(struct source_lines *s, const struct profile *p, const bool *locations,
-		      struct entry *entries)
+int source_lines_make(struct source_lines *s, const struct profile *p, const bool *locations)
 {
-	size_t count = 0;
+	size_t room = p->location_count + 1, count = 0;
+	const char *first = first_file(p, locations);
+	struct entry *entries = calloc(2 * room, sizeof(*entries));
 
+	*s = (struct source_lines){
+		.own = calloc(room, sizeof(*s->own)),
+		.inlined = calloc(room, sizeof(*s->inlined)),
+		.lines = calloc(2 * room, sizeof(*s->lines)),
+	};
+	if (!entries || !s->own || !s->inlined || !s->lines) {
+		free(entries);
+		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < p->location_count; i++) {
 		struct source_line inlined;
 
@@ -93,15 +103,6 @@ static size_t collect(struct source_lines *s, const struct profile *p, const boo
 		if (inlined.inlined)
 			entries[count++] = (struct entry){ inlined, &s->inlined[i] };
 	}
-	return count;
-}
-
-static int number_lines(struct source_lines *s, struct entry *entries, size_t count,
-			const char *first)
-{
-	s->lines = calloc(count + 1, sizeof(*s->lines));
-	if (!s->lines)
-		return -ENOMEM;
 	if (count)
 		qsort_r(entries, count, sizeof(*entries), compare_entries, (void *)first);
 	for (size_t i = 0; i < count; i++) {
@@ -109,23 +110,8 @@ static int number_lines(struct source_lines *s, struct entry *entries, size_t co
 			s->lines[s->count++] = entries[i].line;
 		*entries[i].number = s->count - 1;
 	}
-	return 0;
-}
-
-int source_lines_make(struct source_lines *s, const struct profile *p, const bool *locations)
-{
-	size_t room = p->location_count + 1;
-	struct entry *entries = calloc(2 * room, sizeof(*entries));
-	int err = -ENOMEM;
-
-	*s = (struct source_lines){ 0 };
-	s->own = calloc(room, sizeof(*s->own));
-	s->inlined = calloc(room, sizeof(*s->inlined));
-	if (entries && s->own && s->inlined)
-		err = number_lines(s, entries, collect(s, p, locations, entries),
-				   first_file(p, locations));
 	free(entries);
-	return err;
+	return 0;
 }
 
 void source_lines_free(struct source_lines *s)
