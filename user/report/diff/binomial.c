@@ -119,7 +119,7 @@ static double both_sides(double one_side)
 	return fmin(1, 2 * one_side);
 }
 
-static double test(const struct table *t, double expected, double variance)
+static double two_sided_p(const struct table *t, double expected, double variance)
 {
 	double distance = fabs(t->a - expected);
 
@@ -148,7 +148,7 @@ struct significance shares_differ(uint64_t count1, uint64_t all1, uint64_t count
 
 	if (n1 == 0 || n2 == 0 || k == 0 || rest == 0)
 		return (struct significance){ 1, 1 };
-	return (struct significance){ test(&t, k * part1, variance), least(&t) };
+	return (struct significance){ two_sided_p(&t, k * part1, variance), least(&t) };
 }
 
 struct significance counts_differ(uint64_t count1, uint64_t count2, double part1)
@@ -158,7 +158,8 @@ struct significance counts_differ(uint64_t count1, uint64_t count2, double part1
 
 	if (k == 0)
 		return (struct significance){ 1, 1 };
-	return (struct significance){ test(&t, k * part1, k * part1 * (1 - part1)), least(&t) };
+	return (struct significance){ two_sided_p(&t, k * part1, k * part1 * (1 - part1)),
+				      least(&t) };
 }
 
 static int compare(const void *one, const void *other)

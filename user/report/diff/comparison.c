@@ -19,20 +19,16 @@ struct count_meaning {
 	double samples; /* 0: the value counts no samples */
 };
 
-static double tick_seconds(const struct profile *p)
-{
-	const struct profile_totals *t = &p->totals;
-
-	if (p->period_ns)
-		return (double)p->period_ns / 1e9;
-	return t->known && t->ticks ? (double)t->cpu_ns / 1e9 / (double)t->ticks : 0;
-}
-
 static struct count_meaning count_meaning(const struct profile *p, const char *value)
 {
+	const struct profile_totals *totals = &p->totals;
 	const struct profile_value_type *t;
-	double tick = tick_seconds(p);
+	double tick = 0; /* seconds */
 
+	if (p->period_ns)
+		tick = (double)p->period_ns / 1e9;
+	else if (totals->known && totals->ticks)
+		tick = (double)totals->cpu_ns / 1e9 / (double)totals->ticks;
 	if (!p->value_type_count)
 		return (struct count_meaning){ 0 };
 	t = &p->value_types[profile_value(p, value)];
@@ -52,7 +48,9 @@ double comparison_seconds(const struct comparison *c, enum comparison_side side)
 	return count_meaning(p, c->value).seconds * (double)profile_total(p, c->value);
 }
 
-static int collect(struct comparison *c, const struct rows_options *o)
+/* Collects the rows with a self, which is compared, and their amounts. Returns 0 or -ENOMEM. */
+static int collect_rows(struct comparison *c, const struct rows_options *o,
+			const struct count_meaning *meanings)
 {
 	struct rows_options both = *o;
 	int err;
@@ -64,40 +62,33 @@ static int collect(struct comparison *c, const struct rows_options *o)
 
 		err = rows_add(&c->rows, p, &both, profile_value(p, o->value), side);
 	}
-	return err ?: rows_finish(&c->rows);
-}
-
-static void set_amounts(struct comparison *c, struct compared *compared,
-			const struct count_meaning *meanings)
-{
-	for (size_t side = 0; side < SIDES; side++) {
-		double self = (double)compared->row->counts[side].self;
-		double all = (double)c->rows.columns[side].samples;
-
-		if (c->amount == AMOUNT_TIME)
-			compared->amount[side] = self * meanings[side].seconds;
-		else if (c->amount == AMOUNT_RATE)
-			compared->amount[side] = self * meanings[side].seconds * 1000 /
-						 ((double)c->profiles[side]->duration_ns / 1e9);
-		else
-			compared->amount[side] = all > 0 ? self * 100 / all : 0;
-	}
-	compared->difference = compared->amount[NEW] - compared->amount[OLD];
-}
-
-/* Takes rows with a self: that is what is compared. */
-static int take_rows(struct comparison *c, const struct count_meaning *meanings)
-{
+	err = err ?: rows_finish(&c->rows);
+	if (err)
+		return err;
 	c->compared = calloc(c->rows.count + 1, sizeof(*c->compared));
 	if (!c->compared)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->rows.count; i++) {
+		struct compared *compared = &c->compared[c->count];
 		const struct row *row = &c->rows.rows[i];
 
 		if (!row->counts[OLD].self && !row->counts[NEW].self)
 			continue;
-		c->compared[c->count].row = row;
-		set_amounts(c, &c->compared[c->count++], meanings);
+		c->count++;
+		compared->row = row;
+		for (size_t side = 0; side < SIDES; side++) {
+			double self = (double)row->counts[side].self;
+			double all = (double)c->rows.columns[side].samples;
+			double recorded_s = (double)c->profiles[side]->duration_ns / 1e9;
+
+			if (c->amount == AMOUNT_SHARE)
+				compared->amount[side] = all > 0 ? self * 100 / all : 0;
+			else
+				compared->amount[side] = self * meanings[side].seconds;
+			if (c->amount == AMOUNT_RATE)
+				compared->amount[side] = compared->amount[side] * 1000 / recorded_s;
+		}
+		compared->difference = compared->amount[NEW] - compared->amount[OLD];
 	}
 	return 0;
 }
@@ -108,8 +99,8 @@ static uint64_t to_samples(uint64_t count, const struct count_meaning *meaning)
 	return meaning->samples == 1 ? count : (uint64_t)((double)count * meaning->samples + 0.5);
 }
 
-static struct significance test(const struct comparison *c, const struct row *row,
-				const struct count_meaning *meanings)
+static struct significance test_row(const struct comparison *c, const struct row *row,
+				    const struct count_meaning *meanings)
 {
 	uint64_t counts[SIDES], all[SIDES];
 	double seconds[SIDES];
@@ -139,7 +130,7 @@ static int find_significant(struct comparison *c, const struct count_meaning *me
 	if (!p)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->count; i++) {
-		struct significance s = test(c, c->compared[i].row, meanings);
+		struct significance s = test_row(c, c->compared[i].row, meanings);
 
 		c->compared[i].is_tested = s.least <= SIGNIFICANT;
 		if (c->compared[i].is_tested)
@@ -161,17 +152,6 @@ static int find_significant(struct comparison *c, const struct count_meaning *me
 	return 0;
 }
 
-static void drop_insignificant(struct comparison *c)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < c->count; i++)
-		if (c->compared[i].is_significant)
-			c->compared[kept++] = c->compared[i];
-	c->omitted = c->count - kept;
-	c->count = kept;
-}
-
 static int compare_effects(const void *one, const void *other)
 {
 	const struct compared *a = one, *b = other;
@@ -180,15 +160,21 @@ static int compare_effects(const void *one, const void *other)
 	return (x < y) - (x > y) ?: rows_compare(a->row, b->row);
 }
 
-static int compare(struct comparison *c, const struct comparison_options *o,
-		   const struct count_meaning *meanings)
+/* Returns 0 or -ENOMEM. */
+static int compare_rows(struct comparison *c, const struct comparison_options *o,
+			const struct count_meaning *meanings)
 {
-	if (collect(c, &o->rows) || take_rows(c, meanings))
+	size_t kept = 0;
+
+	if (collect_rows(c, &o->rows, meanings))
 		return -ENOMEM;
 	if (c->has_p && find_significant(c, meanings))
 		return -ENOMEM;
-	if (o->significant)
-		drop_insignificant(c);
+	for (size_t i = 0; i < c->count; i++)
+		if (!o->significant || c->compared[i].is_significant)
+			c->compared[kept++] = c->compared[i];
+	c->omitted = c->count - kept;
+	c->count = kept;
 	if (c->count)
 		qsort(c->compared, c->count, sizeof(*c->compared), compare_effects);
 	return 0;
@@ -247,7 +233,7 @@ int comparison_make(struct comparison *c, const struct profile *earlier,
 	}
 	c->has_p = meanings[OLD].samples > 0 && meanings[NEW].samples > 0 &&
 		   !has_negative(earlier, value) && !has_negative(later, value);
-	return compare(c, o, meanings) ? error_no_memory(e) : 0;
+	return compare_rows(c, o, meanings) ? error_no_memory(e) : 0;
 }
 
 void comparison_free(struct comparison *c)

@@ -49,13 +49,14 @@ static const char *print_amount(const struct comparison *c, double value, bool i
 	bool is_time = c->amount != AMOUNT_SHARE;
 	uint64_t unit = is_time ? 1000 : 100;
 	uint64_t scaled = (uint64_t)(fmin(fabs(value), 1e12) * (double)unit + 0.5);
+	const char *sign = "";
 
-	snprintf(buffer, TABLE_CELL_SIZE, "%s%" PRIu64 ".%0*" PRIu64,
-		 !scaled     ? ""
-		 : value < 0 ? "-"
-		 : is_signed ? "+"
-			     : "",
-		 scaled / unit, is_time ? 3 : 2, scaled % unit);
+	if (scaled && value < 0)
+		sign = "-";
+	else if (scaled && is_signed)
+		sign = "+";
+	snprintf(buffer, TABLE_CELL_SIZE, "%s%" PRIu64 ".%0*" PRIu64, sign, scaled / unit,
+		 is_time ? 3 : 2, scaled % unit);
 	return buffer;
 }
 
@@ -120,27 +121,6 @@ static bool is_faint(const void *context, size_t number)
 	return c->has_p && !c->compared[number].is_significant;
 }
 
-static void add_numbers(struct diff *d, unsigned int width)
-{
-	static const char *const titles[][NUMBERS_MAX] = {
-		[AMOUNT_SHARE] = { "old", "old%", "new", "new%", "diff", "range%", "p" },
-		[AMOUNT_TIME] = { "old", "old s", "new", "new s", "diff s", "range%", "p" },
-		[AMOUNT_RATE] = { "old", "old ms/s", "new", "new ms/s", "diff ms/s", "range%",
-				  "p" },
-	};
-
-	for (int i = 0; i < NUMBERS_MAX; i++) {
-		if ((i == RANGE && width && width < NARROW) || (i == SIGNIFICANCE && !d->c->has_p))
-			continue;
-		d->columns[d->numbers] = (struct table_column){
-			.title = titles[d->c->amount][i],
-			.is_hot = i == DIFFERENCE || i == SIGNIFICANCE,
-			.is_optional = i == OLD_SELF || i == NEW_SELF,
-		};
-		d->contents[d->numbers++] = i;
-	}
-}
-
 static size_t rows_to_show(const struct comparison *c, const struct report_table_options *o)
 {
 	return o->limit && o->limit < c->count ? o->limit : c->count;
@@ -148,6 +128,12 @@ static size_t rows_to_show(const struct comparison *c, const struct report_table
 
 int report_diff(const struct comparison *c, const struct report_table_options *o, FILE *out)
 {
+	static const char *const titles[][NUMBERS_MAX] = {
+		[AMOUNT_SHARE] = { "old", "old%", "new", "new%", "diff", "range%", "p" },
+		[AMOUNT_TIME] = { "old", "old s", "new", "new s", "diff s", "range%", "p" },
+		[AMOUNT_RATE] = { "old", "old ms/s", "new", "new ms/s", "diff ms/s", "range%",
+				  "p" },
+	};
 	struct diff d = { .c = c };
 	struct table t = {
 		.columns = d.columns,
@@ -161,7 +147,17 @@ int report_diff(const struct comparison *c, const struct report_table_options *o
 	};
 	int err;
 
-	add_numbers(&d, o->width);
+	for (int i = 0; i < NUMBERS_MAX; i++) {
+		if ((i == RANGE && o->width && o->width < NARROW) ||
+		    (i == SIGNIFICANCE && !c->has_p))
+			continue;
+		d.columns[d.numbers] = (struct table_column){
+			.title = titles[c->amount][i],
+			.is_hot = i == DIFFERENCE || i == SIGNIFICANCE,
+			.is_optional = i == OLD_SELF || i == NEW_SELF,
+		};
+		d.contents[d.numbers++] = i;
+	}
 	t.column_count = d.numbers + row_field_columns(c->rows.view, d.columns + d.numbers);
 	err = table_print(&t, out);
 	if (err)

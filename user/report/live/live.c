@@ -66,25 +66,16 @@ void live_fade(struct live *l, uint64_t ns)
 	l->elapsed_ns = l->elapsed_ns * factor + ns;
 }
 
-/* --- Names --- */
-
-static void add_naming_time(struct live *l)
+int live_name(struct live *l, struct error *e)
 {
-	uint64_t now = now_ns();
+	struct symbol_options o = { .lines = l->lines, .cache = l->cache };
+	uint64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID), now = now_ns();
+	bool *wanted;
+	int err;
 
 	if (l->naming_ns < NAMING_MOST_NS)
 		l->naming_ns += (now - l->named_at_ns) * (l->lines ? LINES_SHARE : NAMING_SHARE);
 	l->named_at_ns = now;
-}
-
-int live_name(struct live *l, struct error *e)
-{
-	struct symbol_options o = { .lines = l->lines, .cache = l->cache };
-	uint64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	bool *wanted;
-	int err;
-
-	add_naming_time(l);
 	if (l->tried == l->p->location_count || l->naming_ns <= 0)
 		return 0;
 	wanted = calloc(l->p->location_count, sizeof(*wanted));
@@ -109,8 +100,6 @@ const char *live_unnamed(const struct live *l, const struct row *row)
 			return l->p->images[i].unnamed;
 	return NULL;
 }
-
-/* --- Rows --- */
 
 static const char *name_of(const struct row *row)
 {
@@ -142,12 +131,7 @@ static bool matches(const struct live *l, const char *text)
 	return text && regexec(&l->regex, text, 0, NULL, 0) == 0;
 }
 
-static bool is_shown(const struct live *l, const struct row *row)
-{
-	return !l->pattern || matches(l, row->name) || matches(l, row->comm) ||
-	       matches(l, row->key->image);
-}
-
+/* Lists the rows that match the pattern, in the order of l->sort. Returns 0 or -ENOMEM. */
 static int choose_shown(struct live *l)
 {
 	size_t *shown = reallocarray(l->shown, l->rows.count + 1, sizeof(*shown));
@@ -156,9 +140,13 @@ static int choose_shown(struct live *l)
 	if (!shown)
 		return -ENOMEM;
 	l->shown = shown;
-	for (size_t i = 0; i < l->rows.count; i++)
-		if (is_shown(l, &l->rows.rows[i]))
+	for (size_t i = 0; i < l->rows.count; i++) {
+		const struct row *row = &l->rows.rows[i];
+
+		if (!l->pattern || matches(l, row->name) || matches(l, row->comm) ||
+		    matches(l, row->key->image))
 			shown[l->shown_count++] = i;
+	}
 	if (l->sort != LIVE_BY_SELF)
 		qsort_r(shown, l->shown_count, sizeof(*shown), compare_shown, l);
 	return 0;
@@ -167,18 +155,6 @@ static int choose_shown(struct live *l)
 const struct row *live_row(const struct live *l)
 {
 	return l->cursor < l->shown_count ? &l->rows.rows[l->shown[l->cursor]] : NULL;
-}
-
-/* Keeps the cursor on the chosen row; at the top it stays there, whatever row is first. */
-static void move_cursor(struct live *l, const struct callgraph_key *chosen)
-{
-	for (size_t i = 0; l->cursor && chosen && i < l->shown_count; i++)
-		if (callgraph_key_compare(l->rows.rows[l->shown[i]].key, chosen) == 0) {
-			l->cursor = i;
-			return;
-		}
-	if (l->cursor >= l->shown_count)
-		l->cursor = l->shown_count ? l->shown_count - 1 : 0;
 }
 
 int live_collect(struct live *l)
@@ -205,11 +181,16 @@ int live_collect(struct live *l)
 		rows_free(&l->rows);
 		l->shown_count = 0;
 	}
-	move_cursor(l, row ? &chosen : NULL);
+	/* Keep the cursor on the chosen row; at the top it stays there, whatever row is first. */
+	for (size_t i = 0; l->cursor && row && i < l->shown_count; i++)
+		if (callgraph_key_compare(l->rows.rows[l->shown[i]].key, &chosen) == 0) {
+			l->cursor = i;
+			return err;
+		}
+	if (l->cursor >= l->shown_count)
+		l->cursor = l->shown_count ? l->shown_count - 1 : 0;
 	return err;
 }
-
-/* --- What is shown --- */
 
 int live_match(struct live *l, const char *pattern, struct error *e)
 {

@@ -53,21 +53,6 @@ static int copy_mapping(struct copier *c, uint32_t number, uint32_t *id)
 	return 0;
 }
 
-static int copy_lines(struct copier *c, const struct profile_location *from, uint32_t id)
-{
-	const struct profile *p = c->from;
-
-	if (array_reserve(&c->lines, &c->line_room, from->line_count, sizeof(*c->lines)))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < from->line_count; i++) {
-		c->lines[i] = p->lines[from->first_line + i];
-		if (profile_add_function(c->to, &p->functions[c->lines[i].function],
-					 &c->lines[i].function))
-			return -ENOMEM;
-	}
-	return profile_set_lines(c->to, id, c->lines, from->line_count);
-}
-
 static int copy_location(struct copier *c, uint32_t number)
 {
 	const struct profile_location *from = &c->from->locations[number];
@@ -78,7 +63,19 @@ static int copy_location(struct copier *c, uint32_t number)
 		return -ENOMEM;
 	c->to->locations[*id].image_address = from->image_address;
 	c->to->locations[*id].folded = from->folded;
-	return from->line_count ? copy_lines(c, from, *id) : 0;
+	if (!from->line_count)
+		return 0;
+	if (array_reserve(&c->lines, &c->line_room, from->line_count, sizeof(*c->lines)))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < from->line_count; i++) {
+		struct profile_line *line = &c->lines[i];
+
+		*line = c->from->lines[from->first_line + i];
+		if (profile_add_function(c->to, &c->from->functions[line->function],
+					 &line->function))
+			return -ENOMEM;
+	}
+	return profile_set_lines(c->to, *id, c->lines, from->line_count);
 }
 
 static bool has_faded(const struct profile *p, size_t sample)
@@ -105,59 +102,50 @@ static int copy_locations(struct copier *c, uint32_t *tried)
 	return err;
 }
 
-static int copy_sample(struct copier *c, size_t number)
-{
-	const struct profile *p = c->from;
-	const struct profile_sample *sample = &p->samples[number];
-	const int64_t *values = &p->values[number * p->value_type_count];
-	uint32_t labels;
-
-	if (array_reserve(&c->frames, &c->frame_room, sample->depth, sizeof(*c->frames)) ||
-	    profile_add_labels(c->to, &p->labels[sample->labels], &labels))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < sample->depth; i++)
-		c->frames[i] = c->locations[p->frames[sample->first_frame + i]];
-	return profile_add_sample(c->to, c->frames, sample->depth, labels, values);
-}
-
 static int copy_samples(struct copier *c)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < c->from->sample_count && !err; i++)
-		if (!has_faded(c->from, i))
-			err = copy_sample(c, i);
-	return err;
-}
-
-static int copy_header(struct copier *c)
-{
 	const struct profile *p = c->from;
-	int err = profile_string(c->to, p->event, &c->to->event);
 
-	err = err ?: profile_string(c->to, p->host, &c->to->host);
-	for (size_t i = 0; i < p->value_type_count && !err; i++)
-		err = profile_add_value_type(c->to, p->value_types[i].type, p->value_types[i].unit);
-	c->to->period_ns = p->period_ns;
-	c->to->bits = p->bits;
-	return err;
+	for (size_t i = 0; i < p->sample_count; i++) {
+		const struct profile_sample *sample = &p->samples[i];
+		uint32_t labels;
+
+		if (has_faded(p, i))
+			continue;
+		if (array_reserve(&c->frames, &c->frame_room, sample->depth, sizeof(*c->frames)) ||
+		    profile_add_labels(c->to, &p->labels[sample->labels], &labels))
+			return -ENOMEM;
+		for (uint32_t j = 0; j < sample->depth; j++)
+			c->frames[j] = c->locations[p->frames[sample->first_frame + j]];
+		if (profile_add_sample(c->to, c->frames, sample->depth, labels,
+				       &p->values[i * p->value_type_count]))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 int live_compact(struct live *l)
 {
-	struct copier c = { .from = l->p, .to = profile_new() };
+	struct profile *p = l->p;
+	struct copier c = { .from = p, .to = profile_new() };
 	int err = -ENOMEM;
 
-	c.images = calloc(l->p->image_count + 1, sizeof(*c.images));
-	c.mappings = calloc(l->p->mapping_count + 1, sizeof(*c.mappings));
-	c.locations = calloc(l->p->location_count + 1, sizeof(*c.locations));
-	if (c.to && c.images && c.mappings && c.locations)
-		err = copy_header(&c);
+	c.images = calloc(p->image_count + 1, sizeof(*c.images));
+	c.mappings = calloc(p->mapping_count + 1, sizeof(*c.mappings));
+	c.locations = calloc(p->location_count + 1, sizeof(*c.locations));
+	if (c.to && c.images && c.mappings && c.locations) {
+		c.to->period_ns = p->period_ns;
+		c.to->bits = p->bits;
+		err = profile_string(c.to, p->event, &c.to->event);
+		err = err ?: profile_string(c.to, p->host, &c.to->host);
+	}
+	for (size_t i = 0; i < p->value_type_count && !err; i++)
+		err = profile_add_value_type(c.to, p->value_types[i].type, p->value_types[i].unit);
 	err = err ?: copy_locations(&c, &l->tried);
 	err = err ?: copy_samples(&c);
 	rows_free(&l->rows);
 	l->shown_count = 0;
-	profile_free(l->p);
+	profile_free(p);
 	l->p = c.to;
 	free(c.images);
 	free(c.mappings);

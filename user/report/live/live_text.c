@@ -15,8 +15,6 @@
 #define NUMBER_WIDTH 6
 #define LAST_WIDTH   16
 
-/* --- Header --- */
-
 /* Returns the CPU time of all samples, and stores the kernel's part in *kernel. */
 static uint64_t sum_weights(const struct profile *p, uint64_t *kernel)
 {
@@ -108,13 +106,16 @@ static int print_line(void (*print)(const struct live *, const struct live_statu
 int live_header(const struct live *l, const struct live_status *s, unsigned int lines,
 		unsigned int width, FILE *out)
 {
-	int err = lines > 0 ? print_line(print_target, l, s, width, out) : 0;
+	int err = 0;
 
-	err = err ?: lines > 1 ? print_line(print_numbers, l, s, width, out) : 0;
-	return err ?: lines > 2 ? print_line(print_view, l, s, width, out) : 0;
+	if (lines > 0)
+		err = print_line(print_target, l, s, width, out);
+	if (!err && lines > 1)
+		err = print_line(print_numbers, l, s, width, out);
+	if (!err && lines > 2)
+		err = print_line(print_view, l, s, width, out);
+	return err;
 }
-
-/* --- Table --- */
 
 /* What a column of numbers shows. */
 enum content {
@@ -185,27 +186,6 @@ static void add_number(struct live_columns *c, enum content content, const char 
 	};
 }
 
-/* Returns the number of columns. */
-static size_t choose_columns(struct live_columns *c, unsigned int width)
-{
-	size_t fields, count;
-
-	if (!c->l->half_life_ns)
-		add_number(c, SAMPLES, "samples");
-	add_number(c, SELF, c->l->rows.stacks ? "self%" : "%");
-	if (c->l->rows.stacks)
-		add_number(c, TOTAL, "total%");
-	add_number(c, CPU, "cpu%");
-	fields = row_field_columns(c->l->view, c->columns + c->numbers);
-	count = c->numbers + fields;
-	/* The text before the last takes all remaining columns. */
-	if (width && fields > 1 && c->columns[count - 2].is_text) {
-		c->columns[count - 2].width = width;
-		c->columns[count - 1].width = LAST_WIDTH;
-	}
-	return count;
-}
-
 int live_table(const struct live *l, const struct live_table_options *o, FILE *out)
 {
 	size_t left = o->first < l->shown_count ? l->shown_count - o->first : 0;
@@ -221,9 +201,22 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 		.color = o->color,
 	};
 	uint64_t rest = 0;
+	size_t fields;
 	int err;
 
-	t.column_count = choose_columns(&c, o->width);
+	if (!l->half_life_ns)
+		add_number(&c, SAMPLES, "samples");
+	add_number(&c, SELF, l->rows.stacks ? "self%" : "%");
+	if (l->rows.stacks)
+		add_number(&c, TOTAL, "total%");
+	add_number(&c, CPU, "cpu%");
+	fields = row_field_columns(l->view, c.columns + c.numbers);
+	t.column_count = c.numbers + fields;
+	/* The text before the last takes all remaining columns. */
+	if (o->width && fields > 1 && c.columns[t.column_count - 2].is_text) {
+		c.columns[t.column_count - 2].width = o->width;
+		c.columns[t.column_count - 1].width = LAST_WIDTH;
+	}
 	err = table_print(&t, out);
 	if (err || o->width)
 		return err;
@@ -232,8 +225,6 @@ int live_table(const struct live *l, const struct live_table_options *o, FILE *o
 	row_print_rest(l->view, left - count, rest, l->rows.columns->samples, out);
 	return 0;
 }
-
-/* --- JSON --- */
 
 static struct json_object *row_object(const struct live *l, const struct row *row)
 {
@@ -247,20 +238,10 @@ static struct json_object *row_object(const struct live *l, const struct row *ro
 	return json_checked(object, err);
 }
 
-static struct json_object *rows_array(const struct live *l, size_t count)
-{
-	struct json_object *array = json_object_new_array();
-	int err = 0;
-
-	for (size_t i = 0; i < l->shown_count && i < count && !err; i++)
-		err = json_append(array, row_object(l, row_at(l, i)));
-	return json_checked(array, err);
-}
-
 int live_json(const struct live *l, const struct live_status *s, size_t count, FILE *out)
 {
 	uint64_t kernel, sum = sum_weights(l->p, &kernel), period = l->p->period_ns ?: 1;
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = json_object_new_object(), *rows = json_object_new_array();
 	int err = json_add(object, "time", json_object_new_int64(time(NULL)));
 
 	err = err ?: json_add(object, "seconds", json_decimal(l->elapsed_ns / 1e9, 3));
@@ -271,7 +252,9 @@ int live_json(const struct live *l, const struct live_status *s, size_t count, F
 	err = err ?: json_add(object, "lost", json_object_new_uint64(s->lost));
 	err = err ?: json_add(object, "cpu_percent", json_decimal(percent(sum, l->elapsed_ns), 1));
 	err = err ?: json_add(object, "by", json_text(l->view->name));
-	err = err ?: json_add(object, "rows", rows_array(l, count));
+	for (size_t i = 0; i < l->shown_count && i < count && !err; i++)
+		err = json_append(rows, row_object(l, row_at(l, i)));
+	err = json_add(object, "rows", json_checked(rows, err));
 	err = json_print(json_checked(object, err), JSON_C_TO_STRING_PLAIN, out);
 	if (!err)
 		fputc('\n', out);
