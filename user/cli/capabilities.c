@@ -34,15 +34,10 @@ struct kept {
 /* Enough for several users at their limits, and the most that systemd allows. */
 #define ENOUGH_DESCRIPTORS (512 * 1024)
 
-static bool is_kept(const struct kept *kept, cap_value_t capability)
-{
-	for (int i = 0; i < kept->count; i++)
-		if (kept->values[i] == capability)
-			return true;
-	return false;
-}
-
-/* Those that are not there are not kept. */
+/*
+ * Adds the kept capabilities that the process has to `keep`. Returns 0, or a negative errno with e
+ * set: -EPERM if it lacks a needed one.
+ */
 static int check_permitted(const struct kept *kept, cap_t has, cap_t keep, struct error *e)
 {
 	cap_flag_value_t value;
@@ -71,23 +66,24 @@ static int check_permitted(const struct kept *kept, cap_t has, cap_t keep, struc
 	return 0;
 }
 
-/* Needs CAP_SETPCAP. Without it, no_new_privs alone must do. */
-static int reduce_bounding_set(const struct kept *kept, struct error *e)
-{
-	for (cap_value_t i = 0; i < cap_max_bits(); i++)
-		if (!is_kept(kept, i) && cap_get_bound(i) == 1 && cap_drop_bound(i))
-			return errno == EPERM ? 0
-					      : error_set(e, errno, "cannot give up privileges");
-	return 0;
-}
-
 static int reduce(const struct kept *kept, struct error *e)
 {
 	cap_t has = cap_get_proc(), keep = cap_init();
 	int err = has && keep ? 0 : error_set(e, errno, "cannot get profild's capabilities");
 
 	err = err ?: check_permitted(kept, has, keep, e);
-	err = err ?: reduce_bounding_set(kept, e);
+	for (cap_value_t i = 0; !err && i < cap_max_bits(); i++) {
+		bool is_kept = false;
+
+		for (int j = 0; j < kept->count; j++)
+			is_kept |= kept->values[j] == i;
+		if (is_kept || cap_get_bound(i) != 1 || cap_drop_bound(i) == 0)
+			continue;
+		/* Without CAP_SETPCAP, which this needs, no_new_privs alone must do. */
+		if (errno == EPERM)
+			break;
+		err = error_set(e, errno, "cannot give up privileges");
+	}
 	/* This clears the ambient set, too: the kernel keeps it within the inheritable set. */
 	if (!err && (cap_set_proc(keep) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))
 		err = error_set(e, errno, "cannot give up privileges");
@@ -110,8 +106,6 @@ int capabilities_drop(struct error *e)
 {
 	return reduce(&(struct kept){ NULL, 0 }, e);
 }
-
-/* --- A program whose file has capabilities --- */
 
 /* Whether this process has rights that its caller lacks. */
 static bool is_privileged_file(void)

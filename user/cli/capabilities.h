@@ -45,7 +45,8 @@ void capabilities_lower(void);
 
 /*
  * Raises the limit of descriptors as far as possible: each client takes several. Before
- * capabilities_reduce() it can exceed the hard limit. Returns 0, or a negative errno with e set.
+ * capabilities are given up it can exceed the hard limit. Returns 0, or a negative errno with e
+ * set.
  */
 int descriptor_limit_raise(struct error *e);
 

@@ -59,16 +59,6 @@ static void make_tables(const struct option_spec *specs, bool stop, struct getop
 	tables->longs[i] = (struct option){ 0 };
 }
 
-static const struct option_spec *find_spec(const struct option_spec *specs, int value)
-{
-	if (value >= FIRST_NUMBER)
-		return &specs[value - FIRST_NUMBER];
-	for (; specs->name; specs++)
-		if (specs->letter == value)
-			return specs;
-	return NULL;
-}
-
 static int usage_error(struct error *e, const char *what, int letter, const char *word)
 {
 	if (letter && letter < FIRST_NUMBER)
@@ -109,17 +99,11 @@ static const char *abbreviated(const struct option_spec *specs, int value, char 
 	return strncmp(word + strlen("--"), name, strlen(name)) == 0 ? NULL : word;
 }
 
-/* Whether a parser's message begins with the option's letter, or has its name. */
-static bool names_option(const char *what, const struct option_spec *spec)
-{
-	return strstr(what, spec->name) ||
-	       (spec->letter && what[0] == '-' && what[1] == spec->letter);
-}
-
 static int take_option(const struct option_spec *spec, void *values, const char *value,
 		       struct error *e)
 {
 	void *member = (char *)values + spec->offset;
+	char what[sizeof(e->what)];
 	int err;
 
 	if (!spec->parse) {
@@ -127,11 +111,12 @@ static int take_option(const struct option_spec *spec, void *values, const char 
 		return 0;
 	}
 	err = spec->parse(value, member, e);
-	if (err)
-		e->kind = ERROR_USAGE;
-	if (err && !names_option(e->what, spec)) {
-		char what[sizeof(e->what)];
-
+	if (!err)
+		return 0;
+	e->kind = ERROR_USAGE;
+	/* Most messages begin with the option's letter, or have its name. */
+	if (!strstr(e->what, spec->name) &&
+	    !(spec->letter && e->what[0] == '-' && e->what[1] == spec->letter)) {
 		snprintf(what, sizeof(what), "%s", e->what);
 		snprintf(e->what, sizeof(e->what), "--%s: %.900s", spec->name, what);
 	}
@@ -142,6 +127,7 @@ int options_parse(const struct option_spec *specs, void *values, int argc, char 
 		  int *first, bool *help, struct error *e)
 {
 	struct getopt_tables tables;
+	const struct option_spec *spec;
 	int value, err;
 
 	make_tables(specs, stop, &tables);
@@ -161,15 +147,19 @@ int options_parse(const struct option_spec *specs, void *values, int argc, char 
 			return usage_error(e, "a value is missing after", optopt, argv[optind - 1]);
 		if (abbreviated(specs, value, argv))
 			return unknown_option(specs, 0, abbreviated(specs, value, argv), e);
-		err = take_option(find_spec(specs, value), values, optarg, e);
+		spec = specs;
+		if (value >= FIRST_NUMBER)
+			spec += value - FIRST_NUMBER;
+		else
+			while (spec->letter != value)
+				spec++;
+		err = take_option(spec, values, optarg, e);
 		if (err)
 			return err;
 	}
 	*first = optind;
 	return 0;
 }
-
-/* --- A file of options --- */
 
 #define BLANKS	  " \t\r\f\v"
 #define FILE_MOST (1 << 20)
@@ -200,18 +190,6 @@ static int read_text(const char *path, char **text, struct error *e)
 				      "the configuration file %s has a NUL byte: it is no text",
 				      path);
 	return 0;
-}
-
-/* Ends the text before a comment, and without blanks. */
-static void cut_comment(char *text)
-{
-	char *end = text;
-
-	while (*end && (*end != '#' || (end > text && !strchr(BLANKS, end[-1]))))
-		end++;
-	while (end > text && strchr(BLANKS, end[-1]))
-		end--;
-	*end = '\0';
 }
 
 /* Returns the value behind the option's name, or NULL. */
@@ -276,7 +254,7 @@ static int read_line(const struct option_spec *specs, const char *const *refused
 int options_read(const struct option_spec *specs, const char *const *refused, void *values,
 		 const char *path, char **text, struct error *e)
 {
-	char what[sizeof(e->what)], *next, *line;
+	char what[sizeof(e->what)], *next, *line, *end;
 	unsigned long number = 1;
 	int err;
 
@@ -285,8 +263,14 @@ int options_read(const struct option_spec *specs, const char *const *refused, vo
 	if (err)
 		return err;
 	for (next = *text; (line = strsep(&next, "\n")); number++) {
+		/* End the line before a comment, and without blanks. */
 		line += strspn(line, BLANKS);
-		cut_comment(line);
+		end = line;
+		while (*end && (*end != '#' || (end > line && !strchr(BLANKS, end[-1]))))
+			end++;
+		while (end > line && strchr(BLANKS, end[-1]))
+			end--;
+		*end = '\0';
 		if (!*line)
 			continue;
 		err = read_line(specs, refused, values, line, e);

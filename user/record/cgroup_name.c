@@ -46,26 +46,7 @@ static void copy(char name[static CGROUP_NAME_SIZE], const struct part *owner,
 		 owner->size ? "/" : "", (int)part->size, part->text);
 }
 
-/* systemd puts a _ before names that could be mistaken for files of the kernel. */
-static void skip_escape(struct part *part)
-{
-	if (part->size > 1 && part->text[0] == '_') {
-		part->text++;
-		part->size--;
-	}
-}
-
 #define ID_SIZE 64 /* of a container, in hexadecimal digits */
-
-static bool is_id(const char *text, size_t size)
-{
-	if (size != ID_SIZE)
-		return false;
-	for (size_t i = 0; i < size; i++)
-		if (!isxdigit((unsigned char)text[i]))
-			return false;
-	return true;
-}
 
 /* ENGINE-ID.scope, libpod-payload-ID, or ID alone */
 static bool find_id(const struct part *part, struct part *id)
@@ -76,7 +57,10 @@ static bool find_id(const struct part *part, struct part *id)
 	if (size < ID_SIZE || conmon) /* conmon watches a container from outside */
 		return false;
 	*id = (struct part){ part->text + size - ID_SIZE, ID_SIZE };
-	return is_id(id->text, id->size) && (size == ID_SIZE || id->text[-1] == '-');
+	for (size_t i = 0; i < ID_SIZE; i++)
+		if (!isxdigit((unsigned char)id->text[i]))
+			return false;
+	return size == ID_SIZE || id->text[-1] == '-';
 }
 
 /* A container that has a name: lxc.payload.NAME, machine-NAME.scope, systemd-nspawn@NAME.service */
@@ -127,7 +111,9 @@ bool cgroup_unit(const char *path, char unit[static CGROUP_NAME_SIZE])
 		struct part name = part;
 		bool is_unit;
 
-		skip_escape(&name);
+		/* systemd puts a _ before names that could be mistaken for files of the kernel. */
+		if (name.size > 1 && name.text[0] == '_')
+			name = (struct part){ name.text + 1, name.size - 1 };
 		is_unit = ends(&name, ".service") || ends(&name, ".scope");
 		if (is_unit && !(found.size && is(&name, "init.scope"))) {
 			owner = owner.size ? owner : found;

@@ -35,12 +35,6 @@ static int duplicate(int fd)
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Memory without a file is renamed when the file with its functions' names is found. */
-static bool is_up_to_date(const struct profile_image *known, const struct capture_image *image)
-{
-	return *image->path != '[' || strcmp(known->path, image->path) == 0;
-}
-
 static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 {
 	size_t count;
@@ -50,10 +44,17 @@ static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 	if (array_reserve(&b->image_ids, &b->image_room, count, sizeof(*b->image_ids)))
 		return -ENOMEM;
 	*id = b->image_ids[number] - 1;
-	/* A file that could not be opened may be open by now. */
-	if (*id != PROFILE_NONE && is_up_to_date(&b->p->images[*id], image) &&
-	    (b->p->images[*id].fd >= 0 || image->fd < 0))
-		return 0;
+	if (*id != PROFILE_NONE) {
+		const struct profile_image *known = &b->p->images[*id];
+
+		/*
+		 * Memory without a file is renamed when the file with its functions' names is
+		 * found. A file that could not be opened may be open by now.
+		 */
+		if ((*image->path != '[' || strcmp(known->path, image->path) == 0) &&
+		    (known->fd >= 0 || image->fd < 0))
+			return 0;
+	}
 	if (profile_add_image_of(b->p, image->path, image->build_id, image->build_id_size,
 				 image->provider, id))
 		return -ENOMEM;
@@ -63,10 +64,10 @@ static int image_id(struct capture_profile *b, uint32_t number, uint32_t *id)
 	if (added->root < 0)
 		added->root = duplicate(image->root);
 	b->image_ids[number] = *id + 1;
-	return image->why
-		       ? profile_string(b->p, image->why,
-					image->path[0] == '/' ? &added->unopened : &added->unnamed)
-		       : 0;
+	if (!image->why)
+		return 0;
+	return profile_string(b->p, image->why,
+			      image->path[0] == '/' ? &added->unopened : &added->unnamed);
 }
 
 static bool mapping_equal(const void *array, uint32_t id, const void *key)
@@ -128,36 +129,7 @@ static int add_mapping(const struct capture_mapping *mapping, void *context)
 	return mapping_id(context, mapping, &id);
 }
 
-/* The kernel's half of memory is one mapping: kallsyms has kernel, modules and BPF programs. */
-static int kernel_mapping_id(struct capture_profile *b, uint32_t *id)
-{
-	struct profile_mapping place = {
-		.start = KERNEL_START,
-		.limit = UINT64_MAX,
-		.offset = KERNEL_START,
-	};
-
-	return profile_add_image(b->p, IMAGE_KERNEL, NULL, 0, &place.image)
-		       ?: place_id(b, &place, id);
-}
-
-static int find_modules(struct capture_profile *b)
-{
-	const struct profile *p = b->p;
-
-	b->module_count = 0;
-	for (uint32_t i = 0; i < p->mapping_count; i++) {
-		if (p->mappings[i].start <= KERNEL_START)
-			continue;
-		if (array_reserve(&b->modules, &b->module_room, b->module_count + 1,
-				  sizeof(*b->modules)))
-			return -ENOMEM;
-		b->modules[b->module_count++] = i;
-	}
-	return 0;
-}
-
-/* A location that was moved into its module's mapping when it got its name; or PROFILE_NONE. */
+/* Location of a kernel module's address in the module's mapping; PROFILE_NONE: none yet. */
 static uint32_t module_location(const struct capture_profile *b, uint64_t address)
 {
 	uint32_t id = PROFILE_NONE;
@@ -171,46 +143,41 @@ static uint32_t module_location(const struct capture_profile *b, uint64_t addres
 	return id;
 }
 
+/* caller: the pc is a return address. Returns 0 or -ENOMEM. */
 static int location_id(struct capture_profile *b, const struct capture_frame *frame, bool caller,
 		       uint32_t *id)
 {
-	bool kernel = !frame->mapping && frame->pc >= KERNEL_START;
+	/* The kernel's half of memory is one mapping: kallsyms has modules and BPF programs, too.
+	 */
+	struct profile_mapping half = {
+		.start = KERNEL_START,
+		.limit = UINT64_MAX,
+		.offset = KERNEL_START,
+	};
 	uint64_t address = frame->pc - caller;
 	uint32_t mapping = PROFILE_NONE;
-	int err = 0;
 
-	*id = kernel ? module_location(b, address) : PROFILE_NONE;
-	if (*id != PROFILE_NONE)
-		return 0;
-	if (frame->mapping)
-		err = mapping_id(b, frame->mapping, &mapping);
-	else if (kernel)
-		err = kernel_mapping_id(b, &mapping);
-	if (!err && frame->mapping)
+	if (frame->mapping) {
+		if (mapping_id(b, frame->mapping, &mapping))
+			return -ENOMEM;
 		address += b->p->mappings[mapping].start - frame->mapping->start;
-	return err ?: profile_add_location(b->p, address, mapping, id);
-}
-
-static int add_labels(struct capture_profile *b, const struct capture_sample *sample,
-		      uint32_t *label)
-{
-	const struct profile_labels labels = {
-		.pid = sample->pid,
-		.tid = sample->tid,
-		.generation = sample->generation,
-		.comm = sample->comm,
-		.kernel = sample->kernel,
-	};
-
-	return profile_add_labels(b->p, &labels, label);
+	} else if (frame->pc >= KERNEL_START) {
+		*id = module_location(b, address);
+		if (*id != PROFILE_NONE)
+			return 0;
+		if (profile_add_image(b->p, IMAGE_KERNEL, NULL, 0, &half.image) ||
+		    place_id(b, &half, &mapping))
+			return -ENOMEM;
+	}
+	return profile_add_location(b->p, address, mapping, id);
 }
 
 /*
- * Labels of a window say where the time went, and keep short processes together: those that began
- * in the window have no PID. Tags are in the order of their keys, as a file's reader has them.
+ * Adds the labels of archive windows. Processes that began in the window get no PID, so that many
+ * short ones share a label. Tags are in the order of their keys, as in a profile that was read.
  */
-static int add_origins(struct capture_profile *b, const struct capture_sample *sample,
-		       uint32_t *label)
+static int add_window_labels(struct capture_profile *b, const struct capture_sample *sample,
+			     uint32_t *label)
 {
 	char container[CGROUP_NAME_SIZE], unit[CGROUP_NAME_SIZE], number[16], cpu[16];
 	const char *user = user_name(b->users, sample->uid);
@@ -244,6 +211,13 @@ static int add_origins(struct capture_profile *b, const struct capture_sample *s
 static int add_sample(const struct capture_sample *sample, void *context)
 {
 	struct capture_profile *b = context;
+	const struct profile_labels labels = {
+		.pid = sample->pid,
+		.tid = sample->tid,
+		.generation = sample->generation,
+		.comm = sample->comm,
+		.kernel = sample->kernel,
+	};
 	int64_t values[2];
 	uint32_t locations[2 * CAPTURE_DEPTH_MAX], label;
 	int err = array_reserve(&b->counted, &b->counted_room, sample->number + 1,
@@ -257,7 +231,10 @@ static int add_sample(const struct capture_sample *sample, void *context)
 		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
 	if (__builtin_mul_overflow(values[0], (int64_t)b->p->period_ns, &values[1]))
 		values[1] = INT64_MAX;
-	err = err ?: b->users ? add_origins(b, sample, &label) : add_labels(b, sample, &label);
+	if (!err && b->users)
+		err = add_window_labels(b, sample, &label);
+	else if (!err)
+		err = profile_add_labels(b->p, &labels, &label);
 	return err ?: profile_add_sample(b->p, locations, sample->depth, label, values);
 }
 
@@ -333,45 +310,34 @@ static int add_totals(struct profile *p, const struct capture_totals *from)
 	return profile_add_lost(p, "ring_full", from->ring_full);
 }
 
-/* The header: what is known as soon as the capture has begun. */
-static int add_header(struct profile *p, struct capture *c)
-{
-	struct utsname machine;
-	int err;
-
-	uname(&machine); /* fails for a bad pointer only */
-	p->period_ns = capture_period_ns(c);
-	p->frequency = capture_frequency(c);
-	p->bits = capture_bits(c);
-	err = profile_string(p, capture_event_name(c), &p->event);
-	if (capture_stacks(c) != CAPTURE_NO_STACKS)
-		p->stacks = capture_stacks(c) == CAPTURE_STACKS_CFI ? "cfi" : "fp";
-	err = err ?: profile_string(p, machine.nodename, &p->host);
-	if (p->value_type_count)
-		return err;
-	err = err ?: profile_add_value_type(p, "samples", "count");
-	return err ?: profile_add_value_type(p, "cpu", "nanoseconds");
-}
-
-static int begin(struct capture_profile *b)
-{
-	int err = add_header(b->p, b->c);
-
-	for (uint32_t i = 0; i < b->p->mapping_count && !err; i++)
-		err = index_add(&b->mapping_index, mapping_hash(b, &b->p->mappings[i]), i);
-	return err;
-}
-
 int capture_profile_begin(struct capture_profile **out, struct profile *p, struct capture *c,
 			  struct error *e)
 {
 	struct capture_profile *b = calloc(1, sizeof(*b));
+	enum capture_stacks stacks = capture_stacks(c);
+	struct utsname machine;
+	int err;
 
 	if (!b)
 		return error_no_memory(e);
 	b->p = p;
 	b->c = c;
-	if (begin(b)) {
+	/* The header: what is known as soon as the capture has begun. */
+	uname(&machine); /* fails for a bad pointer only */
+	p->period_ns = capture_period_ns(c);
+	p->frequency = capture_frequency(c);
+	p->bits = capture_bits(c);
+	if (stacks != CAPTURE_NO_STACKS)
+		p->stacks = stacks == CAPTURE_STACKS_CFI ? "cfi" : "fp";
+	err = profile_string(p, capture_event_name(c), &p->event);
+	err = err ?: profile_string(p, machine.nodename, &p->host);
+	if (!err && !p->value_type_count) {
+		err = profile_add_value_type(p, "samples", "count");
+		err = err ?: profile_add_value_type(p, "cpu", "nanoseconds");
+	}
+	for (uint32_t i = 0; i < p->mapping_count && !err; i++)
+		err = index_add(&b->mapping_index, mapping_hash(b, &p->mappings[i]), i);
+	if (err) {
 		capture_profile_end(b);
 		return error_no_memory(e);
 	}
@@ -381,10 +347,20 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 
 int capture_profile_add(struct capture_profile *b, struct error *e)
 {
-	int err = find_modules(b) ?: capture_each_mapping(b->c, add_mapping, b);
+	const struct profile *p = b->p;
 
-	err = err ?: capture_each_sample(b->c, add_sample, b);
-	return err ? error_no_memory(e) : 0;
+	b->module_count = 0;
+	for (uint32_t i = 0; i < p->mapping_count; i++) {
+		if (p->mappings[i].start <= KERNEL_START)
+			continue;
+		if (array_reserve(&b->modules, &b->module_room, b->module_count + 1,
+				  sizeof(*b->modules)))
+			return error_no_memory(e);
+		b->modules[b->module_count++] = i;
+	}
+	if (capture_each_mapping(b->c, add_mapping, b) || capture_each_sample(b->c, add_sample, b))
+		return error_no_memory(e);
+	return 0;
 }
 
 void capture_profile_end(struct capture_profile *b)
@@ -426,32 +402,24 @@ int profile_from_capture(struct capture *c, struct profile **p, struct error *e)
 	return from_capture(c, NULL, p, e);
 }
 
-/* Which boot it was, and of which kernel: comments of the profile. */
-static int add_boot(struct profile *p)
-{
-	char line[64], text[128];
-	struct utsname machine;
-
-	uname(&machine); /* fails for a bad pointer only */
-	if (file_read_line("/proc/sys/kernel/random/boot_id", line, sizeof(line)) == 0) {
-		snprintf(text, sizeof(text), "boot_id=%s", line);
-		if (profile_add_comment(p, text))
-			return -ENOMEM;
-	}
-	snprintf(text, sizeof(text), "kernel=%s", machine.release);
-	return profile_add_comment(p, text);
-}
-
 int profile_from_window(struct capture *c, struct user_names *users, struct profile **p,
 			struct error *e)
 {
+	char boot_id[64], boot[128] = "", kernel[128];
+	struct utsname machine;
 	int err = user_names_update(users) ? error_no_memory(e) : from_capture(c, users, p, e);
 
-	if (!err && add_boot(*p)) {
+	if (err)
+		return err;
+	uname(&machine); /* fails for a bad pointer only */
+	if (file_read_line("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) == 0)
+		snprintf(boot, sizeof(boot), "boot_id=%s", boot_id);
+	snprintf(kernel, sizeof(kernel), "kernel=%s", machine.release);
+	if ((*boot && profile_add_comment(*p, boot)) || profile_add_comment(*p, kernel)) {
 		profile_free(*p);
-		err = error_no_memory(e);
+		return error_no_memory(e);
 	}
-	return err;
+	return 0;
 }
 
 uint64_t profile_count_unmapped(const struct profile *p)

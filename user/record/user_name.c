@@ -25,34 +25,29 @@ static void clear(struct user_names *users)
 		free(users->entries[--users->count].name);
 }
 
-static int add(struct user_names *users, const struct passwd *entry)
-{
-	char *name;
-
-	if (array_reserve(&users->entries, &users->room, users->count + 1, sizeof(*users->entries)))
-		return -ENOMEM;
-	name = strdup(entry->pw_name);
-	if (!name)
-		return -ENOMEM;
-	users->entries[users->count].uid = entry->pw_uid;
-	users->entries[users->count++].name = name;
-	return 0;
-}
-
-static int read_file(struct user_names *users, FILE *file)
+/* Reads as many as it can. Returns 0 or -ENOMEM. */
+static int read_users(struct user_names *users, FILE *file)
 {
 	struct passwd entry, *found;
 	char buffer[4096];
 	int err = 0;
 
-	/* A line that is longer than the buffer is skipped. */
-	while (!err) {
-		int failed = fgetpwent_r(file, &entry, buffer, sizeof(buffer), &found);
+	for (;;) {
+		int code = fgetpwent_r(file, &entry, buffer, sizeof(buffer), &found);
+		char *name;
 
-		if (failed == 0)
-			err = add(users, found);
-		else if (failed != ERANGE)
+		if (code == ERANGE) /* a line that is longer than the buffer is skipped */
+			continue;
+		if (code)
 			break;
+		name = strdup(found->pw_name);
+		if (!name || array_reserve(&users->entries, &users->room, users->count + 1,
+					   sizeof(*users->entries))) {
+			free(name);
+			err = -ENOMEM;
+			break;
+		}
+		users->entries[users->count++] = (struct user_entry){ found->pw_uid, name };
 	}
 	if (users->count)
 		qsort(users->entries, users->count, sizeof(*users->entries), by_uid);
@@ -74,7 +69,7 @@ int user_names_update(struct user_names *users)
 	users->changed_s = status.st_mtim.tv_sec;
 	users->changed_ns = status.st_mtim.tv_nsec;
 	clear(users);
-	err = read_file(users, file);
+	err = read_users(users, file);
 	fclose(file);
 	return err;
 }
