@@ -7,7 +7,7 @@
 #include "util/error.h"
 
 /*
- * These give up every capability but those named. Programs that profild executes would get none.
+ * These give up all other capabilities. Programs that profild executes would get none.
  * Return 0, or a negative errno with e set: -EPERM if one of the first three is missing.
  *
  * For serving: CAP_BPF and CAP_PERFMON, which the eBPF program needs, and CAP_SYS_PTRACE, which
@@ -15,7 +15,7 @@
  */
 int capabilities_keep_for_serving(struct error *e);
 
-/* These, and what it takes to read the code of all processes, and the kernel's symbols. */
+/* The same, and those for reading the code of all processes and the kernel's symbols. */
 int capabilities_keep_for_recording(struct error *e);
 
 /* None. */

@@ -14,7 +14,7 @@
 #include "util/file.h"
 #include "util/number.h"
 
-#define HELP_INDENT 30 /* of what an option does */
+#define HELP_INDENT 30 /* columns before the help of an option */
 
 #define MOST_OPTIONS 48
 /* Long options without a letter get numbers beyond all letters. */

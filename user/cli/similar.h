@@ -7,7 +7,7 @@
 /* Finds the word that was meant by one that is unknown. */
 struct similar {
 	const char *word; /* the unknown one */
-	const char *best; /* of those that were offered; NULL: none is similar */
+	const char *best; /* the most similar offered word; NULL: none is similar */
 	size_t fewest;	  /* private */
 };
 

@@ -125,7 +125,7 @@ bool cgroup_unit(const char *path, char unit[static CGROUP_NAME_SIZE])
 	}
 	if (!found.size)
 		return false;
-	/* user@UID.service says it by itself. */
+	/* The name of user@UID.service has the user already. */
 	if (is_users && !owner.size && !begins(&found, "user@"))
 		owner = user;
 	copy(unit, &owner, &found);

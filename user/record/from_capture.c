@@ -322,7 +322,7 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 		return error_no_memory(e);
 	b->p = p;
 	b->c = c;
-	/* The header: what is known as soon as the capture has begun. */
+	/* The header, which is known as soon as the capture has begun. */
 	uname(&machine); /* fails for a bad pointer only */
 	p->period_ns = capture_period_ns(c);
 	p->frequency = capture_frequency(c);

@@ -21,7 +21,7 @@ struct user_names {
 /* Reads the file, if it was changed since the last call. Returns 0 or -ENOMEM. */
 int user_names_update(struct user_names *users);
 
-/* The name; NULL: there is none. Valid until the next update. */
+/* Returns the name, or NULL. It is valid until the next update. */
 const char *user_name(const struct user_names *users, uint32_t uid);
 
 void user_names_free(struct user_names *users);

@@ -370,7 +370,7 @@ static void swap(struct stack *a, struct stack *b)
 }
 
 /* Makes the children of a node. Returns 0 or -ENOMEM. */
-static int expand(struct builder *b, const struct range *r)
+static int expand_node(struct builder *b, const struct range *r)
 {
 	struct callgraph_cost *own = counts_of(b->t, r->node);
 	size_t end = r->end;
@@ -418,7 +418,7 @@ static int expand(struct builder *b, const struct range *r)
 	return err;
 }
 
-static int allocate(struct builder *b, size_t stacks)
+static int allocate_builder(struct builder *b, size_t stacks)
 {
 	struct call_tree *t = b->t;
 	size_t frames = t->frame_count + 1;
@@ -474,7 +474,7 @@ static int add_calls(struct builder *b, const struct profile *p)
 	int64_t self = 0;
 
 	b->calls = calloc(t->frame_count + 1, sizeof(*b->calls));
-	if (!b->calls || allocate(b, 0))
+	if (!b->calls || allocate_builder(b, 0))
 		return -ENOMEM;
 	for (size_t i = 0; i < p->arc_count; i++)
 		if (p->arcs[i].kind == PROFILE_CALL)
@@ -576,14 +576,14 @@ int call_tree_make(struct call_tree *t, const struct profile *const *profiles, s
 
 	for (size_t i = 0; i < count; i++)
 		samples += profiles[i]->sample_count;
-	err = err ?: allocate(&b, samples);
+	err = err ?: allocate_builder(&b, samples);
 	for (size_t i = 0; !err && i < count; i++)
 		add_profile(&b, profiles[i], i);
 	r.end = b.stack_count;
-	err = err ?: expand(&b, &r);
+	err = err ?: expand_node(&b, &r);
 	while (!err && b.range_count) {
 		r = b.ranges[--b.range_count];
-		err = expand(&b, &r);
+		err = expand_node(&b, &r);
 	}
 	builder_free(&b);
 	return err;

@@ -16,7 +16,7 @@
 
 #define CALL_TREE_NONE UINT32_MAX
 
-/* What a node stands for: a function in an image, a process or a thread. */
+/* A function in an image, a process or a thread. Several nodes can have the same frame. */
 struct call_frame {
 	/*
 	 * The function's name; "[IMAGE]" for all code of an image that has no name, whose addresses

@@ -13,7 +13,7 @@
 #include "util/number.h"
 #include "util/sum.h"
 
-/* Functions of one name that an error message can list; of further ones it says "and more". */
+/* Functions of one name that an error message can list; "and more" stands for others. */
 #define CANDIDATES_MAX 16
 
 struct search {
@@ -193,7 +193,7 @@ static int take_busiest(struct search *s)
 	return err;
 }
 
-static int search(struct search *s, struct found_function *found, struct error *e)
+static int search_function(struct search *s, struct found_function *found, struct error *e)
 {
 	const struct profile *p = s->p;
 	bool *locations = found->locations;
@@ -259,7 +259,7 @@ int function_search(struct profile *p, const char *function, const char *image, 
 	s.extents = calloc(count, sizeof(*s.extents));
 	*found = (struct found_function){ .locations = calloc(count, sizeof(*found->locations)) };
 	if (s.reached && s.samples && s.wanted && s.extents && found->locations)
-		err = search(&s, found, e);
+		err = search_function(&s, found, e);
 	else
 		err = error_no_memory(e);
 	free(s.reached);

@@ -9,15 +9,6 @@
 #include "report/text.h"
 #include "util/utf8.h"
 
-static void print_escape(uint32_t code, FILE *out)
-{
-	if (code < 0x10000)
-		fprintf(out, "\\u%04x", code);
-	else
-		fprintf(out, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10),
-			0xdc00 + (code & 0x3ff));
-}
-
 void json_print_text(const char *json, FILE *out)
 {
 	const char *printed = json;
@@ -31,7 +22,11 @@ void json_print_text(const char *json, FILE *out)
 			continue;
 		}
 		fwrite(printed, 1, json - printed, out);
-		print_escape(code, out);
+		if (code < 0x10000)
+			fprintf(out, "\\u%04x", code);
+		else
+			fprintf(out, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10),
+				0xdc00 + (code & 0x3ff));
 		json += size;
 		printed = json;
 	}
@@ -51,7 +46,7 @@ int json_end(struct json_writer *w)
 }
 
 /* Begins the line of a member or an element. */
-static void next(struct json_writer *w)
+static void begin_line(struct json_writer *w)
 {
 	fputs(w->any ? ",\n  " : "\n  ", w->out);
 	fputs(w->in_list ? "  " : "", w->out);
@@ -99,7 +94,7 @@ static void print_value(struct json_writer *w, struct json_object *value)
 
 void json_member(struct json_writer *w, const char *key, struct json_object *value)
 {
-	next(w);
+	begin_line(w);
 	fprintf(w->out, "\"%s\": ", key);
 	print_value(w, value);
 }
@@ -118,7 +113,7 @@ void json_member_number(struct json_writer *w, const char *key, uint64_t number)
 
 void json_begin_list(struct json_writer *w, const char *key)
 {
-	next(w);
+	begin_line(w);
 	fprintf(w->out, "\"%s\": [", key);
 	w->in_list = true;
 	w->any = false;
@@ -133,13 +128,13 @@ void json_end_list(struct json_writer *w)
 
 void json_element(struct json_writer *w, struct json_object *value)
 {
-	next(w);
+	begin_line(w);
 	print_value(w, value);
 }
 
 void json_next_element(struct json_writer *w)
 {
-	next(w);
+	begin_line(w);
 }
 
 struct json_object *json_text(const char *raw)

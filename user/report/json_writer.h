@@ -21,7 +21,7 @@ struct json_writer {
 
 void json_begin(struct json_writer *w, FILE *out);
 
-/* Returns 0 or -ENOMEM. Whether printing succeeded, ferror(out) says. */
+/* Returns 0 or -ENOMEM. Errors of printing are left to ferror(out). */
 int json_end(struct json_writer *w);
 
 /* A member of the object. Consumes the value; NULL means that memory ran out. */

@@ -10,12 +10,12 @@
 #include "report/rows.h"
 
 /*
- * What views of a profile share. Each view has a directory and does not include another. Views
- * print to `out` only. They return 0, or -ENOMEM, perhaps after a part of the output. Whether
- * printing itself succeeded, ferror(out) says.
+ * Shared by the views of a profile. Each view has a directory and does not include another. Views
+ * print to `out` only. They return 0, or -ENOMEM, perhaps after a part of the output. Errors of
+ * printing are left to ferror(out).
  *
- * Names, paths and comments come from untrusted files and processes: text shows as \xNN what would
- * disturb a terminal, JSON shows as U+FFFD what is invalid UTF-8.
+ * Names, paths and comments come from untrusted files and processes: text replaces bytes that would
+ * disturb a terminal by \xNN, JSON replaces invalid UTF-8 by U+FFFD.
  */
 
 struct report_table_options {
@@ -27,9 +27,9 @@ struct report_table_options {
 };
 
 /*
- * Prints what was recorded and what is shown in a few lines, each begun by `prefix`; omits what the
- * profile does not hold. value: what is counted, as in profile_value(). target: who was profiled,
- * or NULL.
+ * Prints a few lines about the recording and the shown value, each begun by `prefix`; omits
+ * unknown parts. value: as in profile_value(). target: the profiled program, or NULL. Returns 0 or
+ * -ENOMEM.
  */
 int report_summary(const struct profile *p, const char *value, const char *prefix,
 		   const char *target, FILE *out);

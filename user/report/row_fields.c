@@ -39,16 +39,6 @@ size_t row_field_columns(const struct row_view *view, struct table_column *colum
 	return count;
 }
 
-/* The field in column `number` of those that row_field_columns() stores. */
-static enum row_field field_of_column(const struct row_view *view, size_t number)
-{
-	size_t i = 0;
-
-	while (!(view->fields & shown[i].field) || number-- > 0)
-		i++;
-	return shown[i].field;
-}
-
 static const char *number_text(uint64_t number, char buffer[TABLE_CELL_SIZE])
 {
 	if (!number)
@@ -76,20 +66,25 @@ static const char *tag_text(const struct row_view *view, const struct row *row,
 {
 	if (row->comm[0])
 		return row->comm;
-	if (!row->key->number)
-		return view->fields & ROW_CONTAINER ? "[no container]"
-		       : view->fields & ROW_UNIT    ? "[no unit]"
-						    : row_unknown;
-	snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, row->key->number - 1);
-	return buffer;
+	if (row->key->number) {
+		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, row->key->number - 1);
+		return buffer;
+	}
+	if (view->fields & ROW_CONTAINER)
+		return "[no container]";
+	return view->fields & ROW_UNIT ? "[no unit]" : row_unknown;
 }
 
 const char *row_field_text(const struct row_view *view, const struct row *row, size_t column,
 			   char buffer[TABLE_CELL_SIZE])
 {
 	const struct callgraph_key *key = row->key;
+	size_t i = 0;
 
-	switch (field_of_column(view, column)) {
+	/* The field of column `column` of those that row_field_columns() stores. */
+	while (!(view->fields & shown[i].field) || column-- > 0)
+		i++;
+	switch (shown[i].field) {
 	case ROW_ADDRESS:
 		snprintf(buffer, TABLE_CELL_SIZE, "0x%" PRIx64, key->address);
 		return buffer;

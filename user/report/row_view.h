@@ -7,7 +7,7 @@
 
 #include "profile/callgraph.h"
 
-/* What a row of a table stands for. */
+/* The fields by which samples are grouped in rows of a table. */
 
 enum row_field {
 	ROW_ADDRESS = CALLGRAPH_ADDRESS,
@@ -33,7 +33,7 @@ enum row_field {
 
 /* The fields that identify a row: what --by takes, or --sort as perf's keys. */
 struct row_view {
-	const char *name; /* also what one row is called, unless the plural is "rows" */
+	const char *name; /* also the noun for one row, unless the plural is "rows" */
 	const char *plural;
 	unsigned int fields;
 };

@@ -10,7 +10,7 @@
 struct cause {
 	const char *name; /* as in profile_stack_end */
 	const char *text; /* printed before " in IMAGE" */
-	const char *hint; /* "": there is none */
+	const char *hint; /* or "" */
 };
 
 static const struct cause causes[] = {

@@ -321,7 +321,7 @@ static void fold_same(struct unnamed *images, size_t count)
 	}
 }
 
-/* What the lines of report_unnamed() have in common. */
+/* Arguments of all lines of report_unnamed(). */
 struct unnamed_lines {
 	const struct profile *p;
 	size_t value;

@@ -90,7 +90,7 @@ static size_t *widest_text(const struct layout *l, size_t count)
 }
 
 /* Makes the table fit a terminal. The last of several texts gets at most a third of it. */
-static void fit(struct layout *l, size_t width)
+static void fit_columns(struct layout *l, size_t width)
 {
 	size_t *last, *widest;
 
@@ -194,7 +194,7 @@ int table_print(const struct table *t, FILE *out)
 				max(l.widths[i], text_columns(t->cell(t->context, row, i, buffer)));
 	}
 	if (t->width)
-		fit(&l, t->width);
+		fit_columns(&l, t->width);
 	for (size_t i = 0; !t->width && i + 1 < l.count; i++)
 		if (is_text(&l, i))
 			l.widths[i] = min(l.widths[i], TEXT_PADDING);

@@ -15,7 +15,7 @@
 
 #define TABLE_CELL_SIZE 32
 
-/* What has this part of the samples, in percent, is hot: red in a terminal. */
+/* Rows with at least this percentage of the samples are hot: red in a terminal. */
 #define TABLE_HOT_PERCENT 5
 
 struct table_column {
@@ -43,10 +43,10 @@ struct table {
 	bool color;
 };
 
-/* Whether `part` is hot. false: `whole` is 0. */
+/* Whether `part` of `whole` is hot; false if `whole` is 0. */
 bool table_is_hot(double part, double whole);
 
-/* Returns 0 or -ENOMEM. Whether printing succeeded, ferror(out) says. */
+/* Returns 0 or -ENOMEM. Errors of printing are left to ferror(out). */
 int table_print(const struct table *t, FILE *out);
 
 #endif

@@ -11,7 +11,6 @@ struct annotate_options {
 	struct report_listing_options listing;
 	struct tool_reading reading;
 	bool json, for_perf;
-	int code; /* the command's */
 };
 
 static int take_directory(const char *value, void *member, struct error *e)
@@ -79,24 +78,6 @@ static int print_annotation(struct profile *p, struct annotate_options *o, struc
 	return err;
 }
 
-static int annotate(char *const *paths, int count, struct annotate_options *o, struct error *e)
-{
-	struct profile *p;
-	int err = tool_read_all(paths, count, &o->reading, &p, e);
-
-	if (err)
-		return err;
-	err = tool_check_value(p, o->what.value, e);
-	if (!err && !profile_magnitude(p, o->what.value)) {
-		o->code = tool_no_samples(p, o->what.value, NULL, &o->reading.query, paths, count);
-	} else {
-		err = err ?: print_annotation(p, o, e);
-		o->code = tool_done(p);
-	}
-	profile_free(p);
-	return err;
-}
-
 /*
  * Whether the first argument is a function. With -i, all arguments are. A single one is a profile,
  * whose busiest function is shown, if it exists, whether or not it can be read, or if it looks like
@@ -120,8 +101,9 @@ static int run_annotate(int argc, char **argv)
 {
 	struct annotate_options o = { 0 };
 	struct tool_inputs in;
+	struct profile *p;
 	struct error e;
-	int first, code = tool_options(&annotate_command, &o, argc, argv, false, &first);
+	int err, first, code = tool_options(&annotate_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
 		return code;
@@ -144,7 +126,17 @@ static int run_annotate(int argc, char **argv)
 			       "--source-only and --no-source exclude each other");
 		return tool_fail(&e);
 	}
-	return annotate(in.paths, in.count, &o, &e) ? tool_fail(&e) : o.code;
+	if (tool_read_all(in.paths, in.count, &o.reading, &p, &e))
+		return tool_fail(&e);
+	err = tool_check_value(p, o.what.value, &e);
+	if (!err && !profile_magnitude(p, o.what.value)) {
+		code = tool_no_samples(p, o.what.value, NULL, &o.reading.query, in.paths, in.count);
+	} else {
+		err = err ?: print_annotation(p, &o, &e);
+		code = err ? tool_fail(&e) : tool_done(p);
+	}
+	profile_free(p);
+	return code;
 }
 
 const struct tool_command annotate_command = {

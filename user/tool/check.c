@@ -1,21 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <json-c/json.h>
+#include <linux/capability.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "capture/requirements.h"
 #include "cli/capabilities.h"
+#include "kmod/device.h"
+#include "lib/protocol.h"
 #include "report/json_writer.h"
 #include "report/text.h"
-#include "tool/check_profil.h"
 #include "tool/executable.h"
 #include "tool/tool.h"
+#include "util/clock.h"
+#include "util/file.h"
 #include "util/number.h"
 
-#define DEBUG_DIRECTORY "/usr/lib/debug"
-#define DEBUGINFOD	"libdebuginfod.so.1" /* what libdw loads to ask servers */
+#define DEBUG_DIRECTORY	 "/usr/lib/debug"
+#define DEBUGINFOD	 "libdebuginfod.so.1" /* what libdw loads to ask servers */
+#define MODULES_DISABLED "/proc/sys/kernel/modules_disabled"
+#define OPTIONAL	 "optional, for programs that call profil(2)"
+#define USUAL_HZ	 100 /* what profil(3) asks for */
+#define TIMEOUT_S	 10  /* as libprofil's: on a busy machine, the first reply takes seconds */
+#define PARANOID_MAX	 2   /* above it, Debian's kernels refuse perf events to all but root */
 
 struct check_options {
 	pid_t pid; /* 0: none */
@@ -38,6 +57,317 @@ static const struct option_spec options[] = {
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(struct check_options, json) },
 	{ 0 },
 };
+
+/* Receives a reply of the protocol. Returns 0 or a negative errno. */
+static int receive(int fd, struct profild_reply *reply)
+{
+	ssize_t size = recv(fd, reply, sizeof(*reply), 0);
+
+	if (size < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	if (size != sizeof(*reply) || reply->version != PROFILD_VERSION)
+		return -EPROTO;
+	reply->message[sizeof(reply->message) - 1] = '\0';
+	return 0;
+}
+
+/*
+ * Connects, waits for the greeting, then has this process counted for a moment. Sets *reply to
+ * profild's answer. Returns 0 or a negative errno.
+ */
+static int ask_profild(const char *path, struct profild_reply *reply)
+{
+	struct profild_request request = {
+		.version = PROFILD_VERSION,
+		.type = PROFILD_START,
+		.frequency = USUAL_HZ,
+		.range_count = 1,
+		.cell_count = 1,
+	};
+	struct profil_range range = { 0 }; /* of one address, at which there is no code */
+	struct iovec parts[] = { { &request, sizeof(request) }, { &range, sizeof(range) } };
+	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const struct timeval timeout = { .tv_sec = TIMEOUT_S };
+	int fd, err;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
+		err = -errno;
+	else
+		err = receive(fd, reply);
+	if (!err && !reply->error) {
+		if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
+			err = -errno;
+		else
+			err = receive(fd, reply);
+	}
+	close(fd); /* ends the counting */
+	return err;
+}
+
+/* Who counts for programs of this user that call profil(2). */
+enum backend {
+	BACKEND_LIBC,
+	BACKEND_BPF,
+	BACKEND_TICK, /* profild, by the scheduler's tick */
+	BACKEND_DAEMON,
+	BACKEND_KMOD,
+};
+
+static enum backend check_profild(const struct requirement_facts *f, struct requirements *r)
+{
+	const char *path = getenv("PROFIL_SOCKET") ?: PROFILD_SOCKET;
+	struct profild_reply reply;
+	struct requirement *q;
+	int err = ask_profild(path, &reply);
+	double hz;
+
+	if (err == -ENOENT) {
+		q = requirement_add(r, "profild", REQUIREMENT_ABSENT,
+				    "is not running: optional, for programs of users without "
+				    "privileges that call profil(2)");
+		error_hint(&q->finding, "systemctl enable --now profild.socket");
+		return BACKEND_LIBC;
+	}
+	if (err) {
+		q = requirement_add(r, "profild", REQUIREMENT_LIMITED, "%s: %s", path,
+				    strerror(-err));
+		error_hint(&q->finding, "systemctl restart profild.socket profild");
+		return BACKEND_LIBC;
+	}
+	if (reply.error) {
+		requirement_add(r, "profild", REQUIREMENT_LIMITED, "refuses this process: %s",
+				reply.message);
+		return BACKEND_LIBC;
+	}
+	if (!reply.period_ns) {
+		requirement_add(r, "profild", REQUIREMENT_LIMITED, "%s: %s", path,
+				strerror(EPROTO));
+		return BACKEND_LIBC;
+	}
+	/* Its own clock is within a percent. */
+	hz = (double)NS_PER_S / reply.period_ns;
+	if (hz > USUAL_HZ * 0.98 && hz < USUAL_HZ * 1.02) {
+		requirement_add(r, "profild", REQUIREMENT_OK, "answers at %s", path);
+		return BACKEND_DAEMON;
+	}
+	q = requirement_add(
+		r, "profild", REQUIREMENT_LIMITED,
+		"answers at %s, but counts by the scheduler's tick: at %.0f Hz, whatever "
+		"rate a program requests",
+		path, hz);
+	if (f->paranoid > PARANOID_MAX)
+		error_hint(&q->finding,
+			   "as root: sysctl -w kernel.perf_event_paranoid=%d && "
+			   "systemctl restart profild",
+			   PARANOID_MAX);
+	else
+		error_hint(&q->finding, "see why: journalctl -u profild");
+	return BACKEND_TICK;
+}
+
+static bool has_modules(void)
+{
+	return access(MODULES_DISABLED, F_OK) == 0;
+}
+
+/* Whether depmod(8) knows the module. */
+static bool is_installed(const char *release)
+{
+	char path[256], *line = NULL;
+	bool found = false;
+	size_t size = 0;
+	FILE *list;
+
+	snprintf(path, sizeof(path), "/lib/modules/%s/modules.dep", release);
+	list = fopen(path, "re");
+	if (!list)
+		return false;
+	while (!found && getline(&line, &size, list) > 0) {
+		line[strcspn(line, ":")] = '\0'; /* its dependencies */
+		found = strstr(line, "/profil.ko") != NULL;
+	}
+	free(line);
+	fclose(list);
+	return found;
+}
+
+static void check_absent_device(const struct requirement_facts *f, struct requirements *r)
+{
+	char enforced[8] = "", disabled[8] = "";
+	struct requirement *q;
+	const char *rule = "";
+
+	file_read_line("/sys/module/module/parameters/sig_enforce", enforced, sizeof(enforced));
+	if (enforced[0] == 'Y' || strstr(f->lockdown, "[integrity]") ||
+	    strstr(f->lockdown, "[confidentiality]"))
+		rule = "; this kernel takes it only if it is signed";
+
+	if (access("/sys/module/profil", F_OK) == 0) {
+		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
+				    "the kernel module is loaded, but its device is not in this "
+				    "/dev, as in a container: " OPTIONAL);
+		error_hint(&q->finding,
+			   "outside of the container: run it with --device " PROFIL_DEVICE);
+		return;
+	}
+	if (!has_modules()) {
+		requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
+				"this kernel was built without modules: " OPTIONAL);
+		return;
+	}
+	if (!is_installed(f->release)) {
+		requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
+				"the kernel module is not installed: " OPTIONAL "%s", rule);
+		return;
+	}
+	q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_ABSENT,
+			    "the kernel module is installed, but not loaded: " OPTIONAL "%s", rule);
+	file_read_line(MODULES_DISABLED, disabled, sizeof(disabled));
+	if (disabled[0] == '1')
+		error_hint(&q->finding, "boot with profil in /etc/modules-load.d: "
+					"kernel.modules_disabled is 1 until then");
+	else
+		error_hint(&q->finding, "modprobe profil");
+}
+
+static void check_closed_device(int code, struct requirements *r)
+{
+	struct stat status = { 0 };
+	struct requirement *q;
+	struct group *group;
+
+	stat(PROFIL_DEVICE, &status);
+	group = getgrgid(status.st_gid);
+	q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_LIMITED,
+			    "cannot be opened: %s: its mode is %04o, its group %s (%u)",
+			    strerror(code), status.st_mode & 07777,
+			    group ? group->gr_name : "unknown", status.st_gid);
+	if (code == EPERM)
+		error_hint(&q->finding,
+			   "outside of the container: run it with --device " PROFIL_DEVICE);
+	else if (code != EACCES)
+		error_hint(&q->finding, "modprobe profil");
+	else if (group && status.st_mode & 0040)
+		error_hint(&q->finding, "as root: usermod -aG %s USER, who then logs in again",
+			   group->gr_name);
+	else
+		error_hint(&q->finding, "as root: chmod 0666 " PROFIL_DEVICE);
+}
+
+/* Returns whether the device is there, and is the kernel module that libprofil knows. */
+static bool check_module(const struct requirement_facts *f, struct requirements *r)
+{
+	struct profil_device_query answer = { .size = sizeof(answer) };
+	int fd = open(PROFIL_DEVICE, O_RDONLY | O_CLOEXEC);
+	struct requirement *q;
+	bool known = false;
+
+	if (fd < 0) {
+		if (errno == ENOENT)
+			check_absent_device(f, r);
+		else
+			check_closed_device(errno, r);
+		return false;
+	}
+	if (ioctl(fd, PROFIL_IOC_QUERY, &answer)) {
+		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_LIMITED,
+				    "does not answer as the kernel module does: %s",
+				    strerror(errno));
+		error_hint(&q->finding, "as root: rm " PROFIL_DEVICE " && modprobe profil");
+	} else if (answer.version != PROFIL_DEVICE_VERSION) {
+		q = requirement_add(r, PROFIL_DEVICE, REQUIREMENT_LIMITED,
+				    "the kernel module speaks version %u, this program version %d",
+				    answer.version, PROFIL_DEVICE_VERSION);
+		error_hint(&q->finding, "modprobe -r profil && modprobe profil");
+	} else {
+		requirement_add(r, PROFIL_DEVICE, REQUIREMENT_OK,
+				"version %u of the kernel module: up to %u Hz, %u regions",
+				answer.version, answer.max_hz, answer.max_regions);
+		known = true;
+	}
+	close(fd);
+	return known;
+}
+
+static bool passes_on(unsigned int capability)
+{
+	return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, capability, 0, 0) == 1;
+}
+
+static const struct {
+	enum requirement_state state;
+	const char *counts;
+	const char *with_profild, *with_module; /* what would be better */
+} backends[] = {
+	[BACKEND_LIBC] = {
+		REQUIREMENT_LIMITED,
+		"the C library counts, at 100 Hz in a signal handler, and loses ticks of threads",
+		"the kernel counts, in all threads and without a signal, at the rate that is requested "
+		"(at the scheduler's where kernel.perf_event_paranoid is above 2)",
+		"the kernel counts, in all threads and without a signal, at the rate that is requested, "
+		"up to 10000 Hz; counts are exact at any moment",
+	},
+	[BACKEND_BPF] = {
+		REQUIREMENT_OK,
+		"each loads an eBPF program, and has a clock of its own",
+		"programs have clocks in common, and begin some 50 ms sooner; those of users without "
+		"privileges are counted, too",
+		"programs have a timer in common, begin some 50 ms sooner, and their counts are exact at "
+		"any moment; those of users without privileges are counted, too",
+	},
+	[BACKEND_TICK] = {
+		REQUIREMENT_LIMITED,
+		"profild counts, by the scheduler's tick",
+		"the rate that a program requests, up to 10000 Hz",
+		"the rate that a program requests, up to 10000 Hz, and counts that are exact at any moment",
+	},
+	[BACKEND_DAEMON] = {
+		REQUIREMENT_OK,
+		"profild counts",
+		NULL,
+		"counts that are exact at any moment, not up to 10 ms old, and no daemon",
+	},
+	[BACKEND_KMOD] = {
+		REQUIREMENT_OK,
+		"the kernel module counts",
+		NULL,
+		NULL,
+	},
+};
+
+/*
+ * Adds profild, the kernel module, and what counts for programs of this user that call profil(2);
+ * where something is missing, what would be better with it.
+ */
+static void check_profil(const struct requirement_facts *f, struct requirements *r)
+{
+	struct requirement *profild = &r->list[r->count], *module;
+	enum backend now = check_profild(f, r);
+	/* Programs that this user starts can: this one's file may have capabilities. */
+	bool can_load_bpf = !f->bpf_code && f->btf &&
+			    (geteuid() == 0 || (passes_on(CAP_BPF) && passes_on(CAP_PERFMON)));
+
+	module = &r->list[r->count];
+	if (check_module(f, r))
+		now = BACKEND_KMOD;
+	else if (now == BACKEND_LIBC && can_load_bpf)
+		now = BACKEND_BPF;
+	if (profild->state != REQUIREMENT_OK && f->btf && f->bpf_code != ENOSYS)
+		profild->better = backends[now].with_profild;
+	if (module->state != REQUIREMENT_OK && has_modules())
+		module->better = backends[now].with_module;
+	requirement_add(r, "profil(2)", backends[now].state, "for programs of this user, %s",
+			backends[now].counts);
+}
 
 /* Adds what only some commands, or programs that call profil(2), need. */
 static void check_others(const struct requirement_facts *f, struct requirements *r)

@@ -13,7 +13,6 @@ struct diff_options {
 	enum comparison_amount amount;
 	bool significant;
 	const char *before; /* an interval */
-	int code;	    /* the command's */
 };
 
 static int option_normalize(const char *value, void *member, struct error *e)
@@ -114,37 +113,36 @@ out:
 }
 
 /*
- * how: options for reading the first profile; o->reading is for the second. names: titles of both
- * for the summary.
+ * Reads two profiles and prints their differences. how: options for reading the first profile;
+ * o->reading is for the second. names: titles of both for the summary. Returns an exit code.
  */
 static int diff_profiles(char *const *paths, const char *const *names,
-			 const struct tool_reading *how, struct diff_options *o, struct error *e)
+			 const struct tool_reading *how, const struct diff_options *o)
 {
+	const char *value = o->view.rows.value, *image = o->view.rows.image;
 	struct profile *earlier, *later = NULL;
-	int err = read_side(paths[0], how, o, &earlier, e);
+	struct error e;
+	int err, code;
 
-	if (err)
-		return err;
-	err = read_side(paths[1], &o->reading, o, &later, e);
-	err = err ?: tool_check_tag(later, o->view.rows.view, e);
-	if (!err && !tool_has_image(earlier, o->view.rows.image) &&
-	    !tool_has_image(later, o->view.rows.image))
-		err = tool_no_image(o->view.rows.image, e);
-	if (!err && !profile_magnitude(earlier, o->view.rows.value) &&
-	    !profile_magnitude(later, o->view.rows.value)) {
+	if (read_side(paths[0], how, o, &earlier, &e))
+		return tool_fail(&e);
+	err = read_side(paths[1], &o->reading, o, &later, &e);
+	err = err ?: tool_check_tag(later, o->view.rows.view, &e);
+	if (!err && !tool_has_image(earlier, image) && !tool_has_image(later, image))
+		err = tool_no_image(image, &e);
+	if (!err && !profile_magnitude(earlier, value) && !profile_magnitude(later, value)) {
 		tool_warn("neither profile has samples to compare%s",
 			  earlier->arc_count || later->arc_count
 				  ? "; profiltool report shows the calls that they have"
 				  : "");
-		o->code = EXIT_NO_SAMPLES;
-	} else if (!err) {
-		err = print_comparison(earlier, later, names, o, e);
-		if (!err)
-			o->code = tool_done(earlier) ?: tool_done(later);
+		code = EXIT_NO_SAMPLES;
+	} else {
+		err = err ?: print_comparison(earlier, later, names, o, &e);
+		code = err ? tool_fail(&e) : (tool_done(earlier) ?: tool_done(later));
 	}
 	profile_free(earlier);
 	profile_free(later);
-	return err;
+	return code;
 }
 
 /* "TIME..TIME" of --before. */
@@ -172,32 +170,31 @@ static int parse_before(const char *text, struct tool_query *q, struct error *e)
 	return err;
 }
 
-/* Compares an interval of an archive with the one before it, or another one. */
-static int diff_intervals(char *archive, struct diff_options *o, struct error *e)
+/* Compares an interval of an archive with the one before it, or another one. Returns an exit code.
+ */
+static int diff_intervals(char *archive, struct diff_options *o)
 {
 	struct tool_reading how = o->reading;
 	struct tool_query *before = &how.query, *after = &o->reading.query;
 	char *const paths[] = { archive, archive };
 	char names[2][QUERY_NAME_SIZE];
-	int err = query_interval(after, &after->since_s, &after->until_s, e);
+	struct error e;
+	uint64_t length;
 
-	if (err)
-		return err;
+	if (query_interval(after, &after->since_s, &after->until_s, &e))
+		return tool_fail(&e);
 	after->since = after->until = NULL;
-	if (o->before) {
-		err = parse_before(o->before, before, e);
-	} else {
-		uint64_t length = after->until_s - after->since_s;
-
+	if (!o->before) {
+		length = after->until_s - after->since_s;
 		before->since = before->until = NULL;
 		before->until_s = after->since_s;
 		before->since_s = length < after->since_s ? after->since_s - length : 1;
+	} else if (parse_before(o->before, before, &e)) {
+		return tool_fail(&e);
 	}
-	if (err)
-		return err;
 	query_name(before, names[0]);
 	query_name(after, names[1]);
-	return diff_profiles(paths, (const char *const[]){ names[0], names[1] }, &how, o, e);
+	return diff_profiles(paths, (const char *const[]){ names[0], names[1] }, &how, o);
 }
 
 static int run_diff(int argc, char **argv)
@@ -208,7 +205,7 @@ static int run_diff(int argc, char **argv)
 	char **paths;
 	struct error e;
 	bool intervals;
-	int count, err;
+	int count;
 	int first, code = tool_options(&diff_command, &o, argc, argv, false, &first);
 
 	if (code >= 0)
@@ -233,10 +230,8 @@ static int run_diff(int argc, char **argv)
 		return tool_fail(&e);
 	}
 	if (intervals)
-		err = diff_intervals(count ? paths[0] : (char *)query_archive(), &o, &e);
-	else
-		err = diff_profiles(paths, (const char *const *)paths, &o.reading, &o, &e);
-	return err ? tool_fail(&e) : o.code;
+		return diff_intervals(count ? paths[0] : (char *)query_archive(), &o);
+	return diff_profiles(paths, (const char *const *)paths, &o.reading, &o);
 }
 
 const struct tool_command diff_command = {

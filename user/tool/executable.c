@@ -75,7 +75,7 @@ int executable_find(const char *name, char path[PATH_MAX], struct error *e)
 	return err;
 }
 
-/* capabilities(7): root gains nothing by those of a file. */
+/* capabilities(7): a file's capabilities add nothing for root. */
 static bool is_privileged(const char *path, const struct stat *status)
 {
 	mode_t set_gid = S_ISGID | S_IXGRP;

@@ -138,7 +138,7 @@ static void warn_of_younger_images(const struct profile *p, const char *path)
 				  p->images[i].path, path);
 }
 
-/* Reads and names one profile. Adds to *aspects what the file itself holds. */
+/* Reads one profile and resolves names. Adds the aspects that the file itself holds to *aspects. */
 static int read_named(const char *path, const struct tool_reading *reading, struct profile **p,
 		      unsigned int *aspects, struct error *e)
 {
@@ -284,7 +284,7 @@ const char *tool_find_in_output(char *const *paths, int count, const char *out)
 	return NULL;
 }
 
-/* A format with a directory of its own adds to what is there: what is read from it would double. */
+/* A format with a directory variable adds to files: refuses to add samples to their own file. */
 static int check_doubling(const struct tool_rewrite *r, const struct format *format,
 			  struct error *e)
 {
@@ -447,7 +447,7 @@ int tool_rewrite(const struct tool_rewrite *r)
 	unsigned int aspects = 0;
 	int code;
 
-	/* The file that is written has the stacks whole, and says what to drop. */
+	/* The written file keeps whole stacks, and its own list of frames to drop. */
 	if (format && r->count == 1 && strcmp(format->name, "pprof") == 0)
 		reading.no_drop_frames = true;
 	if (!format || check_doubling(r, format, &e) || tool_check_output(format, r->out, &e) ||

@@ -121,7 +121,7 @@ static int read_graph(struct graph *g, char *const *paths, int count,
 	if (err || !earlier)
 		return err;
 	err = read_side(&earlier, 1, o, &g->earlier, e);
-	/* There, none may be left: what is new was not in it. */
+	/* The filter may leave nothing of it: new functions were not in it. */
 	return err ?: profile_filter(g->earlier, &o->filter, &g->filtered[1], e);
 }
 

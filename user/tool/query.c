@@ -238,7 +238,7 @@ int query_read(const char *path, const struct tool_query *q, bool quiet, struct 
 		query.host_count = 1;
 	}
 	err = archive_read(&query, &result, e);
-	/* A sum for a ticket says what it is. */
+	/* The sum of a host's windows gets a comment with its interval. */
 	if (!err && result.host_count == 1 &&
 	    coverage_describe(&result.hosts[0].coverage, result.p))
 		err = error_no_memory(e);

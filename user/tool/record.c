@@ -361,8 +361,8 @@ static bool stop_naming(void *context)
 }
 
 /* Resolves names, writes the profile and prints it. Returns an exit code. */
-static int present(struct recording *r, struct profile *p, const struct record_options *o,
-		   const struct format *format, const char *waits)
+static int present_profile(struct recording *r, struct profile *p, const struct record_options *o,
+			   const struct format *format, const char *waits)
 {
 	const struct format_options none = { 0 };
 	bool print = !o->output || strcmp(o->output, "-") != 0;
@@ -411,8 +411,8 @@ static int note_command(struct profile *p, char *const *command)
 }
 
 /* Returns an exit code. */
-static int record(struct recording *r, const struct record_options *o,
-		  const struct capture_options *what, const struct format *format)
+static int record_target(struct recording *r, const struct record_options *o,
+			 const struct capture_options *what, const struct format *format)
 {
 	const char *command = what->target == CAPTURE_COMMAND ? what->command[0] : NULL;
 	struct unrecorded unrecorded = { 0 };
@@ -461,7 +461,7 @@ out:
 	capabilities_lower();
 	r->capture = NULL;
 	if (!err)
-		code = present(r, p, o, format, waits) ?: code;
+		code = present_profile(r, p, o, format, waits) ?: code;
 	profile_free(p);
 	return code;
 }
@@ -502,7 +502,7 @@ static int run_record(int argc, char **argv)
 	r.target = command ? command[0] : target;
 	r.duration_ns = o.duration_ns;
 	r.quiet = o.quiet;
-	code = record(&r, &o, &c, format);
+	code = record_target(&r, &o, &c, format);
 	close(r.signals);
 	return code;
 }

@@ -18,7 +18,6 @@ struct report_options {
 	struct profile_filtered filtered;
 	bool tree, for_perf;
 	const char *callers, *callees; /* functions */
-	int code;		       /* the command's */
 };
 
 static int option_sort(const char *value, void *member, struct error *e)
@@ -126,7 +125,6 @@ static int print_tree(const struct profile *p, const struct report_options *o, s
 	else if (by && by->fields & ROW_PROCESS)
 		what.roots = CALL_TREE_PROCESSES;
 	err = call_view_make(&v, p, &what, e);
-
 	if (!err &&
 	    (o->view.json ? call_view_json(&v, p, stdout) : call_view_print(&v, &style, stdout)))
 		err = error_no_memory(e);
@@ -165,28 +163,32 @@ static int print_report(struct profile *p, const char *name, struct report_optio
 	return err;
 }
 
-static int report(char *const *paths, int count, struct report_options *o, struct error *e)
+/* Reads, checks, filters and prints profiles. Returns an exit code. */
+static int report_profiles(char *const *paths, int count, struct report_options *o)
 {
 	const char *value = o->view.rows.value;
 	char name[32];
 	struct profile *p;
-	int err = tool_read_all(paths, count, &o->reading, &p, e);
+	struct error e;
+	int err, code;
 
-	if (err)
-		return err;
+	if (tool_read_all(paths, count, &o->reading, &p, &e))
+		return tool_fail(&e);
 	snprintf(name, sizeof(name), "%d profiles", count);
-	err = tool_check_value(p, value, e) ?: tool_check_tag(p, o->view.rows.view, e);
+	err = tool_check_value(p, value, &e) ?: tool_check_tag(p, o->view.rows.view, &e);
 	if (!err && !tool_has_image(p, o->view.rows.image))
-		err = tool_no_image(o->view.rows.image, e);
-	err = err ?: tool_filter(p, &o->filter, value, &o->filtered, e);
-	err = err ?: print_report(p, count > 1 ? name : tool_input_name(paths[0]), o, e);
-	if (!err)
-		o->code = is_empty(p, o) ? tool_no_samples(p, value, &o->filtered,
-							   &o->reading.query, paths, count)
-					 : tool_done(p);
+		err = tool_no_image(o->view.rows.image, &e);
+	err = err ?: tool_filter(p, &o->filter, value, &o->filtered, &e);
+	err = err ?: print_report(p, count > 1 ? name : tool_input_name(paths[0]), o, &e);
+	if (err)
+		code = tool_fail(&e);
+	else if (is_empty(p, o))
+		code = tool_no_samples(p, value, &o->filtered, &o->reading.query, paths, count);
+	else
+		code = tool_done(p);
 	profile_filtered_free(&o->filtered);
 	profile_free(p);
-	return err;
+	return code;
 }
 
 static int check_options(const struct report_options *o, struct error *e)
@@ -236,7 +238,7 @@ static int run_report(int argc, char **argv)
 		o.reading.naming.lines = true;
 	if (check_options(&o, &e))
 		return tool_fail(&e);
-	return report(in.paths, in.count, &o, &e) ? tool_fail(&e) : o.code;
+	return report_profiles(in.paths, in.count, &o);
 }
 
 const struct tool_command report_command = {

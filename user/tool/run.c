@@ -203,7 +203,7 @@ static int set_environment(const struct run_options *o, const char *directory, s
 	err = err ?: set_variable("PROFIL_VERBOSE", o->quiet ? "0" : "1", e);
 	if (err || !*directory)
 		return err;
-	/* What is preloaded already stays, behind ours. */
+	/* Libraries that are preloaded already stay, behind ours. */
 	if (asprintf(&all, "%s/" LIBRARY ":%s/" GMON_LIBRARY "%s%s", directory, directory,
 		     others && *others ? ":" : "", others ?: "") < 0)
 		return error_no_memory(e);

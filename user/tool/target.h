@@ -11,7 +11,7 @@
 
 #define TARGET_MOST_PIDS 1024
 
-/* What the commands that watch programs have in common, as a member of each one's options. */
+/* Options of the commands that watch programs: a member of each one's options. */
 struct tool_target {
 	pid_t pids[TARGET_MOST_PIDS];
 	size_t pid_count;
@@ -74,7 +74,7 @@ void tool_skip_targets(struct tool_target *t);
 /* What to capture. It points into t. */
 struct capture_options tool_capture_options(const struct tool_target *t);
 
-/* Warns of what the clock cannot see on this machine. */
+/* Warns of ticks that the clock cannot take on this machine. */
 void tool_warn_of_clock(const struct tool_target *t);
 
 /* "python3 (PID 1234)", for a person. */

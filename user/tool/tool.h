@@ -61,7 +61,7 @@ void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int tool_options(const struct tool_command *command, void *values, int argc, char **argv, bool stop,
 		 int *first);
 
-/* The first lines of a command's --help: its arguments and what it does. */
+/* Prints the first lines of a command's --help: its arguments and purpose. */
 void tool_usage(const struct tool_command *command, FILE *out);
 
 /* How addresses are resolved to names: a member of a command's options. */

@@ -180,7 +180,7 @@ static int check_options(struct top_options *o, bool arguments, struct error *e)
 	return 0;
 }
 
-/* Warns of what is missing. Returns the exit code for it. */
+/* Warns of missing samples and tables. Returns the exit code for it. */
 static int conclude(const struct watch *w, bool complete)
 {
 	if (!w->any) {

@@ -18,7 +18,7 @@
 /* The time that passes before a text is made anew, in terms of how long it took. */
 #define REST 50
 
-#define CALLERS_PERCENT 0.5 /* of all samples: what has less is not worth a line */
+#define CALLERS_PERCENT 0.5 /* of all samples: callers with less get no line */
 
 static const char help[] =
 	"Keys\n"

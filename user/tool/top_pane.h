@@ -26,7 +26,7 @@ struct pane {
 	uint64_t due_ns; /* when the text may be made again */
 };
 
-/* Shows a text about the function of a row; NULL for help. Fails with e set when there is none. */
+/* Shows a text about the function of a row; row: NULL for help. Returns 0 or -errno with e set. */
 int pane_open(struct pane *pane, enum pane_kind kind, struct live *l, const struct row *row,
 	      unsigned int width, struct error *e);
 

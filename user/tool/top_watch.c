@@ -27,7 +27,7 @@ static uint64_t time_ns(const struct timeval *t)
 	return t->tv_sec * NS_PER_S + t->tv_usec * 1000;
 }
 
-/* Of this program, and of those that it runs to disassemble. */
+/* CPU time of this program and of objdump, which it runs. */
 static uint64_t own_cpu_ns(void)
 {
 	uint64_t sum = 0;
@@ -140,7 +140,7 @@ static bool lives(pid_t pid)
 	return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-/* Keeps the living targets, and adds those of their children that had samples. */
+/* Keeps the living targets, and adds their children that had samples. */
 static void renew_target(struct watch *w)
 {
 	struct tool_target *t = &w->target;

@@ -27,7 +27,7 @@ struct watch {
 	char name[256];
 	struct capture *capture;
 	struct capture_profile *growth;
-	size_t samples_before;		     /* those of the profile when the capture began, */
+	size_t samples_before;		     /* samples of the profile when the capture began, */
 	size_t tasks_before;		     /* and the processes and threads that were there */
 	uint64_t lost_before, cpu_ns_before; /* of captures before this one */
 	uint64_t start_ns, read_ns, own_cpu_ns;
@@ -53,7 +53,7 @@ int watch_wait(struct watch *w, struct pollfd *fds, nfds_t count, uint64_t until
 /* Reads the counts and updates the rows. */
 int watch_update(struct watch *w, struct error *e);
 
-/* Ends the capture, and finds out what the targets did if no sample was counted. */
+/* Ends the capture; if no sample was counted, describes what the targets did in w->idle. */
 int watch_stop(struct watch *w, struct error *e);
 
 #endif

@@ -8,7 +8,7 @@
 #include "capture/target.h"
 #include "tool/target.h"
 
-/* What a target did while no tick was counted in it. */
+/* Why no tick was counted in a target. */
 struct idleness {
 	bool excluded;	   /* there were ticks: on the side that was not asked for, */
 	bool out_of_range; /* or where the histogram has no cell */
@@ -23,7 +23,7 @@ struct idleness {
  */
 void waits_describe(const struct tool_target *t, pid_t command, char *text, size_t size);
 
-/* Warns that no tick fell into a target, and says what it did instead. */
+/* Warns that no tick fell into a target, and prints the reason. */
 void waits_warn(const char *target, const struct idleness *idle);
 
 /*
@@ -35,7 +35,7 @@ struct unrecorded {
 	size_t count;
 };
 
-/* To be called before the recording: those that start from then on are recorded, or not wanted. */
+/* Call it before the recording: children that start later are recorded, or not wanted. */
 void unrecorded_list(struct unrecorded *u, const struct tool_target *t);
 
 /* Warns if they have used much since, compared with target_ns, the CPU time of the targets. */

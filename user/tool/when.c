@@ -12,7 +12,7 @@
 
 #define DAY_S 86400
 
-/* What is left of a text: words are in any case, and blanks separate them. */
+/* The rest of a text that is being parsed. Case is ignored; blanks separate words. */
 struct text {
 	const char *at;
 };
@@ -131,7 +131,7 @@ static bool parse_relative(struct text t, uint64_t now_s, uint64_t *time_s)
 /* --- Dates and times of day --- */
 
 struct moment {
-	struct tm tm; /* what is given, or 0 */
+	struct tm tm; /* the fields that were given, else 0 */
 	bool day;     /* it has a date, and is not relative to today */
 	int week_day; /* 0: Sunday; -1: none */
 	bool offset;

@@ -154,7 +154,7 @@ static int add_part(struct listing *l, struct part *part, bool all)
 	return err ?: add_gap(l, part, part->to, number, limit, all);
 }
 
-static void widen(struct part *part, uint32_t number)
+static void widen_part(struct part *part, uint32_t number)
 {
 	if (!number)
 		return;
@@ -189,7 +189,7 @@ static void find_range(struct part *part)
 	uint32_t start;
 
 	for (size_t i = part->from; i < part->to; i++)
-		widen(part, a->lines.lines[i].number);
+		widen_part(part, a->lines.lines[i].number);
 	if (part->from > 0)
 		return; /* a file that the function's own includes */
 	start = start_line(a, name);
@@ -197,11 +197,11 @@ static void find_range(struct part *part)
 		struct source_line line = source_line_of(a->code_places, i);
 
 		if (strcmp(line.file, name) == 0)
-			widen(part, line.number);
+			widen_part(part, line.number);
 	}
 	if (start < part->first && part->first - start <= FUNCTION_MAX) {
 		part->start = start;
-		widen(part, start);
+		widen_part(part, start);
 	}
 }
 

@@ -86,7 +86,7 @@ static int place_instructions(struct annotation *a)
 	return 0;
 }
 
-/* Looks up the lines of all instructions; a->lines are those of instructions with samples. */
+/* Looks up the lines of all instructions; a->lines gets the lines of those with samples. */
 static int find_code_lines(struct annotation *a, const bool *locations,
 			   const struct symbol_options *options, struct error *e)
 {
@@ -154,7 +154,7 @@ bool annotation_has_lines(const struct annotation *a)
 	return false;
 }
 
-/* What the samples of a location count for. */
+/* The instruction and lines that samples of a location are counted for. */
 struct place {
 	size_t instruction; /* or SIZE_MAX */
 	uint32_t line, inlined;

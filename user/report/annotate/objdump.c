@@ -32,7 +32,7 @@ static void limit(pid_t pid, int resource, rlim_t most)
 }
 
 /* Starts it with its output to out and its messages to o->messages. Returns 0 or an errno. */
-static int spawn(struct objdump *o, char *const *arguments, int out)
+static int spawn_objdump(struct objdump *o, char *const *arguments, int out)
 {
 	static const char servers[] = "DEBUGINFOD_URLS=";
 	posix_spawn_file_actions_t actions;
@@ -87,7 +87,8 @@ int objdump_start(struct objdump *o, char *const *arguments, unsigned int second
 		code = errno;
 	} else {
 		o->out = ends[0];
-		code = fcntl(o->out, F_SETFL, O_NONBLOCK) ? errno : spawn(o, arguments, ends[1]);
+		code = fcntl(o->out, F_SETFL, O_NONBLOCK) ? errno
+							  : spawn_objdump(o, arguments, ends[1]);
 		close(ends[1]);
 	}
 	if (!code)

@@ -44,7 +44,8 @@ struct source_line source_line_inlined(const struct profile *p, uint32_t locatio
 	return line;
 }
 
-static int compare(const struct source_line *a, const struct source_line *b, const char *first)
+static int compare_lines(const struct source_line *a, const struct source_line *b,
+			 const char *first)
 {
 	int order = (a->file != first) - (b->file != first);
 
@@ -60,8 +61,8 @@ static int compare(const struct source_line *a, const struct source_line *b, con
 
 static int compare_entries(const void *one, const void *other, void *first)
 {
-	return compare(&((const struct entry *)one)->line, &((const struct entry *)other)->line,
-		       first);
+	return compare_lines(&((const struct entry *)one)->line,
+			     &((const struct entry *)other)->line, first);
 }
 
 /* The file that defines the function; lines can also be in files that this includes. */
@@ -106,7 +107,8 @@ int source_lines_make(struct source_lines *s, const struct profile *p, const boo
 	if (count)
 		qsort_r(entries, count, sizeof(*entries), compare_entries, (void *)first);
 	for (size_t i = 0; i < count; i++) {
-		if (!s->count || compare(&s->lines[s->count - 1], &entries[i].line, first) != 0)
+		if (!s->count ||
+		    compare_lines(&s->lines[s->count - 1], &entries[i].line, first) != 0)
 			s->lines[s->count++] = entries[i].line;
 		*entries[i].number = s->count - 1;
 	}

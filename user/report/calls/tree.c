@@ -116,7 +116,7 @@ static bool is_fork(const struct call_view *v, uint32_t node)
 	return call_view_next(v, child) != CALL_TREE_NONE || is_rest_shown(v, node);
 }
 
-/* Writes a number of a line; "": it does not exist, or says no more than the line above. */
+/* Writes a number of a line; "" if there is none, or if it repeats the line above. */
 static void number_text(const struct printer *p, const struct line *line, enum number n,
 			char text[TEXT_PERCENT_SIZE])
 {
@@ -290,7 +290,7 @@ static int print_node(struct printer *p, uint32_t node)
  * Moves to the next node in depth-first order. Of nodes that end here, prints the line of the
  * children that are not shown, if they get one. Returns 0 or -ENOMEM.
  */
-static int step(struct printer *p, uint32_t *node)
+static int advance_node(struct printer *p, uint32_t *node)
 {
 	const struct call_view *v = p->v;
 	uint32_t next = call_view_first(v, *node);
@@ -369,10 +369,10 @@ int call_view_print(const struct call_view *v, const struct call_view_style *sty
 	print_header(&p);
 	if (v->tree.nodes[0].frame != CALL_TREE_NONE)
 		err = print_node(&p, 0);
-	err = err ?: step(&p, &node);
+	err = err ?: advance_node(&p, &node);
 	while (!err && node != CALL_TREE_NONE) {
 		err = print_node(&p, node);
-		err = err ?: step(&p, &node);
+		err = err ?: advance_node(&p, &node);
 	}
 	if (!err && v->omitted) {
 		fprintf(out, "... %zu more", v->omitted);

@@ -65,7 +65,7 @@ static double log_binomial(double x, double y, double p, double q)
 	       deviance(y, n * q) + 0.5 * log(n / (2 * M_PI * x * y));
 }
 
-/* The probability of this outcome among those with the same sums. */
+/* The probability of this outcome among all outcomes with the same sums. */
 static double probability(const struct table *t)
 {
 	double k = t->a + t->c, rest = t->b + t->d, n = k + rest;
@@ -92,7 +92,7 @@ static double one_more(const struct table *t)
 	return t->b * t->c / ((t->a + 1) * (t->d + 1));
 }
 
-static void move(struct table *t, double by)
+static void move_outcome(struct table *t, double by)
 {
 	t->a += by;
 	t->b -= by;
@@ -109,7 +109,7 @@ static double tail(struct table t, double expected)
 	while (term > sum * NEGLIGIBLE) {
 		term *= is_lower ? one_less(&t) : one_more(&t);
 		sum += term;
-		move(&t, is_lower ? -1 : 1);
+		move_outcome(&t, is_lower ? -1 : 1);
 	}
 	return first * sum;
 }
@@ -129,13 +129,13 @@ static double two_sided_p(const struct table *t, double expected, double varianc
 }
 
 /* The p of the less probable of the extreme outcomes. */
-static double least(const struct table *t)
+static double least_p(const struct table *t)
 {
 	bool binomial = t->odds != 0;
 	struct table low = *t, high = *t;
 
-	move(&low, binomial ? -t->a : -fmin(t->a, t->d));
-	move(&high, binomial ? t->c : fmin(t->b, t->c));
+	move_outcome(&low, binomial ? -t->a : -fmin(t->a, t->d));
+	move_outcome(&high, binomial ? t->c : fmin(t->b, t->c));
 	return both_sides(fmin(probability(&low), probability(&high)));
 }
 
@@ -148,7 +148,7 @@ struct significance shares_differ(uint64_t count1, uint64_t all1, uint64_t count
 
 	if (n1 == 0 || n2 == 0 || k == 0 || rest == 0)
 		return (struct significance){ 1, 1 };
-	return (struct significance){ two_sided_p(&t, k * part1, variance), least(&t) };
+	return (struct significance){ two_sided_p(&t, k * part1, variance), least_p(&t) };
 }
 
 struct significance counts_differ(uint64_t count1, uint64_t count2, double part1)
@@ -159,10 +159,10 @@ struct significance counts_differ(uint64_t count1, uint64_t count2, double part1
 	if (k == 0)
 		return (struct significance){ 1, 1 };
 	return (struct significance){ two_sided_p(&t, k * part1, k * part1 * (1 - part1)),
-				      least(&t) };
+				      least_p(&t) };
 }
 
-static int compare(const void *one, const void *other)
+static int compare_p(const void *one, const void *other)
 {
 	const double *const *a = one, *const *b = other;
 
@@ -179,7 +179,7 @@ int significance_correct(double *p, size_t count)
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = &p[i];
 	if (count)
-		qsort(sorted, count, sizeof(*sorted), compare);
+		qsort(sorted, count, sizeof(*sorted), compare_p);
 	for (size_t i = 0; i < count; i++) {
 		largest = fmax(largest, fmin(1, *sorted[i] * (double)(count - i)));
 		*sorted[i] = largest;

@@ -15,7 +15,7 @@
 /* Terminals with fewer columns have no range%, which is only for users of dcpidiff. */
 #define NARROW 100
 
-/* What a column of numbers shows. */
+/* The contents of a column of numbers. */
 enum content {
 	OLD_SELF,
 	OLD_AMOUNT,

@@ -22,7 +22,7 @@ struct flame_graph_options {
 /*
  * Prints the graph of p. earlier: colours show how shares have changed since this profile; or NULL.
  * Percentages are of all samples of a profile, o->tree.filtered included. Returns 0 or -ENOMEM.
- * Whether printing itself succeeded, ferror(out) says.
+ * Errors of printing are left to ferror(out).
  */
 int flame_graph_print(const struct profile *p, const struct profile *earlier,
 		      const struct flame_graph_options *o, FILE *out);

@@ -138,7 +138,7 @@ const char *flame_graph_decimal(double value, char text[TEXT_PERCENT_SIZE])
 	return text;
 }
 
-/* Prints the visible form. escape() returns what stands for a character, or NULL for itself. */
+/* Prints the visible form. escape() returns the replacement of a character, or NULL. */
 static int print_escaped(const char *raw, const char *(*escape)(char c), const char *noncharacter,
 			 FILE *out)
 {

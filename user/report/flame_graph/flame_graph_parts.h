@@ -7,7 +7,7 @@
 #include "report/flame_graph/flame_graph.h"
 #include "report/text.h"
 
-/* What the picture in an SVG file and the data for the script share. */
+/* Shared by the picture in an SVG file and the data for the script. */
 
 enum {
 	NEW, /* the profile's column in the tree */
@@ -30,7 +30,7 @@ struct flame_graph {
 	bool compared;
 	bool has_negative; /* colours show growth and reduction; widths are of magnitudes */
 	const char *images[FLAME_GRAPH_HUES]; /* base name of the image with this hue; or NULL */
-	const char *unit; /* of what is counted: "samples", "nanoseconds", an event */
+	const char *unit; /* of the counted value: "samples", "nanoseconds", an event */
 	double scale;	  /* the change of a share that has the full colour, from 0 to 1 */
 	/* Nodes only of the earlier profile, below a node of this one; largest first */
 	uint32_t *gone;
@@ -43,7 +43,7 @@ uint32_t flame_graph_next(const struct flame_graph *g, uint32_t node);
 
 int64_t flame_graph_total(const struct flame_graph *g, uint32_t node, size_t column);
 
-/* What a frame is as wide as. */
+/* The weight of a node, which its width is in proportion to. */
 uint64_t flame_graph_weight(const struct flame_graph *g, uint32_t node, size_t column);
 
 /* How a node's share of all samples has changed since the earlier profile, from -1 to 1. */

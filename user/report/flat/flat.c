@@ -14,7 +14,7 @@
 /* Columns of numbers for the first column of the rows; the others have two each. */
 #define NUMBERS_MAX 4
 
-/* What a column of numbers shows. */
+/* The contents of a column of numbers. */
 enum content {
 	SELF,
 	SELF_PERCENT,
@@ -106,7 +106,7 @@ static void add_numbers(struct flat *f)
 	}
 }
 
-/* What the first `shown` rows have of all samples. */
+/* Samples of the first `shown` rows. */
 static int64_t shown_samples(const struct rows *r, size_t shown)
 {
 	return shown ? r->rows[shown - 1].cumulative : 0;

@@ -17,7 +17,7 @@
 
 /*
  * Looking up names may take this share of a CPU, more with source lines; at the start, when many
- * are new, half a second. What is not used is saved up to NAMING_MOST_NS.
+ * are new, half a second. Unused time is saved up to NAMING_MOST_NS.
  */
 #define NAMING_SHARE	0.004
 #define LINES_SHARE	0.05

@@ -108,9 +108,9 @@ int live_compact(struct live *l);
 
 /* --- Its text form --- */
 
-/* What the header shows that is not in struct live. */
+/* Contents of the header that are not in struct live. */
 struct live_status {
-	const char *target; /* what is profiled */
+	const char *target; /* the profiled processes, as text */
 	uint64_t lost;
 	uint64_t bpf_ns_per_tick; /* 0: unknown */
 	double own_percent;	  /* CPU time of this program, in percent of one CPU */

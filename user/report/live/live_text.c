@@ -117,7 +117,7 @@ int live_header(const struct live *l, const struct live_status *s, unsigned int 
 	return err;
 }
 
-/* What a column of numbers shows. */
+/* The contents of a column of numbers. */
 enum content {
 	SAMPLES,
 	SELF,
