@@ -121,47 +121,6 @@ static void stretches(void)
 	measure("half a period at a time", ticks_of_stretches, 1);
 }
 
-/*
- * The first stretch of a new clock, a quarter of a period: the processes' rates are in turn so many
- * that no clock of them ticks any more.
- */
-static void first_stretches(void)
-{
-	unsigned int got = 0, count = brief() ? 3 : 160;
-	double due = 0;
-
-	for (unsigned int i = 0; i < count; i++) {
-		struct {
-			unsigned int got;
-			double due;
-		} one = { 0 };
-		int ends[2], status;
-		char hz[16];
-		pid_t child;
-
-		snprintf(hz, sizeof(hz), "%u", 10 + i % 17);
-		need(pipe(ends) == 0, "pipe");
-		child = fork();
-		need(child >= 0, "fork");
-		if (!child) {
-			setenv("PROFIL_HZ", hz, true);
-			one.due = profil_hot(cells) ? 0 : burn(0.25);
-			profil_off();
-			one.got = sum();
-			_exit(write(ends[1], &one, sizeof(one)) != sizeof(one));
-		}
-		close(ends[1]);
-		need(read(ends[0], &one, sizeof(one)) == sizeof(one) &&
-			     waitpid(child, &status, 0) == child,
-		     "its ticks");
-		close(ends[0]);
-		expect(one.due > 0, "on, at %s Hz", hz);
-		got += one.got;
-		due += one.due;
-	}
-	expect(is_rate(got, due, due), "%u ticks, due were %.1f", got, due);
-}
-
 /* --- Which time --- */
 
 static int zero_file;
@@ -420,7 +379,6 @@ static const struct row rows[] = {
 	{ "rate", "8 threads: their CPU time", rate },
 	{ "rate", "a thread: its CPU time", rate_of_one },
 	{ "rate", "short stretches", stretches },
-	{ "rate", "first stretches of slow clocks", first_stretches },
 	{ "kernel", "system time is charged", system_time },
 	{ "kernel", "a thread that ran and one that came", two_threads },
 	{ "any", "asleep", asleep },

@@ -382,7 +382,8 @@ static void test_crowded(void **state)
 				       "test_forget"));
 		forget(&table, NULL, time_s + 10, time_s + 20);
 	}
-	assert_true(table.image_count < 20);
+	/* There were thousands. Sanitizers are libraries, too. */
+	assert_true(table.image_count < 100);
 	process_table_free(&table);
 }
 
