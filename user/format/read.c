@@ -100,7 +100,7 @@ struct reader {
 };
 
 /* Skips a file, for the reason in r->e. */
-static int skip(struct reader *r)
+static int skip_file(struct reader *r)
 {
 	if (r->skipped++ >= NAMED_MAX)
 		return 0;
@@ -116,7 +116,7 @@ static int skip_failed(struct reader *r, int err)
 	if (err != -EINVAL && !r->unreadable.what[0])
 		r->unreadable = *r->e;
 	r->damaged = true;
-	return skip(r);
+	return skip_file(r);
 }
 
 /* Merges *later, if it is not NULL, into parts[i], and moves the sum to *later. */
@@ -130,7 +130,8 @@ static int take_part(struct reader *r, size_t i, struct profile **later)
 	return err;
 }
 
-static int add(struct reader *r, struct profile *p)
+/* Adds a profile to the sum. Returns 0 or -errno with r->e set. */
+static int add_profile(struct reader *r, struct profile *p)
 {
 	size_t i = 0;
 	int err = 0;
@@ -141,28 +142,16 @@ static int add(struct reader *r, struct profile *p)
 	return err;
 }
 
-static int read_profile(struct reader *r, const struct format *format, struct input *in)
-{
-	struct profile *p;
-	int err = read_input(format, in, &p, r->e);
-
-	if (err)
-		return skip_failed(r, err);
-	err = hosts_add(&r->hosts, p->host) ? error_no_memory(r->e) : 0;
-	if (err)
-		profile_free(p);
-	return err ?: add(r, p);
-}
-
 static int read_file(struct reader *r, const FTSENT *file)
 {
 	const struct format *format;
+	struct profile *p;
 	struct input in;
 	int err;
 
 	if (file->fts_statp->st_size == 0) {
 		error_set(r->e, 0, "%s is empty", file->fts_path);
-		return skip(r);
+		return skip_file(r);
 	}
 	err = input_open(file->fts_path, r->options, &in, r->e);
 	if (err)
@@ -171,43 +160,23 @@ static int read_file(struct reader *r, const FTSENT *file)
 	/* Nearly any text could be folded stacks: here the file's name has to say so, too. */
 	if (format && strcmp(format->name, "folded") == 0 && !format_matches_path(format, in.path))
 		format = NULL;
-	if (format) {
-		err = read_profile(r, format, &in);
-	} else {
+	if (!format) {
 		error_set(r->e, 0, "%s is not a profile", in.path);
-		err = skip(r);
+		err = skip_file(r);
+		goto out;
 	}
+	err = read_input(format, &in, &p, r->e);
+	if (err) {
+		err = skip_failed(r, err);
+	} else if (hosts_add(&r->hosts, p->host)) {
+		profile_free(p);
+		err = error_no_memory(r->e);
+	} else {
+		err = add_profile(r, p);
+	}
+out:
 	input_close(&in);
 	return err;
-}
-
-/* A directory or file that fts(3) could not look at. */
-static int skip_entry(struct reader *r, const FTSENT *entry)
-{
-	return skip_failed(r, error_set(r->e, entry->fts_errno, "cannot read %s", entry->fts_path));
-}
-
-static int visit(struct reader *r, FTS *tree, FTSENT *entry)
-{
-	bool hidden = entry->fts_level > FTS_ROOTLEVEL && entry->fts_name[0] == '.';
-
-	switch (entry->fts_info) {
-	case FTS_D:
-		if (hidden)
-			fts_set(tree, entry, FTS_SKIP);
-		return 0;
-	case FTS_F:
-		return hidden ? 0 : read_file(r, entry);
-	case FTS_DNR:
-	case FTS_ERR:
-	case FTS_NS:
-		return hidden ? 0 : skip_entry(r, entry);
-	case FTS_DP:
-		return 0;
-	default: /* symbolic links, devices, ... */
-		error_set(r->e, 0, "%s is not a regular file", entry->fts_path);
-		return hidden ? 0 : skip(r);
-	}
 }
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -224,8 +193,31 @@ static int read_tree(struct reader *r)
 
 	if (!tree)
 		return error_set(r->e, errno, "cannot read %s", r->path);
-	while (!err && (errno = 0, entry = fts_read(tree)))
-		err = visit(r, tree, entry);
+	while (!err && (errno = 0, entry = fts_read(tree))) {
+		bool hidden = entry->fts_level > FTS_ROOTLEVEL && entry->fts_name[0] == '.';
+
+		if (hidden && entry->fts_info == FTS_D)
+			fts_set(tree, entry, FTS_SKIP);
+		if (hidden)
+			continue;
+		switch (entry->fts_info) {
+		case FTS_D:
+		case FTS_DP:
+			break;
+		case FTS_F:
+			err = read_file(r, entry);
+			break;
+		case FTS_DNR:
+		case FTS_ERR:
+		case FTS_NS:
+			err = error_set(r->e, entry->fts_errno, "cannot read %s", entry->fts_path);
+			err = skip_failed(r, err);
+			break;
+		default: /* symbolic links, devices, ... */
+			error_set(r->e, 0, "%s is not a regular file", entry->fts_path);
+			err = skip_file(r);
+		}
+	}
 	if (!err && errno)
 		err = error_set(r->e, errno, "cannot read %s", r->path);
 	fts_close(tree);
@@ -235,43 +227,22 @@ static int read_tree(struct reader *r)
 	return err;
 }
 
-static int no_profile(struct reader *r)
-{
-	if (r->unreadable.what[0]) {
-		*r->e = r->unreadable;
-		return -EACCES;
-	}
-	error_set(r->e, 0, "%s: there is no profile in this directory", r->path);
-	if (r->skipped)
-		error_hint(r->e, "%s", r->notes->warnings[0]);
-	return -EINVAL;
-}
-
-static int warn_of_hosts(struct reader *r)
-{
-	char names[512];
-
-	if (!hosts_are_several(&r->hosts, names, sizeof(names)) ||
-	    !profile_warn(r->notes, "it has profiles of several machines, which are added up: %s",
-			  names))
-		return 0;
-	return error_no_memory(r->e);
-}
-
 static int add_notes(struct reader *r)
 {
 	struct profile *notes = r->notes;
+	char hosts[512];
+	int err = 0;
 
-	if (r->skipped > NAMED_MAX &&
-	    profile_warn(notes, "skipped: %zu more files", r->skipped - NAMED_MAX))
-		return error_no_memory(r->e);
-	if (warn_of_hosts(r))
-		return -ENOMEM;
-	for (size_t i = 0; i < notes->warning_count; i++)
-		if (profile_warn(r->p, "%s", notes->warnings[i]))
-			return error_no_memory(r->e);
+	if (r->skipped > NAMED_MAX)
+		err = profile_warn(notes, "skipped: %zu more files", r->skipped - NAMED_MAX);
+	if (!err && hosts_are_several(&r->hosts, hosts, sizeof(hosts)))
+		err = profile_warn(notes,
+				   "it has profiles of several machines, which are added up: %s",
+				   hosts);
+	for (size_t i = 0; i < notes->warning_count && !err; i++)
+		err = profile_warn(r->p, "%s", notes->warnings[i]);
 	r->p->salvaged |= r->damaged;
-	return 0;
+	return err ? error_no_memory(r->e) : 0;
 }
 
 static int read_directory(const char *path, const struct input_options *options, struct profile **p,
@@ -280,8 +251,17 @@ static int read_directory(const char *path, const struct input_options *options,
 	struct reader r = { .path = path, .options = options, .e = e, .notes = profile_new() };
 	int err = r.notes ? read_tree(&r) : error_no_memory(e);
 
-	if (!err)
-		err = r.p ? add_notes(&r) : no_profile(&r);
+	if (!err && r.p) {
+		err = add_notes(&r);
+	} else if (!err && r.unreadable.what[0]) {
+		*e = r.unreadable;
+		err = -EACCES;
+	} else if (!err) {
+		error_set(e, 0, "%s: there is no profile in this directory", path);
+		if (r.skipped)
+			error_hint(e, "%s", r.notes->warnings[0]);
+		err = -EINVAL;
+	}
 	for (size_t i = 0; i < PARTS; i++)
 		profile_free(r.parts[i]);
 	profile_free(r.notes);

@@ -65,34 +65,19 @@ struct look {
 	bool long_stacks; /* one line fills the window and has semicolons */
 };
 
-/* Whether a line is empty or a comment, which begins with "# " or is "#" alone. */
+/* True if a line is empty or a comment, which begins with "# " or is "#" alone. */
 static bool is_ignored(const struct text *line)
 {
 	return is_empty(line) ||
 	       (*line->at == '#' && (line->end - line->at == 1 || is_blank(line->at[1])));
 }
 
-static void look_at_line(struct look *l, struct text line)
-{
-	struct folded_count count;
-
-	take_blanks(&line);
-	trim_end(&line);
-	if (is_ignored(&line))
-		return;
-	if (folded_take_count(&line, &count) <= 0 || is_empty(&line)) {
-		l->bad++;
-		return;
-	}
-	l->good++;
-	l->pairs += folded_take_count(&line, &count) > 0 && !is_empty(&line);
-}
-
-static struct look look(const struct input *in)
+static struct look look_at_window(const struct input *in)
 {
 	size_t size = in->size < INPUT_WINDOW ? in->size : INPUT_WINDOW;
 	struct text t = { (const char *)in->bytes, (const char *)in->bytes + size }, line;
 	struct look l = { .binary = memchr(in->bytes, '\0', size) };
+	struct folded_count count;
 
 	take(&t, BYTE_ORDER_MARK);
 	while (take_line(&t, &line)) {
@@ -102,22 +87,26 @@ static struct look look(const struct input *in)
 			break;
 		}
 		line.end -= line.end > line.at && line.end[-1] == '\r';
-		look_at_line(&l, line);
+		take_blanks(&line);
+		trim_end(&line);
+		if (is_ignored(&line))
+			continue;
+		if (folded_take_count(&line, &count) <= 0 || is_empty(&line)) {
+			l.bad++;
+			continue;
+		}
+		l.good++;
+		l.pairs += folded_take_count(&line, &count) > 0 && !is_empty(&line);
 	}
 	return l;
-}
-
-static bool is_written_empty(const struct input *in)
-{
-	return in->size == strlen(FOLDED_EMPTY) && memcmp(in->bytes, FOLDED_EMPTY, in->size) == 0;
 }
 
 /* Any text could be names, so nearly all lines have to end with a count. */
 static bool folded_detect(const struct input *in)
 {
-	struct look l = look(in);
+	struct look l = look_at_window(in);
 
-	if (is_written_empty(in))
+	if (in->size == strlen(FOLDED_EMPTY) && memcmp(in->bytes, FOLDED_EMPTY, in->size) == 0)
 		return true;
 	return !l.binary && (l.long_stacks || (l.good && l.bad <= l.good / BAD_SHARE));
 }
@@ -129,58 +118,49 @@ static bool name_equal(const void *array, uint32_t id, const void *key)
 	return a->size == b->size && memcmp(a->text, b->text, a->size) == 0;
 }
 
-static int new_location(struct reader *r, struct name *name)
-{
-	struct profile_function function = { .file = "" };
-	struct profile_line line = { 0 };
-
-	if (profile_string_n(r->p, name->text, name->size, &name->text))
-		return -ENOMEM;
-	function.name = function.system_name = name->text;
-	if (profile_add_function(r->p, &function, &line.function))
-		return -ENOMEM;
-	return profile_add_line_location(r->p, 0, PROFILE_NONE, &line, 1, &name->location);
-}
-
 static int find_location(struct reader *r, const char *text, size_t size, uint32_t *location)
 {
 	struct name key = { text, size, 0 };
+	struct profile_function function = { .file = "" };
+	struct profile_line line = { 0 };
 	uint64_t hash = hash_bytes(text, size, 0);
 	uint32_t id = index_find(&r->name_index, hash, name_equal, r->names, &key);
 
-	if (id == INDEX_NONE) {
-		id = r->name_count;
-		if (new_location(r, &key) ||
-		    array_reserve(&r->names, &r->name_room, id + 1, sizeof(*r->names)) ||
-		    index_add(&r->name_index, hash, id))
-			return -ENOMEM;
-		r->names[r->name_count++] = key;
+	if (id != INDEX_NONE) {
+		*location = r->names[id].location;
+		return 0;
 	}
-	*location = r->names[id].location;
-	return 0;
-}
-
-static int add_frame(struct reader *r, const struct text *frame, uint32_t *location)
-{
-	size_t size = frame->end - frame->at;
-
-	if (!memchr(frame->at, '\\', size))
-		return find_location(r, frame->at, size, location);
-	if (array_reserve(&r->unescaped, &r->unescaped_room, size, 1))
+	if (profile_string_n(r->p, text, size, &key.text))
 		return -ENOMEM;
-	size = folded_unescape(frame->at, size, r->unescaped);
-	return find_location(r, r->unescaped, size, location);
+	function.name = function.system_name = key.text;
+	if (profile_add_function(r->p, &function, &line.function) ||
+	    profile_add_line_location(r->p, 0, PROFILE_NONE, &line, 1, &key.location) ||
+	    array_reserve(&r->names, &r->name_room, r->name_count + 1, sizeof(*r->names)) ||
+	    index_add(&r->name_index, hash, r->name_count))
+		return -ENOMEM;
+	r->names[r->name_count++] = key;
+	*location = key.location;
+	return 0;
 }
 
 static int read_frame(struct reader *r, const struct text *frame, uint32_t *depth)
 {
-	if (is_empty(frame)) {
+	const char *name = frame->at;
+	size_t size = frame->end - frame->at;
+
+	if (!size) {
 		r->empty_frames++;
 		return 0;
 	}
 	if (array_reserve(&r->frames, &r->frame_room, *depth + 1, sizeof(*r->frames)))
 		return -ENOMEM;
-	return add_frame(r, frame, &r->frames[(*depth)++]);
+	if (memchr(name, '\\', size)) {
+		if (array_reserve(&r->unescaped, &r->unescaped_room, size, 1))
+			return -ENOMEM;
+		size = folded_unescape(frame->at, size, r->unescaped);
+		name = r->unescaped;
+	}
+	return find_location(r, name, size, &r->frames[(*depth)++]);
 }
 
 /* Reads the frames from the end of the line, where the leaf is. */
@@ -196,8 +176,7 @@ static int read_stack(struct reader *r, struct text stack, uint32_t *depth)
 	return err ?: read_frame(r, &stack, depth);
 }
 
-/* Adds to a value, which is the whole part of a sum; the fractions of the sum are kept beside it.
- */
+/* Adds to a value, the whole part of a sum; the fractions of the sum are kept beside it. */
 static int add_count(struct reader *r, size_t value, const struct folded_count *count)
 {
 	int64_t sum;
@@ -299,9 +278,9 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /*
- * Whether the lines of the window, which all end with two numbers, have two counts. A comparison
- * has each stack once. Where one is repeated, it is because names end with a number, as those of
- * threads do: "java;GC Thread 3 17".
+ * Sets r->pairs: whether the lines of the window, which all end with two numbers, have two counts.
+ * A comparison has each stack once. Where one is repeated, it is because names end with a number,
+ * as those of threads do: "java;GC Thread 3 17".
  */
 static int find_pairs(struct reader *r, const struct look *l)
 {
@@ -329,10 +308,10 @@ static int find_pairs(struct reader *r, const struct look *l)
 }
 
 /* Lines of a comparison have two counts; the second is shown, as flamegraph.pl does. */
-static int begin(struct reader *r)
+static int begin_profile(struct reader *r)
 {
 	const struct profile_labels none = { .comm = "" };
-	struct look l = look(r->in);
+	struct look l = look_at_window(r->in);
 
 	if (r->in->size >= strlen(BYTE_ORDER_MARK) &&
 	    memcmp(r->in->bytes, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
@@ -344,7 +323,7 @@ static int begin(struct reader *r)
 	return profile_add_labels(r->p, &none, &r->labels);
 }
 
-/* The sum of value i, times scale, as a whole number. Adds the part that is lost to *lost. */
+/* Returns the sum of value i, times scale, as a whole number. Adds the lost part to *lost. */
 static int64_t round_sum(const struct reader *r, size_t i, int64_t scale, double *lost)
 {
 	__int128 sum = ((__int128)r->p->values[i] * FOLDED_ONE + r->fractions[i]) * scale;
@@ -352,20 +331,6 @@ static int64_t round_sum(const struct reader *r, size_t i, int64_t scale, double
 
 	*lost += fabs((double)(sum - whole * FOLDED_ONE) / FOLDED_ONE);
 	return whole > INT64_MAX ? INT64_MAX : whole < INT64_MIN ? INT64_MIN : (int64_t)whole;
-}
-
-/* Renames "samples" to "samples/1000": what is added up or compared has to have one unit. */
-static int scale_types(struct profile *p, int64_t scale)
-{
-	for (size_t i = 0; i < p->value_type_count; i++) {
-		char type[64];
-
-		snprintf(type, sizeof(type), "%s/%" PRId64, p->value_types[i].type, scale);
-		if (profile_string(p, type, &p->value_types[i].type))
-			return -ENOMEM;
-	}
-	p->default_value = p->value_type_count; /* the last one is "samples" */
-	return profile_warn(p, "the counts are small fractions: 1 is shown as %" PRId64, scale);
 }
 
 /*
@@ -397,31 +362,42 @@ static int round_sums(struct reader *r)
 	}
 	for (size_t i = 0; i < count; i++)
 		p->values[i] = round_sum(r, i, scale, &total);
-	if (scale > 1 && scale_types(p, scale))
-		return -ENOMEM;
-	return lost > 0 || r->inexact ? profile_warn(p, "fractions of counts were rounded") : 0;
-}
+	/* Values that are added up or compared must have one unit: "samples" is "samples/1000". */
+	for (size_t i = 0; i < p->value_type_count && scale > 1; i++) {
+		char type[64];
 
-static int warn(struct reader *r)
-{
-	if ((r->bad_lines &&
-	     profile_warn(r->p,
-			  "%" PRIu64 " line(s) were skipped, the first is line %" PRIu64 ": %s",
-			  r->bad_lines, r->first_bad, r->bad_reason)) ||
-	    (r->empty_frames &&
-	     profile_warn(r->p, "%" PRIu64 " empty frame(s) were dropped", r->empty_frames)))
-		return -ENOMEM;
-	return 0;
+		snprintf(type, sizeof(type), "%s/%" PRId64, p->value_types[i].type, scale);
+		if (profile_string(p, type, &p->value_types[i].type))
+			return -ENOMEM;
+	}
+	if (scale > 1) {
+		p->default_value = p->value_type_count; /* the last one is "samples" */
+		if (profile_warn(p, "the counts are small fractions: 1 is shown as %" PRId64,
+				 scale))
+			return -ENOMEM;
+	}
+	return lost > 0 || r->inexact ? profile_warn(p, "fractions of counts were rounded") : 0;
 }
 
 static int folded_read(struct input *in, struct profile *p, struct error *e)
 {
 	struct reader r = { .in = in, .p = p, .e = e };
-	int err = begin(&r) ? error_no_memory(e) : read_lines(&r);
+	int err = begin_profile(&r) ? error_no_memory(e) : read_lines(&r), warn_err;
 
 	/* After an error, too: what was read may be salvaged. */
-	if (err != -ENOMEM && (round_sums(&r) || warn(&r)))
-		err = error_no_memory(e);
+	if (err != -ENOMEM) {
+		warn_err = round_sums(&r);
+		if (!warn_err && r.bad_lines)
+			warn_err = profile_warn(p,
+						"%" PRIu64 " line(s) were skipped, the first is "
+						"line %" PRIu64 ": %s",
+						r.bad_lines, r.first_bad, r.bad_reason);
+		if (!warn_err && r.empty_frames)
+			warn_err = profile_warn(p, "%" PRIu64 " empty frame(s) were dropped",
+						r.empty_frames);
+		if (warn_err)
+			err = error_no_memory(e);
+	}
 	index_free(&r.name_index);
 	free(r.names);
 	free(r.frames);

@@ -29,84 +29,58 @@ struct writer {
 	char **unnamed;	  /* text for each location without a name; NULL: it has one */
 };
 
-static int escape_functions(struct writer *w)
-{
-	const struct profile *p = w->p;
-
-	for (size_t i = 0; i < p->function_count; i++)
-		if (folded_escape(p->functions[i].name, &w->functions[i]))
-			return -ENOMEM;
-	return 0;
-}
-
-static int name_location(struct writer *w, uint32_t location)
-{
-	const struct profile_image *image = profile_location_image(w->p, location);
-	char *name =
-		profile_pc_name(image ? image->path : "", w->p->locations[location].image_address);
-
-	if (!name || folded_escape(name, &w->unnamed[location])) {
-		free(name);
-		return -ENOMEM;
-	}
-	if (w->unnamed[location])
-		free(name);
-	else
-		w->unnamed[location] = name;
-	return 0;
-}
-
 static int make_names(struct writer *w)
 {
 	const struct profile *p = w->p;
-	int err;
 
 	w->functions = calloc(p->function_count + 1, sizeof(*w->functions));
 	w->unnamed = calloc(p->location_count + 1, sizeof(*w->unnamed));
 	if (!w->functions || !w->unnamed)
 		return -ENOMEM;
-	err = escape_functions(w);
-	for (uint32_t i = 0; i < p->location_count && !err; i++)
-		if (!p->locations[i].line_count)
-			err = name_location(w, i);
-	return err;
-}
+	for (size_t i = 0; i < p->function_count; i++)
+		if (folded_escape(p->functions[i].name, &w->functions[i]))
+			return -ENOMEM;
+	for (uint32_t i = 0; i < p->location_count; i++) {
+		const struct profile_location *l = &p->locations[i];
+		const struct profile_image *image = profile_location_image(p, i);
+		char *name;
 
-static void free_names(struct writer *w)
-{
-	for (size_t i = 0; w->functions && i < w->p->function_count; i++)
-		free(w->functions[i]);
-	for (size_t i = 0; w->unnamed && i < w->p->location_count; i++)
-		free(w->unnamed[i]);
-	free(w->functions);
-	free(w->unnamed);
-}
-
-/* Inlined functions are frames of their own. */
-static void put_location(const struct writer *w, uint32_t location)
-{
-	const struct profile *p = w->p;
-	const struct profile_location *l = &p->locations[location];
-
-	if (!l->line_count)
-		fputs_unlocked(w->unnamed[location], w->out);
-	for (uint32_t i = l->line_count; i-- > 0;) {
-		uint32_t function = p->lines[l->first_line + i].function;
-
-		fputs_unlocked(w->functions[function] ?: p->functions[function].name, w->out);
-		if (i)
-			putc_unlocked(';', w->out);
+		if (l->line_count)
+			continue;
+		name = profile_pc_name(image ? image->path : "", l->image_address);
+		if (!name || folded_escape(name, &w->unnamed[i])) {
+			free(name);
+			return -ENOMEM;
+		}
+		if (w->unnamed[i])
+			free(name);
+		else
+			w->unnamed[i] = name;
 	}
+	return 0;
 }
 
 static void put_stack(const struct writer *w, const struct profile_sample *s)
 {
-	const uint32_t *frames = w->p->frames + s->first_frame;
+	const struct profile *p = w->p;
 
 	if (!s->depth)
 		fputs_unlocked(FOLDED_NO_PC, w->out);
 	for (uint32_t i = s->depth; i-- > 0;) {
-		put_location(w, frames[i]);
+		uint32_t location = p->frames[s->first_frame + i];
+		const struct profile_location *l = &p->locations[location];
+
+		if (!l->line_count)
+			fputs_unlocked(w->unnamed[location], w->out);
+		/* Inlined functions are frames of their own. */
+		for (uint32_t j = l->line_count; j-- > 0;) {
+			uint32_t function = p->lines[l->first_line + j].function;
+
+			fputs_unlocked(w->functions[function] ?: p->functions[function].name,
+				       w->out);
+			if (j)
+				putc_unlocked(';', w->out);
+		}
 		if (i)
 			putc_unlocked(';', w->out);
 	}
@@ -120,16 +94,6 @@ static bool line_equal(const void *array, uint32_t id, const void *key)
 
 	return line->size == w->written - w->size &&
 	       memcmp(w->texts + line->at, key, line->size) == 0;
-}
-
-static int add_line(struct writer *w, uint64_t hash, int64_t count)
-{
-	if (array_reserve(&w->lines, &w->line_room, w->line_count + 1, sizeof(*w->lines)) ||
-	    index_add(&w->index, hash, w->line_count))
-		return -ENOMEM;
-	w->lines[w->line_count++] = (struct line){ w->size, w->written - w->size, count };
-	w->size = w->written;
-	return 0;
 }
 
 /* Adds a sample to the line of its stack; stacks that differ only in addresses share one. */
@@ -147,9 +111,15 @@ static int add_sample(struct writer *w, const struct profile_sample *s, int64_t 
 	text = w->texts + w->size;
 	hash = hash_bytes(text, w->written - w->size, 0);
 	id = index_find(&w->index, hash, line_equal, w, text);
-	if (id == INDEX_NONE)
-		return add_line(w, hash, count);
-	add_i64(&w->lines[id].count, count);
+	if (id != INDEX_NONE) {
+		add_i64(&w->lines[id].count, count);
+		return 0;
+	}
+	if (array_reserve(&w->lines, &w->line_room, w->line_count + 1, sizeof(*w->lines)) ||
+	    index_add(&w->index, hash, w->line_count))
+		return -ENOMEM;
+	w->lines[w->line_count++] = (struct line){ w->size, w->written - w->size, count };
+	w->size = w->written;
 	return 0;
 }
 
@@ -170,32 +140,30 @@ static int gather_lines(struct writer *w, size_t value)
 	return err;
 }
 
-static void put_lines(const struct writer *w, FILE *out)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < w->line_count; i++) {
-		const struct line *line = &w->lines[i];
-
-		any |= line->count;
-		if (!line->count)
-			continue;
-		fwrite_unlocked(w->texts + line->at, 1, line->size, out);
-		fprintf(out, " %" PRId64 "\n", line->count);
-	}
-	if (!any)
-		fputs(FOLDED_EMPTY, out);
-}
-
 int folded_write(const struct profile *p, const struct format_options *options, FILE *out,
 		 struct error *e)
 {
 	struct writer w = { .p = p };
+	bool any = false;
 	int err = gather_lines(&w, profile_value(p, options->value));
 
-	if (!err)
-		put_lines(&w, out);
-	free_names(&w);
+	for (size_t i = 0; i < w.line_count && !err; i++) {
+		const struct line *line = &w.lines[i];
+
+		if (!line->count)
+			continue;
+		any = true;
+		fwrite_unlocked(w.texts + line->at, 1, line->size, out);
+		fprintf(out, " %" PRId64 "\n", line->count);
+	}
+	if (!any && !err)
+		fputs(FOLDED_EMPTY, out);
+	for (size_t i = 0; w.functions && i < p->function_count; i++)
+		free(w.functions[i]);
+	for (size_t i = 0; w.unnamed && i < p->location_count; i++)
+		free(w.unnamed[i]);
+	free(w.functions);
+	free(w.unnamed);
 	index_free(&w.index);
 	free(w.lines);
 	free(w.texts);

@@ -141,21 +141,12 @@ static const char *take_histogram(struct cursor *c, struct record *r)
 	return take_bins(c, &header, r);
 }
 
-/* BSD kernels may have wider or signed counters. */
-static unsigned int bsd_bin_size(uint32_t type)
-{
-	int32_t bits = type;
-
-	if (bits < 0 && bits >= -64)
-		bits = -bits;
-	return bits == 8 || bits == 32 || bits == 64 ? bits / 8 : 2;
-}
-
 static const char *take_bsd_histogram(struct cursor *c, struct record *r)
 {
 	static const uint8_t seconds[GMON_DIMENSION_SIZE + 1] = "seconds";
 	struct cursor header = *c;
 	uint32_t size, version, type, spare;
+	int32_t bits;
 
 	if (!take_address(&header, &r->from) || !take_address(&header, &r->to) ||
 	    !take_u32(&header, &size) || !take_u32(&header, &version) ||
@@ -164,9 +155,13 @@ static const char *take_bsd_histogram(struct cursor *c, struct record *r)
 		return "the header is truncated";
 	if (size < header.at - c->at)
 		return "the histogram is smaller than its header";
+	/* BSD kernels may have wider or signed counters. */
+	bits = (int32_t)type;
+	if (bits < 0 && bits >= -64)
+		bits = -bits;
 	r->kind = GMON_HISTOGRAM;
 	r->dimension = seconds;
-	r->bin_size = bsd_bin_size(type);
+	r->bin_size = bits == 8 || bits == 32 || bits == 64 ? bits / 8 : 2;
 	r->count = (size - (header.at - c->at)) / r->bin_size;
 	return take_bins(c, &header, r);
 }
@@ -185,18 +180,14 @@ static const char *take_arc(struct cursor *c, struct record *r)
 	return "the file ends within an arc: it is truncated";
 }
 
-static const char *take_blocks(struct cursor *c, struct record *r)
+/* Takes a record. Returns NULL, or the error; r->bins may then be set, with bins_there of them. */
+static const char *take_record(struct cursor *c, const struct input *in, struct record *r)
 {
 	size_t block = 2 * c->layout->address;
 
-	if (!take_sized(c, c->layout->block_count, &r->count) || r->count > left(c) / block)
-		return "the basic-block counts are longer than the rest of the file";
-	c->at += r->count * block;
-	return NULL;
-}
-
-static const char *take_tagged(struct cursor *c, struct record *r)
-{
+	*r = (struct record){ 0 };
+	if (c->layout->bsd)
+		return c->at == in->bytes ? take_bsd_histogram(c, r) : take_arc(c, r);
 	r->kind = *c->at++;
 	switch (r->kind) {
 	case GMON_HISTOGRAM:
@@ -204,20 +195,14 @@ static const char *take_tagged(struct cursor *c, struct record *r)
 	case GMON_ARC:
 		return take_arc(c, r);
 	case GMON_BLOCKS:
-		return take_blocks(c, r);
+		if (!take_sized(c, c->layout->block_count, &r->count) || r->count > left(c) / block)
+			return "the basic-block counts are longer than the rest of the file";
+		c->at += r->count * block;
+		return NULL;
 	default:
 		c->at--;
 		return "unknown kind of record: corrupt";
 	}
-}
-
-/* Takes a record. Returns NULL, or the error; r->bins may then be set, with bins_there of them. */
-static const char *take_record(struct cursor *c, const struct input *in, struct record *r)
-{
-	*r = (struct record){ 0 };
-	if (!c->layout->bsd)
-		return take_tagged(c, r);
-	return c->at == in->bytes ? take_bsd_histogram(c, r) : take_arc(c, r);
 }
 
 static struct cursor first_record(const struct input *in, const struct layout *layout)
@@ -238,17 +223,7 @@ static void note_address(struct survey *s, uint64_t address)
 	s->any = true;
 }
 
-static void note_record(struct survey *s, const struct record *r)
-{
-	if (r->kind == GMON_BLOCKS || (r->kind == GMON_HISTOGRAM && r->from == r->to))
-		return;
-	if (r->kind == GMON_HISTOGRAM && !s->first.dimension)
-		s->first = *r;
-	note_address(s, r->from);
-	note_address(s, r->kind == GMON_HISTOGRAM ? r->to - 1 : r->to);
-}
-
-static struct survey survey(const struct input *in, const struct layout *layout)
+static struct survey survey_records(const struct input *in, const struct layout *layout)
 {
 	struct survey s = { .layout = *layout };
 	struct cursor c = first_record(in, layout);
@@ -256,10 +231,17 @@ static struct survey survey(const struct input *in, const struct layout *layout)
 
 	while (!reason && left(&c)) {
 		struct record r;
+		bool is_histogram;
 
 		reason = take_record(&c, in, &r);
-		if (!reason || r.bins)
-			note_record(&s, &r);
+		is_histogram = r.kind == GMON_HISTOGRAM;
+		if ((reason && !r.bins) || r.kind == GMON_BLOCKS ||
+		    (is_histogram && r.from == r.to))
+			continue;
+		if (is_histogram && !s.first.dimension)
+			s.first = r;
+		note_address(&s, r.from);
+		note_address(&s, is_histogram ? r.to - 1 : r.to);
 	}
 	s.end = c.at;
 	return s;
@@ -341,24 +323,14 @@ static uint32_t version_of(const struct input *in, bool big_endian)
 	return number_at(in->bytes + strlen(GMON_MAGIC), 4, big_endian);
 }
 
-static int unknown_version(struct reader *r)
-{
-	uint32_t version = version_of(r->in, r->in->bytes[strlen(GMON_MAGIC)] == 0);
-
-	input_error(r->in, strlen(GMON_MAGIC), r->e,
-		    "version %" PRIu32 " of gmon.out is unsupported: the only one is %d", version,
-		    GMON_VERSION);
-	if (version == SHARED_OBJECT_VERSION)
-		error_hint(r->e, "it is a file of LD_PROFILE: sprof reads it");
-	return -EINVAL;
-}
-
 /*
  * A file by glibc does not say how wide its addresses are, and version 0, which gprof accepts, does
  * not show the byte order: chooses the layout in which most of the file is valid.
  */
 static int find_layout(struct reader *r)
 {
+	uint32_t version;
+
 	if (r->in->size < GMON_HEADER_SIZE)
 		return input_error(r->in, r->in->size, r->e, "the file ends in its header");
 	for (int i = 0; i < 8; i++) {
@@ -371,11 +343,19 @@ static int find_layout(struct reader *r)
 
 		if (version_of(r->in, l.big_endian) > GMON_VERSION)
 			continue;
-		s = survey(r->in, &l);
+		s = survey_records(r->in, &l);
 		if (!r->survey.end || s.end > r->survey.end)
 			r->survey = s;
 	}
-	return r->survey.end ? 0 : unknown_version(r);
+	if (r->survey.end)
+		return 0;
+	version = version_of(r->in, r->in->bytes[strlen(GMON_MAGIC)] == 0);
+	input_error(r->in, strlen(GMON_MAGIC), r->e,
+		    "version %" PRIu32 " of gmon.out is unsupported: the only one is %d", version,
+		    GMON_VERSION);
+	if (version == SHARED_OBJECT_VERSION)
+		error_hint(r->e, "it is a file of LD_PROFILE: sprof reads it");
+	return -EINVAL;
 }
 
 static bool is_seconds(const struct record *histogram)
@@ -385,12 +365,20 @@ static bool is_seconds(const struct record *histogram)
 	return memcmp(histogram->dimension, seconds, sizeof(seconds)) == 0;
 }
 
-/* Sets the period and value types. */
-static int begin_values(struct reader *r)
+/* Sets the period and value types, and adds the image. Returns 0 or -ENOMEM. */
+static int begin_profile(struct reader *r)
 {
-	const struct record *first = &r->survey.first;
+	static const char extension[] = ".gmon";
+	const struct profile_labels none = { .comm = "" };
+	const struct survey *s = &r->survey;
+	const struct record *first = &s->first;
+	const char *base = profile_basename(r->in->path), *name;
+	size_t size = strlen(base), tail = strlen(extension);
 	struct profile *p = r->p;
+	uint32_t image;
 
+	p->bits = s->layout.address * 8;
+	p->big_endian = s->layout.big_endian;
 	if (!first->dimension && profile_warn(p, "the file has no histogram, only call counts"))
 		return -ENOMEM;
 	if (first->dimension && first->rate && is_seconds(first))
@@ -398,70 +386,23 @@ static int begin_values(struct reader *r)
 	if (first->dimension && !first->rate &&
 	    profile_warn(p, "the histogram's rate is 0: times are unknown"))
 		return -ENOMEM;
-	if (profile_add_value_type(p, "samples", "count"))
-		return -ENOMEM;
-	return p->period_ns ? profile_add_value_type(p, "cpu", "nanoseconds") : 0;
-}
-
-/*
- * The file does not name its program. gmon_write.c names files PROGRAM.gmon, which keeps the files
- * of one recording apart when they are merged.
- */
-static int image_name(const struct reader *r, const char **name)
-{
-	static const char extension[] = ".gmon";
-	const char *base = profile_basename(r->in->path);
-	size_t size = strlen(base), tail = strlen(extension);
-
-	if (size <= tail || strcmp(base + size - tail, extension) != 0)
-		return profile_string(r->p, "", name);
-	return profile_string_n(r->p, base, size - tail, name);
-}
-
-static int begin_image(struct reader *r)
-{
-	const struct profile_labels none = { .comm = "" };
-	const struct survey *s = &r->survey;
-	const char *name;
-	uint32_t image;
-
-	if (profile_add_labels(r->p, &none, &r->labels))
+	if (profile_add_value_type(p, "samples", "count") ||
+	    (p->period_ns && profile_add_value_type(p, "cpu", "nanoseconds")) ||
+	    profile_add_labels(p, &none, &r->labels))
 		return -ENOMEM;
 	if (!s->any)
 		return 0;
-	if (image_name(r, &name) || profile_add_image(r->p, name, NULL, 0, &image) ||
-	    profile_add_mapping(r->p, s->lowest, s->last == UINT64_MAX ? s->last : s->last + 1, 0,
+	/*
+	 * The file does not name its program. gmon_write.c names files PROGRAM.gmon, which keeps
+	 * the files of one recording apart when they are merged.
+	 */
+	size = size > tail && strcmp(base + size - tail, extension) == 0 ? size - tail : 0;
+	if (profile_string_n(p, base, size, &name) || profile_add_image(p, name, NULL, 0, &image) ||
+	    profile_add_mapping(p, s->lowest, s->last == UINT64_MAX ? s->last : s->last + 1, 0,
 				image, &r->mapping))
 		return -ENOMEM;
-	r->p->mappings[r->mapping].linked = true;
+	p->mappings[r->mapping].linked = true;
 	return 0;
-}
-
-static int begin(struct reader *r)
-{
-	r->p->bits = r->survey.layout.address * 8;
-	r->p->big_endian = r->survey.layout.big_endian;
-	return begin_values(r) ?: begin_image(r);
-}
-
-/* The first address in bin i. In files by glibc, a bin need not be a whole number of bytes wide. */
-static uint64_t bin_address(const struct record *h, uint64_t i)
-{
-	unsigned __int128 offset = (unsigned __int128)i * (h->to - h->from);
-
-	return h->from + (uint64_t)((offset + h->count - 1) / h->count);
-}
-
-static int add_bin(struct reader *r, uint64_t address, uint64_t count)
-{
-	int64_t values[2] = { count > INT64_MAX ? INT64_MAX : (int64_t)count };
-	uint32_t location;
-
-	if (__builtin_mul_overflow(values[0], r->p->period_ns, &values[1]))
-		values[1] = INT64_MAX;
-	if (profile_add_location(r->p, address, r->mapping, &location))
-		return -ENOMEM;
-	return profile_add_sample(r->p, &location, 1, r->labels, values);
 }
 
 static int add_histogram(struct reader *r, const struct record *h)
@@ -477,8 +418,18 @@ static int add_histogram(struct reader *r, const struct record *h)
 	for (uint64_t i = 0; i < h->bins_there; i++) {
 		uint64_t count = number_at(h->bins + i * h->bin_size, h->bin_size,
 					   r->survey.layout.big_endian);
+		int64_t values[2] = { count > INT64_MAX ? INT64_MAX : (int64_t)count };
+		/* In files by glibc, a bin need not be a whole number of bytes wide. */
+		unsigned __int128 offset = (unsigned __int128)i * range + h->count - 1;
+		uint32_t location;
 
-		if (count && add_bin(r, bin_address(h, i), count))
+		if (!count)
+			continue;
+		if (__builtin_mul_overflow(values[0], r->p->period_ns, &values[1]))
+			values[1] = INT64_MAX;
+		if (profile_add_location(r->p, h->from + (uint64_t)(offset / h->count), r->mapping,
+					 &location) ||
+		    profile_add_sample(r->p, &location, 1, r->labels, values))
 			return -ENOMEM;
 	}
 	return 0;
@@ -498,19 +449,6 @@ static int add_arc(struct reader *r, const struct record *a)
 	return profile_add_arc(r->p, &arc, NULL);
 }
 
-static int add_record(struct reader *r, const struct record *record)
-{
-	switch (record->kind) {
-	case GMON_HISTOGRAM:
-		return add_histogram(r, record);
-	case GMON_ARC:
-		return add_arc(r, record);
-	default:
-		r->blocks += record->count;
-		return 0;
-	}
-}
-
 static int read_records(struct reader *r)
 {
 	struct cursor c = first_record(r->in, &r->survey.layout);
@@ -519,8 +457,17 @@ static int read_records(struct reader *r)
 		const uint8_t *start = c.at;
 		struct record record;
 		const char *reason = take_record(&c, r->in, &record);
+		int err = 0;
 
-		if ((!reason || record.bins) && add_record(r, &record))
+		if (!reason || record.bins) {
+			if (record.kind == GMON_HISTOGRAM)
+				err = add_histogram(r, &record);
+			else if (record.kind == GMON_ARC)
+				err = add_arc(r, &record);
+			else
+				r->blocks += record.count;
+		}
+		if (err)
 			return error_no_memory(r->e);
 		if (reason)
 			return input_error(r->in, start - r->in->bytes, r->e, "%s", reason);
@@ -528,7 +475,7 @@ static int read_records(struct reader *r)
 	return 0;
 }
 
-static int warn(struct reader *r)
+static int add_warnings(struct reader *r)
 {
 	if (r->survey.layout.padded_counts &&
 	    profile_warn(r->p, "counts of calls were read as 4 bytes with padding, as in files of "
@@ -555,17 +502,17 @@ static int gmon_read(struct input *in, struct profile *p, struct error *e)
 	if (is_glibc(in)) {
 		err = find_layout(&r);
 	} else if (find_bsd(in, &bsd)) {
-		r.survey = survey(in, &bsd);
+		r.survey = survey_records(in, &bsd);
 		r.survey.layout.padded_counts = has_padded_counts(in, &r.survey);
 	} else {
 		err = error_set(e, 0, "%s is not a gmon.out file", in->path);
 	}
 	if (err)
 		return err;
-	if (begin(&r))
+	if (begin_profile(&r))
 		return error_no_memory(e);
 	err = read_records(&r);
-	return err ?: warn(&r);
+	return err ?: add_warnings(&r);
 }
 
 static const char *const extensions[] = { ".gmon", NULL };

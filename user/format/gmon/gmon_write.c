@@ -71,18 +71,6 @@ struct writer {
 
 /* --- Bins, arcs and files --- */
 
-/*
- * Whether gprof can read a file of this mapping: it needs an ELF file with the same addresses.
- * Until the symbol layer has read the image, only linked mappings have these. The vdso is in no
- * file.
- */
-static bool has_file(const struct profile *p, const struct profile_mapping *m)
-{
-	const struct profile_image *image = &p->images[m->image];
-
-	return !image_is_bracketed(image->path) && (m->linked || image->text_size);
-}
-
 static uint32_t image_of(const struct writer *w, uint32_t location)
 {
 	return w->p->mappings[w->p->locations[location].mapping].image;
@@ -94,16 +82,25 @@ static unsigned int address_size(const struct writer *w, uint32_t image)
 	return (w->p->images[image].bits ?: w->p->bits) == 32 ? 4 : 8;
 }
 
-/* Whether the file of its image can hold the location. */
+/*
+ * True if the file of its image can hold the location: gprof needs an ELF file with the same
+ * addresses. Until the symbol layer has read the image, only linked mappings have these. The vdso
+ * is in no file.
+ */
 static bool fits_file(const struct writer *w, uint32_t location)
 {
 	const struct profile_location *l = &w->p->locations[location];
+	const struct profile_mapping *m;
+	const struct profile_image *image;
 	uint64_t most;
 
-	if (l->mapping == PROFILE_NONE || !l->address ||
-	    !has_file(w->p, &w->p->mappings[l->mapping]))
+	if (l->mapping == PROFILE_NONE || !l->address)
 		return false;
-	most = address_size(w, image_of(w, location)) == 4 ? UINT32_MAX : UINT64_MAX;
+	m = &w->p->mappings[l->mapping];
+	image = &w->p->images[m->image];
+	if (image_is_bracketed(image->path) || (!m->linked && !image->text_size))
+		return false;
+	most = address_size(w, m->image) == 4 ? UINT32_MAX : UINT64_MAX;
 	return l->image_address < most - PIECE_SIZE;
 }
 
@@ -115,24 +112,11 @@ static int compare_bins(const void *one, const void *other)
 				    : compare_u64(a->address, b->address);
 }
 
-/* Adds up bins of one address: an image may have several mappings. */
-static void merge_bins(struct writer *w)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < w->bin_count; i++) {
-		if (kept && compare_bins(&w->bins[kept - 1], &w->bins[i]) == 0)
-			add_u64(&w->bins[kept - 1].count, w->bins[i].count);
-		else
-			w->bins[kept++] = w->bins[i];
-	}
-	w->bin_count = kept;
-}
-
 static int gather_bins(struct writer *w)
 {
 	const struct profile *p = w->p;
 	uint64_t *counts = calloc(p->location_count + 1, sizeof(*counts));
+	size_t kept = 0;
 
 	w->bins = calloc(p->location_count + 1, sizeof(*w->bins));
 	if (!counts || !w->bins) {
@@ -155,7 +139,14 @@ static int gather_bins(struct writer *w)
 			};
 	free(counts);
 	qsort(w->bins, w->bin_count, sizeof(*w->bins), compare_bins);
-	merge_bins(w);
+	/* Adds up bins of one address: an image may have several mappings. */
+	for (size_t i = 0; i < w->bin_count; i++) {
+		if (kept && compare_bins(&w->bins[kept - 1], &w->bins[i]) == 0)
+			add_u64(&w->bins[kept - 1].count, w->bins[i].count);
+		else
+			w->bins[kept++] = w->bins[i];
+	}
+	w->bin_count = kept;
 	return 0;
 }
 
@@ -217,7 +208,8 @@ static int gather_files(struct writer *w)
 	return 0;
 }
 
-static int check_counts(const struct writer *w, struct error *e)
+/* Checks that gprof can read the files, and that there are any. Returns 0 or -errno with e set. */
+static int check_files(const struct writer *w, struct error *e)
 {
 	const char *what = NULL;
 
@@ -227,11 +219,8 @@ static int check_counts(const struct writer *w, struct error *e)
 	for (size_t i = 0; i < w->arc_count; i++)
 		if (w->arcs[i].count / UINT32_MAX >= ARC_RECORDS_MAX)
 			what = "more than 2^48 calls";
-	return what ? error_set(e, 0, "%s at one address: more than gprof can count", what) : 0;
-}
-
-static int check_any(const struct writer *w, struct error *e)
-{
+	if (what)
+		return error_set(e, 0, "%s at one address: more than gprof can count", what);
 	if (w->file_count)
 		return 0;
 	if (!w->p->sample_count)
@@ -314,37 +303,22 @@ static void put_address(const struct output *out, uint64_t address)
 	put_number(out, address, out->address_size);
 }
 
-static void put_header(const struct output *out)
-{
-	static const char spare[GMON_HEADER_SIZE - 8];
-
-	fputs(GMON_MAGIC, out->stream);
-	put_number(out, GMON_VERSION, 4);
-	fwrite(spare, 1, sizeof(spare), out->stream);
-}
-
-static void put_histogram_header(const struct output *out, uint64_t start)
-{
-	char dimension[GMON_DIMENSION_SIZE + 1] = "";
-
-	memcpy(dimension, out->w->dimension, strlen(out->w->dimension));
-	dimension[GMON_DIMENSION_SIZE] = out->w->abbreviation;
-	fputc(GMON_HISTOGRAM, out->stream);
-	put_address(out, start);
-	put_address(out, start + PIECE_SIZE);
-	put_number(out, PIECE_BINS, 4);
-	put_number(out, out->w->rate, 4);
-	fwrite(dimension, 1, sizeof(dimension), out->stream);
-}
-
 /* Writes as many records as the largest count needs, at least one. Clears the counts. */
 static void put_piece(const struct output *out, uint64_t start, uint64_t counts[PIECE_BINS])
 {
+	char dimension[GMON_DIMENSION_SIZE + 1] = "";
 	bool more;
 
+	memcpy(dimension, out->w->dimension, strlen(out->w->dimension));
+	dimension[GMON_DIMENSION_SIZE] = out->w->abbreviation;
 	do {
 		more = false;
-		put_histogram_header(out, start);
+		fputc(GMON_HISTOGRAM, out->stream);
+		put_address(out, start);
+		put_address(out, start + PIECE_SIZE);
+		put_number(out, PIECE_BINS, 4);
+		put_number(out, out->w->rate, 4);
+		fwrite(dimension, 1, sizeof(dimension), out->stream);
 		for (size_t i = 0; i < PIECE_BINS; i++) {
 			uint64_t part = counts[i] < UINT16_MAX ? counts[i] : UINT16_MAX;
 
@@ -375,30 +349,30 @@ static void put_histogram(const struct output *out, const struct file *f)
 	}
 }
 
-static void put_arc(const struct output *out, const struct arc *arc)
-{
-	uint32_t part;
-
-	for (uint64_t rest = arc->count; rest; rest -= part) {
-		part = rest < UINT32_MAX ? rest : UINT32_MAX;
-		fputc(GMON_ARC, out->stream);
-		put_address(out, arc->from);
-		put_address(out, arc->to);
-		put_number(out, part, 4);
-	}
-}
-
 static int write_file(FILE *stream, size_t number, int old, void *context, struct error *e)
 {
+	static const char spare[GMON_HEADER_SIZE - 8];
 	const struct writer *w = context;
 	const struct file *f = &w->files[number];
 	const struct output out = { stream, w, address_size(w, f->image) };
 
 	(void)old;
-	put_header(&out);
+	fputs(GMON_MAGIC, stream);
+	put_number(&out, GMON_VERSION, 4);
+	fwrite(spare, 1, sizeof(spare), stream);
 	put_histogram(&out, f);
-	for (size_t i = 0; i < f->arc_count; i++)
-		put_arc(&out, &w->arcs[f->arcs + i]);
+	for (size_t i = 0; i < f->arc_count; i++) {
+		const struct arc *arc = &w->arcs[f->arcs + i];
+		uint32_t part;
+
+		for (uint64_t rest = arc->count; rest; rest -= part) {
+			part = rest < UINT32_MAX ? rest : UINT32_MAX;
+			fputc(GMON_ARC, stream);
+			put_address(&out, arc->from);
+			put_address(&out, arc->to);
+			put_number(&out, part, 4);
+		}
+	}
 	return ferror(stream) ? error_set(e, errno, "cannot write %s", w->names[number]) : 0;
 }
 
@@ -422,25 +396,6 @@ static void set_rate(struct writer *w)
 	w->rate = hz;
 	w->dimension = "seconds";
 	w->abbreviation = 's';
-}
-
-static int gather(struct writer *w)
-{
-	int err = gather_bins(w);
-
-	err = err ?: gather_arcs(w);
-	err = err ?: gather_files(w);
-	return err ?: name_files(w);
-}
-
-static void discard(struct writer *w)
-{
-	for (size_t i = 0; w->names && i < w->file_count; i++)
-		free(w->names[i]);
-	free(w->names);
-	free(w->files);
-	free(w->bins);
-	free(w->arcs);
 }
 
 uint64_t gmon_dropped_samples(const struct profile *p, const struct format_options *options)
@@ -474,29 +429,36 @@ static int write_only(FILE *out, void *context, struct error *e)
 	return write_file(out, 0, -ENOENT, context, e);
 }
 
-static int write_one(struct writer *w, const char *path, struct error *e)
-{
-	if (w->file_count == 1)
-		return file_write(path, write_only, w, e);
-	error_set(e, 0, "%s can hold one image, but the samples are of %zu", path, w->file_count);
-	error_hint(e, "write a file for each image to a directory: -f gmon DIRECTORY");
-	return -EINVAL;
-}
-
 int gmon_write_directory(const struct profile *p, const struct format_options *options,
 			 const char *path, struct error *e)
 {
 	struct writer w = { .p = p, .value = profile_value(p, options->value) };
-	bool is_file = format_names_file(&format_gmon, path);
 	int err;
 
 	set_rate(&w);
-	err = gather(&w) ? error_no_memory(e) : 0;
-	err = err ?: check_counts(&w, e);
-	err = err ?: check_any(&w, e);
-	if (!err)
-		err = is_file ? write_one(&w, path, e)
-			      : directory_write(path, w.names, w.file_count, write_file, &w, e);
-	discard(&w);
+	err = gather_bins(&w);
+	err = err ?: gather_arcs(&w);
+	err = err ?: gather_files(&w);
+	err = err ?: name_files(&w);
+	err = err ? error_no_memory(e) : check_files(&w, e);
+	if (err)
+		goto out;
+	if (!format_names_file(&format_gmon, path)) {
+		err = directory_write(path, w.names, w.file_count, write_file, &w, e);
+	} else if (w.file_count == 1) {
+		err = file_write(path, write_only, &w, e);
+	} else {
+		error_set(e, 0, "%s can hold one image, but the samples are of %zu", path,
+			  w.file_count);
+		error_hint(e, "write a file for each image to a directory: -f gmon DIRECTORY");
+		err = -EINVAL;
+	}
+out:
+	for (size_t i = 0; w.names && i < w.file_count; i++)
+		free(w.names[i]);
+	free(w.names);
+	free(w.files);
+	free(w.bins);
+	free(w.arcs);
 	return err;
 }

@@ -37,7 +37,7 @@ struct layout {
 	uint64_t high;
 };
 
-/* Whether mappings with this name have the same code: [anon] of two processes has not. */
+/* True if mappings with this name have the same code: [anon] of two processes has not. */
 static bool has_identity(const char *path)
 {
 	switch (image_kind(path)) {
@@ -67,18 +67,6 @@ static bool same_code(const void *array, uint32_t id, const void *key)
 	       (a->start == b->start || has_identity(p->images[a->image].path));
 }
 
-/* Sets home of mapping `id` to the first mapping with the same code. Returns 0 or -ENOMEM. */
-static int find_home(struct layout *l, uint32_t id)
-{
-	const struct profile *p = l->s->p;
-	const struct profile_mapping *m = &p->mappings[id];
-	uint64_t hash = hash_u64(address_space_offset(m), hash_u64(m->limit - m->start, m->image));
-	uint32_t home = index_find(&l->homes, hash, same_code, p, m);
-
-	l->s->home[id] = home == INDEX_NONE ? id : home;
-	return home == INDEX_NONE ? index_add(&l->homes, hash, id) : 0;
-}
-
 /* Overlapping ranges are equal: a tree search for a range finds one that overlaps it. */
 static int compare_ranges(const void *x, const void *y)
 {
@@ -87,28 +75,10 @@ static int compare_ranges(const void *x, const void *y)
 	return a->limit <= b->start ? -1 : a->start >= b->limit;
 }
 
-/* Keeps the address of mapping `id` if it is free, else notes the mapping for moving. */
-static int keep_or_note(struct layout *l, uint32_t id, void **tree, uint64_t limit_max)
-{
-	const struct profile_mapping *m = &l->s->p->mappings[id];
-	struct address_range *range = &l->s->taken[l->kept];
-	struct address_range **found;
-
-	if (m->limit > limit_max) {
-		l->moved[l->moved_count++] = id;
-		return 0;
-	}
-	*range = (struct address_range){ m->start, m->limit };
-	found = tsearch(range, tree, compare_ranges);
-	if (!found)
-		return -ENOMEM;
-	if (*found == range)
-		l->kept++;
-	else
-		l->moved[l->moved_count++] = id;
-	return 0;
-}
-
+/*
+ * Sets the home of each mapping to the first one with the same code. Keeps the addresses of those
+ * that are free, and notes the others for moving. Returns 0 or -ENOMEM.
+ */
 static int keep_first_come(struct layout *l, uint64_t limit_max)
 {
 	const struct profile *p = l->s->p;
@@ -117,14 +87,35 @@ static int keep_first_come(struct layout *l, uint64_t limit_max)
 
 	for (uint32_t i = 0; i < p->mapping_count && !err; i++) {
 		const struct profile_mapping *m = &p->mappings[i];
+		struct address_range *range = &l->s->taken[l->kept], **found;
+		uint64_t hash =
+			hash_u64(address_space_offset(m), hash_u64(m->limit - m->start, m->image));
+		uint32_t home;
 
 		l->s->home[i] = i;
 		l->s->start[i] = m->start;
 		if (m->start >= m->limit)
 			continue;
-		err = find_home(l, i);
-		if (!err && l->s->home[i] == i)
-			err = keep_or_note(l, i, &tree, limit_max);
+		home = index_find(&l->homes, hash, same_code, p, m);
+		if (home != INDEX_NONE) {
+			l->s->home[i] = home;
+			continue;
+		}
+		err = index_add(&l->homes, hash, i);
+		if (err)
+			break;
+		if (m->limit > limit_max) {
+			l->moved[l->moved_count++] = i;
+			continue;
+		}
+		*range = (struct address_range){ m->start, m->limit };
+		found = tsearch(range, &tree, compare_ranges);
+		if (!found)
+			err = -ENOMEM;
+		else if (*found == range)
+			l->kept++;
+		else
+			l->moved[l->moved_count++] = i;
 	}
 	while (tree)
 		tdelete(*(struct address_range **)tree, &tree, compare_ranges);
@@ -157,7 +148,7 @@ static int find_room(struct layout *l, uint64_t size, uint64_t *start)
 	}
 }
 
-static int move(struct layout *l)
+static int move_mappings(struct layout *l)
 {
 	struct address_space *s = l->s;
 
@@ -188,7 +179,7 @@ static int lay_out(struct layout *l, unsigned int bits)
 
 	if (err)
 		return err;
-	err = move(l);
+	err = move_mappings(l);
 	if (err == -ENOSPC && bits != 32)
 		err = 0;
 	qsort(s->taken, s->taken_count, sizeof(*s->taken), compare_ranges);

@@ -42,7 +42,7 @@ struct record {
 	size_t size; /* bytes */
 };
 
-/* The value of the slot at this offset in the window. */
+/* Returns the value of the slot at this offset in the window. */
 static uint64_t slot_at(const struct reader *r, size_t offset)
 {
 	uint32_t narrow;
@@ -57,7 +57,7 @@ static uint64_t slot_at(const struct reader *r, size_t offset)
 }
 
 /* Sets the slots' width and byte order: those in which the first two slots are valid. */
-static bool identify(struct reader *r)
+static bool identify_slots(struct reader *r)
 {
 	for (r->slot = 4; r->slot <= 8; r->slot += 4) {
 		if (r->in->size < 2 * r->slot)
@@ -80,7 +80,7 @@ static bool gperftools_detect(const struct input *in)
 	struct input window = *in;
 	struct reader r = { .in = &window };
 
-	return gperftools_symbols_begin(in) || identify(&r);
+	return gperftools_symbols_begin(in) || identify_slots(&r);
 }
 
 static uint64_t multiply_saturating(uint64_t a, uint64_t b, uint64_t max)
@@ -90,101 +90,63 @@ static uint64_t multiply_saturating(uint64_t a, uint64_t b, uint64_t max)
 	return __builtin_mul_overflow(a, b, &product) || product > max ? max : product;
 }
 
-static int set_period(struct reader *r, uint64_t period_us)
+static int read_header(struct reader *r)
 {
-	/* 1 is "unknown" in files by google-pprof --raw, and in ours: no clock ticks so often. */
-	if (period_us == 1)
-		return 0;
-	if (period_us == 0)
-		return profile_warn(r->p, "the header has a sampling period of 0: times are "
-					  "unknown");
-	r->p->period_ns = multiply_saturating(period_us, 1000, UINT64_MAX);
-	return profile_add_value_type(r->p, "cpu", "nanoseconds");
-}
+	const struct profile_labels none = { .comm = "" };
+	uint64_t words = slot_at(r, r->slot), period_us;
+	size_t size = (2 + words) * r->slot;
+	struct profile *p = r->p;
+	int err = input_need(r->in, size, r->e);
 
-static int read_version(struct reader *r)
-{
+	if (err)
+		return err;
+	if (r->in->size < size)
+		return input_error(r->in, r->in->offset + r->in->size, r->e,
+				   "the header of %zu bytes is truncated", size);
 	r->version = slot_at(r, 2 * r->slot);
 	if (r->version > VERSION_JAVA)
 		return input_error(r->in, r->in->offset + 2 * r->slot, r->e,
 				   "version %" PRIu64 " is unsupported: only 0 and 1 are",
 				   r->version);
-	r->p->bits = r->slot * 8;
-	r->p->big_endian = r->big_endian;
-	r->p->return_addresses = r->version == VERSION_NATIVE && !r->symbolized;
-	return 0;
-}
-
-static int read_header(struct reader *r)
-{
-	const struct profile_labels none = { .comm = "" };
-	uint64_t words = slot_at(r, r->slot);
-	size_t size = (2 + words) * r->slot;
-	int err = input_need(r->in, size, r->e);
-
-	if (!err && r->in->size < size)
-		return input_error(r->in, r->in->offset + r->in->size, r->e,
-				   "the header of %zu bytes is truncated", size);
-	err = err ?: read_version(r);
+	p->bits = r->slot * 8;
+	p->big_endian = r->big_endian;
+	p->return_addresses = r->version == VERSION_NATIVE && !r->symbolized;
+	err = profile_add_value_type(p, "samples", "count");
+	err = err ?: profile_add_labels(p, &none, &r->labels);
+	/* 1 is "unknown" in files by google-pprof --raw, and in ours: no clock ticks so often. */
+	period_us = slot_at(r, 3 * r->slot);
+	if (!err && period_us == 0)
+		err = profile_warn(p, "the header has a sampling period of 0: times are unknown");
+	if (!err && period_us > 1) {
+		p->period_ns = multiply_saturating(period_us, 1000, UINT64_MAX);
+		err = profile_add_value_type(p, "cpu", "nanoseconds");
+	}
+	if (!err && slot_at(r, 4 * r->slot) != 0)
+		err = profile_warn(p, "the header's padding is not 0: other readers reject the "
+				      "file");
+	if (!err && words > HEADER_WORDS_MIN)
+		err = profile_warn(p, "the header has %" PRIu64 " unknown words",
+				   words - HEADER_WORDS_MIN);
 	if (err)
-		return err;
-	if (profile_add_value_type(r->p, "samples", "count") ||
-	    profile_add_labels(r->p, &none, &r->labels) || set_period(r, slot_at(r, 3 * r->slot)) ||
-	    (slot_at(r, 4 * r->slot) != 0 &&
-	     profile_warn(r->p, "the header's padding is not 0: other readers reject the file")) ||
-	    (words > HEADER_WORDS_MIN &&
-	     profile_warn(r->p, "the header has %" PRIu64 " unknown words",
-			  words - HEADER_WORDS_MIN)))
 		return error_no_memory(r->e);
 	input_skip(r->in, size);
 	return 0;
 }
 
-static bool is_trailer(const struct reader *r)
+/*
+ * Sets *record to the next one, all of which is in the window then. *more: false after the last
+ * record, with the window at the text. Returns 0 or -errno with r->e set.
+ */
+static int next_record(struct reader *r, struct record *record, bool *more)
 {
-	return r->in->size >= 3 * r->slot && slot_at(r, 0) == 0 && slot_at(r, r->slot) == 1 &&
-	       slot_at(r, 2 * r->slot) == 0;
-}
-
-/* Sets the error for a record that is longer than the rest of the file. */
-static int truncated_record(struct reader *r, const struct record *record)
-{
-	size_t left = r->in->size / r->slot;
-
-	if (left < 2)
-		return input_error(r->in, r->in->offset, r->e,
-				   "the file ends within a record: it is truncated");
-	return input_error(r->in, r->in->offset, r->e,
-			   "a record of %" PRIu64 " pcs, but the rest of the file has %zu: it is "
-			   "truncated or corrupt",
-			   record->depth, left - 2);
-}
-
-/* Extends the window to the record. Returns 1, 0 when it is text instead of a record, or -errno. */
-static int need_record(struct reader *r, const struct record *record)
-{
-	size_t size = record->size < INPUT_WINDOW ? record->size : INPUT_WINDOW;
-	int err = input_need(r->in, size, r->e);
-
-	if (!err && r->in->size < record->size) {
-		/* Without a trailer, the text after the records looks like a very deep stack. */
-		if (gperftools_maps_begin(r->in))
-			return 0;
-		err = input_need(r->in, record->size, r->e);
-	}
-	if (err)
-		return err;
-	return r->in->size < record->size ? truncated_record(r, record) : 1;
-}
-
-/* Sets *record. Returns 1, 0 after the last record, with the window at the text, or -errno. */
-static int next_record(struct reader *r, struct record *record)
-{
+	size_t left;
 	int err = input_need(r->in, 3 * r->slot, r->e);
 
+	*more = false;
 	if (err || r->in->size == 0)
 		return err;
-	if (is_trailer(r)) {
+	if (r->in->size >= 3 * r->slot && slot_at(r, 0) == 0 && slot_at(r, r->slot) == 1 &&
+	    slot_at(r, 2 * r->slot) == 0) {
 		r->trailer = true;
 		input_skip(r->in, 3 * r->slot);
 		return 0;
@@ -195,7 +157,26 @@ static int next_record(struct reader *r, struct record *record)
 		record->depth = slot_at(r, r->slot);
 	}
 	record->size += multiply_saturating(record->depth, r->slot, SIZE_MAX - record->size);
-	return need_record(r, record);
+	err = input_need(r->in, record->size < INPUT_WINDOW ? record->size : INPUT_WINDOW, r->e);
+	if (!err && r->in->size < record->size) {
+		/* Without a trailer, the text after the records looks like a very deep stack. */
+		if (gperftools_maps_begin(r->in))
+			return 0;
+		err = input_need(r->in, record->size, r->e);
+	}
+	if (err)
+		return err;
+	*more = r->in->size >= record->size;
+	if (*more)
+		return 0;
+	left = r->in->size / r->slot;
+	if (left < 2)
+		return input_error(r->in, r->in->offset, r->e,
+				   "the file ends within a record: it is truncated");
+	return input_error(r->in, r->in->offset, r->e,
+			   "a record of %" PRIu64 " pcs, but the rest of the file has %zu: it is "
+			   "truncated or corrupt",
+			   record->depth, left - 2);
 }
 
 /*
@@ -212,27 +193,22 @@ static uint64_t caller_address(const struct reader *r, uint64_t pc)
 	return pc - is_return;
 }
 
-/* Adds a frame's location, without a mapping: the memory map follows the records. */
-static int add_frame(struct reader *r, uint32_t i)
-{
-	uint64_t address = slot_at(r, (2 + (size_t)i) * r->slot);
-
-	if (address == 0)
-		r->zero_pcs++;
-	if (i > 0)
-		address = caller_address(r, address);
-	return profile_add_location(r->p, address, PROFILE_NONE, &r->frames[i]);
-}
-
+/* Adds a record. Locations have no mapping yet: the memory map follows the records. */
 static int add_record(struct reader *r, const struct record *record)
 {
 	int64_t values[2];
 
 	if (array_reserve(&r->frames, &r->frame_room, record->depth + 1, sizeof(*r->frames)))
 		return error_no_memory(r->e);
-	for (uint32_t i = 0; i < record->depth; i++)
-		if (add_frame(r, i))
+	for (uint32_t i = 0; i < record->depth; i++) {
+		uint64_t address = slot_at(r, (2 + (size_t)i) * r->slot);
+
+		r->zero_pcs += address == 0;
+		if (i > 0)
+			address = caller_address(r, address);
+		if (profile_add_location(r->p, address, PROFILE_NONE, &r->frames[i]))
 			return error_no_memory(r->e);
+	}
 	r->zero_counts += record->count == 0;
 	r->no_pcs += record->depth == 0;
 	values[0] = record->count > INT64_MAX ? INT64_MAX : record->count;
@@ -245,16 +221,17 @@ static int add_record(struct reader *r, const struct record *record)
 static int read_records(struct reader *r)
 {
 	struct record record = { 0 };
-	int more;
+	bool more;
+	int err = next_record(r, &record, &more);
 
-	while ((more = next_record(r, &record)) > 0) {
-		int err = add_record(r, &record);
-
+	while (!err && more) {
+		err = add_record(r, &record);
 		if (err)
-			return err;
+			break;
 		input_skip(r->in, record.size);
+		err = next_record(r, &record, &more);
 	}
-	return more;
+	return err;
 }
 
 /* --- Mappings --- */
@@ -301,7 +278,7 @@ static int mapping_index_init(struct mapping_index *index, const struct profile 
 	return 0;
 }
 
-/* The mapping that contains the address, or PROFILE_NONE. */
+/* Returns the mapping that contains the address, or PROFILE_NONE. */
 static uint32_t mapping_index_find(const struct mapping_index *index, uint64_t address)
 {
 	size_t low = 0, high = index->count;
@@ -336,19 +313,7 @@ static int place_locations(struct reader *r)
 	return err;
 }
 
-/* Reads the text after the records; after an error, what is there of it. */
-static int read_text(struct reader *r)
-{
-	int err = input_need_all(r->in, r->e);
-
-	if (gperftools_read_maps(r->in, r->p) ||
-	    (r->version == VERSION_JAVA && gperftools_read_names(r->in, r->p)) ||
-	    place_locations(r))
-		return error_no_memory(r->e);
-	return err;
-}
-
-static int warn(struct reader *r)
+static int add_warnings(struct reader *r)
 {
 	struct profile *p = r->p;
 
@@ -367,27 +332,30 @@ static int warn(struct reader *r)
 	return 0;
 }
 
-/* Reads the text before the slots, and identifies the slots. */
-static int read_symbols(struct reader *r)
-{
-	int err = gperftools_read_symbols(r->in, r->p, &r->symbolized, r->e);
-
-	err = err ?: input_need(r->in, 2 * sizeof(uint64_t), r->e);
-	if (!err && !identify(r))
-		err = input_error(r->in, r->in->offset, r->e,
-				  "no CPU profile follows the line \"--- profile\"");
-	return err;
-}
-
 static int gperftools_read(struct input *in, struct profile *p, struct error *e)
 {
 	struct reader r = { .in = in, .p = p, .e = e };
-	int err = identify(&r) ? 0 : read_symbols(&r);
+	int err = 0;
 
+	/* Names as text may precede the slots. */
+	if (!identify_slots(&r)) {
+		err = gperftools_read_symbols(in, p, &r.symbolized, e);
+		err = err ?: input_need(in, 2 * sizeof(uint64_t), e);
+		if (!err && !identify_slots(&r))
+			err = input_error(in, in->offset, e,
+					  "no CPU profile follows the line \"--- profile\"");
+	}
 	err = err ?: read_header(&r);
 	err = err ?: read_records(&r);
-	err = err ?: read_text(&r);
-	err = err ?: warn(&r);
+	if (!err) {
+		/* The text after the records; after an error, as much of it as there is. */
+		err = input_need_all(in, e);
+		if (gperftools_read_maps(in, p) ||
+		    (r.version == VERSION_JAVA && gperftools_read_names(in, p)) ||
+		    place_locations(&r))
+			err = error_no_memory(e);
+	}
+	err = err ?: add_warnings(&r);
 	free(r.frames);
 	return err;
 }

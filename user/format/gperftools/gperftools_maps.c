@@ -10,6 +10,7 @@
  *
  * Any of them may have the prefix of a log line.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,13 +168,7 @@ bool gperftools_maps_begin(const struct input *in)
 	return next_line(&rest, &line) && parse_map_line(line, &m);
 }
 
-static bool is_word(char c)
-{
-	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-	       (c >= 'A' && c <= 'Z');
-}
-
-static bool append(char *path, size_t *size, const char *from, size_t count)
+static bool append_path(char *path, size_t *size, const char *from, size_t count)
 {
 	if (count > PATH_SIZE_MAX - *size)
 		return false;
@@ -193,25 +188,18 @@ static bool expand_path(struct maps *maps, struct text path)
 		bool fits;
 
 		if (maps->build.at && take(&rest, variable) &&
-		    (is_empty(&rest) || !is_word(*rest.at))) {
-			fits = append(maps->path, &size, maps->build.at,
-				      maps->build.end - maps->build.at);
+		    (is_empty(&rest) || !(isalnum((unsigned char)*rest.at) || *rest.at == '_'))) {
+			fits = append_path(maps->path, &size, maps->build.at,
+					   maps->build.end - maps->build.at);
 			path = rest;
 		} else {
-			fits = append(maps->path, &size, path.at++, 1);
+			fits = append_path(maps->path, &size, path.at++, 1);
 		}
 		if (!fits)
 			return false;
 	}
 	maps->path[size] = '\0';
 	return true;
-}
-
-static void strip_path(char *path)
-{
-	path[proc_path_size(path)] = '\0';
-	if (image_is_kernel(path))
-		path[strlen(IMAGE_KERNEL)] = '\0';
 }
 
 static int add_mapping(struct maps *maps, const struct map_line *m)
@@ -227,20 +215,14 @@ static int add_mapping(struct maps *maps, const struct map_line *m)
 		return profile_warn(maps->p, "a mapping in the memory map ends before it starts");
 	if (!expand_path(maps, m->path))
 		return profile_warn(maps->p, "a path in the memory map is too long");
-	strip_path(maps->path);
+	maps->path[proc_path_size(maps->path)] = '\0';
+	if (image_is_kernel(maps->path))
+		maps->path[strlen(IMAGE_KERNEL)] = '\0';
 	err = profile_add_image(maps->p, maps->path, build_id,
 				build_id_parse(hex->at, hex->end - hex->at, build_id), &image);
 	if (err)
 		return err;
 	return profile_add_mapping(maps->p, m->start, m->limit, m->offset, image, &mapping);
-}
-
-static int add_comment(struct profile *p, const struct text *line)
-{
-	const char *comment;
-	int err = profile_string_n(p, line->at, line->end - line->at, &comment);
-
-	return err ? err : profile_add_comment(p, comment);
 }
 
 static bool take_build(struct text *line)
@@ -259,6 +241,7 @@ static bool take_name_id(struct text *line, uint64_t *id)
 static int read_map_line(struct maps *maps, struct text line)
 {
 	struct text trimmed = line;
+	const char *comment;
 	struct map_line m;
 	uint64_t id;
 
@@ -275,20 +258,9 @@ static int read_map_line(struct maps *maps, struct text line)
 	if (parse_map_line(trimmed, &m) &&
 	    profile_warn(maps->p, "a line of the memory map begins with a blank and is ignored"))
 		return -ENOMEM;
-	return add_comment(maps->p, &trimmed);
-}
-
-/* Sets maps->build: the last build= line is valid for the lines before it, too. */
-static void find_build(struct maps *maps, struct text rest)
-{
-	struct text line = { 0 };
-
-	while (next_line(&rest, &line)) {
-		trim_end(&line);
-		skip_log_prefix(&line);
-		if (take_build(&line))
-			maps->build = line;
-	}
+	if (profile_string_n(maps->p, trimmed.at, trimmed.end - trimmed.at, &comment))
+		return -ENOMEM;
+	return profile_add_comment(maps->p, comment);
 }
 
 int gperftools_read_maps(const struct input *in, struct profile *p)
@@ -296,7 +268,14 @@ int gperftools_read_maps(const struct input *in, struct profile *p)
 	struct maps maps = { .p = p };
 	struct text rest = window_text(in), line = { 0 };
 
-	find_build(&maps, rest);
+	/* The last build= line is valid for the lines before it, too. */
+	while (next_line(&rest, &line)) {
+		trim_end(&line);
+		skip_log_prefix(&line);
+		if (take_build(&line))
+			maps.build = line;
+	}
+	rest = window_text(in);
 	while (next_line(&rest, &line))
 		if (read_map_line(&maps, line))
 			return -ENOMEM;

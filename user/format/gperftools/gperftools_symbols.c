@@ -78,7 +78,7 @@ static int next_marker(struct symbols *s, struct text *line)
 	}
 }
 
-/* The end of the first name: the next "--", unless it follows "operator". */
+/* Returns the end of the first name: the next "--", unless it follows "operator". */
 static const char *name_end(const struct text *names)
 {
 	static const char word[] = "operator";
@@ -108,7 +108,7 @@ static void strip_address(struct text *name)
 		name->end = open;
 }
 
-/* Whether it is a name: a function without one has "??" or its address. */
+/* True if it is a name: a function without one has "??" or its address. */
 static bool is_name(struct text name, uint64_t address)
 {
 	struct text rest = name;
@@ -119,22 +119,12 @@ static bool is_name(struct text name, uint64_t address)
 	return !(take_hex(&rest, &number) && is_empty(&rest) && number == address);
 }
 
-static int add_name(struct symbols *s, struct text name, struct profile_line *line)
-{
-	struct profile_function f = { .file = "" };
-
-	*line = (struct profile_line){ 0 };
-	if (profile_string_n(s->p, name.at, name.end - name.at, &f.name))
-		return -ENOMEM;
-	f.system_name = f.name;
-	return profile_add_function(s->p, &f, &line->function);
-}
-
 static int add_symbol(struct symbols *s, uint64_t address, struct text names)
 {
 	uint32_t location, count = 0;
 
 	while (!is_empty(&names)) {
+		struct profile_function f = { .file = "" };
 		struct text name = { names.at, name_end(&names) };
 
 		names.at = name.end;
@@ -143,7 +133,11 @@ static int add_symbol(struct symbols *s, uint64_t address, struct text names)
 		if (!is_name(name, address))
 			continue;
 		if (array_reserve(&s->lines, &s->line_room, count + 1, sizeof(*s->lines)) ||
-		    add_name(s, name, &s->lines[count++]))
+		    profile_string_n(s->p, name.at, name.end - name.at, &f.name))
+			return -ENOMEM;
+		f.system_name = f.name;
+		s->lines[count] = (struct profile_line){ 0 };
+		if (profile_add_function(s->p, &f, &s->lines[count++].function))
 			return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < count / 2; i++) {
@@ -157,57 +151,48 @@ static int add_symbol(struct symbols *s, uint64_t address, struct text names)
 	return profile_set_lines(s->p, location, s->lines, count);
 }
 
-/* Adds a line of the table: a symbol or the binary's path. */
-static int add_line(struct symbols *s, struct text line)
-{
-	uint64_t address;
-
-	if (is_empty(&line))
-		return 0;
-	if (take(&line, "binary="))
-		return profile_string_n(s->p, line.at, line.end - line.at, &s->p->command);
-	if (take(&line, "0x") && take_number(&line, 16, &address) && take_blanks(&line))
-		return add_symbol(s, address, line);
-	return profile_warn(s->p, "a line of the symbol table is invalid and is ignored");
-}
-
+/* Reads the binary's path and the symbols. */
 static int read_table(struct symbols *s)
 {
 	struct text line;
 
 	for (;;) {
+		uint64_t address;
 		int err = next_line(s, &line);
 
 		if (err || take(&line, "---"))
 			return err;
-		if (add_line(s, line))
+		if (is_empty(&line))
+			continue;
+		if (take(&line, "binary="))
+			err = profile_string_n(s->p, line.at, line.end - line.at, &s->p->command);
+		else if (take(&line, "0x") && take_number(&line, 16, &address) &&
+			 take_blanks(&line))
+			err = add_symbol(s, address, line);
+		else
+			err = profile_warn(s->p, "a line of the symbol table is invalid and is "
+						 "ignored");
+		if (err)
 			return error_no_memory(s->e);
 	}
-}
-
-static int read_markers(struct symbols *s, bool *symbolized)
-{
-	struct text line;
-	int err = next_marker(s, &line);
-
-	*symbolized = !err && is_marker(line, "symbol");
-	if (*symbolized) {
-		err = read_table(s);
-		err = err ?: next_marker(s, &line);
-	}
-	if (err || is_marker(line, "profile"))
-		return err;
-	return input_line_error(s->in, s->e,
-				"\"%.*s\" where \"--- profile\" is expected: only CPU profiles "
-				"are read",
-				(int)(line.end - line.at < 40 ? line.end - line.at : 40), line.at);
 }
 
 int gperftools_read_symbols(struct input *in, struct profile *p, bool *symbolized, struct error *e)
 {
 	struct symbols s = { .in = in, .p = p, .e = e };
-	int err = read_markers(&s, symbolized);
+	struct text line;
+	int err = next_marker(&s, &line);
 
+	*symbolized = !err && is_marker(line, "symbol");
+	if (*symbolized) {
+		err = read_table(&s);
+		err = err ?: next_marker(&s, &line);
+	}
+	if (!err && !is_marker(line, "profile"))
+		err = input_line_error(
+			in, e,
+			"\"%.*s\" where \"--- profile\" is expected: only CPU profiles are read",
+			(int)(line.end - line.at < 40 ? line.end - line.at : 40), line.at);
 	free(s.lines);
 	return err;
 }

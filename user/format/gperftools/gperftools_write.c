@@ -26,7 +26,7 @@ struct writer {
 	unsigned int bits;
 	size_t value; /* the value type that is written */
 	struct address_space space;
-	uint64_t records; /* of the file; but see put_only_record() */
+	uint64_t records; /* of the file; but put_samples() splits a single one */
 	/* See guard_callers() */
 	uint64_t second;  /* the pc after the leaf in most records, if there is one */
 	uint64_t lead;	  /* its lead in the vote */
@@ -79,15 +79,6 @@ static uint64_t records_of(const struct writer *w, const struct stack *s)
 	return s->depth ? (s->count - 1) / record_count_max(w) + 1 : 0;
 }
 
-static bool too_wide(const struct writer *w, const struct stack *s)
-{
-	uint64_t bits = 0;
-
-	for (uint32_t i = 0; i < s->depth; i++)
-		bits |= s->pcs[i];
-	return w->bits == 32 && (bits > UINT32_MAX || records_of(w, s) > SPLITS_MAX);
-}
-
 /* The majority vote of Boyer and Moore: a pc with more than half of all votes leads in the end. */
 static void vote(struct writer *w, uint64_t pc, uint64_t votes)
 {
@@ -101,16 +92,21 @@ static void vote(struct writer *w, uint64_t pc, uint64_t votes)
 	}
 }
 
+/* Counts the records, and finds the second pc of most of them. TOO_NARROW: 32 bits are too few. */
 static int count_records(struct writer *w)
 {
 	for (size_t i = 0; i < w->p->sample_count; i++) {
+		uint64_t records, bits = 0;
 		struct stack s;
 
 		get_stack(w, i, DEPTH_MAX, &s);
-		if (too_wide(w, &s))
+		records = records_of(w, &s);
+		for (uint32_t j = 0; j < s.depth; j++)
+			bits |= s.pcs[j];
+		if (w->bits == 32 && (bits > UINT32_MAX || records > SPLITS_MAX))
 			return TOO_NARROW;
-		w->records += records_of(w, &s);
-		vote(w, second_pc(&s), records_of(w, &s));
+		w->records += records;
+		vote(w, second_pc(&s), records);
 	}
 	return 0;
 }
@@ -134,7 +130,7 @@ static void guard_callers(struct writer *w)
 	w->guarded = found && found >= enough ? found - enough + 1 : 0;
 }
 
-static int plan(struct writer *w, unsigned int bits)
+static int plan_records(struct writer *w, unsigned int bits)
 {
 	int err = address_space_init(&w->space, w->p, bits);
 
@@ -150,37 +146,19 @@ static int plan(struct writer *w, unsigned int bits)
 	return err;
 }
 
-static uint8_t *store_slot(const struct writer *w, uint8_t *at, uint64_t value)
-{
-	bool big = w->p->big_endian;
-
-	if (w->bits == 32) {
-		uint32_t narrow = big ? htobe32(value) : htole32(value);
-
-		return mempcpy(at, &narrow, sizeof(narrow));
-	}
-	value = big ? htobe64(value) : htole64(value);
-	return mempcpy(at, &value, sizeof(value));
-}
-
 static void put_slots(const struct writer *w, const uint64_t *slots, size_t count)
 {
 	uint8_t bytes[(2 + DEPTH_MAX) * sizeof(uint64_t)], *end = bytes;
+	bool big = w->p->big_endian;
 
-	for (size_t i = 0; i < count; i++)
-		end = store_slot(w, end, slots[i]);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t narrow = big ? htobe32(slots[i]) : htole32(slots[i]);
+		uint64_t wide = big ? htobe64(slots[i]) : htole64(slots[i]);
+
+		end = w->bits == 32 ? mempcpy(end, &narrow, sizeof(narrow))
+				    : mempcpy(end, &wide, sizeof(wide));
+	}
 	fwrite(bytes, 1, end - bytes, w->out);
-}
-
-static void put_header(const struct writer *w)
-{
-	uint64_t period_us = w->p->period_ns / 1000 + (w->p->period_ns % 1000 >= 500);
-
-	if (period_us == 0)
-		period_us = 1;
-	if (w->bits == 32 && period_us > UINT32_MAX)
-		period_us = UINT32_MAX;
-	put_slots(w, (uint64_t[]){ 0, 3, 0, period_us, 0 }, 5);
 }
 
 static void put_record(const struct writer *w, const struct stack *s, uint64_t count,
@@ -198,76 +176,55 @@ static void put_record(const struct writer *w, const struct stack *s, uint64_t c
 	put_slots(w, slots, 2 + depth);
 }
 
-/* Splits the only record in two; for a single tick, repeats the leaf twice for Go's two passes. */
-static void put_only_record(const struct writer *w, const struct stack *s)
-{
-	if (s->count == 1) {
-		put_record(w, s, 1, 2);
-		return;
-	}
-	put_record(w, s, s->count - 1, 0);
-	put_record(w, s, 1, 1);
-}
-
-static void put_sample(struct writer *w, const struct stack *s)
-{
-	uint64_t part;
-
-	for (uint64_t rest = s->count; rest; rest -= part) {
-		bool guard = w->guarded && second_pc(s) == w->second;
-
-		part = rest < record_count_max(w) ? rest : record_count_max(w);
-		put_record(w, s, part, guard);
-		w->guarded -= guard;
-	}
-}
-
 static void put_samples(struct writer *w)
 {
 	for (size_t i = 0; i < w->p->sample_count; i++) {
 		struct stack s;
+		uint64_t part;
 
 		get_stack(w, i, DEPTH_MAX, &s);
-		if (s.depth && w->records == 1 && w->guarded)
-			put_only_record(w, &s);
-		else if (s.depth)
-			put_sample(w, &s);
-	}
-}
+		if (!s.depth)
+			continue;
+		if (w->records == 1 && w->guarded) {
+			/*
+			 * Splits the only record in two; for a single tick, repeats the leaf twice
+			 * for Go's two passes.
+			 */
+			if (s.count > 1)
+				put_record(w, &s, s.count - 1, 0);
+			put_record(w, &s, 1, s.count > 1 ? 1 : 2);
+			continue;
+		}
+		for (uint64_t rest = s.count; rest; rest -= part) {
+			bool guard = w->guarded && second_pc(&s) == w->second;
 
-/* Writes a newline in a path as \012, as the kernel does in /proc/PID/maps. */
-static void put_path(const struct writer *w, const char *path)
-{
-	if (image_is_kernel(path))
-		path = IMAGE_KERNEL "_text";
-	for (size_t i = 0; i < PATH_WIDTH && path[i]; i++) {
-		if (path[i] == '\n')
-			fputs("\\012", w->out);
-		else
-			fputc(path[i], w->out);
+			part = rest < record_count_max(w) ? rest : record_count_max(w);
+			put_record(w, &s, part, guard);
+			w->guarded -= guard;
+		}
 	}
 }
 
 static void put_mapping(const struct writer *w, uint32_t id)
 {
 	const struct profile_mapping *m = &w->p->mappings[id];
+	const char *path = w->p->images[m->image].path;
 	uint64_t start = w->space.start[id];
 
 	if (m->start >= m->limit || w->space.home[id] != id)
 		return;
 	fprintf(w->out, "%08" PRIx64 "-%08" PRIx64 " r-xp %08" PRIx64 " 00:00 0%21s", start,
 		start + (m->limit - m->start), address_space_offset(m), "");
-	put_path(w, w->p->images[m->image].path);
+	if (image_is_kernel(path))
+		path = IMAGE_KERNEL "_text";
+	for (size_t i = 0; i < PATH_WIDTH && path[i]; i++) {
+		/* As the kernel does in /proc/PID/maps. */
+		if (path[i] == '\n')
+			fputs("\\012", w->out);
+		else
+			fputc(path[i], w->out);
+	}
 	fputc('\n', w->out);
-}
-
-static void put_all(struct writer *w)
-{
-	put_header(w);
-	put_samples(w);
-	put_slots(w, (uint64_t[]){ 0, 1, 0 }, 3);
-	for (size_t i = 0; i < w->p->mapping_count; i++)
-		put_mapping(w, i);
 }
 
 uint64_t gperftools_dropped_samples(const struct profile *p, const struct format_options *options)
@@ -292,14 +249,22 @@ int gperftools_write(const struct profile *p, const struct format_options *optio
 		     struct error *e)
 {
 	struct writer w = { .p = p, .out = out, .value = profile_value(p, options->value) };
-	int err = plan(&w, p->bits == 32 ? 32 : 64);
+	uint64_t period_us = p->period_ns / 1000 + (p->period_ns % 1000 >= 500);
+	int err = plan_records(&w, p->bits == 32 ? 32 : 64);
 
 	if (err == TOO_NARROW)
-		err = plan(&w, 64);
+		err = plan_records(&w, 64);
 	if (err)
 		return error_no_memory(e);
 	if (w.records || !profile_magnitude(p, options->value)) {
-		put_all(&w);
+		period_us = period_us ?: 1;
+		if (w.bits == 32 && period_us > UINT32_MAX)
+			period_us = UINT32_MAX;
+		put_slots(&w, (uint64_t[]){ 0, 3, 0, period_us, 0 }, 5);
+		put_samples(&w);
+		put_slots(&w, (uint64_t[]){ 0, 1, 0 }, 3);
+		for (size_t i = 0; i < p->mapping_count; i++)
+			put_mapping(&w, i);
 	} else {
 		err = error_set(
 			e, 0, "the profile has no addresses, which the gperftools format requires");
