@@ -206,8 +206,11 @@ static void warn_of_capture(const struct capture *c, const struct profile *p,
 	size_t image_count, count;
 
 	capture_totals(c, &totals);
-	/* Mostly they are of other processes, or /proc has shown the same afterwards. */
-	if (totals.mapping_records_lost && unmapped)
+	/*
+	 * Mostly they are of other processes, or /proc has shown the same afterwards: all but a
+	 * tick or two of a program that begins.
+	 */
+	if (totals.mapping_records_lost && unmapped * 200 > p->totals.counted)
 		tool_warn("%" PRIu64 " records of mappings, forks and names of all processes "
 			  "were lost: %" PRIu64 " of %" PRIu64 " samples are in no known image",
 			  totals.mapping_records_lost, unmapped, p->totals.counted);
