@@ -34,34 +34,6 @@ static uint64_t file_offset(const struct reader *r, size_t word)
 	return r->in->offset + word * WORD;
 }
 
-/* The file's own line overrides the user's option. */
-static int find_stride(struct reader *r, const struct dcpi_header *h)
-{
-	const struct dcpi_field *f = &h->fields[DCPI_STRIDE];
-
-	r->stride = f->given ? f->number : r->in->options.dcpi_stride ?: 1;
-	if (r->stride && r->stride <= STRIDE_MAX)
-		return 0;
-	return input_line_error(r->in, r->e, "a stride of %" PRIu64 " bytes", r->stride);
-}
-
-static int check_size(struct reader *r)
-{
-	const struct input *in = r->in;
-
-	if (in->size < FOOTER_WORDS * WORD)
-		return input_error(in, in->offset + in->size, r->e,
-				   "the file ends before its footer of 8 bytes: it is truncated");
-	if (in->size % WORD)
-		return input_error(
-			in, in->offset + in->size, r->e,
-			"a body of %zu bytes, which is no multiple of 4: it is truncated "
-			"or corrupt",
-			in->size);
-	r->words = in->size / WORD - FOOTER_WORDS;
-	return 0;
-}
-
 /* offset and number have 64 bits, so that no sum wraps. */
 static int check_chunk(struct reader *r, size_t at, uint64_t offset, uint64_t number)
 {
@@ -121,40 +93,52 @@ static int read_chunk(struct reader *r, size_t *at,
 	return err;
 }
 
-static int check_footer(const struct reader *r)
-{
-	uint32_t addresses = word_at(r->in, r->words), total = word_at(r->in, r->words + 1);
-
-	if (addresses != r->addresses)
-		return input_error(r->in, file_offset(r, r->words), r->e,
-				   "the footer has %" PRIu32
-				   " addresses with samples, but there are %" PRIu64,
-				   addresses, r->addresses);
-	if (total != r->total)
-		return input_error(r->in, file_offset(r, r->words + 1), r->e,
-				   "the footer has %" PRIu32 " samples, but the counts add up "
-				   "to %" PRIu64 "%s",
-				   total, r->total,
-				   total == (uint32_t)r->total ? ": it has wrapped" : "");
-	return 0;
-}
-
 int dcpi_body_read(const struct input *in, const struct dcpi_header *h,
 		   int (*each)(const struct dcpi_count *count, void *context), void *context,
 		   struct error *e)
 {
+	const struct dcpi_field *stride = &h->fields[DCPI_STRIDE];
 	struct reader r = {
 		.in = in,
 		.e = e,
 		.tstart = h->fields[DCPI_TSTART].number,
 		.tsize = h->fields[DCPI_TSIZE].number,
 	};
-	int err = find_stride(&r, h);
+	uint32_t addresses, total;
+	int err = 0;
 
-	err = err ?: check_size(&r);
+	/* The file's own line overrides the user's option. */
+	r.stride = stride->given ? stride->number : in->options.dcpi_stride ?: 1;
+	if (!r.stride || r.stride > STRIDE_MAX)
+		return input_line_error(in, e, "a stride of %" PRIu64 " bytes", r.stride);
+	if (in->size < FOOTER_WORDS * WORD)
+		return input_error(in, in->offset + in->size, e,
+				   "the file ends before its footer of 8 bytes: it is truncated");
+	if (in->size % WORD)
+		return input_error(
+			in, in->offset + in->size, e,
+			"a body of %zu bytes, which is no multiple of 4: it is truncated "
+			"or corrupt",
+			in->size);
+	r.words = in->size / WORD - FOOTER_WORDS;
 	for (size_t at = 0; !err && at < r.words;)
 		err = read_chunk(&r, &at, each, context);
-	return err ?: check_footer(&r);
+	if (err)
+		return err;
+	addresses = word_at(in, r.words);
+	total = word_at(in, r.words + 1);
+	if (addresses != r.addresses)
+		return input_error(in, file_offset(&r, r.words), e,
+				   "the footer has %" PRIu32
+				   " addresses with samples, but there are %" PRIu64,
+				   addresses, r.addresses);
+	if (total != r.total)
+		return input_error(in, file_offset(&r, r.words + 1), e,
+				   "the footer has %" PRIu32 " samples, but the counts add up "
+				   "to %" PRIu64 "%s",
+				   total, r.total,
+				   total == (uint32_t)r.total ? ": it has wrapped" : "");
+	return 0;
 }
 
 static int by_address(const void *x, const void *y)
@@ -205,20 +189,13 @@ static void write_word(uint32_t word, FILE *out)
 	fwrite(bytes, WORD, 1, out);
 }
 
-/* Returns how many of the counts are at adjacent addresses, from the first one on. */
-static size_t run_length(const struct dcpi_count *counts, size_t count)
-{
-	size_t i = 1;
-
-	while (i < count && counts[i].address == counts[0].address + i)
-		i++;
-	return i;
-}
-
 void dcpi_body_write(const struct dcpi_count *counts, size_t count, uint64_t tstart, FILE *out)
 {
 	for (size_t i = 0, run; i < count; i += run) {
-		run = run_length(counts + i, count - i);
+		/* A chunk has the counts of adjacent addresses. */
+		run = 1;
+		while (i + run < count && counts[i + run].address == counts[i].address + run)
+			run++;
 		write_word(counts[i].address - tstart, out);
 		write_word(run, out);
 		for (size_t j = i; j < i + run; j++)

@@ -245,22 +245,10 @@ static int read_line(struct dcpi_header *h, const struct input *in, const struct
 	return err ? error_no_memory(e) : 0;
 }
 
-static int check_required(const struct dcpi_header *h, const struct input *in, struct error *e)
-{
-	const struct dcpi_field *f = h->fields;
-	uint64_t last, size = f[DCPI_TSIZE].number;
-
-	for (enum dcpi_keyword k = 0; k <= DCPI_CPUSPEED; k++)
-		if (!f[k].given)
-			return input_line_error(in, e, "the header has no line \"%s\"",
-						keywords[k].word);
-	if (size && __builtin_add_overflow(f[DCPI_TSTART].number, size - 1, &last))
-		return input_line_error(in, e, "tstart and tsize exceed the highest address");
-	return 0;
-}
-
 int dcpi_header_read(struct input *in, struct dcpi_header *h, struct error *e)
 {
+	const struct dcpi_field *f = h->fields;
+	uint64_t last, size;
 	struct text all;
 	struct line line;
 	size_t at = 0;
@@ -276,10 +264,17 @@ int dcpi_header_read(struct input *in, struct dcpi_header *h, struct error *e)
 			break;
 		err = split_line(&all, &line) ? read_line(h, in, &line, e) : bad_line(in, &line, e);
 	}
-	err = err ?: check_required(h, in, e);
-	if (!err)
-		input_skip(in, at);
-	return err;
+	if (err)
+		return err;
+	for (enum dcpi_keyword k = 0; k <= DCPI_CPUSPEED; k++)
+		if (!f[k].given)
+			return input_line_error(in, e, "the header has no line \"%s\"",
+						keywords[k].word);
+	size = f[DCPI_TSIZE].number;
+	if (size && __builtin_add_overflow(f[DCPI_TSTART].number, size - 1, &last))
+		return input_line_error(in, e, "tstart and tsize exceed the highest address");
+	input_skip(in, at);
+	return 0;
 }
 
 uint64_t dcpi_header_time(const struct dcpi_header *h)
@@ -336,41 +331,12 @@ bool dcpi_header_is_canonical(const struct dcpi_header *h, enum dcpi_keyword k)
 	       memcmp(rest.end - (value.end - value.at), value.at, value.end - value.at) == 0;
 }
 
-static size_t write_text(const struct text *t, FILE *out)
-{
-	return fwrite(t->at, 1, t->end - t->at, out);
-}
-
 static size_t write_line(const struct text *line, FILE *out)
 {
-	return write_text(line, out) + (fputc('\n', out) != EOF);
+	return fwrite(line->at, 1, line->end - line->at, out) + (fputc('\n', out) != EOF);
 }
 
-static size_t write_field(enum dcpi_keyword k, const struct dcpi_field *f, FILE *out)
-{
-	char buffer[DCPI_VALUE_SIZE];
-	struct text value = dcpi_value_text(keywords[k].kind, f, buffer);
-
-	if (f->line.at)
-		return write_line(&f->line, out);
-	return fprintf(out, "%s%*s", keywords[k].word, gap(k), "") + write_line(&value, out);
-}
-
-static size_t write_lost(const struct dcpi_header *h, FILE *out)
-{
-	size_t size = 0;
-
-	for (size_t i = 0; i < h->lost_count; i++) {
-		const struct dcpi_lost *lost = &h->lost[i];
-
-		size += fprintf(out, "%s%*s%" PRIu64 "%s", keywords[DCPI_LOST].word, gap(DCPI_LOST),
-				"", lost->count, is_empty(&lost->cause) ? "" : " ");
-		size += write_line(&lost->cause, out);
-	}
-	return size;
-}
-
-/* Whether a reader gets the exact start from the epoch's line alone. */
+/* True if a reader gets the exact start from the epoch's line alone. */
 static bool epoch_suffices(const struct dcpi_header *h)
 {
 	const struct dcpi_field *epoch = &h->fields[DCPI_EPOCH];
@@ -384,22 +350,32 @@ static bool epoch_suffices(const struct dcpi_header *h)
 	return !__builtin_mul_overflow(read.number, NS_PER_S, &ns) && ns == dcpi_header_time(h);
 }
 
-static bool is_written(const struct dcpi_header *h, enum dcpi_keyword k)
-{
-	if (k == DCPI_START && epoch_suffices(h))
-		return false;
-	return h->fields[k].given && k != DCPI_STRIDE;
-}
-
 void dcpi_header_write(const struct dcpi_header *h, FILE *out)
 {
 	size_t size = 0;
 
 	for (enum dcpi_keyword k = 0; k < DCPI_KEYWORDS; k++) {
-		if (is_written(h, k))
-			size += write_field(k, &h->fields[k], out);
-		if (k == DCPI_LOST)
-			size += write_lost(h, out);
+		const struct dcpi_field *f = &h->fields[k];
+		bool is_written = f->given && k != DCPI_STRIDE;
+		char buffer[DCPI_VALUE_SIZE];
+
+		if (k == DCPI_START && epoch_suffices(h))
+			is_written = false;
+		if (is_written && f->line.at) {
+			size += write_line(&f->line, out);
+		} else if (is_written) {
+			struct text value = dcpi_value_text(keywords[k].kind, f, buffer);
+
+			size += fprintf(out, "%s%*s", keywords[k].word, gap(k), "");
+			size += write_line(&value, out);
+		}
+		for (size_t i = 0; k == DCPI_LOST && i < h->lost_count; i++) {
+			const struct dcpi_lost *lost = &h->lost[i];
+
+			size += fprintf(out, "%s%*s%" PRIu64 "%s", keywords[k].word, gap(k), "",
+					lost->count, is_empty(&lost->cause) ? "" : " ");
+			size += write_line(&lost->cause, out);
+		}
 	}
 	for (size_t i = 0; i < h->other_count; i++)
 		size += write_line(&h->others[i], out);
@@ -460,31 +436,13 @@ static bool add_range(struct dcpi_header *h, const struct dcpi_header *other)
 	return true;
 }
 
-/* Totals are known only if both files have them. */
-static void drop_totals(struct dcpi_header *h)
+int dcpi_header_add(struct dcpi_header *h, const struct dcpi_header *other, const char **differs)
 {
 	static const enum dcpi_keyword totals[] = { DCPI_TICKS, DCPI_OUT_OF_RANGE, DCPI_EXCLUDED,
 						    DCPI_KERNEL, DCPI_CPU };
-
-	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++)
-		h->fields[totals[i]].given = false;
-}
-
-static int add_texts(struct dcpi_header *h, const struct dcpi_header *other)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < other->other_count && !err; i++)
-		err = add_other(h, &other->others[i]);
-	for (size_t i = 0; i < other->lost_count && !err; i++)
-		err = dcpi_header_add_lost(h, &other->lost[i].cause, other->lost[i].count);
-	return err;
-}
-
-int dcpi_header_add(struct dcpi_header *h, const struct dcpi_header *other, const char **differs)
-{
 	uint64_t start = dcpi_header_time(h), other_start = dcpi_header_time(other);
 	bool accounted = h->fields[DCPI_TICKS].given && other->fields[DCPI_TICKS].given;
+	int err = 0;
 
 	for (enum dcpi_keyword k = 0; k < DCPI_KEYWORDS; k++) {
 		*differs = keywords[k].word;
@@ -495,7 +453,12 @@ int dcpi_header_add(struct dcpi_header *h, const struct dcpi_header *other, cons
 	if (!add_range(h, other))
 		return -EINVAL;
 	set_number(&h->fields[DCPI_START], start < other_start ? start : other_start);
-	if (!accounted)
-		drop_totals(h);
-	return add_texts(h, other);
+	/* Totals are known only if both files have them. */
+	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals) && !accounted; i++)
+		h->fields[totals[i]].given = false;
+	for (size_t i = 0; i < other->other_count && !err; i++)
+		err = add_other(h, &other->others[i]);
+	for (size_t i = 0; i < other->lost_count && !err; i++)
+		err = dcpi_header_add_lost(h, &other->lost[i].cause, other->lost[i].count);
+	return err;
 }

@@ -40,13 +40,21 @@ static int take_string(struct reader *r, enum dcpi_keyword k, const char *unknow
 	return profile_string_n(r->p, t->at, size_of(t), string);
 }
 
-static int add_value_types(struct reader *r)
+/* Sets the members about the recording, and adds the value types. Returns 0 or -ENOMEM. */
+static int read_recording(struct reader *r)
 {
 	struct profile *p = r->p;
 	const char *unit = "count", *type = "samples";
 	bool other_unit = field(r, DCPI_UNIT)->given;
-	int err = take_string(r, DCPI_UNIT, "", &unit);
+	int err = take_string(r, DCPI_EVENT, DCPI_SAMPLES, &p->event);
 
+	err = err ?: take_string(r, DCPI_PLATFORM, DCPI_UNKNOWN, &p->host);
+	err = err ?: take_string(r, DCPI_COMMAND, "", &p->command);
+	err = err ?: take_string(r, DCPI_UNIT, "", &unit);
+	p->time_ns = dcpi_header_time(&r->header);
+	p->duration_ns = field(r, DCPI_DURATION)->number;
+	p->bucket = field(r, DCPI_BUCKET)->number;
+	p->bits = 64;
 	if (!err && other_unit && *p->event)
 		type = p->event;
 	err = err ?: profile_add_value_type(p, type, unit);
@@ -58,20 +66,6 @@ static int add_value_types(struct reader *r)
 	}
 	p->period_ns = field(r, DCPI_PERIOD)->number;
 	return other_unit ? 0 : profile_add_value_type(p, "cpu", "nanoseconds");
-}
-
-static int read_recording(struct reader *r)
-{
-	struct profile *p = r->p;
-	int err = take_string(r, DCPI_EVENT, DCPI_SAMPLES, &p->event);
-
-	err = err ?: take_string(r, DCPI_PLATFORM, DCPI_UNKNOWN, &p->host);
-	err = err ?: take_string(r, DCPI_COMMAND, "", &p->command);
-	p->time_ns = dcpi_header_time(&r->header);
-	p->duration_ns = field(r, DCPI_DURATION)->number;
-	p->bucket = field(r, DCPI_BUCKET)->number;
-	p->bits = 64;
-	return err ?: add_value_types(r);
 }
 
 static int read_account(struct reader *r)
@@ -97,14 +91,6 @@ static int read_account(struct reader *r)
 
 /* --- The image --- */
 
-static bool is_zero(const struct text *digits)
-{
-	for (const char *at = digits->at; at < digits->end; at++)
-		if (*at != '0')
-			return false;
-	return true;
-}
-
 /*
  * Parses a build ID. Returns its size, or 0 if no build ID has that size: DCPI's own ids are a date
  * and a checksum, 20 digits.
@@ -116,57 +102,18 @@ static size_t build_id(const struct text *digits, uint8_t id[PROFILE_BUILD_ID_MA
 	return size == 8 || size == 16 || size == 20 || size == 32 ? size : 0;
 }
 
-/* DCPI counts samples outside of any image in a file of its own. */
-static bool is_unattributed(const struct reader *r)
-{
-	struct text path = field(r, DCPI_PATH)->text;
-
-	return is_zero(&field(r, DCPI_IMAGE)->text) && field(r, DCPI_TSTART)->number == 0 &&
-	       field(r, DCPI_TSIZE)->number <= 1 &&
-	       (!field(r, DCPI_PATH)->given || take(&path, DCPI_UNKNOWN_AT));
-}
-
-/* An image without a path gets its id as its name. */
-static int add_image(struct reader *r)
-{
-	const struct text *digits = &field(r, DCPI_IMAGE)->text, *name = digits;
-	uint8_t id[PROFILE_BUILD_ID_MAX];
-	const char *path = "";
-	int err = 0;
-
-	if (field(r, DCPI_PATH)->given)
-		name = &field(r, DCPI_PATH)->text;
-	if (name != digits || !is_zero(digits))
-		err = profile_string_n(r->p, name->at, size_of(name), &path);
-	return err ?: profile_add_image(r->p, path, id, build_id(digits, id), &r->image);
-}
-
-static int add_mapping(struct reader *r)
-{
-	uint64_t start = field(r, DCPI_TSTART)->number, size = field(r, DCPI_TSIZE)->number;
-	enum dcpi_addresses addresses = field(r, DCPI_ADDRESSES)->number;
-	uint64_t limit;
-
-	if (addresses == DCPI_OWN)
-		r->p->images[r->image].text_start = start;
-	if (size == 0)
-		return 0;
-	if (__builtin_add_overflow(start, size, &limit))
-		limit = UINT64_MAX;
-	if (profile_add_mapping(r->p, start, limit, addresses == DCPI_OWN ? 0 : start, r->image,
-				&r->mapping))
-		return -ENOMEM;
-	r->p->mappings[r->mapping].linked = addresses == DCPI_OWN;
-	if (addresses != DCPI_OWN)
-		return 0;
-	r->p->images[r->image].text_size = size;
-	return 0;
-}
-
+/* Adds the labels, the image and its mapping. Returns 0 or -ENOMEM. */
 static int read_image(struct reader *r)
 {
+	const struct text *digits = &field(r, DCPI_IMAGE)->text, *name = digits;
+	const struct dcpi_field *path_field = field(r, DCPI_PATH);
+	uint64_t start = field(r, DCPI_TSTART)->number, size = field(r, DCPI_TSIZE)->number, limit;
+	bool is_own = field(r, DCPI_ADDRESSES)->number == DCPI_OWN, has_id = false;
 	struct profile_labels labels = { .comm = "" };
 	struct profile_tag label = { .key = PROFILE_DCPI_LABEL };
+	struct text path_text = path_field->text;
+	uint8_t id[PROFILE_BUILD_ID_MAX];
+	const char *path = "";
 	int err = take_string(r, DCPI_LABEL, "", &label.text);
 
 	if (label.text) {
@@ -174,17 +121,40 @@ static int read_image(struct reader *r)
 		labels.tag_count = 1;
 	}
 	err = err ?: profile_add_labels(r->p, &labels, &r->labels);
-	r->unattributed = is_unattributed(r);
 	r->image = r->mapping = PROFILE_NONE;
+	for (const char *at = digits->at; at < digits->end; at++)
+		has_id |= *at != '0';
+	/* DCPI counts samples outside of any image in a file of its own. */
+	r->unattributed = !has_id && start == 0 && size <= 1 &&
+			  (!path_field->given || take(&path_text, DCPI_UNKNOWN_AT));
 	if (err || r->unattributed)
 		return err;
-	err = add_image(r);
-	return err ?: add_mapping(r);
+
+	/* An image without a path gets its id as its name. */
+	if (path_field->given)
+		name = &path_field->text;
+	if (path_field->given || has_id)
+		err = profile_string_n(r->p, name->at, size_of(name), &path);
+	err = err ?: profile_add_image(r->p, path, id, build_id(digits, id), &r->image);
+	if (err)
+		return err;
+	if (is_own)
+		r->p->images[r->image].text_start = start;
+	if (size == 0)
+		return 0;
+	if (__builtin_add_overflow(start, size, &limit))
+		limit = UINT64_MAX;
+	if (profile_add_mapping(r->p, start, limit, is_own ? 0 : start, r->image, &r->mapping))
+		return -ENOMEM;
+	r->p->mappings[r->mapping].linked = is_own;
+	if (is_own)
+		r->p->images[r->image].text_size = size;
+	return 0;
 }
 
-/* --- Header lines that the profile cannot represent: extras --- */
+/* --- Extras: header lines that the profile cannot represent --- */
 
-/* Whether a writer would write the same line from the rest of the profile. */
+/* True if a writer would write the same line from the rest of the profile. */
 static bool is_represented(const struct reader *r, enum dcpi_keyword k)
 {
 	uint8_t id[PROFILE_BUILD_ID_MAX];
@@ -205,29 +175,7 @@ static int add_extra(struct reader *r, const struct text *line)
 	return profile_add_extra(r->p, DCPI_NAME, r->image, line->at, size_of(line));
 }
 
-static int add_extras(struct reader *r)
-{
-	int err = 0;
-
-	for (enum dcpi_keyword k = 0; k < DCPI_KEYWORDS && !err; k++)
-		if (field(r, k)->given && k != DCPI_STRIDE && !is_represented(r, k))
-			err = add_extra(r, &field(r, k)->line);
-	for (size_t i = 0; i < r->header.other_count && !err; i++)
-		err = add_extra(r, &r->header.others[i]);
-	return err;
-}
-
-/*
- * The format wants a period. Where it is unknown, or there can be none, the writer has 0: of
- * samples of an unknown event, and of values in a unit, which is a line of our own.
- */
-static bool lacks_period(const struct reader *r)
-{
-	return field(r, DCPI_PERIOD)->number == 0 && !field(r, DCPI_UNIT)->given &&
-	       !text_is(&field(r, DCPI_EVENT)->text, DCPI_SAMPLES);
-}
-
-static int warn(struct reader *r)
+static int add_warnings(struct reader *r)
 {
 	const struct text *bad = &r->header.malformed;
 	uint64_t minor = field(r, DCPI_VERSION)->number;
@@ -237,7 +185,12 @@ static int warn(struct reader *r)
 	if (minor != 6 && minor != 7)
 		err = profile_warn(r->p, "version 0.%" PRIu64 " of the format is undocumented",
 				   minor);
-	if (!err && lacks_period(r))
+	/*
+	 * The format wants a period. Where it is unknown, or there can be none, the writer has 0:
+	 * of samples of an unknown event, and of values in a unit, which is a line of our own.
+	 */
+	if (!err && field(r, DCPI_PERIOD)->number == 0 && !field(r, DCPI_UNIT)->given &&
+	    !text_is(&field(r, DCPI_EVENT)->text, DCPI_SAMPLES))
 		err = profile_warn(r->p, "the header has a sampling period of 0");
 	if (!err && bad->at)
 		err = profile_warn(r->p, "the line \"%.*s\" has an invalid value",
@@ -266,25 +219,29 @@ static int add_count(const struct dcpi_count *c, void *context)
 	return profile_add_sample(r->p, &location, 1, r->labels, values);
 }
 
-static int read_all(struct reader *r)
-{
-	int err = dcpi_header_read(r->in, &r->header, r->e);
-
-	if (err)
-		return err;
-	if (read_recording(r) || read_image(r) || add_extras(r) || warn(r))
-		return error_no_memory(r->e);
-	err = dcpi_body_read(r->in, &r->header, add_count, r, r->e);
-	if (!err && read_account(r))
-		err = error_no_memory(r->e);
-	return err;
-}
-
 static int dcpi_read(struct input *in, struct profile *p, struct error *e)
 {
 	struct reader r = { .in = in, .p = p, .e = e };
-	int err = read_all(&r);
+	int err = dcpi_header_read(in, &r.header, e), add_err;
 
+	if (err)
+		goto out;
+	add_err = read_recording(&r);
+	add_err = add_err ?: read_image(&r);
+	for (enum dcpi_keyword k = 0; k < DCPI_KEYWORDS && !add_err; k++)
+		if (field(&r, k)->given && k != DCPI_STRIDE && !is_represented(&r, k))
+			add_err = add_extra(&r, &field(&r, k)->line);
+	for (size_t i = 0; i < r.header.other_count && !add_err; i++)
+		add_err = add_extra(&r, &r.header.others[i]);
+	add_err = add_err ?: add_warnings(&r);
+	if (add_err) {
+		err = error_no_memory(e);
+		goto out;
+	}
+	err = dcpi_body_read(in, &r.header, add_count, &r, e);
+	if (!err && read_account(&r))
+		err = error_no_memory(e);
+out:
 	dcpi_header_free(&r.header);
 	return err;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,14 +12,7 @@
 #include "format/dcpi/dcpi.h"
 #include "util/directory.h"
 
-static bool is_epoch(const char *name, const char *as)
-{
-	size_t digits = strspn(name, "0123456789");
-
-	return !name[digits] && digits == strlen(as);
-}
-
-/* fd: or -errno, for which errno is set. */
+/* Opens the stream of a directory. fd: or -errno. Returns NULL with errno set. */
 static DIR *open_stream(int fd)
 {
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -30,35 +24,31 @@ static DIR *open_stream(int fd)
 	return directory;
 }
 
-static void remove_files(DIR *directory)
-{
-	const struct dirent *entry;
-
-	while ((entry = readdir(directory)))
-		unlinkat(dirfd(directory), entry->d_name, 0); /* not what is a directory */
-}
-
 /*
- * Removes what the host has in the epoch. Returns 1; 0: it has nothing there; or a negative errno:
- * not all of it could be removed.
+ * Removes the host's files in the epoch. *dropped: whether there were any and all of them are
+ * removed. Returns 0, or -errno: not all of them could be removed.
  */
-static int drop_epoch(int database, const char *epoch, const char *host)
+static int drop_epoch(int database, const char *epoch, const char *host, bool *dropped)
 {
 	DIR *directory = open_stream(directory_open_in(database, epoch, false)), *files;
-	int result = 0;
+	const struct dirent *entry;
+	int err = 0;
 
+	*dropped = false;
 	if (!directory)
 		return 0;
 	files = open_stream(directory_open_in(dirfd(directory), host, false));
 	if (files) {
-		remove_files(files);
+		while ((entry = readdir(files)))
+			unlinkat(dirfd(files), entry->d_name, 0); /* not directories */
 		closedir(files);
-		result = unlinkat(dirfd(directory), host, AT_REMOVEDIR) ? -errno : 1;
+		err = unlinkat(dirfd(directory), host, AT_REMOVEDIR) ? -errno : 0;
+		*dropped = !err;
 	}
 	closedir(directory);
-	if (result > 0)
+	if (*dropped)
 		unlinkat(database, epoch, AT_REMOVEDIR); /* others may have files in it */
-	return result;
+	return err;
 }
 
 int dcpi_drop_epochs(const char *path, const char *host, uint64_t before_s, size_t *dropped,
@@ -76,15 +66,18 @@ int dcpi_drop_epochs(const char *path, const char *host, uint64_t before_s, size
 	snprintf(name, sizeof(name), "%s", host);
 	directory_clean_name(name);
 	while ((entry = readdir(database))) {
-		int result;
+		const char *epoch = entry->d_name;
+		size_t digits = strspn(epoch, "0123456789");
+		bool removed;
+		int remove_err;
 
-		if (!is_epoch(entry->d_name, oldest) || strcmp(entry->d_name, oldest) >= 0)
+		if (epoch[digits] || digits != strlen(oldest) || strcmp(epoch, oldest) >= 0)
 			continue;
-		result = drop_epoch(dirfd(database), entry->d_name, name);
-		*dropped += result > 0;
-		if (result < 0)
-			err = error_set(e, -result, "cannot remove the old epoch %s/%s/%s", path,
-					entry->d_name, name);
+		remove_err = drop_epoch(dirfd(database), epoch, name, &removed);
+		*dropped += removed;
+		if (remove_err)
+			err = error_set(e, -remove_err, "cannot remove the old epoch %s/%s/%s",
+					path, epoch, name);
 	}
 	closedir(database);
 	return err;

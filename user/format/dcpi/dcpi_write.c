@@ -180,37 +180,34 @@ static bool follows_from_period(const struct profile *p, uint32_t value)
 	return false;
 }
 
-/* Sets the text's range from the image, else from its linked mappings. */
-static void find_text(struct group *g, const struct profile *p)
-{
-	const struct profile_image *image = &p->images[g->image];
-	uint64_t start = UINT64_MAX, limit = 0;
-
-	g->start = image->text_start;
-	g->size = image->text_size;
-	for (size_t i = 0; i < p->mapping_count && !image->text_size; i++) {
-		const struct profile_mapping *m = &p->mappings[i];
-
-		if (m->image != g->image || !m->linked || m->start >= m->limit)
-			continue;
-		start = m->start < start ? m->start : start;
-		limit = m->limit > limit ? m->limit : limit;
-		g->start = start;
-		g->size = limit - start;
-	}
-}
-
 /* Sets the group's range: the text, extended to the pages of all samples that are not dropped. */
 static void find_range(struct group *g, const struct profile *p)
 {
+	const struct profile_image *image;
+	uint64_t start = UINT64_MAX, limit = 0;
+
 	if (g->image == PROFILE_NONE) {
 		g->size = 1;
 		return;
 	}
 	if (g->count)
 		g->size = 0;
-	if (g->addresses == DCPI_OWN)
-		find_text(g, p);
+	image = &p->images[g->image];
+	if (g->addresses == DCPI_OWN) {
+		g->start = image->text_start;
+		g->size = image->text_size;
+		/* Else the range of its linked mappings. */
+		for (size_t i = 0; i < p->mapping_count && !image->text_size; i++) {
+			const struct profile_mapping *m = &p->mappings[i];
+
+			if (m->image != g->image || !m->linked || m->start >= m->limit)
+				continue;
+			start = m->start < start ? m->start : start;
+			limit = m->limit > limit ? m->limit : limit;
+			g->start = start;
+			g->size = limit - start;
+		}
+	}
 	g->dropped = dcpi_fit_range(g->counts, &g->count, &g->start, &g->size);
 }
 
@@ -247,56 +244,44 @@ static int add_empty(struct groups *groups, const struct profile *p, uint32_t im
 	return find_group(groups, &key, &group);
 }
 
-/* For a profile read from DCPI files: those without samples are written again. */
-static int add_images_without_samples(struct groups *groups, const struct profile *p, size_t value)
-{
-	bool *seen = calloc(p->image_count + 1, sizeof(*seen));
-	int err = seen ? 0 : -ENOMEM;
-
-	for (size_t i = 0; i < groups->count && !err; i++)
-		if (groups->all[i].image != PROFILE_NONE)
-			seen[groups->all[i].image] = true;
-	for (size_t i = 0; i < p->image_count && !err; i++)
-		err = seen[i] ? 0 : add_empty(groups, p, i, value);
-	free(seen);
-	return err;
-}
-
-static int gather_samples(struct writer *w, struct error *e)
+/* Makes the groups of all samples, at least one. Returns 0 or -errno with e set. */
+static int gather_groups(struct writer *w, struct error *e)
 {
 	const struct profile *p = w->p;
 	struct groups *groups = &w->groups;
 	struct group none = { .image = PROFILE_NONE, .value = w->value }, *first;
-	bool from_dcpi = p->format && strcmp(p->format, DCPI_NAME) == 0;
+	bool from_dcpi = p->format && strcmp(p->format, DCPI_NAME) == 0, *seen;
+	int err = find_copies(groups, p) ? error_no_memory(e) : 0;
 
-	if (find_copies(groups, p))
-		return error_no_memory(e);
-	for (uint32_t value = 0; value < p->value_type_count; value++) {
+	for (uint32_t value = 0; value < p->value_type_count && !err; value++) {
 		if (follows_from_period(p, value))
 			continue;
-		for (size_t i = 0; i < p->sample_count; i++) {
-			int err = add_sample(groups, p, i, value, e);
-
-			if (err)
-				return err;
-		}
+		for (size_t i = 0; i < p->sample_count && !err; i++)
+			err = add_sample(groups, p, i, value, e);
 	}
-	if (from_dcpi && add_images_without_samples(groups, p, w->value))
+	if (err)
+		return err;
+	/* DCPI files without samples, which the profile was read from, are written again. */
+	seen = calloc(p->image_count + 1, sizeof(*seen));
+	if (!seen)
 		return error_no_memory(e);
-	return groups->count || !find_group(groups, &none, &first) ? 0 : error_no_memory(e);
-}
-
-static int gather_groups(struct writer *w, struct error *e)
-{
-	int err = gather_samples(w, e);
-
-	for (size_t i = 0; i < w->groups.count && !err; i++) {
-		struct group *g = &w->groups.all[i];
+	for (size_t i = 0; i < groups->count; i++)
+		if (groups->all[i].image != PROFILE_NONE)
+			seen[groups->all[i].image] = true;
+	for (size_t i = 0; i < p->image_count && from_dcpi && !err; i++)
+		err = seen[i] ? 0 : add_empty(groups, p, i, w->value);
+	free(seen);
+	if (!err && !groups->count)
+		err = find_group(groups, &none, &first);
+	if (err)
+		return error_no_memory(e);
+	for (size_t i = 0; i < groups->count; i++) {
+		struct group *g = &groups->all[i];
 
 		g->count = dcpi_body_fold(g->counts, g->count);
-		find_range(g, w->p);
+		find_range(g, p);
 	}
-	return err;
+	return 0;
 }
 
 static void groups_free(struct groups *groups)
@@ -340,19 +325,6 @@ static int describe_image(struct writer *w, const struct group *g, struct dcpi_h
 		err = dcpi_set_image(&w->texts, h, &image);
 	}
 	return err;
-}
-
-/* Makes an id for an image without a build ID, whose extras have no id either. */
-static int make_id(struct writer *w, const struct group *g, struct dcpi_header *h)
-{
-	const struct profile_image *of = &w->p->images[g->image];
-	char id[BUILD_ID_TEXT_SIZE];
-	struct dcpi_image image = image_of(g, of, id);
-	struct stat status = { 0 };
-
-	if (of->fd >= 0 ? fstat(of->fd, &status) : stat(of->path, &status))
-		status.st_mtime = 0;
-	return dcpi_make_id(&w->texts, h, &image, status.st_mtime);
 }
 
 /* --- The recording --- */
@@ -443,23 +415,11 @@ static int describe_recording(struct writer *w, const struct group *g, struct dc
 	return err ?: describe_account(w, g, h);
 }
 
-static int keep_extras(struct writer *w, const struct group *g, struct dcpi_header *h)
+/* Fills the header of the group's file. Returns 0 or -ENOMEM. */
+static int describe_file(struct writer *w, const struct group *g, struct dcpi_header *h)
 {
 	const struct profile *p = w->p;
 	size_t list = g->image == PROFILE_NONE ? p->image_count : g->image;
-	int err = 0;
-
-	for (uint32_t i = w->first_extra[list]; i != PROFILE_NONE && !err; i = w->next_extra[i]) {
-		const char *bytes = p->extras[i].bytes;
-
-		err = dcpi_header_keep(h, &(struct text){ bytes, bytes + p->extras[i].size });
-	}
-	return err;
-}
-
-/* Fills the header of the group's file. Returns 0 or -ENOMEM. */
-static int describe(struct writer *w, const struct group *g, struct dcpi_header *h)
-{
 	int err;
 
 	*h = (struct dcpi_header){ 0 };
@@ -467,9 +427,22 @@ static int describe(struct writer *w, const struct group *g, struct dcpi_header 
 	err = err ?: describe_image(w, g, h);
 	dcpi_set_number(h, DCPI_TSTART, g->start);
 	dcpi_set_number(h, DCPI_TSIZE, g->size);
-	err = err ?: keep_extras(w, g, h);
-	if (!err && !h->fields[DCPI_IMAGE].given)
-		err = make_id(w, g, h);
+	for (uint32_t i = w->first_extra[list]; i != PROFILE_NONE && !err; i = w->next_extra[i]) {
+		const char *bytes = p->extras[i].bytes;
+
+		err = dcpi_header_keep(h, &(struct text){ bytes, bytes + p->extras[i].size });
+	}
+	/* An image without a build ID, whose extras have no id either, gets one. */
+	if (!err && !h->fields[DCPI_IMAGE].given) {
+		const struct profile_image *of = &p->images[g->image];
+		char id[BUILD_ID_TEXT_SIZE];
+		struct dcpi_image image = image_of(g, of, id);
+		struct stat status = { 0 };
+
+		if (of->fd >= 0 ? fstat(of->fd, &status) : stat(of->path, &status))
+			status.st_mtime = 0;
+		err = dcpi_make_id(&w->texts, h, &image, status.st_mtime);
+	}
 	dcpi_complete(h, w->cpu_mhz);
 	return err;
 }
@@ -516,27 +489,6 @@ static void settle_account(struct writer *w)
 
 /* --- Files --- */
 
-/* Makes the files; each takes over its group's counts. */
-static int make_files(struct writer *w)
-{
-	int err = 0;
-
-	w->files = calloc(w->groups.count ?: 1, sizeof(*w->files));
-	if (!w->files)
-		return -ENOMEM;
-	for (size_t i = 0; i < w->groups.count && !err; i++) {
-		struct group *g = &w->groups.all[i];
-		struct dcpi_file *file = &w->files[i];
-
-		err = describe(w, g, &file->header);
-		file->counts = g->counts;
-		file->count = g->count;
-		file->room = g->count_room;
-		g->counts = NULL;
-	}
-	return err;
-}
-
 static void free_writer(struct writer *w)
 {
 	for (size_t i = 0; w->files && i < w->groups.count; i++)
@@ -548,31 +500,34 @@ static void free_writer(struct writer *w)
 	groups_free(&w->groups);
 }
 
-/* The recorded machine's clock rate, if it is this machine; else 0. */
-static uint64_t recorded_cpu_mhz(const struct profile *p)
-{
-	struct utsname machine;
-
-	return uname(&machine) == 0 && strcmp(machine.nodename, p->host) == 0 ? cpu_mhz() : 0;
-}
-
 int dcpi_write_directory(const struct profile *p, const struct format_options *options,
 			 const char *path, struct error *e)
 {
-	struct writer w = {
-		.p = p,
-		.value = profile_value(p, options->value),
-		.cpu_mhz = recorded_cpu_mhz(p),
-	};
+	struct writer w = { .p = p, .value = profile_value(p, options->value) };
+	struct utsname machine;
 	int err = gather_groups(&w, e);
 
-	if (!err && link_extras(&w))
-		err = error_no_memory(e);
-	if (!err)
-		settle_account(&w);
-	if (!err && make_files(&w))
-		err = error_no_memory(e);
-	err = err ?: dcpi_database_write(path, w.files, w.groups.count, e);
+	if (err)
+		goto out;
+	/* The recorded machine's clock rate is known if it is this machine. */
+	if (uname(&machine) == 0 && strcmp(machine.nodename, p->host) == 0)
+		w.cpu_mhz = cpu_mhz();
+	settle_account(&w);
+	w.files = calloc(w.groups.count ?: 1, sizeof(*w.files));
+	err = w.files ? link_extras(&w) : -ENOMEM;
+	for (size_t i = 0; i < w.groups.count && !err; i++) {
+		struct group *g = &w.groups.all[i];
+		struct dcpi_file *file = &w.files[i];
+
+		err = describe_file(&w, g, &file->header);
+		/* The file takes over the group's counts. */
+		file->counts = g->counts;
+		file->count = g->count;
+		file->room = g->count_room;
+		g->counts = NULL;
+	}
+	err = err ? error_no_memory(e) : dcpi_database_write(path, w.files, w.groups.count, e);
+out:
 	free_writer(&w);
 	return err;
 }
