@@ -404,13 +404,14 @@ go ticks
 ends_well ticks
 check "a clock without a client ends" wait_for clocks_are 0
 
-# profild sleeps when it waits for something, and for its next event: once or twice per message.
+# profild sleeps when it waits for something, and for its next event: once or twice per message; beside others that
+# open and close perf events, it also waits for these in the kernel. It would wait for the counters in 1,000 steps.
 before=$(wakeups)
 check "counters that a client has written" \
 	talk_as_nobody connect greeting start spoil stop start spoil
 wait_for alone
 check "counters that a client has written: profild waits for none of them" \
-	test "$(($(wakeups) - before))" -lt 40
+	test "$(($(wakeups) - before))" -lt 500
 
 # Small enough that one user may have so many.
 hold thousand hz=50 each=1000 connect greeting start=16384 spoil told wait
