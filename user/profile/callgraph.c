@@ -725,9 +725,9 @@ int callgraph_count(struct callgraph *g, const struct callgraph_places *places,
 	places->nodes[no_pc_place(places)] = CALLGRAPH_NONE;
 	if (!places->no_pc_excluded)
 		err = add_synthetic(&placing, CALLGRAPH_NO_PC, no_pc_place(places));
-	err = err
-		      ?: array_reserve(&c.last_sample, &c.last_room, g->node_count + 1,
-				       sizeof(*c.last_sample));
+	if (!err)
+		err = array_reserve(&c.last_sample, &c.last_room, g->node_count + 1,
+				    sizeof(*c.last_sample));
 	if (g->options.counts_calls) {
 		err = err ?: count_called(&c);
 		goto out;

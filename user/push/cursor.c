@@ -29,7 +29,7 @@ static char *read_line(FILE *in, char **line, size_t *room, const char *prefix)
 	return *line + strlen(prefix);
 }
 
-static int parse(FILE *in, const char *url, uint64_t *until_ns)
+static int parse_cursor(FILE *in, const char *url, uint64_t *until_ns)
 {
 	char *line = NULL, *rest;
 	size_t room = 0;
@@ -61,7 +61,7 @@ int cursor_read(const char *directory, const char *host, const char *url, uint64
 			if (fd == -ELOOP) /* somebody put a link there: as if it were corrupt */
 				err = -EINVAL;
 		} else {
-			err = parse(in, url, until_ns);
+			err = parse_cursor(in, url, until_ns);
 			fclose(in);
 			if (err == -EINVAL) {
 				error_set(e, 0, "%s/" NAME " is corrupt", t.path);

@@ -518,9 +518,9 @@ int http_post(struct http *h, const struct request_bytes *body, struct http_repl
 		reply->size = 0;
 		reply->too_long = false;
 		code = lib.easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers);
-		code = code
-			       ?: lib.easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE,
-						  (curl_off_t)body->size);
+		if (!code)
+			code = lib.easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE,
+					       (curl_off_t)body->size);
 		code = code ?: lib.easy_setopt(h->curl, CURLOPT_POSTFIELDS, body->at);
 		code = code ?: lib.easy_setopt(h->curl, CURLOPT_WRITEDATA, reply);
 		code = code ?: lib.easy_perform(h->curl);

@@ -470,10 +470,12 @@ static int compare_positions(const void *one, const void *other, void *context)
 	const struct callgraph_position *a = &w->g.positions[x], *b = &w->g.positions[y];
 	uint32_t own = w->functions[a->node].file;
 	uint32_t file_a = w->position_files[x], file_b = w->position_files[y];
+	int order = compare_u64(a->node, b->node);
 
-	return compare_u64(a->node, b->node) ?: compare_u64(file_a != own, file_b != own)
-		       ?: compare_u64(file_a, file_b) ?: compare_u64(a->address, b->address)
-		       ?: compare_u64(a->line, b->line);
+	order = order ?: compare_u64(file_a != own, file_b != own);
+	order = order ?: compare_u64(file_a, file_b);
+	order = order ?: compare_u64(a->address, b->address);
+	return order ?: compare_u64(a->line, b->line);
 }
 
 /* Numbers objects and files, and sets the order of the positions that are written. */
