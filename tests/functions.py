@@ -48,7 +48,7 @@ def main():
 	os.chdir(top)
 	files = sys.argv[1:] or [f for d in ("bpf", "kmod", "user") for f in sorted(
 		glob.glob(d + "/**/*.[ch]", recursive=True)) if not f.endswith("vmlinux.h")]
-	lengths, doors, lines = [], collections.Counter(), 0
+	lengths, doors, lines, called = [], collections.Counter(), 0, 0
 	for path in files:
 		text = without_comments(open(path, encoding="utf-8").read())
 		lines += sum(1 for line in text.split("\n") if line.strip())
@@ -56,14 +56,16 @@ def main():
 			lengths.append(length)
 			if static and len(re.findall(r"\b%s\b" % name, text)) == 2:
 				doors[os.path.dirname(path)] += 1
+				called += len(re.findall(r"\b%s\(" % name, text)) == 2
 	lengths.sort()
 	print("functions %d, lines in their braces: median %d, mean %.1f, p90 %d; code lines a function %.1f" % (
 		len(lengths), statistics.median(lengths), statistics.mean(lengths), lengths[len(lengths) * 9 // 10],
 		lines / len(lengths)))
-	print("static and named once elsewhere in their file: %d (%d %%)" % (
-		sum(doors.values()), 100 * sum(doors.values()) // len(lengths)))
+	print("static and named once elsewhere in their file: %d (%d %%), to be called: %d; in tables and as callbacks: %d" % (
+		sum(doors.values()), 100 * sum(doors.values()) // len(lengths), called, sum(doors.values()) - called))
 	for directory, count in doors.most_common():
 		print("%6d  %s" % (count, directory))
 
 
-main()
+if __name__ == "__main__":
+	main()
