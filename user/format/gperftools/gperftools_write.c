@@ -217,12 +217,12 @@ static void put_mapping(const struct writer *w, uint32_t id)
 		start + (m->limit - m->start), address_space_offset(m), "");
 	if (image_is_kernel(path))
 		path = IMAGE_KERNEL "_text";
-	for (size_t i = 0; i < PATH_WIDTH && path[i]; i++) {
+	for (size_t left = PATH_WIDTH; left && *path; left--, path++) {
 		/* As the kernel does in /proc/PID/maps. */
-		if (path[i] == '\n')
+		if (*path == '\n')
 			fputs("\\012", w->out);
 		else
-			fputc(path[i], w->out);
+			fputc(*path, w->out);
 	}
 	fputc('\n', w->out);
 }
