@@ -270,7 +270,7 @@ static bool is_clear(const struct sample_program *sample, size_t bank)
 }
 
 enum {
-	WINDOWS = 300,
+	WINDOWS = 120,
 	PLACES = 50
 };
 
@@ -346,7 +346,7 @@ static void test_windows_with_full_arena(void **state)
 
 enum {
 	COUNTERS = 4,
-	EACH = 400000
+	EACH = 100000
 };
 
 static void *count_on(void *sample)
@@ -374,7 +374,7 @@ static void check_parallel(bool stacks)
 	for (int i = 0; i < COUNTERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, count_on, &sample), 0);
 	for (int i = 0; i <= COUNTERS; i++) {
-		for (int j = 0; j < 50; j++) {
+		for (int j = 0; j < 20; j++) {
 			assert_int_equal(sample_program_switch(&sample), 0);
 			assert_int_equal(sample_program_take(&sample, &counts, &window), 0);
 			assert_int_equal(window.counters.ring + window.counters.ring_full, 0);
