@@ -641,6 +641,19 @@ static void test_images_of_users(void **state)
 	assert_true(table.images[1].fd >= 0);
 	assert_int_equal(table.images[1].provider, ROOT);
 	assert_int_equal(table.image_count, 2);
+	process_table_free(&table);
+	/* A rejected image that others may have mapped while it was read gets no user's file. */
+	table = (struct process_table){ 0 };
+	assert_int_equal(image_of_mapping(&table, &living, &at_living, &image), 0);
+	assert_int_equal(image, 0);
+	assert_int_equal(image_of_mapping(&table, &ended_of_root, &at_ended, &image), 0);
+	assert_int_equal(image, 0);
+	image_reject(&table.images[0]);
+	table.images[0].next_try_ns = 0;
+	assert_int_equal(fchown(file, USER, USER), 0);
+	assert_int_equal(image_of_mapping(&table, &living, &at_living, &image), 0);
+	assert_int_equal(image, 1);
+	assert_int_equal(table.images[0].fd, -1);
 	unlink(path);
 	close(file);
 	process_table_free(&table);

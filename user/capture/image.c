@@ -349,6 +349,8 @@ void image_reject(struct capture_image *image)
 		close(image->fd);
 	image->fd = -1;
 	image->is_unread = true;
+	/* While it was read, processes of any user may have mapped it. */
+	image->user = 0;
 }
 
 static bool has_unread(const struct process_table *table)
@@ -391,7 +393,8 @@ static int open_again_for(struct process_table *table, const struct process *pro
 				close(fd);
 				fd = -EPERM;
 			}
-			image->provider = provider;
+			if (fd >= 0)
+				image->provider = provider;
 			if (reopen(table, image, &record, fd, begin_ns))
 				return -ENOMEM;
 		}
