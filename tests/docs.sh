@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Options, commands and exit statuses are the same in --help, the man pages and the completion.
+# Options, commands and exit statuses are the same in --help and the man pages; the completion has those of --help.
 # shellcheck disable=SC2317 # functions are called through check
 
 # shellcheck source=tests/lib.sh
@@ -17,10 +17,6 @@ help_commands() {
 
 man_commands() {
 	sed -n '/^\.Sh COMMANDS/,/^\.Sh [^C]/s/^\.It Cm //p' "$1" | sort
-}
-
-completion_commands() {
-	complete_words "$1" profiltool '' | grep '^[a-z]' | sort
 }
 
 # --- Each source's options of a command: one on a line, with "=" when it takes a value ---
@@ -52,27 +48,14 @@ man_options() {
 		}' "$1" | sort
 }
 
-# What the completion in file $1 offers for the last of the words.
+# What the completion offers for the last of the words, the first of which is the program.
 complete_words() {
 	bash -c '
 		. "$1"
 		shift
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 		_profiltool 2>/dev/null
-		[ ${#COMPREPLY[@]} -eq 0 ] || printf "%s\n" "${COMPREPLY[@]}"' - "$@" | sort -u
-}
-
-# --help is everywhere and in no list. An option takes a value when no option is offered behind it.
-completion_options() {
-	local option
-
-	complete_words "$1" profiltool "$2" - | grep -vx -e -h -e --help | while read -r option; do
-		if complete_words "$1" profiltool "$2" "$option" - | grep -q '^-'; then
-			printf '%s\n' "$option" # echo takes -n
-		else
-			printf '%s=\n' "$option"
-		fi
-	done | sort
+		[ ${#COMPREPLY[@]} -eq 0 ] || printf "%s\n" "${COMPREPLY[@]}"' - "$completion" "$profiltool" "$@" | sort -u
 }
 
 # --- Exit statuses: "NUMBER what it means" ---
@@ -107,19 +90,11 @@ same() {
 }
 
 same_commands() {
-	local help
-
-	help=$(help_commands "$1")
-	same --help "$help" "the man page" "$(man_commands "$2")" &&
-		same --help "$help" "the completion" "$(completion_commands "$3")"
+	same --help "$(help_commands "$1")" "the man page" "$(man_commands "$2")"
 }
 
 same_options() {
-	local help
-
-	help=$(help_options "$2")
-	same --help "$help" "the man page" "$(man_options "$3")" &&
-		same --help "$help" "the completion" "$(completion_options "$4" "$1")"
+	same --help "$(help_options "$1")" "the man page" "$(man_options "$2")"
 }
 
 same_statuses() {
@@ -148,13 +123,13 @@ changed() {
 offers() {
 	local word=$1
 	shift
-	complete_words "$completion" "$@" | grep -qxF -e "$word"
+	complete_words "$@" | grep -qxF -e "$word"
 }
 
 offers_only() {
 	local expected=$1
 	shift
-	same expected "$expected" completion "$(complete_words "$completion" "$@")"
+	same expected "$expected" completion "$(complete_words "$@")"
 }
 
 exits_with_help() {
@@ -164,13 +139,13 @@ exits_with_help() {
 # --- The tests ---
 
 "$profiltool" --help >"$work/help"
-check "commands are the same everywhere" same_commands "$work/help" "$man" "$completion"
+check "commands are the same everywhere" same_commands "$work/help" "$man"
 check "exit statuses are the same in --help and man page" same_statuses "$work/help" "$man"
 mapfile -t commands < <(help_commands "$work/help")
 for command in "${commands[@]}"; do
 	"$profiltool" "$command" --help >"$work/help.$command"
 	check "$command: options are the same everywhere" \
-		same_options "$command" "$work/help.$command" "$(page_of "$command")" "$completion"
+		same_options "$work/help.$command" "$(page_of "$command")"
 	check "$command: --help and -h are taken" exits_with_help "$command"
 	check "$command: stands in the synopsis" \
 		grep -qx "\.Cm $command" <(sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESC/p' "$man")
@@ -309,84 +284,65 @@ check "a link to no file is noticed" notices "no user/x.svg" links_exist \
 # The completion's values.
 start sleep 60
 sleeper=$pid
-check "completion: processes for -p" offers "$sleeper" profiltool -p "$sleeper"
-check "completion: another process for -p" offers "1,$sleeper" profiltool -p "1,$sleeper"
-check "completion: processes for check -p" offers "$sleeper" profiltool check -p "$sleeper"
-check "completion: threads for -t" offers "$sleeper" profiltool record -t "$sleeper"
-check "completion: directories for --cgroup" offers /proc/ profiltool record --cgroup /pr
-check "completion: formats" offers_only pprof profiltool merge -f p
+check "completion: processes for -p" offers "$sleeper" -p "$sleeper"
+check "completion: another process for -p" offers "1,$sleeper" -p "1,$sleeper"
+check "completion: processes for check -p" offers "$sleeper" check -p "$sleeper"
+check "completion: threads for -t" offers "$sleeper" record -t "$sleeper"
+check "completion: directories for --cgroup" offers /proc/ record --cgroup /pr
+check "completion: formats" offers_only pprof merge -f p
 check "completion: formats behind =" \
-	offers_only folded profiltool record --format = f
+	offers_only folded record --format = f
 check "completion: methods of call stacks" \
-	offers_only $'auto\ncfi\ndwarf\nfp\nnone' profiltool record --call-graph = ''
+	offers_only $'auto\ndwarf\nfp\nnone' record --call-graph = ''
 check "completion: a command to record behind such a method" \
-	offers sleep profiltool record --call-graph = fp slee
-check "completion: positions" offers_only $'instr\nline' profiltool convert --positions ''
+	offers sleep record --call-graph = fp slee
+check "completion: positions" offers_only $'instr\nline' convert --positions ''
 check "completion: events" \
-	offers_only $'auto\ncpu-clock\ncycles\ntick' profiltool -p 1 -e ''
+	offers_only $'auto\ncpu-clock\ncycles\ntick' -p 1 -e ''
 stop "$sleeper"
 touch "$work/a.pb.gz"
-check "completion: files to report" offers "$work/a.pb.gz" profiltool report "$work/a"
-check "completion: files to write" offers "$work/a.pb.gz" profiltool -p 1 -o "$work/a"
-check "completion: a command to record" offers sleep profiltool record -F 9 -- slee
-check "completion: options without a command" offers --duration profiltool -p 1 --du
+check "completion: files to report" offers "$work/a.pb.gz" report "$work/a"
+check "completion: files to write" offers "$work/a.pb.gz" -p 1 -o "$work/a"
+check "completion: a command to record" offers sleep record -F 9 -- slee
+check "completion: options without a command" offers --duration -p 1 --du
 
-# Every format and event that the tool takes is completed, and no other.
-tool_formats() {
-	"$profiltool" convert -f . "$work/a.pb.gz" x 2>&1 | sed -n 's/.*formats are: //p' |
-		sed 's/, /\n/g' | sort
-}
-check "completion: formats are those of the tool" \
-	offers_only "$(tool_formats)" profiltool convert -f ''
-tool_events() {
-	"$profiltool" record -e . 2>&1 | sed -n 's/.*-e takes \(.*\), not.*/\1/p' |
-		sed 's/, \| or /\n/g' | sort
-}
-check "completion: events are those of the tool" offers_only "$(tool_events)" profiltool -e ''
-
-tool_fields() {
-	"$profiltool" report --by . 2>&1 | sed -n 's/.*--by takes one of \(.*\), not.*/\1/p' |
-		sed 's/, /\n/g' | sort
-}
-check "completion: fields are those of the tool" \
-	offers_only "$(tool_fields)" profiltool report --by ''
-check "completion: an image to report" offers "$work/a.pb.gz" profiltool report -d "$work/a"
+check "completion: fields with the tags of archives" offers unit report --by ''
+check "completion: fields of top, without them" \
+	offers_only $'address\ncomm\nfunction\nimage\nline\nprocess\nsource\nthread' top --by ''
+check "completion: a short list of values" offers_only $'function\nprocess\nthread' flamegraph --by ''
+check "completion: commands and options of --help" offers_only \
+	"$( (echo --version; echo -h; echo --help; help_commands "$work/help"
+		help_options "$work/help.record" | tr -d =) | sort)" ''
+check "completion: options that --help has" offers_only \
+	"$( (echo -h; echo --help; help_options "$work/help.report" | tr -d =) | sort)" report -
+check "completion: an image to report" offers "$work/a.pb.gz" report -d "$work/a"
 
 # The comparisons find the differences that they are made for.
 check "an option that only --help has is noticed" \
-	notices "only in --help: --new" same_options report \
+	notices "only in --help: --new" same_options \
 	"$(changed "$work/help.report" 's/^  -E, --limit ROWS/&\n      --new              x/')" \
-	"$(page_of report)" "$completion"
+	"$(page_of report)"
 check "an option that --help lacks is noticed" \
-	notices "only in the man page: --strict" same_options report \
-	"$(changed "$work/help.report" '/--strict/d')" "$(page_of report)" "$completion"
+	notices "only in the man page: --strict" same_options \
+	"$(changed "$work/help.report" '/--strict/d')" "$(page_of report)"
 check "an option that the man page lacks is noticed" \
-	notices "only in --help: --verbose" same_options record \
-	"$work/help.record" "$(changed "$(page_of record)" '/^\.It Fl v , Fl -verbose/d')" "$completion"
+	notices "only in --help: --verbose" same_options \
+	"$work/help.record" "$(changed "$(page_of record)" '/^\.It Fl v , Fl -verbose/d')"
 check "a letter that the man page lacks is noticed" \
-	notices "only in --help: -v" same_options record \
-	"$work/help.record" "$(changed "$(page_of record)" 's/^\.It Fl v , /.It /')" "$completion"
+	notices "only in --help: -v" same_options \
+	"$work/help.record" "$(changed "$(page_of record)" 's/^\.It Fl v , /.It /')"
 check "a value that the man page lacks is noticed" \
-	notices "only in --help: --duration=" same_options record \
-	"$work/help.record" "$(changed "$(page_of record)" 's/^(\.It Fl d , .*) Ar SECONDS/\1/')" "$completion"
+	notices "only in --help: --duration=" same_options \
+	"$work/help.record" "$(changed "$(page_of record)" 's/^(\.It Fl d , .*) Ar SECONDS/\1/')"
 check "an option that only the man page has is noticed" \
-	notices "only in the man page: --new" same_options dump \
-	"$work/help.dump" "$(changed "$(page_of dump)" 's/^\.Sh OPTIONS/&\n.It Fl -new/')" "$completion"
-check "an option that the completion lacks is noticed" \
-	notices "only in --help: --kernel" same_options record \
-	"$work/help.record" "$(page_of record)" "$(changed "$completion" 's/ --kernel//')"
-check "an option that only the completion has is noticed" \
-	notices "only in the completion: -x" same_options dump \
-	"$work/help.dump" "$(page_of dump)" "$(changed "$completion" 's/"--json --exec/"-x --json --exec/')"
-check "a value that the completion forgets is noticed" \
-	notices "only in the completion: --limit" same_options record \
-	"$work/help.record" "$(page_of record)" "$(changed "$completion" 's/--limit= --debuginfod/--limit --debuginfod/')"
+	notices "only in the man page: --new" same_options \
+	"$work/help.dump" "$(changed "$(page_of dump)" 's/^\.Sh OPTIONS/&\n.It Fl -new/')"
 check "a command that is not documented is noticed" \
 	notices "only in --help: new" same_commands \
-	"$(changed "$work/help" 's/^profiltool dump/profiltool new FILE\n&/')" "$man" "$completion"
+	"$(changed "$work/help" 's/^profiltool dump/profiltool new FILE\n&/')" "$man"
 check "a command that only the man page has is noticed" \
 	notices "only in the man page: new" same_commands \
-	"$work/help" "$(changed "$man" 's/^\.It Cm dump/.It Cm new\n&/')" "$completion"
+	"$work/help" "$(changed "$man" 's/^\.It Cm dump/.It Cm new\n&/')"
 check "an exit status that the man page lacks is noticed" \
 	notices "only in --help: 5 not permitted" same_statuses \
 	"$work/help" "$(changed "$man" '/^\.It 5$/d')"

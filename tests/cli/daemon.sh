@@ -163,8 +163,6 @@ for option in --max-processes --max-memory --max-ticks --max-rates --max-share; 
 	done
 	check "$option: what it takes" says "$option: takes a number from 1 to"
 done
-check "--max-events, which there was" exits 2 "$profild" --max-events 5 --nonsense
-check "--max-events, which there was: has no effect" says "--max-events has no effect any more"
 check "the unit's socket is the one that programs look for" grep -q \
 	"^#define PROFILD_SOCKET.*\"$(sed -n 's/^ListenSequentialPacket=//p' \
 		"$top/user/daemon/profild.socket")\"" "$top/user/lib/protocol.h"

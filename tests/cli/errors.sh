@@ -39,7 +39,7 @@ done
 for value in 0 0.0 .0 -1 abc "" 1e3 inf nan 1. 1s; do
 	check "-d \"$value\"" usage "-d takes seconds above 0" -p "$sleeper" -d "$value"
 done
-check "-e nothing" usage "-e takes auto" -p "$sleeper" -e nothing
+check "-e nothing" usage "-e takes one of auto, cpu-clock" -p "$sleeper" -e nothing
 check "-E many" usage "-E takes a number of rows" -p "$sleeper" -E many
 check "-o \"\"" usage "empty" -p "$sleeper" -o ""
 check "-f nothing" refuses 2 "no format \"nothing\"" -p "$sleeper" -f nothing

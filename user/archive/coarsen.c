@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/pc_name.h"
+#include "profile/tags.h"
 #include "util/array.h"
 #include "util/index.h"
 #include "util/sum.h"
@@ -45,6 +46,14 @@ static int find_functions(struct profile *p, uint32_t **functions)
 	return err;
 }
 
+static bool tag_is_of_task(const char *key)
+{
+	for (size_t i = 0; i < TAG_COUNT; i++)
+		if (strcmp(key, tag_kinds[i].key) == 0)
+			return tag_kinds[i].of_task;
+	return false;
+}
+
 int coarsen_simplify(struct profile *p, bool tasks)
 {
 	size_t label_count = p->label_count;
@@ -70,8 +79,7 @@ int coarsen_simplify(struct profile *p, bool tasks)
 		uint32_t count = 0;
 
 		for (uint32_t j = 0; j < labels.tag_count && tags; j++)
-			if (strcmp(labels.tags[j].key, "cpu") != 0 &&
-			    strcmp(labels.tags[j].key, "thread") != 0)
+			if (!tag_is_of_task(labels.tags[j].key))
 				tags[count++] = labels.tags[j];
 		labels.tags = count ? tags : NULL;
 		labels.tag_count = count;

@@ -82,13 +82,13 @@ static int tag_samples(const struct reading *r, const struct archive_window *w, 
 		labels.tags = tags;
 		if (q->host_tag)
 			tags[labels.tag_count++] = (struct profile_tag){
-				.key = ARCHIVE_HOST_TAG,
+				.key = tag_kinds[TAG_HOST].key,
 				.text = w->host,
 				.unit = "",
 			};
 		if (q->time_tag)
 			tags[labels.tag_count++] = (struct profile_tag){
-				.key = ARCHIVE_TIME_TAG,
+				.key = tag_kinds[TAG_TIME].key,
 				.number = time_s - time_s % r->step_s,
 				.unit = "seconds",
 			};
@@ -347,7 +347,7 @@ static int list_windows(const struct archive_query *q, unsigned int most_grain_s
 	return 0;
 }
 
-/* Lists the windows that are to be read: with ARCHIVE_TIME_TAG, sums of a step at most. */
+/* Lists the windows that are to be read: with TAG_TIME, sums of a step at most. */
 static int list_wanted(struct reading *r, struct archive_window **windows)
 {
 	const struct archive_query *q = r->query;

@@ -12,8 +12,6 @@
 #include "profile/profile.h"
 
 /* Tags that samples of an archive can get: which host, and when their window began (a number). */
-#define ARCHIVE_HOST_TAG "host"
-#define ARCHIVE_TIME_TAG "time"
 
 /* Zero-initialised: all windows of all hosts; but until_ns must be set. */
 struct archive_query {
@@ -22,8 +20,8 @@ struct archive_query {
 	size_t host_count;	  /* 0: all */
 	uint64_t since_ns, until_ns;
 	struct profile_label_filter labels;
-	bool host_tag; /* give samples ARCHIVE_HOST_TAG */
-	bool time_tag; /* give samples ARCHIVE_TIME_TAG */
+	bool host_tag; /* give samples TAG_HOST */
+	bool time_tag; /* give samples TAG_TIME */
 	bool leaves;   /* without the callers, which many questions do not need: faster */
 	bool fine;     /* do not read sums instead of the windows that are there */
 };
@@ -39,7 +37,7 @@ struct archive_result {
 	struct profile *p; /* the sum; its warnings name windows that were skipped */
 	struct archive_host *hosts;
 	size_t host_count;
-	uint64_t step_s;     /* what ARCHIVE_TIME_TAG counts in */
+	uint64_t step_s;     /* what TAG_TIME counts in */
 	const char *lacking; /* a label that query.labels wants and no sample has; or NULL */
 };
 

@@ -14,7 +14,7 @@ int window_read(const char *path, struct profile **p, struct error *e);
 /* The sum of windows that becomes a coarser one. Zero-initialised, but for the options. */
 struct window_sum {
 	size_t most; /* stacks besides: as coarsen_shorten() takes them */
-	bool tasks;  /* drop the numbers of processes, and the labels "cpu" and "thread" */
+	bool tasks;  /* drop the numbers of processes, and tags of tasks */
 
 	/* private */
 	struct profile *p;

@@ -805,7 +805,7 @@ enum capture_stacks capture_stacks(const struct capture *c)
 
 const char *capture_event_name(const struct capture *c)
 {
-	return has_tick(c) ? "tick" : events_name(&c->events);
+	return capture_event_names[has_tick(c) ? CAPTURE_TICK : events_kind(&c->events)];
 }
 
 uint64_t capture_period_ns(const struct capture *c)

@@ -21,7 +21,10 @@ enum capture_event {
 	CAPTURE_CPU_CLOCK,
 	CAPTURE_CYCLES,
 	CAPTURE_TICK, /* the scheduler's own tick, at its own rate */
+	CAPTURE_EVENTS
 };
+
+extern const char *const capture_event_names[CAPTURE_EVENTS]; /* as -e has them */
 
 enum capture_stacks {
 	CAPTURE_NO_STACKS,
@@ -180,7 +183,7 @@ struct capture_stack_end {
  * the next capture_read() or capture_stop(). */
 const struct capture_stack_end *capture_stack_ends(const struct capture *c, size_t *count);
 
-/* The event in use: "cpu-clock", "cycles" or "tick". */
+/* The event in use: one of capture_event_names, never "auto". */
 const char *capture_event_name(const struct capture *c);
 uint64_t capture_period_ns(const struct capture *c);
 unsigned int capture_frequency(const struct capture *c); /* as requested; 0: none */

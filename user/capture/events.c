@@ -22,6 +22,13 @@
 
 #define SAMPLE_RATE_SYSCTL "kernel.perf_event_max_sample_rate"
 
+const char *const capture_event_names[] = {
+	[CAPTURE_AUTO] = "auto",
+	[CAPTURE_CPU_CLOCK] = "cpu-clock",
+	[CAPTURE_CYCLES] = "cycles",
+	[CAPTURE_TICK] = "tick",
+};
+
 static int check_sample_rate(unsigned int frequency, struct error *e)
 {
 	char text[32];
@@ -97,9 +104,9 @@ int events_prepare(struct event_set *set, enum capture_event event, unsigned int
 	return 0;
 }
 
-const char *events_name(const struct event_set *set)
+enum capture_event events_kind(const struct event_set *set)
 {
-	return set->attr.type == PERF_TYPE_HARDWARE ? "cycles" : "cpu-clock";
+	return set->attr.type == PERF_TYPE_HARDWARE ? CAPTURE_CYCLES : CAPTURE_CPU_CLOCK;
 }
 
 bool events_count_time(const struct event_set *set)

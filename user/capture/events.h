@@ -26,8 +26,8 @@ struct event_set {
 int events_prepare(struct event_set *set, enum capture_event event, unsigned int frequency,
 		   struct error *e);
 
-/* "cpu-clock" or "cycles". */
-const char *events_name(const struct event_set *set);
+/* CAPTURE_CPU_CLOCK or CAPTURE_CYCLES. */
+enum capture_event events_kind(const struct event_set *set);
 
 /* Whether the ticks measure time, not cycles. */
 bool events_count_time(const struct event_set *set);

@@ -58,16 +58,6 @@ static int take_share(const char *value, void *member, struct error *e)
 	return take_limit(value, 100, NS_PER_S / TICK_NS / 100, member, e);
 }
 
-static int take_events(const char *value, void *member, struct error *e)
-{
-	(void)value;
-	(void)member;
-	(void)e;
-	log_note("--max-events has no effect any more: no perf event is a client's own; see "
-		 "--max-ticks");
-	return 0;
-}
-
 static int take_frequency(const char *value, void *member, struct error *e)
 {
 	uint64_t number = 0;
@@ -81,13 +71,14 @@ static int take_event(const char *value, void *member, struct error *e)
 {
 	enum capture_event *event = member;
 
-	if (strcmp(value, "cpu-clock") == 0)
-		*event = CAPTURE_CPU_CLOCK;
-	else if (strcmp(value, "tick") == 0)
-		*event = CAPTURE_TICK;
-	else
-		return error_set(e, 0, "--event takes cpu-clock or tick, not \"%s\"", value);
-	return 0;
+	static const enum capture_event allowed[] = { CAPTURE_CPU_CLOCK, CAPTURE_TICK };
+
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++)
+		if (strcmp(value, capture_event_names[allowed[i]]) == 0) {
+			*event = allowed[i];
+			return 0;
+		}
+	return error_set(e, 0, "--event takes cpu-clock or tick, not \"%s\"", value);
 }
 
 static int take_seconds(const char *value, void *member, struct error *e)
@@ -154,7 +145,6 @@ static const struct option_spec server_options[] = {
 	{ "max-rates", 0, "N", "of one user at once (4)", take_count, SERVER(limits.rates) },
 	{ "max-share", 0, "PERCENT", "of each CPU for the ticks of all users (20)", take_share,
 	  SERVER(limits.all_ticks) },
-	{ "max-events", 0, "N", NULL, take_events, 0 }, /* of older versions */
 	COMMON_OPTIONS,
 	{ 0 },
 };

@@ -477,50 +477,25 @@ int profile_drop_frames(struct profile *p, struct error *e)
 	return err;
 }
 
-/* --- Labels --- */
-
-const struct profile_tag *profile_find_tag(const struct profile_labels *labels, const char *key)
-{
-	for (uint32_t i = 0; i < labels->tag_count; i++)
-		if (strcmp(labels->tags[i].key, key) == 0)
-			return &labels->tags[i];
-	return NULL;
-}
-
 bool profile_label_filter_is_empty(const struct profile_label_filter *filter)
 {
-	return !filter->unit && !filter->container && !filter->user && !filter->comm;
+	for (size_t i = 0; i < TAG_COUNT; i++)
+		if (filter->tags[i])
+			return false;
+	return !filter->comm;
 }
 
-/* One part of a filter, and whether any sample has that label. */
-struct label_rule {
-	const char *key, *pattern;
-	bool known;
-};
-
-static bool rule_keeps(struct label_rule *rule, const struct profile_labels *labels)
+/* True if there is no pattern or it matches the text. Sets *known if there is a text. */
+static bool pattern_keeps(const char *pattern, const char *text, bool *known)
 {
-	bool comm = strcmp(rule->key, "comm") == 0;
-	const struct profile_tag *tag = profile_find_tag(labels, comm ? "thread" : rule->key);
-	const char *text = tag && tag->text ? tag->text : "";
-
-	if (!rule->pattern)
-		return true;
-	rule->known |= *text || (comm && *labels->comm);
-	return (*text && fnmatch(rule->pattern, text, 0) == 0) ||
-	       (comm && *labels->comm && fnmatch(rule->pattern, labels->comm, 0) == 0);
+	*known |= text && *text;
+	return !pattern || (text && *text && fnmatch(pattern, text, 0) == 0);
 }
 
 int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
 			  const char **lacking)
 {
-	struct label_rule rules[] = {
-		{ .key = "unit", .pattern = filter->unit },
-		{ .key = "container", .pattern = filter->container },
-		{ .key = "user", .pattern = filter->user },
-		{ .key = "comm", .pattern = filter->comm },
-	};
-	const size_t rule_count = sizeof(rules) / sizeof(*rules);
+	bool known[TAG_COUNT] = { false }, comm_known = false;
 	size_t count = 0, width = p->value_type_count;
 	bool *kept = calloc(p->label_count + 1, sizeof(*kept));
 
@@ -529,13 +504,20 @@ int profile_filter_labels(struct profile *p, const struct profile_label_filter *
 	if (!kept)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->label_count; i++) {
-		kept[i] = true;
-		for (size_t j = 0; j < rule_count; j++)
-			kept[i] &= rule_keeps(&rules[j], &p->labels[i]);
+		const struct profile_labels *l = &p->labels[i];
+		const char *thread = profile_tag_text(l, TAG_THREAD);
+
+		kept[i] = pattern_keeps(filter->comm, l->comm, &comm_known) |
+			  pattern_keeps(filter->comm, thread, &comm_known);
+		for (size_t j = 0; j < TAG_COUNT; j++)
+			kept[i] &=
+				pattern_keeps(filter->tags[j], profile_tag_text(l, j), &known[j]);
 	}
-	for (size_t j = 0; j < rule_count && lacking; j++)
-		if (rules[j].pattern && !rules[j].known)
-			*lacking = rules[j].key;
+	for (size_t j = 0; j < TAG_COUNT && lacking; j++)
+		if (filter->tags[j] && !known[j])
+			*lacking = tag_kinds[j].key;
+	if (lacking && filter->comm && !comm_known)
+		*lacking = "comm";
 	if (profile_label_filter_is_empty(filter))
 		goto out;
 	note_all(p);

@@ -3,6 +3,7 @@
 #define PROFIL_PROFILE_FILTER_H
 
 #include "profile/profile.h"
+#include "profile/tags.h"
 
 /*
  * Zero-initialised: keep everything. Patterns are extended regular expressions, regex(7), without
@@ -50,8 +51,8 @@ void profile_filtered_free(struct profile_filtered *filtered);
  * fnmatch(3).
  */
 struct profile_label_filter {
-	const char *unit, *container, *user; /* tags with these keys */
-	const char *comm;		     /* of the process; or the tag "thread" */
+	const char *tags[TAG_COUNT]; /* the text of each */
+	const char *comm;	     /* of the process, or the text of TAG_THREAD */
 };
 
 /* Whether it keeps everything. */
@@ -64,9 +65,6 @@ bool profile_label_filter_is_empty(const struct profile_label_filter *filter);
  */
 int profile_filter_labels(struct profile *p, const struct profile_label_filter *filter,
 			  const char **lacking);
-
-/* The tag of labels with this key, or NULL. */
-const struct profile_tag *profile_find_tag(const struct profile_labels *labels, const char *key);
 
 /* The magnitudes of a value that were removed; filtered may be NULL. */
 magnitude_sum profile_filtered_sum(const struct profile_filtered *filtered, size_t value);

@@ -423,7 +423,8 @@ static void add_label(struct writer *w, struct label_attributes *a, uint32_t att
 
 /* The names of OpenTelemetry's conventions for our tags; others keep theirs. */
 static const struct {
-	const char *tag, *attribute;
+	enum profile_tag_number tag;
+	const char *attribute;
 } conventions[] = {
 	{ TAG_CPU, "cpu.logical_number" },
 	{ TAG_THREAD, "thread.name" },
@@ -452,10 +453,10 @@ static const struct label_attributes *attributes_of(struct writer *w, uint32_t l
 		const char *key = t->key, *unit = t->unit;
 
 		/* The resource has the container. */
-		if (t->text && strcmp(key, TAG_CONTAINER) == 0)
+		if (t->text && strcmp(key, tag_kinds[TAG_CONTAINER].key) == 0)
 			continue;
 		for (size_t j = 0; j < sizeof(conventions) / sizeof(*conventions); j++)
-			if (strcmp(t->key, conventions[j].tag) == 0) {
+			if (strcmp(t->key, tag_kinds[conventions[j].tag].key) == 0) {
 				key = conventions[j].attribute;
 				unit = "";
 			}

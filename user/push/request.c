@@ -51,11 +51,3 @@ char *request_text(const char *text)
 	*to = '\0';
 	return copy;
 }
-
-const char *request_tag(const struct profile_labels *labels, const char *key)
-{
-	for (uint32_t i = 0; i < labels->tag_count; i++)
-		if (strcmp(labels->tags[i].key, key) == 0)
-			return labels->tags[i].text;
-	return NULL;
-}

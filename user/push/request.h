@@ -54,7 +54,4 @@ char *request_text(const char *text);
 /* Whether request_text() would change nothing. */
 bool request_is_utf8(const char *text);
 
-/* The text of the tag, or NULL. */
-const char *request_tag(const struct profile_labels *labels, const char *key);
-
 #endif

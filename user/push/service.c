@@ -25,8 +25,8 @@ struct key {
 static struct key service_key(const struct profile *p, const struct profile_sample *s)
 {
 	const struct profile_labels *labels = &p->labels[s->labels];
-	const char *unit = request_tag(labels, TAG_UNIT);
-	struct key key = { .container = request_tag(labels, TAG_CONTAINER) };
+	const char *unit = profile_tag_text(labels, TAG_UNIT);
+	struct key key = { .container = profile_tag_text(labels, TAG_CONTAINER) };
 	bool in_kernel = labels->kernel;
 
 	if (!key.container && unit) {

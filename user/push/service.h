@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/profile.h"
+#include "profile/tags.h"
 #include "util/error.h"
 #include "util/index.h"
 
@@ -21,13 +21,6 @@
 #define SERVICES_MAX   100
 #define SERVICE_KERNEL "kernel"
 #define SERVICE_OTHER  "unknown_service" /* the name that OpenTelemetry has for it */
-
-/* Keys of the tags in windows. */
-#define TAG_CONTAINER "container"
-#define TAG_CPU	      "cpu"
-#define TAG_THREAD    "thread"
-#define TAG_UNIT      "unit"
-#define TAG_USER      "user"
 
 struct service {
 	char *name;

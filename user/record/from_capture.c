@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 
 #include "profile/image_name.h"
+#include "profile/tags.h"
 #include "record/cgroup_name.h"
 #include "util/array.h"
 #include "util/file.h"
@@ -172,16 +173,69 @@ static int location_id(struct capture_profile *b, const struct capture_frame *fr
 	return profile_add_location(b->p, address, mapping, id);
 }
 
+typedef const char *make_tag(const struct capture_sample *sample, const struct user_names *users,
+			     char text[static CGROUP_NAME_SIZE]);
+
+static const char *make_container(const struct capture_sample *sample,
+				  const struct user_names *users,
+				  char text[static CGROUP_NAME_SIZE])
+{
+	(void)users;
+	return sample->cgroup && cgroup_container(sample->cgroup, text) ? text : NULL;
+}
+
+static const char *make_unit(const struct capture_sample *sample, const struct user_names *users,
+			     char text[static CGROUP_NAME_SIZE])
+{
+	(void)users;
+	return sample->cgroup && cgroup_unit(sample->cgroup, text) ? text : NULL;
+}
+
+/* As text: readers of pprof files drop a label whose number is 0. */
+static const char *make_number(uint32_t number, char text[static CGROUP_NAME_SIZE])
+{
+	if (number == UINT32_MAX)
+		return NULL;
+	snprintf(text, CGROUP_NAME_SIZE, "%" PRIu32, number);
+	return text;
+}
+
+static const char *make_cpu(const struct capture_sample *sample, const struct user_names *users,
+			    char text[static CGROUP_NAME_SIZE])
+{
+	(void)users;
+	return make_number(sample->cpu, text);
+}
+
+static const char *make_thread(const struct capture_sample *sample, const struct user_names *users,
+			       char text[static CGROUP_NAME_SIZE])
+{
+	(void)users;
+	(void)text;
+	return strcmp(sample->comm, sample->process_comm) == 0 ? NULL : sample->comm;
+}
+
+static const char *make_user(const struct capture_sample *sample, const struct user_names *users,
+			     char text[static CGROUP_NAME_SIZE])
+{
+	return user_name(users, sample->uid) ?: make_number(sample->uid, text);
+}
+
+/* The text of each tag of a window's sample, perhaps in `text`; NULL: it has no such tag. */
+static make_tag *const tag_makers[TAG_COUNT] = {
+	[TAG_CONTAINER] = make_container, [TAG_CPU] = make_cpu,	  [TAG_THREAD] = make_thread,
+	[TAG_UNIT] = make_unit,		  [TAG_USER] = make_user,
+};
+
 /*
  * Adds the labels of archive windows. Processes that began in the window get no PID, so that many
- * short ones share a label. Tags are in the order of their keys, as in a profile that was read.
+ * short ones share a label.
  */
 static int add_window_labels(struct capture_profile *b, const struct capture_sample *sample,
 			     uint32_t *label)
 {
-	char container[CGROUP_NAME_SIZE], unit[CGROUP_NAME_SIZE], number[16], cpu[16];
-	const char *user = user_name(b->users, sample->uid);
-	struct profile_tag tags[5];
+	char texts[TAG_COUNT][CGROUP_NAME_SIZE];
+	struct profile_tag tags[TAG_COUNT];
 	struct profile_labels labels = {
 		.pid = sample->is_older ? sample->pid : 0,
 		.comm = sample->process_comm,
@@ -189,22 +243,13 @@ static int add_window_labels(struct capture_profile *b, const struct capture_sam
 		.tags = tags,
 	};
 
-	if (sample->cgroup && cgroup_container(sample->cgroup, container))
-		tags[labels.tag_count++] = (struct profile_tag){ "container", container, 0, "" };
-	/* As text: readers of pprof files drop a label whose number is 0. */
-	snprintf(cpu, sizeof(cpu), "%" PRIu32, sample->cpu);
-	if (sample->cpu != UINT32_MAX)
-		tags[labels.tag_count++] = (struct profile_tag){ "cpu", cpu, 0, "" };
-	if (strcmp(sample->comm, sample->process_comm) != 0)
-		tags[labels.tag_count++] = (struct profile_tag){ "thread", sample->comm, 0, "" };
-	if (sample->cgroup && cgroup_unit(sample->cgroup, unit))
-		tags[labels.tag_count++] = (struct profile_tag){ "unit", unit, 0, "" };
-	if (!user && sample->uid != UINT32_MAX) {
-		snprintf(number, sizeof(number), "%" PRIu32, sample->uid);
-		user = number;
+	for (int i = 0; i < TAG_COUNT; i++) {
+		const char *text = tag_makers[i] ? tag_makers[i](sample, b->users, texts[i]) : NULL;
+
+		if (text)
+			tags[labels.tag_count++] =
+				(struct profile_tag){ tag_kinds[i].key, text, 0, "" };
 	}
-	if (user)
-		tags[labels.tag_count++] = (struct profile_tag){ "user", user, 0, "" };
 	return profile_add_labels(b->p, &labels, label);
 }
 

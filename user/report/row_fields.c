@@ -11,12 +11,6 @@ static const struct {
 	enum row_field field;
 	struct table_column column;
 } shown[] = {
-	{ ROW_TIME, { .title = "time", .is_text = true } },
-	{ ROW_UNIT, { .title = "unit", .is_text = true } },
-	{ ROW_CONTAINER, { .title = "container", .is_text = true } },
-	{ ROW_USER, { .title = "user", .is_text = true } },
-	{ ROW_CPU, { .title = "cpu" } },
-	{ ROW_HOST, { .title = "host", .is_text = true } },
 	{ ROW_PROCESS, { .title = "pid" } },
 	{ ROW_THREAD, { .title = "tid" } },
 	{ ROW_COMM, { .title = "name", .is_text = true } },
@@ -31,8 +25,14 @@ static const struct {
 
 size_t row_field_columns(const struct row_view *view, struct table_column *columns)
 {
+	const struct tag_kind *tag = row_view_tag(view);
 	size_t count = 0;
 
+	if (tag)
+		columns[count++] = (struct table_column){
+			.title = tag->key,
+			.is_text = tag->shown != TAG_NUMBER,
+		};
 	for (size_t i = 0; i < SHOWN; i++)
 		if (view->fields & shown[i].field)
 			columns[count++] = shown[i].column;
@@ -60,27 +60,30 @@ static const char *time_text(const struct callgraph_key *key, bool utc,
 	return buffer;
 }
 
-/* The text of a tag, or its number. Most processes are in no container: that is known. */
-static const char *tag_text(const struct row_view *view, const struct row *row,
+/* A row's tag as it is shown. utc: times are in UTC. */
+static const char *tag_text(const struct tag_kind *tag, const struct row *row, bool utc,
 			    char buffer[TABLE_CELL_SIZE])
 {
+	if (tag->shown == TAG_TIME_S)
+		return time_text(row->key, utc, buffer);
 	if (row->comm[0])
 		return row->comm;
 	if (row->key->number) {
 		snprintf(buffer, TABLE_CELL_SIZE, "%" PRIu64, row->key->number - 1);
 		return buffer;
 	}
-	if (view->fields & ROW_CONTAINER)
-		return "[no container]";
-	return view->fields & ROW_UNIT ? "[no unit]" : row_unknown;
+	return tag->missing ?: row_unknown;
 }
 
 const char *row_field_text(const struct row_view *view, const struct row *row, size_t column,
 			   char buffer[TABLE_CELL_SIZE])
 {
 	const struct callgraph_key *key = row->key;
+	const struct tag_kind *tag = row_view_tag(view);
 	size_t i = 0;
 
+	if (tag)
+		return tag_text(tag, row, false, buffer);
 	/* The field of column `column` of those that row_field_columns() stores. */
 	while (!(view->fields & shown[i].field) || column-- > 0)
 		i++;
@@ -102,15 +105,8 @@ const char *row_field_text(const struct row_view *view, const struct row *row, s
 		return number_text(key->tid, buffer);
 	case ROW_COMM:
 		return row->comm[0] ? row->comm : row_unknown;
-	case ROW_TIME:
-		return time_text(key, false, buffer);
-	case ROW_UNIT:
-	case ROW_CONTAINER:
-	case ROW_USER:
-	case ROW_CPU:
-	case ROW_HOST:
-		return tag_text(view, row, buffer);
 	case ROW_CODE:
+	case ROW_TAG:
 	case ROW_TAGS:
 		break;
 	}
@@ -136,6 +132,7 @@ void row_print_rest(const struct row_view *view, size_t count, double samples, d
 int row_fields_json(const struct row_view *view, const struct row *row, struct json_object *object)
 {
 	const struct callgraph_key *key = row->key;
+	const struct tag_kind *tag = row_view_tag(view);
 	char buffer[TABLE_CELL_SIZE];
 	int err = 0;
 
@@ -150,9 +147,7 @@ int row_fields_json(const struct row_view *view, const struct row *row, struct j
 	err = err ?: json_add_number(object, "tid", key->tid);
 	if (view->fields & ROW_COMM)
 		err = err ?: json_add_text(object, "name", row->comm);
-	if (view->fields & ROW_TIME)
-		err = err ?: json_add_text(object, "time", time_text(key, true, buffer));
-	else if (view->fields & ROW_TAGS && (row->comm[0] || key->number))
-		err = err ?: json_add_text(object, view->name, tag_text(view, row, buffer));
+	if (tag && (row->comm[0] || key->number || tag->shown == TAG_TIME_S))
+		err = err ?: json_add_text(object, tag->key, tag_text(tag, row, true, buffer));
 	return err;
 }

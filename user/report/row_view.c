@@ -2,9 +2,9 @@
 #include "report/row_view.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "profile/filter.h"
 #include "profile/image_name.h"
 #include "report/text.h"
 #include "util/index.h"
@@ -27,14 +27,11 @@ const struct row_view row_views[] = {
 	{ 0 },
 };
 
-const struct row_view row_tag_views[] = {
-	{ "time", "times", ROW_TIME },
-	{ "unit", "units", ROW_UNIT },
-	{ "container", "containers", ROW_CONTAINER },
-	{ "user", "users", ROW_USER },
-	{ "cpu", "CPUs", ROW_CPU },
-	{ "host", "hosts", ROW_HOST },
-	{ 0 },
+/* One for each tag. */
+static const struct row_view tag_views[TAG_COUNT] = {
+#define TAG_VIEW(number, key, plural, ...) { key, plural, ROW_OF_TAG(TAG_##number) },
+	PROFILE_TAGS(TAG_VIEW)
+#undef TAG_VIEW
 };
 
 /* Views of code by who ran it: name is that of --by, with the fields of both. */
@@ -58,15 +55,34 @@ const struct row_view *row_view_by_name(const char *name)
 	for (const struct row_view *v = row_views; v->name; v++)
 		if (strcmp(v->name, name) == 0)
 			return v;
-	for (const struct row_view *v = row_tag_views; v->name; v++)
-		if (strcmp(v->name, name) == 0)
-			return v;
+	for (size_t i = 0; i < TAG_COUNT; i++)
+		if (tag_views[i].plural && strcmp(tag_views[i].name, name) == 0)
+			return &tag_views[i];
+	return NULL;
+}
+
+void row_view_list(bool tags, char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (const struct row_view *v = row_views; v->name && used < size; v++)
+		used += snprintf(text + used, size - used, "%s%s", used ? ", " : "", v->name);
+	for (size_t i = 0; i < TAG_COUNT && tags && used < size; i++)
+		if (tag_views[i].plural)
+			used += snprintf(text + used, size - used, ", %s", tag_views[i].name);
+}
+
+const struct tag_kind *row_view_tag(const struct row_view *view)
+{
+	for (size_t i = 0; i < TAG_COUNT; i++)
+		if (view->fields & ROW_OF_TAG(i))
+			return &tag_kinds[i];
 	return NULL;
 }
 
 bool row_view_has_tag(const struct row_view *view, const struct profile *p)
 {
-	if (!view || !(view->fields & ROW_TAGS))
+	if (!view || !row_view_tag(view))
 		return true;
 	for (size_t i = 0; i < p->label_count; i++)
 		if (profile_find_tag(&p->labels[i], view->name))

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "profile/callgraph.h"
+#include "profile/tags.h"
 
 /* The fields by which samples are grouped in rows of a table. */
 
@@ -21,15 +22,12 @@ enum row_field {
 	ROW_THREAD = 1 << 17,
 	ROW_COMM = 1 << 18, /* in every view of processes or threads */
 
-	/* Tags of samples, each in a view of its own */
-	ROW_TIME = 1 << 19,
-	ROW_UNIT = 1 << 20,
-	ROW_CONTAINER = 1 << 21,
-	ROW_USER = 1 << 22,
-	ROW_CPU = 1 << 23,
-	ROW_HOST = 1 << 24,
-	ROW_TAGS = ROW_TIME | ROW_UNIT | ROW_CONTAINER | ROW_USER | ROW_CPU | ROW_HOST,
+	ROW_TAG = 1 << 19, /* of the tag number 0; ROW_OF_TAG() of others */
+	ROW_TAGS = ROW_TAG * ((1 << TAG_COUNT) - 1),
 };
+
+/* A tag of samples, in a view of its own. */
+#define ROW_OF_TAG(number) (ROW_TAG << (number))
 
 /* The fields that identify a row: what --by takes, or --sort as perf's keys. */
 struct row_view {
@@ -38,15 +36,21 @@ struct row_view {
 	unsigned int fields;
 };
 
-extern const struct row_view row_views[]; /* the first is functions; ends with a NULL name */
+/* The views of code, then of processes and threads; the first is functions. Ends with a NULL name.
+ */
+extern const struct row_view row_views[];
 
-/* Views by a tag of samples, whose key is the name; ends as above. */
-extern const struct row_view row_tag_views[];
-
-/* The view of this name in one of the two, or NULL. */
+/* The view of this name, among them or by a tag with this key; or NULL. */
 const struct row_view *row_view_by_name(const char *name);
 
-/* Whether any sample has the tag of a view; true for other views. */
+/* Writes the names that row_view_by_name() takes, "function, image, ..."; tags: also those of tags.
+ */
+void row_view_list(bool tags, char *text, size_t size);
+
+/* The tag of a view; NULL: it is by something else. */
+const struct tag_kind *row_view_tag(const struct row_view *view);
+
+/* True if any sample has the tag of a view, or the view is by something else. */
 bool row_view_has_tag(const struct row_view *view, const struct profile *p);
 
 /* The view with these fields, which can also combine those of code with others; or NULL. */

@@ -292,7 +292,7 @@ int rows_finish(struct rows *r)
 	int (*compare)(const void *one, const void *other) = rows_compare;
 	int64_t cumulative = 0;
 
-	if (r->view->fields & ROW_TIME)
+	if (r->view->fields & ROW_OF_TAG(TAG_TIME))
 		compare = compare_times;
 	else if (r->by_total)
 		compare = compare_totals;

@@ -27,8 +27,9 @@ static int parse_positions(const char *value, void *member, struct error *e)
 static const struct option_spec options[] = {
 	{ "format", 'f', "FORMAT", "what to write; else by OUT's name: x.pb.gz, x.prof, ...",
 	  option_text, offsetof(struct convert_options, format) },
-	{ "positions", 0, "WHAT", "callgrind: costs of each source line, or of each instr (line)",
-	  parse_positions, offsetof(struct convert_options, positions) },
+	{ "positions", 0, "line|instr",
+	  "callgrind: costs of each source line or instruction (line)", parse_positions,
+	  offsetof(struct convert_options, positions) },
 	{ "value", 0, "TYPE", "what to count, when there are several: an event, cpu, ...",
 	  option_text, offsetof(struct convert_options, value) },
 	TOOL_READING_OPTIONS(struct convert_options, reading),

@@ -44,7 +44,7 @@ static int option_sort(const char *value, void *member, struct error *e)
 }
 
 static const struct option_spec options[] = {
-	{ "normalize", 0, "UNIT",
+	{ "normalize", 0, "rate|share|time",
 	  "compare each row's share of all samples, its time, or its time per second",
 	  option_normalize, offsetof(struct diff_options, amount) },
 	{ "sort", 's', "KEY", "what rows are, by perf's keys: " TOOL_SORT_KEYS, option_sort,

@@ -81,7 +81,7 @@ static const struct option_spec options[] = {
 	  offsetof(struct flamegraph_options, icicle) },
 	{ "inverted", 0, NULL, "from the functions that ran to their callers", NULL,
 	  offsetof(struct flamegraph_options, inverted) },
-	{ "by", 0, "FIELD", "the lowest frames: function, process or thread (processes, when"
+	{ "by", 0, "function|process|thread", "what the lowest frames are (processes, when"
 	  " there are several)", parse_by, offsetof(struct flamegraph_options, by) },
 	{ "percent", 0, "P", "fold frames under P % of all samples (0.1)",
 	  tool_option_percent, offsetof(struct flamegraph_options, percent) },

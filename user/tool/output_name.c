@@ -67,7 +67,7 @@ const struct format *tool_output_format(const char *name, const char *path, stru
 	const struct format *format;
 	struct stat status;
 	bool directory;
-	char names[256];
+	char names[TOOL_LIST_SIZE];
 
 	if (!name && (!path || tool_is_unnamed(path)))
 		return format_by_name("pprof");

@@ -1,83 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# Completion of profiltool for bash. tests/docs.sh compares its options with --help and the manual.
+# Completion of profiltool for bash. Commands, options and their values are those of --help.
 
-_profiltool_commands='record top run report annotate diff merge snapshot convert dump check flamegraph'
-_profiltool_formats='pprof gperftools dcpi callgrind gmon folded'
-_profiltool_events='auto cpu-clock cycles tick'
-_profiltool_backends='kmod bpf daemon libc'
-_profiltool_fields='function image address source line thread process comm'
-_profiltool_tags='time unit container user cpu host'
 _profiltool_keys='comm dso sym srcline srcfile pid tid comm,dso,sym'
 
-# The options of a command, one line for each. Those that take a value end with "=".
-_profiltool_options() {
-	case $1 in
-	record)
-		echo "-p= --pid= -t= --tid= -a --all -G= --cgroup= -F= --frequency= -d= --duration=
-			-e= --event= -g --call-graph --unwind-memory= -o= --output= -f= --format= -i --no-inherit
-			--user --kernel --scale= --offset= --bufsiz= -E= --limit= --debuginfod --inline --no-inline --json
-			-q --quiet -v --verbose"
-		;;
-	top)
-		echo "-p= --pid= -t= --tid= -a --all -G= --cgroup= -F= --frequency= -e= --event= -g --call-graph
-			--unwind-memory= -i --no-inherit --user --kernel --since= --until= --host= --unit= --container= --comm=
-			-d= --delay= --half-life= --by=
-			-s= --sort= --inline --plain --stdio --tables= -E= --limit= --json"
-		;;
-	run)
-		echo "--hz= --backend= --socket= --strict -q --quiet -v --verbose"
-		;;
-	diff)
-		echo "--before= --since= --until= --host= --unit= --container= --comm= --user=
-			--normalize= -s= --sort= --significant --by= --by-image -d= --image= --value=
-			-E= --limit= --json
-			--executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
-		;;
-	report)
-		echo "--tree --callers= --callees= --percent= --percent-limit= -s= --sort= --children
-			--no-children -n --show-nr-samples --stdio -i= --input=
-			--since= --until= --host= --unit= --container= --comm= --user= --focus= --ignore=
-			--by= --by-image -d= --image= --value= -E= --limit= --json
-			--executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
-		;;
-	flamegraph)
-		echo "-o= --output= -f= --format= --diff= --icicle --inverted --by= --percent= --title=
-			--value= --since= --until= --host= --unit= --container= --comm= --user= --focus= --ignore=
-			--executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
-		;;
-	annotate)
-		echo "-s= --symbol= -d= --image= --value= -a --all --source-only --source-path= --no-source
-			--json --stdio -i= --input= --since= --until= --host= --unit= --container= --comm= --user=
-			--executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
-		;;
-	merge)
-		echo "-o= --output= -f= --format= --executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
-		;;
-	snapshot)
-		echo "-o= --output= -f= --format= --since= --until= --host= --unit= --container= --comm= --user=
-			--executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
-		;;
-	convert)
-		echo "-f= --format= --positions= --value= --executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
-		;;
-	check)
-		echo "-p= --pid= --json"
-		;;
-	dump)
-		echo "--json --executable= --dcpi-stride= --debuginfod --inline --no-drop-frames -q --quiet --salvage --strict"
-		;;
-	esac
-	echo "-h --help"
+# --help of a command, or of all.
+_profiltool_help() {
+	"${COMP_WORDS[0]/#\~/$HOME}" ${1:+"$1"} --help 2>/dev/null
 }
 
-_profiltool_takes_value() {
-	local option
+_profiltool_commands() {
+	_profiltool_help | sed -nE 's/^profiltool ([a-z]+) .*/\1/p'
+}
 
-	for option in $(_profiltool_options "$1"); do
-		[ "$option" = "$2=" ] && return
-	done
-	return 1
+# The options of a command, one on a line: "-p PID", "--pid PID", "--json".
+_profiltool_options() {
+	_profiltool_help "$1" | sed -nE '
+		s/^  (-.), (--[a-z-]+)(\[=[^] ]+\]| [^ ]+)?( .*|$)/\1\3\n\2\3/p
+		s/^      (--[a-z-]+)(\[=[^] ]+\]| [^ ]+)?( .*|$)/\1\2/p'
+	printf -- '-h\n--help\n'
+}
+
+# What --help calls the value of an option; fails if it takes none, or only behind "=" and $3 is empty.
+_profiltool_value_name() {
+	_profiltool_options "$1" | awk -v option="$2" -v behind="$3" '
+		$1 == option && NF == 2 { print $2; found = 1 }
+		behind && index($1, option "[=") == 1 { sub(/.*\[=/, "", $1); sub(/]$/, "", $1); print $1; found = 1 }
+		END { exit !found }'
 }
 
 # Processes with a command line: kernel threads have none.
@@ -121,81 +70,41 @@ _profiltool_files() {
 	_profiltool_reply -f -- "$1"
 }
 
-# The value of a command's option. Of a list of processes, the last one.
+# The value of a command's option, which --help calls $3. Of a list of processes, the last one.
 _profiltool_value() {
-	local command=$1 option=$2 word=$3 before=''
+	local command=$1 option=$2 name=$3 word=$4 before='' words
 
-	[[ $command != top && $option == -d ]] && option=--image
-	[[ $option == -s ]] && option=--sort
-	case $command:$option in
-	flamegraph:-f | flamegraph:--format)
-		_profiltool_reply -W "svg html" -- "$word"
+	words=$(_profiltool_help "$command" | tr '\n' ' ' |
+		sed -nE "s/.*  $name is one of: (([a-z0-9-]+, +)*[a-z0-9-]+).*/\1/p" | tr -d ,)
+	[[ $name == *'|'* ]] && words=${name//|/ }
+	if [ "$words" ]; then
+		_profiltool_reply -W "$words" -- "$word"
 		return
-		;;
-	report:--sort)
-		_profiltool_reply -W "self total $_profiltool_keys" -- "$word"
-		return
-		;;
-	diff:--sort)
-		_profiltool_reply -W "$_profiltool_keys" -- "$word"
-		return
-		;;
-	annotate:--sort)
-		return
-		;;
-	report:--by | diff:--by)
-		_profiltool_reply -W "$_profiltool_fields $_profiltool_tags" -- "$word"
-		return
-		;;
-	flamegraph:--by)
-		_profiltool_reply -W "function process thread" -- "$word"
-		return
-		;;
-	esac
-	case $option in
-	-p | --pid)
+	fi
+	case $option:$name in
+	*:PID*)
 		[[ $word == *,* ]] && before=${word%,*},
 		_profiltool_reply -P "$before" -W "$(_profiltool_pids)" -- "${word##*,}"
 		;;
-	-t | --tid)
+	*:TID)
 		_profiltool_reply -W "$(_profiltool_tids "$word")" -- "$word"
 		;;
-	-G | --cgroup)
+	-G:* | --cgroup:*)
 		compopt -o nospace 2>/dev/null
 		mapfile -t COMPREPLY < <(_profiltool_cgroups "$word" | sort -u)
 		;;
-	-e | --event)
-		_profiltool_reply -W "$_profiltool_events" -- "$word"
+	*:KEY)
+		case $command in
+		top) words='self total name image' ;;
+		report) words='self total' ;;
+		esac
+		_profiltool_reply -W "$words $_profiltool_keys" -- "$word"
 		;;
-	-f | --format)
-		_profiltool_reply -W "$_profiltool_formats" -- "$word"
-		;;
-	--backend)
-		_profiltool_reply -W "$_profiltool_backends" -- "$word"
-		;;
-	--normalize)
-		_profiltool_reply -W "rate share time" -- "$word"
-		;;
-	--sort)
-		_profiltool_reply -W "self total name image $_profiltool_keys" -- "$word"
-		;;
-	--call-graph)
-		_profiltool_reply -W "auto dwarf cfi fp none" -- "$word"
-		;;
-	--positions)
-		_profiltool_reply -W "line instr" -- "$word"
-		;;
-	--dcpi-stride)
+	--dcpi-stride:*)
 		_profiltool_reply -W "1 4" -- "$word"
 		;;
-	--by)
-		_profiltool_reply -W "$_profiltool_fields" -- "$word"
-		;;
-	-o | --output | -i | --input | --diff | --socket | --image | --executable | --source-path)
+	*:OUT | *:FILE | *:OLD | *:PATH | *:IMAGE | --source-path:*)
 		_profiltool_files "$word"
-		;;
-	*)
-		COMPREPLY=()
 		;;
 	esac
 }
@@ -214,7 +123,7 @@ _profiltool_command_at() {
 		-*)
 			if [ "${COMP_WORDS[i + 1]:-}" = = ]; then
 				i=$((i + 2))
-			elif _profiltool_takes_value "$command" "$word"; then
+			elif _profiltool_value_name "$command" "$word" '' >/dev/null; then
 				i=$((i + 1))
 			fi
 			;;
@@ -243,12 +152,12 @@ _profiltool_of_command() {
 
 _profiltool() {
 	local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}
-	local command=${COMP_WORDS[1]} first=2 offset runs='' given=''
+	local command=${COMP_WORDS[1]} first=2 offset runs='' given='' name
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		_profiltool_reply -W "$_profiltool_commands --help --version
-			$(_profiltool_options record | tr -d =)" -- "$word"
+		_profiltool_reply -W "$(_profiltool_commands) --version
+			$(_profiltool_options record | sed 's/[[ ].*//')" -- "$word"
 		return
 	fi
 	# Without a command, it records.
@@ -267,10 +176,10 @@ _profiltool() {
 	elif [ "$last" = = ]; then
 		last=${COMP_WORDS[COMP_CWORD - 2]} given=yes
 	fi
-	if [ "$given" ] || _profiltool_takes_value "$command" "$last"; then
-		_profiltool_value "$command" "$last" "$word"
+	if name=$(_profiltool_value_name "$command" "$last" "$given"); then
+		_profiltool_value "$command" "$last" "$name" "$word"
 	elif [[ $word == -* ]]; then
-		_profiltool_reply -W "$(_profiltool_options "$command" | tr -d =)" -- "$word"
+		_profiltool_reply -W "$(_profiltool_options "$command" | sed 's/[[ ].*//')" -- "$word"
 	elif [ "$runs" ]; then
 		_profiltool_reply -c -- "$word"
 	else

@@ -49,9 +49,10 @@ bool query_is_given(const struct tool_query *q)
 void query_set_rows(struct tool_query *q, const struct row_view *view, bool stacks)
 {
 	q->leaves = view && !(view->fields & ROW_CODE) && !stacks;
-	q->fine = view && view->fields & (ROW_ADDRESS | ROW_LINE | ROW_PROCESS | ROW_CPU);
-	q->by_time = view && view->fields & ROW_TIME;
-	q->by_host = view && view->fields & ROW_HOST;
+	q->fine =
+		view && view->fields & (ROW_ADDRESS | ROW_LINE | ROW_PROCESS | ROW_OF_TAG(TAG_CPU));
+	q->by_time = view && view->fields & ROW_OF_TAG(TAG_TIME);
+	q->by_host = view && view->fields & ROW_OF_TAG(TAG_HOST);
 }
 
 const char *query_archive(void)

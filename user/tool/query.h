@@ -32,24 +32,22 @@ struct tool_query {
 };
 
 /* clang-format off */
+#define TOOL_TAG_OPTION(number, name, metavar, help, type, member)                                \
+	, { name, 0, metavar, help, option_text, offsetof(type, member.labels.tags[TAG_##number]) }
+
 #define TOOL_INTERVAL_OPTIONS(type, member)                                                       \
 	{ "since", 0, "TIME", "read the archive from TIME on: \"03:00\", \"yesterday 14:30\", -2h", \
 	  option_text, offsetof(type, member.since) },                                             \
 	{ "until", 0, "TIME", "up to TIME (now)", option_text, offsetof(type, member.until) },     \
 	{ "host", 0, "HOST", "only this host of the archive: a name or shell pattern; repeatable", \
-	  tool_option_host, offsetof(type, member) },                                              \
-	{ "unit", 0, "UNIT", "only samples of this systemd unit: a name or shell pattern",         \
-	  option_text, offsetof(type, member.labels.unit) },                                       \
-	{ "container", 0, "NAME", "only samples of this container", option_text,                   \
-	  offsetof(type, member.labels.container) },                                               \
+	  tool_option_host, offsetof(type, member) }                                               \
+	PROFILE_TAG_FILTERS(TOOL_TAG_OPTION, type, member),                                        \
 	{ "comm", 0, "NAME", "only samples of processes, or threads, with this name", option_text, \
 	  offsetof(type, member.labels.comm) }
 
 /* --user has another meaning where something is recorded. */
 #define TOOL_QUERY_OPTIONS(type, member)                                                          \
-	TOOL_INTERVAL_OPTIONS(type, member),                                                      \
-	{ "user", 0, "USER", "only samples of this user's processes", option_text,                 \
-	  offsetof(type, member.labels.user) }
+	TOOL_INTERVAL_OPTIONS(type, member) PROFILE_USER_FILTER(TOOL_TAG_OPTION, type, member)
 /* clang-format on */
 
 /* Parser for the member `struct tool_query`, of --host. */

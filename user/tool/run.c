@@ -48,8 +48,8 @@ static int parse_backend(const char *value, void *member, struct error *e)
 
 static const struct option_spec options[] = {
 	{ "hz", 0, "HZ", "ticks per second of CPU time, 1 to 100000 (100)", parse_hz, MEMBER(hz) },
-	{ "backend", 0, "NAME", "kmod, bpf, daemon or libc (the first that works)", parse_backend,
-	  MEMBER(backend) },
+	{ "backend", 0, "kmod|bpf|daemon|libc", "who counts (the first of them that works)",
+	  parse_backend, MEMBER(backend) },
 	{ "socket", 0, "PATH", "where profild listens (/run/profild/socket)", option_text,
 	  MEMBER(socket) },
 	{ "strict", 0, NULL, "an error of profil() instead of the C library's signals", NULL,

@@ -78,23 +78,28 @@ int tool_option_frequency(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+void tool_list_events(char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < CAPTURE_EVENTS && used < size; i++)
+		used += snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+				 capture_event_names[i]);
+}
+
 int tool_option_event(const char *value, void *member, struct error *e)
 {
-	static const char *const names[] = {
-		[CAPTURE_AUTO] = "auto",
-		[CAPTURE_CPU_CLOCK] = "cpu-clock",
-		[CAPTURE_CYCLES] = "cycles",
-		[CAPTURE_TICK] = "tick",
-	};
+	char names[TOOL_LIST_SIZE];
 
-	if (strcmp(value, "task-clock") == 0) /* as it was called when each thread had its own */
-		value = names[CAPTURE_CPU_CLOCK];
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(value, names[i]) == 0) {
+	if (strcmp(value, "task-clock") == 0) /* perf's, which ticks for one thread */
+		value = capture_event_names[CAPTURE_CPU_CLOCK];
+	for (size_t i = 0; i < CAPTURE_EVENTS; i++)
+		if (strcmp(value, capture_event_names[i]) == 0) {
 			*(enum capture_event *)member = i;
 			return 0;
 		}
-	return error_set(e, 0, "-e takes auto, cpu-clock, cycles or tick, not \"%s\"", value);
+	tool_list_events(names, sizeof(names));
+	return error_set(e, 0, "-e takes one of %s, not \"%s\"", names, value);
 }
 
 int tool_option_call_graph(const char *value, void *member, struct error *e)

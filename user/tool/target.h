@@ -37,9 +37,9 @@ struct tool_target {
 	{ "frequency", 'F', "HZ",                                                                  \
 	  "ticks per second of CPU time, 1 to 100000 (99; of tick: its own)",                      \
 	  tool_option_frequency, offsetof(type, member.frequency) },                               \
-	{ "event", 'e', "EVENT", "auto, cpu-clock, cycles or tick (auto)",             \
-	  tool_option_event, offsetof(type, member.event) },                                       \
-	{ "call-graph", 'g', "[=METHOD]", "count call stacks; METHOD: auto, dwarf, fp or none",      \
+	{ "event", 'e', "EVENT", "the clock (auto: the best there is)", tool_option_event,         \
+	  offsetof(type, member.event) },                                                          \
+	{ "call-graph", 'g', "[=auto|dwarf|fp|none]", "count call stacks (auto)",           \
 	  tool_option_call_graph, offsetof(type, member.stacks) },                                 \
 	{ "unwind-memory", 0, "MIB",                                                               \
 	  "room for call frame information of programs that start later (12)",                     \
@@ -56,6 +56,7 @@ int tool_option_pids(const char *value, void *member, struct error *e);
 int tool_option_tid(const char *value, void *member, struct error *e);
 int tool_option_frequency(const char *value, void *member, struct error *e);
 int tool_option_event(const char *value, void *member, struct error *e);
+void tool_list_events(char *text, size_t size); /* what -e takes */
 int tool_option_call_graph(const char *value, void *member, struct error *e);
 
 /* Whether -p named this process. */

@@ -12,6 +12,7 @@
 #include "cli/capabilities.h"
 #include "report/flat/flat.h"
 #include "report/text.h"
+#include "tool/target.h"
 #include "symbol/symbol.h"
 #include "util/number.h"
 
@@ -83,12 +84,32 @@ void tool_usage(const struct tool_command *command, FILE *out)
 	fputc('\n', out);
 }
 
+static void list_fields(char *text, size_t size)
+{
+	row_view_list(true, text, size);
+}
+
+static void list_kinds(char *text, size_t size)
+{
+	row_view_list(false, text, size);
+}
+
+/* What --help prints below the options, where the completion finds it. */
+static const struct {
+	const char *metavar;
+	void (*write)(char *text, size_t size);
+} lists[] = {
+	{ "EVENT", tool_list_events },
+	{ "FIELD", list_fields },
+	{ "FORMAT", tool_list_formats },
+	{ "KIND", list_kinds },
+};
+
 int tool_options(const struct tool_command *command, void *values, int argc, char **argv, bool stop,
 		 int *first)
 {
 	struct error e;
 	char hint[sizeof(e.hint) + 1]; /* and a blank */
-	char formats[256];
 	bool help = false;
 
 	if (options_parse(command->options, values, argc, argv, stop, first, &help, &e)) {
@@ -100,45 +121,31 @@ int tool_options(const struct tool_command *command, void *values, int argc, cha
 		return -1;
 	tool_usage(command, stdout);
 	options_print(command->options, stdout);
-	tool_list_formats(formats, sizeof(formats));
 	for (const struct option_spec *o = command->options; o->name; o++)
-		if (o->metavar && strcmp(o->metavar, "FORMAT") == 0)
-			printf("  FORMAT is one of: %s\n", formats);
+		for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+			char words[TOOL_LIST_SIZE];
+			size_t column;
+
+			if (!o->metavar || strcmp(o->metavar, lists[i].metavar) != 0)
+				continue;
+			lists[i].write(words, sizeof(words));
+			column = printf("  %s is one of: ", o->metavar);
+			text_wrap(words, column, 4, HELP_WIDTH, stdout);
+			putchar('\n');
+		}
 	return EXIT_DONE;
-}
-
-static size_t add_names(const struct row_view *views, char *names, size_t size, size_t used)
-{
-	for (; views->name && used < size; views++)
-		used += snprintf(names + used, size - used, "%s%s", used ? ", " : "", views->name);
-	return used;
-}
-
-/* tags: name those by a profile's tags, too, when the value is none. */
-static int take_by(const char *value, bool tags, void *member, struct error *e)
-{
-	const struct row_view *view = row_view_by_name(value);
-	char names[256] = "";
-	size_t used;
-
-	if (view) {
-		*(const struct row_view **)member = view;
-		return 0;
-	}
-	used = add_names(row_views, names, sizeof(names), 0);
-	if (tags)
-		add_names(row_tag_views, names, sizeof(names), used);
-	return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
 }
 
 int tool_option_by(const char *value, void *member, struct error *e)
 {
-	return take_by(value, true, member, e);
-}
+	const struct row_view **view = member;
+	char names[TOOL_LIST_SIZE];
 
-int tool_option_by_live(const char *value, void *member, struct error *e)
-{
-	return take_by(value, false, member, e);
+	*view = row_view_by_name(value);
+	if (*view)
+		return 0;
+	row_view_list(true, names, sizeof(names));
+	return error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
 }
 
 /* The fields of a key, which may be abbreviated, as in perf, to three letters; 0: unknown. */
@@ -222,7 +229,7 @@ int tool_check_tag(const struct profile *p, const struct row_view *view, struct 
 	if (row_view_has_tag(view, p) || !p->sample_count)
 		return 0;
 	error_set(e, 0, "--by %s: no sample has a %s", view->name, view->name);
-	if (view->fields & (ROW_TIME | ROW_HOST))
+	if (view->fields & (ROW_OF_TAG(TAG_TIME) | ROW_OF_TAG(TAG_HOST)))
 		error_hint(e, "only archives have it: give an interval, --since TIME");
 	else if (row_view_has_tag(row_view_by_name("user"), p))
 		error_hint(e, "nothing ran in one: group by another field, such as --by comm");

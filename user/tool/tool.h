@@ -137,6 +137,8 @@ int tool_read(const char *path, const struct tool_reading *reading, struct profi
 int tool_read_all(char *const *paths, int count, const struct tool_reading *reading,
 		  struct profile **p, struct error *e);
 
+#define TOOL_LIST_SIZE 256 /* of texts that list the words of an option */
+
 /* Writes the names of the formats that can be written: "pprof, gperftools". */
 void tool_list_formats(char *text, size_t size);
 
@@ -232,8 +234,8 @@ struct tool_view {
 
 /* clang-format off */
 #define TOOL_VIEW_OPTIONS(type, member)                                                           \
-	{ "by", 0, "FIELD", "rows are each a function (default), image, address, source, line,"    \
-	  " thread, process, comm, time, unit, container, user, cpu or host", tool_option_by, offsetof(type, member.rows.view) },          \
+	{ "by", 0, "FIELD", "what rows are each (function)", tool_option_by,                       \
+	  offsetof(type, member.rows.view) },                                                      \
 	{ "by-image", 0, NULL, "the same as --by image", NULL, offsetof(type, member.by_image) },  \
 	{ "image", 'd', "IMAGE", "only what lies in this file: its path or base name",             \
 	  option_text, offsetof(type, member.rows.image) },                                        \
@@ -244,12 +246,8 @@ struct tool_view {
 	{ "json", 0, NULL, "print it as JSON", NULL, offsetof(type, member.json) }
 /* clang-format on */
 
-/*
- * Parsers for the member `const struct row_view *view` of --by. Both take all names; the second's
- * error lists only those that do without the tags of an archive's profiles.
- */
+/* Parser for the member `const struct row_view *view` of --by. */
 int tool_option_by(const char *value, void *member, struct error *e);
-int tool_option_by_live(const char *value, void *member, struct error *e);
 
 /*
  * Returns the view for perf's --sort KEY[,KEY...]: "comm", "dso", "sym", "comm,dso,sym", ...; NULL:

@@ -58,6 +58,23 @@ static int parse_tables(const char *value, void *member, struct error *e)
 	return 0;
 }
 
+/* Tags are for archives, which report reads. */
+static int parse_kind(const char *value, void *member, struct error *e)
+{
+	const struct row_view *view = row_view_by_name(value);
+	char names[TOOL_LIST_SIZE];
+
+	if (view && !row_view_tag(view)) {
+		*(const struct row_view **)member = view;
+		return 0;
+	}
+	row_view_list(false, names, sizeof(names));
+	error_set(e, 0, "--by takes one of %s, not \"%s\"", names, value);
+	if (view)
+		error_hint(e, "profiltool report --since TIME --by %s;", value);
+	return -EINVAL;
+}
+
 static int parse_sort(const char *value, void *member, struct error *e)
 {
 	struct top_options *o = member;
@@ -90,10 +107,7 @@ static const struct option_spec options[] = {
 	  "time after which a sample counts half (5; as text 0: each table has only its own "
 	  "samples)",
 	  parse_half_life, MEMBER(half_life) },
-	{ "by", 0, "FIELD",
-	  "rows are each a function (default), image, address, source, line, thread, process or "
-	  "comm",
-	  tool_option_by_live, MEMBER(view) },
+	{ "by", 0, "KIND", "what rows are each (function)", parse_kind, MEMBER(view) },
 	{ "sort", 's', "KEY",
 	  "order rows by self (default), total, name or image; or what rows are, by perf's "
 	  "keys: " TOOL_SORT_KEYS,
@@ -166,11 +180,6 @@ static int check_options(struct top_options *o, bool arguments, struct error *e)
 		error_set_kind(e, ERROR_USAGE, 0, "the archive has all processes");
 		error_hint(e, "select by --unit, --container or --comm, without -p, -t, -a "
 			      "and --cgroup");
-		return -1;
-	}
-	if (o->view->fields & ROW_TAGS) {
-		error_set_kind(e, ERROR_USAGE, 0, "--by %s is not for top", o->view->name);
-		error_hint(e, "profiltool report --since TIME --by %s", o->view->name);
 		return -1;
 	}
 	o->target.all |= kinds == 0;
