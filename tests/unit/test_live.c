@@ -91,7 +91,7 @@ static void test_fade(void **state)
 	assert_int_equal(live_collect(&l), 0);
 	assert_int_equal(shown(&l, 0)->counts->self, 30 * TICK);
 	assert_true(l.elapsed_ns > 2.49 * S && l.elapsed_ns < 2.51 * S);
-	assert_int_equal(l.p->values[LIVE_COUNT], 60);
+	assert_int_equal(l.p->values[PROFILE_SAMPLES], 60);
 	live_fade(&l, 2LL * S * 13); /* 10 ticks are less than 1/1024 tick */
 	assert_int_equal(live_collect(&l), 0);
 	assert_int_equal(l.shown_count, 2);

@@ -99,9 +99,8 @@ unsigned int loss_aspects(const struct profile *p)
 	for (size_t i = 0; i < p->arc_count * width; i++)
 		if (p->arc_values[i])
 			found |= KEEPS(COSTS);
-	/* CPU time beside samples follows from the period. */
-	if (width == 2 && p->period_ns && strcmp(p->value_types[1].unit, "nanoseconds") == 0)
-		width = 1;
+	for (size_t i = 0; i < p->value_type_count; i++)
+		width -= p->period_ns && profile_is_clock_time(p, i);
 	found |= width > 1 ? KEEPS(VALUES) : 0;
 	for (size_t i = 0; i < p->value_type_count; i++)
 		if (p->value_types[i].period)

@@ -135,6 +135,33 @@ int profile_add_value_type(struct profile *p, const char *type, const char *unit
 	return 0;
 }
 
+int profile_add_clock(struct profile *p)
+{
+	if (profile_add_value_type(p, "samples", "count"))
+		return -ENOMEM;
+	return p->period_ns ? profile_add_value_type(p, "cpu", "nanoseconds") : 0;
+}
+
+void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values)
+{
+	values[PROFILE_SAMPLES] = ticks > INT64_MAX ? INT64_MAX : (int64_t)ticks;
+	if (p->value_type_count > PROFILE_CPU && p->period_ns &&
+	    __builtin_mul_overflow(ticks, p->period_ns, &values[PROFILE_CPU]))
+		values[PROFILE_CPU] = INT64_MAX;
+}
+
+bool profile_is_clock_time(const struct profile *p, size_t value)
+{
+	const struct profile_value_type *t = p->value_types;
+
+	if (strcmp(t[value].type, "cpu") != 0 || strcmp(t[value].unit, "nanoseconds") != 0)
+		return false;
+	for (size_t i = 0; i < p->value_type_count; i++)
+		if (strcmp(t[i].unit, "count") == 0)
+			return true;
+	return false;
+}
+
 /* Extends each row of an array with zeros. */
 static int widen_rows(int64_t **rows, size_t *room, size_t count, size_t width, size_t wider)
 {

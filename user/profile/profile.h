@@ -123,9 +123,9 @@ struct profile_sample {
 };
 
 /*
- * What one value of each sample counts. A profile of one clock has samples/count, and mostly
- * cpu/nanoseconds; a profile of several events has a type for each, named after the event, with the
- * unit count.
+ * What one value of each sample counts, in which unit; views show one of them. A profile of one
+ * clock has samples/count, and mostly cpu/nanoseconds (profile_add_clock()), before any others; a
+ * profile of several events has a type for each, named after the event, with the unit count.
  */
 struct profile_value_type {
 	const char *type;  /* samples, cpu, ... or an event: cycles, Ir, ... */
@@ -302,6 +302,24 @@ int profile_string_n(struct profile *p, const char *text, size_t size, const cha
  * the caller's to fill in.
  */
 int profile_add_value_type(struct profile *p, const char *type, const char *unit);
+
+/* Numbers of the values of a clock. */
+enum {
+	PROFILE_SAMPLES,
+	PROFILE_CPU
+};
+
+/*
+ * Adds the value types of a clock, as the first: samples/count and, if p->period_ns is known, the
+ * CPU time that follows from it.
+ */
+int profile_add_clock(struct profile *p);
+
+/* Sets both of a sample with so many ticks, which saturate; other values of the row stay. */
+void profile_set_ticks(const struct profile *p, uint64_t ticks, int64_t *values);
+
+/* True if a value is the CPU time of another one, which counts: it follows from the period. */
+bool profile_is_clock_time(const struct profile *p, size_t value);
 
 /*
  * Extends the values of all samples and arcs, which were made when there were `width` value types,

@@ -270,12 +270,10 @@ static int add_sample(const struct capture_sample *sample, void *context)
 
 	if (err || sample->count <= b->counted[sample->number])
 		return err;
-	values[0] = sample->count - b->counted[sample->number];
+	profile_set_ticks(b->p, sample->count - b->counted[sample->number], values);
 	b->counted[sample->number] = sample->count;
 	for (uint32_t i = 0; i < sample->depth && !err; i++)
 		err = location_id(b, &sample->frames[i], i > 0, &locations[i]);
-	if (__builtin_mul_overflow(values[0], (int64_t)b->p->period_ns, &values[1]))
-		values[1] = INT64_MAX;
 	if (!err && b->users)
 		err = add_window_labels(b, sample, &label);
 	else if (!err)
@@ -376,10 +374,8 @@ int capture_profile_begin(struct capture_profile **out, struct profile *p, struc
 		p->stacks = stacks == CAPTURE_STACKS_CFI ? "cfi" : "fp";
 	err = profile_string(p, capture_event_name(c), &p->event);
 	err = err ?: profile_string(p, machine.nodename, &p->host);
-	if (!err && !p->value_type_count) {
-		err = profile_add_value_type(p, "samples", "count");
-		err = err ?: profile_add_value_type(p, "cpu", "nanoseconds");
-	}
+	if (!err && !p->value_type_count)
+		err = profile_add_clock(p);
 	for (uint32_t i = 0; i < p->mapping_count && !err; i++)
 		err = index_add(&b->mapping_index, mapping_hash(b, &p->mappings[i]), i);
 	if (err) {

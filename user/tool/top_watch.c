@@ -93,8 +93,7 @@ int watch_recorded(struct watch *w, struct profile *p, const char *name, struct 
 	w->live.p = p;
 	w->live.tried = p->location_count; /* windows have names */
 	w->live.elapsed_ns = p->duration_ns;
-	if (p->value_type_count <= LIVE_WEIGHT ||
-	    strcmp(p->value_types[LIVE_WEIGHT].unit, "nanoseconds") != 0)
+	if (p->value_type_count <= PROFILE_CPU || !profile_is_clock_time(p, PROFILE_CPU))
 		return error_set(e, 0, "%s: the windows have no CPU time: use profiltool report",
 				 name);
 	return live_collect(&w->live) ? error_no_memory(e) : 0;

@@ -206,11 +206,10 @@ static int add_warnings(struct reader *r)
 static int add_count(const struct dcpi_count *c, void *context)
 {
 	struct reader *r = context;
-	int64_t values[2] = { c->count };
+	int64_t values[2] = { 0 };
 	uint32_t location = PROFILE_NONE;
 
-	if (__builtin_mul_overflow(c->count, r->p->period_ns, &values[1]))
-		values[1] = INT64_MAX;
+	profile_set_ticks(r->p, c->count, values);
 	r->p->totals.counted += c->count;
 	if (r->unattributed)
 		return profile_add_sample(r->p, NULL, 0, r->labels, values);

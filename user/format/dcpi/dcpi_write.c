@@ -167,19 +167,6 @@ static int add_sample(struct groups *groups, const struct profile *p, size_t sam
 	return 0;
 }
 
-/* CPU time beside counts follows from the period. */
-static bool follows_from_period(const struct profile *p, uint32_t value)
-{
-	const struct profile_value_type *t = p->value_types;
-
-	if (strcmp(t[value].type, "cpu") != 0 || strcmp(t[value].unit, "nanoseconds") != 0)
-		return false;
-	for (size_t i = 0; i < p->value_type_count; i++)
-		if (strcmp(t[i].unit, "count") == 0)
-			return true;
-	return false;
-}
-
 /* Sets the group's range: the text, extended to the pages of all samples that are not dropped. */
 static void find_range(struct group *g, const struct profile *p)
 {
@@ -254,7 +241,7 @@ static int gather_groups(struct writer *w, struct error *e)
 	int err = find_copies(groups, p) ? error_no_memory(e) : 0;
 
 	for (uint32_t value = 0; value < p->value_type_count && !err; value++) {
-		if (follows_from_period(p, value))
+		if (profile_is_clock_time(p, value))
 			continue;
 		for (size_t i = 0; i < p->sample_count && !err; i++)
 			err = add_sample(groups, p, i, value, e);

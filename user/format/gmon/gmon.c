@@ -386,9 +386,7 @@ static int begin_profile(struct reader *r)
 	if (first->dimension && !first->rate &&
 	    profile_warn(p, "the histogram's rate is 0: times are unknown"))
 		return -ENOMEM;
-	if (profile_add_value_type(p, "samples", "count") ||
-	    (p->period_ns && profile_add_value_type(p, "cpu", "nanoseconds")) ||
-	    profile_add_labels(p, &none, &r->labels))
+	if (profile_add_clock(p) || profile_add_labels(p, &none, &r->labels))
 		return -ENOMEM;
 	if (!s->any)
 		return 0;
@@ -418,15 +416,14 @@ static int add_histogram(struct reader *r, const struct record *h)
 	for (uint64_t i = 0; i < h->bins_there; i++) {
 		uint64_t count = number_at(h->bins + i * h->bin_size, h->bin_size,
 					   r->survey.layout.big_endian);
-		int64_t values[2] = { count > INT64_MAX ? INT64_MAX : (int64_t)count };
+		int64_t values[2] = { 0 };
 		/* In files by glibc, a bin need not be a whole number of bytes wide. */
 		unsigned __int128 offset = (unsigned __int128)i * range + h->count - 1;
 		uint32_t location;
 
 		if (!count)
 			continue;
-		if (__builtin_mul_overflow(values[0], r->p->period_ns, &values[1]))
-			values[1] = INT64_MAX;
+		profile_set_ticks(r->p, count, values);
 		if (profile_add_location(r->p, h->from + (uint64_t)(offset / h->count), r->mapping,
 					 &location) ||
 		    profile_add_sample(r->p, &location, 1, r->labels, values))

@@ -111,16 +111,14 @@ static int read_header(struct reader *r)
 	p->bits = r->slot * 8;
 	p->big_endian = r->big_endian;
 	p->return_addresses = r->version == VERSION_NATIVE && !r->symbolized;
-	err = profile_add_value_type(p, "samples", "count");
-	err = err ?: profile_add_labels(p, &none, &r->labels);
 	/* 1 is "unknown" in files by google-pprof --raw, and in ours: no clock ticks so often. */
 	period_us = slot_at(r, 3 * r->slot);
-	if (!err && period_us == 0)
+	if (period_us == 0)
 		err = profile_warn(p, "the header has a sampling period of 0: times are unknown");
-	if (!err && period_us > 1) {
+	if (period_us > 1)
 		p->period_ns = multiply_saturating(period_us, 1000, UINT64_MAX);
-		err = profile_add_value_type(p, "cpu", "nanoseconds");
-	}
+	err = err ?: profile_add_clock(p);
+	err = err ?: profile_add_labels(p, &none, &r->labels);
 	if (!err && slot_at(r, 4 * r->slot) != 0)
 		err = profile_warn(p, "the header's padding is not 0: other readers reject the "
 				      "file");
@@ -211,8 +209,7 @@ static int add_record(struct reader *r, const struct record *record)
 	}
 	r->zero_counts += record->count == 0;
 	r->no_pcs += record->depth == 0;
-	values[0] = record->count > INT64_MAX ? INT64_MAX : record->count;
-	values[1] = multiply_saturating(record->count, r->p->period_ns, INT64_MAX);
+	profile_set_ticks(r->p, record->count, values);
 	if (profile_add_sample(r->p, r->frames, record->depth, r->labels, values))
 		return error_no_memory(r->e);
 	return 0;

@@ -235,7 +235,7 @@ static void write_default_type(struct writer *w)
 
 	if (w->options->value || p->names_default ||
 	    (shown < last && shown != pprof_default_value(p)) ||
-	    (!from_pprof && shown < last && strcmp(p->value_types[last].type, "cpu") != 0))
+	    (!from_pprof && shown < last && !profile_is_clock_time(p, last)))
 		type = p->value_types[shown].type;
 	if (type)
 		emit_number(w, PPROF_DEFAULT_SAMPLE_TYPE, string_number(w, type));

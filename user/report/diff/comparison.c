@@ -32,8 +32,12 @@ static struct count_meaning count_meaning(const struct profile *p, const char *v
 	if (!p->value_type_count)
 		return (struct count_meaning){ 0 };
 	t = &p->value_types[profile_value(p, value)];
+	/* How chance scatters times that no clock counts is unknown. */
 	if (strcmp(t->unit, "nanoseconds") == 0)
-		return (struct count_meaning){ 1e-9, tick > 0 ? 1e-9 / tick : 0 };
+		return (struct count_meaning){
+			1e-9,
+			tick > 0 && profile_is_clock_time(p, t - p->value_types) ? 1e-9 / tick : 0,
+		};
 	if (strcmp(t->unit, "count") != 0)
 		return (struct count_meaning){ 0 };
 	if (strcmp(t->type, "samples") == 0 || strcmp(t->type, p->event) == 0)

@@ -13,7 +13,7 @@ static bool has_one_value(const struct profile *p)
 	size_t count = profile_value(p, NULL);
 
 	for (size_t i = 0; i < p->value_type_count; i++)
-		if (i != count && strcmp(p->value_types[i].type, "cpu") != 0)
+		if (i != count && !profile_is_clock_time(p, i))
 			return false;
 	return p->value_type_count == 0 || strcmp(p->value_types[count].type, "samples") == 0;
 }

@@ -57,7 +57,7 @@ void live_fade(struct live *l, uint64_t ns)
 	int64_t least = l->p->period_ns * FADED;
 
 	for (size_t i = 0; i < l->p->sample_count; i++) {
-		int64_t *weight = &l->p->values[i * l->p->value_type_count + LIVE_WEIGHT];
+		int64_t *weight = &l->p->values[i * l->p->value_type_count + PROFILE_CPU];
 
 		*weight *= factor;
 		if (*weight <= least)
@@ -174,7 +174,7 @@ int live_collect(struct live *l)
 	rows_free(&l->rows);
 	err = rows_begin(&l->rows, &o, 1);
 	if (!err && l->p->value_type_count)
-		err = rows_add(&l->rows, l->p, &o, LIVE_WEIGHT, 0);
+		err = rows_add(&l->rows, l->p, &o, PROFILE_CPU, 0);
 	err = err ?: rows_finish(&l->rows);
 	err = err ?: choose_shown(l);
 	if (err) {

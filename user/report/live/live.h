@@ -18,12 +18,6 @@
  * shown.
  */
 
-/* The values of its samples, as capture_profile_begin() makes them. */
-enum {
-	LIVE_COUNT,  /* samples since the start */
-	LIVE_WEIGHT, /* their CPU time in nanoseconds, faded */
-};
-
 enum live_sort {
 	LIVE_BY_SELF,
 	LIVE_BY_TOTAL, /* with stacks */

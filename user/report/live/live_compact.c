@@ -80,7 +80,7 @@ static int copy_location(struct copier *c, uint32_t number)
 
 static bool has_faded(const struct profile *p, size_t sample)
 {
-	return p->values[sample * p->value_type_count + LIVE_WEIGHT] <= 0;
+	return p->values[sample * p->value_type_count + PROFILE_CPU] <= 0;
 }
 
 /* Keeps their order, so that locations that were looked up stay before the others. */

@@ -22,7 +22,7 @@ static uint64_t sum_weights(const struct profile *p, uint64_t *kernel)
 
 	*kernel = 0;
 	for (size_t i = 0; i < p->sample_count; i++) {
-		uint64_t weight = p->values[i * p->value_type_count + LIVE_WEIGHT];
+		uint64_t weight = p->values[i * p->value_type_count + PROFILE_CPU];
 
 		sum += weight;
 		if (p->labels[p->samples[i].labels].kernel)
